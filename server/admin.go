@@ -90,7 +90,8 @@ func (h admin) room(name string) error {
 	return h.files.CheckRealm()
 }
 
-// merged returns what there is to say of realms, sorted by name. Who leads a realm knows more than who follows.
+// merged returns what there is to say of realms, sorted by name. Who leads a realm knows more than
+// who follows.
 func merged(own, leaders []*kujiv1.RealmStatus) []*kujiv1.RealmStatus {
 	byName := map[string]*kujiv1.RealmStatus{}
 	for _, one := range slices.Concat(own, leaders) {

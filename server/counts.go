@@ -16,8 +16,8 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// An element of a list can take two bytes in a request and a hundred once it is decoded. So the codecs
-// count the elements of a request before they decode it. Counting takes no memory.
+// An element of a list can take two bytes in a request and a hundred once it is decoded. So the
+// codecs count the elements of a request before they decode it. Counting takes no memory.
 //
 // Connect gives a codec's error no detail. So a codec leaves a request with a wrong count empty and
 // puts the reason into its unknown fields, which decoding never keeps; [miscount] finds it there.
@@ -217,8 +217,8 @@ func varints(data []byte) int {
 	return n
 }
 
-// jsonCounter counts in one request in JSON. It reads all valid JSON, and overlooks some faults: it may
-// read on where the decoder stops, but never stops before the decoder.
+// jsonCounter counts in one request in JSON. It reads all valid JSON, and overlooks some faults: it
+// may read on where the decoder stops, but never stops before the decoder.
 type jsonCounter struct {
 	counter
 	data []byte // what is left

@@ -14,8 +14,8 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/message"
 )
 
-// History answers what happened in realms, from databases that follow their feeds. Its methods may be
-// called concurrently. The limit of a page is at most 1000; 0 means 100.
+// History answers what happened in realms, from databases that follow their feeds. Its methods may
+// be called concurrently. The limit of a page is at most 1000; 0 means 100.
 type History interface {
 	// Follow begins to follow a realm, if that is not done yet, and returns at once.
 	Follow(r *kuji.Realm)
@@ -92,8 +92,8 @@ type past struct {
 	history History // nil: the server keeps none
 }
 
-// of returns the realm that a request is about, and how much it asks for. If the request says fresh,
-// the history then has all that the realm has acknowledged.
+// of returns the realm that a request is about, and how much it asks for. If the request says
+// fresh, the history then has all that the realm has acknowledged.
 func (h past) of(ctx context.Context, req interface {
 	GetRealm() string
 	GetFresh() bool
@@ -115,8 +115,8 @@ func (h past) of(ctx context.Context, req interface {
 	return r, limit, err
 }
 
-// historyError translates an error of a history. The realm works without its history, so the error has a
-// reason of its own. It does not say where the database is: that is for the log.
+// historyError translates an error of a history. The realm works without its history, so the error
+// has a reason of its own. It does not say where the database is: that is for the log.
 func historyError(realm string, err error) error {
 	var how string
 	switch kuji.CodeOf(err) {

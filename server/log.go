@@ -18,9 +18,9 @@ import (
 )
 
 // The server logs each request that it refuses and each slow one. Anyone can send requests that are
-// refused, and a slow disk makes all of them slow. So the lines of each kind are limited, and those left
-// out are counted: the next line of the kind says how many, so does the log every minute and at the end,
-// and a metric counts them all.
+// refused, and a slow disk makes all of them slow. So the lines of each kind are limited, and those
+// left out are counted: the next line of the kind says how many, so does the log every minute and
+// at the end, and a metric counts them all.
 
 const (
 	// logBurst is how many lines of a kind the log takes at once.
@@ -41,8 +41,8 @@ type throttle struct {
 
 func newThrottle() throttle { return throttle{now: time.Now} }
 
-// take reports whether there is room for a line, and how many were left out since the last. If there
-// is none, the line is counted.
+// take reports whether there is room for a line, and how many were left out since the last. If
+// there is none, the line is counted.
 func (t *throttle) take() (leftOut uint64, ok bool) {
 	now := t.now()
 	t.mu.Lock()
@@ -149,8 +149,8 @@ func (j *journal) logSlow(c *call, realm, code string, took time.Duration) {
 	j.log.LogAttrs(context.Background(), slog.LevelWarn, "slow request", attrs...)
 }
 
-// logRefused logs a call that was not carried out. A call that its client gave up is not worth a line,
-// and a stream with answers was not refused, however it ended.
+// logRefused logs a call that was not carried out. A call that its client gave up is not worth a
+// line, and a stream with answers was not refused, however it ended.
 func (j *journal) logRefused(c *call) {
 	if c.code == connect.CodeCanceled || c.code == connect.CodeDeadlineExceeded || c.messages > 0 || !j.log.Enabled(context.Background(), slog.LevelInfo) {
 		return
@@ -186,7 +186,8 @@ func (c *call) attrs(realm, code string, leftOut uint64) []slog.Attr {
 	return attrs
 }
 
-// The methods of Redis commands begin with redisMethods. noRedis is the method of an unknown command.
+// The methods of Redis commands begin with redisMethods. noRedis is the method of an unknown
+// command.
 const (
 	redisMethods = "redis/"
 	noRedis      = redisMethods + "none"

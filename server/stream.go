@@ -244,8 +244,8 @@ func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
 	return err
 }
 
-// hold checks that this server answers a batch. The first one of a stream may be for another server: the
-// whole stream is then.
+// hold checks that this server answers a batch. The first one of a stream may be for another
+// server: the whole stream is then.
 func (st *drawStream) hold(ctx context.Context, b *drawBatch) error {
 	c := st.call
 	switch {

@@ -15,8 +15,8 @@ const (
 	windowEvery = 5 * time.Second
 )
 
-// Watch checks the realms' clocks and windows, now and regularly, until stop is called. Serve calls it. A
-// program that calls only ServeHTTP should call it too.
+// Watch checks the realms' clocks and windows, now and regularly, until stop is called. Serve calls
+// it. A program that calls only ServeHTTP should call it too.
 func (s *Server) Watch() (stop func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	w := &watcher{s.realms, s.journal.log, windows{}}
@@ -63,7 +63,8 @@ type windowSaid struct {
 	refused uint64
 }
 
-// checkWindows warns of idempotency windows that fill up, and says when new request ids are refused.
+// checkWindows warns of idempotency windows that fill up, and says when new request ids are
+// refused.
 func (t *watcher) checkWindows() {
 	for _, r := range t.realms.sorted() {
 		w := t.said[r.Name()]

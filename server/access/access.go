@@ -1,6 +1,6 @@
-// Package access knows who a request comes from and what that key or player may do: API keys, players'
-// tokens, caps on grants, and the addresses that a server may listen on. How much a caller may ask for
-// at a time belongs to admission. What a command does belongs to the engine.
+// Package access knows who a request comes from and what that key or player may do: API keys,
+// players' tokens, caps on grants, and the addresses that a server may listen on. How much a caller
+// may ask for at a time belongs to admission. What a command does belongs to the engine.
 package access
 
 import (
@@ -80,19 +80,19 @@ type Access struct {
 	token   string // of a player
 }
 
-// Caller identifies a key, or a player, where callers share something. On a server without keys, all
-// requests come from the zero Caller.
+// Caller identifies a key, or a player, where callers share something. On a server without keys,
+// all requests come from the zero Caller.
 type Caller struct {
 	Hash     [sha256.Size]byte // of the API key
 	Operator bool              // the key is an administrator's
 }
 
-// Stranger is the Caller of a connection on which no key was presented. It is neither the hash of a key
-// nor the zero Caller.
+// Stranger is the Caller of a connection on which no key was presented. It is neither the hash of a
+// key nor the zero Caller.
 var Stranger = Caller{Hash: [sha256.Size]byte{1}}
 
-// Anybody has every right: on a server without keys, all requests are Anybody's. Passerby has none: on a
-// server with keys, requests without one are Passerby's.
+// Anybody has every right: on a server without keys, all requests are Anybody's. Passerby has none:
+// on a server with keys, requests without one are Passerby's.
 var (
 	Anybody  = &Access{can: canAll}
 	Passerby = &Access{Who: Stranger}

@@ -141,8 +141,8 @@ type Granted struct {
 	realms map[string]*grantedIn
 }
 
-// grantedIn is what keys granted in a realm today. If a grant is under way while the log is read, it
-// may count twice until the next day or restart. No grant counts less than once.
+// grantedIn is what keys granted in a realm today. If a grant is under way while the log is read,
+// it may count twice until the next day or restart. No grant counts less than once.
 type grantedIn struct {
 	mu      sync.Mutex
 	keys    *keySet // under which it was read; nil: nothing is known
@@ -199,9 +199,9 @@ type Taken struct {
 	errs []error             // by request: why it is refused
 }
 
-// Take subtracts the grants of requests from the day's cap of their key. It returns nil if no cap is
-// by day. Otherwise it replaces requests that grant too much by nil, which the engine refuses, and
-// the caller must call Settle. The error is that of reading the log.
+// Take subtracts the grants of requests from the day's cap of their key. It returns nil if no cap
+// is by day. Otherwise it replaces requests that grant too much by nil, which the engine refuses,
+// and the caller must call Settle. The error is that of reading the log.
 func (g *Granted) Take(ctx context.Context, a *Access, r *kuji.Realm, reqs []kuji.Request) (*Taken, error) {
 	if !a.daily {
 		return nil, nil
@@ -239,8 +239,8 @@ func (g *Granted) Take(ctx context.Context, a *Access, r *kuji.Realm, reqs []kuj
 	return t, nil
 }
 
-// lock locks mu when today's grants are known. One goroutine reads the log for all callers that wait,
-// and finishes even if they leave.
+// lock locks mu when today's grants are known. One goroutine reads the log for all callers that
+// wait, and finishes even if they leave.
 func (in *grantedIn) lock(ctx context.Context, g *Granted, r *kuji.Realm) error {
 	for {
 		in.mu.Lock()
@@ -312,8 +312,8 @@ func answered(ctx context.Context, r *kuji.Realm, id string) bool {
 	return err == nil && l.Seen == kuji.Answered
 }
 
-// Settle keeps what was granted, and writes into results why requests were refused. err is the error of
-// all requests together.
+// Settle keeps what was granted, and writes into results why requests were refused. err is the
+// error of all requests together.
 func (t *Taken) Settle(results []kuji.Result, err error) {
 	if t == nil {
 		return

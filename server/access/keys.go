@@ -44,11 +44,11 @@ var ErrKeys = errors.New("bad API keys")
 // The commands are some of read, draw, redeem, register, grant, consume, transfer and admin, with
 // commas between them; admin includes all others. The first form is a key. sha256 is the hash of
 // the key, 64 hexadecimal digits. The second form is an issuer of player tokens: see [issuer].
-// Realms and pools restrict the key to those. The rate is the most commands and reads in a second; for
-// an issuer, it is per player. Grants list the items that the key may grant, with the most in a request
-// and in a day. Grants need request ids, unless the ids are optional. Empty lines and lines that start
-// with # are ignored. The file contains no secret: nobody can find a key of at least 128 random bits
-// from its hash.
+// Realms and pools restrict the key to those. The rate is the most commands and reads in a second;
+// for an issuer, it is per player. Grants list the items that the key may grant, with the most in a
+// request and in a day. Grants need request ids, unless the ids are optional. Empty lines and lines
+// that start with # are ignored. The file contains no secret: nobody can find a key of at least 128
+// random bits from its hash.
 type Keys struct {
 	path  string
 	set   atomic.Pointer[keySet]
@@ -259,8 +259,8 @@ func (k *Keys) MayBeToken(secret string) bool {
 	return len(secret) <= MaxTokenBytes && strings.Count(secret, ".") == 2 && len(k.set.Load().issuers) > 0
 }
 
-// ByToken returns the access that a token gives, or what is wrong with it. Of several issuers, the one
-// that signed it decides.
+// ByToken returns the access that a token gives, or what is wrong with it. Of several issuers, the
+// one that signed it decides.
 func (k *Keys) ByToken(secret string) (*Access, *Fault) {
 	if !k.MayBeToken(secret) {
 		return nil, Unsigned("it is no key of the file, and no token")
@@ -284,8 +284,8 @@ func (k *Keys) again(a *Access) *Access {
 	return k.of(a.Who)
 }
 
-// of returns the access of the key with a hash, nil if the file has no such key. It compares with every
-// key in constant time, so its duration reveals nothing about the keys.
+// of returns the access of the key with a hash, nil if the file has no such key. It compares with
+// every key in constant time, so its duration reveals nothing about the keys.
 func (k *Keys) of(who Caller) *Access {
 	set, at := k.set.Load().keys, -1
 	for i := range set {

@@ -179,8 +179,8 @@ func (a *Access) checkEvents(pool, player string) error {
 	return a.check(need{"", canRead, pool, player})
 }
 
-// checkCommand checks a command: a request of its own, or one of a batch. A command of another kind needs
-// the right to everything.
+// checkCommand checks a command: a request of its own, or one of a batch. A command of another kind
+// needs the right to everything.
 func (a *Access) checkCommand(field, id string, m proto.Message) error {
 	in := field
 	if in != "" {

@@ -168,8 +168,9 @@ func parseJWKS(data []byte) (*jose.JSONWebKeySet, error) {
 	return &set, nil
 }
 
-// A Fault says why a key or a token is not good. The operator's log gets all of it. The sender learns
-// only that the secret is not good, unless an issuer signed the token: then its content is theirs.
+// A Fault says why a key or a token is not good. The operator's log gets all of it. The sender
+// learns only that the secret is not good, unless an issuer signed the token: then its content is
+// theirs.
 type Fault struct {
 	text string // for the sender
 	Why  string // for the operator's log
@@ -248,15 +249,16 @@ func (i *issuer) checkClaims(c *jwt.Claims, now time.Time) *Fault {
 	case len(c.Subject) > kuji.MaxID:
 		return signed("its sub has %d bytes, and a player's id has at most %d", len(c.Subject), kuji.MaxID)
 	case strings.ContainsRune(c.Subject, utf8.RuneError):
-		// Decoding made U+FFFD of bytes that are not UTF-8, so different subjects would be the same player.
+		// Decoding made U+FFFD of bytes that are not UTF-8, so different subjects would be the same
+		// player.
 		return signed("its sub is not UTF-8")
 	}
 	return nil
 }
 
-// key returns the key with an id, nil if the set has none. It fetches a set from a URL again from time
-// to time, and when an id is unknown. No request waits for that: an issuer publishes a key before
-// signing with it.
+// key returns the key with an id, nil if the set has none. It fetches a set from a URL again from
+// time to time, and when an id is unknown. No request waits for that: an issuer publishes a key
+// before signing with it.
 func (i *issuer) key(k *Keys, id string, now time.Time) *jose.JSONWebKey {
 	set := i.keys.Load()
 	var found *jose.JSONWebKey

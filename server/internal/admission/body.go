@@ -26,8 +26,8 @@ const (
 
 var firstSteps = sync.Pool{New: func() any { return new([BodyStep]byte) }}
 
-// Body is the body of a request, received whole before the request is answered. Until then a request
-// holds only the bytes that have arrived, so a slow client stops no other.
+// Body is the body of a request, received whole before the request is answered. Until then a
+// request holds only the bytes that have arrived, so a slow client stops no other.
 type Body struct {
 	Data  []byte
 	first *[BodyStep]byte // where Data began
@@ -35,8 +35,8 @@ type Body struct {
 	taken int64 // of Gate.Memory, without RequestCost
 }
 
-// Receive reads the body of a request. If it refuses the body, the rest stays with r: net/http reads it
-// to its end or closes the connection, and never takes it for another request.
+// Receive reads the body of a request. If it refuses the body, the rest stays with r: net/http
+// reads it to its end or closes the connection, and never takes it for another request.
 func (g *Gate) Receive(b *Body, r *http.Request, limit int64) *connect.Error {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
@@ -96,15 +96,15 @@ func tooLarge(limit int64) *connect.Error {
 	return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("the request's body is larger than %d bytes, the most for this RPC", limit))
 }
 
-// Kept returns the data for readers that outlive the call. It takes the memory of a small body out of
-// the pool, so that no other body gets it.
+// Kept returns the data for readers that outlive the call. It takes the memory of a small body out
+// of the pool, so that no other body gets it.
 func (b *Body) Kept() []byte {
 	b.first = nil
 	return b.Data
 }
 
-// Request returns r with the body that has arrived. r keeps its own: there net/http sees whether another
-// request can follow on the connection.
+// Request returns r with the body that has arrived. r keeps its own: there net/http sees whether
+// another request can follow on the connection.
 func (b *Body) Request(r *http.Request) *http.Request {
 	if b.first == nil {
 		return r
@@ -114,8 +114,8 @@ func (b *Body) Request(r *http.Request) *http.Request {
 	return &to
 }
 
-// Hurry gives the client of a refused request a moment to send the rest. net/http reads it before or
-// after the answer, and closes the connection if the rest is missing or broken.
+// Hurry gives the client of a refused request a moment to send the rest. net/http reads it before
+// or after the answer, and closes the connection if the rest is missing or broken.
 func (g *Gate) Hurry(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 1 && r.Body != nil && r.Body != http.NoBody {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(g.HeaderTimeout)) // not supported: no connection

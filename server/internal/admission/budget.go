@@ -1,6 +1,6 @@
-// Package admission decides whether there is room for a connection, a request, its body, its call and
-// its answer. Budgets limit everything that clients can make the server hold, and each caller has a
-// share of each. Nothing here knows what a request asks for, or what an answer says.
+// Package admission decides whether there is room for a connection, a request, its body, its call
+// and its answer. Budgets limit everything that clients can make the server hold, and each caller
+// has a share of each. Nothing here knows what a request asks for, or what an answer says.
 package admission
 
 import (
@@ -16,13 +16,13 @@ import (
 // three quarters of a budget, two get three sevenths each, and a newcomer always finds something.
 const greed = 3
 
-// keptForOperators is the part of a budget that only operators may use: one in so many. So operators
-// find a place whatever other callers do.
+// keptForOperators is the part of a budget that only operators may use: one in so many. So
+// operators find a place whatever other callers do.
 const keptForOperators = 16
 
-// Budget is an amount of something that callers share. If too little is left, a caller is refused or
-// waits. Callers wait for turns first and for work second, and a caller with work needs nothing more.
-// So every wait ends.
+// Budget is an amount of something that callers share. If too little is left, a caller is refused
+// or waits. Callers wait for turns first and for work second, and a caller with work needs nothing
+// more. So every wait ends.
 type Budget struct {
 	shared bool // callers have shares; otherwise one may take everything
 	total  int64
@@ -41,7 +41,8 @@ type waiter struct {
 	taken chan struct{} // closed when it has its part
 }
 
-// NewBudget returns a budget whose callers wait. It keeps nothing for operators, because every wait ends.
+// NewBudget returns a budget whose callers wait. It keeps nothing for operators, because every wait
+// ends.
 func NewBudget(total int64, shared bool) *Budget {
 	return &Budget{shared: shared, total: total, held: make(map[access.Caller]int64)}
 }
@@ -55,8 +56,8 @@ func NewPlaces(total int64, shared bool) *Budget {
 	return b
 }
 
-// Take takes n for a caller. It takes nothing and returns false if the budget, or the caller's share
-// of it, is used up.
+// Take takes n for a caller. It takes nothing and returns false if the budget, or the caller's
+// share of it, is used up.
 func (b *Budget) Take(who access.Caller, n int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -106,8 +107,9 @@ func (b *Budget) Wait(ctx context.Context, who access.Caller, n int64) error {
 	return ctx.Err()
 }
 
-// serve gives parts to callers that wait, in the order of arrival. It skips only a caller that holds
-// something and may not have more. So a caller that needs much gets it in the end. mu must be held.
+// serve gives parts to callers that wait, in the order of arrival. It skips only a caller that
+// holds something and may not have more. So a caller that needs much gets it in the end. mu must be
+// held.
 func (b *Budget) serve() {
 	var full map[access.Caller]bool // callers that are skipped
 	for place := b.queue.Front(); place != nil; {
@@ -164,8 +166,8 @@ func (b *Budget) Room(n int64) bool {
 	return b.allows(access.Caller{}, n, n)
 }
 
-// Holdings returns what all callers hold, what one of them holds, and the total for callers like this
-// one.
+// Holdings returns what all callers hold, what one of them holds, and the total for callers like
+// this one.
 func (b *Budget) Holdings(who access.Caller) (used, mine, total int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -89,8 +89,8 @@ func (s *Conns) add(nc net.Conn) *Conn {
 	return c
 }
 
-// victim returns the connection whose place a newcomer gets, nil if none has to give its place. mu must
-// be held.
+// victim returns the connection whose place a newcomer gets, nil if none has to give its place. mu
+// must be held.
 func (s *Conns) victim() *Conn {
 	var from *owner
 	for _, o := range s.by {

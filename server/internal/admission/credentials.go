@@ -13,10 +13,11 @@ import (
 	"github.com/kuji-dev/kuji/server/access"
 )
 
-// Checking a player's token takes far longer than looking up a key, and a stranger who sends bad tokens
-// holds nothing that could be shared out. So tokens are checked in turns, a few at a time, unless the
-// last credential on the connection was good. Addresses share the turns, and the places in the queue,
-// as keys share what they hold. So an address that sends many bad tokens delays only itself.
+// Checking a player's token takes far longer than looking up a key, and a stranger who sends bad
+// tokens holds nothing that could be shared out. So tokens are checked in turns, a few at a time,
+// unless the last credential on the connection was good. Addresses share the turns, and the places
+// in the queue, as keys share what they hold. So an address that sends many bad tokens delays only
+// itself.
 
 const (
 	// checksAtOnce is how many tokens of strangers are checked at a time.

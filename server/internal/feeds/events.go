@@ -1,6 +1,6 @@
-// Package feeds sends streams out of a realm: its events as they happen, and backups. A reader that is
-// slow waits alone: no realm waits for it. What happened long ago, and which events a key may see,
-// other rooms decide.
+// Package feeds sends streams out of a realm: its events as they happen, and backups. A reader that
+// is slow waits alone: no realm waits for it. What happened long ago, and which events a key may
+// see, other rooms decide.
 package feeds
 
 import (
@@ -213,8 +213,8 @@ type Filter struct {
 	Bare         bool   // without who asked and why
 }
 
-// Keep reports whether a record is wanted. It removes parts that are not, such as the members of a group
-// about other players.
+// Keep reports whether a record is wanted. It removes parts that are not, such as the members of a
+// group about other players.
 func (f *Filter) Keep(rec *kuji.Record) bool {
 	if f.Bare {
 		rec.By, rec.Reason, rec.Metadata = "", "", ""

@@ -10,7 +10,8 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// What results and answers take in memory, in bytes, if rewards have two items. TestWork measures it.
+// What results and answers take in memory, in bytes, if rewards have two items. TestWork measures
+// it.
 const (
 	CommandBytes = 3072 // a command of a batch, or a member of a group
 	drawBytes    = 1024 // a draw of a stream

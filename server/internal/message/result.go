@@ -1,5 +1,5 @@
-// Package message translates between the messages of the API's contract and what the engine takes and
-// gives. It asks the engine for nothing, and decides nothing: it knows how each thing is said.
+// Package message translates between the messages of the API's contract and what the engine takes
+// and gives. It asks the engine for nothing, and decides nothing: it knows how each thing is said.
 package message
 
 import (

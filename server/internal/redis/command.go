@@ -528,8 +528,8 @@ func (cmd *command) writeDocs(w *resp) {
 	}
 }
 
-// writeInfo writes a command's name, arity, flags and places of keys. There are no keys in the sense
-// of Redis: no client must spread the commands over nodes by them.
+// writeInfo writes a command's name, arity, flags and places of keys. There are no keys in the
+// sense of Redis: no client must spread the commands over nodes by them.
 func (cmd *command) writeInfo(w *resp) {
 	w.List(6)
 	w.Text(strings.ToLower(cmd.name))

@@ -30,9 +30,9 @@ type inbox struct {
 	began   time.Time // when the next command began to arrive; zero: it has not
 }
 
-// receive waits for a whole command, and takes all that have arrived with it. If the buffer is full and
-// ends within a command, the client has sent more together, and receive reads that too, as far as there
-// is room. Otherwise half a command delays no whole one.
+// receive waits for a whole command, and takes all that have arrived with it. If the buffer is full
+// and ends within a command, the client has sent more together, and receive reads that too, as far
+// as there is room. Otherwise half a command delays no whole one.
 func (in *inbox) receive() error {
 	in.compact()
 	for {

@@ -15,7 +15,8 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/message"
 )
 
-// answersAtOnce is how many bytes of answers are sent at the latest, although more of the pipeline follow.
+// answersAtOnce is how many bytes of answers are sent at the latest, although more of the pipeline
+// follow.
 const answersAtOnce = 64 << 10
 
 // pipeline is what a connection has begun of the commands that arrived together.
@@ -81,9 +82,9 @@ func (c *conn) answer() {
 	c.until = time.Time{}
 }
 
-// enter takes, once, what a pipeline needs before the engine is asked: a part of its key's rate, a busy
-// connection, memory and a call. A pipeline larger than a single command can be takes turns with
-// others, as a Batch does.
+// enter takes, once, what a pipeline needs before the engine is asked: a part of its key's rate, a
+// busy connection, memory and a call. A pipeline larger than a single command can be takes turns
+// with others, as a Batch does.
 func (c *conn) enter() error {
 	if c.entered == nil && c.refusal == nil {
 		c.refusal = c.tryEnter()
@@ -187,7 +188,8 @@ func (c *conn) look(cmd *command, size int, request proto.Message) error {
 	return nil
 }
 
-// takeWork takes memory for answers. It sends earlier ones first: a caller that waits for work holds none.
+// takeWork takes memory for answers. It sends earlier ones first: a caller that waits for work
+// holds none.
 func (c *conn) takeWork(n int64) (err error) {
 	if c.work > 0 {
 		c.send()

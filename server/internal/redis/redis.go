@@ -1,6 +1,6 @@
 // Package redis speaks the Redis protocol with clients. It reads commands, gathers them in runs and
-// writes the replies; a [Backend] carries them out. Nothing here knows what a command does, who leads
-// a realm, or what else the server speaks.
+// writes the replies; a [Backend] carries them out. Nothing here knows what a command does, who
+// leads a realm, or what else the server speaks.
 package redis
 
 import (
@@ -31,7 +31,8 @@ import (
 //	flush     a run is carried out as one batch, and answered when it is durable
 //	send      the answers, in the order of the commands
 //
-// Commands become messages of the API, and the same permits, rates, budgets and handlers apply. docs/reference/redis.md is what clients read.
+// Commands become messages of the API, and the same permits, rates, budgets and handlers apply.
+// docs/reference/redis.md is what clients read.
 
 // Buffer is the room for commands that each connection has, in bytes. Before AUTH it gets no
 // more. The longest token fits.
@@ -316,7 +317,8 @@ func tellable(err error) bool {
 	return broken || overloaded
 }
 
-// transmit sends the answers written so far. A client has one WriteTimeout for all those of a pipeline.
+// transmit sends the answers written so far. A client has one WriteTimeout for all those of a
+// pipeline.
 func (c *conn) transmit() {
 	if c.link.failed == nil && len(c.out) > 0 {
 		if c.until.IsZero() {
