@@ -26,6 +26,7 @@ import (
 	"github.com/kuji-dev/kuji/history"
 	"github.com/kuji-dev/kuji/internal/historian"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/server/access"
 )
 
 // serveFlags is what the flags of serve say.
@@ -255,7 +256,7 @@ func (f *serveFlags) serverOptions(log *slog.Logger) (server.Options, func() err
 		return o, nil, usagef("--tls-cert and --tls-key: give both or neither")
 	}
 	if f.keys != "" {
-		keys, err := server.LoadKeys(f.keys)
+		keys, err := access.LoadKeys(f.keys)
 		if err != nil {
 			return o, nil, usageError{err}
 		}
@@ -271,9 +272,9 @@ func (f *serveFlags) serverOptions(log *slog.Logger) (server.Options, func() err
 		reloadKeys := reload
 		reload = func() error { return errors.Join(reloadKeys(), cert.reload()) }
 	}
-	exposure := server.Exposure{TLS: o.TLS != nil, Insecure: f.insecure, Keys: o.Keys != nil}
+	exposure := access.Exposure{TLS: o.TLS != nil, Insecure: f.insecure, Keys: o.Keys != nil}
 	for _, address := range []string{f.listen, cmp.Or(f.redisListen, f.listen)} {
-		if err := server.CheckListen(address, exposure); err != nil {
+		if err := access.CheckListen(address, exposure); err != nil {
 			return o, nil, usageError{err}
 		}
 	}

@@ -112,7 +112,7 @@ func followed(t *testing.T, shared *drivertest.Shared, peers map[string]Peer, ot
 		n.comesTo(t, realm, election.Following)
 	}
 	n.says(ledBy("n2", realms...))
-	if err := n.realm(server.DefaultRealm).Await(t.Context(), leader.Stats().Position); err != nil {
+	if err := n.realm(server.DefaultRealm).Replica().Await(t.Context(), leader.Stats().Position); err != nil {
 		t.Fatal(err)
 	}
 	return leader, n
@@ -181,7 +181,7 @@ func TestDamagedNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	shared.Partition(1, false)
-	if err := n.realm("default").Await(t.Context(), leader.Stats().Position); kuji.CodeOf(err) != kuji.CodeCorrupt {
+	if err := n.realm("default").Replica().Await(t.Context(), leader.Stats().Position); kuji.CodeOf(err) != kuji.CodeCorrupt {
 		t.Fatalf("it follows over damage: %v", err)
 	}
 	n.comesTo(t, "default", election.Broken)
@@ -227,7 +227,7 @@ func TestDeposedNode(t *testing.T) {
 		t.Fatal("two nodes lead")
 	}
 	n.comesTo(t, "default", election.Following)
-	if err := n.realm("default").Await(t.Context(), third.Stats().Position); err != nil {
+	if err := n.realm("default").Replica().Await(t.Context(), third.Stats().Position); err != nil {
 		t.Error(err)
 	}
 	n.look(t, 0)

@@ -351,14 +351,14 @@ func (n *seating) compareRealm(ctx context.Context, realm string, leader *Status
 	r := n.here.open[realm]
 	n.mu.Unlock()
 	position := leader.Positions[realm]
-	if r == nil || r.Leads() || r.Await(ctx, position) != nil {
+	if r == nil || r.Replica().Leads() || r.Replica().Await(ctx, position) != nil {
 		return // Stats says by how much it is behind
 	}
 	hash, err := hex.DecodeString(leader.Chains[realm])
 	if err != nil || len(hash) != 32 {
 		return // it moved on meanwhile, or gave no answer
 	}
-	if err := r.Compare(leader.Node, position, [32]byte(hash)); err != nil {
+	if err := r.Replica().Compare(leader.Node, position, [32]byte(hash)); err != nil {
 		n.log.Error("cluster: nodes differ", "node", n.conf.Node, "leader", leader.Node, "realm", realm, "error", err)
 	}
 }

@@ -127,7 +127,7 @@ func (c *chronicle) follow(ctx context.Context, target string, o history.Options
 		c.db = db
 		c.mu.Unlock()
 	}
-	return c.db.Run(ctx, r.Events)
+	return c.db.Run(ctx, r.Feed().Events)
 }
 
 // of returns the history of a realm; nil if it has none.
