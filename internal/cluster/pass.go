@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/http/httputil"
@@ -381,50 +380,4 @@ func (p *passer) fail(w http.ResponseWriter, r *http.Request, code connect.Code,
 		ce.AddDetail(detail)
 	}
 	_ = p.errors.Write(w, r, ce) // the client may be gone: there is nobody to tell
-}
-
-// bounded returns l with a limit on its connections. Above it, newcomers are closed.
-func bounded(l net.Listener, most int) net.Listener {
-	return &boundedListener{l, make(chan struct{}, most)}
-}
-
-type boundedListener struct {
-	net.Listener
-	places chan struct{}
-}
-
-// Accept implements [net.Listener].
-func (l *boundedListener) Accept() (net.Conn, error) {
-	for {
-		conn, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		select {
-		case l.places <- struct{}{}:
-			return &placedConn{Conn: conn, leave: sync.OnceFunc(func() { <-l.places })}, nil
-		default:
-			_ = conn.Close() // refused: there is nobody to tell
-		}
-	}
-}
-
-type placedConn struct {
-	net.Conn
-	leave func()
-}
-
-// Close implements [net.Conn].
-func (c *placedConn) Close() error {
-	err := c.Conn.Close()
-	c.leave()
-	return err
-}
-
-// CloseWrite lets net/http end the writing side first, so that the client gets to read the answer.
-func (c *placedConn) CloseWrite() error {
-	if under, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return under.CloseWrite()
-	}
-	return nil
 }
