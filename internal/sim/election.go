@@ -244,6 +244,9 @@ func (e *electorate) write(by *voter, version int, data []byte) bool {
 // isolate cuts a node off just after it has written. The others look at once, and again when their patience ends:
 // then the leases that they may take have just ended.
 func (e *electorate) isolate(v *voter) {
+	if e.calm {
+		return
+	}
 	e.Election.Cuts++
 	v.cut = true
 	e.note("%s is cut off", v.name)
