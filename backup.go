@@ -16,7 +16,6 @@ import (
 
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/disk"
-	"github.com/kuji-dev/kuji/driver/memory"
 	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/vfs"
@@ -82,57 +81,57 @@ func (r *Realm) Backup(ctx context.Context, from uint64) iter.Seq2[BackupPart, e
 }
 
 func (r *Realm) backup(ctx context.Context, from uint64, yield func(BackupPart, error) bool) error {
-	if err := r.readable(); err != nil {
+	if err := r.w.gate.readable(); err != nil {
 		return err
 	}
-	if _, ok := r.world.driver.(*memory.Driver); ok {
-		return errf(CodeConflict, "", "realm %q is in memory: it has no log that could be backed up", r.name)
+	if !r.w.keepsLog() {
+		return errf(CodeConflict, "", "realm %q is in memory: it has no log that could be backed up", r.w.name)
 	}
-	if !r.Leads() {
-		return r.onlyFollows()
+	if !r.w.gate.leads.Load() {
+		return r.w.gate.onlyFollows()
 	}
 	if err := r.Err(); CodeOf(err) == CodeNotLeader {
 		return err
 	}
-	if err := r.hold(ctx); err != nil {
+	if err := r.snaps.hold(ctx); err != nil {
 		return err
 	}
-	defer r.letGo()
+	defer r.snaps.release()
 	if err := r.Err(); err == nil { // of a realm that has stopped, what is durable can still be read
-		if err := r.feeds.log.Sync(ctx); err != nil {
-			return r.failed("making the log durable for a backup", err)
+		if err := r.feed.log.Sync(ctx); err != nil {
+			return r.w.failed("making the log durable for a backup", err)
 		}
 	}
-	through := func(context.Context) (driver.Cursor, error) { return r.feeds.log.Durable(), nil }
-	err := backupParts(ctx, r.name, r.feeds.log, driver.Cursor(from), through, yield)
+	through := func(context.Context) (driver.Cursor, error) { return r.feed.log.Durable(), nil }
+	err := backupParts(ctx, r.w.name, r.feed.log, driver.Cursor(from), through, yield)
 	if err != nil && ctx.Err() != nil {
 		return &Error{Code: CodeCanceled, Message: "during a backup", Err: ctx.Err()}
 	}
-	return r.failed("backup", err)
+	return r.w.failed("backup", err)
 }
 
 // hold keeps what the realm has from being removed. It waits for a removal under way.
-func (r *Realm) hold(ctx context.Context) error {
+func (s *snapshots) hold(ctx context.Context) error {
 	for {
-		r.mu.Lock()
-		job := r.snap.job
+		s.w.mu.Lock()
+		job := s.job
 		if job == nil {
-			r.snap.holds++
+			s.holds++
 		}
-		r.mu.Unlock()
+		s.w.mu.Unlock()
 		if job == nil {
 			return nil
 		}
-		if err := step.Wait(ctx, r.world.steps, job.done); err != nil {
+		if err := step.Wait(ctx, s.w.world.steps, job.done); err != nil {
 			return &Error{Code: CodeCanceled, Message: "while waiting for a snapshot", Err: err}
 		}
 	}
 }
 
-func (r *Realm) letGo() {
-	r.mu.Lock()
-	r.snap.holds--
-	r.mu.Unlock()
+func (s *snapshots) release() {
+	s.w.mu.Lock()
+	s.holds--
+	s.w.mu.Unlock()
 }
 
 // backupParts yields the parts of a backup. through is asked once the files are known: no snapshot is

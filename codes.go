@@ -65,36 +65,39 @@ type GivenCode struct {
 	Time     int64  // of that batch, Unix milliseconds
 }
 
-// ImportCodes adds codes to the end of a list, in their order, and returns once that is durable. A
+// Codes is the view of a realm's lists of codes.
+type Codes struct{ w *writer }
+
+// Import adds codes to the end of a list, in their order, and returns once that is durable. A
 // code that the list has already is passed over, so the same import again changes nothing, and an
 // import that was interrupted is simply repeated. The list need not be in the catalog yet. Codes are
 // 1 to MaxCode bytes of UTF-8, without control characters and without space around them.
 // CodeInvalid: a code is not like that, or they are too many; none was added. CodeConflict: the
 // realm has no room for so many codes or lists, or the list would have more than 16 codes that differ
 // only in spaces, hyphens and case.
-func (r *Realm) ImportCodes(ctx context.Context, list string, codes []string) (Imported, error) {
+func (c Codes) Import(ctx context.Context, list string, codes []string) (Imported, error) {
 	if err := cmp.Or(checkList(list), checkCodes(codes)); err != nil {
 		return Imported{}, err
 	}
 	i := imported{list: list}
-	c, err := r.startImport(ctx, &i, codes)
-	if err := r.finish(ctx, c, err); err != nil {
+	wait, err := c.start(ctx, &i, codes)
+	if err := c.w.finish(ctx, wait, err); err != nil {
 		return Imported{}, err
 	}
 	return i.Imported, nil
 }
 
-// startImport prepares an import and lets it enter.
-func (r *Realm) startImport(ctx context.Context, i *imported, codes []string) (Commit, error) {
-	r.catalogs.Lock()
-	defer r.catalogs.Unlock()
-	if err := r.usable(); err != nil {
+// start prepares an import and lets it enter.
+func (c Codes) start(ctx context.Context, i *imported, codes []string) (Commit, error) {
+	c.w.prepare.Lock()
+	defer c.w.prepare.Unlock()
+	if err := c.w.gate.usable(); err != nil {
 		return Commit{}, err
 	}
 	var added int
-	i.event, added, i.refused = rules.Import(r.state, i.list, codes)
+	i.event, added, i.refused = rules.Import(c.w.state, i.list, codes)
 	i.Added = uint64(added)
-	return r.start(ctx, i, new(Result))
+	return c.w.start(ctx, i, new(Result))
 }
 
 // imported is an import that was prepared.
@@ -105,24 +108,24 @@ type imported struct {
 	refused error
 }
 
-func (i *imported) propose(r *Realm, b *ledger.Batch, w *store.Writer) (earlier, error) {
+func (i *imported) propose(w *writer, b *ledger.Batch, event *store.Writer) (earlier, error) {
 	if i.refused != nil {
-		return until(r.state.Position()), &Error{Code: CodeConflict, Field: "codes", Message: "do not fit the realm", Err: i.refused}
+		return until(w.state.Position()), &Error{Code: CodeConflict, Field: "codes", Message: "do not fit the realm", Err: i.refused}
 	}
 	if i.event == nil {
-		i.describe(r)
+		i.describe(w)
 		return until(i.List.Position), nil
 	}
-	r.stamp(b)
-	w.Buf = append(w.Buf, i.event...)
+	w.stamp(b)
+	event.Buf = append(event.Buf, i.event...)
 	return earlier{}, nil
 }
 
-func (i *imported) entered(r *Realm, _ *ledger.Batch) { i.describe(r) }
+func (i *imported) entered(w *writer, _ *ledger.Batch) { i.describe(w) }
 
-func (i *imported) describe(r *Realm) {
-	num, _ := r.state.CodeListNum(i.list)
-	i.List = r.codesView(num)
+func (i *imported) describe(w *writer) {
+	num, _ := w.state.CodeListNum(i.list)
+	i.List = Codes{w}.view(num)
 }
 
 func checkList(list string) error {
@@ -182,107 +185,103 @@ func checkRedeem(code string) string {
 	return ""
 }
 
-// codesView describes a list. The caller holds mu.
-func (r *Realm) codesView(num uint32) CodesView {
-	codes, last := r.state.Codes(num)
-	uses, redeemed := r.state.CodeUses(num)
-	return CodesView{List: r.state.CodeListName(num), Codes: codes.Count(), Given: codes.Given(), Redeemed: redeemed, Uses: uses, Position: last}
+// view describes a list. The caller holds the realm's lock.
+func (c Codes) view(num uint32) CodesView {
+	s := c.w.state
+	codes, last := s.Codes(num)
+	uses, redeemed := s.CodeUses(num)
+	return CodesView{List: s.CodeListName(num), Codes: codes.Count(), Given: codes.Given(), Redeemed: redeemed, Uses: uses, Position: last}
 }
 
-// Codes returns how many codes a list has and how many of them were given. It waits until that is
+// List returns how many codes a list has and how many of them were given. It waits until that is
 // durable. CodeNotFound: there is no such list, neither imported nor in a catalog.
-func (r *Realm) Codes(ctx context.Context, list string) (CodesView, error) {
-	v, _, err := r.ExportCodes(ctx, list, 0, 0)
+func (c Codes) List(ctx context.Context, list string) (CodesView, error) {
+	v, _, err := c.Given(ctx, list, 0, 0)
 	return v, err
 }
 
-// ExportCodes is Codes, and also returns who got which codes, in the order in which they were given,
-// beginning with code number from, at most count of them. The codes are in clear. CodeInvalid: count
-// is negative.
-func (r *Realm) ExportCodes(ctx context.Context, list string, from uint64, count int) (CodesView, []GivenCode, error) {
-	return r.exportCodes(ctx, list, from, count, (*Realm).givenCode)
+// Given is List, and also returns who got which codes, in the order in which they were given, beginning
+// with code number from, at most count of them. The codes are in clear. CodeInvalid: count is negative.
+func (c Codes) Given(ctx context.Context, list string, from uint64, count int) (CodesView, []GivenCode, error) {
+	return c.export(ctx, list, from, count, func(codes *store.Codes, n uint64) (g given, ok bool) {
+		if ok = n < codes.Given(); ok {
+			g.code = n
+			g.player, g.position, g.time = codes.GivenTo(n)
+		}
+		return g, ok
+	})
 }
 
-// ExportUses is ExportCodes for the codes that players used, in the order in which they did, beginning
-// with use number from.
-func (r *Realm) ExportUses(ctx context.Context, list string, from uint64, count int) (CodesView, []GivenCode, error) {
-	return r.exportCodes(ctx, list, from, count, (*Realm).usedCode)
+// Used is Given for the codes that players used, in the order in which they did, beginning with use number
+// from.
+func (c Codes) Used(ctx context.Context, list string, from uint64, count int) (CodesView, []GivenCode, error) {
+	return c.export(ctx, list, from, count, func(codes *store.Codes, n uint64) (g given, ok bool) {
+		if ok = n < codes.Uses(); ok {
+			g.code, g.player, g.position, g.time = codes.Use(n)
+		}
+		return g, ok
+	})
 }
 
-// givenCode returns code number n of a list, and who got it, if it was given.
-func (r *Realm) givenCode(list string, codes *store.Codes, n uint64) (g GivenCode, ok bool) {
-	if n >= codes.Given() {
-		return g, false
-	}
-	player, position, time := codes.GivenTo(n)
-	return GivenCode{
-		Code:   RewardCode{List: list, Number: n, Code: string(codes.Code(n))},
-		Player: r.state.PlayerID(player), Position: position, Time: time,
-	}, true
+// given is a code, by its place in its list, and who got or used it.
+type given struct {
+	code     uint64
+	player   uint32
+	position uint64
+	time     int64
 }
 
-// usedCode returns the code of use number n, and who used it.
-func (r *Realm) usedCode(list string, codes *store.Codes, n uint64) (g GivenCode, ok bool) {
-	if n >= codes.Uses() {
-		return g, false
-	}
-	code, player, position, time := codes.Use(n)
-	return GivenCode{
-		Code:   RewardCode{List: list, Number: code, Code: string(codes.Code(code))},
-		Player: r.state.PlayerID(player), Position: position, Time: time,
-	}, true
-}
+// exported returns what an export says with a number, if there is such a number.
+type exported func(codes *store.Codes, n uint64) (given, bool)
 
-// exportCodes returns a list and what one says of it, from a number on.
-func (r *Realm) exportCodes(ctx context.Context, list string, from uint64, count int, one exported) (CodesView, []GivenCode, error) {
+// export returns a list and what one says of it, from a number on.
+func (c Codes) export(ctx context.Context, list string, from uint64, count int, one exported) (v CodesView, all []GivenCode, err error) {
 	if count < 0 {
-		return CodesView{}, nil, errf(CodeInvalid, "page", "%d codes; want at least 0", count)
+		return v, nil, errf(CodeInvalid, "page", "%d codes; want at least 0", count)
 	}
 	if err := checkList(list); err != nil {
-		return CodesView{}, nil, err
+		return v, nil, err
 	}
-	var v CodesView
-	var all []GivenCode
 	for more := true; more; {
 		var some []GivenCode
-		var err error
 		want := min(count-len(all), codesAtOnce)
-		if v, some, err = r.readCodes(ctx, list, from+uint64(len(all)), uint64(want), one); err != nil {
+		if v, some, err = c.read(ctx, list, from+uint64(len(all)), uint64(want), one); err != nil {
 			return CodesView{}, nil, err
 		}
 		all = append(all, some...)
 		more = len(some) == codesAtOnce && len(all) < count
 	}
-	if err := r.settle(ctx, v.Position); err != nil {
+	if err := c.w.settle(ctx, v.Position); err != nil {
 		return CodesView{}, nil, err
 	}
 	return v, all, nil
 }
 
-// exported returns what an export says with a number, if there is such a number.
-type exported func(r *Realm, list string, codes *store.Codes, n uint64) (GivenCode, bool)
-
 // codesAtOnce is how many codes an export reads before it lets the realm go on.
 const codesAtOnce = 1000
 
-func (r *Realm) readCodes(ctx context.Context, list string, from, count uint64, one exported) (v CodesView, some []GivenCode, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := r.answers(ctx); err != nil {
+func (c Codes) read(ctx context.Context, list string, from, count uint64, one exported) (v CodesView, some []GivenCode, err error) {
+	w := c.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.gate.answers(ctx); err != nil {
 		return v, nil, err
 	}
-	num, ok := r.state.CodeListNum(list)
+	num, ok := w.state.CodeListNum(list)
 	if !ok {
-		return v, nil, errf(CodeNotFound, "list", "there is no list of codes %q in realm %q", list, r.name)
+		return v, nil, errf(CodeNotFound, "list", "there is no list of codes %q in realm %q", list, w.name)
 	}
-	v = r.codesView(num)
-	codes, _ := r.state.Codes(num)
+	v = c.view(num)
+	codes, _ := w.state.Codes(num)
 	for n := from; n-from < count; n++ {
-		g, ok := one(r, list, &codes, n)
+		g, ok := one(&codes, n)
 		if !ok {
 			break
 		}
-		some = append(some, g)
+		some = append(some, GivenCode{
+			Code:   RewardCode{List: list, Number: g.code, Code: string(codes.Code(g.code))},
+			Player: w.state.PlayerID(g.player), Position: g.position, Time: g.time,
+		})
 	}
 	return v, some, nil
 }

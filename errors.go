@@ -79,3 +79,12 @@ func CodeOf(err error) Code {
 func errf(code Code, field, format string, args ...any) *Error {
 	return &Error{Code: code, Field: field, Message: fmt.Sprintf(format, args...)}
 }
+
+// errorOf returns the *Error in err's chain. An error of the ledger or its driver becomes one, with a
+// message on what failed.
+func errorOf(what string, err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	return &Error{Code: codeOfLedger(err), Message: what, Err: err}
+}

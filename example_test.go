@@ -215,7 +215,7 @@ func ExampleRealm_DoAll() {
 
 // A plan says what a catalog would do to a realm, before it is applied over
 // the version that was looked at.
-func ExampleRealm_Odds() {
+func ExamplePools_Odds() {
 	ctx := context.Background()
 	engine, realm, err := exampleRealm(ctx)
 	if err != nil {
@@ -224,7 +224,7 @@ func ExampleRealm_Odds() {
 	}
 	defer engine.Close()
 
-	odds, err := realm.Odds(ctx, "box", "ann")
+	odds, err := realm.Pools().Odds(ctx, "box", "ann", 1)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -242,7 +242,7 @@ func ExampleRealm_Odds() {
 	// 1.00 figure on average
 }
 
-func ExampleRealm_Plan() {
+func ExampleCatalogs_Plan() {
 	ctx := context.Background()
 	engine, realm, err := exampleRealm(ctx)
 	if err != nil {
@@ -267,7 +267,7 @@ pools:
 		fmt.Println(err)
 		return
 	}
-	plan, err := realm.Plan(ctx, c)
+	plan, err := realm.Catalogs().Plan(ctx, c)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -275,7 +275,7 @@ pools:
 	for _, change := range plan.Changes {
 		fmt.Println(change.Kind, change.Text)
 	}
-	if _, err := realm.ApplyOver(ctx, c, plan.Version-1); err != nil {
+	if _, err := realm.Catalogs().Apply(ctx, c, kuji.ApplyOptions{Over: new(plan.Version - 1)}); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -20,7 +20,7 @@ type Odds struct {
 	// draw.
 	Status   Status
 	Subject  string
-	Count    int           // how many draws the request makes: see Realm.OddsOf
+	Count    int           // how many draws the request makes: see Pools.Odds
 	Outcomes []OutcomeOdds // of the pool and those below it: each pool before those it leads to
 	Items    []ItemOdds    // what can be given, in the catalog's order
 	Pity     []TrackOdds   // of the pool and those below it
@@ -51,34 +51,29 @@ type TrackOdds struct {
 	Unless      string // what can come in place of that hit: see TrackView.Unless; tracks by their names in the pool
 }
 
-// Odds returns what the next draw from a pool gives a player, or with an empty id a player who was
-// never seen. It waits until that is durable. CodeNotFound: the catalog in force has no such pool.
-// CodeInvalid: the id is too long, or the odds take too much work: they are computed of at most
-// 10 000 entries, in the pool and all below it, and only if one draw cannot go in too many
-// different ways. When ctx ends, the computation does.
-func (r *Realm) Odds(ctx context.Context, pool, player string) (Odds, error) {
-	return r.OddsOf(ctx, pool, player, 1)
-}
-
-// OddsOf is Odds for one request that makes count draws, with what the pool guarantees within it. What
-// is expected is of all of them together; how likely an entry comes at least once is not computed if
-// count is more than 1. CodeInvalid: also if count is not from 1 to catalog.MaxDrawCount.
-func (r *Realm) OddsOf(ctx context.Context, pool, player string, count int) (Odds, error) {
+// Odds returns what one request for count draws from a pool gives a player, or with an empty id a player
+// who was never seen, with what the pool guarantees within it. What is expected is of all draws together;
+// how likely an entry comes at least once is not computed if count is more than 1. It waits until that is
+// durable. CodeNotFound: the catalog in force has no such pool. CodeInvalid: the id is too long, count is
+// not from 1 to catalog.MaxDrawCount, or the odds take too much work: they are computed of at most
+// 10 000 entries, in the pool and all below it, and only if one draw cannot go in too many different ways.
+// When ctx ends, the computation does.
+func (p Pools) Odds(ctx context.Context, pool, player string, count int) (Odds, error) {
 	switch {
 	case len(player) > rules.MaxID:
 		return Odds{}, errf(CodeInvalid, "player", "%d bytes long; at most %d are allowed", len(player), rules.MaxID)
 	case count < 1 || count > catalog.MaxDrawCount:
 		return Odds{}, errf(CodeInvalid, "count", "%d draws; 1 to %d are allowed", count, catalog.MaxDrawCount)
 	}
-	s, seen, version, err := r.stand(ctx, pool, player, count)
+	s, seen, version, err := p.stand(ctx, pool, player, count)
 	if err != nil {
 		return Odds{}, err
 	}
 	if s == nil {
-		if err := r.settle(ctx, seen); err != nil {
+		if err := p.w.settle(ctx, seen); err != nil {
 			return Odds{}, err
 		}
-		return Odds{}, errf(CodeNotFound, "pool", "there is no pool %q in catalog version %d of realm %q", pool, version, r.name)
+		return Odds{}, errf(CodeNotFound, "pool", "there is no pool %q in catalog version %d of realm %q", pool, version, p.w.name)
 	}
 	o, err := s.Odds(going(ctx))
 	switch {
@@ -87,7 +82,7 @@ func (r *Realm) OddsOf(ctx context.Context, pool, player string, count int) (Odd
 	case err != nil:
 		return Odds{}, oddsError(err)
 	}
-	if err := r.settle(ctx, seen); err != nil {
+	if err := p.w.settle(ctx, seen); err != nil {
 		return Odds{}, err
 	}
 	out := oddsOf(&o)
@@ -105,18 +100,18 @@ func going(ctx context.Context) odds.Going {
 }
 
 // stand copies what a draw depends on. The position that it returns covers everything in it.
-func (r *Realm) stand(ctx context.Context, pool, player string, count int) (s *odds.Standing, seen, version uint64, err error) {
-	now := min(r.o.Now().UnixMilli(), rules.MaxTime)
-	r.mu.Lock()
-	defer r.unlock()
-	if err := r.answers(ctx); err != nil {
+func (p Pools) stand(ctx context.Context, pool, player string, count int) (s *odds.Standing, seen, version uint64, err error) {
+	now := min(p.w.o.Now().UnixMilli(), rules.MaxTime)
+	p.w.mu.Lock()
+	defer p.w.unlock()
+	if err := p.w.gate.answers(ctx); err != nil {
 		return nil, 0, 0, err
 	}
-	s, err = odds.Stand(r.rules, pool, player, count, now)
+	s, err = odds.Stand(p.w.rules, pool, player, count, now)
 	if err != nil {
 		err = oddsError(err)
 	}
-	return s, r.state.Position(), r.state.Catalog().Version, err
+	return s, p.w.state.Position(), p.w.state.Catalog().Version, err
 }
 
 func oddsError(err error) error {
@@ -144,7 +139,7 @@ func oddsOf(o *odds.Odds) Odds {
 type Disclosed struct {
 	Pool *catalog.Pool
 	Odds Odds  // of the first draw of a player who was never seen: stock as declared, full budgets, no moment
-	Err  error // why they are not computed: CodeInvalid, as for Realm.Odds
+	Err  error // why they are not computed: CodeInvalid, as for Pools.Odds
 	// LongRun is how many times a draw takes each entry on average when a player draws from the pool
 	// again and again, in the order of Odds.Outcomes, while stock, codes and budgets last and between
 	// moments. It is nil if that is not known: then Why says why.

@@ -38,7 +38,7 @@ import (
 //	CodeFailed, CodeClosed       the realm has stopped or is closed; nothing was logged
 func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
 	var res [1]Result
-	c, err := r.run(ctx, []Request{req}, res[:])
+	c, err := r.w.run(ctx, []Request{req}, res[:])
 	if err == nil {
 		err = c.Wait(ctx)
 	}
@@ -58,7 +58,7 @@ func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
 // allowed.
 func (r *Realm) DoAll(ctx context.Context, reqs []Request) ([]Result, error) {
 	results := make([]Result, min(len(reqs), MaxBatch))
-	c, err := r.run(ctx, reqs, results)
+	c, err := r.w.run(ctx, reqs, results)
 	if err == nil {
 		err = c.Wait(ctx)
 	}
@@ -77,7 +77,7 @@ func (r *Realm) StartAll(ctx context.Context, reqs []Request, results []Result) 
 		return Commit{}, errf(CodeInvalid, "results", "%d for %d requests; want one for each request", len(results), len(reqs))
 	}
 	clear(results)
-	return r.run(ctx, reqs, results)
+	return r.w.run(ctx, reqs, results)
 }
 
 // Submit carries out one request and returns at once. It calls done exactly once, with what Do
@@ -89,36 +89,36 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 	if done == nil {
 		panic("kuji: Submit without a callback")
 	}
-	w := works.Get().(*work)
-	defer w.end()
-	err := w.prepare(0, req)
+	mem := works.Get().(*work)
+	defer mem.end()
+	err := mem.prepare(0, req)
 	if err != nil {
 		done(Result{}, err)
 		return
 	}
 	var res Result
-	if b, err := r.submit(&w.cmds[0], &res, done); b == nil { // refused or already durable
+	if b, err := r.w.submit(&mem.cmds[0], &res, done); b == nil { // refused or already durable
 		done(res, err)
 	}
 }
 
 // submit carries out a command. The batch has done among its callbacks; nil if the answer is known.
-func (r *Realm) submit(cmd *rules.Command, res *Result, done func(Result, error)) (b *ledger.Batch, err error) {
-	r.mu.Lock()
-	defer r.unlock()
-	if err := r.usable(); err != nil {
+func (w *writer) submit(cmd *rules.Command, res *Result, done func(Result, error)) (b *ledger.Batch, err error) {
+	w.mu.Lock()
+	defer w.unlock()
+	if err := w.gate.usable(); err != nil {
 		return nil, err
 	}
-	if r.group.Full() || r.group.Calls() >= r.o.MaxPending {
-		return nil, errf(CodeOverloaded, "", "%d bytes of events and %d bytes of results wait for the log", len(r.group.Open().Buf), r.group.Calls())
+	if w.group.Full() || w.group.Calls() >= w.o.MaxPending {
+		return nil, errf(CodeOverloaded, "", "%d bytes of events and %d bytes of results wait for the log", len(w.group.Open().Buf), w.group.Calls())
 	}
-	b, err = r.enter(r.asked(cmd, r.state.Hashes(cmd.ID, cmd.Player)), res)
+	b, err = w.enter(w.draft.asked(cmd, w.state.Hashes(cmd.ID, cmd.Player)), res)
 	if err != nil {
 		*res = Result{}
 	}
 	if b != nil {
 		p := &pending{done: done, res: *res, err: err}
-		r.group.Call(b, p.call, p.bytes())
+		w.group.Call(b, p.call, p.bytes())
 	}
 	return b, err
 }
@@ -143,18 +143,18 @@ func (c Commit) Wait(ctx context.Context) error {
 
 // run carries out requests and fills in their results, which must be zero. The Commit says when
 // they are durable.
-func (r *Realm) run(ctx context.Context, reqs []Request, results []Result) (Commit, error) {
+func (w *writer) run(ctx context.Context, reqs []Request, results []Result) (Commit, error) {
 	if len(reqs) > MaxBatch {
 		return Commit{}, errf(CodeInvalid, "requests", "%d; at most %d are allowed", len(reqs), MaxBatch)
 	}
-	w := works.Get().(*work)
-	defer r.endRun(w)
-	c := Commit{steps: r.world.steps}
-	for from := 0; from < len(reqs); from += len(w.cmds) {
-		some := reqs[from:min(from+len(w.cmds), len(reqs))]
+	mem := works.Get().(*work)
+	defer w.endRun(mem)
+	c := Commit{steps: w.world.steps}
+	for from := 0; from < len(reqs); from += len(mem.cmds) {
+		some := reqs[from:min(from+len(mem.cmds), len(reqs))]
 		known, refused := results[from:], 0
 		for i, req := range some {
-			if err := w.prepare(i, req); err != nil {
+			if err := mem.prepare(i, req); err != nil {
 				known[i] = Result{Status: Refused, Err: err}
 				refused++
 			}
@@ -162,9 +162,9 @@ func (r *Realm) run(ctx context.Context, reqs []Request, results []Result) (Comm
 		if refused == len(some) {
 			continue // each has its answer, even if the realm has stopped
 		}
-		w.last = from+len(some) == len(reqs)
+		mem.last = from+len(some) == len(reqs)
 		for done := 0; done < len(some); {
-			n, err := r.carryOutSome(ctx, w, done, known[:len(some)], &c)
+			n, err := w.runSome(ctx, mem, done, known[:len(some)], &c)
 			if err != nil && c.batch != nil {
 				err = &Error{Code: CodeUnknownOutcome, Message: "part of the batch was accepted; send the same request ids again to learn what became of each", Err: err}
 			}
@@ -180,31 +180,31 @@ func (r *Realm) run(ctx context.Context, reqs []Request, results []Result) (Comm
 // carryOutSome carries out the prepared requests that were not refused, from one on, until the open
 // batch is full. It returns which one is next. The flusher begins behind the call's last requests, or
 // when the batch is full: one batch with all of them takes a fifth less work than several.
-func (r *Realm) carryOutSome(ctx context.Context, w *work, from int, results []Result, c *Commit) (next int, err error) {
-	if err := r.lockForRoom(ctx); err != nil {
+func (w *writer) runSome(ctx context.Context, mem *work, from int, results []Result, c *Commit) (next int, err error) {
+	if err := w.lockForRoom(ctx); err != nil {
 		return from, err
 	}
 	defer func() {
-		if w.unflushed = !w.last && !r.group.Full(); w.unflushed {
-			r.mu.Unlock()
+		if mem.unflushed = !mem.last && !w.group.Full(); mem.unflushed {
+			w.mu.Unlock()
 		} else {
-			r.unlock()
+			w.unlock()
 		}
 	}()
 	for i := from; i < len(results); i++ {
-		w.hashes[i] = r.state.Hashes(w.cmds[i].ID, w.cmds[i].Player)
+		mem.hashes[i] = w.state.Hashes(mem.cmds[i].ID, mem.cmds[i].Player)
 	}
-	if len(results) > 1 && r.state.Large() {
-		r.state.Warm(w.hashes[from:len(results)])
+	if len(results) > 1 && w.state.Large() {
+		w.state.Warm(mem.hashes[from:len(results)])
 	}
 	for i := from; i < len(results); i++ {
-		if w.cmds[i].Kind == 0 {
+		if mem.cmds[i].Kind == 0 {
 			continue // refused
 		}
-		if r.group.Full() {
+		if w.group.Full() {
 			return i, nil
 		}
-		b, err := r.enter(r.asked(&w.cmds[i], w.hashes[i]), &results[i])
+		b, err := w.enter(w.draft.asked(&mem.cmds[i], mem.hashes[i]), &results[i])
 		if err != nil {
 			results[i] = Result{Status: Refused, Err: err}
 		}
@@ -216,12 +216,12 @@ func (r *Realm) carryOutSome(ctx context.Context, w *work, from int, results []R
 }
 
 // endRun ends a call of run. If the call ended early, it lets the flusher begin.
-func (r *Realm) endRun(w *work) {
-	if w.unflushed {
-		r.mu.Lock()
-		r.unlock()
+func (w *writer) endRun(mem *work) {
+	if mem.unflushed {
+		w.mu.Lock()
+		w.unlock()
 	}
-	w.end()
+	mem.end()
 }
 
 // work is reusable memory for carrying out requests.

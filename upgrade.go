@@ -40,11 +40,11 @@ func (r *Realm) FinishUpgrade(ctx context.Context, by, reason string) (Upgraded,
 	if !utf8.ValidString(by) || !utf8.ValidString(reason) {
 		return Upgraded{}, errf(CodeInvalid, "reason", "%q by %q; want UTF-8", reason, by)
 	}
-	r.catalogs.Lock() // a catalog on its way may take itself for the realm's first
+	r.w.prepare.Lock() // a catalog on its way may take itself for the realm's first
 	var res Result
-	c, err := r.start(ctx, &u, &res)
-	r.catalogs.Unlock()
-	if err := r.finish(ctx, c, err); err != nil {
+	c, err := r.w.start(ctx, &u, &res)
+	r.w.prepare.Unlock()
+	if err := r.w.finish(ctx, c, err); err != nil {
 		return Upgraded{}, err
 	}
 	u.did.Receipt = res.Receipt
@@ -57,30 +57,21 @@ type upgrader struct {
 	did Upgraded
 }
 
-func (u *upgrader) propose(r *Realm, b *ledger.Batch, w *store.Writer) (earlier, error) {
-	u.did.From, u.did.To = uint8(r.state.Level()), uint8(u.To)
-	if known := r.newestLevel(); known < u.To {
+func (u *upgrader) propose(w *writer, b *ledger.Batch, event *store.Writer) (earlier, error) {
+	u.did.From, u.did.To = uint8(w.state.Level()), uint8(u.To)
+	if known := w.newestLevel(); known < u.To {
 		return earlier{}, errf(CodeConflict, "level", "a node of an older build is there: it knows format level %d, this one %d; upgrade all nodes first", known, u.To)
 	}
-	if r.state.Level() >= u.To {
+	if w.state.Level() >= u.To {
 		u.did.To = u.did.From
 		return earlier{}, nil
 	}
-	r.stamp(b)
-	u.Write(w)
+	w.stamp(b)
+	u.Write(event)
 	return earlier{}, nil
 }
 
-func (u *upgrader) entered(r *Realm, _ *ledger.Batch) { r.world.levels.note(r.name, r.state) }
-
-// newestLevel returns the highest level that all builds know which may read the realm.
-func (r *Realm) newestLevel() format.Level {
-	known := format.Newest
-	if r.o.FormatLevel != nil {
-		known = min(known, format.Level(r.o.FormatLevel()))
-	}
-	return max(known, format.First)
-}
+func (u *upgrader) entered(w *writer, _ *ledger.Batch) { w.world.levels.note(w.name, w.state) }
 
 // levels are those of the realms of an engine that have begun. A new realm does not go ahead of the others:
 // as long as one of them can go back to an older build, all can.
@@ -119,19 +110,19 @@ func isNew(s *store.State) bool { return s.Catalog().Version == 0 && s.Level() =
 // level returns the level that the realm would begin with if a catalog were applied to it, 0 if it has
 // begun. It refuses a catalog with words that the realm would not have. The caller holds mu, or keeps
 // other catalogs away.
-func (r *Realm) level(c *catalog.Catalog) (begin format.Level, err error) {
-	if isNew(r.state) {
-		begin = min(r.newestLevel(), r.world.levels.lowest())
+func (v *Catalogs) level(c *catalog.Catalog) (begin format.Level, err error) {
+	if isNew(v.w.state) {
+		begin = min(v.w.newestLevel(), v.w.world.levels.lowest())
 	}
-	if err := c.Allow(uint8(max(begin, r.state.Level()))); err != nil {
+	if err := c.Allow(uint8(max(begin, v.w.state.Level()))); err != nil {
 		return 0, &Error{Code: CodeFormat, Field: "catalog", Err: err}
 	}
 	return begin, nil
 }
 
 // allow is level, under the realm's lock.
-func (r *Realm) allow(c *catalog.Catalog) (format.Level, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.level(c)
+func (v *Catalogs) allow(c *catalog.Catalog) (format.Level, error) {
+	v.w.mu.Lock()
+	defer v.w.mu.Unlock()
+	return v.level(c)
 }

@@ -19,6 +19,30 @@ type PlayerView struct {
 	Position uint64 // of the last batch that changed this player
 }
 
+// Limit is a limit of a pool, or its free draws, and where a player stands in it.
+type Limit struct {
+	Per    catalog.Per `json:"per"`
+	Window int64       `json:"window_ms,omitempty"` // 0 unless Per is catalog.PerWindow
+	Draws  uint64      `json:"draws"`               // that the limit allows
+	Left   uint64      `json:"left"`                // of them
+	// Resets is when more draws than now are left, at the soonest: a time stamp, Unix milliseconds.
+	// All of them are left then, except of a window. 0: never, or all are left now.
+	Resets int64 `json:"resets,omitempty"`
+}
+
+// PoolLimit is a limit, and the pool that has it.
+type PoolLimit struct {
+	Pool string
+	Limit
+}
+
+// Lack is an item of which a player had too few.
+type Lack struct {
+	Item string `json:"item"`
+	Have uint64 `json:"have"`
+	Need uint64 `json:"need"` // at most 2^53-1 times MaxDrawCount
+}
+
 // TrackView is what a track of the catalog in force has counted for a player. A track that is not
 // in PlayerView.Tracks has counted 0 draws.
 type TrackView struct {

@@ -12,16 +12,16 @@ import (
 // untold proposes an event that the state could apply, and whose result cannot be read.
 type untold struct{}
 
-func (untold) propose(r *Realm, b *ledger.Batch, w *store.Writer) (earlier, error) {
-	r.stamp(b)
-	w.Begin(uint8(rules.KindAtomic), "untold")
-	w.BeginAsked()
-	w.EndAsked()
-	w.End()
+func (untold) propose(w *writer, b *ledger.Batch, event *store.Writer) (earlier, error) {
+	w.stamp(b)
+	event.Begin(uint8(rules.KindAtomic), "untold")
+	event.BeginAsked()
+	event.EndAsked()
+	event.End()
 	return earlier{}, nil
 }
 
-func (untold) entered(*Realm, *ledger.Batch) {}
+func (untold) entered(*writer, *ledger.Batch) {}
 
 // TestUntold: an event whose result cannot be told does not count. DoAll says of such a request that it
 // was refused and that nothing was logged. The rules have used random values for it, so the realm stops:
@@ -50,18 +50,19 @@ func TestUntold(t *testing.T) {
 
 	grant := rules.Command{Kind: rules.KindGrant, ID: "told", Player: "ann", Items: []Stack{{Item: "gold", Quantity: 1}}}
 	results := make([]Result, 2)
-	r.mu.Lock()
-	events := r.stats.Events
-	b, err := r.enter(r.asked(&grant, r.state.Hashes(grant.ID, grant.Player)), &results[0])
+	w := r.w
+	w.mu.Lock()
+	events := w.counts.stats.Events
+	b, err := w.enter(w.draft.asked(&grant, w.state.Hashes(grant.ID, grant.Player)), &results[0])
 	if err != nil || results[0].Status != OK {
 		t.Fatalf("%v, %v", results[0], err)
 	}
 	told := Commit{batch: b, done: b.Done()}
-	none, err := r.enter(untold{}, &results[1])
-	if b.Events != 1 || r.stats.Events != events+1 {
+	none, err := w.enter(untold{}, &results[1])
+	if b.Events != 1 || w.counts.stats.Events != events+1 {
 		t.Errorf("an event without a result counts: %d events in the batch, want 1", b.Events)
 	}
-	r.unlock()
+	w.unlock()
 	if none != nil || CodeOf(err) != CodeFailed {
 		t.Errorf("batch %v, %v; want none, and that the realm has stopped", none, err)
 	}

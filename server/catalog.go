@@ -26,7 +26,7 @@ func (h catalogs) GetCatalog(ctx context.Context, req *kujiv1.GetCatalogRequest)
 	if err != nil {
 		return nil, err
 	}
-	v, err := r.Catalog(ctx)
+	v, err := r.Catalogs().InForce(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (h catalogs) GetCatalog(ctx context.Context, req *kujiv1.GetCatalogRequest)
 func namesIn(ctx context.Context, r *kuji.Realm, answer proto.Message) ([]*kujiv1.Item, error) {
 	named := map[string]bool{}
 	message.ItemsNamed(answer.ProtoReflect(), named)
-	items, err := r.Items(ctx, slices.Collect(maps.Keys(named)))
+	items, err := r.Catalogs().Items(ctx, slices.Collect(maps.Keys(named)))
 	return message.Each(items, message.Item), err
 }
 
@@ -69,9 +69,9 @@ func (h catalogs) ExportCatalog(ctx context.Context, req *kujiv1.ExportCatalogRe
 	}
 	var v kuji.CatalogView
 	if version := req.GetVersion(); version > 0 {
-		v, err = r.CatalogOf(ctx, version)
+		v, err = r.Catalogs().Version(ctx, version)
 	} else {
-		v, err = r.Catalog(ctx)
+		v, err = r.Catalogs().InForce(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (h catalogs) ListCatalogs(ctx context.Context, req *kujiv1.ListCatalogsRequ
 	if err != nil {
 		return nil, err
 	}
-	all, err := r.Catalogs(ctx)
+	all, err := r.Catalogs().Versions(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (h catalogs) ApplyCatalog(ctx context.Context, req *kujiv1.ApplyCatalogRequ
 	case err != nil:
 		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "yaml", Err: err}
 	}
-	plan, err := r.Plan(ctx, c)
+	plan, err := r.Catalogs().Plan(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (h catalogs) ApplyCatalog(ctx context.Context, req *kujiv1.ApplyCatalogRequ
 	if expected {
 		o.Over = &over
 	}
-	res, err := r.ApplyWith(ctx, c, o)
+	res, err := r.Catalogs().Apply(ctx, c, o)
 	if err != nil {
 		return nil, err
 	}

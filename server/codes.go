@@ -16,7 +16,7 @@ func (h codes) ImportCodes(ctx context.Context, req *kujiv1.ImportCodesRequest) 
 	if err != nil {
 		return nil, err
 	}
-	res, err := r.ImportCodes(ctx, req.GetList(), req.GetCodes())
+	res, err := r.Codes().Import(ctx, req.GetList(), req.GetCodes())
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (h codes) GetCodes(ctx context.Context, req *kujiv1.GetCodesRequest) (*kuji
 	if err != nil {
 		return nil, err
 	}
-	v, err := r.Codes(ctx, req.GetList())
+	v, err := r.Codes().List(ctx, req.GetList())
 	if err != nil {
 		return nil, err
 	}
@@ -44,9 +44,9 @@ func (h codes) ExportCodes(ctx context.Context, req *kujiv1.ExportCodesRequest) 
 	if err != nil {
 		return nil, err
 	}
-	export := r.ExportCodes
+	export := r.Codes().Given
 	if req.GetRedeemed() {
-		export = r.ExportUses
+		export = r.Codes().Used
 	}
 	v, some, err := export(ctx, req.GetList(), req.GetOffset(), limit)
 	if err != nil {

@@ -155,7 +155,7 @@ func newRealmCollector(rs *realms, history History) *realmCollector {
 	gauge("position", "Position of the newest acknowledged batch.", func(s *kuji.Stats) uint64 { return s.Position })
 	gauge("epoch", "Epoch of this writer.", func(s *kuji.Stats) uint64 { return s.Epoch })
 	add(prometheus.GaugeValue, "leads", "1 where the realm accepts commands, 0 where it follows.",
-		func(r *kuji.Realm, _ *kuji.Stats) float64 { return oneIf(r.Leads()) })
+		func(r *kuji.Realm, _ *kuji.Stats) float64 { return oneIf(r.Replica().Leads()) })
 	gauge("behind", "By how many positions a realm that follows is behind what this node last heard of the leader.", func(s *kuji.Stats) uint64 { return s.Behind })
 	gauge("chain_differs", "1 when the chain of a realm that follows differs from the leader's: one of them has what the log does not have.", func(s *kuji.Stats) uint64 { return s.Differs })
 	gauge("catalog_version", "Version of the catalog in force.", func(s *kuji.Stats) uint64 { return s.CatalogVersion })

@@ -41,7 +41,7 @@ func (c *poolCollector) Describe(ch chan<- *prometheus.Desc) {
 func (c *poolCollector) Collect(ch chan<- prometheus.Metric) {
 	room := c.most
 	for _, r := range c.realms.sorted() {
-		sums, more, err := r.Pools(kuji.Stale(context.Background()), room)
+		sums, more, err := r.Pools().Sums(kuji.Stale(context.Background()), room)
 		if err != nil {
 			continue // it has stopped, and what is there may be lost: kuji_realm_healthy says so
 		}

@@ -48,17 +48,17 @@ func (h reads) GetPool(ctx context.Context, req *kujiv1.GetPoolRequest) (*kujiv1
 		return nil, err
 	}
 	from, to, invalid := page("entry_limit", req.GetEntryOffset(), req.GetEntryLimit(), math.MaxInt)
-	v, err := r.PoolPage(ctx, req.GetPool(), from, to-from)
+	v, err := r.Pools().Page(ctx, req.GetPool(), from, to-from)
 	if err := cmp.Or(err, invalid); err != nil {
 		return nil, err
 	}
 	out := &kujiv1.GetPoolResponse{Pool: message.Pool(&v, from)}
 	if req.GetPlayer() != "" {
-		limits, err := r.Limits(ctx, req.GetPool(), req.GetPlayer())
+		limits, err := r.Pools().Limits(ctx, req.GetPool(), req.GetPlayer())
 		if err != nil {
 			return nil, err
 		}
-		free, err := r.Free(ctx, req.GetPool(), req.GetPlayer())
+		free, err := r.Pools().Free(ctx, req.GetPool(), req.GetPlayer())
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +80,7 @@ func (h reads) GetOdds(ctx context.Context, req *kujiv1.GetOddsRequest) (*kujiv1
 	if err != nil {
 		return nil, err
 	}
-	o, err := r.OddsOf(ctx, req.GetPool(), req.GetPlayer(), int(max(1, req.GetCount())))
+	o, err := r.Pools().Odds(ctx, req.GetPool(), req.GetPlayer(), int(max(1, req.GetCount())))
 	if err != nil {
 		return nil, err
 	}

@@ -104,7 +104,7 @@ func (t *realms) follows(name string) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	r := t.byName[name]
-	return r != nil && !r.Leads()
+	return r != nil && !r.Replica().Leads()
 }
 
 // new creates a realm if it does not exist.
@@ -160,14 +160,14 @@ func (s *Server) Open(realm string) (*kuji.Realm, error) {
 }
 
 // Lead makes a realm lead, and returns it. One that does not exist is created. Errors are those of
-// [kuji.Engine.Realm] and [kuji.Realm.Lead]; the realm must then be closed.
+// [kuji.Engine.Realm] and [kuji.Replica.Lead]; the realm must then be closed.
 func (s *Server) Lead(ctx context.Context, realm string) (*kuji.Realm, error) {
 	r, err := s.realms.engine.Realm(realm)
 	if err != nil {
 		return nil, err
 	}
 	s.realms.add(realm, r)
-	if err := r.Lead(ctx); err != nil {
+	if err := r.Replica().Lead(ctx); err != nil {
 		return nil, err
 	}
 	if s.o.History != nil {

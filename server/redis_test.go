@@ -790,7 +790,7 @@ func TestRedisKeyGoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for rec, err := range realm.Events(t.Context(), realm.Stats().Position) {
+	for rec, err := range realm.Feed().Events(t.Context(), realm.Stats().Position) {
 		if err != nil || rec.Kind != "grant" || rec.By != "game" {
 			t.Errorf("the event is a %s by %q, %v", rec.Kind, rec.By, err)
 		}

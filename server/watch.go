@@ -92,7 +92,7 @@ func (t *watcher) logWindow(text string, r *kuji.Realm, st *kuji.Stats) {
 // checkClocks warns of realms whose time is not the machine's.
 func (t *watcher) checkClocks() {
 	for _, r := range t.realms.sorted() {
-		v := r.Clock()
+		v := r.Stats().Clock
 		if v.Drifts() {
 			t.log.Warn("a realm's time is not the machine's: make sure that the machine's is right, then set the realm's clock",
 				"realm", r.Name(), "time", time.UnixMilli(v.Time).UTC(), "machine", time.UnixMilli(v.Wall).UTC(), "drift", v.Drift())

@@ -219,7 +219,7 @@ func planOver(ctx context.Context, now func() time.Time, before, c *catalog.Cata
 			return kuji.Plan{}, err
 		}
 	}
-	return realm.Plan(ctx, c)
+	return realm.Catalogs().Plan(ctx, c)
 }
 
 // loadCatalog reads and checks a catalog.

@@ -71,7 +71,7 @@ func (s *catalogStart) apply(ctx context.Context, engine *kuji.Engine) error {
 	if err != nil {
 		return fmt.Errorf("open realm %s: %w", s.f.realm, err)
 	}
-	inForce, err := realm.Catalog(ctx)
+	inForce, err := realm.Catalogs().InForce(ctx)
 	if err != nil {
 		return fmt.Errorf("read the catalog of realm %s: %w", s.f.realm, err)
 	}
@@ -117,7 +117,7 @@ func (s *catalogStart) appliedSince(ctx context.Context, realm *kuji.Realm, seen
 	if seen == 0 || seen == inForce {
 		return 0, nil
 	}
-	all, err := realm.Catalogs(ctx)
+	all, err := realm.Catalogs().Versions(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("list the catalogs of realm %s: %w", s.f.realm, err)
 	}
@@ -148,7 +148,7 @@ func (s *catalogStart) bothChanged(inForce *kuji.CatalogView, was *seenFile) err
 
 // put says what the catalog changes, and applies it.
 func (s *catalogStart) put(ctx context.Context, realm *kuji.Realm, over uint64) error {
-	plan, err := realm.Plan(ctx, s.c)
+	plan, err := realm.Catalogs().Plan(ctx, s.c)
 	if err != nil {
 		return fmt.Errorf("plan catalog %s: %w", s.f.catalog, err)
 	}
@@ -156,7 +156,7 @@ func (s *catalogStart) put(ctx context.Context, realm *kuji.Realm, over uint64) 
 		return err
 	}
 	note := kuji.Note{Reason: "kuji serve --catalog"}
-	res, err := realm.ApplyWith(ctx, s.c, kuji.ApplyOptions{Over: &over, Note: note})
+	res, err := realm.Catalogs().Apply(ctx, s.c, kuji.ApplyOptions{Over: &over, Note: note})
 	if err != nil {
 		return fmt.Errorf("apply catalog %s: %w", s.f.catalog, err)
 	}

@@ -52,7 +52,7 @@ func (s *starts) start(f serveFlags, file string, byHand ...string) (version uin
 	if err != nil {
 		return 0, "", err
 	}
-	v, err := realm.Catalog(s.t.Context())
+	v, err := realm.Catalogs().InForce(s.t.Context())
 	if err != nil {
 		return 0, "", err
 	}

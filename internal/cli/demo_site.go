@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,8 +16,9 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/driver/jetstream"
-	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
+	"github.com/kuji-dev/kuji/internal/cluster"
 	"github.com/kuji-dev/kuji/internal/demo"
+	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/server"
 )
 
@@ -118,8 +117,7 @@ type threeNodes struct {
 	*app
 	dir   string // of the whole run
 	f     clusterFlags
-	key   clusterKeys
-	peers *http.Client
+	peers *cluster.Client
 	nodes map[string]*child // those that run
 	at    map[string]string // addresses for clients
 }
@@ -127,7 +125,8 @@ type threeNodes struct {
 // Start implements [demo.Site], as the methods below.
 func (s *threeNodes) Start(ctx context.Context) ([]string, error) {
 	s.nodes = map[string]*child{}
-	s.f = clusterFlags{name: "demo", keyFile: filepath.Join(s.dir, "cluster.key")}
+	s.f = clusterFlags{keyFile: filepath.Join(s.dir, "cluster.key")}
+	s.f.Name = "demo"
 	if err := writeClusterKey(s.f.keyFile); err != nil {
 		return nil, err
 	}
@@ -140,16 +139,11 @@ func (s *threeNodes) Start(ctx context.Context) ([]string, error) {
 		s.at[fmt.Sprintf("n%d", i+1)] = fmt.Sprintf("127.0.0.1:%d", ports[3+i])
 		s.f.peers = append(s.f.peers, fmt.Sprintf("n%d=127.0.0.1:%d", i+1, port))
 	}
-	if s.key, err = s.readClusterKeys(s.f.keyFile); err != nil {
+	if s.peers, err = s.clusterClient(&s.f); err != nil {
 		return nil, err
 	}
-	conf, err := s.key.tls(s.f.name, "")
-	if err := errors.Join(err, s.f.checkMember()); err != nil {
-		return nil, err
-	}
-	s.peers = &http.Client{Transport: peerTransport(conf)}
 	var urls []string
-	for _, name := range s.f.names() {
+	for _, name := range s.f.Names() {
 		if err := s.run(ctx, name); err != nil {
 			return nil, err
 		}
@@ -167,7 +161,7 @@ func (s *threeNodes) Start(ctx context.Context) ([]string, error) {
 
 func (s *threeNodes) run(ctx context.Context, name string) error {
 	c, err := startChild(ctx, filepath.Join(s.dir, name+".log"), nil, "--data", s.data(name), "--listen", s.at[name],
-		"--cluster", s.f.name, "--node", name, "--peers", strings.Join(s.f.peers, ","), "--cluster-key", s.f.keyFile)
+		"--cluster", s.f.Name, "--node", name, "--peers", strings.Join(s.f.peers, ","), "--cluster-key", s.f.keyFile)
 	if err == nil {
 		s.nodes[name] = c
 	}
@@ -182,11 +176,11 @@ func (s *threeNodes) leader(ctx context.Context, realm string) (string, error) {
 	defer cancel()
 	for {
 		for name := range s.nodes {
-			if slices.Contains(askNode(ctx, s.peers, name, s.f.hosts[name]).Leads, realm) {
+			if slices.Contains(s.peers.Ask(ctx, name).Leads, realm) {
 				return name, nil
 			}
 		}
-		if pause(ctx, 20*time.Millisecond); ctx.Err() != nil {
+		if step.Pause(ctx, 20*time.Millisecond); ctx.Err() != nil {
 			return "", fmt.Errorf("no node leads: %w", ctx.Err())
 		}
 	}
@@ -197,7 +191,7 @@ func (s *threeNodes) Crash(ctx context.Context, realms []string, killed func() i
 	if err != nil {
 		return out, err
 	}
-	led := askNode(ctx, s.peers, old, s.f.hosts[old]).Leads
+	led := s.peers.Ask(ctx, old).Leads
 	out.Spared = slices.DeleteFunc(slices.Clone(realms), func(realm string) bool { return slices.Contains(led, realm) })
 	at := time.Now()
 	s.nodes[old].kill()
@@ -229,49 +223,34 @@ func (s *threeNodes) Stop() (err error) {
 }
 
 func (s *threeNodes) Verify(ctx context.Context, seen func(string, kuji.Record)) (demo.Left, error) {
-	out, err := s.f.verify(ctx, s.key, s.data, seen)
+	out, err := s.verify(ctx, seen)
 	return leftOf(out, filepath.Join(s.dir, "data"), err)
 }
 
-// verify checks every realm of a cluster whose nodes do not run. data returns where a node has its
-// data.
-func (f *clusterFlags) verify(ctx context.Context, keys clusterKeys, data func(node string) string, seen func(string, kuji.Record)) (out verifyJSON, err error) {
-	var own *embedded.Server
-	for _, name := range f.names() {
-		of := *f
-		of.node = name
-		server, err := of.startNATS(data(name), keys, slog.New(slog.DiscardHandler))
-		if err != nil {
-			return out, err
-		}
-		defer server.Close() // it has only read
-		own = server
+// verify checks every realm of the nodes, which do not run.
+func (s *threeNodes) verify(ctx context.Context, seen func(string, kuji.Record)) (out verifyJSON, err error) {
+	at := map[string]string{}
+	for _, name := range s.f.Names() {
+		at[name] = s.data(name)
 	}
-	if err := own.Ready(ctx); err != nil {
-		return out, err
-	}
-	o := jetstream.Options{Cluster: f.name, Patience: demoPatience}
-	o.Connect = append(o.Connect, own.Connect())
-	dr, err := jetstream.Connect(ctx, o)
-	if err != nil {
-		return out, err
-	}
-	defer func() { err = errors.Join(err, dr.Close()) }()
-	realms, err := dr.Realms(ctx)
-	out.OK = true
 	var damage []error
-	key, old := keys.seals(f.name)
-	for _, name := range realms {
-		report, err := kuji.VerifyDriver(dr, key, name, nil, func(rec kuji.Record) { seen(name, rec) }, old...)
-		var wrong *kuji.VerifyError
-		if errors.As(err, &wrong) {
-			damage = append(damage, err)
-		} else if err != nil {
-			return out, err
+	out.OK = true
+	err = s.f.Offline(ctx, at, func(dr *jetstream.Driver) error {
+		realms, err := dr.Realms(ctx)
+		key, old := s.f.Seals()
+		for _, name := range realms {
+			report, err := kuji.VerifyDriver(dr, key, name, nil, func(rec kuji.Record) { seen(name, rec) }, old...)
+			var wrong *kuji.VerifyError
+			if errors.As(err, &wrong) {
+				damage = append(damage, err)
+			} else if err != nil {
+				return err
+			}
+			out.Realms = append(out.Realms, newVerifyRealmJSON(report, wrong))
 		}
-		out.Realms = append(out.Realms, newVerifyRealmJSON(report, wrong))
-	}
-	if len(damage) > 0 {
+		return err
+	})
+	if err == nil && len(damage) > 0 {
 		out.OK, err = false, damageError{errors.Join(damage...)}
 	}
 	return out, err

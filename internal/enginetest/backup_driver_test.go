@@ -57,7 +57,7 @@ func TestBackupOfDriver(t *testing.T) {
 					t.Fatal(err)
 				}
 				for i := range 12 {
-					if _, err := r.ImportCodes(t.Context(), "list", largeCodes(fmt.Sprint(node, "-", i))); err != nil {
+					if _, err := r.Codes().Import(t.Context(), "list", largeCodes(fmt.Sprint(node, "-", i))); err != nil {
 						t.Fatal(err)
 					}
 					do(t, r, kuji.Draw{ID: fmt.Sprint(node, "-", i), Player: "ann", Pool: "free", Count: 1})
@@ -117,7 +117,7 @@ func TestBackupOfDriverDamaged(t *testing.T) {
 	if _, err := r.Apply(t.Context(), parse(t, testCatalog)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.ImportCodes(t.Context(), "list", largeCodes("")); err != nil {
+	if _, err := r.Codes().Import(t.Context(), "list", largeCodes("")); err != nil {
 		t.Fatal(err)
 	}
 	part := func(change func(p *kuji.BackupPart) bool) kuji.BackupSource {
@@ -166,7 +166,7 @@ func TestBackupOfDriverRefused(t *testing.T) {
 	}
 	_, follower := openAt(t, s, 2, kuji.Options{Follow: true})
 	wantCode(t, backup(follower), kuji.CodeNotLeader)
-	if err := follower.Lead(t.Context()); err != nil {
+	if err := follower.Replica().Lead(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := backup(follower); err != nil {

@@ -59,7 +59,7 @@ pools:
 	}
 	for version := 1; version < 25; version++ {
 		next := parse(t, yaml(version))
-		plan, err := r.Plan(t.Context(), next)
+		plan, err := r.Catalogs().Plan(t.Context(), next)
 		if err != nil || plan.Unchanged || len(plan.Changes) == 0 {
 			t.Errorf("plan of version %d: %+v, %v", version, plan, err)
 		}
@@ -142,7 +142,7 @@ func TestApplyOver(t *testing.T) {
 	_, r := open(t, t.TempDir(), worldOptions{}) // version 1
 	next := func(name string) *catalog.Catalog { return parse(t, testCatalog+"name: "+name+"\n") }
 	for _, version := range []uint64{0, 2, 1<<64 - 1} {
-		_, err := r.ApplyOver(t.Context(), next("a"), version)
+		_, err := r.Catalogs().Apply(t.Context(), next("a"), kuji.ApplyOptions{Over: new(version)})
 		wantCode(t, err, kuji.CodeConflict)
 	}
 	var wg sync.WaitGroup
@@ -150,10 +150,10 @@ func TestApplyOver(t *testing.T) {
 	for g := range 8 {
 		wg.Go(func() {
 			c := next(fmt.Sprint("operator", g))
-			switch res, err := r.ApplyOver(t.Context(), c, 1); kuji.CodeOf(err) {
+			switch res, err := r.Catalogs().Apply(t.Context(), c, kuji.ApplyOptions{Over: new(uint64(1))}); kuji.CodeOf(err) {
 			case 0:
 				won.Add(1)
-				again, err := r.ApplyOver(t.Context(), c, 1)
+				again, err := r.Catalogs().Apply(t.Context(), c, kuji.ApplyOptions{Over: new(uint64(1))})
 				if err != nil || again.Receipt != res.Receipt || res.Receipt.CatalogVersion != 2 {
 					t.Errorf("%+v, and asked again %+v, %v", res.Receipt, again.Receipt, err)
 				}
@@ -164,24 +164,24 @@ func TestApplyOver(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	v, err := r.Catalog(t.Context())
+	v, err := r.Catalogs().InForce(t.Context())
 	if err != nil || won.Load() != 1 || v.Version != 2 {
 		t.Errorf("%d of 8 applied theirs over version 1; version %d is in force, %v", won.Load(), v.Version, err)
 	}
 	// Which version is in force comes before what else is wrong with a catalog.
 	other := parse(t, strings.Replace(testCatalog, "sword: {}", "sword: {kind: currency}", 1))
-	_, err = r.ApplyOver(t.Context(), other, 1)
+	_, err = r.Catalogs().Apply(t.Context(), other, kuji.ApplyOptions{Over: new(uint64(1))})
 	if wantCode(t, err, kuji.CodeConflict); !strings.Contains(fmt.Sprint(err), "version 2 is in force, not 1") {
 		t.Error(err)
 	}
-	_, err = r.ApplyOver(t.Context(), other, 2)
+	_, err = r.Catalogs().Apply(t.Context(), other, kuji.ApplyOptions{Over: new(uint64(2))})
 	if wantCode(t, err, kuji.CodeConflict); !strings.Contains(fmt.Sprint(err), "sword") {
 		t.Error(err)
 	}
-	if res, err := r.ApplyOver(t.Context(), next("b"), 2); err != nil || res.Receipt.CatalogVersion != 3 {
+	if res, err := r.Catalogs().Apply(t.Context(), next("b"), kuji.ApplyOptions{Over: new(uint64(2))}); err != nil || res.Receipt.CatalogVersion != 3 {
 		t.Errorf("over version 2: %+v, %v", res.Receipt, err)
 	}
-	_, err = r.ApplyOver(t.Context(), nil, 3)
+	_, err = r.Catalogs().Apply(t.Context(), nil, kuji.ApplyOptions{Over: new(uint64(3))})
 	wantCode(t, err, kuji.CodeInvalid)
 }
 
@@ -249,7 +249,7 @@ func TestPlanIsOfNow(t *testing.T) {
 	e, r := open(t, t.TempDir(), worldOptions{Steps: s, Now: s.Now})
 	closing := fmt.Sprintf(`{kuji: 1, items: {gem: {kind: currency}}, pools: {p: {ends: %q, entries: [{id: a, weight: 1}]}}}`, s.now.Add(time.Hour).UTC().Format(time.RFC3339))
 	warned := func(r *kuji.Realm) bool {
-		plan, err := r.Plan(t.Context(), parse(t, closing))
+		plan, err := r.Catalogs().Plan(t.Context(), parse(t, closing))
 		if err != nil {
 			t.Fatal(err)
 		}

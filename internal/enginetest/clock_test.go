@@ -168,7 +168,7 @@ func TestLeap(t *testing.T) {
 		if got := stamp(); got != tt.want {
 			t.Errorf("the clock is set by %v: stamps by %v, want %v", tt.set, got, tt.want)
 		}
-		if v := r.Clock(); v.Drifts() != tt.drifts || v != r.Stats().Clock || tt.drifts && tt.set.Abs() < 2*year && v.Drift() != tt.set {
+		if v := r.Stats().Clock; v.Drifts() != tt.drifts || v != r.Stats().Clock || tt.drifts && tt.set.Abs() < 2*year && v.Drift() != tt.set {
 			t.Errorf("the clock is set by %v: it is said to drift by %v", tt.set, v.Drift())
 		}
 	}
@@ -178,7 +178,7 @@ func TestLeap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := stamp(); got != m.set || set.To != m.Now().UnixMilli() || r.Clock().Drift() != 0 {
+	if got := stamp(); got != m.set || set.To != m.Now().UnixMilli() || r.Stats().Clock.Drift() != 0 {
 		t.Errorf("the clock was confirmed as %v ahead: %+v, stamps are by %v", m.set, set, got)
 	}
 	e, r = m.restart(t, e, time.Time{})
@@ -253,7 +253,7 @@ func TestClockBehindAtStart(t *testing.T) {
 		if got := time.Duration(res.Receipt.Time-last) * time.Millisecond; got != tt.want {
 			t.Errorf("the clock is set by %v: stamps by %v, want %v", tt.set, got, tt.want)
 		}
-		if v := r.Clock(); v.Drifts() != (tt.set != tt.want) {
+		if v := r.Stats().Clock; v.Drifts() != (tt.set != tt.want) {
 			t.Errorf("the clock is set by %v: it is said to drift by %v", tt.set, v.Drift())
 		}
 	}
@@ -285,7 +285,7 @@ func testSetClock(t *testing.T, snapshots bool) {
 	e, r = m.restart(t, e, time.Time{})
 	m.passes(time.Hour)
 	stuck := do(t, r, kuji.Draw{Player: "ann", Pool: "box"})
-	if v := r.Clock(); stuck.Receipt.Time != first.Receipt.Time || !v.Drifts() || v.Drift() != time.Hour-year {
+	if v := r.Stats().Clock; stuck.Receipt.Time != first.Receipt.Time || !v.Drifts() || v.Drift() != time.Hour-year {
 		t.Fatalf("stamped %d after %d; %+v: want a clock that stands still, and says so", stuck.Receipt.Time, first.Receipt.Time, v)
 	}
 
@@ -293,8 +293,8 @@ func testSetClock(t *testing.T, snapshots bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if set.To != m.now.UnixMilli() || set.Receipt.Time != first.Receipt.Time || set.By != "key ops" || r.Clock() != (kuji.ClockView{Wall: set.To, Time: set.To, Back: first.Receipt.Time - set.To}) {
-		t.Fatalf("%+v, %+v", set, r.Clock())
+	if set.To != m.now.UnixMilli() || set.Receipt.Time != first.Receipt.Time || set.By != "key ops" || r.Stats().Clock != (kuji.ClockView{Wall: set.To, Time: set.To, Back: first.Receipt.Time - set.To}) {
+		t.Fatalf("%+v, %+v", set, r.Stats().Clock)
 	}
 	again := func() {
 		t.Helper()
@@ -484,13 +484,13 @@ func TestSetClockIDs(t *testing.T) {
 	m.passes(2 * time.Minute)
 	draw(0) // the first is forgotten
 	s := set(0)
-	v := r.Clock()
+	v := r.Stats().Clock
 	if s.IDsFrom != newest+1 || v.IDsFrom != s.IDsFrom || !v.RefusesIDs() || v.Drifts() || !strings.HasPrefix(v.String(), "refuses request ids until 2027-02-24") {
 		t.Fatalf("%+v, %+v (%v): want ids from %d on, and that this is said", s, v, v, newest+1)
 	}
 	draw(kuji.CodeTooOld)
 	apply("ids: any")
-	if v := r.Clock(); v.RefusesIDs() || v.String() != "good" {
+	if v := r.Stats().Clock; v.RefusesIDs() || v.String() != "good" {
 		t.Errorf("any id is taken: %+v (%v)", v, v)
 	}
 	m.passes(2 * time.Minute)
@@ -500,7 +500,7 @@ func TestSetClockIDs(t *testing.T) {
 	draw(kuji.CodeTooOld)
 	m.passes(ahead)
 	draw(0)
-	if v := r.Clock(); v.RefusesIDs() {
+	if v := r.Stats().Clock; v.RefusesIDs() {
 		t.Errorf("that time has come: %+v", v)
 	}
 }

@@ -66,7 +66,7 @@ func openCodes(t testing.TB, dir string, o worldOptions) (*kuji.Engine, *kuji.Re
 
 func importCodes(t testing.TB, r *kuji.Realm, list string, codes []string) kuji.Imported {
 	t.Helper()
-	out, err := r.ImportCodes(t.Context(), list, codes)
+	out, err := r.Codes().Import(t.Context(), list, codes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func importCodes(t testing.TB, r *kuji.Realm, list string, codes []string) kuji.
 
 func codesOf(t testing.TB, r *kuji.Realm, list string) kuji.CodesView {
 	t.Helper()
-	v, err := r.Codes(t.Context(), list)
+	v, err := r.Codes().List(t.Context(), list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestCodesOnce(t *testing.T) {
 				if v := codesOf(t, r, list); v.Codes != uint64(len(codes)) || v.Given != v.Codes {
 					t.Errorf("list %s: %+v", list, v)
 				}
-				_, some, err := r.ExportCodes(t.Context(), list, 10, 1000)
+				_, some, err := r.Codes().Given(t.Context(), list, 10, 1000)
 				if err != nil || len(some) != len(codes)-10 {
 					t.Fatal(len(some), err)
 				}
@@ -274,22 +274,22 @@ func TestImportRefused(t *testing.T) {
 		"none": nil, "empty": {"SECRET-1", ""}, "long": {long}, "control": {"SECRET\n1"}, "space": {" SECRET"}, "not UTF-8": {"SECRET\xff"},
 		"too many": someCodes("a", kuji.MaxImport+1), "too large": slices.Repeat([]string{long[:kuji.MaxCode]}, kuji.MaxImport),
 	} {
-		_, err := r.ImportCodes(t.Context(), "ten-percent", codes)
+		_, err := r.Codes().Import(t.Context(), "ten-percent", codes)
 		wantCode(t, err, kuji.CodeInvalid)
 		if strings.Contains(fmt.Sprint(err), "SECRET") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, list := range []string{"", "a b", strings.Repeat("x", 65)} {
-		_, err := r.ImportCodes(t.Context(), list, []string{"x"})
+		_, err := r.Codes().Import(t.Context(), list, []string{"x"})
 		wantCode(t, err, kuji.CodeInvalid)
 	}
 	if v := codesOf(t, r, "ten-percent"); v.Codes != 0 {
 		t.Errorf("%+v", v)
 	}
-	_, err := r.Codes(t.Context(), "nosuch")
+	_, err := r.Codes().List(t.Context(), "nosuch")
 	wantCode(t, err, kuji.CodeNotFound)
-	_, _, err = r.ExportCodes(t.Context(), "ten-percent", 0, -1)
+	_, _, err = r.Codes().Given(t.Context(), "ten-percent", 0, -1)
 	wantCode(t, err, kuji.CodeInvalid)
 }
 
@@ -304,13 +304,13 @@ func TestImportAlike(t *testing.T) {
 	}
 	importCodes(t, r, "ten-percent", alike[:10])
 	for _, codes := range [][]string{alike, alike[10:17], alike[20:40]} {
-		_, err := r.ImportCodes(t.Context(), "ten-percent", codes)
+		_, err := r.Codes().Import(t.Context(), "ten-percent", codes)
 		wantCode(t, err, kuji.CodeConflict)
 		if strings.Contains(fmt.Sprint(err), "SECRET") {
 			t.Error(err)
 		}
 	}
-	_, err := r.ImportCodes(t.Context(), "new", alike[:17])
+	_, err := r.Codes().Import(t.Context(), "new", alike[:17])
 	wantCode(t, err, kuji.CodeConflict)
 	if got := importCodes(t, r, "ten-percent", alike[:16]); got.Added != 6 {
 		t.Errorf("%+v", got)
@@ -323,7 +323,7 @@ func TestImportAlike(t *testing.T) {
 	if v := codesOf(t, r, "ten-percent"); v.Codes != 16 {
 		t.Errorf("%+v", v)
 	}
-	_, err = r.ImportCodes(t.Context(), "ten-percent", alike[16:17])
+	_, err = r.Codes().Import(t.Context(), "ten-percent", alike[16:17])
 	wantCode(t, err, kuji.CodeConflict)
 	if got := importCodes(t, r, "ten-percent", someCodes("other", 5000)); got.Added != 5000 {
 		t.Errorf("%+v", got)
@@ -391,17 +391,17 @@ func (c *couponClient) session(t testing.TB, disk vfs.FS) error {
 	if _, err := r.Apply(t.Context(), parse(t, codesCatalog)); err != nil {
 		return err
 	}
-	if v, err := r.Codes(t.Context(), "ten-percent"); err != nil || v.Codes < c.codes {
+	if v, err := r.Codes().List(t.Context(), "ten-percent"); err != nil || v.Codes < c.codes {
 		return fmt.Errorf("%+v, but %d were told of (%w)", v, c.codes, err)
 	}
 	for round := range 3 {
 		for part := range 3 {
-			in, err := r.ImportCodes(kuji.Stale(t.Context()), "ten-percent", someCodes("a", 20)[part*4:8+part*4])
+			in, err := r.Codes().Import(kuji.Stale(t.Context()), "ten-percent", someCodes("a", 20)[part*4:8+part*4])
 			if err != nil {
 				return err
 			}
 			c.codes = in.List.Codes
-			if _, err := r.ImportCodes(t.Context(), "keys", someCodes("b", 12)[part*4:4+part*4]); err != nil {
+			if _, err := r.Codes().Import(t.Context(), "keys", someCodes("b", 12)[part*4:4+part*4]); err != nil {
 				return err
 			}
 			id := fmt.Sprint(round, ".", part)
@@ -427,7 +427,7 @@ func (c *couponClient) session(t testing.TB, disk vfs.FS) error {
 			return err
 		}
 	}
-	if v, err := r.Codes(t.Context(), "ten-percent"); err != nil || v.Codes != 16 {
+	if v, err := r.Codes().List(t.Context(), "ten-percent"); err != nil || v.Codes != 16 {
 		return fmt.Errorf("%+v (%w)", v, err)
 	}
 	return nil
@@ -500,7 +500,7 @@ func TestCodesOdds(t *testing.T) {
 	_, r := openCodes(t, "data", worldOptions{FS: vfs.NewMem()})
 	want := func(pool string, nums ...int64) {
 		t.Helper()
-		o, err := r.Odds(t.Context(), pool, "")
+		o, err := r.Pools().Odds(t.Context(), pool, "", 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -518,7 +518,7 @@ func TestCodesOdds(t *testing.T) {
 	want("drops", 45, 45)
 	codes := func(want *big.Rat) {
 		t.Helper()
-		o, err := r.Odds(t.Context(), "splash", "")
+		o, err := r.Pools().Odds(t.Context(), "splash", "", 1)
 		if err != nil {
 			t.Fatal(err)
 		}

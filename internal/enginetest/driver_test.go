@@ -142,7 +142,7 @@ func TestPayloadsAreTrimmed(t *testing.T) {
 		for i := range codes {
 			codes[i] = fmt.Sprintf("%060d-%d", i, round)
 		}
-		if _, err := r.ImportCodes(t.Context(), "list", codes); err != nil {
+		if _, err := r.Codes().Import(t.Context(), "list", codes); err != nil {
 			t.Fatal(err)
 		}
 		names := payloads()

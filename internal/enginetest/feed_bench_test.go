@@ -48,7 +48,7 @@ func benchmarkFeed(b *testing.B, n int, pause time.Duration) {
 		readers.Go(func() {
 			pauses := time.NewTicker(max(pause, 1))
 			defer pauses.Stop()
-			for _, err := range r.Events(ctx, r.Stats().Position+1) {
+			for _, err := range r.Feed().Events(ctx, r.Stats().Position+1) {
 				if err != nil {
 					return
 				}

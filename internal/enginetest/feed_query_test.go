@@ -26,7 +26,7 @@ func about(t *testing.T, r *kuji.Realm, player, pool string, last *atomic.Uint64
 		}
 		return nil
 	}
-	for rec, err := range r.EventsOf(t.Context(), kuji.EventsQuery{Player: player, Pool: pool, Pace: pace}) {
+	for rec, err := range r.Feed().Query(t.Context(), kuji.EventsQuery{Player: player, Pool: pool, Pace: pace}) {
 		if err != nil {
 			if !errors.Is(err, errEnough) {
 				t.Errorf("player %q, pool %q: %v", player, pool, err)
@@ -136,7 +136,7 @@ func TestFeedEnds(t *testing.T) {
 			return nil
 		}
 		var err error
-		for _, err = range r.EventsOf(ctx, kuji.EventsQuery{Player: player, Pace: pace}) {
+		for _, err = range r.Feed().Query(ctx, kuji.EventsQuery{Player: player, Pace: pace}) {
 		}
 		if leave(); paced != 3 {
 			t.Errorf("player %q: %d looks at the log, and the reader left after 3", player, paced)
@@ -147,7 +147,7 @@ func TestFeedEnds(t *testing.T) {
 	defer leave()
 	n := 0
 	var err error
-	for _, err = range r.EventsOf(ctx, kuji.EventsQuery{Player: "ann"}) {
+	for _, err = range r.Feed().Query(ctx, kuji.EventsQuery{Player: "ann"}) {
 		if err == nil {
 			n++
 			leave()
@@ -178,7 +178,7 @@ func TestFeedPace(t *testing.T) {
 		}
 		return nil
 	}}
-	for rec, err := range r.EventsOf(t.Context(), q) {
+	for rec, err := range r.Feed().Query(t.Context(), q) {
 		if !errors.Is(err, errEnough) {
 			t.Fatalf("%+v, %v", rec, err)
 		}

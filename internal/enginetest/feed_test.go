@@ -17,7 +17,7 @@ import (
 
 // through reads a feed from a position on, through a position.
 func through(ctx context.Context, r *kuji.Realm, from, last uint64) (all []kuji.Record, err error) {
-	for rec, err := range r.Events(ctx, from) {
+	for rec, err := range r.Feed().Events(ctx, from) {
 		if err != nil {
 			return all, err
 		}
@@ -98,7 +98,7 @@ func TestFeed(t *testing.T) {
 		got, last := make([][]kuji.Record, len(from)), fmt.Sprint("last", round)
 		for i := range from {
 			reading.Go(func() {
-				for rec, err := range r.Events(t.Context(), from[i]) {
+				for rec, err := range r.Feed().Events(t.Context(), from[i]) {
 					if err != nil {
 						t.Errorf("from %d: %v", from[i], err)
 						return
@@ -175,7 +175,7 @@ func TestFeedSlow(t *testing.T) {
 	last := ""
 	go func() {
 		n := 0
-		for rec, err := range r.Events(t.Context(), 0) {
+		for rec, err := range r.Feed().Events(t.Context(), 0) {
 			if n++; n == 1 {
 				close(reached)
 				<-goOn
@@ -274,7 +274,7 @@ func TestFeedSurvives(t *testing.T) {
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
-				for rec, err := range r.Events(ctx, 0) {
+				for rec, err := range r.Feed().Events(ctx, 0) {
 					if err != nil {
 						return
 					}

@@ -18,7 +18,7 @@ func following(t *testing.T, s *drivertest.Shared, node int) (*kuji.Engine, *kuj
 // await waits until a realm has come as far as another one.
 func await(t *testing.T, r, other *kuji.Realm) {
 	t.Helper()
-	if err := r.Await(t.Context(), other.Stats().Position); err != nil {
+	if err := r.Replica().Await(t.Context(), other.Stats().Position); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -68,7 +68,7 @@ func TestFollow(t *testing.T) {
 	if l, err := follower.Result(stale, "7"); err != nil || l.Seen != kuji.Answered || l.Result.Receipt.Epoch != 1 {
 		t.Errorf("a follower knows %+v of an answer: %v", l, err)
 	}
-	if st := follower.Stats(); follower.Leads() || st.Epoch != 0 || st.Behind != 0 || st.Players != 1 || st.CatalogVersion != 2 {
+	if st := follower.Stats(); follower.Replica().Leads() || st.Epoch != 0 || st.Behind != 0 || st.Players != 1 || st.CatalogVersion != 2 {
 		t.Errorf("a follower's numbers are %+v", st)
 	}
 
@@ -78,13 +78,13 @@ func TestFollow(t *testing.T) {
 	wantCode(t, err, kuji.CodeNotLeader)
 	_, err = follower.Snapshot(t.Context())
 	wantCode(t, err, kuji.CodeNotLeader)
-	for _, err := range follower.Events(t.Context(), 0) {
+	for _, err := range follower.Feed().Events(t.Context(), 0) {
 		wantCode(t, err, kuji.CodeNotLeader)
 	}
 
 	first := do(t, leader, kuji.Draw{ID: "60", Player: "ann", Pool: "box"}) // perhaps not applied yet
 	for range 2 {
-		if err := follower.Lead(t.Context()); err != nil || !follower.Leads() {
+		if err := follower.Replica().Lead(t.Context()); err != nil || !follower.Replica().Leads() {
 			t.Fatal(err)
 		}
 	}
@@ -113,7 +113,7 @@ func TestFollow(t *testing.T) {
 	}
 	for _, from := range []uint64{1, first.Receipt.Position} { // also what it did not log itself
 		seen := 0
-		for rec, err := range follower.Events(t.Context(), from) {
+		for rec, err := range follower.Feed().Events(t.Context(), from) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,31 +139,31 @@ func TestFollow(t *testing.T) {
 func TestDeposedNeverLeads(t *testing.T) {
 	s := drivertest.NewShared(drivertest.SharedOptions{})
 	e, first := following(t, s, 1)
-	if err := first.Lead(t.Context()); err != nil {
+	if err := first.Replica().Lead(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := first.Apply(t.Context(), parse(t, testCatalog)); err != nil {
 		t.Fatal(err)
 	}
 	_, second := following(t, s, 2)
-	if err := second.Lead(t.Context()); err != nil {
+	if err := second.Replica().Lead(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	_, err := first.Do(t.Context(), kuji.Draw{ID: "lost", Player: "bob", Pool: "free"})
 	wantCode(t, err, kuji.CodeUnknownOutcome)
-	wantCode(t, first.Lead(t.Context()), kuji.CodeNotLeader)
+	wantCode(t, first.Replica().Lead(t.Context()), kuji.CodeNotLeader)
 	wantCode(t, e.Close(), kuji.CodeNotLeader)
 
 	do(t, second, kuji.Draw{ID: "1", Player: "ann", Pool: "free"})
 	_, first = following(t, s, 1)
 	sameState(t, first, second)
-	if err := first.Lead(t.Context()); err != nil {
+	if err := first.Replica().Lead(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := do(t, first, kuji.Draw{ID: "lost", Player: "bob", Pool: "free"}); got.Replayed {
 		t.Errorf("what was never logged is answered with %+v", got)
 	}
-	wantCode(t, second.Lead(t.Context()), 0) // it does not know yet
+	wantCode(t, second.Replica().Lead(t.Context()), 0) // it does not know yet
 }
 
 // TestCloseRealm: a realm that was deposed is closed and opened again while another one of the same
@@ -176,7 +176,7 @@ func TestCloseRealm(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range []*kuji.Realm{first, other} {
-		if err := r.Lead(t.Context()); err != nil {
+		if err := r.Replica().Lead(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := r.Apply(t.Context(), parse(t, testCatalog)); err != nil {
@@ -184,7 +184,7 @@ func TestCloseRealm(t *testing.T) {
 		}
 	}
 	_, second := following(t, s, 2)
-	if err := second.Lead(t.Context()); err != nil {
+	if err := second.Replica().Lead(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	do(t, second, kuji.Draw{ID: "1", Player: "ann", Pool: "free"})
@@ -197,11 +197,11 @@ func TestCloseRealm(t *testing.T) {
 
 	do(t, other, kuji.Draw{ID: "1", Player: "ann", Pool: "free"})
 	again, err := e.Lookup("test")
-	if err != nil || again == first || again.Leads() {
-		t.Fatalf("the realm that is opened again is the old one: %v, leads: %v, %v", again == first, again.Leads(), err)
+	if err != nil || again == first || again.Replica().Leads() {
+		t.Fatalf("the realm that is opened again is the old one: %v, leads: %v, %v", again == first, again.Replica().Leads(), err)
 	}
 	sameState(t, again, second)
-	wantCode(t, again.Lead(t.Context()), 0)
+	wantCode(t, again.Replica().Lead(t.Context()), 0)
 	if got := do(t, again, kuji.Draw{ID: "1", Player: "ann", Pool: "free"}); !got.Replayed {
 		t.Errorf("a draw that was answered is answered with %+v", got)
 	}
@@ -245,9 +245,9 @@ func TestFollowerTooSlow(t *testing.T) {
 		}
 	}
 	s.Partition(2, false)
-	wantCode(t, follower.Await(t.Context(), leader.Stats().Position), kuji.CodeFailed)
+	wantCode(t, follower.Replica().Await(t.Context(), leader.Stats().Position), kuji.CodeFailed)
 	wantCode(t, follower.Err(), kuji.CodeFailed)
-	wantCode(t, follower.Lead(t.Context()), kuji.CodeFailed)
+	wantCode(t, follower.Replica().Lead(t.Context()), kuji.CodeFailed)
 	_, err := follower.Player(kuji.Stale(t.Context()), "p0")
 	wantCode(t, err, kuji.CodeFailed)
 	wantCode(t, e.Close(), kuji.CodeFailed)
@@ -281,9 +281,9 @@ func TestFollowerMeetsDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Partition(2, false)
-	wantCode(t, follower.Await(t.Context(), leader.Stats().Position), kuji.CodeCorrupt)
+	wantCode(t, follower.Replica().Await(t.Context(), leader.Stats().Position), kuji.CodeCorrupt)
 	wantCode(t, follower.Err(), kuji.CodeCorrupt)
-	wantCode(t, follower.Lead(t.Context()), kuji.CodeCorrupt)
+	wantCode(t, follower.Replica().Lead(t.Context()), kuji.CodeCorrupt)
 	_, err = follower.Player(kuji.Stale(t.Context()), "ann")
 	wantCode(t, err, kuji.CodeCorrupt)
 }
@@ -328,7 +328,7 @@ func BenchmarkTakeover(b *testing.B) {
 				var r *kuji.Realm
 				if follow {
 					e, r = open(2, true)
-					if err := r.Await(b.Context(), position); err != nil {
+					if err := r.Replica().Await(b.Context(), position); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -336,7 +336,7 @@ func BenchmarkTakeover(b *testing.B) {
 				if !follow {
 					e, r = open(2, false)
 				}
-				if err := r.Lead(b.Context()); err != nil {
+				if err := r.Replica().Lead(b.Context()); err != nil {
 					b.Fatal(err)
 				}
 				b.StopTimer()

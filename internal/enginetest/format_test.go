@@ -179,7 +179,7 @@ func TestFormatPages(t *testing.T) {
 		if _, err := first.Apply(t.Context(), parse(t, testCatalog)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := first.ImportCodes(t.Context(), "list", largeCodes("")); err != nil {
+		if _, err := first.Codes().Import(t.Context(), "list", largeCodes("")); err != nil {
 			t.Fatal(err)
 		}
 		do(t, first, kuji.Draw{ID: "1", Player: "ann", Pool: "free", Count: 3})
@@ -283,7 +283,7 @@ func TestFormatPages(t *testing.T) {
 					apply("pass")
 				}
 				if i%30 == 10 {
-					if _, err := r.ImportCodes(t.Context(), []string{"alpha", "beta"}[i/30%2], someCodes(fmt.Sprint(i), 9)); err != nil {
+					if _, err := r.Codes().Import(t.Context(), []string{"alpha", "beta"}[i/30%2], someCodes(fmt.Sprint(i), 9)); err != nil {
 						t.Fatal(err)
 					}
 				}

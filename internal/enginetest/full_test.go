@@ -46,7 +46,7 @@ func wantReads(t *testing.T, r *kuji.Realm, acked []string) {
 	if p, err := r.Pool(t.Context(), "box"); err != nil || len(p.Entries) != 2 {
 		t.Errorf("a pool: %v, %v", p, err)
 	}
-	if c, err := r.Catalog(t.Context()); err != nil || c.Version != 1 {
+	if c, err := r.Catalogs().InForce(t.Context()); err != nil || c.Version != 1 {
 		t.Errorf("the catalog: %d, %v", c.Version, err)
 	}
 	_, err := r.Player(t.Context(), "nobody")
@@ -101,13 +101,13 @@ func TestFullDisk(t *testing.T) {
 				if _, _, err := r.StateHash(t.Context()); err != nil {
 					t.Errorf("the hash of the recovered state: %v", err)
 				}
-				if o, err := r.Odds(t.Context(), "box", ""); err != nil || len(o.Outcomes) != 2 {
+				if o, err := r.Pools().Odds(t.Context(), "box", "", 1); err != nil || len(o.Outcomes) != 2 {
 					t.Errorf("odds: %v, %v", o, err)
 				}
-				if _, _, err := r.ExportCodes(t.Context(), "none", 0, 1); kuji.CodeOf(err) != kuji.CodeNotFound {
+				if _, _, err := r.Codes().Given(t.Context(), "none", 0, 1); kuji.CodeOf(err) != kuji.CodeNotFound {
 					t.Errorf("codes: %v, want that there is no such list", err)
 				}
-				if _, err := r.Plan(t.Context(), parse(t, testCatalog)); err != nil {
+				if _, err := r.Catalogs().Plan(t.Context(), parse(t, testCatalog)); err != nil {
 					t.Errorf("a plan: %v", err)
 				}
 			}

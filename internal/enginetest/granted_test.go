@@ -22,7 +22,7 @@ func TestGranted(t *testing.T) {
 		}
 		check := func(since time.Time, by string, gems, swords uint64) {
 			t.Helper()
-			all, err := r.Granted(t.Context(), since)
+			all, err := r.Feed().Granted(t.Context(), since)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -83,15 +83,15 @@ func TestWhyRefused(t *testing.T) {
 	}
 	check("from the log", true)
 	for player, left := range map[string]uint64{"ann": 8, "nobody": 9} {
-		got, err := r.Limits(t.Context(), "daily", player)
+		got, err := r.Pools().Limits(t.Context(), "daily", player)
 		day := kuji.Limit{Per: catalog.PerDay, Draws: 2, Left: 2}
 		if err != nil || !reflect.DeepEqual(got, []kuji.Limit{{Per: catalog.PerForever, Draws: 9, Left: left}, day}) {
 			t.Errorf("%s stands at %+v, %v", player, got, err)
 		}
 	}
-	_, err = r.Limits(t.Context(), "nope", "ann")
+	_, err = r.Pools().Limits(t.Context(), "nope", "ann")
 	wantCode(t, err, kuji.CodeNotFound)
-	_, err = r.Limits(t.Context(), "daily", strings.Repeat("a", kuji.MaxID+1))
+	_, err = r.Pools().Limits(t.Context(), "daily", strings.Repeat("a", kuji.MaxID+1))
 	wantCode(t, err, kuji.CodeInvalid)
 }
 
@@ -126,7 +126,7 @@ pools:
 	check := func(player string, daily, ever kuji.Limit) {
 		t.Helper()
 		for pool, want := range map[string]*kuji.Limit{"daily": &daily, "once": &ever, "plain": nil} {
-			if got, err := r.Free(t.Context(), pool, player); err != nil || !reflect.DeepEqual(got, want) {
+			if got, err := r.Pools().Free(t.Context(), pool, player); err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("%s stands at %+v in %s, %v, want %+v", player, got, pool, err, want)
 			}
 		}
@@ -172,6 +172,6 @@ pools:
 	do(t, r, kuji.Grant{Player: "bob", Items: []kuji.Stack{{Item: "gem", Quantity: 1}}})
 	check("ann", day(2, 0), once(0))
 	views(kuji.PoolLimit{Pool: "once", Limit: once(0)})
-	_, err = r.Free(t.Context(), "nope", "ann")
+	_, err = r.Pools().Free(t.Context(), "nope", "ann")
 	wantCode(t, err, kuji.CodeNotFound)
 }

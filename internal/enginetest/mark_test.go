@@ -21,7 +21,7 @@ func compared(t *testing.T, follower, leader *kuji.Realm) {
 	if own := follower.Stats(); own.Position == st.Position && own.Chain != st.Chain {
 		t.Errorf("at %d a follower has chain %x, its leader %x", st.Position, own.Chain, st.Chain)
 	}
-	if err := follower.Compare("n1", st.Position, st.Chain); err != nil {
+	if err := follower.Replica().Compare("n1", st.Position, st.Chain); err != nil {
 		t.Error(err)
 	}
 }
@@ -43,7 +43,7 @@ func TestCompare(t *testing.T) {
 			compared(t, other, leader)
 		}
 		snapshot(t, leader)
-		if err := next.Lead(t.Context()); err != nil {
+		if err := next.Replica().Lead(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		compared(t, other, next)
@@ -73,14 +73,14 @@ func TestCompareDiffers(t *testing.T) {
 	forged := st.Chain
 	forged[31] ^= 1
 	for _, err := range []error{
-		follower.Compare("n1", st.Position+1, forged), follower.Compare("n1", st.Position, [32]byte{}),
-		leader.Compare("n2", st.Position, forged), follower.Err(),
+		follower.Replica().Compare("n1", st.Position+1, forged), follower.Replica().Compare("n1", st.Position, [32]byte{}),
+		leader.Replica().Compare("n2", st.Position, forged), follower.Err(),
 	} {
 		if err != nil {
 			t.Errorf("nothing can be compared, and %v", err)
 		}
 	}
-	err := follower.Compare("n1", st.Position, forged)
+	err := follower.Replica().Compare("n1", st.Position, forged)
 	wantCode(t, err, kuji.CodeCorrupt)
 	for _, want := range []string{`realm test`, fmt.Sprintf("position %d:", st.Position), fmt.Sprintf("%x here", st.Chain), fmt.Sprintf("%x at node n1", forged)} {
 		if !strings.Contains(err.Error(), want) {
@@ -90,8 +90,8 @@ func TestCompareDiffers(t *testing.T) {
 	wantCode(t, follower.Err(), kuji.CodeCorrupt)
 	_, err = follower.Player(kuji.Stale(t.Context()), "ann")
 	wantCode(t, err, kuji.CodeCorrupt)
-	wantCode(t, follower.Lead(t.Context()), kuji.CodeCorrupt)
-	if follower.Leads() || follower.Stats().Differs != 1 {
-		t.Errorf("leads: %v, %+v", follower.Leads(), follower.Stats())
+	wantCode(t, follower.Replica().Lead(t.Context()), kuji.CodeCorrupt)
+	if follower.Replica().Leads() || follower.Stats().Differs != 1 {
+		t.Errorf("leads: %v, %+v", follower.Replica().Leads(), follower.Stats())
 	}
 }

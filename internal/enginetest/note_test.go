@@ -37,7 +37,7 @@ func TestNotes(t *testing.T) {
 		}
 		do(t, r, noted("plain ", kuji.Note{})[i])
 	}
-	if _, err := r.ApplyWith(t.Context(), parse(t, limitCatalog), kuji.ApplyOptions{Note: note}); err != nil {
+	if _, err := r.Catalogs().Apply(t.Context(), parse(t, limitCatalog), kuji.ApplyOptions{Note: note}); err != nil {
 		t.Fatal(err)
 	}
 	long := strings.Repeat("x", 1025)
@@ -46,7 +46,7 @@ func TestNotes(t *testing.T) {
 			_, err := r.Do(t.Context(), req)
 			wantCode(t, err, kuji.CodeInvalid)
 		}
-		_, err := r.ApplyWith(t.Context(), parse(t, testCatalog), kuji.ApplyOptions{Note: n})
+		_, err := r.Catalogs().Apply(t.Context(), parse(t, testCatalog), kuji.ApplyOptions{Note: n})
 		wantCode(t, err, kuji.CodeInvalid)
 	}
 	_, err := r.Do(t.Context(), kuji.Atomic{Members: []kuji.Request{kuji.Grant{Player: "ann", Items: gem, Note: note}}})

@@ -34,14 +34,14 @@ func TestOdds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = r.Odds(t.Context(), "banner", "")
+	_, err = r.Pools().Odds(t.Context(), "banner", "", 1)
 	wantCode(t, err, kuji.CodeNotFound)
 	if _, err := r.Apply(t.Context(), parse(t, strings.ReplaceAll(oddsCatalog, "_", ""))); err != nil {
 		t.Fatal(err)
 	}
 	want := func(player string, status kuji.Status, draws uint64, chance *big.Rat) {
 		t.Helper()
-		o, err := r.Odds(t.Context(), "banner", player)
+		o, err := r.Pools().Odds(t.Context(), "banner", player, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,9 +60,9 @@ func TestOdds(t *testing.T) {
 	want("", kuji.OK, 0, rare)
 	do(t, r, kuji.Consume{Player: "ann", Items: []kuji.Stack{{Item: "gem", Quantity: 8}}})
 	want("ann", kuji.InsufficientItems, 2, sure)
-	_, err = r.Odds(t.Context(), "nothing", "")
+	_, err = r.Pools().Odds(t.Context(), "nothing", "", 1)
 	wantCode(t, err, kuji.CodeNotFound)
-	_, err = r.Odds(t.Context(), "banner", strings.Repeat("x", 65))
+	_, err = r.Pools().Odds(t.Context(), "banner", strings.Repeat("x", 65), 1)
 	wantCode(t, err, kuji.CodeInvalid)
 }
 
@@ -83,13 +83,13 @@ func TestOddsWait(t *testing.T) {
 	<-entered
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := r.Odds(ctx, "box", "ann")
+	_, err := r.Pools().Odds(ctx, "box", "ann", 1)
 	wantCode(t, err, kuji.CodeCanceled)
-	if o, err := r.Odds(kuji.Stale(t.Context()), "box", "ann"); err != nil || len(o.Outcomes) == 0 {
+	if o, err := r.Pools().Odds(kuji.Stale(t.Context()), "box", "ann", 1); err != nil || len(o.Outcomes) == 0 {
 		t.Errorf("stale odds: %+v, %v", o, err)
 	}
 	close(held)
-	if _, err := r.Odds(t.Context(), "box", "ann"); err != nil {
+	if _, err := r.Pools().Odds(t.Context(), "box", "ann", 1); err != nil {
 		t.Error(err)
 	}
 	if err := <-acked; err != nil {
@@ -130,7 +130,7 @@ func TestOddsEndWithTheirCaller(t *testing.T) {
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	_, err = r.Odds(gone, "banner", "")
+	_, err = r.Pools().Odds(gone, "banner", "", 1)
 	wantCode(t, err, kuji.CodeCanceled)
 	if err == nil || !strings.Contains(err.Error(), "computing odds") {
 		t.Errorf("%v, want that it was canceled while it computed", err)

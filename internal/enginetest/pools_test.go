@@ -30,7 +30,7 @@ func TestPoolSums(t *testing.T) {
 	}
 	check := func(r *kuji.Realm, most int, wantMore int, want ...kuji.PoolSum) {
 		t.Helper()
-		got, more, err := r.Pools(t.Context(), most)
+		got, more, err := r.Pools().Sums(t.Context(), most)
 		if err != nil || more != wantMore || !slices.Equal(got, want) {
 			t.Errorf("of %d pools %+v and %d more, %v\nwant %+v and %d more", most, got, more, err, want, wantMore)
 		}
@@ -40,7 +40,7 @@ func TestPoolSums(t *testing.T) {
 	check(r, 1, 2, full)
 	do(t, r, kuji.Draw{Player: "ann", Pool: "outer", Count: 4})
 	do(t, r, kuji.Atomic{Members: []kuji.Request{kuji.Draw{Player: "ann", Pool: "raffle"}, kuji.Draw{Player: "bob", Pool: "raffle"}, kuji.Draw{Player: "bob", Pool: "inner"}}})
-	sums, _, err := r.Pools(t.Context(), math.MaxInt)
+	sums, _, err := r.Pools().Sums(t.Context(), math.MaxInt)
 	if err != nil || len(sums) != 3 {
 		t.Fatalf("%v, %v", sums, err)
 	}
@@ -56,7 +56,7 @@ func TestPoolSums(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(r, 1, 2, kuji.PoolSum{ID: "raffle", Draws: 3, Left: 3, Limited: true})
-	_, _, err = r.Pools(t.Context(), -1)
+	_, _, err = r.Pools().Sums(t.Context(), -1)
 	wantCode(t, err, kuji.CodeInvalid)
 	if err := engine.Close(); err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestPoolSums(t *testing.T) {
 	if _, err := r.Apply(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if sums, _, err := r.Pools(t.Context(), 1); err != nil || sums[0].Left != math.MaxUint64 {
+	if sums, _, err := r.Pools().Sums(t.Context(), 1); err != nil || sums[0].Left != math.MaxUint64 {
 		t.Errorf("%+v, %v; want all that 64 bits hold", sums, err)
 	}
 }

@@ -113,7 +113,7 @@ func TestRedeemOnce(t *testing.T) {
 				t.Fatalf("verified: %v, %d draws, state %x, was %x", err, rep.Draws, rep.StateHash, hash)
 			}
 			_, r = openCaps(t, dir, o)
-			v, uses, err := r.ExportUses(t.Context(), "caps", 5, 100)
+			v, uses, err := r.Codes().Used(t.Context(), "caps", 5, 100)
 			if err != nil || v.Redeemed != 40 || v.Uses != 40 || v.Given != 0 || len(uses) != 35 {
 				t.Fatalf("%+v, %d uses, %v", v, len(uses), err)
 			}
@@ -188,7 +188,7 @@ func TestRedeemRefused(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	_, _, err := r.ExportUses(t.Context(), "caps", 0, -1)
+	_, _, err := r.Codes().Used(t.Context(), "caps", 0, -1)
 	wantCode(t, err, kuji.CodeInvalid)
 	if _, err := r.Player(t.Context(), "ann"); err == nil {
 		t.Error("a request that was refused made a player")
@@ -258,7 +258,7 @@ func (c *capClient) session(t testing.TB, disk vfs.FS, s *steps) error {
 	if _, err := r.Apply(t.Context(), parse(t, capsCatalog)); err != nil {
 		return err
 	}
-	if _, err := r.ImportCodes(t.Context(), "caps", someCodes("a", 12)); err != nil {
+	if _, err := r.Codes().Import(t.Context(), "caps", someCodes("a", 12)); err != nil {
 		return err
 	}
 	for i := range 12 {
@@ -298,7 +298,7 @@ func (c *capClient) session(t testing.TB, disk vfs.FS, s *steps) error {
 			return fmt.Errorf("after three guesses: %v", res)
 		}
 	}
-	if v, err := r.Codes(t.Context(), "caps"); err != nil || v.Uses != 9 || v.Redeemed != 9 {
+	if v, err := r.Codes().List(t.Context(), "caps"); err != nil || v.Uses != 9 || v.Redeemed != 9 {
 		return fmt.Errorf("%+v (%w)", v, err)
 	}
 	return nil

@@ -83,7 +83,7 @@ func TestOtherRules(t *testing.T) {
 			t.Errorf("rules %d: opened with state %x, want %x: %v", version, got, hash, err)
 		}
 		n := 0
-		for rec, err := range r.Events(t.Context(), 1) {
+		for rec, err := range r.Feed().Events(t.Context(), 1) {
 			if err != nil || fmt.Sprintf("%+v", rec) != fmt.Sprintf("%+v", want[n]) {
 				t.Fatalf("rules %d: the feed shows %+v, want %+v: %v", version, rec, want[n], err)
 			}

@@ -410,7 +410,7 @@ func TestHostileGoValues(t *testing.T) {
 	_, r := open(t, t.TempDir(), worldOptions{})
 	_, err := r.Apply(t.Context(), nil)
 	wantCode(t, err, kuji.CodeInvalid)
-	_, err = r.Plan(t.Context(), nil)
+	_, err = r.Catalogs().Plan(t.Context(), nil)
 	wantCode(t, err, kuji.CodeInvalid)
 	_, err = r.Apply(t.Context(), &catalog.Catalog{})
 	wantCode(t, err, kuji.CodeInvalid)

@@ -13,7 +13,7 @@ import (
 // read.
 func versionsAre(t *testing.T, r *kuji.Realm, first uint64, names ...string) []kuji.CatalogVersion {
 	t.Helper()
-	all, err := r.Catalogs(t.Context())
+	all, err := r.Catalogs().Versions(t.Context())
 	if err != nil || len(all) != len(names) {
 		t.Fatalf("%d versions, %v, want %d", len(all), err, len(names))
 	}
@@ -21,14 +21,14 @@ func versionsAre(t *testing.T, r *kuji.Realm, first uint64, names ...string) []k
 		if v.Version != first+uint64(i) || v.Name != names[i] || v.Pools == 0 || v.Position == 0 || v.Time == 0 {
 			t.Errorf("version %d: %+v, want %q", first+uint64(i), v, names[i])
 		}
-		view, err := r.CatalogOf(t.Context(), v.Version)
+		view, err := r.Catalogs().Version(t.Context(), v.Version)
 		if err != nil || view.Version != v.Version || view.Hash != v.Hash || view.Catalog.Name != names[i] || view.Catalog.Hash() != v.Hash ||
 			view.Position != v.Position || view.Index != v.Index || view.Time != v.Time {
 			t.Errorf("version %d: %+v, %v", v.Version, view, err)
 		}
 	}
 	for _, none := range []uint64{0, first - 1, first + uint64(len(names))} {
-		_, err := r.CatalogOf(t.Context(), none)
+		_, err := r.Catalogs().Version(t.Context(), none)
 		wantCode(t, err, kuji.CodeNotFound)
 	}
 	return all
@@ -45,7 +45,7 @@ func TestCatalogVersions(t *testing.T) {
 		drawSome(t, r, name, 5)
 		r.Submit(kuji.Draw{Player: "ann", Pool: "free"}, func(kuji.Result, error) {}) // in the same batch
 		note := kuji.Note{By: "key of " + name, Reason: "because", Metadata: "{}"}
-		if _, err := r.ApplyWith(t.Context(), parse(t, testCatalog+"name: "+name+"\n"), kuji.ApplyOptions{Note: note}); err != nil {
+		if _, err := r.Catalogs().Apply(t.Context(), parse(t, testCatalog+"name: "+name+"\n"), kuji.ApplyOptions{Note: note}); err != nil {
 			t.Fatal(err)
 		}
 		names = append(names, name)
@@ -63,7 +63,7 @@ func TestCatalogVersions(t *testing.T) {
 	names = append(names, "")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := r.Catalogs(ended)
+	_, err := r.Catalogs().Versions(ended)
 	wantCode(t, err, kuji.CodeCanceled)
 	after := versionsAre(t, r, 1, names...)
 	if fmt.Sprint(before) != fmt.Sprint(after[:len(before)]) {
@@ -72,7 +72,7 @@ func TestCatalogVersions(t *testing.T) {
 	if n := after[2].Note; n.By != "key of v1" || n.Reason != "because" || n.Metadata != "{}" {
 		t.Errorf("the note of version 3: %+v", n)
 	}
-	for rec, err := range r.Events(t.Context(), 1) {
+	for rec, err := range r.Feed().Events(t.Context(), 1) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestCatalogVersionsTrimmed(t *testing.T) {
 		for round := range 10 {
 			drawSome(t, r, fmt.Sprint("behind", v.Version, "-", round, "-"), 100)
 			snapshot(t, r)
-			for _, err := range r.Events(t.Context(), v.Position) {
+			for _, err := range r.Feed().Events(t.Context(), v.Position) {
 				if gone, ok := errors.AsType[*kuji.TrimmedError](err); ok && gone.First > v.Position {
 					return
 				}

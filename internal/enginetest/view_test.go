@@ -25,11 +25,11 @@ func TestPoolPage(t *testing.T) {
 	for _, tc := range []struct{ from, count, end int }{{0, n, n}, {1, 1, 2}, {0, 0, 0}, {n - 1, 5, n}, {n, 5, n}, {n + 7, 1, n}} {
 		want := whole
 		want.Entries = whole.Entries[min(tc.from, n):tc.end]
-		got, err := r.PoolPage(t.Context(), "box", tc.from, tc.count)
+		got, err := r.Pools().Page(t.Context(), "box", tc.from, tc.count)
 		if err != nil {
 			t.Fatal(err)
 		}
-		stale, err := r.PoolPage(kuji.Stale(t.Context()), "box", tc.from, tc.count)
+		stale, err := r.Pools().Page(kuji.Stale(t.Context()), "box", tc.from, tc.count)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,11 +40,11 @@ func TestPoolPage(t *testing.T) {
 			t.Errorf("%d entries from %d on:\n%+v, stale\n%+v, want\n%+v", tc.count, tc.from, got, stale, want)
 		}
 	}
-	_, err = r.PoolPage(t.Context(), "box", -1, 5)
+	_, err = r.Pools().Page(t.Context(), "box", -1, 5)
 	wantCode(t, err, kuji.CodeInvalid)
-	_, err = r.PoolPage(t.Context(), "box", 0, -1)
+	_, err = r.Pools().Page(t.Context(), "box", 0, -1)
 	wantCode(t, err, kuji.CodeInvalid)
-	_, err = r.PoolPage(t.Context(), "nosuch", 0, 1)
+	_, err = r.Pools().Page(t.Context(), "nosuch", 0, 1)
 	wantCode(t, err, kuji.CodeNotFound)
 }
 

@@ -61,7 +61,7 @@ func TestNothingBeforeItIsDurable(t *testing.T) {
 	if waited, err := waiting(func(ctx context.Context) error { _, err := r.Player(ctx, "old"); return err }); waited || err != nil {
 		t.Errorf("another player: waited %v, %v", waited, err)
 	}
-	if waited, err := waiting(func(ctx context.Context) error { _, err := r.Catalog(ctx); return err }); waited || err != nil {
+	if waited, err := waiting(func(ctx context.Context) error { _, err := r.Catalogs().InForce(ctx); return err }); waited || err != nil {
 		t.Errorf("the catalog: waited %v, %v", waited, err)
 	}
 	unknown("a catalog", func(ctx context.Context) error { _, err := r.Apply(ctx, second); return err })
@@ -70,18 +70,21 @@ func TestNothingBeforeItIsDurable(t *testing.T) {
 		_, err := r.Do(ctx, kuji.Draw{Player: "ann", Pool: "nosuch"})
 		return err
 	})
-	canceled("the catalog in force", func(ctx context.Context) error { _, err := r.Catalog(ctx); return err })
-	canceled("a plan", func(ctx context.Context) error { _, err := r.Plan(ctx, second); return err })
-	canceled("a plan that is refused", func(ctx context.Context) error { _, err := r.Plan(ctx, conflicting); return err })
+	canceled("the catalog in force", func(ctx context.Context) error { _, err := r.Catalogs().InForce(ctx); return err })
+	canceled("a plan", func(ctx context.Context) error { _, err := r.Catalogs().Plan(ctx, second); return err })
+	canceled("a plan that is refused", func(ctx context.Context) error { _, err := r.Catalogs().Plan(ctx, conflicting); return err })
 	canceled("a catalog that is refused", func(ctx context.Context) error { _, err := r.Apply(ctx, conflicting); return err })
-	canceled("a catalog over another version", func(ctx context.Context) error { _, err := r.ApplyOver(ctx, conflicting, 1); return err })
+	canceled("a catalog over another version", func(ctx context.Context) error {
+		_, err := r.Catalogs().Apply(ctx, conflicting, kuji.ApplyOptions{Over: new(uint64(1))})
+		return err
+	})
 	canceled("a pool that the catalog has not", func(ctx context.Context) error { _, err := r.Pool(ctx, "nosuch"); return err })
 	canceled("an item that the catalog has not", func(ctx context.Context) error { _, err := r.Balance(ctx, "old", "nosuch"); return err })
 
 	if again := do(t, r, draw); !again.Replayed {
 		t.Errorf("once it is durable: %v", again)
 	}
-	if v, err := r.Catalog(t.Context()); err != nil || v.Version != 2 {
+	if v, err := r.Catalogs().InForce(t.Context()); err != nil || v.Version != 2 {
 		t.Errorf("once it is durable: version %d, %v", v.Version, err)
 	}
 }

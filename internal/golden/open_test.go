@@ -193,7 +193,7 @@ func TestBackup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := follower.Await(t.Context(), position); err != nil {
+		if err := follower.Replica().Await(t.Context(), position); err != nil {
 			t.Fatal(err)
 		}
 		if got, _, err := follower.StateHash(kuji.Stale(t.Context())); err != nil || got != hash {
@@ -208,7 +208,7 @@ func TestBackup(t *testing.T) {
 		}
 		want = slices.DeleteFunc(want, func(l string) bool { return !strings.HasPrefix(l, `{"event"`) })
 		same(t, "the feed", want, fed[:min(len(fed), len(want))])
-		if err := follower.Lead(t.Context()); err != nil {
+		if err := follower.Replica().Lead(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := follower.DoAll(t.Context(), goldenRequests(14)); err != nil {
@@ -339,7 +339,7 @@ func through(r *kuji.Realm) history.Feed {
 	last := r.Stats().LastEvent
 	return func(ctx context.Context, from uint64) iter.Seq2[kuji.Record, error] {
 		return func(yield func(kuji.Record, error) bool) {
-			for rec, err := range r.Events(ctx, from) {
+			for rec, err := range r.Feed().Events(ctx, from) {
 				if err == nil && rec.Position > last || !yield(rec, err) || err != nil || rec.Position == last && rec.Last {
 					return
 				}

@@ -112,7 +112,7 @@ func snapshot(t *testing.T, r *kuji.Realm) {
 
 func importCodes(t *testing.T, r *kuji.Realm, list string, codes []string) {
 	t.Helper()
-	if _, err := r.ImportCodes(t.Context(), list, codes); err != nil {
+	if _, err := r.Codes().Import(t.Context(), list, codes); err != nil {
 		t.Fatal(err)
 	}
 }

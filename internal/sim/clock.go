@@ -48,7 +48,7 @@ func (w *world) tick() {
 func (w *world) moved() {
 	for _, s := range w.life.sessions {
 		if s.realm != nil {
-			s.realm.Clock()
+			_ = s.realm.Stats()
 			s.clockRead(true)
 		}
 	}
@@ -151,8 +151,8 @@ func (s *session) setClock() {
 	if s.l.policy == kuji.SyncAlways { // otherwise a crash may undo it
 		s.clock.last = w.clock
 	}
-	if len(w.inbox) == 0 && s.realm.Clock().Drift() != 0 && w.cfg.Faults&Overlap == 0 {
-		w.fail("the clock was set, and drifts: %+v", s.realm.Clock())
+	if len(w.inbox) == 0 && s.realm.Stats().Clock.Drift() != 0 && w.cfg.Faults&Overlap == 0 {
+		w.fail("the clock was set, and drifts: %+v", s.realm.Stats().Clock)
 	}
 	s.acks = append(s.acks, ack{kind: "clock", res: kuji.Result{Receipt: set.Receipt}, life: s.l.number, lossy: s.l.policy != kuji.SyncAlways})
 }

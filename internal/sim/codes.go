@@ -108,7 +108,7 @@ func (s *session) bring() {
 		n = w.schedule.IntN(n)
 	}
 	list, codes := codeFile(n)
-	got, err := s.realm.ImportCodes(context.Background(), list, codes)
+	got, err := s.realm.Codes().Import(context.Background(), list, codes)
 	w.note("%s: import file %d of %s: %+v %v", s.name, n, list, got, kuji.CodeOf(err))
 	switch {
 	case err != nil && kuji.CodeOf(err) == kuji.CodeOverloaded && w.cfg.Faults&Clock != 0: // the open batch has set the clock
@@ -139,7 +139,7 @@ func (s *session) readCodes() {
 	cancel() // a read that would have to wait is refused
 	rd := read{position: s.realm.Stats().Position, codes: &codesRead{list: codeLists[w.schedule.IntN(3)]}}
 	var err error
-	rd.codes.view, rd.codes.given, err = s.realm.ExportCodes(ctx, rd.codes.list, 0, 100)
+	rd.codes.view, rd.codes.given, err = s.realm.Codes().Given(ctx, rd.codes.list, 0, 100)
 	w.note("codes %s: %+v %v, %v", rd.codes.list, rd.codes.view, rd.codes.given, kuji.CodeOf(err))
 	switch code := kuji.CodeOf(err); {
 	case code == kuji.CodeCanceled && errors.Is(err, context.Canceled), code == kuji.CodeNotFound:

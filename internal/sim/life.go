@@ -22,26 +22,22 @@ type life struct {
 	w        *world
 	number   int
 	last     bool
+	fate     fate
 	rng      *rand.Rand // of its faults
 	runner   *runner
 	policy   kuji.SyncPolicy
 	engine   *kuji.Engine
 	sessions []*session // one of each realm
-	opening  *session   // the one that is being opened; may be nil
-	waiting  int        // requests that the engine has not answered
-	within   bool       // requests arrive in the middle of a disk operation
-	harm
-}
+	opening  *session   // the one being opened, if any
 
-// harm is what happens to the disk during a life, and so to the process.
-type harm struct {
-	fate    fate
 	changes int             // disk operations so far that change something
 	over    bool            // the process is gone
 	after   *vfs.Mem        // the disk that a kill left
 	hurt    bool            // a write or an fsync outside every realm has failed
-	scarred bool            // one failed in an opening that was refused, and another opening followed
+	scarred bool            // one has failed in an opening that was refused, and another opening followed
 	failed  map[string]bool // files and directories whose fsync has failed
+	waiting int             // requests that the engine has not answered
+	within  bool            // a disk operation is being interleaved
 }
 
 // fate is what ends a life. It is chosen before the life begins.
@@ -70,7 +66,7 @@ func (w *world) pickFate(r *rand.Rand, last bool) fate {
 // live runs one life.
 func (w *world) live(number int, last bool) {
 	r := stream(w.cfg.Seed, 100+uint64(number))
-	l := &life{w: w, number: number, last: last, rng: r, runner: &runner{w: w}, harm: harm{failed: map[string]bool{}}}
+	l := &life{w: w, number: number, last: last, rng: r, runner: &runner{w: w}, failed: map[string]bool{}}
 	for _, g := range w.games {
 		l.sessions = append(l.sessions, &session{game: g, l: l, safe: g.settled})
 	}
@@ -96,7 +92,7 @@ func (w *world) live(number int, last bool) {
 func (l *life) open() bool {
 	w := l.w
 	var err error
-	for again := true; again; again = vfs.Short(err) { // the shortage passes, and nothing has changed
+	for again := true; again; again = vfs.Short(err) { // which passes, and has changed nothing
 		l.engine, err = openIn(w.disk, l.runner, l.options())
 	}
 	if err != nil {
@@ -153,9 +149,9 @@ func (s *session) open() {
 	s.settled, s.safe = st.Position, st.Position
 }
 
-// recovers notes that an opening was refused and the realm will be opened again. If it failed to
-// close what it had opened, the error says so. The next opening recovers from the disk, as another
-// process would.
+// recovers notes that the realm will be opened again after an opening that was refused. If closing
+// what was opened failed, the error has said so, and the next opening recovers from what is on the
+// disk, as it does in another process.
 func (s *session) recovers(err error) {
 	if !s.hurt {
 		return
@@ -277,8 +273,8 @@ func (l *life) step() bool {
 	return true
 }
 
-// stopped reports whether it is time to end because realms have stopped: all of them, or one of them
-// a while ago.
+// stopped reports whether it is time to end because realms have stopped: all have, or one has and
+// the others have gone on for a while.
 func (l *life) stopped() bool {
 	running, down := 0, 0
 	for _, s := range l.sessions {
@@ -342,9 +338,9 @@ func (s *session) apply() {
 	case w.schedule.IntN(4) > 0:
 		res, err = s.realm.Apply(context.Background(), c)
 	case w.schedule.IntN(2) > 0:
-		res, err = s.realm.ApplyOver(context.Background(), c, over)
+		res, err = s.realm.Catalogs().Apply(context.Background(), c, kuji.ApplyOptions{Over: new(over)})
 	default: // from somebody who has seen another version
-		res, err = s.realm.ApplyOver(context.Background(), c, over+1+w.schedule.Uint64N(3))
+		res, err = s.realm.Catalogs().Apply(context.Background(), c, kuji.ApplyOptions{Over: new(over + 1 + w.schedule.Uint64N(3))})
 		w.note("%s: apply catalog %d over another version: %v", s.name, s.applied, kuji.CodeOf(err))
 		if kuji.CodeOf(err) == kuji.CodeConflict {
 			return
@@ -368,7 +364,7 @@ func (s *session) apply() {
 	}
 }
 
-// snapshot asks for a snapshot and does not wait. Steps take it while requests go on.
+// snapshot asks for a snapshot and does not wait: it is taken in steps, while requests go on.
 func (s *session) snapshot() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -414,8 +410,8 @@ func (s *session) told(err error, c *call) {
 	}
 }
 
-// namesUnknown reports whether a request names something that is missing from the catalog in force,
-// or from the one that is being put in force.
+// namesUnknown reports whether a request names what the catalog in force does not have, or the one
+// that is being put in force.
 func (s *session) namesUnknown(req kuji.Request) bool {
 	if s.applied == 0 {
 		return true
@@ -515,7 +511,7 @@ func (l *life) strike(op vfs.Op) (vfs.Fault, bool) {
 	return f, true
 }
 
-// starve lets operations that open something fail, several in a row. No realm may stop for that.
+// starve lets a number of operations in a row fail that open something. No realm may stop for that.
 func (l *life) starve(op vfs.Op) (vfs.Fault, bool) {
 	if !op.Opens() {
 		return vfs.Fault{}, false
@@ -532,8 +528,8 @@ func (l *life) starve(op vfs.Op) (vfs.Fault, bool) {
 	return vfs.Fault{Err: []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM}[l.rng.IntN(3)]}, true
 }
 
-// wound records that an operation has failed. It reports whether that stops its realm or the engine.
-// A realm can do without a snapshot or a trim, and no realm depends on another one.
+// wound records that an operation has failed. It reports whether its realm, or the engine, cannot
+// go on. A realm can go on without a snapshot or a trim, and no realm depends on another one.
 func (l *life) wound(op vfs.Op) bool {
 	s := l.owner(op.Path)
 	switch {
@@ -555,7 +551,7 @@ func (l *life) end() {
 		w.fired(Full)
 	}
 	if !l.over && (l.wounded() || l.scarred || l.fate.fault == Full) && l.rng.IntN(2) == 0 {
-		// Instead of a close, the process is killed or the machine goes down.
+		// The process is killed rather than closed, or the machine goes down.
 		l.over = true
 		if l.rng.IntN(2) == 0 {
 			l.after = disk.KillClone()
@@ -628,8 +624,8 @@ func (l *life) lose() {
 	}
 }
 
-// someSectors chooses the sectors that reach the disk before an fsync fails: about half of them, or
-// none.
+// someSectors returns the sectors that reach the disk before an fsync fails: about half of them,
+// or none.
 func someSectors(op int64) func(sector int64) bool {
 	if op%2 == 0 {
 		return nil

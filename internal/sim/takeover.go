@@ -221,7 +221,7 @@ func (c *cluster) start(number int) {
 		if err == nil && c.rng.IntN(4) > 0 {
 			return
 		}
-		if err != nil && !old.realm.Leads() {
+		if err != nil && !old.realm.Replica().Leads() {
 			c.lost(old, err)
 		}
 		c.kill(old)
@@ -248,7 +248,9 @@ func (c *cluster) options(m *member) kuji.Options {
 }
 
 // follows reports whether a node follows.
-func (m *member) follows() bool { return m.realm != nil && !m.realm.Leads() && m.realm.Err() == nil }
+func (m *member) follows() bool {
+	return m.realm != nil && !m.realm.Replica().Leads() && m.realm.Err() == nil
+}
 
 // lost judges why a node stopped following.
 func (c *cluster) lost(m *member, err error) {
@@ -263,11 +265,11 @@ func (c *cluster) lost(m *member, err error) {
 
 // lead makes a follower lead. One that was deposed must refuse.
 func (c *cluster) lead(m *member) {
-	leads, stopped := m.realm.Leads(), m.realm.Err()
+	leads, stopped := m.realm.Replica().Leads(), m.realm.Err()
 	m.busy = true
 	c.note("node %d is to lead: it leads %v, %v", m.number, leads, stopped)
 	c.fibers.Go(func() {
-		err := m.realm.Lead(context.Background())
+		err := m.realm.Replica().Lead(context.Background())
 		m.busy = false
 		switch {
 		case m.dead:
@@ -276,7 +278,7 @@ func (c *cluster) lead(m *member) {
 		case err == nil && !leads:
 			c.Cluster.Hot++
 			c.note("node %d has epoch %d at %d", m.number, m.realm.Stats().Epoch, m.realm.Stats().Position)
-		case err != nil && !m.realm.Leads():
+		case err != nil && !m.realm.Replica().Leads():
 			c.lost(m, err)
 		}
 	})
@@ -336,11 +338,11 @@ func (c *cluster) close(m *member) {
 // reopen closes the realm alone, properly if it can, and opens it again in the same engine, to follow.
 // That is what a leader does that steps down or has stopped.
 func (c *cluster) reopen(m *member) {
-	if err := m.realm.Err(); err != nil && !m.realm.Leads() {
+	if err := m.realm.Err(); err != nil && !m.realm.Replica().Leads() {
 		c.lost(m, err)
 	}
 	m.busy = true
-	c.note("node %d reopens the realm: it leads %v, %v", m.number, m.realm.Leads(), m.realm.Err())
+	c.note("node %d reopens the realm: it leads %v, %v", m.number, m.realm.Replica().Leads(), m.realm.Err())
 	c.fibers.Go(func() {
 		old := m.realm
 		err := m.engine.CloseRealm(context.Background(), c.name)
@@ -350,7 +352,7 @@ func (c *cluster) reopen(m *member) {
 			switch {
 			case m.dead:
 			case err == nil:
-				if realm == old || realm.Leads() {
+				if realm == old || realm.Replica().Leads() {
 					c.fail("node %d has a realm that was closed, or leads", m.number)
 				}
 				if _, err := old.Player(kuji.Stale(context.Background()), "ann"); err == nil {
@@ -451,7 +453,7 @@ func (c *cluster) apply(m *member) {
 	}
 	m.busy = true
 	c.fibers.Go(func() {
-		res, err := m.realm.ApplyOver(context.Background(), c.catalogs[version], uint64(version))
+		res, err := m.realm.Catalogs().Apply(context.Background(), c.catalogs[version], kuji.ApplyOptions{Over: new(uint64(version))})
 		m.busy = false
 		if err != nil {
 			c.fair(m, err)
@@ -478,7 +480,7 @@ func (c *cluster) look(m *member) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // a read that would have to wait is refused
 	rd := read{position: m.realm.Stats().Position, player: players[c.rng.IntN(len(players))]}
-	if !m.realm.Leads() { // it shows nothing that may be lost, without waiting
+	if !m.realm.Replica().Leads() { // it shows nothing that may be lost, without waiting
 		if _, err := m.realm.Player(ctx, rd.player); err == nil {
 			c.fail("node %d follows, and answers what must be new", m.number)
 		}
@@ -490,7 +492,7 @@ func (c *cluster) look(m *member) {
 			continue
 		}
 		if st := other.realm.Stats(); st.Position <= rd.position {
-			if err := m.realm.Compare(fmt.Sprint(other.number), st.Position, st.Chain); err != nil {
+			if err := m.realm.Replica().Compare(fmt.Sprint(other.number), st.Position, st.Chain); err != nil {
 				c.fair(m, err)
 			}
 			c.Cluster.Compared++
@@ -545,7 +547,7 @@ func (c *cluster) beforeTrim(m *member) {
 
 // same checks that a follower comes to the same state, and closes it.
 func (c *cluster) same(m *member, position uint64, want [32]byte) {
-	err := m.realm.Await(context.Background(), position)
+	err := m.realm.Replica().Await(context.Background(), position)
 	if err == nil {
 		var got [32]byte
 		if got, _, err = m.realm.StateHash(kuji.Stale(context.Background())); err == nil && got != want {

@@ -273,7 +273,7 @@ func (in *grantedIn) lock(ctx context.Context, g *Granted, r *kuji.Realm) error 
 
 // read reads from the log what was granted today.
 func (in *grantedIn) read(g *Granted, r *kuji.Realm, keys *keySet, epoch uint64, day int64) {
-	used, err := r.Granted(g.Stopping, time.UnixMilli(day*dayMillis))
+	used, err := r.Feed().Granted(g.Stopping, time.UnixMilli(day*dayMillis))
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	close(in.reading)

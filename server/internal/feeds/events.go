@@ -191,7 +191,7 @@ func (st *eventStream) read(ctx context.Context, r *kuji.Realm) error {
 		return st.turn.pace(ctx, at)
 	}
 	q := kuji.EventsQuery{From: st.next, Player: st.want.Player, Pool: st.want.Pool, Pace: pace}
-	for rec, err := range r.EventsOf(ctx, q) {
+	for rec, err := range r.Feed().Query(ctx, q) {
 		if err != nil {
 			return err
 		}

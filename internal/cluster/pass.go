@@ -1,11 +1,8 @@
-package cli
+package cluster
 
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -22,25 +19,21 @@ import (
 	"connectrpc.com/connect"
 	"connectrpc.com/grpchealth"
 
-	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/election"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 	"github.com/kuji-dev/kuji/server"
 )
 
 const (
-	// waitForLeader is how long a request waits while nobody leads. Elections take up to 9 s.
-	waitForLeader = 15 * time.Second
+	// WaitForLeader is how long a request waits while nobody leads. Elections take up to 9 s.
+	WaitForLeader = 15 * time.Second
 	// maxPassed is the most requests that a node has passed on, or that wait for a leader, at a time.
 	// Their bodies stay with the client.
 	maxPassed = 4096
 	// maxConnections and maxPeerConnections are the most connections of clients, if --max-connections
 	// does not say otherwise, and of other nodes.
 	maxConnections, maxPeerConnections = 16 << 10, 64
-	// nodePath is where a node says of itself what "kuji cluster status" shows, to other nodes; lookPath is
-	// where they ask it to look at the board.
-	nodePath = "/cluster/node"
-	lookPath = "/cluster/look"
 	// elsewhereHeader is in the answer of a node that was asked to answer about a realm that it does not
 	// lead. Nothing has happened.
 	elsewhereHeader = "Kuji-Elsewhere"
@@ -48,105 +41,22 @@ const (
 	lookAgain = 100 * time.Millisecond
 )
 
-// What a node does.
-const (
-	stateServes      = "serves"      // it answers requests, or passes them on
-	stateOpens       = "opens"       // it has not come so far
-	stateCutOff      = "cut-off"     // it does not know who leads
-	stateUnreachable = "unreachable" // it says nothing
-)
-
 // passer passes requests on to other nodes, over one HTTP/2 connection to each.
 type passer struct {
-	transport *http.Transport
+	transport http.RoundTripper
 	places    chan struct{} // one for each request that is passed on or waits
 	errors    *connect.ErrorWriter
 }
 
-func newPasser(conf *tls.Config, l server.Limits) *passer {
-	return &passer{peerTransport(conf), make(chan struct{}, cmp.Or(l.InFlight, maxPassed)), connect.NewErrorWriter()}
-}
-
-// peerTransport returns a transport to other nodes. It finds a connection that is half-open in 4 s.
-func peerTransport(conf *tls.Config) *http.Transport {
-	protocols := new(http.Protocols)
-	protocols.SetHTTP2(true)
-	return &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: 2 * time.Second}).DialContext,
-		TLSClientConfig:     conf,
-		TLSHandshakeTimeout: 2 * time.Second,
-		Protocols:           protocols,
-		DisableCompression:  true, // the answer passes as it is
-		HTTP2:               &http.HTTP2Config{SendPingTimeout: 2 * time.Second, PingTimeout: 2 * time.Second},
-	}
-}
-
-// describe says what this node is now.
-func (n *node) describe() nodeJSON {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	v := n.view
-	out := nodeJSON{Node: n.name, Address: n.f.hosts[n.name].log(), Leaders: v.leaders, Leads: []string{}, Version: version(), State: stateServes, Ready: true}
-	for realm := range n.held.Load().realms {
-		if n.Holds(realm) {
-			out.Leads = append(out.Leads, realm)
-		}
-	}
-	slices.Sort(out.Leads)
-	switch {
-	case v.serves == nil:
-		out.State, out.Ready, out.Why, out.Behind = stateOpens, false, "it has not joined yet", "it has not joined yet"
-		return out
-	case len(n.board.Nodes) == 0:
-		out.State, out.Ready, out.Why = stateCutOff, false, "it does not know who leads"
-	case len(v.leaders) == 0:
-		out.Ready, out.Why = false, "nobody leads"
-	}
-	opens, damaged := n.whyNot()
-	out.Behind = opens
-	if damaged != nil {
-		out.Why = cmp.Or(out.Why, damaged.Error())
-	}
-	out.Why = cmp.Or(out.Why, n.clock)
-	if n.drain {
-		out.Why = cmp.Or(out.Why, "it is drained: it leads nothing")
-	}
-	for _, r := range v.serves.Realms() {
-		if out.Positions == nil {
-			out.Positions, out.Chains = map[string]uint64{}, map[string]string{}
-		}
-		st := r.Stats()
-		out.Positions[r.Name()], out.Chains[r.Name()] = st.Position, hex.EncodeToString(st.Chain[:])
-		out.Lag = max(out.Lag, st.Behind)
-	}
-	if busy := v.serves.Unready(); len(busy) > 0 {
-		out.Ready, out.Why = false, cmp.Or(out.Why, strings.Join(busy, ", "))
-	}
-	if n.stopped.Err() != nil {
-		out.Ready, out.Why = false, "it stops"
-	}
-	return out
+func newPasser(c *Client, l server.Limits) *passer {
+	return &passer{c.http.Transport, make(chan struct{}, cmp.Or(l.InFlight, maxPassed)), connect.NewErrorWriter()}
 }
 
 // servePeer answers what another node passes on. It passes nothing on itself.
 func (n *node) servePeer(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case nodePath:
-		w.Header().Set("Content-Type", "application/json")
-		d := n.describe()
-		if n.nats != nil {
-			if err := n.nats.Current(); err != nil {
-				d.Behind = err.Error() // the log comes before the realms
-			}
-		}
-		if r.URL.Query().Get("health") != "" {
-			var err error
-			if d.Health, err = healthOf(n); err != nil {
-				d.Why = cmp.Or(d.Why, err.Error())
-			}
-		}
-		d.Time = n.wall().UnixMilli()    // when it is sent
-		_ = json.NewEncoder(w).Encode(d) // the other node may be gone: there is nobody to tell
+		n.serveStatus(w, r)
 	case lookPath:
 		n.hurry()
 	case drainPath, removePath:
@@ -177,13 +87,13 @@ type journeyKey struct{}
 
 // serve answers a request, or passes it on: see Elsewhere.
 func (n *node) serve(w http.ResponseWriter, r *http.Request, j *journey) {
-	j.until, j.header = time.Now().Add(waitForLeader), r.Header
+	j.until, j.header = time.Now().Add(WaitForLeader), r.Header
 	s := n.look().serves
 	if s == nil {
 		ctx, cancel := n.patience(r, j)
 		defer cancel()
 		if s = n.await(ctx, func(v view) bool { return v.serves != nil }).serves; s == nil {
-			n.refuse(w, r, j, fmt.Errorf("node %s has not joined the cluster yet: try again later", n.name))
+			n.refuse(w, r, j, fmt.Errorf("node %s has not joined the cluster yet: try again later", n.conf.Node))
 			return
 		}
 	}
@@ -202,7 +112,7 @@ func (n *node) patience(r *http.Request, j *journey) (context.Context, context.C
 func (n *node) Elsewhere(w http.ResponseWriter, r *http.Request, realm string) {
 	j, ok := r.Context().Value(journeyKey{}).(*journey)
 	if !ok {
-		j = &journey{until: time.Now().Add(waitForLeader), header: r.Header} // of a Redis client
+		j = &journey{until: time.Now().Add(WaitForLeader), header: r.Header} // of a Redis client
 		r = r.WithContext(context.WithValue(r.Context(), journeyKey{}, j))
 	}
 	if j.tries++; j.tries == 1 {
@@ -226,7 +136,7 @@ func (n *node) Elsewhere(w http.ResponseWriter, r *http.Request, realm string) {
 		case n.Holds(realm):
 			v.serves.ServeHTTP(w, unread(r))
 			return
-		case to == n.name:
+		case to == n.conf.Node:
 			v.serves.ServeHere(w, unread(r))
 			n.adopt(realm)
 			return
@@ -234,7 +144,7 @@ func (n *node) Elsewhere(w http.ResponseWriter, r *http.Request, realm string) {
 			n.refuse(w, r, j, n.nobody(v, realm))
 			return
 		}
-		if n.passOn(w, unread(r), n.f.hosts[to]) {
+		if n.passOn(w, unread(r), n.conf.Peers[to]) {
 			return
 		}
 		if n.again(ctx, v); ctx.Err() != nil {
@@ -249,30 +159,25 @@ func (n *node) Elsewhere(w http.ResponseWriter, r *http.Request, realm string) {
 func (n *node) whereTo(v view, realm string, j *journey) string {
 	leader := v.leaders[realm]
 	switch {
-	case leader == n.name:
+	case leader == n.conf.Node:
 		return ""
 	case leader != "" || v.known[realm]:
 		return leader
 	case j.passed:
-		return n.name
+		return n.conf.Node
 	}
-	for _, name := range v.living {
-		if rankOf(v.living, name, realm) == 0 {
-			return name
-		}
-	}
-	return ""
+	return election.First(v.living, realm)
 }
 
 // nobody says why a request was not answered.
 func (n *node) nobody(v view, realm string) error {
 	switch leader := v.leaders[realm]; {
-	case leader != "" && leader != n.name:
-		return fmt.Errorf("node %s does not lead realm %q: node %s does", n.name, realm, leader)
+	case leader != "" && leader != n.conf.Node:
+		return fmt.Errorf("node %s does not lead realm %q: node %s does", n.conf.Node, realm, leader)
 	case n.over.Err() != nil:
-		return fmt.Errorf("node %s stops: try again, at another node", n.name)
+		return fmt.Errorf("node %s stops: try again, at another node", n.conf.Node)
 	}
-	return fmt.Errorf("nobody has led realm %q for %v: try again later", realm, waitForLeader)
+	return fmt.Errorf("nobody has led realm %q for %v: try again later", realm, WaitForLeader)
 }
 
 // again waits until there is something new, for a moment at most.
@@ -302,15 +207,14 @@ func (n *node) Status(ctx context.Context) []*kujiv1.RealmStatus {
 	if !ok || j.passed {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*renewEvery)
+	ctx, cancel := context.WithTimeout(ctx, 2*election.RenewEvery)
 	defer cancel()
 	leaders := n.await(ctx, func(v view) bool { return len(v.leaders) > 0 }).leaders
-	client := &http.Client{Transport: n.pass.transport}
 	var all []*kujiv1.RealmStatus
 	var mu sync.Mutex
 	var asking sync.WaitGroup
-	for name, p := range n.f.hosts {
-		if name == n.name || !slices.Contains(slices.Collect(maps.Values(leaders)), name) {
+	for name, p := range n.conf.Peers {
+		if name == n.conf.Node || !slices.Contains(slices.Collect(maps.Values(leaders)), name) {
 			continue
 		}
 		asking.Go(func() {
@@ -320,7 +224,7 @@ func (n *node) Status(ctx context.Context) []*kujiv1.RealmStatus {
 					req.Header().Set(h, v)
 				}
 			}
-			ask := connect.NewClient[kujiv1.GetStatusRequest, kujiv1.GetStatusResponse](client, "https://"+p.requests()+kujiv1connect.AdminServiceGetStatusProcedure)
+			ask := connect.NewClient[kujiv1.GetStatusRequest, kujiv1.GetStatusResponse](&n.client.http, "https://"+p.Requests()+kujiv1connect.AdminServiceGetStatusProcedure)
 			resp, err := ask.CallUnary(ctx, req)
 			if err != nil {
 				return // this node says what it knows
@@ -336,18 +240,6 @@ func (n *node) Status(ctx context.Context) []*kujiv1.RealmStatus {
 	}
 	asking.Wait()
 	return all
-}
-
-// adopt takes a seat at a realm that was created here.
-func (n *node) adopt(realm string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	created := slices.ContainsFunc(n.here.server.Realms(), func(r *kuji.Realm) bool { return r.Name() == realm })
-	if created && n.here.seats[realm] == nil {
-		n.here.seats[realm] = &seat{realm: realm}
-		n.publish()
-		n.hurry()
-	}
 }
 
 // serveOwn answers what every node answers for itself: health and metrics.
@@ -369,7 +261,7 @@ func (n *node) serveOwn(w http.ResponseWriter, r *http.Request) bool {
 		if d := n.describe(); r.URL.Path == "/readyz" && !d.Ready {
 			http.Error(w, "not ready\n"+d.Why, http.StatusServiceUnavailable)
 		} else {
-			fprintf(w, "%s\n", map[string]string{"/healthz": "ok", "/readyz": "ready"}[r.URL.Path])
+			fmt.Fprintf(w, "%s\n", map[string]string{"/healthz": "ok", "/readyz": "ready"}[r.URL.Path])
 		}
 	default:
 		return false
@@ -403,7 +295,7 @@ func (n *node) await(ctx context.Context, good func(view) bool) view {
 // refuse answers a request that nobody has carried out. If another node passed it on, that one looks again.
 func (n *node) refuse(w http.ResponseWriter, r *http.Request, j *journey, err error) {
 	if j.passed {
-		w.Header().Set(elsewhereHeader, n.name)
+		w.Header().Set(elsewhereHeader, n.conf.Node)
 	}
 	n.pass.refuse(w, r, kujiv1.Reason_REASON_CLOSED, err)
 }
@@ -421,7 +313,7 @@ var errElsewhere = errors.New("it does not lead the realm")
 
 // passOn passes a request on. It returns false if nothing has happened, and nothing was answered: the node
 // was not reached, or does not lead the realm.
-func (n *node) passOn(w http.ResponseWriter, r *http.Request, to peer) bool {
+func (n *node) passOn(w http.ResponseWriter, r *http.Request, to Peer) bool {
 	ctx := r.Context()
 	if goesOn[r.URL.Path] { // until this node stops
 		var cancel context.CancelFunc
@@ -441,7 +333,7 @@ func (n *node) passOn(w http.ResponseWriter, r *http.Request, to peer) bool {
 		Transport:     n.pass.transport,
 		FlushInterval: -1, // a stream's answers are for now
 		Rewrite: func(pr *httputil.ProxyRequest) {
-			pr.Out.URL.Scheme, pr.Out.URL.Host = "https", to.requests()
+			pr.Out.URL.Scheme, pr.Out.URL.Host = "https", to.Requests()
 			pr.Out.Host = pr.In.Host // what the leader allows
 			if pr.Out.Body != nil {
 				pr.Out.Body = kept{pr.Out.Body}

@@ -1,22 +1,24 @@
-package cli
+// Package historian keeps the histories of a server's realms: it follows each realm with its database,
+// and answers the server from these. A history that fails is tried again, and never holds its realm up.
+// What a history is, and how it is read and written, stands in package history.
+package historian
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/history"
+	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/server"
 )
 
-// historian keeps the histories of a server's realms. One that fails is tried again, and never keeps a
-// realm from anything.
-type historian struct {
+// Historian is a [server.History] of all realms of a server.
+type Historian struct {
 	target func(realm string) string
 	o      history.Options
 	log    *slog.Logger
@@ -31,7 +33,7 @@ type historian struct {
 // chronicle is the history of a realm.
 type chronicle struct {
 	of   *kuji.Realm   // that is followed, or was; the historian's mu guards it
-	done chan struct{} // closed when it is no more; the same
+	done chan struct{} // closed when it is followed no more; the historian's mu guards it too
 
 	mu  sync.Mutex
 	db  *history.DB // nil: not open yet
@@ -40,59 +42,22 @@ type chronicle struct {
 	unreadable bool
 }
 
-// Pauses between attempts to follow a realm.
-const (
-	firstHistoryPause = time.Second
-	lastHistoryPause  = time.Minute
-)
-
-// historyWords are the values of --history that are not a URL.
-const (
-	historySQLite = "sqlite"
-	historyOff    = "off"
-)
-
-// checkHistory checks --history and --history-age.
-func checkHistory(where string, age time.Duration) error {
-	switch {
-	case age < 0:
-		return usageError{fmt.Errorf("--history-age %v: expected 0s or more", age)}
-	case age > 0 && where == historyOff:
-		return usageError{errors.New("--history-age: expected --history other than off with it")}
-	}
-	if where == historySQLite || where == historyOff || history.IsURL(where) {
-		return nil
-	}
-	return usageError{errors.New("--history: expected sqlite, off or the URL of a PostgreSQL database, postgres://…")} // it may be one with a password
-}
-
-// historian returns what keeps the histories as --history and --history-age say; nil if nothing does.
-func (f *serveFlags) historian(log *slog.Logger) *historian {
-	if f.history == historyOff {
-		return nil
-	}
-	h := &historian{log: log, realms: map[string]*chronicle{}, target: func(string) string { return f.history }}
-	if f.history == historySQLite {
-		h.target = func(realm string) string { return filepath.Join(f.data, "history", realm+".db") }
-	}
-	h.o.Age = f.historyAge
+// New returns a historian that keeps nothing yet. target returns the place of a realm's history, as
+// [history.Open] takes it.
+func New(log *slog.Logger, target func(realm string) string, o history.Options) *Historian {
+	h := &Historian{log: log, target: target, o: o, realms: map[string]*chronicle{}}
 	h.ctx, h.end = context.WithCancel(context.Background())
 	return h
 }
 
-// attach makes a server's options use the histories.
-func (h *historian) attach(o server.Options) server.Options {
-	if h != nil {
-		o.History = h
-	}
-	return o
-}
+// Pauses between attempts to follow a realm.
+const (
+	firstPause = time.Second
+	lastPause  = time.Minute
+)
 
 // Close ends all histories.
-func (h *historian) Close() error {
-	if h == nil {
-		return nil
-	}
+func (h *Historian) Close() error {
 	h.mu.Lock()
 	h.end() // no more are begun
 	h.mu.Unlock()
@@ -106,8 +71,8 @@ func (h *historian) Close() error {
 	return errors.Join(all...)
 }
 
-// Follow implements server.History. A realm that was opened again is followed when its last life is over.
-func (h *historian) Follow(r *kuji.Realm) {
+// Follow implements [server.History]. A realm that was opened again is followed when its last life is over.
+func (h *Historian) Follow(r *kuji.Realm) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.realms[r.Name()]
@@ -130,15 +95,15 @@ func (h *historian) Follow(r *kuji.Realm) {
 }
 
 // keep follows a realm until the historian or the realm is closed.
-func (h *historian) keep(r *kuji.Realm, c *chronicle) {
-	for wait := firstHistoryPause; ; wait = min(2*wait, lastHistoryPause) {
+func (h *Historian) keep(r *kuji.Realm, c *chronicle) {
+	for wait := firstPause; ; wait = min(2*wait, lastPause) {
 		begun := time.Now()
 		err := c.follow(h.ctx, h.target(r.Name()), h.o, r)
 		if h.ctx.Err() != nil || kuji.CodeOf(err) == kuji.CodeClosed || kuji.CodeOf(err) == kuji.CodeNotLeader {
 			return
 		}
-		if time.Since(begun) > lastHistoryPause {
-			wait = firstHistoryPause
+		if time.Since(begun) > lastPause {
+			wait = firstPause
 		}
 		c.mu.Lock()
 		c.err = err
@@ -148,7 +113,7 @@ func (h *historian) keep(r *kuji.Realm, c *chronicle) {
 			text = "the history is damaged and is built again from the log; the realm goes on"
 		}
 		h.log.Error(text, "realm", r.Name(), "error", err, "again_in", wait)
-		pause(h.ctx, wait)
+		step.Pause(h.ctx, wait)
 	}
 }
 
@@ -162,14 +127,19 @@ func (c *chronicle) follow(ctx context.Context, target string, o history.Options
 		c.db = db
 		c.mu.Unlock()
 	}
-	return c.db.Run(ctx, r.Events)
+	return c.db.Run(ctx, r.Feed().Events)
 }
 
-// of returns the history of a realm, once it is known to be that.
-func (h *historian) of(realm string) (*history.DB, error) {
+// of returns the history of a realm; nil if it has none.
+func (h *Historian) of(realm string) *chronicle {
 	h.mu.Lock()
-	c := h.realms[realm]
-	h.mu.Unlock()
+	defer h.mu.Unlock()
+	return h.realms[realm]
+}
+
+// known returns the history of a realm, once it is known to be that realm's.
+func (h *Historian) known(realm string) (*history.DB, error) {
+	c := h.of(realm)
 	if c == nil {
 		return nil, &kuji.Error{Code: kuji.CodeClosed, Message: "the history is closed"}
 	}
@@ -186,8 +156,8 @@ func (h *historian) of(realm string) (*history.DB, error) {
 
 // reading calls f with the history of a realm. The log says when the first read fails, and when one
 // succeeds again.
-func (h *historian) reading(realm string, f func(db *history.DB) error) error {
-	db, err := h.of(realm)
+func (h *Historian) reading(realm string, f func(db *history.DB) error) error {
+	db, err := h.known(realm)
 	if err != nil {
 		return err
 	}
@@ -197,9 +167,7 @@ func (h *historian) reading(realm string, f func(db *history.DB) error) error {
 		return err
 	}
 	failed := code == kuji.CodeFailed || code == kuji.CodeCorrupt
-	h.mu.Lock()
-	c := h.realms[realm]
-	h.mu.Unlock()
+	c := h.of(realm)
 	c.mu.Lock()
 	changed := c.unreadable != failed
 	c.unreadable = failed
@@ -213,8 +181,8 @@ func (h *historian) reading(realm string, f func(db *history.DB) error) error {
 	return err
 }
 
-// Events implements server.History.
-func (h *historian) Events(ctx context.Context, realm string, q server.HistoryQuery) (out server.HistoryPage, err error) {
+// Events implements [server.History].
+func (h *Historian) Events(ctx context.Context, realm string, q server.HistoryQuery) (out server.HistoryPage, err error) {
 	err = h.reading(realm, func(db *history.DB) error {
 		p, err := db.Events(ctx, history.Query{Player: q.Player, Pool: q.Pool, Item: q.Item, Before: history.Place(q.Before), Limit: q.Limit})
 		out = server.HistoryPage{Events: p.Events, More: p.More, Before: server.HistoryPlace(p.Before), State: server.HistoryState(p.State)}
@@ -223,8 +191,8 @@ func (h *historian) Events(ctx context.Context, realm string, q server.HistoryQu
 	return out, err
 }
 
-// Players implements server.History.
-func (h *historian) Players(ctx context.Context, realm, after string, limit int) (out server.HistoryPlayers, err error) {
+// Players implements [server.History].
+func (h *Historian) Players(ctx context.Context, realm, after string, limit int) (out server.HistoryPlayers, err error) {
 	err = h.reading(realm, func(db *history.DB) error {
 		players, more, st, err := db.Players(ctx, after, limit)
 		out = server.HistoryPlayers{Players: players, More: more, State: server.HistoryState(st)}
@@ -233,8 +201,8 @@ func (h *historian) Players(ctx context.Context, realm, after string, limit int)
 	return out, err
 }
 
-// Holders implements server.History.
-func (h *historian) Holders(ctx context.Context, realm, item, after string, limit int) (out server.HistoryHolders, err error) {
+// Holders implements [server.History].
+func (h *Historian) Holders(ctx context.Context, realm, item, after string, limit int) (out server.HistoryHolders, err error) {
 	err = h.reading(realm, func(db *history.DB) error {
 		holders, more, st, err := db.Holders(ctx, item, after, limit)
 		for _, one := range holders {
@@ -246,29 +214,27 @@ func (h *historian) Holders(ctx context.Context, realm, item, after string, limi
 	return out, err
 }
 
-// Wait implements server.History.
-func (h *historian) Wait(ctx context.Context, realm string, position uint64) error {
-	db, err := h.of(realm)
+// Wait implements [server.History].
+func (h *Historian) Wait(ctx context.Context, realm string, position uint64) error {
+	db, err := h.known(realm)
 	if err != nil {
 		return err
 	}
 	return db.Wait(ctx, position)
 }
 
-// State implements server.History.
-func (h *historian) State(realm string) (server.HistoryState, bool) {
-	db, err := h.of(realm)
+// State implements [server.History].
+func (h *Historian) State(realm string) (server.HistoryState, bool) {
+	db, err := h.known(realm)
 	if err != nil {
 		return server.HistoryState{}, false
 	}
 	return server.HistoryState(db.State()), true
 }
 
-// Down implements server.History.
-func (h *historian) Down(realm string) error {
-	h.mu.Lock()
-	c := h.realms[realm]
-	h.mu.Unlock()
+// Down implements [server.History].
+func (h *Historian) Down(realm string) error {
+	c := h.of(realm)
 	if c == nil {
 		return nil
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package cli
+package cluster
 
 import (
 	"context"
@@ -17,13 +17,68 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/drivertest"
+	"github.com/kuji-dev/kuji/internal/election"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 	"github.com/kuji-dev/kuji/server"
 )
 
-// followed opens a realm that node "n2" leads and node "n1" follows.
-func followed(t *testing.T, shared *drivertest.Shared, peers map[string]peer) (leader *kuji.Realm, n *node, own *seat) {
+// played is a node whose board and clock a test plays.
+type played struct {
+	*node
+	posts []byte       // the board
+	ahead atomic.Int64 // nanoseconds
+}
+
+// look makes the node look at the board once, a time after it did so before.
+func (p *played) look(t *testing.T, after time.Duration) {
 	t.Helper()
+	p.ahead.Add(int64(after))
+	p.round(t.Context(), func(_ context.Context, change func([]byte) ([]byte, error)) (err error) {
+		p.posts, err = change(p.posts)
+		return err
+	})
+}
+
+func (p *played) realm(name string) *kuji.Realm {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.here.open[name]
+}
+
+func (p *played) state(realm string) election.State {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.core.Seats() {
+		if s.Realm == realm {
+			return s.State
+		}
+	}
+	return -1
+}
+
+// comesTo tends a node's seats until one has a state.
+func (p *played) comesTo(t *testing.T, realm string, want election.State) {
+	t.Helper()
+	for {
+		p.mu.Lock()
+		p.tend()
+		p.mu.Unlock()
+		if p.state(realm) == want {
+			return
+		}
+		select {
+		case <-p.wake:
+		case <-time.After(10 * time.Millisecond):
+		case <-t.Context().Done():
+			t.Fatalf("a seat is in state %d, and never comes to %d", p.state(realm), want)
+		}
+	}
+}
+
+// followed opens realms that node "n2" leads and node "n1" follows: the default one, and others.
+func followed(t *testing.T, shared *drivertest.Shared, peers map[string]Peer, others ...string) (leader *kuji.Realm, n *played) {
+	t.Helper()
+	realms := append(others, server.DefaultRealm)
 	e, err := kuji.Open("", kuji.Options{Driver: shared.Node(2), Key: [32]byte{1}})
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +87,7 @@ func followed(t *testing.T, shared *drivertest.Shared, peers map[string]peer) (l
 	if leader, err = e.Realm(server.DefaultRealm); err != nil {
 		t.Fatal(err)
 	}
-	c, err := catalog.Parse([]byte(clusterCatalog))
+	c, err := catalog.Parse([]byte("kuji: 1\nitems: {hat: {}}\npools: {hats: {entries: [{id: plain, weight: 1, reward: {items: {hat: 1}}}]}}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,51 +97,34 @@ func followed(t *testing.T, shared *drivertest.Shared, peers map[string]peer) (l
 	if _, err := leader.Do(t.Context(), kuji.Draw{Player: "ann", Pool: "hats"}); err != nil {
 		t.Fatal(err)
 	}
-	n = joined(t, shared.Node(1), peers)
-	own = &seat{realm: server.DefaultRealm}
+	for _, name := range others {
+		if _, err := e.Realm(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n = &played{node: joined(t, shared.Node(1), peers)}
+	n.clocks.now = func() time.Time { return time.Now().Add(time.Duration(n.ahead.Load())) }
 	n.mu.Lock()
-	n.here.seats[server.DefaultRealm] = own
+	n.core.Find(realms...)
 	n.here.found = time.Now().Add(time.Hour)
 	n.mu.Unlock()
-	n.comesTo(t, own, seatFollows)
-	n.says(ledBy("n2", server.DefaultRealm))
-	if err := own.open.Await(t.Context(), leader.Stats().Position); err != nil {
+	for _, realm := range realms {
+		n.comesTo(t, realm, election.Following)
+	}
+	n.says(ledBy("n2", realms...))
+	if err := n.realm(server.DefaultRealm).Replica().Await(t.Context(), leader.Stats().Position); err != nil {
 		t.Fatal(err)
 	}
-	return leader, n, own
-}
-
-// comesTo tends a node's seats until one has a state.
-func (n *node) comesTo(t *testing.T, s *seat, want seatState) {
-	t.Helper()
-	for {
-		n.mu.Lock()
-		n.tend(time.Now())
-		is := s.state
-		n.mu.Unlock()
-		if is == want {
-			return
-		}
-		select {
-		case <-n.wake:
-		case <-time.After(10 * time.Millisecond):
-		case <-t.Context().Done():
-			t.Fatalf("a seat is in state %d, and never comes to %d", is, want)
-		}
-	}
+	return leader, n
 }
 
 // TestFollowingNode: a node that follows answers reads that may be stale, and metrics, though nobody
 // leads. It says how far behind the leader it is. One that leads without a lease answers nothing.
 func TestFollowingNode(t *testing.T) {
 	shared := drivertest.NewShared(drivertest.SharedOptions{})
-	conf, err := clusterKeys{{1}}.tls("shop", "127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var position atomic.Uint64
-	leader, n, own := followed(t, shared, map[string]peer{"n2": startPeer(t, conf, func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(nodeJSON{Node: "n2", Positions: map[string]uint64{"default": position.Load()}})
+	leader, n := followed(t, shared, map[string]Peer{"n2": startPeer(t, config(t, Keys{{1}}, "shop"), func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(Status{Node: "n2", Positions: map[string]uint64{"default": position.Load()}})
 	})})
 	path := kujiv1connect.RewardServiceGetPlayerProcedure
 	stale := func(want int, text string) {
@@ -103,21 +141,16 @@ func TestFollowingNode(t *testing.T) {
 		n.compare(t.Context())
 	}
 
-	// It leads, but has no lease: another node may lead, so what it has may be old, or undone.
-	n.mu.Lock()
-	own.held, n.until = true, time.Now().Add(-time.Second)
-	n.takeSeat(own)
-	n.mu.Unlock()
-	n.comesTo(t, own, seatLeads)
+	// It leads, but its lease has ended: another node may lead, so what it has may be old, or undone.
+	n.look(t, 0)
+	n.comesTo(t, "default", election.Leading)
 	over, end := context.WithCancel(t.Context())
 	end()
 	n.over = over
-	n.says(board{})
+	n.ahead.Add(int64(time.Hour))
+	n.says(election.Board{})
 	stale(http.StatusServiceUnavailable, "n1 stops")
-	n.mu.Lock()
-	n.until = time.Now().Add(time.Hour)
-	n.mu.Unlock()
-	n.says(ledBy("n1", server.DefaultRealm))
+	n.look(t, 0)
 	stale(http.StatusOK, `"hat"`)
 	if d := n.describe(); len(d.Leads) != 1 {
 		t.Errorf("it says %+v", d)
@@ -131,7 +164,7 @@ func TestFollowingNode(t *testing.T) {
 // again.
 func TestDamagedNode(t *testing.T) {
 	shared := drivertest.NewShared(drivertest.SharedOptions{})
-	leader, n, own := followed(t, shared, nil)
+	leader, n := followed(t, shared, nil)
 	shared.Partition(1, true)
 	if _, err := leader.Do(t.Context(), kuji.Draw{Player: "ann", Pool: "hats"}); err != nil {
 		t.Fatal(err)
@@ -148,25 +181,24 @@ func TestDamagedNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	shared.Partition(1, false)
-	if err := own.open.Await(t.Context(), leader.Stats().Position); kuji.CodeOf(err) != kuji.CodeCorrupt {
+	if err := n.realm("default").Replica().Await(t.Context(), leader.Stats().Position); kuji.CodeOf(err) != kuji.CodeCorrupt {
 		t.Fatalf("it follows over damage: %v", err)
 	}
-	n.comesTo(t, own, seatDamaged)
-	n.wantDamaged(t, own, "default")
+	n.comesTo(t, "default", election.Broken)
+	n.wantDamaged(t, "default")
 }
 
 // wantDamaged checks what a node does about a realm that met damage: it says so, and never leads it.
-func (n *node) wantDamaged(t *testing.T, own *seat, why string) {
+func (p *played) wantDamaged(t *testing.T, why string) {
 	t.Helper()
-	if d := n.describe(); !d.Ready || !strings.Contains(d.Why, why) { // others lead the realm
+	if d := p.describe(); !d.Ready || !strings.Contains(d.Why, why) { // others lead the realm
 		t.Errorf("it says %+v", d)
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	later := time.Now().Add(time.Hour)
-	n.tend(later)
-	if own.state != seatDamaged || n.bearings(later)["default"] != (bearing{}) {
-		t.Errorf("later the seat is in state %d, %+v", own.state, n.bearings(later))
+	for range 2 {
+		p.look(t, time.Hour)
+	}
+	if is := p.state("default"); is != election.Broken {
+		t.Errorf("later the seat is in state %d", is)
 	}
 }
 
@@ -174,16 +206,10 @@ func (n *node) wantDamaged(t *testing.T, own *seat, why string) {
 // at once. The node's other realm goes on to lead.
 func TestDeposedNode(t *testing.T) {
 	shared := drivertest.NewShared(drivertest.SharedOptions{})
-	leader, n, own := followed(t, shared, nil)
-	other := &seat{realm: "other", state: seatAbsent, held: true}
-	n.mu.Lock()
-	n.here.seats["other"], n.until = other, time.Now().Add(time.Hour)
-	own.held = true
-	n.takeSeat(own)
-	n.takeSeat(other)
-	n.mu.Unlock()
-	n.comesTo(t, own, seatLeads)
-	n.comesTo(t, other, seatLeads)
+	leader, n := followed(t, shared, nil, "other")
+	n.look(t, 0)
+	n.comesTo(t, "default", election.Leading)
+	n.comesTo(t, "other", election.Leading)
 
 	if _, err := leader.Do(t.Context(), kuji.Draw{ID: "1", Player: "ann", Pool: "hats"}); kuji.CodeOf(err) == 0 {
 		t.Fatal("two nodes lead")
@@ -197,40 +223,28 @@ func TestDeposedNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := own.open.Do(t.Context(), kuji.Draw{ID: "2", Player: "ann", Pool: "hats"}); kuji.CodeOf(err) == 0 {
+	if _, err := n.realm("default").Do(t.Context(), kuji.Draw{ID: "2", Player: "ann", Pool: "hats"}); kuji.CodeOf(err) == 0 {
 		t.Fatal("two nodes lead")
 	}
-	n.comesTo(t, own, seatFollows)
-	if err := own.open.Await(t.Context(), third.Stats().Position); err != nil {
+	n.comesTo(t, "default", election.Following)
+	if err := n.realm("default").Replica().Await(t.Context(), third.Stats().Position); err != nil {
 		t.Error(err)
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if own.rest.IsZero() {
-		t.Error("a realm that was deposed just now is not left to others")
+	n.look(t, 0)
+	if d, o := n.state("default"), n.state("other"); d != election.Following || o != election.Leading {
+		t.Errorf("a realm that was deposed just now is in state %d, the other one in state %d", d, o)
 	}
-	if b := n.bearings(own.rest.Add(-1))["default"]; b != (bearing{close: true}) {
-		t.Errorf("a realm that was deposed just now is %+v", b)
-	}
-	if b := n.bearings(own.rest)["default"]; !b.ready {
-		t.Errorf("and later it is %+v", b)
-	}
-	if b := n.bearings(time.Now())["other"]; b != (bearing{held: true, leads: true}) {
-		t.Errorf("the other realm is %+v", b)
-	}
+	n.look(t, election.TTL)
+	n.comesTo(t, "default", election.Leading)
 }
 
 // TestDifferentNode: a node whose chain is not the leader's says so, and must not lead the realm.
 func TestDifferentNode(t *testing.T) {
-	conf, err := clusterKeys{{1}}.tls("shop", "127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var position, asked atomic.Uint64
 	var chain atomic.Value
 	chain.Store("")
-	leader, n, own := followed(t, drivertest.NewShared(drivertest.SharedOptions{}), map[string]peer{"n2": startPeer(t, conf, func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(nodeJSON{Node: "n2", Positions: map[string]uint64{"default": position.Load()}, Chains: map[string]string{"default": chain.Load().(string)}})
+	leader, n := followed(t, drivertest.NewShared(drivertest.SharedOptions{}), map[string]Peer{"n2": startPeer(t, config(t, Keys{{1}}, "shop"), func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(Status{Node: "n2", Positions: map[string]uint64{"default": position.Load()}, Chains: map[string]string{"default": chain.Load().(string)}})
 		asked.Add(1)
 	})})
 	st := leader.Stats()
@@ -246,11 +260,11 @@ func TestDifferentNode(t *testing.T) {
 		t.Fatalf("with the leader's chain it says %+v", d)
 	}
 	chain.Store(strings.Repeat("17", 32))
-	for own.open.Err() == nil {
+	for n.realm("default").Err() == nil {
 		compare()
 	}
-	n.comesTo(t, own, seatDamaged)
-	n.wantDamaged(t, own, "at node n2")
+	n.comesTo(t, "default", election.Broken)
+	n.wantDamaged(t, "at node n2")
 	w := httptest.NewRecorder()
 	n.serveClient(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
 	wantAnswer(t, w, http.StatusOK, `kuji_realm_chain_differs{realm="default"} 1`)

@@ -1,22 +1,44 @@
 //go:build unix
 
-package cli
+package historian
 
 import (
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/history"
 	"github.com/kuji-dev/kuji/internal/pgtest"
+	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/server"
 )
 
+// lines is a log that goroutines write to.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // historyOf is a realm with its historian and its log, in this process.
-func historyOf(t *testing.T, where string) (*historian, *kuji.Realm, *lines) {
+func historyOf(t *testing.T, where string) (*Historian, *kuji.Realm, *lines) {
 	t.Helper()
-	dir, log := t.TempDir(), newLines()
+	dir, log := t.TempDir(), &lines{}
 	e, err := kuji.Open(dir, kuji.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +47,7 @@ func historyOf(t *testing.T, where string) (*historian, *kuji.Realm, *lines) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := (&serveFlags{data: dir, history: where}).historian(slog.New(slog.NewTextHandler(log, nil)))
+	h := New(slog.New(slog.NewTextHandler(log, nil)), func(string) string { return where }, history.Options{})
 	t.Cleanup(func() {
 		if err := h.Close(); err != nil {
 			t.Error(err)
@@ -41,7 +63,7 @@ func historyOf(t *testing.T, where string) (*historian, *kuji.Realm, *lines) {
 // applied puts a catalog in force, which is an event, and returns its position.
 func applied(t *testing.T, r *kuji.Realm) uint64 {
 	t.Helper()
-	c, err := parseCatalog("test", []byte("kuji: 1\nitems: {gem: {}}\npools: {p: {entries: [{id: e, weight: 1, reward: {items: {gem: 1}}}]}}\n"))
+	c, err := catalog.Parse([]byte("kuji: 1\nitems: {gem: {}}\npools: {p: {entries: [{id: e, weight: 1, reward: {items: {gem: 1}}}]}}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +77,7 @@ func applied(t *testing.T, r *kuji.Realm) uint64 {
 }
 
 // waits waits until the historian has a position, however often it fails before.
-func waits(t *testing.T, h *historian, position uint64) {
+func waits(t *testing.T, h *Historian, position uint64) {
 	t.Helper()
 	for {
 		err := h.Wait(t.Context(), "test", position)
@@ -65,7 +87,7 @@ func waits(t *testing.T, h *historian, position uint64) {
 		if code := kuji.CodeOf(err); code != kuji.CodeFailed && code != kuji.CodeOverloaded && code != kuji.CodeCorrupt {
 			t.Fatal(err)
 		}
-		pause(t.Context(), 10*time.Millisecond)
+		step.Pause(t.Context(), 10*time.Millisecond)
 	}
 }
 
@@ -86,7 +108,7 @@ func TestHistoryOutage(t *testing.T) {
 	}
 	last := applied(t, r)
 	for h.Down("test") == nil { // until it writes
-		pause(t.Context(), time.Millisecond)
+		step.Pause(t.Context(), time.Millisecond)
 	}
 	if err := r.Err(); err != nil {
 		t.Errorf("the realm: %v", err)
@@ -101,4 +123,9 @@ func TestHistoryOutage(t *testing.T) {
 			t.Errorf("the log says %q %d times, want %d:\n%s", text, got, n, log)
 		}
 	}
+}
+
+func TestMain(m *testing.M) {
+	defer pgtest.Stop()
+	m.Run()
 }

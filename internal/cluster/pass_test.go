@@ -1,4 +1,4 @@
-package cli
+package cluster
 
 import (
 	"context"
@@ -15,25 +15,30 @@ import (
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/drivertest"
+	"github.com/kuji-dev/kuji/internal/election"
 	"github.com/kuji-dev/kuji/internal/proxy"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 	"github.com/kuji-dev/kuji/server"
 )
 
-// loneNode returns a node that knows its peers and nothing of who leads.
-func loneNode(t *testing.T, peers map[string]peer) *node {
+// loneNode returns node n1, which knows where others are and nothing of who leads.
+func loneNode(t *testing.T, peers map[string]Peer) *node {
 	t.Helper()
-	conf, err := clusterKeys{{1}}.tls("shop", "127.0.0.1")
+	n, err := newNode(Options{
+		Config: Config{Name: "shop", Node: "n1", Peers: peers, Keys: Keys{{1}}}, Log: slog.New(slog.DiscardHandler),
+		Server: server.Options{Limits: server.Limits{InFlight: 1}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := newNode("n1", &clusterFlags{name: "shop", hosts: peers}, clusterKeys{{1}}, slog.New(slog.DiscardHandler))
-	n.stopped, n.over, n.pass, n.here.ctx = t.Context(), t.Context(), newPasser(conf, server.Limits{InFlight: 1}), t.Context()
+	n.here.ctx = t.Context()
+	t.Cleanup(n.stop)
+	t.Cleanup(n.forget)
 	return n
 }
 
 // joined returns a lone node that has joined a cluster without realms, whose board a test writes.
-func joined(t *testing.T, d driver.Driver, peers map[string]peer) *node {
+func joined(t *testing.T, d driver.Driver, peers map[string]Peer) *node {
 	t.Helper()
 	n := loneNode(t, peers)
 	engine, err := kuji.Open("", kuji.Options{Driver: d, Key: [32]byte{1}, Follow: true})
@@ -46,12 +51,12 @@ func joined(t *testing.T, d driver.Driver, peers map[string]peer) *node {
 		t.Fatal(err)
 	}
 	t.Cleanup(n.work.Wait)
-	n.says(board{})
+	n.says(election.Board{})
 	return n
 }
 
-// says makes a node see a board.
-func (n *node) says(b board) {
+// says makes requests at a node see a board.
+func (n *node) says(b election.Board) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.board = b
@@ -59,8 +64,8 @@ func (n *node) says(b board) {
 }
 
 // ledBy is a board on which a node leads realms.
-func ledBy(node string, realms ...string) board {
-	return board{Nodes: map[string]post{node: {Leads: realms}}}
+func ledBy(node string, realms ...string) election.Board {
+	return election.Board{Nodes: map[string]election.Post{node: {Leads: realms}}}
 }
 
 func request(ctx context.Context, h http.HandlerFunc, path string) *httptest.ResponseRecorder {
@@ -89,11 +94,11 @@ func TestNobodyLeads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dead, err := parseAddress(nobody[0]) // nor at the next port
+	dead, err := ParsePeer(nobody[0]) // nor at the next port
 	if err != nil {
 		t.Fatal(err)
 	}
-	peers := map[string]peer{"n1": {"127.0.0.1", 1}, "n2": dead}
+	peers := map[string]Peer{"n1": {"127.0.0.1", 1}, "n2": dead}
 	path := kujiv1connect.RewardServiceGetPlayerProcedure
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -110,7 +115,7 @@ func TestNobodyLeads(t *testing.T) {
 	wantAnswer(t, request(t.Context(), n.serveClient, path), http.StatusServiceUnavailable, "try again later")
 	<-n.pass.places
 
-	n.says(board{Nodes: map[string]post{"n2": {}}})
+	n.says(election.Board{Nodes: map[string]election.Post{"n2": {}}})
 	wantAnswer(t, request(t.Context(), n.serveClient, "/readyz"), http.StatusServiceUnavailable, "nobody leads")
 	n.says(ledBy("n2", "default"))
 	wantAnswer(t, request(t.Context(), n.serveClient, "/readyz"), http.StatusOK, "ready")
@@ -121,7 +126,7 @@ func TestNobodyLeads(t *testing.T) {
 	}
 	n.over = ended
 	wantAnswer(t, request(t.Context(), n.serveClient, path), http.StatusServiceUnavailable, "n2, which leads realm \\\"default\\\", does not answer")
-	n.says(board{})
+	n.says(election.Board{})
 	wantAnswer(t, request(t.Context(), n.serveClient, path), http.StatusServiceUnavailable, "n1 stops")
 
 	w := httptest.NewRecorder()
@@ -136,12 +141,8 @@ func TestNobodyLeads(t *testing.T) {
 
 // TestLostLeader: a request whose connection is lost has an outcome that nobody knows.
 func TestLostLeader(t *testing.T) {
-	conf, err := clusterKeys{{1}}.tls("shop", "127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	to := startPeer(t, conf, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	n := joined(t, drivertest.NewShared(drivertest.SharedOptions{}).Node(1), map[string]peer{"n2": to})
+	to := startPeer(t, config(t, Keys{{1}}, "shop"), func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	n := joined(t, drivertest.NewShared(drivertest.SharedOptions{}).Node(1), map[string]Peer{"n2": to})
 	n.says(ledBy("n2", "default"))
 	w := request(t.Context(), n.serveClient, kujiv1connect.RewardServiceDrawProcedure)
 	wantAnswer(t, w, http.StatusInternalServerError, `"unknown"`)
@@ -151,31 +152,27 @@ func TestLostLeader(t *testing.T) {
 // TestMovedLeader: a request that a node does not answer, because it leads the realm no more, goes whole to who
 // leads it by then. A realm that nobody knows is the business of one node.
 func TestMovedLeader(t *testing.T) {
-	conf, err := clusterKeys{{1}}.tls("shop", "127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var n *node
-	old := startPeer(t, conf, func(w http.ResponseWriter, r *http.Request) {
+	old := startPeer(t, config(t, Keys{{1}}, "shop"), func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // it is not there to be sent again
 		n.says(ledBy("n3", "default"))
 		w.Header().Set(elsewhereHeader, "n2")
 		w.WriteHeader(http.StatusServiceUnavailable)
 	})
-	now := startPeer(t, conf, func(w http.ResponseWriter, r *http.Request) {
+	now := startPeer(t, config(t, Keys{{1}}, "shop"), func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		fprintf(w, "n3 got %s", body)
+		fmt.Fprintf(w, "n3 got %s", body)
 	})
-	n = joined(t, drivertest.NewShared(drivertest.SharedOptions{}).Node(1), map[string]peer{"n2": old, "n3": now})
+	n = joined(t, drivertest.NewShared(drivertest.SharedOptions{}).Node(1), map[string]Peer{"n2": old, "n3": now})
 	n.says(ledBy("n2", "default"))
 	path := kujiv1connect.RewardServiceDrawProcedure
 	wantAnswer(t, request(t.Context(), n.serveClient, path), http.StatusOK, `n3 got {"player":"ann"}`)
 
 	for i := range 20 { // whoever is first for a name
 		realm := fmt.Sprint("realm-", i)
-		n.says(board{Nodes: map[string]post{"n1": {}, "n3": {}}})
+		n.says(election.Board{Nodes: map[string]election.Post{"n1": {}, "n3": {}}})
 		w := requestOf(t.Context(), n.serveClient, path, fmt.Sprintf(`{"realm":%q,"player":"ann","pool":"hats"}`, realm))
-		if rankOf([]string{"n1", "n3"}, "n3", realm) == 0 {
+		if election.First([]string{"n1", "n3"}, realm) == "n3" {
 			wantAnswer(t, w, http.StatusOK, "n3 got")
 		} else {
 			wantAnswer(t, w, http.StatusNotFound, "there is no realm")
@@ -186,7 +183,7 @@ func TestMovedLeader(t *testing.T) {
 }
 
 // startPeer starts what answers requests that are passed on.
-func startPeer(t *testing.T, conf *tls.Config, h http.HandlerFunc) peer {
+func startPeer(t *testing.T, conf *tls.Config, h http.HandlerFunc) Peer {
 	t.Helper()
 	s, err := server.NewHTTP(h, server.Limits{}, conf, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -198,38 +195,41 @@ func startPeer(t *testing.T, conf *tls.Config, h http.HandlerFunc) peer {
 	}
 	go func() { _ = s.ServeTLS(l, "", "") }() // ends with Close
 	t.Cleanup(func() { s.Close() })
-	return peer{"127.0.0.1", l.Addr().(*net.TCPAddr).Port - 1}
+	return Peer{"127.0.0.1", l.Addr().(*net.TCPAddr).Port - 1}
+}
+
+// config is what both sides use at 127.0.0.1.
+func config(t *testing.T, keys Keys, cluster string) *tls.Config {
+	t.Helper()
+	conf, err := keys.tls(cluster, "127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conf
 }
 
 // TestStrangers: who does not know the key, or knows that of another cluster, is not let in, and is not
 // believed.
 func TestStrangers(t *testing.T) {
-	config := func(key clusterKeys, cluster string) *tls.Config {
-		conf, err := key.tls(cluster, "127.0.0.1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return conf
-	}
-	to := startPeer(t, config(clusterKeys{{1}}, "shop"), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	to := startPeer(t, config(t, Keys{{1}}, "shop"), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	for name, c := range map[string]struct {
 		conf *tls.Config
 		ok   bool
 	}{
-		"member":          {config(clusterKeys{{1}}, "shop"), true},
-		"two keys":        {config(clusterKeys{{1}, {2}}, "shop"), true},
-		"only accepts":    {config(clusterKeys{{2}, {1}}, "shop"), false},
-		"another key":     {config(clusterKeys{{2}}, "shop"), false},
-		"another cluster": {config(clusterKeys{{1}}, "game"), false},
+		"member":          {config(t, Keys{{1}}, "shop"), true},
+		"two keys":        {config(t, Keys{{1}, {2}}, "shop"), true},
+		"only accepts":    {config(t, Keys{{2}, {1}}, "shop"), false},
+		"another key":     {config(t, Keys{{2}}, "shop"), false},
+		"another cluster": {config(t, Keys{{1}}, "game"), false},
 		"no certificate":  {&tls.Config{InsecureSkipVerify: true}, false},
 		"believes all": {func() *tls.Config {
-			c := config(clusterKeys{{2}}, "shop")
+			c := config(t, Keys{{2}}, "shop")
 			c.InsecureSkipVerify = true
 			return c
 		}(), false},
 	} {
-		client := &http.Client{Transport: peerTransport(c.conf)}
-		resp, err := client.Get("https://" + to.requests() + nodePath)
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: c.conf}}
+		resp, err := client.Get("https://" + to.Requests() + nodePath)
 		if (err == nil) != c.ok {
 			t.Errorf("%s: %v, want it let in: %v", name, err, c.ok)
 		}

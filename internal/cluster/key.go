@@ -1,4 +1,4 @@
-package cli
+package cluster
 
 import (
 	"crypto/ed25519"
@@ -9,72 +9,50 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
 	"math/big"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 )
 
-// clusterKey is the one secret of a cluster, which all of its nodes have. What nodes need is derived
-// from it, for each purpose and cluster something else:
+// Key is the one secret of a cluster, which all of its nodes have. They derive other secrets from it,
+// for each cluster and purpose another one:
 //
 //	seeds      seals the seeds of epochs in the log (kuji.Options.Key)
 //	nats       the password between the embedded NATS servers
 //	authority  signs the certificates that nodes make at each start and show each other
-type clusterKey [32]byte
+type Key [32]byte
 
-// clusterKeys are what a node knows: the key that it uses, and then another one that it accepts as well,
-// while the cluster's key is being changed.
-type clusterKeys []clusterKey
+// Keys are those that a node knows: the one that it uses, and a second one that it accepts while the
+// cluster's key is being changed.
+type Keys []Key
 
-// maxClusterKey bounds a file with a cluster's key, in bytes.
-const maxClusterKey = 4096
+// NewKey returns a new key, as the line of a file.
+func NewKey() string {
+	var key Key
+	_, _ = rand.Read(key[:]) // never fails: without entropy the process ends
+	return hex.EncodeToString(key[:]) + "\n"
+}
 
-// readClusterKeys reads a file with one key or two, each on its line.
-func (a *app) readClusterKeys(file string) (keys clusterKeys, err error) {
-	data, err := a.readFile(file, maxClusterKey)
-	if err != nil {
-		return nil, err
-	}
-	for line := range strings.FieldsSeq(string(data)) {
+// ParseKeys reads a file with one key or two, each on its line.
+func ParseKeys(file []byte) (keys Keys, err error) {
+	for line := range strings.FieldsSeq(string(file)) {
 		raw, err := hex.DecodeString(line)
-		if err != nil || len(raw) != len(clusterKey{}) || len(keys) == 2 { // what is there may be a secret: it is not shown
+		if err != nil || len(raw) != len(Key{}) || len(keys) == 2 { // it may be a secret: no error shows it
 			keys = nil
 			break
 		}
-		keys = append(keys, clusterKey(raw))
+		keys = append(keys, Key(raw))
 	}
 	if len(keys) == 0 {
-		return nil, usageError{fmt.Errorf("--cluster-key %s: expected %d hexadecimal digits, or two lines of them while the key is being changed, and nothing else; see \"kuji cluster keygen --help\"", file, 2*len(clusterKey{}))}
+		return nil, fmt.Errorf("expected %d hexadecimal digits, or two lines of them while the key is being changed, and nothing else", 2*len(Key{}))
 	}
 	return keys, nil
 }
 
-// writeClusterKey makes a key and writes it to a file that is not there yet.
-func writeClusterKey(file string) (err error) {
-	var key clusterKey
-	_, _ = rand.Read(key[:]) // never fails: without entropy the process ends
-	f, err := os.OpenFile(filepath.Clean(file), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if errors.Is(err, os.ErrExist) {
-		return refusedError{fmt.Sprintf("%s is there already: a cluster that loses its key cannot prove its draws, so it stays", file)}
-	}
-	if err != nil {
-		return usageError{err}
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if _, err := io.WriteString(f, hex.EncodeToString(key[:])+"\n"); err != nil {
-		return err
-	}
-	return f.Sync()
-}
-
 // derive returns a secret for one purpose in one cluster.
-func (k clusterKey) derive(cluster, purpose string) (secret [32]byte) {
+func (k Key) derive(cluster, purpose string) (secret [32]byte) {
 	out, err := hkdf.Key(sha256.New, k[:], nil, "kuji cluster "+cluster+" "+purpose, len(secret))
 	if err != nil {
 		panic(err) // of a length that is not allowed: this one is
@@ -83,16 +61,16 @@ func (k clusterKey) derive(cluster, purpose string) (secret [32]byte) {
 	return secret
 }
 
-// seals returns the key that seals the seeds of epochs, and those that may have sealed older ones.
-func (k clusterKeys) seals(cluster string) (key [32]byte, old [][32]byte) {
+// Seals returns the key that seals the seeds of a cluster's epochs, and those that may have sealed older ones.
+func (k Keys) Seals(cluster string) (key [32]byte, old [][32]byte) {
 	for _, one := range k[1:] {
 		old = append(old, one.derive(cluster, "seeds"))
 	}
 	return k[0].derive(cluster, "seeds"), old
 }
 
-// passwords returns what the NATS servers tell each other: the first one. They accept all of them.
-func (k clusterKeys) passwords(cluster string) (all []string) {
+// passwords returns the passwords of the NATS servers. They use the first one and accept all.
+func (k Keys) passwords(cluster string) (all []string) {
 	for _, one := range k {
 		secret := one.derive(cluster, "nats")
 		all = append(all, hex.EncodeToString(secret[:]))
@@ -100,12 +78,12 @@ func (k clusterKeys) passwords(cluster string) (all []string) {
 	return all
 }
 
-// validFrom and validTo are the time of all certificates: no clock must keep nodes apart, and each start
-// makes another one.
+// validFrom and validTo bound all certificates. A node makes a new one at each start, and a wrong clock must
+// not keep nodes apart.
 var validFrom, validTo = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2500, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// authority returns what signs the certificates of those who know the key.
-func (k clusterKey) authority(cluster string) (root *x509.Certificate, key ed25519.PrivateKey, err error) {
+// authority returns what signs the certificates of a cluster's nodes.
+func (k Key) authority(cluster string) (root *x509.Certificate, key ed25519.PrivateKey, err error) {
 	seed := k.derive(cluster, "authority")
 	key = ed25519.NewKeyFromSeed(seed[:])
 	root = &x509.Certificate{
@@ -116,9 +94,9 @@ func (k clusterKey) authority(cluster string) (root *x509.Certificate, key ed255
 	return root, key, err
 }
 
-// tls returns what both sides of a connection between nodes use: a new certificate for host, good
-// for both, and trust in those who know one of the keys, and nobody else.
-func (k clusterKeys) tls(cluster, host string) (*tls.Config, error) {
+// tls returns what both sides of a connection between nodes use: a new certificate for host, which serves
+// clients and servers, and trust in certificates that one of the keys has signed.
+func (k Keys) tls(cluster, host string) (*tls.Config, error) {
 	root, authority, err := k[0].authority(cluster)
 	if err != nil {
 		return nil, err
