@@ -201,37 +201,35 @@ func (r *drawing) writeDraw(cmd *Command, n int) {
 // group of a guarantee that must be hit, or 0; a pool with guarantees has single rolls. draw returns
 // the groups that a single roll hit.
 func (r *drawing) draw(pt *Pool, due uint32) (groups uint32) {
-	switch {
-	case pt.single:
+	if pt.single {
 		entry := r.pick(pt, due)
 		r.take(pt, entry)
 		return pt.Classes[pt.Entries[entry].Class].Groups
+	}
+	n := r.between(uint64(pt.Config.Rolls.Min), uint64(pt.Config.Rolls.Max))
+	switch {
 	case pt.Config.Mode == catalog.ModeEach:
-		r.drawEach(pt)
-		return 0
-	}
-	rolls := pt.Config.Rolls
-	n := uint64(rolls.Min)
-	if rolls.Min != rolls.Max {
-		n += uniform(r.src, uint64(rolls.Max-rolls.Min)+1)
-	}
-	if rolls.Distinct {
+		r.drawEach(pt, n)
+	case pt.Config.Rolls.Distinct:
 		r.drawDistinct(pt, n)
-		return 0
-	}
-	for range n {
-		r.take(pt, r.pick(pt, 0))
+	default:
+		for range n {
+			r.take(pt, r.pick(pt, 0))
+		}
 	}
 	return 0
 }
 
-// drawEach rolls every entry of a drop table by itself.
-func (r *drawing) drawEach(pt *Pool) {
-	rolls := pt.Config.Rolls
-	n := uint64(rolls.Min)
-	if rolls.Min != rolls.Max {
-		n += uniform(r.src, uint64(rolls.Max-rolls.Min)+1)
+// between chooses a number of a range, each as likely as any other.
+func (r *drawing) between(low, high uint64) uint64 {
+	if low == high {
+		return low
 	}
+	return low + uniform(r.src, high-low+1)
+}
+
+// drawEach rolls n times for every entry of a drop table by itself.
+func (r *drawing) drawEach(pt *Pool, n uint64) {
 	certain := 100 * pt.Config.WeightScale
 	for range n {
 		for _, num := range pt.Order {
@@ -290,10 +288,7 @@ func (r *drawing) take(pt *Pool, entry uint32) {
 func (r *drawing) give(w *Reward) {
 	for i := range w.Items {
 		it := &w.Items[i]
-		q := it.Min
-		if it.Min != it.Max {
-			q += uniform(r.src, it.Max-it.Min+1)
-		}
+		q := r.between(it.Min, it.Max)
 		r.change(store.Gain, it.Item, q)
 		if len(r.open) > 0 {
 			r.spendBudgets(it.Item, q)
@@ -302,11 +297,7 @@ func (r *drawing) give(w *Reward) {
 	r.giveCodes(w)
 	for i := range w.Inner {
 		in := &w.Inner[i]
-		n := in.Min
-		if in.Min != in.Max {
-			n += uniform(r.src, in.Max-in.Min+1)
-		}
-		for range n {
+		for range r.between(in.Min, in.Max) {
 			r.draw(in.Pool, 0)
 		}
 	}
