@@ -23,7 +23,7 @@ type room struct {
 //	                    → internal/ledger → driver
 //	                    → driver/disk → driver, wal → internal/vfs, internal/step
 //	                    → driver/memory → driver
-//	internal/cli → client → proto
+//	internal/cli → internal/demo → internal/loadtest → client → proto
 //	server → server/internal/redis, server/internal/feeds → server/internal/admission → server/access
 //	                                                      → server/internal/message
 //	internal/cli → internal/simulate → internal/odds, internal/rules, internal/store, catalog
@@ -34,8 +34,13 @@ type room struct {
 // A new folder takes its place here first.
 var rooms = []room{
 	{dir: "cmd/kuji", may: []string{"internal/cli"}},
-	{dir: "internal/cli", may: []string{"client", "internal/cluster", "internal/historian", "server", "server/access", ".", "catalog", "internal/contract", "history", "sink", "wal", "proto", "examples", "internal/simulate", "internal/step", "driver", "driver/jetstream"}, tests: []string{"driver/drivertest", "driver/jetstream/embedded", "internal/election", "internal/kafkatest", "internal/pgtest", "internal/proxy"},
+	{dir: "internal/cli", may: []string{"client", "internal/cluster", "internal/historian", "server", "server/access", ".", "catalog", "internal/contract", "history", "sink", "wal", "proto", "examples", "internal/simulate", "internal/demo", "internal/loadtest", "internal/chart", "internal/step", "driver", "driver/jetstream"}, tests: []string{"driver/drivertest", "driver/jetstream/embedded", "internal/election", "internal/kafkatest", "internal/pgtest", "internal/proxy"},
 		modules: []string{"connectrpc.com", "github.com/spf13", "github.com/schollz/progressbar/v3", "go.yaml.in/yaml/v4", "golang.org/x", "google.golang.org/protobuf", "go.opentelemetry.io"}},
+	{dir: "internal/demo", may: []string{"client", ".", "catalog", "proto", "examples", "internal/contract", "internal/loadtest"},
+		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
+	{dir: "internal/loadtest", may: []string{"client", "proto", "internal/chart", "internal/contract"},
+		modules: []string{"connectrpc.com/connect", "golang.org/x/sys"}},
+	{dir: "internal/chart"},
 	{dir: "client", may: []string{"proto", "internal/ulid"}, tests: []string{".", "catalog", "server", "server/access", "internal/proxy"},
 		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "internal/cluster", may: []string{"internal/election", "server", ".", "proto", "driver", "driver/jetstream", "driver/jetstream/embedded", "internal/step"}, tests: []string{"catalog", "driver/drivertest", "internal/proxy"},

@@ -1,9 +1,8 @@
-package cli
+package demo
 
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -135,7 +134,7 @@ func (w *worker) book(player string, result *kujiv1.Result, cmd *kujiv1.Command)
 }
 
 // exchange sends one command until its outcome is known, and measures it.
-func exchange[Req any, Resp answer](ctx context.Context, w *worker, rpc func(context.Context, *Req) (Resp, error), msg *Req) (Resp, error) {
+func exchange[Req any, Resp interface{ GetResult() *kujiv1.Result }](ctx context.Context, w *worker, rpc func(context.Context, *Req) (Resp, error), msg *Req) (Resp, error) {
 	w.again = false
 	begin := time.Now()
 	resp, err := rpc(ctx, msg)
@@ -223,14 +222,11 @@ func emptyBox(ctx context.Context, w *worker) error {
 			return unexpected(w, result)
 		}
 	}
-	return damageError{fmt.Errorf("pool %s gave %d tickets and is not sold out", w.at.pool, 10*tickets)}
+	return brokenf("pool %s gave %d tickets and is not sold out", w.at.pool, 10*tickets)
 }
 
 // unexpected is a status that no player of this demo can get: something
 // acknowledged is gone.
 func unexpected(w *worker, result *kujiv1.Result) error {
-	return damageError{fmt.Errorf("draw from %s: unexpected status %s, subject %q", w.at.pool, contract.Word(result.GetStatus()), result.GetSubject())}
+	return brokenf("draw from %s: unexpected status %s, subject %q", w.at.pool, contract.Word(result.GetStatus()), result.GetSubject())
 }
-
-// runName makes request ids of this run differ from those of another.
-func runName() string { return fmt.Sprintf("%08x", rand.Uint32()) }

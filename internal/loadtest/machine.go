@@ -1,4 +1,4 @@
-package cli
+package loadtest
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// machineJSON is where a figure was measured. Fields that the system does not
+// Machine is where a figure was measured. Fields that the system does not
 // tell are empty.
-type machineJSON struct {
+type Machine struct {
 	CPU        string `json:"cpu"`
 	Cores      int    `json:"cores"` // that this process may use
 	Platform   string `json:"platform"`
@@ -17,8 +17,8 @@ type machineJSON struct {
 	Filesystem string `json:"filesystem"` // of the data directory
 }
 
-func thisMachine(dir string) machineJSON {
-	m := machineJSON{CPU: runtime.GOARCH, Cores: runtime.GOMAXPROCS(0), Platform: runtime.GOOS + "/" + runtime.GOARCH, Filesystem: filesystem(dir)}
+func thisMachine(dir string) Machine {
+	m := Machine{CPU: runtime.GOARCH, Cores: runtime.GOMAXPROCS(0), Platform: runtime.GOOS + "/" + runtime.GOARCH, Filesystem: filesystem(dir)}
 	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		for line := range strings.Lines(string(info)) {
 			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
@@ -33,7 +33,7 @@ func thisMachine(dir string) machineJSON {
 	return m
 }
 
-func (m machineJSON) String() string {
+func (m Machine) String() string {
 	text := fmt.Sprintf("%s, %d cores, %s", m.CPU, m.Cores, m.Platform)
 	if m.Kernel != "" {
 		text += ", kernel " + m.Kernel

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package cli
+package loadtest
 
 import "time"
 

@@ -1,13 +1,10 @@
-package cli
+package demo
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
+	"slices"
 	"sync"
 
 	"connectrpc.com/connect"
@@ -23,7 +20,7 @@ const maxReported = 5
 
 // add books the outcome of one check: what was found, and what was wrong.
 func (d *demo) add(name, found string, wrong []error) {
-	c := checkJSON{Name: name, OK: len(wrong) == 0, Detail: found}
+	c := Check{Name: name, OK: len(wrong) == 0, Detail: found}
 	for i, err := range wrong {
 		if i == maxReported {
 			c.Errors = append(c.Errors, fmt.Sprintf("and %d more", len(wrong)-i))
@@ -50,7 +47,7 @@ func (d *demo) check(ctx context.Context) error {
 func (d *demo) checkRecovery(ctx context.Context) error {
 	recovered := map[string]uint64{}
 	for _, at := range d.attractions {
-		c, err := d.client(at.realm)
+		c, err := d.reader(at.realm)
 		if err != nil {
 			return err
 		}
@@ -60,7 +57,7 @@ func (d *demo) checkRecovery(ctx context.Context) error {
 		}
 		for _, r := range resp.GetRealms() {
 			recovered[at.realm] = r.GetRecoveredPosition()
-			if d.spared[at.realm] {
+			if slices.Contains(d.spared, at.realm) {
 				recovered[at.realm] = r.GetPosition()
 			}
 		}
@@ -68,7 +65,7 @@ func (d *demo) checkRecovery(ctx context.Context) error {
 	var wrong []error
 	for _, at := range d.attractions {
 		acknowledged := d.books[at.realm].beforeCrash
-		d.report.Recovered = append(d.report.Recovered, recoveredJSON{at.realm, acknowledged, recovered[at.realm]})
+		d.report.Recovered = append(d.report.Recovered, Recovered{at.realm, acknowledged, recovered[at.realm]})
 		if err := checkRecovered(at.realm, acknowledged, recovered[at.realm]); err != nil {
 			wrong = append(wrong, err)
 		}
@@ -90,7 +87,7 @@ func (d *demo) checkAcknowledged(ctx context.Context) error {
 		if window := uint64(at.catalog.Idempotency.Count); uint64(len(book.records)) > window {
 			return fmt.Errorf("realm %s: %d requests, more than the %d that the catalog remembers: run with a shorter --load", at.realm, len(book.records), window)
 		}
-		c, err := d.client(at.realm)
+		c, err := d.reader(at.realm)
 		if err != nil {
 			return err
 		}
@@ -108,7 +105,7 @@ func (d *demo) checkAcknowledged(ctx context.Context) error {
 	return nil
 }
 
-func resend(ctx context.Context, c *api, part []record) (wrong []error, err error) {
+func resend(ctx context.Context, c *reader, part []record) (wrong []error, err error) {
 	req := &kujiv1.BatchRequest{Realm: c.realm}
 	for _, rec := range part {
 		req.Commands = append(req.Commands, rec.command)
@@ -138,7 +135,7 @@ func resend(ctx context.Context, c *api, part []record) (wrong []error, err erro
 // clients' books.
 func (d *demo) checkBalances(ctx context.Context) error {
 	type question struct {
-		c      *api
+		c      *reader
 		player string
 		book   *ledger
 	}
@@ -172,7 +169,7 @@ func (d *demo) checkBalances(ctx context.Context) error {
 	}
 	players := 0
 	for _, at := range d.attractions {
-		c, err := d.client(at.realm)
+		c, err := d.reader(at.realm)
 		if err != nil {
 			return err
 		}
@@ -201,7 +198,7 @@ func (d *demo) checkStock(ctx context.Context) error {
 	var wrongStock, wrongOdds []error
 	limited := 0
 	for _, at := range d.attractions {
-		c, err := d.client(at.realm)
+		c, err := d.reader(at.realm)
 		if err != nil {
 			return err
 		}
@@ -244,14 +241,14 @@ func stockOf(p catalog.Pool) map[string]uint64 {
 // checkLog stops the server and reads what it left behind. Each acknowledged
 // command must be in the log once, at its position, and nothing else.
 func (d *demo) checkLog(ctx context.Context) error {
-	if err := d.site.stop(); err != nil {
+	if err := d.Site.Stop(); err != nil {
 		return err
 	}
 	audits := map[string]*audit{}
 	for realm, book := range d.books {
 		audits[realm] = newAudit(book)
 	}
-	verified, err := d.site.verify(ctx, d, func(realm string, rec kuji.Record) {
+	left, err := d.Site.Verify(ctx, func(realm string, rec kuji.Record) {
 		if a := audits[realm]; a != nil { // nobody drew in any other realm
 			a.see(rec)
 		}
@@ -266,41 +263,10 @@ func (d *demo) checkLog(ctx context.Context) error {
 	for _, at := range d.attractions {
 		wrong = append(wrong, audits[at.realm].finish()...)
 	}
-	var logBytes, choices uint64
-	for _, r := range verified.Realms {
-		d.report.LogBatches += r.Batches
-		logBytes += r.LogBytes
-		for _, e := range r.Epochs {
-			if e.Revealed && e.Undecided == "" {
-				choices += e.Events
-			}
-		}
-	}
-	d.add("log", fmt.Sprintf("verified offline: each acknowledged id is in it once; %d events decided again from revealed seeds, with the same result", choices), wrong)
-	if d.report.LogBytes, err = sizeOf(d.data); err != nil {
-		return err
-	}
+	d.add("log", fmt.Sprintf("verified offline: each acknowledged id is in it once; %d events decided again from revealed seeds, with the same result", left.Decided), wrong)
+	d.report.LogBytes, d.report.LogBatches = left.Bytes, left.Batches
 	if d.report.Draws > 0 {
-		d.report.LogBytesPerDraw = math.Round(10*float64(logBytes)/float64(d.report.Draws)) / 10
+		d.report.LogBytesPerDraw = math.Round(10*float64(left.LogBytes)/float64(d.report.Draws)) / 10
 	}
 	return nil
-}
-
-// sizeOf adds up the files below a directory.
-func sizeOf(dir string) (total int64, err error) {
-	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		info, err := entry.Info()
-		if errors.Is(err, os.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		total += info.Size()
-		return nil
-	})
-	return total, err
 }

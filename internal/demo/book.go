@@ -1,6 +1,7 @@
-package cli
+package demo
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -78,8 +79,7 @@ func (l *ledger) acknowledge(cmd *kujiv1.Command, result *kujiv1.Result, prices 
 	case cmd.GetDraw() != nil:
 		draw := cmd.GetDraw()
 		if !isPrice(result.GetPaid(), prices) {
-			return damageError{fmt.Errorf("request %s: a draw from %s cost %s, which is none of its prices",
-				cmd.GetRequestId(), draw.GetPool(), itemsText(result.GetPaid()))}
+			return brokenf("request %s: a draw from %s cost %s, which is none of its prices", cmd.GetRequestId(), draw.GetPool(), costText(result.GetPaid()))
 		}
 		l.add(draw.GetPlayer(), result.GetPaid(), -1)
 		for _, o := range result.GetOutcomes() {
@@ -93,6 +93,14 @@ func (l *ledger) acknowledge(cmd *kujiv1.Command, result *kujiv1.Result, prices 
 		}
 	}
 	return nil
+}
+
+func costText(paid []*kujiv1.Stack) string {
+	text := ""
+	for _, s := range paid {
+		text += fmt.Sprintf(" %s=%d", s.GetItem(), s.GetQuantity())
+	}
+	return cmp.Or(strings.TrimSpace(text), "nothing")
 }
 
 // isPrice reports whether paid is one of the prices, or nothing if there are none.
@@ -255,8 +263,8 @@ func checkPool(pool *kujiv1.Pool, stock, acknowledged map[string]uint64) error {
 // odds. Chance alone passes six about twice in a thousand million.
 const maxSigma = 6
 
-// odds is how often an entry was wanted and seen.
-type odds struct {
+// Odds is how often an entry was wanted and seen.
+type Odds struct {
 	Entry  string  `json:"entry"`
 	Wanted float64 `json:"wanted"` // a probability
 	Seen   float64 `json:"seen"`   // a frequency
@@ -265,7 +273,7 @@ type odds struct {
 
 // oddsOf compares frequencies with weights, for a pool without limited stock, by
 // the draws that no track had changed.
-func oddsOf(pool *kujiv1.Pool, drawn map[string]uint64) ([]odds, error) {
+func oddsOf(pool *kujiv1.Pool, drawn map[string]uint64) ([]Odds, error) {
 	var weights, draws uint64
 	for _, e := range pool.GetEntries() {
 		weights += e.GetCatalogWeight()
@@ -274,11 +282,11 @@ func oddsOf(pool *kujiv1.Pool, drawn map[string]uint64) ([]odds, error) {
 	if weights == 0 || draws == 0 {
 		return nil, fmt.Errorf("pool %s: %d draws on a total weight of %d: nothing to compare", pool.GetId(), draws, weights)
 	}
-	var table []odds
+	var table []Odds
 	var wrong []error
 	for _, e := range pool.GetEntries() {
 		p := float64(e.GetCatalogWeight()) / float64(weights)
-		o := odds{e.GetId(), p, float64(drawn[e.GetId()]) / float64(draws), drawn[e.GetId()]}
+		o := Odds{e.GetId(), p, float64(drawn[e.GetId()]) / float64(draws), drawn[e.GetId()]}
 		table = append(table, o)
 		// One draw more or less is not a deviation; for rare entries that
 		// matters.

@@ -1,4 +1,4 @@
-package cli
+package loadtest
 
 import (
 	"bufio"
@@ -19,8 +19,8 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// benchJSON is what one shape's load found. Latencies are in milliseconds.
-type benchJSON struct {
+// Result is what one shape's load found. Latencies are in milliseconds.
+type Result struct {
 	Shape          string  `json:"shape"`
 	Sync           string  `json:"sync"`
 	Connections    int     `json:"connections"`
@@ -45,15 +45,15 @@ type benchJSON struct {
 	PeakMemory         float64 `json:"server_peak_memory_bytes"`
 }
 
-func newResult(l load, took time.Duration, draws uint64, latencies []float64, before, after reading) benchJSON {
+func newResult(l load, took time.Duration, draws uint64, latencies []float64, before, after reading) Result {
 	slices.Sort(latencies)
 	each := func(v float64) float64 { return v / float64(max(draws, 1)) }
 	gc := after.metrics["go_gc_duration_seconds_count"] - before.metrics["go_gc_duration_seconds_count"]
-	return benchJSON{
+	return Result{
 		Shape: l.name, Connections: l.connections, Batch: max(1, l.batch), RequestIDs: !l.unnamed,
-		Seconds: seconds(took), Requests: len(latencies), Draws: draws, DrawsPerSecond: float64(draws) / took.Seconds(),
-		P50: percentile(latencies, 500), P90: percentile(latencies, 900), P99: percentile(latencies, 990),
-		P999: percentile(latencies, 999), Max: percentile(latencies, 1000),
+		Seconds: Seconds(took), Requests: len(latencies), Draws: draws, DrawsPerSecond: float64(draws) / took.Seconds(),
+		P50: Percentile(latencies, 500), P90: Percentile(latencies, 900), P99: Percentile(latencies, 990),
+		P999: Percentile(latencies, 999), Max: Percentile(latencies, 1000),
 		LogBytesPerDraw:    each(float64(after.logBytes - before.logBytes)),
 		AllocationsPerDraw: each(after.metrics["go_memstats_mallocs_total"] - before.metrics["go_memstats_mallocs_total"]),
 		GCCycles:           gc, GCPerMillion: each(gc) * 1e6,
@@ -89,7 +89,7 @@ func (t *target) gauge(ctx context.Context) (reading, error) {
 	if r.metrics, err = t.metrics(ctx, &http.Client{Transport: over}); err != nil {
 		return reading{}, err
 	}
-	if r.peak = peakMemory(t.pid); r.peak == 0 {
+	if r.peak = peakMemory(t.PID); r.peak == 0 {
 		r.peak = r.metrics["process_resident_memory_bytes"] // of now: the best there is
 	}
 	return r, nil
@@ -136,7 +136,7 @@ func (e statusError) Error() string {
 // metrics reads the server's metrics that have no labels. A node of a cluster that does not lead
 // has none.
 func (t *target) metrics(ctx context.Context, h *http.Client) (map[string]float64, error) {
-	text, err := fetch(ctx, h, t.url+"/metrics", t.key)
+	text, err := fetch(ctx, h, t.URL+"/metrics", t.key)
 	if status, ok := errors.AsType[statusError](err); ok && status.code == http.StatusServiceUnavailable {
 		return nil, nil
 	}

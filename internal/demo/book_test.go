@@ -1,4 +1,4 @@
-package cli
+package demo
 
 import (
 	"errors"
@@ -339,24 +339,5 @@ func TestMerge(t *testing.T) {
 	if sum.drawn["box"]["h"] != 2 || sum.outcomes != 3 || sum.refusals != 1 || len(sum.records) != 4 {
 		t.Errorf("merged to %d of h, %d outcomes, %d refusals, %d records; want 2, 3, 1, 4",
 			sum.drawn["box"]["h"], sum.outcomes, sum.refusals, len(sum.records))
-	}
-}
-
-func TestPercentile(t *testing.T) {
-	hundred := make([]float64, 100)
-	for i := range hundred {
-		hundred[i] = float64(i + 1)
-	}
-	for _, tt := range []struct {
-		of   []float64
-		p    int
-		want float64
-	}{
-		{hundred, 500, 50}, {hundred, 990, 99}, {hundred, 991, 100}, {hundred, 999, 100}, {hundred[:10], 990, 10},
-		{hundred[:10], 500, 5}, {hundred[:1], 500, 1}, {nil, 500, 0},
-	} {
-		if got := percentile(tt.of, tt.p); got != tt.want {
-			t.Errorf("percentile %d of %d values is %v, want %v", tt.p, len(tt.of), got, tt.want)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package cli
+package loadtest
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// streamBatch is how many draws a batch of the shape stream has.
-const streamBatch = 1000
+// StreamBatch is how many draws a batch of the shape stream has.
+const StreamBatch = 1000
 
 // shape is a way in which users call a server.
 type shape struct {
@@ -35,11 +35,12 @@ var shapes = []shape{
 	{name: "http", json: true},
 	{name: "grpc"},
 	{name: "stream-1", batch: 1},
-	{name: "stream", fixed: 4, batch: streamBatch},
-	{name: "anonymous", fixed: 4, batch: streamBatch, unnamed: true},
+	{name: "stream", fixed: 4, batch: StreamBatch},
+	{name: "anonymous", fixed: 4, batch: StreamBatch, unnamed: true},
 }
 
-func shapeNames() []string {
+// Shapes returns the names of the ways in which a server can be called.
+func Shapes() []string {
 	var names []string
 	for _, s := range shapes {
 		names = append(names, s.name)
@@ -63,19 +64,19 @@ type load struct {
 	realms      int
 }
 
-func loadOf(s *shape, f *benchFlags) load {
-	l := load{shape: s, connections: f.connections, realms: 1}
-	if s.fixed > 0 {
-		l.connections = s.fixed
+// load returns the load of a shape.
+func (o *Options) load(shape string) load {
+	l := load{shape: shapeOf(shape), connections: o.Connections, realms: 1}
+	if l.fixed > 0 {
+		l.connections = l.fixed
 	}
 	return l
 }
 
 // target is a server under load.
 type target struct {
-	url, key string
-	pid      int    // 0: not a child of this process
-	pprof    string // URL of its profiles, if any
+	*Server
+	key      string
 	run      string // makes realms and request ids differ between runs
 	players  int
 	ahead    int // batches on their way in a stream
@@ -85,6 +86,9 @@ type target struct {
 	mu         sync.Mutex
 	transports []*http.Transport
 }
+
+// runName makes request ids of this run differ from those of another.
+func runName() string { return fmt.Sprintf("%08x", rand.Uint32()) }
 
 func (t *target) realm(n int) string { return fmt.Sprintf("bench-%s-%d", t.run, n) }
 func (t *target) over() bool         { return !time.Now().Before(t.deadline) }
@@ -320,7 +324,7 @@ func (t *target) meet(ctx context.Context, realm string) error {
 		if known == t.players {
 			return nil
 		}
-		req.Players = players.fill(min(streamBatch, t.players-known), func(dst []byte) []byte {
+		req.Players = players.fill(min(StreamBatch, t.players-known), func(dst []byte) []byte {
 			known++
 			return appendPlayer(dst, known-1)
 		})
