@@ -66,10 +66,10 @@ type sought struct {
 func newWalk(s *Standing, budget int, going Going) *walk {
 	n := len(s.pools)
 	w := &walk{drawn: make([]*big.Rat, n), taken: make([][]*big.Rat, n), base: make([][]*big.Rat, n), emptied: make([]*big.Rat, n)}
-	w.work = work{budget, going, budget + askEvery}
+	w.work = work{budget, going, budget + askEvery, big.NewRat(1, 1), new(big.Rat)}
 	for i, pt := range s.pools {
-		w.drawn[i], w.emptied[i] = zero, zero
-		w.taken[i] = slices.Repeat([]*big.Rat{zero}, len(pt.Order))
+		w.drawn[i], w.emptied[i] = w.zero, w.zero
+		w.taken[i] = slices.Repeat([]*big.Rat{w.zero}, len(pt.Order))
 	}
 	w.find(s)
 	w.due = w.findDue()
@@ -421,9 +421,9 @@ func (w *walk) hit(i int, look *sought) *big.Rat {
 	switch pt := w.s.pools[i]; {
 	case w.hits[i] != nil:
 	case w.most[i][look.pool] == 0 || w.budget <= 0:
-		w.hits[i] = zero
+		w.hits[i] = w.zero
 	default:
-		sum, none := zero, one
+		sum, none := w.zero, w.one
 		w.budget -= len(pt.Order) / 16
 		for k, chance := range w.baseOf(i) {
 			e := &pt.Entries[pt.Order[k]]
@@ -431,7 +431,7 @@ func (w *walk) hit(i int, look *sought) *big.Rat {
 			if chance.Sign() == 0 || !sought && len(e.Inner) == 0 {
 				continue
 			}
-			through := one
+			through := w.one
 			if !sought {
 				for _, in := range e.Inner {
 					through = w.mul(through, w.power(w.not(w.hit(w.at[in.Pool.Num], look)), in.Min, in.Max))

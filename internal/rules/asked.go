@@ -63,7 +63,7 @@ func CommandOf(state Numbered, ev *store.Event) (cmd Command, failed int, err er
 		cmd.Player = a.player(ev.Player)
 	}
 	a.arguments(&cmd)
-	if cmd.Kind.of().note {
+	if k := cmd.Kind.of(); k != nil && k.note() {
 		cmd.Note = a.note()
 	}
 	if a.More() {
@@ -73,7 +73,7 @@ func CommandOf(state Numbered, ev *store.Event) (cmd Command, failed int, err er
 }
 
 func (a *asked) arguments(c *Command) {
-	if k := c.Kind.of(); k.request {
+	if k := c.Kind.of(); k != nil {
 		k.asked(a, c)
 		return
 	}

@@ -59,7 +59,8 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 	r.begin(now, src, w)
 	defer r.end()
 	w.Begin(uint8(cmd.Kind), cmd.ID)
-	k, f := cmd.Kind.of(), r.check(cmd)
+	k := cmd.Kind.of()
+	f := k.check(&r.checks, cmd)
 	if cmd.Kind != KindAtomic {
 		w.Player(r.playerRef(cmd.Player, f.status))
 	}
@@ -88,14 +89,6 @@ func (r *Rules) begin(now int64, src Source, w *store.Writer) {
 	r.Sight.begin(now)
 	r.src, r.w, r.extra = src, w, 0
 	r.picks, r.draws, r.sets = 0, r.draws[:0], r.sets[:0]
-}
-
-// check reports whether a command, or the next member of a group, will fail.
-func (r *checks) check(cmd *Command) failure {
-	if check := cmd.Kind.of().check; check != nil {
-		return check(r, cmd)
-	}
-	return failure{}
 }
 
 func (r *effects) fail(f failure) {

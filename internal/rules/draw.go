@@ -5,55 +5,56 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-var drawKind = kind{
-	name: "draw", request: true,
-	form: func(c *Command) *CommandError {
-		switch {
-		case c.Pool == "":
-			return malformed("pool", "empty; want the id of a pool")
-		case len(c.Pool) > catalog.MaxID:
-			return malformed("pool", "%d bytes long; at most %d are allowed", len(c.Pool), catalog.MaxID)
-		case c.Count < 1 || c.Count > MaxDrawCount:
-			return malformed("count", "%d; 1 to %d are allowed", c.Count, MaxDrawCount)
-		case len(c.Pay) > catalog.MaxID:
-			return malformed("pay", "%d bytes long; want the id of an item, at most %d bytes", len(c.Pay), catalog.MaxID)
-		}
-		return nil
-	},
-	unknown: func(r *checks, c *Command) *CommandError {
-		pt := r.findPool(c.Pool)
-		switch {
-		case pt == nil:
-			return r.unknown("pool", "pool", c.Pool)
-		case pt.Config.Internal:
-			return malformed("pool", "%q is internal: only other pools draw from it", c.Pool)
-		case c.Pay != "" && !r.t.Has(c.Pay):
-			return r.unknown("pay", "item", c.Pay)
-		}
-		return nil
-	},
-	check: (*checks).checkDraw,
-	write: (*drawing).writeDraw,
-	ask: func(r *effects, c *Command, _ Status) {
-		r.w.Uint(uint64(r.findPool(c.Pool).Num))
-		if c.Pay == "" {
-			r.w.Uint(uint64(c.Count) << 1)
-			return
-		}
-		r.w.Uint(uint64(c.Count)<<1 | 1)
-		r.w.Uint(uint64(r.t.ItemNum[c.Pay]))
-	},
-	asked: func(a *asked, c *Command) {
-		c.Pool = a.name("the pool", a.state.PoolID)
-		count := a.Uint("the count", MaxDrawCount<<1|1)
-		if c.Count = int(count >> 1); count&1 == 1 {
-			c.Pay = a.name("the item to pay with", a.state.ItemID)
-		}
-	},
+// drawKind is a Draw.
+type drawKind struct{ plain }
+
+func (drawKind) form(c *Command) *CommandError {
+	switch {
+	case c.Pool == "":
+		return malformed("pool", "empty; want the id of a pool")
+	case len(c.Pool) > catalog.MaxID:
+		return malformed("pool", "%d bytes long; at most %d are allowed", len(c.Pool), catalog.MaxID)
+	case c.Count < 1 || c.Count > MaxDrawCount:
+		return malformed("count", "%d; 1 to %d are allowed", c.Count, MaxDrawCount)
+	case len(c.Pay) > catalog.MaxID:
+		return malformed("pay", "%d bytes long; want the id of an item, at most %d bytes", len(c.Pay), catalog.MaxID)
+	}
+	return nil
 }
 
-// checkDraw reports whether a Draw will fail. Nothing here depends on what is chosen.
-func (r *checks) checkDraw(cmd *Command) failure {
+func (drawKind) unknown(r *checks, c *Command) *CommandError {
+	pt := r.findPool(c.Pool)
+	switch {
+	case pt == nil:
+		return r.unknown("pool", "pool", c.Pool)
+	case pt.Config.Internal:
+		return malformed("pool", "%q is internal: only other pools draw from it", c.Pool)
+	case c.Pay != "" && !r.t.Has(c.Pay):
+		return r.unknown("pay", "item", c.Pay)
+	}
+	return nil
+}
+
+func (drawKind) ask(r *effects, c *Command, _ Status) {
+	r.w.Uint(uint64(r.findPool(c.Pool).Num))
+	if c.Pay == "" {
+		r.w.Uint(uint64(c.Count) << 1)
+		return
+	}
+	r.w.Uint(uint64(c.Count)<<1 | 1)
+	r.w.Uint(uint64(r.t.ItemNum[c.Pay]))
+}
+
+func (drawKind) asked(a *asked, c *Command) {
+	c.Pool = a.name("the pool", a.state.PoolID)
+	count := a.Uint("the count", MaxDrawCount<<1|1)
+	if c.Count = int(count >> 1); count&1 == 1 {
+		c.Pay = a.name("the item to pay with", a.state.ItemID)
+	}
+}
+
+// check reports whether a Draw will fail. Nothing here depends on what is chosen.
+func (drawKind) check(r *checks, cmd *Command) failure {
 	pt := r.findPool(cmd.Pool)
 	count := uint64(cmd.Count)
 	player, f := r.come(cmd.Player)
@@ -165,9 +166,11 @@ type drawing struct {
 	spentOf []*Budget // that the draw has spent from, in the order of the first time
 }
 
+func (drawKind) write(r *drawing, _ *Command, n int) { r.writeDraw(n) }
+
 // writeDraw writes the effects of the command's draw number n: the price, the outcomes and the
 // counters of limits and tracks.
-func (r *drawing) writeDraw(cmd *Command, n int) {
+func (r *drawing) writeDraw(n int) {
 	dr := &r.draws[n]
 	r.arrive(dr.player)
 	r.writePrice(&dr.cost)
@@ -325,7 +328,7 @@ func (r *Rules) Try(pt *Pool, player string, count int, now int64, f func(Facts)
 		cmd.Player = newcomer
 	}
 	r.Look(cmd.Player, now, func(s *Sight) {
-		fail := r.check(&cmd)
+		fail := drawKind{}.check(&r.checks, &cmd)
 		if fail.status == CodeRequired || player == "" && fail.status == InsufficientItems {
 			fail = failure{}
 			if !r.inStock(pt, s.player, uint64(count)) {

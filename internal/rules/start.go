@@ -69,20 +69,20 @@ func (r *effects) wait(player uint32, v uint64) {
 	r.values.put(valueKey(player, counterKey|r.t.waiting), v)
 }
 
-var registerKind = kind{
-	name: "register", request: true, note: true,
-	form: func(*Command) *CommandError { return nil },
-	unknown: func(r *checks, c *Command) *CommandError {
-		if r.t.Version == 0 { // it would come too early for the starting grants
-			return malformed("player", "%q cannot register: the realm has no catalog yet", c.Player)
-		}
-		return nil
-	},
-	check: func(r *checks, c *Command) failure {
-		_, f := r.come(c.Player)
-		return f
-	},
-	write: func(r *drawing, c *Command, _ int) { r.arrive(r.see(c.Player)) },
-	ask:   func(*effects, *Command, Status) {},
-	asked: func(*asked, *Command) {},
+// registerKind is a Register.
+type registerKind struct{ noted }
+
+func (registerKind) unknown(r *checks, c *Command) *CommandError {
+	if r.t.Version == 0 { // it would come too early for the starting grants
+		return malformed("player", "%q cannot register: the realm has no catalog yet", c.Player)
+	}
+	return nil
 }
+
+func (registerKind) check(r *checks, c *Command) failure {
+	_, f := r.come(c.Player)
+	return f
+}
+
+func (registerKind) write(r *drawing, c *Command, _ int) { r.arrive(r.see(c.Player)) }
+
