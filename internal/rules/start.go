@@ -85,4 +85,3 @@ func (registerKind) check(r *checks, c *Command) failure {
 }
 
 func (registerKind) write(r *drawing, c *Command, _ int) { r.arrive(r.see(c.Player)) }
-
