@@ -64,20 +64,9 @@ func (r *drawing) boxEmptied(pt *Pool) {
 func (r *stocks) revive(pt *Pool) {
 	o := &r.pools[pt.Num]
 	was := o.live
-	o.live = 0
-	clear(o.left)
+	r.countLeft(pt)
 	for _, num := range pt.Order {
-		if e := &pt.Entries[num]; e.Branch != NoBranch {
-			o.left[e.Branch] += min(r.Left(pt, num), maxCounted)
-		}
-	}
-	for i := range pt.Branches {
-		if r.liveBranch(pt, int32(i)) {
-			o.live++
-		}
-	}
-	for _, num := range pt.Order {
-		r.setWeight(pt, num, pt.Weigh(&r.Sight, num, true))
+		r.setWeight(pt, num, r.fixedWeight(pt, num))
 	}
 	if was == 0 && o.live > 0 {
 		r.reviveAbove(pt)
@@ -93,11 +82,9 @@ func (r *stocks) reviveAbove(pt *Pool) {
 		for _, num := range up.pool.Branches[up.branch].entries {
 			r.setWeight(up.pool, num, up.pool.Weigh(&r.Sight, num, true))
 		}
-		if o := &r.pools[up.pool.Num]; o.live == 0 {
-			o.live++
+		o := &r.pools[up.pool.Num]
+		if o.live++; o.live == 1 {
 			r.reviveAbove(up.pool)
-		} else {
-			o.live++
 		}
 	}
 }
