@@ -155,7 +155,7 @@ func (w *picks) decided(at world, pt *rules.Pool, due uint32, sums []uint64, tot
 }
 
 // moments fills in the chances of the entries of a pool that a moment makes certain, and returns how
-// likely there is no such entry: see [Rules.momentDue].
+// likely there is no such entry: see [rules.Pool.Takes].
 func (w *picks) moments(at world, pt *rules.Pool, due uint32, all []*big.Rat) (none *big.Rat) {
 	none = w.one
 	f := w.on(at, nil)

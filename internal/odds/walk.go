@@ -10,13 +10,13 @@ import (
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
-// A walk follows one draw, or those of one request, through all that can happen. It is a set of ways,
-// each with how likely it is: what is still to be done, and the facts that have changed on it. In each step every way does
-// the next thing, and ways that have come to the same are joined.
+// A walk follows one draw, or the draws of one request, through all that can happen. It is a set of
+// ways. Each has its chance, what is still to be done, and the facts that have changed on it. In each
+// step every way does the next thing, and ways that are the same by now are joined.
 //
 // Ways keep only facts that a draw can change and then ask for. A pool that deals with such facts is
 // restless. A draw from a pool that leads to no restless one changes nothing for the rest of the
-// way: it is only counted, and [walk.spread] divides it among the entries below.
+// way: it is only counted, and spread divides it among the entries below.
 type walk struct {
 	picks
 	drawn   []*big.Rat   // how often calm pools are drawn from, on average
@@ -298,7 +298,7 @@ func (w *walk) take(y way, t *todo, i int, look *sought, emit func(way)) {
 	w.give(y, e.Items, open, emit)
 }
 
-// stepEmpty does what follows if a box is empty: see [Rules.boxEmptied]. Nothing that the last
+// stepEmpty does what follows if a box is empty, as the rules do. Nothing that the last
 // ticket gives can ask for the box, so it can be filled first.
 func (w *walk) stepEmpty(rest way, t todo, look *sought, emit func(way)) {
 	pool, pt := t.pool, w.s.pools[t.pool]
@@ -390,7 +390,7 @@ func (w *walk) spread() {
 	}
 }
 
-// baseOf returns the chances of a calm pool's entries: see [walk.chances].
+// baseOf returns the chances of a calm pool's entries: see chances.
 func (w *walk) baseOf(i int) []*big.Rat {
 	if w.base[i] == nil {
 		w.base[i] = w.chances(nil, w.s.pools[i], w.dueIn(i), nil)

@@ -105,8 +105,8 @@ func settingsText(all []Setting) string {
 	return strings.Join(parts, ", ")
 }
 
-// newCounters warns of counters that the new pool does not go on with: what was counted so far is not in
-// those that it has instead.
+// newCounters warns of counters that the new pool does not go on with: what was counted so far is not
+// in the counters that it has instead.
 func newCounters(old *rules.Pool, st *counts, c *catalog.Pool) string {
 	if st.total() == 0 {
 		return ""

@@ -2,13 +2,13 @@ package rules
 
 import "github.com/kuji-dev/kuji/internal/store"
 
-// A raffle is a box of tickets. Whoever takes the last ticket also gets the pool's last reward, as
-// part of the same outcome. Then the box is filled again, if the pool still has a refill: every
+// A raffle is a box of tickets. The player who takes the last ticket also gets the pool's last reward,
+// as part of the same outcome. Then the box is filled again, if the pool still has a refill: every
 // ticket is put back, and the next draw, even of the same request, is from a full box.
 
 // box is a pool of mode raffle as a box of tickets.
 type box struct {
-	Last    Reward // for whoever takes the last ticket
+	Last    Reward // for the player who takes the last ticket
 	boxful  uint64 // the tickets of a full box
 	Refills uint32 // number of the realm's counter of refills, if there can be any
 }

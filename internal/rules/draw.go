@@ -122,7 +122,7 @@ func (r *checks) findPool(id string) *Pool {
 }
 
 // inStock reports whether a pool has enough stock for count draws after the command's earlier
-// ones, whatever is chosen.
+// ones, for every choice.
 func (r *checks) inStock(pt *Pool, player uint32, count uint64) bool {
 	if pt.Endless {
 		return true

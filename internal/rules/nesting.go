@@ -11,7 +11,7 @@ import (
 )
 
 // Pools can lead to other pools. An entry whose reward is a pool with nothing left is itself out
-// of stock, and so on upwards. The draws of a command must find stock whatever is chosen on the
+// of stock, and so on upwards. The draws of a command must find stock for every choice on the
 // way, so that no choice can make it fail.
 //
 // A pool's entries form branches: one for each pool that they lead to, and one for those that lead

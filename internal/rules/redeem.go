@@ -104,8 +104,8 @@ func (r *checks) findCode(sum CodeSum) (rt *redeemTable, number uint64) {
 	return nil, 0
 }
 
-// check reports whether a Redeem will fail. The limit on guesses comes first: whoever has
-// reached it learns nothing about any code.
+// check reports whether a Redeem will fail. The limit on guesses comes first: a player
+// who has reached it learns nothing about any code.
 func (redeemKind) check(r *checks, cmd *Command) failure {
 	player := r.see(cmd.Player)
 	if g := &r.t.guesses; g.Per != 0 && r.used(g, player) >= g.Draws {

@@ -53,7 +53,7 @@ func (at Place) Track() *Track { return &at.Pool.Tracks[at.Index] }
 // CertainIn returns which draw from now on is certain to hit a track that has counted draws, and what
 // can come in its place: tracks by their names, and entries that a moment can make certain. It is 0 if
 // none is, or if nothing can be drawn of the group. sums are those of the pool's classes before that
-// draw, and due is as for [Pool.Divide].
+// draw. For due see [Pool.Divide].
 func (at Place) CertainIn(draws uint64, due uint32, sums []uint64, moment func(entry uint32) bool, name func(track int) string) (in uint64, unless []string) {
 	pt, t := at.Pool, at.Track()
 	if t.Certain == 0 || pt.Among(sums, t.Group|due, 0) == 0 {
