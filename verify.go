@@ -129,7 +129,7 @@ type verifier struct {
 	files   []ledger.Snapshot // all snapshots
 	next    int               // index in files of the next one to compare
 	damaged *VerifyError      // the first damaged or wrong snapshot
-	last    int64             // the last time in the log: see ledger.Seal
+	last    int64             // the last time in the log: see ledger.Footer
 	epochs  []ledger.Epoch    // so far; those in the first snapshot, if verification began there
 
 	used     uint64    // random values of the first epoch before verification began
@@ -140,7 +140,7 @@ type verifier struct {
 
 // start returns where verification begins. That is nil, for the start of the log, or, if the log
 // was trimmed, the oldest snapshot that the log continues from.
-func (v *verifier) start(ctx context.Context) (*ledger.Seal, error) {
+func (v *verifier) start(ctx context.Context) (*ledger.Footer, error) {
 	v.snaps = ledger.SnapshotsOf(v.log, v.realm)
 	var err error
 	if v.files, v.report.Strays, err = v.snaps.List(ctx); err != nil {
@@ -156,7 +156,7 @@ func (v *verifier) start(ctx context.Context) (*ledger.Seal, error) {
 		state, seal, err := v.load(ctx, f)
 		if err != nil {
 			errs = append(errs, err)
-			if _, ok := ledger.ChainOf(v.files, f); ok { // and not the rest of a removal that a crash cut short
+			if _, ok := ledger.SeriesOf(v.files, f); ok { // and not the rest of a removal that a crash cut short
 				v.damage(f, err)
 			}
 			continue
@@ -171,7 +171,7 @@ func (v *verifier) start(ctx context.Context) (*ledger.Seal, error) {
 }
 
 // load loads the state in a snapshot.
-func (v *verifier) load(ctx context.Context, f ledger.Snapshot) (*store.State, *ledger.Seal, error) {
+func (v *verifier) load(ctx context.Context, f ledger.Snapshot) (*store.State, *ledger.Footer, error) {
 	l := store.NewLoader()
 	seal, _, err := v.snaps.Load(ctx, v.files, f, loader{l})
 	if err != nil {
@@ -182,7 +182,7 @@ func (v *verifier) load(ctx context.Context, f ledger.Snapshot) (*store.State, *
 }
 
 // begin starts verification from a snapshot.
-func (v *verifier) begin(state *store.State, s *ledger.Seal) (*ledger.Seal, error) {
+func (v *verifier) begin(state *store.State, s *ledger.Footer) (*ledger.Footer, error) {
 	v.state = state
 	v.report.From, v.report.Position, v.report.ChainHash = s.Position(), s.Position(), s.ChainHash()
 	v.epochs, v.last = s.Epochs, s.Last
@@ -233,7 +233,7 @@ func (v *verifier) resume() error {
 func (v *verifier) compare(ctx context.Context, at *ledger.At) error {
 	for ; v.next < len(v.files) && v.files[v.next].Position <= at.Position(); v.next++ {
 		f := v.files[v.next]
-		if _, ok := ledger.ChainOf(v.files, f); !ok && v.next+1 < len(v.files) {
+		if _, ok := ledger.SeriesOf(v.files, f); !ok && v.next+1 < len(v.files) {
 			continue // the rest of a removal that a crash cut short
 		}
 		state, seal, err := v.load(ctx, f)
@@ -256,7 +256,7 @@ func (v *verifier) compare(ctx context.Context, at *ledger.At) error {
 }
 
 // agrees checks what a snapshot says about the log up to its position.
-func (v *verifier) agrees(ctx context.Context, f *ledger.Snapshot, s *ledger.Seal, at *ledger.At) error {
+func (v *verifier) agrees(ctx context.Context, f *ledger.Snapshot, s *ledger.Footer, at *ledger.At) error {
 	if ok, err := s.Agrees(ctx, v.log, v.end, at); err != nil {
 		return err
 	} else if !ok {
@@ -280,7 +280,7 @@ func (v *verifier) agrees(ctx context.Context, f *ledger.Snapshot, s *ledger.Sea
 	return nil
 }
 
-func (v *verifier) run(ctx context.Context, from *ledger.Seal, last driver.Cursor) error {
+func (v *verifier) run(ctx context.Context, from *ledger.Footer, last driver.Cursor) error {
 	wrong := func(pos uint64, err error) error { return &VerifyError{Realm: v.realm, Position: pos, Err: err} }
 	v.state.Alone(true)
 	if from != nil {
