@@ -295,12 +295,12 @@ func (w *writer) build(ctx context.Context, some []event) (progress, error) {
 	end := &some[len(some)-1].rec
 	next.at, next.last = Place{end.Position, end.Index}, end.Last
 	err := w.settle(ctx)
-	w.seal()
+	w.addSums()
 	return next, err
 }
 
-// seal fills in the checksums of events.
-func (w *writer) seal() {
+// addSums fills in the checksums of events.
+func (w *writer) addSums() {
 	b, s := &w.batch, w.check.s
 	changes := b.changes
 	for i, seq := range b.seqs {

@@ -5,14 +5,15 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// world is a realm with some of the players. They draw in turns, one request each.
-type world struct {
+// crowd is a realm with some of the players. They draw in turns, one request each.
+type crowd struct {
 	*plan
 	tally
 	first   int // place of its first player among all
@@ -21,7 +22,7 @@ type world struct {
 	state   *store.State
 	rules   *rules.Rules
 	src     *rand.ChaCha8
-	w       store.Writer
+	out     store.Writer
 	event   store.Event
 	cmd     rules.Command // the request
 	grant   rules.Command // what players buy before it
@@ -31,13 +32,15 @@ type world struct {
 	book
 }
 
-// book is what a world keeps until its players are done.
+// book is what a crowd keeps until its players are done.
 type book struct {
-	made  []uint64    // codes, by list
-	uses  []budgetUse // by budget
-	taken []uint64    // by player, then line; in a shared world by line
-	spent []uint64    // by player, then item in paid; with Until only
-	low   []int32     // lines with limited stock that the request has taken from
+	made  []uint64 // codes, by list
+	uses  []budget // those of the plan, with what is spent of them
+	taken []uint64 // by player, then line; in a shared crowd by line
+	spent []uint64 // by player, then item in paid; with Until only
+	low   []int32  // lines with limited stock that the request has taken from
+
+	step, next uint64 // draws between two samples, and until the next one
 }
 
 // player is somebody who draws.
@@ -48,137 +51,138 @@ type player struct {
 
 const idLen = 8
 
-func newWorld(p *plan, number, first, players int) (*world, error) {
+func newCrowd(p *plan, number, first, players int) (*crowd, error) {
 	var seed [32]byte
 	binary.LittleEndian.PutUint64(seed[:], p.Seed)
 	binary.LittleEndian.PutUint64(seed[8:], uint64(number))
-	w := &world{
+	c := &crowd{
 		plan: p, tally: *newTally(p), first: first, players: make([]player, players), state: store.New(),
 		src: rand.NewChaCha8(seed),
 		cmd: rules.Command{Kind: rules.KindDraw, Pool: p.Pool, Count: p.Count, Pay: p.Pay},
 	}
-	w.grant.Kind = rules.KindGrant
+	c.grant.Kind = rules.KindGrant
 	ids := make([]byte, 0, players*idLen)
 	for i := range players {
 		ids = fmt.Appendf(ids, "%0*d", idLen, first+i)
 	}
-	w.ids = string(ids)
-	w.made, w.uses = make([]uint64, len(p.lists)), make([]budgetUse, len(p.budgets))
-	w.taken = make([]uint64, len(p.lines))
+	c.ids = string(ids)
+	c.made, c.uses, c.step = make([]uint64, len(p.lists)), slices.Clone(p.budgets), 1
+	c.taken = make([]uint64, len(p.lines))
 	if !p.shared {
-		w.taken = make([]uint64, players*len(p.lines))
+		c.taken = make([]uint64, players*len(p.lines))
 	}
 	if p.Until != "" {
-		w.spent = make([]uint64, players*len(p.paid))
+		c.spent = make([]uint64, players*len(p.paid))
 	}
-	w.state.Alone(true)
-	w.w.Buf = append(w.w.Buf, p.event...)
-	if err := w.apply(p.start); err != nil {
+	c.state.Alone(true)
+	c.out.Buf = append(c.out.Buf, p.event...)
+	if err := c.apply(p.start); err != nil {
 		return nil, err
 	}
-	if err := w.stockCodes(); err != nil {
+	if err := c.stockCodes(); err != nil {
 		return nil, err
 	}
-	w.rules = rules.New(w.state, p.tables)
-	return w, nil
+	c.rules = rules.New(c.state, p.tables)
+	return c, nil
 }
 
 // apply applies the event that was just written.
-func (w *world) apply(now int64) error {
-	if _, err := store.Decode(w.w.Buf, &w.event); err != nil {
+func (c *crowd) apply(now int64) error {
+	if _, err := store.Decode(c.out.Buf, &c.event); err != nil {
 		return err
 	}
-	w.applied++
-	return w.state.Apply(&w.event, store.At{Position: w.applied, Time: now})
+	c.applied++
+	return c.state.Apply(&c.event, store.At{Position: c.applied, Time: now})
 }
 
 // do carries out a command as the engine does.
-func (w *world) do(cmd *rules.Command, now int64) (rules.Status, error) {
-	w.w.Buf = w.w.Buf[:0]
-	st := w.rules.Decide(cmd, now, w.src, &w.w)
-	return st, w.apply(now)
+func (c *crowd) do(cmd *rules.Command, now int64) (rules.Status, error) {
+	c.out.Buf = c.out.Buf[:0]
+	st := c.rules.Decide(cmd, now, c.src, &c.out)
+	return st, c.apply(now)
 }
 
 // reportEvery is how many requests pass between two looks at the context.
 const reportEvery = 1 << 10
 
 // run makes every player draw.
-func (w *world) run(ctx context.Context) error {
-	rounds, asked, done := w.Draws/w.Count, 0, 0
-	w.sample(w.start)
-	for round := 0; round < rounds && !w.over; round++ {
-		w.over = true // until somebody has not stopped
-		for i := range w.players {
-			if w.players[i].stopped {
+func (c *crowd) run(ctx context.Context) error {
+	rounds, asked, done := c.Draws/c.Count, 0, 0
+	c.sample(c.start)
+	for round := 0; round < rounds && !c.over; round++ {
+		c.over = true // until somebody has not stopped
+		for i := range c.players {
+			if c.players[i].stopped {
 				continue
 			}
-			w.over = false
-			if err := w.request(i, w.time(round, i)); err != nil {
+			c.over = false
+			if err := c.request(i, c.time(round, i)); err != nil {
 				return err
 			}
 			if asked++; asked%reportEvery == 0 {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				w.Done.Add(reportEvery * int64(w.Count))
-				done += reportEvery * w.Count
+				c.Done.Add(reportEvery * int64(c.Count))
+				done += reportEvery * c.Count
 			}
-			if w.over {
+			if c.over {
 				break
 			}
 		}
 	}
-	w.sample(w.state.Now())
-	w.close()
-	w.Done.Add(int64(len(w.players)*w.Draws - done))
+	c.sample(c.state.Now())
+	c.close()
+	c.Done.Add(int64(len(c.players)*c.Draws - done))
 	return ctx.Err()
 }
 
 // time returns when a player makes a request, in Unix milliseconds.
-func (w *world) time(round, i int) int64 {
-	if w.Rate == 0 {
-		return w.start
+func (c *crowd) time(round, i int) int64 {
+	if c.Rate == 0 {
+		return c.start
 	}
-	before := (float64(round)*float64(w.Players) + float64(w.first+i)) * float64(w.Count)
-	return w.start + int64(before/w.Rate*hourMillis)
+	before := (float64(round)*float64(c.Players) + float64(c.first+i)) * float64(c.Count)
+	return c.start + int64(before/c.Rate*hourMillis)
 }
 
 // request makes one request of a player, and buys before it what the player lacks.
-func (w *world) request(i int, now int64) error {
-	w.cmd.Player = w.ids[i*idLen : (i+1)*idLen]
-	if err := w.refillCodes(); err != nil {
+func (c *crowd) request(i int, now int64) error {
+	c.cmd.Player = c.ids[i*idLen : (i+1)*idLen]
+	if err := c.refillCodes(); err != nil {
 		return err
 	}
-	st, err := w.do(&w.cmd, now)
-	for n := 0; err == nil && st == rules.InsufficientItems && n < len(w.offers); n++ {
-		if err = w.buy(i, &w.offers[n], now); err == nil {
-			st, err = w.do(&w.cmd, now)
+	st, err := c.do(&c.cmd, now)
+	for n := 0; err == nil && st == rules.InsufficientItems && n < len(c.offers); n++ {
+		if err = c.buy(i, &c.offers[n], now); err == nil {
+			st, err = c.do(&c.cmd, now)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("player %s: %w", w.cmd.Player, err)
+		return fmt.Errorf("player %s: %w", c.cmd.Player, err)
 	}
-	w.requests++
+	c.requests++
 	if st == rules.OK {
-		return w.count(i, now)
+		return c.count(i, now)
 	}
-	w.refused[st]++
-	permanent := st != rules.LimitReached || w.Rate == 0
+	refused := c.refused[st]
+	refused.Requests++
+	permanent := st != rules.LimitReached || c.Rate == 0
 	switch {
-	case st == rules.SoldOut && w.shared && !w.collect():
-		at := w.at(now)
-		w.soldOut, w.over = &at, true
+	case st == rules.SoldOut && c.shared && !c.collect():
+		c.soldOut, c.over = c.at(now), true
 	case permanent:
-		w.players[i].stopped = true
-		w.stopped[st]++
+		c.players[i].stopped = true
+		refused.Stopped++
 	}
+	c.refused[st] = refused
 	return nil
 }
 
 // collect reports whether what is left differs between players: every entry has a condition.
-func (w *world) collect() bool {
-	for i := range w.pool.Entries {
-		if e := &w.pool.Entries[i]; e.When.Empty() && !e.Unique && e.Luck.Empty() {
+func (c *crowd) collect() bool {
+	for i := range c.pool.Entries {
+		if e := &c.pool.Entries[i]; e.When.Empty() && !e.Unique && e.Luck.Empty() {
 			return false
 		}
 	}
@@ -187,192 +191,174 @@ func (w *world) collect() bool {
 
 // buy gives a player what they lack of a price: for one request, or where that makes no difference
 // for all that follow.
-func (w *world) buy(i int, o *offer, now int64) error {
+func (c *crowd) buy(i int, o *offer, now int64) error {
 	times := o.times
-	if w.ahead {
-		times *= max(1, uint64(w.Draws-int(w.players[i].draws))/uint64(w.Count))
+	if c.ahead {
+		times *= max(1, uint64(c.Draws-int(c.players[i].draws))/uint64(c.Count))
 	}
-	num, known := w.state.Player(w.cmd.Player)
-	w.grant.Player, w.grant.Items = w.cmd.Player, w.grant.Items[:0]
+	num, known := c.state.Player(c.cmd.Player)
+	c.grant.Player, c.grant.Items = c.cmd.Player, c.grant.Items[:0]
 	for k, st := range o.price {
 		have := uint64(0)
 		if known {
-			have = w.state.Balance(num, o.items[k])
+			have = c.state.Balance(num, o.items[k])
 		}
 		most := uint64(catalog.MaxQuantity)
 		if need := min(st.Quantity, most/times) * times; need > have {
-			w.grant.Items = append(w.grant.Items, catalog.Stack{Item: st.Item, Quantity: need - have})
+			c.grant.Items = append(c.grant.Items, catalog.Stack{Item: st.Item, Quantity: need - have})
 		}
 	}
-	if len(w.grant.Items) == 0 {
+	if len(c.grant.Items) == 0 {
 		return nil
 	}
-	_, err := w.do(&w.grant, now)
+	_, err := c.do(&c.grant, now)
 	return err
 }
 
 // count counts what a request has given, from its event.
-func (w *world) count(i int, now int64) error {
+func (c *crowd) count(i int, now int64) error {
 	var (
 		e     store.Effect
-		r     = w.event.Changes()
-		mine  = w.taken
+		r     = c.event.Changes()
+		mine  = c.taken
 		base  int32 // of the pool's lines
 		start int   // gains to come that are no draw's
 		found bool
 	)
-	if !w.shared {
-		mine = mine[i*len(w.lines):][:len(w.lines)]
+	if !c.shared {
+		mine = mine[i*len(c.lines):][:len(c.lines)]
 	}
 	for r.Next(&e) {
 		switch e.Verb {
 		case store.Take:
 			n := base + int32(e.N)
 			mine[n]++
-			if w.shared && w.lines[n].limited() {
-				w.low = append(w.low, n)
+			if c.shared && c.lines[n].limited() {
+				c.low = append(c.low, n)
 			}
 		case store.Pool:
-			base = w.firstLine[e.N]
+			base = c.firstLine[e.N]
 		case store.Gain:
 			if start > 0 {
 				start--
 				continue
 			}
-			w.gained[e.N] += e.Value
-			found = found || e.N == w.untilItem
+			c.gained[e.N] += e.Value
+			found = found || e.N == c.untilItem
 		case store.Spend:
-			w.pay(i, e.N, e.Value)
+			c.pay(i, e.N, e.Value)
 		case store.GiveCode:
-			w.giveCode(e.N)
+			c.giveCode(e.N)
 		case store.Tally:
-			w.spend(e.N, e.Value, now)
+			c.spend(e.N, e.Value, now)
 		case store.Join:
-			start = len(w.c.Start)
+			start = len(c.c.Start)
 		}
 	}
-	w.players[i].draws += uint32(w.Count)
-	w.draws += uint64(w.Count)
-	if w.shared {
-		w.watch(now)
+	c.players[i].draws += uint32(c.Count)
+	c.draws += uint64(c.Count)
+	if c.shared {
+		c.watch(now)
 	}
 	if found {
-		w.players[i].stopped = true
-		w.reached(i)
+		c.players[i].stopped = true
+		c.reached(i)
 	}
 	return r.Err()
 }
 
 // pay counts what a player has paid.
-func (w *world) pay(i int, item uint32, q uint64) {
-	for k, n := range w.paid {
-		if n == item {
-			w.payments[k] += q
-			if w.spent != nil {
-				w.spent[i*len(w.paid)+k] += q
-			}
-		}
+func (c *crowd) pay(i int, item uint32, q uint64) {
+	k := slices.Index(c.paid, item)
+	if k < 0 {
+		return
+	}
+	c.payments[k] += q
+	if c.spent != nil {
+		c.spent[i*len(c.paid)+k] += q
 	}
 }
 
 // reached notes what the item has cost a player.
-func (w *world) reached(i int) {
-	w.costs[0][uint64(w.players[i].draws)]++
-	for k := range w.paid {
-		w.costs[k+1][w.spent[i*len(w.paid)+k]]++
+func (c *crowd) reached(i int) {
+	c.costs[0][uint64(c.players[i].draws)]++
+	for k := range c.paid {
+		c.costs[k+1][c.spent[i*len(c.paid)+k]]++
 	}
 }
 
 // close adds up what the entries gave to whole players.
-func (w *world) close() {
-	if w.shared {
-		for i := range w.budgets {
-			w.closeSpan(i)
-			per := w.budgets[i].Per
-			w.uses[i].spans = w.tables.Zone.Period(per, max(w.start, w.state.Now())) - w.tables.Zone.Period(per, w.start) + 1
+func (c *crowd) close() {
+	if c.shared {
+		for i := range c.budgets {
+			c.closeSpan(i)
+			per := c.uses[i].Per
+			c.uses[i].use.Spans = c.tables.Zone.Period(per, max(c.start, c.state.Now())) - c.tables.Zone.Period(per, c.start) + 1
+			c.used = append(c.used, c.uses[i].use)
 		}
-		w.used = w.uses
-		w.takes = w.taken
-		for n := range w.lines {
-			w.left = append(w.left, w.state.Left(w.lines[n].in.Num, w.lines[n].number))
+		c.takes = c.taken
+		for n := range c.lines {
+			c.left = append(c.left, c.state.Left(c.lines[n].in.Num, c.lines[n].number))
 		}
 		return
 	}
-	for i := range w.players {
-		d := uint64(w.players[i].draws)
-		w.drawsSquared.addProduct(d, d)
-		for n, x := range w.taken[i*len(w.lines):][:len(w.lines)] {
-			w.takes[n] += x
-			w.squares[n].addProduct(x, x)
-			w.products[n].addProduct(x, d)
+	for i := range c.players {
+		d := uint64(c.players[i].draws)
+		c.drawsSquared.addProduct(d, d)
+		for n, x := range c.taken[i*len(c.lines):][:len(c.lines)] {
+			c.takes[n] += x
+			c.squares[n].addProduct(x, x)
+			c.products[n].addProduct(x, d)
 		}
 	}
 }
 
 // at says when something happens.
-func (w *world) at(now int64) moment {
-	return moment{w.draws, float64(now-w.start) / hourMillis / 24}
+func (c *crowd) at(now int64) *Moment {
+	m := &Moment{Draws: c.draws}
+	if c.Rate > 0 {
+		m.Days = new(float64(now-c.start) / hourMillis / 24)
+	}
+	return m
 }
 
 // watch looks at the stock that a request has taken from.
-func (w *world) watch(now int64) {
-	for _, n := range w.low {
-		l := &w.lines[n]
-		w.empty[n] = moment{}
-		if w.state.Left(l.in.Num, l.number) == 0 {
-			w.empty[n] = w.at(now)
+func (c *crowd) watch(now int64) {
+	for _, n := range c.low {
+		l := &c.lines[n]
+		c.empty[n] = nil
+		if c.state.Left(l.in.Num, l.number) == 0 {
+			c.empty[n] = c.at(now)
 		}
 	}
-	w.low = w.low[:0]
-	w.watchCodes(now)
-	if w.draws >= w.samples.next {
-		w.sample(now)
+	c.low = c.low[:0]
+	c.watchCodes(now)
+	if c.draws >= c.next {
+		c.sample(now)
 	}
 }
 
-// maxSamples bounds the samples of stock; there are at least half as many, if there are as many
+// maxSamples bounds the samples of stock. There are at least half as many, if there are as many
 // requests.
 const maxSamples = 400
 
-// samples are what was left of the stock at some moments.
-type samples struct {
-	step, next uint64 // in draws
-	moments    []moment
-	left       [][]uint64 // by moment, then line with limited stock: at most maxSampled
-	spent      [][]uint64 // by moment, then budget
-	codes      [][]uint64 // by moment, then list with a limit
-}
-
-// moment is a point of a simulation.
-type moment struct {
-	draws uint64
-	days  float64
-}
-
-// sample notes what is left. When there are too many samples it drops every other one.
-func (w *world) sample(now int64) {
-	s := &w.samples
-	if !w.shared {
+// sample notes what is left. When there are too many samples, it drops every other one.
+func (c *crowd) sample(now int64) {
+	n := len(c.samples)
+	if !c.shared || n > 0 && c.samples[n-1].Draws == c.draws {
 		return
 	}
-	if n := len(s.moments); n > 0 && s.moments[n-1].draws == w.draws {
-		return
+	s := StockSample{Moment: *c.at(now)}
+	for _, n := range c.sampled {
+		s.Left = append(s.Left, c.state.Left(c.lines[n].in.Num, c.lines[n].number))
 	}
-	var left []uint64
-	for _, n := range w.sampled {
-		left = append(left, w.state.Left(w.lines[n].in.Num, w.lines[n].number))
-	}
-	spent, codes := w.supply(now)
-	s.moments, s.left = append(s.moments, w.at(now)), append(s.left, left)
-	s.spent, s.codes = append(s.spent, spent), append(s.codes, codes)
-	if len(s.moments) == maxSamples {
+	s.Spent, s.Codes = c.supply(now)
+	if c.samples = append(c.samples, s); len(c.samples) == maxSamples {
 		for i := range maxSamples / 2 {
-			s.moments[i], s.left[i] = s.moments[2*i], s.left[2*i]
-			s.spent[i], s.codes[i] = s.spent[2*i], s.codes[2*i]
+			c.samples[i] = c.samples[2*i]
 		}
-		s.moments, s.left = s.moments[:maxSamples/2], s.left[:maxSamples/2]
-		s.spent, s.codes = s.spent[:maxSamples/2], s.codes[:maxSamples/2]
-		s.step *= 2
+		c.samples = c.samples[:maxSamples/2]
+		c.step *= 2
 	}
-	s.next = s.moments[len(s.moments)-1].draws + s.step
+	c.next = c.samples[len(c.samples)-1].Draws + c.step
 }
