@@ -215,19 +215,19 @@ func IsURL(target string) bool {
 // meanwhile, or has failed and was not called again.
 func (h *DB) Wait(ctx context.Context, position uint64) error {
 	for {
-		moved, unfit, down := h.next()
-		if unfit != nil {
-			return unfit
+		now := h.now()
+		if err := now.unfit(); err != nil {
+			return err
 		}
 		if h.State().Position >= position {
 			return nil
 		}
-		if down != nil {
-			return down
+		if now.down != nil {
+			return now.down
 		}
 		signal(h.asked)
 		select {
-		case <-moved:
+		case <-now.moved:
 		case <-ctx.Done():
 			return failed("waiting for", ctx.Err())
 		}
@@ -243,7 +243,10 @@ func (h *DB) Following() bool { return h.following.Load() }
 
 // Down returns why the history is not kept up to date: it is damaged or of another log, or the last Run
 // has failed and no other one has found where to go on. nil: it is, or Run was not called yet.
-func (h *DB) Down() error { return h.isDown() }
+func (h *DB) Down() error {
+	now := h.now()
+	return cmp.Or(now.unfit(), now.down)
+}
 
 // Close closes the connections of reads. End Run before.
 func (h *DB) Close() error { return h.pool.close() }

@@ -49,9 +49,9 @@ const answerTime = 30 * time.Second
 // answer calls f like reading, with what the history knows. It refuses what is not of the realm, and
 // notes damage.
 func (h *DB) answer(ctx context.Context, f func(ctx context.Context, r *reader) error) error {
-	built, unfit := h.unfit()
-	if unfit != nil {
-		return unfit
+	now := h.now()
+	if err := now.unfit(); err != nil {
+		return err
 	}
 	var refusal error // which leaves the connection as it was
 	bounded, cancel := context.WithTimeout(ctx, answerTime)
@@ -70,7 +70,7 @@ func (h *DB) answer(ctx context.Context, f func(ctx context.Context, r *reader) 
 		err = &kuji.Error{Code: kuji.CodeFailed, Message: fmt.Sprintf("the history's database does not answer within %v", answerTime)}
 	}
 	err = errors.Join(err, refusal)
-	h.met(err, built)
+	h.met(err, now.built)
 	return err
 }
 

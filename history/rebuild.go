@@ -56,7 +56,7 @@ func begins(ctx context.Context, feed Feed) (uint64, error) {
 
 // replace makes another database if the one that is there cannot be read.
 func (h *DB) replace(ctx context.Context, feed Feed) error {
-	d := damageOf(h.damageKnown())
+	d := damageOf(h.now().damage)
 	if d == nil || !d.database {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (b *rebuild) build(ctx context.Context) error {
 		return err
 	}
 	p, err := b.progress(ctx)
-	known := b.h.damageKnown() != nil
+	known := b.h.now().damage != nil
 	if err != nil && !(known && damageOf(err) != nil) {
 		return err
 	}
