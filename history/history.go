@@ -38,6 +38,8 @@ type Place struct {
 	Index    int    // in its batch, from 0
 }
 
+func (p Place) String() string { return fmt.Sprintf("position %d, event %d", p.Position, p.Index) }
+
 // seq is the place as one number that sorts the same.
 func (p Place) seq() int64 { return int64(p.Position)<<indexBits | int64(p.Index) }
 
@@ -122,7 +124,6 @@ type database interface {
 	open(ctx context.Context, write bool) (conn, error)
 	exists(ctx context.Context) (bool, error)
 	words() dialect
-	begin() []string // what comes before the tables
 	// replace moves away or removes what is there and cannot be read, unless nobody but the database can.
 	// Nothing has it open.
 	replace(keep bool) (done bool, err error)
@@ -137,8 +138,6 @@ type conn interface {
 	query(ctx context.Context, sql string, row func(r row) error, args ...any) error
 	// lookup is query with a statement that it keeps prepared.
 	lookup(ctx context.Context, sql string, row func(r row) error, args ...any) error
-	// read begins a transaction that only reads and sees one snapshot.
-	read(ctx context.Context) error
 	close() error
 }
 

@@ -160,7 +160,7 @@ func (q *Query) follows(ctx context.Context, r *reader, seqs []int64, page *Page
 			return nil
 		}
 		if !q.about(rec) {
-			return damaged("position %d, event %d: it is not about %s", rec.Position, rec.Index, q.what())
+			return damaged("%v: it is not about %s", Place{rec.Position, rec.Index}, q.what())
 		}
 		for j := range rec.Changes {
 			c := &rec.Changes[j]
@@ -335,8 +335,7 @@ func (r *reader) records(ctx context.Context, seqs []int64) ([]kuji.Record, erro
 	all = all[:end]
 	for i := range all {
 		if !all[i].there && r.proven(seqs[i]) {
-			place := placeOf(seqs[i])
-			return nil, damaged("position %d, event %d: it is missing", place.Position, place.Index)
+			return nil, damaged("%v: it is missing", placeOf(seqs[i]))
 		}
 	}
 	if err := r.changes(ctx, all, at); err != nil {
@@ -386,7 +385,7 @@ func (r *reader) event(row row, f *found) error {
 		}
 	}
 	if err := fill(&f.rec, row.text(7)); err != nil && r.proven(seq) {
-		return damaged("position %d, event %d: its detail: %v", place.Position, place.Index, err)
+		return damaged("%v: its detail: %v", place, err)
 	}
 	return nil
 }
@@ -397,8 +396,7 @@ func (r *reader) agrees(f *found, seq int64) error {
 		return nil
 	}
 	if f.row = f.row.changes(f.changes); !f.summed || f.row.sum() != f.sum {
-		place := placeOf(seq)
-		return damaged("position %d, event %d: its checksum differs", place.Position, place.Index)
+		return damaged("%v: its checksum differs", placeOf(seq))
 	}
 	return nil
 }

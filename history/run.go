@@ -170,10 +170,7 @@ func (h *DB) write(ctx context.Context, w *writer, some []event) error {
 		next.keptFrom, next.keptTime = old.keptFrom(), old.keptTime
 	}
 	return h.transact(ctx, w, next, func() error {
-		exec := func(sql string, args ...any) error {
-			_, err := h.exec(ctx, w.c, sql, args...)
-			return err
-		}
+		exec := h.executor(ctx, w.c)
 		if err := w.insert(exec); err != nil {
 			return err
 		}
@@ -254,6 +251,14 @@ var (
 
 type execute func(sql string, args ...any) error
 
+// executor returns what carries out statements through a connection.
+func (h *DB) executor(ctx context.Context, c conn) execute {
+	return func(sql string, args ...any) error {
+		_, err := h.exec(ctx, c, sql, args...)
+		return err
+	}
+}
+
 // insert inserts rows, given by their arguments.
 func (t *table) insert(exec execute, args []any) error {
 	for i, n := range rowsAtOnce {
@@ -324,9 +329,7 @@ func (w *writer) hold(exec execute) error {
 	rows := make([]any, 0, holdingsTable.columns*len(touched))
 	for _, h := range touched {
 		if q := w.balances[h]; q != 0 { // below 0 only while it is built again: see rewind
-			var sum int64
-			w.check.s, sum = holdingSum(w.check.s, h, q)
-			rows = append(rows, h.item, h.player, q, sum)
+			rows = append(rows, h.item, h.player, q, w.check.holdingSum(h, q))
 		} else if err := exec("DELETE FROM holdings WHERE item = $1 AND player = $2", h.item, h.player); err != nil {
 			return err
 		}
