@@ -43,7 +43,7 @@ type clock struct {
 	steps     step.Runner
 	confirmed time.Time // Options.ClockConfirmed
 
-	last    int64         // the last time in the log: see ledger.Seal
+	last    int64         // the last time in the log: see ledger.Footer
 	known   bool          // the wall clock has been believed
 	wall    time.Time     // the wall clock when it was last believed anew
 	elapsed time.Duration // the monotonic clock at that time: see step.Elapsed

@@ -23,7 +23,7 @@ type place struct {
 }
 
 // seal returns what a walk through the log needs to begin at a place; nil for the first entry.
-func (p *place) seal(w *writer) *ledger.Seal {
+func (p *place) seal(w *writer) *ledger.Footer {
 	if p.at.Position() == 0 {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (p *place) seal(w *writer) *ledger.Seal {
 			}
 		}
 	}
-	return &ledger.Seal{At: p.at, Epochs: epochs}
+	return &ledger.Footer{At: p.at, Epochs: epochs}
 }
 
 // places are places in a realm's log where readers can begin.

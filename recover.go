@@ -67,7 +67,7 @@ func newRealm(h home, log driver.Realm) *Realm {
 	snaps := &snapshots{w: w}
 	snaps.ctx, snaps.stop = context.WithCancel(context.Background())
 	b := &batches{w: w, snaps: snaps, places: places}
-	w.group = ledger.NewGroup(w.ledger, &w.mu, b, h.o.MaxPending)
+	w.group = ledger.NewBatches(w.ledger, &w.mu, b, h.o.MaxPending)
 	return &Realm{
 		w: w, snaps: snaps, batches: b,
 		feed:     &Feed{w: w, log: log, places: places},

@@ -56,7 +56,7 @@ type snapshots struct {
 type snapshotJob struct {
 	capture *store.Capture
 	whole   bool // it builds on no other
-	seal    ledger.Seal
+	seal    ledger.Footer
 	ready   chan struct{} // closed when seal is final, or lost
 	lost    bool          // the realm stopped before the position was durable
 

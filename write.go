@@ -65,7 +65,7 @@ type writer struct {
 	clock    clock
 	source   ledger.Source
 	draft    draft
-	group    *ledger.Group // makes events durable
+	group    *ledger.Batches // makes events durable
 	outcomes outcomes
 	counts   counts
 	proofs   proofs

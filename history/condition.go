@@ -16,145 +16,116 @@ type condition struct {
 	known     atomic.Pointer[State]
 	following atomic.Bool
 
-	mu     sync.Mutex
+	mu sync.Mutex
+	s  standing
+}
+
+// standing is what a condition says at a moment.
+type standing struct {
 	fault  error         // why nothing is served: it is the history of another log
 	damage error         // the same: it is damaged
 	down   error         // why Run has ended
-	end    func()        // ends the Run that goes on; nil: none does
+	end    func()        // ends the Run under way; nil: none is
 	built  int           // how often it was built again
-	moved  chan struct{} // closed when it has come further, or will not
+	moved  chan struct{} // closed when something changes, or events have come
 }
+
+// unfit returns why nothing is served.
+func (s *standing) unfit() error { return cmp.Or(s.fault, s.damage) }
 
 func newCondition(realm string) condition {
-	return condition{realm: realm, moved: make(chan struct{})}
+	return condition{realm: realm, s: standing{moved: make(chan struct{})}}
 }
 
-// unfit returns how often it was built again, and why nothing is served.
-func (c *condition) unfit() (built int, err error) {
+// now returns how the history stands.
+func (c *condition) now() standing {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.built, cmp.Or(c.fault, c.damage)
+	return c.s
 }
 
-// isDown returns why it is not kept up to date.
-func (c *condition) isDown() error {
+// change changes how the history stands, and wakes those who wait.
+func (c *condition) change(how func(s *standing)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return cmp.Or(c.fault, c.damage, c.down)
+	how(&c.s)
+	close(c.s.moved)
+	c.s.moved = make(chan struct{})
 }
 
-// next returns what closes when something changes, why nothing is served, and why Run has ended.
-func (c *condition) next() (moved <-chan struct{}, unfit, down error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.moved, cmp.Or(c.fault, c.damage), c.down
-}
-
-// wake wakes who waits. The caller holds mu.
-func (c *condition) wake() {
-	close(c.moved)
-	c.moved = make(chan struct{})
-}
-
-// move notes how far the history has come, and wakes who waits for that.
+// move notes how far the history has come.
 func (c *condition) move(p progress) {
 	c.known.Store(new(p.state()))
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.wake()
+	c.change(func(*standing) {})
 }
 
-// begin notes that a Run goes on, and how to end it.
-func (c *condition) begin(end func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.end = end
-}
+// begin notes that a Run is under way, and how to end it.
+func (c *condition) begin(end func()) { c.change(func(s *standing) { s.end = end }) }
 
 // ended notes why a Run has ended, and returns it.
 func (c *condition) ended(err error) error {
 	if damageOf(err) != nil {
 		c.hurt(err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.damage != nil && kuji.CodeOf(err) == kuji.CodeCanceled { // by a reader that met it
-		err = c.damage
-	}
-	if c.end = nil; kuji.CodeOf(err) != kuji.CodeCanceled {
-		c.down = err
-		if kuji.CodeOf(err) == kuji.CodeCorrupt && damageOf(err) == nil { // the history is well, but the log is not
-			c.down = &kuji.Error{Code: kuji.CodeFailed, Message: "following the log", Err: err}
+	c.change(func(s *standing) {
+		if s.damage != nil && kuji.CodeOf(err) == kuji.CodeCanceled { // a reader met the damage
+			err = s.damage
 		}
-	}
-	c.wake()
+		s.end = nil
+		switch {
+		case kuji.CodeOf(err) == kuji.CodeCanceled:
+		case kuji.CodeOf(err) == kuji.CodeCorrupt && damageOf(err) == nil: // of the log, not of the history
+			s.down = &kuji.Error{Code: kuji.CodeFailed, Message: "following the log", Err: err}
+		default:
+			s.down = err
+		}
+	})
 	return err
 }
 
 // accept notes that the history is that of the log.
 func (c *condition) accept() {
-	c.mu.Lock()
-	c.fault, c.down = nil, nil
-	c.mu.Unlock()
+	c.change(func(s *standing) { s.fault, s.down = nil, nil })
 	c.following.Store(true)
 }
 
 // refuse notes that the history is that of another log.
 func (c *condition) refuse(why error) error {
 	err := &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("the history of realm %q is that of another log: delete it, and Kuji builds it again", c.realm), Err: why}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.fault = err
-	c.wake()
+	c.change(func(s *standing) { s.fault = err })
 	return err
 }
 
-// hurt notes damage, and ends the Run that goes on.
+// hurt notes damage, and ends the Run under way.
 func (c *condition) hurt(err error) {
-	c.unserve(err)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.end != nil {
-		c.end()
-	}
+	c.change(func(s *standing) {
+		s.damage = cmp.Or(s.damage, err)
+		if s.end != nil {
+			s.end()
+		}
+	})
 }
 
 // unserve notes damage: nothing is served until healed.
 func (c *condition) unserve(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.damage == nil {
-		c.damage = err
-	}
-	c.wake()
+	c.change(func(s *standing) { s.damage = cmp.Or(s.damage, err) })
 }
 
 // met notes damage that a reader has met, unless the history was built again since it began.
 func (c *condition) met(err error, built int) {
-	if damageOf(err) == nil {
-		return
-	}
-	if now, _ := c.unfit(); now == built {
+	if damageOf(err) != nil && c.now().built == built {
 		c.hurt(err)
 	}
 }
 
 // healed notes that a history was built again as far as it was damaged, and how far it is now. Who
-// waits must not see that it is served before seeing that it has fewer events.
+// waits must see that it has fewer events before seeing that it is served.
 func (c *condition) healed(p progress) {
 	c.known.Store(new(p.state()))
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.damage = nil
-	c.built++
-	c.wake()
-}
-
-// damageKnown returns what was noted.
-func (c *condition) damageKnown() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.damage
+	c.change(func(s *standing) {
+		s.damage = nil
+		s.built++
+	})
 }
 
 // DamagedError says that a history has rows that Run has not written so, or that its database is

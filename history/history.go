@@ -38,6 +38,8 @@ type Place struct {
 	Index    int    // in its batch, from 0
 }
 
+func (p Place) String() string { return fmt.Sprintf("position %d, event %d", p.Position, p.Index) }
+
 // seq is the place as one number that sorts the same.
 func (p Place) seq() int64 { return int64(p.Position)<<indexBits | int64(p.Index) }
 
@@ -122,7 +124,6 @@ type database interface {
 	open(ctx context.Context, write bool) (conn, error)
 	exists(ctx context.Context) (bool, error)
 	words() dialect
-	begin() []string // what comes before the tables
 	// replace moves away or removes what is there and cannot be read, unless nobody but the database can.
 	// Nothing has it open.
 	replace(keep bool) (done bool, err error)
@@ -137,8 +138,6 @@ type conn interface {
 	query(ctx context.Context, sql string, row func(r row) error, args ...any) error
 	// lookup is query with a statement that it keeps prepared.
 	lookup(ctx context.Context, sql string, row func(r row) error, args ...any) error
-	// read begins a transaction that only reads and sees one snapshot.
-	read(ctx context.Context) error
 	close() error
 }
 
@@ -215,19 +214,19 @@ func IsURL(target string) bool {
 // meanwhile, or has failed and was not called again.
 func (h *DB) Wait(ctx context.Context, position uint64) error {
 	for {
-		moved, unfit, down := h.next()
-		if unfit != nil {
-			return unfit
+		now := h.now()
+		if err := now.unfit(); err != nil {
+			return err
 		}
 		if h.State().Position >= position {
 			return nil
 		}
-		if down != nil {
-			return down
+		if now.down != nil {
+			return now.down
 		}
 		signal(h.asked)
 		select {
-		case <-moved:
+		case <-now.moved:
 		case <-ctx.Done():
 			return failed("waiting for", ctx.Err())
 		}
@@ -243,7 +242,10 @@ func (h *DB) Following() bool { return h.following.Load() }
 
 // Down returns why the history is not kept up to date: it is damaged or of another log, or the last Run
 // has failed and no other one has found where to go on. nil: it is, or Run was not called yet.
-func (h *DB) Down() error { return h.isDown() }
+func (h *DB) Down() error {
+	now := h.now()
+	return cmp.Or(now.unfit(), now.down)
+}
 
 // Close closes the connections of reads. End Run before.
 func (h *DB) Close() error { return h.pool.close() }

@@ -447,9 +447,10 @@ func TestTwoWriters(t *testing.T) {
 			target := target(t)
 			first, second := openTest(t, target), openTest(t, target)
 			first.most = 10
-			n := 0
+			begun := false
 			first.failpoint = func(sql string) error {
-				if n++; n == 1 { // after it has read how far the history is
+				if sql == "BEGIN" && !begun { // after it has read how far the history is
+					begun = true
 					if err := second.Run(t.Context(), of(recs[:30])); err != nil {
 						t.Error(err)
 					}

@@ -82,7 +82,7 @@ func (p *pool) readWith(ctx context.Context, c conn, f func(c conn) error) (agai
 			return nil, failed("opening", err)
 		}
 	}
-	if err = c.read(ctx); err == nil {
+	if _, err = c.exec(ctx, p.db.words().read); err == nil {
 		err = f(c)
 	}
 	if err == nil {

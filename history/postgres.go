@@ -39,10 +39,9 @@ func newPostgres(url, realm string) (database, error) {
 	return &postgres{config, name}, nil
 }
 
-func (p *postgres) words() dialect { return dialect{"BIGINT", `TEXT COLLATE "C"`, ""} }
-
-func (p *postgres) begin() []string {
-	return []string{"CREATE SCHEMA IF NOT EXISTS " + pgx.Identifier{p.name}.Sanitize()}
+func (p *postgres) words() dialect {
+	return dialect{integer: "BIGINT", name: `TEXT COLLATE "C"`, read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+		first: []string{"CREATE SCHEMA IF NOT EXISTS " + pgx.Identifier{p.name}.Sanitize()}}
 }
 
 func (p *postgres) exists(ctx context.Context) (there bool, err error) {
@@ -95,11 +94,6 @@ func (c postgresConn) lookup(ctx context.Context, sql string, each func(r row) e
 		}
 	}
 	return rows.Err()
-}
-
-func (c postgresConn) read(ctx context.Context) error {
-	_, err := c.exec(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-	return err
 }
 
 func (c postgresConn) close() error { return c.c.Close(context.Background()) }

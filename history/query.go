@@ -49,9 +49,9 @@ const answerTime = 30 * time.Second
 // answer calls f like reading, with what the history knows. It refuses what is not of the realm, and
 // notes damage.
 func (h *DB) answer(ctx context.Context, f func(ctx context.Context, r *reader) error) error {
-	built, unfit := h.unfit()
-	if unfit != nil {
-		return unfit
+	now := h.now()
+	if err := now.unfit(); err != nil {
+		return err
 	}
 	var refusal error // which leaves the connection as it was
 	bounded, cancel := context.WithTimeout(ctx, answerTime)
@@ -70,7 +70,7 @@ func (h *DB) answer(ctx context.Context, f func(ctx context.Context, r *reader) 
 		err = &kuji.Error{Code: kuji.CodeFailed, Message: fmt.Sprintf("the history's database does not answer within %v", answerTime)}
 	}
 	err = errors.Join(err, refusal)
-	h.met(err, built)
+	h.met(err, now.built)
 	return err
 }
 
@@ -160,7 +160,7 @@ func (q *Query) follows(ctx context.Context, r *reader, seqs []int64, page *Page
 			return nil
 		}
 		if !q.about(rec) {
-			return damaged("position %d, event %d: it is not about %s", rec.Position, rec.Index, q.what())
+			return damaged("%v: it is not about %s", Place{rec.Position, rec.Index}, q.what())
 		}
 		for j := range rec.Changes {
 			c := &rec.Changes[j]
@@ -335,8 +335,7 @@ func (r *reader) records(ctx context.Context, seqs []int64) ([]kuji.Record, erro
 	all = all[:end]
 	for i := range all {
 		if !all[i].there && r.proven(seqs[i]) {
-			place := placeOf(seqs[i])
-			return nil, damaged("position %d, event %d: it is missing", place.Position, place.Index)
+			return nil, damaged("%v: it is missing", placeOf(seqs[i]))
 		}
 	}
 	if err := r.changes(ctx, all, at); err != nil {
@@ -386,7 +385,7 @@ func (r *reader) event(row row, f *found) error {
 		}
 	}
 	if err := fill(&f.rec, row.text(7)); err != nil && r.proven(seq) {
-		return damaged("position %d, event %d: its detail: %v", place.Position, place.Index, err)
+		return damaged("%v: its detail: %v", place, err)
 	}
 	return nil
 }
@@ -397,8 +396,7 @@ func (r *reader) agrees(f *found, seq int64) error {
 		return nil
 	}
 	if f.row = f.row.changes(f.changes); !f.summed || f.row.sum() != f.sum {
-		place := placeOf(seq)
-		return damaged("position %d, event %d: its checksum differs", place.Position, place.Index)
+		return damaged("%v: its checksum differs", placeOf(seq))
 	}
 	return nil
 }

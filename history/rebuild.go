@@ -56,7 +56,7 @@ func begins(ctx context.Context, feed Feed) (uint64, error) {
 
 // replace makes another database if the one that is there cannot be read.
 func (h *DB) replace(ctx context.Context, feed Feed) error {
-	d := damageOf(h.damageKnown())
+	d := damageOf(h.now().damage)
 	if d == nil || !d.database {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (b *rebuild) build(ctx context.Context) error {
 		return err
 	}
 	p, err := b.progress(ctx)
-	known := b.h.damageKnown() != nil
+	known := b.h.now().damage != nil
 	if err != nil && !(known && damageOf(err) != nil) {
 		return err
 	}
@@ -133,17 +133,14 @@ func (b *rebuild) startOver(ctx context.Context) (p progress, err error) {
 		statements = append(statements, "DROP TABLE IF EXISTS "+table)
 	}
 	statements = append(statements, b.db.words().statements(progressTable)...)
-	for _, sql := range append(statements, b.db.words().statements(schema)...) {
-		if _, err := b.exec(ctx, sql); err != nil {
-			return p, err
-		}
+	if err := b.run(ctx, append(statements, b.db.words().statements(schema)...)...); err != nil {
+		return p, err
 	}
 	p = progress{last: true, completeFrom: 1}
 	if err := b.insertProgress(ctx, p, ""); err != nil {
 		return p, err
 	}
-	_, err = b.exec(ctx, "COMMIT")
-	return p, err
+	return p, b.run(ctx, "COMMIT")
 }
 
 // keepOlder removes what a log has from a position on, and keeps what is older. p is how far the history
@@ -164,16 +161,12 @@ func (b *rebuild) keepOlder(ctx context.Context, p progress, sound bool, first u
 	if next.at.Position >= first {
 		next.at, next.last = Place{Position: first - 1}, true
 	}
-	if _, err := b.exec(ctx, "BEGIN"); err != nil {
-		return p, err
-	}
-	if _, err := b.exec(ctx, "DELETE FROM progress"); err != nil { // first, for it locks out other writers
-		return p, err
-	}
+	statements := []string{"BEGIN", "DELETE FROM progress"} // which locks out other writers
 	for _, table := range []string{"changes", "pool_events", "item_events", "events"} {
-		if _, err := b.exec(ctx, "DELETE FROM "+table+" WHERE seq >= $1", Place{Position: first}.seq()); err != nil {
-			return p, err
-		}
+		statements = append(statements, fmt.Sprintf("DELETE FROM %s WHERE seq >= %d", table, Place{Position: first}.seq()))
+	}
+	if err := b.run(ctx, statements...); err != nil {
+		return p, err
 	}
 	check := &checker{unproven: !sound || p.unproven() > 0}
 	named, err := b.mendNames(ctx, check)
@@ -185,15 +178,14 @@ func (b *rebuild) keepOlder(ctx context.Context, p progress, sound bool, first u
 	}
 	if !named || next.completeFrom != 1 {
 		next.completeFrom = max(next.completeFrom, first)
-		if _, err := b.exec(ctx, "DELETE FROM holdings"); err != nil {
+		if err := b.run(ctx, "DELETE FROM holdings"); err != nil {
 			return p, err
 		}
 	}
 	if err := b.insertProgress(ctx, next, ""); err != nil {
 		return p, err
 	}
-	_, err = b.exec(ctx, "COMMIT")
-	return next, err
+	return next, b.run(ctx, "COMMIT")
 }
 
 // sameLog compares the last event that a history has with the feed, as far as both have it.
@@ -250,8 +242,7 @@ func (b *rebuild) mendNames(ctx context.Context, check *checker) (bool, error) {
 		for _, id := range bad {
 			all = false
 			text := unreadable(id)
-			_, sum := nameSum(nil, table, id, text)
-			if _, err := b.exec(ctx, "UPDATE "+table+" SET name = $1, sum = $2 WHERE id = $3", text, sum, id); err != nil {
+			if _, err := b.exec(ctx, "UPDATE "+table+" SET name = $1, sum = $2 WHERE id = $3", text, check.nameSum(table, id, text), id); err != nil {
 				return false, err
 			}
 		}
@@ -273,10 +264,7 @@ func (b *rebuild) rewind(ctx context.Context, p progress, first uint64) (bool, e
 		return false, err
 	}
 	w.back = true
-	exec := func(sql string, args ...any) error {
-		_, err := b.exec(ctx, sql, args...)
-		return err
-	}
+	exec := b.h.executor(ctx, b.c)
 	var some []event
 	flush := func() error {
 		if len(some) == 0 {

@@ -259,9 +259,8 @@ func (n *names) number(id string) int64 {
 		n.last++
 		num = n.last
 		n.ids[id] = num
-		text, sum := textOf(id), int64(0)
-		n.check.s, sum = nameSum(n.check.s, n.name, num, text)
-		n.new = append(n.new, num, text, sum)
+		text := textOf(id)
+		n.new = append(n.new, num, text, n.check.nameSum(n.name, num, text))
 	}
 	return num
 }
@@ -295,12 +294,12 @@ func (w *writer) build(ctx context.Context, some []event) (progress, error) {
 	end := &some[len(some)-1].rec
 	next.at, next.last = Place{end.Position, end.Index}, end.Last
 	err := w.settle(ctx)
-	w.seal()
+	w.addSums()
 	return next, err
 }
 
-// seal fills in the checksums of events.
-func (w *writer) seal() {
+// addSums fills in the checksums of events.
+func (w *writer) addSums() {
 	b, s := &w.batch, w.check.s
 	changes := b.changes
 	for i, seq := range b.seqs {
@@ -377,7 +376,7 @@ func about(rec *kuji.Record, player, pool func(id string)) {
 func (w *writer) add(ev *event) error {
 	rec, b := &ev.rec, &w.batch
 	if rec.Position > maxPosition || rec.Index >= 1<<indexBits {
-		return &kuji.Error{Code: kuji.CodeFailed, Message: fmt.Sprintf("position %d, event %d: beyond what a history can hold", rec.Position, rec.Index)}
+		return &kuji.Error{Code: kuji.CodeFailed, Message: fmt.Sprintf("%v: beyond what a history can hold", Place{rec.Position, rec.Index})}
 	}
 	seq := Place{rec.Position, rec.Index}.seq()
 	var player, pool, request any

@@ -19,6 +19,7 @@ import (
 const (
 	maxWaiting      = 1 << 15 // events
 	maxWaitingBytes = 4 << 20 // of the log
+	maxRead         = 64      // events that are read and do not wait yet
 )
 
 // Events gather for restTime before they are written, unless ripe ones wait, or somebody asks for them:
@@ -79,35 +80,42 @@ func (h *DB) Run(ctx context.Context, feed Feed) (err error) {
 // follow writes what a feed brings, until it ends.
 func (h *DB) follow(ctx context.Context, w *writer, feed Feed) error {
 	ctx, cancel := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	defer work.Wait()
 	defer cancel()
-	q := newQueue(h.most)
+	events, batches := make(chan event, maxRead), make(chan []event)
 	from := w.at
-	var reading sync.WaitGroup
-	reading.Go(func() { q.end(h.read(ctx, q, from, feed)) })
-	defer reading.Wait()
-	defer cancel()
-	for {
-		some, err := q.take(ctx, h.rest, h.asked)
-		if len(some) == 0 {
-			return err
-		}
+	var broke error // of the feed; read it when batches is closed
+	work.Go(func() {
+		defer close(events)
+		broke = h.read(ctx, events, from, feed)
+	})
+	work.Go(func() {
+		defer close(batches)
+		h.gather(ctx, events, batches)
+	})
+	for some := range batches {
 		if err := h.write(ctx, w, some); err != nil {
 			return err
 		}
 	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return broke
 }
 
-// read puts what a feed brings into a queue. It begins with the last event that the history has, to
+// read sends what a feed brings. It begins with the last event that the history has, to
 // see that it is of the same log, unless that event was trimmed.
-func (h *DB) read(ctx context.Context, q *queue, from progress, feed Feed) error {
-	err := h.readFrom(ctx, q, from, feed, max(from.at.Position, 1), from.at.Position > 0)
+func (h *DB) read(ctx context.Context, events chan<- event, from progress, feed Feed) error {
+	err := h.readFrom(ctx, events, from, feed, max(from.at.Position, 1), from.at.Position > 0)
 	if t, ok := errors.AsType[*kuji.TrimmedError](err); ok && from.last && t.First == from.at.Position+1 && from.at.Position > 0 {
-		return h.readFrom(ctx, q, from, feed, t.First, false)
+		return h.readFrom(ctx, events, from, feed, t.First, false)
 	}
 	return err
 }
 
-func (h *DB) readFrom(ctx context.Context, q *queue, from progress, feed Feed, start uint64, compare bool) error {
+func (h *DB) readFrom(ctx context.Context, events chan<- event, from progress, feed Feed, start uint64, compare bool) error {
 	if !compare {
 		h.accept()
 	}
@@ -132,8 +140,10 @@ func (h *DB) readFrom(ctx context.Context, q *queue, from progress, feed Feed, s
 		if err != nil {
 			return err
 		}
-		if err := q.put(ctx, event{rec, text}); err != nil {
-			return err
+		select {
+		case events <- event{rec, text}:
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 	return ctx.Err()
@@ -160,10 +170,7 @@ func (h *DB) write(ctx context.Context, w *writer, some []event) error {
 		next.keptFrom, next.keptTime = old.keptFrom(), old.keptTime
 	}
 	return h.transact(ctx, w, next, func() error {
-		exec := func(sql string, args ...any) error {
-			_, err := h.exec(ctx, w.c, sql, args...)
-			return err
-		}
+		exec := h.executor(ctx, w.c)
 		if err := w.insert(exec); err != nil {
 			return err
 		}
@@ -244,6 +251,14 @@ var (
 
 type execute func(sql string, args ...any) error
 
+// executor returns what carries out statements through a connection.
+func (h *DB) executor(ctx context.Context, c conn) execute {
+	return func(sql string, args ...any) error {
+		_, err := h.exec(ctx, c, sql, args...)
+		return err
+	}
+}
+
 // insert inserts rows, given by their arguments.
 func (t *table) insert(exec execute, args []any) error {
 	for i, n := range rowsAtOnce {
@@ -314,9 +329,7 @@ func (w *writer) hold(exec execute) error {
 	rows := make([]any, 0, holdingsTable.columns*len(touched))
 	for _, h := range touched {
 		if q := w.balances[h]; q != 0 { // below 0 only while it is built again: see rewind
-			var sum int64
-			w.check.s, sum = holdingSum(w.check.s, h, q)
-			rows = append(rows, h.item, h.player, q, sum)
+			rows = append(rows, h.item, h.player, q, w.check.holdingSum(h, q))
 		} else if err := exec("DELETE FROM holdings WHERE item = $1 AND player = $2", h.item, h.player); err != nil {
 			return err
 		}
@@ -349,24 +362,6 @@ func (h *DB) compare(ctx context.Context, at, want Place, rec *kuji.Record) erro
 	return nil
 }
 
-// queue is what waits for the writer.
-type queue struct {
-	most int // events
-
-	mu    sync.Mutex
-	some  []event
-	spare []event // the memory of the batch before
-	bytes int
-	err   error // why no more will come
-	ended bool
-	came  chan struct{} // holds one when there is something to take
-	room  chan struct{} // holds one when there is room again
-}
-
-func newQueue(most int) *queue {
-	return &queue{most: most, came: make(chan struct{}, 1), room: make(chan struct{}, 1)}
-}
-
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -374,90 +369,45 @@ func signal(c chan struct{}) {
 	}
 }
 
-// put adds an event, once there is room.
-func (q *queue) put(ctx context.Context, e event) error {
-	for {
-		q.mu.Lock()
-		if len(q.some) < q.most && q.bytes < maxWaitingBytes {
-			q.some = append(q.some, e)
-			q.bytes += e.rec.Bytes
-			tell := len(q.some) == 1 || q.isRipe()
-			q.mu.Unlock()
-			if tell {
-				signal(q.came)
+// gather makes batches of the events that come. It hands one on when the writer is ready, once enough
+// events wait, or they have waited for a while, or somebody asks for them, or no more come.
+func (h *DB) gather(ctx context.Context, events <-chan event, batches chan<- []event) {
+	var some, spare []event // the batch that grows, and the memory of the one that the writer has
+	bytes, due := 0, false
+	rest := time.NewTimer(h.rest)
+	defer rest.Stop()
+	for events != nil || len(some) > 0 {
+		in, out, asked, rested := events, batches, h.asked, rest.C
+		if len(some) >= h.most || bytes >= maxWaitingBytes {
+			in = nil
+		}
+		if len(some) == 0 {
+			asked, rested = nil, nil
+		}
+		if len(some) == 0 || !due {
+			out = nil
+		}
+		select {
+		case e, ok := <-in:
+			if !ok {
+				events, due = nil, true
+				continue
 			}
-			return nil
-		}
-		q.mu.Unlock()
-		select {
-		case <-q.room:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// end says that no more will come, and why.
-func (q *queue) end(err error) {
-	q.mu.Lock()
-	q.err, q.ended = err, true
-	q.mu.Unlock()
-	signal(q.came)
-}
-
-// isRipe reports whether enough waits. The caller holds mu.
-func (q *queue) isRipe() bool { return len(q.some) >= min(ripe, q.most) || q.bytes >= maxWaitingBytes }
-
-// gather lets events come for a while, until enough wait, none will come any more, or somebody asks.
-func (q *queue) gather(ctx context.Context, rest time.Duration, asked <-chan struct{}) {
-	over := time.NewTimer(rest)
-	defer over.Stop()
-	for {
-		q.mu.Lock()
-		enough := q.ended || q.isRipe()
-		q.mu.Unlock()
-		if enough {
-			return
-		}
-		select {
-		case <-q.came:
+			if len(some) == 0 {
+				rest.Reset(h.rest)
+			}
+			some = append(some, e)
+			bytes += e.rec.Bytes
+			due = due || len(some) >= min(ripe, h.most) || bytes >= maxWaitingBytes
 		case <-asked:
-			return
-		case <-over.C:
-			return
+			due = true
+		case <-rested:
+			due = true
+		case out <- some:
+			some, spare = spare[:0], some
+			bytes, due = 0, events == nil
 		case <-ctx.Done():
 			return
-		}
-	}
-}
-
-// take waits for events, lets others gather, and takes all that there are. None: the feed has ended, with err. What it
-// returned before is not used any more.
-func (q *queue) take(ctx context.Context, rest time.Duration, asked <-chan struct{}) (some []event, err error) {
-	for gathered := false; ; {
-		q.mu.Lock()
-		if len(q.some) > 0 && !gathered {
-			q.mu.Unlock()
-			q.gather(ctx, rest, asked)
-			gathered = true
-			continue
-		}
-		if len(q.some) > 0 {
-			some, q.some, q.bytes = q.some, q.spare[:0], 0
-			q.spare = some
-			q.mu.Unlock()
-			signal(q.room)
-			return some, nil
-		}
-		ended, err := q.ended, q.err
-		q.mu.Unlock()
-		if ended {
-			return nil, err
-		}
-		select {
-		case <-q.came:
-		case <-ctx.Done():
-			return nil, ctx.Err()
 		}
 	}
 }

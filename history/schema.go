@@ -50,8 +50,12 @@ ALTER TABLE progress ADD COLUMN rebuild INT NOT NULL DEFAULT 1;
 ALTER TABLE progress ADD COLUMN sum INT`,
 }
 
-// dialect is the words in which a database takes the schema.
-type dialect struct{ integer, name, clustered string }
+// dialect is the words that databases have of their own.
+type dialect struct {
+	integer, name, clustered string   // in the schema
+	first                    []string // statements before the tables are made
+	read                     string   // begins a transaction that only reads, and sees one snapshot
+}
 
 // statements returns some of the schema in the words of a database.
 func (d dialect) statements(sql string) []string {
@@ -73,16 +77,9 @@ func (h *DB) tables(c conn) tables {
 
 // create makes the tables, if they are not there, and brings older ones to this version.
 func (t tables) create(ctx context.Context) error {
-	exec := func(statements ...string) error {
-		for _, sql := range statements {
-			if _, err := t.c.exec(ctx, sql); err != nil {
-				return failed("creating", err)
-			}
-		}
-		return nil
-	}
-	if err := exec(append(t.db.begin(), t.db.words().statements(progressTable)...)...); err != nil {
-		return err
+	words := t.db.words()
+	if err := t.run(ctx, append(words.first, words.statements(progressTable)...)...); err != nil {
+		return failed("creating", err)
 	}
 	f, err := t.formatOf(ctx)
 	for ; err == nil && f != 0 && f < format; f++ {
@@ -93,10 +90,20 @@ func (t tables) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := exec(t.db.words().statements(schema)...); err != nil || f != 0 {
-		return err
+	if err := t.run(ctx, words.statements(schema)...); err != nil || f != 0 {
+		return failed("creating", err)
 	}
 	return t.insertProgress(ctx, progress{last: true, completeFrom: 1}, " ON CONFLICT DO NOTHING")
+}
+
+// run carries out statements.
+func (t tables) run(ctx context.Context, statements ...string) error {
+	for _, sql := range statements {
+		if _, err := t.exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // formatOf returns the version of the schema; 0: there is nothing yet. It refuses one that this build
@@ -117,29 +124,23 @@ func (t tables) formatOf(ctx context.Context) (f int64, err error) {
 
 // upgrade brings the schema from a version to the next one, unless somebody else has done so.
 func (t tables) upgrade(ctx context.Context, from int64) error {
-	if _, err := t.c.exec(ctx, "BEGIN"); err != nil {
+	if err := t.run(ctx, "BEGIN"); err != nil {
 		return failed("upgrading", err)
 	}
-	n, err := t.c.exec(ctx, "UPDATE progress SET format = $1 WHERE id = 1 AND format = $2", from+1, from) // locks out others
+	n, err := t.exec(ctx, "UPDATE progress SET format = $1 WHERE id = 1 AND format = $2", from+1, from) // locks out others
 	if err == nil && n == 1 {
-		for _, sql := range t.db.words().statements(upgrades[from]) {
-			if _, err = t.c.exec(ctx, sql); err != nil {
-				break
-			}
-		}
+		err = t.run(ctx, t.db.words().statements(upgrades[from])...)
 	}
-	if err != nil { // the connection, and with it the transaction, is closed
-		return failed("upgrading", err)
+	if err == nil { // otherwise the connection is closed, and with it the transaction
+		err = t.run(ctx, "COMMIT")
 	}
-	_, err = t.c.exec(ctx, "COMMIT")
 	return failed("upgrading", err)
 }
 
 // insertProgress inserts the row that says how far the history has come.
 func (t tables) insertProgress(ctx context.Context, p progress, tail string) error {
 	_, err := t.exec(ctx, `INSERT INTO progress (id, format, realm, position, event, last, complete_from, kept_from, kept_time, proven_from, rebuild, sum)
-		VALUES (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`+tail, int64(format), t.realm, int64(p.at.Position), int64(p.at.Index), flag(p.last),
-		int64(p.completeFrom), int64(p.keptFrom), p.keptTime, int64(p.provenFrom), flag(p.rebuild), p.sum(t.realm))
+		VALUES (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`+tail, append([]any{int64(format)}, p.row(t.realm)...)...)
 	return failed("creating", err)
 }
 

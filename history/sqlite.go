@@ -14,8 +14,9 @@ import (
 // sqlite is a file of SQLite, which one process at a time should write.
 type sqlite struct{ file string }
 
-func (s sqlite) words() dialect  { return dialect{"INTEGER", "TEXT", " WITHOUT ROWID"} }
-func (s sqlite) begin() []string { return nil }
+func (s sqlite) words() dialect {
+	return dialect{integer: "INTEGER", name: "TEXT", clustered: " WITHOUT ROWID", read: "BEGIN"}
+}
 
 // How a connection is set up. A commit is in the file's journal at once, and survives the end of the
 // process. A crash of the machine may take the last ones, but never half of one: the feed has them.
@@ -171,11 +172,6 @@ func interrupted(ctx context.Context, err error) error {
 	if errors.Is(err, sqlite3.INTERRUPT) && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return err
-}
-
-func (c *sqliteConn) read(ctx context.Context) error {
-	_, err := c.exec(ctx, "BEGIN")
 	return err
 }
 

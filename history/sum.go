@@ -66,24 +66,21 @@ func (s summing) changes(all []change) summing {
 	return s
 }
 
-// nameSum returns the checksum of a name's row.
-func nameSum(s summing, table string, id int64, text string) (summing, int64) {
-	s = s.begin(table).int(id).text(text)
-	return s, s.sum()
-}
-
-// holdingSum returns the checksum of a holding's row.
-func holdingSum(s summing, h holding, quantity int64) (summing, int64) {
-	s = s.begin("holdings").int(h.item).int(h.player).int(quantity)
-	return s, s.sum()
+// row returns the row of progress, with its checksum last.
+func (p *progress) row(realm string) []any {
+	row := []any{realm, int64(p.at.Position), int64(p.at.Index), flag(p.last), int64(p.completeFrom), int64(p.keptFrom), p.keptTime, int64(p.provenFrom), flag(p.rebuild)}
+	var s summing
+	s = s.begin("progress")
+	for _, v := range row {
+		s = s.value(v)
+	}
+	return append(row, s.sum())
 }
 
 // sum returns the checksum of the row of progress.
 func (p *progress) sum(realm string) int64 {
-	var s summing
-	s = s.begin("progress").text(realm).int(int64(p.at.Position)).int(int64(p.at.Index)).int(flag(p.last)).int(int64(p.completeFrom)).
-		int(int64(p.keptFrom)).int(p.keptTime).int(int64(p.provenFrom)).int(flag(p.rebuild))
-	return s.sum()
+	row := p.row(realm)
+	return row[len(row)-1].(int64)
 }
 
 // checker checks the rows that somebody reads.
@@ -105,20 +102,30 @@ func (c *checker) agrees(r row, i int, want int64) bool {
 	return r.int(i) == want
 }
 
+// nameSum returns the checksum of a name's row.
+func (c *checker) nameSum(table string, id int64, text string) int64 {
+	c.s = c.s.begin(table).int(id).text(text)
+	return c.s.sum()
+}
+
+// holdingSum returns the checksum of a holding's row.
+func (c *checker) holdingSum(h holding, quantity int64) int64 {
+	c.s = c.s.begin("holdings").int(h.item).int(h.player).int(quantity)
+	return c.s.sum()
+}
+
 // name checks the row of a name, whose checksum stands in column i.
-func (c *checker) name(r row, i int, table string, id int64, text string) (err error) {
-	var want int64
-	if c.s, want = nameSum(c.s, table, id, text); !c.agrees(r, i, want) {
-		err = damaged("number %d of %s, %.80q: its checksum differs", id, table, text)
+func (c *checker) name(r row, i int, table string, id int64, text string) error {
+	if c.agrees(r, i, c.nameSum(table, id, text)) {
+		return nil
 	}
-	return err
+	return damaged("number %d of %s, %.80q: its checksum differs", id, table, text)
 }
 
 // holding checks the row of a holding, whose checksum stands in column i.
-func (c *checker) holding(r row, i int, h holding, quantity int64) (err error) {
-	var want int64
-	if c.s, want = holdingSum(c.s, h, quantity); !c.agrees(r, i, want) {
-		err = damaged("item %d of player %d, %d: its checksum differs", h.item, h.player, quantity)
+func (c *checker) holding(r row, i int, h holding, quantity int64) error {
+	if c.agrees(r, i, c.holdingSum(h, quantity)) {
+		return nil
 	}
-	return err
+	return damaged("item %d of player %d, %d: its checksum differs", h.item, h.player, quantity)
 }

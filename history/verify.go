@@ -123,7 +123,7 @@ func (v *verification) compare(ctx context.Context, some []kuji.Record) error {
 		newest := some[len(some)-max(len(got), 1):]
 		for i := range newest {
 			if want := &newest[len(newest)-1-i]; i >= len(got) || !sameEvent(&got[i], want) {
-				return damaged("position %d, event %d: the log has another event", want.Position, want.Index)
+				return damaged("%v: the log has another event", Place{want.Position, want.Index})
 			}
 			v.expect(&newest[i])
 		}
@@ -242,8 +242,7 @@ func (v *verification) changed(ctx context.Context) error {
 		}
 		before, known := balances[item]
 		if known = known || v.whole(); known && before+r.int(3) != r.int(4) {
-			place := placeOf(seq)
-			return damaged("position %d, event %d: player %q has %d %q after %+d, and had %d before", place.Position, place.Index, idOf(r.text(5)), r.int(4), idOf(r.text(6)), r.int(3), before)
+			return damaged("%v: player %q has %d %q after %+d, and had %d before", placeOf(seq), idOf(r.text(5)), r.int(4), idOf(r.text(6)), r.int(3), before)
 		}
 		balances[item] = r.int(4)
 		return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/step"
 )
 
 // Where a topic stands, in short:
@@ -223,7 +224,7 @@ func (k *KafkaTopic) Deliver(ctx context.Context, b *Batch) error {
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() {
-		pause(sending, closeTimeout)
+		step.Pause(sending, closeTimeout)
 		cancel()
 	})()
 	if err := k.client.ProduceSync(sending, records...).FirstErr(); err != nil {

@@ -77,25 +77,16 @@ func parseKafka(text string) (u kafkaURL, err error) {
 }
 
 func (u *kafkaURL) set(name, value string) error {
-	switch name {
-	case "tls":
-		if u.tls = value == "true"; !u.tls && value != "false" {
-			return invalid("to", "tls in the topic's URL: expected true or false")
-		}
-	case "ca":
-		u.ca = value
-	case "cert":
-		u.cert = value
-	case "key":
-		u.key = value
-	case "sasl":
-		u.sasl = value
-	case "user":
-		u.user = value
-	case "password-file":
-		u.passwordFile = value
-	default:
+	texts := map[string]*string{"ca": &u.ca, "cert": &u.cert, "key": &u.key, "sasl": &u.sasl, "user": &u.user, "password-file": &u.passwordFile}
+	switch {
+	case texts[name] != nil:
+		*texts[name] = value
+	case name != "tls":
 		return invalid("to", "%.40q in the topic's URL: expected tls, ca, cert, key, sasl, user or password-file", name)
+	case value != "true" && value != "false":
+		return invalid("to", "tls in the topic's URL: expected true or false")
+	default:
+		u.tls = value == "true"
 	}
 	return nil
 }
@@ -190,14 +181,14 @@ func (u *kafkaURL) mechanism() sasl.Mechanism {
 			return plain.Auth{User: u.user, Pass: word}, err
 		})
 	}
-	login := func(context.Context) (scram.Auth, error) {
+	by := scram.Sha512
+	if u.sasl == saslScram256 {
+		by = scram.Sha256
+	}
+	return by(func(context.Context) (scram.Auth, error) {
 		word, err := u.password()
 		return scram.Auth{User: u.user, Pass: word}, err
-	}
-	if u.sasl == saslScram256 {
-		return scram.Sha256(login)
-	}
-	return scram.Sha512(login)
+	})
 }
 
 // readBounded reads a file that a setting names.

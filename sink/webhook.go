@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
@@ -51,7 +52,7 @@ type Webhook struct {
 	Log          *slog.Logger
 
 	fs   vfs.FS                               // of tests; nil: the real one
-	wait func(context.Context, time.Duration) // of tests; nil: pause
+	wait func(context.Context, time.Duration) // of tests; nil: step.Pause
 }
 
 // webhook posts events as https://www.standardwebhooks.com says.
@@ -81,7 +82,7 @@ func NewWebhook(o Webhook) (Target, error) {
 		w.o.fs = vfs.OS()
 	}
 	if w.o.wait == nil {
-		w.o.wait = pause
+		w.o.wait = step.Pause
 	}
 	w.position = positionFile{w.o.fs, o.Position, o.Feed}
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
@@ -204,15 +205,6 @@ func (w *webhook) deliver(ctx context.Context, id string, body []byte) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
 	}
 }
 

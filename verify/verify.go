@@ -151,7 +151,7 @@ type verifier struct {
 	files   []ledger.Snapshot // all snapshots
 	next    int               // index in files of the next one to compare
 	damaged *Error            // the first damaged or wrong snapshot
-	last    int64             // the last time in the log: see ledger.Seal
+	last    int64             // the last time in the log: see ledger.Footer
 	epochs  []ledger.Epoch    // so far; those in the first snapshot, if verification began there
 
 	used     uint64 // random values of the first epoch before verification began
@@ -161,7 +161,7 @@ type verifier struct {
 
 // start returns where verification begins. That is nil, for the start of the log, or, if the log
 // was trimmed, the oldest snapshot that the log continues from.
-func (v *verifier) start(ctx context.Context) (*ledger.Seal, error) {
+func (v *verifier) start(ctx context.Context) (*ledger.Footer, error) {
 	v.snaps = ledger.SnapshotsOf(v.log, v.realm)
 	var err error
 	if v.files, v.report.Strays, err = v.snaps.List(ctx); err != nil {
@@ -177,7 +177,7 @@ func (v *verifier) start(ctx context.Context) (*ledger.Seal, error) {
 		state, seal, err := v.load(ctx, f)
 		if err != nil {
 			errs = append(errs, err)
-			if _, ok := ledger.ChainOf(v.files, f); ok { // and not the rest of a removal that a crash cut short
+			if _, ok := ledger.SeriesOf(v.files, f); ok { // and not the rest of a removal that a crash cut short
 				v.damage(f, err)
 			}
 			continue
@@ -192,7 +192,7 @@ func (v *verifier) start(ctx context.Context) (*ledger.Seal, error) {
 }
 
 // load loads the state in a snapshot.
-func (v *verifier) load(ctx context.Context, f ledger.Snapshot) (*store.State, *ledger.Seal, error) {
+func (v *verifier) load(ctx context.Context, f ledger.Snapshot) (*store.State, *ledger.Footer, error) {
 	l := store.NewLoader()
 	seal, _, err := v.snaps.Load(ctx, v.files, f, logged.Loader{Loader: l})
 	if err != nil {
@@ -203,7 +203,7 @@ func (v *verifier) load(ctx context.Context, f ledger.Snapshot) (*store.State, *
 }
 
 // begin starts verification from a snapshot.
-func (v *verifier) begin(state *store.State, s *ledger.Seal) (*ledger.Seal, error) {
+func (v *verifier) begin(state *store.State, s *ledger.Footer) (*ledger.Footer, error) {
 	v.state = state
 	v.report.From, v.report.Position, v.report.ChainHash = s.Position(), s.Position(), s.ChainHash()
 	v.epochs, v.last = s.Epochs, s.Last
@@ -254,7 +254,7 @@ func (v *verifier) resume() error {
 func (v *verifier) compare(ctx context.Context, at *ledger.At) error {
 	for ; v.next < len(v.files) && v.files[v.next].Position <= at.Position(); v.next++ {
 		f := v.files[v.next]
-		if _, ok := ledger.ChainOf(v.files, f); !ok && v.next+1 < len(v.files) {
+		if _, ok := ledger.SeriesOf(v.files, f); !ok && v.next+1 < len(v.files) {
 			continue // the rest of a removal that a crash cut short
 		}
 		state, seal, err := v.load(ctx, f)
@@ -277,7 +277,7 @@ func (v *verifier) compare(ctx context.Context, at *ledger.At) error {
 }
 
 // agrees checks what a snapshot says about the log up to its position.
-func (v *verifier) agrees(ctx context.Context, f *ledger.Snapshot, s *ledger.Seal, at *ledger.At) error {
+func (v *verifier) agrees(ctx context.Context, f *ledger.Snapshot, s *ledger.Footer, at *ledger.At) error {
 	if ok, err := s.Agrees(ctx, v.log, v.end, at); err != nil {
 		return err
 	} else if !ok {
@@ -301,7 +301,7 @@ func (v *verifier) agrees(ctx context.Context, f *ledger.Snapshot, s *ledger.Sea
 	return nil
 }
 
-func (v *verifier) run(ctx context.Context, from *ledger.Seal, last driver.Cursor) error {
+func (v *verifier) run(ctx context.Context, from *ledger.Footer, last driver.Cursor) error {
 	wrong := func(pos uint64, err error) error { return &Error{Realm: v.realm, Position: pos, Err: err} }
 	v.state.Alone(true)
 	v.judge.state, v.judge.realm = v.state, v.realm

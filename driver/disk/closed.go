@@ -72,13 +72,13 @@ func newerClosed(b []byte) error {
 
 // writeLastClose replaces the file, durably.
 func writeLastClose(fsys vfs.FS, dir string, c *lastClose) error {
-	return replaceFile(fsys, dir, closedFile, c.append(nil))
+	return vfs.ReplaceFile(fsys, dir+"/"+closedFile, tmpSuffix, c.append(nil))
 }
 
 // readLastClose reads the file. It returns nil if there is none.
 func readLastClose(fsys vfs.FS, dir string) (*lastClose, error) {
 	name := dir + "/" + closedFile
-	b, err := readFile(fsys, name, 1<<10)
+	b, err := vfs.ReadFile(fsys, name, 1<<10)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -144,45 +144,4 @@ func (r *Realm) relic() (string, error) {
 // missing is the error for a realm that has lost its log.
 func (r *Realm) missing(relic string, err error) error {
 	return &driver.CorruptError{Place: r.dir + "/log", Err: fmt.Errorf("the log is gone, but its %s is there: %w", relic, err)}
-}
-
-// readFile reads the first bytes of a file, at most as many as the limit.
-func readFile(fsys vfs.FS, name string, limit int64) (b []byte, err error) {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	size, err := f.Size()
-	if err != nil {
-		return nil, err
-	}
-	b = make([]byte, min(size, limit))
-	if n, err := f.ReadAt(b, 0); n < len(b) {
-		return nil, fmt.Errorf("%s: read %d of %d bytes: %w", name, n, len(b), err)
-	}
-	return b, nil
-}
-
-// replaceFile replaces the contents of dir/name by b. After a crash or an error the file holds
-// either b or its old contents. If the error is nil, it durably holds b.
-func replaceFile(fsys vfs.FS, dir, name string, b []byte) error {
-	tmp := dir + "/" + name + tmpSuffix
-	if err := fsys.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := fsys.Create(tmp)
-	if err != nil {
-		return err
-	}
-	if _, err = f.WriteAt(b, 0); err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := fsys.Rename(tmp, dir+"/"+name); err != nil {
-		return err
-	}
-	return fsys.SyncDir(dir)
 }

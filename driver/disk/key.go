@@ -9,6 +9,7 @@ import (
 
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/step"
+	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
 // keyFile holds the key that seals the seeds in the log: 64 hexadecimal digits. It is a secret:
@@ -20,7 +21,7 @@ const keyFile = "key"
 // are lost as long as nobody repairs it. With readOnly nothing is made or moved.
 func (d *Driver) Key(readOnly bool) (key [32]byte, damaged, err error) {
 	name := d.dir + "/" + keyFile
-	b, err := readFile(d.o.fs, name, 1<<10)
+	b, err := vfs.ReadFile(d.o.fs, name, 1<<10)
 	if err == nil {
 		if raw, wrong := hex.DecodeString(strings.TrimSuffix(string(b), "\n")); wrong == nil && len(raw) == len(key) {
 			if !readOnly { // whoever made the key may have died before its name was durable
@@ -43,16 +44,16 @@ func (d *Driver) Key(readOnly bool) (key [32]byte, damaged, err error) {
 		}
 	}
 	step.Entropy(d.o.steps, key[:])
-	return key, damaged, classify(replaceFile(d.o.fs, d.dir, keyFile, keyText(key)))
+	return key, damaged, classify(vfs.ReplaceFile(d.o.fs, name, tmpSuffix, keyText(key)))
 }
 
 // PutKey gives the directory the key of another one. A key that is there already stays: if it is
 // another one, that is an error.
 func (d *Driver) PutKey(key [32]byte) error {
 	name, text := d.dir+"/"+keyFile, keyText(key)
-	b, err := readFile(d.o.fs, name, 1<<10)
+	b, err := vfs.ReadFile(d.o.fs, name, 1<<10)
 	if errors.Is(err, fs.ErrNotExist) {
-		return classify(replaceFile(d.o.fs, d.dir, keyFile, text))
+		return classify(vfs.ReplaceFile(d.o.fs, name, tmpSuffix, text))
 	}
 	if err == nil && string(b) != string(text) {
 		err = fmt.Errorf("%s: there is another key", name)

@@ -30,28 +30,47 @@ type record struct {
 type ledger struct {
 	realm    string
 	records  []record
-	balances map[string]map[string]int64 // player, item: from start, grants, prices and outcomes acknowledged
-	drawn    map[string]map[string]uint64
-	outcomes uint64 // single draws acknowledged
-	refusals uint64 // acknowledged with a status other than ok
+	balances counts[int64]  // by player and item: from start, grants, prices and outcomes acknowledged
+	drawn    counts[uint64] // by pool and entry
+	outcomes uint64         // single draws acknowledged
+	refusals uint64         // acknowledged with a status other than ok
 	// beforeCrash is the highest position acknowledged before the crash.
 	beforeCrash uint64
 	latencies   []float64
 	streaks
 }
 
+// counts are numbers by two names.
+type counts[N int64 | uint64] map[string]map[string]N
+
+// of returns the numbers with a first name, to be read and changed.
+func (c counts[N]) of(first string) map[string]N {
+	if c[first] == nil {
+		c[first] = map[string]N{}
+	}
+	return c[first]
+}
+
+func (c counts[N]) merge(other counts[N]) {
+	for first, numbers := range other {
+		sums := c.of(first)
+		for second, n := range numbers {
+			sums[second] += n
+		}
+	}
+}
+
 // newLedger returns an empty book of a realm with these pools.
 func newLedger(realm string, pools []catalog.Pool) *ledger {
-	return &ledger{realm: realm, balances: map[string]map[string]int64{}, drawn: map[string]map[string]uint64{}, streaks: newStreaks(pools)}
+	return &ledger{realm: realm, balances: counts[int64]{}, drawn: counts[uint64]{}, streaks: newStreaks(pools)}
 }
 
 // meet books what a player holds when first seen.
 func (l *ledger) meet(player string, start []*kujiv1.Stack) {
-	if l.balances[player] != nil {
-		return
+	if l.balances[player] == nil {
+		l.balances.of(player)
+		l.add(player, start, 1)
 	}
-	l.balances[player] = map[string]int64{}
-	l.add(player, start, 1)
 }
 
 func (l *ledger) add(player string, items []*kujiv1.Stack, sign int64) {
@@ -115,26 +134,15 @@ func isPrice(paid []*kujiv1.Stack, prices [][]*kujiv1.Stack) bool {
 
 // bookDrawn books that a player drew an entry.
 func (l *ledger) bookDrawn(player, pool, entry string) {
-	addDrawn(l.drawn, pool, entry, 1)
+	l.drawn.of(pool)[entry]++
 	l.see(player, pool, entry)
 }
 
 // merge adds what another client of the same realm was told.
 func (l *ledger) merge(other *ledger) {
 	l.records = append(l.records, other.records...)
-	for player, items := range other.balances {
-		if l.balances[player] == nil {
-			l.balances[player] = map[string]int64{}
-		}
-		for item, n := range items {
-			l.balances[player][item] += n
-		}
-	}
-	for pool, entries := range other.drawn {
-		for entry, n := range entries {
-			addDrawn(l.drawn, pool, entry, n)
-		}
-	}
+	l.balances.merge(other.balances)
+	l.drawn.merge(other.drawn)
 	l.streaks.merge(&other.streaks)
 	l.outcomes += other.outcomes
 	l.refusals += other.refusals
@@ -151,8 +159,7 @@ func digestOf(result *kujiv1.Result) (digest [16]byte, err error) {
 		return digest, err
 	}
 	sum := sha256.Sum256(b)
-	copy(digest[:], sum[:])
-	return digest, nil
+	return [16]byte(sum[:16]), nil
 }
 
 // expand writes the result of a batch as a unary call would have answered it.
@@ -297,15 +304,6 @@ func oddsOf(pool *kujiv1.Pool, drawn map[string]uint64) ([]Odds, error) {
 		}
 	}
 	return table, errors.Join(wrong...)
-}
-
-// checkRecovered compares where recovery ended with the last position that was
-// acknowledged before the crash.
-func checkRecovered(realm string, acknowledged, recovered uint64) error {
-	if recovered < acknowledged {
-		return fmt.Errorf("realm %s: recovered up to position %d, acknowledged up to %d", realm, recovered, acknowledged)
-	}
-	return nil
 }
 
 // audit compares a log, event by event, with the book of what was acknowledged.

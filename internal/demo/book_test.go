@@ -156,9 +156,9 @@ func TestOddsOf(t *testing.T) {
 }
 
 func TestCheckRecovered(t *testing.T) {
-	wantError(t, checkRecovered("r", 7, 7), "")
-	wantError(t, checkRecovered("r", 7, 9), "")
-	wantError(t, checkRecovered("r", 7, 6), "recovered up to position 6, acknowledged up to 7")
+	wantError(t, (&Recovered{"r", 7, 7}).check(), "")
+	wantError(t, (&Recovered{"r", 7, 9}).check(), "")
+	wantError(t, (&Recovered{"r", 7, 6}).check(), "recovered up to position 6, acknowledged up to 7")
 }
 
 func TestAudit(t *testing.T) {

@@ -14,8 +14,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// maxReported bounds the errors that one check reports. The first ones say
-// enough.
+// maxReported bounds the errors that one check reports. The first ones say enough.
 const maxReported = 5
 
 // add books the outcome of one check: what was found, and what was wrong.
@@ -42,31 +41,22 @@ func (d *demo) check(ctx context.Context) error {
 	return nil
 }
 
-// checkRecovery checks that the restarted server found every acknowledged
-// position.
+// checkRecovery checks that the restarted server found every acknowledged position.
 func (d *demo) checkRecovery(ctx context.Context) error {
-	recovered := map[string]uint64{}
-	for _, at := range d.attractions {
-		c, err := d.reader(at.realm)
-		if err != nil {
-			return err
-		}
-		resp, err := c.Admin.GetStatus(ctx, &kujiv1.GetStatusRequest{Realm: at.realm})
-		if err != nil {
-			return err
-		}
-		for _, r := range resp.GetRealms() {
-			recovered[at.realm] = r.GetRecoveredPosition()
-			if slices.Contains(d.spared, at.realm) {
-				recovered[at.realm] = r.GetPosition()
-			}
-		}
-	}
 	var wrong []error
 	for _, at := range d.attractions {
-		acknowledged := d.books[at.realm].beforeCrash
-		d.report.Recovered = append(d.report.Recovered, Recovered{at.realm, acknowledged, recovered[at.realm]})
-		if err := checkRecovered(at.realm, acknowledged, recovered[at.realm]); err != nil {
+		resp, err := at.client.Admin.GetStatus(ctx, &kujiv1.GetStatusRequest{Realm: at.realm})
+		if err != nil {
+			return err
+		}
+		r := Recovered{Realm: at.realm, Acknowledged: d.books[at.realm].beforeCrash}
+		for _, st := range resp.GetRealms() {
+			if r.Recovered = st.GetRecoveredPosition(); slices.Contains(d.spared, at.realm) {
+				r.Recovered = st.GetPosition()
+			}
+		}
+		d.report.Recovered = append(d.report.Recovered, r)
+		if err := r.check(); err != nil {
 			wrong = append(wrong, err)
 		}
 	}
@@ -87,13 +77,8 @@ func (d *demo) checkAcknowledged(ctx context.Context) error {
 		if window := uint64(at.catalog.Idempotency.Count); uint64(len(book.records)) > window {
 			return fmt.Errorf("realm %s: %d requests, more than the %d that the catalog remembers: run with a shorter --load", at.realm, len(book.records), window)
 		}
-		c, err := d.reader(at.realm)
-		if err != nil {
-			return err
-		}
-		for from := 0; from < len(book.records); from += batchSize {
-			part := book.records[from:min(from+batchSize, len(book.records))]
-			bad, err := resend(ctx, c, part)
+		for part := range slices.Chunk(book.records, batchSize) {
+			bad, err := resend(ctx, at, part)
 			if err != nil {
 				return err
 			}
@@ -105,12 +90,12 @@ func (d *demo) checkAcknowledged(ctx context.Context) error {
 	return nil
 }
 
-func resend(ctx context.Context, c *reader, part []record) (wrong []error, err error) {
-	req := &kujiv1.BatchRequest{Realm: c.realm}
+func resend(ctx context.Context, at *attraction, part []record) (wrong []error, err error) {
+	req := &kujiv1.BatchRequest{Realm: at.realm}
 	for _, rec := range part {
 		req.Commands = append(req.Commands, rec.command)
 	}
-	resp, err := c.Batch(ctx, req)
+	resp, err := at.client.Batch(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -135,9 +120,8 @@ func resend(ctx context.Context, c *reader, part []record) (wrong []error, err e
 // clients' books.
 func (d *demo) checkBalances(ctx context.Context) error {
 	type question struct {
-		c      *reader
+		at     *attraction
 		player string
-		book   *ledger
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -151,16 +135,17 @@ func (d *demo) checkBalances(ctx context.Context) error {
 	for range 16 {
 		readers.Go(func() {
 			for q := range questions {
-				resp, err := q.c.GetPlayer(ctx, &kujiv1.GetPlayerRequest{Realm: q.c.realm, Player: q.player})
+				resp, err := q.at.client.GetPlayer(ctx, &kujiv1.GetPlayerRequest{Realm: q.at.realm, Player: q.player})
 				if err != nil && connect.CodeOf(err) != connect.CodeNotFound { // who is not found holds nothing
 					cancel(fmt.Errorf("player %s: %w", q.player, err))
 					continue
 				}
 				mu.Lock()
-				if err := checkPlayer(q.player, q.book.balances[q.player], resp.GetPlayer().GetItems()); err != nil {
+				book := d.books[q.at.realm]
+				if err := checkPlayer(q.player, book.balances[q.player], resp.GetPlayer().GetItems()); err != nil {
 					wrong = append(wrong, err)
 				}
-				if err := q.book.check(q.player, resp.GetPlayer().GetPity()); err != nil {
+				if err := book.check(q.player, resp.GetPlayer().GetPity()); err != nil {
 					pity = append(pity, err)
 				}
 				mu.Unlock()
@@ -169,15 +154,11 @@ func (d *demo) checkBalances(ctx context.Context) error {
 	}
 	players := 0
 	for _, at := range d.attractions {
-		c, err := d.reader(at.realm)
-		if err != nil {
-			return err
-		}
 		book := d.books[at.realm]
 		pity = append(pity, book.wrong...)
 		for player := range book.balances {
 			if ctx.Err() == nil {
-				questions <- question{c, player, book}
+				questions <- question{at, player}
 				players++
 			}
 		}
@@ -198,13 +179,9 @@ func (d *demo) checkStock(ctx context.Context) error {
 	var wrongStock, wrongOdds []error
 	limited := 0
 	for _, at := range d.attractions {
-		c, err := d.reader(at.realm)
-		if err != nil {
-			return err
-		}
 		book := d.books[at.realm]
 		for _, p := range at.catalog.Pools {
-			resp, err := c.GetPool(ctx, &kujiv1.GetPoolRequest{Realm: at.realm, Pool: p.ID, EntryLimit: 10_000})
+			resp, err := at.client.GetPool(ctx, &kujiv1.GetPoolRequest{Realm: at.realm, Pool: p.ID, EntryLimit: 10_000})
 			if err != nil {
 				return err
 			}

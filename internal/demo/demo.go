@@ -16,7 +16,6 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
-	"github.com/kuji-dev/kuji/client"
 	"github.com/kuji-dev/kuji/examples"
 	"github.com/kuji-dev/kuji/internal/loadtest"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
@@ -110,16 +109,18 @@ func (d *demo) open(ctx context.Context) error {
 		return err
 	}
 	for _, at := range d.attractions {
-		if at.yaml, err = examples.Files.ReadFile(at.file); err != nil {
+		at.client = c
+		yaml, err := examples.Files.ReadFile(at.file)
+		if err != nil {
 			return err
 		}
-		if at.catalog, err = catalog.Parse(at.yaml); err != nil {
+		if at.catalog, err = catalog.Parse(yaml); err != nil {
 			return fmt.Errorf("examples/%s: %w", at.file, err)
 		}
 		if _, err := c.Admin.CreateRealm(ctx, &kujiv1.CreateRealmRequest{Realm: at.realm}); err != nil {
 			return fmt.Errorf("create realm %s: %w", at.realm, err)
 		}
-		if _, err := c.Admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Realm: at.realm, Yaml: at.yaml}); err != nil {
+		if _, err := c.Admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Realm: at.realm, Yaml: yaml}); err != nil {
 			return fmt.Errorf("apply examples/%s: %w", at.file, err)
 		}
 	}
@@ -220,15 +221,4 @@ func (d *demo) sum(took time.Duration) {
 	d.report.DrawsPerSecond = math.Round(float64(d.report.Draws) / (took.Seconds() - d.report.Downtime))
 	slices.Sort(latencies)
 	d.report.LatencyP50, d.report.LatencyP99 = loadtest.Percentile(latencies, 500), loadtest.Percentile(latencies, 990)
-}
-
-// reader is a client for the checks.
-type reader struct {
-	*client.Client
-	realm string
-}
-
-func (d *demo) reader(realm string) (*reader, error) {
-	c, err := d.traffic.client(0, nil)
-	return &reader{c, realm}, err
 }

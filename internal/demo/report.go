@@ -1,7 +1,9 @@
 package demo
 
+import "fmt"
+
 // Report is what the demo found. Latencies are in milliseconds, as the
-// clients saw them, of requests that were not interrupted by the crash.
+// clients saw them, of requests that the crash did not interrupt.
 type Report struct {
 	OK             bool    `json:"ok"`
 	Clients        int     `json:"clients"`
@@ -35,6 +37,14 @@ type Recovered struct {
 	Realm        string `json:"realm"`
 	Acknowledged uint64 `json:"acknowledged_position"` // the last before the kill
 	Recovered    uint64 `json:"recovered_position"`
+}
+
+// check reports an acknowledged position that recovery did not find.
+func (r *Recovered) check() error {
+	if r.Recovered < r.Acknowledged {
+		return fmt.Errorf("realm %s: recovered up to position %d, acknowledged up to %d", r.Realm, r.Recovered, r.Acknowledged)
+	}
+	return nil
 }
 
 // Check is the outcome of one.

@@ -13,10 +13,10 @@ import (
 // streaks are the clients' book of pity: for how many draws each player has not
 // hit what a track waits for. It is kept from acknowledged outcomes alone.
 type streaks struct {
-	tracks map[string][]streakRule      // of each pool, in the catalog's order
-	counts map[string]map[string]uint64 // by player, by name of the track
-	plain  map[string]map[string]uint64 // by pool, by entry: draws whose odds were those of the weights
-	wrong  []error                      // what pity promised and did not keep
+	tracks map[string][]streakRule // of each pool, in the catalog's order
+	counts counts[uint64]          // by player and name of the track
+	plain  counts[uint64]          // by pool and entry: draws whose odds were those of the weights
+	wrong  []error                 // what pity promised and did not keep
 }
 
 // streakRule is what a track promises.
@@ -28,7 +28,7 @@ type streakRule struct {
 }
 
 func newStreaks(pools []catalog.Pool) streaks {
-	s := streaks{map[string][]streakRule{}, map[string]map[string]uint64{}, map[string]map[string]uint64{}, nil}
+	s := streaks{map[string][]streakRule{}, counts[uint64]{}, counts[uint64]{}, nil}
 	for i := range pools {
 		p := &pools[i]
 		for j := range p.Tracks {
@@ -49,11 +49,7 @@ func newStreaks(pools []catalog.Pool) streaks {
 // see books that a draw of a player's took an entry of a pool. Where several
 // tracks are certain, the first one goes before the others.
 func (s *streaks) see(player, pool, entry string) {
-	counts := s.counts[player]
-	if counts == nil {
-		counts = map[string]uint64{}
-		s.counts[player] = counts
-	}
+	counts := s.counts.of(player)
 	plain, hit := true, false
 	for _, t := range s.tracks[pool] {
 		n := counts[t.name] + 1
@@ -71,26 +67,14 @@ func (s *streaks) see(player, pool, entry string) {
 		}
 	}
 	if plain {
-		addDrawn(s.plain, pool, entry, 1)
+		s.plain.of(pool)[entry]++
 	}
-}
-
-// addDrawn adds to a count by pool and entry.
-func addDrawn(counts map[string]map[string]uint64, pool, entry string, n uint64) {
-	if counts[pool] == nil {
-		counts[pool] = map[string]uint64{}
-	}
-	counts[pool][entry] += n
 }
 
 // merge adds the book of another client, which has other players.
 func (s *streaks) merge(other *streaks) {
 	maps.Copy(s.counts, other.counts)
-	for pool, entries := range other.plain {
-		for entry, n := range entries {
-			addDrawn(s.plain, pool, entry, n)
-		}
-	}
+	s.plain.merge(other.plain)
 	s.wrong = append(s.wrong, other.wrong...)
 }
 

@@ -22,7 +22,7 @@ type attraction struct {
 	pool    string
 	clients int
 	behave  func(ctx context.Context, w *worker) error
-	yaml    []byte
+	client  *client.Client // for the checks
 	catalog *catalog.Catalog
 }
 
@@ -96,31 +96,32 @@ func newWorker(t *traffic, at *attraction, number int) (w *worker, err error) {
 	return w, err
 }
 
-func (w *worker) draw(ctx context.Context, player string) (*kujiv1.Result, error) {
-	id := client.NewID()
-	req := &kujiv1.DrawRequest{Realm: w.at.realm, RequestId: id, Player: player, Pool: w.at.pool, Count: 1}
-	resp, err := exchange(ctx, w, w.client.Draw, req)
+// draw draws once for a player, and returns the status. Any status that is not expected says that
+// something acknowledged is gone.
+func (w *worker) draw(ctx context.Context, player string, expected ...kujiv1.Status) (kujiv1.Status, error) {
+	req := &kujiv1.DrawRequest{Realm: w.at.realm, RequestId: client.NewID(), Player: player, Pool: w.at.pool, Count: 1}
+	result, err := exchange(ctx, w, w.client.Draw, req)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	result := resp.GetResult()
 	w.draws.Add(int64(len(result.GetOutcomes())))
-	return result, w.book(player, result, &kujiv1.Command{RequestId: id, Command: &kujiv1.Command_Draw{
-		Draw: &kujiv1.Draw{Player: player, Pool: w.at.pool, Count: 1},
-	}})
+	cmd := contract.AsCommand(req.RequestId, &kujiv1.Draw{Player: player, Pool: w.at.pool, Count: 1})
+	if err := w.book(player, result, cmd); err != nil {
+		return 0, err
+	}
+	if !slices.Contains(expected, result.GetStatus()) {
+		return 0, brokenf("draw from %s: unexpected status %s, subject %q", w.at.pool, contract.Word(result.GetStatus()), result.GetSubject())
+	}
+	return result.GetStatus(), nil
 }
 
 func (w *worker) grant(ctx context.Context, player string, items []*kujiv1.Stack) error {
-	id := client.NewID()
-	req := &kujiv1.GrantRequest{Realm: w.at.realm, RequestId: id, Player: player, Items: items}
-	resp, err := exchange(ctx, w, w.client.Grant, req)
+	req := &kujiv1.GrantRequest{Realm: w.at.realm, RequestId: client.NewID(), Player: player, Items: items}
+	result, err := exchange(ctx, w, w.client.Grant, req)
 	if err != nil {
 		return err
 	}
-	result := resp.GetResult()
-	return w.book(player, result, &kujiv1.Command{RequestId: id, Command: &kujiv1.Command_Grant{
-		Grant: &kujiv1.Grant{Player: player, Items: items},
-	}})
+	return w.book(player, result, contract.AsCommand(req.RequestId, &kujiv1.Grant{Player: player, Items: items}))
 }
 
 func (w *worker) book(player string, result *kujiv1.Result, cmd *kujiv1.Command) error {
@@ -134,70 +135,66 @@ func (w *worker) book(player string, result *kujiv1.Result, cmd *kujiv1.Command)
 }
 
 // exchange sends one command until its outcome is known, and measures it.
-func exchange[Req any, Resp interface{ GetResult() *kujiv1.Result }](ctx context.Context, w *worker, rpc func(context.Context, *Req) (Resp, error), msg *Req) (Resp, error) {
+func exchange[Req any, Resp interface{ GetResult() *kujiv1.Result }](ctx context.Context, w *worker, rpc func(context.Context, *Req) (Resp, error), msg *Req) (*kujiv1.Result, error) {
 	w.again = false
 	begin := time.Now()
 	resp, err := rpc(ctx, msg)
+	if err != nil {
+		return nil, err
+	}
 	took := time.Since(begin)
 	if !w.again {
 		w.latencies = append(w.latencies, float64(took)/float64(time.Millisecond))
-		return resp, err
+		return resp.GetResult(), nil
 	}
 	w.interrupted++
 	w.longest = max(w.longest, took)
-	// A repetition that the server had seen before says so in its result.
-	if err == nil && resp.GetResult().GetReplayed() {
+	if resp.GetResult().GetReplayed() { // the server had carried it out before
 		w.happened++
 	}
-	return resp, err
+	return resp.GetResult(), nil
 }
 
-// pullBanner: players who draw as long as their currency lasts and then buy more.
+const (
+	ok      = kujiv1.Status_STATUS_OK
+	soldOut = kujiv1.Status_STATUS_SOLD_OUT
+	limited = kujiv1.Status_STATUS_LIMIT_REACHED
+	tooPoor = kujiv1.Status_STATUS_INSUFFICIENT_ITEMS
+)
+
+// pullBanner: players draw as long as their currency lasts, and then buy more.
 func pullBanner(ctx context.Context, w *worker) error {
 	const players = 8
+	var purchase []*kujiv1.Stack
+	for _, s := range w.prices[0] {
+		purchase = append(purchase, &kujiv1.Stack{Item: s.GetItem(), Quantity: 50 * s.GetQuantity()})
+	}
 	for n := 0; !w.over(); n++ {
 		player := fmt.Sprintf("puller-%d-%d", w.number, n%players)
-		result, err := w.draw(ctx, player)
+		status, err := w.draw(ctx, player, ok, tooPoor)
+		if err == nil && status == tooPoor {
+			err = w.grant(ctx, player, purchase)
+		}
 		if err != nil {
 			return err
-		}
-		switch result.GetStatus() {
-		case kujiv1.Status_STATUS_OK:
-		case kujiv1.Status_STATUS_INSUFFICIENT_ITEMS:
-			price := w.prices[0]
-			purchase := make([]*kujiv1.Stack, len(price))
-			for i, s := range price {
-				purchase[i] = &kujiv1.Stack{Item: s.GetItem(), Quantity: 50 * s.GetQuantity()}
-			}
-			if err := w.grant(ctx, player, purchase); err != nil {
-				return err
-			}
-		default:
-			return unexpected(w, result)
 		}
 	}
 	return nil
 }
 
-// tryLuck: a crowd with one try each; some try twice and are refused.
+// tryLuck: a crowd has one try each. Some try twice, and are refused.
 func tryLuck(ctx context.Context, w *worker) error {
 	for n := 0; !w.over(); n++ {
 		player := fmt.Sprintf("guest-%d-%d", w.number, n-n%16/15) // the last of 16 is the one before it
-		result, err := w.draw(ctx, player)
-		if err != nil {
+		if _, err := w.draw(ctx, player, ok, limited); err != nil {
 			return err
-		}
-		switch result.GetStatus() {
-		case kujiv1.Status_STATUS_OK, kujiv1.Status_STATUS_LIMIT_REACHED:
-		default:
-			return unexpected(w, result)
 		}
 	}
 	return nil
 }
 
-// emptyBox: one ticket after the other, at a pace that spreads the box over
-// the whole run, crash included, and then on until it is sold out.
+// emptyBox: one ticket after the other, at a pace that spreads the box over the whole run, crash
+// included, and then on until it is sold out.
 func emptyBox(ctx context.Context, w *worker) error {
 	const tickets = 100
 	pace := time.NewTicker(w.length / (tickets + 10))
@@ -210,23 +207,10 @@ func emptyBox(ctx context.Context, w *worker) error {
 				return ctx.Err()
 			}
 		}
-		result, err := w.draw(ctx, fmt.Sprintf("regular-%d", n/2)) // the start is enough for two tickets
-		if err != nil {
+		player := fmt.Sprintf("regular-%d", n/2) // the start is enough for two tickets
+		if status, err := w.draw(ctx, player, ok, soldOut); err != nil || status == soldOut {
 			return err
-		}
-		switch result.GetStatus() {
-		case kujiv1.Status_STATUS_OK:
-		case kujiv1.Status_STATUS_SOLD_OUT:
-			return nil
-		default:
-			return unexpected(w, result)
 		}
 	}
 	return brokenf("pool %s gave %d tickets and is not sold out", w.at.pool, 10*tickets)
-}
-
-// unexpected is a status that no player of this demo can get: something
-// acknowledged is gone.
-func unexpected(w *worker, result *kujiv1.Result) error {
-	return brokenf("draw from %s: unexpected status %s, subject %q", w.at.pool, contract.Word(result.GetStatus()), result.GetSubject())
 }

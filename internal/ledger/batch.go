@@ -42,7 +42,7 @@ type Batch struct {
 
 const batchHeader = 12
 
-// Owner is whose batches a Group writes. Its methods are called with the lock held.
+// Owner is whose batches a Batches writes. Its methods are called with the lock held.
 type Owner interface {
 	// Taken is told that a batch takes no more events and is written next.
 	Taken(b *Batch)
@@ -54,8 +54,8 @@ type Owner interface {
 	Lost(b *Batch, cause error) error
 }
 
-// Group makes batches durable, one after the other. Its methods want the lock held.
-type Group struct {
+// Batches makes batches durable, one after the other. Its methods want the lock held.
+type Batches struct {
 	mu     sync.Locker
 	owner  Owner
 	ledger *Ledger // the flusher's, while it runs
@@ -71,21 +71,21 @@ type Group struct {
 	waiting  int           // bytes that callbacks take, about
 }
 
-// NewGroup returns the group of a ledger. Its open batch stays empty until Begin. A batch takes
+// NewBatches returns the group of a ledger. Its open batch stays empty until Begin. A batch takes
 // events until it has so many bytes.
-func NewGroup(l *Ledger, mu sync.Locker, owner Owner, most int) *Group {
-	return &Group{mu: mu, owner: owner, ledger: l, most: most, open: closedBatch(), taken: make(chan struct{})}
+func NewBatches(l *Ledger, mu sync.Locker, owner Owner, most int) *Batches {
+	return &Batches{mu: mu, owner: owner, ledger: l, most: most, open: closedBatch(), taken: make(chan struct{})}
 }
 
 func closedBatch() *Batch { return &Batch{Position: math.MaxUint64} }
 
 // Begin opens the first batch. The writer must have taken the log over.
-func (g *Group) Begin() { g.reset(g.open, g.ledger.Position()+1) }
+func (bs *Batches) Begin() { bs.reset(bs.open, bs.ledger.Position()+1) }
 
 // reset empties b for a new position.
-func (g *Group) reset(b *Batch, position uint64) {
-	head := g.head() + batchHeader
-	if cap(b.Buf) > 2*g.most { // a catalog made it this large
+func (bs *Batches) reset(b *Batch, position uint64) {
+	head := bs.head() + batchHeader
+	if cap(b.Buf) > 2*bs.most { // a catalog made it this large
 		b.Buf = nil
 	}
 	if cap(b.Buf) < head {
@@ -95,25 +95,25 @@ func (g *Group) reset(b *Batch, position uint64) {
 }
 
 // head is where the payload of a batch begins.
-func (g *Group) head() int { return HeadSize(g.ledger.o.Realm) }
+func (bs *Batches) head() int { return HeadSize(bs.ledger.o.Realm) }
 
 // Open returns the batch that takes events.
-func (g *Group) Open() *Batch { return g.open }
+func (bs *Batches) Open() *Batch { return bs.open }
 
 // At returns the batch with a position that is not durable yet.
-func (g *Group) At(position uint64) *Batch {
-	if position == g.open.Position {
-		return g.open
+func (bs *Batches) At(position uint64) *Batch {
+	if position == bs.open.Position {
+		return bs.open
 	}
-	return g.inflight
+	return bs.inflight
 }
 
 // Writing reports whether a batch is being written. If none is, the ledger stands still.
-func (g *Group) Writing() bool { return g.inflight != nil }
+func (bs *Batches) Writing() bool { return bs.inflight != nil }
 
 // Pending returns how many bytes of events wait for the log.
-func (g *Group) Pending() (bytes uint64) {
-	for _, b := range []*Batch{g.open, g.inflight} {
+func (bs *Batches) Pending() (bytes uint64) {
+	for _, b := range []*Batch{bs.open, bs.inflight} {
 		if b != nil && b.Events > 0 {
 			bytes += uint64(len(b.Buf))
 		}
@@ -122,14 +122,14 @@ func (g *Group) Pending() (bytes uint64) {
 }
 
 // Calls returns about how many bytes callbacks take that wait for the log.
-func (g *Group) Calls() int { return g.waiting }
+func (bs *Batches) Calls() int { return bs.waiting }
 
 // Full reports whether the open batch takes no more events.
-func (g *Group) Full() bool { return g.open.Full || len(g.open.Buf) >= g.most }
+func (bs *Batches) Full() bool { return bs.open.Full || len(bs.open.Buf) >= bs.most }
 
 // Taken returns a channel that is closed when the flusher takes the open batch, so that there is room
 // again, or when there will never be.
-func (g *Group) Taken() <-chan struct{} { return g.taken }
+func (bs *Batches) Taken() <-chan struct{} { return bs.taken }
 
 // Done returns a channel that is closed when b is durable or lost. Ask for it while b is not.
 func (b *Batch) Done() <-chan struct{} {
@@ -145,30 +145,30 @@ func (b *Batch) Err() error { return b.err }
 // Call has a function called, once, when b is durable or lost; with an error if it is lost. The
 // flusher calls it, without the lock, and does nothing else meanwhile. bytes is about how much memory
 // the callback keeps alive. Call it while b is neither.
-func (g *Group) Call(b *Batch, done func(error), bytes int) {
+func (bs *Batches) Call(b *Batch, done func(error), bytes int) {
 	b.calls = append(b.calls, done)
 	b.bytes += bytes
-	g.waiting += bytes
+	bs.waiting += bytes
 }
 
 // Ask starts the flusher if there is something to flush. Call it when nothing more is added for now.
-func (g *Group) Ask() {
-	g.open.asked = g.open.Events > 0
-	if !g.flushing && g.due() {
-		g.flushing = true
-		step.Go(g.ledger.o.Steps, g.flush)
+func (bs *Batches) Ask() {
+	bs.open.asked = bs.open.Events > 0
+	if !bs.flushing && bs.due() {
+		bs.flushing = true
+		step.Go(bs.ledger.o.Steps, bs.flush)
 	}
 }
 
 // GiveUp says that nothing of the open batch may be written. Whoever waits for it is told after the
 // next Ask.
-func (g *Group) GiveUp(why error) { g.gaveUp = why }
+func (bs *Batches) GiveUp(why error) { bs.gaveUp = why }
 
 // Idle returns a channel that is closed when the flusher has nothing more to do.
-func (g *Group) Idle() <-chan struct{} {
+func (bs *Batches) Idle() <-chan struct{} {
 	idle := make(chan struct{})
-	if g.flushing {
-		g.idle = idle
+	if bs.flushing {
+		bs.idle = idle
 	} else {
 		close(idle)
 	}
@@ -177,99 +177,99 @@ func (g *Group) Idle() <-chan struct{} {
 
 // due reports whether the flusher has something to do: somebody waits for the open batch, or is to be
 // told that it is lost.
-func (g *Group) due() bool {
-	return g.open.asked || g.gaveUp != nil && g.open.Position != math.MaxUint64
+func (bs *Batches) due() bool {
+	return bs.open.asked || bs.gaveUp != nil && bs.open.Position != math.MaxUint64
 }
 
 // flush makes the open batch durable. Only one runs at a time. It starts itself again while there
 // are events.
-func (g *Group) flush() {
+func (bs *Batches) flush() {
 	// Let other goroutines run first: under load they add events that share this fsync. If none
 	// can run, this costs nothing.
-	step.Yield(g.ledger.o.Steps)
-	g.mu.Lock()
-	if g.gaveUp != nil {
-		g.lose(g.open, g.gaveUp)
+	step.Yield(bs.ledger.o.Steps)
+	bs.mu.Lock()
+	if bs.gaveUp != nil {
+		bs.lose(bs.open, bs.gaveUp)
 		return
 	}
-	b := g.take()
-	g.owner.Taken(b)
-	g.mu.Unlock()
+	b := bs.take()
+	bs.owner.Taken(b)
+	bs.mu.Unlock()
 
-	g.seal(b)
-	err := g.ledger.Commit(b.Buf)
+	bs.complete(b)
+	err := bs.ledger.Commit(b.Buf)
 
-	g.mu.Lock()
-	g.inflight = nil
+	bs.mu.Lock()
+	bs.inflight = nil
 	if err != nil {
-		g.lose(b, err, b)
+		bs.lose(b, err, b)
 		return
 	}
-	g.owner.Durable(b)
-	g.mu.Unlock()
+	bs.owner.Durable(b)
+	bs.mu.Unlock()
 	defer func() { // also if a callback ends this goroutine
-		g.mu.Lock()
-		g.waiting -= b.bytes
-		g.recycle(b)
-		g.flushed()
-		g.mu.Unlock()
+		bs.mu.Lock()
+		bs.waiting -= b.bytes
+		bs.recycle(b)
+		bs.flushed()
+		bs.mu.Unlock()
 	}()
 	b.finish(nil)
 }
 
 // flushed ends a run of the flusher, and starts the next one if there are events.
-func (g *Group) flushed() {
-	g.flushing = g.due()
-	if g.flushing {
-		step.Go(g.ledger.o.Steps, g.flush)
-	} else if g.idle != nil {
-		close(g.idle)
-		g.idle = nil
+func (bs *Batches) flushed() {
+	bs.flushing = bs.due()
+	if bs.flushing {
+		step.Go(bs.ledger.o.Steps, bs.flush)
+	} else if bs.idle != nil {
+		close(bs.idle)
+		bs.idle = nil
 	}
 }
 
 // lose ends the group: the outcome of b, of the batches given and of the open one is unknown. The
 // caller holds the lock; lose unlocks it.
-func (g *Group) lose(b *Batch, cause error, batches ...*Batch) {
-	unknown := g.owner.Lost(b, cause)
-	batches = append(batches, g.open)
-	g.open = closedBatch()
-	close(g.taken)
-	g.taken = make(chan struct{})
-	g.flushed()
-	g.mu.Unlock()
+func (bs *Batches) lose(b *Batch, cause error, batches ...*Batch) {
+	unknown := bs.owner.Lost(b, cause)
+	batches = append(batches, bs.open)
+	bs.open = closedBatch()
+	close(bs.taken)
+	bs.taken = make(chan struct{})
+	bs.flushed()
+	bs.mu.Unlock()
 	for _, b := range batches {
 		b.finish(unknown)
 	}
 }
 
 // take puts the open batch in flight and opens the next one.
-func (g *Group) take() *Batch {
-	b, next := g.open, g.spare
-	g.spare = nil
+func (bs *Batches) take() *Batch {
+	b, next := bs.open, bs.spare
+	bs.spare = nil
 	if next == nil {
 		next = &Batch{}
 	}
-	g.reset(next, b.Position+1)
-	g.open, g.inflight = next, b
-	close(g.taken)
-	g.taken = make(chan struct{})
+	bs.reset(next, b.Position+1)
+	bs.open, bs.inflight = next, b
+	close(bs.taken)
+	bs.taken = make(chan struct{})
 	return b
 }
 
 // recycle keeps the memory of a finished batch. Waiters may still read b itself, so it reuses only
 // the fields that they do not read.
-func (g *Group) recycle(b *Batch) {
+func (bs *Batches) recycle(b *Batch) {
 	const most = 1 << 10
 	if cap(b.calls) > most {
 		b.calls = nil
 	}
-	g.spare = &Batch{Buf: b.Buf, calls: b.calls}
+	bs.spare = &Batch{Buf: b.Buf, calls: b.calls}
 }
 
-// seal fills in the head of a batch. Commit fills in that of its entry.
-func (g *Group) seal(b *Batch) {
-	head := b.Buf[g.head():]
+// complete fills in the head of a batch. Commit fills in that of its entry.
+func (bs *Batches) complete(b *Batch) {
+	head := b.Buf[bs.head():]
 	binary.LittleEndian.PutUint64(head, uint64(b.Time))
 	binary.LittleEndian.PutUint32(head[8:], uint32(b.Events))
 }

@@ -59,7 +59,7 @@ func TestGroup(t *testing.T) {
 			}
 			f.fail = append(f.fail, func(driver.Cursor, []byte) (driver.Cursor, error) { return 0, full })
 			o := &notes{}
-			g := ledger.NewGroup(l, &o.mu, o, ledger.HeadSize(realm)+40)
+			g := ledger.NewBatches(l, &o.mu, o, ledger.HeadSize(realm)+40)
 			o.mu.Lock()
 			g.Begin()
 			o.mu.Unlock()

@@ -15,7 +15,7 @@ func logOf(t *testing.T, seen int, payload string) (entries [][]byte, after chai
 	var hint chain
 	seal := func(kind Kind, epoch uint64, at chain, payload []byte) []byte {
 		entry := append(make([]byte, HeadSize("r")), payload...)
-		sealEnvelope(entry, &envelope{kind: kind, realm: "r", epoch: epoch, writer: [16]byte{byte(epoch)}, index: at.index + 1, prev: at.hash})
+		putEnvelope(entry, &envelope{kind: kind, realm: "r", epoch: epoch, writer: [16]byte{byte(epoch)}, index: at.index + 1, prev: at.hash})
 		return entry
 	}
 	add := func(entry []byte) {
@@ -95,7 +95,7 @@ func TestChainVoid(t *testing.T) {
 func TestChainOfTwoBegins(t *testing.T) {
 	seal := func(kind Kind, writer byte, index uint64, prev [32]byte) []byte {
 		entry := append(make([]byte, HeadSize("r")), "payload"...)
-		sealEnvelope(entry, &envelope{kind: kind, realm: "r", epoch: 1, writer: [16]byte{writer}, index: index, prev: prev})
+		putEnvelope(entry, &envelope{kind: kind, realm: "r", epoch: 1, writer: [16]byte{writer}, index: index, prev: prev})
 		return entry
 	}
 	c := chain{realm: "r"}
@@ -128,7 +128,7 @@ func TestChainEnded(t *testing.T) {
 	c := chain{realm: "r"}
 	seal := func(kind Kind) []byte {
 		entry := append(make([]byte, HeadSize("r")), "payload"...)
-		sealEnvelope(entry, &envelope{kind: kind, realm: "r", epoch: 1, index: c.index + 1, prev: c.hash})
+		putEnvelope(entry, &envelope{kind: kind, realm: "r", epoch: 1, index: c.index + 1, prev: c.hash})
 		return entry
 	}
 	for _, kind := range []Kind{KindEpochBegin, KindBatch, KindEpochEnd} {

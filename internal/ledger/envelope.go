@@ -75,9 +75,9 @@ type envelope struct {
 // HeadSize returns the number of bytes in front of an entry's payload.
 func HeadSize(realm string) int { return envelopeLen + len(realm) }
 
-// sealEnvelope fills in the head of entry and its checksum. The payload must already be in place,
+// putEnvelope fills in the head of entry and its checksum. The payload must already be in place,
 // from HeadSize(realm) on.
-func sealEnvelope(entry []byte, e *envelope) {
+func putEnvelope(entry []byte, e *envelope) {
 	copy(entry, envelopeMagic[:])
 	entry[8], entry[9], entry[10], entry[11] = byte(e.kind), byte(len(e.realm)), flag(e.outside), 0
 	binary.LittleEndian.PutUint32(entry[12:], uint32(len(entry)-HeadSize(e.realm)))

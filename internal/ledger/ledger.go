@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/kuji-dev/kuji/driver"
@@ -57,11 +58,11 @@ type Ledger struct {
 	*Snapshots
 
 	place
-	o      Options
-	cursor driver.Cursor // of the newest entry that was read or appended
-	unread driver.Cursor // of a snapshot's entry, if the log has not been read so far; 0: it was
-	epochs []Epoch       // ascending by first position, the current one last
-	marks  marks
+	o        Options
+	cursor   driver.Cursor // of the newest entry that was read or appended
+	unread   driver.Cursor // of a snapshot's entry, if the log has not been read so far; 0: it was
+	epochs   []Epoch       // ascending by first position, the current one last
+	appended appended      // not durable yet, as far as is known
 
 	epoch   uint64 // this writer's; 0: none yet
 	writer  [16]byte
@@ -191,14 +192,14 @@ func (l *Ledger) begin(now int64) ([]byte, error) {
 	}
 	p := epochBegin{rules: l.o.Rules, time: now, commitment: e.Commitment, sealed: e.sealed}
 	entry := append(make([]byte, HeadSize(l.o.Realm)), p.append(nil)...)
-	l.sealEntry(entry, KindEpochBegin, false)
+	l.putEntry(entry, KindEpochBegin, false)
 	return entry, nil
 }
 
-// sealEntry writes the envelope of the chain's next entry in front of the payload.
-func (l *Ledger) sealEntry(entry []byte, kind Kind, outside bool) {
+// putEntry writes the envelope of the chain's next entry in front of the payload.
+func (l *Ledger) putEntry(entry []byte, kind Kind, outside bool) {
 	l.batch++
-	sealEnvelope(entry, &envelope{
+	putEnvelope(entry, &envelope{
 		kind: kind, realm: l.o.Realm, epoch: l.epoch, writer: l.writer, outside: outside,
 		index: l.chain.index + 1, batch: l.batch, prev: l.chain.hash,
 	})
@@ -207,7 +208,7 @@ func (l *Ledger) sealEntry(entry []byte, kind Kind, outside bool) {
 // control appends an entry that is not a batch.
 func (l *Ledger) control(kind Kind, payload []byte) error {
 	entry := append(make([]byte, HeadSize(l.o.Realm)), payload...)
-	l.sealEntry(entry, kind, false)
+	l.putEntry(entry, kind, false)
 	return l.append(entry)
 }
 
@@ -220,14 +221,14 @@ func (l *Ledger) Commit(entry []byte) error {
 		if err != nil {
 			return err
 		}
-		l.sealEntry(small, KindBatch, true)
+		l.putEntry(small, KindBatch, true)
 		return l.append(small)
 	}
-	l.sealEntry(entry, KindBatch, false)
+	l.putEntry(entry, KindBatch, false)
 	return l.append(entry)
 }
 
-// append appends a sealed entry.
+// append appends an entry that has its envelope.
 func (l *Ledger) append(entry []byte) error {
 	for {
 		at, err := l.insist(func() (driver.Cursor, error) {
@@ -235,7 +236,7 @@ func (l *Ledger) append(entry []byte) error {
 		})
 		switch {
 		case err == nil:
-			return l.appended(entry, at)
+			return l.advance(entry, at)
 		case !errors.Is(err, driver.ErrDeposed):
 			return err
 		}
@@ -246,15 +247,15 @@ func (l *Ledger) append(entry []byte) error {
 	}
 }
 
-// appended moves the chain past an entry that this writer has appended.
-func (l *Ledger) appended(entry []byte, at driver.Cursor) error {
+// advance moves the chain past an entry that this writer has appended.
+func (l *Ledger) advance(entry []byte, at driver.Cursor) error {
 	e, err := openEnvelope(entry)
 	if err != nil {
 		return err
 	}
 	l.chain.advance(&e, sha256.Sum256(entry))
 	l.cursor, l.last = at, at
-	l.marks.add(mark{position: l.chain.index, cursor: at}, l.o.Log.Durable())
+	l.appended.add(appendedEntry{l.chain.index, at}, l.o.Log.Durable())
 	return nil
 }
 
@@ -291,7 +292,7 @@ func (l *Ledger) meet(entry []byte) (found bool, err error) {
 		case err != nil:
 			return false, l.corrupt(got.Cursor, err)
 		case counts && bytes.Equal(got.Data, entry):
-			return true, l.appended(entry, got.Cursor)
+			return true, l.advance(entry, got.Cursor)
 		case counts:
 			return false, &DeposedError{Epoch: e.epoch}
 		}
@@ -331,46 +332,37 @@ func (l *Ledger) Close() error {
 }
 
 // Durable returns the position up to which entries are known to survive a crash, or a lower one.
-func (l *Ledger) Durable() uint64 { return l.marks.durable(l.o.Log.Durable(), l.chain.index) }
+func (l *Ledger) Durable() uint64 { return l.appended.durable(l.o.Log.Durable(), l.chain.index) }
 
-// marks are entries that were appended and may not be durable yet, ascending.
-type marks []mark
+// appended is the entries that were appended and may not be durable yet, ascending.
+type appended []appendedEntry
 
-type mark struct {
+type appendedEntry struct {
 	position uint64
 	cursor   driver.Cursor
 }
 
 // add adds an entry, and drops those that are durable. Under a policy that fsyncs seldom, there may
-// be many: then every other one goes, and durable returns a lower position.
-func (m *marks) add(at mark, durable driver.Cursor) {
+// be many. Then every other one goes, and durable returns a lower position.
+func (a *appended) add(e appendedEntry, durable driver.Cursor) {
 	const most = 4096
-	if at.cursor <= durable {
-		*m = (*m)[:0]
-		return
-	}
 	n := 0
-	for n < len(*m) && (*m)[n].cursor <= durable {
+	for n < len(*a) && (*a)[n].cursor <= durable {
 		n++
 	}
-	if n > 0 {
-		*m = append((*m)[:0], (*m)[n:]...)
+	*a = slices.Delete(*a, 0, n)
+	if len(*a) == most {
+		i := 0
+		*a = slices.DeleteFunc(*a, func(appendedEntry) bool { i++; return i%2 == 0 })
 	}
-	if len(*m) == most {
-		half := (*m)[:0]
-		for i := 0; i < most; i += 2 {
-			half = append(half, (*m)[i])
-		}
-		*m = half
-	}
-	*m = append(*m, at)
+	*a = append(*a, e)
 }
 
-// durable returns the last position that is durable, if all before the first mark are.
-func (m marks) durable(cursor driver.Cursor, last uint64) uint64 {
-	for i := range m {
-		if m[i].cursor > cursor {
-			return m[i].position - 1
+// durable returns the last position that is durable, if all before the first of these entries are.
+func (a appended) durable(cursor driver.Cursor, last uint64) uint64 {
+	for i := range a {
+		if a[i].cursor > cursor {
+			return a[i].position - 1
 		}
 	}
 	return last

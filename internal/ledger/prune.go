@@ -9,17 +9,17 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 )
 
-// Two chains of snapshots are kept that share no file: the newest, and one before it. So damage in
+// Two series of snapshots are kept that share no file: the newest, and one before it. So damage in
 // any one file leaves a state to recover from, as long as the log goes back to it:
 //
-//	a new chain begins, and its first snapshot is durable
-//	if the log is trimmed, read back from the disk: that snapshot, and the chain before it
+//	a new series begins, and its first snapshot is durable
+//	if the log is trimmed, read back from the disk: that snapshot, and the series before it
 //	remove all other snapshots
-//	if the log is trimmed, trim the log before the newest snapshot of the chain before it
+//	if the log is trimmed, trim the log before the newest snapshot of the series before it
 //
 // What cannot be read back is not relied on. If that is the new snapshot, it goes, and the next one
-// begins a chain again. If it is the chain before it, the one before that takes its place, or the
-// part of it that is whole. Until the next chain begins, the log is kept from there on.
+// begins a series again. If it is the series before it, the one before that takes its place, or the
+// part of it that is whole. Until the next series begins, the log is kept from there on.
 
 // ErrNotReadBack is in the error of Prune if the snapshot that was just written is gone again.
 var ErrNotReadBack = errors.New("the snapshot was removed again")
@@ -42,15 +42,15 @@ func (s *Snapshots) Prune(ctx context.Context, trim bool, newChecker func() Load
 	last := newest[len(newest)-1].Position
 	others := slices.DeleteFunc(without(there, newest), func(f Snapshot) bool { return f.Position > last })
 	older := slices.DeleteFunc(slices.Clone(others), func(f Snapshot) bool { return f.Position >= newest[0].Position })
-	if len(newest) > 1 && oneChain(older) && len(older) == len(others) || len(others) == 0 {
-		return nil // this was done when the newest chain began
+	if len(newest) > 1 && oneSeries(older) && len(older) == len(others) || len(others) == 0 {
+		return nil // this was done when the newest series began
 	}
 	if trim {
 		if _, _, err := p.readBack(ctx, newest); err != nil {
 			return p.distrust(ctx, newest, err)
 		}
 	}
-	kept, at, damage := p.otherChain(ctx, older, before)
+	kept, at, damage := p.otherSeries(ctx, older, before)
 	if kept == nil {
 		kept = older // none of them is good, or all may be
 	}
@@ -88,13 +88,13 @@ type pruning struct {
 	newChecker func() Loader
 }
 
-// oneChain reports whether files are one chain and nothing else, or nothing.
-func oneChain(files []Snapshot) bool {
+// oneSeries reports whether files are one series and nothing else, or nothing.
+func oneSeries(files []Snapshot) bool {
 	if len(files) == 0 {
 		return true
 	}
-	chain, ok := ChainOf(files, files[len(files)-1])
-	return ok && len(chain) == len(files)
+	series, ok := SeriesOf(files, files[len(files)-1])
+	return ok && len(series) == len(files)
 }
 
 // without returns the files that are not among some.
@@ -104,63 +104,63 @@ func without(files, some []Snapshot) []Snapshot {
 	})
 }
 
-// otherChain returns the newest chain among files, up to its newest snapshot that can be read back
-// and that the log goes back to, and that snapshot's seal. It returns nil if there is none. The
-// error says what is damaged. If the log is never trimmed, nothing is read, and there is no seal.
-// before is the newest chain as far as is known, or nil.
-func (p *pruning) otherChain(ctx context.Context, files, before []Snapshot) (chain []Snapshot, at Seal, err error) {
+// otherSeries returns the newest series among files, up to its newest snapshot that can be read back
+// and that the log goes back to, and that snapshot's footer. It returns nil if there is none. The
+// error says what is damaged. If the log is never trimmed, nothing is read, and there is no footer.
+// before is the newest series as far as is known, or nil.
+func (p *pruning) otherSeries(ctx context.Context, files, before []Snapshot) (series []Snapshot, at Footer, err error) {
 	var errs []error
 	for len(files) > 0 {
-		chain, ok := before, len(before) > 0
+		series, ok := before, len(before) > 0
 		if before = nil; !ok {
-			chain, ok = ChainOf(files, files[len(files)-1])
+			series, ok = SeriesOf(files, files[len(files)-1])
 		}
 		if !ok { // the rest of a removal, or somebody's
 			files = files[:len(files)-1]
 			continue
 		}
 		if !p.trim {
-			return chain, Seal{}, nil
+			return series, Footer{}, nil
 		}
-		whole, s, err := p.readBack(ctx, chain)
+		whole, s, err := p.readBack(ctx, series)
 		if errors.Is(err, ErrStopped) {
-			return nil, Seal{}, err
+			return nil, Footer{}, err
 		}
 		if err != nil {
 			errs = append(errs, err)
-			p.BeginAnew()
+			p.BeginSeries()
 		}
 		first, err := p.log.First(ctx)
 		if err != nil {
-			return nil, Seal{}, errors.Join(append(errs, err)...)
+			return nil, Footer{}, errors.Join(append(errs, err)...)
 		}
 		if whole > 0 && s.cursor >= first {
-			return chain[:whole], s, errors.Join(errs...)
+			return series[:whole], s, errors.Join(errs...)
 		}
-		files = without(files, chain)
+		files = without(files, series)
 	}
-	return nil, Seal{}, errors.Join(errs...)
+	return nil, Footer{}, errors.Join(errs...)
 }
 
-// readBack loads a chain of snapshots from where it is kept, keeping nothing of it, and returns how
-// many of them are whole, and the seal of the last of these.
-func (p *pruning) readBack(ctx context.Context, chain []Snapshot) (whole int, last Seal, err error) {
+// readBack loads a series of snapshots from where it is kept, keeping nothing of it, and returns how
+// many of them are whole, and the footer of the last of these.
+func (p *pruning) readBack(ctx context.Context, series []Snapshot) (whole int, last Footer, err error) {
 	checker := p.newChecker()
-	for i := range chain {
-		if err := p.dropCache(ctx, chain[i].Name()); err != nil {
+	for i := range series {
+		if err := p.dropCache(ctx, series[i].Name()); err != nil {
 			return i, last, fmt.Errorf("reading snapshots back: %w", err)
 		}
-		written, known := chain[i].digest, chain[i].read
-		s, err := p.loadFile(ctx, chain, i, checker)
-		if err == nil && known && written != chain[i].digest {
-			err = &SnapshotError{chain[i].Name(), errors.New("it is not what was written")}
+		written, known := series[i].digest, series[i].read
+		s, err := p.loadFile(ctx, series, i, checker)
+		if err == nil && known && written != series[i].digest {
+			err = &SnapshotError{series[i].Name(), errors.New("it is not what was written")}
 		}
 		if err != nil {
 			return i, last, fmt.Errorf("reading snapshots back: %w", err)
 		}
 		last = s
 	}
-	return len(chain), last, nil
+	return len(series), last, nil
 }
 
 // dropCache makes the next read of a file come from where it is kept, if the driver can do that.
@@ -175,14 +175,14 @@ func (p *pruning) dropCache(ctx context.Context, name string) error {
 	return errors.Join(err, file.Close())
 }
 
-// distrust removes the first snapshot of the newest chain, which was just written and cannot be
-// read back. A chain with more of them stays, like any that is damaged, until others have taken its
+// distrust removes the first snapshot of the newest series, which was just written and cannot be
+// read back. A series with more of them stays, like any that is damaged, until others have taken its
 // place.
 func (p *pruning) distrust(ctx context.Context, newest []Snapshot, cause error) error {
 	if errors.Is(cause, ErrStopped) {
 		return cause // it was not read to its end
 	}
-	p.BeginAnew()
+	p.BeginSeries()
 	if len(newest) > 1 {
 		return cause
 	}

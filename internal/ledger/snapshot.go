@@ -26,14 +26,14 @@ import (
 //
 // A frame is the length of its data and a CRC32C, 4 bytes each, little-endian, then its kind, 1
 // byte, then the data. The checksum also covers the frame's number in the file. The first frame
-// says what the file is. The last one, the seal, binds the file to the log, and by SHA-256 to the
-// bytes before the seal. The first frame has the SHA-256 of the file that this one builds on.
+// says what the file is. The last one, the footer, binds the file to the log, and by SHA-256 to the
+// bytes before the footer. The first frame has the SHA-256 of the file that this one builds on.
 const (
 	snapshotSuffix  = ".snapshot"
 	snapshotVersion = 7 // the newest; which one is written follows from the realm's format level
 	frameHead       = 9
 	frameHeader     = 0   // first frame
-	frameSeal       = 255 // last frame; between them, the blocks of the state
+	frameFooter     = 255 // last frame; between them, the blocks of the state
 	maxFrame        = 1 << 30
 )
 
@@ -47,9 +47,9 @@ type Snapshots struct {
 	realm string
 
 	mu     sync.Mutex
-	newest []Snapshot // the newest chain, ascending: intact, as far as is known
-	before []Snapshot // the chain before it, likewise; nil: not known
-	anew   bool       // the next snapshot begins a chain
+	newest []Snapshot // the newest series, ascending: intact, as far as is known
+	before []Snapshot // the series before it, likewise; nil: not known
+	fresh  bool       // the next snapshot begins a series
 }
 
 // Snapshot is a snapshot's file.
@@ -59,7 +59,7 @@ type Snapshot struct {
 	Bytes    int64
 
 	sum    [32]byte      // SHA-256 of the file
-	digest [32]byte      // SHA-256 of the file up to the seal
+	digest [32]byte      // SHA-256 of the file up to the footer
 	cursor driver.Cursor // of the log's entry at Position
 	read   bool          // digest and cursor are known
 }
@@ -104,37 +104,37 @@ func (s *Snapshots) Newest() (Snapshot, bool) {
 func (s *Snapshots) Whole() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.anew {
+	if s.fresh {
 		return true
 	}
 	var sum int64
 	for i := len(s.newest) - 1; i >= 0; i-- {
 		f := &s.newest[i]
 		if f.Base == 0 {
-			return sum > f.Bytes || len(s.newest)-i > maxSnapshotChain
+			return sum > f.Bytes || len(s.newest)-i > maxSnapshotSeries
 		}
 		sum += f.Bytes
 	}
 	return true
 }
 
-// maxSnapshotChain is how many snapshots may build on one another. Recovery needs all of a chain's
+// maxSnapshotSeries is how many snapshots may build on one another. Recovery needs all of a series's
 // files intact, so there should be few. And where the log is trimmed, it is kept from the end of the
-// chain before: for so many snapshots.
-const maxSnapshotChain = 16
+// series before: for so many snapshots.
+const maxSnapshotSeries = 16
 
-// Forget forgets the chains: others write and remove snapshots, too. The next one begins a chain.
+// Forget forgets the series: others write and remove snapshots, too. The next one begins a series.
 func (s *Snapshots) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.newest, s.before, s.anew = nil, nil, true
+	s.newest, s.before, s.fresh = nil, nil, true
 }
 
-// BeginAnew makes the next snapshot begin a chain.
-func (s *Snapshots) BeginAnew() {
+// BeginSeries makes the next snapshot begin a series.
+func (s *Snapshots) BeginSeries() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.anew = true
+	s.fresh = true
 }
 
 // add adds a snapshot that was written.
@@ -142,13 +142,13 @@ func (s *Snapshots) add(f Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f.Base == 0 {
-		s.before, s.newest, s.anew = s.newest, nil, false
+		s.before, s.newest, s.fresh = s.newest, nil, false
 	}
 	s.newest = append(s.newest, f)
 }
 
-// Seal is the last frame of a snapshot: what recovery needs to continue from its position.
-type Seal struct {
+// Footer is the last frame of a snapshot: what recovery needs to continue from its position.
+type Footer struct {
 	At
 	Values uint64 // drawn from the current epoch's source so far
 	Last   int64  // the last time in the log: a batch's, what it set the clock back to, or an epoch's
@@ -156,10 +156,10 @@ type Seal struct {
 	Rules  uint8 // the version of the rules that decides the current epoch; 0: the format does not say
 }
 
-// Agrees reports whether a place in a log, which goes on to a cursor, is that of the seal. On a log
-// that many have written, the seal may name the cursor of a later copy of the entry: its writer was
+// Agrees reports whether a place in a log, which goes on to a cursor, is that of the footer. On a log
+// that many have written, the footer may name the cursor of a later copy of the entry: its writer was
 // told of that one. driver.ErrUnavailable: that copy cannot be seen yet.
-func (s *Seal) Agrees(ctx context.Context, log driver.Log, last driver.Cursor, at *At) (bool, error) {
+func (s *Footer) Agrees(ctx context.Context, log driver.Log, last driver.Cursor, at *At) (bool, error) {
 	got, want := s.At, *at
 	if got.cursor > want.cursor {
 		copied, err := s.copied(ctx, log, last)
@@ -176,8 +176,8 @@ func (s *Seal) Agrees(ctx context.Context, log driver.Log, last driver.Cursor, a
 	return got == want, nil
 }
 
-// copied reports whether the seal's entry stands at its cursor.
-func (s *Seal) copied(ctx context.Context, log driver.Log, last driver.Cursor) (bool, error) {
+// copied reports whether the footer's entry stands at its cursor.
+func (s *Footer) copied(ctx context.Context, log driver.Log, last driver.Cursor) (bool, error) {
 	if _, sole := log.(driver.Sole); sole && s.cursor > last {
 		return false, nil
 	}
@@ -190,7 +190,7 @@ func (s *Seal) copied(ctx context.Context, log driver.Log, last driver.Cursor) (
 	return false, nil
 }
 
-func (s *Seal) append(b []byte, digest [32]byte, version uint8) []byte {
+func (s *Footer) append(b []byte, digest [32]byte, version uint8) []byte {
 	c := &s.chain
 	ahead := c.ahead
 	if ahead <= c.index { // it says nothing
@@ -226,26 +226,26 @@ func flag(v bool) byte {
 }
 
 const (
-	sealRules = 6*8 + 16 + 32 + 32 + 1 // where the version of the rules stands
-	sealHead  = sealRules + 1 + 4
-	sealEpoch = 8 + 8 + 1 + 32 + 16 + len(sealedSeed{})
+	footerRules = 6*8 + 16 + 32 + 32 + 1 // where the version of the rules stands
+	footerHead  = footerRules + 1 + 4
+	footerEpoch = 8 + 8 + 1 + 32 + 16 + len(sealedSeed{})
 )
 
-// decodeSeal decodes a seal of a realm's snapshot.
-func decodeSeal(b []byte, realm string) (s Seal, digest [32]byte, err error) {
-	if len(b) < sealHead+32 {
-		return s, digest, fmt.Errorf("seal of %d bytes, want at least %d", len(b), sealHead+32)
+// decodeFooter decodes a footer of a realm's snapshot.
+func decodeFooter(b []byte, realm string) (s Footer, digest [32]byte, err error) {
+	if len(b) < footerHead+32 {
+		return s, digest, fmt.Errorf("footer of %d bytes, want at least %d", len(b), footerHead+32)
 	}
 	u64 := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 	s.chain = chain{realm: realm, index: u64(0), epoch: u64(16), ahead: u64(24), writer: [16]byte(b[48:]), hash: [32]byte(b[64:]), entry: [32]byte(b[96:]), ended: b[128] == 1}
 	s.cursor, s.Values, s.Last = driver.Cursor(u64(8)), u64(32), int64(u64(40))
 	flags := []byte{b[128]}
-	s.Rules = b[sealRules]
-	n := int64(binary.LittleEndian.Uint32(b[sealRules+1:]))
-	if want := sealHead + n*int64(sealEpoch) + 32; int64(len(b)) != want {
-		return s, digest, fmt.Errorf("seal of %d bytes with %d epochs, want %d", len(b), n, want)
+	s.Rules = b[footerRules]
+	n := int64(binary.LittleEndian.Uint32(b[footerRules+1:]))
+	if want := footerHead + n*int64(footerEpoch) + 32; int64(len(b)) != want {
+		return s, digest, fmt.Errorf("footer of %d bytes with %d epochs, want %d", len(b), n, want)
 	}
-	for at := sealHead; at < len(b)-32; at += sealEpoch {
+	for at := footerHead; at < len(b)-32; at += footerEpoch {
 		flags = append(flags, b[at+16])
 		s.Epochs = append(s.Epochs, Epoch{First: u64(at), Number: u64(at + 8), Revealed: b[at+16] == 1, Commitment: [32]byte(b[at+17:]),
 			writer: [16]byte(b[at+49:]), sealed: sealedSeed(b[at+65:])})
@@ -256,9 +256,9 @@ func decodeSeal(b []byte, realm string) (s Seal, digest [32]byte, err error) {
 	return s, [32]byte(b[len(b)-32:]), s.check()
 }
 
-// check reports epochs that cannot be those of a log up to the seal's position. The last one must
+// check reports epochs that cannot be those of a log up to the footer's position. The last one must
 // be the epoch in force there.
-func (s *Seal) check() error {
+func (s *Footer) check() error {
 	if s.Last < 0 || s.Last > MaxTime {
 		return fmt.Errorf("the last time is %d, want Unix milliseconds, at most %d", s.Last, int64(MaxTime))
 	}
@@ -271,7 +271,7 @@ func (s *Seal) check() error {
 		}
 	}
 	if n := len(s.Epochs); n == 0 || s.Epochs[n-1].Number != s.chain.epoch {
-		return fmt.Errorf("epoch %d, the one in force, is not the last of the %d in the seal", s.chain.epoch, n)
+		return fmt.Errorf("epoch %d, the one in force, is not the last of the %d in the footer", s.chain.epoch, n)
 	}
 	return nil
 }
@@ -340,11 +340,11 @@ func (w *Writer) flush() error {
 	return err
 }
 
-// Finish seals the file and gives it its name, durably. The log must be durable up to the seal's
+// Finish writes the footer and gives it its name, durably. The log must be durable up to the footer's
 // position.
-func (w *Writer) Finish(ctx context.Context, s *Seal) (Snapshot, error) {
+func (w *Writer) Finish(ctx context.Context, s *Footer) (Snapshot, error) {
 	f := Snapshot{Position: s.chain.index, Base: w.base, cursor: s.cursor, digest: [32]byte(w.digest.Sum(nil)), read: true}
-	err := w.Frame(frameSeal, s.append(nil, f.digest, format.Snapshot(w.level)))
+	err := w.Frame(frameFooter, s.append(nil, f.digest, format.Snapshot(w.level)))
 	if err == nil {
 		err = w.flush()
 	}
@@ -380,19 +380,19 @@ func (s *Snapshots) List(ctx context.Context) (files []Snapshot, strays []string
 	return files, strays, nil
 }
 
-// ChainOf returns the snapshots to load for f, in order, and false if one of them is missing. A realm
+// SeriesOf returns the snapshots to load for f, in order, and false if one of them is missing. A realm
 // never writes two snapshots of one position: positions only go up, even when it is reopened. If
 // somebody has added another all the same, the first one of a position is the base.
-func ChainOf(files []Snapshot, f Snapshot) ([]Snapshot, bool) {
-	var chain []Snapshot
+func SeriesOf(files []Snapshot, f Snapshot) ([]Snapshot, bool) {
+	var series []Snapshot
 	for {
 		if f.Base >= f.Position {
 			return nil, false
 		}
-		chain = append(chain, f)
+		series = append(series, f)
 		if f.Base == 0 {
-			slices.Reverse(chain)
-			return chain, true
+			slices.Reverse(series)
+			return series, true
 		}
 		i := slices.IndexFunc(files, func(base Snapshot) bool { return base.Position == f.Base })
 		if i < 0 {
@@ -402,7 +402,7 @@ func ChainOf(files []Snapshot, f Snapshot) ([]Snapshot, bool) {
 	}
 }
 
-// Loader takes the blocks of a chain of snapshots.
+// Loader takes the blocks of a series of snapshots.
 type Loader interface {
 	Block(kind byte, data []byte) error
 	Loaded() error // at the end of each snapshot
@@ -419,22 +419,22 @@ func (e *SnapshotError) Unwrap() error { return e.Err }
 
 // Load loads one of the files, together with those that it builds on, and completes what is known of
 // them.
-func (s *Snapshots) Load(ctx context.Context, files []Snapshot, f Snapshot, loader Loader) (seal Seal, chain []Snapshot, err error) {
-	chain, ok := ChainOf(files, f)
+func (s *Snapshots) Load(ctx context.Context, files []Snapshot, f Snapshot, loader Loader) (footer Footer, series []Snapshot, err error) {
+	series, ok := SeriesOf(files, f)
 	if !ok {
-		return seal, nil, &SnapshotError{f.Name(), errors.New("the snapshot that it builds on is missing")}
+		return footer, nil, &SnapshotError{f.Name(), errors.New("the snapshot that it builds on is missing")}
 	}
-	for i := range chain {
-		if seal, err = s.loadFile(ctx, chain, i, loader); err != nil {
-			return seal, nil, err
+	for i := range series {
+		if footer, err = s.loadFile(ctx, series, i, loader); err != nil {
+			return footer, nil, err
 		}
 	}
-	return seal, chain, nil
+	return footer, series, nil
 }
 
-// LoadNewest loads the newest intact snapshot that the log goes back to. seal is nil if there is
+// LoadNewest loads the newest intact snapshot that the log goes back to. footer is nil if there is
 // none. damaged says what is wrong with newer ones. newLoader is called for each attempt.
-func (s *Snapshots) LoadNewest(ctx context.Context, newLoader func() Loader) (seal *Seal, damaged, err error) {
+func (s *Snapshots) LoadNewest(ctx context.Context, newLoader func() Loader) (footer *Footer, damaged, err error) {
 	files, _, err := s.List(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -445,9 +445,9 @@ func (s *Snapshots) LoadNewest(ctx context.Context, newLoader func() Loader) (se
 	}
 	var errs []error
 	for _, f := range slices.Backward(files) {
-		seal, chain, err := s.Load(ctx, files, f, newLoader())
-		if err == nil && seal.cursor < first {
-			err = &SnapshotError{f.Name(), fmt.Errorf("it ends at cursor %d, before the log begins", seal.cursor)}
+		footer, series, err := s.Load(ctx, files, f, newLoader())
+		if err == nil && footer.cursor < first {
+			err = &SnapshotError{f.Name(), fmt.Errorf("it ends at cursor %d, before the log begins", footer.cursor)}
 		}
 		_, newer := errors.AsType[*format.NewerError](err)
 		if newer || errors.Is(err, driver.ErrUnavailable) || err != nil && ctx.Err() != nil { // nothing is wrong with the file
@@ -458,61 +458,61 @@ func (s *Snapshots) LoadNewest(ctx context.Context, newLoader func() Loader) (se
 			continue
 		}
 		s.mu.Lock()
-		s.newest, s.anew = chain, len(errs) > 0 // a chain is damaged: the next snapshot begins another
+		s.newest, s.fresh = series, len(errs) > 0 // a series is damaged: the next snapshot begins another
 		s.mu.Unlock()
-		return &seal, errors.Join(errs...), nil
+		return &footer, errors.Join(errs...), nil
 	}
 	return nil, errors.Join(errs...), nil
 }
 
-// loadFile loads number i of a chain, behind those before it, and completes what is known of it.
-func (s *Snapshots) loadFile(ctx context.Context, chain []Snapshot, i int, loader Loader) (Seal, error) {
-	f := &chain[i]
+// loadFile loads number i of a series, behind those before it, and completes what is known of it.
+func (s *Snapshots) loadFile(ctx context.Context, series []Snapshot, i int, loader Loader) (Footer, error) {
+	f := &series[i]
 	var base [32]byte
 	if i > 0 {
-		base = chain[i-1].digest
+		base = series[i-1].digest
 	}
-	seal, err := s.read(ctx, base, f, loader)
+	footer, err := s.read(ctx, base, f, loader)
 	if err == nil {
 		err = loader.Loaded()
 	}
 	if err != nil {
-		return seal, &SnapshotError{f.Name(), err}
+		return footer, &SnapshotError{f.Name(), err}
 	}
-	return seal, nil
+	return footer, nil
 }
 
 // read loads a file's blocks and completes f.
-func (s *Snapshots) read(ctx context.Context, base [32]byte, f *Snapshot, loader Loader) (seal Seal, err error) {
+func (s *Snapshots) read(ctx context.Context, base [32]byte, f *Snapshot, loader Loader) (footer Footer, err error) {
 	file, err := s.files.OpenFile(ctx, f.Name())
 	if err != nil {
-		return seal, err
+		return footer, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	f.Bytes = file.Size()
 	return readBlocks(ctx, file, s.realm, base, f, loader)
 }
 
-func readBlocks(ctx context.Context, file driver.File, realm string, base [32]byte, f *Snapshot, loader Loader) (s Seal, err error) {
-	sealed, version := false, byte(0)
+func readBlocks(ctx context.Context, file driver.File, realm string, base [32]byte, f *Snapshot, loader Loader) (s Footer, err error) {
+	ended, version := false, byte(0)
 	for fr, err := range readFrames(file, f.Bytes) {
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return s, err
 		}
 		switch {
-		case sealed:
-			return s, fmt.Errorf("byte %d: a frame after the seal", fr.at)
+		case ended:
+			return s, fmt.Errorf("byte %d: a frame after the footer", fr.at)
 		case (fr.number == 0) != (fr.kind == frameHeader):
 			return s, fmt.Errorf("byte %d: frame %d of kind %d", fr.at, fr.number, fr.kind)
 		case fr.kind == frameHeader:
 			version, err = checkSnapshotHeader(fr.data, realm, base)
-		case fr.kind == frameSeal:
+		case fr.kind == frameFooter:
 			var digest [32]byte
-			s, digest, err = decodeSeal(sealOf(version, fr.data), realm)
+			s, digest, err = decodeFooter(footerOf(version, fr.data), realm)
 			if err == nil && (digest != fr.before || s.chain.index != f.Position) {
-				err = errors.New("the seal is not that of this file")
+				err = errors.New("the footer is not that of this file")
 			}
-			f.digest, f.cursor, f.read, sealed = digest, s.cursor, true, true
+			f.digest, f.cursor, f.read, ended = digest, s.cursor, true, true
 		default:
 			err = loader.Block(fr.kind, fr.data)
 		}
@@ -520,8 +520,8 @@ func readBlocks(ctx context.Context, file driver.File, realm string, base [32]by
 			return s, fmt.Errorf("byte %d: %w", fr.at, err)
 		}
 	}
-	if !sealed {
-		return s, fmt.Errorf("byte %d: the file ends before its seal", f.Bytes)
+	if !ended {
+		return s, fmt.Errorf("byte %d: the file ends before its footer", f.Bytes)
 	}
 	return s, nil
 }
@@ -552,11 +552,11 @@ func checkSnapshotHeader(b []byte, realm string, base [32]byte) (version byte, e
 // snapshotOldest is the oldest version that is read.
 const snapshotOldest = 6
 
-// sealOf turns a seal of an older version, byte by byte, into one of the newest. One file has what one
+// footerOf turns a footer of an older version, byte by byte, into one of the newest. One file has what one
 // version lacks.
-func sealOf(version byte, b []byte) []byte {
+func footerOf(version byte, b []byte) []byte {
 	if version <= 6 {
-		b = sealFrom6(b)
+		b = footerFrom6(b)
 	}
 	return b
 }
@@ -567,7 +567,7 @@ type frame struct {
 	number uint64
 	kind   byte
 	data   []byte   // valid until the next iteration
-	before [32]byte // of a seal: SHA-256 of the file before it
+	before [32]byte // of a footer: SHA-256 of the file before it
 }
 
 // readFrames iterates over a file's frames, to the end or to the first error.
@@ -598,7 +598,7 @@ func readFrames(file driver.File, size int64) iter.Seq2[frame, error] {
 				fail(fmt.Errorf("checksum %08x, the frame says %08x", got, want))
 				return
 			}
-			if fr.kind == frameSeal {
+			if fr.kind == frameFooter {
 				fr.before = [32]byte(digest.Sum(nil))
 			}
 			digest.Write(head[:]) // never fails: hash.Hash

@@ -82,7 +82,7 @@ type Walker struct {
 }
 
 // Walk returns a Walker that begins at a snapshot, or at the start of the log if that is nil.
-func Walk(log driver.Realm, realm string, from *Seal) *Walker {
+func Walk(log driver.Realm, realm string, from *Footer) *Walker {
 	w := &Walker{log: log, chain: chain{realm: realm}, commitments: map[uint64][32]byte{}}
 	if from != nil {
 		w.chain, w.from = from.chain, from.cursor
@@ -246,7 +246,7 @@ func RevealEpoch(epochs []Epoch, epoch uint64) {
 // Recover folds the log as far as it is known, from a snapshot on or from its start if that is nil.
 // One goroutine reads and checks it. This one changes the machine. A third one remembers request
 // ids, which no change depends on.
-func (l *Ledger) Recover(m Machine, from *Seal) error {
+func (l *Ledger) Recover(m Machine, from *Footer) error {
 	const ahead = 4 // entries
 	last, err := l.o.Log.Last(l.ctx)
 	if err != nil {
@@ -293,7 +293,7 @@ func (l *Ledger) folded(e *Entry) {
 		RevealEpoch(l.epochs, e.reveal.epoch)
 	}
 	l.last = e.Cursor
-	l.marks.add(mark{position: e.Position, cursor: e.Cursor}, l.o.Log.Durable())
+	l.appended.add(appendedEntry{e.Position, e.Cursor}, l.o.Log.Durable())
 }
 
 // on returns a Walker that goes on where the ledger is, and what takes its place over.

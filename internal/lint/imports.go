@@ -63,7 +63,7 @@ var rooms = []room{
 	{dir: "internal/logged", may: []string{"internal/rules", "internal/store", "internal/ledger", "internal/format", "driver"}},
 	{dir: "history", may: []string{".", "internal/format"}, tests: []string{"catalog", "internal/pgtest"},
 		modules: []string{"github.com/jackc/pgx/v5", "github.com/ncruces/go-sqlite3"}},
-	{dir: "sink", may: []string{".", "internal/vfs"}, tests: []string{"internal/kafkatest"},
+	{dir: "sink", may: []string{".", "internal/vfs", "internal/step"}, tests: []string{"internal/kafkatest"},
 		modules: []string{"github.com/twmb/franz-go"}},
 	{dir: "internal/ledger", may: []string{"driver", "internal/format", "internal/step"}, tests: []string{"driver/drivertest"}},
 	{dir: "internal/rules", may: []string{"internal/store", "internal/format", "catalog", "sampler"}, tests: []string{"internal/odds", "internal/plan", "internal/view", "examples"}},

@@ -1,10 +1,9 @@
 package simulate
 
 import (
+	"maps"
 	"math"
 	"slices"
-
-	"github.com/kuji-dev/kuji/internal/rules"
 )
 
 // Report is what a simulation found. Numbers that cannot be known are nil.
@@ -146,10 +145,8 @@ func (p *plan) report(t *tally) *Report {
 		Catalog: p.c.Name, Pool: p.Pool, Players: p.Players, DrawsEach: p.Draws, Count: p.Count, Pay: p.Pay, Seed: p.Seed,
 		Rate: p.Rate, StockOf: p.stockOf(), Requests: t.requests, Draws: t.draws, OddsChange: p.oddsChange(),
 	}
-	for st := rules.OK; st < 255; st++ {
-		if n := t.refused[st]; n > 0 {
-			r.Refused = append(r.Refused, Refusal{st.String(), n, t.stopped[st]})
-		}
+	for _, st := range slices.Sorted(maps.Keys(t.refused)) {
+		r.Refused = append(r.Refused, Refusal{st.String(), t.refused[st].Requests, t.refused[st].Stopped})
 	}
 	per := func(n uint64) float64 { return float64(n) / max(1, float64(t.draws)) }
 	for i, q := range t.payments {
@@ -163,12 +160,9 @@ func (p *plan) report(t *tally) *Report {
 		}
 	}
 	for i, l := range p.lists {
-		c := Codes{List: l.name, Given: t.codes[i]}
+		c := Codes{List: l.name, Given: t.codes[i], Gone: t.gone[i]}
 		if l.limit > 0 {
 			c.Of = &l.limit
-		}
-		if p.shared {
-			c.Gone = t.gone[i]
 		}
 		r.Codes = append(r.Codes, c)
 	}
@@ -250,27 +244,22 @@ func (s spread) cost(item string, players uint64) Cost {
 	for _, v := range values {
 		sum += float64(v) * float64(s[v])
 	}
-	mean := sum / n
+	c.Mean = new(sum / n)
 	for _, v := range values {
-		squares += float64(s[v]) * (float64(v) - mean) * (float64(v) - mean)
+		squares += float64(s[v]) * (float64(v) - *c.Mean) * (float64(v) - *c.Mean)
 	}
-	c.Mean = &mean
 	if players > 1 {
-		off := z95 * math.Sqrt(squares/(n-1)/n)
-		c.Error = &off
+		c.Error = new(z95 * math.Sqrt(squares/(n-1)/n))
 	}
 	return c
 }
 
 func (p *plan) reportStock(t *tally) *Stock {
-	s := &Stock{SoldOut: t.soldOut, Sampled: len(p.sampled), Samples: t.samples.all}
+	s := &Stock{SoldOut: t.soldOut, Sampled: len(p.sampled), Budgets: t.used, Samples: t.samples}
 	for n := range p.lines {
 		if l := &p.lines[n]; l.limited() {
-			s.Entries = append(s.Entries, EntryStock{Pool: l.pool.ID, Entry: l.entry.ID, Stock: l.entry.Stock.Count, Left: t.left[n], Gone: t.empty[n]})
+			s.Entries = append(s.Entries, EntryStock{l.pool.ID, l.entry.ID, l.entry.Stock.Count, t.left[n], t.empty[n]})
 		}
-	}
-	for i := range t.used {
-		s.Budgets = append(s.Budgets, t.used[i].BudgetUse)
 	}
 	for _, l := range p.lists {
 		if l.limit > 0 {

@@ -1,13 +1,13 @@
 // Package simulate draws from a pool as many players would, and says what came of it: for those who
 // design catalogs.
 //
-// It uses the rules and the store that serve real players, without a log. A world is a realm of its
+// It uses the rules and the store that serve real players, without a log. A crowd is a realm of its
 // own: a fresh state, its rules and a source of randomness.
 //
-//	limited stock, budgets or codes     one world for all players, who share them
-//	otherwise                           one world for some of the players each, side by side on all cores
+//	limited stock, budgets or codes     one crowd for all players, who share them
+//	otherwise                           one crowd for some of the players each, side by side on all cores
 //
-// The worlds, their players and their seeds follow from the [Config] alone, and what they found is
+// The crowds, their players and their seeds follow from the [Config] alone, and what they found is
 // added up in whole numbers. So the same Config gives the same [Report] on any number of cores.
 package simulate
 
@@ -58,7 +58,7 @@ func wrong(field, format string, args ...any) error {
 	return &ConfigError{field, fmt.Sprintf(format, args...)}
 }
 
-// plan is what all worlds of a simulation share. It is not changed.
+// plan is what all crowds of a simulation share. It is not changed.
 type plan struct {
 	Config
 	c      *catalog.Catalog
@@ -66,7 +66,7 @@ type plan struct {
 	pool   *catalog.Pool
 	event  []byte // puts the catalog in force
 	start  int64  // Unix milliseconds
-	shared bool   // one world for all
+	shared bool   // one crowd for all
 	lines  []line
 	// firstLine holds by pool number the pool's first line; noLine: it cannot be reached.
 	firstLine []int32
@@ -285,29 +285,29 @@ func (p *plan) watched(st catalog.Stack) bool {
 		slices.ContainsFunc(w.Holds, func(h catalog.Stack) bool { return h.Item == st.Item })
 }
 
-// Sizes of a world that shares nothing with others: it makes about so many draws, more in a large
+// Sizes of a crowd that shares nothing with others: it makes about so many draws, more in a large
 // catalog, which takes time to put in force; for no more players than these, and no more numbers are
 // kept of them.
 const (
-	worldDraws    = 1 << 14
+	crowdDraws    = 1 << 14
 	drawsForEntry = 16
-	worldPlayers  = 1 << 12
-	worldCells    = 1 << 20
+	crowdPlayers  = 1 << 12
+	crowdCells    = 1 << 20
 )
 
-// worldSize returns how many players share a world.
-func (p *plan) worldSize() int {
+// crowdSize returns how many players share a crowd.
+func (p *plan) crowdSize() int {
 	switch {
 	case p.shared:
 		return p.Players
 	case p.Independent && p.scarce():
 		return 1
 	}
-	draws := worldDraws
+	draws := crowdDraws
 	for i := range p.c.Pools {
 		draws += drawsForEntry * len(p.c.Pools[i].Entries)
 	}
-	return max(1, min(p.Players, worldPlayers, draws/p.Draws, worldCells/max(1, len(p.lines))))
+	return max(1, min(p.Players, crowdPlayers, draws/p.Draws, crowdCells/max(1, len(p.lines))))
 }
 
 // Run simulates. It returns a *[ConfigError] or what the rules say of the catalog, or the context's
@@ -320,35 +320,35 @@ func Run(ctx context.Context, c *catalog.Catalog, config Config) (*Report, error
 	if err != nil {
 		return nil, err
 	}
-	size := p.worldSize()
-	worlds := (p.Players + size - 1) / size
+	size := p.crowdSize()
+	crowds := (p.Players + size - 1) / size
 	all := newTally(p)
 	var (
 		mu      sync.Mutex
-		next    int // the world that nobody has begun yet
+		next    int // the crowd that nobody has begun yet
 		failed  error
 		running sync.WaitGroup
 	)
 	work := func() {
 		mu.Lock()
 		defer mu.Unlock()
-		for failed == nil && next < worlds {
+		for failed == nil && next < crowds {
 			n := next
 			next++
 			mu.Unlock()
-			w, err := newWorld(p, n, n*size, min(size, p.Players-n*size))
+			c, err := newCrowd(p, n, n*size, min(size, p.Players-n*size))
 			if err == nil {
-				err = w.run(ctx)
+				err = c.run(ctx)
 			}
 			mu.Lock()
 			if err == nil {
-				all.add(&w.tally)
+				all.add(&c.tally)
 			} else if failed == nil {
 				failed = err
 			}
 		}
 	}
-	for range min(worlds, runtime.GOMAXPROCS(0)) {
+	for range min(crowds, runtime.GOMAXPROCS(0)) {
 		running.Go(work)
 	}
 	running.Wait()

@@ -8,11 +8,11 @@ import (
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
-// Supply is what all players of a world share besides stock: budgets and lists of codes.
+// Supply is what all players of a crowd share besides stock: budgets and lists of codes.
 
 type supplies struct {
 	lists     []list
-	budgets   []budgetItem
+	budgets   []budget
 	mostCodes uint64 // that a request can take of a list
 }
 
@@ -23,31 +23,26 @@ type list struct {
 	limit uint64 // how many codes it has; 0: as many as are asked for
 }
 
-// budgetUse is what a world has spent of an item of a budget.
-type budgetUse struct {
-	BudgetUse
-	period uint64 // the one that now is for
-	now    uint64
-}
-
-// budgetItem is an item of a budget.
-type budgetItem struct {
+// budget is an item of a budget, and what is spent of it.
+type budget struct {
 	*rules.Budget
-	use      BudgetUse // with nothing spent yet
-	cheapest uint64    // the least that an entry can ask for; 0: none asks for any
+	use      BudgetUse
+	cheapest uint64 // the least that an entry can ask for; 0: none asks for any
+	period   uint64 // the hour, day or week that now is for
+	now      uint64 // what is spent in it
 }
 
 // findBudgets finds the items of the budgets of a pool.
 func (p *plan) findBudgets(pt *rules.Pool) {
 	at := func(b *rules.Budget) int {
-		return slices.IndexFunc(p.budgets, func(it budgetItem) bool { return it.Budget == b })
+		return slices.IndexFunc(p.budgets, func(it budget) bool { return it.Budget == b })
 	}
 	n := 0
 	for i := range pt.Config.Budgets {
 		for _, st := range pt.Config.Budgets[i].Of {
 			if b := pt.Budgets[n]; at(b) < 0 {
-				c := &pt.Config.Budgets[i]
-				p.budgets = append(p.budgets, budgetItem{b, BudgetUse{Pool: pt.Config.ID, Per: c.Per.String(), Share: c.Share, Item: st.Item, Limit: st.Quantity}, 0})
+				use := BudgetUse{Pool: pt.Config.ID, Per: b.Per.String(), Share: pt.Config.Budgets[i].Share, Item: st.Item, Limit: b.Limit}
+				p.budgets = append(p.budgets, budget{Budget: b, use: use})
 			}
 			n++
 		}
@@ -99,10 +94,10 @@ func (p *plan) scarce() bool {
 }
 
 // stockCodes makes the codes of lists with a limit.
-func (w *world) stockCodes() error {
-	for i := range w.lists {
-		if w.lists[i].limit > 0 {
-			if err := w.makeCodes(i, w.lists[i].limit); err != nil {
+func (c *crowd) stockCodes() error {
+	for i := range c.lists {
+		if c.lists[i].limit > 0 {
+			if err := c.makeCodes(i, c.lists[i].limit); err != nil {
 				return err
 			}
 		}
@@ -111,13 +106,13 @@ func (w *world) stockCodes() error {
 }
 
 // refillCodes makes more codes where a list without a limit may not have enough for a request.
-func (w *world) refillCodes() error {
-	for i := range w.lists {
-		if w.lists[i].limit > 0 {
+func (c *crowd) refillCodes() error {
+	for i := range c.lists {
+		if c.lists[i].limit > 0 {
 			continue
 		}
-		if left, _ := w.state.CodesLeft(w.lists[i].num); left < w.mostCodes {
-			if err := w.makeCodes(i, max(importAtOnce, w.mostCodes)); err != nil {
+		if left, _ := c.state.CodesLeft(c.lists[i].num); left < c.mostCodes {
+			if err := c.makeCodes(i, max(importAtOnce, c.mostCodes)); err != nil {
 				return err
 			}
 		}
@@ -126,67 +121,64 @@ func (w *world) refillCodes() error {
 }
 
 // makeCodes adds n codes to a list.
-func (w *world) makeCodes(list int, n uint64) error {
+func (c *crowd) makeCodes(list int, n uint64) error {
 	for n > 0 {
 		some := min(n, rules.MaxImport)
 		codes := make([]string, some)
 		for i := range codes {
-			codes[i] = fmt.Sprintf("%d", w.made[list]+uint64(i))
+			codes[i] = fmt.Sprintf("%d", c.made[list]+uint64(i))
 		}
-		event, added, err := rules.Import(w.state, w.lists[list].name, codes)
+		event, added, err := rules.Import(c.state, c.lists[list].name, codes)
 		if err != nil || added != len(codes) {
-			return wrong("codes", "%s: expected at most %d codes in all: %v", w.lists[list].name, MaxCodes, err)
+			return wrong("codes", "%s: expected at most %d codes in all: %v", c.lists[list].name, MaxCodes, err)
 		}
-		w.w.Buf = append(w.w.Buf[:0], event...)
-		if err := w.apply(max(w.start, w.state.Now())); err != nil {
+		c.out.Buf = append(c.out.Buf[:0], event...)
+		if err := c.apply(max(c.start, c.state.Now())); err != nil {
 			return err
 		}
-		w.made[list] += some
+		c.made[list] += some
 		n -= some
 	}
 	return nil
 }
 
 // spend notes what is spent of a budget by now, if the counter is one of those.
-func (w *world) spend(counter uint32, spent uint64, now int64) {
-	for i := range w.budgets {
-		if b := &w.budgets[i]; b.Counter == counter {
-			u := &w.uses[i]
-			if period := w.tables.Zone.Period(b.Per, now); period != u.period || u.now == 0 {
-				w.closeSpan(i)
-				u.period = period
+func (c *crowd) spend(counter uint32, spent uint64, now int64) {
+	for i := range c.uses {
+		if b := &c.uses[i]; b.Counter == counter {
+			if period := c.tables.Zone.Period(b.Per, now); period != b.period || b.now == 0 {
+				c.closeSpan(i)
+				b.period = period
 			}
-			u.now = spent
+			b.now = spent
 		}
 	}
 }
 
 // closeSpan ends the hour, day or week of a budget.
-func (w *world) closeSpan(i int) {
-	b, u := &w.budgets[i], &w.uses[i]
-	if u.now == 0 {
+func (c *crowd) closeSpan(i int) {
+	b := &c.uses[i]
+	if b.now == 0 {
 		return
 	}
-	u.Spent, u.Most = u.Spent+u.now, max(u.Most, u.now)
-	if b.cheapest > 0 && b.Limit-min(b.Limit, u.now) < b.cheapest {
-		u.Full++
+	b.use.Spent, b.use.Most = b.use.Spent+b.now, max(b.use.Most, b.now)
+	if b.cheapest > 0 && b.Limit-min(b.Limit, b.now) < b.cheapest {
+		b.use.Full++
 	}
-	u.now = 0
+	b.now = 0
 }
 
 // supply returns what is spent of each budget now, and what is left of each list with a limit.
-func (w *world) supply(now int64) (spent, codes []uint64) {
-	for i := range w.budgets {
-		u := &w.uses[i]
-		if w.tables.Zone.Period(w.budgets[i].Per, now) == u.period {
-			spent = append(spent, u.now)
-		} else {
-			spent = append(spent, 0)
+func (c *crowd) supply(now int64) (spent, codes []uint64) {
+	for _, b := range c.uses {
+		if c.tables.Zone.Period(b.Per, now) != b.period {
+			b.now = 0
 		}
+		spent = append(spent, b.now)
 	}
-	for i := range w.lists {
-		if w.lists[i].limit > 0 {
-			left, _ := w.state.CodesLeft(w.lists[i].num)
+	for i := range c.lists {
+		if c.lists[i].limit > 0 {
+			left, _ := c.state.CodesLeft(c.lists[i].num)
 			codes = append(codes, left)
 		}
 	}
@@ -194,19 +186,19 @@ func (w *world) supply(now int64) (spent, codes []uint64) {
 }
 
 // giveCode notes that a code was given.
-func (w *world) giveCode(num uint32) {
-	for i := range w.lists {
-		if w.lists[i].num == num {
-			w.codes[i]++
+func (c *crowd) giveCode(num uint32) {
+	for i := range c.lists {
+		if c.lists[i].num == num {
+			c.codes[i]++
 		}
 	}
 }
 
 // watchCodes notes which lists are used up.
-func (w *world) watchCodes(now int64) {
-	for i := range w.lists {
-		if l := &w.lists[i]; l.limit > 0 && w.codes[i] == l.limit && w.gone[i] == nil {
-			w.gone[i] = w.at(now)
+func (c *crowd) watchCodes(now int64) {
+	for i := range c.lists {
+		if l := &c.lists[i]; l.limit > 0 && c.codes[i] == l.limit && c.gone[i] == nil {
+			c.gone[i] = c.at(now)
 		}
 	}
 }

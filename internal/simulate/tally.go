@@ -9,16 +9,15 @@ import (
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
-// tally is what a world, or all worlds, have found.
+// tally is what a crowd, or all crowds, have found.
 type tally struct {
 	requests uint64
 	draws    uint64
-	refused  map[rules.Status]uint64 // requests
-	stopped  map[rules.Status]uint64 // players who gave up
-	gained   []uint64                // by item number
-	payments []uint64                // by place in plan.paid
-	takes    []uint64                // by line
-	codes    []uint64                // given, by list
+	refused  map[rules.Status]Refusal
+	gained   []uint64 // by item number
+	payments []uint64 // by place in plan.paid
+	takes    []uint64 // by line
+	codes    []uint64 // given, by list
 
 	// Over the players, where they do not share stock: the sum of the squares of their draws, and by
 	// line those of the squares of their takes and of takes × draws.
@@ -30,14 +29,14 @@ type tally struct {
 	ebb
 }
 
-// ebb is how what all players share went down. Only a shared world has it.
+// ebb is how what all players share went down. Only a shared crowd has it.
 type ebb struct {
 	soldOut *Moment   // when the pool first refused a request for it; nil: never
-	empty   []*Moment // by line: when the last one was taken; nil: it was not
+	empty   []*Moment // by line: when the last one was taken
 	left    []uint64  // by line, in the end
-	gone    []*Moment // by list: when the last code was given; nil: it was not
-	used    []budgetUse
-	samples samples
+	gone    []*Moment // by list: when the last code was given
+	used    []BudgetUse
+	samples []StockSample
 }
 
 // sum is a sum of products, exact up to 2^128: it does not depend on the order in which it is added up.
@@ -61,10 +60,9 @@ type spread map[uint64]uint64
 func newTally(p *plan) *tally {
 	lines, lists := len(p.lines), len(p.lists)
 	t := &tally{
-		refused: map[rules.Status]uint64{}, stopped: map[rules.Status]uint64{},
-		gained: make([]uint64, len(p.c.Items)), payments: make([]uint64, len(p.paid)), takes: make([]uint64, lines), codes: make([]uint64, lists),
+		refused: map[rules.Status]Refusal{}, gained: make([]uint64, len(p.c.Items)), payments: make([]uint64, len(p.paid)), takes: make([]uint64, lines), codes: make([]uint64, lists),
 		squares: make([]sum, lines), products: make([]sum, lines), costs: make([]spread, 1+len(p.paid)),
-		ebb: ebb{empty: make([]*Moment, lines), gone: make([]*Moment, lists), samples: samples{step: 1}},
+		ebb: ebb{empty: make([]*Moment, lines), gone: make([]*Moment, lists)},
 	}
 	for i := range t.costs {
 		t.costs[i] = spread{}
@@ -72,7 +70,7 @@ func newTally(p *plan) *tally {
 	return t
 }
 
-// add adds what another world has found. The order in which worlds are added makes no difference.
+// add adds what another crowd has found. The order in which crowds are added makes no difference.
 func (t *tally) add(o *tally) {
 	t.requests += o.requests
 	t.draws += o.draws
@@ -85,18 +83,15 @@ func (t *tally) add(o *tally) {
 		t.squares[i].add(o.squares[i])
 		t.products[i].add(o.products[i])
 	}
-	for st, n := range o.refused {
-		t.refused[st] += n
-	}
-	for st, n := range o.stopped {
-		t.stopped[st] += n
+	for st, r := range o.refused {
+		t.refused[st] = Refusal{Requests: t.refused[st].Requests + r.Requests, Stopped: t.refused[st].Stopped + r.Stopped}
 	}
 	for i, s := range o.costs {
 		for v, n := range s {
 			t.costs[i][v] += n
 		}
 	}
-	t.ebb = o.ebb // a shared world is alone
+	t.ebb = o.ebb // a shared crowd is alone
 }
 
 func addAll(to, from []uint64) {

@@ -1,0 +1,364 @@
+package simulate
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// crowd is a realm with some of the players. They draw in turns, one request each.
+type crowd struct {
+	*plan
+	tally
+	first   int // place of its first player among all
+	players []player
+	ids     string // of all players, idLen bytes each
+	state   *store.State
+	rules   *rules.Rules
+	src     *rand.ChaCha8
+	out     store.Writer
+	event   store.Event
+	cmd     rules.Command // the request
+	grant   rules.Command // what players buy before it
+	applied uint64
+
+	over bool // nobody can draw any more
+	book
+}
+
+// book is what a crowd keeps until its players are done.
+type book struct {
+	made  []uint64 // codes, by list
+	uses  []budget // those of the plan, with what is spent of them
+	taken []uint64 // by player, then line; in a shared crowd by line
+	spent []uint64 // by player, then item in paid; with Until only
+	low   []int32  // lines with limited stock that the request has taken from
+
+	step, next uint64 // draws between two samples, and until the next one
+}
+
+// player is somebody who draws.
+type player struct {
+	draws   uint32
+	stopped bool
+}
+
+const idLen = 8
+
+func newCrowd(p *plan, number, first, players int) (*crowd, error) {
+	var seed [32]byte
+	binary.LittleEndian.PutUint64(seed[:], p.Seed)
+	binary.LittleEndian.PutUint64(seed[8:], uint64(number))
+	c := &crowd{
+		plan: p, tally: *newTally(p), first: first, players: make([]player, players), state: store.New(),
+		src: rand.NewChaCha8(seed),
+		cmd: rules.Command{Kind: rules.KindDraw, Pool: p.Pool, Count: p.Count, Pay: p.Pay},
+	}
+	c.grant.Kind = rules.KindGrant
+	ids := make([]byte, 0, players*idLen)
+	for i := range players {
+		ids = fmt.Appendf(ids, "%0*d", idLen, first+i)
+	}
+	c.ids = string(ids)
+	c.made, c.uses, c.step = make([]uint64, len(p.lists)), slices.Clone(p.budgets), 1
+	c.taken = make([]uint64, len(p.lines))
+	if !p.shared {
+		c.taken = make([]uint64, players*len(p.lines))
+	}
+	if p.Until != "" {
+		c.spent = make([]uint64, players*len(p.paid))
+	}
+	c.state.Alone(true)
+	c.out.Buf = append(c.out.Buf, p.event...)
+	if err := c.apply(p.start); err != nil {
+		return nil, err
+	}
+	if err := c.stockCodes(); err != nil {
+		return nil, err
+	}
+	c.rules = rules.New(c.state, p.tables)
+	return c, nil
+}
+
+// apply applies the event that was just written.
+func (c *crowd) apply(now int64) error {
+	if _, err := store.Decode(c.out.Buf, &c.event); err != nil {
+		return err
+	}
+	c.applied++
+	return c.state.Apply(&c.event, store.At{Position: c.applied, Time: now})
+}
+
+// do carries out a command as the engine does.
+func (c *crowd) do(cmd *rules.Command, now int64) (rules.Status, error) {
+	c.out.Buf = c.out.Buf[:0]
+	st := c.rules.Decide(cmd, now, c.src, &c.out)
+	return st, c.apply(now)
+}
+
+// reportEvery is how many requests pass between two looks at the context.
+const reportEvery = 1 << 10
+
+// run makes every player draw.
+func (c *crowd) run(ctx context.Context) error {
+	rounds, asked, done := c.Draws/c.Count, 0, 0
+	c.sample(c.start)
+	for round := 0; round < rounds && !c.over; round++ {
+		c.over = true // until somebody has not stopped
+		for i := range c.players {
+			if c.players[i].stopped {
+				continue
+			}
+			c.over = false
+			if err := c.request(i, c.time(round, i)); err != nil {
+				return err
+			}
+			if asked++; asked%reportEvery == 0 {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				c.Done.Add(reportEvery * int64(c.Count))
+				done += reportEvery * c.Count
+			}
+			if c.over {
+				break
+			}
+		}
+	}
+	c.sample(c.state.Now())
+	c.close()
+	c.Done.Add(int64(len(c.players)*c.Draws - done))
+	return ctx.Err()
+}
+
+// time returns when a player makes a request, in Unix milliseconds.
+func (c *crowd) time(round, i int) int64 {
+	if c.Rate == 0 {
+		return c.start
+	}
+	before := (float64(round)*float64(c.Players) + float64(c.first+i)) * float64(c.Count)
+	return c.start + int64(before/c.Rate*hourMillis)
+}
+
+// request makes one request of a player, and buys before it what the player lacks.
+func (c *crowd) request(i int, now int64) error {
+	c.cmd.Player = c.ids[i*idLen : (i+1)*idLen]
+	if err := c.refillCodes(); err != nil {
+		return err
+	}
+	st, err := c.do(&c.cmd, now)
+	for n := 0; err == nil && st == rules.InsufficientItems && n < len(c.offers); n++ {
+		if err = c.buy(i, &c.offers[n], now); err == nil {
+			st, err = c.do(&c.cmd, now)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("player %s: %w", c.cmd.Player, err)
+	}
+	c.requests++
+	if st == rules.OK {
+		return c.count(i, now)
+	}
+	refused := c.refused[st]
+	refused.Requests++
+	permanent := st != rules.LimitReached || c.Rate == 0
+	switch {
+	case st == rules.SoldOut && c.shared && !c.collect():
+		c.soldOut, c.over = c.at(now), true
+	case permanent:
+		c.players[i].stopped = true
+		refused.Stopped++
+	}
+	c.refused[st] = refused
+	return nil
+}
+
+// collect reports whether what is left differs between players: every entry has a condition.
+func (c *crowd) collect() bool {
+	for i := range c.pool.Entries {
+		if e := &c.pool.Entries[i]; e.When.Empty() && !e.Unique && e.Luck.Empty() {
+			return false
+		}
+	}
+	return true
+}
+
+// buy gives a player what they lack of a price: for one request, or where that makes no difference
+// for all that follow.
+func (c *crowd) buy(i int, o *offer, now int64) error {
+	times := o.times
+	if c.ahead {
+		times *= max(1, uint64(c.Draws-int(c.players[i].draws))/uint64(c.Count))
+	}
+	num, known := c.state.Player(c.cmd.Player)
+	c.grant.Player, c.grant.Items = c.cmd.Player, c.grant.Items[:0]
+	for k, st := range o.price {
+		have := uint64(0)
+		if known {
+			have = c.state.Balance(num, o.items[k])
+		}
+		most := uint64(catalog.MaxQuantity)
+		if need := min(st.Quantity, most/times) * times; need > have {
+			c.grant.Items = append(c.grant.Items, catalog.Stack{Item: st.Item, Quantity: need - have})
+		}
+	}
+	if len(c.grant.Items) == 0 {
+		return nil
+	}
+	_, err := c.do(&c.grant, now)
+	return err
+}
+
+// count counts what a request has given, from its event.
+func (c *crowd) count(i int, now int64) error {
+	var (
+		e     store.Effect
+		r     = c.event.Changes()
+		mine  = c.taken
+		base  int32 // of the pool's lines
+		start int   // gains to come that are no draw's
+		found bool
+	)
+	if !c.shared {
+		mine = mine[i*len(c.lines):][:len(c.lines)]
+	}
+	for r.Next(&e) {
+		switch e.Verb {
+		case store.Take:
+			n := base + int32(e.N)
+			mine[n]++
+			if c.shared && c.lines[n].limited() {
+				c.low = append(c.low, n)
+			}
+		case store.Pool:
+			base = c.firstLine[e.N]
+		case store.Gain:
+			if start > 0 {
+				start--
+				continue
+			}
+			c.gained[e.N] += e.Value
+			found = found || e.N == c.untilItem
+		case store.Spend:
+			c.pay(i, e.N, e.Value)
+		case store.GiveCode:
+			c.giveCode(e.N)
+		case store.Tally:
+			c.spend(e.N, e.Value, now)
+		case store.Join:
+			start = len(c.c.Start)
+		}
+	}
+	c.players[i].draws += uint32(c.Count)
+	c.draws += uint64(c.Count)
+	if c.shared {
+		c.watch(now)
+	}
+	if found {
+		c.players[i].stopped = true
+		c.reached(i)
+	}
+	return r.Err()
+}
+
+// pay counts what a player has paid.
+func (c *crowd) pay(i int, item uint32, q uint64) {
+	k := slices.Index(c.paid, item)
+	if k < 0 {
+		return
+	}
+	c.payments[k] += q
+	if c.spent != nil {
+		c.spent[i*len(c.paid)+k] += q
+	}
+}
+
+// reached notes what the item has cost a player.
+func (c *crowd) reached(i int) {
+	c.costs[0][uint64(c.players[i].draws)]++
+	for k := range c.paid {
+		c.costs[k+1][c.spent[i*len(c.paid)+k]]++
+	}
+}
+
+// close adds up what the entries gave to whole players.
+func (c *crowd) close() {
+	if c.shared {
+		for i := range c.budgets {
+			c.closeSpan(i)
+			per := c.uses[i].Per
+			c.uses[i].use.Spans = c.tables.Zone.Period(per, max(c.start, c.state.Now())) - c.tables.Zone.Period(per, c.start) + 1
+			c.used = append(c.used, c.uses[i].use)
+		}
+		c.takes = c.taken
+		for n := range c.lines {
+			c.left = append(c.left, c.state.Left(c.lines[n].in.Num, c.lines[n].number))
+		}
+		return
+	}
+	for i := range c.players {
+		d := uint64(c.players[i].draws)
+		c.drawsSquared.addProduct(d, d)
+		for n, x := range c.taken[i*len(c.lines):][:len(c.lines)] {
+			c.takes[n] += x
+			c.squares[n].addProduct(x, x)
+			c.products[n].addProduct(x, d)
+		}
+	}
+}
+
+// at says when something happens.
+func (c *crowd) at(now int64) *Moment {
+	m := &Moment{Draws: c.draws}
+	if c.Rate > 0 {
+		m.Days = new(float64(now-c.start) / hourMillis / 24)
+	}
+	return m
+}
+
+// watch looks at the stock that a request has taken from.
+func (c *crowd) watch(now int64) {
+	for _, n := range c.low {
+		l := &c.lines[n]
+		c.empty[n] = nil
+		if c.state.Left(l.in.Num, l.number) == 0 {
+			c.empty[n] = c.at(now)
+		}
+	}
+	c.low = c.low[:0]
+	c.watchCodes(now)
+	if c.draws >= c.next {
+		c.sample(now)
+	}
+}
+
+// maxSamples bounds the samples of stock. There are at least half as many, if there are as many
+// requests.
+const maxSamples = 400
+
+// sample notes what is left. When there are too many samples, it drops every other one.
+func (c *crowd) sample(now int64) {
+	n := len(c.samples)
+	if !c.shared || n > 0 && c.samples[n-1].Draws == c.draws {
+		return
+	}
+	s := StockSample{Moment: *c.at(now)}
+	for _, n := range c.sampled {
+		s.Left = append(s.Left, c.state.Left(c.lines[n].in.Num, c.lines[n].number))
+	}
+	s.Spent, s.Codes = c.supply(now)
+	if c.samples = append(c.samples, s); len(c.samples) == maxSamples {
+		for i := range maxSamples / 2 {
+			c.samples[i] = c.samples[2*i]
+		}
+		c.samples = c.samples[:maxSamples/2]
+		c.step *= 2
+	}
+	c.next = c.samples[len(c.samples)-1].Draws + c.step
+}
