@@ -114,7 +114,7 @@ func (r reader) balance(ctx context.Context, player, item string) (uint64, error
 		return 0, err
 	}
 	t, c := r.w.inForce()
-	if !view.Has(t, item) {
+	if !t.Has(item) {
 		if err := r.w.settle(ctx, c.Position); err != nil {
 			return 0, err
 		}

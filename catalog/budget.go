@@ -14,8 +14,16 @@ type Budget struct {
 	Share string `json:"share,omitempty"`
 }
 
-// budgets checks the budgets of a pool.
-func (k *check) budgets(p *Pool) {
+// budgetCheck is the part of a check that is about budgets.
+type budgetCheck struct {
+	*check
+	shared map[string]sharedBudget // by time and name
+	number map[string]int          // of each item that a budget is of
+	gives  [][]uint64              // by pool: see gains
+}
+
+// of checks the budgets of a pool.
+func (k *budgetCheck) of(p *Pool) {
 	switch n := len(p.Budgets); {
 	case n == 0:
 		return
@@ -49,7 +57,7 @@ func (k *check) budgets(p *Pool) {
 				k.fault("duplicate budget: budget[%d] counts the same", j)
 			}
 		}
-		k.shared(p, b)
+		k.same(p, b)
 		if len(p.Budgets) > 1 {
 			k.leave()
 		}
@@ -61,15 +69,15 @@ func (b *Budget) has(s Stack) bool {
 	return slices.ContainsFunc(b.Of, func(o Stack) bool { return o.Item == s.Item })
 }
 
-// shared checks that a shared budget is the same everywhere.
-func (k *check) shared(p *Pool, b *Budget) {
+// same checks that a shared budget is the same everywhere.
+func (k *budgetCheck) same(p *Pool, b *Budget) {
 	if b.Share == "" {
 		return
 	}
 	key := b.Per.String() + "/" + b.Share
-	first, ok := k.sharedBudgets[key]
+	first, ok := k.shared[key]
 	if !ok {
-		k.sharedBudgets[key] = sharedBudget{p.ID, b}
+		k.shared[key] = sharedBudget{p.ID, b}
 	} else if !slices.Equal(first.Of, b.Of) {
 		k.at("of", func() { k.fault("expected the same as in pool %s, which shares the budget", first.pool) })
 	}
@@ -80,37 +88,38 @@ type sharedBudget struct {
 	*Budget
 }
 
-// budgetItems gives the items that budgets are of their numbers.
-func (k *check) budgetItems() {
+// newBudgetCheck gives the items that budgets are of their numbers.
+func newBudgetCheck(of *check) budgetCheck {
+	k := budgetCheck{check: of, shared: map[string]sharedBudget{}, number: map[string]int{}, gives: make([][]uint64, len(of.c.Pools))}
 	counters := 0
 	for i := range k.c.Pools {
 		for j := range k.c.Pools[i].Budgets {
 			b := &k.c.Pools[i].Budgets[j]
 			counters += len(b.Of)
 			for _, s := range b.Of {
-				if _, ok := k.budgeted[s.Item]; !ok && len(k.budgeted) <= MaxBudgetItems {
-					k.budgeted[s.Item] = len(k.budgeted)
+				if _, ok := k.number[s.Item]; !ok && len(k.number) <= MaxBudgetItems {
+					k.number[s.Item] = len(k.number)
 				}
 			}
 		}
 	}
 	switch {
-	case len(k.budgeted) > MaxBudgetItems:
+	case len(k.number) > MaxBudgetItems:
 		k.fault("expected budgets of at most %d different items, found more", MaxBudgetItems)
-		clear(k.budgeted)
+		clear(k.number)
 	case counters > MaxBudgetCounters:
 		k.fault("expected budgets that name at most %d items in all pools together, found %d", MaxBudgetCounters, counters)
 	}
-	k.gives = make([][]uint64, len(k.c.Pools))
+	return k
 }
 
 // gains returns the most that one draw from a pool can give of each item that a budget is of. In a
 // cycle of pools, which is refused, it counts what it finds.
-func (k *check) gains(pool int) []uint64 {
+func (k *budgetCheck) gains(pool int) []uint64 {
 	if k.gives[pool] != nil {
 		return k.gives[pool]
 	}
-	p, sum := &k.c.Pools[pool], make([]uint64, len(k.budgeted))
+	p, sum := &k.c.Pools[pool], make([]uint64, len(k.number))
 	k.gives[pool] = sum
 	if len(sum) == 0 {
 		return sum
@@ -135,10 +144,10 @@ func (k *check) gains(pool int) []uint64 {
 }
 
 // gainsOf is gains of a reward.
-func (k *check) gainsOf(w *Reward) []uint64 {
-	sum := make([]uint64, len(k.budgeted))
+func (k *budgetCheck) gainsOf(w *Reward) []uint64 {
+	sum := make([]uint64, len(k.number))
 	for _, q := range w.Items {
-		if n, ok := k.budgeted[q.Item]; ok {
+		if n, ok := k.number[q.Item]; ok {
 			sum[n] = plus(sum[n], q.Max)
 		}
 	}
@@ -154,25 +163,25 @@ func (k *check) gainsOf(w *Reward) []uint64 {
 
 // always reports whether an entry of p is there for every player and at any time while it has
 // stock, always with the same weight.
-func (k *check) always(p *Pool, e *Entry) bool {
-	return e.always() && !k.costly(p, e) && e.Moments.Count == 0
+func (k *poolCheck) always(e *Entry) bool {
+	return e.always() && !k.budgets.costly(k.p, e) && e.Moments.Count == 0
 }
 
 // costly reports whether an entry of p can give what a budget of p is of.
-func (k *check) costly(p *Pool, e *Entry) (costly bool) {
+func (k *budgetCheck) costly(p *Pool, e *Entry) (costly bool) {
 	k.costs(p, e, func(Stack, uint64) { costly = true })
 	return costly
 }
 
 // costs calls f with each item that an entry can give of a budget, and how much of it at most.
-func (k *check) costs(p *Pool, e *Entry, f func(s Stack, cost uint64)) {
+func (k *budgetCheck) costs(p *Pool, e *Entry, f func(s Stack, cost uint64)) {
 	if len(p.Budgets) == 0 {
 		return
 	}
 	gains := k.gainsOf(&e.Reward)
 	for i := range p.Budgets {
 		for _, s := range p.Budgets[i].Of {
-			if n, ok := k.budgeted[s.Item]; ok && gains[n] > 0 {
+			if n, ok := k.number[s.Item]; ok && gains[n] > 0 {
 				f(s, gains[n])
 			}
 		}
@@ -180,7 +189,7 @@ func (k *check) costs(p *Pool, e *Entry, f func(s Stack, cost uint64)) {
 }
 
 // affordable refuses entries that cost more than their budget ever has.
-func (k *check) affordable(p *Pool) {
+func (k *budgetCheck) affordable(p *Pool) {
 	for i := range p.Entries {
 		k.costs(p, &p.Entries[i], func(s Stack, cost uint64) {
 			if cost > s.Quantity && (p.heaviest(&p.Entries[i]) > 0 || p.Entries[i].Moments.Count > 0) {

@@ -63,7 +63,7 @@ const MaxCanonical = MaxBytes
 // meaning if [Catalog.Check] refuses c.
 func (c *Catalog) AppendCanonical(b []byte) []byte {
 	x := &coder{out: append(append(b, canonicalMagic...), format.Catalog(c.level()))}
-	x.catalog(c)
+	c.code(x)
 	return x.out
 }
 
@@ -106,7 +106,7 @@ func Decode(b []byte) (*Catalog, error) {
 	x := &coder{reading: true, rest: b, size: len(b), seen: map[string]string{}, entriesLeft: MaxEntries}
 	version := x.begin()
 	c := &Catalog{}
-	x.catalog(c)
+	c.code(x)
 	if want := format.Catalog(c.level()); x.err == nil && version != want {
 		x.fail("a form of version %d; this catalog has the form of version %d", version, want)
 	}
@@ -122,8 +122,8 @@ func Decode(b []byte) (*Catalog, error) {
 	return c, nil
 }
 
-// coder writes a canonical form, or reads one. The functions below describe the form once, for both:
-// each takes a place in a catalog, and appends what is there or stores what it reads.
+// coder writes a canonical form, or reads one. The methods named code describe the form once, for
+// both: each appends what is there, or stores what it reads.
 type coder struct {
 	out []byte // the form so far, when writing
 
@@ -259,14 +259,14 @@ func (x *coder) nextCount(most, size int) int {
 
 // many is a list of at most most elements, each at least size bytes long. An empty one is nil, as
 // Parse makes it.
-func many[T any](x *coder, all *[]T, most, size int, one func(x *coder, v *T)) {
+func many[T any](x *coder, all *[]T, most, size int, one func(v *T, x *coder)) {
 	if !x.reading {
 		x.out = binary.AppendUvarint(x.out, uint64(len(*all)))
 	} else if n := x.nextCount(most, size); n > 0 {
 		*all = make([]T, n)
 	}
 	for i := range *all {
-		one(x, &(*all)[i])
+		one(&(*all)[i], x)
 	}
 }
 
@@ -304,6 +304,11 @@ func (x *coder) ref(s *string) {
 	*s = known
 }
 
+// refs are ids that stand elsewhere too, at most most.
+func (x *coder) refs(all *[]string, most int) {
+	many(x, all, most, 2, func(s *string, x *coder) { x.ref(s) })
+}
+
 // span is a range of how often something is done.
 func (x *coder) span(low, high *uint32) {
 	more := *high - *low
@@ -313,12 +318,12 @@ func (x *coder) span(low, high *uint32) {
 	}
 }
 
-func (x *coder) catalog(c *Catalog) {
+func (c *Catalog) code(x *coder) {
 	x.name(&c.Name)
-	x.zone(&c.Zone)
-	many(x, &c.Items, MaxItems, 3, (*coder).item)
-	many(x, &c.Pools, MaxPools, 25, (*coder).pool)
-	x.stacks(&c.Start)
+	c.Zone.code(x)
+	many(x, &c.Items, MaxItems, 3, (*Item).code)
+	many(x, &c.Pools, MaxPools, 25, (*Pool).code)
+	stacks(&c.Start, x)
 	small(x, &c.Idempotency.Count, "a count of ids", MaxIdempotencyCount)
 	small(x, &c.Idempotency.Age, "an age", uint64(MaxIdempotencyAge))
 	kind(x, &c.Idempotency.IDs)
@@ -328,70 +333,71 @@ func (x *coder) catalog(c *Catalog) {
 	}
 }
 
-func (x *coder) item(i *Item) {
+func (i *Item) code(x *coder) {
 	x.ref(&i.ID)
 	kind(x, &i.Kind)
 	x.name(&i.Name)
 }
 
-func (x *coder) stacks(all *[]Stack) { many(x, all, MaxBundle, 3, (*coder).stack) }
+// stacks are items with quantities.
+func stacks(all *[]Stack, x *coder) { many(x, all, MaxBundle, 3, (*Stack).code) }
 
-func (x *coder) stack(s *Stack) {
+func (s *Stack) code(x *coder) {
 	x.ref(&s.Item)
 	x.number(&s.Quantity)
 }
 
-func (x *coder) pool(p *Pool) {
+func (p *Pool) code(x *coder) {
 	x.ref(&p.ID)
 	x.name(&p.Name)
 	kind(x, &p.Mode)
 	x.flags(&p.Internal, &p.Memoryless, &p.Rolls.Distinct)
-	many(x, &p.Price, MaxPrices, 1, (*coder).stacks)
-	many(x, &p.Bundles, MaxPrices, 2, (*coder).bundle)
+	many(x, &p.Price, MaxPrices, 1, stacks)
+	many(x, &p.Bundles, MaxPrices, 2, (*Bundle).code)
 	if kind(x, &p.Free.Per); p.Free.Per != 0 {
 		x.number(&p.Free.Draws)
 	}
-	many(x, &p.Redeem, MaxRedeem, 4, (*coder).redeem)
+	many(x, &p.Redeem, MaxRedeem, 4, (*Redeem).code)
 	small(x, &p.StartsAt, "a time", maxInstant)
 	small(x, &p.EndsAt, "a time", maxInstant)
 	small(x, &p.MaxCount, "max_count", MaxDrawCount)
-	many(x, &p.Limits, MaxPlayerLimits, 3, (*coder).limit)
-	x.condition(&p.When)
+	many(x, &p.Limits, MaxPlayerLimits, 3, (*PlayerLimit).code)
+	p.When.code(x)
 	x.span(&p.Rolls.Min, &p.Rolls.Max)
-	many(x, &p.Tracks, MaxTracks, 5, (*coder).track)
-	many(x, &p.Guarantees, MaxTracks, 3, (*coder).guarantee)
-	x.reward(&p.Last)
+	many(x, &p.Tracks, MaxTracks, 5, (*Track).code)
+	many(x, &p.Guarantees, MaxTracks, 3, (*Guarantee).code)
+	p.Last.code(x)
 	small(x, &p.Refill, "a number of boxes", MaxRefill)
-	many(x, &p.Budgets, MaxBudgets, 3, (*coder).budget)
+	many(x, &p.Budgets, MaxBudgets, 3, (*Budget).code)
 	x.number(&p.WeightScale)
-	many(x, &p.Entries, x.entriesLeft, 7, (*coder).entry)
+	many(x, &p.Entries, x.entriesLeft, 7, (*Entry).code)
 	x.entriesLeft -= len(p.Entries)
 }
 
-func (x *coder) bundle(b *Bundle) {
+func (b *Bundle) code(x *coder) {
 	small(x, &b.Draws, "draws", MaxDrawCount)
-	x.stacks(&b.Price)
+	stacks(&b.Price, x)
 }
 
-func (x *coder) limit(l *PlayerLimit) {
+func (l *PlayerLimit) code(x *coder) {
 	kind(x, &l.Per)
 	small(x, &l.Window, "a window", uint64(MaxWindow.Milliseconds()))
 	x.number(&l.Draws)
 }
 
-func (x *coder) guarantee(g *Guarantee) {
+func (g *Guarantee) code(x *coder) {
 	small(x, &g.Draws, "draws", MaxDrawCount)
 	small(x, &g.AtLeast, "a number of draws", MaxDrawCount)
-	many(x, &g.Of, MaxConditions, 2, (*coder).ref)
+	x.refs(&g.Of, MaxConditions)
 }
 
-func (x *coder) budget(b *Budget) {
+func (b *Budget) code(x *coder) {
 	kind(x, &b.Per)
-	x.stacks(&b.Of)
+	stacks(&b.Of, x)
 	x.ref(&b.Share)
 }
 
-func (x *coder) entry(e *Entry) {
+func (e *Entry) code(x *coder) {
 	x.text(&e.ID, MaxID)
 	x.number(&e.Weight)
 	stock := e.Stock.Count + 1
@@ -411,31 +417,31 @@ func (x *coder) entry(e *Entry) {
 		}
 	}
 	if when {
-		if x.condition(&e.When); e.When.Empty() {
+		if e.When.code(x); e.When.Empty() {
 			x.fail("expected a condition that asks for something")
 		}
 	}
 	if luck {
-		x.luck(&e.Luck)
+		e.Luck.code(x)
 	}
 	if moments {
-		x.moments(&e.Moments)
+		e.Moments.code(x)
 	}
-	x.reward(&e.Reward)
+	e.Reward.code(x)
 }
 
-func (x *coder) condition(c *Condition) {
-	x.stacks(&c.Holds)
-	many(x, &c.Lacks, MaxConditions, 2, (*coder).ref)
-	many(x, &c.Tracks, MaxTracks, 3, (*coder).reached)
+func (c *Condition) code(x *coder) {
+	stacks(&c.Holds, x)
+	x.refs(&c.Lacks, MaxConditions)
+	many(x, &c.Tracks, MaxTracks, 3, (*Reached).code)
 }
 
-func (x *coder) reached(r *Reached) {
+func (r *Reached) code(x *coder) {
 	x.ref(&r.Track)
 	x.number(&r.Draws)
 }
 
-func (x *coder) luck(l *Luck) {
+func (l *Luck) code(x *coder) {
 	of := byte(luckTrack)
 	if l.Item != "" {
 		of = luckItem
@@ -448,36 +454,36 @@ func (x *coder) luck(l *Luck) {
 	default:
 		x.fail("expected %d or %d, what luck counts, found %d", luckItem, luckTrack, of)
 	}
-	if many(x, &l.Steps, MaxLuckSteps, 2, (*coder).luckStep); l.Empty() {
+	if many(x, &l.Steps, MaxLuckSteps, 2, (*LuckStep).code); l.Empty() {
 		x.fail("expected at least one step of luck")
 	}
 }
 
-func (x *coder) luckStep(s *LuckStep) {
+func (s *LuckStep) code(x *coder) {
 	x.number(&s.From)
 	x.number(&s.Weight)
 }
 
-func (x *coder) track(t *Track) {
+func (t *Track) code(x *coder) {
 	x.ref(&t.Name)
-	many(x, &t.Of, MaxConditions, 2, (*coder).ref)
+	x.refs(&t.Of, MaxConditions)
 	small(x, &t.Certain, "a number of draws", MaxTrackDraws)
 	r := &t.Rising
 	if small(x, &r.From, "a number of draws", MaxTrackDraws); r.From != 0 {
 		x.flags(&r.Table)
 		x.number(&r.Scale)
-		many(x, &r.By, MaxTrackTable, 1, (*coder).number)
+		many(x, &r.By, MaxTrackTable, 1, func(by *uint64, x *coder) { x.number(by) })
 	}
 	x.ref(&t.Share)
 }
 
-func (x *coder) reward(w *Reward) {
-	many(x, &w.Items, MaxBundle, 3, (*coder).quantity)
-	many(x, &w.Draws, MaxInner, 3, (*coder).inner)
-	many(x, &w.Codes, MaxCodes, 2, (*coder).ref)
+func (w *Reward) code(x *coder) {
+	many(x, &w.Items, MaxBundle, 3, (*Quantity).code)
+	many(x, &w.Draws, MaxInner, 3, (*Inner).code)
+	x.refs(&w.Codes, MaxCodes)
 }
 
-func (x *coder) quantity(q *Quantity) {
+func (q *Quantity) code(x *coder) {
 	more := q.Max - q.Min
 	x.ref(&q.Item)
 	x.number(&q.Min)
@@ -486,7 +492,7 @@ func (x *coder) quantity(q *Quantity) {
 	}
 }
 
-func (x *coder) inner(in *Inner) {
+func (in *Inner) code(x *coder) {
 	x.ref(&in.Pool)
 	x.span(&in.Min, &in.Max)
 }

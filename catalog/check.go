@@ -15,24 +15,32 @@ func (c *Catalog) Check() error { return c.check(true) }
 // comes: what is not fresh may.
 func (c *Catalog) check(fresh bool) error {
 	var errs log
-	k := check{c: c, fresh: fresh, itemsKnown: true, poolsKnown: true, report: func(at *log, _ bool, message string) {
+	k := check{report: report{send: func(at *log, _ bool, message string) {
 		errs.here = at.here
 		errs.add(0, 0, "%s", message)
-	}}
+	}}, c: c, fresh: fresh, itemsKnown: true, poolsKnown: true}
 	k.run()
 	return errs.err()
+}
+
+// report takes the faults of a check, and knows where in the catalog the check is.
+type report struct {
+	log
+	// send takes a fault at the present path; onKey: of the last key itself.
+	send func(at *log, onKey bool, message string)
+	// line returns the line of a place in the source. It is nil without a source.
+	line func(at []step) int
 }
 
 // check is one pass over a compiled catalog. [Parse] and [Decode] share it, so
 // that what one accepts the other does, but for promises that never come, and so
 // that no log, however damaged, brings the rules what they do not expect.
+//
+// What is about one pool is a poolCheck, with a budgetCheck and a pityCheck; what pools lead to is a
+// nestingCheck.
 type check struct {
-	log
+	report
 	c *Catalog
-	// report takes a fault at the present path; onKey: of the last key itself.
-	report func(at *log, onKey bool, message string)
-	// line returns the line of a place in the source. It is nil without a source.
-	line func(at []step) int
 	// fresh is false for a catalog that was taken before.
 	fresh bool
 	// itemsKnown and poolsKnown are false when the source's items or pools
@@ -42,22 +50,26 @@ type check struct {
 	items map[string]*Item
 	pools map[string]int
 
-	sharedBudgets map[string]sharedBudget // by time and name
-	budgeted      map[string]int          // a number for each item that a budget is of
-	gives         [][]uint64              // by pool: see gains
-	redeemed      map[string]string       // by list of codes: the pool whose draws it pays for
+	budgets  budgetCheck
+	redeemed map[string]string // by list of codes: the pool whose draws it pays for
 }
 
-func (k *check) fault(format string, args ...any) {
-	k.report(&k.log, false, fmt.Sprintf(format, args...))
+// poolCheck is the part of a check that is about one pool.
+type poolCheck struct {
+	*check
+	p *Pool
 }
 
-func (k *check) faultOnKey(format string, args ...any) {
-	k.report(&k.log, true, fmt.Sprintf(format, args...))
+func (k *report) fault(format string, args ...any) {
+	k.send(&k.log, false, fmt.Sprintf(format, args...))
+}
+
+func (k *report) faultOnKey(format string, args ...any) {
+	k.send(&k.log, true, fmt.Sprintf(format, args...))
 }
 
 // at runs f with key added to the path.
-func (k *check) at(key string, f func()) {
+func (k *report) at(key string, f func()) {
 	k.enter(key)
 	f()
 	k.leave()
@@ -76,13 +88,13 @@ func (k *check) run() {
 	}
 }
 
-func (k *check) name(s string) {
+func (k *report) name(s string) {
 	if wrong := textProblem(s); wrong != "" {
 		k.at("name", func() { k.fault("expected %s, found %s: %s", nameShape{}.expects(), quote(s), wrong) })
 	}
 }
 
-func (k *check) between(key string, v, low, high uint64) {
+func (k *report) between(key string, v, low, high uint64) {
 	if v < low || v > high {
 		k.at(key, func() { k.fault("expected a whole number from %d to %d, found %d", low, high, v) })
 	}
@@ -109,7 +121,7 @@ func (k *check) checkItems() {
 }
 
 // newID checks an id that is being defined.
-func (k *check) newID(id, what string, taken bool) bool {
+func (k *report) newID(id, what string, taken bool) bool {
 	switch {
 	case !ValidID(id):
 		k.faultOnKey("expected %s, found %s", idShape{what}.expects(), quote(id))
@@ -131,7 +143,7 @@ func (k *check) item(id string) {
 	}
 }
 
-func (k *check) suggest(id string, among iter.Seq[string]) string {
+func (k *report) suggest(id string, among iter.Seq[string]) string {
 	if best := nearest(id, among); best != "" {
 		return fmt.Sprintf("; did you mean %q?", best)
 	}
@@ -195,7 +207,6 @@ func (k *check) checkIdempotency() {
 func (k *check) checkPools() {
 	k.pools = make(map[string]int, len(k.c.Pools))
 	k.redeemed = map[string]string{}
-	k.sharedBudgets, k.budgeted = map[string]sharedBudget{}, map[string]int{}
 	if len(k.c.Pools) > MaxPools {
 		k.fault("expected at most %d pools, found %d", MaxPools, len(k.c.Pools))
 		return
@@ -223,45 +234,47 @@ func (k *check) checkPools() {
 	if timed > MaxMomentEntries {
 		k.fault("expected at most %d entries with moments in all pools together, found %d", MaxMomentEntries, timed)
 	}
-	k.budgetItems()
+	k.budgets = newBudgetCheck(k)
 	for i := range k.c.Pools {
 		k.enter(k.c.Pools[i].ID)
-		k.pool(&k.c.Pools[i])
+		(&poolCheck{k, &k.c.Pools[i]}).run()
 		k.leave()
 	}
-	k.chains()
+	(&nestingCheck{k, make([]reach, len(k.c.Pools))}).run()
 }
 
-func (k *check) pool(p *Pool) {
+func (k *poolCheck) run() {
+	p := k.p
 	k.name(p.Name)
 	if p.Mode < ModeWeighted || p.Mode > ModeEach {
 		k.at("mode", func() { k.fault("expected weighted, raffle or each, found mode %d", p.Mode) })
 		return
 	}
-	k.prices(p)
-	k.times(p)
+	k.prices()
+	k.times()
 	k.between("max_count", uint64(p.MaxCount), 1, MaxDrawCount)
 	k.at("limits", func() { k.limits(p.Limits) })
-	k.at("redeem", func() { k.redeem(p) })
+	k.at("redeem", k.redeem)
 	if len(p.Entries) == 0 {
 		k.fault("expected at least one entry, found none")
 		return
 	}
-	k.at("budget", func() { k.budgets(p) })
+	k.at("budget", func() { k.budgets.of(p) })
 	k.at("entries", func() {
-		k.entries(p)
-		k.odds(p)
-		k.affordable(p)
+		k.entries()
+		k.odds()
+		k.budgets.affordable(p)
 	})
-	k.at("when", func() { k.condition(p, &p.When) })
-	k.rolls(p)
-	k.tracks(p)
-	k.box(p)
-	k.internal(p)
+	k.at("when", func() { k.condition(&p.When) })
+	k.rolls()
+	(&pityCheck{poolCheck: k}).run()
+	k.box()
+	k.internal()
 }
 
 // box checks what happens when a raffle's box is empty.
-func (k *check) box(p *Pool) {
+func (k *poolCheck) box() {
+	p := k.p
 	k.at("last", func() {
 		if p.Mode != ModeRaffle && !p.Last.Nothing() {
 			k.fault("expected none, found a reward: only a raffle has a last ticket")
@@ -285,7 +298,8 @@ func (k *check) box(p *Pool) {
 }
 
 // internal refuses what nobody would ever come by.
-func (k *check) internal(p *Pool) {
+func (k *poolCheck) internal() {
+	p := k.p
 	if !p.Internal {
 		return
 	}
@@ -302,7 +316,8 @@ func (k *check) internal(p *Pool) {
 	}
 }
 
-func (k *check) prices(p *Pool) {
+func (k *poolCheck) prices() {
+	p := k.p
 	k.at("price", func() {
 		if len(p.Price) > MaxPrices {
 			k.fault("expected at most %d prices, found %d", MaxPrices, len(p.Price))
@@ -324,7 +339,7 @@ func (k *check) prices(p *Pool) {
 			b := &p.Bundles[i]
 			k.enterIndex(i)
 			k.between("draws", uint64(b.Draws), 2, MaxDrawCount)
-			k.fitsCount(p, b.Draws)
+			k.fitsCount(b.Draws)
 			if i > 0 && b.Draws <= p.Bundles[i-1].Draws {
 				k.at("draws", func() {
 					k.fault("expected more than %d, as in the bundle before, found %d", p.Bundles[i-1].Draws, b.Draws)
@@ -348,13 +363,13 @@ func (k *check) prices(p *Pool) {
 }
 
 // fitsCount checks a number of draws that a request must be able to ask for.
-func (k *check) fitsCount(p *Pool, draws uint32) {
-	if draws <= MaxDrawCount && draws > p.MaxCount {
-		k.at("draws", func() { k.fault("expected at most %d, the pool's max_count, found %d", p.MaxCount, draws) })
+func (k *poolCheck) fitsCount(draws uint32) {
+	if draws <= MaxDrawCount && draws > k.p.MaxCount {
+		k.at("draws", func() { k.fault("expected at most %d, the pool's max_count, found %d", k.p.MaxCount, draws) })
 	}
 }
 
-func (k *check) price(all []Stack, i int, listed bool) {
+func (k *poolCheck) price(all []Stack, i int, listed bool) {
 	if listed {
 		k.enterIndex(i)
 		defer k.leave()
@@ -365,7 +380,8 @@ func (k *check) price(all []Stack, i int, listed bool) {
 	k.stacks(all)
 }
 
-func (k *check) rolls(p *Pool) {
+func (k *poolCheck) rolls() {
+	p := k.p
 	k.enter("rolls")
 	defer k.leave()
 	if p.Rolls.Min < 1 || p.Rolls.Max > MaxPicks || p.Rolls.Min > p.Rolls.Max {
@@ -395,7 +411,8 @@ func (p *Pool) heaviest(e *Entry) uint64 {
 	return w
 }
 
-func (k *check) times(p *Pool) {
+func (k *poolCheck) times() {
+	p := k.p
 	k.instant("starts", p.StartsAt)
 	k.instant("ends", p.EndsAt)
 	if p.StartsAt > 0 && p.EndsAt > 0 && p.EndsAt <= p.StartsAt {
@@ -403,7 +420,7 @@ func (k *check) times(p *Pool) {
 	}
 }
 
-func (k *check) instant(key string, at int64) {
+func (k *report) instant(key string, at int64) {
 	if at < 0 || at > maxInstant {
 		k.at(key, func() { k.fault("expected Unix milliseconds from 1 to %d, found %d", int64(maxInstant), at) })
 	}
@@ -416,7 +433,7 @@ func beforeOrAt(p *Pool) string {
 	return "before it"
 }
 
-func (k *check) limits(all []PlayerLimit) {
+func (k *poolCheck) limits(all []PlayerLimit) {
 	if len(all) > MaxPlayerLimits {
 		k.fault("expected at most %d limits, found %d", MaxPlayerLimits, len(all))
 		return
@@ -444,7 +461,8 @@ func (k *check) limits(all []PlayerLimit) {
 	}
 }
 
-func (k *check) entries(p *Pool) {
+func (k *poolCheck) entries() {
+	p := k.p
 	first, adaptive := make(map[string]int, len(p.Entries)), 0
 	for i := range p.Entries {
 		e := &p.Entries[i]
@@ -456,22 +474,22 @@ func (k *check) entries(p *Pool) {
 			first[e.ID] = i
 		}
 		k.leave()
-		k.stock(p, e)
+		k.stock(e)
 		if e.Group != "" && !ValidID(e.Group) {
 			k.at("group", func() { k.fault("expected %s, found %s", idShape{"a group"}.expects(), quote(e.Group)) })
 		}
-		k.at("when", func() { k.condition(p, &e.When) })
-		k.at("luck", func() { k.luck(p, &e.Luck) })
-		k.at("moments", func() { k.moments(p, e) })
+		k.at("when", func() { k.condition(&e.When) })
+		k.at("luck", func() { k.luck(&e.Luck) })
+		k.at("moments", func() { k.moments(e) })
 		switch {
-		case k.always(p, e):
+		case k.always(e):
 		case p.Mode == ModeRaffle:
 			k.fault("expected no condition in a raffle: a ticket is for everybody")
 		default:
 			adaptive++
 		}
 		switch {
-		case k.everybody(p, e) || !k.always(p, e):
+		case k.everybody(e) || !k.always(e):
 		case p.Mode == ModeRaffle:
 			k.at("reward", func() {
 				k.fault("expected no code in a raffle, where the list may be used up before the tickets: let the ticket draw from a pool that has something else too")
@@ -492,15 +510,15 @@ func (k *check) entries(p *Pool) {
 	}
 }
 
-func (k *check) stock(p *Pool, e *Entry) {
+func (k *poolCheck) stock(e *Entry) {
 	switch {
-	case e.Stock.Unlimited && p.Mode == ModeRaffle:
+	case e.Stock.Unlimited && k.p.Mode == ModeRaffle:
 		k.at("stock", func() { k.fault("expected a number, found unlimited: the odds in a raffle are the remaining stock") })
 	case e.Stock.Unlimited && e.Stock.Count != 0:
 		k.at("stock", func() { k.fault("expected unlimited or a number, found both") })
 	}
 	k.between("stock", e.Stock.Count, 0, MaxQuantity)
-	if p.Mode == ModeRaffle && e.Weight != 0 {
+	if k.p.Mode == ModeRaffle && e.Weight != 0 {
 		k.at("weight", func() { k.fault("expected none, found %d: the odds in a raffle are the remaining stock", e.Weight) })
 	}
 }
@@ -565,7 +583,8 @@ func (k *check) quantities(all []Quantity) {
 }
 
 // odds checks the weights, tickets or chances of a pool, and that something can be drawn at all.
-func (k *check) odds(p *Pool) {
+func (k *poolCheck) odds() {
+	p := k.p
 	digits := map[Mode]int{ModeWeighted: maxDigits, ModeRaffle: 0, ModeEach: MaxDropDigits}[p.Mode]
 	scale, n := uint64(1), 0
 	for scale < p.WeightScale && n < digits {
@@ -595,13 +614,13 @@ func (k *check) odds(p *Pool) {
 			sum += odds
 		}
 		if odds > 0 && (e.Stock.Unlimited || e.Stock.Count > 0) {
-			stocked, always = true, always || k.everybody(p, e)
+			stocked, always = true, always || k.everybody(e)
 		}
 	}
 	switch {
 	case always || stocked && p.Mode == ModeEach:
 	case stocked:
-		k.collect(p)
+		k.collect()
 	case p.Mode == ModeRaffle:
 		k.fault("expected at least one ticket, found a stock of 0 in every entry")
 	default:

@@ -16,10 +16,10 @@ func (e *Entry) questions() uint64 {
 
 // everybody reports whether an entry of p is there for everybody as long as its own stock and the
 // pools it leads to last.
-func (k *check) everybody(p *Pool, e *Entry) bool { return k.always(p, e) && len(e.Reward.Codes) == 0 }
+func (k *poolCheck) everybody(e *Entry) bool { return k.always(e) && len(e.Reward.Codes) == 0 }
 
 // condition checks a condition of a pool or of one of its entries.
-func (k *check) condition(p *Pool, c *Condition) {
+func (k *poolCheck) condition(c *Condition) {
 	k.at("holds", func() { k.stacks(c.Holds) })
 	k.at("lacks", func() {
 		k.distinct("items", c.Lacks, func(id string) {
@@ -36,7 +36,7 @@ func (k *check) condition(p *Pool, c *Condition) {
 		}
 		for i, t := range c.Tracks {
 			k.enter(t.Track)
-			k.trackOf(p, t.Track)
+			k.trackOf(t.Track)
 			if slices.ContainsFunc(c.Tracks[:i], func(o Reached) bool { return o.Track == t.Track }) {
 				k.faultOnKey("duplicate id")
 			}
@@ -49,7 +49,8 @@ func (k *check) condition(p *Pool, c *Condition) {
 }
 
 // trackOf checks a reference to a track of p.
-func (k *check) trackOf(p *Pool, name string) {
+func (k *poolCheck) trackOf(name string) {
+	p := k.p
 	names := map[string]bool{}
 	for i := range p.Tracks {
 		names[p.Tracks[i].Name] = true
@@ -60,12 +61,12 @@ func (k *check) trackOf(p *Pool, name string) {
 }
 
 // luck checks the weights that an entry has by a count.
-func (k *check) luck(p *Pool, l *Luck) {
+func (k *poolCheck) luck(l *Luck) {
 	most := uint64(MaxQuantity)
 	switch {
 	case l.Empty() && l.Item == "" && l.Track == "":
 		return
-	case p.Mode != ModeWeighted:
+	case k.p.Mode != ModeWeighted:
 		k.fault("expected none outside of mode weighted")
 		return
 	case (l.Item == "") == (l.Track == ""):
@@ -74,7 +75,7 @@ func (k *check) luck(p *Pool, l *Luck) {
 		k.at("item", func() { k.item(l.Item) })
 	default:
 		most = MaxTrackDraws
-		k.at("pity", func() { k.trackOf(p, l.Track) })
+		k.at("pity", func() { k.trackOf(l.Track) })
 	}
 	k.enter("weights")
 	defer k.leave()
@@ -93,7 +94,7 @@ func (k *check) luck(p *Pool, l *Luck) {
 }
 
 // distinct checks a list of names, each by itself with one.
-func (k *check) distinct(what string, names []string, one func(string)) {
+func (k *report) distinct(what string, names []string, one func(string)) {
 	if len(names) > MaxConditions {
 		k.fault("expected at most %d %s, found %d", MaxConditions, what, len(names))
 		return
@@ -110,12 +111,13 @@ func (k *check) distinct(what string, names []string, one func(string)) {
 
 // collect checks a pool in which every entry has a condition or gives a code. It can be drawn from
 // as often as entries are left for the player, so each draw must use up only its own.
-func (k *check) collect(p *Pool) {
+func (k *poolCheck) collect() {
+	p := k.p
 	giver := map[string]int{}
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		k.enterIndex(i)
-		if p.heaviest(e) > 0 && (!e.Unique || !e.When.Empty() || !e.Luck.Empty() || len(e.Reward.Draws) > 0 || len(e.Reward.Codes) > 0 || p.Rolls.Max != 1 || k.costly(p, e)) {
+		if p.heaviest(e) > 0 && (!e.Unique || !e.When.Empty() || !e.Luck.Empty() || len(e.Reward.Draws) > 0 || len(e.Reward.Codes) > 0 || p.Rolls.Max != 1 || k.budgets.costly(p, e)) {
 			k.fault("expected another entry without a condition or a code, or only unique ones that give nothing but items, of no budget: for some players, or without codes, the pool would be empty")
 			k.leave()
 			return

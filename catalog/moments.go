@@ -89,8 +89,8 @@ func (m *Moments) fill(all []uint64, bounds func(*TimeWeight) (from, to int, ok 
 }
 
 // moments checks the moments of an entry.
-func (k *check) moments(p *Pool, e *Entry) {
-	m := &e.Moments
+func (k *poolCheck) moments(e *Entry) {
+	p, m := k.p, &e.Moments
 	switch {
 	case m.Count == 0 && m.Spread == 0 && len(m.Weights) == 0 && !m.Pass:
 		return
@@ -117,7 +117,7 @@ func (k *check) moments(p *Pool, e *Entry) {
 	k.at("weights", func() { k.momentWeights(m) })
 }
 
-func (k *check) momentWeights(m *Moments) {
+func (k *poolCheck) momentWeights(m *Moments) {
 	if len(m.Weights) > MaxMomentTimes {
 		k.fault("expected at most %d hours and days, found %d", MaxMomentTimes, len(m.Weights))
 		return
@@ -149,7 +149,7 @@ func (k *check) momentWeights(m *Moments) {
 }
 
 // once notes that there is a weight for some hours or days, and refuses a second one.
-func (k *check) once(what string, seen []bool) {
+func (k *report) once(what string, seen []bool) {
 	if slices.Contains(seen, true) {
 		k.faultOnKey("expected each %s once, found one again", what)
 	}
@@ -158,16 +158,16 @@ func (k *check) once(what string, seen []bool) {
 	}
 }
 
-func (x *coder) moments(m *Moments) {
+func (m *Moments) code(x *coder) {
 	if small(x, &m.Count, "a number of moments", MaxMoments); m.Count == 0 {
 		x.fail("expected at least one moment")
 	}
 	kind(x, &m.Spread)
 	x.flags(&m.Pass)
-	many(x, &m.Weights, MaxMomentTimes, 2, (*coder).timeWeight)
+	many(x, &m.Weights, MaxMomentTimes, 2, (*TimeWeight).code)
 }
 
-func (x *coder) timeWeight(w *TimeWeight) {
+func (w *TimeWeight) code(x *coder) {
 	x.ref(&w.When)
 	x.number(&w.Weight)
 }

@@ -20,10 +20,16 @@ func (p *Pool) rewards() iter.Seq2[int, *Reward] {
 	}
 }
 
-// chains refuses cycles of pool rewards, and chains of more than MaxPoolDepth
+// nestingCheck is the part of a check that is about what pools lead to.
+type nestingCheck struct {
+	*check
+	known []reach // by pool
+}
+
+// run refuses cycles of pool rewards, and chains of more than MaxPoolDepth
 // pools. It walks depth first; depth[i] is the longest chain that starts at
 // pool i once that is known. Recursion ends after MaxPools steps at most.
-func (k *check) chains() {
+func (k *nestingCheck) run() {
 	const unseen, onPath = 0, -1
 	depth := make([]int, len(k.c.Pools))
 	var path []int
@@ -65,7 +71,7 @@ func (k *check) chains() {
 }
 
 // faultAtDraw takes a fault of one of the draws in a reward, numbered as rewards does.
-func (k *check) faultAtDraw(pool, reward, draw int, format string, args ...any) {
+func (k *nestingCheck) faultAtDraw(pool, reward, draw int, format string, args ...any) {
 	depth, p := len(k.here), &k.c.Pools[pool]
 	k.enter(p.ID)
 	if reward == len(p.Entries) {
@@ -81,7 +87,7 @@ func (k *check) faultAtDraw(pool, reward, draw int, format string, args ...any) 
 }
 
 // cycle writes the part of path from pool on as a → b → a.
-func (k *check) cycle(path []int, pool int) string {
+func (k *nestingCheck) cycle(path []int, pool int) string {
 	from := slices.Index(path, pool)
 	var names []string
 	for _, i := range append(slices.Clone(path[from:]), pool) {
@@ -119,10 +125,9 @@ func times(a, b uint64) uint64 {
 
 // below checks what pools lead to: how much one draw can take and give, that pools which are drawn
 // from several times at once cannot run out, and that memoryless pools are so all the way down.
-func (k *check) below() {
-	known := make([]reach, len(k.c.Pools))
+func (k *nestingCheck) below() {
 	for i := range k.c.Pools {
-		p, r := &k.c.Pools[i], k.reachOf(known, i)
+		p, r := &k.c.Pools[i], k.reachOf(i)
 		k.enter(p.ID)
 		switch {
 		case r.picks > MaxPicks:
@@ -152,12 +157,12 @@ func (k *check) below() {
 }
 
 // reachOf works out reach of pool i. There are no cycles.
-func (k *check) reachOf(known []reach, i int) reach {
-	if known[i].known {
-		return known[i]
+func (k *nestingCheck) reachOf(i int) reach {
+	if k.known[i].known {
+		return k.known[i]
 	}
 	p := &k.c.Pools[i]
-	r := reach{known: true}
+	own, r := &poolCheck{k.check, p}, reach{known: true}
 	switch {
 	case len(p.Tracks) > 0:
 		r.adaptive = "pity in pool " + p.ID
@@ -173,7 +178,7 @@ func (k *check) reachOf(known []reach, i int) reach {
 		if isEntry {
 			picks = max(picks, 1)
 		}
-		everybody := isEntry && k.everybody(p, &p.Entries[j])
+		everybody := isEntry && own.everybody(&p.Entries[j])
 		asked := uint64(0)
 		for n := range w.Draws {
 			in := &w.Draws[n]
@@ -181,7 +186,7 @@ func (k *check) reachOf(known []reach, i int) reach {
 			if !ok {
 				continue
 			}
-			b := k.reachOf(known, next)
+			b := k.reachOf(next)
 			endless = endless && (b.endless > 0 || k.c.Pools[next].Mode == ModeEach)
 			picks = plus(picks, times(b.picks, uint64(in.Max)))
 			gain = plus(gain, times(b.gain, uint64(in.Max)))
@@ -221,6 +226,6 @@ func (k *check) reachOf(known []reach, i int) reach {
 	}
 	rolls := uint64(p.Rolls.Max)
 	r.picks, r.gain, r.asked = times(r.picks, rolls), times(r.gain, rolls), times(r.asked, rolls)
-	known[i] = r
+	k.known[i] = r
 	return r
 }

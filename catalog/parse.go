@@ -67,12 +67,12 @@ func (r *reader) parse(ctx context.Context, text []byte) *Catalog {
 		return nil
 	}
 	c := s.compile(r, root)
-	lookUp := check{c: c, fresh: true, report: func(at *log, onKey bool, message string) {
+	lookUp := check{report: report{send: func(at *log, onKey bool, message string) {
 		r.consequence(root, at, onKey, message)
 	}, line: func(at []step) int {
 		n, _ := locate(root, at, true)
 		return n.Line
-	}}
+	}}, c: c, fresh: true}
 	lookUp.itemsKnown, lookUp.poolsKnown = !r.failedAt("items"), !r.failedAt("pools")
 	lookUp.run()
 	return c

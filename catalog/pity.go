@@ -6,8 +6,16 @@ import (
 	"strings"
 )
 
-// tracks checks pity and guarantees.
-func (k *check) tracks(p *Pool) {
+// pityCheck is the part of a check that is about a pool's tracks and guarantees.
+type pityCheck struct {
+	*poolCheck
+	odds    map[string]bool // the pool's entries and groups, and whether they can be drawn
+	classes []uint32        // of its entries
+}
+
+// run checks pity and guarantees.
+func (k *pityCheck) run() {
+	p := k.p
 	if len(p.Tracks)+len(p.Guarantees) == 0 {
 		return
 	}
@@ -21,18 +29,18 @@ func (k *check) tracks(p *Pool) {
 		})
 		return
 	}
-	odds := p.groupOdds()
+	k.odds, k.classes = p.groupOdds(), p.Classes()
 	k.at("pity", func() {
 		for i := range p.Tracks {
 			t := &p.Tracks[i]
 			k.enter(t.Name)
 			k.newID(t.Name, "a track", slices.ContainsFunc(p.Tracks[:i], func(o Track) bool { return o.Name == t.Name }))
 			if len(t.Of) == 1 && t.Of[0] == t.Name { // the key of may be left out
-				k.group(odds, t.Of, true)
+				k.group(t.Of, true)
 			} else {
-				k.at("of", func() { k.group(odds, t.Of, false) })
+				k.at("of", func() { k.group(t.Of, false) })
 			}
-			k.track(p, t)
+			k.track(t)
 			if t.Share != "" {
 				k.at("share", func() {
 					if !ValidID(t.Share) {
@@ -46,22 +54,22 @@ func (k *check) tracks(p *Pool) {
 			k.leave()
 		}
 	})
-	k.at("guarantee", func() { k.guarantees(p, odds) })
-	k.groups(p)
+	k.at("guarantee", func() { k.guarantees() })
+	k.groups()
 	if k.fresh {
-		k.at("pity", func() { k.promises(p) })
+		k.at("pity", k.promises)
 	}
 }
 
 // promises refuses tracks that are never certain, though the catalog says so.
-func (k *check) promises(p *Pool) {
+func (k *pityCheck) promises() {
+	p := k.p
 	if !slices.ContainsFunc(p.Tracks, func(t Track) bool { return t.Certain != 0 }) {
 		return
 	}
-	classes := p.Classes()
 	for i := range p.Tracks {
 		t := &p.Tracks[i]
-		if t.Certain == 0 || !p.stocked(classes, i) {
+		if t.Certain == 0 || !p.stocked(k.classes, i) {
 			continue
 		}
 		k.enter(t.Name)
@@ -72,18 +80,18 @@ func (k *check) promises(p *Pool) {
 			}
 			return strings.Join(names, between)
 		}
-		if before := k.alwaysBefore(p, classes, i); len(before) > 0 {
+		if before := k.alwaysBefore(i); len(before) > 0 {
 			k.at("certain", func() {
 				k.fault("expected a promise that can hold with pity before it: in each draw %s is certain first, and no entry is in both groups",
 					named(before, " or "))
 			})
-		} else if before := k.alwaysTogether(p, classes, i); len(before) > 0 {
+		} else if before := k.alwaysTogether(i); len(before) > 0 {
 			k.at("certain", func() {
 				k.fault("expected a promise that can hold with pity before it: in each draw %s are certain first, and no entry is in all of the groups",
 					named(before, " and "))
 			})
 		}
-		if e := k.neverThere(p, classes, i); e >= 0 {
+		if e := k.neverThere(i); e >= 0 {
 			k.at("certain", func() {
 				k.fault("expected a promise that can hold with pity as it counts: in draw %d nothing of the group can be drawn, see when and luck of entry %s%s",
 					t.Certain, p.Entries[e].ID, k.lineOf(step{key: "entries"}, step{index: e, inList: true}))
@@ -105,8 +113,9 @@ func (p *Pool) stocked(classes []uint32, track int) bool {
 
 // alwaysBefore returns tracks before one of which some are certain in each draw in which it is: so many
 // that are each certain within as many draws, and of which no two have an entry in common.
-func (k *check) alwaysBefore(p *Pool, classes []uint32, track int) []int {
-	different := slices.Compact(slices.Sorted(slices.Values(classes)))
+func (k *pityCheck) alwaysBefore(track int) []int {
+	p := k.p
+	different := slices.Compact(slices.Sorted(slices.Values(k.classes)))
 	apart := func(i, j int) bool {
 		both := uint32(1)<<i | uint32(1)<<j
 		return !slices.ContainsFunc(different, func(class uint32) bool { return class&both == both })
@@ -114,7 +123,7 @@ func (k *check) alwaysBefore(p *Pool, classes []uint32, track int) []int {
 	for most := 1; most <= track && most <= int(p.Tracks[track].Certain); most++ {
 		var all []int
 		for j := range track {
-			if c := p.Tracks[j].sure(); c != 0 && c <= most && apart(j, track) && k.lasts(p, classes, 1<<j) && !slices.ContainsFunc(all, func(o int) bool { return !apart(j, o) }) {
+			if c := p.Tracks[j].sure(); c != 0 && c <= most && apart(j, track) && k.lasts(1<<j) && !slices.ContainsFunc(all, func(o int) bool { return !apart(j, o) }) {
 				all = append(all, j)
 			}
 		}
@@ -127,16 +136,16 @@ func (k *check) alwaysBefore(p *Pool, classes []uint32, track int) []int {
 
 // alwaysTogether returns tracks before one that are certain in each draw, if what their groups have in
 // common is nothing of its group.
-func (k *check) alwaysTogether(p *Pool, classes []uint32, track int) (all []int) {
+func (k *pityCheck) alwaysTogether(track int) (all []int) {
 	hit := uint32(0)
 	common := func(groups uint32) bool {
-		return slices.ContainsFunc(classes, func(class uint32) bool { return class&groups == groups })
+		return slices.ContainsFunc(k.classes, func(class uint32) bool { return class&groups == groups })
 	}
 	for j := range track {
 		both := hit | 1<<j
 		switch {
-		case p.Tracks[j].sure() != 1 || !common(both):
-		case !k.lasts(p, classes, both):
+		case k.p.Tracks[j].sure() != 1 || !common(both):
+		case !k.lasts(both):
 			return nil // what they have in common can change
 		default:
 			hit, all = both, append(all, j)
@@ -149,10 +158,11 @@ func (k *check) alwaysTogether(p *Pool, classes []uint32, track int) (all []int)
 }
 
 // lasts reports whether an entry that is in all of these groups is always there, for everybody.
-func (k *check) lasts(p *Pool, classes []uint32, groups uint32) bool {
+func (k *pityCheck) lasts(groups uint32) bool {
+	p := k.p
 	for n := range p.Entries {
 		e := &p.Entries[n]
-		if classes[n]&groups == groups && e.Stock.Unlimited && p.heaviest(e) > 0 && len(e.Reward.Draws) == 0 && k.everybody(p, e) {
+		if k.classes[n]&groups == groups && e.Stock.Unlimited && p.heaviest(e) > 0 && len(e.Reward.Draws) == 0 && k.everybody(e) {
 			return true
 		}
 	}
@@ -184,12 +194,13 @@ func (t *Track) sure() int {
 
 // neverThere returns the first entry of a track's group, if none of the group can be drawn when the track is
 // certain; else -1.
-func (k *check) neverThere(p *Pool, classes []uint32, track int) int {
+func (k *pityCheck) neverThere(track int) int {
+	p := k.p
 	t, first := &p.Tracks[track], -1
 	counted := uint64(t.Certain) - 1
 	for n := range p.Entries {
 		e := &p.Entries[n]
-		if classes[n]&(1<<track) == 0 || p.heaviest(e) == 0 || !e.Stock.Unlimited && e.Stock.Count == 0 {
+		if k.classes[n]&(1<<track) == 0 || p.heaviest(e) == 0 || !e.Stock.Unlimited && e.Stock.Count == 0 {
 			continue
 		}
 		weight := e.Weight
@@ -236,7 +247,7 @@ func (p *Pool) FirstOf(track int) (names []string) {
 }
 
 // lineOf says in which line of the source something of the pool is, if there is a source.
-func (k *check) lineOf(at ...step) string {
+func (k *report) lineOf(at ...step) string {
 	if k.line == nil {
 		return ""
 	}
@@ -258,16 +269,16 @@ func (p *Pool) groupOdds() map[string]bool {
 }
 
 // group checks the names of a group. inherited: it has that of its track.
-func (k *check) group(odds map[string]bool, of []string, inherited bool) {
+func (k *pityCheck) group(of []string, inherited bool) {
 	drawable := len(of) == 0
 	if len(of) == 0 {
 		k.fault("expected at least one entry or group, found none")
 	}
 	named := func(name string) {
-		_, known := odds[name]
-		drawable = drawable || odds[name] || !known
+		_, known := k.odds[name]
+		drawable = drawable || k.odds[name] || !known
 		if !known {
-			k.faultOnKey("there is no entry or group %s in the pool%s", quote(name), k.suggest(name, keys(odds)))
+			k.faultOnKey("there is no entry or group %s in the pool%s", quote(name), k.suggest(name, keys(k.odds)))
 		}
 	}
 	if inherited {
@@ -280,17 +291,18 @@ func (k *check) group(odds map[string]bool, of []string, inherited bool) {
 	}
 }
 
-func (k *check) guarantees(p *Pool, odds map[string]bool) {
+func (k *pityCheck) guarantees() {
+	p := k.p
 	sum, fewest, most := uint64(0), uint32(MaxDrawCount), uint32(0)
 	for i := range p.Guarantees {
 		g := &p.Guarantees[i]
 		k.enterIndex(i)
 		k.between("draws", uint64(g.Draws), 1, MaxDrawCount)
-		k.fitsCount(p, g.Draws)
+		k.fitsCount(g.Draws)
 		if g.Draws > 0 {
 			k.between("at_least", uint64(g.AtLeast), 1, uint64(g.Draws))
 		}
-		k.at("of", func() { k.group(odds, g.Of, false) })
+		k.at("of", func() { k.group(g.Of, false) })
 		k.leave()
 		sum, fewest, most = sum+uint64(g.AtLeast), min(fewest, g.Draws), max(most, g.Draws)
 	}
@@ -346,7 +358,7 @@ func (p *Pool) apart() (all []*Track) {
 	return all
 }
 
-func (k *check) track(p *Pool, t *Track) {
+func (k *pityCheck) track(t *Track) {
 	r := &t.Rising
 	k.between("certain", uint64(t.Certain), 0, MaxTrackDraws)
 	if r.From == 0 {
@@ -375,7 +387,7 @@ func (k *check) track(p *Pool, t *Track) {
 	case slices.ContainsFunc(r.By, func(by uint64) bool { return by > 100*scale }):
 		k.fault("expected at most 100 percentage points")
 	default:
-		if sum := p.oddsSum(); sum > MaxWeightSum/(100*scale) {
+		if sum := k.p.oddsSum(); sum > MaxWeightSum/(100*scale) {
 			k.fault("expected odds in the pool whose sum is at most %d, so that the chance can be raised exactly, found %d",
 				MaxWeightSum/(100*scale), sum)
 		}
@@ -422,9 +434,9 @@ func (p *Pool) Classes() []uint32 {
 	return all
 }
 
-func (k *check) groups(p *Pool) {
+func (k *pityCheck) groups() {
 	seen := map[uint32]bool{}
-	for _, class := range p.Classes() {
+	for _, class := range k.classes {
 		seen[class] = true
 	}
 	if len(seen) > maxClasses {

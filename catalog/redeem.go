@@ -25,7 +25,8 @@ type Guesses struct {
 var DefaultGuesses = Guesses{Per: PerDay, Count: 10}
 
 // redeem checks the codes that pay for draws from a pool.
-func (k *check) redeem(p *Pool) {
+func (k *poolCheck) redeem() {
+	p := k.p
 	if len(p.Redeem) > MaxRedeem {
 		k.fault("expected at most %d lists of codes, found %d", MaxRedeem, len(p.Redeem))
 		return
@@ -79,7 +80,7 @@ func (c *Catalog) redeems() bool {
 	return slices.ContainsFunc(c.Pools, func(p Pool) bool { return len(p.Redeem) > 0 })
 }
 
-func (x *coder) redeem(r *Redeem) {
+func (r *Redeem) code(x *coder) {
 	x.ref(&r.List)
 	small(x, &r.Times, "times", MaxRedeemTimes)
 	x.number(&r.Uses)

@@ -113,7 +113,7 @@ func offsets(place *time.Location) (all []Offset) {
 	}
 }
 
-func (k *check) zone(z *Zone) {
+func (k *report) zone(z *Zone) {
 	switch {
 	case z.Name == "" && len(z.Offsets) == 0:
 		return
@@ -134,13 +134,13 @@ func (k *check) zone(z *Zone) {
 	}
 }
 
-func (x *coder) zone(z *Zone) {
+func (z *Zone) code(x *coder) {
 	if x.text(&z.Name, MaxID); z.Name != "" {
-		many(x, &z.Offsets, MaxOffsets, 2, (*coder).offset)
+		many(x, &z.Offsets, MaxOffsets, 2, (*Offset).code)
 	}
 }
 
-func (x *coder) offset(o *Offset) {
+func (o *Offset) code(x *coder) {
 	small(x, &o.From, "a time", zonesEnd)
 	ahead := o.Seconds + maxOffset
 	if small(x, &ahead, "an offset", 2*maxOffset); x.reading {

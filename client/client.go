@@ -1,4 +1,4 @@
-// Package client talks to Kuji servers. It keeps the one rule of docs/api.md: a command goes out under
+// Package client talks to Kuji servers. It keeps the one rule of docs/reference/api.md: a command goes out under
 // one request id, and again under the same id, until there is an answer. So a lost connection, a busy
 // server or a node that dies never makes a draw happen twice, and never loses one.
 //

@@ -69,7 +69,7 @@ type verdict struct {
 	elsewhere bool // at another server, if there are several
 }
 
-// judge is the rule: the table of docs/api.md on errors.
+// judge is the rule: the table of docs/reference/api.md on errors.
 func (c *Client) judge(err error) verdict {
 	rpc, ok := errors.AsType[*connect.Error](err)
 	if !ok {

@@ -12,6 +12,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/server/access"
 )
 
 // rows returns the rows of a page of the reference whose first cell matches, as cells.
@@ -99,7 +100,7 @@ func TestDocumentedLimits(t *testing.T) {
 		"outcomes of one":      server.MaxBatchOutcomes,
 		"entries, items":       server.MaxPage,
 		"depth of nested":      server.MaxDepth,
-		"API key \\|":          server.MaxKeyBytes,
+		"API key \\|":          access.MaxKeyBytes,
 		"realms":               kuji.MaxRealms,
 	} {
 		row := rows(t, "limits.md", strings.TrimSuffix(first, " \\|"))

@@ -9,6 +9,7 @@ import (
 	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/server/access"
 	"github.com/kuji-dev/kuji/verify"
 )
 
@@ -22,7 +23,7 @@ func TestWhoseKey(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "keys")
 	writeKeys(t, path, keyLine(t, "admin", "secret", "shop"))
-	keys, err := server.LoadKeys(path)
+	keys, err := access.LoadKeys(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,6 +34,7 @@ import (
 	"github.com/kuji-dev/kuji/examples"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/server/access"
 )
 
 // startRedis serves Redis clients on a loopback port until the test ends.
@@ -775,7 +776,7 @@ func TestRedisAccessLog(t *testing.T) {
 func TestRedisKeyGoes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	writeKeys(t, path, keyLine(t, "admin", adminKey, "ops"), keyLine(t, "write", writeKey, "game"))
-	keys, err := server.LoadKeys(path)
+	keys, err := access.LoadKeys(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -1069,7 +1070,7 @@ func TestRedisDeposed(t *testing.T) {
 func TestRedisRate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	writeKeys(t, path, keyLine(t, "write", writeKey, "game", "rate=10"))
-	keys, err := server.LoadKeys(path)
+	keys, err := access.LoadKeys(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/server/access"
 	"github.com/kuji-dev/kuji/verify"
 )
 
@@ -41,7 +42,7 @@ func TestSetTrack(t *testing.T) {
 	keys := filepath.Join(t.TempDir(), "keys")
 	const second, wordy = "another key", "a key with a long name"
 	writeKeys(t, keys, keyLine(t, "admin", adminKey, "ops"), keyLine(t, "admin", second, "ops-2"), keyLine(t, "admin", wordy, strings.Repeat("ü", 32)))
-	set, err := server.LoadKeys(keys)
+	set, err := access.LoadKeys(keys)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,8 @@ type app struct {
 	configDir      string           // of this user; empty: there is none
 	json           bool             // --json: one JSON object on stdout, tables nowhere
 	printed        bool             // the object is out: an error adds nothing to stdout
-	logged         bool             // the error is in the log on stderr, of which each line is JSON
+	said           said
+	logged         bool // the error is in the log on stderr, of which each line is JSON
 }
 
 // run carries out one command line and returns the process's exit code.

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji/backup"
+	"github.com/kuji-dev/kuji/internal/cluster"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/verify"
 	"github.com/kuji-dev/kuji/wal"
@@ -108,7 +109,7 @@ codes. Never serve from a backup: restore it.`,
 
 // backupData backs up realms of a data directory, or all.
 func backupData(ctx context.Context, a *app, f *backupFlags, realms []string) (err error) {
-	if isNode(f.data) {
+	if cluster.IsNode(f.data) {
 		return backupNode(ctx, a, f, realms)
 	}
 	if realms == nil {
@@ -124,19 +125,19 @@ func backupData(ctx context.Context, a *app, f *backupFlags, realms []string) (e
 
 // backupNode backs up what one node of a cluster has kept.
 func backupNode(ctx context.Context, a *app, f *backupFlags, realms []string) (err error) {
-	c, err := openCopy(ctx, f.data)
+	c, err := cluster.OpenCopy(ctx, f.data)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.close()) }()
-	fprintf(a.stderr, "warning: this is what node %s of cluster %s has kept. What other nodes acknowledged without it is not in the backup\n", c.home.Node, c.home.Cluster)
+	defer func() { err = errors.Join(err, c.Close()) }()
+	fprintf(a.stderr, "warning: this is what node %s of cluster %s has kept. What other nodes acknowledged without it is not in the backup\n", c.Node, c.Cluster)
 	if realms == nil {
-		realms = c.realms
-		for _, name := range c.missing {
+		realms = c.Realms
+		for _, name := range c.Missing {
 			fprintf(a.stderr, "warning: realm %s was kept by other nodes only\n", name)
 		}
 	}
-	return backUp(ctx, a, f, realms, c.backup)
+	return backUp(ctx, a, f, realms, c.Backup)
 }
 
 // backupServer backs up realms of a server, or all.

@@ -17,6 +17,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/kuji-dev/kuji/client"
+	"github.com/kuji-dev/kuji/internal/cluster"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
 )
@@ -195,7 +196,7 @@ func entryOf(r *kujiv1.Result) (int, error) {
 
 // patient is how long a client waits for one answer before it asks another node: longer than a node
 // lets a request wait for a leader.
-const patient = waitForLeader + 2*time.Second
+const patient = cluster.WaitForLeader + 2*time.Second
 
 // nodesClient is a client that asks one node after the other until it has an answer.
 type nodesClient struct {
@@ -207,7 +208,7 @@ type nodesClient struct {
 func (c *trio) anyNode(begin int) *nodesClient {
 	c.t.Helper()
 	var urls []string
-	for _, name := range c.flags.names() {
+	for _, name := range c.flags.Names() {
 		urls = append(urls, "http://"+c.listen[name])
 	}
 	n := &nodesClient{}
@@ -331,7 +332,7 @@ func (c *trio) auditChaos(ctx context.Context, b *chaosBook, rounds int) {
 			left[b.asked[id]] = now
 		}
 	}
-	for at, name := range c.flags.names() {
+	for at, name := range c.flags.Names() {
 		var asking sync.WaitGroup
 		for part := range chaosClients {
 			asking.Go(func() {

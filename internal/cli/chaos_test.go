@@ -29,7 +29,9 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/jetstream"
 	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
+	"github.com/kuji-dev/kuji/internal/cluster"
 	"github.com/kuji-dev/kuji/internal/proxy"
+	"github.com/kuji-dev/kuji/internal/step"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/verify"
 )
@@ -109,7 +111,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	c.program = jumpingKuji
 	c.connect()
 	c.small = c.mount()
-	for _, name := range c.flags.names() {
+	for _, name := range c.flags.Names() {
 		c.start(name)
 	}
 	for _, realm := range chaosRealms {
@@ -136,18 +138,18 @@ func (c *chaos) connect() {
 		c.t.Cleanup(func() { p.Close() })
 		return p
 	}
-	for i, from := range c.flags.names() {
+	for i, from := range c.flags.Names() {
 		peers := []string{fmt.Sprintf("%s=127.0.0.1:%d", from, 1+2*i)}
-		for _, to := range c.flags.names() {
+		for _, to := range c.flags.Names() {
 			if from != to {
-				at, real := peer{"127.0.0.1", c.port()}, c.flags.hosts[to]
-				w := wire{listen(at.log(), real.log()), listen(at.requests(), real.requests())}
+				at, real := cluster.Peer{Host: "127.0.0.1", Port: c.port()}, c.flags.Peers[to]
+				w := wire{listen(at.Log(), real.Log()), listen(at.Requests(), real.Requests())}
 				c.wires[[2]string{from, to}] = w
 				peers = append(peers, to+"="+w.log.Addr())
 			}
 		}
 		c.sees[from] = strings.Join(peers, ",")
-		c.more[from] = []string{"--peer-listen", c.flags.hosts[from].log()}
+		c.more[from] = []string{"--peer-listen", c.flags.Peers[from].Log()}
 	}
 }
 
@@ -161,7 +163,7 @@ func (c *chaos) mount() bool {
 		c.t.Log("disks are not filled: mounting one for each node needs root")
 		return false
 	}
-	for _, name := range c.flags.names() {
+	for _, name := range c.flags.Names() {
 		dir := filepath.Join(c.dir, name)
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			c.t.Fatal(err)
@@ -236,7 +238,7 @@ func (c *chaos) flows() {
 
 // lasts lets a fault last, for longer than a lease and than a log's leader may be silent, or not.
 func (c *chaos) lasts() {
-	pause(c.ctx, time.Second+time.Duration(c.rng.Int64N(int64(7*time.Second))))
+	step.Pause(c.ctx, time.Second+time.Duration(c.rng.Int64N(int64(7*time.Second))))
 }
 
 // kill ends a node as kill -9 does.
@@ -260,7 +262,7 @@ func (c *chaos) signal(name string, s os.Signal) {
 func (c *chaos) some() (leader string, followers []string) {
 	c.t.Helper()
 	leader = c.settled()
-	followers = slices.DeleteFunc(c.flags.names(), func(name string) bool { return name == leader })
+	followers = slices.DeleteFunc(c.flags.Names(), func(name string) bool { return name == leader })
 	c.rng.Shuffle(2, func(i, j int) { followers[i], followers[j] = followers[j], followers[i] })
 	return leader, followers
 }
@@ -313,15 +315,15 @@ var faults = []fault{
 		c.start(leader)
 	}},
 	{name: "kill-all", strike: func(c *chaos) {
-		for _, name := range c.flags.names() {
+		for _, name := range c.flags.Names() {
 			c.kill(name)
 		}
-		for _, name := range c.flags.names() {
+		for _, name := range c.flags.Names() {
 			c.start(name)
 		}
 	}},
 	{name: "kill-rolling", strike: func(c *chaos) {
-		for _, name := range c.flags.names() {
+		for _, name := range c.flags.Names() {
 			c.kill(name)
 			c.start(name)
 		}
@@ -397,7 +399,7 @@ var faults = []fault{
 	{name: "clocks", strike: func(c *chaos) {
 		for range 2 {
 			leader, _ := c.some()
-			for _, name := range c.flags.names() {
+			for _, name := range c.flags.Names() {
 				c.jump(name, time.Duration(c.rng.Int64N(int64(4*time.Hour))-int64(2*time.Hour)).Truncate(time.Second))
 			}
 			c.flows()
@@ -435,7 +437,7 @@ var faults = []fault{
 		c.kill(wiped)
 		c.flows()
 		c.settledBut(wiped)
-		if err := os.RemoveAll(clusterDir(filepath.Join(c.dir, wiped))); err != nil {
+		if err := os.RemoveAll(cluster.Dir(filepath.Join(c.dir, wiped))); err != nil {
 			c.t.Fatal(err)
 		}
 		c.start(wiped)
@@ -447,9 +449,9 @@ func (c *chaos) settledBut(gone string) {
 	c.t.Helper()
 	for {
 		current := 0
-		for _, name := range c.flags.names() {
+		for _, name := range c.flags.Names() {
 			if name != gone {
-				if n := askNode(c.ctx, c.peers, name, c.flags.hosts[name]); n.Ready && n.Behind == "" {
+				if n := c.peers.Ask(c.ctx, name); n.Ready && n.Behind == "" {
 					current++
 				}
 			}
@@ -517,8 +519,8 @@ func (c *chaos) settled() (leader string) {
 			}
 		}
 		leaders, ready := map[string]string{}, 0
-		for _, name := range c.flags.names() {
-			n := askNode(c.ctx, c.peers, name, c.flags.hosts[name])
+		for _, name := range c.flags.Names() {
+			n := c.peers.Ask(c.ctx, name)
 			for _, realm := range n.Leads {
 				leaders[realm] = name
 			}
@@ -589,10 +591,10 @@ func (c *chaos) jump(name string, d time.Duration) {
 func (c *chaos) verifyChaos() {
 	c.t.Helper()
 	var servers []*embedded.Server
-	for _, name := range c.flags.names() {
+	for _, name := range c.flags.Names() {
 		f := c.flags
-		f.node = name
-		s, err := f.startNATS(filepath.Join(c.dir, name), c.key, slog.New(slog.NewTextHandler(io.Discard, nil)))
+		f.Node = name
+		s, err := f.StartNATS(filepath.Join(c.dir, name), slog.New(slog.NewTextHandler(io.Discard, nil)))
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -614,6 +616,7 @@ func (c *chaos) verifyChaos() {
 func (c *chaos) verifyRealm(realm string, draws uint64, servers []*embedded.Server) {
 	c.t.Helper()
 	var first verify.Report
+	key, _ := c.flags.Seals()
 	for i, s := range servers {
 		if err := s.Ready(c.ctx); err != nil {
 			c.t.Fatal(err)
@@ -630,19 +633,19 @@ func (c *chaos) verifyRealm(realm string, draws uint64, servers []*embedded.Serv
 			c.t.Fatal(err)
 		}
 		defer conn.Close()
-		report, err := verify.Driver(&replica{d, c, c.flags.names()[i], conn}, realm, verify.Options{Keys: [][32]byte{c.key[0].derive("shop", "seeds")}})
+		report, err := verify.Driver(&replica{d, c, c.flags.Names()[i], conn}, realm, verify.Options{Keys: [][32]byte{key}})
 		if err != nil {
-			c.t.Fatalf("realm %s at node %s: %v", realm, c.flags.names()[i], err)
+			c.t.Fatalf("realm %s at node %s: %v", realm, c.flags.Names()[i], err)
 		}
 		if i == 0 {
 			first = report
 		}
 		if report.StateHash != first.StateHash || report.ChainHash != first.ChainHash || report.Position != first.Position {
-			c.t.Errorf("realm %s: node %s has state %x at %d, and node %s %x at %d", realm, c.flags.names()[i], report.StateHash, report.Position,
-				c.flags.names()[0], first.StateHash, first.Position)
+			c.t.Errorf("realm %s: node %s has state %x at %d, and node %s %x at %d", realm, c.flags.Names()[i], report.StateHash, report.Position,
+				c.flags.Names()[0], first.StateHash, first.Position)
 		}
 		if report.Draws != draws {
-			c.t.Errorf("the log of realm %s at node %s has %d draws, want %d", realm, c.flags.names()[i], report.Draws, draws)
+			c.t.Errorf("the log of realm %s at node %s has %d draws, want %d", realm, c.flags.Names()[i], report.Draws, draws)
 		}
 		for i, e := range report.Epochs {
 			if !e.Revealed && (e.Lost || i < len(report.Epochs)-1) {
@@ -685,7 +688,7 @@ func (r *replica) Open(ctx context.Context, name string, o driver.Options) (driv
 		if r.c.ctx.Err() != nil {
 			return nil, errors.Join(fmt.Errorf("%s does not lead its log: %w", r.node, err), realm.Close())
 		}
-		pause(r.c.ctx, 100*time.Millisecond)
+		step.Pause(r.c.ctx, 100*time.Millisecond)
 	}
 }
 

@@ -3,63 +3,38 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"net"
-	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/internal/cluster"
 )
 
-// peerPort is where a node listens for the others, unless --peers says otherwise. Requests that one
-// node passes on to another arrive at the port behind it.
-const peerPort = 6222
-
-// clusterFlags say which cluster a node is of. Without a name, there is none.
+// clusterFlags say which cluster a command is about, and which node of it. Without a name, it is about none.
 type clusterFlags struct {
-	name, node, keyFile string
+	cluster.Config
 	peers               []string
-	peerListen          string
-	nats                natsFlags
+	keyFile, peerListen string
 
-	cmd   *cobra.Command
-	hosts map[string]peer // by node, from peers
-	at    peer            // where this node listens for the others; none: where they find it
+	cmd *cobra.Command
 }
-
-// peer is where a node is.
-type peer struct {
-	host string
-	port int // of the log; requests that are passed on go to the next one
-}
-
-// own returns where this node listens for the others.
-func (f *clusterFlags) own() peer { return cmp.Or(f.at, f.hosts[f.node]) }
-
-// log returns the address of a node's NATS server.
-func (p peer) log() string { return net.JoinHostPort(p.host, strconv.Itoa(p.port)) }
-
-// requests returns the address for what other nodes pass on.
-func (p peer) requests() string { return net.JoinHostPort(p.host, strconv.Itoa(p.port+1)) }
 
 // member adds the flags that say which cluster is meant.
 func (f *clusterFlags) member(cmd *cobra.Command) {
 	f.cmd = cmd
 	flags := cmd.Flags()
-	flags.StringVar(&f.name, "cluster", "", "`name` of the cluster, the same on every node")
+	flags.StringVar(&f.Name, "cluster", "", "`name` of the cluster, the same on every node")
 	flags.StringSliceVar(&f.peers, "peers", nil, "every node of the cluster, this one too, as `NAME=HOST[:PORT],...`; nodes use PORT (default 6222) and the port behind it")
 	flags.StringVar(&f.keyFile, "cluster-key", "", "`file` with the cluster's key, the same on every node: see \"kuji cluster keygen --help\"")
 }
@@ -68,8 +43,8 @@ func (f *clusterFlags) member(cmd *cobra.Command) {
 func (f *clusterFlags) add(cmd *cobra.Command) {
 	f.member(cmd)
 	cmd.Flags().Lookup("cluster").Usage += "; makes this process a node of it"
-	cmd.Flags().StringVar(&f.node, "node", "", "`name` of this node, one of --peers; a data directory belongs to it for ever")
-	f.nats.add(cmd)
+	cmd.Flags().StringVar(&f.Node, "node", "", "`name` of this node, one of --peers; a data directory belongs to it for ever")
+	f.addNATS(cmd)
 	cmd.Flags().StringVar(&f.peerListen, "peer-listen", "", "listen for the other nodes at this `HOST[:PORT]`, where it is not the address in --peers: in a container, behind NAT")
 }
 
@@ -79,13 +54,13 @@ var single = []string{"catalog", "realm", "accept-warnings", "catalog-over", "sy
 // check checks the flags of serve. It refuses a directory of the other kind: its realms would seem
 // to be gone.
 func (f *clusterFlags) check(data string) error {
-	if f.name == "" {
+	if f.Name == "" {
 		for _, name := range []string{"node", "peers", "peer-listen", "cluster-key", "nats", "nats-creds", "nats-ca"} {
 			if f.cmd.Flags().Changed(name) {
 				return usageError{fmt.Errorf("--%s without --cluster: expected the name of a cluster", name)}
 			}
 		}
-		if _, err := os.Stat(clusterDir(data)); err == nil {
+		if _, err := os.Stat(cluster.Dir(data)); err == nil {
 			return usageError{fmt.Errorf("--data %s is a cluster's: expected --cluster", data)}
 		}
 		return refuseBackup(data)
@@ -102,12 +77,12 @@ func (f *clusterFlags) check(data string) error {
 	if err := f.checkMember(); err != nil {
 		return err
 	}
-	if _, ok := f.hosts[f.node]; !ok {
-		return usageError{fmt.Errorf("--node %q: expected one of --peers: %s", f.node, strings.Join(f.names(), ", "))}
+	if _, ok := f.Peers[f.Node]; !ok {
+		return usageError{fmt.Errorf("--node %q: expected one of --peers: %s", f.Node, strings.Join(f.Names(), ", "))}
 	}
 	if f.peerListen != "" {
 		var err error
-		if f.at, err = parseAddress(f.peerListen); err != nil {
+		if f.Listen, err = cluster.ParsePeer(f.peerListen); err != nil {
 			return usageError{fmt.Errorf("--peer-listen %q: %w", f.peerListen, err)}
 		}
 	}
@@ -119,68 +94,87 @@ func (f *clusterFlags) check(data string) error {
 
 // checkMember checks the flags of member.
 func (f *clusterFlags) checkMember() error {
-	if err := driver.CheckRealm(f.name); err != nil {
-		return usageError{fmt.Errorf("--cluster %q: expected 1 to 64 of a-z, 0-9, '-' and '_', starting with a letter or digit", f.name)}
+	if err := driver.CheckRealm(f.Name); err != nil {
+		return usageError{fmt.Errorf("--cluster %q: expected 1 to 64 of a-z, 0-9, '-' and '_', starting with a letter or digit", f.Name)}
 	}
 	if f.keyFile == "" {
 		return usageError{errors.New("missing flag --cluster-key: make one with \"kuji cluster keygen FILE\"")}
 	}
-	if err := f.nats.check(); err != nil {
+	if err := f.checkNATS(); err != nil {
 		return err
 	}
-	f.hosts = map[string]peer{}
-	for _, one := range f.peers {
-		name, p, err := parsePeer(one)
-		if err != nil {
-			return usageError{fmt.Errorf("--peers %q: %w", one, err)}
-		}
-		if _, twice := f.hosts[name]; twice {
-			return usageError{fmt.Errorf("--peers: node %s is there twice", name)}
-		}
-		f.hosts[name] = p
+	peers, err := cluster.ParsePeers(f.peers)
+	if err != nil {
+		return usageError{fmt.Errorf("--peers: %w", err)}
 	}
-	if n := len(f.hosts); n != 1 && n != 3 && n != 5 {
-		return usageError{fmt.Errorf("--peers with %d nodes: expected 1, 3 or 5", n)}
+	f.Peers = peers
+	return nil
+}
+
+// addNATS adds the flags that say which NATS servers keep the log.
+func (f *clusterFlags) addNATS(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.NATS.URLs, "nats", nil, "`URL,...` of NATS servers with JetStream that keep the log, such as nats://10.0.1.1:4222 (default: those within the nodes)")
+	flags.StringVar(&f.NATS.Credentials, "nats-creds", "", "`file` with the credentials for --nats")
+	flags.StringVar(&f.NATS.RootCA, "nats-ca", "", "`file` with the certificates that sign those of --nats, as PEM (default: the system's)")
+}
+
+// checkNATS checks these flags. Its errors show no password.
+func (f *clusterFlags) checkNATS() error {
+	if !f.External() && (f.NATS.Credentials != "" || f.NATS.RootCA != "") {
+		return usageError{errors.New("--nats-creds and --nats-ca without --nats: expected the URL of a server")}
+	}
+	for _, one := range f.NATS.URLs {
+		u, err := url.Parse(one)
+		if err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
+			return usageError{fmt.Errorf("--nats %q: expected a URL such as nats://10.0.1.1:4222 or tls://10.0.1.1:4222", withoutSecrets(one))}
+		}
 	}
 	return nil
 }
 
-func parsePeer(s string) (name string, p peer, err error) {
-	name, address, ok := strings.Cut(s, "=")
-	if !ok || driver.CheckRealm(name) != nil || address == "" {
-		return "", p, errors.New("expected NAME=HOST[:PORT], the name of 1 to 64 of a-z, 0-9, '-' and '_'")
+// maxClusterKey bounds a file with a cluster's key, in bytes.
+const maxClusterKey = 4096
+
+// readClusterKeys reads a file with a cluster's key.
+func (a *app) readClusterKeys(file string) (cluster.Keys, error) {
+	data, err := a.readFile(file, maxClusterKey)
+	if err != nil {
+		return nil, err
 	}
-	p, err = parseAddress(address)
-	return name, p, err
+	keys, err := cluster.ParseKeys(data)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--cluster-key %s: %w; see \"kuji cluster keygen --help\"", file, err)}
+	}
+	return keys, nil
 }
 
-func parseAddress(address string) (peer, error) {
-	p := peer{strings.Trim(address, "[]"), peerPort}
-	if host, port, err := net.SplitHostPort(address); err == nil {
-		p.host = host
-		if p.port, err = strconv.Atoi(port); err != nil || p.port < 1 || p.port > 65534 || host == "" {
-			return p, fmt.Errorf("address %q: expected a host and a port from 1 to 65534", address)
-		}
+// writeClusterKey makes a key and writes it to a file that is not there yet.
+func writeClusterKey(file string) (err error) {
+	f, err := os.OpenFile(filepath.Clean(file), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return refusedError{fmt.Sprintf("%s is there already: a cluster that loses its key cannot prove its draws, so it stays", file)}
 	}
-	if strings.Contains(p.host, ":") && net.ParseIP(p.host) == nil {
-		return p, fmt.Errorf("address %q: expected HOST or HOST:PORT", address)
+	if err != nil {
+		return usageError{err}
 	}
-	return p, nil
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := io.WriteString(f, cluster.NewKey()); err != nil {
+		return err
+	}
+	return f.Sync()
 }
 
-// replicas returns how many nodes keep each realm: all of them. NATS servers of one's own are three, or one.
-func (f *clusterFlags) replicas() int {
-	if f.nats.external() {
-		return min(len(f.hosts), 3)
+// client checks the flags of member, reads the key, and returns a client of the nodes.
+func (a *app) clusterClient(f *clusterFlags) (c *cluster.Client, err error) {
+	if err := f.checkMember(); err != nil {
+		return nil, err
 	}
-	return len(f.hosts)
+	if f.Keys, err = a.readClusterKeys(f.keyFile); err != nil {
+		return nil, err
+	}
+	return f.Client()
 }
-
-// names returns the names of the nodes, ascending.
-func (f *clusterFlags) names() []string { return slices.Sorted(maps.Keys(f.hosts)) }
-
-// clusterDir is where a node of a cluster keeps what it stores.
-func clusterDir(data string) string { return filepath.Join(data, "cluster") }
 
 func (a *app) clusterCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -222,32 +216,10 @@ the new one alone.`,
 	}
 }
 
-// nodeJSON is what a node says of itself, and "kuji cluster status" of it.
-type nodeJSON struct {
-	Node    string `json:"node"`
-	Address string `json:"address"` // for the other nodes
-	State   string `json:"state"`   // serves, opens, cut-off, or unreachable
-	Ready   bool   `json:"ready"`
-	Why     string `json:"why,omitempty"`     // it is not ready, cannot be reached, or met damage
-	Behind  string `json:"behind,omitempty"`  // why its copy of the log does not count yet; absent: it has caught up
-	Version string `json:"version,omitempty"` // of its build
-	Time    int64  `json:"time,omitempty"`    // what its wall clock shows, Unix milliseconds
-
-	ClockMS *int64        `json:"clock_ms,omitempty"` // how far that is ahead of the node in the middle, as "kuji cluster status" saw it
-	Health  *healthJSON   `json:"health,omitempty"`   // for those who ask at healthPath
-	apart   time.Duration // from the clock of who asked
-
-	Leads     []string          `json:"leads"`               // realms that it leads
-	Leaders   map[string]string `json:"leaders,omitempty"`   // of realms, as far as it knows
-	Lag       uint64            `json:"lag"`                 // by how many positions a realm that follows is behind the leader, at most
-	Positions map[string]uint64 `json:"positions,omitempty"` // how far each realm has come
-	Chains    map[string]string `json:"chains,omitempty"`    // the hash of each realm's chain there, in hexadecimal
-}
-
 type clusterJSON struct {
-	Cluster string          `json:"cluster"`
-	Nodes   []nodeJSON      `json:"nodes"`
-	Realms  []realmLeadJSON `json:"realms"`
+	Cluster string           `json:"cluster"`
+	Nodes   []cluster.Status `json:"nodes"`
+	Realms  []realmLeadJSON  `json:"realms"`
 }
 
 // realmLeadJSON says who leads a realm.
@@ -258,7 +230,7 @@ type realmLeadJSON struct {
 }
 
 // realmsOf returns the realms that nodes know, by name.
-func realmsOf(nodes []nodeJSON) []realmLeadJSON {
+func realmsOf(nodes []cluster.Status) []realmLeadJSON {
 	all := map[string]*realmLeadJSON{}
 	at := func(realm string) *realmLeadJSON {
 		if all[realm] == nil {
@@ -315,16 +287,13 @@ reaches no node.`,
 			if timeout <= 0 {
 				return usageError{fmt.Errorf("--timeout %v: expected more than 0", timeout)}
 			}
-			if err := f.checkMember(); err != nil {
-				return err
-			}
-			keys, err := a.readClusterKeys(f.keyFile)
+			client, err := a.clusterClient(&f)
 			if err != nil {
 				return err
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return a.clusterStatus(ctx, &f, keys)
+			return a.clusterStatus(clusterJSON{Cluster: f.Name, Nodes: client.Survey(ctx)})
 		},
 	}
 	f.member(cmd)
@@ -332,24 +301,12 @@ reaches no node.`,
 	return cmd
 }
 
-func (a *app) clusterStatus(ctx context.Context, f *clusterFlags, keys clusterKeys) error {
-	conf, err := keys.tls(f.name, "")
-	if err != nil {
-		return err
-	}
-	out := clusterJSON{Cluster: f.name, Nodes: make([]nodeJSON, len(f.hosts))}
-	client := &http.Client{Transport: peerTransport(conf)}
-	var wg sync.WaitGroup
-	for i, name := range f.names() {
-		wg.Go(func() { out.Nodes[i] = askAt(ctx, client, name, f.hosts[name], healthPath) })
-	}
-	wg.Wait()
-	setClocks(out.Nodes)
+func (a *app) clusterStatus(out clusterJSON) error {
 	out.Realms = realmsOf(out.Nodes)
 	var ill []string
 	reached := 0
 	for _, n := range out.Nodes {
-		if n.State != stateUnreachable {
+		if n.Reached() {
 			reached++
 		}
 		if why := cmp.Or(n.Why, n.Behind); why != "" {
@@ -381,7 +338,7 @@ func printCluster(w io.Writer, c clusterJSON) {
 	fprintf(w, "NODE\tADDRESS\tSTATE\tREADY\tCAUGHT UP\tLEADS\tLAG\n")
 	yes := map[bool]string{true: "yes", false: "no"}
 	for _, n := range c.Nodes {
-		fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\n", n.Node, n.Address, n.State, yes[n.Ready], yes[n.Behind == "" && n.State != stateUnreachable], len(n.Leads), n.Lag)
+		fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\n", n.Node, n.Address, n.State, yes[n.Ready], yes[n.Behind == "" && n.Reached()], len(n.Leads), n.Lag)
 	}
 	fprintf(w, "\n")
 	printHealth(w, c.Nodes)
@@ -391,35 +348,47 @@ func printCluster(w io.Writer, c clusterJSON) {
 	}
 }
 
-// askNode asks a node for what it says of itself.
-func askNode(ctx context.Context, client *http.Client, name string, p peer) nodeJSON {
-	return askAt(ctx, client, name, p, nodePath)
+// printHealth prints how nodes' parts of the log are, and what is wrong.
+func printHealth(w io.Writer, nodes []cluster.Status) {
+	fprintf(w, "NODE\tSTORED\tMAY STORE\tDISK FREE\tRAFT GROUPS\tRAFT LEADS\tWAITING\tCLOCK\tVERSION\n")
+	for i := range nodes {
+		n := &nodes[i]
+		clock, version := "-", n.Version
+		if n.ClockMS != nil {
+			clock = fmt.Sprintf("%+.1f s", float64(*n.ClockMS)/1000)
+		}
+		if version == "" {
+			version = "-"
+		}
+		if n.Health == nil {
+			fprintf(w, "%s\t-\t-\t-\t-\t-\t-\t%s\t%s\n", n.Node, clock, version)
+			continue
+		}
+		h, free := n.Health, "-"
+		if h.Free > 0 {
+			free = gigabytes(h.Free)
+		}
+		fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", n.Node, gigabytes(h.Stored), gigabytes(h.Most), free, h.Groups, h.Leads, h.Waiting, clock, version)
+	}
+	var more []string
+	versions := map[string]bool{}
+	for i := range nodes {
+		n := &nodes[i]
+		if n.Version != "" {
+			versions[n.Version] = true
+		}
+		if n.Health != nil {
+			for _, text := range append(slices.Clone(n.Health.Ill), n.Health.Behind...) {
+				more = append(more, sprintf("node %s: %s", n.Node, text))
+			}
+		}
+	}
+	if len(versions) > 1 {
+		more = append(more, "the nodes run different versions: that is for an upgrade only")
+	}
+	if len(more) > 0 {
+		fprintf(w, "\n%s\n", markup(strings.Join(more, "\n")))
+	}
 }
 
-func askAt(ctx context.Context, client *http.Client, name string, p peer, path string) nodeJSON {
-	fail := func(err error) nodeJSON {
-		return nodeJSON{Node: name, Address: p.log(), State: stateUnreachable, Why: err.Error()}
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+p.requests()+path, http.NoBody)
-	if err != nil {
-		return fail(err)
-	}
-	sent := time.Now()
-	resp, err := client.Do(req)
-	if err != nil {
-		return fail(err)
-	}
-	defer resp.Body.Close() // read only: nothing to lose
-	if resp.StatusCode != http.StatusOK {
-		return fail(fmt.Errorf("it answers %s", resp.Status))
-	}
-	var n nodeJSON
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 256<<10)).Decode(&n); err != nil {
-		return fail(fmt.Errorf("its answer: %w", err))
-	}
-	if n.Node != name {
-		return fail(fmt.Errorf("node %s answers there", n.Node))
-	}
-	n.apart = time.UnixMilli(n.Time).Sub(sent.Add(time.Since(sent) / 2))
-	return n
-}
+func gigabytes(n uint64) string { return fmt.Sprintf("%.2f GB", float64(n)/1e9) }

@@ -212,15 +212,11 @@ func (c *trio) restoreTrio(ctx context.Context, backup string, had map[string]*k
 	t := c.t
 	t.Helper()
 	n := designTrio(t)
-	n.flags.keyFile, n.key = c.flags.keyFile, c.key
-	conf, err := n.key.tls("shop", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.peers.Transport = peerTransport(conf)
+	n.flags.keyFile = c.flags.keyFile
+	n.meet()
 	var keep []*exec.Cmd
 	said := map[string]*bytes.Buffer{}
-	for _, name := range n.flags.names() {
+	for _, name := range n.flags.Names() {
 		args := []string{"restore", "--cluster", "shop", "--node", name, "--peers", strings.Join(n.flags.peers, ","),
 			"--cluster-key", n.flags.keyFile, "--data", filepath.Join(n.dir, name), "--json"}
 		if name == "n2" {
@@ -235,7 +231,7 @@ func (c *trio) restoreTrio(ctx context.Context, backup string, had map[string]*k
 		keep = append(keep, cmd)
 	}
 	var report verifyJSON
-	err = keep[1].Wait()
+	err := keep[1].Wait()
 	if jsonErr := json.Unmarshal(said["n2"].Bytes(), &report); err != nil || jsonErr != nil || !report.OK || report.Cluster != "shop" {
 		t.Fatalf("restore to a cluster: %v, %s", err, said["n2"])
 	}
@@ -247,7 +243,7 @@ func (c *trio) restoreTrio(ctx context.Context, backup string, had map[string]*k
 			t.Errorf("a node that kept its part: %v, %v", err, said)
 		}
 	}
-	for _, name := range n.flags.names() {
+	for _, name := range n.flags.Names() {
 		n.start(name)
 	}
 	n.settled(ctx)

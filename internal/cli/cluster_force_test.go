@@ -6,14 +6,13 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
-	"testing"
 
+	"github.com/kuji-dev/kuji/internal/cluster"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
@@ -24,17 +23,13 @@ func (c *trio) forceNew(ctx context.Context, had map[string]*kujiv1.Result) {
 	t := c.t
 	t.Helper()
 	n := designTrio(t)
-	n.flags.name, n.flags.keyFile, n.key = "shop-2", c.flags.keyFile, c.key
-	conf, err := n.key.tls(n.flags.name, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.peers.Transport = peerTransport(conf)
+	n.flags.Name, n.flags.keyFile = "shop-2", c.flags.keyFile
+	n.meet()
 	of := func(name string) string { return filepath.Join(c.dir, name) }
 	at := func(name, cluster, data string) []string {
 		return []string{"--cluster", cluster, "--node", name, "--peers", strings.Join(n.flags.peers, ","), "--cluster-key", n.flags.keyFile, "--data", data}
 	}
-	force := func(more ...string) (out forceJSON, said string, code int) {
+	force := func(more ...string) (out cluster.Forced, said string, code int) {
 		said, code = c.kuji(ctx, append(append([]string{"cluster", "force-new", "--json", "--from", of("n3")}, at("n3", "shop-2", filepath.Join(n.dir, "n3"))...), more...)...)
 		_ = json.NewDecoder(strings.NewReader(said)).Decode(&out) // an error's text
 		return out, said, code
@@ -106,7 +101,7 @@ func (c *trio) forceNew(ctx context.Context, had map[string]*kujiv1.Result) {
 			t.Errorf("node %s comes back to cluster %s with its old directory: exit %d: %s", old.name, old.cluster, code, said)
 		}
 	}
-	for _, name := range n.flags.names() {
+	for _, name := range n.flags.Names() {
 		n.start(name)
 	}
 	n.settled(ctx)
@@ -124,53 +119,4 @@ func (c *trio) forceNew(ctx context.Context, had map[string]*kujiv1.Result) {
 		t.Errorf("verify the new cluster: exit %d: %s", code, said)
 	}
 	n.stopAll()
-}
-
-// A directory is of one node of one cluster. What an older build left says of which cluster at least.
-func TestHome(t *testing.T) {
-	data := t.TempDir()
-	f := clusterFlags{name: "shop", node: "n1", hosts: map[string]peer{"n1": {"127.0.0.1", 6222}}}
-	if isNode(data) {
-		t.Error("an empty directory is a node's")
-	}
-	for range 2 {
-		if err := f.settle(data); err != nil {
-			t.Fatal(err)
-		}
-	}
-	h, err := readHome(data)
-	if err != nil || h.Node != "n1" || h.Peers["n1"] != "127.0.0.1:6222" || !isNode(data) {
-		t.Fatalf("%+v, %v", h, err)
-	}
-	f.hosts["n2"] = peer{"127.0.0.2", 6222}
-	if err := f.settle(data); err != nil {
-		t.Errorf("another list of nodes: %v", err)
-	}
-	for _, other := range []clusterFlags{{name: "shop-2", node: "n1"}, {name: "shop", node: "n2"}} {
-		if err := other.settle(data); err == nil || exitOf(t, err) != exitRefused {
-			t.Errorf("node %s of %s: %v", other.node, other.name, err)
-		}
-	}
-	h.Left = "shop-2"
-	if err := h.write(data); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.settle(data); err == nil || exitOf(t, err) != exitRefused {
-		t.Errorf("a directory that was left: %v", err)
-	}
-
-	old := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(clusterDir(old), "jetstream", "$G", "streams", "KUJI_old_shop_LOG_default"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.settle(old); err == nil || exitOf(t, err) != exitRefused {
-		t.Errorf("streams of another cluster: %v", err)
-	}
-	if _, err := openCopy(t.Context(), old); err == nil || exitOf(t, err) != exitRefused {
-		t.Errorf("nothing says whose directory it is: %v", err)
-	}
-	f.name = "old_shop"
-	if err := f.settle(old); err != nil {
-		t.Errorf("streams of this cluster: %v", err)
-	}
 }

@@ -62,7 +62,7 @@ func (c *trio) askFollowers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range c.flags.names() {
+	for _, name := range c.flags.Names() {
 		for {
 			resp, err := c.client(name).rewards.GetPlayer(ctx, &kujiv1.GetPlayerRequest{Player: "ann", Stale: true})
 			if err != nil {
@@ -84,7 +84,7 @@ func (c *trio) askFollowers(ctx context.Context) error {
 		if want := map[bool]int{true: 1}[name == leader]; leads != want || calls != 1 {
 			return fmt.Errorf("node %s leads %d realms, want %d, and answered reads: %d", name, leads, want, calls)
 		}
-		n := askNode(ctx, c.peers, name, c.flags.hosts[name])
+		n := c.peers.Ask(ctx, name)
 		if n.Positions["default"] == 0 {
 			return fmt.Errorf("node %s says %+v", name, n)
 		}
@@ -127,9 +127,9 @@ func TestClusterLag(t *testing.T) {
 		t.Fatal(err)
 	}
 	leader := c.settled(ctx)
-	follower := c.flags.names()[0]
+	follower := c.flags.Names()[0]
 	if follower == leader {
-		follower = c.flags.names()[1]
+		follower = c.flags.Names()[1]
 	}
 	var mu sync.Mutex
 	var lags []time.Duration

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kuji-dev/kuji/internal/election"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
@@ -37,8 +38,8 @@ func TestClusterIdle(t *testing.T) {
 		}
 		realms = append(realms, realm)
 	}
-	nodes := c.flags.names()
-	c.leadersOf(ctx, realms, func(realm, node string) bool { return rankOf(nodes, node, realm) == 0 })
+	nodes := c.flags.Names()
+	c.leadersOf(ctx, realms, func(realm, node string) bool { return election.First(nodes, realm) == node })
 	c.settled(ctx)
 	rest := func() {
 		select {

@@ -12,9 +12,9 @@ import (
 // widened waits until each of five nodes has a copy of every stream.
 func (c *trio) widened(ctx context.Context) {
 	c.t.Helper()
-	for _, name := range c.flags.names() {
+	for i, name := range c.flags.Names() {
 		for {
-			n := askAt(ctx, c.peers, name, c.flags.hosts[name], healthPath)
+			n := c.peers.Survey(ctx)[i]
 			if n.Health != nil && n.Health.Groups == 1+3 && len(n.Health.Behind) == 0 { // the list, leases, log and files
 				break
 			}
@@ -40,7 +40,7 @@ func (c *trio) shrink(ctx context.Context, draws func(stage string)) {
 			t.Fatalf("drain %s: exit %d: %s", name, code, said)
 		}
 	}
-	stay := c.flags.names()[:3]
+	stay := c.flags.Names()[:3]
 	c.leadersOf(ctx, []string{"default"}, func(_, node string) bool { return slices.Contains(stay, node) })
 	c.flags.peers = c.flags.peers[:3]
 	if err := c.flags.checkMember(); err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/kuji-dev/kuji/internal/election"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
@@ -34,7 +35,7 @@ func TestClusterRealms(t *testing.T) {
 	c := designTrio(t)
 	ctx, cancel := context.WithTimeout(t.Context(), clusterPatience*time.Duration(*plannedStops))
 	defer cancel()
-	nodes := c.flags.names()
+	nodes := c.flags.Names()
 	for _, name := range nodes {
 		c.more[name] = []string{"--redis-listen", "127.0.0.1:0"}
 		c.start(name)
@@ -55,7 +56,7 @@ func TestClusterRealms(t *testing.T) {
 		}
 		realms = append(realms, realm)
 	}
-	leaders := c.leadersOf(ctx, realms, func(realm, node string) bool { return rankOf(nodes, node, realm) == 0 })
+	leaders := c.leadersOf(ctx, realms, func(realm, node string) bool { return election.First(nodes, realm) == node })
 
 	u := &unbroken{trio: c, realms: realms}
 	for i := range *plannedStops {
@@ -100,7 +101,7 @@ type unbroken struct {
 // again. The clients go on.
 func (u *unbroken) restart(ctx context.Context, name string) {
 	u.t.Helper()
-	nodes := u.flags.names()
+	nodes := u.flags.Names()
 	others := slices.DeleteFunc(slices.Clone(nodes), func(node string) bool { return node == name })
 	load, stop := context.WithCancel(ctx)
 	u.stop, u.sent = stop, u.sent+1
@@ -116,7 +117,7 @@ func (u *unbroken) restart(ctx context.Context, name string) {
 	if err := u.running[name].wait(); err != nil {
 		u.t.Errorf("node %s: %v", name, err)
 	}
-	u.leadersOf(ctx, u.realms, func(realm, node string) bool { return rankOf(others, node, realm) == 0 })
+	u.leadersOf(ctx, u.realms, func(realm, node string) bool { return election.First(others, realm) == node })
 	u.start(name)
 }
 
@@ -177,8 +178,8 @@ func (c *trio) leadersOf(ctx context.Context, realms []string, good func(realm, 
 	c.t.Helper()
 	for {
 		led := map[string]string{}
-		for _, name := range c.flags.names() {
-			for _, realm := range askNode(ctx, c.peers, name, c.flags.hosts[name]).Leads {
+		for _, name := range c.flags.Names() {
+			for _, realm := range c.peers.Ask(ctx, name).Leads {
 				if good(realm, name) {
 					led[realm] = name
 				}
@@ -219,7 +220,7 @@ func (c *trio) askStatus(ctx context.Context, path string, leaders map[string]st
 		return fmt.Errorf("kuji cluster status: %w, %w, %s", err, jsonErr, out)
 	}
 	for _, n := range said.Nodes {
-		if h := n.Health; h == nil || h.Stored == 0 || h.Most == 0 || h.Meta == "" || h.Groups < 14 || n.Version == "" || n.ClockMS == nil || time.Duration(*n.ClockMS)*time.Millisecond > maxApart {
+		if h := n.Health; h == nil || h.Stored == 0 || h.Most == 0 || h.Meta == "" || h.Groups < 14 || n.Version == "" || n.ClockMS == nil || time.Duration(*n.ClockMS)*time.Millisecond > election.MaxApart {
 			c.t.Errorf("kuji cluster status: node %s: %+v, %+v", n.Node, n, h)
 		}
 	}
@@ -228,7 +229,7 @@ func (c *trio) askStatus(ctx context.Context, path string, leaders map[string]st
 			return fmt.Errorf("kuji cluster status: realm %s is led by %q, want %q", r.Realm, r.Leader, want)
 		}
 	}
-	for _, name := range c.flags.names() {
+	for _, name := range c.flags.Names() {
 		resp, err := c.client(name).admin.GetStatus(ctx, &kujiv1.GetStatusRequest{})
 		if err != nil || len(resp.GetRealms()) != 7 {
 			return fmt.Errorf("node %s: %v, %w", name, resp, err)

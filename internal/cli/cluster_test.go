@@ -31,6 +31,8 @@ import (
 	"github.com/kuji-dev/kuji/client"
 	"github.com/kuji-dev/kuji/driver/jetstream"
 	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
+	"github.com/kuji-dev/kuji/internal/cluster"
+	"github.com/kuji-dev/kuji/internal/election"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
 	"github.com/kuji-dev/kuji/verify"
@@ -56,8 +58,7 @@ type trio struct {
 	t     *testing.T
 	dir   string
 	flags clusterFlags
-	key   clusterKeys
-	peers *http.Client
+	peers *cluster.Client
 
 	ports   []int               // free, each with the next one
 	program string              // runs a node: kuji, or one whose clock can jump
@@ -89,7 +90,7 @@ func (p *nodeProcess) wait() error {
 func newTrio(t *testing.T) *trio {
 	t.Helper()
 	c := designTrio(t)
-	for _, name := range c.flags.names() {
+	for _, name := range c.flags.Names() {
 		c.start(name)
 	}
 	return c
@@ -123,7 +124,8 @@ func newPairs(n int) (ports []int, err error) {
 func designTrio(t *testing.T) *trio {
 	t.Helper()
 	c := &trio{t: t, dir: t.TempDir(), program: "kuji", listen: map[string]string{}, sees: map[string]string{}, more: map[string][]string{}, build: map[string]string{}, urls: map[string]string{}, redis: map[string]string{}, running: map[string]*nodeProcess{}}
-	c.flags = clusterFlags{name: "shop", keyFile: filepath.Join(c.dir, "key")}
+	c.flags = clusterFlags{keyFile: filepath.Join(c.dir, "key")}
+	c.flags.Name = "shop"
 	if err := writeClusterKey(c.flags.keyFile); err != nil {
 		t.Fatal(err)
 	}
@@ -136,17 +138,7 @@ func designTrio(t *testing.T) *trio {
 		c.flags.peers = append(c.flags.peers, fmt.Sprintf("%s=127.0.0.1:%d", name, c.port()))
 		c.listen[name] = fmt.Sprintf("127.0.0.1:%d", c.port())
 	}
-	if err := c.flags.checkMember(); err != nil {
-		t.Fatal(err)
-	}
-	if c.key, err = (&app{}).readClusterKeys(c.flags.keyFile); err != nil {
-		t.Fatal(err)
-	}
-	conf, err := c.key.tls("shop", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.peers = &http.Client{Transport: peerTransport(conf)}
+	c.meet()
 	t.Cleanup(func() {
 		for _, p := range c.running {
 			_ = p.Kill() // fails only when it has ended already
@@ -154,6 +146,15 @@ func designTrio(t *testing.T) *trio {
 		}
 	})
 	return c
+}
+
+// meet makes the client of the nodes, with the key that is in the file.
+func (c *trio) meet() {
+	c.t.Helper()
+	var err error
+	if c.peers, err = (&app{}).clusterClient(&c.flags); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 // port takes one of the ports that were free.
@@ -170,7 +171,7 @@ func (c *trio) start(name string) {
 		c.t.Fatal(err)
 	}
 	cmd := exec.Command(path, append([]string{"serve", "--json", "--listen", c.listen[name], "--data", filepath.Join(c.dir, name), "--node", name,
-		"--cluster", c.flags.name, "--peers", cmp.Or(c.sees[name], strings.Join(c.flags.peers, ",")), "--cluster-key", c.flags.keyFile, "--snapshot-every", fmt.Sprint(max(1<<16, 100**clusterPlayers))}, c.more[name]...)...)
+		"--cluster", c.flags.Name, "--peers", cmp.Or(c.sees[name], strings.Join(c.flags.peers, ",")), "--cluster-key", c.flags.keyFile, "--snapshot-every", fmt.Sprint(max(1<<16, 100**clusterPlayers))}, c.more[name]...)...)
 	said := newLines()
 	cmd.Stderr = said
 	stdout, err := cmd.StdoutPipe()
@@ -215,8 +216,8 @@ func (c *trio) settled(ctx context.Context) string {
 	c.t.Helper()
 	for {
 		leader, ready := "", 0
-		for _, name := range c.flags.names() {
-			n := askNode(ctx, c.peers, name, c.flags.hosts[name])
+		for _, name := range c.flags.Names() {
+			n := c.peers.Ask(ctx, name)
 			if slices.Contains(n.Leads, server.DefaultRealm) {
 				leader = name
 			}
@@ -224,7 +225,7 @@ func (c *trio) settled(ctx context.Context) string {
 				ready++
 			}
 		}
-		if leader != "" && ready == len(c.flags.hosts) {
+		if leader != "" && ready == len(c.flags.Peers) {
 			return leader
 		}
 		if ctx.Err() != nil {
@@ -278,7 +279,7 @@ func (b *answered) until(ctx context.Context, t *testing.T, good func() bool) {
 func (c *trio) draw(ctx context.Context, id string, at int) (*kujiv1.Result, error) {
 	var urls []string
 	c.mu.Lock()
-	for _, name := range c.flags.names() {
+	for _, name := range c.flags.Names() {
 		urls = append(urls, c.urls[name])
 	}
 	c.mu.Unlock()
@@ -310,8 +311,8 @@ func TestClusterFailover(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.fill(ctx, *clusterPlayers)
-	nodes := c.flags.names()
-	c.leadersOf(ctx, []string{server.DefaultRealm}, func(realm, node string) bool { return rankOf(nodes, node, realm) == 0 }) // it stays there
+	nodes := c.flags.Names()
+	c.leadersOf(ctx, []string{server.DefaultRealm}, func(realm, node string) bool { return election.First(nodes, realm) == node }) // it stays there
 	c.streams(ctx)
 
 	b := &answered{answers: map[string]*kujiv1.Result{}, more: make(chan struct{})}
@@ -364,7 +365,7 @@ func TestClusterFailover(t *testing.T) {
 // meanwhile it answers when it goes on, with what the other node has written.
 func (c *trio) freeze(ctx context.Context, b *answered) {
 	c.t.Helper()
-	names := c.flags.names()
+	names := c.flags.Names()
 	old := slices.Index(names, c.settled(ctx))
 	process := c.running[names[old]]
 	if err := process.Signal(syscall.SIGSTOP); err != nil {
@@ -398,7 +399,7 @@ func (c *trio) freeze(ctx context.Context, b *answered) {
 // streams draws on a stream through every node.
 func (c *trio) streams(ctx context.Context) {
 	c.t.Helper()
-	for _, name := range c.flags.names() {
+	for _, name := range c.flags.Names() {
 		protocols := new(http.Protocols)
 		protocols.SetUnencryptedHTTP2(true)
 		transport := &http.Transport{Protocols: protocols}
@@ -446,7 +447,7 @@ func (c *trio) audit(ctx context.Context, b *answered) {
 		}
 		i++
 	}
-	for _, name := range c.flags.names() {
+	for _, name := range c.flags.Names() {
 		resp, err := c.client(name).rewards.GetPlayer(ctx, &kujiv1.GetPlayerRequest{Player: "ann"})
 		if err != nil {
 			c.t.Fatal(err)
@@ -496,7 +497,7 @@ func TestClusterGrows(t *testing.T) {
 	}
 	draws("three")
 
-	old := c.flags.names()
+	old := c.flags.Names()
 	for _, name := range []string{"n4", "n5"} {
 		c.flags.peers = append(c.flags.peers, fmt.Sprintf("%s=127.0.0.1:%d", name, c.port()))
 		c.listen[name] = fmt.Sprintf("127.0.0.1:%d", c.port())
@@ -578,15 +579,7 @@ func (c *trio) changeKey(used, accepted string) {
 	if err := os.WriteFile(c.flags.keyFile, both, 0o600); err != nil {
 		c.t.Fatal(err)
 	}
-	var err error
-	if c.key, err = (&app{}).readClusterKeys(c.flags.keyFile); err != nil {
-		c.t.Fatal(err)
-	}
-	conf, err := c.key.tls("shop", "")
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.peers = &http.Client{Transport: peerTransport(conf)}
+	c.meet()
 }
 
 // TestExternalNATS: a cluster whose log is kept by NATS servers of the user's takes over like any
@@ -622,7 +615,7 @@ func TestExternalNATS(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range c.flags.names() {
+	for _, name := range c.flags.Names() {
 		c.more[name] = []string{"--nats", strings.Join(urls, ","), "--history-age", "1ms"}
 		c.start(name)
 	}
@@ -761,10 +754,10 @@ func (c *trio) verifyRunning(ctx context.Context, draws uint64) {
 func (c *trio) verify(ctx context.Context, draws uint64) {
 	c.t.Helper()
 	var servers []*embedded.Server
-	for _, name := range c.flags.names() {
+	for _, name := range c.flags.Names() {
 		f := c.flags
-		f.node = name
-		s, err := f.startNATS(filepath.Join(c.dir, name), c.key, slog.New(slog.NewTextHandler(io.Discard, nil)))
+		f.Node = name
+		s, err := f.StartNATS(filepath.Join(c.dir, name), slog.New(slog.NewTextHandler(io.Discard, nil)))
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -781,7 +774,8 @@ func (c *trio) verify(ctx context.Context, draws uint64) {
 		c.t.Fatal(err)
 	}
 	defer d.Close()
-	report, err := verify.Driver(d, "default", verify.Options{Keys: [][32]byte{c.key[0].derive("shop", "seeds")}})
+	key, _ := c.flags.Seals()
+	report, err := verify.Driver(d, "default", verify.Options{Keys: [][32]byte{key}})
 	if err != nil {
 		c.t.Fatal(err)
 	}

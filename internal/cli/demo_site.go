@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"io/fs"
 	"math/rand/v2"
 	"net"
-	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,59 +16,54 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/driver/jetstream"
-	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
+	"github.com/kuji-dev/kuji/internal/cluster"
+	"github.com/kuji-dev/kuji/internal/demo"
+	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/server"
 	"github.com/kuji-dev/kuji/verify"
 )
 
-// site is what a demo draws from, and what it crashes: one server, or a cluster.
-type site interface {
-	// start starts it, and returns where clients find it.
-	start(ctx context.Context, d *demo) ([]string, error)
-	// crash kills the process that answers with SIGKILL, and returns what became of that when requests
-	// are answered again.
-	crash(ctx context.Context, d *demo) (said string, err error)
-	// stop stops it in order.
-	stop() error
-	// verify checks what it left behind.
-	verify(ctx context.Context, d *demo, seen func(realm string, rec kuji.Record)) (verifyJSON, error)
-	// kill ends what still runs.
-	kill()
+// alone is a server on a data directory of its own.
+type alone struct {
+	*app
+	dir    string // of the whole run
+	server *child
 }
 
-// alone is a server on a data directory of its own.
-type alone struct{ server *child }
+func (s *alone) data() string { return filepath.Join(s.dir, "data") }
 
-func (s *alone) run(ctx context.Context, d *demo, address string) (err error) {
-	s.server, err = startChild(ctx, filepath.Join(d.dir, "server.log"), nil, "--data", d.data, "--listen", address)
+func (s *alone) run(ctx context.Context, address string) (err error) {
+	s.server, err = startChild(ctx, filepath.Join(s.dir, "server.log"), nil, "--data", s.data(), "--listen", address)
 	return err
 }
 
-func (s *alone) start(ctx context.Context, d *demo) ([]string, error) {
-	if err := s.run(ctx, d, "127.0.0.1:0"); err != nil {
+// Start implements [demo.Site], as the methods below.
+func (s *alone) Start(ctx context.Context) ([]string, error) {
+	if err := s.run(ctx, "127.0.0.1:0"); err != nil {
 		return nil, err
 	}
-	d.say("server %d serves %s", s.server.ready.PID, s.server.ready.URL)
+	s.say("server %d serves %s", s.server.ready.PID, s.server.ready.URL)
 	return []string{s.server.ready.URL}, nil
 }
 
-func (s *alone) crash(ctx context.Context, d *demo) (string, error) {
-	address, pid, killed := s.server.ready.Address, s.server.ready.PID, time.Now()
+func (s *alone) Crash(ctx context.Context, _ []string, killed func() int64) (demo.Crash, error) {
+	address, pid, at := s.server.ready.Address, s.server.ready.PID, time.Now()
 	s.server.kill()
-	d.report.AcknowledgedAtKill = d.traffic.draws.Load()
-	if err := s.run(ctx, d, address); err != nil {
+	draws := killed()
+	if err := s.run(ctx, address); err != nil {
 		s.server = nil
-		return "", restartFailed(ctx, err)
+		return demo.Crash{}, err
 	}
-	d.report.Downtime = seconds(time.Since(killed))
-	return fmt.Sprintf("killed server %d with SIGKILL after %d acknowledged draws; server %d is ready %.2f s later",
-		pid, d.report.AcknowledgedAtKill, s.server.ready.PID, d.report.Downtime), nil
+	down := time.Since(at)
+	return demo.Crash{Downtime: down, Said: fmt.Sprintf("killed server %d with SIGKILL after %d acknowledged draws; server %d is ready %.2f s later",
+		pid, draws, s.server.ready.PID, down.Seconds())}, nil
 }
 
-func (s *alone) stop() error { return s.server.stop(stopTimeout) }
+func (s *alone) Stop() error { return s.server.stop(stopTimeout) }
 
-func (s *alone) verify(ctx context.Context, d *demo, seen func(string, kuji.Record)) (verifyJSON, error) {
-	return inDirectory(d.data).verify(ctx, nil, nil, seen)
+func (s *alone) Verify(ctx context.Context, seen func(string, kuji.Record)) (demo.Left, error) {
+	out, err := inDirectory(s.data()).verify(ctx, nil, nil, seen)
+	return leftOf(out, s.data(), err)
 }
 
 func (s *alone) kill() {
@@ -77,21 +72,62 @@ func (s *alone) kill() {
 	}
 }
 
+// leftOf sums up what a site left in its files.
+func leftOf(v verifyJSON, data string, err error) (left demo.Left, _ error) {
+	for _, r := range v.Realms {
+		left.Batches += r.Batches
+		left.LogBytes += r.LogBytes
+		for _, e := range r.Epochs {
+			if e.Revealed && e.Undecided == "" {
+				left.Decided += e.Events
+			}
+		}
+	}
+	var walked error
+	left.Bytes, walked = sizeOf(data)
+	return left, errors.Join(err, walked)
+}
+
+// sizeOf adds up the files below a directory.
+func sizeOf(dir string) (total int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		total += info.Size()
+		return nil
+	})
+	return total, err
+}
+
+// demoPatience is how long a cluster may take to find a leader.
+const demoPatience = 30 * time.Second
+
 // stopTimeout is how long a demo's server may take to stop in order.
 const stopTimeout = 30 * time.Second
 
 // threeNodes is a cluster of three processes on this machine.
 type threeNodes struct {
+	*app
+	dir   string // of the whole run
 	f     clusterFlags
-	key   clusterKeys
-	peers *http.Client
+	peers *cluster.Client
 	nodes map[string]*child // those that run
 	at    map[string]string // addresses for clients
 }
 
-func (s *threeNodes) start(ctx context.Context, d *demo) ([]string, error) {
+// Start implements [demo.Site], as the methods below.
+func (s *threeNodes) Start(ctx context.Context) ([]string, error) {
 	s.nodes = map[string]*child{}
-	s.f = clusterFlags{name: "demo", keyFile: filepath.Join(d.dir, "cluster.key")}
+	s.f = clusterFlags{keyFile: filepath.Join(s.dir, "cluster.key")}
+	s.f.Name = "demo"
 	if err := writeClusterKey(s.f.keyFile); err != nil {
 		return nil, err
 	}
@@ -104,87 +140,79 @@ func (s *threeNodes) start(ctx context.Context, d *demo) ([]string, error) {
 		s.at[fmt.Sprintf("n%d", i+1)] = fmt.Sprintf("127.0.0.1:%d", ports[3+i])
 		s.f.peers = append(s.f.peers, fmt.Sprintf("n%d=127.0.0.1:%d", i+1, port))
 	}
-	if s.key, err = d.readClusterKeys(s.f.keyFile); err != nil {
+	if s.peers, err = s.clusterClient(&s.f); err != nil {
 		return nil, err
 	}
-	conf, err := s.key.tls(s.f.name, "")
-	if err := errors.Join(err, s.f.checkMember()); err != nil {
-		return nil, err
-	}
-	s.peers = &http.Client{Transport: peerTransport(conf)}
 	var urls []string
-	for _, name := range s.f.names() {
-		if err := s.run(ctx, d, name); err != nil {
+	for _, name := range s.f.Names() {
+		if err := s.run(ctx, name); err != nil {
 			return nil, err
 		}
 		urls = append(urls, s.nodes[name].ready.URL)
-		d.say("node %s, process %d, serves %s", name, s.nodes[name].ready.PID, s.nodes[name].ready.URL)
+		s.say("node %s, process %d, serves %s", name, s.nodes[name].ready.PID, s.nodes[name].ready.URL)
 	}
 	began := time.Now()
 	leader, err := s.leader(ctx, server.DefaultRealm)
 	if err != nil {
 		return nil, err
 	}
-	d.say("the nodes found each other in %.2f s, and node %s leads the first realm; clients draw at all three", time.Since(began).Seconds(), leader)
+	s.say("the nodes found each other in %.2f s, and node %s leads the first realm; clients draw at all three", time.Since(began).Seconds(), leader)
 	return urls, nil
 }
 
-func (s *threeNodes) run(ctx context.Context, d *demo, name string) error {
-	c, err := startChild(ctx, filepath.Join(d.dir, name+".log"), nil, "--data", s.data(d, name), "--listen", s.at[name],
-		"--cluster", s.f.name, "--node", name, "--peers", strings.Join(s.f.peers, ","), "--cluster-key", s.f.keyFile)
+func (s *threeNodes) run(ctx context.Context, name string) error {
+	c, err := startChild(ctx, filepath.Join(s.dir, name+".log"), nil, "--data", s.data(name), "--listen", s.at[name],
+		"--cluster", s.f.Name, "--node", name, "--peers", strings.Join(s.f.peers, ","), "--cluster-key", s.f.keyFile)
 	if err == nil {
 		s.nodes[name] = c
 	}
 	return err
 }
 
-func (s *threeNodes) data(d *demo, name string) string { return filepath.Join(d.data, name) }
+func (s *threeNodes) data(name string) string { return filepath.Join(s.dir, "data", name) }
 
 // leader waits until a node leads a realm, and returns its name.
 func (s *threeNodes) leader(ctx context.Context, realm string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, demoPatience)
 	defer cancel()
 	for {
 		for name := range s.nodes {
-			if slices.Contains(askNode(ctx, s.peers, name, s.f.hosts[name]).Leads, realm) {
+			if slices.Contains(s.peers.Ask(ctx, name).Leads, realm) {
 				return name, nil
 			}
 		}
-		if pause(ctx, 20*time.Millisecond); ctx.Err() != nil {
+		if step.Pause(ctx, 20*time.Millisecond); ctx.Err() != nil {
 			return "", fmt.Errorf("no node leads: %w", ctx.Err())
 		}
 	}
 }
 
-func (s *threeNodes) crash(ctx context.Context, d *demo) (string, error) {
-	realm := d.attractions[0].realm
-	old, err := s.leader(ctx, realm)
+func (s *threeNodes) Crash(ctx context.Context, realms []string, killed func() int64) (out demo.Crash, err error) {
+	old, err := s.leader(ctx, realms[0])
 	if err != nil {
-		return "", restartFailed(ctx, err)
+		return out, err
 	}
-	led := askNode(ctx, s.peers, old, s.f.hosts[old]).Leads
-	d.spared = map[string]bool{}
-	for _, at := range d.attractions {
-		d.spared[at.realm] = !slices.Contains(led, at.realm)
-	}
-	killed := time.Now()
+	led := s.peers.Ask(ctx, old).Leads
+	out.Spared = slices.DeleteFunc(slices.Clone(realms), func(realm string) bool { return slices.Contains(led, realm) })
+	at := time.Now()
 	s.nodes[old].kill()
 	delete(s.nodes, old)
-	d.report.AcknowledgedAtKill = d.traffic.draws.Load()
-	leader, err := s.leader(ctx, realm)
+	draws := killed()
+	leader, err := s.leader(ctx, realms[0])
 	if err != nil {
-		return "", restartFailed(ctx, err)
+		return out, err
 	}
-	d.report.Downtime = seconds(time.Since(killed))
-	if err := s.run(ctx, d, old); err != nil {
-		return "", restartFailed(ctx, err)
+	out.Downtime = time.Since(at)
+	if err := s.run(ctx, old); err != nil {
+		return out, err
 	}
-	return fmt.Sprintf("killed node %s, which led realm %s, with SIGKILL after %d acknowledged draws; node %s led it %.2f s later, and node %s is back",
-		old, realm, d.report.AcknowledgedAtKill, leader, d.report.Downtime, old), nil
+	out.Said = fmt.Sprintf("killed node %s, which led realm %s, with SIGKILL after %d acknowledged draws; node %s led it %.2f s later, and node %s is back",
+		old, realms[0], draws, leader, out.Downtime.Seconds(), old)
+	return out, nil
 }
 
-// stop stops all nodes at once, so that none has to take over.
-func (s *threeNodes) stop() (err error) {
+// Stop stops all nodes at once, so that none has to take over.
+func (s *threeNodes) Stop() (err error) {
 	errs := make(chan error, len(s.nodes))
 	for _, c := range s.nodes {
 		go func() { errs <- c.stop(stopTimeout) }()
@@ -195,50 +223,35 @@ func (s *threeNodes) stop() (err error) {
 	return err
 }
 
-// verify reads the log as the nodes have stored it together.
-func (s *threeNodes) verify(ctx context.Context, d *demo, seen func(string, kuji.Record)) (verifyJSON, error) {
-	return s.f.verify(ctx, s.key, func(name string) string { return s.data(d, name) }, seen)
+func (s *threeNodes) Verify(ctx context.Context, seen func(string, kuji.Record)) (demo.Left, error) {
+	out, err := s.verify(ctx, seen)
+	return leftOf(out, filepath.Join(s.dir, "data"), err)
 }
 
-// verify checks every realm of a cluster whose nodes do not run. data returns where a node has its
-// data.
-func (f *clusterFlags) verify(ctx context.Context, keys clusterKeys, data func(node string) string, seen func(string, kuji.Record)) (out verifyJSON, err error) {
-	var own *embedded.Server
-	for _, name := range f.names() {
-		of := *f
-		of.node = name
-		server, err := of.startNATS(data(name), keys, slog.New(slog.DiscardHandler))
-		if err != nil {
-			return out, err
-		}
-		defer server.Close() // it has only read
-		own = server
+// verify checks every realm of the nodes, which do not run.
+func (s *threeNodes) verify(ctx context.Context, seen func(string, kuji.Record)) (out verifyJSON, err error) {
+	at := map[string]string{}
+	for _, name := range s.f.Names() {
+		at[name] = s.data(name)
 	}
-	if err := own.Ready(ctx); err != nil {
-		return out, err
-	}
-	o := jetstream.Options{Cluster: f.name, Patience: patience}
-	o.Connect = append(o.Connect, own.Connect())
-	dr, err := jetstream.Connect(ctx, o)
-	if err != nil {
-		return out, err
-	}
-	defer func() { err = errors.Join(err, dr.Close()) }()
-	realms, err := dr.Realms(ctx)
-	out.OK = true
 	var damage []error
-	key, old := keys.seals(f.name)
-	for _, name := range realms {
-		report, err := verify.Driver(dr, name, verify.Options{Seen: func(rec kuji.Record) { seen(name, rec) }, Keys: append(slices.Clone(old), key)})
-		var wrong *verify.Error
-		if errors.As(err, &wrong) {
-			damage = append(damage, err)
-		} else if err != nil {
-			return out, err
+	out.OK = true
+	err = s.f.Offline(ctx, at, func(dr *jetstream.Driver) error {
+		realms, err := dr.Realms(ctx)
+		key, old := s.f.Seals()
+		for _, name := range realms {
+			report, err := verify.Driver(dr, name, verify.Options{Seen: func(rec kuji.Record) { seen(name, rec) }, Keys: append(slices.Clone(old), key)})
+			var wrong *verify.Error
+			if errors.As(err, &wrong) {
+				damage = append(damage, err)
+			} else if err != nil {
+				return err
+			}
+			out.Realms = append(out.Realms, newVerifyRealmJSON(report, wrong))
 		}
-		out.Realms = append(out.Realms, newVerifyRealmJSON(report, wrong))
-	}
-	if len(damage) > 0 {
+		return err
+	})
+	if err == nil && len(damage) > 0 {
 		out.OK, err = false, damageError{errors.Join(damage...)}
 	}
 	return out, err

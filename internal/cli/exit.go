@@ -11,6 +11,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/client"
+	"github.com/kuji-dev/kuji/internal/cluster"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
@@ -103,6 +104,7 @@ func classify(ctx context.Context, err error) failure {
 		usage   usageError
 		bad     catalogError
 		refused refusedError
+		of      *cluster.RefusedError
 		damage  damageError
 		unknown *client.UnknownError
 	)
@@ -120,7 +122,7 @@ func classify(ctx context.Context, err error) failure {
 		f.Message += "\nRun the command with --help to see how to use it."
 	case errors.As(err, &bad):
 		f.Exit = exitUsage
-	case errors.As(err, &refused):
+	case errors.As(err, &refused), errors.As(err, &of):
 		f.Exit = exitRefused
 	case errors.As(err, &rpc):
 		f.fromRPC(rpc)

@@ -15,6 +15,7 @@ import (
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/client"
 	"github.com/kuji-dev/kuji/history"
+	"github.com/kuji-dev/kuji/internal/step"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/sink"
 )
@@ -209,6 +210,12 @@ func feedError(err error) error {
 	return err
 }
 
+// Pauses between attempts to write to PostgreSQL.
+const (
+	firstFeedPause = time.Second
+	lastFeedPause  = time.Minute
+)
+
 // feedHistory delivers into PostgreSQL.
 func (c *api) feedHistory(ctx context.Context, f *feedFlags, log *slog.Logger) (done feedJSON, err error) {
 	db, err := history.Open(ctx, f.to, c.realm, history.Options{Age: f.historyAge})
@@ -236,7 +243,7 @@ func (c *api) feedHistory(ctx context.Context, f *feedFlags, log *slog.Logger) (
 			}
 		}
 	}
-	for wait := firstHistoryPause; ; wait = min(2*wait, lastHistoryPause) {
+	for wait := firstFeedPause; ; wait = min(2*wait, lastFeedPause) {
 		begun := time.Now()
 		broke = nil
 		err = db.Run(ctx, feed)
@@ -250,10 +257,10 @@ func (c *api) feedHistory(ctx context.Context, f *feedFlags, log *slog.Logger) (
 		if broke != nil {
 			return done, broke
 		}
-		if time.Since(begun) > lastHistoryPause {
-			wait = firstHistoryPause
+		if time.Since(begun) > lastFeedPause {
+			wait = firstFeedPause
 		}
 		log.Warn("PostgreSQL did not take the events", "error", err, "again_in", wait)
-		pause(ctx, wait)
+		step.Pause(ctx, wait)
 	}
 }

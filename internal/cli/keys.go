@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/server/access"
 )
 
 type keyJSON struct {
@@ -57,8 +57,8 @@ that the key grants, takes, transfers and applies.`,
 			if anyID {
 				options = append(options, "ids=optional")
 			}
-			key := server.NewKey()
-			line, err := server.KeyLine(can, key, name, options...)
+			key := access.NewKey()
+			line, err := access.KeyLine(can, key, name, options...)
 			if err != nil {
 				return usageError{err}
 			}

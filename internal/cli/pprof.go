@@ -8,7 +8,7 @@ import (
 	"net/http/pprof"
 	"time"
 
-	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/server/access"
 )
 
 // profiles serves the Go runtime's profiles of this process.
@@ -25,7 +25,7 @@ func serveProfiles(address string) (*profiles, error) {
 	if address == "" {
 		return nil, nil
 	}
-	if err := server.CheckListen(address, server.Exposure{}); err != nil {
+	if err := access.CheckListen(address, access.Exposure{}); err != nil {
 		return nil, usagef("--pprof: %w", err)
 	}
 	l, err := net.Listen("tcp", address)
@@ -47,7 +47,7 @@ func serveProfiles(address string) (*profiles, error) {
 // to mean loopback.
 func onLoopback(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := server.CheckListen(r.Host, server.Exposure{}); err != nil {
+		if err := access.CheckListen(r.Host, access.Exposure{}); err != nil {
 			http.Error(w, "profiles are for loopback", http.StatusForbidden)
 			return
 		}

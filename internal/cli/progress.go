@@ -2,18 +2,46 @@ package cli
 
 import (
 	"context"
-	"math"
+	"io"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 )
 
+// said are lines that wait until a progress bar no longer has the line.
+type said struct {
+	mu    sync.Mutex
+	bars  int
+	lines []string
+}
+
 // say writes a line about progress to standard output, for people only.
 func (a *app) say(format string, args ...any) {
-	if !a.json {
-		fprintf(a.stdout, format+"\n", args...) // the table's writer reports a lost stdout
+	if a.json {
+		return
 	}
+	a.said.mu.Lock()
+	defer a.said.mu.Unlock()
+	a.said.lines = append(a.said.lines, sprintf(format+"\n", args...))
+	a.sayHeld()
+}
+
+// sayHeld writes what was said, unless a bar has the line. The caller holds mu.
+func (a *app) sayHeld() {
+	if a.said.bars == 0 {
+		_, _ = io.WriteString(a.stdout, strings.Join(a.said.lines, "")) // the table's writer reports a lost stdout
+		a.said.lines = nil
+	}
+}
+
+// barred notes that a bar begins, or ends.
+func (a *app) barred(n int) {
+	a.said.mu.Lock()
+	defer a.said.mu.Unlock()
+	a.said.bars += n
+	a.sayHeld()
 }
 
 // bar reports whether to show a progress bar: only to somebody who looks.
@@ -39,6 +67,7 @@ func (a *app) showBar(ctx context.Context, all int64, done func() int64, describ
 		progressbar.OptionSetPredictTime(false),
 		progressbar.OptionClearOnFinish(),
 	)
+	a.barred(1)
 	stopped := make(chan struct{})
 	var drawing sync.WaitGroup
 	drawing.Go(func() {
@@ -61,15 +90,6 @@ func (a *app) showBar(ctx context.Context, all int64, done func() int64, describ
 	return func() {
 		close(stopped)
 		drawing.Wait()
+		a.barred(-1)
 	}
-}
-
-// percentile returns the value below which p thousandths of a sorted list lie
-// (nearest rank), rounded to thousandths.
-func percentile(sorted []float64, p int) float64 {
-	if len(sorted) == 0 {
-		return 0
-	}
-	rank := (len(sorted)*p + 999) / 1000
-	return math.Round(sorted[max(rank, 1)-1]*1000) / 1000
 }

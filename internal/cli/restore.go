@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"path/filepath"
 	"strings"
 
@@ -65,7 +64,7 @@ backup ended in can be proven.`,
 		if err := f.check(); err != nil {
 			return err
 		}
-		if f.cluster.name != "" {
+		if f.cluster.Name != "" {
 			return restoreToCluster(cmd.Context(), a, &f)
 		}
 		key, err := a.readSealKey(f.sealKey, f.ofCluster)
@@ -81,15 +80,15 @@ backup ended in can be proven.`,
 func (f *restoreFlags) check() error {
 	c := &f.cluster
 	switch {
-	case c.name == "" && (f.from == "" || f.data == ""):
+	case c.Name == "" && (f.from == "" || f.data == ""):
 		return usagef("missing flag --from or --data: the backup, and the directory to make")
-	case c.name != "" && (f.sealKey != "" || f.ofCluster != ""):
+	case c.Name != "" && (f.sealKey != "" || f.ofCluster != ""):
 		return usagef("--seal-key with --cluster: a cluster has its own key, --cluster-key")
-	case c.nats.external() && f.from == "":
+	case c.External() && f.from == "":
 		return usagef("missing flag --from: the backup")
-	case c.name != "" && !c.nats.external() && f.data == "":
+	case c.Name != "" && !c.External() && f.data == "":
 		return usagef("missing flag --data: the directory of the node")
-	case c.nats.external() && f.data == "":
+	case c.External() && f.data == "":
 		return c.checkMember()
 	}
 	return c.check(f.data)
@@ -114,37 +113,28 @@ func (a *app) restored(out verifyJSON, reports []verify.Report, err error) error
 // until ctx ends. No node of the cluster runs, so nobody takes a realm over that is not whole.
 func restoreToCluster(ctx context.Context, a *app, f *restoreFlags) (err error) {
 	c := &f.cluster
-	keys, err := a.readClusterKeys(c.keyFile)
-	if err != nil {
+	if c.Keys, err = a.readClusterKeys(c.keyFile); err != nil {
 		return err
 	}
-	o := jetstream.Options{Cluster: c.name, Replicas: c.replicas()}
-	if c.nats.external() {
-		c.nats.lead(&o)
-	} else {
-		nats, err := c.startNATS(f.data, keys, slog.New(slog.DiscardHandler))
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, nats.Close()) }()
-		if err := nats.Ready(ctx); err != nil {
-			return err
-		}
+	at := map[string]string{c.Node: f.data}
+	if c.External() {
+		at = nil
+	}
+	var reports []verify.Report
+	err = c.Offline(ctx, at, func(d *jetstream.Driver) (err error) {
 		if f.from == "" {
-			fprintf(a.stderr, "node %s keeps its part of cluster %s; stop it when the restore has ended\n", c.node, c.name)
+			fprintf(a.stderr, "node %s keeps its part of cluster %s; stop it when the restore has ended\n", c.Node, c.Name)
 			<-ctx.Done()
 			return nil
 		}
-		o.Connect = append(o.Connect, nats.Connect())
-	}
-	d, err := connectLog(ctx, o)
-	if err != nil {
+		key, old := c.Seals()
+		reports, err = backup.RestoreTo(ctx, filepath.ToSlash(f.from), d, key, old...)
+		return err
+	})
+	if f.from == "" {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	key, old := keys.seals(c.name)
-	reports, err := backup.RestoreTo(ctx, filepath.ToSlash(f.from), d, key, old...)
-	return a.restored(verifyJSON{Cluster: c.name}, reports, err)
+	return a.restored(verifyJSON{Cluster: c.Name}, reports, err)
 }
 
 // readSealKey reads the key that sealed the seeds of a backup; nil: none is named. That of a cluster is
@@ -163,7 +153,7 @@ func (a *app) readSealKey(name, cluster string) (*[32]byte, error) {
 		if len(keys) > 1 { // a directory has one key
 			return nil, usagef("--seal-key %s has two keys: expected the one that the cluster used when the backup was made", name)
 		}
-		seal, _ := keys.seals(cluster)
+		seal, _ := keys.Seals(cluster)
 		return &seal, nil
 	}
 	text, err := a.readFile(name, 1<<10)

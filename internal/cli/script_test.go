@@ -300,9 +300,11 @@ func sameCmd(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	var results [2]map[string]any
 	for i, name := range args {
-		ts.Check(json.Unmarshal([]byte(ts.ReadFile(name)), &results[i]))
+		var answer struct{ Result map[string]any }
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile(name)), &answer))
+		results[i] = answer.Result
 	}
-	if results[0]["replayed"] != false || results[1]["replayed"] != true {
+	if results[0]["replayed"] != nil || results[1]["replayed"] != true {
 		ts.Fatalf("replayed is %v and %v, want false and true", results[0]["replayed"], results[1]["replayed"])
 	}
 	delete(results[0], "replayed")

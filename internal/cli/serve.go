@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -22,7 +23,10 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/history"
+	"github.com/kuji-dev/kuji/internal/historian"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/server/access"
 )
 
 // serveFlags is what the flags of serve say.
@@ -186,6 +190,46 @@ func (f *serveFlags) check() error {
 		atLeast("max-request-bytes", f.limits.RequestBytes, 0), atLeast("max-batch-bytes", f.limits.BatchBytes, 0))
 }
 
+// historyWords are the values of --history that are not a URL.
+const (
+	historySQLite = "sqlite"
+	historyOff    = "off"
+)
+
+// checkHistory checks --history and --history-age.
+func checkHistory(where string, age time.Duration) error {
+	switch {
+	case age < 0:
+		return usageError{fmt.Errorf("--history-age %v: expected 0s or more", age)}
+	case age > 0 && where == historyOff:
+		return usageError{errors.New("--history-age: expected --history other than off with it")}
+	}
+	if where == historySQLite || where == historyOff || history.IsURL(where) {
+		return nil
+	}
+	return usageError{errors.New("--history: expected sqlite, off or the URL of a PostgreSQL database, postgres://…")} // it may be one with a password
+}
+
+// historian returns what keeps the histories, as --history and --history-age say.
+func (f *serveFlags) historian(log *slog.Logger) *historian.Historian {
+	return historian.New(log, func(realm string) string {
+		if f.history == historySQLite {
+			return filepath.Join(f.data, "history", realm+".db")
+		}
+		return f.history
+	}, history.Options{Age: f.historyAge})
+}
+
+// keepHistory makes a server keep histories, if it is to. The function that it returns ends them.
+func (f *serveFlags) keepHistory(o *server.Options) (end func() error) {
+	if f.history == historyOff {
+		return func() error { return nil }
+	}
+	h := f.historian(o.Logger)
+	o.History = h
+	return h.Close
+}
+
 func (f *serveFlags) engineOptions() (kuji.Options, error) {
 	o := kuji.Options{SyncEvery: f.syncEvery, SegmentSize: f.segmentSize, SnapshotEvery: f.snapshotEvery, TrimLog: f.trimLog, MustExist: f.mustExist}
 	if f.confirmClock != "" {
@@ -212,7 +256,7 @@ func (f *serveFlags) serverOptions(log *slog.Logger) (server.Options, func() err
 		return o, nil, usagef("--tls-cert and --tls-key: give both or neither")
 	}
 	if f.keys != "" {
-		keys, err := server.LoadKeys(f.keys)
+		keys, err := access.LoadKeys(f.keys)
 		if err != nil {
 			return o, nil, usageError{err}
 		}
@@ -228,9 +272,9 @@ func (f *serveFlags) serverOptions(log *slog.Logger) (server.Options, func() err
 		reloadKeys := reload
 		reload = func() error { return errors.Join(reloadKeys(), cert.reload()) }
 	}
-	exposure := server.Exposure{TLS: o.TLS != nil, Insecure: f.insecure, Keys: o.Keys != nil}
+	exposure := access.Exposure{TLS: o.TLS != nil, Insecure: f.insecure, Keys: o.Keys != nil}
 	for _, address := range []string{f.listen, cmp.Or(f.redisListen, f.listen)} {
-		if err := server.CheckListen(address, exposure); err != nil {
+		if err := access.CheckListen(address, exposure); err != nil {
 			return o, nil, usageError{err}
 		}
 	}
@@ -291,7 +335,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 		a.logged = err != nil && f.logs.json(a)
 	}()
 	p := &process{a, f, life, prof.url(), hangup, reload}
-	if f.cluster.name != "" {
+	if f.cluster.Name != "" {
 		return p.serveCluster(ctx, engineOptions, serverOptions)
 	}
 	start := &catalogStart{app: a, f: f, c: c, log: log}
@@ -309,9 +353,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	if err := start.apply(ctx, engine); err != nil {
 		return clockError(err)
 	}
-	chronicles := f.historian(serverOptions.Logger)
-	defer func() { err = errors.Join(err, chronicles.Close()) }()
-	if err := p.listenAndServe(ctx, engine, chronicles.attach(serverOptions)); err != nil {
+	endHistory := f.keepHistory(&serverOptions)
+	defer func() { err = errors.Join(err, endHistory()) }()
+	if err := p.listenAndServe(ctx, engine, serverOptions); err != nil {
 		return clockError(err)
 	}
 	return stoppedRealms(engine)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/cluster"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/verify"
 )
@@ -74,7 +75,7 @@ all realms first, and raises none if one of them cannot be opened.`,
 		if cmd.Flags().Changed("realm") {
 			only = realm.Value.String()
 		}
-		if isNode(data) {
+		if cluster.IsNode(data) {
 			return refusedError{fmt.Sprintf("--data %s is of a node of a cluster: ask the cluster, while it runs", data)}
 		}
 		do := levelsOf

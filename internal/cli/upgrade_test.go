@@ -23,6 +23,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/cluster"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
 )
@@ -91,7 +92,7 @@ func TestUpgradeCluster(t *testing.T) {
 	c := designTrio(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*clusterPatience)
 	defer cancel()
-	names := c.flags.names()
+	names := c.flags.Names()
 	for _, name := range names {
 		c.build[name] = was
 		c.start(name)
@@ -329,7 +330,7 @@ func TestUpgradeData(t *testing.T) {
 	run(exitUsage, "expected only one of them", "--data", data, "--server", "http://127.0.0.1:1")
 	run(exitRefused, "it is a backup", "--data", backup, "--finish")
 	node := t.TempDir()
-	if err := os.MkdirAll(clusterDir(node), 0o700); err != nil {
+	if err := os.MkdirAll(cluster.Dir(node), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	run(exitRefused, "a node of a cluster", "--data", node, "--finish")

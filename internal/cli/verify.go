@@ -20,6 +20,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/internal/cluster"
 	"github.com/kuji-dev/kuji/verify"
 )
 
@@ -139,11 +140,11 @@ type auditFlags struct {
 func (f *auditFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.data, "data", "", "data `directory`, unless there is --cluster")
 	f.cluster.member(cmd)
-	f.cluster.nats.add(cmd)
+	f.cluster.addNATS(cmd)
 }
 
 func (f *auditFlags) check() error {
-	clustered := f.cluster.name != "" || len(f.cluster.peers) > 0 || f.cluster.nats.external() || f.data == "" && f.cluster.keyFile != ""
+	clustered := f.cluster.Name != "" || len(f.cluster.peers) > 0 || f.cluster.External() || f.data == "" && f.cluster.keyFile != ""
 	switch {
 	case f.data == "" && !clustered:
 		return usagef("missing flag --data: the directory to read; or --cluster")
@@ -178,31 +179,43 @@ func inDirectory(data string) *auditSource {
 	}
 }
 
+// inCopy is what one node of a cluster has kept.
+func inCopy(c *cluster.Copy, data string, keys cluster.Keys) *auditSource {
+	return &auditSource{
+		data: data, node: c.Node, nodeOf: c.Cluster, missing: c.Missing,
+		realms: func(context.Context) (names, strays []string, err error) { return c.Realms, nil, nil },
+		realm: func(name string, through *verify.Anchor, seen func(kuji.Record)) (verify.Report, error) {
+			return c.Verify(keys, name, through, seen)
+		},
+	}
+}
+
 // openAudit opens what the flags name.
 func openAudit(ctx context.Context, a *app, f *auditFlags) (from *auditSource, end func() error, err error) {
-	if f.data != "" && !isNode(f.data) {
+	if f.data != "" && !cluster.IsNode(f.data) {
 		return inDirectory(f.data), func() error { return nil }, nil
 	}
-	keys := clusterKeys{{}} // zero: it opens nothing
+	keys := cluster.Keys{{}} // zero: it opens nothing
 	if f.data == "" || f.cluster.keyFile != "" {
 		if keys, err = a.readClusterKeys(f.cluster.keyFile); err != nil {
 			return nil, nil, err
 		}
 	}
 	if f.data != "" {
-		c, err := openCopy(ctx, f.data)
+		c, err := cluster.OpenCopy(ctx, f.data)
 		if err != nil {
 			return nil, nil, err
 		}
-		return c.audit(f.data, keys), c.close, nil
+		return inCopy(c, f.data, keys), c.Close, nil
 	}
-	d, err := f.cluster.openLog(ctx, keys)
+	f.cluster.Keys = keys
+	d, err := f.cluster.OpenLog(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	key, old := keys.seals(f.cluster.name)
+	key, old := f.cluster.Seals()
 	from = &auditSource{
-		cluster: f.cluster.name,
+		cluster: f.cluster.Name,
 		realms: func(ctx context.Context) (names, strays []string, err error) {
 			names, err = d.Realms(ctx)
 			return names, nil, err
@@ -210,7 +223,7 @@ func openAudit(ctx context.Context, a *app, f *auditFlags) (from *auditSource, e
 		realm: func(name string, through *verify.Anchor, seen func(kuji.Record)) (verify.Report, error) {
 			names, err := d.Realms(ctx)
 			if err == nil && !slices.Contains(names, name) {
-				err = &kuji.Error{Code: kuji.CodeNotFound, Field: "realm", Message: fmt.Sprintf("there is no realm %q in cluster %s", name, f.cluster.name)}
+				err = &kuji.Error{Code: kuji.CodeNotFound, Field: "realm", Message: fmt.Sprintf("there is no realm %q in cluster %s", name, f.cluster.Name)}
 			}
 			if err != nil {
 				return verify.Report{}, err

@@ -14,16 +14,20 @@ type versionJSON struct {
 	Platform string `json:"platform"`
 }
 
+func (b versionJSON) String() string { return "kuji " + b.Version + ", " + b.Go + ", " + b.Platform }
+
+func thisBuild() versionJSON {
+	return versionJSON{version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+}
+
 func versionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  exactArgs(),
 		RunE: func(*cobra.Command, []string) error {
-			out := versionJSON{version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
-			return a.print(out, func(w io.Writer) {
-				fprintf(w, "kuji %s %s %s\n", out.Version, out.Go, out.Platform)
-			})
+			out := thisBuild()
+			return a.print(out, func(w io.Writer) { fprintf(w, "kuji %s %s %s\n", out.Version, out.Go, out.Platform) })
 		},
 	}
 }

@@ -48,7 +48,7 @@ func TestWord(t *testing.T) {
 	}
 }
 
-// TestStandard compares the standard mapping with what docs/api.md says of it.
+// TestStandard compares the standard mapping with what docs/reference/api.md says of it.
 func TestStandard(t *testing.T) {
 	var m kujiv1.Receipt
 	if err := contract.ReadJSON([]byte(`{"timeUnixMs":"5","catalog_version":3}`), &m); err != nil || m.GetTimeUnixMs() != 5 || m.GetCatalogVersion() != 3 {

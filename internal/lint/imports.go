@@ -23,21 +23,40 @@ type room struct {
 //	                    → internal/ledger → driver
 //	                    → driver/disk → driver, wal → internal/vfs, internal/step
 //	                    → driver/memory → driver
-//	internal/cli → client → proto
+//	internal/cli → internal/demo → internal/loadtest → client → proto
+//	server → server/internal/redis, server/internal/feeds → server/internal/admission → server/access
+//	                                                      → server/internal/message
 //	internal/cli → internal/simulate → internal/odds, internal/rules, internal/store, catalog
-//	internal/cli → driver/jetstream → driver
-//	internal/cli → history → kuji
+//	internal/cli → internal/cluster → internal/election, server, driver/jetstream → driver
+//	internal/cli → internal/historian → history, server → kuji
 //	internal/cli → sink → kuji, internal/vfs
 //
 // A new folder takes its place here first.
 var rooms = []room{
 	{dir: "cmd/kuji", may: []string{"internal/cli"}},
-	{dir: "internal/cli", may: []string{"client", "server", ".", "verify", "backup", "catalog", "internal/contract", "history", "sink", "wal", "proto", "examples", "internal/simulate", "driver", "driver/jetstream", "driver/jetstream/embedded"}, tests: []string{"driver/drivertest", "internal/kafkatest", "internal/pgtest", "internal/proxy"},
+	{dir: "internal/cli", may: []string{"verify", "backup", "client", "internal/cluster", "internal/historian", "server", "server/access", ".", "catalog", "internal/contract", "history", "sink", "wal", "proto", "examples", "internal/simulate", "internal/demo", "internal/loadtest", "internal/chart", "internal/step", "driver", "driver/jetstream"}, tests: []string{"driver/drivertest", "driver/jetstream/embedded", "internal/election", "internal/kafkatest", "internal/pgtest", "internal/proxy"},
 		modules: []string{"connectrpc.com", "github.com/spf13", "github.com/schollz/progressbar/v3", "go.yaml.in/yaml/v4", "golang.org/x", "google.golang.org/protobuf", "go.opentelemetry.io"}},
-	{dir: "client", may: []string{"proto", "internal/ulid"}, tests: []string{".", "catalog", "server", "internal/proxy"},
+	{dir: "internal/demo", may: []string{"verify", "backup", "client", ".", "catalog", "proto", "examples", "internal/contract", "internal/loadtest"},
 		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
-	{dir: "server", may: []string{".", "backup", "catalog", "internal/contract", "proto"}, tests: []string{"verify", "examples", "driver/drivertest"},
-		modules: []string{"connectrpc.com", "github.com/go-jose/go-jose/v4", "github.com/prometheus", "golang.org/x", "google.golang.org/protobuf"}},
+	{dir: "internal/loadtest", may: []string{"client", "proto", "internal/chart", "internal/contract"},
+		modules: []string{"connectrpc.com/connect", "golang.org/x/sys"}},
+	{dir: "internal/chart"},
+	{dir: "client", may: []string{"proto", "internal/ulid"}, tests: []string{".", "catalog", "server", "server/access", "internal/proxy"},
+		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
+	{dir: "internal/cluster", may: []string{"verify", "backup", "internal/election", "server", ".", "proto", "driver", "driver/jetstream", "driver/jetstream/embedded", "internal/step"}, tests: []string{"catalog", "driver/drivertest", "internal/proxy"},
+		modules: []string{"connectrpc.com", "golang.org/x/sys"}},
+	{dir: "internal/historian", may: []string{"history", "server", ".", "internal/step"}, tests: []string{"catalog", "internal/pgtest"}},
+	{dir: "internal/election"},
+	{dir: "server", may: []string{".", "catalog", "internal/contract", "proto", "server/access", "server/internal/admission", "server/internal/message", "server/internal/feeds", "server/internal/redis"}, tests: []string{"verify", "examples", "driver/drivertest"},
+		modules: []string{"connectrpc.com", "github.com/prometheus", "google.golang.org/protobuf"}},
+	{dir: "server/internal/redis", may: []string{".", "internal/contract", "proto", "server/access", "server/internal/admission", "server/internal/message"},
+		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
+	{dir: "server/internal/feeds", may: []string{".", "backup", "internal/contract", "proto", "server/access", "server/internal/admission", "server/internal/message"},
+		modules: []string{"connectrpc.com/connect"}},
+	{dir: "server/internal/message", may: []string{".", "catalog", "internal/contract", "proto"}, modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
+	{dir: "server/internal/admission", may: []string{".", "internal/contract", "proto", "server/access"}, modules: []string{"connectrpc.com/connect"}},
+	{dir: "server/access", may: []string{".", "catalog", "internal/contract", "proto"},
+		modules: []string{"connectrpc.com/connect", "github.com/go-jose/go-jose/v4", "google.golang.org/protobuf"}},
 	{dir: ".", may: []string{"internal/odds", "internal/plan", "internal/view", "internal/rules", "internal/store", "internal/ledger", "internal/logged", "internal/format", "driver", "driver/disk", "driver/memory", "catalog", "wal", "internal/vfs", "internal/step", "internal/hook", "internal/ulid"}},
 	{dir: "verify", may: []string{".", "internal/logged", "internal/rules", "internal/store", "internal/ledger", "internal/format", "driver", "driver/disk", "catalog", "internal/vfs", "internal/hook"}},
 	{dir: "backup", may: []string{".", "verify", "internal/ledger", "driver", "driver/disk", "internal/vfs", "internal/hook"}},
@@ -65,9 +84,9 @@ var rooms = []room{
 		modules: []string{"github.com/nats-io/nats.go"}},
 	{dir: "driver/jetstream/embedded", may: []string{"internal/vfs"}, tests: []string{"internal/proxy"}, modules: []string{"github.com/nats-io"}},
 	{dir: "internal/enginetest", tests: []string{".", "verify", "backup", "catalog", "driver", "driver/disk", "driver/drivertest", "driver/memory", "examples", "internal/hook", "internal/step", "internal/store", "internal/vfs", "wal"}},
-	{dir: "internal/contract", may: []string{"proto"}, modules: []string{"google.golang.org/protobuf"}},
+	{dir: "internal/contract", may: []string{"proto"}, modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "internal/format"},
-	{dir: "internal/golden", tests: []string{".", "verify", "backup", "catalog", "driver", "driver/disk", "driver/drivertest", "examples", "history", "internal/hook", "internal/vfs"}},
+	{dir: "internal/golden", tests: []string{".", "verify", "backup", "verify", "backup", "catalog", "driver", "driver/disk", "driver/drivertest", "examples", "history", "internal/hook", "internal/vfs"}},
 	{dir: "internal/hook", may: []string{"internal/vfs", "internal/step"}},
 	{dir: "internal/kafkatest", modules: []string{"github.com/twmb/franz-go"}},
 	{dir: "internal/pgtest", modules: []string{"github.com/jackc/pgx/v5"}},
@@ -78,7 +97,7 @@ var rooms = []room{
 	{dir: "proto", modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "examples", may: []string{".", "catalog"}},
 	{dir: "bench", all: true},
-	{dir: "internal/sim", may: []string{".", "verify", "backup", "driver", "driver/drivertest", "catalog", "internal/vfs", "internal/step", "internal/hook"}, tests: []string{"server", "proto", "wal", "examples"}},
+	{dir: "internal/sim", may: []string{".", "verify", "backup", "driver", "driver/drivertest", "catalog", "internal/vfs", "internal/step", "internal/hook", "internal/election"}, tests: []string{"server", "proto", "wal", "examples"}},
 	{dir: "internal/lint", modules: []string{"golang.org/x/tools"}},
 }
 

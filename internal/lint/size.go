@@ -15,12 +15,7 @@ const (
 var large = map[string]string{
 	"internal/cli.app":        "the commands of the command line: each is a method",
 	"internal/cli.serveFlags": "the flags of serve: each is a field",
-	"catalog.check":           "the checks of a catalog: each is a method",
-	"internal/rules.Rules":    "the rules: all that decides is a method, since all of it asks the state",
-	"internal/odds.walk":      "the way of one draw through everything that a rule does",
 	"internal/store.State":    "what the rules and readers ask of a realm: each is a method",
-	"internal/vfs.Mem":        "a file system",
-	"server.Server":           "the API: each call is a method",
 	"wal.Log":                 "the log: what a few locks guard together",
 }
 

@@ -259,7 +259,7 @@ func (s *Standing) chain(most int) *chain {
 }
 
 // keepTracks makes ways keep the counters of all tracks.
-func (w *walk) keepTracks() {
+func (w *scheme) keepTracks() {
 	for i := range w.s.pools {
 		for _, a := range w.asks(i) {
 			if a.fact&factKinds == counterFact {

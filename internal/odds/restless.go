@@ -11,9 +11,47 @@ import (
 // What a draw can change and then ask for: the facts that the ways of a [walk] keep, and the pools
 // that are restless because of them.
 
+// scheme is what a draw can at most do.
+type scheme struct {
+	work
+	s        *Standing
+	at       map[uint32]int    // by pool number: index in Standing.pools, as in the slices below
+	most     [][]uint64        // how often a draw from one pool can pick from another
+	uses     map[fact]uint64   // how much the draw can at most take from budgets and lists of codes
+	opened   [][]*rules.Budget // that what a pool gives can come from: see opens
+	keeps    map[fact]uint64   // the facts that ways keep, each with the value from which on it makes no difference
+	restless []bool
+	calm     []bool // neither the pool nor one below it is restless
+	empties  []bool // boxes of which the draw can take the last ticket, where that matters
+}
+
+// find finds out what a draw can do.
+func (w *scheme) find(s *Standing) {
+	n := len(s.pools)
+	w.s, w.at, w.uses, w.keeps = s, map[uint32]int{}, map[fact]uint64{}, map[fact]uint64{}
+	w.most, w.restless, w.calm, w.empties = make([][]uint64, n), make([]bool, n), make([]bool, n), make([]bool, n)
+	for i, pt := range s.pools {
+		w.at[pt.Num] = i
+	}
+	most := make([]uint64, n)
+	for i := n - 1; i >= 0; i-- {
+		w.countPicks(i, most)
+	}
+	for i := range w.most[0] {
+		w.most[0][i] *= s.count
+	}
+	w.countUses()
+	w.opened = w.opens()
+	for i := range s.pools {
+		w.empties[i] = w.canEmpty(i)
+	}
+	w.findRestless()
+	w.findCalm()
+}
+
 // countPicks counts how often a draw from a pool can at most pick from it and from those below. one is
 // space for as many numbers as there are pools.
-func (w *walk) countPicks(i int, one []uint64) {
+func (w *scheme) countPicks(i int, one []uint64) {
 	pt := w.s.pools[i]
 	w.most[i] = make([]uint64, len(w.s.pools))
 	count := func(inner []rules.Inner) {
@@ -47,7 +85,7 @@ func (w *walk) countPicks(i int, one []uint64) {
 }
 
 // visits returns how often a draw can at most pick from a pool.
-func (w *walk) visits(i int) uint64 { return w.most[0][i] }
+func (w *scheme) visits(i int) uint64 { return w.most[0][i] }
 
 // wanted is a fact that picks from a pool ask for. From the value most on it makes no difference.
 type wanted struct {
@@ -56,7 +94,7 @@ type wanted struct {
 }
 
 // findRestless finds the facts that a draw can change and then ask for, and the pools that do.
-func (w *walk) findRestless() {
+func (w *scheme) findRestless() {
 	restless := w.restless
 	type asker struct {
 		pool int
@@ -89,7 +127,7 @@ func (w *walk) findRestless() {
 }
 
 // findCalm finds the pools that neither are restless nor lead to one that is.
-func (w *walk) findCalm() {
+func (w *scheme) findCalm() {
 	for i := len(w.s.pools) - 1; i >= 0; i-- {
 		w.calm[i] = !w.restless[i]
 		for k, n := range w.most[i] {
@@ -100,7 +138,7 @@ func (w *walk) findCalm() {
 
 // opens returns, for each pool, the budgets that what it gives can come from, but for those of its own
 // entries.
-func (w *walk) opens() [][]*rules.Budget {
+func (w *scheme) opens() [][]*rules.Budget {
 	all := make([][]*rules.Budget, len(w.s.pools))
 	lead := func(inner []rules.Inner, open []*rules.Budget) {
 		for k := range inner {
@@ -137,7 +175,7 @@ func opensOf(e *rules.Entry, open []*rules.Budget) []*rules.Budget {
 }
 
 // countUses counts how much a draw can at most take from each budget and each list of codes.
-func (w *walk) countUses() {
+func (w *scheme) countUses() {
 	const most = 1 << 60 // below it sums are exact
 	for i, pt := range w.s.pools {
 		once, facts := map[fact]uint64{}, []fact(nil) // of one pick, or one roll of mode each
@@ -174,7 +212,7 @@ func (w *walk) countUses() {
 }
 
 // before reports whether a draw can pick from pool a and then ask for a fact in a pick from b.
-func (w *walk) before(a, b int, f fact) bool {
+func (w *scheme) before(a, b int, f fact) bool {
 	if w.visits(a) > 1 || w.visits(b) > 1 {
 		return true
 	}
@@ -185,7 +223,7 @@ func (w *walk) before(a, b int, f fact) bool {
 }
 
 // asks returns the facts that picks from a pool ask for.
-func (w *walk) asks(i int) (all []wanted) {
+func (w *scheme) asks(i int) (all []wanted) {
 	pt := w.s.pools[i]
 	for k := range pt.Tracks {
 		all = append(all, wanted{counterFact | fact(pt.Tracks[k].Counter), settled(&pt.Tracks[k], pt.Whole)})
@@ -229,7 +267,7 @@ func (w *walk) asks(i int) (all []wanted) {
 }
 
 // asksLife appends the facts that decide whether there is something left in a pool.
-func (w *walk) asksLife(all []wanted, i int) []wanted {
+func (w *scheme) asksLife(all []wanted, i int) []wanted {
 	pt := w.s.pools[i]
 	w.budget -= len(pt.Order)
 	if pt.Endless || w.budget <= 0 {
@@ -247,7 +285,7 @@ func (w *walk) asksLife(all []wanted, i int) []wanted {
 }
 
 // asksStock appends an entry's stock, if the draw can use it up, or if each ticket counts.
-func (w *walk) asksStock(all []wanted, i int, entry uint32, tickets bool) []wanted {
+func (w *scheme) asksStock(all []wanted, i int, entry uint32, tickets bool) []wanted {
 	pt := w.s.pools[i]
 	if e := &pt.Entries[entry]; e.Limited && e.Most > 0 {
 		if left := w.s.facts[stockOf(pt, entry)]; (left > 0 || w.fills(i)) && (tickets || left <= w.visits(i)) {
@@ -258,7 +296,7 @@ func (w *walk) asksStock(all []wanted, i int, entry uint32, tickets bool) []want
 }
 
 // asksSupply appends the budgets and lists of codes of an entry that the draw can use up.
-func (w *walk) asksSupply(all []wanted, e *rules.Entry) []wanted {
+func (w *scheme) asksSupply(all []wanted, e *rules.Entry) []wanted {
 	for _, c := range e.Costs {
 		f := spentOf(c.Budget)
 		if left := c.Left(w.s.facts[f]); left >= c.Most && w.uses[f] > left {
@@ -274,7 +312,7 @@ func (w *walk) asksSupply(all []wanted, e *rules.Entry) []wanted {
 }
 
 // asksMoments appends how many moments are due, if any can be.
-func (w *walk) asksMoments(all []wanted, i int, m *rules.Moments) []wanted {
+func (w *scheme) asksMoments(all []wanted, i int, m *rules.Moments) []wanted {
 	pt := w.s.pools[i]
 	due, open := w.s.facts[dueOf(m)], w.s.facts[openOf(m)]
 	if due+open == 0 || !pt.There(w.on(nil, nil), m.Entry) {
@@ -287,7 +325,7 @@ func (w *walk) asksMoments(all []wanted, i int, m *rules.Moments) []wanted {
 }
 
 // changes returns the facts that picks from a pool change.
-func (w *walk) changes(i int) (all []fact) {
+func (w *scheme) changes(i int) (all []fact) {
 	pt := w.s.pools[i]
 	for _, m := range pt.Moments {
 		all = append(all, dueOf(m), openOf(m))
@@ -329,7 +367,7 @@ func (w *walk) changes(i int) (all []fact) {
 }
 
 // canEmpty reports whether the draw can take the last ticket of a box, and something follows.
-func (w *walk) canEmpty(i int) bool {
+func (w *scheme) canEmpty(i int) bool {
 	pt, tickets := w.s.pools[i], uint64(0)
 	if len(pt.Last.Items) == 0 && len(pt.Last.Inner) == 0 && pt.RefillsLeft(w.on(nil, nil)) == 0 {
 		return false
@@ -346,4 +384,6 @@ func (w *walk) canEmpty(i int) bool {
 }
 
 // fills reports whether the draw can fill a box.
-func (w *walk) fills(i int) bool { return w.empties[i] && w.s.pools[i].RefillsLeft(w.on(nil, nil)) > 0 }
+func (w *scheme) fills(i int) bool {
+	return w.empties[i] && w.s.pools[i].RefillsLeft(w.on(nil, nil)) > 0
+}

@@ -1,9 +1,7 @@
 package odds
 
 import (
-	"cmp"
 	"encoding/binary"
-	"fmt"
 	"math"
 	"math/big"
 	"slices"
@@ -12,44 +10,21 @@ import (
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
-// A walk follows one draw, or those of one request, through all that can happen. It is a set of ways, each with how likely it
-// is: what is still to be done, and the facts that have changed on it. In each step every way does
+// A walk follows one draw, or those of one request, through all that can happen. It is a set of ways,
+// each with how likely it is: what is still to be done, and the facts that have changed on it. In each step every way does
 // the next thing, and ways that have come to the same are joined.
 //
 // Ways keep only facts that a draw can change and then ask for. A pool that deals with such facts is
 // restless. A draw from a pool that leads to no restless one changes nothing for the rest of the
 // way: it is only counted, and [walk.spread] divides it among the entries below.
 type walk struct {
-	s        *Standing
-	budget   int
-	going    Going
-	asked    int            // what the budget was when going was asked
-	at       map[uint32]int // by pool number: index in Standing.pools, as in the slices below
-	most     [][]uint64     // how often a draw from one pool can pick from another
-	one      *big.Rat
-	none     *big.Rat          // the chance of what cannot be; as of all chances, nobody changes its value
-	weights  []uint64          // of the pool that is picked from: see [walk.chances]
-	uses     map[fact]uint64   // how much the draw can at most take from budgets and lists of codes
-	opened   [][]*rules.Budget // that what a pool gives can come from: see [walk.opens]
-	keeps    map[fact]uint64   // the facts that ways keep, each with the value from which on it makes no difference
-	restless []bool
-	calm     []bool       // neither the pool nor one below it is restless
-	drawn    []*big.Rat   // how often calm pools are drawn from, on average
-	taken    [][]*big.Rat // how often entries are taken, on average; by index in the catalog
-	base     [][]*big.Rat // the chances of a calm pool's entries
-	emptied  []*big.Rat   // how often boxes give their last ticket, on average
-	empties  []bool       // boxes of which the draw can take the last ticket, where that matters
-	due      uint32       // the group of a guarantee that one draw from the root must hit, or 0
-	hits     []*big.Rat   // that a draw from a calm pool takes the entry that follow looks for
-	ends     *ends        // where the ways end; nil: nobody asks
-}
-
-// world is the facts that have changed on a way, ascending.
-type world []changed
-
-type changed struct {
-	fact  fact
-	value uint64
+	picks
+	drawn   []*big.Rat   // how often calm pools are drawn from, on average
+	taken   [][]*big.Rat // how often entries are taken, on average; by index in the catalog
+	base    [][]*big.Rat // the chances of a calm pool's entries
+	emptied []*big.Rat   // how often boxes give their last ticket, on average
+	hits    []*big.Rat   // that a draw from a calm pool takes the entry that follow looks for
+	ends    *ends        // where the ways end; nil: nobody asks
 }
 
 // way is one way that a draw can go.
@@ -90,76 +65,15 @@ type sought struct {
 
 func newWalk(s *Standing, budget int, going Going) *walk {
 	n := len(s.pools)
-	w := &walk{s: s, budget: budget, going: going, asked: budget + askEvery, one: big.NewRat(1, 1), none: new(big.Rat), at: map[uint32]int{}, uses: map[fact]uint64{}, keeps: map[fact]uint64{}, most: make([][]uint64, n), restless: make([]bool, n), calm: make([]bool, n),
-		drawn: make([]*big.Rat, n), taken: make([][]*big.Rat, n), base: make([][]*big.Rat, n),
-		emptied: make([]*big.Rat, n), empties: make([]bool, n)}
+	w := &walk{drawn: make([]*big.Rat, n), taken: make([][]*big.Rat, n), base: make([][]*big.Rat, n), emptied: make([]*big.Rat, n)}
+	w.work = work{budget, going, budget + askEvery}
 	for i, pt := range s.pools {
-		w.at[pt.Num] = i
-		w.drawn[i], w.emptied[i] = new(big.Rat), new(big.Rat)
-		w.taken[i] = make([]*big.Rat, len(pt.Order))
-		for k := range w.taken[i] {
-			w.taken[i][k] = new(big.Rat)
-		}
+		w.drawn[i], w.emptied[i] = zero, zero
+		w.taken[i] = slices.Repeat([]*big.Rat{zero}, len(pt.Order))
 	}
-	one := make([]uint64, n)
-	for i := n - 1; i >= 0; i-- {
-		w.countPicks(i, one)
-	}
-	for i := range w.most[0] {
-		w.most[0][i] *= s.count
-	}
-	w.countUses()
-	w.opened = w.opens()
+	w.find(s)
 	w.due = w.findDue()
-	for i := range s.pools {
-		w.empties[i] = w.canEmpty(i)
-	}
-	w.findRestless()
-	w.findCalm()
 	return w
-}
-
-func (w *walk) err() error {
-	if w.budget > 0 {
-		return nil
-	}
-	return &OddsError{fmt.Sprintf("a draw from the pool can go in too many different ways: its odds take more than %d multiplications and are not computed", MaxWork)}
-}
-
-// value returns a fact as it is on a way.
-func (w *walk) value(at world, f fact) uint64 {
-	w.budget -= 2
-	if i, ok := at.search(f); ok {
-		return at[i].value
-	}
-	return w.s.facts[f]
-}
-
-func (at world) search(f fact) (int, bool) {
-	return slices.BinarySearchFunc(at, f, func(c changed, f fact) int { return cmp.Compare(c.fact, f) })
-}
-
-// set returns a world with a fact changed, if ways keep it.
-func (w *walk) set(at world, f fact, value uint64) world {
-	if _, kept := w.keeps[f]; !kept {
-		return at
-	}
-	w.budget -= len(at) / 4
-	return w.put(slices.Clone(at), f, value)
-}
-
-// put is set for a world that nobody else has.
-func (w *walk) put(at world, f fact, value uint64) world {
-	most, kept := w.keeps[f]
-	if !kept {
-		return at
-	}
-	i, ok := at.search(f)
-	if !ok {
-		at = slices.Insert(at, i, changed{fact: f})
-	}
-	at[i].value = min(value, most)
-	return at
 }
 
 // follow follows a draw from the root. Without a sought entry it counts what is taken from restless
@@ -484,48 +398,9 @@ func (w *walk) baseOf(i int) []*big.Rat {
 	return w.base[i]
 }
 
-// dueIn returns the group that each pick from a calm pool must hit, or 0. Pools with guarantees have
-// one roll, and those below the root keep none.
-func (w *walk) dueIn(i int) uint32 {
-	if i == 0 {
-		return w.due
-	}
-	return 0
-}
-
 // promised reports whether what a pick must hit depends on the draws before it in the request.
-func (w *walk) promised(pool int) bool {
+func (w *scheme) promised(pool int) bool {
 	return pool == 0 && w.s.count > 1 && len(w.s.root.Must) > 0
-}
-
-// dueNow returns the group that a pick must hit, or 0, and how often the set of draws at hand has hit
-// the groups of the guarantees.
-func (w *walk) dueNow(at world, t *todo) (due uint32, hits [catalog.MaxTracks]uint64) {
-	if !w.promised(t.pool) {
-		return w.dueIn(t.pool), hits
-	}
-	pt := w.s.root
-	for k := range pt.Must {
-		hits[k] = w.value(at, hitsFact|fact(k))
-	}
-	due = pt.Due(w.s.count-t.left, w.s.count, &hits, func() []uint64 {
-		sums := make([]uint64, len(pt.Classes))
-		w.weigh(at, pt, t.picked, true, make([]uint64, len(pt.Order)), sums)
-		return sums
-	}, w.on(at, nil))
-	return due, hits
-}
-
-// kept counts the guarantees whose groups a pick has hit.
-func (w *walk) kept(at world, t *todo, groups uint32, hits [catalog.MaxTracks]uint64) world {
-	if !w.promised(t.pool) {
-		return at
-	}
-	w.s.root.Hit(groups, &hits)
-	for k := range w.s.root.Must {
-		at = w.set(at, hitsFact|fact(k), hits[k])
-	}
-	return at
 }
 
 // chance returns how likely the draw takes an entry at least once.
@@ -546,9 +421,9 @@ func (w *walk) hit(i int, look *sought) *big.Rat {
 	switch pt := w.s.pools[i]; {
 	case w.hits[i] != nil:
 	case w.most[i][look.pool] == 0 || w.budget <= 0:
-		w.hits[i] = w.none
+		w.hits[i] = zero
 	default:
-		sum, none := w.none, w.one
+		sum, none := zero, one
 		w.budget -= len(pt.Order) / 16
 		for k, chance := range w.baseOf(i) {
 			e := &pt.Entries[pt.Order[k]]
@@ -556,7 +431,7 @@ func (w *walk) hit(i int, look *sought) *big.Rat {
 			if chance.Sign() == 0 || !sought && len(e.Inner) == 0 {
 				continue
 			}
-			through := w.one
+			through := one
 			if !sought {
 				for _, in := range e.Inner {
 					through = w.mul(through, w.power(w.not(w.hit(w.at[in.Pool.Num], look)), in.Min, in.Max))
@@ -581,67 +456,7 @@ func (w *walk) hit(i int, look *sought) *big.Rat {
 	return w.hits[i]
 }
 
-// power returns the mean of x to the powers from low to high.
-func (w *walk) power(x *big.Rat, low, high uint64) *big.Rat {
-	if x.IsInt() && x.Num().IsInt64() && x.Num().Int64() <= 1 { // 0 or 1; no range begins at 0
-		return x
-	}
-	sum, p := new(big.Rat), big.NewRat(1, 1)
-	for n := uint64(1); n <= high && w.budget > 0; n++ {
-		if p = w.mul(p, x); n >= low {
-			sum = w.add(sum, p)
-		}
-	}
-	return w.mul(sum, new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).SetUint64(high-low+1)))
-}
-
 // mean returns the mean of a range.
 func mean(low, high uint64) *big.Rat {
 	return new(big.Rat).SetFrac(new(big.Int).SetUint64(low+high), big.NewInt(2))
-}
-
-func (w *walk) not(x *big.Rat) *big.Rat { return w.add(big.NewRat(1, 1), new(big.Rat).Neg(x)) }
-
-// smallWork is what a result takes in addition to its words: memory, and keeping what it belongs to.
-const smallWork = 24
-
-// add, mul and fraction account for their work: about that of bringing the result to lowest terms.
-func (w *walk) add(x, y *big.Rat) *big.Rat {
-	switch {
-	case x.Sign() == 0:
-		return y
-	case y.Sign() == 0:
-		return x
-	case !w.pay(x.Denom(), y.Denom()):
-		return x
-	}
-	return new(big.Rat).Add(x, y)
-}
-
-func (w *walk) mul(x, y *big.Rat) *big.Rat {
-	if !w.pay(x.Denom(), y.Denom()) {
-		return x
-	}
-	return new(big.Rat).Mul(x, y)
-}
-
-func (w *walk) fraction(x, y *big.Int) *big.Rat {
-	if !w.pay(x, y) {
-		return new(big.Rat)
-	}
-	return new(big.Rat).SetFrac(x, y)
-}
-
-func (w *walk) pay(x, y *big.Int) bool {
-	if w.budget <= 0 {
-		return false
-	}
-	words := (x.BitLen()+y.BitLen())/64 + 2
-	w.budget -= words*words + smallWork
-	if w.asked-w.budget >= askEvery {
-		if w.asked = w.budget; !w.going() {
-			w.budget = 0
-		}
-	}
-	return w.budget > 0
 }

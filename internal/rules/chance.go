@@ -43,15 +43,17 @@ func (e *Entry) Afforded(f Facts) bool {
 // Weigh returns what an entry weighs in the next pick from its pool; in mode each, its chance in the
 // next roll. Without ask, its condition is taken to hold.
 func (p *Pool) Weigh(f Facts, entry uint32, ask bool) uint64 {
+	if !p.There(f, entry) || !p.single && f.Picked(p, entry) {
+		return 0
+	}
 	e := &p.Entries[entry]
-	switch target := e.Target(); {
-	case !p.There(f, entry), f.Picked(p, entry):
-		return 0
-	case e.Conditional:
+	if e.Conditional {
 		return e.weightFor(f, ask)
-	case target != nil && !f.Live(target):
+	}
+	if target := e.Target(); target != nil && !f.Live(target) {
 		return 0
-	case p.raffle:
+	}
+	if p.raffle {
 		return f.Left(p, entry)
 	}
 	return e.Weight

@@ -17,6 +17,7 @@ type checks struct {
 	accounts
 	recent *Pool // the pool that was looked up last
 	old    bool  // decide as version 5 did
+	failed int   // the member of a group that fails
 }
 
 // effects is the second half of a command: what it writes.
@@ -56,23 +57,25 @@ const noPool = 1<<32 - 1
 // the next call.
 func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Status {
 	r.begin(now, src, w)
-	w.Begin(uint8(cmd.Kind), cmd.ID)
 	defer r.end()
-	if cmd.Kind == KindAtomic {
-		return r.decideAtomic(cmd)
+	w.Begin(uint8(cmd.Kind), cmd.ID)
+	k, f := cmd.Kind.of(), r.check(cmd)
+	if cmd.Kind != KindAtomic {
+		w.Player(r.playerRef(cmd.Player, f.status))
 	}
-	f := r.check(cmd)
-	w.Player(r.playerRef(cmd.Player, f.status))
 	r.fail(f)
 	w.BeginAsked()
-	r.ask(cmd, f.status)
+	k.ask(&r.effects, cmd, f.status)
 	cmd.Note.write(w)
 	w.EndAsked()
-	r.player, r.pool = r.see(cmd.Player), noPool
+	r.player, r.pool = noPlayer, noPool
+	if cmd.Kind != KindAtomic {
+		r.player = r.see(cmd.Player)
+	}
 	switch f.status {
 	case OK:
 		r.values.reset()
-		r.write(cmd, 0)
+		k.write(&r.drawing, cmd, 0)
 	case UnknownCode:
 		r.writeGuess(cmd)
 	}
@@ -88,45 +91,11 @@ func (r *Rules) begin(now int64, src Source, w *store.Writer) {
 }
 
 // check reports whether a command, or the next member of a group, will fail.
-func (r *Rules) check(cmd *Command) failure {
-	switch cmd.Kind {
-	case KindDraw:
-		return r.checkDraw(cmd)
-	case KindGrant:
-		return r.checkGrant(cmd)
-	case KindConsume:
-		return r.checkConsume(cmd)
-	case KindTransfer:
-		return r.checkTransfer(cmd)
-	case KindSetTrack:
-		return failure{} // nothing can stand in its way
-	case KindRedeem:
-		return r.checkRedeem(cmd)
-	case KindRegister:
-		return r.checkRegister(cmd)
+func (r *checks) check(cmd *Command) failure {
+	if check := cmd.Kind.of().check; check != nil {
+		return check(r, cmd)
 	}
-	panic("rules: Decide of a command that did not pass Check: " + cmd.Kind.String())
-}
-
-// write writes the effects of a command that has passed its checks. n draws of the command are
-// already written.
-func (r *Rules) write(cmd *Command, n int) {
-	switch cmd.Kind {
-	case KindDraw:
-		r.writeDraw(cmd, n)
-	case KindGrant:
-		r.writeGrant(cmd)
-	case KindConsume:
-		r.writeConsume(cmd)
-	case KindTransfer:
-		r.writeTransfer(cmd)
-	case KindSetTrack:
-		r.writeSetTrack(cmd)
-	case KindRedeem:
-		r.writeRedeem(cmd)
-	case KindRegister:
-		r.writeRegister(cmd)
-	}
+	return failure{}
 }
 
 func (r *effects) fail(f failure) {

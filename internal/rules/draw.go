@@ -5,6 +5,53 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
+var drawKind = kind{
+	name: "draw", request: true,
+	form: func(c *Command) *CommandError {
+		switch {
+		case c.Pool == "":
+			return malformed("pool", "empty; want the id of a pool")
+		case len(c.Pool) > catalog.MaxID:
+			return malformed("pool", "%d bytes long; at most %d are allowed", len(c.Pool), catalog.MaxID)
+		case c.Count < 1 || c.Count > MaxDrawCount:
+			return malformed("count", "%d; 1 to %d are allowed", c.Count, MaxDrawCount)
+		case len(c.Pay) > catalog.MaxID:
+			return malformed("pay", "%d bytes long; want the id of an item, at most %d bytes", len(c.Pay), catalog.MaxID)
+		}
+		return nil
+	},
+	unknown: func(r *checks, c *Command) *CommandError {
+		pt := r.findPool(c.Pool)
+		switch {
+		case pt == nil:
+			return r.unknown("pool", "pool", c.Pool)
+		case pt.Config.Internal:
+			return malformed("pool", "%q is internal: only other pools draw from it", c.Pool)
+		case c.Pay != "" && !r.t.Has(c.Pay):
+			return r.unknown("pay", "item", c.Pay)
+		}
+		return nil
+	},
+	check: (*checks).checkDraw,
+	write: (*drawing).writeDraw,
+	ask: func(r *effects, c *Command, _ Status) {
+		r.w.Uint(uint64(r.findPool(c.Pool).Num))
+		if c.Pay == "" {
+			r.w.Uint(uint64(c.Count) << 1)
+			return
+		}
+		r.w.Uint(uint64(c.Count)<<1 | 1)
+		r.w.Uint(uint64(r.t.ItemNum[c.Pay]))
+	},
+	asked: func(a *asked, c *Command) {
+		c.Pool = a.name("the pool", a.state.PoolID)
+		count := a.Uint("the count", MaxDrawCount<<1|1)
+		if c.Count = int(count >> 1); count&1 == 1 {
+			c.Pay = a.name("the item to pay with", a.state.ItemID)
+		}
+	},
+}
+
 // checkDraw reports whether a Draw will fail. Nothing here depends on what is chosen.
 func (r *checks) checkDraw(cmd *Command) failure {
 	pt := r.findPool(cmd.Pool)

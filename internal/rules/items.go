@@ -1,11 +1,74 @@
 package rules
 
 import (
+	"fmt"
+
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
 // Grant, Consume and Transfer move items that the request names.
+
+var (
+	grantKind = kind{
+		name: "grant", request: true, note: true, form: checkStacks, unknown: unknownItem,
+		check: (*checks).checkGrant, write: (*drawing).writeGrant, ask: askItems, asked: (*asked).items,
+	}
+	consumeKind = kind{
+		name: "consume", request: true, note: true, form: checkStacks, unknown: unknownItem,
+		check: (*checks).checkConsume, write: (*drawing).writeConsume, ask: askItems, asked: (*asked).items,
+	}
+	transferKind = kind{
+		name: "transfer", request: true, note: true, unknown: unknownItem,
+		form: func(c *Command) *CommandError {
+			if err := checkPlayer(c.To); err != nil {
+				err.Field = "to"
+				return err
+			}
+			if c.Player == c.To {
+				return malformed("to", "giver and receiver are both %q; they must differ", c.To)
+			}
+			return checkStacks(c)
+		},
+		check: (*checks).checkTransfer, write: (*drawing).writeTransfer,
+		ask: func(r *effects, c *Command, status Status) {
+			r.w.Ref(r.playerRef(c.To, status))
+			askItems(r, c, status)
+		},
+		asked: func(a *asked, c *Command) {
+			c.To = a.player(a.Ref("the receiver"))
+			a.items(c)
+		},
+	}
+)
+
+// askItems writes the items that a command names.
+func askItems(r *effects, c *Command, _ Status) {
+	r.w.Uint(uint64(len(c.Items)))
+	for i := range c.Items {
+		r.w.Uint(uint64(r.t.ItemNum[c.Items[i].Item]))
+		r.w.Uint(c.Items[i].Quantity)
+	}
+}
+
+// items reads what askItems wrote.
+func (a *asked) items(c *Command) {
+	for range a.Uint("the number of items", MaxStacks) {
+		it := catalog.Stack{Item: a.name("an item", a.state.ItemID)}
+		it.Quantity = a.Uint("a quantity", MaxQuantity)
+		c.Items = append(c.Items, it)
+	}
+}
+
+// unknownItem says which item a command names that the catalog in force does not have.
+func unknownItem(r *checks, c *Command) *CommandError {
+	for i := range c.Items {
+		if id := c.Items[i].Item; !r.t.Has(id) {
+			return r.unknown(fmt.Sprintf("items[%d].item", i), "item", id)
+		}
+	}
+	return nil
+}
 
 func (r *checks) checkGrant(cmd *Command) failure {
 	player, f := r.come(cmd.Player)
@@ -20,7 +83,7 @@ func (r *checks) checkGrant(cmd *Command) failure {
 	return failure{}
 }
 
-func (r *drawing) writeGrant(cmd *Command) {
+func (r *drawing) writeGrant(cmd *Command, _ int) {
 	r.arrive(r.see(cmd.Player))
 	r.writeItems(store.Gain, cmd.Items)
 }
@@ -35,7 +98,7 @@ func (r *checks) checkConsume(cmd *Command) failure {
 	return failure{}
 }
 
-func (r *drawing) writeConsume(cmd *Command) {
+func (r *drawing) writeConsume(cmd *Command, _ int) {
 	r.turn(r.see(cmd.Player))
 	r.writeItems(store.Spend, cmd.Items)
 }
@@ -54,7 +117,7 @@ func (r *checks) checkTransfer(cmd *Command) failure {
 	return failure{}
 }
 
-func (r *drawing) writeTransfer(cmd *Command) {
+func (r *drawing) writeTransfer(cmd *Command, _ int) {
 	r.turn(r.see(cmd.Player))
 	r.writeItems(store.Spend, cmd.Items)
 	r.turn(r.see(cmd.To))

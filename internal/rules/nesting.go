@@ -330,7 +330,7 @@ func addTo(all []Stack, item uint32, quantity uint64) []Stack {
 }
 
 // gainOf returns the most of an item that one draw can give.
-func (pt *Pool) gainOf(item uint32) uint64 {
+func (pt *nesting) gainOf(item uint32) uint64 {
 	i, ok := slices.BinarySearchFunc(pt.Gains, item, func(st Stack, item uint32) int { return cmp.Compare(st.Item, item) })
 	if !ok {
 		return 0

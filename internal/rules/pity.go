@@ -92,7 +92,7 @@ func (t *Track) added(n, whole uint64) uint64 {
 func (t *Track) next(f Facts) uint64 { return f.Counter(t.Counter) + 1 }
 
 // changing returns the tracks of a pool up to the last one that changes anything for the next draw.
-func (pt *Pool) Changing(due uint32, f Facts) []Track {
+func (pt *pity) Changing(due uint32, f Facts) []Track {
 	n := len(pt.Tracks)
 	for n > 0 && due == 0 && !pt.Tracks[n-1].changes(pt.Tracks[n-1].next(f)) {
 		n--
@@ -102,7 +102,7 @@ func (pt *Pool) Changing(due uint32, f Facts) []Track {
 
 // parts returns into how many parts of equal chance a draw is divided, if a pool's weights have a
 // sum: whole for each unit of weight.
-func (pt *Pool) Parts(sum uint64) uint64 { return sum * max(pt.Whole, 1) } // below 2^63: see catalog
+func (pt *pity) Parts(sum uint64) uint64 { return sum * max(pt.Whole, 1) } // below 2^63: see catalog
 
 // divide divides a draw among the groups that changing tracks and a due guarantee make likelier,
 // and all the rest. It calls each for one after the other until that returns false, with the groups that must all
@@ -254,7 +254,7 @@ func (t *Track) isCertain(n uint64) bool { return t.Certain != 0 && n >= t.Certa
 
 // Count counts a draw in a pool's tracks. groups are those that it hit. It calls set for each track
 // with what that has counted now.
-func (pt *Pool) Count(f Facts, groups uint32, set func(counter uint32, n uint64)) {
+func (pt *pity) Count(f Facts, groups uint32, set func(counter uint32, n uint64)) {
 	for i := range pt.Tracks {
 		t := &pt.Tracks[i]
 		if groups&t.Group != 0 {
@@ -387,7 +387,7 @@ func (g *Guarantee) rest(i, count, hits uint64) (left, missing uint64) {
 }
 
 // hit counts the guarantees whose groups a draw has hit.
-func (pt *Pool) Hit(groups uint32, hits *[catalog.MaxTracks]uint64) {
+func (pt *pity) Hit(groups uint32, hits *[catalog.MaxTracks]uint64) {
 	for k := range pt.Must {
 		if groups&pt.Must[k].group != 0 {
 			hits[k]++

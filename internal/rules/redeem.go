@@ -35,6 +35,12 @@ type redeemTable struct {
 	given  bool // rewards give its codes
 }
 
+// redeeming is what codes pay for.
+type redeeming struct {
+	redeem  []redeemTable // in the order of pools
+	guesses Limit
+}
+
 // guessesName returns the name of the counter of guesses. Ids have no slash in them, so none of a
 // pool begins with one.
 func guessesName(per catalog.Per) string { return "/guesses/" + per.String() }
@@ -58,6 +64,16 @@ func (t *Tables) setRedeem(n *numbers) {
 			t.redeem = append(t.redeem, redeemTable{list, t.PoolByID[p.ID], &p.Redeem[j], given[list]})
 		}
 	}
+}
+
+var redeemKind = kind{
+	name: "redeem", request: true,
+	alone: "an atomic group cannot redeem a code: undoing the group would undo the count of guesses",
+	form:  func(*Command) *CommandError { return nil },
+	check: (*checks).checkRedeem,
+	write: (*drawing).writeRedeem,
+	ask:   func(r *effects, c *Command, _ Status) { r.w.Buf = append(r.w.Buf, c.Code[:]...) },
+	asked: func(a *asked, c *Command) { copy(c.Code[:], a.Bytes("a code's sum", uint64(len(c.Code)))) },
 }
 
 // spell puts the sum in a command by which there is a code, if the code's spelling has another one.
@@ -116,7 +132,7 @@ func (r *checks) checkRedeem(cmd *Command) failure {
 }
 
 // writeRedeem writes that the code is used, and the draws that it pays for.
-func (r *drawing) writeRedeem(cmd *Command) {
+func (r *drawing) writeRedeem(cmd *Command, _ int) {
 	rt, number := r.findCode(cmd.Code)
 	r.arrive(r.see(cmd.Player))
 	r.w.UseCode(rt.list, number)

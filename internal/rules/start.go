@@ -11,6 +11,12 @@ import "github.com/kuji-dev/kuji/internal/store"
 // a pool begins with one.
 const startName = "/start"
 
+// starting is what players get who come.
+type starting struct {
+	Start   []Stack
+	waiting uint32 // number of the counter of players who wait for it; noCounter: none waits
+}
+
 // noCounter stands for "no counter" where a counter's number is expected.
 const noCounter = 1<<32 - 1
 
@@ -63,9 +69,20 @@ func (r *effects) wait(player uint32, v uint64) {
 	r.values.put(valueKey(player, counterKey|r.t.waiting), v)
 }
 
-func (r *checks) checkRegister(cmd *Command) failure {
-	_, f := r.come(cmd.Player)
-	return f
+var registerKind = kind{
+	name: "register", request: true, note: true,
+	form: func(*Command) *CommandError { return nil },
+	unknown: func(r *checks, c *Command) *CommandError {
+		if r.t.Version == 0 { // it would come too early for the starting grants
+			return malformed("player", "%q cannot register: the realm has no catalog yet", c.Player)
+		}
+		return nil
+	},
+	check: func(r *checks, c *Command) failure {
+		_, f := r.come(c.Player)
+		return f
+	},
+	write: func(r *drawing, c *Command, _ int) { r.arrive(r.see(c.Player)) },
+	ask:   func(*effects, *Command, Status) {},
+	asked: func(*asked, *Command) {},
 }
-
-func (r *drawing) writeRegister(cmd *Command) { r.arrive(r.see(cmd.Player)) }

@@ -17,23 +17,26 @@ type Tables struct {
 	ItemAt    []uint32          // by number: where those stand in it
 	PoolByID  map[string]*Pool
 	PoolByNum []*Pool // by pool number; nil for pools of other catalogs
-	Track     map[string]*NamedTrack
-	Counted   map[uint32]*NamedTrack // by counter number
-	limits    []NamedLimit           // and free draws, of all pools, by counter number
-	Start     []Stack
-	waiting   uint32 // number of the counter of players who wait for the starting grants; noCounter: none waits
+	BottomUp  []*Pool // every pool, each after the pools it leads to
 	Zone      Zone
-	BottomUp  []*Pool           // every pool, each after the pools it leads to
 	Watched   NumSet            // the items that entries' conditions ask for
 	ListNum   map[string]uint32 // lists of codes of this catalog
-	redeem    []redeemTable     // in the order of pools
-	guesses   Limit
+	limits    []NamedLimit      // and free draws, of all pools, by counter number
+	tracks
+	starting
+	redeeming
 }
 
 // NoTables returns the tables of a realm without a catalog.
-func NoTables() *Tables { return &Tables{waiting: noCounter} }
+func NoTables() *Tables { return &Tables{starting: starting{waiting: noCounter}} }
 
-// stack is a quantity of an item, by the item's number.
+// Has reports whether the catalog has an item.
+func (t *Tables) Has(item string) bool {
+	_, ok := t.ItemNum[item]
+	return ok
+}
+
+// Stack is a quantity of an item, by the item's number.
 type Stack struct {
 	Item     uint32
 	Quantity uint64
@@ -41,26 +44,36 @@ type Stack struct {
 
 // Pool is a pool of one catalog.
 type Pool struct {
-	Num     uint32
-	Config  *catalog.Pool
+	Num    uint32
+	Config *catalog.Pool
+	traits
+	Entries []Entry  // by entry number; those of other catalogs are not present
+	Order   []uint32 // entry numbers in catalog order
+	Classes []Class
+	Moments []*Moments
+	Budgets []*Budget // item by item, in the order of the catalog
+	nesting
+	pity
+	box
+	entrance
+}
+
+// entrance is who may draw from a pool, how often, and what it costs.
+type entrance struct {
 	price   [][]Stack // alternatives; none: free
 	bundles []bundleTable
 	Free    *Limit // how many draws cost nothing; nil: none
 	Limits  []Limit
 	when    Condition
-	Entries []Entry  // by entry number; those of other catalogs are not present
-	Order   []uint32 // entry numbers in catalog order
-	Classes []Class
-	single  bool // each draw takes one entry: mode each does not, nor do several rolls
-	raffle  bool
-	// plain: nothing in the pool depends on the player. conditional: an entry has a condition.
-	// collect: every entry with odds has.
-	plain, conditional, Collect bool
-	Moments                     []*Moments
-	Budgets                     []*Budget // item by item, in the order of the catalog
-	pity
-	box
-	nesting
+}
+
+// traits say what is simple about a pool.
+type traits struct {
+	single      bool // each draw takes one entry: mode each does not, nor do several rolls
+	raffle      bool
+	plain       bool // nothing in the pool depends on the player
+	conditional bool // an entry has a condition
+	Collect     bool // every entry with odds has
 }
 
 // bundleTable is the price of several draws.
@@ -122,7 +135,7 @@ func compile(c *catalog.Catalog, hash [32]byte, version uint64, n *numbers) *Tab
 		ItemNum:   make(map[string]uint32, len(c.Items)),
 		PoolByID:  make(map[string]*Pool, len(c.Pools)),
 		PoolByNum: make([]*Pool, n.pools),
-		Track:     map[string]*NamedTrack{}, Counted: map[uint32]*NamedTrack{},
+		tracks:    tracks{map[string]*NamedTrack{}, map[uint32]*NamedTrack{}},
 	}
 	for i := range c.Items {
 		num := n.item[i]

@@ -15,7 +15,13 @@ type NamedTrack struct {
 	Places  []Place // in the order of the catalog
 }
 
-// place is a track of a pool.
+// tracks are those of a catalog.
+type tracks struct {
+	Track   map[string]*NamedTrack // by name
+	Counted map[uint32]*NamedTrack // by counter number
+}
+
+// Place is a track of a pool.
 type Place struct {
 	Pool  *Pool
 	Index int // in Pool.Tracks
@@ -118,7 +124,52 @@ func (pt *Pool) fix() {
 	pt.Constant = sums
 }
 
-func (r *drawing) writeSetTrack(cmd *Command) {
-	r.turn(r.see(cmd.Player))
-	r.w.Change(store.Set, r.t.Track[cmd.Set.Track].Counter, cmd.Set.Draws)
+// setTrackKind sets what a player's track has counted. Nothing in the state can stand in its way.
+var setTrackKind = kind{
+	name: "set_track", request: true, alone: "an atomic group cannot set a track",
+	form: func(c *Command) *CommandError { return c.Set.check() },
+	unknown: func(r *checks, c *Command) *CommandError {
+		if r.t.Track[c.Set.Track] == nil {
+			return r.unknown("track", "track", c.Set.Track)
+		}
+		return nil
+	},
+	write: func(r *drawing, c *Command, _ int) {
+		r.turn(r.see(c.Player))
+		r.w.Change(store.Set, r.t.Track[c.Set.Track].Counter, c.Set.Draws)
+	},
+	ask: func(r *effects, c *Command, _ Status) {
+		r.askText(c.Set.Track)
+		r.w.Uint(c.Set.Draws)
+		r.askText(c.Set.By)
+		r.askText(c.Set.Reason)
+	},
+	asked: func(a *asked, c *Command) {
+		c.Set = &TrackSet{Track: a.text("the name of a track", MaxTrackName)}
+		c.Set.Draws = a.Uint("the draws", catalog.MaxTrackDraws)
+		c.Set.By = a.text("who asks", MaxBy)
+		c.Set.Reason = a.text("the reason", MaxReason)
+	},
+}
+
+// TrackSet is what a SetTrack asks for.
+type TrackSet struct {
+	Track  string // its name: see [Tables.Tracks]
+	Draws  uint64 // since the last hit; at most catalog.MaxTrackDraws
+	By     string // who asks; may be empty
+	Reason string
+}
+
+func (s *TrackSet) check() *CommandError {
+	switch {
+	case s.Track == "" || len(s.Track) > MaxTrackName:
+		return malformed("track", "%d bytes long; want the name of a track, 1 to %d bytes", len(s.Track), MaxTrackName)
+	case s.Draws > catalog.MaxTrackDraws:
+		return malformed("draws", "%d; at most %d are allowed", s.Draws, catalog.MaxTrackDraws)
+	case len(s.By) > MaxBy:
+		return malformed("by", "%d bytes long; at most %d are allowed", len(s.By), MaxBy)
+	case s.Reason == "" || len(s.Reason) > MaxReason:
+		return malformed("reason", "%d bytes long; want a reason of 1 to %d bytes", len(s.Reason), MaxReason)
+	}
+	return nil
 }

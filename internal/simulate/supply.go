@@ -5,11 +5,16 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
 // Supply is what all players of a world share besides stock: budgets and lists of codes.
+
+type supplies struct {
+	lists     []list
+	budgets   []budgetItem
+	mostCodes uint64 // that a request can take of a list
+}
 
 // list is a list that draws give codes of.
 type list struct {
@@ -28,41 +33,36 @@ type budgetUse struct {
 	full   uint64 // of these, in which so much was spent that no entry fits any more
 }
 
-// budgetItem is an item of a budget, for who counts what is spent of it.
+// budgetItem is an item of a budget.
 type budgetItem struct {
-	Pool     string // one that has the budget
-	Per      catalog.Per
-	Share    string
-	Item     string
-	Limit    uint64
-	Counter  uint32 // of the realm: what was spent
-	Cheapest uint64 // the least that an entry can ask for; 0: none asks for any
+	*rules.Budget
+	pool     string // one that has the budget
+	share    string
+	item     string
+	cheapest uint64 // the least that an entry can ask for; 0: none asks for any
 }
 
-// budgetItems returns the items of the budgets of some pools, each once.
-func budgetItems(t *rules.Tables, pools []string) (all []budgetItem) {
-	at := map[*rules.Budget]int{}
-	for _, id := range pools {
-		pt, n := t.PoolByID[id], 0
-		for i := range pt.Config.Budgets {
-			config := &pt.Config.Budgets[i]
-			for _, st := range config.Of {
-				b := pt.Budgets[n]
-				if n++; at[b] == 0 {
-					all = append(all, budgetItem{id, config.Per, config.Share, st.Item, st.Quantity, b.Counter, 0})
-					at[b] = len(all)
-				}
+// findBudgets finds the items of the budgets of a pool.
+func (p *plan) findBudgets(pt *rules.Pool) {
+	at := func(b *rules.Budget) int {
+		return slices.IndexFunc(p.budgets, func(it budgetItem) bool { return it.Budget == b })
+	}
+	n := 0
+	for i := range pt.Config.Budgets {
+		for _, st := range pt.Config.Budgets[i].Of {
+			if b := pt.Budgets[n]; at(b) < 0 {
+				p.budgets = append(p.budgets, budgetItem{b, pt.Config.ID, pt.Config.Budgets[i].Share, st.Item, 0})
 			}
+			n++
 		}
-		for _, num := range pt.Order {
-			for _, c := range pt.Entries[num].Costs {
-				if it := &all[at[c.Budget]-1]; it.Cheapest == 0 || c.Most < it.Cheapest {
-					it.Cheapest = c.Most
-				}
+	}
+	for _, num := range pt.Order {
+		for _, c := range pt.Entries[num].Costs {
+			if it := &p.budgets[at(c.Budget)]; it.cheapest == 0 || c.Most < it.cheapest {
+				it.cheapest = c.Most
 			}
 		}
 	}
-	return all
 }
 
 // importAtOnce is how many codes are made when a list without a limit comes to its end.
@@ -70,10 +70,9 @@ const importAtOnce = 1000
 
 // findSupply finds the budgets and the lists of codes of the pool and those below.
 func (p *plan) findSupply() error {
-	var pools []string
 	for n, l := range p.lines {
-		if n == 0 || l.num != p.lines[n-1].num {
-			pools = append(pools, l.pool.ID)
+		if int(p.firstLine[l.in.Num]) == n {
+			p.findBudgets(l.in)
 		}
 		for _, name := range l.entry.Reward.Codes {
 			if !slices.ContainsFunc(p.lists, func(l list) bool { return l.name == name }) {
@@ -82,7 +81,6 @@ func (p *plan) findSupply() error {
 			}
 		}
 	}
-	p.budgets = budgetItems(p.tables, pools)
 	for _, name := range slices.Sorted(maps.Keys(p.Codes)) {
 		i := slices.IndexFunc(p.lists, func(l list) bool { return l.name == name })
 		switch n := p.Codes[name]; {
@@ -100,7 +98,7 @@ func (p *plan) findSupply() error {
 
 // scarce reports whether anything is limited that all players take from.
 func (p *plan) scarce() bool {
-	return len(p.budgets) > 0 || slices.ContainsFunc(p.lines, func(l line) bool { return l.limited }) ||
+	return len(p.budgets) > 0 || slices.ContainsFunc(p.lines, func(l line) bool { return l.limited() }) ||
 		slices.ContainsFunc(p.lists, func(l list) bool { return l.limit > 0 })
 }
 
@@ -174,7 +172,7 @@ func (w *world) closeSpan(i int) {
 		return
 	}
 	u.total, u.most = u.total+u.now, max(u.most, u.now)
-	if b.Cheapest > 0 && b.Limit-min(b.Limit, u.now) < b.Cheapest {
+	if b.cheapest > 0 && b.Limit-min(b.Limit, u.now) < b.cheapest {
 		u.full++
 	}
 	u.now = 0

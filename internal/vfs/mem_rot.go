@@ -13,21 +13,23 @@ const opRot = "rot"
 // does not count as an operation, does not change the size, and shows in
 // mappings. The range must be within the file.
 func (m *Mem) Flip(name string, off, n int64, mask byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	return m.rot(name, off, n, func(_ int64, old byte) byte { return old ^ mask })
 }
 
 // Overwrite replaces bytes of a file by p, as [Mem.Flip] does.
 func (m *Mem) Overwrite(name string, off int64, p []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	return m.rot(name, off, int64(len(p)), func(i int64, _ byte) byte { return p[i-off] })
 }
 
 // rot changes the bytes [off, off+n) of a file wherever a later crash or read
 // could find them: in what reads see, on disk, and in the changes between.
-func (m *Mem) rot(name string, off, n int64, change func(at int64, old byte) byte) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (t *memTree) rot(name string, off, n int64, change func(at int64, old byte) byte) error {
 	name = cleanPath(name)
-	node, err := m.lookupFile(name)
+	node, err := t.lookupFile(name)
 	if err != nil {
 		return fmt.Errorf("vfs: %s %s: %w", opRot, name, err)
 	}
@@ -49,7 +51,7 @@ func (m *Mem) rot(name string, off, n int64, change func(at int64, old byte) byt
 	node.live.read(buf, off)
 	apply(buf, off)
 	node.live.put(buf, off)
-	m.used += node.live.allocated - before
+	t.used += node.live.allocated - before
 	for _, mp := range node.maps {
 		mp.write(buf, off)
 	}

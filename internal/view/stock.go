@@ -35,12 +35,6 @@ type StockReader interface {
 	ReadStock(pool uint32, entries []uint32, version uint64, f func(i int, left, drawn uint64, limited bool)) (last uint64, ok bool)
 }
 
-// Has reports whether the catalog has an item.
-func Has(t *rules.Tables, item string) bool {
-	_, ok := t.ItemNum[item]
-	return ok
-}
-
 // Items returns where in the catalog items stand, ascending, without those that it does not have.
 func Items(t *rules.Tables, ids []string) (at []int) {
 	for _, id := range ids {
@@ -68,7 +62,8 @@ func PoolOf(t *rules.Tables, state StockReader, id string, from, n int, c *Campa
 	v.readBelow(pt)
 	ok := v.read(pt, func(i int, left, drawn uint64, limited bool) {
 		e := EntryStock{ID: pt.Entries[pt.Order[i]].ID, Unlimited: !limited, Left: left, Drawn: drawn}
-		e.Weight, e.Over = pt.Weigh(&v, pt.Order[i], false), !pt.Entries[pt.Order[i]].Afforded(&v)
+		num := pt.Order[i]
+		e.Weight, e.Over = pt.Weigh(&v, num, false), c != nil && !pt.Entries[num].Afforded(&v)
 		p.Total += e.Weight
 		if i >= from && i < to {
 			p.Entries = append(p.Entries, e)
