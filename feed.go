@@ -73,7 +73,7 @@ func (f *Feed) Events(ctx context.Context, from uint64) iter.Seq2[Record, error]
 type EventsQuery struct {
 	From uint64 // a position: see [Feed.Events]
 	// Player and Pool, where they are not empty, are those that an event must be about: its request, or
-	// a member of its group, names both. The player is who asks, or who gets what is transferred.
+	// a member of its group, names both. The player is the one who asks, or who receives a transfer.
 	Player, Pool string
 	// Pace, if not nil, is called before each entry of the log is read. It may wait, and an error ends
 	// the reader, which yields it.
@@ -84,7 +84,7 @@ type EventsQuery struct {
 type FeedPlace struct {
 	Next   uint64 // from here another reader goes on who has all that was yielded
 	Bytes  int    // of the log that were read since the last call
-	Behind bool   // what is read next was there before: it is not news
+	Behind bool   // the reader is still far from the end of the log: what it reads next is old
 }
 
 // Query is Events for readers who do not want all events, or who read only so much at a time. Events that
@@ -287,7 +287,7 @@ func (f *Feed) leave(r *feedReader) {
 	delete(f.readers, r)
 }
 
-// lag returns how many readers there are, and by how many positions the slowest is behind one.
+// lag returns how many readers there are, and how many positions the slowest has still to read up to pos.
 func (f *Feed) lag(pos uint64) (readers int, lag uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -139,7 +139,7 @@ type Transfer struct {
 
 // Atomic is a group of requests that happens whole or not at all. Its members are Draw, Register,
 // Grant, Consume and Transfer, without an ID of their own. They are carried out in order. Each sees the
-// effects of those before it, and none of those behind it. The same group cannot consume, transfer
+// effects of those before it, and none of those after it. The same group cannot consume, transfer
 // or pay with what its Draws give, and no pool's condition sees that; the conditions and the luck of
 // entries do. The first member that fails undoes them all.
 //
