@@ -87,7 +87,7 @@ func (c *Copy) check(realm string) error {
 	return &kuji.Error{Code: kuji.CodeNotFound, Field: "realm", Message: message}
 }
 
-// Verify verifies a realm, as [kuji.VerifyDriver] does. Without the cluster's key, what it sealed cannot be
+// Verify verifies a realm, as [verify.Driver] does. Without the cluster's key, what it sealed cannot be
 // proven.
 func (c *Copy) Verify(keys Keys, realm string, through *verify.Anchor, seen func(kuji.Record)) (verify.Report, error) {
 	if err := c.check(realm); err != nil {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -130,9 +129,9 @@ func (f *Force) gather(ctx context.Context, sealed [][32]byte, out *Forced) (con
 	fmt.Fprintf(hash, "%s %s\n", out.Of, out.Cluster)
 	for _, realm := range c.Realms {
 		one := ForcedRealm{Realm: realm}
-		report, err := verify.Driver(c.driver, realm, verify.Options{Seen: func(rec kuji.Record) {
+		report, err := verify.Driver(c.driver, realm, verify.Options{Keys: sealed, Seen: func(rec kuji.Record) {
 			one.LastTime, one.LastID = time.UnixMilli(rec.Time).UTC().Format(time.RFC3339), cmp.Or(rec.ID, one.LastID)
-		}, Keys: append(slices.Clone(sealed[1:]), sealed[0])})
+		}})
 		if _, wrong := errors.AsType[*verify.Error](err); wrong {
 			err = fmt.Errorf("what node %s has kept is wrong: %w", c.Node, err)
 		}
