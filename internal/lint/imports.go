@@ -86,7 +86,7 @@ var rooms = []room{
 	{dir: "internal/enginetest", tests: []string{".", "verify", "backup", "catalog", "driver", "driver/disk", "driver/drivertest", "driver/memory", "examples", "internal/hook", "internal/step", "internal/store", "internal/vfs", "wal"}},
 	{dir: "internal/contract", may: []string{"proto"}, modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "internal/format"},
-	{dir: "internal/golden", tests: []string{".", "verify", "backup", "verify", "backup", "catalog", "driver", "driver/disk", "driver/drivertest", "examples", "history", "internal/hook", "internal/vfs"}},
+	{dir: "internal/golden", tests: []string{".", "verify", "backup", "catalog", "driver", "driver/disk", "driver/drivertest", "examples", "history", "internal/hook", "internal/vfs"}},
 	{dir: "internal/hook", may: []string{"internal/vfs", "internal/step"}},
 	{dir: "internal/kafkatest", modules: []string{"github.com/twmb/franz-go"}},
 	{dir: "internal/pgtest", modules: []string{"github.com/jackc/pgx/v5"}},
