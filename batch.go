@@ -8,7 +8,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/step"
 )
 
-// maxCatalogEvent is the largest catalog event in the log, in bytes. Even behind MaxPending bytes
+// maxCatalogEvent is the largest catalog event in the log, in bytes. Even after MaxPending bytes
 // of other events, it keeps the entry below the 64 MiB limit of a log record.
 const maxCatalogEvent = 40 << 20
 

@@ -3,6 +3,11 @@ package kuji
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/internal/logged"
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/ledger"
@@ -181,4 +186,276 @@ func (v *Catalogs) inForce(ctx context.Context) (*rules.Tables, store.InForce, e
 	}
 	t, c := v.w.inForce()
 	return t, c, v.w.settle(ctx, c.Position)
+}
+
+// Older catalogs stand in the log and nowhere else. The first question reads the log, from its oldest
+// place to the event of the catalog in force, and remembers where each catalog stands. Later questions
+// read only what is new. A log that was trimmed begins with the catalog of its oldest snapshot.
+
+// MaxCatalogVersions is the most versions that a realm remembers the places of: the newest.
+const MaxCatalogVersions = 4096
+
+// CatalogVersion describes a catalog that was put in force.
+type CatalogVersion struct {
+	Version  uint64
+	Hash     [32]byte
+	Name     string
+	Items    int
+	Pools    int
+	Position uint64 // of the batch that put it in force
+	Index    uint32 // of the event in that batch
+	Time     int64  // of that event, Unix milliseconds
+	Note     Note   // who applied it and why; empty if that event was trimmed
+}
+
+// versions are what a realm knows of its catalogs.
+type versions struct {
+	known []versionAt   // ascending, without gaps
+	next  place         // after which the log was not read yet
+	first driver.Cursor // of the log, when it was read
+}
+
+// versionAt is a catalog, and the place right before the batch that put it in force.
+type versionAt struct {
+	CatalogVersion
+	before   place
+	snapshot bool // the event was trimmed: the oldest snapshot has the catalog
+}
+
+// Catalogs returns the catalogs that were put in force, the oldest first. The last one is in force.
+// The log keeps them: a realm whose log was trimmed has them from that on which was in force where its
+// log begins, and an engine in memory has only the last one. At most the newest MaxCatalogVersions are
+// returned.
+//
+// The first call after the realm was opened reads the log up to the catalog in force.
+func (v *Catalogs) Versions(ctx context.Context) ([]CatalogVersion, error) {
+	known, done, err := v.knowVersions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	all := make([]CatalogVersion, len(known))
+	for i := range known {
+		all[i] = known[i].CatalogVersion
+	}
+	return all, nil
+}
+
+// CatalogOf returns a catalog by its version. CodeNotFound: there was none with this version, or the
+// log does not have it any more.
+func (v *Catalogs) Version(ctx context.Context, version uint64) (CatalogView, error) {
+	if v, err := v.InForce(ctx); err != nil || v.Version == version && version > 0 {
+		return v, err
+	}
+	known, done, err := v.knowVersions(ctx)
+	if err != nil {
+		return CatalogView{}, err
+	}
+	defer done()
+	if len(known) == 0 || version == 0 || version > known[len(known)-1].Version {
+		return CatalogView{}, errf(CodeNotFound, "version", "realm %q has no catalog with version %d", v.w.name, version)
+	}
+	first := known[0].Version
+	if version < first {
+		return CatalogView{}, errf(CodeNotFound, "version", "the log of realm %q no longer has version %d: its oldest is %d", v.w.name, version, first)
+	}
+	at := &known[version-first]
+	view := CatalogView{Version: version, Hash: at.Hash, Position: at.Position, Index: at.Index, Time: at.Time}
+	view.Catalog, err = v.readVersion(ctx, at)
+	return view, v.w.failed(fmt.Sprintf("reading catalog version %d", version), err)
+}
+
+// knowVersions brings what is known up to date, and keeps others from changing it until done is
+// called.
+func (v *Catalogs) knowVersions(ctx context.Context) (known []versionAt, done func(), err error) {
+	if err := v.w.gate.answers(ctx); err != nil {
+		return nil, nil, err
+	}
+	_, c := v.w.inForce()
+	if err := v.w.settle(ctx, c.Position); err != nil {
+		return nil, nil, err
+	}
+	select {
+	case v.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, &Error{Code: CodeCanceled, Message: "while another caller reads the catalogs", Err: ctx.Err()}
+	}
+	done = func() { <-v.turn }
+	if err = v.findVersions(ctx, &c); err != nil {
+		done()
+		if ctx.Err() != nil {
+			return nil, nil, &Error{Code: CodeCanceled, Message: "while reading the catalogs", Err: ctx.Err()}
+		}
+		return nil, nil, v.w.failed("reading the catalogs", err)
+	}
+	return v.versions.known, done, nil
+}
+
+// findVersions reads the log until it has met the catalog in force. The caller holds the turn.
+func (v *Catalogs) findVersions(ctx context.Context, inForce *store.InForce) error {
+	vs := &v.versions
+	if inForce.Version == 0 {
+		return nil
+	}
+	if !v.w.keepsLog() {
+		vs.known = nil
+		return vs.add(inForce, nil, versionAt{})
+	}
+	first, err := v.places.log.First(ctx)
+	if err != nil {
+		return err
+	}
+	if first != vs.first {
+		oldest, trimmed, err := v.places.begin(ctx)
+		if err != nil {
+			return err
+		}
+		if err := vs.begin(oldest, trimmed); err != nil {
+			return err
+		}
+		vs.first = first
+	}
+	if n := len(vs.known); n > 0 && vs.known[n-1].Version >= inForce.Version {
+		return nil
+	}
+	return v.readVersions(ctx, inForce.Version)
+}
+
+// begin goes by where the log begins now: at its first entry, or at the snapshot that it was trimmed to.
+func (vs *versions) begin(oldest place, trimmed bool) error {
+	inForce := oldest.inForce
+	oldest.inForce = store.InForce{}
+	if len(vs.known) == 0 || oldest.at.Position() >= vs.next.at.Position() {
+		vs.known, vs.next = nil, oldest
+		if !trimmed || inForce.Version == 0 {
+			return nil
+		}
+		return vs.add(&inForce, nil, versionAt{snapshot: true})
+	}
+	gone := min(max(inForce.Version, vs.known[0].Version)-vs.known[0].Version, uint64(len(vs.known))-1)
+	if vs.known = vs.known[gone:]; vs.known[0].Version == inForce.Version {
+		vs.known[0].snapshot = true
+	}
+	return nil
+}
+
+// readVersions reads on through the log, until it has met a version.
+func (v *Catalogs) readVersions(ctx context.Context, last uint64) error {
+	vs := &v.versions
+	return v.walk(ctx, vs.next, func(e *ledger.Entry) (on bool, err error) {
+		version := vs.next.version
+		err = catalogsOf(e, func(c store.InForce, note Note) error {
+			version++
+			c.Version = version
+			return vs.add(&c, &note, versionAt{before: vs.next})
+		})
+		if err != nil {
+			return false, e.Corrupt(err)
+		}
+		vs.next = place{at: e.At(), version: version}
+		return version < last, nil
+	})
+}
+
+// walk reads the log from a place on, until each says that it is enough.
+func (v *Catalogs) walk(ctx context.Context, from place, each func(*ledger.Entry) (on bool, err error)) error {
+	through, err := v.places.log.Last(ctx)
+	if err != nil {
+		return err
+	}
+	for e, err := range ledger.Walk(v.places.log, v.w.name, from.seal(v.w)).Entries(ctx, through) {
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return err
+		}
+		if on, err := each(&e); !on || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// catalogsOf calls f for each catalog that an entry of the log puts in force.
+func catalogsOf(e *ledger.Entry, f func(c store.InForce, note Note) error) error {
+	if e.Kind() != ledger.KindBatch {
+		return nil
+	}
+	for le, err := range logged.Events(e, nil) {
+		if err != nil {
+			return err
+		}
+		if rules.Kind(le.Event.Kind) != rules.KindCatalog {
+			continue
+		}
+		note, err := rules.NoteOf(le.Event)
+		if err != nil {
+			return err
+		}
+		var n Note
+		if note != nil {
+			n = Note(*note)
+		}
+		var effect store.Effect
+		for effects := le.Event.Changes(); effects.Next(&effect); {
+			if effect.Verb == store.Catalog {
+				if err := f(store.InForce{Bytes: effect.Bytes, Position: e.Position, Index: le.At.Index, Time: le.At.Time}, n); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// add adds a version, and forgets the older half if there are too many.
+func (vs *versions) add(c *store.InForce, note *Note, at versionAt) error {
+	decoded, err := catalog.Decode(c.Bytes)
+	if err != nil {
+		return fmt.Errorf("catalog version %d: %w", c.Version, err)
+	}
+	if n := len(vs.known); n > 0 && vs.known[n-1].Version >= c.Version {
+		return nil // of a batch that is read again, after somebody stopped reading in it
+	}
+	at.CatalogVersion = CatalogVersion{
+		Version: c.Version, Hash: decoded.Hash(), Name: decoded.Name, Items: len(decoded.Items), Pools: len(decoded.Pools),
+		Position: c.Position, Index: c.Index, Time: c.Time,
+	}
+	if note != nil {
+		at.Note = *note
+	}
+	if vs.known = append(vs.known, at); len(vs.known) > MaxCatalogVersions {
+		vs.known = append([]versionAt(nil), vs.known[len(vs.known)-MaxCatalogVersions/2:]...)
+	}
+	return nil
+}
+
+// readVersion reads a catalog from where it stands.
+func (v *Catalogs) readVersion(ctx context.Context, at *versionAt) (c *catalog.Catalog, err error) {
+	if at.snapshot {
+		oldest, _, err := v.places.begin(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if oldest.inForce.Version != at.Version {
+			return nil, errf(CodeNotFound, "version", "the log no longer has it")
+		}
+		return catalog.Decode(oldest.inForce.Bytes)
+	}
+	err = v.walk(ctx, at.before, func(e *ledger.Entry) (on bool, err error) {
+		if e.Position < at.Position {
+			return true, nil // entries that were not batches
+		}
+		return false, e.Corrupt(catalogsOf(e, func(found store.InForce, _ Note) (err error) {
+			if found.Index == at.Index {
+				c, err = catalog.Decode(found.Bytes)
+			}
+			return err
+		}))
+	})
+	if _, ok := errors.AsType[*driver.TrimmedError](err); ok {
+		return nil, errf(CodeNotFound, "version", "the log no longer has it")
+	}
+	if err == nil && (c == nil || c.Hash() != at.Hash) {
+		err = fmt.Errorf("position %d does not have it", at.Position)
+	}
+	return c, err
 }

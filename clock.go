@@ -14,12 +14,12 @@ import (
 
 // A realm's time stamps follow the machine's wall clock as far as that is believed:
 //
-//	expected = what the wall clock showed when it was last believed anew,
+//	expected = what the wall clock showed when it was last trusted,
 //	           plus the time that has passed since then by the monotonic clock
 //	now      = the wall clock, if it is within MaxLeap of expected; otherwise expected
 //	stamp    = the later of now and the last stamp
 //
-// The wall clock is believed anew by the first reading after opening that is not behind the log, and
+// The wall clock is trusted at the first reading after opening that is not before the end of the log, and
 // when somebody confirms it with SetClock. A first reading that is too far ahead of the log is not
 // believed: the realm is not opened. So one bad reading moves no stamp by more than MaxLeap, a clock
 // that is wrong for long does no harm while the process runs, and one that was wrong at start can be
@@ -45,7 +45,7 @@ type clock struct {
 
 	last    int64         // the last time in the log: see ledger.Footer
 	known   bool          // the wall clock has been believed
-	wall    time.Time     // the wall clock when it was last believed anew
+	wall    time.Time     // the wall clock when it was last trusted
 	elapsed time.Duration // the monotonic clock at that time: see step.Elapsed
 }
 
@@ -81,8 +81,8 @@ func (c *clock) leaps(wall int64) bool {
 	return c.last > 0 && wall-c.last > MaxDowntime.Milliseconds() && (c.confirmed.IsZero() || wall > unixMilli(c.confirmed.Add(MaxLeap)))
 }
 
-// start reads the wall clock for the first time. If it is behind the log, stamps stand still until it
-// has caught up, or until SetClock.
+// start reads the wall clock for the first time. If it is before the end of the log, stamps stand still
+// until it has caught up, or until SetClock.
 func (c *clock) start(realm string) error {
 	if _, wall, _ := c.now(); c.leaps(wall) {
 		return errf(CodeClock, "ClockConfirmed", "the machine's clock shows %s, and the log of realm %q ends at %s, more than %d days before: "+

@@ -233,9 +233,9 @@ func (e *Engine) Realms() ([]string, error) {
 	return names, nil
 }
 
-// CloseRealm closes one realm as Close does, and forgets it: the next Realm or Lookup opens it anew,
+// CloseRealm closes one realm as Close does, and forgets it: the next Realm or Lookup opens it again,
 // from the log. So a realm that stopped comes back, and one that leads follows again, while the others
-// go on. Whoever asks for the realm meanwhile waits and gets CodeClosed, and so does later who still
+// go on. Callers who ask for the realm meanwhile wait and get CodeClosed, and so do later those who still
 // has it. What takes longer than ctx is cut off. A realm that is not open is no error.
 //
 // An error says that the realm did not close cleanly; it is closed all the same.

@@ -101,7 +101,7 @@ func exampleRealm(ctx context.Context) (*kuji.Engine, *kuji.Realm, error) {
 }
 
 // What depends on the state is a status, not an error, and the answer to its
-// request id from then on: whoever wants to try again takes a new id.
+// request id from then on: to try again, take a new id.
 func ExampleRealm_Do() {
 	ctx := context.Background()
 	engine, realm, err := exampleRealm(ctx)

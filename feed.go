@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/kuji-dev/kuji/internal/rules"
 
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/ledger"
@@ -69,7 +73,7 @@ func (f *Feed) Events(ctx context.Context, from uint64) iter.Seq2[Record, error]
 type EventsQuery struct {
 	From uint64 // a position: see [Feed.Events]
 	// Player and Pool, where they are not empty, are those that an event must be about: its request, or
-	// a member of its group, names both. The player is who asks, or who gets what is transferred.
+	// a member of its group, names both. The player is the one who asks, or who receives a transfer.
 	Player, Pool string
 	// Pace, if not nil, is called before each entry of the log is read. It may wait, and an error ends
 	// the reader, which yields it.
@@ -80,7 +84,7 @@ type EventsQuery struct {
 type FeedPlace struct {
 	Next   uint64 // from here another reader goes on who has all that was yielded
 	Bytes  int    // of the log that were read since the last call
-	Behind bool   // what is read next was there before: it is not news
+	Behind bool   // the reader is still far from the end of the log: what it reads next is old
 }
 
 // Query is Events for readers who do not want all events, or who read only so much at a time. Events that
@@ -283,7 +287,7 @@ func (f *Feed) leave(r *feedReader) {
 	delete(f.readers, r)
 }
 
-// lag returns how many readers there are, and by how many positions the slowest is behind one.
+// lag returns how many readers there are, and how many positions the slowest has still to read up to pos.
 func (f *Feed) lag(pos uint64) (readers int, lag uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -293,4 +297,99 @@ func (f *Feed) lag(pos uint64) (readers int, lag uint64) {
 		}
 	}
 	return len(f.readers), lag
+}
+
+// Granted returns how much of each item grants have given since a time, by who asked for them
+// (Note.By). Grants in groups count, start grants and what draws gave do not. Grants without Note.By
+// are left out. It reads the log up to the newest acknowledged batch, from the last place that is
+// known to be older than the time. So it says the same after a restart and on another node. What was
+// trimmed from the log does not count. An engine in memory keeps no log: there, nothing was granted.
+//
+// It takes a place among the readers of the feed: see [MaxReaders]. Errors are those of Events.
+func (f *Feed) Granted(ctx context.Context, since time.Time) (map[string]map[string]uint64, error) {
+	all := map[string]map[string]uint64{}
+	if !f.w.keepsLog() {
+		return all, nil
+	}
+	if _, err := f.mayFollow(1); err != nil {
+		return nil, err
+	}
+	through := f.w.gate.acked.Load()
+	if err := f.log.Sync(ctx); err != nil { // the walk sees nothing else
+		return nil, f.w.failed("making the log durable", err)
+	}
+	reader, err := f.join(1)
+	if err != nil {
+		return nil, err
+	}
+	defer f.leave(reader)
+	from := since.UnixMilli()
+	start, _, err := f.places.before(ctx, func(p *place) bool { return p.time < from })
+	if err != nil {
+		return nil, f.ends(ctx, err)
+	}
+	if start.at.Position() >= through {
+		return all, nil
+	}
+	for e, err := range ledger.Walk(f.log, f.w.name, start.seal(f.w)).Follow(ctx) {
+		if err != nil {
+			return nil, f.ends(ctx, err)
+		}
+		reader.at.Store(e.Position)
+		if e.Kind() == ledger.KindBatch {
+			if err := f.addGranted(&e, from, all); err != nil {
+				return nil, f.w.failed("reading the feed", err)
+			}
+		}
+		if e.Position >= through {
+			break
+		}
+	}
+	return all, nil
+}
+
+// addGranted adds what the grants of a batch gave, if it is not from before a time.
+func (f *Feed) addGranted(e *ledger.Entry, from int64, all map[string]map[string]uint64) error {
+	at, _, _, err := ledger.OpenBatch(e.Payload())
+	if err != nil || at < from {
+		return e.Corrupt(err)
+	}
+	names := f.w.state.Numbers()
+	for le, err := range logged.Events(e, nil) {
+		if err != nil {
+			return err
+		}
+		kind := rules.Kind(le.Event.Kind)
+		if kind != rules.KindGrant && kind != rules.KindAtomic || le.Event.Status != 0 {
+			continue
+		}
+		cmd, _, err := rules.CommandOf(names, le.Event)
+		if err != nil {
+			return e.Corrupt(err)
+		}
+		if cmd.Note == nil || cmd.Note.By == "" {
+			continue
+		}
+		of := all[cmd.Note.By]
+		if of == nil {
+			of = map[string]uint64{}
+			all[cmd.Note.By] = of
+		}
+		addGrants(of, &cmd)
+	}
+	return nil
+}
+
+func addGrants(to map[string]uint64, cmd *rules.Command) {
+	for i := range cmd.Members {
+		addGrants(to, &cmd.Members[i])
+	}
+	if cmd.Kind != rules.KindGrant {
+		return
+	}
+	for _, s := range cmd.Items {
+		if to[s.Item] += s.Quantity; to[s.Item] < s.Quantity {
+			to[s.Item] = math.MaxUint64
+		}
+	}
 }

@@ -14,14 +14,14 @@ import (
 
 // Following is recovery that does not end:
 //
-//	open:     load the newest snapshot, replay the log behind it, as ever
+//	open:     load the newest snapshot, replay the log after it, as always
 //	follow:   carry out each entry that others append, whole, under the realm's lock
 //	lead:     follow no more; append the epoch-begin; carry on through it; take requests
 //
 // So a takeover costs what the log has gained since the last entry that was carried out. A follower
 // has nothing that could still be lost: only what survives a crash reaches it. A leader that was
-// deposed does not follow again. Its state has what the log may lack: it has stopped, and is opened
-// anew.
+// deposed does not follow again. Its state has what the log may lack: it has stopped, and must be opened
+// again.
 
 // Replica is a realm as one of the nodes that carry out its log: it follows, or it leads.
 type Replica struct {
@@ -100,7 +100,7 @@ type marks [1024]mark
 // Compare compares the chain of a realm that follows with that of another node, by [Stats.Chain], at
 // a position. If they differ, one of the two has read or written what the log does not have: the
 // realm stops as at damage, with CodeCorrupt, and does not lead. A position that the realm has not
-// come to, or has left 1024 behind, is not compared.
+// reached yet, or passed more than 1024 ago, is not compared.
 func (p *Replica) Compare(node string, position uint64, hash [32]byte) error {
 	p.w.mu.Lock()
 	known := p.w.gate.marks

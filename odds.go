@@ -78,7 +78,7 @@ func (p Pools) Odds(ctx context.Context, pool, player string, count int) (Odds, 
 }
 
 // going lets computations that take long go on as long as a context lasts. They give way to others, so
-// that no draw waits behind them for a processor.
+// that no draw waits for a processor because of them.
 func going(ctx context.Context) odds.Going {
 	return func() bool {
 		runtime.Gosched()

@@ -20,7 +20,7 @@ func (r *Realm) Pool(ctx context.Context, id string) (PoolView, error) {
 }
 
 // Page is Realm.Pool with at most count entries, beginning at index from in the catalog's order.
-// If from is behind the last entry, it has none. All other fields describe the whole pool.
+// If from is past the last entry, it has none. All other fields describe the whole pool.
 // CodeInvalid: from or count is negative.
 func (p Pools) Page(ctx context.Context, id string, from, count int) (PoolView, error) {
 	if from < 0 || count < 0 {

@@ -63,10 +63,10 @@ type Stats struct {
 	SnapshotErr     error  // of the last attempt since opening; nil: it succeeded
 	Clock           ClockView
 	Readers         int      // of the feed: see Feed.Events
-	ReaderLag       uint64   // by how many positions the slowest of them is behind Position
+	ReaderLag       uint64   // how many positions the slowest of them has still to read
 	SeedsErr        error    // which epochs cannot be proven, or which seeds fitted none, at opening; nil: none
 	Epoch           uint64   // of this writer; 0: the realm follows
-	Behind          uint64   // by how many positions the realm is behind what Await was asked for
+	Behind          uint64   // how many positions are missing to what Await was asked for
 	Differs         uint64   // 1: the realm's chain differs from another node's, see Replica.Compare
 	Chain           [32]byte // the hash of the log's chain at Position; zero: not known
 }
@@ -147,8 +147,8 @@ func (r *Realm) close() error {
 	return errors.Join(err, w.failed("closing the log", w.ledger.Close()))
 }
 
-// cut ends what the realm has under way at its log. To close it takes no time then.
-func (r *Realm) cut() { _ = r.feed.log.Close() } // whoever closes the realm learns of it
+// cut closes the log at once: what is under way there ends with an error, and close need not wait.
+func (r *Realm) cut() { _ = r.feed.log.Close() } // close reports the error
 
 // Hold keeps the log and the files of the realm from being removed, until release is called, and makes
 // durable what was acknowledged before. It returns them to read, such as for a backup: see package

@@ -108,7 +108,7 @@ func openLog(w world, name string, o Options) (log driver.Realm, full, err error
 	return nil, nil, &Error{Code: codeOfLedger(err), Message: "log of realm " + name, Err: err}
 }
 
-// recover loads the newest snapshot and replays the log behind it.
+// recover loads the newest snapshot and replays the log after it.
 func (m *machine) recover() error {
 	var loaded *store.Loader
 	seal, damaged, err := m.w.ledger.LoadNewest(context.Background(), func() ledger.Loader {
@@ -165,7 +165,7 @@ func (m *machine) load() error {
 	return nil
 }
 
-// takeOver begins an epoch, and carries on through what others have appended before it.
+// takeOver begins an epoch, and applies what others have appended before it.
 func (m *machine) takeOver() error {
 	now := func() int64 {
 		m.w.mu.Lock()

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"time"
+
+	"github.com/kuji-dev/kuji/internal/ulid"
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/rules"
@@ -136,7 +139,7 @@ type Transfer struct {
 
 // Atomic is a group of requests that happens whole or not at all. Its members are Draw, Register,
 // Grant, Consume and Transfer, without an ID of their own. They are carried out in order. Each sees the
-// effects of those before it, and none of those behind it. The same group cannot consume, transfer
+// effects of those before it, and none of those after it. The same group cannot consume, transfer
 // or pay with what its Draws give, and no pool's condition sees that; the conditions and the luck of
 // entries do. The first member that fails undoes them all.
 //
@@ -273,3 +276,10 @@ func invalid(err *rules.CommandError) error {
 	}
 	return &Error{Code: CodeInvalid, Field: err.Field, Message: err.Message}
 }
+
+// NewID returns a new request id that carries a time: a ULID, 26 characters of 48 bits of Unix
+// milliseconds and 80 random bits. A realm whose catalog says "ids: time-ordered" takes such ids,
+// or UUIDv7, and no others. Make an id once for each thing that shall happen, and keep it until
+// there is an answer: a retry must carry the same id. now should be the current time; it must lie
+// between the years 1970 and 10889.
+func NewID(now time.Time) string { return ulid.New(now) }

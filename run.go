@@ -178,7 +178,7 @@ func (w *writer) run(ctx context.Context, reqs []Request, results []Result) (Com
 }
 
 // carryOutSome carries out the prepared requests that were not refused, from one on, until the open
-// batch is full. It returns which one is next. The flusher begins behind the call's last requests, or
+// batch is full. It returns which one is next. The flusher begins after the call's last requests, or
 // when the batch is full: one batch with all of them takes a fifth less work than several.
 func (w *writer) runSome(ctx context.Context, mem *work, from int, results []Result, c *Commit) (next int, err error) {
 	if err := w.lockForRoom(ctx); err != nil {

@@ -147,7 +147,7 @@ func (s *snapshots) begin(position uint64) {
 }
 
 // pause gives the processor to others while requests are being answered. To yield is not enough: a
-// goroutine that yields runs again before those that wait behind a thread in a system call, such
+// goroutine that yields runs again before those whose thread is in a system call, such
 // as the flusher. If the realm is idle, pause returns at once.
 func (j *snapshotJob) pause(w *writer) {
 	if answered := w.counts.answered.Load(); answered != j.answered {

@@ -23,7 +23,7 @@ import (
 //	the realm:     keep all files and the log for as long as it takes; make the log durable
 //	               say where the log begins and how far this backup goes
 //	               if the backup is new and the log was trimmed: send the snapshots
-//	               send the entries of the log, from where the backup ends up to there, each behind
+//	               send the entries of the log, from where the backup ends up to there, each after
 //	               the file with its payload, if it has one
 //	the receiver:  compare the first entry with its own last one, append the others
 //
@@ -34,7 +34,7 @@ import (
 // Part is a part of a realm's backup.
 type Part struct {
 	Begin *Begin // in the first part only
-	File  string // the name of a file; Data has its next bytes, and is empty behind its last ones
+	File  string // the name of a file; Data has its next bytes, and is empty after the last ones
 	Data  []byte
 	Entry []byte // the next entry of the log
 }
@@ -184,7 +184,7 @@ func yieldParts(ctx context.Context, name string, kept driver.Realm, from driver
 		if err != nil {
 			return err
 		}
-		if e.Cursor != after+1 { // a backup has the same entries at the same places, one behind the other
+		if e.Cursor != after+1 { // a backup has the same entries at the same places, without gaps
 			return refuse(kuji.CodeFailed, "", "realm %q: the log goes on at %d behind %d: logs with gaps cannot be backed up", name, e.Cursor, after)
 		}
 		after = e.Cursor

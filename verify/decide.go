@@ -43,7 +43,7 @@ func (j *judge) check() error {
 	return nil
 }
 
-// prepare prepares to decide again what follows in the newest epoch, behind its first few random values.
+// prepare prepares to decide again what follows in an epoch, after its first few random values.
 // If nobody knows which rules decided it, all that this build has are tried: see decideAgain.
 func (j *judge) prepare(epoch *Epoch, seed ledger.Seed, used uint64) error {
 	j.deciders = nil

@@ -46,7 +46,7 @@ type Epoch struct {
 	Events     uint64
 	Commitment [32]byte
 	// Rules is the version of the rules that decided the epoch's events. 0: it is not known, because
-	// the log was trimmed behind the epoch's begin and the snapshot is of a format that does not say.
+	// the log was trimmed after the epoch's begin and the snapshot is of a format that does not say.
 	Rules uint8
 	// Revealed reports that the seed is in the log. Verification has then computed every choice of the
 	// epoch again from it, with the same result, unless Undecided says why not. An epoch that a crash
