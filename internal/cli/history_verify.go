@@ -12,6 +12,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/history"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 type historyVerifyJSON struct {
@@ -163,7 +164,7 @@ func compareHistory(ctx context.Context, db *history.DB, from *auditSource, real
 			case <-ctx.Done():
 			}
 		})
-		if _, damaged := errors.AsType[*kuji.VerifyError](err); damaged {
+		if _, damaged := errors.AsType[*verify.Error](err); damaged {
 			err = damageError{fmt.Errorf("the log: %w", err)}
 		}
 		wrong <- err

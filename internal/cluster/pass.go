@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"slices"
@@ -359,50 +358,4 @@ type body struct {
 func (b *body) Close() error {
 	defer b.end()
 	return b.ReadCloser.Close()
-}
-
-// bounded returns l with a limit on its connections. Above it, newcomers are closed.
-func bounded(l net.Listener, most int) net.Listener {
-	return &boundedListener{l, make(chan struct{}, most)}
-}
-
-type boundedListener struct {
-	net.Listener
-	places chan struct{}
-}
-
-// Accept implements [net.Listener].
-func (l *boundedListener) Accept() (net.Conn, error) {
-	for {
-		conn, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		select {
-		case l.places <- struct{}{}:
-			return &placedConn{Conn: conn, leave: sync.OnceFunc(func() { <-l.places })}, nil
-		default:
-			_ = conn.Close() // refused: there is nobody to tell
-		}
-	}
-}
-
-type placedConn struct {
-	net.Conn
-	leave func()
-}
-
-// Close implements [net.Conn].
-func (c *placedConn) Close() error {
-	err := c.Conn.Close()
-	c.leave()
-	return err
-}
-
-// CloseWrite lets net/http end the writing side first, so that the client gets to read the answer.
-func (c *placedConn) CloseWrite() error {
-	if under, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return under.CloseWrite()
-	}
-	return nil
 }
