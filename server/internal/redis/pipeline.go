@@ -228,20 +228,21 @@ func (c *conn) flush() {
 	next := 0
 	for i := range r.slots {
 		slot := &r.slots[i]
-		end, err, before := Ended{Size: slot.size}, slot.err, c.written()
-		var one Command
-		if err == nil {
-			one = r.commands[next]
-			if err = failed; err == nil {
+		end, before := Ended{Size: slot.size}, c.written()
+		if slot.err != nil { // nothing was asked of the engine
+			end.Failed = c.refuse(slot.err, nil)
+		} else {
+			one := r.commands[next]
+			err := failed
+			if err == nil {
 				err = r.answers[next].Err
 			}
-			if err == nil {
+			if err != nil {
+				end.Failed = c.refuse(err, one)
+			} else {
 				end.Status = c.writeResult(one, r.answers[next].Result)
 			}
 			next++
-		}
-		if err != nil {
-			end.Failed = c.refuse(err, one)
 		}
 		end.Answered = c.written() - before
 		c.count(slot.cmd, end)
