@@ -19,7 +19,6 @@ var large = map[string]string{
 	"internal/rules.Rules": "the rules: all that decides is a method, since all of it asks the state",
 	"internal/rules.walk":  "the way of one draw through everything that a rule does",
 	"server.Server":        "the API: each call is a method",
-	"wal.Log":              "the log: what a few locks guard together",
 }
 
 // Sizes reports types with too many fields or methods, and types in [large] that need not be there.
