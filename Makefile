@@ -1,5 +1,5 @@
-# Thin names for commands that stand elsewhere; nothing here is needed to work
-# on Kuji. `go run ./cmd/kuji demo` and `go test ./...` are the two to know.
+# Short names for commands. You need none of them to work on Kuji. The two commands
+# to know are `go run ./cmd/kuji demo` and `go test ./...`.
 
 .DEFAULT_GOAL := help
 
@@ -26,10 +26,10 @@ lint: ## vet, staticcheck and the house rules
 	go test ./internal/lint
 
 .PHONY: generate
-generate: ## write generated files anew
+generate: ## write the generated files again
 	go generate ./...
 
-# What of the benchmarks to run, and how: make bench BENCH=Draw COUNT=10
+# Which benchmarks to run, and how: make bench BENCH=Draw COUNT=10
 BENCH ?= .
 COUNT ?= 6
 BENCHTIME ?= 1s
@@ -43,11 +43,11 @@ bench: ## every benchmark into bench/results/DATE-COMMIT.txt, compared with the 
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -timeout 0 $(PACKAGES) > $(RESULTS) || (cat $(RESULTS); exit 1)
 	go tool -modfile=tools/go.mod benchstat $(if $(BASELINE),baseline=$(BASELINE)) now=$(RESULTS)
 
-# What the profile is made of: the engine in process, and below it a server under load.
+# What the profile measures: the engine in process, and below a server under load.
 HOT := DrawHot/store=kuji DrawWide/store=kuji DoAll/.*/store=kuji Atomic/.*/.*/form=group Grant Recovery/.*/.*/store=kuji
 
 .PHONY: profile
-profile: ## cmd/kuji/default.pgo anew: what the compiler knows of where the time goes (docs/internals/profiling.md)
+profile: ## measure cmd/kuji/default.pgo again, which tells the compiler where time goes (docs/internals/profiling.md)
 	dir=$$(mktemp -d) && trap "rm -rf $$dir" EXIT && \
 	go test -c -trimpath -pgo=off -o $$dir/bench.test ./bench && go build -trimpath -pgo=off -o $$dir/kuji ./cmd/kuji && \
 	for bench in $(HOT); do \
@@ -77,15 +77,15 @@ sim: ## the simulator, the checkers and the crashes of real servers, as long as 
 sabotage: ## plant every bug, and see that a test fails for each; prints the table
 	go test -count=1 -timeout 120m -v -run 'TestSabotage$$' ./internal/sim -sabotage all
 
-# How long nightly looks for input that breaks a decoder, for each.
+# How long nightly fuzzes each decoder.
 FUZZTIME ?= 2m
 
-# How long the processes of a cluster are put through faults.
+# How long a cluster of processes runs under faults.
 CHAOS ?= 10m
 
 .PHONY: chaos
 chaos: ## a cluster of three processes: killed, paused, cut off, filled and wiped while clients draw; every answer checked (full disks need root)
-	go test -count=1 -timeout 60m -v -run 'TestChaos$$' ./cmd/kuji -chaos $(CHAOS) -chaosseed $$(date +%Y%m%d)
+	go test -count=1 -timeout 60m -v -run 'TestChaos$$' ./internal/cli -chaos $(CHAOS) -chaosseed $$(date +%Y%m%d)
 
 .PHONY: nightly
 nightly: sabotage chaos ## every planted bug, ten minutes of chaos, the simulator for long, the race detector on everything, kills, power cuts and failing system calls by the hundred (they need root, loop devices and strace), a real Kafka (mvn, java), real Redis clients (npm, pip, mvn), fuzzing
@@ -98,7 +98,7 @@ nightly: sabotage chaos ## every planted bug, ten minutes of chaos, the simulato
 	go test -count=1 -timeout 60m -v ./server -run 'TestRawStreams$$' -rawfirst $$(date +%Y%m%d)00000 -rawstreams 100000
 	KUJI_POWERCUTS=200 go test -count=1 -timeout 90m -v -run 'PowerCuts|Kernel' ./wal ./internal/vfs/... ./internal/sim
 	if command -v mvn >/dev/null && command -v java >/dev/null; then dir=$$(mktemp -d) && mvn -q -B -f internal/kafkatest/pom.xml dependency:copy-dependencies -DoutputDirectory=$$dir && \
-	  KUJI_KAFKA=$$dir go test -count=1 -timeout 10m -v ./sink ./cmd/kuji -run Kafka && rm -r $$dir; else echo 'left out, no mvn or java: tests with a real Kafka'; fi
+	  KUJI_KAFKA=$$dir go test -count=1 -timeout 10m -v ./sink ./internal/cli -run Kafka && rm -r $$dir; else echo 'left out, no mvn or java: tests with a real Kafka'; fi
 	dir=$$(mktemp -d) && server/testdata/redisclients/install.sh $$dir && KUJI_REDIS_CLIENTS=$$dir go test -count=1 -timeout 20m -v ./server -run 'TestRedisClients$$' && rm -r $$dir
 	grep -rE '^func Fuzz' --include='*_test.go' . | sed -E 's|^(.*)/[^/]*:func (Fuzz[A-Za-z]*).*|\1 \2|' | sort | while read -r dir target; do \
 	  go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$dir" || exit 1; done

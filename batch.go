@@ -12,97 +12,113 @@ import (
 // of other events, it keeps the entry below the 64 MiB limit of a log record.
 const maxCatalogEvent = 40 << 20
 
-// maxPending is the largest MaxPending: no entry of the log has more bytes of events before its last
-// event.
-const maxPending = 16 << 20
-
 // lockForRoom locks mu once the open batch has room, and waits for that if it must. The caller
 // holds mu if the error is nil.
-func (r *Realm) lockForRoom(ctx context.Context) error {
+func (w *writer) lockForRoom(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil {
 			return &Error{Code: CodeCanceled, Message: "the context ended before the request was accepted; nothing was logged", Err: ctx.Err()}
 		}
-		r.mu.Lock()
-		if err := r.usable(); err != nil {
-			r.mu.Unlock()
+		w.mu.Lock()
+		if err := w.gate.usable(); err != nil {
+			w.mu.Unlock()
 			return err
 		}
-		if !r.group.Full() {
+		if !w.group.Full() {
 			return nil
 		}
-		taken := r.group.Taken()
-		r.mu.Unlock()
+		taken := w.group.Taken()
+		w.mu.Unlock()
 		// If the context has ended, the check above returns.
-		_ = step.Wait(ctx, r.world.steps, taken)
+		_ = step.Wait(ctx, w.world.steps, taken)
 	}
 }
 
 // unlock unlocks mu for somebody who adds no more.
-func (r *Realm) unlock() {
-	r.group.Ask()
-	r.mu.Unlock()
+func (w *writer) unlock() {
+	w.group.Ask()
+	w.mu.Unlock()
 }
 
 // batchAt returns the batch at a position, or nil if that position is already acknowledged. The
 // caller holds mu.
-func (r *Realm) batchAt(pos uint64) *ledger.Batch {
-	if pos <= r.acked.Load() {
+func (w *writer) batchAt(pos uint64) *ledger.Batch {
+	if pos <= w.gate.acked.Load() {
 		return nil
 	}
-	return r.group.At(pos)
+	return w.group.At(pos)
 }
 
-// owner is a realm as its group of batches sees it.
-type owner Realm
+// batches are what becomes of a realm's batches: the ledger calls its methods under the realm's lock.
+type batches struct {
+	w       *writer
+	snaps   *snapshots
+	places  *places
+	version uint64    // of the catalog in force after the batch being written
+	hash    *[32]byte // of the state after the open batch, for stateHash; nil: nobody asked
+}
 
-func (o *owner) Taken(b *ledger.Batch) {
-	r := (*Realm)(o)
-	r.version = r.state.Catalog().Version
-	if r.hash != nil {
-		*r.hash = r.state.Hash()
-		r.hash = nil
+// Taken begins the writing of a batch. The state is what the batch has made it.
+func (b *batches) Taken(batch *ledger.Batch) {
+	b.version = b.w.state.Catalog().Version
+	if b.hash != nil {
+		*b.hash = b.w.state.Hash()
+		b.hash = nil
 	}
-	r.beginSnapshot(b.Position)
+	b.snaps.begin(batch.Position)
 }
 
-func (o *owner) Durable(b *ledger.Batch) {
-	r := (*Realm)(o)
-	r.answered.Add(uint64(b.Events))
-	r.stats.Batches++
-	r.stats.LogBytes += uint64(len(b.Buf))
-	r.snap.bytes += int64(len(b.Buf))
-	r.sealSnapshot(r.ledger.At())
-	if r.feeds.passed(len(b.Buf)) {
-		r.feeds.add(r.ledger.At(), r.version, r.clock.last)
+// Durable acknowledges a batch.
+func (b *batches) Durable(batch *ledger.Batch) {
+	w, at := b.w, b.w.ledger.At()
+	w.counts.answered.Add(uint64(batch.Events))
+	w.counts.stats.Batches++
+	w.counts.stats.LogBytes += uint64(len(batch.Buf))
+	b.snaps.bytes += int64(len(batch.Buf))
+	b.snaps.seal(at)
+	if b.places.passed(len(batch.Buf)) {
+		b.places.add(at, b.version, w.clock.last)
 	}
-	r.advance(r.ledger.At())
+	w.gate.advance(at)
 }
 
-func (o *owner) Lost(b *ledger.Batch, cause error) error {
-	r := (*Realm)(o)
-	if r.err == nil && codeOfLedger(cause) == CodeNotLeader {
-		r.fail(&Error{Code: CodeNotLeader, Message: fmt.Sprintf("realm %q stopped at position %d", r.name, b.Position), Err: cause})
-	} else if r.err == nil {
-		r.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d: writing the log failed; restart the server (in Go: close the engine and open it again) to recover", r.name, b.Position), Err: cause})
+// Lost stops the realm because a batch could not be written.
+func (b *batches) Lost(batch *ledger.Batch, cause error) error {
+	w := b.w
+	if w.gate.err == nil && codeOfLedger(cause) == CodeNotLeader {
+		w.gate.fail(&Error{Code: CodeNotLeader, Message: fmt.Sprintf("realm %q stopped at position %d", w.name, batch.Position), Err: cause})
+	} else if w.gate.err == nil {
+		w.gate.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d: writing the log failed; restart the server (in Go: close the engine and open it again) to recover", w.name, batch.Position), Err: cause})
 	}
-	r.showDurable()
-	r.loseSnapshot()
-	r.wake()
-	return &Error{Code: CodeUnknownOutcome, Message: fmt.Sprintf("realm %q stopped before the request was durable; after a restart, send the same request id again to learn what became of it", r.name), Err: cause}
+	w.gate.lower(w.ledger.Durable())
+	b.snaps.lose()
+	w.gate.wake()
+	return &Error{Code: CodeUnknownOutcome, Message: fmt.Sprintf("realm %q stopped before the request was durable; after a restart, send the same request id again to learn what became of it", w.name), Err: cause}
 }
 
-// fail records why the realm stopped. The caller holds mu.
-func (r *Realm) fail(err *Error) {
-	r.err = err
-	r.stopped.Store(err)
-}
-
-// showDurable lowers the acknowledged position to what is known to be on disk, because a write has
-// failed. Only a relaxed policy had acknowledged more. Reads then show no more than that. The caller
-// holds mu and is the writer.
-func (r *Realm) showDurable() {
-	r.acked.Store(min(r.acked.Load(), r.ledger.Durable()))
+// stateHash returns the hash of the state, and the position that it was taken at, once that is durable.
+func (b *batches) stateHash(ctx context.Context) (hash [32]byte, position uint64, err error) {
+	w := b.w
+	w.mu.Lock()
+	if err := w.gate.answers(ctx); err != nil {
+		w.mu.Unlock()
+		return hash, 0, err
+	}
+	open := w.group.Open()
+	if open.Events == 0 { // the state is that of the batch before it
+		position, hash = w.state.Position(), w.state.Hash()
+		w.mu.Unlock()
+		return hash, position, w.settle(ctx, position)
+	}
+	if b.hash == nil {
+		b.hash = new([32]byte)
+	}
+	sum, done := b.hash, open.Done()
+	w.unlock()
+	if err := w.settled(ctx, open, done); err != nil {
+		return hash, 0, err
+	}
+	return *sum, open.Position, nil
 }
 
 // pending is a callback of Submit, and what it is called with once the batch is durable.

@@ -6,109 +6,102 @@ import (
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/ledger"
+	"github.com/kuji-dev/kuji/internal/plan"
 	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/store"
+	"github.com/kuji-dev/kuji/internal/view"
 )
+
+// Catalogs is the view of a realm's catalogs.
+type Catalogs struct {
+	w      *writer
+	places *places
+
+	turn     chan struct{} // taken while the log is read for versions; holds one
+	versions versions
+}
 
 // Apply puts a catalog in force and returns once that is durable. If the same catalog is already
 // in force, nothing is logged and the result is that of the call that applied it. CodeConflict:
 // the catalog does not fit the realm's state.
 func (r *Realm) Apply(ctx context.Context, c *catalog.Catalog) (Result, error) {
-	return r.ApplyWith(ctx, c, ApplyOptions{})
-}
-
-// ApplyOver is Apply on the condition that the given version is in force, 0 for none. CodeConflict
-// if another version is in force: somebody else has applied a catalog in the meantime. Plan says
-// what this one would change now. If the same catalog is already in force, ApplyOver ignores the
-// version and returns the result of the call that applied it, so that a lost answer can be asked
-// for again.
-func (r *Realm) ApplyOver(ctx context.Context, c *catalog.Catalog, version uint64) (Result, error) {
-	return r.ApplyWith(ctx, c, ApplyOptions{Over: &version})
+	return r.catalogs.Apply(ctx, c, ApplyOptions{})
 }
 
 // ApplyOptions says more about a catalog that is applied.
 type ApplyOptions struct {
-	Over *uint64 // the version that must be in force: see ApplyOver; nil: any
-	Note Note    // who applies it, and why
+	// Over is the version that must be in force, 0 for none. CodeConflict if another one is: somebody
+	// else has applied a catalog in the meantime, and Plan says what this one would change now. If the
+	// same catalog is already in force, Over does not matter, so that a lost answer can be asked for
+	// again. nil: any version.
+	Over *uint64
+	Note Note // who applies it, and why
 }
 
-// ApplyWith is Apply with options.
-func (r *Realm) ApplyWith(ctx context.Context, c *catalog.Catalog, o ApplyOptions) (Result, error) {
+// Apply is Realm.Apply with options.
+func (v *Catalogs) Apply(ctx context.Context, c *catalog.Catalog, o ApplyOptions) (Result, error) {
 	if err := checkCatalog(c); err != nil {
 		return Result{}, err
 	}
 	if err := invalid(o.Note.note().Check()); err != nil {
 		return Result{}, err
 	}
+	var a applied
 	var res Result
-	wait, seen, err := r.prepareAndApply(ctx, c, &o, &res)
-	if err != nil {
-		return Result{}, cmp.Or(r.settle(ctx, seen), err)
-	}
-	if err := wait.Wait(ctx); err != nil {
+	wait, err := v.start(ctx, c, &o, &a, &res)
+	if err := v.w.finish(ctx, wait, err); err != nil {
 		return Result{}, err
 	}
+	res.Receipt.CatalogVersion = a.version
 	return res, nil
 }
 
-// prepareAndApply prepares a catalog, puts it in force and fills in res. The Commit says when that
-// is durable. With an error, seen is the position that the refusal depends on.
-func (r *Realm) prepareAndApply(ctx context.Context, c *catalog.Catalog, o *ApplyOptions, res *Result) (wait Commit, seen uint64, err error) {
-	r.catalogs.Lock()
-	defer r.catalogs.Unlock()
-	begin, err := r.allow(c)
+// startCatalog prepares a catalog and lets it enter.
+func (v *Catalogs) start(ctx context.Context, c *catalog.Catalog, o *ApplyOptions, a *applied, res *Result) (Commit, error) {
+	v.w.prepare.Lock()
+	defer v.w.prepare.Unlock()
+	begin, err := v.allow(c)
 	if err != nil {
-		return Commit{}, 0, err
+		return Commit{}, err
 	}
-	prepared, refused := rules.Prepare(r.state, r.tables.Load(), c, o.Note.note(), begin)
-	if refused == nil && len(prepared.Event) > maxCatalogEvent {
-		return Commit{}, 0, errf(CodeInvalid, "catalog", "%d bytes when compiled; at most %d are allowed", len(prepared.Event), maxCatalogEvent)
+	a.over = o.Over
+	a.prepared, a.refused = rules.Prepare(v.w.state, v.w.tables.Load(), c, o.Note.note(), begin)
+	if a.refused == nil && len(a.prepared.Event) > maxCatalogEvent {
+		return Commit{}, errf(CodeInvalid, "catalog", "%d bytes when compiled; at most %d are allowed", len(a.prepared.Event), maxCatalogEvent)
 	}
-	if err := r.lockForRoom(ctx); err != nil {
-		return Commit{}, 0, err
-	}
-	defer r.unlock()
-	seen = r.state.Position()
-	version := r.state.Catalog().Version
+	return v.w.start(ctx, a, res)
+}
+
+// applied is a catalog that was prepared.
+type applied struct {
+	prepared *rules.Prepared // without an event: the catalog is in force already
+	refused  error
+	over     *uint64 // the version that must be in force; nil: any
+	version  uint64  // that it has
+}
+
+func (a *applied) propose(w *writer, b *ledger.Batch, event *store.Writer) (earlier, error) {
+	v := w.state.Catalog()
 	switch {
-	case o.Over != nil && *o.Over != version && (refused != nil || prepared.Event != nil):
-		return Commit{}, seen, errf(CodeConflict, "version", "version %d is in force, not %d", version, *o.Over)
-	case refused != nil:
-		return Commit{}, seen, &Error{Code: CodeConflict, Field: "catalog", Message: "does not fit the realm's state", Err: refused}
+	case a.over != nil && *a.over != v.Version && (a.refused != nil || a.prepared.Event != nil):
+		return until(w.state.Position()), errf(CodeConflict, "version", "version %d is in force, not %d", v.Version, *a.over)
+	case a.refused != nil:
+		return until(w.state.Position()), &Error{Code: CodeConflict, Field: "catalog", Message: "does not fit the realm's state", Err: a.refused}
+	case a.prepared.Event == nil:
+		a.version = v.Version
+		return earlier{at: store.At{Position: v.Position, Index: v.Index, Time: v.Time}, version: v.Version}, nil
 	}
-	b, err := r.putInForce(prepared, res)
-	if b == nil {
-		return Commit{}, 0, err
-	}
-	return Commit{batch: b, done: b.Done(), steps: r.world.steps}, 0, nil
+	w.stamp(b)
+	event.Buf = append(event.Buf, a.prepared.Event...)
+	return earlier{}, nil
 }
 
-// putInForce applies a prepared catalog and fills in res. It returns the batch that makes the
-// result durable, or nil if it already is. The caller holds mu.
-func (r *Realm) putInForce(p *rules.Prepared, res *Result) (b *ledger.Batch, err error) {
-	finished := false
-	defer r.ended(&finished, &b, &err)
-	b, err = r.commitCatalog(p, res)
-	finished = true
-	return b, err
-}
-
-func (r *Realm) commitCatalog(p *rules.Prepared, res *Result) (*ledger.Batch, error) {
-	if p.Event == nil { // already in force
-		v := r.state.Catalog()
-		r.receipt(&res.Receipt, v.Position, int(v.Index), v.Time, v.Version)
-		return r.batchAt(v.Position), nil
-	}
-	b := r.group.Open()
-	r.stamp(b)
-	if err := r.commit(b, append(b.Buf, p.Event...), res); err != nil {
-		return nil, err
-	}
-	r.world.levels.note(r.name, r.state)
-	r.tables.Store(p.Tables) // before the rules: readers wait for it
-	r.rules.Reset(p.Tables)
-	r.countPools()
-	res.Receipt.CatalogVersion = p.Tables.Version
-	return b, nil
+func (a *applied) entered(w *writer, _ *ledger.Batch) {
+	a.version = a.prepared.Tables.Version
+	w.world.levels.note(w.name, w.state)
+	w.tables.Store(a.prepared.Tables) // before the rules: readers wait for it
+	w.rules.Reset(a.prepared.Tables)
+	w.countPools()
 }
 
 // checkCatalog refuses a malformed catalog, which cannot come from Parse.
@@ -124,36 +117,68 @@ func checkCatalog(c *catalog.Catalog) error {
 
 // Plan says what Apply would do, without doing it. Its numbers of draws are those of one moment
 // during the call, and are durable when it returns. CodeConflict: as for Apply.
-func (r *Realm) Plan(ctx context.Context, c *catalog.Catalog) (Plan, error) {
+func (v *Catalogs) Plan(ctx context.Context, c *catalog.Catalog) (Plan, error) {
 	if err := checkCatalog(c); err != nil {
 		return Plan{}, err
 	}
-	p, seen, err := r.plan(ctx, c)
-	if err := cmp.Or(r.settle(ctx, seen), err); err != nil {
+	p, seen, err := v.plan(ctx, c)
+	if err := cmp.Or(v.w.settle(ctx, seen), err); err != nil {
 		return Plan{}, err
 	}
-	return planOf(&p), nil
+	return p, nil
 }
 
 // plan makes a plan. The position that it returns covers everything that the plan depends on.
-func (r *Realm) plan(ctx context.Context, c *catalog.Catalog) (p rules.Plan, seen uint64, err error) {
-	r.catalogs.Lock()
-	defer r.catalogs.Unlock()
-	r.mu.Lock()
-	if err := r.answers(ctx); err != nil {
-		r.mu.Unlock()
+func (v *Catalogs) plan(ctx context.Context, c *catalog.Catalog) (p plan.Plan, seen uint64, err error) {
+	v.w.prepare.Lock()
+	defer v.w.prepare.Unlock()
+	v.w.mu.Lock()
+	if err := v.w.gate.answers(ctx); err != nil {
+		v.w.mu.Unlock()
 		return p, 0, err
 	}
-	if _, err := r.level(c); err != nil {
-		r.mu.Unlock()
+	if _, err := v.level(c); err != nil {
+		v.w.mu.Unlock()
 		return p, 0, err
 	}
-	planner := rules.NewPlanner(r.state, r.tables.Load(), c, r.now())
-	r.mu.Unlock()
+	planner := plan.NewPlanner(v.w.state, v.w.tables.Load(), c, v.w.now())
+	v.w.mu.Unlock()
 	if p, err = planner.Plan(c, going(ctx)); err != nil {
 		err = &Error{Code: CodeConflict, Field: "catalog", Message: "does not fit the realm's state", Err: err}
 	}
-	r.mu.Lock()
-	defer r.unlock()
-	return p, r.state.Position(), err
+	v.w.mu.Lock()
+	defer v.w.unlock()
+	return p, v.w.state.Position(), err
+}
+
+// InForce returns the catalog in force.
+func (v *Catalogs) InForce(ctx context.Context) (CatalogView, error) {
+	t, c, err := v.inForce(ctx)
+	if err != nil {
+		return CatalogView{}, err
+	}
+	return CatalogView{Version: c.Version, Hash: t.Hash, Catalog: t.Catalog, Position: c.Position, Index: c.Index, Time: c.Time}, nil
+}
+
+// Items returns the items with these ids, as the catalog in force has them and in its order. Those that
+// it does not have are left out.
+func (v *Catalogs) Items(ctx context.Context, ids []string) ([]catalog.Item, error) {
+	t, _, err := v.inForce(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []catalog.Item
+	for _, i := range view.Items(t, ids) {
+		all = append(all, t.Catalog.Items[i])
+	}
+	return all, nil
+}
+
+// inForce returns the catalog in force, once that is durable.
+func (v *Catalogs) inForce(ctx context.Context) (*rules.Tables, store.InForce, error) {
+	if err := v.w.gate.answers(ctx); err != nil {
+		return nil, store.InForce{}, err
+	}
+	t, c := v.w.inForce()
+	return t, c, v.w.settle(ctx, c.Position)
 }

@@ -37,28 +37,31 @@ const (
 	MaxClockText = 200
 )
 
-// clock is what a realm knows about its machine's clock. The realm's mu guards it.
+// clock is what a realm knows about its machine's clock. The realm's lock guards it.
 type clock struct {
-	last    int64         // the last time in the log: see seal.last
+	read      func() time.Time
+	steps     step.Runner
+	confirmed time.Time // Options.ClockConfirmed
+
+	last    int64         // the last time in the log: see ledger.Seal
 	known   bool          // the wall clock has been believed
 	wall    time.Time     // the wall clock when it was last believed anew
 	elapsed time.Duration // the monotonic clock at that time: see step.Elapsed
 }
 
-// readClock returns the wall clock, and the realm's time if no stamp is later, both in Unix
-// milliseconds. The caller holds mu.
-func (r *Realm) readClock() (at time.Time, wall, now int64) {
-	at = r.o.Now()
+// now returns the wall clock, and the realm's time if no stamp is later, both in Unix milliseconds.
+func (c *clock) now() (at time.Time, wall, now int64) {
+	at = c.read()
 	wall = unixMilli(at)
-	if !r.clock.known {
-		if wall < r.clock.last-MaxLeap.Milliseconds() || r.leaps(wall) {
+	if !c.known {
+		if wall < c.last-MaxLeap.Milliseconds() || c.leaps(wall) {
 			return at, wall, 0
 		}
-		r.believe(at)
+		c.believe(at)
 		return at, wall, wall
 	}
-	passed := step.Elapsed(r.world.steps, r.clock.wall, at) - r.clock.elapsed
-	expected := min(max(unixMilli(r.clock.wall)+passed.Milliseconds(), 0), rules.MaxTime)
+	passed := step.Elapsed(c.steps, c.wall, at) - c.elapsed
+	expected := min(max(unixMilli(c.wall)+passed.Milliseconds(), 0), rules.MaxTime)
 	if apart := wall - expected; apart > MaxLeap.Milliseconds() || apart < -MaxLeap.Milliseconds() {
 		return at, wall, expected
 	}
@@ -68,31 +71,30 @@ func (r *Realm) readClock() (at time.Time, wall, now int64) {
 // unixMilli returns a time as a time stamp can be.
 func unixMilli(t time.Time) int64 { return min(max(t.UnixMilli(), 0), rules.MaxTime) }
 
-// now returns the time stamp of a batch that begins now. The caller holds mu.
-func (r *Realm) now() int64 {
-	_, _, now := r.readClock()
-	return max(now, r.state.Now())
-}
-
-// believe takes a reading of the wall clock as right. The caller holds mu.
-func (r *Realm) believe(at time.Time) {
-	r.clock.known, r.clock.wall, r.clock.elapsed = true, at, step.Elapsed(r.world.steps, at, at)
+// believe takes a reading of the wall clock as right.
+func (c *clock) believe(at time.Time) {
+	c.known, c.wall, c.elapsed = true, at, step.Elapsed(c.steps, at, at)
 }
 
 // leaps reports whether the wall clock is too far ahead of the log for the realm to be opened.
-func (r *Realm) leaps(wall int64) bool {
-	last, confirmed := r.clock.last, r.o.ClockConfirmed
-	return last > 0 && wall-last > MaxDowntime.Milliseconds() && (confirmed.IsZero() || wall > unixMilli(confirmed.Add(MaxLeap)))
+func (c *clock) leaps(wall int64) bool {
+	return c.last > 0 && wall-c.last > MaxDowntime.Milliseconds() && (c.confirmed.IsZero() || wall > unixMilli(c.confirmed.Add(MaxLeap)))
 }
 
-// startClock reads the wall clock for the first time. If it is behind the log, stamps stand still
-// until it has caught up, or until SetClock.
-func (r *Realm) startClock() error {
-	if _, wall, _ := r.readClock(); r.leaps(wall) {
+// start reads the wall clock for the first time. If it is behind the log, stamps stand still until it
+// has caught up, or until SetClock.
+func (c *clock) start(realm string) error {
+	if _, wall, _ := c.now(); c.leaps(wall) {
 		return errf(CodeClock, "ClockConfirmed", "the machine's clock shows %s, and the log of realm %q ends at %s, more than %d days before: "+
-			"if the clock is right, confirm it with that time; nothing was logged", utc(wall), r.name, utc(r.clock.last), MaxDowntime/(24*time.Hour))
+			"if the clock is right, confirm it with that time; nothing was logged", utc(wall), realm, utc(c.last), MaxDowntime/(24*time.Hour))
 	}
 	return nil
+}
+
+// now returns the time stamp of a batch that begins now. The caller holds mu.
+func (w *writer) now() int64 {
+	_, _, now := w.clock.now()
+	return max(now, w.state.Now())
 }
 
 func utc(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
@@ -121,9 +123,9 @@ func (v ClockView) Drifts() bool { return v.Drift().Abs() > MaxLeap }
 func (v ClockView) RefusesIDs() bool { return v.IDsFrom > v.Wall }
 
 // clockView returns the realm's view of the clock. The caller holds mu.
-func (r *Realm) clockView() ClockView {
-	_, wall, now := r.readClock()
-	return ClockView{Wall: wall, Time: max(now, r.state.Now()), Back: r.state.Back(), IDsFrom: r.rules.IDFloor()}
+func (w *writer) clockView() ClockView {
+	_, wall, now := w.clock.now()
+	return ClockView{Wall: wall, Time: max(now, w.state.Now()), Back: w.state.Back(), IDsFrom: w.rules.IDFloor()}
 }
 
 // ClockSet is what SetClock did, or what the log says of it.
@@ -157,72 +159,50 @@ type ClockSet struct {
 // CodeConflict, with the field "time": the machine's clock shows another time. Other errors are
 // those of Do.
 func (r *Realm) SetClock(ctx context.Context, now time.Time, by, reason string) (ClockSet, error) {
-	set, wait, err := r.setClock(ctx, now, by, reason)
-	if err == nil {
-		err = wait.Wait(ctx)
-	}
-	if err != nil {
+	s := clockSetter{ClockSet: ClockSet{By: by, Reason: reason}, now: now}
+	if err := invalid((&rules.SetClock{To: now.UnixMilli(), By: by, Reason: reason}).Check()); err != nil {
 		return ClockSet{}, err
 	}
-	return set, nil
-}
-
-func (r *Realm) setClock(ctx context.Context, now time.Time, by, reason string) (set ClockSet, wait Commit, err error) {
-	if err := invalid((&rules.SetClock{To: now.UnixMilli(), By: by, Reason: reason}).Check()); err != nil {
-		return set, wait, err
-	}
 	if !utf8.ValidString(by) || !utf8.ValidString(reason) {
-		return set, wait, errf(CodeInvalid, "reason", "%q by %q; want UTF-8", reason, by)
+		return ClockSet{}, errf(CodeInvalid, "reason", "%q by %q; want UTF-8", reason, by)
 	}
-	if err := r.lockForRoom(ctx); err != nil {
-		return set, wait, err
-	}
-	defer r.unlock()
-	b, err := r.commitClock(now, by, reason, &set)
-	if err != nil {
-		return set, wait, err
-	}
-	return set, Commit{batch: b, done: b.Done(), steps: r.world.steps}, nil
-}
-
-// commitClock sets the clock. The batch takes no more events: what follows has other stamps. The
-// caller holds mu.
-func (r *Realm) commitClock(now time.Time, by, reason string, set *ClockSet) (b *ledger.Batch, err error) {
-	finished := false
-	defer r.ended(&finished, &b, &err)
-	b, err = r.doSetClock(now, by, reason, set)
-	finished = true
-	return b, err
-}
-
-func (r *Realm) doSetClock(now time.Time, by, reason string, set *ClockSet) (*ledger.Batch, error) {
-	at, wall, _ := r.readClock()
-	if apart := time.Duration(wall-now.UnixMilli()) * time.Millisecond; apart.Abs() > MaxLeap {
-		return nil, errf(CodeConflict, "time", "%s; the machine's clock shows %s, which is more than %v away", utc(now.UnixMilli()), utc(wall), MaxLeap)
-	}
-	b := r.group.Open()
-	r.stamp(b)
-	c := rules.SetClock{To: wall, By: by, Reason: reason}
-	if c.Back(b.Time) > store.MaxBack-r.state.Back() {
-		return nil, errf(CodeConflict, "time", "the clock was set back by %v before; it cannot go back so far again", time.Duration(r.state.Back())*time.Millisecond)
-	}
-	w := store.Writer{Buf: b.Buf}
-	c.Write(&w, b.Time)
 	var res Result
-	if err := r.commit(b, w.Buf, &res); err != nil {
-		return nil, err
+	c, err := r.w.start(ctx, &s, &res)
+	if err := r.w.finish(ctx, c, err); err != nil {
+		return ClockSet{}, err
 	}
-	b.Full = true
-	r.believe(at)
-	*set = ClockSet{To: wall, By: by, Reason: reason, IDsFrom: r.rules.IDFloor(), Receipt: res.Receipt}
-	return b, nil
+	s.Receipt = res.Receipt
+	return s.ClockSet, nil
 }
 
-// Clock says what the realm makes of the machine's clock.
-func (r *Realm) Clock() ClockView {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.clockView()
+// clockSetter sets the clock.
+type clockSetter struct {
+	ClockSet
+	now time.Time // as the caller confirms it
+	at  time.Time // as the machine's clock shows it
+}
+
+func (s *clockSetter) propose(w *writer, b *ledger.Batch, event *store.Writer) (earlier, error) {
+	var wall int64
+	s.at, wall, _ = w.clock.now()
+	if apart := time.Duration(wall-s.now.UnixMilli()) * time.Millisecond; apart.Abs() > MaxLeap {
+		return earlier{}, errf(CodeConflict, "time", "%s; the machine's clock shows %s, which is more than %v away", utc(s.now.UnixMilli()), utc(wall), MaxLeap)
+	}
+	w.stamp(b)
+	c := rules.SetClock{To: wall, By: s.By, Reason: s.Reason}
+	if c.Back(b.Time) > store.MaxBack-w.state.Back() {
+		return earlier{}, errf(CodeConflict, "time", "the clock was set back by %v before; it cannot go back so far again", time.Duration(w.state.Back())*time.Millisecond)
+	}
+	s.To = wall
+	c.Write(event, b.Time)
+	return earlier{}, nil
+}
+
+// entered closes the batch: the events that follow have other stamps.
+func (s *clockSetter) entered(w *writer, b *ledger.Batch) {
+	b.Full = true
+	w.clock.believe(s.at)
+	s.IDsFrom = w.rules.IDFloor()
 }
 
 // String returns the drift in words, or what is left of one that is over.

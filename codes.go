@@ -1,7 +1,6 @@
 package kuji
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -65,37 +64,74 @@ type GivenCode struct {
 	Time     int64  // of that batch, Unix milliseconds
 }
 
-// ImportCodes adds codes to the end of a list, in their order, and returns once that is durable. A
+// Codes is the view of a realm's lists of codes.
+type Codes struct{ w *writer }
+
+// Import adds codes to the end of a list, in their order, and returns once that is durable. A
 // code that the list has already is passed over, so the same import again changes nothing, and an
 // import that was interrupted is simply repeated. The list need not be in the catalog yet. Codes are
 // 1 to MaxCode bytes of UTF-8, without control characters and without space around them.
 // CodeInvalid: a code is not like that, or they are too many; none was added. CodeConflict: the
 // realm has no room for so many codes or lists, or the list would have more than 16 codes that differ
 // only in spaces, hyphens and case.
-func (r *Realm) ImportCodes(ctx context.Context, list string, codes []string) (Imported, error) {
-	if err := cmp.Or(checkList(list), checkCodes(codes)); err != nil {
+func (c Codes) Import(ctx context.Context, list string, codes []string) (Imported, error) {
+	if err := CheckImport(list, codes); err != nil {
 		return Imported{}, err
 	}
-	var out Imported
-	wait, seen, err := r.importCodes(ctx, list, codes, &out)
-	if err != nil {
-		return Imported{}, cmp.Or(r.settle(ctx, seen), err)
-	}
-	if err := wait.Wait(ctx); err != nil {
+	i := imported{list: list}
+	wait, err := c.start(ctx, &i, codes)
+	if err := c.w.finish(ctx, wait, err); err != nil {
 		return Imported{}, err
 	}
-	return out, nil
+	return i.Imported, nil
 }
 
-func checkList(list string) error {
-	if !catalog.ValidID(list) {
-		return errf(CodeInvalid, "list", "%q; want the name of a list of codes, written like the id of an item", list)
+// start prepares an import and lets it enter.
+func (c Codes) start(ctx context.Context, i *imported, codes []string) (Commit, error) {
+	c.w.prepare.Lock()
+	defer c.w.prepare.Unlock()
+	if err := c.w.gate.usable(); err != nil {
+		return Commit{}, err
 	}
-	return nil
+	var added int
+	i.event, added, i.refused = rules.Import(c.w.state, i.list, codes)
+	i.Added = uint64(added)
+	return c.w.start(ctx, i, new(Result))
 }
 
-// checkCodes refuses malformed codes. It does not repeat them: errors are logged.
-func checkCodes(codes []string) error {
+// imported is an import that was prepared.
+type imported struct {
+	Imported
+	list    string
+	event   []byte // nil: the list has all codes already
+	refused error
+}
+
+func (i *imported) propose(w *writer, b *ledger.Batch, event *store.Writer) (earlier, error) {
+	if i.refused != nil {
+		return until(w.state.Position()), &Error{Code: CodeConflict, Field: "codes", Message: "do not fit the realm", Err: i.refused}
+	}
+	if i.event == nil {
+		i.describe(w)
+		return until(i.List.Position), nil
+	}
+	w.stamp(b)
+	event.Buf = append(event.Buf, i.event...)
+	return earlier{}, nil
+}
+
+func (i *imported) entered(w *writer, _ *ledger.Batch) { i.describe(w) }
+
+func (i *imported) describe(w *writer) {
+	num, _ := w.state.CodeListNum(i.list)
+	i.List = Codes{w}.view(num)
+}
+
+// CheckImport refuses a malformed import with CodeInvalid. It does not repeat the codes: errors are logged.
+func CheckImport(list string, codes []string) error {
+	if err := checkList(list); err != nil {
+		return err
+	}
 	if n := len(codes); n < 1 || n > MaxImport {
 		return errf(CodeInvalid, "codes", "%d codes; 1 to %d are allowed", n, MaxImport)
 	}
@@ -112,6 +148,13 @@ func checkCodes(codes []string) error {
 	return nil
 }
 
+func checkList(list string) error {
+	if !catalog.ValidID(list) {
+		return errf(CodeInvalid, "list", "%q; want the name of a list of codes, written like the id of an item", list)
+	}
+	return nil
+}
+
 // CheckCode says what is wrong with a code, without repeating it, or returns the empty string.
 func CheckCode(code string) string {
 	switch {
@@ -119,10 +162,7 @@ func CheckCode(code string) string {
 		return fmt.Sprintf("%d bytes long; want 1 to %d", len(code), MaxCode)
 	case !utf8.ValidString(code):
 		return "not UTF-8"
-	}
-	first, _ := utf8.DecodeRuneInString(code)
-	last, _ := utf8.DecodeLastRuneInString(code)
-	if unicode.IsSpace(first) || unicode.IsSpace(last) {
+	case strings.TrimSpace(code) != code:
 		return "begins or ends with a space; want none around it"
 	}
 	for _, c := range code {
@@ -144,150 +184,103 @@ func checkRedeem(code string) string {
 	return ""
 }
 
-// importCodes imports codes and fills in out. The Commit says when that is durable. With an error,
-// seen is the position that the refusal depends on.
-func (r *Realm) importCodes(ctx context.Context, list string, codes []string, out *Imported) (wait Commit, seen uint64, err error) {
-	r.catalogs.Lock()
-	defer r.catalogs.Unlock()
-	if err := r.usable(); err != nil {
-		return Commit{}, 0, err
-	}
-	event, added, refused := rules.Import(r.state, list, codes)
-	if err := r.lockForRoom(ctx); err != nil {
-		return Commit{}, 0, err
-	}
-	defer r.unlock()
-	if refused != nil {
-		return Commit{}, r.state.Position(), &Error{Code: CodeConflict, Field: "codes", Message: "do not fit the realm", Err: refused}
-	}
-	if event != nil {
-		if err := r.addCodes(event); err != nil {
-			return Commit{}, 0, err
-		}
-	}
-	num, _ := r.state.CodeListNum(list)
-	out.Added, out.List = uint64(added), r.codesView(num)
-	b := r.batchAt(out.List.Position)
-	if b == nil {
-		return Commit{}, 0, nil
-	}
-	return Commit{batch: b, done: b.Done(), steps: r.world.steps}, 0, nil
+// view describes a list. The caller holds the realm's lock.
+func (c Codes) view(num uint32) CodesView {
+	s := c.w.state
+	codes, last := s.Codes(num)
+	uses, redeemed := s.CodeUses(num)
+	return CodesView{List: s.CodeListName(num), Codes: codes.Count(), Given: codes.Given(), Redeemed: redeemed, Uses: uses, Position: last}
 }
 
-// addCodes applies the event of an import. The caller holds mu.
-func (r *Realm) addCodes(event []byte) (err error) {
-	var b *ledger.Batch
-	finished := false
-	defer r.ended(&finished, &b, &err)
-	b = r.group.Open()
-	r.stamp(b)
-	var res Result
-	err = r.commit(b, append(b.Buf, event...), &res)
-	finished = true
-	return err
-}
-
-// codesView describes a list. The caller holds mu.
-func (r *Realm) codesView(num uint32) CodesView {
-	codes, last := r.state.Codes(num)
-	uses, redeemed := r.state.CodeUses(num)
-	return CodesView{List: r.state.CodeListName(num), Codes: codes.Count(), Given: codes.Given(), Redeemed: redeemed, Uses: uses, Position: last}
-}
-
-// Codes returns how many codes a list has and how many of them were given. It waits until that is
+// List returns how many codes a list has and how many of them were given. It waits until that is
 // durable. CodeNotFound: there is no such list, neither imported nor in a catalog.
-func (r *Realm) Codes(ctx context.Context, list string) (CodesView, error) {
-	v, _, err := r.ExportCodes(ctx, list, 0, 0)
+func (c Codes) List(ctx context.Context, list string) (CodesView, error) {
+	v, _, err := c.Given(ctx, list, 0, 0)
 	return v, err
 }
 
-// ExportCodes is Codes, and also returns who got which codes, in the order in which they were given,
-// beginning with code number from, at most count of them. The codes are in clear. CodeInvalid: count
-// is negative.
-func (r *Realm) ExportCodes(ctx context.Context, list string, from uint64, count int) (CodesView, []GivenCode, error) {
-	return r.exportCodes(ctx, list, from, count, (*Realm).givenCode)
+// Given is List, and also returns who got which codes, in the order in which they were given, beginning
+// with code number from, at most count of them. The codes are in clear. CodeInvalid: count is negative.
+func (c Codes) Given(ctx context.Context, list string, from uint64, count int) (CodesView, []GivenCode, error) {
+	return c.export(ctx, list, from, count, func(codes *store.Codes, n uint64) (g given, ok bool) {
+		if ok = n < codes.Given(); ok {
+			g.code = n
+			g.player, g.position, g.time = codes.GivenTo(n)
+		}
+		return g, ok
+	})
 }
 
-// ExportUses is ExportCodes for the codes that players used, in the order in which they did, beginning
-// with use number from.
-func (r *Realm) ExportUses(ctx context.Context, list string, from uint64, count int) (CodesView, []GivenCode, error) {
-	return r.exportCodes(ctx, list, from, count, (*Realm).usedCode)
+// Used is Given for the codes that players used, in the order in which they did, beginning with use number
+// from.
+func (c Codes) Used(ctx context.Context, list string, from uint64, count int) (CodesView, []GivenCode, error) {
+	return c.export(ctx, list, from, count, func(codes *store.Codes, n uint64) (g given, ok bool) {
+		if ok = n < codes.Uses(); ok {
+			g.code, g.player, g.position, g.time = codes.Use(n)
+		}
+		return g, ok
+	})
 }
 
-// givenCode returns code number n of a list, and who got it, if it was given.
-func (r *Realm) givenCode(list string, codes *store.Codes, n uint64) (g GivenCode, ok bool) {
-	if n >= codes.Given() {
-		return g, false
-	}
-	player, position, time := codes.GivenTo(n)
-	return GivenCode{
-		Code:   RewardCode{List: list, Number: n, Code: string(codes.Code(n))},
-		Player: r.state.PlayerID(player), Position: position, Time: time,
-	}, true
+// given is a code, by its place in its list, and who got or used it.
+type given struct {
+	code     uint64
+	player   uint32
+	position uint64
+	time     int64
 }
 
-// usedCode returns the code of use number n, and who used it.
-func (r *Realm) usedCode(list string, codes *store.Codes, n uint64) (g GivenCode, ok bool) {
-	if n >= codes.Uses() {
-		return g, false
-	}
-	code, player, position, time := codes.Use(n)
-	return GivenCode{
-		Code:   RewardCode{List: list, Number: code, Code: string(codes.Code(code))},
-		Player: r.state.PlayerID(player), Position: position, Time: time,
-	}, true
-}
+// exported returns what an export says with a number, if there is such a number.
+type exported func(codes *store.Codes, n uint64) (given, bool)
 
-// exportCodes returns a list and what one says of it, from a number on.
-func (r *Realm) exportCodes(ctx context.Context, list string, from uint64, count int, one exported) (CodesView, []GivenCode, error) {
+// export returns a list and what one says of it, from a number on.
+func (c Codes) export(ctx context.Context, list string, from uint64, count int, one exported) (v CodesView, all []GivenCode, err error) {
 	if count < 0 {
-		return CodesView{}, nil, errf(CodeInvalid, "page", "%d codes; want at least 0", count)
+		return v, nil, errf(CodeInvalid, "page", "%d codes; want at least 0", count)
 	}
 	if err := checkList(list); err != nil {
-		return CodesView{}, nil, err
+		return v, nil, err
 	}
-	var v CodesView
-	var all []GivenCode
 	for more := true; more; {
 		var some []GivenCode
-		var err error
 		want := min(count-len(all), codesAtOnce)
-		if v, some, err = r.readCodes(ctx, list, from+uint64(len(all)), uint64(want), one); err != nil {
+		if v, some, err = c.read(ctx, list, from+uint64(len(all)), uint64(want), one); err != nil {
 			return CodesView{}, nil, err
 		}
 		all = append(all, some...)
 		more = len(some) == codesAtOnce && len(all) < count
 	}
-	if err := r.settle(ctx, v.Position); err != nil {
+	if err := c.w.settle(ctx, v.Position); err != nil {
 		return CodesView{}, nil, err
 	}
 	return v, all, nil
 }
 
-// exported returns what an export says with a number, if there is such a number.
-type exported func(r *Realm, list string, codes *store.Codes, n uint64) (GivenCode, bool)
-
 // codesAtOnce is how many codes an export reads before it lets the realm go on.
 const codesAtOnce = 1000
 
-func (r *Realm) readCodes(ctx context.Context, list string, from, count uint64, one exported) (v CodesView, some []GivenCode, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := r.answers(ctx); err != nil {
+func (c Codes) read(ctx context.Context, list string, from, count uint64, one exported) (v CodesView, some []GivenCode, err error) {
+	w := c.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.gate.answers(ctx); err != nil {
 		return v, nil, err
 	}
-	num, ok := r.state.CodeListNum(list)
+	num, ok := w.state.CodeListNum(list)
 	if !ok {
-		return v, nil, errf(CodeNotFound, "list", "there is no list of codes %q in realm %q", list, r.name)
+		return v, nil, errf(CodeNotFound, "list", "there is no list of codes %q in realm %q", list, w.name)
 	}
-	v = r.codesView(num)
-	codes, _ := r.state.Codes(num)
+	v = c.view(num)
+	codes, _ := w.state.Codes(num)
 	for n := from; n-from < count; n++ {
-		g, ok := one(r, list, &codes, n)
+		g, ok := one(&codes, n)
 		if !ok {
 			break
 		}
-		some = append(some, g)
+		some = append(some, GivenCode{
+			Code:   RewardCode{List: list, Number: g.code, Code: string(codes.Code(g.code))},
+			Player: w.state.PlayerID(g.player), Position: g.position, Time: g.time,
+		})
 	}
 	return v, some, nil
 }

@@ -215,7 +215,7 @@ func ExampleRealm_DoAll() {
 
 // A plan says what a catalog would do to a realm, before it is applied over
 // the version that was looked at.
-func ExampleRealm_Odds() {
+func ExamplePools_Odds() {
 	ctx := context.Background()
 	engine, realm, err := exampleRealm(ctx)
 	if err != nil {
@@ -224,7 +224,7 @@ func ExampleRealm_Odds() {
 	}
 	defer engine.Close()
 
-	odds, err := realm.Odds(ctx, "box", "ann")
+	odds, err := realm.Pools().Odds(ctx, "box", "ann", 1)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -242,7 +242,7 @@ func ExampleRealm_Odds() {
 	// 1.00 figure on average
 }
 
-func ExampleRealm_Plan() {
+func ExampleCatalogs_Plan() {
 	ctx := context.Background()
 	engine, realm, err := exampleRealm(ctx)
 	if err != nil {
@@ -267,7 +267,7 @@ pools:
 		fmt.Println(err)
 		return
 	}
-	plan, err := realm.Plan(ctx, c)
+	plan, err := realm.Catalogs().Plan(ctx, c)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -275,7 +275,7 @@ pools:
 	for _, change := range plan.Changes {
 		fmt.Println(change.Kind, change.Text)
 	}
-	if _, err := realm.ApplyOver(ctx, c, plan.Version-1); err != nil {
+	if _, err := realm.Catalogs().Apply(ctx, c, kuji.ApplyOptions{Over: new(plan.Version - 1)}); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -288,56 +288,4 @@ pools:
 	// Output:
 	// entry_changed pool box, entry a: stock 10 instead of 2; 0 drawn already, 2 of 2 left before, 10 of 10 after
 	// catalog 2 left 10
-}
-
-// Whoever has the data directory of a campaign can compute every draw again,
-// once the engine was closed and its seed is in the log.
-func ExampleVerify() {
-	dir, err := os.MkdirTemp("", "kuji")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer os.RemoveAll(dir)
-	engine, err := kuji.Open(dir, kuji.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	realm, err := engine.Realm("default")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	c, err := catalog.Parse([]byte("kuji: 1\nitems: {hat: {}}\npools: {p: {entries: [{id: hat, weight: 1, reward: {items: {hat: 1}}}]}}\n"))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	ctx := context.Background()
-	if _, err := realm.Apply(ctx, c); err != nil {
-		fmt.Println(err)
-		return
-	}
-	if _, err := realm.Do(ctx, kuji.Draw{ID: "1", Player: "ann", Pool: "p", Count: 3}); err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := engine.Close(); err != nil {
-		fmt.Println(err)
-		return
-	}
-
-	report, err := kuji.Verify(dir, "default", func(r kuji.Record) {
-		fmt.Println(r.Position, r.Kind, r.Status, r.Player, r.Outcomes)
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println("draws", report.Draws, "revealed", report.Epochs[0].Revealed)
-	// Output:
-	// 2 catalog ok  []
-	// 3 draw ok ann [{hat [{hat 1}] [] [] 0} {hat [{hat 1}] [] [] 1} {hat [{hat 1}] [] [] 2}]
-	// draws 3 revealed true
 }

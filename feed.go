@@ -1,7 +1,6 @@
 package kuji
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,10 +9,10 @@ import (
 	"sync/atomic"
 
 	"github.com/kuji-dev/kuji/driver"
-	"github.com/kuji-dev/kuji/driver/memory"
 	"github.com/kuji-dev/kuji/internal/ledger"
-	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/logged"
 	"github.com/kuji-dev/kuji/internal/store"
+	"github.com/kuji-dev/kuji/internal/view"
 )
 
 // The feed, in short:
@@ -25,6 +24,16 @@ import (
 // A reader has nothing in common with the writer but the log and the names, which are read without
 // the realm's lock. So a slow reader delays nobody: it reads later. It needs no state of its own,
 // because numbers are never reused: the names of today tell what an old event names.
+
+// Feed is the feed of a realm's events.
+type Feed struct {
+	w      *writer
+	log    driver.Realm
+	places *places
+
+	mu      sync.Mutex
+	readers map[*feedReader]struct{}
+}
 
 // MaxReaders is the most readers of one realm's feed at a time.
 const MaxReaders = 128
@@ -38,8 +47,8 @@ func (e *TrimmedError) Error() string {
 	return fmt.Sprintf("the feed begins at position %d: what came before was trimmed", e.First)
 }
 
-// Events iterates over the events of all batches from a position on, in order, and waits for those
-// to come until ctx ends. 0 and 1 are the beginning.
+// Events iterates over the events of all batches from a position on, in order, and waits for those to come
+// until ctx ends. 0 and 1 are the beginning.
 //
 // An event is yielded once it survives a crash, whatever [SyncPolicy] the engine has. Under
 // SyncNone that is late: when the log goes on to another segment, at a snapshot, and at close.
@@ -52,13 +61,13 @@ func (e *TrimmedError) Error() string {
 // longer has the position; CodeInvalid if the position lies beyond the end of the log; CodeOverloaded
 // if MaxReaders others read; CodeConflict if the engine is in memory, which keeps no log; CodeClosed
 // when the realm is closed; CodeNotLeader when another node writes the realm: its feed goes on.
-func (r *Realm) Events(ctx context.Context, from uint64) iter.Seq2[Record, error] {
-	return r.EventsOf(ctx, EventsQuery{From: from})
+func (f *Feed) Events(ctx context.Context, from uint64) iter.Seq2[Record, error] {
+	return f.Query(ctx, EventsQuery{From: from})
 }
 
 // EventsQuery says which events a reader of the feed wants. The zero value is all, from the beginning.
 type EventsQuery struct {
-	From uint64 // a position: see [Realm.Events]
+	From uint64 // a position: see [Feed.Events]
 	// Player and Pool, where they are not empty, are those that an event must be about: its request, or
 	// a member of its group, names both. The player is who asks, or who gets what is transferred.
 	Player, Pool string
@@ -74,13 +83,12 @@ type FeedPlace struct {
 	Behind bool   // what is read next was there before: it is not news
 }
 
-// EventsOf is Events for readers who do not want all events, or who read only so much at a time. It
-// passes over what is not wanted without a description of it: of a batch whose last event is left
-// out, no Record has Last.
-func (r *Realm) EventsOf(ctx context.Context, q EventsQuery) iter.Seq2[Record, error] {
+// Query is Events for readers who do not want all events, or who read only so much at a time. Events that
+// are not wanted are passed over: of a batch whose last event is left out, no Record has Last.
+func (f *Feed) Query(ctx context.Context, q EventsQuery) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		q.From = max(q.From, 1)
-		if err := r.follow(ctx, &q, yield); err != nil {
+		if err := f.follow(ctx, &q, yield); err != nil {
 			yield(Record{}, err)
 		}
 	}
@@ -92,59 +100,62 @@ const newsWithin = 16
 
 // pace tells a query's Pace where its reader is: at an entry of some bytes, all of whose events were
 // yielded.
-func (q *EventsQuery) pace(ctx context.Context, r *Realm, at ledger.At, bytes int) error {
+func (q *EventsQuery) pace(ctx context.Context, f *Feed, at ledger.At, bytes int) error {
 	if q.Pace == nil {
 		return nil
 	}
-	behind := r.feeds.log.Durable() > at.Cursor()+newsWithin
+	behind := f.log.Durable() > at.Cursor()+newsWithin
 	err := q.Pace(ctx, FeedPlace{Next: max(at.Position()+1, q.From), Bytes: bytes, Behind: behind})
 	if err != nil && ctx.Err() != nil {
-		return r.feedEnds(ctx, err)
+		return f.ends(ctx, err)
 	}
 	return err
 }
 
 // follow yields the events that a query asks for. It returns nil if yield stops it.
-func (r *Realm) follow(ctx context.Context, q *EventsQuery, yield func(Record, error) bool) error {
+func (f *Feed) follow(ctx context.Context, q *EventsQuery, yield func(Record, error) bool) error {
 	from := q.From
-	newest, err := r.mayFollow(from)
+	newest, err := f.mayFollow(from)
 	if err != nil {
 		return err
 	}
-	f, err := r.feeds.join(from)
+	reader, err := f.join(from)
 	if err != nil {
 		return err
 	}
-	defer r.feeds.leave(f)
-	if err := q.pace(ctx, r, ledger.At{}, 0); err != nil { // to find the place may take a snapshot
+	defer f.leave(reader)
+	if err := q.pace(ctx, f, ledger.At{}, 0); err != nil { // to find the place may take a snapshot
 		return err
 	}
-	start, err := r.placeBefore(ctx, from)
-	if err != nil {
-		return r.feedEnds(ctx, err)
+	start, trimmed, err := f.places.before(ctx, func(p *place) bool { return p.at.Position() < from })
+	if err == nil && trimmed && start.at.Position() >= from {
+		err = trimmedBefore(f.w.name, start.at.Position()+1)
 	}
-	d := decoder{names: r.state.Numbers(), version: start.version, want: rules.WantedOf(q.Player, q.Pool)}
-	for e, err := range ledger.Walk(r.feeds.log, r.name, start.seal(r)).Follow(ctx) {
+	if err != nil {
+		return f.ends(ctx, err)
+	}
+	d := decoder{names: f.w.state.Numbers(), version: start.version, want: view.WantedOf(q.Player, q.Pool)}
+	for e, err := range ledger.Walk(f.log, f.w.name, start.seal(f.w)).Follow(ctx) {
 		if err != nil {
-			return r.feedEnds(ctx, err)
+			return f.ends(ctx, err)
 		}
-		if err := r.readable(); err != nil {
+		if err := f.w.gate.readable(); err != nil {
 			return err
 		}
 		if begun, _ := e.Begun(); e.Kind() == ledger.KindEpochBegin && begun.Number > newest {
-			return errf(CodeNotLeader, "", "realm %q: another writer has taken the realm over, in epoch %d, at position %d", r.name, begun.Number, e.Position)
+			return errf(CodeNotLeader, "", "realm %q: another writer has taken the realm over, in epoch %d, at position %d", f.w.name, begun.Number, e.Position)
 		}
-		f.at.Store(e.Position)
+		reader.at.Store(e.Position)
 		if e.Kind() == ledger.KindBatch {
 			on, err := d.batch(ctx, &e, e.Position >= from, yield)
 			if err != nil {
-				return r.feedEnds(ctx, err)
+				return f.ends(ctx, err)
 			}
 			if !on {
 				return nil
 			}
 		}
-		if err := q.pace(ctx, r, e.At(), e.Size()); err != nil {
+		if err := q.pace(ctx, f, e.At(), e.Size()); err != nil {
 			return err
 		}
 	}
@@ -153,51 +164,51 @@ func (r *Realm) follow(ctx context.Context, q *EventsQuery, yield func(Record, e
 
 // mayFollow reports why nobody can read the feed from a position on. newest is the newest epoch whose
 // events the state has.
-func (r *Realm) mayFollow(from uint64) (newest uint64, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := r.answers(context.Background()); err != nil {
+func (f *Feed) mayFollow(from uint64) (newest uint64, err error) {
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	if err := f.w.gate.answers(context.Background()); err != nil {
 		return 0, err
 	}
-	if _, ok := r.world.driver.(*memory.Driver); ok {
-		return 0, errf(CodeConflict, "", "realm %q is in memory, which keeps no log: it has no feed", r.name)
+	if !f.w.keepsLog() {
+		return 0, errf(CodeConflict, "", "realm %q is in memory, which keeps no log: it has no feed", f.w.name)
 	}
-	if next := r.group.Open().Position; from > next {
+	if next := f.w.group.Open().Position; from > next {
 		return 0, errf(CodeInvalid, "from", "position %d; the next one is %d", from, next)
 	}
-	if n := len(r.epochs); n > 0 {
-		newest = r.epochs[n-1].Number
+	if n := len(f.w.proofs.epochs); n > 0 {
+		newest = f.w.proofs.epochs[n-1].Number
 	}
 	return newest, nil
 }
 
 // feedEnds says why a reader cannot go on.
-func (r *Realm) feedEnds(ctx context.Context, err error) error {
+func (f *Feed) ends(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return &Error{Code: CodeCanceled, Message: "while reading the feed", Err: ctx.Err()}
 	}
-	if gone := r.readable(); gone != nil {
+	if gone := f.w.gate.readable(); gone != nil {
 		return gone
 	}
 	if _, ok := errors.AsType[*driver.TrimmedError](err); ok {
-		oldest, trimmed, cause := r.oldest(ctx)
+		oldest, trimmed, cause := f.places.begin(ctx)
 		if cause == nil && trimmed {
-			return r.trimmedBefore(oldest.at.Position() + 1)
+			return trimmedBefore(f.w.name, oldest.at.Position()+1)
 		}
 		err = errors.Join(err, cause)
 	}
-	return r.failed("reading the feed", err)
+	return f.w.failed("reading the feed", err)
 }
 
-func (r *Realm) trimmedBefore(first uint64) error {
-	return &Error{Code: CodeNotFound, Field: "from", Message: fmt.Sprintf("realm %q", r.name), Err: &TrimmedError{First: first}}
+func trimmedBefore(realm string, first uint64) error {
+	return &Error{Code: CodeNotFound, Field: "from", Message: fmt.Sprintf("realm %q", realm), Err: &TrimmedError{First: first}}
 }
 
 // decoder makes records of batches.
 type decoder struct {
 	names   store.Numbers
 	version uint64 // of the catalog in force
-	want    rules.Wanted
+	want    view.Wanted
 	gave    outcomes
 }
 
@@ -211,21 +222,21 @@ func (d *decoder) batch(ctx context.Context, e *ledger.Entry, wanted bool, yield
 		d.gave = outcomes{}
 	}
 	d.find()
-	for le, err := range eventsOf(e, func([]store.Event) {}) {
+	for le, err := range logged.Events(e, nil) {
 		if err != nil {
 			return false, err
 		}
 		version := d.version
-		d.version += catalogsIn(le.event)
-		if !wanted || !d.want.Match(le.event) {
+		d.version += logged.Catalogs(le.Event)
+		if !wanted || !d.want.Match(le.Event) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		rec, _, err := newRecord(d.names, &d.gave, &le, version)
+		rec, err := newRecord(d.names, &d.gave, &le, version)
 		if err != nil {
-			return false, e.Corrupt(fmt.Errorf("event %d: %w", le.at.Index, err))
+			return false, e.Corrupt(fmt.Errorf("event %d: %w", le.At.Index, err))
 		}
 		if !yield(rec, nil) {
 			return false, nil
@@ -238,7 +249,7 @@ func (d *decoder) batch(ctx context.Context, e *ledger.Entry, wanted bool, yield
 // state has what any batch says before a reader gets it.
 func (d *decoder) find() {
 	number := func(id string, num *uint32, find func(string) (uint32, bool)) {
-		if id == "" || *num != rules.NotNumbered {
+		if id == "" || *num != view.NotNumbered {
 			return
 		}
 		if n, ok := find(id); ok {
@@ -249,123 +260,9 @@ func (d *decoder) find() {
 	number(d.want.Pool, &d.want.PoolNum, d.names.PoolNum)
 }
 
-// catalogsIn returns how many catalogs an event puts in force.
-func catalogsIn(ev *store.Event) (n uint64) {
-	if rules.Kind(ev.Kind) != rules.KindCatalog {
-		return 0
-	}
-	var e store.Effect
-	for effects := ev.Changes(); effects.Next(&e); {
-		if e.Verb == store.Catalog {
-			n++
-		}
-	}
-	return n
-}
-
-// feeds are the readers of a realm's feed, and places in the log where they can begin.
-type feeds struct {
-	log driver.Realm
-
-	mu      sync.Mutex
-	readers map[*feedReader]struct{}
-	places  []place // ascending
-	since   int     // bytes of the log behind the last place
-	oldest  *oldest // nil: nobody has asked for it
-
-	versions versions // without mu
-}
-
-// oldest is the place of the oldest snapshot that a log goes back to, as long as the log begins at first.
-type oldest struct {
-	place
-	first driver.Cursor
-}
-
-// knownOldest returns what is known of the oldest place of a log that begins at a cursor, nil if
-// nothing is.
-func (f *feeds) knownOldest(first driver.Cursor) *oldest {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.oldest == nil || f.oldest.first != first {
-		return nil
-	}
-	return f.oldest
-}
-
-func (f *feeds) learnOldest(o *oldest) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.oldest = o
-}
-
 type feedReader struct{ at atomic.Uint64 } // the position that it has come to
 
-// place is a place in the log.
-type place struct {
-	at      ledger.At
-	version uint64 // of the catalog in force there
-	time    int64  // no entry up to here has a later stamp, unless the clock was set back
-	epochs  []ledger.Epoch
-	inForce store.InForce // the catalog itself, if the place is a snapshot's that oldest returned
-}
-
-const (
-	placeEvery = 1 << 20 // bytes of the log between places, at least
-	maxPlaces  = 256
-)
-
-// passed counts bytes of the log. It reports whether the next place is due.
-func (f *feeds) passed(bytes int) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.since += bytes
-	return f.since >= placeEvery
-}
-
-// add adds the place to which the log has come. If there are too many, every other one of the older
-// half goes: the closer to the end, the closer together they are, and readers mostly begin there.
-func (f *feeds) add(at ledger.At, version uint64, time int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.places) >= maxPlaces {
-		kept := f.places[:0]
-		for i, p := range f.places {
-			if i >= maxPlaces/2 || i%2 == 0 {
-				kept = append(kept, p)
-			}
-		}
-		f.places = kept
-	}
-	f.places = append(f.places, place{at: at, version: version, time: time})
-	f.since = 0
-}
-
-// before returns the last known place before a position.
-func (f *feeds) before(pos uint64) (p place, ok bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for i := len(f.places) - 1; i >= 0; i-- {
-		if f.places[i].at.Position() < pos {
-			return f.places[i], true
-		}
-	}
-	return p, false
-}
-
-// beforeTime returns the last known place behind which everything from a time on stands.
-func (f *feeds) beforeTime(time int64) (p place, ok bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for i := len(f.places) - 1; i >= 0; i-- {
-		if f.places[i].time < time {
-			return f.places[i], true
-		}
-	}
-	return p, false
-}
-
-func (f *feeds) join(from uint64) (*feedReader, error) {
+func (f *Feed) join(from uint64) (*feedReader, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.readers) >= MaxReaders {
@@ -380,14 +277,14 @@ func (f *feeds) join(from uint64) (*feedReader, error) {
 	return r, nil
 }
 
-func (f *feeds) leave(r *feedReader) {
+func (f *Feed) leave(r *feedReader) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.readers, r)
 }
 
 // lag returns how many readers there are, and by how many positions the slowest is behind one.
-func (f *feeds) lag(pos uint64) (readers int, lag uint64) {
+func (f *Feed) lag(pos uint64) (readers int, lag uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for r := range f.readers {
@@ -396,83 +293,4 @@ func (f *feeds) lag(pos uint64) (readers int, lag uint64) {
 		}
 	}
 	return len(f.readers), lag
-}
-
-// placeBefore returns the last known place before a position. It is before the first entry if the
-// log has that.
-func (r *Realm) placeBefore(ctx context.Context, pos uint64) (place, error) {
-	first, err := r.feeds.log.First(ctx)
-	if err != nil {
-		return place{}, err
-	}
-	if p, ok := r.feeds.before(pos); ok && p.at.Cursor() >= first {
-		return p, nil
-	}
-	p, trimmed, err := r.oldest(ctx)
-	if err == nil && trimmed && p.at.Position() >= pos {
-		err = r.trimmedBefore(p.at.Position() + 1)
-	}
-	return p, err
-}
-
-// oldest returns the oldest place from which the log can be read: its beginning, or, if it was
-// trimmed, that of the oldest snapshot that it goes back to.
-func (r *Realm) oldest(ctx context.Context) (p place, short bool, err error) {
-	t, err := trimmed(ctx, r.feeds.log)
-	if t == nil || err != nil {
-		return place{}, false, err
-	}
-	if known := r.feeds.knownOldest(t.First); known != nil { // whoever asks reads no snapshot again
-		return known.place, true, nil
-	}
-	snaps := ledger.SnapshotsOf(r.feeds.log, r.name)
-	files, _, err := snaps.List(ctx)
-	if err != nil {
-		return place{}, true, err
-	}
-	errs := []error{fmt.Errorf("%w, and no intact snapshot reaches that far", t)}
-	for _, f := range files {
-		var v catalogLoader
-		seal, _, err := snaps.Load(ctx, files, f, &v)
-		if err != nil {
-			errs = append(errs, err)
-		} else if seal.Cursor() >= t.First {
-			p := place{at: seal.At, version: v.inForce.Version, epochs: seal.Epochs, inForce: v.inForce}
-			r.feeds.learnOldest(&oldest{p, t.First})
-			return p, true, nil
-		}
-	}
-	return place{}, true, errors.Join(errs...)
-}
-
-// catalogLoader reads a snapshot and keeps only the catalog in force.
-type catalogLoader struct{ inForce store.InForce }
-
-func (v *catalogLoader) Block(kind byte, data []byte) error {
-	c, err := store.CatalogIn(store.BlockKind(kind), data)
-	if c.Version > v.inForce.Version {
-		v.inForce, v.inForce.Bytes = c, bytes.Clone(c.Bytes)
-	}
-	return err
-}
-
-func (v *catalogLoader) Loaded() error { return nil }
-
-// seal returns what a walk through the log needs to begin at a place; nil for the first entry.
-func (p *place) seal(r *Realm) *ledger.Seal {
-	if p.at.Position() == 0 {
-		return nil
-	}
-	epochs := p.epochs
-	if epochs == nil { // which of them were not revealed yet, nobody knows: all may be
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		for _, e := range r.epochs {
-			if e.First <= p.at.Position() {
-				e.Revealed = false
-				epochs = append(epochs, e)
-			}
-		}
-	}
-	return &ledger.Seal{At: p.at, Epochs: epochs}
 }

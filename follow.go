@@ -23,30 +23,38 @@ import (
 // deposed does not follow again. Its state has what the log may lack: it has stopped, and is opened
 // anew.
 
-// follower is a realm that does not lead yet.
-type follower struct {
-	ctx   context.Context // of the following
-	stop  context.CancelFunc
-	lead  bool          // it is to lead; guarded by the realm's mu
-	marks marks         // guarded by the realm's mu
-	done  chan struct{} // closed when the realm leads, has stopped or is closed
+// Replica is a realm as one of the nodes that carry out its log: it follows, or it leads.
+type Replica struct {
+	w     *writer
+	m     machine
+	snaps *snapshots
+
+	ctx  context.Context // of the following
+	stop context.CancelFunc
+	lead bool          // it is to lead; guarded by the realm's lock
+	done chan struct{} // closed when the realm leads, has stopped or is closed; nil: it led from the start
 }
 
 // followAgain is how long a follower waits when the log cannot be read for now.
 const followAgain = 100 * time.Millisecond
 
-// startFollowing makes a realm that was recovered follow.
-func (r *Realm) startFollowing() {
-	r.follower = &follower{done: make(chan struct{})}
-	r.follower.ctx, r.follower.stop = context.WithCancel(context.Background())
-	r.note(r.ledger.At())
-	r.stopped.Store(r.onlyFollows())
-	step.Go(r.world.steps, r.keepUp)
+// follow makes a realm that was recovered follow.
+func (p *Replica) follow() {
+	p.done = make(chan struct{})
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	p.w.gate.marks = new(marks)
+	p.w.gate.note(p.w.ledger.At())
+	p.w.gate.stopped.Store(p.w.gate.onlyFollows())
+	step.Go(p.w.world.steps, p.keepUp)
 }
 
-// onlyFollows is the refusal of a realm that does not lead.
-func (r *Realm) onlyFollows() *Error {
-	return errf(CodeNotLeader, "", "realm %q follows here: another node may lead it", r.name)
+// end ends the following.
+func (p *Replica) end() error {
+	if p.done == nil {
+		return nil
+	}
+	p.stop()
+	return step.Wait(context.Background(), p.w.world.steps, p.done)
 }
 
 // Lead makes the realm lead, and returns when it does: from then on it carries out requests. The
@@ -55,183 +63,171 @@ func (r *Realm) onlyFollows() *Error {
 // CodeCanceled: ctx ended, but the realm goes on to take over; Engine.Close gives that up. Other
 // errors say why the realm has stopped: close the engine and open it again. CodeCorrupt: the log is
 // damaged. CodeNotLeader: yet another node has taken over. CodeClock: as at opening.
-func (r *Realm) Lead(ctx context.Context) error {
-	if f := r.follower; f != nil {
-		r.mu.Lock()
-		f.lead = true
-		r.mu.Unlock()
-		f.stop()
-		if err := step.Wait(ctx, r.world.steps, f.done); err != nil {
-			return &Error{Code: CodeCanceled, Message: "while realm " + r.name + " takes over", Err: err}
+func (p *Replica) Lead(ctx context.Context) error {
+	if p.done != nil {
+		p.w.mu.Lock()
+		p.lead = true
+		p.w.mu.Unlock()
+		p.stop()
+		if err := step.Wait(ctx, p.w.world.steps, p.done); err != nil {
+			return &Error{Code: CodeCanceled, Message: "while realm " + p.w.name + " takes over", Err: err}
 		}
 	}
-	return r.usable()
+	return p.w.gate.usable()
 }
 
 // Leads reports whether the realm leads, or did until it stopped.
-func (r *Realm) Leads() bool { return r.leads.Load() }
+func (p *Replica) Leads() bool { return p.w.gate.leads.Load() }
 
 // Await waits until the realm has come to a position that another node has told of. A read from
 // [Stale] shows all of it then. Errors: CodeCanceled, and why the realm has stopped.
-func (r *Realm) Await(ctx context.Context, position uint64) error {
-	for {
-		r.mu.Lock()
-		r.heard = max(r.heard, position)
-		if r.acked.Load() >= position {
-			r.mu.Unlock()
-			return nil
-		}
-		if err := r.halted(); err != nil {
-			r.mu.Unlock()
-			return err
-		}
-		if r.moved == nil {
-			r.moved = make(chan struct{})
-		}
-		moved := r.moved
-		r.mu.Unlock()
-		if err := step.Wait(ctx, r.world.steps, moved); err != nil {
-			return &Error{Code: CodeCanceled, Message: fmt.Sprintf("while realm %s waits for position %d", r.name, position), Err: err}
-		}
-	}
+func (p *Replica) Await(ctx context.Context, position uint64) error {
+	return p.w.gate.await(ctx, p.w.world.steps, position)
 }
 
-// halted returns why the realm will acknowledge nothing more, or nil. The caller holds mu.
-func (r *Realm) halted() error {
-	if r.err != nil {
-		return r.err
-	}
-	return r.readable()
+// Nodes that carry out one log have the same chain at the same position. A leader tells where its
+// chain stands; a follower remembers where its own stood at its last positions, and compares.
+
+// mark is where the chain stands after a position.
+type mark struct {
+	position uint64
+	hash     [32]byte
 }
 
-// advance shows that everything up to a place is acknowledged. The caller holds mu.
-func (r *Realm) advance(at ledger.At) {
-	r.note(at)
-	r.acked.Store(at.Position())
-	r.wake()
-}
+// marks are a follower's last marks, by position.
+type marks [1024]mark
 
-// wake wakes who waits for a position. The caller holds mu.
-func (r *Realm) wake() {
-	if r.moved != nil {
-		close(r.moved)
-		r.moved = nil
+// Compare compares the chain of a realm that follows with that of another node, by [Stats.Chain], at
+// a position. If they differ, one of the two has read or written what the log does not have: the
+// realm stops as at damage, with CodeCorrupt, and does not lead. A position that the realm has not
+// come to, or has left 1024 behind, is not compared.
+func (p *Replica) Compare(node string, position uint64, hash [32]byte) error {
+	p.w.mu.Lock()
+	known := p.w.gate.marks
+	if known == nil || p.lead || hash == ([32]byte{}) {
+		p.w.mu.Unlock()
+		return nil
 	}
+	own := known[position%uint64(len(known))]
+	p.w.mu.Unlock()
+	if own.position != position || own.hash == hash {
+		return nil
+	}
+	err := p.w.failed("comparing chains", &driver.CorruptError{
+		Place: fmt.Sprintf("position %d", position),
+		Err:   fmt.Errorf("the chain has hash %x here, and %x at node %s", own.hash, hash, node),
+	})
+	p.stop()
+	p.halt(err)
+	p.w.mu.Lock()
+	p.w.counts.stats.Differs = 1
+	p.w.mu.Unlock()
+	return err
 }
 
 // keepUp carries out what others append, until the realm is to lead, is closed, or cannot go on.
-func (r *Realm) keepUp() {
-	f := r.follower
-	defer close(f.done)
+func (p *Replica) keepUp() {
+	defer close(p.done)
 	var err error
-	for f.ctx.Err() == nil && err == nil {
-		if err = r.carryOnTail(); errors.Is(err, driver.ErrUnavailable) {
+	for p.ctx.Err() == nil && err == nil {
+		if err = p.carryOnTail(); errors.Is(err, driver.ErrUnavailable) {
 			err = nil
-			step.Sleep(r.world.steps, followAgain)
+			step.Sleep(p.w.world.steps, followAgain)
 		}
 	}
-	r.mu.Lock()
-	lead := f.lead && r.readable() == nil
-	r.mu.Unlock()
+	p.w.mu.Lock()
+	lead := p.lead && p.w.gate.readable() == nil
+	p.w.mu.Unlock()
 	if err == nil && lead {
-		err = r.startLeading()
+		err = p.startLeading()
 	}
 	if err != nil {
-		r.halt(err)
+		p.halt(err)
 	}
 }
 
 // carryOnTail carries out what others append until the follower is told to stop, which is no error,
 // or until the log cannot be read on.
-func (r *Realm) carryOnTail() error {
-	f := r.follower
-	for e, err := range r.ledger.Follow(f.ctx) {
+func (p *Replica) carryOnTail() error {
+	for e, err := range p.w.ledger.Follow(p.ctx) {
 		switch {
-		case f.ctx.Err() != nil && err != nil:
+		case p.ctx.Err() != nil && err != nil:
 			return nil
 		case err == nil:
-			err = (*machine)(r).carryOn(&e)
+			err = p.m.carryOn(&e)
 		}
 		if err != nil {
-			return r.lostTrack(err)
+			return p.lostTrack(err)
 		}
 	}
 	return nil
 }
 
 // lostTrack says why a follower cannot go on. What was trimmed before it was read is no damage.
-func (r *Realm) lostTrack(err error) error {
+func (p *Replica) lostTrack(err error) error {
 	_, trimmed := errors.AsType[*driver.TrimmedError](err)
 	switch {
 	case errors.Is(err, driver.ErrUnavailable):
 		return err
 	case trimmed || errors.Is(err, driver.ErrNotExist): // an entry, or the payload of one
-		return &Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q was too slow: the log that it followed was trimmed; open the engine again", r.name), Err: err}
+		return &Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q was too slow: the log that it followed was trimmed; open the engine again", p.w.name), Err: err}
 	}
-	return r.failed("following the log", err)
+	return p.w.failed("following the log", err)
 }
 
 // halt stops a realm that cannot follow, or cannot lead. Its state may be spoilt.
-func (r *Realm) halt(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.err == nil {
-		e, ok := errors.AsType[*Error](err)
-		if !ok {
-			e = &Error{Code: codeOfLedger(err), Message: "realm " + r.name, Err: err}
-		}
-		r.fail(e)
-	}
-	r.gone.CompareAndSwap(nil, r.err)
-	r.snap.stop()
-	r.wake()
+func (p *Replica) halt(err error) {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	p.w.gate.halt(err)
+	p.snaps.stop()
 }
 
 // startLeading makes a follower lead.
-func (r *Realm) startLeading() error {
-	r.mu.Lock()
-	r.clock.known = false // time has passed since it was read for the first time
-	err := r.startClock()
-	r.mu.Unlock()
+func (p *Replica) startLeading() error {
+	p.w.mu.Lock()
+	p.w.clock.known = false // time has passed since it was read for the first time
+	err := p.w.clock.start(p.w.name)
+	p.w.mu.Unlock()
 	if err == nil {
-		err = r.takeOver()
+		err = p.m.takeOver()
 	}
 	if err != nil {
 		return err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
 	// Other leaders have written and removed snapshots, every so often.
-	r.ledger.Forget()
-	r.snap.mark = nil
-	if r.o.SnapshotEvery > 0 {
-		r.snap.bytes %= r.o.SnapshotEvery
+	p.w.ledger.Forget()
+	p.snaps.mark = nil
+	if p.w.o.SnapshotEvery > 0 {
+		p.snaps.bytes %= p.w.o.SnapshotEvery
 	}
-	r.serve()
+	p.serve()
 	return nil
 }
 
 // serve makes a realm that has taken the log over carry out requests. The caller holds mu, or nobody
 // else has the realm.
-func (r *Realm) serve() {
-	r.epochs, r.epoch, r.seedsErr = r.ledger.Epochs(), r.ledger.Epoch(), r.ledger.SeedsErr()
-	r.source = r.ledger.Source()
-	if r.stats.RecoveredEvents > r.loaded { // somebody else wrote meanwhile
-		r.rules.Reset(r.tables.Load())
+func (p *Replica) serve() {
+	p.w.proofs = proofsOf(p.w.ledger)
+	p.w.source = p.w.ledger.Source()
+	if p.w.counts.stats.RecoveredEvents > p.m.loaded { // somebody else wrote meanwhile
+		p.w.rules.Reset(p.w.tables.Load())
 	}
-	r.advance(r.ledger.At())
-	r.group.Begin()
-	r.leads.Store(true)
-	if r.readable() == nil { // it was not closed meanwhile
-		r.stopped.Store(nil)
+	p.w.gate.advance(p.w.ledger.At())
+	p.w.group.Begin()
+	p.w.gate.leads.Store(true)
+	if p.w.gate.readable() == nil { // it was not closed meanwhile
+		p.w.gate.stopped.Store(nil)
 	}
 }
 
 // carryOn carries out a whole entry while others read the state.
 func (m *machine) carryOn(e *ledger.Entry) error {
-	r := (*Realm)(m)
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	w := m.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if err := m.Change(e); err != nil {
 		return err
 	}
@@ -239,17 +235,17 @@ func (m *machine) carryOn(e *ledger.Entry) error {
 		return err
 	}
 	if e.Kind() == ledger.KindBatch {
-		r.stats.Recovered = e.Position
+		w.counts.stats.Recovered = e.Position
 	} else {
-		r.epochs = slices.Clone(r.ledger.Epochs())
+		w.proofs.epochs = slices.Clone(w.ledger.Epochs())
 	}
-	r.world.levels.note(r.name, r.state)
-	if r.state.Catalog().Version != r.tables.Load().Version {
-		if err := r.load(); err != nil {
+	w.world.levels.note(w.name, w.state)
+	if w.state.Catalog().Version != w.tables.Load().Version {
+		if err := m.load(); err != nil {
 			return err
 		}
 	}
-	r.advance(e.At())
+	w.gate.advance(e.At())
 	return nil
 }
 

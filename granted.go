@@ -5,10 +5,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/kuji-dev/kuji/driver/memory"
 	"github.com/kuji-dev/kuji/internal/ledger"
+	"github.com/kuji-dev/kuji/internal/logged"
 	"github.com/kuji-dev/kuji/internal/rules"
-	"github.com/kuji-dev/kuji/internal/store"
 )
 
 // Granted returns how much of each item grants have given since a time, by who asked for them
@@ -18,41 +17,39 @@ import (
 // trimmed from the log does not count. An engine in memory keeps no log: there, nothing was granted.
 //
 // It takes a place among the readers of the feed: see [MaxReaders]. Errors are those of Events.
-func (r *Realm) Granted(ctx context.Context, since time.Time) (map[string]map[string]uint64, error) {
+func (f *Feed) Granted(ctx context.Context, since time.Time) (map[string]map[string]uint64, error) {
 	all := map[string]map[string]uint64{}
-	if _, ok := r.world.driver.(*memory.Driver); ok {
+	if !f.w.keepsLog() {
 		return all, nil
 	}
-	if _, err := r.mayFollow(1); err != nil {
+	if _, err := f.mayFollow(1); err != nil {
 		return nil, err
 	}
-	through := r.acked.Load()
-	if err := r.feeds.log.Sync(ctx); err != nil { // the walk sees nothing else
-		return nil, r.failed("making the log durable", err)
+	through := f.w.gate.acked.Load()
+	if err := f.log.Sync(ctx); err != nil { // the walk sees nothing else
+		return nil, f.w.failed("making the log durable", err)
 	}
-	f, err := r.feeds.join(1)
+	reader, err := f.join(1)
 	if err != nil {
 		return nil, err
 	}
-	defer r.feeds.leave(f)
+	defer f.leave(reader)
 	from := since.UnixMilli()
-	start, ok := r.feeds.beforeTime(from)
-	if first, err := r.feeds.log.First(ctx); err != nil || !ok || start.at.Cursor() < first {
-		if start, _, err = r.oldest(ctx); err != nil {
-			return nil, r.feedEnds(ctx, err)
-		}
+	start, _, err := f.places.before(ctx, func(p *place) bool { return p.time < from })
+	if err != nil {
+		return nil, f.ends(ctx, err)
 	}
 	if start.at.Position() >= through {
 		return all, nil
 	}
-	for e, err := range ledger.Walk(r.feeds.log, r.name, start.seal(r)).Follow(ctx) {
+	for e, err := range ledger.Walk(f.log, f.w.name, start.seal(f.w)).Follow(ctx) {
 		if err != nil {
-			return nil, r.feedEnds(ctx, err)
+			return nil, f.ends(ctx, err)
 		}
-		f.at.Store(e.Position)
+		reader.at.Store(e.Position)
 		if e.Kind() == ledger.KindBatch {
-			if err := r.addGranted(&e, from, all); err != nil {
-				return nil, r.failed("reading the feed", err)
+			if err := f.addGranted(&e, from, all); err != nil {
+				return nil, f.w.failed("reading the feed", err)
 			}
 		}
 		if e.Position >= through {
@@ -63,21 +60,21 @@ func (r *Realm) Granted(ctx context.Context, since time.Time) (map[string]map[st
 }
 
 // addGranted adds what the grants of a batch gave, if it is not from before a time.
-func (r *Realm) addGranted(e *ledger.Entry, from int64, all map[string]map[string]uint64) error {
+func (f *Feed) addGranted(e *ledger.Entry, from int64, all map[string]map[string]uint64) error {
 	at, _, _, err := ledger.OpenBatch(e.Payload())
 	if err != nil || at < from {
 		return e.Corrupt(err)
 	}
-	names := r.state.Numbers()
-	for le, err := range eventsOf(e, func([]store.Event) {}) {
+	names := f.w.state.Numbers()
+	for le, err := range logged.Events(e, nil) {
 		if err != nil {
 			return err
 		}
-		kind := rules.Kind(le.event.Kind)
-		if kind != rules.KindGrant && kind != rules.KindAtomic || le.event.Status != 0 {
+		kind := rules.Kind(le.Event.Kind)
+		if kind != rules.KindGrant && kind != rules.KindAtomic || le.Event.Status != 0 {
 			continue
 		}
-		cmd, _, err := rules.CommandOf(names, le.event)
+		cmd, _, err := rules.CommandOf(names, le.Event)
 		if err != nil {
 			return e.Corrupt(err)
 		}

@@ -1,12 +1,9 @@
 package kuji
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"time"
 
-	"github.com/kuji-dev/kuji/internal/rules"
-	"github.com/kuji-dev/kuji/internal/store"
+	"github.com/kuji-dev/kuji/internal/ulid"
 )
 
 // NewID returns a new request id that carries a time: a ULID, 26 characters of 48 bits of Unix
@@ -14,45 +11,4 @@ import (
 // or UUIDv7, and no others. Make an id once for each thing that shall happen, and keep it until
 // there is an answer: a retry must carry the same id. now should be the current time; it must lie
 // between the years 1970 and 10889.
-func NewID(now time.Time) string {
-	const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ" // Crockford's base 32
-	var random [10]byte
-	_, _ = rand.Read(random[:]) // never fails: without entropy the process ends
-	var id [26]byte
-	put := func(at []byte, v uint64) {
-		for i := len(at) - 1; i >= 0; i-- {
-			at[i] = digits[v&31]
-			v >>= 5
-		}
-	}
-	put(id[:10], uint64(now.UnixMilli()))
-	put(id[10:18], binary.BigEndian.Uint64(append(make([]byte, 3), random[:5]...)))
-	put(id[18:], binary.BigEndian.Uint64(append(make([]byte, 3), random[5:]...)))
-	return string(id[:])
-}
-
-// refused returns why the catalog in force refuses a command whose id is not remembered, or nil. The
-// caller holds mu.
-func (r *Realm) refused(cmd *rules.Command, now int64) error {
-	if err := r.rules.Unknown(cmd); err != nil {
-		return &Error{Code: CodeNotFound, Field: err.Field, Message: err.Message}
-	}
-	if err := r.rules.CheckNew(cmd); err != nil {
-		return invalid(err)
-	}
-	fault := r.rules.CheckID(cmd.ID, now)
-	if fault == rules.IDTaken {
-		return nil
-	}
-	made, _ := store.IDTime(cmd.ID)
-	switch fault {
-	case rules.IDTooOld:
-		return errf(CodeTooOld, "id", "%q: %v: it was made at %s, and ids from before %s may have been", cmd.ID, fault, stampText(made), stampText(r.state.IDFloor()))
-	case rules.IDTooFarAhead:
-		return errf(CodeInvalid, "id", "%q: %v: it was made at %s, and here it is %s", cmd.ID, fault, stampText(made), stampText(now))
-	default:
-		return errf(CodeInvalid, "id", "%q: %v", cmd.ID, fault)
-	}
-}
-
-func stampText(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
+func NewID(now time.Time) string { return ulid.New(now) }

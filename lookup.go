@@ -51,9 +51,9 @@ func (r *Realm) Result(ctx context.Context, id string) (Lookup, error) {
 	if id == "" || len(id) > MaxID {
 		return Lookup{}, errf(CodeInvalid, "id", "%d bytes long; want a request id of 1 to %d bytes", len(id), MaxID)
 	}
-	l, last, err := r.lookup(ctx, id)
+	l, last, err := reader{r.w}.lookup(ctx, id)
 	if err == nil {
-		err = r.settle(ctx, last)
+		err = r.w.settle(ctx, last)
 	}
 	if err != nil {
 		return Lookup{}, err
@@ -62,37 +62,39 @@ func (r *Realm) Result(ctx context.Context, id string) (Lookup, error) {
 }
 
 // lookup is Result without waiting. The position that it returns covers what it found.
-func (r *Realm) lookup(ctx context.Context, id string) (l Lookup, last uint64, err error) {
-	r.mu.Lock()
-	defer r.unlock()
-	if err := r.answers(ctx); err != nil {
+func (r reader) lookup(ctx context.Context, id string) (l Lookup, last uint64, err error) {
+	r.w.mu.Lock()
+	defer r.w.unlock()
+	if err := r.w.gate.answers(ctx); err != nil {
 		return Lookup{}, 0, err
 	}
-	a, known := r.state.Begin(id, "", r.state.Hashes(id, ""))
-	defer r.state.End()
+	a, known := r.w.state.Begin(id, "", r.w.state.Hashes(id, ""))
+	defer r.w.state.End()
 	if !known {
 		l.Seen, l.Before = r.forgotten(id)
-		return l, r.state.Catalog().Position, nil // which says what ids are like
+		return l, r.w.state.Catalog().Position, nil // which says what ids are like
 	}
 	l.Seen = Answered
 	var ev store.Event
 	if _, err = store.Decode(a.Event, &ev); err == nil {
-		l.Player, err = playerOf(r.state, &ev)
+		l.Player, err = playerOf(r.w.state, &ev)
+	}
+	if err == nil {
+		err = r.w.answer(&ev, &l.Result, store.At{Position: a.Position, Index: a.Index, Time: a.Time}, a.Version)
 	}
 	if err != nil {
-		return Lookup{}, 0, &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
+		return Lookup{}, 0, rememberedWrong(err)
 	}
-	err = r.answer(&ev, &l.Result, store.At{Position: a.Position, Index: a.Index, Time: a.Time}, a.Version)
 	l.Result.Replayed = true
-	return l, a.Position, err
+	return l, a.Position, nil
 }
 
 // forgotten reports whether the answer to an id that is not remembered may have been forgotten, and
 // which other ids may have been. The caller holds mu.
-func (r *Realm) forgotten(id string) (Seen, int64) {
-	before := r.state.ForgottenBefore()
-	if made, ok := r.rules.IDTime(id); ok {
-		if before = r.state.IDFloor(); made >= before {
+func (r reader) forgotten(id string) (Seen, int64) {
+	before := r.w.state.ForgottenBefore()
+	if made, ok := r.w.rules.IDTime(id); ok {
+		if before = r.w.state.IDFloor(); made >= before {
 			before = 0
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/odds"
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
@@ -19,7 +20,7 @@ type Odds struct {
 	// draw.
 	Status   Status
 	Subject  string
-	Count    int           // how many draws the request makes: see Realm.OddsOf
+	Count    int           // how many draws the request makes: see Pools.Odds
 	Outcomes []OutcomeOdds // of the pool and those below it: each pool before those it leads to
 	Items    []ItemOdds    // what can be given, in the catalog's order
 	Pity     []TrackOdds   // of the pool and those below it
@@ -28,56 +29,38 @@ type Odds struct {
 	Position       uint64 // the odds are those of the state as of this position
 }
 
-// OutcomeOdds says how likely a draw takes an entry. Most draws take an entry at most once: then
-// Chance and Expected are the same.
-type OutcomeOdds struct {
-	Pool, Entry string
-	Chance      *big.Rat // that the draw takes it at least once; nil for a request for several draws
-	Expected    *big.Rat // how many times the draw, or the whole request, takes it on average
-}
+// OutcomeOdds says how likely a draw takes an entry.
+type OutcomeOdds = odds.OutcomeOdds
 
 // ItemOdds says how many of an item a draw gives on average.
-type ItemOdds struct {
-	Item     string
-	Expected *big.Rat
-}
+type ItemOdds = odds.ItemOdds
 
 // TrackOdds says where a player stands in a track.
-type TrackOdds struct {
-	Pool, Track string
-	Draws       uint64 // since the last hit
-	CertainIn   uint64 // 1: the next draw is certain to hit; 0: no draw is, or nothing of the group is in stock and for this player
-	Unless      string // what can come in place of that hit: see TrackView.Unless; tracks by their names in the pool
-}
+type TrackOdds = odds.TrackOdds
 
-// Odds returns what the next draw from a pool gives a player, or with an empty id a player who was
-// never seen. It waits until that is durable. CodeNotFound: the catalog in force has no such pool.
-// CodeInvalid: the id is too long, or the odds take too much work: they are computed of at most
-// 10 000 entries, in the pool and all below it, and only if one draw cannot go in too many
-// different ways. When ctx ends, the computation does.
-func (r *Realm) Odds(ctx context.Context, pool, player string) (Odds, error) {
-	return r.OddsOf(ctx, pool, player, 1)
-}
-
-// OddsOf is Odds for one request that makes count draws, with what the pool guarantees within it. What
-// is expected is of all of them together; how likely an entry comes at least once is not computed if
-// count is more than 1. CodeInvalid: also if count is not from 1 to catalog.MaxDrawCount.
-func (r *Realm) OddsOf(ctx context.Context, pool, player string, count int) (Odds, error) {
+// Odds returns what one request for count draws from a pool gives a player, or with an empty id a player
+// who was never seen, with what the pool guarantees within it. What is expected is of all draws together;
+// how likely an entry comes at least once is not computed if count is more than 1. It waits until that is
+// durable. CodeNotFound: the catalog in force has no such pool. CodeInvalid: the id is too long, count is
+// not from 1 to catalog.MaxDrawCount, or the odds take too much work: they are computed of at most
+// 10 000 entries, in the pool and all below it, and only if one draw cannot go in too many different ways.
+// When ctx ends, the computation does.
+func (p Pools) Odds(ctx context.Context, pool, player string, count int) (Odds, error) {
 	switch {
 	case len(player) > rules.MaxID:
 		return Odds{}, errf(CodeInvalid, "player", "%d bytes long; at most %d are allowed", len(player), rules.MaxID)
 	case count < 1 || count > catalog.MaxDrawCount:
 		return Odds{}, errf(CodeInvalid, "count", "%d draws; 1 to %d are allowed", count, catalog.MaxDrawCount)
 	}
-	s, seen, version, err := r.stand(ctx, pool, player, count)
+	s, seen, version, err := p.stand(ctx, pool, player, count)
 	if err != nil {
 		return Odds{}, err
 	}
 	if s == nil {
-		if err := r.settle(ctx, seen); err != nil {
+		if err := p.w.settle(ctx, seen); err != nil {
 			return Odds{}, err
 		}
-		return Odds{}, errf(CodeNotFound, "pool", "there is no pool %q in catalog version %d of realm %q", pool, version, r.name)
+		return Odds{}, errf(CodeNotFound, "pool", "there is no pool %q in catalog version %d of realm %q", pool, version, p.w.name)
 	}
 	o, err := s.Odds(going(ctx))
 	switch {
@@ -86,7 +69,7 @@ func (r *Realm) OddsOf(ctx context.Context, pool, player string, count int) (Odd
 	case err != nil:
 		return Odds{}, oddsError(err)
 	}
-	if err := r.settle(ctx, seen); err != nil {
+	if err := p.w.settle(ctx, seen); err != nil {
 		return Odds{}, err
 	}
 	out := oddsOf(&o)
@@ -96,7 +79,7 @@ func (r *Realm) OddsOf(ctx context.Context, pool, player string, count int) (Odd
 
 // going lets computations that take long go on as long as a context lasts. They give way to others, so
 // that no draw waits behind them for a processor.
-func going(ctx context.Context) rules.Going {
+func going(ctx context.Context) odds.Going {
 	return func() bool {
 		runtime.Gosched()
 		return ctx.Err() == nil
@@ -104,46 +87,36 @@ func going(ctx context.Context) rules.Going {
 }
 
 // stand copies what a draw depends on. The position that it returns covers everything in it.
-func (r *Realm) stand(ctx context.Context, pool, player string, count int) (s *rules.Standing, seen, version uint64, err error) {
-	now := min(r.o.Now().UnixMilli(), rules.MaxTime)
-	r.mu.Lock()
-	defer r.unlock()
-	if err := r.answers(ctx); err != nil {
+func (p Pools) stand(ctx context.Context, pool, player string, count int) (s *odds.Standing, seen, version uint64, err error) {
+	now := min(p.w.o.Now().UnixMilli(), rules.MaxTime)
+	p.w.mu.Lock()
+	defer p.w.unlock()
+	if err := p.w.gate.answers(ctx); err != nil {
 		return nil, 0, 0, err
 	}
-	s, err = r.rules.StandFor(pool, player, count, now)
+	s, err = odds.Stand(p.w.rules, pool, player, count, now)
 	if err != nil {
 		err = oddsError(err)
 	}
-	return s, r.state.Position(), r.state.Catalog().Version, err
+	return s, p.w.state.Position(), p.w.state.Catalog().Version, err
 }
 
 func oddsError(err error) error {
-	if _, ok := errors.AsType[*rules.OddsError](err); ok {
+	if _, ok := errors.AsType[*odds.OddsError](err); ok {
 		return &Error{Code: CodeInvalid, Field: "pool", Message: err.Error()}
 	}
 	return err
 }
 
-func oddsOf(o *rules.Odds) Odds {
-	out := Odds{Status: Status(o.Status), Subject: o.Subject}
-	for _, e := range o.Outcomes {
-		out.Outcomes = append(out.Outcomes, OutcomeOdds(e))
-	}
-	for _, it := range o.Items {
-		out.Items = append(out.Items, ItemOdds(it))
-	}
-	for _, t := range o.Tracks {
-		out.Pity = append(out.Pity, TrackOdds(t))
-	}
-	return out
+func oddsOf(o *odds.Odds) Odds {
+	return Odds{Status: Status(o.Status), Subject: o.Subject, Outcomes: o.Outcomes, Items: o.Items, Pity: o.Tracks}
 }
 
 // Disclosed is what a catalog says of the odds of one pool.
 type Disclosed struct {
 	Pool *catalog.Pool
 	Odds Odds  // of the first draw of a player who was never seen: stock as declared, full budgets, no moment
-	Err  error // why they are not computed: CodeInvalid, as for Realm.Odds
+	Err  error // why they are not computed: CodeInvalid, as for Pools.Odds
 	// LongRun is how many times a draw takes each entry on average when a player draws from the pool
 	// again and again, in the order of Odds.Outcomes, while stock, codes and budgets last and between
 	// moments. It is nil if that is not known: then Why says why.
@@ -155,32 +128,24 @@ type Disclosed struct {
 }
 
 // DisclosedRequest is what a request for several draws gives.
-type DisclosedRequest struct {
-	Count    int
-	Expected []*big.Rat // how many times the request takes each entry on average, in the order of Odds.Outcomes
-	Err      error      // why that is not computed: CodeInvalid
-}
+type DisclosedRequest = odds.DisclosedRequest
 
 // Disclose returns the odds of every pool of a catalog that is not internal.
 func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
 	if err := checkCatalog(c); err != nil {
 		return nil, err
 	}
-	all, err := rules.Disclose(c)
+	all, err := odds.Disclose(c)
 	if err != nil {
 		return nil, &Error{Code: CodeInvalid, Field: "catalog", Err: err}
 	}
 	out := make([]Disclosed, len(all))
 	for i := range all {
 		d := &all[i]
-		out[i] = Disclosed{Pool: d.Pool, Odds: oddsOf(&d.Odds), LongRun: d.LongRun, Why: d.Why}
-		if d.Err != nil {
-			out[i].Err = oddsError(d.Err)
+		for k := range d.Requests {
+			d.Requests[k].Err = oddsError(d.Requests[k].Err)
 		}
-		for _, q := range d.Requests {
-			q.Err = oddsError(q.Err)
-			out[i].Requests = append(out[i].Requests, DisclosedRequest(q))
-		}
+		out[i] = Disclosed{Pool: d.Pool, Odds: oddsOf(&d.Odds), Err: oddsError(d.Err), LongRun: d.LongRun, Why: d.Why, Requests: d.Requests}
 	}
 	return out, nil
 }

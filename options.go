@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/internal/logged"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/wal"
 )
@@ -67,7 +68,7 @@ type Options struct {
 	MustExist bool
 	// Now is the wall clock for the time stamps of batches. A stamp never decreases, even if the
 	// clock steps back, except by Realm.SetClock, and stays below the year 2527. A clock that jumps
-	// by more than MaxLeap is not followed: see Realm.Clock. The monotonic readings of the times
+	// by more than MaxLeap is not followed: see ClockView. The monotonic readings of the times
 	// measure a jump. A clock whose times have none, such as a test's, may jump. Default: time.Now.
 	Now func() time.Time
 	// ClockConfirmed is a time that somebody has compared with the machine's clock. A realm whose
@@ -78,7 +79,7 @@ type Options struct {
 	// SegmentSize are then a matter of the driver. Default: package driver/disk in the directory.
 	Driver driver.Driver
 	// Follow makes realms follow: they carry out what other nodes append to the log, and answer reads
-	// from Stale, until Realm.Lead makes them lead. It needs a Driver that several nodes share.
+	// from Stale, until Replica.Lead makes them lead. It needs a Driver that several nodes share.
 	// Default: a realm leads as soon as it is open.
 	Follow bool
 	// FormatLevel returns the highest format level that all builds know which may read the realms: other
@@ -121,8 +122,8 @@ func (o Options) checked() (Options, error) {
 	if o.MaxPending == 0 {
 		o.MaxPending = 8 << 20
 	}
-	if o.MaxPending < 1<<20 || o.MaxPending > maxPending {
-		return o, errf(CodeInvalid, "MaxPending", "%d bytes; %d to %d are allowed", o.MaxPending, 1<<20, maxPending)
+	if o.MaxPending < 1<<20 || o.MaxPending > logged.MaxPending {
+		return o, errf(CodeInvalid, "MaxPending", "%d bytes; %d to %d are allowed", o.MaxPending, 1<<20, logged.MaxPending)
 	}
 	if o.SnapshotEvery == 0 {
 		o.SnapshotEvery = 64 << 20

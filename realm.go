@@ -3,63 +3,37 @@ package kuji
 import (
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
 
 	"github.com/kuji-dev/kuji/driver"
-	"github.com/kuji-dev/kuji/internal/format"
-	"github.com/kuji-dev/kuji/internal/ledger"
-	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/step"
-	"github.com/kuji-dev/kuji/internal/store"
 )
 
 // Realm is one game or campaign: one ordered log, one state, one writer. All methods may be called
-// concurrently.
+// concurrently. Those that concern one subject stand in a view: see [Realm.Catalogs], [Realm.Codes],
+// [Realm.Pools], [Realm.Feed] and [Realm.Replica].
 type Realm struct {
-	name  string
-	o     Options
-	world world
-
-	// Owned by openRealm, then by keepUp, then by the flusher, then by close: never by two at once.
-	ledger *ledger.Ledger
-
-	// catalogs is held while a catalog is prepared and put in force, or planned. That takes long
-	// and mostly runs without mu. Lock it before mu.
-	catalogs sync.Mutex
-
-	mu       sync.Mutex
-	state    *store.State
-	rules    *rules.Rules
-	clock    clock
-	source   ledger.Source
-	event    store.Writer   // of the event being decided
-	epochs   []ledger.Epoch // the ledger's, once its own has begun
-	group    *ledger.Group  // makes events durable
-	version  uint64         // of the catalog in force behind the batch being written
-	hash     *[32]byte      // of the state behind the open batch, for StateHash; nil: nobody asked
-	err      *Error         // why the realm stopped; nil while healthy
-	stats    Stats
-	drawn    []uint64 // by pool number: single draws that ended OK, since opening
-	outcomes outcomes
-	snap     snapshots
-	feeds    feeds
-	epoch    uint64        // of this writer; 0: none yet
-	seedsErr error         // which seeds are lost
-	heard    uint64        // the highest position that Await was asked for
-	mark     mark          // of the newest acknowledged batch
-	moved    chan struct{} // closed when acked moves, or never will again; nil: nobody waits
-	loaded   uint64        // the events that were recovered when the rules were made
-
-	follower *follower // nil: the realm leads from the start; fixed once it is open
-
-	tables   atomic.Pointer[rules.Tables] // the catalog in force, for readers without mu
-	acked    atomic.Uint64                // position of the newest acknowledged batch
-	answered atomic.Uint64                // events acknowledged since opening
-	stopped  atomic.Pointer[Error]        // why the realm refuses requests, for readers without mu
-	gone     atomic.Pointer[Error]        // why it refuses reads too: it was closed, or a defect may have spoilt the state
-	leads    atomic.Bool                  // it has taken the log over; stays so when it stops
+	w        *writer
+	snaps    *snapshots
+	batches  *batches
+	feed     *Feed
+	catalogs *Catalogs
+	replica  *Replica
 }
+
+// Catalogs returns the view of the realm's catalogs: to put one in force, and to read them.
+func (r *Realm) Catalogs() *Catalogs { return r.catalogs }
+
+// Codes returns the view of the realm's lists of codes.
+func (r *Realm) Codes() Codes { return Codes{r.w} }
+
+// Pools returns the view of the realm's pools: their stock, and what a draw gives a player.
+func (r *Realm) Pools() Pools { return Pools{r.w} }
+
+// Feed returns the feed of the realm's events.
+func (r *Realm) Feed() *Feed { return r.feed }
+
+// Replica returns the view of the realm as one of the nodes that carry out its log.
+func (r *Realm) Replica() *Replica { return r.replica }
 
 // Stats holds a realm's counters since it was opened, and current sizes.
 type Stats struct {
@@ -88,80 +62,59 @@ type Stats struct {
 	Snapshot        uint64 // position of the newest; 0: none
 	SnapshotErr     error  // of the last attempt since opening; nil: it succeeded
 	Clock           ClockView
-	Readers         int      // of the feed: see Realm.Events
+	Readers         int      // of the feed: see Feed.Events
 	ReaderLag       uint64   // by how many positions the slowest of them is behind Position
 	SeedsErr        error    // which epochs cannot be proven, or which seeds fitted none, at opening; nil: none
 	Epoch           uint64   // of this writer; 0: the realm follows
 	Behind          uint64   // by how many positions the realm is behind what Await was asked for
-	Differs         uint64   // 1: the realm's chain differs from another node's, see Realm.Compare
+	Differs         uint64   // 1: the realm's chain differs from another node's, see Replica.Compare
 	Chain           [32]byte // the hash of the log's chain at Position; zero: not known
 }
 
 // Name returns the realm's name.
-func (r *Realm) Name() string { return r.name }
+func (r *Realm) Name() string { return r.w.name }
 
 // Err returns nil while the realm is healthy, and otherwise why it stopped.
 func (r *Realm) Err() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return orNil(r.err)
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	return orNil(r.w.gate.err)
+}
+
+// StateHash returns the hash of the realm's state and the position it was taken at, once that is
+// durable. Verification reports the same hash for the same position, on every machine and in every
+// build. It blocks the realm while it hashes, for a time that grows with the state.
+func (r *Realm) StateHash(ctx context.Context) (hash [32]byte, position uint64, err error) {
+	return r.batches.stateHash(ctx)
 }
 
 // Stats returns counters and sizes.
 func (r *Realm) Stats() Stats {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s := r.stats
-	s.Position = r.acked.Load()
-	s.LastEvent = min(s.Position, r.state.Position())
-	s.Players = uint64(r.state.Players())
-	ids := r.state.WindowSize()
+	w := r.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.counts.stats
+	s.Position = w.gate.acked.Load()
+	s.LastEvent = min(s.Position, w.state.Position())
+	s.Players = uint64(w.state.Players())
+	ids := w.state.WindowSize()
 	s.RequestIDs, s.RequestIDLimit, s.RequestIDBytes, s.OldestRequestID = ids.Remembered, ids.Limit, ids.Bytes, ids.Oldest
-	s.CatalogVersion = r.state.Catalog().Version
-	s.Level, s.NewestLevel = uint8(r.state.Level()), uint8(r.newestLevel())
-	s.Epoch = r.epoch
-	s.SnapshotErr = r.snap.err
-	s.Clock = r.clockView()
-	s.YoungRequestIDs = uint64(r.state.Young(s.Clock.Time))
-	s.SeedsErr = r.seedsErr
-	if r.mark.position == s.Position {
-		s.Chain = r.mark.hash
+	s.CatalogVersion = w.state.Catalog().Version
+	s.Level, s.NewestLevel = uint8(w.state.Level()), uint8(w.newestLevel())
+	s.Epoch, s.SeedsErr = w.proofs.epoch, w.proofs.seedsErr
+	s.SnapshotErr = r.snaps.err
+	s.Clock = w.clockView()
+	s.YoungRequestIDs = uint64(w.state.Young(s.Clock.Time))
+	if w.gate.mark.position == s.Position {
+		s.Chain = w.gate.mark.hash
 	}
-	s.Behind = r.heard - min(r.heard, s.Position)
-	s.Readers, s.ReaderLag = r.feeds.lag(s.Position)
-	if newest, ok := r.ledger.Newest(); ok {
+	s.Behind = w.gate.heard - min(w.gate.heard, s.Position)
+	s.Readers, s.ReaderLag = r.feed.lag(s.Position)
+	if newest, ok := w.ledger.Newest(); ok {
 		s.Snapshot = newest.Position
 	}
-	s.PendingBytes = r.group.Pending()
+	s.PendingBytes = w.group.Pending()
 	return s
-}
-
-// receipt fills in the proof of a result at a position. The caller holds mu.
-func (r *Realm) receipt(rc *Receipt, pos uint64, index int, time int64, version uint64) {
-	rc.Realm, rc.Position, rc.Index, rc.Time, rc.CatalogVersion = r.name, pos, index, time, version
-	for i := len(r.epochs) - 1; i >= 0; i-- { // nearly always the last
-		if e := &r.epochs[i]; e.First <= pos {
-			rc.Epoch, rc.Commitment = e.Number, e.Commitment
-			return
-		}
-	}
-}
-
-// usable returns why the realm refuses requests, or nil.
-func (r *Realm) usable() error { return orNil(r.stopped.Load()) }
-
-// readable returns why the realm refuses reads, or nil.
-func (r *Realm) readable() error { return orNil(r.gone.Load()) }
-
-// answers is readable for a read with a context: one that follows answers only those from Stale.
-func (r *Realm) answers(ctx context.Context) error {
-	if err := r.readable(); err != nil {
-		return err
-	}
-	if !r.leads.Load() && ctx.Value(staleKey{}) == nil {
-		return r.onlyFollows()
-	}
-	return nil
 }
 
 func orNil(err *Error) error {
@@ -174,66 +127,70 @@ func orNil(err *Error) error {
 // close closes the realm. It answers what was accepted, reveals the epoch's seed if it leads, and
 // closes the log.
 func (r *Realm) close() error {
-	r.mu.Lock()
-	refusal := r.err
-	if refusal == nil {
-		refusal = errf(CodeClosed, "", "realm %q is closed", r.name)
+	w := r.w
+	w.mu.Lock()
+	w.gate.close()
+	w.group.Ask() // also for a call that is not over
+	idle := w.group.Idle()
+	w.mu.Unlock()
+	w.ledger.GiveUp()
+	if err := r.replica.end(); err != nil {
+		return err
 	}
-	r.stopped.Store(refusal)
-	r.gone.Store(refusal)
-	r.wake()
-	r.group.Ask() // also for a call that is not over
-	idle := r.group.Idle()
-	r.mu.Unlock()
-	r.ledger.GiveUp()
-	if f := r.follower; f != nil {
-		f.stop()
-		if err := step.Wait(context.Background(), r.world.steps, f.done); err != nil {
-			return err
-		}
-	}
-	err := step.Wait(context.Background(), r.world.steps, idle)
-	err = errors.Join(err, r.endSnapshots())
+	err := step.Wait(context.Background(), w.world.steps, idle)
+	err = errors.Join(err, r.snaps.endAll())
 	if stopped := r.Err(); stopped != nil {
 		err = errors.Join(err, stopped)
-	} else if err == nil && r.leads.Load() {
-		err = r.failed("closing", r.ledger.EndEpoch())
+	} else if err == nil && w.gate.leads.Load() {
+		err = w.failed("closing", w.ledger.EndEpoch())
 	}
-	return errors.Join(err, r.failed("closing the log", r.ledger.Close()))
+	return errors.Join(err, w.failed("closing the log", w.ledger.Close()))
 }
 
 // cut ends what the realm has under way at its log. To close it takes no time then.
-func (r *Realm) cut() { _ = r.feeds.log.Close() } // whoever closes the realm learns of it
+func (r *Realm) cut() { _ = r.feed.log.Close() } // whoever closes the realm learns of it
 
-// failed says what was being done when an error of the ledger came. A nil err stays nil.
-func (r *Realm) failed(doing string, err error) error {
-	if err == nil {
-		return nil
+// Hold keeps the log and the files of the realm from being removed, until release is called, and makes
+// durable what was acknowledged before. It returns them to read, such as for a backup: see package
+// backup. What would change them is refused.
+//
+// CodeConflict: a realm in memory has no log. CodeNotLeader: another node leads the realm, and knows what
+// was acknowledged. CodeCanceled, CodeClosed, CodeFailed.
+func (r *Realm) Hold(ctx context.Context) (kept driver.Realm, release func(), err error) {
+	if err := r.w.gate.readable(); err != nil {
+		return nil, nil, err
 	}
-	return &Error{Code: codeOfLedger(err), Message: "realm " + r.name + ": " + doing, Err: err}
+	if !r.w.keepsLog() {
+		return nil, nil, errf(CodeConflict, "", "realm %q is in memory: it has no log that could be copied", r.w.name)
+	}
+	if !r.w.gate.leads.Load() {
+		return nil, nil, r.w.gate.onlyFollows()
+	}
+	stopped := r.Err()
+	if CodeOf(stopped) == CodeNotLeader {
+		return nil, nil, stopped
+	}
+	if err := r.snaps.hold(ctx); err != nil {
+		return nil, nil, err
+	}
+	if stopped == nil { // of a realm that has stopped, what is durable can still be read
+		err = r.w.failed("making the log durable for a copy", r.feed.log.Sync(ctx))
+	}
+	if err != nil {
+		r.snaps.release()
+		return nil, nil, err
+	}
+	return held{r.feed.log}, r.snaps.release, nil
 }
 
-// codeOfLedger classifies an error of the ledger or of its driver.
-func codeOfLedger(err error) Code {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code
-	}
-	_, unsound := errors.AsType[*ledger.CorruptError](err)
-	_, damaged := errors.AsType[*driver.CorruptError](err)
-	_, trimmed := errors.AsType[*driver.TrimmedError](err)
-	_, deposed := errors.AsType[*ledger.DeposedError](err)
-	_, newer := errors.AsType[*format.NewerError](err)
-	switch {
-	case newer:
-		return CodeFormat
-	case unsound, damaged, trimmed:
-		return CodeCorrupt
-	case deposed:
-		return CodeNotLeader
-	case errors.Is(err, driver.ErrLocked):
-		return CodeLocked
-	case errors.Is(err, driver.ErrExist):
-		return CodeConflict
-	}
-	return CodeFailed
-}
+// held is a log that somebody reads while the realm goes on writing it.
+type held struct{ driver.Realm }
+
+var errHeld = errors.New("held to be read; only its realm changes it")
+
+func (held) Append(context.Context, driver.Cursor, []byte) (driver.Cursor, error) { return 0, errHeld }
+func (held) Begin(context.Context, []byte) (driver.Cursor, error)                 { return 0, errHeld }
+func (held) Create(context.Context) (driver.FileWriter, error)                    { return nil, errHeld }
+func (held) Remove(context.Context, string) error                                 { return errHeld }
+func (held) Trim(context.Context, driver.Cursor) error                            { return errHeld }
+func (held) Close() error                                                         { return errHeld }

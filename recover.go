@@ -4,20 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"syscall"
 
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/ledger"
+	"github.com/kuji-dev/kuji/internal/logged"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
 )
-
-// rulesVersion numbers what decisions depend on: how they use the epoch's random values, and what
-// rules make of the state. It stands in each epoch-begin. Only the verifier asks for it: see
-// decidedVersions.
-const rulesVersion = 6
 
 // A time stamp that the rules allow has a place in the log, and the other way round.
 var (
@@ -35,46 +30,61 @@ func openRealm(w world, name string, o Options) (*Realm, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Realm{name: name, o: o, world: w, state: store.New()}
-	r.ledger = ledger.New(ledger.Options{
-		Realm: name, Log: log, Steps: w.steps, Entropy: func(p []byte) { w.entropy(name, p) },
-		Key: w.key, OldKeys: w.oldKeys, KeyErr: w.keyErr, Rules: rulesVersion,
-	})
-	r.feeds.log, r.feeds.versions.turn = log, make(chan struct{}, 1)
-	r.snap.ctx, r.snap.stop = context.WithCancel(context.Background())
-	r.group = ledger.NewGroup(r.ledger, &r.mu, (*owner)(r), o.MaxPending)
-	err = r.recover()
+	r := newRealm(home{name, o, w}, log)
+	err = r.replica.m.recover()
 	if err == nil && !o.Follow {
-		err = r.startClock()
+		err = r.w.clock.start(name)
 	}
 	if err == nil && !o.Follow && full == nil {
-		full = r.takeOver()
+		full = r.replica.m.takeOver()
 		if !errors.Is(full, driver.ErrFull) {
 			err, full = full, nil
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(err, r.ledger.Close())
+		return nil, errors.Join(err, r.w.ledger.Close())
 	}
 	switch {
 	case full != nil:
-		r.openFull(full)
+		r.replica.openFull(full)
 	case o.Follow:
-		r.startFollowing()
+		r.replica.follow()
 	default:
-		r.serve()
+		r.replica.serve()
 	}
 	return r, nil
 }
 
+// newRealm makes a realm that is empty so far.
+func newRealm(h home, log driver.Realm) *Realm {
+	w := &writer{home: h, state: store.New(), clock: clock{read: h.o.Now, steps: h.world.steps, confirmed: h.o.ClockConfirmed}}
+	w.gate.name, w.gate.mu = h.name, &w.mu
+	w.ledger = ledger.New(ledger.Options{
+		Realm: h.name, Log: log, Steps: h.world.steps, Entropy: func(p []byte) { h.world.entropy(h.name, p) },
+		Key: h.world.key, OldKeys: h.world.oldKeys, KeyErr: h.world.keyErr, Rules: rules.Version,
+	})
+	places := &places{w: w, log: log}
+	snaps := &snapshots{w: w}
+	snaps.ctx, snaps.stop = context.WithCancel(context.Background())
+	b := &batches{w: w, snaps: snaps, places: places}
+	w.group = ledger.NewGroup(w.ledger, &w.mu, b, h.o.MaxPending)
+	return &Realm{
+		w: w, snaps: snaps, batches: b,
+		feed:     &Feed{w: w, log: log, places: places},
+		catalogs: &Catalogs{w: w, places: places, turn: make(chan struct{}, 1)},
+		replica:  &Replica{w: w, snaps: snaps, m: machine{w: w, snaps: snaps, places: places}},
+	}
+}
+
 // openFull opens a realm for reading only, because the disk is full.
-func (r *Realm) openFull(err error) {
-	r.epochs, r.epoch, r.seedsErr = r.ledger.Epochs(), r.ledger.Epoch(), r.ledger.SeedsErr()
-	r.acked.Store(r.ledger.Position())
-	r.leads.Store(true)
-	r.showDurable()
-	r.snap.stop()
-	r.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q can only be read: the disk is full; make room and restart the server (in Go: close the engine and open it again)", r.name), Err: err})
+func (p *Replica) openFull(err error) {
+	w := p.w
+	w.proofs = proofsOf(w.ledger)
+	w.gate.acked.Store(w.ledger.Position())
+	w.gate.leads.Store(true)
+	w.gate.lower(w.ledger.Durable())
+	p.snaps.stop()
+	w.gate.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q can only be read: the disk is full; make room and restart the server (in Go: close the engine and open it again)", w.name), Err: err})
 }
 
 // openLog opens what the driver keeps of a realm. If there is no room to repair the log's end, it
@@ -99,71 +109,71 @@ func openLog(w world, name string, o Options) (log driver.Realm, full, err error
 }
 
 // recover loads the newest snapshot and replays the log behind it.
-func (r *Realm) recover() error {
+func (m *machine) recover() error {
 	var loaded *store.Loader
-	seal, damaged, err := r.ledger.LoadNewest(context.Background(), func() ledger.Loader {
+	seal, damaged, err := m.w.ledger.LoadNewest(context.Background(), func() ledger.Loader {
 		loaded = store.NewLoader()
-		return loader{loaded}
+		return logged.Loader{Loader: loaded}
 	})
 	if err != nil {
-		return r.failed("reading snapshots", err)
+		return m.w.failed("reading snapshots", err)
 	}
-	r.snap.err = damaged
+	m.snaps.err = damaged
 	if seal != nil {
 		state, mark, err := loaded.State()
 		if err != nil {
-			return r.failed("reading snapshots", &ledger.CorruptError{Where: "state", Err: err})
+			return m.w.failed("reading snapshots", &ledger.CorruptError{Where: "state", Err: err})
 		}
-		r.state, r.clock.last = state, seal.Last
-		r.feeds.add(seal.At, state.Catalog().Version, seal.Last)
+		m.w.state, m.w.clock.last = state, seal.Last
+		m.places.add(seal.At, state.Catalog().Version, seal.Last)
 		if damaged == nil {
-			r.snap.mark = &mark
+			m.snaps.mark = &mark
 		}
 	}
-	r.state.Alone(true)
-	defer r.state.Alone(false)
-	if err := r.ledger.Recover((*machine)(r), seal); err != nil {
-		return r.lost(err, damaged)
+	m.w.state.Alone(true)
+	defer m.w.state.Alone(false)
+	if err := m.w.ledger.Recover(m, seal); err != nil {
+		return m.lost(err, damaged)
 	}
-	r.stats.Recovered = r.ledger.Position()
-	r.epochs = slices.Clone(r.ledger.Epochs())
-	r.acked.Store(r.ledger.Position())
-	return r.load()
+	m.w.counts.stats.Recovered = m.w.ledger.Position()
+	m.w.proofs.epochs = slices.Clone(m.w.ledger.Epochs())
+	m.w.gate.acked.Store(m.w.ledger.Position())
+	return m.load()
 }
 
 // lost says why a log cannot be replayed. damaged is what is wrong with snapshots.
-func (r *Realm) lost(err, damaged error) error {
+func (m *machine) lost(err, damaged error) error {
 	if _, ok := errors.AsType[*driver.TrimmedError](err); !ok {
-		return r.failed("reading the log", err)
+		return m.w.failed("reading the log", err)
 	}
 	err = errors.Join(fmt.Errorf("%w, and no intact snapshot covers that", err), damaged)
-	return &Error{Code: damage(err), Message: "snapshots of realm " + r.name, Err: err}
+	return &Error{Code: damage(err), Message: "snapshots of realm " + m.w.name, Err: err}
 }
 
 // load makes the tables of the catalog in force.
-func (r *Realm) load() error {
-	tables, err := rules.Load(r.state, r.state.Catalog())
+func (m *machine) load() error {
+	tables, err := rules.Load(m.w.state, m.w.state.Catalog())
 	if err != nil {
-		return &Error{Code: CodeCorrupt, Message: "realm " + r.name, Err: err}
+		return &Error{Code: CodeCorrupt, Message: "realm " + m.w.name, Err: err}
 	}
-	r.rules = rules.New(r.state, tables)
-	r.world.levels.note(r.name, r.state)
-	r.loaded = r.stats.RecoveredEvents
-	r.tables.Store(tables)
-	r.countPools()
-	r.outcomes.secret = r.state.Code
+	m.w.rules = rules.New(m.w.state, tables)
+	m.w.world.levels.note(m.w.name, m.w.state)
+	m.loaded = m.w.counts.stats.RecoveredEvents
+	m.w.tables.Store(tables)
+	m.w.countPools()
+	m.w.outcomes.secret = m.w.state.Code
 	return nil
 }
 
 // takeOver begins an epoch, and carries on through what others have appended before it.
-func (r *Realm) takeOver() error {
+func (m *machine) takeOver() error {
 	now := func() int64 {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return r.now()
+		m.w.mu.Lock()
+		defer m.w.mu.Unlock()
+		return m.w.now()
 	}
-	if err := r.ledger.TakeOver(tail{(*machine)(r)}, now); err != nil {
-		return r.failed("beginning an epoch", err)
+	if err := m.w.ledger.TakeOver(tail{m}, now); err != nil {
+		return m.w.failed("beginning an epoch", err)
 	}
 	return nil
 }
@@ -177,29 +187,34 @@ func damage(err error) Code {
 	return CodeCorrupt
 }
 
-// machine is a realm as the ledger sees it: what the entries of the log make.
-type machine Realm
+// machine makes a realm of the entries of its log.
+type machine struct {
+	w      *writer
+	snaps  *snapshots
+	places *places
+	loaded uint64 // the events that were recovered when the rules were made
+}
 
 // Change applies an entry to the state, except for its request ids.
 func (m *machine) Change(e *ledger.Entry) error {
 	switch e.Kind() {
 	case ledger.KindEpochBegin:
-		_, m.clock.last = e.Begun()
+		_, m.w.clock.last = e.Begun()
 	case ledger.KindBatch:
-		for le, err := range eventsOf(e, m.state.WarmChange) {
+		for le, err := range logged.Events(e, m.w.state.WarmChange) {
 			if err == nil {
-				err = e.Corrupt(m.state.Change(le.event, le.at))
+				err = e.Corrupt(m.w.state.Change(le.Event, le.At))
 			}
 			if err != nil {
 				return err
 			}
-			m.stats.RecoveredEvents++
+			m.w.counts.stats.RecoveredEvents++
 		}
-		m.clock.last = m.state.Now()
+		m.w.clock.last = m.w.state.Now()
 	}
-	m.snap.bytes += int64(e.Size())
-	if m.feeds.passed(e.Size()) {
-		m.feeds.add(e.At(), m.state.Catalog().Version, m.clock.last)
+	m.snaps.bytes += int64(e.Size())
+	if m.places.passed(e.Size()) {
+		m.places.add(e.At(), m.w.state.Catalog().Version, m.w.clock.last)
 	}
 	return nil
 }
@@ -209,64 +224,13 @@ func (m *machine) Remember(e *ledger.Entry) error {
 	if e.Kind() != ledger.KindBatch {
 		return nil
 	}
-	for le, err := range eventsOf(e, m.state.WarmRemember) {
+	for le, err := range logged.Events(e, m.w.state.WarmRemember) {
 		if err == nil {
-			err = e.Corrupt(m.state.Remember(le.event, le.at))
+			err = e.Corrupt(m.w.state.Remember(le.Event, le.At))
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// loggedEvent is one event of a batch.
-type loggedEvent struct {
-	event *store.Event // valid until the next iteration
-	at    store.At
-	last  bool // of its batch
-}
-
-// eventsAtOnce is the number of events whose memory is fetched together.
-const eventsAtOnce = 64
-
-// events iterates over the events of a batch. It calls warm with the next few of them before it
-// yields them.
-func eventsOf(e *ledger.Entry, warm func([]store.Event)) iter.Seq2[loggedEvent, error] {
-	return func(yield func(loggedEvent, error) bool) {
-		time, n, rest, err := ledger.OpenBatch(e.Payload())
-		if err != nil {
-			yield(loggedEvent{}, e.Corrupt(err))
-			return
-		}
-		var some [eventsAtOnce]store.Event
-		for i := uint32(0); i < n && err == nil; {
-			m := uint32(0)
-			for m < uint32(len(some)) && i+m < n {
-				size := 0
-				if size, err = store.Decode(rest, &some[m]); err != nil {
-					err = e.Corrupt(fmt.Errorf("event %d of %d, with %d bytes left: %w", i+m, n, len(rest), err))
-					break
-				}
-				rest = rest[size:]
-				if m++; rules.Kind(some[m-1].Kind) == rules.KindClock && i+m < n {
-					err = e.Corrupt(fmt.Errorf("event %d of %d sets the clock; only the last one may", i+m-1, n))
-					break
-				}
-			}
-			warm(some[:m])
-			for j := range some[:m] {
-				if !yield(loggedEvent{event: &some[j], at: store.At{Position: e.Position, Index: i + uint32(j), Time: time}, last: i+uint32(j)+1 == n}, nil) {
-					return
-				}
-			}
-			i += m
-		}
-		if err == nil && len(rest) != 0 {
-			err = e.Corrupt(fmt.Errorf("%d bytes after the last of %d events", len(rest), n))
-		}
-		if err != nil {
-			yield(loggedEvent{}, err)
-		}
-	}
 }

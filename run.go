@@ -2,8 +2,6 @@ package kuji
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"sync"
 
 	"github.com/kuji-dev/kuji/internal/ledger"
@@ -14,12 +12,12 @@ import (
 
 // Every request takes one way:
 //
-//	run:     lock; carryOut each request; unlock; wait for the batch that they joined
-//	carryOut, under mu:
+//	run:     lock; enter with each request; unlock; wait for the batch that they joined
+//	enter, under mu:
 //	         if the id is known, return the first answer again
-//	         decide: the rules write the event into the open batch
-//	         apply: the store reads those very bytes, as recovery will
-//	         describe: the result is read from the same bytes
+//	         propose: the rules write the event, after those of the open batch
+//	         describe: the result is read from these very bytes
+//	         apply: the store reads the same bytes, as recovery will
 //
 // Do runs one request, DoAll and StartAll run many, Submit runs one and does not wait.
 
@@ -40,7 +38,7 @@ import (
 //	CodeFailed, CodeClosed       the realm has stopped or is closed; nothing was logged
 func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
 	var res [1]Result
-	c, err := r.run(ctx, []Request{req}, res[:])
+	c, err := r.w.run(ctx, []Request{req}, res[:])
 	if err == nil {
 		err = c.Wait(ctx)
 	}
@@ -60,7 +58,7 @@ func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
 // allowed.
 func (r *Realm) DoAll(ctx context.Context, reqs []Request) ([]Result, error) {
 	results := make([]Result, min(len(reqs), MaxBatch))
-	c, err := r.run(ctx, reqs, results)
+	c, err := r.w.run(ctx, reqs, results)
 	if err == nil {
 		err = c.Wait(ctx)
 	}
@@ -79,7 +77,7 @@ func (r *Realm) StartAll(ctx context.Context, reqs []Request, results []Result) 
 		return Commit{}, errf(CodeInvalid, "results", "%d for %d requests; want one for each request", len(results), len(reqs))
 	}
 	clear(results)
-	return r.run(ctx, reqs, results)
+	return r.w.run(ctx, reqs, results)
 }
 
 // Submit carries out one request and returns at once. It calls done exactly once, with what Do
@@ -91,36 +89,36 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 	if done == nil {
 		panic("kuji: Submit without a callback")
 	}
-	w := works.Get().(*work)
-	defer w.end()
-	err := w.prepare(0, req)
+	mem := works.Get().(*work)
+	defer mem.end()
+	err := mem.prepare(0, req)
 	if err != nil {
 		done(Result{}, err)
 		return
 	}
 	var res Result
-	if b, err := r.submit(&w.cmds[0], &res, done); b == nil { // refused or already durable
+	if b, err := r.w.submit(&mem.cmds[0], &res, done); b == nil { // refused or already durable
 		done(res, err)
 	}
 }
 
 // submit carries out a command. The batch has done among its callbacks; nil if the answer is known.
-func (r *Realm) submit(cmd *rules.Command, res *Result, done func(Result, error)) (b *ledger.Batch, err error) {
-	r.mu.Lock()
-	defer r.unlock()
-	if err := r.usable(); err != nil {
+func (w *writer) submit(cmd *rules.Command, res *Result, done func(Result, error)) (b *ledger.Batch, err error) {
+	w.mu.Lock()
+	defer w.unlock()
+	if err := w.gate.usable(); err != nil {
 		return nil, err
 	}
-	if r.group.Full() || r.group.Calls() >= r.o.MaxPending {
-		return nil, errf(CodeOverloaded, "", "%d bytes of events and %d bytes of results wait for the log", len(r.group.Open().Buf), r.group.Calls())
+	if w.group.Full() || w.group.Calls() >= w.o.MaxPending {
+		return nil, errf(CodeOverloaded, "", "%d bytes of events and %d bytes of results wait for the log", len(w.group.Open().Buf), w.group.Calls())
 	}
-	b, err = r.carryOut(cmd, r.state.Hashes(cmd.ID, cmd.Player), res)
+	b, err = w.enter(w.draft.asked(cmd, w.state.Hashes(cmd.ID, cmd.Player)), res)
 	if err != nil {
 		*res = Result{}
 	}
 	if b != nil {
 		p := &pending{done: done, res: *res, err: err}
-		r.group.Call(b, p.call, p.bytes())
+		w.group.Call(b, p.call, p.bytes())
 	}
 	return b, err
 }
@@ -145,18 +143,18 @@ func (c Commit) Wait(ctx context.Context) error {
 
 // run carries out requests and fills in their results, which must be zero. The Commit says when
 // they are durable.
-func (r *Realm) run(ctx context.Context, reqs []Request, results []Result) (Commit, error) {
+func (w *writer) run(ctx context.Context, reqs []Request, results []Result) (Commit, error) {
 	if len(reqs) > MaxBatch {
 		return Commit{}, errf(CodeInvalid, "requests", "%d; at most %d are allowed", len(reqs), MaxBatch)
 	}
-	w := works.Get().(*work)
-	defer r.endRun(w)
-	c := Commit{steps: r.world.steps}
-	for from := 0; from < len(reqs); from += len(w.cmds) {
-		some := reqs[from:min(from+len(w.cmds), len(reqs))]
+	mem := works.Get().(*work)
+	defer w.endRun(mem)
+	c := Commit{steps: w.world.steps}
+	for from := 0; from < len(reqs); from += len(mem.cmds) {
+		some := reqs[from:min(from+len(mem.cmds), len(reqs))]
 		known, refused := results[from:], 0
 		for i, req := range some {
-			if err := w.prepare(i, req); err != nil {
+			if err := mem.prepare(i, req); err != nil {
 				known[i] = Result{Status: Refused, Err: err}
 				refused++
 			}
@@ -164,9 +162,9 @@ func (r *Realm) run(ctx context.Context, reqs []Request, results []Result) (Comm
 		if refused == len(some) {
 			continue // each has its answer, even if the realm has stopped
 		}
-		w.last = from+len(some) == len(reqs)
+		mem.last = from+len(some) == len(reqs)
 		for done := 0; done < len(some); {
-			n, err := r.carryOutSome(ctx, w, done, known[:len(some)], &c)
+			n, err := w.runSome(ctx, mem, done, known[:len(some)], &c)
 			if err != nil && c.batch != nil {
 				err = &Error{Code: CodeUnknownOutcome, Message: "part of the batch was accepted; send the same request ids again to learn what became of each", Err: err}
 			}
@@ -182,31 +180,31 @@ func (r *Realm) run(ctx context.Context, reqs []Request, results []Result) (Comm
 // carryOutSome carries out the prepared requests that were not refused, from one on, until the open
 // batch is full. It returns which one is next. The flusher begins behind the call's last requests, or
 // when the batch is full: one batch with all of them takes a fifth less work than several.
-func (r *Realm) carryOutSome(ctx context.Context, w *work, from int, results []Result, c *Commit) (next int, err error) {
-	if err := r.lockForRoom(ctx); err != nil {
+func (w *writer) runSome(ctx context.Context, mem *work, from int, results []Result, c *Commit) (next int, err error) {
+	if err := w.lockForRoom(ctx); err != nil {
 		return from, err
 	}
 	defer func() {
-		if w.unflushed = !w.last && !r.group.Full(); w.unflushed {
-			r.mu.Unlock()
+		if mem.unflushed = !mem.last && !w.group.Full(); mem.unflushed {
+			w.mu.Unlock()
 		} else {
-			r.unlock()
+			w.unlock()
 		}
 	}()
 	for i := from; i < len(results); i++ {
-		w.hashes[i] = r.state.Hashes(w.cmds[i].ID, w.cmds[i].Player)
+		mem.hashes[i] = w.state.Hashes(mem.cmds[i].ID, mem.cmds[i].Player)
 	}
-	if len(results) > 1 && r.state.Large() {
-		r.state.Warm(w.hashes[from:len(results)])
+	if len(results) > 1 && w.state.Large() {
+		w.state.Warm(mem.hashes[from:len(results)])
 	}
 	for i := from; i < len(results); i++ {
-		if w.cmds[i].Kind == 0 {
+		if mem.cmds[i].Kind == 0 {
 			continue // refused
 		}
-		if r.group.Full() {
+		if w.group.Full() {
 			return i, nil
 		}
-		b, err := r.carryOut(&w.cmds[i], w.hashes[i], &results[i])
+		b, err := w.enter(w.draft.asked(&mem.cmds[i], mem.hashes[i]), &results[i])
 		if err != nil {
 			results[i] = Result{Status: Refused, Err: err}
 		}
@@ -218,149 +216,12 @@ func (r *Realm) carryOutSome(ctx context.Context, w *work, from int, results []R
 }
 
 // endRun ends a call of run. If the call ended early, it lets the flusher begin.
-func (r *Realm) endRun(w *work) {
-	if w.unflushed {
-		r.mu.Lock()
-		r.unlock()
+func (w *writer) endRun(mem *work) {
+	if mem.unflushed {
+		w.mu.Lock()
+		w.unlock()
 	}
-	w.end()
-}
-
-// carryOut runs a checked command, or finds the first answer to its request id, and fills in res.
-// It returns the batch that makes the result durable, nil if it already is. With an error, b is
-// the batch that the refusal depends on. The caller holds mu.
-func (r *Realm) carryOut(cmd *rules.Command, h store.Hashes, res *Result) (b *ledger.Batch, err error) {
-	if r.err != nil { // an earlier request of the same call stopped the realm
-		return nil, r.err
-	}
-	finished := false
-	defer r.ended(&finished, &b, &err)
-	a, known := r.state.Begin(cmd.ID, cmd.Player, h)
-	if known {
-		b, err = r.replay(cmd, a, res)
-	} else {
-		b, err = r.decide(cmd, res)
-	}
-	r.state.End()
-	finished = true
-	return b, err
-}
-
-// decide carries out a command whose request id is not remembered. The caller holds mu.
-func (r *Realm) decide(cmd *rules.Command, res *Result) (b *ledger.Batch, err error) {
-	b = r.group.Open()
-	r.stamp(b)
-	if err := cmd.Allow(r.state.Level()); err != nil {
-		return nil, &Error{Code: CodeFormat, Err: err}
-	}
-	if err := r.refused(cmd, b.Time); err != nil { // by a catalog that may not be durable yet
-		return r.batchAt(r.state.Catalog().Position), err
-	}
-	if err := r.admit(cmd, b.Time); err != nil {
-		return nil, err
-	}
-	r.event.Buf = b.Buf
-	if status := r.rules.Decide(cmd, b.Time, &r.source, &r.event); status != rules.OK {
-		r.stats.Failures++
-	} else {
-		r.stats.Draws += r.rules.Drawn(r.drawn)
-	}
-	return b, r.commit(b, r.event.Buf, res)
-}
-
-// commit applies the event at the end of buf, which extends b.Buf, adds it to b and fills in its
-// result. The caller holds mu.
-func (r *Realm) commit(b *ledger.Batch, buf []byte, res *Result) error {
-	var ev store.Event
-	if _, err := store.Decode(buf[len(b.Buf):], &ev); err != nil {
-		return r.defect(err)
-	}
-	at := store.At{Position: b.Position, Index: uint32(b.Events), Time: b.Time}
-	version := r.state.Catalog().Version
-	if err := r.state.Apply(&ev, at); err != nil {
-		return r.defect(err) // the rules and the store disagree
-	}
-	b.Buf = buf
-	b.Events++
-	r.clock.last = r.state.Now()
-	r.stats.Events++
-	return r.answer(&ev, res, at, version)
-}
-
-// answer fills in res from an event that was applied. The caller holds mu.
-func (r *Realm) answer(ev *store.Event, res *Result, at store.At, version uint64) (err error) {
-	if err = describe(r.state, &r.outcomes, ev, res); err != nil {
-		return &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
-	}
-	r.receipt(&res.Receipt, at.Position, int(at.Index), at.Time, version)
-	for i := range res.Members {
-		res.Members[i].Receipt = res.Receipt
-	}
-	return nil
-}
-
-// admit refuses a command if the state has no room for what it may add: a request id or players.
-// The caller holds mu.
-func (r *Realm) admit(cmd *rules.Command, now int64) error {
-	s := r.state
-	if cmd.ID != "" && s.WindowFull(now) {
-		r.stats.RefusedIDs++
-		w := s.WindowSize()
-		return errf(CodeOverloaded, "id", "%d request ids are remembered and the catalog allows %d within its window; none is forgotten early: "+
-			"send it again later, or raise idempotency.count in the catalog", w.Remembered, w.Limit)
-	}
-	if most := 2 * max(1, len(cmd.Members)); !s.RoomForPlayers(most) && !s.RoomForPlayers(cmd.NewPlayers(s)) {
-		return errf(CodeConflict, "player", "the realm has %d players, the most it can have; there is no room for a new one", s.Players())
-	}
-	if s.MemoryFull() {
-		return errf(CodeConflict, "player", "the realm's %d players take all the memory that they may", s.Players())
-	}
-	return nil
-}
-
-// replay returns a remembered answer again. The caller holds mu.
-func (r *Realm) replay(cmd *rules.Command, a store.Answer, res *Result) (*ledger.Batch, error) {
-	var ev store.Event
-	if _, err := store.Decode(a.Event, &ev); err != nil {
-		return nil, &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
-	}
-	b := r.batchAt(a.Position)
-	same, err := rules.Same(r.state, cmd, &ev)
-	if err != nil {
-		return nil, &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
-	}
-	if !same {
-		return b, errf(CodeIDReused, "id", "%q was used for another request, at position %d; use a request id again only with the same arguments", cmd.ID, a.Position)
-	}
-	r.stats.Replays++
-	err = r.answer(&ev, res, store.At{Position: a.Position, Index: a.Index, Time: a.Time}, a.Version)
-	res.Replayed = true
-	return b, err
-}
-
-// stamp sets the time of b if b has no events yet. The caller holds mu.
-func (r *Realm) stamp(b *ledger.Batch) {
-	if b.Events == 0 {
-		b.Time = r.now()
-	}
-}
-
-// defect stops the realm because of a bug. Nothing in the open batch may be answered or written,
-// and the state must not be used again. The caller holds mu.
-func (r *Realm) defect(err error) error {
-	r.state.Abandon()
-	r.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d by a defect of this build", r.name, r.group.Open().Position), Err: err})
-	r.gone.Store(r.err)
-	r.group.GiveUp(r.err)
-	return r.err
-}
-
-// ended, deferred, turns a panic of the rules, the store or the caller's clock into a defect, and
-// so a clock that ends its goroutine. finished says that there was neither.
-func (r *Realm) ended(finished *bool, b **ledger.Batch, err *error) {
-	if !*finished {
-		*b, *err = nil, r.defect(fmt.Errorf("panic: %v\n%s", recover(), debug.Stack()))
-	}
+	mem.end()
 }
 
 // work is reusable memory for carrying out requests.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/ledger"
+	"github.com/kuji-dev/kuji/internal/logged"
+	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -36,6 +38,8 @@ type Snapshot struct {
 // snapshots is what a realm keeps about its snapshots. Guarded by mu, unless a field says
 // otherwise.
 type snapshots struct {
+	w *writer
+
 	mark    *store.Mark  // of the newest; nil: the next one holds the whole state
 	job     *snapshotJob // being written
 	pending *snapshotJob // to begin between two batches
@@ -73,113 +77,92 @@ const snapshotPause = 50 * time.Microsecond
 // Snapshot takes a snapshot now, while requests go on, and returns once it is durable. If nothing
 // has happened since the newest snapshot, it returns that one. CodeCanceled: ctx ended, but the
 // snapshot goes on. CodeFailed: the snapshot could not be written; the realm is not affected.
-func (r *Realm) Snapshot(ctx context.Context) (Snapshot, error) {
-	r.mu.Lock()
-	job := r.snap.pending
+func (r *Realm) Snapshot(ctx context.Context) (Snapshot, error) { return r.snaps.take(ctx) }
+
+func (s *snapshots) take(ctx context.Context) (Snapshot, error) {
+	s.w.mu.Lock()
+	job := s.pending
 	if job == nil {
-		if err := r.usable(); err != nil {
-			r.mu.Unlock()
+		if err := s.w.gate.usable(); err != nil {
+			s.w.mu.Unlock()
 			return Snapshot{}, err
 		}
-		if newest, ok := r.newestSnapshot(); ok && r.snap.job == nil {
-			r.mu.Unlock()
+		if newest, ok := s.newest(); ok && s.job == nil {
+			s.w.mu.Unlock()
 			return newest, nil
 		}
 		job = &snapshotJob{ready: make(chan struct{}), done: make(chan struct{})}
-		r.snap.pending = job
-		if r.group.Open().Events == 0 {
-			r.beginSnapshot(r.group.Open().Position - 1)
+		s.pending = job
+		if s.w.group.Open().Events == 0 {
+			s.begin(s.w.group.Open().Position - 1)
 		}
 	}
-	r.mu.Unlock()
-	if err := step.Wait(ctx, r.world.steps, job.done); err != nil {
+	s.w.mu.Unlock()
+	if err := step.Wait(ctx, s.w.world.steps, job.done); err != nil {
 		return Snapshot{}, &Error{Code: CodeCanceled, Message: "while waiting for a snapshot", Err: err}
 	}
 	if job.err != nil {
-		return Snapshot{}, &Error{Code: CodeFailed, Message: "snapshot of realm " + r.name, Err: job.err}
+		return Snapshot{}, &Error{Code: CodeFailed, Message: "snapshot of realm " + s.w.name, Err: job.err}
 	}
 	return job.info, nil
 }
 
-// newestSnapshot returns the newest snapshot, if nothing has happened since. The caller holds mu.
-func (r *Realm) newestSnapshot() (Snapshot, bool) {
-	newest, ok := r.ledger.Newest()
-	return infoOf(newest), ok && r.group.Open().Events == 0 && newest.Position == r.group.Open().Position-1
+// newest returns the newest snapshot, if nothing has happened since. The caller holds mu.
+func (s *snapshots) newest() (Snapshot, bool) {
+	newest, ok := s.w.ledger.Newest()
+	return infoOf(newest), ok && s.w.group.Open().Events == 0 && newest.Position == s.w.group.Open().Position-1
 }
 
 func infoOf(f ledger.Snapshot) Snapshot {
 	return Snapshot{Position: f.Position, Base: f.Base, Bytes: f.Bytes}
 }
 
-// beginSnapshot begins the pending snapshot, or one that is due. The state must be that of the
+// begin begins the pending snapshot, or one that is due. The state must be that of the
 // position: everything up to it is applied, and nothing after it. The caller holds mu.
-func (r *Realm) beginSnapshot(position uint64) {
-	s := &r.snap
+func (s *snapshots) begin(position uint64) {
 	if s.job != nil || s.ctx.Err() != nil {
-		return // endSnapshot begins the pending one
+		return // end begins the pending one
 	}
 	job := s.pending
 	if job == nil {
-		if r.o.SnapshotEvery < 0 || s.bytes < r.o.SnapshotEvery {
+		if s.w.o.SnapshotEvery < 0 || s.bytes < s.w.o.SnapshotEvery {
 			return
 		}
 		job = &snapshotJob{ready: make(chan struct{}), done: make(chan struct{})}
 	}
 	s.pending, s.job = nil, job
 	base := s.mark
-	if base != nil && r.ledger.Whole() {
+	if base != nil && s.w.ledger.Whole() {
 		base = nil
 	}
 	job.whole = base == nil
-	job.capture = r.state.Capture(base)
-	job.seal.Values, job.seal.Last, job.seal.Rules = r.source.Values(), r.clock.last, rulesVersion
-	job.seal.Epochs = r.neededEpochs()
+	job.capture = s.w.state.Capture(base)
+	job.seal.Values, job.seal.Last, job.seal.Rules = s.w.source.Values(), s.w.clock.last, rules.Version
+	job.seal.Epochs = s.w.proofs.needed(s.w.state.OldestAnswer(), s.w.state.Catalog().Position)
 	s.bytes = 0
-	if !r.group.Writing() && r.ledger.Position() == position { // the flusher is idle: we may read the chain
-		job.sealed(r.ledger.At())
+	if !s.w.group.Writing() && s.w.ledger.Position() == position { // the flusher is idle: we may read the chain
+		job.sealed(s.w.ledger.At())
 	}
-	r.background(func() bool { return r.snapshotStep(job) })
+	s.background(func() bool { return s.step(job) })
 }
 
 // pause gives the processor to others while requests are being answered. To yield is not enough: a
 // goroutine that yields runs again before those that wait behind a thread in a system call, such
 // as the flusher. If the realm is idle, pause returns at once.
-func (j *snapshotJob) pause(r *Realm) {
-	if answered := r.answered.Load(); answered != j.answered {
+func (j *snapshotJob) pause(w *writer) {
+	if answered := w.counts.answered.Load(); answered != j.answered {
 		j.answered = answered
-		step.Sleep(r.world.steps, snapshotPause)
+		step.Sleep(w.world.steps, snapshotPause)
 	}
 }
 
 // background runs a task, one step at a time, until it returns false.
-func (r *Realm) background(task func() bool) {
-	step.Go(r.world.steps, func() {
+func (s *snapshots) background(task func() bool) {
+	step.Go(s.w.world.steps, func() {
 		if task() {
-			r.background(task)
+			s.background(task)
 		}
 	})
-}
-
-// neededEpochs returns the epochs that later receipts or reveals may still need: those of
-// remembered requests, of the catalog in force, and those not yet revealed. The caller holds mu.
-func (r *Realm) neededEpochs() []ledger.Epoch {
-	first, applied := 0, 0
-	oldest, catalog := r.state.OldestAnswer(), r.state.Catalog().Position
-	for i := range r.epochs {
-		if r.epochs[i].First <= oldest {
-			first = i
-		}
-		if r.epochs[i].First <= catalog {
-			applied = i
-		}
-	}
-	var out []ledger.Epoch
-	for i, e := range r.epochs {
-		if i >= first || i == applied || !e.Revealed {
-			out = append(out, e)
-		}
-	}
-	return out
 }
 
 // sealed records where the snapshot's position is in the log.
@@ -188,37 +171,37 @@ func (j *snapshotJob) sealed(at ledger.At) {
 	close(j.ready)
 }
 
-// sealSnapshot tells the snapshot being taken, if it waits for that, where in the log its batch
+// seal tells the snapshot being taken, if it waits for that, where in the log its batch
 // has become durable, as far as the policy goes. The caller holds mu.
-func (r *Realm) sealSnapshot(at ledger.At) {
-	if j := r.snap.job; j != nil && j.seal.Position() == 0 {
+func (s *snapshots) seal(at ledger.At) {
+	if j := s.job; j != nil && j.seal.Position() == 0 {
 		j.sealed(at)
 	}
 }
 
-// loseSnapshot ends the snapshots whose batch will not become durable. The caller holds mu.
-func (r *Realm) loseSnapshot() {
-	r.snap.stop()
-	if j := r.snap.job; j != nil && j.seal.Position() == 0 && !j.lost {
+// lose ends the snapshots whose batch will not become durable. The caller holds mu.
+func (s *snapshots) lose() {
+	s.stop()
+	if j := s.job; j != nil && j.seal.Position() == 0 && !j.lost {
 		j.lost = true
 		close(j.ready)
 	}
-	if j := r.snap.pending; j != nil {
-		r.snap.pending = nil
+	if j := s.pending; j != nil {
+		s.pending = nil
 		j.err = ledger.ErrStopped
 		close(j.done)
 	}
 }
 
-// snapshotStep does the next part of a snapshot and reports whether more is left.
-func (r *Realm) snapshotStep(j *snapshotJob) (more bool) {
+// step does the next part of a snapshot and reports whether more is left.
+func (s *snapshots) step(j *snapshotJob) (more bool) {
 	var err error
-	if r.snap.ctx.Err() != nil {
+	if s.ctx.Err() != nil {
 		err = ledger.ErrStopped
 	}
 	if j.w == nil && err == nil {
-		j.next, j.end = iter.Pull2(j.capture.Blocks(func() { j.pause(r) }))
-		j.w, err = r.ledger.Create(r.snap.ctx, j.whole, j.capture.Level())
+		j.next, j.end = iter.Pull2(j.capture.Blocks(func() { j.pause(s.w) }))
+		j.w, err = s.w.ledger.Create(s.ctx, j.whole, j.capture.Level())
 	}
 	if err == nil {
 		if kind, data, ok := j.next(); ok {
@@ -232,17 +215,17 @@ func (r *Realm) snapshotStep(j *snapshotJob) (more bool) {
 		j.end()
 	}
 	if err == nil {
-		err = r.finishSnapshot(j)
+		err = s.finish(j)
 	} else if j.w != nil {
 		j.w.Abort()
 	}
-	r.endSnapshot(j, err)
+	s.end(j, err)
 	return false
 }
 
-// finishSnapshot seals a snapshot whose blocks are all written.
-func (r *Realm) finishSnapshot(j *snapshotJob) error {
-	if err := step.Wait(context.Background(), r.world.steps, j.ready); err != nil {
+// finish seals a snapshot whose blocks are all written.
+func (s *snapshots) finish(j *snapshotJob) error {
+	if err := step.Wait(context.Background(), s.w.world.steps, j.ready); err != nil {
 		return err
 	}
 	if j.lost {
@@ -250,91 +233,108 @@ func (r *Realm) finishSnapshot(j *snapshotJob) error {
 		return ledger.ErrStopped
 	}
 	// The snapshot must not contain anything that a power cut could remove from the log.
-	if err := r.ledger.Sync(r.snap.ctx); err != nil {
+	if err := s.w.ledger.Sync(s.ctx); err != nil {
 		j.w.Abort()
 		return fmt.Errorf("making the log durable: %w", err)
 	}
-	file, err := j.w.Finish(r.snap.ctx, &j.seal)
+	file, err := j.w.Finish(s.ctx, &j.seal)
 	if err != nil {
 		return err
 	}
 	j.info = infoOf(file)
-	r.mu.Lock()
+	s.w.mu.Lock()
 	mark := j.capture.Mark()
-	r.snap.mark = &mark
-	r.stats.Snapshots++
-	r.mu.Unlock()
+	s.mark = &mark
+	s.w.counts.stats.Snapshots++
+	s.w.mu.Unlock()
 	return nil
 }
 
-// endSnapshot publishes the outcome of a snapshot and begins a pending one.
-func (r *Realm) endSnapshot(j *snapshotJob, err error) {
+// end publishes the outcome of a snapshot and begins a pending one.
+func (s *snapshots) end(j *snapshotJob, err error) {
 	j.err = err
 	shown := err
-	r.mu.Lock()
-	held := r.snap.holds > 0 // what is not removed now goes with a later snapshot
-	r.mu.Unlock()
+	s.w.mu.Lock()
+	held := s.holds > 0 // what is not removed now goes with a later snapshot
+	s.w.mu.Unlock()
 	if err == nil && !held { // a failure below does not undo the snapshot
-		checker := func() ledger.Loader { return &readBack{loader{store.NewChecker()}, r, j} }
-		if pruned := r.ledger.Prune(r.snap.ctx, r.o.TrimLog, checker); pruned != nil {
+		checker := func() ledger.Loader { return &readBack{logged.Loader{Loader: store.NewChecker()}, s, j} }
+		if pruned := s.w.ledger.Prune(s.ctx, s.w.o.TrimLog, checker); pruned != nil {
 			shown = fmt.Errorf("removing files that are no longer needed: %w", pruned)
 			if errors.Is(pruned, ledger.ErrNotReadBack) { // but this one does: it is gone
 				j.err = shown
 			}
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.state.Release(j.capture, err == nil)
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	s.w.state.Release(j.capture, err == nil)
 	if errors.Is(err, driver.ErrNotExist) { // the files that the next one would build on may be gone too
-		r.snap.mark = nil
+		s.mark = nil
 	}
-	r.snap.job, r.snap.err = nil, shown
+	s.job, s.err = nil, shown
 	close(j.done)
-	if p := r.snap.pending; p != nil {
-		if newest, ok := r.newestSnapshot(); r.snap.ctx.Err() != nil {
-			r.loseSnapshot()
+	if p := s.pending; p != nil {
+		if newest, ok := s.newest(); s.ctx.Err() != nil {
+			s.lose()
 		} else if ok {
-			r.snap.pending = nil
+			s.pending = nil
 			p.info = newest
 			close(p.done)
-		} else if r.err == nil && r.group.Open().Events == 0 {
-			r.beginSnapshot(r.group.Open().Position - 1)
+		} else if s.w.gate.err == nil && s.w.group.Open().Events == 0 {
+			s.begin(s.w.group.Open().Position - 1)
 		} // otherwise the flusher begins it
 	}
 }
 
-// endSnapshots gives up the snapshot being written and waits until that has ended. The flusher
+// endAll gives up the snapshot being written and waits until that has ended. The flusher
 // must have ended.
-func (r *Realm) endSnapshots() error {
-	r.mu.Lock()
-	r.loseSnapshot()
-	job := r.snap.job
-	r.mu.Unlock()
+func (s *snapshots) endAll() error {
+	s.w.mu.Lock()
+	s.lose()
+	job := s.job
+	s.w.mu.Unlock()
 	if job == nil {
 		return nil
 	}
-	return step.Wait(context.Background(), r.world.steps, job.done)
+	return step.Wait(context.Background(), s.w.world.steps, job.done)
 }
 
-// loader loads the blocks of snapshots into a store.
-type loader struct{ *store.Loader }
+// hold keeps what the realm has from being removed. It waits for a removal under way.
+func (s *snapshots) hold(ctx context.Context) error {
+	for {
+		s.w.mu.Lock()
+		job := s.job
+		if job == nil {
+			s.holds++
+		}
+		s.w.mu.Unlock()
+		if job == nil {
+			return nil
+		}
+		if err := step.Wait(ctx, s.w.world.steps, job.done); err != nil {
+			return &Error{Code: CodeCanceled, Message: "while waiting for a snapshot", Err: err}
+		}
+	}
+}
 
-func (l loader) Block(kind byte, data []byte) error {
-	return l.Loader.Block(store.BlockKind(kind), data)
+func (s *snapshots) release() {
+	s.w.mu.Lock()
+	s.holds--
+	s.w.mu.Unlock()
 }
 
 // readBack pauses while requests are served, and gives up when the realm stops.
 type readBack struct {
-	loader
-	r *Realm
+	logged.Loader
+	s *snapshots
 	j *snapshotJob
 }
 
 func (b *readBack) Block(kind byte, data []byte) error {
-	if b.r.snap.ctx.Err() != nil {
+	if b.s.ctx.Err() != nil {
 		return ledger.ErrStopped
 	}
-	b.j.pause(b.r)
-	return b.loader.Block(kind, data)
+	b.j.pause(b.s.w)
+	return b.Loader.Block(kind, data)
 }

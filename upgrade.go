@@ -8,6 +8,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/format"
 	"github.com/kuji-dev/kuji/internal/ledger"
+	"github.com/kuji-dev/kuji/internal/logged"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -33,76 +34,45 @@ type Upgraded struct {
 // CodeConflict: Options.FormatLevel says that another build reads the realm which does not know the
 // level; nothing was logged. Other errors are those of Do.
 func (r *Realm) FinishUpgrade(ctx context.Context, by, reason string) (Upgraded, error) {
-	up, wait, err := r.finishUpgrade(ctx, by, reason)
-	if err == nil && up.From != up.To {
-		err = wait.Wait(ctx)
-	}
-	if err != nil {
+	u := upgrader{Upgrade: rules.Upgrade{To: format.Newest, By: by, Reason: reason}}
+	if err := invalid(u.Check()); err != nil {
 		return Upgraded{}, err
 	}
-	return up, nil
-}
-
-func (r *Realm) finishUpgrade(ctx context.Context, by, reason string) (up Upgraded, wait Commit, err error) {
-	u := rules.Upgrade{To: format.Newest, By: by, Reason: reason}
-	if err := invalid(u.Check()); err != nil {
-		return up, wait, err
-	}
 	if !utf8.ValidString(by) || !utf8.ValidString(reason) {
-		return up, wait, errf(CodeInvalid, "reason", "%q by %q; want UTF-8", reason, by)
+		return Upgraded{}, errf(CodeInvalid, "reason", "%q by %q; want UTF-8", reason, by)
 	}
-	r.catalogs.Lock() // a catalog may be on its way that is not the realm's first any more
-	defer r.catalogs.Unlock()
-	if err := r.lockForRoom(ctx); err != nil {
-		return up, wait, err
-	}
-	defer r.unlock()
-	up.From, up.To = uint8(r.state.Level()), uint8(u.To)
-	if known := r.newestLevel(); known < u.To {
-		return up, wait, errf(CodeConflict, "level", "a node of an older build is there: it knows format level %d, this one %d; upgrade all nodes first", known, u.To)
-	}
-	if r.state.Level() >= u.To {
-		up.To = up.From
-		return up, wait, nil
-	}
-	b, err := r.commitUpgrade(&u, &up)
-	if err != nil {
-		return up, wait, err
-	}
-	return up, Commit{batch: b, done: b.Done(), steps: r.world.steps}, nil
-}
-
-// commitUpgrade logs an upgrade. The caller holds mu.
-func (r *Realm) commitUpgrade(u *rules.Upgrade, up *Upgraded) (b *ledger.Batch, err error) {
-	finished := false
-	defer r.ended(&finished, &b, &err)
-	b, err = r.doUpgrade(u, up)
-	finished = true
-	return b, err
-}
-
-func (r *Realm) doUpgrade(u *rules.Upgrade, up *Upgraded) (*ledger.Batch, error) {
-	b := r.group.Open()
-	r.stamp(b)
-	w := store.Writer{Buf: b.Buf}
-	u.Write(&w)
+	r.w.prepare.Lock() // a catalog on its way may take itself for the realm's first
 	var res Result
-	if err := r.commit(b, w.Buf, &res); err != nil {
-		return nil, err
+	c, err := r.w.start(ctx, &u, &res)
+	r.w.prepare.Unlock()
+	if err := r.w.finish(ctx, c, err); err != nil {
+		return Upgraded{}, err
 	}
-	up.Receipt = res.Receipt
-	r.world.levels.note(r.name, r.state)
-	return b, nil
+	u.did.Receipt = res.Receipt
+	return u.did, nil
 }
 
-// newestLevel returns the highest level that all builds know which may read the realm.
-func (r *Realm) newestLevel() format.Level {
-	known := format.Newest
-	if r.o.FormatLevel != nil {
-		known = min(known, format.Level(r.o.FormatLevel()))
-	}
-	return max(known, format.First)
+// upgrader raises the format level.
+type upgrader struct {
+	rules.Upgrade
+	did Upgraded
 }
+
+func (u *upgrader) propose(w *writer, b *ledger.Batch, event *store.Writer) (earlier, error) {
+	u.did.From, u.did.To = uint8(w.state.Level()), uint8(u.To)
+	if known := w.newestLevel(); known < u.To {
+		return earlier{}, errf(CodeConflict, "level", "a node of an older build is there: it knows format level %d, this one %d; upgrade all nodes first", known, u.To)
+	}
+	if w.state.Level() >= u.To {
+		u.did.To = u.did.From
+		return earlier{}, nil
+	}
+	w.stamp(b)
+	u.Write(event)
+	return earlier{}, nil
+}
+
+func (u *upgrader) entered(w *writer, _ *ledger.Batch) { w.world.levels.note(w.name, w.state) }
 
 // levels are those of the realms of an engine that have begun. A new realm does not go ahead of the others:
 // as long as one of them can go back to an older build, all can.
@@ -113,7 +83,7 @@ type levels struct {
 
 // note notes the level of a realm.
 func (l *levels) note(realm string, s *store.State) {
-	if isNew(s) {
+	if logged.IsNew(s) {
 		return
 	}
 	l.mu.Lock()
@@ -135,25 +105,22 @@ func (l *levels) lowest() format.Level {
 	return low
 }
 
-// isNew reports whether a realm has yet to begin: its first catalog says at which level.
-func isNew(s *store.State) bool { return s.Catalog().Version == 0 && s.Level() == format.First }
-
 // level returns the level that the realm would begin with if a catalog were applied to it, 0 if it has
 // begun. It refuses a catalog with words that the realm would not have. The caller holds mu, or keeps
 // other catalogs away.
-func (r *Realm) level(c *catalog.Catalog) (begin format.Level, err error) {
-	if isNew(r.state) {
-		begin = min(r.newestLevel(), r.world.levels.lowest())
+func (v *Catalogs) level(c *catalog.Catalog) (begin format.Level, err error) {
+	if logged.IsNew(v.w.state) {
+		begin = min(v.w.newestLevel(), v.w.world.levels.lowest())
 	}
-	if err := c.Allow(uint8(max(begin, r.state.Level()))); err != nil {
+	if err := c.Allow(uint8(max(begin, v.w.state.Level()))); err != nil {
 		return 0, &Error{Code: CodeFormat, Field: "catalog", Err: err}
 	}
 	return begin, nil
 }
 
 // allow is level, under the realm's lock.
-func (r *Realm) allow(c *catalog.Catalog) (format.Level, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.level(c)
+func (v *Catalogs) allow(c *catalog.Catalog) (format.Level, error) {
+	v.w.mu.Lock()
+	defer v.w.mu.Unlock()
+	return v.level(c)
 }

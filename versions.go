@@ -7,8 +7,8 @@ import (
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/driver"
-	"github.com/kuji-dev/kuji/driver/memory"
 	"github.com/kuji-dev/kuji/internal/ledger"
+	"github.com/kuji-dev/kuji/internal/logged"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -35,9 +35,8 @@ type CatalogVersion struct {
 
 // versions are what a realm knows of its catalogs.
 type versions struct {
-	turn  chan struct{} // taken while the log is read; holds one
 	known []versionAt   // ascending, without gaps
-	next  place         // behind which the log was not read yet
+	next  place         // after which the log was not read yet
 	first driver.Cursor // of the log, when it was read
 }
 
@@ -54,8 +53,8 @@ type versionAt struct {
 // returned.
 //
 // The first call after the realm was opened reads the log up to the catalog in force.
-func (r *Realm) Catalogs(ctx context.Context) ([]CatalogVersion, error) {
-	known, done, err := r.knowVersions(ctx)
+func (v *Catalogs) Versions(ctx context.Context) ([]CatalogVersion, error) {
+	known, done, err := v.knowVersions(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -69,71 +68,70 @@ func (r *Realm) Catalogs(ctx context.Context) ([]CatalogVersion, error) {
 
 // CatalogOf returns a catalog by its version. CodeNotFound: there was none with this version, or the
 // log does not have it any more.
-func (r *Realm) CatalogOf(ctx context.Context, version uint64) (CatalogView, error) {
-	if v, err := r.Catalog(ctx); err != nil || v.Version == version && version > 0 {
+func (v *Catalogs) Version(ctx context.Context, version uint64) (CatalogView, error) {
+	if v, err := v.InForce(ctx); err != nil || v.Version == version && version > 0 {
 		return v, err
 	}
-	known, done, err := r.knowVersions(ctx)
+	known, done, err := v.knowVersions(ctx)
 	if err != nil {
 		return CatalogView{}, err
 	}
 	defer done()
 	if len(known) == 0 || version == 0 || version > known[len(known)-1].Version {
-		return CatalogView{}, errf(CodeNotFound, "version", "realm %q has no catalog with version %d", r.name, version)
+		return CatalogView{}, errf(CodeNotFound, "version", "realm %q has no catalog with version %d", v.w.name, version)
 	}
 	first := known[0].Version
 	if version < first {
-		return CatalogView{}, errf(CodeNotFound, "version", "the log of realm %q no longer has version %d: its oldest is %d", r.name, version, first)
+		return CatalogView{}, errf(CodeNotFound, "version", "the log of realm %q no longer has version %d: its oldest is %d", v.w.name, version, first)
 	}
 	at := &known[version-first]
 	view := CatalogView{Version: version, Hash: at.Hash, Position: at.Position, Index: at.Index, Time: at.Time}
-	view.Catalog, err = r.readVersion(ctx, at)
-	return view, r.failed(fmt.Sprintf("reading catalog version %d", version), err)
+	view.Catalog, err = v.readVersion(ctx, at)
+	return view, v.w.failed(fmt.Sprintf("reading catalog version %d", version), err)
 }
 
 // knowVersions brings what is known up to date, and keeps others from changing it until done is
 // called.
-func (r *Realm) knowVersions(ctx context.Context) (known []versionAt, done func(), err error) {
-	if err := r.answers(ctx); err != nil {
+func (v *Catalogs) knowVersions(ctx context.Context) (known []versionAt, done func(), err error) {
+	if err := v.w.gate.answers(ctx); err != nil {
 		return nil, nil, err
 	}
-	_, c := r.catalog()
-	if err := r.settle(ctx, c.Position); err != nil {
+	_, c := v.w.inForce()
+	if err := v.w.settle(ctx, c.Position); err != nil {
 		return nil, nil, err
 	}
-	vs := &r.feeds.versions
 	select {
-	case vs.turn <- struct{}{}:
+	case v.turn <- struct{}{}:
 	case <-ctx.Done():
 		return nil, nil, &Error{Code: CodeCanceled, Message: "while another caller reads the catalogs", Err: ctx.Err()}
 	}
-	done = func() { <-vs.turn }
-	if err = r.findVersions(ctx, &c); err != nil {
+	done = func() { <-v.turn }
+	if err = v.findVersions(ctx, &c); err != nil {
 		done()
 		if ctx.Err() != nil {
 			return nil, nil, &Error{Code: CodeCanceled, Message: "while reading the catalogs", Err: ctx.Err()}
 		}
-		return nil, nil, r.failed("reading the catalogs", err)
+		return nil, nil, v.w.failed("reading the catalogs", err)
 	}
-	return vs.known, done, nil
+	return v.versions.known, done, nil
 }
 
 // findVersions reads the log until it has met the catalog in force. The caller holds the turn.
-func (r *Realm) findVersions(ctx context.Context, inForce *store.InForce) error {
-	vs := &r.feeds.versions
+func (v *Catalogs) findVersions(ctx context.Context, inForce *store.InForce) error {
+	vs := &v.versions
 	if inForce.Version == 0 {
 		return nil
 	}
-	if _, ok := r.world.driver.(*memory.Driver); ok {
+	if !v.w.keepsLog() {
 		vs.known = nil
 		return vs.add(inForce, nil, versionAt{})
 	}
-	first, err := r.feeds.log.First(ctx)
+	first, err := v.places.log.First(ctx)
 	if err != nil {
 		return err
 	}
 	if first != vs.first {
-		oldest, trimmed, err := r.oldest(ctx)
+		oldest, trimmed, err := v.places.begin(ctx)
 		if err != nil {
 			return err
 		}
@@ -145,7 +143,7 @@ func (r *Realm) findVersions(ctx context.Context, inForce *store.InForce) error 
 	if n := len(vs.known); n > 0 && vs.known[n-1].Version >= inForce.Version {
 		return nil
 	}
-	return r.readVersions(ctx, inForce.Version)
+	return v.readVersions(ctx, inForce.Version)
 }
 
 // begin goes by where the log begins now: at its first entry, or at the snapshot that it was trimmed to.
@@ -167,27 +165,35 @@ func (vs *versions) begin(oldest place, trimmed bool) error {
 }
 
 // readVersions reads on through the log, until it has met a version.
-func (r *Realm) readVersions(ctx context.Context, last uint64) error {
-	vs := &r.feeds.versions
-	through, err := r.feeds.log.Last(ctx)
-	if err != nil {
-		return err
-	}
-	for e, err := range ledger.Walk(r.feeds.log, r.name, vs.next.seal(r)).Entries(ctx, through) {
-		if err = errors.Join(err, ctx.Err()); err != nil {
-			return err
-		}
+func (v *Catalogs) readVersions(ctx context.Context, last uint64) error {
+	vs := &v.versions
+	return v.walk(ctx, vs.next, func(e *ledger.Entry) (on bool, err error) {
 		version := vs.next.version
-		err := catalogsOf(&e, func(c store.InForce, note Note) error {
+		err = catalogsOf(e, func(c store.InForce, note Note) error {
 			version++
 			c.Version = version
 			return vs.add(&c, &note, versionAt{before: vs.next})
 		})
 		if err != nil {
-			return e.Corrupt(err)
+			return false, e.Corrupt(err)
 		}
-		if vs.next = (place{at: e.At(), version: version}); version >= last {
-			break
+		vs.next = place{at: e.At(), version: version}
+		return version < last, nil
+	})
+}
+
+// walk reads the log from a place on, until each says that it is enough.
+func (v *Catalogs) walk(ctx context.Context, from place, each func(*ledger.Entry) (on bool, err error)) error {
+	through, err := v.places.log.Last(ctx)
+	if err != nil {
+		return err
+	}
+	for e, err := range ledger.Walk(v.places.log, v.w.name, from.seal(v.w)).Entries(ctx, through) {
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return err
+		}
+		if on, err := each(&e); !on || err != nil {
+			return err
 		}
 	}
 	return nil
@@ -198,14 +204,14 @@ func catalogsOf(e *ledger.Entry, f func(c store.InForce, note Note) error) error
 	if e.Kind() != ledger.KindBatch {
 		return nil
 	}
-	for le, err := range eventsOf(e, func([]store.Event) {}) {
+	for le, err := range logged.Events(e, nil) {
 		if err != nil {
 			return err
 		}
-		if rules.Kind(le.event.Kind) != rules.KindCatalog {
+		if rules.Kind(le.Event.Kind) != rules.KindCatalog {
 			continue
 		}
-		note, err := rules.NoteOf(le.event)
+		note, err := rules.NoteOf(le.Event)
 		if err != nil {
 			return err
 		}
@@ -214,9 +220,9 @@ func catalogsOf(e *ledger.Entry, f func(c store.InForce, note Note) error) error
 			n = Note(*note)
 		}
 		var effect store.Effect
-		for effects := le.event.Changes(); effects.Next(&effect); {
+		for effects := le.Event.Changes(); effects.Next(&effect); {
 			if effect.Verb == store.Catalog {
-				if err := f(store.InForce{Bytes: effect.Bytes, Position: e.Position, Index: le.at.Index, Time: le.at.Time}, n); err != nil {
+				if err := f(store.InForce{Bytes: effect.Bytes, Position: e.Position, Index: le.At.Index, Time: le.At.Time}, n); err != nil {
 					return err
 				}
 			}
@@ -248,9 +254,9 @@ func (vs *versions) add(c *store.InForce, note *Note, at versionAt) error {
 }
 
 // readVersion reads a catalog from where it stands.
-func (r *Realm) readVersion(ctx context.Context, at *versionAt) (c *catalog.Catalog, err error) {
+func (v *Catalogs) readVersion(ctx context.Context, at *versionAt) (c *catalog.Catalog, err error) {
 	if at.snapshot {
-		oldest, _, err := r.oldest(ctx)
+		oldest, _, err := v.places.begin(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -259,32 +265,22 @@ func (r *Realm) readVersion(ctx context.Context, at *versionAt) (c *catalog.Cata
 		}
 		return catalog.Decode(oldest.inForce.Bytes)
 	}
-	through, err := r.feeds.log.Last(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for e, err := range ledger.Walk(r.feeds.log, r.name, at.before.seal(r)).Entries(ctx, through) {
-		if err = errors.Join(err, ctx.Err()); err != nil {
-			if _, ok := errors.AsType[*driver.TrimmedError](err); ok {
-				return nil, errf(CodeNotFound, "version", "the log no longer has it")
-			}
-			return nil, err
-		}
+	err = v.walk(ctx, at.before, func(e *ledger.Entry) (on bool, err error) {
 		if e.Position < at.Position {
-			continue // entries that were not batches
+			return true, nil // entries that were not batches
 		}
-		if err := catalogsOf(&e, func(found store.InForce, _ Note) (err error) {
+		return false, e.Corrupt(catalogsOf(e, func(found store.InForce, _ Note) (err error) {
 			if found.Index == at.Index {
 				c, err = catalog.Decode(found.Bytes)
 			}
 			return err
-		}); err != nil {
-			return nil, e.Corrupt(err)
-		}
-		break
+		}))
+	})
+	if _, ok := errors.AsType[*driver.TrimmedError](err); ok {
+		return nil, errf(CodeNotFound, "version", "the log no longer has it")
 	}
-	if c == nil || c.Hash() != at.Hash {
-		return nil, fmt.Errorf("position %d does not have it", at.Position)
+	if err == nil && (c == nil || c.Hash() != at.Hash) {
+		err = fmt.Errorf("position %d does not have it", at.Position)
 	}
-	return c, nil
+	return c, err
 }

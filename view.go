@@ -2,7 +2,7 @@ package kuji
 
 import (
 	"github.com/kuji-dev/kuji/catalog"
-	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/plan"
 )
 
 // PlayerView is what a player holds.
@@ -17,6 +17,30 @@ type PlayerView struct {
 	// others all are left.
 	Free     []PoolLimit
 	Position uint64 // of the last batch that changed this player
+}
+
+// Limit is a limit of a pool, or its free draws, and where a player stands in it.
+type Limit struct {
+	Per    catalog.Per `json:"per"`
+	Window int64       `json:"window_ms,omitempty"` // 0 unless Per is catalog.PerWindow
+	Draws  uint64      `json:"draws"`               // that the limit allows
+	Left   uint64      `json:"left"`                // of them
+	// Resets is when more draws than now are left, at the soonest: a time stamp, Unix milliseconds.
+	// All of them are left then, except of a window. 0: never, or all are left now.
+	Resets int64 `json:"resets,omitempty"`
+}
+
+// PoolLimit is a limit, and the pool that has it.
+type PoolLimit struct {
+	Pool string
+	Limit
+}
+
+// Lack is an item of which a player had too few.
+type Lack struct {
+	Item string `json:"item"`
+	Have uint64 `json:"have"`
+	Need uint64 `json:"need"` // at most 2^53-1 times MaxDrawCount
 }
 
 // TrackView is what a track of the catalog in force has counted for a player. A track that is not
@@ -103,25 +127,16 @@ type CatalogView struct {
 }
 
 // Plan says what applying a catalog would change.
-type Plan struct {
-	Unchanged bool     // the catalog is already in force: applying it does nothing
-	Version   uint64   // the version it would get; if Unchanged, the one it has
-	Changes   []Change // one for each item, pool or entry that changes
-	Kept      int      // entries that do not change
-}
+type Plan = plan.Plan
 
-// Warnings returns how many of the changes deserve a second look.
-func (p *Plan) Warnings() (n int) {
-	for i := range p.Changes {
-		if p.Changes[i].Warning != "" {
-			n++
-		}
-	}
-	return n
-}
+// Change is one line of a Plan: what happens to one item, pool, entry or realm setting.
+type Change = plan.Change
+
+// Setting is a setting before and after, as catalogs write it.
+type Setting = plan.Setting
 
 // ChangeKind says what a Change is about.
-type ChangeKind string
+type ChangeKind = plan.Kind
 
 // The kinds of change.
 const (
@@ -137,47 +152,3 @@ const (
 	ChangeRealm        ChangeKind = "realm_changed" // starting grants, idempotency window, name
 	ChangeNotice       ChangeKind = "notice"        // nothing changes, but the catalog deserves a second look
 )
-
-// Change is one line of a Plan: what happens to one item, pool, entry or realm setting.
-type Change struct {
-	Kind    ChangeKind
-	ID      string // of the item or the pool
-	Entry   string // id of the entry in the pool; empty for items and pools
-	Warning string // why the change deserves a second look; empty: it does not
-	Text    string // the whole change, in words
-	// Settings are what differs; all that is set of what is added or removed.
-	Settings []Setting
-
-	// For entries: how many were drawn so far, and the total and remaining stock before and after.
-	// Before has no meaning for a new entry, After none for a removed one.
-	Drawn                           uint64
-	UnlimitedBefore, UnlimitedAfter bool
-	StockBefore, StockAfter         uint64
-	LeftBefore, LeftAfter           uint64
-}
-
-// Setting is a setting before and after, as catalogs write it; empty: it is not set. "odds of
-// POOL/ENTRY" and "ITEM per draw" are what the next draw from the pool gives a player who was never
-// seen.
-type Setting struct {
-	Name   string `json:"name"`
-	Before string `json:"before,omitempty"`
-	After  string `json:"after,omitempty"`
-}
-
-func planOf(p *rules.Plan) Plan {
-	out := Plan{Unchanged: p.Unchanged, Version: p.Version, Kept: p.Kept}
-	for _, c := range p.Changes {
-		var settings []Setting
-		for _, set := range c.Settings {
-			settings = append(settings, Setting(set))
-		}
-		out.Changes = append(out.Changes, Change{
-			Settings: settings,
-			Kind:     ChangeKind(c.Kind), ID: c.ID, Entry: c.Entry, Warning: c.Warning, Text: c.Text, Drawn: c.Drawn,
-			UnlimitedBefore: c.UnlimitedBefore, UnlimitedAfter: c.UnlimitedAfter,
-			StockBefore: c.StockBefore, StockAfter: c.StockAfter, LeftBefore: c.LeftBefore, LeftAfter: c.LeftAfter,
-		})
-	}
-	return out
-}

@@ -33,7 +33,7 @@ const (
 // with any fault as a whole, with an error that wraps *[Errors].
 //
 // The source is one YAML document in UTF-8 of at most [MaxBytes] bytes.
-// docs/catalog.md describes its keys. Parse refuses aliases, anchors, tags and
+// docs/reference/catalog.md describes its keys. Parse refuses aliases, anchors, tags and
 // merge keys. Reading takes memory of about fifty times the source's size: 1.5
 // GB for the largest sources, and not much more for hostile ones. A server
 // should accept no larger sources from clients than it needs.

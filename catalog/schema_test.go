@@ -19,7 +19,7 @@ import (
 
 const (
 	schemaFile    = "schema.json"
-	referenceFile = "../docs/catalog.md"
+	referenceFile = "../docs/reference/catalog-keys.md"
 	referenceFrom = "<!-- keys: generated from the table of the parser by go generate ./catalog -->\n"
 	referenceTo   = "<!-- end of keys -->\n"
 )

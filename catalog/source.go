@@ -6,7 +6,7 @@ import (
 )
 
 // The keys of a catalog, in one table. Parse reads by it, the JSON Schema is
-// generated from it, and the reference in docs/catalog.md is checked against
+// generated from it, and the reference in docs/reference/catalog-keys.md is checked against
 // it. Constraints over several keys (references, sums, cycles) stand in
 // check.go.
 
@@ -68,7 +68,7 @@ const maxInstant = 253402300799999
 
 var rootShape = &object[source]{
 	name: "catalog",
-	doc:  "The definition of a realm: its items, its pools, and what players start with. See docs/catalog.md.",
+	doc:  "The definition of a realm: its items, its pools, and what players start with. See docs/reference/catalog.md.",
 	fields: []field[source]{
 		key("kuji", integerShape[uint64]{Format, Format}, func(s *source) *uint64 { return &s.format },
 			"The version of the catalog format: 1.").must(),

@@ -79,7 +79,7 @@ func BenchmarkFollow(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer h.Close()
-			feed := through(r.Events, r.Stats().LastEvent)
+			feed := through(r.Feed().Events, r.Stats().LastEvent)
 			used := cpu(b)
 			b.ResetTimer()
 			if err := h.Run(b.Context(), feed); err != nil {

@@ -209,7 +209,7 @@ func TestDamageLive(t *testing.T) {
 	load(t, r, 1, 40)
 	h := openTest(t, filepath.Join(t.TempDir(), "h.db"))
 	done := make(chan error, 1)
-	run := func() { done <- h.Run(t.Context(), r.Events) }
+	run := func() { done <- h.Run(t.Context(), r.Feed().Events) }
 	go run()
 	last := r.Stats().LastEvent
 	if err := h.Wait(t.Context(), last); err != nil {

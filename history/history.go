@@ -1,6 +1,6 @@
 // Package history keeps what happened in a realm where it can be asked for: in a database. It reads
 // the realm's feed and writes rows, by player, pool and item, with every balance after every change.
-// docs/history.md shows the schema.
+// docs/reference/history.md shows the schema.
 //
 // The database follows the log and is never asked by the realm. It can be deleted: it is built again
 // from the log. No rule of the game enters here, and nothing that the feed does not say.

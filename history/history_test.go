@@ -117,7 +117,7 @@ func through(feed Feed, last uint64) Feed {
 // all reads every event of a realm.
 func all(t testing.TB, r *kuji.Realm) (recs []kuji.Record) {
 	t.Helper()
-	for rec, err := range through(r.Events, r.Stats().LastEvent)(t.Context(), 1) {
+	for rec, err := range through(r.Feed().Events, r.Stats().LastEvent)(t.Context(), 1) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -320,7 +320,7 @@ func TestHistory(t *testing.T) {
 				if h.Following() {
 					t.Error("nothing was compared yet")
 				}
-				if err := h.Run(t.Context(), through(r.Events, r.Stats().LastEvent)); err != nil {
+				if err := h.Run(t.Context(), through(r.Feed().Events, r.Stats().LastEvent)); err != nil {
 					t.Fatal(err)
 				}
 				if want := (State{Position: r.Stats().LastEvent, CompleteFrom: 1}); h.State() != want || !h.Following() {
@@ -370,7 +370,7 @@ func TestSmallMemory(t *testing.T) {
 			load(t, r, 1, 200)
 			h := openTest(t, target(t))
 			h.most, h.remember = 8, 5
-			if err := h.Run(t.Context(), through(r.Events, r.Stats().LastEvent)); err != nil {
+			if err := h.Run(t.Context(), through(r.Feed().Events, r.Stats().LastEvent)); err != nil {
 				t.Fatal(err)
 			}
 			same(t, h, all(t, r))
@@ -384,7 +384,7 @@ func TestLive(t *testing.T) {
 	h := openTest(t, filepath.Join(t.TempDir(), "h.db"))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- h.Run(ctx, r.Events) }()
+	go func() { done <- h.Run(ctx, r.Feed().Events) }()
 	for i := range uint64(5) {
 		load(t, r, i, 10)
 		if err := h.Wait(t.Context(), r.Stats().LastEvent); err != nil {
@@ -697,7 +697,7 @@ func TestQueries(t *testing.T) {
 	_, r := realm(t, t.TempDir(), kuji.Options{})
 	load(t, r, 1, 20)
 	h := openTest(t, filepath.Join(t.TempDir(), "h.db"))
-	if err := h.Run(t.Context(), through(r.Events, r.Stats().LastEvent)); err != nil {
+	if err := h.Run(t.Context(), through(r.Feed().Events, r.Stats().LastEvent)); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

@@ -36,7 +36,7 @@ func TestAway(t *testing.T) {
 	url := pgtest.Database(t)
 	h := openTest(t, url)
 	done := make(chan error, 1)
-	run := func() { done <- h.Run(t.Context(), r.Events) }
+	run := func() { done <- h.Run(t.Context(), r.Feed().Events) }
 	go run()
 	if err := h.Wait(t.Context(), r.Stats().LastEvent); err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ CREATE TABLE IF NOT EXISTS progress (id INT PRIMARY KEY, format INT NOT NULL, re
 	proven_from INT NOT NULL DEFAULT 0, rebuild INT NOT NULL DEFAULT 0, sum INT)`
 
 // schema is the other tables, for both databases: INT and NAME are types, CLUSTERED is said of a table
-// whose rows stand in the order of its key. docs/history.md explains them.
+// whose rows stand in the order of its key. docs/reference/history.md explains them.
 const schema = `
 CREATE TABLE IF NOT EXISTS players (id INT PRIMARY KEY, name NAME NOT NULL UNIQUE, sum INT);
 CREATE TABLE IF NOT EXISTS items (id INT PRIMARY KEY, name NAME NOT NULL UNIQUE, sum INT);

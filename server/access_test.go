@@ -30,6 +30,7 @@ import (
 
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/server/access"
 )
 
 // needs says once more what each RPC needs, and whether it is about a realm, a pool and a player. An
@@ -123,14 +124,14 @@ func (k *tokens) of(player string) string {
 }
 
 // accessServer is a server with a key of each kind.
-func accessServer(t *testing.T) (*fixture, *tokens, *server.Keys) {
+func accessServer(t *testing.T) (*fixture, *tokens, *access.Keys) {
 	t.Helper()
 	keys, k := playerKeys(t)
 	return newServer(t, server.Options{Keys: keys}), k, keys
 }
 
 // playerKeys are a key of each kind, and what makes player tokens.
-func playerKeys(t *testing.T) (*server.Keys, *tokens) {
+func playerKeys(t *testing.T) (*access.Keys, *tokens) {
 	t.Helper()
 	dir := t.TempDir()
 	k := newTokens(t)
@@ -151,7 +152,7 @@ func playerKeys(t *testing.T) (*server.Keys, *tokens) {
 	}
 	path := filepath.Join(dir, "keys")
 	writeKeys(t, path, lines...)
-	keys, err := server.LoadKeys(path)
+	keys, err := access.LoadKeys(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -420,7 +421,7 @@ func TestTokens(t *testing.T) {
 		"other algorithm":        {sign(t, jose.ES256, curve, "k1", good("ann")), false},
 		"public key as a secret": {sign(t, jose.HS256, []byte(k.private.Public().(ed25519.PublicKey)), "k1", good("ann")), false},
 		"none":                   {"eyJhbGciOiJub25lIiwia2lkIjoiazEifQ." + strings.Split(k.of("ann"), ".")[1] + ".", false},
-		"too long":               {with(func(c map[string]any) { c["x"] = strings.Repeat("x", server.MaxTokenBytes) }), false},
+		"too long":               {with(func(c map[string]any) { c["x"] = strings.Repeat("x", access.MaxTokenBytes) }), false},
 	} {
 		w := ask(f, methodOf(t, "Draw"), tt.token, `{"player": "ann", "pool": "free"}`)
 		if (w.Code == 200) != tt.good || !tt.good && denied(w) != 401 {
@@ -490,46 +491,48 @@ func TestJWKSByURL(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "keys")
 	writeKeys(t, path, "draw jwks=https://id.example/keys players algs=EdDSA")
-	keys, err := server.LoadKeysWith(path, fetch, clock)
+	keys, err := access.LoadKeysWith(path, fetch, clock)
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-asked
 	old, young := first.of("ann"), sign(t, jose.EdDSA, second.private, "k2", good("ann"))
-	if !keys.Knows(old) || keys.Knows(young) {
+	if keys.Find(old) == nil || keys.Find(young) != nil {
 		t.Fatal("the first set is not in use")
 	}
 	change(0, second.public, nil)
-	if keys.Knows(young) || len(asked) > 0 {
+	if keys.Find(young) != nil || len(asked) > 0 {
 		t.Error("an unknown key is looked for at once again")
 	}
 	change(31*time.Second, second.public, nil)
-	keys.Knows(young) // is refused, and begins to look
+	keys.Find(young) // is refused, and begins to look
 	<-asked
-	for !keys.Knows(young) { // until the set is there
+	for keys.Find(young) == nil { // until the set is there
 		if len(asked) > 0 {
 			t.Fatal("the set was asked for again")
 		}
 	}
-	if keys.Knows(old) {
+	if keys.Find(old) != nil {
 		t.Error("a key that the issuer withdrew is good")
 	}
 	change(11*time.Minute, nil, errors.New("dead"))
-	if !keys.Knows(young) {
+	if keys.Find(young) == nil {
 		t.Error("an old set is not used while a new one is asked for")
 	}
 	<-asked
-	keys.Settle()
-	if !keys.Knows(young) {
-		t.Error("a dead issuer took a key away")
+	change(11*time.Minute, nil, errors.New("dead"))
+	for len(asked) == 0 { // until the set is asked for again: the first attempt has ended
+		if keys.Find(young) == nil {
+			t.Fatal("a dead issuer took a key away")
+		}
 	}
-	if err := keys.Reload(); err == nil || !errors.Is(err, server.ErrKeys) {
+	if err := keys.Reload(); err == nil || !errors.Is(err, access.ErrKeys) {
 		t.Errorf("reload with a dead issuer: %v", err)
 	}
-	if !keys.Knows(young) {
+	if keys.Find(young) == nil {
 		t.Error("a failed reload took a key away")
 	}
-	if _, err := server.LoadKeysWith(path, fetch, clock); !errors.Is(err, server.ErrKeys) {
+	if _, err := access.LoadKeysWith(path, fetch, clock); !errors.Is(err, access.ErrKeys) {
 		t.Errorf("start with a dead issuer: %v", err)
 	}
 }
@@ -538,7 +541,7 @@ func TestJWKSByURL(t *testing.T) {
 func TestRates(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	writeKeys(t, path, keyLine(t, "draw", "slow", "", "rate=2"), keyLine(t, "draw", "free", ""))
-	keys, err := server.LoadKeys(path)
+	keys, err := access.LoadKeys(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -590,7 +593,7 @@ func TestTokenEndsStream(t *testing.T) {
 	writeKeys(t, path, "draw jwks=players.json players algs=EdDSA")
 	var mu sync.Mutex
 	now := time.Now()
-	keys, err := server.LoadKeysWith(path, nil, func() time.Time {
+	keys, err := access.LoadKeysWith(path, nil, func() time.Time {
 		mu.Lock()
 		defer mu.Unlock()
 		return now

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/kuji-dev/kuji/server/access"
 )
 
 // The access log has one line of JSON for each call. A call adds its line to a buffer and goes on; one
@@ -156,7 +158,7 @@ func count(lines []byte) (n uint64) {
 
 // call adds the line of a call, answered with an HTTP status, if it came over HTTP, and so many bytes.
 func (a *AccessLog) call(c *call, status int, answered int64) {
-	if c.key == "" && c.access == passerby {
+	if c.key == "" && c.access == access.Passerby {
 		if _, ok := a.strangers.take(); !ok {
 			a.missed()
 			return

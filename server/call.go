@@ -1,21 +1,72 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server/access"
+	"github.com/kuji-dev/kuji/server/internal/admission"
+	"github.com/kuji-dev/kuji/server/internal/message"
 )
+
+// call is what the layers of one request tell each other.
+type call struct {
+	endpoint *endpoint // nil: it is no RPC
+	access   *access.Access
+	start    time.Time      // when its header had arrived
+	arrived  time.Time      // when its body had arrived, too
+	took     time.Duration  // from then on; 0: it was not measured, as of a stream
+	reached  bool           // the request was decoded
+	ended    bool           // its handler was called, and has returned
+	code     connect.Code   // of the answer, if reached or failed; 0 for OK
+	failed   *connect.Error // what the answer says instead of a result
+	work     int64          // taken from Gate.Work
+
+	logged
+	streaming
+	sharing
+}
+
+// logged is what only logs say of a call.
+type logged struct {
+	method   string // see methodOf
+	peer     string // the client's address
+	key      string // the name of the key, or of the token's issuer; "": none was shown
+	realm    string // of the request; of a stream of draws: of its first batch
+	status   string // of the result, if the answer has one; only for the access log
+	received int64  // bytes of the body
+}
+
+// streaming is what only the call of a stream has.
+type streaming struct {
+	w        http.ResponseWriter
+	messages int64 // answers
+	units    int64 // draws or events in them
+}
+
+// handedOver reports whether another server is to answer, and counts and logs the request.
+func (c *call) handedOver() bool { return c.elsewhere != "" }
+
+// redis reports whether it is a command of the Redis protocol.
+func (c *call) redis() bool { return strings.HasPrefix(c.method, redisMethods) }
+
+type callKey struct{}
 
 // interceptor wraps every handler. It recovers from panics, and it is the only place that turns
 // errors into answers.
-type interceptor struct{ s *Server }
+type interceptor struct {
+	shares  *shares
+	gate    *admission.Gate
+	journal *journal
+}
 
 func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, req connect.AnyRequest) (res connect.AnyResponse, err error) {
@@ -25,7 +76,7 @@ func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 			}
 			err = i.finish(ctx, req.Any(), err)
 		}()
-		if err := i.s.hold(ctx, req.Any()); err != nil {
+		if err := i.shares.hold(ctx, req.Any()); err != nil {
 			return nil, err
 		}
 		if m, ok := req.Any().(proto.Message); ok {
@@ -34,7 +85,7 @@ func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 			}
 		}
 		res, err = next(ctx, req)
-		if err == nil && i.s.o.AccessLog != nil {
+		if err == nil && i.journal.access != nil {
 			noteStatus(ctx, res.Any())
 		}
 		return res, err
@@ -43,8 +94,8 @@ func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 
 // about notes which realm a request is about.
 func (c *call) about(request any) {
-	if named, ok := request.(interface{ GetRealm() string }); ok && c.realm == "" {
-		c.realm = cmp.Or(named.GetRealm(), DefaultRealm)
+	if realm, ok := contract.RealmOf(request); ok && c.realm == "" {
+		c.realm = realm
 	}
 }
 
@@ -53,7 +104,7 @@ func noteStatus(ctx context.Context, answer any) {
 	c, ok := ctx.Value(callKey{}).(*call)
 	m, has := answer.(interface{ GetResult() *kujiv1.Result })
 	if ok && has && m.GetResult() != nil { // GetResult may have found none
-		c.status = strings.ToLower(strings.TrimPrefix(m.GetResult().GetStatus().String(), "STATUS_"))
+		c.status = contract.Word(m.GetResult().GetStatus())
 	}
 }
 
@@ -68,13 +119,13 @@ func (i *interceptor) admit(ctx context.Context, request proto.Message) error {
 	}
 	c.about(request)
 	if !c.endpoint.open {
-		if err := c.access.permit(request); err != nil {
+		if err := c.access.Permit(request); err != nil {
 			return err
 		}
 	}
-	i.s.rates.owe(c.access, commandsIn(request)-1)
+	i.gate.Rates.Owe(c.access, message.Commands(request)-1)
 	var err error
-	c.work, err = i.s.takeWork(ctx, c.access.who, workOf(request))
+	c.work, err = i.gate.TakeWork(ctx, c.access.Who, message.Work(request))
 	return err
 }
 
@@ -98,8 +149,8 @@ func (i *interceptor) recovered(procedure string, p any) error {
 	if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares like this
 		panic(p)
 	}
-	i.s.logPanic(procedure, p)
-	return errPanic
+	i.journal.panicked(procedure, p)
+	return message.ErrPanic
 }
 
 func (i *interceptor) finish(ctx context.Context, request any, err error) error {
@@ -116,7 +167,7 @@ func (i *interceptor) finish(ctx context.Context, request any, err error) error 
 	if c != nil && c.elsewhere != "" {
 		return errElsewhere
 	}
-	ce := i.s.connectError(err, request)
+	ce := i.journal.answer(err, request)
 	if c != nil {
 		c.failed, c.code = ce, ce.Code()
 	}

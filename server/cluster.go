@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -11,8 +10,10 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
+	"github.com/kuji-dev/kuji/server/internal/admission"
 )
 
 // In a cluster each realm is led by one of several servers. A request says which realm it is about. So
@@ -55,9 +56,15 @@ func (s *Server) ServeHere(w http.ResponseWriter, r *http.Request) {
 	s.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), hereKey{}, true)))
 }
 
+// shares says what this server answers, of the realms that it shares with others.
+type shares struct {
+	cluster Cluster // nil: it leads all
+	realms  *realms
+}
+
 // serveShared is serveAdmitted for a server that shares realms with others.
-func (s *Server) serveShared(w http.ResponseWriter, r *http.Request, c *call, b *body) {
-	mine := received(r, b)
+func (s *Server) serveShared(w http.ResponseWriter, r *http.Request, c *call, b *admission.Body) {
+	mine := b.Request(r)
 	c.shared = true
 	if c.endpoint.bidi {
 		c.first = &recorded{body: r.Body}
@@ -74,8 +81,7 @@ func (s *Server) serveShared(w http.ResponseWriter, r *http.Request, c *call, b 
 	if c.endpoint.bidi {
 		again.Body = c.first.again()
 	} else {
-		b.first = nil // whoever sends it may still read it when this has returned
-		data := b.data
+		data := b.Kept() // whoever sends it may still read it when this has returned
 		again.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 		again.Body, _ = again.GetBody()
 		again.ContentLength = int64(len(data))
@@ -84,17 +90,16 @@ func (s *Server) serveShared(w http.ResponseWriter, r *http.Request, c *call, b 
 }
 
 // hold checks that this server answers a request. It is called as soon as the request is decoded.
-func (s *Server) hold(ctx context.Context, request any) error {
+func (s *shares) hold(ctx context.Context, request any) error {
 	c, ok := ctx.Value(callKey{}).(*call)
 	if !ok || !c.shared {
 		return nil
 	}
-	named, ok := request.(interface{ GetRealm() string })
-	if _, status := request.(*kujiv1.GetStatusRequest); !ok || status && named.GetRealm() == "" {
-		return nil // it is about no realm: each server answers for itself
+	realm, ok := contract.RealmOf(request)
+	if !ok {
+		return nil // each server answers for itself
 	}
-	realm := cmp.Or(named.GetRealm(), DefaultRealm)
-	if s.o.Cluster.Holds(realm) || ctx.Value(hereKey{}) == true {
+	if s.cluster.Holds(realm) || ctx.Value(hereKey{}) == true {
 		c.held = realm
 		return nil
 	}
@@ -200,42 +205,6 @@ func (b *recorded) again() io.ReadCloser {
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(b.read), b.body), b.body}
 }
-
-// Open opens a realm that exists, to follow it. One that is open already stays so. It is for a server
-// that shares realms with others, which opens none by itself. Errors are those of [kuji.Engine.Lookup].
-func (s *Server) Open(realm string) (*kuji.Realm, error) {
-	r, err := s.engine.Lookup(realm)
-	if err == nil {
-		s.realms.add(realm, r)
-	}
-	return r, err
-}
-
-// Lead makes a realm lead, and returns it. One that does not exist is created. Errors are those of
-// [kuji.Engine.Realm] and [kuji.Realm.Lead]; the realm must then be closed.
-func (s *Server) Lead(ctx context.Context, realm string) (*kuji.Realm, error) {
-	r, err := s.engine.Realm(realm)
-	if err != nil {
-		return nil, err
-	}
-	s.realms.add(realm, r)
-	if err := r.Lead(ctx); err != nil {
-		return nil, err
-	}
-	if s.o.History != nil {
-		s.o.History.Follow(r)
-	}
-	return r, nil
-}
-
-// CloseRealm closes a realm, as [kuji.Engine.CloseRealm] does. Open opens it anew.
-func (s *Server) CloseRealm(ctx context.Context, realm string) error {
-	s.realms.remove(realm)
-	return s.engine.CloseRealm(ctx, realm)
-}
-
-// Realms returns the realms that are open, sorted by name.
-func (s *Server) Realms() []*kuji.Realm { return s.realms.sorted() }
 
 // Unready returns why the server should get no requests, realms apart; none if it should.
 func (s *Server) Unready() []string { return s.busy() }

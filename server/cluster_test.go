@@ -76,7 +76,7 @@ func TestFollower(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := mine.Await(t.Context(), realm.Stats().Position); err != nil {
+	if err := mine.Replica().Await(t.Context(), realm.Stats().Position); err != nil {
 		t.Fatal(err)
 	}
 	log.Partition(2, true) // it learns nothing more

@@ -7,8 +7,9 @@ import (
 	"io"
 
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/kuji-dev/kuji/internal/contract"
 )
 
 // codecs replaces Connect's codecs by stricter ones, under every name that a request can ask for.
@@ -49,8 +50,7 @@ func (c protoCodec) Unmarshal(data []byte, message any) error {
 		})
 }
 
-// jsonCodec is the standard JSON mapping, read strictly. A field that is not in the contract is an
-// error: otherwise a typing mistake could draw once instead of ten times, and nobody would notice.
+// jsonCodec is the standard JSON mapping, with limits on depth and counts.
 type jsonCodec struct {
 	name     string
 	requests requests
@@ -65,7 +65,7 @@ func (jsonCodec) MarshalAppend(dst []byte, message any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return protojson.MarshalOptions{}.MarshalAppend(dst, m)
+	return contract.AppendJSON(dst, m)
 }
 
 func (c jsonCodec) Unmarshal(data []byte, message any) error {
@@ -78,7 +78,7 @@ func (c jsonCodec) Unmarshal(data []byte, message any) error {
 	}
 	return c.requests.decode(m,
 		func(s *shape) error { return (&jsonCounter{data: data}).json(s) },
-		func() error { return protojson.UnmarshalOptions{RecursionLimit: MaxDepth}.Unmarshal(data, m) })
+		func() error { return contract.ReadJSON(data, m) })
 }
 
 func protoMessage(message any) (proto.Message, error) {

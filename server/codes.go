@@ -2,61 +2,61 @@ package server
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server/internal/message"
 )
 
-func (h adminService) ImportCodes(ctx context.Context, req *kujiv1.ImportCodesRequest) (*kujiv1.ImportCodesResponse, error) {
-	r, err := h.s.realms.get(h.s.engine, req.GetRealm())
+// codes answers what is asked about lists of codes.
+type codes struct{ realms *realms }
+
+func (h codes) ImportCodes(ctx context.Context, req *kujiv1.ImportCodesRequest) (*kujiv1.ImportCodesResponse, error) {
+	r, err := h.realms.get(req.GetRealm())
 	if err != nil {
 		return nil, err
 	}
-	res, err := r.ImportCodes(ctx, req.GetList(), req.GetCodes())
+	res, err := r.Codes().Import(ctx, req.GetList(), req.GetCodes())
 	if err != nil {
 		return nil, err
 	}
-	return &kujiv1.ImportCodesResponse{Added: res.Added, List: codeListProto(&res.List)}, nil
+	return &kujiv1.ImportCodesResponse{Added: res.Added, List: codeList(&res.List)}, nil
 }
 
-func (h adminService) GetCodes(ctx context.Context, req *kujiv1.GetCodesRequest) (*kujiv1.GetCodesResponse, error) {
-	r, err := h.s.realms.get(h.s.engine, req.GetRealm())
+func (h codes) GetCodes(ctx context.Context, req *kujiv1.GetCodesRequest) (*kujiv1.GetCodesResponse, error) {
+	r, err := h.realms.get(req.GetRealm())
 	if err != nil {
 		return nil, err
 	}
-	v, err := r.Codes(ctx, req.GetList())
+	v, err := r.Codes().List(ctx, req.GetList())
 	if err != nil {
 		return nil, err
 	}
-	return &kujiv1.GetCodesResponse{List: codeListProto(&v)}, nil
+	return &kujiv1.GetCodesResponse{List: codeList(&v)}, nil
 }
 
-func (h adminService) ExportCodes(ctx context.Context, req *kujiv1.ExportCodesRequest) (*kujiv1.ExportCodesResponse, error) {
-	r, err := h.s.realms.get(h.s.engine, req.GetRealm())
+func (h codes) ExportCodes(ctx context.Context, req *kujiv1.ExportCodesRequest) (*kujiv1.ExportCodesResponse, error) {
+	r, err := h.realms.get(req.GetRealm())
 	if err != nil {
 		return nil, err
 	}
-	limit := req.GetLimit()
-	switch {
-	case limit > MaxPage:
-		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "limit", Message: fmt.Sprintf("is %d, want at most %d", limit, MaxPage)}
-	case limit == 0:
-		limit = DefaultPage
+	limit, err := pageLimit("limit", req.GetLimit(), DefaultPage, MaxPage)
+	if err != nil {
+		return nil, err
 	}
-	export := r.ExportCodes
+	export := r.Codes().Given
 	if req.GetRedeemed() {
-		export = r.ExportUses
+		export = r.Codes().Used
 	}
-	v, some, err := export(ctx, req.GetList(), req.GetOffset(), int(limit))
+	v, some, err := export(ctx, req.GetList(), req.GetOffset(), limit)
 	if err != nil {
 		return nil, err
 	}
-	return &kujiv1.ExportCodesResponse{List: codeListProto(&v), Codes: each(some, func(g *kuji.GivenCode) *kujiv1.GivenCode {
+	return &kujiv1.ExportCodesResponse{List: codeList(&v), Codes: message.Each(some, func(g *kuji.GivenCode) *kujiv1.GivenCode {
 		return &kujiv1.GivenCode{Code: g.Code.Code, Number: g.Code.Number, Player: g.Player, Position: g.Position, TimeUnixMs: g.Time}
 	})}, nil
 }
 
-func codeListProto(v *kuji.CodesView) *kujiv1.CodeList {
+func codeList(v *kuji.CodesView) *kujiv1.CodeList {
 	return &kujiv1.CodeList{List: v.List, Codes: v.Codes, Given: v.Given, Position: v.Position, Redeemed: v.Redeemed, Uses: v.Uses}
 }

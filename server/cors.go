@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -13,7 +14,9 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server/access"
 )
 
 // A web page of another site can call the server only if that site is one of Options.Origins. The
@@ -31,6 +34,50 @@ var allowedHeaders = strings.Join([]string{"Authorization", "X-Api-Key", "Conten
 
 // exposedHeaders are those of answers that clients read.
 const exposedHeaders = "Content-Encoding, Connect-Content-Encoding, Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, Retry-After"
+
+// sites says which web pages may call the server, and by which names it is called.
+type sites struct {
+	keys    bool // the server asks for keys
+	guard   *http.CrossOriginProtection
+	hosts   map[string]bool // of a server without keys, in addition to loopback
+	origins map[string]bool
+}
+
+func newSites(o *Options) (*sites, error) {
+	s := &sites{keys: o.Keys != nil, guard: http.NewCrossOriginProtection(), hosts: make(map[string]bool, len(o.Hosts))}
+	for _, h := range o.Hosts {
+		s.hosts[access.CanonicalHost(h)] = true
+	}
+	var err error
+	s.origins, err = parseOrigins(o.Origins, s.keys)
+	return s, err
+}
+
+// check protects a server that asks for no key from web pages.
+func (s *sites) check(r *http.Request) *connect.Error {
+	if s.keys {
+		return nil
+	}
+	err := s.guard.Check(r)
+	if !s.hostAllowed(r.Host) {
+		err = fmt.Errorf("host %q: a server without API keys answers to loopback names only", r.Host)
+	}
+	if err == nil {
+		return nil
+	}
+	return contract.Refused(connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN, err)
+}
+
+// hostAllowed checks the Host of a request to a server without keys. A web page can point its own
+// name at 127.0.0.1 and then pass for the same origin. The name in Host gives it away.
+func (s *sites) hostAllowed(hostport string) bool {
+	host := hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		host = h
+	}
+	host = access.CanonicalHost(host)
+	return access.IsLoopback(host) || s.hosts[host]
+}
 
 // parseOrigins checks the origins of Options.
 func parseOrigins(list []string, keys bool) (map[string]bool, error) {
@@ -76,27 +123,26 @@ func wrongOrigin(o string) string {
 }
 
 // isPreflight reports whether a request is a browser's question whether a page may make a call.
-func (s *Server) isPreflight(r *http.Request) bool {
+func (s *sites) isPreflight(r *http.Request) bool {
 	return len(s.origins) > 0 && r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 }
 
-// preflight answers that question.
-func (s *Server) preflight(w http.ResponseWriter, r *http.Request, c *call) {
-	s.hurry(w, r)
-	if !s.origins[r.Header.Get("Origin")] || c.endpoint == nil {
-		s.refuse(w, r, c, refused(connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN,
-			fmt.Errorf("pages of %.100q may not call this server", r.Header.Get("Origin"))))
-		return
+// preflight answers that question with yes, or returns why the answer is no.
+func (s *sites) preflight(w http.ResponseWriter, r *http.Request, e *endpoint) *connect.Error {
+	if !s.origins[r.Header.Get("Origin")] || e == nil {
+		return contract.Refused(connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN,
+			fmt.Errorf("pages of %.100q may not call this server", r.Header.Get("Origin")))
 	}
 	h := w.Header()
 	h.Set("Access-Control-Allow-Methods", "GET, POST")
 	h.Set("Access-Control-Allow-Headers", allowedHeaders)
 	h.Set("Access-Control-Max-Age", preflightSeconds)
 	w.WriteHeader(http.StatusNoContent)
+	return nil
 }
 
 // crossOrigin lets a page of an allowed origin read the answer.
-func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request, e *endpoint) {
+func (s *sites) crossOrigin(w http.ResponseWriter, r *http.Request, e *endpoint) {
 	if len(s.origins) == 0 || e == nil {
 		return
 	}

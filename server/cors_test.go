@@ -14,6 +14,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/server/access"
 )
 
 // TestCrossOrigin: pages of allowed sites may call, others may not, and neither gets in without a key.
@@ -105,7 +106,7 @@ func TestWebExample(t *testing.T) {
 	}
 	path := filepath.Join(dir, "keys")
 	writeKeys(t, path, "read,draw jwks=players.json players algs=EdDSA issuer=https://id.example audience=kuji")
-	keys, err := server.LoadKeys(path)
+	keys, err := access.LoadKeys(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,4 +196,46 @@ func trying(next http.Handler) http.Handler {
 			};
 		</script>`...))
 	})
+}
+
+// TestOtherSites checks that pages of other web sites cannot use a server that
+// asks for no key, neither directly nor by a name that they point at loopback.
+func TestOtherSites(t *testing.T) {
+	open := newServer(t, server.Options{Hosts: []string{"Kuji.internal"}})
+	keys := newServer(t, server.Options{Keys: keyFile(t)})
+	const body = `{"player":"ann","pool":"free"}`
+	for _, tt := range []struct {
+		name   string
+		f      *fixture
+		host   string
+		header []string
+		want   int
+	}{
+		{"loopback", open, "127.0.0.1:7700", nil, 200},
+		{"loopback name", open, "localhost:7700", nil, 200},
+		{"loopback IPv6", open, "[::1]:7700", nil, 200},
+		{"loopback IPv6 without port", open, "[::1]", nil, 200},
+		{"allowed host", open, "kuji.INTERNAL:7700", nil, 200},
+		{"rebound name", open, "evil.example.com:7700", nil, 403},
+		{"no host", open, "", nil, 403},
+		{"same origin", open, "127.0.0.1:7700", []string{"Origin", "http://127.0.0.1:7700", "Sec-Fetch-Site", "same-origin"}, 200},
+		{"another site", open, "127.0.0.1:7700", []string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{"another origin", open, "127.0.0.1:7700", []string{"Origin", "https://evil.example.com"}, 403},
+		{"any host with a key", keys, "kuji.example.com", []string{"Authorization", "Bearer " + writeKey}, 200},
+		{"another site without a key", keys, "kuji.example.com", []string{"Sec-Fetch-Site", "cross-site"}, 401},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := httptest.NewRequest(http.MethodPost, "/kuji.v1.RewardService/Draw", strings.NewReader(body))
+			r.Host = tt.host
+			r.Header.Set("Content-Type", "application/json")
+			for i := 0; i < len(tt.header); i += 2 {
+				r.Header.Set(tt.header[i], tt.header[i+1])
+			}
+			w := httptest.NewRecorder()
+			tt.f.server.ServeHTTP(w, r)
+			if w.Code != tt.want {
+				t.Errorf("%d %s, want %d", w.Code, w.Body, tt.want)
+			}
+		})
+	}
 }

@@ -12,12 +12,13 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/server/access"
 )
 
-// rows returns the rows of docs/api.md whose first cell matches, as cells.
-func rows(t *testing.T, first string) [][]string {
+// rows returns the rows of a page of the reference whose first cell matches, as cells.
+func rows(t *testing.T, page, first string) [][]string {
 	t.Helper()
-	doc, err := os.ReadFile("../docs/api.md")
+	doc, err := os.ReadFile("../docs/reference/" + page)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,10 +37,10 @@ func rows(t *testing.T, first string) [][]string {
 	return out
 }
 
-// TestDocumentedErrors compares the tables of docs/api.md with the code.
+// TestDocumentedErrors compares the tables of docs/reference/api.md with the code.
 func TestDocumentedErrors(t *testing.T) {
 	statuses := map[string]bool{}
-	for _, row := range rows(t, "`STATUS_") {
+	for _, row := range rows(t, "api.md", "`STATUS_") {
 		statuses[row[0]] = true
 	}
 	for _, st := range statusesOf()[1:] {
@@ -53,7 +54,7 @@ func TestDocumentedErrors(t *testing.T) {
 		t.Errorf("documented, but no status of the engine: %v", statuses)
 	}
 	reasons := map[string]string{}
-	for _, row := range rows(t, "`REASON_") {
+	for _, row := range rows(t, "api.md", "`REASON_") {
 		reasons[row[0]] = row[1]
 	}
 	for n, name := range kujiv1.Reason_name {
@@ -71,14 +72,14 @@ func TestDocumentedErrors(t *testing.T) {
 	}
 }
 
-// TestDocumentedLimits compares the limits of docs/api.md with the code.
+// TestDocumentedLimits compares the limits of docs/reference/limits.md with the code.
 func TestDocumentedLimits(t *testing.T) {
 	limits, err := server.WithDefaults(server.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	documented := map[string]string{}
-	for _, row := range rows(t, "`[A-Z][A-Za-z]+`") {
+	for _, row := range rows(t, "limits.md", "`[A-Z][A-Za-z]+`") {
 		documented[strings.Split(row[0], "`")[1]] = strings.TrimSuffix(row[1], " bytes")
 	}
 	v := reflect.ValueOf(limits)
@@ -99,10 +100,10 @@ func TestDocumentedLimits(t *testing.T) {
 		"outcomes of one":      server.MaxBatchOutcomes,
 		"entries, items":       server.MaxPage,
 		"depth of nested":      server.MaxDepth,
-		"API key \\|":          server.MaxKeyBytes,
+		"API key \\|":          access.MaxKeyBytes,
 		"realms":               kuji.MaxRealms,
 	} {
-		row := rows(t, strings.TrimSuffix(first, " \\|"))
+		row := rows(t, "limits.md", strings.TrimSuffix(first, " \\|"))
 		if len(row) != 1 || !regexp.MustCompile(fmt.Sprintf(`^%d\b`, want)).MatchString(row[0][1]) {
 			t.Errorf("%s: documented as %v, want %d", first, row, want)
 		}

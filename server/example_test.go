@@ -13,6 +13,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/server/access"
 )
 
 // An engine of one's own behind the API, from the first request to the orderly end.
@@ -49,7 +50,7 @@ func serveOnce(ctx context.Context) (err error) {
 	}
 
 	const address = "127.0.0.1:0"
-	if err := server.CheckListen(address, server.Exposure{}); err != nil {
+	if err := access.CheckListen(address, access.Exposure{}); err != nil {
 		return err // open to others: it needs keys and TLS
 	}
 	srv, err := server.New(engine, server.Options{})

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"testing"
 	"time"
 
@@ -16,16 +15,22 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
+	"github.com/kuji-dev/kuji/server/access"
+	"github.com/kuji-dev/kuji/server/internal/admission"
+	"github.com/kuji-dev/kuji/server/internal/feeds"
+	"github.com/kuji-dev/kuji/server/internal/message"
+	"github.com/kuji-dev/kuji/server/internal/redis"
 )
 
 // What the tests of this package see of its inside.
 var (
-	Contract = contract
+	Contract = contract.Services
 
 	EndFramedTwice = endFramedTwice
-	StatusProto    = statusProto
+	StatusProto    = message.Status
 )
 
 func NewWithContract(e *kuji.Engine, o Options, services []protoreflect.ServiceDescriptor) (*Server, error) {
@@ -34,20 +39,20 @@ func NewWithContract(e *kuji.Engine, o Options, services []protoreflect.ServiceD
 
 func CodeAnswers() map[kuji.Code]connect.Code {
 	out := make(map[kuji.Code]connect.Code)
-	for c, a := range codeAnswers {
-		out[c] = a.code
+	for c, a := range message.Answers {
+		out[c] = a.Code
 	}
 	return out
 }
 
 func (s *Server) ConnectError(err error, request any) *connect.Error {
-	return s.connectError(err, request)
+	return s.journal.answer(err, request)
 }
 
 // RoleOf is the role that an endpoint asks for, by path; ROLE_UNSPECIFIED for open ones.
 func (s *Server) RoleOf() map[string]kujiv1.Role {
 	out := make(map[string]kujiv1.Role)
-	for path, e := range s.endpoints {
+	for path, e := range s.routes.endpoints {
 		out[path] = e.role
 		if e.open {
 			out[path] = kujiv1.Role_ROLE_UNSPECIFIED
@@ -58,7 +63,7 @@ func (s *Server) RoleOf() map[string]kujiv1.Role {
 
 // Replace puts another handler behind an endpoint, inside all of its guards.
 func (s *Server) Replace(path string, h http.Handler) {
-	s.endpoints[path].handler = h
+	s.routes.endpoints[path].handler = h
 }
 
 // Intercepted is a unary handler with the options of the server's own.
@@ -66,68 +71,57 @@ func Intercepted[Req, Res any](s *Server, path string, f func(*connect.Request[R
 	return connect.NewUnaryHandler(path, func(_ context.Context, r *connect.Request[Req]) (*connect.Response[Res], error) { return f(r) }, s.handlerOptions())
 }
 
-func (s *Server) InFlight() int { return int(used(s.calls)) }
-func (s *Server) InBulk() int   { return int(used(s.bulk)) }
-func (s *Server) InWork() int64 { return used(s.work) }
+func (s *Server) InFlight() int { return int(used(s.gate.Calls)) }
+func (s *Server) InBulk() int   { return int(used(s.gate.Bulk)) }
+func (s *Server) InWork() int64 { return used(s.gate.Work) }
 
 // Waiting is how many calls wait for memory of results and answers.
-func (s *Server) Waiting() int { return Budget{s.work}.Waiting() }
+func (s *Server) Waiting() int { return Budget{s.gate.Work}.Waiting() }
 
 // WorkOf is what the results and the answer of a unary call may take, in bytes.
-func WorkOf(m proto.Message) int64 { return max(smallWork, workOf(m)) }
+func WorkOf(m proto.Message) int64 { return max(admission.SmallWork, message.Work(m)) }
 
 // RequestMemory is how many bytes requests hold.
-func (s *Server) RequestMemory() int64 { return used(s.memory) }
+func (s *Server) RequestMemory() int64 { return used(s.gate.Memory) }
 
 // Crowd is how many requests without a key have a place.
 func (s *Server) Crowd() int {
-	s.crowd.mu.Lock()
-	defer s.crowd.mu.Unlock()
-	return s.crowd.list.Len()
+	return s.gate.Crowd.Len()
 }
 
 // Connections is how many connections have a place.
 func (s *Server) Connections() int {
-	s.conns.mu.Lock()
-	defer s.conns.mu.Unlock()
-	return s.conns.n
+	return s.gate.Conns.Len()
 }
 
 // ConnectionLimit is how many connections a limit on open files leaves.
 func ConnectionLimit(want int, files uint64, realms int) int {
-	return connectionLimit(want, files, realmDescriptors*realms)
+	return (&admission.Descriptors{Want: want, Realms: func() int { return realms }}).Within(files)
 }
 
 // Budget is a budget of callers with numbers.
-type Budget struct{ *budget }
+type Budget struct{ *admission.Budget }
 
-func NewBudget(total int64, shared bool) Budget { return Budget{newBudget(total, shared)} }
-func (b Budget) Take(who byte, n int64) bool    { return b.take(numbered(who), n) }
-func (b Budget) Give(who byte, n int64)         { b.give(numbered(who), n) }
-func (b Budget) Held(who byte) int64            { _, mine, _ := b.holdings(numbered(who)); return mine }
-func (b Budget) Used() int64                    { return used(b.budget) }
+func NewBudget(total int64, shared bool) Budget { return Budget{admission.NewBudget(total, shared)} }
+func (b Budget) Take(who byte, n int64) bool    { return b.Budget.Take(numbered(who), n) }
+func (b Budget) Give(who byte, n int64)         { b.Budget.Give(numbered(who), n) }
+func (b Budget) Held(who byte) int64            { _, mine, _ := b.Budget.Holdings(numbered(who)); return mine }
+func (b Budget) Used() int64                    { return used(b.Budget) }
 
 func (b Budget) Wait(ctx context.Context, who byte, n int64) error {
-	return b.wait(ctx, numbered(who), n)
+	return b.Budget.Wait(ctx, numbered(who), n)
 }
 
-func numbered(who byte) caller { return caller{hash: [sha256.Size]byte{who}} }
+func numbered(who byte) access.Caller { return access.Caller{Hash: [sha256.Size]byte{who}} }
 
-// Waiting is how many wait.
-func (b Budget) Waiting() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.queue.Len()
-}
-
-func used(b *budget) int64 {
-	n, _, _ := b.holdings(caller{})
+func used(b *admission.Budget) int64 {
+	n, _, _ := b.Holdings(access.Caller{})
 	return n
 }
 
 // Codecs are the server's codecs by name.
 func Codecs() map[string]connect.Codec {
-	requests, err := requestShapes(contract())
+	requests, err := requestShapes(contract.Services())
 	if err != nil {
 		panic(err)
 	}
@@ -141,7 +135,7 @@ func WithDefaults(l Limits) (Limits, error) { return l.withDefaults() }
 
 // FailRealms makes every realm look as if it had stopped. Not for a server in use.
 func (s *Server) FailRealms(err error) {
-	s.realmErr = func(*kuji.Realm) error { return err }
+	s.realms.err = func(*kuji.Realm) error { return err }
 }
 
 // Decompressed is how much the server decompresses of data for an RPC that
@@ -156,8 +150,9 @@ func Decompressed(data io.Reader, max int64) (int64, error) {
 
 // RunStream serves a stream whose messages come from and go to conn.
 func (s *Server) RunStream(ctx context.Context, conn connect.StreamingHandlerConn, w http.ResponseWriter) error {
-	c := &call{endpoint: s.endpoints[kujiv1connect.RewardServiceStreamDrawsProcedure], streaming: streaming{w: w}, access: anybody}
-	return newDrawStream(s, c, conn).run(ctx)
+	c := &call{endpoint: s.routes.endpoints[kujiv1connect.RewardServiceStreamDrawsProcedure], streaming: streaming{w: w}, access: access.Anybody}
+	rewards, _, _ := s.services()
+	return rewards.draws.open(c, conn).run(ctx)
 }
 
 // StreamError is err as a stream returns it.
@@ -168,7 +163,7 @@ var Miscount = miscount
 
 // CountMessages is how many messages within a request are counted.
 func CountMessages(json bool, data []byte, m proto.Message) int {
-	shapes, err := requestShapes(contract())
+	shapes, err := requestShapes(contract.Services())
 	if err != nil {
 		panic(err)
 	}
@@ -193,52 +188,40 @@ func RequestShapes(services []protoreflect.ServiceDescriptor) error {
 
 // DrawsOf is what the engine is asked for by a batch of a stream.
 func DrawsOf(m *kujiv1.StreamDrawsRequest) ([]kuji.Draw, error) {
-	var b drawBatch
-	proto.Merge(&b.request, m)
-	err := b.build()
-	return b.draws, err
+	var b message.Draws
+	proto.Merge(&b.Request, m)
+	err := b.Build()
+	all := make([]kuji.Draw, 0, len(b.Requests))
+	for _, r := range b.Requests {
+		all = append(all, *r.(*kuji.Draw))
+	}
+	return all, err
 }
 
 // DrawsResponse is the answer to a batch of a stream.
-var DrawsResponse = drawsResponse
+func DrawsResponse(draws []kuji.Draw, results []kuji.Result) *kujiv1.StreamDrawsResponse {
+	return message.DrawsResponse(draws, results)
+}
 
 // CheckClocks is what the server does every minute.
-func (s *Server) CheckClocks() { s.checkClocks() }
+func (s *Server) CheckClocks() { (&watcher{s.realms, s.journal.log, windows{}}).checkClocks() }
 
 // WindowChecks returns what the server does every five seconds.
 func (s *Server) WindowChecks() (check func()) {
-	said := windows{}
-	return func() { s.checkWindows(said) }
-}
-
-// LoadKeysWith is LoadKeys with another network and another clock.
-func LoadKeysWith(path string, fetch func(context.Context, string) ([]byte, error), now func() time.Time) (*Keys, error) {
-	return loadKeys(path, fetch, now)
-}
-
-// Knows reports whether somebody may do something with a secret.
-func (k *Keys) Knows(secret string) bool { return k.find(secret) != nil }
-
-// Settle waits until no set of keys is being fetched.
-func (k *Keys) Settle() {
-	for _, i := range k.set.Load().issuers {
-		for i.fetching.Load() {
-			runtime.Gosched()
-		}
-	}
+	return (&watcher{s.realms, s.journal.log, windows{}}).checkWindows
 }
 
 // SetRateClock sets the clock of rates, before the first request.
-func (s *Server) SetRateClock(now func() time.Time) { s.rates.now = now }
+func (s *Server) SetRateClock(now func() time.Time) { s.gate.Rates.Now = now }
 
 // KeepEvent filters a record as a stream of events does.
 func KeepEvent(rec *kuji.Record, player, pool string, bare bool) bool {
-	return (&filter{player: player, pool: pool, bare: bare}).keep(rec)
+	return (&feeds.Filter{Player: player, Pool: pool, Bare: bare}).Keep(rec)
 }
 
 // SetLogClock sets the clock that bounds the lines of logs.
 func (s *Server) SetLogClock(now func() time.Time) {
-	s.slow.now, s.refusals.now = now, now
+	s.journal.slow.now, s.journal.refusals.now = now, now
 	if s.o.AccessLog != nil {
 		s.o.AccessLog.strangers.now = now
 	}
@@ -252,26 +235,26 @@ func (a *AccessLog) Add(line string) {
 // LogAllocs is how often the logging of an answered call allocates.
 func (s *Server) LogAllocs() float64 {
 	request := &kujiv1.DrawRequest{Player: "ann"}
-	c := &call{endpoint: s.endpoints[kujiv1connect.RewardServiceDrawProcedure], access: anybody, reached: true, ended: true, took: time.Millisecond}
+	c := &call{endpoint: s.routes.endpoints[kujiv1connect.RewardServiceDrawProcedure], access: access.Anybody, reached: true, ended: true, took: time.Millisecond}
 	return testing.AllocsPerRun(100, func() {
 		c.realm = ""
 		c.about(request)
 		c.method = methodOf(c.endpoint, "")
-		s.logCall(c)
+		s.journal.call(c)
 	})
 }
 
 // MetricsText is what a scrape returns.
 func (s *Server) MetricsText() string {
 	w := httptest.NewRecorder()
-	s.metricsH.ServeHTTP(w, httptest.NewRequest(http.MethodGet, metricsPath, nil))
+	s.metrics.handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, metricsPath, nil))
 	return w.Body.String()
 }
 
 // PoolMetrics returns how many samples each metric of pools has, if so many pools have their own.
 func (s *Server) PoolMetrics(most int) (map[string]int, error) {
 	registry := prometheus.NewRegistry()
-	if err := registry.Register(&poolCollector{&s.realms, most}); err != nil {
+	if err := registry.Register(&poolCollector{s.realms, most}); err != nil {
 		return nil, err
 	}
 	families, err := registry.Gather()
@@ -286,89 +269,83 @@ func (s *Server) PoolMetrics(most int) (map[string]int, error) {
 // the engine.
 func RedisCommands() map[string]bool {
 	out := make(map[string]bool)
-	for _, cmd := range redisCommands() {
-		out[cmd.name] = cmd.request != nil
+	for name := range redis.Usage() {
+		out[name] = redis.ForEngine(name)
 	}
 	return out
 }
 
 // RedisUsage is the commands and their arguments.
-func RedisUsage() map[string]string {
-	out := make(map[string]string)
-	for _, cmd := range redisCommands() {
-		out[cmd.name] = cmd.usage
-	}
-	return out
-}
+func RedisUsage() map[string]string { return redis.Usage() }
 
 // RedisKinds are the first words of errors, by the API's reasons.
-func RedisKinds() map[kujiv1.Reason]string { return redisKinds }
+func RedisKinds() map[kujiv1.Reason]string { return redis.Kinds }
 
 // ParseCommand reads a command of the Redis protocol.
-var ParseCommand = parseCommand
+var ParseCommand = redis.ParseCommand
 
 // RedisBuffer is the room for commands before AUTH.
-const RedisBuffer = redisBuffer
+const RedisBuffer = redis.Buffer
 
 // RedisConnections is how many connections of the Redis protocol there are.
-func (s *Server) RedisConnections() int { return s.redis.len() }
+func (s *Server) RedisConnections() int { return s.redis.Len() }
 
 // HoldCalls takes all calls that there may be, until release is called.
 func (s *Server) HoldCalls() (release func()) {
-	n := s.calls.most()
-	if !s.calls.take(numbered(9), n) {
+	n := s.gate.Calls.Most()
+	if !s.gate.Calls.Take(numbered(9), n) {
 		panic("calls are being answered")
 	}
-	return func() { s.calls.give(numbered(9), n) }
+	return func() { s.gate.Calls.Give(numbered(9), n) }
 }
 
 // HoldMemory takes the memory for requests but for some bytes, until release is called.
 func (s *Server) HoldMemory(left int64) (release func()) {
-	n := s.memory.most() - left
-	if !s.memory.take(numbered(9), n) {
+	n := s.gate.Memory.Most() - left
+	if !s.gate.Memory.Take(numbered(9), n) {
 		panic("memory is in use")
 	}
-	return func() { s.memory.give(numbered(9), n) }
+	return func() { s.gate.Memory.Give(numbered(9), n) }
 }
 
 // HoldChecks takes all turns in which tokens from an address can be checked, until release is called.
 func (s *Server) HoldChecks(address string) (release func()) {
-	from, b := addressOf(address), s.credentials.turns
-	n := b.most()
-	if !b.take(from, n) {
+	from, b := admission.AddressOf(address), s.gate.Checks.Turns
+	n := b.Most()
+	if !b.Take(from, n) {
 		panic("tokens are being checked")
 	}
-	return func() { b.give(from, n) }
+	return func() { b.Give(from, n) }
 }
 
 // WaitingChecks is how many tokens of strangers are checked, or wait for it.
-func (s *Server) WaitingChecks() int64 { return used(s.credentials.places) }
+func (s *Server) WaitingChecks() int64 { return used(s.gate.Checks.Places) }
 
 // hold takes all that one caller can have of a budget, and what is then left.
-func hold(b *budget) (release func()) { return holdBy(b, 1) }
+func hold(b *admission.Budget) (release func()) { return holdBy(b, 1) }
 
 // holdBy is hold, by so much at a time.
-func holdBy(b *budget, n int64) (release func()) {
-	var all []caller
-	for one := numbered(9); b.take(one, n); one.hash[1]++ {
+func holdBy(b *admission.Budget, n int64) (release func()) {
+	var all []access.Caller
+	for one := numbered(9); b.Take(one, n); one.Hash[1]++ {
 		all = append(all, one)
-		for b.take(one, n) {
+		for b.Take(one, n) {
 			all = append(all, one)
 		}
 	}
 	return func() {
 		for _, one := range all {
-			b.give(one, n)
+			b.Give(one, n)
 		}
 	}
 }
 
 // HoldOdds takes all turns of odds, and HoldBulk those of batches, until release is called.
-func (s *Server) HoldOdds() (release func()) { return hold(s.odds) }
-func (s *Server) HoldBulk() (release func()) { return hold(s.bulk) }
+func (s *Server) HoldOdds() (release func()) { return hold(s.gate.Odds) }
+func (s *Server) HoldBulk() (release func()) { return hold(s.gate.Bulk) }
 
 // WaitingOdds is how many odds wait for their turn.
-func (s *Server) WaitingOdds() int { return Budget{s.odds}.Waiting() }
+func (s *Server) WaitingOdds() int { return Budget{s.gate.Odds}.Waiting() }
 
 // OddsAtOnce is oddsAtOnce.
 const OddsAtOnce = oddsAtOnce
@@ -376,26 +353,26 @@ const OddsAtOnce = oddsAtOnce
 // Refusing is the budgets that refuse what is not left, by what they are of.
 func (s *Server) Refusing(realm string) map[string]Budget {
 	return map[string]Budget{
-		"memory": {s.memory}, "calls": {s.calls}, "streams of draws": {s.streams}, "streams of events": {s.feeds},
-		"busy connections": {s.conns.busy}, "readers": {s.readers.of(realm, s.o.Keys != nil)},
+		"memory": {s.gate.Memory}, "calls": {s.gate.Calls}, "streams of draws": {s.gate.Streams}, "streams of events": {s.gate.Feeds},
+		"busy connections": {s.gate.Conns.Busy}, "readers": {s.feeds.Readers(realm)},
 	}
 }
 
 // Part is a small part of a budget.
-func (b Budget) Part() int64 { return max(1, b.total/256) }
+func (b Budget) Part() int64 { return max(1, b.Total()/256) }
 
 // FillUp takes all parts that callers who are no operators can have.
-func (b Budget) FillUp() (release func()) { return holdBy(b.budget, b.Part()) }
+func (b Budget) FillUp() (release func()) { return holdBy(b.Budget, b.Part()) }
 
 // Total is how much there is.
-func (b Budget) Total() int64 { return b.total }
+func (b Budget) Total() int64 { _, _, n := b.Holdings(access.Caller{Operator: true}); return n }
 
 // TakeAsOperator is Take for an operator.
-func (b Budget) TakeAsOperator(n int64) bool { return b.take(caller{operator: true}, n) }
+func (b Budget) TakeAsOperator(n int64) bool { return b.Budget.Take(access.Caller{Operator: true}, n) }
 
 // HoldReads takes all turns of readers of old events until release is called.
-func (s *Server) HoldReads() (release func()) { return hold(s.reads) }
+func (s *Server) HoldReads() (release func()) { return hold(s.gate.Reads) }
 
 // WaitingReads is how many of them wait, and InReads how many turns are taken.
-func (s *Server) WaitingReads() int { return Budget{s.reads}.Waiting() }
-func (s *Server) InReads() int      { return int(used(s.reads)) }
+func (s *Server) WaitingReads() int { return Budget{s.gate.Reads}.Waiting() }
+func (s *Server) InReads() int      { return int(used(s.gate.Reads)) }

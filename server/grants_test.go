@@ -19,6 +19,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/server/access"
 )
 
 // grantServer is a server with keys for grants, on a directory. Its clock is now.
@@ -26,7 +27,7 @@ func grantServer(t *testing.T, dir string, now *time.Time, lines ...string) (f *
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "keys")
 	writeKeys(t, path, lines...)
-	keys, err := server.LoadKeys(path)
+	keys, err := access.LoadKeys(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func bearer(key string) connect.UnaryInterceptorFunc {
 
 func rawKeyLine(t *testing.T, key string, options ...string) string {
 	t.Helper()
-	line, err := server.KeyLine("read,grant,draw", key, key, options...)
+	line, err := access.KeyLine("read,grant,draw", key, key, options...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 func (s *Server) unready() []string {
 	why := s.busy()
 	for _, r := range s.realms.sorted() {
-		if s.realmErr(r) != nil {
+		if s.realms.err(r) != nil {
 			// The cause may name files: only the log has it.
 			why = append(why, fmt.Sprintf("realm %s has stopped", r.Name()))
 		}
@@ -28,7 +28,7 @@ func (s *Server) busy() (why []string) {
 	if s.draining.Load() {
 		why = append(why, "draining")
 	}
-	if !s.calls.room(1) || !s.memory.room(requestCost) || !s.conns.busy.room(1) {
+	if s.gate.Busy() {
 		why = append(why, "overloaded")
 	}
 	return why
@@ -58,7 +58,7 @@ func isHealthPath(path string) bool { return path == "/healthz" || path == "/rea
 
 // serveOther answers what is not an RPC.
 func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
-	s.hurry(w, r)
+	s.gate.Hurry(w, r)
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "method not allowed, want GET", http.StatusMethodNotAllowed)
@@ -79,7 +79,7 @@ func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 		}
 		plain(w, http.StatusOK, "ready\n")
 	case metricsPath:
-		s.metricsH.ServeHTTP(w, r)
+		s.metrics.handler.ServeHTTP(w, r)
 	}
 }
 

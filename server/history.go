@@ -8,7 +8,10 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server/internal/feeds"
+	"github.com/kuji-dev/kuji/server/internal/message"
 )
 
 // History answers what happened in realms, from databases that follow their feeds. Its methods may be
@@ -83,21 +86,33 @@ type HistoryHolders struct {
 // historyReads is how many reads of histories are carried out at a time.
 const historyReads = 8
 
-// history returns the history, and the realm that a request is about. With fresh, it has all that the
-// realm has acknowledged.
-func (h rewardService) history(ctx context.Context, name string, fresh bool) (History, *kuji.Realm, error) {
-	r, err := h.s.realms.get(h.s.engine, name)
+// past answers from the history.
+type past struct {
+	realms  *realms
+	history History // nil: the server keeps none
+}
+
+// of returns the realm that a request is about, and how much it asks for. If the request says fresh,
+// the history then has all that the realm has acknowledged.
+func (h past) of(ctx context.Context, req interface {
+	GetRealm() string
+	GetFresh() bool
+	GetLimit() uint32
+}) (*kuji.Realm, int, error) {
+	r, err := h.realms.get(req.GetRealm())
 	if err != nil {
-		return nil, nil, err
+		return nil, 0, err
 	}
-	if h.s.o.History == nil {
-		return nil, nil, &kuji.Error{Code: kuji.CodeConflict, Message: "this server keeps no history: see --history of kuji serve"}
+	if h.history == nil {
+		return nil, 0, &kuji.Error{Code: kuji.CodeConflict, Message: "this server keeps no history: see --history of kuji serve"}
 	}
-	hist := h.s.o.History
-	if fresh {
-		err = historyError(r.Name(), hist.Wait(ctx, r.Name(), r.Stats().LastEvent))
+	if req.GetFresh() {
+		if err := h.history.Wait(ctx, r.Name(), r.Stats().LastEvent); err != nil {
+			return nil, 0, historyError(r.Name(), err)
+		}
 	}
-	return hist, r, err
+	limit, err := pageLimit("limit", req.GetLimit(), 0, MaxHistoryPage)
+	return r, limit, err
 }
 
 // historyError returns the answer to an error of a history. If the history is away, the realm is not:
@@ -115,42 +130,30 @@ func historyError(realm string, err error) error {
 		return err
 	}
 	text := fmt.Sprintf("the history of realm %q %s; the realm goes on: ask again later", realm, how)
-	return withDetail(connect.NewError(connect.CodeUnavailable, errors.New(text)), &kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_HISTORY})
+	return contract.Refused(connect.CodeUnavailable, kujiv1.Reason_REASON_HISTORY, errors.New(text))
 }
 
-// pageLimit checks the limit of a page.
-func pageLimit(limit uint32) (int, error) {
-	if limit > MaxHistoryPage {
-		return 0, &kuji.Error{Code: kuji.CodeInvalid, Field: "limit", Message: fmt.Sprintf("is %d, want at most %d", limit, MaxHistoryPage)}
-	}
-	return int(limit), nil
-}
-
-func (h rewardService) GetHistory(ctx context.Context, req *kujiv1.GetHistoryRequest) (*kujiv1.GetHistoryResponse, error) {
-	hist, r, err := h.history(ctx, req.GetRealm(), req.GetFresh())
+func (h past) GetHistory(ctx context.Context, req *kujiv1.GetHistoryRequest) (*kujiv1.GetHistoryResponse, error) {
+	r, limit, err := h.of(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	q := HistoryQuery{Player: req.GetPlayer(), Pool: req.GetPool(), Item: req.GetItem()}
+	q := HistoryQuery{Player: req.GetPlayer(), Pool: req.GetPool(), Item: req.GetItem(), Limit: limit}
 	if b := req.GetBefore(); b != nil {
 		if b.GetPosition() == 0 {
 			return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "before.position", Message: "is 0, want a position from 1 on"}
 		}
 		q.Before = HistoryPlace{b.GetPosition(), int(b.GetIndex())}
 	}
-	if q.Limit, err = pageLimit(req.GetLimit()); err != nil {
-		return nil, err
-	}
-	page, err := hist.Events(ctx, r.Name(), q)
+	page, err := h.history.Events(ctx, r.Name(), q)
 	if err != nil {
 		return nil, historyError(r.Name(), err)
 	}
-	c, _ := ctx.Value(callKey{}).(*call)
-	want := filter{player: q.Player, pool: q.Pool, bare: c == nil || c.access.player != ""}
+	want := feeds.Filter{Player: q.Player, Pool: q.Pool, Bare: accessOf(ctx).Player != ""}
 	out := &kujiv1.GetHistoryResponse{State: historyState(r, page.State)}
 	for i := range page.Events {
-		if want.keep(&page.Events[i]) {
-			out.Events = append(out.Events, eventProto(&page.Events[i]))
+		if want.Keep(&page.Events[i]) {
+			out.Events = append(out.Events, message.Event(&page.Events[i]))
 		}
 	}
 	if page.More {
@@ -159,36 +162,28 @@ func (h rewardService) GetHistory(ctx context.Context, req *kujiv1.GetHistoryReq
 	return out, nil
 }
 
-func (h rewardService) ListPlayers(ctx context.Context, req *kujiv1.ListPlayersRequest) (*kujiv1.ListPlayersResponse, error) {
-	hist, r, err := h.history(ctx, req.GetRealm(), req.GetFresh())
+func (h past) ListPlayers(ctx context.Context, req *kujiv1.ListPlayersRequest) (*kujiv1.ListPlayersResponse, error) {
+	r, limit, err := h.of(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	limit, err := pageLimit(req.GetLimit())
-	if err != nil {
-		return nil, err
-	}
-	page, err := hist.Players(ctx, r.Name(), req.GetAfter(), limit)
+	page, err := h.history.Players(ctx, r.Name(), req.GetAfter(), limit)
 	if err != nil {
 		return nil, historyError(r.Name(), err)
 	}
 	return &kujiv1.ListPlayersResponse{Players: page.Players, More: page.More, State: historyState(r, page.State)}, nil
 }
 
-func (h rewardService) ListHolders(ctx context.Context, req *kujiv1.ListHoldersRequest) (*kujiv1.ListHoldersResponse, error) {
-	hist, r, err := h.history(ctx, req.GetRealm(), req.GetFresh())
+func (h past) ListHolders(ctx context.Context, req *kujiv1.ListHoldersRequest) (*kujiv1.ListHoldersResponse, error) {
+	r, limit, err := h.of(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	limit, err := pageLimit(req.GetLimit())
-	if err != nil {
-		return nil, err
-	}
-	page, err := hist.Holders(ctx, r.Name(), req.GetItem(), req.GetAfter(), limit)
+	page, err := h.history.Holders(ctx, r.Name(), req.GetItem(), req.GetAfter(), limit)
 	if err != nil {
 		return nil, historyError(r.Name(), err)
 	}
-	return &kujiv1.ListHoldersResponse{More: page.More, State: historyState(r, page.State), Holders: each(page.Holders, func(h *HistoryHolder) *kujiv1.Holder {
+	return &kujiv1.ListHoldersResponse{More: page.More, State: historyState(r, page.State), Holders: message.Each(page.Holders, func(h *HistoryHolder) *kujiv1.Holder {
 		return &kujiv1.Holder{Player: h.Player, Quantity: h.Quantity}
 	})}, nil
 }

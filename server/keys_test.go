@@ -15,6 +15,7 @@ import (
 	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/server/access"
 )
 
 const (
@@ -33,7 +34,7 @@ func keyLine(t testing.TB, role, key, name string, options ...string) string {
 	if role == "admin" || strings.Contains(role, "grant") {
 		options = append(options, "ids=optional")
 	}
-	line, err := server.KeyLine(role, key, cmp.Or(name, key), options...)
+	line, err := access.KeyLine(role, key, cmp.Or(name, key), options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,12 +48,12 @@ func writeKeys(t testing.TB, path string, lines ...string) {
 	}
 }
 
-func keyFile(t testing.TB) *server.Keys {
+func keyFile(t testing.TB) *access.Keys {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "keys")
 	writeKeys(t, path, "# keys of the test", "", keyLine(t, "admin", adminKey, "ops"),
 		"  "+keyLine(t, "write", writeKey, "game-server-1"), keyLine(t, "read", readKey, ""))
-	k, err := server.LoadKeys(path)
+	k, err := access.LoadKeys(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func TestKeyFileErrors(t *testing.T) {
 		{"less in a day than in a request", "grant " + hash + " a grants=gem:1/5,sword:5/1", "grants=sword:5/1: want"},
 		{"an item twice", "grant " + hash + " a grants=gem:1,gem:2", "each item once"},
 		{"a day of nothing", "admin " + hash + " a grants=*:1/", "want item:N"},
-		{"too many", many(server.MaxKeys + 1), "line 1025: more than 1024 keys"},
+		{"too many", many(access.MaxKeys + 1), "line 1025: more than 1024 keys"},
 		{"players who grant", "grant jwks=players.json p algs=ES256", "not grant"},
 		{"players who are admin", "admin jwks=players.json p algs=ES256", "not admin"},
 		{"no algorithm", "draw jwks=players.json p", "no algs="},
@@ -109,8 +110,8 @@ func TestKeyFileErrors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "keys")
 			writeKeys(t, path, tt.text)
-			_, err := server.LoadKeys(path)
-			if !errors.Is(err, server.ErrKeys) || !strings.Contains(err.Error(), tt.want) {
+			_, err := access.LoadKeys(path)
+			if !errors.Is(err, access.ErrKeys) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v, want ErrKeys with %q", err, tt.want)
 			}
 			if err != nil && strings.Contains(err.Error(), "zz") {
@@ -118,22 +119,22 @@ func TestKeyFileErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := server.LoadKeys(filepath.Join(t.TempDir(), "none")); !errors.Is(err, server.ErrKeys) {
+	if _, err := access.LoadKeys(filepath.Join(t.TempDir(), "none")); !errors.Is(err, access.ErrKeys) {
 		t.Errorf("missing file: %v, want ErrKeys", err)
 	}
-	if _, err := server.KeyLine("read", "k", "two\nlines"); err == nil {
+	if _, err := access.KeyLine("read", "k", "two\nlines"); err == nil {
 		t.Error("a name of two lines makes a line")
 	}
-	if _, err := server.KeyLine("owner", "k", "name"); err == nil {
+	if _, err := access.KeyLine("owner", "k", "name"); err == nil {
 		t.Error("an unknown command makes a line")
 	}
-	if _, err := server.KeyLine("read", "k", ""); err == nil {
+	if _, err := access.KeyLine("read", "k", ""); err == nil {
 		t.Error("a key without a name makes a line")
 	}
-	if _, err := server.KeyLine("read", strings.Repeat("k", server.MaxKeyBytes+1), "name"); err == nil {
+	if _, err := access.KeyLine("read", strings.Repeat("k", access.MaxKeyBytes+1), "name"); err == nil {
 		t.Error("a key that no request can present makes a line")
 	}
-	if a, b := server.NewKey(), server.NewKey(); a == b || len(a) < 40 {
+	if a, b := access.NewKey(), access.NewKey(); a == b || len(a) < 40 {
 		t.Errorf("keys %q and %q", a, b)
 	}
 }
@@ -142,7 +143,7 @@ func TestReload(t *testing.T) {
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "keys")
 	writeKeys(t, path, keyLine(t, "write", "old", ""))
-	keys, err := server.LoadKeys(path)
+	keys, err := access.LoadKeys(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +159,7 @@ func TestReload(t *testing.T) {
 		t.Fatalf("before: %v", got)
 	}
 	writeKeys(t, path, "broken")
-	if err := keys.Reload(); !errors.Is(err, server.ErrKeys) {
+	if err := keys.Reload(); !errors.Is(err, access.ErrKeys) {
 		t.Fatalf("broken file: %v", err)
 	}
 	if got := draw("old"); got != 0 {

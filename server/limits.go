@@ -1,11 +1,13 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/contract"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 )
 
@@ -18,11 +20,8 @@ const (
 	DefaultPage = 1000
 	// MaxHistoryPage is the most events, players or holders in one answer of a history.
 	MaxHistoryPage = 1000
-	// MaxDepth is how deeply messages in a request may be nested, in JSON and in binary. The
-	// deepest message of the contract needs 5.
+	// MaxDepth is how deeply messages in a request may be nested, in JSON and in binary.
 	MaxDepth = 16
-	// MaxKeyBytes is the longest API key, in bytes.
-	MaxKeyBytes = 512
 	// MaxBatchOutcomes is the most outcomes that the draws of one Batch, or of
 	// one batch of a stream, may have together.
 	MaxBatchOutcomes = 100_000
@@ -31,6 +30,13 @@ const (
 	MaxMessages = 100_000
 	// catalogSlack is what a catalog's request may contain in addition to the YAML, in bytes.
 	catalogSlack = 64 << 10
+)
+
+var (
+	_ = [1]bool{}[MaxDepth-contract.MaxDepth]
+	_ = [1]bool{}[MaxPage-contract.MaxPage]
+	_ = [1]bool{}[DefaultPage-contract.DefaultPage]
+	_ = [1]bool{}[MaxBatchOutcomes-contract.MaxBatchOutcomes]
 )
 
 // Limits bounds what clients can make the server hold at a time. If there are keys, one can hold
@@ -96,16 +102,17 @@ type Limits struct {
 	StreamBatches int
 }
 
+// setDefault sets a limit that is zero. It reports one that is negative, if it is the first.
+func setDefault[T int | time.Duration](err *error, name string, v *T, def T) {
+	if *v < 0 && *err == nil {
+		*err = fmt.Errorf("server: Limits.%s is %v, want at least 0", name, *v)
+	}
+	*v = cmp.Or(*v, def)
+}
+
 func (l Limits) withDefaults() (Limits, error) {
 	var err error
-	set := func(name string, v *int, def int) {
-		if *v < 0 && err == nil {
-			err = fmt.Errorf("server: Limits.%s is %d, want at least 0", name, *v)
-		}
-		if *v == 0 {
-			*v = def
-		}
-	}
+	set := func(name string, v *int, def int) { setDefault(&err, name, v, def) }
 	set("RequestBytes", &l.RequestBytes, 64<<10)
 	set("BatchBytes", &l.BatchBytes, 4<<20)
 	set("CatalogBytes", &l.CatalogBytes, catalog.MaxBytes/3*4+catalogSlack)
@@ -119,18 +126,10 @@ func (l Limits) withDefaults() (Limits, error) {
 	set("DrawStreams", &l.DrawStreams, 256)
 	set("EventStreams", &l.EventStreams, 256)
 	set("StreamBatches", &l.StreamBatches, 4)
-	span := func(name string, v *time.Duration, def time.Duration) {
-		if *v < 0 && err == nil {
-			err = fmt.Errorf("server: Limits.%s is %v, want at least 0", name, *v)
-		}
-		if *v == 0 {
-			*v = def
-		}
-	}
-	span("HeaderTimeout", &l.HeaderTimeout, 5*time.Second)
-	span("ReadTimeout", &l.ReadTimeout, 30*time.Second)
-	span("WriteTimeout", &l.WriteTimeout, time.Minute)
-	span("IdleTimeout", &l.IdleTimeout, 2*time.Minute)
+	setDefault(&err, "HeaderTimeout", &l.HeaderTimeout, 5*time.Second)
+	setDefault(&err, "ReadTimeout", &l.ReadTimeout, 30*time.Second)
+	setDefault(&err, "WriteTimeout", &l.WriteTimeout, time.Minute)
+	setDefault(&err, "IdleTimeout", &l.IdleTimeout, 2*time.Minute)
 	if least := 2 * max(l.RequestBytes, l.BatchBytes, l.CatalogBytes, 1<<20); l.RequestMemory < least && err == nil {
 		err = fmt.Errorf("server: Limits.RequestMemory is %d, want at least %d: twice the largest message", l.RequestMemory, least)
 	}
@@ -152,13 +151,18 @@ func (l *Limits) message(procedure string) int {
 // page checks offset and limit of a paged read of n things. It returns the range from ≤ i < to
 // that they select.
 func page(field string, offset, limit uint32, n int) (from, to int, err error) {
-	if limit > MaxPage {
-		return 0, 0, &kuji.Error{Code: kuji.CodeInvalid, Field: field,
-			Message: fmt.Sprintf("is %d, want at most %d", limit, MaxPage)}
-	}
-	if limit == 0 {
-		limit = DefaultPage
+	most, err := pageLimit(field, limit, DefaultPage, MaxPage)
+	if err != nil {
+		return 0, 0, err
 	}
 	from = min(int(offset), n)
-	return from, min(from+int(limit), n), nil
+	return from, min(from+most, n), nil
+}
+
+// pageLimit checks how many things a request wants in an answer; if it does not say, it wants def.
+func pageLimit(field string, limit uint32, def, most int) (int, error) {
+	if int64(limit) > int64(most) {
+		return 0, &kuji.Error{Code: kuji.CodeInvalid, Field: field, Message: fmt.Sprintf("is %d, want at most %d", limit, most)}
+	}
+	return cmp.Or(int(limit), def), nil
 }

@@ -3,11 +3,18 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/server/access"
+	"github.com/kuji-dev/kuji/server/internal/message"
 )
 
 // The server's log names each request that is refused and each one that is slow. Anybody can send
@@ -69,40 +76,86 @@ func (t *throttle) all() uint64 {
 	return t.missing
 }
 
-// logCall logs a call that was refused or slow.
-func (s *Server) logCall(c *call) {
+// journal is what the server says of calls: in its log, and in the access log.
+type journal struct {
+	log      *slog.Logger
+	slowFrom time.Duration // how long a slow request takes; 0: none is slow
+	access   *AccessLog    // nil: there is none
+	cluster  bool          // other servers take over what this one fails to do
+
+	slow       throttle
+	refusals   throttle
+	lastFailed atomic.Int64 // when a failed realm was last logged, Unix nanoseconds
+}
+
+// failedEvery is the least time between two lines about failed realms. Every call to such a realm
+// gets the error; one line is enough.
+const failedEvery = 10 * time.Second
+
+// answer translates an error for a client, and logs what an operator must know of it. request is
+// the decoded request, nil for a stream.
+func (j *journal) answer(err error, request any) *connect.Error {
+	ke, ok := errors.AsType[*kuji.Error](err)
+	if ce, is := errors.AsType[*connect.Error](err); is {
+		return ce
+	}
+	ce := message.Error(err, request, j.cluster)
+	switch {
+	case ok && message.Machine(ke):
+		j.failed(ke)
+	case ce.Code() == connect.CodeInternal && !ok && !errors.Is(err, message.ErrPanic):
+		j.log.Error("unexpected error", "error", err)
+	}
+	return ce
+}
+
+func (j *journal) failed(err error) {
+	now := time.Now().UnixNano()
+	last := j.lastFailed.Load()
+	if now-last < int64(failedEvery) || !j.lastFailed.CompareAndSwap(last, now) {
+		return
+	}
+	j.log.Error("a realm has stopped", "error", err)
+}
+
+func (j *journal) panicked(procedure string, p any) {
+	j.log.Error("panic while answering", "procedure", procedure, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+}
+
+// call logs a call that was refused or slow.
+func (j *journal) call(c *call) {
 	if c.handedOver() {
 		return
 	}
-	if s.isSlow(c.took) {
-		s.logSlow(c, c.realm, c.label(), c.took)
+	if j.isSlow(c.took) {
+		j.logSlow(c, c.realm, c.label(), c.took)
 	}
 	if c.failed != nil || c.ended && !c.reached {
-		s.logRefused(c)
+		j.logRefused(c)
 	}
 }
 
-func (s *Server) isSlow(took time.Duration) bool {
-	return s.o.SlowRequests > 0 && took >= s.o.SlowRequests && s.log.Enabled(context.Background(), slog.LevelWarn)
+func (j *journal) isSlow(took time.Duration) bool {
+	return j.slowFrom > 0 && took >= j.slowFrom && j.log.Enabled(context.Background(), slog.LevelWarn)
 }
 
 // logSlow logs a call, or a batch of a stream, that took long.
-func (s *Server) logSlow(c *call, realm, code string, took time.Duration) {
-	leftOut, ok := s.slow.take()
+func (j *journal) logSlow(c *call, realm, code string, took time.Duration) {
+	leftOut, ok := j.slow.take()
 	if !ok {
 		return
 	}
 	attrs := append(c.attrs(realm, code, leftOut), slog.Float64("seconds", took.Seconds()))
-	s.log.LogAttrs(context.Background(), slog.LevelWarn, "slow request", attrs...)
+	j.log.LogAttrs(context.Background(), slog.LevelWarn, "slow request", attrs...)
 }
 
 // logRefused logs a call that was not carried out. What its client gave up is not worth a line, and a
 // stream with answers was not refused, however it ended.
-func (s *Server) logRefused(c *call) {
-	if c.code == connect.CodeCanceled || c.code == connect.CodeDeadlineExceeded || c.messages > 0 || !s.log.Enabled(context.Background(), slog.LevelInfo) {
+func (j *journal) logRefused(c *call) {
+	if c.code == connect.CodeCanceled || c.code == connect.CodeDeadlineExceeded || c.messages > 0 || !j.log.Enabled(context.Background(), slog.LevelInfo) {
 		return
 	}
-	leftOut, ok := s.refusals.take()
+	leftOut, ok := j.refusals.take()
 	if !ok {
 		return
 	}
@@ -111,11 +164,11 @@ func (s *Server) logRefused(c *call) {
 		attrs = append(attrs, slog.String("error", short(c.failed.Message())))
 	}
 	if c.failed != nil {
-		if fault, ok := errors.AsType[*tokenFault](c.failed); ok {
-			attrs = append(attrs, slog.String("why", short(fault.why)))
+		if fault, ok := errors.AsType[*access.Fault](c.failed); ok {
+			attrs = append(attrs, slog.String("why", short(fault.Why)))
 		}
 	}
-	s.log.LogAttrs(context.Background(), slog.LevelInfo, "request refused", attrs...)
+	j.log.LogAttrs(context.Background(), slog.LevelInfo, "request refused", attrs...)
 }
 
 // attrs returns what the log says of a call.
@@ -160,10 +213,10 @@ func short(text string) string {
 }
 
 // sayLeftOut logs how many lines were left out since the last one of their kind.
-func (s *Server) sayLeftOut() {
-	for kind, t := range map[string]*throttle{"slow request": &s.slow, "request refused": &s.refusals} {
+func (j *journal) sayLeftOut() {
+	for kind, t := range map[string]*throttle{"slow request": &j.slow, "request refused": &j.refusals} {
 		if n := t.flush(); n > 0 {
-			s.log.Warn("lines were left out of this log: there were too many", "line", kind, "left_out", n)
+			j.log.Warn("lines were left out of this log: there were too many", "line", kind, "left_out", n)
 		}
 	}
 }

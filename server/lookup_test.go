@@ -12,6 +12,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/server/access"
 )
 
 // TestGetResult: in every protocol the first answer comes back as it was; an id that was not seen is
@@ -91,7 +92,7 @@ func TestResultCodes(t *testing.T) {
 	path := filepath.Join(dir, "keys")
 	writeKeys(t, path, keyLine(t, "admin", adminKey, "ops"), keyLine(t, "read,draw", "drawer", ""), keyLine(t, "read,redeem", "redeemer", ""),
 		keyLine(t, "read,draw,redeem", "kiosk", "", "pools=splash"), keyLine(t, "read,grant", "granter", ""), "read,draw,redeem jwks=players.json players algs=EdDSA")
-	keys, err := server.LoadKeys(path)
+	keys, err := access.LoadKeys(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,13 +25,13 @@ type metrics struct {
 	unknown  prometheus.Counter // results with a status that results lacks
 	unrouted *rpcMetrics
 	streams  prometheus.Gauge
-	redis    prometheus.Gauge
+	handler  http.Handler // of /metrics
 }
 
 // latencyBuckets range from a read from memory to a disk in trouble, in seconds.
 var latencyBuckets = []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
-func (s *Server) newMetrics() (*metrics, http.Handler) {
+func newMetrics(s *Server) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kuji_rpc_requests_total",
@@ -56,7 +56,8 @@ func (s *Server) newMetrics() (*metrics, http.Handler) {
 	}
 	m.unknown = results.WithLabelValues("other")
 	m.streams = prometheus.NewGauge(prometheus.GaugeOpts{Name: "kuji_draw_streams", Help: "Streams of draws that are open."})
-	m.redis = prometheus.NewGauge(prometheus.GaugeOpts{Name: "kuji_redis_connections", Help: "Connections of the Redis protocol that are open."})
+	redis := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "kuji_redis_connections", Help: "Connections of the Redis protocol that are open."},
+		func() float64 { return float64(s.redis.Len()) })
 	m.unrouted = &rpcMetrics{rpc: "none", requests: m.requests}
 
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
@@ -64,14 +65,15 @@ func (s *Server) newMetrics() (*metrics, http.Handler) {
 	})
 	build.Set(1)
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.requests, m.latency, results, m.streams, m.redis, build, newRealmCollector(&s.realms, s.o.History), &poolCollector{&s.realms, MaxPoolMetrics}, leftOutCollector{s},
+	registry.MustRegister(m.requests, m.latency, results, m.streams, redis, build, newRealmCollector(s.realms, s.o.History), &poolCollector{s.realms, MaxPoolMetrics}, leftOutCollector{s.journal},
 		collectors.NewGoCollector(), collectors.NewBuildInfoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return m, promhttp.HandlerFor(registry, promhttp.HandlerOpts{
-		ErrorLog:            slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	m.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		ErrorLog:            slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelWarn),
 		MaxRequestsInFlight: 4,
 		Timeout:             10 * time.Second,
 	})
+	return m
 }
 
 // result counts n results with one status.
@@ -143,12 +145,7 @@ func newRealmCollector(rs *realms, history History) *realmCollector {
 		add(prometheus.GaugeValue, name, help, func(_ *kuji.Realm, st *kuji.Stats) float64 { return float64(value(st)) })
 	}
 	add(prometheus.GaugeValue, "healthy", "1 while the realm leads or follows, 0 when it has stopped.",
-		func(r *kuji.Realm, _ *kuji.Stats) float64 {
-			if r.Err() != nil {
-				return 0
-			}
-			return 1
-		})
+		func(r *kuji.Realm, _ *kuji.Stats) float64 { return oneIf(r.Err() == nil) })
 	counter("batches_total", "Batches appended to the log since the realm was opened.", func(s *kuji.Stats) uint64 { return s.Batches })
 	counter("events_total", "Events appended since the realm was opened.", func(s *kuji.Stats) uint64 { return s.Events })
 	counter("draws_total", "Single draws that ended ok since the realm was opened.", func(s *kuji.Stats) uint64 { return s.Draws })
@@ -157,12 +154,8 @@ func newRealmCollector(rs *realms, history History) *realmCollector {
 	counter("log_bytes_total", "Bytes appended to the log since the realm was opened.", func(s *kuji.Stats) uint64 { return s.LogBytes })
 	gauge("position", "Position of the newest acknowledged batch.", func(s *kuji.Stats) uint64 { return s.Position })
 	gauge("epoch", "Epoch of this writer.", func(s *kuji.Stats) uint64 { return s.Epoch })
-	add(prometheus.GaugeValue, "leads", "1 where the realm accepts commands, 0 where it follows.", func(r *kuji.Realm, _ *kuji.Stats) float64 {
-		if r.Leads() {
-			return 1
-		}
-		return 0
-	})
+	add(prometheus.GaugeValue, "leads", "1 where the realm accepts commands, 0 where it follows.",
+		func(r *kuji.Realm, _ *kuji.Stats) float64 { return oneIf(r.Replica().Leads()) })
 	gauge("behind", "By how many positions a realm that follows is behind what this node last heard of the leader.", func(s *kuji.Stats) uint64 { return s.Behind })
 	gauge("chain_differs", "1 when the chain of a realm that follows differs from the leader's: one of them has what the log does not have.", func(s *kuji.Stats) uint64 { return s.Differs })
 	gauge("catalog_version", "Version of the catalog in force.", func(s *kuji.Stats) uint64 { return s.CatalogVersion })
@@ -183,12 +176,8 @@ func newRealmCollector(rs *realms, history History) *realmCollector {
 	gauge("pending_bytes", "Bytes of events waiting for the log.", func(s *kuji.Stats) uint64 { return s.PendingBytes })
 	counter("snapshots_total", "Snapshots taken since the realm was opened.", func(s *kuji.Stats) uint64 { return s.Snapshots })
 	gauge("snapshot_position", "Position of the newest snapshot; 0 when there is none.", func(s *kuji.Stats) uint64 { return s.Snapshot })
-	gauge("snapshot_failed", "1 when the last attempt at a snapshot failed, or the newest was damaged when the realm was opened.", func(s *kuji.Stats) uint64 {
-		if s.SnapshotErr != nil {
-			return 1
-		}
-		return 0
-	})
+	add(prometheus.GaugeValue, "snapshot_failed", "1 when the last attempt at a snapshot failed, or the newest was damaged when the realm was opened.",
+		func(_ *kuji.Realm, st *kuji.Stats) float64 { return oneIf(st.SnapshotErr != nil) })
 	gauge("feed_readers", "Readers of the feed.", func(s *kuji.Stats) uint64 { return uint64(s.Readers) })
 	gauge("feed_lag", "By how many positions the slowest reader of the feed is behind.", func(s *kuji.Stats) uint64 { return s.ReaderLag })
 	if history != nil {
@@ -216,12 +205,14 @@ func addHistoryMetrics(add func(kind prometheus.ValueType, name, help string, va
 	add(prometheus.GaugeValue, "history_complete_from", "The history has every event from this position on; 1: from the beginning; 0: it is not open.",
 		of(func(_ *kuji.Stats, h HistoryState) float64 { return float64(h.CompleteFrom) }))
 	add(prometheus.GaugeValue, "history_down", "1 while the history is not kept: its database cannot be reached, or it is damaged and built again.",
-		func(r *kuji.Realm, _ *kuji.Stats) float64 {
-			if history.Down(r.Name()) != nil {
-				return 1
-			}
-			return 0
-		})
+		func(r *kuji.Realm, _ *kuji.Stats) float64 { return oneIf(history.Down(r.Name()) != nil) })
+}
+
+func oneIf(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 func (c *realmCollector) Describe(ch chan<- *prometheus.Desc) {

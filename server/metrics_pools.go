@@ -41,7 +41,7 @@ func (c *poolCollector) Describe(ch chan<- *prometheus.Desc) {
 func (c *poolCollector) Collect(ch chan<- prometheus.Metric) {
 	room := c.most
 	for _, r := range c.realms.sorted() {
-		sums, more, err := r.Pools(kuji.Stale(context.Background()), room)
+		sums, more, err := r.Pools().Sums(kuji.Stale(context.Background()), room)
 		if err != nil {
 			continue // it has stopped, and what is there may be lost: kuji_realm_healthy says so
 		}
@@ -62,7 +62,7 @@ func (c *poolCollector) Collect(ch chan<- prometheus.Metric) {
 }
 
 // leftOutCollector says what the logs do not.
-type leftOutCollector struct{ s *Server }
+type leftOutCollector struct{ journal *journal }
 
 var logLeftOut = prometheus.NewDesc("kuji_log_lines_left_out_total",
 	"Lines that the log (slow, refused) and the access log left out, because there were too many or they could not be written.", []string{"log"}, nil)
@@ -71,10 +71,10 @@ func (c leftOutCollector) Describe(ch chan<- *prometheus.Desc) { ch <- logLeftOu
 
 func (c leftOutCollector) Collect(ch chan<- prometheus.Metric) {
 	access := uint64(0)
-	if log := c.s.o.AccessLog; log != nil {
+	if log := c.journal.access; log != nil {
 		access = log.LeftOut()
 	}
-	for name, n := range map[string]uint64{"slow": c.s.slow.all(), "refused": c.s.refusals.all(), "access": access} {
+	for name, n := range map[string]uint64{"slow": c.journal.slow.all(), "refused": c.journal.refusals.all(), "access": access} {
 		ch <- prometheus.MustNewConstMetric(logLeftOut, prometheus.CounterValue, float64(n), name)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -71,7 +72,7 @@ func TestMetrics(t *testing.T) {
 		t.Error("a path that a client sent has become a label")
 	}
 	// What is documented is there, and the other way round.
-	doc, err := os.ReadFile("../docs/api.md")
+	doc, err := os.ReadFile("../docs/reference/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,11 +84,15 @@ func TestMetrics(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^# TYPE (kuji_[a-z_]+)`).FindAllStringSubmatch(text, -1) {
 		there[m[1]] = true
 		if !documented[m[1]] {
-			t.Errorf("%s is not in docs/api.md", m[1])
+			t.Errorf("%s is not in docs/reference/metrics.md", m[1])
 		}
 	}
-	for _, other := range []string{"operations", "feed", "scale", "cluster"} {
-		doc, err := os.ReadFile("../docs/" + other + ".md")
+	pages, err := filepath.Glob("../docs/*/*.md")
+	if err != nil || len(pages) < 10 {
+		t.Fatalf("found the pages %q: %v", pages, err)
+	}
+	for _, page := range pages {
+		doc, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}

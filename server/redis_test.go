@@ -34,6 +34,7 @@ import (
 	"github.com/kuji-dev/kuji/examples"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/server/access"
 )
 
 // startRedis serves Redis clients on a loopback port until the test ends.
@@ -775,7 +776,7 @@ func TestRedisAccessLog(t *testing.T) {
 func TestRedisKeyGoes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	writeKeys(t, path, keyLine(t, "admin", adminKey, "ops"), keyLine(t, "write", writeKey, "game"))
-	keys, err := server.LoadKeys(path)
+	keys, err := access.LoadKeys(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -789,7 +790,7 @@ func TestRedisKeyGoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for rec, err := range realm.Events(t.Context(), realm.Stats().Position) {
+	for rec, err := range realm.Feed().Events(t.Context(), realm.Stats().Position) {
 		if err != nil || rec.Kind != "grant" || rec.By != "game" {
 			t.Errorf("the event is a %s by %q, %v", rec.Kind, rec.By, err)
 		}
@@ -1069,7 +1070,7 @@ func TestRedisDeposed(t *testing.T) {
 func TestRedisRate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	writeKeys(t, path, keyLine(t, "write", writeKey, "game", "rate=10"))
-	keys, err := server.LoadKeys(path)
+	keys, err := access.LoadKeys(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -1218,34 +1219,34 @@ func TestRedisMetrics(t *testing.T) {
 	}
 }
 
-// TestRedisKinds: every reason of the contract has a word, and docs/redis.md names words and commands.
+// TestRedisKinds: every reason of the contract has a word, and docs/reference/redis.md names words and commands.
 func TestRedisKinds(t *testing.T) {
-	doc, err := os.ReadFile("../docs/redis.md")
+	doc, err := os.ReadFile("../docs/reference/redis.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	kinds := server.RedisKinds()
 	for n, name := range kujiv1.Reason_name {
 		if kind := kinds[kujiv1.Reason(n)]; n != 0 && !bytes.Contains(doc, []byte("| `"+kind+"` |")) {
-			t.Errorf("%s has the word %q, which docs/redis.md does not have", name, kind)
+			t.Errorf("%s has the word %q, which docs/reference/redis.md does not have", name, kind)
 		}
 	}
 	for name, usage := range server.RedisUsage() {
 		if line := "`" + strings.ReplaceAll(strings.TrimSpace(name+" "+usage), "|", `\|`) + "`"; !bytes.Contains(doc, []byte(line)) {
-			t.Errorf("docs/redis.md does not have %s", line)
+			t.Errorf("docs/reference/redis.md does not have %s", line)
 		}
 	}
 }
 
-// TestRedisExample: the first draw of docs/redis.md is one that the example catalog takes.
+// TestRedisExample: the first draw of docs/reference/redis.md is one that the example catalog takes.
 func TestRedisExample(t *testing.T) {
-	doc, err := os.ReadFile("../docs/redis.md")
+	doc, err := os.ReadFile("../docs/reference/redis.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	draw := regexp.MustCompile(`--catalog examples/(\S+) .*\nredis-cli .* DRAW (\S+) (\S+) ID (\S+)\n`).FindSubmatch(doc)
 	if draw == nil {
-		t.Fatal("docs/redis.md does not begin with a draw")
+		t.Fatal("docs/reference/redis.md does not begin with a draw")
 	}
 	source, err := examples.Files.ReadFile(string(draw[1]))
 	if err != nil {

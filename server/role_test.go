@@ -16,6 +16,7 @@ import (
 	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/server/access"
 )
 
 // fakeService describes a service of methods with the given options.
@@ -115,7 +116,7 @@ func TestRoleMatrix(t *testing.T) {
 			{"empty", "Authorization", "Bearer ", 0},
 			{"basic", "Authorization", "Basic " + adminKey, 0},
 			{"bare", "Authorization", adminKey, 0},
-			{"longer than any", "Authorization", "Bearer " + adminKey + strings.Repeat("x", server.MaxKeyBytes), 0},
+			{"longer than any", "Authorization", "Bearer " + adminKey + strings.Repeat("x", access.MaxKeyBytes), 0},
 			{"read", "Authorization", "Bearer " + readKey, kujiv1.Role_ROLE_READ},
 			{"write", "Authorization", "bearer  " + writeKey, kujiv1.Role_ROLE_WRITE},
 			{"admin", "Authorization", "Bearer " + adminKey, kujiv1.Role_ROLE_ADMIN},

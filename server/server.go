@@ -26,6 +26,11 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/contract"
+	"github.com/kuji-dev/kuji/server/access"
+	"github.com/kuji-dev/kuji/server/internal/admission"
+	"github.com/kuji-dev/kuji/server/internal/feeds"
+	"github.com/kuji-dev/kuji/server/internal/redis"
 )
 
 // Options configures a [Server]. The zero value serves everybody who can reach it on loopback, as
@@ -34,7 +39,7 @@ type Options struct {
 	// Keys are the API keys. If nil, the server asks for no key and everybody is admin; it then
 	// answers only requests whose Host is loopback or one of Hosts, and none from other sites' web
 	// pages.
-	Keys *Keys
+	Keys *access.Keys
 	// Hosts are the host names, without port, that a server without Keys answers to in addition to
 	// loopback.
 	Hosts []string
@@ -75,47 +80,21 @@ type Options struct {
 // Server serves an engine. It is an [http.Handler]; [Server.Serve] runs it with all timeouts and
 // limits set.
 type Server struct {
-	engine *kuji.Engine
-	o      Options
-	log    *slog.Logger
-
-	realms      realms
-	endpoints   map[string]*endpoint // by path
-	requests    requests             // what is counted in them
-	errors      *connect.ErrorWriter
-	origin      *http.CrossOriginProtection
-	hosts       map[string]bool
-	origins     map[string]bool
-	conns       *conns
-	redis       redisConns
-	commands    map[string]*redisCommand // of Redis, by name
-	replies     map[protoreflect.FullName]*replyShape
-	memory      *budget // bytes: requestCost for each request with a key, and its body
-	calls       *budget // one for each call being answered
-	streams     *budget // and one of these for each stream
-	feeds       *budget // or one of these, of events
-	readers     readerPlaces
-	reads       *budget // and one of these while it reads old events; they wait
-	bulk        *budget // and one of these for each Atomic or Batch; they wait
-	catalogs    *budget // or this one, for ApplyCatalog; they wait
-	history     *budget // or one of these, for reads of the history; they wait
-	odds        *budget // or one of these, for GetOdds; they wait
-	work        *budget // bytes: what results and answers take; calls wait
-	crowd       crowd   // requests without a key
-	credentials credentials
-	rates       *rates
-	granted     granted
-	metrics     *metrics
-	metricsH    http.Handler
-	http        *http.Server
-	draining    atomic.Bool
-	stopping    context.Context // ends when streams must end
-	stop        context.CancelFunc
-	slow        throttle
-	refusals    throttle
-	lastLog     atomic.Int64 // when a failed realm was last logged, Unix nanoseconds
-
-	realmErr func(*kuji.Realm) error // (*kuji.Realm).Err, except in tests
+	o        Options
+	realms   *realms
+	shares   *shares
+	gate     *admission.Gate
+	files    *admission.Descriptors
+	sites    *sites
+	routes   routes
+	metrics  *metrics
+	journal  *journal
+	feeds    *feeds.Feeds
+	redis    *redis.Server
+	http     *http.Server
+	draining atomic.Bool
+	stopping context.Context // ends when streams must end
+	stop     context.CancelFunc
 }
 
 // New returns a server for an engine, which must stay open as long as the server runs. It opens
@@ -123,7 +102,7 @@ type Server struct {
 // [DefaultRealm] if it does not exist; with [Options].Cluster it leaves both to its caller. It fails if
 // a realm cannot be opened, an option is out of range, or an RPC of the contract declares no role.
 func New(engine *kuji.Engine, o Options) (*Server, error) {
-	return newServer(engine, o, contract())
+	return newServer(engine, o, contract.Services())
 }
 
 func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDescriptor) (*Server, error) {
@@ -138,34 +117,25 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 	if o.SlowRequests < 0 {
 		return nil, fmt.Errorf("server: SlowRequests is %v, want at least 0", o.SlowRequests)
 	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
 	s := &Server{
-		engine:   engine,
-		o:        o,
-		log:      o.Logger,
-		origin:   http.NewCrossOriginProtection(),
-		hosts:    make(map[string]bool, len(o.Hosts)),
-		realmErr: (*kuji.Realm).Err,
-		rates:    newRates(),
-		slow:     newThrottle(),
-		refusals: newThrottle(),
-
-		credentials: newCredentials(),
+		o:      o,
+		realms: &realms{engine: engine, err: (*kuji.Realm).Err, shared: o.Cluster != nil},
+		journal: &journal{log: o.Logger, slowFrom: o.SlowRequests, access: o.AccessLog, cluster: o.Cluster != nil,
+			slow: newThrottle(), refusals: newThrottle()},
 	}
+	s.shares = &shares{o.Cluster, s.realms}
 	s.stopping, s.stop = context.WithCancel(context.Background())
-	if s.log == nil {
-		s.log = slog.Default()
-	}
-	for _, h := range o.Hosts {
-		s.hosts[canonicalHost(h)] = true
-	}
-	if s.origins, err = parseOrigins(o.Origins, o.Keys != nil); err != nil {
+	if s.sites, err = newSites(&o); err != nil {
 		return nil, err
 	}
-	if s.realms.shared = o.Cluster != nil; s.realms.shared != engine.Follows() {
+	if s.realms.shared != engine.Follows() {
 		return nil, fmt.Errorf("server: a cluster: %v, and the engine's realms follow: %v; want both or neither", s.realms.shared, engine.Follows())
 	}
 	if !s.realms.shared {
-		if err := s.realms.open(engine); err != nil {
+		if err := s.realms.open(); err != nil {
 			return nil, err
 		}
 	}
@@ -178,88 +148,51 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 			s.realms.begin(r)
 		}
 	}
-	s.metrics, s.metricsH = s.newMetrics()
-	s.commands, s.replies = newRedisCommands(s.metrics), replyShapes()
+	s.metrics = newMetrics(s)
+	s.feeds = &feeds.Feeds{Gate: s.gate, Keys: o.Keys, Stopping: s.stopping, WriteTimeout: limits.WriteTimeout}
 	if err := s.mount(services); err != nil {
 		return nil, err
 	}
-	s.http = newHTTP(s, &limits, o.TLS, s.log)
+	s.http = newHTTP(s, &limits, o.TLS, o.Logger)
 	return s, nil
 }
 
 // divide makes the budgets. Each key has a share of each; a server without keys has one caller. The
 // crowd has a sixteenth of the memory, which no key can use up.
 func (s *Server) divide() error {
-	if err := s.checkDescriptors(); err != nil {
+	l := &s.o.Limits
+	s.files = &admission.Descriptors{Want: l.Connections, History: s.o.History != nil, Realms: s.realms.len}
+	if err := s.files.Check(s.o.Logger); err != nil {
 		return err
 	}
-	l := &s.o.Limits
 	shared := s.o.Keys != nil
-	total := int64(l.RequestMemory)
-	s.memory = newPlaces(total-total/16, shared)
-	s.crowd.places = int(total / 16 / requestCost)
-	s.calls = newPlaces(int64(l.InFlight), shared)
-	s.streams = newPlaces(int64(l.DrawStreams), shared)
-	s.feeds = newPlaces(int64(l.EventStreams), shared)
-	s.bulk = newBudget(int64(l.BulkInFlight), shared)
-	s.catalogs = newBudget(1, shared)
-	s.history = newBudget(historyReads, shared)
-	s.odds = newBudget(oddsAtOnce, shared)
-	s.reads = newBudget(eventReads, shared)
-	s.work = newBudget(int64(l.WorkBytes), shared)
-	s.conns = newConns(s.connections(), s.connections, shared)
+	strangers := int64(l.RequestMemory) / 16
+	s.gate = &admission.Gate{
+		Memory:   admission.NewPlaces(int64(l.RequestMemory)-strangers, shared),
+		Calls:    admission.NewPlaces(int64(l.InFlight), shared),
+		Streams:  admission.NewPlaces(int64(l.DrawStreams), shared),
+		Feeds:    admission.NewPlaces(int64(l.EventStreams), shared),
+		Bulk:     admission.NewBudget(int64(l.BulkInFlight), shared),
+		Catalogs: admission.NewBudget(1, shared),
+		History:  admission.NewBudget(historyReads, shared),
+		Odds:     admission.NewBudget(oddsAtOnce, shared),
+		Reads:    admission.NewBudget(feeds.EventReads, shared),
+		Work:     admission.NewBudget(int64(l.WorkBytes), shared),
+		Conns:    admission.NewConns(s.files.Connections(), s.files.Connections, shared),
+		Checks:   admission.NewChecks(), Rates: admission.NewRates(),
+		HeaderTimeout: l.HeaderTimeout, ReadTimeout: l.ReadTimeout,
+	}
+	s.gate.Crowd.Places = int(strangers / admission.RequestCost)
 	return nil
-}
-
-// NewHTTP returns an HTTP server for a handler that passes requests on to a Server, of this process
-// or another one, with the timeouts and limits that Server.Serve sets. Connections are not counted.
-func NewHTTP(h http.Handler, l Limits, conf *tls.Config, log *slog.Logger) (*http.Server, error) {
-	l, err := l.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	return newHTTP(h, &l, conf, log), nil
-}
-
-// newHTTP configures an HTTP server. Every timeout is set, so that a slow or half-open client holds a
-// connection only for a bounded time.
-func newHTTP(h http.Handler, l *Limits, conf *tls.Config, log *slog.Logger) *http.Server {
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	if conf != nil {
-		protocols.SetHTTP2(true)
-		conf = conf.Clone()
-	} else {
-		protocols.SetUnencryptedHTTP2(true) // gRPC without TLS
-	}
-	return &http.Server{
-		Handler:           endFramedTwice(h),
-		TLSConfig:         conf,
-		ConnContext:       withConn,
-		Protocols:         protocols,
-		ReadHeaderTimeout: l.HeaderTimeout,
-		ReadTimeout:       l.ReadTimeout,
-		WriteTimeout:      l.WriteTimeout,
-		IdleTimeout:       l.IdleTimeout,
-		MaxHeaderBytes:    l.HeaderBytes,
-		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams: l.Streams,
-			SendPingTimeout:      l.IdleTimeout / 2, // finds half-open connections
-			PingTimeout:          l.HeaderTimeout,
-			WriteByteTimeout:     l.WriteTimeout,
-		},
-		// Mistakes of single clients at this level do not concern an operator.
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-	}
 }
 
 // Serve accepts connections on l, at most Limits.Connections at a time and fewer if the process may
 // not open so many files, and closes l at the end.
 // After [Server.Shutdown] is called it returns nil at once, while Shutdown still waits for calls
-// in flight. Check the address first: see [CheckListen].
+// in flight. Check the address first: see [access.CheckListen].
 func (s *Server) Serve(l net.Listener) error {
 	defer s.Watch()()
-	l = s.conns.listen(l)
+	l = s.gate.Conns.Listen(l)
 	var err error
 	if s.o.TLS != nil {
 		err = s.http.ServeTLS(l, "", "")
@@ -271,6 +204,11 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 	return fmt.Errorf("server: %w", err)
 }
+
+// ServeRedis accepts connections of the Redis protocol on l, until [Server.Shutdown], and closes l at the
+// end. They count for Limits.Connections together with those of Serve, speak TLS if Options.TLS says
+// so, and have the same keys. Check the address first: see [access.CheckListen].
+func (s *Server) ServeRedis(l net.Listener) error { return s.redis.Serve(l) }
 
 // Shutdown drains the server. It turns readiness and health off, and accepts requests for another
 // Options.DrainDelay. Then it accepts no more, ends each stream once the batches that it began are
@@ -287,11 +225,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}
-	defer s.sayLeftOut()
+	defer s.journal.sayLeftOut()
 	s.stop()
 	err := s.http.Shutdown(ctx)
 	if err != nil {
 		err = errors.Join(fmt.Errorf("server: shutdown: %w", err), s.http.Close())
 	}
-	return errors.Join(err, s.redis.shutdown(ctx))
+	return errors.Join(err, s.redis.Shutdown(ctx))
 }

@@ -64,7 +64,8 @@ func (b *bareServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case healthCheck:
 	case grantPath:
 		limit = 64 << 10
-		if r.Header.Get("Authorization") != "Bearer "+writeKey {
+		scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		if !strings.EqualFold(scheme, "Bearer") || strings.TrimLeft(key, " ") != writeKey { // RFC 9110, 11.4
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,7 +13,11 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server/access"
+	"github.com/kuji-dev/kuji/server/internal/admission"
+	"github.com/kuji-dev/kuji/server/internal/message"
 )
 
 // A stream of draws, in short:
@@ -27,16 +30,37 @@ import (
 // Limits.StreamBatches of them. While all are in use the reader stops, and HTTP/2's flow control
 // stops the client.
 
+// draws answers StreamDraws.
+type draws struct {
+	limits   *Limits
+	keys     *access.Keys
+	stopping context.Context
+	gate     *admission.Gate
+	realms   *realms
+	shares   *shares
+	metrics  *metrics
+	journal  *journal
+}
+
+// drawBatch is one batch of a stream. Its memory is reused for one batch after another.
+type drawBatch struct {
+	message.Draws
+	arrived time.Time
+	commit  kuji.Commit
+	work    int64 // taken from Gate.Work
+}
+
 // drawStream is one StreamDraws call.
 type drawStream struct {
-	pass    // the reader's alone
+	access.Pass // the reader's alone
+	*draws
 	call    *call
 	conn    connect.StreamingHandlerConn
 	free    chan *drawBatch
 	started chan *drawBatch
-	ends    streamEnds
-	reading watch
-	writing watch
+	ends    admission.Ends
+	reading admission.Watch
+	writing admission.Watch
 	// unnamed is set once a draw without a request id was started. From then on a client must not
 	// blindly repeat after an unknown outcome.
 	unnamed atomic.Bool
@@ -51,25 +75,28 @@ type streamError struct {
 func (e *streamError) Error() string { return e.err.Error() }
 func (e *streamError) Unwrap() error { return e.err }
 
+// Repeatable reports whether everything that was sent can be sent again safely.
+func (e *streamError) Repeatable() bool { return e.named }
+
 var (
 	errDraining = &kuji.Error{Code: kuji.CodeClosed, Message: "the server is shutting down; batches without an answer were not carried out"}
 	errMoved    = &kuji.Error{Code: kuji.CodeClosed, Message: "another node leads the realm of this batch: open another stream for it; batches without an answer were not carried out"}
-	errRevoked  = withDetail(connect.NewError(connect.CodeUnauthenticated, errors.New("the API key is no longer valid for this stream; batches without an answer were not carried out")),
-		&kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_UNAUTHENTICATED})
+	errRevoked  = contract.Refused(connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED,
+		errors.New("the API key is no longer valid for this stream; batches without an answer were not carried out"))
 )
 
-func (h rewardService) StreamDraws(ctx context.Context, bidi *connect.BidiStream[kujiv1.StreamDrawsRequest, kujiv1.StreamDrawsResponse]) error {
+func (h *draws) StreamDraws(ctx context.Context, bidi *connect.BidiStream[kujiv1.StreamDrawsRequest, kujiv1.StreamDrawsResponse]) error {
 	c, ok := ctx.Value(callKey{}).(*call)
 	if !ok || c.w == nil {
 		return errors.New("the stream did not come through ServeHTTP")
 	}
-	return newDrawStream(h.s, c, bidi.Conn()).run(ctx)
+	return h.open(c, bidi.Conn()).run(ctx)
 }
 
-func newDrawStream(s *Server, c *call, conn connect.StreamingHandlerConn) *drawStream {
-	n := s.o.Limits.StreamBatches
+func (h *draws) open(c *call, conn connect.StreamingHandlerConn) *drawStream {
+	n := h.limits.StreamBatches
 	st := &drawStream{
-		pass: newPass(s, c.access), call: c, conn: conn,
+		Pass: access.NewPass(h.keys, c.access), draws: h, call: c, conn: conn,
 		free: make(chan *drawBatch, n), started: make(chan *drawBatch, n),
 	}
 	for range n {
@@ -80,8 +107,8 @@ func newDrawStream(s *Server, c *call, conn connect.StreamingHandlerConn) *drawS
 
 // run serves the stream to its end.
 func (st *drawStream) run(ctx context.Context) error {
-	st.s.metrics.streams.Inc()
-	defer st.s.metrics.streams.Dec()
+	st.metrics.streams.Inc()
+	defer st.metrics.streams.Dec()
 	release, err := st.takeTimeouts()
 	if err != nil {
 		return err
@@ -108,18 +135,18 @@ func (st *drawStream) run(ctx context.Context) error {
 // takeTimeouts replaces the timeouts of the whole call by timeouts for each batch, and lets a
 // drain end the stream.
 func (st *drawStream) takeTimeouts() (release func(), err error) {
-	if err := st.ends.open(st.call.w); err != nil {
+	if err := st.ends.Open(st.call.w); err != nil {
 		return nil, fmt.Errorf("setting the timeouts of a stream: %w", err)
 	}
-	l := &st.s.o.Limits
-	st.reading.start(l.IdleTimeout, st.ends.stopReading)
-	st.writing.start(l.WriteTimeout, st.ends.stopWriting)
-	stop := context.AfterFunc(st.s.stopping, st.ends.stopReading)
+	l := st.limits
+	st.reading.Start(l.IdleTimeout, st.ends.StopReading)
+	st.writing.Start(l.WriteTimeout, st.ends.StopWriting)
+	stop := context.AfterFunc(st.stopping, st.ends.StopReading)
 	return func() {
 		stop()
-		st.reading.stop()
-		st.writing.stop()
-		st.ends.close()
+		st.reading.Stop()
+		st.writing.Stop()
+		st.ends.Close()
 	}, nil
 }
 
@@ -147,37 +174,37 @@ func (st *drawStream) readAll(ctx context.Context) error {
 
 // receive reads the next batch.
 func (st *drawStream) receive(b *drawBatch) error {
-	st.reading.arm()
-	err := st.conn.Receive(&b.request)
-	late := st.reading.disarm()
+	st.reading.Arm()
+	err := st.conn.Receive(&b.Request)
+	late := st.reading.Disarm()
 	switch {
-	case st.s.stopping.Err() != nil:
+	case st.stopping.Err() != nil:
 		return errDraining
 	case late && err != nil:
 		return &kuji.Error{Code: kuji.CodeCanceled, Err: context.DeadlineExceeded,
-			Message: fmt.Sprintf("no complete batch arrived within %v, the longest that a stream may be idle", st.s.o.Limits.IdleTimeout)}
+			Message: fmt.Sprintf("no complete batch arrived within %v, the longest that a stream may be idle", st.limits.IdleTimeout)}
 	case err != nil:
 		return err
-	case !st.stillAllowed(st.call.endpoint.role):
+	case !st.StillMay(st.call.endpoint.role):
 		return errRevoked
 	}
 	b.arrived = time.Now()
-	return miscount(&b.request)
+	return miscount(&b.Request)
 }
 
 // admit checks what a batch asks for, and counts it. A stream that is too fast for its key's rate
 // waits, and the client with it.
 func (st *drawStream) admit(ctx context.Context, b *drawBatch) error {
-	a := st.access
-	if err := a.permit(&b.request); err != nil {
+	a := st.Access
+	if err := a.Permit(&b.Request); err != nil {
 		return err
 	}
-	for wait := st.s.rates.take(a); wait > 0; wait = st.s.rates.take(a) {
+	for wait := st.gate.Rates.Take(a); wait > 0; wait = st.gate.Rates.Take(a) {
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
-		case <-st.s.stopping.Done():
+		case <-st.stopping.Done():
 			timer.Stop()
 			return errDraining
 		}
@@ -185,33 +212,33 @@ func (st *drawStream) admit(ctx context.Context, b *drawBatch) error {
 			return ctx.Err()
 		}
 	}
-	st.s.rates.owe(a, commandsIn(&b.request)-1)
+	st.gate.Rates.Owe(a, message.Commands(&b.Request)-1)
 	return ctx.Err()
 }
 
 // start decides a batch's draws and queues them for the log.
 func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
-	st.call.about(&b.request)
+	st.call.about(&b.Request)
 	if err := st.hold(ctx, b); err != nil {
 		return err
 	}
 	if err := st.admit(ctx, b); err != nil {
 		return err
 	}
-	if err := b.build(); err != nil {
+	if err := b.Build(); err != nil {
 		return err
 	}
-	realm, err := st.s.realms.get(st.s.engine, b.request.GetRealm())
+	realm, err := st.realms.get(b.Request.GetRealm())
 	if err != nil {
 		return err
 	}
-	if b.work, err = st.s.takeWork(ctx, st.call.access.who, b.size); err != nil {
+	if b.work, err = st.gate.TakeWork(ctx, st.call.access.Who, b.Size); err != nil {
 		return err
 	}
-	if !b.named {
+	if !b.Named {
 		st.unnamed.Store(true)
 	}
-	if b.commit, err = realm.StartAll(ctx, b.reqs, b.results); err != nil {
+	if b.commit, err = realm.StartAll(ctx, b.Requests, b.Results); err != nil {
 		st.release(b)
 	}
 	return err
@@ -225,12 +252,12 @@ func (st *drawStream) hold(ctx context.Context, b *drawBatch) error {
 	case !c.shared:
 		return nil
 	case c.held != "": // it is not the first
-		if !st.s.o.Cluster.Holds(cmp.Or(b.request.GetRealm(), DefaultRealm)) {
+		if !st.shares.cluster.Holds(cmp.Or(b.Request.GetRealm(), DefaultRealm)) {
 			return errMoved
 		}
 		return nil
 	}
-	if err := st.s.hold(ctx, &b.request); err != nil {
+	if err := st.shares.hold(ctx, &b.Request); err != nil {
 		return err
 	}
 	c.first.decide()
@@ -238,9 +265,9 @@ func (st *drawStream) hold(ctx context.Context, b *drawBatch) error {
 }
 
 func (st *drawStream) release(b *drawBatch) {
-	st.s.giveWork(st.call.access.who, b.work)
+	st.gate.GiveWork(st.call.access.Who, b.work)
 	b.work = 0
-	b.clear()
+	b.Clear()
 }
 
 // answerAll answers batches as they become durable. After an error it drops the rest and returns
@@ -251,7 +278,7 @@ func (st *drawStream) answerAll(ctx context.Context, stopReading func()) error {
 		if failed == nil {
 			if failed = st.answer(ctx, b); failed != nil {
 				stopReading()
-				st.ends.stopReading()
+				st.ends.StopReading()
 			}
 		}
 		st.release(b)
@@ -266,81 +293,26 @@ func (st *drawStream) answerAll(ctx context.Context, stopReading func()) error {
 func (st *drawStream) answer(ctx context.Context, b *drawBatch) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			st.s.logPanic(st.call.endpoint.procedure, p)
-			err = errPanic
+			st.journal.panicked(st.call.endpoint.procedure, p)
+			err = message.ErrPanic
 		}
 	}()
 	if err := b.commit.Wait(ctx); err != nil {
 		return err
 	}
-	st.writing.arm()
-	err = st.conn.Send(drawsResponse(b.draws, b.results))
-	st.writing.disarm()
+	st.writing.Arm()
+	err = st.conn.Send(b.Response())
+	st.writing.Disarm()
 	if err != nil {
 		return err
 	}
-	st.s.metrics.all(b.results)
+	st.metrics.all(b.Results)
 	took := time.Since(b.arrived)
 	st.call.endpoint.metrics.latency.Observe(took.Seconds())
 	st.call.messages++
-	st.call.units += int64(len(b.results))
-	if st.s.isSlow(took) {
-		st.s.logSlow(st.call, cmp.Or(b.request.GetRealm(), DefaultRealm), codeLabel(0), took)
+	st.call.units += int64(len(b.Results))
+	if st.journal.isSlow(took) {
+		st.journal.logSlow(st.call, cmp.Or(b.Request.GetRealm(), DefaultRealm), codeLabel(0), took)
 	}
 	return nil
 }
-
-// streamEnds lets any goroutine cut the reading or writing end of a stream during the call.
-type streamEnds struct {
-	mu   sync.Mutex
-	conn *http.ResponseController // nil before and after the call
-}
-
-// open removes the timeouts of the whole call.
-func (e *streamEnds) open(w http.ResponseWriter) error {
-	c := http.NewResponseController(w)
-	if err := errors.Join(c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{})); err != nil {
-		return err
-	}
-	e.mu.Lock()
-	e.conn = c
-	e.mu.Unlock()
-	return nil
-}
-
-func (e *streamEnds) stopReading() { e.stop((*http.ResponseController).SetReadDeadline) }
-func (e *streamEnds) stopWriting() { e.stop((*http.ResponseController).SetWriteDeadline) }
-
-func (e *streamEnds) stop(set func(*http.ResponseController, time.Time) error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.conn != nil {
-		_ = set(e.conn, time.Unix(1, 0)) // cannot fail: open has set it before
-	}
-}
-
-// close must be called before the handler returns. Its writer must not be used afterwards.
-func (e *streamEnds) close() {
-	e.mu.Lock()
-	e.conn = nil
-	e.mu.Unlock()
-}
-
-// watch calls a function if something takes too long.
-type watch struct {
-	timer *time.Timer
-	limit time.Duration
-}
-
-func (w *watch) start(limit time.Duration, late func()) {
-	w.limit = limit
-	w.timer = time.AfterFunc(limit, late)
-	w.timer.Stop()
-}
-
-func (w *watch) arm() { w.timer.Reset(w.limit) }
-
-// disarm stops the watch. It reports whether the function was called.
-func (w *watch) disarm() (late bool) { return !w.timer.Stop() }
-
-func (w *watch) stop() { w.timer.Stop() }

@@ -22,6 +22,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/server/access"
 )
 
 type drawStream = connect.BidiStreamForClientSimple[kujiv1.StreamDrawsRequest, kujiv1.StreamDrawsResponse]
@@ -461,7 +462,7 @@ func TestStreamKeys(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	both := []string{keyLine(t, "write", writeKey, ""), keyLine(t, "read", readKey, "")}
 	writeKeys(t, path, both...)
-	keys, err := server.LoadKeys(path)
+	keys, err := access.LoadKeys(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/server/access"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 const trackCatalog = `
@@ -40,7 +42,7 @@ func TestSetTrack(t *testing.T) {
 	keys := filepath.Join(t.TempDir(), "keys")
 	const second, wordy = "another key", "a key with a long name"
 	writeKeys(t, keys, keyLine(t, "admin", adminKey, "ops"), keyLine(t, "admin", second, "ops-2"), keyLine(t, "admin", wordy, strings.Repeat("ü", 32)))
-	set, err := server.LoadKeys(keys)
+	set, err := access.LoadKeys(keys)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +131,7 @@ func TestSetTrack(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := 0
-	if _, err := kuji.Verify(dir, server.DefaultRealm, func(rec kuji.Record) {
+	if _, err := verify.Dir(dir, server.DefaultRealm, verify.Options{Seen: func(rec kuji.Record) {
 		if rec.Kind != "set_track" {
 			return
 		}
@@ -137,7 +139,7 @@ func TestSetTrack(t *testing.T) {
 			t.Errorf("the log has %+v, want it by %s", rec, names[seen%3])
 		}
 		seen++
-	}); err != nil || seen != len(all) {
+	}}); err != nil || seen != len(all) {
 		t.Errorf("%d tracks set in the log, want %d: %v", seen, len(all), err)
 	}
 }

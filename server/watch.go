@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/kuji-dev/kuji"
@@ -18,9 +19,9 @@ const (
 // does it; a program that calls ServeHTTP on its own does it, too.
 func (s *Server) Watch() (stop func()) {
 	ctx, stop := context.WithCancel(context.Background())
-	windows := windows{}
-	s.checkClocks()
-	s.checkWindows(windows)
+	w := &watcher{s.realms, s.journal.log, windows{}}
+	w.checkClocks()
+	w.checkWindows()
 	go func() {
 		clock, window := time.NewTicker(clockEvery), time.NewTicker(windowEvery)
 		defer clock.Stop()
@@ -28,10 +29,10 @@ func (s *Server) Watch() (stop func()) {
 		for {
 			select {
 			case <-clock.C:
-				s.checkClocks()
-				s.sayLeftOut()
+				w.checkClocks()
+				s.journal.sayLeftOut()
 			case <-window.C:
-				s.checkWindows(windows)
+				w.checkWindows()
 			case <-ctx.Done():
 				return
 			}
@@ -47,6 +48,13 @@ const (
 	windowCalm = 70
 )
 
+// watcher looks at realms.
+type watcher struct {
+	realms *realms
+	log    *slog.Logger
+	said   windows
+}
+
 // windows is what the server has said of realms' windows, by name.
 type windows map[string]*windowSaid
 
@@ -56,27 +64,42 @@ type windowSaid struct {
 }
 
 // checkWindows warns of idempotency windows that fill up, and says when new request ids are refused.
-func (s *Server) checkWindows(said windows) {
-	for _, r := range s.realms.sorted() {
-		w := said[r.Name()]
+func (t *watcher) checkWindows() {
+	for _, r := range t.realms.sorted() {
+		w := t.said[r.Name()]
 		if w == nil {
 			w = &windowSaid{}
-			said[r.Name()] = w
+			t.said[r.Name()] = w
 		}
 		st := r.Stats()
 		full := st.YoungRequestIDs * 100 / max(1, st.RequestIDLimit)
 		if full >= windowWarn && !w.filling {
-			s.logWindow("a realm's idempotency window fills up: at its limit, new request ids are refused", r, &st)
+			t.logWindow("a realm's idempotency window fills up: at its limit, new request ids are refused", r, &st)
 		}
 		if st.RefusedIDs > w.refused {
-			s.logWindow("a realm's idempotency window is full: new request ids are refused", r, &st)
+			t.logWindow("a realm's idempotency window is full: new request ids are refused", r, &st)
 		}
 		w.filling = full >= windowWarn || w.filling && full >= windowCalm
 		w.refused = st.RefusedIDs
 	}
 }
 
-func (s *Server) logWindow(text string, r *kuji.Realm, st *kuji.Stats) {
-	s.log.Warn(text+"; raise idempotency.count in its catalog, or shorten the age", "realm", r.Name(), "ids", st.YoungRequestIDs, "limit", st.RequestIDLimit,
+func (t *watcher) logWindow(text string, r *kuji.Realm, st *kuji.Stats) {
+	t.log.Warn(text+"; raise idempotency.count in its catalog, or shorten the age", "realm", r.Name(), "ids", st.YoungRequestIDs, "limit", st.RequestIDLimit,
 		"refused", st.RefusedIDs)
+}
+
+// checkClocks warns of realms whose time is not the machine's.
+func (t *watcher) checkClocks() {
+	for _, r := range t.realms.sorted() {
+		v := r.Stats().Clock
+		if v.Drifts() {
+			t.log.Warn("a realm's time is not the machine's: make sure that the machine's is right, then set the realm's clock",
+				"realm", r.Name(), "time", time.UnixMilli(v.Time).UTC(), "machine", time.UnixMilli(v.Wall).UTC(), "drift", v.Drift())
+		}
+		if v.RefusesIDs() {
+			t.log.Warn("a realm refuses new request ids as too old: its clock and those of clients were ahead; wait, or put a catalog with ids: any in force meanwhile",
+				"realm", r.Name(), "until", time.UnixMilli(v.IDsFrom).UTC(), "machine", time.UnixMilli(v.Wall).UTC())
+		}
+	}
 }

@@ -9,7 +9,7 @@
 // on a stream's state as the server reports it, since a replica that has lost its leader reports
 // an old one. The client library repeats no append and keeps none for later.
 //
-// This package knows nothing of what entries and files mean. Only package main of cmd/kuji and tests
+// This package knows nothing of what entries and files mean. Only the binary (internal/cli) and tests
 // import it, so that nobody who embeds Kuji compiles it.
 package jetstream
 

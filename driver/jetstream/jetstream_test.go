@@ -135,18 +135,25 @@ func (c *cluster) world(testing.TB) *drivertest.World {
 	return w
 }
 
-// failover makes the leader of a stream step down, and waits for another one.
-func (c *cluster) failover(t testing.TB, stream string) {
+// streamsOf asks a server about streams.
+func streamsOf(t testing.TB, s *embedded.Server) (*nats.Conn, natsjs.JetStream) {
 	t.Helper()
-	conn, err := nats.Connect("", c.servers[0].Connect())
+	conn, err := nats.Connect("", s.Connect())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	t.Cleanup(conn.Close)
 	js, err := natsjs.New(conn)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return conn, js
+}
+
+// failover makes the leader of a stream step down, and waits for another one.
+func (c *cluster) failover(t testing.TB, stream string) {
+	t.Helper()
+	conn, js := streamsOf(t, c.servers[0])
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	leader := func() string {

@@ -15,142 +15,134 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/jetstream"
 )
 
-// A node that lost its disk comes back empty, fetches what it misses, and is then as good as the
-// others: with one of them gone, nothing is lost, and the log goes on.
-func TestWipedNodeComesBack(t *testing.T) {
+// record is a realm's log on three servers, and what was appended to it through the second one.
+type record struct {
+	*cluster
+	realm driver.Realm
+	at    driver.Cursor
+	n     int // entries appended
+}
+
+func startRecord(ctx context.Context, t *testing.T, timeout time.Duration) *record {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("starts three servers")
 	}
 	c := startCluster(t, 3)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	d, err := jetstream.Connect(ctx, jetstream.Options{Connect: []nats.Option{c.servers[1].Connect()}, Cluster: "c"})
+	d, err := jetstream.Connect(ctx, jetstream.Options{Connect: []nats.Option{c.servers[1].Connect()}, Cluster: "c", Timeout: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close()
+	t.Cleanup(func() { d.Close() })
 	r, err := d.Open(ctx, "main", driver.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
-	at, n := driver.Cursor(0), 0
-	appendSome := func() {
-		for range 10 {
-			entry := fmt.Append(nil, "entry ", n)
-			for {
-				next, err := r.Append(ctx, at, entry)
-				if err == nil {
-					at, n = next, n+1
-					break
-				}
-				if ctx.Err() != nil {
-					t.Fatal(err)
-				}
-			}
+	t.Cleanup(func() { r.Close() })
+	return &record{cluster: c, realm: r}
+}
+
+const recordStream = "KUJI_c_LOG_main"
+
+// add appends an entry, again and again until the log has it.
+func (r *record) add(ctx context.Context) error {
+	for {
+		next, err := r.realm.Append(ctx, r.at, fmt.Append(nil, "entry ", r.n))
+		if err == nil {
+			r.at, r.n = next, r.n+1
+			return nil
+		}
+		if !errors.Is(err, driver.ErrUnknown) || ctx.Err() != nil {
+			return err
 		}
 	}
-	appendSome()
-	c.restart(t, 2, func(dir string) {
-		appendSome()
+}
+
+func (r *record) mustAdd(ctx context.Context, t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		if err := r.add(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// check reads everything that was appended.
+func (r *record) check(ctx context.Context, t *testing.T) {
+	t.Helper()
+	n := 0
+	for entry, err := range r.realm.Read(ctx, 0, r.at) {
+		if want := fmt.Sprint("entry ", n); err != nil || string(entry.Data) != want {
+			t.Fatalf("read %q, %v, want %q", entry.Data, err, want)
+		}
+		n++
+	}
+	if n != r.n {
+		t.Errorf("read %d entries, want %d", n, r.n)
+	}
+}
+
+// A node that lost its disk comes back empty, fetches what it misses, and is then as good as the
+// others: with one of them gone, nothing is lost, and the log goes on.
+func TestWipedNodeComesBack(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	r := startRecord(ctx, t, 0)
+	r.mustAdd(ctx, t, 10)
+	r.restart(t, 2, func(dir string) {
+		r.mustAdd(ctx, t, 10)
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
 	})
-	waitForReplicas(ctx, t, c, "KUJI_c_LOG_main", uint64(at))
-	if err := c.servers[0].Close(); err != nil {
+	waitForReplicas(ctx, t, r.cluster, recordStream, uint64(r.at))
+	if err := r.servers[0].Close(); err != nil {
 		t.Fatal(err)
 	}
-	appendSome()
-	i := 0
-	for entry, err := range r.Read(ctx, 0, at) {
-		if want := fmt.Sprint("entry ", i); err != nil || string(entry.Data) != want {
-			t.Fatalf("read %q, %v, want %q", entry.Data, err, want)
-		}
-		i++
-	}
-	if i != 30 {
-		t.Errorf("read %d entries, want 30", i)
-	}
+	r.mustAdd(ctx, t, 10)
+	r.check(ctx, t)
 }
 
-// A server that cannot read what Raft wrote for its streams says that it has not caught up. It makes its copies
-// again, as soon as the others have all of them, and is then as good as they are.
+// A server that cannot read what Raft wrote for its streams says that it has not caught up. It makes
+// its copies again when the others have all of them. Then it is as good as they are.
 func TestDamagedCopiesAreMadeAgain(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts three servers")
-	}
-	c := startCluster(t, 3)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	d, err := jetstream.Connect(ctx, jetstream.Options{Connect: []nats.Option{c.servers[1].Connect()}, Cluster: "c"})
-	if err != nil {
+	r := startRecord(ctx, t, 0)
+	r.mustAdd(ctx, t, 1)
+	waitForReplicas(ctx, t, r.cluster, recordStream, uint64(r.at))
+	if err := r.servers[0].NATS().JetStreamSnapshotStream("$G", recordStream); err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close()
-	r, err := d.Open(ctx, "main", driver.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	at := driver.Cursor(0)
-	appendOne := func() {
-		for {
-			next, err := r.Append(ctx, at, fmt.Append(nil, "entry ", at))
-			if err == nil {
-				at = next
-				return
-			}
-			if !errors.Is(err, driver.ErrUnknown) || ctx.Err() != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	appendOne()
-	const stream = "KUJI_c_LOG_main"
-	waitForReplicas(ctx, t, c, stream, uint64(at))
-	if err := c.servers[0].NATS().JetStreamSnapshotStream("$G", stream); err != nil {
-		t.Fatal(err)
-	}
-	c.restart(t, 0, func(dir string) { appendOne(); damageSnapshots(t, dir) })
-	c.restart(t, 2, func(string) { // without it, nobody knows whether anything would be lost
+	r.restart(t, 0, func(dir string) { r.mustAdd(ctx, t, 1); damageSnapshots(t, dir) })
+	r.restart(t, 2, func(string) { // without it, nobody knows whether anything would be lost
 		for why := error(nil); why == nil; {
-			healed, err := c.servers[0].Heal()
+			healed, err := r.servers[0].Heal()
 			if len(healed) > 0 || ctx.Err() != nil {
 				t.Fatalf("with one other server, it makes %q again, error %v", healed, err)
 			}
 			why = err
 		}
 	})
-	for healed, err := c.servers[0].Heal(); !slices.Contains(healed, stream); healed, err = c.servers[0].Heal() {
+	for healed, err := r.servers[0].Heal(); !slices.Contains(healed, recordStream); healed, err = r.servers[0].Heal() {
 		if ctx.Err() != nil {
 			t.Fatalf("it makes %q again, error %v", healed, err)
 		}
-		if current := c.servers[0].Current(); current == nil {
+		if current := r.servers[0].Current(); current == nil {
 			t.Fatal("a server with a damaged copy has caught up")
 		}
 	}
-	waitForReplicas(ctx, t, c, stream, uint64(at))
-	if err := c.servers[2].Close(); err != nil {
+	waitForReplicas(ctx, t, r.cluster, recordStream, uint64(r.at))
+	if err := r.servers[2].Close(); err != nil {
 		t.Fatal(err)
 	}
-	appendOne()
-	n := 0
-	for entry, err := range r.Read(ctx, 0, at) {
-		if want := fmt.Sprint("entry ", n); err != nil || string(entry.Data) != want {
-			t.Fatalf("read %q, %v, want %q", entry.Data, err, want)
-		}
-		n++
-	}
-	if n != 3 {
-		t.Errorf("read %d entries, want 3", n)
-	}
+	r.mustAdd(ctx, t, 1)
+	r.check(ctx, t)
 }
 
 // damageSnapshots changes a byte of each of Raft's snapshots of streams.
@@ -175,15 +167,7 @@ func damageSnapshots(t *testing.T, dir string) {
 // waitForReplicas waits until all replicas of a stream have what its leader has.
 func waitForReplicas(ctx context.Context, t *testing.T, c *cluster, stream string, last uint64) {
 	t.Helper()
-	conn, err := nats.Connect("", c.servers[1].Connect())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := natsjs.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, js := streamsOf(t, c.servers[1])
 	for {
 		if s, err := js.Stream(ctx, stream); err == nil {
 			info, current := s.CachedInfo(), 0
@@ -202,89 +186,55 @@ func waitForReplicas(ctx context.Context, t *testing.T, c *cluster, stream strin
 	}
 }
 
-// A server that leads a log stops, planned, while somebody appends and somebody reads. Nobody waits for an
-// answer that never comes: here an append that is not told of the new leader would wait for an hour.
+// A server that leads a log stops, planned, while somebody appends and somebody reads. Nobody waits
+// for an answer that never comes: here an append that is not told of the new leader would wait for an
+// hour.
 func TestPlannedStops(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts three servers")
-	}
-	c := startCluster(t, 3)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	d, err := jetstream.Connect(ctx, jetstream.Options{Connect: []nats.Option{c.servers[1].Connect()}, Cluster: "c", Timeout: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	r, err := d.Open(ctx, "main", driver.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	var appended atomic.Uint64
+	r := startRecord(ctx, t, time.Hour)
+	var appended atomic.Int64
 	stop := make(chan struct{})
 	var working sync.WaitGroup
 	working.Go(func() {
-		at := driver.Cursor(0)
-		for n := 0; ; n++ {
+		for {
 			select {
 			case <-stop:
 				return
 			default:
 			}
-			for entry := fmt.Append(nil, "entry ", n); ; {
-				next, err := r.Append(ctx, at, entry)
-				if err == nil {
-					at = next
-					break
-				}
-				if !errors.Is(err, driver.ErrUnknown) || ctx.Err() != nil {
-					t.Error(err)
-					return
-				}
+			if err := r.add(ctx); err != nil {
+				t.Error(err)
+				return
 			}
-			appended.Store(uint64(at))
+			appended.Add(1)
 		}
 	})
 	for _, i := range []int{0, 2} {
-		c.prefer(ctx, t, "KUJI_c_LOG_main", c.options[i].Node)
-		c.restart(t, i, func(string) {
-			info, err := c.servers[1].NATS().Jsz(&server.JSzOptions{Streams: true})
+		r.prefer(ctx, t, recordStream, r.options[i].Node)
+		r.restart(t, i, func(string) {
+			info, err := r.servers[1].NATS().Jsz(&server.JSzOptions{Streams: true})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if one := info.AccountDetails[0].Streams[0]; one.Cluster.Leader == "" || info.Meta.Leader == "" {
-				t.Errorf("%s has stopped, and nobody leads %s, or the meta group", c.options[i].Node, one.Name)
+				t.Errorf("%s has stopped, and nobody leads %s, or the meta group", r.options[i].Node, one.Name)
 			}
 			for had := appended.Load(); appended.Load() < had+10 && ctx.Err() == nil && !t.Failed(); {
 				runtime.Gosched()
 			}
 		})
-		waitForReplicas(ctx, t, c, "KUJI_c_LOG_main", 0)
+		waitForReplicas(ctx, t, r.cluster, recordStream, 0)
 	}
 	close(stop)
 	working.Wait()
-	n := 0
-	for entry, err := range r.Read(ctx, 0, driver.Cursor(appended.Load())) {
-		if want := fmt.Sprint("entry ", n); err != nil || string(entry.Data) != want {
-			t.Fatalf("read %q, %v, want %q", entry.Data, err, want)
-		}
-		n++
-	}
+	r.check(ctx, t)
 }
 
 // prefer makes a server lead a stream.
 func (c *cluster) prefer(ctx context.Context, t *testing.T, stream, node string) {
 	t.Helper()
-	conn, err := nats.Connect("", c.servers[1].Connect())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := natsjs.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn, js := streamsOf(t, c.servers[1])
 	for ctx.Err() == nil {
 		once, cancel := context.WithTimeout(ctx, time.Second) // a server that stops leading may not answer
 		s, err := js.Stream(once, stream)

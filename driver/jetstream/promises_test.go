@@ -40,15 +40,7 @@ func oneServer(t *testing.T) (context.Context, *jetstream.Driver, natsjs.JetStre
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Close() })
-	conn, err := nats.Connect("", s.Connect())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	js, err := natsjs.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, js := streamsOf(t, s)
 	return ctx, d, js
 }
 
@@ -383,21 +375,13 @@ func TestBoard(t *testing.T) {
 		t.Errorf("after a restart the board is %q, want %q", again, all)
 	}
 
-	conn, err := nats.Connect("", c.servers[0].Connect())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := natsjs.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, js := streamsOf(t, c.servers[0])
 	if _, err := js.CreateStream(ctx, natsjs.StreamConfig{
 		Name: "KUJI_old_LEASES", Subjects: []string{"kuji.old.lease.*"}, Storage: natsjs.MemoryStorage, Discard: natsjs.DiscardNew, MaxMsgsPerSubject: 1,
 	}); err != nil {
 		t.Fatal(err)
 	}
-	err = connect("old").Update(ctx, func([]byte) ([]byte, error) { return []byte("x"), nil })
+	err := connect("old").Update(ctx, func([]byte) ([]byte, error) { return []byte("x"), nil })
 	for _, want := range []string{"KUJI_old_LEASES", "in memory, not on disk"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("leases in memory: error %v, want one with %q", err, want)

@@ -1,4 +1,4 @@
-// Package golden holds what builds of old have written, and the tests that every build since opens
-// it: logs, snapshots, a directory that was killed, a backup, catalogs, a history. It stands in
-// testdata/golden, one directory a version, which no later commit changes. Only tests live here.
+// Package golden tests that every build opens what older builds wrote: logs, snapshots, the directory
+// of a process that was killed, a backup, catalogs, a history. testdata/golden has a directory for
+// each version, and no later commit changes it. Only tests belong here.
 package golden

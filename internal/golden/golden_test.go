@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // root has a directory for each version of what builds write:
@@ -61,16 +62,16 @@ func number(t *testing.T, dir string) (n int) {
 	return n
 }
 
-// reads returns a line of JSON for all that a realm of a data directory shows: what verifying says, each
-// event, each remembered answer, players, pools and the state's hash. It opens the directory, which
-// begins an epoch and reveals the one that was killed.
+// reads returns lines of JSON for everything that a realm of a data directory shows: the report of
+// verifying it, each event, each remembered answer, players and pools. It opens the directory. That
+// begins an epoch, and reveals the seed of one that a kill ended.
 func reads(t *testing.T, dir, realm string) (lines []string) {
 	t.Helper()
 	line := func(what string, v any) {
 		lines = append(lines, string(marshal(t, map[string]any{what: v})))
 	}
 	var recs []kuji.Record
-	rep, err := kuji.Verify(dir, realm, func(rec kuji.Record) { recs = append(recs, rec) })
+	rep, err := verify.Dir(dir, realm, verify.Options{Seen: func(rec kuji.Record) { recs = append(recs, rec) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +121,7 @@ func reads(t *testing.T, dir, realm string) (lines []string) {
 	return lines
 }
 
-// idsIn returns the request ids of a realm, also those that are in a snapshot alone.
+// idsIn returns the request ids of a realm, with those that only a snapshot has.
 func idsIn(realm string, recs []kuji.Record) (ids []string) {
 	if realm == "campaign" {
 		for i := range 80 {
@@ -137,7 +138,7 @@ func idsIn(realm string, recs []kuji.Record) (ids []string) {
 }
 
 // reportOf is a report with hashes as people write them, and without what opening changes.
-func reportOf(rep *kuji.Report) any {
+func reportOf(rep *verify.Report) any {
 	epochs := []any{}
 	for _, e := range rep.Epochs {
 		epochs = append(epochs, map[string]any{"epoch": e.Epoch, "first": e.First, "events": e.Events, "commitment": fmt.Sprintf("%x", e.Commitment), "revealed": e.Revealed, "lost": e.Lost})
@@ -179,7 +180,7 @@ func sorted(set map[string]bool) (ids []string) {
 	return ids
 }
 
-// linesOf returns what a build of old read.
+// linesOf returns what an old build read.
 func linesOf(t *testing.T, file string) []string {
 	t.Helper()
 	b, err := os.ReadFile(file)
@@ -189,8 +190,8 @@ func linesOf(t *testing.T, file string) []string {
 	return strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
 }
 
-// same reports the first difference between what a build of old read and what this one reads. What a
-// later build shows in addition is no difference.
+// same reports the first difference between what an old build read and what this one reads. A later
+// build may show more.
 func same(t *testing.T, what string, was, is []string) {
 	t.Helper()
 	for i := range was {
@@ -218,8 +219,8 @@ func same(t *testing.T, what string, was, is []string) {
 	}
 }
 
-// missing returns where b lacks something of a, or has it otherwise: "" if nowhere. What b has in
-// addition may be there, except in lists.
+// missing returns the first place where b lacks something that a has, or has another value, "" if
+// there is none. b may have more than a, except in lists.
 func missing(a, b any) string {
 	switch was := a.(type) {
 	case map[string]any:
@@ -255,7 +256,8 @@ func missing(a, b any) string {
 	return ""
 }
 
-// TestMissing: a field more is no difference; another value, one less, or one more of a list is.
+// TestMissing: one more field is no difference. Another value, one field less, or one more element of a
+// list is.
 func TestMissing(t *testing.T) {
 	const old = `{"a":1,"b":{"c":[{"d":"x"},2]},"e":null}`
 	for now, want := range map[string]string{

@@ -14,13 +14,15 @@ import (
 	"testing"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/backup"
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/disk"
 	"github.com/kuji-dev/kuji/driver/drivertest"
 	"github.com/kuji-dev/kuji/history"
+	"github.com/kuji-dev/kuji/verify"
 )
 
-// eachVersion runs a test for every version that was ever written.
+// eachVersion runs a test for every version.
 func eachVersion(t *testing.T, test func(t *testing.T, version string)) {
 	t.Helper()
 	for _, dir := range versions(t) {
@@ -28,8 +30,8 @@ func eachVersion(t *testing.T, test func(t *testing.T, version string)) {
 	}
 }
 
-// TestGolden: what a build of old wrote is read as it was: every event, every answer, what players hold,
-// the state's hash. Then the realm goes on, and all of it verifies.
+// TestGolden: this build reads what an old build wrote as the old one did: every event, every answer,
+// what players hold, the hash of the state. Then the realm goes on, and all of it verifies.
 func TestGolden(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		for _, k := range keptIn(version) {
@@ -42,10 +44,10 @@ func TestGolden(t *testing.T) {
 	})
 }
 
-// goOn draws on in a data directory of old, closes and opens it again, and verifies it.
+// goOn makes requests in an old data directory, closes and opens it again, and verifies it.
 func goOn(t *testing.T, dir, realm string) {
 	t.Helper()
-	before, err := kuji.Verify(dir, realm, nil)
+	before, err := verify.Dir(dir, realm, verify.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,22 +90,21 @@ func goOn(t *testing.T, dir, realm string) {
 		}
 	}
 	closed(t, e)
-	rep, err := kuji.VerifyThrough(dir, realm, kuji.Anchor{Position: before.Position, Hash: before.ChainHash}, nil)
+	rep, err := verify.Dir(dir, realm, verify.Options{Through: &verify.Anchor{Position: before.Position, Hash: before.ChainHash}})
 	if err != nil || rep.StateHash != hash {
 		t.Errorf("verified with state %x, want %x: %v", rep.StateHash, hash, err)
 	}
 }
 
-// TestBytes: the same requests with the same entropy give what the newest version has, to the byte. A
-// change of a format, of the rules, or of the way in which randomness is used shows here and nowhere
-// else.
+// TestBytes: the same requests with the same entropy give the bytes of the newest version. Only this
+// test sees every change of a format, of the rules, and of how randomness is used.
 func TestBytes(t *testing.T) {
 	dirs := versions(t)
 	newest, made := dirs[len(dirs)-1], makeAll(t)
 	for _, k := range keptIn(newest) {
 		was, is := filesOf(t, filepath.Join(newest, k.dir)), filesOf(t, made[k.dir])
 		if !slices.Equal(was, is) {
-			t.Errorf("this build writes %s otherwise than %s has it. If that is meant: when the change is complete, write\ngo test ./internal/golden -run TestWrite -write v%d\n%s",
+			t.Errorf("this build writes %s in another way than %s. If you mean that, then when the change is complete, run\ngo test ./internal/golden -run TestWrite -write v%d\n%s",
 				k.dir, filepath.Base(newest), number(t, newest)+1, firstDifference(was, is))
 		}
 	}
@@ -151,14 +152,14 @@ func firstDifference(was, is []string) string {
 	return "no difference"
 }
 
-// TestBackup: a backup of old grows, and is restored: to a directory, and to nodes that share a log,
-// one of which follows and then leads. The feed shows what it showed.
+// TestBackup: an old backup grows, and is restored to a directory and to nodes that share a log. One
+// node follows and then leads. The feed shows what it showed.
 func TestBackup(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		want := linesOf(t, filepath.Join(version, "data.jsonl"))
-		backup := copied(t, filepath.Join(version, "backup"))
+		kept := copied(t, filepath.Join(version, "backup"))
 		restored := t.TempDir() + "/data"
-		reports, err := kuji.Restore(t.Context(), backup, restored, nil)
+		reports, err := backup.Restore(t.Context(), kept, restored, nil)
 		if err != nil || len(reports) != 1 {
 			t.Fatal(reports, err)
 		}
@@ -166,7 +167,7 @@ func TestBackup(t *testing.T) {
 		if _, err := r.DoAll(t.Context(), goldenRequests(12)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := kuji.ReceiveBackup(t.Context(), backup, "test", r.Backup); err != nil {
+		if _, err := backup.Write(t.Context(), kept, "test", backup.Of(r)); err != nil {
 			t.Errorf("a backup of old does not grow: %v", err)
 		}
 		closed(t, e)
@@ -194,7 +195,7 @@ func TestBackup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := follower.Await(t.Context(), position); err != nil {
+		if err := follower.Replica().Await(t.Context(), position); err != nil {
 			t.Fatal(err)
 		}
 		if got, _, err := follower.StateHash(kuji.Stale(t.Context())); err != nil || got != hash {
@@ -209,7 +210,7 @@ func TestBackup(t *testing.T) {
 		}
 		want = slices.DeleteFunc(want, func(l string) bool { return !strings.HasPrefix(l, `{"event"`) })
 		same(t, "the feed", want, fed[:min(len(fed), len(want))])
-		if err := follower.Lead(t.Context()); err != nil {
+		if err := follower.Replica().Lead(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := follower.DoAll(t.Context(), goldenRequests(14)); err != nil {
@@ -253,18 +254,18 @@ func copyLog(t *testing.T, dir string, to driver.Driver, realm string) {
 	}
 }
 
-// TestShared: so is a backup of a log that nodes shared.
+// TestShared: a backup of a log that nodes shared is read as it was.
 func TestShared(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		dir := t.TempDir() + "/data"
-		if _, err := kuji.Restore(t.Context(), copied(t, version+"/shared"), dir, &sharedKey); err != nil {
+		if _, err := backup.Restore(t.Context(), copied(t, version+"/shared"), dir, &sharedKey); err != nil {
 			t.Fatal(err)
 		}
 		same(t, "shared", linesOf(t, version+"/shared.jsonl"), reads(t, dir, "shared"))
 	})
 }
 
-// TestCatalogs: canonical forms of old are read, and mean what they meant: their hash is the same.
+// TestCatalogs: old canonical forms are read and mean the same: their hash has not changed.
 func TestCatalogs(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		files, err := filepath.Glob(version + "/catalogs/*")
@@ -284,8 +285,8 @@ func TestCatalogs(t *testing.T) {
 	})
 }
 
-// TestHistory: a history of old is read, and goes on where it was. (It is checked with the format of the
-// time; a later build may build it again.)
+// TestHistory: an old history is read, and goes on from its last event. (Its format is the old one. A
+// later build may build it again.)
 func TestHistory(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		dir := copied(t, filepath.Join(version, "data"))
@@ -312,7 +313,7 @@ func TestHistory(t *testing.T) {
 	})
 }
 
-// asked returns a line for what a history answers.
+// asked returns lines for what a history answers.
 func asked(t *testing.T, h *history.DB) (lines []string) {
 	t.Helper()
 	players, more, _, err := h.Players(t.Context(), "", history.MaxPage)
@@ -335,12 +336,12 @@ func asked(t *testing.T, h *history.DB) (lines []string) {
 	return append(lines, string(marshal(t, holders)))
 }
 
-// through is a realm's feed as far as it has come.
+// through is a realm's feed up to its last event now.
 func through(r *kuji.Realm) history.Feed {
 	last := r.Stats().LastEvent
 	return func(ctx context.Context, from uint64) iter.Seq2[kuji.Record, error] {
 		return func(yield func(kuji.Record, error) bool) {
-			for rec, err := range r.Events(ctx, from) {
+			for rec, err := range r.Feed().Events(ctx, from) {
 				if err == nil && rec.Position > last || !yield(rec, err) || err != nil || rec.Position == last && rec.Last {
 					return
 				}
@@ -349,14 +350,15 @@ func through(r *kuji.Realm) history.Feed {
 	}
 }
 
-// TestDecidedAgain: what rules from version 5 on decided is decided again, byte for byte.
+// TestDecidedAgain: the verifier decides again what rules of version 5 and later decided, and gets the
+// same bytes.
 func TestDecidedAgain(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		for _, k := range keptIn(version) {
 			if k.dir == "killed" {
-				continue // its seed was never revealed
+				continue // its last seed was never revealed
 			}
-			rep, err := kuji.Verify(copied(t, filepath.Join(version, k.dir)), k.realm, nil)
+			rep, err := verify.Dir(copied(t, filepath.Join(version, k.dir)), k.realm, verify.Options{})
 			if err != nil {
 				t.Fatalf("%s: %v", k.dir, err)
 			}

@@ -2,12 +2,15 @@ package golden_test
 
 import (
 	"fmt"
+	"os"
 	"reflect"
+	"strings"
+	"testing"
 
 	"github.com/kuji-dev/kuji"
 )
 
-// goldenCatalogs are applied one after the other, a third of the requests each.
+// goldenCatalogs are applied one after the other, each for a third of the requests.
 var goldenCatalogs = []string{`
 kuji: 1
 items: {gem: {kind: currency}, gold: {kind: currency}, sword: {}, shield: {}}
@@ -83,7 +86,7 @@ pools:
       - {id: gold, weight: 5, reward: {items: {gold: {min: 1, max: 5}}}}
 `, goldenRules}
 
-// goldenRules is a catalog of the rules that take several entries, or look at the player.
+// goldenRules is a catalog of rules that take several entries or depend on the player.
 const goldenRules = `
 kuji: 1
 items: {gem: {kind: currency}, gold: {kind: currency}, key: {}, sword: {}, bow: {}, card-a: {}, card-b: {}, card-c: {}, clover: {}}
@@ -157,7 +160,7 @@ var goldenCaps = func() (all []string) {
 	return all
 }()
 
-// goldenRequests are of every kind, with every outcome.
+// goldenRequests returns requests of every kind, with every outcome.
 func goldenRequests(i int) []kuji.Request {
 	id := func(s string) string { return fmt.Sprint(s, "-", i) }
 	player := fmt.Sprint("p", i%5)
@@ -212,36 +215,12 @@ func goldenRequests(i int) []kuji.Request {
 // idOf returns the request id of a golden request.
 func idOf(req kuji.Request) string { return reflect.ValueOf(req).FieldByName("ID").String() }
 
-// campaign is a catalog with budgets, moments and codes that meet. The zone has no rules that could
-// change.
-const campaign = `
-kuji: 1
-zone: Etc/GMT-9
-items: {cash: {}, gold: {}, console: {}}
-pools:
-  splash:
-    starts: 2027-01-15T00:00:00+09:00
-    ends: 2027-01-19T00:00:00+09:00
-    rolls: {min: 1, max: 2}
-    pity: {coupon: {certain: 6, rising: {from: 3, by: 10}}}
-    budget: [{per: hour, of: {cash: 70, gold: 40}, share: all}, {per: day, of: {cash: 300}}]
-    entries:
-      - {id: console, weight: 0, moments: {count: 30, spread: slots, missed: MISSED, weights: {0-7: 0, 12-13: 3}}, reward: {items: {console: 1}}}
-      - {id: second, weight: 0, moments: {count: 40, spread: even}, reward: [{code: beta}, {items: {cash: {min: 5, max: 30}}}]}
-      - {id: third, weight: 0, moments: {count: 40, spread: random}, reward: {items: {gold: 1}}}
-      - {id: cash, weight: 4, reward: {items: {cash: {min: 1, max: 30}}}}
-      - {id: coupon, weight: 2, reward: [{code: alpha}, {items: {gold: 1}}]}
-      - {id: through, weight: 2, reward: [{items: {gold: {min: 1, max: 3}}}, {pool: drops, times: {min: 1, max: 2}}]}
-      - {id: blank, weight: 3}
-  drops:
-    mode: each
-    budget: [{per: week, of: {gold: 60}}, {per: hour, of: {cash: 70, gold: 40}, share: all}, {per: forever, of: {cash: 900}}]
-    entries:
-      - {id: a, chance: 50, reward: {items: {gold: {min: 1, max: 4}}}}
-      - {id: b, chance: 20, reward: {items: {cash: 3}}}
-      - {id: c, chance: 30, reward: [{code: alpha}, {code: beta}]}
-  tour:
-    entries:
-      - {id: in, weight: 3, reward: [{pool: splash, times: 2}, {items: {cash: 1}}]}
-      - {id: out, weight: 2}
-`
+// campaign returns a catalog with budgets, moments and codes that meet.
+func campaign(t *testing.T, missed string) string {
+	t.Helper()
+	yaml, err := os.ReadFile("../../testdata/campaign.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(yaml), "MISSED", missed)
+}

@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/verify"
 )
 
-// TestUpgrade: until somebody finishes the upgrade, a realm of the first level is written as builds of
-// that level read it: its snapshots too. Then it has the newest formats, and goes on.
+// TestUpgrade: until somebody finishes the upgrade, this build writes a realm of the first level so that
+// builds of that level can read it, its snapshots too. Then the realm has the newest formats.
 func TestUpgrade(t *testing.T) {
 	dir := copied(t, root+"/v1/data")
 	e, r := open(t, dir, "test")
@@ -53,7 +54,7 @@ func TestUpgrade(t *testing.T) {
 		t.Errorf("reopened with state %x and level %d, want %x and %d: %v", got, r.Stats().Level, hash, up.To, err)
 	}
 	closed(t, e)
-	if rep, err := kuji.Verify(dir, "test", nil); err != nil || rep.StateHash != hash || rep.Epochs[len(rep.Epochs)-1].Undecided != "" {
+	if rep, err := verify.Dir(dir, "test", verify.Options{}); err != nil || rep.StateHash != hash || rep.Epochs[len(rep.Epochs)-1].Undecided != "" {
 		t.Errorf("verified: %+v, %v", rep, err)
 	}
 }

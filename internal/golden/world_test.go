@@ -14,7 +14,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// steps runs tasks in one order, with a clock and entropy that a test controls: the same requests
+// steps runs tasks in a fixed order, with a clock and entropy that a test controls. So the same requests
 // give the same bytes in every run.
 type steps struct {
 	tasks []func()
@@ -34,7 +34,7 @@ func (s *steps) Step() {
 	task()
 }
 
-func (s *steps) Every(time.Duration, func() bool) {} // time stands still but for the test
+func (s *steps) Every(time.Duration, func() bool) {} // only the test moves the clock
 
 func (s *steps) Now() time.Time { return s.now }
 
@@ -54,7 +54,7 @@ func openIn(t *testing.T, s *steps, dir, realm string, trim bool) (*kuji.Engine,
 		t.Fatal(err)
 	}
 	engine := e.(*kuji.Engine)
-	t.Cleanup(func() { engine.Close() }) // of one that crashes nobody wants to know
+	t.Cleanup(func() { engine.Close() }) // the error of one that crashed does not matter
 	r, err := engine.Realm(realm)
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func snapshot(t *testing.T, r *kuji.Realm) {
 
 func importCodes(t *testing.T, r *kuji.Realm, list string, codes []string) {
 	t.Helper()
-	if _, err := r.ImportCodes(t.Context(), list, codes); err != nil {
+	if _, err := r.Codes().Import(t.Context(), list, codes); err != nil {
 		t.Fatal(err)
 	}
 }

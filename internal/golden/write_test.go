@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/backup"
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/driver/drivertest"
 	"github.com/kuji-dev/kuji/examples"
@@ -40,7 +41,7 @@ func TestWrite(t *testing.T) {
 	writeShared(t, to+"/shared")
 	writeCatalogs(t, to+"/catalogs")
 	shared := t.TempDir() + "/data"
-	if _, err := kuji.Restore(t.Context(), copied(t, to+"/shared"), shared, &sharedKey); err != nil {
+	if _, err := backup.Restore(t.Context(), copied(t, to+"/shared"), shared, &sharedKey); err != nil {
 		t.Fatal(err)
 	}
 	put(t, to+"/shared.jsonl", lines(reads(t, shared, "shared")))
@@ -75,8 +76,8 @@ func makeAll(t *testing.T) map[string]string {
 	return map[string]string{"data": data, "killed": killed, "campaign": makeCampaign(t, false), "trimmed": makeCampaign(t, true), "upgraded": makeUpgraded(t)}
 }
 
-// makeLives fills a data directory in three lives, of which the second ends in a crash, with snapshots
-// in the others. It returns it, and a copy of it after the crash.
+// makeLives fills a data directory in three lives. The second ends in a crash, the others take
+// snapshots. It returns the directory, and a copy of it after the crash.
 func makeLives(t *testing.T) (dir, killed string) {
 	t.Helper()
 	dir, s, round := filepath.Join(t.TempDir(), "data"), newSteps(), 0
@@ -107,13 +108,13 @@ func makeLives(t *testing.T) (dir, killed string) {
 	return dir, killed
 }
 
-// makeCampaign fills a data directory with what has to do with time. It trims the log, or not.
+// makeCampaign fills a data directory with requests that depend on time. It can trim the log.
 func makeCampaign(t *testing.T, trim bool) string {
 	t.Helper()
 	dir, s := filepath.Join(t.TempDir(), "data"), newSteps()
 	e, r := openIn(t, s, dir, "campaign", trim)
 	for i, missed := range []string{"wait", "pass"} {
-		if _, err := r.Apply(t.Context(), parse(t, strings.ReplaceAll(campaign, "MISSED", missed))); err != nil {
+		if _, err := r.Apply(t.Context(), parse(t, campaign(t, missed))); err != nil {
 			t.Fatal(err)
 		}
 		for j := range 40 {
@@ -146,7 +147,7 @@ func makeCampaign(t *testing.T, trim bool) string {
 	return dir
 }
 
-// makeUpgraded finishes the upgrade of what the first version wrote.
+// makeUpgraded finishes the upgrade of a directory of the first version.
 func makeUpgraded(t *testing.T) string {
 	t.Helper()
 	dir, s := copied(t, root+"/v1/data"), newSteps()
@@ -168,8 +169,8 @@ func makeUpgraded(t *testing.T) string {
 	return dir
 }
 
-// writeShared writes a backup of a realm whose log several nodes shared: it has takeovers, copies of
-// entries, and a payload that stands outside of its entry.
+// writeShared writes a backup of a realm whose log several nodes shared. It has takeovers, copies of
+// entries, and a payload outside its entry.
 func writeShared(t *testing.T, to string) {
 	t.Helper()
 	shared := drivertest.NewShared(drivertest.SharedOptions{Dense: true, Unconditional: true, Rand: rand.New(rand.NewPCG(1, 2)), Faults: drivertest.Faults{Double: 300}})
@@ -179,7 +180,7 @@ func writeShared(t *testing.T, to string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { e.Close() }) // of those that crashed nobody wants to know
+		t.Cleanup(func() { e.Close() }) // the errors of those that crashed do not matter
 		r, err := e.Realm("shared")
 		if err != nil {
 			t.Fatal(err)
@@ -202,7 +203,7 @@ func writeShared(t *testing.T, to string) {
 		if node < 2 {
 			continue
 		}
-		if _, err := kuji.ReceiveBackup(t.Context(), to, "shared", r.Backup); err != nil {
+		if _, err := backup.Write(t.Context(), to, "shared", backup.Of(r)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -217,7 +218,7 @@ var sharedKey = [32]byte{1}
 func writeBackup(t *testing.T, dir, to string) {
 	t.Helper()
 	e, r := open(t, dir, "test")
-	if _, err := kuji.ReceiveBackup(t.Context(), to, "test", r.Backup); err != nil {
+	if _, err := backup.Write(t.Context(), to, "test", backup.Of(r)); err != nil {
 		t.Fatal(err)
 	}
 	closed(t, e)
@@ -245,7 +246,7 @@ func writeHistory(t *testing.T, dir, to string) {
 
 func writeCatalogs(t *testing.T, to string) {
 	t.Helper()
-	sources := map[string]string{"realm-campaign": strings.ReplaceAll(campaign, "MISSED", "wait")}
+	sources := map[string]string{"realm-campaign": campaign(t, "wait")}
 	for i, yaml := range goldenCatalogs {
 		sources[fmt.Sprint("realm-", i)] = yaml
 	}
@@ -267,7 +268,7 @@ func writeCatalogs(t *testing.T, to string) {
 	}
 }
 
-// decoded checks that a canonical form of old is read.
+// decoded decodes an old canonical form.
 func decoded(t *testing.T, name string) *catalog.Catalog {
 	t.Helper()
 	b, err := os.ReadFile(name)

@@ -7,9 +7,9 @@ import (
 	"go/types"
 )
 
-// Deterministic are the rooms in which the same input must give the same
-// output, bit for bit, on every run and every machine.
-var Deterministic = []string{"internal/rules", "internal/store", "sampler"}
+// Deterministic are the rooms in which the same input must give the same output on every run and
+// machine, bit for bit.
+var Deterministic = []string{"internal/odds", "internal/plan", "internal/rules", "internal/store", "internal/view", "sampler"}
 
 // Typed is a package with its types, as far as the rules need them.
 type Typed struct {
@@ -28,10 +28,10 @@ func NewInfo() *types.Info {
 	}
 }
 
-// Determinism reports what could make a deterministic package give another
-// result on another run: floats, iteration over maps, goroutines and channels,
-// package-level state, and whatever of other packages is not in [uses]: the
-// clock, entropy, files, what starts goroutines or shows the order of a map.
+// Determinism reports what could make a deterministic package give another result on another run:
+// floats, iteration over maps, goroutines and channels, package-level state, and anything from other
+// packages that is not in [uses]. That leaves out the clock, entropy, files, what starts goroutines
+// and what shows the order of a map.
 func Determinism(p *Typed, root string) []Finding {
 	c := &determinism{typed: p, root: root, seen: map[string]bool{}}
 	for _, file := range p.Files {

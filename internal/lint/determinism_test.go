@@ -94,7 +94,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// TestUseByOneFile: the exception for a file is for no other, and for no more than it says.
+// TestUseByOneFile: an exception for a file holds for that file alone, and for no more than it says.
 func TestUseByOneFile(t *testing.T) {
 	const head = `import "hash/maphash"; func f() uint64 { `
 	for _, tt := range []struct{ path, text, want string }{
@@ -122,7 +122,7 @@ func TestUseByOneRoom(t *testing.T) {
 	}
 }
 
-// checkFirst is check of the first finding: several on a line or in a row may say the same.
+// checkFirst checks the first finding: others may say the same.
 func checkFirst(t *testing.T, found []Finding, want string) {
 	t.Helper()
 	check(t, found[:min(1, len(found))], want)

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// golden is a file of a directory that a build of old has written.
+// golden matches a file that an old build has written.
 var golden = regexp.MustCompile(`^testdata/golden/v\d+/`)
 
-// Golden reports files of golden directories that a commit has changed or removed, in any commit that
-// the clone at root has, and those that are changed there but not committed. What was written once says
-// how it was written: a build that writes otherwise gets a directory of its own.
+// Golden reports files of golden directories that were changed or removed, in any commit of the clone
+// at root or in its work tree. These files prove what old builds wrote. A build that writes something
+// else gets a directory of its own.
 func Golden(root string) ([]Finding, error) {
 	var found []Finding
 	for _, args := range [][]string{
@@ -28,7 +28,7 @@ func Golden(root string) ([]Finding, error) {
 		if err != nil {
 			return nil, fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, stderr.Bytes())
 		}
-		by := "what is not committed"
+		by := "an uncommitted change"
 		for line := range strings.Lines(string(out)) {
 			line = strings.TrimSuffix(line, "\n")
 			if strings.HasPrefix(line, "commit ") {
@@ -37,7 +37,7 @@ func Golden(root string) ([]Finding, error) {
 			}
 			if _, path, ok := strings.Cut(line, "\t"); ok && golden.MatchString(path) {
 				found = append(found, Finding{Rule: "Golden", Path: path,
-					Message: by + " changes or removes what a build of old has written: put it back, and write a directory of its own for what is new"})
+					Message: by + " changes or removes what an old build wrote: put it back, and write a new directory for what is new"})
 			}
 		}
 	}

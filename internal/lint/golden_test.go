@@ -27,7 +27,7 @@ func needGit(t *testing.T) {
 	}
 }
 
-// TestGoldenStays: no commit has changed what a build of old has written.
+// TestGoldenStays: no commit has changed what an old build wrote.
 func TestGoldenStays(t *testing.T) {
 	needGit(t)
 	if err := exec.Command("git", "-C", "../..", "rev-parse", "--verify", "HEAD").Run(); err != nil {
@@ -42,8 +42,8 @@ func TestGoldenStays(t *testing.T) {
 	}
 }
 
-// TestGoldenFires: a file that is changed, removed or renamed is found, in a commit, in one that a later
-// commit takes back, in a merge, and before it is committed. New files and other ones are not.
+// TestGoldenFires: a file that is changed, removed or renamed is found: in a commit, in one that a later
+// commit reverts, in a merge, and before it is committed. New files and other files are not.
 func TestGoldenFires(t *testing.T) {
 	needGit(t)
 	dir := t.TempDir()

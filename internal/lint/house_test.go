@@ -23,7 +23,7 @@ func TestHouse(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(tree.Sources) < 10 {
-		t.Fatalf("loaded %d Go files from %s: the rules would hold of nothing", len(tree.Sources), root)
+		t.Fatalf("loaded %d Go files from %s: the rules would check nothing", len(tree.Sources), root)
 	}
 	var found []lint.Finding
 	for _, rule := range []func(*lint.Source) []lint.Finding{lint.Imports, lint.Names, lint.Lengths, lint.Calls, lint.Unsafe, lint.Constants} {
@@ -44,7 +44,7 @@ func TestHouse(t *testing.T) {
 	}
 }
 
-// TestCoreIsLight lists all that the packages are built of which programs embed.
+// TestCoreIsLight lists everything that is compiled into a program that embeds Kuji.
 func TestCoreIsLight(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -61,7 +61,7 @@ func TestCoreIsLight(t *testing.T) {
 			return true
 		}, nil)
 		if !slices.Contains(deps, "errors") {
-			t.Fatalf("%s is built of %v: the rule would hold of nothing", dir, deps)
+			t.Fatalf("%s is built of %v: the rule would check nothing", dir, deps)
 		}
 		for _, f := range lint.Light(dir, deps) {
 			t.Error(f)
@@ -90,7 +90,7 @@ func TestSurface(t *testing.T) {
 	}
 	for _, pkg := range pkgs {
 		if pkg.Types == nil || len(pkg.Types.Scope().Names()) == 0 {
-			t.Fatalf("%s has no names: the rule would hold of nothing", pkg.PkgPath)
+			t.Fatalf("%s has no names: the rule would check nothing", pkg.PkgPath)
 		}
 		for _, f := range lint.Surface(&lint.Typed{Fset: pkg.Fset, Pkg: pkg.Types}, root) {
 			t.Error(f)
@@ -98,12 +98,11 @@ func TestSurface(t *testing.T) {
 	}
 }
 
-// builds are settings of the go command. Together they build every file of the
-// deterministic rooms: what one leaves out must hold to the rules as well.
+// builds are settings of the go command. Together they build every file of the deterministic rooms,
+// so that the rules are checked in each.
 var builds = []string{"GOARCH=amd64", "GOARCH=arm64"}
 
-// TestDeterministicRooms type-checks the rooms in which replay must give the
-// same state everywhere.
+// TestDeterministicRooms checks the rooms in which replay must give the same state everywhere.
 func TestDeterministicRooms(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -123,7 +122,7 @@ func TestDeterministicRooms(t *testing.T) {
 		}
 	}
 	if len(unseen) < 2*len(lint.Deterministic) {
-		t.Fatalf("%d files in the rooms %v: the rules would hold of nothing", len(unseen), lint.Deterministic)
+		t.Fatalf("%d files in the rooms %v: the rules would check nothing", len(unseen), lint.Deterministic)
 	}
 	for _, build := range builds {
 		pkgs, err := packages.Load(&packages.Config{

@@ -6,41 +6,71 @@ import (
 	"strings"
 )
 
-// room is a folder with everything below it that has no room of its own.
+// room is a folder, with all folders below it that are not rooms themselves.
 type room struct {
 	dir     string   // "." is the engine, the package at the module's root
 	may     []string // the rooms it may import
 	tests   []string // the rooms that its tests may import as well
-	modules []string // the modules of others that it may import; its tests may import any
+	modules []string // the other modules that it may import; its tests may import any
 	all     bool     // may import every room and every module
 }
 
 // rooms is the plan of the house. Arrows run down only:
 //
-//	cmd → server → kuji → internal/rules → internal/store
+//	cmd → internal/cli → server → kuji → internal/odds, internal/plan, internal/view → internal/rules
+//	                                     → internal/rules → internal/store
 //	                                     → catalog, sampler
 //	                    → internal/ledger → driver
 //	                    → driver/disk → driver, wal → internal/vfs, internal/step
 //	                    → driver/memory → driver
-//	cmd → internal/simulate → internal/rules, internal/store, catalog
-//	cmd → driver/jetstream → driver
-//	cmd → history → kuji
-//	cmd → sink → kuji, internal/vfs
+//	internal/cli → internal/demo → internal/loadtest → client → proto
+//	server → server/internal/redis, server/internal/feeds → server/internal/admission → server/access
+//	                                                      → server/internal/message
+//	internal/cli → internal/simulate → internal/odds, internal/rules, internal/store, catalog
+//	internal/cli → internal/cluster → internal/election, server, driver/jetstream → driver
+//	internal/cli → internal/historian → history, server → kuji
+//	internal/cli → sink → kuji, internal/vfs
 //
 // A new folder takes its place here first.
 var rooms = []room{
-	{dir: "cmd/kuji", may: []string{"server", ".", "catalog", "history", "sink", "wal", "proto", "examples", "internal/simulate", "driver", "driver/jetstream", "driver/jetstream/embedded"}, tests: []string{"driver/drivertest", "internal/kafkatest", "internal/pgtest", "internal/proxy"},
+	{dir: "cmd/kuji", may: []string{"internal/cli"}},
+	{dir: "internal/cli", may: []string{"client", "internal/cluster", "internal/historian", "server", "server/access", ".", "verify", "backup", "catalog", "internal/contract", "history", "sink", "wal", "proto", "examples", "internal/simulate", "internal/demo", "internal/loadtest", "internal/chart", "internal/step", "driver", "driver/jetstream"}, tests: []string{"driver/drivertest", "driver/jetstream/embedded", "internal/election", "internal/kafkatest", "internal/pgtest", "internal/proxy"},
 		modules: []string{"connectrpc.com", "github.com/spf13", "github.com/schollz/progressbar/v3", "go.yaml.in/yaml/v4", "golang.org/x", "google.golang.org/protobuf", "go.opentelemetry.io"}},
-	{dir: "server", may: []string{".", "catalog", "proto"}, tests: []string{"examples", "driver/drivertest"},
-		modules: []string{"connectrpc.com", "github.com/go-jose/go-jose/v4", "github.com/prometheus", "golang.org/x", "google.golang.org/protobuf"}},
-	{dir: ".", may: []string{"internal/rules", "internal/store", "internal/ledger", "internal/format", "driver", "driver/disk", "driver/memory", "catalog", "wal", "internal/vfs", "internal/step", "internal/hook"}, tests: []string{"examples", "driver/drivertest"}},
+	{dir: "internal/demo", may: []string{"client", ".", "catalog", "proto", "examples", "internal/contract", "internal/loadtest"},
+		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
+	{dir: "internal/loadtest", may: []string{"client", "proto", "internal/chart", "internal/contract"},
+		modules: []string{"connectrpc.com/connect", "golang.org/x/sys"}},
+	{dir: "internal/chart"},
+	{dir: "client", may: []string{"proto", "internal/ulid"}, tests: []string{".", "catalog", "server", "server/access", "internal/proxy"},
+		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
+	{dir: "internal/cluster", may: []string{"internal/election", "server", ".", "verify", "backup", "proto", "driver", "driver/jetstream", "driver/jetstream/embedded", "internal/step"}, tests: []string{"catalog", "driver/drivertest", "internal/proxy"},
+		modules: []string{"connectrpc.com", "golang.org/x/sys"}},
+	{dir: "internal/historian", may: []string{"history", "server", ".", "internal/step"}, tests: []string{"catalog", "internal/pgtest"}},
+	{dir: "internal/election"},
+	{dir: "server", may: []string{".", "backup", "catalog", "internal/contract", "proto", "server/access", "server/internal/admission", "server/internal/message", "server/internal/feeds", "server/internal/redis"}, tests: []string{"verify", "examples", "driver/drivertest"},
+		modules: []string{"connectrpc.com", "github.com/prometheus", "google.golang.org/protobuf"}},
+	{dir: "server/internal/redis", may: []string{".", "internal/contract", "proto", "server/access", "server/internal/admission", "server/internal/message"},
+		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
+	{dir: "server/internal/feeds", may: []string{".", "backup", "internal/contract", "proto", "server/access", "server/internal/admission", "server/internal/message"},
+		modules: []string{"connectrpc.com/connect"}},
+	{dir: "server/internal/message", may: []string{".", "catalog", "internal/contract", "proto"}, modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
+	{dir: "server/internal/admission", may: []string{".", "internal/contract", "proto", "server/access"}, modules: []string{"connectrpc.com/connect"}},
+	{dir: "server/access", may: []string{".", "catalog", "internal/contract", "proto"},
+		modules: []string{"connectrpc.com/connect", "github.com/go-jose/go-jose/v4", "google.golang.org/protobuf"}},
+	{dir: ".", may: []string{"internal/odds", "internal/plan", "internal/view", "internal/rules", "internal/store", "internal/ledger", "internal/logged", "internal/format", "driver", "driver/disk", "driver/memory", "catalog", "wal", "internal/vfs", "internal/step", "internal/hook", "internal/ulid"}},
+	{dir: "verify", may: []string{".", "internal/logged", "internal/rules", "internal/store", "internal/ledger", "internal/format", "driver", "driver/disk", "catalog", "internal/vfs", "internal/hook"}},
+	{dir: "backup", may: []string{".", "verify", "internal/ledger", "driver", "driver/disk", "internal/vfs", "internal/hook"}},
+	{dir: "internal/logged", may: []string{"internal/rules", "internal/store", "internal/ledger", "internal/format", "driver"}},
 	{dir: "history", may: []string{".", "internal/format"}, tests: []string{"catalog", "internal/pgtest"},
 		modules: []string{"github.com/jackc/pgx/v5", "github.com/ncruces/go-sqlite3"}},
 	{dir: "sink", may: []string{".", "internal/vfs"}, tests: []string{"internal/kafkatest"},
 		modules: []string{"github.com/twmb/franz-go"}},
 	{dir: "internal/ledger", may: []string{"driver", "internal/format", "internal/step"}, tests: []string{"driver/drivertest"}},
-	{dir: "internal/rules", may: []string{"internal/store", "internal/format", "catalog", "sampler"}, tests: []string{"examples"}},
-	{dir: "internal/simulate", may: []string{"internal/rules", "internal/store", "catalog"}, tests: []string{"examples"}},
+	{dir: "internal/rules", may: []string{"internal/store", "internal/format", "catalog", "sampler"}, tests: []string{"internal/odds", "internal/plan", "internal/view", "examples"}},
+	{dir: "internal/odds", may: []string{"internal/rules", "internal/store", "catalog"}},
+	{dir: "internal/plan", may: []string{"internal/odds", "internal/rules", "catalog"}},
+	{dir: "internal/view", may: []string{"internal/rules", "internal/store", "catalog"}},
+	{dir: "internal/simulate", may: []string{"internal/odds", "internal/rules", "internal/store", "catalog"}, tests: []string{"examples"}},
 	{dir: "internal/store", may: []string{"internal/format"}, modules: []string{"golang.org/x/text"}},
 	{dir: "catalog", may: []string{"internal/format"}, tests: []string{"examples"},
 		modules: []string{"go.yaml.in/yaml/v4", "github.com/google/jsonschema-go"}},
@@ -53,18 +83,21 @@ var rooms = []room{
 	{dir: "driver/jetstream", may: []string{"driver"}, tests: []string{"driver/drivertest", "driver/jetstream/embedded", "internal/proxy"},
 		modules: []string{"github.com/nats-io/nats.go"}},
 	{dir: "driver/jetstream/embedded", may: []string{"internal/vfs"}, tests: []string{"internal/proxy"}, modules: []string{"github.com/nats-io"}},
+	{dir: "internal/enginetest", tests: []string{".", "verify", "backup", "catalog", "driver", "driver/disk", "driver/drivertest", "driver/memory", "examples", "internal/hook", "internal/step", "internal/store", "internal/vfs", "wal"}},
+	{dir: "internal/contract", may: []string{"proto"}, modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "internal/format"},
-	{dir: "internal/golden", tests: []string{".", "catalog", "driver", "driver/disk", "driver/drivertest", "examples", "history", "internal/hook", "internal/vfs"}},
+	{dir: "internal/golden", tests: []string{".", "verify", "backup", "catalog", "driver", "driver/disk", "driver/drivertest", "examples", "history", "internal/hook", "internal/vfs"}},
 	{dir: "internal/hook", may: []string{"internal/vfs", "internal/step"}},
 	{dir: "internal/kafkatest", modules: []string{"github.com/twmb/franz-go"}},
 	{dir: "internal/pgtest", modules: []string{"github.com/jackc/pgx/v5"}},
 	{dir: "internal/proxy"},
 	{dir: "internal/step"},
+	{dir: "internal/ulid"},
 	{dir: "internal/vfs", modules: []string{"golang.org/x/sys"}},
 	{dir: "proto", modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "examples", may: []string{".", "catalog"}},
 	{dir: "bench", all: true},
-	{dir: "internal/sim", may: []string{".", "driver", "driver/drivertest", "catalog", "internal/vfs", "internal/step", "internal/hook"}, tests: []string{"server", "proto", "wal", "examples"}},
+	{dir: "internal/sim", may: []string{".", "verify", "backup", "driver", "driver/drivertest", "catalog", "internal/vfs", "internal/step", "internal/hook", "internal/election"}, tests: []string{"server", "proto", "wal", "examples"}},
 	{dir: "internal/lint", modules: []string{"golang.org/x/tools"}},
 }
 
@@ -82,8 +115,8 @@ func roomOf(dir string) (room, bool) {
 	return best, found
 }
 
-// Imports reports imports that run against the plan, folders without a place
-// in it, and modules of others that a room shall do without.
+// Imports reports imports that run against the plan, folders that are not in it, and other modules
+// that a room may not use.
 func Imports(s *Source) []Finding {
 	const rule = "Imports"
 	home, ok := roomOf(s.Dir())
@@ -107,7 +140,7 @@ func Imports(s *Source) []Finding {
 	return found
 }
 
-// importBreach says what is wrong with an import, or nothing.
+// importBreach says what is wrong with an import, "" if nothing is.
 func importBreach(s *Source, home room, target string) string {
 	dir, inModule := projectDir(target)
 	if !inModule {
@@ -131,14 +164,14 @@ func importBreach(s *Source, home room, target string) string {
 	return "room " + home.dir + " must not import room " + to.dir
 }
 
-// Core is what a program compiles that embeds Kuji.
-var Core = []string{".", "driver", "server", "catalog", "sampler", "wal"}
+// Core are the packages that programs embed.
+var Core = []string{".", "verify", "backup", "client", "driver", "server", "catalog", "sampler", "wal"}
 
-// heavy are modules that the core does without, even by way of other modules: the drivers of
-// replicated logs, histories and traces bring them in, and only the binary has those.
+// heavy are modules that the core does not use, not even through other modules. The drivers of
+// replicated logs, histories and traces use them, and only the binary has those.
 var heavy = []string{"github.com/nats-io", "github.com/jackc", "github.com/ncruces", "github.com/twmb", "go.opentelemetry.io", "connectrpc.com/otelconnect", "google.golang.org/grpc"}
 
-// Light reports the heavy packages among those that a package of the core is built of.
+// Light reports the heavy packages among those that are compiled into a package of the core.
 func Light(pkg string, deps []string) []Finding {
 	var found []Finding
 	for _, dep := range deps {

@@ -1,11 +1,9 @@
-// Package lint holds the rules of the house that no other tool checks: which
-// room may import which, what the deterministic rooms may not do, how long a
-// file may be, what may not stand in a text. They run as this package's tests,
-// on the sources as they lie on disk.
+// Package lint holds the house rules that no other tool checks: which room may import which, what the
+// deterministic rooms may not do, how long a file may be, which words a text may not have. They run
+// as this package's tests, on the sources on disk.
 //
-// Only rules come in here, each a function from sources to findings, each with
-// a bad example in the tests that makes it fire. Nothing outside this package's
-// tests imports it.
+// Only rules belong here. Each is a function from sources to findings, and a bad example in the tests
+// shows that it fires. Nothing imports this package but its tests.
 package lint
 
 import (
@@ -24,7 +22,7 @@ import (
 // Module is the module whose rooms are checked.
 const Module = "github.com/kuji-dev/kuji"
 
-// Finding is one breach of one rule.
+// Finding is a place that breaks a rule.
 type Finding struct {
 	Rule    string // the rule's name: the function that reported it
 	Path    string // relative to the module's root, with slashes
@@ -57,7 +55,7 @@ func (s *Source) finding(rule string, pos token.Pos, format string, args ...any)
 	return Finding{Rule: rule, Path: s.Path, Line: line, Message: fmt.Sprintf(format, args...)}
 }
 
-// Text is any file that people read, as it is.
+// Text is a file that people read.
 type Text struct {
 	Path string // relative to the module's root, with slashes
 	Data []byte
@@ -70,11 +68,11 @@ type Tree struct {
 	Texts   []Text
 }
 
-// maxText bounds the files taken for text: larger ones are data.
+// maxText is the largest size of a text: larger files are data.
 const maxText = 4 << 20
 
-// Load reads the module at root: every Go file and every text, but not what
-// belongs to another module, to a dot folder other than .ci, or to nobody.
+// Load reads every Go file and every text of the module at root. It leaves out other modules, dot
+// folders except .ci, and what is not in the repository.
 func Load(root string) (*Tree, error) {
 	tree := &Tree{Root: root}
 	fset := token.NewFileSet()
@@ -91,7 +89,7 @@ func Load(root string) (*Tree, error) {
 			return skipDir(name, rel, d.Name())
 		}
 		if rel == ".git" {
-			return nil // of a work tree inside the repository
+			return nil // a work tree inside the repository
 		}
 		info, err := d.Info()
 		if err != nil {

@@ -18,8 +18,8 @@ var (
 	modules   = flag.String("modules", "", "folders with modules of their own whose types are checked, too, separated by commas")
 )
 
-// TestPlatforms checks the types of everything here as other platforms see it. That finds what only one
-// of them has. The builds themselves are for make nightly.
+// TestPlatforms checks the types of all packages as other platforms see them. That finds names that
+// only one of them has. make nightly builds them.
 func TestPlatforms(t *testing.T) {
 	if *platforms == "" {
 		t.Skip("reads all that is imported: -platforms darwin/arm64,windows/amd64")
@@ -32,7 +32,7 @@ func TestPlatforms(t *testing.T) {
 	}
 }
 
-// TestModules checks the types of other modules in this repository, which use what this one exports.
+// TestModules checks the types of the repository's other modules, which use what this one exports.
 func TestModules(t *testing.T) {
 	if *modules == "" {
 		t.Skip("downloads what they import: -modules bench/peers,bench/rivals")
@@ -44,8 +44,8 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// checkTypes checks the types in a module, and in its tests if asked, and returns how many packages it has.
-// It takes a twentieth of a build: of packages elsewhere, the bodies of functions are left out.
+// checkTypes checks the types of a module, with its tests if asked, and returns how many packages it
+// has. It leaves out the bodies of functions in other modules, so it takes a twentieth of a build.
 func checkTypes(t *testing.T, dir string, tests bool, env ...string) int {
 	t.Helper()
 	dir, err := filepath.Abs(dir)

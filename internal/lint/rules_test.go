@@ -18,7 +18,7 @@ func source(t *testing.T, path, text string) *Source {
 	return s
 }
 
-// check compares findings with the one substring expected, or with none.
+// check wants one finding that has this text in it, or none if that is "".
 func check(t *testing.T, found []Finding, want string) {
 	t.Helper()
 	if want == "" {
@@ -64,8 +64,8 @@ func TestImports(t *testing.T) {
 		{"sampler/sampler_test.go", "pgregory.net/rapid", ""},
 		{"catalog/parse.go", Module + "/sampler", "must not import"},
 		{"catalog/parse.go", "strings", ""},
-		{"cmd/kuji/serve.go", Module + "/internal/rules", "must not import"},
-		{"cmd/kuji/serve.go", Module + "/server", ""},
+		{"internal/cli/serve.go", Module + "/internal/rules", "must not import"},
+		{"internal/cli/serve.go", Module + "/server", ""},
 		{"attic/draw.go", "strings", "no place in the plan"},
 		{"server/draw.go", Module + "/attic", "no place in the plan"},
 		{"bench/draw.go", Module + "/internal/store", ""},
@@ -76,7 +76,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestArrowsRunOneWay checks the plan itself: no room reaches itself through others.
+// TestArrowsRunOneWay checks the plan: no room imports itself through others.
 func TestArrowsRunOneWay(t *testing.T) {
 	var reach func(from string, way []string)
 	reach = func(from string, way []string) {
@@ -251,7 +251,7 @@ func TestWrapped(t *testing.T) {
 	}
 }
 
-// TestLoad makes sure that a rule sees what it shall see, and nothing else.
+// TestLoad: the rules see all files of the module, and no others.
 func TestLoad(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{

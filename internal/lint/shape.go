@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// Limits of a file and of a function, in lines. A file or function beyond them
-// has two subjects. Tests and generated files are free of them.
+// The most lines of a file and of a function. A longer one has two subjects. Tests and generated files
+// may have more.
 const (
 	MaxFileLines     = 700
 	MaxFunctionLines = 80
 )
 
-// vague are names that say nothing of what is inside.
+// vague are names that do not say what is inside.
 var vague = []string{"types", "util", "utils", "common", "models", "helper", "helpers", "mock", "mocks", "misc", "repository"}
 
-// Names reports packages and files whose name says nothing.
+// Names reports packages and files with a vague name.
 func Names(s *Source) []Finding {
 	const rule = "Names"
 	var found []Finding
@@ -55,7 +55,7 @@ func Lengths(s *Source) []Finding {
 	return found
 }
 
-// minComment is the least that a package comment can say something in, in bytes.
+// minComment is the least length of a package comment, in bytes: less says nothing.
 const minComment = 60
 
 // PackageComments reports packages that do not say what they are for.
@@ -69,7 +69,7 @@ func PackageComments(sources []*Source) []Finding {
 		if first[s.Dir()] == nil {
 			first[s.Dir()] = s
 		}
-		// What a generator copied from elsewhere describes the source it came from.
+		// A generator copies the comment of its source, which describes that.
 		if s.AST.Doc != nil && !s.Generated {
 			longest[s.Dir()] = max(longest[s.Dir()], len(s.AST.Doc.Text()))
 		}

@@ -6,9 +6,9 @@ import (
 	"go/types"
 )
 
-// variables reports package-level variables whose type lets a copy share what
-// can be changed, as slices, maps, pointers, functions and interfaces do: tables
-// are arrays. Of interfaces there is error, for sentinels, which errors.New makes.
+// variables reports package-level variables whose copies share something that can change: slices,
+// maps, pointers, functions and interfaces. So tables are arrays. The one interface allowed is error,
+// for sentinels made by errors.New.
 func (c *determinism) variables(file *ast.File) {
 	for _, decl := range file.Decls {
 		gen, ok := decl.(*ast.GenDecl)
@@ -45,8 +45,8 @@ func (c *determinism) makesError(expr ast.Expr) bool {
 	return ok && fn.FullName() == "errors.New"
 }
 
-// changes reports whether one use of a package-level variable could change it, or
-// a part of it, which is an array's or a structure's: see variables.
+// changes reports whether a use of a package-level variable could change it or a part of it. By the
+// rule of variables, a part is an element of an array or a field of a struct.
 func (c *determinism) changes(id *ast.Ident, parents []ast.Node) bool {
 	var node ast.Node = id
 	for i := len(parents) - 1; i >= 0; i-- {
@@ -84,7 +84,7 @@ func (c *determinism) changes(id *ast.Ident, parents []ast.Node) bool {
 	return false
 }
 
-// pointerMethod reports whether sel is a method that could change what it is called on.
+// pointerMethod reports whether sel is a method that could change its receiver.
 func (c *determinism) pointerMethod(sel *ast.SelectorExpr) bool {
 	fn, ok := c.typed.Info.Uses[sel.Sel].(*types.Func)
 	if !ok || fn.Signature().Recv() == nil {
@@ -101,7 +101,7 @@ func isString(t types.Type) bool {
 
 func isError(t types.Type) bool { return types.Identical(t, types.Universe.Lookup("error").Type()) }
 
-// isValue reports whether a copy of t shares nothing that can be changed.
+// isValue reports whether a copy of t shares nothing that can change.
 func isValue(t types.Type) bool {
 	switch t := t.Underlying().(type) {
 	case *types.Basic:

@@ -11,15 +11,21 @@ import (
 )
 
 // Public are the packages that programs outside this module can use.
-var Public = []string{".", "catalog", "wal", "sampler", "server", "history", "sink", "driver", "driver/disk", "driver/memory", "driver/drivertest", "driver/jetstream", "driver/jetstream/embedded"}
+var Public = []string{".", "verify", "backup", "client", "catalog", "wal", "sampler", "server", "server/access", "history", "sink", "driver", "driver/disk", "driver/memory", "driver/drivertest", "driver/jetstream", "driver/jetstream/embedded"}
 
-// Surface reports what a package exports that only this module can use: a function, a field, a
-// method or a type whose own type is in an internal package. Programs that embed Kuji see such a
-// thing in the documentation and cannot name its type. Tests get at what they need through
-// internal/hook.
+// Surface reports what a package exports and only this module can use: functions, fields, methods and
+// types whose type is in an internal package. Programs that embed Kuji see it in the documentation
+// and cannot name its type. Tests reach what they need through internal/hook.
 func Surface(t *Typed, root string) []Finding {
-	c := &surface{typed: t, root: root}
+	c := &surface{typed: t, root: root, named: map[*types.TypeName]bool{}}
 	scope := t.Pkg.Scope()
+	for _, name := range scope.Names() { // an alias names the type for everybody
+		if decl, ok := scope.Lookup(name).(*types.TypeName); ok && decl.Exported() && decl.IsAlias() {
+			if t, ok := types.Unalias(decl.Type()).(*types.Named); ok {
+				c.named[t.Obj()] = true
+			}
+		}
+	}
 	for _, name := range scope.Names() {
 		if obj := scope.Lookup(name); obj.Exported() {
 			c.object(obj)
@@ -31,6 +37,7 @@ func Surface(t *Typed, root string) []Finding {
 type surface struct {
 	typed *Typed
 	root  string
+	named map[*types.TypeName]bool // types of others that the package has an alias for
 	found []Finding
 }
 
@@ -42,7 +49,10 @@ func (c *surface) object(obj types.Object) {
 		return
 	}
 	named, ok := obj.Type().(*types.Named)
-	if decl.IsAlias() || !ok {
+	if decl.IsAlias() {
+		named, ok = types.Unalias(obj.Type()).(*types.Named)
+	}
+	if !ok {
 		c.uses(types.Unalias(obj.Type()), obj.Pos(), obj.Name())
 		return
 	}
@@ -54,11 +64,11 @@ func (c *surface) object(obj types.Object) {
 	}
 }
 
-// uses reports the internal types that a type is made of.
+// uses reports the internal types in a type.
 func (c *surface) uses(t types.Type, pos token.Pos, what string) {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:
-		if pkg := t.Obj().Pkg(); pkg != nil && strings.HasPrefix(pkg.Path(), Module+"/internal/") {
+		if pkg := t.Obj().Pkg(); pkg != nil && !c.named[t.Obj()] && strings.HasPrefix(pkg.Path(), Module+"/internal/") {
 			at := c.typed.Fset.Position(pos)
 			c.found = append(c.found, Finding{Rule: "Surface", Path: relative(c.root, at.Filename), Line: at.Line,
 				Message: fmt.Sprintf("%s is exported and has the type %s.%s, which nobody outside can name", what, pkg.Name(), t.Obj().Name())})
@@ -93,8 +103,8 @@ func (c *surface) uses(t types.Type, pos token.Pos, what string) {
 	}
 }
 
-// Constants reports constants of a public package that are named after one of an internal package:
-// the documentation then shows no value.
+// Constants reports constants of a public package whose value is written as a constant of an internal
+// package: the documentation then shows no value.
 func Constants(s *Source) []Finding {
 	if s.Test || !slices.Contains(Public, s.Dir()) {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 )
 
-// phrase is something that must not stand in the repository.
+// phrase is a text that the repository must not have.
 type phrase struct {
 	match  *regexp.Regexp
 	goOnly bool
@@ -31,8 +31,8 @@ var phrases = []phrase{
 		"an unfinished note: finish it, or say in the documentation what is missing"},
 }
 
-// Phrases reports what must not stand in any text of the repository. This
-// package's own sources and examples of bad ones are exempt.
+// Phrases reports phrases that no text of the repository may have. This package's sources may have
+// them, and its bad examples.
 func Phrases(t Text) []Finding {
 	if strings.HasPrefix(t.Path, "internal/lint/") || strings.HasSuffix(t.Path, "go.sum") {
 		return nil
@@ -83,8 +83,8 @@ func Links(root string, t Text) []Finding {
 
 var goFile = regexp.MustCompile("`([\\w./-]+\\.go)`")
 
-// Files reports Go files that a page about the code names and that are not there. The journal and
-// the decisions are free to tell of what was.
+// Files reports Go files that do not exist and that a page about the code names. The journal and the
+// decisions may name files of the past.
 func Files(sources []*Source, t Text) []Finding {
 	if !strings.HasSuffix(t.Path, ".md") || !strings.HasPrefix(t.Path, "docs/internals/") ||
 		strings.HasPrefix(t.Path, "docs/internals/journal/") || strings.HasPrefix(t.Path, "docs/internals/decisions/") {
@@ -102,11 +102,11 @@ func Files(sources []*Source, t Text) []Finding {
 	return found
 }
 
-// maxProse is how long a line of prose may be in Markdown, in characters.
+// maxProse is the longest line of prose in Markdown, in characters.
 const maxProse = 100
 
-// Wrapped reports lines of prose in Markdown that are too long. Code, tables and
-// comments may be longer, and so may a line of one word, such as an address.
+// Wrapped reports lines of prose in Markdown that are too long. Code, tables, comments and lines of one
+// word, such as an address, may be longer.
 func Wrapped(t Text) []Finding {
 	if !strings.HasSuffix(t.Path, ".md") {
 		return nil

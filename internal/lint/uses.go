@@ -8,18 +8,17 @@ import (
 	"strings"
 )
 
-// use is a package of others that the deterministic rooms may use.
+// use is another module's or the standard library's package that the deterministic rooms may use.
 type use struct {
 	pkg   string
-	names string // the only ones of its names, or "" for all
-	in    string // the only files or rooms that may; or "" for any
-	why   string // the rest of its names, or other files, may not
+	names string // its names that may be used; "": all
+	in    string // the files or rooms that may use it; "": all
+	why   string // why other names, or other files, may not
 }
 
-// uses is all that the deterministic rooms may use of other modules and of the
-// standard library, which is little: whoever needs more adds it here, if what
-// it gives follows from its arguments on every machine. The store has locks: readers
-// run concurrently with the one writer, who alone decides what comes out.
+// uses is everything that the deterministic rooms may use from other modules and the standard library.
+// Add to it only what gives the same result for the same arguments on every machine. The store has
+// locks because readers run concurrently with the one writer. The writer alone decides results.
 var uses = []use{
 	{pkg: "bytes"},
 	{pkg: "cmp"},
@@ -40,17 +39,16 @@ var uses = []use{
 	{pkg: "math/big", names: "Float Int NewInt NewRat Rat", why: "everything here is counted in integers, fractions of them, and numbers of a fixed precision"},
 	{pkg: "sync", names: "Mutex", in: "internal/store", why: "WaitGroup starts goroutines, Map has a random order, Pool depends on the garbage collector"},
 	{pkg: "time", names: "Duration Millisecond Minute", why: "time is an argument, and there are no timers"},
-	// What Unicode says of characters that it has never changes. What follows from it is in no state.
+	// Unicode never changes what it says about a character. No state depends on it.
 	{pkg: "unicode", names: "In Zs Pd Pc Cf", in: "internal/store/fold.go", why: "tables grow with Unicode"},
 	{pkg: "golang.org/x/text/cases", names: "Fold", in: "internal/store/fold.go", why: "tables grow with Unicode"},
 	{pkg: "golang.org/x/text/unicode/norm", names: "NFKC", in: "internal/store/fold.go", why: "tables grow with Unicode"},
-	// The key by which ids are found is new at every start, so that nobody finds ids
-	// that collide. Nothing that comes out depends on it.
+	// The hash key of ids is new at every start, so that nobody can look for ids that collide. No
+	// result depends on it.
 	{pkg: "hash/maphash", names: "Bytes MakeSeed Seed String", in: "internal/store/hashkey.go", why: "a seed is entropy, which is an argument"},
 }
 
-// useOf returns what may be used of a package. Those of the project stand in the
-// plan of the house: see [Imports].
+// useOf returns what may be used of a package. [Imports] checks the project's own packages.
 func useOf(pkg string) (use, bool) {
 	if _, ours := projectDir(pkg); ours {
 		return use{pkg: pkg}, true
@@ -62,15 +60,14 @@ func useOf(pkg string) (use, bool) {
 	return uses[i], true
 }
 
-// within reports whether a file is one of some, or in one of some rooms.
+// within reports whether a file is named in all, or is in a room that is.
 func within(file, all string) bool {
 	return slices.ContainsFunc(strings.Fields(all), func(one string) bool {
 		return file == one || strings.HasPrefix(file, one+"/")
 	})
 }
 
-// imports reports packages that a file may not use, and what it takes from others
-// without an import.
+// imports reports packages that a file may not use, and names that it takes by go:linkname.
 func (c *determinism) imports(file *ast.File) {
 	for _, spec := range file.Imports {
 		target, err := strconv.Unquote(spec.Path.Value)
@@ -93,7 +90,7 @@ func (c *determinism) imports(file *ast.File) {
 	}
 }
 
-// name reports a name of another package that may not be used, where the package may.
+// name reports a name that may not be used, of a package that may.
 func (c *determinism) name(id *ast.Ident, obj types.Object) {
 	if obj.Pkg() == c.typed.Pkg {
 		return

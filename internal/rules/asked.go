@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
@@ -25,51 +24,19 @@ import (
 // The verifier decides the command again from them. They also tell a retry of a request id from
 // its use for another request.
 
-// ask writes a command's arguments.
-func (r *Rules) ask(cmd *Command, status Status) {
-	w := r.d.w
-	switch cmd.Kind {
-	case KindDraw:
-		w.Uint(uint64(r.findPool(cmd.Pool).num))
-		if cmd.Pay == "" {
-			w.Uint(uint64(cmd.Count) << 1)
-			return
-		}
-		w.Uint(uint64(cmd.Count)<<1 | 1)
-		w.Uint(uint64(r.t.item[cmd.Pay]))
-		return
-	case KindTransfer:
-		w.Ref(r.playerRef(cmd.To, status))
-	case KindRegister:
-		return
-	case KindRedeem:
-		w.Buf = append(w.Buf, cmd.Code[:]...)
-		return
-	case KindSetTrack:
-		r.askText(cmd.Set.Track)
-		w.Uint(cmd.Set.Draws)
-		r.askText(cmd.Set.By)
-		r.askText(cmd.Set.Reason)
-		return
-	}
-	w.Uint(uint64(len(cmd.Items)))
-	for i := range cmd.Items {
-		w.Uint(uint64(r.t.item[cmd.Items[i].Item]))
-		w.Uint(cmd.Items[i].Quantity)
-	}
-}
-
 // askText writes a text of any length.
-func (r *Rules) askText(s string) {
-	r.d.w.Uint(uint64(len(s)))
-	r.d.w.Buf = append(r.d.w.Buf, s...)
+func (r *effects) askText(s string) {
+	r.w.Uint(uint64(len(s)))
+	r.w.Buf = append(r.w.Buf, s...)
 }
 
 // asked reads what ask wrote.
 type asked struct {
 	store.Reader
-	state Numbered
-	joins []string // the players that the event adds
+	state  Numbered
+	joins  []string // the players that the event adds
+	status Status
+	failed int // the member of a group that failed
 }
 
 // Numbered gives back the ids of what has numbers.
@@ -84,7 +51,7 @@ type Numbered interface {
 // applied or not. The command's strings are copies. For a group that failed, failed is the index
 // of the member that did.
 func CommandOf(state Numbered, ev *store.Event) (cmd Command, failed int, err error) {
-	a := asked{Reader: store.NewReader(ev.Asked), state: state}
+	a := asked{Reader: store.NewReader(ev.Asked), state: state, status: Status(ev.Status)}
 	var e store.Effect
 	for effects := ev.Changes(); effects.Next(&e); {
 		if e.Verb == store.Join {
@@ -94,62 +61,23 @@ func CommandOf(state Numbered, ev *store.Event) (cmd Command, failed int, err er
 	cmd = Command{Kind: Kind(ev.Kind), ID: string(ev.ID)}
 	if cmd.Kind != KindAtomic {
 		cmd.Player = a.player(ev.Player)
-		a.arguments(&cmd)
-	} else {
-		if ev.Status != 0 {
-			failed = int(a.Uint("the failed member", MaxAtomic-1))
-		}
-		for range a.Uint("the number of members", MaxAtomic) {
-			m := Command{Kind: Kind(a.Byte("a member's kind"))}
-			m.Player = a.player(a.Ref("a member's player"))
-			a.arguments(&m)
-			cmd.Members = append(cmd.Members, m)
-		}
-		if ev.Status != 0 && failed >= len(cmd.Members) {
-			a.Fail("member %d of %d failed", failed, len(cmd.Members))
-		}
 	}
-	if cmd.Kind.hasNote() {
+	a.arguments(&cmd)
+	if cmd.Kind.of().note {
 		cmd.Note = a.note()
 	}
 	if a.More() {
 		a.Fail("bytes after the arguments")
 	}
-	return cmd, failed, a.Err()
+	return cmd, a.failed, a.Err()
 }
 
-func (a *asked) arguments(cmd *Command) {
-	switch cmd.Kind {
-	case KindDraw:
-		cmd.Pool = a.name("the pool", a.state.PoolID)
-		count := a.Uint("the count", MaxDrawCount<<1|1)
-		if cmd.Count = int(count >> 1); count&1 == 1 {
-			cmd.Pay = a.name("the item to pay with", a.state.ItemID)
-		}
-		return
-	case KindRegister:
-		return
-	case KindRedeem:
-		copy(cmd.Code[:], a.Bytes("a code's sum", uint64(len(cmd.Code))))
-		return
-	case KindTransfer:
-		cmd.To = a.player(a.Ref("the receiver"))
-	case KindSetTrack:
-		cmd.Set = &TrackSet{Track: a.text("the name of a track", MaxTrackName)}
-		cmd.Set.Draws = a.Uint("the draws", catalog.MaxTrackDraws)
-		cmd.Set.By = a.text("who asks", MaxBy)
-		cmd.Set.Reason = a.text("the reason", MaxReason)
-		return
-	case KindGrant, KindConsume:
-	default:
-		a.Fail("kind %d is not a request", cmd.Kind)
+func (a *asked) arguments(c *Command) {
+	if k := c.Kind.of(); k.request {
+		k.asked(a, c)
 		return
 	}
-	for range a.Uint("the number of items", MaxStacks) {
-		it := catalog.Stack{Item: a.name("an item", a.state.ItemID)}
-		it.Quantity = a.Uint("a quantity", MaxQuantity)
-		cmd.Items = append(cmd.Items, it)
-	}
+	a.Fail("kind %d is not a request", c.Kind)
 }
 
 // text reads a text of at most limit bytes.

@@ -1,49 +1,113 @@
 package rules
 
-import "github.com/kuji-dev/kuji/internal/store"
+import (
+	"fmt"
 
-// decideAtomic checks the members in order. If none fails, it writes their effects and chooses the
-// outcomes of their draws.
-func (r *Rules) decideAtomic(cmd *Command) Status {
-	w := r.d.w
-	var f failure
-	failed := 0
-	for i := range cmd.Members {
-		if f = r.check(&cmd.Members[i]); f.status != OK {
-			failed = i
-			break
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// An atomic group happens whole or not at all. Its members are checked in order. If none fails, their
+// effects are written and the outcomes of their draws chosen.
+
+var atomicKind = kind{
+	name: "atomic", request: true, note: true, alone: "an atomic group cannot contain another",
+	form: func(c *Command) *CommandError {
+		if err := CheckMembers(len(c.Members)); err != nil {
+			return err
 		}
-	}
-	r.fail(f)
-	w.BeginAsked()
-	if f.status != OK {
-		w.Uint(uint64(failed))
-	}
-	w.Uint(uint64(len(cmd.Members)))
-	for i := range cmd.Members {
-		m := &cmd.Members[i]
-		w.Buf = append(w.Buf, byte(m.Kind))
-		w.Ref(r.playerRef(m.Player, f.status))
-		r.ask(m, f.status)
-	}
-	cmd.Note.write(w)
-	w.EndAsked()
-	if f.status == OK {
-		r.d.player = noPlayer
-		r.d.values.reset()
 		draws := 0
-		for i := range cmd.Members {
-			w.More(store.Member)
-			r.d.pool = noPool
-			r.write(&cmd.Members[i], draws)
-			if cmd.Members[i].Kind == KindDraw {
+		for i := range c.Members {
+			if err := c.Members[i].checkMember(); err != nil {
+				return err.in(i)
+			}
+			draws += c.Members[i].Count
+		}
+		if draws > MaxAtomicDraws {
+			return malformed("members", "%d draws in all members; at most %d are allowed", draws, MaxAtomicDraws)
+		}
+		return nil
+	},
+	unknown: func(r *checks, c *Command) *CommandError {
+		for i := range c.Members {
+			if err := r.Unknown(&c.Members[i]); err != nil {
+				return err.in(i)
+			}
+		}
+		return nil
+	},
+	check: func(r *checks, c *Command) (f failure) {
+		for i := range c.Members {
+			if f = r.check(&c.Members[i]); f.status != OK {
+				r.failed = i
+				break
+			}
+		}
+		return f
+	},
+	write: func(r *drawing, c *Command, draws int) {
+		for i := range c.Members {
+			m := &c.Members[i]
+			r.w.More(store.Member)
+			r.pool = noPool
+			m.Kind.of().write(r, m, draws)
+			if m.Kind == KindDraw {
 				draws++
 			}
 		}
-	}
-	w.End()
-	return f.status
+	},
+	ask: func(r *effects, c *Command, status Status) {
+		if status != OK {
+			r.w.Uint(uint64(r.failed))
+		}
+		r.w.Uint(uint64(len(c.Members)))
+		for i := range c.Members {
+			m := &c.Members[i]
+			r.w.Buf = append(r.w.Buf, byte(m.Kind))
+			r.w.Ref(r.playerRef(m.Player, status))
+			m.Kind.of().ask(r, m, status)
+		}
+	},
+	asked: func(a *asked, c *Command) {
+		if a.status != OK {
+			a.failed = int(a.Uint("the failed member", MaxAtomic-1))
+		}
+		for range a.Uint("the number of members", MaxAtomic) {
+			m := Command{Kind: Kind(a.Byte("a member's kind"))}
+			m.Player = a.player(a.Ref("a member's player"))
+			if m.Kind.of().alone != "" {
+				a.Fail("kind %d is not one of a member", m.Kind)
+			}
+			a.arguments(&m)
+			c.Members = append(c.Members, m)
+		}
+		if a.status != OK && a.failed >= len(c.Members) {
+			a.Fail("member %d of %d failed", a.failed, len(c.Members))
+		}
+	},
 }
 
-// noPlayer stands for "no player" where a player's number is expected.
-const noPlayer = 1<<32 - 1
+// CheckMembers checks the number of members of an atomic group.
+func CheckMembers(n int) *CommandError {
+	if n < 1 || n > MaxAtomic {
+		return malformed("members", "%d members; 1 to %d are allowed", n, MaxAtomic)
+	}
+	return nil
+}
+
+func (c *Command) checkMember() *CommandError {
+	switch alone := c.Kind.of().alone; {
+	case c.ID != "":
+		return malformed("id", "members of an atomic group have no request id: the group's id covers them")
+	case c.Note != nil:
+		return malformed("note", "members of an atomic group have no note: the group's note is theirs")
+	case alone != "":
+		return malformed("kind", "%s", alone)
+	}
+	return c.Check()
+}
+
+// in makes the field that of a member.
+func (e *CommandError) in(member int) *CommandError {
+	e.Field = fmt.Sprintf("members[%d].%s", member, e.Field)
+	return e
+}

@@ -8,94 +8,76 @@ import "github.com/kuji-dev/kuji/internal/store"
 
 // box is a pool of mode raffle as a box of tickets.
 type box struct {
-	last    reward // for whoever takes the last ticket
+	Last    Reward // for whoever takes the last ticket
 	boxful  uint64 // the tickets of a full box
-	refills uint32 // number of the realm's counter of refills, if there can be any
+	Refills uint32 // number of the realm's counter of refills, if there can be any
 }
 
-// refillName returns the name of the counter of a pool's refills.
-func refillName(pool string) string { return pool + "/refills" }
-
-// tally returns a counter of the realm at this point of the command.
-func (r *Rules) tally(counter uint32) uint64 {
-	if v, ok := r.d.values.get(valueKey(noPlayer, counterKey|counter)); ok {
-		return v
-	}
-	return r.state.Tally(counter)
-}
+// RefillName returns the name of the counter of a pool's refills.
+func RefillName(pool string) string { return pool + "/refills" }
 
 // setTally gives a counter of the realm a value, as an effect.
-func (r *Rules) setTally(counter uint32, v uint64) {
-	r.d.values.put(valueKey(noPlayer, counterKey|counter), v)
-	r.d.w.Tally(counter, v)
+func (r *effects) setTally(counter uint32, v uint64) {
+	r.values.put(valueKey(noPlayer, counterKey|counter), v)
+	r.w.Tally(counter, v)
 }
 
-// refillsLeft returns how often a pool's box can still be filled, if it was filled so often. A
-// catalog can have lowered the limit below that.
-func (pt *poolTable) refillsLeft(filled uint64) uint64 {
-	n := uint64(pt.config.Refill)
-	return n - min(n, filled)
-}
-
-// refillsLeft returns how often a pool's box can still be filled.
-func (r *Rules) refillsLeft(pt *poolTable) uint64 {
-	if pt.config.Refill == 0 {
-		return 0
-	}
-	return pt.refillsLeft(r.tally(pt.refills))
-}
-
-// moreBoxes returns how many tickets a pool's refills will still bring.
-func (r *Rules) moreBoxes(pt *poolTable) uint64 {
-	n := r.refillsLeft(pt)
+// RefillsLeft returns how often a pool's box can still be filled. A catalog can have lowered the
+// limit below what was filled.
+func (pt *Pool) RefillsLeft(f Facts) uint64 {
+	n := uint64(pt.Config.Refill)
 	if n == 0 {
 		return 0
 	}
-	return n * pt.boxful // below 2^53: see catalog
+	return n - min(n, f.Refilled(pt))
+}
+
+// moreBoxes returns how many tickets a pool's refills will still bring.
+func (r *stocks) moreBoxes(pt *Pool) uint64 {
+	return pt.RefillsLeft(&r.Sight) * pt.boxful // below 2^53: see catalog
 }
 
 // boxEmptied does what follows when the last ticket was just taken.
-func (r *Rules) boxEmptied(pt *poolTable) {
-	if r.pools[pt.num].live > 0 {
+func (r *drawing) boxEmptied(pt *Pool) {
+	if r.pools[pt.Num].live > 0 {
 		return
 	}
-	r.give(&pt.last)
-	if r.refillsLeft(pt) == 0 {
+	r.give(&pt.Last)
+	if pt.RefillsLeft(&r.Sight) == 0 {
 		return
 	}
-	d := &r.d
-	d.w.Effect(store.Pool, pt.num)
-	d.pool = pt.num
-	for _, num := range pt.order {
+	r.w.Effect(store.Pool, pt.Num)
+	r.pool = pt.Num
+	for _, num := range pt.Order {
 		key := entryKey(pt, num)
-		taken, _ := d.taken.get(key)
-		if n := r.state.DrawnOf(pt.num, num) + taken; n > 0 {
-			d.w.Return(num, n)
-			d.taken.put(key, -r.state.DrawnOf(pt.num, num))
+		taken, _ := r.taken.get(key)
+		if n := r.state.DrawnOf(pt.Num, num) + taken; n > 0 {
+			r.w.Return(num, n)
+			r.taken.put(key, -r.state.DrawnOf(pt.Num, num))
 		}
 	}
-	r.setTally(pt.refills, r.tally(pt.refills)+1)
+	r.setTally(pt.Refills, r.tally(pt.Refills)+1)
 	r.revive(pt)
 }
 
 // revive brings back the odds of a pool whose box was filled, and of those above it.
-func (r *Rules) revive(pt *poolTable) {
-	o := &r.pools[pt.num]
+func (r *stocks) revive(pt *Pool) {
+	o := &r.pools[pt.Num]
 	was := o.live
 	o.live = 0
 	clear(o.left)
-	for _, num := range pt.order {
-		if e := &pt.entries[num]; e.branch != noBranch {
-			o.left[e.branch] += min(r.left(pt, num), maxCounted)
+	for _, num := range pt.Order {
+		if e := &pt.Entries[num]; e.Branch != NoBranch {
+			o.left[e.Branch] += min(r.Left(pt, num), maxCounted)
 		}
 	}
-	for i := range pt.branches {
+	for i := range pt.Branches {
 		if r.liveBranch(pt, int32(i)) {
 			o.live++
 		}
 	}
-	for _, num := range pt.order {
-		r.setWeight(pt, num, r.weight(pt, num, r.left(pt, num)))
+	for _, num := range pt.Order {
+		r.setWeight(pt, num, pt.Weigh(&r.Sight, num, true))
 	}
 	if was == 0 && o.live > 0 {
 		r.reviveAbove(pt)
@@ -103,17 +85,15 @@ func (r *Rules) revive(pt *poolTable) {
 }
 
 // reviveAbove brings back the entries that lead to a pool which has something left again.
-func (r *Rules) reviveAbove(pt *poolTable) {
+func (r *stocks) reviveAbove(pt *Pool) {
 	for _, up := range pt.parents {
 		if !r.hasStock(up.pool, up.branch) {
 			continue
 		}
-		for _, num := range up.pool.branches[up.branch].entries {
-			if !r.isPicked(up.pool, num) {
-				r.setWeight(up.pool, num, r.weight(up.pool, num, r.left(up.pool, num)))
-			}
+		for _, num := range up.pool.Branches[up.branch].entries {
+			r.setWeight(up.pool, num, up.pool.Weigh(&r.Sight, num, true))
 		}
-		if o := &r.pools[up.pool.num]; o.live == 0 {
+		if o := &r.pools[up.pool.Num]; o.live == 0 {
 			o.live++
 			r.reviveAbove(up.pool)
 		} else {

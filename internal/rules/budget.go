@@ -17,29 +17,23 @@ import (
 
 const budgetWidth = 2
 
-// budget is one item of a catalog.Budget. Pools that share it have the same one.
-type budget struct {
-	counter uint32 // what was spent; the next one: when something last was
-	per     catalog.Per
-	item    uint32
-	limit   uint64
+// Budget is one item of a catalog.Budget. Pools that share it have the same one.
+type Budget struct {
+	Counter uint32 // what was spent; the next one: when something last was
+	Per     catalog.Per
+	Item    uint32
+	Limit   uint64
 }
 
-// cost is the most that an entry takes from a budget.
-type cost struct {
-	*budget
-	most uint64
+// Cost is the most that an entry takes from a budget.
+type Cost struct {
+	*Budget
+	Most uint64
 }
 
-// spending is what the current draw does to budgets.
-type spending struct {
-	open  []*budget // that what is given now comes from
-	spent []*budget // that the draw has spent from, in the order of the first time
-}
-
-// budgetName returns the name of a budget's counters. Ids have no slash in them, so none of a pool
+// BudgetName returns the name of a budget's counters. Ids have no slash in them, so none of a pool
 // begins with one.
-func budgetName(pool string, b *catalog.Budget, item string) string {
+func BudgetName(pool string, b *catalog.Budget, item string) string {
 	if b.Share != "" {
 		return "/budget/" + b.Share + "/" + b.Per.String() + "/" + item
 	}
@@ -47,16 +41,16 @@ func budgetName(pool string, b *catalog.Budget, item string) string {
 }
 
 // budgets compiles the budgets of every pool, by pool number.
-func (t *Tables) budgets(c *catalog.Catalog, n *numbers) [][]*budget {
-	all := make([][]*budget, n.pools)
-	known := map[uint32]*budget{} // by counter
+func (t *Tables) budgets(c *catalog.Catalog, n *numbers) [][]*Budget {
+	all := make([][]*Budget, n.pools)
+	known := map[uint32]*Budget{} // by counter
 	for i := range c.Pools {
 		for j := range c.Pools[i].Budgets {
 			b := &c.Pools[i].Budgets[j]
 			for k, s := range b.Of {
 				counter := n.pool[i].budget[j][k]
 				if known[counter] == nil {
-					known[counter] = &budget{counter, b.Per, t.item[s.Item], s.Quantity}
+					known[counter] = &Budget{counter, b.Per, t.ItemNum[s.Item], s.Quantity}
 				}
 				all[n.pool[i].num] = append(all[n.pool[i].num], known[counter])
 			}
@@ -67,77 +61,57 @@ func (t *Tables) budgets(c *catalog.Catalog, n *numbers) [][]*budget {
 
 // setCosts notes what the entries of a pool can take from its budgets. The pools below have their
 // gains already.
-func (pt *poolTable) setCosts() {
-	if len(pt.budgets) == 0 {
+func (pt *Pool) setCosts() {
+	if len(pt.Budgets) == 0 {
 		return
 	}
-	var gains []stack
-	for _, num := range pt.order {
-		e := &pt.entries[num]
+	var gains []Stack
+	for _, num := range pt.Order {
+		e := &pt.Entries[num]
 		gains = e.gains(gains[:0])
-		for _, b := range pt.budgets {
-			if i := slices.IndexFunc(gains, func(st stack) bool { return st.item == b.item }); i >= 0 {
-				e.costs = append(e.costs, cost{b, gains[i].quantity})
-				e.conditional = true
+		for _, b := range pt.Budgets {
+			if i := slices.IndexFunc(gains, func(st Stack) bool { return st.Item == b.Item }); i >= 0 {
+				e.Costs = append(e.Costs, Cost{b, gains[i].Quantity})
+				e.Conditional = true
 			}
 		}
 	}
 }
 
-// left returns what is left of a budget if so much was spent. A catalog can have lowered the limit
+// Left returns what is left of a budget if so much was spent. A catalog can have lowered the limit
 // below that.
-func (b *budget) left(spent uint64) uint64 { return b.limit - min(b.limit, spent) }
-
-// spent returns what was spent of a budget since it was full.
-func (r *Rules) spent(b *budget) uint64 {
-	if !r.instant().lasts(b.per, int64(r.tally(b.counter+1))) {
-		return 0
-	}
-	return r.tally(b.counter)
-}
-
-// affords reports whether the budgets of its pool have what an entry can give.
-func (r *Rules) affords(e *entryTable) bool {
-	for _, c := range e.costs {
-		if c.most > c.left(r.spent(c.budget)) {
-			return false
-		}
-	}
-	return true
-}
+func (b *Budget) Left(spent uint64) uint64 { return b.Limit - min(b.Limit, spent) }
 
 // openBudgets makes what an entry gives come from the budgets of its pool, from each once.
-func (d *decision) openBudgets(e *entryTable) {
-	for _, c := range e.costs {
-		if !slices.Contains(d.open, c.budget) {
-			d.open = append(d.open, c.budget)
+func (r *drawing) openBudgets(e *Entry) {
+	for _, c := range e.Costs {
+		if !slices.Contains(r.open, c.Budget) {
+			r.open = append(r.open, c.Budget)
 		}
 	}
 }
 
 // spendBudgets takes what is given of an item from the budgets that are open.
-func (r *Rules) spendBudgets(item uint32, quantity uint64) {
-	d := &r.d
-	for _, b := range d.open {
-		if b.item != item {
+func (r *drawing) spendBudgets(item uint32, quantity uint64) {
+	for _, b := range r.open {
+		if b.Item != item {
 			continue
 		}
-		d.values.put(valueKey(noPlayer, counterKey|b.counter), r.spent(b)+quantity)
-		d.values.put(valueKey(noPlayer, counterKey|(b.counter+1)), uint64(d.steady))
-		if d.touch(b.counter) {
-			d.spent = append(d.spent, b)
+		r.values.put(valueKey(noPlayer, counterKey|b.Counter), r.Spent(b)+quantity)
+		r.values.put(valueKey(noPlayer, counterKey|(b.Counter+1)), uint64(r.steady))
+		if r.touch(b.Counter) {
+			r.spentOf = append(r.spentOf, b)
 		}
 	}
 }
 
 // writeBudgets writes what the current draw has spent.
-func (r *Rules) writeBudgets() {
-	d := &r.d
-	for _, b := range d.spent {
-		d.w.Tally(b.counter, r.tally(b.counter))
-		if when := r.tally(b.counter + 1); when != r.state.Tally(b.counter+1) {
-			d.w.Tally(b.counter+1, when)
+func (r *drawing) writeBudgets() {
+	for _, b := range r.spentOf {
+		r.w.Tally(b.Counter, r.tally(b.Counter))
+		if when := r.tally(b.Counter + 1); when != r.state.Tally(b.Counter+1) {
+			r.w.Tally(b.Counter+1, when)
 		}
 	}
-	d.spent = d.spent[:0]
+	r.spentOf = r.spentOf[:0]
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// What the model knows of time zones, budgets, moments and codes, as docs/catalog.md says.
+// What the model knows of time zones, budgets, moments and codes, as docs/reference/catalog.md says.
 
 // clock returns what the clocks of the catalog's zone show. While they are set back they stand still.
 func (m *model) clock(now int64) int64 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kuji-dev/kuji/catalog"
-	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/odds"
 )
 
 // randomCampaign writes three pools, each of which can lead to the next ones, with budgets that meet,
@@ -105,12 +105,12 @@ func TestOddsOfRandomCampaigns(t *testing.T) {
 		}
 		for i := range 3 {
 			pool := fmt.Sprint("p", i)
-			s, err := r.rules.Stand(pool, "ann", r.now)
+			s, err := odds.Stand(r.rules, pool, "ann", 1, r.now)
 			if err != nil {
 				t.Fatal(err)
 			}
 			_, err = s.Odds(waits)
-			if _, tooMuch := errors.AsType[*rules.OddsError](err); tooMuch {
+			if _, tooMuch := errors.AsType[*odds.OddsError](err); tooMuch {
 				refused++
 				continue
 			}

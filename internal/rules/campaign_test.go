@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/view"
 )
 
 // TestCampaign checks what is said of budgets and moments while a campaign goes on.
@@ -58,7 +59,7 @@ pools:
 	if counts["p/even"] != 3 || counts["p/slots"] != 1 {
 		t.Errorf("taken are %v", counts)
 	}
-	c := r.rules.Campaign("p", r.now)
+	c := view.CampaignOf(r.rules, "p", r.now)
 	if m := c.Moments[0]; m.Come != 3 || m.Waiting != 0 {
 		t.Errorf("after the draws: %+v", m)
 	}
@@ -68,12 +69,12 @@ pools:
 	// The time that is told is that of the first draw that finds the moment.
 	for _, when := range []int64{c.Moments[0].Next - 1, c.Moments[0].Next} {
 		r.now = when
-		if m, want := r.rules.Campaign("p", when).Moments[0], uint64(when-c.Moments[0].Next+1); m.Waiting != want {
+		if m, want := view.CampaignOf(r.rules, "p", when).Moments[0], uint64(when-c.Moments[0].Next+1); m.Waiting != want {
 			t.Errorf("at %s %d even moments wait, want %d", stamp(when), m.Waiting, want)
 		}
 	}
 	r.now = start + 239*hour - 1
-	if m := r.rules.Campaign("p", r.now).Moments[0]; m.Come != 10 || m.Waiting != 7 || m.Next != 0 {
+	if m := view.CampaignOf(r.rules, "p", r.now).Moments[0]; m.Come != 10 || m.Waiting != 7 || m.Next != 0 {
 		t.Errorf("in the end: %+v", m)
 	}
 	r.check()
@@ -82,7 +83,7 @@ pools:
 // stands writes what is known of a pool's campaign.
 func (r *realm) stands(pool string) (text string) {
 	r.t.Helper()
-	c := r.rules.Campaign(pool, r.now)
+	c := view.CampaignOf(r.rules, pool, r.now)
 	for _, b := range c.Budgets {
 		text += fmt.Sprintf("%s %d of %d until %s\n", b.Item, b.Spent, b.Limit, stamp(b.Resets))
 	}
@@ -93,7 +94,7 @@ func (r *realm) stands(pool string) (text string) {
 		}
 		text += fmt.Sprintf("%s %d come, %d wait, next %s\n", m.Entry, m.Come, m.Waiting, next)
 	}
-	p, _, _ := r.rules.Tables().Pool(r.state, pool, 0, 99, c)
+	p, _, _ := view.PoolOf(r.rules.Tables(), r.state, pool, 0, 99, c)
 	for _, e := range p.Entries {
 		if e.Over {
 			text += e.ID + " is over a budget\n"

@@ -27,7 +27,7 @@ func (e *ConflictError) Error() string { return e.Subject + ": " + e.Message }
 type Prepared struct {
 	Tables    *Tables
 	Event     []byte // nil: the catalog is already in force
-	unchanged bool
+	Unchanged bool
 }
 
 // numbers holds the numbers of everything that a catalog names.
@@ -62,7 +62,7 @@ func Prepare(state Names, t *Tables, c *catalog.Catalog, note *Note, begin forma
 	canonical := c.AppendCanonical(nil)
 	hash := c.Hash()
 	if t.Version > 0 && hash == t.Hash {
-		return &Prepared{Tables: t, unchanged: true}, nil
+		return &Prepared{Tables: t, Unchanged: true}, nil
 	}
 	c, err := catalog.Decode(canonical) // what a reader of the log will decode
 	if err != nil {
@@ -231,13 +231,13 @@ func (d *definer) pool(p *catalog.Pool, n *poolNumbers) error {
 		n.free = d.counters(freeName(p.ID, p.Free), 1)
 	}
 	if p.Refill > 0 {
-		n.refills = d.counters(refillName(p.ID), 1)
+		n.refills = d.counters(RefillName(p.ID), 1)
 	}
 	for i := range p.Budgets {
 		b := &p.Budgets[i]
 		var first []uint32
 		for _, s := range b.Of {
-			first = append(first, d.counters(budgetName(p.ID, b, s.Item), budgetWidth))
+			first = append(first, d.counters(BudgetName(p.ID, b, s.Item), budgetWidth))
 		}
 		n.budget = append(n.budget, first)
 	}
@@ -248,7 +248,7 @@ func (d *definer) pool(p *catalog.Pool, n *poolNumbers) error {
 	}
 	n.track = make([]uint32, len(p.Tracks))
 	for i := range p.Tracks {
-		n.track[i] = d.counters(trackName(p.ID, &p.Tracks[i]), 1)
+		n.track[i] = d.counters(TrackName(p.ID, &p.Tracks[i]), 1)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/examples"
+	"github.com/kuji-dev/kuji/internal/plan"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -28,7 +29,7 @@ func TestPrepareConflicts(t *testing.T) {
 	} {
 		c := parse(t, yaml)
 		_, err := rules.Prepare(r.state, tables, c, nil, 0)
-		_, planned := rules.NewPlanner(r.state, tables, c, r.now).Plan(c, waits)
+		_, planned := plan.NewPlanner(r.state, tables, c, r.now).Plan(c, waits)
 		var conflict *rules.ConflictError
 		if want == "" {
 			if err != nil || planned != nil {

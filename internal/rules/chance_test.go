@@ -10,7 +10,7 @@ import (
 )
 
 // chances returns the chance of each entry of a pool, from its weights for the player, what each
-// track has counted and the guarantee that is due: the sentences of docs/catalog.md once more.
+// track has counted and the guarantee that is due: the sentences of docs/reference/catalog.md once more.
 func chances(p *catalog.Pool, weights []float64, counted []uint64, due *catalog.Guarantee) []float64 {
 	out, all := make([]bool, len(weights)), make([]float64, len(weights))
 	in := func(e int, of []string) bool {

@@ -97,24 +97,11 @@ func ImportOf(ev *store.Event) (list uint32, name string, codes []string, err er
 	return list, name, codes, effects.Err()
 }
 
-// codesLeft reports whether every list that a reward gives a code of has one left at this point of
-// the command.
-func (r *Rules) codesLeft(w *reward) bool {
-	for _, list := range w.codes {
-		taken, _ := r.d.coded.get(uint64(list))
-		if left, _ := r.state.CodesLeft(list); left <= taken {
-			return false
-		}
-	}
-	return true
-}
-
 // giveCodes gives the player the next code of each list of a reward.
-func (r *Rules) giveCodes(w *reward) {
-	d := &r.d
-	for _, list := range w.codes {
-		taken, _ := d.coded.get(uint64(list))
-		d.coded.put(uint64(list), taken+1)
-		d.w.GiveCode(list, r.state.CodesGiven(list)+taken)
+func (r *effects) giveCodes(w *Reward) {
+	for _, list := range w.Codes {
+		taken, _ := r.coded.get(uint64(list))
+		r.coded.put(uint64(list), taken+1)
+		r.w.GiveCode(list, r.state.CodesGiven(list)+taken)
 	}
 }

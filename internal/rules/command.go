@@ -27,16 +27,49 @@ const (
 	kindEnd Kind = 13
 )
 
-var kindNames = [kindEnd]string{
-	KindCatalog: "catalog", KindDraw: "draw", KindGrant: "grant",
-	KindConsume: "consume", KindTransfer: "transfer", KindAtomic: "atomic", KindClock: "clock", KindSetTrack: "set_track", KindCodes: "codes", KindRedeem: "redeem",
-	KindRegister: "register", KindUpgrade: "upgrade",
+// kind is what there is to say about a kind of command. Each command has a file of its own, with its
+// kind in it.
+type kind struct {
+	name    string
+	request bool   // clients ask for it; the other kinds are written by the engine
+	note    bool   // it can have a note
+	alone   string // why an atomic group cannot have it as a member; empty: it can
+	// form says what is malformed in a command besides its head, or nil.
+	form func(c *Command) *CommandError
+	// unknown says what it names that the catalog in force does not have, or nil; no function: it
+	// names nothing.
+	unknown func(r *checks, c *Command) *CommandError
+	// check is its first half, and write its second; nothing can stand in the way of one without check.
+	// n draws of the command are written before it.
+	check func(r *checks, c *Command) failure
+	write func(r *drawing, c *Command, n int)
+	// ask writes its arguments into the event, and asked reads them.
+	ask   func(r *effects, c *Command, status Status)
+	asked func(a *asked, c *Command)
+}
+
+var kinds [kindEnd]kind
+
+func init() { // a group asks kinds for those of its members
+	kinds = [kindEnd]kind{
+		KindCatalog: {name: "catalog"}, KindClock: {name: "clock"}, KindCodes: {name: "codes"}, KindUpgrade: {name: "upgrade"},
+		KindDraw: drawKind, KindGrant: grantKind, KindConsume: consumeKind, KindTransfer: transferKind, KindAtomic: atomicKind,
+		KindSetTrack: setTrackKind, KindRedeem: redeemKind, KindRegister: registerKind,
+	}
+}
+
+// of returns what there is to say about a kind, also about numbers that are none.
+func (k Kind) of() *kind {
+	if k < kindEnd {
+		return &kinds[k]
+	}
+	return &kinds[0]
 }
 
 // String returns the kind's name.
 func (k Kind) String() string {
-	if k < kindEnd && kindNames[k] != "" {
-		return kindNames[k]
+	if name := k.of().name; name != "" {
+		return name
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
@@ -74,15 +107,7 @@ type Command struct {
 	// Others are sums of the Code under other spellings: see [OtherSums]. One of them replaces Code if
 	// it finds a code and Code does not. What is read from an event has none.
 	Others []CodeSum
-	Note   *Note // of a kind that can have one: see hasNote; nil: none
-}
-
-// TrackSet is what a SetTrack asks for.
-type TrackSet struct {
-	Track  string // its name: see [Tables.Tracks]
-	Draws  uint64 // since the last hit; at most catalog.MaxTrackDraws
-	By     string // who asks; may be empty
-	Reason string
+	Note   *Note // of a kind that can have one; nil: none
 }
 
 // CommandError says which field of a command is malformed, and how.
@@ -124,105 +149,10 @@ func (c *Command) Check() *CommandError {
 	if err := c.Note.check(); err != nil {
 		return err
 	}
-	if c.Kind != KindAtomic {
-		return c.checkBody()
+	if k := c.Kind.of(); k.request {
+		return k.form(c)
 	}
-	if err := CheckMembers(len(c.Members)); err != nil {
-		return err
-	}
-	draws := 0
-	for i := range c.Members {
-		m := &c.Members[i]
-		if err := m.checkMember(); err != nil {
-			err.Field = fmt.Sprintf("members[%d].%s", i, err.Field)
-			return err
-		}
-		draws += m.Count
-	}
-	if draws > MaxAtomicDraws {
-		return malformed("members", "%d draws in all members; at most %d are allowed", draws, MaxAtomicDraws)
-	}
-	return nil
-}
-
-// CheckMembers checks the number of members of an atomic group.
-func CheckMembers(n int) *CommandError {
-	if n < 1 || n > MaxAtomic {
-		return malformed("members", "%d members; 1 to %d are allowed", n, MaxAtomic)
-	}
-	return nil
-}
-
-func (c *Command) checkMember() *CommandError {
-	if c.ID != "" {
-		return malformed("id", "members of an atomic group have no request id: the group's id covers them")
-	}
-	if c.Note != nil {
-		return malformed("note", "members of an atomic group have no note: the group's note is theirs")
-	}
-	if c.Kind == KindAtomic {
-		return malformed("kind", "an atomic group cannot contain another")
-	}
-	if c.Kind == KindSetTrack {
-		return malformed("kind", "an atomic group cannot set a track")
-	}
-	if c.Kind == KindRedeem {
-		return malformed("kind", "an atomic group cannot redeem a code: undoing the group would undo the count of guesses")
-	}
-	if err := c.CheckHead(); err != nil {
-		return err
-	}
-	return c.checkBody()
-}
-
-// checkBody is the rest of Check for a command that is not a group.
-func (c *Command) checkBody() *CommandError {
-	switch c.Kind {
-	case KindDraw:
-		if c.Pool == "" {
-			return malformed("pool", "empty; want the id of a pool")
-		}
-		if len(c.Pool) > catalog.MaxID {
-			return malformed("pool", "%d bytes long; at most %d are allowed", len(c.Pool), catalog.MaxID)
-		}
-		if c.Count < 1 || c.Count > MaxDrawCount {
-			return malformed("count", "%d; 1 to %d are allowed", c.Count, MaxDrawCount)
-		}
-		if len(c.Pay) > catalog.MaxID {
-			return malformed("pay", "%d bytes long; want the id of an item, at most %d bytes", len(c.Pay), catalog.MaxID)
-		}
-		return nil
-	case KindTransfer:
-		if err := checkPlayer(c.To); err != nil {
-			err.Field = "to"
-			return err
-		}
-		if c.Player == c.To {
-			return malformed("to", "giver and receiver are both %q; they must differ", c.To)
-		}
-	case KindSetTrack:
-		return c.Set.check()
-	case KindRedeem, KindRegister:
-		return nil
-	case KindGrant, KindConsume:
-	default:
-		return malformed("kind", "%v is not a request", c.Kind)
-	}
-	return checkStacks(c.Items)
-}
-
-func (s *TrackSet) check() *CommandError {
-	switch {
-	case s.Track == "" || len(s.Track) > MaxTrackName:
-		return malformed("track", "%d bytes long; want the name of a track, 1 to %d bytes", len(s.Track), MaxTrackName)
-	case s.Draws > catalog.MaxTrackDraws:
-		return malformed("draws", "%d; at most %d are allowed", s.Draws, catalog.MaxTrackDraws)
-	case len(s.By) > MaxBy:
-		return malformed("by", "%d bytes long; at most %d are allowed", len(s.By), MaxBy)
-	case s.Reason == "" || len(s.Reason) > MaxReason:
-		return malformed("reason", "%d bytes long; want a reason of 1 to %d bytes", len(s.Reason), MaxReason)
-	}
-	return nil
+	return malformed("kind", "%v is not a request", c.Kind)
 }
 
 func checkPlayer(id string) *CommandError {
@@ -235,7 +165,8 @@ func checkPlayer(id string) *CommandError {
 	return nil
 }
 
-func checkStacks(items []catalog.Stack) *CommandError {
+func checkStacks(c *Command) *CommandError {
+	items := c.Items
 	if n := len(items); n < 1 || n > MaxStacks {
 		return malformed("items", "%d items; 1 to %d are allowed", n, MaxStacks)
 	}

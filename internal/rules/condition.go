@@ -6,33 +6,33 @@ import "github.com/kuji-dev/kuji/catalog"
 // is there for this player. An entry whose condition does not hold weighs nothing. No draw may rely
 // on it to find stock: see [Rules.inStock].
 
-// condition is a catalog.Condition by numbers.
-type condition struct {
-	holds  []stack
-	lacks  []uint32
-	tracks []reached
+// Condition is a catalog.Condition by numbers.
+type Condition struct {
+	Holds  []Stack
+	Lacks  []uint32
+	Tracks []Reached
 }
 
-type reached struct {
-	counter uint32
-	draws   uint64
+type Reached struct {
+	Counter uint32
+	Draws   uint64
 }
 
-func (c *condition) empty() bool { return len(c.holds) == 0 && len(c.lacks) == 0 && len(c.tracks) == 0 }
+func (c *Condition) empty() bool { return len(c.Holds) == 0 && len(c.Lacks) == 0 && len(c.Tracks) == 0 }
 
 // condition compiles a condition of a pool, whose tracks are known, or of one of its entries.
-func (t *Tables) condition(pt *poolTable, c *catalog.Condition) (out condition) {
+func (t *Tables) condition(pt *Pool, c *catalog.Condition) (out Condition) {
 	if c.Empty() {
 		return out
 	}
-	out.holds = t.stacks(c.Holds)
+	out.Holds = t.stacks(c.Holds)
 	for _, item := range c.Lacks {
-		out.lacks = append(out.lacks, t.item[item])
+		out.Lacks = append(out.Lacks, t.ItemNum[item])
 	}
 	for _, want := range c.Tracks {
-		for i := range pt.tracks {
-			if pt.config.Tracks[i].Name == want.Track {
-				out.tracks = append(out.tracks, reached{pt.tracks[i].counter, want.Draws})
+		for i := range pt.Tracks {
+			if pt.Config.Tracks[i].Name == want.Track {
+				out.Tracks = append(out.Tracks, Reached{pt.Tracks[i].Counter, want.Draws})
 			}
 		}
 	}
@@ -41,63 +41,60 @@ func (t *Tables) condition(pt *poolTable, c *catalog.Condition) (out condition) 
 
 // watch notes the items that an entry's condition and luck ask for: draws of one command must see
 // what earlier ones gave.
-func (t *Tables) watch(e *entryTable) {
-	for _, st := range e.when.holds {
-		t.watched.add(st.item)
+func (t *Tables) watch(e *Entry) {
+	for _, st := range e.When.Holds {
+		t.Watched.Add(st.Item)
 	}
-	for _, item := range e.when.lacks {
-		t.watched.add(item)
+	for _, item := range e.When.Lacks {
+		t.Watched.Add(item)
 	}
-	if len(e.luck.steps) > 0 && !e.luck.counts {
-		t.watched.add(e.luck.item)
+	if len(e.Luck.Steps) > 0 && !e.Luck.Counts {
+		t.Watched.Add(e.Luck.Item)
 	}
 }
 
-// luckTable is a catalog.Luck by numbers: the weights of an entry by how many of an item the player
+// Luck is a catalog.Luck by numbers: the weights of an entry by how many of an item the player
 // holds, or by what a track has counted.
-type luckTable struct {
-	counts bool   // the track's counter, not an item
-	item   uint32 // or the number of the counter
-	steps  []catalog.LuckStep
+type Luck struct {
+	Counts bool   // the track's counter, not an item
+	Item   uint32 // or the number of the counter
+	Steps  []catalog.LuckStep
 }
 
-// last returns the count from which on the last step holds.
-func (l *luckTable) last() uint64 { return l.steps[len(l.steps)-1].From }
+// Last returns the count from which on the last step holds.
+func (l *Luck) Last() uint64 { return l.Steps[len(l.Steps)-1].From }
 
-func (t *Tables) luck(pt *poolTable, l *catalog.Luck) luckTable {
+func (t *Tables) luck(pt *Pool, l *catalog.Luck) Luck {
 	if l.Empty() {
-		return luckTable{}
+		return Luck{}
 	}
-	out := luckTable{counts: l.Track != "", item: t.item[l.Item], steps: l.Steps}
-	for i := range pt.tracks {
-		if pt.config.Tracks[i].Name == l.Track {
-			out.item = pt.tracks[i].counter
+	out := Luck{Counts: l.Track != "", Item: t.ItemNum[l.Item], Steps: l.Steps}
+	for i := range pt.Tracks {
+		if pt.Config.Tracks[i].Name == l.Track {
+			out.Item = pt.Tracks[i].Counter
 		}
 	}
 	return out
 }
 
-// person is what conditions and luck ask of a player: balances by item, counters by number.
-type person struct{ balance, counter func(uint32) uint64 }
-
 // weightFor returns what an entry in stock weighs for a player. Without ask, its condition is taken
 // to hold.
-func (e *entryTable) weightFor(p person, ask bool) uint64 {
+func (e *Entry) weightFor(f Facts, ask bool) uint64 {
 	switch {
-	case ask && !e.when.met(p):
+	case ask && !e.When.Met(f):
 		return 0
-	case len(e.luck.steps) == 0:
-		return e.weight
-	case e.luck.counts:
-		return e.weightAt(p.counter(e.luck.item))
+	case len(e.Luck.Steps) == 0:
+		return e.Weight
+	case e.Luck.Counts:
+		return e.weightAt(f.Counter(e.Luck.Item))
 	}
-	return e.weightAt(p.balance(e.luck.item))
+	return e.weightAt(f.Balance(e.Luck.Item))
 }
 
 // weightAt returns what an entry weighs when its luck counts n.
-func (e *entryTable) weightAt(n uint64) uint64 {
-	w := e.weight
-	for _, s := range e.luck.steps {
+func (e *Entry) weightAt(n uint64) uint64 {
+	w := e.Weight
+	for _, s := range e.Luck.Steps {
 		if n >= s.From {
 			w = s.Weight
 		}
@@ -105,42 +102,32 @@ func (e *entryTable) weightAt(n uint64) uint64 {
 	return w
 }
 
-// met reports whether a condition holds for a player.
-func (c *condition) met(p person) bool {
-	for _, st := range c.holds {
-		if p.balance(st.item) < st.quantity {
+// Met reports whether a condition holds for a player.
+func (c *Condition) Met(f Facts) bool {
+	for _, st := range c.Holds {
+		if f.Balance(st.Item) < st.Quantity {
 			return false
 		}
 	}
-	for _, item := range c.lacks {
-		if p.balance(item) > 0 {
+	for _, item := range c.Lacks {
+		if f.Balance(item) > 0 {
 			return false
 		}
 	}
-	for _, t := range c.tracks {
-		if p.counter(t.counter) < t.draws {
+	for _, t := range c.Tracks {
+		if f.Counter(t.Counter) < t.Draws {
 			return false
 		}
 	}
 	return true
 }
 
-// person returns what conditions and luck ask of a player at this point of the command. The compiler
-// inlines it, so that nothing is allocated.
-func (r *Rules) person(player uint32) person {
-	return person{
-		balance: func(item uint32) uint64 { return r.balance(player, item) },
-		counter: func(n uint32) uint64 { return r.counter(player, n) },
-	}
-}
-
 // collected returns how many entries are left of a pool for a player, if all of its entries have
 // conditions. Each is unique, and gives what no other does: drawing one takes away only itself. An
 // entry counts if it has stock for need draws, whoever makes them.
-func (r *Rules) collected(pt *poolTable, player uint32, need uint64) (n uint64) {
-	p := r.person(player)
-	for _, num := range pt.order {
-		if e := &pt.entries[num]; e.weight > 0 && (!e.limited || r.state.Left(pt.num, num) >= need) && e.when.met(p) {
+func (r *stocks) collected(pt *Pool, player uint32, need uint64) (n uint64) {
+	for _, num := range pt.Order {
+		if e := &pt.Entries[num]; e.Weight > 0 && (!e.Limited || r.state.Left(pt.Num, num) >= need) && e.When.Met(&r.Sight) {
 			n++
 		}
 	}

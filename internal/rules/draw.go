@@ -5,8 +5,55 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
+var drawKind = kind{
+	name: "draw", request: true,
+	form: func(c *Command) *CommandError {
+		switch {
+		case c.Pool == "":
+			return malformed("pool", "empty; want the id of a pool")
+		case len(c.Pool) > catalog.MaxID:
+			return malformed("pool", "%d bytes long; at most %d are allowed", len(c.Pool), catalog.MaxID)
+		case c.Count < 1 || c.Count > MaxDrawCount:
+			return malformed("count", "%d; 1 to %d are allowed", c.Count, MaxDrawCount)
+		case len(c.Pay) > catalog.MaxID:
+			return malformed("pay", "%d bytes long; want the id of an item, at most %d bytes", len(c.Pay), catalog.MaxID)
+		}
+		return nil
+	},
+	unknown: func(r *checks, c *Command) *CommandError {
+		pt := r.findPool(c.Pool)
+		switch {
+		case pt == nil:
+			return r.unknown("pool", "pool", c.Pool)
+		case pt.Config.Internal:
+			return malformed("pool", "%q is internal: only other pools draw from it", c.Pool)
+		case c.Pay != "" && !r.t.Has(c.Pay):
+			return r.unknown("pay", "item", c.Pay)
+		}
+		return nil
+	},
+	check: (*checks).checkDraw,
+	write: (*drawing).writeDraw,
+	ask: func(r *effects, c *Command, _ Status) {
+		r.w.Uint(uint64(r.findPool(c.Pool).Num))
+		if c.Pay == "" {
+			r.w.Uint(uint64(c.Count) << 1)
+			return
+		}
+		r.w.Uint(uint64(c.Count)<<1 | 1)
+		r.w.Uint(uint64(r.t.ItemNum[c.Pay]))
+	},
+	asked: func(a *asked, c *Command) {
+		c.Pool = a.name("the pool", a.state.PoolID)
+		count := a.Uint("the count", MaxDrawCount<<1|1)
+		if c.Count = int(count >> 1); count&1 == 1 {
+			c.Pay = a.name("the item to pay with", a.state.ItemID)
+		}
+	},
+}
+
 // checkDraw reports whether a Draw will fail. Nothing here depends on what is chosen.
-func (r *Rules) checkDraw(cmd *Command) failure {
+func (r *checks) checkDraw(cmd *Command) failure {
 	pt := r.findPool(cmd.Pool)
 	count := uint64(cmd.Count)
 	player, f := r.come(cmd.Player)
@@ -16,8 +63,8 @@ func (r *Rules) checkDraw(cmd *Command) failure {
 	if f := r.mayDraw(pt, player, count); f.status != OK {
 		return f
 	}
-	if len(pt.config.Redeem) > 0 && len(pt.price) == 0 {
-		return failure{CodeRequired, pt.num}
+	if len(pt.Config.Redeem) > 0 && len(pt.price) == 0 {
+		return failure{CodeRequired, pt.Num}
 	}
 	var cost payment
 	if f := r.pay(pt, player, count, cmd.Pay, &cost); f.status != OK {
@@ -27,16 +74,16 @@ func (r *Rules) checkDraw(cmd *Command) failure {
 }
 
 // mayDraw reports whether a pool will refuse draws of a player, however they are paid.
-func (r *Rules) mayDraw(pt *poolTable, player uint32, count uint64) failure {
-	c, pool := pt.config, pt.num
+func (r *checks) mayDraw(pt *Pool, player uint32, count uint64) failure {
+	c, pool := pt.Config, pt.Num
 	switch {
-	case c.StartsAt != 0 && r.d.now < c.StartsAt:
+	case c.StartsAt != 0 && r.now < c.StartsAt:
 		return failure{NotStarted, pool}
-	case c.EndsAt != 0 && r.d.now >= c.EndsAt:
+	case c.EndsAt != 0 && r.now >= c.EndsAt:
 		return failure{Ended, pool}
-	case count > uint64(c.MaxCount), r.d.picks+count*pt.picks > catalog.MaxRequestPicks:
+	case count > uint64(c.MaxCount), r.picks+count*pt.Picks > catalog.MaxRequestPicks:
 		return failure{CountTooLarge, pool}
-	case !pt.when.empty() && !pt.when.met(r.person(player)):
+	case !pt.when.empty() && !pt.when.Met(&r.Sight):
 		return failure{NotEligible, pool}
 	case !r.withinLimits(pt, player, count):
 		return failure{LimitReached, pool}
@@ -46,25 +93,25 @@ func (r *Rules) mayDraw(pt *poolTable, player uint32, count uint64) failure {
 
 // addDraw adds draws that are paid to the command, unless what they could give is not there or does
 // not fit.
-func (r *Rules) addDraw(pt *poolTable, player uint32, count uint64, cost *payment) failure {
+func (r *checks) addDraw(pt *Pool, player uint32, count uint64, cost *payment) failure {
 	if !r.inStock(pt, player, count) {
-		return failure{SoldOut, pt.num}
+		return failure{SoldOut, pt.Num}
 	}
 	if item, ok := r.fitsAll(pt, player, count); !ok {
 		return failure{BalanceOverflow, item}
 	}
 	r.count(pt, player, count)
-	r.d.draws = append(r.d.draws, drawn{player, pt, count, *cost, len(r.d.sets)})
-	r.d.given(pt.maxGain * count)
-	r.d.picks += count * pt.picks
+	r.draws = append(r.draws, drawn{player, pt, count, *cost, len(r.sets)})
+	r.given(pt.maxGain * count)
+	r.picks += count * pt.Picks
 	return failure{}
 }
 
 // findPool returns a pool of the catalog in force, nil if it has none with this id. It remembers
 // the last one: most draws in a row are from one pool.
-func (r *Rules) findPool(id string) *poolTable {
-	if r.recent == nil || r.recent.config.ID != id {
-		pt := r.t.pool[id]
+func (r *checks) findPool(id string) *Pool {
+	if r.recent == nil || r.recent.Config.ID != id {
+		pt := r.t.PoolByID[id]
 		if pt == nil {
 			return nil
 		}
@@ -75,90 +122,98 @@ func (r *Rules) findPool(id string) *poolTable {
 
 // inStock reports whether a pool has enough stock for count draws after the command's earlier
 // ones, whatever is chosen.
-func (r *Rules) inStock(pt *poolTable, player uint32, count uint64) bool {
-	if pt.endless {
+func (r *checks) inStock(pt *Pool, player uint32, count uint64) bool {
+	if pt.Endless {
 		return true
 	}
-	need := count * uint64(pt.config.Rolls.Max)
-	for i := range r.d.draws {
-		if dr := &r.d.draws[i]; dr.pool.overlaps(pt) {
+	need := count * uint64(pt.Config.Rolls.Max)
+	for i := range r.draws {
+		if dr := &r.draws[i]; dr.pool.overlaps(pt) {
 			need += dr.count * dr.pool.leaves
 		}
 	}
-	if pt.collect {
+	if pt.Collect {
 		return r.collected(pt, player, need) >= need
 	}
 	if need == 1 {
-		return r.pools[pt.num].live > 0
+		return r.pools[pt.Num].live > 0
 	}
 	return r.sure(pt, need) == need
 }
 
 // fitsAll reports whether the player's balances have room for the most that count draws can give.
 // If not, it returns the first item that does not fit.
-func (r *Rules) fitsAll(pt *poolTable, player uint32, count uint64) (item uint32, ok bool) {
-	if r.state.Peak()+r.d.extra+pt.maxGain*count <= MaxQuantity {
+func (r *accounts) fitsAll(pt *Pool, player uint32, count uint64) (item uint32, ok bool) {
+	if r.state.Peak()+r.extra+pt.maxGain*count <= MaxQuantity {
 		return 0, true
 	}
-	for _, g := range pt.gains {
-		if !r.fits(player, g.item, g.quantity*count) {
-			return g.item, false
+	for _, g := range pt.Gains {
+		if !r.fits(player, g.Item, g.Quantity*count) {
+			return g.Item, false
 		}
 	}
 	return 0, true
 }
 
+// drawing is what the draws of a command have done so far.
+type drawing struct {
+	effects
+	touched []uint32  // counters of tracks that the current draw has changed, in the order of the first change
+	touches overlay   // 1 for the counters of what is in touched and spentOf
+	picked  []uint64  // what draws without repetition have taken so far; by entryKey
+	open    []*Budget // that what is given now comes from
+	spentOf []*Budget // that the draw has spent from, in the order of the first time
+}
+
 // writeDraw writes the effects of the command's draw number n: the price, the outcomes and the
 // counters of limits and tracks.
-func (r *Rules) writeDraw(cmd *Command, n int) {
-	d := &r.d
-	dr := &d.draws[n]
+func (r *drawing) writeDraw(cmd *Command, n int) {
+	dr := &r.draws[n]
 	r.arrive(dr.player)
 	r.writePrice(&dr.cost)
 	var hits [catalog.MaxTracks]uint64 // by guarantee
 	for i := range dr.count {
 		if !dr.pool.single {
-			d.w.More(store.Draw)
+			r.w.More(store.Draw)
 		}
-		if len(dr.pool.must) == 0 {
+		if len(dr.pool.Must) == 0 {
 			r.draw(dr.pool, 0)
 			continue
 		}
-		due := dr.pool.due(i, dr.count, &hits, func() []uint64 {
-			r.weigh(dr.pool, true)
-			return d.sums
-		}, func(t *trackTable) uint64 { return r.next(t) })
-		dr.pool.hit(r.draw(dr.pool, due), &hits)
+		due := dr.pool.Due(i, dr.count, &hits, func() []uint64 {
+			return r.Sums(dr.pool, true)
+		}, &r.Sight)
+		dr.pool.Hit(r.draw(dr.pool, due), &hits)
 	}
 	first := 0
 	if n > 0 {
-		first = d.draws[n-1].sets
+		first = r.draws[n-1].sets
 	}
-	for _, s := range d.sets[first:dr.sets] {
-		d.w.Change(store.Set, s.counter, s.value)
+	for _, s := range r.sets[first:dr.sets] {
+		r.w.Change(store.Set, s.counter, s.value)
 	}
 	r.writeTracks()
 	r.writeBudgets()
-	d.touches.reset()
+	r.touches.reset()
 }
 
 // draw makes one draw from a pool: it picks entries, takes them and gives their rewards. due is the
 // group of a guarantee that must be hit, or 0; a pool with guarantees has single rolls. draw returns
 // the groups that a single roll hit.
-func (r *Rules) draw(pt *poolTable, due uint32) (groups uint32) {
+func (r *drawing) draw(pt *Pool, due uint32) (groups uint32) {
 	switch {
 	case pt.single:
 		entry := r.pick(pt, due)
 		r.take(pt, entry)
-		return pt.classes[pt.entries[entry].class].groups
-	case pt.config.Mode == catalog.ModeEach:
+		return pt.Classes[pt.Entries[entry].Class].Groups
+	case pt.Config.Mode == catalog.ModeEach:
 		r.drawEach(pt)
 		return 0
 	}
-	rolls := pt.config.Rolls
+	rolls := pt.Config.Rolls
 	n := uint64(rolls.Min)
 	if rolls.Min != rolls.Max {
-		n += uniform(r.d.src, uint64(rolls.Max-rolls.Min)+1)
+		n += uniform(r.src, uint64(rolls.Max-rolls.Min)+1)
 	}
 	if rolls.Distinct {
 		r.drawDistinct(pt, n)
@@ -171,20 +226,16 @@ func (r *Rules) draw(pt *poolTable, due uint32) (groups uint32) {
 }
 
 // drawEach rolls every entry of a drop table by itself.
-func (r *Rules) drawEach(pt *poolTable) {
-	rolls := pt.config.Rolls
+func (r *drawing) drawEach(pt *Pool) {
+	rolls := pt.Config.Rolls
 	n := uint64(rolls.Min)
 	if rolls.Min != rolls.Max {
-		n += uniform(r.d.src, uint64(rolls.Max-rolls.Min)+1)
+		n += uniform(r.src, uint64(rolls.Max-rolls.Min)+1)
 	}
-	certain, p := 100*pt.config.WeightScale, r.person(r.d.player)
+	certain := 100 * pt.Config.WeightScale
 	for range n {
-		for _, num := range pt.order {
-			e := &pt.entries[num]
-			if e.weight == 0 || e.limited && r.left(pt, num) == 0 || !e.when.met(p) || !r.affords(e) || !r.codesLeft(&e.reward) {
-				continue
-			}
-			if uniform(r.d.src, certain) < e.weight {
+		for _, num := range pt.Order {
+			if w := pt.Weigh(&r.Sight, num, true); w > 0 && uniform(r.src, certain) < w {
 				r.take(pt, num)
 			}
 		}
@@ -192,97 +243,115 @@ func (r *Rules) drawEach(pt *poolTable) {
 }
 
 // drawDistinct picks n entries, none of them twice, or fewer if there are no more.
-func (r *Rules) drawDistinct(pt *poolTable, n uint64) {
-	d := &r.d
-	first := len(d.picked)
+func (r *drawing) drawDistinct(pt *Pool, n uint64) {
+	first := len(r.picked)
 	for range n {
-		if r.weigh(pt, true); pt.among(r.d.sums, 0, 0) == 0 {
+		if r.Sums(pt, true); pt.Among(r.sums, 0, 0) == 0 {
 			break
 		}
 		entry := r.pick(pt, 0)
 		r.take(pt, entry)
-		d.picked = append(d.picked, entryKey(pt, entry))
-		d.apart.put(entryKey(pt, entry), 1)
+		r.picked = append(r.picked, entryKey(pt, entry))
+		r.apart.put(entryKey(pt, entry), 1)
 		r.setWeight(pt, entry, 0)
 	}
-	for _, key := range d.picked[first:] {
+	for _, key := range r.picked[first:] {
 		entry := uint32(key)
-		d.apart.put(key, 0)
-		r.setWeight(pt, entry, r.weight(pt, entry, r.left(pt, entry)))
+		r.apart.put(key, 0)
+		r.setWeight(pt, entry, pt.Weigh(&r.Sight, entry, true))
 	}
-	d.picked = d.picked[:first]
-}
-
-// isPicked reports whether a draw without repetition has taken an entry and is not over.
-func (r *Rules) isPicked(pt *poolTable, entry uint32) bool {
-	picked, _ := r.d.apart.get(entryKey(pt, entry))
-	return picked == 1
-}
-
-func entryKey(pt *poolTable, entry uint32) uint64 { return uint64(pt.num)<<32 | uint64(entry) }
-
-// left returns what is left of an entry's stock at this point of the command.
-func (r *Rules) left(pt *poolTable, entry uint32) uint64 {
-	if !pt.entries[entry].limited {
-		return r.state.Left(pt.num, entry)
-	}
-	taken, _ := r.d.taken.get(entryKey(pt, entry))
-	return r.leftOf(pt, entry, taken)
-}
-
-// leftOf returns what is left of a limited entry of which the command has taken some. That is
-// negative, in a ring of 64 bits, after the command has put back what others took.
-func (r *Rules) leftOf(pt *poolTable, entry uint32, taken uint64) uint64 {
-	stock := pt.entries[entry].config.Stock.Count
-	return stock - min(stock, r.state.DrawnOf(pt.num, entry)+taken) // a catalog may have lowered the stock
+	r.picked = r.picked[:first]
 }
 
 // take takes one of an entry from its stock and gives the reward.
-func (r *Rules) take(pt *poolTable, entry uint32) {
-	d, e := &r.d, &pt.entries[entry]
-	if e.limited {
+func (r *drawing) take(pt *Pool, entry uint32) {
+	e := &pt.Entries[entry]
+	if e.Limited {
 		key := entryKey(pt, entry)
-		taken, _ := d.taken.get(key)
-		d.taken.put(key, taken+1)
+		taken, _ := r.taken.get(key)
+		r.taken.put(key, taken+1)
 		r.lower(pt, entry, r.leftOf(pt, entry, taken+1))
 	}
-	if d.pool != pt.num {
-		d.w.Effect(store.Pool, pt.num)
-		d.pool = pt.num
+	if r.pool != pt.Num {
+		r.w.Effect(store.Pool, pt.Num)
+		r.pool = pt.Num
 	}
-	d.w.Effect(store.Take, entry)
-	open := len(d.open)
-	d.openBudgets(e)
-	r.give(&e.reward)
-	d.open = d.open[:open]
+	r.w.Effect(store.Take, entry)
+	open := len(r.open)
+	r.openBudgets(e)
+	r.give(&e.Reward)
+	r.open = r.open[:open]
 	if pt.raffle {
 		r.boxEmptied(pt)
 	}
 }
 
 // give gives a reward to the player.
-func (r *Rules) give(w *reward) {
-	d := &r.d
-	for i := range w.items {
-		it := &w.items[i]
-		q := it.min
-		if it.min != it.max {
-			q += uniform(d.src, it.max-it.min+1)
+func (r *drawing) give(w *Reward) {
+	for i := range w.Items {
+		it := &w.Items[i]
+		q := it.Min
+		if it.Min != it.Max {
+			q += uniform(r.src, it.Max-it.Min+1)
 		}
-		r.change(store.Gain, it.item, q)
-		if len(d.open) > 0 {
-			r.spendBudgets(it.item, q)
+		r.change(store.Gain, it.Item, q)
+		if len(r.open) > 0 {
+			r.spendBudgets(it.Item, q)
 		}
 	}
 	r.giveCodes(w)
-	for i := range w.inner {
-		in := &w.inner[i]
-		n := in.min
-		if in.min != in.max {
-			n += uniform(d.src, in.max-in.min+1)
+	for i := range w.Inner {
+		in := &w.Inner[i]
+		n := in.Min
+		if in.Min != in.Max {
+			n += uniform(r.src, in.Max-in.Min+1)
 		}
 		for range n {
-			r.draw(in.pool, 0)
+			r.draw(in.Pool, 0)
 		}
 	}
+}
+
+// Look lets f see what chance depends on for a player, "" for nobody, at a time stamp.
+func (r *Rules) Look(player string, now int64, f func(*Sight)) {
+	r.begin(now, nil, nil)
+	defer r.end()
+	if player != "" {
+		r.player = r.see(player)
+	}
+	f(&r.Sight)
+}
+
+// newcomer stands for a player who was never seen. No player has so long an id.
+const newcomer = "a player whose id is longer than the id of any player ever can be"
+
+// Try returns how a player's next request for draws would end, and the id that a failure is about. It
+// lets f see what chance depends on in that request: what it costs is spent by then. The player "" is
+// one who was never seen; then the price is left out.
+func (r *Rules) Try(pt *Pool, player string, count int, now int64, f func(Facts)) (status Status, subject string) {
+	cmd := Command{Kind: KindDraw, Player: player, Pool: pt.Config.ID, Count: count}
+	if player == "" {
+		cmd.Player = newcomer
+	}
+	r.Look(cmd.Player, now, func(s *Sight) {
+		fail := r.check(&cmd)
+		if fail.status == CodeRequired || player == "" && fail.status == InsufficientItems {
+			fail = failure{}
+			if !r.inStock(pt, s.player, uint64(count)) {
+				fail = failure{SoldOut, pt.Num}
+			}
+		}
+		if pt.Config.Internal {
+			fail = failure{Refused, pt.Num}
+		}
+		switch status = fail.status; status {
+		case OK:
+		case InsufficientItems, BalanceOverflow:
+			subject = r.state.ItemID(fail.subject)
+		default:
+			subject = r.state.PoolID(fail.subject)
+		}
+		f(s)
+	})
+	return status, subject
 }

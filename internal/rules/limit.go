@@ -35,28 +35,35 @@ const (
 	windowWidth  = 72 // counters of a window: room for exactDraws, or for the steps and both ends
 )
 
+// counting is what a command counts in limits.
+type counting struct {
+	stocks
+	usedOf  []uint64             // of each limit of the draw that is checked
+	sets    []set                // counters that draws will set
+	window  []store.CounterValue // scratch memory of windowCounters
+	stopped LimitState           // with LimitReached
+}
+
 // MaxTime is the latest time stamp, in Unix milliseconds. It is in the year 2527. Steady times can
 // be later by store.MaxBack, which gives them one bit pattern each in 46 bits.
 const MaxTime = 1<<(64-drawBits) - 1 - store.MaxBack
 
-// instant is a time stamp, in the catalog's zone.
-type instant struct {
-	zone zone
-	now  int64
-	back int64 // see store.State.Back
+// Instant is a time stamp, in the catalog's zone.
+type Instant struct {
+	Zone Zone
+	Now  int64
+	Back int64 // see store.State.Back
 }
 
-func (r *Rules) instant() instant { return instant{r.t.zone, r.d.now, r.state.Back()} }
-
 // counts reports whether the draws in a counter of a limit over a time count now.
-func (r *Rules) counts(l *limitTable, counter uint64) bool { return r.instant().counts(l, counter) }
+func (r *counting) counts(l *Limit, counter uint64) bool { return r.instant().counts(l, counter) }
 
-func (m instant) counts(l *limitTable, counter uint64) bool {
+func (m Instant) counts(l *Limit, counter uint64) bool {
 	last := int64(counter >> drawBits)
-	if l.per == catalog.PerWindow {
-		return last > m.now+m.back-l.window
+	if l.Per == catalog.PerWindow {
+		return last > m.Now+m.Back-l.Window
 	}
-	return m.lasts(l.per, last)
+	return m.lasts(l.Per, last)
 }
 
 // counterName returns the name of a limit's counters. It is the same in every catalog in which the
@@ -74,28 +81,28 @@ func counterName(pool string, l *catalog.PlayerLimit) (name string, width uint32
 }
 
 // withinLimits reports whether a pool's limits allow a player n more draws. It leaves the draws
-// used of each limit in r.d.used, for count.
-func (r *Rules) withinLimits(pt *poolTable, player uint32, n uint64) bool {
-	r.d.used = r.d.used[:0]
-	for i := range pt.limits {
-		l := &pt.limits[i]
+// used of each limit in r.usedOf, for count.
+func (r *counting) withinLimits(pt *Pool, player uint32, n uint64) bool {
+	r.usedOf = r.usedOf[:0]
+	for i := range pt.Limits {
+		l := &pt.Limits[i]
 		used := r.used(l, player)
-		if used+n > l.draws {
-			r.d.stopped = r.limitState(l, player)
+		if used+n > l.Draws {
+			r.stopped = r.limitState(l, player)
 			return false
 		}
-		r.d.used = append(r.d.used, used)
+		r.usedOf = append(r.usedOf, used)
 	}
 	return true
 }
 
 // used returns how many draws of a limit a player has used at this point of the command.
-func (r *Rules) used(l *limitTable, player uint32) (used uint64) {
-	switch l.per {
+func (r *counting) used(l *Limit, player uint32) (used uint64) {
+	switch l.Per {
 	case catalog.PerForever:
-		return r.counter(player, l.counter)
+		return r.counter(player, l.Counter)
 	case catalog.PerHour, catalog.PerDay, catalog.PerWeek:
-		if v := r.counter(player, l.counter); v != 0 && r.counts(l, v) {
+		if v := r.counter(player, l.Counter); v != 0 && r.counts(l, v) {
 			return v & maxStepDraws
 		}
 		return 0
@@ -109,20 +116,20 @@ func (r *Rules) used(l *limitTable, player uint32) (used uint64) {
 }
 
 // count counts n draws of a player in all limits of a pool. Call withinLimits first.
-func (r *Rules) count(pt *poolTable, player uint32, n uint64) {
-	for i := range pt.limits {
-		if l := &pt.limits[i]; l.per == catalog.PerWindow {
+func (r *counting) count(pt *Pool, player uint32, n uint64) {
+	for i := range pt.Limits {
+		if l := &pt.Limits[i]; l.Per == catalog.PerWindow {
 			r.countWindow(l, player, n)
 		} else {
-			r.setCounter(player, l.counter, l.value(r.d.used[i]+n, r.d.steady))
+			r.setCounter(player, l.Counter, l.value(r.usedOf[i]+n, r.steady))
 		}
 	}
 }
 
 // value returns the counter of n draws, the last of them at a steady time. The limit must not be
 // over a window.
-func (l *limitTable) value(n uint64, steady int64) uint64 {
-	if l.per == catalog.PerForever {
+func (l *Limit) value(n uint64, steady int64) uint64 {
+	if l.Per == catalog.PerForever {
 		return n
 	}
 	return uint64(steady)<<drawBits | n
@@ -130,26 +137,25 @@ func (l *limitTable) value(n uint64, steady int64) uint64 {
 
 // setCounter sets a counter for the rest of the command, and notes it as an effect of the current
 // draw.
-func (r *Rules) setCounter(player, counter uint32, value uint64) {
-	r.d.values.put(valueKey(player, counterKey|counter), value)
-	r.d.sets = append(r.d.sets, set{counter, value})
+func (r *counting) setCounter(player, counter uint32, value uint64) {
+	r.values.put(valueKey(player, counterKey|counter), value)
+	r.sets = append(r.sets, set{counter, value})
 }
 
 // windowCounters returns the counters of a window limit at this point of the command, ascending.
-func (r *Rules) windowCounters(l *limitTable, player uint32) []counterValue {
-	d := &r.d
-	d.window = r.state.Counters(player, l.counter, l.counter+windowWidth-1, d.window[:0])
-	for _, s := range d.sets { // by earlier draws of the command, perhaps for another player
-		if s.counter < l.counter || s.counter >= l.counter+windowWidth {
+func (r *counting) windowCounters(l *Limit, player uint32) []counterValue {
+	r.window = r.state.Counters(player, l.Counter, l.Counter+windowWidth-1, r.window[:0])
+	for _, s := range r.sets { // by earlier draws of the command, perhaps for another player
+		if s.counter < l.Counter || s.counter >= l.Counter+windowWidth {
 			continue
 		}
-		v, mine := d.values.get(valueKey(player, counterKey|s.counter))
+		v, mine := r.values.get(valueKey(player, counterKey|s.counter))
 		if !mine {
 			continue
 		}
-		d.window = putCounter(d.window, s.counter, v)
+		r.window = putCounter(r.window, s.counter, v)
 	}
-	return d.window
+	return r.window
 }
 
 // putCounter sets a counter in an ascending list. The value 0 removes it.
@@ -173,10 +179,10 @@ func putCounter(all []counterValue, counter uint32, value uint64) []counterValue
 
 // countWindow adds n draws to a window limit. It reuses a counter whose time is over, if there is
 // one, and clears at most one more of those.
-func (r *Rules) countWindow(l *limitTable, player uint32, n uint64) {
+func (r *counting) countWindow(l *Limit, player uint32, n uint64) {
 	all := r.windowCounters(l, player)
 	over, more, newest := -1, -1, -1
-	free := l.counter // the first counter not in use
+	free := l.Counter // the first counter not in use
 	for i, c := range all {
 		if c.Counter == free {
 			free++
@@ -192,7 +198,7 @@ func (r *Rules) countWindow(l *limitTable, player uint32, n uint64) {
 			more = i
 		}
 	}
-	v := uint64(r.d.steady)<<drawBits | n
+	v := uint64(r.steady)<<drawBits | n
 	gone := more
 	switch {
 	case newest >= 0 && r.sameStep(l, all[newest].Value):
@@ -201,7 +207,7 @@ func (r *Rules) countWindow(l *limitTable, player uint32, n uint64) {
 	case over >= 0:
 		r.setCounter(player, all[over].Counter, v)
 	default:
-		if free == l.counter+windowWidth {
+		if free == l.Counter+windowWidth {
 			free = r.joinStep(l, player, all)
 		}
 		r.setCounter(player, free, v)
@@ -215,7 +221,7 @@ func (r *Rules) countWindow(l *limitTable, player uint32, n uint64) {
 // ones. It returns the counter that this frees. It serves a player whose counters are all in use,
 // which happens when a catalog raises an exact limit to one that counts in steps. Two counters
 // then share a step, because a window has fewer steps than counters.
-func (r *Rules) joinStep(l *limitTable, player uint32, all []counterValue) (free uint32) {
+func (r *counting) joinStep(l *Limit, player uint32, all []counterValue) (free uint32) {
 	for i, late := range all {
 		for _, early := range all[:i] {
 			if l.step(late.Value) != l.step(early.Value) {
@@ -232,14 +238,14 @@ func (r *Rules) joinStep(l *limitTable, player uint32, all []counterValue) (free
 }
 
 // sameStep reports whether a draw now shares that counter.
-func (r *Rules) sameStep(l *limitTable, counter uint64) bool {
-	if l.draws <= exactDraws {
+func (r *counting) sameStep(l *Limit, counter uint64) bool {
+	if l.Draws <= exactDraws {
 		return false
 	}
-	return l.step(counter) == l.step(uint64(r.d.steady)<<drawBits)
+	return l.step(counter) == l.step(uint64(r.steady)<<drawBits)
 }
 
 // step returns the number of the step that a counter's time is in.
-func (l *limitTable) step(counter uint64) int64 {
-	return int64(counter>>drawBits) / ((l.window + steps - 1) / steps)
+func (l *Limit) step(counter uint64) int64 {
+	return int64(counter>>drawBits) / ((l.Window + steps - 1) / steps)
 }

@@ -16,26 +16,26 @@ import (
 
 const momentsWidth = 3
 
-// moments is a catalog.Moments by numbers. Times are measured by weight: a millisecond of an hour
+// Moments is a catalog.Moments by numbers. Times are measured by weight: a millisecond of an hour
 // that weighs 3, on a day that weighs 2, measures 6.
-type moments struct {
-	entry   uint32
-	counter uint32
-	config  *catalog.Moments
-	starts  int64
-	ends    int64
-	zone    zone
+type Moments struct {
+	Entry   uint32
+	Counter uint32
+	Config  *catalog.Moments
+	Starts  int64
+	Ends    int64
+	zone    Zone
 	byHour  [24]uint64
 	byDay   [7]uint64  // Monday first
 	before  [25]uint64 // what the hours before one measure, on a day that weighs 1
 	days    [8]uint64  // what the days before one weigh, in a week
-	total   uint64     // from start to end; below 2^58
+	Total   uint64     // from start to end; below 2^58
 }
 
 func momentsName(pool, entry string) string { return pool + "/moments/" + entry }
 
-func newMoments(p *catalog.Pool, e *catalog.Entry, entry, counter uint32, z zone) *moments {
-	m := &moments{entry: entry, counter: counter, config: &e.Moments, starts: p.StartsAt, ends: p.EndsAt, zone: z,
+func newMoments(p *catalog.Pool, e *catalog.Entry, entry, counter uint32, z Zone) *Moments {
+	m := &Moments{Entry: entry, Counter: counter, Config: &e.Moments, Starts: p.StartsAt, Ends: p.EndsAt, zone: z,
 		byHour: e.Moments.ByHour(), byDay: e.Moments.ByDay()}
 	for h, w := range m.byHour {
 		m.before[h+1] = m.before[h] + w*hourMillis
@@ -43,20 +43,20 @@ func newMoments(p *catalog.Pool, e *catalog.Entry, entry, counter uint32, z zone
 	for d, w := range m.byDay {
 		m.days[d+1] = m.days[d] + w
 	}
-	m.total = m.measure(p.EndsAt)
+	m.Total = m.Measure(p.EndsAt)
 	return m
 }
 
-// measure returns the measure of the time from the start to t.
-func (m *moments) measure(t int64) (sum uint64) {
-	t = min(max(t, m.starts), m.ends)
+// Measure returns the measure of the time from the start to t.
+func (m *Moments) Measure(t int64) (sum uint64) {
+	t = min(max(t, m.Starts), m.Ends)
 	if len(m.zone) == 0 {
-		return m.shown(t) - m.shown(m.starts)
+		return m.shown(t) - m.shown(m.Starts)
 	}
 	for i, o := range m.zone {
-		from, to := max(o.from, m.starts), t
+		from, to := max(o.from, m.Starts), t
 		if i == 0 {
-			from = m.starts
+			from = m.Starts
 		}
 		if i+1 < len(m.zone) {
 			to = min(to, m.zone[i+1].from)
@@ -69,119 +69,115 @@ func (m *moments) measure(t int64) (sum uint64) {
 }
 
 // shown measures the time from the last Monday before 1970 until clocks show t. They can be behind UTC.
-func (m *moments) shown(t int64) uint64 {
+func (m *Moments) shown(t int64) uint64 {
 	t += mondayShift
 	week, day, hour := uint64(t/weekMillis), t%weekMillis/dayMillis, t%dayMillis/hourMillis
 	return (week*m.days[7]+m.days[day])*m.before[24] + (m.before[hour]+uint64(t%hourMillis)*m.byHour[hour])*m.byDay[day]
 }
 
-// slot returns where a slot begins, of twice as many as there are moments.
-func (m *moments) slot(half uint64) uint64 {
-	hi, lo := bits.Mul64(m.total, half)
-	q, _ := bits.Div64(hi, lo, 2*uint64(m.config.Count)) // half is at most twice the count
+// Slot returns where a slot begins, of twice as many as there are moments.
+func (m *Moments) Slot(half uint64) uint64 {
+	hi, lo := bits.Mul64(m.Total, half)
+	q, _ := bits.Div64(hi, lo, 2*uint64(m.Config.Count)) // half is at most twice the count
 	return q
 }
 
-// pending says how many moments have come since it was last decided how many: so many for sure, and of
+// Pending says how many moments have come since it was last decided how many: so many for sure, and of
 // some others each with the chance part/whole.
-type pending struct {
-	sure, open  uint64
-	part, whole uint64
+type Pending struct {
+	Sure, Open  uint64
+	Part, Whole uint64
 }
 
 // pending says how many moments have come between two time stamps, if there were so many until the
 // first.
-func (m *moments) pending(last, now int64, were uint64) (p pending) {
-	if m.total == 0 {
+func (m *Moments) pending(last, now int64, were uint64) (p Pending) {
+	if m.Total == 0 {
 		return p
 	}
-	from, to := m.measure(last), m.measure(now)
-	n, count := were, uint64(m.config.Count)
-	switch m.config.Spread {
+	from, to := m.Measure(last), m.Measure(now)
+	n, count := were, uint64(m.Config.Count)
+	switch m.Config.Spread {
 	case catalog.SpreadEven:
-		for n < count && m.slot(2*n+1) < to {
+		for n < count && m.Slot(2*n+1) < to {
 			n++
 		}
 	case catalog.SpreadSlots:
-		for n < count && m.slot(2*n) < to && m.slot(2*n+2) <= to {
+		for n < count && m.Slot(2*n) < to && m.Slot(2*n+2) <= to {
 			n++
 		}
-		if n < count && m.slot(2*n) < to {
-			from = max(from, m.slot(2*n))
-			p = pending{open: 1, part: to - min(from, to), whole: m.slot(2*n+2) - from}
+		if n < count && m.Slot(2*n) < to {
+			from = max(from, m.Slot(2*n))
+			p = Pending{Open: 1, Part: to - min(from, to), Whole: m.Slot(2*n+2) - from}
 		}
 	case catalog.SpreadRandom:
-		if n < count && to < m.total {
-			p = pending{open: count - n, part: to - from, whole: m.total - from}
+		if n < count && to < m.Total {
+			p = Pending{Open: count - n, Part: to - from, Whole: m.Total - from}
 		}
-		if to >= m.total {
+		if to >= m.Total {
 			n = max(n, count)
 		}
 	}
-	p.sure = n - were
-	if p.part == 0 {
-		p.open = 0
+	p.Sure = n - were
+	if p.Part == 0 {
+		p.Open = 0
 	}
 	return p
 }
 
-// due returns how many moments are due after some more have come.
-func (m *moments) due(were, more uint64) uint64 {
+// Due returns how many moments are due after some more have come.
+func (m *Moments) Due(were, more uint64) uint64 {
 	switch {
 	case more == 0:
 		return were
-	case m.config.Pass:
+	case m.Config.Pass:
 		return 1
 	}
 	return were + more
 }
 
 // settle decides how many moments there were until now.
-func (r *Rules) settle(m *moments) {
-	last, now, were := int64(r.tally(m.counter)), r.d.now, r.tally(m.counter+1)
-	if last >= now || now < m.starts {
+func (r *drawing) settle(m *Moments) {
+	last, now, were := int64(r.tally(m.Counter)), r.now, r.tally(m.Counter+1)
+	if last >= now || now < m.Starts {
 		return
 	}
 	p := m.pending(last, now, were)
-	more := p.sure
-	for range p.open {
-		if uniform(r.d.src, p.whole) < p.part {
+	more := p.Sure
+	for range p.Open {
+		if uniform(r.src, p.Whole) < p.Part {
 			more++
 		}
 	}
-	r.setTally(m.counter, uint64(now))
+	r.setTally(m.Counter, uint64(now))
 	if more > 0 {
-		r.setTally(m.counter+1, were+more)
-		r.setTally(m.counter+2, m.due(r.tally(m.counter+2), more))
+		r.setTally(m.Counter+1, were+more)
+		r.setTally(m.Counter+2, m.Due(r.tally(m.Counter+2), more))
 	}
-}
-
-// expect returns how many moments are due for sure, and what settle would still decide.
-func (r *Rules) expect(m *moments) (due uint64, p pending) {
-	if last := int64(r.tally(m.counter)); last < r.d.now && r.d.now >= m.starts {
-		p = m.pending(last, r.d.now, r.tally(m.counter+1))
-	}
-	if due = m.due(r.tally(m.counter+2), p.sure); due > 0 && m.config.Pass {
-		p.open = 0 // it makes no difference
-	}
-	return due, p
 }
 
 // momentDue returns the entry of a pool that a moment makes certain now. Where a guarantee needs the
 // draw for its group, moments of other entries wait for the next one.
-func (r *Rules) momentDue(pt *poolTable, must uint32) (entry uint32, ok bool) {
-	for _, m := range pt.moments {
+func (r *drawing) momentDue(pt *Pool, must uint32) (entry uint32, ok bool) {
+	for _, m := range pt.Moments {
 		r.settle(m)
 	}
-	for _, m := range pt.moments {
-		e := &pt.entries[m.entry]
-		if pt.classes[e.class].groups&must != must {
-			continue
-		}
-		if due := r.tally(m.counter + 2); due > 0 && r.left(pt, m.entry) > 0 && r.affords(e) && r.codesLeft(&e.reward) {
-			r.setTally(m.counter+2, due-1)
-			return m.entry, true
+	for _, m := range pt.Moments {
+		if due := r.tally(m.Counter + 2); due > 0 && pt.Takes(&r.Sight, m, must) {
+			r.setTally(m.Counter+2, due-1)
+			return m.Entry, true
 		}
 	}
 	return 0, false
+}
+
+// Takes reports whether a moment that is due takes the next pick. Where a guarantee needs the draw
+// for its group, moments of other entries wait for the next one.
+func (p *Pool) Takes(f Facts, m *Moments, must uint32) bool {
+	return p.Classes[p.Entries[m.Entry].Class].Groups&must == must && p.There(f, m.Entry)
+}
+
+// Reaches returns the first time stamp at which more than a measure of the pool's time is over.
+func (m *Moments) Reaches(measure uint64) int64 {
+	return firstTime(m.Starts, m.Ends, func(t int64) bool { return m.Measure(t) > measure })
 }

@@ -37,51 +37,51 @@ import (
 // several times by one draw is counted as nothing, where more than one draw is needed. Entries
 // with conditions form no branch: nobody may count on them.
 
-// nesting is the part of a poolTable about the pools below and above it.
+// nesting is the part of a Pool about the pools below and above it.
 type nesting struct {
-	branches []branch
-	gains    []stack  // no less than one draw can give of each item, through all pools below; ascending by item number
+	Branches []Branch
+	Gains    []Stack  // no less than one draw can give of each item, through all pools below; ascending by item number
 	maxGain  uint64   // the largest quantity in gains
-	endless  bool     // can never run out
+	Endless  bool     // can never run out
 	leaves   uint64   // how often one draw can at most reach a pool below
-	picks    uint64   // how many entries one draw can at most take, here and below; one with several items counts as often
-	reach    bitset   // the numbers of this pool and those below, of all that can run out
+	Picks    uint64   // how many entries one draw can at most take, here and below; one with several items counts as often
+	reach    NumSet   // the numbers of this pool and those below, of all that can run out
 	parents  []parent // the branches that lead here
 }
 
-// branch is the entries of a pool, with odds above 0, that lead to the same pool or to none.
-type branch struct {
-	target  *poolTable // nil: the rewards are not a single draw from a pool
-	entries []uint32   // entry numbers; only if there is a target
-	endless bool       // an entry has unlimited stock
-	shared  bool       // another branch of this pool leads to a pool that this one leads to
-	drained bool       // one draw through other entries can take several times from such a pool
+// Branch is the entries of a pool, with odds above 0, that lead to the same pool or to none.
+type Branch struct {
+	Target  *Pool    // nil: the rewards are not a single draw from a pool
+	entries []uint32 // entry numbers; only if there is a target
+	endless bool     // an entry has unlimited stock
+	shared  bool     // another branch of this pool leads to a pool that this one leads to
+	drained bool     // one draw through other entries can take several times from such a pool
 }
 
 type parent struct {
-	pool   *poolTable
+	pool   *Pool
 	branch int32
 }
 
-const noBranch = -1
+const NoBranch = -1
 
-// odds is what can be drawn now from a pool of the catalog in force.
-type odds struct {
+// supply is what can be drawn now from a pool of the catalog in force.
+type supply struct {
 	samplers []*sampler.Sampler // by class: the current weight of every member without a condition
 	left     []uint64           // by branch: the sum of what is left of its limited entries, at most maxCounted each
 	live     int                // branches from which something can be drawn; 0: sold out
 }
 
-// maxCounted is the most that one entry adds to odds.left, so that 2^20 of them fit 64 bits. No
+// maxCounted is the most that one entry adds to supply.left, so that 2^20 of them fit 64 bits. No
 // command asks for as much.
 const maxCounted = 1 << 40
 
-// bitset is a set of small numbers.
-type bitset []uint64
+// NumSet is a set of small numbers.
+type NumSet []uint64
 
-func (b bitset) has(n uint32) bool { return int(n/64) < len(b) && b[n/64]>>(n%64)&1 == 1 }
+func (b NumSet) Has(n uint32) bool { return int(n/64) < len(b) && b[n/64]>>(n%64)&1 == 1 }
 
-func (b *bitset) add(n uint32) {
+func (b *NumSet) Add(n uint32) {
 	for int(n/64) >= len(*b) {
 		*b = append(*b, 0)
 	}
@@ -89,7 +89,7 @@ func (b *bitset) add(n uint32) {
 }
 
 // addAll adds another set and notes in twice what was there before.
-func (b *bitset) addAll(other bitset, twice *bitset) {
+func (b *NumSet) addAll(other NumSet, twice *NumSet) {
 	for i, w := range other {
 		if w == 0 {
 			continue
@@ -105,7 +105,7 @@ func (b *bitset) addAll(other bitset, twice *bitset) {
 	}
 }
 
-func (b bitset) meets(other bitset) bool {
+func (b NumSet) meets(other NumSet) bool {
 	for i := range min(len(b), len(other)) {
 		if b[i]&other[i] != 0 {
 			return true
@@ -115,59 +115,59 @@ func (b bitset) meets(other bitset) bool {
 }
 
 // nest fills in the nesting of every pool. The catalog was checked and has no cycles.
-func (t *Tables) nest(budgets [][]*budget) {
-	done := make([]bool, len(t.pools))
-	var visit func(pt *poolTable)
-	visit = func(pt *poolTable) { // at most catalog.MaxPoolDepth deep
-		done[pt.num] = true
-		for target := range pt.targets() {
-			if !done[target.num] {
+func (t *Tables) nest(budgets [][]*Budget) {
+	done := make([]bool, len(t.PoolByNum))
+	var visit func(pt *Pool)
+	visit = func(pt *Pool) { // at most catalog.MaxPoolDepth deep
+		done[pt.Num] = true
+		for target := range pt.Targets() {
+			if !done[target.Num] {
 				visit(target)
 			}
 		}
-		pt.budgets = budgets[pt.num]
+		pt.Budgets = budgets[pt.Num]
 		pt.setCosts()
 		pt.classify()
 		pt.branch()
 		pt.summarize()
 		pt.fix()
 		pt.sumGains()
-		t.bottomUp = append(t.bottomUp, pt)
+		t.BottomUp = append(t.BottomUp, pt)
 	}
-	for _, pt := range t.pools {
-		if pt != nil && !done[pt.num] {
+	for _, pt := range t.PoolByNum {
+		if pt != nil && !done[pt.Num] {
 			visit(pt)
 		}
 	}
 }
 
-// target returns the pool that an entry leads to with a single draw of a single entry, nil if it
+// Target returns the pool that an entry leads to with a single draw of a single entry, nil if it
 // does not.
-func (e *entryTable) target() *poolTable {
-	if len(e.inner) == 1 && e.inner[0].max == 1 && e.inner[0].pool.single {
-		return e.inner[0].pool
+func (e *Entry) Target() *Pool {
+	if len(e.Inner) == 1 && e.Inner[0].Max == 1 && e.Inner[0].Pool.single {
+		return e.Inner[0].Pool
 	}
 	return nil
 }
 
 // branch divides the entries into branches.
-func (pt *poolTable) branch() {
-	byTarget := map[*poolTable]int32{}
-	for _, num := range pt.order {
-		e := &pt.entries[num]
-		if e.branch = noBranch; e.weight == 0 || e.conditional {
+func (pt *Pool) branch() {
+	byTarget := map[*Pool]int32{}
+	for _, num := range pt.Order {
+		e := &pt.Entries[num]
+		if e.Branch = NoBranch; e.Weight == 0 || e.Conditional {
 			continue
 		}
-		target := e.target()
+		target := e.Target()
 		g, ok := byTarget[target]
 		if !ok {
-			g = int32(len(pt.branches))
+			g = int32(len(pt.Branches))
 			byTarget[target] = g
-			pt.branches = append(pt.branches, branch{target: target})
+			pt.Branches = append(pt.Branches, Branch{Target: target})
 		}
-		e.branch = g
-		b := &pt.branches[g]
-		b.endless = b.endless || !e.limited
+		e.Branch = g
+		b := &pt.Branches[g]
+		b.endless = b.endless || !e.Limited
 		if target != nil {
 			b.entries = append(b.entries, num)
 		}
@@ -175,32 +175,32 @@ func (pt *poolTable) branch() {
 }
 
 // summarize derives the rest of nesting, but gains, from the branches and entries.
-func (pt *poolTable) summarize() {
-	pt.endless = pt.config.Mode == catalog.ModeEach
-	var once, twice bitset         // pools that entries lead to
-	var wideOnce, wideTwice bitset // pools that one draw can reach several times
+func (pt *Pool) summarize() {
+	pt.Endless = pt.Config.Mode == catalog.ModeEach
+	var once, twice NumSet         // pools that entries lead to
+	var wideOnce, wideTwice NumSet // pools that one draw can reach several times
 	var most, picks, sum, all uint64
-	for i := range pt.branches {
-		b := &pt.branches[i]
-		if b.target == nil {
-			pt.endless = pt.endless || b.endless
+	for i := range pt.Branches {
+		b := &pt.Branches[i]
+		if b.Target == nil {
+			pt.Endless = pt.Endless || b.endless
 			continue
 		}
-		b.target.parents = append(b.target.parents, parent{pt, int32(i)})
-		pt.endless = pt.endless || b.endless && b.target.endless
-		once.addAll(b.target.reach, &twice)
-		if b.target.leaves > 1 {
-			wideOnce.addAll(b.target.reach, &wideTwice)
+		b.Target.parents = append(b.Target.parents, parent{pt, int32(i)})
+		pt.Endless = pt.Endless || b.endless && b.Target.Endless
+		once.addAll(b.Target.reach, &twice)
+		if b.Target.leaves > 1 {
+			wideOnce.addAll(b.Target.reach, &wideTwice)
 		}
 	}
-	for _, num := range pt.order {
-		e := &pt.entries[num]
-		if e.most == 0 {
+	for _, num := range pt.Order {
+		e := &pt.Entries[num]
+		if e.Most == 0 {
 			continue
 		}
 		leaves, taken, below := e.reach()
-		taken += uint64(max(1, len(e.items)))
-		if e.branch == noBranch || e.target() == nil {
+		taken += uint64(max(1, len(e.Items)))
+		if e.Branch == NoBranch || e.Target() == nil {
 			once.addAll(below, &twice)
 			if leaves > 1 {
 				wideOnce.addAll(below, &wideTwice)
@@ -209,46 +209,46 @@ func (pt *poolTable) summarize() {
 		leaves = max(leaves, 1)
 		most, picks, sum, all = max(most, leaves), max(picks, taken), sum+leaves, all+taken
 	}
-	if pt.config.Mode == catalog.ModeEach {
+	if pt.Config.Mode == catalog.ModeEach {
 		most, picks = sum, all
 	}
-	leaves, taken, below := pt.last.reach()
+	leaves, taken, below := pt.Last.reach()
 	if once.addAll(below, &twice); leaves > 0 {
 		wideOnce.addAll(below, &wideTwice) // added to what the last ticket itself gives
 	}
-	most, picks = most+leaves, picks+taken+uint64(len(pt.last.items))
-	pt.leaves, pt.picks = most*uint64(pt.config.Rolls.Max), picks*uint64(pt.config.Rolls.Max)
-	for i := range pt.branches {
-		b := &pt.branches[i]
-		if b.target == nil {
+	most, picks = most+leaves, picks+taken+uint64(len(pt.Last.Items))
+	pt.leaves, pt.Picks = most*uint64(pt.Config.Rolls.Max), picks*uint64(pt.Config.Rolls.Max)
+	for i := range pt.Branches {
+		b := &pt.Branches[i]
+		if b.Target == nil {
 			continue
 		}
-		b.shared = twice.meets(b.target.reach)
+		b.shared = twice.meets(b.Target.reach)
 		switch {
-		case b.target.endless: // only draws through its own entries use it up
-		case b.target.leaves > 1:
-			b.drained = wideTwice.meets(b.target.reach)
+		case b.Target.Endless: // only draws through its own entries use it up
+		case b.Target.leaves > 1:
+			b.drained = wideTwice.meets(b.Target.reach)
 		default:
-			b.drained = wideOnce.meets(b.target.reach)
+			b.drained = wideOnce.meets(b.Target.reach)
 		}
 	}
-	if pt.reach = once; !pt.endless {
-		pt.reach.add(pt.num)
+	if pt.reach = once; !pt.Endless {
+		pt.reach.Add(pt.Num)
 	}
 }
 
-// targets yields the pools that a pool leads to, some of them several times.
-func (pt *poolTable) targets() iter.Seq[*poolTable] {
-	return func(yield func(*poolTable) bool) {
-		for _, num := range pt.order {
-			for i := range pt.entries[num].inner {
-				if !yield(pt.entries[num].inner[i].pool) {
+// Targets yields the pools that a pool leads to, some of them several times.
+func (pt *Pool) Targets() iter.Seq[*Pool] {
+	return func(yield func(*Pool) bool) {
+		for _, num := range pt.Order {
+			for i := range pt.Entries[num].Inner {
+				if !yield(pt.Entries[num].Inner[i].Pool) {
 					return
 				}
 			}
 		}
-		for i := range pt.last.inner {
-			if !yield(pt.last.inner[i].pool) {
+		for i := range pt.Last.Inner {
+			if !yield(pt.Last.Inner[i].Pool) {
 				return
 			}
 		}
@@ -257,112 +257,114 @@ func (pt *poolTable) targets() iter.Seq[*poolTable] {
 
 // reach returns how often a reward can at most reach a pool below, how many entries that takes, and
 // which pools that can run out are below.
-func (w *reward) reach() (leaves, taken uint64, below bitset) {
-	var same bitset
-	for i := range w.inner {
-		in := &w.inner[i]
-		leaves += in.max * in.pool.leaves
-		taken += in.max * in.pool.picks
-		below.addAll(in.pool.reach, &same)
+func (w *Reward) reach() (leaves, taken uint64, below NumSet) {
+	var same NumSet
+	for i := range w.Inner {
+		in := &w.Inner[i]
+		leaves += in.Max * in.Pool.leaves
+		taken += in.Max * in.Pool.Picks
+		below.addAll(in.Pool.reach, &same)
 	}
 	return leaves, taken, below
 }
 
 // overlaps reports whether draws from two pools can take from the same stock that can run out.
-func (pt *poolTable) overlaps(other *poolTable) bool { return pt.reach.meets(other.reach) }
+func (pt *Pool) overlaps(other *Pool) bool { return pt.reach.meets(other.reach) }
 
 // sumGains fills in gains: for each item the most that entries with odds can give in one draw,
 // here or below, in stock or not.
-func (pt *poolTable) sumGains() {
+func (pt *Pool) sumGains() {
 	at := map[uint32]int{} // index in gains, by item
-	var one []stack        // what an entry can give
-	for _, num := range pt.order {
-		e := &pt.entries[num]
-		if e.most == 0 {
+	var one []Stack        // what an entry can give
+	for _, num := range pt.Order {
+		e := &pt.Entries[num]
+		if e.Most == 0 {
 			continue
 		}
 		one = e.gains(one[:0])
 		for _, st := range one {
-			i, ok := at[st.item]
+			i, ok := at[st.Item]
 			if !ok {
-				i = len(pt.gains)
-				at[st.item] = i
-				pt.gains = append(pt.gains, stack{item: st.item})
+				i = len(pt.Gains)
+				at[st.Item] = i
+				pt.Gains = append(pt.Gains, Stack{Item: st.Item})
 			}
-			if pt.config.Mode == catalog.ModeEach {
-				pt.gains[i].quantity += st.quantity
+			if pt.Config.Mode == catalog.ModeEach {
+				pt.Gains[i].Quantity += st.Quantity
 			} else {
-				pt.gains[i].quantity = max(pt.gains[i].quantity, st.quantity)
+				pt.Gains[i].Quantity = max(pt.Gains[i].Quantity, st.Quantity)
 			}
 		}
 	}
-	pt.gains = pt.last.gains(pt.gains)
-	for i := range pt.gains {
-		pt.gains[i].quantity *= uint64(pt.config.Rolls.Max)
-		pt.maxGain = max(pt.maxGain, pt.gains[i].quantity)
+	pt.Gains = pt.Last.gains(pt.Gains)
+	for i := range pt.Gains {
+		pt.Gains[i].Quantity *= uint64(pt.Config.Rolls.Max)
+		pt.maxGain = max(pt.maxGain, pt.Gains[i].Quantity)
 	}
-	slices.SortFunc(pt.gains, func(a, b stack) int { return cmp.Compare(a.item, b.item) })
+	slices.SortFunc(pt.Gains, func(a, b Stack) int { return cmp.Compare(a.Item, b.Item) })
 }
 
 // gains adds the most that a reward can give to a list.
-func (w *reward) gains(all []stack) []stack {
-	for _, q := range w.items {
-		all = addTo(all, q.item, q.max)
+func (w *Reward) gains(all []Stack) []Stack {
+	for _, q := range w.Items {
+		all = addTo(all, q.Item, q.Max)
 	}
-	for i := range w.inner {
-		in := &w.inner[i]
-		for _, st := range in.pool.gains {
-			all = addTo(all, st.item, st.quantity*in.max) // at most MaxQuantity in all: see catalog
+	for i := range w.Inner {
+		in := &w.Inner[i]
+		for _, st := range in.Pool.Gains {
+			all = addTo(all, st.Item, st.Quantity*in.Max) // at most MaxQuantity in all: see catalog
 		}
 	}
 	return all
 }
 
 // addTo adds a quantity of an item to a list.
-func addTo(all []stack, item uint32, quantity uint64) []stack {
+func addTo(all []Stack, item uint32, quantity uint64) []Stack {
 	for i := range all {
-		if all[i].item == item {
-			all[i].quantity += quantity
+		if all[i].Item == item {
+			all[i].Quantity += quantity
 			return all
 		}
 	}
-	return append(all, stack{item, quantity})
+	return append(all, Stack{item, quantity})
 }
 
 // gainOf returns the most of an item that one draw can give.
-func (pt *poolTable) gainOf(item uint32) uint64 {
-	i, ok := slices.BinarySearchFunc(pt.gains, item, func(st stack, item uint32) int { return cmp.Compare(st.item, item) })
+func (pt *nesting) gainOf(item uint32) uint64 {
+	i, ok := slices.BinarySearchFunc(pt.Gains, item, func(st Stack, item uint32) int { return cmp.Compare(st.Item, item) })
 	if !ok {
 		return 0
 	}
-	return pt.gains[i].quantity
+	return pt.Gains[i].Quantity
 }
 
 // countOdds builds odds and samplers from the tables and the stock that is left.
-func (r *Rules) countOdds() {
-	r.pools = make([]odds, len(r.t.pools))
-	for _, pt := range r.t.bottomUp {
-		o := &r.pools[pt.num]
-		o.left = make([]uint64, len(pt.branches))
-		for _, num := range pt.order {
-			if e := &pt.entries[num]; e.branch != noBranch && e.limited {
-				o.left[e.branch] += min(r.state.Left(pt.num, num), maxCounted)
+func (r *stocks) countOdds() {
+	r.pools = make([]supply, len(r.t.PoolByNum))
+	for _, pt := range r.t.BottomUp {
+		o := &r.pools[pt.Num]
+		o.left = make([]uint64, len(pt.Branches))
+		for _, num := range pt.Order {
+			if e := &pt.Entries[num]; e.Branch != NoBranch && e.Limited {
+				o.left[e.Branch] += min(r.state.Left(pt.Num, num), maxCounted)
 			}
 		}
-		for i := range pt.branches {
+		for i := range pt.Branches {
 			if r.liveBranch(pt, int32(i)) {
 				o.live++
 			}
 		}
-		for i := range pt.classes {
-			c := &pt.classes[i]
+		for i := range pt.Classes {
+			c := &pt.Classes[i]
 			weights := make([]uint64, len(c.members))
 			for slot, num := range c.members {
-				weights[slot] = r.weight(pt, num, r.state.Left(pt.num, num))
+				if !pt.Entries[num].Conditional {
+					weights[slot] = pt.Weigh(&r.Sight, num, true)
+				}
 			}
 			s, err := sampler.New(weights)
 			if err != nil {
-				panic(fmt.Sprintf("rules: pool %q: %v", pt.config.ID, err)) // cannot happen: catalogs are checked
+				panic(fmt.Sprintf("rules: pool %q: %v", pt.Config.ID, err)) // cannot happen: catalogs are checked
 			}
 			o.samplers = append(o.samplers, s)
 		}
@@ -370,48 +372,36 @@ func (r *Rules) countOdds() {
 }
 
 // hasStock reports whether a branch has stock of its own.
-func (r *Rules) hasStock(pt *poolTable, g int32) bool {
-	return pt.branches[g].endless || r.pools[pt.num].left[g] > 0
+func (r *stocks) hasStock(pt *Pool, g int32) bool {
+	return pt.Branches[g].endless || r.pools[pt.Num].left[g] > 0
 }
 
-func (r *Rules) liveBranch(pt *poolTable, g int32) bool {
-	target := pt.branches[g].target
-	return r.hasStock(pt, g) && (target == nil || r.pools[target.num].live > 0)
-}
-
-// weight returns the current weight of an entry of which left are left.
-func (r *Rules) weight(pt *poolTable, entry uint32, left uint64) uint64 {
-	w := pt.weight(entry, left)
-	if w == 0 || pt.entries[entry].branch == noBranch {
-		return 0
-	}
-	if target := pt.branches[pt.entries[entry].branch].target; target != nil && r.pools[target.num].live == 0 {
-		return 0
-	}
-	return w
+func (r *stocks) liveBranch(pt *Pool, g int32) bool {
+	target := pt.Branches[g].Target
+	return r.hasStock(pt, g) && (target == nil || r.pools[target.Num].live > 0)
 }
 
 // lower updates the odds after a draw of a limited entry, of which left are left now.
-func (r *Rules) lower(pt *poolTable, entry uint32, left uint64) {
-	o, g := &r.pools[pt.num], pt.entries[entry].branch
-	if g == noBranch {
+func (r *stocks) lower(pt *Pool, entry uint32, left uint64) {
+	o, g := &r.pools[pt.Num], pt.Entries[entry].Branch
+	if g == NoBranch {
 		return
 	}
 	if left == 0 || pt.raffle {
-		r.setWeight(pt, entry, pt.weight(entry, left))
+		r.setWeight(pt, entry, left)
 	}
 	if left < maxCounted {
 		o.left[g]--
 	}
-	if o.left[g] == 0 && !pt.branches[g].endless {
+	if o.left[g] == 0 && !pt.Branches[g].endless {
 		r.branchDied(pt)
 	}
 }
 
 // branchDied counts the death of a branch that had something to draw, and the deaths that follow
 // from it in the pools above.
-func (r *Rules) branchDied(pt *poolTable) {
-	o := &r.pools[pt.num]
+func (r *stocks) branchDied(pt *Pool) {
+	o := &r.pools[pt.Num]
 	if o.live--; o.live > 0 {
 		return
 	}
@@ -419,7 +409,7 @@ func (r *Rules) branchDied(pt *poolTable) {
 		if !r.hasStock(up.pool, up.branch) {
 			continue // it was dead before
 		}
-		for _, entry := range up.pool.branches[up.branch].entries {
+		for _, entry := range up.pool.Branches[up.branch].entries {
 			r.setWeight(up.pool, entry, 0)
 		}
 		r.branchDied(up.pool)
@@ -427,54 +417,57 @@ func (r *Rules) branchDied(pt *poolTable) {
 }
 
 // setWeight lowers a weight. The sampler has accepted a larger total, so it cannot fail.
-func (r *Rules) setWeight(pt *poolTable, entry uint32, weight uint64) {
-	e := &pt.entries[entry]
-	if e.branch == noBranch {
+func (r *stocks) setWeight(pt *Pool, entry uint32, weight uint64) {
+	e := &pt.Entries[entry]
+	if e.Branch == NoBranch {
 		return // it has no weight of its own in the sampler
 	}
-	if err := r.pools[pt.num].samplers[e.class].Set(int(e.slot), weight); err != nil {
-		panic(fmt.Sprintf("rules: pool %q, entry %d, weight %d: %v", pt.config.ID, entry, weight, err))
+	if err := r.pools[pt.Num].samplers[e.Class].Set(int(e.slot), weight); err != nil {
+		panic(fmt.Sprintf("rules: pool %q, entry %d, weight %d: %v", pt.Config.ID, entry, weight, err))
 	}
 }
 
 // CheckOdds compares odds and samplers with the stock that is left. It takes time in proportion to
 // the catalog.
 func (r *Rules) CheckOdds() error {
-	for _, pt := range r.t.bottomUp {
-		for _, num := range pt.order {
-			want := r.weight(pt, num, r.state.Left(pt.num, num))
-			e := &pt.entries[num]
-			if got := r.pools[pt.num].samplers[e.class].Weight(int(e.slot)); got != want {
-				return fmt.Errorf("pool %q, entry %q: the sampler has weight %d instead of %d", pt.config.ID, pt.entries[num].id, got, want)
+	r.Sight.begin(0)
+	for _, pt := range r.t.BottomUp {
+		for _, num := range pt.Order {
+			e, want := &pt.Entries[num], uint64(0)
+			if !e.Conditional {
+				want = pt.Weigh(&r.Sight, num, true)
+			}
+			if got := r.pools[pt.Num].samplers[e.Class].Weight(int(e.slot)); got != want {
+				return fmt.Errorf("pool %q, entry %q: the sampler has weight %d instead of %d", pt.Config.ID, pt.Entries[num].ID, got, want)
 			}
 		}
 	}
-	again := Rules{state: r.state, t: r.t}
+	again := stocks{Sight: Sight{state: r.state, t: r.t}}
 	again.countOdds()
-	for _, pt := range r.t.bottomUp {
-		if have, want := &r.pools[pt.num], &again.pools[pt.num]; have.live != want.live || !slices.Equal(have.left, want.left) {
-			return fmt.Errorf("pool %q: %d branches live with %d left, instead of %d with %d", pt.config.ID, have.live, have.left, want.live, want.left)
+	for _, pt := range r.t.BottomUp {
+		if have, want := &r.pools[pt.Num], &again.pools[pt.Num]; have.live != want.live || !slices.Equal(have.left, want.left) {
+			return fmt.Errorf("pool %q: %d branches live with %d left, instead of %d with %d", pt.Config.ID, have.live, have.left, want.live, want.left)
 		}
 	}
 	return nil
 }
 
 // sure returns how many draws a pool is sure to have stock for, at most need.
-func (r *Rules) sure(pt *poolTable, need uint64) uint64 {
-	d := &r.d
-	if d.sureGen++; d.sureGen == 0 {
-		clear(d.sure)
-		d.sureGen = 1
+func (r *stocks) sure(pt *Pool, need uint64) uint64 {
+	if r.sureGen++; r.sureGen == 0 {
+		clear(r.memos)
+		r.sureGen = 1
 	}
-	for len(d.sure) < len(r.pools) {
-		d.sure = append(d.sure, sureMemo{})
+	for len(r.memos) < len(r.pools) {
+		r.memos = append(r.memos, sureMemo{})
 	}
 	return r.sureBelow(pt, need)
 }
 
-// sureMemos are the results that hold for now.
-type sureMemos struct {
-	sure    []sureMemo // by pool number
+// stocks is what can be drawn now, and what is sure to be there.
+type stocks struct {
+	Sight
+	memos   []sureMemo // by pool number; those of generation sureGen hold for now
 	sureGen uint32
 }
 
@@ -484,21 +477,21 @@ type sureMemo struct {
 	value uint64
 }
 
-func (r *Rules) sureBelow(pt *poolTable, need uint64) uint64 {
-	m := &r.d.sure[pt.num]
+func (r *stocks) sureBelow(pt *Pool, need uint64) uint64 {
+	m := &r.memos[pt.Num]
 	switch {
-	case pt.endless:
+	case pt.Endless:
 		return need
-	case m.gen == r.d.sureGen:
+	case m.gen == r.sureGen:
 		return m.value
 	}
-	o := &r.pools[pt.num]
+	o := &r.pools[pt.Num]
 	if o.live == 0 {
 		return 0 // not even of refills: only the draw of a last ticket fills a box
 	}
 	var sum, shared, endless uint64
-	for i := 0; i < len(pt.branches) && sum+max(shared, endless) < need; i++ {
-		g := &pt.branches[i]
+	for i := 0; i < len(pt.Branches) && sum+max(shared, endless) < need; i++ {
+		g := &pt.Branches[i]
 		if g.drained {
 			continue
 		}
@@ -506,13 +499,13 @@ func (r *Rules) sureBelow(pt *poolTable, need uint64) uint64 {
 		if !g.endless {
 			n = min(n, o.left[i])
 		}
-		if n > 0 && g.target != nil {
-			n = min(n, r.sureBelow(g.target, need))
+		if n > 0 && g.Target != nil {
+			n = min(n, r.sureBelow(g.Target, need))
 		}
 		switch {
 		case !g.shared:
 			sum += n
-		case g.target.endless:
+		case g.Target.Endless:
 			endless += n
 		default:
 			shared = max(shared, n)
@@ -521,6 +514,6 @@ func (r *Rules) sureBelow(pt *poolTable, need uint64) uint64 {
 	if sum += max(shared, endless); sum > 0 && sum < need { // an empty box stays empty: nobody takes its last ticket
 		sum += r.moreBoxes(pt)
 	}
-	*m = sureMemo{gen: r.d.sureGen, value: min(sum, need)}
+	*m = sureMemo{gen: r.sureGen, value: min(sum, need)}
 	return m.value
 }

@@ -17,11 +17,6 @@ type Note struct {
 	Metadata string // whatever the caller wants to find in the log; at most MaxMetadata bytes
 }
 
-// hasNote reports whether commands of a kind can have a note.
-func (k Kind) hasNote() bool {
-	return k == KindGrant || k == KindConsume || k == KindTransfer || k == KindAtomic || k == KindRegister
-}
-
 func (n *Note) check() *CommandError {
 	switch {
 	case n == nil:

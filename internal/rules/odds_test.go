@@ -9,14 +9,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kuji-dev/kuji/internal/odds"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
+	"github.com/kuji-dev/kuji/internal/view"
 )
 
 // odds returns the odds of a player's next draw.
-func (r *realm) odds(pool, player string) rules.Odds {
+func (r *realm) odds(pool, player string) odds.Odds {
 	r.t.Helper()
-	s, err := r.rules.Stand(pool, player, r.now)
+	s, err := odds.Stand(r.rules, pool, player, 1, r.now)
 	if err != nil || s == nil {
 		r.t.Fatalf("odds of pool %q: %v", pool, err)
 	}
@@ -65,7 +67,7 @@ func float(x *big.Rat) float64 { f, _ := x.Float64(); return f }
 
 // wantSampled compares the odds of a player's next draw with what draws give: within five standard
 // deviations.
-func (r *realm) wantSampled(pool, player string, n int) rules.Odds {
+func (r *realm) wantSampled(pool, player string, n int) odds.Odds {
 	r.t.Helper()
 	o, seen := r.odds(pool, player), r.sample(player, pool, n)
 	for _, e := range o.Outcomes {
@@ -391,7 +393,7 @@ func TestOddsInNumbers(t *testing.T) {
 		// Three different ones of four.
 		{yaml: plain + `  p: {rolls: {min: 3, max: 3, distinct: true}, entries: [{id: x, weight: 1}, {id: y, weight: 1}, {id: z, weight: 1}, {id: w, weight: 1}]}`, pool: "p",
 			want: "p/x 3/4 3/4, p/y 3/4 3/4, p/z 3/4 3/4, p/w 3/4 3/4"},
-		// Tables of docs/catalog.md: five tickets of a box, two gems of a chest.
+		// Tables of docs/reference/catalog.md: five tickets of a box, two gems of a chest.
 		{yaml: plain + `  p: {mode: raffle, rolls: 5, entries: [{id: gold, stock: 1}, {id: other, stock: 9}]}`, pool: "p",
 			want: "p/gold 1/2 1/2, p/other 1 9/2"},
 		{yaml: plain + `  p: {entries: [{id: chest, weight: 1, reward: [{items: {a: {min: 2, max: 7}}}, {pool: q, times: 2}]}]}
@@ -474,7 +476,7 @@ func TestOddsOfFewerMoments(t *testing.T) {
 		if got := o.Outcomes[0].Chance.RatString(); got != want {
 			t.Errorf("with %d moments, of which 3 are taken and 2 are due, the chance is %s, want %s", count, got, want)
 		}
-		if m := r.rules.Campaign("p", r.now).Moments[0]; fmt.Sprint(m.Waiting) != want {
+		if m := view.CampaignOf(r.rules, "p", r.now).Moments[0]; fmt.Sprint(m.Waiting) != want {
 			t.Errorf("%+v, want %s to wait", m, want)
 		}
 	}
@@ -491,7 +493,7 @@ func TestCampaignDisclosed(t *testing.T) {
     pity: {x: {certain: 2}}
     budget: {per: day, of: {a: 2}}
     entries: [{id: w, moments: {count: 10, spread: random}, reward: {items: {b: 1}}}, {id: x, weight: 1, reward: {items: {a: 1}}}, {id: y, weight: 1}]`
-	all, err := rules.Disclose(parse(t, before))
+	all, err := odds.Disclose(parse(t, before))
 	if err != nil || all[0].Err != nil || all[0].Why != "" {
 		t.Fatal(err, all)
 	}
@@ -517,7 +519,7 @@ func TestOddsOfAPlayer(t *testing.T) {
 	r := newRealm(t, 1)
 	r.put(strings.Replace(banner, "max_count: 1000", "max_count: 1000\n    price: {three: 1}\n    limits: [{per: forever, draws: 100}]", 1))
 	hash := r.state.Hash()
-	if o := r.odds("banner", ""); o.Status != rules.OK || o.Tracks[0] != (rules.TrackOdds{Pool: "banner", Track: "five-star", CertainIn: 90}) {
+	if o := r.odds("banner", ""); o.Status != rules.OK || o.Tracks[0] != (odds.TrackOdds{Pool: "banner", Track: "five-star", CertainIn: 90}) {
 		t.Errorf("a newcomer: %v %q, %+v", o.Status, o.Subject, o.Tracks)
 	}
 	if o := r.odds("banner", "ann"); o.Status != rules.InsufficientItems || o.Subject != "three" {
@@ -529,7 +531,7 @@ func TestOddsOfAPlayer(t *testing.T) {
 	if r.state.Hash() != hash {
 		t.Error("asking for odds changed the state")
 	}
-	if s, err := r.rules.Stand("nothing", "", r.now); s != nil || err != nil {
+	if s, err := odds.Stand(r.rules, "nothing", "", 1, r.now); s != nil || err != nil {
 		t.Errorf("a pool that is not there: %v, %v", s, err)
 	}
 	r.want(grant("ann", of("three", 1000)), rules.OK, "")
@@ -549,7 +551,7 @@ func TestOddsOfAPlayer(t *testing.T) {
 		})
 	}
 	o := r.odds("banner", "ann")
-	if got, want := o.Tracks[0], (rules.TrackOdds{Pool: "banner", Track: "five-star", Draws: counts["since"], CertainIn: 90 - counts["since"]}); got != want {
+	if got, want := o.Tracks[0], (odds.TrackOdds{Pool: "banner", Track: "five-star", Draws: counts["since"], CertainIn: 90 - counts["since"]}); got != want {
 		t.Errorf("the track is at %+v, want %+v", got, want)
 	}
 	total := new(big.Rat)
@@ -568,7 +570,7 @@ func TestOddsOfAPlayer(t *testing.T) {
 // TestOddsAreBounded checks that odds that would take too long are refused.
 func TestOddsAreBounded(t *testing.T) {
 	var many, tickets strings.Builder
-	for i := range rules.MaxOutcomes + 1 {
+	for i := range odds.MaxOutcomes + 1 {
 		fmt.Fprintf(&many, "{id: e%d, weight: 1}, ", i)
 	}
 	for i := range 60 {
@@ -576,11 +578,11 @@ func TestOddsAreBounded(t *testing.T) {
 	}
 	r := newRealm(t, 1)
 	r.put(plain + "  many: {entries: [" + many.String() + "]}\n  ways: {rolls: 40, entries: [{id: more, weight: 1}, " + tickets.String() + "]}")
-	var tooMuch *rules.OddsError
-	if _, err := r.rules.Stand("many", "", r.now); !errors.As(err, &tooMuch) {
+	var tooMuch *odds.OddsError
+	if _, err := odds.Stand(r.rules, "many", "", 1, r.now); !errors.As(err, &tooMuch) {
 		t.Errorf("many entries: %v", err)
 	}
-	s, err := r.rules.Stand("ways", "", r.now)
+	s, err := odds.Stand(r.rules, "ways", "", 1, r.now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -606,7 +608,7 @@ func TestText(t *testing.T) {
 		{0, 1, "0"}, {1, 1, "1"}, {1, 3, "0.333333"}, {2, 3, "0.666667"}, {3, 500, "0.006"}, {1, 3_000_000, "0.000000333333"},
 		{1234567, 1, "1234567"}, {12345678, 10, "1234568"}, {1, 8, "0.125"}, {1999999999, 2000000000, "1"},
 	} {
-		if got := rules.Text(big.NewRat(c.num, c.denom), 6); got != c.want {
+		if got := odds.Text(big.NewRat(c.num, c.denom), 6); got != c.want {
 			t.Errorf("%d/%d is written %q, want %q", c.num, c.denom, got, c.want)
 		}
 	}
@@ -616,7 +618,7 @@ func TestText(t *testing.T) {
 func TestLongRun(t *testing.T) {
 	disclosed := func(yaml string) map[string]float64 {
 		t.Helper()
-		all, err := rules.Disclose(parse(t, yaml))
+		all, err := odds.Disclose(parse(t, yaml))
 		if err != nil || all[0].Err != nil {
 			t.Fatal(err, all)
 		}
@@ -702,7 +704,7 @@ func TestOddsOfRandomRealms(t *testing.T) {
 					want = pool
 				}
 				r.rules.Reset(r.rules.Tables()) // the event is not applied
-				s, err := r.rules.Stand(pool, player, r.now)
+				s, err := odds.Stand(r.rules, pool, player, 1, r.now)
 				if s == nil {
 					if status != rules.Refused || err != nil {
 						t.Fatalf("seed %d, %+v ends %v, but there are no odds: %v", seed, cmd, status, err)
@@ -757,12 +759,12 @@ func TestOddsOfMixedRealms(t *testing.T) {
 		}
 		for i := range mixedPools {
 			pool, player := fmt.Sprint("p", i), fmt.Sprint("player-", i%3)
-			s, err := r.rules.Stand(pool, player, r.now)
+			s, err := odds.Stand(r.rules, pool, player, 1, r.now)
 			if err != nil {
 				t.Fatal(err)
 			}
 			o, err := s.Odds(waits)
-			var tooMuch *rules.OddsError
+			var tooMuch *odds.OddsError
 			switch {
 			case errors.As(err, &tooMuch):
 				refused++

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/odds"
 )
 
 // entries writes n entries of a catalog; each # in one stands for its number, from 1 on.
@@ -50,15 +50,17 @@ func TestRefusedOddsTakeAsMuch(t *testing.T) {
 	} {
 		r := newRealm(t, 1)
 		r.put(c.yaml)
-		s, err := r.rules.StandFor("p", "", c.count, r.now)
+		s, err := odds.Stand(r.rules, "p", "", c.count, r.now)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		took, err := s.OddsWithin(budget)
+		left := budget
+		_, err = s.OddsWithin(&left, waits)
+		took := budget - left
 		runtime.ReadMemStats(&after)
-		var tooMuch *rules.OddsError
+		var tooMuch *odds.OddsError
 		bytes, allocs := float64(after.TotalAlloc-before.TotalAlloc)/budget, float64(after.Mallocs-before.Mallocs)/budget
 		if !errors.As(err, &tooMuch) || took < budget || took > budget+late || bytes > unitBytes || allocs > unitAllocs {
 			t.Errorf("%s: took %d of %d, %.1f bytes and %.2f allocations a unit: %v", name, took, budget, bytes, allocs, err)

@@ -8,142 +8,109 @@ import "fmt"
 // pick is one point among the sums of some classes. Most pools are one class, and their pick is one
 // draw from its sampler.
 
-// class is the entries of a pool that are in the same groups.
-type class struct {
-	groups      uint32   // bits: those of tracks and guarantees
+// Class is the entries of a pool that are in the same groups.
+type Class struct {
+	Groups      uint32   // bits: those of tracks and guarantees
 	members     []uint32 // entry numbers, ascending: the order in the sampler
 	conditional []uint32 // the members that have a condition or give a code, ascending; they weigh nothing in the sampler
 }
 
-// picking is what the pick from a pool goes by.
-type picking struct {
-	sums    []uint64 // by class of the pool that is picked from
-	weights []uint64 // of its entries with conditions, class by class
-	counted []uint32 // counters of tracks that the current draw has changed, in the order of the first change
-	touches overlay  // 1 for the counters of what is in counted and spent
-	picked  []uint64 // what draws without repetition have taken so far; by pool number<<32 | entry number
-	apart   overlay  // 1 for what is in picked
-}
-
 // classify divides a pool's entries into classes.
-func (pt *poolTable) classify() {
+func (pt *Pool) classify() {
 	at := map[uint32]uint32{}
-	for i, groups := range pt.config.Classes() {
+	for i, groups := range pt.Config.Classes() {
 		if _, ok := at[groups]; !ok {
-			at[groups] = uint32(len(pt.classes))
-			pt.classes = append(pt.classes, class{groups: groups})
+			at[groups] = uint32(len(pt.Classes))
+			pt.Classes = append(pt.Classes, Class{Groups: groups})
 		}
-		pt.entries[pt.order[i]].class = at[groups]
+		pt.Entries[pt.Order[i]].Class = at[groups]
 	}
-	pt.collect = true
-	for num := range pt.entries {
-		e := &pt.entries[num]
-		if !e.present {
+	pt.Collect = true
+	for num := range pt.Entries {
+		e := &pt.Entries[num]
+		if !e.Present {
 			continue
 		}
-		c := &pt.classes[e.class]
+		c := &pt.Classes[e.Class]
 		e.slot = uint32(len(c.members))
 		c.members = append(c.members, uint32(num))
 		switch {
-		case e.conditional:
+		case e.Conditional:
 			c.conditional = append(c.conditional, uint32(num))
 			pt.conditional = true
-		case e.weight > 0:
-			pt.collect = false
+		case e.Weight > 0:
+			pt.Collect = false
 		}
 	}
-	pt.collect = pt.collect && pt.conditional
-	pt.plain = len(pt.classes) == 1 && !pt.conditional && len(pt.tracks) == 0
+	pt.Collect = pt.Collect && pt.conditional
+	pt.plain = len(pt.Classes) == 1 && !pt.conditional && len(pt.Tracks) == 0
 }
 
 // pick chooses an entry of one pool. due is the group of a guarantee that must be hit now, or 0.
-func (r *Rules) pick(pt *poolTable, due uint32) uint32 {
-	if len(pt.moments) > 0 {
+func (r *drawing) pick(pt *Pool, due uint32) uint32 {
+	if len(pt.Moments) > 0 {
 		if entry, ok := r.momentDue(pt, due); ok {
-			r.counted(pt, pt.classes[pt.entries[entry].class].groups)
+			r.counted(pt, pt.Classes[pt.Entries[entry].Class].Groups)
 			return entry
 		}
 	}
-	d, o := &r.d, &r.pools[pt.num]
+	o := &r.pools[pt.Num]
 	if pt.plain {
-		if n, ok := o.samplers[0].Draw(r.d.src); ok {
-			return pt.classes[0].members[n]
+		if n, ok := o.samplers[0].Draw(r.src); ok {
+			return pt.Classes[0].members[n]
 		}
 		panic(ranOut(pt))
 	}
-	r.weigh(pt, true)
-	if pt.collect && pt.among(d.sums, 0, 0) == 0 {
+	r.Sums(pt, true)
+	if pt.Collect && pt.Among(r.sums, 0, 0) == 0 {
 		// Draws of the same group gave the player what was missing when this one was checked.
-		r.weigh(pt, false)
+		r.Sums(pt, false)
 	}
 	in, out := r.decided(pt, due)
-	sum := pt.among(d.sums, in, out)
+	sum := pt.Among(r.sums, in, out)
 	if sum == 0 {
 		panic(ranOut(pt))
 	}
-	entry := r.at(pt, in, out, uniform(r.d.src, sum))
-	r.counted(pt, pt.classes[pt.entries[entry].class].groups)
+	entry := r.at(pt, in, out, uniform(r.src, sum))
+	r.counted(pt, pt.Classes[pt.Entries[entry].Class].Groups)
 	return entry
 }
 
-func ranOut(pt *poolTable) string {
-	return fmt.Sprintf("rules: pool %q ran out in a draw that had passed its checks", pt.config.ID)
+func ranOut(pt *Pool) string {
+	return fmt.Sprintf("rules: pool %q ran out in a draw that had passed its checks", pt.Config.ID)
 }
 
-// weigh fills in the sums of a pool's classes, and the weights of entries with conditions. Without
-// ask, the conditions are taken to hold.
-func (r *Rules) weigh(pt *poolTable, ask bool) {
-	d, p := &r.d, r.person(r.d.player)
-	d.sums, d.weights = d.sums[:0], d.weights[:0]
-	for i := range pt.classes {
-		c := &pt.classes[i]
-		sum := r.pools[pt.num].samplers[i].Total()
-		for _, num := range c.conditional {
-			e, w := &pt.entries[num], uint64(0)
-			if (!e.limited || r.left(pt, num) > 0) && !r.isPicked(pt, num) && r.codesLeft(&e.reward) {
-				w = e.weightFor(p, ask)
-			}
-			if w > 0 && !r.affords(e) {
-				w = 0
-			}
-			d.weights = append(d.weights, w)
-			sum += w
-		}
-		d.sums = append(d.sums, sum)
-	}
-}
-
-// among returns the sum of the classes that are in all of the groups in, and in none of the groups
+// Among returns the sum of the classes that are in all of the groups in, and in none of the groups
 // out. sums are those of the classes: see weigh.
-func (pt *poolTable) among(sums []uint64, in, out uint32) (sum uint64) {
-	for i := range pt.classes {
-		if pt.classes[i].within(in, out) {
+func (pt *Pool) Among(sums []uint64, in, out uint32) (sum uint64) {
+	for i := range pt.Classes {
+		if pt.Classes[i].Within(in, out) {
 			sum += sums[i]
 		}
 	}
 	return sum
 }
 
-func (c *class) within(in, out uint32) bool {
-	return c.groups&in == in && c.groups&out == 0
+func (c *Class) Within(in, out uint32) bool {
+	return c.Groups&in == in && c.Groups&out == 0
 }
 
 // at returns the entry that covers a point below among(in, out): class by class, in each first the
 // sampler, then entries with conditions.
-func (r *Rules) at(pt *poolTable, in, out uint32, point uint64) uint32 {
-	weights := r.d.weights
-	for i := range pt.classes {
-		c := &pt.classes[i]
+func (r *drawing) at(pt *Pool, in, out uint32, point uint64) uint32 {
+	weights := r.weights
+	for i := range pt.Classes {
+		c := &pt.Classes[i]
 		mine := weights[:len(c.conditional)]
 		weights = weights[len(c.conditional):]
-		if !c.within(in, out) {
+		if !c.Within(in, out) {
 			continue
 		}
-		if sum := r.d.sums[i]; point >= sum {
+		if sum := r.sums[i]; point >= sum {
 			point -= sum
 			continue
 		}
-		s := r.pools[pt.num].samplers[i]
+		s := r.pools[pt.Num].samplers[i]
 		if n, ok := s.At(point); ok {
 			return c.members[n]
 		}

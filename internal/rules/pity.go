@@ -20,35 +20,35 @@ import (
 //
 // The draw that a guarantee needs comes from its group: there tracks have their chances. A certain
 // track that has nothing in common with the group needs a draw of its own. It gets that when it is
-// certain, and the guarantee gets an earlier or a later draw of the same set: see [poolTable.due].
+// certain, and the guarantee gets an earlier or a later draw of the same set: see [Pool.Due].
 
 // pity is the tracks and guarantees of a pool.
 type pity struct {
-	tracks []trackTable
-	must   []guarantee
-	whole  uint64 // 100 % in the tracks' rising chances; 0: none rises
-	// constant has the sums of the pool's classes if no draw, player or time changes them; else nil.
-	constant []uint64
+	Tracks []Track
+	Must   []Guarantee
+	Whole  uint64 // 100 % in the tracks' rising chances; 0: none rises
+	// Constant has the sums of the pool's classes if no draw, player or time changes them; else nil.
+	Constant []uint64
 }
 
-// trackTable is a track of a pool.
-type trackTable struct {
-	counter uint32 // number of the counter: draws since the last hit
-	group   uint32 // its bit in class.groups
-	certain uint64 // the draw that is certain to hit; 0: none
-	from    uint64 // the first draw with a higher chance; 0: none
-	by      []uint64
-	table   bool
+// Track is a track of a pool.
+type Track struct {
+	Counter uint32 // number of the counter: draws since the last hit
+	Group   uint32 // its bit in class.groups
+	Certain uint64 // the draw that is certain to hit; 0: none
+	From    uint64 // the first draw with a higher chance; 0: none
+	By      []uint64
+	Table   bool
 }
 
-// guarantee is a guarantee of a pool.
-type guarantee struct {
-	draws, atLeast uint64
+// Guarantee is a guarantee of a pool.
+type Guarantee struct {
+	Draws, AtLeast uint64
 	group          uint32 // its bit in class.groups
 }
 
-// trackName returns the name of a track's counter. Tracks with the same one share the counter.
-func trackName(pool string, t *catalog.Track) string {
+// TrackName returns the name of a track's counter. Tracks with the same one share the counter.
+func TrackName(pool string, t *catalog.Track) string {
 	if t.Share != "" {
 		return "/pity/" + t.Share // no pool's counter: those begin with the pool's id
 	}
@@ -56,57 +56,56 @@ func trackName(pool string, t *catalog.Track) string {
 }
 
 // setTracks compiles a pool's tracks and guarantees.
-func (pt *poolTable) setTracks(counters []uint32) {
-	config := pt.config
+func (pt *Pool) setTracks(counters []uint32) {
+	config := pt.Config
 	for i := range config.Tracks {
 		if r := &config.Tracks[i].Rising; r.From != 0 {
-			pt.whole = max(pt.whole, 100*r.Scale)
+			pt.Whole = max(pt.Whole, 100*r.Scale)
 		}
 	}
 	for i := range config.Tracks {
 		c := &config.Tracks[i]
-		t := trackTable{counter: counters[i], group: 1 << i, certain: uint64(c.Certain), from: uint64(c.Rising.From), table: c.Rising.Table}
+		t := Track{Counter: counters[i], Group: 1 << i, Certain: uint64(c.Certain), From: uint64(c.Rising.From), Table: c.Rising.Table}
 		for _, by := range c.Rising.By {
-			t.by = append(t.by, by*(pt.whole/(100*c.Rising.Scale)))
+			t.By = append(t.By, by*(pt.Whole/(100*c.Rising.Scale)))
 		}
-		pt.tracks = append(pt.tracks, t)
+		pt.Tracks = append(pt.Tracks, t)
 	}
 	for i := range config.Guarantees {
 		g := &config.Guarantees[i]
-		pt.must = append(pt.must, guarantee{uint64(g.Draws), uint64(g.AtLeast), 1 << (len(config.Tracks) + i)})
+		pt.Must = append(pt.Must, Guarantee{uint64(g.Draws), uint64(g.AtLeast), 1 << (len(config.Tracks) + i)})
 	}
 }
 
-// added returns what draw n has in addition to its chance, in parts of poolTable.whole.
-func (t *trackTable) added(n, whole uint64) uint64 {
-	if t.from == 0 || n < t.from {
+// added returns what draw n has in addition to its chance, in parts of Pool.Whole.
+func (t *Track) added(n, whole uint64) uint64 {
+	if t.From == 0 || n < t.From {
 		return 0
 	}
-	if t.table {
-		return t.by[min(n-t.from, uint64(len(t.by)-1))]
+	if t.Table {
+		return t.By[min(n-t.From, uint64(len(t.By)-1))]
 	}
-	return min(t.by[0]*min(n-t.from+1, whole), whole) // whole is at most 10^8; n has no bound
+	return min(t.By[0]*min(n-t.From+1, whole), whole) // whole is at most 10^8; n has no bound
 }
 
 // next returns which draw the next one is for the player, counted from the last hit.
-func (r *Rules) next(t *trackTable) uint64 { return r.counter(r.d.player, t.counter) + 1 }
+func (t *Track) next(f Facts) uint64 { return f.Counter(t.Counter) + 1 }
 
-// changing returns the tracks of a pool up to the last one that changes anything for the next draw.
-// next says which draw that is for each, counted from the last hit.
-func (pt *poolTable) changing(due uint32, next func(*trackTable) uint64) []trackTable {
-	n := len(pt.tracks)
-	for n > 0 && due == 0 && !pt.tracks[n-1].changes(next(&pt.tracks[n-1])) {
+// Changing returns the tracks of a pool up to the last one that changes anything for the next draw.
+func (pt *pity) Changing(due uint32, f Facts) []Track {
+	n := len(pt.Tracks)
+	for n > 0 && due == 0 && !pt.Tracks[n-1].changes(pt.Tracks[n-1].next(f)) {
 		n--
 	}
-	return pt.tracks[:n]
+	return pt.Tracks[:n]
 }
 
-// parts returns into how many parts of equal chance a draw is divided, if a pool's weights have a
+// Parts returns into how many parts of equal chance a draw is divided, if a pool's weights have a
 // sum: whole for each unit of weight.
-func (pt *poolTable) parts(sum uint64) uint64 { return sum * max(pt.whole, 1) } // below 2^63: see catalog
+func (pt *pity) Parts(sum uint64) uint64 { return sum * max(pt.Whole, 1) } // below 2^63: see catalog
 
-// divide divides a draw among the groups that changing tracks and a due guarantee make likelier,
-// and all the rest. It calls f for each in turn until f returns false, with the groups that must all
+// Divide divides a draw among the groups that changing tracks and a due guarantee make likelier,
+// and all the rest. It calls each for one after the other until that returns false, with the groups that must all
 // be hit, 0 for none; those that must not; and how many of the parts that is. due is the group of a
 // guarantee, with something in stock, or 0. sums are those of the pool's classes.
 //
@@ -127,40 +126,40 @@ func (pt *poolTable) parts(sum uint64) uint64 { return sum * max(pt.whole, 1) } 
 // The chances are exact. Each group takes its weight × whole, and in addition its percentage points
 // × the sum of all weights, from what groups before it left over. Entries of no such group share
 // what remains, in proportion to their weights.
-func (pt *poolTable) divide(tracks []trackTable, due uint32, sums []uint64, next func(*trackTable) uint64, f func(hit, missed uint32, part uint64) bool) {
+func (pt *Pool) Divide(tracks []Track, due uint32, sums []uint64, f Facts, each func(hit, missed uint32, part uint64) bool) {
 	var c certainty
-	missed, left := uint32(0), pt.parts(pt.among(sums, 0, 0))
-	c.find(pt, tracks, due, sums, next)
+	missed, left := uint32(0), pt.Parts(pt.Among(sums, 0, 0))
+	c.find(pt, tracks, due, sums, f)
 	for i := range tracks {
 		t := &tracks[i]
 		if c.first == i {
-			f(c.hit, pt.release(sums, c.hit, missed), left)
+			each(c.hit, pt.release(sums, c.hit, missed), left)
 			return
 		}
-		hit, ok := c.narrow(pt, t.group|due, sums)
+		hit, ok := c.narrow(pt, t.Group|due, sums)
 		if !ok {
 			continue
 		}
 		part, out := c.points[i], missed
-		if weight := pt.among(sums, hit, missed); weight > 0 {
-			part += weight * max(pt.whole, 1) // both are below 2^63
+		if weight := pt.Among(sums, hit, missed); weight > 0 {
+			part += weight * max(pt.Whole, 1) // both are below 2^63
 		} else {
 			out = pt.release(sums, hit, missed)
 		}
 		part = min(part, left)
-		if part > 0 && !f(hit, out, part) {
+		if part > 0 && !each(hit, out, part) {
 			return
 		}
 		left -= part
-		missed |= t.group
+		missed |= t.Group
 	}
-	if due != 0 && pt.among(sums, due, missed) == 0 {
+	if due != 0 && pt.Among(sums, due, missed) == 0 {
 		missed = 0 // what is in stock of the group is in groups that tracks have just missed
 	}
-	f(due, missed, left)
+	each(due, missed, left)
 }
 
-// certainty is what is certain in a draw: see [poolTable.divide].
+// certainty is what is certain in a draw: see [Pool.Divide].
 type certainty struct {
 	first  int                       // the first certain track; -1: none is
 	hit    uint32                    // the groups that the draw hits, unless a track before takes it
@@ -170,45 +169,45 @@ type certainty struct {
 }
 
 // find finds the tracks that are certain, if something is there of their groups and the guarantee's.
-func (c *certainty) find(pt *poolTable, tracks []trackTable, due uint32, sums []uint64, next func(*trackTable) uint64) {
+func (c *certainty) find(pt *Pool, tracks []Track, due uint32, sums []uint64, f Facts) {
 	c.first, c.hit = -1, due
 	for i := range tracks {
 		t := &tracks[i]
-		n := next(t)
+		n := t.next(f)
 		if !t.changes(n) {
 			continue
 		}
-		weight := pt.among(sums, t.group|due, 0)
+		weight := pt.Among(sums, t.Group|due, 0)
 		if weight == 0 {
 			continue
 		}
-		sum, whole := pt.among(sums, 0, 0), max(pt.whole, 1)
+		sum, whole := pt.Among(sums, 0, 0), max(pt.Whole, 1)
 		c.points[i] = t.added(n, whole) * sum
-		if !t.isCertain(n) && weight*whole+c.points[i] < pt.parts(sum) {
+		if !t.isCertain(n) && weight*whole+c.points[i] < pt.Parts(sum) {
 			continue
 		}
 		if c.first < 0 {
 			c.first = i
 		}
-		c.groups[c.n] = t.group
-		if c.n++; pt.among(sums, c.hit|t.group, 0) > 0 {
-			c.hit |= t.group
+		c.groups[c.n] = t.Group
+		if c.n++; pt.Among(sums, c.hit|t.Group, 0) > 0 {
+			c.hit |= t.Group
 		}
 	}
 }
 
 // narrow returns the groups that a draw which hits a track hits too, because they are certain. ok is
 // false if the track must not be hit: what it has in common with one of them is not in another.
-func (c *certainty) narrow(pt *poolTable, own uint32, sums []uint64) (hit uint32, ok bool) {
-	if pt.among(sums, own, 0) == 0 {
+func (c *certainty) narrow(pt *Pool, own uint32, sums []uint64) (hit uint32, ok bool) {
+	if pt.Among(sums, own, 0) == 0 {
 		return 0, false
 	}
 	hit = own
 	for _, group := range c.groups[:c.n] {
 		switch {
-		case pt.among(sums, hit|group, 0) > 0:
+		case pt.Among(sums, hit|group, 0) > 0:
 			hit |= group
-		case c.hit&group != 0 && pt.among(sums, own|group, 0) > 0:
+		case c.hit&group != 0 && pt.Among(sums, own|group, 0) > 0:
 			return 0, false
 		}
 	}
@@ -217,22 +216,21 @@ func (c *certainty) narrow(pt *poolTable, own uint32, sums []uint64) (hit uint32
 
 // release takes back the last of the groups that were missed, and those before it, until something is
 // left to hit.
-func (pt *poolTable) release(sums []uint64, hit, missed uint32) uint32 {
-	for missed != 0 && pt.among(sums, hit, missed) == 0 {
+func (pt *Pool) release(sums []uint64, hit, missed uint32) uint32 {
+	for missed != 0 && pt.Among(sums, hit, missed) == 0 {
 		missed &^= 1 << (bits.Len32(missed) - 1)
 	}
 	return missed
 }
 
-// decided chooses how a draw goes: see [poolTable.divide]. It returns the groups that must all be
+// decided chooses how a draw goes: see [Pool.Divide]. It returns the groups that must all be
 // hit, 0 for none, and those that must not.
-func (r *Rules) decided(pt *poolTable, due uint32) (hit, missed uint32) {
-	next := func(t *trackTable) uint64 { return r.next(t) }
-	tracks, parts := pt.changing(due, next), pt.parts(pt.among(r.d.sums, 0, 0))
+func (r *drawing) decided(pt *Pool, due uint32) (hit, missed uint32) {
+	tracks, parts := pt.Changing(due, &r.Sight), pt.Parts(pt.Among(r.sums, 0, 0))
 	if len(tracks) == 0 && due == 0 || parts == 0 {
 		return 0, 0
 	}
-	point := uniform(r.d.src, parts)
+	point := uniform(r.src, parts)
 	until := func(in, out uint32, part uint64) bool {
 		hit, missed = in, out
 		if point < part {
@@ -242,54 +240,60 @@ func (r *Rules) decided(pt *poolTable, due uint32) (hit, missed uint32) {
 		return true
 	}
 	if r.old {
-		pt.divide5(tracks, due, r.d.sums, next, until)
+		pt.divide5(tracks, due, r.sums, &r.Sight, until)
 	} else {
-		pt.divide(tracks, due, r.d.sums, next, until)
+		pt.Divide(tracks, due, r.sums, &r.Sight, until)
 	}
 	return hit, missed
 }
 
 // changes reports whether a track changes the odds of draw n.
-func (t *trackTable) changes(n uint64) bool { return t.isCertain(n) || t.from != 0 && n >= t.from }
+func (t *Track) changes(n uint64) bool { return t.isCertain(n) || t.From != 0 && n >= t.From }
 
-func (t *trackTable) isCertain(n uint64) bool { return t.certain != 0 && n >= t.certain }
+func (t *Track) isCertain(n uint64) bool { return t.Certain != 0 && n >= t.Certain }
 
-// counted counts a draw in a pool's tracks. groups are those that it hit.
-func (r *Rules) counted(pt *poolTable, groups uint32) {
-	d := &r.d
-	for i := range pt.tracks {
-		t := &pt.tracks[i]
-		n := uint64(0)
-		if groups&t.group == 0 {
-			n = r.next(t)
-		}
-		d.values.put(valueKey(d.player, counterKey|t.counter), n)
-		if d.touch(t.counter) {
-			d.counted = append(d.counted, t.counter)
+// Count counts a draw in a pool's tracks. groups are those that it hit. It calls set for each track
+// with what that has counted now.
+func (pt *pity) Count(f Facts, groups uint32, set func(counter uint32, n uint64)) {
+	for i := range pt.Tracks {
+		t := &pt.Tracks[i]
+		if groups&t.Group != 0 {
+			set(t.Counter, 0)
+		} else {
+			set(t.Counter, t.next(f))
 		}
 	}
+}
+
+// counted counts a draw in a pool's tracks. groups are those that it hit.
+func (r *drawing) counted(pt *Pool, groups uint32) {
+	pt.Count(&r.Sight, groups, func(counter uint32, n uint64) {
+		r.values.put(valueKey(r.player, counterKey|counter), n)
+		if r.touch(counter) {
+			r.touched = append(r.touched, counter)
+		}
+	})
 }
 
 // touch notes that the current draw has changed a counter while it chose, and reports whether it had
 // not before. One draw can change thousands, again and again.
-func (d *decision) touch(counter uint32) bool {
-	if _, ok := d.touches.get(uint64(counter)); ok {
+func (r *drawing) touch(counter uint32) bool {
+	if _, ok := r.touches.get(uint64(counter)); ok {
 		return false
 	}
-	d.touches.put(uint64(counter), 1)
+	r.touches.put(uint64(counter), 1)
 	return true
 }
 
 // writeTracks writes the tracks that the current draw has changed.
-func (r *Rules) writeTracks() {
-	d := &r.d
-	for _, c := range d.counted {
-		d.w.Change(store.Set, c, r.counter(d.player, c))
+func (r *drawing) writeTracks() {
+	for _, c := range r.touched {
+		r.w.Change(store.Set, c, r.counter(r.player, c))
 	}
-	d.counted = d.counted[:0]
+	r.touched = r.touched[:0]
 }
 
-// due returns the group of the guarantee that draw i of count must hit, if hits were hit so far; 0
+// Due returns the group of the guarantee that draw i of count must hit, if hits were hit so far; 0
 // for none. sums returns those of the pool's classes.
 //
 // All guarantees can be kept when the one whose set ends first goes first, as soon as what is
@@ -299,12 +303,12 @@ func (r *Rules) writeTracks() {
 // for all of them. If a group runs out of stock, that may change: then guarantees go first, and
 // tracks wait, since they count on in the next request. A guarantee whose group is out of stock
 // waits, and takes no draw from the others.
-func (pt *poolTable) due(i, count uint64, hits *[catalog.MaxTracks]uint64, sums func() []uint64, next func(*trackTable) uint64) uint32 {
+func (pt *Pool) Due(i, count uint64, hits *[catalog.MaxTracks]uint64, sums func() []uint64, f Facts) uint32 {
 	var left, missing [catalog.MaxTracks]uint64
 	open := uint64(0)
-	for k := range pt.must {
-		g := &pt.must[k]
-		if i%g.draws == 0 {
+	for k := range pt.Must {
+		g := &pt.Must[k]
+		if i%g.Draws == 0 {
 			hits[k] = 0
 		}
 		left[k], missing[k] = g.rest(i, count, hits[k])
@@ -315,8 +319,8 @@ func (pt *poolTable) due(i, count uint64, hits *[catalog.MaxTracks]uint64, sums 
 	}
 	now := sums()
 	first := -1 // the guarantee whose set ends first
-	for k := range pt.must {
-		if pt.among(now, pt.must[k].group, 0) == 0 {
+	for k := range pt.Must {
+		if pt.Among(now, pt.Must[k].group, 0) == 0 {
 			missing[k] = 0
 		}
 		if missing[k] > 0 && (first < 0 || left[k] < left[first]) {
@@ -324,36 +328,36 @@ func (pt *poolTable) due(i, count uint64, hits *[catalog.MaxTracks]uint64, sums 
 		}
 	}
 	pressed, soon := false, false
-	for k := range pt.must {
+	for k := range pt.Must {
 		sum := uint64(0)
-		for o := range pt.must {
+		for o := range pt.Must {
 			if left[o] <= left[k] {
 				sum += missing[o]
 			}
 		}
 		if missing[k] > 0 {
 			pressed = pressed || sum >= left[k]
-			soon = soon || sum+pt.setAside(left[k], &missing, now, next) >= left[k]
+			soon = soon || sum+pt.setAside(left[k], &missing, now, f) >= left[k]
 		}
 	}
 	switch {
-	case pressed, soon && !pt.certainApart(pt.must[first].group, now, next):
-		return pt.must[first].group
+	case pressed, soon && !pt.certainApart(pt.Must[first].group, now, f):
+		return pt.Must[first].group
 	}
 	return 0
 }
 
 // setAside returns how many of the next draws tracks can at most take because they are certain, and
 // have nothing in common with some guarantee that misses hits.
-func (pt *poolTable) setAside(draws uint64, missing *[catalog.MaxTracks]uint64, sums []uint64, next func(*trackTable) uint64) (n uint64) {
-	for i := range pt.tracks {
-		t := &pt.tracks[i]
-		if t.certain == 0 || pt.among(sums, t.group, 0) == 0 {
+func (pt *Pool) setAside(draws uint64, missing *[catalog.MaxTracks]uint64, sums []uint64, f Facts) (n uint64) {
+	for i := range pt.Tracks {
+		t := &pt.Tracks[i]
+		if t.Certain == 0 || pt.Among(sums, t.Group, 0) == 0 {
 			continue
 		}
-		for k := range pt.must {
-			if missing[k] > 0 && pt.among(sums, t.group|pt.must[k].group, 0) == 0 {
-				n += (draws - 1 + min(next(t), t.certain)) / t.certain
+		for k := range pt.Must {
+			if missing[k] > 0 && pt.Among(sums, t.Group|pt.Must[k].group, 0) == 0 {
+				n += (draws - 1 + min(t.next(f), t.Certain)) / t.Certain
 				break
 			}
 		}
@@ -362,10 +366,10 @@ func (pt *poolTable) setAside(draws uint64, missing *[catalog.MaxTracks]uint64, 
 }
 
 // certainApart reports whether a track is certain now that has nothing in common with a group.
-func (pt *poolTable) certainApart(group uint32, sums []uint64, next func(*trackTable) uint64) bool {
-	for i := range pt.tracks {
-		t := &pt.tracks[i]
-		if t.isCertain(next(t)) && pt.among(sums, t.group, 0) > 0 && pt.among(sums, t.group|group, 0) == 0 {
+func (pt *Pool) certainApart(group uint32, sums []uint64, f Facts) bool {
+	for i := range pt.Tracks {
+		t := &pt.Tracks[i]
+		if t.isCertain(t.next(f)) && pt.Among(sums, t.Group, 0) > 0 && pt.Among(sums, t.Group|group, 0) == 0 {
 			return true
 		}
 	}
@@ -374,18 +378,18 @@ func (pt *poolTable) certainApart(group uint32, sums []uint64, next func(*trackT
 
 // rest returns how many draws are left of the set that draw i of count is in, that one included,
 // and how many of them must still hit.
-func (g *guarantee) rest(i, count, hits uint64) (left, missing uint64) {
-	at := i % g.draws
-	if i-at+g.draws > count { // not a full set
+func (g *Guarantee) rest(i, count, hits uint64) (left, missing uint64) {
+	at := i % g.Draws
+	if i-at+g.Draws > count { // not a full set
 		return 0, 0
 	}
-	return g.draws - at, g.atLeast - min(hits, g.atLeast)
+	return g.Draws - at, g.AtLeast - min(hits, g.AtLeast)
 }
 
-// hit counts the guarantees whose groups a draw has hit.
-func (pt *poolTable) hit(groups uint32, hits *[catalog.MaxTracks]uint64) {
-	for k := range pt.must {
-		if groups&pt.must[k].group != 0 {
+// Hit counts the guarantees whose groups a draw has hit.
+func (pt *pity) Hit(groups uint32, hits *[catalog.MaxTracks]uint64) {
+	for k := range pt.Must {
+		if groups&pt.Must[k].group != 0 {
 			hits[k]++
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kuji-dev/kuji/internal/plan"
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
@@ -15,7 +16,7 @@ import (
 func (r *realm) plan(yaml string) string {
 	r.t.Helper()
 	c := parse(r.t, yaml)
-	p, err := rules.NewPlanner(r.state, r.rules.Tables(), c, r.now).Plan(c, waits)
+	p, err := plan.NewPlanner(r.state, r.rules.Tables(), c, r.now).Plan(c, waits)
 	if err != nil {
 		return err.Error()
 	}
@@ -28,7 +29,7 @@ func (r *realm) plan(yaml string) string {
 	var b strings.Builder
 	for _, ch := range p.Changes {
 		fmt.Fprintf(&b, "%s: %s\n", ch.Kind, ch.Text)
-		if strings.HasSuffix(ch.Kind, "_changed") && len(ch.Settings) == 0 {
+		if strings.HasSuffix(string(ch.Kind), "_changed") && len(ch.Settings) == 0 {
 			r.t.Errorf("%s %s says not what changes: a table of the plan would have no values", ch.Kind, ch.ID)
 		}
 		if ch.Warning != "" {
@@ -279,7 +280,7 @@ pool_changed: pool banner: odds of five-star/featured 0.00594059% instead of 0.3
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	c := parse(t, strings.Replace(banner, from, to, 1))
-	if p, err := rules.NewPlanner(r.state, r.rules.Tables(), c, r.now).Plan(c, waits); err != nil || p.Kept != 4 {
+	if p, err := plan.NewPlanner(r.state, r.rules.Tables(), c, r.now).Plan(c, waits); err != nil || p.Kept != 4 {
 		t.Errorf("%d entries kept, want 4: %v", p.Kept, err)
 	}
 }

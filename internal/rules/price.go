@@ -18,27 +18,32 @@ import (
 
 // payment is what a draw costs.
 type payment struct {
-	price []stack
+	price []Stack
 	times uint64 // how many times the price
 	free  uint64 // how many draws are free
 }
 
-// paying is what the player has of what payments take, in the order of their prices.
-type paying struct {
-	have     []uint64 // of the best payment
-	counting []uint64 // of the one that is looked at
+// accounts is what the players of a command can pay, and what they can take.
+type accounts struct {
+	counting
+	extra    uint64   // no less than what the command has given of any one item; at most maxPeak
+	draws    []drawn  // draws that have passed their checks
+	picks    uint64   // the most entries that they can take
+	have     []uint64 // what the player has of what the best payment takes, in the order of its price
+	haveNext []uint64 // the same of the payment that is looked at
+	lacks    []Lack   // with InsufficientItems
 }
 
 // pay pays the price of count draws from the player's balances: one that has item choice in it, or
 // with an empty choice any. It fills in p, which must be zero.
-func (r *Rules) pay(pt *poolTable, player uint32, count uint64, choice string, p *payment) failure {
+func (r *accounts) pay(pt *Pool, player uint32, count uint64, choice string, p *payment) failure {
 	if len(pt.price) == 0 && choice == "" {
 		return failure{}
 	}
-	d, used := &r.d, uint64(0)
-	if pt.free != nil {
-		used = r.used(pt.free, player)
-		p.free = min(count, pt.free.draws-min(used, pt.free.draws))
+	used := uint64(0)
+	if pt.Free != nil {
+		used = r.used(pt.Free, player)
+		p.free = min(count, pt.Free.Draws-min(used, pt.Free.Draws))
 	}
 	if p.free < count {
 		if f := r.cheapest(pt, player, count, choice, p); f.status != OK {
@@ -46,10 +51,10 @@ func (r *Rules) pay(pt *poolTable, player uint32, count uint64, choice string, p
 		}
 	}
 	if p.free > 0 {
-		r.setCounter(player, pt.free.counter, pt.free.value(used+p.free, d.steady))
+		r.setCounter(player, pt.Free.Counter, pt.Free.value(used+p.free, r.steady))
 	}
 	for i, st := range p.price {
-		d.values.put(valueKey(player, st.item), d.have[i]-st.quantity*p.times)
+		r.values.put(valueKey(player, st.Item), r.have[i]-st.Quantity*p.times)
 	}
 	return failure{}
 }
@@ -65,11 +70,11 @@ type offers struct {
 }
 
 // cheapest fills in how count draws are paid, of which best.free can be free, but not all. What the
-// player has of what it costs is in decision.have.
-func (r *Rules) cheapest(pt *poolTable, player uint32, count uint64, choice string, best *payment) failure {
+// player has of what it costs is in have.
+func (r *accounts) cheapest(pt *Pool, player uint32, count uint64, choice string, best *payment) failure {
 	o := offers{player: player, chosen: choice != "", best: best}
 	if o.chosen {
-		o.item = r.t.item[choice]
+		o.item = r.t.ItemNum[choice]
 	}
 	o.failed = failure{PriceNotOffered, o.item}
 	free := best.free
@@ -91,7 +96,7 @@ func (r *Rules) cheapest(pt *poolTable, player uint32, count uint64, choice stri
 }
 
 // offer makes a payment the best if it is.
-func (r *Rules) offer(o *offers, price []stack, times, free uint64) {
+func (r *accounts) offer(o *offers, price []Stack, times, free uint64) {
 	if o.chosen && !has(price, o.item) {
 		return
 	}
@@ -99,7 +104,7 @@ func (r *Rules) offer(o *offers, price []stack, times, free uint64) {
 	switch ok := r.canPay(&p, o.player); {
 	case ok && (o.failed.status != OK || p.noMore(o.best)):
 		*o.best, o.failed = p, failure{}
-		r.d.have, r.d.counting = r.d.counting, r.d.have
+		r.have, r.haveNext = r.haveNext, r.have
 	case !ok && o.failed.status == PriceNotOffered: // of several that are too much the first one counts
 		o.failed = r.tooDear(&p, o.player)
 	}
@@ -108,17 +113,17 @@ func (r *Rules) offer(o *offers, price []stack, times, free uint64) {
 // noMore reports whether p costs no more than o of any item.
 func (p *payment) noMore(o *payment) bool {
 	for _, st := range p.price {
-		i := slices.IndexFunc(o.price, func(other stack) bool { return other.item == st.item })
-		if i < 0 || o.price[i].quantity*o.times < st.quantity*p.times { // below 2^53 × 1000
+		i := slices.IndexFunc(o.price, func(other Stack) bool { return other.Item == st.Item })
+		if i < 0 || o.price[i].Quantity*o.times < st.Quantity*p.times { // below 2^53 × 1000
 			return false
 		}
 	}
 	return true
 }
 
-func has(price []stack, item uint32) bool {
+func has(price []Stack, item uint32) bool {
 	for _, st := range price {
-		if st.item == item {
+		if st.Item == item {
 			return true
 		}
 	}
@@ -126,32 +131,32 @@ func has(price []stack, item uint32) bool {
 }
 
 // canPay reports whether a player has what a payment takes. How much that is, is then in
-// decision.counting.
-func (r *Rules) canPay(p *payment, player uint32) bool {
-	r.d.counting = r.d.counting[:0]
+// haveNext.
+func (r *accounts) canPay(p *payment, player uint32) bool {
+	r.haveNext = r.haveNext[:0]
 	for _, st := range p.price {
-		have := r.balance(player, st.item)
-		if have < st.quantity*p.times { // below 2^53 × 1000
+		have := r.balance(player, st.Item)
+		if have < st.Quantity*p.times { // below 2^53 × 1000
 			return false
 		}
-		r.d.counting = append(r.d.counting, have)
+		r.haveNext = append(r.haveNext, have)
 	}
 	return true
 }
 
 // tooDear is the failure of a player who has less than a payment takes.
-func (r *Rules) tooDear(p *payment, player uint32) failure {
-	r.d.lacks = r.d.lacks[:0]
+func (r *accounts) tooDear(p *payment, player uint32) failure {
+	r.lacks = r.lacks[:0]
 	for _, st := range p.price {
-		r.lack(player, st.item, st.quantity*p.times)
+		r.lack(player, st.Item, st.Quantity*p.times)
 	}
-	return failure{InsufficientItems, r.d.lacks[0].Item}
+	return failure{InsufficientItems, r.lacks[0].Item}
 }
 
 // writePrice writes what a draw costs.
-func (r *Rules) writePrice(p *payment) {
+func (r *effects) writePrice(p *payment) {
 	for _, st := range p.price {
-		r.change(store.Spend, st.item, st.quantity*p.times)
+		r.change(store.Spend, st.Item, st.Quantity*p.times)
 	}
 }
 

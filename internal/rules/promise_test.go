@@ -12,7 +12,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/odds"
 	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/view"
 )
 
 // randomTracks writes a pool with random tracks over random groups of few entries, some of which have
@@ -110,7 +112,7 @@ func promises(r *realm, m *model, player string) (can map[string]bool) {
 	if one := big.NewRat(1, 1); total.Cmp(one) != 0 {
 		r.t.Fatalf("the chances add up to %v", total)
 	}
-	seen := map[string]rules.TrackDraws{}
+	seen := map[string]view.TrackDraws{}
 	for _, d := range r.tracks(player) {
 		seen[d.Name] = d
 	}
@@ -145,7 +147,7 @@ func promises(r *realm, m *model, player string) (can map[string]bool) {
 			}
 			shown = append(shown, name)
 		}
-		want := rules.TrackDraws{Name: "p/" + t.Track, Draws: t.Draws, CertainIn: t.CertainIn, Unless: strings.Join(shown, ", ")}
+		want := view.TrackDraws{Name: "p/" + t.Track, Draws: t.Draws, CertainIn: t.CertainIn, Unless: strings.Join(shown, ", ")}
 		if d := seen[want.Name]; d != want {
 			r.t.Fatalf("the player's track is %+v, odds say %+v", d, want)
 		}
@@ -273,10 +275,10 @@ func TestNeverAgain(t *testing.T) {
 	r := newRealm(t, 1)
 	r.put(`{kuji: 1, items: {hero: {}}, pools: {p: {pity: {hero: {certain: 5}}, entries: [{id: hero, weight: 1, unique: true, reward: {items: {hero: 1}}}, {id: z, weight: 1000000}]}}}`)
 	r.want(draw("ann", "p", 1), rules.OK, "")
-	r.wantTracks("ann", rules.TrackDraws{Name: "p/hero", Draws: 1, CertainIn: 4})
+	r.wantTracks("ann", view.TrackDraws{Name: "p/hero", Draws: 1, CertainIn: 4})
 	r.want(grant("ann", of("hero", 1)), rules.OK, "")
-	r.wantTracks("ann", rules.TrackDraws{Name: "p/hero", Draws: 1})
-	if o := r.odds("p", "ann"); o.Tracks[0] != (rules.TrackOdds{Pool: "p", Track: "hero", Draws: 1}) {
+	r.wantTracks("ann", view.TrackDraws{Name: "p/hero", Draws: 1})
+	if o := r.odds("p", "ann"); o.Tracks[0] != (odds.TrackOdds{Pool: "p", Track: "hero", Draws: 1}) {
 		t.Errorf("%+v", o.Tracks[0])
 	}
 }
@@ -318,7 +320,7 @@ func TestOddsOfRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRealm(t, 3)
 			r.put(`{kuji: 1, items: {gem: {}}, pools: {` + c.pools + `}}`)
-			s, err := r.rules.StandFor("p", "", c.count, r.now)
+			s, err := odds.Stand(r.rules, "p", "", c.count, r.now)
 			if err != nil {
 				t.Fatal(err)
 			}

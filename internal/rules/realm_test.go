@@ -11,6 +11,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
+	"github.com/kuji-dev/kuji/internal/view"
 )
 
 // realm joins rules and store as package kuji does, and keeps a log.
@@ -198,9 +199,9 @@ func (r *realm) holds(player, item string) uint64 {
 }
 
 // pool returns a pool of the catalog in force, whole.
-func (r *realm) pool(id string) rules.PoolStock {
+func (r *realm) pool(id string) view.PoolStock {
 	r.t.Helper()
-	p, known, current := r.rules.Tables().Pool(r.state, id, 0, 1<<20, nil)
+	p, known, current := view.PoolOf(r.rules.Tables(), r.state, id, 0, 1<<20, nil)
 	if !known || !current {
 		r.t.Fatalf("pool %q is known: %v, current: %v", id, known, current)
 	}

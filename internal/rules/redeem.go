@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"fmt"
-
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -32,45 +30,54 @@ func OtherSums(code string) []CodeSum { return store.OtherSums(code) }
 // redeemTable is a list whose codes pay for draws.
 type redeemTable struct {
 	list   uint32
-	pool   *poolTable
+	pool   *Pool
 	config *catalog.Redeem
 	given  bool // rewards give its codes
+}
+
+// redeeming is what codes pay for.
+type redeeming struct {
+	redeem  []redeemTable // in the order of pools
+	guesses Limit
 }
 
 // guessesName returns the name of the counter of guesses. Ids have no slash in them, so none of a
 // pool begins with one.
 func guessesName(per catalog.Per) string { return "/guesses/" + per.String() }
 
-func guessesText(g catalog.Guesses) string {
-	if g.Per == 0 {
-		return "none"
-	}
-	return fmt.Sprintf("%d, %s", g.Count, g.Per.String())
-}
-
 // setRedeem compiles what codes pay for.
 func (t *Tables) setRedeem(n *numbers) {
-	t.guesses = limitTable{counter: n.guesses, per: t.Catalog.Guesses.Per, draws: t.Catalog.Guesses.Count}
+	t.guesses = Limit{Counter: n.guesses, Per: t.Catalog.Guesses.Per, Draws: t.Catalog.Guesses.Count}
 	given := map[uint32]bool{}
 	for i := range t.Catalog.Pools {
 		p := &t.Catalog.Pools[i]
 		for j := range p.Entries {
 			for _, list := range p.Entries[j].Reward.Codes {
-				given[t.list[list]] = true
+				given[t.ListNum[list]] = true
 			}
 		}
 	}
 	for i := range t.Catalog.Pools {
 		p := &t.Catalog.Pools[i]
 		for j := range p.Redeem {
-			list := t.list[p.Redeem[j].List]
-			t.redeem = append(t.redeem, redeemTable{list, t.pool[p.ID], &p.Redeem[j], given[list]})
+			list := t.ListNum[p.Redeem[j].List]
+			t.redeem = append(t.redeem, redeemTable{list, t.PoolByID[p.ID], &p.Redeem[j], given[list]})
 		}
 	}
 }
 
+var redeemKind = kind{
+	name: "redeem", request: true,
+	alone: "an atomic group cannot redeem a code: undoing the group would undo the count of guesses",
+	form:  func(*Command) *CommandError { return nil },
+	check: (*checks).checkRedeem,
+	write: (*drawing).writeRedeem,
+	ask:   func(r *effects, c *Command, _ Status) { r.w.Buf = append(r.w.Buf, c.Code[:]...) },
+	asked: func(a *asked, c *Command) { copy(c.Code[:], a.Bytes("a code's sum", uint64(len(c.Code)))) },
+}
+
 // spell puts the sum in a command by which there is a code, if the code's spelling has another one.
-func (r *Rules) spell(cmd *Command) {
+func (r *checks) spell(cmd *Command) {
 	if rt, _ := r.findCode(cmd.Code); rt != nil {
 		return
 	}
@@ -83,7 +90,7 @@ func (r *Rules) spell(cmd *Command) {
 }
 
 // findCode returns the code with a sum, and what it pays for; nil: there is no such code.
-func (r *Rules) findCode(sum CodeSum) (rt *redeemTable, number uint64) {
+func (r *checks) findCode(sum CodeSum) (rt *redeemTable, number uint64) {
 	for i := range r.t.redeem {
 		rt := &r.t.redeem[i]
 		number, ok := r.state.FindCode(rt.list, sum)
@@ -96,9 +103,9 @@ func (r *Rules) findCode(sum CodeSum) (rt *redeemTable, number uint64) {
 
 // checkRedeem reports whether a Redeem will fail. The limit on guesses comes first: whoever has
 // reached it learns nothing about any code.
-func (r *Rules) checkRedeem(cmd *Command) failure {
+func (r *checks) checkRedeem(cmd *Command) failure {
 	player := r.see(cmd.Player)
-	if g := &r.t.guesses; g.per != 0 && r.used(g, player) >= g.draws {
+	if g := &r.t.guesses; g.Per != 0 && r.used(g, player) >= g.Draws {
 		return failure{TooManyGuesses, 0}
 	}
 	r.spell(cmd)
@@ -108,7 +115,7 @@ func (r *Rules) checkRedeem(cmd *Command) failure {
 	}
 	all, _ := r.state.CodeUses(rt.list)
 	switch {
-	case rt.config.Until != 0 && r.d.now >= rt.config.Until:
+	case rt.config.Until != 0 && r.now >= rt.config.Until:
 		return failure{CodeExpired, rt.list}
 	case r.state.CodeUsedBy(rt.list, number, player), !r.old && rt.config.Uses > 1 && r.state.CodeGivenTo(rt.list, number, player):
 		return failure{CodeRedeemed, rt.list}
@@ -125,21 +132,21 @@ func (r *Rules) checkRedeem(cmd *Command) failure {
 }
 
 // writeRedeem writes that the code is used, and the draws that it pays for.
-func (r *Rules) writeRedeem(cmd *Command) {
+func (r *drawing) writeRedeem(cmd *Command, _ int) {
 	rt, number := r.findCode(cmd.Code)
 	r.arrive(r.see(cmd.Player))
-	r.d.w.UseCode(rt.list, number)
+	r.w.UseCode(rt.list, number)
 	r.writeDraw(cmd, 0)
 }
 
 // writeGuess counts a code that does not exist.
-func (r *Rules) writeGuess(cmd *Command) {
+func (r *drawing) writeGuess(cmd *Command) {
 	g, player := &r.t.guesses, r.see(cmd.Player)
-	if g.per == 0 {
+	if g.Per == 0 {
 		return // no code pays for anything
 	}
 	r.turn(player)
-	r.d.w.Change(store.Set, g.counter, g.value(r.used(g, player)+1, r.d.steady))
+	r.w.Change(store.Set, g.Counter, g.value(r.used(g, player)+1, r.steady))
 }
 
 // Redeemed is what an event of a Redeem that did not fail says.
@@ -182,10 +189,10 @@ func RedeemedOf(ev *store.Event) (out Redeemed, err error) {
 // Drawn returns how many single draws the last command made that was decided, if it did not fail, and
 // adds them to by, by pool number.
 func (r *Rules) Drawn(by []uint64) (n uint64) {
-	for i := range r.d.draws {
-		d := &r.d.draws[i]
+	for i := range r.draws {
+		d := &r.draws[i]
 		n += d.count
-		by[d.pool.num] += d.count
+		by[d.pool.Num] += d.count
 	}
 	return n
 }

@@ -10,6 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/kuji-dev/kuji/internal/odds"
+	"github.com/kuji-dev/kuji/internal/plan"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -368,7 +370,7 @@ pools:
   caps: {redeem: {code: bottles}, entries: [{id: gem, weight: 1, stock: 1, reward: {items: {gem: 1}}}, {id: no, weight: 3}]}
   chest: {price: {gem: 1}, entries: [{id: a, weight: 1, reward: {pool: caps}}]}
 `)
-	p, err := rules.NewPlanner(r.state, r.rules.Tables(), c, r.now).Plan(c, waits)
+	p, err := plan.NewPlanner(r.state, r.rules.Tables(), c, r.now).Plan(c, waits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -379,7 +381,7 @@ pools:
 	}
 	r.force(c)
 	for _, player := range []string{"", "ann"} {
-		s, err := r.rules.Stand("caps", player, r.now)
+		s, err := odds.Stand(r.rules, "caps", player, 1, r.now)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -73,18 +73,15 @@ type Names interface {
 
 // Rules decides the commands of one realm. Only one goroutine at a time may use it.
 type Rules struct {
-	state  State
-	t      *Tables    // the catalog in force
-	recent *poolTable // the pool of t that was looked up last
-	pools  []odds     // by pool number
-	old    bool       // decide as version 5 did
-	d      decision
+	drawing
 }
 
 // New returns the rules of a realm whose catalog in force is t.
 func New(state State, t *Tables) *Rules {
-	r := &Rules{state: state}
-	r.d.init()
+	r := new(Rules)
+	r.state = state
+	r.Sight.init()
+	r.touches.init()
 	r.Reset(t)
 	return r
 }
@@ -96,6 +93,7 @@ func (r *Rules) Tables() *Tables { return r.t }
 // after an event was applied that Decide did not write.
 func (r *Rules) Reset(t *Tables) {
 	r.t, r.recent = t, nil
+	r.Sight.begin(0)
 	r.countOdds()
 }
 

@@ -11,32 +11,39 @@ import "github.com/kuji-dev/kuji/internal/store"
 // a pool begins with one.
 const startName = "/start"
 
+// starting is what players get who come.
+type starting struct {
+	Start   []Stack
+	waiting uint32 // number of the counter of players who wait for it; noCounter: none waits
+}
+
 // noCounter stands for "no counter" where a counter's number is expected.
 const noCounter = 1<<32 - 1
 
 // waits reports whether the starting grants of a player are still to come.
-func (r *Rules) waits(player uint32) bool {
+func (r *checks) waits(player uint32) bool {
 	return r.t.waiting != noCounter && r.counter(player, r.t.waiting) != 0
 }
 
 // come returns the number of a player who comes, and from here on holds the starting grants. It fails
 // if they do not fit: who waits may hold much already.
-func (r *Rules) come(id string) (player uint32, f failure) {
+func (r *checks) come(id string) (player uint32, f failure) {
 	player = r.see(id)
+	r.player = player
 	if !r.waits(player) {
 		return player, f
 	}
-	r.d.values.put(valueKey(player, counterKey|r.t.waiting), 0)
-	for _, st := range r.t.start {
-		if !r.gain(player, st.item, st.quantity) {
-			return player, failure{BalanceOverflow, st.item}
+	r.values.put(valueKey(player, counterKey|r.t.waiting), 0)
+	for _, st := range r.t.Start {
+		if !r.gain(player, st.Item, st.Quantity) {
+			return player, failure{BalanceOverflow, st.Item}
 		}
 	}
 	return player, f
 }
 
 // arrive is turn for a player who comes.
-func (r *Rules) arrive(player uint32) {
+func (r *effects) arrive(player uint32) {
 	isNew := r.isNew(player)
 	if !isNew && !r.waits(player) {
 		r.turn(player)
@@ -48,23 +55,34 @@ func (r *Rules) arrive(player uint32) {
 		r.turn(player)
 		r.wait(player, 0)
 	}
-	for _, st := range r.t.start {
-		r.change(store.Gain, st.item, st.quantity)
+	for _, st := range r.t.Start {
+		r.change(store.Gain, st.Item, st.Quantity)
 	}
 }
 
 // wait writes that a player waits, 1, or does not wait any more, 0.
-func (r *Rules) wait(player uint32, v uint64) {
+func (r *effects) wait(player uint32, v uint64) {
 	if r.t.waiting == noCounter {
 		return
 	}
-	r.d.w.Change(store.Set, r.t.waiting, v)
-	r.d.values.put(valueKey(player, counterKey|r.t.waiting), v)
+	r.w.Change(store.Set, r.t.waiting, v)
+	r.values.put(valueKey(player, counterKey|r.t.waiting), v)
 }
 
-func (r *Rules) checkRegister(cmd *Command) failure {
-	_, f := r.come(cmd.Player)
-	return f
+var registerKind = kind{
+	name: "register", request: true, note: true,
+	form: func(*Command) *CommandError { return nil },
+	unknown: func(r *checks, c *Command) *CommandError {
+		if r.t.Version == 0 { // it would come too early for the starting grants
+			return malformed("player", "%q cannot register: the realm has no catalog yet", c.Player)
+		}
+		return nil
+	},
+	check: func(r *checks, c *Command) failure {
+		_, f := r.come(c.Player)
+		return f
+	},
+	write: func(r *drawing, c *Command, _ int) { r.arrive(r.see(c.Player)) },
+	ask:   func(*effects, *Command, Status) {},
+	asked: func(*asked, *Command) {},
 }
-
-func (r *Rules) writeRegister(cmd *Command) { r.arrive(r.see(cmd.Player)) }

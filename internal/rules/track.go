@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"strings"
-
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -10,33 +8,27 @@ import (
 // Clients and administrators know a track by its name: the one that pools share it by, or
 // "pool/track". What a track does is in pity.go.
 
-// namedTrack is what a catalog's tracks with one name have in common.
-type namedTrack struct {
-	name    string
-	counter uint32
-	places  []place // in the order of the catalog
+// NamedTrack is what a catalog's tracks with one name have in common.
+type NamedTrack struct {
+	Name    string
+	Counter uint32
+	Places  []Place // in the order of the catalog
 }
 
-// place is a track of a pool.
-type place struct {
-	pool  *poolTable
-	index int // in poolTable.tracks
+// tracks are those of a catalog.
+type tracks struct {
+	Track   map[string]*NamedTrack // by name
+	Counted map[uint32]*NamedTrack // by counter number
 }
 
-// TrackDraws is what a player's track has counted.
-type TrackDraws struct {
-	Name      string
-	Draws     uint64 // since the last hit; not 0
-	CertainIn uint64 // at the latest this draw from now on is certain to hit; 0: none is
-	Pool      string // from which pool it must be, if the pools of the track promise different things
-	// Unless names what can come in place of that hit, in the order of the catalog, with ", " between:
-	// tracks before it that have nothing in common with it, and entries with moments. Then the track
-	// waits for the next draw.
-	Unless string
+// Place is a track of a pool.
+type Place struct {
+	Pool  *Pool
+	Index int // in Pool.Tracks
 }
 
-// shownName returns the name by which clients know a track.
-func shownName(pool string, t *catalog.Track) string {
+// ShownName returns the name by which clients know a track.
+func ShownName(pool string, t *catalog.Track) string {
 	if t.Share != "" {
 		return t.Share
 	}
@@ -44,129 +36,57 @@ func shownName(pool string, t *catalog.Track) string {
 }
 
 // nameTracks collects a pool's tracks by name.
-func (t *Tables) nameTracks(pt *poolTable, counters []uint32) {
-	for i := range pt.config.Tracks {
-		name := shownName(pt.config.ID, &pt.config.Tracks[i])
-		nt := t.track[name]
+func (t *Tables) nameTracks(pt *Pool, counters []uint32) {
+	for i := range pt.Config.Tracks {
+		name := ShownName(pt.Config.ID, &pt.Config.Tracks[i])
+		nt := t.Track[name]
 		if nt == nil {
-			nt = &namedTrack{name: name, counter: counters[i]}
-			t.track[name], t.counted[nt.counter] = nt, nt
+			nt = &NamedTrack{Name: name, Counter: counters[i]}
+			t.Track[name], t.Counted[nt.Counter] = nt, nt
 		}
-		nt.places = append(nt.places, place{pt, i})
+		nt.Places = append(nt.Places, Place{pt, i})
 	}
 }
 
-// Tracks returns what the catalog's tracks have counted, by all counters of a player. It may be
-// called concurrently with the writer. If open is true, what is certain depends on what is in stock, or
-// on what the player holds: then [Rules.Promise] fills that in.
-func (t *Tables) Tracks(counters []store.CounterValue) (all []TrackDraws, open bool) {
-	for _, c := range counters {
-		nt := t.counted[c.Counter]
-		if nt == nil || c.Value == 0 {
-			continue
-		}
-		d := TrackDraws{Name: nt.name, Draws: c.Value}
-		fixed := true
-		for _, at := range nt.places {
-			fixed = fixed && (at.track().certain == 0 || at.pool.constant != nil)
-		}
-		if fixed {
-			d.promise(nt, func(at place, _ uint64) ([]uint64, func(uint32) bool) { return at.pool.constant, nothingDue })
-		}
-		all, open = append(all, d), open || !fixed
-	}
-	return all, open
-}
+func (at Place) Track() *Track { return &at.Pool.Tracks[at.Index] }
 
-// Promise fills in what is certain of a player's tracks, as the next draws would keep it.
-func (r *Rules) Promise(player string, now int64, tracks []TrackDraws) {
-	r.begin(now, nil, nil)
-	defer r.d.end()
-	r.d.player = r.see(player)
-	for i := range tracks {
-		d := &tracks[i]
-		nt := r.t.track[d.Name]
-		if nt == nil {
-			continue
-		}
-		d.promise(nt, func(at place, draws uint64) ([]uint64, func(uint32) bool) {
-			key := valueKey(r.d.player, counterKey|nt.counter)
-			r.d.values.put(key, draws)
-			r.weigh(at.pool, true)
-			r.d.values.put(key, d.Draws)
-			return r.d.sums, func(entry uint32) bool {
-				e := &at.pool.entries[entry]
-				return r.left(at.pool, entry) > 0 && r.affords(e) && r.codesLeft(&e.reward)
-			}
-		})
-	}
-}
-
-func nothingDue(uint32) bool { return false }
-
-// promise fills in what is certain, by the pools of the track. look returns the sums of a pool's
-// classes when the track has counted so many draws, and whether a moment can take an entry.
-func (d *TrackDraws) promise(nt *namedTrack, look func(at place, draws uint64) ([]uint64, func(uint32) bool)) {
-	d.CertainIn, d.Pool, d.Unless = 0, "", ""
-	differ := false
-	for k, at := range nt.places {
-		in, unless := uint64(0), []string(nil)
-		if t := at.track(); t.certain != 0 {
-			sums, moment := look(at, max(d.Draws, t.certain-1))
-			in, unless = at.certainIn(d.Draws, at.pool.dueAlone(sums), sums, moment, func(track int) string {
-				return shownName(at.pool.config.ID, &at.pool.config.Tracks[track])
-			})
-		}
-		text := strings.Join(unless, ", ")
-		differ = differ || k > 0 && (in != d.CertainIn || text != d.Unless)
-		if in != 0 && (d.CertainIn == 0 || in < d.CertainIn) {
-			d.CertainIn, d.Pool, d.Unless = in, at.pool.config.ID, text
-		}
-	}
-	if !differ {
-		d.Pool = ""
-	}
-}
-
-func (at place) track() *trackTable { return &at.pool.tracks[at.index] }
-
-// certainIn returns which draw from now on is certain to hit a track that has counted draws, and what
+// CertainIn returns which draw from now on is certain to hit a track that has counted draws, and what
 // can come in its place: tracks by their names, and entries that a moment can make certain. It is 0 if
 // none is, or if nothing can be drawn of the group. sums are those of the pool's classes before that
-// draw, and due is as for [poolTable.divide].
-func (at place) certainIn(draws uint64, due uint32, sums []uint64, moment func(entry uint32) bool, name func(track int) string) (in uint64, unless []string) {
-	pt, t := at.pool, at.track()
-	if t.certain == 0 || pt.among(sums, t.group|due, 0) == 0 {
+// draw, and due is as for [Pool.Divide].
+func (at Place) CertainIn(draws uint64, due uint32, sums []uint64, moment func(entry uint32) bool, name func(track int) string) (in uint64, unless []string) {
+	pt, t := at.Pool, at.Track()
+	if t.Certain == 0 || pt.Among(sums, t.Group|due, 0) == 0 {
 		return 0, nil
 	}
-	instead := pt.instead(at.index, due, sums)
-	for k := range pt.tracks {
-		if instead&pt.tracks[k].group != 0 {
+	instead := pt.instead(at.Index, due, sums)
+	for k := range pt.Tracks {
+		if instead&pt.Tracks[k].Group != 0 {
 			unless = append(unless, name(k))
 		}
 	}
-	for _, m := range pt.moments {
-		groups := pt.classes[pt.entries[m.entry].class].groups
-		if groups&t.group == 0 && groups&due == due && moment(m.entry) {
-			unless = append(unless, pt.entries[m.entry].id)
+	for _, m := range pt.Moments {
+		groups := pt.Classes[pt.Entries[m.Entry].Class].Groups
+		if groups&t.Group == 0 && groups&due == due && moment(m.Entry) {
+			unless = append(unless, pt.Entries[m.Entry].ID)
 		}
 	}
-	return t.certain - min(draws, t.certain-1), unless
+	return t.Certain - min(draws, t.Certain-1), unless
 }
 
 // instead returns the groups of tracks that a draw can hit in place of one that is certain: those
 // before it that have nothing in common with it, each by itself or several together.
-func (pt *poolTable) instead(track int, due uint32, sums []uint64) (groups uint32) {
-	own := pt.tracks[track].group | due
-	for set := uint32(1); set < pt.tracks[track].group; set++ { // each set of tracks before it: their bits are the lowest
-		if pt.among(sums, set|due, 0) == 0 || pt.among(sums, set|own, 0) > 0 {
+func (pt *Pool) instead(track int, due uint32, sums []uint64) (groups uint32) {
+	own := pt.Tracks[track].Group | due
+	for set := uint32(1); set < pt.Tracks[track].Group; set++ { // each set of tracks before it: their bits are the lowest
+		if pt.Among(sums, set|due, 0) == 0 || pt.Among(sums, set|own, 0) > 0 {
 			continue
 		}
 		needed := true // all of the set are; and several must be certain to keep others from a draw
 		for k := range track {
-			t := &pt.tracks[k]
-			if set&t.group != 0 && set != t.group {
-				needed = needed && pt.among(sums, set&^t.group|own, 0) > 0 && (t.certain != 0 || t.from != 0)
+			t := &pt.Tracks[k]
+			if set&t.Group != 0 && set != t.Group {
+				needed = needed && pt.Among(sums, set&^t.Group|own, 0) > 0 && (t.Certain != 0 || t.From != 0)
 			}
 		}
 		if needed {
@@ -176,12 +96,12 @@ func (pt *poolTable) instead(track int, due uint32, sums []uint64) (groups uint3
 	return groups
 }
 
-// dueAlone returns the group of the guarantee that the draw of a request for one must hit, or 0: see
-// [poolTable.due].
-func (pt *poolTable) dueAlone(sums []uint64) uint32 {
-	for k := range pt.must {
-		g := &pt.must[k]
-		if _, missing := g.rest(0, 1, 0); missing > 0 && pt.among(sums, g.group, 0) > 0 {
+// DueAlone returns the group of the guarantee that the draw of a request for one must hit, or 0: see
+// [Pool.Due].
+func (pt *Pool) DueAlone(sums []uint64) uint32 {
+	for k := range pt.Must {
+		g := &pt.Must[k]
+		if _, missing := g.rest(0, 1, 0); missing > 0 && pt.Among(sums, g.group, 0) > 0 {
 			return g.group
 		}
 	}
@@ -189,22 +109,67 @@ func (pt *poolTable) dueAlone(sums []uint64) uint32 {
 }
 
 // fix sets the sums of a pool's classes, if they are the same for every player at any time.
-func (pt *poolTable) fix() {
-	if len(pt.tracks) == 0 || pt.conditional || pt.raffle || len(pt.moments) > 0 {
+func (pt *Pool) fix() {
+	if len(pt.Tracks) == 0 || pt.conditional || pt.raffle || len(pt.Moments) > 0 {
 		return
 	}
-	sums := make([]uint64, len(pt.classes))
-	for _, num := range pt.order {
-		e := &pt.entries[num]
-		if target := e.target(); e.weight > 0 && (e.limited || target != nil && !target.endless) {
+	sums := make([]uint64, len(pt.Classes))
+	for _, num := range pt.Order {
+		e := &pt.Entries[num]
+		if target := e.Target(); e.Weight > 0 && (e.Limited || target != nil && !target.Endless) {
 			return
 		}
-		sums[e.class] += e.weight
+		sums[e.Class] += e.Weight
 	}
-	pt.constant = sums
+	pt.Constant = sums
 }
 
-func (r *Rules) writeSetTrack(cmd *Command) {
-	r.turn(r.see(cmd.Player))
-	r.d.w.Change(store.Set, r.t.track[cmd.Set.Track].counter, cmd.Set.Draws)
+// setTrackKind sets what a player's track has counted. Nothing in the state can stand in its way.
+var setTrackKind = kind{
+	name: "set_track", request: true, alone: "an atomic group cannot set a track",
+	form: func(c *Command) *CommandError { return c.Set.check() },
+	unknown: func(r *checks, c *Command) *CommandError {
+		if r.t.Track[c.Set.Track] == nil {
+			return r.unknown("track", "track", c.Set.Track)
+		}
+		return nil
+	},
+	write: func(r *drawing, c *Command, _ int) {
+		r.turn(r.see(c.Player))
+		r.w.Change(store.Set, r.t.Track[c.Set.Track].Counter, c.Set.Draws)
+	},
+	ask: func(r *effects, c *Command, _ Status) {
+		r.askText(c.Set.Track)
+		r.w.Uint(c.Set.Draws)
+		r.askText(c.Set.By)
+		r.askText(c.Set.Reason)
+	},
+	asked: func(a *asked, c *Command) {
+		c.Set = &TrackSet{Track: a.text("the name of a track", MaxTrackName)}
+		c.Set.Draws = a.Uint("the draws", catalog.MaxTrackDraws)
+		c.Set.By = a.text("who asks", MaxBy)
+		c.Set.Reason = a.text("the reason", MaxReason)
+	},
+}
+
+// TrackSet is what a SetTrack asks for.
+type TrackSet struct {
+	Track  string // its name: see [Tables.Tracks]
+	Draws  uint64 // since the last hit; at most catalog.MaxTrackDraws
+	By     string // who asks; may be empty
+	Reason string
+}
+
+func (s *TrackSet) check() *CommandError {
+	switch {
+	case s.Track == "" || len(s.Track) > MaxTrackName:
+		return malformed("track", "%d bytes long; want the name of a track, 1 to %d bytes", len(s.Track), MaxTrackName)
+	case s.Draws > catalog.MaxTrackDraws:
+		return malformed("draws", "%d; at most %d are allowed", s.Draws, catalog.MaxTrackDraws)
+	case len(s.By) > MaxBy:
+		return malformed("by", "%d bytes long; at most %d are allowed", len(s.By), MaxBy)
+	case s.Reason == "" || len(s.Reason) > MaxReason:
+		return malformed("reason", "%d bytes long; want a reason of 1 to %d bytes", len(s.Reason), MaxReason)
+	}
+	return nil
 }

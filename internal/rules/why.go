@@ -37,36 +37,30 @@ type Lack struct {
 	Have, Need uint64
 }
 
-// why is why the command fails.
-type why struct {
-	lacks   []Lack     // with InsufficientItems
-	stopped LimitState // with LimitReached
-}
-
 // maxNeed is the most that a command needs of an item: a price for MaxDrawCount draws.
 const maxNeed = MaxQuantity * MaxDrawCount
 
 // lack notes an item if the player has less of it than is needed.
-func (r *Rules) lack(player, item uint32, need uint64) {
+func (r *accounts) lack(player, item uint32, need uint64) {
 	if have := r.balance(player, item); have < need {
-		r.d.lacks = append(r.d.lacks, Lack{item, have, need})
+		r.lacks = append(r.lacks, Lack{item, have, need})
 	}
 }
 
 // writeWhy writes what the status of a command says besides its subject.
-func (r *Rules) writeWhy(status Status) {
-	w := r.d.w
+func (r *effects) writeWhy(status Status) {
+	w := r.w
 	switch status {
 	case LimitReached:
-		s := &r.d.stopped
+		s := &r.stopped
 		w.Buf = append(w.Buf, byte(s.Per))
 		w.Uint(uint64(s.Window))
 		w.Uint(s.Draws)
 		w.Uint(s.Left)
 		w.Uint(uint64(s.Resets))
 	case InsufficientItems:
-		w.Uint(uint64(len(r.d.lacks)))
-		for _, l := range r.d.lacks {
+		w.Uint(uint64(len(r.lacks)))
+		for _, l := range r.lacks {
 			w.Uint(uint64(l.Item))
 			w.Uint(l.Have)
 			w.Uint(l.Need)
@@ -100,131 +94,72 @@ func WhyOf(ev *store.Event) (limit LimitState, lacks []Lack, err error) {
 }
 
 // limitState returns where a player stands in a limit at this point of the command.
-func (r *Rules) limitState(l *limitTable, player uint32) LimitState {
-	if l.per == catalog.PerWindow {
-		return r.instant().limit(l, r.windowCounters(l, player))
+func (r *counting) limitState(l *Limit, player uint32) LimitState {
+	if l.Per == catalog.PerWindow {
+		return r.instant().Limit(l, r.windowCounters(l, player))
 	}
-	return r.instant().limit(l, []counterValue{{Counter: l.counter, Value: r.counter(player, l.counter)}})
+	return r.instant().Limit(l, []counterValue{{Counter: l.Counter, Value: r.counter(player, l.Counter)}})
 }
 
-// limit returns where a player with these counters of a limit stands in it.
-func (m instant) limit(l *limitTable, counters []counterValue) LimitState {
-	s := LimitState{Per: l.per, Draws: l.draws}
-	if l.per == catalog.PerWindow {
-		s.Window = l.window
+// Limit returns where a player with these counters of a limit stands in it.
+func (m Instant) Limit(l *Limit, counters []counterValue) LimitState {
+	s := LimitState{Per: l.Per, Draws: l.Draws}
+	if l.Per == catalog.PerWindow {
+		s.Window = l.Window
 	}
 	used, first := uint64(0), int64(math.MaxInt64)
 	for _, c := range counters {
 		switch {
-		case l.per == catalog.PerForever:
+		case l.Per == catalog.PerForever:
 			used += c.Value
 		case c.Value != 0 && m.counts(l, c.Value):
 			used += c.Value & maxStepDraws
 			first = min(first, int64(c.Value>>drawBits))
 		}
 	}
-	s.Left = l.draws - min(used, l.draws)
+	s.Left = l.Draws - min(used, l.Draws)
 	switch {
 	case used == 0:
-	case l.per == catalog.PerWindow:
-		s.Resets = first + l.window - m.back
-	case l.per != catalog.PerForever:
-		s.Resets = m.zone.next(l.per, m.now)
+	case l.Per == catalog.PerWindow:
+		s.Resets = first + l.Window - m.Back
+	case l.Per != catalog.PerForever:
+		s.Resets = m.Zone.Next(l.Per, m.Now)
 	}
 	return s
 }
 
-// PoolLimit is a limit of a pool, or its free draws.
-type PoolLimit struct {
+// NamedLimit is a limit, or the free draws, of a pool.
+type NamedLimit struct {
+	*Limit
 	Pool string
 	Free bool
-	LimitState
 }
 
-// Limits returns where a player with these counters, ascending, stands in each limit of a pool, in
-// the catalog's order, at a time stamp. back is how far the clock has been set back. known is false
-// if the catalog has no such pool. It may be called concurrently with the writer.
-func (t *Tables) Limits(pool string, counters []store.CounterValue, now, back int64) (all []LimitState, known bool) {
-	pt := t.pool[pool]
-	if pt == nil {
-		return nil, false
-	}
-	m := instant{t.zone, now, back}
-	for i := range pt.limits {
-		l := &pt.limits[i]
-		all = append(all, m.limit(l, l.among(counters)))
-	}
-	return all, true
-}
-
-// Free returns where a player with these counters, ascending, stands in the free draws of a pool, as
-// Limits does; nil: it has none.
-func (t *Tables) Free(pool string, counters []store.CounterValue, now, back int64) *LimitState {
-	pt := t.pool[pool]
-	if pt == nil || pt.free == nil {
-		return nil
-	}
-	s := instant{t.zone, now, back}.limit(pt.free, pt.free.among(counters))
-	return &s
-}
-
-// HasLimits reports whether the catalog has a limit, or free draws, that some of these counters,
-// ascending, belong to.
-func (t *Tables) HasLimits(counters []store.CounterValue) bool {
-	return slices.ContainsFunc(counters, func(c store.CounterValue) bool { return t.limitOf(c.Counter) != nil })
-}
-
-// LimitsUsed is Limits and Free for every pool, but without those of which all draws are left. They
-// are in the order in which catalogs first named them.
-func (t *Tables) LimitsUsed(counters []store.CounterValue, now, back int64) (all []PoolLimit) {
-	m := instant{t.zone, now, back}
-	for len(counters) > 0 {
-		pl := t.limitOf(counters[0].Counter)
-		if pl == nil {
-			counters = counters[1:]
-			continue
-		}
-		mine := pl.among(counters)
-		if s := m.limit(pl.limitTable, mine); s.Left < s.Draws {
-			all = append(all, PoolLimit{pl.pool, pl.free, s})
-		}
-		counters = counters[len(mine):]
-	}
-	return all
-}
-
-// namedLimit is a limit, or the free draws, of a pool.
-type namedLimit struct {
-	*limitTable
-	pool string
-	free bool
-}
-
-// limitOf returns the limit that a counter belongs to, or nil.
-func (t *Tables) limitOf(counter uint32) *namedLimit {
-	i, found := slices.BinarySearchFunc(t.limits, counter, func(l namedLimit, c uint32) int { return cmp.Compare(l.counter, c) })
+// LimitOf returns the limit that a counter belongs to, or nil.
+func (t *Tables) LimitOf(counter uint32) *NamedLimit {
+	i, found := slices.BinarySearchFunc(t.limits, counter, func(l NamedLimit, c uint32) int { return cmp.Compare(l.Counter, c) })
 	if !found {
 		i--
 	}
-	if i < 0 || counter >= t.limits[i].counter+t.limits[i].width() {
+	if i < 0 || counter >= t.limits[i].Counter+t.limits[i].width() {
 		return nil
 	}
 	return &t.limits[i]
 }
 
 // width returns how many counters a limit has.
-func (l *limitTable) width() uint32 {
-	if l.per == catalog.PerWindow {
+func (l *Limit) width() uint32 {
+	if l.Per == catalog.PerWindow {
 		return windowWidth
 	}
 	return 1
 }
 
-// among returns the counters of the limit among others, which are ascending.
-func (l *limitTable) among(counters []store.CounterValue) []store.CounterValue {
+// Among returns the counters of the limit among others, which are ascending.
+func (l *Limit) Among(counters []store.CounterValue) []store.CounterValue {
 	find := func(n uint32) int {
 		i, _ := slices.BinarySearchFunc(counters, n, func(c store.CounterValue, n uint32) int { return cmp.Compare(c.Counter, n) })
 		return i
 	}
-	return counters[find(l.counter):find(l.counter+l.width())]
+	return counters[find(l.Counter):find(l.Counter+l.width())]
 }

@@ -18,8 +18,8 @@ const (
 	mondayShift = 3 * dayMillis
 )
 
-// zone is a catalog.Zone in milliseconds. None: UTC.
-type zone []zoneOffset
+// Zone is a catalog.Zone in milliseconds. None: UTC.
+type Zone []zoneOffset
 
 type zoneOffset struct {
 	from   int64
@@ -27,8 +27,8 @@ type zoneOffset struct {
 	shown  int64 // the latest that clocks have shown before
 }
 
-func compileZone(c *catalog.Zone) zone {
-	z := make(zone, 0, len(c.Offsets))
+func compileZone(c *catalog.Zone) Zone {
+	z := make(Zone, 0, len(c.Offsets))
 	shown := int64(0)
 	for i, o := range c.Offsets {
 		from := o.From * 1000
@@ -42,7 +42,7 @@ func compileZone(c *catalog.Zone) zone {
 
 // clock returns what clocks in the zone show at a time stamp, in milliseconds since they showed
 // the beginning of 1970.
-func (z zone) clock(now int64) int64 {
+func (z Zone) clock(now int64) int64 {
 	i := sort.Search(len(z), func(i int) bool { return z[i].from > now }) - 1
 	if i < 0 {
 		return max(now, 0)
@@ -50,8 +50,8 @@ func (z zone) clock(now int64) int64 {
 	return max(now+z[i].offset, z[i].shown)
 }
 
-// period returns the number of the hour, day or week that clocks show at a time stamp; 0 of all time.
-func (z zone) period(per catalog.Per, now int64) uint64 {
+// Period returns the number of the hour, day or week that clocks show at a time stamp; 0 of all time.
+func (z Zone) Period(per catalog.Per, now int64) uint64 {
 	shown := z.clock(now)
 	switch per {
 	case catalog.PerHour:
@@ -66,13 +66,26 @@ func (z zone) period(per catalog.Per, now int64) uint64 {
 
 // lasts reports whether the hour, day or week of a steady time is not over: see store.State.Back. One
 // that is still to come is another zone's.
-func (m instant) lasts(per catalog.Per, steady int64) bool {
-	return m.zone.period(per, steady-m.back) >= m.zone.period(per, m.now)
+func (m Instant) lasts(per catalog.Per, steady int64) bool {
+	return m.Zone.Period(per, steady-m.Back) >= m.Zone.Period(per, m.Now)
 }
 
-// next returns the first time stamp after now of the hour, day or week that follows.
-func (z zone) next(per catalog.Per, now int64) int64 {
-	this := z.period(per, now)
+// Next returns the first time stamp after now of the hour, day or week that follows.
+func (z Zone) Next(per catalog.Per, now int64) int64 {
+	this := z.Period(per, now)
 	// A week may be longer when clocks stand still, but not by a week.
-	return firstTime(now, now+2*weekMillis, func(t int64) bool { return z.period(per, t) > this })
+	return firstTime(now, now+2*weekMillis, func(t int64) bool { return z.Period(per, t) > this })
+}
+
+// firstTime returns the first time from one on at which f is true, or the other. Once it is true, it
+// stays so.
+func firstTime(from, to int64, f func(int64) bool) int64 {
+	for from < to {
+		if middle := from + (to-from)/2; f(middle) {
+			to = middle
+		} else {
+			from = middle + 1
+		}
+	}
+	return from
 }

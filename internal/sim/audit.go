@@ -13,6 +13,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/hook"
 	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // audit reads the log that a life left and checks every promise against it.
@@ -67,8 +68,7 @@ func (g *game) whole(records []kuji.Record, from uint64) []kuji.Record {
 	return append(g.archive[:n:n], records...)
 }
 
-// observe reads the log before a trim removes part of it, or before a snapshot goes that it could
-// be read from.
+// observe reads the log before a trim removes a part of it, or before a snapshot is removed.
 func (g *game) observe(trim bool) {
 	w := g.w
 	records, rep, err := g.verified(w.disk.KillClone())
@@ -82,8 +82,8 @@ func (g *game) observe(trim bool) {
 	w.note("trim: %d events read, from %d on", len(g.archive), rep.From)
 }
 
-// mustSurvive now and then cuts the power of a copy of the disk, and checks that what a client was
-// just told is still there.
+// mustSurvive sometimes cuts the power of a copy of the disk, and checks that it still has what a
+// client was just told.
 func (s *session) mustSurvive(position uint64) {
 	if s.l.rng.IntN(24) > 0 {
 		return
@@ -93,7 +93,7 @@ func (s *session) mustSurvive(position uint64) {
 	}
 }
 
-// mustRemember does the same for a refusal, which depends on another request with the same id.
+// mustRemember does the same for a refusal. It rests on another request with the same id.
 func (s *session) mustRemember(c *call) {
 	if s.l.rng.IntN(3) > 0 {
 		return
@@ -104,9 +104,9 @@ func (s *session) mustRemember(c *call) {
 	}
 }
 
-// afterPowerCut reads the log that a power cut now would leave, if the policy is to lose nothing
-// that was told.
-func (s *session) afterPowerCut() (records []kuji.Record, rep kuji.Report, ok bool) {
+// afterPowerCut reads the log that a power cut would leave now. ok is false if the policy allows a
+// power cut to remove what clients were told.
+func (s *session) afterPowerCut() (records []kuji.Record, rep verify.Report, ok bool) {
 	if s.l.policy != kuji.SyncAlways || s.l.over {
 		return nil, rep, false
 	}
@@ -118,12 +118,12 @@ func (s *session) afterPowerCut() (records []kuji.Record, rep kuji.Report, ok bo
 }
 
 // verified returns the content of the log on a disk.
-func (g *game) verified(disk *vfs.Mem) (records []kuji.Record, rep kuji.Report, err error) {
+func (g *game) verified(disk *vfs.Mem) (records []kuji.Record, rep verify.Report, err error) {
 	report, err := hook.Verify(disk, dataDir, g.name, func(r kuji.Record) { records = append(records, r) })
-	return records, report.(kuji.Report), err
+	return records, report.(verify.Report), err
 }
 
-// replay lets the model judge the log, and compares what was shown on the way.
+// replay lets the model judge the log, and compares every read with the state at its position.
 func (g *game) replay(records []kuji.Record, end uint64) *model {
 	w, m := g.w, newModel()
 	reads := g.reads // after a failed fsync under a relaxed policy, less is shown than before
@@ -165,7 +165,7 @@ func (g *game) replay(records []kuji.Record, end uint64) *model {
 func (m *model) shows(rd *read) error {
 	switch {
 	case rd.codes != nil:
-		return listsOf(m).exports(rd.codes)
+		return m.exports(rd.codes)
 	case rd.player != "" && rd.seen:
 		return m.holds(rd.holds)
 	case rd.player != "" && m.players[rd.player] != nil:
@@ -243,8 +243,7 @@ func sameOutcomes(a, b []kuji.Outcome) bool {
 	return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b)
 }
 
-// echo asks again for everything that is remembered, at the very end. It must get the first
-// answers.
+// echo asks again, at the very end, for everything that is remembered. It must get the first answers.
 func (s *session) echo() {
 	w := s.w
 	records := map[string]*kuji.Record{}
@@ -290,7 +289,7 @@ func (s *session) echo() {
 	}
 }
 
-// checkpoint audits the logs of an engine that is running but idle.
+// checkpoint audits the logs while the engine is open and idle.
 func (w *world) checkpoint() {
 	disk := w.disk
 	w.disk = disk.KillClone()

@@ -32,21 +32,20 @@ import (
 //	$err := errors.Join($s.file.Sync(), $s.file.Sync())
 //	>>>>
 //
-// The line "promise:" names what the bug breaks, by a key of [promises] and in
-// words. The line "test:" holds the arguments of the go test that must fail. After
-// it may come a line "needs:" with the name of a program without which that test is
-// skipped; then the bug is not planted.
+// The line "promise:" names what the bug breaks, by a key of [promises] and in words. The line "test:"
+// holds the arguments of the go test that must fail. A line "needs:" may follow, with the name of a
+// program that the test needs. Where that program is missing, the bug is not planted.
 //
-// A section names a declaration as go doc does: folder, type, function. The
-// package at the root is "kuji". The text between <<<< and ==== must occur once
-// in that declaration. A bug shall survive changes nearby, so:
+// A section names a declaration as go doc does: folder, type, function. The package at the root is
+// "kuji". The text between <<<< and ==== must occur once in that declaration. A bug must survive
+// changes nearby, so:
 //
 //   - any white space matches any other;
-//   - $name stands for an identifier, or several joined by dots, and for the
-//     same one where it is repeated;
+//   - $name stands for an identifier, or several joined by dots. Where it is repeated, it stands for
+//     the same one;
 //   - $*name stands for the shortest text within a line;
-//   - the declaration may stand in any file of the package. When it was renamed,
-//     or the text moved out of it, the text must occur once in the package.
+//   - the declaration may be in any file of the package. If it has another name now, or the text
+//     moved out of it, the text must occur once in the package.
 type bug struct {
 	name    string
 	about   string
@@ -64,7 +63,7 @@ type change struct {
 }
 
 // promises are the keys of promises. The numbers are those of
-// docs/reliability.md.
+// docs/concepts/reliability.md.
 var promises = map[string]string{
 	"1":      "what was acknowledged is there after recovery, once and unchanged",
 	"2":      "no entry is given more often than its stock",
@@ -150,7 +149,7 @@ func parseBug(name string, data []byte) (*bug, error) {
 	return b, nil
 }
 
-// pattern is Go source in which names are left open.
+// pattern is Go source with holes for names.
 type pattern struct {
 	text  string
 	re    *regexp.Regexp
@@ -189,7 +188,7 @@ func newPattern(text string) *pattern {
 	return p
 }
 
-// match is where a pattern fits, and what its holes are filled with.
+// match is a place where a pattern fits, and what is in its holes.
 type match struct {
 	from, to int
 	holes    map[string]string
@@ -212,7 +211,7 @@ next:
 	return found
 }
 
-// fill puts what was matched into the holes of a replacement.
+// fill fills the holes of a replacement.
 func (m match) fill(is string) (string, error) {
 	var err error
 	is = hole.ReplaceAllStringFunc(is, func(h string) string {
@@ -234,7 +233,7 @@ type decl struct {
 // sources holds the packages that bugs are planted in.
 type sources struct {
 	root  string
-	files map[string][]string // the paths of a folder's files that are built here
+	files map[string][]string // the paths of a folder's files that this platform builds
 	text  map[string]string   // by path
 	decls map[string][]decl   // by the text of the file
 }
@@ -313,8 +312,8 @@ func receiver(d *ast.FuncDecl) string {
 	return t.(*ast.Ident).Name + "."
 }
 
-// place finds where a change goes, with changed files in the place of the real
-// ones. A note says when that is not in the declaration that the bug names.
+// place finds where a change goes. It reads changed files instead of the real ones. A note says if the
+// place is not in the declaration that the bug names.
 func (s *sources) place(c change, changed map[string]string) (path string, at match, note string, err error) {
 	files, err := s.load(c.dir)
 	if err != nil {
@@ -358,7 +357,7 @@ func (s *sources) place(c change, changed map[string]string) (path string, at ma
 	if within == 0 && anywhere == 1 {
 		return path, at, fmt.Sprintf("found in %s, not in %s", filepath.Base(path), c.decl), nil
 	}
-	return "", match{}, "", fmt.Errorf("%s.%s (there: %v) has this %d times, its package %d times, want once: write the bug anew, or drop it when its code is gone:\n%s",
+	return "", match{}, "", fmt.Errorf("%s.%s (there: %v) has this %d times, its package %d times, want once: write the bug again, or drop it if its code is gone:\n%s",
 		c.dir, c.decl, named, within, anywhere, c.was.text)
 }
 
@@ -398,8 +397,8 @@ func (s *sources) plant(b *bug) (planted, error) {
 	return p, nil
 }
 
-// overlay writes the changed files, and what tells go build to take them instead
-// of the real ones, which stay as they are.
+// overlay writes the changed files, and a file that tells go build to use them instead of the real
+// ones.
 func (p planted) overlay(dir string) (name string, err error) {
 	replace := map[string]string{}
 	for path, text := range p.changed {

@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-// checker type-checks the packages that bugs are planted in, without building what stands on them.
+// checker type-checks the packages that bugs are planted in, and none that import them.
 type checker struct {
 	module string
 	root   string

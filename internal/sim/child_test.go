@@ -29,9 +29,8 @@ import (
 	"github.com/kuji-dev/kuji/server"
 )
 
-// What makes this program a server instead of a test: the data directory, at
-// which change of the disk it is to kill itself (0: never), and after how many
-// bytes of log it takes a snapshot.
+// These variables make this program a server instead of a test: the data directory, the change of the
+// disk at which it kills itself (0: never), and the bytes of log between snapshots.
 const (
 	childDir       = "KUJI_SIM_CHILD_DIR"
 	childKill      = "KUJI_SIM_CHILD_KILL"
@@ -50,8 +49,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// serve is the child: the server on the real file system, until its standard
-// input ends, then closed in good order.
+// serve is the child: a server on the real file system. It closes when its standard input ends.
 func serve(dir, kill string) error {
 	at, err := strconv.ParseInt(kill, 10, 64)
 	if err != nil {
@@ -87,8 +85,8 @@ func serve(dir, kill string) error {
 	return errors.Join(srv.Shutdown(ctx), <-served, engine.Close())
 }
 
-// killFS kills its own process, as kill -9 does, before the change of the disk
-// with a number; of a write, half is written.
+// killFS kills its own process, as kill -9 does, before the change of the disk with a number. If that is
+// a write, it writes half of it first.
 type killFS struct {
 	vfs.FS
 	at, n int64
@@ -148,8 +146,8 @@ func (f *killFile) WriteAt(p []byte, off int64) (int, error) {
 func (f *killFile) Sync() error            { f.fs.change(none); return f.File.Sync() }
 func (f *killFile) Truncate(n int64) error { f.fs.change(none); return f.File.Truncate(n) }
 
-// child is a server that runs as a process of its own. It is a [service]: after
-// a kill, the first client that notices starts it again.
+// child is a server in a process of its own. It is a [service]: after a kill, the first client that
+// notices starts it again.
 type child struct {
 	dir string
 
@@ -168,7 +166,7 @@ type child struct {
 	snapshots int64 // bytes of log between them; 0: very few, so that there is much to interrupt
 
 	count  atomic.Int64
-	killAt atomic.Int64 // the call that is to kill the process; 0: none
+	killAt atomic.Int64 // the call that kills the process; 0: none
 	held   bool         // a dead process is not started again: the machine is down
 }
 
@@ -203,9 +201,9 @@ func (c *child) run(cmd *exec.Cmd) error {
 		return err
 	}
 	c.stdin, c.gone = stdin, make(chan struct{})
-	line, _ := bufio.NewReader(stdout).ReadString('\n') // none: it ended before it was ready
+	line, _ := bufio.NewReader(stdout).ReadString('\n') // "": it ended before it was ready
 	go func(cmd *exec.Cmd, gone chan struct{}) {
-		_ = cmd.Wait() // killed, most often
+		_ = cmd.Wait() // it was killed, most often
 		close(gone)
 	}(c.cmd, c.gone)
 	c.life++
@@ -232,9 +230,9 @@ func (c *child) kill() {
 	<-c.gone
 }
 
-// stop ends it in good order and reports whether it was.
+// stop closes the server and reports whether that went well.
 func (c *child) stop() bool {
-	c.hangUp() // or it waits for what connections that never were used may still say
+	c.hangUp() // or it waits for connections that were never used
 	c.stdin.Close()
 	<-c.gone
 	return c.cmd.ProcessState.Success()
@@ -302,7 +300,7 @@ func (c *child) ask(ctx context.Context, id string, q question) (reply, error) {
 	return out, nil
 }
 
-// send sends a request by the call that is made for its kind.
+// send sends a request by the call for its kind.
 func send(ctx context.Context, calls kujiv1connect.RewardServiceClient, req kuji.Request) (*kujiv1.Result, error) {
 	switch r := req.(type) {
 	case kuji.Draw:
@@ -353,7 +351,7 @@ func stacksOf(items []kuji.Stack) []*kujiv1.Stack {
 	return all
 }
 
-// resultOf returns what of a server's result replyOf looks at.
+// resultOf returns the part of a server's result that replyOf looks at.
 func resultOf(res *kujiv1.Result) kuji.Result {
 	out := kuji.Result{Status: kuji.Status(res.GetStatus() - kujiv1.Status_STATUS_OK), Replayed: res.GetReplayed()}
 	for _, o := range res.GetOutcomes() {
@@ -365,7 +363,7 @@ func resultOf(res *kujiv1.Result) kuji.Result {
 	return out
 }
 
-// detailOf returns what a server says of an error, nil if it came from elsewhere.
+// detailOf returns the server's details of an error, nil if the error is not the server's.
 func detailOf(err error) *kujiv1.ErrorDetail {
 	rpc, ok := errors.AsType[*connect.Error](err)
 	if !ok {

@@ -103,7 +103,7 @@ func (c *client) next(w *world) *call {
 	return k
 }
 
-// skew returns how wrong the client's clock is just now, in milliseconds.
+// skew returns how wrong the client's clock is now, in milliseconds.
 func (c *client) skew() int64 {
 	switch c.rng.IntN(8) {
 	case 0:
@@ -136,7 +136,7 @@ func (w *world) send(c *call) {
 		}
 	}
 	if c.id == "" && c.sent > 0 {
-		c.client.now = nil // without an id, nobody may ask twice
+		c.client.now = nil // without an id, a client may not ask twice
 		return
 	}
 	c.sent++
@@ -167,7 +167,7 @@ func (l *life) deliver() {
 	w.note("deliver %q of client %d", c.id, c.client.number)
 	s := l.of(c.client)
 	if s.realm == nil {
-		return // the realm could not be opened: nobody answers
+		return // the realm is not open: nobody answers
 	}
 	if w.schedule.IntN(10) == 0 && !l.within {
 		all, err := s.realm.DoAll(context.Background(), []kuji.Request{c.req, c.req})
@@ -234,7 +234,7 @@ func (w *world) answer() {
 	code := kuji.CodeOf(m.err)
 	w.note("client %d hears of %q: %v", c.client.number, c.id, code)
 	known := m.err == nil || code == kuji.CodeInvalid || code == kuji.CodeIDReused || code == kuji.CodeTooOld
-	// What is not there may come with the next catalog: the id can be used until then, and later.
+	// The next catalog may have what is not there now, so the id stays usable.
 	known = known || code == kuji.CodeNotFound && w.network.IntN(2) == 0
 	full := code == kuji.CodeOverloaded && w.network.IntN(8) == 0 // it has asked often enough: it gives up for now
 	if !known && c.id != "" && !full {

@@ -7,9 +7,9 @@ import (
 	"github.com/kuji-dev/kuji"
 )
 
-// The machine's clock may show anything. The truth goes on with the monotonic clock. A realm's time
-// stamps must stay within a leap of what its clock led it to believe, whatever the clock shows later:
-// a leash holds how far that is.
+// The machine's clock may show anything. The truth follows the monotonic clock. A realm's time stamps
+// must stay within a leap of what its clock led it to believe, whatever the clock shows later. A
+// leash says how far that is.
 
 // leash is how late a realm's time stamps can be.
 type leash struct {
@@ -48,7 +48,7 @@ func (w *world) tick() {
 func (w *world) moved() {
 	for _, s := range w.life.sessions {
 		if s.realm != nil {
-			s.realm.Clock()
+			_ = s.realm.Stats()
 			s.clockRead(true)
 		}
 	}
@@ -85,8 +85,8 @@ func (g *game) stamped() int64 {
 	return last.Time
 }
 
-// clockRefused checks that a realm had reason not to believe the clock when it was opened. Somebody
-// puts the clock right, or near the log.
+// clockRefused checks that a realm had a reason not to believe the clock when it was opened. Then it
+// sets the clock right, or near the end of the log.
 func (s *session) clockRefused(err error) {
 	w := s.w
 	if !s.l.confirmed().IsZero() || w.clock-s.stamped() <= downtime {
@@ -117,7 +117,7 @@ func (s *session) clockRead(open bool) {
 	if open && w.clock >= c.last-leap {
 		c.sure = true
 	}
-	c.last = max(c.last, w.clock) // when the epoch began, perhaps
+	c.last = max(c.last, w.clock) // the epoch may have begun now
 	c.begun = c.begun || open
 }
 
@@ -151,8 +151,8 @@ func (s *session) setClock() {
 	if s.l.policy == kuji.SyncAlways { // otherwise a crash may undo it
 		s.clock.last = w.clock
 	}
-	if len(w.inbox) == 0 && s.realm.Clock().Drift() != 0 && w.cfg.Faults&Overlap == 0 {
-		w.fail("the clock was set, and drifts: %+v", s.realm.Clock())
+	if len(w.inbox) == 0 && s.realm.Stats().Clock.Drift() != 0 && w.cfg.Faults&Overlap == 0 {
+		w.fail("the clock was set, and drifts: %+v", s.realm.Stats().Clock)
 	}
 	s.acks = append(s.acks, ack{kind: "clock", res: kuji.Result{Receipt: set.Receipt}, life: s.l.number, lossy: s.l.policy != kuji.SyncAlways})
 }

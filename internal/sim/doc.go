@@ -7,7 +7,7 @@
 // everything, so one command repeats a failure and [Shrink] makes it smaller.
 //
 // An independent [model] of plain maps judges what the engine logged, after every recovery, and is
-// compared with everything that clients were ever told. docs/reliability.md says where each
+// compared with everything that clients were ever told. docs/internals/testing.md says where each
 // promise is checked.
 //
 // This package may use any surface of Kuji except internal/rules and internal/store: an oracle

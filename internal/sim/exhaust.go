@@ -17,13 +17,12 @@ import (
 type Explored struct {
 	Paths   int // schedules: every order of requests, steps of the flusher and a crash
 	Crashes int // disks that those crashes can leave
-	Checked int // of them, those that differ, together with what was acknowledged
+	Checked int // different ones among them, counting what was acknowledged
 }
 
-// Exhaust tries every schedule of three clients with four requests on one box with this stock. One
-// client asks twice, one asks for two draws at once. A request may arrive between any two steps
-// and in the middle of every write and fsync, and so may the crash. It returns the first broken
-// promise.
+// Exhaust tries every schedule of three clients with four requests to one box with this stock. One
+// client asks twice, one asks for two draws at once. A request, or the crash, may come between any
+// two steps and in the middle of every write and fsync. Exhaust returns the first broken promise.
 func Exhaust(stock int) (Explored, error) {
 	x := &exhaust{seen: map[[32]byte]bool{}}
 	if err := x.prepare(stock); err != nil {
@@ -40,7 +39,7 @@ func Exhaust(stock int) (Explored, error) {
 	}
 }
 
-// smallRequests are the requests of each client, in order.
+// smallRequests are each client's requests, in order.
 var smallRequests = [][]kuji.Draw{
 	{{ID: "a1", Player: "ann", Pool: "box"}, {ID: "a2", Player: "ann", Pool: "box"}},
 	{{ID: "b1", Player: "bob", Pool: "box", Count: 2}},
@@ -158,9 +157,9 @@ func (x *exhaust) run() error {
 	return s.err
 }
 
-// choice does one of the things that can happen now: a request arrives, the crash comes, or,
-// between operations, the flusher takes a step. It returns false if the current operation should
-// go on or the run is over.
+// choice does one of the things that can happen now: a request arrives, the crash comes, or, between
+// operations, the flusher takes a step. It returns false if the current operation goes on or the run
+// is over.
 func (s *smallRun) choice(between bool) bool {
 	if s.crashed {
 		return false
@@ -249,8 +248,8 @@ func digest(disk *vfs.Mem) []byte {
 	return all
 }
 
-// recovered opens a crashed disk. What was acknowledged must be there, and every request must have
-// one effect after everybody has asked again.
+// recovered opens a crashed disk. It must have what was acknowledged. After every client has asked
+// again, every request must have one effect.
 func (x *exhaust) recovered(disk *vfs.Mem, acks []ack) error {
 	l, err := openSmall(disk, 2)
 	if err != nil {
@@ -291,5 +290,5 @@ func (x *exhaust) recovered(disk *vfs.Mem, acks []ack) error {
 			return fmt.Errorf("epoch %d cannot be proven", e.Epoch)
 		}
 	}
-	return (&game{untold: untold{acks: all}}).told(records)
+	return (&game{claims: claims{acks: all}}).told(records)
 }

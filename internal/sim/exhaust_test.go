@@ -10,8 +10,7 @@ import (
 
 var stocks = flag.Int("stocks", 1, "TestExhaustive takes stocks 3, 2, 1, 0, as many of them")
 
-// TestExhaustive: three clients, four requests, stock 0 to 3, a crash anywhere,
-// in every order.
+// TestExhaustive tries every order of three clients' four requests and a crash, with stocks of 0 to 3.
 func TestExhaustive(t *testing.T) {
 	for i := range *stocks {
 		stock := 3 - i

@@ -8,8 +8,8 @@ import (
 	"github.com/kuji-dev/kuji/internal/step"
 )
 
-// fibers is a step.Runner that runs each task as a coroutine. What would block yields to the others,
-// so that any task can stand still anywhere while the rest of the world goes on.
+// fibers is a step.Runner that runs each task as a coroutine. A task that would block yields to the
+// others. So any task can stand still anywhere while the others go on.
 type fibers struct {
 	rng     *rand.Rand
 	entropy *rand.ChaCha8
@@ -42,7 +42,7 @@ func (f *fibers) Step() {
 	f.current = me
 }
 
-// run lets one of the tasks go on until it would block or ends, and reports whether there was one.
+// run runs one of the tasks until it would block or ends, and reports whether there was one.
 func (f *fibers) run() bool {
 	if len(f.ready) == 0 {
 		return false

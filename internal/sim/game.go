@@ -9,8 +9,8 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// game is one realm of the engine over all its lives, and what is known about it. Nothing that
-// happens in one realm may affect another.
+// game is one realm of the engine in all its lives, and what is known about it. What happens in one
+// realm may not affect another.
 type game struct {
 	w        *world
 	name     string
@@ -21,20 +21,20 @@ type game struct {
 	known    []kuji.Record // the log as the last audit found it, including trimmed records
 	archive  []kuji.Record // the trimmed part of the log, read before
 	settled  uint64        // position up to which nothing may ever change
-	closed   bool          // the last life closed it in good order
+	closed   bool          // the last life closed it without an error
 	ended    uint64        // position at which it was last closed
 	hash     [32]byte      // of the state that the last audit found
 	position uint64        // of that state
 	repeated int           // ids carried out again after they were forgotten
-	untold
-	clock leash
+	clock    leash
+	claims
 }
 
-// untold is what clients know and no audit has looked for in the log.
-type untold struct {
-	acks     []ack     // results
-	refusals []refusal // ids refused
-	reads    []read    // views
+// claims are what clients know of a realm and no audit has found in the log yet.
+type claims struct {
+	acks     []ack     // results that they were told
+	refusals []refusal // of ids
+	reads    []read    // views that they were shown
 }
 
 func newGame(w *world, number int) *game {
@@ -61,14 +61,14 @@ type session struct {
 	safe     uint64      // position below which a relaxed policy loses nothing
 }
 
-// owner returns the session that a disk operation is for, nil for none.
+// owner returns the session whose files a disk operation is about; nil for none.
 func (l *life) owner(name string) *session {
 	for _, s := range l.sessions {
 		if name == s.dir() || strings.HasPrefix(name, s.dir()+"/") {
 			return s
 		}
 	}
-	return l.opening // which creates its directory
+	return l.opening // it creates its directory
 }
 
 // excused reports whether the disk gave the realm a reason to fail.
@@ -82,8 +82,8 @@ func (s *session) acknowledged() uint64 {
 	return s.realm.Stats().Position
 }
 
-// keeps records that an fsync ended which began after the realm had acknowledged a position: no
-// crash may remove that, whatever the policy.
+// keeps records that an fsync ended. It began after the realm had acknowledged a position, so no
+// crash may remove that position, whatever the policy.
 func (s *session) keeps(position uint64) {
 	if s != nil && !s.l.over && position > s.safe {
 		s.safe = position

@@ -22,8 +22,8 @@ import (
 
 var greed = flag.Int("greed", 2, "how many sixteenths of their full strength the attacks of TestGreed have")
 
-// TestGreed: requests that are small and ask for much, many at a time, take a bounded amount of a
-// server's memory.
+// TestGreed: many small requests at a time that ask for much take a bounded amount of a server's
+// memory.
 func TestGreed(t *testing.T) {
 	if raced {
 		t.Skip("the race detector takes several times the memory")
@@ -37,8 +37,8 @@ func TestGreed(t *testing.T) {
 		name, path string
 		body       []byte
 		full       int    // as many at a time
-		leave      bool   // all others leave when one has what it asked for
-		catalog    []byte // applied before; nil: that of all histories
+		leave      bool   // all others leave when one has its answer
+		catalog    []byte // applied before; nil: the catalog of histories
 		most       int64  // bytes of memory, whatever the strength
 	}{
 		{"grants of no items", "RewardService/Grant", fill(`{"player":"ann","items":[`, `{}`, `]}`, 64<<10), 1500, false, nil, 200 << 20},
@@ -77,7 +77,7 @@ func TestGreed(t *testing.T) {
 	}
 }
 
-// boxOf returns a catalog of one pool, with so many entries that it has about a size in bytes.
+// boxOf returns a catalog of one pool whose entries take about a number of bytes.
 func boxOf(size int) []byte {
 	var yaml bytes.Buffer
 	yaml.WriteString("kuji: 1\nitems: {gem: {}}\npools:\n  box:\n    entries:\n")
@@ -87,7 +87,8 @@ func boxOf(size int) []byte {
 	return yaml.Bytes()
 }
 
-// attack sends a request n times at once. It returns how many answers had each HTTP status; 0: none.
+// attack sends a request n times at once. It returns how many answers had each HTTP status, 0 for no
+// answer.
 func (c *child) attack(t *testing.T, path string, body []byte, n int, leave bool) map[int]int {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -126,7 +127,7 @@ func (c *child) attack(t *testing.T, path string, body []byte, n int, leave bool
 	return answers
 }
 
-// peak is the most that the process has had in memory, in bytes; 0 where nobody tells.
+// peak is the most memory that the process has used, in bytes; 0 if unknown.
 func (c *child) peak(t *testing.T) int64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))

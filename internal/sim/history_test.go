@@ -22,9 +22,8 @@ var (
 	served    = flag.Int("served", 3, "how many histories TestLinearizableServer takes of a server process, through SIGKILLs")
 )
 
-// The shape of a history: 1 000 operations on two corners, of three players and two
-// pools each. No request reaches from one corner into the other, so that each can be
-// checked alone.
+// A history has 1 000 operations in two corners. Each corner has three players and two pools. No
+// request reaches from one into the other, so each can be checked alone.
 const (
 	historyClients = 8
 	historyOps     = 125 // of each client
@@ -45,12 +44,12 @@ pools:
   p3: {entries: [{id: a, weight: 1, stock: 1000000}, {id: b, weight: 1, stock: 5}, {id: c, weight: 0.001, stock: 2}]}
 `
 
-// stock is what is left of the entries a, b and c, or what was drawn of them.
+// stock is how many are left of the entries a, b and c, or were drawn of them.
 type stock [3]int
 
 var firstStock = [historyPools]stock{{20, 60, 100}, {9, 90, 1}, {3, 4, 5}, {1_000_000, 5, 2}}
 
-// items is how many gems and how much gold.
+// items is a number of gems and of gold.
 type items [2]int
 
 var itemNames = [...]string{"gem", "gold"}
@@ -58,18 +57,18 @@ var itemNames = [...]string{"gem", "gold"}
 // rewards is what the entries of each pool give.
 var rewards = [historyPools][3]items{0: {{1, 0}}, 1: {1: {2, 0}}, 2: {2: {0, 3}}}
 
-// playerNames are those of the first corner, then those of the second.
+// playerNames are the players of the first corner, then those of the second.
 var playerNames = [...]string{"ann", "ben", "cat", "dan", "eva", "fay"}
 
-// question is what a client asks: for a request of one act, for an atomic group of
-// several, or, without any, what is left in a pool or what a player holds.
+// question is what a client asks: a request of one act, an atomic group of several, or, without acts, a
+// read of a pool or a player.
 type question struct {
 	acts         []act
 	holds        bool
 	pool, player int
 }
 
-// act is a draw, or with a count of 0 a movement of items.
+// act is a draw or, with a count of 0, a movement of items.
 type act struct {
 	pool, count int
 	from, to    int // players; nobody: a grant, a consumption. A draw is from's
@@ -84,7 +83,7 @@ func drawing(pool, count int) question {
 func looking(pool int) question   { return question{pool: pool} }
 func holding(player int) question { return question{holds: true, player: player} }
 
-// reply is what it was told.
+// reply is what a client was told.
 type reply struct {
 	status   kuji.Status
 	failed   int // of a group: the member that the status is about
@@ -95,16 +94,16 @@ type reply struct {
 	holds    items
 }
 
-// errDead is wrapped by errors after which asking again is of no use.
+// errDead is wrapped by errors after which it is useless to ask again.
 var errDead = errors.New("the service does not come back")
 
-// service is what histories are taken of. An error means that the outcome is
-// not known: the client asks again under the same id.
+// service is a system whose histories are checked. An error means that the outcome is not known. Then
+// the client asks again under the same id.
 type service interface {
 	ask(ctx context.Context, id string, q question) (reply, error)
 }
 
-// corner returns which one a question is about.
+// corner returns the corner that a question is about.
 func (q question) corner() int {
 	switch {
 	case len(q.acts) > 0:
@@ -115,7 +114,7 @@ func (q question) corner() int {
 	return q.pool / cornerPools
 }
 
-// someQuestion makes one up.
+// someQuestion makes up a question.
 func someQuestion(r *rand.Rand) question {
 	corner := r.IntN(2)
 	switch k := r.IntN(20); {
@@ -131,7 +130,7 @@ func someQuestion(r *rand.Rand) question {
 
 func somePlayer(r *rand.Rand, corner int) int { return corner*cornerPlayers + r.IntN(cornerPlayers) }
 
-// someRequest makes up a request of so many acts in a corner.
+// someRequest makes up a request of a number of acts in a corner.
 func someRequest(r *rand.Rand, corner, acts int) question {
 	var q question
 	for range acts {
@@ -158,7 +157,7 @@ func someRequest(r *rand.Rand, corner, acts int) question {
 	return q
 }
 
-// cornerState is what there is in a corner.
+// cornerState is what the pools and players of a corner have.
 type cornerState struct {
 	left  [cornerPools]stock
 	known [cornerPlayers]bool
@@ -169,7 +168,7 @@ func firstCorner(corner int) cornerState {
 	return cornerState{left: [cornerPools]stock(firstStock[corner*cornerPools:])}
 }
 
-// answers reports whether a question can be answered so, and what is there after it.
+// answers reports whether a reply to a question is possible, and returns the state after it.
 func (s cornerState) answers(q question, r reply) (bool, cornerState) {
 	switch player := q.player % cornerPlayers; {
 	case len(q.acts) > 0:
@@ -184,8 +183,8 @@ func (s cornerState) answers(q question, r reply) (bool, cornerState) {
 	return r.left == s.left[q.pool%cornerPools], s
 }
 
-// decide returns how a request ends, and which of its acts fails. What a draw gives
-// cannot be spent by the same request.
+// decide returns how a request ends, and which of its acts fails. A request cannot spend what its own
+// draws give.
 func (s cornerState) decide(acts []act) (status kuji.Status, failed int) {
 	var drawn [cornerPools]int
 	for i, a := range acts {
@@ -210,7 +209,7 @@ func (s cornerState) decide(acts []act) (status kuji.Status, failed int) {
 	return kuji.OK, 0
 }
 
-// carryOut does what was decided, with the draws as they were told.
+// carryOut does what was decided. The reply says what was drawn.
 func (s cornerState) carryOut(q question, r reply) (bool, cornerState) {
 	for i, a := range q.acts {
 		for _, player := range []int{a.from, a.to} {
@@ -233,7 +232,7 @@ func (s cornerState) carryOut(q question, r reply) (bool, cornerState) {
 	return ok, s
 }
 
-// effects tells what a request that was carried out changes.
+// effects returns what a request changes when it succeeds.
 func (q question) effects(r reply, drawn func(pool, entry, n int), moved func(player, item, n int)) {
 	for i, a := range q.acts {
 		for item, n := range a.items {
@@ -256,8 +255,7 @@ func (q question) effects(r reply, drawn func(pool, entry, n int), moved func(pl
 	}
 }
 
-// historyModel says what the pools and players of a corner may answer together, one
-// question at a time.
+// historyModel says what the pools and players of a corner can answer, one question at a time.
 func historyModel() porcupine.Model {
 	return porcupine.Model{
 		Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
@@ -268,7 +266,7 @@ func historyModel() porcupine.Model {
 			}
 			return parts
 		},
-		// The corner is in the question; the state before the first one is told by it.
+		// The first question names the corner, so it tells the state before it.
 		Init: func() any { return nil },
 		Step: func(state, input, output any) (bool, any) {
 			q := input.(question)
@@ -284,12 +282,12 @@ func historyModel() porcupine.Model {
 	}
 }
 
-// takeHistory lets clients loose on a service and returns what they saw.
+// takeHistory lets clients use a service and returns what they saw.
 func takeHistory(t *testing.T, s service, seed uint64) []porcupine.Operation {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	var clock atomic.Int64 // orders calls and returns; what real time orders, it orders too
+	var clock atomic.Int64 // orders calls and returns as real time does
 	all := make([][]porcupine.Operation, historyClients)
 	var running sync.WaitGroup
 	for c := range historyClients {
@@ -329,8 +327,8 @@ type checks struct {
 	ended          [2]map[kuji.Status]int // single requests, groups
 }
 
-// check fails when no order of the operations explains what clients saw. That none
-// is found in time fails too, in the end: see report.
+// check fails if no order of the operations explains what clients saw. If it finds none in time, report
+// fails at the end.
 func (c *checks) check(t *testing.T, history []porcupine.Operation) {
 	t.Helper()
 	if len(history) != historyClients*historyOps {
@@ -354,7 +352,7 @@ func (c *checks) check(t *testing.T, history []porcupine.Operation) {
 	}
 }
 
-// report tells the counts. A history that was not decided is not taken for sound.
+// report logs the counts. It fails if a history was not decided.
 func (c *checks) report(t *testing.T, lives int) {
 	t.Helper()
 	n := c.sound + c.unknown
@@ -371,8 +369,7 @@ func (c *checks) report(t *testing.T, lives int) {
 	}
 }
 
-// TestCheckerSeesFaults: the checker itself refuses histories that no pools and
-// players can have given.
+// TestCheckerSeesFaults: the checker refuses histories that are impossible.
 func TestCheckerSeesFaults(t *testing.T) {
 	op := func(call, ret int64, q question, r reply) porcupine.Operation {
 		return porcupine.Operation{Input: q, Call: call, Output: r, Return: ret}

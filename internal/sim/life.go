@@ -30,19 +30,14 @@ type life struct {
 	sessions []*session // one of each realm
 	opening  *session   // the one being opened, if any
 
-	changes int      // disk operations so far that change something
-	over    bool     // the process is gone
-	after   *vfs.Mem // the disk that a kill left
-	harm
-	waiting int  // requests that the engine has not answered
-	within  bool // a disk operation is being interleaved
-}
-
-// harm is what has failed in a life.
-type harm struct {
+	changes int             // disk operations so far that change something
+	over    bool            // the process is gone
+	after   *vfs.Mem        // the disk that a kill left
 	hurt    bool            // a write or an fsync outside every realm has failed
 	scarred bool            // one has failed in an opening that was refused, and another opening followed
 	failed  map[string]bool // files and directories whose fsync has failed
+	waiting int             // requests that the engine has not answered
+	within  bool            // a disk operation is being interleaved
 }
 
 // fate is what ends a life. It is chosen before the life begins.
@@ -71,7 +66,7 @@ func (w *world) pickFate(r *rand.Rand, last bool) fate {
 // live runs one life.
 func (w *world) live(number int, last bool) {
 	r := stream(w.cfg.Seed, 100+uint64(number))
-	l := &life{w: w, number: number, last: last, rng: r, runner: &runner{w: w}, harm: harm{failed: map[string]bool{}}}
+	l := &life{w: w, number: number, last: last, rng: r, runner: &runner{w: w}, failed: map[string]bool{}}
 	for _, g := range w.games {
 		l.sessions = append(l.sessions, &session{game: g, l: l, safe: g.settled})
 	}
@@ -343,9 +338,9 @@ func (s *session) apply() {
 	case w.schedule.IntN(4) > 0:
 		res, err = s.realm.Apply(context.Background(), c)
 	case w.schedule.IntN(2) > 0:
-		res, err = s.realm.ApplyOver(context.Background(), c, over)
-	default: // from somebody who has seen another one
-		res, err = s.realm.ApplyOver(context.Background(), c, over+1+w.schedule.Uint64N(3))
+		res, err = s.realm.Catalogs().Apply(context.Background(), c, kuji.ApplyOptions{Over: new(over)})
+	default: // from somebody who has seen another version
+		res, err = s.realm.Catalogs().Apply(context.Background(), c, kuji.ApplyOptions{Over: new(over + 1 + w.schedule.Uint64N(3))})
 		w.note("%s: apply catalog %d over another version: %v", s.name, s.applied, kuji.CodeOf(err))
 		if kuji.CodeOf(err) == kuji.CodeConflict {
 			return

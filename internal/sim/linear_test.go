@@ -15,8 +15,8 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// embedded is an engine within the test, with its own goroutines, on a disk in
-// memory whose power is cut again and again.
+// embedded is an engine in the test's process, with goroutines of its own. Its disk is in memory, and
+// the power is cut again and again.
 type embedded struct {
 	catalog *catalog.Catalog
 
@@ -43,8 +43,8 @@ func newEmbedded(t *testing.T, seed uint64, cuts int) *embedded {
 	return s
 }
 
-// open opens the engine, as often as the power is cut meanwhile. The caller
-// holds mu, or nobody else knows s.
+// open opens the engine, again if the power is cut meanwhile. The caller holds mu, or nobody else knows
+// s.
 func (s *embedded) open() error {
 	for {
 		if s.cuts > 0 {
@@ -77,7 +77,7 @@ func (s *embedded) crash() {
 	s.disk = s.disk.Crash(vfs.Crash{Choose: vfs.Seeded(s.rng.Uint64()), Unordered: s.rng.IntN(2) == 0})
 }
 
-// now returns the realm and which life it is in.
+// now returns the realm and the number of its life.
 func (s *embedded) now() (*kuji.Realm, int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +135,7 @@ func (s *embedded) ask(ctx context.Context, id string, q question) (reply, error
 	return out, nil
 }
 
-// request returns what an engine is to carry out.
+// request returns an act as the engine's request.
 func (q question) request(id string) kuji.Request {
 	if len(q.acts) == 1 {
 		return q.acts[0].request(id)
@@ -165,7 +165,7 @@ func (a act) request(id string) kuji.Request {
 	return kuji.Transfer{ID: id, From: playerNames[a.from], To: playerNames[a.to], Items: stacks}
 }
 
-// replyOf returns what an engine told.
+// replyOf returns an engine's result as a reply.
 func (q question) replyOf(res kuji.Result) reply {
 	out := reply{status: res.Status, replayed: res.Replayed}
 	members := res.Members
@@ -183,8 +183,8 @@ func (q question) replyOf(res kuji.Result) reply {
 	return out
 }
 
-// TestLinearizable: to concurrent clients, through power cuts, pools and players are
-// one book, in which one request at a time is carried out.
+// TestLinearizable: to concurrent clients, pools and players look as if requests were carried out one at
+// a time, through power cuts too.
 func TestLinearizable(t *testing.T) {
 	lives := 0
 	var found checks

@@ -85,8 +85,8 @@ func TestBugSaysWhatItBreaks(t *testing.T) {
 	}
 }
 
-// TestChoose: bugs in changed files come first, a sample of the others follows,
-// there are no more than the most, and none is forgotten.
+// TestChoose: new bugs come first and all of them, then those that changed, those in changed files
+// and a sample of the others. There are no more than the most, and none is forgotten.
 func TestChoose(t *testing.T) {
 	abs, err := filepath.Abs(root)
 	if err != nil {
@@ -99,38 +99,61 @@ func TestChoose(t *testing.T) {
 			changed: map[string]string{filepath.Join(abs, fmt.Sprintf("f%d.go", i%10)): ""},
 		})
 	}
+	entries := func(from, to int) (files []string) {
+		for i := from; i < to; i++ {
+			files = append(files, sabotagePath(fmt.Sprint("bug", i)))
+		}
+		return files
+	}
+	sources := func(n int) (files []string) {
+		for i := range n {
+			files = append(files, fmt.Sprintf("f%d.go", i))
+		}
+		return files
+	}
 	for _, test := range []struct {
-		touched       []string // nil: not known
-		chosen, first int      // how many, and how many of them in changed files
+		isNew, changed []string
+		unknown        bool
+		want           [4]int // how many are chosen: new, changed, near, untouched
 	}{
-		{nil, 40, 0},
-		{[]string{"other.go"}, 20, 0},
-		{[]string{"f1.go"}, 25, 5},
-		{[]string{"f1.go", sabotagePath("bug2")}, 26, 6},
-		{[]string{"f1.go", "f2.go", "f3.go", "f4.go", "f5.go"}, 40, 25},
-		{[]string{"f0.go", "f1.go", "f2.go", "f3.go", "f4.go", "f5.go", "f6.go", "f7.go", "f8.go"}, 40, 40},
+		{unknown: true, want: [4]int{0, 0, 0, 40}},
+		{changed: []string{"other.go"}, want: [4]int{0, 0, 0, 20}},
+		{changed: sources(1), want: [4]int{0, 0, 5, 20}},
+		{isNew: sources(1), want: [4]int{0, 0, 5, 20}},
+		{changed: append(sources(1), entries(2, 3)...), want: [4]int{0, 1, 5, 20}},
+		{isNew: entries(0, 1), changed: append(sources(1), entries(2, 3)...), want: [4]int{1, 1, 4, 20}},
+		{changed: sources(5), want: [4]int{0, 0, 25, 15}},
+		{changed: sources(9), want: [4]int{0, 0, 40, 0}},
+		{isNew: entries(0, 4), changed: append(sources(10), entries(4, 40)...), want: [4]int{4, 36, 0, 0}},
+		{isNew: entries(0, 45), changed: sources(10), want: [4]int{45, 0, 0, 0}},
 	} {
-		var touched map[string]bool
-		if test.touched != nil {
-			touched = map[string]bool{}
+		var c changes
+		if !test.unknown {
+			c.files = map[string]bool{}
 		}
-		for _, name := range test.touched {
-			touched[name] = true
+		for _, name := range test.changed {
+			c.files[name] = false
 		}
-		chosen, left := choose(bugs, touched, 20, 40, 7)
-		first := 0
-		for first < len(chosen) && chosen[first].in(touched) {
-			first++
+		for _, name := range test.isNew {
+			c.files[name] = true
 		}
-		if len(chosen) != test.chosen || first != test.first || len(chosen)+len(left) != len(bugs) {
-			t.Errorf("%v: %d chosen, %d left, %d of the change; want %d, %d, %d",
-				test.touched, len(chosen), len(left), first, test.chosen, len(bugs)-test.chosen, test.first)
+		chosen, left := choose(bugs, c, 20, 40, 7)
+		var got [4]int
+		for i, p := range chosen {
+			got[c.rank(p)]++
+			if i > 0 && c.rank(chosen[i-1]) > c.rank(p) {
+				t.Errorf("%v: %s comes after %s", test, p.name, chosen[i-1].name)
+			}
 		}
-		if again, _ := choose(bugs, touched, 20, 40, 7); fmt.Sprint(names(again)) != fmt.Sprint(names(chosen)) {
-			t.Errorf("%v: the same seed chose others", test.touched)
+		if got != test.want || len(chosen)+len(left) != len(bugs) {
+			t.Errorf("%v: got %v and %d left", test, got, len(left))
 		}
-		if others, _ := choose(bugs, touched, 20, 40, 8); fmt.Sprint(names(others)) == fmt.Sprint(names(chosen)) {
-			t.Errorf("%v: another seed chose the same", test.touched)
+		if again, _ := choose(bugs, c, 20, 40, 7); fmt.Sprint(names(again)) != fmt.Sprint(names(chosen)) {
+			t.Errorf("%v: the same seed chose others", test)
+		}
+		others, _ := choose(bugs, c, 20, 40, 8)
+		if test.want[3] > 0 && fmt.Sprint(names(others)) == fmt.Sprint(names(chosen)) {
+			t.Errorf("%v: another seed chose the same", test)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs/powercut"
 )
 
-// TestPowerCutsOfServer shuts a real file system down under a server with clients,
-// and lets the next one recover from what is left.
+// TestPowerCutsOfServer shuts a real file system down under a server with clients. The next server must
+// recover from what is left.
 func TestPowerCutsOfServer(t *testing.T) {
 	powercut.Each(t, 256<<20, cutServer)
 }

@@ -20,12 +20,12 @@ import (
 	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 var kills = flag.Int("kills", 6, "how many random kills TestKillUnderLoad survives; also every how many changes of the disk TestKillAtEveryChange lets pass, if fewer than 100")
 
-// TestLinearizableServer: as TestLinearizable, of a server process over HTTP,
-// through SIGKILLs.
+// TestLinearizableServer does the same with a server process over HTTP, through SIGKILLs.
 func TestLinearizableServer(t *testing.T) {
 	lives := 0
 	var found checks
@@ -56,8 +56,8 @@ func TestLinearizableServer(t *testing.T) {
 	found.report(t, lives)
 }
 
-// endWell starts the server for the last time, finds out what became of all that it was
-// asked, and checks that it closes well and what it leaves.
+// endWell starts the server for the last time, asks for all outcomes, and checks that it closes and what
+// it leaves.
 func (b *book) endWell(t *testing.T, c *child) {
 	t.Helper()
 	if err := c.start(0); err != nil {
@@ -73,7 +73,7 @@ func (b *book) endWell(t *testing.T, c *child) {
 // mustVerify checks the log of a server that is not running.
 func mustVerify(t *testing.T, dir string) {
 	t.Helper()
-	rep, err := kuji.Verify(dir, server.DefaultRealm, nil)
+	rep, err := verify.Dir(dir, server.DefaultRealm, verify.Options{})
 	if err != nil {
 		t.Error(err)
 	}
@@ -93,7 +93,7 @@ type book struct {
 
 func newBook() *book { return &book{asked: map[string]question{}, told: map[string]reply{}} }
 
-// ask asks once and writes down the answer, unless it came too late to count.
+// ask asks once and writes down the answer, unless that came too late to count.
 func (b *book) ask(ctx context.Context, s service, id string, q question, late *atomic.Bool) error {
 	b.mu.Lock()
 	b.asked[id] = q
@@ -112,8 +112,8 @@ func (b *book) ask(ctx context.Context, s service, id string, q question, late *
 	return nil
 }
 
-// settle asks for everything again: what was told comes again, what was given in
-// all is what the pools lack, and what was moved in all is what players hold.
+// settle asks for everything again. Every answer must come again. Everything given must be what pools
+// lack, and everything moved must be what players hold.
 func (b *book) settle(t *testing.T, s service) {
 	t.Helper()
 	var given [historyPools]stock
@@ -157,9 +157,8 @@ func (b *book) settle(t *testing.T, s service) {
 	}
 }
 
-// TestKillAtEveryChange kills a server before each change that it makes to the
-// disk, from its first directory to its orderly end, and in the middle of each
-// write.
+// TestKillAtEveryChange kills a server before each of its changes of the disk, from the first directory
+// to the close, and in the middle of each write.
 func TestKillAtEveryChange(t *testing.T) {
 	step := int64(1)
 	if *kills < 100 {
@@ -199,8 +198,7 @@ func TestKillAtEveryChange(t *testing.T) {
 	t.Logf("killed at up to change %d, every %d", changes, step)
 }
 
-// scripted lets a server work until it kills itself. It reports whether it
-// came to an orderly end instead.
+// scripted lets a server work until it kills itself. It reports whether the server closed instead.
 func scripted(t *testing.T, c *child, b *book, kill int64) bool {
 	c.held = true
 	if c.start(kill) != nil || c.apply(t.Context()) != nil {
@@ -218,8 +216,8 @@ func scripted(t *testing.T, c *child, b *book, kill int64) bool {
 	return c.stop()
 }
 
-// load lets clients make requests until enough was told, then calls crash, and returns
-// when all have stopped.
+// load lets clients make requests until they have enough answers, then calls crash. It returns when all
+// clients have stopped.
 func load(t *testing.T, s service, b *book, tag int, enough int64, crash func()) {
 	t.Helper()
 	var told atomic.Int64
@@ -249,8 +247,8 @@ func load(t *testing.T, s service, b *book, tag int, enough int64, crash func())
 	}
 }
 
-// TestKillUnderLoad kills a server at random while clients make requests, again and
-// again on the same directory.
+// TestKillUnderLoad kills a server at random moments while clients make requests, again and again on one
+// directory.
 func TestKillUnderLoad(t *testing.T) {
 	c := &child{dir: filepath.Join(t.TempDir(), "data"), held: true}
 	b := newBook()
@@ -273,8 +271,8 @@ func TestKillUnderLoad(t *testing.T) {
 
 var idle = flag.Int("idle", 500, "how many connections lie idle in TestIdleConnections")
 
-// TestIdleConnections: clients that connect and say nothing, or half a request,
-// cost a server little, and the others are served.
+// TestIdleConnections: clients that connect and send nothing, or half a request, cost a server little
+// memory. It serves the others.
 func TestIdleConnections(t *testing.T) {
 	c := &child{dir: filepath.Join(t.TempDir(), "data")}
 	if err := c.start(0); err != nil {
@@ -308,7 +306,7 @@ func TestIdleConnections(t *testing.T) {
 	}
 	grown := c.memory(t) - before
 	t.Logf("%d idle connections: %d KiB", *idle, grown>>10)
-	// Two goroutines, a reader and a buffer each; twice that is a leak.
+	// Each has two goroutines, a reader and a buffer. Twice that is a leak.
 	for _, conn := range conns { // or the server waits for the other halves
 		conn.Close()
 	}
@@ -320,9 +318,8 @@ func TestIdleConnections(t *testing.T) {
 	}
 }
 
-// TestOpenFiles: clients that connect and say nothing cannot take the last file
-// descriptors of a server. Its log goes on, with new segments and snapshots, and
-// never waits for a descriptor.
+// TestOpenFiles: clients that connect and send nothing cannot take a server's last file descriptors. Its
+// log goes on, with new segments and snapshots, and never waits for a descriptor.
 func TestOpenFiles(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("no shell that could limit open files")
@@ -367,7 +364,7 @@ func TestOpenFiles(t *testing.T) {
 	}
 }
 
-// open is how many descriptors the process has open; 0 where nobody tells.
+// open is how many descriptors the process has open, 0 if unknown.
 func (c *child) open() int {
 	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", c.cmd.Process.Pid))
 	if err != nil {
@@ -376,7 +373,7 @@ func (c *child) open() int {
 	return len(fds)
 }
 
-// memory is what the process has in memory, in bytes; 0 where nobody tells.
+// memory is the memory that the process uses, in bytes, 0 if unknown.
 func (c *child) memory(t *testing.T) int64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", c.cmd.Process.Pid))

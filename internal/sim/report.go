@@ -14,7 +14,7 @@ type Report struct {
 	Lives    int      // of the engine
 	Audits   int      // of the whole log
 	Acked    int      // results that clients were told
-	Replayed int      // of them, first answers told again
+	Replayed int      // of those, first answers that were told again
 	Unknown  int      // requests whose outcome nobody was told
 	Reads    int      // of players and pools, checked
 	Shared   int      // runs with several realms in the engine

@@ -13,8 +13,8 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// rot damages copies of the disk that a life left. Damage may be reported or do no harm, but never
-// be served.
+// rot damages copies of the disk that a life left. The engine may report damage or be unharmed. It
+// may never serve it.
 func (w *world) rot() {
 	r := stream(w.cfg.Seed, 500+uint64(w.report.Audits))
 	g := w.games[r.IntN(len(w.games))]
@@ -53,8 +53,8 @@ func (g *game) list(disk *vfs.Mem, dir string) []string {
 	return names
 }
 
-// flip changes one bit of one of the realm's files, and returns its name, or nothing if it hits an
-// empty one.
+// flip changes one bit of one of the realm's files and returns the file's name. It returns "" if it
+// chose an empty file.
 func (g *game) flip(disk *vfs.Mem, r *rand.Rand) string {
 	var names []string
 	switch dir := []string{"log", "snapshots", ""}[r.IntN(5)/2]; dir {
@@ -84,7 +84,7 @@ func (g *game) flip(disk *vfs.Mem, r *rand.Rand) string {
 	return name
 }
 
-// loseTail takes the end of a closed log away: its last sectors, or segments from the last one on.
+// loseTail removes the end of a closed log: its last sectors, or its last segments.
 func (g *game) loseTail(disk *vfs.Mem, r *rand.Rand) {
 	dir := path.Join(g.dir(), "log")
 	names := slices.DeleteFunc(g.list(disk, "log"), func(n string) bool { return !strings.HasSuffix(n, ".wal") })
@@ -110,8 +110,8 @@ func (g *game) loseTail(disk *vfs.Mem, r *rand.Rand) {
 	}
 }
 
-// reopen verifies and opens a disk on which this realm is damaged. No snapshot is needed so much
-// that the realm could not open without it.
+// reopen verifies and opens a disk on which this realm is damaged. The realm must open without any
+// one of its snapshots.
 func (g *game) reopen(disk *vfs.Mem, mustOpen bool) {
 	w := g.w
 	g.unharmed(disk, "verify")
@@ -147,8 +147,8 @@ func (g *game) reopen(disk *vfs.Mem, mustOpen bool) {
 	}
 }
 
-// unharmed checks a damaged log that is taken for sound. It must hold only what it held before the
-// damage, in order from the beginning.
+// unharmed checks a damaged log that was read without an error. It must hold only what it held before
+// the damage, in order from the beginning.
 func (g *game) unharmed(disk *vfs.Mem, how string) {
 	w := g.w
 	records, rep, err := g.verified(disk)

@@ -7,8 +7,8 @@ import (
 	"github.com/kuji-dev/kuji/internal/step"
 )
 
-// runner is the step.Runner of one life of the engine. What would be goroutines and timers waits
-// in it until the schedule runs it.
+// runner is the step.Runner of one life of the engine. Goroutines and timers are tasks that wait
+// here until the schedule runs them.
 type runner struct {
 	w      *world
 	tasks  []func()
@@ -29,7 +29,7 @@ var _ step.Runner = (*runner)(nil)
 
 // Go implements [step.Runner].
 func (r *runner) Go(task func()) {
-	owner := r.owner // of everything that it starts
+	owner := r.owner // the task's, and that of all that it starts
 	r.tasks = append(r.tasks, func() {
 		before := r.owner
 		r.owner = owner
@@ -49,7 +49,7 @@ func (r *runner) Step() {
 	task()
 }
 
-// stuck is what Step panics with: something waits for what can never happen.
+// stuck is what Step panics with: a task waits for something that can never happen.
 type stuck struct{}
 
 func (stuck) String() string { return "the engine waits for something that nothing will do" }
@@ -88,8 +88,7 @@ func (r *runner) Entropy(p []byte) {
 	r.w.entropy.Read(p) // never fails
 }
 
-// stream returns a source for one purpose, so that leaving out one fault does not change what the
-// others do.
+// stream returns a source for one purpose. So leaving out one fault does not change the others.
 func stream(seed uint64, purpose uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, purpose))
 }

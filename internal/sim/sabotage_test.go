@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -20,9 +21,9 @@ import (
 )
 
 var (
-	sabotage = flag.String("sabotage", "", "plant bugs of testdata/sabotage, and see that a test fails for each; all: every one; changed: those in files that changed, and a sample; else those whose names match this `pattern`")
+	sabotage = flag.String("sabotage", "", "plant bugs of testdata/sabotage, and see that a test fails for each; all: every one; changed: new and changed ones, those in files that changed, and a sample; else those whose names match this `pattern`")
 	sample   = flag.Int("sample", 20, "with -sabotage changed: how many bugs in other files")
-	most     = flag.Int("most", 24, "with -sabotage changed: at most how many bugs")
+	most     = flag.Int("most", 24, "with -sabotage changed: at most how many bugs, unless more are new")
 	picked   = flag.Uint64("sabotage-seed", 0, "with -sabotage changed: the seed of the sample; 0: the hash of HEAD")
 )
 
@@ -33,8 +34,7 @@ var (
 	panicked   = regexp.MustCompile(`(?m)^(panic|fatal error): (.*)$`)
 )
 
-// catch runs tests with the bug in, and returns which one failed; none when it
-// survived.
+// catch runs tests with the bug in, and returns the one that failed, "" if the bug survived.
 func (b *bug) catch(ctx context.Context, overlay string) (caught string, err error) {
 	args := append([]string{"test", "-vet", "off", "-count", "1", "-failfast", "-timeout", "200s"}, b.test...)
 	cmd := exec.CommandContext(ctx, "go", args...)
@@ -90,8 +90,8 @@ func (b *bug) testsThere(tests map[string][]string) bool {
 	return false
 }
 
-// TestSabotageFits: every bug says which promise it breaks, fits into the code
-// as it stands, compiles, and names tests that are there.
+// TestSabotageFits: every bug says which promise it breaks, fits into today's code, compiles, and names
+// tests that exist.
 func TestSabotageFits(t *testing.T) {
 	s := newSources(root)
 	c, err := newChecker(root)
@@ -130,8 +130,8 @@ func TestSabotage(t *testing.T) {
 		}
 		bugs = append(bugs, p)
 	}
-	if *sabotage == "all" && len(bugs) < 40 {
-		t.Errorf("%d bugs, want at least 40", len(bugs))
+	if *sabotage == "all" && len(bugs) < 100 {
+		t.Errorf("%d bugs, want at least 100", len(bugs))
 	}
 	bugs = selectBugs(t, bugs)
 	if len(bugs) == 0 {
@@ -180,8 +180,8 @@ func mustCatch(t *testing.T, p planted) string {
 	return caught
 }
 
-// selectBugs returns the bugs that -sabotage asks for. Of a selection by change
-// it says how to repeat it, and what it leaves out.
+// selectBugs returns the bugs that -sabotage asks for. If it selects by what changed, it logs how to
+// repeat that and what it leaves out.
 func selectBugs(t *testing.T, bugs []planted) []planted {
 	if *sabotage == "all" {
 		return bugs
@@ -190,54 +190,74 @@ func selectBugs(t *testing.T, bugs []planted) []planted {
 		pattern := regexp.MustCompile(*sabotage)
 		return slices.DeleteFunc(bugs, func(p planted) bool { return !pattern.MatchString(p.name) })
 	}
-	base := baseCommit(t)
-	touched := touchedSince(t, base)
+	c := changesSince(t, baseCommit(t))
 	seed := *picked
 	if seed == 0 {
 		head, _ := git("rev-parse", "HEAD")
 		seed, _ = strconv.ParseUint(head[:min(15, len(head))], 16, 64)
 	}
-	chosen, left := choose(bugs, touched, *sample, *most, seed)
-	t.Logf("%d files changed since %s; %d bugs, %d planted, chosen by -sabotage-seed %d", len(touched), base, len(bugs), len(chosen), seed)
+	chosen, left := choose(bugs, c, *sample, *most, seed)
+	t.Logf("%d files changed since %s; %d bugs, %d planted, chosen by -sabotage-seed %d", len(c.files), c.base, len(bugs), len(chosen), seed)
 	t.Logf("left to make nightly: %s", strings.Join(names(left), " "))
 	return chosen
 }
 
-// choose takes the bugs in files that were touched, then a sample of the others.
-func choose(bugs []planted, touched map[string]bool, sample, most int, seed uint64) (chosen, left []planted) {
+// choose takes the bugs that are new, however many there are. Up to most in all, it adds those whose
+// entries changed, those in other files that changed, and a sample of the rest. If nobody knows what
+// changed, all of it is a sample.
+func choose(bugs []planted, c changes, sample, most int, seed uint64) (chosen, left []planted) {
 	bugs = slices.Clone(bugs)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	rng.Shuffle(len(bugs), func(i, j int) { bugs[i], bugs[j] = bugs[j], bugs[i] })
-	var others []planted
+	if c.files == nil {
+		sample = most
+	}
+	slices.SortStableFunc(bugs, func(a, b planted) int { return cmp.Compare(c.rank(a), c.rank(b)) })
 	for _, p := range bugs {
-		switch {
-		case !p.in(touched):
-			others = append(others, p)
-		case len(chosen) < most:
+		rank := c.rank(p)
+		take := rank == newEntry || len(chosen) < most
+		if rank == untouched {
+			take = take && sample > 0
+			sample--
+		}
+		if take {
 			chosen = append(chosen, p)
-		default:
+		} else {
 			left = append(left, p)
 		}
 	}
-	if touched == nil { // nobody knows what changed
-		sample = most
-	}
-	n := min(sample, most-len(chosen), len(others))
-	return append(chosen, others[:n]...), append(left, others[n:]...)
+	return chosen, left
 }
 
-// in reports whether the bug's file, or one that it changes, is in a set.
-func (p planted) in(files map[string]bool) bool {
-	if files[sabotagePath(p.name)] {
-		return true
+// changes are the files that differ from those of a commit.
+type changes struct {
+	base  string          // the commit; "" if none is known
+	files map[string]bool // whether each one is new; nil without a commit
+}
+
+// What a change has to do with a bug, the nearest first.
+const (
+	newEntry = iota
+	changedEntry
+	changedFile // a file that the bug is planted in
+	untouched
+)
+
+func (c changes) rank(p planted) int {
+	if isNew, ok := c.files[sabotagePath(p.name)]; ok && isNew {
+		return newEntry
+	} else if ok {
+		return changedEntry
 	}
 	abs, _ := filepath.Abs(root)
 	for path := range p.changed {
-		if rel, err := filepath.Rel(abs, path); err == nil && files[rel] {
-			return true
+		if rel, err := filepath.Rel(abs, path); err == nil {
+			if _, ok := c.files[rel]; ok {
+				return changedFile
+			}
 		}
 	}
-	return false
+	return untouched
 }
 
 func sabotagePath(name string) string {
@@ -260,8 +280,7 @@ func git(args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// baseCommit returns the commit that the change begins at, as .ci/base finds it;
-// "" when it finds none.
+// baseCommit returns the commit before the change, as .ci/base finds it, "" if it finds none.
 func baseCommit(t *testing.T) string {
 	out, err := exec.Command(filepath.Join(root, ".ci/base")).Output()
 	if err != nil {
@@ -270,24 +289,28 @@ func baseCommit(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-// touchedSince returns the files that differ from those of a commit, and those
-// that git does not know yet; nil without a commit.
-func touchedSince(t *testing.T, base string) map[string]bool {
+// changesSince returns the files that differ from those of a commit, and those that git does not
+// know yet.
+func changesSince(t *testing.T, base string) changes {
 	if base == "" {
-		return nil
+		return changes{}
 	}
-	changed, err := git("diff", "--name-only", base)
+	diff, err := git("diff", "--name-status", "--no-renames", base)
 	if err != nil {
 		t.Logf("git diff %s: %v", base, err)
-		return nil
+		return changes{}
 	}
 	others, err := git("ls-files", "--others", "--exclude-standard")
 	if err != nil {
 		t.Logf("git ls-files: %v", err)
 	}
-	touched := map[string]bool{}
-	for _, name := range strings.Fields(changed + "\n" + others) {
-		touched[name] = true
+	c := changes{base, map[string]bool{}}
+	for line := range strings.Lines(diff) {
+		fields := strings.Fields(line) // a letter and a name
+		c.files[fields[1]] = fields[0] == "A"
 	}
-	return touched
+	for _, name := range strings.Fields(others) {
+		c.files[name] = true
+	}
+	return c
 }

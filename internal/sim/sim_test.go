@@ -25,10 +25,10 @@ var (
 
 // kept are seeds outside CI's range that have failed once. TestSeeds always tries them too.
 var kept = []uint64{
-	90310005265, 90310008850, 90310011889, // a refused opening, closed on a failing disk, and then another one
+	90310005265, 90310008850, 90310011889, // an opening refused, closed on a failing disk, and another one
 }
 
-// TestSeeds simulates many seeds and those that are kept, or the one that is asked for.
+// TestSeeds simulates many seeds and the kept ones, or the one that -seed names.
 func TestSeeds(t *testing.T) {
 	if *seed != 0 {
 		one(t)
@@ -55,8 +55,8 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// overSeeds runs seeds on all processors, and adds up what they report. It stops when one fails, and
-// returns the smallest one that did.
+// overSeeds runs seeds on all processors and adds up their reports. It stops when one fails, and returns
+// the smallest that failed.
 func overSeeds[R any, F comparable](from, to uint64, run func(seed uint64) (R, F), add func(R)) (failed uint64, failure F) {
 	var none F
 	var mu sync.Mutex
@@ -74,7 +74,7 @@ func overSeeds[R any, F comparable](from, to uint64, run func(seed uint64) (R, F
 					add(report)
 				case s < failed:
 					failed, failure = s, f
-					next.Store(to) // smaller ones are under way
+					next.Store(to) // smaller ones are running
 				}
 				mu.Unlock()
 			}
@@ -106,7 +106,7 @@ func one(t *testing.T) {
 	t.Logf("seed %d: %v, trace %x", *seed, rep, rep.Trace)
 }
 
-// TestSameSeedSameTrace: a run is decided by its configuration alone.
+// TestSameSeedSameTrace: the configuration alone decides a run.
 func TestSameSeedSameTrace(t *testing.T) {
 	for s := range uint64(8) {
 		cfg := sim.FromSeed(s + 1)

@@ -34,9 +34,8 @@ var faulties = []faulty{
 	{calls: "fallocate,sync_file_range", errno: "ENOSPC"},
 }
 
-// TestInjectedErrors lets system calls of the real binary fail, when it starts,
-// under load, and when it ends. Whoever is answered has what was said; a log that
-// could not be written stops the realm; the next start recovers.
+// TestInjectedErrors lets system calls of the real binary fail when it starts, under load, and when it
+// ends. Every answer stays true. A log that cannot be written stops the realm. The next start recovers.
 func TestInjectedErrors(t *testing.T) {
 	if *injections == 0 {
 		t.Skip("runs no life of a server under strace: -injections 0")
@@ -57,7 +56,7 @@ func TestInjectedErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
-		for range min(100, *injections-n) { // then another directory: ids are not remembered for ever
+		for range min(100, *injections-n) { // then another directory: the window of ids is limited
 			f := faulties[n%len(faulties)]
 			if s.suffer(t, n, f, r); t.Failed() {
 				t.Fatalf("life %d, %+v, strace %q", n, f, s.inject)
@@ -85,7 +84,7 @@ func mustTrace(t *testing.T) {
 	}
 }
 
-// traced is a kuji serve whose system calls are seen by strace.
+// traced is a kuji serve under strace.
 type traced struct {
 	child
 	binary string
@@ -114,8 +113,7 @@ func (s *traced) mustRun(t *testing.T, f func()) {
 	}
 }
 
-// suffer runs a life in which a kind of system call fails from some time on, or once in
-// each thread.
+// suffer runs a life in which a kind of system call fails: from some time on, or once in each thread.
 func (s *traced) suffer(t *testing.T, n int, f faulty, r *rand.Rand) {
 	t.Helper()
 	traces := filepath.Join(t.TempDir(), "strace")
@@ -152,7 +150,7 @@ func (s *traced) suffer(t *testing.T, n int, f faulty, r *rand.Rand) {
 	for line := range bytes.Lines(trace) {
 		if bytes.Contains(line, []byte("(INJECTED)")) {
 			met = true
-			// Zeros are room that is made ahead; on a full disk the log does without it.
+			// The log writes zeros to make room ahead. On a full disk it does without.
 			room := f.errno == "ENOSPC" && bytes.Contains(line, []byte(`"\0\0\0\0\0\0\0\0`))
 			log = log || bytes.Contains(line, []byte("/log/0")) && !room
 		}
@@ -167,7 +165,7 @@ func (s *traced) suffer(t *testing.T, n int, f faulty, r *rand.Rand) {
 	}
 }
 
-// said is how the errors are called in messages.
+// said is what messages call the errors.
 var said = map[string]string{"EIO": "input/output error", "ENOSPC": "no space left on device"}
 
 // files returns the paths of all of a realm's files, and of its directories.
@@ -183,8 +181,8 @@ func (s *traced) files(t *testing.T) []string {
 	return paths
 }
 
-// work lets clients make requests until each has had enough or was refused, and ends the
-// server. A realm that has stopped refuses everything that comes after.
+// work lets clients make requests until each has enough answers or was refused, and ends the server. A
+// realm that has stopped refuses everything.
 func (s *traced) work(t *testing.T, n int) {
 	t.Helper()
 	var running sync.WaitGroup

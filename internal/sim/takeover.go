@@ -14,13 +14,14 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/drivertest"
 	"github.com/kuji-dev/kuji/internal/hook"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // Several nodes share one log. Any of them takes the realm over at any time, as often as it likes:
-// nothing but the log keeps two writers apart. Some follow the log before they do. Messages to the
-// log and answers from it get lost, arrive twice or late. Nodes are cut off, stand still and die in
-// the middle of everything. At the end one node verifies the log, and the model judges it, with all
-// that clients were told.
+// only the log keeps two writers apart. Some follow the log first. Messages to the log and answers
+// from it are lost, doubled or late. Nodes are cut off, stand still, and die in the middle of
+// everything. At the end one node verifies the log, and the model judges it and what clients were
+// told.
 
 // cluster is one such run.
 type cluster struct {
@@ -31,7 +32,7 @@ type cluster struct {
 	shared  *drivertest.Shared
 	nodes   [3]*member
 	drivers int
-	over    bool      // nothing more begins
+	over    bool      // nothing new begins
 	last    []*member // who follows at the end
 	Cluster ClusterReport
 }
@@ -75,7 +76,7 @@ type member struct {
 	hot    bool // it follows before it leads
 }
 
-// mortal is a driver whose process can die.
+// mortal is a driver in a process that can die.
 type mortal struct {
 	driver.Driver
 	trims  func() // called before each trim
@@ -91,7 +92,7 @@ func (m *mortal) Open(ctx context.Context, name string, o driver.Options) (drive
 	return &watched{r, m}, nil
 }
 
-// watched is a realm whose log is read before anybody trims it.
+// watched is a realm whose log is read before each trim.
 type watched struct {
 	driver.Realm
 	by *mortal
@@ -102,10 +103,10 @@ func (w *watched) Trim(ctx context.Context, before driver.Cursor) error {
 	return w.Realm.Trim(ctx, before)
 }
 
-// die ends everything that the process has under way at its driver.
+// die ends everything that the process is doing at its driver.
 func (m *mortal) die() {
 	for _, r := range m.realms {
-		r.Close() // the error does not matter: nobody is left to hear of it
+		r.Close() // nobody is left to hear of the error
 	}
 }
 
@@ -211,7 +212,7 @@ func (c *cluster) drain() {
 	c.fail("no end: %d tasks are left", len(c.fibers.ready))
 }
 
-// start makes a node take the realm over, if it does not have it.
+// start makes a node take the realm over, unless it has it.
 func (c *cluster) start(number int) {
 	if old := c.nodes[number]; old != nil {
 		if old.realm == nil || old.busy {
@@ -221,7 +222,7 @@ func (c *cluster) start(number int) {
 		if err == nil && c.rng.IntN(4) > 0 {
 			return
 		}
-		if err != nil && !old.realm.Leads() {
+		if err != nil && !old.realm.Replica().Leads() {
 			c.lost(old, err)
 		}
 		c.kill(old)
@@ -248,9 +249,11 @@ func (c *cluster) options(m *member) kuji.Options {
 }
 
 // follows reports whether a node follows.
-func (m *member) follows() bool { return m.realm != nil && !m.realm.Leads() && m.realm.Err() == nil }
+func (m *member) follows() bool {
+	return m.realm != nil && !m.realm.Replica().Leads() && m.realm.Err() == nil
+}
 
-// lost judges why a node follows no more.
+// lost judges why a node stopped following.
 func (c *cluster) lost(m *member, err error) {
 	_, trimmed := errors.AsType[*driver.TrimmedError](err)
 	switch {
@@ -261,13 +264,13 @@ func (c *cluster) lost(m *member, err error) {
 	}
 }
 
-// lead makes a node that follows lead. One that was deposed must refuse.
+// lead makes a follower lead. One that was deposed must refuse.
 func (c *cluster) lead(m *member) {
-	leads, stopped := m.realm.Leads(), m.realm.Err()
+	leads, stopped := m.realm.Replica().Leads(), m.realm.Err()
 	m.busy = true
 	c.note("node %d is to lead: it leads %v, %v", m.number, leads, stopped)
 	c.fibers.Go(func() {
-		err := m.realm.Lead(context.Background())
+		err := m.realm.Replica().Lead(context.Background())
 		m.busy = false
 		switch {
 		case m.dead:
@@ -276,7 +279,7 @@ func (c *cluster) lead(m *member) {
 		case err == nil && !leads:
 			c.Cluster.Hot++
 			c.note("node %d has epoch %d at %d", m.number, m.realm.Stats().Epoch, m.realm.Stats().Position)
-		case err != nil && !m.realm.Leads():
+		case err != nil && !m.realm.Replica().Leads():
 			c.lost(m, err)
 		}
 	})
@@ -313,14 +316,14 @@ func (c *cluster) open(m *member) {
 	}
 }
 
-// kill makes a node die. What it has under way ends, sooner or later, and nobody hears of it.
+// kill makes a node die. What it was doing ends at some time, and nobody hears of it.
 func (c *cluster) kill(m *member) {
 	m.dead = true
 	m.kept.die()
 	c.nodes[m.number] = nil
 }
 
-// close closes a node in good order, as far as it can.
+// close closes a node properly, if it can.
 func (c *cluster) close(m *member) {
 	m.busy = true
 	c.fibers.Go(func() {
@@ -333,14 +336,14 @@ func (c *cluster) close(m *member) {
 	})
 }
 
-// reopen closes the realm alone, in good order as far as it can, and opens it again within the same
-// engine, to follow: a leader that steps down, or one that stopped.
+// reopen closes the realm alone, properly if it can, and opens it again in the same engine, to follow.
+// That is what a leader does that steps down or has stopped.
 func (c *cluster) reopen(m *member) {
-	if err := m.realm.Err(); err != nil && !m.realm.Leads() {
+	if err := m.realm.Err(); err != nil && !m.realm.Replica().Leads() {
 		c.lost(m, err)
 	}
 	m.busy = true
-	c.note("node %d reopens the realm: it leads %v, %v", m.number, m.realm.Leads(), m.realm.Err())
+	c.note("node %d reopens the realm: it leads %v, %v", m.number, m.realm.Replica().Leads(), m.realm.Err())
 	c.fibers.Go(func() {
 		old := m.realm
 		err := m.engine.CloseRealm(context.Background(), c.name)
@@ -350,7 +353,7 @@ func (c *cluster) reopen(m *member) {
 			switch {
 			case m.dead:
 			case err == nil:
-				if realm == old || realm.Leads() {
+				if realm == old || realm.Replica().Leads() {
 					c.fail("node %d has a realm that was closed, or leads", m.number)
 				}
 				if _, err := old.Player(kuji.Stale(context.Background()), "ann"); err == nil {
@@ -367,10 +370,10 @@ func (c *cluster) reopen(m *member) {
 	})
 }
 
-// version returns that of the catalog in force at a node; 0: it has none.
+// version returns the version of the catalog in force at a node, 0 for none.
 func (m *member) version() int { return int(m.realm.Stats().CatalogVersion) }
 
-// fair judges an error of a node.
+// fair judges a node's error.
 func (c *cluster) fair(m *member, err error) {
 	switch kuji.CodeOf(err) {
 	case kuji.CodeUnknownOutcome:
@@ -391,7 +394,7 @@ func (c *cluster) fair(m *member, err error) {
 	}
 }
 
-// ask sends a request of a client to a node.
+// ask sends a client's request to a node.
 func (c *cluster) ask(m *member) {
 	cl := c.clients[c.rng.IntN(len(c.clients))]
 	var k *call
@@ -418,7 +421,7 @@ func (c *cluster) ask(m *member) {
 	})
 }
 
-// large sends so many requests at once that they do not fit into an entry of the log.
+// large sends more requests at once than fit into an entry of the log.
 func (c *cluster) large(m *member) {
 	reqs, calls := make([]kuji.Request, 900), make([]*call, 900)
 	for i := range reqs {
@@ -451,7 +454,7 @@ func (c *cluster) apply(m *member) {
 	}
 	m.busy = true
 	c.fibers.Go(func() {
-		res, err := m.realm.ApplyOver(context.Background(), c.catalogs[version], uint64(version))
+		res, err := m.realm.Catalogs().Apply(context.Background(), c.catalogs[version], kuji.ApplyOptions{Over: new(uint64(version))})
 		m.busy = false
 		if err != nil {
 			c.fair(m, err)
@@ -478,19 +481,19 @@ func (c *cluster) look(m *member) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // a read that would have to wait is refused
 	rd := read{position: m.realm.Stats().Position, player: players[c.rng.IntN(len(players))]}
-	if !m.realm.Leads() { // it shows nothing that may be lost, without waiting
+	if !m.realm.Replica().Leads() { // it shows nothing that may be lost, without waiting
 		if _, err := m.realm.Player(ctx, rd.player); err == nil {
 			c.fail("node %d follows, and answers what must be new", m.number)
 		}
 		ctx = kuji.Stale(ctx)
 		c.Cluster.Stale++
 	}
-	for _, other := range c.nodes { // also one that was deposed and does not know
+	for _, other := range c.nodes { // one may be deposed and not know it
 		if other == nil || other.realm == nil {
 			continue
 		}
 		if st := other.realm.Stats(); st.Position <= rd.position {
-			if err := m.realm.Compare(fmt.Sprint(other.number), st.Position, st.Chain); err != nil {
+			if err := m.realm.Replica().Compare(fmt.Sprint(other.number), st.Position, st.Chain); err != nil {
 				c.fair(m, err)
 			}
 			c.Cluster.Compared++
@@ -511,11 +514,11 @@ func (c *cluster) look(m *member) {
 }
 
 // verifyAt verifies the log, at least as far as a node knows it.
-func (c *cluster) verifyAt(m *member) (records []kuji.Record, rep kuji.Report) {
+func (c *cluster) verifyAt(m *member) (records []kuji.Record, rep verify.Report) {
 	for range 2000 {
 		var err error
 		records = records[:0]
-		rep, err = kuji.VerifyDriver(c.shared.Node(len(c.nodes)), clusterKey, c.name, nil, func(r kuji.Record) { records = append(records, r) })
+		rep, err = verify.Driver(c.shared.Node(len(c.nodes)), c.name, verify.Options{Seen: func(r kuji.Record) { records = append(records, r) }, Keys: [][32]byte{clusterKey}})
 		switch {
 		case err == nil && (m.dead || rep.Position >= m.realm.Stats().Position):
 			return records, rep
@@ -528,8 +531,8 @@ func (c *cluster) verifyAt(m *member) (records []kuji.Record, rep kuji.Report) {
 	return nil, rep
 }
 
-// passes reports whether an error of Verify may have come from messages that were lost, or from what
-// the nodes removed meanwhile.
+// passes reports whether lost messages, or what the nodes removed meanwhile, can explain an error of
+// Verify.
 func (c *cluster) passes(err error) bool {
 	_, trimmed := errors.AsType[*driver.TrimmedError](err)
 	return errors.Is(err, driver.ErrUnavailable) || !c.over && (trimmed || errors.Is(err, driver.ErrNotExist))
@@ -543,9 +546,9 @@ func (c *cluster) beforeTrim(m *member) {
 	c.note("node %d trims the log, %d events were read", m.number, len(c.archive))
 }
 
-// same checks that a node that follows comes to the same state, and ends it.
+// same checks that a follower comes to the same state, and closes it.
 func (c *cluster) same(m *member, position uint64, want [32]byte) {
-	err := m.realm.Await(context.Background(), position)
+	err := m.realm.Replica().Await(context.Background(), position)
 	if err == nil {
 		var got [32]byte
 		if got, _, err = m.realm.StateHash(kuji.Stale(context.Background())); err == nil && got != want {
@@ -577,7 +580,7 @@ func (c *cluster) finish() {
 	c.drain()
 	// The seeds of all epochs but the last, which is still open, are in the log.
 	var records []kuji.Record
-	var rep kuji.Report
+	var rep verify.Report
 	c.fibers.Go(func() { records, rep = c.verifyAt(last) })
 	c.drain()
 	last.dead = true

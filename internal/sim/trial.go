@@ -8,8 +8,8 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// trial is what the model knows while it judges, member by member, how a command must end. It does
-// not know what draws give. It has the least and the most that each player can hold at each point.
+// trial works out, member by member, how a command must end. It does not know what draws give, so it
+// keeps the least and the most that each player can hold at each point.
 type trial struct {
 	*model
 	sure    map[string]map[string]uint64 // without what the command's draws give
@@ -17,12 +17,12 @@ type trial struct {
 	earlier []trialDraw                  // draws of the command so far
 	came    map[string]bool              // who got the starting grants in the command
 	wrong   string                       // the subject of the failure, from the event
-	limit   *kuji.Limit                  // that is reached
-	lacks   []kuji.Lack                  // of what the player holds too few
+	limit   *kuji.Limit                  // the one that is reached
+	lacks   []kuji.Lack                  // the items of which the player holds too few
 }
 
-// explained compares what an event says of its failure. When a limit resets is for the tests of the
-// rules.
+// explained compares what an event says about its failure. The tests of the rules check when a limit
+// resets.
 func (t *trial) explained(rec kuji.Record) error {
 	if !slices.Equal(rec.Lacks, t.lacks) {
 		return fmt.Errorf("the player lacks %v, the model says %v", rec.Lacks, t.lacks)
@@ -45,7 +45,7 @@ func (t *trial) short(player string, need []kuji.Stack) {
 	}
 }
 
-// trialDraw is a draw that has passed.
+// trialDraw is a draw that passed its checks.
 type trialDraw struct {
 	rec   kuji.Record
 	price []kuji.Stack
@@ -67,7 +67,7 @@ func (t *trial) meet(id string) (sure, most map[string]uint64) {
 	return sure, most
 }
 
-// come gives a player the starting grants, once. It returns the item that does not fit.
+// come gives a player the starting grants, once. It returns an item that does not fit.
 func (t *trial) come(id string) (full string) {
 	h := t.players[id]
 	if t.came[id] || h != nil && !h.waits {
@@ -147,8 +147,8 @@ func (t *trial) drawable(rec kuji.Record) (kuji.Status, string) {
 		if e.rec.Player == rec.Player && e.rec.Pool == rec.Pool {
 			before += e.rec.Count
 		}
-		if other := t.pool(e.rec.Pool); intersect(supplyOf(t.model).below(p), supplyOf(t.model).below(other)) {
-			need += uint64(e.rec.Count) * supplyOf(t.model).leaves(other)
+		if other := t.pool(e.rec.Pool); intersect(t.below(p), t.below(other)) {
+			need += uint64(e.rec.Count) * t.leaves(other)
 		}
 	}
 	for _, l := range p.Limits {
@@ -167,12 +167,12 @@ func (t *trial) drawable(rec kuji.Record) (kuji.Status, string) {
 	for _, it := range d.price {
 		t.take(rec.Player, it)
 	}
-	if !supplyOf(t.model).stocked(p, rec.Player, sure, need) {
+	if !t.stocked(p, rec.Player, sure, need) {
 		return kuji.SoldOut, p.ID
 	}
 	overflow := ""
 	for _, it := range t.catalog.Items {
-		most[it.ID] += supplyOf(t.model).best(p, it.ID) * uint64(rec.Count)
+		most[it.ID] += t.best(p, it.ID) * uint64(rec.Count)
 		if most[it.ID] > kuji.MaxQuantity && (overflow == "" || it.ID == t.wrong) {
 			overflow = it.ID // any of several will do
 		}
@@ -219,9 +219,9 @@ func (t *trial) freeDraws(p *catalog.Pool, rec kuji.Record) int {
 	return min(rec.Count, max(0, int(p.Free.Draws)-used))
 }
 
-// price says what a draw costs a player, of which d.free can be free: the first offer that they can
-// pay and that has the item which they want to pay with. An offer that leaves them free draws goes
-// before one that costs as much of each item, or more.
+// price chooses what a draw costs a player who has d.free free draws: the first offer that they can
+// pay and that takes the item they want to pay with. Of two such offers, the one that uses fewer free
+// draws wins unless it costs more of some item.
 func (t *trial) price(p *catalog.Pool, d *trialDraw) (status kuji.Status, subject string) {
 	if len(p.Price) > 0 && d.rec.Count == d.free || len(p.Price) == 0 && d.rec.Pay == "" {
 		return kuji.OK, ""
@@ -242,7 +242,7 @@ func (t *trial) price(p *catalog.Pool, d *trialDraw) (status kuji.Status, subjec
 		case !wanted:
 		case short == "" && (status != kuji.OK || free < most && !dearer):
 			d.price, d.free, status, subject, t.lacks = price, free, kuji.OK, "", nil
-		case short != "" && status == kuji.PriceNotOffered: // of several that are too much the first one counts
+		case short != "" && status == kuji.PriceNotOffered: // of several that cost too much, the first one counts
 			status, subject = kuji.InsufficientItems, short
 			t.short(d.rec.Player, price)
 		}

@@ -9,27 +9,26 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// walk follows what the draws of a request took, entry by entry, and judges whether each could be
-// taken. It does not choose again: it knows which entries had odds for this player at this point,
-// what pity made certain, and how much each had to give. Where a range leaves open how many entries
-// belong together, the walk takes as many as it can. In the simulator's catalogs that is never
-// wrong: no two pools of one reward lead to the same one, and a condition asks for no item of which
-// an entry gives a range.
+// walk follows what the draws of a request took, entry by entry, and judges each. It does not choose
+// again. It knows which entries had odds for this player at this point, what pity made certain, and
+// how much each entry had to give. Where a range leaves open how many entries belong together, the
+// walk takes as many as it can. In the simulator's catalogs that is never wrong: no two pools of one
+// reward lead to the same pool, and no condition asks for an item of which an entry gives a range.
 type walk struct {
 	*model
 	player string
 	h      *holder
-	steps  []drawnEntry // still to come of the draw at hand
-	given  []span       // by the outcome at hand, in order
+	steps  []drawnEntry // of this draw, still to come
+	given  []span       // by this outcome, in order
 	coded  []kuji.RewardCode
-	open   []share // budgets that what is given comes from
+	open   []share // budgets that pay for what is given
 	now    *kuji.Outcome
 }
 
 // drawnEntry is an entry that was taken.
 type drawnEntry struct {
 	name    string        // "pool/entry"
-	outcome *kuji.Outcome // that begins with it; nil: none does
+	outcome *kuji.Outcome // the one that begins with it; nil: none does
 }
 
 // span is how much of an item an outcome gives.
@@ -80,7 +79,7 @@ func (m *model) draw(d trialDraw) error {
 	return nil
 }
 
-// drew counts n draws of a limit.
+// drew counts n draws towards a limit.
 func (m *model) drew(draws map[limit][]int64, l limit, n int) {
 	if n == 0 {
 		return
@@ -97,7 +96,7 @@ func (m *model) drew(draws map[limit][]int64, l limit, n int) {
 	}
 }
 
-// promise is a guarantee in the set of draws at hand.
+// promise is a guarantee in one set of draws.
 type promise struct {
 	hits uint32
 	none bool // at some draw of the set the group was out of stock
@@ -122,7 +121,7 @@ func (g *promise) count(c *catalog.Guarantee, i int, taken []*catalog.Entry) err
 	return nil
 }
 
-// next returns the entry that comes next, if it is one of p.
+// next returns the entry that comes next, nil if it is not in p.
 func (k *walk) next(p *catalog.Pool) *catalog.Entry {
 	if len(k.steps) == 0 {
 		return nil
@@ -211,7 +210,7 @@ func (k *walk) take(p *catalog.Pool, e *catalog.Entry) error {
 		return err
 	}
 	for i := range p.Entries {
-		if supplyOf(k.model).shown(p, &p.Entries[i]) > 0 {
+		if k.shown(p, &p.Entries[i]) > 0 {
 			return nil
 		}
 	}
@@ -254,7 +253,7 @@ func (k *walk) give(w *catalog.Reward) error {
 	return nil
 }
 
-// finish ends the outcome at hand, and compares what it gave.
+// finish ends an outcome, and compares what it gave.
 func (k *walk) finish() error {
 	o := k.now
 	if o == nil {
@@ -279,15 +278,15 @@ func (k *walk) finish() error {
 	return nil
 }
 
-// weighs returns the weight of an entry for the player, 0 if it cannot be taken. Without ask, its
-// condition is taken to hold.
+// weighs returns the weight of an entry for the player, 0 if it cannot be taken. Without ask, it
+// assumes that the entry's condition holds.
 func (k *walk) weighs(p *catalog.Pool, e *catalog.Entry, ask bool) uint64 {
 	left, limited := k.left(p, e)
 	switch {
-	case limited && left == 0, ask && !k.applies(e, p, k.player, k.h.items), !k.affords(p, e), !listsOf(k.model).hasCodes(e):
+	case limited && left == 0, ask && !k.applies(e, p, k.player, k.h.items), !k.affords(p, e), !k.hasCodes(e):
 		return 0
-	case !supplyOf(k.model).personal(p, e):
-		return supplyOf(k.model).shown(p, e)
+	case !k.personal(p, e):
+		return k.shown(p, e)
 	}
 	weight := e.Weight
 	for _, s := range e.Luck.Steps {
@@ -302,7 +301,7 @@ func (k *walk) weighs(p *catalog.Pool, e *catalog.Entry, ask bool) uint64 {
 	return weight
 }
 
-// weights returns the weights of all entries of a pool but some.
+// weights returns the weights of a pool's entries, except those in without.
 func (k *walk) weights(p *catalog.Pool, without []*catalog.Entry) []uint64 {
 	all, total := make([]uint64, len(p.Entries)), uint64(0)
 	for _, ask := range []bool{true, false} {
@@ -312,7 +311,7 @@ func (k *walk) weights(p *catalog.Pool, without []*catalog.Entry) []uint64 {
 				total += all[i]
 			}
 		}
-		if total > 0 || !supplyOf(k.model).collection(p) { // a group can give what a collection lacked when it was checked
+		if total > 0 || !k.collection(p) { // a group can give what a collection lacked when it was checked
 			break
 		}
 	}
@@ -324,7 +323,7 @@ func within(e *catalog.Entry, of []string) bool {
 	return slices.Contains(of, e.ID) || e.Group != "" && slices.Contains(of, e.Group)
 }
 
-// sum returns the weight of a group, without the entries that are in other groups; all: of nil.
+// sum returns the weight of the group of, nil: of all entries, without those in the groups missed.
 func sum(p *catalog.Pool, weights []uint64, of []string, missed [][]string) (n uint64) {
 	for i := range p.Entries {
 		e := &p.Entries[i]
@@ -336,9 +335,10 @@ func sum(p *catalog.Pool, weights []uint64, of []string, missed [][]string) (n u
 	return n
 }
 
-// could reports why an entry cannot have been picked. Each track that is certain is hit, unless a
-// track before it is hit that has nothing in common with it, or certain ones before it are that together
-// have not. A track of whose group nothing is there waits.
+// could reports why an entry cannot have been picked. A pick hits each track that is certain. It may
+// miss one if it hits a track before that has no entry in common with it, or if the certain tracks
+// that it hits before have no entry in common with it together. A track whose group has nothing left
+// waits.
 func (k *walk) could(p *catalog.Pool, picked *catalog.Entry, without []*catalog.Entry) error {
 	if sure, err := k.moment(p, picked); sure || err != nil {
 		return err
@@ -376,7 +376,7 @@ func (k *walk) could(p *catalog.Pool, picked *catalog.Entry, without []*catalog.
 	return nil
 }
 
-// common reports whether groups have an entry in common that has weight.
+// common reports whether an entry that has weight is in all groups.
 func common(p *catalog.Pool, weights []uint64, groups [][]string) bool {
 	for i := range p.Entries {
 		if weights[i] > 0 && !slices.ContainsFunc(groups, func(of []string) bool { return !within(&p.Entries[i], of) }) {
@@ -386,7 +386,7 @@ func common(p *catalog.Pool, weights []uint64, groups [][]string) bool {
 	return false
 }
 
-// rise returns by how much a chance has risen at a draw since the last hit, in parts of whole.
+// rise returns how much a chance has risen at a draw since the last hit, in parts of whole.
 func rise(r *catalog.Rising, draw, whole uint64) uint64 {
 	if r.From == 0 || draw < uint64(r.From) {
 		return 0
@@ -420,13 +420,13 @@ func counterOf(p *catalog.Pool, track string) string {
 	return p.ID + " " + track
 }
 
-// applies reports whether an entry is there for a player who holds so much.
+// applies reports whether a player who holds this can get an entry.
 func (m *model) applies(e *catalog.Entry, p *catalog.Pool, player string, held map[string]uint64) bool {
 	owned := slices.ContainsFunc(e.Reward.Items, func(q catalog.Quantity) bool { return held[q.Item] > 0 })
 	return !(e.Unique && owned) && m.fulfils(&e.When, p, player, held)
 }
 
-// fulfils reports whether a condition of a pool, or of an entry of it, holds.
+// fulfils reports whether a condition of a pool or of one of its entries holds.
 func (m *model) fulfils(c *catalog.Condition, p *catalog.Pool, player string, held map[string]uint64) bool {
 	return !slices.ContainsFunc(c.Holds, func(s catalog.Stack) bool { return held[s.Item] < s.Quantity }) &&
 		!slices.ContainsFunc(c.Lacks, func(item string) bool { return held[item] > 0 }) &&

@@ -13,7 +13,7 @@ import (
 // and weeks end soon.
 const epoch = 1_767_563_900_000
 
-// makeCatalogs returns the catalogs that are applied to a realm one after another.
+// makeCatalogs returns the catalogs that are applied to a realm, one after the other.
 func makeCatalogs(seed uint64, realm int, faults Faults) []*catalog.Catalog {
 	r := stream(seed, 2+uint64(realm)<<32)
 	n := 1
@@ -23,7 +23,7 @@ func makeCatalogs(seed uint64, realm int, faults Faults) []*catalog.Catalog {
 	var all []*catalog.Catalog
 	for i := range n {
 		if i >= 2 && r.IntN(4) == 0 {
-			all = append(all, all[i-2]) // back to an earlier one
+			all = append(all, all[i-2]) // the one before last again
 			continue
 		}
 		text := catalogText(r, faults)
@@ -58,7 +58,7 @@ func catalogText(r *rand.Rand, faults Faults) string {
 	}
 	pf("pools:")
 	pf("  open:")
-	if r.IntN(2) == 0 { // its single draws are plain ones
+	if r.IntN(2) == 0 { // each draw takes one entry
 		pf("    limits: [{per: day, draws: %d}, {per: window, window: %dm, draws: %d}]", 2+r.IntN(5), 1+r.IntN(200), 1+r.IntN(3))
 	}
 	pf("    entries:")
@@ -177,7 +177,7 @@ func severalText(r *rand.Rand, pf func(string, ...any)) {
 
 var players = []string{"ann", "bob", "cyd", "dee"}
 
-// request makes a request that collides with others: few players, little stock. It has no id.
+// request makes a request without an id. There are few players and little stock, so requests collide.
 func makeRequest(r *rand.Rand) kuji.Request {
 	player := func() string { return players[r.IntN(len(players))] }
 	items := func() []kuji.Stack {

@@ -14,7 +14,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// Where everything is on the simulated disk. Further realms have a number after the name.
+// Places on the simulated disk. Realms after the first have a number after the name.
 const (
 	dataDir   = "/data"
 	realmName = "r"
@@ -27,7 +27,7 @@ type world struct {
 	entropy  *rand.ChaCha8 // the engine's entropy
 	network  *rand.Rand    // what happens to messages
 	clock    int64         // what the machine's clock shows, Unix milliseconds
-	truth    int64         // what it should show
+	truth    int64         // what it should show, Unix milliseconds
 	sum      hash.Hash     // of the trace
 	tail     []string      // the newest lines of the trace
 	report   Report        // what happened

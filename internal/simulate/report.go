@@ -270,7 +270,7 @@ func (p *plan) reportStock(t *tally) *Stock {
 		s.SoldOut = &at
 	}
 	for n := range p.lines {
-		if l := &p.lines[n]; l.limited {
+		if l := &p.lines[n]; l.limited() {
 			e := EntryStock{Pool: l.pool.ID, Entry: l.entry.ID, Stock: l.entry.Stock.Count, Left: t.left[n]}
 			if t.empty[n].draws > 0 {
 				at := p.moment(t.empty[n])
@@ -281,7 +281,7 @@ func (p *plan) reportStock(t *tally) *Stock {
 	}
 	for i, b := range p.budgets {
 		u := &t.used[i]
-		s.Budgets = append(s.Budgets, BudgetUse{b.Pool, b.Per.String(), b.Share, b.Item, b.Limit, u.total, u.spans, u.most, u.full})
+		s.Budgets = append(s.Budgets, BudgetUse{b.pool, b.Per.String(), b.share, b.item, b.Limit, u.total, u.spans, u.most, u.full})
 	}
 	for _, l := range p.lists {
 		if l.limit > 0 {

@@ -62,22 +62,25 @@ func wrong(field, format string, args ...any) error {
 type plan struct {
 	Config
 	c      *catalog.Catalog
-	pool   *catalog.Pool
 	tables *rules.Tables
+	pool   *catalog.Pool
 	event  []byte // puts the catalog in force
 	start  int64  // Unix milliseconds
 	shared bool   // one world for all
-	offers []offer
-	ahead  bool // buying for later draws makes no difference
 	lines  []line
 	// firstLine holds by pool number the pool's first line; noLine: it cannot be reached.
 	firstLine []int32
-	lists     []list
-	budgets   []rules.BudgetItem
-	mostCodes uint64   // that a request can take of a list
-	sampled   []int32  // the first lines with limited stock, at most maxSampled
-	paid      []uint32 // numbers of the items that draws are paid with
-	untilItem uint32   // number of Until; noItem: none
+	sampled   []int32 // the first lines with limited stock, at most maxSampled
+	untilItem uint32  // number of Until; noItem: none
+	supplies
+	prices
+}
+
+// prices is what the players pay.
+type prices struct {
+	offers []offer
+	ahead  bool     // buying for later draws makes no difference
+	paid   []uint32 // numbers of the items that draws are paid with
 }
 
 const (
@@ -88,13 +91,14 @@ const (
 
 // line is an entry that draws from the pool can take, there or in a pool below.
 type line struct {
-	pool    *catalog.Pool
-	entry   *catalog.Entry
-	num     uint32 // of the pool
-	number  uint32 // of the entry
-	limited bool
-	once    bool // one draw takes it at most once
+	in     *rules.Pool
+	pool   *catalog.Pool
+	entry  *catalog.Entry
+	number uint32 // of the entry
+	once   bool   // one draw takes it at most once
 }
+
+func (l *line) limited() bool { return !l.entry.Stock.Unlimited }
 
 // offer is a price that the players can pay.
 type offer struct {
@@ -110,7 +114,7 @@ const begin = 978_307_200_000 // 2001-01-01
 // newPlan checks a Config and gets everything ready. In a realm's first catalog, the numbers of items,
 // pools and entries are their places in it.
 func newPlan(c *catalog.Catalog, config Config) (*plan, error) {
-	p := &plan{Config: config, start: begin, untilItem: noItem}
+	p := &plan{Config: config, start: begin}
 	prepared, err := rules.Prepare(store.New(), rules.NoTables(), withoutCodes(c), nil, 0)
 	if err != nil {
 		return nil, err
@@ -137,13 +141,14 @@ func newPlan(c *catalog.Catalog, config Config) (*plan, error) {
 	}
 	p.shared = !p.Independent && p.scarce()
 	if p.Until == "" {
+		p.untilItem = noItem
 		return p, nil
 	}
-	until := slices.IndexFunc(p.c.Items, func(it catalog.Item) bool { return it.ID == p.Until })
-	if until < 0 {
+	var known bool
+	if p.untilItem, known = p.tables.ItemNum[p.Until]; !known {
 		return nil, wrong("until", "%q: expected an item of the catalog", p.Until)
 	}
-	if p.untilItem = uint32(until); !p.gives(p.Until) {
+	if !p.gives(p.Until) {
 		return nil, wrong("until", "%q: expected an item that the pool %s can give", p.Until, p.Pool)
 	}
 	return p, nil
@@ -196,76 +201,55 @@ const hourMillis = 3_600_000
 
 // findLines finds the entries that draws from the pool can take, each pool before those below it.
 func (p *plan) findLines() {
-	num := map[string]int{}
-	p.firstLine = make([]int32, len(p.c.Pools))
-	for i := range p.c.Pools {
-		num[p.c.Pools[i].ID], p.firstLine[i] = i, noLine
-	}
-	once := map[int]bool{num[p.Pool]: true}
-	order := p.reach(num, num[p.Pool], nil)
-	for _, n := range order { // parents first
-		q := &p.c.Pools[n]
-		mine := once[n] && (q.Rolls.Max == 1 || q.Rolls.Distinct)
-		p.firstLine[n] = int32(len(p.lines))
-		for i := range q.Entries {
-			e := &q.Entries[i]
-			if !e.Stock.Unlimited && len(p.sampled) < maxSampled {
+	p.firstLine = slices.Repeat([]int32{noLine}, len(p.c.Pools))
+	root := p.tables.PoolByID[p.Pool]
+	once := map[*rules.Pool]bool{root: true}
+	for _, pt := range reach(root) {
+		q := pt.Config
+		mine := once[pt] && (q.Rolls.Max == 1 || q.Rolls.Distinct)
+		p.firstLine[pt.Num] = int32(len(p.lines))
+		for _, num := range pt.Order {
+			e := &pt.Entries[num]
+			if e.Limited && len(p.sampled) < maxSampled {
 				p.sampled = append(p.sampled, int32(len(p.lines)))
 			}
-			p.lines = append(p.lines, line{q, e, uint32(n), uint32(i), !e.Stock.Unlimited, mine})
-			for _, in := range e.Reward.Draws {
-				below, seen := once[num[in.Pool]]
-				once[num[in.Pool]] = mine && q.Mode != catalog.ModeEach && q.Rolls.Max == 1 &&
-					len(e.Reward.Draws) == 1 && in.Max == 1 && len(q.Last.Draws) == 0 && (below || !seen)
+			p.lines = append(p.lines, line{pt, q, e.Config, num, mine})
+			for _, in := range e.Inner {
+				below, seen := once[in.Pool]
+				once[in.Pool] = mine && q.Mode != catalog.ModeEach && q.Rolls.Max == 1 &&
+					len(e.Inner) == 1 && in.Max == 1 && len(pt.Last.Inner) == 0 && (below || !seen)
 			}
 		}
-		for _, in := range q.Last.Draws {
-			once[num[in.Pool]] = false
+		for _, in := range pt.Last.Inner {
+			once[in.Pool] = false
 		}
 	}
 }
 
-// reach appends a pool and those below it, each after all that lead to it.
-func (p *plan) reach(num map[string]int, from int, order []int) []int {
-	seen := map[int]bool{}
-	var visit func(n int)
-	visit = func(n int) { // at most catalog.MaxPoolDepth deep
-		seen[n] = true
-		for _, w := range rewards(&p.c.Pools[n]) {
-			for _, in := range w.Draws {
-				if to := num[in.Pool]; !seen[to] {
-					visit(to)
-				}
+// reach returns a pool and those below it, each after all that lead to it.
+func reach(root *rules.Pool) (order []*rules.Pool) {
+	seen := map[*rules.Pool]bool{}
+	var visit func(pt *rules.Pool)
+	visit = func(pt *rules.Pool) { // at most catalog.MaxPoolDepth deep
+		seen[pt] = true
+		for below := range pt.Targets() {
+			if !seen[below] {
+				visit(below)
 			}
 		}
-		order = append(order, n)
+		order = append(order, pt)
 	}
-	visit(from)
+	visit(root)
 	slices.Reverse(order)
 	return order
 }
 
-// rewards returns every reward of a pool.
-func rewards(q *catalog.Pool) (all []*catalog.Reward) {
-	for i := range q.Entries {
-		all = append(all, &q.Entries[i].Reward)
-	}
-	return append(all, &q.Last)
-}
-
 // gives reports whether draws from the pool can give an item.
 func (p *plan) gives(item string) bool {
-	for n, first := range p.firstLine {
-		if first == noLine {
-			continue
-		}
-		for _, w := range rewards(&p.c.Pools[n]) {
-			if slices.ContainsFunc(w.Items, func(q catalog.Quantity) bool { return q.Item == item }) {
-				return true
-			}
-		}
+	gives := func(w *catalog.Reward) bool {
+		return slices.ContainsFunc(w.Items, func(q catalog.Quantity) bool { return q.Item == item })
 	}
-	return false
+	return slices.ContainsFunc(p.lines, func(l line) bool { return gives(&l.entry.Reward) || gives(&l.pool.Last) })
 }
 
 // findPrices finds what players buy to pay for a request, in the order in which the rules look for
@@ -274,7 +258,7 @@ func (p *plan) findPrices() {
 	add := func(price []catalog.Stack, times int) {
 		var items []uint32
 		for _, st := range price {
-			n := p.item(st.Item)
+			n := p.tables.ItemNum[st.Item]
 			if items = append(items, n); !slices.Contains(p.paid, n) {
 				p.paid = append(p.paid, n)
 			}
@@ -291,33 +275,14 @@ func (p *plan) findPrices() {
 	for _, price := range p.pool.Price {
 		add(price, p.Count)
 	}
-	p.ahead = len(p.offers) == 1 && !p.watched(p.offers[0].price)
+	p.ahead = len(p.offers) == 1 && !slices.ContainsFunc(p.offers[0].price, p.watched)
 }
 
-// item returns the number of an item.
-func (p *plan) item(id string) uint32 {
-	return uint32(slices.IndexFunc(p.c.Items, func(it catalog.Item) bool { return it.ID == id }))
-}
-
-// watched reports whether any odds could depend on how many of these items a player holds.
-func (p *plan) watched(price []catalog.Stack) bool {
-	for _, st := range price {
-		holds := func(w *catalog.Condition) bool {
-			return slices.Contains(w.Lacks, st.Item) ||
-				slices.ContainsFunc(w.Holds, func(h catalog.Stack) bool { return h.Item == st.Item })
-		}
-		if holds(&p.pool.When) {
-			return true
-		}
-		for i := range p.lines {
-			e := p.lines[i].entry
-			if holds(&e.When) || e.Luck.Item == st.Item ||
-				e.Unique && slices.ContainsFunc(e.Reward.Items, func(q catalog.Quantity) bool { return q.Item == st.Item }) {
-				return true
-			}
-		}
-	}
-	return false
+// watched reports whether anything could depend on how many of an item a player holds.
+func (p *plan) watched(st catalog.Stack) bool {
+	w := &p.pool.When
+	return p.tables.Watched.Has(p.tables.ItemNum[st.Item]) || slices.Contains(w.Lacks, st.Item) ||
+		slices.ContainsFunc(w.Holds, func(h catalog.Stack) bool { return h.Item == st.Item })
 }
 
 // Sizes of a world that shares nothing with others: it makes about so many draws, more in a large

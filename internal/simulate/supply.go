@@ -10,6 +10,12 @@ import (
 
 // Supply is what all players of a world share besides stock: budgets and lists of codes.
 
+type supplies struct {
+	lists     []list
+	budgets   []budgetItem
+	mostCodes uint64 // that a request can take of a list
+}
+
 // list is a list that draws give codes of.
 type list struct {
 	name  string
@@ -27,24 +33,54 @@ type budgetUse struct {
 	full   uint64 // of these, in which so much was spent that no entry fits any more
 }
 
+// budgetItem is an item of a budget.
+type budgetItem struct {
+	*rules.Budget
+	pool     string // one that has the budget
+	share    string
+	item     string
+	cheapest uint64 // the least that an entry can ask for; 0: none asks for any
+}
+
+// findBudgets finds the items of the budgets of a pool.
+func (p *plan) findBudgets(pt *rules.Pool) {
+	at := func(b *rules.Budget) int {
+		return slices.IndexFunc(p.budgets, func(it budgetItem) bool { return it.Budget == b })
+	}
+	n := 0
+	for i := range pt.Config.Budgets {
+		for _, st := range pt.Config.Budgets[i].Of {
+			if b := pt.Budgets[n]; at(b) < 0 {
+				p.budgets = append(p.budgets, budgetItem{b, pt.Config.ID, pt.Config.Budgets[i].Share, st.Item, 0})
+			}
+			n++
+		}
+	}
+	for _, num := range pt.Order {
+		for _, c := range pt.Entries[num].Costs {
+			if it := &p.budgets[at(c.Budget)]; it.cheapest == 0 || c.Most < it.cheapest {
+				it.cheapest = c.Most
+			}
+		}
+	}
+}
+
 // importAtOnce is how many codes are made when a list without a limit comes to its end.
 const importAtOnce = 1000
 
 // findSupply finds the budgets and the lists of codes of the pool and those below.
 func (p *plan) findSupply() error {
-	var pools []string
 	for n, l := range p.lines {
-		if n == 0 || l.num != p.lines[n-1].num {
-			pools = append(pools, l.pool.ID)
+		if int(p.firstLine[l.in.Num]) == n {
+			p.findBudgets(l.in)
 		}
 		for _, name := range l.entry.Reward.Codes {
 			if !slices.ContainsFunc(p.lists, func(l list) bool { return l.name == name }) {
-				num, _ := p.tables.List(name)
+				num := p.tables.ListNum[name]
 				p.lists = append(p.lists, list{name, num, 0})
 			}
 		}
 	}
-	p.budgets = p.tables.BudgetItems(pools)
 	for _, name := range slices.Sorted(maps.Keys(p.Codes)) {
 		i := slices.IndexFunc(p.lists, func(l list) bool { return l.name == name })
 		switch n := p.Codes[name]; {
@@ -56,13 +92,13 @@ func (p *plan) findSupply() error {
 			p.lists[i].limit = uint64(n)
 		}
 	}
-	p.mostCodes = uint64(p.Count) * p.tables.MostPicks(p.Pool)
+	p.mostCodes = uint64(p.Count) * p.tables.PoolByID[p.Pool].Picks
 	return nil
 }
 
 // scarce reports whether anything is limited that all players take from.
 func (p *plan) scarce() bool {
-	return len(p.budgets) > 0 || slices.ContainsFunc(p.lines, func(l line) bool { return l.limited }) ||
+	return len(p.budgets) > 0 || slices.ContainsFunc(p.lines, func(l line) bool { return l.limited() }) ||
 		slices.ContainsFunc(p.lists, func(l list) bool { return l.limit > 0 })
 }
 
@@ -120,7 +156,7 @@ func (w *world) spend(counter uint32, spent uint64, now int64) {
 	for i := range w.budgets {
 		if b := &w.budgets[i]; b.Counter == counter {
 			u := &w.uses[i]
-			if period := w.tables.Period(b.Per, now); period != u.period || u.now == 0 {
+			if period := w.tables.Zone.Period(b.Per, now); period != u.period || u.now == 0 {
 				w.closeSpan(i)
 				u.period = period
 			}
@@ -136,7 +172,7 @@ func (w *world) closeSpan(i int) {
 		return
 	}
 	u.total, u.most = u.total+u.now, max(u.most, u.now)
-	if b.Cheapest > 0 && b.Limit-min(b.Limit, u.now) < b.Cheapest {
+	if b.cheapest > 0 && b.Limit-min(b.Limit, u.now) < b.cheapest {
 		u.full++
 	}
 	u.now = 0
@@ -146,7 +182,7 @@ func (w *world) closeSpan(i int) {
 func (w *world) supply(now int64) (spent, codes []uint64) {
 	for i := range w.budgets {
 		u := &w.uses[i]
-		if w.tables.Period(w.budgets[i].Per, now) == u.period {
+		if w.tables.Zone.Period(w.budgets[i].Per, now) == u.period {
 			spent = append(spent, u.now)
 		} else {
 			spent = append(spent, 0)

@@ -27,7 +27,11 @@ type tally struct {
 
 	costs []spread // until the item: in draws, then in each item of plan.paid
 
-	// In a shared world:
+	ebb
+}
+
+// ebb is how what all players share went down. Only a shared world has it.
+type ebb struct {
 	soldOut *moment  // when the pool first refused a request for it; nil: never
 	empty   []moment // by line: when the last one was taken
 	left    []uint64 // by line, in the end
@@ -55,12 +59,12 @@ func (s sum) float() float64 { return float64(s.hi)*(1<<64) + float64(s.lo) }
 type spread map[uint64]uint64
 
 func newTally(p *plan) *tally {
+	lines, lists := len(p.lines), len(p.lists)
 	t := &tally{
 		refused: map[rules.Status]uint64{}, stopped: map[rules.Status]uint64{},
-		gained: make([]uint64, len(p.c.Items)), payments: make([]uint64, len(p.paid)),
-		takes: make([]uint64, len(p.lines)), codes: make([]uint64, len(p.lists)), gone: make([]moment, len(p.lists)), squares: make([]sum, len(p.lines)), products: make([]sum, len(p.lines)),
-		empty: make([]moment, len(p.lines)), costs: make([]spread, 1+len(p.paid)),
-		samples: samples{step: 1},
+		gained: make([]uint64, len(p.c.Items)), payments: make([]uint64, len(p.paid)), takes: make([]uint64, lines), codes: make([]uint64, lists),
+		squares: make([]sum, lines), products: make([]sum, lines), costs: make([]spread, 1+len(p.paid)),
+		ebb: ebb{empty: make([]moment, lines), gone: make([]moment, lists), samples: samples{step: 1}},
 	}
 	for i := range t.costs {
 		t.costs[i] = spread{}
@@ -92,8 +96,7 @@ func (t *tally) add(o *tally) {
 			t.costs[i][v] += n
 		}
 	}
-	t.soldOut, t.empty, t.left, t.samples = o.soldOut, o.empty, o.left, o.samples // a shared world is alone
-	t.gone, t.used = o.gone, o.used
+	t.ebb = o.ebb // a shared world is alone
 }
 
 func addAll(to, from []uint64) {

@@ -27,12 +27,17 @@ type world struct {
 	grant   rules.Command // what players buy before it
 	applied uint64
 
+	over bool // nobody can draw any more
+	book
+}
+
+// book is what a world keeps until its players are done.
+type book struct {
 	made  []uint64    // codes, by list
 	uses  []budgetUse // by budget
 	taken []uint64    // by player, then line; in a shared world by line
 	spent []uint64    // by player, then item in paid; with Until only
 	low   []int32     // lines with limited stock that the request has taken from
-	over  bool        // nobody can draw any more
 }
 
 // player is somebody who draws.
@@ -224,7 +229,7 @@ func (w *world) count(i int, now int64) error {
 		case store.Take:
 			n := base + int32(e.N)
 			mine[n]++
-			if w.shared && w.lines[n].limited {
+			if w.shared && w.lines[n].limited() {
 				w.low = append(w.low, n)
 			}
 		case store.Pool:
@@ -284,12 +289,12 @@ func (w *world) close() {
 		for i := range w.budgets {
 			w.closeSpan(i)
 			per := w.budgets[i].Per
-			w.uses[i].spans = w.tables.Period(per, max(w.start, w.state.Now())) - w.tables.Period(per, w.start) + 1
+			w.uses[i].spans = w.tables.Zone.Period(per, max(w.start, w.state.Now())) - w.tables.Zone.Period(per, w.start) + 1
 		}
 		w.used = w.uses
 		w.takes = w.taken
 		for n := range w.lines {
-			w.left = append(w.left, w.state.Left(w.lines[n].num, w.lines[n].number))
+			w.left = append(w.left, w.state.Left(w.lines[n].in.Num, w.lines[n].number))
 		}
 		return
 	}
@@ -314,7 +319,7 @@ func (w *world) watch(now int64) {
 	for _, n := range w.low {
 		l := &w.lines[n]
 		w.empty[n] = moment{}
-		if w.state.Left(l.num, l.number) == 0 {
+		if w.state.Left(l.in.Num, l.number) == 0 {
 			w.empty[n] = w.at(now)
 		}
 	}
@@ -355,7 +360,7 @@ func (w *world) sample(now int64) {
 	}
 	var left []uint64
 	for _, n := range w.sampled {
-		left = append(left, w.state.Left(w.lines[n].num, w.lines[n].number))
+		left = append(left, w.state.Left(w.lines[n].in.Num, w.lines[n].number))
 	}
 	spent, codes := w.supply(now)
 	s.moments, s.left = append(s.moments, w.at(now)), append(s.left, left)

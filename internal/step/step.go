@@ -69,6 +69,16 @@ func closed(done <-chan struct{}) bool {
 	}
 }
 
+// Pause waits for a time, or until the context ends. It is for rooms that no [Runner] runs.
+func Pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
 // Now returns the time.
 func Now(r Runner) time.Time {
 	if r == nil {

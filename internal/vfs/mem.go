@@ -60,20 +60,20 @@ var ErrCrashed = errors.New("vfs: the power is off")
 // Faults are injected by [Mem.SetHook], [Mem.CutPowerAfter], [Mem.Limit] and
 // [Mem.Flip]. All methods may be called concurrently.
 type Mem struct {
-	faults
+	memOps
 	memTree
 	limit int64 // bytes; 0 is none
 }
 
-// memTree is what a Mem holds. The Mem's lock guards it.
+var _ FS = (*Mem)(nil)
+
+// memTree is what a Mem holds. The Mem's mu guards it.
 type memTree struct {
 	root *memNode
 	now  func() time.Time
 	seq  uint64 // numbers the changes whose fate is open
 	used int64  // pages allocated by files that have a name or a handle
 }
-
-var _ FS = (*Mem)(nil)
 
 // memEpoch is the time of a Mem without a clock.
 var memEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -140,12 +140,12 @@ func applyMove(entries map[string]*memNode, mv memMove) {
 }
 
 // move does a change to the directory as it is now.
-func (m *memTree) move(dir *memNode, mv memMove) {
-	m.seq++
-	mv.seq = m.seq
+func (t *memTree) move(dir *memNode, mv memMove) {
+	t.seq++
+	mv.seq = t.seq
 	applyMove(dir.entries, mv)
 	dir.moves = append(dir.moves, mv)
-	dir.modified = m.now()
+	dir.modified = t.now()
 }
 
 func cleanPath(name string) string { return path.Clean("/" + name) }
@@ -158,8 +158,8 @@ func pathError(op OpKind, name string, err error) error {
 }
 
 // lookup finds a node by its cleaned path.
-func (m *memTree) lookup(name string) (*memNode, error) {
-	n := m.root
+func (t *memTree) lookup(name string) (*memNode, error) {
+	n := t.root
 	for part := range strings.SplitSeq(strings.TrimPrefix(name, "/"), "/") {
 		if part == "" {
 			continue // the root itself
@@ -177,12 +177,12 @@ func (m *memTree) lookup(name string) (*memNode, error) {
 }
 
 // parent finds the directory that holds name, and the name within it.
-func (m *memTree) parent(name string) (*memNode, string, error) {
+func (t *memTree) parent(name string) (*memNode, string, error) {
 	dir, base := path.Split(name)
 	if base == "" {
 		return nil, "", syscall.EBUSY // the root has no name to change
 	}
-	n, err := m.lookup(path.Clean(dir))
+	n, err := t.lookup(path.Clean(dir))
 	if err != nil {
 		return nil, "", err
 	}
@@ -192,16 +192,16 @@ func (m *memTree) parent(name string) (*memNode, string, error) {
 	return n, base, nil
 }
 
-func (m *memTree) lookupFile(name string) (*memNode, error) {
-	n, err := m.lookup(name)
+func (t *memTree) lookupFile(name string) (*memNode, error) {
+	n, err := t.lookup(name)
 	if err == nil && n.isDir {
 		return nil, syscall.EISDIR
 	}
 	return n, err
 }
 
-func (m *memTree) lookupDir(name string) (*memNode, error) {
-	n, err := m.lookup(name)
+func (t *memTree) lookupDir(name string) (*memNode, error) {
+	n, err := t.lookup(name)
 	if err == nil && !n.isDir {
 		return nil, syscall.ENOTDIR
 	}
@@ -222,7 +222,7 @@ func (m *Mem) Create(name string) (File, error) {
 		if err != nil {
 			return err
 		}
-		f = m.handle(n, name, true)
+		f = openMem(m, n, name, true)
 		return nil
 	})
 	if err != nil {
@@ -232,17 +232,17 @@ func (m *Mem) Create(name string) (File, error) {
 }
 
 // create adds an empty file.
-func (m *memTree) create(name string) (*memNode, error) {
-	dir, base, err := m.parent(name)
+func (t *memTree) create(name string) (*memNode, error) {
+	dir, base, err := t.parent(name)
 	if err != nil {
 		return nil, err
 	}
 	if _, ok := dir.entries[base]; ok {
 		return nil, fs.ErrExist
 	}
-	n := newMemFile(m.now())
+	n := newMemFile(t.now())
 	n.names = 1
-	m.move(dir, memMove{name: base, node: n})
+	t.move(dir, memMove{name: base, node: n})
 	return n, nil
 }
 
@@ -260,7 +260,7 @@ func (m *Mem) open(kind OpKind, name string) (File, error) {
 		if err != nil {
 			return err
 		}
-		f = m.handle(n, name, kind == OpOpenWrite)
+		f = openMem(m, n, name, kind == OpOpenWrite)
 		return nil
 	})
 	if err != nil {
@@ -291,15 +291,15 @@ func (m *Mem) Remove(name string) error {
 }
 
 // unname takes away one name of a file.
-func (m *memTree) unname(n *memNode) {
+func (t *memTree) unname(n *memNode) {
 	n.names--
-	m.reclaim(n)
+	t.reclaim(n)
 }
 
 // reclaim gives the space of a file back when nothing refers to it.
-func (m *memTree) reclaim(n *memNode) {
+func (t *memTree) reclaim(n *memNode) {
 	if !n.isDir && n.names == 0 && n.opens == 0 {
-		m.used -= n.live.allocated
+		t.used -= n.live.allocated
 	}
 }
 
@@ -378,14 +378,13 @@ func (m *Mem) MkdirAll(dir string) error {
 	})
 }
 
-// firstMissing returns the shortest leading part of a path that does not
-// exist, or "".
-func (m *memTree) firstMissing(name string) string {
+// firstMissing returns the shortest leading part of a path that does not exist, or "".
+func (t *memTree) firstMissing(name string) string {
 	for i := 1; i <= len(name); i++ {
 		if i < len(name) && name[i] != '/' {
 			continue
 		}
-		if _, err := m.lookup(name[:i]); errors.Is(err, fs.ErrNotExist) {
+		if _, err := t.lookup(name[:i]); errors.Is(err, fs.ErrNotExist) {
 			return name[:i]
 		}
 	}

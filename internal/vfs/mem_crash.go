@@ -67,10 +67,6 @@ func (m *Mem) Crash(c Crash) *Mem {
 func (m *Mem) CrashClone(c Crash) *Mem {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.crash(c)
-}
-
-func (m *Mem) crash(c Crash) *Mem {
 	if c.Choose == nil {
 		c.Choose = Oldest
 	}
@@ -348,7 +344,7 @@ func (n *memNode) versions(size int64, f func(sector int64, states [][]byte)) {
 
 // stateBound returns a number that is certainly not below the number of crash
 // states. math.MaxInt32 stands for all above it.
-func (m *memTree) stateBound(unordered bool) int {
+func (t *memTree) stateBound(unordered bool) int {
 	bound := 1
 	times := func(n int) {
 		bound = int(min(int64(bound)*int64(min(n, math.MaxInt32)), math.MaxInt32))
@@ -377,7 +373,7 @@ func (m *memTree) stateBound(unordered bool) int {
 			walk(mv.node)
 		}
 	}
-	walk(m.root)
+	walk(t.root)
 	return bound
 }
 

@@ -142,8 +142,8 @@ func (f Fault) partial(k OpKind) bool {
 // Operations of several goroutines call the hook concurrently.
 type Hook func(Op) Fault
 
-// faults are a Mem's lock, its count of operations, and the faults that a test wants.
-type faults struct {
+// memOps counts what is asked of a [Mem], and decides what fails.
+type memOps struct {
 	mu      sync.Mutex
 	off     bool
 	hook    Hook
@@ -155,21 +155,21 @@ type faults struct {
 }
 
 // SetHook installs h in place of the hook before it; nil removes it.
-func (m *faults) SetHook(h Hook) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.hook = h
+func (o *memOps) SetHook(h Hook) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.hook = h
 }
 
 // CutPowerAfter lets changes more operations that change something happen (see
 // [OpKind.Changes]), and cuts the power before the one after them, see
 // [Mem.PowerOff]. A negative number cancels it.
-func (m *faults) CutPowerAfter(changes int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.cutAt = 0
+func (o *memOps) CutPowerAfter(changes int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.cutAt = 0
 	if changes >= 0 {
-		m.cutAt = m.changes + changes + 1
+		o.cutAt = o.changes + changes + 1
 	}
 }
 
@@ -177,10 +177,10 @@ func (m *faults) CutPowerAfter(changes int64) {
 // files and its locks fails with [ErrCrashed]. [Mem.CrashClone] and
 // [Mem.CrashStates] tell what the disk holds then, as often as wanted. Mappings
 // can still be read and released.
-func (m *faults) PowerOff() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.off = true
+func (o *memOps) PowerOff() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.off = true
 }
 
 // Limit sets how many bytes the files may take together; 0 lifts the limit. Space is counted in
@@ -202,34 +202,34 @@ func (m *Mem) Used() int64 {
 
 // Ops returns how many operations were asked for, failed ones included, and
 // how many of them can change something (see [OpKind.Changes]).
-func (m *faults) Ops() (all, changes int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.ops, m.changes
+func (o *memOps) Ops() (all, changes int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.ops, o.changes
 }
 
 // Count returns how many operations of a kind were asked for since the last
 // ResetCounts, failed ones included.
-func (m *faults) Count(k OpKind) int64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.counts[k]
+func (o *memOps) Count(k OpKind) int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.counts[k]
 }
 
 // ResetCounts sets what Count returns to zero. It does not touch the numbers
 // in [Op].
-func (m *faults) ResetCounts() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.counts = [opKinds]int64{}
+func (o *memOps) ResetCounts() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.counts = [opKinds]int64{}
 }
 
 // TraceLast keeps the last n operations and their outcomes for [Mem.Trace];
 // 0, the state at the start, keeps none.
-func (m *faults) TraceLast(n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.trace = make([]traced, max(0, n))
+func (o *memOps) TraceLast(n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.trace = make([]traced, max(0, n))
 }
 
 type traced struct {
@@ -240,12 +240,12 @@ type traced struct {
 
 // Trace returns the operations kept, one a line, oldest first, each with its
 // outcome.
-func (m *faults) Trace() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (o *memOps) Trace() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	var b strings.Builder
-	for i := range m.trace {
-		t := m.trace[(m.ops+1+int64(i))%int64(len(m.trace))]
+	for i := range o.trace {
+		t := o.trace[(o.ops+1+int64(i))%int64(len(o.trace))]
 		switch {
 		case t.op.N == 0:
 		case !t.done:
@@ -264,8 +264,7 @@ func (m *faults) Trace() string {
 func (m *Mem) do(op Op, effect func(Op, Fault) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	op.began = m.seq
-	op, fault, err := m.admit(op)
+	op, fault, err := m.admit(op, m.seq)
 	if err == nil {
 		if fault.Err == nil || fault.partial(op.Kind) {
 			err = effect(op, fault)
@@ -282,33 +281,34 @@ func (m *Mem) do(op Op, effect func(Op, Fault) error) error {
 	return err
 }
 
-// admit numbers the operation and asks the hook, without the lock.
-func (m *faults) admit(op Op) (Op, Fault, error) {
-	if m.off {
+// admit numbers the operation and asks the hook, without the lock. began is the last change before it.
+func (o *memOps) admit(op Op, began uint64) (Op, Fault, error) {
+	if o.off {
 		return op, Fault{}, ErrCrashed
 	}
-	m.ops++
-	op.N = m.ops
+	o.ops++
+	op.N = o.ops
 	if op.Kind.Changes() {
-		m.changes++
-		op.Change = m.changes
+		o.changes++
+		op.Change = o.changes
 	}
-	m.counts[op.Kind]++
-	if n := int64(len(m.trace)); n > 0 {
-		m.trace[op.N%n] = traced{op: op}
+	op.began = began
+	o.counts[op.Kind]++
+	if n := int64(len(o.trace)); n > 0 {
+		o.trace[op.N%n] = traced{op: op}
 	}
-	if m.cutAt > 0 && op.Change >= m.cutAt {
-		m.off = true
+	if o.cutAt > 0 && op.Change >= o.cutAt {
+		o.off = true
 		return op, Fault{}, ErrCrashed
 	}
-	if m.hook == nil {
+	if o.hook == nil {
 		return op, Fault{}, nil
 	}
-	fault := m.ask(m.hook, op)
+	fault := o.ask(o.hook, op)
 	if fault.PowerCut {
-		m.off = true
+		o.off = true
 	}
-	if m.off {
+	if o.off {
 		return op, Fault{}, ErrCrashed
 	}
 	return op, fault, nil
@@ -316,8 +316,8 @@ func (m *faults) admit(op Op) (Op, Fault, error) {
 
 // ask calls the hook without the lock. It takes the lock again even if the hook
 // ends the goroutine.
-func (m *faults) ask(h Hook, op Op) Fault {
-	m.mu.Unlock()
-	defer m.mu.Lock()
+func (o *memOps) ask(h Hook, op Op) Fault {
+	o.mu.Unlock()
+	defer o.mu.Lock()
 	return h(op)
 }

@@ -37,7 +37,7 @@ type memFile struct {
 
 var _ Allocator = (*memFile)(nil)
 
-func (m *Mem) handle(n *memNode, name string, writable bool) *memFile {
+func openMem(m *Mem, n *memNode, name string, writable bool) *memFile {
 	n.opens++
 	return &memFile{m: m, node: n, name: name, writable: writable}
 }
@@ -108,7 +108,7 @@ func (f *memFile) WriteAt(p []byte, off int64) (n int, err error) {
 }
 
 // write changes what reads and mappings see, and notes the change.
-func (m *memTree) write(n *memNode, p []byte, off int64) {
+func (t *memTree) write(n *memNode, p []byte, off int64) {
 	if len(p) == 0 {
 		return
 	}
@@ -117,11 +117,11 @@ func (m *memTree) write(n *memNode, p []byte, off int64) {
 	end := off + int64(len(p))
 	from := n.live.size
 	n.live.size = max(from, end)
-	m.used += n.live.allocated - before
+	t.used += n.live.allocated - before
 	for _, mp := range n.maps {
 		mp.write(p, off)
 	}
-	m.note(n, memWrite{runs: []memRun{n.sectors(off, end)}, grew: end > from, from: from})
+	t.note(n, memWrite{runs: []memRun{n.sectors(off, end)}, grew: end > from, from: from})
 }
 
 // sectors copies the sectors that [off, end) touches, as they are now.
@@ -134,11 +134,11 @@ func (n *memNode) sectors(off, end int64) memRun {
 }
 
 // note keeps a change that the live image shows already.
-func (m *memTree) note(n *memNode, w memWrite) {
-	m.seq++
-	w.seq, w.size = m.seq, n.live.size
+func (t *memTree) note(n *memNode, w memWrite) {
+	t.seq++
+	w.seq, w.size = t.seq, n.live.size
 	n.writes = append(n.writes, w)
-	n.modified = m.now()
+	n.modified = t.now()
 }
 
 // Truncate implements [File].
@@ -157,7 +157,7 @@ func (f *memFile) Truncate(size int64) error {
 	})
 }
 
-func (m *memTree) truncate(n *memNode, size int64) {
+func (t *memTree) truncate(n *memNode, size int64) {
 	// The pages that are cut off become zeros, as sectors that a crash may or
 	// may not have reached.
 	var runs []memRun
@@ -180,8 +180,8 @@ func (m *memTree) truncate(n *memNode, size int64) {
 		mp.zero(size)
 	}
 	n.live.resize(size)
-	m.used += n.live.allocated - before
-	m.note(n, memWrite{runs: runs})
+	t.used += n.live.allocated - before
+	t.note(n, memWrite{runs: runs})
 }
 
 // Allocate implements [Allocator]. After a crash the space is free again.

@@ -27,9 +27,9 @@ func (m *Mem) Overwrite(name string, off int64, p []byte) error {
 
 // rot changes the bytes [off, off+n) of a file wherever a later crash or read
 // could find them: in what reads see, on disk, and in the changes between.
-func (m *memTree) rot(name string, off, n int64, change func(at int64, old byte) byte) error {
+func (t *memTree) rot(name string, off, n int64, change func(at int64, old byte) byte) error {
 	name = cleanPath(name)
-	node, err := m.lookupFile(name)
+	node, err := t.lookupFile(name)
 	if err != nil {
 		return fmt.Errorf("vfs: %s %s: %w", opRot, name, err)
 	}
@@ -51,7 +51,7 @@ func (m *memTree) rot(name string, off, n int64, change func(at int64, old byte)
 	node.live.read(buf, off)
 	apply(buf, off)
 	node.live.put(buf, off)
-	m.used += node.live.allocated - before
+	t.used += node.live.allocated - before
 	for _, mp := range node.maps {
 		mp.write(buf, off)
 	}

@@ -23,7 +23,7 @@ const (
 )
 
 // Role says what kind of RPC one is. What a key may do is said more finely: see
-// docs/keys.md.
+// docs/reference/keys.md.
 type Role int32
 
 const (

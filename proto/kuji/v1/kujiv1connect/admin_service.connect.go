@@ -89,7 +89,7 @@ type AdminServiceClient interface {
 	// ExportCodes returns who got the codes of a list, with the codes.
 	ExportCodes(context.Context, *v1.ExportCodesRequest) (*v1.ExportCodesResponse, error)
 	// Backup returns what a backup of a realm lacks, while requests go on: see
-	// docs/operations.md. Nothing of the log is removed meanwhile. Not on a cluster.
+	// docs/how-to/back-up-and-restore.md. Nothing of the log is removed meanwhile. Not on a cluster.
 	Backup(context.Context, *v1.BackupRequest) (*connect.ServerStreamForClient[v1.BackupResponse], error)
 	// GetStatus returns health and counters of the server's realms.
 	GetStatus(context.Context, *v1.GetStatusRequest) (*v1.GetStatusResponse, error)
@@ -318,7 +318,7 @@ type AdminServiceHandler interface {
 	// ExportCodes returns who got the codes of a list, with the codes.
 	ExportCodes(context.Context, *v1.ExportCodesRequest) (*v1.ExportCodesResponse, error)
 	// Backup returns what a backup of a realm lacks, while requests go on: see
-	// docs/operations.md. Nothing of the log is removed meanwhile. Not on a cluster.
+	// docs/how-to/back-up-and-restore.md. Nothing of the log is removed meanwhile. Not on a cluster.
 	Backup(context.Context, *v1.BackupRequest, *connect.ServerStream[v1.BackupResponse]) error
 	// GetStatus returns health and counters of the server's realms.
 	GetStatus(context.Context, *v1.GetStatusRequest) (*v1.GetStatusResponse, error)

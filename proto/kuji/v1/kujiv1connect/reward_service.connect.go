@@ -120,11 +120,11 @@ type RewardServiceClient interface {
 	// need not risk that it happens now.
 	GetResult(context.Context, *v1.GetResultRequest) (*v1.GetResultResponse, error)
 	// StreamEvents returns the events of a realm from a position on, in order, and
-	// goes on as they come: see docs/feed.md. It ends only with an error; not_found
+	// goes on as they come: see docs/reference/feed.md. It ends only with an error; not_found
 	// tells where the feed begins if the position was trimmed.
 	StreamEvents(context.Context, *v1.StreamEventsRequest) (*connect.ServerStreamForClient[v1.StreamEventsResponse], error)
 	// GetHistory returns what happened to a player, in a pool or to an item, the
-	// newest first: see docs/history.md. Without a history it is
+	// newest first: see docs/reference/history.md. Without a history it is
 	// failed_precondition.
 	GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error)
 	// ListPlayers returns the players of a realm, from its history.
@@ -527,11 +527,11 @@ type RewardServiceHandler interface {
 	// need not risk that it happens now.
 	GetResult(context.Context, *v1.GetResultRequest) (*v1.GetResultResponse, error)
 	// StreamEvents returns the events of a realm from a position on, in order, and
-	// goes on as they come: see docs/feed.md. It ends only with an error; not_found
+	// goes on as they come: see docs/reference/feed.md. It ends only with an error; not_found
 	// tells where the feed begins if the position was trimmed.
 	StreamEvents(context.Context, *v1.StreamEventsRequest, *connect.ServerStream[v1.StreamEventsResponse]) error
 	// GetHistory returns what happened to a player, in a pool or to an item, the
-	// newest first: see docs/history.md. Without a history it is
+	// newest first: see docs/reference/history.md. Without a history it is
 	// failed_precondition.
 	GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error)
 	// ListPlayers returns the players of a realm, from its history.

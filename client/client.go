@@ -1,0 +1,159 @@
+// Package client talks to Kuji servers. It keeps the one rule of docs/reference/api.md: a command goes out under
+// one request id, and again under the same id, until there is an answer. So a lost connection, a busy
+// server or a node that dies never makes a draw happen twice, and never loses one.
+//
+//	c, err := client.New([]string{"https://kuji.example:7700"}, client.Options{Key: key})
+//	...
+//	res, err := c.Draw(ctx, &kujiv1.DrawRequest{Player: "ann", Pool: "splash"})
+//
+// A [Client] has the calls of the API's services, with messages of package kujiv1. With several
+// servers, the nodes of a cluster, it goes from one that fails to the next. [Client.Events] and
+// [Client.Draws] are streams that go on after a break.
+//
+// The package knows how to call, and nothing of what is called: no rules, no storage. It needs
+// Connect and Protocol Buffers and no other room.
+package client
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/kuji-dev/kuji/internal/ulid"
+	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
+)
+
+// DefaultTimeout is how long a call is tried if Options does not say.
+const DefaultTimeout = 10 * time.Second
+
+// MaxAnswer is the largest message that a client takes from a server, in bytes. A catalog of the
+// largest size fits.
+const MaxAnswer = 64 << 20
+
+// Options say how to call. The zero value works with a server that wants no key.
+type Options struct {
+	// Key is an API key or a player's token. It goes with every call.
+	Key string
+	// TLS is for https URLs. nil: the system's certificates, TLS 1.2 or newer.
+	TLS *tls.Config
+	// Transport carries the requests in place of a transport that the client makes. Clients can share
+	// one. TLS is not used then.
+	Transport http.RoundTripper
+	// Timeout is how long a call is tried, repeats included. For a feed or a stream, it is how long one
+	// goes without an answer. 0: DefaultTimeout. Below 0: until the context ends.
+	Timeout time.Duration
+	// Attempt is how long a single attempt of a call may take before the client tries again, at the
+	// next server if there are several. 0: as long as the call.
+	Attempt time.Duration
+	// Retry, if not nil, gets the failure when a call, a feed or a stream is about to be tried again for
+	// the first time since it last got on.
+	Retry func(err error)
+	// Connect are options of Connect, such as connect.WithGRPC().
+	Connect []connect.ClientOption
+}
+
+// Client calls the servers of one cluster, or a single one. It is safe for use by several goroutines.
+type Client struct {
+	kujiv1connect.RewardServiceClient                                  // Draw, Grant, GetPlayer, …
+	Admin                             kujiv1connect.AdminServiceClient // ApplyCatalog, GetStatus, …
+
+	options Options
+	servers *servers
+	streams kujiv1connect.RewardServiceClient // over HTTP/2
+}
+
+// New returns a client of a server or, with several URLs, of nodes of one cluster. It begins with the
+// first. It connects when it is first used.
+func New(urls []string, o Options) (*Client, error) {
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	c := &Client{options: o, servers: &servers{}}
+	for _, one := range urls {
+		u, err := url.Parse(one)
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+			return nil, fmt.Errorf("%q is not a URL: expected http://HOST:PORT or https://HOST:PORT", one)
+		}
+		c.servers.all = append(c.servers.all, u)
+	}
+	if len(urls) == 0 {
+		return nil, errors.New("no URL: expected that of a server")
+	}
+	base := strings.TrimSuffix(c.servers.all[0].String(), "/")
+	options := append([]connect.ClientOption{
+		connect.WithReadMaxBytes(MaxAnswer), connect.WithInterceptors(caller{c}),
+	}, o.Connect...)
+	calls, streams := o.Transport, o.Transport
+	if calls == nil {
+		calls, streams = newTransport(o.TLS, false), newTransport(o.TLS, true)
+	}
+	h := &http.Client{Transport: &anyOf{c.servers, wholeMessages{calls}}}
+	c.RewardServiceClient = kujiv1connect.NewRewardServiceClient(h, base, options...)
+	c.Admin = kujiv1connect.NewAdminServiceClient(h, base, options...)
+	h = &http.Client{Transport: &anyOf{c.servers, wholeMessages{streams}}}
+	c.streams = kujiv1connect.NewRewardServiceClient(h, base, options...)
+	return c, nil
+}
+
+// NewID returns a new request id that carries the time: a ULID. A client makes one for a command that
+// has none. Make it yourself to know it before: whoever keeps the id can ask later what came of it.
+func NewID() string { return ulid.New(time.Now()) }
+
+// newTransport is Go's default transport, with limits, and with room for many connections to few
+// servers. http2 is for streams: HTTP/2 without TLS, too.
+func newTransport(conf *tls.Config, http2 bool) *http.Transport {
+	if conf == nil {
+		conf = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	t := &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+		ForceAttemptHTTP2:   true,
+		MaxIdleConnsPerHost: 256,
+		IdleConnTimeout:     90 * time.Second,
+		TLSHandshakeTimeout: 5 * time.Second,
+		TLSClientConfig:     conf,
+	}
+	if http2 {
+		t.Protocols = new(http.Protocols)
+		t.Protocols.SetHTTP2(true)
+		t.Protocols.SetUnencryptedHTTP2(true)
+	}
+	return t
+}
+
+// servers are the servers of a client, and the one in use.
+type servers struct {
+	all []*url.URL
+	at  atomic.Uint32
+}
+
+// leave goes on to the next server, unless another call has done so.
+func (s *servers) leave(at uint32) { s.at.CompareAndSwap(at, at+1) }
+
+// anyOf sends requests to the server in use.
+type anyOf struct {
+	*servers
+	transport http.RoundTripper
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *anyOf) RoundTrip(r *http.Request) (*http.Response, error) {
+	at := t.at.Load()
+	to := t.all[int(at)%len(t.all)]
+	r = r.Clone(r.Context())
+	r.URL.Scheme, r.URL.Host, r.Host = to.Scheme, to.Host, to.Host
+	resp, err := t.transport.RoundTrip(r)
+	if err != nil && r.Context().Err() == nil {
+		t.leave(at)
+	}
+	return resp, err
+}

@@ -1,0 +1,100 @@
+package client
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+
+	"connectrpc.com/connect"
+
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// UnknownError says that there was no answer, and that the command may or may not have happened. Send it
+// again under the same request id to find out, or ask with GetResult.
+type UnknownError struct {
+	RequestID string // empty: the call has none
+	Err       error  // of the last attempt
+}
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("no answer: it may or may not have happened: %v", e.Err)
+}
+func (e *UnknownError) Unwrap() error { return e.Err }
+
+// UnreachableError says that no server was reached: nothing was sent, so nothing has happened.
+type UnreachableError struct{ Err error }
+
+func (e *UnreachableError) Error() string {
+	return "no connection, so nothing was sent: " + plainError{e.Err}.Error()
+}
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// plainError is an error in the words of the server or of the network, without a code.
+type plainError struct{ err error }
+
+func (e plainError) Unwrap() error { return e.err }
+func (e plainError) Error() string {
+	if rpc, ok := errors.AsType[*connect.Error](e.err); ok {
+		return rpc.Message()
+	}
+	return e.err.Error()
+}
+
+// Detail returns what the server says about an error. nil: no server said anything.
+func Detail(err error) *kujiv1.ErrorDetail {
+	rpc, ok := errors.AsType[*connect.Error](err)
+	if !ok {
+		return nil
+	}
+	for _, d := range rpc.Details() {
+		value, err := d.Value()
+		if err != nil {
+			continue // a detail of a newer server: the code still says enough
+		}
+		if detail, ok := value.(*kujiv1.ErrorDetail); ok {
+			return detail
+		}
+	}
+	return nil
+}
+
+// Reason returns the reason that the server gave for an error. REASON_UNSPECIFIED: it gave none.
+func Reason(err error) kujiv1.Reason { return Detail(err).GetReason() }
+
+// verdict is what follows from a failed attempt.
+type verdict struct {
+	again     bool // the same message may be sent again
+	maybe     bool // if it was sent, it may have happened
+	elsewhere bool // at another server, if there are several
+}
+
+// judge is the rule: the table of docs/reference/api.md on errors.
+func (c *Client) judge(err error) verdict {
+	rpc, ok := errors.AsType[*connect.Error](err)
+	if !ok {
+		return verdict{maybe: true}
+	}
+	if _, distrusted := errors.AsType[*tls.CertificateVerificationError](err); distrusted {
+		return verdict{} // nothing was sent, and trying again does not help
+	}
+	if detail := Detail(err); detail != nil {
+		switch detail.GetReason() {
+		case kujiv1.Reason_REASON_OVERLOADED, kujiv1.Reason_REASON_HISTORY:
+			return verdict{again: true}
+		case kujiv1.Reason_REASON_CLOSED, kujiv1.Reason_REASON_CANCELED: // the latter: an attempt was too long
+			return verdict{again: true, elsewhere: true}
+		case kujiv1.Reason_REASON_UNKNOWN_OUTCOME:
+			return verdict{again: true, maybe: true, elsewhere: true}
+		case kujiv1.Reason_REASON_FAILED: // until somebody restarts it; another node may lead already
+			return verdict{again: len(c.servers.all) > 1, elsewhere: true}
+		case kujiv1.Reason_REASON_INTERNAL:
+			return verdict{maybe: true}
+		}
+		return verdict{}
+	}
+	if !connect.IsWireError(rpc) || rpc.Code() == connect.CodeUnavailable || rpc.Code() == connect.CodeDeadlineExceeded {
+		return verdict{again: true, maybe: true, elsewhere: true}
+	}
+	return verdict{}
+}

@@ -1,0 +1,99 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// Events returns the events that req asks for, as they come. After a break it goes on where it was: it
+// yields every event once, in order. A message can have no events, and says only how far the feed has
+// come: a reader who has everything goes on from its Next.
+//
+// It ends with an error when the context ends, when the server refuses the feed, or when there was no
+// message for the client's timeout in spite of new attempts.
+func (c *Client) Events(ctx context.Context, req *kujiv1.StreamEventsRequest) iter.Seq2[*kujiv1.StreamEventsResponse, error] {
+	return func(yield func(*kujiv1.StreamEventsResponse, error) bool) {
+		f := &feed{c: c, req: proto.CloneOf(req)}
+		began, wait := time.Now(), backoff{}
+		for {
+			at := c.servers.at.Load()
+			came, err := f.follow(ctx, yield)
+			if came {
+				began, wait = time.Now(), backoff{}
+			}
+			how := c.judge(err)
+			switch {
+			case errors.Is(err, errEnough):
+				return
+			case ctx.Err() != nil:
+				err = ctx.Err()
+			case !how.again || c.options.Timeout > 0 && time.Since(began) > c.options.Timeout:
+			default:
+				if wait.fresh() {
+					c.retry(fmt.Errorf("the feed broke off (%w)", plainError{err}))
+				}
+				if how.elsewhere {
+					c.servers.leave(at)
+				}
+				if err = wait.next(ctx); err == nil {
+					continue
+				}
+			}
+			yield(nil, err)
+			return
+		}
+	}
+}
+
+// errEnough says that the reader wants no more.
+var errEnough = errors.New("the reader has enough")
+
+// feed is a feed through all its streams.
+type feed struct {
+	c   *Client
+	req *kujiv1.StreamEventsRequest
+	// The last event that the reader has: after a break it may come again.
+	position uint64
+	index    uint32
+}
+
+// follow yields what one stream brings. came is true if that was anything.
+func (f *feed) follow(ctx context.Context, yield func(*kujiv1.StreamEventsResponse, error) bool) (came bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // before Close, which would read on
+	s, err := f.c.StreamEvents(ctx, f.req)
+	if err != nil {
+		return false, err
+	}
+	for s.Receive() {
+		came = true
+		msg := s.Msg()
+		for len(msg.GetEvents()) > 0 && f.has(msg.GetEvents()[0]) {
+			msg.Events = msg.GetEvents()[1:]
+		}
+		if n := len(msg.GetEvents()); n > 0 {
+			f.position, f.index = msg.GetEvents()[n-1].GetPosition(), msg.GetEvents()[n-1].GetIndex()
+		}
+		f.req.From = proto.Uint64(msg.GetNext())
+		if !yield(msg, nil) {
+			return true, errEnough
+		}
+	}
+	if err := s.Err(); err != nil {
+		return came, err
+	}
+	return came, connect.NewError(connect.CodeUnavailable, errors.New("the server ended the feed"))
+}
+
+// has reports whether the reader has an event.
+func (f *feed) has(e *kujiv1.Event) bool {
+	return e.GetPosition() < f.position || e.GetPosition() == f.position && e.GetIndex() <= f.index
+}

@@ -1,9 +1,0 @@
-//go:build unix
-
-package main
-
-import "syscall"
-
-// ownGroup puts a child into a process group of its own, so that the
-// terminal's Ctrl-C reaches the parent only.
-func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -1,8 +1,0 @@
-//go:build !unix
-
-package main
-
-import "time"
-
-// processCPU is unknown on systems without getrusage(2).
-func processCPU() time.Duration { return 0 }

@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// app is what every command works with: the process's streams and environment.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	getenv         func(string) string
+	now            func() time.Time // the wall clock of realms; nil: time.Now
+	configDir      string           // of this user; empty: there is none
+	json           bool             // --json: one JSON object on stdout, tables nowhere
+	printed        bool             // the object is out: an error adds nothing to stdout
+	said           said
+	logged         bool // the error is in the log on stderr, of which each line is JSON
+}
+
+// run carries out one command line and returns the process's exit code.
+func (a *app) run(ctx context.Context, args []string) exitCode {
+	started := false
+	root := a.rootCommand()
+	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
+	root.SetArgs(args)
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(flagError)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !started {
+		err = usageError{err} // cobra refused the command line itself, and may not have come to --json
+		end := slices.Index(append(args, "--"), "--")
+		a.json = a.json || slices.Contains(args[:end], "--json")
+	}
+	if err == nil {
+		return exitOK
+	}
+	f := classify(ctx, err)
+	if !a.logged {
+		a.note("kuji: %s", markup(f.Message))
+	}
+	if a.json && !a.printed {
+		if err := a.writeJSON(map[string]any{"error": f}); err != nil {
+			return exitUnexpected
+		}
+	}
+	return f.Exit
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kuji",
+		Short: "A durable reward engine: draws that are logged before anyone sees them",
+		Long: `Kuji draws weighted rewards from pools with limited stock and grants them to
+players. It never gives one prize twice, never loses a prize it acknowledged,
+and never gives more than there are.
+
+Start with "kuji demo". It needs nothing else and shows that the promise is kept.`,
+		Example: `  kuji demo
+  kuji serve --data ./kuji-data --catalog examples/instant-win.yaml
+  kuji draw ann splash
+  kuji verify --data ./kuji-data`,
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetVersionTemplate("kuji {{.Version}}\n")
+	root.PersistentFlags().BoolVar(&a.json, "json", false, "write one JSON object to standard output, errors included")
+	for _, g := range commands {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, command := range g.all {
+			cmd := command(a)
+			cmd.GroupID = g.id
+			root.AddCommand(cmd)
+		}
+	}
+	root.AddCommand(exitCodesTopic())
+	root.SetCompletionCommandGroupID("offline")
+	root.SetHelpCommand(helpCommand())
+	root.SetHelpCommandGroupID("offline")
+	return root
+}
+
+// helpCommand is cobra's own, except that it fails for a command that does not
+// exist.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command]",
+		Short: "Help about any command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, _, err := cmd.Root().Find(args)
+			if err != nil {
+				return usageError{err}
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
+}
+
+// print writes the command's result: v as JSON, or what table writes. Messages of the API are written in
+// plain form.
+func (a *app) print(v any, table func(w io.Writer)) error {
+	if a.json {
+		return a.writeJSON(v)
+	}
+	w := newColumns(a.stdout)
+	table(w)
+	a.printed = true
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("write to standard output: %w", err)
+	}
+	return nil
+}
+
+// write writes a result that is a file.
+func (a *app) write(data []byte) error {
+	a.printed = true
+	if _, err := a.stdout.Write(data); err != nil {
+		return fmt.Errorf("write to standard output: %w", err)
+	}
+	return nil
+}
+
+func (a *app) writeJSON(v any) error {
+	a.printed = true
+	if err := encodeJSON(a.stdout, v); err != nil {
+		return fmt.Errorf("write to standard output: %w", err)
+	}
+	return nil
+}
+
+// note writes a line for a person to standard error: progress, never a result.
+// If standard error cannot be written to, there is nobody to tell.
+func (a *app) note(format string, args ...any) {
+	fprintf(a.stderr, format+"\n", args...)
+}
+
+// isTerminal reports whether somebody is looking at w.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// readFile reads a file, or standard input for "-", up to limit bytes.
+func (a *app) readFile(name string, limit int64) ([]byte, error) {
+	r := a.stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		defer f.Close() // read only: nothing to lose
+		r = f
+	}
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if errors.Is(err, syscall.EISDIR) {
+		return nil, usagef("%s is a directory; expected a file", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, usagef("%s is larger than the %d bytes allowed", name, limit)
+	}
+	return data, nil
+}
+
+// replaceFile gives a file other bytes as a whole, so that a crash leaves the old ones or the new ones.
+// Only this user can read it.
+func replaceFile(name string, data []byte) (err error) {
+	temp, err := os.CreateTemp(filepath.Dir(name), ".new-*") // 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(temp.Name()))
+		}
+	}()
+	_, err = temp.Write(data)
+	if err := errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), name)
+}
+
+// exactArgs accepts these arguments and no others, and names what is missing.
+func exactArgs(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < len(names) {
+			return fmt.Errorf("missing argument %s", names[len(args)])
+		}
+		if len(args) > len(names) {
+			return fmt.Errorf("unexpected argument %q", args[len(names)])
+		}
+		return nil
+	}
+}
+
+var errNoItems = errors.New("missing argument ITEM=QUANTITY")
+
+// atLeastItem accepts the named arguments, and then one ITEM=QUANTITY or more.
+func atLeastItem(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < len(names) {
+			return fmt.Errorf("missing argument %s", names[len(args)])
+		}
+		if len(args) == len(names) {
+			return errNoItems
+		}
+		return nil
+	}
+}

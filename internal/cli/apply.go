@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/contract"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+func applyCommand(a *app) *cobra.Command {
+	var dryRun, create, yes bool
+	var expect, from uint64
+	cmd := &cobra.Command{
+		Use:   "apply FILE | --from-version VERSION",
+		Short: "Put a catalog in force, or show what that would change",
+		Long: `Apply puts a catalog in force in a realm. First it asks the server for the changes
+and shows them: settings before and after, the stock that is left, and what the
+next draw of a new player gives, through inner pools. It counts what stays the
+same. Some changes need a second look, such as more drawn already than the new
+stock, odds that move more than threefold, or an item that nobody can get. Apply
+makes them only with --yes. With --dry-run it changes nothing.
+
+Apply puts in force exactly what it has shown. It fails if somebody else applies
+a catalog in between. With --expect it also fails unless the catalog in force is
+that version ("kuji status" shows it; 0 means none).
+
+With --from-version it puts an older catalog in force again: see "kuji catalog list".`,
+		Example: `  kuji apply catalog.yaml --dry-run
+  kuji apply catalog.yaml --yes
+  kuji apply catalog.yaml --expect 7
+  kuji apply catalog.yaml --realm summer --create
+  kuji apply --from-version 7 --reason "version 8 had a wrong price"`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("from-version") {
+				return exactArgs()(cmd, args)
+			}
+			return exactArgs("FILE")(cmd, args)
+		},
+	}
+	conn := a.connection(cmd.Flags())
+	why := newReasons(cmd)
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would change")
+	cmd.Flags().BoolVar(&create, "create", false, "create the realm if it does not exist")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "apply despite the warnings of the plan")
+	cmd.Flags().Uint64Var(&expect, "expect", 0, "`version` of the catalog that must be in force (default: any)")
+	cmd.Flags().Uint64Var(&from, "from-version", 0, "`version` of the catalog to put in force again, instead of a file")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx := cmd.Context()
+		c, file, yaml, err := toApply(ctx, a, conn, from, args)
+		if err != nil {
+			return err
+		}
+		if create && !dryRun {
+			if _, err := parseCatalog(file, yaml); err != nil { // no realm for a catalog that cannot be applied
+				return err
+			}
+			if _, err := c.Admin.CreateRealm(ctx, &kujiv1.CreateRealmRequest{Realm: c.realm}); err != nil {
+				return err
+			}
+		}
+		req := &kujiv1.ApplyCatalogRequest{Realm: c.realm, Yaml: yaml, DryRun: true, Reason: why.reason, Metadata: why.metadata}
+		if cmd.Flags().Changed("expect") {
+			req.ExpectedVersion = &expect
+		}
+		return planAndApply(ctx, a, c, file, req, dryRun, yes)
+	}
+	return cmd
+}
+
+// planAndApply shows what a catalog changes. Unless that is all, or needs a second look, it applies the
+// catalog over what is in force then.
+func planAndApply(ctx context.Context, a *app, c *api, file string, req *kujiv1.ApplyCatalogRequest, dryRun, yes bool) error {
+	resp, err := c.Admin.ApplyCatalog(ctx, req)
+	if err != nil {
+		return placed(file, err)
+	}
+	warned := countWarnings(resp.GetPlan())
+	apply := !dryRun && (warned == 0 || yes)
+	if apply {
+		if !resp.GetPlan().GetUnchanged() {
+			req.ExpectedVersion = proto.Uint64(resp.GetPlan().GetVersion() - 1)
+		}
+		req.DryRun = false
+		if resp, err = c.Admin.ApplyCatalog(ctx, req); err != nil {
+			return err
+		}
+	}
+	if err := a.print(resp, func(w io.Writer) { printPlan(w, resp) }); err != nil {
+		return err
+	}
+	if !dryRun && !apply {
+		return refusedError{fmt.Sprintf("not applied: %d of the changes deserve a second look. Repeat with --yes to apply them", warned)}
+	}
+	return nil
+}
+
+// toApply reads the catalog to apply, from a file or from the realm's older ones, and dials the server.
+func toApply(ctx context.Context, a *app, conn *connection, version uint64, args []string) (c *api, name string, yaml []byte, err error) {
+	if len(args) > 0 {
+		name = args[0]
+		if yaml, err = a.readFile(name, catalog.MaxBytes); err != nil {
+			return nil, "", nil, err
+		}
+	} else if version == 0 {
+		return nil, "", nil, usagef("--from-version 0: expected a version from 1 on")
+	}
+	if c, err = conn.dial(); err != nil || len(args) > 0 {
+		return c, name, yaml, err
+	}
+	yaml, err = c.catalogOf(ctx, version)
+	return c, fmt.Sprint("version ", version), yaml, err
+}
+
+// countWarnings counts the changes that deserve a second look.
+func countWarnings(p *kujiv1.Plan) (n int) {
+	for _, c := range p.GetChanges() {
+		if c.GetWarning() != "" {
+			n++
+		}
+	}
+	return n
+}
+
+func printPlan(w io.Writer, resp *kujiv1.ApplyCatalogResponse) {
+	p := resp.GetPlan()
+	switch {
+	case p.GetUnchanged():
+		fprintf(w, "unchanged: version %d is this catalog\n", p.GetVersion())
+		return
+	case resp.GetResult() != nil:
+		fprintf(w, "applied as version %d at position %d\n", p.GetVersion(), resp.GetResult().GetReceipt().GetPosition())
+	default:
+		fprintf(w, "would become version %d\n", p.GetVersion())
+	}
+	if len(p.GetChanges()) > 0 {
+		fprintf(w, "\n")
+	}
+	for _, c := range p.GetChanges() {
+		printChange(w, c)
+	}
+	if p.GetKept() > 0 {
+		fprintf(w, "\nentries that stay as they are: %d\n", p.GetKept())
+	}
+	if countWarnings(p) > 0 {
+		fprintf(w, "\n")
+	}
+	for _, c := range p.GetChanges() {
+		if c.GetWarning() != "" {
+			fprintf(w, "warning: %s: %s\n", changed(c), c.GetWarning())
+		}
+	}
+}
+
+// changed names what a change is about.
+func changed(c *kujiv1.Change) string { return strings.TrimSuffix(c.GetId()+"/"+c.GetEntry(), "/") }
+
+// printChange writes a change with the settings that differ.
+func printChange(w io.Writer, c *kujiv1.Change) {
+	what, how, _ := strings.Cut(contract.Word(c.GetKind()), "_")
+	mark := map[string]string{"added": "+", "removed": "-"}[how]
+	switch {
+	case what == "notice":
+		return // it is a warning
+	case mark == "":
+		mark = "~"
+	}
+	fprintf(w, "%s %s %s", mark, what, changed(c))
+	before, after := c.GetBefore(), c.GetAfter()
+	switch {
+	case before != nil && after != nil:
+		fprintf(w, ": %d drawn, %s left before, %s after", c.GetDrawn(), leftText(before), leftText(after))
+	case before != nil:
+		fprintf(w, ": %d drawn, %s left", c.GetDrawn(), leftText(before))
+	case after != nil:
+		fprintf(w, ": %d drawn, %s left", c.GetDrawn(), leftText(after))
+	}
+	fprintf(w, "\n")
+	for _, s := range c.GetSettings() {
+		switch {
+		case mark == "+":
+			fprintf(w, "    %s: %s\n", s.GetName(), s.GetAfter())
+		case mark == "-":
+			fprintf(w, "    %s: %s\n", s.GetName(), s.GetBefore())
+		default:
+			fprintf(w, "    %s: %s -> %s\n", s.GetName(), cmp.Or(s.GetBefore(), "(not set)"), cmp.Or(s.GetAfter(), "(not set)"))
+		}
+	}
+}
+
+func leftText(s *kujiv1.EntryStock) string {
+	if s.GetUnlimited() {
+		return "unlimited"
+	}
+	return fmt.Sprintf("%d of %d", s.GetLeft(), s.GetStock())
+}

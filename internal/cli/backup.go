@@ -1,0 +1,331 @@
+package cli
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kuji-dev/kuji/backup"
+	"github.com/kuji-dev/kuji/internal/cluster"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/verify"
+	"github.com/kuji-dev/kuji/wal"
+)
+
+// backupFlags are those of kuji backup.
+type backupFlags struct {
+	to, data string
+	rate     uint64
+	check    bool
+}
+
+type backupJSON struct {
+	To     string            `json:"to"`
+	Realms []backupRealmJSON `json:"realms"`
+}
+
+type backupRealmJSON struct {
+	Realm     string  `json:"realm"`
+	First     uint64  `json:"first"`   // where the backup's log begins
+	Through   uint64  `json:"through"` // where it ends
+	Entries   uint64  `json:"entries"` // copied this time
+	Bytes     uint64  `json:"bytes"`   // copied this time
+	Seconds   float64 `json:"seconds"` // that took
+	Position  uint64  `json:"position,omitempty"`
+	StateHash string  `json:"state_hash,omitempty"` // absent without a check
+}
+
+func backupCommand(a *app) *cobra.Command {
+	var f backupFlags
+	cmd := &cobra.Command{
+		Use:   "backup --to DIR",
+		Short: "Back up a running server or a data directory",
+		Long: `Backup brings a backup directory up to date. It copies everything into a new one,
+and later only what the logs have grown by. The server goes on meanwhile. Everything
+that it had acknowledged before is in the backup. If the command ends early, run it
+again: it goes on.
+
+The key needs the command admin. With --data, the command copies from a directory
+that no server has open. At the end it checks the whole backup as "kuji verify"
+does, unless you give --check=false.
+
+For a cluster, name some nodes: the leader sends the backup. If the leader dies
+meanwhile, the command ends with exit code 5: run it again.
+
+A backup is a directory like a data directory, without its key. Keep a copy of the
+file "key", or of the cluster's key, elsewhere. Keep the backup secret: it has all
+codes. Never serve from a backup: restore it.`,
+		Example: `  kuji backup --to /backup/kuji --server https://kuji.example --key-file admin.key
+  kuji backup --to /backup/kuji --data ./kuji-data --realm default
+  kuji backup --to /backup/kuji --rate 20000000 --check=false
+  kuji backup --to /backup/shop --server https://10.0.0.1:7700,https://10.0.0.2:7700`,
+		Args: exactArgs(),
+	}
+	conn := a.connection(cmd.Flags())
+	flags := cmd.Flags()
+	flags.StringVar(&f.to, "to", "", "`directory` of the backup; made if it is not there (required)")
+	flags.StringVar(&f.data, "data", "", "data `directory` that no server has open, instead of a server")
+	flags.Uint64Var(&f.rate, "rate", 0, "most `bytes` a second, at least 65536 (default: no limit)")
+	flags.BoolVar(&f.check, "check", true, "check the whole backup in the end")
+	flags.Lookup("realm").Usage, flags.Lookup("realm").DefValue = "`name` of the only realm to back up (default: all)", ""
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		switch {
+		case f.to == "":
+			return usagef("missing flag --to: the directory of the backup")
+		case f.rate > 0 && f.rate < 1<<16:
+			return usagef("--rate %d: expected at least 65536 bytes a second", f.rate)
+		case f.data != "" && flags.Changed("server"):
+			return usagef("--data and --server: expected only one of them")
+		}
+		if err := refuseInside("to", filepath.Dir(filepath.Clean(f.to))); err != nil {
+			return err
+		}
+		if hasRealm(f.to) && !isBackup(f.to) {
+			return refusedError{fmt.Sprintf("--to %s is a data directory: it has a key. Back up to another directory", f.to)}
+		}
+		var only []string
+		if flags.Changed("realm") {
+			only = []string{conn.realm}
+		}
+		if f.data != "" {
+			return backupData(cmd.Context(), a, &f, only)
+		}
+		return backupServer(cmd.Context(), a, &f, conn, only)
+	}
+	return cmd
+}
+
+// backupData backs up realms of a data directory, or all.
+func backupData(ctx context.Context, a *app, f *backupFlags, realms []string) (err error) {
+	if cluster.IsNode(f.data) {
+		return backupNode(ctx, a, f, realms)
+	}
+	if realms == nil {
+		if realms, _, err = realmsIn(f.data); err != nil {
+			return err
+		}
+		if len(realms) == 0 {
+			return noRealm(f.data)
+		}
+	}
+	return backUp(ctx, a, f, realms, func(realm string) (backup.Source, func() error, error) { return backup.Dir(f.data, realm) })
+}
+
+// backupNode backs up what one node of a cluster has kept.
+func backupNode(ctx context.Context, a *app, f *backupFlags, realms []string) (err error) {
+	c, err := cluster.OpenCopy(ctx, f.data)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	fprintf(a.stderr, "warning: this is what node %s of cluster %s has kept. What other nodes acknowledged without it is not in the backup\n", c.Node, c.Cluster)
+	if realms == nil {
+		realms = c.Realms
+		for _, name := range c.Missing {
+			fprintf(a.stderr, "warning: realm %s was kept by other nodes only\n", name)
+		}
+	}
+	return backUp(ctx, a, f, realms, c.Backup)
+}
+
+// backupServer backs up realms of a server, or all.
+func backupServer(ctx context.Context, a *app, f *backupFlags, conn *connection, realms []string) error {
+	c, err := conn.dial()
+	if err != nil {
+		return err
+	}
+	if realms == nil {
+		resp, err := c.Admin.ListRealms(ctx, &kujiv1.ListRealmsRequest{})
+		if err != nil {
+			return err
+		}
+		realms = resp.GetRealms()
+	}
+	return backUp(ctx, a, f, realms, func(realm string) (backup.Source, func() error, error) {
+		return c.backupOf(realm), func() error { return nil }, nil
+	})
+}
+
+func backUp(ctx context.Context, a *app, f *backupFlags, realms []string, open func(realm string) (backup.Source, func() error, error)) error {
+	out := backupJSON{To: f.to, Realms: []backupRealmJSON{}}
+	for _, realm := range realms {
+		source, done, err := open(realm)
+		if err != nil {
+			return err
+		}
+		begun := time.Now()
+		rep, err := backup.Write(ctx, f.to, realm, limited(source, f.rate))
+		if err = errors.Join(err, done()); err != nil {
+			return err
+		}
+		one := backupRealmJSON{Realm: realm, First: rep.First, Through: rep.Through, Entries: rep.Entries, Bytes: rep.Bytes, Seconds: time.Since(begun).Seconds()}
+		if f.check {
+			rep, err := inDirectory(f.to).verifyRealm(ctx, realm, nil, nil)
+			if wrong, ok := errors.AsType[*verify.Error](err); ok {
+				return damageError{fmt.Errorf("the backup is wrong: %w", wrong)}
+			}
+			if err != nil {
+				return err
+			}
+			one.Position, one.StateHash = rep.Position, hex.EncodeToString(rep.StateHash[:])
+		}
+		out.Realms = append(out.Realms, one)
+	}
+	return a.print(out, func(w io.Writer) {
+		fprintf(w, "REALM\tFROM\tTHROUGH\tENTRIES COPIED\tBYTES COPIED\tSECONDS\tCHECKED\n")
+		for _, r := range out.Realms {
+			checked := "no"
+			if r.StateHash != "" {
+				checked = "state " + r.StateHash[:16]
+			}
+			fprintf(w, "%s\t%d\t%d\t%d\t%d\t%.1f\t%s\n", r.Realm, r.First, r.Through, r.Entries, r.Bytes, r.Seconds, checked)
+		}
+	})
+}
+
+// hasRealm reports whether a directory has the log of a realm: it is a data directory or a backup.
+func hasRealm(dir string) bool {
+	logs, err := filepath.Glob(filepath.Join(escapeGlob(dir), "realms", "*", "log"))
+	return err == nil && len(logs) > 0
+}
+
+// escapeGlob makes a pattern of a name that matches only that name.
+func escapeGlob(name string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(name)
+}
+
+// isBackup reports whether a directory with realms is a backup: it has no key, which a data directory
+// has from its first start on.
+func isBackup(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "key"))
+	return errors.Is(err, fs.ErrNotExist) && hasRealm(dir)
+}
+
+// refuseBackup refuses to write to a backup, or into one, or into a data directory. The realms of a
+// backup would go on in it, and the next backup would be one of another log.
+func refuseBackup(dir string) error {
+	if isBackup(dir) {
+		return refusedError{fmt.Sprintf("--data %s has realms and no key: it is a backup, which nobody may write to but \"kuji backup\". Make a data directory of it with \"kuji restore\". "+
+			"If it is a data directory that has lost its file \"key\", put that back. Without it, make an empty one: then nobody can prove the draws of an epoch that a crash ended", dir)}
+	}
+	return refuseInside("data", filepath.Dir(filepath.Clean(dir)))
+}
+
+// refuseInside refuses a directory in a backup or a data directory, or in one of theirs.
+func refuseInside(flag, dir string) error {
+	dir, err := filepath.Abs(dir)
+	for err == nil {
+		if hasRealm(dir) {
+			return refusedError{fmt.Sprintf("--%s lies in %s, which is a data directory or a backup: expected a place of its own", flag, dir)}
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return nil
+		}
+		dir = up
+	}
+	return err
+}
+
+// noRealm says that a directory has nothing that could be checked or copied.
+func noRealm(name string) error {
+	return refusedError{name + " has no realm: what was there is gone, or nothing ever was"}
+}
+
+// limited slows a source down to so many bytes a second; 0: as fast as it is.
+func limited(source backup.Source, rate uint64) backup.Source {
+	if rate == 0 {
+		return source
+	}
+	return func(ctx context.Context, from uint64) iter.Seq2[backup.Part, error] {
+		return func(yield func(backup.Part, error) bool) {
+			begun, came := time.Now(), uint64(0)
+			for part, err := range source(ctx, from) {
+				came += uint64(len(part.Data) + len(part.Entry))
+				if !yield(part, err) {
+					return
+				}
+				wait := time.NewTimer(time.Until(begun.Add(time.Duration(float64(came) / float64(rate) * float64(time.Second)))))
+				select {
+				case <-wait.C:
+				case <-ctx.Done():
+					wait.Stop()
+					yield(backup.Part{}, ctx.Err())
+					return
+				}
+			}
+		}
+	}
+}
+
+// backupOf returns the source of a realm of a server.
+func (c *api) backupOf(realm string) backup.Source {
+	return func(ctx context.Context, from uint64) iter.Seq2[backup.Part, error] {
+		return func(yield func(backup.Part, error) bool) {
+			if err := c.readBackup(ctx, &kujiv1.BackupRequest{Realm: realm, FromCursor: from}, yield); err != nil {
+				yield(backup.Part{}, err)
+			}
+		}
+	}
+}
+
+// readBackup yields the parts of a stream. It returns nil if yield stops it.
+func (c *api) readBackup(ctx context.Context, req *kujiv1.BackupRequest, yield func(backup.Part, error) bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s, err := c.Admin.Backup(ctx, req)
+	if err != nil {
+		return err
+	}
+	var log []byte // of which entries are to be read
+	for s.Receive() {
+		m := s.Msg()
+		part := backup.Part{File: m.GetFile(), Data: m.GetData()}
+		switch b := m.GetBegin(); {
+		case b != nil:
+			part = backup.Part{Begin: &backup.Begin{First: b.GetFirst(), Through: b.GetThrough(), Files: b.GetFiles()}}
+		case part.File == "":
+			log = append(log, m.GetData()...)
+			rest, on, err := entriesIn(log, yield)
+			if !on || err != nil {
+				return err
+			}
+			log = append(log[:0], rest...)
+			continue
+		}
+		if !yield(part, nil) {
+			return nil
+		}
+	}
+	return s.Err()
+}
+
+// entriesIn yields the entries at the beginning of b that are whole, and returns the rest. on is false
+// if yield stops it.
+func entriesIn(b []byte, yield func(backup.Part, error) bool) (rest []byte, on bool, err error) {
+	for {
+		size, n := binary.Uvarint(b)
+		switch {
+		case n < 0, size > wal.MaxRecord:
+			return nil, false, fmt.Errorf("the server sent an entry of %d bytes; at most %d are possible", size, wal.MaxRecord)
+		case n == 0, size > uint64(len(b)-n):
+			return b, true, nil
+		}
+		if !yield(backup.Part{Entry: slices.Clone(b[n : n+int(size)])}, nil) {
+			return nil, false, nil
+		}
+		b = b[n+int(size):]
+	}
+}

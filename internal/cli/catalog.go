@@ -1,0 +1,290 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/client"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+type catalogJSON struct {
+	File     string               `json:"file"`
+	Valid    bool                 `json:"valid"`
+	Name     string               `json:"name,omitempty"`
+	Hash     string               `json:"hash,omitempty"` // hexadecimal, as the log has it
+	Items    int                  `json:"items"`
+	Pools    int                  `json:"pools"`
+	Entries  int                  `json:"entries"`
+	Problems []violation          `json:"problems,omitempty"`
+	Warnings []catalogWarningJSON `json:"warnings,omitempty"`
+}
+
+type catalogWarningJSON struct {
+	ID      string `json:"id"`
+	Entry   string `json:"entry,omitempty"`
+	Warning string `json:"warning"`
+}
+
+func catalogCommand(a *app) *cobra.Command {
+	schema := &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of catalogs, for editors",
+		Example: `  kuji catalog schema > catalog.schema.json
+
+  and as first line of a catalog, for editors that use yaml-language-server:
+  # yaml-language-server: $schema=catalog.schema.json`,
+		Args: exactArgs(),
+		RunE: func(*cobra.Command, []string) error { return a.write(catalog.Schema()) },
+	}
+	return group("catalog", "Check and compare catalogs, list and print those of a realm",
+		checkCommand(a), listCatalogsCommand(a), showCatalogCommand(a), diffCommand(a), schema, exportCommand(a))
+}
+
+// checkCommand is the command that judges a catalog as a server would.
+func checkCommand(a *app) *cobra.Command {
+	var against string
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "check FILE",
+		Short: "Check a catalog as a server would, without one",
+		Long: `Check makes the checks that "kuji apply" and "kuji serve --catalog" make in a new realm.
+It reports every error with line, column and what was expected (exit code 2), and what
+deserves a second look, such as a pool that has ended (exit code 3). With --yes it shows
+those warnings and ends with 0.
+
+Some warnings depend on the catalog in force and on what was drawn, such as odds that
+move more than threefold. With --against, check asks a server for these, as "kuji apply
+--dry-run" does, and ends with the exit code that "kuji apply" would have. That needs a
+key with the command admin.`,
+		Example: `  kuji catalog check catalog.yaml
+  cat catalog.yaml | kuji catalog check -
+  kuji catalog check catalog.yaml --against https://kuji.example --key-file admin.key`,
+		Args: exactArgs("FILE"),
+	}
+	conn := a.connection(cmd.Flags())
+	flags := cmd.Flags()
+	flags.StringVar(&against, "against", "", "`URL` of a server: judge the catalog as a change of its --realm")
+	flags.BoolVarP(&yes, "yes", "y", false, "end with 0 despite warnings")
+	flags.Lookup("server").Hidden = true // it is --against here
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		yaml, err := a.readFile(args[0], catalog.MaxBytes)
+		if err != nil {
+			return err
+		}
+		c, err := parseCatalog(args[0], yaml)
+		if err != nil || against == "" {
+			return checkCatalog(cmd.Context(), a, args[0], c, err, yes)
+		}
+		if err := flags.Set("server", against); err != nil {
+			return err
+		}
+		return checkAgainst(cmd.Context(), a, conn, args[0], yaml, yes)
+	}
+	return cmd
+}
+
+// checkAgainst judges a catalog as a change of a server's realm.
+func checkAgainst(ctx context.Context, a *app, conn *connection, file string, yaml []byte, yes bool) error {
+	c, err := conn.dial()
+	if err != nil {
+		return err
+	}
+	resp, err := c.Admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Realm: c.realm, Yaml: yaml, DryRun: true})
+	if err != nil {
+		return placed(file, err)
+	}
+	if err := a.print(resp, func(w io.Writer) { printPlan(w, resp) }); err != nil {
+		return err
+	}
+	return secondLook(file, countWarnings(resp.GetPlan()), yes)
+}
+
+// secondLook refuses a catalog with warnings.
+func secondLook(file string, warnings int, yes bool) error {
+	if warnings == 0 || yes {
+		return nil
+	}
+	return refusedError{fmt.Sprintf("%s: %d of the changes deserve a second look. \"kuji apply\" makes them only with --yes, \"kuji serve\" with --accept-warnings", file, warnings)}
+}
+
+func exportCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Print the catalog in force as YAML",
+		Long: `Export prints the catalog in force in a realm as YAML. The layout is new and the
+comments are gone, but it is the same catalog with the same hash. If you apply it,
+nothing changes.`,
+		Example: "  kuji catalog export --realm summer > summer.yaml",
+		Args:    exactArgs(),
+	}
+	conn := a.connection(cmd.Flags())
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, _ []string) error { return exportCatalog(cmd.Context(), a, c, 0) })
+	return cmd
+}
+
+// exportCatalog prints a version of the catalog, or, for 0, the one in force.
+func exportCatalog(ctx context.Context, a *app, c *api, version uint64) error {
+	resp, err := c.ExportCatalog(ctx, &kujiv1.ExportCatalogRequest{Realm: c.realm, Version: version})
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.writeJSON(exportJSON{resp.GetVersion(), hex.EncodeToString(resp.GetHash()), string(resp.GetYaml())})
+	}
+	return a.write(resp.GetYaml())
+}
+
+type exportJSON struct {
+	Version uint64 `json:"version"`
+	Hash    string `json:"hash"` // hexadecimal
+	YAML    string `json:"yaml"`
+}
+
+// checkCatalog says what is wrong with a catalog, or what deserves a second look in it. err is that of
+// reading it.
+func checkCatalog(ctx context.Context, a *app, file string, c *catalog.Catalog, err error, yes bool) error {
+	out := catalogJSON{File: file, Valid: err == nil}
+	var problems *catalog.Errors
+	switch {
+	case errors.As(err, &problems):
+		for _, p := range problems.List {
+			out.Problems = append(out.Problems, violation{p.Path, p.Message, uint32(p.Line), uint32(p.Column)})
+		}
+		if a.json {
+			if werr := a.writeJSON(out); werr != nil {
+				return werr
+			}
+		}
+		return err
+	case err != nil:
+		return err
+	}
+	plan, err := planAlone(ctx, a.now, c)
+	if err != nil {
+		return err
+	}
+	hash := c.Hash()
+	out.Name, out.Hash, out.Items, out.Pools = c.Name, hex.EncodeToString(hash[:]), len(c.Items), len(c.Pools)
+	for _, p := range c.Pools {
+		out.Entries += len(p.Entries)
+	}
+	for i := range plan.Changes {
+		if ch := &plan.Changes[i]; ch.Warning != "" {
+			out.Warnings = append(out.Warnings, catalogWarningJSON{ch.ID, ch.Entry, ch.Warning})
+		}
+	}
+	verdict := "good"
+	if len(out.Warnings) > 0 {
+		verdict = "can be read"
+	}
+	err = a.print(out, func(w io.Writer) {
+		fprintf(w, "%s: %s: %s, %s, %s\n", file, verdict, counted(out.Items, "item"), counted(out.Pools, "pool"), counted(out.Entries, "entry"))
+		for _, one := range out.Warnings {
+			fprintf(w, "warning: %s: %s\n", strings.TrimSuffix(one.ID+"/"+one.Entry, "/"), one.Warning)
+		}
+	})
+	return cmp.Or(err, secondLook(file, len(out.Warnings), yes))
+}
+
+// planAlone plans a catalog for a realm that is new: what a server says of it at its first start.
+func planAlone(ctx context.Context, now func() time.Time, c *catalog.Catalog) (kuji.Plan, error) {
+	return planOver(ctx, now, nil, c)
+}
+
+// planOver plans a catalog over another one, which may be nil, for a realm in which nothing was drawn.
+func planOver(ctx context.Context, now func() time.Time, before, c *catalog.Catalog) (_ kuji.Plan, err error) {
+	engine, err := kuji.OpenMemory([32]byte{}, kuji.Options{Now: now})
+	if err != nil {
+		return kuji.Plan{}, err
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	realm, err := engine.Realm("catalog")
+	if err != nil {
+		return kuji.Plan{}, err
+	}
+	if before != nil {
+		if _, err := realm.Apply(ctx, before); err != nil {
+			return kuji.Plan{}, err
+		}
+	}
+	return realm.Catalogs().Plan(ctx, c)
+}
+
+// loadCatalog reads and checks a catalog.
+func loadCatalog(a *app, file string) (*catalog.Catalog, error) {
+	yaml, err := a.readFile(file, catalog.MaxBytes)
+	if err != nil {
+		return nil, err
+	}
+	return parseCatalog(file, yaml)
+}
+
+// parseCatalog checks a catalog; each line of its error begins with the file's
+// name, so that editors and terminals can jump to the place.
+func parseCatalog(file string, yaml []byte) (*catalog.Catalog, error) {
+	c, err := catalog.Parse(yaml)
+	if err != nil {
+		return nil, catalogError{file, err}
+	}
+	return c, nil
+}
+
+// catalogError is a usage error that needs no hint at --help.
+type catalogError struct {
+	file string
+	err  error
+}
+
+func (e catalogError) Unwrap() error { return e.err }
+func (e catalogError) Error() string {
+	lines := strings.Split(e.err.Error(), "\n")
+	for i := range lines {
+		lines[i] = e.file + ":" + strings.TrimPrefix(lines[i], "catalog: ")
+	}
+	return "bad catalog\n" + strings.Join(lines, "\n")
+}
+
+// placedError is the server's error about a catalog, in the form that
+// loadCatalog gives it.
+type placedError struct {
+	file string
+	err  *connect.Error
+}
+
+func (e placedError) Unwrap() error { return e.err }
+func (e placedError) Error() string {
+	text := "bad catalog"
+	for _, v := range client.Detail(e.err).GetViolations() {
+		text += "\n" + (&catalog.Error{
+			Line: int(v.GetLine()), Column: int(v.GetColumn()), Path: v.GetField(), Message: v.GetDescription(),
+		}).Error()
+	}
+	return strings.ReplaceAll(text, "\n", "\n"+e.file+":")
+}
+
+// placed turns a server's error about places in a catalog into one about places
+// in its file.
+func placed(file string, err error) error {
+	rpc, ok := errors.AsType[*connect.Error](err)
+	if !ok {
+		return err
+	}
+	for _, v := range client.Detail(rpc).GetViolations() {
+		if v.GetLine() > 0 {
+			return placedError{file, rpc}
+		}
+	}
+	return err
+}

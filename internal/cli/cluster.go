@@ -1,0 +1,394 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/internal/cluster"
+)
+
+// clusterFlags say which cluster a command is about, and which node of it. Without a name, it is about none.
+type clusterFlags struct {
+	cluster.Config
+	peers               []string
+	keyFile, peerListen string
+
+	cmd *cobra.Command
+}
+
+// member adds the flags that say which cluster is meant.
+func (f *clusterFlags) member(cmd *cobra.Command) {
+	f.cmd = cmd
+	flags := cmd.Flags()
+	flags.StringVar(&f.Name, "cluster", "", "`name` of the cluster, the same on every node")
+	flags.StringSliceVar(&f.peers, "peers", nil, "every node of the cluster, this one too, as `NAME=HOST[:PORT],...`; nodes use PORT (default 6222) and the port behind it")
+	flags.StringVar(&f.keyFile, "cluster-key", "", "`file` with the cluster's key, the same on every node: see \"kuji cluster keygen --help\"")
+}
+
+// add adds the flags of a node.
+func (f *clusterFlags) add(cmd *cobra.Command) {
+	f.member(cmd)
+	cmd.Flags().Lookup("cluster").Usage += "; makes this process a node of it"
+	cmd.Flags().StringVar(&f.Node, "node", "", "`name` of this node, one of --peers; a data directory belongs to it for ever")
+	f.addNATS(cmd)
+	cmd.Flags().StringVar(&f.peerListen, "peer-listen", "", "listen for the other nodes at this `HOST[:PORT]`, where it is not the address in --peers: in a container, behind NAT")
+}
+
+// single are the flags of serve that mean nothing on a cluster.
+var single = []string{"catalog", "realm", "accept-warnings", "catalog-over", "sync", "sync-every", "segment-size", "must-exist"}
+
+// check checks the flags of serve. It refuses a directory of the other kind: its realms would seem
+// to be gone.
+func (f *clusterFlags) check(data string) error {
+	if f.Name == "" {
+		for _, name := range []string{"node", "peers", "peer-listen", "cluster-key", "nats", "nats-creds", "nats-ca"} {
+			if f.cmd.Flags().Changed(name) {
+				return usageError{fmt.Errorf("--%s without --cluster: expected the name of a cluster", name)}
+			}
+		}
+		if _, err := os.Stat(cluster.Dir(data)); err == nil {
+			return usageError{fmt.Errorf("--data %s is a cluster's: expected --cluster", data)}
+		}
+		return refuseBackup(data)
+	}
+	for _, name := range single {
+		if f.cmd.Flags().Changed(name) {
+			hint := "a cluster always fsyncs, and keeps its log on all nodes"
+			if slices.Contains(single[:4], name) {
+				hint = "apply catalogs with \"kuji apply\", else each node that takes over would apply its own"
+			}
+			return usageError{fmt.Errorf("--%s with --cluster: %s", name, hint)}
+		}
+	}
+	if err := f.checkMember(); err != nil {
+		return err
+	}
+	if _, ok := f.Peers[f.Node]; !ok {
+		return usageError{fmt.Errorf("--node %q: expected one of --peers: %s", f.Node, strings.Join(f.Names(), ", "))}
+	}
+	if f.peerListen != "" {
+		var err error
+		if f.Listen, err = cluster.ParsePeer(f.peerListen); err != nil {
+			return usageError{fmt.Errorf("--peer-listen %q: %w", f.peerListen, err)}
+		}
+	}
+	if _, err := os.Stat(filepath.Join(data, "realms")); err == nil {
+		return usageError{fmt.Errorf("--data %s has realms of a server that is alone: expected another directory", data)}
+	}
+	return refuseInside("data", filepath.Dir(filepath.Clean(data)))
+}
+
+// checkMember checks the flags of member.
+func (f *clusterFlags) checkMember() error {
+	if err := driver.CheckRealm(f.Name); err != nil {
+		return usageError{fmt.Errorf("--cluster %q: expected 1 to 64 of a-z, 0-9, '-' and '_', starting with a letter or digit", f.Name)}
+	}
+	if f.keyFile == "" {
+		return usageError{errors.New("missing flag --cluster-key: make one with \"kuji cluster keygen FILE\"")}
+	}
+	if err := f.checkNATS(); err != nil {
+		return err
+	}
+	peers, err := cluster.ParsePeers(f.peers)
+	if err != nil {
+		return usageError{fmt.Errorf("--peers: %w", err)}
+	}
+	f.Peers = peers
+	return nil
+}
+
+// addNATS adds the flags that say which NATS servers keep the log.
+func (f *clusterFlags) addNATS(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.NATS.URLs, "nats", nil, "`URL,...` of NATS servers with JetStream that keep the log, such as nats://10.0.1.1:4222 (default: those within the nodes)")
+	flags.StringVar(&f.NATS.Credentials, "nats-creds", "", "`file` with the credentials for --nats")
+	flags.StringVar(&f.NATS.RootCA, "nats-ca", "", "`file` with the certificates that sign those of --nats, as PEM (default: the system's)")
+}
+
+// checkNATS checks these flags. Its errors show no password.
+func (f *clusterFlags) checkNATS() error {
+	if !f.External() && (f.NATS.Credentials != "" || f.NATS.RootCA != "") {
+		return usageError{errors.New("--nats-creds and --nats-ca without --nats: expected the URL of a server")}
+	}
+	for _, one := range f.NATS.URLs {
+		u, err := url.Parse(one)
+		if err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
+			return usageError{fmt.Errorf("--nats %q: expected a URL such as nats://10.0.1.1:4222 or tls://10.0.1.1:4222", withoutSecrets(one))}
+		}
+	}
+	return nil
+}
+
+// maxClusterKey bounds a file with a cluster's key, in bytes.
+const maxClusterKey = 4096
+
+// readClusterKeys reads a file with a cluster's key.
+func (a *app) readClusterKeys(file string) (cluster.Keys, error) {
+	data, err := a.readFile(file, maxClusterKey)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := cluster.ParseKeys(data)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--cluster-key %s: %w; see \"kuji cluster keygen --help\"", file, err)}
+	}
+	return keys, nil
+}
+
+// writeClusterKey makes a key and writes it to a file that is not there yet.
+func writeClusterKey(file string) (err error) {
+	f, err := os.OpenFile(filepath.Clean(file), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return refusedError{fmt.Sprintf("%s is there already: a cluster that loses its key cannot prove its draws, so it stays", file)}
+	}
+	if err != nil {
+		return usageError{err}
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := io.WriteString(f, cluster.NewKey()); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// client checks the flags of member, reads the key, and returns a client of the nodes.
+func (a *app) clusterClient(f *clusterFlags) (c *cluster.Client, err error) {
+	if err := f.checkMember(); err != nil {
+		return nil, err
+	}
+	if f.Keys, err = a.readClusterKeys(f.keyFile); err != nil {
+		return nil, err
+	}
+	return f.Client()
+}
+
+func (a *app) clusterCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "cluster",
+		Short:   "Make a cluster's key, show its nodes, and bring it back",
+		GroupID: "server",
+		Args:    cobra.NoArgs,
+		RunE:    needsSubcommand,
+	}
+	cmd.AddCommand(a.clusterKeygenCommand(), a.clusterStatusCommand(), a.clusterForceCommand(), a.clusterDrainCommand(), a.clusterRemoveCommand())
+	return cmd
+}
+
+func (a *app) clusterKeygenCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "keygen FILE",
+		Short: "Make the key of a cluster",
+		Long: `Keygen writes a new key of 256 random bits to a file that only you can read. Copy it
+to every node, and keep a copy elsewhere. Nodes prove to each other that they know
+it, encrypt what they send each other, and seal the seeds of draws with it. Who has
+it can join the cluster and predict its draws. Without it, draws of the last epoch
+can no longer be proven.
+
+To change the key without stopping the cluster, put two keys in the file, one a line:
+nodes use the first one, and accept both. Restart all nodes, one after the other, three
+times: with the old key before the new one in the file, with the new one first, and with
+the new one alone.`,
+		Example: `  kuji cluster keygen cluster.key
+  kuji serve --cluster shop --node n1 --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
+      --cluster-key cluster.key --data /var/lib/kuji
+  kuji cluster keygen new.key && cat cluster.key new.key > both.key`,
+		Args: exactArgs("FILE"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := writeClusterKey(args[0]); err != nil {
+				return err
+			}
+			return a.print(map[string]string{"file": args[0]}, func(w io.Writer) { fprintf(w, "wrote %s\n", args[0]) })
+		},
+	}
+}
+
+type clusterJSON struct {
+	Cluster string           `json:"cluster"`
+	Nodes   []cluster.Status `json:"nodes"`
+	Realms  []realmLeadJSON  `json:"realms"`
+}
+
+// realmLeadJSON says who leads a realm.
+type realmLeadJSON struct {
+	Realm    string `json:"realm"`
+	Leader   string `json:"leader,omitempty"` // the node that leads it and answers; "": none
+	Position uint64 `json:"position"`         // as far as anybody has come
+}
+
+// realmsOf returns the realms that nodes know, by name.
+func realmsOf(nodes []cluster.Status) []realmLeadJSON {
+	all := map[string]*realmLeadJSON{}
+	at := func(realm string) *realmLeadJSON {
+		if all[realm] == nil {
+			all[realm] = &realmLeadJSON{Realm: realm}
+		}
+		return all[realm]
+	}
+	for _, n := range nodes {
+		for realm := range n.Leaders {
+			at(realm)
+		}
+		for realm, position := range n.Positions {
+			at(realm).Position = max(at(realm).Position, position)
+		}
+		for _, realm := range n.Leads {
+			at(realm).Leader = n.Node
+		}
+	}
+	sorted := []realmLeadJSON{}
+	for _, realm := range slices.Sorted(maps.Keys(all)) {
+		sorted = append(sorted, *all[realm])
+	}
+	return sorted
+}
+
+func (a *app) clusterStatusCommand() *cobra.Command {
+	var (
+		f       clusterFlags
+		timeout time.Duration
+	)
+	cmd := &cobra.Command{
+		Use:   "status --cluster NAME --peers NAME=HOST,... --cluster-key FILE",
+		Short: "Show the nodes of a cluster, who is ready, and who leads which realm",
+		Long: `Status asks every node of --peers, with the flags that the nodes are started with. A
+node that has not caught up does not count for a majority yet, or cannot lead yet:
+stop no other one before it has. LEADS says how many realms a node leads, and LAG by
+how many positions of its log a realm is behind what its leader said in the last
+second, at most.
+
+The second table has, for each node, how much it stores and may store, the free space
+on its disk, in how many Raft groups it takes part and how many it leads, how many
+entries it has not carried out yet, how far its clock is ahead of the median, and its
+version. Below the table, status says what is wrong with a group. A node whose clock is
+more than 10 s off leads nothing.
+
+The last table has each realm and the node that leads it. Status ends with exit code 1
+if nobody leads a realm, or if a node is not ready, has not caught up, met damage, has a
+clock that is off, or has a Raft group with something wrong. It ends with 5 if it
+reaches no node.`,
+		Example: `  kuji cluster status --cluster shop --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
+      --cluster-key cluster.key`,
+		Args: exactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if timeout <= 0 {
+				return usageError{fmt.Errorf("--timeout %v: expected more than 0", timeout)}
+			}
+			client, err := a.clusterClient(&f)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+			defer cancel()
+			return a.clusterStatus(clusterJSON{Cluster: f.Name, Nodes: client.Survey(ctx)})
+		},
+	}
+	f.member(cmd)
+	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "how long to wait for the nodes")
+	return cmd
+}
+
+func (a *app) clusterStatus(out clusterJSON) error {
+	out.Realms = realmsOf(out.Nodes)
+	var ill []string
+	reached := 0
+	for _, n := range out.Nodes {
+		if n.Reached() {
+			reached++
+		}
+		if why := cmp.Or(n.Why, n.Behind); why != "" {
+			ill = append(ill, n.Node+": "+why)
+		} else if n.Health != nil && len(n.Health.Ill) > 0 {
+			ill = append(ill, n.Node+": "+n.Health.Ill[0])
+		}
+	}
+	for _, r := range out.Realms {
+		if r.Leader == "" {
+			ill = append(ill, "nobody leads realm "+r.Realm)
+		}
+	}
+	if err := a.print(out, func(w io.Writer) { printCluster(w, out) }); err != nil {
+		return err
+	}
+	switch {
+	case reached == 0:
+		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("no node answers: %s", strings.Join(ill, "; ")))
+	case len(ill) > 0:
+		return fmt.Errorf("not ready: %s", strings.Join(ill, "; "))
+	case len(out.Realms) == 0:
+		return errors.New("nobody leads")
+	}
+	return nil
+}
+
+func printCluster(w io.Writer, c clusterJSON) {
+	fprintf(w, "NODE\tADDRESS\tSTATE\tREADY\tCAUGHT UP\tLEADS\tLAG\n")
+	yes := map[bool]string{true: "yes", false: "no"}
+	for _, n := range c.Nodes {
+		fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\n", n.Node, n.Address, n.State, yes[n.Ready], yes[n.Behind == "" && n.Reached()], len(n.Leads), n.Lag)
+	}
+	fprintf(w, "\n")
+	printHealth(w, c.Nodes)
+	fprintf(w, "\nREALM\tLEADER\tPOSITION\n")
+	for _, r := range c.Realms {
+		fprintf(w, "%s\t%s\t%d\n", r.Realm, cmp.Or(r.Leader, "-"), r.Position)
+	}
+}
+
+// printHealth prints how nodes' parts of the log are, and what is wrong.
+func printHealth(w io.Writer, nodes []cluster.Status) {
+	fprintf(w, "NODE\tSTORED\tMAY STORE\tDISK FREE\tRAFT GROUPS\tRAFT LEADS\tWAITING\tCLOCK\tVERSION\n")
+	for i := range nodes {
+		n := &nodes[i]
+		clock, version := "-", n.Version
+		if n.ClockMS != nil {
+			clock = fmt.Sprintf("%+.1f s", float64(*n.ClockMS)/1000)
+		}
+		if version == "" {
+			version = "-"
+		}
+		if n.Health == nil {
+			fprintf(w, "%s\t-\t-\t-\t-\t-\t-\t%s\t%s\n", n.Node, clock, version)
+			continue
+		}
+		h, free := n.Health, "-"
+		if h.Free > 0 {
+			free = gigabytes(h.Free)
+		}
+		fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", n.Node, gigabytes(h.Stored), gigabytes(h.Most), free, h.Groups, h.Leads, h.Waiting, clock, version)
+	}
+	var more []string
+	versions := map[string]bool{}
+	for i := range nodes {
+		n := &nodes[i]
+		if n.Version != "" {
+			versions[n.Version] = true
+		}
+		if n.Health != nil {
+			for _, text := range append(slices.Clone(n.Health.Ill), n.Health.Behind...) {
+				more = append(more, sprintf("node %s: %s", n.Node, text))
+			}
+		}
+	}
+	if len(versions) > 1 {
+		more = append(more, "the nodes run different versions: that is for an upgrade only")
+	}
+	if len(more) > 0 {
+		fprintf(w, "\n%s\n", markup(strings.Join(more, "\n")))
+	}
+}
+
+func gigabytes(n uint64) string { return fmt.Sprintf("%.2f GB", float64(n)/1e9) }

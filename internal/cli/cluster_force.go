@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kuji-dev/kuji/internal/cluster"
+	"github.com/kuji-dev/kuji/verify"
+)
+
+// forceFlags are those of kuji cluster force-new.
+type forceFlags struct {
+	from, data, ofKey, confirm string
+	cluster                    clusterFlags
+}
+
+func (a *app) clusterForceCommand() *cobra.Command {
+	var f forceFlags
+	cmd := &cobra.Command{
+		Use:   "force-new --from DIR --data DIR --cluster NAME --node NAME --peers NAME=HOST,... --cluster-key FILE",
+		Short: "Make a new cluster of what one node has kept, when the others are lost",
+		Long: `Force-new is for a cluster that has lost most of its disks for good: two of three. It
+reads the directory of a node that is intact, and restores what is there to a new
+cluster with a new name. If fewer disks are lost, do not use it: replace the nodes, and
+no data is lost.
+
+What the lost nodes acknowledged without this one is gone, and nobody can say what that
+was. The command shows how far each realm has come on this node. Compare that with what
+clients and sinks have seen. The first run changes nothing and ends with exit code 3. To
+go on, run the command again with --confirm and the word that it printed.
+
+The command refuses to run while a node of the old cluster accepts connections. Before
+you confirm, make sure that the lost nodes stay off. They cannot join the new cluster,
+since what nodes prove to each other depends on the cluster's name, and a cluster
+refuses the directory of another. But if two of them came back, they would answer the
+clients that still reach them.
+
+Run it on the machine with the directory, and "kuji restore" without --from on the new
+cluster's other machines: see "kuji restore --help". --data is an empty directory for
+the new cluster. At the end each realm is in a new epoch, and the old seeds are
+revealed, so every draw can be proven. The command leaves a backup in --data, in the
+directory "backup", and marks the old directory, so that no node starts there.`,
+		Example: `  kuji cluster force-new --from /var/lib/kuji --data /var/lib/kuji-2 --cluster shop-2 \
+      --node n3 --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 --cluster-key cluster.key`,
+		Args: exactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			return a.forceNew(cmd.Context(), &f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.from, "from", "", "data `directory` of the node that is intact (required)")
+	flags.StringVar(&f.data, "data", "", "`directory` of this machine's node in the new cluster (required)")
+	flags.StringVar(&f.ofKey, "of-key", "", "`file` with the old cluster's key (default: --cluster-key)")
+	flags.StringVar(&f.confirm, "confirm", "", "the `word` that says what was found, as this command printed it")
+	f.cluster.add(cmd)
+	flags.Lookup("cluster").Usage = "`name` of the new cluster, which is not that of the old one"
+	return cmd
+}
+
+func (f *forceFlags) check() error {
+	switch {
+	case f.from == "" || f.data == "":
+		return usageError{errors.New("missing flag --from or --data: the directory that is intact, and the one of the new node")}
+	case f.cluster.Name == "":
+		return usageError{errors.New("missing flag --cluster: the name of the new cluster")}
+	case f.cluster.External():
+		return usageError{errors.New("--nats: what NATS servers of your own have kept is theirs to bring back")}
+	case filepath.Clean(f.from) == filepath.Clean(f.data):
+		return usageError{errors.New("--from and --data are the same: expected an empty directory for the new node")}
+	case !cluster.IsNode(f.from):
+		return usageError{fmt.Errorf("--from %s is not the data directory of a cluster's node", f.from)}
+	}
+	return f.cluster.check(f.data)
+}
+
+func (a *app) forceNew(ctx context.Context, f *forceFlags) (err error) {
+	c := &f.cluster
+	force := cluster.Force{From: f.from, Data: f.data, Confirm: f.confirm, Waits: func() {
+		fprintf(a.stderr, "node %s of cluster %s waits for a majority; run \"kuji restore\" without --from on the others\n", c.Node, c.Name)
+	}}
+	if c.Keys, err = a.readClusterKeys(c.keyFile); err != nil {
+		return err
+	}
+	if force.Former, err = a.readClusterKeys(cmp.Or(f.ofKey, c.keyFile)); err != nil {
+		return err
+	}
+	force.Config = c.Config
+	out, done, err := force.Do(ctx)
+	if _, wrong := errors.AsType[*verify.Error](err); wrong {
+		err = damageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	if err := a.print(out, func(w io.Writer) {
+		printForce(w, out)
+		if done {
+			fprintf(w, "\ncluster %s has all of it. Stop the other machines' \"kuji restore\", and start all nodes with --cluster %s.\n", c.Name, c.Name)
+		}
+	}); err != nil || done {
+		return err
+	}
+	if f.confirm != "" {
+		return refusedError{fmt.Sprintf("--confirm %s: what was found is another state, %s. Nothing was changed", f.confirm, out.Confirm)}
+	}
+	return refusedError{fmt.Sprintf("nothing was changed. To make cluster %s of this, run the same command with --confirm %s", c.Name, out.Confirm)}
+}
+
+func printForce(w io.Writer, out cluster.Forced) {
+	fprintf(w, "REALM\tPOSITION\tLAST EVENT\tEPOCH\tENDED\n")
+	for _, r := range out.Realms {
+		fprintf(w, "%s\t%d\t%s\t%d\t%s\n", r.Realm, r.Position, cmp.Or(r.LastTime, "-"), r.Epoch, map[bool]string{true: "yes", false: "no"}[r.Ended])
+	}
+	fprintf(w, "\nThis is what node %s of cluster %s has kept. What may be missing:\n\n", out.Node, out.Of)
+	for _, r := range out.Realms {
+		since := "its beginning"
+		if r.LastTime != "" {
+			since = r.LastTime
+		}
+		text := fmt.Sprintf("realm %s: what was acknowledged after position %d, from %s on", r.Realm, r.Position, since)
+		if r.Ended {
+			text = fmt.Sprintf("realm %s: what later leaders acknowledged after position %d, from %s on; epoch %d itself is whole", r.Realm, r.Position, since, r.Epoch)
+		}
+		fprintf(w, "  %s\n", text)
+	}
+	for _, name := range out.Missing {
+		fprintf(w, "  realm %s: all of it, other nodes kept it\n", name)
+	}
+	var lost []string
+	for _, n := range out.Lost {
+		lost = append(lost, fmt.Sprintf("  node %s at %s: %s", n.Node, n.Address, n.Why))
+	}
+	slices.Sort(lost)
+	fprintf(w, "\nThe other nodes do not answer. If the disk of one of them is intact, start it: nothing is lost then.\n\n%s\n", strings.Join(lost, "\n"))
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// commands are all commands, as help groups them. To add one, write it in a file of its own, and name it
+// here.
+var commands = []struct {
+	id, title string
+	all       []func(*app) *cobra.Command
+}{
+	{"server", "Run a server:", []func(*app) *cobra.Command{
+		benchCommand,
+		(*app).clusterCommand,
+		demoCommand,
+		keysCommand,
+		serveCommand,
+	}},
+	{"client", "Talk to a server:", []func(*app) *cobra.Command{
+		applyCommand,
+		atomicCommand,
+		backupCommand,
+		clockCommand,
+		codesCommand,
+		consumeCommand,
+		contextCommand,
+		drawCommand,
+		feedCommand,
+		grantCommand,
+		historyCommand,
+		listCommand,
+		oddsCommand,
+		pityCommand,
+		playerCommand,
+		poolCommand,
+		redeemCommand,
+		registerCommand,
+		resultCommand,
+		statusCommand,
+		tailCommand,
+		transferCommand,
+		upgradeCommand,
+		watchCommand,
+	}},
+	{"offline", "Work on files:", []func(*app) *cobra.Command{
+		catalogCommand,
+		logCommand,
+		restoreCommand,
+		simulateCommand,
+		verifyCommand,
+		versionCommand,
+	}},
+}
+
+// group makes a command of others.
+func group(use, short string, of ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: needsSubcommand}
+	cmd.AddCommand(of...)
+	return cmd
+}
+
+// needsSubcommand is the action of a command that only groups others.
+func needsSubcommand(cmd *cobra.Command, _ []string) error {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		names = append(names, sub.Name())
+	}
+	return usagef("missing command after %q: expected %s", cmd.CommandPath(), strings.Join(names, ", "))
+}
+
+// usagef is an error of whoever typed the command.
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }

@@ -1,0 +1,277 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/kuji-dev/kuji/client"
+)
+
+// serverContext is a server under a name, with what it takes to reach it. It
+// holds no key, only the name of the file that does.
+type serverContext struct {
+	Server  string `yaml:"server" json:"server"`
+	KeyFile string `yaml:"key-file,omitempty" json:"key_file,omitempty"`
+	CA      string `yaml:"tls-ca,omitempty" json:"tls_ca,omitempty"`
+	Realm   string `yaml:"realm,omitempty" json:"realm,omitempty"`
+}
+
+// contexts is the file of contexts.
+type contexts struct {
+	Current  string                   `yaml:"current,omitempty"` // the one in use; empty: none
+	Contexts map[string]serverContext `yaml:"contexts,omitempty"`
+}
+
+var contextName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
+
+// contextsFile returns where the contexts of this user are.
+func contextsFile(a *app) string { return filepath.Join(a.configDir, "kuji", "contexts.yaml") }
+
+// loadContexts reads the contexts; without a file there are none.
+func loadContexts(a *app) (*contexts, error) {
+	all := &contexts{Contexts: map[string]serverContext{}}
+	if a.configDir == "" {
+		return all, nil
+	}
+	data, err := a.readFile(contextsFile(a), maxSettings)
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	file, err := parseYAML(contextsFile(a), data)
+	if err != nil {
+		return nil, err
+	}
+	err = file.mapping(file.root, "current and contexts", func(key string, k, v *yaml.Node) (err error) {
+		switch key {
+		case "current":
+			all.Current, err = file.scalar(v)
+			return err
+		case "contexts":
+			return file.mapping(v, "contexts by name", func(name string, _, v *yaml.Node) error {
+				one, err := file.context(v)
+				all.Contexts[name] = one
+				return err
+			})
+		}
+		return file.errorf(k, "unknown key %s; expected current or contexts", key)
+	})
+	return all, err
+}
+
+func (f *yamlFile) context(n *yaml.Node) (one serverContext, err error) {
+	fields := map[string]*string{"server": &one.Server, "key-file": &one.KeyFile, "tls-ca": &one.CA, "realm": &one.Realm}
+	err = f.mapping(n, "a context, with its server", func(key string, k, v *yaml.Node) (err error) {
+		if fields[key] == nil {
+			return f.errorf(k, "unknown key %s; expected server, key-file, tls-ca or realm", key)
+		}
+		*fields[key], err = f.scalar(v)
+		return err
+	})
+	return one, err
+}
+
+// get returns the context of a name.
+func (all *contexts) get(name string) (serverContext, error) {
+	one, ok := all.Contexts[name]
+	if !ok {
+		return one, refusedError{fmt.Sprintf("there is no context %q; there are: %s", name, strings.Join(all.names(), ", "))}
+	}
+	return one, nil
+}
+
+func (all *contexts) names() []string {
+	names := slices.Sorted(maps.Keys(all.Contexts))
+	if len(names) == 0 {
+		return []string{"none"}
+	}
+	return names
+}
+
+// saveContexts replaces the file as a whole, so that a crash leaves the old one
+// or the new one.
+func saveContexts(a *app, all *contexts) error {
+	if a.configDir == "" {
+		return usagef("no directory for the settings of this user: neither $HOME nor $XDG_CONFIG_HOME is set")
+	}
+	data, err := yaml.Marshal(all)
+	if err != nil {
+		return fmt.Errorf("write contexts: %w", err)
+	}
+	if len(data) > maxSettings {
+		return usagef("the contexts would take %d bytes; %d are allowed: remove some", len(data), maxSettings)
+	}
+	name := contextsFile(a)
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	return replaceFile(name, data)
+}
+
+type contextsJSON struct {
+	Current  string        `json:"current,omitempty"`
+	Contexts []contextJSON `json:"contexts"`
+}
+
+type contextJSON struct {
+	Name string `json:"name"`
+	serverContext
+}
+
+func contextCommand(a *app) *cobra.Command {
+	cmd := group("context", "Name servers, and choose the one to talk to", contextAddCommand(a), contextListCommand(a),
+		contextChange(a, "use", "Talk to the server of a context from now on", func(all *contexts, name string) { all.Current = name }),
+		contextChange(a, "remove", "Forget a context", func(all *contexts, name string) {
+			delete(all.Contexts, name)
+			if all.Current == name {
+				all.Current = ""
+			}
+		}))
+	cmd.Long = `A context gives a name to a server, the file of its key, the certificates to trust
+and the realm. Commands talk to the server of the first of these:
+
+    the flag --server or --context
+    the variable KUJI_SERVER or KUJI_CONTEXT
+    the context in use
+    http://` + defaultAddress + `
+
+A context also gives the key, the certificates and the realm, unless a flag or a
+variable does: KUJI_KEY, KUJI_KEY_FILE, KUJI_TLS_CA, KUJI_REALM. The key of a context
+goes to no other server. KUJI_TIMEOUT sets --timeout.
+
+Contexts are in kuji/contexts.yaml in your directory for settings, such as
+~/.config. Only you can read the file. It holds no key.`
+	return cmd
+}
+
+func contextAddCommand(a *app) *cobra.Command {
+	var one serverContext
+	cmd := &cobra.Command{
+		Use:   "add NAME --server URL",
+		Short: "Give a server a name",
+		Example: `  kuji context add prod --server https://kuji.example:7700 --key-file prod.key
+  kuji context use prod`,
+		Args: exactArgs("NAME"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if !contextName.MatchString(args[0]) {
+				return usagef("context %q: expected a name of a-z, 0-9, '.', '-' and '_'", args[0])
+			}
+			if err := checkContext(a, &one); err != nil {
+				return err
+			}
+			all, err := loadContexts(a)
+			if err != nil {
+				return err
+			}
+			if _, err := all.get(args[0]); err == nil {
+				return refusedError{fmt.Sprintf("there is a context %q already: remove it first", args[0])}
+			}
+			all.Contexts[args[0]] = one
+			if err := saveContexts(a, all); err != nil {
+				return err
+			}
+			return printContexts(a, all)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&one.Server, "server", "", "`URL` of the server (required)")
+	flags.StringVar(&one.KeyFile, "key-file", "", "`file` that holds the API key and nothing else")
+	flags.StringVar(&one.CA, "tls-ca", "", "`file` with the certificates (PEM) to trust, instead of the system's")
+	flags.StringVar(&one.Realm, "realm", "", "`name` of the realm (default \"default\")")
+	return cmd
+}
+
+// checkContext reads what the context names, and names it from the root on.
+func checkContext(a *app, one *serverContext) (err error) {
+	if _, err := client.New(strings.Split(one.Server, ","), client.Options{}); err != nil {
+		return usagef("--server %w", err)
+	}
+	for _, file := range []*string{&one.KeyFile, &one.CA} {
+		if *file == "-" {
+			return usagef("a context remembers the names of files: standard input has none")
+		}
+		if *file == "" {
+			continue
+		}
+		if *file, err = filepath.Abs(*file); err != nil {
+			return err
+		}
+	}
+	if one.KeyFile != "" {
+		if _, err := a.readKey("--key-file", one.KeyFile); err != nil {
+			return err
+		}
+	}
+	_, err = a.trust(one.CA)
+	return err
+}
+
+func contextListCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "Show all contexts, and which one is in use",
+		Example: "  kuji context list",
+		Args:    exactArgs(),
+		RunE: func(*cobra.Command, []string) error {
+			all, err := loadContexts(a)
+			if err != nil {
+				return err
+			}
+			return printContexts(a, all)
+		},
+	}
+}
+
+// contextChange is a command that changes something about one context.
+func contextChange(a *app, name, short string, change func(all *contexts, name string)) *cobra.Command {
+	return &cobra.Command{
+		Use:     name + " NAME",
+		Short:   short,
+		Example: "  kuji context " + name + " prod",
+		Args:    exactArgs("NAME"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			all, err := loadContexts(a)
+			if err != nil {
+				return err
+			}
+			if _, err := all.get(args[0]); err != nil {
+				return err
+			}
+			change(all, args[0])
+			if err := saveContexts(a, all); err != nil {
+				return err
+			}
+			return printContexts(a, all)
+		},
+	}
+}
+
+func printContexts(a *app, all *contexts) error {
+	out := contextsJSON{Current: all.Current, Contexts: []contextJSON{}}
+	for _, name := range slices.Sorted(maps.Keys(all.Contexts)) {
+		out.Contexts = append(out.Contexts, contextJSON{name, all.Contexts[name]})
+	}
+	return a.print(out, func(w io.Writer) {
+		fprintf(w, "\tCONTEXT\tSERVER\tREALM\tKEY FILE\n")
+		for _, c := range out.Contexts {
+			mark := ""
+			if c.Name == out.Current {
+				mark = "*"
+			}
+			fprintf(w, "%s\t%s\t%s\t%s\t%s\n", mark, c.Name, c.Server, c.Realm, c.KeyFile)
+		}
+	})
+}

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kuji-dev/kuji/internal/demo"
+)
+
+func demoCommand(a *app) *cobra.Command {
+	o := demo.Options{Say: a.say, Bar: a.showProgress}
+	var keep, cluster bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "See the promise kept: draws over the network, a kill -9 half-way, every answer checked",
+		Long: `Demo starts a server on loopback, with a data directory of its own and the three
+example catalogs, and sends draws over the network. Half-way it kills the server
+process with SIGKILL and starts it again. Clients that got no answer repeat their
+requests under the same request ids.
+
+With --cluster it starts a cluster of three nodes in place of the server, and kills
+the node that leads. Another one takes over, and the killed one comes back. Requests
+at the other nodes wait meanwhile.
+
+Then it checks from the clients' own books that
+
+  - every acknowledged draw is there exactly once;
+  - balances and stocks add up, and none is below zero;
+  - the odds were kept, and so was what pity promises;
+  - the log is sound.
+
+It ends with exit code 6 if a check fails.`,
+		Example: `  kuji demo
+  kuji demo --cluster
+  kuji demo --load 20s --clients 128 --json`,
+		Args: exactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cluster && !cmd.Flags().Changed("load") {
+				o.Load = clusterLoad
+			}
+			if o.Load < time.Second || o.Load > time.Hour {
+				return usagef("--load %v: expected from 1s to 1h", o.Load)
+			}
+			if o.Clients < 4 || o.Clients > 1024 {
+				return usagef("--clients %d: expected from 4 to 1024", o.Clients)
+			}
+			return runDemo(cmd.Context(), a, o, cluster, keep)
+		},
+	}
+	cmd.Flags().BoolVar(&cluster, "cluster", false, "draw from a cluster of three nodes on this machine, and kill one that leads")
+	cmd.Flags().DurationVar(&o.Load, "load", 6*time.Second, fmt.Sprintf("how long to send draws; with --cluster %v", clusterLoad))
+	cmd.Flags().IntVar(&o.Clients, "clients", 64, "how many clients draw at a time")
+	cmd.Flags().BoolVar(&keep, "keep", false, "keep the data directory and print where it is")
+	return cmd
+}
+
+// clusterLoad is how long the demo of a cluster sends draws: until well after another node leads.
+const clusterLoad = 20 * time.Second
+
+func runDemo(ctx context.Context, a *app, o demo.Options, cluster, keep bool) (err error) {
+	dir, err := os.MkdirTemp("", "kuji-demo-")
+	if err != nil {
+		return err
+	}
+	kill := func() {}
+	defer func() {
+		kill()
+		if keep {
+			a.note("kuji: kept %s", dir)
+			return
+		}
+		err = errors.Join(err, os.RemoveAll(dir))
+	}()
+	if cluster {
+		nodes := &threeNodes{app: a, dir: dir}
+		o.Site, kill = nodes, nodes.kill
+	} else {
+		server := &alone{app: a, dir: dir}
+		o.Site, kill = server, server.kill
+	}
+	report, err := demo.Run(ctx, o)
+	if broken, ok := errors.AsType[*demo.BrokenError](err); ok {
+		return damageError{broken}
+	}
+	if err != nil {
+		return err
+	}
+	return finishDemo(a, report)
+}
+
+// finishDemo writes the report, and fails if a check failed.
+func finishDemo(a *app, report *demo.Report) error {
+	if err := a.print(report, func(w io.Writer) { printReport(w, report) }); err != nil {
+		return err
+	}
+	if !report.OK {
+		return damageError{errors.New("a check failed: a promise is broken")}
+	}
+	return nil
+}
+
+func printReport(w io.Writer, r *demo.Report) {
+	fprintf(w, "\n")
+	row := func(name, format string, args ...any) { fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
+	row("draws acknowledged", "%d, of %d requests; %d requests refused by the state, as they had to be", r.Draws, r.Requests, r.Refusals)
+	row("draws/s", "%.0f, while the server was up, from %d clients", r.DrawsPerSecond, r.Clients)
+	row("latency", "p50 %.2f ms, p99 %.2f ms", r.LatencyP50, r.LatencyP99)
+	row("killed", "after %.2f s and %d draws; ready again after %.2f s", r.KilledAfter, r.AcknowledgedAtKill, r.Downtime)
+	row("interrupted", "%d requests, sent again with the same ids: %d had happened before the crash", r.Interrupted, r.HadHappened)
+	for _, rec := range r.Recovered {
+		row("recovered position", "%d in realm %s, acknowledged up to %d", rec.Recovered, rec.Realm, rec.Acknowledged)
+	}
+	row("log", "%.1f bytes per draw, %d batches", r.LogBytesPerDraw, r.LogBatches)
+	fprintf(w, "\nODDS OF %s BEFORE PITY\tWANTED\tSEEN\tDRAWN\n", strings.ToUpper(r.OddsPool))
+	for _, o := range r.Odds {
+		fprintf(w, "%s\t%.3f%%\t%.3f%%\t%d\n", o.Entry, 100*o.Wanted, 100*o.Seen, o.Drawn)
+	}
+	fprintf(w, "\nCHECK\tRESULT\n")
+	for _, c := range r.Checks {
+		result := "ok: " + c.Detail
+		if !c.OK {
+			result = "FAILED"
+		}
+		fprintf(w, "%s\t%s\n", c.Name, result)
+		for _, e := range c.Errors {
+			fprintf(w, "\t%s\n", markup(strings.ReplaceAll(e, "\n", "\n\t")))
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/client"
+	"github.com/kuji-dev/kuji/internal/cluster"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// exitCode is how the process ends. The numbers are part of the interface:
+// scripts rely on them.
+type exitCode int
+
+const (
+	exitOK          exitCode = 0
+	exitUnexpected  exitCode = 1   // anything not listed below
+	exitUsage       exitCode = 2   // bad flags, arguments, catalog or request: fix them
+	exitRefused     exitCode = 3   // understood and refused by the state: sold out, too poor, not found, in use …
+	exitDenied      exitCode = 4   // no API key, an unknown one, or one that may not do this
+	exitUnreachable exitCode = 5   // no answer: it may have happened; send the same id again
+	exitDamage      exitCode = 6   // a log is damaged, or a check found a promise broken
+	exitInterrupted exitCode = 130 // stopped by a signal before it was done
+)
+
+// exitCodesTopic is the help page on exit codes: "kuji help exit-codes".
+func exitCodesTopic() *cobra.Command {
+	return &cobra.Command{
+		Use:   "exit-codes",
+		Short: "What the exit codes mean",
+		Long: `Every command ends with one of these codes:
+
+    0  done; for serve, watch and feed also: ended by Ctrl-C
+    1  failed in a way not listed below
+    2  usage: a flag, an argument, a catalog or a request is malformed; fix it
+    3  refused: sold out, too poor, a limit reached, not found, an id used with
+       other arguments or too old, a data directory or an address in use, a clock
+       far ahead of the log. The same request id gets the same answer
+    4  denied: no API key, an unknown one, or one that may not do this
+    5  unreachable: no answer, or a lost one. If anything was sent, it may have
+       happened: send the same command with the --id that is printed
+    6  damage: a log is damaged, or a check found a broken promise. With
+       "kuji verify --strict" also: an epoch was not decided again, because its seed
+       is lost or its rules are those of another build
+  130  interrupted by a signal before it was done
+
+With --json the object {"error": {"exit": …, "kind": …}} says the same.`,
+	}
+}
+
+// usageError marks what the person at the keyboard can fix.
+type usageError struct{ err error }
+
+func (e usageError) Error() string { return e.err.Error() }
+func (e usageError) Unwrap() error { return e.err }
+
+// refusedError marks what the state refused.
+type refusedError struct{ msg string }
+
+func (e refusedError) Error() string { return e.msg }
+
+// damageError marks damage, or a check that failed.
+type damageError struct{ err error }
+
+func (e damageError) Error() string { return e.err.Error() }
+func (e damageError) Unwrap() error { return e.err }
+
+// failure is a failed command as it is written to standard error and, with
+// --json, to standard output. Its fields are part of the interface.
+type failure struct {
+	Exit       exitCode    `json:"exit"`
+	Kind       string      `json:"kind"`                 // the exit code as a word
+	Message    string      `json:"message"`              // for a person
+	Code       string      `json:"code,omitempty"`       // the API's code, when a server answered
+	Reason     string      `json:"reason,omitempty"`     // the API's reason, when a server gave one
+	RequestID  string      `json:"request_id,omitempty"` // of a command that may have happened: send it again
+	Violations []violation `json:"violations,omitempty"`
+}
+
+type violation struct {
+	Field       string `json:"field,omitempty"`
+	Description string `json:"description"`
+	Line        uint32 `json:"line,omitempty"`
+	Column      uint32 `json:"column,omitempty"`
+}
+
+var exitKinds = map[exitCode]string{
+	exitUnexpected: "unexpected", exitUsage: "usage", exitRefused: "refused", exitDenied: "denied",
+	exitUnreachable: "unreachable", exitDamage: "damage", exitInterrupted: "interrupted",
+}
+
+// classify is the one place where errors become exit codes.
+func classify(ctx context.Context, err error) failure {
+	f := failure{Exit: exitUnexpected, Message: strings.TrimPrefix(err.Error(), "kuji: ")} // the program's name stands before it anyway
+	var (
+		rpc     *connect.Error
+		usage   usageError
+		bad     catalogError
+		refused refusedError
+		of      *cluster.RefusedError
+		damage  damageError
+		unknown *client.UnknownError
+	)
+	inDoubt := errors.As(err, &unknown)
+	switch {
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		f.Exit = exitInterrupted
+		if !inDoubt {
+			f.Message = "interrupted"
+		}
+	case errors.As(err, &damage):
+		f.Exit = exitDamage
+	case errors.As(err, &usage):
+		f.Exit = exitUsage
+		f.Message += "\nRun the command with --help to see how to use it."
+	case errors.As(err, &bad):
+		f.Exit = exitUsage
+	case errors.As(err, &refused), errors.As(err, &of):
+		f.Exit = exitRefused
+	case errors.As(err, &rpc):
+		f.fromRPC(rpc)
+	case inDoubt:
+		f.Exit = exitUnreachable
+	case kuji.CodeOf(err) != 0:
+		f.Exit = exitOfEngine(kuji.CodeOf(err))
+	}
+	if at, ok := errors.AsType[placedError](err); ok {
+		f.Message = at.Error()
+	}
+	if inDoubt {
+		f.RequestID, f.Message = unknown.RequestID, err.Error()
+		if f.RequestID != "" {
+			f.Message = fmt.Sprintf("no answer: it may or may not have happened. Send the same command with --id %s to find out: %v", f.RequestID, unknown.Err)
+		}
+	}
+	f.Kind = exitKinds[f.Exit]
+	return f
+}
+
+// fromRPC fills in what an answer, or the lack of one, says.
+func (f *failure) fromRPC(rpc *connect.Error) {
+	f.Code = rpc.Code().String()
+	f.Exit = exitOfCode(rpc.Code())
+	detail := client.Detail(rpc)
+	if detail == nil {
+		if f.Exit == exitUnexpected && !connect.IsWireError(rpc) {
+			f.Exit = exitUnreachable // the transport's own words: no server said them
+		}
+		return
+	}
+	if detail.GetReason() != kujiv1.Reason_REASON_UNSPECIFIED {
+		f.Reason = strings.ToLower(strings.TrimPrefix(detail.GetReason().String(), "REASON_"))
+		f.Exit = exitOfReason(detail.GetReason())
+	}
+	for _, v := range detail.GetViolations() {
+		f.Violations = append(f.Violations, violation{
+			Field: v.GetField(), Description: v.GetDescription(), Line: v.GetLine(), Column: v.GetColumn(),
+		})
+	}
+	f.Message = rpc.Message()
+	for _, v := range f.Violations {
+		if text := v.String(); !strings.Contains(f.Message, v.Description) {
+			f.Message += "\n  " + text
+		}
+	}
+}
+
+func (v violation) String() string {
+	switch {
+	case v.Line > 0:
+		return fmt.Sprintf("%d:%d: %s", v.Line, v.Column, v.Description)
+	case v.Field != "":
+		return v.Field + ": " + v.Description
+	}
+	return v.Description
+}
+
+func exitOfReason(r kujiv1.Reason) exitCode {
+	switch r {
+	case kujiv1.Reason_REASON_INVALID:
+		return exitUsage
+	case kujiv1.Reason_REASON_NOT_FOUND, kujiv1.Reason_REASON_ID_REUSED, kujiv1.Reason_REASON_CONFLICT,
+		kujiv1.Reason_REASON_TOO_OLD, kujiv1.Reason_REASON_FORMAT:
+		return exitRefused
+	case kujiv1.Reason_REASON_UNAUTHENTICATED, kujiv1.Reason_REASON_FORBIDDEN:
+		return exitDenied
+	case kujiv1.Reason_REASON_OVERLOADED, kujiv1.Reason_REASON_UNKNOWN_OUTCOME, kujiv1.Reason_REASON_FAILED,
+		kujiv1.Reason_REASON_CLOSED, kujiv1.Reason_REASON_CANCELED, kujiv1.Reason_REASON_HISTORY:
+		return exitUnreachable
+	case kujiv1.Reason_REASON_CORRUPT:
+		return exitDamage
+	}
+	return exitUnexpected
+}
+
+func exitOfCode(c connect.Code) exitCode {
+	switch c {
+	case connect.CodeInvalidArgument, connect.CodeOutOfRange:
+		return exitUsage
+	case connect.CodeNotFound, connect.CodeAlreadyExists, connect.CodeFailedPrecondition:
+		return exitRefused
+	case connect.CodeUnauthenticated, connect.CodePermissionDenied:
+		return exitDenied
+	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeResourceExhausted, connect.CodeCanceled, connect.CodeAborted:
+		return exitUnreachable
+	case connect.CodeDataLoss:
+		return exitDamage
+	}
+	return exitUnexpected
+}
+
+func exitOfEngine(c kuji.Code) exitCode {
+	switch c {
+	case kuji.CodeInvalid:
+		return exitUsage
+	case kuji.CodeNotFound, kuji.CodeIDReused, kuji.CodeConflict, kuji.CodeLocked, kuji.CodeClock, kuji.CodeTooOld, kuji.CodeNotLeader, kuji.CodeFormat:
+		return exitRefused
+	case kuji.CodeCorrupt:
+		return exitDamage
+	}
+	return exitUnexpected
+}

@@ -1,0 +1,266 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/client"
+	"github.com/kuji-dev/kuji/history"
+	"github.com/kuji-dev/kuji/internal/step"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/sink"
+)
+
+// maxSecretFile bounds a file with the secrets of a webhook, in bytes.
+const maxSecretFile = 4096
+
+// feedFlags are those of kuji feed.
+type feedFlags struct {
+	to           string
+	secretFile   string
+	position     string
+	player, pool string
+	from         uint64
+	allowPrivate bool
+	historyAge   time.Duration
+}
+
+type feedJSON struct {
+	Position uint64 `json:"position"` // where the next process goes on
+}
+
+func feedCommand(a *app) *cobra.Command {
+	var f feedFlags
+	cmd := &cobra.Command{
+		Use:   "feed --to URL",
+		Short: "Deliver events to a webhook, Kafka or PostgreSQL",
+		Long: `Follow the events of a realm and deliver them, in order, from the target's place
+on. A signal ends it after the current delivery. A failure that another attempt
+cannot help ends it too, so run it under a supervisor that starts it again.
+--timeout says how long it tries to reach the server.
+
+  https://HOST/PATH          posts of JSON, signed as standardwebhooks.com says
+  kafka://BROKER,…/TOPIC     a record for each event; its key is the player
+  postgres://…               the tables that docs/reference/history.md shows
+
+PostgreSQL gets every event exactly once, the others at least once: after a crash
+the last delivery can come again. Kafka and PostgreSQL keep their own place. The
+file --position keeps the place of a webhook.
+
+The URL of a topic can end in settings: ?tls=true with ca=FILE, and sasl=PLAIN,
+SCRAM-SHA-256 or SCRAM-SHA-512 with user=NAME and password-file=FILE, with &
+between them.
+
+The feed of one target is always the same: its realm, player and pool. Run one
+"kuji feed" at a time for each target.`,
+		Example: `  kuji feed --to https://shop.example/kuji --secret-file kuji.secret --position shop.position
+  kuji feed --to kafka://broker1:9092,broker2:9092/rewards
+  kuji feed --to 'postgres://kuji@db/rewards?passfile=/secret/pgpass'`,
+		Args: exactArgs(),
+	}
+	conn := a.connection(cmd.Flags())
+	flags := cmd.Flags()
+	flags.StringVar(&f.to, "to", "", "`URL` of the target (required)")
+	flags.StringVar(&f.secretFile, "secret-file", "", "`file` with the webhook's secret, whsec_…; with several, each signs")
+	flags.StringVar(&f.position, "position", "", "`file` that keeps how far the webhook has come; made if it is not there")
+	flags.BoolVar(&f.allowPrivate, "allow-private", false, "let the webhook be http, or at an address of this machine or its network")
+	flags.Uint64Var(&f.from, "from", 1, "where a target begins that has nothing yet: a `position`; not for PostgreSQL")
+	flags.DurationVar(&f.historyAge, "history-age", 0, "for how long PostgreSQL keeps events, such as 2160h; older ones are removed (default: for ever)")
+	flags.StringVar(&f.player, "player", "", "only events about this `player`; not for PostgreSQL")
+	flags.StringVar(&f.pool, "pool", "", "only events about this `pool`; not for PostgreSQL")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := f.check(cmd.Flags().Changed); err != nil {
+			return err
+		}
+		c, err := conn.dial()
+		if err != nil {
+			return err
+		}
+		done, err := feed(cmd.Context(), a, c, &f)
+		if cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
+			err = nil // a signal: the way to end it
+		}
+		if err != nil {
+			return err
+		}
+		return a.print(done, func(w io.Writer) {
+			fprintf(w, "the feed goes on at position %d\n", done.Position)
+		})
+	}
+	return cmd
+}
+
+func (f *feedFlags) webhook() bool {
+	return strings.HasPrefix(f.to, "https://") || strings.HasPrefix(f.to, "http://")
+}
+
+func (f *feedFlags) kafka() bool { return strings.HasPrefix(f.to, "kafka://") }
+
+// check checks which flags stand together. It never says the URL, which may have a password in it.
+func (f *feedFlags) check(given func(flag string) bool) error {
+	only := func(where string, names ...string) error {
+		for _, name := range names {
+			if given(name) {
+				return usagef("--%s is only for %s", name, where)
+			}
+		}
+		return nil
+	}
+	switch {
+	case f.to == "":
+		return usagef("missing flag --to: where the events go")
+	case f.historyAge < 0:
+		return usagef("--history-age %v: expected 0s or more", f.historyAge)
+	case f.historyAge > 0 && !history.IsURL(f.to):
+		return usagef("--history-age is only for PostgreSQL")
+	case f.webhook():
+		if f.secretFile == "" || f.position == "" {
+			return usagef("a webhook needs --secret-file and --position")
+		}
+		return nil
+	case f.kafka():
+		return only("webhooks", "secret-file", "position", "allow-private")
+	case history.IsURL(f.to):
+		if err := only("webhooks", "secret-file", "position", "allow-private"); err != nil {
+			return err
+		}
+		return only("webhooks and Kafka: PostgreSQL has the whole realm", "from", "player", "pool")
+	}
+	return usagef("--to: expected https://…, kafka://… or postgres://…")
+}
+
+// feed delivers until ctx ends or something fails for good.
+func feed(ctx context.Context, a *app, c *api, f *feedFlags) (feedJSON, error) {
+	log := slog.New(slog.NewTextHandler(a.stderr, nil))
+	if a.json {
+		log = slog.New(slog.NewJSONHandler(a.stderr, nil))
+	}
+	log = log.With("realm", c.realm)
+	if history.IsURL(f.to) {
+		return c.feedHistory(ctx, f, log)
+	}
+	target, err := sinkOf(a, f, c.realm, log)
+	if err != nil {
+		return feedJSON{}, err
+	}
+	if end, ok := target.(interface{ Close() }); ok {
+		defer end.Close()
+	}
+	done, err := sink.Run(ctx, c.source(&kujiv1.StreamEventsRequest{Realm: c.realm, Player: f.player, Pool: f.pool}), target, f.from, log)
+	return feedJSON{done.To.Position}, err
+}
+
+// sinkOf returns the target that --to names.
+func sinkOf(a *app, f *feedFlags, realm string, log *slog.Logger) (sink.Target, error) {
+	feed := sink.Feed{Realm: realm, Player: f.player, Pool: f.pool}
+	if f.kafka() {
+		return sink.NewKafka(sink.Kafka{URL: f.to, Feed: feed, Log: log})
+	}
+	secrets, err := a.readFile(f.secretFile, maxSecretFile)
+	if err != nil {
+		return nil, err
+	}
+	return sink.NewWebhook(sink.Webhook{
+		URL: f.to, Secrets: string(secrets), Position: filepath.ToSlash(f.position), Feed: feed, AllowPrivate: f.allowPrivate, Log: log,
+	})
+}
+
+// source returns the feed of a server.
+func (c *api) source(want *kujiv1.StreamEventsRequest) sink.Source {
+	return func(ctx context.Context, from uint64) iter.Seq2[sink.Step, error] {
+		return func(yield func(sink.Step, error) bool) {
+			req := &kujiv1.StreamEventsRequest{Realm: want.GetRealm(), From: &from, Player: want.GetPlayer(), Pool: want.GetPool()}
+			for m, err := range c.Events(ctx, req) {
+				if err != nil {
+					yield(sink.Step{}, feedError(err))
+					return
+				}
+				step := sink.Step{Next: m.GetNext()}
+				for _, e := range m.GetEvents() {
+					step.Events = append(step.Events, recordOf(e))
+				}
+				if !yield(step, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// feedError gives what a server said of the position that was asked for the type that it has in Go.
+func feedError(err error) error {
+	detail := client.Detail(err)
+	if first := detail.GetFirstPosition(); first > 0 {
+		return &kuji.Error{Code: kuji.CodeNotFound, Field: "from", Err: errors.Join(&kuji.TrimmedError{First: first}, err)}
+	}
+	for _, v := range detail.GetViolations() {
+		if v.GetField() == "from" {
+			return &kuji.Error{Code: kuji.CodeInvalid, Field: "from", Err: err}
+		}
+	}
+	return err
+}
+
+// Pauses between attempts to write to PostgreSQL.
+const (
+	firstFeedPause = time.Second
+	lastFeedPause  = time.Minute
+)
+
+// feedHistory delivers into PostgreSQL.
+func (c *api) feedHistory(ctx context.Context, f *feedFlags, log *slog.Logger) (done feedJSON, err error) {
+	db, err := history.Open(ctx, f.to, c.realm, history.Options{Age: f.historyAge})
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	log.Info("the feed goes on", "position", db.State().Position+1)
+	var broke error // of the feed
+	feed := func(ctx context.Context, from uint64) iter.Seq2[kuji.Record, error] {
+		return func(yield func(kuji.Record, error) bool) {
+			for step, err := range c.source(&kujiv1.StreamEventsRequest{Realm: c.realm})(ctx, from) {
+				if err != nil {
+					if ctx.Err() == nil { // it was not ended because PostgreSQL failed
+						broke = err
+					}
+					yield(kuji.Record{}, err)
+					return
+				}
+				for _, rec := range step.Events {
+					if !yield(rec, nil) {
+						return
+					}
+				}
+			}
+		}
+	}
+	for wait := firstFeedPause; ; wait = min(2*wait, lastFeedPause) {
+		begun := time.Now()
+		broke = nil
+		err = db.Run(ctx, feed)
+		done.Position = db.State().Position + 1
+		if ctx.Err() != nil {
+			return done, ctx.Err()
+		}
+		if kuji.CodeOf(err) == kuji.CodeConflict {
+			return done, err
+		}
+		if broke != nil {
+			return done, broke
+		}
+		if time.Since(begun) > lastFeedPause {
+			wait = firstFeedPause
+		}
+		log.Warn("PostgreSQL did not take the events", "error", err, "again_in", wait)
+		step.Pause(ctx, wait)
+	}
+}

@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/history"
+	"github.com/kuji-dev/kuji/verify"
+)
+
+type historyVerifyJSON struct {
+	OK     bool                     `json:"ok"`
+	Realms []historyVerifyRealmJSON `json:"realms"`
+}
+
+type historyVerifyRealmJSON struct {
+	Realm   string `json:"realm"`
+	OK      bool   `json:"ok"`
+	Error   string `json:"error,omitempty"`   // the first difference
+	Rebuild bool   `json:"rebuild,omitempty"` // the server builds it again when it starts
+	From    uint64 `json:"from"`              // the first position that was compared; 0: none
+	To      uint64 `json:"to"`                // the last
+	Events  uint64 `json:"events"`
+	knownJSON
+}
+
+// historyVerifyFlags are the flags of kuji history verify.
+type historyVerifyFlags struct {
+	auditFlags
+	realm, history string
+	rebuild        bool
+}
+
+func historyVerifyCommand(a *app) *cobra.Command {
+	f := &historyVerifyFlags{}
+	cmd := &cobra.Command{
+		Use:   "verify --data DIR",
+		Short: "Compare histories with their logs, event by event",
+		Long: `Verify compares the history of each realm with its log: every event that both have,
+every row that leads to one, and whether each balance follows from the one before. It
+verifies the logs too, as "kuji verify" does. No server may have the directory open.
+With --cluster it reads the log of a running cluster, and a history in PostgreSQL.
+
+When a server reads a damaged row, it notices and builds the history again by itself.
+This command also finds rows that are missing, or were changed together with their
+checksums. If it finds any, it names the first and ends with exit code 6. With
+--rebuild, the server builds that history again when it next starts. Events that
+are older than the log stay, and answers say that they are not proven.
+
+It writes nothing else, except that it upgrades the schema of an older build's history.`,
+		Example: `  kuji history verify --data ./kuji-data
+  kuji history verify --data ./kuji-data --history postgres://kuji@db/kuji --realm default
+  kuji history verify --data ./kuji-data --rebuild`,
+		Args: exactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			return verifyHistories(cmd.Context(), a, f)
+		},
+	}
+	f.add(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.realm, "realm", "", "`name` of the only realm to compare (default: all)")
+	flags.StringVar(&f.history, "history", historySQLite, "where the histories are, as in kuji serve: sqlite or a `URL`")
+	flags.BoolVar(&f.rebuild, "rebuild", false, "let the server build a damaged history again when it starts")
+	return cmd
+}
+
+func (f *historyVerifyFlags) check() error {
+	if err := f.auditFlags.check(); err != nil {
+		return err
+	}
+	switch {
+	case f.history != historySQLite && !history.IsURL(f.history):
+		return usagef("--history: expected sqlite or the URL of a PostgreSQL database, postgres://…") // it may be one with a password
+	case f.history == historySQLite && f.data == "":
+		return usagef("--cluster: expected --history postgres://… with it: a file of SQLite is that of one node, verify it there with --data")
+	}
+	return nil
+}
+
+// target returns where the history of a realm is.
+func (f *historyVerifyFlags) target(realm string) string {
+	if f.history == historySQLite {
+		return filepath.Join(f.data, "history", realm+".db")
+	}
+	return f.history
+}
+
+func verifyHistories(ctx context.Context, a *app, f *historyVerifyFlags) (err error) {
+	from, end, err := openAudit(ctx, a, &f.auditFlags)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	realms := []string{f.realm}
+	if f.realm == "" {
+		if realms, _, err = from.realms(ctx); err != nil {
+			return err
+		}
+	}
+	out, damage := historyVerifyJSON{OK: true, Realms: []historyVerifyRealmJSON{}}, []error(nil)
+	for _, name := range realms {
+		one, err := f.verify(ctx, from, name)
+		if kuji.CodeOf(err) == kuji.CodeNotFound && f.realm == "" { // it has no history
+			continue
+		}
+		if damaged, ok := errors.AsType[*history.DamagedError](err); ok {
+			out.OK, one.Error = false, damaged.Error()
+			damage = append(damage, fmt.Errorf("realm %s: the history is damaged: %w", name, damaged))
+		} else if err != nil {
+			return err
+		}
+		out.Realms = append(out.Realms, one)
+	}
+	if err := a.print(out, func(w io.Writer) { out.print(w) }); err != nil {
+		return err
+	}
+	if len(damage) > 0 {
+		return damageError{errors.Join(damage...)}
+	}
+	return nil
+}
+
+// verify compares the history of a realm with its log.
+func (f *historyVerifyFlags) verify(ctx context.Context, from *auditSource, realm string) (out historyVerifyRealmJSON, err error) {
+	out.Realm = realm
+	db, err := history.Open(ctx, f.target(realm), realm, history.Options{MustExist: true})
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	report, err := compareHistory(ctx, db, from, realm)
+	out.OK, out.From, out.To, out.Events = err == nil, report.From, report.To, report.Events
+	st := report.State
+	out.knownJSON = knownJSON{Position: st.Position, CompleteFrom: st.CompleteFrom, KeptFrom: st.KeptFrom, KeptFromTime: st.KeptFromTime, ProvenFrom: st.ProvenFrom}
+	if _, damaged := errors.AsType[*history.DamagedError](err); damaged && f.rebuild {
+		if failed := db.Rebuild(ctx); failed != nil {
+			return out, failed
+		}
+		out.Rebuild = true
+	}
+	return out, err
+}
+
+// compareHistory compares a history with the events of a log, which are verified as they come.
+func compareHistory(ctx context.Context, db *history.DB, from *auditSource, realm string) (history.Report, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	events, wrong := make(chan kuji.Record, 1024), make(chan error, 1)
+	go func() {
+		defer close(events)
+		_, err := from.verifyRealm(ctx, realm, nil, func(_ string, rec kuji.Record) {
+			select {
+			case events <- rec:
+			case <-ctx.Done():
+			}
+		})
+		if _, damaged := errors.AsType[*verify.Error](err); damaged {
+			err = damageError{fmt.Errorf("the log: %w", err)}
+		}
+		wrong <- err
+	}()
+	return db.Verify(ctx, func(yield func(kuji.Record, error) bool) {
+		for rec := range events {
+			if !yield(rec, nil) {
+				return
+			}
+		}
+		if err := <-wrong; err != nil {
+			yield(kuji.Record{}, err)
+		}
+	})
+}
+
+func (v *historyVerifyJSON) print(w io.Writer) {
+	if len(v.Realms) == 0 {
+		fprintf(w, "no realm has a history there\n")
+		return
+	}
+	fprintf(w, "REALM\tRESULT\tFROM\tTO\tEVENTS\tPROVEN FROM\n")
+	for _, r := range v.Realms {
+		result := "good"
+		if !r.OK {
+			result = "DAMAGED"
+		}
+		fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\n", r.Realm, result, r.From, r.To, r.Events, strconv.FormatUint(max(r.ProvenFrom, 1), 10))
+	}
+	for _, r := range v.Realms {
+		if r.Rebuild {
+			fprintf(w, "\nThe server builds the history of realm %s again when it starts.\n", r.Realm)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kuji-dev/kuji/server/access"
+)
+
+type keyJSON struct {
+	Key  string `json:"key"`  // give it to the client; it is nowhere else
+	Line string `json:"line"` // append it to the server's key file
+}
+
+func keysCommand(a *app) *cobra.Command {
+	var can, name string
+	var realms, pools, grants []string
+	var anyID bool
+	var rate int
+	add := &cobra.Command{
+		Use:   "new --can COMMANDS --name NAME",
+		Short: "Make an API key, and its line for the key file",
+		Long: `New makes an API key of 256 random bits. The first line it prints is the key, for
+the client. The second line is for the server's key file and holds only the key's
+SHA-256. Nothing is stored: if you lose the key, make another.
+
+A key may do what you say here, and nothing else. The command read shows players,
+pools and catalogs. The commands draw, redeem, register, grant, consume and transfer
+act for players. The command admin is all of these, and also creates realms, applies
+catalogs, imports codes and sets pity. The log keeps the key's name with everything
+that the key grants, takes, transfers and applies.`,
+		Example: `  kuji keys new --name shop --can draw,redeem,grant,consume,transfer,read
+  kuji keys new --name kiosk --can draw --realms summer --pools splash,box --rate 20
+  kuji keys new --name support --can read,grant --grants 'gem:100/5000,sword:1/10'
+  kuji serve --keys keys.txt --data ./kuji-data`,
+		Args: exactArgs(),
+		RunE: func(*cobra.Command, []string) error {
+			if can == "" || name == "" {
+				return usagef("missing flag --can or --name: expected what the key may do, such as draw,read, and a name of one word")
+			}
+			var options []string
+			if len(realms) > 0 {
+				options = append(options, "realms="+strings.Join(realms, ","))
+			}
+			if len(pools) > 0 {
+				options = append(options, "pools="+strings.Join(pools, ","))
+			}
+			if rate != 0 {
+				options = append(options, "rate="+strconv.Itoa(rate))
+			}
+			if len(grants) > 0 {
+				options = append(options, "grants="+strings.Join(grants, ","))
+			}
+			if anyID {
+				options = append(options, "ids=optional")
+			}
+			key := access.NewKey()
+			line, err := access.KeyLine(can, key, name, options...)
+			if err != nil {
+				return usageError{err}
+			}
+			return a.print(keyJSON{key, line}, func(w io.Writer) {
+				fprintf(w, "%s\n%s\n", key, line)
+			})
+		},
+	}
+	flags := add.Flags()
+	flags.StringVar(&can, "can", "", "what the key may do: some of `commands` read, draw, redeem, register, grant, consume, transfer, admin, with commas")
+	flags.StringVar(&name, "name", "", "a `name` of one word, for people and for the log")
+	flags.StringSliceVar(&realms, "realms", nil, "the only `realms` that the key is for (default all)")
+	flags.StringSliceVar(&pools, "pools", nil, "the only `pools` that the key may draw from and read (default all)")
+	flags.IntVar(&rate, "rate", 0, "how many commands and reads a second it may ask for (default no limit)")
+	flags.StringSliceVar(&grants, "grants", nil, "the only `items` that it may grant, as item:N or item:N/M: N in a request, M in a day; * is every other item (default all)")
+	flags.BoolVar(&anyID, "ids-optional", false, "take grants without a request id: a retry would grant twice")
+	return group("keys", "Make API keys", add)
+}

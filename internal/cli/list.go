@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+func listCommand(a *app) *cobra.Command {
+	return group("list", "List the pools, players or holders of a realm, or the realms of a server",
+		listPoolsCommand(a), listRealmsCommand(a), listPlayersCommand(a), listHoldersCommand(a))
+}
+
+func listPoolsCommand(a *app) *cobra.Command {
+	// All pools come in one answer: a catalog has a few thousand at most. Items are not asked for.
+	call := func(c *api, ctx context.Context, req *kujiv1.GetCatalogRequest) (*kujiv1.GetCatalogResponse, error) {
+		resp, err := c.GetCatalog(ctx, req)
+		return &kujiv1.GetCatalogResponse{Version: resp.GetVersion(), Pools: resp.GetPools()}, err
+	}
+	return read(a, &cobra.Command{
+		Use:     "pools",
+		Short:   "List the pools of the catalog in force, in its order",
+		Example: "  kuji list pools --realm summer",
+		Args:    exactArgs(),
+	}, &kujiv1.GetCatalogRequest{ItemLimit: 1}, call, noArgs,
+		func(w io.Writer, resp *kujiv1.GetCatalogResponse) { printLines(w, resp.GetPools()) })
+}
+
+func listRealmsCommand(a *app) *cobra.Command {
+	call := func(c *api, ctx context.Context, req *kujiv1.ListRealmsRequest) (*kujiv1.ListRealmsResponse, error) {
+		return c.Admin.ListRealms(ctx, req)
+	}
+	return read(a, &cobra.Command{
+		Use:     "realms",
+		Short:   "List the realms of a server, sorted",
+		Example: "  kuji list realms",
+		Args:    exactArgs(),
+	}, &kujiv1.ListRealmsRequest{}, call, noArgs,
+		func(w io.Writer, resp *kujiv1.ListRealmsResponse) { printLines(w, resp.GetRealms()) })
+}
+
+func printLines(w io.Writer, lines []string) {
+	for _, line := range lines {
+		fprintf(w, "%s\n", word(line))
+	}
+}

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kuji-dev/kuji/backup"
+	"github.com/kuji-dev/kuji/driver/jetstream"
+	"github.com/kuji-dev/kuji/verify"
+)
+
+// restoreFlags are those of kuji restore.
+type restoreFlags struct {
+	from, data, sealKey, ofCluster string
+	cluster                        clusterFlags
+}
+
+func restoreCommand(a *app) *cobra.Command {
+	var f restoreFlags
+	cmd := &cobra.Command{
+		Use:   "restore --from DIR --data DIR",
+		Short: "Make a data directory or a cluster from a backup",
+		Long: `Restore copies a backup to a new data directory and checks it as "kuji verify" does.
+The directory appears under its name when all of it is there and right. If restore
+ends early, run it again: it goes on.
+
+Everything after the backup is gone: players do not have it, and a request id from
+that time counts as a new one. The realms go on in a new epoch, with a new seed.
+
+--seal-key names a copy of the file "key" of the lost data directory, or with
+--of-cluster NAME the key of the lost cluster of that name. With it, the first start
+reveals the seed that was in use when the backup ended, which proves its draws.
+Without it, nobody can prove them. Give it only if the lost server or cluster is
+gone for good: as long as it runs, that seed predicts its draws.
+
+With --cluster it restores to a new cluster, before its nodes are started. Run it on
+the machine of each node with the flags of "kuji serve", and on one of them with
+--from. That one ends when a majority has the realms and they are right. The others
+keep their nodes' parts until Ctrl-C: stop them then, and start the nodes. If the new
+cluster has the name and the key of the lost one, the draws of the epoch that the
+backup ended in can be proven.`,
+		Example: `  kuji restore --from /backup/kuji --data ./kuji-data --seal-key /secret/kuji.key
+  kuji serve --data ./kuji-data --must-exist
+  kuji restore --from /backup/shop --data ./one --seal-key cluster.key --of-cluster shop
+  kuji restore --from /backup/shop --cluster shop --node n1 --data /var/lib/kuji \
+      --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 --cluster-key cluster.key`,
+		Args: exactArgs(),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.from, "from", "", "`directory` of the backup (required, but for the other nodes of a cluster)")
+	flags.StringVar(&f.data, "data", "", "`directory` to make, which must not exist; with --cluster, that of the node (required, unless with --nats)")
+	flags.StringVar(&f.sealKey, "seal-key", "", "`file` that is a copy of the lost directory's key (default: none, a new one is made)")
+	flags.StringVar(&f.ofCluster, "of-cluster", "", "`name` of the cluster that the backup is of: --seal-key is its key")
+	f.cluster.add(cmd)
+	flags.Lookup("cluster").Usage = "`name` of the new cluster that the backup is restored to"
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := f.check(); err != nil {
+			return err
+		}
+		if f.cluster.Name != "" {
+			return restoreToCluster(cmd.Context(), a, &f)
+		}
+		key, err := a.readSealKey(f.sealKey, f.ofCluster)
+		if err != nil {
+			return err
+		}
+		reports, err := backup.Restore(cmd.Context(), filepath.ToSlash(f.from), filepath.ToSlash(f.data), key)
+		return a.restored(verifyJSON{Data: f.data}, reports, err)
+	}
+	return cmd
+}
+
+func (f *restoreFlags) check() error {
+	c := &f.cluster
+	switch {
+	case c.Name == "" && (f.from == "" || f.data == ""):
+		return usagef("missing flag --from or --data: the backup, and the directory to make")
+	case c.Name != "" && (f.sealKey != "" || f.ofCluster != ""):
+		return usagef("--seal-key with --cluster: a cluster has its own key, --cluster-key")
+	case c.External() && f.from == "":
+		return usagef("missing flag --from: the backup")
+	case c.Name != "" && !c.External() && f.data == "":
+		return usagef("missing flag --data: the directory of the node")
+	case c.External() && f.data == "":
+		return c.checkMember()
+	}
+	return c.check(f.data)
+}
+
+// restored says what was restored.
+func (a *app) restored(out verifyJSON, reports []verify.Report, err error) error {
+	if wrong, ok := errors.AsType[*verify.Error](err); ok {
+		return damageError{fmt.Errorf("the backup is wrong: %w", wrong)}
+	}
+	if err != nil {
+		return err
+	}
+	out.OK, out.Realms = true, []verifyRealmJSON{}
+	for i := range reports {
+		out.Realms = append(out.Realms, newVerifyRealmJSON(reports[i], nil))
+	}
+	return a.print(out, func(w io.Writer) { printVerify(w, out) })
+}
+
+// restoreToCluster runs the NATS server of one node. With a backup it restores that, and otherwise waits
+// until ctx ends. No node of the cluster runs, so nobody takes a realm over that is not whole.
+func restoreToCluster(ctx context.Context, a *app, f *restoreFlags) (err error) {
+	c := &f.cluster
+	if c.Keys, err = a.readClusterKeys(c.keyFile); err != nil {
+		return err
+	}
+	at := map[string]string{c.Node: f.data}
+	if c.External() {
+		at = nil
+	}
+	var reports []verify.Report
+	err = c.Offline(ctx, at, func(d *jetstream.Driver) (err error) {
+		if f.from == "" {
+			fprintf(a.stderr, "node %s keeps its part of cluster %s; stop it when the restore has ended\n", c.Node, c.Name)
+			<-ctx.Done()
+			return nil
+		}
+		key, old := c.Seals()
+		reports, err = backup.RestoreTo(ctx, filepath.ToSlash(f.from), d, key, old...)
+		return err
+	})
+	if f.from == "" {
+		return err
+	}
+	return a.restored(verifyJSON{Cluster: c.Name}, reports, err)
+}
+
+// readSealKey reads the key that sealed the seeds of a backup; nil: none is named. That of a cluster is
+// derived from the cluster's key.
+func (a *app) readSealKey(name, cluster string) (*[32]byte, error) {
+	switch {
+	case name == "" && cluster == "":
+		return nil, nil
+	case name == "":
+		return nil, usagef("--of-cluster without --seal-key: expected the cluster's key")
+	case cluster != "":
+		keys, err := a.readClusterKeys(name)
+		if err != nil {
+			return nil, err
+		}
+		if len(keys) > 1 { // a directory has one key
+			return nil, usagef("--seal-key %s has two keys: expected the one that the cluster used when the backup was made", name)
+		}
+		seal, _ := keys.Seals(cluster)
+		return &seal, nil
+	}
+	text, err := a.readFile(name, 1<<10)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(raw) != 32 {
+		return nil, usagef("--seal-key %s: expected 64 hexadecimal digits", name)
+	}
+	return (*[32]byte)(raw), nil
+}

@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/kuji-dev/kuji/internal/contract"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+func timeText(ms int64) string {
+	return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z07:00")
+}
+
+func itemsText(stacks []*kujiv1.Stack) string {
+	if len(stacks) == 0 {
+		return "nothing"
+	}
+	parts := make([]string, len(stacks))
+	for i, s := range stacks {
+		parts[i] = fmt.Sprintf("%s=%d", s.GetItem(), s.GetQuantity())
+	}
+	return strings.Join(parts, " ")
+}
+
+// total adds up what outcomes gave.
+func total(outcomes []*kujiv1.Outcome) (all []*kujiv1.Stack) {
+	at := map[string]*kujiv1.Stack{}
+	for _, o := range outcomes {
+		for _, s := range o.GetItems() {
+			if at[s.GetItem()] == nil {
+				at[s.GetItem()] = &kujiv1.Stack{Item: s.GetItem()}
+				all = append(all, at[s.GetItem()])
+			}
+			at[s.GetItem()].Quantity += s.GetQuantity()
+		}
+	}
+	return all
+}
+
+// drawsIn returns how many draws gave these outcomes, as far as they tell.
+func drawsIn(outcomes []*kujiv1.Outcome) int {
+	if len(outcomes) == 0 {
+		return 0
+	}
+	return int(outcomes[len(outcomes)-1].GetDraw()) + 1
+}
+
+// finish writes the result of a command, refused by the state or not, and turns a refusal into the
+// error that ends the process with its exit code. draws is how many draws the request asked for.
+func (a *app) finish(id string, draws int, resp answer) error {
+	r := resp.GetResult()
+	if err := a.print(message{resp, id}, func(w io.Writer) { printResult(w, id, draws, r) }); err != nil {
+		return err
+	}
+	if r.GetStatus() == kujiv1.Status_STATUS_OK {
+		return nil
+	}
+	words, ok := refusals[r.GetStatus()]
+	if !ok {
+		words = "subject %s"
+	}
+	return refusedError{fmt.Sprintf("%s: %s%s. This answer is final for request id %s", contract.Word(r.GetStatus()), fmt.Sprintf(words, r.GetSubject()), whyText(r), id)}
+}
+
+func printResult(w io.Writer, id string, draws int, r *kujiv1.Result) {
+	again := ""
+	if r.GetReplayed() {
+		again = ", answered before"
+	}
+	fprintf(w, "request\t%s\n", id)
+	fprintf(w, "status\t%s%s\n", contract.Word(r.GetStatus()), again)
+	fprintf(w, "position\t%d\n", r.GetReceipt().GetPosition())
+	if r.GetRedeemed() != "" {
+		fprintf(w, "redeemed\t%s\n", r.GetRedeemed())
+	}
+	if len(r.GetPaid()) > 0 {
+		fprintf(w, "paid\t%s\n", itemsText(r.GetPaid()))
+	}
+	if r.GetStatus() == kujiv1.Status_STATUS_OK {
+		printOutcomes(w, draws, r.GetOutcomes())
+	}
+	for i, m := range r.GetMembers() {
+		fprintf(w, "member %d\t%s\n", i+1, contract.Word(m.GetStatus()))
+		printOutcomes(w, drawsIn(m.GetOutcomes()), m.GetOutcomes())
+	}
+	if len(r.GetOutcomes()) > 1 {
+		fprintf(w, "total\t%s\n", itemsText(total(r.GetOutcomes())))
+	}
+}
+
+// printOutcomes writes a line for each outcome. Where a draw has several, or none, it says which draw.
+func printOutcomes(w io.Writer, draws int, outcomes []*kujiv1.Outcome) {
+	regular := len(outcomes) == draws
+	for i, o := range outcomes {
+		regular = regular && int(o.GetDraw()) == i
+	}
+	for draw, next := 0, 0; draw < draws; draw++ {
+		name := "drawn"
+		if !regular {
+			name = fmt.Sprintf("draw %d", draw+1)
+		}
+		if next == len(outcomes) || int(outcomes[next].GetDraw()) != draw {
+			fprintf(w, "%s\tnothing\n", name)
+		}
+		for ; next < len(outcomes) && int(outcomes[next].GetDraw()) == draw; next++ {
+			fprintf(w, "%s\t%s\t%s\n", name, outcomes[next].GetEntry(), gaveText(outcomes[next]))
+			name = ""
+		}
+	}
+}
+
+// gaveText says what an outcome gave, and through which pools.
+func gaveText(o *kujiv1.Outcome) string {
+	gave := itemsText(o.GetItems())
+	if len(o.GetCodes()) > 0 {
+		gave = strings.TrimPrefix(gave, "nothing")
+	}
+	for _, c := range o.GetCodes() {
+		gave = strings.TrimSpace(gave + fmt.Sprintf(" code %s of %s", c.GetCode(), c.GetList()))
+	}
+	if len(o.GetVia()) > 0 {
+		gave += " via " + strings.Join(o.GetVia(), ", ")
+	}
+	return gave
+}
+
+// refusals says in words why the state refused a command; %s is the subject.
+var refusals = map[kujiv1.Status]string{
+	kujiv1.Status_STATUS_SOLD_OUT:           "pool %s has less in stock than was asked for",
+	kujiv1.Status_STATUS_LIMIT_REACHED:      "the player has reached a limit of pool %s",
+	kujiv1.Status_STATUS_INSUFFICIENT_ITEMS: "the player holds too few of %s",
+	kujiv1.Status_STATUS_NOT_STARTED:        "pool %s has not started yet",
+	kujiv1.Status_STATUS_ENDED:              "pool %s has ended",
+	kujiv1.Status_STATUS_COUNT_TOO_LARGE:    "pool %s allows fewer draws in one request",
+	kujiv1.Status_STATUS_BALANCE_OVERFLOW:   "the balance of %s would pass 2^53-1",
+	kujiv1.Status_STATUS_NOT_ELIGIBLE:       "the player does not meet the condition of pool %s",
+	kujiv1.Status_STATUS_PRICE_NOT_OFFERED:  "the pool has no price in %s",
+	kujiv1.Status_STATUS_UNKNOWN_CODE:       "there is no such code%s; it counts as a guess",
+	kujiv1.Status_STATUS_CODE_EXPIRED:       "the deadline of the codes of %s has passed",
+	kujiv1.Status_STATUS_CODE_USED_UP:       "others have used this code of %s as often as it can be",
+	kujiv1.Status_STATUS_CODE_REDEEMED:      "the player has used this code of %s before",
+	kujiv1.Status_STATUS_TOO_MANY_GUESSES:   "the player has sent too many codes that do not exist%s",
+	kujiv1.Status_STATUS_CODE_REQUIRED:      "only codes pay for draws from pool %s: see kuji redeem",
+	kujiv1.Status_STATUS_ABORTED:            "another member of the group failed%s",
+}

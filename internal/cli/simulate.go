@@ -1,0 +1,386 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/simulate"
+)
+
+// simulateFlags is what the flags of simulate say.
+type simulateFlags struct {
+	simulate.Config
+	csv, html string
+	days      float64
+}
+
+func simulateCommand(a *app) *cobra.Command {
+	f := &simulateFlags{}
+	cmd := &cobra.Command{
+		Use:   "simulate FILE --pool POOL",
+		Short: "Try a catalog out on simulated players: odds, costs, stock over time",
+		Long: `Simulate lets simulated players draw from a pool of a catalog, by the rules that a
+server uses, and reports the results. It logs nothing and needs no server.
+
+Every player begins with the catalog's start items, no pity and no draws, and
+makes up to --draws draws. Players pay with what they hold and buy what they
+lack. With --until they stop after the request that gives them the item.
+
+It reports:
+
+  odds    how many times 100 draws take each entry: wanted are the catalog's base
+          odds, without pity, guarantees, conditions, luck, budgets and moments,
+          at full stock; the long run has pity and guarantees; seen is the
+          result, with an interval of 95 % confidence
+  until   what the item of --until costs, in draws and in items of the price:
+          mean, median, 90th and 99th percentile, and the worst
+  stock   what is left of limited stock in the end, and when it was used up;
+          how much of the budgets was spent, and how many days or hours used
+          them up; with --rate (draws of all players in an hour) or --days (the
+          time for all draws) in days, too
+
+If the pool, or one below it, has limited stock, a budget, or codes that --codes
+limits, all players share it: they draw in turns, one request each, on one core.
+Otherwise, or with --independent, they share nothing and draw on all cores. With
+--independent every player has their own stock.
+
+Without --rate and --days no time passes: players who have reached a limit stop,
+and no winning moment comes.
+
+The same flags and seed give the same report, on any number of cores.`,
+		Example: `  kuji simulate examples/gacha-banner.yaml --pool banner --players 10000 --draws 180 --until hoshimi
+  kuji simulate examples/gacha-banner.yaml --pool banner --count 10 --html banner.html
+  kuji simulate examples/instant-win.yaml --pool splash --players 5000 --draws 20 --rate 400
+  kuji simulate examples/campaign.yaml --pool splash --players 10000 --draws 30 --days 31 --codes ten-percent=10000
+  kuji simulate examples/box-raffle.yaml --pool box --draws 20 --players 1000 --independent --json`,
+		Args: exactArgs("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.Pool == "" {
+				return usagef("missing flag --pool: expected the id of a pool that players draw from")
+			}
+			if cmd.Flags().Changed("days") {
+				if f.Rate != 0 || !(f.days > 0) {
+					return usagef("--days: expected a number of days above 0, without --rate")
+				}
+				f.Rate = float64(f.Players) * float64(f.Draws) / f.days / 24
+			}
+			return runSimulation(cmd.Context(), a, args[0], f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.Pool, "pool", "", "the `pool` to draw from (required)")
+	flags.IntVar(&f.Players, "players", 1000, "how many players draw")
+	flags.IntVar(&f.Draws, "draws", 100, "the most draws of each player, a multiple of --count")
+	flags.IntVar(&f.Count, "count", 1, "how many draws a request makes")
+	flags.StringVar(&f.Pay, "pay", "", "the `item` to pay with (default: the first price that a player can pay)")
+	flags.Uint64Var(&f.Seed, "seed", 1, "another number gives other luck")
+	flags.StringVar(&f.Until, "until", "", "players stop when they get this `item`")
+	flags.Float64Var(&f.Rate, "rate", 0, "`draws` of all players together in an hour (default: no time passes)")
+	flags.Float64Var(&f.days, "days", 0, "spread the draws of all players evenly over so many `days`, instead of --rate")
+	flags.StringToInt64Var(&f.Codes, "codes", nil, "how many codes lists have, as `LIST=N` (default: as many as are asked for)")
+	flags.Lookup("codes").DefValue = "" // the text says it
+	flags.BoolVar(&f.Independent, "independent", false, "every player has stock of their own, as if alone")
+	flags.StringVar(&f.csv, "csv", "", "also write the report as CSV into this `file`")
+	flags.StringVar(&f.html, "html", "", "also write the report as a web page with plots into this `file`")
+	return cmd
+}
+
+// simulationJSON is a simulation's report with its file.
+type simulationJSON struct {
+	File string `json:"file"`
+	*simulate.Report
+}
+
+func runSimulation(ctx context.Context, a *app, file string, f *simulateFlags) error {
+	c, err := loadCatalog(a, file)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{f.csv, f.html} { // before a long run, not after it
+		if info, err := os.Stat(filepath.Dir(name)); name != "" && (err != nil || !info.IsDir()) {
+			return usagef("cannot write %s: expected a file in a directory that exists", name)
+		}
+	}
+	f.Done = new(atomic.Int64)
+	stop := a.showBar(ctx, int64(f.Players)*int64(f.Draws), f.Done.Load, func() string { return "simulating" })
+	report, err := simulate.Run(ctx, c, f.Config)
+	stop()
+	if bad, ok := errors.AsType[*simulate.ConfigError](err); ok {
+		return usagef("--%s %s", bad.Field, bad.Message)
+	}
+	if err != nil {
+		return err
+	}
+	out := &simulationJSON{file, report}
+	for _, also := range []struct {
+		name  string
+		write func(*simulationJSON) ([]byte, error)
+	}{{f.csv, simulationCSV}, {f.html, simulationHTML}} {
+		if also.name == "" {
+			continue
+		}
+		data, err := also.write(out)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(also.name, data, 0o644); err != nil {
+			return err
+		}
+	}
+	return a.print(out, func(w io.Writer) { printSimulation(w, out) })
+}
+
+// unknown is the cell of a figure that depends on players who did not get there.
+const unknown = "-"
+
+// grouped writes 1234567 as 1 234 567.
+func grouped(n uint64) string {
+	s := strconv.FormatUint(n, 10)
+	for at := len(s) - 3; at > 0; at -= 3 {
+		s = s[:at] + " " + s[at:]
+	}
+	return s
+}
+
+// inHundred writes how often something comes in 100 draws, with three digits that count.
+func inHundred(v float64) string {
+	v *= 100
+	digits := 3
+	if v > 0 && v < 0.1 {
+		digits = min(2-int(math.Floor(math.Log10(v))), 12)
+	}
+	return strconv.FormatFloat(v, 'f', digits, 64)
+}
+
+func known(n *uint64) string {
+	if n == nil {
+		return unknown
+	}
+	return grouped(*n)
+}
+
+// mean writes a cost's mean with its error.
+func mean(c *simulate.Cost) string {
+	switch {
+	case c.Mean == nil:
+		return unknown
+	case c.Error == nil:
+		return fmt.Sprintf("%.2f", *c.Mean)
+	}
+	return fmt.Sprintf("%.2f ± %.2f", *c.Mean, *c.Error)
+}
+
+// in says what a cost is counted in.
+func in(c *simulate.Cost) string {
+	if c.Item == "" {
+		return "draws"
+	}
+	return c.Item
+}
+
+// when says when something happened.
+func when(m *simulate.Moment) string {
+	switch {
+	case m == nil:
+		return unknown
+	case m.Days == nil:
+		return fmt.Sprintf("after %s draws", grouped(m.Draws))
+	}
+	return fmt.Sprintf("after %s draws, %.2f days", grouped(m.Draws), *m.Days)
+}
+
+// facts are the lines above the tables.
+func (r *simulationJSON) facts() (all [][2]string) {
+	add := func(name, format string, args ...any) {
+		all = append(all, [2]string{name, fmt.Sprintf(format, args...)})
+	}
+	name := r.File
+	if r.Catalog != "" {
+		name = fmt.Sprintf("%s (%s)", r.Catalog, r.File)
+	}
+	add("catalog", "%s", name)
+	add("pool", "%s", r.Pool)
+	add("players", "%s, at most %s draws each, %d in a request", grouped(uint64(r.Players)), grouped(uint64(r.DrawsEach)), r.Count)
+	add("seed", "%d", r.Seed)
+	if r.Rate > 0 {
+		add("rate", "%s draws an hour by all players together", strconv.FormatFloat(math.Round(r.Rate*1e6)/1e6, 'f', -1, 64))
+	}
+	add("stock", "%s", map[string]string{
+		"all": "shared by all players", "each": "every player has their own", "none": "nothing is limited",
+	}[r.StockOf])
+	add("draws", "%s", grouped(r.Draws))
+	for _, p := range r.Paid {
+		add("paid", "%s %s, %.4g a draw", grouped(p.Total), p.Item, p.PerDraw)
+	}
+	for _, f := range r.Refused {
+		stopped := ""
+		if f.Stopped > 0 {
+			stopped = fmt.Sprintf("; %s players stopped", grouped(f.Stopped))
+		}
+		add("refused", "%s: %s requests%s", f.Status, grouped(f.Requests), stopped)
+	}
+	for _, c := range r.Codes {
+		text := c.List + ": " + grouped(c.Given)
+		if c.Of != nil {
+			text += " of " + grouped(*c.Of)
+		}
+		if text += " given"; c.Gone != nil {
+			text += ", used up " + when(c.Gone)
+		}
+		add("codes", "%s", text)
+	}
+	if r.Stock != nil && r.Stock.SoldOut != nil {
+		add("sold out", "%s", when(r.Stock.SoldOut))
+	}
+	return all
+}
+
+// wantedNote says what the wanted odds are.
+const wantedNote = "Wanted: base odds, at full stock and without pity, guarantees, conditions, luck, budgets and moments. Seen can differ from them."
+
+// longRunNote says what the odds in the long run are.
+const longRunNote = "Long run: with pity and guarantees, when a player draws again and again and everything lasts. Compare seen with it; in the first draws of new players pity gives less."
+
+// hasLongRun reports whether odds in the long run are known.
+func hasLongRun(all []simulate.Odds) bool {
+	return slices.ContainsFunc(all, func(o simulate.Odds) bool { return o.LongRun != nil })
+}
+
+// oddsNotes say what the odds are that seen ones are next to.
+func (r *simulationJSON) oddsNotes() (all []string) {
+	if r.OddsChange {
+		all = append(all, wantedNote)
+	}
+	if hasLongRun(r.Odds) {
+		all = append(all, longRunNote)
+	}
+	if r.NoLongRun != "" {
+		all = append(all, "The long run is not known: "+r.NoLongRun+".")
+	}
+	return all
+}
+
+func longRunText(o *simulate.Odds) string {
+	if o.LongRun == nil {
+		return unknown
+	}
+	return inHundred(*o.LongRun)
+}
+
+// untilNote says how many players have the item.
+func (r *simulationJSON) untilNote() string {
+	u := r.Until
+	note := fmt.Sprintf("%s of %s players got it.", grouped(u.Reached), grouped(uint64(r.Players)))
+	if u.Reached < uint64(r.Players) {
+		note += fmt.Sprintf(" The others count as more than all of these; %q depends on them.", unknown)
+	}
+	return note
+}
+
+// maxRows is the most rows of a table for people.
+const maxRows = 100
+
+// more says how many rows a table leaves out.
+func more(n int) string {
+	if n <= maxRows {
+		return ""
+	}
+	return fmt.Sprintf("… and %d more: see --json or --csv", n-maxRows)
+}
+
+func printSimulation(w io.Writer, r *simulationJSON) {
+	for _, f := range r.facts() {
+		fprintf(w, "%s\t%s\n", f[0], f[1])
+	}
+	long := hasLongRun(r.Odds)
+	head := markup("\nIN 100 DRAWS\t\tWANTED")
+	if long {
+		head += "\tLONG RUN"
+	}
+	fprintf(w, "%s\tSEEN\t95 %% FROM\tTO\tTAKEN\n", head)
+	for _, o := range r.Odds[:min(len(r.Odds), maxRows)] {
+		fprintf(w, "%s\t%s\t%s", o.Pool, o.Entry, inHundred(o.Wanted))
+		if long {
+			fprintf(w, "\t%s", longRunText(&o))
+		}
+		fprintf(w, "\t%s\t%s\t%s\t%s\n", inHundred(o.Seen), inHundred(o.Low), inHundred(o.High), grouped(o.Taken))
+	}
+	if len(r.Odds) > maxRows {
+		fprintf(w, "%s\n", more(len(r.Odds)))
+	}
+	for _, note := range r.oddsNotes() {
+		fprintf(w, "%s\n", note)
+	}
+	if len(r.Given) > 0 {
+		fprintf(w, "\nGIVEN\tTOTAL\tA DRAW\n")
+		for _, g := range r.Given[:min(len(r.Given), maxRows)] {
+			fprintf(w, "%s\t%s\t%.4g\n", g.Item, grouped(g.Total), g.PerDraw)
+		}
+		if len(r.Given) > maxRows {
+			fprintf(w, "%s\n", more(len(r.Given)))
+		}
+	}
+	if u := r.Until; u != nil {
+		fprintf(w, "\nUNTIL %s\tMEAN\tMEDIAN\tP90\tP99\tWORST\n", u.Item)
+		for i := range u.Costs {
+			c := &u.Costs[i]
+			fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", in(c), mean(c), known(c.Median), known(c.P90), known(c.P99), known(c.Worst))
+		}
+		fprintf(w, "%s\n", r.untilNote())
+	}
+	if s := r.Stock; s != nil {
+		if len(s.Entries) > 0 {
+			fprintf(w, "\nSTOCK\t\tOF\tLEFT\tSOLD OUT\n")
+		}
+		for i := range s.Entries[:min(len(s.Entries), maxRows)] {
+			e := &s.Entries[i]
+			fprintf(w, "%s\t%s\t%s\t%s\t%s\n", e.Pool, e.Entry, grouped(e.Stock), grouped(e.Left), when(e.Gone))
+		}
+		if len(s.Entries) > maxRows {
+			fprintf(w, "%s\n", more(len(s.Entries)))
+		}
+		if len(s.Budgets) > 0 {
+			fprintf(w, "\nBUDGET\t\tOF\tSPENT IN ALL\tMOST\tUSED UP\n")
+		}
+		for i := range s.Budgets[:min(len(s.Budgets), maxRows)] {
+			b := &s.Budgets[i]
+			fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", budgetName(b), b.Item, budgetLimit(b), grouped(b.Spent), grouped(b.Most), usedUp(b))
+		}
+	}
+}
+
+// budgetName is the name of a budget that pools share, or the pool that has it.
+func budgetName(b *simulate.BudgetUse) string { return cmp.Or(b.Share, b.Pool) }
+
+func budgetLimit(b *simulate.BudgetUse) string {
+	switch b.Per {
+	case catalog.PerForever.String():
+		return grouped(b.Limit)
+	case catalog.PerHour.String():
+		return grouped(b.Limit) + " an hour"
+	}
+	return grouped(b.Limit) + " a " + b.Per
+}
+
+// usedUp says in how many hours, days or weeks a budget was used up.
+func usedUp(b *simulate.BudgetUse) string {
+	switch {
+	case b.Per != catalog.PerForever.String():
+		return fmt.Sprintf("%s of %s %ss", grouped(b.Full), grouped(b.Spans), b.Per)
+	case b.Full > 0:
+		return "yes"
+	}
+	return "no"
+}

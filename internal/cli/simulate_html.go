@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"math"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/kuji-dev/kuji/internal/chart"
+	"github.com/kuji-dev/kuji/internal/simulate"
+)
+
+// simulationPage is the report as a page that needs nothing else. It is well-formed XML, too.
+//
+//go:embed simulate.html
+var simulationText string
+
+var simulationPage = template.Must(template.New("simulation").Funcs(template.FuncMap{
+	"style": func() template.CSS { return chart.Style },
+	"facts": (*simulationJSON).facts, "untilNote": (*simulationJSON).untilNote,
+	"oddsNotes": func(r *simulationJSON) string { return strings.Join(r.oddsNotes(), " ") },
+	"hundred":   inHundred, "hasLongRun": hasLongRun, "longRun": longRunText, "grouped": grouped, "known": known, "mean": mean, "in": in, "when": when,
+	"budget": budgetName, "limit": budgetLimit, "usedUp": usedUp,
+	"oddsChart": oddsChart, "untilChart": untilChart, "stockChart": stockChart, "budgetChart": budgetChart,
+	"top": func(all any) any {
+		v := reflect.ValueOf(all)
+		return v.Slice(0, min(v.Len(), maxRows)).Interface()
+	},
+	"more": func(all any) string { return more(reflect.ValueOf(all).Len()) },
+}).Parse(simulationText))
+
+// simulationHTML writes a report as a page.
+func simulationHTML(r *simulationJSON) ([]byte, error) {
+	published := *r // it says which file it is of, and not in which folder that was
+	published.File = filepath.Base(r.File)
+	var b bytes.Buffer
+	err := simulationPage.Execute(&b, &published)
+	return b.Bytes(), err
+}
+
+// maxChartRows is the most entries in a chart of odds.
+const maxChartRows = 40
+
+// oddsChart shows the odds of the long run, or else wanted ones, as a hollow mark and seen ones as a dot
+// on their interval, on a logarithmic scale.
+func oddsChart(all []simulate.Odds) (template.HTML, error) {
+	rows, name := slices.Clone(all[:min(len(all), maxChartRows)]), "wanted"
+	for i := range rows {
+		if rows[i].LongRun != nil {
+			rows[i].Wanted, name = *rows[i].LongRun, "long-run"
+		}
+	}
+	low, high := 1.0, 1.0 // powers of ten around everything above 0
+	for _, o := range rows {
+		for _, v := range []float64{o.Wanted, o.Seen, o.Low, o.High} {
+			if v > 0 && !math.IsInf(v, 0) {
+				low, high = min(low, v), max(high, v)
+			}
+		}
+	}
+	low = math.Pow(10, math.Floor(math.Log10(max(low, 1e-9))))
+	c := &chart.Chart{
+		Title: name + " (dashed) and seen odds (dot, with 95 % interval)", Left: 220, Inner: 18 * float64(len(rows)+1),
+		X: chart.Axis{Name: "times taken in 100 draws", From: low, To: high, Log: true},
+		Y: chart.Axis{From: float64(len(rows)), To: -1},
+	}
+	for v := low; v <= high*1.001; v *= 10 {
+		c.X.Ticks = append(c.X.Ticks, chart.Tick{At: v, Label: fmt.Sprintf("%.6g", 100*v)})
+	}
+	on := func(v float64) float64 { return min(max(v, low), high) }
+	for i, o := range rows {
+		y := float64(i)
+		name := o.Entry
+		if o.Pool != rows[0].Pool {
+			name = o.Pool + " / " + o.Entry
+		}
+		if len(name) > 32 {
+			name = name[:30] + "…"
+		}
+		c.Y.Ticks = append(c.Y.Ticks, chart.Tick{At: y, Label: name})
+		if o.Wanted > 0 {
+			c.Thin([][2]float64{{on(o.Wanted), y - 0.45}, {on(o.Wanted), y + 0.45}}, 1)
+		}
+		if o.High > 0 {
+			c.Line([][2]float64{{on(o.Low), y}, {on(o.High), y}}, 0)
+		}
+		if o.Seen > 0 {
+			c.Dot(on(o.Seen), y, 0)
+		}
+	}
+	if n := len(all) - len(rows); n > 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("and %d more entries", n))
+	}
+	return c.SVG(false)
+}
+
+// untilChart shows how many of the players have the item after how many draws.
+func untilChart(r *simulate.Report) (template.HTML, error) {
+	u := r.Until
+	last := 1.0
+	if n := len(u.Distribution); n > 0 {
+		last = float64(u.Distribution[n-1].Draws)
+	}
+	c := &chart.Chart{
+		Title: "players who have " + u.Item + ", by draws",
+		X:     chart.FromZero("draws", last, chart.Short),
+		Y:     chart.FromZero("", 100, func(v float64) string { return fmt.Sprintf("%g %%", v) }),
+	}
+	points := [][2]float64{{0, 0}}
+	have := 0.0
+	for _, s := range u.Distribution {
+		at := float64(s.Draws)
+		points = append(points, [2]float64{at, have})
+		have += 100 * float64(s.Players) / float64(r.Players)
+		points = append(points, [2]float64{at, have})
+	}
+	c.Line(append(points, [2]float64{c.X.To, have}), 1)
+	draws := u.Costs[0]
+	for _, m := range []struct {
+		name  string
+		share float64
+		at    *uint64
+	}{{"median", 50, draws.Median}, {"p90", 90, draws.P90}, {"p99", 99, draws.P99}} {
+		if m.at == nil {
+			continue
+		}
+		x := float64(*m.at)
+		c.Thin([][2]float64{{x, 0}, {x, m.share}}, 0)
+		c.Dot(x, m.share, 0)
+		c.Label(x, m.share-8, fmt.Sprintf("%s %d", m.name, *m.at))
+	}
+	return c.SVG(false)
+}
+
+// overTime is an empty chart of shares over the samples, by draws or by days.
+func overTime(r *simulate.Report, title string) (c *chart.Chart, at func(simulate.Moment) float64) {
+	at = func(m simulate.Moment) float64 { return float64(m.Draws) }
+	name, samples := "draws", r.Stock.Samples
+	if r.Rate > 0 {
+		at, name = func(m simulate.Moment) float64 { return *m.Days }, "days"
+	}
+	return &chart.Chart{
+		Title: title + ", by " + name,
+		X:     chart.FromZero(name, at(samples[len(samples)-1].Moment), chart.Short),
+		Y:     chart.FromZero("", 100, func(v float64) string { return fmt.Sprintf("%g %%", v) }),
+	}, at
+}
+
+// stockChart shows what is left of each stock and of each list of codes, as a share.
+func stockChart(r *simulate.Report) (template.HTML, error) {
+	s := r.Stock
+	c, at := overTime(r, "stock left")
+	n := 0
+	add := func(name string, of uint64, left func(*simulate.StockSample) uint64) {
+		if n++; n > chart.Colors {
+			return
+		}
+		var points [][2]float64
+		for i := range s.Samples {
+			points = append(points, [2]float64{at(s.Samples[i].Moment), 100 * float64(left(&s.Samples[i])) / max(1, float64(of))})
+		}
+		c.Line(points, n-1)
+		c.Legend(n-1, name)
+	}
+	for k := range s.Lists {
+		for _, codes := range r.Codes {
+			if codes.List == s.Lists[k] {
+				add("codes of "+codes.List, *codes.Of, func(m *simulate.StockSample) uint64 { return m.Codes[k] })
+			}
+		}
+	}
+	for i := range s.Entries[:s.Sampled] {
+		add(s.Entries[i].Pool+" / "+s.Entries[i].Entry, s.Entries[i].Stock, func(m *simulate.StockSample) uint64 { return m.Left[i] })
+	}
+	if left := len(s.Entries) + len(s.Lists) - min(n, chart.Colors); left > 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("and %d more entries", left))
+	}
+	return c.SVG(false)
+}
+
+// budgetChart shows how much of each budget is spent in the hour, day or week of each sample.
+func budgetChart(r *simulate.Report) (template.HTML, error) {
+	s := r.Stock
+	c, at := overTime(r, "budget spent")
+	shown := min(len(s.Budgets), chart.Colors)
+	for i := range shown {
+		b := &s.Budgets[i]
+		var points [][2]float64
+		for _, m := range s.Samples {
+			points = append(points, [2]float64{at(m.Moment), 100 * float64(m.Spent[i]) / float64(b.Limit)})
+		}
+		c.Line(points, i)
+		c.Legend(i, budgetName(b)+" / "+b.Item)
+	}
+	if n := len(s.Budgets) - shown; n > 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("and %d more budgets", n))
+	}
+	return c.SVG(false)
+}

@@ -1,0 +1,129 @@
+// Package cluster is a node of a cluster: it joins the others, follows and leads realms, and hands
+// requests on to the nodes that lead theirs. It also has what people do to a cluster: read its log from
+// outside, restore it, drain and remove nodes, and make a new cluster of one node's directory.
+//
+// Which node leads which realm is decided in package election, and kept in the log in package
+// driver/jetstream. This package joins the two, and brings goroutines, timers and connections. No rule
+// of the game may enter here, and no flag or text for a terminal.
+package cluster
+
+import (
+	"cmp"
+	"crypto/tls"
+	"fmt"
+	"maps"
+	"net"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kuji-dev/kuji/driver"
+)
+
+// DefaultPort is where a node listens for the others, unless its address names another port. Requests
+// that nodes hand on arrive at the port after it.
+const DefaultPort = 6222
+
+// Config says which cluster is meant, and which node of it this process is.
+type Config struct {
+	Name   string          // of the cluster
+	Node   string          // of this node; "": this process is none
+	Peers  map[string]Peer // all nodes, by name
+	Listen Peer            // where this node listens for the others; zero: where they find it
+	Keys   Keys
+	NATS   NATS // what keeps the log
+}
+
+// NATS is servers that keep a cluster's log, if not those within its nodes.
+type NATS struct {
+	URLs        []string // none: the servers within the nodes
+	Credentials string   // a file
+	RootCA      string   // a file
+}
+
+// RefusedError says that the state of a cluster or of a directory does not allow something.
+type RefusedError struct{ Message string }
+
+// Error implements error.
+func (e *RefusedError) Error() string { return e.Message }
+
+func refused(format string, args ...any) error { return &RefusedError{fmt.Sprintf(format, args...)} }
+
+// Peer is where a node is.
+type Peer struct {
+	Host string
+	Port int // of the log; requests go to the next one
+}
+
+// Log returns the address of a node's NATS server.
+func (p Peer) Log() string { return net.JoinHostPort(p.Host, strconv.Itoa(p.Port)) }
+
+// Requests returns the address for what other nodes send.
+func (p Peer) Requests() string { return net.JoinHostPort(p.Host, strconv.Itoa(p.Port+1)) }
+
+// ParsePeers reads the nodes of a cluster, each as NAME=HOST[:PORT].
+func ParsePeers(nodes []string) (map[string]Peer, error) {
+	all := map[string]Peer{}
+	for _, one := range nodes {
+		name, address, ok := strings.Cut(one, "=")
+		if !ok || driver.CheckRealm(name) != nil || address == "" {
+			return nil, fmt.Errorf("%q: expected NAME=HOST[:PORT], the name of 1 to 64 of a-z, 0-9, '-' and '_'", one)
+		}
+		p, err := ParsePeer(address)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", one, err)
+		}
+		if _, twice := all[name]; twice {
+			return nil, fmt.Errorf("node %s is there twice", name)
+		}
+		all[name] = p
+	}
+	if n := len(all); n != 1 && n != 3 && n != 5 {
+		return nil, fmt.Errorf("%d nodes: expected 1, 3 or 5", n)
+	}
+	return all, nil
+}
+
+// ParsePeer reads an address HOST[:PORT].
+func ParsePeer(address string) (Peer, error) {
+	p := Peer{strings.Trim(address, "[]"), DefaultPort}
+	if host, port, err := net.SplitHostPort(address); err == nil {
+		p.Host = host
+		if p.Port, err = strconv.Atoi(port); err != nil || p.Port < 1 || p.Port > 65534 || host == "" {
+			return p, fmt.Errorf("address %q: expected a host and a port from 1 to 65534", address)
+		}
+	}
+	if strings.Contains(p.Host, ":") && net.ParseIP(p.Host) == nil {
+		return p, fmt.Errorf("address %q: expected HOST or HOST:PORT", address)
+	}
+	return p, nil
+}
+
+// Names returns the names of the nodes, in order.
+func (c *Config) Names() []string { return slices.Sorted(maps.Keys(c.Peers)) }
+
+// Own returns where this node listens for the others.
+func (c *Config) Own() Peer { return cmp.Or(c.Listen, c.Peers[c.Node]) }
+
+// External reports whether the log is not kept by servers within the nodes.
+func (c *Config) External() bool { return len(c.NATS.URLs) > 0 }
+
+// Seals returns the key that seals the seeds of this cluster's epochs, and those that may have sealed
+// older ones.
+func (c *Config) Seals() (key [32]byte, old [][32]byte) { return c.Keys.Seals(c.Name) }
+
+// tls returns what both sides of a connection between nodes use.
+func (c *Config) tls() (*tls.Config, error) { return c.Keys.tls(c.Name, c.Peers[c.Node].Host) }
+
+// replicas returns how many nodes keep each realm: all of them. With NATS servers of one's own these are
+// three, or one.
+func (c *Config) replicas() int {
+	if c.External() {
+		return min(len(c.Peers), 3)
+	}
+	return len(c.Peers)
+}
+
+// Dir is where a node keeps its part of a cluster, in a data directory.
+func Dir(data string) string { return filepath.Join(data, "cluster") }

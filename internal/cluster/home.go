@@ -1,0 +1,124 @@
+package cluster
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+
+	"github.com/kuji-dev/kuji/driver/jetstream"
+	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
+)
+
+// home is what a node's directory says of itself, in the file node.json. A directory always belongs to one
+// node of one cluster, since it has the votes that the node has given. Under another name it would vote
+// twice, or bring what one cluster agreed on into another.
+type home struct {
+	Cluster string            `json:"cluster"`
+	Node    string            `json:"node"`
+	Peers   map[string]string `json:"peers"`          // all nodes, and where each listened when this one last started
+	Left    string            `json:"left,omitempty"` // the cluster that was made of this directory: no node starts here any more
+}
+
+func homeFile(data string) string { return filepath.Join(Dir(data), "node.json") }
+
+// readHome reads what a node's directory says of itself. It returns a RefusedError if the directory says
+// nothing.
+func readHome(data string) (*home, error) {
+	text, err := os.ReadFile(homeFile(data))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, refused("%s: an older build made this node's directory, and nothing in it says which node that is: start \"kuji serve\" there once, and stop it", data)
+	}
+	var h home
+	if err == nil {
+		err = json.Unmarshal(text, &h)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", homeFile(data), err)
+	}
+	return &h, nil
+}
+
+// write writes what a directory says of itself. A crash leaves the old file or the new one.
+func (h *home) write(data string) (err error) {
+	if err := os.MkdirAll(Dir(data), 0o700); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(h, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(Dir(data), ".node-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // gone when all went well
+	_, err = f.Write(append(text, '\n'))
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), homeFile(data))
+}
+
+// settle makes a directory this node's. It refuses one that belongs to another node.
+func (c *Config) settle(data string) error {
+	h, err := readHome(data)
+	if _, none := errors.AsType[*RefusedError](err); err != nil && !none {
+		return err
+	}
+	now := home{Cluster: c.Name, Node: c.Node, Peers: map[string]string{}}
+	for name, p := range c.Peers {
+		now.Peers[name] = p.Log()
+	}
+	switch other := otherCluster(data, c.Name); {
+	case h == nil && other != "":
+		return refused("--data %s is of cluster %s, not of %s: expected an empty directory", data, other, c.Name)
+	case h == nil:
+	case h.Left != "":
+		return refused("--data %s: cluster %s was made of what node %s of cluster %s had kept here. What is here is old: expected another directory", data, h.Left, h.Node, h.Cluster)
+	case h.Cluster != c.Name || h.Node != c.Node:
+		return refused("--data %s belongs to node %s of cluster %s, not to node %s of cluster %s: expected the directory of that node, or an empty one", data, h.Node, h.Cluster, c.Node, c.Name)
+	case reflect.DeepEqual(*h, now):
+		return nil
+	}
+	return now.write(data)
+}
+
+// otherCluster returns another cluster whose streams are in a directory; "" if there is none. Builds before
+// node.json left nothing else that says so.
+func otherCluster(data, cluster string) string {
+	streams, err := embedded.Streams(Dir(data))
+	if err != nil || len(streams) == 0 || slices.ContainsFunc(streams, func(name string) bool { return jetstream.ClusterOf(name) == cluster }) {
+		return ""
+	}
+	return jetstream.ClusterOf(streams[0])
+}
+
+// copyDir is where a copy of a node's directory is while somebody reads it.
+func copyDir(data string) string { return filepath.Join(data, "cluster-copy") }
+
+// IsNode reports whether a data directory is that of a cluster's node.
+func IsNode(data string) bool {
+	s, err := os.Stat(Dir(data))
+	return err == nil && s.IsDir()
+}
+
+// others returns the other nodes of the cluster, in order, and where they listened.
+func (h *home) others() (names []string, at map[string]Peer, err error) {
+	at = map[string]Peer{}
+	for name, address := range h.Peers {
+		if name == h.Node {
+			continue
+		}
+		if at[name], err = ParsePeer(address); err != nil {
+			return nil, nil, fmt.Errorf("node %s: %w", name, err)
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names, at, nil
+}

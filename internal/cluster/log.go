@@ -1,0 +1,231 @@
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/driver/jetstream"
+	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
+)
+
+const (
+	// logPath is where a node connects others with its NATS server.
+	logPath = "/cluster/log"
+	// maxLogReaders is the most connections of that kind that a node has at a time.
+	maxLogReaders = 4
+	// dialTimeout bounds how long one node may take to connect somebody.
+	dialTimeout = 5 * time.Second
+	// offlinePatience is how long Offline goes on trying while the servers elect leaders.
+	offlinePatience = 30 * time.Second
+	// protocolNATS is what is spoken from then on.
+	protocolNATS = "nats"
+)
+
+// StartNATS starts the server that keeps the node's part of the log.
+func (c *Config) StartNATS(data string, log *slog.Logger) (*embedded.Server, error) {
+	if err := c.settle(data); err != nil {
+		return nil, err
+	}
+	o := embedded.Options{Dir: Dir(data), Cluster: c.Name, Node: c.Node, Logger: log}
+	passwords := c.Keys.passwords(c.Name)
+	o.Secret, o.Accepted = passwords[0], passwords[1:]
+	if len(c.Peers) > 1 {
+		conf, err := c.tls()
+		if err != nil {
+			return nil, err
+		}
+		o.Listen, o.Advertise, o.TLS, o.Peers = c.Own().Log(), c.Peers[c.Node].Log(), conf, map[string]string{}
+		for name, p := range c.Peers {
+			o.Peers[name] = p.Log()
+		}
+	}
+	return embedded.Start(o)
+}
+
+// options returns the options of a driver for the cluster's log, which server keeps; nil: c.NATS does.
+func (c *Config) options(server *embedded.Server) jetstream.Options {
+	o := jetstream.Options{
+		Cluster: c.Name, Replicas: c.replicas(), URLs: c.NATS.URLs, Credentials: c.NATS.Credentials, RootCA: c.NATS.RootCA,
+	}
+	if server != nil {
+		o.Connect = append(o.Connect, server.Connect())
+	}
+	return o
+}
+
+// Offline calls do with the log of a cluster of which no node runs. Meanwhile it runs the NATS servers of
+// some nodes, whose data directories at names: those of a majority, here or on other machines, are needed.
+func (c *Config) Offline(ctx context.Context, at map[string]string, do func(*jetstream.Driver) error) (err error) {
+	var server *embedded.Server
+	for name, data := range at {
+		node := *c
+		node.Node = name
+		if server, err = node.StartNATS(data, slog.New(slog.DiscardHandler)); err != nil {
+			return err
+		}
+		defer func(s *embedded.Server) { err = errors.Join(err, s.Close()) }(server)
+	}
+	if server != nil {
+		if err := server.Ready(ctx); err != nil {
+			return err
+		}
+	}
+	o := c.options(server)
+	o.Patience = offlinePatience
+	d, err := connectLog(ctx, o)
+	if err != nil {
+		return err
+	}
+	err = do(d)
+	if end := d.Close(); !errors.Is(end, driver.ErrClosed) { // do may have closed it
+		err = errors.Join(err, end)
+	}
+	return err
+}
+
+// OpenLog opens the log of a running cluster: through the first node that answers, or where c.NATS says.
+func (c *Config) OpenLog(ctx context.Context) (*jetstream.Driver, error) {
+	o := c.options(nil)
+	if c.External() {
+		return connectLog(ctx, o)
+	}
+	conf, err := c.tls()
+	if err != nil {
+		return nil, err
+	}
+	dial := func() (net.Conn, error) {
+		var errs []error
+		for _, name := range c.Names() {
+			conn, err := dialLog(c.Peers[name], conf)
+			if err == nil {
+				return conn, nil
+			}
+			errs = append(errs, fmt.Errorf("node %s: %w", name, err))
+		}
+		return nil, errors.Join(errs...)
+	}
+	conn, err := dial() // the driver would only log why it cannot
+	if err != nil {
+		return nil, connect.NewError(connect.CodeUnavailable, fmt.Errorf("no node of cluster %s answers: %w", c.Name, err))
+	}
+	if err := conn.Close(); err != nil {
+		return nil, err
+	}
+	o.URLs = []string{"nats://" + c.Name}
+	o.Connect = append(o.Connect, embedded.Through(dial, c.Keys.passwords(c.Name)[0]))
+	return connectLog(ctx, o)
+}
+
+func connectLog(ctx context.Context, o jetstream.Options) (*jetstream.Driver, error) {
+	d, err := jetstream.Connect(ctx, o)
+	if err != nil {
+		return nil, connect.NewError(connect.CodeUnavailable, err)
+	}
+	return d, nil
+}
+
+// serveLog connects the caller with this node's NATS server, until one of them is gone or the node
+// stops.
+func (n *node) serveLog(w http.ResponseWriter, r *http.Request) {
+	select {
+	case n.readers <- struct{}{}:
+		defer func() { <-n.readers }()
+	default:
+		http.Error(w, fmt.Sprintf("%d others read the log: try again later", cap(n.readers)), http.StatusServiceUnavailable)
+		return
+	}
+	if r.Header.Get("Upgrade") != protocolNATS {
+		http.Error(w, "want Upgrade: "+protocolNATS, http.StatusUpgradeRequired)
+		return
+	}
+	if n.nats == nil {
+		http.Error(w, "the log is kept elsewhere: want --nats, as this node has it", http.StatusNotFound)
+		return
+	}
+	here, err := n.nats.Dial()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	defer here.Close() // nothing is lost by its failing: the caller asks again
+	there, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		http.Error(w, "want HTTP/1.1: "+err.Error(), http.StatusHTTPVersionNotSupported)
+		return
+	}
+	defer there.Close()
+	if there.SetDeadline(time.Time{}) != nil {
+		return
+	}
+	end := func() { _, _ = here.Close(), there.Close() }
+	defer context.AfterFunc(n.stopped, end)()
+	if _, err := io.WriteString(there, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+protocolNATS+"\r\n\r\n"); err != nil {
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer end()
+		_, _ = io.Copy(here, buffered) // it ends when either side does
+	}()
+	_, _ = io.Copy(there, here)
+	end()
+	<-done
+}
+
+// dialLog connects with the NATS server of a node.
+func dialLog(p Peer, conf *tls.Config) (_ net.Conn, err error) {
+	conf = conf.Clone()
+	conf.NextProtos = []string{"http/1.1"} // only that can be upgraded
+	deadline := time.Now().Add(dialTimeout)
+	conn, err := tls.DialWithDialer(&net.Dialer{Deadline: deadline}, "tcp", p.Requests(), conf)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, conn.Close())
+		}
+	}()
+	if err := conn.SetDeadline(deadline); err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequest(http.MethodGet, "https://"+p.Requests()+logPath, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Connection", "Upgrade")
+	req.Header.Set("Upgrade", protocolNATS)
+	if err := req.Write(conn); err != nil {
+		return nil, err
+	}
+	from := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(from, req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		why, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // what came of it will do
+		return nil, fmt.Errorf("it answers %s: %s", resp.Status, why)
+	}
+	return &upgraded{conn, from}, conn.SetDeadline(time.Time{})
+}
+
+// upgraded is a connection of which some bytes were read ahead.
+type upgraded struct {
+	net.Conn
+	from *bufio.Reader
+}
+
+func (c *upgraded) Read(p []byte) (int, error) { return c.from.Read(p) }

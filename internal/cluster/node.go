@@ -1,0 +1,395 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/driver/jetstream"
+	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
+	"github.com/kuji-dev/kuji/internal/election"
+	"github.com/kuji-dev/kuji/internal/step"
+	"github.com/kuji-dev/kuji/server"
+)
+
+// Options are what a node is made of.
+type Options struct {
+	Config
+	Data         string // its directory
+	Engine       kuji.Options
+	Server       server.Options
+	History      func(*slog.Logger) History // begins to keep histories; nil: the node keeps none
+	Log          *slog.Logger
+	DrainTimeout time.Duration // how long calls in flight may take when the node stops
+	// Clients, Nodes and Redis listen for clients, for the other nodes and for Redis clients. Without
+	// Redis there are none of these.
+	Clients, Nodes, Redis func() (net.Listener, error)
+}
+
+// History keeps the histories of realms until it is closed.
+type History interface {
+	server.History
+	Close() error
+}
+
+// node is one process of a cluster. It has a seat at every realm: it leads those whose lease it holds. It
+// follows the others: it carries out what their leaders log, and answers reads that may be stale.
+//
+//	each second:  read the board, and write it with this node's beat, and what it leads and wants
+//	a realm:      open it, follow; when the election says so, make it lead, step down, open it again
+//	a request:    answer it if this node holds its realm, or hand it on to the node that does
+//
+// A realm that leads no more, or whose log was trimmed before it was read, is closed and opened again,
+// alone. One that met damage is followed no more, and never led.
+type node struct {
+	seating
+	o       Options
+	redis   net.Listener     // nil without Options.Redis
+	ended   chan error       // gets what ends one of those who accept connections
+	nats    *embedded.Server // nil: the log is kept elsewhere
+	pass    *passer
+	readers chan struct{}      // one for each who reads the log through this node
+	stopped context.Context    // ends when the process is told to stop
+	over    context.Context    // ends when requests need not wait for a leader any more
+	stop    context.CancelFunc // ends stopped
+	forget  context.CancelFunc // ends over
+}
+
+// newNode returns a node that does nothing yet.
+func newNode(o Options) (*node, error) {
+	n := &node{
+		o: o, readers: make(chan struct{}, maxLogReaders), ended: make(chan error, 4), // clients, nodes, Redis, watch
+	}
+	n.stopped, n.stop = context.WithCancel(context.Background())
+	n.over, n.forget = context.WithCancel(context.Background())
+	n.conf, n.log, n.wake, n.retired = &n.o.Config, o.Log, make(chan struct{}, 1), func() {}
+	n.clocks.now, n.clocks.wall = time.Now, time.Now
+	if o.Engine.Now != nil {
+		n.clocks.wall = o.Engine.Now
+	}
+	n.core = election.New(election.Config{
+		Node: o.Node, Life: rand.Text(), Nodes: len(o.Peers), Level: kuji.FormatLevel(), Default: server.DefaultRealm,
+	})
+	n.here = realmsHere{open: map[string]*kuji.Realm{}, opening: make(chan struct{}, opensAtOnce), taking: make(chan struct{}, takesAtOnce)}
+	n.view = view{known: map[string]bool{server.DefaultRealm: true}, changed: make(chan struct{})}
+	n.held.Store(n.core.Holding())
+	var err error
+	if n.client, err = n.conf.Client(); err != nil {
+		return nil, err
+	}
+	n.pass = newPasser(n.client, o.Server.Limits)
+	return n, nil
+}
+
+// connect connects to what keeps the log.
+func (n *node) connect(ctx context.Context) (*jetstream.Driver, error) {
+	o := n.conf.options(n.nats)
+	o.Logger = n.log
+	return jetstream.Connect(ctx, o)
+}
+
+// run takes part until ctx ends.
+func (n *node) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := n.join(ctx); err != nil && ctx.Err() == nil {
+			n.log.Warn("cluster: not joined yet; trying again", "error", err)
+			step.Pause(ctx, election.RenewEvery)
+		}
+	}
+}
+
+// join takes part until ctx ends, or fails before it could begin.
+func (n *node) join(ctx context.Context) (err error) {
+	if n.nats != nil {
+		if err := n.nats.Ready(ctx); err != nil {
+			return err
+		}
+	}
+	d, err := n.connect(ctx)
+	if err != nil {
+		return err
+	}
+	o := n.o.Engine
+	o.Driver, o.Follow, o.FormatLevel = d, true, n.formatLevel
+	o.Key, o.OldKeys = n.conf.Seals()
+	engine, err := kuji.Open("", o)
+	if err != nil {
+		return errors.Join(err, d.Close())
+	}
+	so, endHistory := n.o.Server, func() error { return nil }
+	if n.o.History != nil {
+		history := n.o.History(n.log)
+		so.History, endHistory = history, history.Close
+	}
+	so.Cluster = n
+	so.DrainDelay = 0 // the node waits before it gives up what it leads
+	srv, err := server.New(engine, so)
+	if err != nil {
+		return errors.Join(err, endHistory(), engine.Close())
+	}
+	if n.redis != nil {
+		go func() { n.ended <- srv.ServeRedis(n.redis) }()
+	}
+	unwatch := srv.Watch()
+	living, give := context.WithCancel(context.Background())
+	defer give()
+	n.mu.Lock()
+	n.here.ctx, n.here.server, n.here.exists = living, srv, engine.Realms
+	n.publish()
+	n.mu.Unlock()
+	n.sit(ctx, d)
+	unwatch()
+	give()
+
+	closing, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	defer context.AfterFunc(closing, func() {
+		if errors.Is(closing.Err(), context.DeadlineExceeded) {
+			_ = d.Close() // what takes too long is cut
+		}
+	})()
+	err = errors.Join(endHistory(), engine.Close())
+	n.work.Wait()
+	return err
+}
+
+// sit looks at the board every second, and when somebody asks for it, until ctx ends.
+func (n *node) sit(ctx context.Context, d *jetstream.Driver) {
+	tick := time.NewTicker(election.RenewEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		n.round(ctx, d.Update)
+		n.compare(ctx)
+		n.widen(ctx, d)
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		case <-n.wake:
+			step.Pause(ctx, hurryEvery)
+		}
+	}
+	gone, cancel := context.WithTimeout(context.Background(), election.TTL)
+	defer cancel()
+	if err := d.Update(gone, func(old []byte) ([]byte, error) { return n.core.Leave(old), nil }); err != nil {
+		n.log.Warn("cluster: the leases are not given up; they end by themselves", "node", n.conf.Node, "error", err)
+	}
+}
+
+// retire gives up all that this node leads, to others if there are any. Meanwhile it hands requests on.
+func (n *node) retire() {
+	retired, done := context.WithTimeout(context.Background(), closeTimeout+election.TTL)
+	defer done()
+	n.mu.Lock()
+	joined, led := n.here.server, map[string]bool{}
+	for _, realm := range n.held.Load().Realms() {
+		led[realm] = true
+	}
+	n.core.Stop()
+	n.retired = done
+	n.mu.Unlock()
+	if joined == nil {
+		return
+	}
+	n.hurry()
+	<-retired.Done()
+	n.awaitLeaders(led)
+	ending, cancel := context.WithTimeout(context.Background(), election.TTL)
+	defer cancel()
+	if err := joined.Shutdown(ending); err != nil { // ends streams
+		n.log.Warn("cluster: streams did not end in order", "node", n.conf.Node, "error", err)
+	}
+}
+
+// handTime is how long a node that stops waits for other nodes to lead what it led: first with its part of
+// the log, and once more for requests that it has.
+const handTime = 15 * time.Second
+
+// awaitLeaders waits until other nodes lead realms, and answer about them. Until then they may need this
+// node's part of the log, and requests that are here have nowhere to go.
+func (n *node) awaitLeaders(realms map[string]bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), handTime)
+	defer cancel()
+	for len(realms) > 0 && ctx.Err() == nil {
+		v := n.look()
+		if len(v.living) == 0 {
+			return
+		}
+		for _, name := range v.living {
+			for _, realm := range n.client.Ask(ctx, name).Leads {
+				delete(realms, realm)
+			}
+		}
+		for realm, leader := range v.leaders {
+			if _, known := n.conf.Peers[leader]; !known {
+				delete(realms, realm) // nobody told this node where that one is
+			}
+		}
+		if len(realms) > 0 {
+			n.again(ctx, v)
+		}
+	}
+}
+
+// Node is a node that runs.
+type Node struct {
+	node    *node
+	ends    []end
+	leave   context.CancelFunc // ends its part in the cluster
+	running sync.WaitGroup
+
+	// Address is where clients find the node, and Redis where Redis clients do.
+	Address, Redis string
+}
+
+// end is one of the two addresses at which a node takes requests.
+type end struct {
+	http     *http.Server
+	listener net.Listener
+}
+
+func (e end) serve() error {
+	if e.http.TLSConfig != nil {
+		return e.http.ServeTLS(e.listener, "", "")
+	}
+	return e.http.Serve(e.listener)
+}
+
+// Start starts a node. It listens, and joins the others in the background.
+func Start(o Options) (_ *Node, err error) {
+	n, err := newNode(o)
+	if err != nil {
+		return nil, err
+	}
+	if !o.External() {
+		if n.nats, err = o.StartNATS(o.Data, slog.New(warnings{o.Log.Handler()})); err != nil {
+			return nil, err
+		}
+	}
+	s := &Node{node: n}
+	if s.ends, err = n.listen(); err != nil {
+		if n.nats != nil {
+			err = errors.Join(err, n.nats.Close())
+		}
+		return nil, err
+	}
+	s.Address = s.ends[1].listener.Addr().String()
+	if n.redis != nil {
+		s.Redis = n.redis.Addr().String()
+	}
+	lives, leave := context.WithCancel(context.Background())
+	s.leave = leave
+	s.running.Go(func() { n.run(lives) })
+	s.running.Go(func() { n.watch(lives) })
+	for _, e := range s.ends {
+		go func() { n.ended <- e.serve() }()
+	}
+	return s, nil
+}
+
+// listen listens for the other nodes, for clients and for Redis clients. The last are served as soon as the
+// node has joined.
+func (n *node) listen() (ends []end, err error) {
+	defer func() {
+		for _, e := range ends {
+			if err != nil {
+				err = errors.Join(err, e.listener.Close())
+			}
+		}
+	}()
+	conf, err := n.conf.tls()
+	if err != nil {
+		return nil, err
+	}
+	limits, passed := n.o.Server.Limits, n.o.Server.Limits
+	passed.Streams = maxPassed // another node's requests come on one connection
+	for _, e := range []struct {
+		listen func() (net.Listener, error)
+		most   int // connections
+		serve  http.HandlerFunc
+		limits server.Limits
+		tls    *tls.Config
+	}{
+		{n.o.Nodes, maxPeerConnections, n.servePeer, passed, conf},
+		{n.o.Clients, cmp.Or(limits.Connections, maxConnections), n.serveClient, limits, n.o.Server.TLS},
+	} {
+		h, err := server.NewHTTP(e.serve, e.limits, e.tls, n.log)
+		if err != nil {
+			return ends, err
+		}
+		l, err := e.listen()
+		if err != nil {
+			return ends, err
+		}
+		ends = append(ends, end{h, bounded(l, e.most)})
+	}
+	if n.o.Redis != nil {
+		n.redis, err = n.o.Redis()
+	}
+	return ends, err
+}
+
+// Ended gets an error when the node cannot go on.
+func (s *Node) Ended() <-chan error { return s.node.ended }
+
+// Stop ends the node. In order, it first gives up what it leads, and waits for others to lead it.
+func (s *Node) Stop(inOrder bool) (err error) {
+	n := s.node
+	n.stop()
+	step.Pause(context.Background(), n.o.Server.DrainDelay)
+	if inOrder { // otherwise it can write nothing any more
+		n.retire()
+	}
+	if len(n.look().living) == 0 {
+		n.forget()
+	}
+	defer n.forget()
+	defer time.AfterFunc(handTime, n.forget).Stop()
+	down, cancel := context.WithTimeout(context.Background(), n.o.DrainTimeout)
+	defer cancel()
+	for _, e := range s.ends {
+		err = errors.Join(err, e.http.Shutdown(down), e.http.Close())
+	}
+	s.leave()
+	s.running.Wait()
+	if n.nats != nil {
+		err = errors.Join(err, n.nats.Close())
+	}
+	return err
+}
+
+// watch ends the node when it can keep no part of the log any more: others see that it is gone, and what
+// started it can start it again. It also fetches damaged copies of streams from the others.
+func (n *node) watch(ctx context.Context) {
+	said := ""
+	for ctx.Err() == nil && n.nats != nil {
+		healed, err := n.nats.Heal()
+		if len(healed) > 0 {
+			n.log.Warn("cluster: copies of streams were damaged: this node fetches them from the others", "node", n.conf.Node, "streams", healed)
+		} else if err != nil && err.Error() != said {
+			said = err.Error()
+			n.log.Warn("cluster: a damaged copy", "node", n.conf.Node, "error", err)
+		}
+		if err := n.nats.Failed(); err != nil {
+			n.ended <- fmt.Errorf("node %s: %w", n.conf.Node, err)
+			return
+		}
+		step.Pause(ctx, election.RenewEvery)
+	}
+}
+
+// warnings drops what NATS logs that is less than a warning.
+type warnings struct{ slog.Handler }
+
+// Enabled implements [slog.Handler].
+func (h warnings) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= slog.LevelWarn && h.Handler.Enabled(ctx, l)
+}

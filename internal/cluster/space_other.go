@@ -1,0 +1,5 @@
+//go:build !linux
+
+package cluster
+
+func freeSpace(string) uint64 { return 0 }

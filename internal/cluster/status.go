@@ -1,0 +1,251 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kuji-dev/kuji/internal/election"
+)
+
+const (
+	// nodePath is where a node says its status to other nodes and to "kuji cluster status".
+	nodePath = "/cluster/node"
+	// healthPath is where it says its health as well, which takes longer.
+	healthPath = nodePath + "?health=1"
+	// maxStatus bounds a status, in bytes.
+	maxStatus = 256 << 10
+	// maxIll bounds how many things that are wrong a node names.
+	maxIll = 20
+)
+
+// Status is what a node says of itself, and "kuji cluster status" of it.
+type Status struct {
+	Node    string `json:"node"`
+	Address string `json:"address"` // for the other nodes
+	State   string `json:"state"`   // serves, opens, cut-off, or unreachable
+	Ready   bool   `json:"ready"`
+	Why     string `json:"why,omitempty"`     // it is not ready, cannot be reached, or met damage
+	Behind  string `json:"behind,omitempty"`  // why its copy of the log does not count yet; absent: it has caught up
+	Version string `json:"version,omitempty"` // of its build
+	Time    int64  `json:"time,omitempty"`    // what its wall clock shows, Unix milliseconds
+
+	ClockMS *int64        `json:"clock_ms,omitempty"` // how far its clock is ahead of the node in the middle: see Survey
+	Health  *Health       `json:"health,omitempty"`   // at healthPath
+	apart   time.Duration // how far its clock is ahead of this process's
+
+	Leads     []string          `json:"leads"`               // realms that it leads
+	Leaders   map[string]string `json:"leaders,omitempty"`   // of realms, as far as it knows
+	Lag       uint64            `json:"lag"`                 // the most positions by which a realm here is behind its leader
+	Positions map[string]uint64 `json:"positions,omitempty"` // how far each realm has come
+	Chains    map[string]string `json:"chains,omitempty"`    // the hash of each realm's chain there, in hexadecimal
+}
+
+// The states of a node.
+const (
+	stateServes      = "serves"      // it answers requests, or hands them on
+	stateOpens       = "opens"       // it has not come so far
+	stateCutOff      = "cut-off"     // it does not know who leads
+	stateUnreachable = "unreachable" // it does not answer
+)
+
+// Reached reports whether the node answered.
+func (s *Status) Reached() bool { return s.State != stateUnreachable }
+
+// Health is a node's disk, and its part in Raft.
+type Health struct {
+	Stored  uint64   `json:"stored_bytes"`
+	Most    uint64   `json:"most_bytes"`           // that it may store
+	Free    uint64   `json:"free_bytes,omitempty"` // on its disk; absent: the system does not say
+	Meta    string   `json:"meta_leader,omitempty"`
+	Groups  int      `json:"groups"`  // of Raft, in which the node takes part
+	Leads   int      `json:"leads"`   // of these
+	Waiting uint64   `json:"waiting"` // the most entries of a group that are agreed on and not carried out here
+	Ill     []string `json:"ill,omitempty"`
+	Behind  []string `json:"behind,omitempty"` // copies on other nodes of streams that this one leads
+}
+
+// Client talks to the nodes of a cluster, at the addresses that they have for each other.
+type Client struct {
+	conf *Config
+	http http.Client
+}
+
+// Client returns a client. It finds a connection that is half-open in 4 s.
+func (c *Config) Client() (*Client, error) {
+	conf, err := c.tls()
+	if err != nil {
+		return nil, err
+	}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP2(true)
+	return &Client{c, http.Client{Transport: &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: 2 * time.Second}).DialContext,
+		TLSClientConfig:     conf,
+		TLSHandshakeTimeout: 2 * time.Second,
+		Protocols:           protocols,
+		DisableCompression:  true, // answers pass as they are
+		HTTP2:               &http.HTTP2Config{SendPingTimeout: 2 * time.Second, PingTimeout: 2 * time.Second},
+	}}}, nil
+}
+
+// send sends a request without a body to a node.
+func (c *Client) send(ctx context.Context, method, node, path string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "https://"+c.conf.Peers[node].Requests()+path, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	return c.http.Do(req)
+}
+
+// Ask asks a node for its status.
+func (c *Client) Ask(ctx context.Context, node string) Status { return c.ask(ctx, node, nodePath) }
+
+func (c *Client) ask(ctx context.Context, node, path string) Status {
+	sent := time.Now()
+	s, err := func() (s Status, err error) {
+		resp, err := c.send(ctx, http.MethodGet, node, path)
+		if err != nil {
+			return s, err
+		}
+		defer resp.Body.Close() // read only: nothing to lose
+		if resp.StatusCode != http.StatusOK {
+			return s, fmt.Errorf("it answers %s", resp.Status)
+		}
+		if err := json.NewDecoder(io.LimitReader(resp.Body, maxStatus)).Decode(&s); err != nil {
+			return s, fmt.Errorf("its answer: %w", err)
+		}
+		if s.Node != node {
+			return s, fmt.Errorf("node %s answers there", s.Node)
+		}
+		return s, nil
+	}()
+	if err != nil {
+		return Status{Node: node, Address: c.conf.Peers[node].Log(), State: stateUnreachable, Why: err.Error()}
+	}
+	s.apart = time.UnixMilli(s.Time).Sub(sent.Add(time.Since(sent) / 2))
+	return s
+}
+
+// Survey asks all nodes for their status and health, and compares their clocks.
+func (c *Client) Survey(ctx context.Context) []Status {
+	nodes := make([]Status, len(c.conf.Peers))
+	var asking sync.WaitGroup
+	for i, name := range c.conf.Names() {
+		asking.Go(func() { nodes[i] = c.ask(ctx, name, healthPath) })
+	}
+	asking.Wait()
+	setClocks(nodes)
+	return nodes
+}
+
+// setClocks compares nodes' clocks with the one in the middle.
+func setClocks(nodes []Status) {
+	var all []time.Duration
+	for i := range nodes {
+		if nodes[i].Time != 0 {
+			all = append(all, nodes[i].apart)
+		}
+	}
+	slices.Sort(all)
+	for i := range nodes {
+		if s := &nodes[i]; s.Time != 0 {
+			ms := (s.apart - all[(len(all)-1)/2]).Milliseconds()
+			s.ClockMS = &ms
+		}
+	}
+}
+
+// describe says what this node is now.
+func (n *node) describe() Status {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	v := n.view
+	out := Status{
+		Node: n.conf.Node, Address: n.conf.Peers[n.conf.Node].Log(), Version: n.o.Server.Version, State: stateServes, Ready: true,
+		Leaders: v.leaders, Leads: []string{},
+	}
+	for _, realm := range n.held.Load().Realms() {
+		if n.Holds(realm) {
+			out.Leads = append(out.Leads, realm)
+		}
+	}
+	switch {
+	case v.serves == nil:
+		out.State, out.Ready, out.Why, out.Behind = stateOpens, false, "it has not joined yet", "it has not joined yet"
+		return out
+	case len(n.board.Nodes) == 0:
+		out.State, out.Ready, out.Why = stateCutOff, false, "it does not know who leads"
+	case len(v.leaders) == 0:
+		out.Ready, out.Why = false, "nobody leads"
+	}
+	var damaged []string
+	for _, s := range n.core.Seats() {
+		switch s.State {
+		case election.Broken:
+			damaged = append(damaged, fmt.Sprintf("realm %s: %v", s.Realm, s.Why))
+		case election.Closed, election.Opening, election.Leaving:
+			out.Behind = cmp.Or(out.Behind, "it opens realm "+s.Realm)
+		}
+	}
+	out.Why = cmp.Or(out.Why, strings.Join(damaged, "\n"), n.clock)
+	if n.core.Drained() {
+		out.Why = cmp.Or(out.Why, "it is drained: it leads nothing")
+	}
+	for _, r := range v.serves.Realms() {
+		if out.Positions == nil {
+			out.Positions, out.Chains = map[string]uint64{}, map[string]string{}
+		}
+		st := r.Stats()
+		out.Positions[r.Name()], out.Chains[r.Name()] = st.Position, hex.EncodeToString(st.Chain[:])
+		out.Lag = max(out.Lag, st.Behind)
+	}
+	if busy := v.serves.Unready(); len(busy) > 0 {
+		out.Ready, out.Why = false, cmp.Or(out.Why, strings.Join(busy, ", "))
+	}
+	if n.stopped.Err() != nil {
+		out.Ready, out.Why = false, "it stops"
+	}
+	return out
+}
+
+// serveStatus answers another node that asks for this one's status.
+func (n *node) serveStatus(w http.ResponseWriter, r *http.Request) {
+	s := n.describe()
+	if n.nats != nil {
+		if err := n.nats.Current(); err != nil {
+			s.Behind = err.Error() // the log comes before the realms
+		}
+	}
+	if n.nats != nil && r.URL.Query().Get("health") != "" {
+		h, err := n.nats.Health()
+		if err != nil {
+			s.Why = cmp.Or(s.Why, err.Error())
+		} else {
+			s.Health = &Health{
+				Stored: h.Stored, Most: h.Most, Meta: h.Meta, Groups: h.Groups, Leads: h.Leads, Waiting: h.Waiting,
+				Free: freeSpace(n.o.Data), Ill: few(h.Ill), Behind: few(h.Behind),
+			}
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	s.Time = n.clocks.wall().UnixMilli() // when it is sent
+	_ = json.NewEncoder(w).Encode(s)     // the other node may be gone: there is nobody to tell
+}
+
+// few returns the first of many texts, and how many more there are.
+func few(all []string) []string {
+	if len(all) <= maxIll {
+		return all
+	}
+	return append(slices.Clone(all[:maxIll]), fmt.Sprintf("and %d more", len(all)-maxIll))
+}

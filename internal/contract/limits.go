@@ -1,0 +1,13 @@
+package contract
+
+// Limits of the contract that several rooms of the server share. Package server exports the same
+// numbers.
+const (
+	// MaxPage is the most entries or items in one answer.
+	MaxPage = 10_000
+	// DefaultPage is the number of entries or items in an answer if the request does not give one.
+	DefaultPage = 1000
+	// MaxBatchOutcomes is the most outcomes that the draws of one Batch, or of one batch of a stream,
+	// may have together.
+	MaxBatchOutcomes = 100_000
+)

@@ -1,0 +1,55 @@
+package contract
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// Services returns every service of package kuji.v1 that is linked in. So a service that nobody
+// mounts, or an RPC without a role, is found at start.
+func Services() []protoreflect.ServiceDescriptor {
+	var all []protoreflect.ServiceDescriptor
+	pkg := kujiv1.File_kuji_v1_role_proto.Package()
+	protoregistry.GlobalFiles.RangeFilesByPackage(pkg, func(f protoreflect.FileDescriptor) bool {
+		for i := range f.Services().Len() {
+			all = append(all, f.Services().Get(i))
+		}
+		return true
+	})
+	return all
+}
+
+// Roles returns the role that each RPC declares, by the RPC's path. The error names all
+// RPCs without one.
+func Roles(services []protoreflect.ServiceDescriptor) (map[string]kujiv1.Role, error) {
+	roles := make(map[string]kujiv1.Role)
+	var missing []string
+	for _, service := range services {
+		methods := service.Methods()
+		for i := range methods.Len() {
+			method := methods.Get(i)
+			role := kujiv1.Role_ROLE_UNSPECIFIED
+			if o, ok := method.Options().(*descriptorpb.MethodOptions); ok && o != nil {
+				role, _ = proto.GetExtension(o, kujiv1.E_Role).(kujiv1.Role)
+			}
+			if _, known := kujiv1.Role_name[int32(role)]; !known || role == kujiv1.Role_ROLE_UNSPECIFIED {
+				missing = append(missing, string(method.FullName()))
+				continue
+			}
+			roles["/"+string(service.FullName())+"/"+string(method.Name())] = role
+		}
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		return nil, fmt.Errorf("no role is declared for %s: each RPC needs option (kuji.v1.role)", strings.Join(missing, ", "))
+	}
+	return roles, nil
+}

@@ -1,0 +1,234 @@
+// Package demo keeps Kuji's promise before somebody's eyes: clients draw over the network, the server is
+// killed half-way, and every answer is checked against the clients' own books. It knows the API and what
+// was acknowledged, and computes nothing as the server does. What is killed, and how a report is shown,
+// is decided elsewhere.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/client"
+	"github.com/kuji-dev/kuji/examples"
+	"github.com/kuji-dev/kuji/internal/loadtest"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// Options say how to run the demo.
+type Options struct {
+	Load    time.Duration // for so long clients draw
+	Clients int
+	Site    Site
+	// Say tells a person what happens.
+	Say func(format string, args ...any)
+	// Bar shows how far something is that takes so long, until stop is called.
+	Bar func(ctx context.Context, length time.Duration, describe func() string) (stop func())
+}
+
+// Site is what a demo draws from, and what it crashes: one server, or a cluster.
+type Site interface {
+	// Start starts it, and returns the URLs at which clients find it.
+	Start(ctx context.Context) ([]string, error)
+	// Crash kills the process that answers for the first of the realms with SIGKILL, and returns when
+	// requests are answered again. It calls killed at once when the process is dead, which returns how
+	// many draws were acknowledged.
+	Crash(ctx context.Context, realms []string, killed func() int64) (Crash, error)
+	// Stop stops it in order.
+	Stop() error
+	// Verify checks the log that it left behind, and calls seen with every event.
+	Verify(ctx context.Context, seen func(realm string, rec kuji.Record)) (Left, error)
+}
+
+// Crash is what became of one.
+type Crash struct {
+	Said     string        // in words
+	Downtime time.Duration // from SIGKILL to ready
+	Spared   []string      // realms that went on, since another node led them
+}
+
+// Left is what a site left behind.
+type Left struct {
+	Bytes    int64  // of all files
+	LogBytes uint64 // of the logs
+	Batches  uint64
+	Decided  uint64 // events that were decided again from revealed seeds
+}
+
+// BrokenError is a promise that was not kept.
+type BrokenError struct{ Err error }
+
+func (e *BrokenError) Error() string { return e.Err.Error() }
+func (e *BrokenError) Unwrap() error { return e.Err }
+
+func brokenf(format string, args ...any) error { return &BrokenError{fmt.Errorf(format, args...)} }
+
+// demo is one run.
+type demo struct {
+	Options
+	attractions []*attraction
+	traffic     *traffic
+	books       map[string]*ledger // by realm: what clients were told
+	report      *Report
+	workers     []*worker
+	spared      []string
+}
+
+// Run runs the demo. The report says which checks failed.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	d := &demo{Options: o, attractions: attractions(o.Clients), report: &Report{}}
+	if err := d.open(ctx); err != nil {
+		return nil, err
+	}
+	if err := d.drive(ctx); err != nil {
+		return nil, err
+	}
+	d.Say("checking what %d clients were told", len(d.workers))
+	if err := d.check(ctx); err != nil {
+		return nil, err
+	}
+	d.report.OK = !slices.ContainsFunc(d.report.Checks, func(c Check) bool { return !c.OK })
+	return d.report, nil
+}
+
+// open starts the site and makes the realms.
+func (d *demo) open(ctx context.Context) error {
+	urls, err := d.Site.Start(ctx)
+	if err != nil {
+		return err
+	}
+	d.traffic = &traffic{nodes: urls, transport: &http.Transport{MaxIdleConnsPerHost: 2048}, length: d.Load}
+	c, err := d.traffic.client(0, nil)
+	if err != nil {
+		return err
+	}
+	for _, at := range d.attractions {
+		if at.yaml, err = examples.Files.ReadFile(at.file); err != nil {
+			return err
+		}
+		if at.catalog, err = catalog.Parse(at.yaml); err != nil {
+			return fmt.Errorf("examples/%s: %w", at.file, err)
+		}
+		if _, err := c.Admin.CreateRealm(ctx, &kujiv1.CreateRealmRequest{Realm: at.realm}); err != nil {
+			return fmt.Errorf("create realm %s: %w", at.realm, err)
+		}
+		if _, err := c.Admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Realm: at.realm, Yaml: at.yaml}); err != nil {
+			return fmt.Errorf("apply examples/%s: %w", at.file, err)
+		}
+	}
+	return nil
+}
+
+// patience is how long one request is repeated before the demo gives up.
+const patience = 30 * time.Second
+
+// drive sends the load and crashes the site in the middle of it.
+func (d *demo) drive(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	begin := time.Now()
+	t := d.traffic
+	t.deadline = begin.Add(d.Load)
+	var running sync.WaitGroup
+	for _, at := range d.attractions {
+		for range at.clients {
+			w, err := newWorker(t, at, len(d.workers))
+			if err != nil {
+				return err
+			}
+			d.workers = append(d.workers, w)
+			running.Go(func() {
+				if err := at.behave(ctx, w); err != nil {
+					cancel(fmt.Errorf("client %d of realm %s: %w", w.number, at.realm, err))
+				}
+			})
+		}
+	}
+	d.Say("%d clients draw for %v", len(d.workers), d.Load)
+	stopBar := d.Bar(ctx, d.Load, func() string { return fmt.Sprintf("%9d draws acknowledged", t.draws.Load()) })
+	crash := d.crash(ctx, begin)
+	running.Wait()
+	stopBar()
+	if err := context.Cause(ctx); err != nil {
+		return errors.Join(err, crash)
+	}
+	if crash != nil {
+		return crash
+	}
+	d.sum(time.Since(begin))
+	return nil
+}
+
+// crash waits for the middle of the load, and crashes the site.
+func (d *demo) crash(ctx context.Context, begin time.Time) error {
+	middle := time.NewTimer(d.Load / 2)
+	defer middle.Stop()
+	select {
+	case <-middle.C:
+	case <-ctx.Done():
+		return nil // whoever ended it says why
+	}
+	d.traffic.crashing.Store(true)
+	d.report.KilledAfter = loadtest.Seconds(time.Since(begin))
+	var realms []string
+	for _, at := range d.attractions {
+		realms = append(realms, at.realm)
+	}
+	crash, err := d.Site.Crash(ctx, realms, func() int64 {
+		d.report.AcknowledgedAtKill = d.traffic.draws.Load()
+		return d.report.AcknowledgedAtKill
+	})
+	switch {
+	case err != nil && ctx.Err() != nil: // somebody interrupted it
+		return err
+	case err != nil:
+		return brokenf("the server does not start after the crash: %w", err)
+	}
+	d.report.Downtime, d.spared = loadtest.Seconds(crash.Downtime), crash.Spared
+	d.Say("%s", crash.Said)
+	return nil
+}
+
+// sum adds up the clients' books.
+func (d *demo) sum(took time.Duration) {
+	d.books = map[string]*ledger{}
+	var latencies []float64
+	for _, w := range d.workers {
+		if d.books[w.realm] == nil {
+			d.books[w.realm] = newLedger(w.realm, w.at.catalog.Pools)
+		}
+		d.books[w.realm].merge(w.ledger)
+		d.report.Interrupted += w.interrupted
+		d.report.HadHappened += w.happened
+		d.report.LongestWait = max(d.report.LongestWait, loadtest.Seconds(w.longest))
+	}
+	for _, book := range d.books {
+		d.report.Draws += book.outcomes
+		d.report.Refusals += book.refusals
+		d.report.Requests += len(book.records)
+		latencies = append(latencies, book.latencies...)
+	}
+	d.report.Clients = len(d.workers)
+	d.report.Seconds = loadtest.Seconds(took)
+	d.report.DrawsPerSecond = math.Round(float64(d.report.Draws) / (took.Seconds() - d.report.Downtime))
+	slices.Sort(latencies)
+	d.report.LatencyP50, d.report.LatencyP99 = loadtest.Percentile(latencies, 500), loadtest.Percentile(latencies, 990)
+}
+
+// reader is a client for the checks.
+type reader struct {
+	*client.Client
+	realm string
+}
+
+func (d *demo) reader(realm string) (*reader, error) {
+	c, err := d.traffic.client(0, nil)
+	return &reader{c, realm}, err
+}

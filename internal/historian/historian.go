@@ -1,0 +1,251 @@
+// Package historian keeps the histories of a server's realms: it follows each realm with its database,
+// and answers the server from these. A history that fails is tried again, and never holds its realm up.
+// What a history is, and how it is read and written, stands in package history.
+package historian
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/history"
+	"github.com/kuji-dev/kuji/internal/step"
+	"github.com/kuji-dev/kuji/server"
+)
+
+// Historian is a [server.History] of all realms of a server.
+type Historian struct {
+	target func(realm string) string
+	o      history.Options
+	log    *slog.Logger
+	ctx    context.Context
+	end    context.CancelFunc
+	work   sync.WaitGroup
+
+	mu     sync.Mutex
+	realms map[string]*chronicle
+}
+
+// chronicle is the history of a realm.
+type chronicle struct {
+	of   *kuji.Realm   // that is followed, or was; the historian's mu guards it
+	done chan struct{} // closed when it is followed no more; the historian's mu guards it too
+
+	mu  sync.Mutex
+	db  *history.DB // nil: not open yet
+	err error       // why it is not followed
+	// unreadable says that the last read failed, and that the log says so.
+	unreadable bool
+}
+
+// New returns a historian that keeps nothing yet. target returns the place of a realm's history, as
+// [history.Open] takes it.
+func New(log *slog.Logger, target func(realm string) string, o history.Options) *Historian {
+	h := &Historian{log: log, target: target, o: o, realms: map[string]*chronicle{}}
+	h.ctx, h.end = context.WithCancel(context.Background())
+	return h
+}
+
+// Pauses between attempts to follow a realm.
+const (
+	firstPause = time.Second
+	lastPause  = time.Minute
+)
+
+// Close ends all histories.
+func (h *Historian) Close() error {
+	h.mu.Lock()
+	h.end() // no more are begun
+	h.mu.Unlock()
+	h.work.Wait()
+	var all []error
+	for _, c := range h.realms {
+		if c.db != nil {
+			all = append(all, c.db.Close())
+		}
+	}
+	return errors.Join(all...)
+}
+
+// Follow implements [server.History]. A realm that was opened again is followed when its last life is over.
+func (h *Historian) Follow(r *kuji.Realm) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c := h.realms[r.Name()]
+	if c == nil {
+		c = &chronicle{}
+		h.realms[r.Name()] = c
+	}
+	if c.of == r || h.ctx.Err() != nil {
+		return
+	}
+	before, done := c.done, make(chan struct{})
+	c.of, c.done = r, done
+	h.work.Go(func() {
+		defer close(done)
+		if before != nil {
+			<-before
+		}
+		h.keep(r, c)
+	})
+}
+
+// keep follows a realm until the historian or the realm is closed.
+func (h *Historian) keep(r *kuji.Realm, c *chronicle) {
+	for wait := firstPause; ; wait = min(2*wait, lastPause) {
+		begun := time.Now()
+		err := c.follow(h.ctx, h.target(r.Name()), h.o, r)
+		if h.ctx.Err() != nil || kuji.CodeOf(err) == kuji.CodeClosed || kuji.CodeOf(err) == kuji.CodeNotLeader {
+			return
+		}
+		if time.Since(begun) > lastPause {
+			wait = firstPause
+		}
+		c.mu.Lock()
+		c.err = err
+		c.mu.Unlock()
+		text := "the history is not kept; the realm goes on"
+		if _, damaged := errors.AsType[*history.DamagedError](err); damaged {
+			text = "the history is damaged and is built again from the log; the realm goes on"
+		}
+		h.log.Error(text, "realm", r.Name(), "error", err, "again_in", wait)
+		step.Pause(h.ctx, wait)
+	}
+}
+
+func (c *chronicle) follow(ctx context.Context, target string, o history.Options, r *kuji.Realm) error {
+	if c.db == nil { // only this goroutine sets it
+		db, err := history.Open(ctx, target, r.Name(), o)
+		if err != nil {
+			return err
+		}
+		c.mu.Lock()
+		c.db = db
+		c.mu.Unlock()
+	}
+	return c.db.Run(ctx, r.Feed().Events)
+}
+
+// of returns the history of a realm; nil if it has none.
+func (h *Historian) of(realm string) *chronicle {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.realms[realm]
+}
+
+// known returns the history of a realm, once it is known to be that realm's.
+func (h *Historian) known(realm string) (*history.DB, error) {
+	c := h.of(realm)
+	if c == nil {
+		return nil, &kuji.Error{Code: kuji.CodeClosed, Message: "the history is closed"}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.db == nil || !c.db.Following() {
+		if kuji.CodeOf(c.err) == kuji.CodeConflict {
+			return nil, c.err
+		}
+		return nil, &kuji.Error{Code: kuji.CodeOverloaded, Message: fmt.Sprintf("the history of realm %q is not open yet: try again later", realm), Err: c.err}
+	}
+	return c.db, nil
+}
+
+// reading calls f with the history of a realm. The log says when the first read fails, and when one
+// succeeds again.
+func (h *Historian) reading(realm string, f func(db *history.DB) error) error {
+	db, err := h.known(realm)
+	if err != nil {
+		return err
+	}
+	err = f(db)
+	code := kuji.CodeOf(err)
+	if code == kuji.CodeCanceled {
+		return err
+	}
+	failed := code == kuji.CodeFailed || code == kuji.CodeCorrupt
+	c := h.of(realm)
+	c.mu.Lock()
+	changed := c.unreadable != failed
+	c.unreadable = failed
+	c.mu.Unlock()
+	switch {
+	case changed && failed:
+		h.log.Error("the history cannot be read; the realm goes on", "realm", realm, "error", err)
+	case changed:
+		h.log.Info("the history can be read again", "realm", realm)
+	}
+	return err
+}
+
+// Events implements [server.History].
+func (h *Historian) Events(ctx context.Context, realm string, q server.HistoryQuery) (out server.HistoryPage, err error) {
+	err = h.reading(realm, func(db *history.DB) error {
+		p, err := db.Events(ctx, history.Query{Player: q.Player, Pool: q.Pool, Item: q.Item, Before: history.Place(q.Before), Limit: q.Limit})
+		out = server.HistoryPage{Events: p.Events, More: p.More, Before: server.HistoryPlace(p.Before), State: server.HistoryState(p.State)}
+		return err
+	})
+	return out, err
+}
+
+// Players implements [server.History].
+func (h *Historian) Players(ctx context.Context, realm, after string, limit int) (out server.HistoryPlayers, err error) {
+	err = h.reading(realm, func(db *history.DB) error {
+		players, more, st, err := db.Players(ctx, after, limit)
+		out = server.HistoryPlayers{Players: players, More: more, State: server.HistoryState(st)}
+		return err
+	})
+	return out, err
+}
+
+// Holders implements [server.History].
+func (h *Historian) Holders(ctx context.Context, realm, item, after string, limit int) (out server.HistoryHolders, err error) {
+	err = h.reading(realm, func(db *history.DB) error {
+		holders, more, st, err := db.Holders(ctx, item, after, limit)
+		for _, one := range holders {
+			out.Holders = append(out.Holders, server.HistoryHolder(one))
+		}
+		out.More, out.State = more, server.HistoryState(st)
+		return err
+	})
+	return out, err
+}
+
+// Wait implements [server.History].
+func (h *Historian) Wait(ctx context.Context, realm string, position uint64) error {
+	db, err := h.known(realm)
+	if err != nil {
+		return err
+	}
+	return db.Wait(ctx, position)
+}
+
+// State implements [server.History].
+func (h *Historian) State(realm string) (server.HistoryState, bool) {
+	db, err := h.known(realm)
+	if err != nil {
+		return server.HistoryState{}, false
+	}
+	return server.HistoryState(db.State()), true
+}
+
+// Down implements [server.History].
+func (h *Historian) Down(realm string) error {
+	c := h.of(realm)
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.db == nil {
+		return c.err
+	}
+	err := c.db.Down()
+	if code := kuji.CodeOf(err); code == kuji.CodeNotLeader || code == kuji.CodeClosed {
+		return nil // another node keeps it
+	}
+	return err
+}

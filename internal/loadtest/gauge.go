@@ -1,0 +1,177 @@
+package loadtest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// Result is what one shape's load found. Latencies are in milliseconds.
+type Result struct {
+	Shape          string  `json:"shape"`
+	Sync           string  `json:"sync"`
+	Connections    int     `json:"connections"`
+	Batch          int     `json:"batch"` // draws in a request
+	RequestIDs     bool    `json:"request_ids"`
+	Seconds        float64 `json:"seconds"`
+	Requests       int     `json:"requests"`
+	Draws          uint64  `json:"draws_acknowledged"`
+	DrawsPerSecond float64 `json:"draws_per_second"`
+	P50            float64 `json:"latency_p50_ms"`
+	P90            float64 `json:"latency_p90_ms"`
+	P99            float64 `json:"latency_p99_ms"`
+	P999           float64 `json:"latency_p999_ms"`
+	Max            float64 `json:"latency_max_ms"`
+
+	LogBytesPerDraw    float64 `json:"log_bytes_per_draw"`
+	AllocationsPerDraw float64 `json:"server_allocations_per_draw"`
+	GCCycles           float64 `json:"server_gc_cycles"`
+	GCPerMillion       float64 `json:"server_gc_cycles_per_million_draws"`
+	ServerCPU          float64 `json:"server_cpu_seconds"`
+	ClientCPU          float64 `json:"client_cpu_seconds"`
+	PeakMemory         float64 `json:"server_peak_memory_bytes"`
+}
+
+func newResult(l load, took time.Duration, draws uint64, latencies []float64, before, after reading) Result {
+	slices.Sort(latencies)
+	each := func(v float64) float64 { return v / float64(max(draws, 1)) }
+	gc := after.metrics["go_gc_duration_seconds_count"] - before.metrics["go_gc_duration_seconds_count"]
+	return Result{
+		Shape: l.name, Connections: l.connections, Batch: max(1, l.batch), RequestIDs: !l.unnamed,
+		Seconds: Seconds(took), Requests: len(latencies), Draws: draws, DrawsPerSecond: float64(draws) / took.Seconds(),
+		P50: Percentile(latencies, 500), P90: Percentile(latencies, 900), P99: Percentile(latencies, 990),
+		P999: Percentile(latencies, 999), Max: Percentile(latencies, 1000),
+		LogBytesPerDraw:    each(float64(after.logBytes - before.logBytes)),
+		AllocationsPerDraw: each(after.metrics["go_memstats_mallocs_total"] - before.metrics["go_memstats_mallocs_total"]),
+		GCCycles:           gc, GCPerMillion: each(gc) * 1e6,
+		ServerCPU:  after.metrics["process_cpu_seconds_total"] - before.metrics["process_cpu_seconds_total"],
+		ClientCPU:  (after.clientCPU - before.clientCPU).Seconds(),
+		PeakMemory: after.peak,
+	}
+}
+
+// reading is what a server and this process have used at one moment.
+type reading struct {
+	metrics   map[string]float64
+	logBytes  uint64 // of all realms
+	peak      float64
+	clientCPU time.Duration
+}
+
+// gauge asks the server what it has used.
+func (t *target) gauge(ctx context.Context) (reading, error) {
+	over := t.newConnection(false)
+	c, err := t.client(over)
+	if err != nil {
+		return reading{}, err
+	}
+	status, err := c.Admin.GetStatus(ctx, &kujiv1.GetStatusRequest{})
+	if err != nil {
+		return reading{}, err
+	}
+	r := reading{clientCPU: processCPU()}
+	for _, realm := range status.GetRealms() {
+		r.logBytes += realm.GetLogBytes()
+	}
+	if r.metrics, err = t.metrics(ctx, &http.Client{Transport: over}); err != nil {
+		return reading{}, err
+	}
+	if r.peak = peakMemory(t.PID); r.peak == 0 {
+		r.peak = r.metrics["process_resident_memory_bytes"] // of now: the best there is
+	}
+	return r, nil
+}
+
+// maxPage bounds a page of metrics or a profile, in bytes.
+const maxPage = 64 << 20
+
+// fetch gets a page.
+func fetch(ctx context.Context, h *http.Client, url, key string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	resp, err := h.Do(req)
+	if err != nil {
+		return nil, connect.NewError(connect.CodeUnavailable, err)
+	}
+	defer resp.Body.Close() // read only
+	page, err := io.ReadAll(io.LimitReader(resp.Body, maxPage))
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, statusError{url, resp.StatusCode, page}
+	}
+	return page, nil
+}
+
+// statusError is an answer that is no page.
+type statusError struct {
+	url  string
+	code int
+	page []byte
+}
+
+func (e statusError) Error() string {
+	return fmt.Sprintf("%s: HTTP %d: %.200s", e.url, e.code, e.page)
+}
+
+// metrics reads the server's metrics that have no labels. A node of a cluster that does not lead
+// has none.
+func (t *target) metrics(ctx context.Context, h *http.Client) (map[string]float64, error) {
+	text, err := fetch(ctx, h, t.URL+"/metrics", t.key)
+	if status, ok := errors.AsType[statusError](err); ok && status.code == http.StatusServiceUnavailable {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]float64{}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for lines.Scan() {
+		name, value, ok := strings.Cut(lines.Text(), " ")
+		if v, err := strconv.ParseFloat(value, 64); ok && err == nil {
+			found[name] = v
+		}
+	}
+	return found, lines.Err()
+}
+
+// peakMemory is the most memory that a process had resident so far, in bytes;
+// 0 where the system does not say.
+func peakMemory(pid int) float64 {
+	if pid == 0 {
+		return 0
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		fields := strings.Fields(line)
+		if len(fields) == 3 && fields[0] == "VmHWM:" {
+			kb, err := strconv.ParseFloat(fields[1], 64)
+			if err == nil {
+				return kb * 1024
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,265 @@
+// Package loadtest measures a server: draws a second, latencies, bytes of log, processor and memory. It
+// is a client like any other; who starts the server, and how a report is shown, is decided elsewhere.
+package loadtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime/pprof"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/kuji-dev/kuji/client"
+	"github.com/kuji-dev/kuji/internal/contract"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// Options say what to measure.
+type Options struct {
+	Duration    time.Duration // of each shape
+	Players     int
+	Entries     int      // of the pool
+	Shapes      []string // see [Shapes]
+	Connections int      // of the shapes that have no number of their own
+	Key         string   // an admin's
+	Profile     string   // directory for CPU profiles of server and client; empty: none
+	Plot        string   // directory for plots
+	Dir         string   // where the data of servers is: the report names its file system
+
+	// Start starts a server, with env added to the environment, or finds the one to measure.
+	Start func(ctx context.Context, env []string) (*Server, error)
+	// Say tells a person what happens.
+	Say func(format string, args ...any)
+	// Bar shows how far something is that takes so long, until stop is called.
+	Bar func(ctx context.Context, length time.Duration, describe func() string) (stop func())
+}
+
+// Server is a server under load.
+type Server struct {
+	URL   string
+	PID   int          // 0: not a child of this process
+	Pprof string       // URL of its profiles, if any
+	Stop  func() error // ends it, if it is a child, and removes its data
+}
+
+// Limits of the options.
+const (
+	MaxPlayers     = 10_000_000
+	MaxEntries     = 500_000 // as much YAML as a catalog may have
+	MaxConnections = 256
+)
+
+// Check checks what the flags of these names say.
+func (o *Options) Check() error {
+	switch {
+	case o.Duration < 10*time.Millisecond || o.Duration > time.Hour:
+		return fmt.Errorf("--duration %v: expected from 10ms to 1h", o.Duration)
+	case o.Players < 1 || o.Players > MaxPlayers:
+		return fmt.Errorf("--players %d: expected from 1 to %d", o.Players, MaxPlayers)
+	case o.Entries < 1 || o.Entries > MaxEntries:
+		return fmt.Errorf("--entries %d: expected from 1 to %d", o.Entries, MaxEntries)
+	case o.Connections < 1 || o.Connections > MaxConnections:
+		return fmt.Errorf("--connections %d: expected from 1 to %d", o.Connections, MaxConnections)
+	}
+	for _, name := range o.Shapes {
+		if shapeOf(name) == nil {
+			return fmt.Errorf("--shape %q: expected %s", name, strings.Join(Shapes(), ", "))
+		}
+	}
+	return nil
+}
+
+// Report is what was found.
+type Report struct {
+	Machine Machine   `json:"machine"`
+	Build   any       `json:"build"` // of this program, and of the server that it started
+	Server  string    `json:"server_version"`
+	Sync    string    `json:"sync"` // the server's: always, interval or none; unspecified: it does not say
+	Players int       `json:"players"`
+	Entries int       `json:"entries"`
+	Started time.Time `json:"started"`
+	Results []Result  `json:"results"`
+}
+
+// Run measures each shape against a server of its own, or the one that there is. build goes into the
+// report.
+func Run(ctx context.Context, o Options, build any) (*Report, error) {
+	report := &Report{Machine: thisMachine(o.Dir), Build: build, Players: o.Players, Entries: o.Entries, Started: time.Now().UTC().Truncate(time.Second)}
+	for i, name := range o.Shapes {
+		title := fmt.Sprintf("%d of %d: %s", i+1, len(o.Shapes), name)
+		res, version, err := o.measure(ctx, title, o.load(name), nil)
+		if err != nil {
+			return nil, fmt.Errorf("shape %s: %w", name, err)
+		}
+		report.Server, report.Sync = version, res.Sync
+		report.Results = append(report.Results, res)
+	}
+	return report, nil
+}
+
+// measure runs one load against a server. env is the server's environment in addition to this process's.
+func (o *Options) measure(ctx context.Context, title string, l load, env []string) (res Result, version string, err error) {
+	server, err := o.Start(ctx, env)
+	if err != nil {
+		return res, "", err
+	}
+	t := &target{Server: server, key: o.Key, run: runName(), players: o.Players, ahead: 4}
+	defer func() {
+		t.close()
+		err = errors.Join(err, server.Stop())
+	}()
+	status, err := t.prepare(ctx, l, o.Entries)
+	if err != nil {
+		return res, "", err
+	}
+	before, err := t.gauge(ctx)
+	if err != nil {
+		return res, "", err
+	}
+	if t.PID != 0 {
+		o.Say("server %d serves %s: measuring %s for %v", t.PID, t.URL, title, o.Duration)
+	}
+	begin := time.Now()
+	t.deadline = begin.Add(o.Duration)
+	stopBar := o.Bar(ctx, o.Duration, func() string { return fmt.Sprintf("%-20s %11d draws", title, t.draws.Load()) })
+	profile := o.profile(ctx, t, l)
+	latencies, err := t.drive(ctx, l)
+	took := time.Since(begin)
+	stopBar()
+	if err := errors.Join(err, <-profile); err != nil {
+		return res, "", err
+	}
+	after, err := t.gauge(ctx)
+	if err != nil {
+		return res, "", err
+	}
+	res = newResult(l, took, uint64(t.draws.Load()), latencies, before, after)
+	res.Sync = contract.Word(status.GetSync())
+	return res, status.GetVersion(), nil
+}
+
+// profile takes a CPU profile of the server while it is measured, if somebody
+// asked for one. The channel tells what became of it.
+func (o *Options) profile(ctx context.Context, t *target, l load) <-chan error {
+	done := make(chan error, 1)
+	if o.Profile == "" {
+		done <- nil
+		return done
+	}
+	go func() { done <- o.takeProfile(ctx, t, l) }()
+	return done
+}
+
+// takeProfile writes the server's profile as NAME.pprof, and that of this
+// process, which is the client, as NAME-client.pprof.
+func (o *Options) takeProfile(ctx context.Context, t *target, l load) (err error) {
+	if err := os.MkdirAll(o.Profile, 0o755); err != nil {
+		return err
+	}
+	own, err := os.Create(filepath.Join(o.Profile, l.name+"-client.pprof"))
+	if err != nil {
+		return err
+	}
+	if err := pprof.StartCPUProfile(own); err != nil {
+		return errors.Join(err, own.Close())
+	}
+	defer func() {
+		pprof.StopCPUProfile()
+		err = errors.Join(err, own.Close())
+	}()
+	whole := max(1, int(o.Duration.Seconds()))
+	data, err := fetch(ctx, &http.Client{Transport: t.newConnection(false)}, fmt.Sprintf("%sprofile?seconds=%d", t.Pprof, whole), "")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(o.Profile, l.name+".pprof"), data, 0o644)
+}
+
+// benchCatalog has a pool "bench" of n entries without stock, with weights from
+// 1 to 100, that give one of 100 items each.
+func benchCatalog(n int) []byte {
+	var y strings.Builder
+	y.WriteString("kuji: 1\nname: Benchmark\nitems:\n")
+	for i := range min(n, 100) {
+		fmt.Fprintf(&y, "  i%d: {}\n", i)
+	}
+	y.WriteString("idempotency: {count: 67108864, age: 1m}\n") // room for a million new ids a second without end
+	y.WriteString("pools:\n  bench:\n    entries:\n")
+	for i := range n {
+		fmt.Fprintf(&y, "    - {id: e%d, weight: %d, reward: {items: {i%d: 1}}}\n", i, 1+i%100, i%100)
+	}
+	return []byte(y.String())
+}
+
+// prepare makes the realms with their catalog and makes every player known. It
+// returns what the server says of itself.
+func (t *target) prepare(ctx context.Context, l load, entries int) (*kujiv1.GetStatusResponse, error) {
+	c, err := t.client(t.newConnection(false))
+	if err != nil {
+		return nil, err
+	}
+	yaml := benchCatalog(entries)
+	for n := range l.realms {
+		realm := t.realm(n)
+		if _, err := c.Admin.CreateRealm(ctx, &kujiv1.CreateRealmRequest{Realm: realm}); err != nil {
+			return nil, fmt.Errorf("create realm %s: %w", realm, err)
+		}
+		if _, err := c.Admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Realm: realm, Yaml: yaml}); err != nil {
+			return nil, fmt.Errorf("apply the catalog: %w", err)
+		}
+		if err := t.meet(ctx, realm); err != nil {
+			return nil, fmt.Errorf("make %d players known: %w", t.players, err)
+		}
+	}
+	return c.Admin.GetStatus(ctx, &kujiv1.GetStatusRequest{Realm: t.realm(0)})
+}
+
+// newConnection makes a transport with one connection of its own; http2 is
+// for gRPC.
+func (t *target) newConnection(http2 bool) *http.Transport {
+	p := new(http.Protocols)
+	switch {
+	case !http2:
+		p.SetHTTP1(true)
+	case strings.HasPrefix(t.URL, "https:"):
+		p.SetHTTP2(true)
+	default:
+		p.SetUnencryptedHTTP2(true)
+	}
+	tr := &http.Transport{Protocols: p, MaxIdleConnsPerHost: 1, ReadBufferSize: 64 << 10, WriteBufferSize: 64 << 10}
+	t.mu.Lock()
+	t.transports = append(t.transports, tr)
+	t.mu.Unlock()
+	return tr
+}
+
+// client returns a client over a connection. A catalog of a million entries takes its time.
+func (t *target) client(over *http.Transport, options ...connect.ClientOption) (*client.Client, error) {
+	return client.New([]string{t.URL}, client.Options{Key: t.key, Transport: over, Timeout: 2 * time.Minute, Connect: options})
+}
+
+func (t *target) close() {
+	for _, tr := range t.transports {
+		tr.CloseIdleConnections()
+	}
+}
+
+// Percentile returns the value below which p thousandths of a sorted list lie (nearest rank), rounded to
+// thousandths.
+func Percentile(sorted []float64, p int) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	rank := (len(sorted)*p + 999) / 1000
+	return math.Round(sorted[max(rank, 1)-1]*1000) / 1000
+}
+
+// Seconds returns a duration in seconds, rounded to thousandths.
+func Seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1000) / 1000 }

@@ -1,0 +1,361 @@
+package odds
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// What a pool gives in the long run, to a player who draws from it again and again, differs from
+// what the first draw gives if there is pity. The counters of the pool's tracks go from state to
+// state, a Markov chain. Its stationary distribution, the share of draws made in each state, gives
+// the long-run rate of every entry. All is exact but the solution of the chain, in 256 bits.
+
+const (
+	// maxChain is the most states of a chain.
+	maxChain = 5000
+	// maxChainSize bounds states times entries.
+	maxChainSize = 1 << 19
+	// maxChainWork is as MaxWork, for all states together, and bounds the steps of the solution.
+	maxChainWork = 1 << 28
+	// precision is how many bits the solution is computed with.
+	precision = 256
+)
+
+// Disclosed is what a catalog says of the odds of one pool.
+type Disclosed struct {
+	Pool *catalog.Pool
+	Odds Odds  // of a newcomer's first draw, with the stock as declared, full budgets and no moment
+	Err  error // why they are not computed: an *OddsError
+	// LongRun is how many times a draw takes each entry in the long run, in the order of
+	// Odds.Outcomes, while stock, codes and budgets last and between moments. It is nil if that is
+	// not known: then Why says why.
+	LongRun []*big.Rat
+	Why     string
+	// Requests are what a newcomer's first request gives, for as many draws as a guarantee of the pool
+	// needs.
+	Requests []DisclosedRequest
+}
+
+// DisclosedRequest is what a request for several draws gives.
+type DisclosedRequest struct {
+	Count    int
+	Expected []*big.Rat // how many times the request takes each entry on average, in the order of Odds.Outcomes
+	Err      error      // why that is not computed: an *OddsError
+}
+
+// always is the Going of whoever waits for as long as it takes.
+func always() bool { return true }
+
+// Disclose returns the odds of every pool that players can draw from directly.
+func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
+	p, err := rules.Prepare(store.New(), rules.NoTables(), c, nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	t := p.Tables
+	var all []Disclosed
+	for i := range t.Catalog.Pools {
+		pt := t.PoolByID[t.Catalog.Pools[i].ID]
+		if pt.Config.Internal {
+			continue
+		}
+		d := Disclosed{Pool: pt.Config}
+		var s *Standing
+		if s, d.Err = Newcomer(t, pt, declared, never); d.Err == nil {
+			if d.Odds, d.Err = s.Odds(always); d.Err == nil {
+				d.LongRun, d.Why = s.longRun(&d.Odds)
+				d.Requests = s.requests()
+			}
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}
+
+// LongRun returns how many times a draw from a pool takes each entry, here and below, when a player draws
+// again and again in requests for count, while stock, codes and budgets last and between moments. If that
+// is not known, it says why.
+func LongRun(t *rules.Tables, pool string, count int) (all []OutcomeOdds, why string) {
+	pt := t.PoolByID[pool]
+	s, err := Newcomer(t, pt, declared, never)
+	if err != nil {
+		return nil, err.Error()
+	}
+	within := count > 1 && len(pt.Must) > 0
+	if within {
+		s.count = uint64(count)
+	}
+	now, err := s.Odds(always)
+	if err != nil {
+		return nil, err.Error()
+	}
+	rates, why := s.longRun(&now)
+	if within && why == "" && len(now.Tracks) > 0 {
+		why = "a guarantee changes what pity gives in requests for several draws"
+	}
+	if why != "" {
+		return nil, why
+	}
+	for i, e := range now.Outcomes {
+		if e.Expected = rates[i]; within {
+			e.Expected = new(big.Rat).Quo(e.Expected, new(big.Rat).SetUint64(s.count))
+		}
+		all = append(all, e)
+	}
+	return all, ""
+}
+
+// requests returns what requests for as many draws as guarantees need give.
+func (s *Standing) requests() (all []DisclosedRequest) {
+	var counts []uint64
+	for k := range s.root.Must {
+		if n := s.root.Must[k].Draws; n > 1 && !slices.Contains(counts, n) {
+			counts = append(counts, n)
+		}
+	}
+	slices.Sort(counts)
+	for _, n := range counts {
+		at := *s
+		at.count = n
+		o, err := at.Odds(always)
+		q := DisclosedRequest{Count: int(n), Err: err}
+		for i := range o.Outcomes {
+			q.Expected = append(q.Expected, o.Outcomes[i].Expected)
+		}
+		all = append(all, q)
+	}
+	return all
+}
+
+// declared returns the stock that a catalog gives an entry.
+func declared(pt *rules.Pool, entry uint32) uint64 { return pt.Entries[entry].Config.Stock.Count }
+
+// never says of a box that it was not filled.
+func never(*rules.Pool) uint64 { return 0 }
+
+// ends are the worlds in which ways end.
+type ends struct {
+	known map[string]int
+	all   []way
+}
+
+func (e *ends) add(w *walk, y *way) {
+	if e == nil {
+		return
+	}
+	key := string(y.key(nil))
+	if i, ok := e.known[key]; ok {
+		e.all[i].chance = w.add(e.all[i].chance, y.chance)
+		return
+	}
+	e.known[key] = len(e.all)
+	e.all = append(e.all, *y)
+}
+
+// chain is the Markov chain of a pool's tracks.
+type chain struct {
+	rows   [][]step     // by state, ascending
+	taken  [][]*big.Rat // by state: how often a draw takes each outcome, on average
+	budget int
+	many   bool // there are more states than may be
+}
+
+// step is how likely a chain goes from one state to another.
+type step struct {
+	to     int
+	chance *big.Float
+}
+
+func number() *big.Float { return new(big.Float).SetPrec(precision) }
+
+// longRun returns how often a draw takes each outcome in the long run, given the odds of the first.
+func (s *Standing) longRun(now *Odds) (rates []*big.Rat, why string) {
+	tracks, entries := false, 0
+	for _, pt := range s.pools {
+		tracks = tracks || len(pt.Tracks) > 0
+		entries += len(pt.Order)
+		for _, num := range pt.Order {
+			if e := &pt.Entries[num]; len(e.When.Holds) > 0 || len(e.When.Lacks) > 0 || len(e.Luck.Steps) > 0 && !e.Luck.Counts {
+				return nil, "odds depend on what the player holds"
+			}
+		}
+	}
+	if !tracks {
+		for i := range now.Outcomes {
+			rates = append(rates, now.Outcomes[i].Expected)
+		}
+		return rates, ""
+	}
+	most := min(maxChain, maxChainSize/entries)
+	c := s.chain(most)
+	share := c.stationary()
+	switch {
+	case c.many:
+		return nil, fmt.Sprintf("pity has more than %d states, the most for %d entries", most, entries)
+	case c.budget <= 0:
+		return nil, fmt.Sprintf("the %d states of pity take more than %d multiplications", len(c.rows), maxChainWork)
+	}
+	for k := range entries {
+		sum := number()
+		for state := range share {
+			if c.taken[state][k].Sign() > 0 {
+				sum.Add(sum, number().Mul(share[state], number().SetRat(c.taken[state][k])))
+			}
+		}
+		rate, _ := sum.Rat(nil)
+		rates = append(rates, rate)
+	}
+	return rates, ""
+}
+
+// chain finds all states that can be reached, and the steps between them. If there are more than
+// most, its budget is used up.
+func (s *Standing) chain(most int) *chain {
+	c := &chain{budget: maxChainWork}
+	states, known := []world{nil}, map[string]int{string(new(way).key(nil)): 0}
+	for i := 0; i < len(states) && c.budget > 0; i++ {
+		at := *s
+		at.facts = maps.Clone(s.facts)
+		for _, f := range states[i] {
+			at.facts[f.fact] = f.value
+		}
+		w := newWalk(&at, c.budget, always)
+		w.keepTracks()
+		w.ends = &ends{known: map[string]int{}}
+		w.follow(nil)
+		w.spread()
+		c.budget = w.budget
+		c.taken = append(c.taken, slices.Concat(w.taken...))
+		var row []step
+		for _, end := range w.ends.all {
+			next := states[i]
+			for _, f := range end.world {
+				if f.fact&factKinds == counterFact { // stock stays as it is declared
+					next = w.set(next, f.fact, f.value)
+				}
+			}
+			next = slices.DeleteFunc(slices.Clone(next), func(f changed) bool { return f.value == s.facts[f.fact] })
+			key := string((&way{world: next}).key(nil))
+			to, ok := known[key]
+			if !ok {
+				to = len(states)
+				known[key] = to
+				states = append(states, next)
+			}
+			row = plus(row, to, number().SetRat(end.chance))
+		}
+		if c.rows = append(c.rows, row); len(states) > most {
+			c.budget, c.many = 0, true
+		}
+	}
+	return c
+}
+
+// keepTracks makes ways keep the counters of all tracks.
+func (w *scheme) keepTracks() {
+	for i := range w.s.pools {
+		for _, a := range w.asks(i) {
+			if a.fact&factKinds == counterFact {
+				w.keeps[a.fact] = max(w.keeps[a.fact], a.most)
+				w.restless[i] = true
+			}
+		}
+	}
+	w.findCalm()
+}
+
+// settled returns a count from which on all draws have the same odds.
+func settled(t *rules.Track, whole uint64) uint64 {
+	switch {
+	case t.From == 0 || t.Certain != 0:
+		return t.Certain
+	case t.Table:
+		return t.From + uint64(len(t.By))
+	case t.By[0] == 0:
+		return t.From
+	}
+	return t.From + whole/t.By[0] + 1
+}
+
+// plus adds a step to a row.
+func plus(row []step, to int, chance *big.Float) []step {
+	i, ok := search(row, to)
+	if ok {
+		row[i].chance = number().Add(row[i].chance, chance)
+		return row
+	}
+	return slices.Insert(row, i, step{to, chance})
+}
+
+func search(row []step, to int) (int, bool) {
+	return slices.BinarySearchFunc(row, to, func(s step, to int) int { return cmp.Compare(s.to, to) })
+}
+
+// stationary returns the share of draws made in each state in the long run. It takes one state
+// after the other out of the chain, the last one first, without a subtraction: Grassmann, Taksar,
+// Heyman, "Regenerative Analysis and Steady State Distributions for Markov Chains", Operations
+// Research 33 (1985). Later states are those of higher counts, from which few steps lead: the rows
+// stay short.
+func (c *chain) stationary() []*big.Float {
+	n := len(c.rows)
+	into := make([][]step, n) // by state: the steps to it when it is taken out, divided by the sum of those out of it
+	from := make([][]int, n)  // by state: the earlier states with a step to it
+	for i, row := range c.rows {
+		for _, s := range row {
+			if i < s.to && s.to < n {
+				from[s.to] = append(from[s.to], i)
+			}
+		}
+	}
+	first := n - 1
+	for ; first > 0 && c.budget > 0; first-- {
+		row := c.rows[first]
+		end, _ := search(row, first)
+		out := number()
+		for _, s := range row[:end] {
+			out.Add(out, s.chance)
+		}
+		if out.Sign() == 0 {
+			break // nothing leads from here to the states before it: they are never come back to
+		}
+		for _, i := range from[first] {
+			at, _ := search(c.rows[i], first)
+			part := number().Quo(c.rows[i][at].chance, out)
+			into[first] = append(into[first], step{i, part})
+			for _, s := range row[:end] {
+				if _, known := search(c.rows[i], s.to); !known && i < s.to {
+					from[s.to] = append(from[s.to], i)
+				}
+				c.rows[i] = plus(c.rows[i], s.to, number().Mul(part, s.chance))
+			}
+			c.budget -= 16 * (end + 1)
+		}
+	}
+	return c.shares(max(first, 0), into)
+}
+
+// shares divides the draws among the states from first on.
+func (c *chain) shares(first int, into [][]step) []*big.Float {
+	share, total := make([]*big.Float, len(c.rows)), number()
+	for i := range share {
+		share[i] = number()
+		if i == first {
+			share[i].SetUint64(1)
+		}
+		for _, s := range into[i] {
+			share[i].Add(share[i], number().Mul(share[s.to], s.chance))
+		}
+		total.Add(total, share[i])
+	}
+	for i := range share {
+		share[i].Quo(share[i], total)
+	}
+	return share
+}

@@ -1,0 +1,273 @@
+// Package odds says what draws give, exactly, in fractions of integers: the next draw of a player,
+// and draws in the long run. It reads the rules' tables and asks the rules what an entry weighs, so it
+// decides nothing itself. Neither commands, nor events, nor a realm's lock may enter it.
+package odds
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"strings"
+
+	"github.com/kuji-dev/kuji/internal/rules"
+)
+
+// Odds say what the next draw from a pool gives, through all pools below, exactly: in fractions of
+// integers. They are computed from a copy of everything that the draw depends on, a [Standing], so
+// that no command waits for them.
+//
+// Most pools are calm: no pick of a draw depends on what the picks before it have taken. Their
+// odds are products and sums. A pool is restless if its picks do, such as a box that one draw takes
+// several tickets from, or an entry that goes away once the player holds its item. Its odds come
+// from following every way that a draw can go: see [walk].
+
+const (
+	// MaxOutcomes is the most entries, in a pool and all below it, that odds are computed of.
+	MaxOutcomes = 10_000
+	// MaxWork bounds the multiplications of machine words that one pool's odds may take, and all
+	// else in the same unit: a fact that is looked up is 2, a way that is kept at least 16. It is about a
+	// second. What is not a multiplication and can be repeated counts too, and nothing goes on when the
+	// budget is used up: else odds that are refused take many times as long as they may.
+	MaxWork = 1 << 26
+	// askEvery is after how many of them the caller is asked whether to go on: some ten thousand times
+	// a second.
+	askEvery = 1 << 13
+)
+
+// Going reports whether somebody still waits for what is computed. It is called often, and may let
+// others run meanwhile.
+type Going func() bool
+
+// OddsError says why odds cannot be computed.
+type OddsError struct{ Message string }
+
+func (e *OddsError) Error() string { return e.Message }
+
+// Odds is what the next draw from a pool gives a player.
+type Odds struct {
+	// Status is how a draw would end, and Subject what that is about. For a unseen it leaves the
+	// price out. If it is not OK, the odds are those if the player could draw.
+	Status   rules.Status
+	Subject  string
+	Outcomes []OutcomeOdds // of the pool and those below it, each pool before those it leads to
+	Items    []ItemOdds    // what the draw can give, in the catalog's order
+	Tracks   []TrackOdds
+}
+
+// OutcomeOdds says how likely a draw takes an entry. Most draws take an entry at most once: then
+// both numbers are the same.
+type OutcomeOdds struct {
+	Pool, Entry string
+	Chance      *big.Rat // that the draw takes it at least once; nil for a request for several draws
+	Expected    *big.Rat // how many times the draw, or the request, takes it on average
+}
+
+// ItemOdds says how many of an item a draw gives on average.
+type ItemOdds struct {
+	Item     string
+	Expected *big.Rat
+}
+
+// TrackOdds says where a player stands in a track.
+type TrackOdds struct {
+	Pool, Track string
+	Draws       uint64 // since the last hit
+	CertainIn   uint64 // 1: the next draw is certain to hit; 0: no draw is, or nothing can be drawn of the group
+	Unless      string // what can come in place of that hit: see TrackDraws.Unless
+}
+
+// Standing is everything that the next draw from a pool depends on, at one moment.
+type Standing struct {
+	t       *rules.Tables
+	root    *rules.Pool
+	pools   []*rules.Pool // root and those below it, each before those it leads to
+	facts   map[fact]uint64
+	pending map[*rules.Moments]rules.Pending
+	count   uint64 // how many draws the request makes
+	status  rules.Status
+	subject string
+}
+
+// Stand copies what a player's next request for count draws from a pool depends on; the player "" is
+// one who was never seen. It returns nil if the catalog has no such pool. The caller holds the realm's
+// lock, for a time in proportion to the entries.
+func Stand(r *rules.Rules, pool, player string, count int, now int64) (*Standing, error) {
+	pt := r.Tables().PoolByID[pool]
+	if pt == nil {
+		return nil, nil
+	}
+	s, err := newStanding(r.Tables(), pt)
+	if err != nil {
+		return nil, err
+	}
+	s.count = uint64(count)
+	s.status, s.subject = r.Try(pt, player, count, now, s.copyFacts)
+	return s, nil
+}
+
+// Newcomer returns the standing of a player who was never seen, in a catalog that need not be in force.
+// left says what is left of stocks, and refilled how often boxes were filled. No list of codes is used
+// up, budgets are full, and no moment has come.
+func Newcomer(t *rules.Tables, pt *rules.Pool, left func(pt *rules.Pool, entry uint32) uint64, refilled func(*rules.Pool) uint64) (*Standing, error) {
+	s, err := newStanding(t, pt)
+	if err != nil {
+		return nil, err
+	}
+	s.copyFacts(&unseen{t: t, left: left, refilled: refilled})
+	return s, nil
+}
+
+// unseen is what chance depends on for a player who was never seen.
+type unseen struct {
+	rules.Facts // nobody asks for the rest
+	t           *rules.Tables
+	left        func(pt *rules.Pool, entry uint32) uint64
+	refilled    func(*rules.Pool) uint64
+}
+
+func (n *unseen) Left(pt *rules.Pool, entry uint32) uint64       { return n.left(pt, entry) }
+func (n *unseen) Refilled(pt *rules.Pool) uint64                 { return n.refilled(pt) }
+func (n *unseen) CodesLeft(uint32) uint64                        { return math.MaxUint64 }
+func (n *unseen) Spent(*rules.Budget) uint64                     { return 0 }
+func (n *unseen) Moments(*rules.Moments) (uint64, rules.Pending) { return 0, rules.Pending{} }
+func (n *unseen) Counter(uint32) uint64                          { return 0 }
+func (n *unseen) Balance(item uint32) uint64 {
+	for _, st := range n.t.Start {
+		if st.Item == item {
+			return st.Quantity
+		}
+	}
+	return 0
+}
+
+func newStanding(t *rules.Tables, root *rules.Pool) (*Standing, error) {
+	s := &Standing{t: t, root: root, count: 1, facts: map[fact]uint64{}, pending: map[*rules.Moments]rules.Pending{}}
+	entries := 0
+	var below rules.NumSet
+	below.Add(root.Num)
+	for i := len(t.BottomUp) - 1; i >= 0; i-- {
+		pt := t.BottomUp[i]
+		if !below.Has(pt.Num) {
+			continue
+		}
+		for target := range pt.Targets() {
+			below.Add(target.Num)
+		}
+		s.pools = append(s.pools, pt)
+		if entries += len(pt.Order); entries > MaxOutcomes {
+			return nil, &OddsError{fmt.Sprintf("more than %d entries in the pool and those below it: their odds are not computed", MaxOutcomes)}
+		}
+	}
+	return s, nil
+}
+
+// copyFacts copies all that the draw can ask for.
+func (s *Standing) copyFacts(from rules.Facts) {
+	balance := func(item uint32) { s.facts[balanceFact|fact(item)] = from.Balance(item) }
+	for _, pt := range s.pools {
+		for i := range pt.Tracks {
+			c := pt.Tracks[i].Counter
+			s.facts[counterFact|fact(c)] = from.Counter(c)
+		}
+		if pt.Config.Refill > 0 {
+			s.facts[tallyFact|fact(pt.Refills)] = from.Refilled(pt)
+		}
+		for _, m := range pt.Moments {
+			due, p := from.Moments(m)
+			s.facts[dueOf(m)], s.facts[openOf(m)], s.pending[m] = due, min(p.Open, 1), p
+		}
+		for _, num := range pt.Order {
+			e := &pt.Entries[num]
+			if e.Limited {
+				s.facts[stockOf(pt, num)] = from.Left(pt, num)
+			}
+			for _, list := range e.Codes {
+				s.facts[listOf(list)] = from.CodesLeft(list)
+			}
+			for _, c := range e.Costs {
+				s.facts[spentOf(c.Budget)] = from.Spent(c.Budget)
+			}
+			for _, st := range e.When.Holds {
+				balance(st.Item)
+			}
+			for _, item := range e.When.Lacks {
+				balance(item)
+			}
+			if len(e.Luck.Steps) > 0 && !e.Luck.Counts {
+				balance(e.Luck.Item)
+			}
+		}
+	}
+}
+
+// Odds computes the odds. It fails with an *OddsError if that takes too much work, or if nobody waits
+// any more.
+func (s *Standing) Odds(going Going) (Odds, error) {
+	budget := MaxWork
+	return s.OddsWithin(&budget, going)
+}
+
+// OddsWithin is Odds with no more work than a budget, which it reduces.
+func (s *Standing) OddsWithin(budget *int, going Going) (Odds, error) {
+	given := min(*budget, MaxWork)
+	w := newWalk(s, given, going)
+	defer func() { *budget -= given - w.budget }()
+	w.follow(nil)
+	w.spread()
+	o := Odds{Status: s.status, Subject: s.subject}
+	items := map[uint32]*big.Rat{}
+	give := func(all []rules.Quantity, times *big.Rat) {
+		for _, it := range all {
+			sum := items[it.Item]
+			if sum == nil {
+				sum = new(big.Rat)
+			}
+			items[it.Item] = w.add(sum, w.mul(times, mean(it.Min, it.Max)))
+		}
+	}
+	for at, pt := range s.pools {
+		for i, num := range pt.Order {
+			e, expected := &pt.Entries[num], w.taken[at][i]
+			chance := expected
+			switch {
+			case s.count > 1:
+				chance = nil
+			case w.visits(at) > 1 && expected.Sign() > 0 && w.budget > 0:
+				chance = w.chance(at, num)
+			}
+			o.Outcomes = append(o.Outcomes, OutcomeOdds{Pool: pt.Config.ID, Entry: e.ID, Chance: chance, Expected: expected})
+			give(e.Items, expected)
+		}
+		give(pt.Last.Items, w.emptied[at])
+		for i := range pt.Tracks {
+			o.Tracks = append(o.Tracks, w.track(at, i))
+		}
+	}
+	for i := range s.t.Catalog.Items {
+		id := s.t.Catalog.Items[i].ID
+		if expected := items[s.t.ItemNum[id]]; expected != nil && expected.Sign() > 0 {
+			o.Items = append(o.Items, ItemOdds{Item: id, Expected: expected})
+		}
+	}
+	return o, w.err()
+}
+
+// Text writes a fraction as a decimal number with so many significant digits, without trailing
+// zeros.
+func Text(r *big.Rat, digits int) string {
+	if r.Sign() == 0 {
+		return "0"
+	}
+	places := digits - 1
+	for ten, v := big.NewRat(10, 1), new(big.Rat).Set(r); v.Cmp(big.NewRat(1, 1)) < 0; places++ {
+		v.Mul(v, ten)
+	}
+	if n := len(new(big.Int).Quo(r.Num(), r.Denom()).String()); r.Cmp(big.NewRat(1, 1)) >= 0 {
+		places = max(0, digits-n)
+	}
+	text := r.FloatString(places)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
+}

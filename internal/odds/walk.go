@@ -1,0 +1,462 @@
+package odds
+
+import (
+	"encoding/binary"
+	"math"
+	"math/big"
+	"slices"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/rules"
+)
+
+// A walk follows one draw, or those of one request, through all that can happen. It is a set of ways,
+// each with how likely it is: what is still to be done, and the facts that have changed on it. In each step every way does
+// the next thing, and ways that have come to the same are joined.
+//
+// Ways keep only facts that a draw can change and then ask for. A pool that deals with such facts is
+// restless. A draw from a pool that leads to no restless one changes nothing for the rest of the
+// way: it is only counted, and [walk.spread] divides it among the entries below.
+type walk struct {
+	picks
+	drawn   []*big.Rat   // how often calm pools are drawn from, on average
+	taken   [][]*big.Rat // how often entries are taken, on average; by index in the catalog
+	base    [][]*big.Rat // the chances of a calm pool's entries
+	emptied []*big.Rat   // how often boxes give their last ticket, on average
+	hits    []*big.Rat   // that a draw from a calm pool takes the entry that follow looks for
+	ends    *ends        // where the ways end; nil: nobody asks
+}
+
+// way is one way that a draw can go.
+type way struct {
+	chance *big.Rat
+	world  world
+	todo   []todo // the last one comes first
+}
+
+// todo is something that is still to be done on a way.
+type todo struct {
+	what   byte
+	pool   int             // index in Standing.pools
+	n      uint64          // how many draws, picks or rolls are left
+	left   uint64          // how many draws of the request are left, with the one that picks
+	next   int             // the next entry that is rolled for, or the next draws of a reward
+	entry  uint32          // whose reward it is
+	picked []uint32        // the entries that picks must not take again, ascending
+	open   []*rules.Budget // that what is given comes from, of those that ways keep
+}
+
+const (
+	toDraw  byte = iota // from a pool
+	toPick              // of one draw
+	toRoll              // of one draw in mode each
+	toGive              // the draws of an entry's reward
+	toEmpty             // what follows if a ticket was the last of its box
+)
+
+// lastTicket stands for an entry: the reward is that for the last ticket of the box.
+const lastTicket = math.MaxUint32
+
+// sought is an entry that a walk looks for.
+type sought struct {
+	pool  int
+	entry uint32
+}
+
+func newWalk(s *Standing, budget int, going Going) *walk {
+	n := len(s.pools)
+	w := &walk{drawn: make([]*big.Rat, n), taken: make([][]*big.Rat, n), base: make([][]*big.Rat, n), emptied: make([]*big.Rat, n)}
+	w.work = work{budget, going, budget + askEvery}
+	for i, pt := range s.pools {
+		w.drawn[i], w.emptied[i] = zero, zero
+		w.taken[i] = slices.Repeat([]*big.Rat{zero}, len(pt.Order))
+	}
+	w.find(s)
+	w.due = w.findDue()
+	return w
+}
+
+// follow follows a draw from the root. Without a sought entry it counts what is taken from restless
+// pools and how often calm ones are drawn from. With one it drops the ways that take it, and
+// returns how likely the others are.
+func (w *walk) follow(look *sought) (missed *big.Rat) {
+	ways := []way{{chance: big.NewRat(1, 1), todo: []todo{{what: toDraw, n: w.s.count}}}}
+	missed = new(big.Rat)
+	for len(ways) > 0 && w.budget > 0 {
+		known := make(map[string]int, len(ways))
+		var next []way
+		var key []byte
+		for i := 0; i < len(ways) && w.budget > 0; i++ { // one step can make many thousand ways
+			w.step(&ways[i], look, func(one way) {
+				w.budget -= one.work()
+				if len(one.todo) == 0 {
+					missed = w.add(missed, one.chance)
+					w.ends.add(w, &one)
+					return
+				}
+				key = one.key(key[:0])
+				if same, ok := known[string(key)]; ok {
+					next[same].chance = w.add(next[same].chance, one.chance)
+					return
+				}
+				known[string(key)] = len(next)
+				next = append(next, one)
+			})
+		}
+		ways = next
+	}
+	return missed
+}
+
+// work is what keeping a way takes, in the unit of the budget.
+func (y *way) work() int {
+	n := 16 + 4*len(y.world) + 8*len(y.todo)
+	for i := range y.todo {
+		n += len(y.todo[i].picked) + len(y.todo[i].open)
+	}
+	return n
+}
+
+// key appends what tells ways apart.
+func (y *way) key(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(y.world)))
+	for _, c := range y.world {
+		b = binary.AppendUvarint(b, uint64(c.fact))
+		b = binary.AppendUvarint(b, c.value)
+	}
+	for i := range y.todo {
+		t := &y.todo[i]
+		for _, v := range [...]uint64{uint64(t.what), uint64(t.pool), t.n, t.left, uint64(t.next), uint64(t.entry), uint64(len(t.picked)), uint64(len(t.open))} {
+			b = binary.AppendUvarint(b, v)
+		}
+		for _, num := range t.picked {
+			b = binary.AppendUvarint(b, uint64(num))
+		}
+		for _, open := range t.open {
+			b = binary.AppendUvarint(b, uint64(open.Counter))
+		}
+	}
+	return b
+}
+
+// step does the next thing of a way, and emits all that can come of it.
+func (w *walk) step(y *way, look *sought, emit func(way)) {
+	t := y.todo[len(y.todo)-1]
+	rest := way{y.chance, y.world, slices.Clip(y.todo[:len(y.todo)-1])}
+	switch t.what {
+	case toDraw:
+		w.stepDraws(rest, t, look, emit)
+	case toPick:
+		w.stepPick(rest, t, look, emit)
+	case toRoll:
+		w.stepRoll(rest, t, look, emit)
+	case toGive:
+		inner := w.s.pools[t.pool].Last.Inner
+		if t.entry != lastTicket {
+			inner = w.s.pools[t.pool].Entries[t.entry].Inner
+		}
+		in := &inner[t.next]
+		if t.next++; t.next < len(inner) {
+			rest = rest.with(t)
+		}
+		w.between(rest, in.Min, in.Max, func(rest way, n uint64) {
+			emit(rest.with(todo{what: toDraw, pool: w.at[in.Pool.Num], n: n, open: t.open}))
+		})
+	case toEmpty:
+		w.stepEmpty(rest, t, look, emit)
+	}
+}
+
+func (y way) with(t todo) way {
+	y.todo = append(slices.Clip(y.todo), t)
+	return y
+}
+
+// between divides a way among the numbers of a range, each as likely as any other.
+func (w *walk) between(y way, low, high uint64, f func(way, uint64)) {
+	if low != high {
+		y.chance = w.mul(y.chance, new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).SetUint64(high-low+1)))
+	}
+	for n := low; n <= high && w.budget > 0; n++ {
+		f(y, n)
+	}
+}
+
+func (w *walk) stepDraws(rest way, t todo, look *sought, emit func(way)) {
+	pt := w.s.pools[t.pool]
+	if w.calm[t.pool] {
+		if look == nil {
+			w.drawn[t.pool] = w.add(w.drawn[t.pool], w.mul(rest.chance, new(big.Rat).SetUint64(t.n)))
+		} else {
+			rest.chance = w.mul(rest.chance, w.power(w.not(w.hit(t.pool, look)), t.n, t.n))
+		}
+		emit(rest)
+		return
+	}
+	if t.n > 1 {
+		rest = rest.with(todo{what: toDraw, pool: t.pool, n: t.n - 1, open: t.open})
+	}
+	what := toPick
+	if pt.Config.Mode == catalog.ModeEach {
+		what = toRoll
+	}
+	w.between(rest, uint64(pt.Config.Rolls.Min), uint64(pt.Config.Rolls.Max), func(rest way, n uint64) {
+		emit(rest.with(todo{what: what, pool: t.pool, n: n, left: t.n, open: t.open}))
+	})
+}
+
+func (w *walk) stepPick(rest way, t todo, look *sought, emit func(way)) {
+	pt, some := w.s.pools[t.pool], false
+	for _, m := range pt.Moments {
+		if _, kept := w.keeps[openOf(m)]; kept && w.value(rest.world, openOf(m)) > 0 {
+			w.settle(rest.with(t), m, w.visits(t.pool), emit)
+			return
+		}
+	}
+	due, hits := w.dueNow(rest.world, &t)
+	for i, chance := range w.chances(rest.world, pt, due, t.picked) {
+		if chance.Sign() == 0 || w.budget <= 0 {
+			continue
+		}
+		some = true
+		num, after := pt.Order[i], way{w.mul(rest.chance, chance), rest.world, rest.todo}
+		groups := pt.Classes[pt.Entries[num].Class].Groups
+		pt.Count(w.on(rest.world, nil), groups, func(counter uint32, n uint64) {
+			after.world = w.set(after.world, counterFact|fact(counter), n)
+		})
+		after.world = w.kept(after.world, &t, groups, hits)
+		for _, m := range pt.Moments {
+			if m.Entry == num {
+				after.world = w.set(after.world, dueOf(m), w.value(after.world, dueOf(m))-1)
+			}
+		}
+		if t.n > 1 {
+			more := t
+			more.n = t.n - 1
+			if pt.Config.Rolls.Distinct {
+				at, _ := slices.BinarySearch(t.picked, num)
+				more.picked = slices.Insert(slices.Clone(t.picked), at, num)
+			}
+			after = after.with(more)
+		}
+		w.take(after, &t, i, look, emit)
+	}
+	if !some {
+		emit(rest) // there is nothing more
+	}
+}
+
+// stepRoll rolls for the next entry of a drop table that can drop.
+func (w *walk) stepRoll(rest way, t todo, look *sought, emit func(way)) {
+	pt := w.s.pools[t.pool]
+	for ; t.n > 0; t.n-- {
+		for t.next < len(pt.Order) {
+			i := t.next
+			t.next++
+			chance := w.rollChance(rest.world, pt, pt.Order[i])
+			if chance.Sign() == 0 {
+				continue
+			}
+			if missed := w.not(chance); missed.Sign() > 0 {
+				emit(way{w.mul(rest.chance, missed), rest.world, rest.todo}.with(t))
+			}
+			w.take(way{w.mul(rest.chance, chance), rest.world, rest.todo}.with(t), &t, i, look, emit)
+			return
+		}
+		t.next = 0
+	}
+	emit(rest)
+}
+
+// take takes an entry, by its index in the catalog, and goes on with what it gives.
+func (w *walk) take(y way, t *todo, i int, look *sought, emit func(way)) {
+	pool, pt, open := t.pool, w.s.pools[t.pool], t.open
+	num := pt.Order[i]
+	e := &pt.Entries[num]
+	if look == nil {
+		w.taken[pool][i] = w.add(w.taken[pool][i], y.chance)
+	} else if look.pool == pool && look.entry == num {
+		return
+	}
+	if e.Limited {
+		y.world = w.set(y.world, stockOf(pt, num), w.value(y.world, stockOf(pt, num))-1)
+	}
+	for _, list := range e.Codes {
+		y.world = w.set(y.world, listOf(list), w.value(y.world, listOf(list))-1)
+	}
+	for _, c := range e.Costs {
+		if _, kept := w.keeps[spentOf(c.Budget)]; kept && !slices.Contains(open, c.Budget) {
+			open = append(slices.Clip(open), c.Budget)
+		}
+	}
+	if w.empties[pool] {
+		y = y.with(todo{what: toEmpty, pool: pool, open: t.open})
+	}
+	if len(e.Inner) > 0 {
+		y = y.with(todo{what: toGive, pool: pool, entry: num, open: open})
+	}
+	w.give(y, e.Items, open, emit)
+}
+
+// stepEmpty does what follows if a box is empty: see [Rules.boxEmptied]. Nothing that the last
+// ticket gives can ask for the box, so it can be filled first.
+func (w *walk) stepEmpty(rest way, t todo, look *sought, emit func(way)) {
+	pool, pt := t.pool, w.s.pools[t.pool]
+	if pt.Alive(w.on(rest.world, nil)) {
+		emit(rest)
+		return
+	}
+	if look == nil {
+		w.emptied[pool] = w.add(w.emptied[pool], rest.chance)
+	}
+	if n := pt.RefillsLeft(w.on(rest.world, nil)); n > 0 {
+		w.budget -= len(rest.world)/4 + len(pt.Order)
+		rest.world = slices.Clone(rest.world)
+		for _, num := range pt.Order {
+			rest.world = w.put(rest.world, stockOf(pt, num), pt.Entries[num].Config.Stock.Count)
+		}
+		rest.world = w.set(rest.world, tallyFact|fact(pt.Refills), uint64(pt.Config.Refill)-n+1)
+	}
+	if len(pt.Last.Inner) > 0 {
+		rest = rest.with(todo{what: toGive, pool: pool, entry: lastTicket, open: t.open})
+	}
+	w.give(rest, pt.Last.Items, t.open, emit)
+}
+
+// give adds items to what the player holds and what budgets have spent, where it matters.
+func (w *walk) give(y way, items []rules.Quantity, open []*rules.Budget, emit func(way)) {
+	for i, it := range items {
+		facts := []fact{balanceFact | fact(it.Item)}
+		for _, b := range open {
+			if b.Item == it.Item {
+				facts = append(facts, spentOf(b))
+			}
+		}
+		add := func(at world, q uint64) world {
+			for _, f := range facts {
+				at = w.set(at, f, w.value(at, f)+q)
+			}
+			return at
+		}
+		need := uint64(0) // from which quantity on it makes no difference
+		for _, f := range facts {
+			if most, kept := w.keeps[f]; kept {
+				need = max(need, most-min(most, w.value(y.world, f)))
+			}
+		}
+		switch {
+		case need == 0:
+			continue
+		case it.Min == it.Max:
+			y.world = add(y.world, it.Min)
+			continue
+		}
+		enough := min(max(need, it.Min), it.Max)
+		whole := new(big.Int).SetUint64(it.Max - it.Min + 1)
+		for q := it.Min; q <= enough && w.budget > 0; q++ {
+			n := uint64(1)
+			if q == enough {
+				n = it.Max - enough + 1
+			}
+			part := w.mul(y.chance, w.fraction(new(big.Int).SetUint64(n), whole))
+			w.give(way{part, add(y.world, q), y.todo}, items[i+1:], open, emit)
+		}
+		return
+	}
+	emit(y)
+}
+
+// spread divides the draws from calm pools among their entries and the pools below.
+func (w *walk) spread() {
+	if w.calm[0] {
+		w.drawn[0] = new(big.Rat).SetUint64(w.s.count)
+	}
+	for i, pt := range w.s.pools {
+		if !w.calm[i] || w.drawn[i].Sign() == 0 || w.budget <= 0 {
+			continue
+		}
+		count := w.mul(w.drawn[i], mean(uint64(pt.Config.Rolls.Min), uint64(pt.Config.Rolls.Max)))
+		for k, chance := range w.baseOf(i) {
+			if chance.Sign() == 0 {
+				continue
+			}
+			taken := w.mul(count, chance)
+			w.taken[i][k] = taken
+			for _, in := range pt.Entries[pt.Order[k]].Inner {
+				below := w.at[in.Pool.Num]
+				w.drawn[below] = w.add(w.drawn[below], w.mul(taken, mean(in.Min, in.Max)))
+			}
+		}
+	}
+}
+
+// baseOf returns the chances of a calm pool's entries: see [walk.chances].
+func (w *walk) baseOf(i int) []*big.Rat {
+	if w.base[i] == nil {
+		w.base[i] = w.chances(nil, w.s.pools[i], w.dueIn(i), nil)
+	}
+	return w.base[i]
+}
+
+// promised reports whether what a pick must hit depends on the draws before it in the request.
+func (w *scheme) promised(pool int) bool {
+	return pool == 0 && w.s.count > 1 && len(w.s.root.Must) > 0
+}
+
+// chance returns how likely the draw takes an entry at least once.
+func (w *walk) chance(pool int, entry uint32) *big.Rat {
+	look := &sought{pool, entry}
+	if w.hits == nil {
+		w.hits = make([]*big.Rat, len(w.s.pools))
+	}
+	clear(w.hits)
+	if w.calm[0] {
+		return w.hit(0, look)
+	}
+	return w.not(w.follow(look))
+}
+
+// hit returns how likely one draw from a calm pool takes the sought entry at least once.
+func (w *walk) hit(i int, look *sought) *big.Rat {
+	switch pt := w.s.pools[i]; {
+	case w.hits[i] != nil:
+	case w.most[i][look.pool] == 0 || w.budget <= 0:
+		w.hits[i] = zero
+	default:
+		sum, none := zero, one
+		w.budget -= len(pt.Order) / 16
+		for k, chance := range w.baseOf(i) {
+			e := &pt.Entries[pt.Order[k]]
+			sought := look.pool == i && look.entry == pt.Order[k]
+			if chance.Sign() == 0 || !sought && len(e.Inner) == 0 {
+				continue
+			}
+			through := one
+			if !sought {
+				for _, in := range e.Inner {
+					through = w.mul(through, w.power(w.not(w.hit(w.at[in.Pool.Num], look)), in.Min, in.Max))
+				}
+				through = w.not(through)
+			}
+			if through.Sign() == 0 {
+				continue
+			}
+			chance = w.mul(chance, through)
+			if pt.Config.Mode == catalog.ModeEach {
+				none = w.mul(none, w.not(chance))
+			} else {
+				sum = w.add(sum, chance)
+			}
+		}
+		if pt.Config.Mode != catalog.ModeEach {
+			none = w.not(sum)
+		}
+		w.hits[i] = w.not(w.power(none, uint64(pt.Config.Rolls.Min), uint64(pt.Config.Rolls.Max)))
+	}
+	return w.hits[i]
+}
+
+// mean returns the mean of a range.
+func mean(low, high uint64) *big.Rat {
+	return new(big.Rat).SetFrac(new(big.Int).SetUint64(low+high), big.NewInt(2))
+}

@@ -1,0 +1,342 @@
+// Package plan says in words what applying a catalog would change, and what deserves a second look.
+// It reads a realm's state and the rules' tables. Nothing that decides may enter it.
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/odds"
+	"github.com/kuji-dev/kuji/internal/rules"
+)
+
+// Kind says what a Change is about.
+type Kind string
+
+// The kinds of change. Package kuji has the same, for go doc to show.
+const (
+	ChangeItemAdded    Kind = "item_added"
+	ChangeItemChanged  Kind = "item_changed"
+	ChangeItemRemoved  Kind = "item_removed"
+	ChangePoolAdded    Kind = "pool_added"
+	ChangePoolChanged  Kind = "pool_changed"
+	ChangePoolRemoved  Kind = "pool_removed"
+	ChangeEntryAdded   Kind = "entry_added"
+	ChangeEntryChanged Kind = "entry_changed"
+	ChangeEntryRemoved Kind = "entry_removed"
+	ChangeRealm        Kind = "realm_changed" // starting grants, idempotency window, name
+	ChangeNotice       Kind = "notice"        // nothing changes, but the catalog deserves a second look
+)
+
+// Change is one line of a [Plan]: what happens to one item, pool, entry or realm setting.
+type Change struct {
+	Kind    Kind
+	ID      string // of the item or the pool
+	Entry   string // id of the entry in the pool; empty for items and pools
+	Warning string // why the change deserves a second look; empty: it does not
+	Text    string // the whole change, in words
+	// Settings are what differs; all that is set of what is added or removed.
+	Settings []Setting
+
+	// For entries: how many were drawn so far, and the total and remaining stock before and after.
+	// Before has no meaning for a new entry, After none for a removed one.
+	Drawn                           uint64
+	UnlimitedBefore, UnlimitedAfter bool
+	StockBefore, StockAfter         uint64
+	LeftBefore, LeftAfter           uint64
+}
+
+// Setting is a setting before and after, as catalogs write it; empty: it is not set. "odds of
+// POOL/ENTRY" and "ITEM per draw" are what the next draw from the pool gives a player who was never
+// seen.
+type Setting struct {
+	Name   string `json:"name"`
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+}
+
+// Plan says what applying a catalog would change.
+type Plan struct {
+	Unchanged bool     // the catalog is already in force: applying it does nothing and is not logged
+	Version   uint64   // the version it would get; if Unchanged, the one it has
+	Changes   []Change // one for each item, pool or entry that changes
+	Kept      int      // entries that do not change
+
+	settings int            // how many there are in all Changes
+	lines    map[string]int // by pool: index in Changes of what changes in its settings
+}
+
+// Warnings returns how many of the changes deserve a second look.
+func (p *Plan) Warnings() (n int) {
+	for i := range p.Changes {
+		if p.Changes[i].Warning != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// Planner makes a plan concurrently with commands, but not with another catalog. It reads what
+// commands change at some moment after NewPlanner.
+type Planner struct {
+	state    PlanState
+	t        *rules.Tables
+	supplies []string // by item number: what players hold, in words; empty: nobody holds any
+	now      int64    // the time stamp that applying the catalog would get
+	players  uint32
+	young    int // how many remembered request ids the new window would still cover
+	pools    map[string]*counts
+	refilled map[string]uint64 // by pool: how often its box was filled
+}
+
+// PlanState is everything that a plan reads of a realm.
+type PlanState interface {
+	rules.State
+	Supply(item uint32) (text string, any bool)
+	YoungerThan(time int64) int
+	ReadStock(pool uint32, entries []uint32, version uint64, f func(i int, left, drawn uint64, limited bool)) (last uint64, ok bool)
+}
+
+// NewPlanner begins a plan of a catalog over t, to be applied at now, a time stamp. The caller holds
+// the realm's lock meanwhile, for a time in proportion to the number of items and pools.
+func NewPlanner(state PlanState, t *rules.Tables, c *catalog.Catalog, now int64) *Planner {
+	p := &Planner{state: state, t: t, now: now, players: state.Players(), supplies: make([]string, state.Items()), pools: map[string]*counts{}, refilled: map[string]uint64{}}
+	for i := range p.supplies {
+		if text, any := state.Supply(uint32(i)); any {
+			p.supplies[i] = text
+		}
+	}
+	for _, c := range []*catalog.Catalog{t.Catalog, c} {
+		if c == nil {
+			continue
+		}
+		for i := range c.Pools {
+			if num, ok := state.CounterNum(rules.RefillName(c.Pools[i].ID)); ok && c.Pools[i].Refill > 0 {
+				p.refilled[c.Pools[i].ID] = state.Tally(num)
+			}
+		}
+	}
+	p.young = state.YoungerThan(p.now + state.Back() - c.Idempotency.Age.Milliseconds() - 1)
+	return p
+}
+
+// counts is how many were drawn from a pool over all catalogs, and how many are left.
+type counts struct {
+	known       bool
+	num         uint32
+	drawn, left []uint64 // by entry number
+}
+
+// counts reads a pool's counts, once.
+func (s *Planner) counts(id string) *counts {
+	if c := s.pools[id]; c != nil {
+		return c
+	}
+	c := new(counts)
+	s.pools[id] = c
+	if c.num, c.known = s.state.PoolNum(id); !c.known {
+		return c
+	}
+	all := make([]uint32, s.state.Entries(c.num))
+	for i := range all {
+		all[i] = uint32(i)
+	}
+	c.drawn, c.left = make([]uint64, len(all)), make([]uint64, len(all))
+	s.state.ReadStock(c.num, all, s.t.Version, func(i int, left, drawn uint64, _ bool) { c.left[i], c.drawn[i] = left, drawn })
+	return c
+}
+
+// total returns how many were drawn from the whole pool.
+func (c *counts) total() (sum uint64) {
+	for _, d := range c.drawn {
+		sum += d
+	}
+	return sum
+}
+
+// Plan says, item by item, what applying c would change, or refuses it with a *ConflictError. If nobody
+// waits for it any more, odds are left out.
+func (s *Planner) Plan(c *catalog.Catalog, going odds.Going) (Plan, error) {
+	prepared, err := rules.Prepare(s.state, s.t, c, nil, 0)
+	if err != nil {
+		return Plan{}, err
+	}
+	if prepared.Unchanged {
+		return Plan{Unchanged: true, Version: s.t.Version}, nil
+	}
+	p := Plan{Version: s.t.Version + 1, lines: map[string]int{}}
+	s.planItems(&p, c)
+	s.planRealm(&p, c)
+	s.planPools(&p, prepared.Tables, going)
+	s.planNotices(&p, prepared.Tables)
+	return p, nil
+}
+
+// planNotices adds what deserves a second look in the new catalog, and is not so in the one in
+// force.
+func (s *Planner) planNotices(p *Plan, t *rules.Tables) {
+	known := map[notice]bool{}
+	if s.t.Catalog != nil {
+		for _, n := range noticesOf(s.t, s.now, s.leftNow) {
+			known[n] = true
+		}
+	}
+	for _, n := range noticesOf(t, s.now, s.leftThen) {
+		if !known[n] {
+			p.add(Change{Kind: ChangeNotice, ID: n.id, Warning: n.warning, Text: n.id + ": " + n.warning})
+		}
+	}
+}
+
+// maxPlanSettings is the most settings that a plan lists. Of what comes then there is the text.
+const maxPlanSettings = 200_000
+
+func (p *Plan) add(c Change) {
+	if p.settings += len(c.Settings); p.settings > maxPlanSettings {
+		c.Settings = nil
+	}
+	p.Changes = append(p.Changes, c)
+}
+
+func (s *Planner) planItems(p *Plan, c *catalog.Catalog) {
+	before := map[string]*catalog.Item{}
+	if old := s.t.Catalog; old != nil {
+		for i := range old.Items {
+			before[old.Items[i].ID] = &old.Items[i]
+		}
+	}
+	in := make(map[string]bool, len(c.Items))
+	for i := range c.Items {
+		it := &c.Items[i]
+		in[it.ID] = true
+		num, known := s.state.ItemNum(it.ID)
+		if old := before[it.ID]; old != nil {
+			if *old != *it {
+				p.add(Change{Kind: ChangeItemChanged, ID: it.ID, Text: fmt.Sprintf("item %s: renamed from %q to %q", it.ID, old.Name, it.Name),
+					Settings: []Setting{{"name", old.Name, it.Name}}})
+			}
+			continue
+		}
+		text := "item " + it.ID + ": added"
+		if known && s.supplies[num] != "" {
+			text += fmt.Sprintf("; it was here before, and players still hold %s", s.supplies[num])
+		}
+		p.add(Change{Kind: ChangeItemAdded, ID: it.ID, Text: text})
+	}
+	if s.t.Catalog == nil {
+		return
+	}
+	for i := range s.t.Catalog.Items {
+		id := s.t.Catalog.Items[i].ID
+		if in[id] {
+			continue
+		}
+		ch := Change{Kind: ChangeItemRemoved, ID: id, Text: "item " + id + ": removed; nobody holds any"}
+		if supply := s.supplies[s.t.ItemNum[id]]; supply != "" {
+			ch.Text = fmt.Sprintf("item %s: removed; the %s that players hold stay theirs, but can be neither granted nor consumed until it returns", id, supply)
+			ch.Warning = "players hold an item that this catalog removes"
+		}
+		p.add(ch)
+	}
+}
+
+func (s *Planner) planRealm(p *Plan, c *catalog.Catalog) {
+	old := s.t.Catalog
+	if old == nil {
+		return
+	}
+	if !slices.Equal(old.Start, c.Start) {
+		p.add(Change{Kind: ChangeRealm, ID: "start", Text: fmt.Sprintf(
+			"starting grants: changed for players who come from now on; of the %d seen so far, those who have come keep theirs", s.players),
+			Settings: []Setting{{"start", stacksText(old.Start), stacksText(c.Start)}}})
+	}
+	if old.Idempotency != c.Idempotency {
+		p.add(s.planWindow(old.Idempotency, c.Idempotency))
+	}
+	if old.Zone.Name != c.Zone.Name || !slices.Equal(old.Zone.Offsets, c.Zone.Offsets) {
+		p.add(planZone(&old.Zone, &c.Zone))
+	}
+	if old.Guesses != c.Guesses {
+		p.add(Change{Kind: ChangeRealm, ID: "guesses", Text: fmt.Sprintf("guesses of codes: %s instead of %s for each player", guessesText(c.Guesses), guessesText(old.Guesses)),
+			Settings: []Setting{{"guesses", guessesText(old.Guesses), guessesText(c.Guesses)}}})
+	}
+	if old.Name != c.Name {
+		p.add(Change{Kind: ChangeRealm, ID: "name", Text: fmt.Sprintf("name: %q instead of %q", c.Name, old.Name),
+			Settings: []Setting{{"name", old.Name, c.Name}}})
+	}
+}
+
+func guessesText(g catalog.Guesses) string {
+	if g.Per == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d, %s", g.Count, g.Per.String())
+}
+
+// stacksText writes items with quantities.
+func stacksText(all []catalog.Stack) string {
+	var parts []string
+	for _, st := range all {
+		parts = append(parts, fmt.Sprintf("%s: %d", st.Item, st.Quantity))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// planZone describes a change of the time zone.
+func planZone(old, z *catalog.Zone) Change {
+	ch := Change{Kind: ChangeRealm, ID: "zone", Text: fmt.Sprintf("zone: %s instead of %s, for days and weeks of limits, free draws, budgets and guesses", zoneName(z), zoneName(old)),
+		Settings: []Setting{{"zone", zoneName(old), zoneName(z)}}}
+	if z.Name == old.Name {
+		ch.Text = fmt.Sprintf("zone: other offsets for %s", z.Name)
+		ch.Settings[0].After += ", with other offsets"
+		ch.Warning = "this machine's tables of time zones are not those that the catalog in force was read with"
+	}
+	return ch
+}
+
+func zoneName(z *catalog.Zone) string { return cmp.Or(z.Name, "UTC") }
+
+// planWindow describes a change of the idempotency window.
+func (s *Planner) planWindow(old, w catalog.Idempotency) Change {
+	ch := Change{Kind: ChangeRealm, ID: "idempotency", Text: fmt.Sprintf(
+		"idempotency window: room for %d ids of the last %v, that is %s new ids a second, instead of %d of the last %v", w.Count, w.Age, rate(w), old.Count, old.Age),
+		Settings: []Setting{{"idempotency", windowText(old), windowText(w)}}}
+	young := s.young
+	if w.IDs == catalog.IDsTimeOrdered {
+		ch.Text += fmt.Sprintf("; ids carry their time, at most %v ahead", w.Ahead)
+	}
+	switch {
+	case young >= int(w.Count):
+		ch.Warning = fmt.Sprintf("%d request ids of the last %v are remembered already: new request ids will be refused until the oldest of them have aged", young, w.Age)
+	case young > int(w.Count)/4*3:
+		ch.Warning = fmt.Sprintf("%d request ids of the last %v are remembered already, of %d that there is room for: once it is used up, new request ids will be refused", young, w.Age, w.Count)
+	case w.IDs == catalog.IDsTimeOrdered && old.IDs != w.IDs:
+		ch.Warning = "request ids other than UUIDv7 and ULID will be refused"
+	case w.IDs != old.IDs:
+		ch.Warning = "request ids need not carry their time any more: a repeat of one that was forgotten will be carried out again"
+	case w.Age < old.Age:
+		ch.Warning = fmt.Sprintf("request ids older than %v may be forgotten at once: a late retry of one would be carried out again", w.Age)
+	}
+	return ch
+}
+
+// windowText writes an idempotency window as catalogs do.
+func windowText(w catalog.Idempotency) string {
+	text := fmt.Sprintf("count: %d, age: %v", w.Count, w.Age)
+	if w.IDs == catalog.IDsTimeOrdered {
+		text += fmt.Sprintf(", ids: time-ordered, ahead: %v", w.Ahead)
+	}
+	return text
+}
+
+// rate returns how many new ids per second fit a window in the long run.
+func rate(w catalog.Idempotency) string {
+	millis := uint64(w.Count) * 1_000_000 / uint64(w.Age.Milliseconds())
+	if millis >= 10_000 {
+		return fmt.Sprint(millis / 1000)
+	}
+	return fmt.Sprintf("%d.%03d", millis/1000, millis%1000)
+}

@@ -1,0 +1,505 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/odds"
+	"github.com/kuji-dev/kuji/internal/rules"
+)
+
+// planPools describes the changes of pools and their entries.
+func (s *Planner) planPools(p *Plan, t *rules.Tables, going odds.Going) {
+	var touched rules.NumSet
+	for i := range t.Catalog.Pools {
+		if c := &t.Catalog.Pools[i]; s.planPool(p, c) {
+			touched.Add(t.PoolByID[c.ID].Num) // a pool has the same number in all catalogs
+		}
+	}
+	s.planOdds(p, t, touched, going)
+	if s.t.Catalog == nil {
+		return
+	}
+	for i := range s.t.Catalog.Pools {
+		id := s.t.Catalog.Pools[i].ID
+		if t.PoolByID[id] != nil {
+			continue
+		}
+		st := s.counts(id)
+		p.add(Change{Kind: ChangePoolRemoved, ID: id, Text: fmt.Sprintf(
+			"pool %s: removed; %d draws stay counted and count again if it returns", id, st.total())})
+		p.removeEntries(s.t.PoolByID[id], st, nil)
+	}
+}
+
+// planPool describes the changes of one pool, and reports whether there are any.
+func (s *Planner) planPool(p *Plan, c *catalog.Pool) bool {
+	st, old, before := s.counts(c.ID), s.t.PoolByID[c.ID], len(p.Changes)
+	switch {
+	case old == nil:
+		text := "pool " + c.ID + ": added"
+		if st.known {
+			text += fmt.Sprintf("; it was here before, and its %d draws count", st.total())
+		}
+		p.add(Change{Kind: ChangePoolAdded, ID: c.ID, Text: text, Settings: differences(nil, c.Settings())})
+	default:
+		if changed := differences(old.Config.Settings(), c.Settings()); len(changed) > 0 {
+			p.lines[c.ID] = len(p.Changes)
+			p.add(Change{Kind: ChangePoolChanged, ID: c.ID, Text: "pool " + c.ID + ": " + settingsText(changed), Settings: changed, Warning: joinWarnings(newCounters(old, st, c), joinWarnings(movedPrices(old.Config, c), movedPity(old.Config, c)))})
+		}
+	}
+	in := make(map[string]bool, len(c.Entries))
+	for i := range c.Entries {
+		in[c.Entries[i].ID] = true
+		s.planEntry(p, c, i, st, old)
+	}
+	if old != nil {
+		p.removeEntries(old, st, in)
+	}
+	return len(p.Changes) > before
+}
+
+// differences returns the settings that differ.
+func differences(before, after []catalog.Setting) (all []Setting) {
+	value := func(in []catalog.Setting, key string) string {
+		for _, s := range in {
+			if s.Key == key {
+				return s.Value
+			}
+		}
+		return ""
+	}
+	for _, s := range before {
+		if now := value(after, s.Key); now != s.Value {
+			all = append(all, Setting{s.Key, s.Value, now})
+		}
+	}
+	for _, s := range after {
+		if value(before, s.Key) == "" {
+			all = append(all, Setting{s.Key, "", s.Value})
+		}
+	}
+	return all
+}
+
+// settingsText writes changed settings in words, the first few.
+func settingsText(all []Setting) string {
+	var parts []string
+	for i, s := range all {
+		switch {
+		case i == 8:
+			return fmt.Sprintf("%s and %d more", strings.Join(parts, ", "), len(all)-i)
+		case s.Before == "":
+			parts = append(parts, fmt.Sprintf("%s %s", s.Name, s.After))
+		case s.After == "":
+			parts = append(parts, fmt.Sprintf("no %s instead of %s", s.Name, s.Before))
+		default:
+			parts = append(parts, fmt.Sprintf("%s %s instead of %s", s.Name, s.After, s.Before))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// newCounters warns of counters that the new pool does not go on with: what was counted so far is not in
+// those that it has instead.
+func newCounters(old *rules.Pool, st *counts, c *catalog.Pool) string {
+	if st.total() == 0 {
+		return ""
+	}
+	var all []string
+	warn := func(what []string, format string) {
+		if len(what) > 0 {
+			all = append(all, fmt.Sprintf(format, strings.Join(what, " and ")))
+		}
+	}
+	warn(newLimits(old, c), "the limit %s counts from now on: draws that players made while the pool did not have it are not in it")
+	if was, now := old.Config.Free.Per, c.Free.Per; was != 0 && now != 0 && was != now {
+		warn([]string{perText(now)}, "free draws %s count from now on: those that players have had are not in them")
+	}
+	warn(lostTracks(old, c), "what players have counted on the track %s does not count any more, unless the pool has a track with this name again")
+	warn(newBudgets(old, c), "the budget of %s counts from now on: what was given before is in another one")
+	return strings.Join(all, "; ")
+}
+
+// newLimits returns the limits over a time that the pool in force has no limit over.
+func newLimits(old *rules.Pool, c *catalog.Pool) (what []string) {
+	for _, l := range c.Limits {
+		if !slices.ContainsFunc(old.Limits, func(o rules.Limit) bool { return o.Per == l.Per && o.Window == l.Window }) {
+			what = append(what, limitText(l))
+		}
+	}
+	return what
+}
+
+// lostTracks returns the tracks of the pool in force whose counters the new one does not have, by the
+// names that clients know.
+func lostTracks(old *rules.Pool, c *catalog.Pool) (what []string) {
+	for i := range old.Config.Tracks {
+		was := &old.Config.Tracks[i]
+		goesOn := func(t catalog.Track) bool { return rules.TrackName(c.ID, &t) == rules.TrackName(c.ID, was) }
+		if !slices.ContainsFunc(c.Tracks, goesOn) {
+			what = append(what, rules.ShownName(c.ID, was))
+		}
+	}
+	return what
+}
+
+// newBudgets returns the items that both pools have a budget of, but not the same one.
+func newBudgets(old *rules.Pool, c *catalog.Pool) (what []string) {
+	items, names := map[string]bool{}, map[string]bool{}
+	for i := range old.Config.Budgets {
+		b := &old.Config.Budgets[i]
+		for _, st := range b.Of {
+			items[st.Item], names[rules.BudgetName(c.ID, b, st.Item)] = true, true
+		}
+	}
+	for i := range c.Budgets {
+		b := &c.Budgets[i]
+		for _, st := range b.Of {
+			if items[st.Item] && !names[rules.BudgetName(c.ID, b, st.Item)] {
+				what = append(what, st.Item+" "+perText(b.Per))
+			}
+		}
+	}
+	return what
+}
+
+func limitText(l catalog.PlayerLimit) string {
+	if l.Per == catalog.PerWindow {
+		return fmt.Sprintf("per window of %v", time.Duration(l.Window)*time.Millisecond)
+	}
+	return perText(l.Per)
+}
+
+func perText(p catalog.Per) string {
+	if p == catalog.PerForever {
+		return "for ever"
+	}
+	return "per " + p.String()
+}
+
+// removeEntries describes the entries of a pool that the new catalog does not keep.
+func (p *Plan) removeEntries(pool *rules.Pool, st *counts, kept map[string]bool) {
+	for i, num := range pool.Order {
+		e := &pool.Entries[num]
+		if kept[e.ID] {
+			continue
+		}
+		ch := Change{Kind: ChangeEntryRemoved, ID: pool.Config.ID, Entry: e.ID, Drawn: st.drawn[num],
+			UnlimitedBefore: !e.Limited, StockBefore: e.Config.Stock.Count, LeftBefore: st.left[num]}
+		ch.Settings = differences(pool.Config.EntrySettings(i), nil)
+		ch.Text = fmt.Sprintf("pool %s, entry %s: removed with %s left; its %d draws count again if it returns", ch.ID, e.ID, ch.before(), ch.Drawn)
+		p.add(ch)
+	}
+}
+
+func (c *Change) before() string {
+	if c.UnlimitedBefore {
+		return "unlimited stock"
+	}
+	return fmt.Sprintf("%d of %d", c.LeftBefore, c.StockBefore)
+}
+
+func (c *Change) after() string {
+	if c.UnlimitedAfter {
+		return "unlimited stock"
+	}
+	return fmt.Sprintf("%d of %d", c.LeftAfter, c.StockAfter)
+}
+
+// planEntry describes one entry of the new catalog, or counts it if nothing changes.
+func (s *Planner) planEntry(p *Plan, pool *catalog.Pool, i int, st *counts, old *rules.Pool) {
+	e := &pool.Entries[i]
+	ch := Change{ID: pool.ID, Entry: e.ID, UnlimitedAfter: e.Stock.Unlimited, StockAfter: e.Stock.Count}
+	var before []catalog.Setting
+	known := false
+	if st.known {
+		if num, ok := s.state.EntryNum(st.num, e.ID); ok {
+			ch.Drawn = st.drawn[num]
+			if known = old != nil && int(num) < len(old.Entries) && old.Entries[num].Present; known {
+				was := &old.Entries[num]
+				ch.UnlimitedBefore, ch.StockBefore, ch.LeftBefore = !was.Limited, was.Config.Stock.Count, st.left[num]
+				before = old.Config.EntrySettings(slices.Index(old.Order, num))
+			}
+		}
+	}
+	ch.LeftAfter = leftAfter(e.Stock, ch.Drawn)
+	ch.Settings = differences(before, pool.EntrySettings(i))
+	at := fmt.Sprintf("pool %s, entry %s: ", pool.ID, e.ID)
+	switch {
+	case !known:
+		ch.Kind = ChangeEntryAdded
+		ch.Text = fmt.Sprintf("%sadded with %s left", at, ch.after())
+		if ch.Drawn > 0 {
+			ch.Text += fmt.Sprintf("; it was here before, and its %d draws count", ch.Drawn)
+		}
+	case len(ch.Settings) == 0:
+		p.Kept++
+		return
+	default:
+		ch.Kind = ChangeEntryChanged
+		left := ch.after() + " left"
+		if i := slices.IndexFunc(ch.Settings, func(s Setting) bool { return s.Name == "stock" }); i >= 0 {
+			s := &ch.Settings[i]
+			s.Before, s.After = cmp.Or(s.Before, "unlimited"), cmp.Or(s.After, "unlimited")
+			left = fmt.Sprintf("%s left before, %s after", ch.before(), ch.after())
+		}
+		ch.Text = fmt.Sprintf("%s%s; %d drawn already, %s", at, settingsText(ch.Settings), ch.Drawn, left)
+	}
+	if !e.Stock.Unlimited && ch.Drawn > e.Stock.Count {
+		ch.Warning = fmt.Sprintf("%d were drawn already, %d more than the new stock: the entry is out of stock", ch.Drawn, ch.Drawn-e.Stock.Count)
+	}
+	p.add(ch)
+}
+
+// leftAfter returns how many are left of an entry's new stock after drawn of them were drawn.
+func leftAfter(st catalog.Stock, drawn uint64) uint64 {
+	if st.Unlimited || st.Count <= drawn {
+		return 0
+	}
+	return st.Count - drawn
+}
+
+// maxPlanWork is as MaxWork, for all pools whose odds a plan compares.
+const maxPlanWork = 4 * odds.MaxWork
+
+// planOdds compares what pools give before and after, to a player who was never seen. touched are
+// the pools that change.
+func (s *Planner) planOdds(p *Plan, t *rules.Tables, touched rules.NumSet, going odds.Going) {
+	if s.t.Catalog == nil {
+		return
+	}
+	budget, skipped := maxPlanWork, 0
+	after, before := leadTo(t, touched), leadTo(s.t, touched)
+	for i := range t.Catalog.Pools {
+		c := &t.Catalog.Pools[i]
+		pt, old := t.PoolByID[c.ID], s.t.PoolByID[c.ID]
+		if c.Internal || old == nil || !after.Has(pt.Num) && !before.Has(old.Num) {
+			continue
+		}
+		is, err := odds.Newcomer(t, pt, s.leftThen, s.refilledOf)
+		was, oldErr := odds.Newcomer(s.t, old, s.leftNow, s.refilledOf)
+		if err != nil || oldErr != nil {
+			skipped++
+			continue
+		}
+		now, err := is.OddsWithin(&budget, going)
+		then, oldErr := was.OddsWithin(&budget, going)
+		if err != nil || oldErr != nil {
+			skipped++
+			continue
+		}
+		changed, warning := compareOdds(&then, &now)
+		if len(changed) > 0 {
+			p.addSettings(c.ID, changed, warning)
+		}
+	}
+	if skipped > 0 {
+		p.add(Change{Kind: ChangeNotice, ID: "odds", Text: fmt.Sprintf("odds: those of %d pools that change are not compared: it would take too long", skipped)})
+	}
+}
+
+// leadTo returns some pools and all that lead to one of them.
+func leadTo(t *rules.Tables, some rules.NumSet) rules.NumSet {
+	all := slices.Clone(some)
+	for _, pt := range t.BottomUp {
+		for target := range pt.Targets() {
+			if all.Has(target.Num) {
+				all.Add(pt.Num)
+				break
+			}
+		}
+	}
+	return all
+}
+
+// refilledOf returns how often a box was filled.
+func (s *Planner) refilledOf(pt *rules.Pool) uint64 { return s.refilled[pt.Config.ID] }
+
+// leftNow returns what is left of an entry with the stock of the catalog in force.
+func (s *Planner) leftNow(pt *rules.Pool, entry uint32) uint64 {
+	return s.counts(pt.Config.ID).left[entry]
+}
+
+// leftThen returns what is left of an entry with the stock of the new catalog.
+func (s *Planner) leftThen(pt *rules.Pool, entry uint32) uint64 {
+	drawn := uint64(0)
+	if st := s.counts(pt.Config.ID); int(entry) < len(st.drawn) {
+		drawn = st.drawn[entry]
+	}
+	return leftAfter(pt.Entries[entry].Config.Stock, drawn)
+}
+
+// compareOdds returns what differs, and a warning of what moved more than threefold: entries, and the
+// average of an item.
+func compareOdds(before, now *odds.Odds) (changed []Setting, warning string) {
+	var moved []string
+	was := map[string]*big.Rat{}
+	for i := range before.Outcomes {
+		e := &before.Outcomes[i]
+		was[e.Pool+"/"+e.Entry] = e.Chance
+	}
+	for i := range now.Outcomes {
+		e := &now.Outcomes[i]
+		name := e.Pool + "/" + e.Entry
+		old := was[name]
+		if delete(was, name); old == nil || old.Cmp(e.Chance) == 0 {
+			if old == nil && e.Chance.Sign() > 0 {
+				changed = append(changed, Setting{"odds of " + name, "", percent(e.Chance)})
+			}
+			continue
+		}
+		set := Setting{"odds of " + name, percent(old), percent(e.Chance)}
+		changed = append(changed, set)
+		if jumps(old, e.Chance) {
+			moved = append(moved, fmt.Sprintf("%s from %s to %s", name, set.Before, set.After))
+		}
+	}
+	for i := range before.Outcomes {
+		e := &before.Outcomes[i]
+		if name := e.Pool + "/" + e.Entry; was[name] != nil && e.Chance.Sign() > 0 {
+			changed = append(changed, Setting{"odds of " + name, percent(e.Chance), ""})
+		}
+	}
+	warn := func(what string, moved []string) {
+		if len(moved) > 3 {
+			moved = append(moved[:3], fmt.Sprintf("%d more", len(moved)-3))
+		}
+		if len(moved) > 0 {
+			warning = joinWarnings(warning, what+" more than threefold: "+strings.Join(moved, ", "))
+		}
+	}
+	items, many := compareItems(before.Items, now.Items)
+	warn("odds move", moved)
+	if len(moved) == 0 { // else it follows from the odds
+		warn("the average of an item moves", many)
+	}
+	return append(changed, items...), warning
+}
+
+// jumps reports whether a number moves more than threefold, up or down. Odds do whenever a digit or
+// the point of one weight slips: with a share of w, ten times the weight moves its odds by
+// 10/(1+9w) and all others by 1+9w, and one of the two is at least the root of ten, 3.16.
+func jumps(before, now *big.Rat) bool {
+	low, high := before, now
+	if low.Cmp(high) > 0 {
+		low, high = high, low
+	}
+	return before.Sign() > 0 && new(big.Rat).Mul(low, big.NewRat(3, 1)).Cmp(high) < 0
+}
+
+// joinWarnings joins two warnings, either of which may be empty.
+func joinWarnings(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
+}
+
+// compareItems returns what differs in the average of items, and what of it moved more than threefold.
+func compareItems(before, now []odds.ItemOdds) (changed []Setting, moved []string) {
+	was := map[string]*big.Rat{}
+	for _, it := range before {
+		was[it.Item] = it.Expected
+	}
+	for _, it := range now {
+		set := Setting{Name: it.Item + " per draw", After: odds.Text(it.Expected, 6)}
+		if old := was[it.Item]; old != nil {
+			set.Before = odds.Text(old, 6)
+			if delete(was, it.Item); old.Cmp(it.Expected) == 0 {
+				continue
+			}
+			if jumps(old, it.Expected) {
+				moved = append(moved, fmt.Sprintf("%s from %s to %s", it.Item, set.Before, set.After))
+			}
+		}
+		changed = append(changed, set)
+	}
+	for _, it := range before {
+		if was[it.Item] != nil {
+			changed = append(changed, Setting{Name: it.Item + " per draw", Before: odds.Text(it.Expected, 6)})
+		}
+	}
+	return changed, moved
+}
+
+// movedPrices warns of prices that move more than threefold. Prices are alternatives, in order; of one
+// that asks for other items, nothing can be said.
+func movedPrices(old, c *catalog.Pool) string {
+	var moved []string
+	for i := range min(len(old.Price), len(c.Price)) {
+		for _, st := range c.Price[i] {
+			was := slices.IndexFunc(old.Price[i], func(o catalog.Stack) bool { return o.Item == st.Item })
+			if was < 0 {
+				continue
+			}
+			before := old.Price[i][was].Quantity
+			if jumps(new(big.Rat).SetUint64(before), new(big.Rat).SetUint64(st.Quantity)) {
+				moved = append(moved, fmt.Sprintf("%d %s instead of %d", st.Quantity, st.Item, before))
+			}
+		}
+	}
+	if len(moved) == 0 {
+		return ""
+	}
+	return "the price moves more than threefold: " + strings.Join(moved, ", ")
+}
+
+// movedPity warns of numbers of tracks and guarantees that move more than threefold: odds of one draw
+// do not show them.
+func movedPity(old, c *catalog.Pool) string {
+	var moved []string
+	compare := func(what string, before, now *big.Rat) {
+		if jumps(before, now) && now.Sign() > 0 {
+			moved = append(moved, fmt.Sprintf("%s %s instead of %s", what, odds.Text(now, 6), odds.Text(before, 6)))
+		}
+	}
+	whole := func(n uint32) *big.Rat { return new(big.Rat).SetUint64(uint64(n)) }
+	for i := range c.Tracks {
+		t := &c.Tracks[i]
+		was := slices.IndexFunc(old.Tracks, func(o catalog.Track) bool { return o.Name == t.Name })
+		if was < 0 {
+			continue
+		}
+		o := &old.Tracks[was]
+		compare(t.Name+": certain", whole(o.Certain), whole(t.Certain))
+		compare(t.Name+": rising from", whole(o.Rising.From), whole(t.Rising.From))
+		for j := range min(len(o.Rising.By), len(t.Rising.By)) {
+			points := func(r *catalog.Rising) *big.Rat {
+				return new(big.Rat).SetFrac(new(big.Int).SetUint64(r.By[j]), new(big.Int).SetUint64(r.Scale))
+			}
+			compare(t.Name+": rising by", points(&o.Rising), points(&t.Rising))
+		}
+	}
+	for i := range min(len(old.Guarantees), len(c.Guarantees)) {
+		compare("guarantee: draws", whole(old.Guarantees[i].Draws), whole(c.Guarantees[i].Draws))
+		compare("guarantee: at_least", whole(old.Guarantees[i].AtLeast), whole(c.Guarantees[i].AtLeast))
+	}
+	if len(moved) == 0 {
+		return ""
+	}
+	if len(moved) > 3 {
+		moved = append(moved[:3], fmt.Sprintf("%d more", len(moved)-3))
+	}
+	return "pity moves more than threefold: " + strings.Join(moved, ", ")
+}
+
+func percent(x *big.Rat) string { return odds.Text(new(big.Rat).Mul(x, big.NewRat(100, 1)), 6) + "%" }
+
+// addSettings adds to what a plan says of a pool.
+func (p *Plan) addSettings(pool string, changed []Setting, warning string) {
+	i, ok := p.lines[pool]
+	if !ok {
+		i = len(p.Changes)
+		p.add(Change{Kind: ChangePoolChanged, ID: pool})
+	}
+	c := &p.Changes[i]
+	c.Settings = append(c.Settings, changed...)
+	c.Text = "pool " + pool + ": " + settingsText(c.Settings)
+	c.Warning = joinWarnings(c.Warning, warning)
+}

@@ -1,0 +1,78 @@
+package rules
+
+// Facts are what chance depends on, of a realm and of one player. Draws have them from the state and
+// from what the command at hand has done: see [Sight]. Odds have them on each way that a draw can go.
+// So what a rule says about chance stands once, and both ask it.
+type Facts interface {
+	Left(p *Pool, entry uint32) uint64          // of the stock; more than 0 if that is unlimited
+	Picked(p *Pool, entry uint32) bool          // a draw without repetition has taken it and is not over
+	Live(p *Pool) bool                          // something can be drawn from the pool: see [Pool.Alive]
+	Refilled(p *Pool) uint64                    // how often the box was filled again
+	CodesLeft(list uint32) uint64               // of a list
+	Spent(b *Budget) uint64                     // since it was full
+	Moments(m *Moments) (due uint64, p Pending) // how many are due for sure, and what is still to be decided
+	Balance(item uint32) uint64                 // that the player holds
+	Counter(counter uint32) uint64              // of the player
+}
+
+// There reports whether an entry is there to be taken: its stock, its codes and the budgets of its
+// pool suffice.
+func (p *Pool) There(f Facts, entry uint32) bool {
+	e := &p.Entries[entry]
+	if e.Limited && f.Left(p, entry) == 0 {
+		return false
+	}
+	for _, list := range e.Codes {
+		if f.CodesLeft(list) == 0 {
+			return false
+		}
+	}
+	return e.Afforded(f)
+}
+
+// Afforded reports whether the budgets of its pool have what an entry can give.
+func (e *Entry) Afforded(f Facts) bool {
+	for _, c := range e.Costs {
+		if c.Most > c.Left(f.Spent(c.Budget)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Weigh returns what an entry weighs in the next pick from its pool; in mode each, its chance in the
+// next roll. Without ask, its condition is taken to hold.
+func (p *Pool) Weigh(f Facts, entry uint32, ask bool) uint64 {
+	if !p.There(f, entry) || !p.single && f.Picked(p, entry) {
+		return 0
+	}
+	e := &p.Entries[entry]
+	if e.Conditional {
+		return e.weightFor(f, ask)
+	}
+	if target := e.Target(); target != nil && !f.Live(target) {
+		return 0
+	}
+	if p.raffle {
+		return f.Left(p, entry)
+	}
+	return e.Weight
+}
+
+// Alive reports whether something can be drawn from a pool, whoever draws.
+func (p *Pool) Alive(f Facts) bool {
+	if p.Endless {
+		return true
+	}
+	for _, num := range p.Order {
+		if p.Counts(f, num) {
+			return true
+		}
+	}
+	return false
+}
+
+// Counts reports whether an entry keeps its pool alive: it is there for everybody.
+func (p *Pool) Counts(f Facts, entry uint32) bool {
+	return p.Entries[entry].Branch != NoBranch && p.Weigh(f, entry, true) > 0
+}

@@ -1,0 +1,234 @@
+package rules
+
+import (
+	"math"
+	"slices"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// Sight is how the command at hand sees the realm: the state, with what the command has done so far
+// laid over it. In the first half of a command, values are those at the point that is checked,
+// without the gains of draws. In the second half they are those that the effects so far have left;
+// of items, only those that conditions ask for. So what a draw of a group gives depends on the
+// members before it, not on those after it.
+type Sight struct {
+	state  State
+	t      *Tables  // the catalog in force
+	pools  []supply // by pool number
+	now    int64    // the time stamp
+	steady int64    // the steady time: see store.State.Back
+	player uint32   // whom the command is about at this point
+	values overlay  // balances and counters: see valueKey
+	taken  overlay  // how many were taken; by entryKey
+	coded  overlay  // how many codes were given; by number of the list
+	apart  overlay  // 1 for what draws without repetition have taken so far; by entryKey
+	people
+	sums    []uint64 // by class of the pool that was weighed last
+	weights []uint64 // of its entries with conditions, class by class
+}
+
+// people are the players of a command.
+type people struct {
+	base   uint32   // how many players there are before the command
+	fresh  []string // players that the command adds; their numbers start at base
+	joined int      // how many of fresh have a Join effect
+	known  string   // the player looked up last in this command; number is theirs
+	number uint32
+}
+
+func (s *Sight) init() {
+	s.values.init()
+	s.taken.init()
+	s.apart.init()
+	s.coded.init()
+}
+
+// begin clears what is left of the command before. now is in Unix milliseconds.
+func (s *Sight) begin(now int64) {
+	s.now = max(now, s.state.Now())
+	s.steady = s.now + s.state.Back()
+	s.base, s.joined = s.state.Players(), 0
+	s.values.reset()
+	s.taken.reset()
+	s.apart.reset()
+	s.coded.reset()
+}
+
+// end lets go of the command, whose memory its caller may use again.
+func (s *Sight) end() {
+	s.known = ""
+	clear(s.fresh)
+	s.fresh = s.fresh[:0]
+}
+
+// see returns the number of a player. A new player gets a number and waits for the starting grants:
+// see come. The command must either succeed, or leave the player out of its event, or count what
+// failed.
+func (s *Sight) see(id string) uint32 {
+	if id == s.known {
+		return s.number
+	}
+	if n, ok := s.state.Player(id); ok {
+		s.known, s.number = id, n
+		return n
+	}
+	if i := slices.Index(s.fresh, id); i >= 0 {
+		return s.base + uint32(i)
+	}
+	s.fresh = append(s.fresh, id)
+	n := s.base + uint32(len(s.fresh)-1)
+	if s.t.waiting != noCounter {
+		s.values.put(valueKey(n, counterKey|s.t.waiting), 1)
+	}
+	return n
+}
+
+// playerRef refers to a player by number, or by id if the player is new and the command fails.
+func (s *Sight) playerRef(id string, status Status) store.Ref {
+	if n := s.see(id); n < s.base || status == OK {
+		return store.Ref{Num: n}
+	}
+	return store.Ref{ID: id}
+}
+
+// isNew reports whether the effects so far have not added a player yet.
+func (s *Sight) isNew(player uint32) bool { return player >= s.base+uint32(s.joined) }
+
+// counterKey marks the keys of counters among values.
+const counterKey = 1 << 31
+
+func valueKey(player, key uint32) uint64 { return uint64(player)<<32 | uint64(key) }
+
+// noPlayer stands for "no player" where a player's number is expected. The realm's own counters
+// have it in their keys.
+const noPlayer = 1<<32 - 1
+
+// balance returns how many of an item a player holds.
+func (s *Sight) balance(player, item uint32) uint64 {
+	if v, ok := s.values.get(valueKey(player, item)); ok {
+		return v
+	}
+	return s.state.Balance(player, item)
+}
+
+// counter returns a player's counter.
+func (s *Sight) counter(player, counter uint32) uint64 {
+	if v, ok := s.values.get(valueKey(player, counterKey|counter)); ok {
+		return v
+	}
+	return s.state.Counter(player, counter)
+}
+
+// tally returns a counter of the realm.
+func (s *Sight) tally(counter uint32) uint64 {
+	if v, ok := s.values.get(valueKey(noPlayer, counterKey|counter)); ok {
+		return v
+	}
+	return s.state.Tally(counter)
+}
+
+// instant is the time of the command.
+func (s *Sight) instant() Instant { return Instant{s.t.Zone, s.now, s.state.Back()} }
+
+// Balance implements [Facts].
+func (s *Sight) Balance(item uint32) uint64 { return s.balance(s.player, item) }
+
+// Counter implements [Facts].
+func (s *Sight) Counter(counter uint32) uint64 { return s.counter(s.player, counter) }
+
+func entryKey(pt *Pool, entry uint32) uint64 { return uint64(pt.Num)<<32 | uint64(entry) }
+
+// Left implements [Facts].
+func (s *Sight) Left(pt *Pool, entry uint32) uint64 {
+	if !pt.Entries[entry].Limited {
+		return math.MaxUint64
+	}
+	taken, _ := s.taken.get(entryKey(pt, entry))
+	return s.leftOf(pt, entry, taken)
+}
+
+// leftOf returns what is left of a limited entry of which the command has taken some. That is
+// negative, in a ring of 64 bits, after the command has put back what others took.
+func (s *Sight) leftOf(pt *Pool, entry uint32, taken uint64) uint64 {
+	stock := pt.Entries[entry].Config.Stock.Count
+	return stock - min(stock, s.state.DrawnOf(pt.Num, entry)+taken) // a catalog may have lowered the stock
+}
+
+// Picked implements [Facts].
+func (s *Sight) Picked(pt *Pool, entry uint32) bool {
+	picked, _ := s.apart.get(entryKey(pt, entry))
+	return picked == 1
+}
+
+// Live implements [Facts].
+func (s *Sight) Live(pt *Pool) bool { return s.pools[pt.Num].live > 0 }
+
+// Refilled implements [Facts].
+func (s *Sight) Refilled(pt *Pool) uint64 { return s.tally(pt.Refills) }
+
+// CodesLeft implements [Facts].
+func (s *Sight) CodesLeft(list uint32) uint64 {
+	taken, _ := s.coded.get(uint64(list))
+	left, _ := s.state.CodesLeft(list)
+	return left - min(left, taken)
+}
+
+// Spent implements [Facts].
+func (s *Sight) Spent(b *Budget) uint64 {
+	if !s.instant().lasts(b.Per, int64(s.tally(b.Counter+1))) {
+		return 0
+	}
+	return s.tally(b.Counter)
+}
+
+// Moments implements [Facts].
+func (s *Sight) Moments(m *Moments) (due uint64, p Pending) {
+	if last := int64(s.tally(m.Counter)); last < s.now && s.now >= m.Starts {
+		p = m.pending(last, s.now, s.tally(m.Counter+1))
+	}
+	if due = m.Due(s.tally(m.Counter+2), p.Sure); due > 0 && m.Config.Pass {
+		p.Open = 0 // it makes no difference
+	}
+	return due, p
+}
+
+// Come returns how many of an entry's moments have come for sure.
+func (s *Sight) Come(m *Moments) uint64 {
+	_, p := s.Moments(m)
+	return s.tally(m.Counter+1) + p.Sure
+}
+
+// Resets returns the first time stamp at which a budget is full again, 0 if it never is.
+func (s *Sight) Resets(b *Budget) int64 {
+	if b.Per == catalog.PerForever {
+		return 0
+	}
+	from := s.now
+	if when := int64(s.tally(b.Counter+1)) - s.state.Back(); s.Spent(b) > 0 {
+		from = max(from, when) // of a zone whose clocks are ahead, or before the clock was set back
+	}
+	return s.t.Zone.Next(b.Per, from)
+}
+
+// Sums fills in what the entries of each class of a pool weigh together, and the weights of those
+// with conditions. Without ask, the conditions are taken to hold.
+func (s *Sight) Sums(pt *Pool, ask bool) []uint64 {
+	s.sums, s.weights = s.sums[:0], s.weights[:0]
+	for i := range pt.Classes {
+		sum := s.pools[pt.Num].samplers[i].Total()
+		for _, num := range pt.Classes[i].conditional {
+			w := pt.Weigh(s, num, ask)
+			s.weights = append(s.weights, w)
+			sum += w
+		}
+		s.sums = append(s.sums, sum)
+	}
+	return s.sums
+}
+
+// Suppose makes what is asked next see the player's counter with another value.
+func (s *Sight) Suppose(counter uint32, value uint64) {
+	s.values.put(valueKey(s.player, counterKey|counter), value)
+}

@@ -1,0 +1,86 @@
+package view
+
+import (
+	"math"
+	"strings"
+
+	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// Wanted says which events a reader of many wants: those about a player, about a pool, or both. It
+// finds them by numbers, so that an event that nobody wants is never described.
+type Wanted struct {
+	Player, Pool       string // "": all
+	PlayerNum, PoolNum uint32 // NotNumbered: it has none yet
+}
+
+// WantedOf returns what a reader wants, of a player and a pool whose numbers are not known yet.
+func WantedOf(player, pool string) Wanted {
+	return Wanted{Player: player, Pool: pool, PlayerNum: NotNumbered, PoolNum: NotNumbered}
+}
+
+// NotNumbered is the number of a player or a pool that has none yet.
+const NotNumbered = math.MaxUint32
+
+// All reports whether every event is wanted.
+func (w *Wanted) All() bool { return w.Player == "" && w.Pool == "" }
+
+// Match reports whether an event that was applied is wanted: whether its request, or a member of the
+// group, names the player, who asks or gets, and the pool. One that cannot be read is wanted: whoever
+// describes it says what is wrong with it.
+func (w *Wanted) Match(ev *store.Event) bool {
+	kind := rules.Kind(ev.Kind)
+	switch {
+	case w.All():
+		return true
+	case kind == rules.KindCatalog, kind == rules.KindClock, kind == rules.KindCodes:
+		return false
+	case kind != rules.KindTransfer && kind != rules.KindAtomic && !w.matchPlayer(ev.Player):
+		return false
+	case kind == rules.KindRedeem && w.Pool != "":
+		used, err := rules.RedeemedOf(ev)
+		return err != nil || ev.Status == 0 && used.Drew && used.Pool == w.PoolNum
+	}
+	cmd, _, err := rules.CommandOf(w, ev)
+	return err != nil || w.match(&cmd)
+}
+
+// matchPlayer reports whether a ref refers to the player, or all are wanted.
+func (w *Wanted) matchPlayer(r store.Ref) bool {
+	if r.ID != "" {
+		return w.Player == "" || w.Player == r.ID
+	}
+	return w.Player == "" || w.PlayerNum == r.Num
+}
+
+func (w *Wanted) match(cmd *rules.Command) bool {
+	for i := range cmd.Members {
+		if w.match(&cmd.Members[i]) {
+			return true
+		}
+	}
+	return len(cmd.Members) == 0 && (w.Player == "" || w.Player == cmd.Player || w.Player == cmd.To) && (w.Pool == "" || w.Pool == cmd.Pool)
+}
+
+// somethingElse stands for the id of whatever is not wanted. It is longer than an id can be.
+var somethingElse = strings.Repeat("-", store.MaxID+1)
+
+// Players implements [Numbered]: whom the event itself adds has a number by now.
+func (w *Wanted) Players() uint32 { return math.MaxUint32 }
+
+// PlayerID implements [Numbered].
+func (w *Wanted) PlayerID(num uint32) string { return w.idOf(num, w.PlayerNum, w.Player) }
+
+// PoolID implements [Numbered].
+func (w *Wanted) PoolID(num uint32) string { return w.idOf(num, w.PoolNum, w.Pool) }
+
+// ItemID implements [Numbered].
+func (w *Wanted) ItemID(uint32) string { return somethingElse }
+
+func (w *Wanted) idOf(num, wanted uint32, id string) string {
+	if num == wanted && id != "" {
+		return id
+	}
+	return somethingElse
+}

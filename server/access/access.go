@@ -1,0 +1,148 @@
+// Package access says who a request comes from and what they may do: API keys, players' tokens, caps on
+// grants, and which addresses a server may listen on. How much somebody may ask for at a time is the
+// business of admission; what a command does, of the engine.
+package access
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/kuji-dev/kuji/internal/contract"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// commands is a set of what a key may do.
+type commands uint8
+
+const (
+	canRead commands = 1 << iota
+	canDraw
+	canRedeem
+	canRegister
+	canGrant
+	canConsume
+	canTransfer
+	canAdmin
+
+	canWrite = canDraw | canRedeem | canRegister | canGrant | canConsume | canTransfer
+	canAll   = canRead | canWrite | canAdmin
+)
+
+var commandNames = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "admin"}
+
+func (c commands) String() string {
+	if c&canAdmin != 0 {
+		return "admin"
+	}
+	var names []string
+	for i, name := range commandNames {
+		if c&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// parseCommands reads what String wrote. Admin is all of them.
+func parseCommands(s string) (c commands, err error) {
+	for name := range strings.SplitSeq(s, ",") {
+		i := slices.Index(commandNames, name)
+		if i < 0 {
+			return 0, fmt.Errorf("command %.40q, want some of %s, with commas between them", name, strings.Join(commandNames, ", "))
+		}
+		c |= 1 << i
+	}
+	if c&canAdmin != 0 {
+		return canAll, nil
+	}
+	return c, nil
+}
+
+// Access is who a request comes from, and what they may do. It is immutable.
+type Access struct {
+	Who    Caller
+	Name   string // of the key; of the issuer, for a player; "": a server without keys
+	Rate   int    // commands and reads in a second; 0: no limit
+	Player string // not empty: only this player
+
+	can     commands
+	realms  []string            // nil: all
+	pools   []string            // nil: all; those to draw from and to read
+	grants  map[string]grantCap // by item; nil: all, and as many as anybody asks for
+	daily   bool                // some of grants are limited by day
+	anyID   bool                // grants need no request id
+	expires time.Time
+	token   string // of a player
+}
+
+// Caller is who a request comes from, for those who share something. On a server without keys
+// everybody is the zero Caller.
+type Caller struct {
+	Hash     [sha256.Size]byte // of the API key
+	Operator bool              // the key is an administrator's
+}
+
+// Stranger is the Caller before anybody has presented a key. It is no hash of a key, nor the zero
+// Caller.
+var Stranger = Caller{Hash: [sha256.Size]byte{1}}
+
+// Anybody is who calls a server without keys, and Passerby who calls one without showing a key.
+var (
+	Anybody  = &Access{can: canAll}
+	Passerby = &Access{Who: Stranger}
+)
+
+// playerCaller tells players apart where callers have shares.
+func playerCaller(issuer, player string) Caller {
+	return Caller{Hash: sha256.Sum256([]byte("player\x00" + issuer + "\x00" + player))}
+}
+
+// neededFor returns the commands of which a role wants at least one.
+func neededFor(r kujiv1.Role) commands {
+	switch r {
+	case kujiv1.Role_ROLE_READ:
+		return canRead
+	case kujiv1.Role_ROLE_WRITE:
+		return canWrite
+	}
+	return canAdmin
+}
+
+// May reports whether the access includes anything of a role. What a request asks for is checked
+// once it is decoded: see Permit.
+func (a *Access) May(role kujiv1.Role) bool { return a.can&neededFor(role) != 0 }
+
+// CheckRole refuses somebody who may do nothing of a role.
+func (a *Access) CheckRole(want kujiv1.Role) *connect.Error {
+	if a.May(want) {
+		return nil
+	}
+	return contract.Refused(connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN,
+		fmt.Errorf("the key %q may %v, and this is for keys with %v", a.Name, a.can, neededFor(want)))
+}
+
+// CheckWhole refuses somebody who has a part of the server only.
+func (a *Access) CheckWhole() *connect.Error {
+	if a.unrestricted() {
+		return nil
+	}
+	return contract.Refused(connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN, errWhole)
+}
+
+// MayRepeat reports whether the access allows to send the request of a result again: a draw, or the use
+// of a code. A key with pools may not: the result does not say from which pool it is.
+func (a *Access) MayRepeat(code bool) bool {
+	needs := canDraw
+	if code {
+		needs = canRedeem
+	}
+	return a.can&needs != 0 && a.pools == nil
+}
+
+// unrestricted reports whether the access is to the whole server.
+func (a *Access) unrestricted() bool { return a.realms == nil && a.pools == nil && a.Player == "" }

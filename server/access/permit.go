@@ -1,0 +1,296 @@
+package access
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/contract"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// A need is what one part of a request asks for.
+type need struct {
+	field  string // of the request, for messages; may be empty
+	can    commands
+	pool   string // "": none
+	player string // "": none
+}
+
+// named reports whether a player's token asks for its player, where no player is all of them.
+func (a *Access) named(player string) error {
+	if a.Player != "" && player == "" {
+		return fmt.Errorf("it acts for player %q alone, and the request does not name them", a.Player)
+	}
+	return nil
+}
+
+// errWhole refuses a request that is about more than the access.
+var errWhole = errors.New("it is about the whole server, or the whole catalog, and the key is restricted to a part")
+
+// permits says what each request of the contract needs. A request that is not here is refused: the
+// server does not start with such an RPC.
+var permits = map[protoreflect.FullName]func(*Access, proto.Message) error{}
+
+// Known reports whether something says who may send a request.
+func Known(request protoreflect.FullName) bool { return permits[request] != nil }
+
+func permit[M proto.Message](check func(a *Access, m M) error) {
+	var m M
+	permits[m.ProtoReflect().Descriptor().FullName()] = func(a *Access, m proto.Message) error { return check(a, m.(M)) }
+}
+
+// command permits a command that comes alone.
+func command[M interface {
+	proto.Message
+	GetRequestId() string
+}]() {
+	permit(func(a *Access, m M) error { return a.checkCommand("", m.GetRequestId(), m) })
+}
+
+// reading permits a request that reads something of a pool or a player.
+func reading[M proto.Message](part func(m M) (pool, player string)) {
+	permit(func(a *Access, m M) error {
+		pool, player := part(m)
+		return a.check(need{can: canRead, pool: pool, player: player})
+	})
+}
+
+// whole permits a request about a whole realm, for keys without pools and not for players.
+func whole[M proto.Message](can commands) {
+	permit(func(a *Access, _ M) error {
+		if a.pools != nil || a.Player != "" {
+			return errWhole
+		}
+		return a.check(need{can: can})
+	})
+}
+
+func init() {
+	command[*kujiv1.DrawRequest]()
+	command[*kujiv1.RedeemRequest]()
+	command[*kujiv1.RegisterRequest]()
+	command[*kujiv1.GrantRequest]()
+	command[*kujiv1.ConsumeRequest]()
+	command[*kujiv1.TransferRequest]()
+	command[*kujiv1.AtomicRequest]()
+	permit(func(a *Access, m *kujiv1.BatchRequest) error { return a.checkCommands(m.GetCommands()) })
+	permit(func(a *Access, m *kujiv1.StreamDrawsRequest) error { return a.checkStream(m) })
+
+	reading(func(m *kujiv1.GetPlayerRequest) (pool, player string) { return "", m.GetPlayer() })
+	reading(func(m *kujiv1.GetPoolRequest) (pool, player string) { return m.GetPool(), m.GetPlayer() })
+	reading(func(m *kujiv1.GetOddsRequest) (pool, player string) { return m.GetPool(), m.GetPlayer() })
+
+	permit(func(a *Access, m *kujiv1.GetResultRequest) error {
+		return cmp.Or(a.named(m.GetPlayer()), a.check(need{"", canRead, "", m.GetPlayer()}))
+	})
+
+	permit(func(a *Access, m *kujiv1.StreamEventsRequest) error { return a.checkEvents(m.GetPool(), m.GetPlayer()) })
+	permit(func(a *Access, m *kujiv1.GetHistoryRequest) error { return a.checkEvents(m.GetPool(), m.GetPlayer()) })
+
+	whole[*kujiv1.GetCatalogRequest](canRead)
+	whole[*kujiv1.ExportCatalogRequest](canRead)
+	whole[*kujiv1.ListCatalogsRequest](canRead)
+	whole[*kujiv1.GetCodesRequest](canRead)
+	whole[*kujiv1.ListRealmsRequest](canRead)
+	whole[*kujiv1.GetStatusRequest](canRead)
+	whole[*kujiv1.ListPlayersRequest](canRead)
+	whole[*kujiv1.ListHoldersRequest](canRead)
+	for _, admin := range []func(commands){
+		whole[*kujiv1.ApplyCatalogRequest], whole[*kujiv1.CreateRealmRequest], whole[*kujiv1.SetClockRequest], whole[*kujiv1.FinishUpgradeRequest],
+		whole[*kujiv1.SetTrackRequest], whole[*kujiv1.ImportCodesRequest], whole[*kujiv1.ExportCodesRequest], whole[*kujiv1.BackupRequest],
+	} {
+		admin(canAdmin)
+	}
+}
+
+// Permit returns why a request asks for more than the access, or nil.
+func (a *Access) Permit(m proto.Message) error {
+	check := permits[m.ProtoReflect().Descriptor().FullName()]
+	if check == nil {
+		return a.Forbidden(errors.New("nothing says who may ask for this"))
+	}
+	if a.realms != nil {
+		if err := a.checkRealm(m); err != nil {
+			return a.Forbidden(err)
+		}
+	}
+	return a.answer(check(a, m))
+}
+
+// answer returns the answer to what a check found wrong.
+func (a *Access) answer(err error) error {
+	if ke, ok := errors.AsType[*kuji.Error](err); ok {
+		return ke // the request is wrong, whoever sends it
+	}
+	if err != nil {
+		return a.Forbidden(err)
+	}
+	return nil
+}
+
+// checkRealm checks a request of somebody who has only some realms.
+func (a *Access) checkRealm(m proto.Message) error {
+	realm, ok := contract.RealmOf(m)
+	if !ok {
+		return errWhole
+	}
+	return a.MayEnter(realm)
+}
+
+// MayEnter checks that a realm is one of those that somebody has.
+func (a *Access) MayEnter(realm string) error {
+	if a.realms != nil && !slices.Contains(a.realms, realm) {
+		return fmt.Errorf("realm %.80q is not one of its realms", realm)
+	}
+	return nil
+}
+
+func (a *Access) check(n need) error {
+	at := ""
+	if n.field != "" {
+		at = n.field + ": "
+	}
+	switch {
+	case a.can&n.can == 0:
+		return fmt.Errorf("%sit needs the command %v", at, n.can)
+	case n.pool != "" && a.pools != nil && !slices.Contains(a.pools, n.pool):
+		return fmt.Errorf("%spool %.80q is not one of its pools", at, n.pool)
+	case a.Player != "" && n.player != a.Player && (n.player != "" || n.can != canRead):
+		return fmt.Errorf("%sit acts for player %q alone", at, a.Player)
+	}
+	return nil
+}
+
+// checkEvents checks a request for events, of a pool, a player or all of them.
+func (a *Access) checkEvents(pool, player string) error {
+	if err := a.named(player); err != nil {
+		return err
+	}
+	if a.pools != nil && pool == "" {
+		return errors.New("the key is restricted to some pools, and the request names none")
+	}
+	return a.check(need{"", canRead, pool, player})
+}
+
+// checkCommand checks a command: a request of its own, or one of a batch. One of a kind that is not
+// here is only for those who may do everything.
+func (a *Access) checkCommand(field, id string, m proto.Message) error {
+	in := field
+	if in != "" {
+		in += "."
+	}
+	switch m := m.(type) {
+	case nil:
+		return nil // the engine refuses it
+	case *kujiv1.Redeem, *kujiv1.RedeemRequest:
+		// No request says which pool a code pays for, so it is not for those who have only some.
+		if a.pools != nil {
+			return errors.New("a code can pay for draws from any pool, and the key is restricted to some")
+		}
+	case *kujiv1.Grant:
+		return cmp.Or(a.check(needOf(field, m)), a.checkGrants(in, id, m))
+	case *kujiv1.GrantRequest:
+		return cmp.Or(a.check(needOf(field, m)), a.checkGrants(in, id, m))
+	case *kujiv1.Atomic:
+		return a.checkMembers(in, id, m.GetMembers())
+	case *kujiv1.AtomicRequest:
+		return a.checkMembers(in, id, m.GetMembers())
+	}
+	return a.check(needOf(field, m))
+}
+
+// needOf returns what a command needs, groups and grants apart.
+func needOf(field string, m proto.Message) need {
+	n := need{field: field, can: canAdmin}
+	if about, ok := m.(interface{ GetPlayer() string }); ok {
+		n.player = about.GetPlayer()
+	}
+	switch m := m.(type) {
+	case *kujiv1.Draw:
+		n.can, n.pool = canDraw, m.GetPool()
+	case *kujiv1.DrawRequest:
+		n.can, n.pool = canDraw, m.GetPool()
+	case *kujiv1.Redeem, *kujiv1.RedeemRequest:
+		n.can = canRedeem
+	case *kujiv1.Register, *kujiv1.RegisterRequest:
+		n.can = canRegister
+	case *kujiv1.Grant, *kujiv1.GrantRequest:
+		n.can = canGrant
+	case *kujiv1.Consume, *kujiv1.ConsumeRequest:
+		n.can = canConsume
+	case *kujiv1.Transfer:
+		n.can, n.player = canTransfer, m.GetFrom()
+	case *kujiv1.TransferRequest:
+		n.can, n.player = canTransfer, m.GetFrom()
+	}
+	return n
+}
+
+func (a *Access) checkCommands(all []*kujiv1.Command) error {
+	for i, c := range all {
+		if err := a.checkCommand(fmt.Sprintf("commands[%d]", i), c.GetRequestId(), contract.CommandOf(c)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PermitCommand is Permit for one command of a realm, with its request id.
+func (a *Access) PermitCommand(realm, id string, m proto.Message) error {
+	if err := a.MayEnter(realm); err != nil {
+		return a.Forbidden(err)
+	}
+	return a.answer(a.checkCommand("", id, m))
+}
+
+func (a *Access) checkMembers(in, id string, all []*kujiv1.Member) error {
+	var grants []itemsMessage
+	for i, one := range all {
+		m := contract.MemberOf(one)
+		if m == nil {
+			continue // the engine refuses it
+		}
+		if g, ok := m.(*kujiv1.Grant); ok {
+			grants = append(grants, g)
+		}
+		if err := a.check(needOf(fmt.Sprintf("%smembers[%d]", in, i), m)); err != nil {
+			return err
+		}
+	}
+	return a.checkGrants(in, id, grants...)
+}
+
+// checkStream checks every pool and every player that a batch of draws names, whether or not it
+// uses them.
+func (a *Access) checkStream(m *kujiv1.StreamDrawsRequest) error {
+	if err := a.check(need{can: canDraw, player: a.Player}); err != nil || a.unrestricted() {
+		return err
+	}
+	for i, pool := range m.GetPools() {
+		if err := a.check(need{field: fmt.Sprintf("pools[%d]", i), can: canDraw, pool: pool, player: a.Player}); err != nil {
+			return err
+		}
+	}
+	for i, player := range m.GetPlayers() {
+		if err := a.check(need{field: fmt.Sprintf("players[%d]", i), can: canDraw, player: player}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Forbidden returns the error of a request that asks for more than the access.
+func (a *Access) Forbidden(why error) error {
+	what := fmt.Sprintf("the key %q", a.Name)
+	if a.Player != "" {
+		what = "the player's token"
+	}
+	return contract.Refused(connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN, fmt.Errorf("%s does not allow this: %w", what, why))
+}

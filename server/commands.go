@@ -1,0 +1,153 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/contract"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server/access"
+	"github.com/kuji-dev/kuji/server/internal/message"
+)
+
+// commands carries out commands.
+type commands struct {
+	realms  *realms
+	granted *access.Granted
+	metrics *metrics
+}
+
+func (h *commands) Draw(ctx context.Context, req *kujiv1.DrawRequest) (*kujiv1.DrawResponse, error) {
+	res, err := h.do(ctx, req)
+	return &kujiv1.DrawResponse{Result: res}, err
+}
+
+func (h *commands) Redeem(ctx context.Context, req *kujiv1.RedeemRequest) (*kujiv1.RedeemResponse, error) {
+	res, err := h.do(ctx, req)
+	return &kujiv1.RedeemResponse{Result: res}, err
+}
+
+func (h *commands) Register(ctx context.Context, req *kujiv1.RegisterRequest) (*kujiv1.RegisterResponse, error) {
+	res, err := h.do(ctx, req)
+	return &kujiv1.RegisterResponse{Result: res}, err
+}
+
+func (h *commands) Grant(ctx context.Context, req *kujiv1.GrantRequest) (*kujiv1.GrantResponse, error) {
+	res, err := h.do(ctx, req)
+	return &kujiv1.GrantResponse{Result: res}, err
+}
+
+func (h *commands) Consume(ctx context.Context, req *kujiv1.ConsumeRequest) (*kujiv1.ConsumeResponse, error) {
+	res, err := h.do(ctx, req)
+	return &kujiv1.ConsumeResponse{Result: res}, err
+}
+
+func (h *commands) Transfer(ctx context.Context, req *kujiv1.TransferRequest) (*kujiv1.TransferResponse, error) {
+	res, err := h.do(ctx, req)
+	return &kujiv1.TransferResponse{Result: res}, err
+}
+
+func (h *commands) Atomic(ctx context.Context, req *kujiv1.AtomicRequest) (*kujiv1.AtomicResponse, error) {
+	res, err := h.do(ctx, req)
+	return &kujiv1.AtomicResponse{Result: res}, err
+}
+
+// SetTrack is an administrator's.
+func (h *commands) SetTrack(ctx context.Context, req *kujiv1.SetTrackRequest) (*kujiv1.SetTrackResponse, error) {
+	res, err := h.do(ctx, req)
+	return &kujiv1.SetTrackResponse{Result: res}, err
+}
+
+func (h *commands) Batch(ctx context.Context, req *kujiv1.BatchRequest) (*kujiv1.BatchResponse, error) {
+	commands := req.GetCommands()
+	if len(commands) == 0 {
+		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "commands", Message: fmt.Sprintf("0 commands, want 1 to %d", kuji.MaxBatch)}
+	}
+	n := int64(0)
+	for _, c := range commands {
+		n += message.Outcomes(contract.CommandOf(c))
+	}
+	if n > MaxBatchOutcomes {
+		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "commands",
+			Message: fmt.Sprintf("%d outcomes in all, want at most %d", n, MaxBatchOutcomes)}
+	}
+	r, err := h.realms.get(req.GetRealm())
+	if err != nil {
+		return nil, err
+	}
+	reqs := make([]kuji.Request, len(commands))
+	for i, c := range commands {
+		if (c.GetDraw() != nil || c.GetRedeem() != nil) && c.GetReason()+c.GetMetadata() != "" {
+			return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: fmt.Sprintf("commands[%d].reason", i), Message: "draws and codes have no reason and no metadata"}
+		}
+		reqs[i] = message.Request(c.GetRequestId(), contract.CommandOf(c), noteOf(ctx, c))
+	}
+	results := make([]kuji.Result, len(reqs))
+	if err := h.doAll(ctx, accessOf(ctx), r, reqs, results); err != nil {
+		return nil, err
+	}
+	h.metrics.all(results)
+	return message.Batch(results), nil
+}
+
+// do carries out the command of a unary call.
+func (h *commands) do(ctx context.Context, req interface {
+	proto.Message
+	GetRealm() string
+	GetRequestId() string
+}) (*kujiv1.Result, error) {
+	r, err := h.realms.get(req.GetRealm())
+	if err != nil {
+		return nil, err
+	}
+	var res [1]kuji.Result
+	reqs := []kuji.Request{message.Request(req.GetRequestId(), req, noteOf(ctx, req))}
+	if err := h.doAll(ctx, accessOf(ctx), r, reqs, res[:]); err != nil {
+		return nil, err
+	}
+	if res[0].Status == kuji.Refused {
+		return nil, res[0].Err
+	}
+	h.metrics.result(res[0].Status, 1)
+	return message.Result(&res[0]), nil
+}
+
+// doAll carries out requests that came with an access, and fills in their results.
+func (h *commands) doAll(ctx context.Context, a *access.Access, r *kuji.Realm, reqs []kuji.Request, results []kuji.Result) error {
+	taken, err := h.granted.Take(ctx, a, r, reqs)
+	if err != nil {
+		return err
+	}
+	commit, err := r.StartAll(ctx, reqs, results)
+	if err == nil {
+		err = commit.Wait(ctx)
+	}
+	taken.Settle(results, err)
+	return err
+}
+
+// noteOf returns what the log keeps of whose key asked, and why, if the request can say why.
+func noteOf(ctx context.Context, request any) kuji.Note {
+	note := kuji.Note{By: accessOf(ctx).Name}
+	if m, ok := request.(interface {
+		GetReason() string
+		GetMetadata() string
+	}); ok {
+		note.Reason, note.Metadata = m.GetReason(), m.GetMetadata()
+	} else if m, ok := request.(interface{ GetReason() string }); ok {
+		note.Reason = m.GetReason()
+	}
+	return note
+}
+
+// accessOf returns who a call came from.
+func accessOf(ctx context.Context) *access.Access {
+	c, _ := ctx.Value(callKey{}).(*call)
+	if c == nil {
+		return access.Anybody
+	}
+	return c.access
+}

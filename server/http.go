@@ -1,0 +1,65 @@
+package server
+
+import (
+	"crypto/tls"
+	"log/slog"
+	"net/http"
+
+	"github.com/kuji-dev/kuji/server/internal/admission"
+)
+
+// NewHTTP returns an HTTP server for a handler that passes requests on to a Server, of this process
+// or another one, with the timeouts and limits that Server.Serve sets. Connections are not counted.
+func NewHTTP(h http.Handler, l Limits, conf *tls.Config, log *slog.Logger) (*http.Server, error) {
+	l, err := l.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return newHTTP(h, &l, conf, log), nil
+}
+
+// newHTTP configures an HTTP server. Every timeout is set, so that a slow or half-open client holds a
+// connection only for a bounded time.
+func newHTTP(h http.Handler, l *Limits, conf *tls.Config, log *slog.Logger) *http.Server {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	if conf != nil {
+		protocols.SetHTTP2(true)
+		conf = conf.Clone()
+	} else {
+		protocols.SetUnencryptedHTTP2(true) // gRPC without TLS
+	}
+	return &http.Server{
+		Handler:           endFramedTwice(h),
+		TLSConfig:         conf,
+		ConnContext:       admission.WithConn,
+		Protocols:         protocols,
+		ReadHeaderTimeout: l.HeaderTimeout,
+		ReadTimeout:       l.ReadTimeout,
+		WriteTimeout:      l.WriteTimeout,
+		IdleTimeout:       l.IdleTimeout,
+		MaxHeaderBytes:    l.HeaderBytes,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: l.Streams,
+			SendPingTimeout:      l.IdleTimeout / 2, // finds half-open connections
+			PingTimeout:          l.HeaderTimeout,
+			WriteByteTimeout:     l.WriteTimeout,
+		},
+		// Mistakes of single clients at this level do not concern an operator.
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+}
+
+// endFramedTwice ends the connection of a request that may have said in two ways how long its body is,
+// once it is answered (RFC 9112, 6.1). A proxy in front may have gone by the other way, and taken
+// another client's request for a part of this body. net/http goes by the chunks and does not say
+// whether there was a length too; in HTTP/1.0 it does not even say that there were chunks. So every
+// connection ends that brings either.
+func endFramedTwice(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor == 1 && (r.ProtoMinor == 0 || len(r.TransferEncoding) > 0) {
+			w.Header().Set("Connection", "close")
+		}
+		h.ServeHTTP(w, r)
+	})
+}

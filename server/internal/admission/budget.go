@@ -1,0 +1,228 @@
+// Package admission decides whether there is room: for a connection, a request, its body, its call,
+// its answer. What clients can make the server hold is divided into budgets, of which each caller
+// has a share. Nothing here knows what a request asks for, or what an answer says.
+package admission
+
+import (
+	"container/list"
+	"context"
+	"net/http"
+	"sync"
+
+	"github.com/kuji-dev/kuji/server/access"
+)
+
+// greed is how many times what is left free one caller may hold. One greedy caller alone gets three
+// quarters of a budget, two get three sevenths each, and a newcomer always finds something.
+const greed = 3
+
+// keptForOperators is the part of a budget that only operators may use, one in so many: whatever
+// all others do, who has to look after the server finds a place.
+const keptForOperators = 16
+
+// Budget is an amount of something that callers share. Whoever finds too little left is refused, or
+// waits. Callers wait for turns and then for work, in this order, and whoever has its work needs
+// nothing more: so nobody waits for ever.
+type Budget struct {
+	shared bool // callers have shares; otherwise one may take everything
+	total  int64
+	kept   int64 // of it, for operators; what they hold counts for it
+
+	mu       sync.Mutex
+	used     int64
+	operated int64                   // of used, by operators
+	held     map[access.Caller]int64 // only callers that hold something
+	queue    list.List               // of *waiter, in the order of arrival
+}
+
+type waiter struct {
+	who   access.Caller
+	n     int64
+	taken chan struct{} // closed when it has its part
+}
+
+// NewBudget returns a budget for callers who wait for their parts. It keeps nothing for operators:
+// nobody waits for ever.
+func NewBudget(total int64, shared bool) *Budget {
+	return &Budget{shared: shared, total: total, held: make(map[access.Caller]int64)}
+}
+
+// NewPlaces returns a budget for callers who are refused what is not left.
+func NewPlaces(total int64, shared bool) *Budget {
+	b := NewBudget(total, shared)
+	if shared {
+		b.kept = total / keptForOperators
+	}
+	return b
+}
+
+// Take takes n for a caller. It takes nothing and returns false if the budget, or the caller's share
+// of it, is used up.
+func (b *Budget) Take(who access.Caller, n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	held := b.held[who] + n
+	if !b.allows(who, held, n) {
+		return false
+	}
+	b.hold(who, held, n)
+	return true
+}
+
+// hold notes that a caller takes n and then holds that much in all. mu must be held.
+func (b *Budget) hold(who access.Caller, held, n int64) {
+	b.used += n
+	if who.Operator {
+		b.operated += n
+	}
+	if held > 0 {
+		b.held[who] = held
+	} else {
+		delete(b.held, who)
+	}
+}
+
+// Wait takes n for a caller as soon as that is possible. n must be at most b.Most. The error is
+// ctx's, and then nothing is taken.
+func (b *Budget) Wait(ctx context.Context, who access.Caller, n int64) error {
+	w := &waiter{who: who, n: n, taken: make(chan struct{})}
+	b.mu.Lock()
+	place := b.queue.PushBack(w)
+	b.serve()
+	b.mu.Unlock()
+	select {
+	case <-w.taken:
+		return nil
+	case <-ctx.Done():
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case <-w.taken: // just now
+		return nil
+	default:
+	}
+	b.queue.Remove(place)
+	b.serve() // who is behind it may need less
+	return ctx.Err()
+}
+
+// serve gives parts to those who wait, in the order of arrival. A caller who holds something and may
+// not have more is passed over. Nobody else is, so that who needs much gets it at some time. mu must
+// be held.
+func (b *Budget) serve() {
+	var full map[access.Caller]bool // who is passed over
+	for place := b.queue.Front(); place != nil; {
+		w := place.Value.(*waiter)
+		next, held := place.Next(), b.held[w.who]
+		switch {
+		case full[w.who]:
+		case b.allows(w.who, held+w.n, w.n):
+			b.hold(w.who, held+w.n, w.n)
+			b.queue.Remove(place)
+			close(w.taken)
+		case held > 0:
+			if full == nil {
+				full = make(map[access.Caller]bool)
+			}
+			full[w.who] = true
+		default:
+			return
+		}
+		place = next
+	}
+}
+
+// Most is as much as one caller can ever take at once.
+func (b *Budget) Most() int64 {
+	if !b.shared {
+		return b.total
+	}
+	return max(1, (b.total-b.kept)*greed/(greed+1))
+}
+
+// allows reports whether a caller may take n and then hold that much in all. Of a budget that is
+// counted, everybody may have one. mu must be held.
+func (b *Budget) allows(who access.Caller, held, n int64) bool {
+	left := b.total - b.used - n
+	if !who.Operator {
+		left -= max(0, b.kept-b.operated)
+	}
+	return left >= 0 && (!b.shared || held == 1 || held <= greed*left)
+}
+
+// Give returns n of what a caller holds.
+func (b *Budget) Give(who access.Caller, n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hold(who, b.held[who]-n, -n)
+	b.serve()
+}
+
+// Room reports whether a caller that holds nothing, and is no operator, could take n.
+func (b *Budget) Room(n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.allows(access.Caller{}, n, n)
+}
+
+// Holdings returns how much all callers hold, how much of it one of them holds, and how much there is
+// for callers like this one.
+func (b *Budget) Holdings(who access.Caller) (used, mine, total int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if total = b.total; !who.Operator {
+		total -= b.kept
+	}
+	return b.used, b.held[who], total
+}
+
+// Crowd is all requests that no key vouches for: those for health, and those that are refused. It
+// has a number of places. A newcomer to a full crowd gets the place of the oldest request, which is
+// cut off: an honest one is answered within a moment, so the oldest is one that dawdles. This keeps
+// health reachable whatever strangers do.
+type Crowd struct {
+	mu     sync.Mutex
+	Places int
+	list   list.List // of *Ends, the oldest first
+}
+
+// Enter gives the request that w answers a place, until Leave is called.
+func (c *Crowd) Enter(w http.ResponseWriter) *list.Element {
+	c.mu.Lock()
+	place := c.list.PushBack(&Ends{conn: http.NewResponseController(w)})
+	var oldest *list.Element
+	if c.list.Len() > c.Places {
+		oldest = c.list.Front()
+		c.list.Remove(oldest)
+	}
+	c.mu.Unlock()
+	if oldest != nil {
+		ends := oldest.Value.(*Ends)
+		ends.StopReading()
+		ends.StopWriting()
+	}
+	return place
+}
+
+// Leave must be called before the handler returns.
+func (c *Crowd) Leave(place *list.Element) {
+	place.Value.(*Ends).Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list.Remove(place) // does nothing if a newcomer has it
+}
+
+// Len returns how many requests have a place.
+func (c *Crowd) Len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.list.Len()
+}
+
+// Waiting returns how many callers wait.
+func (b *Budget) Waiting() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.queue.Len()
+}

@@ -1,0 +1,266 @@
+package admission
+
+import (
+	"container/list"
+	"context"
+	"net"
+	"sync"
+
+	"github.com/kuji-dev/kuji/server/access"
+)
+
+// Conns is the server's open connections. There is always room for another one: the newcomer gets
+// the place of one that waits for its client, unless requests with keys are being answered on all of
+// them, and these can have three quarters at most.
+//
+// A connection belongs to strangers until a request on it presents a key, and then to that key. The
+// place is taken from whom most connections belong to, and there from the connection that has
+// waited longest. So nobody loses connections because somebody else has many.
+type Conns struct {
+	limit func() int // the most connections, at the moment
+
+	mu   sync.Mutex
+	n    int
+	Busy *Budget // connections with requests that are being answered, by the first one's key
+	by   map[access.Caller]*owner
+}
+
+// owner is those connections that belong to one key, or to strangers.
+type owner struct {
+	who     access.Caller
+	n       int
+	waiting list.List // of *Conn, the one that has waited longest first
+}
+
+// Conn is one connection.
+type Conn struct {
+	net.Conn
+	all   *Conns
+	owner *owner        // nil once it is closed
+	calls int           // requests of owner.who and others that are being answered
+	payer access.Caller // who holds the part of conns.Busy, if calls > 0
+	place *list.Element // in owner.waiting, if calls == 0
+}
+
+func NewConns(most int, limit func() int, shared bool) *Conns {
+	return &Conns{limit: limit, Busy: NewPlaces(int64(most-most/4), shared), by: make(map[access.Caller]*owner)}
+}
+
+// Listen returns l with the limit on connections.
+func (s *Conns) Listen(l net.Listener) net.Listener { return &listener{l, s} }
+
+type listener struct {
+	net.Listener
+	all *Conns
+}
+
+// Accept makes room before anybody else sees the connection, so that at most one descriptor more
+// than the limit is ever open.
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		nc, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if c := l.all.add(nc); c != nil {
+			return c, nil
+		}
+		_ = nc.Close() // refused: there is nobody to tell
+	}
+}
+
+// add makes room for a connection and adds it. It returns nil if there is no room.
+func (s *Conns) add(nc net.Conn) *Conn {
+	limit := s.limit()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.n >= limit {
+		victim := s.victim()
+		if victim == nil {
+			return nil
+		}
+		s.remove(victim)
+		_ = victim.Conn.Close() // its goroutine notices and closes it again
+	}
+	c := &Conn{Conn: nc, all: s}
+	s.n++
+	s.join(c, access.Stranger)
+	c.place = c.owner.waiting.PushBack(c)
+	return c
+}
+
+// victim returns the connection that a newcomer's place is taken from, nil if there is none. mu must
+// be held.
+func (s *Conns) victim() *Conn {
+	var from *owner
+	for _, o := range s.by {
+		if o.waiting.Len() > 0 && (from == nil || o.n > from.n) {
+			from = o
+		}
+	}
+	if from == nil {
+		return nil
+	}
+	return from.waiting.Front().Value.(*Conn)
+}
+
+// join gives a connection to an owner. mu must be held.
+func (s *Conns) join(c *Conn, who access.Caller) {
+	o := s.by[who]
+	if o == nil {
+		o = &owner{who: who}
+		s.by[who] = o
+	}
+	o.n++
+	c.owner = o
+}
+
+// leave takes a connection from its owner. mu must be held.
+func (s *Conns) leave(c *Conn) {
+	c.stopWaiting()
+	if c.owner.n--; c.owner.n == 0 {
+		delete(s.by, c.owner.who)
+	}
+	c.owner = nil
+}
+
+// stopWaiting keeps the connection's place. mu must be held.
+func (c *Conn) stopWaiting() {
+	if c.place != nil {
+		c.owner.waiting.Remove(c.place)
+		c.place = nil
+	}
+}
+
+// remove forgets a connection. mu must be held.
+func (s *Conns) remove(c *Conn) {
+	if c.owner == nil {
+		return
+	}
+	s.leave(c)
+	s.n--
+}
+
+// Close implements [net.Conn].
+func (c *Conn) Close() error {
+	err := c.Conn.Close() // first, so that its descriptor is free when its place is
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	c.all.remove(c)
+	return err
+}
+
+// CloseWrite ends the writing side. net/http does so before it closes a connection on which the
+// client still sends, so that the client gets to read the answer.
+func (c *Conn) CloseWrite() error {
+	if under, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return under.CloseWrite()
+	}
+	return nil
+}
+
+// Begin says that a request with a key is being answered on a connection, which keeps its place
+// until End is called. It returns false if this key has its share of busy connections already.
+func (s *Conns) Begin(c *Conn, who access.Caller) bool {
+	if c == nil {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.calls == 0 {
+		if !s.Busy.Take(who, 1) {
+			return false
+		}
+		c.payer = who
+		switch {
+		case c.owner == nil: // a newcomer has its place: the request fails soon
+		case c.owner.who == who:
+			c.stopWaiting()
+		default:
+			s.leave(c)
+			s.join(c, who)
+		}
+	}
+	c.calls++
+	return true
+}
+
+// End says that a request that began has been answered.
+func (s *Conns) End(c *Conn) {
+	if c == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.calls--; c.calls == 0 {
+		s.Busy.Give(c.payer, 1)
+		if c.owner != nil {
+			c.place = c.owner.waiting.PushBack(c)
+		}
+	}
+}
+
+// Trusts reports whether the last request with a credential on a connection had a good one.
+func (s *Conns) Trusts(c *Conn) bool {
+	if c == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return c.owner != nil && c.owner.who != access.Stranger
+}
+
+// Distrust says that a bad credential came on a connection: it belongs to strangers again, unless
+// requests are being answered on it.
+func (s *Conns) Distrust(c *Conn) {
+	if c == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.calls > 0 || c.owner == nil || c.owner.who == access.Stranger {
+		return
+	}
+	s.leave(c)
+	s.join(c, access.Stranger)
+	c.place = c.owner.waiting.PushBack(c)
+}
+
+// Touch says that a request without a key arrived on a connection: it has not waited long, but it
+// keeps no place.
+func (s *Conns) Touch(c *Conn) {
+	if c == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.place != nil {
+		c.owner.waiting.MoveToBack(c.place)
+	}
+}
+
+type connKey struct{}
+
+// WithConn is [http.Server.ConnContext].
+func WithConn(ctx context.Context, nc net.Conn) context.Context {
+	if under, ok := nc.(interface{ NetConn() net.Conn }); ok { // TLS
+		nc = under.NetConn()
+	}
+	if c, ok := nc.(*Conn); ok {
+		return context.WithValue(ctx, connKey{}, c)
+	}
+	return ctx
+}
+
+// ConnOf returns the connection that a request came on, nil if it came on none of ours.
+func ConnOf(ctx context.Context) *Conn {
+	c, _ := ctx.Value(connKey{}).(*Conn)
+	return c
+}
+
+// Len returns how many connections are open.
+func (s *Conns) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.n
+}

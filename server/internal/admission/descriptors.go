@@ -1,0 +1,92 @@
+package admission
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/kuji-dev/kuji"
+)
+
+// What the limit on open files (RLIMIT_NOFILE) is shared among. Without a descriptor a log cannot go
+// on: its realm's commands would wait.
+const (
+	// spareDescriptors are for the process and the engine: standard streams, the listener, the
+	// poller, the lock, profiles, key files and certificates that are read again, and connections
+	// that are accepted only to be closed.
+	spareDescriptors = 64
+	// realmDescriptors are for one realm: the log's directory, its segment and the next one, a
+	// segment that is read, a snapshot that is written and one that is read, the seeds, and a
+	// directory that is synced.
+	realmDescriptors = 8
+	// historyDescriptors are for the history of one realm: a database file, its journal and its index
+	// for each of five connections, and a segment that is read.
+	historyDescriptors = 16
+	// leastConnections is how many connections a server must be able to have.
+	leastConnections = 16
+)
+
+// Descriptors divides the files that the process may open among connections and realms.
+type Descriptors struct {
+	Want    int        // connections, if there are enough
+	History bool       // each realm has one
+	Realms  func() int // how many are open
+}
+
+// perRealm returns how many descriptors a realm takes.
+func (d *Descriptors) perRealm() int {
+	if d.History {
+		return realmDescriptors + historyDescriptors
+	}
+	return realmDescriptors
+}
+
+// connectionLimit returns how many connections a process that may open that many files can have,
+// at most want, if realms take so many. files is 0 if there is no limit.
+func connectionLimit(want int, files uint64, realms int) int {
+	reserve := uint64(spareDescriptors + realms)
+	if files == 0 || files >= reserve+uint64(want) {
+		return want
+	}
+	if files < reserve {
+		return 0
+	}
+	return int(files - reserve)
+}
+
+// Connections returns how many connections the server can have at the moment.
+func (d *Descriptors) Connections() int { return d.Within(openFiles()) }
+
+// Within is Connections of a process that may open so many files; 0: there is no limit.
+func (d *Descriptors) Within(files uint64) int {
+	return connectionLimit(d.Want, files, d.perRealm()*d.Realms())
+}
+
+// with returns how many connections there can be with so many realms.
+func (d *Descriptors) with(realms int) int {
+	return connectionLimit(d.Want, openFiles(), d.perRealm()*realms)
+}
+
+// Check fails if the process may not open enough files. It logs if there will be fewer connections
+// than configured.
+func (d *Descriptors) Check(log *slog.Logger) error {
+	got, files, realms := d.Connections(), openFiles(), d.Realms()
+	if got == d.Want {
+		return nil
+	}
+	if got < leastConnections {
+		return fmt.Errorf("server: the limit on open files is %d, want at least %d: %d for each of %d realms, %d spare, %d connections",
+			files, spareDescriptors+d.perRealm()*realms+leastConnections, d.perRealm(), realms, spareDescriptors, leastConnections)
+	}
+	log.Warn("fewer connections than configured: the limit on open files is too low",
+		"connections", got, "configured", d.Want, "files", files, "realms", realms)
+	return nil
+}
+
+// CheckRealm refuses another realm that would leave too few descriptors for connections.
+func (d *Descriptors) CheckRealm() error {
+	realms := d.Realms() + 1
+	if d.with(realms) < min(leastConnections, d.Want) {
+		return &kuji.Error{Code: kuji.CodeOverloaded, Message: fmt.Sprintf("the limit on open files has no room for %d realms", realms)}
+	}
+	return nil
+}

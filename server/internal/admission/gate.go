@@ -1,0 +1,85 @@
+package admission
+
+import (
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/kuji-dev/kuji/internal/contract"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server/access"
+)
+
+// Gate is what the server has for those who ask. Each budget says what one part of it is for.
+type Gate struct {
+	Memory   *Budget // bytes: RequestCost for each request with a key, and its body
+	Calls    *Budget // one for each call being answered
+	Streams  *Budget // and one of these for each stream of draws
+	Feeds    *Budget // or one of these, of events
+	Reads    *Budget // and one of these while it reads old events; they wait
+	Bulk     *Budget // and one of these for each Atomic or Batch; they wait
+	Catalogs *Budget // or this one, for ApplyCatalog; they wait
+	History  *Budget // or one of these, for reads of the history; they wait
+	Odds     *Budget // or one of these, for GetOdds; they wait
+	Work     *Budget // bytes: what results and answers take; calls wait
+
+	Conns  *Conns
+	Crowd  Crowd // requests without a key
+	Checks Checks
+	Rates  *Rates
+
+	HeaderTimeout time.Duration // that a client has to send a header, or the rest of what is refused
+	ReadTimeout   time.Duration // that a client has to send a request
+}
+
+// Enter counts a request with a key: it takes a part of the key's rate, a busy connection and
+// RequestCost of memory, or nothing if it refuses the request. Leave gives them back.
+func (g *Gate) Enter(c *Conn, a *access.Access) *connect.Error {
+	if refusal := g.Rates.Check(a); refusal != nil {
+		return refusal
+	}
+	if !g.Conns.Begin(c, a.Who) {
+		return Overloaded(a.Who, g.Conns.Busy, "connections are busy")
+	}
+	if !g.Memory.Take(a.Who, RequestCost) {
+		g.Conns.End(c)
+		return g.NoMemory(a.Who)
+	}
+	return nil
+}
+
+// Leave gives back what Enter took.
+func (g *Gate) Leave(c *Conn, who access.Caller) {
+	g.Memory.Give(who, RequestCost)
+	g.Conns.End(c)
+}
+
+// TakeCall takes a place among the calls that are being answered.
+func (g *Gate) TakeCall(who access.Caller) *connect.Error {
+	if !g.Calls.Take(who, 1) {
+		return Overloaded(who, g.Calls, "calls are being answered")
+	}
+	return nil
+}
+
+// Busy reports whether a caller who holds nothing would be refused.
+func (g *Gate) Busy() bool {
+	return !g.Calls.Room(1) || !g.Memory.Room(RequestCost) || !g.Conns.Busy.Room(1)
+}
+
+// NoMemory returns the error of a request for which there is no memory.
+func (g *Gate) NoMemory(who access.Caller) *connect.Error {
+	return Overloaded(who, g.Memory, "bytes of memory are in use for requests")
+}
+
+// Overloaded returns the error of a request that would take more of a budget than is left for its
+// caller.
+func Overloaded(who access.Caller, b *Budget, what string) *connect.Error {
+	used, mine, total := b.Holdings(who)
+	text := fmt.Errorf("%d %s and the limit is %d: try again later", used, what, total)
+	if mine < used {
+		text = fmt.Errorf("%d %s, %d of them for this key, and the limit is %d: try again later", used, what, mine, total)
+	}
+	return contract.Refused(connect.CodeUnavailable, kujiv1.Reason_REASON_OVERLOADED, text)
+}

@@ -1,0 +1,237 @@
+// Package feeds sends streams out of a realm: its events as they happen, and backups. A reader that is
+// slow waits alone: no realm waits for it. What happened long ago, and which events a key may see,
+// other rooms decide.
+package feeds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/contract"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server/access"
+	"github.com/kuji-dev/kuji/server/internal/admission"
+	"github.com/kuji-dev/kuji/server/internal/message"
+)
+
+// A stream of events, in short:
+//
+//	the reader:  take records from the realm's feed, leave out what was not asked for,
+//	             send those of a position together
+//	the beat:    every so often say how far the reader has come, and end the stream if its
+//	             key is no longer good
+//
+// The reader waits while the client takes nothing. Nobody waits for the reader.
+
+const (
+	// eventsBeat is the time between two signs of life on a stream of events.
+	eventsBeat = 10 * time.Second
+	// eventsAtOnce is the most events in a message.
+	eventsAtOnce = 256
+)
+
+// eventStream is one StreamEvents call.
+type eventStream struct {
+	access.Pass
+	feeds  *Feeds
+	client *Client
+	req    *kujiv1.StreamEventsRequest
+	send   func(*kujiv1.StreamEventsResponse) error
+	want   Filter
+	turn   readTurn
+	ends   admission.Ends
+	late   admission.Watch
+
+	mu   sync.Mutex // held while a message is sent
+	next uint64     // from where a reader goes on who has all that was sent
+}
+
+var (
+	errFeedDraining = &kuji.Error{Code: kuji.CodeClosed, Message: "the server is shutting down: go on elsewhere, from the last position"}
+	errFeedRevoked  = contract.Refused(connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED, errors.New("the key is no longer valid for this stream"))
+)
+
+// Feeds is what the streams of a server share.
+type Feeds struct {
+	Gate         *admission.Gate
+	Keys         *access.Keys    // nil: a server without keys
+	Stopping     context.Context // ends when streams must end
+	WriteTimeout time.Duration   // that a client has to take a message
+	readers      readerPlaces
+}
+
+// Client is who a stream goes to.
+type Client struct {
+	Writer http.ResponseWriter
+	Access *access.Access
+	Role   kujiv1.Role // that the client must keep
+	Sent   func(events int)
+}
+
+// Events sends what a request asks for, until the stream ends.
+func (f *Feeds) Events(ctx context.Context, r *kuji.Realm, c *Client, req *kujiv1.StreamEventsRequest, send func(*kujiv1.StreamEventsResponse) error) error {
+	places, who := f.Readers(r.Name()), c.Access.Who
+	if !places.Take(who, 1) {
+		return admission.Overloaded(who, places, "readers of the realm's feed are connected")
+	}
+	defer places.Give(who, 1)
+	from := req.GetFrom()
+	if req.From == nil {
+		from = r.Stats().Position + 1
+	} else if next := r.Stats().Position + 1; from > next { // before the client is told that it is connected
+		return &kuji.Error{Code: kuji.CodeInvalid, Field: "from", Message: fmt.Sprintf("position %d; the next one is %d", from, next)}
+	}
+	st := &eventStream{
+		Pass: access.NewPass(f.Keys, c.Access), feeds: f, client: c, req: req, send: send, next: max(from, 1),
+		want: Filter{Player: req.GetPlayer(), Pool: req.GetPool(), Bare: c.Access.Player != ""},
+		turn: readTurn{turns: f.Gate.Reads, who: who},
+	}
+	return st.run(ctx, r)
+}
+
+// run serves the stream to its end.
+func (st *eventStream) run(ctx context.Context, r *kuji.Realm) error {
+	if err := st.ends.Open(st.client.Writer); err != nil {
+		return fmt.Errorf("setting the timeouts of a stream: %w", err)
+	}
+	defer st.ends.Close()
+	st.late.Start(st.feeds.WriteTimeout, st.ends.StopWriting)
+	defer st.late.Stop()
+	reading, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer context.AfterFunc(st.feeds.Stopping, func() { end(errFeedDraining) })()
+	if err := st.say(nil, st.next); err != nil { // so that the client knows at once that it is connected
+		return err
+	}
+	beating := make(chan struct{})
+	go func() {
+		defer close(beating)
+		st.beat(reading, end)
+	}()
+	err := st.read(reading, r)
+	cause := context.Cause(reading) // why the feed was ended, if it was
+	end(nil)
+	<-beating
+	if reading.Err() != nil && cause != nil {
+		return cause
+	}
+	return err
+}
+
+// beat sends signs of life until ctx ends.
+func (st *eventStream) beat(ctx context.Context, end context.CancelCauseFunc) {
+	beats := time.NewTicker(eventsBeat)
+	defer beats.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-beats.C:
+		}
+		if !st.StillMay(st.client.Role) || st.Permit(st.req) != nil {
+			end(errFeedRevoked)
+			return
+		}
+		if err := st.say(nil, 0); err != nil {
+			end(err)
+			return
+		}
+	}
+}
+
+// say sends a message. next is where a reader goes on who has it; 0: where it was.
+func (st *eventStream) say(events []*kujiv1.Event, next uint64) error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if next > 0 {
+		st.next = next
+	}
+	st.late.Arm()
+	defer st.late.Disarm()
+	err := st.send(&kujiv1.StreamEventsResponse{Events: events, Next: st.next})
+	if err == nil {
+		st.client.Sent(len(events))
+	}
+	return err
+}
+
+// came notes how far the reader has come without anything to send.
+func (st *eventStream) came(next uint64) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.next = next
+}
+
+// read sends what comes from the feed.
+func (st *eventStream) read(ctx context.Context, r *kuji.Realm) error {
+	defer st.turn.end()
+	var events []*kujiv1.Event
+	send := func(next uint64) error {
+		if len(events) == 0 {
+			st.came(next)
+			return nil
+		}
+		st.turn.end() // the client may take its time
+		err := st.say(events, next)
+		events = nil
+		return err
+	}
+	pace := func(ctx context.Context, at kuji.FeedPlace) error { // of a batch, everything was yielded
+		if err := send(at.Next); err != nil {
+			return err
+		}
+		return st.turn.pace(ctx, at)
+	}
+	q := kuji.EventsQuery{From: st.next, Player: st.want.Player, Pool: st.want.Pool, Pace: pace}
+	for rec, err := range r.Feed().Query(ctx, q) {
+		if err != nil {
+			return err
+		}
+		if st.want.Keep(&rec) {
+			events = append(events, message.Event(&rec))
+		}
+		if len(events) >= eventsAtOnce && !rec.Last {
+			if err := send(rec.Position); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Filter says which events a stream is about.
+type Filter struct {
+	Player, Pool string // "": all
+	Bare         bool   // without who asked and why
+}
+
+// Keep reports whether a record is wanted. It takes out of it what is not: members of a group that
+// are about others.
+func (f *Filter) Keep(rec *kuji.Record) bool {
+	if f.Bare {
+		rec.By, rec.Reason, rec.Metadata = "", "", ""
+	}
+	if f.Player != "" {
+		rec.Changes = slices.DeleteFunc(rec.Changes, func(c kuji.BalanceChange) bool { return c.Player != f.Player })
+	}
+	if len(rec.Members) == 0 {
+		return (f.Player == "" || rec.Player == f.Player || rec.To == f.Player) && (f.Pool == "" || rec.Pool == f.Pool)
+	}
+	if f.Player != "" || f.Pool != "" {
+		all := len(rec.Members)
+		rec.Members = slices.DeleteFunc(rec.Members, func(m kuji.Record) bool { return !f.Keep(&m) })
+		if f.Pool != "" && len(rec.Members) < all { // nobody knows whose changes they are
+			rec.Changes = nil
+		}
+		rec.Subject, rec.Limit, rec.Lacks = "", nil, nil // of a member, which says it too
+	}
+	return len(rec.Members) > 0
+}

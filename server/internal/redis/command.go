@@ -1,0 +1,558 @@
+package redis
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/contract"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server/access"
+)
+
+// command is what the server knows of a command. Exactly one of command, read and answer
+// is there, but for EXEC, which stands for the commands before it.
+type command struct {
+	name        string
+	usage       string // its arguments
+	summary     string
+	least, most int                                            // arguments
+	open        bool                                           // before AUTH, too
+	command     func(a *arguments) Command                     // for the engine
+	member      bool                                           // the command can be in a group
+	read        func(realm string, a *arguments) proto.Message // a request of the API that reads
+	answer      func(c *conn, a *arguments)                    // of a command about the connection
+}
+
+// someItems is how many arguments items may be at most, with ID.
+const someItems = 2*kuji.MaxStacks + 2
+
+// commands is all commands, in the order of docs/reference/redis.md.
+func commands() []*command {
+	return []*command{
+		{name: "DRAW", usage: "player pool [COUNT n] [PAY item] [ID id]", summary: "Draw from a pool.", least: 2, most: 8, command: readDraw, member: true},
+		{name: "REDEEM", usage: "player code [ID id]", summary: "Use a code.", least: 2, most: 4, command: readRedeem},
+		{name: "REGISTER", usage: "player [ID id]", summary: "Make a player known, with the starting grants.", least: 1, most: 3, command: readRegister, member: true},
+		{name: "GRANT", usage: "player item quantity [item quantity ...] [ID id]", summary: "Give items to a player.", least: 3, most: 1 + someItems, command: readGrant, member: true},
+		{name: "CONSUME", usage: "player item quantity [item quantity ...] [ID id]", summary: "Take items from a player.", least: 3, most: 1 + someItems, command: readConsume, member: true},
+		{name: "TRANSFER", usage: "from to item quantity [item quantity ...] [ID id]", summary: "Move items from one player to another.", least: 4, most: 2 + someItems, command: readTransfer, member: true},
+		{name: "MULTI", summary: "Begin a group: what follows waits for EXEC.", answer: answerMulti},
+		{name: "EXEC", summary: "Carry out the group, whole or not at all."},
+		{name: "DISCARD", summary: "Forget the group.", answer: answerDiscard},
+		{name: "PLAYER", usage: "player", summary: "What a player holds.", least: 1, most: 1, read: readPlayer},
+		{name: "POOL", usage: "pool [OFFSET n] [LIMIT n]", summary: "A pool and its stock.", least: 1, most: 5, read: readPool},
+		{name: "ODDS", usage: "pool [PLAYER player]", summary: "The exact odds of the next draw.", least: 1, most: 3, read: readOdds},
+		{name: "REALM", usage: "[realm]", summary: "Choose the realm of the commands that follow, or tell which it is.", most: 1, answer: answerRealm},
+		{name: "AUTH", usage: "[realm] key", summary: "Present an API key or a player token.", least: 1, most: 2, open: true, answer: answerAuth},
+		{name: "HELLO", usage: "[2|3 [AUTH realm key] [SETNAME name]]", summary: "Choose the protocol's version.", most: 6, open: true, answer: answerHello},
+		{name: "PING", usage: "[text]", summary: "Answer PONG, or the text.", most: 1, answer: answerPing},
+		{name: "ECHO", usage: "text", summary: "Answer the text.", least: 1, most: 1, answer: answerEcho},
+		{name: "SELECT", usage: "0", summary: "Do nothing: a realm is chosen by REALM.", least: 1, most: 1, answer: answerSelect},
+		{name: "INFO", usage: "[section ...]", summary: "That the server is ready: some clients ask before anything else.", most: maxWords, answer: answerInfo},
+		{name: "CLIENT", usage: "ID|SETNAME name|SETINFO LIB-NAME|LIB-VER text|MAINT_NOTIFICATIONS ON|OFF [option text ...]", summary: "What clients say of themselves; it is not kept.", least: 1, most: maxClient, answer: answerClient},
+		{name: "COMMAND", usage: "[COUNT|INFO|DOCS [name ...]]", summary: "The commands.", most: maxWords, answer: answerCommand},
+		{name: "QUIT", summary: "End the connection.", open: true, answer: answerQuit},
+	}
+}
+
+// Init makes a server ready whose exported fields are set.
+func (s *Server) Init() *Server {
+	s.byName = make(map[string]*command)
+	for _, cmd := range commands() {
+		s.byName[cmd.name] = cmd
+	}
+	return s
+}
+
+// Usage is the commands by name, with their arguments.
+func Usage() map[string]string {
+	out := make(map[string]string)
+	for _, cmd := range commands() {
+		out[cmd.name] = cmd.usage
+	}
+	return out
+}
+
+// ForEngine reports whether a command is for the engine.
+func ForEngine(name string) bool {
+	for _, cmd := range commands() {
+		if cmd.name == name {
+			return cmd.command != nil || cmd.read != nil
+		}
+	}
+	return false
+}
+
+var (
+	errNoAuth = contract.Refused(connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED,
+		fmt.Errorf("want AUTH with an API key or a player token first"))
+	errNoLongerValid = contract.Refused(connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED,
+		fmt.Errorf("the key is no longer valid; the command was not carried out"))
+)
+
+// namedError is an error that has a name of its own in the Redis protocol, which clients look for.
+type namedError struct {
+	kind string
+	code connect.Code
+	text string
+	err  error // what the log shall know as well; may be nil
+}
+
+func (e *namedError) Error() string { return e.kind + " " + e.text }
+
+// Unwrap returns what the log shall know as well.
+func (e *namedError) Unwrap() error { return e.err }
+
+// handle carries out a command of some bytes, or adds it to the run.
+func (c *conn) handle(words [][]byte, size int) {
+	cmd := c.s.byName[string(bytes.ToUpper(words[0][:min(len(words[0]), 16)]))]
+	switch {
+	case cmd == nil && c.client.Access == nil:
+		c.reject(nil, size, errNoAuth)
+		return
+	case cmd == nil:
+		c.group.broken = c.group.open
+		c.reject(nil, size, &namedError{"ERR", connect.CodeUnimplemented, fmt.Sprintf("unknown command %.40q, see COMMAND DOCS", words[0]), nil})
+		return
+	case c.client.Access == nil && !cmd.open:
+		c.reject(cmd, size, errNoAuth)
+		return
+	}
+	a := &arguments{cmd: cmd, words: words[1:]}
+	if n := len(a.words); n < cmd.least || n > cmd.most {
+		a.wrong("", "%d arguments, want %s", n, strings.TrimSpace(cmd.name+" "+cmd.usage))
+	}
+	ends := cmd.name == "EXEC" || cmd.name == "DISCARD" || cmd.name == "QUIT"
+	switch {
+	case cmd.name == "EXEC" && a.err == nil:
+		c.group.exec(c, cmd, size)
+	case c.group.open && (!ends || a.err != nil):
+		c.group.queue(c, cmd, size, a)
+	case cmd.command == nil && cmd.read == nil:
+		cmd.carryOut(c, size, a)
+	default:
+		c.engine(cmd, size, a)
+	}
+}
+
+// carryOut carries out a command about the connection.
+func (cmd *command) carryOut(c *conn, size int, a *arguments) {
+	c.flush()
+	before := c.written()
+	if a.err == nil {
+		cmd.answer(c, a)
+	}
+	if a.err != nil {
+		c.reject(cmd, size, a.err)
+		return
+	}
+	c.count(cmd, Ended{Size: size, Answered: c.written() - before})
+}
+
+// engine asks the engine for a command.
+func (c *conn) engine(cmd *command, size int, a *arguments) {
+	var err error
+	if cmd.read != nil {
+		if request := cmd.read(c.realm, a); a.err == nil {
+			err = c.look(cmd, size, request)
+		}
+	} else if one := cmd.command(a); a.err == nil {
+		err = c.ask(cmd, size, one)
+	}
+	if err = cmp.Or(a.err, err); err != nil {
+		c.run.slots = append(c.run.slots, slot{cmd, size, err})
+	}
+}
+
+// reject answers a command that was not carried out.
+func (c *conn) reject(cmd *command, size int, err error) {
+	c.flush()
+	before := c.written()
+	failed := c.refuse(err, nil)
+	c.count(cmd, Ended{Size: size, Failed: failed, Answered: c.written() - before})
+	if c.client.Access == nil {
+		c.leaving = c.tries.over() || c.leaving
+	}
+}
+
+// arguments reads the arguments of a command. After a mistake, which err is, it returns zeros.
+type arguments struct {
+	cmd   *command
+	words [][]byte // those that are left
+	err   error
+}
+
+func (a *arguments) wrong(field, format string, args ...any) {
+	if a.err == nil {
+		a.err = &kuji.Error{Code: kuji.CodeInvalid, Field: field, Message: fmt.Sprintf(format, args...)}
+	}
+}
+
+// text returns the next argument.
+func (a *arguments) text(field string) string {
+	if a.err == nil && len(a.words) == 0 {
+		a.wrong(field, "is missing, want %s %s", a.cmd.name, a.cmd.usage)
+	}
+	if a.err != nil {
+		return ""
+	}
+	word := a.words[0]
+	a.words = a.words[1:]
+	if !utf8.Valid(word) {
+		a.wrong(field, "%.40q, want UTF-8", word)
+		return ""
+	}
+	return string(word)
+}
+
+// number returns the next argument as a whole number up to a most.
+func (a *arguments) number(field string, least, most uint64) uint64 {
+	text := a.text(field)
+	if a.err != nil {
+		return 0
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || n < least || n > most {
+		a.wrong(field, "%.40q, want a whole number from %d to %d", text, least, most)
+		return 0
+	}
+	return n
+}
+
+// option is one that a command takes.
+type option struct {
+	name string
+	read func(name string)
+}
+
+// options reads the options that are left, each once.
+func (a *arguments) options(all ...option) {
+	seen := 0 // a bit for each
+	for a.err == nil && len(a.words) > 0 {
+		name := strings.ToUpper(a.text("option"))
+		i := slices.IndexFunc(all, func(o option) bool { return o.name == name })
+		switch {
+		case a.err != nil:
+		case i < 0:
+			a.wrong("option", "%.40q, want %s %s", name, a.cmd.name, a.cmd.usage)
+		case seen&(1<<i) != 0:
+			a.wrong(name, "twice, want each option once")
+		default:
+			seen |= 1 << i
+			all[i].read(name)
+		}
+	}
+}
+
+// items reads pairs of item and quantity, and an ID behind them.
+func (a *arguments) items() (items []*kujiv1.Stack, id string) {
+	for i := 0; a.err == nil && len(a.words) > 0; i++ {
+		if i > 0 && len(a.words) == 2 && bytes.EqualFold(a.words[0], []byte("ID")) {
+			a.words = a.words[1:]
+			return items, a.text("ID")
+		}
+		item := a.text(fmt.Sprintf("items[%d].item", i))
+		quantity := a.number(fmt.Sprintf("items[%d].quantity", i), 0, kuji.MaxQuantity)
+		items = append(items, &kujiv1.Stack{Item: item, Quantity: quantity})
+	}
+	return items, ""
+}
+
+func readDraw(a *arguments) (one Command) {
+	m := &kujiv1.Draw{Player: a.text("player"), Pool: a.text("pool")}
+	a.options(option{"COUNT", func(o string) { m.Count = uint32(a.number(o, 1, kuji.MaxDrawCount)) }},
+		option{"PAY", func(o string) { m.Pay = a.text(o) }},
+		option{"ID", func(o string) { one.ID = a.text(o) }})
+	one.Message = m
+	return one
+}
+
+// id reads an ID, the only option of some commands.
+func (a *arguments) id() (id string) {
+	a.options(option{"ID", func(o string) { id = a.text(o) }})
+	return id
+}
+
+func readRedeem(a *arguments) Command {
+	m := &kujiv1.Redeem{Player: a.text("player"), Code: a.text("code")}
+	return Command{a.id(), m}
+}
+
+func readRegister(a *arguments) Command {
+	m := &kujiv1.Register{Player: a.text("player")}
+	return Command{a.id(), m}
+}
+
+func readGrant(a *arguments) (one Command) {
+	m := &kujiv1.Grant{Player: a.text("player")}
+	m.Items, one.ID = a.items()
+	one.Message = m
+	return one
+}
+
+func readConsume(a *arguments) (one Command) {
+	m := &kujiv1.Consume{Player: a.text("player")}
+	m.Items, one.ID = a.items()
+	one.Message = m
+	return one
+}
+
+func readTransfer(a *arguments) (one Command) {
+	m := &kujiv1.Transfer{From: a.text("from"), To: a.text("to")}
+	m.Items, one.ID = a.items()
+	one.Message = m
+	return one
+}
+
+func readPlayer(realm string, a *arguments) proto.Message {
+	return &kujiv1.GetPlayerRequest{Realm: realm, Player: a.text("player")}
+}
+
+func readPool(realm string, a *arguments) proto.Message {
+	m := &kujiv1.GetPoolRequest{Realm: realm, Pool: a.text("pool")}
+	a.options(option{"OFFSET", func(o string) { m.EntryOffset = uint32(a.number(o, 0, math.MaxUint32)) }},
+		option{"LIMIT", func(o string) { m.EntryLimit = uint32(a.number(o, 1, contract.MaxPage)) }})
+	return m
+}
+
+func readOdds(realm string, a *arguments) proto.Message {
+	m := &kujiv1.GetOddsRequest{Realm: realm, Pool: a.text("pool")}
+	a.options(option{"PLAYER", func(o string) { m.Player = a.text(o) }})
+	return m
+}
+
+func answerRealm(c *conn, a *arguments) {
+	if len(a.words) == 0 {
+		c.Text(c.realm)
+		return
+	}
+	c.enterRealm(c.client.Access, a)
+	if a.err == nil {
+		c.simple("OK")
+	}
+}
+
+// enterRealm chooses the realm that the next argument names, for somebody who may.
+func (c *conn) enterRealm(who *access.Access, a *arguments) {
+	name := a.text("realm")
+	if a.err == nil {
+		if err := who.MayEnter(name); err != nil {
+			a.err = who.Forbidden(err)
+		} else {
+			a.err = c.s.Backend.CheckRealm(name)
+		}
+	}
+	if a.err == nil {
+		c.realm = name
+	}
+}
+
+func answerAuth(c *conn, a *arguments) {
+	if c.login(a, len(a.words) == 2); a.err == nil {
+		c.simple("OK")
+	}
+}
+
+// login reads a key, and the realm in front of it.
+func (c *conn) login(a *arguments, realm bool) {
+	who, secret := access.Anybody, a.words[0]
+	if realm {
+		secret = a.words[1]
+	}
+	if c.s.Keys != nil {
+		var refusal *connect.Error
+		who, refusal = c.s.Gate.Find(c.link.ctx, c.s.Keys, c.link.place, c.client.Peer, string(secret), "want a valid API key or player token")
+		if refusal != nil {
+			a.err = refusal
+			if fault, ok := errors.AsType[*access.Fault](refusal); ok {
+				a.err = &namedError{"WRONGPASS", connect.CodeUnauthenticated, fault.Error(), fault}
+			}
+			return
+		}
+	}
+	if realm {
+		c.enterRealm(who, a)
+	}
+	if a.err != nil {
+		return
+	}
+	a.words = a.words[1:]
+	c.exit()
+	c.client.Pass = access.NewPass(c.s.Keys, who)
+	c.client.Secret = string(secret)
+	if c.s.Gate.Conns.Begin(c.link.place, who.Who) { // from now on it is theirs
+		c.s.Gate.Conns.End(c.link.place)
+	}
+}
+
+func answerHello(c *conn, a *arguments) {
+	version := c.version
+	if len(a.words) > 0 {
+		switch text := a.text("version"); {
+		case a.err != nil:
+			return
+		case text != "2" && text != "3":
+			a.err = &namedError{"NOPROTO", connect.CodeInvalidArgument, fmt.Sprintf("version %.40q of the protocol, want 2 or 3", text), nil}
+			return
+		default:
+			version = int(text[0] - '0')
+		}
+	}
+	for len(a.words) > 0 && a.err == nil {
+		switch option := strings.ToUpper(a.text("option")); {
+		case option == "AUTH" && len(a.words) >= 2:
+			c.login(a, true)
+		case option == "SETNAME" && len(a.words) >= 1:
+			a.text("name")
+		default:
+			a.wrong("option", "%.40q, want HELLO %s", option, a.cmd.usage)
+		}
+	}
+	if a.err != nil {
+		return
+	}
+	if c.client.Access == nil {
+		a.err = errNoAuth
+		return
+	}
+	c.version = version
+	c.Map(7)
+	for _, f := range [][2]string{{"server", "kuji"}, {"version", c.s.Version}, {"mode", "standalone"}, {"role", "master"}} {
+		c.Text(f[0])
+		c.Text(f[1])
+	}
+	c.Text("proto")
+	c.Integer(int64(version))
+	c.Text("id")
+	c.Integer(c.id)
+	c.Text("modules")
+	c.List(0)
+}
+
+func answerPing(c *conn, a *arguments) {
+	if len(a.words) == 1 {
+		c.Text(string(a.words[0]))
+		return
+	}
+	c.simple("PONG")
+}
+
+func answerEcho(c *conn, a *arguments) { c.Text(string(a.words[0])) }
+
+func answerSelect(c *conn, a *arguments) {
+	if string(a.words[0]) != "0" {
+		a.wrong("database", "%.40q, want 0: there is one database; choose a realm with REALM", a.words[0])
+		return
+	}
+	c.simple("OK")
+}
+
+// maxClient is the most arguments of CLIENT: go-redis, redis-py, node-redis and lettuce send four.
+const maxClient = 8
+
+// answerInfo says what clients look for: ioredis waits until nothing is loading.
+func answerInfo(c *conn, _ *arguments) {
+	c.Text("# Server\r\nserver:kuji\r\nkuji_version:" + c.s.Version + "\r\nredis_mode:standalone\r\n" +
+		"# Persistence\r\nloading:0\r\n# Replication\r\nrole:master\r\n")
+}
+
+func answerClient(c *conn, a *arguments) {
+	switch sub := strings.ToUpper(a.text("subcommand")); {
+	case sub == "ID" && len(a.words) == 0:
+		c.Integer(c.id)
+	case sub == "SETNAME" && len(a.words) == 1, sub == "SETINFO" && len(a.words) == 2:
+		c.simple("OK")
+	case sub == "MAINT_NOTIFICATIONS" && len(a.words) >= 1: // there is nothing that they would be told
+		c.simple("OK")
+	default:
+		a.wrong("subcommand", "%.40q with %d arguments, want CLIENT %s", sub, len(a.words), a.cmd.usage)
+	}
+}
+
+func answerCommand(c *conn, a *arguments) {
+	all := commands()
+	sub := "INFO"
+	if len(a.words) > 0 {
+		sub = strings.ToUpper(a.text("subcommand"))
+	}
+	named := func(cmd *command) bool {
+		return len(a.words) == 0 || slices.ContainsFunc(a.words, func(w []byte) bool { return strings.EqualFold(string(w), cmd.name) })
+	}
+	switch sub {
+	case "COUNT":
+		c.Integer(int64(len(all)))
+	case "DOCS":
+		all = slices.DeleteFunc(all, func(cmd *command) bool { return !named(cmd) })
+		c.Map(len(all))
+		for _, cmd := range all {
+			cmd.writeDocs(&c.resp)
+		}
+	case "INFO":
+		if len(a.words) == 0 {
+			c.List(len(all))
+			for _, cmd := range all {
+				cmd.writeInfo(&c.resp)
+			}
+			return
+		}
+		c.List(len(a.words))
+		for _, w := range a.words {
+			if cmd := c.s.byName[strings.ToUpper(string(w))]; cmd != nil {
+				cmd.writeInfo(&c.resp)
+			} else {
+				c.null()
+			}
+		}
+	default:
+		a.wrong("subcommand", "%.40q, want COMMAND %s", sub, a.cmd.usage)
+	}
+}
+
+// writeDocs writes a command's name and what redis-cli shows of it.
+func (cmd *command) writeDocs(w *resp) {
+	w.Text(strings.ToLower(cmd.name))
+	w.Map(3)
+	for _, f := range [][2]string{{"summary", strings.TrimSpace(cmd.usage + " - " + cmd.summary)}, {"since", "1.0.0"}, {"group", "generic"}} {
+		w.Text(f[0])
+		w.Text(f[1])
+	}
+}
+
+// writeInfo writes a command's name, arity, flags and places of keys. There are no keys in the sense
+// of Redis: no client must spread the commands over nodes by them.
+func (cmd *command) writeInfo(w *resp) {
+	w.List(6)
+	w.Text(strings.ToLower(cmd.name))
+	if cmd.least == cmd.most {
+		w.Integer(int64(cmd.least + 1))
+	} else {
+		w.Integer(-int64(cmd.least + 1))
+	}
+	flag := "readonly"
+	switch {
+	case cmd.command != nil:
+		flag = "write"
+	case cmd.read == nil:
+		flag = "fast"
+	}
+	w.List(1)
+	w.simple(flag)
+	for range 3 {
+		w.Integer(0)
+	}
+}
+
+func answerQuit(c *conn, _ *arguments) {
+	c.simple("OK")
+	c.leaving = true
+}

@@ -1,0 +1,342 @@
+package redis
+
+import (
+	"cmp"
+	"errors"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/contract"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server/access"
+	"github.com/kuji-dev/kuji/server/internal/message"
+)
+
+// answersAtOnce is from how many bytes on answers are sent, although more of the same pipeline follow.
+const answersAtOnce = 64 << 10
+
+// pipeline is what a connection has begun of the commands that arrived together.
+type pipeline struct {
+	arrived  time.Time
+	until    time.Time      // when its answers must be taken; zero: none was sent yet
+	size     int            // in bytes
+	larger   int            // bytes of a group that came before; see takeTurn
+	entered  *access.Access // who the engine was asked for; nil: not yet
+	refusal  error          // why nothing of the pipeline is asked of the engine
+	turn     bool           // it has one of Gate.Bulk
+	commands int            // asked of the engine
+	work     int64          // taken from Gate.Work for answers that were not sent
+	run      run
+}
+
+// run is commands in a row that become one batch.
+type run struct {
+	slots    []slot
+	commands []Command // those of the slots that were not refused
+	answers  []Answer
+	outcomes int64
+	work     int64
+}
+
+// slot is one command of a run: the next of its commands, or refused.
+type slot struct {
+	cmd  *command
+	size int // in bytes
+	err  error
+}
+
+// answer carries out the whole commands and sends the answers.
+func (c *conn) answer() {
+	c.arrived, c.size = time.Now(), c.scanned-c.from
+	for c.whole > 0 && !c.leaving && c.link.failed == nil {
+		words, n, err := ParseCommand(c.buf[c.from:c.scanned], c.size, c.words)
+		if err != nil { // scan has read it before
+			panic(err)
+		}
+		c.from += n
+		c.whole--
+		if len(words) == 0 { // Redis answers nothing, and no client sends it: with a key, it counts too
+			c.count(nil, Ended{Size: n})
+			c.leaving = c.tries.over() || c.leaving
+			continue
+		}
+		c.handle(words, n)
+		if c.isMuch() {
+			c.transmit()
+		}
+	}
+	c.flush()
+	if c.broken != nil && !c.leaving {
+		c.reject(nil, c.to-c.from, c.broken)
+		c.leaving = true
+	}
+	if c.entered == nil {
+		c.s.Gate.Conns.Touch(c.link.place)
+	}
+	c.send()
+	c.exit()
+	c.until = time.Time{}
+}
+
+// enter takes what a pipeline needs before the engine is asked, once: a part of its key's rate, of
+// busy connections, memory and calls. A pipeline that is larger than one command can be takes turns
+// with others, as a Batch does.
+func (c *conn) enter() error {
+	if c.entered == nil && c.refusal == nil {
+		c.refusal = c.tryEnter()
+	}
+	if c.refusal == nil && max(c.size, c.larger) > c.s.Limits.RequestBytes {
+		c.refusal = c.takeTurn()
+	}
+	return c.refusal
+}
+
+func (c *conn) tryEnter() error {
+	if c.client.Access == nil {
+		return errNoAuth
+	}
+	if !c.client.Renew() {
+		c.client.Access = nil
+		return errNoLongerValid
+	}
+	g, who := c.s.Gate, c.client.Access
+	if refusal := g.Enter(c.link.place, who); refusal != nil {
+		return refusal
+	}
+	if refusal := g.TakeCall(who.Who); refusal != nil {
+		g.Leave(c.link.place, who.Who)
+		return refusal
+	}
+	c.entered = who
+	return nil
+}
+
+// takeTurn waits for the pipeline's turn among those that can be large. It sends what is ready first:
+// whoever waits for a turn holds no work.
+func (c *conn) takeTurn() error {
+	if c.turn {
+		return nil
+	}
+	c.flush()
+	c.send()
+	if err := c.s.Gate.Bulk.Wait(c.link.ctx, c.entered.Who, 1); err != nil {
+		return err
+	}
+	c.turn = true
+	return nil
+}
+
+// exit gives back what enter has taken.
+func (c *conn) exit() {
+	if a := c.entered; a != nil {
+		c.s.Gate.Rates.Owe(a, c.commands-1)
+		if c.turn {
+			c.s.Gate.Bulk.Give(a.Who, 1)
+		}
+		c.s.Gate.Calls.Give(a.Who, 1)
+		c.s.Gate.Leave(c.link.place, a.Who)
+		c.s.Gate.GiveWork(a.Who, c.work)
+	}
+	c.work = 0
+	c.entered, c.refusal, c.turn, c.commands, c.larger = nil, nil, false, 0, 0
+}
+
+// ask asks the engine for a command, together with the rest of the run.
+func (c *conn) ask(cmd *command, size int, one Command) error {
+	if err := c.enter(); err != nil {
+		return err
+	}
+	c.commands += message.Commands(one.Message)
+	if err := c.entered.PermitCommand(c.realm, one.ID, one.Message); err != nil {
+		return err
+	}
+	c.add(slot{cmd, size, nil}, one)
+	return nil
+}
+
+// look asks for something to read, at once.
+func (c *conn) look(cmd *command, size int, request proto.Message) error {
+	if err := c.enter(); err != nil {
+		return err
+	}
+	c.commands++
+	if err := c.entered.Permit(request); err != nil {
+		return err
+	}
+	c.flush()
+	if _, ok := request.(*kujiv1.GetOddsRequest); ok {
+		c.send() // whoever waits for a turn holds no work
+		if err := c.s.Gate.Odds.Wait(c.link.ctx, c.entered.Who, 1); err != nil {
+			return err
+		}
+		defer c.s.Gate.Odds.Give(c.entered.Who, 1)
+	}
+	if err := c.takeWork(message.Work(request)); err != nil {
+		return err
+	}
+	answer, err := c.s.Backend.Read(c.link.ctx, &c.client, c.realm, request)
+	if err != nil {
+		return err
+	}
+	before := c.written()
+	c.write(answer)
+	c.count(cmd, Ended{Size: size, Answered: c.written() - before})
+	return nil
+}
+
+// takeWork takes what answers need. It sends earlier ones first: whoever waits for work holds none.
+func (c *conn) takeWork(n int64) (err error) {
+	if c.work > 0 {
+		c.send()
+	}
+	c.work, err = c.s.Gate.TakeWork(c.link.ctx, c.entered.Who, n)
+	return err
+}
+
+// write writes a message.
+func (c *conn) write(m proto.Message) {
+	contract.Form{Stacks: true}.Write(&c.resp, m.ProtoReflect())
+}
+
+// add adds a command to the run.
+func (c *conn) add(s slot, one Command) {
+	outcomes := message.Outcomes(one.Message)
+	if len(c.run.commands) == kuji.MaxBatch || c.run.outcomes+outcomes > contract.MaxBatchOutcomes {
+		c.flush()
+	}
+	r := &c.run
+	r.slots = append(r.slots, s)
+	r.commands = append(r.commands, one)
+	r.outcomes += outcomes
+	if r.work += message.Work(one.Message); len(r.commands) > 1 {
+		r.work += message.CommandBytes
+	}
+}
+
+// flush carries out the run and answers it.
+func (c *conn) flush() {
+	r := &c.run
+	if len(r.slots) == 0 {
+		return
+	}
+	failed := c.carryOut()
+	next := 0
+	for i := range r.slots {
+		slot := &r.slots[i]
+		end, err, before := Ended{Size: slot.size}, slot.err, c.written()
+		var one Command
+		if err == nil {
+			one = r.commands[next]
+			if err = failed; err == nil {
+				err = r.answers[next].Err
+			}
+			if err == nil {
+				end.Status = c.writeResult(one, r.answers[next].Result)
+			}
+			next++
+		}
+		if err != nil {
+			end.Failed = c.refuse(err, one)
+		}
+		end.Answered = c.written() - before
+		c.count(slot.cmd, end)
+		if c.isMuch() { // a client that takes none makes the server hold no more
+			c.transmit()
+		}
+	}
+	r.clear()
+}
+
+// writeResult writes how a command that was carried out ended.
+func (c *conn) writeResult(one Command, res *kujiv1.Result) kujiv1.Status {
+	if _, group := one.Message.(*kujiv1.Atomic); group {
+		c.writeGroup(res)
+	} else {
+		c.write(res)
+	}
+	return res.GetStatus()
+}
+
+// carryOut carries out the commands of the run. The error is that of all.
+func (c *conn) carryOut() error {
+	r := &c.run
+	if len(r.commands) == 0 {
+		return nil
+	}
+	if err := c.takeWork(r.work); err != nil {
+		return err
+	}
+	if cap(r.answers) < len(r.commands) {
+		r.answers = make([]Answer, len(r.commands))
+	}
+	r.answers = r.answers[:len(r.commands)]
+	client := c.client
+	client.Access = c.entered
+	return c.s.Backend.Do(c.link.ctx, &client, c.realm, r.commands, r.answers)
+}
+
+// keptRun is how long a run is whose memory a connection keeps for the next.
+const keptRun = 16
+
+// clear empties the run.
+func (r *run) clear() {
+	if cap(r.slots) > keptRun {
+		*r = run{}
+		return
+	}
+	clear(r.slots)
+	clear(r.commands)
+	clear(r.answers)
+	*r = run{slots: r.slots[:0], commands: r.commands[:0], answers: r.answers[:0]}
+}
+
+// Kinds are the first words of errors.
+var Kinds = map[kujiv1.Reason]string{
+	kujiv1.Reason_REASON_INVALID:         "INVALID",
+	kujiv1.Reason_REASON_NOT_FOUND:       "NOTFOUND",
+	kujiv1.Reason_REASON_ID_REUSED:       "IDREUSED",
+	kujiv1.Reason_REASON_TOO_OLD:         "TOOOLD",
+	kujiv1.Reason_REASON_CONFLICT:        "CONFLICT",
+	kujiv1.Reason_REASON_FORMAT:          "FORMAT",
+	kujiv1.Reason_REASON_OVERLOADED:      "OVERLOADED",
+	kujiv1.Reason_REASON_UNKNOWN_OUTCOME: "UNKNOWN",
+	kujiv1.Reason_REASON_FAILED:          "FAILED",
+	kujiv1.Reason_REASON_CLOSED:          "CLOSED",
+	kujiv1.Reason_REASON_CORRUPT:         "CORRUPT",
+	kujiv1.Reason_REASON_CANCELED:        "CANCELED",
+	kujiv1.Reason_REASON_UNAUTHENTICATED: "NOAUTH",
+	kujiv1.Reason_REASON_FORBIDDEN:       "NOPERM",
+	kujiv1.Reason_REASON_INTERNAL:        "INTERNAL",
+	kujiv1.Reason_REASON_HISTORY:         "HISTORY",
+}
+
+// refuse writes the error of a command, and returns it as that of the API.
+func (c *conn) refuse(err error, about any) *connect.Error {
+	if named, ok := errors.AsType[*namedError](err); ok {
+		c.fail(named.kind, named.text)
+		return connect.NewError(named.code, cmp.Or(named.err, errors.New(named.text)))
+	}
+	ce := c.s.Backend.Error(err, about)
+	kind := "INTERNAL"
+	for _, d := range ce.Details() {
+		if v, err := d.Value(); err == nil {
+			if detail, ok := v.(*kujiv1.ErrorDetail); ok {
+				kind = cmp.Or(Kinds[detail.GetReason()], kind)
+			}
+		}
+	}
+	c.fail(kind, ce.Message())
+	return ce
+}
+
+// count counts and logs a command; cmd is nil if there is no such command.
+func (c *conn) count(cmd *command, e Ended) {
+	if cmd != nil {
+		e.Command = cmd.name
+	}
+	e.Realm, e.Arrived = c.realm, c.arrived
+	c.s.Backend.Ended(&c.client, &e)
+}

@@ -1,0 +1,345 @@
+// Package redis speaks the Redis protocol with clients. It reads commands, gathers them in runs and
+// writes the replies; a [Backend] carries them out. Nothing here knows what a command does, who leads
+// a realm, or what else the server speaks.
+package redis
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/contract"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server/access"
+	"github.com/kuji-dev/kuji/server/internal/admission"
+)
+
+// The Redis protocol, in short. A connection has one goroutine:
+//
+//	receive   read until there is a whole command; take all whole ones that have come: a pipeline
+//	handle    each command in order: it is authorised; draws and the like gather in a run
+//	flush     a run is carried out as one batch, and answered when it is durable
+//	send      the answers, in the order of the commands
+//
+// Commands become the API's requests, and what decides about those decides about them: permits,
+// rates, budgets and the server's handlers. docs/reference/redis.md is what clients read.
+
+// Buffer is the room for commands that each connection has, in bytes. Before AUTH it gets no
+// more. The longest token fits.
+const Buffer = access.MaxTokenBytes + 512
+
+// keptAnswers is how much memory for answers an idle connection keeps, in bytes.
+const keptAnswers = 4 << 10
+
+// maxTries is how many commands that are refused before AUTH, or have no words, end a connection.
+const maxTries = 16
+
+// tries counts them.
+type tries int
+
+// over counts one more, and reports whether the connection ends.
+func (t *tries) over() bool {
+	*t++
+	return *t >= maxTries
+}
+
+// Backend is what answers commands.
+type Backend interface {
+	// Do carries out commands for somebody who may send them. It fills in an answer for each, or
+	// returns the error of all.
+	Do(ctx context.Context, c *Client, realm string, all []Command, answers []Answer) error
+	// Read answers a request that reads: GetPlayer, GetPool or GetOdds.
+	Read(ctx context.Context, c *Client, realm string, request proto.Message) (proto.Message, error)
+	// CheckRealm fails if it is known that a realm does not exist.
+	CheckRealm(realm string) error
+	// Error returns an error as the API says it. request is the command or the request; it may be nil.
+	Error(err error, request any) *connect.Error
+	// Ended counts and logs a command.
+	Ended(c *Client, e *Ended)
+	// Panicked logs a panic.
+	Panicked(p any)
+}
+
+// Client is who sends commands.
+type Client struct {
+	access.Pass        // its Access is nil before AUTH
+	Peer        string // the client's address
+	Secret      string // the key or token that was presented
+}
+
+// Command is a command for the engine: a message that can be in a batch.
+type Command struct {
+	ID      string // of the request
+	Message proto.Message
+}
+
+// Repeatable reports whether the command can be sent again safely.
+func (c Command) Repeatable() bool { return c.ID != "" }
+
+// Answer is how a command ended, or why it was refused.
+type Answer struct {
+	Result *kujiv1.Result
+	Err    error
+}
+
+// Ended says how a command ended.
+type Ended struct {
+	Command  string // its name; "": there is no such command
+	Realm    string
+	Arrived  time.Time
+	Size     int           // of the command in bytes
+	Answered int64         // bytes
+	Status   kujiv1.Status // of its result; 0: it has none
+	Failed   *connect.Error
+}
+
+// Server serves the connections of the Redis protocol.
+type Server struct {
+	Backend  Backend
+	Gate     *admission.Gate
+	Keys     *access.Keys    // nil: it asks for no key
+	TLS      *tls.Config     // nil: plain text
+	Stopping context.Context // ends when connections must end
+	Version  string          // of the program
+	Limits   Limits
+
+	byName map[string]*command
+
+	mu    sync.Mutex
+	all   map[*conn]struct{}
+	gone  chan struct{} // closed when the last is gone; nil before Shutdown
+	count int64         // of all that there ever were
+}
+
+// Limits are those of the server that this protocol knows, too.
+type Limits struct {
+	RequestBytes, BatchBytes                              int
+	HeaderTimeout, ReadTimeout, WriteTimeout, IdleTimeout time.Duration
+}
+
+// conn is one connection. Its fields are its goroutine's.
+type conn struct {
+	s      *Server
+	client Client
+	link   link
+	id     int64
+	realm  string
+	resp
+	inbox
+	pipeline
+	group   group
+	tries   tries // how many commands were refused before AUTH, or had no words
+	leaving bool  // after these answers the connection ends
+}
+
+// link is the connection to the client.
+type link struct {
+	nc     net.Conn        // with TLS, if there is any
+	place  *admission.Conn // in Gate.Conns
+	ctx    context.Context
+	cancel context.CancelFunc
+	failed error // the answers cannot be sent
+}
+
+// Serve accepts connections on l until Stopping ends, and closes l at the end.
+func (s *Server) Serve(l net.Listener) error {
+	l = s.Gate.Conns.Listen(l)
+	defer l.Close()
+	defer context.AfterFunc(s.Stopping, func() { _ = l.Close() })()
+	conf := s.TLS
+	if conf != nil {
+		conf = conf.Clone()
+		conf.NextProtos = nil // those of HTTP, if any
+	}
+	for pause := time.Duration(0); ; {
+		nc, err := l.Accept()
+		switch {
+		case s.Stopping.Err() != nil:
+			if err == nil {
+				_ = nc.Close()
+			}
+			return nil
+		case err == nil:
+			pause = 0
+			s.start(nc, conf)
+		case slices.ContainsFunc(passing, func(one error) bool { return errors.Is(err, one) }):
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			select {
+			case <-time.After(pause):
+			case <-s.Stopping.Done():
+			}
+		default:
+			return fmt.Errorf("server: %w", err)
+		}
+	}
+}
+
+// passing are errors of one connection, or of a machine that is short of something for a while.
+var passing = []error{syscall.ECONNABORTED, syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM}
+
+// start serves a connection that was accepted.
+func (s *Server) start(nc net.Conn, conf *tls.Config) {
+	c := &conn{s: s, realm: contract.DefaultRealm}
+	c.client.Peer, c.link.nc = nc.RemoteAddr().String(), nc
+	c.link.place, _ = nc.(*admission.Conn)
+	if conf != nil {
+		c.link.nc = tls.Server(nc, conf)
+	}
+	if s.Keys == nil {
+		c.client.Access = access.Anybody
+	}
+	c.version = 2
+	c.inbox = inbox{s: s, nc: c.link.nc, client: &c.client}
+	c.buf = c.first[:]
+	c.link.ctx, c.link.cancel = context.WithCancel(context.Background())
+	if !s.add(c) {
+		c.close()
+		return
+	}
+	go func() {
+		defer s.remove(c)
+		defer c.close()
+		c.serve()
+	}()
+}
+
+func (s *Server) add(c *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone != nil {
+		return false
+	}
+	if s.all == nil {
+		s.all = make(map[*conn]struct{})
+	}
+	s.count++
+	c.id = s.count
+	s.all[c] = struct{}{}
+	return true
+}
+
+func (s *Server) remove(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if delete(s.all, c); len(s.all) == 0 && s.gone != nil {
+		close(s.gone)
+		s.all = nil
+	}
+}
+
+// Len returns how many connections there are.
+func (s *Server) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.all)
+}
+
+// Shutdown ends each connection once what it has received whole is answered. Stopping has
+// ended. If ctx ends first, it cuts them.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	if s.gone == nil {
+		s.gone = make(chan struct{})
+		if len(s.all) == 0 {
+			close(s.gone)
+		}
+	}
+	for c := range s.all {
+		_ = c.link.nc.SetReadDeadline(time.Unix(1, 0)) // it may be closed
+	}
+	s.mu.Unlock()
+	select {
+	case <-s.gone:
+		return nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	for c := range s.all {
+		c.link.cancel()
+		_ = c.link.nc.Close()
+	}
+	s.mu.Unlock()
+	<-s.gone
+	return fmt.Errorf("server: shutdown of the Redis protocol: %w", ctx.Err())
+}
+
+// close gives back all that the connection has.
+func (c *conn) close() {
+	c.link.cancel()
+	c.exit()
+	c.group.leave(c.s.Gate)
+	c.shrink()
+	_ = c.link.nc.Close() // the client may be gone: there is nobody to tell
+}
+
+// serve answers pipelines until the connection ends.
+func (c *conn) serve() {
+	defer func() {
+		if p := recover(); p != nil {
+			// Nobody knows how far the answers are: the client must ask again.
+			c.s.Backend.Panicked(p)
+		}
+	}()
+	if t, ok := c.link.nc.(*tls.Conn); ok {
+		ctx, cancel := context.WithTimeout(c.link.ctx, c.s.Limits.HeaderTimeout)
+		err := t.HandshakeContext(ctx)
+		if cancel(); err != nil {
+			return
+		}
+	}
+	for !c.leaving && c.link.failed == nil {
+		if err := c.receive(); err != nil {
+			if tellable(err) {
+				c.arrived = time.Now()
+				c.reject(nil, c.to-c.from, err)
+				c.send()
+			}
+			return
+		}
+		c.answer()
+	}
+}
+
+// tellable reports whether the client is to learn why its connection ends.
+func tellable(err error) bool {
+	_, broken := errors.AsType[*kuji.Error](err)
+	_, overloaded := errors.AsType[*connect.Error](err)
+	return broken || overloaded
+}
+
+// transmit sends the answers written so far. A client has one WriteTimeout for all those of a pipeline.
+func (c *conn) transmit() {
+	if c.link.failed == nil && len(c.out) > 0 {
+		if c.until.IsZero() {
+			c.until = time.Now().Add(c.s.Limits.WriteTimeout)
+			c.link.failed = c.link.nc.SetWriteDeadline(c.until)
+		}
+		if c.link.failed == nil {
+			_, c.link.failed = c.link.nc.Write(c.out)
+		}
+	}
+	c.sent += int64(len(c.out))
+	if cap(c.out) > keptAnswers {
+		c.out = nil
+	}
+	c.out = c.out[:0]
+}
+
+// send sends the answers written so far, and gives back what they took.
+func (c *conn) send() {
+	c.transmit()
+	if c.entered != nil {
+		c.s.Gate.GiveWork(c.entered.Who, c.work)
+	}
+	c.work = 0
+}

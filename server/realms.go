@@ -1,0 +1,186 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/kuji-dev/kuji"
+)
+
+// DefaultRealm is the realm of requests that do not name one.
+const DefaultRealm = "default"
+
+// realms holds the open realms. A request to a known realm costs one read of the table.
+type realms struct {
+	engine *kuji.Engine
+	err    func(*kuji.Realm) error // (*kuji.Realm).Err, except in tests
+	shared bool                    // with other servers: they follow until they are made to lead
+	begin  func(*kuji.Realm)       // begins the history of a realm; nil: there is none
+
+	mu     sync.RWMutex
+	byName map[string]*kuji.Realm
+	create sync.Mutex // held while a realm is created or looked for on disk
+}
+
+// open opens every realm of the engine, and creates the default one.
+func (t *realms) open() error {
+	t.create.Lock()
+	defer t.create.Unlock()
+	names, err := t.engine.Realms()
+	if err != nil {
+		return fmt.Errorf("server: list realms: %w", err)
+	}
+	for _, name := range names {
+		r, err := t.engine.Lookup(name)
+		if err != nil {
+			return fmt.Errorf("server: open realm %q: %w", name, err)
+		}
+		t.add(name, r)
+	}
+	if !t.has(DefaultRealm) {
+		r, err := t.engine.Realm(DefaultRealm)
+		if err != nil {
+			return fmt.Errorf("server: create realm %q: %w", DefaultRealm, err)
+		}
+		t.add(DefaultRealm, r)
+	}
+	return nil
+}
+
+// of returns the realm that a request is about, and the context of what it reads.
+func (t *realms) of(ctx context.Context, req interface{ GetRealm() string }) (context.Context, *kuji.Realm, error) {
+	if q, ok := req.(interface{ GetStale() bool }); ok && q.GetStale() {
+		ctx = kuji.Stale(ctx)
+	}
+	r, err := t.get(req.GetRealm())
+	return ctx, r, err
+}
+
+// get returns an existing realm, the default realm if the name is empty.
+func (t *realms) get(name string) (*kuji.Realm, error) {
+	name = cmp.Or(name, DefaultRealm)
+	t.mu.RLock()
+	r := t.byName[name]
+	t.mu.RUnlock()
+	if r != nil {
+		return r, nil
+	}
+	// The program that embeds the engine may have created it.
+	t.create.Lock()
+	defer t.create.Unlock()
+	r, err := t.engine.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	t.add(name, r)
+	return r, nil
+}
+
+func (t *realms) add(name string, r *kuji.Realm) {
+	t.mu.Lock()
+	if t.byName == nil {
+		t.byName = make(map[string]*kuji.Realm)
+	}
+	t.byName[name] = r
+	t.mu.Unlock()
+	if t.begin != nil && !t.shared {
+		t.begin(r)
+	}
+}
+
+// remove forgets a realm that is to be closed.
+func (t *realms) remove(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.byName, name)
+}
+
+// follows reports whether a realm is open and does not lead.
+func (t *realms) follows(name string) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	r := t.byName[name]
+	return r != nil && !r.Replica().Leads()
+}
+
+// new creates a realm if it does not exist.
+func (t *realms) new(name string) (created bool, err error) {
+	t.create.Lock()
+	defer t.create.Unlock()
+	r, err := t.engine.Lookup(name)
+	switch {
+	case err == nil:
+		t.add(name, r)
+		return false, nil
+	case kuji.CodeOf(err) != kuji.CodeNotFound:
+		return false, err
+	}
+	if r, err = t.engine.Realm(name); err != nil {
+		return false, err
+	}
+	t.add(name, r)
+	return true, nil
+}
+
+func (t *realms) has(name string) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.byName[name] != nil
+}
+
+func (t *realms) len() int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return len(t.byName)
+}
+
+// sorted returns the open realms, sorted by name.
+func (t *realms) sorted() []*kuji.Realm {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	all := make([]*kuji.Realm, 0, len(t.byName))
+	for _, name := range slices.Sorted(maps.Keys(t.byName)) {
+		all = append(all, t.byName[name])
+	}
+	return all
+}
+
+// Open opens a realm that exists, to follow it. One that is open already stays so. It is for a server
+// that shares realms with others, which opens none by itself. Errors are those of [kuji.Engine.Lookup].
+func (s *Server) Open(realm string) (*kuji.Realm, error) {
+	r, err := s.realms.engine.Lookup(realm)
+	if err == nil {
+		s.realms.add(realm, r)
+	}
+	return r, err
+}
+
+// Lead makes a realm lead, and returns it. One that does not exist is created. Errors are those of
+// [kuji.Engine.Realm] and [kuji.Replica.Lead]; the realm must then be closed.
+func (s *Server) Lead(ctx context.Context, realm string) (*kuji.Realm, error) {
+	r, err := s.realms.engine.Realm(realm)
+	if err != nil {
+		return nil, err
+	}
+	s.realms.add(realm, r)
+	if err := r.Replica().Lead(ctx); err != nil {
+		return nil, err
+	}
+	if s.o.History != nil {
+		s.o.History.Follow(r)
+	}
+	return r, nil
+}
+
+// CloseRealm closes a realm, as [kuji.Engine.CloseRealm] does. Open opens it again.
+func (s *Server) CloseRealm(ctx context.Context, realm string) error {
+	s.realms.remove(realm)
+	return s.realms.engine.CloseRealm(ctx, realm)
+}
+
+// Realms returns the realms that are open, sorted by name.
+func (s *Server) Realms() []*kuji.Realm { return s.realms.sorted() }

@@ -1,0 +1,225 @@
+package verify
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/ledger"
+	"github.com/kuji-dev/kuji/internal/logged"
+	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// judge decides the commands of an epoch again. Recovery, followers and feeds need no rules: they carry out
+// effects. Of an epoch whose rules this build does not have, only the chain, the effects, the state and the
+// snapshots are checked.
+type judge struct {
+	realm    string
+	state    *store.State
+	seeds    map[uint64]ledger.Seed // that the log reveals, by epoch
+	deciders []decider              // of the current epoch; none: its seed is not known, or its rules are not
+	buf      []byte
+}
+
+// decider decides commands again, by one version of the rules.
+type decider struct {
+	j      *judge
+	source *ledger.Source
+	rules  *rules.Rules
+	tables *rules.Tables // of a catalog that the event being decided puts in force; nil: it does not
+}
+
+// check checks that the samplers have the weights of the state.
+func (j *judge) check() error {
+	for i := range j.deciders {
+		if err := j.deciders[i].rules.CheckOdds(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare prepares to decide again what follows in the newest epoch, behind its first few random values.
+// If nobody knows which rules decided it, all that this build has are tried: see decideAgain.
+func (j *judge) prepare(epoch *Epoch, seed ledger.Seed, used uint64) error {
+	j.deciders = nil
+	for _, version := range rules.Versions() {
+		if epoch.Rules != 0 && epoch.Rules != version {
+			continue
+		}
+		t, err := rules.Load(j.state, j.state.Catalog())
+		if err != nil {
+			return err
+		}
+		j.deciders = append(j.deciders, decider{j: j, source: seed.Source(j.realm, epoch.Epoch, used), rules: rules.NewVersion(version, j.state, t)})
+	}
+	if len(j.deciders) == 0 {
+		epoch.Undecided = fmt.Sprintf("rules version %d decided it; this build has %v", epoch.Rules, rules.Versions())
+	}
+	return nil
+}
+
+// decideAgain decides an event's command again with the epoch's randomness. The result must be the
+// same event, byte for byte. If the version of the rules is not known, one of those that are tried must
+// give all events; otherwise the epoch is not decided.
+func (j *judge) decideAgain(epoch *Epoch, le *logged.Event) error {
+	if epoch.Rules != 0 {
+		for i := range j.deciders {
+			if err := j.deciders[i].decide(le); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var why error
+	left := j.deciders[:0]
+	for i := range j.deciders {
+		if err := j.deciders[i].decide(le); err != nil {
+			why = cmp.Or(why, err)
+			continue
+		}
+		left = append(left, j.deciders[i])
+	}
+	if j.deciders = left; why != nil && len(left) == 0 {
+		epoch.Undecided = fmt.Sprintf("its begin was trimmed, so nothing says which rules decided it; this build has %v, which give another event at position %d, index %d: %v",
+			rules.Versions(), le.At.Position, le.At.Index, why)
+	}
+	return nil
+}
+
+// decide decides an event's command again.
+func (d *decider) decide(le *logged.Event) error {
+	j, ev := d.j, le.Event
+	switch rules.Kind(ev.Kind) {
+	case rules.KindCatalog:
+		return d.prepare(ev)
+	case rules.KindClock:
+		return j.setClockAgain(le)
+	case rules.KindCodes:
+		return j.importAgain(ev)
+	case rules.KindUpgrade:
+		return j.upgradeAgain(ev)
+	}
+	cmd, _, err := rules.CommandOf(j.state, ev)
+	if err != nil {
+		return err
+	}
+	if err := cmd.Check(); err != nil {
+		return fmt.Errorf("the logged command is malformed: %w", err)
+	}
+	if err := cmd.Allow(j.state.Level()); err != nil {
+		return fmt.Errorf("the logged command should have been refused: %w", err)
+	}
+	if err := d.rules.Unknown(&cmd); err != nil {
+		return fmt.Errorf("the logged command should have been refused: %w", err)
+	}
+	if fault := d.rules.CheckID(cmd.ID, le.At.Time); fault != rules.IDTaken {
+		return fmt.Errorf("the logged command should have been refused: %v", fault)
+	}
+	w := store.Writer{Buf: j.buf[:0]}
+	d.rules.Decide(&cmd, le.At.Time, d.source, &w)
+	j.buf = w.Buf
+	return agree(ev, w.Buf)
+}
+
+// prepare is decide for a catalog.
+func (d *decider) prepare(ev *store.Event) error {
+	var e store.Effect
+	effects := ev.Changes()
+	for effects.Next(&e) {
+		if e.Verb != store.Catalog {
+			continue
+		}
+		c, err := catalog.Decode(e.Bytes)
+		if err != nil {
+			return err
+		}
+		note, err := rules.NoteOf(ev)
+		if err != nil {
+			return err
+		}
+		begin, err := rules.LevelOf(ev)
+		if err == nil && begin > 0 && !logged.IsNew(d.j.state) {
+			err = errors.New("a catalog that is not the realm's first says at which format level it begins")
+		}
+		if err == nil {
+			err = c.Allow(uint8(max(begin, d.j.state.Level())))
+		}
+		if err != nil {
+			return err
+		}
+		p, err := rules.Prepare(d.j.state, d.rules.Tables(), c, note, begin)
+		if err != nil {
+			return err
+		}
+		d.tables = p.Tables
+		return agree(ev, p.Event)
+	}
+	return cmp.Or(effects.Err(), errors.New("a catalog event without a catalog"))
+}
+
+// applied takes over what the event that was decided has put in force.
+func (j *judge) applied() {
+	for i := range j.deciders {
+		if d := &j.deciders[i]; d.tables != nil {
+			d.rules.Reset(d.tables)
+			d.tables = nil
+		}
+	}
+}
+
+// setClockAgain is decideAgain for an event that sets the clock.
+func (j *judge) setClockAgain(le *logged.Event) error {
+	c, err := rules.SetClockOf(le.Event)
+	if err != nil {
+		return err
+	}
+	w := store.Writer{Buf: j.buf[:0]}
+	c.Write(&w, le.At.Time)
+	j.buf = w.Buf
+	return agree(le.Event, w.Buf)
+}
+
+// upgradeAgain is decideAgain for an event that raises the format level.
+func (j *judge) upgradeAgain(ev *store.Event) error {
+	u, err := rules.UpgradeOf(ev)
+	if err != nil {
+		return err
+	}
+	w := store.Writer{Buf: j.buf[:0]}
+	u.Write(&w)
+	j.buf = w.Buf
+	return agree(ev, w.Buf)
+}
+
+// importAgain is decideAgain for an import of codes.
+func (j *judge) importAgain(ev *store.Event) error {
+	list, name, codes, err := rules.ImportOf(ev)
+	if name == "" && err == nil {
+		name = j.state.CodeListName(list)
+	}
+	if err == nil && len(codes) > 0 {
+		err = kuji.CheckImport(name, codes)
+	}
+	if err != nil {
+		return err
+	}
+	again, _, err := rules.Import(j.state, name, codes)
+	if err == nil && !bytes.Equal(again, ev.Raw) { // without a byte of it: codes are secrets
+		err = errors.New("an import of codes that no import writes like this")
+	}
+	return err
+}
+
+// agree compares an event with the one that was decided again.
+func agree(ev *store.Event, again []byte) error {
+	const most = 256
+	if !bytes.Equal(again, ev.Raw) {
+		return fmt.Errorf("the revealed seed gives another outcome: % x instead of % x", again[:min(most, len(again))], ev.Raw[:min(most, len(ev.Raw))])
+	}
+	return nil
+}

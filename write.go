@@ -1,0 +1,377 @@
+package kuji
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kuji-dev/kuji/driver/memory"
+	"github.com/kuji-dev/kuji/internal/format"
+	"github.com/kuji-dev/kuji/internal/ledger"
+	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// home is what a realm is opened with.
+type home struct {
+	name  string
+	o     Options
+	world world
+}
+
+// keepsLog reports whether what is written can be read again: an engine in memory keeps nothing.
+func (h *home) keepsLog() bool {
+	_, memory := h.world.driver.(*memory.Driver)
+	return !memory
+}
+
+// newestLevel returns the highest level that all builds know which may read the realm.
+func (h *home) newestLevel() format.Level {
+	known := format.Newest
+	if h.o.FormatLevel != nil {
+		known = min(known, format.Level(h.o.FormatLevel()))
+	}
+	return max(known, format.First)
+}
+
+// failed says what was being done when an error of the ledger came. A nil err stays nil.
+func (h *home) failed(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Code: codeOfLedger(err), Message: "realm " + h.name + ": " + doing, Err: err}
+}
+
+// writer writes a realm: one at a time, under its lock.
+type writer struct {
+	home
+
+	// Owned by openRealm, then by the replica, then by the flusher, then by close: never by two at once.
+	ledger *ledger.Ledger
+
+	// prepare is held while a catalog is prepared and put in force, or planned. That takes long and
+	// mostly runs without mu. Lock it before mu.
+	prepare sync.Mutex
+
+	mu       sync.Mutex
+	gate     gate
+	state    *store.State
+	rules    *rules.Rules
+	tables   atomic.Pointer[rules.Tables] // the catalog in force, for readers without mu
+	clock    clock
+	source   ledger.Source
+	draft    draft
+	group    *ledger.Group // makes events durable
+	outcomes outcomes
+	counts   counts
+	proofs   proofs
+}
+
+// draft is the event being decided.
+type draft struct {
+	event   store.Writer
+	request request     // that asks for it
+	decoded store.Event // it, or the one that answers the request already
+}
+
+// asked returns the proposal of a command. There is one at a time, so that it takes no memory.
+func (d *draft) asked(cmd *rules.Command, ids store.Hashes) *request {
+	d.request = request{cmd, ids}
+	return &d.request
+}
+
+// counts are what a realm counts. The lock guards all but answered.
+type counts struct {
+	stats    Stats
+	drawn    []uint64      // by pool number: single draws that ended OK, since opening
+	answered atomic.Uint64 // events acknowledged since opening
+}
+
+// proofs are what receipts prove draws with.
+type proofs struct {
+	epochs   []ledger.Epoch // the ledger's, once its own has begun
+	epoch    uint64         // of this writer; 0: none yet
+	seedsErr error          // which seeds are lost
+}
+
+func proofsOf(l *ledger.Ledger) proofs { return proofs{l.Epochs(), l.Epoch(), l.SeedsErr()} }
+
+// receipt fills in the proof of a result, except for the name of its realm.
+func (p *proofs) receipt(rc *Receipt, at store.At, version uint64) {
+	rc.Position, rc.Index, rc.Time, rc.CatalogVersion = at.Position, int(at.Index), at.Time, version
+	for i := len(p.epochs) - 1; i >= 0; i-- { // nearly always the last
+		if e := &p.epochs[i]; e.First <= at.Position {
+			rc.Epoch, rc.Commitment = e.Number, e.Commitment
+			return
+		}
+	}
+}
+
+// needed returns the epochs that later receipts or reveals may still need: those since the position of
+// the oldest remembered answer, that of the catalog in force, and those not yet revealed.
+func (p *proofs) needed(oldest, catalog uint64) (out []ledger.Epoch) {
+	first, applied := 0, 0
+	for i := range p.epochs {
+		if p.epochs[i].First <= oldest {
+			first = i
+		}
+		if p.epochs[i].First <= catalog {
+			applied = i
+		}
+	}
+	for i, e := range p.epochs {
+		if i >= first || i == applied || !e.Revealed {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// proposal is something that may enter the log: a request, a catalog, codes, a clock, a format level.
+type proposal interface {
+	// propose looks at the state and writes an event to w, after those of the open batch. With an
+	// error it writes none. It also writes none if an earlier event answers. Then, and with an error,
+	// it returns what the answer depends on.
+	propose(w *writer, b *ledger.Batch, event *store.Writer) (earlier, error)
+	// entered follows once the event counts. It cannot fail.
+	entered(w *writer, b *ledger.Batch)
+}
+
+// earlier is an event that a proposal found, or only its place. Position 0: nothing.
+type earlier struct {
+	event   *store.Event // nil: there is no more to say than where it is
+	at      store.At
+	version uint64 // of the catalog in force then
+}
+
+// until returns what depends on everything up to a position.
+func until(position uint64) earlier { return earlier{at: store.At{Position: position}} }
+
+// enter is the one way into the log. It fills in res, from the event of the proposal or from an earlier
+// one, and returns the batch that makes res durable, nil if it already is. With an error, b is the batch
+// that the refusal depends on. The caller holds mu.
+func (w *writer) enter(p proposal, res *Result) (b *ledger.Batch, err error) {
+	if w.gate.err != nil { // an earlier request of the same call stopped the realm
+		return nil, w.gate.err
+	}
+	finished := false
+	defer w.ended(&finished, &b, &err)
+	b = w.group.Open()
+	w.draft.event.Buf = b.Buf
+	found, err := p.propose(w, b, &w.draft.event)
+	switch {
+	case err != nil:
+		b = w.batchAt(found.at.Position)
+	case len(w.draft.event.Buf) == len(b.Buf):
+		b = w.batchAt(found.at.Position)
+		err = w.again(&found, res)
+	default:
+		if err = w.commit(b, w.draft.event.Buf, res); err != nil {
+			b = nil
+		} else {
+			p.entered(w, b)
+		}
+	}
+	w.state.End()
+	finished = true
+	return b, err
+}
+
+// again fills in res from an earlier event.
+func (w *writer) again(found *earlier, res *Result) error {
+	if found.event == nil {
+		if found.at.Position > 0 {
+			res.Receipt.Realm = w.name
+			w.proofs.receipt(&res.Receipt, found.at, found.version)
+		}
+		return nil
+	}
+	w.counts.stats.Replays++
+	res.Replayed = true
+	if err := w.answer(found.event, res, found.at, found.version); err != nil {
+		return rememberedWrong(err)
+	}
+	return nil
+}
+
+// commit adds the event at the end of buf to b, whose events come before it in buf. It fills in res.
+// What goes wrong here is a defect: the rules may have used random values, and no log says so. So the
+// event does not count, nor does anything else in the open batch. The caller holds mu.
+func (w *writer) commit(b *ledger.Batch, buf []byte, res *Result) error {
+	ev := &w.draft.decoded
+	if _, err := store.Decode(buf[len(b.Buf):], ev); err != nil {
+		return w.defect(err)
+	}
+	at := store.At{Position: b.Position, Index: uint32(b.Events), Time: b.Time}
+	if err := w.answer(ev, res, at, w.state.Catalog().Version); err != nil {
+		return w.defect(err)
+	}
+	if err := w.state.Apply(ev, at); err != nil {
+		return w.defect(err) // the rules and the store disagree
+	}
+	b.Buf = buf
+	b.Events++
+	w.clock.last = w.state.Now()
+	w.counts.stats.Events++
+	return nil
+}
+
+// answer fills in res from an event: one that is applied next, or one that was. The caller holds mu.
+func (w *writer) answer(ev *store.Event, res *Result, at store.At, version uint64) error {
+	if err := describe(w.state, &w.outcomes, ev, res); err != nil {
+		return err
+	}
+	res.Receipt.Realm = w.name
+	w.proofs.receipt(&res.Receipt, at, version)
+	for i := range res.Members {
+		res.Members[i].Receipt = res.Receipt
+	}
+	return nil
+}
+
+// stamp sets the time of b if b has no events yet. The caller holds mu.
+func (w *writer) stamp(b *ledger.Batch) {
+	if b.Events == 0 {
+		b.Time = w.now()
+	}
+}
+
+// defect stops the realm because of a bug. Nothing in the open batch may be answered or written,
+// and the state must not be used again. The caller holds mu.
+func (w *writer) defect(err error) error {
+	w.state.Abandon()
+	w.gate.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d by a defect of this build", w.name, w.group.Open().Position), Err: err})
+	w.gate.gone.Store(w.gate.err)
+	w.group.GiveUp(w.gate.err)
+	return w.gate.err
+}
+
+// ended, deferred, turns a panic of the rules, the store or the caller's clock into a defect, and
+// so a clock that ends its goroutine. finished says that there was neither.
+func (w *writer) ended(finished *bool, b **ledger.Batch, err *error) {
+	if !*finished {
+		*b, *err = nil, w.defect(fmt.Errorf("panic: %v\n%s", recover(), debug.Stack()))
+	}
+}
+
+// start lets a proposal enter. The Commit says when that is durable. With an error it says when what the
+// refusal depends on is.
+func (w *writer) start(ctx context.Context, p proposal, res *Result) (c Commit, err error) {
+	if err := w.lockForRoom(ctx); err != nil {
+		return c, err
+	}
+	defer w.unlock()
+	c.steps = w.world.steps
+	if c.batch, err = w.enter(p, res); c.batch != nil {
+		c.done = c.batch.Done()
+	}
+	return c, err
+}
+
+// finish waits for what start has returned.
+func (w *writer) finish(ctx context.Context, c Commit, err error) error {
+	if err != nil && c.batch != nil {
+		return cmp.Or(w.settled(ctx, c.batch, c.done), err)
+	}
+	if err != nil {
+		return err
+	}
+	return c.Wait(ctx)
+}
+
+// request is a checked command, with the hashes of its request id and player.
+type request struct {
+	cmd *rules.Command
+	ids store.Hashes
+}
+
+func (q *request) propose(w *writer, b *ledger.Batch, event *store.Writer) (found earlier, err error) {
+	if a, known := w.state.Begin(q.cmd.ID, q.cmd.Player, q.ids); known {
+		found = earlier{&w.draft.decoded, store.At{Position: a.Position, Index: a.Index, Time: a.Time}, a.Version}
+		return found, q.same(w, &a)
+	}
+	w.stamp(b)
+	if err := q.cmd.Allow(w.state.Level()); err != nil {
+		return found, &Error{Code: CodeFormat, Err: err}
+	}
+	if err := q.refused(w, b.Time); err != nil { // by a catalog that may not be durable yet
+		return until(w.state.Catalog().Position), err
+	}
+	if err := q.admit(w, b.Time); err != nil {
+		return found, err
+	}
+	if status := w.rules.Decide(q.cmd, b.Time, &w.source, event); status != rules.OK {
+		w.counts.stats.Failures++
+	} else {
+		w.counts.stats.Draws += w.rules.Drawn(w.counts.drawn)
+	}
+	return found, nil
+}
+
+func (q *request) entered(*writer, *ledger.Batch) {}
+
+// same decodes a remembered answer, and refuses it to a command that asks for something else.
+func (q *request) same(w *writer, a *store.Answer) error {
+	if _, err := store.Decode(a.Event, &w.draft.decoded); err != nil {
+		return rememberedWrong(err)
+	}
+	switch same, err := rules.Same(w.state, q.cmd, &w.draft.decoded); {
+	case err != nil:
+		return rememberedWrong(err)
+	case !same:
+		return errf(CodeIDReused, "id", "%q was used for another request, at position %d; use a request id again only with the same arguments", q.cmd.ID, a.Position)
+	}
+	return nil
+}
+
+// refused returns why the catalog in force refuses a command whose id is not remembered, or nil.
+func (q *request) refused(w *writer, now int64) error {
+	if err := w.rules.Unknown(q.cmd); err != nil {
+		return &Error{Code: CodeNotFound, Field: err.Field, Message: err.Message}
+	}
+	if err := w.rules.CheckNew(q.cmd); err != nil {
+		return invalid(err)
+	}
+	fault := w.rules.CheckID(q.cmd.ID, now)
+	if fault == rules.IDTaken {
+		return nil
+	}
+	made, _ := store.IDTime(q.cmd.ID)
+	switch fault {
+	case rules.IDTooOld:
+		return errf(CodeTooOld, "id", "%q: %v: it was made at %s, and ids from before %s may have been", q.cmd.ID, fault, stampText(made), stampText(w.state.IDFloor()))
+	case rules.IDTooFarAhead:
+		return errf(CodeInvalid, "id", "%q: %v: it was made at %s, and here it is %s", q.cmd.ID, fault, stampText(made), stampText(now))
+	default:
+		return errf(CodeInvalid, "id", "%q: %v", q.cmd.ID, fault)
+	}
+}
+
+func stampText(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// admit refuses a command if the state has no room for what it may add: a request id or players.
+func (q *request) admit(w *writer, now int64) error {
+	s := w.state
+	if q.cmd.ID != "" && s.WindowFull(now) {
+		w.counts.stats.RefusedIDs++
+		w := s.WindowSize()
+		return errf(CodeOverloaded, "id", "%d request ids are remembered and the catalog allows %d within its window; none is forgotten early: "+
+			"send it again later, or raise idempotency.count in the catalog", w.Remembered, w.Limit)
+	}
+	if most := 2 * max(1, len(q.cmd.Members)); !s.RoomForPlayers(most) && !s.RoomForPlayers(q.cmd.NewPlayers(s)) {
+		return errf(CodeConflict, "player", "the realm has %d players, the most it can have; there is no room for a new one", s.Players())
+	}
+	if s.MemoryFull() {
+		return errf(CodeConflict, "player", "the realm's %d players take all the memory that they may", s.Players())
+	}
+	return nil
+}
+
+// rememberedWrong says that the answer to a request id, which a snapshot may hold, cannot be read.
+func rememberedWrong(err error) error {
+	return &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
+}
