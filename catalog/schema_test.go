@@ -336,7 +336,7 @@ func toJSON(n *yaml.Node) (any, error) {
 
 // TestDocument parses the catalog that the documentation begins with.
 func TestDocument(t *testing.T) {
-	doc, err := os.ReadFile(referenceFile)
+	doc, err := os.ReadFile("../docs/reference/catalog.md")
 	if err != nil {
 		t.Fatal(err)
 	}

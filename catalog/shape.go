@@ -3,6 +3,7 @@ package catalog
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -124,6 +125,21 @@ func (r *reader) text(n *yaml.Node, expects string) (string, bool) {
 	return s, ok
 }
 
+// readScalar reads the text of a scalar with take, and what it stands for with parse, which says what is
+// wrong with it. ok is false if it is not what is expected.
+func readScalar[T any](r *reader, n *yaml.Node, expects string, dst *T, take func(*yaml.Node, string) (string, bool), parse func(text string) (v T, wrong string, ok bool)) {
+	text, ok := take(n, expects)
+	if !ok {
+		return
+	}
+	v, wrong, ok := parse(text)
+	if wrong != "" || !ok {
+		r.mismatch(n, expects, wrong)
+		return
+	}
+	*dst = v
+}
+
 const anyQuotes = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 
 func quoted(n *yaml.Node) bool { return n.Style&anyQuotes != 0 }
@@ -163,16 +179,10 @@ func (s integerShape[T]) expects() string {
 }
 
 func (s integerShape[T]) read(r *reader, n *yaml.Node, dst *T) {
-	text, ok := r.number(n, s.expects())
-	if !ok {
-		return
-	}
-	v, wrong := parseInteger(text)
-	if wrong != "" || v < s.min || v > s.max {
-		r.mismatch(n, s.expects(), wrong)
-		return
-	}
-	*dst = T(v)
+	readScalar(r, n, s.expects(), dst, r.number, func(text string) (T, string, bool) {
+		v, wrong := parseInteger(text)
+		return T(v), wrong, v >= s.min && v <= s.max
+	})
 }
 
 func (s integerShape[T]) schema(*definitions) *schemaNode {
@@ -199,19 +209,13 @@ func (s decimalShape) expects() string {
 }
 
 func (s decimalShape) read(r *reader, n *yaml.Node, dst *decimal) {
-	text, ok := r.number(n, s.expects())
-	if !ok {
-		return
-	}
-	v, wrong := parseDecimal(text)
-	if wrong == "" && v.digits > s.digits {
-		wrong = fmt.Sprintf("it has %d digits after the point", v.digits)
-	}
-	if wrong != "" || v.above(s.most) {
-		r.mismatch(n, s.expects(), wrong)
-		return
-	}
-	*dst = v
+	readScalar(r, n, s.expects(), dst, r.number, func(text string) (decimal, string, bool) {
+		v, wrong := parseDecimal(text)
+		if wrong == "" && v.digits > s.digits {
+			wrong = fmt.Sprintf("it has %d digits after the point", v.digits)
+		}
+		return v, wrong, !v.above(s.most)
+	})
 }
 
 func (s decimalShape) schema(*definitions) *schemaNode {
@@ -228,15 +232,9 @@ func (nameShape) expects() string {
 }
 
 func (s nameShape) read(r *reader, n *yaml.Node, dst *string) {
-	text, ok := r.text(n, s.expects())
-	if !ok {
-		return
-	}
-	if wrong := textProblem(text); wrong != "" || text == "" {
-		r.mismatch(n, s.expects(), wrong)
-		return
-	}
-	*dst = text
+	readScalar(r, n, s.expects(), dst, r.text, func(text string) (string, string, bool) {
+		return text, textProblem(text), text != ""
+	})
 }
 
 func (nameShape) schema(*definitions) *schemaNode {
@@ -253,15 +251,7 @@ func (s idShape) expects() string {
 }
 
 func (s idShape) read(r *reader, n *yaml.Node, dst *string) {
-	text, ok := r.text(n, s.expects())
-	if !ok {
-		return
-	}
-	if !ValidID(text) {
-		r.mismatch(n, s.expects(), "")
-		return
-	}
-	*dst = text
+	readScalar(r, n, s.expects(), dst, r.text, func(text string) (string, string, bool) { return text, "", ValidID(text) })
 }
 
 func (idShape) schema(*definitions) *schemaNode { return &schemaNode{Ref: "#/$defs/id"} }
@@ -276,16 +266,10 @@ func (instantShape) expects() string {
 }
 
 func (s instantShape) read(r *reader, n *yaml.Node, dst *int64) {
-	text, ok := r.scalar(n, s.expects())
-	if !ok {
-		return
-	}
-	v, wrong := parseInstant(text)
-	if wrong != "" || v <= 0 || v > maxInstant {
-		r.mismatch(n, s.expects(), wrong)
-		return
-	}
-	*dst = v
+	readScalar(r, n, s.expects(), dst, r.scalar, func(text string) (int64, string, bool) {
+		v, wrong := parseInstant(text)
+		return v, wrong, v > 0 && v <= maxInstant
+	})
 }
 
 func (instantShape) schema(*definitions) *schemaNode {
@@ -304,16 +288,10 @@ func (s durationShape) expects() string {
 }
 
 func (s durationShape) read(r *reader, n *yaml.Node, dst *time.Duration) {
-	text, ok := r.scalar(n, s.expects())
-	if !ok {
-		return
-	}
-	v, wrong := parseDuration(text)
-	if wrong != "" || v < s.min || v > s.max {
-		r.mismatch(n, s.expects(), wrong)
-		return
-	}
-	*dst = v
+	readScalar(r, n, s.expects(), dst, r.scalar, func(text string) (time.Duration, string, bool) {
+		v, wrong := parseDuration(text)
+		return v, wrong, v >= s.min && v <= s.max
+	})
 }
 
 func (durationShape) schema(*definitions) *schemaNode {
@@ -349,17 +327,13 @@ func (s choiceShape[T]) expects() string {
 
 func (s choiceShape[T]) read(r *reader, n *yaml.Node, dst *T) {
 	*dst = *new(T) // not the default, if it is wrong: nothing may be concluded from it
-	text, ok := r.text(n, s.expects())
-	if !ok {
-		return
-	}
-	for _, c := range s {
-		if c.word == text {
-			*dst = c.value
-			return
+	readScalar(r, n, s.expects(), dst, r.text, func(text string) (T, string, bool) {
+		i := slices.Index(s.words(), text)
+		if i < 0 {
+			return *dst, "", false
 		}
-	}
-	r.mismatch(n, s.expects(), "")
+		return s[i].value, "", true
+	})
 }
 
 func (s choiceShape[T]) schema(*definitions) *schemaNode {
@@ -452,15 +426,9 @@ type boolShape struct{}
 func (boolShape) expects() string { return "true or false" }
 
 func (s boolShape) read(r *reader, n *yaml.Node, dst *bool) {
-	text, ok := r.number(n, s.expects())
-	if !ok {
-		return
-	}
-	if text != "true" && text != "false" {
-		r.mismatch(n, s.expects(), "")
-		return
-	}
-	*dst = text == "true"
+	readScalar(r, n, s.expects(), dst, r.number, func(text string) (bool, string, bool) {
+		return text == "true", "", text == "true" || text == "false"
+	})
 }
 
 func (boolShape) schema(*definitions) *schemaNode { return &schemaNode{Type: "boolean"} }

@@ -88,7 +88,7 @@ const lockTries = 8
 // lockBriefly takes mu. Most appends hold it for some 30 ns. A goroutine that
 // sleeps in Mutex.Lock must be woken by the one that unlocks it, which takes
 // far longer. So where many append at once, they give way to each other first.
-func (l *Log) lockBriefly() {
+func (l *status) lockBriefly() {
 	for range lockTries {
 		if l.mu.TryLock() {
 			return

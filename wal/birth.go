@@ -41,14 +41,14 @@ const (
 // zeroBytes is never written to, so it takes no memory.
 var zeroBytes [maxZeros]byte
 
-func (l *Log) sparePath() string { return path.Join(l.dir, spareName) }
+func (l *site) sparePath() string { return path.Join(l.dir, spareName) }
 
 // spareSize is how much disk space a spare has.
-func (l *Log) spareSize() int64 { return min(l.opts.SegmentSize, spareBytes) }
+func (l *site) spareSize() int64 { return min(l.opts.SegmentSize, spareBytes) }
 
 // wantSpare starts making a spare when the tail is half full. The caller holds
 // io.
-func (l *Log) wantSpare(capacity int64) {
+func (l *writer) wantSpare(capacity int64) {
 	if l.tail.spared || l.tail.written < capacity/2 {
 		return
 	}
@@ -62,7 +62,7 @@ func (l *Log) wantSpare(capacity int64) {
 // makeSpare makes the spare file. Without one, the next segment is made when it
 // is needed. So a failure here costs time only, and an error that stays comes
 // back then.
-func (l *Log) makeSpare() {
+func (l *writer) makeSpare() {
 	l.mu.Lock()
 	closed := l.closed
 	l.mu.Unlock()
@@ -94,12 +94,12 @@ func allocate(f vfs.File, size int64) error {
 }
 
 // discard removes a spare file. If that fails, the next Open does it.
-func (l *Log) discard(file vfs.File) error {
+func (l *site) discard(file vfs.File) error {
 	return errors.Join(file.Close(), l.fs.Remove(l.sparePath()))
 }
 
 // sweep removes the spare file that a crash left.
-func (l *Log) sweep() error {
+func (l *site) sweep() error {
 	if err := l.fs.Remove(l.sparePath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("wal: %w", writable(err))
 	}
@@ -108,7 +108,7 @@ func (l *Log) sweep() error {
 
 // create makes the file of a segment, from the spare if there is one, and
 // writes its header. The caller holds io.
-func (l *Log) create(s *segment) (err error) {
+func (l *writer) create(s *segment) (err error) {
 	if l.spare == nil {
 		s.file, err = l.fs.Create(s.path)
 	} else if err = l.fs.Rename(l.sparePath(), s.path); err == nil {
@@ -133,7 +133,7 @@ const shortagePause = 10 * time.Millisecond
 // throughShortage opens something that the next write needs. While descriptors
 // or memory are short, it tries again and again: appends wait, as for a slow
 // disk, until somebody gives some back. The caller holds io.
-func (l *Log) throughShortage(open func() error) error {
+func (l *status) throughShortage(open func() error) error {
 	for {
 		err := open()
 		if !vfs.Short(err) {
@@ -150,7 +150,7 @@ func (l *Log) throughShortage(open func() error) error {
 }
 
 // bear makes the name and the header of a segment durable.
-func (l *Log) bear(s *segment) error {
+func (l *site) bear(s *segment) error {
 	if err := l.nameAll(s); err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (l *Log) bear(s *segment) error {
 }
 
 // nameAll makes the names of segments durable. The caller has the sync token.
-func (l *Log) nameAll(segments ...*segment) error {
+func (l *site) nameAll(segments ...*segment) error {
 	unnamed := false
 	for _, s := range segments {
 		unnamed = unnamed || !s.named
@@ -189,7 +189,7 @@ func (s *segment) sync() error {
 // and asks for the disk space before it sets the size. An fdatasync that stores
 // no new size is nearly twice as fast. A write that finds no new space takes
 // two thirds of the time. The caller holds io.
-func (l *Log) grow(s *segment, end, capacity int64) error {
+func (l *writer) grow(s *segment, end, capacity int64) error {
 	step := l.zeroStep()
 	if end <= s.grown && (step == 0 || end <= s.zeroed) {
 		return nil
@@ -223,7 +223,7 @@ func (l *Log) grow(s *segment, end, capacity int64) error {
 // as long as the one for the data. Zeros written ahead for some fsyncs take one
 // such wait for all of them. Where much is written for each fsync, writing it
 // twice would take longer. The caller holds io.
-func (l *Log) zeroStep() int64 {
+func (l *writer) zeroStep() int64 {
 	if per, known := l.syncBytes(); known && per <= maxZeroed {
 		return max(minZeros, min(zeroSyncs*per, maxZeros))
 	}

@@ -51,7 +51,7 @@ func blockOf(segmentSize int64) int {
 
 // reserve returns an open group that takes size bytes in count records, and
 // accounts for them. The caller holds mu.
-func (l *Log) reserve(size, count int64) *group {
+func (l *writer) reserve(size, count int64) *group {
 	need := size + indexCost*count
 	g := l.top
 	if g == nil || need > l.room || len(g.buf)+int(size) > g.limit {
@@ -65,7 +65,7 @@ func (l *Log) reserve(size, count int64) *group {
 
 // makeRoom is reserve for the case that the open group has no room, or that
 // there is no open group.
-func (l *Log) makeRoom(need int64, size int) *group {
+func (l *writer) makeRoom(need int64, size int) *group {
 	g := l.top
 	switch {
 	case g == nil && need+groupCost > l.room, g != nil && need > l.room:
@@ -91,7 +91,7 @@ func (l *Log) makeRoom(need int64, size int) *group {
 
 // groupLimit is how long a group may be and still get another block. The caller
 // holds mu.
-func (l *Log) groupLimit() int {
+func (l *buffer) groupLimit() int {
 	if per, known := l.syncBytes(); known && per <= int64(syncBlocks*l.block) {
 		return syncBlocks * l.block
 	}
@@ -103,13 +103,13 @@ func (l *Log) groupLimit() int {
 
 // blockEnd is what len(g.buf) is at the end of the block that the next size
 // bytes end in. The caller holds mu.
-func (l *Log) blockEnd(g *group, size int) int {
+func (l *buffer) blockEnd(g *group, size int) int {
 	end := g.pos + int64(len(g.buf)+size)
 	return int((end+int64(l.block)-1)&^int64(l.block-1) - g.pos)
 }
 
 // put adds a record that fits. The caller holds mu.
-func (l *Log) put(g *group, record []byte, sum uint32) {
+func (l *buffer) put(g *group, record []byte, sum uint32) {
 	n := len(g.buf)
 	pos := uint32(g.pos) + uint32(n)
 	end := n + recordSize + len(record)
@@ -144,7 +144,7 @@ func (g *group) grow(length, block int) {
 // roll closes the open group and begins a segment in memory. Whoever writes its
 // first group makes the file. If the current segment has no records, roll makes
 // it larger instead. The caller holds mu.
-func (l *Log) roll(need int64) {
+func (l *writer) roll(need int64) {
 	if l.top != nil {
 		l.closeGroup(0)
 		l.writeSoon()
@@ -162,7 +162,7 @@ func (l *Log) roll(need int64) {
 
 // openGroup begins a group at the fill position, for size bytes first. The
 // caller holds mu.
-func (l *Log) openGroup(size int) *group {
+func (l *buffer) openGroup(size int) *group {
 	var g *group
 	if n := len(l.free); n > 0 {
 		g, l.free = l.free[n-1], l.free[:n-1]
@@ -182,7 +182,7 @@ func (l *Log) openGroup(size int) *group {
 
 // closeGroup ends the group that takes records, with zeros up to at least a
 // length. The caller holds mu.
-func (l *Log) closeGroup(length int) {
+func (l *buffer) closeGroup(length int) {
 	g := l.top
 	g.bytes = uint32(len(g.buf) - groupSize)
 	end := max(length, int(align(int64(len(g.buf)))))
@@ -195,7 +195,7 @@ func (l *Log) closeGroup(length int) {
 
 // writeSoon starts writing closed groups while appends go on. The caller holds
 // mu.
-func (l *Log) writeSoon() {
+func (l *writer) writeSoon() {
 	if !l.behind {
 		l.behind = true
 		l.spawn(l.writeBehind)

@@ -27,25 +27,39 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// Log is an open log. Close releases its directory.
-type Log struct {
-	// The way of a record. Append copies it into the last pending group, under
-	// mu. When that group is full, a goroutine (writeBehind) takes io, takes
-	// the pending groups out from under mu, and writes them, so that appends go
-	// on meanwhile. Whoever holds the sync token (syncing) writes likewise and
-	// then fsyncs without io, so that writes go on meanwhile.
-	//
-	// A group that is complete in its file is published by written, which
-	// readers go by without locks. A group that is fsynced, with everything
-	// before it, is published by durable. A full segment gets its footer once
-	// its records are durable (sealFull), during the rounds of those who wait
-	// for the records of the next one.
-	//
-	// Whoever holds io writes to the page cache and does not wait for the disk.
-	// So appends do not wait for the disk either, as long as it keeps up.
-	//
-	// Lock order: io before mu. The sync token is taken under mu.
+// The way of a record. Append copies it into the last pending group, under mu.
+// When that group is full, a goroutine (writeBehind) takes io, takes the
+// pending groups out from under mu, and writes them, so that appends go on
+// meanwhile. Whoever holds the sync token (syncing) writes likewise and then
+// fsyncs without io, so that writes go on meanwhile.
+//
+// A group that is complete in its file is published by written, which readers
+// go by without locks. A group that is fsynced, with everything before it, is
+// published by durable. A full segment gets its footer once its records are
+// durable (sealFull), during the rounds of those who wait for the records of
+// the next one.
+//
+// Whoever holds io writes to the page cache and does not wait for the disk. So
+// appends do not wait for the disk either, as long as it keeps up.
+//
+// Lock order: io before mu. The sync token is taken under mu.
+//
+// A log consists of layers. Each has the one below it, and knows nothing of
+// those above:
+//
+//	Log      appends, opens and closes
+//	trimmer  drops segments
+//	syncer   fsyncs in rounds, and seals full segments
+//	writer   writes groups to files
+//	buffer   what is not in a file yet; reads
+//	status   whether the log is open, and what waits for what
+//	site     the directory and the options
 
+// Log is an open log. Close releases its directory.
+type Log struct{ trimmer }
+
+// site is where a log is and how it was opened. It does not change after Open.
+type site struct {
 	fs       vfs.FS
 	dir      string
 	opts     Options
@@ -57,63 +71,105 @@ type Log struct {
 	block        int // blockOf the segments
 	pendingBytes int // with so much pending during a write, an append waits
 
-	// Readers go by these fields. They are on a cache line that appends do not
-	// write to.
+	stop chan struct{} // closed by Close
+	done sync.WaitGroup
+}
+
+// shown is what readers go by without a lock. It is on a cache line that
+// appends do not write to.
+type shown struct {
 	_       cacheLine
 	written atomic.Uint64              // records below are complete in their files
 	durable atomic.Uint64              // records below are on disk for good
 	list    atomic.Pointer[[]*segment] // the readable segments by first offset; replaced, never changed
 	_       cacheLine
+}
 
-	// io serialises writing to files. It guards tail, and the fields of
-	// segments that belong to the writer.
-	io      sync.Mutex
-	tail    *segment // the segment that is written to
-	spare   vfs.File // made ahead for the segment after it; nil: there is none
-	sparing bool     // makeSpare is running
+// status says whether a log takes and gives records, and who waits. mu guards
+// it.
+type status struct {
+	site
+	shown
 
-	mu       sync.Mutex
-	err      error // why nothing more is accepted: ErrClosed, ErrReadOnly, or broken
-	broken   error // wraps ErrFailed: why nothing more is written
-	closed   bool
-	next     uint64   // the offset of the next record
-	nth      uint64   // its number in filling
-	chunk    *chunk   // of the index of filling, where nth stands; nil: to be looked up
-	pending  []*group // not yet written, in order
-	top      *group   // the last pending one, while it takes records
-	backlog  int      // bytes of records that are not written yet
-	behind   bool     // writeBehind is running
-	free     []*group // to be reused
-	kept     int      // the capacity of their buffers
+	mu     sync.Mutex
+	err    error // why nothing more is accepted: ErrClosed, ErrReadOnly, or broken
+	broken error // wraps ErrFailed: why nothing more is written
+	closed bool
+	token
+	space sync.Cond     // on mu: the backlog got shorter, a stale segment was sealed, or the log failed
+	idle  sync.Cond     // on mu: the sync token was given back, or sealFull has ended
+	moved chan struct{} // closed when written or next grows, or the log ends; nil: nobody waits
+}
+
+// token is the sync token, and what its next holder has to do.
+type token struct {
+	syncing bool       // the sync token is taken
+	round   *round     // who waits for the next fsync; nil: nobody
+	stale   []*segment // full, their footers not yet on disk, in order
+	tidy    bool       // stale segments wait for the sync token's holder
+}
+
+// buffer is what was appended and is not in a file yet. mu guards it.
+type buffer struct {
+	status
+	next    uint64   // the offset of the next record
+	filler           // where it goes
+	pending []*group // not yet written, in order
+	top     *group   // the last pending one, while it takes records
+	backlog int      // bytes of records that are not written yet
+	behind  bool     // writeBehind is running
+	free    []*group // to be reused
+	kept    int      // the capacity of their buffers
+	unasked uint64   // records since the last fsync was asked for, for SyncEvery
+	rate
+}
+
+// filler is where the next record goes.
+type filler struct {
 	filling  *segment // where the next group goes
 	fill     int64    // where in it
 	room     int64    // bytes left in it for groups with their index entries
 	capacity int64    // no byte of it will be beyond
-	unasked  uint64   // records since the last fsync was asked for, for SyncEvery
+	nth      uint64   // the number of the next record in it
+	chunk    *chunk   // of its index, where nth stands; nil: to be looked up
+}
 
-	// Bytes of records written since the last round was closed, and on average
-	// between rounds. Changed under io and mu, so either is enough to read
-	// them.
-	unsynced, perSync int64
+// rate is how much is written for each fsync: the bytes of records written
+// since the last round was closed, and on average between rounds. Changed under
+// io and mu, so either is enough to read it.
+type rate struct{ unsynced, perSync int64 }
 
-	syncing bool       // the sync token is taken
-	space   sync.Cond  // on mu: the backlog got shorter, a stale segment was sealed, or the log failed
-	idle    sync.Cond  // on mu: the sync token was given back, or sealFull has ended
-	round   *round     // who waits for the next fsync; nil: nobody
-	stale   []*segment // full, their footers not yet on disk, in order
-	tidy    bool       // stale segments wait for the sync token's holder
-	sealing bool       // sealFull is running
+// writer writes groups to files. io serialises that. It guards tail, and the
+// fields of segments that belong to the writer.
+type writer struct {
+	buffer
+	io      sync.Mutex
+	tail    *segment // the segment that is written to
+	spare   vfs.File // made ahead for the segment after it; nil: there is none
+	sparing bool     // makeSpare is running
+	// full is called when a segment is full. lead says that the sync token was
+	// taken for it.
+	full func(lead bool)
+}
 
+// syncer makes what was written durable. Its steps belong to the holder of the
+// sync token.
+type syncer struct {
+	writer
+	sealing bool // sealFull is running; guarded by mu
+}
+
+// trimmer drops old segments.
+type trimmer struct {
+	syncer
+	// mu guards these:
 	retaining  bool // retainAll is running
 	unretained bool // a segment has become full since it last looked
 	freeing    bool // freeAll is running
 	unfreed    []func(stop func() bool)
 
-	moved chan struct{} // closed when written or next grows, or the log ends; nil: nobody waits
-	trim  sync.Mutex    // one trimmer at a time
-	stuck error         // under trim: why a segment could not be removed
-	stop  chan struct{} // closed by Close
-	done  sync.WaitGroup
+	trim  sync.Mutex // one trimmer at a time
+	stuck error      // under trim: why a segment could not be removed
 }
 
 // cacheLine keeps the fields before it and those behind it on different cache
@@ -121,10 +177,10 @@ type Log struct {
 type cacheLine [64]byte
 
 // First returns the oldest offset kept. It equals Next if the log is empty.
-func (l *Log) First() uint64 { return (*l.list.Load())[0].first }
+func (l *shown) First() uint64 { return (*l.list.Load())[0].first }
 
 // Next returns the offset that the next record gets.
-func (l *Log) Next() uint64 {
+func (l *buffer) Next() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.next
@@ -132,12 +188,12 @@ func (l *Log) Next() uint64 {
 
 // Durable returns the offset below which every record is durable: those records
 // survive a crash of the machine.
-func (l *Log) Durable() uint64 { return l.durable.Load() }
+func (l *shown) Durable() uint64 { return l.durable.Load() }
 
 // fail makes the log refuse everything from now on, and returns the error that
 // says why. The first failure stays. What is not durable can no longer be read:
 // only reopening tells whether it exists.
-func (l *Log) fail(cause error) error {
+func (l *status) fail(cause error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.broken == nil {
@@ -153,7 +209,7 @@ func (l *Log) fail(cause error) error {
 }
 
 // wake wakes the followers. The caller holds mu.
-func (l *Log) wake() {
+func (l *status) wake() {
 	if l.moved != nil {
 		close(l.moved)
 		l.moved = nil
@@ -203,7 +259,7 @@ func (l *Log) Close() error {
 
 // wait waits until the thing that a condition stands for may have happened. The
 // caller holds mu, which is released meanwhile.
-func (l *Log) wait(change *sync.Cond) {
+func (l *status) wait(change *sync.Cond) {
 	if l.opts.steps == nil {
 		change.Wait()
 		return

@@ -28,12 +28,14 @@ func Open(dir string, o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{
+	l := &Log{}
+	block := blockOf(o.SegmentSize)
+	l.site = site{
 		fs: o.fs, dir: dir, opts: o, readOnly: o.ReadOnly,
+		block: block, pendingBytes: backlogBlocks * block,
 		stop: make(chan struct{}),
 	}
-	l.block = blockOf(o.SegmentSize)
-	l.pendingBytes = backlogBlocks * l.block
+	l.full = l.tidyUp
 	l.space.L, l.idle.L = &l.mu, &l.mu
 	if !o.ReadOnly {
 		if err := l.acquire(); err != nil {
@@ -55,8 +57,19 @@ func Open(dir string, o Options) (*Log, error) {
 	return l, nil
 }
 
+// tidyUp begins what a full segment needs: an fsync and a footer, which may let
+// older ones go.
+func (l *Log) tidyUp(lead bool) {
+	if lead {
+		l.spawn(l.lead)
+	}
+	if l.opts.RetainAge > 0 || l.opts.RetainBytes > 0 {
+		l.retainSoon()
+	}
+}
+
 // acquire makes the directory, opens it for good and takes its lock.
-func (l *Log) acquire() error {
+func (l *site) acquire() error {
 	if !l.opts.MustExist {
 		if err := l.fs.MkdirAll(l.dir); err != nil {
 			return fmt.Errorf("wal: %w", writable(err))
@@ -118,7 +131,7 @@ func (l *Log) recover() error {
 	return l.adopt(r)
 }
 
-func (l *Log) setID(id uint64) { l.logID, l.base = id, logSum(id) }
+func (l *site) setID(id uint64) { l.logID, l.base = id, logSum(id) }
 
 // begin makes the first segment of a new log.
 func (l *Log) begin(r *surveyed) error {
@@ -149,7 +162,7 @@ func (l *Log) begin(r *surveyed) error {
 }
 
 // fillFrom makes a segment the one that appends go to.
-func (l *Log) fillFrom(s *segment) {
+func (l *writer) fillFrom(s *segment) {
 	l.tail, l.filling, l.fill, l.next = s, s, s.written, s.next
 	l.capacity = l.capacityOf(s)
 	l.room = l.capacity - s.written - footerSize(int64(s.next-s.first))
@@ -161,7 +174,7 @@ func (l *Log) fillFrom(s *segment) {
 }
 
 // capacityOf is how long a segment may become that appends go to.
-func (l *Log) capacityOf(s *segment) int64 {
+func (l *site) capacityOf(s *segment) int64 {
 	return max(l.opts.SegmentSize, s.written+footerSize(int64(s.next-s.first)))
 }
 

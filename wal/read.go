@@ -25,7 +25,7 @@ type Record struct {
 // Errors: ErrTrimmed below First, ErrNotFound from Next on, ErrCorrupt (a
 // *CorruptionError), ErrClosed, and ErrFailed for records above Durable of a
 // log that failed. With an error, Read returns dst unchanged.
-func (l *Log) Read(offset uint64, dst []byte) ([]byte, error) {
+func (l *buffer) Read(offset uint64, dst []byte) ([]byte, error) {
 	for {
 		s, err := l.segmentOf(offset)
 		if err != nil {
@@ -56,7 +56,7 @@ func (l *Log) Read(offset uint64, dst []byte) ([]byte, error) {
 
 // segmentOf returns the segment whose file has the record; nil when no file
 // has it.
-func (l *Log) segmentOf(offset uint64) (*segment, error) {
+func (l *status) segmentOf(offset uint64) (*segment, error) {
 	if offset >= l.written.Load() {
 		return nil, nil
 	}
@@ -75,7 +75,7 @@ func (l *Log) segmentOf(offset uint64) (*segment, error) {
 // refused explains why the segment of a record cannot be read. A closed log has
 // dropped all segments. The file of a segment that is being dropped may already
 // be gone.
-func (l *Log) refused(err error, offset uint64) error {
+func (l *status) refused(err error, offset uint64) error {
 	if gone := errors.Is(err, fs.ErrNotExist) && offset < l.First(); !gone && !errors.Is(err, ErrTrimmed) {
 		return err
 	}
@@ -89,7 +89,7 @@ func (l *Log) refused(err error, offset uint64) error {
 
 // readPending reads a record that is not in a file yet. It does not find a
 // record that has reached its file by now.
-func (l *Log) readPending(offset uint64, dst []byte) (_ []byte, found bool, err error) {
+func (l *buffer) readPending(offset uint64, dst []byte) (_ []byte, found bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -135,7 +135,7 @@ func (v *View) Release() {
 // checksum. The record stays in place, even if it is trimmed or the log is
 // closed, until Release, which must be called. If the disk fails later under
 // the view, the process ends with a fault. Errors are those of Read.
-func (l *Log) View(offset uint64) (View, error) {
+func (l *buffer) View(offset uint64) (View, error) {
 	for {
 		s, err := l.segmentOf(offset)
 		if err != nil {
@@ -168,7 +168,7 @@ func (l *Log) View(offset uint64) (View, error) {
 // the end is when the iteration gets there. Each record's data is a copy of its
 // own. If there is an error, it is the last thing yielded. Errors are those of
 // Read, but the end is not an error, and from may be Next.
-func (l *Log) Records(from uint64) iter.Seq2[Record, error] {
+func (l *buffer) Records(from uint64) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		var slab []byte
 		l.each(from, func(offset uint64, data []byte) bool {
@@ -189,7 +189,7 @@ const slabBytes = 32 << 10
 
 // Views is Records without copying. Data is valid until the loop goes on to the
 // next record; do not write to it.
-func (l *Log) Views(from uint64) iter.Seq2[Record, error] {
+func (l *buffer) Views(from uint64) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		l.each(from, func(offset uint64, data []byte) bool {
 			return yield(Record{offset, data}, nil)
@@ -199,7 +199,7 @@ func (l *Log) Views(from uint64) iter.Seq2[Record, error] {
 
 // each calls fn for each record from an offset on until fn returns false or the
 // log ends, or stop with the first error.
-func (l *Log) each(from uint64, fn func(uint64, []byte) bool, stop func(error)) {
+func (l *buffer) each(from uint64, fn func(uint64, []byte) bool, stop func(error)) {
 	c := cursor{log: l, next: from}
 	defer c.leave()
 	for {
@@ -220,7 +220,7 @@ const noLimit = ^uint64(0)
 // cursor walks through the log. It counts itself into a segment once and stays
 // in it until it has passed its records.
 type cursor struct {
-	log     *Log
+	log     *buffer
 	next    uint64
 	segment *segment
 	body    *body
@@ -330,7 +330,7 @@ const (
 // the log ends. A record's data is valid until the loop goes on to the next
 // record; do not write to it. If from is beyond Next, Follow waits for it.
 // Under UpToDurable nothing comes unless somebody fsyncs.
-func (l *Log) Follow(ctx context.Context, from uint64, upTo Horizon) iter.Seq2[Record, error] {
+func (l *buffer) Follow(ctx context.Context, from uint64, upTo Horizon) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		c := cursor{log: l, next: from}
 		defer c.leave()
@@ -361,7 +361,7 @@ func (l *Log) Follow(ctx context.Context, from uint64, upTo Horizon) iter.Seq2[R
 }
 
 // waitBeyond returns when the record at offset is within the horizon.
-func (l *Log) waitBeyond(ctx context.Context, offset uint64, upTo Horizon) error {
+func (l *buffer) waitBeyond(ctx context.Context, offset uint64, upTo Horizon) error {
 	for {
 		l.mu.Lock()
 		limit := l.next

@@ -39,7 +39,7 @@ func FuzzScan(f *testing.F) {
 			t.Fatalf("%d positions, next %d, end %d of %d, stop %+v", len(s.index), s.next, s.end, len(data), s.stop)
 		}
 		x := indexOf(s.index, int64(len(data)))
-		seg := &segment{first: at.segment, base: logSum(at.logID), next: s.next}
+		seg := &segment{identity: identity{first: at.segment, base: logSum(at.logID)}, next: s.next}
 		b := &body{data: data[:s.end], index: x}
 		for offset := at.segment; offset < s.next; offset++ {
 			if _, err := seg.view(b, offset); err != nil {

@@ -21,12 +21,7 @@ import (
 // the count at zero unmaps it: the last reader to leave, or the one that drops
 // it.
 type segment struct {
-	fs    vfs.FS
-	path  string
-	logID uint64
-	first uint64
-	base  uint32
-
+	identity
 	filled
 	flushed    bool // full, and its records are durable; changed under Log.mu by the holder of Log.syncing
 	footed     bool // the file ends in a footer for all that is in it
@@ -41,6 +36,20 @@ type segment struct {
 	named bool
 	born  atomic.Bool
 
+	mapped
+}
+
+// identity is which segment it is of which log.
+type identity struct {
+	fs    vfs.FS
+	path  string
+	logID uint64
+	first uint64
+	base  uint32
+}
+
+// mapped is what readers hold of a segment.
+type mapped struct {
 	mu   sync.Mutex // guards the making and the unmaking of body
 	body atomic.Pointer[body]
 
@@ -77,8 +86,8 @@ type paddedCount struct {
 
 func newSegment(fsys vfs.FS, dir string, logID, first uint64) *segment {
 	s := &segment{
-		fs: fsys, path: path.Join(dir, segmentName(first)), logID: logID, first: first,
-		base: logSum(logID), next: first, filled: filled{written: headerSize},
+		identity: identity{fs: fsys, path: path.Join(dir, segmentName(first)), logID: logID, first: first, base: logSum(logID)},
+		next:     first, filled: filled{written: headerSize},
 	}
 	s.body.Store(&body{}) // no records, hence no readers
 	return s

@@ -11,7 +11,7 @@ type Stat struct {
 }
 
 // Stat describes the log.
-func (l *Log) Stat() Stat {
+func (l *buffer) Stat() Stat {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	list := *l.list.Load()

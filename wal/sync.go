@@ -36,7 +36,7 @@ type waiter struct {
 
 // join joins the next round, and takes the sync token if it is free. Alone says
 // that the caller will lead the round itself and not wait. The caller holds mu.
-func (l *Log) join(alone bool) waiter {
+func (l *syncer) join(alone bool) waiter {
 	if l.round == nil {
 		l.round = &round{}
 	}
@@ -49,7 +49,7 @@ func (l *Log) join(alone bool) waiter {
 }
 
 // await returns when the round of a waiter is over, or when its context ends.
-func (l *Log) await(ctx context.Context, w waiter) error {
+func (l *syncer) await(ctx context.Context, w waiter) error {
 	if w.lead {
 		if ctx.Done() == nil {
 			return l.turn(w.round)
@@ -63,7 +63,7 @@ func (l *Log) await(ctx context.Context, w waiter) error {
 }
 
 // turn leads one round on the caller's goroutine and hands the token on.
-func (l *Log) turn(r *round) error {
+func (l *syncer) turn(r *round) error {
 	l.syncRound()
 	if l.keepToken() {
 		l.spawn(l.lead)
@@ -73,7 +73,7 @@ func (l *Log) turn(r *round) error {
 
 // lead leads rounds until nobody waits. The caller has the sync token; lead
 // gives it back.
-func (l *Log) lead() {
+func (l *syncer) lead() {
 	for again := true; again; again = l.keepToken() {
 		l.syncRound()
 		runtime.Gosched()
@@ -81,7 +81,7 @@ func (l *Log) lead() {
 }
 
 // keepToken gives the token back unless somebody waits.
-func (l *Log) keepToken() bool {
+func (l *syncer) keepToken() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.syncing = l.round != nil || l.tidy && l.broken == nil
@@ -94,7 +94,7 @@ func (l *Log) keepToken() bool {
 // syncRound makes durable what the members of the round have appended, and
 // answers them. The caller has the sync token. Without a round it only fsyncs
 // full segments.
-func (l *Log) syncRound() {
+func (l *syncer) syncRound() {
 	l.io.Lock()
 	l.mu.Lock()
 	r := l.round
@@ -135,7 +135,7 @@ func (l *Log) syncRound() {
 
 // fsync makes all records below upto durable: those of the full segments and,
 // if they reach into it, the tail. The caller has the sync token.
-func (l *Log) fsync(stale []*segment, tail *segment, upto uint64) error {
+func (l *syncer) fsync(stale []*segment, tail *segment, upto uint64) error {
 	if l.durable.Load() >= upto && len(stale) == 0 {
 		return nil
 	}
@@ -169,7 +169,7 @@ func (l *Log) fsync(stale []*segment, tail *segment, upto uint64) error {
 
 // setDurable notes that all records below upto are durable. The caller holds mu and
 // the sync token.
-func (l *Log) setDurable(upto uint64) {
+func (l *status) setDurable(upto uint64) {
 	if upto > l.durable.Load() {
 		l.durable.Store(upto)
 		if l.broken != nil {
@@ -181,7 +181,7 @@ func (l *Log) setDurable(upto uint64) {
 
 // sealSoon starts sealing full segments whose records are durable, and does not
 // wait for it.
-func (l *Log) sealSoon() {
+func (l *syncer) sealSoon() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.sealing && l.sealable() {
@@ -192,13 +192,13 @@ func (l *Log) sealSoon() {
 
 // sealable reports whether a full segment only waits for its footer. The caller
 // holds mu.
-func (l *Log) sealable() bool {
+func (l *syncer) sealable() bool {
 	return len(l.stale) > 0 && l.stale[0].flushed && l.broken == nil && !l.closed
 }
 
 // sealFull seals full segments whose records are durable, until there are none
 // or the log is closed. Close does the rest.
-func (l *Log) sealFull() {
+func (l *syncer) sealFull() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.sealable() {
@@ -215,7 +215,7 @@ func (l *Log) sealFull() {
 
 // finishAll seals full segments and makes them durable. The caller has the sync
 // token, and sealFull is not running.
-func (l *Log) finishAll(stale []*segment) error {
+func (l *syncer) finishAll(stale []*segment) error {
 	if err := l.nameAll(stale...); err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (l *Log) finishAll(stale []*segment) error {
 
 // finish seals the first full segment and makes it durable, before the next
 // footer is written, which is the proof of this one.
-func (l *Log) finish(s *segment) error {
+func (l *syncer) finish(s *segment) error {
 	if err := l.seal(s, min(l.durable.Load(), s.next)); err != nil {
 		return err
 	}
@@ -253,9 +253,9 @@ func (l *Log) finish(s *segment) error {
 // Sync returns when everything appended before the call is durable. Calls at
 // the same time share an fsync. Errors: ErrClosed, ErrReadOnly, ErrFailed.
 // After ErrFailed only records below Durable are known to be durable.
-func (l *Log) Sync() error { return l.syncNow(context.Background()) }
+func (l *syncer) Sync() error { return l.syncNow(context.Background()) }
 
-func (l *Log) syncNow(ctx context.Context) error {
+func (l *syncer) syncNow(ctx context.Context) error {
 	l.mu.Lock()
 	if l.err != nil {
 		defer l.mu.Unlock()
@@ -272,7 +272,7 @@ func (l *Log) syncNow(ctx context.Context) error {
 
 // spawn runs fn on a goroutine that Close waits for, or as a task: a task that
 // is late finds the log closed.
-func (l *Log) spawn(fn func()) {
+func (l *site) spawn(fn func()) {
 	if l.opts.steps != nil {
 		l.opts.steps.Go(fn)
 		return
@@ -285,7 +285,7 @@ func (l *Log) spawn(fn func()) {
 }
 
 // syncEvery fsyncs at every interval until the log is closed.
-func (l *Log) syncEvery(interval time.Duration) {
+func (l *syncer) syncEvery(interval time.Duration) {
 	if l.opts.steps != nil {
 		l.opts.steps.Every(interval, func() bool { return l.Sync() == nil })
 		return

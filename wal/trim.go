@@ -23,7 +23,7 @@ import (
 // with, and to wait for the footer of a segment that has just become full. If a
 // file cannot be removed, the log removes no more files until it is opened
 // again. Errors: ErrNotFound beyond Next, ErrClosed, ErrReadOnly, ErrFailed.
-func (l *Log) TrimBefore(offset uint64) error {
+func (l *trimmer) TrimBefore(offset uint64) error {
 	if next := l.Next(); offset > next {
 		return fmt.Errorf("%w: trim before %d, the log ends at %d", ErrNotFound, offset, next)
 	}
@@ -32,19 +32,19 @@ func (l *Log) TrimBefore(offset uint64) error {
 
 // TrimOlderThan drops the oldest segments that became full before a time.
 // Otherwise it is like TrimBefore.
-func (l *Log) TrimOlderThan(t time.Time) error {
+func (l *trimmer) TrimOlderThan(t time.Time) error {
 	return l.trimWhile(func(s *segment, _ uint64, _ int64) bool { return s.sealedAt < t.UnixNano() })
 }
 
 // TrimToSize drops the oldest segments while all files together have more than
 // this many bytes. Otherwise it is like TrimBefore.
-func (l *Log) TrimToSize(bytes int64) error {
+func (l *trimmer) TrimToSize(bytes int64) error {
 	return l.trimWhile(func(_ *segment, _ uint64, total int64) bool { return total > bytes })
 }
 
 // retainSoon starts applying the options for retention, in one goroutine
 // however often it is asked.
-func (l *Log) retainSoon() {
+func (l *trimmer) retainSoon() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.unretained = true
@@ -54,7 +54,7 @@ func (l *Log) retainSoon() {
 	}
 }
 
-func (l *Log) retainAll() {
+func (l *trimmer) retainAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.unretained {
@@ -67,7 +67,7 @@ func (l *Log) retainAll() {
 }
 
 // retain applies the options for retention.
-func (l *Log) retain() {
+func (l *trimmer) retain() {
 	if age := l.opts.RetainAge; age > 0 {
 		if err := l.TrimOlderThan(step.Now(l.opts.steps).Add(-age)); err != nil {
 			return // it is tried again when the next segment is full
@@ -82,7 +82,7 @@ func (l *Log) retain() {
 // trimWhile drops segments from the oldest on, while drop says so. Drop gets
 // the segment, the offset after its last record, and the size of all files
 // left.
-func (l *Log) trimWhile(drop func(s *segment, end uint64, total int64) bool) error {
+func (l *trimmer) trimWhile(drop func(s *segment, end uint64, total int64) bool) error {
 	for {
 		done, err := l.trimOnce(drop)
 		if err != nil || done {
@@ -97,7 +97,7 @@ func (l *Log) trimWhile(drop func(s *segment, end uint64, total int64) bool) err
 
 // trimOnce drops segments unless it is too early for them, and reports whether
 // it dropped all.
-func (l *Log) trimOnce(drop func(s *segment, end uint64, total int64) bool) (done bool, err error) {
+func (l *trimmer) trimOnce(drop func(s *segment, end uint64, total int64) bool) (done bool, err error) {
 	l.trim.Lock()
 	defer l.trim.Unlock()
 	if l.stuck != nil {
@@ -117,7 +117,7 @@ func (l *Log) trimOnce(drop func(s *segment, end uint64, total int64) bool) (don
 // the log begins. And what is dropped must be sealed: it comes back if its file
 // cannot be removed, and a later footer would say that it has one. The caller
 // holds trim.
-func (l *Log) unlist(drop func(s *segment, end uint64, total int64) bool) (dropped []*segment, ready bool, err error) {
+func (l *trimmer) unlist(drop func(s *segment, end uint64, total int64) bool) (dropped []*segment, ready bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed || l.readOnly {
@@ -144,10 +144,10 @@ func (l *Log) unlist(drop func(s *segment, end uint64, total int64) bool) (dropp
 
 // bareBefore reports whether a segment before s has no footer yet. The caller
 // holds mu.
-func (l *Log) bareBefore(s *segment) bool { return len(l.stale) > 0 && l.stale[0].first < s.first }
+func (l *syncer) bareBefore(s *segment) bool { return len(l.stale) > 0 && l.stale[0].first < s.first }
 
 // awaitSeal waits for the footer of the first full segment that has none.
-func (l *Log) awaitSeal() {
+func (l *syncer) awaitSeal() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.stale) == 0 {
@@ -163,7 +163,7 @@ func (l *Log) awaitSeal() {
 // gap. After an error, the files that are left come back at the next Open.
 // Until then no file behind them may go either, which would leave a gap. The
 // caller holds trim.
-func (l *Log) removeAll(segments []*segment) (err error) {
+func (l *trimmer) removeAll(segments []*segment) (err error) {
 	for _, s := range segments {
 		if err == nil {
 			err = l.unlink(s)
@@ -175,7 +175,7 @@ func (l *Log) removeAll(segments []*segment) (err error) {
 
 // unlink removes the file of a segment for good. Its space is freed when the
 // last reader leaves: see drop.
-func (l *Log) unlink(s *segment) error {
+func (l *trimmer) unlink(s *segment) error {
 	if l.opts.steps == nil {
 		runtime.Gosched() // see vfs.Aside
 	}
@@ -201,7 +201,7 @@ func atOnce() bool { return true }
 // freeSoon frees the space of a removed file in pieces, in a goroutine that
 // does so for one file after the other. Otherwise fsyncs would wait for all of
 // it.
-func (l *Log) freeSoon(free func(stop func() bool)) {
+func (l *trimmer) freeSoon(free func(stop func() bool)) {
 	l.mu.Lock()
 	if l.closed || len(l.unfreed) >= maxUnfreed { // nobody fsyncs here any more, or there are too many
 		l.mu.Unlock()
@@ -216,7 +216,7 @@ func (l *Log) freeSoon(free func(stop func() bool)) {
 	}
 }
 
-func (l *Log) freeAll() {
+func (l *trimmer) freeAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for len(l.unfreed) > 0 {
@@ -230,18 +230,18 @@ func (l *Log) freeAll() {
 }
 
 // hurry reports whether space should be freed at once.
-func (l *Log) hurry() bool {
+func (l *trimmer) hurry() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.closed || len(l.unfreed) >= maxUnfreed
 }
 
 // remove removes a file for good.
-func (l *Log) remove(name string) error { return l.removed(l.fs.Remove(name)) }
+func (l *site) remove(name string) error { return l.removed(l.fs.Remove(name)) }
 
 // removed makes the removal of a file durable, or explains why the file was not
 // removed.
-func (l *Log) removed(err error) error {
+func (l *site) removed(err error) error {
 	if err != nil {
 		return fmt.Errorf("wal: remove segment: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 // Flush hands everything appended before the call to the operating system,
 // without an fsync. Then a crash of the process loses none of it, but a crash
 // of the machine may. Errors are those of Append.
-func (l *Log) Flush() error {
+func (l *writer) Flush() error {
 	l.mu.Lock()
 	err := l.err
 	l.mu.Unlock()
@@ -26,7 +26,7 @@ func (l *Log) Flush() error {
 }
 
 // writeBehind writes closed groups while appends go on, until there are none.
-func (l *Log) writeBehind() {
+func (l *writer) writeBehind() {
 	for again := true; again; {
 		l.mu.Lock()
 		for len(l.stale) >= maxStale && l.broken == nil {
@@ -50,7 +50,7 @@ func (l *Log) writeBehind() {
 // takes records. If a round is to be closed, nobody joins it after the groups
 // have been taken: what its members appended is among them. The caller holds
 // io.
-func (l *Log) writePending(r *round, all bool) error {
+func (l *writer) writePending(r *round, all bool) error {
 	l.mu.Lock()
 	if r != nil {
 		l.round = nil
@@ -109,7 +109,7 @@ func (l *Log) writePending(r *round, all bool) error {
 }
 
 // noteSync notes how much the next fsync is for. The caller holds io and mu.
-func (l *Log) noteSync() {
+func (l *rate) noteSync() {
 	if l.perSync == 0 {
 		l.perSync = l.unsynced
 	}
@@ -120,13 +120,13 @@ func (l *Log) noteSync() {
 // syncBytes is how much is usually written from one fsync to the next, or more
 // if it is already more, and whether that is known. It is not known for a log
 // that nobody fsyncs. The caller holds io or mu.
-func (l *Log) syncBytes() (n int64, known bool) {
+func (l *rate) syncBytes() (n int64, known bool) {
 	return max(l.perSync, l.unsynced), l.perSync > 0
 }
 
 // writeGroup writes one group to its file and lets readers see it. The caller
 // holds io.
-func (l *Log) writeGroup(g *group) error {
+func (l *writer) writeGroup(g *group) error {
 	s := g.seg
 	if s != l.tail {
 		if err := l.rotate(s); err != nil {
@@ -193,7 +193,7 @@ func (s *segment) remap(capacity int64) error {
 }
 
 // rotate goes on to the segment after the tail. The caller holds io.
-func (l *Log) rotate(to *segment) error {
+func (l *writer) rotate(to *segment) error {
 	if err := l.throughShortage(func() error { return l.create(to) }); err != nil {
 		return err
 	}
@@ -212,12 +212,7 @@ func (l *Log) rotate(to *segment) error {
 	lead := !l.syncing
 	l.syncing = true
 	l.mu.Unlock()
-	if lead {
-		l.spawn(l.lead)
-	}
-	if l.opts.RetainAge > 0 || l.opts.RetainBytes > 0 {
-		l.retainSoon()
-	}
+	l.full(lead)
 	return nil
 }
 
@@ -228,7 +223,7 @@ func footerError(err error) error { return fmt.Errorf("write footer: %w", err) }
 // seal writes the footer of a segment, and readers then use it in place of the
 // index in memory. Nobody else writes to the file, and it is not dropped
 // meanwhile (see unlist).
-func (l *Log) seal(s *segment, durable uint64) error {
+func (l *writer) seal(s *segment, durable uint64) error {
 	if s.footed {
 		return nil
 	}

@@ -13,16 +13,7 @@ type voter struct {
 	e    *electorate
 	name string
 
-	// What happens to it.
-	life   int
-	up     bool
-	gone   bool          // it never starts again
-	cut    bool          // no message passes
-	paused time.Duration // it stands still until then
-	away   bool          // it should lead nothing at the end
-	rate   float64       // of the clock that only runs
-	born   time.Duration
-	skew   time.Duration // its wall clock is so far ahead
+	ordeal
 
 	// What it is in this life.
 	core     *election.Node
@@ -34,6 +25,19 @@ type voter struct {
 	hurry    bool          // another one is wanted
 	decided  time.Duration // when it last decided what to write
 	refuses  time.Duration // it was drained, or began to stop, at that time; 0: it was not
+}
+
+// ordeal is what happens to a node.
+type ordeal struct {
+	life   int
+	up     bool
+	gone   bool          // it never starts again
+	cut    bool          // no message passes
+	paused time.Duration // it stands still until then
+	away   bool          // it should lead nothing at the end
+	rate   float64       // of the clock that only runs
+	born   time.Duration
+	skew   time.Duration // its wall clock is so far ahead
 }
 
 // opened is a realm that a node has open.

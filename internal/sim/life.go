@@ -21,7 +21,6 @@ import (
 type life struct {
 	w        *world
 	number   int
-	last     bool
 	fate     fate
 	rng      *rand.Rand // of its faults
 	runner   *runner
@@ -30,14 +29,19 @@ type life struct {
 	sessions []*session // one of each realm
 	opening  *session   // the one being opened, if any
 
-	changes int             // disk operations so far that change something
-	over    bool            // the process is gone
-	after   *vfs.Mem        // the disk that a kill left
+	changes int      // disk operations so far that change something
+	over    bool     // the process is gone
+	after   *vfs.Mem // the disk that a kill left
+	harm
+	waiting int  // requests that the engine has not answered
+	within  bool // a disk operation is being interleaved
+}
+
+// harm is what has failed in a life.
+type harm struct {
 	hurt    bool            // a write or an fsync outside every realm has failed
 	scarred bool            // one has failed in an opening that was refused, and another opening followed
 	failed  map[string]bool // files and directories whose fsync has failed
-	waiting int             // requests that the engine has not answered
-	within  bool            // a disk operation is being interleaved
 }
 
 // fate is what ends a life. It is chosen before the life begins.
@@ -45,12 +49,13 @@ type fate struct {
 	fault Faults // 0: it ends with Close
 	at    int    // the number of the operation that is hit, among those that can be
 	span  int    // how many are hit in a row, where more than one can be
+	last  bool   // no life follows
 }
 
 // pickFate chooses one of the faults that are allowed.
 func (w *world) pickFate(r *rand.Rand, last bool) fate {
 	kinds := []Faults{0, Power, Power, Power, Kill, Kill, Sync, Sync, Write, Full, Short}
-	f := fate{fault: kinds[r.IntN(len(kinds))], at: r.IntN(12)}
+	f := fate{fault: kinds[r.IntN(len(kinds))], at: r.IntN(12), last: last}
 	if r.IntN(3) > 0 {
 		f.at = r.IntN(150)
 	}
@@ -66,7 +71,7 @@ func (w *world) pickFate(r *rand.Rand, last bool) fate {
 // live runs one life.
 func (w *world) live(number int, last bool) {
 	r := stream(w.cfg.Seed, 100+uint64(number))
-	l := &life{w: w, number: number, last: last, rng: r, runner: &runner{w: w}, failed: map[string]bool{}}
+	l := &life{w: w, number: number, rng: r, runner: &runner{w: w}, harm: harm{failed: map[string]bool{}}}
 	for _, g := range w.games {
 		l.sessions = append(l.sessions, &session{game: g, l: l, safe: g.settled})
 	}
@@ -219,7 +224,7 @@ func (s *session) checkHash() {
 func (l *life) work() {
 	w := l.w
 	budget := w.cfg.Steps
-	if l.last {
+	if l.fate.last {
 		budget = 200_000
 	}
 	for range budget {
@@ -227,7 +232,7 @@ func (l *life) work() {
 			return
 		}
 	}
-	if l.last {
+	if l.fate.last {
 		w.fail("no end after %d steps", budget)
 	}
 }
@@ -561,7 +566,7 @@ func (l *life) end() {
 		}
 		disk.PowerOff()
 	}
-	if l.last {
+	if l.fate.last {
 		w.checkpoint()
 		for _, s := range l.sessions {
 			s.echo()

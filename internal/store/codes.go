@@ -157,6 +157,8 @@ func (c *Codes) GivenTo(n uint64) (player uint32, position uint64, time int64) {
 // Uses returns how often codes of the list were used.
 func (c *Codes) Uses() uint64 { return uint64(c.uses.n) }
 
+func (c *Codes) mark() CodesMark { return CodesMark{c.Count(), c.Given(), c.Uses()} }
+
 // Use returns the code of a use, who used it, and when.
 func (c *Codes) Use(n uint64) (code uint64, player uint32, position uint64, time int64) {
 	u := c.uses.get(uint32(n))

@@ -228,49 +228,31 @@ func (w *Writer) Join(id string) {
 	w.Buf = append(w.Buf, id...)
 }
 
-// More appends one of the verbs from Member on.
-func (w *Writer) More(v Verb) { w.Effect(more, uint32(v-8)) }
+// More appends one of the verbs from Member on, and its numbers.
+func (w *Writer) More(v Verb, numbers ...uint64) {
+	w.Effect(more, uint32(v-8))
+	for _, n := range numbers {
+		w.Uint(n)
+	}
+}
 
 // Tally appends a Tally.
-func (w *Writer) Tally(counter uint32, value uint64) {
-	w.More(Tally)
-	w.Uint(uint64(counter))
-	w.Uint(value)
-}
+func (w *Writer) Tally(counter uint32, value uint64) { w.More(Tally, uint64(counter), value) }
 
 // Return appends a Return.
-func (w *Writer) Return(entry uint32, n uint64) {
-	w.More(Return)
-	w.Uint(uint64(entry))
-	w.Uint(n)
-}
+func (w *Writer) Return(entry uint32, n uint64) { w.More(Return, uint64(entry), n) }
 
 // AddCodes begins an effect: its codes, of size bytes together, follow, each as a Text.
-func (w *Writer) AddCodes(list uint32, size int) {
-	w.More(AddCodes)
-	w.Uint(uint64(list))
-	w.Uint(uint64(size))
-}
+func (w *Writer) AddCodes(list uint32, size int) { w.More(AddCodes, uint64(list), uint64(size)) }
 
 // GiveCode appends a GiveCode.
-func (w *Writer) GiveCode(list uint32, number uint64) {
-	w.More(GiveCode)
-	w.Uint(uint64(list))
-	w.Uint(number)
-}
+func (w *Writer) GiveCode(list uint32, number uint64) { w.More(GiveCode, uint64(list), number) }
 
 // UseCode appends a UseCode.
-func (w *Writer) UseCode(list uint32, number uint64) {
-	w.More(UseCode)
-	w.Uint(uint64(list))
-	w.Uint(number)
-}
+func (w *Writer) UseCode(list uint32, number uint64) { w.More(UseCode, uint64(list), number) }
 
 // Level appends a Level.
-func (w *Writer) Level(to uint8) {
-	w.More(Level)
-	w.Uint(uint64(to))
-}
+func (w *Writer) Level(to uint8) { w.More(Level, uint64(to)) }
 
 // Text appends a text of at most 255 bytes.
 func (w *Writer) Text(s string) {

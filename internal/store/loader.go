@@ -546,7 +546,7 @@ func (s *State) mark() Mark {
 		Pools: uint32(len(s.names.pools)), Players: uint32(s.players.count()), IDs: s.ids.tail,
 	}
 	for _, l := range s.codes.lists {
-		m.Codes = append(m.Codes, CodesMark{l.codes.Count(), l.codes.Given(), l.codes.Uses()})
+		m.Codes = append(m.Codes, l.codes.mark())
 	}
 	return m
 }

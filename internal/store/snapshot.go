@@ -46,9 +46,9 @@ func (c *Capture) Blocks(pause func()) iter.Seq2[BlockKind, []byte] {
 		c.writePlayers(&w)
 		c.writeRequests(&w)
 		c.writeTallies(&w)
-		c.writeCodes(&w)
-		c.writeGiven(&w)
-		c.writeUses(&w)
+		for _, part := range codesParts {
+			c.writeCodes(&w, part)
+		}
 		if c.level > 0 {
 			w.num(uint64(c.level))
 			w.end(BlockLevel)
@@ -84,6 +84,12 @@ func (w *blockWriter) work(n int) {
 
 func (w *blockWriter) num(v uint64) { w.b = binary.AppendUvarint(w.b, v) }
 
+func (w *blockWriter) nums(all ...uint64) {
+	for _, v := range all {
+		w.num(v)
+	}
+}
+
 func (w *blockWriter) str(s string) { w.b = append(append(w.b, byte(len(s))), s...) }
 
 // end yields the block.
@@ -102,20 +108,14 @@ func (c *Capture) baseMark() Mark {
 }
 
 func (c *Capture) writeState(w *blockWriter) {
-	for _, v := range []uint64{
+	w.nums(
 		c.applied, uint64(c.now), uint64(c.back), c.baseMark().Position, c.mark.Version,
 		uint64(c.mark.Items), uint64(c.mark.Counters), uint64(c.mark.Pools), uint64(c.mark.Players), c.ids.head, c.mark.IDs,
-		uint64(c.ids.window.count), uint64(c.ids.window.age), uint64(c.ids.floor), uint64(len(c.tallies)), uint64(len(c.codes)),
-	} {
-		w.num(v)
-	}
+		uint64(c.ids.window.count), uint64(c.ids.window.age), uint64(c.ids.floor), uint64(len(c.tallies)), uint64(len(c.codes)))
 	for i := range c.codes {
 		l := &c.codes[i]
 		w.str(l.name)
-		w.num(l.last)
-		w.num(l.Count())
-		w.num(l.Given())
-		w.num(l.Uses())
+		w.nums(l.last, l.Count(), l.Given(), l.Uses())
 	}
 	w.end(BlockState)
 }
@@ -255,12 +255,7 @@ func (c *Capture) writeRequests(w *blockWriter) {
 		if len(w.b) == 0 {
 			w.num(n)
 		}
-		w.num(r.position)
-		w.num(uint64(r.index))
-		w.num(uint64(r.time))
-		w.num(uint64(r.back))
-		w.num(r.version)
-		w.num(uint64(len(r.answer)))
+		w.nums(r.position, uint64(r.index), uint64(r.time), uint64(r.back), r.version, uint64(len(r.answer)))
 		w.b = append(w.b, r.answer...)
 		if len(w.b) >= c.blockSize {
 			w.end(BlockRequests)
@@ -286,58 +281,40 @@ func (c *Capture) writeTallies(w *blockWriter) {
 	}
 }
 
-// writeCodes writes the codes that the base lacks.
-func (c *Capture) writeCodes(w *blockWriter) {
-	for num := range c.codes {
-		l := &c.codes[num]
-		for n := c.codesMark(num).Codes; n < l.Count() && !w.ended; {
-			w.num(uint64(num))
-			w.num(n)
-			for ; n < l.Count() && len(w.b) < c.blockSize; n++ {
-				w.work(workLook)
-				code := l.Code(n)
-				w.b = append(append(w.b, byte(len(code))), code...)
-			}
-			w.end(BlockCodes)
-		}
-	}
+// codesPart is a part of a list of codes that a kind of block has.
+type codesPart struct {
+	kind  BlockKind
+	count func(m *CodesMark) uint64
+	write func(w *blockWriter, l *Codes, n uint64)
 }
 
-// writeGiven writes who got which codes since the base.
-func (c *Capture) writeGiven(w *blockWriter) {
-	for num := range c.codes {
-		l := &c.codes[num]
-		for n := c.codesMark(num).Given; n < l.Given() && !w.ended; {
-			w.num(uint64(num))
-			w.num(n)
-			for ; n < l.Given() && len(w.b) < c.blockSize; n++ {
-				w.work(workLook)
-				player, position, time := l.GivenTo(n)
-				w.num(uint64(player))
-				w.num(position)
-				w.num(uint64(time))
-			}
-			w.end(BlockGiven)
-		}
-	}
+var codesParts = []codesPart{
+	{BlockCodes, func(m *CodesMark) uint64 { return m.Codes }, func(w *blockWriter, l *Codes, n uint64) {
+		code := l.Code(n)
+		w.b = append(append(w.b, byte(len(code))), code...)
+	}},
+	{BlockGiven, func(m *CodesMark) uint64 { return m.Given }, func(w *blockWriter, l *Codes, n uint64) {
+		player, position, time := l.GivenTo(n)
+		w.nums(uint64(player), position, uint64(time))
+	}},
+	{BlockUses, func(m *CodesMark) uint64 { return m.Uses }, func(w *blockWriter, l *Codes, n uint64) {
+		code, player, position, time := l.Use(n)
+		w.nums(code, uint64(player), position, uint64(time))
+	}},
 }
 
-// writeUses writes the uses of codes since the base.
-func (c *Capture) writeUses(w *blockWriter) {
+// writeCodes writes what the base lacks of a part of each list of codes.
+func (c *Capture) writeCodes(w *blockWriter, part codesPart) {
 	for num := range c.codes {
-		l := &c.codes[num]
-		for n := c.codesMark(num).Uses; n < l.Uses() && !w.ended; {
-			w.num(uint64(num))
-			w.num(n)
-			for ; n < l.Uses() && len(w.b) < c.blockSize; n++ {
+		l := &c.codes[num].Codes
+		base, have := c.codesMark(num), l.mark()
+		for n, end := part.count(&base), part.count(&have); n < end && !w.ended; {
+			w.nums(uint64(num), n)
+			for ; n < end && len(w.b) < c.blockSize; n++ {
 				w.work(workLook)
-				code, player, position, time := l.Use(n)
-				w.num(code)
-				w.num(uint64(player))
-				w.num(position)
-				w.num(uint64(time))
+				part.write(w, l, n)
 			}
-			w.end(BlockUses)
+			w.end(part.kind)
 		}
 	}
 }
