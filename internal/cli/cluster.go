@@ -35,7 +35,7 @@ func (f *clusterFlags) member(cmd *cobra.Command) {
 	f.cmd = cmd
 	flags := cmd.Flags()
 	flags.StringVar(&f.Name, "cluster", "", "`name` of the cluster, the same on every node")
-	flags.StringSliceVar(&f.peers, "peers", nil, "every node of the cluster, this one too, as `NAME=HOST[:PORT],...`; nodes use PORT (default 6222) and the port behind it")
+	flags.StringSliceVar(&f.peers, "peers", nil, "every node of the cluster, this one too, as `NAME=HOST[:PORT],...`; nodes use PORT (default 6222) and the port after it")
 	flags.StringVar(&f.keyFile, "cluster-key", "", "`file` with the cluster's key, the same on every node: see \"kuji cluster keygen --help\"")
 }
 
@@ -43,7 +43,7 @@ func (f *clusterFlags) member(cmd *cobra.Command) {
 func (f *clusterFlags) add(cmd *cobra.Command) {
 	f.member(cmd)
 	cmd.Flags().Lookup("cluster").Usage += "; makes this process a node of it"
-	cmd.Flags().StringVar(&f.Node, "node", "", "`name` of this node, one of --peers; a data directory belongs to it for ever")
+	cmd.Flags().StringVar(&f.Node, "node", "", "`name` of this node, one of --peers; a data directory always belongs to the same node")
 	f.addNATS(cmd)
 	cmd.Flags().StringVar(&f.peerListen, "peer-listen", "", "listen for the other nodes at this `HOST[:PORT]`, where it is not the address in --peers: in a container, behind NAT")
 }

@@ -132,7 +132,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	// take long, takes effect after that. A second one must end the process
 	// even then.
 	defer context.AfterFunc(ctx, uncatch)()
-	// SIGHUP must not end it meanwhile either. It takes effect as soon as the
+	// SIGHUP must not end the process either. It takes effect as soon as the
 	// server is ready.
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
@@ -222,10 +222,10 @@ type process struct {
 	life   *life
 	pprof  string // URL of the profiles
 	hangup <-chan os.Signal
-	reload func() error // reads keys and certificate again, and goes on with another access log
+	reload func() error // reads keys and certificate again, and opens the access log again
 }
 
-// untilStopped waits until the process has to stop. It returns an error if nobody serves any more.
+// untilStopped waits until the process has to stop. It returns an error if serving has failed.
 func (p *process) untilStopped(ctx context.Context, served <-chan error) error {
 	eof := p.watchInput(p.f.untilEOF)
 	for {
@@ -382,7 +382,7 @@ func listenError(flag, address string, err error) error {
 	return err
 }
 
-// uncatch makes a signal end the process at once, as if nobody caught it.
+// uncatch makes a signal end the process at once.
 func uncatch() { signal.Reset(os.Interrupt, syscall.SIGTERM) }
 
 // drain stops a server in an orderly way. From here on a signal ends the
