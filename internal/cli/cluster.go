@@ -176,7 +176,7 @@ func (a *app) clusterClient(f *clusterFlags) (c *cluster.Client, err error) {
 	return f.Client()
 }
 
-func (a *app) clusterCommand() *cobra.Command {
+func clusterCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "cluster",
 		Short:   "Make a cluster's key, show its nodes, and bring it back",
@@ -184,11 +184,11 @@ func (a *app) clusterCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    needsSubcommand,
 	}
-	cmd.AddCommand(a.clusterKeygenCommand(), a.clusterStatusCommand(), a.clusterForceCommand(), a.clusterDrainCommand(), a.clusterRemoveCommand())
+	cmd.AddCommand(clusterKeygenCommand(a), clusterStatusCommand(a), clusterForceCommand(a), clusterDrainCommand(a), clusterRemoveCommand(a))
 	return cmd
 }
 
-func (a *app) clusterKeygenCommand() *cobra.Command {
+func clusterKeygenCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "keygen FILE",
 		Short: "Make the key of a cluster",
@@ -256,7 +256,7 @@ func realmsOf(nodes []cluster.Status) []realmLeadJSON {
 	return sorted
 }
 
-func (a *app) clusterStatusCommand() *cobra.Command {
+func clusterStatusCommand(a *app) *cobra.Command {
 	var (
 		f       clusterFlags
 		timeout time.Duration
@@ -293,7 +293,7 @@ reaches no node.`,
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return a.clusterStatus(clusterJSON{Cluster: f.Name, Nodes: client.Survey(ctx)})
+			return clusterStatus(a, clusterJSON{Cluster: f.Name, Nodes: client.Survey(ctx)})
 		},
 	}
 	f.member(cmd)
@@ -301,7 +301,7 @@ reaches no node.`,
 	return cmd
 }
 
-func (a *app) clusterStatus(out clusterJSON) error {
+func clusterStatus(a *app, out clusterJSON) error {
 	out.Realms = realmsOf(out.Nodes)
 	var ill []string
 	reached := 0

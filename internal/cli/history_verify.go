@@ -13,6 +13,7 @@ import (
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/history"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 type historyVerifyJSON struct {
@@ -166,7 +167,7 @@ func compareHistory(ctx context.Context, db *history.DB, from *auditSource, real
 			case <-ctx.Done():
 			}
 		})
-		if _, damaged := errors.AsType[*kuji.VerifyError](err); damaged {
+		if _, damaged := errors.AsType[*verify.Error](err); damaged {
 			err = damageError{fmt.Errorf("the log: %w", err)}
 		}
 		wrong <- err

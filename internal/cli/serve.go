@@ -70,7 +70,7 @@ second look, it refuses to start unless you give --accept-warnings.`,
       --tls-cert cert.pem --tls-key key.pem --keys keys.txt
   kuji serve --config /etc/kuji/serve.yaml`,
 		Args: exactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.settleAndServe(cmd, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return settleAndServe(a, cmd, f) },
 	}
 	flags := cmd.Flags()
 	f.set = flags
@@ -89,7 +89,7 @@ second look, it refuses to start unless you give --accept-warnings.`,
 }
 
 // settleAndServe completes the flags from variables and the file.
-func (a *app) settleAndServe(cmd *cobra.Command, f *serveFlags) error {
+func settleAndServe(a *app, cmd *cobra.Command, f *serveFlags) error {
 	var names []string
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 		if !slices.Contains([]string{"config", "print-config", "help"}, flag.Name) {
@@ -112,7 +112,7 @@ func (a *app) settleAndServe(cmd *cobra.Command, f *serveFlags) error {
 	if f.printConfig {
 		return s.print(a, names)
 	}
-	return s.explain(a.serve(cmd.Context(), f))
+	return s.explain(serve(cmd.Context(), a, f))
 }
 
 // check checks what no other package does.
@@ -123,8 +123,8 @@ func (f *serveFlags) check() error {
 	return cmp.Or(f.cluster.check(f.data), f.historyFlags.check())
 }
 
-func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
-	defer func() { a.notStarted(f, err) }()
+func serve(ctx context.Context, a *app, f *serveFlags) (err error) {
+	defer func() { notStarted(a, f, err) }()
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 
 // notStarted logs an error that came before the log had begun, if each line of the log is JSON: then a
 // line for a person may not stand among them.
-func (a *app) notStarted(f *serveFlags, err error) {
+func notStarted(a *app, f *serveFlags, err error) {
 	if err == nil || a.logged || !f.logs.json(a) {
 		return
 	}

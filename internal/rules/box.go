@@ -13,7 +13,7 @@ type box struct {
 	Refills uint32 // number of the realm's counter of refills, if there can be any
 }
 
-// refillName returns the name of the counter of a pool's refills.
+// RefillName returns the name of the counter of a pool's refills.
 func RefillName(pool string) string { return pool + "/refills" }
 
 // setTally gives a counter of the realm a value, as an effect.

@@ -49,7 +49,7 @@ type nesting struct {
 	parents  []parent // the branches that lead here
 }
 
-// branch is the entries of a pool, with odds above 0, that lead to the same pool or to none.
+// Branch is the entries of a pool, with odds above 0, that lead to the same pool or to none.
 type Branch struct {
 	Target  *Pool    // nil: the rewards are not a single draw from a pool
 	entries []uint32 // entry numbers; only if there is a target
@@ -76,7 +76,7 @@ type supply struct {
 // command asks for as much.
 const maxCounted = 1 << 40
 
-// bitset is a set of small numbers.
+// NumSet is a set of small numbers.
 type NumSet []uint64
 
 func (b NumSet) Has(n uint32) bool { return int(n/64) < len(b) && b[n/64]>>(n%64)&1 == 1 }
@@ -141,7 +141,7 @@ func (t *Tables) nest(budgets [][]*Budget) {
 	}
 }
 
-// target returns the pool that an entry leads to with a single draw of a single entry, nil if it
+// Target returns the pool that an entry leads to with a single draw of a single entry, nil if it
 // does not.
 func (e *Entry) Target() *Pool {
 	if len(e.Inner) == 1 && e.Inner[0].Max == 1 && e.Inner[0].Pool.single {
@@ -237,7 +237,7 @@ func (pt *Pool) summarize() {
 	}
 }
 
-// targets yields the pools that a pool leads to, some of them several times.
+// Targets yields the pools that a pool leads to, some of them several times.
 func (pt *Pool) Targets() iter.Seq[*Pool] {
 	return func(yield func(*Pool) bool) {
 		for _, num := range pt.Order {

@@ -27,7 +27,7 @@ type Place struct {
 	Index int // in Pool.Tracks
 }
 
-// shownName returns the name by which clients know a track.
+// ShownName returns the name by which clients know a track.
 func ShownName(pool string, t *catalog.Track) string {
 	if t.Share != "" {
 		return t.Share
@@ -50,7 +50,7 @@ func (t *Tables) nameTracks(pt *Pool, counters []uint32) {
 
 func (at Place) Track() *Track { return &at.Pool.Tracks[at.Index] }
 
-// certainIn returns which draw from now on is certain to hit a track that has counted draws, and what
+// CertainIn returns which draw from now on is certain to hit a track that has counted draws, and what
 // can come in its place: tracks by their names, and entries that a moment can make certain. It is 0 if
 // none is, or if nothing can be drawn of the group. sums are those of the pool's classes before that
 // draw, and due is as for [Pool.Divide].
@@ -96,7 +96,7 @@ func (pt *Pool) instead(track int, due uint32, sums []uint64) (groups uint32) {
 	return groups
 }
 
-// dueAlone returns the group of the guarantee that the draw of a request for one must hit, or 0: see
+// DueAlone returns the group of the guarantee that the draw of a request for one must hit, or 0: see
 // [Pool.Due].
 func (pt *Pool) DueAlone(sums []uint64) uint32 {
 	for k := range pt.Must {
