@@ -180,7 +180,6 @@ func clusterCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "cluster",
 		Short:   "Make a cluster's key, show its nodes, and bring it back",
-		GroupID: "server",
 		Args:    cobra.NoArgs,
 		RunE:    needsSubcommand,
 	}
