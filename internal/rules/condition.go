@@ -4,7 +4,7 @@ import "github.com/kuji-dev/kuji/catalog"
 
 // A condition is what must be true of a player: for a pool, who can draw; for an entry, whether it
 // is there for this player. An entry whose condition does not hold weighs nothing. No draw may rely
-// on it to find stock: see [Rules.inStock].
+// on it to find stock: see inStock.
 
 // Condition is a catalog.Condition by numbers.
 type Condition struct {
@@ -124,7 +124,7 @@ func (c *Condition) Met(f Facts) bool {
 
 // collected returns how many entries are left of a pool for a player, if all of its entries have
 // conditions. Each is unique, and gives what no other does: drawing one takes away only itself. An
-// entry counts if it has stock for need draws, whoever makes them.
+// entry counts if it has stock for need draws by anyone.
 func (r *stocks) collected(pt *Pool, player uint32, need uint64) (n uint64) {
 	for _, num := range pt.Order {
 		if e := &pt.Entries[num]; e.Weight > 0 && (!e.Limited || r.state.Left(pt.Num, num) >= need) && e.When.Met(&r.Sight) {

@@ -68,7 +68,7 @@ func (m *Moments) Measure(t int64) (sum uint64) {
 	return sum
 }
 
-// shown measures the time from the last Monday before 1970 until clocks show t. They can be behind UTC.
+// shown measures the time from the last Monday before 1970 until clocks show t. In some zones that is before UTC.
 func (m *Moments) shown(t int64) uint64 {
 	t += mondayShift
 	week, day, hour := uint64(t/weekMillis), t%weekMillis/dayMillis, t%dayMillis/hourMillis

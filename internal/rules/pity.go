@@ -105,8 +105,8 @@ func (pt *pity) Changing(due uint32, f Facts) []Track {
 func (pt *pity) Parts(sum uint64) uint64 { return sum * max(pt.Whole, 1) } // below 2^63: see catalog
 
 // Divide divides a draw among the groups that changing tracks and a due guarantee make likelier,
-// and all the rest. It calls each for one after the other until that returns false, with the groups that must all
-// be hit, 0 for none; those that must not; and how many of the parts that is. due is the group of a
+// and all the rest. It calls each for every part in turn, until that returns false, with the groups
+// that must all be hit, 0 for none; those that must not; and how many of the parts that is. due is the group of a
 // guarantee, with something in stock, or 0. sums are those of the pool's classes.
 //
 //	hit = what the due guarantee is about, or everything

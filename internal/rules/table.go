@@ -7,7 +7,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// Tables is a catalog compiled to numbers. It is immutable: anybody may read it without a lock.
+// Tables is a catalog compiled to numbers. It does not change: it can be read without a lock.
 type Tables struct {
 	Version uint64 // 0: no catalog yet
 	Catalog *catalog.Catalog
@@ -100,7 +100,7 @@ type Entry struct {
 	Reward
 	When Condition
 	Luck Luck
-	// costs is the most that it gives of each item that a budget of the pool is of.
+	// costs is the most that it gives of each item in a budget of the pool.
 	Costs []Cost
 	// conditional entries weigh what they weigh for the player: see weigh.
 	Conditional bool

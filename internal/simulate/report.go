@@ -167,9 +167,8 @@ func (p *plan) report(t *tally) *Report {
 		if l.limit > 0 {
 			c.Of = &l.limit
 		}
-		if p.shared && t.gone[i].draws > 0 {
-			at := p.moment(t.gone[i])
-			c.Gone = &at
+		if p.shared {
+			c.Gone = t.gone[i]
 		}
 		r.Codes = append(r.Codes, c)
 	}
@@ -264,40 +263,19 @@ func (s spread) cost(item string, players uint64) Cost {
 }
 
 func (p *plan) reportStock(t *tally) *Stock {
-	s := &Stock{Sampled: len(p.sampled)}
-	if t.soldOut != nil {
-		at := p.moment(*t.soldOut)
-		s.SoldOut = &at
-	}
+	s := &Stock{SoldOut: t.soldOut, Sampled: len(p.sampled), Samples: t.samples.all}
 	for n := range p.lines {
 		if l := &p.lines[n]; l.limited() {
-			e := EntryStock{Pool: l.pool.ID, Entry: l.entry.ID, Stock: l.entry.Stock.Count, Left: t.left[n]}
-			if t.empty[n].draws > 0 {
-				at := p.moment(t.empty[n])
-				e.Gone = &at
-			}
-			s.Entries = append(s.Entries, e)
+			s.Entries = append(s.Entries, EntryStock{Pool: l.pool.ID, Entry: l.entry.ID, Stock: l.entry.Stock.Count, Left: t.left[n], Gone: t.empty[n]})
 		}
 	}
-	for i, b := range p.budgets {
-		u := &t.used[i]
-		s.Budgets = append(s.Budgets, BudgetUse{b.pool, b.Per.String(), b.share, b.item, b.Limit, u.total, u.spans, u.most, u.full})
+	for i := range t.used {
+		s.Budgets = append(s.Budgets, t.used[i].BudgetUse)
 	}
 	for _, l := range p.lists {
 		if l.limit > 0 {
 			s.Lists = append(s.Lists, l.name)
 		}
 	}
-	for i, m := range t.samples.moments {
-		s.Samples = append(s.Samples, StockSample{p.moment(m), t.samples.left[i], t.samples.spent[i], t.samples.codes[i]})
-	}
 	return s
-}
-
-func (p *plan) moment(m moment) Moment {
-	out := Moment{Draws: m.draws}
-	if p.Rate > 0 {
-		out.Days = &m.days
-	}
-	return out
 }

@@ -25,21 +25,16 @@ type list struct {
 
 // budgetUse is what a world has spent of an item of a budget.
 type budgetUse struct {
+	BudgetUse
 	period uint64 // the one that now is for
 	now    uint64
-	total  uint64
-	most   uint64 // in one hour, day or week
-	spans  uint64 // from the first request to the last, whether anything was spent or not
-	full   uint64 // of these, in which so much was spent that no entry fits any more
 }
 
 // budgetItem is an item of a budget.
 type budgetItem struct {
 	*rules.Budget
-	pool     string // one that has the budget
-	share    string
-	item     string
-	cheapest uint64 // the least that an entry can ask for; 0: none asks for any
+	use      BudgetUse // with nothing spent yet
+	cheapest uint64    // the least that an entry can ask for; 0: none asks for any
 }
 
 // findBudgets finds the items of the budgets of a pool.
@@ -51,7 +46,8 @@ func (p *plan) findBudgets(pt *rules.Pool) {
 	for i := range pt.Config.Budgets {
 		for _, st := range pt.Config.Budgets[i].Of {
 			if b := pt.Budgets[n]; at(b) < 0 {
-				p.budgets = append(p.budgets, budgetItem{b, pt.Config.ID, pt.Config.Budgets[i].Share, st.Item, 0})
+				c := &pt.Config.Budgets[i]
+				p.budgets = append(p.budgets, budgetItem{b, BudgetUse{Pool: pt.Config.ID, Per: c.Per.String(), Share: c.Share, Item: st.Item, Limit: st.Quantity}, 0})
 			}
 			n++
 		}
@@ -171,9 +167,9 @@ func (w *world) closeSpan(i int) {
 	if u.now == 0 {
 		return
 	}
-	u.total, u.most = u.total+u.now, max(u.most, u.now)
+	u.Spent, u.Most = u.Spent+u.now, max(u.Most, u.now)
 	if b.cheapest > 0 && b.Limit-min(b.Limit, u.now) < b.cheapest {
-		u.full++
+		u.Full++
 	}
 	u.now = 0
 }
@@ -209,7 +205,7 @@ func (w *world) giveCode(num uint32) {
 // watchCodes notes which lists are used up.
 func (w *world) watchCodes(now int64) {
 	for i := range w.lists {
-		if l := &w.lists[i]; l.limit > 0 && w.codes[i] == l.limit && w.gone[i].draws == 0 {
+		if l := &w.lists[i]; l.limit > 0 && w.codes[i] == l.limit && w.gone[i] == nil {
 			w.gone[i] = w.at(now)
 		}
 	}

@@ -32,10 +32,10 @@ type tally struct {
 
 // ebb is how what all players share went down. Only a shared world has it.
 type ebb struct {
-	soldOut *moment  // when the pool first refused a request for it; nil: never
-	empty   []moment // by line: when the last one was taken
-	left    []uint64 // by line, in the end
-	gone    []moment // by list: when the last code was given
+	soldOut *Moment   // when the pool first refused a request for it; nil: never
+	empty   []*Moment // by line: when the last one was taken; nil: it was not
+	left    []uint64  // by line, in the end
+	gone    []*Moment // by list: when the last code was given; nil: it was not
 	used    []budgetUse
 	samples samples
 }
@@ -64,7 +64,7 @@ func newTally(p *plan) *tally {
 		refused: map[rules.Status]uint64{}, stopped: map[rules.Status]uint64{},
 		gained: make([]uint64, len(p.c.Items)), payments: make([]uint64, len(p.paid)), takes: make([]uint64, lines), codes: make([]uint64, lists),
 		squares: make([]sum, lines), products: make([]sum, lines), costs: make([]spread, 1+len(p.paid)),
-		ebb: ebb{empty: make([]moment, lines), gone: make([]moment, lists), samples: samples{step: 1}},
+		ebb: ebb{empty: make([]*Moment, lines), gone: make([]*Moment, lists), samples: samples{step: 1}},
 	}
 	for i := range t.costs {
 		t.costs[i] = spread{}

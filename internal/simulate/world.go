@@ -63,7 +63,10 @@ func newWorld(p *plan, number, first, players int) (*world, error) {
 		ids = fmt.Appendf(ids, "%0*d", idLen, first+i)
 	}
 	w.ids = string(ids)
-	w.made, w.uses = make([]uint64, len(p.lists)), make([]budgetUse, len(p.budgets))
+	w.made = make([]uint64, len(p.lists))
+	for i := range p.budgets {
+		w.uses = append(w.uses, budgetUse{BudgetUse: p.budgets[i].use})
+	}
 	w.taken = make([]uint64, len(p.lines))
 	if !p.shared {
 		w.taken = make([]uint64, players*len(p.lines))
@@ -166,8 +169,7 @@ func (w *world) request(i int, now int64) error {
 	permanent := st != rules.LimitReached || w.Rate == 0
 	switch {
 	case st == rules.SoldOut && w.shared && !w.collect():
-		at := w.at(now)
-		w.soldOut, w.over = &at, true
+		w.soldOut, w.over = w.at(now), true
 	case permanent:
 		w.players[i].stopped = true
 		w.stopped[st]++
@@ -289,7 +291,7 @@ func (w *world) close() {
 		for i := range w.budgets {
 			w.closeSpan(i)
 			per := w.budgets[i].Per
-			w.uses[i].spans = w.tables.Zone.Period(per, max(w.start, w.state.Now())) - w.tables.Zone.Period(per, w.start) + 1
+			w.uses[i].Spans = w.tables.Zone.Period(per, max(w.start, w.state.Now())) - w.tables.Zone.Period(per, w.start) + 1
 		}
 		w.used = w.uses
 		w.takes = w.taken
@@ -310,15 +312,20 @@ func (w *world) close() {
 }
 
 // at says when something happens.
-func (w *world) at(now int64) moment {
-	return moment{w.draws, float64(now-w.start) / hourMillis / 24}
+func (w *world) at(now int64) *Moment {
+	m := &Moment{Draws: w.draws}
+	if w.Rate > 0 {
+		days := float64(now-w.start) / hourMillis / 24
+		m.Days = &days
+	}
+	return m
 }
 
 // watch looks at the stock that a request has taken from.
 func (w *world) watch(now int64) {
 	for _, n := range w.low {
 		l := &w.lines[n]
-		w.empty[n] = moment{}
+		w.empty[n] = nil
 		if w.state.Left(l.in.Num, l.number) == 0 {
 			w.empty[n] = w.at(now)
 		}
@@ -337,42 +344,26 @@ const maxSamples = 400
 // samples are what was left of the stock at some moments.
 type samples struct {
 	step, next uint64 // in draws
-	moments    []moment
-	left       [][]uint64 // by moment, then line with limited stock: at most maxSampled
-	spent      [][]uint64 // by moment, then budget
-	codes      [][]uint64 // by moment, then list with a limit
-}
-
-// moment is a point of a simulation.
-type moment struct {
-	draws uint64
-	days  float64
+	all        []StockSample
 }
 
 // sample notes what is left. When there are too many samples it drops every other one.
 func (w *world) sample(now int64) {
 	s := &w.samples
-	if !w.shared {
+	if n := len(s.all); !w.shared || n > 0 && s.all[n-1].Draws == w.draws {
 		return
 	}
-	if n := len(s.moments); n > 0 && s.moments[n-1].draws == w.draws {
-		return
-	}
-	var left []uint64
+	one := StockSample{Moment: *w.at(now)}
 	for _, n := range w.sampled {
-		left = append(left, w.state.Left(w.lines[n].in.Num, w.lines[n].number))
+		one.Left = append(one.Left, w.state.Left(w.lines[n].in.Num, w.lines[n].number))
 	}
-	spent, codes := w.supply(now)
-	s.moments, s.left = append(s.moments, w.at(now)), append(s.left, left)
-	s.spent, s.codes = append(s.spent, spent), append(s.codes, codes)
-	if len(s.moments) == maxSamples {
+	one.Spent, one.Codes = w.supply(now)
+	if s.all = append(s.all, one); len(s.all) == maxSamples {
 		for i := range maxSamples / 2 {
-			s.moments[i], s.left[i] = s.moments[2*i], s.left[2*i]
-			s.spent[i], s.codes[i] = s.spent[2*i], s.codes[2*i]
+			s.all[i] = s.all[2*i]
 		}
-		s.moments, s.left = s.moments[:maxSamples/2], s.left[:maxSamples/2]
-		s.spent, s.codes = s.spent[:maxSamples/2], s.codes[:maxSamples/2]
+		s.all = s.all[:maxSamples/2]
 		s.step *= 2
 	}
-	s.next = s.moments[len(s.moments)-1].draws + s.step
+	s.next = s.all[len(s.all)-1].Draws + s.step
 }
