@@ -21,7 +21,7 @@ type app struct {
 	stdout, stderr io.Writer
 	getenv         func(string) string
 	now            func() time.Time // the wall clock of realms; nil: time.Now
-	configDir      string           // of this user; empty: there is none
+	configDir      string           // of this user; may be empty
 	json           bool             // --json: one JSON object on stdout, tables nowhere
 	printed        bool             // the object is out: an error adds nothing to stdout
 	said           said
@@ -143,12 +143,12 @@ func (a *app) writeJSON(v any) error {
 }
 
 // note writes a line for a person to standard error: progress, never a result.
-// If standard error cannot be written to, there is nobody to tell.
+// It drops the line if standard error cannot be written to.
 func (a *app) note(format string, args ...any) {
 	fprintf(a.stderr, format+"\n", args...)
 }
 
-// isTerminal reports whether somebody is looking at w.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))

@@ -60,7 +60,7 @@ func (c *connection) run(do func(*cobra.Command, *api, []string) error) func(*co
 }
 
 // settle completes the flags from variables and the context. A context goes with
-// its server: if something else names the server, there is none.
+// its server: if a flag or a variable names the server, no context counts.
 func (c *connection) settle() error {
 	s := c.settings
 	if err := errors.Join(s.either("server", "context"), s.either("key", "key-file"), s.fromVariables("tls-ca", "realm", "timeout")); err != nil {

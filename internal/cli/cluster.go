@@ -35,7 +35,7 @@ func (f *clusterFlags) member(cmd *cobra.Command) {
 	f.cmd = cmd
 	flags := cmd.Flags()
 	flags.StringVar(&f.Name, "cluster", "", "`name` of the cluster, the same on every node")
-	flags.StringSliceVar(&f.peers, "peers", nil, "every node of the cluster, this one too, as `NAME=HOST[:PORT],...`; nodes use PORT (default 6222) and the port behind it")
+	flags.StringSliceVar(&f.peers, "peers", nil, "every node of the cluster, this one too, as `NAME=HOST[:PORT],...`; nodes use PORT (default 6222) and the port after it")
 	flags.StringVar(&f.keyFile, "cluster-key", "", "`file` with the cluster's key, the same on every node: see \"kuji cluster keygen --help\"")
 }
 
@@ -43,7 +43,7 @@ func (f *clusterFlags) member(cmd *cobra.Command) {
 func (f *clusterFlags) add(cmd *cobra.Command) {
 	f.member(cmd)
 	cmd.Flags().Lookup("cluster").Usage += "; makes this process a node of it"
-	cmd.Flags().StringVar(&f.Node, "node", "", "`name` of this node, one of --peers; a data directory belongs to it for ever")
+	cmd.Flags().StringVar(&f.Node, "node", "", "`name` of this node, one of --peers; a data directory always belongs to the same node")
 	f.addNATS(cmd)
 	cmd.Flags().StringVar(&f.peerListen, "peer-listen", "", "listen for the other nodes at this `HOST[:PORT]`, where it is not the address in --peers: in a container, behind NAT")
 }
@@ -176,19 +176,18 @@ func (a *app) clusterClient(f *clusterFlags) (c *cluster.Client, err error) {
 	return f.Client()
 }
 
-func (a *app) clusterCommand() *cobra.Command {
+func clusterCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "cluster",
 		Short:   "Make a cluster's key, show its nodes, and bring it back",
-		GroupID: "server",
 		Args:    cobra.NoArgs,
 		RunE:    needsSubcommand,
 	}
-	cmd.AddCommand(a.clusterKeygenCommand(), a.clusterStatusCommand(), a.clusterForceCommand(), a.clusterDrainCommand(), a.clusterRemoveCommand())
+	cmd.AddCommand(clusterKeygenCommand(a), clusterStatusCommand(a), clusterForceCommand(a), clusterDrainCommand(a), clusterRemoveCommand(a))
 	return cmd
 }
 
-func (a *app) clusterKeygenCommand() *cobra.Command {
+func clusterKeygenCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "keygen FILE",
 		Short: "Make the key of a cluster",
@@ -256,7 +255,7 @@ func realmsOf(nodes []cluster.Status) []realmLeadJSON {
 	return sorted
 }
 
-func (a *app) clusterStatusCommand() *cobra.Command {
+func clusterStatusCommand(a *app) *cobra.Command {
 	var (
 		f       clusterFlags
 		timeout time.Duration
@@ -293,7 +292,7 @@ reaches no node.`,
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return a.clusterStatus(clusterJSON{Cluster: f.Name, Nodes: client.Survey(ctx)})
+			return clusterStatus(a, clusterJSON{Cluster: f.Name, Nodes: client.Survey(ctx)})
 		},
 	}
 	f.member(cmd)
@@ -301,7 +300,7 @@ reaches no node.`,
 	return cmd
 }
 
-func (a *app) clusterStatus(out clusterJSON) error {
+func clusterStatus(a *app, out clusterJSON) error {
 	out.Realms = realmsOf(out.Nodes)
 	var ill []string
 	reached := 0

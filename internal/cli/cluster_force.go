@@ -22,7 +22,7 @@ type forceFlags struct {
 	cluster                    clusterFlags
 }
 
-func (a *app) clusterForceCommand() *cobra.Command {
+func clusterForceCommand(a *app) *cobra.Command {
 	var f forceFlags
 	cmd := &cobra.Command{
 		Use:   "force-new --from DIR --data DIR --cluster NAME --node NAME --peers NAME=HOST,... --cluster-key FILE",
@@ -55,7 +55,7 @@ directory "backup", and marks the old directory, so that no node starts there.`,
 			if err := f.check(); err != nil {
 				return err
 			}
-			return a.forceNew(cmd.Context(), &f)
+			return forceNew(cmd.Context(), a, &f)
 		},
 	}
 	flags := cmd.Flags()
@@ -84,7 +84,7 @@ func (f *forceFlags) check() error {
 	return f.cluster.check(f.data)
 }
 
-func (a *app) forceNew(ctx context.Context, f *forceFlags) (err error) {
+func forceNew(ctx context.Context, a *app, f *forceFlags) (err error) {
 	c := &f.cluster
 	force := cluster.Force{From: f.from, Data: f.data, Confirm: f.confirm, Waits: func() {
 		fprintf(a.stderr, "node %s of cluster %s waits for a majority; run \"kuji restore\" without --from on the others\n", c.Node, c.Name)

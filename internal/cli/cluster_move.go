@@ -10,7 +10,7 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 )
 
-func (a *app) clusterDrainCommand() *cobra.Command {
+func clusterDrainCommand(a *app) *cobra.Command {
 	var f clusterFlags
 	var undo bool
 	cmd := &cobra.Command{
@@ -42,7 +42,7 @@ by hand.`,
 	return cmd
 }
 
-func (a *app) clusterRemoveCommand() *cobra.Command {
+func clusterRemoveCommand(a *app) *cobra.Command {
 	var f clusterFlags
 	cmd := &cobra.Command{
 		Use:   "remove NODE... --cluster NAME --peers NAME=HOST,... --cluster-key FILE",

@@ -15,7 +15,7 @@ var commands = []struct {
 }{
 	{"server", "Run a server:", []func(*app) *cobra.Command{
 		benchCommand,
-		(*app).clusterCommand,
+		clusterCommand,
 		demoCommand,
 		keysCommand,
 		serveCommand,
@@ -72,5 +72,5 @@ func needsSubcommand(cmd *cobra.Command, _ []string) error {
 	return usagef("missing command after %q: expected %s", cmd.CommandPath(), strings.Join(names, ", "))
 }
 
-// usagef is an error of whoever typed the command.
+// usagef returns a usageError.
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }

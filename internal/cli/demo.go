@@ -26,8 +26,8 @@ process with SIGKILL and starts it again. Clients that got no answer repeat thei
 requests under the same request ids.
 
 With --cluster it starts a cluster of three nodes in place of the server, and kills
-the node that leads. Another one takes over, and the killed one comes back. Requests
-at the other nodes wait meanwhile.
+the node that leads. Another one takes over, and the killed one comes back. Until
+then, requests at the other nodes wait.
 
 Then it checks from the clients' own books that
 

@@ -266,7 +266,7 @@ func (s *threeNodes) kill() {
 }
 
 // Ports of nodes on this machine are these, which are below those that kernels choose for clients: no
-// client has one when a node comes back. Tests have as many behind them.
+// client has one when a node comes back. Tests have as many after them.
 const (
 	pairsFrom = 10_000
 	pairPorts = 10_000

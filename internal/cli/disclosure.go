@@ -39,7 +39,7 @@ type disclosurePool struct {
 	Moments []string         `json:"moments,omitempty"`
 	Budgets []string         `json:"budgets,omitempty"`
 	Error   string           `json:"error,omitempty"`
-	LongRun string           `json:"long_run,omitempty"` // why there is none
+	LongRun string           `json:"long_run,omitempty"` // why it is not known
 	Lines   []disclosureLine `json:"outcomes"`
 	Counts  []int            `json:"request_draws,omitempty"` // of the requests in Lines
 	NoOdds  []string         `json:"request_errors,omitempty"`

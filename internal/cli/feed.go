@@ -74,7 +74,7 @@ The feed of one target is always the same: its realm, player and pool. Run one
 	flags.StringVar(&f.position, "position", "", "`file` that keeps how far the webhook has come; made if it is not there")
 	flags.BoolVar(&f.allowPrivate, "allow-private", false, "let the webhook be http, or at an address of this machine or its network")
 	flags.Uint64Var(&f.from, "from", 1, "where a target begins that has nothing yet: a `position`; not for PostgreSQL")
-	flags.DurationVar(&f.historyAge, "history-age", 0, "for how long PostgreSQL keeps events, such as 2160h; older ones are removed (default: for ever)")
+	flags.DurationVar(&f.historyAge, "history-age", 0, "for how long PostgreSQL keeps events, such as 2160h; older ones are removed (default: all are kept)")
 	flags.StringVar(&f.player, "player", "", "only events about this `player`; not for PostgreSQL")
 	flags.StringVar(&f.pool, "pool", "", "only events about this `pool`; not for PostgreSQL")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

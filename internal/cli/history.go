@@ -17,7 +17,7 @@ import (
 
 type historyJSON struct {
 	Events []kuji.Record `json:"events"`          // the newest first
-	Before plain         `json:"before,omitzero"` // for --before, to go on with older ones; absent: there are none
+	Before plain         `json:"before,omitzero"` // for --before, which continues with older ones; absent: these are all
 	State  plain         `json:"state"`
 }
 
@@ -182,7 +182,7 @@ func orDash(s string) string { return cmp.Or(s, "-") }
 
 // listFlags adds the flags of lists from the history.
 func listFlags(cmd *cobra.Command, after *string, fresh *bool) (limit *int) {
-	cmd.Flags().StringVar(after, "after", "", "only those behind this `player`")
+	cmd.Flags().StringVar(after, "after", "", "only those after this `player`")
 	cmd.Flags().BoolVar(fresh, "fresh", false, freshText)
 	return cmd.Flags().Int("limit", maxShown, "list at most so many")
 }

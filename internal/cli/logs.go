@@ -98,7 +98,7 @@ func (f *logFile) Write(p []byte) (int, error) {
 	return f.to.Write(p)
 }
 
-// reopen goes on with a file of the name. If there is none, it makes one that only this user can read.
+// reopen opens the file of that name, or makes one that only this user can read.
 func (f *logFile) reopen() error {
 	file, err := os.OpenFile(filepath.Clean(f.name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

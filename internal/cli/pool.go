@@ -159,7 +159,7 @@ func budgetText(b *kujiv1.Budget) string {
 	if at := b.GetResetsUnixMs(); at != 0 {
 		text += fmt.Sprintf(" this %s, full again at %s", contract.Word(b.GetPer()), timeText(at))
 	} else {
-		text += ", for ever"
+		text += ", and no more"
 	}
 	if b.GetShare() != "" {
 		text += ", shared as " + b.GetShare()

@@ -62,7 +62,7 @@ func (p *profiles) url() string {
 	return "http://" + p.listener.Addr().String() + "/debug/pprof/"
 }
 
-// close cuts off whoever is still reading.
+// close ends the profiles that are still being read.
 func (p *profiles) close() error {
 	if p == nil {
 		return nil

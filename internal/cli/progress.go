@@ -44,12 +44,12 @@ func (a *app) barred(n int) {
 	a.sayHeld()
 }
 
-// bar reports whether to show a progress bar: only to somebody who looks.
+// bar reports whether to show a progress bar: only on a terminal.
 func (a *app) bar() bool { return !a.json && isTerminal(a.stdout) && isTerminal(a.stderr) }
 
 // showProgress draws a progress bar for something that takes this long, with
 // what describe says next to it, until ctx ends or the returned function is
-// called. Where nobody looks it does nothing.
+// called. It does nothing if the output is not a terminal.
 func (a *app) showProgress(ctx context.Context, length time.Duration, describe func() string) (stop func()) {
 	begin := time.Now()
 	return a.showBar(ctx, length.Milliseconds(), func() int64 { return time.Since(begin).Milliseconds() }, describe)
@@ -75,7 +75,7 @@ func (a *app) showBar(ctx context.Context, all int64, done func() int64, describ
 		defer tick.Stop()
 		for {
 			bar.Describe(describe())
-			_ = bar.Set64(min(done(), all-1)) // a bar that fails fails to nobody's harm
+			_ = bar.Set64(min(done(), all-1)) // if it fails, only the bar is wrong
 			select {
 			case <-tick.C:
 			case <-stopped:

@@ -72,7 +72,7 @@ backup ended in can be proven.`,
 			return err
 		}
 		reports, err := backup.Restore(cmd.Context(), filepath.ToSlash(f.from), filepath.ToSlash(f.data), key)
-		return a.restored(verifyJSON{Data: f.data}, reports, err)
+		return restored(a, verifyJSON{Data: f.data}, reports, err)
 	}
 	return cmd
 }
@@ -95,7 +95,7 @@ func (f *restoreFlags) check() error {
 }
 
 // restored says what was restored.
-func (a *app) restored(out verifyJSON, reports []verify.Report, err error) error {
+func restored(a *app, out verifyJSON, reports []verify.Report, err error) error {
 	if wrong, ok := errors.AsType[*verify.Error](err); ok {
 		return damageError{fmt.Errorf("the backup is wrong: %w", wrong)}
 	}
@@ -134,7 +134,7 @@ func restoreToCluster(ctx context.Context, a *app, f *restoreFlags) (err error) 
 	if f.from == "" {
 		return err
 	}
-	return a.restored(verifyJSON{Cluster: c.Name}, reports, err)
+	return restored(a, verifyJSON{Cluster: c.Name}, reports, err)
 }
 
 // readSealKey reads the key that sealed the seeds of a backup; nil: none is named. That of a cluster is

@@ -70,7 +70,7 @@ second look, it refuses to start unless you give --accept-warnings.`,
       --tls-cert cert.pem --tls-key key.pem --keys keys.txt
   kuji serve --config /etc/kuji/serve.yaml`,
 		Args: exactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.settleAndServe(cmd, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return settleAndServe(a, cmd, f) },
 	}
 	flags := cmd.Flags()
 	f.set = flags
@@ -89,7 +89,7 @@ second look, it refuses to start unless you give --accept-warnings.`,
 }
 
 // settleAndServe completes the flags from variables and the file.
-func (a *app) settleAndServe(cmd *cobra.Command, f *serveFlags) error {
+func settleAndServe(a *app, cmd *cobra.Command, f *serveFlags) error {
 	var names []string
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 		if !slices.Contains([]string{"config", "print-config", "help"}, flag.Name) {
@@ -112,7 +112,7 @@ func (a *app) settleAndServe(cmd *cobra.Command, f *serveFlags) error {
 	if f.printConfig {
 		return s.print(a, names)
 	}
-	return s.explain(a.serve(cmd.Context(), f))
+	return s.explain(serve(cmd.Context(), a, f))
 }
 
 // check checks what no other package does.
@@ -123,8 +123,8 @@ func (f *serveFlags) check() error {
 	return cmp.Or(f.cluster.check(f.data), f.historyFlags.check())
 }
 
-func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
-	defer func() { a.notStarted(f, err) }()
+func serve(ctx context.Context, a *app, f *serveFlags) (err error) {
+	defer func() { notStarted(a, f, err) }()
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	// take long, takes effect after that. A second one must end the process
 	// even then.
 	defer context.AfterFunc(ctx, uncatch)()
-	// SIGHUP must not end it meanwhile either. It takes effect as soon as the
+	// SIGHUP must not end the process either. It takes effect as soon as the
 	// server is ready.
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
@@ -205,7 +205,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 
 // notStarted logs an error that came before the log had begun, if each line of the log is JSON: then a
 // line for a person may not stand among them.
-func (a *app) notStarted(f *serveFlags, err error) {
+func notStarted(a *app, f *serveFlags, err error) {
 	if err == nil || a.logged || !f.logs.json(a) {
 		return
 	}
@@ -222,10 +222,10 @@ type process struct {
 	life   *life
 	pprof  string // URL of the profiles
 	hangup <-chan os.Signal
-	reload func() error // reads keys and certificate again, and goes on with another access log
+	reload func() error // reads keys and certificate again, and opens the access log again
 }
 
-// untilStopped waits until the process has to stop. It returns an error if nobody serves any more.
+// untilStopped waits until the process has to stop. It returns an error if serving has failed.
 func (p *process) untilStopped(ctx context.Context, served <-chan error) error {
 	eof := p.watchInput(p.f.untilEOF)
 	for {
@@ -382,7 +382,7 @@ func listenError(flag, address string, err error) error {
 	return err
 }
 
-// uncatch makes a signal end the process at once, as if nobody caught it.
+// uncatch makes a signal end the process at once.
 func uncatch() { signal.Reset(os.Interrupt, syscall.SIGTERM) }
 
 // drain stops a server in an orderly way. From here on a signal ends the

@@ -203,7 +203,7 @@ const (
 
 func (f *historyFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.history, "history", historySQLite, "where to keep what happened: sqlite (in the data directory), off, or the `URL` of a PostgreSQL database")
-	flags.DurationVar(&f.historyAge, "history-age", 0, "for how long the history keeps events, such as 2160h; older ones are removed (default: for ever)")
+	flags.DurationVar(&f.historyAge, "history-age", 0, "for how long the history keeps events, such as 2160h; older ones are removed (default: all are kept)")
 }
 
 func (f *historyFlags) check() error {

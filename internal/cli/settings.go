@@ -205,7 +205,7 @@ var assigned = regexp.MustCompile(`(?i)((?:passw(?:or)?d|pwd|secret|token|key)\s
 
 // withoutSecrets returns a value with xxxxx in place of the secrets that it may have. Of a URL these
 // are the password, the user where there is none (a token), unless it is a database's, every parameter
-// that is not known to say nothing, and what is behind a #.
+// that is not known to say nothing, and what follows a #.
 func withoutSecrets(value string) string {
 	scheme, _, ok := strings.Cut(value, "://")
 	if !ok {

@@ -375,8 +375,7 @@ func (s *auditSource) verify(ctx context.Context, realms []string, anchors map[s
 	return out, nil
 }
 
-// verifyRealm returns early if ctx ends. Then the check goes on for nobody, and
-// writes nothing.
+// verifyRealm returns early if ctx ends. The check then goes on in the background, and writes nothing.
 func (s *auditSource) verifyRealm(ctx context.Context, name string, anchors map[string]verify.Anchor, seen func(realm string, rec kuji.Record)) (verify.Report, error) {
 	type verdict struct {
 		report verify.Report

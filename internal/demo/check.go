@@ -215,7 +215,7 @@ func stockOf(p catalog.Pool) map[string]uint64 {
 	return stock
 }
 
-// checkLog stops the server and reads what it left behind. Each acknowledged
+// checkLog stops the server and reads its log. Each acknowledged
 // command must be in the log once, at its position, and nothing else.
 func (d *demo) checkLog(ctx context.Context) error {
 	if err := d.Site.Stop(); err != nil {

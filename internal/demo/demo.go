@@ -1,7 +1,7 @@
-// Package demo keeps Kuji's promise before somebody's eyes: clients draw over the network, the server is
-// killed half-way, and every answer is checked against the clients' own books. It knows the API and what
-// was acknowledged, and computes nothing as the server does. What is killed, and how a report is shown,
-// is decided elsewhere.
+// Package demo shows that Kuji keeps its promise. Clients draw over the network, the server is killed
+// half-way, and every answer is checked against the clients' own books. The room knows the API and what
+// was acknowledged. It computes nothing as the server does. What is killed, and how a report looks, is
+// decided elsewhere.
 package demo
 
 import (
@@ -42,7 +42,7 @@ type Site interface {
 	Crash(ctx context.Context, realms []string, killed func() int64) (Crash, error)
 	// Stop stops it in order.
 	Stop() error
-	// Verify checks the log that it left behind, and calls seen with every event.
+	// Verify checks the log of a site that has stopped, and calls seen with every event.
 	Verify(ctx context.Context, seen func(realm string, rec kuji.Record)) (Left, error)
 }
 
@@ -53,7 +53,7 @@ type Crash struct {
 	Spared   []string      // realms that went on, since another node led them
 }
 
-// Left is what a site left behind.
+// Left is what a site has in its files in the end.
 type Left struct {
 	Bytes    int64  // of all files
 	LogBytes uint64 // of the logs
@@ -174,7 +174,7 @@ func (d *demo) crash(ctx context.Context, begin time.Time) error {
 	select {
 	case <-middle.C:
 	case <-ctx.Done():
-		return nil // whoever ended it says why
+		return nil // the cause of ctx says why
 	}
 	d.traffic.crashing.Store(true)
 	d.report.KilledAfter = loadtest.Seconds(time.Since(begin))
@@ -187,7 +187,7 @@ func (d *demo) crash(ctx context.Context, begin time.Time) error {
 		return d.report.AcknowledgedAtKill
 	})
 	switch {
-	case err != nil && ctx.Err() != nil: // somebody interrupted it
+	case err != nil && ctx.Err() != nil: // Ctrl-C
 		return err
 	case err != nil:
 		return brokenf("the server does not start after the crash: %w", err)

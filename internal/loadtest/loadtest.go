@@ -1,5 +1,5 @@
 // Package loadtest measures a server: draws a second, latencies, bytes of log, processor and memory. It
-// is a client like any other; who starts the server, and how a report is shown, is decided elsewhere.
+// is a client like any other. Who starts the server, and how a report looks, is decided elsewhere.
 package loadtest
 
 import (
@@ -145,8 +145,8 @@ func (o *Options) measure(ctx context.Context, title string, l load, env []strin
 	return res, status.GetVersion(), nil
 }
 
-// profile takes a CPU profile of the server while it is measured, if somebody
-// asked for one. The channel tells what became of it.
+// profile takes a CPU profile of the server while it is measured, if the options ask for one. The channel
+// gets the error.
 func (o *Options) profile(ctx context.Context, t *target, l load) <-chan error {
 	done := make(chan error, 1)
 	if o.Profile == "" {
