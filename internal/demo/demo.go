@@ -1,7 +1,7 @@
-// Package demo keeps Kuji's promise before somebody's eyes: clients draw over the network, the server is
-// killed half-way, and every answer is checked against the clients' own books. It knows the API and what
-// was acknowledged, and computes nothing as the server does. What is killed, and how a report is shown,
-// is decided elsewhere.
+// Package demo shows that Kuji keeps its promise: clients draw over the network, the server is killed
+// half-way, and every answer is checked against the clients' own books. It knows the API and what was
+// acknowledged, and computes nothing as the server does. Its callers decide what is killed, and how a
+// report is shown.
 package demo
 
 import (
@@ -42,7 +42,7 @@ type Site interface {
 	Crash(ctx context.Context, realms []string, killed func() int64) (Crash, error)
 	// Stop stops it in order.
 	Stop() error
-	// Verify checks the log that it left behind, and calls seen with every event.
+	// Verify checks the log that it left, and calls seen with every event.
 	Verify(ctx context.Context, seen func(realm string, rec kuji.Record)) (Left, error)
 }
 
@@ -53,7 +53,7 @@ type Crash struct {
 	Spared   []string      // realms that went on, since another node led them
 }
 
-// Left is what a site left behind.
+// Left is what a site left.
 type Left struct {
 	Bytes    int64  // of all files
 	LogBytes uint64 // of the logs
@@ -174,7 +174,7 @@ func (d *demo) crash(ctx context.Context, begin time.Time) error {
 	select {
 	case <-middle.C:
 	case <-ctx.Done():
-		return nil // whoever ended it says why
+		return nil // the reason is in ctx
 	}
 	d.traffic.crashing.Store(true)
 	d.report.KilledAfter = loadtest.Seconds(time.Since(begin))
