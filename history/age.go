@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/kuji-dev/kuji"
 )
@@ -36,11 +37,11 @@ func (o *outdated) keptFrom() uint64 {
 }
 
 // outdated finds what is older than the age once some events are written; nil: nothing.
-func (h *DB) outdated(ctx context.Context, w *writer, some []event) (*outdated, error) {
-	if h.o.Age == 0 {
+func (w *writer) outdated(ctx context.Context, age time.Duration, some []event) (*outdated, error) {
+	if age == 0 {
 		return nil, nil
 	}
-	kept := some[len(some)-1].rec.Time - h.o.Age.Milliseconds()
+	kept := some[len(some)-1].rec.Time - age.Milliseconds()
 	if w.oldest >= kept {
 		return nil, nil
 	}

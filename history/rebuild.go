@@ -86,8 +86,6 @@ type rebuild struct {
 	feed Feed
 }
 
-func (h *DB) rebuilds(c conn, feed Feed) *rebuild { return &rebuild{h, h.tables(c), feed} }
-
 // build builds the history again, as far as the log goes back, if it is damaged or if that was asked for.
 func (b *rebuild) build(ctx context.Context) error {
 	if err := b.create(ctx); err != nil {

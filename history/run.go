@@ -57,7 +57,7 @@ func (h *DB) Run(ctx context.Context, feed Feed) (err error) {
 		return failed("opening", err)
 	}
 	defer func() { err = failed("writing", errors.Join(err, c.close())) }()
-	if err := h.rebuilds(c, feed).build(ctx); err != nil {
+	if err := (&rebuild{h, h.tables(c), feed}).build(ctx); err != nil {
 		return err
 	}
 	w, err := h.newWriter(ctx, c)
@@ -162,7 +162,7 @@ func (h *DB) write(ctx context.Context, w *writer, some []event) error {
 	if err != nil {
 		return err
 	}
-	old, err := h.outdated(ctx, w, some)
+	old, err := w.outdated(ctx, h.o.Age, some)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/big"
@@ -20,6 +21,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -40,6 +42,9 @@ const raceOptions = "atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
 	_ = os.Setenv("GORACE", raceOptions) // only makes the tests faster
+	// Most of the time, tests of clusters wait for an election. So more of them run at a time than there
+	// are processors; -parallel still decides.
+	_ = flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0))))
 	testscript.Main(suite{m}, map[string]func(){"kuji": func() { os.Exit(Main(time.Now)) }, jumpingKuji: mainJumping})
 }
 

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kuji-dev/kuji"
@@ -313,13 +314,13 @@ func (n *node) listen() (ends []end, err error) {
 	passed.Streams = maxPassed // another node's requests come on one connection
 	for _, e := range []struct {
 		listen func() (net.Listener, error)
-		most   int // connections
+		most   int64 // connections
 		serve  http.HandlerFunc
 		limits server.Limits
 		tls    *tls.Config
 	}{
 		{n.o.Nodes, maxPeerConnections, n.servePeer, passed, conf},
-		{n.o.Clients, cmp.Or(limits.Connections, maxConnections), n.serveClient, limits, n.o.Server.TLS},
+		{n.o.Clients, int64(cmp.Or(limits.Connections, maxConnections)), n.serveClient, limits, n.o.Server.TLS},
 	} {
 		h, err := server.NewHTTP(e.serve, e.limits, e.tls, n.log)
 		if err != nil {
@@ -329,12 +330,28 @@ func (n *node) listen() (ends []end, err error) {
 		if err != nil {
 			return ends, err
 		}
-		ends = append(ends, end{h, bounded(l, e.most)})
+		bound(h, e.most)
+		ends = append(ends, end{h, l})
 	}
 	if n.o.Redis != nil {
 		n.redis, err = n.o.Redis()
 	}
 	return ends, err
+}
+
+// bound closes the connections that a server gets above a limit.
+func bound(s *http.Server, most int64) {
+	var open atomic.Int64
+	s.ConnState = func(c net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			if open.Add(1) > most {
+				_ = c.Close() // there is nobody to tell
+			}
+		case http.StateClosed, http.StateHijacked:
+			open.Add(-1)
+		}
+	}
 }
 
 // Ended gets an error when the node cannot go on.

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
 	"github.com/kuji-dev/kuji/internal/election"
 )
 
@@ -39,9 +40,9 @@ type Status struct {
 	Version string `json:"version,omitempty"` // of its build
 	Time    int64  `json:"time,omitempty"`    // what its wall clock shows, Unix milliseconds
 
-	ClockMS *int64        `json:"clock_ms,omitempty"` // how far its clock is ahead of the node in the middle: see Survey
-	Health  *Health       `json:"health,omitempty"`   // at healthPath
-	apart   time.Duration // how far its clock is ahead of this process's
+	ClockMS *int64           `json:"clock_ms,omitempty"` // how far its clock is ahead of the node in the middle: see Survey
+	Health  *embedded.Health `json:"health,omitempty"`   // at healthPath
+	apart   time.Duration    // how far its clock is ahead of this process's
 
 	Leads     []string          `json:"leads"`               // realms that it leads
 	Leaders   map[string]string `json:"leaders,omitempty"`   // of realms, as far as it knows
@@ -60,19 +61,6 @@ const (
 
 // Reached reports whether the node answered.
 func (s *Status) Reached() bool { return s.State != stateUnreachable }
-
-// Health is a node's disk, and its part in Raft.
-type Health struct {
-	Stored  uint64   `json:"stored_bytes"`
-	Most    uint64   `json:"most_bytes"`           // that it may store
-	Free    uint64   `json:"free_bytes,omitempty"` // on its disk; absent: the system does not say
-	Meta    string   `json:"meta_leader,omitempty"`
-	Groups  int      `json:"groups"`  // of Raft, in which the node takes part
-	Leads   int      `json:"leads"`   // of these
-	Waiting uint64   `json:"waiting"` // the most entries of a group that are agreed on and not carried out here
-	Ill     []string `json:"ill,omitempty"`
-	Behind  []string `json:"behind,omitempty"` // copies on other nodes of streams that this one leads
-}
 
 // Client talks to the nodes of a cluster, at the addresses that they have for each other.
 type Client struct {
@@ -231,10 +219,8 @@ func (n *node) serveStatus(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			s.Why = cmp.Or(s.Why, err.Error())
 		} else {
-			s.Health = &Health{
-				Stored: h.Stored, Most: h.Most, Meta: h.Meta, Groups: h.Groups, Leads: h.Leads, Waiting: h.Waiting,
-				Free: freeSpace(n.o.Data), Ill: few(h.Ill), Behind: few(h.Behind),
-			}
+			h.Free, h.Ill, h.Behind = freeSpace(n.o.Data), few(h.Ill), few(h.Behind)
+			s.Health = &h
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -57,10 +57,9 @@ type Machine interface {
 type Ledger struct {
 	*Snapshots
 
+	place
 	o        Options
-	chain    chain
 	cursor   driver.Cursor // of the newest entry that was read or appended
-	last     driver.Cursor // of the last entry that counts
 	unread   driver.Cursor // of a snapshot's entry, if the log has not been read so far; 0: it was
 	epochs   []Epoch       // ascending by first position, the current one last
 	appended appended      // not durable yet, as far as is known
@@ -75,16 +74,22 @@ type Ledger struct {
 	stop context.CancelFunc
 }
 
+// place is where the chain stands.
+type place struct {
+	chain chain
+	last  driver.Cursor // of the last entry that counts
+}
+
 // New returns the ledger of a realm, which is to be recovered.
 func New(o Options) *Ledger {
-	l := &Ledger{o: o, chain: chain{realm: o.Realm}}
+	l := &Ledger{o: o, place: place{chain: chain{realm: o.Realm}}}
 	l.Snapshots = SnapshotsOf(o.Log, o.Realm)
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	return l
 }
 
 // Position returns the position of the last entry that counts.
-func (l *Ledger) Position() uint64 { return l.chain.index }
+func (p *place) Position() uint64 { return p.chain.index }
 
 // Epoch returns this writer's epoch.
 func (l *Ledger) Epoch() uint64 { return l.epoch }
@@ -100,7 +105,7 @@ func (l *Ledger) SeedsErr() error { return l.unknown }
 func (l *Ledger) Source() Source { return Source{src: l.seed.source(l.o.Realm, l.epoch)} }
 
 // At returns where the chain stands, for a snapshot of that position.
-func (l *Ledger) At() At { return At{chain: l.chain, cursor: l.last} }
+func (p *place) At() At { return At{chain: p.chain, cursor: p.last} }
 
 // At is a place in a log: right after an entry that counts.
 type At struct {

@@ -50,7 +50,7 @@ type DisclosedRequest struct {
 	Err      error      // why that is not computed: an *OddsError
 }
 
-// always is the Going of whoever waits for as long as it takes.
+// always is the Going of a caller who waits for as long as it takes.
 func always() bool { return true }
 
 // Disclose returns the odds of every pool that players can draw from directly.
@@ -79,9 +79,9 @@ func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
 	return all, nil
 }
 
-// LongRun returns how many times a draw from a pool takes each entry, here and below, when a player draws
-// again and again in requests for count, while stock, codes and budgets last and between moments. If that
-// is not known, it says why.
+// LongRun returns how many times a draw from a pool takes each entry, here and below, when a player
+// draws again and again in requests for count, while stock, codes and budgets last and between
+// moments. If that is not known, it says why.
 func LongRun(t *rules.Tables, pool string, count int) (all []OutcomeOdds, why string) {
 	pt := t.PoolByID[pool]
 	s, err := Newcomer(t, pt, declared, never)

@@ -28,7 +28,7 @@ func (w *picks) chances(at world, pt *rules.Pool, due uint32, picked []uint32) [
 		return all
 	}
 	for i := range all {
-		all[i] = zero
+		all[i] = w.zero
 	}
 	none := w.moments(at, pt, due, all)
 	if none.Sign() == 0 || w.budget <= 0 {
@@ -43,7 +43,7 @@ func (w *picks) chances(at world, pt *rules.Pool, due uint32, picked []uint32) [
 	}
 	rates := w.decided(at, pt, due, sums, total)
 	for i := range rates {
-		if none != one && rates[i].Sign() > 0 {
+		if none != w.one && rates[i].Sign() > 0 {
 			rates[i] = w.mul(none, rates[i])
 		}
 	}
@@ -60,7 +60,7 @@ func (w *picks) rollChance(at world, pt *rules.Pool, entry uint32) *big.Rat {
 	w.budget--
 	weight := pt.Weigh(w.on(at, nil), entry, true)
 	if weight == 0 {
-		return zero
+		return w.zero
 	}
 	return w.fraction(new(big.Int).SetUint64(weight), new(big.Int).SetUint64(100*pt.Config.WeightScale))
 }
@@ -134,7 +134,7 @@ func (w *picks) kept(at world, t *todo, groups uint32, hits [catalog.MaxTracks]u
 func (w *picks) decided(at world, pt *rules.Pool, due uint32, sums []uint64, total uint64) []*big.Rat {
 	rates := make([]*big.Rat, len(sums))
 	for i := range rates {
-		rates[i] = zero
+		rates[i] = w.zero
 	}
 	all := new(big.Int).SetUint64(pt.Parts(total))
 	f := w.on(at, nil)
@@ -155,9 +155,9 @@ func (w *picks) decided(at world, pt *rules.Pool, due uint32, sums []uint64, tot
 }
 
 // moments fills in the chances of the entries of a pool that a moment makes certain, and returns how
-// likely there is no such entry: see [Rules.momentDue].
+// likely there is no such entry: see [rules.Pool.Takes].
 func (w *picks) moments(at world, pt *rules.Pool, due uint32, all []*big.Rat) (none *big.Rat) {
-	none = one
+	none = w.one
 	f := w.on(at, nil)
 	for _, m := range pt.Moments {
 		if none.Sign() == 0 || !pt.Takes(f, m, due) {
@@ -186,7 +186,7 @@ func (w *picks) binomial(p rules.Pending, n uint64) *big.Rat {
 		rest.Quo(rest, gcd)
 		whole.Quo(whole, gcd)
 	}
-	if size := big.NewInt(0).Lsh(one.Num(), uint(min(1<<20, p.Open*uint64(whole.BitLen())))); !w.pay(size, size) {
+	if size := big.NewInt(0).Lsh(w.one.Num(), uint(min(1<<20, p.Open*uint64(whole.BitLen())))); !w.pay(size, size) {
 		return new(big.Rat)
 	}
 	k, all := new(big.Int).SetUint64(n), new(big.Int).SetUint64(p.Open)
@@ -199,7 +199,7 @@ func (w *picks) binomial(p rules.Pending, n uint64) *big.Rat {
 // settle divides a way by how many moments have come, where that matters to later picks. All that
 // one draw cannot take anyway come to the same.
 func (w *picks) settle(y way, m *rules.Moments, most uint64, emit func(way)) {
-	p, due, rest := w.s.pending[m], w.value(y.world, dueOf(m)), one
+	p, due, rest := w.s.pending[m], w.value(y.world, dueOf(m)), w.one
 	world := w.set(y.world, openOf(m), 0)
 	for n := uint64(0); rest.Sign() > 0 && w.budget > 0; n++ {
 		chance := rest

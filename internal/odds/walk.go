@@ -10,13 +10,13 @@ import (
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
-// A walk follows one draw, or those of one request, through all that can happen. It is a set of ways,
-// each with how likely it is: what is still to be done, and the facts that have changed on it. In each step every way does
-// the next thing, and ways that have come to the same are joined.
+// A walk follows one draw, or the draws of one request, through all that can happen. It is a set of
+// ways. Each has its chance, what is still to be done, and the facts that have changed on it. In each
+// step every way does the next thing, and ways that are the same by now are joined.
 //
 // Ways keep only facts that a draw can change and then ask for. A pool that deals with such facts is
 // restless. A draw from a pool that leads to no restless one changes nothing for the rest of the
-// way: it is only counted, and [walk.spread] divides it among the entries below.
+// way: it is only counted, and spread divides it among the entries below.
 type walk struct {
 	picks
 	drawn   []*big.Rat   // how often calm pools are drawn from, on average
@@ -66,10 +66,10 @@ type sought struct {
 func newWalk(s *Standing, budget int, going Going) *walk {
 	n := len(s.pools)
 	w := &walk{drawn: make([]*big.Rat, n), taken: make([][]*big.Rat, n), base: make([][]*big.Rat, n), emptied: make([]*big.Rat, n)}
-	w.work = work{budget, going, budget + askEvery}
+	w.work = work{budget, going, budget + askEvery, big.NewRat(1, 1), new(big.Rat)}
 	for i, pt := range s.pools {
-		w.drawn[i], w.emptied[i] = zero, zero
-		w.taken[i] = slices.Repeat([]*big.Rat{zero}, len(pt.Order))
+		w.drawn[i], w.emptied[i] = w.zero, w.zero
+		w.taken[i] = slices.Repeat([]*big.Rat{w.zero}, len(pt.Order))
 	}
 	w.find(s)
 	w.due = w.findDue()
@@ -298,7 +298,7 @@ func (w *walk) take(y way, t *todo, i int, look *sought, emit func(way)) {
 	w.give(y, e.Items, open, emit)
 }
 
-// stepEmpty does what follows if a box is empty: see [Rules.boxEmptied]. Nothing that the last
+// stepEmpty does what follows if a box is empty, as the rules do. Nothing that the last
 // ticket gives can ask for the box, so it can be filled first.
 func (w *walk) stepEmpty(rest way, t todo, look *sought, emit func(way)) {
 	pool, pt := t.pool, w.s.pools[t.pool]
@@ -390,7 +390,7 @@ func (w *walk) spread() {
 	}
 }
 
-// baseOf returns the chances of a calm pool's entries: see [walk.chances].
+// baseOf returns the chances of a calm pool's entries: see chances.
 func (w *walk) baseOf(i int) []*big.Rat {
 	if w.base[i] == nil {
 		w.base[i] = w.chances(nil, w.s.pools[i], w.dueIn(i), nil)
@@ -421,9 +421,9 @@ func (w *walk) hit(i int, look *sought) *big.Rat {
 	switch pt := w.s.pools[i]; {
 	case w.hits[i] != nil:
 	case w.most[i][look.pool] == 0 || w.budget <= 0:
-		w.hits[i] = zero
+		w.hits[i] = w.zero
 	default:
-		sum, none := zero, one
+		sum, none := w.zero, w.one
 		w.budget -= len(pt.Order) / 16
 		for k, chance := range w.baseOf(i) {
 			e := &pt.Entries[pt.Order[k]]
@@ -431,7 +431,7 @@ func (w *walk) hit(i int, look *sought) *big.Rat {
 			if chance.Sign() == 0 || !sought && len(e.Inner) == 0 {
 				continue
 			}
-			through := one
+			through := w.one
 			if !sought {
 				for _, in := range e.Inner {
 					through = w.mul(through, w.power(w.not(w.hit(w.at[in.Pool.Num], look)), in.Min, in.Max))

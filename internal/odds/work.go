@@ -10,11 +10,10 @@ type work struct {
 	budget int
 	going  Going
 	asked  int // what the budget was when going was asked
+	// one and zero are the chances of what is certain and of what cannot be. As of all chances, nobody
+	// changes their values.
+	one, zero *big.Rat
 }
-
-// one and none are the chances of what is certain and of what cannot be. As of all chances, nobody
-// changes their values.
-var one, zero = big.NewRat(1, 1), new(big.Rat)
 
 // smallWork is what a result takes in addition to its words: memory, and keeping what it belongs to.
 const smallWork = 24

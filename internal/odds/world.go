@@ -72,7 +72,7 @@ func (w *scheme) put(at world, f fact, value uint64) world {
 	return at
 }
 
-// onWay is what the rules see on a way: see [Facts].
+// onWay is what the rules see on a way: see [rules.Facts].
 type onWay struct {
 	w      *scheme
 	at     world

@@ -105,8 +105,8 @@ func settingsText(all []Setting) string {
 	return strings.Join(parts, ", ")
 }
 
-// newCounters warns of counters that the new pool does not go on with: what was counted so far is not in
-// those that it has instead.
+// newCounters warns of counters that the new pool does not go on with: what was counted so far is not
+// in the counters that it has instead.
 func newCounters(old *rules.Pool, st *counts, c *catalog.Pool) string {
 	if st.total() == 0 {
 		return ""
@@ -338,48 +338,78 @@ func (s *Planner) leftThen(pt *rules.Pool, entry uint32) uint64 {
 // compareOdds returns what differs, and a warning of what moved more than threefold: entries, and the
 // average of an item.
 func compareOdds(before, now *odds.Odds) (changed []Setting, warning string) {
-	var moved []string
+	changed, moved := compare(chancesOf(before), chancesOf(now), percent)
+	for i := range changed {
+		changed[i].Name = "odds of " + changed[i].Name
+	}
+	averages, many := compare(averagesOf(before), averagesOf(now), func(x *big.Rat) string { return odds.Text(x, 6) })
+	for i := range averages {
+		averages[i].Name += " per draw"
+	}
+	switch {
+	case len(moved) > 0: // averages follow from the odds
+		warning = "odds move more than threefold: " + few(moved)
+	case len(many) > 0:
+		warning = "the average of an item moves more than threefold: " + few(many)
+	}
+	return append(changed, averages...), warning
+}
+
+// figure is a number with a name.
+type figure struct {
+	name  string
+	value *big.Rat
+}
+
+func chancesOf(o *odds.Odds) (all []figure) {
+	for i := range o.Outcomes {
+		e := &o.Outcomes[i]
+		all = append(all, figure{e.Pool + "/" + e.Entry, e.Chance})
+	}
+	return all
+}
+
+func averagesOf(o *odds.Odds) (all []figure) {
+	for i := range o.Items {
+		all = append(all, figure{o.Items[i].Item, o.Items[i].Expected})
+	}
+	return all
+}
+
+// compare returns which figures differ, and which of them moved more than threefold.
+func compare(before, now []figure, text func(*big.Rat) string) (changed []Setting, moved []string) {
 	was := map[string]*big.Rat{}
-	for i := range before.Outcomes {
-		e := &before.Outcomes[i]
-		was[e.Pool+"/"+e.Entry] = e.Chance
+	for _, f := range before {
+		was[f.name] = f.value
 	}
-	for i := range now.Outcomes {
-		e := &now.Outcomes[i]
-		name := e.Pool + "/" + e.Entry
-		old := was[name]
-		if delete(was, name); old == nil || old.Cmp(e.Chance) == 0 {
-			if old == nil && e.Chance.Sign() > 0 {
-				changed = append(changed, Setting{"odds of " + name, "", percent(e.Chance)})
-			}
+	for _, f := range now {
+		old, set := was[f.name], Setting{Name: f.name, After: text(f.value)}
+		delete(was, f.name)
+		switch {
+		case old == nil && f.value.Sign() == 0, old != nil && old.Cmp(f.value) == 0:
 			continue
+		case old != nil:
+			set.Before = text(old)
+			if jumps(old, f.value) {
+				moved = append(moved, fmt.Sprintf("%s from %s to %s", f.name, set.Before, set.After))
+			}
 		}
-		set := Setting{"odds of " + name, percent(old), percent(e.Chance)}
 		changed = append(changed, set)
-		if jumps(old, e.Chance) {
-			moved = append(moved, fmt.Sprintf("%s from %s to %s", name, set.Before, set.After))
+	}
+	for _, f := range before {
+		if was[f.name] != nil && f.value.Sign() > 0 {
+			changed = append(changed, Setting{Name: f.name, Before: text(f.value)})
 		}
 	}
-	for i := range before.Outcomes {
-		e := &before.Outcomes[i]
-		if name := e.Pool + "/" + e.Entry; was[name] != nil && e.Chance.Sign() > 0 {
-			changed = append(changed, Setting{"odds of " + name, percent(e.Chance), ""})
-		}
+	return changed, moved
+}
+
+// few lists the first three of some.
+func few(all []string) string {
+	if len(all) > 3 {
+		all = append(all[:3], fmt.Sprintf("%d more", len(all)-3))
 	}
-	warn := func(what string, moved []string) {
-		if len(moved) > 3 {
-			moved = append(moved[:3], fmt.Sprintf("%d more", len(moved)-3))
-		}
-		if len(moved) > 0 {
-			warning = joinWarnings(warning, what+" more than threefold: "+strings.Join(moved, ", "))
-		}
-	}
-	items, many := compareItems(before.Items, now.Items)
-	warn("odds move", moved)
-	if len(moved) == 0 { // else it follows from the odds
-		warn("the average of an item moves", many)
-	}
-	return append(changed, items...), warning
+	return strings.Join(all, ", ")
 }
 
 // jumps reports whether a number moves more than threefold, up or down. Odds do whenever a digit or
@@ -399,33 +429,6 @@ func joinWarnings(a, b string) string {
 		return a + b
 	}
 	return a + "; " + b
-}
-
-// compareItems returns what differs in the average of items, and what of it moved more than threefold.
-func compareItems(before, now []odds.ItemOdds) (changed []Setting, moved []string) {
-	was := map[string]*big.Rat{}
-	for _, it := range before {
-		was[it.Item] = it.Expected
-	}
-	for _, it := range now {
-		set := Setting{Name: it.Item + " per draw", After: odds.Text(it.Expected, 6)}
-		if old := was[it.Item]; old != nil {
-			set.Before = odds.Text(old, 6)
-			if delete(was, it.Item); old.Cmp(it.Expected) == 0 {
-				continue
-			}
-			if jumps(old, it.Expected) {
-				moved = append(moved, fmt.Sprintf("%s from %s to %s", it.Item, set.Before, set.After))
-			}
-		}
-		changed = append(changed, set)
-	}
-	for _, it := range before {
-		if was[it.Item] != nil {
-			changed = append(changed, Setting{Name: it.Item + " per draw", Before: odds.Text(it.Expected, 6)})
-		}
-	}
-	return changed, moved
 }
 
 // movedPrices warns of prices that move more than threefold. Prices are alternatives, in order; of one
@@ -483,10 +486,7 @@ func movedPity(old, c *catalog.Pool) string {
 	if len(moved) == 0 {
 		return ""
 	}
-	if len(moved) > 3 {
-		moved = append(moved[:3], fmt.Sprintf("%d more", len(moved)-3))
-	}
-	return "pity moves more than threefold: " + strings.Join(moved, ", ")
+	return "pity moves more than threefold: " + few(moved)
 }
 
 func percent(x *big.Rat) string { return odds.Text(new(big.Rat).Mul(x, big.NewRat(100, 1)), 6) + "%" }

@@ -19,7 +19,7 @@ import (
 //	atomic           if it failed, the index of the member that did; number of members, then
 //	                 for each: kind (1 byte), player ref, arguments
 //
-// Behind them may stand a note: see [Note].
+// A note may follow: see [Note].
 //
 // The verifier decides the command again from them. They also tell a retry of a request id from
 // its use for another request.
@@ -63,7 +63,7 @@ func CommandOf(state Numbered, ev *store.Event) (cmd Command, failed int, err er
 		cmd.Player = a.player(ev.Player)
 	}
 	a.arguments(&cmd)
-	if cmd.Kind.of().note {
+	if k := cmd.Kind.of(); k != nil && k.note() {
 		cmd.Note = a.note()
 	}
 	if a.More() {
@@ -73,7 +73,7 @@ func CommandOf(state Numbered, ev *store.Event) (cmd Command, failed int, err er
 }
 
 func (a *asked) arguments(c *Command) {
-	if k := c.Kind.of(); k.request {
+	if k := c.Kind.of(); k != nil {
 		k.asked(a, c)
 		return
 	}
@@ -115,7 +115,7 @@ func Same(state State, cmd *Command, ev *store.Event) (bool, error) {
 	return err == nil && cmd.equal(&was), err
 }
 
-// sameSet reports whether two requests set the same track for the same reason, whoever asks.
+// sameSet reports whether two requests set the same track for the same reason. Who asks does not matter.
 func sameSet(a, b *TrackSet) bool {
 	return a == b || a != nil && b != nil && a.Track == b.Track && a.Draws == b.Draws && a.Reason == b.Reason
 }

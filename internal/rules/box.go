@@ -2,18 +2,18 @@ package rules
 
 import "github.com/kuji-dev/kuji/internal/store"
 
-// A raffle is a box of tickets. Whoever takes the last ticket also gets the pool's last reward, as
-// part of the same outcome. Then the box is filled again, if the pool still has a refill: every
+// A raffle is a box of tickets. The player who takes the last ticket also gets the pool's last reward,
+// as part of the same outcome. Then the box is filled again, if the pool still has a refill: every
 // ticket is put back, and the next draw, even of the same request, is from a full box.
 
 // box is a pool of mode raffle as a box of tickets.
 type box struct {
-	Last    Reward // for whoever takes the last ticket
+	Last    Reward // for the player who takes the last ticket
 	boxful  uint64 // the tickets of a full box
 	Refills uint32 // number of the realm's counter of refills, if there can be any
 }
 
-// refillName returns the name of the counter of a pool's refills.
+// RefillName returns the name of the counter of a pool's refills.
 func RefillName(pool string) string { return pool + "/refills" }
 
 // setTally gives a counter of the realm a value, as an effect.
@@ -64,20 +64,9 @@ func (r *drawing) boxEmptied(pt *Pool) {
 func (r *stocks) revive(pt *Pool) {
 	o := &r.pools[pt.Num]
 	was := o.live
-	o.live = 0
-	clear(o.left)
+	r.countLeft(pt)
 	for _, num := range pt.Order {
-		if e := &pt.Entries[num]; e.Branch != NoBranch {
-			o.left[e.Branch] += min(r.Left(pt, num), maxCounted)
-		}
-	}
-	for i := range pt.Branches {
-		if r.liveBranch(pt, int32(i)) {
-			o.live++
-		}
-	}
-	for _, num := range pt.Order {
-		r.setWeight(pt, num, pt.Weigh(&r.Sight, num, true))
+		r.setWeight(pt, num, r.fixedWeight(pt, num))
 	}
 	if was == 0 && o.live > 0 {
 		r.reviveAbove(pt)
@@ -93,11 +82,9 @@ func (r *stocks) reviveAbove(pt *Pool) {
 		for _, num := range up.pool.Branches[up.branch].entries {
 			r.setWeight(up.pool, num, up.pool.Weigh(&r.Sight, num, true))
 		}
-		if o := &r.pools[up.pool.Num]; o.live == 0 {
-			o.live++
+		o := &r.pools[up.pool.Num]
+		if o.live++; o.live == 1 {
 			r.reviveAbove(up.pool)
-		} else {
-			o.live++
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 const budgetWidth = 2
 
-// budget is one item of a catalog.Budget. Pools that share it have the same one.
+// Budget is one item of a catalog.Budget. Pools that share it have the same one.
 type Budget struct {
 	Counter uint32 // what was spent; the next one: when something last was
 	Per     catalog.Per
@@ -25,13 +25,13 @@ type Budget struct {
 	Limit   uint64
 }
 
-// cost is the most that an entry takes from a budget.
+// Cost is the most that an entry takes from a budget.
 type Cost struct {
 	*Budget
 	Most uint64
 }
 
-// budgetName returns the name of a budget's counters. Ids have no slash in them, so none of a pool
+// BudgetName returns the name of a budget's counters. Ids have no slash in them, so none of a pool
 // begins with one.
 func BudgetName(pool string, b *catalog.Budget, item string) string {
 	if b.Share != "" {
@@ -78,7 +78,7 @@ func (pt *Pool) setCosts() {
 	}
 }
 
-// left returns what is left of a budget if so much was spent. A catalog can have lowered the limit
+// Left returns what is left of a budget if so much was spent. A catalog can have lowered the limit
 // below that.
 func (b *Budget) Left(spent uint64) uint64 { return b.Limit - min(b.Limit, spent) }
 

@@ -56,8 +56,8 @@ type poolNumbers struct {
 }
 
 // Prepare gets a catalog ready to be put in force over t, or refuses it with a *ConflictError. It
-// may run concurrently with commands, but not with another catalog. The note may be nil. The first catalog
-// of a new realm also says at which format level it begins; 0: at the one that it has.
+// may run concurrently with commands, but not with another catalog. The note may be nil. The first
+// catalog of a new realm also says at which format level it begins; 0: at the one that it has.
 func Prepare(state Names, t *Tables, c *catalog.Catalog, note *Note, begin format.Level) (*Prepared, error) {
 	canonical := c.AppendCanonical(nil)
 	hash := c.Hash()

@@ -59,7 +59,7 @@ func (p *Pool) Weigh(f Facts, entry uint32, ask bool) uint64 {
 	return e.Weight
 }
 
-// Alive reports whether something can be drawn from a pool, whoever draws.
+// Alive reports whether something can be drawn from a pool by every player.
 func (p *Pool) Alive(f Facts) bool {
 	if p.Endless {
 		return true

@@ -2,9 +2,9 @@ package rules
 
 import "github.com/kuji-dev/kuji/internal/store"
 
-// SetClock says that from here on time stamps follow a machine's clock that showed To, whatever they
-// were before. Somebody has confirmed that. Stamps that are ahead of it go back, by one effect. Those
-// that are behind just go on from there.
+// SetClock says that from here on time stamps follow a machine's clock that showed To. Somebody has
+// confirmed that this clock is right. If the stamps so far are ahead of it, they go back, by one
+// effect. If they are late, they go on from there.
 //
 // The event keeps what the log cannot tell otherwise: To, who confirmed it and why. It is the last
 // one of its batch, so that every batch has one time stamp.

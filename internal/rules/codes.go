@@ -9,7 +9,7 @@ import (
 // A reward can give the next code of a list. Lists grow by imports, which may come before or after
 // the catalog that gives their codes, and at any time. So an entry that gives a code is like one
 // with a condition: it is weighed at each pick, weighs nothing once one of its lists is used up, and
-// no draw relies on it to find stock. See [Rules.inStock].
+// no draw relies on it to find stock. See inStock.
 
 // Bounds of one import.
 const (

@@ -27,52 +27,75 @@ const (
 	kindEnd Kind = 13
 )
 
-// kind is what there is to say about a kind of command. Each command has a file of its own, with its
-// kind in it.
-type kind struct {
-	name    string
-	request bool   // clients ask for it; the other kinds are written by the engine
-	note    bool   // it can have a note
-	alone   string // why an atomic group cannot have it as a member; empty: it can
-	// form says what is malformed in a command besides its head, or nil.
-	form func(c *Command) *CommandError
-	// unknown says what it names that the catalog in force does not have, or nil; no function: it
-	// names nothing.
-	unknown func(r *checks, c *Command) *CommandError
-	// check is its first half, and write its second; nothing can stand in the way of one without check.
-	// n draws of the command are written before it.
-	check func(r *checks, c *Command) failure
-	write func(r *drawing, c *Command, n int)
-	// ask writes its arguments into the event, and asked reads them.
-	ask   func(r *effects, c *Command, status Status)
-	asked func(a *asked, c *Command)
-}
-
-var kinds [kindEnd]kind
-
-func init() { // a group asks kinds for those of its members
-	kinds = [kindEnd]kind{
-		KindCatalog: {name: "catalog"}, KindClock: {name: "clock"}, KindCodes: {name: "codes"}, KindUpgrade: {name: "upgrade"},
-		KindDraw: drawKind, KindGrant: grantKind, KindConsume: consumeKind, KindTransfer: transferKind, KindAtomic: atomicKind,
-		KindSetTrack: setTrackKind, KindRedeem: redeemKind, KindRegister: registerKind,
-	}
-}
-
-// of returns what there is to say about a kind, also about numbers that are none.
-func (k Kind) of() *kind {
-	if k < kindEnd {
-		return &kinds[k]
-	}
-	return &kinds[0]
+var kindNames = [kindEnd]string{
+	KindCatalog: "catalog", KindDraw: "draw", KindGrant: "grant", KindConsume: "consume", KindTransfer: "transfer",
+	KindAtomic: "atomic", KindClock: "clock", KindSetTrack: "set_track", KindCodes: "codes", KindRedeem: "redeem",
+	KindRegister: "register", KindUpgrade: "upgrade",
 }
 
 // String returns the kind's name.
 func (k Kind) String() string {
-	if name := k.of().name; name != "" {
-		return name
+	if k < kindEnd && kindNames[k] != "" {
+		return kindNames[k]
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
+
+// kind is what there is to say about a kind of command. Each has a file of its own.
+type kind interface {
+	note() bool    // it can have a note
+	alone() string // why an atomic group cannot have it as a member; empty: it can
+	// form returns what is malformed in a command besides its head, or nil.
+	form(c *Command) *CommandError
+	// unknown returns what a command names that the catalog in force does not have, or nil.
+	unknown(r *checks, c *Command) *CommandError
+	// check is the first half of a command, write its second. n draws of the command are written before.
+	check(r *checks, c *Command) failure
+	write(r *drawing, c *Command, n int)
+	// ask writes a command's arguments into its event, asked reads them.
+	ask(r *effects, c *Command, status Status)
+	asked(a *asked, c *Command)
+}
+
+// of returns what there is to say about a kind; nil: clients cannot ask for it.
+func (k Kind) of() kind {
+	switch k {
+	case KindDraw:
+		return drawKind{}
+	case KindGrant:
+		return grantKind{}
+	case KindConsume:
+		return consumeKind{}
+	case KindTransfer:
+		return transferKind{}
+	case KindAtomic:
+		return atomicKind{}
+	case KindSetTrack:
+		return setTrackKind{}
+	case KindRedeem:
+		return redeemKind{}
+	case KindRegister:
+		return registerKind{}
+	}
+	return nil
+}
+
+// plain is a kind of command that names nothing, can be in a group, has no note, and in whose way
+// nothing can stand.
+type plain struct{}
+
+func (plain) note() bool                              { return false }
+func (plain) alone() string                           { return "" }
+func (plain) form(*Command) *CommandError             { return nil }
+func (plain) unknown(*checks, *Command) *CommandError { return nil }
+func (plain) check(*checks, *Command) failure         { return failure{} }
+func (plain) ask(*effects, *Command, Status)          {}
+func (plain) asked(*asked, *Command)                  {}
+
+// noted is one that can have a note.
+type noted struct{ plain }
+
+func (noted) note() bool { return true }
 
 // Limits of a command.
 const (
@@ -149,7 +172,7 @@ func (c *Command) Check() *CommandError {
 	if err := c.Note.check(); err != nil {
 		return err
 	}
-	if k := c.Kind.of(); k.request {
+	if k := c.Kind.of(); k != nil {
 		return k.form(c)
 	}
 	return malformed("kind", "%v is not a request", c.Kind)
@@ -165,8 +188,7 @@ func checkPlayer(id string) *CommandError {
 	return nil
 }
 
-func checkStacks(c *Command) *CommandError {
-	items := c.Items
+func checkStacks(items []catalog.Stack) *CommandError {
 	if n := len(items); n < 1 || n > MaxStacks {
 		return malformed("items", "%d items; 1 to %d are allowed", n, MaxStacks)
 	}

@@ -4,9 +4,9 @@ import "github.com/kuji-dev/kuji/catalog"
 
 // A condition is what must be true of a player: for a pool, who can draw; for an entry, whether it
 // is there for this player. An entry whose condition does not hold weighs nothing. No draw may rely
-// on it to find stock: see [Rules.inStock].
+// on it to find stock: see inStock.
 
-// condition is a catalog.Condition by numbers.
+// Condition is a catalog.Condition by numbers.
 type Condition struct {
 	Holds  []Stack
 	Lacks  []uint32
@@ -53,7 +53,7 @@ func (t *Tables) watch(e *Entry) {
 	}
 }
 
-// luckTable is a catalog.Luck by numbers: the weights of an entry by how many of an item the player
+// Luck is a catalog.Luck by numbers: the weights of an entry by how many of an item the player
 // holds, or by what a track has counted.
 type Luck struct {
 	Counts bool   // the track's counter, not an item
@@ -61,7 +61,7 @@ type Luck struct {
 	Steps  []catalog.LuckStep
 }
 
-// last returns the count from which on the last step holds.
+// Last returns the count from which on the last step holds.
 func (l *Luck) Last() uint64 { return l.Steps[len(l.Steps)-1].From }
 
 func (t *Tables) luck(pt *Pool, l *catalog.Luck) Luck {
@@ -102,7 +102,7 @@ func (e *Entry) weightAt(n uint64) uint64 {
 	return w
 }
 
-// met reports whether a condition holds for a player.
+// Met reports whether a condition holds for a player.
 func (c *Condition) Met(f Facts) bool {
 	for _, st := range c.Holds {
 		if f.Balance(st.Item) < st.Quantity {
@@ -124,7 +124,7 @@ func (c *Condition) Met(f Facts) bool {
 
 // collected returns how many entries are left of a pool for a player, if all of its entries have
 // conditions. Each is unique, and gives what no other does: drawing one takes away only itself. An
-// entry counts if it has stock for need draws, whoever makes them.
+// entry counts if it has stock for need draws by anyone.
 func (r *stocks) collected(pt *Pool, player uint32, need uint64) (n uint64) {
 	for _, num := range pt.Order {
 		if e := &pt.Entries[num]; e.Weight > 0 && (!e.Limited || r.state.Left(pt.Num, num) >= need) && e.When.Met(&r.Sight) {

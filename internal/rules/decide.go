@@ -8,7 +8,7 @@ import (
 // second writes the effects and chooses the outcomes of draws, and cannot fail. So success never
 // depends on what is drawn, and nobody can draw again for free by making unwanted outcomes fail:
 //
-//   - a pool must have enough stock whatever is chosen: see [Rules.sure];
+//   - a pool must have enough stock for every choice: see sure;
 //   - the most that draws can give must fit the player's balances;
 //   - what a group's draws give cannot be spent in the same group.
 
@@ -59,7 +59,8 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 	r.begin(now, src, w)
 	defer r.end()
 	w.Begin(uint8(cmd.Kind), cmd.ID)
-	k, f := cmd.Kind.of(), r.check(cmd)
+	k := cmd.Kind.of()
+	f := k.check(&r.checks, cmd)
 	if cmd.Kind != KindAtomic {
 		w.Player(r.playerRef(cmd.Player, f.status))
 	}
@@ -88,14 +89,6 @@ func (r *Rules) begin(now int64, src Source, w *store.Writer) {
 	r.Sight.begin(now)
 	r.src, r.w, r.extra = src, w, 0
 	r.picks, r.draws, r.sets = 0, r.draws[:0], r.sets[:0]
-}
-
-// check reports whether a command, or the next member of a group, will fail.
-func (r *checks) check(cmd *Command) failure {
-	if check := cmd.Kind.of().check; check != nil {
-		return check(r, cmd)
-	}
-	return failure{}
 }
 
 func (r *effects) fail(f failure) {
@@ -147,8 +140,8 @@ const maxPeak = 1 << 60
 // given records that the command gives at most q of some item.
 func (r *accounts) given(q uint64) { r.extra = min(r.extra+min(q, maxPeak), maxPeak) }
 
-// fits reports whether a player's balance has room for q more of an item, whatever the command's
-// draws give. It looks up the balance only if some balance may come near the limit.
+// fits reports whether a player's balance has room for q more of an item, on top of the most that
+// the command's draws can give. It looks up the balance only if some balance may come near the limit.
 func (r *accounts) fits(player, item uint32, q uint64) bool {
 	if r.state.Peak()+r.extra+q <= MaxQuantity {
 		return true

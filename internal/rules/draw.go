@@ -5,55 +5,56 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-var drawKind = kind{
-	name: "draw", request: true,
-	form: func(c *Command) *CommandError {
-		switch {
-		case c.Pool == "":
-			return malformed("pool", "empty; want the id of a pool")
-		case len(c.Pool) > catalog.MaxID:
-			return malformed("pool", "%d bytes long; at most %d are allowed", len(c.Pool), catalog.MaxID)
-		case c.Count < 1 || c.Count > MaxDrawCount:
-			return malformed("count", "%d; 1 to %d are allowed", c.Count, MaxDrawCount)
-		case len(c.Pay) > catalog.MaxID:
-			return malformed("pay", "%d bytes long; want the id of an item, at most %d bytes", len(c.Pay), catalog.MaxID)
-		}
-		return nil
-	},
-	unknown: func(r *checks, c *Command) *CommandError {
-		pt := r.findPool(c.Pool)
-		switch {
-		case pt == nil:
-			return r.unknown("pool", "pool", c.Pool)
-		case pt.Config.Internal:
-			return malformed("pool", "%q is internal: only other pools draw from it", c.Pool)
-		case c.Pay != "" && !r.t.Has(c.Pay):
-			return r.unknown("pay", "item", c.Pay)
-		}
-		return nil
-	},
-	check: (*checks).checkDraw,
-	write: (*drawing).writeDraw,
-	ask: func(r *effects, c *Command, _ Status) {
-		r.w.Uint(uint64(r.findPool(c.Pool).Num))
-		if c.Pay == "" {
-			r.w.Uint(uint64(c.Count) << 1)
-			return
-		}
-		r.w.Uint(uint64(c.Count)<<1 | 1)
-		r.w.Uint(uint64(r.t.ItemNum[c.Pay]))
-	},
-	asked: func(a *asked, c *Command) {
-		c.Pool = a.name("the pool", a.state.PoolID)
-		count := a.Uint("the count", MaxDrawCount<<1|1)
-		if c.Count = int(count >> 1); count&1 == 1 {
-			c.Pay = a.name("the item to pay with", a.state.ItemID)
-		}
-	},
+// drawKind is a Draw.
+type drawKind struct{ plain }
+
+func (drawKind) form(c *Command) *CommandError {
+	switch {
+	case c.Pool == "":
+		return malformed("pool", "empty; want the id of a pool")
+	case len(c.Pool) > catalog.MaxID:
+		return malformed("pool", "%d bytes long; at most %d are allowed", len(c.Pool), catalog.MaxID)
+	case c.Count < 1 || c.Count > MaxDrawCount:
+		return malformed("count", "%d; 1 to %d are allowed", c.Count, MaxDrawCount)
+	case len(c.Pay) > catalog.MaxID:
+		return malformed("pay", "%d bytes long; want the id of an item, at most %d bytes", len(c.Pay), catalog.MaxID)
+	}
+	return nil
 }
 
-// checkDraw reports whether a Draw will fail. Nothing here depends on what is chosen.
-func (r *checks) checkDraw(cmd *Command) failure {
+func (drawKind) unknown(r *checks, c *Command) *CommandError {
+	pt := r.findPool(c.Pool)
+	switch {
+	case pt == nil:
+		return r.unknown("pool", "pool", c.Pool)
+	case pt.Config.Internal:
+		return malformed("pool", "%q is internal: only other pools draw from it", c.Pool)
+	case c.Pay != "" && !r.t.Has(c.Pay):
+		return r.unknown("pay", "item", c.Pay)
+	}
+	return nil
+}
+
+func (drawKind) ask(r *effects, c *Command, _ Status) {
+	r.w.Uint(uint64(r.findPool(c.Pool).Num))
+	if c.Pay == "" {
+		r.w.Uint(uint64(c.Count) << 1)
+		return
+	}
+	r.w.Uint(uint64(c.Count)<<1 | 1)
+	r.w.Uint(uint64(r.t.ItemNum[c.Pay]))
+}
+
+func (drawKind) asked(a *asked, c *Command) {
+	c.Pool = a.name("the pool", a.state.PoolID)
+	count := a.Uint("the count", MaxDrawCount<<1|1)
+	if c.Count = int(count >> 1); count&1 == 1 {
+		c.Pay = a.name("the item to pay with", a.state.ItemID)
+	}
+}
+
+// check reports whether a Draw will fail. Nothing here depends on what is chosen.
+func (drawKind) check(r *checks, cmd *Command) failure {
 	pt := r.findPool(cmd.Pool)
 	count := uint64(cmd.Count)
 	player, f := r.come(cmd.Player)
@@ -121,7 +122,7 @@ func (r *checks) findPool(id string) *Pool {
 }
 
 // inStock reports whether a pool has enough stock for count draws after the command's earlier
-// ones, whatever is chosen.
+// ones, for every choice.
 func (r *checks) inStock(pt *Pool, player uint32, count uint64) bool {
 	if pt.Endless {
 		return true
@@ -165,9 +166,11 @@ type drawing struct {
 	spentOf []*Budget // that the draw has spent from, in the order of the first time
 }
 
+func (drawKind) write(r *drawing, _ *Command, n int) { r.writeDraw(n) }
+
 // writeDraw writes the effects of the command's draw number n: the price, the outcomes and the
 // counters of limits and tracks.
-func (r *drawing) writeDraw(cmd *Command, n int) {
+func (r *drawing) writeDraw(n int) {
 	dr := &r.draws[n]
 	r.arrive(dr.player)
 	r.writePrice(&dr.cost)
@@ -201,37 +204,35 @@ func (r *drawing) writeDraw(cmd *Command, n int) {
 // group of a guarantee that must be hit, or 0; a pool with guarantees has single rolls. draw returns
 // the groups that a single roll hit.
 func (r *drawing) draw(pt *Pool, due uint32) (groups uint32) {
-	switch {
-	case pt.single:
+	if pt.single {
 		entry := r.pick(pt, due)
 		r.take(pt, entry)
 		return pt.Classes[pt.Entries[entry].Class].Groups
+	}
+	n := r.between(uint64(pt.Config.Rolls.Min), uint64(pt.Config.Rolls.Max))
+	switch {
 	case pt.Config.Mode == catalog.ModeEach:
-		r.drawEach(pt)
-		return 0
-	}
-	rolls := pt.Config.Rolls
-	n := uint64(rolls.Min)
-	if rolls.Min != rolls.Max {
-		n += uniform(r.src, uint64(rolls.Max-rolls.Min)+1)
-	}
-	if rolls.Distinct {
+		r.drawEach(pt, n)
+	case pt.Config.Rolls.Distinct:
 		r.drawDistinct(pt, n)
-		return 0
-	}
-	for range n {
-		r.take(pt, r.pick(pt, 0))
+	default:
+		for range n {
+			r.take(pt, r.pick(pt, 0))
+		}
 	}
 	return 0
 }
 
-// drawEach rolls every entry of a drop table by itself.
-func (r *drawing) drawEach(pt *Pool) {
-	rolls := pt.Config.Rolls
-	n := uint64(rolls.Min)
-	if rolls.Min != rolls.Max {
-		n += uniform(r.src, uint64(rolls.Max-rolls.Min)+1)
+// between chooses a number of a range, each as likely as any other.
+func (r *drawing) between(low, high uint64) uint64 {
+	if low == high {
+		return low
 	}
+	return low + uniform(r.src, high-low+1)
+}
+
+// drawEach rolls n times for every entry of a drop table by itself.
+func (r *drawing) drawEach(pt *Pool, n uint64) {
 	certain := 100 * pt.Config.WeightScale
 	for range n {
 		for _, num := range pt.Order {
@@ -290,10 +291,7 @@ func (r *drawing) take(pt *Pool, entry uint32) {
 func (r *drawing) give(w *Reward) {
 	for i := range w.Items {
 		it := &w.Items[i]
-		q := it.Min
-		if it.Min != it.Max {
-			q += uniform(r.src, it.Max-it.Min+1)
-		}
+		q := r.between(it.Min, it.Max)
 		r.change(store.Gain, it.Item, q)
 		if len(r.open) > 0 {
 			r.spendBudgets(it.Item, q)
@@ -302,11 +300,7 @@ func (r *drawing) give(w *Reward) {
 	r.giveCodes(w)
 	for i := range w.Inner {
 		in := &w.Inner[i]
-		n := in.Min
-		if in.Min != in.Max {
-			n += uniform(r.src, in.Max-in.Min+1)
-		}
-		for range n {
+		for range r.between(in.Min, in.Max) {
 			r.draw(in.Pool, 0)
 		}
 	}
@@ -334,7 +328,7 @@ func (r *Rules) Try(pt *Pool, player string, count int, now int64, f func(Facts)
 		cmd.Player = newcomer
 	}
 	r.Look(cmd.Player, now, func(s *Sight) {
-		fail := r.check(&cmd)
+		fail := drawKind{}.check(&r.checks, &cmd)
 		if fail.status == CodeRequired || player == "" && fail.status == InsufficientItems {
 			fail = failure{}
 			if !r.inStock(pt, s.player, uint64(count)) {

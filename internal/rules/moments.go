@@ -16,7 +16,7 @@ import (
 
 const momentsWidth = 3
 
-// moments is a catalog.Moments by numbers. Times are measured by weight: a millisecond of an hour
+// Moments is a catalog.Moments by numbers. Times are measured by weight: a millisecond of an hour
 // that weighs 3, on a day that weighs 2, measures 6.
 type Moments struct {
 	Entry   uint32
@@ -47,7 +47,7 @@ func newMoments(p *catalog.Pool, e *catalog.Entry, entry, counter uint32, z Zone
 	return m
 }
 
-// measure returns the measure of the time from the start to t.
+// Measure returns the measure of the time from the start to t.
 func (m *Moments) Measure(t int64) (sum uint64) {
 	t = min(max(t, m.Starts), m.Ends)
 	if len(m.zone) == 0 {
@@ -68,21 +68,21 @@ func (m *Moments) Measure(t int64) (sum uint64) {
 	return sum
 }
 
-// shown measures the time from the last Monday before 1970 until clocks show t. They can be behind UTC.
+// shown measures the time from the last Monday before 1970 until clocks show t. In some zones that is before UTC.
 func (m *Moments) shown(t int64) uint64 {
 	t += mondayShift
 	week, day, hour := uint64(t/weekMillis), t%weekMillis/dayMillis, t%dayMillis/hourMillis
 	return (week*m.days[7]+m.days[day])*m.before[24] + (m.before[hour]+uint64(t%hourMillis)*m.byHour[hour])*m.byDay[day]
 }
 
-// slot returns where a slot begins, of twice as many as there are moments.
+// Slot returns where a slot begins, of twice as many as there are moments.
 func (m *Moments) Slot(half uint64) uint64 {
 	hi, lo := bits.Mul64(m.Total, half)
 	q, _ := bits.Div64(hi, lo, 2*uint64(m.Config.Count)) // half is at most twice the count
 	return q
 }
 
-// pending says how many moments have come since it was last decided how many: so many for sure, and of
+// Pending says how many moments have come since it was last decided how many: so many for sure, and of
 // some others each with the chance part/whole.
 type Pending struct {
 	Sure, Open  uint64
@@ -125,7 +125,7 @@ func (m *Moments) pending(last, now int64, were uint64) (p Pending) {
 	return p
 }
 
-// due returns how many moments are due after some more have come.
+// Due returns how many moments are due after some more have come.
 func (m *Moments) Due(were, more uint64) uint64 {
 	switch {
 	case more == 0:

@@ -11,7 +11,7 @@ import (
 )
 
 // Pools can lead to other pools. An entry whose reward is a pool with nothing left is itself out
-// of stock, and so on upwards. The draws of a command must find stock whatever is chosen on the
+// of stock, and so on upwards. The draws of a command must find stock for every choice on the
 // way, so that no choice can make it fail.
 //
 // A pool's entries form branches: one for each pool that they lead to, and one for those that lead
@@ -49,7 +49,7 @@ type nesting struct {
 	parents  []parent // the branches that lead here
 }
 
-// branch is the entries of a pool, with odds above 0, that lead to the same pool or to none.
+// Branch is the entries of a pool, with odds above 0, that lead to the same pool or to none.
 type Branch struct {
 	Target  *Pool    // nil: the rewards are not a single draw from a pool
 	entries []uint32 // entry numbers; only if there is a target
@@ -76,7 +76,7 @@ type supply struct {
 // command asks for as much.
 const maxCounted = 1 << 40
 
-// bitset is a set of small numbers.
+// NumSet is a set of small numbers.
 type NumSet []uint64
 
 func (b NumSet) Has(n uint32) bool { return int(n/64) < len(b) && b[n/64]>>(n%64)&1 == 1 }
@@ -141,7 +141,7 @@ func (t *Tables) nest(budgets [][]*Budget) {
 	}
 }
 
-// target returns the pool that an entry leads to with a single draw of a single entry, nil if it
+// Target returns the pool that an entry leads to with a single draw of a single entry, nil if it
 // does not.
 func (e *Entry) Target() *Pool {
 	if len(e.Inner) == 1 && e.Inner[0].Max == 1 && e.Inner[0].Pool.single {
@@ -237,7 +237,7 @@ func (pt *Pool) summarize() {
 	}
 }
 
-// targets yields the pools that a pool leads to, some of them several times.
+// Targets yields the pools that a pool leads to, some of them several times.
 func (pt *Pool) Targets() iter.Seq[*Pool] {
 	return func(yield func(*Pool) bool) {
 		for _, num := range pt.Order {
@@ -344,23 +344,12 @@ func (r *stocks) countOdds() {
 	for _, pt := range r.t.BottomUp {
 		o := &r.pools[pt.Num]
 		o.left = make([]uint64, len(pt.Branches))
-		for _, num := range pt.Order {
-			if e := &pt.Entries[num]; e.Branch != NoBranch && e.Limited {
-				o.left[e.Branch] += min(r.state.Left(pt.Num, num), maxCounted)
-			}
-		}
-		for i := range pt.Branches {
-			if r.liveBranch(pt, int32(i)) {
-				o.live++
-			}
-		}
+		r.countLeft(pt)
 		for i := range pt.Classes {
 			c := &pt.Classes[i]
 			weights := make([]uint64, len(c.members))
 			for slot, num := range c.members {
-				if !pt.Entries[num].Conditional {
-					weights[slot] = pt.Weigh(&r.Sight, num, true)
-				}
+				weights[slot] = r.fixedWeight(pt, num)
 			}
 			s, err := sampler.New(weights)
 			if err != nil {
@@ -369,6 +358,31 @@ func (r *stocks) countOdds() {
 			o.samplers = append(o.samplers, s)
 		}
 	}
+}
+
+// countLeft counts what is left of a pool's branches, and which of them live.
+func (r *stocks) countLeft(pt *Pool) {
+	o := &r.pools[pt.Num]
+	clear(o.left)
+	for _, num := range pt.Order {
+		if e := &pt.Entries[num]; e.Branch != NoBranch && e.Limited {
+			o.left[e.Branch] += min(r.Left(pt, num), maxCounted)
+		}
+	}
+	o.live = 0
+	for i := range pt.Branches {
+		if r.liveBranch(pt, int32(i)) {
+			o.live++
+		}
+	}
+}
+
+// fixedWeight returns an entry's weight in its sampler: that of entries with conditions is not there.
+func (r *stocks) fixedWeight(pt *Pool, entry uint32) uint64 {
+	if pt.Entries[entry].Conditional {
+		return 0
+	}
+	return pt.Weigh(&r.Sight, entry, true)
 }
 
 // hasStock reports whether a branch has stock of its own.
@@ -429,24 +443,20 @@ func (r *stocks) setWeight(pt *Pool, entry uint32, weight uint64) {
 
 // CheckOdds compares odds and samplers with the stock that is left. It takes time in proportion to
 // the catalog.
-func (r *Rules) CheckOdds() error {
+func (r *stocks) CheckOdds() error {
 	r.Sight.begin(0)
-	for _, pt := range r.t.BottomUp {
-		for _, num := range pt.Order {
-			e, want := &pt.Entries[num], uint64(0)
-			if !e.Conditional {
-				want = pt.Weigh(&r.Sight, num, true)
-			}
-			if got := r.pools[pt.Num].samplers[e.Class].Weight(int(e.slot)); got != want {
-				return fmt.Errorf("pool %q, entry %q: the sampler has weight %d instead of %d", pt.Config.ID, pt.Entries[num].ID, got, want)
-			}
-		}
-	}
 	again := stocks{Sight: Sight{state: r.state, t: r.t}}
 	again.countOdds()
 	for _, pt := range r.t.BottomUp {
-		if have, want := &r.pools[pt.Num], &again.pools[pt.Num]; have.live != want.live || !slices.Equal(have.left, want.left) {
+		have, want := &r.pools[pt.Num], &again.pools[pt.Num]
+		if have.live != want.live || !slices.Equal(have.left, want.left) {
 			return fmt.Errorf("pool %q: %d branches live with %d left, instead of %d with %d", pt.Config.ID, have.live, have.left, want.live, want.left)
+		}
+		for _, num := range pt.Order {
+			e := &pt.Entries[num]
+			if got, want := have.samplers[e.Class].Weight(int(e.slot)), want.samplers[e.Class].Weight(int(e.slot)); got != want {
+				return fmt.Errorf("pool %q, entry %q: the sampler has weight %d instead of %d", pt.Config.ID, e.ID, got, want)
+			}
 		}
 	}
 	return nil

@@ -8,13 +8,13 @@ import (
 const MaxMetadata = 1 << 10
 
 // A Note says who asked for a grant, a consumption, a transfer, a group, a registration or a catalog,
-// and why. If there is one, it stands in the event behind everything else that is asked: three texts,
+// and why. If there is one, it stands in the event after the arguments: three texts,
 // each a varint and so many bytes. It changes nothing. A repeat of a request id must give the same reason
 // and metadata; the key may be another.
 type Note struct {
 	By       string // the name of an API key; at most MaxBy bytes
 	Reason   string // at most MaxReason bytes
-	Metadata string // whatever the caller wants to find in the log; at most MaxMetadata bytes
+	Metadata string // what the caller wants to find in the log; at most MaxMetadata bytes
 }
 
 func (n *Note) check() *CommandError {

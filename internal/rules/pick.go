@@ -8,7 +8,7 @@ import "fmt"
 // pick is one point among the sums of some classes. Most pools are one class, and their pick is one
 // draw from its sampler.
 
-// class is the entries of a pool that are in the same groups.
+// Class is the entries of a pool that are in the same groups.
 type Class struct {
 	Groups      uint32   // bits: those of tracks and guarantees
 	members     []uint32 // entry numbers, ascending: the order in the sampler

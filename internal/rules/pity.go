@@ -31,7 +31,7 @@ type pity struct {
 	Constant []uint64
 }
 
-// trackTable is a track of a pool.
+// Track is a track of a pool.
 type Track struct {
 	Counter uint32 // number of the counter: draws since the last hit
 	Group   uint32 // its bit in class.groups
@@ -41,13 +41,13 @@ type Track struct {
 	Table   bool
 }
 
-// guarantee is a guarantee of a pool.
+// Guarantee is a guarantee of a pool.
 type Guarantee struct {
 	Draws, AtLeast uint64
 	group          uint32 // its bit in class.groups
 }
 
-// trackName returns the name of a track's counter. Tracks with the same one share the counter.
+// TrackName returns the name of a track's counter. Tracks with the same one share the counter.
 func TrackName(pool string, t *catalog.Track) string {
 	if t.Share != "" {
 		return "/pity/" + t.Share // no pool's counter: those begin with the pool's id
@@ -91,7 +91,7 @@ func (t *Track) added(n, whole uint64) uint64 {
 // next returns which draw the next one is for the player, counted from the last hit.
 func (t *Track) next(f Facts) uint64 { return f.Counter(t.Counter) + 1 }
 
-// changing returns the tracks of a pool up to the last one that changes anything for the next draw.
+// Changing returns the tracks of a pool up to the last one that changes anything for the next draw.
 func (pt *pity) Changing(due uint32, f Facts) []Track {
 	n := len(pt.Tracks)
 	for n > 0 && due == 0 && !pt.Tracks[n-1].changes(pt.Tracks[n-1].next(f)) {
@@ -100,13 +100,13 @@ func (pt *pity) Changing(due uint32, f Facts) []Track {
 	return pt.Tracks[:n]
 }
 
-// parts returns into how many parts of equal chance a draw is divided, if a pool's weights have a
+// Parts returns into how many parts of equal chance a draw is divided, if a pool's weights have a
 // sum: whole for each unit of weight.
 func (pt *pity) Parts(sum uint64) uint64 { return sum * max(pt.Whole, 1) } // below 2^63: see catalog
 
-// divide divides a draw among the groups that changing tracks and a due guarantee make likelier,
-// and all the rest. It calls each for one after the other until that returns false, with the groups that must all
-// be hit, 0 for none; those that must not; and how many of the parts that is. due is the group of a
+// Divide divides a draw among the groups that changing tracks and a due guarantee make likelier,
+// and all the rest. It calls each for every part in turn, until that returns false, with the groups
+// that must all be hit, 0 for none; those that must not; and how many of the parts that is. due is the group of a
 // guarantee, with something in stock, or 0. sums are those of the pool's classes.
 //
 //	hit = what the due guarantee is about, or everything
@@ -293,7 +293,7 @@ func (r *drawing) writeTracks() {
 	r.touched = r.touched[:0]
 }
 
-// due returns the group of the guarantee that draw i of count must hit, if hits were hit so far; 0
+// Due returns the group of the guarantee that draw i of count must hit, if hits were hit so far; 0
 // for none. sums returns those of the pool's classes.
 //
 // All guarantees can be kept when the one whose set ends first goes first, as soon as what is
@@ -386,7 +386,7 @@ func (g *Guarantee) rest(i, count, hits uint64) (left, missing uint64) {
 	return g.Draws - at, g.AtLeast - min(hits, g.AtLeast)
 }
 
-// hit counts the guarantees whose groups a draw has hit.
+// Hit counts the guarantees whose groups a draw has hit.
 func (pt *pity) Hit(groups uint32, hits *[catalog.MaxTracks]uint64) {
 	for k := range pt.Must {
 		if groups&pt.Must[k].group != 0 {

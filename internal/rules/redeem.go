@@ -66,14 +66,17 @@ func (t *Tables) setRedeem(n *numbers) {
 	}
 }
 
-var redeemKind = kind{
-	name: "redeem", request: true,
-	alone: "an atomic group cannot redeem a code: undoing the group would undo the count of guesses",
-	form:  func(*Command) *CommandError { return nil },
-	check: (*checks).checkRedeem,
-	write: (*drawing).writeRedeem,
-	ask:   func(r *effects, c *Command, _ Status) { r.w.Buf = append(r.w.Buf, c.Code[:]...) },
-	asked: func(a *asked, c *Command) { copy(c.Code[:], a.Bytes("a code's sum", uint64(len(c.Code)))) },
+// redeemKind is a Redeem.
+type redeemKind struct{ plain }
+
+func (redeemKind) alone() string {
+	return "an atomic group cannot redeem a code: undoing the group would undo the count of guesses"
+}
+
+func (redeemKind) ask(r *effects, c *Command, _ Status) { r.w.Buf = append(r.w.Buf, c.Code[:]...) }
+
+func (redeemKind) asked(a *asked, c *Command) {
+	copy(c.Code[:], a.Bytes("a code's sum", uint64(len(c.Code))))
 }
 
 // spell puts the sum in a command by which there is a code, if the code's spelling has another one.
@@ -101,9 +104,9 @@ func (r *checks) findCode(sum CodeSum) (rt *redeemTable, number uint64) {
 	return nil, 0
 }
 
-// checkRedeem reports whether a Redeem will fail. The limit on guesses comes first: whoever has
-// reached it learns nothing about any code.
-func (r *checks) checkRedeem(cmd *Command) failure {
+// check reports whether a Redeem will fail. The limit on guesses comes first: a player
+// who has reached it learns nothing about any code.
+func (redeemKind) check(r *checks, cmd *Command) failure {
 	player := r.see(cmd.Player)
 	if g := &r.t.guesses; g.Per != 0 && r.used(g, player) >= g.Draws {
 		return failure{TooManyGuesses, 0}
@@ -131,12 +134,12 @@ func (r *checks) checkRedeem(cmd *Command) failure {
 	return r.addDraw(rt.pool, player, uint64(rt.config.Times), &payment{})
 }
 
-// writeRedeem writes that the code is used, and the draws that it pays for.
-func (r *drawing) writeRedeem(cmd *Command, _ int) {
+// write writes that the code is used, and the draws that it pays for.
+func (redeemKind) write(r *drawing, cmd *Command, _ int) {
 	rt, number := r.findCode(cmd.Code)
 	r.arrive(r.see(cmd.Player))
 	r.w.UseCode(rt.list, number)
-	r.writeDraw(cmd, 0)
+	r.writeDraw(0)
 }
 
 // writeGuess counts a code that does not exist.

@@ -3,13 +3,27 @@
 //	Decide(command, now, entropy) → event with its effects
 //
 // Deciding changes no state. Package internal/store applies the effects, and only the effects: a
-// new or changed rule never changes what an old log means. Rules keeps samplers and odds. They
-// follow from the catalog in force and the stock, and can be rebuilt at any time: see
-// [Rules.Reset].
+// new or changed rule never changes what an old log means.
+//
+// A kind of command is a type with a method for each thing there is to say about it: see kind in
+// command.go. [Rules] is a tower of layers. Each knows only those below it:
+//
+//	Rules      decides
+//	drawing    makes the draws of a command
+//	effects    writes its event
+//	checks     says whether it may
+//	accounts   knows what players can pay, and what they can take
+//	counting   counts draws in limits
+//	stocks     knows what can be drawn, and what is sure to be there
+//	Sight      shows the realm as the command sees it
+//
+// What chance depends on is [Facts]. What rules say about chance asks them, so that draws, odds and
+// pages of pools get the same answer: see chance.go. Odds, plans and views are rooms of their own.
+// They read the tables that a catalog is compiled to, [Tables].
 //
 // One noun, one file: draw, pick, price, limit, condition, pity, track, box, items (grant, consume,
-// transfer), redeem, start, atomic, catalog, clock, plan.
-// A rule's checks are in one function, in the order in which they fail.
+// transfer), redeem, start, atomic, catalog, clock. The checks of a command are in one function, in
+// the order in which they fail.
 //
 // The same state, command, time and entropy give the same bytes on every run, build and
 // architecture: nothing here reads a clock, ranges over a map into a result, uses a float or

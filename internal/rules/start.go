@@ -2,16 +2,16 @@ package rules
 
 import "github.com/kuji-dev/kuji/internal/store"
 
-// Starting grants are for players who come: who draw, use a code, are given something or register.
-// Others may be in the realm before: they received a transfer, someone set their track, or they
-// guessed a code that does not exist. Those wait. A counter says so until they come, so that nobody
+// A player gets the starting grants with the first draw, the first code, the first grant or when they
+// register. Others may be in the realm before: they received a transfer, someone set their track, or
+// they guessed a code that does not exist. Those wait. A counter says so until they come, so that nobody
 // gets starting grants twice, and no account that only passes items on gets them at all.
 
 // startName is the name of the counter: 1 while a player waits. Ids have no slash in them, so none of
 // a pool begins with one.
 const startName = "/start"
 
-// starting is what players get who come.
+// starting is what new players get.
 type starting struct {
 	Start   []Stack
 	waiting uint32 // number of the counter of players who wait for it; noCounter: none waits
@@ -69,20 +69,19 @@ func (r *effects) wait(player uint32, v uint64) {
 	r.values.put(valueKey(player, counterKey|r.t.waiting), v)
 }
 
-var registerKind = kind{
-	name: "register", request: true, note: true,
-	form: func(*Command) *CommandError { return nil },
-	unknown: func(r *checks, c *Command) *CommandError {
-		if r.t.Version == 0 { // it would come too early for the starting grants
-			return malformed("player", "%q cannot register: the realm has no catalog yet", c.Player)
-		}
-		return nil
-	},
-	check: func(r *checks, c *Command) failure {
-		_, f := r.come(c.Player)
-		return f
-	},
-	write: func(r *drawing, c *Command, _ int) { r.arrive(r.see(c.Player)) },
-	ask:   func(*effects, *Command, Status) {},
-	asked: func(*asked, *Command) {},
+// registerKind is a Register.
+type registerKind struct{ noted }
+
+func (registerKind) unknown(r *checks, c *Command) *CommandError {
+	if r.t.Version == 0 { // it would come too early for the starting grants
+		return malformed("player", "%q cannot register: the realm has no catalog yet", c.Player)
+	}
+	return nil
 }
+
+func (registerKind) check(r *checks, c *Command) failure {
+	_, f := r.come(c.Player)
+	return f
+}
+
+func (registerKind) write(r *drawing, c *Command, _ int) { r.arrive(r.see(c.Player)) }

@@ -7,7 +7,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// Tables is a catalog compiled to numbers. It is immutable: anybody may read it without a lock.
+// Tables is a catalog compiled to numbers. It does not change: it can be read without a lock.
 type Tables struct {
 	Version uint64 // 0: no catalog yet
 	Catalog *catalog.Catalog
@@ -46,16 +46,16 @@ type Stack struct {
 type Pool struct {
 	Num    uint32
 	Config *catalog.Pool
-	traits
+	entrance
 	Entries []Entry  // by entry number; those of other catalogs are not present
 	Order   []uint32 // entry numbers in catalog order
 	Classes []Class
+	traits
 	Moments []*Moments
 	Budgets []*Budget // item by item, in the order of the catalog
-	nesting
 	pity
 	box
-	entrance
+	nesting
 }
 
 // entrance is who may draw from a pool, how often, and what it costs.
@@ -89,7 +89,7 @@ type Limit struct {
 	Draws   uint64
 }
 
-// entryTable is an entry of one catalog.
+// Entry is an entry of one catalog.
 type Entry struct {
 	ID      string
 	Config  *catalog.Entry
@@ -100,7 +100,7 @@ type Entry struct {
 	Reward
 	When Condition
 	Luck Luck
-	// costs is the most that it gives of each item that a budget of the pool is of.
+	// costs is the most that it gives of each item in a budget of the pool.
 	Costs []Cost
 	// conditional entries weigh what they weigh for the player: see weigh.
 	Conditional bool
@@ -109,20 +109,20 @@ type Entry struct {
 	Branch      int32  // index in nesting.branches; noBranch: the pool does not count on it
 }
 
-// reward is what is given at once.
+// Reward is what is given at once.
 type Reward struct {
 	Items []Quantity
 	Codes []uint32 // numbers of lists
 	Inner []Inner  // draws from other pools
 }
 
-// innerTable is a number of draws from another pool.
+// Inner is a number of draws from another pool.
 type Inner struct {
 	Pool     *Pool
 	Min, Max uint64
 }
 
-// quantity is a fixed or uniformly random quantity of an item, by the item's number.
+// Quantity is a fixed or uniformly random quantity of an item, by the item's number.
 type Quantity struct {
 	Item     uint32
 	Min, Max uint64

@@ -27,7 +27,7 @@ type Place struct {
 	Index int // in Pool.Tracks
 }
 
-// shownName returns the name by which clients know a track.
+// ShownName returns the name by which clients know a track.
 func ShownName(pool string, t *catalog.Track) string {
 	if t.Share != "" {
 		return t.Share
@@ -50,10 +50,10 @@ func (t *Tables) nameTracks(pt *Pool, counters []uint32) {
 
 func (at Place) Track() *Track { return &at.Pool.Tracks[at.Index] }
 
-// certainIn returns which draw from now on is certain to hit a track that has counted draws, and what
+// CertainIn returns which draw from now on is certain to hit a track that has counted draws, and what
 // can come in its place: tracks by their names, and entries that a moment can make certain. It is 0 if
 // none is, or if nothing can be drawn of the group. sums are those of the pool's classes before that
-// draw, and due is as for [Pool.Divide].
+// draw. For due see [Pool.Divide].
 func (at Place) CertainIn(draws uint64, due uint32, sums []uint64, moment func(entry uint32) bool, name func(track int) string) (in uint64, unless []string) {
 	pt, t := at.Pool, at.Track()
 	if t.Certain == 0 || pt.Among(sums, t.Group|due, 0) == 0 {
@@ -96,7 +96,7 @@ func (pt *Pool) instead(track int, due uint32, sums []uint64) (groups uint32) {
 	return groups
 }
 
-// dueAlone returns the group of the guarantee that the draw of a request for one must hit, or 0: see
+// DueAlone returns the group of the guarantee that the draw of a request for one must hit, or 0: see
 // [Pool.Due].
 func (pt *Pool) DueAlone(sums []uint64) uint32 {
 	for k := range pt.Must {
@@ -124,32 +124,37 @@ func (pt *Pool) fix() {
 	pt.Constant = sums
 }
 
-// setTrackKind sets what a player's track has counted. Nothing in the state can stand in its way.
-var setTrackKind = kind{
-	name: "set_track", request: true, alone: "an atomic group cannot set a track",
-	form: func(c *Command) *CommandError { return c.Set.check() },
-	unknown: func(r *checks, c *Command) *CommandError {
-		if r.t.Track[c.Set.Track] == nil {
-			return r.unknown("track", "track", c.Set.Track)
-		}
-		return nil
-	},
-	write: func(r *drawing, c *Command, _ int) {
-		r.turn(r.see(c.Player))
-		r.w.Change(store.Set, r.t.Track[c.Set.Track].Counter, c.Set.Draws)
-	},
-	ask: func(r *effects, c *Command, _ Status) {
-		r.askText(c.Set.Track)
-		r.w.Uint(c.Set.Draws)
-		r.askText(c.Set.By)
-		r.askText(c.Set.Reason)
-	},
-	asked: func(a *asked, c *Command) {
-		c.Set = &TrackSet{Track: a.text("the name of a track", MaxTrackName)}
-		c.Set.Draws = a.Uint("the draws", catalog.MaxTrackDraws)
-		c.Set.By = a.text("who asks", MaxBy)
-		c.Set.Reason = a.text("the reason", MaxReason)
-	},
+// setTrackKind is a SetTrack: it sets what a player's track has counted.
+type setTrackKind struct{ plain }
+
+func (setTrackKind) alone() string { return "an atomic group cannot set a track" }
+
+func (setTrackKind) form(c *Command) *CommandError { return c.Set.check() }
+
+func (setTrackKind) unknown(r *checks, c *Command) *CommandError {
+	if r.t.Track[c.Set.Track] == nil {
+		return r.unknown("track", "track", c.Set.Track)
+	}
+	return nil
+}
+
+func (setTrackKind) write(r *drawing, c *Command, _ int) {
+	r.turn(r.see(c.Player))
+	r.w.Change(store.Set, r.t.Track[c.Set.Track].Counter, c.Set.Draws)
+}
+
+func (setTrackKind) ask(r *effects, c *Command, _ Status) {
+	r.askText(c.Set.Track)
+	r.w.Uint(c.Set.Draws)
+	r.askText(c.Set.By)
+	r.askText(c.Set.Reason)
+}
+
+func (setTrackKind) asked(a *asked, c *Command) {
+	c.Set = &TrackSet{Track: a.text("the name of a track", MaxTrackName)}
+	c.Set.Draws = a.Uint("the draws", catalog.MaxTrackDraws)
+	c.Set.By = a.text("who asks", MaxBy)
+	c.Set.Reason = a.text("the reason", MaxReason)
 }
 
 // TrackSet is what a SetTrack asks for.

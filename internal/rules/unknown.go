@@ -7,10 +7,7 @@ package rules
 // Unknown returns what a command names that the catalog in force does not have, or nil. The command
 // must have passed Check.
 func (r *checks) Unknown(cmd *Command) *CommandError {
-	if unknown := cmd.Kind.of().unknown; unknown != nil {
-		return unknown(r, cmd)
-	}
-	return nil
+	return cmd.Kind.of().unknown(r, cmd)
 }
 
 func (r *checks) unknown(field, noun, id string) *CommandError {

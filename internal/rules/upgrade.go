@@ -6,12 +6,12 @@ import (
 )
 
 // Upgrade raises the format level of a realm: from here on, its log may hold the words of that level,
-// and builds that do not know them refuse it by name. An administrator has said that there is no way
+// and builds that do not know them refuse it by name. An administrator has confirmed that there is no way
 // back. The realm's first catalog does the same for a new realm: see [Prepare].
 type Upgrade struct {
 	To     format.Level
 	By     string // who, at most MaxClockText bytes; may be empty
-	Reason string // why, likewise
+	Reason string // why, at most MaxClockText bytes; may be empty
 }
 
 // Check reports what is malformed, or nil.

@@ -18,7 +18,7 @@ import (
 //	insufficient items  number of items, then for each: its number, how many the player has, how
 //	                    many the command needs; varints
 //
-// For a member of a group it is what that member found, behind those before it.
+// For a member of a group it is what that member found after those before it.
 
 // LimitState is a limit of a pool, and where a player stands in it.
 type LimitState struct {

@@ -18,7 +18,7 @@ const (
 	mondayShift = 3 * dayMillis
 )
 
-// zone is a catalog.Zone in milliseconds. None: UTC.
+// Zone is a catalog.Zone in milliseconds. None: UTC.
 type Zone []zoneOffset
 
 type zoneOffset struct {
@@ -50,7 +50,7 @@ func (z Zone) clock(now int64) int64 {
 	return max(now+z[i].offset, z[i].shown)
 }
 
-// period returns the number of the hour, day or week that clocks show at a time stamp; 0 of all time.
+// Period returns the number of the hour, day or week that clocks show at a time stamp; 0 of all time.
 func (z Zone) Period(per catalog.Per, now int64) uint64 {
 	shown := z.clock(now)
 	switch per {
@@ -70,7 +70,7 @@ func (m Instant) lasts(per catalog.Per, steady int64) bool {
 	return m.Zone.Period(per, steady-m.Back) >= m.Zone.Period(per, m.Now)
 }
 
-// next returns the first time stamp after now of the hour, day or week that follows.
+// Next returns the first time stamp after now of the hour, day or week that follows.
 func (z Zone) Next(per catalog.Per, now int64) int64 {
 	this := z.Period(per, now)
 	// A week may be longer when clocks stand still, but not by a week.

@@ -109,6 +109,14 @@ func (e *electorate) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(e.rng.Int64N(int64(most-least)))
 }
 
+// brief draws a time that is often very short.
+func (e *electorate) brief(most time.Duration) time.Duration {
+	if e.rng.IntN(2) == 0 {
+		most = 5 * time.Millisecond
+	}
+	return e.between(time.Millisecond, most)
+}
+
 // chance draws something that happens in so many of 1000 cases, while there are faults.
 func (e *electorate) chance(of1000 int) bool { return !e.calm && e.rng.IntN(1000) < of1000 }
 
@@ -227,7 +235,27 @@ func (e *electorate) write(by *voter, version int, data []byte) bool {
 			leads[realm] = v.name
 		}
 	}
+	if e.chance(50) {
+		e.after(e.brief(50*time.Millisecond), nil, func() { e.isolate(by) })
+	}
 	return true
+}
+
+// isolate cuts a node off just after it has written. The others look at once, and again when their patience ends:
+// then the leases that they may take have just ended.
+func (e *electorate) isolate(v *voter) {
+	if e.calm {
+		return
+	}
+	e.Election.Cuts++
+	v.cut = true
+	e.note("%s is cut off", v.name)
+	for _, other := range e.voters {
+		if other != v && other.up {
+			e.after(0, other, other.poked)
+			e.after(e.brief(100*time.Millisecond)+other.real(election.TTL), other, other.poked)
+		}
+	}
 }
 
 // run is one run: faults, calm, and a node that stops.
@@ -263,7 +291,7 @@ func (e *electorate) strike() {
 		e.Election.Kills++
 		v.kill()
 		e.after(e.between(0, 8*time.Second), nil, v.start)
-	case n < 4:
+	case n < 5:
 		e.Election.Cuts++
 		v.cut = !v.cut
 		e.note("%s is cut off: %v", v.name, v.cut)

@@ -61,7 +61,7 @@ func (v *voter) start() {
 	}
 	v.life++
 	v.up, v.born, v.paused = true, v.e.now, v.e.now
-	v.rate = []float64{0.97, 1, 1.03}[v.e.rng.IntN(3)]
+	v.rate = []float64{0.97, 1.03}[v.e.rng.IntN(2)]
 	v.core = election.New(election.Config{
 		Node: v.name, Life: fmt.Sprint(v.name, " ", v.life), Nodes: len(v.e.voters), Level: 1, Default: v.e.realms[0],
 	})
@@ -106,9 +106,6 @@ func (v *voter) stop() {
 func (v *voter) tick() {
 	v.begin()
 	v.e.after(v.real(election.RenewEvery), v, v.tick)
-	if v.e.chance(500) { // somebody asks for another look
-		v.e.after(v.e.between(0, election.RenewEvery), v, v.poked)
-	}
 }
 
 // poked looks at the board at once.
@@ -211,7 +208,7 @@ func (v *voter) send(do func()) {
 		times = 2
 	}
 	for range times {
-		delay := v.e.between(time.Millisecond, 20*time.Millisecond)
+		delay := v.e.brief(20 * time.Millisecond)
 		if v.e.chance(30) {
 			v.e.Election.Late++
 			delay = v.e.between(0, 6*time.Second)
@@ -235,7 +232,12 @@ func (v *voter) receive(do func()) {
 		v.e.Election.Unanswered++
 		return
 	}
-	v.e.after(v.e.between(time.Millisecond, 20*time.Millisecond), v, do)
+	delay := v.e.brief(20 * time.Millisecond)
+	if v.e.chance(100) {
+		v.e.Election.Late++
+		delay = v.e.between(0, 2*time.Second)
+	}
+	v.e.after(delay, v, do)
 }
 
 // health is how a realm is: one that leads finds out that another node does when it reaches the log.
@@ -256,7 +258,7 @@ func (v *voter) carryOut() {
 	for _, d := range v.core.Todo() {
 		switch d.Act {
 		case election.Open:
-			v.e.after(v.e.between(5*time.Millisecond, 300*time.Millisecond), v, func() {
+			v.e.after(v.e.brief(300*time.Millisecond), v, func() {
 				if v.cut || v.e.chance(50) {
 					v.done(d, election.Failed)
 					return
@@ -272,7 +274,7 @@ func (v *voter) carryOut() {
 			v.lead(d)
 		case election.Close:
 			v.e.Election.Closes++
-			took := v.e.between(5*time.Millisecond, 300*time.Millisecond)
+			took := v.e.brief(300 * time.Millisecond)
 			if v.cut {
 				took = 10 * time.Second
 			}
@@ -292,11 +294,11 @@ func (v *voter) lead(d election.Do) {
 		v.e.after(v.e.between(time.Second, 5*time.Second), v, func() { v.done(d, election.Failed) })
 		return
 	}
-	v.e.after(v.e.between(5*time.Millisecond, 200*time.Millisecond), v, func() {
+	v.e.after(v.e.brief(200*time.Millisecond), v, func() {
 		v.e.epochs[d.Realm]++
 		epoch := v.e.epochs[d.Realm]
 		v.e.note("%s has epoch %d of %s", v.name, epoch, d.Realm)
-		v.e.after(v.e.between(5*time.Millisecond, 200*time.Millisecond), v, func() {
+		v.e.after(v.e.brief(200*time.Millisecond), v, func() {
 			if v.e.chance(50) {
 				v.done(d, election.Failed)
 				return

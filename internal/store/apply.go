@@ -151,17 +151,18 @@ func (s *State) changeCodes(e *Effect, player uint32, at At) error {
 		return s.codes.name(string(e.Bytes))
 	case AddCodes:
 		return s.addCodes(e.N, e.Bytes, at.Position)
-	case UseCode:
+	}
+	if int(player) >= s.players.count() {
+		return inconsistent("player number %d of %d", player, s.players.count())
+	}
+	if e.Verb == UseCode {
 		return s.useCode(e.N, e.Value, player, at)
 	}
 	return s.giveCode(e.N, e.Value, player, at)
 }
 
-// Level returns the realm's format level.
-func (s *State) Level() format.Level { return max(s.level, format.First) }
-
 // raise raises the realm's format level.
-func (s *State) raise(l format.Level) error {
+func (s *asOf) raise(l format.Level) error {
 	if l <= s.Level() {
 		return inconsistent("format level %d after %d", l, s.Level())
 	}
@@ -171,7 +172,7 @@ func (s *State) raise(l format.Level) error {
 
 // setBack sets the clock back. Stamps go on from there. What is measured in steady time goes on as
 // if nothing had happened.
-func (s *State) setBack(ms int64) error {
+func (s *asOf) setBack(ms int64) error {
 	if ms == 0 || ms > s.now || ms > MaxBack-s.back {
 		return inconsistent("the clock is set back by %d milliseconds from %d, after %d before", ms, s.now, s.back)
 	}
@@ -186,8 +187,8 @@ func (s *State) join(name []byte, next Reader) (uint32, error) {
 	if s.players.lookup(id, hash) != nil {
 		return 0, inconsistent("player %q is not new", id)
 	}
-	if s.players.count() >= s.most {
-		return 0, inconsistent("more than %d players", s.most)
+	if s.players.count() >= s.players.most {
+		return 0, inconsistent("more than %d players", s.players.most)
 	}
 	var e Effect
 	slots := uint32(2)
@@ -224,7 +225,7 @@ func (s *State) hold(b *block, e *Effect) (*block, error) {
 			return b, inconsistent("item %q of player %q: %d plus %d is more than %d", s.names.items[it].id, b.id(), have, v, uint64(MaxQuantity))
 		}
 		s.names.items[it].supply.add(v)
-		s.raisePeak(&s.names.items[it])
+		s.names.raisePeak(&s.names.items[it])
 		v += have
 	case Spend:
 		if v > have {

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"github.com/kuji-dev/kuji/internal/format"
 )
 
 // Capture is a state as of a position, to be written to a snapshot while the state goes on. Before
@@ -15,22 +13,18 @@ import (
 // [State.Capture] begins a capture and [State.Release] ends it, both under the realm's lock.
 // [Capture.Blocks] runs concurrently with the writer.
 type Capture struct {
-	position uint64
-	now      int64
-	back     int64
+	asOf
 	base     *Mark // nil: the whole state
 	mark     Mark
 	players  *players
 	dirty    bitmap // players changed since base
 	catalog  InForce
-	window   window
 	items    []item // only ids and kinds
 	counters []counters
 	pools    []capturedPool
 	ids      capturedIDs
 	tallies  tallies
 	codes    []capturedCodes
-	level    format.Level // 0: the log names none
 
 	blockSize int
 	next      atomic.Uint32 // players with lower numbers have been copied
@@ -84,7 +78,8 @@ type capturedIDs struct {
 	head  uint64
 	from  uint64 // the first id that base lacks
 	floor int64
-	all   requestIDs
+	window
+	all ids
 }
 
 // Capture begins a capture of the whole state, or, if base is not nil, of what changed since base.
@@ -95,8 +90,8 @@ func (s *State) Capture(base *Mark) *Capture {
 	p := &s.players
 	n := &s.names
 	c := &Capture{
-		position: s.applied, now: s.now, back: s.back, base: base, players: p,
-		dirty: p.dirty.reset(), catalog: s.catalog, level: s.level, window: s.ids.window, items: n.items, counters: n.counters,
+		asOf: s.asOf, base: base, players: p,
+		dirty: p.dirty.reset(), catalog: s.catalog, items: n.items, counters: n.counters,
 		pools:     make([]capturedPool, len(n.pools)),
 		blockSize: defaultBlockSize,
 		aside:     aside{kept: map[uint32][]byte{}, stock: map[uint64][]uint64{}},
@@ -111,23 +106,20 @@ func (s *State) Capture(base *Mark) *Capture {
 		c.pools[i] = capturedPool{state: ps, id: ps.id, entries: ps.entryIDs, last: ps.last, live: len(ps.changed)}
 		c.mark.Entries[i] = uint32(len(ps.entryIDs))
 	}
-	c.ids = capturedIDs{head: s.ids.head, from: s.ids.head, floor: s.ids.floor, all: s.ids.frozen()}
+	c.ids = capturedIDs{head: s.ids.head, from: s.ids.head, floor: s.ids.floor, window: s.ids.window, all: s.ids.frozen()}
 	if base != nil {
 		c.ids.from = max(c.ids.head, base.IDs)
 	}
-	p.capture = c
+	p.capture, s.stock.capture = c, c
 	return c
 }
-
-// Level returns the realm's format level as of the capture.
-func (c *Capture) Level() format.Level { return max(c.level, format.First) }
 
 // Mark returns what the capture covers.
 func (c *Capture) Mark() Mark { return c.mark }
 
 // Release ends a capture. If it was not written, what it held counts as changed for the next one.
 func (s *State) Release(c *Capture, written bool) {
-	s.players.capture = nil
+	s.players.capture, s.stock.capture = nil, nil
 	if !written {
 		s.players.dirty.join(&c.dirty)
 	}
@@ -140,7 +132,7 @@ func (c *Capture) wants(n uint32) bool {
 
 // keepPlayer saves a player before the first change since the capture.
 func (c *Capture) keepPlayer(b *block) {
-	if b.last > c.position || !c.wants(b.num) || b.num < c.next.Load() {
+	if b.last > c.applied || !c.wants(b.num) || b.num < c.next.Load() {
 		return
 	}
 	c.mu.Lock()
@@ -155,7 +147,7 @@ func (c *Capture) keepPlayer(b *block) {
 
 // keepEntries saves a chunk of a pool's entries before the first change since the capture.
 func (c *Capture) keepEntries(p *pool, chunk uint32) {
-	if p.changed[chunk] > c.position || p.num >= c.mark.Pools || int(chunk) >= c.pools[p.num].live {
+	if p.changed[chunk] > c.applied || p.num >= c.mark.Pools || int(chunk) >= c.pools[p.num].live {
 		return
 	}
 	if c.base != nil && p.changed[chunk] <= c.base.Position {
@@ -169,7 +161,7 @@ func (c *Capture) keepEntries(p *pool, chunk uint32) {
 // player appends a player as of the capture.
 func (c *Capture) player(buf []byte, n uint32) []byte {
 	b, guard := c.players.enterNumber(n)
-	if b.last <= c.position {
+	if b.last <= c.applied {
 		buf = c.appendPlayer(buf, n, b.last, b.id(), b.holdings())
 		guard.Unlock()
 		return buf
@@ -188,10 +180,10 @@ func (c *Capture) entries(num, chunk uint32) (stock, drawn []uint64) {
 	n := min(entryChunk, len(cp.entries)-int(chunk*entryChunk)) // entries may have been added since
 	p.mu.Lock()
 	switch at := p.changed[chunk]; {
-	case at <= c.position && c.base != nil && at <= c.base.Position:
+	case at <= c.applied && c.base != nil && at <= c.base.Position:
 		p.mu.Unlock()
 		return nil, nil
-	case at <= c.position:
+	case at <= c.applied:
 		stock, drawn = p.entries(chunk)
 		stock, drawn = slices.Clone(stock[:n]), slices.Clone(drawn[:n])
 		p.mu.Unlock()

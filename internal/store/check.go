@@ -5,10 +5,10 @@ package store
 // they index. Stock cannot be below zero by its representation. Check takes time in proportion to
 // the state.
 func (s *State) Check() error {
-	if err := s.checkPlayers(); err != nil {
+	if err := s.names.checkSupply(&s.players); err != nil {
 		return err
 	}
-	if err := s.checkCodes(); err != nil {
+	if err := s.codes.check(s.players.count()); err != nil {
 		return err
 	}
 	n := s.ids.head
@@ -31,22 +31,23 @@ func (s *State) Check() error {
 	return nil
 }
 
-func (s *State) checkPlayers() error {
-	items := s.names.items
+// checkSupply checks players, and that each item's supply is the sum of its balances.
+func (n *names) checkSupply(p *players) error {
+	items := n.items
 	sums := make([]sum, len(items))
-	for n := range uint32(s.players.count()) {
-		id := s.players.id(n)
-		if got, ok := s.players.find(id); !ok || got != n || s.players.at(n) != s.players.block(content(0, s.players.addrs.get(n))) {
+	for num := range uint32(p.count()) {
+		id := p.PlayerID(num)
+		if got := p.lookup(id, p.key.hash(id)); got == nil || got.num != num || p.at(num) != p.block(content(0, p.addrs.get(num))) {
 			return inconsistent("the index does not find player %q", id)
 		}
-		want := uint16(s.players.key.hash(id) % playerGuards)
-		if head, page := s.players.at(n), s.players.addrs.pages.own[n/pageLen]; head.guard != want || page.guards[n%pageLen] != want {
-			return inconsistent("player %q: guards %d and %d, want %d", id, head.guard, page.guards[n%pageLen], want)
+		want := uint16(p.key.hash(id) % playerGuards)
+		if head, page := p.at(num), p.addrs.pages.own[num/pageLen]; head.guard != want || page.guards[num%pageLen] != want {
+			return inconsistent("player %q: guards %d and %d, want %d", id, head.guard, page.guards[num%pageLen], want)
 		}
 		prev := int64(-1)
-		for _, sl := range s.players.holdings(n) {
+		for _, sl := range p.at(num).holdings() {
 			v, counter := sl.value(), sl.key&counterSlot != 0
-			known := counter && sl.key&^counterSlot < s.names.next || !counter && int(sl.key) < len(items) && v <= MaxQuantity
+			known := counter && sl.key&^counterSlot < n.next || !counter && int(sl.key) < len(items) && v <= MaxQuantity
 			if int64(sl.key) <= prev || v == 0 || !known {
 				return inconsistent("player %q: slot with key %d, value %d after key %d", id, sl.key, v, prev)
 			}
@@ -58,12 +59,76 @@ func (s *State) checkPlayers() error {
 	}
 	for i := range items {
 		it := &items[i]
-		if s.peak < maxPeak && (it.supply.hi != 0 || it.supply.lo > s.peak) {
-			return inconsistent("item %q: the supply is %v, more than the highest supply, %d", it.id, it.supply, s.peak)
+		if n.peak < maxPeak && (it.supply.hi != 0 || it.supply.lo > n.peak) {
+			return inconsistent("item %q: the supply is %v, more than the highest supply, %d", it.id, it.supply, n.peak)
 		}
 		if sums[i] != it.supply {
 			return inconsistent("item %q: the sum of the balances is %v, but the supply is %v", it.id, sums[i], it.supply)
 		}
+	}
+	return nil
+}
+
+// check checks that each code is in its list once, that players got what was given, and that
+// each used a code once.
+func (s *codes) check(players int) error {
+	total := uint64(0)
+	for _, l := range s.lists {
+		total += l.codes.Count()
+		if l.codes.Given() > l.codes.Count() || l.left.Load() != l.codes.Count()-l.codes.Given() {
+			return inconsistent("code list %q: %d of %d codes given, %d left", l.name, l.codes.Given(), l.codes.Count(), l.left.Load())
+		}
+		for n := range l.codes.Count() {
+			code := l.codes.Code(n)
+			sum := SumCode(code)
+			if got, ok := l.find(code, sum.hash()); !ok || uint64(got) != n {
+				return inconsistent("code list %q: the index does not find number %d", l.name, n)
+			}
+		}
+		prev := given{}
+		for n := range l.codes.given.n {
+			g := *l.codes.given.get(n)
+			if int(g.player) >= players || g.position < prev.position || g.position > l.last.Load() {
+				return inconsistent("code list %q: number %d given to player number %d at position %d", l.name, n, g.player, g.position)
+			}
+			prev = g
+		}
+		if err := l.checkUses(players); err != nil {
+			return err
+		}
+	}
+	if total != s.codes {
+		return inconsistent("%d codes, counted as %d", total, s.codes)
+	}
+	return nil
+}
+
+// checkUses checks that each use of a code is there once, and counted.
+func (l *codeList) checkUses(players int) error {
+	prev, times, burnt := use{}, uint64(0), uint64(0)
+	for n := range l.codes.uses.n {
+		u := *l.codes.uses.get(n)
+		if int(u.player) >= players || uint64(u.code) >= l.codes.Count() || u.position < prev.position || u.position > l.last.Load() {
+			return inconsistent("code list %q: number %d used by player number %d at position %d", l.name, u.code, u.player, u.position)
+		}
+		found := 0
+		for m := range l.used.matches(u.hash()) {
+			if was := l.codes.uses.get(m); was.player == u.player && was.code == u.code {
+				found++
+			}
+		}
+		if found != 1 {
+			return inconsistent("code list %q: number %d used %d times by player number %d", l.name, u.code, found, u.player)
+		}
+		prev = u
+	}
+	for code := range l.codes.at.n {
+		if n := l.timesUsed(code); n > 0 {
+			times, burnt = times+uint64(n), burnt+1
+		}
+	}
+	if times != l.codes.Uses() || burnt != l.burnt {
+		return inconsistent("code list %q: %d uses of %d codes, counted as %d of %d", l.name, l.codes.Uses(), l.burnt, times, burnt)
 	}
 	return nil
 }

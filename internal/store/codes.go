@@ -60,8 +60,8 @@ func SumCode(code []byte) CodeSum {
 // hash returns the hash of a code by its sum.
 func (s *CodeSum) hash() uint32 { return binary.LittleEndian.Uint32(s[:]) }
 
-// codeLists is all lists of codes of a realm.
-type codeLists struct {
+// codes is all lists of codes of a realm.
+type codes struct {
 	lists []*codeList // by number
 	num   map[string]uint32
 	codes uint64 // of all lists
@@ -181,10 +181,10 @@ func (c *Codes) add(code []byte) {
 	c.used += size
 }
 
-func (l *codeLists) init() { l.num = map[string]uint32{} }
+func (l *codes) init() { l.num = map[string]uint32{} }
 
 // name adds an empty list.
-func (l *codeLists) name(name string) error {
+func (l *codes) name(name string) error {
 	if _, ok := l.num[name]; ok {
 		return inconsistent("code list %q is not new", name)
 	}
@@ -200,7 +200,7 @@ func (l *codeLists) name(name string) error {
 }
 
 // get returns a list by its number.
-func (l *codeLists) get(num uint32) (*codeList, error) {
+func (l *codes) get(num uint32) (*codeList, error) {
 	if int(num) >= len(l.lists) {
 		return nil, inconsistent("code list number %d of %d", num, len(l.lists))
 	}
@@ -318,8 +318,8 @@ func (l *codeList) changed(pos uint64) {
 }
 
 // addCodes appends the codes of an effect to a list.
-func (s *State) addCodes(num uint32, text []byte, pos uint64) error {
-	l, err := s.codes.get(num)
+func (s *codes) addCodes(num uint32, text []byte, pos uint64) error {
+	l, err := s.get(num)
 	if err != nil {
 		return err
 	}
@@ -328,28 +328,26 @@ func (s *State) addCodes(num uint32, text []byte, pos uint64) error {
 		if err := r.Err(); err != nil {
 			return err
 		}
-		if s.codes.codes >= maxCodes {
+		if s.codes >= maxCodes {
 			return inconsistent("more than %d codes", maxCodes)
 		}
 		if err := l.add(code); err != nil {
 			return err
 		}
-		s.codes.codes++
+		s.codes++
 	}
 	l.changed(pos)
 	return nil
 }
 
 // giveCode gives the next code of a list to a player.
-func (s *State) giveCode(num uint32, number uint64, player uint32, at At) error {
-	l, err := s.codes.get(num)
+func (s *codes) giveCode(num uint32, number uint64, player uint32, at At) error {
+	l, err := s.get(num)
 	switch {
 	case err != nil:
 		return err
 	case number != l.codes.Given() || number >= l.codes.Count():
 		return inconsistent("code list %q: number %d given, after %d of %d", l.name, number, l.codes.Given(), l.codes.Count())
-	case int(player) >= s.players.count():
-		return inconsistent("player number %d of %d", player, s.players.count())
 	}
 	l.codes.given.push(given{position: at.Position, time: at.Time, player: player})
 	l.changed(at.Position)
@@ -357,15 +355,13 @@ func (s *State) giveCode(num uint32, number uint64, player uint32, at At) error 
 }
 
 // useCode notes that a player used a code of a list.
-func (s *State) useCode(num uint32, number uint64, player uint32, at At) error {
-	l, err := s.codes.get(num)
+func (s *codes) useCode(num uint32, number uint64, player uint32, at At) error {
+	l, err := s.get(num)
 	switch {
 	case err != nil:
 		return err
 	case number >= l.codes.Count():
 		return inconsistent("code list %q: number %d used, of %d", l.name, number, l.codes.Count())
-	case int(player) >= s.players.count():
-		return inconsistent("player number %d of %d", player, s.players.count())
 	case l.usedBy(uint32(number), player):
 		return inconsistent("code list %q: number %d used twice by player number %d", l.name, number, player)
 	case l.codes.uses.n >= MaxUses:
@@ -377,169 +373,96 @@ func (s *State) useCode(num uint32, number uint64, player uint32, at At) error {
 }
 
 // CodeLists returns how many lists of codes there are.
-func (s *State) CodeLists() int { return len(s.codes.lists) }
+func (l *codes) CodeLists() int { return len(l.lists) }
 
 // CodeListNum returns the number of a list of codes.
-func (s *State) CodeListNum(name string) (num uint32, ok bool) {
-	num, ok = s.codes.num[name]
+func (l *codes) CodeListNum(name string) (num uint32, ok bool) {
+	num, ok = l.num[name]
 	return num, ok
 }
 
 // CodeListName returns the name of a list of codes, or "" if there is no such list.
-func (s *State) CodeListName(num uint32) string {
-	if int(num) < len(s.codes.lists) {
-		return s.codes.lists[num].name
+func (l *codes) CodeListName(num uint32) string {
+	if int(num) < len(l.lists) {
+		return l.lists[num].name
 	}
 	return ""
 }
 
 // Codes returns a list of codes as it is now, and the position of its last change. The list must
 // exist. What it returns may be read concurrently with the writer.
-func (s *State) Codes(num uint32) (codes Codes, last uint64) {
-	l := s.codes.lists[num]
-	return l.codes, l.last.Load()
+func (l *codes) Codes(num uint32) (codes Codes, last uint64) {
+	list := l.lists[num]
+	return list.codes, list.last.Load()
 }
 
 // Code returns a code, or "" if there is no such code.
-func (s *State) Code(list uint32, number uint64) string {
-	if int(list) >= len(s.codes.lists) || number >= s.codes.lists[list].codes.Count() {
+func (l *codes) Code(list uint32, number uint64) string {
+	if int(list) >= len(l.lists) || number >= l.lists[list].codes.Count() {
 		return ""
 	}
-	return string(s.codes.lists[list].codes.Code(number))
+	return string(l.lists[list].codes.Code(number))
 }
 
 // HasCode reports whether a list, which must exist, has a code. Only an event that adds codes
 // changes that.
-func (s *State) HasCode(list uint32, code string) bool {
+func (l *codes) HasCode(list uint32, code string) bool {
 	b := []byte(code)
 	sum := SumCode(b)
-	_, ok := s.codes.lists[list].find(b, sum.hash())
+	_, ok := l.lists[list].find(b, sum.hash())
 	return ok
 }
 
 // CodesAlike returns how many codes of a list, which must exist, have this sum. Only an event that
 // adds codes changes that.
-func (s *State) CodesAlike(list uint32, sum CodeSum) int { return s.codes.lists[list].alike(&sum) }
+func (l *codes) CodesAlike(list uint32, sum CodeSum) int { return l.lists[list].alike(&sum) }
 
 // FindCode returns the number of the first code of a list, which must exist, with this sum: one of
 // SumCode or of OtherSums.
-func (s *State) FindCode(list uint32, sum CodeSum) (number uint64, ok bool) {
-	n, ok := s.codes.lists[list].findSum(&sum)
+func (l *codes) FindCode(list uint32, sum CodeSum) (number uint64, ok bool) {
+	n, ok := l.lists[list].findSum(&sum)
 	if !ok {
-		n, ok = s.codes.lists[list].findFold(&sum)
+		n, ok = l.lists[list].findFold(&sum)
 	}
 	return uint64(n), ok
 }
 
 // CodeTimes returns how often a code of a list was used.
-func (s *State) CodeTimes(list uint32, number uint64) uint64 {
-	return uint64(s.codes.lists[list].timesUsed(uint32(number)))
+func (l *codes) CodeTimes(list uint32, number uint64) uint64 {
+	return uint64(l.lists[list].timesUsed(uint32(number)))
 }
 
 // CodeUsedBy reports whether a player used a code of a list.
-func (s *State) CodeUsedBy(list uint32, number uint64, player uint32) bool {
-	return s.codes.lists[list].usedBy(uint32(number), player)
+func (l *codes) CodeUsedBy(list uint32, number uint64, player uint32) bool {
+	return l.lists[list].usedBy(uint32(number), player)
 }
 
 // CodeGivenTo reports whether a code of a list was given to a player.
-func (s *State) CodeGivenTo(list uint32, number uint64, player uint32) bool {
-	l := s.codes.lists[list]
-	if number >= l.codes.Given() {
+func (l *codes) CodeGivenTo(list uint32, number uint64, player uint32) bool {
+	given := &l.lists[list].codes
+	if number >= given.Given() {
 		return false
 	}
-	to, _, _ := l.codes.GivenTo(number)
+	to, _, _ := given.GivenTo(number)
 	return to == player
 }
 
 // CodeUses returns how often codes of a list were used, and how many of them were at all.
-func (s *State) CodeUses(list uint32) (uses, codes uint64) {
-	l := s.codes.lists[list]
-	return l.codes.Uses(), l.burnt
+func (l *codes) CodeUses(list uint32) (uses, codes uint64) {
+	return l.lists[list].codes.Uses(), l.lists[list].burnt
 }
 
 // CodesGiven returns how many codes of a list were given. The next one has this number.
-func (s *State) CodesGiven(list uint32) uint64 { return s.codes.lists[list].codes.Given() }
-
-// CodesLeft returns how many codes of a list are left, and a position that covers this. The list
-// must be named by the catalog in force. It may be called concurrently with the writer.
-func (s *State) CodesLeft(list uint32) (left, last uint64) {
-	l := s.shown.Load().codes[list]
-	left = l.left.Load()
-	return left, l.last.Load()
-}
+func (l *codes) CodesGiven(list uint32) uint64 { return l.lists[list].codes.Given() }
 
 // RoomForCodes returns how many more codes a list can have, if it exists, or else a new list.
-func (s *State) RoomForCodes(name string) uint64 {
-	room := maxCodes - s.codes.codes
-	switch num, ok := s.codes.num[name]; {
+func (l *codes) RoomForCodes(name string) uint64 {
+	room := maxCodes - l.codes
+	switch num, ok := l.num[name]; {
 	case ok:
-		return min(room, maxListCodes-s.codes.lists[num].codes.Count())
-	case len(s.codes.lists) >= MaxCodeLists:
+		return min(room, maxListCodes-l.lists[num].codes.Count())
+	case len(l.lists) >= MaxCodeLists:
 		return 0
 	}
 	return min(room, maxListCodes)
-}
-
-// checkCodes checks that each code is in its list once, that players got what was given, and that
-// each used a code once.
-func (s *State) checkCodes() error {
-	total := uint64(0)
-	for _, l := range s.codes.lists {
-		total += l.codes.Count()
-		if l.codes.Given() > l.codes.Count() || l.left.Load() != l.codes.Count()-l.codes.Given() {
-			return inconsistent("code list %q: %d of %d codes given, %d left", l.name, l.codes.Given(), l.codes.Count(), l.left.Load())
-		}
-		for n := range l.codes.Count() {
-			code := l.codes.Code(n)
-			sum := SumCode(code)
-			if got, ok := l.find(code, sum.hash()); !ok || uint64(got) != n {
-				return inconsistent("code list %q: the index does not find number %d", l.name, n)
-			}
-		}
-		prev := given{}
-		for n := range l.codes.given.n {
-			g := *l.codes.given.get(n)
-			if int(g.player) >= s.players.count() || g.position < prev.position || g.position > l.last.Load() {
-				return inconsistent("code list %q: number %d given to player number %d at position %d", l.name, n, g.player, g.position)
-			}
-			prev = g
-		}
-		if err := s.checkUses(l); err != nil {
-			return err
-		}
-	}
-	if total != s.codes.codes {
-		return inconsistent("%d codes, counted as %d", total, s.codes.codes)
-	}
-	return nil
-}
-
-// checkUses checks that each use of a code is there once, and counted.
-func (s *State) checkUses(l *codeList) error {
-	prev, times, burnt := use{}, uint64(0), uint64(0)
-	for n := range l.codes.uses.n {
-		u := *l.codes.uses.get(n)
-		if int(u.player) >= s.players.count() || uint64(u.code) >= l.codes.Count() || u.position < prev.position || u.position > l.last.Load() {
-			return inconsistent("code list %q: number %d used by player number %d at position %d", l.name, u.code, u.player, u.position)
-		}
-		found := 0
-		for m := range l.used.matches(u.hash()) {
-			if was := l.codes.uses.get(m); was.player == u.player && was.code == u.code {
-				found++
-			}
-		}
-		if found != 1 {
-			return inconsistent("code list %q: number %d used %d times by player number %d", l.name, u.code, found, u.player)
-		}
-		prev = u
-	}
-	for code := range l.codes.at.n {
-		if n := l.timesUsed(code); n > 0 {
-			times, burnt = times+uint64(n), burnt+1
-		}
-	}
-	if times != l.codes.Uses() || burnt != l.burnt {
-		return inconsistent("code list %q: %d uses of %d codes, counted as %d of %d", l.name, l.codes.Uses(), l.burnt, times, burnt)
-	}
-	return nil
 }

@@ -71,7 +71,7 @@ func TestCheckFindsDefects(t *testing.T) {
 		"a request id":                func(s *State, _ []slot) { r, _ := s.ids.oldest(); answerID(r.answer)[0] ^= 1 },
 	} {
 		s := sound()
-		change(s, s.players.holdings(1))
+		change(s, s.players.at(1).holdings())
 		if err := s.Check(); err == nil {
 			t.Errorf("%s: Check finds nothing wrong", name)
 		}

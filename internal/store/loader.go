@@ -160,7 +160,7 @@ func (l *Loader) state(r *Reader) {
 	}
 	l.base, l.next = uint32(l.count()), 0
 	s.applied, s.now, s.back = l.want.Position, int64(now), back
-	s.ids.window, s.ids.version, s.ids.now, s.ids.back = w, l.want.Version, s.now+s.back, s.back
+	s.ids.window, s.ids.log = w, logTime{now: s.now + s.back, back: s.back, version: l.want.Version}
 	if l.keep {
 		s.ids.forgetBefore(l.head)
 	} else {
@@ -217,7 +217,7 @@ type codeHead struct {
 	CodesMark
 }
 
-// codeLists reads the heads of all lists of codes.
+// codes reads the heads of all lists of codes.
 func (l *Loader) codeLists(r *Reader) (heads []codeHead) {
 	have := l.s.codes.lists
 	n := int(r.Uint("the number of code lists", MaxCodeLists))

@@ -15,6 +15,7 @@ type names struct {
 	counters   []counters // ascending by first number
 	counterNum map[string]uint32
 	next       uint32 // the number that the next counter gets
+	peak       uint64 // no less than any item's supply; at most maxPeak
 
 	// Readers share the maps of items and pools. The first new name in an event copies them.
 	ownItems, ownPools bool
@@ -86,67 +87,65 @@ func (n *names) addCounters(name string, width uint32) error {
 }
 
 // ItemNum returns the number of an item.
-func (s *State) ItemNum(id string) (num uint32, ok bool) {
-	num, ok = s.names.itemNum[id]
+func (n *names) ItemNum(id string) (num uint32, ok bool) {
+	num, ok = n.itemNum[id]
 	return num, ok
 }
 
 // Items returns how many items there are.
-func (s *State) Items() int { return len(s.names.items) }
-
-// ItemID returns the id of an item, or "" if there is no such item. It may be called concurrently
-// with the writer.
-func (s *State) ItemID(num uint32) string {
-	if items := s.shown.Load().items; int(num) < len(items) {
-		return items[num].id
-	}
-	return ""
-}
+func (n *names) Items() int { return len(n.items) }
 
 // ItemKind returns the kind of an item, which never changes.
-func (s *State) ItemKind(num uint32) uint8 { return s.names.items[num].kind }
+func (n *names) ItemKind(num uint32) uint8 { return n.items[num].kind }
 
 // Supply returns how many of an item all players hold together, in decimal. any is true if that is
 // more than none.
-func (s *State) Supply(num uint32) (text string, any bool) {
-	supply := s.names.items[num].supply
+func (n *names) Supply(num uint32) (text string, any bool) {
+	supply := n.items[num].supply
 	return supply.String(), supply.hi|supply.lo != 0
 }
 
 // PoolNum returns the number of a pool.
-func (s *State) PoolNum(id string) (num uint32, ok bool) {
-	num, ok = s.names.poolNum[id]
+func (n *names) PoolNum(id string) (num uint32, ok bool) {
+	num, ok = n.poolNum[id]
 	return num, ok
 }
 
 // Pools returns how many pools there are.
-func (s *State) Pools() int { return len(s.names.pools) }
-
-// PoolID returns the id of a pool, or "" if there is no such pool. It may be called concurrently
-// with the writer.
-func (s *State) PoolID(num uint32) string {
-	if pools := s.shown.Load().pools; int(num) < len(pools) {
-		return pools[num].id
-	}
-	return ""
-}
+func (n *names) Pools() int { return len(n.pools) }
 
 // CounterNum returns the number of the first counter with a name.
-func (s *State) CounterNum(name string) (first uint32, ok bool) {
-	first, ok = s.names.counterNum[name]
+func (n *names) CounterNum(name string) (first uint32, ok bool) {
+	first, ok = n.counterNum[name]
 	return first, ok
 }
 
 // NextCounter returns the number that the next counter gets.
-func (s *State) NextCounter() uint32 { return s.names.next }
+func (n *names) NextCounter() uint32 { return n.next }
 
 // CounterNames yields the name of every range of counters, and how many counters it has.
-func (s *State) CounterNames() iter.Seq2[string, uint32] {
+func (n *names) CounterNames() iter.Seq2[string, uint32] {
 	return func(yield func(string, uint32) bool) {
-		for _, c := range s.names.counters {
+		for _, c := range n.counters {
 			if !yield(c.name, c.width) {
 				return
 			}
+		}
+	}
+}
+
+// maxPeak bounds sums that only tell whether a balance could come near MaxQuantity.
+const maxPeak = 1 << 60
+
+// Peak returns a number that no balance exceeds.
+func (n *names) Peak() uint64 { return n.peak }
+
+// raisePeak raises peak to an item's supply, if that is higher.
+func (n *names) raisePeak(it *item) {
+	if it.supply.lo > n.peak || it.supply.hi != 0 {
+		n.peak = maxPeak
+		if it.supply.hi == 0 {
+			n.peak = min(it.supply.lo, maxPeak)
 		}
 	}
 }

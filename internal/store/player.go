@@ -26,9 +26,8 @@ type players struct {
 	mem   arena
 	dirty bitmap // players changed since the last capture
 
-	guards [playerGuards]sync.Mutex
-	mine   [playerGuards]bool // guards that the writer holds
-	held   []uint16           // their numbers
+	guards
+	most, mostChunks int // the most players, and chunks of memory for them; less in tests
 
 	// The places of the players looked at last, by the lowest bits of their numbers: the writer
 	// asks for the same one several times in a command.
@@ -39,9 +38,18 @@ type players struct {
 	}
 
 	capture *Capture // the snapshot being taken, if any
+	warmed  uint64   // has no meaning: see Warm
 }
 
 const playerGuards = 1 << 10
+
+// guards are the guards of all players.
+type guards struct {
+	all   [playerGuards]sync.Mutex
+	mine  [playerGuards]bool // guards that the writer holds
+	held  []uint16           // their numbers
+	alone bool               // there are no readers
+}
 
 // block is the head of a player's memory, 24 bytes. The id follows, padded to a multiple of 4,
 // then the slots.
@@ -100,7 +108,7 @@ func (b *block) allSlots() []slot {
 func (b *block) holdings() []slot { return b.allSlots()[:b.slots] }
 
 func (p *players) init() {
-	p.key = newHashKey()
+	p.key, p.most, p.mostChunks = newHashKey(), MaxPlayers, maxChunks
 	p.index.init()
 	for i := range p.recent {
 		p.recent[i].num = deadBlock
@@ -108,14 +116,6 @@ func (p *players) init() {
 }
 
 func (p *players) count() int { return p.addrs.n }
-
-// find returns the number of the player with this id. For the writer.
-func (p *players) find(id string) (uint32, bool) {
-	if b := p.lookup(id, p.key.hash(id)); b != nil {
-		return b.num, true
-	}
-	return 0, false
-}
 
 // lookup returns the block of the player with this id and hash, or nil. For the writer; the block
 // is valid as long as that of at.
@@ -166,7 +166,7 @@ func (p *players) addr(n uint32) uint32 {
 // if there is no block.
 func (p *players) enter(id string) (b *block, guard *sync.Mutex) {
 	h := p.key.hash(id)
-	guard = &p.guards[h%playerGuards]
+	guard = &p.guards.all[h%playerGuards]
 	guard.Lock()
 	s := p.index.peek(h)
 	for i := first(h); ; i++ {
@@ -187,35 +187,34 @@ func (p *players) enter(id string) (b *block, guard *sync.Mutex) {
 // enterNumber is enter for a number, which must exist.
 func (p *players) enterNumber(n uint32) (b *block, guard *sync.Mutex) {
 	page := p.addrs.pages.at(n / pageLen)
-	guard = &p.guards[page.guards[n%pageLen]]
+	guard = &p.guards.all[page.guards[n%pageLen]]
 	guard.Lock()
 	return (*block)(p.mem.peek(*page.at(n))), guard
 }
 
 // lock locks a guard for the writer, until unlock.
-func (p *players) lock(g uint16) {
-	if p.mine[g] || p.index.alone {
+func (a *guards) lock(g uint16) {
+	if a.mine[g] || a.alone {
 		return
 	}
-	p.guards[g].Lock()
-	p.mine[g] = true
-	p.held = append(p.held, g)
+	a.all[g].Lock()
+	a.mine[g] = true
+	a.held = append(a.held, g)
 }
 
 // unlock unlocks all guards that the writer holds.
-func (p *players) unlock() {
-	for _, g := range p.held {
-		p.mine[g] = false
-		p.guards[g].Unlock()
+func (a *guards) unlock() {
+	for _, g := range a.held {
+		a.mine[g] = false
+		a.all[g].Unlock()
 	}
-	p.held = p.held[:0]
+	a.held = a.held[:0]
 }
-
-func (p *players) sizeAt(addr uint32) uint32 { return (*block)(p.mem.pointer(addr)).units }
 
 // clean moves a few blocks elsewhere.
 func (p *players) clean() {
-	for _, addr := range p.mem.clean(p.sizeAt) {
+	size := func(addr uint32) uint32 { return (*block)(p.mem.pointer(addr)).units }
+	for _, addr := range p.mem.clean(size) {
 		if b := (*block)(p.mem.pointer(addr)); b.num != deadBlock {
 			p.lock(b.guard)
 			p.move(b, addr, b.units)
@@ -283,11 +282,49 @@ func (p *players) resize(n, slots uint32) *block {
 	return b
 }
 
-// id returns a player's id.
-func (p *players) id(n uint32) string { return string(p.at(n).id()) }
+// Players returns the number of players. The next player gets this number.
+func (p *players) Players() uint32 { return uint32(p.count()) }
 
-// holdings returns a player's slots, ascending by key; valid until the next change.
-func (p *players) holdings(n uint32) []slot { return p.at(n).holdings() }
+// PlayerID returns the id of a player, who must exist.
+func (p *players) PlayerID(num uint32) string { return string(p.at(num).id()) }
+
+// Balance returns how many of an item a player holds, 0 if there is no such player.
+func (p *players) Balance(player, item uint32) uint64 {
+	if int(player) >= p.count() {
+		return 0
+	}
+	return p.get(player, item)
+}
+
+// Counter returns a player's counter, 0 if there is no such player.
+func (p *players) Counter(player, counter uint32) uint64 {
+	if int(player) >= p.count() {
+		return 0
+	}
+	return p.get(player, counterSlot|counter)
+}
+
+// Counters appends to into those of a player's counters first to last that are not 0, ascending.
+func (p *players) Counters(player, first, last uint32, into []CounterValue) []CounterValue {
+	if int(player) >= p.count() {
+		return into
+	}
+	h := p.at(player).holdings()
+	for _, sl := range h[search(h, counterSlot|first):] {
+		if sl.key > counterSlot|last {
+			break
+		}
+		into = append(into, CounterValue{Counter: sl.key &^ counterSlot, Value: sl.value()})
+	}
+	return into
+}
+
+// RoomForPlayers reports whether there is room for n more players.
+func (p *players) RoomForPlayers(n int) bool { return p.count()+n <= p.most }
+
+// MemoryFull reports whether memory for players may run out in the next command: about 64 GiB are
+// in use.
+func (p *players) MemoryFull() bool { return p.mem.full(p.mostChunks) }
 
 // search returns the index of the first slot whose key is not below key. It first tries the index
 // that key has if the player holds every item up to it. Otherwise it bisects without branches that
@@ -322,7 +359,7 @@ func search(h []slot, key uint32) int {
 
 // get returns the value of a key, 0 if the player does not have it.
 func (p *players) get(n uint32, key uint32) uint64 {
-	h := p.holdings(n)
+	h := p.at(n).holdings()
 	if i := search(h, key); i < len(h) && h[i].key == key {
 		return h[i].value()
 	}

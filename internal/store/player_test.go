@@ -79,7 +79,7 @@ func TestPlayersAgainstMap(t *testing.T) {
 	}
 	live := uint64(0)
 	for n, w := range want {
-		if got, ok := p.find(id(n)); !ok || got != uint32(n) || p.id(got) != id(n) {
+		if got, ok := p.find(id(n)); !ok || got != uint32(n) || p.PlayerID(got) != id(n) {
 			t.Fatalf("player %q is number %d, %v", id(n), got, ok)
 		}
 		b := p.at(uint32(n))
@@ -167,7 +167,7 @@ func TestManyPlayers(t *testing.T) {
 		p.put(n, n%7, uint64(n)+1, 1)
 	}
 	for n := range uint32(many) {
-		if got, ok := p.find(id(n)); !ok || got != n || p.id(n) != id(n) || p.get(n, n%7) != uint64(n)+1 {
+		if got, ok := p.find(id(n)); !ok || got != n || p.PlayerID(n) != id(n) || p.get(n, n%7) != uint64(n)+1 {
 			t.Fatalf("player %d is found as %d, %v", n, got, ok)
 		}
 		b, guard := p.enter(id(n))
@@ -246,12 +246,12 @@ func TestSearch(t *testing.T) {
 func TestCheckFinds(t *testing.T) {
 	for name, damage := range map[string]func(s *State){
 		"a supply":           func(s *State) { s.names.items[0].supply.add(1) },
-		"a balance":          func(s *State) { s.players.holdings(1)[0].set(7) },
-		"a balance of none":  func(s *State) { s.players.holdings(1)[0].set(0) },
-		"too much":           func(s *State) { s.players.holdings(1)[0].set(MaxQuantity + 1) },
-		"an order":           func(s *State) { h := s.players.holdings(1); h[0], h[1] = h[1], h[0] },
-		"an unknown item":    func(s *State) { s.players.holdings(1)[1].key = 9 },
-		"an unknown counter": func(s *State) { s.players.holdings(1)[2].key = counterSlot | 9 },
+		"a balance":          func(s *State) { s.players.at(1).holdings()[0].set(7) },
+		"a balance of none":  func(s *State) { s.players.at(1).holdings()[0].set(0) },
+		"too much":           func(s *State) { s.players.at(1).holdings()[0].set(MaxQuantity + 1) },
+		"an order":           func(s *State) { h := s.players.at(1).holdings(); h[0], h[1] = h[1], h[0] },
+		"an unknown item":    func(s *State) { s.players.at(1).holdings()[1].key = 9 },
+		"an unknown counter": func(s *State) { s.players.at(1).holdings()[2].key = counterSlot | 9 },
 		"an id":              func(s *State) { s.players.at(1).id()[0]++ },
 		"an index":           func(s *State) { h := s.players.key.hash("p1"); s.players.index.remove(h, s.players.addr(1)) },
 		"a guard":            func(s *State) { s.players.at(1).guard++ },

@@ -40,16 +40,23 @@ func (p *pool) left(entry uint32) uint64 {
 	return stock - drawn
 }
 
+// stock changes pools, for the writer.
+type stock struct {
+	held    []*pool  // pools that the current event has locked
+	alone   bool     // nobody else reads pools
+	capture *Capture // the snapshot being taken, if any
+}
+
 // lockPool locks a pool for the writer, until release.
-func (s *State) lockPool(p *pool) {
-	if !p.mine && !s.players.index.alone {
+func (s *stock) lockPool(p *pool) {
+	if !p.mine && !s.alone {
 		p.mu.Lock()
 		p.mine = true
 		s.held = append(s.held, p)
 	}
 }
 
-func (s *State) unlockPools() {
+func (s *stock) unlockPools() {
 	for _, p := range s.held {
 		p.mine = false
 		p.mu.Unlock()
@@ -59,10 +66,10 @@ func (s *State) unlockPools() {
 
 // touch prepares a chunk of a pool for a change by an event at a position. The writer must hold
 // the pool's lock.
-func (s *State) touch(p *pool, entry uint32, pos uint64) {
+func (s *stock) touch(p *pool, entry uint32, pos uint64) {
 	if c := entry / entryChunk; p.changed[c] != pos {
-		if s.players.capture != nil {
-			s.players.capture.keepEntries(p, c)
+		if s.capture != nil {
+			s.capture.keepEntries(p, c)
 		}
 		p.changed[c] = pos
 	}
@@ -70,7 +77,7 @@ func (s *State) touch(p *pool, entry uint32, pos uint64) {
 }
 
 // take takes one of an entry out of stock.
-func (s *State) take(p *pool, entry uint32, pos uint64) error {
+func (s *stock) take(p *pool, entry uint32, pos uint64) error {
 	if int(entry) >= len(p.entryIDs) {
 		return inconsistent("pool %q has no entry number %d", p.id, entry)
 	}
@@ -84,7 +91,7 @@ func (s *State) take(p *pool, entry uint32, pos uint64) error {
 }
 
 // putBack returns n of an entry to its pool: they were drawn, and now they were not.
-func (s *State) putBack(p *pool, entry uint32, n, pos uint64) error {
+func (s *stock) putBack(p *pool, entry uint32, n, pos uint64) error {
 	if int(entry) >= len(p.entryIDs) {
 		return inconsistent("pool %q has no entry number %d", p.id, entry)
 	}
@@ -98,7 +105,7 @@ func (s *State) putBack(p *pool, entry uint32, n, pos uint64) error {
 }
 
 // addEntry adds an entry to a pool. The writer must hold the pool's lock.
-func (s *State) addEntry(p *pool, id string, pos uint64) error {
+func (s *stock) addEntry(p *pool, id string, pos uint64) error {
 	if _, ok := p.entryNum[id]; ok {
 		return inconsistent("pool %q: entry %q is not new", p.id, id)
 	}
@@ -123,7 +130,7 @@ func (p *pool) grow(id string) {
 }
 
 // setStock sets an entry's total stock. The writer must hold the pool's lock.
-func (s *State) setStock(p *pool, entry uint32, stock, pos uint64) error {
+func (s *stock) setStock(p *pool, entry uint32, stock, pos uint64) error {
 	if int(entry) >= len(p.entryIDs) {
 		return inconsistent("pool %q has no entry number %d", p.id, entry)
 	}
@@ -139,18 +146,18 @@ func (p *pool) entries(chunk uint32) (stock, drawn []uint64) {
 }
 
 // EntryNum returns the number of a pool's entry.
-func (s *State) EntryNum(pool uint32, id string) (num uint32, ok bool) {
-	num, ok = s.names.pools[pool].entryNum[id]
+func (n *names) EntryNum(pool uint32, id string) (num uint32, ok bool) {
+	num, ok = n.pools[pool].entryNum[id]
 	return num, ok
 }
 
 // Entries returns how many entries a pool has had, over all catalogs.
-func (s *State) Entries(pool uint32) int { return len(s.names.pools[pool].entryIDs) }
+func (n *names) Entries(pool uint32) int { return len(n.pools[pool].entryIDs) }
 
 // EntryID returns the id of an entry, or "" if there is no such entry. For the writer.
-func (s *State) EntryID(pool, entry uint32) string {
-	if int(pool) < len(s.names.pools) {
-		if p := s.names.pools[pool]; int(entry) < len(p.entryIDs) {
+func (n *names) EntryID(pool, entry uint32) string {
+	if int(pool) < len(n.pools) {
+		if p := n.pools[pool]; int(entry) < len(p.entryIDs) {
 			return p.entryIDs[entry]
 		}
 	}
@@ -158,16 +165,16 @@ func (s *State) EntryID(pool, entry uint32) string {
 }
 
 // Stock returns an entry's total stock. Only a catalog changes it.
-func (s *State) Stock(pool, entry uint32) (stock uint64, limited bool) {
-	if stock = s.names.pools[pool].stock[entry]; stock == unlimited {
+func (n *names) Stock(pool, entry uint32) (stock uint64, limited bool) {
+	if stock = n.pools[pool].stock[entry]; stock == unlimited {
 		return 0, false
 	}
 	return stock, true
 }
 
 // DrawnOf returns how many of an entry were drawn, less what was put back.
-func (s *State) DrawnOf(pool, entry uint32) uint64 { return s.names.pools[pool].drawn[entry] }
+func (n *names) DrawnOf(pool, entry uint32) uint64 { return n.pools[pool].drawn[entry] }
 
 // Left returns how many are left of an entry. If its stock is unlimited, that is more than there
 // can be draws.
-func (s *State) Left(pool, entry uint32) uint64 { return s.names.pools[pool].left(entry) }
+func (n *names) Left(pool, entry uint32) uint64 { return n.pools[pool].left(entry) }

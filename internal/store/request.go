@@ -8,7 +8,7 @@ import (
 	"sort"
 )
 
-// requestIDs is the idempotency window: the newest request ids with their answers. Records lie one
+// ids is the idempotency window: the newest request ids with their answers. Records lie one
 // after another, in the order of the log, in chunks that are dropped from the front. An index
 // leads from the hash of an id to the place of its record. A record never changes once it is
 // written.
@@ -23,7 +23,7 @@ import (
 //	bytes   the answer: the event
 //
 // A draw with an id of 16 bytes takes about 40 bytes, and 15 in the index.
-type requestIDs struct {
+type ids struct {
 	key    hashKey
 	chunks []idChunk
 	first  uint64 // number of chunks[0] among all chunks ever
@@ -36,12 +36,17 @@ type requestIDs struct {
 	held   uint64 // bytes of the chunks
 	keep   int    // keptAnyway, or fewer in tests
 
-	window  window // the idempotency window
-	version uint64 // of the catalog in force
+	window window // the idempotency window
+	log    logTime
+	floor  int64  // see IDFloor
+	warmed uint64 // has no meaning: see WarmRemember
+}
+
+// logTime is what ids follow of the log by themselves: Remember may run concurrently with Change.
+type logTime struct {
 	now     int64  // steady time of the last event
 	back    int64  // how far the clock was set back in all
-	floor   int64  // see [State.IDFloor]
-	warmed  uint64 // has no meaning: see WarmRemember
+	version uint64 // of the catalog in force
 }
 
 // idChunk is a chunk of records.
@@ -77,24 +82,24 @@ type idRecord struct {
 	answer   []byte // the event; see answerID
 }
 
-func (r *requestIDs) init() {
+func (r *ids) init() {
 	r.key, r.keep = newHashKey(), keptAnyway
 	r.window = window{count: defaultWindowCount, age: defaultWindowAge.Milliseconds()}
 	r.index.alone = true
 	r.index.init()
 }
 
-func (r *requestIDs) count() int { return int(r.tail - r.head) }
+func (r *ids) count() int { return int(r.tail - r.head) }
 
 // full reports whether an old record must be forgotten to make room for a new one.
-func (r *requestIDs) full() bool { return len(r.chunks) >= maxIDChunks }
+func (r *ids) full() bool { return len(r.chunks) >= maxIDChunks }
 
 // atMost reports whether there is no room for another record even if old ones are forgotten, less
 // a number of chunks. A large record may begin a new chunk while forgetting small ones frees none.
-func (r *requestIDs) atMost(left int) bool { return len(r.chunks) >= mostIDChunks-left }
+func (r *ids) atMost(left int) bool { return len(r.chunks) >= mostIDChunks-left }
 
 // memory returns approximately how many bytes the window takes.
-func (r *requestIDs) memory() uint64 {
+func (r *ids) memory() uint64 {
 	const indexed = 18 // a slot has 8 bytes, and a little less than half of them are in use
 	return r.held + indexed*uint64(r.count())
 }
@@ -120,19 +125,19 @@ func (c *idChunk) read(at int) (rec idRecord, next int) {
 }
 
 // place returns the record at a place in the index.
-func (r *requestIDs) place(p uint32) idRecord {
+func (r *ids) place(p uint32) idRecord {
 	chunk := (p/placesChunk - uint32(r.first)) % (idPlaces / placesChunk)
 	rec, _ := r.chunks[chunk].read(int(p%placesChunk) * 8)
 	return rec
 }
 
 // placeOf is the inverse of place.
-func (r *requestIDs) placeOf(chunk, at int) uint32 {
+func (r *ids) placeOf(chunk, at int) uint32 {
 	return uint32(((r.first+uint64(chunk))*placesChunk + uint64(at/8)) % idPlaces)
 }
 
 // find returns the record of a remembered id with this hash. It is valid until the next change.
-func (r *requestIDs) find(id []byte, h uint32) (idRecord, bool) {
+func (r *ids) find(id []byte, h uint32) (idRecord, bool) {
 	s := r.index.shard(h)
 	for i := first(h); *s.at(i) != 0; i++ {
 		slot := *s.at(i)
@@ -148,7 +153,7 @@ func (r *requestIDs) find(id []byte, h uint32) (idRecord, bool) {
 
 // add remembers a copy of the answer to an id with this hash. Positions and times must never
 // decrease. A chunk ends when the clock is set back.
-func (r *requestIDs) add(hash uint32, rec idRecord) {
+func (r *ids) add(hash uint32, rec idRecord) {
 	const most = 5 * binary.MaxVarintLen64
 	need := most + len(rec.answer)
 	last := len(r.chunks) - 1
@@ -178,7 +183,7 @@ func (r *requestIDs) add(hash uint32, rec idRecord) {
 }
 
 // oldest returns the oldest remembered record, if there is one.
-func (r *requestIDs) oldest() (idRecord, bool) {
+func (r *ids) oldest() (idRecord, bool) {
 	if r.head == r.tail {
 		return idRecord{}, false
 	}
@@ -187,7 +192,7 @@ func (r *requestIDs) oldest() (idRecord, bool) {
 }
 
 // forgetBelow forgets the oldest records with a time below t, at most n.
-func (r *requestIDs) forgetBelow(t int64, n int) {
+func (r *ids) forgetBelow(t int64, n int) {
 	for ; n > 0; n-- {
 		if rec, ok := r.oldest(); !ok || rec.time >= t {
 			return
@@ -197,7 +202,7 @@ func (r *requestIDs) forgetBelow(t int64, n int) {
 }
 
 // forget forgets the oldest record.
-func (r *requestIDs) forget() {
+func (r *ids) forget() {
 	rec, next := r.chunks[0].read(r.headAt)
 	id := answerID(rec.answer)
 	if made, ok := IDTime(id); ok && made <= rec.time-rec.back+MaxIDAhead {
@@ -217,7 +222,7 @@ func (r *requestIDs) forget() {
 }
 
 // forgetBefore forgets every record with a number below n.
-func (r *requestIDs) forgetBefore(n uint64) {
+func (r *ids) forgetBefore(n uint64) {
 	for r.head < n && r.head < r.tail {
 		r.forget()
 	}
@@ -227,19 +232,19 @@ func (r *requestIDs) forgetBefore(n uint64) {
 }
 
 // restart sets the number of the next record. The window must be empty.
-func (r *requestIDs) restart(n uint64) {
+func (r *ids) restart(n uint64) {
 	r.chunks, r.first, r.used, r.held = nil, 0, 0, 0
 	r.head, r.headAt, r.tail = n, 0, n
 }
 
 // frozen returns the records as they are now. They can be read through from while the window goes
 // on, but not found by id.
-func (r *requestIDs) frozen() requestIDs {
-	return requestIDs{chunks: slices.Clone(r.chunks), first: r.first, used: r.used, head: r.head, headAt: r.headAt, tail: r.tail}
+func (r *ids) frozen() ids {
+	return ids{chunks: slices.Clone(r.chunks), first: r.first, used: r.used, head: r.head, headAt: r.headAt, tail: r.tail}
 }
 
 // from iterates over the records and their numbers, beginning with number n.
-func (r *requestIDs) from(n uint64) iter.Seq2[uint64, idRecord] {
+func (r *ids) from(n uint64) iter.Seq2[uint64, idRecord] {
 	return func(yield func(uint64, idRecord) bool) {
 		n = max(n, r.head)
 		if n >= r.tail {
@@ -263,8 +268,8 @@ func (r *requestIDs) from(n uint64) iter.Seq2[uint64, idRecord] {
 	}
 }
 
-// youngerThan returns how many records have a time above t.
-func (r *requestIDs) youngerThan(t int64) int {
+// YoungerThan returns how many remembered ids were answered after t, in steady time.
+func (r *ids) YoungerThan(t int64) int {
 	// The first chunk that begins above t. Records in the one before it may be above t, too.
 	i := sort.Search(len(r.chunks), func(i int) bool { return r.chunks[i].base.time > t })
 	if i == 0 {

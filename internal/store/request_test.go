@@ -15,16 +15,16 @@ func answerTo(id string, size int) []byte {
 	return w.End()
 }
 
-func (r *requestIDs) put(id string, rec idRecord) { r.add(r.key.hash(id), rec) }
+func (r *ids) put(id string, rec idRecord) { r.add(r.key.hash(id), rec) }
 
-func (r *requestIDs) get(id string) (idRecord, bool) { return r.find([]byte(id), r.key.hash(id)) }
+func (r *ids) get(id string) (idRecord, bool) { return r.find([]byte(id), r.key.hash(id)) }
 
 // TestForgetAllOfAChunk: when all ids are forgotten, wherever in its chunk the last one ended,
 // those that come next are found, and forgotten in their turn.
 func TestForgetAllOfAChunk(t *testing.T) {
 	for _, sizes := range [][2]int{{60, 60}, {60, 5000}, {4000, 60}, {60, 2 * idChunkSize}, {2 * idChunkSize, 60}, {idChunkSize - 100, idChunkSize - 110}} {
 		for n := idChunkSize / (sizes[0] + 40); n < idChunkSize/(sizes[0]+40)+idChunkSize/sizes[0]/2+3; n += 1 + n/100 {
-			var r requestIDs
+			var r ids
 			r.init()
 			for i := range n {
 				id := fmt.Sprint("old", i)
@@ -59,7 +59,7 @@ func TestForgetAllOfAChunk(t *testing.T) {
 // TestChunksWrap runs a window over many chunks with few remembered, some of them in a chunk
 // of their own; what iterates sees all of them once.
 func TestChunksWrap(t *testing.T) {
-	var r requestIDs
+	var r ids
 	r.init()
 	id := func(n int) string { return string([]byte{'i', byte(n), byte(n >> 8), byte(n >> 16)}) }
 	size := func(n int) int {

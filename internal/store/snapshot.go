@@ -103,9 +103,9 @@ func (c *Capture) baseMark() Mark {
 
 func (c *Capture) writeState(w *blockWriter) {
 	for _, v := range []uint64{
-		c.position, uint64(c.now), uint64(c.back), c.baseMark().Position, c.mark.Version,
+		c.applied, uint64(c.now), uint64(c.back), c.baseMark().Position, c.mark.Version,
 		uint64(c.mark.Items), uint64(c.mark.Counters), uint64(c.mark.Pools), uint64(c.mark.Players), c.ids.head, c.mark.IDs,
-		uint64(c.window.count), uint64(c.window.age), uint64(c.ids.floor), uint64(len(c.tallies)), uint64(len(c.codes)),
+		uint64(c.ids.window.count), uint64(c.ids.window.age), uint64(c.ids.floor), uint64(len(c.tallies)), uint64(len(c.codes)),
 	} {
 		w.num(v)
 	}

@@ -12,13 +12,6 @@ type tallies []CounterValue
 
 func byCounter(v CounterValue, counter uint32) int { return cmp.Compare(v.Counter, counter) }
 
-func (t tallies) get(counter uint32) uint64 {
-	if i, ok := slices.BinarySearchFunc(t, counter, byCounter); ok {
-		return t[i].Value
-	}
-	return 0
-}
-
 // set gives a counter of the realm a value. 0 removes it.
 func (t *tallies) set(counter uint32, value uint64) error {
 	i, ok := slices.BinarySearchFunc(*t, counter, byCounter)
@@ -36,4 +29,9 @@ func (t *tallies) set(counter uint32, value uint64) error {
 }
 
 // Tally returns a counter of the realm.
-func (s *State) Tally(counter uint32) uint64 { return s.tallies.get(counter) }
+func (t tallies) Tally(counter uint32) uint64 {
+	if i, ok := slices.BinarySearchFunc(t, counter, byCounter); ok {
+		return t[i].Value
+	}
+	return 0
+}

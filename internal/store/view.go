@@ -1,6 +1,52 @@
 package store
 
-// Reads that run concurrently with the writer. Each sees an event as a whole or not at all.
+import "sync/atomic"
+
+// readers are the reads that run concurrently with the writer. Each sees an event as a whole or not at all.
+type readers struct {
+	players *players
+	shown   atomic.Pointer[shown] // what readers need apart from players and pools
+}
+
+// shown is what readers need of names. It is replaced as a whole. Its slices only ever grow past
+// what is shown.
+type shown struct {
+	items   []item // readers use only their ids
+	itemNum map[string]uint32
+	pools   []*pool
+	poolNum map[string]uint32
+	codes   []*codeList // readers use only left and last
+	catalog InForce
+}
+
+// Catalog returns the catalog in force. It may be called concurrently with the writer.
+func (s *readers) Catalog() InForce { return s.shown.Load().catalog }
+
+// ItemID returns the id of an item, or "" if there is no such item. It may be called concurrently
+// with the writer.
+func (s *readers) ItemID(num uint32) string {
+	if items := s.shown.Load().items; int(num) < len(items) {
+		return items[num].id
+	}
+	return ""
+}
+
+// PoolID returns the id of a pool, or "" if there is no such pool. It may be called concurrently
+// with the writer.
+func (s *readers) PoolID(num uint32) string {
+	if pools := s.shown.Load().pools; int(num) < len(pools) {
+		return pools[num].id
+	}
+	return ""
+}
+
+// CodesLeft returns how many codes of a list are left, and a position that covers this. The list
+// must be named by the catalog in force. It may be called concurrently with the writer.
+func (s *readers) CodesLeft(list uint32) (left, last uint64) {
+	l := s.shown.Load().codes[list]
+	left = l.left.Load()
+	return left, l.last.Load()
+}
 
 // Balance is how many of an item a player holds.
 type Balance struct {
@@ -11,7 +57,7 @@ type Balance struct {
 // Holdings returns what a player holds, by item number, which is the order in which catalogs named
 // the items, all counters of the player that are not 0, ascending, and the position of the player's
 // last change. ok is false if there is no such player.
-func (s *State) Holdings(id string) (items []Balance, counters []CounterValue, last uint64, ok bool) {
+func (s *readers) Holdings(id string) (items []Balance, counters []CounterValue, last uint64, ok bool) {
 	var buf [64]slot
 	b, guard := s.players.enter(id)
 	if b == nil {
@@ -39,7 +85,7 @@ func (s *State) Holdings(id string) (items []Balance, counters []CounterValue, l
 
 // HoldingOf returns how many of one item a player holds, and the position of the player's last
 // change. ok is false if there is no such player.
-func (s *State) HoldingOf(id, item string) (quantity, last uint64, ok bool) {
+func (s *readers) HoldingOf(id, item string) (quantity, last uint64, ok bool) {
 	b, guard := s.players.enter(id)
 	defer guard.Unlock()
 	if b == nil {
@@ -67,7 +113,7 @@ const partEntries = 4096
 // many were drawn, and whether the stock is limited. It returns the position of the pool's last
 // change. It stops and returns false once another catalog version is in force. Draws may happen
 // between parts of 4096 entries.
-func (s *State) ReadStock(pool uint32, entries []uint32, version uint64, f func(i int, left, drawn uint64, limited bool)) (last uint64, ok bool) {
+func (s *readers) ReadStock(pool uint32, entries []uint32, version uint64, f func(i int, left, drawn uint64, limited bool)) (last uint64, ok bool) {
 	pools := s.shown.Load().pools
 	if int(pool) >= len(pools) {
 		return 0, false

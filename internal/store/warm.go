@@ -1,5 +1,7 @@
 package store
 
+import "slices"
+
 // Memory is fetched ahead of time for many commands or events together, so that the processor
 // waits once for all of it instead of once for each cache line of each command. This is only a
 // hint: without it everything is the same, but slower.
@@ -23,67 +25,61 @@ func (s *State) Hashes(request, player string) Hashes {
 func (s *State) Large() bool { return s.players.count() >= warmFrom || s.ids.count() >= warmFrom }
 
 // Warm fetches the memory that commands will need. For the writer.
-func (s *State) Warm(hashes []Hashes) {
-	for len(hashes) > 0 {
-		n := min(len(hashes), warmAtOnce)
-		s.warm(hashes[:n])
-		hashes = hashes[n:]
-	}
-}
-
-// warm follows the way to a player step by step: index, block, and what is stored by player
+//
+// It follows the way to each player step by step: index, block, and what is stored by player
 // number. Each step first computes all addresses, then reads them.
-func (s *State) warm(hashes []Hashes) {
-	var (
-		addrs [warmAtOnce]uint32
-		at    [3 * warmAtOnce]*uint64 // at most three for each command in a step
-		p     = &s.players
-		n     int
-	)
-	for i := range hashes {
-		ids := s.ids.index.shard(hashes[i].request)
-		// Half a line further too: most ids are new, and the free slot for a new one
-		// may be in the next line.
-		at[n], at[n+1] = ids.at(first(hashes[i].request)), ids.at(first(hashes[i].request)+lineSlots/2)
-		h := hashes[i].player
-		at[n+2] = p.index.shard(h).at(first(h))
-		n += 3
-	}
-	s.warmed += look(at[:n])
-	n = 0
-	for i := range hashes {
-		if addr, ok := p.index.likely(hashes[i].player); ok {
-			addrs[n] = addr
-			n++
+func (s *State) Warm(hashes []Hashes) {
+	p := &s.players
+	for some := range slices.Chunk(hashes, warmAtOnce) {
+		var (
+			addrs [warmAtOnce]uint32
+			at    [3 * warmAtOnce]*uint64 // at most three for each command in a step
+			n     int
+		)
+		for i := range some {
+			ids := s.ids.index.shard(some[i].request)
+			// Half a line further too: most ids are new, and the free slot for a new one
+			// may be in the next line.
+			at[n], at[n+1] = ids.at(first(some[i].request)), ids.at(first(some[i].request)+lineSlots/2)
+			h := some[i].player
+			at[n+2] = p.index.shard(h).at(first(h))
+			n += 3
 		}
+		p.warmed += look(at[:n])
+		n = 0
+		for i := range some {
+			if addr, ok := p.index.likely(some[i].player); ok {
+				addrs[n] = addr
+				n++
+			}
+		}
+		p.warm(addrs[:n])
 	}
-	s.warmBlocks(addrs[:n])
 }
 
-// warmBlocks reads the first two cache lines of blocks, then what changes to them will touch.
-func (s *State) warmBlocks(addrs []uint32) {
+// warm reads the first two cache lines of blocks, then what changes to them will touch.
+func (p *players) warm(addrs []uint32) {
 	var at [2 * warmAtOnce]*uint64
 	for i, addr := range addrs {
-		at[2*i], at[2*i+1] = s.players.mem.lines(addr)
+		at[2*i], at[2*i+1] = p.mem.lines(addr)
 	}
-	s.warmed += look(at[:2*len(addrs)])
+	p.warmed += look(at[:2*len(addrs)])
 	n := 0
 	for _, addr := range addrs {
-		b := (*block)(s.players.mem.pointer(addr))
-		at[n] = s.players.dirty.place(b.num)
+		b := (*block)(p.mem.pointer(addr))
+		at[n] = p.dirty.place(b.num)
 		n++
 		if int(b.slots) == len(b.allSlots()) { // a new item would move it
-			h := s.players.key.hashBytes(b.id())
-			at[n] = s.players.index.shard(h).at(first(h))
+			h := p.key.hashBytes(b.id())
+			at[n] = p.index.shard(h).at(first(h))
 			n++
 		}
 	}
-	s.warmed += look(at[:n])
+	p.warmed += look(at[:n])
 }
 
 // WarmChange fetches the memory that Change will need for at most 64 events.
-func (s *State) WarmChange(evs []Event) {
-	p := &s.players
+func (p *players) WarmChange(evs []Event) {
 	if p.count() < warmFrom {
 		return
 	}
@@ -107,29 +103,29 @@ func (s *State) WarmChange(evs []Event) {
 			}
 		}
 	}
-	s.warmed += look(at[:n])
+	p.warmed += look(at[:n])
 	for i, num := range addrs[:m] {
 		addrs[i] = p.addrs.get(num)
 	}
-	s.warmBlocks(addrs[:m])
+	p.warm(addrs[:m])
 }
 
 // WarmRemember fetches the memory that Remember will need for at most 64 events.
-func (s *State) WarmRemember(evs []Event) {
-	if s.ids.count() < warmFrom {
+func (r *ids) WarmRemember(evs []Event) {
+	if r.count() < warmFrom {
 		return
 	}
 	var at [2 * warmAtOnce]*uint64
 	n := 0
 	for i := range evs[:min(len(evs), warmAtOnce)] {
 		if id := evs[i].ID; len(id) > 0 {
-			h := s.ids.key.hashBytes(id)
-			ids := s.ids.index.shard(h)
-			at[n], at[n+1] = ids.at(first(h)), ids.at(first(h)+lineSlots/2)
+			h := r.key.hashBytes(id)
+			s := r.index.shard(h)
+			at[n], at[n+1] = s.at(first(h)), s.at(first(h)+lineSlots/2)
 			n += 2
 		}
 	}
-	s.ids.warmed += look(at[:n])
+	r.warmed += look(at[:n])
 }
 
 // likely returns the first number with this hash near its home.

@@ -31,15 +31,15 @@ const (
 // Remember keeps the answer to an event's request id, and follows changes of the window.
 func (s *State) Remember(ev *Event, at At) error {
 	r := &s.ids
-	r.now = at.Time + r.back
+	r.log.now = at.Time + r.log.back
 	if len(ev.ID) > 0 {
-		hash, fresh := s.request(ev.ID)
+		hash, fresh := s.begun.hashOf(ev.ID, &r.key)
 		if !fresh {
 			if _, ok := r.find(ev.ID, hash); ok {
 				return inconsistent("request id %q a second time", ev.ID)
 			}
 		}
-		r.add(hash, idRecord{position: at.Position, time: r.now, back: r.back, version: r.version, index: at.Index, answer: ev.Raw})
+		r.add(hash, idRecord{position: at.Position, time: r.log.now, back: r.log.back, version: r.log.version, index: at.Index, answer: ev.Raw})
 		r.forgetAged()
 	} else if !ev.Named && ev.Status == 0 { // perhaps an event of a catalog or the clock
 		r.follow(ev.Changes())
@@ -48,16 +48,16 @@ func (s *State) Remember(ev *Event, at At) error {
 }
 
 // follow takes over the window and the version of a catalog event, and a clock that is set back.
-func (r *requestIDs) follow(effects Reader) {
+func (r *ids) follow(effects Reader) {
 	for e := (Effect{}); effects.Next(&e); {
 		switch e.Verb {
 		case Window:
 			r.window = window{count: e.N, age: int64(e.Value)}
 			r.forgetAged()
 		case Catalog:
-			r.version++
+			r.log.version++
 		case Clock:
-			r.back += int64(e.Value)
+			r.log.back += int64(e.Value)
 		}
 	}
 }
@@ -97,12 +97,12 @@ type begun struct {
 	fresh bool // the id is not in the window
 }
 
-// request returns the hash of a request id, and whether it is known to be new.
-func (s *State) request(id []byte) (hash uint32, fresh bool) {
-	if b := &s.begun; b.fresh && string(id) == b.id {
+// hashOf returns the hash of a request id, and whether it is known to be new.
+func (b *begun) hashOf(id []byte, key *hashKey) (hash uint32, fresh bool) {
+	if b.fresh && string(id) == b.id {
 		return b.Hashes.request, true
 	}
-	return s.ids.key.hashBytes(id), false
+	return key.hashBytes(id), false
 }
 
 // OldestAnswer returns the position of the oldest remembered answer, or of the last event if there
@@ -118,50 +118,43 @@ func (s *State) OldestAnswer() uint64 {
 // that carries this time or a later one, and is not remembered, was never answered. Ids that were
 // more than [MaxIDAhead] ahead when they were answered do not count. The floor never decreases, and
 // follows from the log alone.
-func (s *State) IDFloor() int64 { return s.ids.floor }
+func (r *ids) IDFloor() int64 { return r.floor }
 
 // ForgottenBefore returns a time stamp, by today's clock, before which every answered id may have
 // been forgotten; 0: none was forgotten yet.
-func (s *State) ForgottenBefore() int64 {
-	if s.ids.head == 0 {
+func (r *ids) ForgottenBefore() int64 {
+	if r.head == 0 {
 		return 0
 	}
-	if oldest, ok := s.ids.oldest(); ok {
-		return oldest.time - s.back
+	if oldest, ok := r.oldest(); ok {
+		return oldest.time - r.log.back
 	}
-	return s.now
+	return r.log.now - r.log.back
 }
 
 // WindowFull reports whether the window has no room for another request id at this time stamp.
-func (s *State) WindowFull(now int64) bool {
-	if s.ids.count() < int(s.ids.window.count) && !s.ids.full() {
+func (r *ids) WindowFull(now int64) bool {
+	if r.count() < int(r.window.count) && !r.full() {
 		return false
 	}
-	if s.ids.atMost(spareIDChunks) {
+	if r.atMost(spareIDChunks) {
 		return true
 	}
-	oldest, ok := s.ids.oldest()
-	return ok && !s.ids.window.aged(oldest.time, max(now, s.now)+s.back)
+	oldest, ok := r.oldest()
+	return ok && !r.window.aged(oldest.time, max(now+r.log.back, r.log.now))
 }
-
-// RoomForPlayers reports whether there is room for n more players.
-func (s *State) RoomForPlayers(n int) bool { return s.players.count()+n <= s.most }
-
-// MemoryFull reports whether memory for players may run out in the next command: about 64 GiB are
-// in use.
-func (s *State) MemoryFull() bool { return s.players.mem.full(s.chunks) }
 
 // aged reports whether an id of this time may be forgotten.
 func (w *window) aged(time, now int64) bool { return now-time > w.age }
 
 // forgetAged forgets some of the ids that the window no longer covers.
-func (r *requestIDs) forgetAged() {
+func (r *ids) forgetAged() {
 	over := r.count() - min(int(r.window.count), r.keep)
 	if r.full() {
 		over = forgetAtOnce
 	}
 	if over > 0 {
-		r.forgetBelow(r.now-r.window.age, min(forgetAtOnce, over))
+		r.forgetBelow(r.log.now-r.window.age, min(forgetAtOnce, over))
 	}
 }
 
@@ -174,9 +167,9 @@ type WindowSize struct {
 }
 
 // WindowSize returns how full the idempotency window is.
-func (s *State) WindowSize() WindowSize {
-	w := WindowSize{Remembered: uint64(s.ids.count()), Limit: uint64(s.ids.window.count), Bytes: s.ids.memory()}
-	if oldest, ok := s.ids.oldest(); ok {
+func (r *ids) WindowSize() WindowSize {
+	w := WindowSize{Remembered: uint64(r.count()), Limit: uint64(r.window.count), Bytes: r.memory()}
+	if oldest, ok := r.oldest(); ok {
 		w.Oldest = oldest.time - oldest.back
 	}
 	return w
@@ -184,9 +177,6 @@ func (s *State) WindowSize() WindowSize {
 
 // Young returns how many remembered ids are within the window's age at a time stamp, so that none
 // of them can be forgotten. Once they are as many as the limit, new ids are refused.
-func (s *State) Young(now int64) int {
-	return s.YoungerThan(max(now, s.now) + s.back - s.ids.window.age - 1)
+func (r *ids) Young(now int64) int {
+	return r.YoungerThan(max(now+r.log.back, r.log.now) - r.window.age - 1)
 }
-
-// YoungerThan returns how many remembered ids were answered after t, in steady time.
-func (s *State) YoungerThan(t int64) int { return s.ids.youngerThan(t) }

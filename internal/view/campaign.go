@@ -6,7 +6,7 @@ import (
 )
 
 // Campaign is how a pool's budgets and moments stand at one time. It says nothing that is not known to
-// whoever has the catalog and the results of all draws.
+// someone who has the catalog and the results of all draws.
 type Campaign struct {
 	Budgets []BudgetLeft  // item by item, in the order of the catalog
 	Moments []MomentsLeft // entry by entry, in the order of the catalog

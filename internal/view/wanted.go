@@ -27,8 +27,8 @@ const NotNumbered = math.MaxUint32
 func (w *Wanted) All() bool { return w.Player == "" && w.Pool == "" }
 
 // Match reports whether an event that was applied is wanted: whether its request, or a member of the
-// group, names the player, who asks or gets, and the pool. One that cannot be read is wanted: whoever
-// describes it says what is wrong with it.
+// group, names the player, who asks or gets, and the pool. One that cannot be read is wanted: its reader
+// says what is wrong with it.
 func (w *Wanted) Match(ev *store.Event) bool {
 	kind := rules.Kind(ev.Kind)
 	switch {
@@ -63,7 +63,7 @@ func (w *Wanted) match(cmd *rules.Command) bool {
 	return len(cmd.Members) == 0 && (w.Player == "" || w.Player == cmd.Player || w.Player == cmd.To) && (w.Pool == "" || w.Pool == cmd.Pool)
 }
 
-// somethingElse stands for the id of whatever is not wanted. It is longer than an id can be.
+// somethingElse stands for the id of everything that is not wanted. It is longer than an id can be.
 var somethingElse = strings.Repeat("-", store.MaxID+1)
 
 // Players implements [Numbered]: whom the event itself adds has a number by now.

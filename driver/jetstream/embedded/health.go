@@ -9,19 +9,21 @@ import (
 
 // Health is how a server is, as it says itself.
 type Health struct {
-	Stored uint64 // bytes of all streams
-	Most   uint64 // that they may have
+	Stored uint64 `json:"stored_bytes"` // by all streams
+	Most   uint64 `json:"most_bytes"`   // that they may have
+	// Free is the space on the server's disk. The server does not know it: others fill it in.
+	Free uint64 `json:"free_bytes,omitempty"`
 	// Alone: the server is not one of a cluster, and agrees with nobody.
-	Alone bool
-	// Meta is who leads the group that keeps the list of streams; "": nobody.
-	Meta    string
-	Groups  int    // in which the server takes part: that one, and one for each stream with copies elsewhere
-	Leads   int    // of these, how many it leads
-	Waiting uint64 // entries that a group has agreed on and the server has not carried out, at most
+	Alone bool `json:"-"`
+	// Meta leads the group that keeps the list of streams; "": nobody does.
+	Meta    string `json:"meta_leader,omitempty"`
+	Groups  int    `json:"groups"`  // in which the server takes part: that one, and one for each stream with copies elsewhere
+	Leads   int    `json:"leads"`   // of these, how many it leads
+	Waiting uint64 `json:"waiting"` // the most entries that a group has agreed on and the server has not carried out
 	// Ill says what is wrong with which group.
-	Ill []string
-	// Behind says which copies elsewhere have not all that this server, which leads them, has.
-	Behind []string
+	Ill []string `json:"ill,omitempty"`
+	// Behind names copies on other servers that do not have all of what this server, their leader, has.
+	Behind []string `json:"behind,omitempty"`
 }
 
 // Health asks the server.
