@@ -53,7 +53,7 @@ func (c *condition) change(how func(s *standing)) {
 	c.s.moved = make(chan struct{})
 }
 
-// move notes how far the history has come.
+// move notes how far the history goes now.
 func (c *condition) move(p progress) {
 	c.known.Store(new(p.state()))
 	c.change(func(*standing) {})
@@ -153,7 +153,7 @@ func damaged(format string, args ...any) error {
 	return &kuji.Error{Code: kuji.CodeCorrupt, Message: damagedText, Err: &DamagedError{What: fmt.Sprintf(format, args...)}}
 }
 
-// damageOf returns the damage in an error; nil: there is none.
+// damageOf returns the damage in an error, or nil.
 func damageOf(err error) *DamagedError {
 	d, _ := errors.AsType[*DamagedError](err)
 	return d

@@ -2,14 +2,14 @@
 // the realm's feed and writes rows, by player, pool and item, with every balance after every change.
 // docs/reference/history.md shows the schema.
 //
-// The database follows the log and is never asked by the realm. It can be deleted: it is built again
+// The database follows the log. The realm never reads it. It can be deleted, and is then built again
 // from the log. No rule of the game enters here, and nothing that the feed does not say.
 //
-//	Run:   read the feed; whenever the last transaction is done, write all events that have come
-//	       since in one transaction, with the place of the last one
+//	Run:   read the feed; after each transaction, write all events that came meanwhile
+//	       in one transaction, with the place of the last one
 //	reads: answer from one snapshot of the database, with that place
 //
-// Because place and rows change together, every event is there once, whenever either side crashes.
+// Place and rows change together. So every event is there once, whenever either side crashes.
 package history
 
 import (
@@ -71,9 +71,9 @@ type State struct {
 // Options are how a history is kept. The zero value is good.
 type Options struct {
 	// Age is for how long events are kept, counted back from the newest. Older ones are removed as new
-	// ones come. 0: for ever.
+	// ones come. 0: all are kept.
 	Age time.Duration
-	// MustExist refuses to make a history where there is none.
+	// MustExist opens a history only if it exists.
 	MustExist bool
 }
 
@@ -151,7 +151,7 @@ type row interface {
 // maxReads is how many reads a DB carries out at a time.
 const maxReads = 4
 
-// Open opens the history of a realm, and creates it if there is none. target is the name of an
+// Open opens the history of a realm, and creates it if it does not exist. target is the name of an
 // SQLite file or the URL of a PostgreSQL database, postgres://…, in which the realm gets a schema of
 // its own, kuji_REALM. An error is a *kuji.Error: CodeInvalid for a bad URL, CodeNotFound if there is
 // none and there must be one, CodeConflict if what is there is the history of another realm, or of a
@@ -187,7 +187,7 @@ func Open(ctx context.Context, target, realm string, o Options) (*DB, error) {
 	return h, nil
 }
 
-// prepare makes the tables, or upgrades them, and reads how far the history has come.
+// prepare makes the tables, or upgrades them, and reads how far the history goes.
 func (h *DB) prepare(ctx context.Context) (err error) {
 	c, err := h.db.open(ctx, true)
 	if err != nil {

@@ -457,7 +457,7 @@ func (r *reader) change(row row, f *found) error {
 }
 
 // Players returns the ids of at most limit players (0: DefaultPage) whom any event was about, sorted
-// by their bytes, after an id. more says that there are others behind them.
+// by their bytes, after an id. more says that others follow.
 func (h *DB) Players(ctx context.Context, after string, limit int) (players []string, more bool, state State, err error) {
 	if limit, err = limitOf(limit); err != nil {
 		return nil, false, state, err
@@ -482,8 +482,8 @@ type Holder struct {
 }
 
 // Holders returns at most limit players (0: DefaultPage) who hold an item, in the order in which
-// players came to the realm, after a player; "" is the first. more says that there are others behind
-// them. CodeNotFound says that nothing has happened to the item or the player, CodeConflict that the
+// players came to the realm, after a player; "" is the first. more says that others follow.
+// CodeNotFound says that nothing has happened to the item or the player, CodeConflict that the
 // history is not complete from the beginning and does not know.
 func (h *DB) Holders(ctx context.Context, item, after string, limit int) (holders []Holder, more bool, state State, err error) {
 	if limit, err = limitOf(limit); err != nil {

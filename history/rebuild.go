@@ -12,7 +12,7 @@ import (
 
 // A damaged history is built again:
 //
-//	whoever meets damage, a reader or the writer, notes it: nothing is served, and Run ends
+//	a reader or the writer finds damage and notes it: nothing is served, and Run ends
 //	the next Run asks the feed where the log begins
 //	the log has everything:  the tables are made again, and everything is read
 //	it was trimmed:          the rows of what it still has are removed, and it is read from there; older
@@ -144,7 +144,7 @@ func (b *rebuild) startOver(ctx context.Context) (p progress, err error) {
 }
 
 // keepOlder removes what a log has from a position on, and keeps what is older. p is how far the history
-// has come, if sound.
+// goes, if sound.
 func (b *rebuild) keepOlder(ctx context.Context, p progress, sound bool, first uint64) (next progress, err error) {
 	next = p
 	if sound {
@@ -215,7 +215,7 @@ func (b *rebuild) sameLog(ctx context.Context, p progress) error {
 	return ctx.Err()
 }
 
-// oldest returns the place and the time of the oldest event that is not the log's first; 0: there is none.
+// oldest returns the place and the time of the oldest event that is not the log's first, or 0.
 func oldest(ctx context.Context, c conn) (position uint64, time int64, err error) {
 	err = c.query(ctx, "SELECT seq, time FROM events ORDER BY seq LIMIT 1", func(r row) error {
 		if at := placeOf(r.int(0)); at.Position > 1 {
@@ -254,7 +254,7 @@ func (b *rebuild) mendNames(ctx context.Context, check *checker) (bool, error) {
 func unreadable(id int64) string { return fmt.Sprintf(`\?%d`, id) }
 
 // rewind makes the holdings those before a position: less what the log says has changed from there to
-// where the history has come. It reports false if they are not known.
+// where the history ends. It reports false if they are not known.
 func (b *rebuild) rewind(ctx context.Context, p progress, first uint64) (bool, error) {
 	w, err := b.h.writerAt(ctx, b.c, p)
 	if damageOf(err) != nil {

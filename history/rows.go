@@ -177,7 +177,7 @@ func (h *DB) newWriter(ctx context.Context, c conn) (*writer, error) {
 	return h.writerAt(ctx, c, p)
 }
 
-// writerAt returns a writer for a history that has come so far.
+// writerAt returns a writer for a history that goes as far as p says.
 func (h *DB) writerAt(ctx context.Context, c conn, p progress) (*writer, error) {
 	check := newChecker(&p)
 	w := &writer{c: c, check: check, at: p, remember: h.remember, balances: map[holding]int64{}, whole: true, batch: batch{touched: map[holding]struct{}{}},
@@ -357,7 +357,7 @@ func (s *set) add(n *names, id string) {
 	}
 }
 
-// about calls player and pool for everybody and everything that a record names, perhaps twice.
+// about calls player and pool for each id that a record names, perhaps twice.
 func about(rec *kuji.Record, player, pool func(id string)) {
 	for _, id := range []string{rec.Player, rec.To} {
 		if id != "" {

@@ -32,8 +32,8 @@ const (
 // Feed returns the events of a realm from a position on, as kuji.Realm's method Events does.
 type Feed func(ctx context.Context, from uint64) iter.Seq2[kuji.Record, error]
 
-// Run follows a feed, from where the history has come to, until ctx ends or something fails. Then it
-// returns why; called again, it goes on where it was. It returns nil if the feed ends without an error
+// Run follows a feed, from where the history ends, until ctx ends or something fails. Then it
+// returns why; called again, it continues where it was. It returns nil if the feed ends without an error
 // and all of it is written. One Run at a time may write a history: another
 // one, in any process, makes one of them fail.
 //

@@ -137,14 +137,14 @@ func (t tables) upgrade(ctx context.Context, from int64) error {
 	return failed("upgrading", err)
 }
 
-// insertProgress inserts the row that says how far the history has come.
+// insertProgress inserts the row that says how far the history goes.
 func (t tables) insertProgress(ctx context.Context, p progress, tail string) error {
 	_, err := t.exec(ctx, `INSERT INTO progress (id, format, realm, position, event, last, complete_from, kept_from, kept_time, proven_from, rebuild, sum)
 		VALUES (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`+tail, append([]any{int64(format)}, p.row(t.realm)...)...)
 	return failed("creating", err)
 }
 
-// progress reads how far the history has come.
+// progress reads how far the history goes.
 func (t tables) progress(ctx context.Context) (p progress, err error) {
 	if f, err := t.formatOf(ctx); err != nil || f != format {
 		return p, cmp.Or(err, damaged("the table progress is empty"))

@@ -16,7 +16,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/step"
 )
 
-// Where a topic stands, in short:
+// Where a topic stands:
 //
 //	a batch is sent when all records of the one before are acknowledged by all replicas in sync
 //	every record says in its headers where its batch begins
@@ -51,7 +51,7 @@ const (
 
 // Kafka says to which topic events go.
 type Kafka struct {
-	// URL is kafka://BROKER[:PORT],…/TOPIC. Behind a ? stand, as NAME=VALUE with & between them: tls=true,
+	// URL is kafka://BROKER[:PORT],…/TOPIC. Settings follow a ?, as NAME=VALUE with & between them: tls=true,
 	// with files ca, cert and key if need be; sasl=PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, with user and
 	// password-file.
 	URL  string

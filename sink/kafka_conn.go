@@ -63,7 +63,7 @@ func parseKafka(text string) (u kafkaURL, err error) {
 	}
 	settings, err := url.ParseQuery(query)
 	if err != nil {
-		return u, invalid("to", "what stands behind the ? of the topic's URL cannot be read: expected NAME=VALUE&…")
+		return u, invalid("to", "the settings after the ? of the topic's URL cannot be read: expected NAME=VALUE&…")
 	}
 	for name, values := range settings {
 		if len(values) != 1 || values[0] == "" {

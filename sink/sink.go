@@ -1,13 +1,12 @@
 // Package sink delivers the feed of a realm to what lies outside of Kuji: webhooks and Kafka. It takes
-// events as they come, in order, puts those together that have come since the last delivery, and
-// delivers each batch before it begins the next one. No rule of the game enters here, nor how the feed
-// is reached.
+// events in order, puts those that came since the last delivery into a batch, and delivers each batch
+// before it begins the next one. No rule of the game enters here, nor how the feed is reached.
 //
 //	Run:      ask the target where it stands, and read the feed from there
-//	          take what has come, deliver it, and let the target note where it stands
+//	          take what came, deliver it, and let the target note where it stands
 //
-// The note is made after the delivery, never before. So every event comes at least once, whenever
-// either side crashes; at most the last batch comes again. PostgreSQL has every event exactly once:
+// The target notes its place after the delivery, never before. So every event arrives at least once,
+// whenever either side crashes, and at most the last batch arrives again. PostgreSQL has every event exactly once:
 // that is package history.
 package sink
 
@@ -72,7 +71,7 @@ type Target interface {
 	// delivered yet.
 	Place(ctx context.Context) (Place, error)
 	// Deliver delivers a batch that begins where the target stands. When it returns nil, the target has
-	// all events of the batch and stands behind them. It tries again by itself what can be tried again,
+	// all events of the batch and stands after them. It retries by itself what can be retried,
 	// until ctx ends; an attempt that is under way then is brought to its end.
 	Deliver(ctx context.Context, b *Batch) error
 }

@@ -75,7 +75,7 @@ func writeLastClose(fsys vfs.FS, dir string, c *lastClose) error {
 	return vfs.ReplaceFile(fsys, dir+"/"+closedFile, tmpSuffix, c.append(nil))
 }
 
-// readLastClose reads the file. It returns nil if there is none.
+// readLastClose reads the file. It returns nil if it does not exist.
 func readLastClose(fsys vfs.FS, dir string) (*lastClose, error) {
 	name := dir + "/" + closedFile
 	b, err := vfs.ReadFile(fsys, name, 1<<10)

@@ -8,8 +8,8 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 )
 
-// The file closed says how far a copy has come: one that has none has not begun, and its log is empty
-// and is made anew. It is made when the log is, and replaced when a copy has come to its end.
+// The file closed says how far a copy goes. Without it the copy has not begun: its log is empty and is
+// made again. The file is made when the log is, and replaced when a copy is complete.
 
 var _ driver.Copier = (*Driver)(nil)
 
@@ -19,7 +19,7 @@ func (d *Driver) CopyBegun(_ context.Context, realm string) (bool, error) {
 	return begun, err
 }
 
-// Copied says how far the copy of a realm has come. begun: it has a log. next is the cursor behind
+// Copied says how far the copy of a realm goes. begun: it has a log. next is the cursor after
 // the last entry when a copy was last completed; 0: none was.
 func (d *Driver) Copied(realm string) (begun bool, next driver.Cursor, err error) {
 	last, err := readLastClose(d.o.fs, d.realmDir(realm))

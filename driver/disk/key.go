@@ -16,7 +16,7 @@ import (
 // anyone who has it and the log can predict draws.
 const keyFile = "key"
 
-// Key returns the directory's key. If there is none, it is made, durably. A file that holds no key
+// Key returns the directory's key. If it is missing, it is made, durably. A file that holds no key
 // is moved aside and replaced by a new one: damaged then says so, and seeds that the old one sealed
 // are lost as long as nobody repairs it. With readOnly nothing is made or moved.
 func (d *Driver) Key(readOnly bool) (key [32]byte, damaged, err error) {
@@ -24,7 +24,7 @@ func (d *Driver) Key(readOnly bool) (key [32]byte, damaged, err error) {
 	b, err := vfs.ReadFile(d.o.fs, name, 1<<10)
 	if err == nil {
 		if raw, wrong := hex.DecodeString(strings.TrimSuffix(string(b), "\n")); wrong == nil && len(raw) == len(key) {
-			if !readOnly { // whoever made the key may have died before its name was durable
+			if !readOnly { // a crash may have come before its name was durable
 				err = classify(d.o.fs.SyncDir(d.dir))
 			}
 			return [32]byte(raw), nil, err

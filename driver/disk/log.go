@@ -169,7 +169,7 @@ func damage(err error) error {
 func (r *Realm) Append(_ context.Context, after driver.Cursor, entry []byte) (driver.Cursor, error) {
 	return r.write(entry, func() error {
 		if next := r.log.Next(); next != uint64(after) {
-			return fmt.Errorf("append behind %d refused: the log has come to %d: %w", after, next, driver.ErrDeposed)
+			return fmt.Errorf("append after %d refused: the log goes to %d: %w", after, next, driver.ErrDeposed)
 		}
 		return nil
 	})
@@ -273,7 +273,7 @@ func (r *Realm) wrong(last driver.Cursor) error {
 	return r.strange
 }
 
-// follow goes on behind an entry, and waits for what is not there yet.
+// follow reads on after an entry, and waits for what is not there yet.
 func (r *Realm) follow(ctx context.Context, after, through driver.Cursor, yield func(driver.Entry, error) bool) {
 	if r.log == nil {
 		yield(driver.Entry{}, fmt.Errorf("the log ends at %d", after))
@@ -313,7 +313,8 @@ func (r *Realm) Last(context.Context) (driver.Cursor, error) {
 	return r.suspect(driver.Cursor(r.log.Next())), nil
 }
 
-// suspect returns a cursor such that reading through it meets the damage of a log that ends at one.
+// suspect returns where the log ends, or a later cursor, if damage is there: reading through it finds
+// the damage.
 func (r *Realm) suspect(last driver.Cursor) driver.Cursor {
 	if r.damaged != nil {
 		return max(last, r.damaged.At, 1)

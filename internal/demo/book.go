@@ -122,7 +122,7 @@ func costText(paid []*kujiv1.Stack) string {
 	return cmp.Or(strings.TrimSpace(text), "nothing")
 }
 
-// isPrice reports whether paid is one of the prices, or nothing if there are none.
+// isPrice reports whether paid is one of the prices, or nothing if the pool has none.
 func isPrice(paid []*kujiv1.Stack, prices [][]*kujiv1.Stack) bool {
 	if len(prices) == 0 {
 		return len(paid) == 0

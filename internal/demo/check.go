@@ -136,7 +136,7 @@ func (d *demo) checkBalances(ctx context.Context) error {
 		readers.Go(func() {
 			for q := range questions {
 				resp, err := q.at.client.GetPlayer(ctx, &kujiv1.GetPlayerRequest{Realm: q.at.realm, Player: q.player})
-				if err != nil && connect.CodeOf(err) != connect.CodeNotFound { // who is not found holds nothing
+				if err != nil && connect.CodeOf(err) != connect.CodeNotFound { // a player who is not found holds nothing
 					cancel(fmt.Errorf("player %s: %w", q.player, err))
 					continue
 				}
@@ -215,8 +215,8 @@ func stockOf(p catalog.Pool) map[string]uint64 {
 	return stock
 }
 
-// checkLog stops the server and reads its log. Each acknowledged
-// command must be in the log once, at its position, and nothing else.
+// checkLog stops the server and reads its log. Each acknowledged command must be in it once, at its
+// position, and nothing else.
 func (d *demo) checkLog(ctx context.Context) error {
 	if err := d.Site.Stop(); err != nil {
 		return err

@@ -9,12 +9,12 @@ import (
 	"github.com/kuji-dev/kuji/internal/step"
 )
 
-// Group commit, in short:
+// Group commit:
 //
-//	whoever adds events, under the lock:  append them to the open batch; Ask
+//	who adds events, under the lock:      append them to the open batch; Ask
 //	the flusher:                          lock; take the open batch, open an empty one; unlock
-//	                                      seal the batch and append it to the log, which makes
-//	                                      it durable
+//	                                      complete the batch and append it to the log, which
+//	                                      makes it durable
 //	                                      lock; publish its position; unlock
 //	                                      wake its waiters and run its callbacks
 //	                                      repeat while the open batch has events
@@ -24,7 +24,7 @@ import (
 // may lack, but nobody has seen them yet.
 
 // Batch holds the events that become durable together: one entry of the log. Its payload is the
-// time stamp (8 bytes, Unix milliseconds), the number of events (4 bytes), then the events. Whoever
+// time stamp (8 bytes, Unix milliseconds), the number of events (4 bytes), then the events. Who
 // holds the lock may append events to the open batch.
 type Batch struct {
 	Position uint64 // math.MaxUint64: it stays empty
@@ -46,10 +46,10 @@ const batchHeader = 12
 type Owner interface {
 	// Taken is told that a batch takes no more events and is written next.
 	Taken(b *Batch)
-	// Durable is told that a batch is as durable as the driver's policy says. Whoever waits for it
-	// has not been woken yet.
+	// Durable is told that a batch is as durable as the driver's policy says. Nobody who waits for it
+	// has been woken yet.
 	Durable(b *Batch)
-	// Lost is told that the outcome of a batch, and of all behind it, is unknown, and why. It returns
+	// Lost is told that the outcome of a batch, and of all after it, is unknown, and why. It returns
 	// what those who wait are told.
 	Lost(b *Batch, cause error) error
 }
@@ -160,7 +160,7 @@ func (bs *Batches) Ask() {
 	}
 }
 
-// GiveUp says that nothing of the open batch may be written. Whoever waits for it is told after the
+// GiveUp says that nothing of the open batch may be written. Those who wait for it are told after the
 // next Ask.
 func (bs *Batches) GiveUp(why error) { bs.gaveUp = why }
 

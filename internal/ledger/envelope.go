@@ -130,7 +130,7 @@ func openEnvelope(entry []byte) (envelope, error) {
 //   - an epoch-begin counts if its epoch is higher than the current one, wherever it stands;
 //   - any other entry counts if its epoch and writer are the current ones and its index is the
 //     next;
-//   - everything else is void, for everyone, for ever;
+//   - everything else is void, for every reader and at all times;
 //   - an entry that counts but does not continue the chain of hashes stops the reader: that is
 //     corruption or tampering, never something to skip.
 //

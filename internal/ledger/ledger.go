@@ -26,7 +26,7 @@ import (
 //	append the epoch-begin, without a condition: from now on no entry of an older epoch counts
 //	fold on, through its own epoch-begin; if that does not count, somebody with a higher epoch
 //	    was there: begin again with a higher one
-//	only then append entries, each behind the one before it
+//	only then append entries, each after the one before it
 //
 // An entry is in the log when the driver says so, or when it is found there. If nobody knows, the
 // very same bytes are sent again until somebody does. Copies are void.
@@ -70,7 +70,7 @@ type Ledger struct {
 	seed    seed
 	unknown error // why seeds are lost
 
-	ctx  context.Context // of what would wait for ever
+	ctx  context.Context // of what would wait without an end
 	stop context.CancelFunc
 }
 
@@ -275,7 +275,7 @@ func (l *Ledger) insist(send func() (driver.Cursor, error)) (driver.Cursor, erro
 }
 
 // meet reads the entry that stands where one of this writer was to go. found says that it is this
-// one, from an earlier attempt. If it is void, the next attempt goes behind it. If it begins a
+// one, from an earlier attempt. If it is void, the next attempt goes after it. If it begins a
 // higher epoch, this writer is deposed.
 func (l *Ledger) meet(entry []byte) (found bool, err error) {
 	for got, err := range l.o.Log.Read(l.ctx, l.cursor, 0) {

@@ -114,7 +114,7 @@ func (e *Entry) fetch(ctx context.Context, files driver.Files) (err error) {
 const maxPayload = 256 << 20
 
 // trimPayloads removes the files of payloads whose entries no reader needs any more: those up to a
-// position that every start of a reader has behind it.
+// position that every reader starts after.
 func (s *Snapshots) trimPayloads(ctx context.Context, through uint64) error {
 	files, err := s.files.List(ctx)
 	if err != nil {

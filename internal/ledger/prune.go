@@ -66,8 +66,8 @@ func (s *Snapshots) Prune(ctx context.Context, trim bool, newChecker func() Load
 	return errors.Join(errs...)
 }
 
-// trimBelow removes payloads that only entries before every snapshot have which a reader can begin
-// with.
+// trimBelow removes the files of payloads whose entries stand before every snapshot that a reader can
+// begin with.
 func (s *Snapshots) trimBelow(ctx context.Context, kept []Snapshot) error {
 	first, err := s.log.First(ctx)
 	if err != nil || first <= 1 { // nothing was trimmed: who begins at the beginning needs all of them
@@ -105,7 +105,7 @@ func without(files, some []Snapshot) []Snapshot {
 }
 
 // otherSeries returns the newest series among files, up to its newest snapshot that can be read back
-// and that the log goes back to, and that snapshot's footer. It returns nil if there is none. The
+// and that the log goes back to, and that snapshot's footer. It returns nil if no such snapshot exists. The
 // error says what is damaged. If the log is never trimmed, nothing is read, and there is no footer.
 // before is the newest series as far as is known, or nil.
 func (p *pruning) otherSeries(ctx context.Context, files, before []Snapshot) (series []Snapshot, at Footer, err error) {

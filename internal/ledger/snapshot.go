@@ -89,7 +89,7 @@ func SnapshotsOf(kept driver.Realm, realm string) *Snapshots {
 	return &Snapshots{files: kept, log: kept, realm: realm}
 }
 
-// Newest returns the newest snapshot that is intact as far as is known, and false if there is none.
+// Newest returns the newest snapshot that is intact as far as is known, or false.
 func (s *Snapshots) Newest() (Snapshot, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *Snapshots) Newest() (Snapshot, bool) {
 	return s.newest[len(s.newest)-1], true
 }
 
-// Whole reports whether the next snapshot must hold the whole state: when there is none to build on,
+// Whole reports whether the next snapshot must hold the whole state: when it has nothing to build on,
 // or when those that build on the last whole one are larger together than that one, or too many.
 func (s *Snapshots) Whole() bool {
 	s.mu.Lock()
@@ -465,7 +465,7 @@ func (s *Snapshots) LoadNewest(ctx context.Context, newLoader func() Loader) (fo
 	return nil, errors.Join(errs...), nil
 }
 
-// loadFile loads number i of a series, behind those before it, and completes what is known of it.
+// loadFile loads number i of a series, after those before it, and completes what is known of it.
 func (s *Snapshots) loadFile(ctx context.Context, series []Snapshot, i int, loader Loader) (Footer, error) {
 	f := &series[i]
 	var base [32]byte

@@ -47,10 +47,10 @@ func (e *Entry) Revealed() (epoch uint64, s Seed) { return e.reveal.epoch, Seed{
 // Seed is that of a revealed epoch.
 type Seed struct{ seed seed }
 
-// Source returns an epoch's random values, behind the first few of them.
-func (s Seed) Source(realm string, epoch, behind uint64) *Source {
+// Source returns an epoch's random values, without the first few.
+func (s Seed) Source(realm string, epoch, skip uint64) *Source {
 	src := &Source{src: s.seed.source(realm, epoch)}
-	for src.n < behind {
+	for src.n < skip {
 		src.Uint64()
 	}
 	return src
@@ -104,7 +104,7 @@ func (w *Walker) know(epochs []Epoch) {
 // is wrong.
 func (w *Walker) Entries(ctx context.Context, through driver.Cursor) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		if through > w.behind() && !w.read(ctx, through, yield) {
+		if through > w.readAfter() && !w.read(ctx, through, yield) {
 			return
 		}
 		err := w.chain.complete()
@@ -124,18 +124,18 @@ func (w *Walker) Follow(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) { w.read(ctx, 0, yield) }
 }
 
-// behind returns the cursor behind which to read.
-func (w *Walker) behind() driver.Cursor {
+// readAfter returns the cursor after which to read.
+func (w *Walker) readAfter() driver.Cursor {
 	if w.from > 0 {
 		return w.from - 1
 	}
 	return w.after
 }
 
-// read yields the entries that count through a cursor, for ever if that is 0. It reports whether it
+// read yields the entries that count through a cursor, without an end if that is 0. It reports whether it
 // came to the end.
 func (w *Walker) read(ctx context.Context, through driver.Cursor, yield func(Entry, error) bool) bool {
-	for le, err := range w.log.Read(ctx, w.behind(), through) {
+	for le, err := range w.log.Read(ctx, w.readAfter(), through) {
 		if err != nil {
 			yield(w.failed(err))
 			return false
