@@ -22,7 +22,7 @@ type forceFlags struct {
 	cluster                    clusterFlags
 }
 
-func (a *app) clusterForceCommand() *cobra.Command {
+func clusterForceCommand(a *app) *cobra.Command {
 	var f forceFlags
 	cmd := &cobra.Command{
 		Use:   "force-new --from DIR --data DIR --cluster NAME --node NAME --peers NAME=HOST,... --cluster-key FILE",
@@ -55,7 +55,7 @@ directory "backup", and marks the old directory, so that no node starts there.`,
 			if err := f.check(); err != nil {
 				return err
 			}
-			return a.forceNew(cmd.Context(), &f)
+			return forceNew(cmd.Context(), a, &f)
 		},
 	}
 	flags := cmd.Flags()
@@ -71,20 +71,20 @@ directory "backup", and marks the old directory, so that no node starts there.`,
 func (f *forceFlags) check() error {
 	switch {
 	case f.from == "" || f.data == "":
-		return usageError{errors.New("missing flag --from or --data: the directory that is intact, and the one of the new node")}
+		return usagef("missing flag --from or --data: the directory that is intact, and the one of the new node")
 	case f.cluster.Name == "":
-		return usageError{errors.New("missing flag --cluster: the name of the new cluster")}
+		return usagef("missing flag --cluster: the name of the new cluster")
 	case f.cluster.External():
-		return usageError{errors.New("--nats: what NATS servers of your own have kept is theirs to bring back")}
+		return usagef("--nats: what NATS servers of your own have kept is theirs to bring back")
 	case filepath.Clean(f.from) == filepath.Clean(f.data):
-		return usageError{errors.New("--from and --data are the same: expected an empty directory for the new node")}
+		return usagef("--from and --data are the same: expected an empty directory for the new node")
 	case !cluster.IsNode(f.from):
-		return usageError{fmt.Errorf("--from %s is not the data directory of a cluster's node", f.from)}
+		return usagef("--from %s is not the data directory of a cluster's node", f.from)
 	}
 	return f.cluster.check(f.data)
 }
 
-func (a *app) forceNew(ctx context.Context, f *forceFlags) (err error) {
+func forceNew(ctx context.Context, a *app, f *forceFlags) (err error) {
 	c := &f.cluster
 	force := cluster.Force{From: f.from, Data: f.data, Confirm: f.confirm, Waits: func() {
 		fprintf(a.stderr, "node %s of cluster %s waits for a majority; run \"kuji restore\" without --from on the others\n", c.Node, c.Name)

@@ -15,7 +15,7 @@ var commands = []struct {
 }{
 	{"server", "Run a server:", []func(*app) *cobra.Command{
 		benchCommand,
-		(*app).clusterCommand,
+		clusterCommand,
 		demoCommand,
 		keysCommand,
 		serveCommand,
