@@ -12,10 +12,6 @@ import (
 // of other events, it keeps the entry below the 64 MiB limit of a log record.
 const maxCatalogEvent = 40 << 20
 
-// maxPending is the largest MaxPending: no entry of the log has more bytes of events before its last
-// event.
-const maxPending = 16 << 20
-
 // lockForRoom locks mu once the open batch has room, and waits for that if it must. The caller
 // holds mu if the error is nil.
 func (w *writer) lockForRoom(ctx context.Context) error {

@@ -125,7 +125,7 @@ func (v *Catalogs) Plan(ctx context.Context, c *catalog.Catalog) (Plan, error) {
 	if err := cmp.Or(v.w.settle(ctx, seen), err); err != nil {
 		return Plan{}, err
 	}
-	return planOf(&p), nil
+	return p, nil
 }
 
 // plan makes a plan. The position that it returns covers everything that the plan depends on.

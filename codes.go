@@ -1,7 +1,6 @@
 package kuji
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -76,7 +75,7 @@ type Codes struct{ w *writer }
 // realm has no room for so many codes or lists, or the list would have more than 16 codes that differ
 // only in spaces, hyphens and case.
 func (c Codes) Import(ctx context.Context, list string, codes []string) (Imported, error) {
-	if err := cmp.Or(checkList(list), checkCodes(codes)); err != nil {
+	if err := CheckImport(list, codes); err != nil {
 		return Imported{}, err
 	}
 	i := imported{list: list}
@@ -128,15 +127,11 @@ func (i *imported) describe(w *writer) {
 	i.List = Codes{w}.view(num)
 }
 
-func checkList(list string) error {
-	if !catalog.ValidID(list) {
-		return errf(CodeInvalid, "list", "%q; want the name of a list of codes, written like the id of an item", list)
+// CheckImport refuses a malformed import with CodeInvalid. It does not repeat the codes: errors are logged.
+func CheckImport(list string, codes []string) error {
+	if err := checkList(list); err != nil {
+		return err
 	}
-	return nil
-}
-
-// checkCodes refuses malformed codes. It does not repeat them: errors are logged.
-func checkCodes(codes []string) error {
 	if n := len(codes); n < 1 || n > MaxImport {
 		return errf(CodeInvalid, "codes", "%d codes; 1 to %d are allowed", n, MaxImport)
 	}
@@ -153,6 +148,13 @@ func checkCodes(codes []string) error {
 	return nil
 }
 
+func checkList(list string) error {
+	if !catalog.ValidID(list) {
+		return errf(CodeInvalid, "list", "%q; want the name of a list of codes, written like the id of an item", list)
+	}
+	return nil
+}
+
 // CheckCode says what is wrong with a code, without repeating it, or returns the empty string.
 func CheckCode(code string) string {
 	switch {
@@ -160,10 +162,7 @@ func CheckCode(code string) string {
 		return fmt.Sprintf("%d bytes long; want 1 to %d", len(code), MaxCode)
 	case !utf8.ValidString(code):
 		return "not UTF-8"
-	}
-	first, _ := utf8.DecodeRuneInString(code)
-	last, _ := utf8.DecodeLastRuneInString(code)
-	if unicode.IsSpace(first) || unicode.IsSpace(last) {
+	case strings.TrimSpace(code) != code:
 		return "begins or ends with a space; want none around it"
 	}
 	for _, c := range code {

@@ -19,9 +19,6 @@ import (
 // MaxRealms is the most realms in one engine.
 const MaxRealms = 1024
 
-// maxRealmName is the longest name of a realm, in bytes.
-const maxRealmName = 64
-
 // Engine holds the realms of one data directory, or of another driver. All methods may be called
 // concurrently.
 type Engine struct {
@@ -76,9 +73,9 @@ func openIn(fs vfs.FS, steps step.Runner, dir string, o Options) (*Engine, error
 
 // openDisk opens a data directory.
 func (w *world) openDisk(fs vfs.FS, dir string, o *Options) error {
-	d, err := openDir(fs, w.steps, dir, disk.Options{
-		Sync: disk.Sync(o.Sync), SyncEvery: o.SyncEvery, SegmentSize: o.SegmentSize, MustExist: o.MustExist,
-	})
+	do := disk.Options{Sync: disk.Sync(o.Sync), SyncEvery: o.SyncEvery, SegmentSize: o.SegmentSize, MustExist: o.MustExist}
+	hook.Disk(&do, fs, w.steps)
+	d, err := OpenDir(dir, do)
 	if err != nil {
 		return err
 	}
@@ -91,25 +88,20 @@ func (w *world) openDisk(fs vfs.FS, dir string, o *Options) error {
 	return nil
 }
 
-// openDir opens the driver of a data directory. A nil fs is the operating system's.
-func openDir(fs vfs.FS, steps step.Runner, dir string, o disk.Options) (*disk.Driver, error) {
-	hook.Disk(&o, fs, steps)
+// OpenDir opens the driver of a data directory that no engine has open, for what reads or copies it: see
+// packages verify and backup. CodeLocked: an engine has it open. CodeNotFound: it is none, and
+// disk.Options.MustExist is set. CodeFailed: it cannot be read or made.
+func OpenDir(dir string, o disk.Options) (*disk.Driver, error) {
 	d, err := disk.Open(dir, o)
-	if err != nil {
-		return nil, openError(dir, err)
-	}
-	return d, nil
-}
-
-// openError says why a data directory cannot be opened.
-func openError(dir string, err error) *Error {
 	switch {
 	case errors.Is(err, driver.ErrLocked):
-		return &Error{Code: CodeLocked, Message: "data directory " + dir + " is in use by an engine; stop it first", Err: err}
+		return nil, &Error{Code: CodeLocked, Message: "data directory " + dir + " is in use by an engine; stop it first", Err: err}
 	case errors.Is(err, driver.ErrNotExist):
-		return &Error{Code: CodeNotFound, Field: "data", Message: dir + " is not a data directory of Kuji", Err: err}
+		return nil, &Error{Code: CodeNotFound, Field: "data", Message: dir + " is not a data directory of Kuji", Err: err}
+	case err != nil:
+		return nil, &Error{Code: CodeFailed, Message: "data directory", Err: err}
 	}
-	return &Error{Code: CodeFailed, Message: "data directory", Err: err}
+	return d, nil
 }
 
 // OpenMemory returns an engine that writes nothing. Its data is lost when it is closed and cannot
@@ -131,17 +123,6 @@ func init() {
 	hook.Open = func(fs vfs.FS, steps step.Runner, dir string, options any) (any, error) {
 		return openIn(fs, steps, dir, options.(Options))
 	}
-	hook.Verify = func(fs vfs.FS, dir, realm string, seen any) (any, error) {
-		return verify(fs, dir, realm, nil, seen.(func(Record)))
-	}
-	hook.Backup = func(fs vfs.FS, dir, realm string, source any) error {
-		_, err := receiveBackup(context.Background(), fs, dir, realm, source.(BackupSource))
-		return err
-	}
-	hook.Restore = func(fs vfs.FS, from, to string) error {
-		_, err := restore(context.Background(), fs, from, to, nil)
-		return err
-	}
 	hook.OpenDriver = func(steps step.Runner, options any) (any, error) {
 		return openIn(nil, steps, "", options.(Options))
 	}
@@ -153,16 +134,11 @@ func (e *Engine) Follows() bool { return e.o.Follow }
 // Sync returns the policy that the engine was opened with.
 func (e *Engine) Sync() SyncPolicy { return e.o.Sync }
 
-// checkRealmName refuses names that are not 1 to 64 of a-z, 0-9, '-' and '_', starting with a
-// letter or digit. Realm names are also directory names.
-func checkRealmName(name string) *Error {
-	ok := len(name) >= 1 && len(name) <= maxRealmName
-	for i := 0; ok && i < len(name); i++ {
-		c := name[i]
-		ok = c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || i > 0 && (c == '-' || c == '_')
-	}
-	if !ok {
-		return errf(CodeInvalid, "realm", "%q; want 1 to %d of a-z, 0-9, '-' and '_', starting with a letter or digit", name, maxRealmName)
+// CheckRealm refuses what cannot be the name of a realm, with CodeInvalid. Names are also those of
+// directories.
+func CheckRealm(name string) error {
+	if err := driver.CheckRealm(name); err != nil {
+		return errf(CodeInvalid, "realm", "%v", err)
 	}
 	return nil
 }
@@ -178,7 +154,7 @@ func (e *Engine) Realm(name string) (*Realm, error) { return e.open(name, true) 
 func (e *Engine) Lookup(name string) (*Realm, error) { return e.open(name, false) }
 
 func (e *Engine) open(name string, create bool) (*Realm, error) {
-	if err := checkRealmName(name); err != nil {
+	if err := CheckRealm(name); err != nil {
 		return nil, err
 	}
 	o, first, err := e.begin(name, create)

@@ -3,6 +3,10 @@ package kuji
 import (
 	"errors"
 	"fmt"
+
+	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/internal/format"
+	"github.com/kuji-dev/kuji/internal/ledger"
 )
 
 // Code classifies an [Error]. The set is closed. The server maps each code to an API code in one
@@ -80,11 +84,36 @@ func errf(code Code, field, format string, args ...any) *Error {
 	return &Error{Code: code, Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
-// errorOf returns the *Error in err's chain. An error of the ledger or its driver becomes one, with a
-// message on what failed.
-func errorOf(what string, err error) *Error {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e
+// ErrorOf returns the *Error in err's chain. An error of a log or a driver becomes one, with its code and
+// with what failed as its message. It returns nil for nil.
+func ErrorOf(what string, err error) error {
+	if _, ok := errors.AsType[*Error](err); ok || err == nil {
+		return err
 	}
 	return &Error{Code: codeOfLedger(err), Message: what, Err: err}
+}
+
+// codeOfLedger classifies an error of the ledger or of its driver.
+func codeOfLedger(err error) Code {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	_, unsound := errors.AsType[*ledger.CorruptError](err)
+	_, damaged := errors.AsType[*driver.CorruptError](err)
+	_, trimmed := errors.AsType[*driver.TrimmedError](err)
+	_, deposed := errors.AsType[*ledger.DeposedError](err)
+	_, newer := errors.AsType[*format.NewerError](err)
+	switch {
+	case newer:
+		return CodeFormat
+	case unsound, damaged, trimmed:
+		return CodeCorrupt
+	case deposed:
+		return CodeNotLeader
+	case errors.Is(err, driver.ErrLocked):
+		return CodeLocked
+	case errors.Is(err, driver.ErrExist):
+		return CodeConflict
+	}
+	return CodeFailed
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/ledger"
-	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/logged"
 	"github.com/kuji-dev/kuji/internal/store"
 	"github.com/kuji-dev/kuji/internal/view"
 )
@@ -222,21 +222,21 @@ func (d *decoder) batch(ctx context.Context, e *ledger.Entry, wanted bool, yield
 		d.gave = outcomes{}
 	}
 	d.find()
-	for le, err := range eventsOf(e, func([]store.Event) {}) {
+	for le, err := range logged.Events(e, nil) {
 		if err != nil {
 			return false, err
 		}
 		version := d.version
-		d.version += catalogsIn(le.event)
-		if !wanted || !d.want.Match(le.event) {
+		d.version += logged.Catalogs(le.Event)
+		if !wanted || !d.want.Match(le.Event) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		rec, _, err := newRecord(d.names, &d.gave, &le, version)
+		rec, err := newRecord(d.names, &d.gave, &le, version)
 		if err != nil {
-			return false, e.Corrupt(fmt.Errorf("event %d: %w", le.at.Index, err))
+			return false, e.Corrupt(fmt.Errorf("event %d: %w", le.At.Index, err))
 		}
 		if !yield(rec, nil) {
 			return false, nil
@@ -258,20 +258,6 @@ func (d *decoder) find() {
 	}
 	number(d.want.Player, &d.want.PlayerNum, d.names.PlayerNum)
 	number(d.want.Pool, &d.want.PoolNum, d.names.PoolNum)
-}
-
-// catalogsIn returns how many catalogs an event puts in force.
-func catalogsIn(ev *store.Event) (n uint64) {
-	if rules.Kind(ev.Kind) != rules.KindCatalog {
-		return 0
-	}
-	var e store.Effect
-	for effects := ev.Changes(); effects.Next(&e); {
-		if e.Verb == store.Catalog {
-			n++
-		}
-	}
-	return n
 }
 
 type feedReader struct{ at atomic.Uint64 } // the position that it has come to

@@ -2,6 +2,7 @@ package kuji
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -70,7 +71,8 @@ func (g *gate) close() {
 // halt stops a realm whose state may be spoilt. The caller holds mu.
 func (g *gate) halt(err error) {
 	if g.err == nil {
-		g.fail(errorOf("realm "+g.name, err))
+		e, _ := errors.AsType[*Error](ErrorOf("realm "+g.name, err))
+		g.fail(e)
 	}
 	g.gone.CompareAndSwap(nil, g.err)
 	g.wake()

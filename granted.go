@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/kuji-dev/kuji/internal/ledger"
+	"github.com/kuji-dev/kuji/internal/logged"
 	"github.com/kuji-dev/kuji/internal/rules"
-	"github.com/kuji-dev/kuji/internal/store"
 )
 
 // Granted returns how much of each item grants have given since a time, by who asked for them
@@ -66,15 +66,15 @@ func (f *Feed) addGranted(e *ledger.Entry, from int64, all map[string]map[string
 		return e.Corrupt(err)
 	}
 	names := f.w.state.Numbers()
-	for le, err := range eventsOf(e, func([]store.Event) {}) {
+	for le, err := range logged.Events(e, nil) {
 		if err != nil {
 			return err
 		}
-		kind := rules.Kind(le.event.Kind)
-		if kind != rules.KindGrant && kind != rules.KindAtomic || le.event.Status != 0 {
+		kind := rules.Kind(le.Event.Kind)
+		if kind != rules.KindGrant && kind != rules.KindAtomic || le.Event.Status != 0 {
 			continue
 		}
-		cmd, _, err := rules.CommandOf(names, le.event)
+		cmd, _, err := rules.CommandOf(names, le.Event)
 		if err != nil {
 			return e.Corrupt(err)
 		}

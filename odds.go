@@ -29,27 +29,14 @@ type Odds struct {
 	Position       uint64 // the odds are those of the state as of this position
 }
 
-// OutcomeOdds says how likely a draw takes an entry. Most draws take an entry at most once: then
-// Chance and Expected are the same.
-type OutcomeOdds struct {
-	Pool, Entry string
-	Chance      *big.Rat // that the draw takes it at least once; nil for a request for several draws
-	Expected    *big.Rat // how many times the draw, or the whole request, takes it on average
-}
+// OutcomeOdds says how likely a draw takes an entry.
+type OutcomeOdds = odds.OutcomeOdds
 
 // ItemOdds says how many of an item a draw gives on average.
-type ItemOdds struct {
-	Item     string
-	Expected *big.Rat
-}
+type ItemOdds = odds.ItemOdds
 
 // TrackOdds says where a player stands in a track.
-type TrackOdds struct {
-	Pool, Track string
-	Draws       uint64 // since the last hit
-	CertainIn   uint64 // 1: the next draw is certain to hit; 0: no draw is, or nothing of the group is in stock and for this player
-	Unless      string // what can come in place of that hit: see TrackView.Unless; tracks by their names in the pool
-}
+type TrackOdds = odds.TrackOdds
 
 // Odds returns what one request for count draws from a pool gives a player, or with an empty id a player
 // who was never seen, with what the pool guarantees within it. What is expected is of all draws together;
@@ -122,17 +109,7 @@ func oddsError(err error) error {
 }
 
 func oddsOf(o *odds.Odds) Odds {
-	out := Odds{Status: Status(o.Status), Subject: o.Subject}
-	for _, e := range o.Outcomes {
-		out.Outcomes = append(out.Outcomes, OutcomeOdds(e))
-	}
-	for _, it := range o.Items {
-		out.Items = append(out.Items, ItemOdds(it))
-	}
-	for _, t := range o.Tracks {
-		out.Pity = append(out.Pity, TrackOdds(t))
-	}
-	return out
+	return Odds{Status: Status(o.Status), Subject: o.Subject, Outcomes: o.Outcomes, Items: o.Items, Pity: o.Tracks}
 }
 
 // Disclosed is what a catalog says of the odds of one pool.
@@ -151,11 +128,7 @@ type Disclosed struct {
 }
 
 // DisclosedRequest is what a request for several draws gives.
-type DisclosedRequest struct {
-	Count    int
-	Expected []*big.Rat // how many times the request takes each entry on average, in the order of Odds.Outcomes
-	Err      error      // why that is not computed: CodeInvalid
-}
+type DisclosedRequest = odds.DisclosedRequest
 
 // Disclose returns the odds of every pool of a catalog that is not internal.
 func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
@@ -169,14 +142,10 @@ func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
 	out := make([]Disclosed, len(all))
 	for i := range all {
 		d := &all[i]
-		out[i] = Disclosed{Pool: d.Pool, Odds: oddsOf(&d.Odds), LongRun: d.LongRun, Why: d.Why}
-		if d.Err != nil {
-			out[i].Err = oddsError(d.Err)
+		for k := range d.Requests {
+			d.Requests[k].Err = oddsError(d.Requests[k].Err)
 		}
-		for _, q := range d.Requests {
-			q.Err = oddsError(q.Err)
-			out[i].Requests = append(out[i].Requests, DisclosedRequest(q))
-		}
+		out[i] = Disclosed{Pool: d.Pool, Odds: oddsOf(&d.Odds), Err: oddsError(d.Err), LongRun: d.LongRun, Why: d.Why, Requests: d.Requests}
 	}
 	return out, nil
 }

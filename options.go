@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/internal/logged"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/wal"
 )
@@ -121,8 +122,8 @@ func (o Options) checked() (Options, error) {
 	if o.MaxPending == 0 {
 		o.MaxPending = 8 << 20
 	}
-	if o.MaxPending < 1<<20 || o.MaxPending > maxPending {
-		return o, errf(CodeInvalid, "MaxPending", "%d bytes; %d to %d are allowed", o.MaxPending, 1<<20, maxPending)
+	if o.MaxPending < 1<<20 || o.MaxPending > logged.MaxPending {
+		return o, errf(CodeInvalid, "MaxPending", "%d bytes; %d to %d are allowed", o.MaxPending, 1<<20, logged.MaxPending)
 	}
 	if o.SnapshotEvery == 0 {
 		o.SnapshotEvery = 64 << 20

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/ledger"
+	"github.com/kuji-dev/kuji/internal/logged"
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
@@ -111,7 +112,7 @@ func (p *places) last(lies func(*place) bool) (at place, ok bool) {
 // begin returns the oldest place from which the log can be read: its beginning, or, if it was
 // trimmed, that of the oldest snapshot that it goes back to.
 func (p *places) begin(ctx context.Context) (at place, short bool, err error) {
-	t, err := trimmed(ctx, p.log)
+	t, err := logged.Trimmed(ctx, p.log)
 	if t == nil || err != nil {
 		return at, false, err
 	}

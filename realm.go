@@ -5,8 +5,6 @@ import (
 	"errors"
 
 	"github.com/kuji-dev/kuji/driver"
-	"github.com/kuji-dev/kuji/internal/format"
-	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/step"
 )
 
@@ -152,27 +150,47 @@ func (r *Realm) close() error {
 // cut ends what the realm has under way at its log. To close it takes no time then.
 func (r *Realm) cut() { _ = r.feed.log.Close() } // whoever closes the realm learns of it
 
-// codeOfLedger classifies an error of the ledger or of its driver.
-func codeOfLedger(err error) Code {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code
+// Hold keeps the log and the files of the realm from being removed, until release is called, and makes
+// durable what was acknowledged before. It returns them to read, such as for a backup: see package
+// backup. What would change them is refused.
+//
+// CodeConflict: a realm in memory has no log. CodeNotLeader: another node leads the realm, and knows what
+// was acknowledged. CodeCanceled, CodeClosed, CodeFailed.
+func (r *Realm) Hold(ctx context.Context) (kept driver.Realm, release func(), err error) {
+	if err := r.w.gate.readable(); err != nil {
+		return nil, nil, err
 	}
-	_, unsound := errors.AsType[*ledger.CorruptError](err)
-	_, damaged := errors.AsType[*driver.CorruptError](err)
-	_, trimmed := errors.AsType[*driver.TrimmedError](err)
-	_, deposed := errors.AsType[*ledger.DeposedError](err)
-	_, newer := errors.AsType[*format.NewerError](err)
-	switch {
-	case newer:
-		return CodeFormat
-	case unsound, damaged, trimmed:
-		return CodeCorrupt
-	case deposed:
-		return CodeNotLeader
-	case errors.Is(err, driver.ErrLocked):
-		return CodeLocked
-	case errors.Is(err, driver.ErrExist):
-		return CodeConflict
+	if !r.w.keepsLog() {
+		return nil, nil, errf(CodeConflict, "", "realm %q is in memory: it has no log that could be copied", r.w.name)
 	}
-	return CodeFailed
+	if !r.w.gate.leads.Load() {
+		return nil, nil, r.w.gate.onlyFollows()
+	}
+	stopped := r.Err()
+	if CodeOf(stopped) == CodeNotLeader {
+		return nil, nil, stopped
+	}
+	if err := r.snaps.hold(ctx); err != nil {
+		return nil, nil, err
+	}
+	if stopped == nil { // of a realm that has stopped, what is durable can still be read
+		err = r.w.failed("making the log durable for a copy", r.feed.log.Sync(ctx))
+	}
+	if err != nil {
+		r.snaps.release()
+		return nil, nil, err
+	}
+	return held{r.feed.log}, r.snaps.release, nil
 }
+
+// held is a log that somebody reads while the realm goes on writing it.
+type held struct{ driver.Realm }
+
+var errHeld = errors.New("held to be read; only its realm changes it")
+
+func (held) Append(context.Context, driver.Cursor, []byte) (driver.Cursor, error) { return 0, errHeld }
+func (held) Begin(context.Context, []byte) (driver.Cursor, error)                 { return 0, errHeld }
+func (held) Create(context.Context) (driver.FileWriter, error)                    { return nil, errHeld }
+func (held) Remove(context.Context, string) error                                 { return errHeld }
+func (held) Trim(context.Context, driver.Cursor) error                            { return errHeld }
+func (held) Close() error                                                         { return errHeld }

@@ -3,6 +3,7 @@ package kuji
 import (
 	"fmt"
 
+	"github.com/kuji-dev/kuji/internal/logged"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -110,57 +111,51 @@ func (o *outcomes) changes(s names, ev *store.Event) ([]BalanceChange, error) {
 	return all, effects.Err()
 }
 
-// drew reports whether an event is that of a request, which may have drawn.
-func drew(ev *store.Event) bool {
-	kind := rules.Kind(ev.Kind)
-	return kind != rules.KindCatalog && kind != rules.KindClock && kind != rules.KindCodes && kind != rules.KindUpgrade
+// Package verify makes records of what it reads, without a name in the public surface that takes events.
+func init() {
+	logged.Describe = func(s *store.State) func(*logged.Event, uint64) (any, error) {
+		gave := new(outcomes)
+		return func(e *logged.Event, version uint64) (any, error) { return newRecord(s, gave, e, version) }
+	}
 }
 
-// newRecord describes an event that was applied, and counts its draws. Without gave it only counts.
-// version is that of the catalog that was in force before.
-func newRecord(s names, gave *outcomes, le *loggedEvent, version uint64) (rec Record, draws uint64, err error) {
-	ev := le.event
+// newRecord describes an event that was applied. version is that of the catalog that was in force before.
+func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec Record, err error) {
+	ev := le.Event
 	rec = Record{Kind: rules.Kind(ev.Kind).String(), Status: Status(ev.Status).String()}
-	rec.Position, rec.Index, rec.Last, rec.Time = le.at.Position, int(le.at.Index), le.last, le.at.Time
+	rec.Position, rec.Index, rec.Last, rec.Time = le.At.Position, int(le.At.Index), le.Last, le.At.Time
 	rec.ID, rec.CatalogVersion, rec.Bytes = string(ev.ID), version, len(ev.Raw)
 	switch rules.Kind(ev.Kind) {
 	case rules.KindCatalog:
-		rec.NewCatalogVersion = version + catalogsIn(ev)
+		rec.NewCatalogVersion = version + logged.Catalogs(ev)
 		note, err := rules.NoteOf(ev)
 		rec.note(note)
-		return rec, 0, err
+		return rec, err
 	case rules.KindClock:
 		c, err := rules.SetClockOf(ev)
 		rec.Clock = &ClockSet{To: c.To, By: c.By, Reason: c.Reason}
-		return rec, 0, err
+		return rec, err
 	case rules.KindUpgrade:
 		u, err := rules.UpgradeOf(ev)
 		rec.Level, rec.By, rec.Reason = uint8(u.To), u.By, u.Reason
-		return rec, 0, err
+		return rec, err
 	case rules.KindCodes:
 		list, _, codes, err := rules.ImportOf(ev)
 		rec.List, rec.Count = s.CodeListName(list), len(codes)
-		return rec, 0, err
+		return rec, err
 	}
 	cmd, _, err := rules.CommandOf(s, ev)
 	if err != nil {
-		return rec, 0, err
-	}
-	if ev.Status == 0 {
-		draws = cmd.Draws()
+		return rec, err
 	}
 	var used rules.Redeemed
 	if cmd.Kind == rules.KindRedeem && ev.Status == 0 {
 		if used, err = rules.RedeemedOf(ev); err != nil {
-			return rec, 0, err
+			return rec, err
 		}
-		draws = used.Draws
-	}
-	if gave == nil {
-		return rec, draws, nil
 	}
 	if rec.Changes, err = gave.changes(s, ev); err != nil {
-		return rec, 0, err
+		return rec, err
 	}
 	var res Result
 	err = describe(s, gave, ev, &res)
@@ -175,14 +170,14 @@ func newRecord(s names, gave *outcomes, le *loggedEvent, version uint64) (rec Re
 	}
 	for i := range res.Members {
 		if i >= len(cmd.Members) {
-			return rec, 0, fmt.Errorf("%d results for %d members", len(res.Members), len(cmd.Members))
+			return rec, fmt.Errorf("%d results for %d members", len(res.Members), len(cmd.Members))
 		}
 		m := Record{Kind: cmd.Members[i].Kind.String(), Status: res.Members[i].Status.String()}
 		m.Position, m.Index, m.Time, m.CatalogVersion = rec.Position, rec.Index, rec.Time, version // the group's
 		fillRecord(&m, &cmd.Members[i], &res.Members[i])
 		rec.Members = append(rec.Members, m)
 	}
-	return rec, draws, err
+	return rec, err
 }
 
 // note fills in a note, which may be nil.

@@ -4,20 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"syscall"
 
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/ledger"
+	"github.com/kuji-dev/kuji/internal/logged"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
 )
-
-// rulesVersion numbers what decisions depend on: how they use the epoch's random values, and what
-// rules make of the state. It stands in each epoch-begin. Only the verifier asks for it: see
-// decidedVersions.
-const rulesVersion = 6
 
 // A time stamp that the rules allow has a place in the log, and the other way round.
 var (
@@ -66,7 +61,7 @@ func newRealm(h home, log driver.Realm) *Realm {
 	w.gate.name, w.gate.mu = h.name, &w.mu
 	w.ledger = ledger.New(ledger.Options{
 		Realm: h.name, Log: log, Steps: h.world.steps, Entropy: func(p []byte) { h.world.entropy(h.name, p) },
-		Key: h.world.key, OldKeys: h.world.oldKeys, KeyErr: h.world.keyErr, Rules: rulesVersion,
+		Key: h.world.key, OldKeys: h.world.oldKeys, KeyErr: h.world.keyErr, Rules: rules.Version,
 	})
 	places := &places{w: w, log: log}
 	snaps := &snapshots{w: w}
@@ -118,7 +113,7 @@ func (m *machine) recover() error {
 	var loaded *store.Loader
 	seal, damaged, err := m.w.ledger.LoadNewest(context.Background(), func() ledger.Loader {
 		loaded = store.NewLoader()
-		return loader{loaded}
+		return logged.Loader{Loader: loaded}
 	})
 	if err != nil {
 		return m.w.failed("reading snapshots", err)
@@ -206,9 +201,9 @@ func (m *machine) Change(e *ledger.Entry) error {
 	case ledger.KindEpochBegin:
 		_, m.w.clock.last = e.Begun()
 	case ledger.KindBatch:
-		for le, err := range eventsOf(e, m.w.state.WarmChange) {
+		for le, err := range logged.Events(e, m.w.state.WarmChange) {
 			if err == nil {
-				err = e.Corrupt(m.w.state.Change(le.event, le.at))
+				err = e.Corrupt(m.w.state.Change(le.Event, le.At))
 			}
 			if err != nil {
 				return err
@@ -229,64 +224,13 @@ func (m *machine) Remember(e *ledger.Entry) error {
 	if e.Kind() != ledger.KindBatch {
 		return nil
 	}
-	for le, err := range eventsOf(e, m.w.state.WarmRemember) {
+	for le, err := range logged.Events(e, m.w.state.WarmRemember) {
 		if err == nil {
-			err = e.Corrupt(m.w.state.Remember(le.event, le.at))
+			err = e.Corrupt(m.w.state.Remember(le.Event, le.At))
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// loggedEvent is one event of a batch.
-type loggedEvent struct {
-	event *store.Event // valid until the next iteration
-	at    store.At
-	last  bool // of its batch
-}
-
-// eventsAtOnce is the number of events whose memory is fetched together.
-const eventsAtOnce = 64
-
-// events iterates over the events of a batch. It calls warm with the next few of them before it
-// yields them.
-func eventsOf(e *ledger.Entry, warm func([]store.Event)) iter.Seq2[loggedEvent, error] {
-	return func(yield func(loggedEvent, error) bool) {
-		time, n, rest, err := ledger.OpenBatch(e.Payload())
-		if err != nil {
-			yield(loggedEvent{}, e.Corrupt(err))
-			return
-		}
-		var some [eventsAtOnce]store.Event
-		for i := uint32(0); i < n && err == nil; {
-			m := uint32(0)
-			for m < uint32(len(some)) && i+m < n {
-				size := 0
-				if size, err = store.Decode(rest, &some[m]); err != nil {
-					err = e.Corrupt(fmt.Errorf("event %d of %d, with %d bytes left: %w", i+m, n, len(rest), err))
-					break
-				}
-				rest = rest[size:]
-				if m++; rules.Kind(some[m-1].Kind) == rules.KindClock && i+m < n {
-					err = e.Corrupt(fmt.Errorf("event %d of %d sets the clock; only the last one may", i+m-1, n))
-					break
-				}
-			}
-			warm(some[:m])
-			for j := range some[:m] {
-				if !yield(loggedEvent{event: &some[j], at: store.At{Position: e.Position, Index: i + uint32(j), Time: time}, last: i+uint32(j)+1 == n}, nil) {
-					return
-				}
-			}
-			i += m
-		}
-		if err == nil && len(rest) != 0 {
-			err = e.Corrupt(fmt.Errorf("%d bytes after the last of %d events", len(rest), n))
-		}
-		if err != nil {
-			yield(loggedEvent{}, err)
-		}
-	}
 }

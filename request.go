@@ -63,7 +63,10 @@ type Stack = catalog.Stack
 // catalog wants ids that carry their time, see [NewID], one that may have been forgotten gets
 // [CodeTooOld]. Without an ID there is no such protection: the request is carried out every time it
 // is sent.
-type Request interface{ isRequest() }
+type Request interface {
+	// fill copies the request into cmd, which is zero. What w holds is memory for members.
+	fill(w *work, cmd *rules.Command) error
+}
 
 // Draw takes Count outcomes from a pool for a player. Price, limits and grants are part of it: all
 // of it happens, or nothing.
@@ -175,95 +178,30 @@ type SetTrack struct {
 	Reason string // 1 to MaxReason bytes
 }
 
-func (Draw) isRequest()     {}
-func (Redeem) isRequest()   {}
-func (Register) isRequest() {}
-func (Grant) isRequest()    {}
-func (Consume) isRequest()  {}
-func (Transfer) isRequest() {}
-func (Atomic) isRequest()   {}
-func (SetTrack) isRequest() {}
-
 // fill copies a request into cmd, which must be zero.
 func (w *work) fill(req Request, cmd *rules.Command) error {
-	switch q := req.(type) {
-	case Draw:
-		q.fill(cmd)
-	case Redeem:
-		return q.fill(cmd)
-	case Register:
-		q.fill(cmd)
-	case Grant:
-		q.fill(cmd)
-	case Consume:
-		q.fill(cmd)
-	case Transfer:
-		q.fill(cmd)
-	case Atomic:
-		return w.fillAtomic(&q, cmd)
-	case SetTrack:
-		q.fill(cmd)
-	default:
-		return w.fillPointer(req, cmd)
+	if req == nil || isNil(req) {
+		return noRequest("", req)
+	}
+	return req.fill(w, cmd)
+}
+
+// isNil reports whether a request is a nil pointer.
+func isNil(req Request) bool {
+	v := reflect.ValueOf(req)
+	return v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+func (q Draw) fill(_ *work, cmd *rules.Command) error {
+	cmd.Kind, cmd.ID, cmd.Player, cmd.Pool, cmd.Count, cmd.Pay = rules.KindDraw, q.ID, q.Player, q.Pool, q.Count, q.Pay
+	if q.Count == 0 {
+		cmd.Count = 1
 	}
 	return nil
 }
 
-// fillPointer is fill for pointers.
-func (w *work) fillPointer(req Request, cmd *rules.Command) error {
-	switch q := req.(type) {
-	case *Draw:
-		if q != nil {
-			q.fill(cmd)
-			return nil
-		}
-	case *Redeem:
-		if q != nil {
-			return q.fill(cmd)
-		}
-	case *Register:
-		if q != nil {
-			q.fill(cmd)
-			return nil
-		}
-	case *Grant:
-		if q != nil {
-			q.fill(cmd)
-			return nil
-		}
-	case *Consume:
-		if q != nil {
-			q.fill(cmd)
-			return nil
-		}
-	case *Transfer:
-		if q != nil {
-			q.fill(cmd)
-			return nil
-		}
-	case *Atomic:
-		if q != nil {
-			return w.fillAtomic(q, cmd)
-		}
-	case *SetTrack:
-		if q != nil {
-			q.fill(cmd)
-			return nil
-		}
-	}
-	return noRequest("", req)
-}
-
-func (q *Draw) fill(cmd *rules.Command) {
-	cmd.Kind, cmd.ID, cmd.Player, cmd.Pool, cmd.Count = rules.KindDraw, q.ID, q.Player, q.Pool, q.Count
-	cmd.Pay = q.Pay
-	if q.Count == 0 {
-		cmd.Count = 1
-	}
-}
-
 // fill does not repeat the code in an error: errors are logged.
-func (q *Redeem) fill(cmd *rules.Command) error {
+func (q Redeem) fill(_ *work, cmd *rules.Command) error {
 	cmd.Kind, cmd.ID, cmd.Player = rules.KindRedeem, q.ID, q.Player
 	if wrong := checkRedeem(q.Code); wrong != "" {
 		return errf(CodeInvalid, "code", "%s", wrong)
@@ -272,39 +210,33 @@ func (q *Redeem) fill(cmd *rules.Command) error {
 	return nil
 }
 
-func (q *Register) fill(cmd *rules.Command) {
-	cmd.Kind, cmd.ID, cmd.Player = rules.KindRegister, q.ID, q.Player
-	cmd.Note = q.Note.note()
+func (q Register) fill(_ *work, cmd *rules.Command) error {
+	cmd.Kind, cmd.ID, cmd.Player, cmd.Note = rules.KindRegister, q.ID, q.Player, q.Note.note()
+	return nil
 }
 
-func (q *Grant) fill(cmd *rules.Command) {
-	cmd.Kind, cmd.ID, cmd.Player, cmd.Items = rules.KindGrant, q.ID, q.Player, q.Items
-	cmd.Note = q.Note.note()
+func (q Grant) fill(_ *work, cmd *rules.Command) error {
+	cmd.Kind, cmd.ID, cmd.Player, cmd.Items, cmd.Note = rules.KindGrant, q.ID, q.Player, q.Items, q.Note.note()
+	return nil
 }
 
-func (q *Consume) fill(cmd *rules.Command) {
-	cmd.Kind, cmd.ID, cmd.Player, cmd.Items = rules.KindConsume, q.ID, q.Player, q.Items
-	cmd.Note = q.Note.note()
+func (q Consume) fill(_ *work, cmd *rules.Command) error {
+	cmd.Kind, cmd.ID, cmd.Player, cmd.Items, cmd.Note = rules.KindConsume, q.ID, q.Player, q.Items, q.Note.note()
+	return nil
 }
 
-func (q *Transfer) fill(cmd *rules.Command) {
-	cmd.Kind, cmd.ID, cmd.Player, cmd.To, cmd.Items = rules.KindTransfer, q.ID, q.From, q.To, q.Items
-	cmd.Note = q.Note.note()
+func (q Transfer) fill(_ *work, cmd *rules.Command) error {
+	cmd.Kind, cmd.ID, cmd.Player, cmd.To, cmd.Items, cmd.Note = rules.KindTransfer, q.ID, q.From, q.To, q.Items, q.Note.note()
+	return nil
 }
 
-func (q *SetTrack) fill(cmd *rules.Command) {
+func (q SetTrack) fill(_ *work, cmd *rules.Command) error {
 	cmd.Kind, cmd.ID, cmd.Player = rules.KindSetTrack, q.ID, q.Player
 	cmd.Set = &rules.TrackSet{Track: q.Track, Draws: q.Draws, By: q.By, Reason: q.Reason}
+	return nil
 }
 
-func noRequest(field string, req Request) error {
-	if v := reflect.ValueOf(req); v.Kind() == reflect.Pointer && v.IsNil() {
-		return errf(CodeInvalid, field, "a nil %T; want a request", req)
-	}
-	return errf(CodeInvalid, field, "%T is not a request; want Draw, Redeem, Register, Grant, Consume, Transfer, Atomic or SetTrack", req)
-}
-
-func (w *work) fillAtomic(q *Atomic, cmd *rules.Command) error {
+func (q Atomic) fill(w *work, cmd *rules.Command) error {
 	cmd.Kind, cmd.ID, cmd.Note = rules.KindAtomic, q.ID, q.Note.note()
 	if len(q.Members) > MaxAtomic {
 		return invalid(cmp.Or(cmd.CheckHead(), rules.CheckMembers(len(q.Members))))
@@ -326,6 +258,13 @@ func (w *work) fillAtomic(q *Atomic, cmd *rules.Command) error {
 		}
 	}
 	return nil
+}
+
+func noRequest(field string, req Request) error {
+	if isNil(req) {
+		return errf(CodeInvalid, field, "a nil %T; want a request", req)
+	}
+	return errf(CodeInvalid, field, "%T is not a request; want Draw, Redeem, Register, Grant, Consume, Transfer, Atomic or SetTrack", req)
 }
 
 func invalid(err *rules.CommandError) error {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/ledger"
+	"github.com/kuji-dev/kuji/internal/logged"
+	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -135,7 +137,7 @@ func (s *snapshots) begin(position uint64) {
 	}
 	job.whole = base == nil
 	job.capture = s.w.state.Capture(base)
-	job.seal.Values, job.seal.Last, job.seal.Rules = s.w.source.Values(), s.w.clock.last, rulesVersion
+	job.seal.Values, job.seal.Last, job.seal.Rules = s.w.source.Values(), s.w.clock.last, rules.Version
 	job.seal.Epochs = s.w.proofs.needed(s.w.state.OldestAnswer(), s.w.state.Catalog().Position)
 	s.bytes = 0
 	if !s.w.group.Writing() && s.w.ledger.Position() == position { // the flusher is idle: we may read the chain
@@ -256,7 +258,7 @@ func (s *snapshots) end(j *snapshotJob, err error) {
 	held := s.holds > 0 // what is not removed now goes with a later snapshot
 	s.w.mu.Unlock()
 	if err == nil && !held { // a failure below does not undo the snapshot
-		checker := func() ledger.Loader { return &readBack{loader{store.NewChecker()}, s, j} }
+		checker := func() ledger.Loader { return &readBack{logged.Loader{Loader: store.NewChecker()}, s, j} }
 		if pruned := s.w.ledger.Prune(s.ctx, s.w.o.TrimLog, checker); pruned != nil {
 			shown = fmt.Errorf("removing files that are no longer needed: %w", pruned)
 			if errors.Is(pruned, ledger.ErrNotReadBack) { // but this one does: it is gone
@@ -298,16 +300,33 @@ func (s *snapshots) endAll() error {
 	return step.Wait(context.Background(), s.w.world.steps, job.done)
 }
 
-// loader loads the blocks of snapshots into a store.
-type loader struct{ *store.Loader }
+// hold keeps what the realm has from being removed. It waits for a removal under way.
+func (s *snapshots) hold(ctx context.Context) error {
+	for {
+		s.w.mu.Lock()
+		job := s.job
+		if job == nil {
+			s.holds++
+		}
+		s.w.mu.Unlock()
+		if job == nil {
+			return nil
+		}
+		if err := step.Wait(ctx, s.w.world.steps, job.done); err != nil {
+			return &Error{Code: CodeCanceled, Message: "while waiting for a snapshot", Err: err}
+		}
+	}
+}
 
-func (l loader) Block(kind byte, data []byte) error {
-	return l.Loader.Block(store.BlockKind(kind), data)
+func (s *snapshots) release() {
+	s.w.mu.Lock()
+	s.holds--
+	s.w.mu.Unlock()
 }
 
 // readBack pauses while requests are served, and gives up when the realm stops.
 type readBack struct {
-	loader
+	logged.Loader
 	s *snapshots
 	j *snapshotJob
 }
@@ -317,5 +336,5 @@ func (b *readBack) Block(kind byte, data []byte) error {
 		return ledger.ErrStopped
 	}
 	b.j.pause(b.s.w)
-	return b.loader.Block(kind, data)
+	return b.Loader.Block(kind, data)
 }

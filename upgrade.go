@@ -8,6 +8,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/format"
 	"github.com/kuji-dev/kuji/internal/ledger"
+	"github.com/kuji-dev/kuji/internal/logged"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -82,7 +83,7 @@ type levels struct {
 
 // note notes the level of a realm.
 func (l *levels) note(realm string, s *store.State) {
-	if isNew(s) {
+	if logged.IsNew(s) {
 		return
 	}
 	l.mu.Lock()
@@ -104,14 +105,11 @@ func (l *levels) lowest() format.Level {
 	return low
 }
 
-// isNew reports whether a realm has yet to begin: its first catalog says at which level.
-func isNew(s *store.State) bool { return s.Catalog().Version == 0 && s.Level() == format.First }
-
 // level returns the level that the realm would begin with if a catalog were applied to it, 0 if it has
 // begun. It refuses a catalog with words that the realm would not have. The caller holds mu, or keeps
 // other catalogs away.
 func (v *Catalogs) level(c *catalog.Catalog) (begin format.Level, err error) {
-	if isNew(v.w.state) {
+	if logged.IsNew(v.w.state) {
 		begin = min(v.w.newestLevel(), v.w.world.levels.lowest())
 	}
 	if err := c.Allow(uint8(max(begin, v.w.state.Level()))); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/ledger"
+	"github.com/kuji-dev/kuji/internal/logged"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -203,14 +204,14 @@ func catalogsOf(e *ledger.Entry, f func(c store.InForce, note Note) error) error
 	if e.Kind() != ledger.KindBatch {
 		return nil
 	}
-	for le, err := range eventsOf(e, func([]store.Event) {}) {
+	for le, err := range logged.Events(e, nil) {
 		if err != nil {
 			return err
 		}
-		if rules.Kind(le.event.Kind) != rules.KindCatalog {
+		if rules.Kind(le.Event.Kind) != rules.KindCatalog {
 			continue
 		}
-		note, err := rules.NoteOf(le.event)
+		note, err := rules.NoteOf(le.Event)
 		if err != nil {
 			return err
 		}
@@ -219,9 +220,9 @@ func catalogsOf(e *ledger.Entry, f func(c store.InForce, note Note) error) error
 			n = Note(*note)
 		}
 		var effect store.Effect
-		for effects := le.event.Changes(); effects.Next(&effect); {
+		for effects := le.Event.Changes(); effects.Next(&effect); {
 			if effect.Verb == store.Catalog {
-				if err := f(store.InForce{Bytes: effect.Bytes, Position: e.Position, Index: le.at.Index, Time: le.at.Time}, n); err != nil {
+				if err := f(store.InForce{Bytes: effect.Bytes, Position: e.Position, Index: le.At.Index, Time: le.At.Time}, n); err != nil {
 					return err
 				}
 			}

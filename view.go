@@ -127,25 +127,16 @@ type CatalogView struct {
 }
 
 // Plan says what applying a catalog would change.
-type Plan struct {
-	Unchanged bool     // the catalog is already in force: applying it does nothing
-	Version   uint64   // the version it would get; if Unchanged, the one it has
-	Changes   []Change // one for each item, pool or entry that changes
-	Kept      int      // entries that do not change
-}
+type Plan = plan.Plan
 
-// Warnings returns how many of the changes deserve a second look.
-func (p *Plan) Warnings() (n int) {
-	for i := range p.Changes {
-		if p.Changes[i].Warning != "" {
-			n++
-		}
-	}
-	return n
-}
+// Change is one line of a Plan: what happens to one item, pool, entry or realm setting.
+type Change = plan.Change
+
+// Setting is a setting before and after, as catalogs write it.
+type Setting = plan.Setting
 
 // ChangeKind says what a Change is about.
-type ChangeKind string
+type ChangeKind = plan.Kind
 
 // The kinds of change.
 const (
@@ -161,47 +152,3 @@ const (
 	ChangeRealm        ChangeKind = "realm_changed" // starting grants, idempotency window, name
 	ChangeNotice       ChangeKind = "notice"        // nothing changes, but the catalog deserves a second look
 )
-
-// Change is one line of a Plan: what happens to one item, pool, entry or realm setting.
-type Change struct {
-	Kind    ChangeKind
-	ID      string // of the item or the pool
-	Entry   string // id of the entry in the pool; empty for items and pools
-	Warning string // why the change deserves a second look; empty: it does not
-	Text    string // the whole change, in words
-	// Settings are what differs; all that is set of what is added or removed.
-	Settings []Setting
-
-	// For entries: how many were drawn so far, and the total and remaining stock before and after.
-	// Before has no meaning for a new entry, After none for a removed one.
-	Drawn                           uint64
-	UnlimitedBefore, UnlimitedAfter bool
-	StockBefore, StockAfter         uint64
-	LeftBefore, LeftAfter           uint64
-}
-
-// Setting is a setting before and after, as catalogs write it; empty: it is not set. "odds of
-// POOL/ENTRY" and "ITEM per draw" are what the next draw from the pool gives a player who was never
-// seen.
-type Setting struct {
-	Name   string `json:"name"`
-	Before string `json:"before,omitempty"`
-	After  string `json:"after,omitempty"`
-}
-
-func planOf(p *plan.Plan) Plan {
-	out := Plan{Unchanged: p.Unchanged, Version: p.Version, Kept: p.Kept}
-	for _, c := range p.Changes {
-		var settings []Setting
-		for _, set := range c.Settings {
-			settings = append(settings, Setting(set))
-		}
-		out.Changes = append(out.Changes, Change{
-			Settings: settings,
-			Kind:     ChangeKind(c.Kind), ID: c.ID, Entry: c.Entry, Warning: c.Warning, Text: c.Text, Drawn: c.Drawn,
-			UnlimitedBefore: c.UnlimitedBefore, UnlimitedAfter: c.UnlimitedAfter,
-			StockBefore: c.StockBefore, StockAfter: c.StockAfter, LeftBefore: c.LeftBefore, LeftAfter: c.LeftAfter,
-		})
-	}
-	return out
-}

@@ -61,6 +61,10 @@ type Options struct {
 }
 
 // Client calls the servers of one cluster, or a single one. It is safe for use by several goroutines.
+//
+// A command that has no request id gets one, which its message keeps: so do the commands of a Batch. An
+// error is a [connect.Error] of the server, see [Reason], or says that nobody knows what happened, see
+// [UnknownError], or that no server was reached, see [UnreachableError].
 type Client struct {
 	kujiv1connect.RewardServiceClient                                  // Draw, Grant, GetPlayer, …
 	Admin                             kujiv1connect.AdminServiceClient // ApplyCatalog, GetStatus, …
@@ -104,7 +108,7 @@ func New(urls []string, o Options) (*Client, error) {
 }
 
 // NewID returns a new request id that carries the time: a ULID. A client makes one for a command that
-// has none. Make it yourself to know it before: whoever keeps the id can ask later what came of it.
+// has none. Make it yourself, and keep it, to be able to ask later what came of the command.
 func NewID() string { return ulid.New(time.Now()) }
 
 // newTransport is Go's default transport, with limits, and with room for many connections to few

@@ -32,6 +32,11 @@ type DrawStream struct {
 	closed   bool                         // no more batches come
 }
 
+// StreamDraws opens a stream of draws as it is: what fails, fails. See [Client.Draws] for one that goes on.
+func (c *Client) StreamDraws(ctx context.Context) (*connect.BidiStreamForClientSimple[kujiv1.StreamDrawsRequest, kujiv1.StreamDrawsResponse], error) {
+	return c.streams.StreamDraws(ctx)
+}
+
 // Draws returns a stream of draws. Close it in the end. It needs HTTP/2.
 func (c *Client) Draws(ctx context.Context) *DrawStream {
 	s := &DrawStream{c: c, places: make(chan struct{}, MaxAhead), changed: make(chan struct{})}

@@ -15,10 +15,10 @@ import (
 	"github.com/kuji-dev/kuji/server/access"
 )
 
-// The access log has one line of JSON for each call. A call adds its line to a buffer and goes on; one
-// goroutine writes what has gathered. So no call waits for the log's disk or for its reader. If they
-// are too slow, or fail, lines are left out and counted. Lines of strangers, who need no key to send
-// requests, are bounded: see throttle.
+// The access log has one line of JSON for each call. A call adds its line to a buffer, and one
+// goroutine writes the buffer. So no call waits for the log's disk or its reader. If they are too
+// slow, or fail, lines are left out and counted. Strangers need no key to send requests, so their
+// lines are limited: see throttle.
 
 // accessBuffer is how many bytes of lines can wait to be written.
 const accessBuffer = 1 << 20
@@ -39,15 +39,15 @@ type AccessLog struct {
 	strangers throttle
 }
 
-// NewAccessLog returns an access log that writes to w, several lines at a time, one Write after the
-// other. What goes wrong is said in log. Close it after the servers that use it.
+// NewAccessLog returns an access log that writes to w, several lines in each Write, one Write at a
+// time. It reports failures to log. Close it after the servers that use it.
 func NewAccessLog(w io.Writer, log *slog.Logger) *AccessLog {
 	a := &AccessLog{w: w, log: log, wake: make(chan struct{}, 1), done: make(chan struct{}), strangers: newThrottle()}
 	go a.run()
 	return a
 }
 
-// Close writes what waits, and gives up when ctx ends. It leaves the writer open.
+// Close writes the rest, and gives up when ctx ends. It leaves the writer open.
 func (a *AccessLog) Close(ctx context.Context) error {
 	a.mu.Lock()
 	a.closed = true
@@ -61,7 +61,7 @@ func (a *AccessLog) Close(ctx context.Context) error {
 	}
 }
 
-// rouse has what waits written.
+// rouse wakes the writer.
 func (a *AccessLog) rouse() {
 	select {
 	case a.wake <- struct{}{}:
@@ -156,7 +156,8 @@ func count(lines []byte) (n uint64) {
 	return n
 }
 
-// call adds the line of a call, answered with an HTTP status, if it came over HTTP, and so many bytes.
+// call adds the line of a call, answered with an HTTP status, if it came over HTTP, and so many
+// bytes.
 func (a *AccessLog) call(c *call, status int, answered int64) {
 	if c.key == "" && c.access == access.Passerby {
 		if _, ok := a.strangers.take(); !ok {
@@ -223,7 +224,7 @@ func appendText(to []byte, name, text string) []byte {
 	return append(append(append(to, '"'), text...), '"')
 }
 
-// countedWriter counts what is answered.
+// countedWriter counts the bytes of an answer, and keeps its status.
 type countedWriter struct {
 	http.ResponseWriter
 	bytes  int64

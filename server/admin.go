@@ -16,7 +16,7 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/message"
 )
 
-// admin answers what administrators ask about realms.
+// admin creates, shows and repairs realms.
 type admin struct {
 	realms   *realms
 	files    *admission.Descriptors
@@ -36,6 +36,9 @@ func (h admin) CreateRealm(_ context.Context, req *kujiv1.CreateRealmRequest) (*
 	created, err := h.realms.new(req.GetRealm())
 	if err != nil {
 		return nil, err
+	}
+	if created && h.cluster != nil {
+		h.cluster.Created(req.GetRealm())
 	}
 	return &kujiv1.CreateRealmResponse{Created: created}, nil
 }
@@ -87,7 +90,8 @@ func (h admin) room(name string) error {
 	return h.files.CheckRealm()
 }
 
-// merged returns what there is to say of realms, sorted by name. Who leads a realm knows more than who follows.
+// merged returns what there is to say of realms, sorted by name. Who leads a realm knows more than
+// who follows.
 func merged(own, leaders []*kujiv1.RealmStatus) []*kujiv1.RealmStatus {
 	byName := map[string]*kujiv1.RealmStatus{}
 	for _, one := range slices.Concat(own, leaders) {

@@ -17,7 +17,7 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/message"
 )
 
-// call is what the layers of one request tell each other.
+// call is what the layers of one request share.
 type call struct {
 	endpoint *endpoint // nil: it is no RPC
 	access   *access.Access
@@ -60,8 +60,7 @@ func (c *call) redis() bool { return strings.HasPrefix(c.method, redisMethods) }
 
 type callKey struct{}
 
-// interceptor wraps every handler. It recovers from panics, and it is the only place that turns
-// errors into answers.
+// interceptor wraps every handler. It recovers from panics and turns errors into answers.
 type interceptor struct {
 	shares  *shares
 	gate    *admission.Gate
@@ -92,7 +91,7 @@ func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-// about notes which realm a request is about.
+// about notes the realm of a request.
 func (c *call) about(request any) {
 	if realm, ok := contract.RealmOf(request); ok && c.realm == "" {
 		c.realm = realm
@@ -108,7 +107,7 @@ func noteStatus(ctx context.Context, answer any) {
 	}
 }
 
-// admit refuses a request with a wrong count, and takes what the call needs from the budget.
+// admit refuses a request with a wrong count or without the right, and takes memory for its answer.
 func (i *interceptor) admit(ctx context.Context, request proto.Message) error {
 	if err := miscount(request); err != nil {
 		return err

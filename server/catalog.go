@@ -53,8 +53,8 @@ func (h catalogs) GetCatalog(ctx context.Context, req *kujiv1.GetCatalogRequest)
 	return out, nil
 }
 
-// namesIn returns what the items are that an answer names. So whoever may read the answer learns their
-// names, and nothing of the rest of the catalog.
+// namesIn returns the items that an answer names. So a client that may read the answer learns their
+// names and nothing of the rest of the catalog.
 func namesIn(ctx context.Context, r *kuji.Realm, answer proto.Message) ([]*kujiv1.Item, error) {
 	named := map[string]bool{}
 	message.ItemsNamed(answer.ProtoReflect(), named)
@@ -83,8 +83,8 @@ func (h catalogs) ExportCatalog(ctx context.Context, req *kujiv1.ExportCatalogRe
 }
 
 const (
-	// defaultVersions and maxVersions are how many versions of a catalog an answer has, and how many it
-	// can have.
+	// defaultVersions and maxVersions are how many versions of a catalog an answer has, and how many
+	// it can have.
 	defaultVersions = 100
 	maxVersions     = 1000
 )

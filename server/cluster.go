@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httputil"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -16,27 +19,44 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/admission"
 )
 
-// In a cluster each realm is led by one of several servers. A request says which realm it is about. So
-// it is decoded first, and then either answered or handed on, as it came:
+// In a cluster, one of several servers leads each realm. A request names its realm. So the server
+// decodes it first, and then answers it or hands it on, as it came:
 //
 //	held here:             answered. If the realm stopped meanwhile and nothing has happened: handed on
 //	a read that says stale: answered from what the realm that follows has; else handed on
 //	everything else:       handed on
 //
-// What is handed on is neither counted nor logged: who answers it does that.
+// The server neither counts nor logs what it hands on: the one that answers does.
 
 // Cluster says what a server that shares realms with others leads, and reaches the others.
 type Cluster interface {
 	// Holds reports whether this server leads a realm, and no other can have begun to.
 	Holds(realm string) bool
-	// Elsewhere answers a request about a realm that this server does not hold, or which stopped
-	// before anything happened. GetBody of the request returns its body from the beginning, except of
-	// a stream of draws.
-	Elsewhere(w http.ResponseWriter, r *http.Request, realm string)
+	// Call has another server answer a call, and returns the answer, whose body may still arrive. The
+	// error is [ErrHere] if this server is to answer after all. Any other error is what the client
+	// learns: nobody has answered.
+	Call(c *Call) (*http.Response, error)
+	// Created takes note of a realm that was created here.
+	Created(realm string)
 	// Status returns what other servers say of the realms that they lead, as far as they answer. The
 	// context is that of a request for the status of all realms.
 	Status(ctx context.Context) []*kujiv1.RealmStatus
 }
+
+// A Call is a call of the API about a realm that this server does not hold, or that stopped before
+// anything happened. Like a client's, it is an HTTP request: its path is the procedure, its header
+// has the client's key and says what form the message has, its body is the message. GetBody returns
+// the body from the beginning, except of a stream of draws.
+type Call struct {
+	Realm   string
+	Request *http.Request
+	Began   time.Time // when it came to this server
+	Tries   int       // how often this server was to answer it, and then did not hold the realm
+}
+
+// ErrHere is the error of a [Call] that this server is to answer: it leads the realm by now, or the
+// call is to create the realm here.
+var ErrHere = errors.New("this server answers")
 
 // mayBeStale are the RPCs that a follower can answer, if their requests say stale.
 var mayBeStale = map[string]bool{
@@ -48,14 +68,6 @@ var mayBeStale = map[string]bool{
 // errElsewhere ends a request that another server answers. No client sees it.
 var errElsewhere = connect.NewError(connect.CodeUnavailable, errors.New("another server answers this"))
 
-type hereKey struct{}
-
-// ServeHere answers a request that [Cluster] was asked to answer: one about a realm that no server leads,
-// such as one that is to be created. If it exists by now, Cluster is asked again.
-func (s *Server) ServeHere(w http.ResponseWriter, r *http.Request) {
-	s.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), hereKey{}, true)))
-}
-
 // shares says what this server answers, of the realms that it shares with others.
 type shares struct {
 	cluster Cluster // nil: it leads all
@@ -64,30 +76,70 @@ type shares struct {
 
 // serveShared is serveAdmitted for a server that shares realms with others.
 func (s *Server) serveShared(w http.ResponseWriter, r *http.Request, c *call, b *admission.Body) {
-	mine := b.Request(r)
+	mine, out := b.Request(r), &Call{Began: c.start}
 	c.shared = true
-	if c.endpoint.bidi {
-		c.first = &recorded{body: r.Body}
-		whole := *r
-		whole.Body = c.first
-		mine = &whole
+	for {
+		if c.endpoint.bidi {
+			c.first = &recorded{body: mine.Body}
+			whole := *mine
+			whole.Body = c.first
+			mine = &whole
+		}
+		s.serveAdmitted(&sharedWriter{w, c}, mine, c)
+		if c.elsewhere == "" {
+			return
+		}
+		clear(w.Header()) // the server that answers sets them all
+		again := *r
+		if c.endpoint.bidi {
+			again.Body = c.first.again()
+		} else {
+			data := b.Kept() // a transport may still read it when this has returned
+			again.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+			again.Body, _ = again.GetBody()
+			again.ContentLength = int64(len(data))
+		}
+		out.Realm, out.Request = c.elsewhere, &again
+		if !s.handOver(w, out, c) {
+			return
+		}
+		out.Tries++
+		c.begin()
+		mine = &again
+		if again.GetBody != nil {
+			again.Body, _ = again.GetBody()
+		}
 	}
-	s.serveAdmitted(&sharedWriter{w, c}, mine, c)
-	if c.elsewhere == "" {
-		return
-	}
-	clear(w.Header()) // whoever answers sets them all
-	again := *r.WithContext(context.WithValue(r.Context(), hereKey{}, false))
-	if c.endpoint.bidi {
-		again.Body = c.first.again()
-	} else {
-		data := b.Kept() // whoever sends it may still read it when this has returned
-		again.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
-		again.Body, _ = again.GetBody()
-		again.ContentLength = int64(len(data))
-	}
-	s.o.Cluster.Elsewhere(w, &again, c.elsewhere)
 }
+
+// handOver passes on what another server answers. It reports whether this one is to answer instead.
+func (s *Server) handOver(w http.ResponseWriter, out *Call, c *call) (here bool) {
+	if c.endpoint.streams != nil { // the leader decides how long it takes
+		rc := http.NewResponseController(w)
+		_, _ = rc.SetReadDeadline(time.Time{}), rc.SetWriteDeadline(time.Time{}) // not supported: no deadline
+	}
+	proxy := httputil.ReverseProxy{
+		Transport:     roundTrip(func(r *http.Request) (*http.Response, error) { out.Request = r; return s.o.Cluster.Call(out) }),
+		FlushInterval: -1,                                                        // a stream's answers are for now
+		Rewrite:       func(r *httputil.ProxyRequest) { r.Out.Host = r.In.Host }, // what the leader allows
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if here = errors.Is(err, ErrHere); here {
+				return
+			}
+			if err := s.routes.errors.Write(w, r, err); err != nil {
+				s.journal.log.Debug("writing an error failed", "error", err)
+			}
+		},
+		ErrorLog: slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelDebug),
+	}
+	proxy.ServeHTTP(w, out.Request)
+	return here
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements [http.RoundTripper].
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // hold checks that this server answers a request. It is called as soon as the request is decoded.
 func (s *shares) hold(ctx context.Context, request any) error {
@@ -99,7 +151,7 @@ func (s *shares) hold(ctx context.Context, request any) error {
 	if !ok {
 		return nil // each server answers for itself
 	}
-	if s.cluster.Holds(realm) || ctx.Value(hereKey{}) == true {
+	if s.cluster.Holds(realm) || c.here {
 		c.held = realm
 		return nil
 	}
@@ -112,21 +164,28 @@ func (s *shares) hold(ctx context.Context, request any) error {
 	return errElsewhere
 }
 
-// sharing is who answers a call, in a cluster.
+// sharing says which server answers a call, in a cluster.
 type sharing struct {
 	shared    bool      // other servers may answer, too
+	here      bool      // Cluster said that this server is to answer
 	held      string    // the realm, if this one tries to answer
 	stale     bool      // it tries with what it has, and does not lead
 	elsewhere string    // the realm, if another server is to answer
 	first     *recorded // what was read of a stream of draws
 }
 
-// handOn reports whether another server is to answer a request that ended with an error here.
+// begin makes the call one that this server is to answer.
+func (c *call) begin() {
+	c.sharing = sharing{shared: true, here: true}
+	c.reached, c.ended, c.code, c.failed, c.work = false, false, 0, nil, 0
+}
+
+// handOn reports whether another server is to answer a call that ended with an error here.
 func (c *call) handOn(err error) bool {
 	if !c.shared || c.held == "" || c.endpoint.streams != nil {
 		return false
 	}
-	if c.stale { // who leads may know better
+	if c.stale { // the leader may know more
 		return true
 	}
 	return stoppedBefore(err)
@@ -141,7 +200,7 @@ func stoppedBefore(err error) bool {
 	return false
 }
 
-// sharedWriter passes on what this server answers, unless another one is to.
+// sharedWriter drops what this server writes once another one is to answer.
 type sharedWriter struct {
 	http.ResponseWriter
 	c *call
@@ -173,10 +232,10 @@ func (w *sharedWriter) FlushError() error {
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Unwrap gives an [http.ResponseController] what is below.
+// Unwrap is for [http.ResponseController].
 func (w *sharedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// recorded is the body of a stream, of which what was read is kept until somebody answers it.
+// recorded is the body of a stream. It keeps what was read until it is known which server answers.
 type recorded struct {
 	body    io.ReadCloser
 	read    []byte
@@ -205,6 +264,3 @@ func (b *recorded) again() io.ReadCloser {
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(b.read), b.body), b.body}
 }
-
-// Unready returns why the server should get no requests, realms apart; none if it should.
-func (s *Server) Unready() []string { return s.busy() }

@@ -24,8 +24,8 @@ import (
 
 // shared is a cluster of which a test says what it leads.
 type shared struct {
-	holds     sync.Map // realm → true
-	elsewhere func(http.ResponseWriter, *http.Request, string)
+	holds sync.Map // realm → true
+	call  func(*server.Call) (*http.Response, error)
 }
 
 func (c *shared) Holds(realm string) bool {
@@ -38,8 +38,26 @@ func (c *shared) Status(context.Context) []*kujiv1.RealmStatus {
 	return []*kujiv1.RealmStatus{{Realm: "far", Position: 7}}
 }
 
-func (c *shared) Elsewhere(w http.ResponseWriter, r *http.Request, realm string) {
-	c.elsewhere(w, r, realm)
+func (c *shared) Call(out *server.Call) (*http.Response, error) { return c.call(out) }
+
+func (c *shared) Created(string) {}
+
+// over returns what has a server answer calls, over the network.
+func over(t *testing.T, s *server.Server) func(*http.Request) (*http.Response, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = s.Serve(l) }() // until the test ends it
+	t.Cleanup(func() { _ = s.Shutdown(context.Background()) })
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	t.Cleanup(transport.CloseIdleConnections)
+	return func(r *http.Request) (*http.Response, error) {
+		out := r.Clone(r.Context())
+		out.URL.Scheme, out.URL.Host, out.RequestURI = "http", l.Addr().String(), ""
+		return transport.RoundTrip(out)
+	}
 }
 
 // TestFollower: a follower answers reads that say stale from its own state, in every protocol. What else it
@@ -85,15 +103,13 @@ func TestFollower(t *testing.T) {
 	}
 
 	var handed atomic.Int64
-	cluster.elsewhere = func(w http.ResponseWriter, r *http.Request, realm string) {
+	send := over(t, leader)
+	cluster.call = func(out *server.Call) (*http.Response, error) {
 		handed.Add(1)
-		if realm != server.DefaultRealm {
-			t.Errorf("a request about realm %q is handed over", realm)
+		if out.Realm != server.DefaultRealm {
+			t.Errorf("a request about realm %q is handed over", out.Realm)
 		}
-		if h := w.Header(); len(h) > 0 {
-			t.Errorf("a request is handed over with headers %v", h)
-		}
-		leader.ServeHTTP(w, r)
+		return send(out.Request)
 	}
 	serve := func(f http.HandlerFunc) (url string) {
 		h, err := server.NewHTTP(f, server.Limits{}, nil, quiet())
@@ -200,19 +216,15 @@ func TestFollower(t *testing.T) {
 	if _, err := own.GetPlayer(t.Context(), &kujiv1.GetPlayerRequest{Player: "nobody"}); connect.CodeOf(err) != connect.CodeNotFound || handed.Load() != was {
 		t.Errorf("what who leads does not know: %v, handed over %d times", err, handed.Load()-was)
 	}
-	again := func(w http.ResponseWriter, r *http.Request, _ string) {
+	cluster.call = func(out *server.Call) (*http.Response, error) {
 		handed.Add(1)
 		cluster.holds.Delete(server.DefaultRealm)
 		if _, err := follower.Lead(t.Context(), server.DefaultRealm); err != nil {
 			t.Error(err)
 		}
 		cluster.holds.Store(server.DefaultRealm, true)
-		if r.Body, err = r.GetBody(); err != nil {
-			t.Error(err)
-		}
-		follower.ServeHTTP(w, r)
+		return nil, server.ErrHere
 	}
-	cluster.elsewhere = again
 	if err := follower.CloseRealm(t.Context(), server.DefaultRealm); err != nil { // it follows when it is asked for
 		t.Fatal(err)
 	}
@@ -250,9 +262,10 @@ func TestSharedStream(t *testing.T) {
 	}
 	cluster.holds.Store("mine", true)
 	var handed atomic.Int64
-	cluster.elsewhere = func(w http.ResponseWriter, r *http.Request, realm string) {
+	send := over(t, other)
+	cluster.call = func(out *server.Call) (*http.Response, error) {
 		handed.Add(1)
-		other.ServeHTTP(w, r)
+		return send(out.Request)
 	}
 	h, err := server.NewHTTP(own, server.Limits{}, nil, quiet())
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/message"
 )
 
-// codes answers what is asked about lists of codes.
+// codes imports, shows and exports lists of codes.
 type codes struct{ realms *realms }
 
 func (h codes) ImportCodes(ctx context.Context, req *kujiv1.ImportCodesRequest) (*kujiv1.ImportCodesResponse, error) {

@@ -21,11 +21,11 @@ import (
 
 // A web page of another site can call the server only if that site is one of Options.Origins. The
 // browser asks first (a preflight), and without a key: what it asks has no effect, and is answered
-// before keys are looked at. The call itself needs a key or a token like any other. Cookies are never
-// used, so that no page can act with what another page left in the browser.
+// before keys are looked at. The call itself needs a key or a token like any other. Cookies are
+// never used, so that no page can act with what another page left in the browser.
 
-// preflightSeconds is how long a browser may remember the answer to a preflight. No browser remembers
-// for longer.
+// preflightSeconds is how long a browser may remember the answer to a preflight. No browser
+// remembers for longer.
 const preflightSeconds = "7200"
 
 // allowedHeaders are those that Connect, gRPC-Web and JSON clients send.

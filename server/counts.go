@@ -16,8 +16,8 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// An element of a list can take two bytes in a request and a hundred when it is decoded. So the
-// codecs count what a request contains before they decode it. Counting keeps nothing.
+// An element of a list can take two bytes in a request and a hundred once it is decoded. So the
+// codecs count the elements of a request before they decode it. Counting takes no memory.
 //
 // Connect gives a codec's error no detail. So a codec leaves a request with a wrong count empty and
 // puts the reason into its unknown fields, which decoding never keeps; [miscount] finds it there.
@@ -217,8 +217,8 @@ func varints(data []byte) int {
 	return n
 }
 
-// jsonCounter counts in one request in JSON. It reads all JSON right and goes on over some faults:
-// where the decoder stops is all the same to it, as long as it does not stop before.
+// jsonCounter counts in one request in JSON. It reads all valid JSON, and overlooks some faults: it
+// may read on where the decoder stops, but never stops before the decoder.
 type jsonCounter struct {
 	counter
 	data []byte // what is left
@@ -232,7 +232,7 @@ func (c *jsonCounter) json(s *shape) error {
 	return c.object(s)
 }
 
-// next skips space and returns the byte behind it, 0 at the end.
+// next skips space and returns the byte after it, 0 at the end.
 func (c *jsonCounter) next() byte {
 	for len(c.data) > 0 {
 		switch c.data[0] {
@@ -245,7 +245,7 @@ func (c *jsonCounter) next() byte {
 	return 0
 }
 
-// element skips what separates elements and returns the byte behind it.
+// element skips what separates elements and returns the byte after it.
 func (c *jsonCounter) element() byte {
 	b := c.next()
 	if b == ',' {
@@ -300,7 +300,7 @@ func (c *jsonCounter) value(p *part, list bool) error {
 		_, err := c.text()
 		return err
 	}
-	n := bytes.IndexAny(c.data, ",]} \t\r\n") // behind a number, true, false or null
+	n := bytes.IndexAny(c.data, ",]} \t\r\n") // after a number, true, false or null
 	if n <= 0 {
 		return errStop
 	}

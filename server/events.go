@@ -22,7 +22,7 @@ type events struct {
 	routes  *routes
 }
 
-// open checks a request for a stream, and returns its call and its realm.
+// open checks a request for a stream. It returns the call and the realm.
 func (h *events) open(ctx context.Context, req interface {
 	proto.Message
 	GetRealm() string

@@ -13,7 +13,7 @@ import (
 
 // unready returns why the server should get no requests, nil if it should.
 func (s *Server) unready() []string {
-	why := s.busy()
+	why := s.Unready()
 	for _, r := range s.realms.sorted() {
 		if s.realms.err(r) != nil {
 			// The cause may name files: only the log has it.
@@ -23,8 +23,8 @@ func (s *Server) unready() []string {
 	return why
 }
 
-// busy is unready without the realms.
-func (s *Server) busy() (why []string) {
+// Unready returns why the server should get no requests, realms apart; none if it should.
+func (s *Server) Unready() (why []string) {
 	if s.draining.Load() {
 		why = append(why, "draining")
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/message"
 )
 
-// History answers what happened in realms, from databases that follow their feeds. Its methods may be
-// called concurrently. The limit of a page is at most 1000; 0 means 100.
+// History answers what happened in realms, from databases that follow their feeds. Its methods may
+// be called concurrently. The limit of a page is at most 1000; 0 means 100.
 type History interface {
 	// Follow begins to follow a realm, if that is not done yet, and returns at once.
 	Follow(r *kuji.Realm)
@@ -27,7 +27,7 @@ type History interface {
 	Holders(ctx context.Context, realm, item, after string, limit int) (HistoryHolders, error)
 	// Wait waits until every event of a realm up to a position is there.
 	Wait(ctx context.Context, realm string, position uint64) error
-	// State returns what is known of a realm. ok is false as long as that is nothing.
+	// State returns what the history has of a realm. ok is false if it has nothing yet.
 	State(realm string) (st HistoryState, ok bool)
 	// Down returns why a realm that is followed is not kept up to date now; nil if it is.
 	Down(realm string) error
@@ -63,7 +63,7 @@ type HistoryPage struct {
 	State  HistoryState
 }
 
-// HistoryPlayers is some players. More says that there are others behind them.
+// HistoryPlayers is some players. More says that others follow.
 type HistoryPlayers struct {
 	Players []string
 	More    bool
@@ -76,7 +76,7 @@ type HistoryHolder struct {
 	Quantity uint64 // from 1
 }
 
-// HistoryHolders is some who hold an item. More says that there are others behind them.
+// HistoryHolders is some players who hold an item. More says that others follow.
 type HistoryHolders struct {
 	Holders []HistoryHolder
 	More    bool
@@ -92,8 +92,8 @@ type past struct {
 	history History // nil: the server keeps none
 }
 
-// of returns the realm that a request is about, and how much it asks for. If the request says fresh,
-// the history then has all that the realm has acknowledged.
+// of returns the realm that a request is about, and how much it asks for. If the request says
+// fresh, the history then has all that the realm has acknowledged.
 func (h past) of(ctx context.Context, req interface {
 	GetRealm() string
 	GetFresh() bool
@@ -115,8 +115,8 @@ func (h past) of(ctx context.Context, req interface {
 	return r, limit, err
 }
 
-// historyError returns the answer to an error of a history. If the history is away, the realm is not:
-// the answer has a reason of its own, and says nothing of the database, whose place is for the log.
+// historyError translates an error of a history. The realm works without its history, so the error
+// has a reason of its own. It does not say where the database is: that is for the log.
 func historyError(realm string, err error) error {
 	var how string
 	switch kuji.CodeOf(err) {
@@ -188,7 +188,7 @@ func (h past) ListHolders(ctx context.Context, req *kujiv1.ListHoldersRequest) (
 	})}, nil
 }
 
-// historyState says how far a history is behind a realm.
+// historyState returns how far a history has come, and its lag.
 func historyState(r *kuji.Realm, st HistoryState) *kujiv1.HistoryState {
 	out := &kujiv1.HistoryState{Position: st.Position, CompleteFrom: st.CompleteFrom, KeptFrom: st.KeptFrom, KeptFromUnixMs: st.KeptFromTime, ProvenFrom: st.ProvenFrom}
 	if last := r.Stats().LastEvent; last > st.Position {

@@ -18,8 +18,8 @@ func NewHTTP(h http.Handler, l Limits, conf *tls.Config, log *slog.Logger) (*htt
 	return newHTTP(h, &l, conf, log), nil
 }
 
-// newHTTP configures an HTTP server. Every timeout is set, so that a slow or half-open client holds a
-// connection only for a bounded time.
+// newHTTP configures an HTTP server. Every timeout is set, so that a slow or half-open client holds
+// a connection only for a bounded time.
 func newHTTP(h http.Handler, l *Limits, conf *tls.Config, log *slog.Logger) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -50,11 +50,11 @@ func newHTTP(h http.Handler, l *Limits, conf *tls.Config, log *slog.Logger) *htt
 	}
 }
 
-// endFramedTwice ends the connection of a request that may have said in two ways how long its body is,
-// once it is answered (RFC 9112, 6.1). A proxy in front may have gone by the other way, and taken
-// another client's request for a part of this body. net/http goes by the chunks and does not say
-// whether there was a length too; in HTTP/1.0 it does not even say that there were chunks. So every
-// connection ends that brings either.
+// endFramedTwice ends the connection after a request that may have given the length of its body in
+// two ways (RFC 9112, 6.1). A proxy before the server may have read the other one, and taken
+// another client's request for a part of this body. net/http reads the chunks and does not say
+// whether there was a length too; in HTTP/1.0 it does not even say that there were chunks. So each
+// such connection ends.
 func endFramedTwice(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor == 1 && (r.ProtoMinor == 0 || len(r.TransferEncoding) > 0) {

@@ -40,8 +40,8 @@ var (
 )
 
 // Limits bounds what clients can make the server hold at a time. If there are keys, one can hold
-// three times what is then left of Connections, RequestMemory, InFlight, BulkInFlight, WorkBytes and
-// DrawStreams. Zero means the default. A negative value is an error.
+// three times what is then left of Connections, RequestMemory, InFlight, BulkInFlight, WorkBytes
+// and DrawStreams. Zero means the default. A negative value is an error.
 type Limits struct {
 	// RequestBytes is the largest request message, after decompression, except for the RPCs below.
 	// Default: 64 KiB, twice what the largest valid one needs in JSON with every character

@@ -17,10 +17,10 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/message"
 )
 
-// The server's log names each request that is refused and each one that is slow. Anybody can send
-// requests that are refused, and a slow disk makes all of them slow. So there is a bound on lines of
-// each kind, and what is left out is counted: the next line of the kind says how many, the log says it
-// every minute and at the end, and a metric counts them all.
+// The server logs each request that it refuses and each slow one. Anyone can send requests that are
+// refused, and a slow disk makes all of them slow. So the lines of each kind are limited, and those
+// left out are counted: the next line of the kind says how many, so does the log every minute and
+// at the end, and a metric counts them all.
 
 const (
 	// logBurst is how many lines of a kind the log takes at once.
@@ -29,7 +29,7 @@ const (
 	logEach = time.Second
 )
 
-// throttle bounds the lines of one kind.
+// throttle limits the lines of one kind.
 type throttle struct {
 	now func() time.Time
 
@@ -41,8 +41,8 @@ type throttle struct {
 
 func newThrottle() throttle { return throttle{now: time.Now} }
 
-// take reports whether there is room for a line, and how many were left out since the last. If there
-// is none, the line is counted.
+// take reports whether there is room for a line, and how many were left out since the last. If
+// there is none, the line is counted.
 func (t *throttle) take() (leftOut uint64, ok bool) {
 	now := t.now()
 	t.mu.Lock()
@@ -76,7 +76,7 @@ func (t *throttle) all() uint64 {
 	return t.missing
 }
 
-// journal is what the server says of calls: in its log, and in the access log.
+// journal writes about calls: into the server's log and the access log.
 type journal struct {
 	log      *slog.Logger
 	slowFrom time.Duration // how long a slow request takes; 0: none is slow
@@ -149,8 +149,8 @@ func (j *journal) logSlow(c *call, realm, code string, took time.Duration) {
 	j.log.LogAttrs(context.Background(), slog.LevelWarn, "slow request", attrs...)
 }
 
-// logRefused logs a call that was not carried out. What its client gave up is not worth a line, and a
-// stream with answers was not refused, however it ended.
+// logRefused logs a call that was not carried out. A call that its client gave up is not worth a
+// line, and a stream with answers was not refused, however it ended.
 func (j *journal) logRefused(c *call) {
 	if c.code == connect.CodeCanceled || c.code == connect.CodeDeadlineExceeded || c.messages > 0 || !j.log.Enabled(context.Background(), slog.LevelInfo) {
 		return
@@ -160,7 +160,7 @@ func (j *journal) logRefused(c *call) {
 		return
 	}
 	attrs := c.attrs(c.realm, c.label(), leftOut)
-	if c.failed != nil && (c.endpoint != nil || c.redis() && c.method != noRedis) { // otherwise it quotes what somebody made up
+	if c.failed != nil && (c.endpoint != nil || c.redis() && c.method != noRedis) { // otherwise it quotes what a client made up
 		attrs = append(attrs, slog.String("error", short(c.failed.Message())))
 	}
 	if c.failed != nil {
@@ -186,13 +186,14 @@ func (c *call) attrs(realm, code string, leftOut uint64) []slog.Attr {
 	return attrs
 }
 
-// The methods of commands of the Redis protocol begin with redisMethods; noRedis is that of what is none.
+// The methods of Redis commands begin with redisMethods. noRedis is the method of an unknown
+// command.
 const (
 	redisMethods = "redis/"
 	noRedis      = redisMethods + "none"
 )
 
-// methodOf returns the name of what is called: never what a client made up.
+// methodOf returns the name of what is called: never a text that a client made up.
 func methodOf(e *endpoint, path string) string {
 	switch {
 	case e != nil:
@@ -203,7 +204,7 @@ func methodOf(e *endpoint, path string) string {
 	return "none"
 }
 
-// short returns at most the first 300 bytes of a text that a client had a part in.
+// short returns at most the first 300 bytes of a text that a client influences.
 func short(text string) string {
 	const most = 300
 	if len(text) > most {

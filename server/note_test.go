@@ -10,6 +10,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
 	"github.com/kuji-dev/kuji/server/access"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // TestWhoseKey: the log says by whose key something was granted, taken, moved and applied, and why, by
@@ -62,11 +63,11 @@ func TestWhoseKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	if _, err := kuji.Verify(dir, server.DefaultRealm, func(rec kuji.Record) {
+	if _, err := verify.Dir(dir, server.DefaultRealm, verify.Options{Seen: func(rec kuji.Record) {
 		if n++; rec.By != "shop" || rec.Reason != "r" || rec.Metadata != "m" {
 			t.Errorf("%s: by %q, because %q, with %q", rec.Kind, rec.By, rec.Reason, rec.Metadata)
 		}
-	}); err != nil {
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	if want := 9 * len(all); n != want {

@@ -11,7 +11,7 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/message"
 )
 
-// reads answers what is read from a realm's state.
+// reads answers reads of a realm's state.
 type reads struct{ realms *realms }
 
 func (h reads) GetPlayer(ctx context.Context, req *kujiv1.GetPlayerRequest) (*kujiv1.GetPlayerResponse, error) {
@@ -105,7 +105,7 @@ func (h reads) GetResult(ctx context.Context, req *kujiv1.GetResultRequest) (*ku
 		return nil, &kuji.Error{Code: kuji.CodeIDReused, Field: "player", Message: fmt.Sprintf("%q was not a request of player %q alone", req.GetRequestId(), player)}
 	}
 	out.Player, out.Result = l.Player, message.Result(&l.Result)
-	if player == "" || !accessOf(ctx).MayRepeat(l.Result.Redeemed != "") { // who may gets the codes by sending the request again, too
+	if player == "" || !accessOf(ctx).MayRepeat(l.Result.Redeemed != "") { // with that right, the client could get the codes by a repeat
 		redact(out.GetResult())
 	}
 	return out, nil

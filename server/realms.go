@@ -19,7 +19,7 @@ type realms struct {
 	engine *kuji.Engine
 	err    func(*kuji.Realm) error // (*kuji.Realm).Err, except in tests
 	shared bool                    // with other servers: they follow until they are made to lead
-	begin  func(*kuji.Realm)       // begins the history of a realm; nil: there is none
+	begin  func(*kuji.Realm)       // begins the history of a realm; nil: the server keeps none
 
 	mu     sync.RWMutex
 	byName map[string]*kuji.Realm
@@ -149,8 +149,9 @@ func (t *realms) sorted() []*kuji.Realm {
 	return all
 }
 
-// Open opens a realm that exists, to follow it. One that is open already stays so. It is for a server
-// that shares realms with others, which opens none by itself. Errors are those of [kuji.Engine.Lookup].
+// Open opens a realm that exists, to follow it. One that is open already stays so. It is for a
+// server that shares realms with others, which opens none by itself. Errors are those of
+// [kuji.Engine.Lookup].
 func (s *Server) Open(realm string) (*kuji.Realm, error) {
 	r, err := s.realms.engine.Lookup(realm)
 	if err == nil {

@@ -21,68 +21,6 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/redis"
 )
 
-// In a cluster, what a Redis client asks of a realm that this server does not lead becomes a call of
-// the API, with the client's key, and goes the way of all others: see [Cluster]. A run becomes a Batch.
-
-// away is the way to whoever leads a realm that this server does not.
-type away struct {
-	cluster Cluster // nil: there is none, and this server leads all
-	realm   string
-	peer    string // the client's address
-	secret  string // its key or token
-}
-
-// answer has this server answer, or the one that leads the realm. If the realm stops meanwhile, and
-// nothing has happened here, that is another one.
-func (a away) answer(ctx context.Context, here func() error, there func(kujiv1connect.RewardServiceClient) error) error {
-	if a.cluster == nil {
-		return here()
-	}
-	if a.cluster.Holds(a.realm) {
-		if err := here(); !stoppedBefore(err) {
-			return err
-		}
-	}
-	err := there(kujiv1connect.NewRewardServiceClient(a, "http://127.0.0.1"))
-	if ce, ok := errors.AsType[*connect.Error](err); err != nil && (!ok || len(ce.Details()) == 0) && ctx.Err() == nil {
-		// No server says so: it may have happened.
-		return &kuji.Error{Code: kuji.CodeUnknownOutcome, Message: "the connection to the leader was lost: send the same request id again"}
-	}
-	return err
-}
-
-// turnKey marks a call of a pipeline that has had its turn here, if it needed one. Should this server lead by
-// now, the call must not wait for another one, which only other pipelines could give back.
-type turnKey struct{}
-
-// Do implements [connect.HTTPClient].
-func (a away) Do(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	r.Body, _ = r.GetBody()
-	r.ContentLength, r.RemoteAddr = int64(len(body)), a.peer
-	if a.secret != "" {
-		r.Header.Set("Authorization", "Bearer "+a.secret)
-	}
-	w := &heard{header: http.Header{}, status: http.StatusOK}
-	a.cluster.Elsewhere(w, r.WithContext(context.WithValue(r.Context(), turnKey{}, true)), a.realm)
-	return &http.Response{StatusCode: w.status, ProtoMajor: 1, ProtoMinor: 1, Header: w.header, Body: io.NopCloser(&w.body), ContentLength: int64(w.body.Len()), Request: r}, nil
-}
-
-// heard is an answer that is kept. It is as large as what the call asks for, which Server.work counts.
-type heard struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func (w *heard) Header() http.Header         { return w.header }
-func (w *heard) WriteHeader(status int)      { w.status = status }
-func (w *heard) Write(p []byte) (int, error) { return w.body.Write(p) }
-
 // redisBackend answers what Redis clients ask for.
 type redisBackend struct {
 	commands *commands
@@ -101,13 +39,57 @@ func newRedisBackend(c *commands, r reads, s *shares, j *journal, m *metrics) *r
 	return b
 }
 
-func (b *redisBackend) away(c *redis.Client, realm string) away {
-	return away{b.shares.cluster, realm, c.Peer, c.Secret}
+// answer has this server answer, or the one that leads the realm. If the realm stops meanwhile, and
+// nothing has happened here, that is another one. What another one answers is a call of the API,
+// with the client's key, and goes the way of all others: see [Cluster].
+func (b *redisBackend) answer(ctx context.Context, c *redis.Client, realm string, here func() error, there func(kujiv1connect.RewardServiceClient) error) error {
+	cluster := b.shares.cluster
+	if cluster == nil {
+		return here()
+	}
+	out := Call{Realm: realm, Began: time.Now()}
+	caller := httpClient(func(r *http.Request) (*http.Response, error) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		r.Body, _ = r.GetBody()
+		r.ContentLength, r.RemoteAddr = int64(len(body)), c.Peer
+		if c.Secret != "" {
+			r.Header.Set("Authorization", "Bearer "+c.Secret)
+		}
+		out.Request = r
+		return cluster.Call(&out)
+	})
+	for mine := cluster.Holds(realm); ; mine = true {
+		if mine {
+			if err := here(); !stoppedBefore(err) {
+				return err
+			}
+		}
+		err := there(kujiv1connect.NewRewardServiceClient(caller, "http://127.0.0.1"))
+		if errors.Is(err, ErrHere) {
+			out.Tries++
+			continue
+		}
+		if ce, ok := errors.AsType[*connect.Error](err); err != nil && (!ok || len(ce.Details()) == 0) && ctx.Err() == nil {
+			// No server says so: it may have happened.
+			return &kuji.Error{Code: kuji.CodeUnknownOutcome, Message: "the connection to the leader was lost: send the same request id again"}
+		}
+		return err
+	}
 }
+
+// httpClient is a [connect.HTTPClient].
+type httpClient func(*http.Request) (*http.Response, error)
+
+// Do implements [connect.HTTPClient].
+func (f httpClient) Do(r *http.Request) (*http.Response, error) { return f(r) }
 
 // Do implements [redis.Backend].
 func (b *redisBackend) Do(ctx context.Context, c *redis.Client, realm string, all []redis.Command, answers []redis.Answer) error {
-	return b.away(c, realm).answer(ctx, func() error { return b.do(ctx, c, realm, all, answers) },
+	return b.answer(ctx, c, realm, func() error { return b.do(ctx, c, realm, all, answers) },
 		func(rewards kujiv1connect.RewardServiceClient) error { return ask(ctx, rewards, realm, all, answers) })
 }
 
@@ -166,7 +148,7 @@ func (b *redisBackend) Read(ctx context.Context, c *redis.Client, realm string, 
 		out, err = look(ctx, from, request)
 		return err
 	}
-	err = b.away(c, realm).answer(ctx, func() error { return read(b.reads) },
+	err = b.answer(ctx, c, realm, func() error { return read(b.reads) },
 		func(rewards kujiv1connect.RewardServiceClient) error { return read(rewards) })
 	return out, err
 }
@@ -193,7 +175,8 @@ func look(ctx context.Context, from readers, m proto.Message) (proto.Message, er
 	return nil, fmt.Errorf("no Redis command asks for a %T", m)
 }
 
-// CheckRealm implements [redis.Backend]. In a cluster, another server may know whether a realm exists.
+// CheckRealm implements [redis.Backend]. In a cluster, another server may know whether a realm
+// exists.
 func (b *redisBackend) CheckRealm(realm string) error {
 	if b.shares.cluster != nil {
 		return nil

@@ -1,9 +1,9 @@
 package server_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,7 +23,8 @@ import (
 func awayFromLeader(t *testing.T, o server.Options) (f, leader *fixture, cluster *shared) {
 	t.Helper()
 	leader = newServer(t, o)
-	cluster = &shared{elsewhere: func(w http.ResponseWriter, r *http.Request, _ string) { leader.server.ServeHTTP(w, r) }}
+	send := over(t, leader.server)
+	cluster = &shared{call: func(out *server.Call) (*http.Response, error) { return send(out.Request) }}
 	o.Cluster = cluster
 	log := drivertest.NewShared(drivertest.SharedOptions{})
 	open := func(node int, follow bool) *kuji.Engine {
@@ -89,17 +90,21 @@ func TestRedisElsewhereTogether(t *testing.T) {
 func TestRedisLeaderLost(t *testing.T) {
 	f, leader, cluster := awayFromLeader(t, server.Options{})
 	c := dialRaw(t, startRedis(t, f))
-	elsewhere := cluster.elsewhere
-	cluster.elsewhere = func(w http.ResponseWriter, r *http.Request, realm string) {
-		elsewhere(httptest.NewRecorder(), r, realm) // and its answer is lost
-		http.Error(w, "bad gateway", http.StatusBadGateway)
+	call := cluster.call
+	cluster.call = func(out *server.Call) (*http.Response, error) {
+		if resp, err := call(out); err != nil { // and its answer is lost
+			t.Error(err)
+		} else {
+			resp.Body.Close()
+		}
+		return nil, errors.New("bad gateway")
 	}
 	for _, one := range []string{"GRANT ann gem 5 ID a", "PLAYER ann"} {
 		if got := c.ask(one); kindOf(got) != "UNKNOWN" {
 			t.Errorf("%s: %v, want UNKNOWN", one, got)
 		}
 	}
-	cluster.elsewhere = elsewhere
+	cluster.call = call
 	c.ask("HELLO 3")
 	if got, ok := c.ask("GRANT ann gem 5 ID a").(map[any]any); !ok || got["replayed"] != true {
 		t.Errorf("again: %v, want the first answer", got)
@@ -120,10 +125,10 @@ func TestRedisLeaderLost(t *testing.T) {
 func TestRedisKeysElsewhere(t *testing.T) {
 	f, _, cluster := awayFromLeader(t, server.Options{Keys: keyFile(t)})
 	var seen atomic.Value
-	elsewhere := cluster.elsewhere
-	cluster.elsewhere = func(w http.ResponseWriter, r *http.Request, realm string) {
-		seen.Store(r.Header.Get("Authorization") + " " + realm)
-		elsewhere(w, r, realm)
+	call := cluster.call
+	cluster.call = func(out *server.Call) (*http.Response, error) {
+		seen.Store(out.Request.Header.Get("Authorization") + " " + out.Realm)
+		return call(out)
 	}
 	c := dialRaw(t, startRedis(t, f))
 	if got := c.ask("DRAW ann free"); kindOf(got) != "NOAUTH" {
@@ -159,11 +164,11 @@ func TestRedisTurnsElsewhere(t *testing.T) {
 	}
 	var waiting sync.WaitGroup // all that can have a turn
 	waiting.Add(server.OddsAtOnce)
-	cluster.elsewhere = func(w http.ResponseWriter, r *http.Request, realm string) {
+	cluster.call = func(out *server.Call) (*http.Response, error) {
 		waiting.Done()
 		waiting.Wait()
-		cluster.holds.Store(realm, true)
-		f.server.ServeHTTP(w, r)
+		cluster.holds.Store(out.Realm, true)
+		return nil, server.ErrHere
 	}
 	addr := startRedis(t, f)
 	var clients sync.WaitGroup

@@ -18,9 +18,10 @@ import (
 	"github.com/kuji-dev/kuji/server/access"
 	"github.com/kuji-dev/kuji/server/internal/admission"
 	"github.com/kuji-dev/kuji/server/internal/feeds"
+	"github.com/kuji-dev/kuji/server/internal/redis"
 )
 
-// endpoint is what the server knows of one RPC before it reads a byte of a body.
+// endpoint is what the server knows of an RPC before it reads a byte of a body.
 type endpoint struct {
 	procedure string            // "/package.Service/Method", the path
 	role      kujiv1.Role       // the least role that may call it; ROLE_UNSPECIFIED only if open
@@ -168,7 +169,7 @@ var (
 	streamTypes = append([]string{"application/connect+json", "application/connect+proto"}, unaryTypes[2:]...)
 )
 
-// wrongType refuses a body of a type that Connect does not take. It would do so without a word.
+// wrongType refuses a body of a type that Connect does not take, because Connect would not say why.
 func (e *endpoint) wrongType(r *http.Request) *connect.Error {
 	if e.types == nil || r.Method != http.MethodPost || e.bidi && r.ProtoMajor < 2 { // Connect refuses the latter with HTTP 505
 		return nil
@@ -179,4 +180,43 @@ func (e *endpoint) wrongType(r *http.Request) *connect.Error {
 		return nil
 	}
 	return connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("the header Content-Type is %.80q, want one of %s", got, strings.Join(e.types, ", ")))
+}
+
+// rewardService implements kujiv1connect.RewardServiceHandler: each noun answers for itself.
+type rewardService struct {
+	*commands
+	reads
+	catalogs
+	past
+	*draws
+	*events
+}
+
+// adminService implements kujiv1connect.AdminServiceHandler.
+type adminService struct {
+	*commands
+	admin
+	catalogs
+	codes
+	*events
+}
+
+// services makes what answers calls: the two services, and what answers browsers that ask for
+// events. It also makes what answers Redis clients.
+func (s *Server) services() (rewardService, adminService, http.Handler) {
+	granted := &access.Granted{Keys: s.o.Keys, Stopping: s.stopping}
+	c := &commands{s.realms, granted, s.metrics}
+	r := reads{s.realms}
+	cat := catalogs{s.realms, s.o.Logger}
+	e := &events{s.shares, s.realms, s.feeds, s.journal, &s.routes}
+	d := &draws{limits: &s.o.Limits, keys: s.o.Keys, stopping: s.stopping, gate: s.gate, realms: s.realms, shares: s.shares, metrics: s.metrics, journal: s.journal}
+	l := &s.o.Limits
+	s.redis = (&redis.Server{
+		Backend: newRedisBackend(c, r, s.shares, s.journal, s.metrics),
+		Gate:    s.gate, Keys: s.o.Keys, TLS: s.o.TLS, Stopping: s.stopping, Version: s.o.Version,
+		Limits: redis.Limits{RequestBytes: l.RequestBytes, BatchBytes: l.BatchBytes,
+			HeaderTimeout: l.HeaderTimeout, ReadTimeout: l.ReadTimeout, WriteTimeout: l.WriteTimeout, IdleTimeout: l.IdleTimeout},
+	}).Init()
+	return rewardService{c, r, cat, past{s.realms, s.o.History}, d, e},
+		adminService{c, admin{s.realms, s.files, s.o.Logger, s.o.Cluster, s.o.Version, &s.draining}, cat, codes{s.realms}, e}, http.HandlerFunc(e.serve)
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/feeds"
 )
 
-// ServeHTTP implements [http.Handler]. A request is admitted if it presents a key, where there are
-// keys, and the key's share of memory and connections allows one more. Any other request belongs to
-// the crowd.
+// ServeHTTP implements [http.Handler]. It admits a request that presents a key, if the server has
+// keys, and whose key's share of memory and connections has room. All other requests belong to the
+// crowd.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := s.routes.endpoints[r.URL.Path]
 	c := &call{endpoint: e, access: access.Passerby, start: time.Now(), logged: logged{method: methodOf(e, r.URL.Path), peer: r.RemoteAddr}}
@@ -64,14 +64,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveEndpoint(w, r, c)
 	}
 	if r.ProtoMajor == 2 {
-		// A client that takes no answers must not make requests pile up behind their
-		// handlers, where nobody counts them.
+		// If a client reads no answers, requests must not pile up after their handlers, where
+		// nothing counts them.
 		_ = http.NewResponseController(w).Flush() // the client may be gone
 	}
 }
 
-// admit finds out who a request comes from, and takes RequestCost of memory and a busy connection
-// for it. It returns nil if it has taken nothing: the request is for health, or refused.
+// admit returns the access of a request, and has the gate count it. It returns nil if the gate
+// counted nothing: the request is for health, or refused.
 func (s *Server) admit(c *call, conn *admission.Conn, r *http.Request) (*access.Access, *connect.Error) {
 	e := c.endpoint
 	if refusal := s.sites.check(r); refusal != nil {
@@ -103,8 +103,8 @@ func (s *Server) admit(c *call, conn *admission.Conn, r *http.Request) (*access.
 	return a, nil
 }
 
-// serveEndpoint answers a call. The body of a unary call arrives before the call counts as one: a
-// client that sends half of it keeps others from nothing.
+// serveEndpoint answers a call. A unary call counts only when its body has arrived, so a client
+// that sends half of one holds up nobody.
 func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, c *call) {
 	e, who := c.endpoint, c.access.Who
 	if ce := e.wrongType(r); ce != nil {
@@ -134,7 +134,7 @@ func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, c *call) 
 	s.serveAdmitted(w, b.Request(r), c)
 }
 
-// serveAdmitted answers a call whose body has arrived, when there is a place for it.
+// serveAdmitted answers a call whose body has arrived, if there is a place for it.
 func (s *Server) serveAdmitted(w http.ResponseWriter, r *http.Request, c *call) {
 	e, who := c.endpoint, c.access.Who
 	if !e.exempt {
@@ -151,8 +151,8 @@ func (s *Server) serveAdmitted(w http.ResponseWriter, r *http.Request, c *call) 
 		}
 		defer e.streams.Give(who, 1)
 	}
-	if e.turns != nil && r.Context().Value(turnKey{}) == nil {
-		// A turn ends at the latest when the answer can be sent no more.
+	if e.turns != nil {
+		// A turn ends, at the latest, when the answer could no longer be sent.
 		ctx, cancel := context.WithDeadline(r.Context(), c.start.Add(s.o.Limits.WriteTimeout))
 		defer cancel()
 		r = r.WithContext(ctx)
@@ -204,8 +204,8 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *call) {
 	e.handler.ServeHTTP(w, r)
 }
 
-// authorize finds out who a request comes from. It refuses who has no key or token (then the access is
-// nil), and who may do nothing of a role.
+// authorize returns the access of a request. It refuses a request without a good key or token (then
+// the access is nil), and one whose access includes nothing of a role.
 func (s *Server) authorize(r *http.Request, conn *admission.Conn, want kujiv1.Role) (*access.Access, *connect.Error) {
 	if s.o.Keys == nil {
 		return access.Anybody, nil

@@ -3,12 +3,12 @@
 // limits, health, metrics and draining.
 //
 // This package translates and guards. No rule of the game may enter it: the engine decides what a
-// draw gives, who may still draw and what a retry gets.
+// draw gives, which draws a limit refuses, and what a retry gets.
 //
 // A request takes this way: net/http reads its header. [Server.ServeHTTP] checks origin, key, role
-// and the key's shares, receives the body, and then counts it as a call. Connect decodes it with the
-// codecs in codec.go. The handler in the file of its noun calls the engine. The interceptor in
-// call.go translates errors and counts. There is no other way.
+// and the key's shares, receives the body, and then counts it as a call. Connect decodes it with
+// the codecs in codec.go. The handler in the file of its noun calls the engine. The interceptor in
+// call.go translates errors and counts. The Redis protocol joins at the handlers: see redis.go.
 package server
 
 import (
@@ -58,8 +58,9 @@ type Options struct {
 	// ListHolders are refused.
 	History History
 	// Cluster, if not nil, says which realms this server leads, and reaches others for the rest. The
-	// engine must have been opened with [kuji.Options].Follow. The server then opens no realm by itself:
-	// see [Server.Open] and [Server.Lead]. What a realm that stopped refuses, another server may answer.
+	// engine must have been opened with [kuji.Options].Follow. The server then opens no realm by
+	// itself: see [Server.Open] and [Server.Lead]. What a realm that stopped refuses, another server
+	// may answer.
 	Cluster Cluster
 	// Version is the program's version, for metrics and GetStatus.
 	Version string
@@ -99,8 +100,9 @@ type Server struct {
 
 // New returns a server for an engine, which must stay open as long as the server runs. It opens
 // every realm of the engine, so that no request has to wait for a recovery, and creates
-// [DefaultRealm] if it does not exist; with [Options].Cluster it leaves both to its caller. It fails if
-// a realm cannot be opened, an option is out of range, or an RPC of the contract declares no role.
+// [DefaultRealm] if it does not exist; with [Options].Cluster it leaves both to its caller. It
+// fails if a realm cannot be opened, an option is out of range, or an RPC of the contract declares
+// no role.
 func New(engine *kuji.Engine, o Options) (*Server, error) {
 	return newServer(engine, o, contract.Services())
 }
@@ -205,9 +207,9 @@ func (s *Server) Serve(l net.Listener) error {
 	return fmt.Errorf("server: %w", err)
 }
 
-// ServeRedis accepts connections of the Redis protocol on l, until [Server.Shutdown], and closes l at the
-// end. They count for Limits.Connections together with those of Serve, speak TLS if Options.TLS says
-// so, and have the same keys. Check the address first: see [access.CheckListen].
+// ServeRedis accepts connections of the Redis protocol on l, until [Server.Shutdown], and closes l
+// at the end. They count for Limits.Connections together with those of Serve, speak TLS if
+// Options.TLS says so, and have the same keys. Check the address first: see [access.CheckListen].
 func (s *Server) ServeRedis(l net.Listener) error { return s.redis.Serve(l) }
 
 // Shutdown drains the server. It turns readiness and health off, and accepts requests for another

@@ -61,7 +61,7 @@ type drawStream struct {
 	ends    admission.Ends
 	reading admission.Watch
 	writing admission.Watch
-	// unnamed is set once a draw without a request id was started. From then on a client must not
+	// unnamed is set when a draw without a request id is started. From then on, a client must not
 	// blindly repeat after an unknown outcome.
 	unnamed atomic.Bool
 }
@@ -244,8 +244,8 @@ func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
 	return err
 }
 
-// hold checks that this server answers a batch. The first one of a stream may be for another server: the
-// whole stream is then.
+// hold checks that this server answers a batch. The first one of a stream may be for another
+// server: the whole stream is then.
 func (st *drawStream) hold(ctx context.Context, b *drawBatch) error {
 	c := st.call
 	switch {

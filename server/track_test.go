@@ -15,6 +15,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
 	"github.com/kuji-dev/kuji/server/access"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 const trackCatalog = `
@@ -130,7 +131,7 @@ func TestSetTrack(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := 0
-	if _, err := kuji.Verify(dir, server.DefaultRealm, func(rec kuji.Record) {
+	if _, err := verify.Dir(dir, server.DefaultRealm, verify.Options{Seen: func(rec kuji.Record) {
 		if rec.Kind != "set_track" {
 			return
 		}
@@ -138,7 +139,7 @@ func TestSetTrack(t *testing.T) {
 			t.Errorf("the log has %+v, want it by %s", rec, names[seen%3])
 		}
 		seen++
-	}); err != nil || seen != len(all) {
+	}}); err != nil || seen != len(all) {
 		t.Errorf("%d tracks set in the log, want %d: %v", seen, len(all), err)
 	}
 }

@@ -15,8 +15,8 @@ const (
 	windowEvery = 5 * time.Second
 )
 
-// Watch looks at the realms' clocks and windows, now and every so often, until stop is called. Serve
-// does it; a program that calls ServeHTTP on its own does it, too.
+// Watch checks the realms' clocks and windows, now and regularly, until stop is called. Serve calls
+// it. A program that calls only ServeHTTP should call it too.
 func (s *Server) Watch() (stop func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	w := &watcher{s.realms, s.journal.log, windows{}}
@@ -55,7 +55,7 @@ type watcher struct {
 	said   windows
 }
 
-// windows is what the server has said of realms' windows, by name.
+// windows is what the log said about realms' windows, by name.
 type windows map[string]*windowSaid
 
 type windowSaid struct {
@@ -63,7 +63,8 @@ type windowSaid struct {
 	refused uint64
 }
 
-// checkWindows warns of idempotency windows that fill up, and says when new request ids are refused.
+// checkWindows warns of idempotency windows that fill up, and says when new request ids are
+// refused.
 func (t *watcher) checkWindows() {
 	for _, r := range t.realms.sorted() {
 		w := t.said[r.Name()]

@@ -17,9 +17,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/backup"
 	"github.com/kuji-dev/kuji/internal/cluster"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/verify"
 	"github.com/kuji-dev/kuji/wal"
 )
 
@@ -119,7 +120,7 @@ func backupData(ctx context.Context, a *app, f *backupFlags, realms []string) (e
 			return noRealm(f.data)
 		}
 	}
-	return backUp(ctx, a, f, realms, func(realm string) (kuji.BackupSource, func() error, error) { return kuji.BackupDir(f.data, realm) })
+	return backUp(ctx, a, f, realms, func(realm string) (backup.Source, func() error, error) { return backup.Dir(f.data, realm) })
 }
 
 // backupNode backs up what one node of a cluster has kept.
@@ -152,12 +153,12 @@ func backupServer(ctx context.Context, a *app, f *backupFlags, conn *connection,
 		}
 		realms = resp.GetRealms()
 	}
-	return backUp(ctx, a, f, realms, func(realm string) (kuji.BackupSource, func() error, error) {
+	return backUp(ctx, a, f, realms, func(realm string) (backup.Source, func() error, error) {
 		return c.backupOf(realm), func() error { return nil }, nil
 	})
 }
 
-func backUp(ctx context.Context, a *app, f *backupFlags, realms []string, open func(realm string) (kuji.BackupSource, func() error, error)) error {
+func backUp(ctx context.Context, a *app, f *backupFlags, realms []string, open func(realm string) (backup.Source, func() error, error)) error {
 	out := backupJSON{To: f.to, Realms: []backupRealmJSON{}}
 	for _, realm := range realms {
 		source, done, err := open(realm)
@@ -165,14 +166,14 @@ func backUp(ctx context.Context, a *app, f *backupFlags, realms []string, open f
 			return err
 		}
 		begun := time.Now()
-		rep, err := kuji.ReceiveBackup(ctx, f.to, realm, limited(source, f.rate))
+		rep, err := backup.Write(ctx, f.to, realm, limited(source, f.rate))
 		if err = errors.Join(err, done()); err != nil {
 			return err
 		}
 		one := backupRealmJSON{Realm: realm, First: rep.First, Through: rep.Through, Entries: rep.Entries, Bytes: rep.Bytes, Seconds: time.Since(begun).Seconds()}
 		if f.check {
 			rep, err := inDirectory(f.to).verifyRealm(ctx, realm, nil, nil)
-			if wrong, ok := errors.AsType[*kuji.VerifyError](err); ok {
+			if wrong, ok := errors.AsType[*verify.Error](err); ok {
 				return damageError{fmt.Errorf("the backup is wrong: %w", wrong)}
 			}
 			if err != nil {
@@ -244,12 +245,12 @@ func noRealm(name string) error {
 }
 
 // limited slows a source down to so many bytes a second; 0: as fast as it is.
-func limited(source kuji.BackupSource, rate uint64) kuji.BackupSource {
+func limited(source backup.Source, rate uint64) backup.Source {
 	if rate == 0 {
 		return source
 	}
-	return func(ctx context.Context, from uint64) iter.Seq2[kuji.BackupPart, error] {
-		return func(yield func(kuji.BackupPart, error) bool) {
+	return func(ctx context.Context, from uint64) iter.Seq2[backup.Part, error] {
+		return func(yield func(backup.Part, error) bool) {
 			begun, came := time.Now(), uint64(0)
 			for part, err := range source(ctx, from) {
 				came += uint64(len(part.Data) + len(part.Entry))
@@ -261,7 +262,7 @@ func limited(source kuji.BackupSource, rate uint64) kuji.BackupSource {
 				case <-wait.C:
 				case <-ctx.Done():
 					wait.Stop()
-					yield(kuji.BackupPart{}, ctx.Err())
+					yield(backup.Part{}, ctx.Err())
 					return
 				}
 			}
@@ -270,18 +271,18 @@ func limited(source kuji.BackupSource, rate uint64) kuji.BackupSource {
 }
 
 // backupOf returns the source of a realm of a server.
-func (c *api) backupOf(realm string) kuji.BackupSource {
-	return func(ctx context.Context, from uint64) iter.Seq2[kuji.BackupPart, error] {
-		return func(yield func(kuji.BackupPart, error) bool) {
+func (c *api) backupOf(realm string) backup.Source {
+	return func(ctx context.Context, from uint64) iter.Seq2[backup.Part, error] {
+		return func(yield func(backup.Part, error) bool) {
 			if err := c.readBackup(ctx, &kujiv1.BackupRequest{Realm: realm, FromCursor: from}, yield); err != nil {
-				yield(kuji.BackupPart{}, err)
+				yield(backup.Part{}, err)
 			}
 		}
 	}
 }
 
 // readBackup yields the parts of a stream. It returns nil if yield stops it.
-func (c *api) readBackup(ctx context.Context, req *kujiv1.BackupRequest, yield func(kuji.BackupPart, error) bool) error {
+func (c *api) readBackup(ctx context.Context, req *kujiv1.BackupRequest, yield func(backup.Part, error) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s, err := c.Admin.Backup(ctx, req)
@@ -291,10 +292,10 @@ func (c *api) readBackup(ctx context.Context, req *kujiv1.BackupRequest, yield f
 	var log []byte // of which entries are to be read
 	for s.Receive() {
 		m := s.Msg()
-		part := kuji.BackupPart{File: m.GetFile(), Data: m.GetData()}
+		part := backup.Part{File: m.GetFile(), Data: m.GetData()}
 		switch b := m.GetBegin(); {
 		case b != nil:
-			part = kuji.BackupPart{Begin: &kuji.BackupBegin{First: b.GetFirst(), Through: b.GetThrough(), Files: b.GetFiles()}}
+			part = backup.Part{Begin: &backup.Begin{First: b.GetFirst(), Through: b.GetThrough(), Files: b.GetFiles()}}
 		case part.File == "":
 			log = append(log, m.GetData()...)
 			rest, on, err := entriesIn(log, yield)
@@ -313,7 +314,7 @@ func (c *api) readBackup(ctx context.Context, req *kujiv1.BackupRequest, yield f
 
 // entriesIn yields the entries at the beginning of b that are whole, and returns the rest. on is false
 // if yield stops it.
-func entriesIn(b []byte, yield func(kuji.BackupPart, error) bool) (rest []byte, on bool, err error) {
+func entriesIn(b []byte, yield func(backup.Part, error) bool) (rest []byte, on bool, err error) {
 	for {
 		size, n := binary.Uvarint(b)
 		switch {
@@ -322,7 +323,7 @@ func entriesIn(b []byte, yield func(kuji.BackupPart, error) bool) (rest []byte, 
 		case n == 0, size > uint64(len(b)-n):
 			return b, true, nil
 		}
-		if !yield(kuji.BackupPart{Entry: slices.Clone(b[n : n+int(size)])}, nil) {
+		if !yield(backup.Part{Entry: slices.Clone(b[n : n+int(size)])}, nil) {
 			return nil, false, nil
 		}
 		b = b[n+int(size):]

@@ -92,7 +92,7 @@ func (f *benchFlags) check(syncGiven bool) error {
 	if err := f.Check(); err != nil {
 		return err
 	}
-	_, err := (&serveFlags{sync: f.sync}).engineOptions()
+	_, err := syncPolicy(f.sync)
 	return err
 }
 

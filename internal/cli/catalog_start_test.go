@@ -32,11 +32,11 @@ func catalogNamed(t *testing.T, name string) *catalog.Catalog {
 
 // start starts with a file of this name, and then applies those by hand. It returns the version that
 // was in force meanwhile, or why the server did not start.
-func (s *starts) start(f serveFlags, file string, byHand ...string) (version uint64, name string, err error) {
+func (s *starts) start(f catalogFlags, file string, byHand ...string) (version uint64, name string, err error) {
 	s.t.Helper()
 	s.log.Reset()
-	f.data, f.catalog, f.realm = s.data, file+".yaml", "default"
-	start := &catalogStart{app: &app{}, f: &f, c: catalogNamed(s.t, file), log: slog.New(slog.NewJSONHandler(&s.log, nil))}
+	f.catalog, f.realm = file+".yaml", "default"
+	start := &catalogStart{app: &app{}, f: &serveFlags{storeFlags: storeFlags{data: s.data}, catalogFlags: f}, c: catalogNamed(s.t, file), log: slog.New(slog.NewJSONHandler(&s.log, nil))}
 	if err := start.before(s.t.Context()); err != nil {
 		return 0, "", err
 	}
@@ -68,7 +68,7 @@ func (s *starts) start(f serveFlags, file string, byHand ...string) (version uin
 // hand, and does not choose if both have changed.
 func TestCatalogAtStart(t *testing.T) {
 	s := &starts{t: t, data: filepath.Join(t.TempDir(), "data")}
-	must := func(f serveFlags, file string, version uint64, name, logged string, byHand ...string) {
+	must := func(f catalogFlags, file string, version uint64, name, logged string, byHand ...string) {
 		t.Helper()
 		v, n, err := s.start(f, file, byHand...)
 		if err != nil || v != version || n != name || !strings.Contains(s.log.String(), logged) || logged == "" && s.log.Len() > 0 {
@@ -80,7 +80,7 @@ func TestCatalogAtStart(t *testing.T) {
 			}
 		}
 	}
-	refused := func(f serveFlags, file string, want ...string) {
+	refused := func(f catalogFlags, file string, want ...string) {
 		t.Helper()
 		_, _, err := s.start(f, file)
 		if _, ok := errors.AsType[refusedError](err); !ok {
@@ -94,28 +94,28 @@ func TestCatalogAtStart(t *testing.T) {
 		}
 	}
 	applied, stays := `"msg":"catalog applied"`, `"msg":"the catalog in force is not that of the file, and stays`
-	must(serveFlags{}, "one", 1, "one", applied)
-	must(serveFlags{}, "one", 1, "one", "")
-	must(serveFlags{}, "two", 2, "two", applied)
-	must(serveFlags{}, "one", 3, "one", applied, "hand") // the file was put back
-	must(serveFlags{}, "one", 4, "hand", stays)
-	must(serveFlags{}, "one", 4, "hand", "has not changed")
-	refused(serveFlags{}, "three", "three.yaml", "since it was version 3", "version 4 is in force since 20", "--catalog-over 4", "kuji catalog export")
-	refused(serveFlags{catalogOver: 3}, "three", "both have changed")
-	must(serveFlags{}, "hand", 4, "hand", "") // the file is brought up to date
-	must(serveFlags{}, "three", 5, "three", applied, "hand")
-	must(serveFlags{catalogOver: 6}, "four", 7, "four", applied, "hand", "four") // somebody went there and back
-	must(serveFlags{catalogOver: 6}, "five", 10, "five", applied, "hand")
+	must(catalogFlags{}, "one", 1, "one", applied)
+	must(catalogFlags{}, "one", 1, "one", "")
+	must(catalogFlags{}, "two", 2, "two", applied)
+	must(catalogFlags{}, "one", 3, "one", applied, "hand") // the file was put back
+	must(catalogFlags{}, "one", 4, "hand", stays)
+	must(catalogFlags{}, "one", 4, "hand", "has not changed")
+	refused(catalogFlags{}, "three", "three.yaml", "since it was version 3", "version 4 is in force since 20", "--catalog-over 4", "kuji catalog export")
+	refused(catalogFlags{catalogOver: 3}, "three", "both have changed")
+	must(catalogFlags{}, "hand", 4, "hand", "") // the file is brought up to date
+	must(catalogFlags{}, "three", 5, "three", applied, "hand")
+	must(catalogFlags{catalogOver: 6}, "four", 7, "four", applied, "hand", "four") // somebody went there and back
+	must(catalogFlags{catalogOver: 6}, "five", 10, "five", applied, "hand")
 
 	// Somebody edits the file, applies it, and then takes it back or applies another one.
-	must(serveFlags{}, "hand", 11, "hand", "")
-	must(serveFlags{}, "six", 12, "six", applied)
-	must(serveFlags{}, "six", 12, "six", "", "edited", "six")
-	must(serveFlags{}, "edited", 14, "six", "the file is version 13")
-	must(serveFlags{}, "edited", 14, "six", "has not changed")
-	must(serveFlags{}, "six", 14, "six", "", "edited", "hand")
-	must(serveFlags{}, "edited", 16, "hand", "the file is version 15")
-	refused(serveFlags{}, "seven", "since it was version 15", "version 16 is in force since 20")
+	must(catalogFlags{}, "hand", 11, "hand", "")
+	must(catalogFlags{}, "six", 12, "six", applied)
+	must(catalogFlags{}, "six", 12, "six", "", "edited", "six")
+	must(catalogFlags{}, "edited", 14, "six", "the file is version 13")
+	must(catalogFlags{}, "edited", 14, "six", "has not changed")
+	must(catalogFlags{}, "six", 14, "six", "", "edited", "hand")
+	must(catalogFlags{}, "edited", 16, "hand", "the file is version 15")
+	refused(catalogFlags{}, "seven", "since it was version 15", "version 16 is in force since 20")
 
 	// A file that cannot be read, or is not there, says nothing: what is in force stays.
 	seen := filepath.Join(s.data, "catalogs", "default")
@@ -123,7 +123,7 @@ func TestCatalogAtStart(t *testing.T) {
 		if err := os.WriteFile(seen, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		must(serveFlags{}, "five", 16, "hand", "nobody knows which of the two is newer")
+		must(catalogFlags{}, "five", 16, "hand", "nobody knows which of the two is newer")
 		if strings.Count(s.log.String(), "\n") != 1 || !strings.Contains(s.log.String(), "default cannot be read: ") || strings.Contains(s.log.String(), "before") {
 			t.Errorf("%q was read: %s", content, s.log.String())
 		}
@@ -131,7 +131,7 @@ func TestCatalogAtStart(t *testing.T) {
 	if err := os.RemoveAll(filepath.Dir(seen)); err != nil {
 		t.Fatal(err)
 	}
-	must(serveFlags{}, "six", 16, "hand", "nobody knows")
-	refused(serveFlags{}, "seven", "since a server saw it last")
-	must(serveFlags{catalogOver: 16}, "seven", 17, "seven", applied)
+	must(catalogFlags{}, "six", 16, "hand", "nobody knows")
+	refused(catalogFlags{}, "seven", "since a server saw it last")
+	must(catalogFlags{catalogOver: 16}, "seven", 17, "seven", applied)
 }

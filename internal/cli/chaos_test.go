@@ -26,7 +26,6 @@ import (
 	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
-	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/jetstream"
 	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
@@ -34,6 +33,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/proxy"
 	"github.com/kuji-dev/kuji/internal/step"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 var (
@@ -615,7 +615,7 @@ func (c *chaos) verifyChaos() {
 // verifyRealm runs the verifier over one realm as each node has it.
 func (c *chaos) verifyRealm(realm string, draws uint64, servers []*embedded.Server) {
 	c.t.Helper()
-	var first kuji.Report
+	var first verify.Report
 	key, _ := c.flags.Seals()
 	for i, s := range servers {
 		if err := s.Ready(c.ctx); err != nil {
@@ -633,7 +633,7 @@ func (c *chaos) verifyRealm(realm string, draws uint64, servers []*embedded.Serv
 			c.t.Fatal(err)
 		}
 		defer conn.Close()
-		report, err := kuji.VerifyDriver(&replica{d, c, c.flags.Names()[i], conn}, key, realm, nil, nil)
+		report, err := verify.Driver(&replica{d, c, c.flags.Names()[i], conn}, realm, verify.Options{Keys: [][32]byte{key}})
 		if err != nil {
 			c.t.Fatalf("realm %s at node %s: %v", realm, c.flags.Names()[i], err)
 		}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/internal/cluster"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // forceFlags are those of kuji cluster force-new.
@@ -97,7 +97,7 @@ func forceNew(ctx context.Context, a *app, f *forceFlags) (err error) {
 	}
 	force.Config = c.Config
 	out, done, err := force.Do(ctx)
-	if _, wrong := errors.AsType[*kuji.VerifyError](err); wrong {
+	if _, wrong := errors.AsType[*verify.Error](err); wrong {
 		err = damageError{err}
 	}
 	if err != nil {

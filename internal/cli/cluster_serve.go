@@ -21,7 +21,7 @@ func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.O
 	}
 	o := cluster.Options{Config: c.Config, Data: f.data, Engine: eo, Server: so, Log: so.Logger, DrainTimeout: f.drainTimeout}
 	if f.history != historyOff {
-		o.History = func(log *slog.Logger) cluster.History { return f.historian(log) }
+		o.History = func(log *slog.Logger) cluster.History { return f.historian(f.data, log) }
 	}
 	o.Clients = func() (net.Listener, error) { return listen("listen", f.listen) }
 	o.Nodes = func() (net.Listener, error) {

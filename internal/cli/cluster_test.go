@@ -28,7 +28,6 @@ import (
 
 	"connectrpc.com/connect"
 
-	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/client"
 	"github.com/kuji-dev/kuji/driver/jetstream"
 	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
@@ -36,6 +35,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/election"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 var failovers = flag.Int("failovers", 1, "how often TestClusterFailover kills the leader; with -v it says how long each took")
@@ -775,7 +775,7 @@ func (c *trio) verify(ctx context.Context, draws uint64) {
 	}
 	defer d.Close()
 	key, _ := c.flags.Seals()
-	report, err := kuji.VerifyDriver(d, key, "default", nil, nil)
+	report, err := verify.Driver(d, "default", verify.Options{Keys: [][32]byte{key}})
 	if err != nil {
 		c.t.Fatal(err)
 	}

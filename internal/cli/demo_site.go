@@ -20,6 +20,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/demo"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // alone is a server on a data directory of its own.
@@ -239,8 +240,8 @@ func (s *threeNodes) verify(ctx context.Context, seen func(string, kuji.Record))
 		realms, err := dr.Realms(ctx)
 		key, old := s.f.Seals()
 		for _, name := range realms {
-			report, err := kuji.VerifyDriver(dr, key, name, nil, func(rec kuji.Record) { seen(name, rec) }, old...)
-			var wrong *kuji.VerifyError
+			report, err := verify.Driver(dr, name, verify.Options{Seen: func(rec kuji.Record) { seen(name, rec) }, Keys: append(slices.Clone(old), key)})
+			var wrong *verify.Error
 			if errors.As(err, &wrong) {
 				damage = append(damage, err)
 			} else if err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/client"
 	"github.com/kuji-dev/kuji/internal/cluster"
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
@@ -156,8 +158,8 @@ func (f *failure) fromRPC(rpc *connect.Error) {
 		return
 	}
 	if detail.GetReason() != kujiv1.Reason_REASON_UNSPECIFIED {
-		f.Reason = strings.ToLower(strings.TrimPrefix(detail.GetReason().String(), "REASON_"))
-		f.Exit = exitOfReason(detail.GetReason())
+		f.Reason = contract.Word(detail.GetReason())
+		f.Exit = cmp.Or(exitOfReason[detail.GetReason()], exitUnexpected)
 	}
 	for _, v := range detail.GetViolations() {
 		f.Violations = append(f.Violations, violation{
@@ -182,22 +184,23 @@ func (v violation) String() string {
 	return v.Description
 }
 
-func exitOfReason(r kujiv1.Reason) exitCode {
-	switch r {
-	case kujiv1.Reason_REASON_INVALID:
-		return exitUsage
-	case kujiv1.Reason_REASON_NOT_FOUND, kujiv1.Reason_REASON_ID_REUSED, kujiv1.Reason_REASON_CONFLICT,
-		kujiv1.Reason_REASON_TOO_OLD, kujiv1.Reason_REASON_FORMAT:
-		return exitRefused
-	case kujiv1.Reason_REASON_UNAUTHENTICATED, kujiv1.Reason_REASON_FORBIDDEN:
-		return exitDenied
-	case kujiv1.Reason_REASON_OVERLOADED, kujiv1.Reason_REASON_UNKNOWN_OUTCOME, kujiv1.Reason_REASON_FAILED,
-		kujiv1.Reason_REASON_CLOSED, kujiv1.Reason_REASON_CANCELED, kujiv1.Reason_REASON_HISTORY:
-		return exitUnreachable
-	case kujiv1.Reason_REASON_CORRUPT:
-		return exitDamage
-	}
-	return exitUnexpected
+// exitOfReason says how the process ends after an answer with a reason.
+var exitOfReason = map[kujiv1.Reason]exitCode{
+	kujiv1.Reason_REASON_INVALID:         exitUsage,
+	kujiv1.Reason_REASON_NOT_FOUND:       exitRefused,
+	kujiv1.Reason_REASON_ID_REUSED:       exitRefused,
+	kujiv1.Reason_REASON_CONFLICT:        exitRefused,
+	kujiv1.Reason_REASON_TOO_OLD:         exitRefused,
+	kujiv1.Reason_REASON_FORMAT:          exitRefused,
+	kujiv1.Reason_REASON_UNAUTHENTICATED: exitDenied,
+	kujiv1.Reason_REASON_FORBIDDEN:       exitDenied,
+	kujiv1.Reason_REASON_OVERLOADED:      exitUnreachable,
+	kujiv1.Reason_REASON_UNKNOWN_OUTCOME: exitUnreachable,
+	kujiv1.Reason_REASON_FAILED:          exitUnreachable,
+	kujiv1.Reason_REASON_CLOSED:          exitUnreachable,
+	kujiv1.Reason_REASON_CANCELED:        exitUnreachable,
+	kujiv1.Reason_REASON_HISTORY:         exitUnreachable,
+	kujiv1.Reason_REASON_CORRUPT:         exitDamage,
 }
 
 func exitOfCode(c connect.Code) exitCode {

@@ -1,10 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 
@@ -15,43 +15,25 @@ import (
 	"github.com/kuji-dev/kuji/server"
 )
 
-// knownJSON says what the history knew.
-type knownJSON struct {
-	Position     uint64 `json:"position"`      // it had every event up to here
-	Lag          uint64 `json:"lag"`           // by how many positions it was behind the realm
-	CompleteFrom uint64 `json:"complete_from"` // it had every event from this position on
-	// Events before this position were older than --history-age, and are removed; absent: none were.
-	KeptFrom     uint64 `json:"kept_from,omitempty"`
-	KeptFromTime int64  `json:"kept_from_unix_ms,omitempty"` // time of the oldest that is kept
-	// Every event from this position on is as the log has it. Those before, and balances that rest on them,
-	// are not proven; absent: all are.
-	ProvenFrom uint64 `json:"proven_from,omitempty"`
-}
-
 type historyJSON struct {
-	Realm  string        `json:"realm"`
-	Events []kuji.Record `json:"events"`           // the newest first
-	Before string        `json:"before,omitempty"` // for --before, to go on with older ones; none: there are none
-	knownJSON
+	Events []kuji.Record `json:"events"`          // the newest first
+	Before plain         `json:"before,omitzero"` // for --before, to go on with older ones; absent: there are none
+	State  plain         `json:"state"`
 }
 
-func newKnownJSON(s *kujiv1.HistoryState) knownJSON {
-	return knownJSON{s.GetPosition(), s.GetLag(), s.GetCompleteFrom(), s.GetKeptFrom(), s.GetKeptFromUnixMs(), s.GetProvenFrom()}
-}
-
-// print says what the reader of an answer should know, if it is not all there is.
-func (k *knownJSON) print(w io.Writer) {
-	if k.Lag > 0 {
-		fprintf(w, "\nThe history is %s behind.\n", counted(k.Lag, "position"))
+// printState says what the reader of an answer should know, if it is not all there is.
+func printState(w io.Writer, s *kujiv1.HistoryState) {
+	if s.GetLag() > 0 {
+		fprintf(w, "\nThe history is %s behind.\n", counted(s.GetLag(), "position"))
 	}
-	if k.CompleteFrom > 1 {
-		fprintf(w, "\nThe history begins at position %d: the log before was trimmed.\n", k.CompleteFrom)
+	if s.GetCompleteFrom() > 1 {
+		fprintf(w, "\nThe history begins at position %d: the log before was trimmed.\n", s.GetCompleteFrom())
 	}
-	if k.KeptFrom > 0 {
-		fprintf(w, "\nThe history is kept from position %d of %s on: older events were removed.\n", k.KeptFrom, timeText(k.KeptFromTime))
+	if s.GetKeptFrom() > 0 {
+		fprintf(w, "\nThe history is kept from position %d of %s on: older events were removed.\n", s.GetKeptFrom(), timeText(s.GetKeptFromUnixMs()))
 	}
-	if k.ProvenFrom > 0 {
-		fprintf(w, "\nNot proven: events before position %d, and balances that rest on them. The log no longer has them.\n", k.ProvenFrom)
+	if s.GetProvenFrom() > 0 {
+		fprintf(w, "\nNot proven: events before position %d, and balances that rest on them. The log no longer has them.\n", s.GetProvenFrom())
 	}
 }
 
@@ -61,13 +43,11 @@ const freshText = "wait until the history has everything that happened so far"
 const maxShown = 100_000
 
 func historyCommand(a *app) *cobra.Command {
-	var pool, item, before string
-	var limit int
-	var fresh bool
+	var before string
+	req := &kujiv1.GetHistoryRequest{}
 	cmd := &cobra.Command{
-		Use:     "history [PLAYER]",
-		Short:   "Show what happened to a player, in a pool or to an item",
-		GroupID: "client",
+		Use:   "history [PLAYER]",
+		Short: "Show what happened to a player, in a pool or to an item",
 		Long: `Show what happened to a player, in a pool or to an item, newest first. Each event
 shows who asked and why, what was paid, and the balances after it. With a player and
 --item, show only events that changed the player's number of the item.
@@ -84,24 +64,22 @@ whose name is verify, write "kuji history -- verify".`,
 	cmd.AddCommand(historyVerifyCommand(a))
 	conn := a.connection(cmd.Flags())
 	flags := cmd.Flags()
-	flags.StringVar(&pool, "pool", "", "events about this `pool`")
-	flags.StringVar(&item, "item", "", "events that changed how many of this `item` somebody holds")
+	flags.StringVar(&req.Pool, "pool", "", "events about this `pool`")
+	flags.StringVar(&req.Item, "item", "", "events that changed how many of this `item` somebody holds")
 	flags.StringVar(&before, "before", "", "only events before this `place`: POSITION or POSITION.INDEX, as the first column shows it")
-	flags.IntVar(&limit, "limit", 100, "show at most so many events")
-	flags.BoolVar(&fresh, "fresh", false, freshText)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		req := &kujiv1.GetHistoryRequest{Pool: pool, Item: item, Fresh: fresh}
+	limit := flags.Int("limit", 100, "show at most so many events")
+	flags.BoolVar(&req.Fresh, "fresh", false, freshText)
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if len(args) > 0 {
 			req.Player = args[0]
 		}
-		if req.GetPlayer() == "" && pool == "" && item == "" {
+		if req.GetPlayer() == "" && req.GetPool() == "" && req.GetItem() == "" {
 			return usagef("want a player, --pool or --item")
 		}
-		if limit < 1 || limit > maxShown {
-			return usagef("--limit %d: expected from 1 to %d", limit, maxShown)
-		}
-		var err error
 		if req.Before, err = parsePlace(before); err != nil {
+			return err
+		}
+		if err := checkShownLimit(*limit); err != nil {
 			return err
 		}
 		c, err := conn.dial()
@@ -109,13 +87,48 @@ whose name is verify, write "kuji history -- verify".`,
 			return err
 		}
 		req.Realm = c.realm
-		out, err := readHistory(cmd.Context(), c, req, limit)
+		var events []kuji.Record
+		var last *kujiv1.GetHistoryResponse
+		err = pages(*limit, func(most uint32) (int, bool, error) {
+			req.Limit = most
+			if last, err = c.GetHistory(cmd.Context(), req); err != nil {
+				return 0, false, err
+			}
+			for _, e := range last.GetEvents() {
+				events = append(events, recordOf(e))
+			}
+			req.Before = last.GetBefore()
+			return len(last.GetEvents()), req.Before != nil, nil
+		})
 		if err != nil {
 			return err
 		}
-		return a.print(out, func(w io.Writer) { out.print(w) })
+		out := &historyJSON{Events: append([]kuji.Record{}, events...), State: plain{last.GetState()}}
+		if at := last.GetBefore(); at != nil {
+			out.Before = plain{at}
+		}
+		return a.print(out, func(w io.Writer) { printHistory(w, events, last) })
 	}
 	return cmd
+}
+
+func checkShownLimit(limit int) error {
+	if limit < 1 || limit > maxShown {
+		return usagef("--limit %d: expected from 1 to %d", limit, maxShown)
+	}
+	return nil
+}
+
+// pages reads pages until limit is reached. page returns how many it read, and whether there are more.
+func pages(limit int, page func(most uint32) (n int, more bool, err error)) error {
+	for limit > 0 {
+		n, more, err := page(uint32(min(limit, server.MaxHistoryPage)))
+		if err != nil || !more {
+			return err
+		}
+		limit -= n
+	}
+	return nil
 }
 
 // parsePlace reads POSITION or POSITION.INDEX; nothing is nil.
@@ -135,35 +148,12 @@ func parsePlace(s string) (*kujiv1.EventPlace, error) {
 	return &kujiv1.EventPlace{Position: p, Index: uint32(i)}, nil
 }
 
-// readHistory reads pages until there are enough events.
-func readHistory(ctx context.Context, c *api, req *kujiv1.GetHistoryRequest, limit int) (*historyJSON, error) {
-	out := &historyJSON{Realm: c.realm, Events: []kuji.Record{}}
-	for {
-		req.Limit = uint32(min(limit-len(out.Events), server.MaxHistoryPage))
-		resp, err := c.GetHistory(ctx, req)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range resp.GetEvents() {
-			out.Events = append(out.Events, recordOf(e))
-		}
-		out.knownJSON, out.Before = newKnownJSON(resp.GetState()), ""
-		if req.Before = resp.GetBefore(); req.Before == nil {
-			return out, nil
-		}
-		out.Before = fmt.Sprintf("%d.%d", req.GetBefore().GetPosition(), req.GetBefore().GetIndex())
-		if len(out.Events) >= limit {
-			return out, nil
-		}
-	}
-}
-
-func (h *historyJSON) print(w io.Writer) {
-	if len(h.Events) == 0 {
+func printHistory(w io.Writer, events []kuji.Record, last *kujiv1.GetHistoryResponse) {
+	if len(events) == 0 {
 		fprintf(w, "nothing\n")
 	}
-	for i := range h.Events {
-		rec := &h.Events[i]
+	for i := range events {
+		rec := &events[i]
 		fprintf(w, "%d.%d  %s  %s\n", rec.Position, rec.Index, timeText(rec.Time), recordText(rec))
 		for _, s := range rec.Paid {
 			fprintf(w, "    paid %d %s\n", s.Quantity, s.Item)
@@ -182,134 +172,76 @@ func (h *historyJSON) print(w io.Writer) {
 			fprintf(w, "    metadata %q\n", rec.Metadata)
 		}
 	}
-	if h.Before != "" {
-		fprintf(w, "\nOlder events: --before %s\n", h.Before)
+	if at := last.GetBefore(); at != nil {
+		fprintf(w, "\nOlder events: --before %d.%d\n", at.GetPosition(), at.GetIndex())
 	}
-	h.knownJSON.print(w)
+	printState(w, last.GetState())
 }
 
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
+func orDash(s string) string { return cmp.Or(s, "-") }
 
-type playersJSON struct {
-	Realm   string   `json:"realm"`
-	Players []string `json:"players"` // sorted
-	More    bool     `json:"more"`    // behind the last one
-	knownJSON
-}
-
-type holderJSON struct {
-	Player   string `json:"player"`
-	Quantity uint64 `json:"quantity"`
-}
-
-type holdersJSON struct {
-	Realm   string       `json:"realm"`
-	Item    string       `json:"item"`
-	Holders []holderJSON `json:"holders"` // in the order in which the players came
-	More    bool         `json:"more"`    // behind the last one
-	knownJSON
-}
-
-// listFlags are the flags of lists from the history.
-type listFlags struct {
-	after string
-	limit int
-	fresh bool
-}
-
-func (f *listFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.after, "after", "", "only those behind this `player`")
-	cmd.Flags().IntVar(&f.limit, "limit", maxShown, "list at most so many")
-	cmd.Flags().BoolVar(&f.fresh, "fresh", false, freshText)
-}
-
-// pages reads pages until there are enough. page returns how many it read, the last player, and
-// whether there are more.
-func (f *listFlags) pages(page func(after string, limit uint32) (n int, last string, more bool, err error)) error {
-	if f.limit < 1 || f.limit > maxShown {
-		return usagef("--limit %d: expected from 1 to %d", f.limit, maxShown)
-	}
-	for left, after := f.limit, f.after; left > 0; {
-		n, last, more, err := page(after, uint32(min(left, server.MaxHistoryPage, math.MaxInt32)))
-		if err != nil || !more || n == 0 {
-			return err
-		}
-		left, after = left-n, last
-	}
-	return nil
+// listFlags adds the flags of lists from the history.
+func listFlags(cmd *cobra.Command, after *string, fresh *bool) (limit *int) {
+	cmd.Flags().StringVar(after, "after", "", "only those behind this `player`")
+	cmd.Flags().BoolVar(fresh, "fresh", false, freshText)
+	return cmd.Flags().Int("limit", maxShown, "list at most so many")
 }
 
 func listPlayersCommand(a *app) *cobra.Command {
-	f := &listFlags{}
+	req := &kujiv1.ListPlayersRequest{}
 	cmd := &cobra.Command{
 		Use:     "players",
 		Short:   "List the players of a realm, sorted, from its history",
 		Example: "  kuji list players --after ann --limit 100",
 		Args:    exactArgs(),
 	}
-	conn := a.connection(cmd.Flags())
-	f.add(cmd)
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, _ []string) error {
-		out := playersJSON{Realm: c.realm, Players: []string{}}
-		if err := f.pages(func(after string, limit uint32) (int, string, bool, error) {
-			resp, err := c.ListPlayers(cmd.Context(), &kujiv1.ListPlayersRequest{Realm: c.realm, After: after, Limit: limit, Fresh: f.fresh})
-			if err != nil {
-				return 0, "", false, err
+	limit := listFlags(cmd, &req.After, &req.Fresh)
+	call := func(c *api, ctx context.Context, req *kujiv1.ListPlayersRequest) (*kujiv1.ListPlayersResponse, error) {
+		all := &kujiv1.ListPlayersResponse{}
+		return all, cmp.Or(checkShownLimit(*limit), pages(*limit, func(most uint32) (int, bool, error) {
+			req.Limit = most
+			page, err := c.ListPlayers(ctx, req)
+			n := len(page.GetPlayers())
+			if n > 0 {
+				req.After = page.GetPlayers()[n-1]
 			}
-			out.Players = append(out.Players, resp.GetPlayers()...)
-			out.More, out.knownJSON = resp.GetMore(), newKnownJSON(resp.GetState())
-			if n := len(resp.GetPlayers()); n > 0 {
-				after = resp.GetPlayers()[n-1]
-			}
-			return len(resp.GetPlayers()), after, out.More, nil
-		}); err != nil {
-			return err
-		}
-		return a.print(out, func(w io.Writer) {
-			printLines(w, out.Players)
-			out.print(w)
-		})
+			all.Players, all.More, all.State = append(all.Players, page.GetPlayers()...), page.GetMore(), page.GetState()
+			return n, page.GetMore() && n > 0, err
+		}))
+	}
+	return read(a, cmd, req, call, noArgs, func(w io.Writer, resp *kujiv1.ListPlayersResponse) {
+		printLines(w, resp.GetPlayers())
+		printState(w, resp.GetState())
 	})
-	return cmd
 }
 
 func listHoldersCommand(a *app) *cobra.Command {
-	f := &listFlags{}
+	req := &kujiv1.ListHoldersRequest{}
 	cmd := &cobra.Command{
 		Use:     "holders ITEM",
 		Short:   "List who holds an item, and how many, from the realm's history",
 		Example: "  kuji list holders sword",
 		Args:    exactArgs("ITEM"),
 	}
-	conn := a.connection(cmd.Flags())
-	f.add(cmd)
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, args []string) error {
-		out := holdersJSON{Realm: c.realm, Item: args[0], Holders: []holderJSON{}}
-		if err := f.pages(func(after string, limit uint32) (int, string, bool, error) {
-			resp, err := c.ListHolders(cmd.Context(), &kujiv1.ListHoldersRequest{Realm: c.realm, Item: args[0], After: after, Limit: limit, Fresh: f.fresh})
-			if err != nil {
-				return 0, "", false, err
+	limit := listFlags(cmd, &req.After, &req.Fresh)
+	call := func(c *api, ctx context.Context, req *kujiv1.ListHoldersRequest) (*kujiv1.ListHoldersResponse, error) {
+		all := &kujiv1.ListHoldersResponse{}
+		return all, cmp.Or(checkShownLimit(*limit), pages(*limit, func(most uint32) (int, bool, error) {
+			req.Limit = most
+			page, err := c.ListHolders(ctx, req)
+			n := len(page.GetHolders())
+			if n > 0 {
+				req.After = page.GetHolders()[n-1].GetPlayer()
 			}
-			for _, h := range resp.GetHolders() {
-				out.Holders, after = append(out.Holders, holderJSON{h.GetPlayer(), h.GetQuantity()}), h.GetPlayer()
-			}
-			out.More, out.knownJSON = resp.GetMore(), newKnownJSON(resp.GetState())
-			return len(resp.GetHolders()), after, out.More, nil
-		}); err != nil {
-			return err
+			all.Holders, all.More, all.State = append(all.Holders, page.GetHolders()...), page.GetMore(), page.GetState()
+			return n, page.GetMore() && n > 0, err
+		}))
+	}
+	return read(a, cmd, req, call, func(args []string) { req.Item = args[0] }, func(w io.Writer, resp *kujiv1.ListHoldersResponse) {
+		fprintf(w, "PLAYER\tQUANTITY\n")
+		for _, h := range resp.GetHolders() {
+			fprintf(w, "%s\t%d\n", word(h.GetPlayer()), h.GetQuantity())
 		}
-		return a.print(out, func(w io.Writer) {
-			fprintf(w, "PLAYER\tQUANTITY\n")
-			for _, h := range out.Holders {
-				fprintf(w, "%s\t%d\n", word(h.Player), h.Quantity)
-			}
-			out.print(w)
-		})
+		printState(w, resp.GetState())
 	})
-	return cmd
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/history"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 type historyVerifyJSON struct {
@@ -27,7 +29,8 @@ type historyVerifyRealmJSON struct {
 	From    uint64 `json:"from"`              // the first position that was compared; 0: none
 	To      uint64 `json:"to"`                // the last
 	Events  uint64 `json:"events"`
-	knownJSON
+	State   plain  `json:"state,omitzero"`
+	proven  uint64 // the first event that is
 }
 
 // historyVerifyFlags are the flags of kuji history verify.
@@ -140,7 +143,8 @@ func (f *historyVerifyFlags) verify(ctx context.Context, from *auditSource, real
 	report, err := compareHistory(ctx, db, from, realm)
 	out.OK, out.From, out.To, out.Events = err == nil, report.From, report.To, report.Events
 	st := report.State
-	out.knownJSON = knownJSON{Position: st.Position, CompleteFrom: st.CompleteFrom, KeptFrom: st.KeptFrom, KeptFromTime: st.KeptFromTime, ProvenFrom: st.ProvenFrom}
+	out.proven = max(st.ProvenFrom, 1)
+	out.State = plain{&kujiv1.HistoryState{Position: st.Position, CompleteFrom: st.CompleteFrom, KeptFrom: st.KeptFrom, KeptFromUnixMs: st.KeptFromTime, ProvenFrom: st.ProvenFrom}}
 	if _, damaged := errors.AsType[*history.DamagedError](err); damaged && f.rebuild {
 		if failed := db.Rebuild(ctx); failed != nil {
 			return out, failed
@@ -163,7 +167,7 @@ func compareHistory(ctx context.Context, db *history.DB, from *auditSource, real
 			case <-ctx.Done():
 			}
 		})
-		if _, damaged := errors.AsType[*kuji.VerifyError](err); damaged {
+		if _, damaged := errors.AsType[*verify.Error](err); damaged {
 			err = damageError{fmt.Errorf("the log: %w", err)}
 		}
 		wrong <- err
@@ -191,7 +195,7 @@ func (v *historyVerifyJSON) print(w io.Writer) {
 		if !r.OK {
 			result = "DAMAGED"
 		}
-		fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\n", r.Realm, result, r.From, r.To, r.Events, strconv.FormatUint(max(r.ProvenFrom, 1), 10))
+		fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\n", r.Realm, result, r.From, r.To, r.Events, strconv.FormatUint(r.proven, 10))
 	}
 	for _, r := range v.Realms {
 		if r.Rebuild {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -18,8 +17,8 @@ import (
 
 // oddsJSON is the odds of a draw and, with --count, those of a request for so many.
 type oddsJSON struct {
-	Odds    json.RawMessage `json:"odds"`
-	Request json.RawMessage `json:"request,omitempty"`
+	Odds    plain `json:"odds"`
+	Request plain `json:"request,omitzero"`
 }
 
 func oddsCommand(a *app) *cobra.Command {
@@ -73,10 +72,10 @@ version and hash.`,
 			return err
 		}
 		one.Items = valued(one, value)
-		out := oddsJSON{Odds: contract.Form{}.AppendJSON(nil, one)}
+		out := oddsJSON{Odds: plain{one}}
 		if several != nil {
 			several.Items = valued(several, value)
-			out.Request = contract.Form{}.AppendJSON(nil, several)
+			out.Request = plain{several}
 		}
 		return a.print(out, func(w io.Writer) { printOdds(w, args[0], player, one, several) })
 	}

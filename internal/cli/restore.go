@@ -11,8 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/backup"
 	"github.com/kuji-dev/kuji/driver/jetstream"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // restoreFlags are those of kuji restore.
@@ -70,7 +71,7 @@ backup ended in can be proven.`,
 		if err != nil {
 			return err
 		}
-		reports, err := kuji.Restore(cmd.Context(), filepath.ToSlash(f.from), filepath.ToSlash(f.data), key)
+		reports, err := backup.Restore(cmd.Context(), filepath.ToSlash(f.from), filepath.ToSlash(f.data), key)
 		return a.restored(verifyJSON{Data: f.data}, reports, err)
 	}
 	return cmd
@@ -94,8 +95,8 @@ func (f *restoreFlags) check() error {
 }
 
 // restored says what was restored.
-func (a *app) restored(out verifyJSON, reports []kuji.Report, err error) error {
-	if wrong, ok := errors.AsType[*kuji.VerifyError](err); ok {
+func (a *app) restored(out verifyJSON, reports []verify.Report, err error) error {
+	if wrong, ok := errors.AsType[*verify.Error](err); ok {
 		return damageError{fmt.Errorf("the backup is wrong: %w", wrong)}
 	}
 	if err != nil {
@@ -119,7 +120,7 @@ func restoreToCluster(ctx context.Context, a *app, f *restoreFlags) (err error) 
 	if c.External() {
 		at = nil
 	}
-	var reports []kuji.Report
+	var reports []verify.Report
 	err = c.Offline(ctx, at, func(d *jetstream.Driver) (err error) {
 		if f.from == "" {
 			fprintf(a.stderr, "node %s keeps its part of cluster %s; stop it when the restore has ended\n", c.Node, c.Name)
@@ -127,7 +128,7 @@ func restoreToCluster(ctx context.Context, a *app, f *restoreFlags) (err error) 
 			return nil
 		}
 		key, old := c.Seals()
-		reports, err = kuji.RestoreTo(ctx, filepath.ToSlash(f.from), d, key, old...)
+		reports, err = backup.RestoreTo(ctx, filepath.ToSlash(f.from), d, key, old...)
 		return err
 	})
 	if f.from == "" {

@@ -3,18 +3,14 @@ package cli
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/netip"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -23,40 +19,23 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
-	"github.com/kuji-dev/kuji/history"
-	"github.com/kuji-dev/kuji/internal/historian"
 	"github.com/kuji-dev/kuji/server"
-	"github.com/kuji-dev/kuji/server/access"
 )
 
 // serveFlags is what the flags of serve say.
 type serveFlags struct {
-	data, catalog, realm, listen string
-	redisListen                  string
-	confirmClock                 string
-	acceptWarnings               bool
-	catalogOver                  uint64
-	sync                         string
-	syncEvery                    time.Duration
-	segmentSize, snapshotEvery   int64
-	trimLog, mustExist           bool
-	tlsCert, tlsKey, keys        string
-	insecure                     bool
-	hosts                        []string
-	origins                      []string
-	drainDelay, drainTimeout     time.Duration
-	untilEOF                     bool
-	pprof                        string
-	history                      string
-	historyAge                   time.Duration
-	limits                       server.Limits
-	config                       string
-	printConfig                  bool
-	cluster                      clusterFlags
-	logs                         logFlags
-	otlp                         string
+	storeFlags
+	catalogFlags
+	edgeFlags
+	historyFlags
+	logs    logFlags
+	cluster clusterFlags
 
-	set *pflag.FlagSet // all of them
+	otlp, pprof string
+	untilEOF    bool
+	config      string
+	printConfig bool
+	set         *pflag.FlagSet // all of them
 }
 
 func serveCommand(a *app) *cobra.Command {
@@ -97,36 +76,11 @@ second look, it refuses to start unless you give --accept-warnings.`,
 	f.set = flags
 	flags.StringVar(&f.config, "config", "", "`file` with settings in YAML: keys are the flags' names")
 	flags.BoolVar(&f.printConfig, "print-config", false, "write the settings in force, and where each is from, and end")
-	flags.StringVar(&f.data, "data", "", "data `directory`, created if it does not exist; one process at a time (required)")
-	flags.StringVar(&f.catalog, "catalog", "", "catalog `file` to apply to --realm at start")
-	flags.StringVar(&f.realm, "realm", server.DefaultRealm, "`name` of the realm that --catalog is for")
-	flags.BoolVar(&f.acceptWarnings, "accept-warnings", false, "apply --catalog despite the warnings of its plan")
-	flags.Uint64Var(&f.catalogOver, "catalog-over", 0, "apply --catalog over this `version` in force, although somebody applied it since")
-	flags.StringVar(&f.listen, "listen", defaultAddress, "`address` to listen on; port 0 picks a free one")
-	flags.StringVar(&f.redisListen, "redis-listen", "", "`address` for Redis clients to listen on as well, such as 127.0.0.1:6380 (default: none)")
-	flags.StringVar(&f.sync, "sync", "always", "when to acknowledge: always (once fsynced), interval or none")
-	flags.DurationVar(&f.syncEvery, "sync-every", 100*time.Millisecond, "time between fsyncs with --sync interval; a crash of the machine can lose that much")
-	flags.Int64Var(&f.segmentSize, "segment-size", 0, "largest log segment in `bytes` (default 64 MiB)")
-	flags.Int64Var(&f.snapshotEvery, "snapshot-every", 0, "take a snapshot of a realm after this many `bytes` of its log (default 64 MiB; -1: never)")
-	flags.BoolVar(&f.trimLog, "trim-log", false, "remove log segments that two independent chains of snapshots cover; older draws can then no longer be verified")
-	flags.BoolVar(&f.mustExist, "must-exist", false, "create neither the data directory nor a realm; end with exit code 3 if one is missing")
-	flags.StringVar(&f.confirmClock, "confirm-clock", "", "believe the machine's clock up to this `time`, such as 2026-11-23T19:20:00Z, however far it is ahead of the log")
-	flags.StringVar(&f.tlsCert, "tls-cert", "", "`file` with the certificate chain (PEM)")
-	flags.StringVar(&f.tlsKey, "tls-key", "", "`file` with the certificate's private key (PEM)")
-	flags.StringVar(&f.keys, "keys", "", "`file` with the hash of one API key per line; without it, everybody on loopback is admin")
-	flags.BoolVar(&f.insecure, "insecure", false, "allow plain text beyond loopback; others can read the keys on the way")
-	flags.StringSliceVar(&f.hosts, "host", nil, "host `name` that a server without keys answers to, as well as loopback")
-	flags.StringSliceVar(&f.origins, "allow-origin", nil, "`site` whose web pages may call the server with a player's token, such as https://shop.example")
-	flags.DurationVar(&f.drainDelay, "drain-delay", 0, "how long to accept requests after readiness is off, for load balancers")
-	flags.DurationVar(&f.drainTimeout, "drain-timeout", 30*time.Second, "how long to wait for calls in flight before stopping")
-	flags.IntVar(&f.limits.InFlight, "max-in-flight", 0, "most calls at a time (default 4096)")
-	flags.IntVar(&f.limits.Connections, "max-connections", 0, "most connections at a time (default 16384)")
-	flags.IntVar(&f.limits.RequestMemory, "max-request-memory", 0, "most memory of requests, in `bytes`: their bodies, and 16 KiB each (default 256 MiB)")
-	flags.IntVar(&f.limits.RequestBytes, "max-request-bytes", 0, "largest request message (default 64 KiB)")
-	flags.IntVar(&f.limits.BatchBytes, "max-batch-bytes", 0, "largest batch or atomic message (default 4 MiB)")
+	f.storeFlags.add(flags)
+	f.catalogFlags.add(flags)
+	f.edgeFlags.add(flags)
+	f.historyFlags.add(flags)
 	flags.BoolVar(&f.untilEOF, "until-eof", false, "stop when standard input ends: for a parent process that holds its other end")
-	flags.StringVar(&f.history, "history", historySQLite, "where to keep what happened: sqlite (in the data directory), off, or the `URL` of a PostgreSQL database")
-	flags.DurationVar(&f.historyAge, "history-age", 0, "for how long the history keeps events, such as 2160h; older ones are removed (default: for ever)")
 	f.cluster.add(cmd)
 	f.logs.add(cmd)
 	flags.StringVar(&f.otlp, "otlp-endpoint", "", "send traces to the OpenTelemetry collector at this `URL`, over HTTP (default: $OTEL_EXPORTER_OTLP_ENDPOINT; none: no traces)")
@@ -163,122 +117,10 @@ func (a *app) settleAndServe(cmd *cobra.Command, f *serveFlags) error {
 
 // check checks what no other package does.
 func (f *serveFlags) check() error {
-	if f.data == "" {
-		return usagef("missing flag --data: the directory that holds the log")
-	}
-	if f.catalogOver > 0 && f.catalog == "" {
-		return usagef("--catalog-over %d without --catalog: expected the file to apply", f.catalogOver)
-	}
-	if f.syncEvery == 0 {
-		return usagef("--sync-every %v: expected at least 1ms", f.syncEvery)
-	}
-	switch {
-	case f.drainDelay < 0:
-		return usagef("--drain-delay %v: expected 0s or more", f.drainDelay)
-	case f.drainTimeout < 0:
-		return usagef("--drain-timeout %v: expected 0s or more", f.drainTimeout)
-	}
-	if err := f.cluster.check(f.data); err != nil {
+	if err := cmp.Or(f.storeFlags.check(), f.catalogFlags.check(), f.edgeFlags.check()); err != nil {
 		return err
 	}
-	if err := checkHistory(f.history, f.historyAge); err != nil {
-		return err
-	}
-	return cmp.Or( // 0 is the default
-		atLeast("max-in-flight", f.limits.InFlight, 0), atLeast("max-connections", f.limits.Connections, 0),
-		atLeast("max-request-memory", f.limits.RequestMemory, 0),
-		atLeast("max-request-bytes", f.limits.RequestBytes, 0), atLeast("max-batch-bytes", f.limits.BatchBytes, 0))
-}
-
-// historyWords are the values of --history that are not a URL.
-const (
-	historySQLite = "sqlite"
-	historyOff    = "off"
-)
-
-// checkHistory checks --history and --history-age.
-func checkHistory(where string, age time.Duration) error {
-	switch {
-	case age < 0:
-		return usageError{fmt.Errorf("--history-age %v: expected 0s or more", age)}
-	case age > 0 && where == historyOff:
-		return usageError{errors.New("--history-age: expected --history other than off with it")}
-	}
-	if where == historySQLite || where == historyOff || history.IsURL(where) {
-		return nil
-	}
-	return usageError{errors.New("--history: expected sqlite, off or the URL of a PostgreSQL database, postgres://…")} // it may be one with a password
-}
-
-// historian returns what keeps the histories, as --history and --history-age say.
-func (f *serveFlags) historian(log *slog.Logger) *historian.Historian {
-	return historian.New(log, func(realm string) string {
-		if f.history == historySQLite {
-			return filepath.Join(f.data, "history", realm+".db")
-		}
-		return f.history
-	}, history.Options{Age: f.historyAge})
-}
-
-// keepHistory makes a server keep histories, if it is to. The function that it returns ends them.
-func (f *serveFlags) keepHistory(o *server.Options) (end func() error) {
-	if f.history == historyOff {
-		return func() error { return nil }
-	}
-	h := f.historian(o.Logger)
-	o.History = h
-	return h.Close
-}
-
-func (f *serveFlags) engineOptions() (kuji.Options, error) {
-	o := kuji.Options{SyncEvery: f.syncEvery, SegmentSize: f.segmentSize, SnapshotEvery: f.snapshotEvery, TrimLog: f.trimLog, MustExist: f.mustExist}
-	if f.confirmClock != "" {
-		var err error
-		if o.ClockConfirmed, err = parseTime("confirm-clock", f.confirmClock); err != nil {
-			return o, err
-		}
-	}
-	for _, p := range []kuji.SyncPolicy{kuji.SyncAlways, kuji.SyncInterval, kuji.SyncNone} {
-		if f.sync == p.String() {
-			o.Sync = p
-			return o, nil
-		}
-	}
-	return o, usagef("--sync %q: expected always, interval or none", f.sync)
-}
-
-// serverOptions reads keys and certificate. The function that it returns reads
-// them again.
-func (f *serveFlags) serverOptions(log *slog.Logger) (server.Options, func() error, error) {
-	o := server.Options{Hosts: f.hosts, Origins: f.origins, Limits: f.limits, DrainDelay: f.drainDelay, Version: version(), Logger: log}
-	reload := func() error { return nil }
-	if (f.tlsCert == "") != (f.tlsKey == "") {
-		return o, nil, usagef("--tls-cert and --tls-key: give both or neither")
-	}
-	if f.keys != "" {
-		keys, err := access.LoadKeys(f.keys)
-		if err != nil {
-			return o, nil, usageError{err}
-		}
-		o.Keys = keys
-		reload = keys.Reload
-	}
-	if f.tlsCert != "" {
-		cert := &certificate{certFile: f.tlsCert, keyFile: f.tlsKey}
-		if err := cert.reload(); err != nil {
-			return o, nil, usageError{err}
-		}
-		o.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: cert.get}
-		reloadKeys := reload
-		reload = func() error { return errors.Join(reloadKeys(), cert.reload()) }
-	}
-	exposure := access.Exposure{TLS: o.TLS != nil, Insecure: f.insecure, Keys: o.Keys != nil}
-	for _, address := range []string{f.listen, cmp.Or(f.redisListen, f.listen)} {
-		if err := access.CheckListen(address, exposure); err != nil {
-			return o, nil, usageError{err}
-		}
-	}
-	return o, reload, nil
+	return cmp.Or(f.cluster.check(f.data), f.historyFlags.check())
 }
 
 func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
@@ -299,12 +141,12 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	engineOptions, err := f.engineOptions()
+	engineOptions, err := f.storeFlags.options()
 	if err != nil {
 		return err
 	}
 	engineOptions.Now = a.now
-	serverOptions, reload, err := f.serverOptions(log)
+	serverOptions, reload, err := f.edgeFlags.options(log)
 	if err != nil {
 		return err
 	}
@@ -353,7 +195,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	if err := start.apply(ctx, engine); err != nil {
 		return clockError(err)
 	}
-	endHistory := f.keepHistory(&serverOptions)
+	endHistory := f.keepHistory(f.data, &serverOptions)
 	defer func() { err = errors.Join(err, endHistory()) }()
 	if err := p.listenAndServe(ctx, engine, serverOptions); err != nil {
 		return clockError(err)
@@ -567,23 +409,4 @@ func (a *app) watchInput(on bool) <-chan struct{} {
 		_, _ = io.Copy(io.Discard, a.stdin) // an error is an end too
 	}()
 	return eof
-}
-
-// certificate is a certificate that can be read again while in use.
-type certificate struct {
-	certFile, keyFile string
-	current           atomic.Pointer[tls.Certificate]
-}
-
-func (c *certificate) reload() error {
-	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
-	if err != nil {
-		return fmt.Errorf("certificate %s with key %s: %w", c.certFile, c.keyFile, err)
-	}
-	c.current.Store(&pair)
-	return nil
-}
-
-func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	return c.current.Load(), nil
 }

@@ -29,7 +29,7 @@ import (
 // line stands only in the format, or in a [markup].
 func fprintf(w io.Writer, format string, args ...any) {
 	for i := range args {
-		args[i] = plain(args[i])
+		args[i] = filling(args[i])
 	}
 	_, _ = fmt.Fprintf(w, format, args...)
 }
@@ -62,8 +62,8 @@ func (s filled) Format(f fmt.State, verb rune) {
 	_, _ = fmt.Fprintf(f, fmt.FormatString(f, verb), text)
 }
 
-// plain returns what fprintf fills in for an argument.
-func plain(arg any) any {
+// filling returns what fprintf fills in for an argument.
+func filling(arg any) any {
 	switch v := arg.(type) {
 	case nil, fmt.Formatter:
 		return arg
@@ -125,6 +125,12 @@ type message struct {
 	proto.Message
 	requestID string // of a command
 }
+
+// plain is a message of the API among other things.
+type plain struct{ proto.Message }
+
+// MarshalJSON implements [json.Marshaler].
+func (p plain) MarshalJSON() ([]byte, error) { return contract.Form{}.AppendJSON(nil, p.Message), nil }
 
 // encodeJSON writes a value as JSON, on a line of its own.
 func encodeJSON(w io.Writer, v any) error {

@@ -57,8 +57,7 @@ func TestHostileTextIsEscaped(t *testing.T) {
 			out.Reset()
 		}
 		check("tail", 1, showEvent(a, e))
-		history := &historyJSON{Events: []kuji.Record{recordOf(e)}}
-		check("history", 4, a.print(history, func(w io.Writer) { history.print(w) }))
+		check("history", 4, a.print(nil, func(w io.Writer) { printHistory(w, []kuji.Record{recordOf(e)}, nil) }))
 		check("list", 1, a.print(nil, func(w io.Writer) { printLines(w, []string{s}) }))
 		check("player", 1, a.print(nil, func(w io.Writer) { printPlayer(w, &kujiv1.Player{Id: s}) }))
 		a.say("%v", errors.New(s))

@@ -11,6 +11,7 @@ import (
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/internal/cluster"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 type upgradeJSON struct {
@@ -123,7 +124,7 @@ func levelsOf(ctx context.Context, data, only string) (out upgradeJSON, err erro
 	}
 	for _, name := range names {
 		rep, err := inDirectory(data).verifyRealm(ctx, name, nil, nil)
-		if wrong, ok := errors.AsType[*kuji.VerifyError](err); ok {
+		if wrong, ok := errors.AsType[*verify.Error](err); ok {
 			return out, damageError{wrong}
 		}
 		if err != nil {

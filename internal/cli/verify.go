@@ -21,6 +21,7 @@ import (
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/cluster"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 type verifyJSON struct {
@@ -120,7 +121,7 @@ has the directory open: stop the server, or verify a copy.`,
 			if _, ok := anchors[realm]; realm != "" && since != "" && !ok {
 				return usagef("--since %s: realm %q is not in it", since, realm)
 			}
-			return verify(cmd.Context(), a, &what, realms, anchors, strict)
+			return verifyRealms(cmd.Context(), a, &what, realms, anchors, strict)
 		},
 	}
 	what.add(cmd)
@@ -161,7 +162,7 @@ type auditSource struct {
 	node, nodeOf  string // of a node's directory
 	missing       []string
 	realms        func(ctx context.Context) (names, strays []string, err error)
-	realm         func(name string, through *kuji.Anchor, seen func(kuji.Record)) (kuji.Report, error)
+	realm         func(name string, through *verify.Anchor, seen func(kuji.Record)) (verify.Report, error)
 }
 
 // inDirectory is a data directory.
@@ -169,11 +170,11 @@ func inDirectory(data string) *auditSource {
 	return &auditSource{
 		data:   data,
 		realms: func(context.Context) (names, strays []string, err error) { return realmsIn(data) },
-		realm: func(name string, through *kuji.Anchor, seen func(kuji.Record)) (kuji.Report, error) {
+		realm: func(name string, through *verify.Anchor, seen func(kuji.Record)) (verify.Report, error) {
 			if through != nil {
-				return kuji.VerifyThrough(data, name, *through, seen)
+				return verify.Dir(data, name, verify.Options{Through: &*through, Seen: seen})
 			}
-			return kuji.Verify(data, name, seen)
+			return verify.Dir(data, name, verify.Options{Seen: seen})
 		},
 	}
 }
@@ -183,7 +184,7 @@ func inCopy(c *cluster.Copy, data string, keys cluster.Keys) *auditSource {
 	return &auditSource{
 		data: data, node: c.Node, nodeOf: c.Cluster, missing: c.Missing,
 		realms: func(context.Context) (names, strays []string, err error) { return c.Realms, nil, nil },
-		realm: func(name string, through *kuji.Anchor, seen func(kuji.Record)) (kuji.Report, error) {
+		realm: func(name string, through *verify.Anchor, seen func(kuji.Record)) (verify.Report, error) {
 			return c.Verify(keys, name, through, seen)
 		},
 	}
@@ -219,15 +220,15 @@ func openAudit(ctx context.Context, a *app, f *auditFlags) (from *auditSource, e
 			names, err = d.Realms(ctx)
 			return names, nil, err
 		},
-		realm: func(name string, through *kuji.Anchor, seen func(kuji.Record)) (kuji.Report, error) {
+		realm: func(name string, through *verify.Anchor, seen func(kuji.Record)) (verify.Report, error) {
 			names, err := d.Realms(ctx)
 			if err == nil && !slices.Contains(names, name) {
 				err = &kuji.Error{Code: kuji.CodeNotFound, Field: "realm", Message: fmt.Sprintf("there is no realm %q in cluster %s", name, f.cluster.Name)}
 			}
 			if err != nil {
-				return kuji.Report{}, err
+				return verify.Report{}, err
 			}
-			report, err := kuji.VerifyDriver(d, key, name, through, seen, old...)
+			report, err := verify.Driver(d, name, verify.Options{Through: through, Seen: seen, Keys: append(slices.Clone(old), key)})
 			_, trimmed := errors.AsType[*driver.TrimmedError](err)
 			if trimmed || errors.Is(err, driver.ErrNotExist) || errors.Is(err, driver.ErrUnavailable) {
 				err = connect.NewError(connect.CodeUnavailable, fmt.Errorf("realm %s: a node is lost, or the cluster has trimmed the log meanwhile: try again: %v", name, err))
@@ -243,7 +244,7 @@ func openAudit(ctx context.Context, a *app, f *auditFlags) (from *auditSource, e
 const maxReport = 64 << 20
 
 // readAnchors reads from an earlier report where the realms' chains stood.
-func readAnchors(a *app, file string) (map[string]kuji.Anchor, error) {
+func readAnchors(a *app, file string) (map[string]verify.Anchor, error) {
 	if file == "" {
 		return nil, nil
 	}
@@ -255,7 +256,7 @@ func readAnchors(a *app, file string) (map[string]kuji.Anchor, error) {
 	if err := json.Unmarshal(data, &report); err != nil {
 		return nil, usagef("--since %s: expected what kuji verify --json writes: %w", file, err)
 	}
-	anchors := map[string]kuji.Anchor{}
+	anchors := map[string]verify.Anchor{}
 	for _, r := range report.Realms {
 		if r.OK && r.Position == 0 {
 			continue // nothing was in its log
@@ -264,7 +265,7 @@ func readAnchors(a *app, file string) (map[string]kuji.Anchor, error) {
 		if err != nil || len(hash) != sha256.Size || !r.OK {
 			return nil, usagef("--since %s: realm %q: expected a good report with a position and a chain hash", file, r.Realm)
 		}
-		anchors[r.Realm] = kuji.Anchor{Position: r.Position, Hash: [sha256.Size]byte(hash)}
+		anchors[r.Realm] = verify.Anchor{Position: r.Position, Hash: [sha256.Size]byte(hash)}
 	}
 	if len(anchors) == 0 {
 		return nil, usagef("--since %s: it names no realm", file)
@@ -272,7 +273,7 @@ func readAnchors(a *app, file string) (map[string]kuji.Anchor, error) {
 	return anchors, nil
 }
 
-func verify(ctx context.Context, a *app, what *auditFlags, realms []string, anchors map[string]kuji.Anchor, strict bool) (err error) {
+func verifyRealms(ctx context.Context, a *app, what *auditFlags, realms []string, anchors map[string]verify.Anchor, strict bool) (err error) {
 	from, end, err := openAudit(ctx, a, what)
 	if err != nil {
 		return err
@@ -334,7 +335,7 @@ func (v *verifyJSON) unproven() (texts []string) {
 
 // verify checks the named realms, or all. Damage is a damageError; even then the result covers every
 // realm. A realm with an anchor must go through it, and must be there if all are checked.
-func (s *auditSource) verify(ctx context.Context, realms []string, anchors map[string]kuji.Anchor, seen func(realm string, rec kuji.Record)) (verifyJSON, error) {
+func (s *auditSource) verify(ctx context.Context, realms []string, anchors map[string]verify.Anchor, seen func(realm string, rec kuji.Record)) (verifyJSON, error) {
 	out := verifyJSON{Data: s.data, Cluster: s.cluster, Node: s.node, NodeOf: s.nodeOf, Missing: s.missing, OK: true, Realms: []verifyRealmJSON{}}
 	there, strays, err := s.realms(ctx)
 	if err != nil {
@@ -355,7 +356,7 @@ func (s *auditSource) verify(ctx context.Context, realms []string, anchors map[s
 	}
 	for _, name := range realms {
 		report, err := s.verifyRealm(ctx, name, anchors, seen)
-		var wrong *kuji.VerifyError
+		var wrong *verify.Error
 		switch {
 		case errors.As(err, &wrong):
 			damage = append(damage, err)
@@ -376,9 +377,9 @@ func (s *auditSource) verify(ctx context.Context, realms []string, anchors map[s
 
 // verifyRealm returns early if ctx ends. Then the check goes on for nobody, and
 // writes nothing.
-func (s *auditSource) verifyRealm(ctx context.Context, name string, anchors map[string]kuji.Anchor, seen func(realm string, rec kuji.Record)) (kuji.Report, error) {
+func (s *auditSource) verifyRealm(ctx context.Context, name string, anchors map[string]verify.Anchor, seen func(realm string, rec kuji.Record)) (verify.Report, error) {
 	type verdict struct {
-		report kuji.Report
+		report verify.Report
 		err    error
 	}
 	done := make(chan verdict, 1)
@@ -388,7 +389,7 @@ func (s *auditSource) verifyRealm(ctx context.Context, name string, anchors map[
 			each = func(rec kuji.Record) { seen(name, rec) }
 		}
 		var v verdict
-		var through *kuji.Anchor
+		var through *verify.Anchor
 		if anchor, ok := anchors[name]; ok {
 			through = &anchor
 		}
@@ -399,7 +400,7 @@ func (s *auditSource) verifyRealm(ctx context.Context, name string, anchors map[
 	case v := <-done:
 		return v.report, v.err
 	case <-ctx.Done():
-		return kuji.Report{}, ctx.Err()
+		return verify.Report{}, ctx.Err()
 	}
 }
 
@@ -423,7 +424,7 @@ func realmsIn(data string) (names, strays []string, err error) {
 	return names, strays, nil
 }
 
-func newVerifyRealmJSON(r kuji.Report, wrong *kuji.VerifyError) verifyRealmJSON {
+func newVerifyRealmJSON(r verify.Report, wrong *verify.Error) verifyRealmJSON {
 	out := verifyRealmJSON{
 		Realm: r.Realm, OK: wrong == nil, From: r.From, Snapshots: r.Snapshots, Strays: r.Strays, Position: r.Position, Batches: r.Batches, Events: r.Events, Draws: r.Draws,
 		Void: r.Void, Players: r.Players, CatalogVersion: r.Catalog, Level: r.Level, LogBytes: r.LogBytes,

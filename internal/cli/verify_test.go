@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // TestVerifyNamesWhatWasNotDecided: an epoch that other rules decided is named, and is no proof: with
 // --strict the command ends with exit code 6.
 func TestVerifyNamesWhatWasNotDecided(t *testing.T) {
-	report := kuji.Report{Realm: "shop", Epochs: []kuji.EpochReport{
+	report := verify.Report{Realm: "shop", Epochs: []verify.Epoch{
 		{Epoch: 1, First: 1, Rules: 4, Revealed: true, Undecided: "rules version 4 decided it; this build has [5]"},
 		{Epoch: 2, First: 9, Rules: 5, Revealed: true},
 	}}

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/backup"
 	"github.com/kuji-dev/kuji/driver/jetstream"
 	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // copyPatience bounds how long the copy's server needs once the copy is there. Its elections take up to 9 s.
@@ -85,20 +87,20 @@ func (c *Copy) check(realm string) error {
 	return &kuji.Error{Code: kuji.CodeNotFound, Field: "realm", Message: message}
 }
 
-// Verify verifies a realm, as [kuji.VerifyDriver] does. Without the cluster's key, what it sealed cannot be
+// Verify verifies a realm, as [verify.Driver] does. Without the cluster's key, what it sealed cannot be
 // proven.
-func (c *Copy) Verify(keys Keys, realm string, through *kuji.Anchor, seen func(kuji.Record)) (kuji.Report, error) {
+func (c *Copy) Verify(keys Keys, realm string, through *verify.Anchor, seen func(kuji.Record)) (verify.Report, error) {
 	if err := c.check(realm); err != nil {
-		return kuji.Report{}, err
+		return verify.Report{}, err
 	}
 	key, old := keys.Seals(c.Cluster)
-	return kuji.VerifyDriver(c.driver, key, realm, through, seen, old...)
+	return verify.Driver(c.driver, realm, verify.Options{Through: through, Seen: seen, Keys: append(slices.Clone(old), key)})
 }
 
 // Backup returns the source of a realm's backup.
-func (c *Copy) Backup(realm string) (kuji.BackupSource, func() error, error) {
+func (c *Copy) Backup(realm string) (backup.Source, func() error, error) {
 	if err := c.check(realm); err != nil {
 		return nil, nil, err
 	}
-	return kuji.BackupDriver(c.driver, realm)
+	return backup.Driver(c.driver, realm)
 }

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/backup"
 	"github.com/kuji-dev/kuji/driver/jetstream"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // Forced is what a new cluster has of an old one, or would have.
@@ -56,7 +58,7 @@ type Force struct {
 }
 
 // Do returns what it has found. Without the word that belongs to that, it changes nothing. It ends with a
-// RefusedError if the old cluster has nodes left, and with a [kuji.VerifyError] if the directory is damaged.
+// RefusedError if the old cluster has nodes left, and with a [verify.Error] if the directory is damaged.
 func (f *Force) Do(ctx context.Context) (out Forced, done bool, err error) {
 	h, err := readHome(f.From)
 	if err != nil {
@@ -127,10 +129,10 @@ func (f *Force) gather(ctx context.Context, sealed [][32]byte, out *Forced) (con
 	fmt.Fprintf(hash, "%s %s\n", out.Of, out.Cluster)
 	for _, realm := range c.Realms {
 		one := ForcedRealm{Realm: realm}
-		report, err := kuji.VerifyDriver(c.driver, sealed[0], realm, nil, func(rec kuji.Record) {
+		report, err := verify.Driver(c.driver, realm, verify.Options{Keys: sealed, Seen: func(rec kuji.Record) {
 			one.LastTime, one.LastID = time.UnixMilli(rec.Time).UTC().Format(time.RFC3339), cmp.Or(rec.ID, one.LastID)
-		}, sealed[1:]...)
-		if _, wrong := errors.AsType[*kuji.VerifyError](err); wrong {
+		}})
+		if _, wrong := errors.AsType[*verify.Error](err); wrong {
 			err = fmt.Errorf("what node %s has kept is wrong: %w", c.Node, err)
 		}
 		if err != nil {
@@ -153,7 +155,7 @@ func (f *Force) gather(ctx context.Context, sealed [][32]byte, out *Forced) (con
 		if err != nil {
 			return false, err
 		}
-		_, err = kuji.ReceiveBackup(ctx, f.backup(), realm, source)
+		_, err = backup.Write(ctx, f.backup(), realm, source)
 		if err = errors.Join(err, done()); err != nil {
 			return false, err
 		}
@@ -168,7 +170,7 @@ func (f *Force) begin(ctx context.Context, d *jetstream.Driver, sealed [][32]byt
 	old = append(old, sealed...)
 	there, err := d.Realms(ctx)
 	if err == nil && len(there) == 0 {
-		_, err = kuji.RestoreTo(ctx, f.backup(), d, key, old...)
+		_, err = backup.RestoreTo(ctx, f.backup(), d, key, old...)
 	}
 	if err != nil {
 		return err

@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptrace"
-	"net/http/httputil"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +18,7 @@ import (
 	"connectrpc.com/connect"
 	"connectrpc.com/grpchealth"
 
+	"github.com/kuji-dev/kuji/internal/contract"
 	"github.com/kuji-dev/kuji/internal/election"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
@@ -40,15 +41,14 @@ const (
 	lookAgain = 100 * time.Millisecond
 )
 
-// passer passes requests on to other nodes, over one HTTP/2 connection to each.
+// passer passes calls on to other nodes, over one HTTP/2 connection to each.
 type passer struct {
 	transport http.RoundTripper
-	places    chan struct{} // one for each request that is passed on or waits
-	errors    *connect.ErrorWriter
+	places    chan struct{} // one for each call that is passed on or waits
 }
 
 func newPasser(c *Client, l server.Limits) *passer {
-	return &passer{c.http.Transport, make(chan struct{}, cmp.Or(l.InFlight, maxPassed)), connect.NewErrorWriter()}
+	return &passer{c.http.Transport, make(chan struct{}, cmp.Or(l.InFlight, maxPassed))}
 }
 
 // servePeer answers what another node passes on. It passes nothing on itself.
@@ -63,99 +63,99 @@ func (n *node) servePeer(w http.ResponseWriter, r *http.Request) {
 	case logPath:
 		n.serveLog(w, r)
 	default:
-		n.serve(w, r, &journey{passed: true})
+		n.serve(w, r, true)
 	}
 }
 
 // serveClient answers a client.
 func (n *node) serveClient(w http.ResponseWriter, r *http.Request) {
 	if !n.serveOwn(w, r) {
-		n.serve(w, r, &journey{})
+		n.serve(w, r, false)
 	}
 }
 
-// journey is what a request has been through at this node.
+// journey is what a request has been through before it came to the server.
 type journey struct {
 	passed bool        // another node has passed it on
 	header http.Header // with the client's key
-	until  time.Time   // no longer does it wait for a leader
-	tries  int         // to have it answered
+	answer http.Header // of the answer
 }
 
 type journeyKey struct{}
 
-// serve answers a request, or passes it on: see Elsewhere.
-func (n *node) serve(w http.ResponseWriter, r *http.Request, j *journey) {
-	j.until, j.header = time.Now().Add(WaitForLeader), r.Header
+func journeyOf(ctx context.Context) journey {
+	j, _ := ctx.Value(journeyKey{}).(journey) // none: of a Redis client
+	return j
+}
+
+// serve has the server answer a request, which passes it on if need be: see Call.
+func (n *node) serve(w http.ResponseWriter, r *http.Request, passed bool) {
+	j := journey{passed, r.Header, w.Header()}
 	s := n.look().serves
 	if s == nil {
-		ctx, cancel := n.patience(r, j)
+		ctx, cancel := n.patience(r.Context(), time.Now())
 		defer cancel()
 		if s = n.await(ctx, func(v view) bool { return v.serves != nil }).serves; s == nil {
-			n.refuse(w, r, j, fmt.Errorf("node %s has not joined the cluster yet: try again later", n.conf.Node))
+			err := n.refusal(j, fmt.Errorf("node %s has not joined the cluster yet: try again later", n.conf.Node))
+			_ = connect.NewErrorWriter().Write(w, r, err) // the client may be gone: there is nobody to tell
 			return
 		}
 	}
 	s.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), journeyKey{}, j)))
 }
 
-// patience returns the context of a request that waits for a leader.
-func (n *node) patience(r *http.Request, j *journey) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithDeadline(r.Context(), j.until)
+// patience returns the context of a call that waits for a leader.
+func (n *node) patience(ctx context.Context, began time.Time) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithDeadline(ctx, began.Add(WaitForLeader))
 	stop := context.AfterFunc(n.over, cancel) // a node that has stopped learns of no leader
 	return ctx, func() { stop(); cancel() }
 }
 
-// Elsewhere implements [server.Cluster]: it answers a request with what the leader of its realm answers,
-// once there is one. That may be this node by then.
-func (n *node) Elsewhere(w http.ResponseWriter, r *http.Request, realm string) {
-	j, ok := r.Context().Value(journeyKey{}).(*journey)
-	if !ok {
-		j = &journey{until: time.Now().Add(WaitForLeader), header: r.Header} // of a Redis client
-		r = r.WithContext(context.WithValue(r.Context(), journeyKey{}, j))
+// Call implements [server.Cluster]: the answer is that of the leader of the realm, once there is one.
+func (n *node) Call(c *server.Call) (*http.Response, error) {
+	select {
+	case n.pass.places <- struct{}{}:
+	default:
+		return nil, contract.Refused(connect.CodeUnavailable, kujiv1.Reason_REASON_OVERLOADED, fmt.Errorf("%d requests wait or are passed on to other nodes: try again later", cap(n.pass.places)))
 	}
-	if j.tries++; j.tries == 1 {
-		select {
-		case n.pass.places <- struct{}{}:
-			defer func() { <-n.pass.places }()
-		default:
-			n.pass.refuse(w, r, kujiv1.Reason_REASON_OVERLOADED, fmt.Errorf("%d requests wait or are passed on to other nodes: try again later", cap(n.pass.places)))
-			return
-		}
+	resp, err := n.call(c, journeyOf(c.Request.Context()))
+	if err != nil {
+		<-n.pass.places
+		return nil, err
 	}
-	ctx, cancel := n.patience(r, j)
+	resp.Body = &body{resp.Body, sync.OnceFunc(func() { <-n.pass.places })}
+	return resp, nil
+}
+
+func (n *node) call(c *server.Call, j journey) (*http.Response, error) {
+	ctx, cancel := n.patience(c.Request.Context(), c.Began)
 	defer cancel()
-	if j.tries > 1 { // it was held here, and then was not
-		n.again(ctx, n.look())
+	if c.Tries > 0 { // it was held here, and then was not
+		if n.again(ctx, n.look()); ctx.Err() != nil {
+			return nil, n.refusal(j, n.nobody(n.look(), c.Realm))
+		}
 	}
 	for {
-		v := n.await(ctx, func(v view) bool { return n.Holds(realm) || n.whereTo(v, realm, j) != "" })
-		to := n.whereTo(v, realm, j)
+		v := n.await(ctx, func(v view) bool { return n.Holds(c.Realm) || n.whereTo(v, c.Realm, j) != "" })
+		to := n.whereTo(v, c.Realm, j)
 		switch {
-		case n.Holds(realm):
-			v.serves.ServeHTTP(w, unread(r))
-			return
-		case to == n.conf.Node:
-			v.serves.ServeHere(w, unread(r))
-			n.adopt(realm)
-			return
+		case n.Holds(c.Realm), to == n.conf.Node:
+			return nil, server.ErrHere
 		case to == "" || j.passed:
-			n.refuse(w, r, j, n.nobody(v, realm))
-			return
+			return nil, n.refusal(j, n.nobody(v, c.Realm))
 		}
-		if n.passOn(w, unread(r), n.conf.Peers[to]) {
-			return
+		if resp, err := n.passOn(c.Request, n.conf.Peers[to]); !errors.Is(err, errElsewhere) {
+			return resp, err
 		}
 		if n.again(ctx, v); ctx.Err() != nil {
-			n.refuse(w, r, j, fmt.Errorf("node %s, which leads realm %q, does not answer: try again later", to, realm))
-			return
+			return nil, n.refusal(j, fmt.Errorf("node %s, which leads realm %q, does not answer: try again later", to, c.Realm))
 		}
 	}
 }
 
 // whereTo returns which other node leads a realm. It is this one for a realm that does not exist, if this one is to
 // create it. "": nobody knows.
-func (n *node) whereTo(v view, realm string, j *journey) string {
+func (n *node) whereTo(v view, realm string, j journey) string {
 	leader := v.leaders[realm]
 	switch {
 	case leader == n.conf.Node:
@@ -190,20 +190,10 @@ func (n *seating) again(ctx context.Context, v view) {
 	}
 }
 
-// unread returns a request whose body has not been read, except of a stream.
-func unread(r *http.Request) *http.Request {
-	if r.GetBody == nil {
-		return r
-	}
-	again := *r
-	again.Body, _ = r.GetBody() // from memory
-	return &again
-}
-
 // Status implements [server.Cluster]: it asks each node that leads realms, with the client's key.
 func (n *node) Status(ctx context.Context) []*kujiv1.RealmStatus {
-	j, ok := ctx.Value(journeyKey{}).(*journey)
-	if !ok || j.passed {
+	j := journeyOf(ctx)
+	if j.header == nil || j.passed {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*election.RenewEvery)
@@ -291,12 +281,13 @@ func (n *node) await(ctx context.Context, good func(view) bool) view {
 	}
 }
 
-// refuse answers a request that nobody has carried out. If another node passed it on, that one looks again.
-func (n *node) refuse(w http.ResponseWriter, r *http.Request, j *journey, err error) {
+// refusal returns the error of a call that nobody has carried out. If another node passed it on, that
+// one looks again.
+func (n *node) refusal(j journey, err error) *connect.Error {
 	if j.passed {
-		w.Header().Set(elsewhereHeader, n.conf.Node)
+		j.answer.Set(elsewhereHeader, n.conf.Node)
 	}
-	n.pass.refuse(w, r, kujiv1.Reason_REASON_CLOSED, err)
+	return contract.Refused(connect.CodeUnavailable, kujiv1.Reason_REASON_CLOSED, err)
 }
 
 // goesOn are the RPCs whose answers take as long as the leader lets them.
@@ -307,77 +298,64 @@ var goesOn = map[string]bool{
 	"/events": true,
 }
 
-// errElsewhere is the error of an answer with elsewhereHeader.
+// errElsewhere is the error of a call that did not reach a leader. Nothing has happened.
 var errElsewhere = errors.New("it does not lead the realm")
 
-// passOn passes a request on. It returns false if nothing has happened, and nothing was answered: the node
-// was not reached, or does not lead the realm.
-func (n *node) passOn(w http.ResponseWriter, r *http.Request, to Peer) bool {
-	ctx := r.Context()
+// passOn passes a call on. The error is errElsewhere if nothing has happened: the node was not reached, or
+// does not lead the realm.
+func (n *node) passOn(r *http.Request, to Peer) (*http.Response, error) {
+	ctx, end := context.WithCancel(r.Context())
+	stop := func() bool { return true }
 	if goesOn[r.URL.Path] { // until this node stops
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithCancel(ctx)
-		defer cancel()
-		defer context.AfterFunc(n.stopped, cancel)()
-		rc := http.NewResponseController(w)
-		_, _ = rc.SetReadDeadline(time.Time{}), rc.SetWriteDeadline(time.Time{}) // not supported: no deadline
+		stop = context.AfterFunc(n.stopped, end)
 	}
 	var sent atomic.Bool // a connection was there, and did not close before it took the request
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+	out := r.Clone(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { sent.Store(false) },
 		GotConn: func(httptrace.GotConnInfo) { sent.Store(true) },
-	})
-	passed := true
-	proxy := httputil.ReverseProxy{
-		Transport:     n.pass.transport,
-		FlushInterval: -1, // a stream's answers are for now
-		Rewrite: func(pr *httputil.ProxyRequest) {
-			pr.Out.URL.Scheme, pr.Out.URL.Host = "https", to.Requests()
-			pr.Out.Host = pr.In.Host // what the leader allows
-			if pr.Out.Body != nil {
-				pr.Out.Body = kept{pr.Out.Body}
-			}
-		},
-		ModifyResponse: func(resp *http.Response) error {
-			if resp.Header.Get(elsewhereHeader) != "" && r.GetBody != nil {
-				return errElsewhere
-			}
-			resp.Header.Del(elsewhereHeader)
-			return nil
-		},
-		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			switch {
-			case errors.Is(err, errElsewhere), !sent.Load() && r.Context().Err() == nil:
-				passed = false
-			default:
-				// It may have happened. Whether the request has an id, only the leader could read: a
-				// code that retry policies react to would be wrong without one.
-				n.pass.fail(w, r, connect.CodeUnknown, kujiv1.Reason_REASON_UNKNOWN_OUTCOME, errors.New("the connection to the leader was lost: send the same request id again"))
-			}
-		},
-		ErrorLog: nil,
+	}))
+	out.URL.Scheme, out.URL.Host = "https", to.Requests()
+	switch {
+	case r.GetBody != nil && r.ContentLength > 0:
+		out.Body, _ = r.GetBody() // from memory
+	case r.GetBody != nil:
+		out.Body = http.NoBody
+	case r.Body != nil:
+		out.Body = kept{r.Body}
 	}
-	proxy.ServeHTTP(w, r.WithContext(ctx))
-	return passed
+	resp, err := n.pass.transport.RoundTrip(out)
+	elsewhere := err == nil && resp.Header.Get(elsewhereHeader) != "" && r.GetBody != nil
+	if err == nil && !elsewhere {
+		resp.Header.Del(elsewhereHeader)
+		resp.Body = &body{resp.Body, func() { stop(); end() }}
+		return resp, nil
+	}
+	stop()
+	end()
+	if err == nil {
+		_ = resp.Body.Close() // it was read for nothing
+	}
+	if elsewhere || !sent.Load() && r.Context().Err() == nil {
+		return nil, errElsewhere
+	}
+	// It may have happened. Whether the request has an id, only the leader could read: a code that retry
+	// policies react to would be wrong without one.
+	return nil, contract.Refused(connect.CodeUnknown, kujiv1.Reason_REASON_UNKNOWN_OUTCOME, errors.New("the connection to the leader was lost: send the same request id again"))
 }
 
 // kept is a request's body that stays open when an attempt to send it fails.
-type kept struct {
-	body interface{ Read([]byte) (int, error) }
+type kept struct{ io.Reader }
+
+func (k kept) Close() error { return nil } // net/http closes the body of a request that it received
+
+// body is an answer's body, with what follows its end.
+type body struct {
+	io.ReadCloser
+	end func()
 }
 
-func (k kept) Read(p []byte) (int, error) { return k.body.Read(p) }
-func (k kept) Close() error               { return nil } // net/http closes the body of a request that it received
-
-// refuse answers a request that has not happened.
-func (p *passer) refuse(w http.ResponseWriter, r *http.Request, reason kujiv1.Reason, err error) {
-	p.fail(w, r, connect.CodeUnavailable, reason, err)
-}
-
-func (p *passer) fail(w http.ResponseWriter, r *http.Request, code connect.Code, reason kujiv1.Reason, err error) {
-	ce := connect.NewError(code, err)
-	if detail, err := connect.NewErrorDetail(&kujiv1.ErrorDetail{Reason: reason}); err == nil { // always
-		ce.AddDetail(detail)
-	}
-	_ = p.errors.Write(w, r, ce) // the client may be gone: there is nobody to tell
+// Close implements [io.Closer].
+func (b *body) Close() error {
+	defer b.end()
+	return b.ReadCloser.Close()
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -129,10 +130,9 @@ func TestNobodyLeads(t *testing.T) {
 	n.says(election.Board{})
 	wantAnswer(t, request(t.Context(), n.serveClient, path), http.StatusServiceUnavailable, "n1 stops")
 
-	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader("{}"))
-	if n.passOn(w, r, dead) {
-		t.Errorf("a leader that is dead was reached: %d %s", w.Code, w.Body)
+	if resp, err := n.passOn(r, dead); !errors.Is(err, errElsewhere) {
+		t.Errorf("a leader that is dead answered %v, %v", resp, err)
 	}
 	if left, err := io.ReadAll(r.Body); err != nil || string(left) != "{}" {
 		t.Errorf("of the body %q is left, %v; want all", left, err)

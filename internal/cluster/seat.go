@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -363,12 +362,11 @@ func (n *seating) compareRealm(ctx context.Context, realm string, leader *Status
 	}
 }
 
-// adopt takes a seat at a realm that was created here.
-func (n *seating) adopt(realm string) {
+// Created implements [server.Cluster]: the node takes a seat at a realm that was created here.
+func (n *seating) Created(realm string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	created := slices.ContainsFunc(n.here.server.Realms(), func(r *kuji.Realm) bool { return r.Name() == realm })
-	if created && !n.view.known[realm] {
+	if !n.view.known[realm] {
 		n.core.Find(realm)
 		n.publish()
 		n.hurry()

@@ -63,8 +63,8 @@ func RealmOf(request any) (realm string, ok bool) {
 	return cmp.Or(realm, DefaultRealm), true
 }
 
-// AsCommand returns the command of a batch that has a message in it. It has none if no command can have
-// such a message.
+// AsCommand returns the command of a batch that has a message in it. It has none if no command can
+// have such a message.
 func AsCommand(id string, m proto.Message) *kujiv1.Command {
 	out := &kujiv1.Command{RequestId: id}
 	put(out.ProtoReflect(), m.ProtoReflect())

@@ -12,7 +12,6 @@ import (
 	"encoding/hex"
 	"strings"
 	"sync"
-	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -32,7 +31,7 @@ func AppendJSON(dst []byte, m proto.Message) ([]byte, error) {
 }
 
 // ReadJSON reads a message in the standard mapping. A field that is not in the contract is an
-// error: otherwise a typing mistake could draw once instead of ten times, and nobody would notice.
+// error: otherwise a typing mistake could draw once instead of ten times, without notice.
 func ReadJSON(data []byte, m proto.Message) error {
 	return protojson.UnmarshalOptions{RecursionLimit: MaxDepth}.Unmarshal(data, m)
 }
@@ -41,10 +40,6 @@ func ReadJSON(data []byte, m proto.Message) error {
 // word, see [Word]. Integers are integers, and bytes are hexadecimal. Fields that are zero, false
 // or empty are left out.
 type Form struct {
-	// Zeros writes numbers that are zero, what is false and lists that are empty, too.
-	Zeros bool
-	// Times writes the field x_unix_ms as x: RFC 3339, in UTC, with milliseconds.
-	Times bool
 	// Stacks writes items and quantities as one map. No list of the contract has an item twice.
 	Stacks bool
 }
@@ -66,39 +61,24 @@ type Writer interface {
 func (f Form) Write(w Writer, m protoreflect.Message) {
 	fields, n := m.Descriptor().Fields(), 0
 	for i := range fields.Len() {
-		if f.shows(m, fields.Get(i)) {
+		if m.Has(fields.Get(i)) {
 			n++
 		}
 	}
 	w.Map(n)
 	for i := range fields.Len() {
 		desc := fields.Get(i)
-		if !f.shows(m, desc) {
+		if !m.Has(desc) {
 			continue
 		}
-		name, v := string(desc.Name()), m.Get(desc)
-		if of, ok := strings.CutSuffix(name, "_unix_ms"); ok && f.Times {
-			w.Key(of)
-			w.Text(time.UnixMilli(v.Int()).UTC().Format("2006-01-02T15:04:05.000Z07:00"))
-			continue
-		}
-		w.Key(name)
-		if desc.IsList() {
+		w.Key(string(desc.Name()))
+		if v := m.Get(desc); desc.IsList() {
 			f.list(w, desc, v.List())
 		} else {
 			f.value(w, desc, v)
 		}
 	}
 	w.End()
-}
-
-// shows reports whether a field of a message is written.
-func (f Form) shows(m protoreflect.Message, desc protoreflect.FieldDescriptor) bool {
-	if m.Has(desc) {
-		return true
-	}
-	zero := desc.IsList() || !desc.HasPresence() && desc.Kind() != protoreflect.StringKind && desc.Kind() != protoreflect.BytesKind
-	return f.Zeros && zero && !(f.Times && strings.HasSuffix(string(desc.Name()), "_unix_ms"))
 }
 
 func (f Form) list(w Writer, desc protoreflect.FieldDescriptor, list protoreflect.List) {

@@ -25,11 +25,9 @@ func TestPlain(t *testing.T) {
 		{"bare", contract.Form{}, result,
 			`{"status":"sold_out","subject":"a \"pool\"","outcomes":[{"entry":"hat","items":[{"item":"hat","quantity":1},{"item":"gem","quantity":1152921504606846976}]}],` +
 				`"receipt":{"realm":"default","position":7,"time_unix_ms":1,"commitment":"ab01"},"limit":{"per":"day","draws":3,"resets_unix_ms":1795258800000}}`},
-		{"stacks and times", contract.Form{Stacks: true, Times: true}, result,
+		{"stacks", contract.Form{Stacks: true}, result,
 			`{"status":"sold_out","subject":"a \"pool\"","outcomes":[{"entry":"hat","items":{"hat":1,"gem":1152921504606846976}}],` +
-				`"receipt":{"realm":"default","position":7,"time":"1970-01-01T00:00:00.001Z","commitment":"ab01"},"limit":{"per":"day","draws":3,"resets":"2026-11-21T11:00:00.000Z"}}`},
-		{"zeros", contract.Form{Zeros: true, Times: true}, &kujiv1.Limit{Per: kujiv1.LimitPeriod_LIMIT_PERIOD_FOREVER},
-			`{"per":"forever","window_ms":0,"draws":0,"left":0}`},
+				`"receipt":{"realm":"default","position":7,"time_unix_ms":1,"commitment":"ab01"},"limit":{"per":"day","draws":3,"resets_unix_ms":1795258800000}}`},
 		{"nothing", contract.Form{}, &kujiv1.Result{}, `{}`},
 		{"odds", contract.Form{}, &kujiv1.Fraction{Value: 0.25, Exact: "1/4"}, `{"exact":"1/4","value":0.25}`},
 	} {

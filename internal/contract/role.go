@@ -13,8 +13,8 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// Services returns every service of package kuji.v1 that is linked in. So a service that nobody
-// mounts, or an RPC without a role, is found at start.
+// Services returns every service of package kuji.v1 that is linked in. So a service that is
+// not mounted, or an RPC without a role, is found at start.
 func Services() []protoreflect.ServiceDescriptor {
 	var all []protoreflect.ServiceDescriptor
 	pkg := kujiv1.File_kuji_v1_role_proto.Package()

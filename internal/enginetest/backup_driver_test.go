@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/backup"
 	"github.com/kuji-dev/kuji/driver/drivertest"
 	"github.com/kuji-dev/kuji/internal/hook"
 	"github.com/kuji-dev/kuji/internal/vfs"
@@ -25,10 +26,10 @@ func largeCodes(tag any) []string {
 }
 
 // sentFiles counts the payloads that a source sends.
-func sentFiles(r *kuji.Realm, n *int) kuji.BackupSource {
-	return func(ctx context.Context, from uint64) iter.Seq2[kuji.BackupPart, error] {
-		return func(yield func(kuji.BackupPart, error) bool) {
-			for part, err := range r.Backup(ctx, from) {
+func sentFiles(r *kuji.Realm, n *int) backup.Source {
+	return func(ctx context.Context, from uint64) iter.Seq2[backup.Part, error] {
+		return func(yield func(backup.Part, error) bool) {
+			for part, err := range backup.Of(r)(ctx, from) {
 				if strings.HasSuffix(part.File, ".payload") && len(part.Data) == 0 {
 					*n++
 				}
@@ -83,7 +84,7 @@ func TestBackupOfDriver(t *testing.T) {
 					t.Fatalf("node %d: restored %+v, %v, want state %x at %d, and void entries", node, rep, err, want, position)
 				}
 				fresh := vfs.NewMem() // begins with snapshots
-				err = hook.Backup(fresh, "backup", "test", kuji.BackupSource(r.Backup))
+				err = hook.Backup(fresh, "backup", "test", backup.Of(r))
 				rep, wrong := verifyIn(fresh, "backup", "test", nil)
 				if err != nil || wrong != nil || rep.StateHash != want || rep.From > 0 != trim {
 					t.Fatalf("node %d: a new backup: %v, %+v, %v", node, err, rep, wrong)
@@ -120,10 +121,10 @@ func TestBackupOfDriverDamaged(t *testing.T) {
 	if _, err := r.Codes().Import(t.Context(), "list", largeCodes("")); err != nil {
 		t.Fatal(err)
 	}
-	part := func(change func(p *kuji.BackupPart) bool) kuji.BackupSource {
-		return func(ctx context.Context, from uint64) iter.Seq2[kuji.BackupPart, error] {
-			return func(yield func(kuji.BackupPart, error) bool) {
-				for p, err := range r.Backup(ctx, from) {
+	part := func(change func(p *backup.Part) bool) backup.Source {
+		return func(ctx context.Context, from uint64) iter.Seq2[backup.Part, error] {
+			return func(yield func(backup.Part, error) bool) {
+				for p, err := range backup.Of(r)(ctx, from) {
 					p.Data = bytes.Clone(p.Data)
 					if (p.File == "" || change(&p)) && !yield(p, err) {
 						return
@@ -133,16 +134,16 @@ func TestBackupOfDriverDamaged(t *testing.T) {
 		}
 	}
 	disk := vfs.NewMem()
-	err := hook.Backup(disk, "flipped", "test", part(func(p *kuji.BackupPart) bool {
+	err := hook.Backup(disk, "flipped", "test", part(func(p *backup.Part) bool {
 		if len(p.Data) > 0 {
 			p.Data[len(p.Data)/2] ^= 1
 		}
 		return true
 	}))
 	wantCode(t, err, kuji.CodeCorrupt)
-	err = hook.Backup(disk, "short", "test", part(func(p *kuji.BackupPart) bool { return len(p.Data) > 0 })) // no end
+	err = hook.Backup(disk, "short", "test", part(func(p *backup.Part) bool { return len(p.Data) > 0 })) // no end
 	wantCode(t, err, kuji.CodeFailed)
-	if err := hook.Backup(disk, "lost", "test", part(func(*kuji.BackupPart) bool { return false })); err != nil {
+	if err := hook.Backup(disk, "lost", "test", part(func(*backup.Part) bool { return false })); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := verifyIn(disk, "lost", "test", nil); err == nil || !strings.Contains(err.Error(), "is missing") {
@@ -162,7 +163,7 @@ func TestBackupOfDriverRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	backup := func(r *kuji.Realm) error {
-		return hook.Backup(vfs.NewMem(), "backup", "test", kuji.BackupSource(r.Backup))
+		return hook.Backup(vfs.NewMem(), "backup", "test", backup.Of(r))
 	}
 	_, follower := openAt(t, s, 2, kuji.Options{Follow: true})
 	wantCode(t, backup(follower), kuji.CodeNotLeader)

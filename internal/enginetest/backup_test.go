@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/backup"
 	"github.com/kuji-dev/kuji/internal/hook"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
@@ -101,7 +102,7 @@ func TestBackupUnderLoad(t *testing.T) {
 				}
 			})
 		}
-		err := hook.Backup(dst, "backup", "test", kuji.BackupSource(r.Backup))
+		err := hook.Backup(dst, "backup", "test", backup.Of(r))
 		wg.Wait()
 		if err != nil {
 			t.Fatal(err)
@@ -134,11 +135,11 @@ func TestBackupUnderLoad(t *testing.T) {
 }
 
 // upTo is a source as it was when the log ended at a cursor.
-func upTo(r *kuji.Realm, last uint64) kuji.BackupSource {
-	return func(ctx context.Context, from uint64) iter.Seq2[kuji.BackupPart, error] {
-		return func(yield func(kuji.BackupPart, error) bool) {
+func upTo(r *kuji.Realm, last uint64) backup.Source {
+	return func(ctx context.Context, from uint64) iter.Seq2[backup.Part, error] {
+		return func(yield func(backup.Part, error) bool) {
 			next := from
-			for part, err := range r.Backup(ctx, from) {
+			for part, err := range backup.Of(r)(ctx, from) {
 				if part.Begin != nil {
 					next = max(from, part.Begin.First)
 					part.Begin.Through = last
@@ -165,7 +166,7 @@ func TestBackupCrash(t *testing.T) {
 			src, r, c := backedUp(t, trimmed)
 			c.draws(t, r, "a", map[bool]int{false: 40, true: 150}[trimmed])
 			var first, half, last uint64
-			for part, err := range r.Backup(t.Context(), 0) {
+			for part, err := range backup.Of(r)(t.Context(), 0) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -187,7 +188,7 @@ func TestBackupCrash(t *testing.T) {
 				if err := hook.Backup(disk, "backup", "test", upTo(r, half)); err != nil {
 					return err
 				}
-				return hook.Backup(disk, "backup", "test", kuji.BackupSource(r.Backup))
+				return hook.Backup(disk, "backup", "test", backup.Of(r))
 			}
 			dry := vfs.NewMem()
 			if err := both(dry); err != nil {
@@ -202,7 +203,7 @@ func TestBackupCrash(t *testing.T) {
 					t.Fatalf("step %d: nothing happened", step)
 				}
 				for crashed := range disk.CrashSamples(2, uint64(step), false) {
-					err := hook.Backup(crashed, "backup", "test", kuji.BackupSource(r.Backup))
+					err := hook.Backup(crashed, "backup", "test", backup.Of(r))
 					if err != nil {
 						t.Fatalf("power cut before step %d: the next backup: %v", step, err)
 					}
@@ -227,7 +228,7 @@ func TestRestoreCrash(t *testing.T) {
 	_, r, c := backedUp(t, true)
 	c.draws(t, r, "a", 40)
 	base := vfs.NewMem()
-	if err := hook.Backup(base, "backup", "test", kuji.BackupSource(r.Backup)); err != nil {
+	if err := hook.Backup(base, "backup", "test", backup.Of(r)); err != nil {
 		t.Fatal(err)
 	}
 	dry := base.KillClone()
@@ -261,29 +262,29 @@ func TestBackupRefused(t *testing.T) {
 	_, r, c := backedUp(t, true)
 	_, other, _ := backedUp(t, false)
 	disk := vfs.NewMem()
-	backup := func(r *kuji.Realm) error {
-		return hook.Backup(disk, "backup", "test", kuji.BackupSource(r.Backup))
+	copyTo := func(r *kuji.Realm) error {
+		return hook.Backup(disk, "backup", "test", backup.Of(r))
 	}
-	cut := func(ctx context.Context, from uint64) iter.Seq2[kuji.BackupPart, error] {
-		return func(yield func(kuji.BackupPart, error) bool) {
-			for part, err := range r.Backup(ctx, from) {
+	cut := func(ctx context.Context, from uint64) iter.Seq2[backup.Part, error] {
+		return func(yield func(backup.Part, error) bool) {
+			for part, err := range backup.Of(r)(ctx, from) {
 				if part.Entry != nil && part.Entry[8] == 2 || !yield(part, err) { // the first batch
 					return
 				}
 			}
 		}
 	}
-	if err := hook.Backup(disk, "backup", "test", kuji.BackupSource(cut)); err == nil {
+	if err := hook.Backup(disk, "backup", "test", backup.Source(cut)); err == nil {
 		t.Fatal("a backup that broke off passes for good")
 	}
 	wantCode(t, hook.Restore(disk, "backup", "data"), kuji.CodeConflict) // never completed
-	if err := backup(r); err != nil {
+	if err := copyTo(r); err != nil {
 		t.Fatal(err)
 	}
-	if err := backup(r); err != nil {
+	if err := copyTo(r); err != nil {
 		t.Errorf("nothing new: %v", err)
 	}
-	wantCode(t, backup(other), kuji.CodeConflict) // its log is as long
+	wantCode(t, copyTo(other), kuji.CodeConflict) // its log is as long
 	if err := hook.Restore(disk, "backup", "data"); err != nil {
 		t.Fatal(err)
 	}
@@ -296,20 +297,20 @@ func TestBackupRefused(t *testing.T) {
 	if _, err := e.Realm("test"); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, backup(r), kuji.CodeLocked)
+	wantCode(t, copyTo(r), kuji.CodeLocked)
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
 	c.draws(t, r, "a", 3)
-	wantCode(t, backup(r), kuji.CodeConflict)
+	wantCode(t, copyTo(r), kuji.CodeConflict)
 
 	// A backup that was not gone on with before the log was trimmed.
 	disk = vfs.NewMem()
-	if err := backup(r); err != nil {
+	if err := copyTo(r); err != nil {
 		t.Fatal(err)
 	}
 	c.draws(t, r, "b", 60)
-	if err := backup(r); kuji.CodeOf(err) != kuji.CodeConflict || !strings.Contains(err.Error(), "begin a new backup") {
+	if err := copyTo(r); kuji.CodeOf(err) != kuji.CodeConflict || !strings.Contains(err.Error(), "begin a new backup") {
 		t.Errorf("behind a trimmed log: %v", err)
 	}
 	e, err = kuji.OpenMemory([32]byte{}, kuji.Options{})
@@ -320,8 +321,8 @@ func TestBackupRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, backup(inMemory), kuji.CodeConflict) // it keeps no log
-	if _, err := kuji.ReceiveBackup(t.Context(), t.TempDir(), "no/realm", r.Backup); kuji.CodeOf(err) != kuji.CodeInvalid {
+	wantCode(t, copyTo(inMemory), kuji.CodeConflict) // it keeps no log
+	if _, err := backup.Write(t.Context(), t.TempDir(), "no/realm", backup.Of(r)); kuji.CodeOf(err) != kuji.CodeInvalid {
 		t.Errorf("a bad name: %v", err)
 	}
 }
@@ -331,9 +332,9 @@ func TestBackupHolds(t *testing.T) {
 	_, r, c := backedUp(t, true)
 	c.draws(t, r, "a", 40)
 	disk, began := vfs.NewMem(), false
-	slow := func(ctx context.Context, from uint64) iter.Seq2[kuji.BackupPart, error] {
-		return func(yield func(kuji.BackupPart, error) bool) {
-			for part, err := range r.Backup(ctx, from) {
+	slow := func(ctx context.Context, from uint64) iter.Seq2[backup.Part, error] {
+		return func(yield func(backup.Part, error) bool) {
+			for part, err := range backup.Of(r)(ctx, from) {
 				if !yield(part, err) {
 					return
 				}
@@ -344,14 +345,14 @@ func TestBackupHolds(t *testing.T) {
 			}
 		}
 	}
-	if err := hook.Backup(disk, "backup", "test", kuji.BackupSource(slow)); err != nil || !began {
+	if err := hook.Backup(disk, "backup", "test", backup.Source(slow)); err != nil || !began {
 		t.Fatal(err)
 	}
 	if err := hook.Restore(disk, "backup", "data"); err != nil {
 		t.Fatal(err)
 	}
 	first := func() (n uint64) {
-		for part := range r.Backup(t.Context(), 0) {
+		for part := range backup.Of(r)(t.Context(), 0) {
 			if part.Begin != nil {
 				return part.Begin.First
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // TestCampaign runs a campaign of moments and a budget through restarts: each moment is taken once,
@@ -83,7 +84,7 @@ pools:
 	if len(cash) != 3 {
 		t.Errorf("cash on %d days", len(cash))
 	}
-	rep, err := kuji.Verify(dir, "test", nil)
+	rep, err := verify.Dir(dir, "test", verify.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // TestCatalogsBesideDraws applies and plans catalogs while others draw, read
@@ -76,7 +77,7 @@ pools:
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if rep, err := kuji.Verify(dir, r.Name(), nil); err != nil || rep.Catalog != 26 {
+	if rep, err := verify.Dir(dir, r.Name(), verify.Options{}); err != nil || rep.Catalog != 26 {
 		t.Errorf("%+v, %v", rep, err)
 	}
 }
@@ -128,10 +129,10 @@ func TestCatalogAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := false
-	if _, err := kuji.Verify(dir, "test", func(rec kuji.Record) {
+	if _, err := verify.Dir(dir, "test", verify.Options{Seen: func(rec kuji.Record) {
 		rc := first.Receipt
 		found = found || rec.Kind == "catalog" && rec.Position == rc.Position && rec.Index == rc.Index && rec.Time == rc.Time
-	}); err != nil || !found {
+	}}); err != nil || !found {
 		t.Errorf("the log has a catalog at %+v: %v, %v", first.Receipt, found, err)
 	}
 }
@@ -206,7 +207,7 @@ func verifiesAs(t *testing.T, e *kuji.Engine, r *kuji.Realm, dir string) error {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if rep, err := kuji.Verify(dir, "test", nil); err != nil || rep.StateHash != want {
+	if rep, err := verify.Dir(dir, "test", verify.Options{}); err != nil || rep.StateHash != want {
 		return fmt.Errorf("verified as %x, %v, want %x", rep.StateHash[:4], err, want[:4])
 	}
 	return nil

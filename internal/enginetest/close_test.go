@@ -11,6 +11,7 @@ import (
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // TestCloseUnderLoad closes an engine while requests of every kind are under
@@ -76,7 +77,7 @@ func TestCloseUnderLoad(t *testing.T) {
 		}
 		wg.Wait()
 		logged := map[string]int{}
-		if _, err := kuji.Verify(dir, "test", func(rec kuji.Record) { logged[rec.ID]++ }); err != nil {
+		if _, err := verify.Dir(dir, "test", verify.Options{Seen: func(rec kuji.Record) { logged[rec.ID]++ }}); err != nil {
 			t.Fatal(err)
 		}
 		for id := range acked {

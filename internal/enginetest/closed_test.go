@@ -12,6 +12,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 const (
@@ -158,7 +159,7 @@ func TestLostTail(t *testing.T) {
 				continue // they may be those of the later life
 			}
 			rep, err := verifyIn(c, "data", "test", nil)
-			if wrong, ok := errors.AsType[*kuji.VerifyError](err); !ok || wrong.Position != 0 && wrong.Position != rep.Position+1 || rep.Position >= want.Position {
+			if wrong, ok := errors.AsType[*verify.Error](err); !ok || wrong.Position != 0 && wrong.Position != rep.Position+1 || rep.Position >= want.Position {
 				t.Errorf("%s: Verify reached %d of %d and says %v", name, rep.Position, want.Position, err)
 			}
 			gone := strings.HasPrefix(tail.name, "the directory")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 const codesCatalog = `
@@ -153,7 +154,7 @@ func TestCodesOnce(t *testing.T) {
 			if err := e.Close(); err != nil {
 				t.Fatal(err)
 			}
-			rep, err := kuji.Verify(dir, "test", nil)
+			rep, err := verify.Dir(dir, "test", verify.Options{})
 			if err != nil || rep.StateHash != hash {
 				t.Fatalf("verified: %v, state %x, was %x", err, rep.StateHash, hash)
 			}
@@ -349,7 +350,7 @@ func TestCodesRedacted(t *testing.T) {
 		t.Fatal(err)
 	}
 	imported, redacted := 0, 0
-	if _, err := kuji.Verify(dir, "test", func(rec kuji.Record) {
+	if _, err := verify.Dir(dir, "test", verify.Options{Seen: func(rec kuji.Record) {
 		text, err := json.Marshal(rec)
 		if err != nil || strings.Contains(string(text), "SECRET") {
 			t.Errorf("%s (%v)", text, err)
@@ -358,7 +359,7 @@ func TestCodesRedacted(t *testing.T) {
 			imported += rec.Count
 		}
 		redacted += strings.Count(string(text), kuji.Redacted)
-	}); err != nil {
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	if imported != 100 || redacted == 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/drivertest"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 var testKey = [32]byte{1}
@@ -37,9 +38,9 @@ func TestDriverOptions(t *testing.T) {
 	wantCode(t, err, kuji.CodeInvalid)
 	_, err = kuji.Open(t.TempDir(), kuji.Options{Follow: true})
 	wantCode(t, err, kuji.CodeInvalid)
-	_, err = kuji.VerifyDriver(s.Node(0), testKey, "No realm", nil, nil)
+	_, err = verify.Driver(s.Node(0), "No realm", verify.Options{Keys: [][32]byte{testKey}})
 	wantCode(t, err, kuji.CodeInvalid)
-	if _, err := kuji.VerifyDriver(s.Node(0), testKey, "none", nil, nil); err == nil {
+	if _, err := verify.Driver(s.Node(0), "none", verify.Options{Keys: [][32]byte{testKey}}); err == nil {
 		t.Error("a realm that is not there passes for good")
 	}
 }
@@ -72,7 +73,7 @@ func TestDeposed(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	rep, err := kuji.VerifyDriver(s.Node(3), testKey, "test", nil, nil)
+	rep, err := verify.Driver(s.Node(3), "test", verify.Options{Keys: [][32]byte{testKey}})
 	if err != nil || len(rep.Epochs) != 2 || !rep.Epochs[0].Revealed || !rep.Epochs[1].Revealed {
 		t.Errorf("%+v, %v", rep, err)
 	}
@@ -83,13 +84,13 @@ func TestLostKey(t *testing.T) {
 	s := drivertest.NewShared(drivertest.SharedOptions{})
 	openAt(t, s, 1, kuji.Options{})
 	for _, key := range [][32]byte{testKey, {2}} {
-		rep, err := kuji.VerifyDriver(s.Node(2), key, "test", nil, nil)
+		rep, err := verify.Driver(s.Node(2), "test", verify.Options{Keys: [][32]byte{key}})
 		if err != nil || len(rep.Epochs) != 1 || rep.Epochs[0].Lost != (key != testKey) {
 			t.Errorf("%+v, %v", rep.Epochs, err)
 		}
 	}
 	// While the key is being changed, the next leader has both, and reveals what the old one sealed.
-	rep, err := kuji.VerifyDriver(s.Node(2), [32]byte{2}, "test", nil, nil, testKey)
+	rep, err := verify.Driver(s.Node(2), "test", verify.Options{Keys: [][32]byte{testKey, [32]byte{2}}})
 	if err != nil || rep.Epochs[0].Lost {
 		t.Errorf("with both keys: %+v, %v", rep.Epochs, err)
 	}
@@ -102,7 +103,7 @@ func TestLostKey(t *testing.T) {
 	if err != nil || r.Stats().SeedsErr != nil {
 		t.Fatalf("with both keys: %v, %v", err, r.Stats().SeedsErr)
 	}
-	rep, err = kuji.VerifyDriver(s.Node(2), [32]byte{2}, "test", nil, nil)
+	rep, err = verify.Driver(s.Node(2), "test", verify.Options{Keys: [][32]byte{[32]byte{2}}})
 	if err != nil || len(rep.Epochs) != 2 || !rep.Epochs[0].Revealed || rep.Epochs[1].Lost {
 		t.Errorf("with the new key alone: %+v, %v", rep.Epochs, err)
 	}
@@ -170,7 +171,7 @@ func TestPayloadsAreTrimmed(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if rep, err := kuji.VerifyDriver(s.Node(3), testKey, "test", nil, nil); err != nil || rep.StateHash != want || rep.From == 0 {
+	if rep, err := verify.Driver(s.Node(3), "test", verify.Options{Keys: [][32]byte{testKey}}); err != nil || rep.StateHash != want || rep.From == 0 {
 		t.Errorf("verified from %d: state %x, want %x: %v", rep.From, rep.StateHash, want, err)
 	}
 	_, r = openAt(t, s, 4, o)

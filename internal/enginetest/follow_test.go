@@ -7,6 +7,7 @@ import (
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/drivertest"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // following opens an engine that follows, at a node of a shared driver, and its realm "test".
@@ -128,7 +129,7 @@ func TestFollow(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	rep, err := kuji.VerifyDriver(s.Node(3), testKey, "test", nil, nil)
+	rep, err := verify.Driver(s.Node(3), "test", verify.Options{Keys: [][32]byte{testKey}})
 	if err != nil || rep.StateHash != hash || len(rep.Epochs) != 2 || !rep.Epochs[0].Revealed || !rep.Epochs[1].Revealed {
 		t.Errorf("%+v, %v", rep, err)
 	}
@@ -208,7 +209,7 @@ func TestCloseRealm(t *testing.T) {
 	if err := e.CloseRealm(t.Context(), "other"); err != nil {
 		t.Fatal(err)
 	}
-	rep, err := kuji.VerifyDriver(s.Node(3), testKey, "other", nil, nil)
+	rep, err := verify.Driver(s.Node(3), "other", verify.Options{Keys: [][32]byte{testKey}})
 	if err != nil || len(rep.Epochs) != 1 || !rep.Epochs[0].Revealed {
 		t.Errorf("the epoch of a leader that stepped down is not revealed: %+v, %v", rep.Epochs, err)
 	}
@@ -233,7 +234,7 @@ func TestFollowerTooSlow(t *testing.T) {
 	for i := 0; ; i++ {
 		do(t, leader, kuji.Draw{ID: fmt.Sprint(i), Player: fmt.Sprint("p", i), Pool: "free"})
 		snapshot(t, leader)
-		rep, err := kuji.VerifyDriver(s.Node(3), testKey, "test", nil, nil)
+		rep, err := verify.Driver(s.Node(3), "test", verify.Options{Keys: [][32]byte{testKey}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,8 +18,10 @@ import (
 	"time"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/backup"
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/driver/drivertest"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // formatFound is what docs/internals/formats/reader.py found in a realm.
@@ -134,7 +136,7 @@ func TestFormatPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		var events []formatEvent
-		report, err := kuji.Verify(dir, "test", func(rec kuji.Record) { events = append(events, formatOf(rec)) })
+		report, err := verify.Dir(dir, "test", verify.Options{Seen: func(rec kuji.Record) { events = append(events, formatOf(rec)) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +188,7 @@ func TestFormatPages(t *testing.T) {
 		e, r := openAt(t, s, 2, kuji.Options{})
 		do(t, r, kuji.Draw{ID: "2", Player: "ann", Pool: "free", Count: 2})
 		dir := t.TempDir()
-		if _, err := kuji.ReceiveBackup(t.Context(), dir+"/backup", "test", r.Backup); err != nil {
+		if _, err := backup.Write(t.Context(), dir+"/backup", "test", backup.Of(r)); err != nil {
 			t.Fatal(err)
 		}
 		if err := e.Close(); err != nil {
@@ -195,7 +197,7 @@ func TestFormatPages(t *testing.T) {
 		if files, err := filepath.Glob(dir + "/backup/realms/test/snapshots/*.payload"); err != nil || len(files) == 0 {
 			t.Fatalf("payloads %v, %v", files, err)
 		}
-		if _, err := kuji.Restore(t.Context(), dir+"/backup", dir+"/data", &testKey); err != nil {
+		if _, err := backup.Restore(t.Context(), dir+"/backup", dir+"/data", &testKey); err != nil {
 			t.Fatal(err)
 		}
 		compare(t, dir+"/data")

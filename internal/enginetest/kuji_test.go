@@ -13,6 +13,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 const testCatalog = `
@@ -322,7 +323,7 @@ func TestSecondEngineIsRefused(t *testing.T) {
 	e, _ := open(t, dir, worldOptions{})
 	_, err := openWorld(dir, worldOptions{})
 	wantCode(t, err, kuji.CodeLocked)
-	_, err = kuji.Verify(dir, "test", nil)
+	_, err = verify.Dir(dir, "test", verify.Options{})
 	wantCode(t, err, kuji.CodeLocked)
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
@@ -411,7 +412,7 @@ func TestVerify(t *testing.T) {
 		}
 	}
 	events := 0
-	rep, err := kuji.Verify(dir, "test", func(rec kuji.Record) { events++ })
+	rep, err := verify.Dir(dir, "test", verify.Options{Seen: func(rec kuji.Record) { events++ }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -423,9 +424,9 @@ func TestVerify(t *testing.T) {
 			t.Errorf("epoch %d was closed and not revealed", e.Epoch)
 		}
 	}
-	_, err = kuji.Verify(dir, "nosuch", nil)
+	_, err = verify.Dir(dir, "nosuch", verify.Options{})
 	wantCode(t, err, kuji.CodeNotFound)
-	_, err = kuji.Verify(t.TempDir()+"/nosuch", "test", nil)
+	_, err = verify.Dir(t.TempDir()+"/nosuch", "test", verify.Options{})
 	wantCode(t, err, kuji.CodeNotFound)
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // TestNotes: who asked and why stands in the log. It is part of what a request id stands for, except
@@ -61,7 +62,7 @@ func TestNotes(t *testing.T) {
 		want[id], want["plain "+id] = note, kuji.Note{}
 	}
 	catalogs := 0
-	if _, err := kuji.Verify(dir, "test", func(rec kuji.Record) {
+	if _, err := verify.Dir(dir, "test", verify.Options{Seen: func(rec kuji.Record) {
 		n := kuji.Note{By: rec.By, Reason: rec.Reason, Metadata: rec.Metadata}
 		if rec.ID != "" {
 			got[rec.ID] = n
@@ -69,7 +70,7 @@ func TestNotes(t *testing.T) {
 		if rec.Kind == "catalog" && n == note {
 			catalogs++
 		}
-	}); err != nil {
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	if len(got) != len(want) || catalogs != 1 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 const capsCatalog = `
@@ -108,7 +109,7 @@ func TestRedeemOnce(t *testing.T) {
 			if err := e.Close(); err != nil {
 				t.Fatal(err)
 			}
-			rep, err := kuji.Verify(dir, "test", nil)
+			rep, err := verify.Dir(dir, "test", verify.Options{})
 			if err != nil || rep.StateHash != hash || !snapshots && rep.Draws != 53 {
 				t.Fatalf("verified: %v, %d draws, state %x, was %x", err, rep.Draws, rep.StateHash, hash)
 			}
@@ -215,7 +216,7 @@ func TestRedeemHidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	var seen []kuji.Record
-	if _, err := kuji.Verify(dir, "test", func(rec kuji.Record) {
+	if _, err := verify.Dir(dir, "test", verify.Options{Seen: func(rec kuji.Record) {
 		text, err := json.Marshal(rec)
 		if upper := strings.ToUpper(string(text)); err != nil || strings.Contains(upper, "SECRET") || strings.Contains(upper, "HUSH") {
 			t.Errorf("%s (%v)", text, err)
@@ -223,7 +224,7 @@ func TestRedeemHidden(t *testing.T) {
 		if rec.Kind == "redeem" {
 			seen = append(seen, rec)
 		}
-	}); err != nil {
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	if len(seen) != 3 || seen[0].List != "caps" || *seen[0].Number != 3 || seen[0].Pool != "splash" || seen[0].Count != 1 || len(seen[0].Outcomes) != 1 ||
@@ -418,7 +419,7 @@ func TestRedeemSpelled(t *testing.T) {
 			if err := e.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := kuji.Verify(dir, "test", nil); err != nil {
+			if _, err := verify.Dir(dir, "test", verify.Options{}); err != nil {
 				t.Fatal(err)
 			}
 			e, r = openCaps(t, dir, o)

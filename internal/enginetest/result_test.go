@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // TestMembersHaveTheReceipt: each member of a group has the group's receipt,
@@ -77,7 +78,7 @@ func TestLongestNames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if rep, err := kuji.Verify(dir, long, nil); err != nil || rep.Draws != 1 {
+	if rep, err := verify.Dir(dir, long, verify.Options{}); err != nil || rep.Draws != 1 {
 		t.Errorf("%+v, %v", rep, err)
 	}
 }

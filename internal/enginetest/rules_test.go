@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/backup"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // chained computes the hashes and checksums of a whole log anew, epoch-begins included.
@@ -57,7 +59,7 @@ func underRules(t *testing.T, version byte, change func(entries [][]byte)) (dir 
 func TestOtherRules(t *testing.T) {
 	for _, version := range []byte{1, 4, 255} {
 		dir, hash := underRules(t, version, nil)
-		named := func(what string, reports ...kuji.Report) {
+		named := func(what string, reports ...verify.Report) {
 			t.Helper()
 			for _, rep := range reports {
 				first, second := &rep.Epochs[0], &rep.Epochs[1]
@@ -73,7 +75,7 @@ func TestOtherRules(t *testing.T) {
 			}
 		}
 		var want []kuji.Record
-		rep, err := kuji.Verify(dir, "test", func(rec kuji.Record) { want = append(want, rec) })
+		rep, err := verify.Dir(dir, "test", verify.Options{Seen: func(rec kuji.Record) { want = append(want, rec) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,13 +94,13 @@ func TestOtherRules(t *testing.T) {
 			}
 		}
 		to := t.TempDir()
-		if _, err := kuji.ReceiveBackup(t.Context(), to+"/backup", "test", r.Backup); err != nil {
+		if _, err := backup.Write(t.Context(), to+"/backup", "test", backup.Of(r)); err != nil {
 			t.Fatal(err)
 		}
 		if err := e.Close(); err != nil {
 			t.Fatal(err)
 		}
-		reports, err := kuji.Restore(t.Context(), to+"/backup", to+"/data", nil)
+		reports, err := backup.Restore(t.Context(), to+"/backup", to+"/data", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +115,7 @@ func TestOtherRulesDamaged(t *testing.T) {
 		e := entries[4]
 		e[len(e)-2] = 15<<3 | 7 // an effect that needs what is not there
 	})
-	rep, err := kuji.Verify(dir, "test", nil)
+	rep, err := verify.Dir(dir, "test", verify.Options{})
 	if wrongPosition(err) != 5 {
 		t.Errorf("an event of other rules that does not fit the state passes for good: %+v, %v", rep, err)
 	}

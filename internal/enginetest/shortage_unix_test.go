@@ -13,6 +13,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // shortFS is the operating system's, and tells when a file could not be opened because there are no
@@ -112,7 +113,7 @@ func noDescriptors(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if rep, err := kuji.Verify(dir, "test", nil); err != nil || rep.Draws != draws+1 {
+	if rep, err := verify.Dir(dir, "test", verify.Options{}); err != nil || rep.Draws != draws+1 {
 		t.Errorf("%d draws in the log, %v; want %d", rep.Draws, err, draws+1)
 	}
 }

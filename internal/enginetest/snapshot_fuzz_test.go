@@ -13,6 +13,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // reframe makes the checksums of a snapshot's frames right, and the digest in
@@ -159,7 +160,7 @@ func TestSnapshotWithoutEpochs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := kuji.Verify(dir, "test", nil); err == nil || !strings.Contains(err.Error(), "in force") {
+	if _, err := verify.Dir(dir, "test", verify.Options{}); err == nil || !strings.Contains(err.Error(), "in force") {
 		t.Errorf("verification says %v", err)
 	}
 }
@@ -230,7 +231,7 @@ func TestSnapshotOnAnotherBase(t *testing.T) {
 	if err := os.Rename(snapshotFiles(t, other)[0], snapshotFiles(t, dir)[0]); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := kuji.Verify(dir, "test", nil); err == nil {
+	if _, err := verify.Dir(dir, "test", verify.Options{}); err == nil {
 		t.Error("verification finds nothing wrong")
 	}
 	e, err := openWorld(dir, worldOptions{})

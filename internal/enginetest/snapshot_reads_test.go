@@ -12,6 +12,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // TestCatalogReceiptAfterSnapshots: the catalog in force answers with the epoch that applied it.
@@ -73,7 +74,7 @@ func TestTrimmedLogThatIsTooShort(t *testing.T) {
 	if err := os.Rename(names[0], short+"/realms/test/snapshots/"+filepath.Base(names[0])); err != nil {
 		t.Fatal(err)
 	}
-	if rep, err := kuji.Verify(short, "test", nil); err == nil {
+	if rep, err := verify.Dir(short, "test", verify.Options{}); err == nil {
 		t.Errorf("verification finds nothing wrong: %+v", rep)
 	}
 	e, err = openWorld(short, o)
@@ -97,7 +98,7 @@ func TestVerifyDamagedOldest(t *testing.T) {
 		if err := os.Truncate(f, 100); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := kuji.Verify(dir, "test", nil); err == nil || !strings.Contains(err.Error(), filepath.Base(f)) {
+		if _, err := verify.Dir(dir, "test", verify.Options{}); err == nil || !strings.Contains(err.Error(), filepath.Base(f)) {
 			t.Errorf("%s is damaged, and verification says %v", filepath.Base(f), err)
 		}
 		if err := os.WriteFile(f, whole, 0o600); err != nil {

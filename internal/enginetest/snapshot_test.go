@@ -15,6 +15,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 func snapshotFiles(t testing.TB, dir string) []string {
@@ -125,7 +126,7 @@ func TestSnapshots(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	rep, err := kuji.Verify(dir, "test", nil)
+	rep, err := verify.Dir(dir, "test", verify.Options{})
 	if err != nil || rep.Snapshots == 0 || rep.From != 0 {
 		t.Errorf("%d snapshots verified, from position %d: %v", rep.Snapshots, rep.From, err)
 	}
@@ -295,7 +296,7 @@ func TestSnapshotsByThemselves(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	rep, err := kuji.Verify(dir, "test", nil)
+	rep, err := verify.Dir(dir, "test", verify.Options{})
 	if err != nil || rep.From == 0 || rep.Snapshots == 0 || !rep.Epochs[0].Revealed {
 		t.Fatalf("verified from position %d, with %d snapshots: %v", rep.From, rep.Snapshots, err)
 	}
@@ -326,7 +327,7 @@ func TestDamagedSnapshots(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	want, err := kuji.Verify(dir, "test", nil)
+	want, err := verify.Dir(dir, "test", verify.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +342,7 @@ func TestDamagedSnapshots(t *testing.T) {
 			if err := os.WriteFile(name, damaged, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			rep, err := kuji.Verify(dir, "test", nil)
+			rep, err := verify.Dir(dir, "test", verify.Options{})
 			if err == nil || rep.StateHash != want.StateHash || !strings.Contains(err.Error(), filepath.Base(name)) {
 				t.Errorf("%s, %s: verification says %v", filepath.Base(name), what, err)
 			}
@@ -380,7 +381,7 @@ func TestDamagedSnapshots(t *testing.T) {
 			t.Errorf("%s is still there", filepath.Base(name))
 		}
 	}
-	if rep, err := kuji.Verify(dir, "test", nil); err != nil || rep.From == 0 {
+	if rep, err := verify.Dir(dir, "test", verify.Options{}); err != nil || rep.From == 0 {
 		t.Fatalf("verified from %d: %v", rep.From, err)
 	}
 	// The newest damaged: the one before it serves, with the log from there.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // TestStrays: files among the snapshots that are none of Kuji's harm nothing,
@@ -46,7 +47,7 @@ func TestStrays(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	rep, err := kuji.Verify(dir, "test", nil)
+	rep, err := verify.Dir(dir, "test", verify.Options{})
 	if err != nil || !slices.Equal(rep.Strays, strays) || rep.Snapshots == 0 {
 		t.Errorf("%d snapshots verified, strays %v: %v; want %v", rep.Snapshots, rep.Strays, err, strays)
 	}
@@ -78,7 +79,7 @@ func TestTwoOfOnePosition(t *testing.T) {
 		if err := os.WriteFile(twin, []byte("not a snapshot"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := kuji.Verify(dir, "test", nil); base == 0 && err == nil {
+		if _, err := verify.Dir(dir, "test", verify.Options{}); base == 0 && err == nil {
 			t.Error("verification finds nothing wrong")
 		}
 		e, r = open(t, dir, worldOptions{})
@@ -96,7 +97,7 @@ func TestTwoOfOnePosition(t *testing.T) {
 		if _, err := os.Stat(twin); err == nil {
 			t.Errorf("base %d: %s is still there", base, filepath.Base(twin))
 		}
-		if rep, err := kuji.Verify(dir, "test", nil); err != nil || rep.Snapshots < 2 {
+		if rep, err := verify.Dir(dir, "test", verify.Options{}); err != nil || rep.Snapshots < 2 {
 			t.Errorf("base %d: %d snapshots verified, %v", base, rep.Snapshots, err)
 		}
 	}
@@ -161,7 +162,7 @@ func TestForgedSeal(t *testing.T) {
 		if err := e.Close(); err != nil {
 			t.Fatal(err)
 		}
-		rep, err := kuji.Verify(dir, "test", nil)
+		rep, err := verify.Dir(dir, "test", verify.Options{})
 		if err != nil || trimmed != (rep.From > 0) || !rep.Epochs[0].Revealed {
 			t.Fatalf("verified from %d: %v", rep.From, err)
 		}
@@ -177,7 +178,7 @@ func TestForgedSeal(t *testing.T) {
 		}
 		for _, f := range forged {
 			forgeSeal(t, name, f.change)
-			if rep, err := kuji.Verify(dir, "test", nil); err == nil && rep.Epochs[0].Undecided == "" && (!trimmed || f.trimmed) {
+			if rep, err := verify.Dir(dir, "test", verify.Options{}); err == nil && rep.Epochs[0].Undecided == "" && (!trimmed || f.trimmed) {
 				t.Errorf("%s forged, log trimmed %v: Verify finds nothing wrong: %+v", f.name, trimmed, rep)
 			} else if err != nil && strings.HasPrefix(f.name, "values: ") && !strings.Contains(err.Error(), "random values") && f.name != "values: too few" {
 				t.Errorf("%s: %v", f.name, err)
@@ -226,7 +227,7 @@ func TestVerifyFromValues(t *testing.T) {
 			if err := e.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if rep, err := kuji.Verify(dir, "test", nil); err != nil || rep.From == 0 || !rep.Epochs[0].Revealed {
+			if rep, err := verify.Dir(dir, "test", verify.Options{}); err != nil || rep.From == 0 || !rep.Epochs[0].Revealed {
 				t.Errorf("verified from %d: %v", rep.From, err)
 			}
 		})
@@ -250,11 +251,11 @@ func TestSealOfAFreshEpoch(t *testing.T) {
 		}
 	}
 	name := snapshotFiles(t, dir)[0]
-	if rep, err := kuji.Verify(dir, "test", nil); err != nil || rep.From == 0 {
+	if rep, err := verify.Dir(dir, "test", verify.Options{}); err != nil || rep.From == 0 {
 		t.Fatalf("verified from %d: %v", rep.From, err)
 	}
 	forgeSeal(t, name, func(b []byte) { binary.LittleEndian.PutUint64(b[32:], 1) })
-	if _, err := kuji.Verify(dir, "test", nil); err == nil || !strings.Contains(err.Error(), "random values") {
+	if _, err := verify.Dir(dir, "test", verify.Options{}); err == nil || !strings.Contains(err.Error(), "random values") {
 		t.Errorf("one value too many: %v", err)
 	}
 }
@@ -273,7 +274,7 @@ func TestDamagedLength(t *testing.T) {
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := kuji.Verify(dir, "test", nil)
+			_, err := verify.Dir(dir, "test", verify.Options{})
 			runtime.ReadMemStats(&after)
 			if err == nil || !strings.Contains(err.Error(), filepath.Base(name)) {
 				t.Errorf("length %d at byte %d: %v", length, at, err)
@@ -313,7 +314,7 @@ func TestForgedSnapshot(t *testing.T) {
 		if err := os.WriteFile(name, forged, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := kuji.Verify(dir, "test", nil)
+		_, err := verify.Dir(dir, "test", verify.Options{})
 		if err == nil {
 			t.Errorf("byte %d of %d: Verify finds nothing wrong", at, len(sound))
 		} else if strings.Contains(err.Error(), "differs from that of the log") {
@@ -345,14 +346,14 @@ func TestBaseMissing(t *testing.T) {
 	if err := os.Remove(files[1]); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := kuji.Verify(dir, "test", nil); err == nil || !strings.Contains(err.Error(), filepath.Base(files[2])) {
+	if _, err := verify.Dir(dir, "test", verify.Options{}); err == nil || !strings.Contains(err.Error(), filepath.Base(files[2])) {
 		t.Errorf("without its base, the newest passes: %v", err)
 	}
 	orphan := fmt.Sprintf("%s/realms/test/snapshots/%020d-%020d-%064x.snapshot", dir, 5, 4, 0)
 	if err := os.Rename(files[2], orphan); err != nil {
 		t.Fatal(err)
 	}
-	if rep, err := kuji.Verify(dir, "test", nil); err != nil || rep.Snapshots != 1 {
+	if rep, err := verify.Dir(dir, "test", verify.Options{}); err != nil || rep.Snapshots != 1 {
 		t.Errorf("what a crash may leave of a removal: %d snapshots, %v", rep.Snapshots, err)
 	}
 }
@@ -370,7 +371,7 @@ func TestShortSeal(t *testing.T) {
 		if err := os.WriteFile(name, reframe(short), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := kuji.Verify(dir, "test", nil); err == nil || !strings.Contains(err.Error(), "seal of") {
+		if _, err := verify.Dir(dir, "test", verify.Options{}); err == nil || !strings.Contains(err.Error(), "seal of") {
 			t.Errorf("a seal of %d bytes: %v", n, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/verify"
 	"github.com/kuji-dev/kuji/wal"
 )
 
@@ -54,7 +55,7 @@ func (f *badPageFile) Map(n int64) (vfs.Mapping, error) {
 }
 
 // segmented is a closed log of some segments, one entry to a group, in a data directory.
-func segmented(t *testing.T, o worldOptions, snapshots bool) (rep kuji.Report, groups []wal.Group, log string) {
+func segmented(t *testing.T, o worldOptions, snapshots bool) (rep verify.Report, groups []wal.Group, log string) {
 	t.Helper()
 	o.SegmentSize, o.SnapshotEvery = 8192, -1
 	if snapshots {

@@ -14,6 +14,7 @@ import (
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/verify"
 	"github.com/kuji-dev/kuji/wal"
 )
 
@@ -99,7 +100,7 @@ func TestTamperedHistory(t *testing.T) {
 				rewrite(t, dir, func(e [][]byte) [][]byte {
 					return slices.Concat(tc.change(slices.Clone(e[:first])), e[first:])
 				})
-				rep, verr := kuji.Verify(dir, "test", nil)
+				rep, verr := verify.Dir(dir, "test", verify.Options{})
 				if tc.sound && rep.Void != tc.void {
 					t.Errorf("%d void entries, want %d", rep.Void, tc.void)
 				}
@@ -127,7 +128,7 @@ func TestTamperedHistory(t *testing.T) {
 
 // wrongPosition is the position that an error of Verify names.
 func wrongPosition(err error) uint64 {
-	if wrong, ok := errors.AsType[*kuji.VerifyError](err); ok {
+	if wrong, ok := errors.AsType[*verify.Error](err); ok {
 		return wrong.Position
 	}
 	return 0
@@ -279,7 +280,7 @@ func TestDeposedWriter(t *testing.T) {
 			binary.LittleEndian.PutUint32(late[4:], crc32.Checksum(late[8:], crc32.MakeTable(crc32.Castagnoli)))
 			return append(entries, late)
 		})
-		rep, err := kuji.Verify(crashed, "test", nil)
+		rep, err := verify.Dir(crashed, "test", verify.Options{})
 		if err != nil {
 			t.Fatalf("%s: %v", tc.name, err)
 		}
@@ -304,7 +305,7 @@ func TestEntryChecksum(t *testing.T) {
 		last[bytes.Index(last, []byte(id))]++ // any id will do, for all but the checksum
 		return entries
 	})
-	if rep, err := kuji.Verify(crashed, "test", nil); err == nil {
+	if rep, err := verify.Dir(crashed, "test", verify.Options{}); err == nil {
 		t.Errorf("Verify finds nothing wrong: %+v", rep)
 	}
 }
@@ -352,7 +353,7 @@ func TestForgedHistory(t *testing.T) {
 			rechain(entries, at)
 			return entries
 		})
-		if rep, err := kuji.Verify(dir, "test", nil); err == nil || wrongPosition(err) != tc.wrong || rep.Position != tc.wrong-1 {
+		if rep, err := verify.Dir(dir, "test", verify.Options{}); err == nil || wrongPosition(err) != tc.wrong || rep.Position != tc.wrong-1 {
 			t.Errorf("%s: right up to position %d, and then: %v; want position %d named", tc.name, rep.Position, err, tc.wrong)
 		}
 		if e, err := openWorld(dir, worldOptions{}); err != nil {
@@ -390,7 +391,7 @@ func TestAlteredEntry(t *testing.T) {
 			binary.LittleEndian.PutUint32(b[4:], crc32.Checksum(b[8:], crc32.MakeTable(crc32.Castagnoli)))
 			return entries
 		})
-		if rep, err := kuji.Verify(dir, "test", nil); err == nil {
+		if rep, err := verify.Dir(dir, "test", verify.Options{}); err == nil {
 			t.Errorf("entry %d altered: Verify finds nothing wrong: %+v", at, rep)
 		}
 		e, err := openWorld(dir, worldOptions{})
@@ -446,13 +447,13 @@ func TestGroupsVerify(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	rep, err := kuji.Verify(dir, "test", func(rec kuji.Record) {
+	rep, err := verify.Dir(dir, "test", verify.Options{Seen: func(rec kuji.Record) {
 		for _, m := range rec.Members {
 			if m.Kind == "grant" && m.Count != 0 {
 				err = fmt.Errorf("a grant with a count: %+v", m)
 			}
 		}
-	})
+	}})
 	if err != nil || rep.Draws != 4000 {
 		t.Errorf("%d draws, %v", rep.Draws, err)
 	}
@@ -470,7 +471,7 @@ func TestLogOfAnotherRealm(t *testing.T) {
 	if err := os.Rename(dir+"/realms/test", dir+"/realms/other"); err != nil {
 		t.Fatal(err)
 	}
-	if rep, err := kuji.Verify(dir, "other", nil); wrongPosition(err) != 1 {
+	if rep, err := verify.Dir(dir, "other", verify.Options{}); wrongPosition(err) != 1 {
 		t.Errorf("%+v, %v", rep, err)
 	}
 	if e, err := openWorld(dir, worldOptions{}); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 const bannerCatalog = `
@@ -87,11 +88,11 @@ func TestSetTrack(t *testing.T) {
 		t.Fatal(err)
 	}
 	var records []kuji.Record
-	if _, err := kuji.Verify(dir, "test", func(rec kuji.Record) {
+	if _, err := verify.Dir(dir, "test", verify.Options{Seen: func(rec kuji.Record) {
 		if rec.Kind == "set_track" {
 			records = append(records, rec)
 		}
-	}); err != nil {
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	if len(records) != 2 || records[0].Track != "five" || *records[0].Draws != 89 || records[0].By != "ops" || records[0].Reason != long ||

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // TestUnknownIsRefused: what names a pool, an item or a track that there is not leaves nothing in
@@ -111,11 +112,11 @@ func TestUnknownIsRefused(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := kuji.Verify(dir, "test", func(rec kuji.Record) {
+	if _, err := verify.Dir(dir, "test", verify.Options{Seen: func(rec kuji.Record) {
 		if rec.Kind != "catalog" && rec.ID != "x" && rec.ID != "early" {
 			t.Errorf("the log has %+v", rec)
 		}
-	}); err != nil {
+	}}); err != nil {
 		t.Error(err)
 	}
 	e, r = open(t, dir, worldOptions{})

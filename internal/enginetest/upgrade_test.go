@@ -11,6 +11,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/driver/drivertest"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // TestLevel: a new realm begins with the newest formats, so there is nothing to finish. Where an older
@@ -101,7 +102,7 @@ func TestNewer(t *testing.T) {
 	}
 	dir := ofTomorrow(t)
 	refused("log", realm(dir))
-	_, err := kuji.Verify(dir, "test", nil)
+	_, err := verify.Dir(dir, "test", verify.Options{})
 	refused("log, verified", err)
 
 	sound, name, content := oneSnapshot(t, 5)

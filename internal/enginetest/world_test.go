@@ -7,6 +7,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/hook"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/verify"
 	"github.com/kuji-dev/kuji/wal"
 )
 
@@ -47,8 +48,8 @@ func openWorld(dir string, o worldOptions) (*kuji.Engine, error) {
 	return e.(*kuji.Engine), nil
 }
 
-// verifyIn is kuji.Verify on a file system.
-func verifyIn(fs vfs.FS, dir, realm string, seen func(kuji.Record)) (kuji.Report, error) {
+// verifyIn is verify.Dir on a file system.
+func verifyIn(fs vfs.FS, dir, realm string, seen func(kuji.Record)) (verify.Report, error) {
 	rep, err := hook.Verify(fs, dir, realm, seen)
-	return rep.(kuji.Report), err
+	return rep.(verify.Report), err
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // root has a directory for each version of what builds write:
@@ -70,7 +71,7 @@ func reads(t *testing.T, dir, realm string) (lines []string) {
 		lines = append(lines, string(marshal(t, map[string]any{what: v})))
 	}
 	var recs []kuji.Record
-	rep, err := kuji.Verify(dir, realm, func(rec kuji.Record) { recs = append(recs, rec) })
+	rep, err := verify.Dir(dir, realm, verify.Options{Seen: func(rec kuji.Record) { recs = append(recs, rec) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +138,7 @@ func idsIn(realm string, recs []kuji.Record) (ids []string) {
 }
 
 // reportOf is a report with hashes as people write them, and without what opening changes.
-func reportOf(rep *kuji.Report) any {
+func reportOf(rep *verify.Report) any {
 	epochs := []any{}
 	for _, e := range rep.Epochs {
 		epochs = append(epochs, map[string]any{"epoch": e.Epoch, "first": e.First, "events": e.Events, "commitment": fmt.Sprintf("%x", e.Commitment), "revealed": e.Revealed, "lost": e.Lost})

@@ -14,10 +14,12 @@ import (
 	"testing"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/backup"
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/disk"
 	"github.com/kuji-dev/kuji/driver/drivertest"
 	"github.com/kuji-dev/kuji/history"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // eachVersion runs a test for every version.
@@ -45,7 +47,7 @@ func TestGolden(t *testing.T) {
 // goOn makes requests in an old data directory, closes and opens it again, and verifies it.
 func goOn(t *testing.T, dir, realm string) {
 	t.Helper()
-	before, err := kuji.Verify(dir, realm, nil)
+	before, err := verify.Dir(dir, realm, verify.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +90,7 @@ func goOn(t *testing.T, dir, realm string) {
 		}
 	}
 	closed(t, e)
-	rep, err := kuji.VerifyThrough(dir, realm, kuji.Anchor{Position: before.Position, Hash: before.ChainHash}, nil)
+	rep, err := verify.Dir(dir, realm, verify.Options{Through: &verify.Anchor{Position: before.Position, Hash: before.ChainHash}})
 	if err != nil || rep.StateHash != hash {
 		t.Errorf("verified with state %x, want %x: %v", rep.StateHash, hash, err)
 	}
@@ -155,9 +157,9 @@ func firstDifference(was, is []string) string {
 func TestBackup(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		want := linesOf(t, filepath.Join(version, "data.jsonl"))
-		backup := copied(t, filepath.Join(version, "backup"))
+		kept := copied(t, filepath.Join(version, "backup"))
 		restored := t.TempDir() + "/data"
-		reports, err := kuji.Restore(t.Context(), backup, restored, nil)
+		reports, err := backup.Restore(t.Context(), kept, restored, nil)
 		if err != nil || len(reports) != 1 {
 			t.Fatal(reports, err)
 		}
@@ -165,7 +167,7 @@ func TestBackup(t *testing.T) {
 		if _, err := r.DoAll(t.Context(), goldenRequests(12)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := kuji.ReceiveBackup(t.Context(), backup, "test", r.Backup); err != nil {
+		if _, err := backup.Write(t.Context(), kept, "test", backup.Of(r)); err != nil {
 			t.Errorf("a backup of old does not grow: %v", err)
 		}
 		closed(t, e)
@@ -256,7 +258,7 @@ func copyLog(t *testing.T, dir string, to driver.Driver, realm string) {
 func TestShared(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		dir := t.TempDir() + "/data"
-		if _, err := kuji.Restore(t.Context(), copied(t, version+"/shared"), dir, &sharedKey); err != nil {
+		if _, err := backup.Restore(t.Context(), copied(t, version+"/shared"), dir, &sharedKey); err != nil {
 			t.Fatal(err)
 		}
 		same(t, "shared", linesOf(t, version+"/shared.jsonl"), reads(t, dir, "shared"))
@@ -356,7 +358,7 @@ func TestDecidedAgain(t *testing.T) {
 			if k.dir == "killed" {
 				continue // its last seed was never revealed
 			}
-			rep, err := kuji.Verify(copied(t, filepath.Join(version, k.dir)), k.realm, nil)
+			rep, err := verify.Dir(copied(t, filepath.Join(version, k.dir)), k.realm, verify.Options{})
 			if err != nil {
 				t.Fatalf("%s: %v", k.dir, err)
 			}

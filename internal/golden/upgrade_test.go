@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // TestUpgrade: until somebody finishes the upgrade, this build writes a realm of the first level so that
@@ -53,7 +54,7 @@ func TestUpgrade(t *testing.T) {
 		t.Errorf("reopened with state %x and level %d, want %x and %d: %v", got, r.Stats().Level, hash, up.To, err)
 	}
 	closed(t, e)
-	if rep, err := kuji.Verify(dir, "test", nil); err != nil || rep.StateHash != hash || rep.Epochs[len(rep.Epochs)-1].Undecided != "" {
+	if rep, err := verify.Dir(dir, "test", verify.Options{}); err != nil || rep.StateHash != hash || rep.Epochs[len(rep.Epochs)-1].Undecided != "" {
 		t.Errorf("verified: %+v, %v", rep, err)
 	}
 }

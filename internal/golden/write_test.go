@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/backup"
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/driver/drivertest"
 	"github.com/kuji-dev/kuji/examples"
@@ -40,7 +41,7 @@ func TestWrite(t *testing.T) {
 	writeShared(t, to+"/shared")
 	writeCatalogs(t, to+"/catalogs")
 	shared := t.TempDir() + "/data"
-	if _, err := kuji.Restore(t.Context(), copied(t, to+"/shared"), shared, &sharedKey); err != nil {
+	if _, err := backup.Restore(t.Context(), copied(t, to+"/shared"), shared, &sharedKey); err != nil {
 		t.Fatal(err)
 	}
 	put(t, to+"/shared.jsonl", lines(reads(t, shared, "shared")))
@@ -202,7 +203,7 @@ func writeShared(t *testing.T, to string) {
 		if node < 2 {
 			continue
 		}
-		if _, err := kuji.ReceiveBackup(t.Context(), to, "shared", r.Backup); err != nil {
+		if _, err := backup.Write(t.Context(), to, "shared", backup.Of(r)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -217,7 +218,7 @@ var sharedKey = [32]byte{1}
 func writeBackup(t *testing.T, dir, to string) {
 	t.Helper()
 	e, r := open(t, dir, "test")
-	if _, err := kuji.ReceiveBackup(t.Context(), to, "test", r.Backup); err != nil {
+	if _, err := backup.Write(t.Context(), to, "test", backup.Of(r)); err != nil {
 		t.Fatal(err)
 	}
 	closed(t, e)

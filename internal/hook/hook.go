@@ -16,14 +16,14 @@ var Open func(fs vfs.FS, steps step.Runner, dir string, options any) (engine any
 // OpenDriver is kuji.Open with Options.Driver.
 var OpenDriver func(steps step.Runner, options any) (engine any, err error)
 
-// Backup is kuji.ReceiveBackup on a file system. source is a kuji.BackupSource.
+// Backup is backup.Write on a file system. source is a backup.Source.
 var Backup func(fs vfs.FS, dir, realm string, source any) error
 
-// Restore is kuji.Restore on a file system, without a key.
+// Restore is backup.Restore on a file system, without a key.
 var Restore func(fs vfs.FS, from, to string) error
 
-// Verify is kuji.Verify on a file system. seen is a func(kuji.Record), and report is a
-// kuji.Report.
+// Verify is verify.Dir on a file system. seen is a func(kuji.Record), and report is a
+// verify.Report. Package verify sets it.
 var Verify func(fs vfs.FS, dir, realm string, seen any) (report any, err error)
 
 // WAL puts a log on a file system, and runs its background work as tasks of steps. options is a

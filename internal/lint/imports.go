@@ -34,7 +34,7 @@ type room struct {
 // A new folder takes its place here first.
 var rooms = []room{
 	{dir: "cmd/kuji", may: []string{"internal/cli"}},
-	{dir: "internal/cli", may: []string{"client", "internal/cluster", "internal/historian", "server", "server/access", ".", "catalog", "internal/contract", "history", "sink", "wal", "proto", "examples", "internal/simulate", "internal/demo", "internal/loadtest", "internal/chart", "internal/step", "driver", "driver/jetstream"}, tests: []string{"driver/drivertest", "driver/jetstream/embedded", "internal/election", "internal/kafkatest", "internal/pgtest", "internal/proxy"},
+	{dir: "internal/cli", may: []string{"client", "internal/cluster", "internal/historian", "server", "server/access", ".", "verify", "backup", "catalog", "internal/contract", "history", "sink", "wal", "proto", "examples", "internal/simulate", "internal/demo", "internal/loadtest", "internal/chart", "internal/step", "driver", "driver/jetstream"}, tests: []string{"driver/drivertest", "driver/jetstream/embedded", "internal/election", "internal/kafkatest", "internal/pgtest", "internal/proxy"},
 		modules: []string{"connectrpc.com", "github.com/spf13", "github.com/schollz/progressbar/v3", "go.yaml.in/yaml/v4", "golang.org/x", "google.golang.org/protobuf", "go.opentelemetry.io"}},
 	{dir: "internal/demo", may: []string{"client", ".", "catalog", "proto", "examples", "internal/contract", "internal/loadtest"},
 		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
@@ -43,21 +43,24 @@ var rooms = []room{
 	{dir: "internal/chart"},
 	{dir: "client", may: []string{"proto", "internal/ulid"}, tests: []string{".", "catalog", "server", "server/access", "internal/proxy"},
 		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
-	{dir: "internal/cluster", may: []string{"internal/election", "server", ".", "proto", "driver", "driver/jetstream", "driver/jetstream/embedded", "internal/step"}, tests: []string{"catalog", "driver/drivertest", "internal/proxy"},
+	{dir: "internal/cluster", may: []string{"internal/election", "internal/contract", "server", ".", "verify", "backup", "proto", "driver", "driver/jetstream", "driver/jetstream/embedded", "internal/step"}, tests: []string{"catalog", "driver/drivertest", "internal/proxy"},
 		modules: []string{"connectrpc.com", "golang.org/x/sys"}},
 	{dir: "internal/historian", may: []string{"history", "server", ".", "internal/step"}, tests: []string{"catalog", "internal/pgtest"}},
 	{dir: "internal/election"},
-	{dir: "server", may: []string{".", "catalog", "internal/contract", "proto", "server/access", "server/internal/admission", "server/internal/message", "server/internal/feeds", "server/internal/redis"}, tests: []string{"examples", "driver/drivertest"},
+	{dir: "server", may: []string{".", "backup", "catalog", "internal/contract", "proto", "server/access", "server/internal/admission", "server/internal/message", "server/internal/feeds", "server/internal/redis"}, tests: []string{"verify", "examples", "driver/drivertest"},
 		modules: []string{"connectrpc.com", "github.com/prometheus", "google.golang.org/protobuf"}},
 	{dir: "server/internal/redis", may: []string{".", "internal/contract", "proto", "server/access", "server/internal/admission", "server/internal/message"},
 		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
-	{dir: "server/internal/feeds", may: []string{".", "internal/contract", "proto", "server/access", "server/internal/admission", "server/internal/message"},
+	{dir: "server/internal/feeds", may: []string{".", "backup", "internal/contract", "proto", "server/access", "server/internal/admission", "server/internal/message"},
 		modules: []string{"connectrpc.com/connect"}},
 	{dir: "server/internal/message", may: []string{".", "catalog", "internal/contract", "proto"}, modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "server/internal/admission", may: []string{".", "internal/contract", "proto", "server/access"}, modules: []string{"connectrpc.com/connect"}},
 	{dir: "server/access", may: []string{".", "catalog", "internal/contract", "proto"},
 		modules: []string{"connectrpc.com/connect", "github.com/go-jose/go-jose/v4", "google.golang.org/protobuf"}},
-	{dir: ".", may: []string{"internal/odds", "internal/plan", "internal/view", "internal/rules", "internal/store", "internal/ledger", "internal/format", "driver", "driver/disk", "driver/memory", "catalog", "wal", "internal/vfs", "internal/step", "internal/hook", "internal/ulid"}},
+	{dir: ".", may: []string{"internal/odds", "internal/plan", "internal/view", "internal/rules", "internal/store", "internal/ledger", "internal/logged", "internal/format", "driver", "driver/disk", "driver/memory", "catalog", "wal", "internal/vfs", "internal/step", "internal/hook", "internal/ulid"}},
+	{dir: "verify", may: []string{".", "internal/logged", "internal/rules", "internal/store", "internal/ledger", "internal/format", "driver", "driver/disk", "catalog", "internal/vfs", "internal/hook"}},
+	{dir: "backup", may: []string{".", "verify", "internal/ledger", "driver", "driver/disk", "internal/vfs", "internal/hook"}},
+	{dir: "internal/logged", may: []string{"internal/rules", "internal/store", "internal/ledger", "internal/format", "driver"}},
 	{dir: "history", may: []string{".", "internal/format"}, tests: []string{"catalog", "internal/pgtest"},
 		modules: []string{"github.com/jackc/pgx/v5", "github.com/ncruces/go-sqlite3"}},
 	{dir: "sink", may: []string{".", "internal/vfs"}, tests: []string{"internal/kafkatest"},
@@ -80,10 +83,10 @@ var rooms = []room{
 	{dir: "driver/jetstream", may: []string{"driver"}, tests: []string{"driver/drivertest", "driver/jetstream/embedded", "internal/proxy"},
 		modules: []string{"github.com/nats-io/nats.go"}},
 	{dir: "driver/jetstream/embedded", may: []string{"internal/vfs"}, tests: []string{"internal/proxy"}, modules: []string{"github.com/nats-io"}},
-	{dir: "internal/enginetest", tests: []string{".", "catalog", "driver", "driver/disk", "driver/drivertest", "driver/memory", "examples", "internal/hook", "internal/step", "internal/store", "internal/vfs", "wal"}},
+	{dir: "internal/enginetest", tests: []string{".", "verify", "backup", "catalog", "driver", "driver/disk", "driver/drivertest", "driver/memory", "examples", "internal/hook", "internal/step", "internal/store", "internal/vfs", "wal"}},
 	{dir: "internal/contract", may: []string{"proto"}, modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "internal/format"},
-	{dir: "internal/golden", tests: []string{".", "catalog", "driver", "driver/disk", "driver/drivertest", "examples", "history", "internal/hook", "internal/vfs"}},
+	{dir: "internal/golden", tests: []string{".", "verify", "backup", "catalog", "driver", "driver/disk", "driver/drivertest", "examples", "history", "internal/hook", "internal/vfs"}},
 	{dir: "internal/hook", may: []string{"internal/vfs", "internal/step"}},
 	{dir: "internal/kafkatest", modules: []string{"github.com/twmb/franz-go"}},
 	{dir: "internal/pgtest", modules: []string{"github.com/jackc/pgx/v5"}},
@@ -94,7 +97,7 @@ var rooms = []room{
 	{dir: "proto", modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "examples", may: []string{".", "catalog"}},
 	{dir: "bench", all: true},
-	{dir: "internal/sim", may: []string{".", "driver", "driver/drivertest", "catalog", "internal/vfs", "internal/step", "internal/hook", "internal/election"}, tests: []string{"server", "proto", "wal", "examples"}},
+	{dir: "internal/sim", may: []string{".", "verify", "backup", "driver", "driver/drivertest", "catalog", "internal/vfs", "internal/step", "internal/hook", "internal/election"}, tests: []string{"server", "proto", "wal", "examples"}},
 	{dir: "internal/lint", modules: []string{"golang.org/x/tools"}},
 }
 
@@ -162,7 +165,7 @@ func importBreach(s *Source, home room, target string) string {
 }
 
 // Core are the packages that programs embed.
-var Core = []string{".", "client", "driver", "server", "catalog", "sampler", "wal"}
+var Core = []string{".", "verify", "backup", "client", "driver", "server", "catalog", "sampler", "wal"}
 
 // heavy are modules that the core does not use, not even through other modules. The drivers of
 // replicated logs, histories and traces use them, and only the binary has those.

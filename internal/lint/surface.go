@@ -11,14 +11,21 @@ import (
 )
 
 // Public are the packages that programs outside this module can use.
-var Public = []string{".", "client", "catalog", "wal", "sampler", "server", "server/access", "history", "sink", "driver", "driver/disk", "driver/memory", "driver/drivertest", "driver/jetstream", "driver/jetstream/embedded"}
+var Public = []string{".", "verify", "backup", "client", "catalog", "wal", "sampler", "server", "server/access", "history", "sink", "driver", "driver/disk", "driver/memory", "driver/drivertest", "driver/jetstream", "driver/jetstream/embedded"}
 
 // Surface reports what a package exports and only this module can use: functions, fields, methods and
 // types whose type is in an internal package. Programs that embed Kuji see it in the documentation
 // and cannot name its type. Tests reach what they need through internal/hook.
 func Surface(t *Typed, root string) []Finding {
-	c := &surface{typed: t, root: root}
+	c := &surface{typed: t, root: root, named: map[*types.TypeName]bool{}}
 	scope := t.Pkg.Scope()
+	for _, name := range scope.Names() { // an alias names the type for everybody
+		if decl, ok := scope.Lookup(name).(*types.TypeName); ok && decl.Exported() && decl.IsAlias() {
+			if t, ok := types.Unalias(decl.Type()).(*types.Named); ok {
+				c.named[t.Obj()] = true
+			}
+		}
+	}
 	for _, name := range scope.Names() {
 		if obj := scope.Lookup(name); obj.Exported() {
 			c.object(obj)
@@ -30,6 +37,7 @@ func Surface(t *Typed, root string) []Finding {
 type surface struct {
 	typed *Typed
 	root  string
+	named map[*types.TypeName]bool // types of others that the package has an alias for
 	found []Finding
 }
 
@@ -41,7 +49,10 @@ func (c *surface) object(obj types.Object) {
 		return
 	}
 	named, ok := obj.Type().(*types.Named)
-	if decl.IsAlias() || !ok {
+	if decl.IsAlias() {
+		named, ok = types.Unalias(obj.Type()).(*types.Named)
+	}
+	if !ok {
 		c.uses(types.Unalias(obj.Type()), obj.Pos(), obj.Name())
 		return
 	}
@@ -57,7 +68,7 @@ func (c *surface) object(obj types.Object) {
 func (c *surface) uses(t types.Type, pos token.Pos, what string) {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:
-		if pkg := t.Obj().Pkg(); pkg != nil && strings.HasPrefix(pkg.Path(), Module+"/internal/") {
+		if pkg := t.Obj().Pkg(); pkg != nil && !c.named[t.Obj()] && strings.HasPrefix(pkg.Path(), Module+"/internal/") {
 			at := c.typed.Fset.Position(pos)
 			c.found = append(c.found, Finding{Rule: "Surface", Path: relative(c.root, at.Filename), Line: at.Line,
 				Message: fmt.Sprintf("%s is exported and has the type %s.%s, which nobody outside can name", what, pkg.Name(), t.Obj().Name())})

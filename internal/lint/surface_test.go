@@ -28,7 +28,9 @@ func TestSurface(t *testing.T) {
 		{"method", "type O struct{}\nfunc (o O) FS() []seam.FS { return nil }", "O.FS is exported"},
 		{"method not exported", "type O struct{}\nfunc (o O) fs() seam.FS { return nil }", ""},
 		{"method of an interface", "type O interface { Open(map[string]seam.FS) }", "O.Open is exported"},
-		{"alias", "type O = seam.FS", "O is exported"},
+		{"alias", "type O = seam.FS", ""}, // which names it
+		{"alias of something made of one", "type O = []seam.FS", "O is exported"},
+		{"field with an alias", "type F = seam.FS\ntype O struct { FS seam.FS }", ""},
 		{"variable", "var FS seam.FS", "FS is exported"},
 		{"type made of one", "type O []seam.FS", "O is exported"},
 		{"type argument", "type O struct { All seam.List[int] }", "O.All is exported"},

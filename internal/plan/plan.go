@@ -13,50 +13,70 @@ import (
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
+// Kind says what a Change is about.
+type Kind string
+
 // The kinds of change. Package kuji has the same, for go doc to show.
 const (
-	ChangeItemAdded    = "item_added"
-	ChangeItemChanged  = "item_changed"
-	ChangeItemRemoved  = "item_removed"
-	ChangePoolAdded    = "pool_added"
-	ChangePoolChanged  = "pool_changed"
-	ChangePoolRemoved  = "pool_removed"
-	ChangeEntryAdded   = "entry_added"
-	ChangeEntryChanged = "entry_changed"
-	ChangeEntryRemoved = "entry_removed"
-	ChangeRealm        = "realm_changed" // starting grants, idempotency window, name
-	ChangeNotice       = "notice"        // nothing changes, but the catalog deserves a second look
+	ChangeItemAdded    Kind = "item_added"
+	ChangeItemChanged  Kind = "item_changed"
+	ChangeItemRemoved  Kind = "item_removed"
+	ChangePoolAdded    Kind = "pool_added"
+	ChangePoolChanged  Kind = "pool_changed"
+	ChangePoolRemoved  Kind = "pool_removed"
+	ChangeEntryAdded   Kind = "entry_added"
+	ChangeEntryChanged Kind = "entry_changed"
+	ChangeEntryRemoved Kind = "entry_removed"
+	ChangeRealm        Kind = "realm_changed" // starting grants, idempotency window, name
+	ChangeNotice       Kind = "notice"        // nothing changes, but the catalog deserves a second look
 )
 
-// Change is one line of a [Plan]: what happens to one item, pool or entry.
+// Change is one line of a [Plan]: what happens to one item, pool, entry or realm setting.
 type Change struct {
-	Kind  string
-	ID    string // of the item or the pool
-	Entry string // id of the entry in the pool; empty for items and pools
+	Kind    Kind
+	ID      string // of the item or the pool
+	Entry   string // id of the entry in the pool; empty for items and pools
+	Warning string // why the change deserves a second look; empty: it does not
+	Text    string // the whole change, in words
+	// Settings are what differs; all that is set of what is added or removed.
+	Settings []Setting
+
 	// For entries: how many were drawn so far, and the total and remaining stock before and after.
 	// Before has no meaning for a new entry, After none for a removed one.
 	Drawn                           uint64
 	UnlimitedBefore, UnlimitedAfter bool
 	StockBefore, StockAfter         uint64
 	LeftBefore, LeftAfter           uint64
-	Settings                        []Setting // what differs; all that is set of what is added or removed
-	Warning                         string    // set if the change deserves a second look
-	Text                            string    // the whole change in words
 }
 
-// Setting is a setting before and after, as catalogs write it; empty: it is not set. For odds it is
-// what the next draw gives a player who was never seen.
-type Setting struct{ Name, Before, After string }
+// Setting is a setting before and after, as catalogs write it; empty: it is not set. "odds of
+// POOL/ENTRY" and "ITEM per draw" are what the next draw from the pool gives a player who was never
+// seen.
+type Setting struct {
+	Name   string `json:"name"`
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+}
 
 // Plan says what applying a catalog would change.
 type Plan struct {
-	Unchanged bool   // the catalog is already in force: applying it does nothing and is not logged
-	Version   uint64 // the version it would get; if Unchanged, the one it has
-	Changes   []Change
-	Kept      int // entries that do not change
+	Unchanged bool     // the catalog is already in force: applying it does nothing and is not logged
+	Version   uint64   // the version it would get; if Unchanged, the one it has
+	Changes   []Change // one for each item, pool or entry that changes
+	Kept      int      // entries that do not change
 
 	settings int            // how many there are in all Changes
 	lines    map[string]int // by pool: index in Changes of what changes in its settings
+}
+
+// Warnings returns how many of the changes deserve a second look.
+func (p *Plan) Warnings() (n int) {
+	for i := range p.Changes {
+		if p.Changes[i].Warning != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // Planner makes a plan concurrently with commands, but not with another catalog. It reads what

@@ -29,7 +29,7 @@ func (r *realm) plan(yaml string) string {
 	var b strings.Builder
 	for _, ch := range p.Changes {
 		fmt.Fprintf(&b, "%s: %s\n", ch.Kind, ch.Text)
-		if strings.HasSuffix(ch.Kind, "_changed") && len(ch.Settings) == 0 {
+		if strings.HasSuffix(string(ch.Kind), "_changed") && len(ch.Settings) == 0 {
 			r.t.Errorf("%s %s says not what changes: a table of the plan would have no values", ch.Kind, ch.ID)
 		}
 		if ch.Warning != "" {

@@ -6,6 +6,14 @@ package rules
 //	a track whose group those before it had missed was passed over, even if it was certain
 //	a player could use a code to share that a reward gave to this very player
 
+// Version numbers what decisions depend on: how they use the epoch's random values, and what rules make
+// of the state. It stands in each epoch-begin. Only the verifier asks for it: see [Versions].
+const Version = 6
+
+// Versions returns those by which this build can decide again, the newest first. Recovery, followers and
+// feeds read logs of all versions: they carry out effects.
+func Versions() []uint8 { return []uint8{Version, version5} }
+
 // version5 is the number of the last version that decided so.
 const version5 = 5
 

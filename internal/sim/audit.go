@@ -13,6 +13,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/hook"
 	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // audit reads the log that a life left and checks every promise against it.
@@ -105,7 +106,7 @@ func (s *session) mustRemember(c *call) {
 
 // afterPowerCut reads the log that a power cut would leave now. ok is false if the policy allows a
 // power cut to remove what clients were told.
-func (s *session) afterPowerCut() (records []kuji.Record, rep kuji.Report, ok bool) {
+func (s *session) afterPowerCut() (records []kuji.Record, rep verify.Report, ok bool) {
 	if s.l.policy != kuji.SyncAlways || s.l.over {
 		return nil, rep, false
 	}
@@ -117,9 +118,9 @@ func (s *session) afterPowerCut() (records []kuji.Record, rep kuji.Report, ok bo
 }
 
 // verified returns the content of the log on a disk.
-func (g *game) verified(disk *vfs.Mem) (records []kuji.Record, rep kuji.Report, err error) {
+func (g *game) verified(disk *vfs.Mem) (records []kuji.Record, rep verify.Report, err error) {
 	report, err := hook.Verify(disk, dataDir, g.name, func(r kuji.Record) { records = append(records, r) })
-	return records, report.(kuji.Report), err
+	return records, report.(verify.Report), err
 }
 
 // replay lets the model judge the log, and compares every read with the state at its position.

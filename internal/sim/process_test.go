@@ -20,6 +20,7 @@ import (
 	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 var kills = flag.Int("kills", 6, "how many random kills TestKillUnderLoad survives; also every how many changes of the disk TestKillAtEveryChange lets pass, if fewer than 100")
@@ -72,7 +73,7 @@ func (b *book) endWell(t *testing.T, c *child) {
 // mustVerify checks the log of a server that is not running.
 func mustVerify(t *testing.T, dir string) {
 	t.Helper()
-	rep, err := kuji.Verify(dir, server.DefaultRealm, nil)
+	rep, err := verify.Dir(dir, server.DefaultRealm, verify.Options{})
 	if err != nil {
 		t.Error(err)
 	}

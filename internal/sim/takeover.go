@@ -14,6 +14,7 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/drivertest"
 	"github.com/kuji-dev/kuji/internal/hook"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // Several nodes share one log. Any of them takes the realm over at any time, as often as it likes:
@@ -513,11 +514,11 @@ func (c *cluster) look(m *member) {
 }
 
 // verifyAt verifies the log, at least as far as a node knows it.
-func (c *cluster) verifyAt(m *member) (records []kuji.Record, rep kuji.Report) {
+func (c *cluster) verifyAt(m *member) (records []kuji.Record, rep verify.Report) {
 	for range 2000 {
 		var err error
 		records = records[:0]
-		rep, err = kuji.VerifyDriver(c.shared.Node(len(c.nodes)), clusterKey, c.name, nil, func(r kuji.Record) { records = append(records, r) })
+		rep, err = verify.Driver(c.shared.Node(len(c.nodes)), c.name, verify.Options{Seen: func(r kuji.Record) { records = append(records, r) }, Keys: [][32]byte{clusterKey}})
 		switch {
 		case err == nil && (m.dead || rep.Position >= m.realm.Stats().Position):
 			return records, rep
@@ -579,7 +580,7 @@ func (c *cluster) finish() {
 	c.drain()
 	// The seeds of all epochs but the last, which is still open, are in the log.
 	var records []kuji.Record
-	var rep kuji.Report
+	var rep verify.Report
 	c.fibers.Go(func() { records, rep = c.verifyAt(last) })
 	c.drain()
 	last.dead = true

@@ -1,6 +1,6 @@
-// Package access says who a request comes from and what they may do: API keys, players' tokens, caps on
-// grants, and which addresses a server may listen on. How much somebody may ask for at a time is the
-// business of admission; what a command does, of the engine.
+// Package access knows who a request comes from and what that key or player may do: API keys,
+// players' tokens, caps on grants, and the addresses that a server may listen on. How much a caller
+// may ask for at a time belongs to admission. What a command does belongs to the engine.
 package access
 
 import (
@@ -16,7 +16,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// commands is a set of what a key may do.
+// commands is a set of commands that a key may send.
 type commands uint8
 
 const (
@@ -48,7 +48,7 @@ func (c commands) String() string {
 	return strings.Join(names, ",")
 }
 
-// parseCommands reads what String wrote. Admin is all of them.
+// parseCommands reads what String writes. Admin includes all others.
 func parseCommands(s string) (c commands, err error) {
 	for name := range strings.SplitSeq(s, ",") {
 		i := slices.Index(commandNames, name)
@@ -63,7 +63,7 @@ func parseCommands(s string) (c commands, err error) {
 	return c, nil
 }
 
-// Access is who a request comes from, and what they may do. It is immutable.
+// Access is the source of a request and its rights. It is immutable.
 type Access struct {
 	Who    Caller
 	Name   string // of the key; of the issuer, for a player; "": a server without keys
@@ -80,18 +80,19 @@ type Access struct {
 	token   string // of a player
 }
 
-// Caller is who a request comes from, for those who share something. On a server without keys
-// everybody is the zero Caller.
+// Caller identifies a key, or a player, where callers share something. On a server without keys,
+// all requests come from the zero Caller.
 type Caller struct {
 	Hash     [sha256.Size]byte // of the API key
 	Operator bool              // the key is an administrator's
 }
 
-// Stranger is the Caller before anybody has presented a key. It is no hash of a key, nor the zero
-// Caller.
+// Stranger is the Caller of a connection on which no key was presented. It is neither the hash of a
+// key nor the zero Caller.
 var Stranger = Caller{Hash: [sha256.Size]byte{1}}
 
-// Anybody is who calls a server without keys, and Passerby who calls one without showing a key.
+// Anybody has every right: on a server without keys, all requests are Anybody's. Passerby has none:
+// on a server with keys, requests without one are Passerby's.
 var (
 	Anybody  = &Access{can: canAll}
 	Passerby = &Access{Who: Stranger}
@@ -117,7 +118,7 @@ func neededFor(r kujiv1.Role) commands {
 // once it is decoded: see Permit.
 func (a *Access) May(role kujiv1.Role) bool { return a.can&neededFor(role) != 0 }
 
-// CheckRole refuses somebody who may do nothing of a role.
+// CheckRole refuses an access that includes nothing of a role.
 func (a *Access) CheckRole(want kujiv1.Role) *connect.Error {
 	if a.May(want) {
 		return nil
@@ -126,7 +127,7 @@ func (a *Access) CheckRole(want kujiv1.Role) *connect.Error {
 		fmt.Errorf("the key %q may %v, and this is for keys with %v", a.Name, a.can, neededFor(want)))
 }
 
-// CheckWhole refuses somebody who has a part of the server only.
+// CheckWhole refuses an access that is restricted to a part of the server.
 func (a *Access) CheckWhole() *connect.Error {
 	if a.unrestricted() {
 		return nil
@@ -134,8 +135,8 @@ func (a *Access) CheckWhole() *connect.Error {
 	return contract.Refused(connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN, errWhole)
 }
 
-// MayRepeat reports whether the access allows to send the request of a result again: a draw, or the use
-// of a code. A key with pools may not: the result does not say from which pool it is.
+// MayRepeat reports whether the access may send a draw, or the use of a code, once more to get its
+// result. A key with pools may not: a result does not name its pool.
 func (a *Access) MayRepeat(code bool) bool {
 	needs := canDraw
 	if code {

@@ -16,14 +16,14 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// A key's line can say what it may grant: which items, how many in a request and how many in a day of
-// UTC, in each realm. What is asked for in a request is checked by Permit. What was granted
-// today is counted here, from the realm's log on: the log has the key's name with each grant. So a
-// restart or another leader of a cluster changes nothing.
+// A key's line can limit what the key grants: which items, how many in a request, and how many in a
+// day of UTC, in each realm. Permit checks a single request. Granted counts the day. It starts from
+// the realm's log, which has the key's name with each grant, so a restart or a new leader changes
+// nothing.
 //
-//	take:    the first time in an epoch: read from the log what was granted today
-//	         add what is asked for, if it fits; a request id that has an answer takes nothing
-//	settle:  take off again what was not granted
+//	Take:    first in an epoch, read today's grants from the log;
+//	         add the grants of the request, if they fit. A request id with an answer takes nothing
+//	Settle:  subtract the grants that did not happen
 
 // grantCap is how many of an item a key may grant.
 type grantCap struct {
@@ -31,8 +31,8 @@ type grantCap struct {
 	day     uint64 // in a day of UTC; 0: no limit
 }
 
-// otherItems stands in a key's grants for every item that is not named, each by itself. No item has
-// this name.
+// otherItems is the name under which a key's grants limit each item that they do not name. No item
+// has this name.
 const otherItems = "*"
 
 // parseGrants reads item:request or item:request/day, with commas between them.
@@ -55,7 +55,7 @@ func parseGrants(text string) (map[string]grantCap, error) {
 	return all, nil
 }
 
-// mayGrant returns what is the most of an item that the key may grant.
+// mayGrant returns the cap on an item.
 func (a *Access) mayGrant(item string) (grantCap, bool) {
 	c, ok := a.grants[item]
 	if !ok {
@@ -70,7 +70,7 @@ type itemsMessage interface{ GetItems() []*kujiv1.Stack }
 // checkGrants checks what a request grants: that it has a request id, and that no item is too many.
 func (a *Access) checkGrants(field, id string, grants ...itemsMessage) error {
 	if len(grants) == 0 || a.Name == "" {
-		return nil // without keys, nobody said what grants are like
+		return nil // a server without keys has no caps
 	}
 	if id == "" && !a.anyID {
 		return &kuji.Error{Code: kuji.CodeInvalid, Field: field + "request_id",
@@ -102,7 +102,7 @@ func addQuantity(to map[string]uint64, item string, n uint64) {
 	}
 }
 
-// grantsOf adds what a request for the engine grants.
+// grantsOf adds the items that a request grants.
 func grantsOf(req kuji.Request, to map[string]uint64) {
 	switch req := req.(type) {
 	case *kuji.Grant:
@@ -141,8 +141,8 @@ type Granted struct {
 	realms map[string]*grantedIn
 }
 
-// grantedIn is what keys have granted in a realm today. A grant under way while the log is read can
-// be counted twice, until the next day or restart, and never not at all.
+// grantedIn is what keys granted in a realm today. If a grant is under way while the log is read,
+// it may count twice until the next day or restart. No grant counts less than once.
 type grantedIn struct {
 	mu      sync.Mutex
 	keys    *keySet // under which it was read; nil: nothing is known
@@ -150,7 +150,7 @@ type grantedIn struct {
 	day     int64
 	used    quantities
 	pending quantities    // of grants under way
-	reading chan struct{} // closed when the log was read; nil: nobody reads it
+	reading chan struct{} // closed when the log was read; nil: it is not being read
 	err     error         // of reading it
 }
 
@@ -190,7 +190,7 @@ func (g *Granted) in(realm string) *grantedIn {
 	return in
 }
 
-// Taken is what requests have taken from what a key may grant today.
+// Taken is what requests took from the day's cap of a key.
 type Taken struct {
 	in   *grantedIn
 	key  string
@@ -199,9 +199,9 @@ type Taken struct {
 	errs []error             // by request: why it is refused
 }
 
-// Take takes what requests grant from what their key may grant today. The result is nil if
-// nothing is limited by day. Otherwise it puts nil, which the engine refuses, in place of requests
-// that grant too much, and Settle must be called. The error is that of reading the log.
+// Take subtracts the grants of requests from the day's cap of their key. It returns nil if no cap
+// is by day. Otherwise it replaces requests that grant too much by nil, which the engine refuses,
+// and the caller must call Settle. The error is that of reading the log.
 func (g *Granted) Take(ctx context.Context, a *Access, r *kuji.Realm, reqs []kuji.Request) (*Taken, error) {
 	if !a.daily {
 		return nil, nil
@@ -231,7 +231,7 @@ func (g *Granted) Take(ctx context.Context, a *Access, r *kuji.Realm, reqs []kuj
 		case err == nil:
 			t.in.pending.add(a.Name, sum)
 		case answered(ctx, r, requestIDOf(reqs[i])):
-			t.sums[i] = nil // the first answer comes again, and grants nothing more
+			t.sums[i] = nil // a repeat: the first answer grants nothing more
 		default:
 			t.sums[i], t.errs[i], reqs[i] = nil, err, nil
 		}
@@ -239,15 +239,15 @@ func (g *Granted) Take(ctx context.Context, a *Access, r *kuji.Realm, reqs []kuj
 	return t, nil
 }
 
-// lock locks mu once it is known what was granted today. One reads the log for all who wait, and goes
-// on when they have left.
+// lock locks mu when today's grants are known. One goroutine reads the log for all callers that
+// wait, and finishes even if they leave.
 func (in *grantedIn) lock(ctx context.Context, g *Granted, r *kuji.Realm) error {
 	for {
 		in.mu.Lock()
 		st := r.Stats()
 		day := dayOf(st.Clock.Time)
 		if in.keys == g.Keys.set.Load() && in.epoch == st.Epoch && in.day <= day {
-			if in.day < day { // nobody has granted anything since midnight
+			if in.day < day { // nothing was granted since midnight
 				in.day, in.used = day, quantities{}
 			}
 			return nil
@@ -271,7 +271,7 @@ func (in *grantedIn) lock(ctx context.Context, g *Granted, r *kuji.Realm) error 
 	}
 }
 
-// read reads from the log what was granted today.
+// read reads today's grants from the log.
 func (in *grantedIn) read(g *Granted, r *kuji.Realm, keys *keySet, epoch uint64, day int64) {
 	used, err := r.Feed().Granted(g.Stopping, time.UnixMilli(day*dayMillis))
 	in.mu.Lock()
@@ -283,7 +283,7 @@ func (in *grantedIn) read(g *Granted, r *kuji.Realm, keys *keySet, epoch uint64,
 	}
 }
 
-// fits returns why a key may not grant so much today.
+// fits returns why a key may not grant this much today, or nil.
 func (in *grantedIn) fits(a *Access, sum map[string]uint64) error {
 	for _, item := range slices.Sorted(maps.Keys(sum)) {
 		c, _ := a.mayGrant(item)
@@ -312,8 +312,8 @@ func answered(ctx context.Context, r *kuji.Realm, id string) bool {
 	return err == nil && l.Seen == kuji.Answered
 }
 
-// Settle notes what was granted, and puts why requests were refused into their results. err is that of
-// all requests.
+// Settle keeps what was granted, and writes into results why requests were refused. err is the
+// error of all requests together.
 func (t *Taken) Settle(results []kuji.Result, err error) {
 	if t == nil {
 		return

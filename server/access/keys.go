@@ -44,11 +44,11 @@ var ErrKeys = errors.New("bad API keys")
 // The commands are some of read, draw, redeem, register, grant, consume, transfer and admin, with
 // commas between them; admin includes all others. The first form is a key. sha256 is the hash of
 // the key, 64 hexadecimal digits. The second form is an issuer of player tokens: see [issuer].
-// Realms and pools, where they are given, are all that the key is for. The rate is how many
-// commands and reads a second it may ask for, of an issuer each of its players. Grants are all items
-// that the key may grant, and how many in a request and in a day. Grants need request ids, unless the
-// ids are optional. Empty lines and lines that start with # are ignored. The file contains no secret: a key of at least 128 random
-// bits cannot be found from its hash.
+// Realms and pools restrict the key to those. The rate is the most commands and reads in a second;
+// for an issuer, it is per player. Grants list the items that the key may grant, with the most in a
+// request and in a day. Grants need request ids, unless the ids are optional. Empty lines and lines
+// that start with # are ignored. The file contains no secret: nobody can find a key of at least 128
+// random bits from its hash.
 type Keys struct {
 	path  string
 	set   atomic.Pointer[keySet]
@@ -56,7 +56,7 @@ type Keys struct {
 	now   func() time.Time
 }
 
-// keySet is what a key file says.
+// keySet is the content of a key file.
 type keySet struct {
 	keys    []key
 	issuers []*issuer
@@ -72,7 +72,7 @@ func LoadKeys(path string) (*Keys, error) {
 	return LoadKeysWith(path, newFetcher(), time.Now)
 }
 
-// LoadKeysWith is LoadKeys with another way to get what is at a URL, and another clock.
+// LoadKeysWith is LoadKeys with its own way to fetch a URL, and its own clock.
 func LoadKeysWith(path string, fetch func(ctx context.Context, url string) ([]byte, error), now func() time.Time) (*Keys, error) {
 	k := &Keys{path: path, fetch: fetch, now: now}
 	if err := k.Reload(); err != nil {
@@ -81,7 +81,7 @@ func LoadKeysWith(path string, fetch func(ctx context.Context, url string) ([]by
 	return k, nil
 }
 
-// Reload reads the file again. If that fails, the keys stay as they were.
+// Reload reads the file again. If it fails, the old keys stay in use.
 func (k *Keys) Reload() error {
 	data, err := os.ReadFile(k.path)
 	if err != nil {
@@ -236,7 +236,7 @@ func (a *Access) restrict(options map[string]string) error {
 	return nil
 }
 
-// Find returns what the holder of a key or a token may do, nil if it is neither.
+// Find returns the access that a key or a token gives, nil if it is neither.
 func (k *Keys) Find(secret string) *Access {
 	if a := k.ByKey(secret); a != nil {
 		return a
@@ -245,7 +245,7 @@ func (k *Keys) Find(secret string) *Access {
 	return a
 }
 
-// ByKey returns what the holder of a key may do, nil if it is none.
+// ByKey returns the access that a key gives, nil if it is no key of the file.
 func (k *Keys) ByKey(secret string) *Access {
 	if secret == "" || len(secret) > MaxKeyBytes {
 		return nil
@@ -259,8 +259,8 @@ func (k *Keys) MayBeToken(secret string) bool {
 	return len(secret) <= MaxTokenBytes && strings.Count(secret, ".") == 2 && len(k.set.Load().issuers) > 0
 }
 
-// ByToken returns what the holder of a token may do, or why it is none: of several issuers, what the one
-// says that has signed it.
+// ByToken returns the access that a token gives, or what is wrong with it. Of several issuers, the
+// one that signed it decides.
 func (k *Keys) ByToken(secret string) (*Access, *Fault) {
 	if !k.MayBeToken(secret) {
 		return nil, Unsigned("it is no key of the file, and no token")
@@ -276,7 +276,7 @@ func (k *Keys) ByToken(secret string) (*Access, *Fault) {
 	return nil, Unsigned("%s", strings.Join(why, "; "))
 }
 
-// again returns what somebody may do now, nil if nothing any more.
+// again returns the access as the key file has it now, nil if the key or token is no longer good.
 func (k *Keys) again(a *Access) *Access {
 	if a.token != "" {
 		return k.Find(a.token)
@@ -284,8 +284,8 @@ func (k *Keys) again(a *Access) *Access {
 	return k.of(a.Who)
 }
 
-// of returns what the key with a hash may do, nil if there is none. It compares with every known one
-// in constant time, so the time it takes reveals nothing about the keys.
+// of returns the access of the key with a hash, nil if the file has no such key. It compares with
+// every key in constant time, so its duration reveals nothing about the keys.
 func (k *Keys) of(who Caller) *Access {
 	set, at := k.set.Load().keys, -1
 	for i := range set {

@@ -2,14 +2,14 @@ package access
 
 import kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 
-// Pass is what a stream, or a connection, may do for as long as its key or token is good.
+// Pass is the access of a stream or a connection, for as long as its key or token is good.
 type Pass struct {
 	*Access       // what the key may do by the key file as of the last check
 	keys    *Keys // nil: a server without keys
 	set     *keySet
 }
 
-// NewPass returns the pass of somebody who has just presented a key, or of Anybody if keys is nil.
+// NewPass returns the pass of a key that was just presented, or of Anybody if keys is nil.
 func NewPass(keys *Keys, a *Access) Pass {
 	p := Pass{Access: a, keys: keys}
 	if keys != nil {
@@ -18,8 +18,8 @@ func NewPass(keys *Keys, a *Access) Pass {
 	return p
 }
 
-// Renew reports whether the key or token is still good. It looks again after the key file was
-// reloaded. One goroutine at a time may ask.
+// Renew reports whether the key or token is still good. After a reload of the key file it takes the
+// new rights. It is not safe for concurrent use.
 func (p *Pass) Renew() bool {
 	if p.keys == nil {
 		return true

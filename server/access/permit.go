@@ -15,7 +15,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// A need is what one part of a request asks for.
+// A need is the right that one part of a request asks for.
 type need struct {
 	field  string // of the request, for messages; may be empty
 	can    commands
@@ -23,7 +23,7 @@ type need struct {
 	player string // "": none
 }
 
-// named reports whether a player's token asks for its player, where no player is all of them.
+// named refuses a player's token in a request that names no player and so is about all of them.
 func (a *Access) named(player string) error {
 	if a.Player != "" && player == "" {
 		return fmt.Errorf("it acts for player %q alone, and the request does not name them", a.Player)
@@ -31,14 +31,14 @@ func (a *Access) named(player string) error {
 	return nil
 }
 
-// errWhole refuses a request that is about more than the access.
+// errWhole refuses a request about more than the access includes.
 var errWhole = errors.New("it is about the whole server, or the whole catalog, and the key is restricted to a part")
 
-// permits says what each request of the contract needs. A request that is not here is refused: the
-// server does not start with such an RPC.
+// permits says what each request of the contract needs. The server does not start with an RPC whose
+// request is missing here.
 var permits = map[protoreflect.FullName]func(*Access, proto.Message) error{}
 
-// Known reports whether something says who may send a request.
+// Known reports whether permits has a request.
 func Known(request protoreflect.FullName) bool { return permits[request] != nil }
 
 func permit[M proto.Message](check func(a *Access, m M) error) {
@@ -62,7 +62,7 @@ func reading[M proto.Message](part func(m M) (pool, player string)) {
 	})
 }
 
-// whole permits a request about a whole realm, for keys without pools and not for players.
+// whole permits a request about a whole realm: not for keys with pools, and not for players.
 func whole[M proto.Message](can commands) {
 	permit(func(a *Access, _ M) error {
 		if a.pools != nil || a.Player != "" {
@@ -110,7 +110,7 @@ func init() {
 	}
 }
 
-// Permit returns why a request asks for more than the access, or nil.
+// Permit returns why the access does not allow a request, or nil.
 func (a *Access) Permit(m proto.Message) error {
 	check := permits[m.ProtoReflect().Descriptor().FullName()]
 	if check == nil {
@@ -124,10 +124,10 @@ func (a *Access) Permit(m proto.Message) error {
 	return a.answer(check(a, m))
 }
 
-// answer returns the answer to what a check found wrong.
+// answer returns the error for what a check found.
 func (a *Access) answer(err error) error {
 	if ke, ok := errors.AsType[*kuji.Error](err); ok {
-		return ke // the request is wrong, whoever sends it
+		return ke // the request is wrong with any key
 	}
 	if err != nil {
 		return a.Forbidden(err)
@@ -135,7 +135,7 @@ func (a *Access) answer(err error) error {
 	return nil
 }
 
-// checkRealm checks a request of somebody who has only some realms.
+// checkRealm checks a request by a key with realms.
 func (a *Access) checkRealm(m proto.Message) error {
 	realm, ok := contract.RealmOf(m)
 	if !ok {
@@ -144,7 +144,7 @@ func (a *Access) checkRealm(m proto.Message) error {
 	return a.MayEnter(realm)
 }
 
-// MayEnter checks that a realm is one of those that somebody has.
+// MayEnter checks that the access includes a realm.
 func (a *Access) MayEnter(realm string) error {
 	if a.realms != nil && !slices.Contains(a.realms, realm) {
 		return fmt.Errorf("realm %.80q is not one of its realms", realm)
@@ -179,8 +179,8 @@ func (a *Access) checkEvents(pool, player string) error {
 	return a.check(need{"", canRead, pool, player})
 }
 
-// checkCommand checks a command: a request of its own, or one of a batch. One of a kind that is not
-// here is only for those who may do everything.
+// checkCommand checks a command: a request of its own, or one of a batch. A command of another kind
+// needs the right to everything.
 func (a *Access) checkCommand(field, id string, m proto.Message) error {
 	in := field
 	if in != "" {
@@ -267,8 +267,7 @@ func (a *Access) checkMembers(in, id string, all []*kujiv1.Member) error {
 	return a.checkGrants(in, id, grants...)
 }
 
-// checkStream checks every pool and every player that a batch of draws names, whether or not it
-// uses them.
+// checkStream checks every pool and player that a batch of draws lists, even if no draw uses it.
 func (a *Access) checkStream(m *kujiv1.StreamDrawsRequest) error {
 	if err := a.check(need{can: canDraw, player: a.Player}); err != nil || a.unrestricted() {
 		return err
@@ -286,7 +285,7 @@ func (a *Access) checkStream(m *kujiv1.StreamDrawsRequest) error {
 	return nil
 }
 
-// Forbidden returns the error of a request that asks for more than the access.
+// Forbidden returns the error for a request that the access does not allow.
 func (a *Access) Forbidden(why error) error {
 	what := fmt.Sprintf("the key %q", a.Name)
 	if a.Player != "" {

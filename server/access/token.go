@@ -41,12 +41,12 @@ const (
 )
 
 // tokenAlgorithms are those that a key file may allow. Secrets that are shared with the issuer
-// (HS256) are not among them: whoever could check a token could also make one.
+// (HS256) are not among them: with such a secret, the server could make tokens too.
 var tokenAlgorithms = []jose.SignatureAlgorithm{jose.EdDSA, jose.ES256, jose.ES384, jose.ES512,
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512}
 
-// issuer makes tokens for players, which the server only checks: JWTs, signed by a key of a JWKS that
-// stands in a file or at a URL. A token is good if
+// issuer makes tokens for players. The server only checks them. They are JWTs, signed by a key of a
+// JWKS in a file or at a URL. A token is good if
 //
 //   - its algorithm is one of the line's algs, and its key one of the JWKS, by the header kid; a
 //     token without kid is checked by the only key of a JWKS of one;
@@ -54,7 +54,7 @@ var tokenAlgorithms = []jose.SignatureAlgorithm{jose.EdDSA, jose.ES256, jose.ES3
 //   - iss is the line's issuer, and aud has the line's audience in it, where the line has them;
 //   - sub is a player's id: UTF-8, without U+FFFD.
 //
-// Its holder may do what the line says, as this player alone.
+// Its holder may do what the line says, as this player only.
 type issuer struct {
 	Access
 	where    string
@@ -92,7 +92,7 @@ func newIssuer(a Access, where string, options map[string]string) (*issuer, erro
 	return i, nil
 }
 
-// fetcher gets what is at a URL.
+// fetcher fetches a URL.
 type fetcher func(ctx context.Context, url string) ([]byte, error)
 
 // newFetcher returns a fetcher that follows no redirects and takes at most maxJWKS bytes.
@@ -168,8 +168,9 @@ func parseJWKS(data []byte) (*jose.JSONWebKeySet, error) {
 	return &set, nil
 }
 
-// A Fault is why somebody's key or token is not good. The operator's log has all of it. Who sent it
-// learns no more than that, unless an issuer has signed the token: then they may know what is in it.
+// A Fault says why a key or a token is not good. The operator's log gets all of it. The sender
+// learns only that the secret is not good, unless an issuer signed the token: then its content is
+// theirs.
 type Fault struct {
 	text string // for the sender
 	Why  string // for the operator's log
@@ -183,7 +184,7 @@ func (f *Fault) Error() string {
 	return f.text
 }
 
-// Unsigned returns the fault of a secret that nobody has signed.
+// Unsigned returns the fault of a secret without an issuer's signature.
 func Unsigned(format string, args ...any) *Fault {
 	return &Fault{Why: fmt.Sprintf(format, args...)}
 }
@@ -222,7 +223,7 @@ func (i *issuer) player(k *Keys, token string) (*Access, *Fault) {
 	return &a, nil
 }
 
-// checkClaims returns what is wrong with the claims of a token that the issuer has signed, or nil.
+// checkClaims checks the claims of a token that the issuer signed.
 func (i *issuer) checkClaims(c *jwt.Claims, now time.Time) *Fault {
 	want := jwt.Expected{Issuer: i.issuer, Time: now}
 	if i.audience != "" {
@@ -248,15 +249,16 @@ func (i *issuer) checkClaims(c *jwt.Claims, now time.Time) *Fault {
 	case len(c.Subject) > kuji.MaxID:
 		return signed("its sub has %d bytes, and a player's id has at most %d", len(c.Subject), kuji.MaxID)
 	case strings.ContainsRune(c.Subject, utf8.RuneError):
-		// What is not UTF-8 was decoded to U+FFFD, so that different subjects are the same: nobody's.
+		// Decoding made U+FFFD of bytes that are not UTF-8, so different subjects would be the same
+		// player.
 		return signed("its sub is not UTF-8")
 	}
 	return nil
 }
 
-// key returns the key with an id, nil if there is none. A set from a URL is asked for again from time
-// to time, and when an id is unknown. Nobody waits for that: an issuer publishes a key before it
-// signs with it.
+// key returns the key with an id, nil if the set has none. It fetches a set from a URL again from
+// time to time, and when an id is unknown. No request waits for that: an issuer publishes a key
+// before signing with it.
 func (i *issuer) key(k *Keys, id string, now time.Time) *jose.JSONWebKey {
 	set := i.keys.Load()
 	var found *jose.JSONWebKey
@@ -275,7 +277,7 @@ func (i *issuer) key(k *Keys, id string, now time.Time) *jose.JSONWebKey {
 	return found
 }
 
-// BadSecret refuses somebody whose key or token is not good.
+// BadSecret refuses a request whose key or token is not good.
 func BadSecret(text string, fault *Fault) *connect.Error {
 	fault.text = text
 	return contract.Refused(connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED, fault)

@@ -26,8 +26,8 @@ const (
 
 var firstSteps = sync.Pool{New: func() any { return new([BodyStep]byte) }}
 
-// Body is the body of a request, received whole before anything is done about it. Until then a
-// request holds the bytes that have arrived and nothing else: no slow client stops another.
+// Body is the body of a request, received whole before the request is answered. Until then a
+// request holds only the bytes that have arrived, so a slow client stops no other.
 type Body struct {
 	Data  []byte
 	first *[BodyStep]byte // where Data began
@@ -35,9 +35,8 @@ type Body struct {
 	taken int64 // of Gate.Memory, without RequestCost
 }
 
-// Receive reads the body of a request. The rest of a body that it refuses stays with r, where
-// net/http sees it: it reads that to its end, or closes the connection. It never takes that rest for
-// another request.
+// Receive reads the body of a request. If it refuses the body, the rest stays with r: net/http
+// reads it to its end or closes the connection, and never takes it for another request.
 func (g *Gate) Receive(b *Body, r *http.Request, limit int64) *connect.Error {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
@@ -83,7 +82,7 @@ func (g *Gate) grow(b *Body, limit int64) *connect.Error {
 	return nil
 }
 
-// Free gives back what the body took. Nobody may read it afterwards.
+// Free gives back what the body took. Its data must not be read afterwards.
 func (g *Gate) Free(b *Body) {
 	if b.taken > 0 {
 		g.Memory.Give(b.Who, b.taken)
@@ -97,14 +96,14 @@ func tooLarge(limit int64) *connect.Error {
 	return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("the request's body is larger than %d bytes, the most for this RPC", limit))
 }
 
-// Kept returns what has arrived, for who reads it although the call has ended. It gives up the memory
-// of small bodies, which others would use next.
+// Kept returns the data for readers that outlive the call. It takes the memory of a small body out
+// of the pool, so that no other body gets it.
 func (b *Body) Kept() []byte {
 	b.first = nil
 	return b.Data
 }
 
-// Request is r with a body that has arrived. r keeps its own: net/http looks there to see whether
+// Request returns r with the body that has arrived. r keeps its own: there net/http sees whether
 // another request can follow on the connection.
 func (b *Body) Request(r *http.Request) *http.Request {
 	if b.first == nil {
@@ -115,8 +114,8 @@ func (b *Body) Request(r *http.Request) *http.Request {
 	return &to
 }
 
-// Hurry gives the client of a request that is refused a moment to send the rest. net/http reads it
-// before or behind the answer, and closes the connection if it does not come or is broken.
+// Hurry gives the client of a refused request a moment to send the rest. net/http reads it before
+// or after the answer, and closes the connection if the rest is missing or broken.
 func (g *Gate) Hurry(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 1 && r.Body != nil && r.Body != http.NoBody {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(g.HeaderTimeout)) // not supported: no connection

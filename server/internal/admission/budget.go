@@ -1,6 +1,6 @@
-// Package admission decides whether there is room: for a connection, a request, its body, its call,
-// its answer. What clients can make the server hold is divided into budgets, of which each caller
-// has a share. Nothing here knows what a request asks for, or what an answer says.
+// Package admission decides whether there is room for a connection, a request, its body, its call
+// and its answer. Budgets limit everything that clients can make the server hold, and each caller
+// has a share of each. Nothing here knows what a request asks for, or what an answer says.
 package admission
 
 import (
@@ -12,17 +12,17 @@ import (
 	"github.com/kuji-dev/kuji/server/access"
 )
 
-// greed is how many times what is left free one caller may hold. One greedy caller alone gets three
-// quarters of a budget, two get three sevenths each, and a newcomer always finds something.
+// greed limits what one caller may hold: this many times what stays free. So one greedy caller gets
+// three quarters of a budget, two get three sevenths each, and a newcomer always finds something.
 const greed = 3
 
-// keptForOperators is the part of a budget that only operators may use, one in so many: whatever
-// all others do, who has to look after the server finds a place.
+// keptForOperators is the part of a budget that only operators may use: one in so many. So
+// operators find a place whatever other callers do.
 const keptForOperators = 16
 
-// Budget is an amount of something that callers share. Whoever finds too little left is refused, or
-// waits. Callers wait for turns and then for work, in this order, and whoever has its work needs
-// nothing more: so nobody waits for ever.
+// Budget is an amount of something that callers share. If too little is left, a caller is refused
+// or waits. Callers wait for turns first and for work second, and a caller with work needs nothing
+// more. So every wait ends.
 type Budget struct {
 	shared bool // callers have shares; otherwise one may take everything
 	total  int64
@@ -41,13 +41,13 @@ type waiter struct {
 	taken chan struct{} // closed when it has its part
 }
 
-// NewBudget returns a budget for callers who wait for their parts. It keeps nothing for operators:
-// nobody waits for ever.
+// NewBudget returns a budget whose callers wait. It keeps nothing for operators, because every wait
+// ends.
 func NewBudget(total int64, shared bool) *Budget {
 	return &Budget{shared: shared, total: total, held: make(map[access.Caller]int64)}
 }
 
-// NewPlaces returns a budget for callers who are refused what is not left.
+// NewPlaces returns a budget whose callers are refused when too little is left.
 func NewPlaces(total int64, shared bool) *Budget {
 	b := NewBudget(total, shared)
 	if shared {
@@ -56,8 +56,8 @@ func NewPlaces(total int64, shared bool) *Budget {
 	return b
 }
 
-// Take takes n for a caller. It takes nothing and returns false if the budget, or the caller's share
-// of it, is used up.
+// Take takes n for a caller. It takes nothing and returns false if the budget, or the caller's
+// share of it, is used up.
 func (b *Budget) Take(who access.Caller, n int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,15 +103,15 @@ func (b *Budget) Wait(ctx context.Context, who access.Caller, n int64) error {
 	default:
 	}
 	b.queue.Remove(place)
-	b.serve() // who is behind it may need less
+	b.serve() // the next in the queue may need less
 	return ctx.Err()
 }
 
-// serve gives parts to those who wait, in the order of arrival. A caller who holds something and may
-// not have more is passed over. Nobody else is, so that who needs much gets it at some time. mu must
-// be held.
+// serve gives parts to callers that wait, in the order of arrival. It skips only a caller that
+// holds something and may not have more. So a caller that needs much gets it in the end. mu must be
+// held.
 func (b *Budget) serve() {
-	var full map[access.Caller]bool // who is passed over
+	var full map[access.Caller]bool // callers that are skipped
 	for place := b.queue.Front(); place != nil; {
 		w := place.Value.(*waiter)
 		next, held := place.Next(), b.held[w.who]
@@ -133,7 +133,7 @@ func (b *Budget) serve() {
 	}
 }
 
-// Most is as much as one caller can ever take at once.
+// Most returns the most that one caller can ever take at once.
 func (b *Budget) Most() int64 {
 	if !b.shared {
 		return b.total
@@ -151,7 +151,7 @@ func (b *Budget) allows(who access.Caller, held, n int64) bool {
 	return left >= 0 && (!b.shared || held == 1 || held <= greed*left)
 }
 
-// Give returns n of what a caller holds.
+// Give takes n back from a caller.
 func (b *Budget) Give(who access.Caller, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -159,15 +159,15 @@ func (b *Budget) Give(who access.Caller, n int64) {
 	b.serve()
 }
 
-// Room reports whether a caller that holds nothing, and is no operator, could take n.
+// Room reports whether a caller could take n that holds nothing and is no operator.
 func (b *Budget) Room(n int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.allows(access.Caller{}, n, n)
 }
 
-// Holdings returns how much all callers hold, how much of it one of them holds, and how much there is
-// for callers like this one.
+// Holdings returns what all callers hold, what one of them holds, and the total for callers like
+// this one.
 func (b *Budget) Holdings(who access.Caller) (used, mine, total int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -177,10 +177,10 @@ func (b *Budget) Holdings(who access.Caller) (used, mine, total int64) {
 	return b.used, b.held[who], total
 }
 
-// Crowd is all requests that no key vouches for: those for health, and those that are refused. It
-// has a number of places. A newcomer to a full crowd gets the place of the oldest request, which is
-// cut off: an honest one is answered within a moment, so the oldest is one that dawdles. This keeps
-// health reachable whatever strangers do.
+// Crowd is the requests without a key: for health, and those that are refused. It has a number of
+// places. A newcomer to a full crowd gets the place of the oldest request, which is cut off. Honest
+// requests take a moment, so the oldest is one that dawdles. This keeps health reachable whatever
+// strangers do.
 type Crowd struct {
 	mu     sync.Mutex
 	Places int

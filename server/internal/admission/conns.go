@@ -9,13 +9,13 @@ import (
 	"github.com/kuji-dev/kuji/server/access"
 )
 
-// Conns is the server's open connections. There is always room for another one: the newcomer gets
-// the place of one that waits for its client, unless requests with keys are being answered on all of
-// them, and these can have three quarters at most.
+// Conns is the server's open connections. A newcomer always finds room: it gets the place of a
+// connection that waits for its client. Only connections that answer requests with keys keep their
+// place, and these are three quarters at most.
 //
 // A connection belongs to strangers until a request on it presents a key, and then to that key. The
-// place is taken from whom most connections belong to, and there from the connection that has
-// waited longest. So nobody loses connections because somebody else has many.
+// newcomer takes the place of the owner with the most connections, and there of the connection that
+// has waited longest. So an owner with few connections loses none to one with many.
 type Conns struct {
 	limit func() int // the most connections, at the moment
 
@@ -25,7 +25,7 @@ type Conns struct {
 	by   map[access.Caller]*owner
 }
 
-// owner is those connections that belong to one key, or to strangers.
+// owner is the connections of one key, or of strangers.
 type owner struct {
 	who     access.Caller
 	n       int
@@ -65,7 +65,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if c := l.all.add(nc); c != nil {
 			return c, nil
 		}
-		_ = nc.Close() // refused: there is nobody to tell
+		_ = nc.Close() // refused: nobody listens
 	}
 }
 
@@ -89,8 +89,8 @@ func (s *Conns) add(nc net.Conn) *Conn {
 	return c
 }
 
-// victim returns the connection that a newcomer's place is taken from, nil if there is none. mu must
-// be held.
+// victim returns the connection whose place a newcomer gets, nil if none has to give its place. mu
+// must be held.
 func (s *Conns) victim() *Conn {
 	var from *owner
 	for _, o := range s.by {
@@ -173,7 +173,7 @@ func (s *Conns) Begin(c *Conn, who access.Caller) bool {
 		}
 		c.payer = who
 		switch {
-		case c.owner == nil: // a newcomer has its place: the request fails soon
+		case c.owner == nil: // it lost its place to a newcomer: the request fails soon
 		case c.owner.who == who:
 			c.stopWaiting()
 		default:

@@ -13,11 +13,11 @@ import (
 	"github.com/kuji-dev/kuji/server/access"
 )
 
-// To check a player's token takes far longer than to look up a key, and a stranger who
-// sends bad ones holds nothing that others could be given. So tokens are checked in turns, a few at a
-// time, unless the last credential on their connection was good. The addresses that they come from
-// share the turns and the places in front of them as keys share what they hold: whoever sends many
-// bad tokens waits behind them alone.
+// Checking a player's token takes far longer than looking up a key, and a stranger who sends bad
+// tokens holds nothing that could be shared out. So tokens are checked in turns, a few at a time,
+// unless the last credential on the connection was good. Addresses share the turns, and the places
+// in the queue, as keys share what they hold. So an address that sends many bad tokens delays only
+// itself.
 
 const (
 	// checksAtOnce is how many tokens of strangers are checked at a time.
@@ -26,7 +26,7 @@ const (
 	checksWaiting = 1024
 )
 
-// Checks is the turns in which tokens of strangers are checked. Callers are addresses.
+// Checks is the turns for checking strangers' tokens. Callers are addresses.
 type Checks struct {
 	Places *Budget // one for each that waits or is checked
 	Turns  *Budget // one for each that is checked; they wait
@@ -36,8 +36,8 @@ func NewChecks() Checks {
 	return Checks{Places: NewBudget(checksWaiting, true), Turns: NewBudget(checksAtOnce, true)}
 }
 
-// Find returns what the holder of a key or a token may do, or a refusal that begins with text. c is the
-// connection that it came on, nil if it came on none of ours, and peer the address of its other end.
+// Find returns the access that a key or a token gives, or a refusal that begins with text. c is the
+// connection that it came on, nil if that is none of the server's; peer is the client's address.
 func (g *Gate) Find(ctx context.Context, keys *access.Keys, c *Conn, peer, secret, text string) (*access.Access, *connect.Error) {
 	if a := keys.ByKey(secret); a != nil {
 		return a, nil
@@ -70,7 +70,7 @@ func (g *Gate) Find(ctx context.Context, keys *access.Keys, c *Conn, peer, secre
 	return a, nil
 }
 
-// AddressOf returns the caller that an address is: of IPv6 the network of one customer.
+// AddressOf returns an address as a caller. An IPv6 address counts as its /64 network.
 func AddressOf(peer string) (who access.Caller) {
 	at, err := netip.ParseAddrPort(peer)
 	if err != nil {

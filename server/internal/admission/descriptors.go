@@ -7,8 +7,8 @@ import (
 	"github.com/kuji-dev/kuji"
 )
 
-// What the limit on open files (RLIMIT_NOFILE) is shared among. Without a descriptor a log cannot go
-// on: its realm's commands would wait.
+// Realms and connections share the limit on open files (RLIMIT_NOFILE). Without a descriptor, a log
+// cannot go on, and the commands of its realm wait.
 const (
 	// spareDescriptors are for the process and the engine: standard streams, the listener, the
 	// poller, the lock, profiles, key files and certificates that are read again, and connections

@@ -13,30 +13,30 @@ import (
 	"github.com/kuji-dev/kuji/server/access"
 )
 
-// Rates bounds how often callers ask. Each may ask for as much as its rate in a second at once, and
-// then goes on at its rate. A batch may be larger: whoever asks for one waits the longer after it.
+// Rates limits how often callers ask. A caller may ask for one second's worth at once, and then at
+// its rate. A batch may be larger than that: the caller then waits longer before the next request.
 type Rates struct {
 	Now func() time.Time
 
 	mu    sync.Mutex
 	all   map[access.Caller]*bucket
-	sweep int // how many there may be before those who owe nothing are forgotten
+	sweep int // at this many callers, those that owe nothing are dropped
 }
 
-// bucket is when a caller has paid for everything so far.
+// bucket is the time at which a caller has paid for all requests so far.
 type bucket struct {
 	paid time.Time
 	rate int
 }
 
-// leastSweep is how many callers are remembered at least.
+// leastSweep is the number of callers that are remembered in any case.
 const leastSweep = 4096
 
 func NewRates() *Rates {
 	return &Rates{Now: time.Now, all: map[access.Caller]*bucket{}, sweep: leastSweep}
 }
 
-// Take counts one for a caller, if they may ask now. Otherwise it returns how long they must wait.
+// Take counts one request of a caller that may ask now. Otherwise it returns how long to wait.
 func (r *Rates) Take(a *access.Access) (wait time.Duration) {
 	if a.Rate == 0 {
 		return 0
@@ -58,7 +58,7 @@ func (r *Rates) Take(a *access.Access) (wait time.Duration) {
 	return 0
 }
 
-// Owe counts n more for a caller who was let in.
+// Owe counts n more for a caller that Take let in.
 func (r *Rates) Owe(a *access.Access, n int) {
 	if a.Rate == 0 || n <= 0 {
 		return
@@ -71,7 +71,7 @@ func (r *Rates) Owe(a *access.Access, n int) {
 	}
 }
 
-// add counts n. A caller who asked for nothing in the last second has a second's worth.
+// add counts n. A caller that asked for nothing in the last second has a second's worth.
 func (r *Rates) add(b *bucket, now time.Time, n int) {
 	if least := now.Add(-time.Second); b.paid.Before(least) {
 		b.paid = least
@@ -79,7 +79,7 @@ func (r *Rates) add(b *bucket, now time.Time, n int) {
 	b.paid = b.paid.Add(time.Duration(n) * time.Second / time.Duration(b.rate))
 }
 
-// forget makes room: it drops callers who have a second's worth, as one who is new.
+// forget drops callers that have a full second's worth, like a new one.
 func (r *Rates) forget(now time.Time) {
 	if len(r.all) < r.sweep {
 		return
@@ -93,7 +93,7 @@ func (r *Rates) forget(now time.Time) {
 	r.sweep = max(leastSweep, 2*len(r.all))
 }
 
-// Check counts one for a caller. Who asks too often must wait.
+// Check counts one request of a caller, or refuses it because the caller asks too often.
 func (r *Rates) Check(a *access.Access) *connect.Error {
 	wait := r.Take(a)
 	if wait <= 0 {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/backup"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server/internal/admission"
 )
@@ -17,8 +18,8 @@ const backupBytes = 256 << 10
 
 var errBackupDraining = &kuji.Error{Code: kuji.CodeClosed, Message: "the server is shutting down: go on with the backup later"}
 
-// backupStream is one Backup call. While the client takes nothing, the stream waits, and ends after the
-// time to write: a backup keeps the realm from trimming its log.
+// backupStream is one Backup call. While the client takes nothing, the stream waits, and ends after
+// the time to write: a backup keeps the realm from trimming its log.
 type backupStream struct {
 	send func(*kujiv1.BackupResponse) error
 	ends admission.Ends
@@ -46,7 +47,7 @@ func (f *Feeds) Backup(ctx context.Context, r *kuji.Realm, w http.ResponseWriter
 }
 
 func (st *backupStream) run(ctx context.Context, r *kuji.Realm, from uint64) error {
-	for part, err := range r.Backup(ctx, from) {
+	for part, err := range backup.Of(r)(ctx, from) {
 		if err == nil {
 			err = st.part(&part)
 		}
@@ -60,7 +61,7 @@ func (st *backupStream) run(ctx context.Context, r *kuji.Realm, from uint64) err
 	return st.flush(1)
 }
 
-func (st *backupStream) part(part *kuji.BackupPart) error {
+func (st *backupStream) part(part *backup.Part) error {
 	switch b := part.Begin; {
 	case b != nil:
 		return st.say(&kujiv1.BackupResponse{Begin: &kujiv1.BackupBegin{First: b.First, Through: b.Through, Files: b.Files}})

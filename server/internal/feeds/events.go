@@ -1,6 +1,6 @@
-// Package feeds sends streams out of a realm: its events as they happen, and backups. A reader that is
-// slow waits alone: no realm waits for it. What happened long ago, and which events a key may see,
-// other rooms decide.
+// Package feeds sends streams out of a realm: its events as they happen, and backups. A reader that
+// is slow waits alone: no realm waits for it. What happened long ago, and which events a key may
+// see, other rooms decide.
 package feeds
 
 import (
@@ -29,7 +29,7 @@ import (
 //	the beat:    every so often say how far the reader has come, and end the stream if its
 //	             key is no longer good
 //
-// The reader waits while the client takes nothing. Nobody waits for the reader.
+// The reader waits while the client takes nothing. Nothing waits for the reader.
 
 const (
 	// eventsBeat is the time between two signs of life on a stream of events.
@@ -51,7 +51,7 @@ type eventStream struct {
 	late   admission.Watch
 
 	mu   sync.Mutex // held while a message is sent
-	next uint64     // from where a reader goes on who has all that was sent
+	next uint64     // the position to continue from, after all messages so far
 }
 
 var (
@@ -147,7 +147,7 @@ func (st *eventStream) beat(ctx context.Context, end context.CancelCauseFunc) {
 	}
 }
 
-// say sends a message. next is where a reader goes on who has it; 0: where it was.
+// say sends a message. next is the position to continue from after it; 0: as before.
 func (st *eventStream) say(events []*kujiv1.Event, next uint64) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -163,7 +163,7 @@ func (st *eventStream) say(events []*kujiv1.Event, next uint64) error {
 	return err
 }
 
-// came notes how far the reader has come without anything to send.
+// came notes how far the reader has come when there is nothing to send.
 func (st *eventStream) came(next uint64) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -213,8 +213,8 @@ type Filter struct {
 	Bare         bool   // without who asked and why
 }
 
-// Keep reports whether a record is wanted. It takes out of it what is not: members of a group that
-// are about others.
+// Keep reports whether a record is wanted. It removes parts that are not, such as the members of a
+// group about other players.
 func (f *Filter) Keep(rec *kuji.Record) bool {
 	if f.Bare {
 		rec.By, rec.Reason, rec.Metadata = "", "", ""
@@ -228,7 +228,7 @@ func (f *Filter) Keep(rec *kuji.Record) bool {
 	if f.Player != "" || f.Pool != "" {
 		all := len(rec.Members)
 		rec.Members = slices.DeleteFunc(rec.Members, func(m kuji.Record) bool { return !f.Keep(&m) })
-		if f.Pool != "" && len(rec.Members) < all { // nobody knows whose changes they are
+		if f.Pool != "" && len(rec.Members) < all { // a change does not name its member
 			rec.Changes = nil
 		}
 		rec.Subject, rec.Limit, rec.Lacks = "", nil, nil // of a member, which says it too

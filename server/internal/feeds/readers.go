@@ -12,9 +12,9 @@ import (
 
 // Readers of feeds, in short:
 //
-//	places  a realm's feed has so many readers; callers share them
-//	turns   what is in the log already is read piece by piece, by a few readers at a time: who asks
-//	        for all of a long log takes little from those who draw. News need no turn
+//	places  the number of readers of a realm's feed is limited; callers share the places
+//	turns   old events are read piece by piece, by a few readers at a time. So a reader of a whole
+//	        log takes little from those who draw. New events need no turn
 //
 // A reader that waits for its client, or for news, has no turn.
 

@@ -17,9 +17,9 @@ import (
 )
 
 // Server-sent events are StreamEvents for browsers: a GET whose query is the request, and an answer
-// that EventSource reads. An event's data is an Event as JSON. The id behind the events of a message
-// is its next: a browser that lost the connection sends the last one back as Last-Event-ID, and so
-// goes on where it was.
+// that EventSource reads. An event's data is an Event as JSON. The id after the events of a message
+// is the message's next. A browser that lost the connection sends the last id as Last-Event-ID, and
+// so continues where it was.
 //
 // https://html.spec.whatwg.org/multipage/server-sent-events.html
 

@@ -13,8 +13,8 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// This file is the only place where errors become answers. docs/reference/api.md has the same tables for
-// clients; a test compares them.
+// This file is the only place where errors become answers. docs/reference/api.md has the same
+// tables for clients; a test compares them.
 //
 // The codes follow one rule, so that a client's standard retry policy does the right thing:
 // unavailable means that it is safe to send the same request again. No other code that retry
@@ -115,9 +115,9 @@ func fieldOf(e *kuji.Error) string {
 	return e.Field
 }
 
-// Machine reports whether the cause of an engine error is one of the machine. It may name files of
-// the server, or hold a stack: it is for the log, and clients get what is in front of it, which
-// names the realm.
+// Machine reports whether the cause of an engine error lies in the machine. Such a cause may name
+// files of the server or hold a stack, so it is only for the log. Clients get the text before it,
+// which names the realm.
 func Machine(e *kuji.Error) bool {
 	switch e.Code {
 	case kuji.CodeFailed, kuji.CodeCorrupt, kuji.CodeLocked:

@@ -1,6 +1,8 @@
 package message
 
 import (
+	"cmp"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/kuji-dev/kuji"
@@ -79,4 +81,98 @@ func stacks(all []*kujiv1.Stack) []kuji.Stack {
 		out[i] = kuji.Stack{Item: s.GetItem(), Quantity: s.GetQuantity()}
 	}
 	return out
+}
+
+// What results and answers take in memory, in bytes, if rewards have two items. TestWork measures
+// it.
+const (
+	CommandBytes = 3072 // a command of a batch, or a member of a group
+	drawBytes    = 1024 // a draw of a stream
+	outcomeBytes = 2560 // an outcome of a unary call
+	sharedBytes  = 384  // an outcome in an answer that writes equal ones once
+	entryBytes   = 4096 // an entry in a page of a pool
+	itemBytes    = 1024 // an item in a page of a catalog
+)
+
+// Commands returns how many commands a request asks for; a read is one.
+func Commands(m proto.Message) int {
+	switch m := m.(type) {
+	case *kujiv1.Atomic:
+		return len(m.GetMembers())
+	case *kujiv1.AtomicRequest:
+		return len(m.GetMembers())
+	case *kujiv1.BatchRequest:
+		n := 0
+		for _, c := range m.GetCommands() {
+			n += max(1, len(c.GetAtomic().GetMembers()))
+		}
+		return n
+	case *kujiv1.StreamDrawsRequest:
+		return max(len(m.GetPlayers()), len(m.GetPlayerIndexes()))
+	}
+	return 1
+}
+
+// Outcomes returns how many outcomes a command can have: one of a batch, or a request of its own.
+func Outcomes(m proto.Message) (n int64) {
+	members := func(all []*kujiv1.Member) int64 {
+		for _, one := range all {
+			n += Outcomes(contract.MemberOf(one))
+		}
+		return n
+	}
+	switch m := m.(type) {
+	case *kujiv1.Draw:
+		return asked(m.GetCount())
+	case *kujiv1.DrawRequest:
+		return asked(m.GetCount())
+	case *kujiv1.Redeem, *kujiv1.RedeemRequest:
+		return kuji.MaxRedeemTimes
+	case *kujiv1.Atomic:
+		return members(m.GetMembers())
+	case *kujiv1.AtomicRequest:
+		return members(m.GetMembers())
+	}
+	return 0
+}
+
+// asked returns how many outcomes a count asks for: none if it is too large, because then its draw
+// is refused on its own.
+func asked(count uint32) int64 {
+	if count > kuji.MaxDrawCount {
+		return 0
+	}
+	return max(1, int64(count))
+}
+
+// Work returns how many bytes the results and the answer need: of a unary call, or of a command.
+func Work(m proto.Message) int64 {
+	switch m := m.(type) {
+	case *kujiv1.Atomic, *kujiv1.AtomicRequest:
+		return int64(Commands(m))*CommandBytes + Outcomes(m)*outcomeBytes
+	case *kujiv1.BatchRequest:
+		n := int64(0)
+		for _, one := range m.GetCommands() {
+			n += CommandBytes
+			if c := contract.CommandOf(one); one.GetAtomic() != nil {
+				n += Work(c)
+			} else {
+				n += Outcomes(c) * sharedBytes
+			}
+		}
+		return n
+	case *kujiv1.GetPoolRequest:
+		n := int64(entryBytes)
+		if m.GetNames() {
+			n += itemBytes
+		}
+		return pageWork(m.GetEntryLimit(), n)
+	case *kujiv1.GetCatalogRequest:
+		return pageWork(m.GetItemLimit(), itemBytes)
+	}
+	return Outcomes(m) * outcomeBytes
+}
+
+func pageWork(limit uint32, each int64) int64 {
+	return int64(min(cmp.Or(limit, contract.DefaultPage), contract.MaxPage)) * each
 }

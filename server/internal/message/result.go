@@ -1,9 +1,10 @@
-// Package message translates between the messages of the API's contract and what the engine takes and
-// gives. It asks the engine for nothing, and decides nothing: it knows how each thing is said.
+// Package message translates between the messages of the API's contract and what the engine takes
+// and gives. It asks the engine for nothing, and decides nothing: it knows how each thing is said.
 package message
 
 import (
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -155,4 +156,24 @@ func drawsOf(draws []uint32, outcomes []kuji.Outcome) []uint32 {
 		draws = append(draws, uint32(outcomes[i].Draw))
 	}
 	return draws
+}
+
+// Event makes the message of an event.
+func Event(rec *kuji.Record) *kujiv1.Event {
+	m := &kujiv1.Event{
+		Position: rec.Position, Index: uint32(rec.Index), TimeUnixMs: rec.Time, Kind: rec.Kind, RequestId: rec.ID,
+		Status:  kujiv1.Status(kujiv1.Status_value["STATUS_"+strings.ToUpper(rec.Status)]),
+		Subject: rec.Subject, Limit: Limit(rec.Limit), Lacks: Each(rec.Lacks, lack), CatalogVersion: rec.CatalogVersion, NewCatalogVersion: rec.NewCatalogVersion,
+		Player: rec.Player, To: rec.To, Pool: rec.Pool, Count: uint32(rec.Count), List: rec.List, Number: rec.Number, Pay: rec.Pay,
+		Items: Stacks(rec.Items), Outcomes: Each(rec.Outcomes, outcome), Paid: Stacks(rec.Paid),
+		Track: rec.Track, Draws: rec.Draws, By: rec.By, Reason: rec.Reason, Metadata: rec.Metadata,
+		Members: Each(rec.Members, Event), Level: uint32(rec.Level), Bytes: uint32(rec.Bytes), Last: rec.Last,
+		Changes: Each(rec.Changes, func(c *kuji.BalanceChange) *kujiv1.BalanceChange {
+			return &kujiv1.BalanceChange{Player: c.Player, Item: c.Item, Delta: c.Delta, Balance: c.Balance}
+		}),
+	}
+	if c := rec.Clock; c != nil {
+		m.Clock = &kujiv1.EventClock{ToUnixMs: c.To, By: c.By, Reason: c.Reason}
+	}
+	return m
 }

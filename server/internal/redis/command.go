@@ -20,8 +20,8 @@ import (
 	"github.com/kuji-dev/kuji/server/access"
 )
 
-// command is what the server knows of a command. Exactly one of command, read and answer
-// is there, but for EXEC, which stands for the commands before it.
+// command is what the server knows of a command. One of command, read and answer is set,
+// except for EXEC, which carries out the commands before it.
 type command struct {
 	name        string
 	usage       string // its arguments
@@ -254,7 +254,7 @@ func (a *arguments) options(all ...option) {
 	}
 }
 
-// items reads pairs of item and quantity, and an ID behind them.
+// items reads pairs of item and quantity, and an ID after them.
 func (a *arguments) items() (items []*kujiv1.Stack, id string) {
 	for i := 0; a.err == nil && len(a.words) > 0; i++ {
 		if i > 0 && len(a.words) == 2 && bytes.EqualFold(a.words[0], []byte("ID")) {
@@ -342,7 +342,7 @@ func answerRealm(c *conn, a *arguments) {
 	}
 }
 
-// enterRealm chooses the realm that the next argument names, for somebody who may.
+// enterRealm chooses the realm that the next argument names, if the access includes it.
 func (c *conn) enterRealm(who *access.Access, a *arguments) {
 	name := a.text("realm")
 	if a.err == nil {
@@ -363,7 +363,7 @@ func answerAuth(c *conn, a *arguments) {
 	}
 }
 
-// login reads a key, and the realm in front of it.
+// login reads a key, and the realm before it.
 func (c *conn) login(a *arguments, realm bool) {
 	who, secret := access.Anybody, a.words[0]
 	if realm {
@@ -528,8 +528,8 @@ func (cmd *command) writeDocs(w *resp) {
 	}
 }
 
-// writeInfo writes a command's name, arity, flags and places of keys. There are no keys in the sense
-// of Redis: no client must spread the commands over nodes by them.
+// writeInfo writes a command's name, arity, flags and places of keys. There are no keys in the
+// sense of Redis: no client must spread the commands over nodes by them.
 func (cmd *command) writeInfo(w *resp) {
 	w.List(6)
 	w.Text(strings.ToLower(cmd.name))

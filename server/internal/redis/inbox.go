@@ -26,13 +26,13 @@ type inbox struct {
 	to      int // buf[scanned:to] is the beginning of another
 	whole   int // how many commands are whole
 	words   [][]byte
-	broken  error     // why what is behind the whole commands is no command
-	began   time.Time // when the beginning of another came; zero: there is none
+	broken  error     // why the bytes after the whole commands are no command
+	began   time.Time // when the next command began to arrive; zero: it has not
 }
 
-// receive waits for a whole command, and takes with it what has come behind it. A buffer that is full
-// and ends within a command is a part of what the client has sent together: receive goes on to its
-// end, as far as there is room. Otherwise half a command keeps no whole one waiting.
+// receive waits for a whole command, and takes all that have arrived with it. If the buffer is full
+// and ends within a command, the client has sent more together, and receive reads that too, as far
+// as there is room. Otherwise half a command delays no whole one.
 func (in *inbox) receive() error {
 	in.compact()
 	for {

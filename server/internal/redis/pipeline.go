@@ -15,7 +15,8 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/message"
 )
 
-// answersAtOnce is from how many bytes on answers are sent, although more of the same pipeline follow.
+// answersAtOnce is how many bytes of answers are sent at the latest, although more of the pipeline
+// follow.
 const answersAtOnce = 64 << 10
 
 // pipeline is what a connection has begun of the commands that arrived together.
@@ -24,7 +25,7 @@ type pipeline struct {
 	until    time.Time      // when its answers must be taken; zero: none was sent yet
 	size     int            // in bytes
 	larger   int            // bytes of a group that came before; see takeTurn
-	entered  *access.Access // who the engine was asked for; nil: not yet
+	entered  *access.Access // with which the engine was asked; nil: not yet
 	refusal  error          // why nothing of the pipeline is asked of the engine
 	turn     bool           // it has one of Gate.Bulk
 	commands int            // asked of the engine
@@ -81,8 +82,8 @@ func (c *conn) answer() {
 	c.until = time.Time{}
 }
 
-// enter takes what a pipeline needs before the engine is asked, once: a part of its key's rate, of
-// busy connections, memory and calls. A pipeline that is larger than one command can be takes turns
+// enter takes, once, what a pipeline needs before the engine is asked: a part of its key's rate, a
+// busy connection, memory and a call. A pipeline larger than a single command can be takes turns
 // with others, as a Batch does.
 func (c *conn) enter() error {
 	if c.entered == nil && c.refusal == nil {
@@ -114,8 +115,8 @@ func (c *conn) tryEnter() error {
 	return nil
 }
 
-// takeTurn waits for the pipeline's turn among those that can be large. It sends what is ready first:
-// whoever waits for a turn holds no work.
+// takeTurn waits for the pipeline's turn among the large ones. First it sends the answers that are
+// ready: a caller that waits for a turn holds no work.
 func (c *conn) takeTurn() error {
 	if c.turn {
 		return nil
@@ -168,7 +169,7 @@ func (c *conn) look(cmd *command, size int, request proto.Message) error {
 	}
 	c.flush()
 	if _, ok := request.(*kujiv1.GetOddsRequest); ok {
-		c.send() // whoever waits for a turn holds no work
+		c.send() // a caller that waits for a turn holds no work
 		if err := c.s.Gate.Odds.Wait(c.link.ctx, c.entered.Who, 1); err != nil {
 			return err
 		}
@@ -187,7 +188,8 @@ func (c *conn) look(cmd *command, size int, request proto.Message) error {
 	return nil
 }
 
-// takeWork takes what answers need. It sends earlier ones first: whoever waits for work holds none.
+// takeWork takes memory for answers. It sends earlier ones first: a caller that waits for work
+// holds none.
 func (c *conn) takeWork(n int64) (err error) {
 	if c.work > 0 {
 		c.send()
@@ -243,7 +245,7 @@ func (c *conn) flush() {
 		}
 		end.Answered = c.written() - before
 		c.count(slot.cmd, end)
-		if c.isMuch() { // a client that takes none makes the server hold no more
+		if c.isMuch() { // so a client that reads none makes the server hold no more
 			c.transmit()
 		}
 	}

@@ -1,6 +1,6 @@
 // Package redis speaks the Redis protocol with clients. It reads commands, gathers them in runs and
-// writes the replies; a [Backend] carries them out. Nothing here knows what a command does, who leads
-// a realm, or what else the server speaks.
+// writes the replies; a [Backend] carries them out. Nothing here knows what a command does, who
+// leads a realm, or what else the server speaks.
 package redis
 
 import (
@@ -31,8 +31,8 @@ import (
 //	flush     a run is carried out as one batch, and answered when it is durable
 //	send      the answers, in the order of the commands
 //
-// Commands become the API's requests, and what decides about those decides about them: permits,
-// rates, budgets and the server's handlers. docs/reference/redis.md is what clients read.
+// Commands become messages of the API, and the same permits, rates, budgets and handlers apply.
+// docs/reference/redis.md is what clients read.
 
 // Buffer is the room for commands that each connection has, in bytes. Before AUTH it gets no
 // more. The longest token fits.
@@ -41,7 +41,7 @@ const Buffer = access.MaxTokenBytes + 512
 // keptAnswers is how much memory for answers an idle connection keeps, in bytes.
 const keptAnswers = 4 << 10
 
-// maxTries is how many commands that are refused before AUTH, or have no words, end a connection.
+// maxTries ends a connection: so many commands were refused before AUTH, or had no words.
 const maxTries = 16
 
 // tries counts them.
@@ -53,10 +53,10 @@ func (t *tries) over() bool {
 	return *t >= maxTries
 }
 
-// Backend is what answers commands.
+// Backend answers commands.
 type Backend interface {
-	// Do carries out commands for somebody who may send them. It fills in an answer for each, or
-	// returns the error of all.
+	// Do carries out commands that the client may send. It fills in an answer for each, or returns one
+	// error for all.
 	Do(ctx context.Context, c *Client, realm string, all []Command, answers []Answer) error
 	// Read answers a request that reads: GetPlayer, GetPool or GetOdds.
 	Read(ctx context.Context, c *Client, realm string, request proto.Message) (proto.Message, error)
@@ -70,7 +70,7 @@ type Backend interface {
 	Panicked(p any)
 }
 
-// Client is who sends commands.
+// Client is the sender of commands.
 type Client struct {
 	access.Pass        // its Access is nil before AUTH
 	Peer        string // the client's address
@@ -118,7 +118,7 @@ type Server struct {
 	mu    sync.Mutex
 	all   map[*conn]struct{}
 	gone  chan struct{} // closed when the last is gone; nil before Shutdown
-	count int64         // of all that there ever were
+	count int64         // of all connections so far
 }
 
 // Limits are those of the server that this protocol knows, too.
@@ -273,20 +273,20 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return fmt.Errorf("server: shutdown of the Redis protocol: %w", ctx.Err())
 }
 
-// close gives back all that the connection has.
+// close gives back everything that the connection holds.
 func (c *conn) close() {
 	c.link.cancel()
 	c.exit()
 	c.group.leave(c.s.Gate)
 	c.shrink()
-	_ = c.link.nc.Close() // the client may be gone: there is nobody to tell
+	_ = c.link.nc.Close() // the client may be gone
 }
 
 // serve answers pipelines until the connection ends.
 func (c *conn) serve() {
 	defer func() {
 		if p := recover(); p != nil {
-			// Nobody knows how far the answers are: the client must ask again.
+			// How far the answers went is unknown: the client must ask again.
 			c.s.Backend.Panicked(p)
 		}
 	}()
@@ -317,7 +317,8 @@ func tellable(err error) bool {
 	return broken || overloaded
 }
 
-// transmit sends the answers written so far. A client has one WriteTimeout for all those of a pipeline.
+// transmit sends the answers written so far. A client has one WriteTimeout for all those of a
+// pipeline.
 func (c *conn) transmit() {
 	if c.link.failed == nil && len(c.out) > 0 {
 		if c.until.IsZero() {

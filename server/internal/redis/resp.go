@@ -34,8 +34,8 @@ const (
 )
 
 // ParseCommand reads the command at the beginning of b into words, which share b's memory. n is its
-// length in bytes, 0 if b ends before the command does. It refuses a command of more than limit bytes
-// as soon as a length says so. It takes no memory but for words.
+// length in bytes, 0 if b ends before the command does. It refuses a command of more than limit
+// bytes as soon as a length says so. It takes no memory but for words.
 func ParseCommand(b []byte, limit int, words [][]byte) (_ [][]byte, n int, err error) {
 	words = words[:0]
 	count, at, err := parseLength(b, 0, '*')
@@ -65,8 +65,8 @@ func ParseCommand(b []byte, limit int, words [][]byte) (_ [][]byte, n int, err e
 	return words, at, nil
 }
 
-// parseLength reads a line that begins at a place in b: kind, digits, CR LF. next is the place behind
-// it, 0 if b ends before.
+// parseLength reads a line that begins at a place in b: kind, digits, CR LF. next is the place
+// after it, 0 if b ends before.
 func parseLength(b []byte, at int, kind byte) (length, next int, err error) {
 	if at == len(b) {
 		return 0, 0, nil
@@ -117,8 +117,8 @@ func (w *resp) head(kind byte, n int) {
 
 func (w *resp) List(n int) { w.head('*', n) }
 
-// The methods of [contract.Writer]: an answer is the message of the API as a map, with the contract's
-// names.
+// The methods of [contract.Writer]: an answer is the message of the API as a map, with the
+// contract's names.
 
 // Key writes the name of a field.
 func (w *resp) Key(name string) { w.Text(name) }
@@ -146,7 +146,8 @@ func (w *resp) Integer(n int64) {
 	w.out = append(strconv.AppendInt(append(w.out, ':'), n, 10), '\r', '\n')
 }
 
-// Unsigned writes a number. The protocol's integers have 63 bits and a sign: a larger one is a string.
+// Unsigned writes a number. The protocol's integers have 63 bits and a sign: a larger one is a
+// string.
 func (w *resp) Unsigned(n uint64) {
 	if n > math.MaxInt64 {
 		w.Text(strconv.FormatUint(n, 10))

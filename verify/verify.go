@@ -1,4 +1,7 @@
-package kuji
+// Package verify checks what is kept of a realm: every byte, the chain of hashes, every effect, and, from
+// the revealed seeds, every choice. It decides as the writer did and applies as recovery does, and
+// compares. It changes nothing. What a live realm does may not enter it.
+package verify
 
 import (
 	"context"
@@ -7,13 +10,16 @@ import (
 	"math"
 	"slices"
 
+	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/internal/format"
 	"github.com/kuji-dev/kuji/internal/ledger"
+	"github.com/kuji-dev/kuji/internal/logged"
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Report is what [Verify] found in a realm's log.
+// Report is what verification found in a realm's log.
 type Report struct {
 	Realm     string
 	From      uint64 // position of the snapshot that verification began with; 0: it began with the first entry
@@ -30,11 +36,11 @@ type Report struct {
 	StateHash [32]byte
 	Snapshots uint64   // that hold the same state as the log at their position
 	Strays    []string // foreign files among the snapshots: neither read nor removed
-	Epochs    []EpochReport
+	Epochs    []Epoch
 }
 
-// EpochReport is what Verify found about one writer epoch.
-type EpochReport struct {
+// Epoch is what verification found about one writer epoch.
+type Epoch struct {
 	Epoch      uint64
 	First      uint64 // position of its epoch-begin
 	Events     uint64
@@ -42,7 +48,7 @@ type EpochReport struct {
 	// Rules is the version of the rules that decided the epoch's events. 0: it is not known, because
 	// the log was trimmed behind the epoch's begin and the snapshot is of a format that does not say.
 	Rules uint8
-	// Revealed reports that the seed is in the log. Verify has then computed every choice of the
+	// Revealed reports that the seed is in the log. Verification has then computed every choice of the
 	// epoch again from it, with the same result, unless Undecided says why not. An epoch that a crash
 	// ended, or whose realm was copied while it was open, is not revealed yet: the next start does
 	// that.
@@ -57,24 +63,45 @@ type EpochReport struct {
 	Lost bool
 }
 
-// VerifyError says what is wrong with a log and where. Its position is the first wrong one.
-type VerifyError struct {
+// Error says what is wrong with a log and where. Its position is the first wrong one.
+type Error struct {
 	Realm    string
 	Position uint64 // 0: not at a position, or before the first one that was read
 	Err      error
 }
 
-func (e *VerifyError) Error() string {
+func (e *Error) Error() string {
 	if e.Position == 0 {
 		return fmt.Sprintf("realm %s: %v", e.Realm, e.Err)
 	}
 	return fmt.Sprintf("realm %s: position %d is wrong: %v", e.Realm, e.Position, e.Err)
 }
 
-func (e *VerifyError) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.Err }
 
-// Verify checks a realm's log in a data directory. No engine may have the directory open: Verify
-// takes its lock, and writes nothing else. It
+// Options say more about a verification. The zero value is enough for a data directory.
+type Options struct {
+	// Through is a place that the chain of hashes must pass through. If it does not, the log was
+	// rewritten there or earlier; if the log ends before it, it has lost entries. Both are an *Error.
+	// CodeNotFound: the log was trimmed and verification begins after the place, so it cannot tell.
+	// CodeInvalid: its position is 0. nil: no place.
+	Through *Anchor
+	// Seen is called with every event that counts, in order. nil: not called.
+	Seen func(kuji.Record)
+	// Keys are those of the realm's nodes, kuji.Options.Key and OldKeys. Not for a directory, which has
+	// its key.
+	Keys [][32]byte
+}
+
+// Anchor is a place in a realm's chain of hashes: Position and ChainHash of an earlier [Report],
+// which somebody has kept elsewhere.
+type Anchor struct {
+	Position uint64
+	Hash     [32]byte
+}
+
+// Dir checks a realm's log in a data directory. No engine may have the directory open: Dir takes its
+// lock, and writes nothing else. It
 //
 //   - checks every byte of the log, except footers that were perhaps never durable, such as the
 //     last one: opening the log rewrites it;
@@ -89,38 +116,33 @@ func (e *VerifyError) Unwrap() error { return e.Err }
 //   - names epochs whose seed is lost;
 //   - reports the hash of the state.
 //
-// Damage is a *VerifyError with the first wrong position; the report then covers everything before
-// it. Other errors: CodeNotFound if there is no such directory or realm, CodeLocked if an engine
-// has it open, CodeInvalid for a bad name. If seen is not nil, it is called with every event that
-// counts, in order.
-func Verify(dir, realm string, seen func(Record)) (Report, error) {
-	return verify(nil, dir, realm, nil, seen)
-}
+// Damage is an *Error with the first wrong position; the report then covers everything before it. Other
+// errors are *kuji.Error: CodeNotFound if there is no such directory or realm, CodeLocked if an engine
+// has it open, CodeInvalid for a bad name, CodeFormat if a newer build wrote it.
+func Dir(dir, realm string, o Options) (Report, error) { return inDir(nil, dir, realm, o) }
 
-// Anchor is a place in a realm's chain of hashes: Position and ChainHash of an earlier [Report],
-// which somebody has kept elsewhere.
-type Anchor struct {
-	Position uint64
-	Hash     [32]byte
-}
-
-// VerifyThrough is Verify, and also checks that the chain of hashes passes through an anchor. If
-// it does not, the log was rewritten there or earlier; if the log ends before the anchor, it has
-// lost entries. Both are a *VerifyError. CodeNotFound: the log was trimmed and verification begins
-// after the anchor, so it cannot tell. CodeInvalid: the anchor has position 0.
-func VerifyThrough(dir, realm string, anchor Anchor, seen func(Record)) (Report, error) {
-	if anchor.Position == 0 {
-		return Report{Realm: realm}, errf(CodeInvalid, "anchor", "position 0; positions count from 1")
+// Driver is Dir for a realm that a driver keeps.
+func Driver(d driver.Driver, realm string, o Options) (Report, error) {
+	v := verifier{realm: realm, o: o, state: store.New(), report: Report{Realm: realm}}
+	err := kuji.CheckRealm(realm)
+	if err == nil && o.Through != nil && o.Through.Position == 0 {
+		err = &kuji.Error{Code: kuji.CodeInvalid, Field: "anchor", Message: "position 0; positions count from 1"}
 	}
-	return verify(nil, dir, realm, &anchor, seen)
+	if err != nil {
+		return v.report, err
+	}
+	err = v.verify(d)
+	v.lost(o.Keys...)
+	if newer, ok := errors.AsType[*format.NewerError](err); ok { // no damage
+		err = &kuji.Error{Code: kuji.CodeFormat, Message: "realm " + realm, Err: newer}
+	}
+	return v.report, err
 }
 
 type verifier struct {
 	realm  string
-	anchor *Anchor // may be nil
-	seen   func(Record)
+	o      Options
 	state  *store.State
-	seeds  map[uint64]ledger.Seed
 	report Report
 
 	log     driver.Realm
@@ -128,14 +150,13 @@ type verifier struct {
 	snaps   *ledger.Snapshots
 	files   []ledger.Snapshot // all snapshots
 	next    int               // index in files of the next one to compare
-	damaged *VerifyError      // the first damaged or wrong snapshot
+	damaged *Error            // the first damaged or wrong snapshot
 	last    int64             // the last time in the log: see ledger.Seal
 	epochs  []ledger.Epoch    // so far; those in the first snapshot, if verification began there
 
-	used     uint64    // random values of the first epoch before verification began
-	deciders []decider // of the current epoch; none: its seed is not known, or its rules are not
-	gave     outcomes
-	buf      []byte
+	used     uint64 // random values of the first epoch before verification began
+	judge    judge
+	describe func(*logged.Event, uint64) (any, error) // nil: nobody wants to see the events
 }
 
 // start returns where verification begins. That is nil, for the start of the log, or, if the log
@@ -146,7 +167,7 @@ func (v *verifier) start(ctx context.Context) (*ledger.Seal, error) {
 	if v.files, v.report.Strays, err = v.snaps.List(ctx); err != nil {
 		return nil, err
 	}
-	trimmed, err := trimmed(ctx, v.log)
+	trimmed, err := logged.Trimmed(ctx, v.log)
 	if trimmed == nil || err != nil {
 		return nil, err
 	}
@@ -173,7 +194,7 @@ func (v *verifier) start(ctx context.Context) (*ledger.Seal, error) {
 // load loads the state in a snapshot.
 func (v *verifier) load(ctx context.Context, f ledger.Snapshot) (*store.State, *ledger.Seal, error) {
 	l := store.NewLoader()
-	seal, _, err := v.snaps.Load(ctx, v.files, f, loader{l})
+	seal, _, err := v.snaps.Load(ctx, v.files, f, logged.Loader{Loader: l})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -187,7 +208,7 @@ func (v *verifier) begin(state *store.State, s *ledger.Seal) (*ledger.Seal, erro
 	v.report.From, v.report.Position, v.report.ChainHash = s.Position(), s.Position(), s.ChainHash()
 	v.epochs, v.last = s.Epochs, s.Last
 	e := s.Epochs[len(s.Epochs)-1] // the epoch in force
-	v.report.Epochs = append(v.report.Epochs, EpochReport{Epoch: e.Number, First: e.First, Rules: s.Rules, Commitment: e.Commitment})
+	v.report.Epochs = append(v.report.Epochs, Epoch{Epoch: e.Number, First: e.First, Rules: s.Rules, Commitment: e.Commitment})
 	v.used = s.Values
 	if most := mostValues(s.Position() - e.First); s.Values > most {
 		return nil, fmt.Errorf("the snapshot of position %d says that epoch %d, begun at %d, had used %d random values; its draws used at most %d", s.Position(), e.Number, e.First, s.Values, most)
@@ -200,8 +221,8 @@ func (v *verifier) begin(state *store.State, s *ledger.Seal) (*ledger.Seal, erro
 // refuses numbers that are out of the question, and no sound snapshot.
 func mostValues(entries uint64) uint64 {
 	const (
-		events  = maxPending / 4 // in an entry: no event that draws is as short
-		perPick = 64             // where an entry is picked: with its ranges, and values that uniform refuses
+		events  = logged.MaxPending / 4 // in an entry: no event that draws is as short
+		perPick = 64                    // where an entry is picked: with its ranges, and values that uniform refuses
 		each    = perPick*catalog.MaxRequestPicks + 4*catalog.MaxMomentEntries*catalog.MaxRandomMoments
 	)
 	if entries > math.MaxUint64/(events*each) {
@@ -213,19 +234,19 @@ func mostValues(entries uint64) uint64 {
 // damage records the first damaged or wrong snapshot.
 func (v *verifier) damage(f ledger.Snapshot, err error) {
 	if v.damaged == nil {
-		v.damaged = &VerifyError{Realm: v.realm, Position: f.Position, Err: err}
+		v.damaged = &Error{Realm: v.realm, Position: f.Position, Err: err}
 	}
 }
 
 // resume continues the epoch in which the first snapshot was taken.
 func (v *verifier) resume() error {
 	e := &v.report.Epochs[0]
-	seed, ok := v.seeds[e.Epoch]
+	seed, ok := v.judge.seeds[e.Epoch]
 	if !ok {
 		return nil
 	}
 	e.Revealed = true
-	return v.prepare(seed, v.used)
+	return v.judge.prepare(e, seed, v.used)
 }
 
 // compare checks that the snapshots of a position hold the same state as the log and continue
@@ -244,7 +265,7 @@ func (v *verifier) compare(ctx context.Context, at *ledger.At) error {
 			err = fmt.Errorf("the state in snapshot %s differs from that of the log", f.Name())
 		}
 		if errors.Is(err, driver.ErrUnavailable) {
-			return &Error{Code: CodeFailed, Message: "realm " + v.realm, Err: err}
+			return &kuji.Error{Code: kuji.CodeFailed, Message: "realm " + v.realm, Err: err}
 		}
 		if err != nil {
 			v.damage(f, err)
@@ -263,8 +284,8 @@ func (v *verifier) agrees(ctx context.Context, f *ledger.Snapshot, s *ledger.Sea
 		return fmt.Errorf("snapshot %s belongs to another log", f.Name())
 	}
 	epoch := &v.report.Epochs[len(v.report.Epochs)-1]
-	if len(v.deciders) == 1 && s.Values != v.deciders[0].source.Values() {
-		return fmt.Errorf("snapshot %s says that epoch %d used %d random values; it used %d", f.Name(), epoch.Epoch, s.Values, v.deciders[0].source.Values())
+	if len(v.judge.deciders) == 1 && s.Values != v.judge.deciders[0].source.Values() {
+		return fmt.Errorf("snapshot %s says that epoch %d used %d random values; it used %d", f.Name(), epoch.Epoch, s.Values, v.judge.deciders[0].source.Values())
 	}
 	if s.Rules != 0 && epoch.Rules != 0 && s.Rules != epoch.Rules {
 		return fmt.Errorf("snapshot %s says that rules version %d decided epoch %d; version %d did", f.Name(), s.Rules, epoch.Epoch, epoch.Rules)
@@ -281,8 +302,12 @@ func (v *verifier) agrees(ctx context.Context, f *ledger.Snapshot, s *ledger.Sea
 }
 
 func (v *verifier) run(ctx context.Context, from *ledger.Seal, last driver.Cursor) error {
-	wrong := func(pos uint64, err error) error { return &VerifyError{Realm: v.realm, Position: pos, Err: err} }
+	wrong := func(pos uint64, err error) error { return &Error{Realm: v.realm, Position: pos, Err: err} }
 	v.state.Alone(true)
+	v.judge.state, v.judge.realm = v.state, v.realm
+	if v.o.Seen != nil {
+		v.describe = logged.Describe(v.state)
+	}
 	if from != nil {
 		if err := v.resume(); err != nil {
 			return wrong(v.report.Position, err)
@@ -320,11 +345,11 @@ func (v *verifier) run(ctx context.Context, from *ledger.Seal, last driver.Curso
 			return err
 		}
 	}
-	if v.anchor != nil && v.anchor.Position > v.report.Position {
-		return wrong(v.report.Position+1, fmt.Errorf("the log ends here, but it once had position %d, with chain hash %x", v.anchor.Position, v.anchor.Hash))
+	if v.o.Through != nil && v.o.Through.Position > v.report.Position {
+		return wrong(v.report.Position+1, fmt.Errorf("the log ends here, but it once had position %d, with chain hash %x", v.o.Through.Position, v.o.Through.Hash))
 	}
 	if _, sole := v.log.(driver.Sole); v.next < len(v.files) && !sole {
-		return &Error{Code: CodeFailed, Message: fmt.Sprintf("realm %s: the log's end cannot be seen yet: there is a snapshot of position %d", v.realm, v.files[v.next].Position), Err: driver.ErrUnavailable}
+		return &kuji.Error{Code: kuji.CodeFailed, Message: fmt.Sprintf("realm %s: the log's end cannot be seen yet: there is a snapshot of position %d", v.realm, v.files[v.next].Position), Err: driver.ErrUnavailable}
 	}
 	if v.next < len(v.files) {
 		return wrong(v.report.Position+1, fmt.Errorf("the log ends here, but there is a snapshot of position %d", v.files[v.next].Position))
@@ -352,11 +377,11 @@ func (v *verifier) lost(keys ...[32]byte) {
 		if !e.Lost(v.realm, keys...) {
 			continue
 		}
-		at := slices.IndexFunc(r.Epochs, func(o EpochReport) bool { return o.Epoch == e.Number })
+		at := slices.IndexFunc(r.Epochs, func(o Epoch) bool { return o.Epoch == e.Number })
 		if at < 0 {
 			at = older
 			older++
-			r.Epochs = slices.Insert(r.Epochs, at, EpochReport{Epoch: e.Number, First: e.First, Commitment: e.Commitment})
+			r.Epochs = slices.Insert(r.Epochs, at, Epoch{Epoch: e.Number, First: e.First, Commitment: e.Commitment})
 		}
 		r.Epochs[at].Lost = true
 	}
@@ -364,13 +389,13 @@ func (v *verifier) lost(keys ...[32]byte) {
 
 // anchored compares the anchor with the chain when the chain has reached its position.
 func (v *verifier) anchored() error {
-	at, r := v.anchor, &v.report
+	at, r := v.o.Through, &v.report
 	switch {
 	case at == nil:
 	case at.Position < r.From:
-		return errf(CodeNotFound, "anchor", "position %d; the log was trimmed, and verification begins after position %d", at.Position, r.From)
+		return &kuji.Error{Code: kuji.CodeNotFound, Field: "anchor", Message: fmt.Sprintf("position %d; the log was trimmed, and verification begins after position %d", at.Position, r.From)}
 	case at.Position == r.Position && at.Hash != r.ChainHash:
-		return &VerifyError{Realm: v.realm, Position: at.Position, Err: fmt.Errorf(
+		return &Error{Realm: v.realm, Position: at.Position, Err: fmt.Errorf(
 			"the chain hash is %x but was once %x: the log was rewritten, here or earlier", r.ChainHash, at.Hash)}
 	}
 	return nil
@@ -382,14 +407,14 @@ func (v *verifier) beginEpoch(e *ledger.Entry) error {
 	}
 	epoch, at := e.Begun()
 	v.last = at
-	seed, ok := v.seeds[epoch.Number]
-	v.report.Epochs = append(v.report.Epochs, EpochReport{Epoch: epoch.Number, First: epoch.First, Rules: e.Rules(), Commitment: epoch.Commitment, Revealed: ok})
+	seed, ok := v.judge.seeds[epoch.Number]
+	v.report.Epochs = append(v.report.Epochs, Epoch{Epoch: epoch.Number, First: epoch.First, Rules: e.Rules(), Commitment: epoch.Commitment, Revealed: ok})
 	v.epochs = append(v.epochs, epoch)
-	v.deciders = nil
+	v.judge.deciders = nil
 	if !ok {
 		return nil
 	}
-	return v.prepare(seed, 0)
+	return v.judge.prepare(&v.report.Epochs[len(v.report.Epochs)-1], seed, 0)
 }
 
 // check checks what must hold at every position.
@@ -397,49 +422,46 @@ func (v *verifier) check() error {
 	if err := v.state.Check(); err != nil {
 		return err
 	}
-	for i := range v.deciders {
-		if err := v.deciders[i].rules.CheckOdds(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return v.judge.check()
 }
 
 func (v *verifier) batch(e *ledger.Entry) error {
 	v.report.Batches++
 	epoch := &v.report.Epochs[len(v.report.Epochs)-1]
-	for le, err := range eventsOf(e, v.state.WarmChange) {
+	for le, err := range logged.Events(e, v.state.WarmChange) {
 		if err != nil {
 			return err
 		}
-		ev, version := le.event, v.state.Catalog().Version
-		err = v.decideAgain(epoch, &le)
-		if err == nil {
-			err = v.state.Apply(ev, le.at)
-		}
-		if err != nil {
-			return fmt.Errorf("event %d: %w", le.at.Index, err)
-		}
-		for i := range v.deciders {
-			v.deciders[i].applied()
-		}
-		epoch.Events++
-		v.report.Events++
-		if v.seen == nil && (ev.Status != 0 || !drew(ev)) {
-			continue
-		}
-		gave := &v.gave
-		if v.seen == nil {
-			gave = nil
-		}
-		rec, draws, err := newRecord(v.state, gave, &le, version)
-		if err != nil {
-			return fmt.Errorf("event %d: %w", le.at.Index, err)
-		}
-		v.report.Draws += draws
-		if v.seen != nil {
-			v.seen(rec)
+		if err := v.event(epoch, &le); err != nil {
+			return fmt.Errorf("event %d: %w", le.At.Index, err)
 		}
 	}
 	return nil
+}
+
+// event decides an event again, and applies it.
+func (v *verifier) event(epoch *Epoch, le *logged.Event) error {
+	version := v.state.Catalog().Version
+	if err := v.judge.decideAgain(epoch, le); err != nil {
+		return err
+	}
+	if err := v.state.Apply(le.Event, le.At); err != nil {
+		return err
+	}
+	v.judge.applied()
+	epoch.Events++
+	v.report.Events++
+	draws, err := logged.Draws(v.state, le.Event)
+	if err != nil {
+		return err
+	}
+	v.report.Draws += draws
+	if v.describe == nil {
+		return nil
+	}
+	rec, err := v.describe(le, version)
+	if err == nil {
+		v.o.Seen(rec.(kuji.Record))
+	}
+	return err
 }
