@@ -13,8 +13,7 @@ const (
 
 // large are the types that may have more, and why.
 var large = map[string]string{
-	"internal/cli.app": "the commands of the command line: each is a method",
-	"wal.Log":          "the log: what a few locks guard together",
+	"wal.Log": "the log: what a few locks guard together",
 }
 
 // Sizes reports types with too many fields or methods, and types that need not be in [large]. Structs
