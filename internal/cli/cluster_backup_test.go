@@ -12,10 +12,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
@@ -47,22 +45,7 @@ func TestClusterBackup(t *testing.T) {
 		}
 	}
 	b := &answered{answers: map[string]*kujiv1.Result{}, more: make(chan struct{})}
-	load, stop := context.WithCancel(ctx)
-	defer stop()
-	var workers sync.WaitGroup
-	for w := range 3 {
-		workers.Go(func() {
-			for i := 0; load.Err() == nil; i++ {
-				id := fmt.Sprintf("w%d-%d", w, i)
-				r, err := c.draw(ctx, id, w)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				b.write(id, r, time.Now())
-			}
-		})
-	}
+	stop := c.load(ctx, b, 3)
 	count := func() (n int) { b.until(ctx, t, func() bool { n = len(b.answers); return true }); return n }
 	b.until(ctx, t, func() bool { return len(b.answers) >= 100 })
 
@@ -78,6 +61,7 @@ func TestClusterBackup(t *testing.T) {
 		if files, err := filepath.Glob(filepath.Join(backup, "realms/default/log/*")); err == nil && len(files) > 0 {
 			break
 		}
+		moment()
 	}
 	if err := slow.Process.Signal(syscall.SIGSTOP); err != nil { // it takes nothing more, however long the rest takes
 		t.Fatal(err)
@@ -108,21 +92,35 @@ func TestClusterBackup(t *testing.T) {
 	c.start(leader)
 	c.settled(ctx)
 	stop()
-	workers.Wait()
 	if said, code := c.kuji(ctx, "backup", "--to", backup, "--server", servers, "--json"); code != 0 || !strings.Contains(said, `"state_hash"`) {
 		t.Fatalf("the next backup: exit %d: %s", code, said)
 	}
 	before = len(had)
 	maps.Copy(had, b.answers)
 	if len(had) == before {
-		t.Error("nothing came behind the first backup")
+		t.Error("nothing came after the first backup")
 	}
 	c.stopAll()
 
-	c.restoreAlone(ctx, backup, had)
-	c.restoreOne(ctx, backup)
-	c.restoreTrio(ctx, backup, had)
-	c.forceNew(ctx, had)
+	t.Run("what is left", func(t *testing.T) {
+		for name, check := range map[string]func(ctx context.Context, t *testing.T){
+			"the backup": func(ctx context.Context, t *testing.T) { // one restore at a time
+				c.restoreAlone(ctx, t, backup, had)
+				c.restoreOne(ctx, t, backup)
+				c.restoreTrio(ctx, t, backup, had)
+			},
+			"one disk of three": func(ctx context.Context, t *testing.T) { c.forceNew(ctx, t, had) },
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				ctx, cancel := context.WithTimeout(t.Context(), 2*clusterPatience)
+				defer cancel()
+				check(ctx, t)
+			})
+		}
+	})
+	ctx, cancel = context.WithTimeout(t.Context(), clusterPatience)
+	defer cancel()
 	c.damageBackup(ctx, backup)
 }
 
@@ -149,8 +147,7 @@ func (c *trio) kuji(ctx context.Context, args ...string) (said string, code int)
 
 // restoreAlone restores a backup to a data directory. With the cluster's key every epoch can be proven, and
 // without it all but the one that the backup ended in.
-func (c *trio) restoreAlone(ctx context.Context, backup string, had map[string]*kujiv1.Result) {
-	t := c.t
+func (c *trio) restoreAlone(ctx context.Context, t *testing.T, backup string, had map[string]*kujiv1.Result) {
 	t.Helper()
 	for _, with := range []bool{true, false} {
 		data := filepath.Join(c.dir, fmt.Sprint("alone-", with))
@@ -190,77 +187,90 @@ func (c *trio) restoreAlone(ctx context.Context, backup string, had map[string]*
 
 // restoreOne restores a backup to a cluster of one node, whose name and key are others. What is there
 // already is not restored again.
-func (c *trio) restoreOne(ctx context.Context, backup string) {
-	c.t.Helper()
+func (c *trio) restoreOne(ctx context.Context, t *testing.T, backup string) {
+	t.Helper()
 	key := filepath.Join(c.dir, "other-key")
 	if err := writeClusterKey(key); err != nil {
-		c.t.Fatal(err)
+		t.Fatal(err)
 	}
 	args := []string{"restore", "--from", backup, "--cluster", "one", "--node", "n1", "--peers", fmt.Sprintf("n1=127.0.0.1:%d", c.port()),
 		"--cluster-key", key, "--data", filepath.Join(c.dir, "one")}
 	said, code := c.kuji(ctx, args...)
 	if code != 0 || !strings.Contains(said, "cannot be proven") {
-		c.t.Errorf("restore with another key: exit %d: %s", code, said)
+		t.Errorf("restore with another key: exit %d: %s", code, said)
 	}
 	if said, code := c.kuji(ctx, args...); code != int(exitRefused) || !strings.Contains(said, "is there already") {
-		c.t.Errorf("restore again: exit %d: %s", code, said)
+		t.Errorf("restore again: exit %d: %s", code, said)
 	}
 }
 
 // restoreTrio restores a backup to a new cluster of the same name and key, whose nodes then start.
-func (c *trio) restoreTrio(ctx context.Context, backup string, had map[string]*kujiv1.Result) {
-	t := c.t
+func (c *trio) restoreTrio(ctx context.Context, t *testing.T, backup string, had map[string]*kujiv1.Result) {
 	t.Helper()
 	n := designTrio(t)
 	n.flags.keyFile = c.flags.keyFile
 	n.meet()
-	var keep []*exec.Cmd
-	said := map[string]*bytes.Buffer{}
-	for _, name := range n.flags.Names() {
-		args := []string{"restore", "--cluster", "shop", "--node", name, "--peers", strings.Join(n.flags.peers, ","),
-			"--cluster-key", n.flags.keyFile, "--data", filepath.Join(n.dir, name), "--json"}
-		if name == "n2" {
-			args = append(args, "--from", backup)
-		}
-		cmd := exec.CommandContext(ctx, c.path(), args...)
-		said[name] = &bytes.Buffer{}
-		cmd.Stdout, cmd.Stderr = said[name], said[name]
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		keep = append(keep, cmd)
-	}
+	end := n.keep(ctx, "n1", "n3")
+	said, code := n.kuji(ctx, append([]string{"restore", "--from", backup, "--json"}, n.as("n2")...)...)
 	var report verifyJSON
-	err := keep[1].Wait()
-	if jsonErr := json.Unmarshal(said["n2"].Bytes(), &report); err != nil || jsonErr != nil || !report.OK || report.Cluster != "shop" {
-		t.Fatalf("restore to a cluster: %v, %s", err, said["n2"])
+	if err := json.Unmarshal([]byte(said), &report); err != nil || code != 0 || !report.OK || report.Cluster != "shop" {
+		t.Fatalf("restore to a cluster: %v, exit %d, %s", err, code, said)
 	}
-	for _, i := range []int{0, 2} {
-		if err := keep[i].Process.Signal(syscall.SIGINT); err != nil {
-			t.Fatal(err)
+	end()
+	n.serves(ctx, had)
+}
+
+// as returns the flags of a node.
+func (c *trio) as(name string) []string {
+	return []string{"--cluster", c.flags.Name, "--node", name, "--peers", strings.Join(c.flags.peers, ","), "--cluster-key", c.flags.keyFile, "--data", filepath.Join(c.dir, name)}
+}
+
+// keep lets nodes keep their part of what another node restores, until end is called.
+func (c *trio) keep(ctx context.Context, names ...string) (end func()) {
+	c.t.Helper()
+	var kept []*exec.Cmd
+	for _, name := range names {
+		cmd := exec.CommandContext(ctx, c.path(), append([]string{"restore"}, c.as(name)...)...)
+		cmd.Stderr = &bytes.Buffer{}
+		if err := cmd.Start(); err != nil {
+			c.t.Fatal(err)
 		}
-		if err := keep[i].Wait(); err != nil {
-			t.Errorf("a node that kept its part: %v, %v", err, said)
+		kept = append(kept, cmd)
+	}
+	return func() {
+		c.t.Helper()
+		for _, cmd := range kept {
+			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+				c.t.Fatal(err)
+			}
+			if err := cmd.Wait(); err != nil {
+				c.t.Errorf("a node that kept its part: %v, %v", err, cmd.Stderr)
+			}
 		}
 	}
-	for _, name := range n.flags.Names() {
-		n.start(name)
+}
+
+// serves starts a cluster that was restored. It has these answers, goes on, and proves every epoch.
+func (c *trio) serves(ctx context.Context, had map[string]*kujiv1.Result) {
+	c.t.Helper()
+	for _, name := range c.flags.Names() {
+		c.start(name)
 	}
-	n.settled(ctx)
+	c.settled(ctx)
 	b := &answered{answers: had}
 	for _, r := range had {
 		if r.GetOutcomes()[0].GetEntry() == "royal" {
 			b.crowns++
 		}
 	}
-	n.audit(ctx, b)
-	if _, err := n.draw(ctx, "after the restore", 0); err != nil {
-		t.Fatal(err)
+	c.audit(ctx, b)
+	if _, err := c.draw(ctx, "after all that", 0); err != nil {
+		c.t.Fatal(err)
 	}
-	if said, code := c.kuji(ctx, "verify", "--strict", "--cluster", "shop", "--peers", strings.Join(n.flags.peers, ","), "--cluster-key", n.flags.keyFile); code != 0 {
-		t.Errorf("verify: exit %d: %s", code, said)
+	if said, code := c.kuji(ctx, "verify", "--strict", "--cluster", c.flags.Name, "--peers", strings.Join(c.flags.peers, ","), "--cluster-key", c.flags.keyFile); code != 0 {
+		c.t.Errorf("verify: exit %d: %s", code, said)
 	}
-	n.stopAll()
+	c.stopAll()
 }
 
 // damageBackup changes a byte of a backup's log, and then one of a payload's file.

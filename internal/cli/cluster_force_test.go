@@ -6,11 +6,11 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
-	"syscall"
+	"testing"
 
 	"github.com/kuji-dev/kuji/internal/cluster"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
@@ -19,18 +19,14 @@ import (
 // forceNew loses two disks of a cluster that has stopped, and makes a new cluster of the third one: not while
 // another node is there, and not before somebody has confirmed what is in it. The new cluster gives the same
 // answers, and proves every epoch. The old directories belong to no node of it.
-func (c *trio) forceNew(ctx context.Context, had map[string]*kujiv1.Result) {
-	t := c.t
+func (c *trio) forceNew(ctx context.Context, t *testing.T, had map[string]*kujiv1.Result) {
 	t.Helper()
 	n := designTrio(t)
 	n.flags.Name, n.flags.keyFile = "shop-2", c.flags.keyFile
 	n.meet()
 	of := func(name string) string { return filepath.Join(c.dir, name) }
-	at := func(name, cluster, data string) []string {
-		return []string{"--cluster", cluster, "--node", name, "--peers", strings.Join(n.flags.peers, ","), "--cluster-key", n.flags.keyFile, "--data", data}
-	}
 	force := func(more ...string) (out cluster.Forced, said string, code int) {
-		said, code = c.kuji(ctx, append(append([]string{"cluster", "force-new", "--json", "--from", of("n3")}, at("n3", "shop-2", filepath.Join(n.dir, "n3"))...), more...)...)
+		said, code = c.kuji(ctx, slices.Concat([]string{"cluster", "force-new", "--json", "--from", of("n3")}, n.as("n3"), more)...)
 		_ = json.NewDecoder(strings.NewReader(said)).Decode(&out) // an error's text
 		return out, said, code
 	}
@@ -71,52 +67,21 @@ func (c *trio) forceNew(ctx context.Context, had map[string]*kujiv1.Result) {
 		t.Errorf("the name of the old cluster: exit %d: %s", code, said)
 	}
 
-	var keep []*exec.Cmd
-	for _, name := range []string{"n1", "n2"} {
-		cmd := exec.CommandContext(ctx, c.path(), append([]string{"restore"}, at(name, "shop-2", filepath.Join(n.dir, name))...)...)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		keep = append(keep, cmd)
-	}
+	end := n.keep(ctx, "n1", "n2")
 	done, said, code := force("--confirm", found.Confirm)
 	if code != 0 || done.Confirm != "" {
 		t.Fatalf("force-new, confirmed: exit %d: %s", code, said)
 	}
-	for _, cmd := range keep {
-		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Wait(); err != nil {
-			t.Error(err)
-		}
-	}
+	end()
 	for _, old := range []struct{ name, cluster, says string }{
 		{"n1", "shop-2", "belongs to node n1 of cluster shop"},
 		{"n3", "shop-2", "cluster shop-2 was made of what node n3"},
 		{"n3", "shop", "cluster shop-2 was made of what node n3"},
 	} {
-		args := append([]string{"serve", "--listen", "127.0.0.1:0"}, at(old.name, old.cluster, of(old.name))...)
+		args := slices.Concat([]string{"serve", "--listen", "127.0.0.1:0"}, n.as(old.name), []string{"--cluster", old.cluster, "--data", of(old.name)})
 		if said, code := c.kuji(ctx, args...); code != int(exitRefused) || !strings.Contains(said, old.says) {
 			t.Errorf("node %s comes back to cluster %s with its old directory: exit %d: %s", old.name, old.cluster, code, said)
 		}
 	}
-	for _, name := range n.flags.Names() {
-		n.start(name)
-	}
-	n.settled(ctx)
-	b := &answered{answers: there}
-	for _, r := range there {
-		if r.GetOutcomes()[0].GetEntry() == "royal" {
-			b.crowns++
-		}
-	}
-	n.audit(ctx, b)
-	if _, err := n.draw(ctx, "in the new cluster", 0); err != nil {
-		t.Fatal(err)
-	}
-	if said, code := c.kuji(ctx, "verify", "--strict", "--cluster", "shop-2", "--peers", strings.Join(n.flags.peers, ","), "--cluster-key", n.flags.keyFile); code != 0 {
-		t.Errorf("verify the new cluster: exit %d: %s", code, said)
-	}
-	n.stopAll()
+	n.serves(ctx, there)
 }

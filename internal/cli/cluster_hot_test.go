@@ -52,6 +52,7 @@ func (c *trio) followers(ctx context.Context) {
 		if ctx.Err() != nil {
 			c.t.Fatal(err)
 		}
+		moment()
 	}
 }
 
@@ -71,6 +72,7 @@ func (c *trio) askFollowers(ctx context.Context) error {
 			if resp.GetPlayer().GetPosition() >= fresh.GetPlayer().GetPosition() {
 				break
 			}
+			moment()
 		}
 		leads, calls := 0, 0
 		for line := range strings.SplitSeq(c.metrics(ctx, name), "\n") {

@@ -21,6 +21,7 @@ func (c *trio) widened(ctx context.Context) {
 			if ctx.Err() != nil {
 				c.t.Fatalf("node %s: %+v", name, n.Health)
 			}
+			moment()
 		}
 	}
 }

@@ -137,6 +137,7 @@ func (u *unbroken) draw(ctx, load context.Context, w int, nodes []string) {
 		}
 		u.draws.Add(1)
 		u.took(time.Since(began))
+		moment()
 	}
 }
 
@@ -170,6 +171,7 @@ func (u *unbroken) drawRedis(ctx, load context.Context, w int, node string) {
 				return
 			}
 		}
+		moment()
 	}
 }
 
@@ -191,6 +193,7 @@ func (c *trio) leadersOf(ctx context.Context, realms []string, good func(realm, 
 		if ctx.Err() != nil {
 			c.t.Fatalf("realms are led by %v", led)
 		}
+		moment()
 	}
 }
 
@@ -209,6 +212,7 @@ func (c *trio) status(ctx context.Context, leaders map[string]string) {
 		if ctx.Err() != nil {
 			c.t.Fatal(err)
 		}
+		moment()
 	}
 }
 

@@ -231,8 +231,12 @@ func (c *trio) settled(ctx context.Context) string {
 		if ctx.Err() != nil {
 			c.t.Fatal("the cluster did not settle")
 		}
+		moment()
 	}
 }
+
+// moment leaves the processor to what a test waits for, before the test asks again.
+func moment() { <-time.After(10 * time.Millisecond) }
 
 // answered is what clients know: the receipts of draws by request id, each answered once.
 type answered struct {
@@ -295,6 +299,30 @@ func (c *trio) draw(ctx context.Context, id string, at int) (*kujiv1.Result, err
 	return resp.GetResult(), nil
 }
 
+// load lets clients draw at all nodes in turn until stop is called. They draw slowly: many draws take
+// long to check.
+func (c *trio) load(ctx context.Context, b *answered, clients int) (stop func()) {
+	drawing, cancel := context.WithCancel(ctx)
+	var working sync.WaitGroup
+	for w := range clients {
+		working.Go(func() {
+			for i := 0; drawing.Err() == nil; i++ {
+				id, sent := fmt.Sprintf("w%d-%d", w, i), time.Now()
+				r, err := c.draw(ctx, id, w+i)
+				if err != nil {
+					c.t.Error(err)
+					return
+				}
+				b.write(id, r, sent)
+				moment()
+			}
+		})
+	}
+	stop = func() { cancel(); working.Wait() }
+	c.t.Cleanup(stop)
+	return stop
+}
+
 // TestClusterFailover: three processes answer draws at every node. The leader is killed with SIGKILL,
 // and comes back, while clients go on and send the same ids until they are answered. Afterwards
 // every answer is there once, and the verifier proves every epoch.
@@ -316,22 +344,7 @@ func TestClusterFailover(t *testing.T) {
 	c.streams(ctx)
 
 	b := &answered{answers: map[string]*kujiv1.Result{}, more: make(chan struct{})}
-	load, stop := context.WithCancel(ctx)
-	defer stop()
-	var workers sync.WaitGroup
-	for w := range 3 {
-		workers.Go(func() {
-			for i := 0; load.Err() == nil; i++ {
-				id, sent := fmt.Sprintf("w%d-%d", w, i), time.Now()
-				r, err := c.draw(ctx, id, w)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				b.write(id, r, sent)
-			}
-		})
-	}
+	stop := c.load(ctx, b, 3)
 	var took []time.Duration
 	for range *failovers {
 		have := 0
@@ -352,7 +365,6 @@ func TestClusterFailover(t *testing.T) {
 	slices.Sort(took)
 	t.Logf("%d times: median %v, worst %v", len(took), took[len(took)/2].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond))
 	stop()
-	workers.Wait()
 	c.freeze(ctx, b)
 	c.audit(ctx, b)
 	c.followers(ctx)

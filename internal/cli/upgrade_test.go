@@ -103,19 +103,7 @@ func TestUpgradeCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := &answered{answers: map[string]*kujiv1.Result{}, more: make(chan struct{})}
-	load, stop := context.WithCancel(ctx)
-	defer stop()
-	var worker sync.WaitGroup
-	worker.Go(func() {
-		for i := 0; load.Err() == nil; i++ {
-			r, err := c.draw(ctx, fmt.Sprint(i), i)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			b.write(fmt.Sprint(i), r, b.newest)
-		}
-	})
+	stop := c.load(ctx, b, 1)
 	turn := func(name, build string) {
 		t.Helper()
 		c.replace(name, build)
@@ -165,7 +153,6 @@ func TestUpgradeCluster(t *testing.T) {
 		t.Errorf("after it, a new word: %v", err)
 	}
 	stop()
-	worker.Wait()
 	c.audit(ctx, b)
 	c.proven(ctx, next, len(b.answers))
 	c.stopAll()

@@ -51,7 +51,7 @@ var bans = []ban{
 }
 
 // mayBeUnsafe are the files that may use unsafe. Each says why at its head.
-const mayBeUnsafe = "internal/store/player.go internal/store/arena.go internal/store/index.go wal/segment.go internal/vfs/os_unix.go"
+const mayBeUnsafe = "internal/store/player.go internal/store/arena.go internal/store/index.go wal/segment.go internal/vfs/os_unix.go internal/vfs/mem_pages_unix.go"
 
 // Unsafe reports files that use unsafe and may not.
 func Unsafe(s *Source) []Finding {

@@ -48,11 +48,9 @@ var ErrCrashed = errors.New("vfs: the power is off")
 //   - It is pessimistic: a real one makes many of these outcomes impossible
 //     (ext4's journal orders changes of metadata), and code that is right on
 //     Mem does not depend on that.
-//   - A mapping reads zeros beyond the size; a real one faults. It is a copy
-//     that every write keeps up to date, in memory of its own: it costs the
-//     mapped length, and the race detector sees a write to bytes that are being
-//     read through it. After Unmap the bytes are overwritten with 0xDB, so that
-//     late readers notice.
+//   - A mapping reads zeros beyond the size; a real one faults. It is a copy that every write keeps up
+//     to date, in memory of its own. The race detector sees a write to bytes that are being read
+//     through it. After Unmap the bytes are overwritten with 0xDB, so that late readers notice.
 //   - Paths are slash-separated; "a" and "/a" are the same, ".." ends at the
 //     root, there are no links and no permissions. A file holds up to 16 GiB.
 //   - Times stand still unless [Mem.SetClock] is called.

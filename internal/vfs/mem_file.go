@@ -276,7 +276,8 @@ func (f *memFile) Map(length int64) (Mapping, error) {
 		if length > maxFileSize {
 			return syscall.ENOMEM
 		}
-		mp = &memMapping{m: f.m, node: f.node, data: make([]byte, length)}
+		mp = newMapping(length)
+		mp.m, mp.node = f.m, f.node
 		mp.used = min(length, f.node.live.size)
 		f.node.live.read(mp.data[:mp.used], 0)
 		f.node.maps = append(f.node.maps, mp)
