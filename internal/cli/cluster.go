@@ -57,11 +57,11 @@ func (f *clusterFlags) check(data string) error {
 	if f.Name == "" {
 		for _, name := range []string{"node", "peers", "peer-listen", "cluster-key", "nats", "nats-creds", "nats-ca"} {
 			if f.cmd.Flags().Changed(name) {
-				return usageError{fmt.Errorf("--%s without --cluster: expected the name of a cluster", name)}
+				return usagef("--%s without --cluster: expected the name of a cluster", name)
 			}
 		}
 		if _, err := os.Stat(cluster.Dir(data)); err == nil {
-			return usageError{fmt.Errorf("--data %s is a cluster's: expected --cluster", data)}
+			return usagef("--data %s is a cluster's: expected --cluster", data)
 		}
 		return refuseBackup(data)
 	}
@@ -71,23 +71,23 @@ func (f *clusterFlags) check(data string) error {
 			if slices.Contains(single[:4], name) {
 				hint = "apply catalogs with \"kuji apply\", else each node that takes over would apply its own"
 			}
-			return usageError{fmt.Errorf("--%s with --cluster: %s", name, hint)}
+			return usagef("--%s with --cluster: %s", name, hint)
 		}
 	}
 	if err := f.checkMember(); err != nil {
 		return err
 	}
 	if _, ok := f.Peers[f.Node]; !ok {
-		return usageError{fmt.Errorf("--node %q: expected one of --peers: %s", f.Node, strings.Join(f.Names(), ", "))}
+		return usagef("--node %q: expected one of --peers: %s", f.Node, strings.Join(f.Names(), ", "))
 	}
 	if f.peerListen != "" {
 		var err error
 		if f.Listen, err = cluster.ParsePeer(f.peerListen); err != nil {
-			return usageError{fmt.Errorf("--peer-listen %q: %w", f.peerListen, err)}
+			return usagef("--peer-listen %q: %w", f.peerListen, err)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(data, "realms")); err == nil {
-		return usageError{fmt.Errorf("--data %s has realms of a server that is alone: expected another directory", data)}
+		return usagef("--data %s has realms of a server that is alone: expected another directory", data)
 	}
 	return refuseInside("data", filepath.Dir(filepath.Clean(data)))
 }
@@ -95,17 +95,17 @@ func (f *clusterFlags) check(data string) error {
 // checkMember checks the flags of member.
 func (f *clusterFlags) checkMember() error {
 	if err := driver.CheckRealm(f.Name); err != nil {
-		return usageError{fmt.Errorf("--cluster %q: expected 1 to 64 of a-z, 0-9, '-' and '_', starting with a letter or digit", f.Name)}
+		return usagef("--cluster %q: expected 1 to 64 of a-z, 0-9, '-' and '_', starting with a letter or digit", f.Name)
 	}
 	if f.keyFile == "" {
-		return usageError{errors.New("missing flag --cluster-key: make one with \"kuji cluster keygen FILE\"")}
+		return usagef("missing flag --cluster-key: make one with \"kuji cluster keygen FILE\"")
 	}
 	if err := f.checkNATS(); err != nil {
 		return err
 	}
 	peers, err := cluster.ParsePeers(f.peers)
 	if err != nil {
-		return usageError{fmt.Errorf("--peers: %w", err)}
+		return usagef("--peers: %w", err)
 	}
 	f.Peers = peers
 	return nil
@@ -122,12 +122,12 @@ func (f *clusterFlags) addNATS(cmd *cobra.Command) {
 // checkNATS checks these flags. Its errors show no password.
 func (f *clusterFlags) checkNATS() error {
 	if !f.External() && (f.NATS.Credentials != "" || f.NATS.RootCA != "") {
-		return usageError{errors.New("--nats-creds and --nats-ca without --nats: expected the URL of a server")}
+		return usagef("--nats-creds and --nats-ca without --nats: expected the URL of a server")
 	}
 	for _, one := range f.NATS.URLs {
 		u, err := url.Parse(one)
 		if err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
-			return usageError{fmt.Errorf("--nats %q: expected a URL such as nats://10.0.1.1:4222 or tls://10.0.1.1:4222", withoutSecrets(one))}
+			return usagef("--nats %q: expected a URL such as nats://10.0.1.1:4222 or tls://10.0.1.1:4222", withoutSecrets(one))
 		}
 	}
 	return nil
@@ -144,7 +144,7 @@ func (a *app) readClusterKeys(file string) (cluster.Keys, error) {
 	}
 	keys, err := cluster.ParseKeys(data)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--cluster-key %s: %w; see \"kuji cluster keygen --help\"", file, err)}
+		return nil, usagef("--cluster-key %s: %w; see \"kuji cluster keygen --help\"", file, err)
 	}
 	return keys, nil
 }
@@ -178,10 +178,10 @@ func (a *app) clusterClient(f *clusterFlags) (c *cluster.Client, err error) {
 
 func clusterCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "cluster",
-		Short:   "Make a cluster's key, show its nodes, and bring it back",
-		Args:    cobra.NoArgs,
-		RunE:    needsSubcommand,
+		Use:   "cluster",
+		Short: "Make a cluster's key, show its nodes, and bring it back",
+		Args:  cobra.NoArgs,
+		RunE:  needsSubcommand,
 	}
 	cmd.AddCommand(clusterKeygenCommand(a), clusterStatusCommand(a), clusterForceCommand(a), clusterDrainCommand(a), clusterRemoveCommand(a))
 	return cmd
@@ -284,7 +284,7 @@ reaches no node.`,
 		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if timeout <= 0 {
-				return usageError{fmt.Errorf("--timeout %v: expected more than 0", timeout)}
+				return usagef("--timeout %v: expected more than 0", timeout)
 			}
 			client, err := a.clusterClient(&f)
 			if err != nil {

@@ -71,15 +71,15 @@ directory "backup", and marks the old directory, so that no node starts there.`,
 func (f *forceFlags) check() error {
 	switch {
 	case f.from == "" || f.data == "":
-		return usageError{errors.New("missing flag --from or --data: the directory that is intact, and the one of the new node")}
+		return usagef("missing flag --from or --data: the directory that is intact, and the one of the new node")
 	case f.cluster.Name == "":
-		return usageError{errors.New("missing flag --cluster: the name of the new cluster")}
+		return usagef("missing flag --cluster: the name of the new cluster")
 	case f.cluster.External():
-		return usageError{errors.New("--nats: what NATS servers of your own have kept is theirs to bring back")}
+		return usagef("--nats: what NATS servers of your own have kept is theirs to bring back")
 	case filepath.Clean(f.from) == filepath.Clean(f.data):
-		return usageError{errors.New("--from and --data are the same: expected an empty directory for the new node")}
+		return usagef("--from and --data are the same: expected an empty directory for the new node")
 	case !cluster.IsNode(f.from):
-		return usageError{fmt.Errorf("--from %s is not the data directory of a cluster's node", f.from)}
+		return usagef("--from %s is not the data directory of a cluster's node", f.from)
 	}
 	return f.cluster.check(f.data)
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
@@ -29,7 +28,7 @@ by hand.`,
 				return err
 			}
 			if _, ok := f.Peers[args[0]]; !ok {
-				return usageError{fmt.Errorf("node %q: expected one of --peers: %s", args[0], strings.Join(f.Names(), ", "))}
+				return usagef("node %q: expected one of --peers: %s", args[0], strings.Join(f.Names(), ", "))
 			}
 			if err := client.Drain(cmd.Context(), args[0], undo); err != nil {
 				return err
@@ -61,7 +60,7 @@ again with its old directory.`,
 			}
 			for _, name := range args {
 				if _, ok := f.Peers[name]; ok || driver.CheckRealm(name) != nil {
-					return usageError{fmt.Errorf("node %q: expected the name of a node that is not one of --peers", name)}
+					return usagef("node %q: expected the name of a node that is not one of --peers", name)
 				}
 			}
 			if err := client.Remove(cmd.Context(), args); err != nil {

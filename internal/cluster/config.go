@@ -2,9 +2,9 @@
 // requests on to the nodes that lead theirs. It also has what people do to a cluster: read its log from
 // outside, restore it, drain and remove nodes, and make a new cluster of one node's directory.
 //
-// Which node leads which realm is decided in package election, and kept in the log in package
-// driver/jetstream. This package joins the two, and brings goroutines, timers and connections. No rule
-// of the game may enter here, and no flag or text for a terminal.
+// Package election decides which node leads which realm, and package driver/jetstream keeps what the
+// nodes say about it. This package joins the two, and brings goroutines, timers and connections. No rule
+// of the game may enter here, and nothing that reads a command line or writes to a terminal.
 package cluster
 
 import (

@@ -52,17 +52,12 @@ type History interface {
 // A realm that leads no more, or whose log was trimmed before it was read, is closed and opened again,
 // alone. One that met damage is followed no more, and never led.
 type node struct {
-	seating
+	passer
 	o       Options
 	redis   net.Listener     // nil without Options.Redis
 	ended   chan error       // gets what ends one of those who accept connections
 	nats    *embedded.Server // nil: the log is kept elsewhere
-	pass    *passer
-	readers chan struct{}      // one for each who reads the log through this node
-	stopped context.Context    // ends when the process is told to stop
-	over    context.Context    // ends when requests need not wait for a leader any more
-	stop    context.CancelFunc // ends stopped
-	forget  context.CancelFunc // ends over
+	readers chan struct{}    // one for each who reads the log through this node
 }
 
 // newNode returns a node that does nothing yet.
@@ -70,6 +65,7 @@ func newNode(o Options) (*node, error) {
 	n := &node{
 		o: o, readers: make(chan struct{}, maxLogReaders), ended: make(chan error, 4), // clients, nodes, Redis, watch
 	}
+	n.places = make(chan struct{}, cmp.Or(o.Server.Limits.InFlight, maxPassed))
 	n.stopped, n.stop = context.WithCancel(context.Background())
 	n.over, n.forget = context.WithCancel(context.Background())
 	n.conf, n.log, n.wake, n.retired = &n.o.Config, o.Log, make(chan struct{}, 1), func() {}
@@ -82,13 +78,10 @@ func newNode(o Options) (*node, error) {
 	})
 	n.here = realmsHere{open: map[string]*kuji.Realm{}, opening: make(chan struct{}, opensAtOnce), taking: make(chan struct{}, takesAtOnce)}
 	n.view = view{known: map[string]bool{server.DefaultRealm: true}, changed: make(chan struct{})}
-	n.held.Store(n.core.Holding())
+	n.shown.Store(&shown{Holding: n.core.Holding()})
 	var err error
-	if n.client, err = n.conf.Client(); err != nil {
-		return nil, err
-	}
-	n.pass = newPasser(n.client, o.Server.Limits)
-	return n, nil
+	n.client, err = n.conf.Client()
+	return n, err
 }
 
 // connect connects to what keeps the log.
@@ -120,7 +113,7 @@ func (n *node) join(ctx context.Context) (err error) {
 		return err
 	}
 	o := n.o.Engine
-	o.Driver, o.Follow, o.FormatLevel = d, true, n.formatLevel
+	o.Driver, o.Follow, o.FormatLevel = d, true, func() uint8 { return n.shown.Load().level }
 	o.Key, o.OldKeys = n.conf.Seals()
 	engine, err := kuji.Open("", o)
 	if err != nil {
@@ -191,7 +184,7 @@ func (n *node) retire() {
 	defer done()
 	n.mu.Lock()
 	joined, led := n.here.server, map[string]bool{}
-	for _, realm := range n.held.Load().Realms() {
+	for _, realm := range n.shown.Load().Realms() {
 		led[realm] = true
 	}
 	n.core.Stop()

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,14 +40,14 @@ const (
 	lookAgain = 100 * time.Millisecond
 )
 
-// passer passes calls on to other nodes, over one HTTP/2 connection to each.
+// passer passes calls on to the nodes that lead their realms, over one HTTP/2 connection to each.
 type passer struct {
-	transport http.RoundTripper
-	places    chan struct{} // one for each call that is passed on or waits
-}
-
-func newPasser(c *Client, l server.Limits) *passer {
-	return &passer{c.http.Transport, make(chan struct{}, cmp.Or(l.InFlight, maxPassed))}
+	seating
+	places  chan struct{}      // one for each call that is passed on or waits
+	stopped context.Context    // ends when the process is told to stop
+	over    context.Context    // ends when calls need not wait for a leader any more
+	stop    context.CancelFunc // ends stopped
+	forget  context.CancelFunc // ends over
 }
 
 // servePeer answers what another node passes on. It passes nothing on itself.
@@ -89,7 +88,7 @@ func journeyOf(ctx context.Context) journey {
 }
 
 // serve has the server answer a request, which passes it on if need be: see Call.
-func (n *node) serve(w http.ResponseWriter, r *http.Request, passed bool) {
+func (n *passer) serve(w http.ResponseWriter, r *http.Request, passed bool) {
 	j := journey{passed, r.Header, w.Header()}
 	s := n.look().serves
 	if s == nil {
@@ -105,29 +104,29 @@ func (n *node) serve(w http.ResponseWriter, r *http.Request, passed bool) {
 }
 
 // patience returns the context of a call that waits for a leader.
-func (n *node) patience(ctx context.Context, began time.Time) (context.Context, context.CancelFunc) {
+func (n *passer) patience(ctx context.Context, began time.Time) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithDeadline(ctx, began.Add(WaitForLeader))
 	stop := context.AfterFunc(n.over, cancel) // a node that has stopped learns of no leader
 	return ctx, func() { stop(); cancel() }
 }
 
 // Call implements [server.Cluster]: the answer is that of the leader of the realm, once there is one.
-func (n *node) Call(c *server.Call) (*http.Response, error) {
+func (n *passer) Call(c *server.Call) (*http.Response, error) {
 	select {
-	case n.pass.places <- struct{}{}:
+	case n.places <- struct{}{}:
 	default:
-		return nil, contract.Refused(connect.CodeUnavailable, kujiv1.Reason_REASON_OVERLOADED, fmt.Errorf("%d requests wait or are passed on to other nodes: try again later", cap(n.pass.places)))
+		return nil, contract.Refused(connect.CodeUnavailable, kujiv1.Reason_REASON_OVERLOADED, fmt.Errorf("%d requests wait or are passed on to other nodes: try again later", cap(n.places)))
 	}
 	resp, err := n.call(c, journeyOf(c.Request.Context()))
 	if err != nil {
-		<-n.pass.places
+		<-n.places
 		return nil, err
 	}
-	resp.Body = &body{resp.Body, sync.OnceFunc(func() { <-n.pass.places })}
+	resp.Body = &body{resp.Body, sync.OnceFunc(func() { <-n.places })}
 	return resp, nil
 }
 
-func (n *node) call(c *server.Call, j journey) (*http.Response, error) {
+func (n *passer) call(c *server.Call, j journey) (*http.Response, error) {
 	ctx, cancel := n.patience(c.Request.Context(), c.Began)
 	defer cancel()
 	if c.Tries > 0 { // it was held here, and then was not
@@ -155,7 +154,7 @@ func (n *node) call(c *server.Call, j journey) (*http.Response, error) {
 
 // whereTo returns which other node leads a realm. It is this one for a realm that does not exist, if this one is to
 // create it. "": nobody knows.
-func (n *node) whereTo(v view, realm string, j journey) string {
+func (n *passer) whereTo(v view, realm string, j journey) string {
 	leader := v.leaders[realm]
 	switch {
 	case leader == n.conf.Node:
@@ -169,7 +168,7 @@ func (n *node) whereTo(v view, realm string, j journey) string {
 }
 
 // nobody says why a request was not answered.
-func (n *node) nobody(v view, realm string) error {
+func (n *passer) nobody(v view, realm string) error {
 	switch leader := v.leaders[realm]; {
 	case leader != "" && leader != n.conf.Node:
 		return fmt.Errorf("node %s does not lead realm %q: node %s does", n.conf.Node, realm, leader)
@@ -180,7 +179,7 @@ func (n *node) nobody(v view, realm string) error {
 }
 
 // again waits until there is something new, for a moment at most.
-func (n *seating) again(ctx context.Context, v view) {
+func (n *passer) again(ctx context.Context, v view) {
 	t := time.NewTimer(lookAgain)
 	defer t.Stop()
 	select {
@@ -191,7 +190,7 @@ func (n *seating) again(ctx context.Context, v view) {
 }
 
 // Status implements [server.Cluster]: it asks each node that leads realms, with the client's key.
-func (n *node) Status(ctx context.Context) []*kujiv1.RealmStatus {
+func (n *passer) Status(ctx context.Context) []*kujiv1.RealmStatus {
 	j := journeyOf(ctx)
 	if j.header == nil || j.passed {
 		return nil
@@ -267,7 +266,7 @@ func (n *node) Check(context.Context, *grpchealth.CheckRequest) (*grpchealth.Che
 }
 
 // await returns the first view that is good, or the one at the end of ctx.
-func (n *node) await(ctx context.Context, good func(view) bool) view {
+func (n *passer) await(ctx context.Context, good func(view) bool) view {
 	for {
 		v := n.look()
 		if good(v) {
@@ -283,7 +282,7 @@ func (n *node) await(ctx context.Context, good func(view) bool) view {
 
 // refusal returns the error of a call that nobody has carried out. If another node passed it on, that
 // one looks again.
-func (n *node) refusal(j journey, err error) *connect.Error {
+func (n *passer) refusal(j journey, err error) *connect.Error {
 	if j.passed {
 		j.answer.Set(elsewhereHeader, n.conf.Node)
 	}
@@ -303,7 +302,7 @@ var errElsewhere = errors.New("it does not lead the realm")
 
 // passOn passes a call on. The error is errElsewhere if nothing has happened: the node was not reached, or
 // does not lead the realm.
-func (n *node) passOn(r *http.Request, to Peer) (*http.Response, error) {
+func (n *passer) passOn(r *http.Request, to Peer) (*http.Response, error) {
 	ctx, end := context.WithCancel(r.Context())
 	stop := func() bool { return true }
 	if goesOn[r.URL.Path] { // until this node stops
@@ -323,7 +322,7 @@ func (n *node) passOn(r *http.Request, to Peer) (*http.Response, error) {
 	case r.Body != nil:
 		out.Body = kept{r.Body}
 	}
-	resp, err := n.pass.transport.RoundTrip(out)
+	resp, err := n.client.http.Transport.RoundTrip(out)
 	elsewhere := err == nil && resp.Header.Get(elsewhereHeader) != "" && r.GetBody != nil
 	if err == nil && !elsewhere {
 		resp.Header.Del(elsewhereHeader)

@@ -112,9 +112,9 @@ func TestNobodyLeads(t *testing.T) {
 	wantAnswer(t, request(ended, n.serveClient, path), http.StatusServiceUnavailable, "nobody has led realm \\\"default\\\"")
 	wantAnswer(t, request(t.Context(), n.serveClient, "/readyz"), http.StatusServiceUnavailable, "does not know who leads")
 	wantAnswer(t, request(t.Context(), n.serveClient, "/healthz"), http.StatusOK, "ok")
-	n.pass.places <- struct{}{}
+	n.places <- struct{}{}
 	wantAnswer(t, request(t.Context(), n.serveClient, path), http.StatusServiceUnavailable, "try again later")
-	<-n.pass.places
+	<-n.places
 
 	n.says(election.Board{Nodes: map[string]election.Post{"n2": {}}})
 	wantAnswer(t, request(t.Context(), n.serveClient, "/readyz"), http.StatusServiceUnavailable, "nobody leads")

@@ -41,8 +41,7 @@ type seating struct {
 	work    sync.WaitGroup
 	at      underWay
 	retired func() // called when the node has given up everything
-	held    atomic.Pointer[election.Holding]
-	level   atomic.Uint32 // see formatLevel
+	shown   atomic.Pointer[shown]
 
 	mu    sync.Mutex
 	core  *election.Node
@@ -50,6 +49,12 @@ type seating struct {
 	board election.Board // the last one; empty if that look failed
 	view  view
 	clock string // why this node's clock keeps it from leading; "": it is good
+}
+
+// shown is what realms and requests ask for without a lock.
+type shown struct {
+	*election.Holding
+	level uint8 // the newest format level that every node on the board knows, by the last board that could be read
 }
 
 // clocks are the clocks that a node goes by.
@@ -93,7 +98,7 @@ func (n *seating) look() view {
 }
 
 // Holds implements [server.Cluster].
-func (n *seating) Holds(realm string) bool { return n.held.Load().Holds(realm, n.clocks.now()) }
+func (n *seating) Holds(realm string) bool { return n.shown.Load().Holds(realm, n.clocks.now()) }
 
 // round looks at the board once, and begins what follows from that.
 func (n *seating) round(ctx context.Context, update func(context.Context, func([]byte) ([]byte, error)) error) {
@@ -254,10 +259,11 @@ func (n *seating) publish() {
 	for _, s := range n.core.Seats() {
 		v.known[s.Realm] = true
 	}
-	n.held.Store(n.core.Holding())
+	s := &shown{n.core.Holding(), n.shown.Load().level}
 	if len(n.board.Nodes) > 0 {
-		n.level.Store(uint32(n.board.Level(kuji.FormatLevel())))
+		s.level = n.board.Level(kuji.FormatLevel())
 	}
+	n.shown.Store(s)
 	for realm, leader := range v.leaders {
 		if was := n.view.leaders[realm]; was != leader {
 			n.log.Info("cluster: the leader of a realm changes", "node", n.conf.Node, "realm", realm, "leader", leader, "was", was)
@@ -266,10 +272,6 @@ func (n *seating) publish() {
 	close(n.view.changed)
 	n.view = v
 }
-
-// formatLevel returns the newest format level that every node on the board knows, by the last board that could
-// be read. It takes no lock: realms ask under their own.
-func (n *seating) formatLevel() uint8 { return uint8(n.level.Load()) }
 
 // noteClock notes whether this node's clock is off, and logs it. The caller holds mu.
 func (n *seating) noteClock() {

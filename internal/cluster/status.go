@@ -162,7 +162,7 @@ func (n *node) describe() Status {
 		Node: n.conf.Node, Address: n.conf.Peers[n.conf.Node].Log(), Version: n.o.Server.Version, State: stateServes, Ready: true,
 		Leaders: v.leaders, Leads: []string{},
 	}
-	for _, realm := range n.held.Load().Realms() {
+	for _, realm := range n.shown.Load().Realms() {
 		if n.Holds(realm) {
 			out.Leads = append(out.Leads, realm)
 		}

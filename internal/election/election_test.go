@@ -16,10 +16,9 @@ import (
 // sitter is a node that a test plays.
 type sitter struct {
 	*Node
-	health  Health // of all its realms
-	holding *Holding
-	dead    bool
-	skew    time.Duration // its wall clock is so far ahead
+	health Health // of all its realms
+	dead   bool
+	skew   time.Duration // its wall clock is so far ahead
 }
 
 // table is a cluster that a test plays.

@@ -13,7 +13,6 @@ const (
 
 // large are the types that may have more, and why.
 var large = map[string]string{
-	"internal/cli.app": "the commands of the command line: each is a method",
 }
 
 // Sizes reports types with too many fields or methods, and types that need not be in [large]. Structs
