@@ -12,8 +12,7 @@ const (
 )
 
 // large are the types that may have more, and why.
-var large = map[string]string{
-}
+var large = map[string]string{}
 
 // Sizes reports types with too many fields or methods, and types that need not be in [large]. Structs
 // whose fields are all exported may have any number: they are the shape of something, such as a
