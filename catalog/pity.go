@@ -169,8 +169,8 @@ func (k *pityCheck) lasts(groups uint32) bool {
 	return false
 }
 
-// sure returns the first draw in which a track is certain, counted from the last hit, whatever its group
-// weighs: by certain, or because its chance has risen by 100 points. 0: there is none.
+// sure returns the first draw, counted from the last hit, in which a track is certain whatever its group
+// weighs: by certain, or because its chance has risen by 100 points. It returns 0 if no draw is.
 func (t *Track) sure() int {
 	sure, r := int(t.Certain), &t.Rising
 	if r.From == 0 || len(r.By) == 0 { // none, or malformed

@@ -52,9 +52,9 @@ func historyCommand(a *app) *cobra.Command {
 shows who asked and why, what was paid, and the balances after it. With a player and
 --item, show only events that changed the player's number of the item.
 
-The server answers from its history, a database that follows the log. If the history
-is behind, or does not go back to the beginning, the answer says so. For a player
-whose name is verify, write "kuji history -- verify".`,
+The server answers from its history, a database that follows the log. The answer says
+if the history has not caught up yet, or lacks the first events. For a player whose
+name is verify, write "kuji history -- verify".`,
 		Example: `  kuji history ann
   kuji history ann --item sword
   kuji history --pool banner --limit 10

@@ -8,7 +8,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/proxy"
 )
 
-// A server finds its address free when it comes back, whoever has connected to whom meanwhile.
+// A server finds its address free when it comes back, even if clients have connected meanwhile.
 func TestAddresses(t *testing.T) {
 	seen := map[string]bool{}
 	for range 50 {
