@@ -149,13 +149,13 @@ func TestSnapshotWithoutEpochs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		seal := len(b) - (epochs + 4 + size + digest) // of one epoch
-		if n := binary.LittleEndian.Uint32(b[seal+epochs:]); n != 1 {
-			t.Fatalf("%d epochs in the seal", n)
+		footer := len(b) - (epochs + 4 + size + digest) // of one epoch
+		if n := binary.LittleEndian.Uint32(b[footer+epochs:]); n != 1 {
+			t.Fatalf("%d epochs in the footer", n)
 		}
-		binary.LittleEndian.PutUint32(b[seal+epochs:], 0)
-		b = append(b[:seal+epochs+4], make([]byte, digest)...)
-		binary.LittleEndian.PutUint32(b[seal-9:], epochs+4+digest)
+		binary.LittleEndian.PutUint32(b[footer+epochs:], 0)
+		b = append(b[:footer+epochs+4], make([]byte, digest)...)
+		binary.LittleEndian.PutUint32(b[footer-9:], epochs+4+digest)
 		if err := os.WriteFile(name, reframe(b), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -181,14 +181,14 @@ func TestSnapshotWithoutABlock(t *testing.T) {
 }
 
 // TestSnapshotWithoutItsCounters: a block that nothing else in a snapshot announces
-// is missed by the digest in the seal.
+// is missed by the digest in the footer.
 func TestSnapshotWithoutItsCounters(t *testing.T) {
 	dir, name, b := oneSnapshot(t, 20)
 	if err := os.WriteFile(name, checksummed(withoutBlocks(t, b, 6), false), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, r := open(t, dir, worldOptions{})
-	if s := r.Stats(); s.RecoveredEvents != 21 || s.SnapshotErr == nil || !strings.Contains(s.SnapshotErr.Error(), "seal") {
+	if s := r.Stats(); s.RecoveredEvents != 21 || s.SnapshotErr == nil || !strings.Contains(s.SnapshotErr.Error(), "footer") {
 		t.Errorf("%d events replayed, want 21; %v", s.RecoveredEvents, s.SnapshotErr)
 	}
 }

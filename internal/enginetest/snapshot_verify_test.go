@@ -358,10 +358,10 @@ func TestBaseMissing(t *testing.T) {
 	}
 }
 
-// TestShortSeal: a seal that ends too early is refused, wherever it ends.
-func TestShortSeal(t *testing.T) {
+// TestShortFooter: a footer that ends too early is refused, wherever it ends.
+func TestShortFooter(t *testing.T) {
 	dir, name, sound := oneSnapshot(t, 5)
-	at := 0 // of the seal
+	at := 0 // of the footer
 	for sound[at+8] != 255 {
 		at += 9 + int(binary.LittleEndian.Uint32(sound[at:]))
 	}
@@ -371,8 +371,8 @@ func TestShortSeal(t *testing.T) {
 		if err := os.WriteFile(name, reframe(short), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := verify.Dir(dir, "test", verify.Options{}); err == nil || !strings.Contains(err.Error(), "seal of") {
-			t.Errorf("a seal of %d bytes: %v", n, err)
+		if _, err := verify.Dir(dir, "test", verify.Options{}); err == nil || !strings.Contains(err.Error(), "footer of") {
+			t.Errorf("a footer of %d bytes: %v", n, err)
 		}
 	}
 	e, err := openWorld(dir, worldOptions{})

@@ -7,16 +7,12 @@ import (
 
 // The most fields and methods of a type. One with more is several types.
 const (
-	MaxFields  = 20
-	MaxMethods = 30
+	MaxFields  = 15
+	MaxMethods = 25
 )
 
-// large are the types that may have more, and why.
-var large = map[string]string{}
-
-// Sizes reports types with too many fields or methods, and types that need not be in [large]. Structs
-// whose fields are all exported may have any number: they are the shape of something, such as a
-// report or a line of JSON.
+// Sizes reports types with too many fields or methods. Structs whose fields are all exported may have
+// any number: they are the shape of something, such as a report or a line of JSON.
 func Sizes(sources []*Source) []Finding {
 	const rule = "Sizes"
 	var found []Finding
@@ -31,7 +27,6 @@ func Sizes(sources []*Source) []Finding {
 			}
 		}
 	}
-	known := map[string]bool{}
 	for _, s := range sources {
 		if s.Test || s.Generated {
 			continue
@@ -40,14 +35,8 @@ func Sizes(sources []*Source) []Finding {
 			name := strings.TrimPrefix(s.Dir()+"."+spec.Name.Name, ".")
 			n := methods[s.Dir()+"."+spec.Name.Name]
 			fields, hidden := fieldsOf(spec)
-			tooLarge := n > MaxMethods || fields > MaxFields && hidden
-			_, may := large[name]
-			known[name] = true
-			switch {
-			case tooLarge && !may:
+			if n > MaxMethods || fields > MaxFields && hidden {
 				found = append(found, s.finding(rule, spec.Pos(), "%s has %d fields and %d methods, at most %d and %d: it is several types", name, fields, n, MaxFields, MaxMethods))
-			case !tooLarge && may:
-				found = append(found, s.finding(rule, spec.Pos(), "%s is within the limits: it need not stand in internal/lint/size.go", name))
 			}
 		}
 	}

@@ -46,7 +46,7 @@ func (c *Capture) Blocks(pause func()) iter.Seq2[BlockKind, []byte] {
 		c.writePlayers(&w)
 		c.writeRequests(&w)
 		c.writeTallies(&w)
-		for _, part := range codesParts {
+		for _, part := range codesParts() {
 			c.writeCodes(&w, part)
 		}
 		if c.level > 0 {
@@ -288,19 +288,22 @@ type codesPart struct {
 	write func(w *blockWriter, l *Codes, n uint64)
 }
 
-var codesParts = []codesPart{
-	{BlockCodes, func(m *CodesMark) uint64 { return m.Codes }, func(w *blockWriter, l *Codes, n uint64) {
-		code := l.Code(n)
-		w.b = append(append(w.b, byte(len(code))), code...)
-	}},
-	{BlockGiven, func(m *CodesMark) uint64 { return m.Given }, func(w *blockWriter, l *Codes, n uint64) {
-		player, position, time := l.GivenTo(n)
-		w.nums(uint64(player), position, uint64(time))
-	}},
-	{BlockUses, func(m *CodesMark) uint64 { return m.Uses }, func(w *blockWriter, l *Codes, n uint64) {
-		code, player, position, time := l.Use(n)
-		w.nums(code, uint64(player), position, uint64(time))
-	}},
+// codesParts returns the parts of a list of codes, in the order of a snapshot.
+func codesParts() [3]codesPart {
+	return [3]codesPart{
+		{BlockCodes, func(m *CodesMark) uint64 { return m.Codes }, func(w *blockWriter, l *Codes, n uint64) {
+			code := l.Code(n)
+			w.b = append(append(w.b, byte(len(code))), code...)
+		}},
+		{BlockGiven, func(m *CodesMark) uint64 { return m.Given }, func(w *blockWriter, l *Codes, n uint64) {
+			player, position, time := l.GivenTo(n)
+			w.nums(uint64(player), position, uint64(time))
+		}},
+		{BlockUses, func(m *CodesMark) uint64 { return m.Uses }, func(w *blockWriter, l *Codes, n uint64) {
+			code, player, position, time := l.Use(n)
+			w.nums(code, uint64(player), position, uint64(time))
+		}},
+	}
 }
 
 // writeCodes writes what the base lacks of a part of each list of codes.
