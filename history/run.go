@@ -65,37 +65,45 @@ func (h *DB) Run(ctx context.Context, feed Feed) (err error) {
 		return err
 	}
 	h.move(w.at) // another process may have written
+	f := &follower{h, w, feed}
 	for {
-		err := h.follow(ctx, w, feed)
+		err := f.follow(ctx)
 		t, ok := errors.AsType[*kuji.TrimmedError](err)
 		if !ok || t.First <= w.at.at.Position {
 			return err
 		}
-		if err := h.skip(ctx, w, t.First); err != nil {
+		if err := f.skip(ctx, t.First); err != nil {
 			return err
 		}
 	}
 }
 
-// follow writes what a feed brings, until it ends.
-func (h *DB) follow(ctx context.Context, w *writer, feed Feed) error {
+// follower brings a history up to date with a feed.
+type follower struct {
+	*DB
+	w    *writer
+	feed Feed
+}
+
+// follow writes what the feed brings, until it ends.
+func (f *follower) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer cancel()
 	events, batches := make(chan event, maxRead), make(chan []event)
-	from := w.at
+	from := f.w.at
 	var broke error // of the feed; read it when batches is closed
 	work.Go(func() {
 		defer close(events)
-		broke = h.read(ctx, events, from, feed)
+		broke = f.read(ctx, events, from)
 	})
 	work.Go(func() {
 		defer close(batches)
-		h.gather(ctx, events, batches)
+		f.gather(ctx, events, batches)
 	})
 	for some := range batches {
-		if err := h.write(ctx, w, some); err != nil {
+		if err := f.write(ctx, some); err != nil {
 			return err
 		}
 	}
@@ -105,24 +113,24 @@ func (h *DB) follow(ctx context.Context, w *writer, feed Feed) error {
 	return broke
 }
 
-// read sends what a feed brings. It begins with the last event that the history has, to
+// read sends what the feed brings. It begins with the last event that the history has, to
 // see that it is of the same log, unless that event was trimmed.
-func (h *DB) read(ctx context.Context, events chan<- event, from progress, feed Feed) error {
-	err := h.readFrom(ctx, events, from, feed, max(from.at.Position, 1), from.at.Position > 0)
+func (f *follower) read(ctx context.Context, events chan<- event, from progress) error {
+	err := f.readFrom(ctx, events, from, max(from.at.Position, 1), from.at.Position > 0)
 	if t, ok := errors.AsType[*kuji.TrimmedError](err); ok && from.last && t.First == from.at.Position+1 && from.at.Position > 0 {
-		return h.readFrom(ctx, events, from, feed, t.First, false)
+		return f.readFrom(ctx, events, from, t.First, false)
 	}
 	return err
 }
 
-func (h *DB) readFrom(ctx context.Context, events chan<- event, from progress, feed Feed, start uint64, compare bool) error {
+func (f *follower) readFrom(ctx context.Context, events chan<- event, from progress, start uint64, compare bool) error {
 	if !compare {
-		h.accept()
+		f.accept()
 	}
-	for rec, err := range feed(ctx, start) {
+	for rec, err := range f.feed(ctx, start) {
 		if err != nil {
 			if kuji.CodeOf(err) == kuji.CodeInvalid { // beyond the end of the log
-				return h.refuse(err)
+				return f.refuse(err)
 			}
 			return err
 		}
@@ -130,7 +138,7 @@ func (h *DB) readFrom(ctx context.Context, events chan<- event, from progress, f
 			if at.seq() < from.at.seq() {
 				continue
 			}
-			if err := h.compare(ctx, at, from.at, &rec); err != nil {
+			if err := f.compare(ctx, at, from.at, &rec); err != nil {
 				return err
 			}
 			compare = false
@@ -150,27 +158,28 @@ func (h *DB) readFrom(ctx context.Context, events chan<- event, from progress, f
 }
 
 // skip notes that the events before a position are gone.
-func (h *DB) skip(ctx context.Context, w *writer, first uint64) error {
-	next := w.at
+func (f *follower) skip(ctx context.Context, first uint64) error {
+	next := f.w.at
 	next.at, next.last, next.completeFrom = Place{first - 1, 0}, true, first
-	return h.transact(ctx, w, next, func() error { return nil })
+	return f.transact(ctx, next, func() error { return nil })
 }
 
 // write writes events in one transaction.
-func (h *DB) write(ctx context.Context, w *writer, some []event) error {
+func (f *follower) write(ctx context.Context, some []event) error {
+	w := f.w
 	next, err := w.build(ctx, some)
 	if err != nil {
 		return err
 	}
-	old, err := w.outdated(ctx, h.o.Age, some)
+	old, err := w.outdated(ctx, f.o.Age, some)
 	if err != nil {
 		return err
 	}
 	if old != nil {
 		next.keptFrom, next.keptTime = old.keptFrom(), old.keptTime
 	}
-	return h.transact(ctx, w, next, func() error {
-		exec := h.executor(ctx, w.c)
+	return f.transact(ctx, next, func() error {
+		exec := f.executor(ctx, w.c)
 		if err := w.insert(exec); err != nil {
 			return err
 		}
@@ -180,13 +189,14 @@ func (h *DB) write(ctx context.Context, w *writer, some []event) error {
 
 // transact carries out a transaction that brings the history from w.at to next. After an error the
 // connection must be closed.
-func (h *DB) transact(ctx context.Context, w *writer, next progress, rows func() error) error {
-	if _, err := h.exec(ctx, w.c, "BEGIN"); err != nil {
+func (f *follower) transact(ctx context.Context, next progress, rows func() error) error {
+	w := f.w
+	if _, err := f.exec(ctx, w.c, "BEGIN"); err != nil {
 		return err
 	}
 	// First, for it locks out other writers.
-	n, err := h.exec(ctx, w.c, "UPDATE progress SET position = $1, event = $2, last = $3, complete_from = $4, kept_from = $5, kept_time = $6, sum = $7 WHERE id = 1 AND position = $8 AND event = $9 AND sum = $10",
-		int64(next.at.Position), int64(next.at.Index), flag(next.last), int64(next.completeFrom), int64(next.keptFrom), next.keptTime, next.sum(h.realm), int64(w.at.at.Position), int64(w.at.at.Index), w.at.sum(h.realm))
+	n, err := f.exec(ctx, w.c, "UPDATE progress SET position = $1, event = $2, last = $3, complete_from = $4, kept_from = $5, kept_time = $6, sum = $7 WHERE id = 1 AND position = $8 AND event = $9 AND sum = $10",
+		int64(next.at.Position), int64(next.at.Index), flag(next.last), int64(next.completeFrom), int64(next.keptFrom), next.keptTime, next.sum(f.realm), int64(w.at.at.Position), int64(w.at.at.Index), w.at.sum(f.realm))
 	if err != nil {
 		return err
 	}
@@ -199,11 +209,11 @@ func (h *DB) transact(ctx context.Context, w *writer, next progress, rows func()
 		}
 		return err
 	}
-	if _, err := h.exec(ctx, w.c, "COMMIT"); err != nil {
+	if _, err := f.exec(ctx, w.c, "COMMIT"); err != nil {
 		return err
 	}
 	w.at = next
-	h.move(next)
+	f.move(next)
 	return nil
 }
 
@@ -371,14 +381,14 @@ func signal(c chan struct{}) {
 
 // gather makes batches of the events that come. It hands one on when the writer is ready, once enough
 // events wait, or they have waited for a while, or somebody asks for them, or no more come.
-func (h *DB) gather(ctx context.Context, events <-chan event, batches chan<- []event) {
+func (f *follower) gather(ctx context.Context, events <-chan event, batches chan<- []event) {
 	var some, spare []event // the batch that grows, and the memory of the one that the writer has
 	bytes, due := 0, false
-	rest := time.NewTimer(h.rest)
+	rest := time.NewTimer(f.rest)
 	defer rest.Stop()
 	for events != nil || len(some) > 0 {
-		in, out, asked, rested := events, batches, h.asked, rest.C
-		if len(some) >= h.most || bytes >= maxWaitingBytes {
+		in, out, asked, rested := events, batches, f.asked, rest.C
+		if len(some) >= f.most || bytes >= maxWaitingBytes {
 			in = nil
 		}
 		if len(some) == 0 {
@@ -394,11 +404,11 @@ func (h *DB) gather(ctx context.Context, events <-chan event, batches chan<- []e
 				continue
 			}
 			if len(some) == 0 {
-				rest.Reset(h.rest)
+				rest.Reset(f.rest)
 			}
 			some = append(some, e)
 			bytes += e.rec.Bytes
-			due = due || len(some) >= min(ripe, h.most) || bytes >= maxWaitingBytes
+			due = due || len(some) >= min(ripe, f.most) || bytes >= maxWaitingBytes
 		case <-asked:
 			due = true
 		case <-rested:
