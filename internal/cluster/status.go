@@ -42,7 +42,6 @@ type Status struct {
 
 	ClockMS *int64           `json:"clock_ms,omitempty"` // how far its clock is ahead of the node in the middle: see Survey
 	Health  *embedded.Health `json:"health,omitempty"`   // at healthPath
-	apart   time.Duration    // how far its clock is ahead of this process's
 
 	Leads     []string          `json:"leads"`               // realms that it leads
 	Leaders   map[string]string `json:"leaders,omitempty"`   // of realms, as far as it knows
@@ -96,9 +95,13 @@ func (c *Client) send(ctx context.Context, method, node, path string) (*http.Res
 }
 
 // Ask asks a node for its status.
-func (c *Client) Ask(ctx context.Context, node string) Status { return c.ask(ctx, node, nodePath) }
+func (c *Client) Ask(ctx context.Context, node string) Status {
+	s, _ := c.ask(ctx, node, nodePath)
+	return s
+}
 
-func (c *Client) ask(ctx context.Context, node, path string) Status {
+// ask also returns how far the node's clock is ahead of this process's.
+func (c *Client) ask(ctx context.Context, node, path string) (_ Status, ahead time.Duration) {
 	sent := time.Now()
 	s, err := func() (s Status, err error) {
 		resp, err := c.send(ctx, http.MethodGet, node, path)
@@ -118,39 +121,34 @@ func (c *Client) ask(ctx context.Context, node, path string) Status {
 		return s, nil
 	}()
 	if err != nil {
-		return Status{Node: node, Address: c.conf.Peers[node].Log(), State: stateUnreachable, Why: err.Error()}
+		return Status{Node: node, Address: c.conf.Peers[node].Log(), State: stateUnreachable, Why: err.Error()}, 0
 	}
-	s.apart = time.UnixMilli(s.Time).Sub(sent.Add(time.Since(sent) / 2))
-	return s
+	return s, time.UnixMilli(s.Time).Sub(sent.Add(time.Since(sent) / 2))
 }
 
-// Survey asks all nodes for their status and health, and compares their clocks.
+// Survey asks all nodes for their status and health, and compares their clocks with the one in the
+// middle.
 func (c *Client) Survey(ctx context.Context) []Status {
-	nodes := make([]Status, len(c.conf.Peers))
+	nodes, ahead := make([]Status, len(c.conf.Peers)), make([]time.Duration, len(c.conf.Peers))
 	var asking sync.WaitGroup
 	for i, name := range c.conf.Names() {
-		asking.Go(func() { nodes[i] = c.ask(ctx, name, healthPath) })
+		asking.Go(func() { nodes[i], ahead[i] = c.ask(ctx, name, healthPath) })
 	}
 	asking.Wait()
-	setClocks(nodes)
-	return nodes
-}
-
-// setClocks compares nodes' clocks with the one in the middle.
-func setClocks(nodes []Status) {
-	var all []time.Duration
+	var clocks []time.Duration
 	for i := range nodes {
 		if nodes[i].Time != 0 {
-			all = append(all, nodes[i].apart)
+			clocks = append(clocks, ahead[i])
 		}
 	}
-	slices.Sort(all)
+	slices.Sort(clocks)
 	for i := range nodes {
-		if s := &nodes[i]; s.Time != 0 {
-			ms := (s.apart - all[(len(all)-1)/2]).Milliseconds()
-			s.ClockMS = &ms
+		if nodes[i].Time != 0 {
+			ms := (ahead[i] - clocks[(len(clocks)-1)/2]).Milliseconds()
+			nodes[i].ClockMS = &ms
 		}
 	}
+	return nodes
 }
 
 // describe says what this node is now.
