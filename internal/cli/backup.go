@@ -71,7 +71,6 @@ codes. Never serve from a backup: restore it.`,
   kuji backup --to /backup/kuji --data ./kuji-data --realm default
   kuji backup --to /backup/kuji --rate 20000000 --check=false
   kuji backup --to /backup/shop --server https://10.0.0.1:7700,https://10.0.0.2:7700`,
-		Args: exactArgs(),
 	}
 	conn := a.connection(cmd.Flags())
 	flags := cmd.Flags()
@@ -147,7 +146,7 @@ func backupServer(ctx context.Context, a *app, f *backupFlags, conn *connection,
 		return err
 	}
 	if realms == nil {
-		resp, err := c.Admin.ListRealms(ctx, &kujiv1.ListRealmsRequest{})
+		resp, err := c.ListRealms(ctx, &kujiv1.ListRealmsRequest{})
 		if err != nil {
 			return err
 		}
@@ -285,7 +284,7 @@ func (c *api) backupOf(realm string) backup.Source {
 func (c *api) readBackup(ctx context.Context, req *kujiv1.BackupRequest, yield func(backup.Part, error) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s, err := c.Admin.Backup(ctx, req)
+	s, err := c.Backup(ctx, req)
 	if err != nil {
 		return err
 	}

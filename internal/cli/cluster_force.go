@@ -50,7 +50,6 @@ revealed, so every draw can be proven. The command leaves a backup in --data, in
 directory "backup", and marks the old directory, so that no node starts there.`,
 		Example: `  kuji cluster force-new --from /var/lib/kuji --data /var/lib/kuji-2 --cluster shop-2 \
       --node n3 --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 --cluster-key cluster.key`,
-		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err

@@ -60,7 +60,6 @@ It writes nothing else, except that it upgrades the schema of an older build's h
 		Example: `  kuji history verify --data ./kuji-data
   kuji history verify --data ./kuji-data --history postgres://kuji@db/kuji --realm default
   kuji history verify --data ./kuji-data --rebuild`,
-		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/server"
 	"github.com/kuji-dev/kuji/wal"
 )
 
@@ -69,7 +70,6 @@ func logDumpCommand(a *app) *cobra.Command {
 quotes. With --json it prints one object a line, with all bytes in base64.
 "kuji log events" prints what the records mean.`,
 		Example: `  kuji log dump kuji-data/realms/default/log --from 10 --count 5`,
-		Args:    exactArgs("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("count") {
 				count = math.MaxUint64
@@ -136,7 +136,6 @@ directory open. With --cluster it reads the log of a cluster that runs.`,
 		Example: `  kuji log events --data ./kuji-data --realm default
   kuji log events --cluster shop --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
       --cluster-key cluster.key`,
-		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if err := what.check(); err != nil {
 				return err
@@ -151,7 +150,7 @@ directory open. With --cluster it reads the log of a cluster that runs.`,
 			var lost error // the first write that failed
 			_, err = from.verify(cmd.Context(), []string{realm}, nil, func(_ string, rec kuji.Record) {
 				if lost == nil {
-					lost = encodeJSON(out, rec)
+					lost = encodeJSON(out, server.Event(&rec))
 				}
 			})
 			if cmd.Context().Err() != nil {
@@ -180,7 +179,6 @@ func logStatCommand(a *app) *cobra.Command {
 		Use:     "stat DIR",
 		Short:   "Show what a log holds: offsets, records, segments, bytes",
 		Example: `  kuji log stat kuji-data/realms/default/log`,
-		Args:    exactArgs("DIR"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			l, err := openLog(args[0])
 			if err != nil {
@@ -235,7 +233,6 @@ checks what the records mean.
 It ends with exit code 6 if something is damaged, and names each place with its
 file and byte. A torn tail was never durable, so it is not damage.`,
 		Example: `  kuji log verify kuji-data/realms/default/log`,
-		Args:    exactArgs("DIR"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return verifyLog(cmd.Context(), a, args[0]) },
 	}
 }

@@ -51,7 +51,6 @@ backup ended in can be proven.`,
   kuji restore --from /backup/shop --data ./one --seal-key cluster.key --of-cluster shop
   kuji restore --from /backup/shop --cluster shop --node n1 --data /var/lib/kuji \
       --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 --cluster-key cluster.key`,
-		Args: exactArgs(),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.from, "from", "", "`directory` of the backup (required, but for the other nodes of a cluster)")

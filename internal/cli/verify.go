@@ -105,7 +105,6 @@ has the directory open: stop the server, or verify a copy.`,
   kuji verify --data ./kuji-data --since report.json
   kuji verify --cluster shop --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
       --cluster-key cluster.key`,
-		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := what.check(); err != nil {
 				return err
