@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji/internal/cluster"
-	"github.com/kuji-dev/kuji/verify"
 )
 
 // forceFlags are those of kuji cluster force-new.
@@ -96,9 +94,6 @@ func forceNew(ctx context.Context, a *app, f *forceFlags) (err error) {
 	}
 	force.Config = c.Config
 	out, done, err := force.Do(ctx)
-	if _, wrong := errors.AsType[*verify.Error](err); wrong {
-		err = damageError{err}
-	}
 	if err != nil {
 		return err
 	}

@@ -83,9 +83,6 @@ func runDemo(ctx context.Context, a *app, o demo.Options, cluster, keep bool) (e
 		o.Site, kill = server, server.kill
 	}
 	report, err := demo.Run(ctx, o)
-	if broken, ok := errors.AsType[*demo.BrokenError](err); ok {
-		return damageError{broken}
-	}
 	if err != nil {
 		return err
 	}

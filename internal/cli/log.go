@@ -37,12 +37,9 @@ func openLog(dir string) (*wal.Log, error) {
 	return l, nil
 }
 
-// logFailure marks damage as such, and arguments that do not lead to a log or
-// to a record.
+// logFailure marks arguments that do not lead to a log or to a record.
 func logFailure(err error) error {
 	switch {
-	case errors.Is(err, wal.ErrCorrupt):
-		return damageError{err}
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return noLog(err)
 	case errors.Is(err, wal.ErrNotFound):
@@ -140,11 +137,11 @@ directory open. With --cluster it reads the log of a cluster that runs.`,
 			if err := what.check(); err != nil {
 				return err
 			}
-			from, end, err := openAudit(cmd.Context(), a, &what)
+			from, err := openAudit(cmd.Context(), a, &what)
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, end()) }()
+			defer func() { err = errors.Join(err, from.end()) }()
 			a.printed = true
 			out := bufio.NewWriter(a.stdout)
 			var lost error // the first write that failed

@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/hex"
-	"errors"
-	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -95,15 +93,12 @@ func (f *restoreFlags) check() error {
 
 // restored says what was restored.
 func restored(a *app, out verifyJSON, reports []verify.Report, err error) error {
-	if wrong, ok := errors.AsType[*verify.Error](err); ok {
-		return damageError{fmt.Errorf("the backup is wrong: %w", wrong)}
-	}
 	if err != nil {
-		return err
+		return wrongBackup(err)
 	}
-	out.OK, out.Realms = true, []verifyRealmJSON{}
-	for i := range reports {
-		out.Realms = append(out.Realms, newVerifyRealmJSON(reports[i], nil))
+	out.OK, out.Realms = true, []verifiedRealm{}
+	for _, r := range reports {
+		out.Realms = append(out.Realms, verifiedRealm{OK: true, Report: r})
 	}
 	return a.print(out, func(w io.Writer) { printVerify(w, out) })
 }
