@@ -5,6 +5,7 @@ package verify
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -19,48 +20,70 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Report is what verification found in a realm's log.
+// Hash is a SHA-256 hash. In JSON it is hexadecimal, and "" if it is zero.
+type Hash [32]byte
+
+// MarshalText implements [encoding.TextMarshaler].
+func (h Hash) MarshalText() ([]byte, error) {
+	if h == (Hash{}) {
+		return nil, nil
+	}
+	return hex.AppendEncode(nil, h[:]), nil
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (h *Hash) UnmarshalText(text []byte) error {
+	raw, err := hex.AppendDecode(nil, text)
+	if err != nil || len(raw) != 0 && len(raw) != len(h) {
+		return fmt.Errorf("hash %q: expected %d hexadecimal digits", text, hex.EncodedLen(len(h)))
+	}
+	*h = Hash{}
+	copy(h[:], raw)
+	return nil
+}
+
+// Report is what verification found in a realm's log. As JSON it is what "kuji verify --json" writes of it.
 type Report struct {
-	Realm     string
-	From      uint64 // position of the snapshot that verification began with; 0: it began with the first entry
-	Position  uint64 // of the last entry that counts
-	Batches   uint64
-	Events    uint64
-	Draws     uint64 // single draws that ended OK
-	Void      uint64 // entries that do not count: duplicates, deposed writers
-	Players   uint64
-	Catalog   uint64 // version in force at the end
-	Level     uint8  // format level at the end
-	LogBytes  uint64 // of all entries that count
-	ChainHash [32]byte
-	StateHash [32]byte
-	Snapshots uint64   // that hold the same state as the log at their position
-	Strays    []string // foreign files among the snapshots: neither read nor removed
-	Epochs    []Epoch
+	Realm     string   `json:"realm"`
+	From      uint64   `json:"from,omitempty"` // position of the snapshot that verification began with; 0: it began with the first entry
+	Position  uint64   `json:"position"`       // of the last entry that counts
+	Batches   uint64   `json:"batches"`
+	Events    uint64   `json:"events"`
+	Draws     uint64   `json:"draws"` // single draws that ended OK
+	Void      uint64   `json:"void"`  // entries that do not count: duplicates, deposed writers
+	Players   uint64   `json:"players"`
+	Catalog   uint64   `json:"catalog_version"` // in force at the end
+	Level     uint8    `json:"level,omitempty"` // format level at the end
+	LogBytes  uint64   `json:"log_bytes"`       // of all entries that count
+	ChainHash Hash     `json:"chain_hash"`
+	StateHash Hash     `json:"state_hash"`
+	Snapshots uint64   `json:"snapshots"`        // that hold the same state as the log at their position
+	Strays    []string `json:"strays,omitempty"` // foreign files among the snapshots: neither read nor removed
+	Epochs    []Epoch  `json:"epochs"`
 }
 
 // Epoch is what verification found about one writer epoch.
 type Epoch struct {
-	Epoch      uint64
-	First      uint64 // position of its epoch-begin
-	Events     uint64
-	Commitment [32]byte
+	Epoch      uint64 `json:"epoch"`
+	First      uint64 `json:"first_position"` // of its epoch-begin
+	Events     uint64 `json:"events"`
+	Commitment Hash   `json:"commitment"`
 	// Rules is the version of the rules that decided the epoch's events. 0: it is not known, because
 	// the log was trimmed after the epoch's begin and the snapshot is of a format that does not say.
-	Rules uint8
+	Rules uint8 `json:"rules,omitempty"`
 	// Revealed reports that the seed is in the log. Verification has then computed every choice of the
 	// epoch again from it, with the same result, unless Undecided says why not. An epoch that a crash
 	// ended, or whose realm was copied while it was open, is not revealed yet: the next start does
 	// that.
-	Revealed bool
+	Revealed bool `json:"revealed"`
 	// Undecided says why the commands of a revealed epoch were not decided again: another build
 	// decided them, by rules that this one does not have. Their chain, their effects and the snapshots
 	// were checked all the same. "" if all were decided again.
-	Undecided string
+	Undecided string `json:"undecided,omitempty"`
 	// Lost reports that the seed is not in the log in clear, and that the key which is there cannot
 	// open it, or that none is there: the choices of this epoch cannot be proven. Of an epoch
 	// before Report.From, nothing else is known.
-	Lost bool
+	Lost bool `json:"lost,omitempty"`
 }
 
 // Error says what is wrong with a log and where. Its position is the first wrong one.
@@ -123,7 +146,7 @@ func Dir(dir, realm string, o Options) (Report, error) { return inDir(nil, dir, 
 
 // Driver is Dir for a realm that a driver keeps.
 func Driver(d driver.Driver, realm string, o Options) (Report, error) {
-	v := verifier{realm: realm, o: o, state: store.New(), report: Report{Realm: realm}}
+	v := verifier{realm: realm, o: o, state: store.New(), report: Report{Realm: realm, Epochs: []Epoch{}}}
 	err := kuji.CheckRealm(realm)
 	if err == nil && o.Through != nil && o.Through.Position == 0 {
 		err = &kuji.Error{Code: kuji.CodeInvalid, Field: "anchor", Message: "position 0; positions count from 1"}

@@ -39,10 +39,11 @@ With --from-version it puts an older catalog in force again: see "kuji catalog l
   kuji apply catalog.yaml --realm summer --create
   kuji apply --from-version 7 --reason "version 8 had a wrong price"`,
 		Args: func(cmd *cobra.Command, args []string) error {
+			use := cmd.Use
 			if cmd.Flags().Changed("from-version") {
-				return exactArgs()(cmd, args)
+				use = "apply --from-version VERSION"
 			}
-			return exactArgs("FILE")(cmd, args)
+			return argumentsOf(use).check(cmd, args)
 		},
 	}
 	conn := a.connection(cmd.Flags())
@@ -62,7 +63,7 @@ With --from-version it puts an older catalog in force again: see "kuji catalog l
 			if _, err := parseCatalog(file, yaml); err != nil { // no realm for a catalog that cannot be applied
 				return err
 			}
-			if _, err := c.Admin.CreateRealm(ctx, &kujiv1.CreateRealmRequest{Realm: c.realm}); err != nil {
+			if _, err := c.CreateRealm(ctx, &kujiv1.CreateRealmRequest{Realm: c.realm}); err != nil {
 				return err
 			}
 		}
@@ -78,7 +79,7 @@ With --from-version it puts an older catalog in force again: see "kuji catalog l
 // planAndApply shows what a catalog changes. Unless that is all, or needs a second look, it applies the
 // catalog over what is in force then.
 func planAndApply(ctx context.Context, a *app, c *api, file string, req *kujiv1.ApplyCatalogRequest, dryRun, yes bool) error {
-	resp, err := c.Admin.ApplyCatalog(ctx, req)
+	resp, err := c.ApplyCatalog(ctx, req)
 	if err != nil {
 		return placed(file, err)
 	}
@@ -89,7 +90,7 @@ func planAndApply(ctx context.Context, a *app, c *api, file string, req *kujiv1.
 			req.ExpectedVersion = proto.Uint64(resp.GetPlan().GetVersion() - 1)
 		}
 		req.DryRun = false
-		if resp, err = c.Admin.ApplyCatalog(ctx, req); err != nil {
+		if resp, err = c.ApplyCatalog(ctx, req); err != nil {
 			return err
 		}
 	}

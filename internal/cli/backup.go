@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -37,14 +36,14 @@ type backupJSON struct {
 }
 
 type backupRealmJSON struct {
-	Realm     string  `json:"realm"`
-	First     uint64  `json:"first"`   // where the backup's log begins
-	Through   uint64  `json:"through"` // where it ends
-	Entries   uint64  `json:"entries"` // copied this time
-	Bytes     uint64  `json:"bytes"`   // copied this time
-	Seconds   float64 `json:"seconds"` // that took
-	Position  uint64  `json:"position,omitempty"`
-	StateHash string  `json:"state_hash,omitempty"` // absent without a check
+	Realm     string      `json:"realm"`
+	First     uint64      `json:"first"`   // where the backup's log begins
+	Through   uint64      `json:"through"` // where it ends
+	Entries   uint64      `json:"entries"` // copied this time
+	Bytes     uint64      `json:"bytes"`   // copied this time
+	Seconds   float64     `json:"seconds"` // that took
+	Position  uint64      `json:"position,omitempty"`
+	StateHash verify.Hash `json:"state_hash,omitzero"` // absent without a check
 }
 
 func backupCommand(a *app) *cobra.Command {
@@ -71,7 +70,6 @@ codes. Never serve from a backup: restore it.`,
   kuji backup --to /backup/kuji --data ./kuji-data --realm default
   kuji backup --to /backup/kuji --rate 20000000 --check=false
   kuji backup --to /backup/shop --server https://10.0.0.1:7700,https://10.0.0.2:7700`,
-		Args: exactArgs(),
 	}
 	conn := a.connection(cmd.Flags())
 	flags := cmd.Flags()
@@ -147,7 +145,7 @@ func backupServer(ctx context.Context, a *app, f *backupFlags, conn *connection,
 		return err
 	}
 	if realms == nil {
-		resp, err := c.Admin.ListRealms(ctx, &kujiv1.ListRealmsRequest{})
+		resp, err := c.ListRealms(ctx, &kujiv1.ListRealmsRequest{})
 		if err != nil {
 			return err
 		}
@@ -172,14 +170,11 @@ func backUp(ctx context.Context, a *app, f *backupFlags, realms []string, open f
 		}
 		one := backupRealmJSON{Realm: realm, First: rep.First, Through: rep.Through, Entries: rep.Entries, Bytes: rep.Bytes, Seconds: time.Since(begun).Seconds()}
 		if f.check {
-			rep, err := inDirectory(f.to).verifyRealm(ctx, realm, nil, nil)
-			if wrong, ok := errors.AsType[*verify.Error](err); ok {
-				return damageError{fmt.Errorf("the backup is wrong: %w", wrong)}
-			}
+			rep, err := inDirectory(f.to).verifyRealm(ctx, realm, verify.Options{})
 			if err != nil {
-				return err
+				return wrongBackup(err)
 			}
-			one.Position, one.StateHash = rep.Position, hex.EncodeToString(rep.StateHash[:])
+			one.Position, one.StateHash = rep.Position, rep.StateHash
 		}
 		out.Realms = append(out.Realms, one)
 	}
@@ -187,12 +182,20 @@ func backUp(ctx context.Context, a *app, f *backupFlags, realms []string, open f
 		fprintf(w, "REALM\tFROM\tTHROUGH\tENTRIES COPIED\tBYTES COPIED\tSECONDS\tCHECKED\n")
 		for _, r := range out.Realms {
 			checked := "no"
-			if r.StateHash != "" {
-				checked = "state " + r.StateHash[:16]
+			if f.check {
+				checked = fmt.Sprintf("state %x", r.StateHash[:8])
 			}
 			fprintf(w, "%s\t%d\t%d\t%d\t%d\t%.1f\t%s\n", r.Realm, r.First, r.Through, r.Entries, r.Bytes, r.Seconds, checked)
 		}
 	})
+}
+
+// wrongBackup says of damage where it is.
+func wrongBackup(err error) error {
+	if _, wrong := errors.AsType[*verify.Error](err); wrong {
+		return fmt.Errorf("the backup is wrong: %w", err)
+	}
+	return err
 }
 
 // hasRealm reports whether a directory has the log of a realm: it is a data directory or a backup.
@@ -285,7 +288,7 @@ func (c *api) backupOf(realm string) backup.Source {
 func (c *api) readBackup(ctx context.Context, req *kujiv1.BackupRequest, yield func(backup.Part, error) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s, err := c.Admin.Backup(ctx, req)
+	s, err := c.Backup(ctx, req)
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,6 @@ how the rate of shape stream changes with entries, players, realms and cores.`,
   kuji bench --shape stream --duration 10s --players 1000000 --json
   kuji bench --url http://127.0.0.1:7700 --shape grpc
   kuji bench --plot ./plots --players 1000000 --entries 500000`,
-		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd.Flags().Changed("sync")); err != nil {
 				return usageError{err}

@@ -45,8 +45,10 @@ func catalogCommand(a *app) *cobra.Command {
 
   and as first line of a catalog, for editors that use yaml-language-server:
   # yaml-language-server: $schema=catalog.schema.json`,
-		Args: exactArgs(),
-		RunE: func(*cobra.Command, []string) error { return a.write(catalog.Schema()) },
+		RunE: func(*cobra.Command, []string) error {
+			_, err := output{a}.Write(catalog.Schema())
+			return err
+		},
 	}
 	return group("catalog", "Check and compare catalogs, list and print those of a realm",
 		checkCommand(a), listCatalogsCommand(a), showCatalogCommand(a), diffCommand(a), schema, exportCommand(a))
@@ -71,7 +73,6 @@ key with the command admin.`,
 		Example: `  kuji catalog check catalog.yaml
   cat catalog.yaml | kuji catalog check -
   kuji catalog check catalog.yaml --against https://kuji.example --key-file admin.key`,
-		Args: exactArgs("FILE"),
 	}
 	conn := a.connection(cmd.Flags())
 	flags := cmd.Flags()
@@ -101,7 +102,7 @@ func checkAgainst(ctx context.Context, a *app, conn *connection, file string, ya
 	if err != nil {
 		return err
 	}
-	resp, err := c.Admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Realm: c.realm, Yaml: yaml, DryRun: true})
+	resp, err := c.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Realm: c.realm, Yaml: yaml, DryRun: true})
 	if err != nil {
 		return placed(file, err)
 	}
@@ -127,7 +128,6 @@ func exportCommand(a *app) *cobra.Command {
 comments are gone, but it is the same catalog with the same hash. If you apply it,
 nothing changes.`,
 		Example: "  kuji catalog export --realm summer > summer.yaml",
-		Args:    exactArgs(),
 	}
 	conn := a.connection(cmd.Flags())
 	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, _ []string) error { return exportCatalog(cmd.Context(), a, c, 0) })
@@ -141,9 +141,10 @@ func exportCatalog(ctx context.Context, a *app, c *api, version uint64) error {
 		return err
 	}
 	if a.json {
-		return a.writeJSON(exportJSON{resp.GetVersion(), hex.EncodeToString(resp.GetHash()), string(resp.GetYaml())})
+		return encodeJSON(output{a}, exportJSON{resp.GetVersion(), hex.EncodeToString(resp.GetHash()), string(resp.GetYaml())})
 	}
-	return a.write(resp.GetYaml())
+	_, err = output{a}.Write(resp.GetYaml())
+	return err
 }
 
 type exportJSON struct {
@@ -156,19 +157,13 @@ type exportJSON struct {
 // reading it.
 func checkCatalog(ctx context.Context, a *app, file string, c *catalog.Catalog, err error, yes bool) error {
 	out := catalogJSON{File: file, Valid: err == nil}
-	var problems *catalog.Errors
-	switch {
-	case errors.As(err, &problems):
+	if problems, ok := errors.AsType[*catalog.Errors](err); ok && a.json {
 		for _, p := range problems.List {
 			out.Problems = append(out.Problems, violation{p.Path, p.Message, uint32(p.Line), uint32(p.Column)})
 		}
-		if a.json {
-			if werr := a.writeJSON(out); werr != nil {
-				return werr
-			}
-		}
-		return err
-	case err != nil:
+		return cmp.Or(encodeJSON(output{a}, out), err)
+	}
+	if err != nil {
 		return err
 	}
 	plan, err := planAlone(ctx, a.now, c)

@@ -25,11 +25,10 @@ the catalog that was in force where the log now begins. The first list after a s
 of the server reads the whole log, which can take a while.`,
 		Example: `  kuji catalog list --realm summer
   kuji catalog list --before 40 --limit 20`,
-		Args: exactArgs(),
 	}
 	cmd.Flags().Uint64Var(&req.Before, "before", 0, "only those below this `version`")
 	cmd.Flags().Uint32Var(&req.Limit, "limit", 0, "how many at most (default 100, at most 1000)")
-	return read(a, cmd, req, (*api).ListCatalogs, noArgs, func(w io.Writer, resp *kujiv1.ListCatalogsResponse) {
+	return read(a, cmd, req, (*api).ListCatalogs, func(w io.Writer, resp *kujiv1.ListCatalogsResponse) {
 		fprintf(w, "VERSION\tAPPLIED\tPOSITION\tHASH\tITEMS\tPOOLS\tBY\tREASON\n")
 		for _, v := range resp.GetCatalogs() {
 			fprintf(w, "%d\t%s\t%d\t%.6x\t%d\t%d\t%s\t%s\n", v.GetVersion(), timeText(v.GetTimeUnixMs()), v.GetPosition(), string(v.GetHash()),
@@ -45,7 +44,6 @@ func showCatalogCommand(a *app) *cobra.Command {
 		Long: `Show prints a catalog that was in force in a realm, as "kuji catalog export" prints
 the one that is. "kuji apply --from-version VERSION" puts it in force again.`,
 		Example: "  kuji catalog show 7 > catalog-7.yaml",
-		Args:    exactArgs("VERSION"),
 	}
 	conn := a.connection(cmd.Flags())
 	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, args []string) error {
@@ -78,12 +76,6 @@ in force. Diff does not know what was drawn; "kuji apply --dry-run" does.`,
   kuji catalog diff 7 9
   kuji catalog diff 7 catalog.yaml
   kuji catalog diff old.yaml new.yaml`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 2 {
-				return nil
-			}
-			return exactArgs("OLD")(cmd, args)
-		},
 	}
 	conn := a.connection(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

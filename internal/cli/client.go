@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kuji-dev/kuji/client"
+	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 )
 
 // defaultAddress is where serve listens and clients look, unless told otherwise.
@@ -98,6 +99,7 @@ func (c *connection) settle() error {
 // api is a connection made, and the realm that it is about.
 type api struct {
 	*client.Client
+	kujiv1connect.AdminServiceClient
 	realm string
 }
 
@@ -120,7 +122,7 @@ func (c *connection) dial() (*api, error) {
 	if err != nil {
 		return nil, usagef("%s %w", cmp.Or(c.serverFlag, c.settings.said("server")), err)
 	}
-	return &api{made, c.realm}, nil
+	return &api{made, made.Admin, c.realm}, nil
 }
 
 // trust returns the settings of TLS for servers whose certificates come from those in a file; nil: from

@@ -32,7 +32,6 @@ request ids last as long as they would have lasted. If it goes forward, that tim
 passes for them at once.`,
 		Example: `  kuji clock set --reason "ntp was a year ahead"
   kuji clock set --realm summer --reason "clock checked" --time 2026-11-23T19:20:00Z`,
-		Args: exactArgs(),
 	}
 	conn := a.connection(cmd.Flags())
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the log: 1 to 200 bytes of `text` (required)")
@@ -52,7 +51,7 @@ passes for them at once.`,
 		if err != nil {
 			return err
 		}
-		resp, err := c.Admin.SetClock(cmd.Context(), &kujiv1.SetClockRequest{Realm: c.realm, TimeUnixMs: now.UnixMilli(), Reason: reason})
+		resp, err := c.SetClock(cmd.Context(), &kujiv1.SetClockRequest{Realm: c.realm, TimeUnixMs: now.UnixMilli(), Reason: reason})
 		if err != nil {
 			return err
 		}

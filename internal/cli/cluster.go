@@ -177,14 +177,8 @@ func (a *app) clusterClient(f *clusterFlags) (c *cluster.Client, err error) {
 }
 
 func clusterCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "cluster",
-		Short: "Make a cluster's key, show its nodes, and bring it back",
-		Args:  cobra.NoArgs,
-		RunE:  needsSubcommand,
-	}
-	cmd.AddCommand(clusterKeygenCommand(a), clusterStatusCommand(a), clusterForceCommand(a), clusterDrainCommand(a), clusterRemoveCommand(a))
-	return cmd
+	return group("cluster", "Make a cluster's key, show its nodes, and bring it back",
+		clusterKeygenCommand(a), clusterStatusCommand(a), clusterForceCommand(a), clusterDrainCommand(a), clusterRemoveCommand(a))
 }
 
 func clusterKeygenCommand(a *app) *cobra.Command {
@@ -205,7 +199,6 @@ the new one alone.`,
   kuji serve --cluster shop --node n1 --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
       --cluster-key cluster.key --data /var/lib/kuji
   kuji cluster keygen new.key && cat cluster.key new.key > both.key`,
-		Args: exactArgs("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := writeClusterKey(args[0]); err != nil {
 				return err
@@ -281,7 +274,6 @@ clock that is off, or has a Raft group with something wrong. It ends with 5 if i
 reaches no node.`,
 		Example: `  kuji cluster status --cluster shop --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
       --cluster-key cluster.key`,
-		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if timeout <= 0 {
 				return usagef("--timeout %v: expected more than 0", timeout)

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji/internal/cluster"
-	"github.com/kuji-dev/kuji/verify"
 )
 
 // forceFlags are those of kuji cluster force-new.
@@ -50,7 +48,6 @@ revealed, so every draw can be proven. The command leaves a backup in --data, in
 directory "backup", and marks the old directory, so that no node starts there.`,
 		Example: `  kuji cluster force-new --from /var/lib/kuji --data /var/lib/kuji-2 --cluster shop-2 \
       --node n3 --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 --cluster-key cluster.key`,
-		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err
@@ -97,9 +94,6 @@ func forceNew(ctx context.Context, a *app, f *forceFlags) (err error) {
 	}
 	force.Config = c.Config
 	out, done, err := force.Do(ctx)
-	if _, wrong := errors.AsType[*verify.Error](err); wrong {
-		err = damageError{err}
-	}
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,6 @@ requests on. Clients see a pause. Use it before you stop a machine, or to move l
 by hand.`,
 		Example: `  kuji cluster drain n1 --cluster shop --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
       --cluster-key cluster.key`,
-		Args: exactArgs("NODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := a.clusterClient(&f)
 			if err != nil {
@@ -52,7 +51,6 @@ realm is then on three nodes instead of five. A node that was removed must not s
 again with its old directory.`,
 		Example: `  kuji cluster remove n4 n5 --cluster shop --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
       --cluster-key cluster.key`,
-		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := a.clusterClient(&f)
 			if err != nil {

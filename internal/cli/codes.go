@@ -46,7 +46,6 @@ nothing, and an import that was interrupted is simply repeated.
 
 At most 16 codes of a list may differ only in spaces, hyphens and case.`,
 		Example: `  kuji codes import ten-percent codes.csv`,
-		Args:    exactArgs("LIST", "FILE"),
 	}
 	conn := a.connection(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -76,7 +75,7 @@ At most 16 codes of a list may differ only in spaces, hyphens and case.`,
 func importCodes(ctx context.Context, c *api, list, file string) (*kujiv1.ImportCodesResponse, error) {
 	out := &kujiv1.ImportCodesResponse{}
 	err := eachChunk(file, func(codes []string) error {
-		resp, err := c.Admin.ImportCodes(ctx, &kujiv1.ImportCodesRequest{Realm: c.realm, List: list, Codes: codes})
+		resp, err := c.ImportCodes(ctx, &kujiv1.ImportCodesRequest{Realm: c.realm, List: list, Codes: codes})
 		if err != nil {
 			return err
 		}
@@ -141,16 +140,11 @@ func eachChunk(file string, f func(codes []string) error) error {
 }
 
 func codesShowCommand(a *app) *cobra.Command {
-	req := &kujiv1.GetCodesRequest{}
-	call := func(c *api, ctx context.Context, req *kujiv1.GetCodesRequest) (*kujiv1.GetCodesResponse, error) {
-		return c.Admin.GetCodes(ctx, req)
-	}
 	return read(a, &cobra.Command{
 		Use:     "show LIST",
 		Short:   "Show how many codes of a list are left, and how many were redeemed",
 		Example: `  kuji codes show ten-percent`,
-		Args:    exactArgs("LIST"),
-	}, req, call, func(args []string) { req.List = args[0] },
+	}, &kujiv1.GetCodesRequest{}, (*api).GetCodes,
 		func(w io.Writer, resp *kujiv1.GetCodesResponse) { printCodes(w, resp.GetList(), "") })
 }
 
@@ -169,7 +163,6 @@ codes and players have an apostrophe in front.
 The key needs the command admin.`,
 		Example: `  kuji codes export ten-percent > given.csv
   kuji codes export bottles --redeemed`,
-		Args: exactArgs("LIST"),
 	}
 	conn := a.connection(cmd.Flags())
 	cmd.Flags().Uint64Var(&from, "from", 0, "how many `lines` to skip: those of an earlier export")
@@ -187,7 +180,7 @@ func exportCodes(ctx context.Context, a *app, c *api, req *kujiv1.ExportCodesReq
 	const page = 10_000
 	req.Limit = page
 	for first := true; ; first = false {
-		resp, err := c.Admin.ExportCodes(ctx, req)
+		resp, err := c.ExportCodes(ctx, req)
 		if err != nil {
 			return err
 		}

@@ -164,7 +164,6 @@ func contextAddCommand(a *app) *cobra.Command {
 		Short: "Give a server a name",
 		Example: `  kuji context add prod --server https://kuji.example:7700 --key-file prod.key
   kuji context use prod`,
-		Args: exactArgs("NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if !contextName.MatchString(args[0]) {
 				return usagef("context %q: expected a name of a-z, 0-9, '.', '-' and '_'", args[0])
@@ -224,7 +223,6 @@ func contextListCommand(a *app) *cobra.Command {
 		Use:     "list",
 		Short:   "Show all contexts, and which one is in use",
 		Example: "  kuji context list",
-		Args:    exactArgs(),
 		RunE: func(*cobra.Command, []string) error {
 			all, err := loadContexts(a)
 			if err != nil {
@@ -241,7 +239,6 @@ func contextChange(a *app, name, short string, change func(all *contexts, name s
 		Use:     name + " NAME",
 		Short:   short,
 		Example: "  kuji context " + name + " prod",
-		Args:    exactArgs("NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			all, err := loadContexts(a)
 			if err != nil {

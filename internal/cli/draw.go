@@ -20,12 +20,8 @@ sent anything, it prints the id to try again with.`,
 		Example: `  kuji draw ann splash
   kuji draw ann banner --count 10 --json
   kuji draw ann banner --pay starlight`,
-		Args: exactArgs("PLAYER", "POOL"),
 	}
 	cmd.Flags().Uint32Var(&req.Count, "count", 1, "how many draws, all or none")
 	cmd.Flags().StringVar(&req.Pay, "pay", "", "pay the first price with this `item` in it (default: the first price that the player can pay)")
-	return write(a, cmd, req, (*api).Draw, func(args []string) error {
-		req.Player, req.Pool = args[0], args[1]
-		return atLeast("count", req.GetCount(), 1)
-	})
+	return write(a, cmd, req, (*api).Draw, func() error { return atLeast("count", req.GetCount(), 1) })
 }

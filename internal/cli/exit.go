@@ -14,7 +14,10 @@ import (
 	"github.com/kuji-dev/kuji/client"
 	"github.com/kuji-dev/kuji/internal/cluster"
 	"github.com/kuji-dev/kuji/internal/contract"
+	"github.com/kuji-dev/kuji/internal/demo"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/verify"
+	"github.com/kuji-dev/kuji/wal"
 )
 
 // exitCode is how the process ends. The numbers are part of the interface:
@@ -108,6 +111,8 @@ func classify(ctx context.Context, err error) failure {
 		refused refusedError
 		of      *cluster.RefusedError
 		damage  damageError
+		wrong   *verify.Error
+		broken  *demo.BrokenError
 		unknown *client.UnknownError
 	)
 	inDoubt := errors.As(err, &unknown)
@@ -117,7 +122,7 @@ func classify(ctx context.Context, err error) failure {
 		if !inDoubt {
 			f.Message = "interrupted"
 		}
-	case errors.As(err, &damage):
+	case errors.As(err, &damage), errors.As(err, &wrong), errors.As(err, &broken), errors.Is(err, wal.ErrCorrupt):
 		f.Exit = exitDamage
 	case errors.As(err, &usage):
 		f.Exit = exitUsage

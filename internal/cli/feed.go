@@ -13,8 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/client"
 	"github.com/kuji-dev/kuji/history"
+	"github.com/kuji-dev/kuji/internal/contract"
 	"github.com/kuji-dev/kuji/internal/step"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/sink"
@@ -65,7 +67,6 @@ The feed of one target is always the same: its realm, player and pool. Run one
 		Example: `  kuji feed --to https://shop.example/kuji --secret-file kuji.secret --position shop.position
   kuji feed --to kafka://broker1:9092,broker2:9092/rewards
   kuji feed --to 'postgres://kuji@db/rewards?passfile=/secret/pgpass'`,
-		Args: exactArgs(),
 	}
 	conn := a.connection(cmd.Flags())
 	flags := cmd.Flags()
@@ -119,7 +120,7 @@ func (f *feedFlags) check(given func(flag string) bool) error {
 	case f.to == "":
 		return usagef("missing flag --to: where the events go")
 	case f.historyAge < 0:
-		return usagef("--history-age %v: expected 0s or more", f.historyAge)
+		return atLeast("history-age", f.historyAge, 0)
 	case f.historyAge > 0 && !history.IsURL(f.to):
 		return usagef("--history-age is only for PostgreSQL")
 	case f.webhook():
@@ -184,11 +185,7 @@ func (c *api) source(want *kujiv1.StreamEventsRequest) sink.Source {
 					yield(sink.Step{}, feedError(err))
 					return
 				}
-				step := sink.Step{Next: m.GetNext()}
-				for _, e := range m.GetEvents() {
-					step.Events = append(step.Events, recordOf(e))
-				}
-				if !yield(step, nil) {
+				if !yield(sink.Step{Next: m.GetNext(), Events: each(m.GetEvents(), recordOf)}, nil) {
 					return
 				}
 			}
@@ -263,4 +260,47 @@ func (c *api) feedHistory(ctx context.Context, f *feedFlags, log *slog.Logger) (
 		log.Warn("PostgreSQL did not take the events", "error", err, "again_in", wait)
 		step.Pause(ctx, wait)
 	}
+}
+
+// recordOf returns the record that an event of the API was made from, as sinks take it.
+func recordOf(e *kujiv1.Event) kuji.Record {
+	rec := kuji.Record{
+		Position: e.GetPosition(), Index: int(e.GetIndex()), Last: e.GetLast(), Time: e.GetTimeUnixMs(), Kind: e.GetKind(), ID: e.GetRequestId(),
+		Status: contract.Word(e.GetStatus()), Subject: e.GetSubject(), CatalogVersion: e.GetCatalogVersion(), Player: e.GetPlayer(), To: e.GetTo(),
+		Pool: e.GetPool(), Count: int(e.GetCount()), List: e.GetList(), Number: e.Number, Pay: e.GetPay(), Items: kujiStacks(e.GetItems()),
+		Paid: kujiStacks(e.GetPaid()), Track: e.GetTrack(), Draws: e.Draws, By: e.GetBy(), Reason: e.GetReason(), Metadata: e.GetMetadata(),
+		Bytes: int(e.GetBytes()), NewCatalogVersion: e.GetNewCatalogVersion(), Level: uint8(e.GetLevel()),
+		Lacks: each(e.GetLacks(), func(l *kujiv1.Lack) kuji.Lack {
+			return kuji.Lack{Item: l.GetItem(), Have: l.GetHave(), Need: l.GetNeed()}
+		}),
+		Outcomes: each(e.GetOutcomes(), func(o *kujiv1.Outcome) kuji.Outcome {
+			codes := each(o.GetCodes(), func(c *kujiv1.RewardCode) kuji.RewardCode {
+				return kuji.RewardCode{List: c.GetList(), Number: c.GetNumber(), Code: c.GetCode()}
+			})
+			return kuji.Outcome{Entry: o.GetEntry(), Items: kujiStacks(o.GetItems()), Via: o.GetVia(), Draw: int(o.GetDraw()), Codes: codes}
+		}),
+		Members: each(e.GetMembers(), recordOf),
+		Changes: each(e.GetChanges(), func(c *kujiv1.BalanceChange) kuji.BalanceChange {
+			return kuji.BalanceChange{Player: c.GetPlayer(), Item: c.GetItem(), Delta: c.GetDelta(), Balance: c.Balance}
+		}),
+	}
+	if l := e.GetLimit(); l != nil { // the periods' numbers are the same
+		rec.Limit = &kuji.Limit{Per: catalog.Per(l.GetPer()), Window: l.GetWindowMs(), Draws: l.GetDraws(), Left: l.GetLeft(), Resets: l.GetResetsUnixMs()}
+	}
+	if c := e.GetClock(); c != nil {
+		rec.Clock = &kuji.ClockSet{To: c.GetToUnixMs(), By: c.GetBy(), Reason: c.GetReason()}
+	}
+	return rec
+}
+
+func kujiStacks(all []*kujiv1.Stack) []kuji.Stack {
+	return each(all, func(s *kujiv1.Stack) kuji.Stack { return kuji.Stack{Item: s.GetItem(), Quantity: s.GetQuantity()} })
+}
+
+// each returns what is made of each value; nil of none.
+func each[From, To any](all []From, of func(From) To) (out []To) {
+	for _, one := range all {
+		out = append(out, of(one))
+	}
+	return out
 }

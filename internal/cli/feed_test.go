@@ -70,7 +70,7 @@ func newFed(t *testing.T) *fed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.client = &api{made, "default"}
+	f.client = &api{made, made.Admin, "default"}
 	return f
 }
 

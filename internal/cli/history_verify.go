@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -60,7 +59,6 @@ It writes nothing else, except that it upgrades the schema of an older build's h
 		Example: `  kuji history verify --data ./kuji-data
   kuji history verify --data ./kuji-data --history postgres://kuji@db/kuji --realm default
   kuji history verify --data ./kuji-data --rebuild`,
-		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err
@@ -98,11 +96,11 @@ func (f *historyVerifyFlags) target(realm string) string {
 }
 
 func verifyHistories(ctx context.Context, a *app, f *historyVerifyFlags) (err error) {
-	from, end, err := openAudit(ctx, a, &f.auditFlags)
+	from, err := openAudit(ctx, a, &f.auditFlags)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, end()) }()
+	defer func() { err = errors.Join(err, from.end()) }()
 	realms := []string{f.realm}
 	if f.realm == "" {
 		if realms, _, err = from.realms(ctx); err != nil {
@@ -161,14 +159,14 @@ func compareHistory(ctx context.Context, db *history.DB, from *auditSource, real
 	events, wrong := make(chan kuji.Record, 1024), make(chan error, 1)
 	go func() {
 		defer close(events)
-		_, err := from.verifyRealm(ctx, realm, nil, func(_ string, rec kuji.Record) {
+		_, err := from.verifyRealm(ctx, realm, verify.Options{Seen: func(rec kuji.Record) {
 			select {
 			case events <- rec:
 			case <-ctx.Done():
 			}
-		})
+		}})
 		if _, damaged := errors.AsType[*verify.Error](err); damaged {
-			err = damageError{fmt.Errorf("the log: %w", err)}
+			err = fmt.Errorf("the log: %w", err)
 		}
 		wrong <- err
 	}()
@@ -195,7 +193,7 @@ func (v *historyVerifyJSON) print(w io.Writer) {
 		if !r.OK {
 			result = "DAMAGED"
 		}
-		fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\n", r.Realm, result, r.From, r.To, r.Events, strconv.FormatUint(r.proven, 10))
+		fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\n", r.Realm, result, r.From, r.To, r.Events, r.proven)
 	}
 	for _, r := range v.Realms {
 		if r.Rebuild {

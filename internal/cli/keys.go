@@ -36,7 +36,6 @@ that the key grants, takes, transfers and applies.`,
   kuji keys new --name kiosk --can draw --realms summer --pools splash,box --rate 20
   kuji keys new --name support --can read,grant --grants 'gem:100/5000,sword:1/10'
   kuji serve --keys keys.txt --data ./kuji-data`,
-		Args: exactArgs(),
 		RunE: func(*cobra.Command, []string) error {
 			if can == "" || name == "" {
 				return usagef("missing flag --can or --name: expected what the key may do, such as draw,read, and a name of one word")

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/server"
 	"github.com/kuji-dev/kuji/wal"
 )
 
@@ -36,12 +37,9 @@ func openLog(dir string) (*wal.Log, error) {
 	return l, nil
 }
 
-// logFailure marks damage as such, and arguments that do not lead to a log or
-// to a record.
+// logFailure marks arguments that do not lead to a log or to a record.
 func logFailure(err error) error {
 	switch {
-	case errors.Is(err, wal.ErrCorrupt):
-		return damageError{err}
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return noLog(err)
 	case errors.Is(err, wal.ErrNotFound):
@@ -69,7 +67,6 @@ func logDumpCommand(a *app) *cobra.Command {
 quotes. With --json it prints one object a line, with all bytes in base64.
 "kuji log events" prints what the records mean.`,
 		Example: `  kuji log dump kuji-data/realms/default/log --from 10 --count 5`,
-		Args:    exactArgs("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("count") {
 				count = math.MaxUint64
@@ -136,22 +133,21 @@ directory open. With --cluster it reads the log of a cluster that runs.`,
 		Example: `  kuji log events --data ./kuji-data --realm default
   kuji log events --cluster shop --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
       --cluster-key cluster.key`,
-		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if err := what.check(); err != nil {
 				return err
 			}
-			from, end, err := openAudit(cmd.Context(), a, &what)
+			from, err := openAudit(cmd.Context(), a, &what)
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, end()) }()
+			defer func() { err = errors.Join(err, from.end()) }()
 			a.printed = true
 			out := bufio.NewWriter(a.stdout)
 			var lost error // the first write that failed
 			_, err = from.verify(cmd.Context(), []string{realm}, nil, func(_ string, rec kuji.Record) {
 				if lost == nil {
-					lost = encodeJSON(out, rec)
+					lost = encodeJSON(out, server.Event(&rec))
 				}
 			})
 			if cmd.Context().Err() != nil {
@@ -180,7 +176,6 @@ func logStatCommand(a *app) *cobra.Command {
 		Use:     "stat DIR",
 		Short:   "Show what a log holds: offsets, records, segments, bytes",
 		Example: `  kuji log stat kuji-data/realms/default/log`,
-		Args:    exactArgs("DIR"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			l, err := openLog(args[0])
 			if err != nil {
@@ -235,7 +230,6 @@ checks what the records mean.
 It ends with exit code 6 if something is damaged, and names each place with its
 file and byte. A torn tail was never durable, so it is not damage.`,
 		Example: `  kuji log verify kuji-data/realms/default/log`,
-		Args:    exactArgs("DIR"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return verifyLog(cmd.Context(), a, args[0]) },
 	}
 }

@@ -41,8 +41,8 @@ func (l *logFlags) logger(a *app) (*slog.Logger, error) {
 	if !ok {
 		return nil, usagef("--log-level %q: expected debug, info, warn or error", l.level)
 	}
-	if l.slow < 0 {
-		return nil, usagef("--slow-requests %v: expected 0s or more", l.slow)
+	if err := atLeast("slow-requests", l.slow, 0); err != nil {
+		return nil, err
 	}
 	o := &slog.HandlerOptions{Level: level}
 	switch {

@@ -23,7 +23,6 @@ have forgotten it. A request that is still on its way may get an answer later. T
 be sure of an outcome, send the request again with the same --id.`,
 		Example: `  kuji result 01JGY3ZQ8W0000000000000000
   kuji result order-1 --player ann   # shows the codes that ann got, too`,
-		Args: exactArgs("ID"),
 	}
 	conn := a.connection(cmd.Flags())
 	cmd.Flags().StringVar(&req.Player, "player", "", "whose request it was: shows the codes that it gave, to a key that may draw")

@@ -42,7 +42,6 @@ version and hash.`,
   kuji odds banner --player ann --value hero,dust
   kuji odds banner --count 10
   kuji odds --html odds.html --csv odds.csv`,
-		Args: cobra.MaximumNArgs(1),
 	}
 	conn := a.connection(cmd.Flags())
 	cmd.Flags().StringVar(&player, "player", "", "`id` of the player")
@@ -55,10 +54,11 @@ version and hash.`,
 		switch {
 		case publish && (len(args) > 0 || player != "" || value != nil || count != 1):
 			return usagef("--html and --csv are for all pools and every player: leave out POOL, --player, --value and --count")
-		case count < 1 || count > catalog.MaxDrawCount:
-			return usagef("--count %d: expected a number from 1 to %d", count, catalog.MaxDrawCount)
 		case !publish && len(args) == 0:
 			return usagef("missing argument POOL, or --html or --csv for all pools")
+		}
+		if err := within("count", count, 1, catalog.MaxDrawCount); err != nil {
+			return err
 		}
 		c, err := conn.dial()
 		if err != nil {

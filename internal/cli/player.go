@@ -11,13 +11,11 @@ import (
 )
 
 func playerCommand(a *app) *cobra.Command {
-	req := &kujiv1.GetPlayerRequest{}
 	return read(a, &cobra.Command{
 		Use:     "player PLAYER",
 		Short:   "Show what a player holds, how far pity has counted and what is left of limits and free draws",
 		Example: "  kuji player ann",
-		Args:    exactArgs("PLAYER"),
-	}, req, (*api).GetPlayer, func(args []string) { req.Player = args[0] },
+	}, &kujiv1.GetPlayerRequest{}, (*api).GetPlayer,
 		func(w io.Writer, resp *kujiv1.GetPlayerResponse) { printPlayer(w, resp.GetPlayer()) })
 }
 

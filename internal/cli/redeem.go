@@ -27,9 +27,7 @@ A code that does not exist counts as a guess, and the catalog limits guesses. If
 answer is lost, the command tries again with the same request id, which can never
 use a code twice.`,
 		Example: `  kuji redeem ann K7QD-2MXP`,
-		Args:    exactArgs("PLAYER", "CODE"),
-	}, req, (*api).Redeem, func(args []string) error {
-		req.Player, req.Code = args[0], args[1]
+	}, req, (*api).Redeem, func() error {
 		if req.GetCode() == "-" {
 			line, err := bufio.NewReader(io.LimitReader(a.stdin, 2*kuji.MaxCode)).ReadString('\n')
 			if err != nil && !errors.Is(err, io.EOF) {

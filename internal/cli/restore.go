@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/hex"
-	"errors"
-	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -51,7 +49,6 @@ backup ended in can be proven.`,
   kuji restore --from /backup/shop --data ./one --seal-key cluster.key --of-cluster shop
   kuji restore --from /backup/shop --cluster shop --node n1 --data /var/lib/kuji \
       --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 --cluster-key cluster.key`,
-		Args: exactArgs(),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.from, "from", "", "`directory` of the backup (required, but for the other nodes of a cluster)")
@@ -96,15 +93,12 @@ func (f *restoreFlags) check() error {
 
 // restored says what was restored.
 func restored(a *app, out verifyJSON, reports []verify.Report, err error) error {
-	if wrong, ok := errors.AsType[*verify.Error](err); ok {
-		return damageError{fmt.Errorf("the backup is wrong: %w", wrong)}
-	}
 	if err != nil {
-		return err
+		return wrongBackup(err)
 	}
-	out.OK, out.Realms = true, []verifyRealmJSON{}
-	for i := range reports {
-		out.Realms = append(out.Realms, newVerifyRealmJSON(reports[i], nil))
+	out.OK, out.Realms = true, []verifiedRealm{}
+	for _, r := range reports {
+		out.Realms = append(out.Realms, verifiedRealm{OK: true, Report: r})
 	}
 	return a.print(out, func(w io.Writer) { printVerify(w, out) })
 }

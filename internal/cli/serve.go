@@ -69,7 +69,6 @@ second look, it refuses to start unless you give --accept-warnings.`,
   kuji serve --data /var/lib/kuji --listen 0.0.0.0:7700 \
       --tls-cert cert.pem --tls-key key.pem --keys keys.txt
   kuji serve --config /etc/kuji/serve.yaml`,
-		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return settleAndServe(a, cmd, f) },
 	}
 	flags := cmd.Flags()

@@ -65,7 +65,6 @@ The same flags and seed give the same report, on any number of cores.`,
   kuji simulate examples/instant-win.yaml --pool splash --players 5000 --draws 20 --rate 400
   kuji simulate examples/campaign.yaml --pool splash --players 10000 --draws 30 --days 31 --codes ten-percent=10000
   kuji simulate examples/box-raffle.yaml --pool box --draws 20 --players 1000 --independent --json`,
-		Args: exactArgs("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.Pool == "" {
 				return usagef("missing flag --pool: expected the id of a pool that players draw from")

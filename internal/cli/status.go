@@ -21,7 +21,6 @@ start when the server opens the realm. TIME says whether the realm's time stamps
 follow the clock of the server's machine: see "kuji clock set --help". Status ends
 with exit code 1 if a realm has stopped.`,
 		Example: "  kuji status",
-		Args:    exactArgs(),
 	}
 	conn := a.connection(cmd.Flags())
 	realm := cmd.Flags().Lookup("realm")
@@ -31,7 +30,7 @@ with exit code 1 if a realm has stopped.`,
 		if cmd.Flags().Changed("realm") {
 			req.Realm = c.realm
 		}
-		resp, err := c.Admin.GetStatus(cmd.Context(), req)
+		resp, err := c.GetStatus(cmd.Context(), req)
 		if err != nil {
 			return err
 		}

@@ -48,7 +48,6 @@ all realms first, and raises none if one of them cannot be opened.`,
 		Example: `  kuji upgrade
   kuji upgrade --finish --reason "a week without trouble"
   kuji upgrade --finish --data ./kuji-data`,
-		Args: exactArgs(),
 	}
 	conn := a.connection(cmd.Flags())
 	realm := cmd.Flags().Lookup("realm")
@@ -95,14 +94,14 @@ all realms first, and raises none if one of them cannot be opened.`,
 
 // upgradeServer shows, or finishes, the upgrade of a server's realms.
 func upgradeServer(ctx context.Context, c *api, only string, finish bool, reason string) (out upgradeJSON, err error) {
-	resp, err := c.Admin.GetStatus(ctx, &kujiv1.GetStatusRequest{Realm: only})
+	resp, err := c.GetStatus(ctx, &kujiv1.GetStatusRequest{Realm: only})
 	if err != nil {
 		return out, err
 	}
 	for _, r := range resp.GetRealms() {
 		one := upgradeRealmJSON{Realm: r.GetRealm(), Level: r.GetLevel(), From: r.GetLevel(), Newest: r.GetNewestLevel()}
 		if finish {
-			done, err := c.Admin.FinishUpgrade(ctx, &kujiv1.FinishUpgradeRequest{Realm: r.GetRealm(), Reason: reason})
+			done, err := c.FinishUpgrade(ctx, &kujiv1.FinishUpgradeRequest{Realm: r.GetRealm(), Reason: reason})
 			if err != nil {
 				return out, err
 			}
@@ -123,10 +122,7 @@ func levelsOf(ctx context.Context, data, only string) (out upgradeJSON, err erro
 		}
 	}
 	for _, name := range names {
-		rep, err := inDirectory(data).verifyRealm(ctx, name, nil, nil)
-		if wrong, ok := errors.AsType[*verify.Error](err); ok {
-			return out, damageError{wrong}
-		}
+		rep, err := inDirectory(data).verifyRealm(ctx, name, verify.Options{})
 		if err != nil {
 			return out, err
 		}

@@ -42,13 +42,12 @@ between two answers make one line. A pool that did not change costs little.
 With --json, the first line is the pool, as "kuji pool" shows it. Each other line is
 an object with the entries that have changed.`,
 		Example: "  kuji watch pool splash",
-		Args:    exactArgs("POOL"),
 	}
 	conn := a.connection(pool.Flags())
 	pool.Flags().DurationVar(&every, "every", time.Second, "how long to wait before asking again, at least 100ms")
 	pool.RunE = func(cmd *cobra.Command, args []string) error {
-		if every < 100*time.Millisecond {
-			return usagef("--every %v: expected at least 100ms", every)
+		if err := atLeast("every", every, 100*time.Millisecond); err != nil {
+			return err
 		}
 		c, err := conn.dial()
 		if err != nil {

@@ -62,7 +62,7 @@ func (f *yamlFile) syntax(err error) error {
 
 // errorf says what is wrong at a place in the file.
 func (f *yamlFile) errorf(n *yaml.Node, format string, args ...any) error {
-	return usagef("%s: %s", f.place(n), fmt.Sprintf(format, args...))
+	return usagef("%s: %w", f.place(n), fmt.Errorf(format, args...))
 }
 
 func (f *yamlFile) place(n *yaml.Node) string {
