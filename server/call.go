@@ -29,6 +29,7 @@ type call struct {
 	code     connect.Code   // of the answer, if reached or failed; 0 for OK
 	failed   *connect.Error // what the answer says instead of a result
 	work     int64          // taken from Gate.Work
+	answer   answer
 
 	logged
 	streaming
@@ -47,9 +48,9 @@ type logged struct {
 
 // streaming is what only the call of a stream has.
 type streaming struct {
-	w        http.ResponseWriter
-	messages int64 // answers
-	units    int64 // draws or events in them
+	body     *streamBody // nil: the answer is a stream, the request is not
+	messages int64       // answers
+	units    int64       // draws or events in them
 }
 
 // handedOver reports whether another server is to answer, and counts and logs the request.

@@ -28,7 +28,7 @@ func (h *events) open(ctx context.Context, req interface {
 	GetRealm() string
 }) (*call, *kuji.Realm, error) {
 	c, ok := ctx.Value(callKey{}).(*call)
-	if !ok || c.w == nil {
+	if !ok {
 		return nil, nil, errors.New("the stream did not come through ServeHTTP")
 	}
 	c.about(req)
@@ -52,7 +52,7 @@ func (h *events) stream(ctx context.Context, req *kujiv1.StreamEventsRequest, se
 	if err != nil {
 		return err
 	}
-	to := &feeds.Client{Writer: c.w, Access: c.access, Role: c.endpoint.role, Sent: func(events int) {
+	to := &feeds.Client{Writer: &c.answer, Access: c.access, Role: c.endpoint.role, Sent: func(events int) {
 		c.messages++
 		c.units += int64(events)
 	}}
@@ -64,7 +64,7 @@ func (h *events) Backup(ctx context.Context, req *kujiv1.BackupRequest, out *con
 	if err != nil {
 		return err
 	}
-	return h.feeds.Backup(ctx, r, c.w, req.GetFromCursor(), out.Send)
+	return h.feeds.Backup(ctx, r, &c.answer, req.GetFromCursor(), out.Send)
 }
 
 // serve answers a browser that asks for events.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -150,7 +151,8 @@ func Decompressed(data io.Reader, max int64) (int64, error) {
 
 // RunStream serves a stream whose messages come from and go to conn.
 func (s *Server) RunStream(ctx context.Context, conn connect.StreamingHandlerConn, w http.ResponseWriter) error {
-	c := &call{endpoint: s.routes.endpoints[kujiv1connect.RewardServiceStreamDrawsProcedure], streaming: streaming{w: w}, access: access.Anybody}
+	c := &call{endpoint: s.routes.endpoints[kujiv1connect.RewardServiceStreamDrawsProcedure], answer: answer{ResponseWriter: w}, access: access.Anybody}
+	c.answer.c = c
 	rewards, _, _ := s.services()
 	return rewards.draws.open(c, conn).run(ctx)
 }
@@ -227,9 +229,9 @@ func (s *Server) SetLogClock(now func() time.Time) {
 	}
 }
 
-// Add adds a line.
+// Add adds a line with a text.
 func (a *AccessLog) Add(line string) {
-	a.add(func(to []byte) []byte { return append(to, line...) })
+	a.add(time.Now(), slog.String("x", line))
 }
 
 // LogAllocs is how often the logging of an answered call allocates.

@@ -297,7 +297,7 @@ func (c leftOutCollector) Collect(ch chan<- prometheus.Metric) {
 	if log := c.journal.access; log != nil {
 		access = log.LeftOut()
 	}
-	for name, n := range map[string]uint64{"slow": c.journal.slow.all(), "refused": c.journal.refusals.all(), "access": access} {
+	for name, n := range map[string]uint64{"slow": c.journal.slow.total(), "refused": c.journal.refusals.total(), "access": access} {
 		ch <- prometheus.MustNewConstMetric(logLeftOut, prometheus.CounterValue, float64(n), name)
 	}
 }

@@ -206,8 +206,7 @@ func (b *redisBackend) Ended(c *redis.Client, e *redis.Ended) {
 	} else {
 		b.unrouted.done(label, 0)
 	}
-	log := b.journal.access
-	if log == nil && e.Failed == nil && !b.journal.isSlow(took) {
+	if b.journal.access == nil && e.Failed == nil && !b.journal.isSlow(took) {
 		return
 	}
 	one := &call{access: access.Passerby, start: e.Arrived, took: took, reached: true,
@@ -221,8 +220,6 @@ func (b *redisBackend) Ended(c *redis.Client, e *redis.Ended) {
 	if e.Status != 0 {
 		one.status = contract.Word(e.Status)
 	}
+	one.answer.bytes = e.Answered
 	b.journal.call(one)
-	if log != nil {
-		log.call(one, 0, e.Answered)
-	}
 }

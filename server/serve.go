@@ -24,14 +24,9 @@ import (
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := s.routes.endpoints[r.URL.Path]
 	c := &call{endpoint: e, access: access.Passerby, start: time.Now(), logged: logged{method: methodOf(e, r.URL.Path), peer: r.RemoteAddr}}
-	if log := s.journal.access; log != nil {
-		counted := &countedWriter{ResponseWriter: w}
-		w = counted
-		defer func() {
-			if !c.handedOver() {
-				log.call(c, counted.code(), counted.bytes)
-			}
-		}()
+	c.answer = answer{ResponseWriter: w, c: c}
+	if s.journal.access != nil || s.o.Cluster != nil {
+		w = &c.answer
 	}
 	defer s.journal.call(c)
 	conn := admission.ConnOf(r.Context())
@@ -66,7 +61,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 2 {
 		// If a client reads no answers, requests must not pile up after their handlers, where
 		// nothing counts them.
-		_ = http.NewResponseController(w).Flush() // the client may be gone
+		_ = http.NewResponseController(c.answer.ResponseWriter).Flush() // the client may be gone
 	}
 }
 
@@ -115,6 +110,8 @@ func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, c *call) 
 	b := &admission.Body{Who: who}
 	if e.bidi {
 		s.gate.Hurry(w, r) // Connect refuses it over HTTP/1.1
+		c.body = &streamBody{ReadCloser: r.Body, c: c, decided: s.o.Cluster == nil || e.exempt}
+		r.Body = c.body
 	} else {
 		defer s.gate.Free(b)
 		if err := s.gate.Receive(b, r, e.limit); err != nil {
@@ -194,13 +191,7 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *call) {
 	if r.Method == http.MethodGet {
 		w.Header().Set("Cache-Control", "no-store")
 	}
-	if e.streams != nil {
-		c.w = w
-	}
 	r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
-	if e.bidi && s.journal.access != nil {
-		r.Body = countedBody{r.Body, &c.received}
-	}
 	e.handler.ServeHTTP(w, r)
 }
 

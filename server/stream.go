@@ -87,7 +87,7 @@ var (
 
 func (h *draws) StreamDraws(ctx context.Context, bidi *connect.BidiStream[kujiv1.StreamDrawsRequest, kujiv1.StreamDrawsResponse]) error {
 	c, ok := ctx.Value(callKey{}).(*call)
-	if !ok || c.w == nil {
+	if !ok {
 		return errors.New("the stream did not come through ServeHTTP")
 	}
 	return h.open(c, bidi.Conn()).run(ctx)
@@ -135,7 +135,7 @@ func (st *drawStream) run(ctx context.Context) error {
 // takeTimeouts replaces the timeouts of the whole call by timeouts for each batch, and lets a
 // drain end the stream.
 func (st *drawStream) takeTimeouts() (release func(), err error) {
-	if err := st.ends.Open(st.call.w); err != nil {
+	if err := st.ends.Open(&st.call.answer); err != nil {
 		return nil, fmt.Errorf("setting the timeouts of a stream: %w", err)
 	}
 	l := st.limits
@@ -260,7 +260,7 @@ func (st *drawStream) hold(ctx context.Context, b *drawBatch) error {
 	if err := st.shares.hold(ctx, &b.Request); err != nil {
 		return err
 	}
-	c.first.decide()
+	c.body.decided = true
 	return nil
 }
 
