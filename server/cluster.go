@@ -162,11 +162,11 @@ func (s *shares) hold(ctx context.Context, request any) error {
 
 // sharing says which server answers a call, in a cluster.
 type sharing struct {
-	shared    bool      // other servers may answer, too
-	here      bool      // Cluster said that this server is to answer
-	held      string    // the realm, if this one tries to answer
-	stale     bool      // it tries with what it has, and does not lead
-	elsewhere string    // the realm, if another server is to answer
+	shared    bool   // other servers may answer, too
+	here      bool   // Cluster said that this server is to answer
+	held      string // the realm, if this one tries to answer
+	stale     bool   // it tries with what it has, and does not lead
+	elsewhere string // the realm, if another server is to answer
 }
 
 // begin makes the call one that this server is to answer.

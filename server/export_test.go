@@ -122,11 +122,7 @@ func used(b *admission.Budget) int64 {
 
 // Codecs are the server's codecs by name.
 func Codecs() map[string]connect.Codec {
-	requests, err := requestShapes(contract.Services())
-	if err != nil {
-		panic(err)
-	}
-	return map[string]connect.Codec{"proto": protoCodec{requests}, "json": jsonCodec{"json", requests}}
+	return map[string]connect.Codec{"proto": protoCodec{}, "json": jsonCodec{"json"}}
 }
 
 // Drain turns readiness off, as Shutdown does first.
@@ -165,28 +161,19 @@ var Miscount = miscount
 
 // CountMessages is how many messages within a request are counted.
 func CountMessages(json bool, data []byte, m proto.Message) int {
-	shapes, err := requestShapes(contract.Services())
-	if err != nil {
-		panic(err)
-	}
-	s := shapes[m.ProtoReflect().Descriptor().FullName()]
 	c := jsonCounter{data: data}
-	if json {
-		err = c.json(s)
-	} else {
-		err = c.binary(data, s)
+	count := c.json
+	if !json {
+		count = func(desc protoreflect.MessageDescriptor) error { return c.binary(data, desc) }
 	}
-	if err != nil {
+	if err := count(m.ProtoReflect().Descriptor()); err != nil {
 		return -1
 	}
 	return c.messages
 }
 
-// RequestShapes fails if a list of a request has no limit.
-func RequestShapes(services []protoreflect.ServiceDescriptor) error {
-	_, err := requestShapes(services)
-	return err
-}
+// CheckCounts fails if a list of a request has no limit.
+var CheckCounts = checkCounts
 
 // DrawsOf is what the engine is asked for by a batch of a stream.
 func DrawsOf(m *kujiv1.StreamDrawsRequest) ([]kuji.Draw, error) {
@@ -256,7 +243,7 @@ func (s *Server) MetricsText() string {
 // PoolMetrics returns how many samples each metric of pools has, if so many pools have their own.
 func (s *Server) PoolMetrics(most int) (map[string]int, error) {
 	registry := prometheus.NewRegistry()
-	if err := registry.Register(&poolCollector{s.realms, most}); err != nil {
+	if err := registry.Register(poolSamples(s.realms, most)); err != nil {
 		return nil, err
 	}
 	families, err := registry.Gather()

@@ -46,7 +46,6 @@ const framing = 16
 // routes is what the server answers.
 type routes struct {
 	endpoints map[string]*endpoint // by path
-	requests  requests             // what is counted in them
 	errors    *connect.ErrorWriter
 }
 
@@ -54,7 +53,7 @@ type routes struct {
 func (s *Server) handlerOptions() connect.HandlerOption {
 	l := &s.o.Limits
 	return connect.WithHandlerOptions(
-		codecs(s.routes.requests),
+		codecs,
 		connect.WithInterceptors(append(slices.Clone(s.o.Interceptors), &interceptor{s.shares, s.gate, s.journal})...),
 		connect.WithConditionalHandlerOptions(func(spec connect.Spec) []connect.HandlerOption {
 			compress := connect.WithCompressMinBytes(compressFrom)
@@ -99,11 +98,11 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 	if err != nil {
 		return fmt.Errorf("server: %w", err)
 	}
-	if s.routes.requests, err = requestShapes(services); err != nil {
+	if err := checkCounts(services); err != nil {
 		return err
 	}
 	options := s.handlerOptions()
-	s.routes.errors = connect.NewErrorWriter(codecs(s.routes.requests))
+	s.routes.errors = connect.NewErrorWriter(codecs)
 	rewards, admins, events := s.services()
 	handlers := make(map[string]http.Handler) // by "/package.Service/"
 	handle := func(path string, h http.Handler) { handlers[path] = h }
@@ -205,18 +204,17 @@ type adminService struct {
 // events. It also makes what answers Redis clients.
 func (s *Server) services() (rewardService, adminService, http.Handler) {
 	granted := &access.Granted{Keys: s.o.Keys, Stopping: s.stopping}
-	c := &commands{s.realms, granted, s.metrics}
-	r := reads{s.realms}
-	cat := catalogs{s.realms, s.o.Logger}
-	e := &events{s.shares, s.realms, s.feeds, s.journal, &s.routes}
-	d := &draws{limits: &s.o.Limits, keys: s.o.Keys, stopping: s.stopping, gate: s.gate, realms: s.realms, shares: s.shares, metrics: s.metrics, journal: s.journal}
+	c := &commands{granted, s.metrics}
+	cat := catalogs{s.o.Logger}
+	e := &events{s.shares, s.feeds, s.journal, &s.routes}
+	d := &draws{limits: &s.o.Limits, keys: s.o.Keys, stopping: s.stopping, gate: s.gate, shares: s.shares, metrics: s.metrics, journal: s.journal}
 	l := &s.o.Limits
 	s.redis = (&redis.Server{
-		Backend: newRedisBackend(c, r, s.shares, s.journal, s.metrics),
+		Backend: newRedisBackend(c, s.shares, s.journal, s.metrics),
 		Gate:    s.gate, Keys: s.o.Keys, TLS: s.o.TLS, Stopping: s.stopping, Version: s.o.Version,
 		Limits: redis.Limits{RequestBytes: l.RequestBytes, BatchBytes: l.BatchBytes,
 			HeaderTimeout: l.HeaderTimeout, ReadTimeout: l.ReadTimeout, WriteTimeout: l.WriteTimeout, IdleTimeout: l.IdleTimeout},
 	}).Init()
-	return rewardService{c, r, cat, past{s.realms, s.o.History}, d, e},
-		adminService{c, admin{s.realms, s.files, s.o.Logger, s.o.Cluster, s.o.Version, &s.draining}, cat, codes{s.realms}, e}, http.HandlerFunc(e.serve)
+	return rewardService{c, reads{}, cat, past{s.o.History}, d, e},
+		adminService{c, admin{s.realms, s.files, s.o.Logger, s.o.Cluster, s.o.Version, &s.draining}, cat, codes{}, e}, http.HandlerFunc(e.serve)
 }
