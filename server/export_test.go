@@ -267,8 +267,8 @@ func RedisCommands() map[string]bool {
 // RedisUsage is the commands and their arguments.
 func RedisUsage() map[string]string { return redis.Usage() }
 
-// RedisKinds are the first words of errors, by the API's reasons.
-func RedisKinds() map[kujiv1.Reason]string { return redis.Kinds }
+// RedisKind is the first word of an error with a reason of the API.
+var RedisKind = redis.Kind
 
 // ParseCommand reads a command of the Redis protocol.
 var ParseCommand = redis.ParseCommand
