@@ -114,11 +114,11 @@ func (b *boundedGzip) Read(p []byte) (int, error) {
 }
 
 // readLimits bounds the request message of one RPC, compressed or not.
-func readLimits(max int) connect.HandlerOption {
+func readLimits(max int64) connect.HandlerOption {
 	return connect.WithHandlerOptions(
-		connect.WithReadMaxBytes(max),
+		connect.WithReadMaxBytes(int(max)),
 		connect.WithCompression("gzip",
-			func() connect.Decompressor { return &boundedGzip{max: int64(max)} },
+			func() connect.Decompressor { return &boundedGzip{max: max} },
 			func() connect.Compressor { return gzip.NewWriter(io.Discard) },
 		),
 	)

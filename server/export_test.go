@@ -104,7 +104,7 @@ func ConnectionLimit(want int, files uint64, realms int) int {
 type Budget struct{ *admission.Budget }
 
 func NewBudget(total int64, shared bool) Budget { return Budget{admission.NewBudget(total, shared)} }
-func (b Budget) Take(who byte, n int64) bool    { return b.Budget.Take(numbered(who), n) }
+func (b Budget) Take(who byte, n int64) bool    { return b.Budget.Take(numbered(who), n) == nil }
 func (b Budget) Give(who byte, n int64)         { b.Budget.Give(numbered(who), n) }
 func (b Budget) Held(who byte) int64            { _, mine, _ := b.Budget.Holdings(numbered(who)); return mine }
 func (b Budget) Used() int64                    { return used(b.Budget) }
@@ -282,7 +282,7 @@ func (s *Server) RedisConnections() int { return s.redis.Len() }
 // HoldCalls takes all calls that there may be, until release is called.
 func (s *Server) HoldCalls() (release func()) {
 	n := s.gate.Calls.Most()
-	if !s.gate.Calls.Take(numbered(9), n) {
+	if s.gate.Calls.Take(numbered(9), n) != nil {
 		panic("calls are being answered")
 	}
 	return func() { s.gate.Calls.Give(numbered(9), n) }
@@ -291,7 +291,7 @@ func (s *Server) HoldCalls() (release func()) {
 // HoldMemory takes the memory for requests but for some bytes, until release is called.
 func (s *Server) HoldMemory(left int64) (release func()) {
 	n := s.gate.Memory.Most() - left
-	if !s.gate.Memory.Take(numbered(9), n) {
+	if s.gate.Memory.Take(numbered(9), n) != nil {
 		panic("memory is in use")
 	}
 	return func() { s.gate.Memory.Give(numbered(9), n) }
@@ -299,16 +299,16 @@ func (s *Server) HoldMemory(left int64) (release func()) {
 
 // HoldChecks takes all turns in which tokens from an address can be checked, until release is called.
 func (s *Server) HoldChecks(address string) (release func()) {
-	from, b := admission.AddressOf(address), s.gate.Checks.Turns
+	from, b := admission.AddressOf(address), s.gate.Checks
 	n := b.Most()
-	if !b.Take(from, n) {
+	if b.Take(from, n) != nil {
 		panic("tokens are being checked")
 	}
 	return func() { b.Give(from, n) }
 }
 
 // WaitingChecks is how many tokens of strangers are checked, or wait for it.
-func (s *Server) WaitingChecks() int64 { return used(s.gate.Checks.Places) }
+func (s *Server) WaitingChecks() int64 { return used(s.gate.Tokens) }
 
 // hold takes all that one caller can have of a budget, and what is then left.
 func hold(b *admission.Budget) (release func()) { return holdBy(b, 1) }
@@ -316,9 +316,9 @@ func hold(b *admission.Budget) (release func()) { return holdBy(b, 1) }
 // holdBy is hold, by so much at a time.
 func holdBy(b *admission.Budget, n int64) (release func()) {
 	var all []access.Caller
-	for one := numbered(9); b.Take(one, n); one.Hash[1]++ {
+	for one := numbered(9); b.Take(one, n) == nil; one.Hash[1]++ {
 		all = append(all, one)
-		for b.Take(one, n) {
+		for b.Take(one, n) == nil {
 			all = append(all, one)
 		}
 	}
@@ -357,7 +357,9 @@ func (b Budget) FillUp() (release func()) { return holdBy(b.Budget, b.Part()) }
 func (b Budget) Total() int64 { _, _, n := b.Holdings(access.Caller{Operator: true}); return n }
 
 // TakeAsOperator is Take for an operator.
-func (b Budget) TakeAsOperator(n int64) bool { return b.Budget.Take(access.Caller{Operator: true}, n) }
+func (b Budget) TakeAsOperator(n int64) bool {
+	return b.Budget.Take(access.Caller{Operator: true}, n) == nil
+}
 
 // HoldReads takes all turns of readers of old events until release is called.
 func (s *Server) HoldReads() (release func()) { return hold(s.gate.Reads) }

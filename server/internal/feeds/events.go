@@ -78,8 +78,8 @@ type Client struct {
 // Events sends what a request asks for, until the stream ends.
 func (f *Feeds) Events(ctx context.Context, r *kuji.Realm, c *Client, req *kujiv1.StreamEventsRequest, send func(*kujiv1.StreamEventsResponse) error) error {
 	places, who := f.Readers(r.Name()), c.Access.Who
-	if !places.Take(who, 1) {
-		return admission.Overloaded(who, places, "readers of the realm's feed are connected")
+	if refusal := places.Take(who, 1); refusal != nil {
+		return refusal
 	}
 	defer places.Give(who, 1)
 	from := req.GetFrom()

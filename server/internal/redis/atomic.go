@@ -112,9 +112,11 @@ func (m *atomic) wait(c *conn, a *arguments) {
 		a.wrong("", "a group of more than %d bytes, want at most that many", c.s.Limits.BatchBytes)
 	case one.ID != "" && m.id != "":
 		a.wrong("ID", "the group has one already, want one command with the ID of the whole group")
-	case !c.s.Gate.Memory.Take(c.client.Access.Who, cost):
-		a.err = c.s.Gate.NoMemory(c.client.Access.Who)
 	default:
+		if refusal := c.s.Gate.Memory.Take(c.client.Access.Who, cost); refusal != nil {
+			a.err = refusal
+			return
+		}
 		m.id = cmp.Or(one.ID, m.id)
 		m.held, m.holder = m.held+cost, c.client.Access.Who
 		m.members = append(m.members, contract.AsMember(one.Message))

@@ -382,7 +382,7 @@ func (c *conn) login(a *arguments, realm bool) {
 	c.exit()
 	c.client.Pass = access.NewPass(c.s.Keys, who)
 	c.client.Secret = string(secret)
-	if c.s.Gate.Conns.Begin(c.link.place, who.Who) { // from now on it is theirs
+	if c.s.Gate.Conns.Begin(c.link.place, who.Who) == nil { // from now on it is theirs
 		c.s.Gate.Conns.End(c.link.place)
 	}
 }

@@ -109,7 +109,7 @@ func (c *conn) tryEnter() error {
 	if refusal := g.Enter(c.link.place, who); refusal != nil {
 		return refusal
 	}
-	if refusal := g.TakeCall(who.Who); refusal != nil {
+	if refusal := g.Calls.Take(who.Who, 1); refusal != nil {
 		g.Leave(c.link.place, who.Who)
 		return refusal
 	}
