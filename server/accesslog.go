@@ -163,7 +163,7 @@ func (a *AccessLog) call(c *call) {
 		text("code", c.label())
 	}
 	text("status", c.status)
-	if c.endpoint != nil && c.endpoint.streams != nil {
+	if c.endpoint != nil && c.endpoint.stream {
 		attrs = append(attrs, slog.Int64("messages", c.messages), slog.Int64(c.endpoint.unit(), c.units))
 	}
 	attrs = append(attrs, slog.Float64("seconds", took.Round(time.Microsecond).Seconds()),

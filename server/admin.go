@@ -55,11 +55,7 @@ func (h admin) GetStatus(ctx context.Context, req *kujiv1.GetStatusRequest) (*ku
 	out := &kujiv1.GetStatusResponse{Version: h.version, Draining: h.draining.Load(), Sync: kujiv1.SyncPolicy(h.realms.engine.Sync()) + 1}
 	list := h.realms.sorted()
 	if req.GetRealm() != "" {
-		r, err := h.realms.get(req.GetRealm())
-		if err != nil {
-			return nil, err
-		}
-		list = []*kuji.Realm{r}
+		list = []*kuji.Realm{realmOf(ctx)}
 	}
 	for _, r := range list {
 		st := r.Stats()
@@ -105,10 +101,7 @@ func merged(own, leaders []*kujiv1.RealmStatus) []*kujiv1.RealmStatus {
 }
 
 func (h admin) SetClock(ctx context.Context, req *kujiv1.SetClockRequest) (*kujiv1.SetClockResponse, error) {
-	r, err := h.realms.get(req.GetRealm())
-	if err != nil {
-		return nil, err
-	}
+	r := realmOf(ctx)
 	set, err := r.SetClock(ctx, time.UnixMilli(req.GetTimeUnixMs()), cmp.Or(accessOf(ctx).Name, "no key"), req.GetReason())
 	if err != nil {
 		return nil, err
@@ -118,10 +111,7 @@ func (h admin) SetClock(ctx context.Context, req *kujiv1.SetClockRequest) (*kuji
 }
 
 func (h admin) FinishUpgrade(ctx context.Context, req *kujiv1.FinishUpgradeRequest) (*kujiv1.FinishUpgradeResponse, error) {
-	r, err := h.realms.get(req.GetRealm())
-	if err != nil {
-		return nil, err
-	}
+	r := realmOf(ctx)
 	by := cmp.Or(accessOf(ctx).Name, "no key")
 	up, err := r.FinishUpgrade(ctx, by, req.GetReason())
 	if err != nil {

@@ -110,7 +110,7 @@ func (s *Server) serveShared(w http.ResponseWriter, r *http.Request, c *call, b 
 
 // handOver passes on what another server answers. It reports whether this one is to answer instead.
 func (s *Server) handOver(w http.ResponseWriter, out *Call, c *call) (here bool) {
-	if c.endpoint.streams != nil { // the leader decides how long it takes
+	if c.endpoint.stream { // the leader decides how long it takes
 		rc := http.NewResponseController(w)
 		_, _ = rc.SetReadDeadline(time.Time{}), rc.SetWriteDeadline(time.Time{}) // not supported: no deadline
 	}
@@ -162,11 +162,11 @@ func (s *shares) hold(ctx context.Context, request any) error {
 
 // sharing says which server answers a call, in a cluster.
 type sharing struct {
-	shared    bool      // other servers may answer, too
-	here      bool      // Cluster said that this server is to answer
-	held      string    // the realm, if this one tries to answer
-	stale     bool      // it tries with what it has, and does not lead
-	elsewhere string    // the realm, if another server is to answer
+	shared    bool   // other servers may answer, too
+	here      bool   // Cluster said that this server is to answer
+	held      string // the realm, if this one tries to answer
+	stale     bool   // it tries with what it has, and does not lead
+	elsewhere string // the realm, if another server is to answer
 }
 
 // begin makes the call one that this server is to answer.
@@ -177,7 +177,7 @@ func (c *call) begin() {
 
 // handOn reports whether another server is to answer a call that ended with an error here.
 func (c *call) handOn(err error) bool {
-	if !c.shared || c.held == "" || c.endpoint.streams != nil {
+	if !c.shared || c.held == "" || c.endpoint.stream {
 		return false
 	}
 	if c.stale { // the leader may know more

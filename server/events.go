@@ -16,7 +16,6 @@ import (
 // events sends streams of events, and backups.
 type events struct {
 	shares  *shares
-	realms  *realms
 	feeds   *feeds.Feeds
 	journal *journal
 	routes  *routes
@@ -38,7 +37,7 @@ func (h *events) open(ctx context.Context, req interface {
 	if err := c.access.Permit(req); err != nil {
 		return nil, nil, err
 	}
-	r, err := h.realms.get(req.GetRealm())
+	r, err := h.shares.realms.get(req.GetRealm())
 	return c, r, err
 }
 

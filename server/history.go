@@ -88,7 +88,6 @@ const historyReads = 8
 
 // past answers from the history.
 type past struct {
-	realms  *realms
 	history History // nil: the server keeps none
 }
 
@@ -99,10 +98,7 @@ func (h past) of(ctx context.Context, req interface {
 	GetFresh() bool
 	GetLimit() uint32
 }) (*kuji.Realm, int, error) {
-	r, err := h.realms.get(req.GetRealm())
-	if err != nil {
-		return nil, 0, err
-	}
+	r := realmOf(ctx)
 	if h.history == nil {
 		return nil, 0, &kuji.Error{Code: kuji.CodeConflict, Message: "this server keeps no history: see --history of kuji serve"}
 	}

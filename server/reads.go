@@ -12,13 +12,10 @@ import (
 )
 
 // reads answers reads of a realm's state.
-type reads struct{ realms *realms }
+type reads struct{}
 
-func (h reads) GetPlayer(ctx context.Context, req *kujiv1.GetPlayerRequest) (*kujiv1.GetPlayerResponse, error) {
-	ctx, r, err := h.realms.of(ctx, req)
-	if err != nil {
-		return nil, err
-	}
+func (reads) GetPlayer(ctx context.Context, req *kujiv1.GetPlayerRequest) (*kujiv1.GetPlayerResponse, error) {
+	r := realmOf(ctx)
 	v, err := r.Player(ctx, req.GetPlayer())
 	if err != nil {
 		return nil, err
@@ -42,11 +39,8 @@ func poolLimit(l *kuji.PoolLimit) *kujiv1.Limit {
 	return out
 }
 
-func (h reads) GetPool(ctx context.Context, req *kujiv1.GetPoolRequest) (*kujiv1.GetPoolResponse, error) {
-	ctx, r, err := h.realms.of(ctx, req)
-	if err != nil {
-		return nil, err
-	}
+func (reads) GetPool(ctx context.Context, req *kujiv1.GetPoolRequest) (*kujiv1.GetPoolResponse, error) {
+	r := realmOf(ctx)
 	from, to, invalid := page("entry_limit", req.GetEntryOffset(), req.GetEntryLimit(), math.MaxInt)
 	v, err := r.Pools().Page(ctx, req.GetPool(), from, to-from)
 	if err := cmp.Or(err, invalid); err != nil {
@@ -75,11 +69,8 @@ func (h reads) GetPool(ctx context.Context, req *kujiv1.GetPoolRequest) (*kujiv1
 // oddsAtOnce is how many odds are computed at a time. Those of one pool can take a second.
 const oddsAtOnce = 4
 
-func (h reads) GetOdds(ctx context.Context, req *kujiv1.GetOddsRequest) (*kujiv1.GetOddsResponse, error) {
-	ctx, r, err := h.realms.of(ctx, req)
-	if err != nil {
-		return nil, err
-	}
+func (reads) GetOdds(ctx context.Context, req *kujiv1.GetOddsRequest) (*kujiv1.GetOddsResponse, error) {
+	r := realmOf(ctx)
 	o, err := r.Pools().Odds(ctx, req.GetPool(), req.GetPlayer(), int(max(1, req.GetCount())))
 	if err != nil {
 		return nil, err
@@ -87,11 +78,8 @@ func (h reads) GetOdds(ctx context.Context, req *kujiv1.GetOddsRequest) (*kujiv1
 	return &kujiv1.GetOddsResponse{Odds: message.Odds(&o)}, nil
 }
 
-func (h reads) GetResult(ctx context.Context, req *kujiv1.GetResultRequest) (*kujiv1.GetResultResponse, error) {
-	ctx, r, err := h.realms.of(ctx, req)
-	if err != nil {
-		return nil, err
-	}
+func (reads) GetResult(ctx context.Context, req *kujiv1.GetResultRequest) (*kujiv1.GetResultResponse, error) {
+	r := realmOf(ctx)
 	l, err := r.Result(ctx, req.GetRequestId())
 	if err != nil {
 		return nil, err

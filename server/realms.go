@@ -51,15 +51,6 @@ func (t *realms) open() error {
 	return nil
 }
 
-// of returns the realm that a request is about, and the context of what it reads.
-func (t *realms) of(ctx context.Context, req interface{ GetRealm() string }) (context.Context, *kuji.Realm, error) {
-	if q, ok := req.(interface{ GetStale() bool }); ok && q.GetStale() {
-		ctx = kuji.Stale(ctx)
-	}
-	r, err := t.get(req.GetRealm())
-	return ctx, r, err
-}
-
 // get returns an existing realm, the default realm if the name is empty.
 func (t *realms) get(name string) (*kuji.Realm, error) {
 	name = cmp.Or(name, DefaultRealm)

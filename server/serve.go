@@ -134,19 +134,12 @@ func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, c *call) 
 // serveAdmitted answers a call whose body has arrived, if there is a place for it.
 func (s *Server) serveAdmitted(w http.ResponseWriter, r *http.Request, c *call) {
 	e, who := c.endpoint, c.access.Who
-	if !e.exempt {
-		if refusal := s.gate.TakeCall(who); refusal != nil {
+	for _, places := range e.places {
+		if refusal := places.Take(who, 1); refusal != nil {
 			s.refuse(w, r, c, refusal)
 			return
 		}
-		defer s.gate.Calls.Give(who, 1)
-	}
-	if e.streams != nil {
-		if !e.streams.Take(who, 1) {
-			s.refuse(w, r, c, admission.Overloaded(who, e.streams, "streams are open"))
-			return
-		}
-		defer e.streams.Give(who, 1)
+		defer places.Give(who, 1)
 	}
 	if e.turns != nil {
 		// A turn ends, at the latest, when the answer could no longer be sent.
@@ -155,7 +148,7 @@ func (s *Server) serveAdmitted(w http.ResponseWriter, r *http.Request, c *call) 
 		r = r.WithContext(ctx)
 		if err := e.turns.Wait(ctx, who, 1); err != nil {
 			if errors.Is(err, context.DeadlineExceeded) {
-				s.refuse(w, r, c, admission.Overloaded(who, e.turns, "calls of its kind are carried out"))
+				s.refuse(w, r, c, e.turns.Refusal(who))
 				return
 			}
 			c.reached, c.code = true, connect.CodeCanceled // the client is gone
@@ -171,7 +164,7 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *call) {
 	defer func() { s.gate.GiveWork(c.access.Who, c.work) }() // the answer is sent
 	defer func() {
 		c.ended = true
-		if e.streams == nil { // the batches of a stream are measured one by one
+		if !e.stream { // the batches of a stream are measured one by one
 			c.took = time.Since(c.arrived)
 		}
 		if p := recover(); p != nil {
