@@ -14,8 +14,9 @@ import (
 // [Capture.Blocks] runs concurrently with the writer.
 type Capture struct {
 	asOf
-	base     *Mark // nil: the whole state
-	mark     Mark
+	partial  bool // it holds what changed since base, not the whole state
+	base     Extent
+	extent   Extent
 	players  *players
 	dirty    bitmap // players changed since base
 	catalog  InForce
@@ -40,21 +41,21 @@ type aside struct {
 	arena []byte              // what kept points into
 }
 
-// Mark says what a snapshot covers of a state, so that the next one can build on it.
-type Mark struct {
+// Extent says what a snapshot covers of a state, so that the next one can build on it.
+type Extent struct {
 	Position uint64
 	Version  uint64 // of the catalog
 	Items    uint32
 	Counters uint32 // names, not numbers
 	Pools    uint32
 	Players  uint32
-	IDs      uint64      // number of the next request id
-	Entries  []uint32    // by pool number
-	Codes    []CodesMark // by list number
+	IDs      uint64        // number of the next request id
+	Entries  []uint32      // by pool number
+	Codes    []CodesExtent // by list number
 }
 
-// CodesMark says what a snapshot covers of a list of codes.
-type CodesMark struct{ Codes, Given, Uses uint64 }
+// CodesExtent says what a snapshot covers of a list of codes.
+type CodesExtent struct{ Codes, Given, Uses uint64 }
 
 // capturedCodes is a list of codes as of the capture.
 type capturedCodes struct {
@@ -83,14 +84,14 @@ type capturedIDs struct {
 }
 
 // Capture begins a capture of the whole state, or, if base is not nil, of what changed since base.
-// base must be the mark of the newest capture, which must have succeeded. Only one capture at a
+// base must be the extent of the newest capture, which must have succeeded. Only one capture at a
 // time. It takes time in proportion to the numbers of pools and of chunks of memory, not of
 // players or entries.
-func (s *State) Capture(base *Mark) *Capture {
+func (s *State) Capture(base *Extent) *Capture {
 	p := &s.players
 	n := &s.names
 	c := &Capture{
-		asOf: s.asOf, base: base, players: p,
+		asOf: s.asOf, partial: base != nil, players: p,
 		dirty: p.dirty.reset(), catalog: s.catalog, items: n.items, counters: n.counters,
 		pools:     make([]capturedPool, len(n.pools)),
 		blockSize: defaultBlockSize,
@@ -100,22 +101,23 @@ func (s *State) Capture(base *Mark) *Capture {
 	for _, l := range s.codes.lists {
 		c.codes = append(c.codes, capturedCodes{l.codes, l.name, l.last.Load()})
 	}
-	c.mark = s.mark()
-	c.mark.Entries = make([]uint32, len(n.pools))
+	c.extent = s.extent()
+	c.extent.Entries = make([]uint32, len(n.pools))
 	for i, ps := range n.pools {
 		c.pools[i] = capturedPool{state: ps, id: ps.id, entries: ps.entryIDs, last: ps.last, live: len(ps.changed)}
-		c.mark.Entries[i] = uint32(len(ps.entryIDs))
+		c.extent.Entries[i] = uint32(len(ps.entryIDs))
 	}
 	c.ids = capturedIDs{head: s.ids.head, from: s.ids.head, floor: s.ids.floor, window: s.ids.window, all: s.ids.frozen()}
 	if base != nil {
+		c.base = *base
 		c.ids.from = max(c.ids.head, base.IDs)
 	}
 	p.capture, s.stock.capture = c, c
 	return c
 }
 
-// Mark returns what the capture covers.
-func (c *Capture) Mark() Mark { return c.mark }
+// Extent returns what the capture covers.
+func (c *Capture) Extent() Extent { return c.extent }
 
 // Release ends a capture. If it was not written, what it held counts as changed for the next one.
 func (s *State) Release(c *Capture, written bool) {
@@ -127,7 +129,7 @@ func (s *State) Release(c *Capture, written bool) {
 
 // wants reports whether the capture includes a player.
 func (c *Capture) wants(n uint32) bool {
-	return n < c.mark.Players && (c.base == nil || c.dirty.has(n))
+	return n < c.extent.Players && (!c.partial || c.dirty.has(n))
 }
 
 // keepPlayer saves a player before the first change since the capture.
@@ -147,10 +149,10 @@ func (c *Capture) keepPlayer(b *block) {
 
 // keepEntries saves a chunk of a pool's entries before the first change since the capture.
 func (c *Capture) keepEntries(p *pool, chunk uint32) {
-	if p.changed[chunk] > c.applied || p.num >= c.mark.Pools || int(chunk) >= c.pools[p.num].live {
+	if p.changed[chunk] > c.applied || p.num >= c.extent.Pools || int(chunk) >= c.pools[p.num].live {
 		return
 	}
-	if c.base != nil && p.changed[chunk] <= c.base.Position {
+	if c.partial && p.changed[chunk] <= c.base.Position {
 		return
 	}
 	c.mu.Lock()
@@ -180,7 +182,7 @@ func (c *Capture) entries(num, chunk uint32) (stock, drawn []uint64) {
 	n := min(entryChunk, len(cp.entries)-int(chunk*entryChunk)) // entries may have been added since
 	p.mu.Lock()
 	switch at := p.changed[chunk]; {
-	case at <= c.applied && c.base != nil && at <= c.base.Position:
+	case at <= c.applied && c.partial && at <= c.base.Position:
 		p.mu.Unlock()
 		return nil, nil
 	case at <= c.applied:

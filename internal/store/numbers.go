@@ -81,10 +81,6 @@ func CatalogIn(kind BlockKind, data []byte) (InForce, error) {
 		return InForce{}, nil
 	}
 	r := NewReader(data)
-	c := InForce{Version: r.Uint("a version", math.MaxUint64), Position: r.Uint("a position", math.MaxUint64)}
-	c.Index, c.Time = uint32(r.Uint("an index", math.MaxUint32)), int64(r.Uint("a time", math.MaxInt64))
-	if r.err == nil {
-		c.Bytes = r.b[r.off:]
-	}
+	c := r.catalog(math.MaxUint64, math.MaxUint64, math.MaxInt64)
 	return c, r.Err()
 }
