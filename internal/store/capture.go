@@ -23,7 +23,8 @@ type Capture struct {
 	items    []item // only ids and kinds
 	counters []counters
 	pools    []capturedPool
-	ids      capturedIDs
+	ids      ids    // frozen; records never change, and the copied list of chunks keeps them alive
+	idsFrom  uint64 // the first id that base lacks
 	tallies  tallies
 	codes    []capturedCodes
 
@@ -67,21 +68,12 @@ type capturedCodes struct {
 // capturedPool is a pool as of the capture. Its stock is copied later.
 type capturedPool struct {
 	state   *pool
-	id      string
 	entries []string
 	last    uint64
-	live    int // length of changed
 }
 
-// capturedIDs is the idempotency window as of the capture. Records never change, and the copied
-// list of chunks keeps them alive.
-type capturedIDs struct {
-	head  uint64
-	from  uint64 // the first id that base lacks
-	floor int64
-	window
-	all ids
-}
+// live returns the number of chunks of entries.
+func (p *capturedPool) live() int { return (len(p.entries) + entryChunk - 1) / entryChunk }
 
 // Capture begins a capture of the whole state, or, if base is not nil, of what changed since base.
 // base must be the extent of the newest capture, which must have succeeded. Only one capture at a
@@ -93,25 +85,20 @@ func (s *State) Capture(base *Extent) *Capture {
 	c := &Capture{
 		asOf: s.asOf, partial: base != nil, players: p,
 		dirty: p.dirty.reset(), catalog: s.catalog, items: n.items, counters: n.counters,
-		pools:     make([]capturedPool, len(n.pools)),
+		extent: s.extent(), ids: s.ids.frozen(), tallies: slices.Clone(s.tallies),
 		blockSize: defaultBlockSize,
 		aside:     aside{kept: map[uint32][]byte{}, stock: map[uint64][]uint64{}},
 	}
-	c.tallies = slices.Clone(s.tallies)
 	for _, l := range s.codes.lists {
 		c.codes = append(c.codes, capturedCodes{l.codes, l.name, l.last.Load()})
 	}
-	c.extent = s.extent()
-	c.extent.Entries = make([]uint32, len(n.pools))
-	for i, ps := range n.pools {
-		c.pools[i] = capturedPool{state: ps, id: ps.id, entries: ps.entryIDs, last: ps.last, live: len(ps.changed)}
-		c.extent.Entries[i] = uint32(len(ps.entryIDs))
+	for _, p := range n.pools {
+		c.pools = append(c.pools, capturedPool{state: p, entries: p.entryIDs, last: p.last})
 	}
-	c.ids = capturedIDs{head: s.ids.head, from: s.ids.head, floor: s.ids.floor, window: s.ids.window, all: s.ids.frozen()}
 	if base != nil {
 		c.base = *base
-		c.ids.from = max(c.ids.head, base.IDs)
 	}
+	c.idsFrom = max(c.ids.head, c.base.IDs)
 	p.capture, s.stock.capture = c, c
 	return c
 }
@@ -149,7 +136,7 @@ func (c *Capture) keepPlayer(b *block) {
 
 // keepEntries saves a chunk of a pool's entries before the first change since the capture.
 func (c *Capture) keepEntries(p *pool, chunk uint32) {
-	if p.changed[chunk] > c.applied || p.num >= c.extent.Pools || int(chunk) >= c.pools[p.num].live {
+	if p.changed[chunk] > c.applied || p.num >= c.extent.Pools || int(chunk) >= c.pools[p.num].live() {
 		return
 	}
 	if c.partial && p.changed[chunk] <= c.base.Position {

@@ -486,7 +486,7 @@ func (l *Loader) Loaded() error {
 		s.ids.restart(l.head)
 	}
 	got, want := s.extent(), l.want
-	got.Players = uint32(l.count())
+	got.Players, got.Entries = uint32(l.count()), nil
 	fail := func(format string, args ...any) error {
 		return &FormatError{Message: "the snapshot is incomplete: it announced " + fmt.Sprintf(format, args...)}
 	}
@@ -505,11 +505,14 @@ func (l *Loader) Loaded() error {
 	return nil
 }
 
-// extent returns what a capture of the state would cover, without entries.
+// extent returns what a capture of the state would cover.
 func (s *State) extent() Extent {
 	m := Extent{
 		Position: s.applied, Version: s.catalog.Version, Items: uint32(len(s.names.items)), Counters: uint32(len(s.names.counters)),
 		Pools: uint32(len(s.names.pools)), Players: uint32(s.players.count()), IDs: s.ids.tail,
+	}
+	for _, p := range s.names.pools {
+		m.Entries = append(m.Entries, uint32(len(p.entryIDs)))
 	}
 	for _, l := range s.codes.lists {
 		m.Codes = append(m.Codes, l.codes.extent())
@@ -520,12 +523,9 @@ func (s *State) extent() Extent {
 // State ends loading. It returns the state, the same as the one that was captured, and the extent for
 // the next capture.
 func (l *Loader) State() (*State, Extent, error) {
-	s, extent := l.s, l.want
+	s := l.s
 	if l.kind != 0 {
 		return nil, Extent{}, &FormatError{Message: "the last snapshot was not ended"}
-	}
-	for _, p := range s.names.pools {
-		extent.Entries = append(extent.Entries, uint32(len(p.entryIDs)))
 	}
 	for i := range s.names.items {
 		s.raisePeak(&s.names.items[i])
@@ -534,5 +534,5 @@ func (l *Loader) State() (*State, Extent, error) {
 	s.show()
 	s.players.dirty.reset()
 	s.Alone(false)
-	return s, extent, nil
+	return s, s.extent(), nil
 }

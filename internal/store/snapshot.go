@@ -136,7 +136,7 @@ func (c *Capture) writeNames(w *blockWriter) {
 		w.num(uint64(c.counters[n].width))
 		w.str(c.counters[n].name)
 	})
-	w.list(BlockPools, uint64(c.base.Pools), uint64(c.extent.Pools), func(n uint64) { w.str(c.pools[n].id) })
+	w.list(BlockPools, uint64(c.base.Pools), uint64(c.extent.Pools), func(n uint64) { w.str(c.pools[n].state.id) })
 }
 
 func (c *Capture) writePools(w *blockWriter) {
@@ -154,7 +154,7 @@ func (c *Capture) writePools(w *blockWriter) {
 		}
 	}
 	for num := range c.pools {
-		for i := range c.pools[num].live {
+		for i := range c.pools[num].live() {
 			w.work(workItem)
 			stock, drawn := c.entries(uint32(num), uint32(i))
 			if drawn == nil {
@@ -226,7 +226,7 @@ func (c *Capture) appendPlayer(buf []byte, n uint32, last uint64, id []byte, hol
 }
 
 func (c *Capture) writeRequests(w *blockWriter) {
-	for n, r := range c.ids.all.from(c.ids.from) {
+	for n, r := range c.ids.from(c.idsFrom) {
 		w.work(workItem)
 		if len(w.b) == 0 {
 			w.num(n)
