@@ -202,10 +202,9 @@ func (c Codes) List(ctx context.Context, list string) (CodesView, error) {
 // Given is List, and also returns who got which codes, in the order in which they were given, beginning
 // with code number from, at most count of them. The codes are in clear. CodeInvalid: count is negative.
 func (c Codes) Given(ctx context.Context, list string, from uint64, count int) (CodesView, []GivenCode, error) {
-	return c.export(ctx, list, from, count, func(codes *store.Codes, n uint64) (g given, ok bool) {
+	return c.export(ctx, list, from, count, func(codes *store.Codes, n uint64) (g store.Handed, ok bool) {
 		if ok = n < codes.Given(); ok {
-			g.code = n
-			g.player, g.position, g.time = codes.GivenTo(n)
+			g = codes.GivenTo(n)
 		}
 		return g, ok
 	})
@@ -214,24 +213,16 @@ func (c Codes) Given(ctx context.Context, list string, from uint64, count int) (
 // Used is Given for the codes that players used, in the order in which they did, beginning with use number
 // from.
 func (c Codes) Used(ctx context.Context, list string, from uint64, count int) (CodesView, []GivenCode, error) {
-	return c.export(ctx, list, from, count, func(codes *store.Codes, n uint64) (g given, ok bool) {
+	return c.export(ctx, list, from, count, func(codes *store.Codes, n uint64) (u store.Handed, ok bool) {
 		if ok = n < codes.Uses(); ok {
-			g.code, g.player, g.position, g.time = codes.Use(n)
+			u = codes.Use(n)
 		}
-		return g, ok
+		return u, ok
 	})
 }
 
-// given is a code, by its place in its list, and who got or used it.
-type given struct {
-	code     uint64
-	player   uint32
-	position uint64
-	time     int64
-}
-
 // exported returns what an export says with a number, if there is such a number.
-type exported func(codes *store.Codes, n uint64) (given, bool)
+type exported func(codes *store.Codes, n uint64) (store.Handed, bool)
 
 // export returns a list and what one says of it, from a number on.
 func (c Codes) export(ctx context.Context, list string, from uint64, count int, one exported) (v CodesView, all []GivenCode, err error) {
@@ -278,8 +269,8 @@ func (c Codes) read(ctx context.Context, list string, from, count uint64, one ex
 			break
 		}
 		some = append(some, GivenCode{
-			Code:   RewardCode{List: list, Number: g.code, Code: string(codes.Code(g.code))},
-			Player: w.state.PlayerID(g.player), Position: g.position, Time: g.time,
+			Code:   RewardCode{List: list, Number: uint64(g.Code), Code: string(codes.Code(uint64(g.Code)))},
+			Player: w.state.PlayerID(g.Player), Position: g.Position, Time: g.Time,
 		})
 	}
 	return v, some, nil

@@ -120,14 +120,14 @@ func (m *machine) recover() error {
 	}
 	m.snaps.err = damaged
 	if seal != nil {
-		state, mark, err := loaded.State()
+		state, extent, err := loaded.State()
 		if err != nil {
 			return m.w.failed("reading snapshots", &ledger.CorruptError{Where: "state", Err: err})
 		}
 		m.w.state, m.w.clock.last = state, seal.Last
 		m.places.add(seal.At, state.Catalog().Version, seal.Last)
 		if damaged == nil {
-			m.snaps.mark = &mark
+			m.snaps.extent = &extent
 		}
 	}
 	m.w.state.Alone(true)
