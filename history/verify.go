@@ -3,7 +3,6 @@ package history
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"iter"
@@ -26,24 +25,16 @@ type Report struct {
 // CodeCorrupt with a [DamagedError] names the first difference. CodeConflict says that the history
 // has events that the log does not have: it is that of another log.
 func (h *DB) Verify(ctx context.Context, log iter.Seq2[kuji.Record, error]) (report Report, err error) {
-	var wrong error
-	err = h.pool.reading(ctx, func(c conn) error {
-		p, err := h.tables(c).progress(ctx)
-		if err != nil {
-			return err
-		}
-		v := &verification{reader: newReader(c, &p), seed: maphash.MakeSeed(), first: Place{Position: p.keptFrom}.seq(), end: p.at.seq()}
-		err = v.run(ctx, log)
-		if v.report.State = p.state(); v.report.Events == 0 {
+	err = h.reading(ctx, func(r *reader) error {
+		v := &verification{reader: r, seed: maphash.MakeSeed(), first: Place{Position: r.p.keptFrom}.seq(), end: r.p.at.seq()}
+		err := v.run(ctx, log)
+		if v.report.State = r.p.state(); v.report.Events == 0 {
 			v.report.From, v.report.To = 0, 0
 		}
 		report = v.report
-		if kuji.CodeOf(err) != 0 { // the connection is as it was
-			wrong, err = err, nil
-		}
 		return err
 	})
-	return report, errors.Join(err, wrong)
+	return report, err
 }
 
 // verification compares a history with its log. What rows a table must have is kept as the sum of their
@@ -78,7 +69,7 @@ func (v *verification) run(ctx context.Context, log iter.Seq2[kuji.Record, error
 		if err != nil {
 			return err
 		}
-		seq := Place{rec.Position, rec.Index}.seq()
+		seq := placeOf(&rec).seq()
 		if v.last = rec.Position; !v.began {
 			v.began, v.first = true, max(v.first, seq)
 		}
@@ -95,7 +86,7 @@ func (v *verification) run(ctx context.Context, log iter.Seq2[kuji.Record, error
 	if err := v.compare(ctx, some); err != nil {
 		return err
 	}
-	if at := placeOf(v.end).Position; at > v.last {
+	if at := placeAt(v.end).Position; at > v.last {
 		return &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("the history goes to position %d, and the last event of the log is at position %d: it is the history of another log", at, v.last)}
 	}
 	if v.report.Events == 0 {
@@ -114,7 +105,7 @@ func (v *verification) compare(ctx context.Context, some []kuji.Record) error {
 	for len(some) > 0 {
 		seqs := make([]int64, len(some))
 		for i := range some {
-			seqs[len(some)-1-i] = Place{some[i].Position, some[i].Index}.seq()
+			seqs[len(some)-1-i] = placeOf(&some[i]).seq()
 		}
 		got, err := v.records(ctx, seqs) // the newest, as many as fit
 		if err != nil {
@@ -123,7 +114,7 @@ func (v *verification) compare(ctx context.Context, some []kuji.Record) error {
 		newest := some[len(some)-max(len(got), 1):]
 		for i := range newest {
 			if want := &newest[len(newest)-1-i]; i >= len(got) || !sameEvent(&got[i], want) {
-				return damaged("%v: the log has another event", Place{want.Position, want.Index})
+				return damaged("%v: the log has another event", placeOf(want))
 			}
 			v.expect(&newest[i])
 		}
@@ -134,22 +125,22 @@ func (v *verification) compare(ctx context.Context, some []kuji.Record) error {
 
 // expect adds the rows of an event to those that must be there.
 func (v *verification) expect(rec *kuji.Record) {
-	seq := Place{rec.Position, rec.Index}.seq()
+	seq := placeOf(rec).seq()
 	if v.report.Events++; v.report.From == 0 {
 		v.report.From = rec.Position
 	}
 	v.report.From, v.report.To = min(v.report.From, rec.Position), max(v.report.To, rec.Position)
-	players, pools, items := set{}, set{}, set{}
+	players, pools, items := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, c := range rec.Changes {
-		players[c.Player], items[c.Item] = struct{}{}, struct{}{}
+		players[c.Player], items[c.Item] = true, true
 		v.changes += v.hash(rowHash{c.Player, seq, c.Item, c.Delta})
 	}
 	about(rec, func(id string) {
-		if _, ok := players[id]; !ok {
-			players[id] = struct{}{}
+		if !players[id] {
+			players[id] = true
 			v.changes += v.hash(rowHash{name: id, seq: seq})
 		}
-	}, func(id string) { pools[id] = struct{}{} })
+	}, func(id string) { pools[id] = true })
 	for id := range pools {
 		v.pools += v.hash(rowHash{name: id, seq: seq})
 	}
@@ -181,9 +172,9 @@ func deltas(rec *kuji.Record) []rowHash {
 
 // count finds events that the log does not have.
 func (v *verification) count(ctx context.Context) error {
-	return v.c.query(ctx, "SELECT count(*) FROM events WHERE seq >= $1", func(r row) error {
+	return v.query(ctx, "SELECT count(*) FROM events WHERE seq >= $1", func(r row) error {
 		if n := uint64(r.int(0)); n != v.report.Events {
-			return damaged("%d events from position %d on, the log has %d", n, placeOf(v.first).Position, v.report.Events)
+			return damaged("%d events from position %d on, the log has %d", n, placeAt(v.first).Position, v.report.Events)
 		}
 		return nil
 	}, v.first)
@@ -192,8 +183,8 @@ func (v *verification) count(ctx context.Context) error {
 // named checks all names.
 func (v *verification) named(ctx context.Context) error {
 	for _, table := range []string{"players", "items", "pools"} {
-		if err := v.c.query(ctx, "SELECT id, name, sum FROM "+table, func(r row) error {
-			return v.check.name(r, 2, table, r.int(0), r.text(1))
+		if err := v.query(ctx, "SELECT id, name, sum FROM "+table, func(r row) error {
+			return v.check(table, r...)
 		}); err != nil {
 			return err
 		}
@@ -211,7 +202,7 @@ func (v *verification) index(ctx context.Context) error {
 		{"item_events", "SELECT o.name, e.seq FROM item_events e LEFT JOIN items o ON o.id = e.item WHERE e.seq >= $1", v.items},
 	} {
 		var got uint64
-		if err := v.c.query(ctx, t.sql, func(r row) error {
+		if err := v.query(ctx, t.sql, func(r row) error {
 			got += v.hash(rowHash{name: idOf(r.text(0)), seq: r.int(1)})
 			return nil
 		}, v.first); err != nil {
@@ -228,7 +219,7 @@ func (v *verification) index(ctx context.Context) error {
 func (v *verification) changed(ctx context.Context) error {
 	got, player := uint64(0), int64(0)
 	balances := map[int64]int64{} // of the player
-	if err := v.c.query(ctx, "SELECT c.player, c.seq, c.item, c.delta, c.balance, p.name, i.name FROM changes c LEFT JOIN players p ON p.id = c.player LEFT JOIN items i ON i.id = c.item ORDER BY c.player, c.seq, c.item", func(r row) error {
+	if err := v.query(ctx, "SELECT c.player, c.seq, c.item, c.delta, c.balance, p.name, i.name FROM changes c LEFT JOIN players p ON p.id = c.player LEFT JOIN items i ON i.id = c.item ORDER BY c.player, c.seq, c.item", func(r row) error {
 		if r.int(0) != player {
 			player = r.int(0)
 			clear(balances)
@@ -237,12 +228,12 @@ func (v *verification) changed(ctx context.Context) error {
 		if seq >= v.first {
 			got += v.hash(rowHash{idOf(r.text(5)), seq, idOf(r.text(6)), r.int(3)})
 		}
-		if item == 0 || r.null(4) || !v.proven(seq) {
+		if item == 0 || r[4] == nil || !v.proven(seq) {
 			return nil
 		}
 		before, known := balances[item]
 		if known = known || v.whole(); known && before+r.int(3) != r.int(4) {
-			return damaged("%v: player %q has %d %q after %+d, and had %d before", placeOf(seq), idOf(r.text(5)), r.int(4), idOf(r.text(6)), r.int(3), before)
+			return damaged("%v: player %q has %d %q after %+d, and had %d before", placeAt(seq), idOf(r.text(5)), r.int(4), idOf(r.text(6)), r.int(3), before)
 		}
 		balances[item] = r.int(4)
 		return nil
@@ -258,14 +249,13 @@ func (v *verification) changed(ctx context.Context) error {
 // held checks what players hold: if the history is whole, it is what their changes add up to.
 func (v *verification) held(ctx context.Context) error {
 	var got, want uint64
-	if err := v.c.query(ctx, "SELECT item, player, quantity, sum FROM holdings", func(r row) error {
-		h := holding{r.int(0), r.int(1)}
-		got += maphash.Comparable(v.seed, [3]int64{h.item, h.player, r.int(2)})
-		return v.check.holding(r, 3, h, r.int(2))
+	if err := v.query(ctx, "SELECT item, player, quantity, sum FROM holdings", func(r row) error {
+		got += maphash.Comparable(v.seed, [3]int64{r.int(0), r.int(1), r.int(2)})
+		return v.check("holdings", r...)
 	}); err != nil || !v.whole() {
 		return err
 	}
-	if err := v.c.query(ctx, "SELECT item, player, CAST(sum(delta) AS BIGINT) FROM changes WHERE item <> 0 GROUP BY item, player HAVING sum(delta) <> 0", func(r row) error {
+	if err := v.query(ctx, "SELECT item, player, CAST(sum(delta) AS BIGINT) FROM changes WHERE item <> 0 GROUP BY item, player HAVING sum(delta) <> 0", func(r row) error {
 		want += maphash.Comparable(v.seed, [3]int64{r.int(0), r.int(1), r.int(2)})
 		return nil
 	}); err != nil {

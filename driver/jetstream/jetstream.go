@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -227,7 +228,8 @@ func (d *Driver) Realms(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the realms: %w", err)
 	}
-	return sorted(names), nil
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 // try does op, which can be done twice, until it succeeds, fails for good, or nobody wants to wait
@@ -243,7 +245,7 @@ func (d *Driver) try(ctx, life context.Context, op func(context.Context) error) 
 	if err != nil && life.Err() != nil {
 		return driver.ErrClosed
 	}
-	return err
+	return known(err)
 }
 
 // attempt is how long one attempt of a call may take. A server that ceases to lead may leave a request
@@ -304,8 +306,7 @@ var gone = map[jetstream.ErrorCode]bool{
 
 // codeOf returns the code of a server's answer, or 0 if err is none.
 func codeOf(err error) jetstream.ErrorCode {
-	var answer *jetstream.APIError
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return answer.ErrorCode
 	}
 	return 0
@@ -313,23 +314,17 @@ func codeOf(err error) jetstream.ErrorCode {
 
 // final reports whether the same call again would end with the same error.
 func final(err error) bool {
-	for _, e := range []error{driver.ErrNotExist, driver.ErrExist, driver.ErrLocked, driver.ErrFull, driver.ErrClosed, jetstream.ErrStreamNotFound, jetstream.ErrMsgNotFound,
-		nats.ErrConnectionClosed, nats.ErrAuthorization, nats.ErrMaxPayload, errConfig} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	var corrupt *driver.CorruptError
-	return errors.As(err, &corrupt) || gone[codeOf(err)] || full[codeOf(err)]
+	_, corrupt := errors.AsType[*driver.CorruptError](err)
+	return corrupt || gone[codeOf(err)] || full[codeOf(err)] || slices.ContainsFunc([]error{
+		driver.ErrNotExist, driver.ErrExist, driver.ErrLocked, driver.ErrFull, driver.ErrClosed, errConfig,
+		jetstream.ErrStreamNotFound, jetstream.ErrMsgNotFound, nats.ErrConnectionClosed, nats.ErrAuthorization, nats.ErrMaxPayload,
+	}, func(e error) bool { return errors.Is(err, e) })
 }
 
 // known adds what the contract calls an error of a server.
 func known(err error) error {
-	var answer *jetstream.APIError
-	if !errors.As(err, &answer) {
-		return err
-	}
-	if full[answer.ErrorCode] || (answer.ErrorCode == codeStoreFailed && strings.Contains(answer.Description, "maximum")) {
+	answer, ok := errors.AsType[*jetstream.APIError](err)
+	if ok && (full[answer.ErrorCode] || answer.ErrorCode == codeStoreFailed && strings.Contains(answer.Description, "maximum")) {
 		return fmt.Errorf("%w: %w", driver.ErrFull, err)
 	}
 	return err
