@@ -121,17 +121,14 @@ func secondLook(file string, warnings int, yes bool) error {
 }
 
 func exportCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.online(&cobra.Command{
 		Use:   "export",
 		Short: "Print the catalog in force as YAML",
 		Long: `Export prints the catalog in force in a realm as YAML. The layout is new and the
 comments are gone, but it is the same catalog with the same hash. If you apply it,
 nothing changes.`,
 		Example: "  kuji catalog export --realm summer > summer.yaml",
-	}
-	conn := a.connection(cmd.Flags())
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, _ []string) error { return exportCatalog(cmd.Context(), a, c, 0) })
-	return cmd
+	}, func(ctx context.Context, c *api, _ []string) error { return exportCatalog(ctx, a, c, 0) })
 }
 
 // exportCatalog prints a version of the catalog, or, for 0, the one in force.

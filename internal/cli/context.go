@@ -262,13 +262,8 @@ func printContexts(a *app, all *contexts) error {
 		out.Contexts = append(out.Contexts, contextJSON{name, all.Contexts[name]})
 	}
 	return a.print(out, func(w io.Writer) {
-		fprintf(w, "\tCONTEXT\tSERVER\tREALM\tKEY FILE\n")
-		for _, c := range out.Contexts {
-			mark := ""
-			if c.Name == out.Current {
-				mark = "*"
-			}
-			fprintf(w, "%s\t%s\t%s\t%s\t%s\n", mark, c.Name, c.Server, c.Realm, c.KeyFile)
-		}
+		rows(w, "\tCONTEXT\tSERVER\tREALM\tKEY FILE", out.Contexts, func(c contextJSON) []any {
+			return []any{map[bool]string{true: "*"}[c.Name == out.Current], c.Name, c.Server, c.Realm, c.KeyFile}
+		})
 	})
 }
