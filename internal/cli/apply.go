@@ -141,10 +141,10 @@ func printPlan(w io.Writer, resp *kujiv1.ApplyCatalogResponse) {
 	default:
 		fprintf(w, "would become version %d\n", p.GetVersion())
 	}
-	if len(p.GetChanges()) > 0 {
-		fprintf(w, "\n")
-	}
-	for _, c := range p.GetChanges() {
+	for i, c := range p.GetChanges() {
+		if i == 0 {
+			fprintf(w, "\n")
+		}
 		printChange(w, c)
 	}
 	if p.GetKept() > 0 {
@@ -153,6 +153,10 @@ func printPlan(w io.Writer, resp *kujiv1.ApplyCatalogResponse) {
 	if countWarnings(p) > 0 {
 		fprintf(w, "\n")
 	}
+	printWarnings(w, p)
+}
+
+func printWarnings(w io.Writer, p *kujiv1.Plan) {
 	for _, c := range p.GetChanges() {
 		if c.GetWarning() != "" {
 			fprintf(w, "warning: %s: %s\n", changed(c), c.GetWarning())

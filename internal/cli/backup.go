@@ -71,21 +71,22 @@ codes. Never serve from a backup: restore it.`,
   kuji backup --to /backup/kuji --rate 20000000 --check=false
   kuji backup --to /backup/shop --server https://10.0.0.1:7700,https://10.0.0.2:7700`,
 	}
-	conn := a.connection(cmd.Flags())
+	conn := a.connection(cmd.Flags()).allRealms()
 	flags := cmd.Flags()
 	flags.StringVar(&f.to, "to", "", "`directory` of the backup; made if it is not there (required)")
 	flags.StringVar(&f.data, "data", "", "data `directory` that no server has open, instead of a server")
 	flags.Uint64Var(&f.rate, "rate", 0, "most `bytes` a second, at least 65536 (default: no limit)")
 	flags.BoolVar(&f.check, "check", true, "check the whole backup in the end")
-	flags.Lookup("realm").Usage, flags.Lookup("realm").DefValue = "`name` of the only realm to back up (default: all)", ""
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
 		case f.to == "":
 			return usagef("missing flag --to: the directory of the backup")
 		case f.rate > 0 && f.rate < 1<<16:
 			return usagef("--rate %d: expected at least 65536 bytes a second", f.rate)
-		case f.data != "" && flags.Changed("server"):
-			return usagef("--data and --server: expected only one of them")
+		case f.data != "":
+			if err := conn.notWith("data"); err != nil {
+				return err
+			}
 		}
 		if err := refuseInside("to", filepath.Dir(filepath.Clean(f.to))); err != nil {
 			return err
@@ -94,8 +95,8 @@ codes. Never serve from a backup: restore it.`,
 			return refusedError{fmt.Sprintf("--to %s is a data directory: it has a key. Back up to another directory", f.to)}
 		}
 		var only []string
-		if flags.Changed("realm") {
-			only = []string{conn.realm}
+		if realm := conn.only(); realm != "" {
+			only = []string{realm}
 		}
 		if f.data != "" {
 			return backupData(cmd.Context(), a, &f, only)
@@ -179,14 +180,13 @@ func backUp(ctx context.Context, a *app, f *backupFlags, realms []string, open f
 		out.Realms = append(out.Realms, one)
 	}
 	return a.print(out, func(w io.Writer) {
-		fprintf(w, "REALM\tFROM\tTHROUGH\tENTRIES COPIED\tBYTES COPIED\tSECONDS\tCHECKED\n")
-		for _, r := range out.Realms {
+		rows(w, "REALM\tFROM\tTHROUGH\tENTRIES COPIED\tBYTES COPIED\tSECONDS\tCHECKED", out.Realms, func(r backupRealmJSON) []any {
 			checked := "no"
 			if f.check {
 				checked = fmt.Sprintf("state %x", r.StateHash[:8])
 			}
-			fprintf(w, "%s\t%d\t%d\t%d\t%d\t%.1f\t%s\n", r.Realm, r.First, r.Through, r.Entries, r.Bytes, r.Seconds, checked)
-		}
+			return []any{r.Realm, r.First, r.Through, r.Entries, r.Bytes, fmt.Sprintf("%.1f", r.Seconds), checked}
+		})
 	})
 }
 

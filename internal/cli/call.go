@@ -123,19 +123,17 @@ func setText(m proto.Message, field, value string) bool {
 // read completes a command that shows what a server answers.
 func read[Req, Resp proto.Message](a *app, cmd *cobra.Command, req Req, call func(*api, context.Context, Req) (Resp, error),
 	table func(w io.Writer, resp Resp)) *cobra.Command {
-	conn := a.connection(cmd.Flags())
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, args []string) error {
+	return a.online(cmd, func(ctx context.Context, c *api, args []string) error {
 		if err := fill(req, cmd.Use, args); err != nil {
 			return err
 		}
 		setText(req, "realm", c.realm)
-		resp, err := call(c, cmd.Context(), req)
+		resp, err := call(c, ctx, req)
 		if err != nil {
 			return err
 		}
 		return a.print(resp, func(w io.Writer) { table(w, resp) })
 	})
-	return cmd
 }
 
 // answer is a response with a result in it.

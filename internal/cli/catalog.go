@@ -17,24 +17,19 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/client"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server"
 )
 
 type catalogJSON struct {
-	File     string               `json:"file"`
-	Valid    bool                 `json:"valid"`
-	Name     string               `json:"name,omitempty"`
-	Hash     string               `json:"hash,omitempty"` // hexadecimal, as the log has it
-	Items    int                  `json:"items"`
-	Pools    int                  `json:"pools"`
-	Entries  int                  `json:"entries"`
-	Problems []violation          `json:"problems,omitempty"`
-	Warnings []catalogWarningJSON `json:"warnings,omitempty"`
-}
-
-type catalogWarningJSON struct {
-	ID      string `json:"id"`
-	Entry   string `json:"entry,omitempty"`
-	Warning string `json:"warning"`
+	File     string  `json:"file"`
+	Valid    bool    `json:"valid"`
+	Name     string  `json:"name,omitempty"`
+	Hash     string  `json:"hash,omitempty"` // hexadecimal, as the log has it
+	Items    int     `json:"items"`
+	Pools    int     `json:"pools"`
+	Entries  int     `json:"entries"`
+	Problems []plain `json:"problems,omitempty"` // violations
+	Warnings []plain `json:"warnings,omitempty"` // changes, of which id, entry and warning are said
 }
 
 func catalogCommand(a *app) *cobra.Command {
@@ -121,17 +116,14 @@ func secondLook(file string, warnings int, yes bool) error {
 }
 
 func exportCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.online(&cobra.Command{
 		Use:   "export",
 		Short: "Print the catalog in force as YAML",
 		Long: `Export prints the catalog in force in a realm as YAML. The layout is new and the
 comments are gone, but it is the same catalog with the same hash. If you apply it,
 nothing changes.`,
 		Example: "  kuji catalog export --realm summer > summer.yaml",
-	}
-	conn := a.connection(cmd.Flags())
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, _ []string) error { return exportCatalog(cmd.Context(), a, c, 0) })
-	return cmd
+	}, func(ctx context.Context, c *api, _ []string) error { return exportCatalog(ctx, a, c, 0) })
 }
 
 // exportCatalog prints a version of the catalog, or, for 0, the one in force.
@@ -159,7 +151,8 @@ func checkCatalog(ctx context.Context, a *app, file string, c *catalog.Catalog, 
 	out := catalogJSON{File: file, Valid: err == nil}
 	if problems, ok := errors.AsType[*catalog.Errors](err); ok && a.json {
 		for _, p := range problems.List {
-			out.Problems = append(out.Problems, violation{p.Path, p.Message, uint32(p.Line), uint32(p.Column)})
+			out.Problems = append(out.Problems, plain{Message: &kujiv1.Violation{
+				Field: p.Path, Description: p.Message, Line: uint32(p.Line), Column: uint32(p.Column)}})
 		}
 		return cmp.Or(encodeJSON(output{a}, out), err)
 	}
@@ -175,9 +168,10 @@ func checkCatalog(ctx context.Context, a *app, file string, c *catalog.Catalog, 
 	for _, p := range c.Pools {
 		out.Entries += len(p.Entries)
 	}
-	for i := range plan.Changes {
-		if ch := &plan.Changes[i]; ch.Warning != "" {
-			out.Warnings = append(out.Warnings, catalogWarningJSON{ch.ID, ch.Entry, ch.Warning})
+	changes := server.Plan(&plan)
+	for _, c := range changes.GetChanges() {
+		if c.GetWarning() != "" {
+			out.Warnings = append(out.Warnings, plain{Message: &kujiv1.Change{Id: c.GetId(), Entry: c.GetEntry(), Warning: c.GetWarning()}})
 		}
 	}
 	verdict := "good"
@@ -186,9 +180,7 @@ func checkCatalog(ctx context.Context, a *app, file string, c *catalog.Catalog, 
 	}
 	err = a.print(out, func(w io.Writer) {
 		fprintf(w, "%s: %s: %s, %s, %s\n", file, verdict, counted(out.Items, "item"), counted(out.Pools, "pool"), counted(out.Entries, "entry"))
-		for _, one := range out.Warnings {
-			fprintf(w, "warning: %s: %s\n", strings.TrimSuffix(one.ID+"/"+one.Entry, "/"), one.Warning)
-		}
+		printWarnings(w, changes)
 	})
 	return cmp.Or(err, secondLook(file, len(out.Warnings), yes))
 }

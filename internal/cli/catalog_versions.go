@@ -3,15 +3,16 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server"
 )
 
 func listCatalogsCommand(a *app) *cobra.Command {
@@ -29,39 +30,27 @@ of the server reads the whole log, which can take a while.`,
 	cmd.Flags().Uint64Var(&req.Before, "before", 0, "only those below this `version`")
 	cmd.Flags().Uint32Var(&req.Limit, "limit", 0, "how many at most (default 100, at most 1000)")
 	return read(a, cmd, req, (*api).ListCatalogs, func(w io.Writer, resp *kujiv1.ListCatalogsResponse) {
-		fprintf(w, "VERSION\tAPPLIED\tPOSITION\tHASH\tITEMS\tPOOLS\tBY\tREASON\n")
-		for _, v := range resp.GetCatalogs() {
-			fprintf(w, "%d\t%s\t%d\t%.6x\t%d\t%d\t%s\t%s\n", v.GetVersion(), timeText(v.GetTimeUnixMs()), v.GetPosition(), string(v.GetHash()),
-				v.GetItems(), v.GetPools(), v.GetBy(), v.GetReason())
-		}
+		rows(w, "VERSION\tAPPLIED\tPOSITION\tHASH\tITEMS\tPOOLS\tBY\tREASON", resp.GetCatalogs(), func(v *kujiv1.CatalogVersion) []any {
+			return []any{v.GetVersion(), timeText(v.GetTimeUnixMs()), v.GetPosition(), fmt.Sprintf("%.6x", v.GetHash()), v.GetItems(), v.GetPools(),
+				v.GetBy(), v.GetReason()}
+		})
 	})
 }
 
 func showCatalogCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.online(&cobra.Command{
 		Use:   "show VERSION",
 		Short: "Print an older catalog as YAML",
 		Long: `Show prints a catalog that was in force in a realm, as "kuji catalog export" prints
 the one that is. "kuji apply --from-version VERSION" puts it in force again.`,
 		Example: "  kuji catalog show 7 > catalog-7.yaml",
-	}
-	conn := a.connection(cmd.Flags())
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, args []string) error {
-		version, err := parseVersion(args[0])
-		if err != nil {
-			return err
+	}, func(ctx context.Context, c *api, args []string) error {
+		version, err := strconv.ParseUint(args[0], 10, 64)
+		if err != nil || version == 0 {
+			return usagef("VERSION %q: expected a number from 1 on: see \"kuji catalog list\"", args[0])
 		}
-		return exportCatalog(cmd.Context(), a, c, version)
+		return exportCatalog(ctx, a, c, version)
 	})
-	return cmd
-}
-
-func parseVersion(text string) (uint64, error) {
-	version, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || version == 0 {
-		return 0, usagef("VERSION %q: expected a number from 1 on: see \"kuji catalog list\"", text)
-	}
-	return version, nil
 }
 
 func diffCommand(a *app) *cobra.Command {
@@ -95,17 +84,11 @@ in force. Diff does not know what was drawn; "kuji apply --dry-run" does.`,
 		if err != nil {
 			return err
 		}
-		out := &kujiv1.Plan{Unchanged: plan.Unchanged}
-		for i := range plan.Changes {
-			c := &plan.Changes[i]
-			if c.Kind == kuji.ChangeNotice {
-				continue
-			}
-			one := &kujiv1.Change{Kind: changeKind(c.Kind), Id: c.ID, Entry: c.Entry, Text: c.Text}
-			for _, s := range c.Settings {
-				one.Settings = append(one.Settings, &kujiv1.Setting{Name: s.Name, Before: s.Before, After: s.After})
-			}
-			out.Changes = append(out.Changes, one)
+		out := server.Plan(&plan)
+		out.Version, out.Kept = 0, 0 // of a realm of its own
+		out.Changes = slices.DeleteFunc(out.GetChanges(), func(c *kujiv1.Change) bool { return c.GetKind() == kujiv1.ChangeKind_CHANGE_KIND_NOTICE })
+		for _, c := range out.GetChanges() {
+			c.Warning, c.Drawn, c.Before, c.After = "", 0, nil, nil // nothing was drawn
 		}
 		return a.print(out, func(w io.Writer) {
 			if out.GetUnchanged() {
@@ -117,11 +100,6 @@ in force. Diff does not know what was drawn; "kuji apply --dry-run" does.`,
 		})
 	}
 	return cmd
-}
-
-// changeKind returns the API's number of a kind of change.
-func changeKind(k kuji.ChangeKind) kujiv1.ChangeKind {
-	return kujiv1.ChangeKind(kujiv1.ChangeKind_value["CHANGE_KIND_"+strings.ToUpper(string(k))])
 }
 
 // versionOrFile reads a catalog: a version of a server's, a file, or, for "", the one in force.

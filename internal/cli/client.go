@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -50,14 +51,43 @@ func (a *app) connection(flags *pflag.FlagSet) *connection {
 }
 
 // run returns what a command does once it has a client.
-func (c *connection) run(do func(*cobra.Command, *api, []string) error) func(*cobra.Command, []string) error {
+func (c *connection) run(do func(ctx context.Context, c *api, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		cl, err := c.dial()
+		made, err := c.dial()
 		if err != nil {
 			return err
 		}
-		return do(cmd, cl, args)
+		return do(cmd.Context(), made, args)
 	}
+}
+
+// online completes a command that talks to a server.
+func (a *app) online(cmd *cobra.Command, do func(ctx context.Context, c *api, args []string) error) *cobra.Command {
+	cmd.RunE = a.connection(cmd.Flags()).run(do)
+	return cmd
+}
+
+// allRealms makes all realms the default of --realm.
+func (c *connection) allRealms() *connection {
+	realm := c.settings.flags.Lookup("realm")
+	realm.Usage, realm.DefValue = "`name` of the only realm (default: all)", ""
+	return c
+}
+
+// notWith refuses --server next to a flag that names what is read in its place.
+func (c *connection) notWith(flag string) error {
+	if c.settings.given("server") {
+		return usagef("--%s and --server: expected only one of them", flag)
+	}
+	return nil
+}
+
+// only returns the realm that --realm names, "" if it names none.
+func (c *connection) only() string {
+	if !c.settings.given("realm") {
+		return ""
+	}
+	return c.realm
 }
 
 // settle completes the flags from variables and the context. A context goes with

@@ -326,50 +326,39 @@ func clusterStatus(a *app, out clusterJSON) error {
 }
 
 func printCluster(w io.Writer, c clusterJSON) {
-	fprintf(w, "NODE\tADDRESS\tSTATE\tREADY\tCAUGHT UP\tLEADS\tLAG\n")
-	yes := map[bool]string{true: "yes", false: "no"}
-	for _, n := range c.Nodes {
-		fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\n", n.Node, n.Address, n.State, yes[n.Ready], yes[n.Behind == "" && n.Reached()], len(n.Leads), n.Lag)
-	}
-	fprintf(w, "\n")
+	rows(w, "NODE\tADDRESS\tSTATE\tREADY\tCAUGHT UP\tLEADS\tLAG", c.Nodes, func(n cluster.Status) []any {
+		return []any{n.Node, n.Address, n.State, yes[n.Ready], yes[n.Behind == "" && n.Reached()], len(n.Leads), n.Lag}
+	})
 	printHealth(w, c.Nodes)
-	fprintf(w, "\nREALM\tLEADER\tPOSITION\n")
-	for _, r := range c.Realms {
-		fprintf(w, "%s\t%s\t%d\n", r.Realm, cmp.Or(r.Leader, "-"), r.Position)
-	}
+	rows(w, "\nREALM\tLEADER\tPOSITION", c.Realms, func(r realmLeadJSON) []any { return []any{r.Realm, cmp.Or(r.Leader, "-"), r.Position} })
 }
+
+var yes = map[bool]string{true: "yes", false: "no"}
 
 // printHealth prints how nodes' parts of the log are, and what is wrong.
 func printHealth(w io.Writer, nodes []cluster.Status) {
-	fprintf(w, "NODE\tSTORED\tMAY STORE\tDISK FREE\tRAFT GROUPS\tRAFT LEADS\tWAITING\tCLOCK\tVERSION\n")
-	for i := range nodes {
-		n := &nodes[i]
-		clock, version := "-", n.Version
+	rows(w, "\nNODE\tSTORED\tMAY STORE\tDISK FREE\tRAFT GROUPS\tRAFT LEADS\tWAITING\tCLOCK\tVERSION", nodes, func(n cluster.Status) []any {
+		clock, version := "-", cmp.Or(n.Version, "-")
 		if n.ClockMS != nil {
 			clock = fmt.Sprintf("%+.1f s", float64(*n.ClockMS)/1000)
 		}
-		if version == "" {
-			version = "-"
-		}
 		if n.Health == nil {
-			fprintf(w, "%s\t-\t-\t-\t-\t-\t-\t%s\t%s\n", n.Node, clock, version)
-			continue
+			return []any{n.Node, "-", "-", "-", "-", "-", "-", clock, version}
 		}
 		h, free := n.Health, "-"
 		if h.Free > 0 {
 			free = gigabytes(h.Free)
 		}
-		fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", n.Node, gigabytes(h.Stored), gigabytes(h.Most), free, h.Groups, h.Leads, h.Waiting, clock, version)
-	}
+		return []any{n.Node, gigabytes(h.Stored), gigabytes(h.Most), free, h.Groups, h.Leads, h.Waiting, clock, version}
+	})
 	var more []string
 	versions := map[string]bool{}
-	for i := range nodes {
-		n := &nodes[i]
+	for _, n := range nodes {
 		if n.Version != "" {
 			versions[n.Version] = true
 		}
 		if n.Health != nil {
-			for _, text := range append(slices.Clone(n.Health.Ill), n.Health.Behind...) {
+			for _, text := range slices.Concat(n.Health.Ill, n.Health.Behind) {
 				more = append(more, sprintf("node %s: %s", n.Node, text))
 			}
 		}

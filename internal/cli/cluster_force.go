@@ -112,10 +112,9 @@ func forceNew(ctx context.Context, a *app, f *forceFlags) (err error) {
 }
 
 func printForce(w io.Writer, out cluster.Forced) {
-	fprintf(w, "REALM\tPOSITION\tLAST EVENT\tEPOCH\tENDED\n")
-	for _, r := range out.Realms {
-		fprintf(w, "%s\t%d\t%s\t%d\t%s\n", r.Realm, r.Position, cmp.Or(r.LastTime, "-"), r.Epoch, map[bool]string{true: "yes", false: "no"}[r.Ended])
-	}
+	rows(w, "REALM\tPOSITION\tLAST EVENT\tEPOCH\tENDED", out.Realms, func(r cluster.ForcedRealm) []any {
+		return []any{r.Realm, r.Position, cmp.Or(r.LastTime, "-"), r.Epoch, yes[r.Ended]}
+	})
 	fprintf(w, "\nThis is what node %s of cluster %s has kept. What may be missing:\n\n", out.Node, out.Of)
 	for _, r := range out.Realms {
 		since := "its beginning"

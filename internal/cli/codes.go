@@ -164,13 +164,11 @@ The key needs the command admin.`,
 		Example: `  kuji codes export ten-percent > given.csv
   kuji codes export bottles --redeemed`,
 	}
-	conn := a.connection(cmd.Flags())
 	cmd.Flags().Uint64Var(&from, "from", 0, "how many `lines` to skip: those of an earlier export")
 	cmd.Flags().BoolVar(&redeemed, "redeemed", false, "print the codes that players used")
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, args []string) error {
-		return exportCodes(cmd.Context(), a, c, &kujiv1.ExportCodesRequest{Realm: c.realm, List: args[0], Offset: from, Redeemed: redeemed})
+	return a.online(cmd, func(ctx context.Context, c *api, args []string) error {
+		return exportCodes(ctx, a, c, &kujiv1.ExportCodesRequest{Realm: c.realm, List: args[0], Offset: from, Redeemed: redeemed})
 	})
-	return cmd
 }
 
 func exportCodes(ctx context.Context, a *app, c *api, req *kujiv1.ExportCodesRequest) (err error) {

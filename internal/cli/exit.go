@@ -80,20 +80,13 @@ func (e damageError) Unwrap() error { return e.err }
 // failure is a failed command as it is written to standard error and, with
 // --json, to standard output. Its fields are part of the interface.
 type failure struct {
-	Exit       exitCode    `json:"exit"`
-	Kind       string      `json:"kind"`                 // the exit code as a word
-	Message    string      `json:"message"`              // for a person
-	Code       string      `json:"code,omitempty"`       // the API's code, when a server answered
-	Reason     string      `json:"reason,omitempty"`     // the API's reason, when a server gave one
-	RequestID  string      `json:"request_id,omitempty"` // of a command that may have happened: send it again
-	Violations []violation `json:"violations,omitempty"`
-}
-
-type violation struct {
-	Field       string `json:"field,omitempty"`
-	Description string `json:"description"`
-	Line        uint32 `json:"line,omitempty"`
-	Column      uint32 `json:"column,omitempty"`
+	Exit       exitCode `json:"exit"`
+	Kind       string   `json:"kind"`                 // the exit code as a word
+	Message    string   `json:"message"`              // for a person
+	Code       string   `json:"code,omitempty"`       // the API's code, when a server answered
+	Reason     string   `json:"reason,omitempty"`     // the API's reason, when a server gave one
+	RequestID  string   `json:"request_id,omitempty"` // of a command that may have happened: send it again
+	Violations []plain  `json:"violations,omitempty"`
 }
 
 var exitKinds = map[exitCode]string{
@@ -118,10 +111,7 @@ func classify(ctx context.Context, err error) failure {
 	inDoubt := errors.As(err, &unknown)
 	switch {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		f.Exit = exitInterrupted
-		if !inDoubt {
-			f.Message = "interrupted"
-		}
+		f.Exit, f.Message = exitInterrupted, "interrupted"
 	case errors.As(err, &damage), errors.As(err, &wrong), errors.As(err, &broken), errors.Is(err, wal.ErrCorrupt):
 		f.Exit = exitDamage
 	case errors.As(err, &usage):
@@ -166,27 +156,20 @@ func (f *failure) fromRPC(rpc *connect.Error) {
 		f.Reason = contract.Word(detail.GetReason())
 		f.Exit = cmp.Or(exitOfReason[detail.GetReason()], exitUnexpected)
 	}
-	for _, v := range detail.GetViolations() {
-		f.Violations = append(f.Violations, violation{
-			Field: v.GetField(), Description: v.GetDescription(), Line: v.GetLine(), Column: v.GetColumn(),
-		})
-	}
 	f.Message = rpc.Message()
-	for _, v := range f.Violations {
-		if text := v.String(); !strings.Contains(f.Message, v.Description) {
-			f.Message += "\n  " + text
+	for _, v := range detail.GetViolations() {
+		f.Violations = append(f.Violations, plain{Message: v})
+		where := ""
+		switch {
+		case v.GetLine() > 0:
+			where = fmt.Sprintf("%d:%d: ", v.GetLine(), v.GetColumn())
+		case v.GetField() != "":
+			where = v.GetField() + ": "
+		}
+		if !strings.Contains(f.Message, v.GetDescription()) {
+			f.Message += "\n  " + where + v.GetDescription()
 		}
 	}
-}
-
-func (v violation) String() string {
-	switch {
-	case v.Line > 0:
-		return fmt.Sprintf("%d:%d: %s", v.Line, v.Column, v.Description)
-	case v.Field != "":
-		return v.Field + ": " + v.Description
-	}
-	return v.Description
 }
 
 // exitOfReason says how the process ends after an answer with a reason.

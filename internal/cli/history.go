@@ -200,10 +200,7 @@ func listHoldersCommand(a *app) *cobra.Command {
 		return len(all), page.GetMore() && len(all) > 0
 	})
 	return read(a, cmd, req, call, func(w io.Writer, resp *kujiv1.ListHoldersResponse) {
-		fprintf(w, "PLAYER\tQUANTITY\n")
-		for _, h := range resp.GetHolders() {
-			fprintf(w, "%s\t%d\n", word(h.GetPlayer()), h.GetQuantity())
-		}
+		rows(w, "PLAYER\tQUANTITY", resp.GetHolders(), func(h *kujiv1.Holder) []any { return []any{word(h.GetPlayer()), h.GetQuantity()} })
 		printState(w, resp.GetState())
 	})
 }

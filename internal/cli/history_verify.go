@@ -142,7 +142,7 @@ func (f *historyVerifyFlags) verify(ctx context.Context, from *auditSource, real
 	out.OK, out.From, out.To, out.Events = err == nil, report.From, report.To, report.Events
 	st := report.State
 	out.proven = max(st.ProvenFrom, 1)
-	out.State = plain{&kujiv1.HistoryState{Position: st.Position, CompleteFrom: st.CompleteFrom, KeptFrom: st.KeptFrom, KeptFromUnixMs: st.KeptFromTime, ProvenFrom: st.ProvenFrom}}
+	out.State = plain{Message: &kujiv1.HistoryState{Position: st.Position, CompleteFrom: st.CompleteFrom, KeptFrom: st.KeptFrom, KeptFromUnixMs: st.KeptFromTime, ProvenFrom: st.ProvenFrom}}
 	if _, damaged := errors.AsType[*history.DamagedError](err); damaged && f.rebuild {
 		if failed := db.Rebuild(ctx); failed != nil {
 			return out, failed
@@ -187,14 +187,9 @@ func (v *historyVerifyJSON) print(w io.Writer) {
 		fprintf(w, "no realm has a history there\n")
 		return
 	}
-	fprintf(w, "REALM\tRESULT\tFROM\tTO\tEVENTS\tPROVEN FROM\n")
-	for _, r := range v.Realms {
-		result := "good"
-		if !r.OK {
-			result = "DAMAGED"
-		}
-		fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\n", r.Realm, result, r.From, r.To, r.Events, r.proven)
-	}
+	rows(w, "REALM\tRESULT\tFROM\tTO\tEVENTS\tPROVEN FROM", v.Realms, func(r historyVerifyRealmJSON) []any {
+		return []any{r.Realm, verdict[r.OK], r.From, r.To, r.Events, r.proven}
+	})
 	for _, r := range v.Realms {
 		if r.Rebuild {
 			fprintf(w, "\nThe server builds the history of realm %s again when it starts.\n", r.Realm)

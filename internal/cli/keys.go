@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,17 +42,14 @@ that the key grants, takes, transfers and applies.`,
 				return usagef("missing flag --can or --name: expected what the key may do, such as draw,read, and a name of one word")
 			}
 			var options []string
-			if len(realms) > 0 {
-				options = append(options, "realms="+strings.Join(realms, ","))
+			for name, values := range map[string][]string{"realms": realms, "pools": pools, "grants": grants} {
+				if len(values) > 0 {
+					options = append(options, name+"="+strings.Join(values, ","))
+				}
 			}
-			if len(pools) > 0 {
-				options = append(options, "pools="+strings.Join(pools, ","))
-			}
+			slices.Sort(options) // not as the map has them
 			if rate != 0 {
 				options = append(options, "rate="+strconv.Itoa(rate))
-			}
-			if len(grants) > 0 {
-				options = append(options, "grants="+strings.Join(grants, ","))
 			}
 			if anyID {
 				options = append(options, "ids=optional")

@@ -252,11 +252,7 @@ func verifyLog(ctx context.Context, a *app, dir string) error {
 		damage = append(damage, d)
 	}
 	if err := a.print(out, func(w io.Writer) {
-		result := "good"
-		if !out.OK {
-			result = "DAMAGED"
-		}
-		fprintf(w, "%s: %s, %s, %s; %s torn off at the end\n", result, counted(out.Segments, "segment"), counted(out.Records, "record"), counted(out.Bytes, "byte"), counted(out.Torn, "byte"))
+		fprintf(w, "%s: %s, %s, %s; %s torn off at the end\n", verdict[out.OK], counted(out.Segments, "segment"), counted(out.Records, "record"), counted(out.Bytes, "byte"), counted(out.Torn, "byte"))
 	}); err != nil {
 		return err
 	}

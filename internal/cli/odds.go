@@ -72,10 +72,10 @@ version and hash.`,
 			return err
 		}
 		one.Items = valued(one, value)
-		out := oddsJSON{Odds: plain{one}}
+		out := oddsJSON{Odds: plain{Message: one}}
 		if several != nil {
 			several.Items = valued(several, value)
-			out.Request = plain{several}
+			out.Request = plain{Message: several}
 		}
 		return a.print(out, func(w io.Writer) { printOdds(w, args[0], player, one, several) })
 	}

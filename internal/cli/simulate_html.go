@@ -7,7 +7,6 @@ import (
 	"html/template"
 	"math"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -22,20 +21,11 @@ var simulationText string
 
 var simulationPage = template.Must(template.New("simulation").Funcs(template.FuncMap{
 	"style": func() template.CSS { return chart.Style },
-	"facts": (*simulationJSON).facts, "untilNote": (*simulationJSON).untilNote,
-	"oddsNotes": func(r *simulationJSON) string { return strings.Join(r.oddsNotes(), " ") },
-	"hundred":   inHundred, "hasLongRun": hasLongRun, "longRun": longRunText, "grouped": grouped, "known": known, "mean": mean, "in": in, "when": when,
-	"budget": budgetName, "limit": budgetLimit, "usedUp": usedUp,
-	"oddsChart": oddsChart, "untilChart": untilChart, "stockChart": stockChart, "budgetChart": budgetChart,
-	"top": func(all any) any {
-		v := reflect.ValueOf(all)
-		return v.Slice(0, min(v.Len(), maxRows)).Interface()
-	},
-	"more": func(all any) string { return more(reflect.ValueOf(all).Len()) },
+	"facts": (*simulationJSON).facts, "sections": (*simulationJSON).sections, "lower": strings.ToLower,
 }).Parse(simulationText))
 
-// simulationHTML writes a report as a page.
-func simulationHTML(r *simulationJSON) ([]byte, error) {
+// html writes the report as a page.
+func (r *simulationJSON) html() ([]byte, error) {
 	published := *r // it says which file it is of, and not in which folder that was
 	published.File = filepath.Base(r.File)
 	var b bytes.Buffer

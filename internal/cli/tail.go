@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"io"
 	"strings"
 
@@ -27,18 +28,17 @@ it. If you store events, keep the position: after an event with "last", continue
   kuji tail --from 1 --player ann
   kuji tail --pool splash --json`,
 	}
-	conn := a.connection(cmd.Flags())
 	flags := cmd.Flags()
 	flags.Uint64Var(&from, "from", 0, "first `position` to show; 1 is the beginning (default: only what happens from now on)")
 	flags.Uint64Var(&count, "count", 0, "end after this many events (default: never)")
 	flags.StringVar(&player, "player", "", "only events about this `player`")
 	flags.StringVar(&pool, "pool", "", "only events about this `pool`")
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, _ []string) error {
+	return a.online(cmd, func(ctx context.Context, c *api, _ []string) error {
 		req := &kujiv1.StreamEventsRequest{Realm: c.realm, Player: player, Pool: pool}
 		if cmd.Flags().Changed("from") {
 			req.From = &from
 		}
-		for m, err := range c.Events(cmd.Context(), req) {
+		for m, err := range c.Events(ctx, req) {
 			if err != nil {
 				return err
 			}
@@ -53,7 +53,6 @@ it. If you store events, keep the position: after an event with "last", continue
 		}
 		return nil
 	})
-	return cmd
 }
 
 // showEvent writes an event on a line of its own.

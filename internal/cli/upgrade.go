@@ -49,44 +49,32 @@ all realms first, and raises none if one of them cannot be opened.`,
   kuji upgrade --finish --reason "a week without trouble"
   kuji upgrade --finish --data ./kuji-data`,
 	}
-	conn := a.connection(cmd.Flags())
-	realm := cmd.Flags().Lookup("realm")
-	realm.Usage, realm.DefValue = "`name` of the only realm (default: all)", ""
+	conn := a.connection(cmd.Flags()).allRealms()
 	cmd.Flags().BoolVar(&finish, "finish", false, "raise the realms to the newest format level: no older build opens them again")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the log: at most 200 bytes of `text`")
 	cmd.Flags().StringVar(&data, "data", "", "data `directory` that no server has open, instead of asking a server")
-	online := conn.run(func(cmd *cobra.Command, c *api, _ []string) error {
-		only := ""
-		if cmd.Flags().Changed("realm") {
-			only = c.realm
-		}
-		out, err := upgradeServer(cmd.Context(), c, only, finish, reason)
+	online := conn.run(func(ctx context.Context, c *api, _ []string) error {
+		out, err := upgradeServer(ctx, c, conn.only(), finish, reason)
 		return printUpgrade(a, out, err)
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if data == "" {
 			return online(cmd, args)
 		}
-		if cmd.Flags().Changed("server") {
-			return usagef("--data and --server: expected only one of them")
-		}
-		only := ""
-		if cmd.Flags().Changed("realm") {
-			only = realm.Value.String()
+		if err := conn.notWith("data"); err != nil {
+			return err
 		}
 		if cluster.IsNode(data) {
-			return refusedError{fmt.Sprintf("--data %s is of a node of a cluster: ask the cluster, while it runs", data)}
+			return refusedError{fmt.Sprintf("--data %s belongs to a node of a cluster: ask the cluster, while it runs", data)}
 		}
-		do := levelsOf
-		if finish {
-			if err := refuseBackup(data); err != nil {
-				return err
-			}
-			do = func(ctx context.Context, data, only string) (upgradeJSON, error) {
-				return finishData(ctx, data, only, reason)
-			}
+		if !finish {
+			out, err := levelsOf(cmd.Context(), data, conn.only())
+			return printUpgrade(a, out, err)
 		}
-		out, err := do(cmd.Context(), data, only)
+		if err := refuseBackup(data); err != nil {
+			return err
+		}
+		out, err := finishData(cmd.Context(), data, conn.only(), reason)
 		return printUpgrade(a, out, err)
 	}
 	return cmd
@@ -170,8 +158,7 @@ func printUpgrade(a *app, out upgradeJSON, failed error) error {
 		return failed
 	}
 	return errors.Join(a.print(out, func(w io.Writer) {
-		fprintf(w, "REALM\tLEVEL\tNEWEST\tUPGRADE\n")
-		for _, r := range out.Realms {
+		rows(w, "REALM\tLEVEL\tNEWEST\tUPGRADE", out.Realms, func(r upgradeRealmJSON) []any {
 			state := "finished"
 			switch {
 			case r.Newest == 0: // the server does not say: it is d61c231, or a build before it
@@ -181,7 +168,7 @@ func printUpgrade(a *app, out upgradeJSON, failed error) error {
 			case r.From < r.Level:
 				state = fmt.Sprintf("finished now, from level %d", r.From)
 			}
-			fprintf(w, "%s\t%d\t%d\t%s\n", r.Realm, r.Level, r.Newest, state)
-		}
+			return []any{r.Realm, r.Level, r.Newest, state}
+		})
 	}), failed)
 }

@@ -391,6 +391,9 @@ func realmsIn(data string) (names, strays []string, err error) {
 	return names, strays, nil
 }
 
+// verdict says whether what was verified is right.
+var verdict = map[bool]string{true: "good", false: "DAMAGED"}
+
 func printVerify(w io.Writer, v verifyJSON) {
 	if v.Node != "" {
 		fprintf(w, "warning: this is what node %s of cluster %s has kept. What other nodes acknowledged without it is not here\n", v.Node, v.NodeOf)
@@ -405,11 +408,10 @@ func printVerify(w io.Writer, v verifyJSON) {
 		fprintf(w, "%s: it holds no realm\n", v.name())
 		return
 	}
-	fprintf(w, "REALM\tRESULT\tFROM\tPOSITION\tEVENTS\tDRAWS\tPLAYERS\tCATALOG\tEPOCHS\tREVEALED\tSTATE HASH\n")
-	for _, r := range v.Realms {
-		result, hash := "good", hex.EncodeToString(r.StateHash[:])
-		if !r.OK {
-			result, hash = "DAMAGED", "-"
+	rows(w, "REALM\tRESULT\tFROM\tPOSITION\tEVENTS\tDRAWS\tPLAYERS\tCATALOG\tEPOCHS\tREVEALED\tSTATE HASH", v.Realms, func(r verifiedRealm) []any {
+		hash := "-"
+		if r.OK {
+			hash = hex.EncodeToString(r.StateHash[:])
 		}
 		revealed := 0
 		for _, e := range r.Epochs {
@@ -417,9 +419,8 @@ func printVerify(w io.Writer, v verifyJSON) {
 				revealed++
 			}
 		}
-		fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", r.Realm, result, r.From, r.Position, r.Events, r.Draws,
-			r.Players, r.Catalog, len(r.Epochs), revealed, hash)
-	}
+		return []any{r.Realm, verdict[r.OK], r.From, r.Position, r.Events, r.Draws, r.Players, r.Catalog, len(r.Epochs), revealed, hash}
+	})
 	for _, text := range v.unproven() {
 		fprintf(w, "warning: %s\n", text)
 	}

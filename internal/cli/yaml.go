@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
@@ -90,6 +93,24 @@ func (f *yamlFile) mapping(n *yaml.Node, what string, each func(key string, k, v
 		}
 	}
 	return nil
+}
+
+// keys calls, for every key of a mapping, the function that all has for it.
+func (f *yamlFile) keys(n *yaml.Node, what string, all map[string]func(v *yaml.Node) error) error {
+	return f.mapping(n, what, func(key string, k, v *yaml.Node) error {
+		if all[key] == nil {
+			return f.errorf(k, "unknown key %s; expected one of %s", key, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+		}
+		return all[key](v)
+	})
+}
+
+// text returns a function that reads one value.
+func (f *yamlFile) text(to *string) func(*yaml.Node) error {
+	return func(v *yaml.Node) (err error) {
+		*to, err = f.scalar(v)
+		return err
+	}
 }
 
 // list calls each for every value of a list, in order.
