@@ -153,7 +153,7 @@ func (n *node) serveLog(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the log is kept elsewhere: want --nats, as this node has it", http.StatusNotFound)
 		return
 	}
-	here, err := n.nats.Dial()
+	here, err := n.nats.InProcessConn()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
