@@ -25,7 +25,7 @@ const (
 const widenEvery = 30 * time.Second
 
 // widen puts the streams of three nodes on all five. The first node does it.
-func (n *node) widen(ctx context.Context, d *jetstream.Driver) {
+func (n *Node) widen(ctx context.Context, d *jetstream.Driver) {
 	living := n.look().living
 	if n.conf.replicas() <= 3 || len(living) == 0 || living[0] != n.conf.Node || !n.at.widening.CompareAndSwap(false, true) {
 		return
@@ -42,7 +42,7 @@ func (n *node) widen(ctx context.Context, d *jetstream.Driver) {
 }
 
 // serveMove does what an operator asks of this node.
-func (n *node) serveMove(w http.ResponseWriter, r *http.Request) {
+func (n *Node) serveMove(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		http.Error(w, "want POST", http.StatusMethodNotAllowed)
 		return
@@ -65,7 +65,7 @@ func (n *node) serveMove(w http.ResponseWriter, r *http.Request) {
 }
 
 // removeNodes takes nodes out of the cluster. What they kept is on the others, as many as the cluster then has.
-func removeNodes(ctx context.Context, n *node, nodes []string) error {
+func removeNodes(ctx context.Context, n *Node, nodes []string) error {
 	if n.nats == nil {
 		return errors.New("the log is kept by NATS servers of your own: remove theirs there")
 	}

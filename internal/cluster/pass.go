@@ -51,7 +51,7 @@ type passer struct {
 }
 
 // servePeer answers what another node passes on. It passes nothing on itself.
-func (n *node) servePeer(w http.ResponseWriter, r *http.Request) {
+func (n *Node) servePeer(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case nodePath:
 		n.serveStatus(w, r)
@@ -67,7 +67,7 @@ func (n *node) servePeer(w http.ResponseWriter, r *http.Request) {
 }
 
 // serveClient answers a client.
-func (n *node) serveClient(w http.ResponseWriter, r *http.Request) {
+func (n *Node) serveClient(w http.ResponseWriter, r *http.Request) {
 	if !n.serveOwn(w, r) {
 		n.serve(w, r, false)
 	}
@@ -94,7 +94,7 @@ func (n *passer) serve(w http.ResponseWriter, r *http.Request, passed bool) {
 	if s == nil {
 		ctx, cancel := n.patience(r.Context(), time.Now())
 		defer cancel()
-		if s = n.await(ctx, func(v view) bool { return v.serves != nil }).serves; s == nil {
+		if s = n.await(ctx, func(v *view) bool { return v.serves != nil }).serves; s == nil {
 			err := n.refusal(j, fmt.Errorf("node %s has not joined the cluster yet: try again later", n.conf.Node))
 			_ = connect.NewErrorWriter().Write(w, r, err) // the client may be gone: there is nobody to tell
 			return
@@ -135,7 +135,7 @@ func (n *passer) call(c *server.Call, j journey) (*http.Response, error) {
 		}
 	}
 	for {
-		v := n.await(ctx, func(v view) bool { return n.Holds(c.Realm) || n.whereTo(v, c.Realm, j) != "" })
+		v := n.await(ctx, func(v *view) bool { return n.Holds(c.Realm) || n.whereTo(v, c.Realm, j) != "" })
 		to := n.whereTo(v, c.Realm, j)
 		switch {
 		case n.Holds(c.Realm), to == n.conf.Node:
@@ -154,7 +154,7 @@ func (n *passer) call(c *server.Call, j journey) (*http.Response, error) {
 
 // whereTo returns which other node leads a realm. It is this one for a realm that does not exist, if this one is to
 // create it. "": nobody knows.
-func (n *passer) whereTo(v view, realm string, j journey) string {
+func (n *passer) whereTo(v *view, realm string, j journey) string {
 	leader := v.leaders[realm]
 	switch {
 	case leader == n.conf.Node:
@@ -168,7 +168,7 @@ func (n *passer) whereTo(v view, realm string, j journey) string {
 }
 
 // nobody says why a request was not answered.
-func (n *passer) nobody(v view, realm string) error {
+func (n *passer) nobody(v *view, realm string) error {
 	switch leader := v.leaders[realm]; {
 	case leader != "" && leader != n.conf.Node:
 		return fmt.Errorf("node %s does not lead realm %q: node %s does", n.conf.Node, realm, leader)
@@ -179,7 +179,7 @@ func (n *passer) nobody(v view, realm string) error {
 }
 
 // again waits until there is something new, for a moment at most.
-func (n *passer) again(ctx context.Context, v view) {
+func (n *passer) again(ctx context.Context, v *view) {
 	t := time.NewTimer(lookAgain)
 	defer t.Stop()
 	select {
@@ -197,7 +197,7 @@ func (n *passer) Status(ctx context.Context) []*kujiv1.RealmStatus {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*election.RenewEvery)
 	defer cancel()
-	leaders := n.await(ctx, func(v view) bool { return len(v.leaders) > 0 }).leaders
+	leaders := n.await(ctx, func(v *view) bool { return len(v.leaders) > 0 }).leaders
 	var all []*kujiv1.RealmStatus
 	var mu sync.Mutex
 	var asking sync.WaitGroup
@@ -231,7 +231,7 @@ func (n *passer) Status(ctx context.Context) []*kujiv1.RealmStatus {
 }
 
 // serveOwn answers what every node answers for itself: health and metrics.
-func (n *node) serveOwn(w http.ResponseWriter, r *http.Request) bool {
+func (n *Node) serveOwn(w http.ResponseWriter, r *http.Request) bool {
 	health := strings.HasPrefix(r.URL.Path, "/"+grpchealth.HealthV1ServiceName+"/")
 	switch {
 	case health:
@@ -258,7 +258,7 @@ func (n *node) serveOwn(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // Check implements [grpchealth.Checker].
-func (n *node) Check(context.Context, *grpchealth.CheckRequest) (*grpchealth.CheckResponse, error) {
+func (n *Node) Check(context.Context, *grpchealth.CheckRequest) (*grpchealth.CheckResponse, error) {
 	if !n.describe().Ready {
 		return &grpchealth.CheckResponse{Status: grpchealth.StatusNotServing}, nil
 	}
@@ -266,7 +266,7 @@ func (n *node) Check(context.Context, *grpchealth.CheckRequest) (*grpchealth.Che
 }
 
 // await returns the first view that is good, or the one at the end of ctx.
-func (n *passer) await(ctx context.Context, good func(view) bool) view {
+func (n *passer) await(ctx context.Context, good func(*view) bool) *view {
 	for {
 		v := n.look()
 		if good(v) {

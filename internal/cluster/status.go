@@ -152,15 +152,15 @@ func (c *Client) Survey(ctx context.Context) []Status {
 }
 
 // describe says what this node is now.
-func (n *node) describe() Status {
+func (n *Node) describe() Status {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	v := n.view
+	v := n.look()
 	out := Status{
 		Node: n.conf.Node, Address: n.conf.Peers[n.conf.Node].Log(), Version: n.o.Server.Version, State: stateServes, Ready: true,
 		Leaders: v.leaders, Leads: []string{},
 	}
-	for _, realm := range n.shown.Load().Realms() {
+	for _, realm := range v.holding.Realms() {
 		if n.Holds(realm) {
 			out.Leads = append(out.Leads, realm)
 		}
@@ -205,7 +205,7 @@ func (n *node) describe() Status {
 }
 
 // serveStatus answers another node that asks for this one's status.
-func (n *node) serveStatus(w http.ResponseWriter, r *http.Request) {
+func (n *Node) serveStatus(w http.ResponseWriter, r *http.Request) {
 	s := n.describe()
 	if n.nats != nil {
 		if err := n.nats.Current(); err != nil {
