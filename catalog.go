@@ -51,30 +51,23 @@ func (v *Catalogs) Apply(ctx context.Context, c *catalog.Catalog, o ApplyOptions
 	if err := invalid(o.Note.note().Check()); err != nil {
 		return Result{}, err
 	}
-	var a applied
-	var res Result
-	wait, err := v.start(ctx, c, &o, &a, &res)
-	if err := v.w.finish(ctx, wait, err); err != nil {
+	a := applied{over: o.Over}
+	rc, err := v.w.carry(ctx, &a, func() error {
+		begin, err := v.allow(c)
+		if err != nil {
+			return err
+		}
+		a.prepared, a.refused = rules.Prepare(v.w.state, v.w.tables.Load(), c, o.Note.note(), begin)
+		if a.refused == nil && len(a.prepared.Event) > maxCatalogEvent {
+			return errf(CodeInvalid, "catalog", "%d bytes when compiled; at most %d are allowed", len(a.prepared.Event), maxCatalogEvent)
+		}
+		return nil
+	})
+	if err != nil {
 		return Result{}, err
 	}
-	res.Receipt.CatalogVersion = a.version
-	return res, nil
-}
-
-// startCatalog prepares a catalog and lets it enter.
-func (v *Catalogs) start(ctx context.Context, c *catalog.Catalog, o *ApplyOptions, a *applied, res *Result) (Commit, error) {
-	v.w.prepare.Lock()
-	defer v.w.prepare.Unlock()
-	begin, err := v.allow(c)
-	if err != nil {
-		return Commit{}, err
-	}
-	a.over = o.Over
-	a.prepared, a.refused = rules.Prepare(v.w.state, v.w.tables.Load(), c, o.Note.note(), begin)
-	if a.refused == nil && len(a.prepared.Event) > maxCatalogEvent {
-		return Commit{}, errf(CodeInvalid, "catalog", "%d bytes when compiled; at most %d are allowed", len(a.prepared.Event), maxCatalogEvent)
-	}
-	return v.w.start(ctx, a, res)
+	rc.CatalogVersion = a.version
+	return Result{Receipt: rc}, nil
 }
 
 // applied is a catalog that was prepared.

@@ -60,7 +60,7 @@ func (p Pools) Odds(ctx context.Context, pool, player string, count int) (Odds, 
 		if err := p.w.settle(ctx, seen); err != nil {
 			return Odds{}, err
 		}
-		return Odds{}, errf(CodeNotFound, "pool", "there is no pool %q in catalog version %d of realm %q", pool, version, p.w.name)
+		return Odds{}, p.unknown(pool, version)
 	}
 	o, err := s.Odds(going(ctx))
 	switch {

@@ -129,8 +129,7 @@ type names interface {
 func why(s names, ev *store.Event, res *Result) error {
 	limit, lacks, err := rules.WhyOf(ev)
 	if res.Status == LimitReached {
-		l := Limit(limit)
-		res.Limit = &l
+		res.Limit = &limit
 	}
 	for _, l := range lacks {
 		res.Lacks = append(res.Lacks, Lack{Item: s.ItemID(l.Item), Have: l.Have, Need: l.Need})

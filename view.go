@@ -3,6 +3,8 @@ package kuji
 import (
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/plan"
+	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/view"
 )
 
 // PlayerView is what a player holds.
@@ -20,21 +22,10 @@ type PlayerView struct {
 }
 
 // Limit is a limit of a pool, or its free draws, and where a player stands in it.
-type Limit struct {
-	Per    catalog.Per `json:"per"`
-	Window int64       `json:"window_ms,omitempty"` // 0 unless Per is catalog.PerWindow
-	Draws  uint64      `json:"draws"`               // that the limit allows
-	Left   uint64      `json:"left"`                // of them
-	// Resets is when more draws than now are left, at the soonest: a time stamp, Unix milliseconds.
-	// All of them are left then, except of a window. 0: never, or all are left now.
-	Resets int64 `json:"resets,omitempty"`
-}
+type Limit = rules.LimitState
 
 // PoolLimit is a limit, and the pool that has it.
-type PoolLimit struct {
-	Pool string
-	Limit
-}
+type PoolLimit = view.PoolLimit
 
 // Lack is an item of which a player had too few.
 type Lack struct {
@@ -45,76 +36,22 @@ type Lack struct {
 
 // TrackView is what a track of the catalog in force has counted for a player. A track that is not
 // in PlayerView.Tracks has counted 0 draws.
-type TrackView struct {
-	Name  string // the one that pools share it by, or "pool/track"
-	Draws uint64 // since the last hit
-	// CertainIn: at the latest so many draws from now, a draw is certain to hit. 1 is the next one; 0: none
-	// is, or nothing of the group is in stock and for this player.
-	CertainIn uint64
-	Pool      string // from which pool that draw must be; empty: each pool of the track promises the same
-	// Unless names what can come in place of that hit, with ", " between: tracks before this one that have
-	// no entry in common with it, and entries with winning moments. Then the track waits for the next draw.
-	Unless string
-}
+type TrackView = view.TrackDraws
 
 // PoolView is a pool with its stock and odds.
-type PoolView struct {
-	ID             string
-	CatalogVersion uint64
-	Config         catalog.Pool // as in the catalog
-	Budgets        []BudgetView // as they are now, item by item, in the catalog's order
-	Entries        []EntryView  // in the catalog's order; in PoolPage, only those of the page
-	TotalWeight    uint64       // the sum of the entries' current weights; 0: sold out
-	Position       uint64       // of the last batch that changed this pool
-}
+type PoolView = view.PoolStock
 
 // PoolSum is what a pool has given, and what is left of it.
-type PoolSum struct {
-	ID      string
-	Draws   uint64 // single draws from it that requests asked for and that ended OK, since the realm was opened
-	Drawn   uint64 // entries taken, over all catalog versions; of a raffle with a refill, since the box was last filled
-	Left    uint64 // in stock, of the entries whose stock is limited
-	Limited bool   // it has such entries
-}
+type PoolSum = view.PoolSum
 
 // EntryView is an entry's stock and its odds at one moment.
-type EntryView struct {
-	ID        string
-	Unlimited bool
-	Left      uint64 // still in stock; 0 when Unlimited
-	Drawn     uint64 // so far, over all catalog versions
-	Weight    uint64 // current odds are Weight / PoolView.TotalWeight; 0 when out of stock
-	// OverBudget: the entry can give more than is left of a budget of the pool. Its weight is 0 then.
-	OverBudget bool
-	Moments    *MomentsView // nil: the entry has none
-}
-
-// Available reports whether a draw can take the entry now: it has odds, or a winning moment waits.
-// It ignores conditions on the player. A draw can also take an entry with random moments if one comes
-// before the draw.
-func (e *EntryView) Available() bool {
-	return e.Weight > 0 || e.Moments != nil && e.Moments.Waiting > 0
-}
+type EntryView = view.EntryStock
 
 // BudgetView is what is left of an item of a budget.
-type BudgetView struct {
-	Per          catalog.Per
-	Share        string // its name, if pools share it
-	Item         string
-	Limit, Spent uint64
-	ResetsAt     int64 // from when on the budget is full again, Unix milliseconds; 0: never
-}
+type BudgetView = view.BudgetLeft
 
-// Left returns how much can still be given. Spent can be above Limit after a catalog has lowered it.
-func (b *BudgetView) Left() uint64 { return b.Limit - min(b.Limit, b.Spent) }
-
-// MomentsView is how the winning moments of an entry stand: see catalog.Moments. How many were taken is
-// EntryView.Drawn. It tells no moment of the future but of those that follow from the catalog.
-type MomentsView struct {
-	Come    uint64 // those that draws have found, and those that must have come by now
-	Waiting uint64 // of these, how many the next draws take: none while a budget or a list of codes is used up
-	NextAt  int64  // when the next one comes if they are even, Unix milliseconds; 0: not known, or none
-}
+// MomentsView is how the winning moments of an entry stand.
+type MomentsView = view.MomentsLeft
 
 // CatalogView is the catalog in force.
 type CatalogView struct {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/kuji-dev/kuji/driver/memory"
 	"github.com/kuji-dev/kuji/internal/format"
@@ -258,9 +259,28 @@ func (w *writer) ended(finished *bool, b **ledger.Batch, err *error) {
 	}
 }
 
-// start lets a proposal enter. The Commit says when that is durable. With an error it says when what the
-// refusal depends on is.
-func (w *writer) start(ctx context.Context, p proposal, res *Result) (c Commit, err error) {
+// carry lets a proposal enter, and waits until that is durable, or until what its refusal depends on is.
+// prepare comes first and may take long: no catalog enters meanwhile. nil: there is nothing to prepare.
+func (w *writer) carry(ctx context.Context, p proposal, prepare func() error) (Receipt, error) {
+	var res Result
+	c, err := w.start(ctx, p, prepare, &res)
+	switch {
+	case err == nil:
+		err = c.Wait(ctx)
+	case c.batch != nil:
+		err = cmp.Or(w.settled(ctx, c.batch, c.done), err)
+	}
+	return res.Receipt, err
+}
+
+func (w *writer) start(ctx context.Context, p proposal, prepare func() error, res *Result) (c Commit, err error) {
+	if prepare != nil {
+		w.prepare.Lock()
+		defer w.prepare.Unlock()
+		if err := prepare(); err != nil {
+			return c, err
+		}
+	}
 	if err := w.lockForRoom(ctx); err != nil {
 		return c, err
 	}
@@ -272,15 +292,12 @@ func (w *writer) start(ctx context.Context, p proposal, res *Result) (c Commit, 
 	return c, err
 }
 
-// finish waits for what start has returned.
-func (w *writer) finish(ctx context.Context, c Commit, err error) error {
-	if err != nil && c.batch != nil {
-		return cmp.Or(w.settled(ctx, c.batch, c.done), err)
+// checkWho refuses what cannot stand in the log as who asks and why. wrong is what the rules say of it.
+func checkWho(by, reason string, wrong *rules.CommandError) error {
+	if wrong == nil && !(utf8.ValidString(by) && utf8.ValidString(reason)) {
+		return errf(CodeInvalid, "reason", "%q by %q; want UTF-8", reason, by)
 	}
-	if err != nil {
-		return err
-	}
-	return c.Wait(ctx)
+	return invalid(wrong)
 }
 
 // request is a checked command, with the hashes of its request id and player.
