@@ -31,8 +31,8 @@ type report struct {
 	send func(at *log, onKey bool, message string)
 	// line returns the line of a place in the source. It is nil without a source.
 	line func(at []step) int
-	// there holds the ids that can be referred to, by what they are of: see id. Others can be anything.
-	there map[string]map[string]bool
+	// there holds the ids that can be referred to, by index in referred; nil: any.
+	there [len(referred)]map[string]bool
 }
 
 // check is one pass over a compiled catalog. [Parse] and [Decode] share it, so
@@ -78,7 +78,7 @@ func (k *report) at(key string, f func()) {
 }
 
 func (k *check) run() {
-	k.pools, k.redeemed, k.there = make(map[string]int, len(k.c.Pools)), map[string]string{}, map[string]map[string]bool{}
+	k.pools, k.redeemed = make(map[string]int, len(k.c.Pools)), map[string]string{}
 	for i := range k.c.Pools {
 		k.pools[k.c.Pools[i].ID] = i
 	}
@@ -96,6 +96,9 @@ func (k *check) run() {
 	k.at("pools", k.checkPools)
 	k.at("idempotency", k.checkIdempotency)
 	k.at("guesses", k.checkGuesses)
+	if !k.fresh { // decoded: it is as long as the form
+		return
+	}
 	if n := len(k.c.AppendCanonical(nil)); n > MaxCanonical {
 		k.fault("expected at most %d bytes in canonical form, found %d", MaxCanonical, n)
 	}
@@ -113,7 +116,7 @@ func (k *report) thereAre(what string, ids iter.Seq[string]) {
 	for id := range ids {
 		all[id] = true
 	}
-	k.there[what] = all
+	k.there[slices.Index(referred[:], what)] = all
 }
 
 func tracksOf(p *Pool) iter.Seq[string] {

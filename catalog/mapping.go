@@ -39,7 +39,7 @@ type field[T any] struct {
 	value     string   // what a missing key stands for, as it would be written; "": nothing
 	words     []string // of a choice
 	read      func(r *reader, n *yaml.Node, dst *T)
-	check     func(k *report, v *T)
+	check     func(k *report, v *T) // nil: it can be anything
 	write     func(scale uint64, v *T) string
 	given     func(v *T) bool // whether there is a value
 	set       func(v *T) bool // whether there is something to write
@@ -60,8 +60,11 @@ func key[T, V any](name string, s shape[V], get func(*T) *V, doc string) field[T
 		expects: s.expects,
 	}
 	f.set = f.given
-	if c, ok := s.(interface{ words() []string }); ok {
-		f.words = c.words()
+	switch s := any(s).(type) {
+	case interface{ words() []string }:
+		f.words = s.words()
+	case weightShape, *scalar[bool]: // can be anything
+		f.check = nil
 	}
 	return f
 }
@@ -235,7 +238,7 @@ func (o *object[T]) check(k *report, v *T) {
 		switch {
 		case f.check == nil || other && (variant == "" || o.fields[o.find(f.name, variant)].when == variant):
 			continue
-		case !f.given(v) && (other || f.preset == nil && (!f.required || k.line != nil)): // what is missing in a source was said
+		case (other || f.preset == nil && (!f.required || k.line != nil)) && !f.given(v): // what a source lacks was said
 			continue
 		}
 		k.enter(f.name)
@@ -391,13 +394,19 @@ func (s dict[T]) check(k *report, all *[]T) {
 		k.fault("expected %s, found %d", s.expects(), n)
 		return
 	}
-	before := make(map[string]int, n) // how often an id was there
+	var before map[string]int // how often an id was there
+	if n > 1 {
+		before = make(map[string]int, n)
+	}
 	for i := range *all {
 		v := &(*all)[i]
 		id := *s.id(v)
 		k.enterPlace(id, before[id])
-		if before[id]++; before[id] > 1 {
+		if before[id] > 0 {
 			k.faultOnKey("duplicate id")
+		}
+		if n > 1 {
+			before[id]++
 		}
 		s.key.checkAt(k, id, k.faultOnKey)
 		s.value.check(k, v)

@@ -152,7 +152,7 @@ func (k *report) once(what string, seen []bool) {
 }
 
 func (m *Moments) code(x *coder) {
-	if small(x, &m.Count, "a number of moments", MaxMoments); m.Count == 0 {
+	if number(x, &m.Count); m.Count == 0 {
 		x.fail("expected at least one moment")
 	}
 	kind(x, &m.Spread)
@@ -162,5 +162,5 @@ func (m *Moments) code(x *coder) {
 
 func (w *TimeWeight) code(x *coder) {
 	x.ref(&w.When)
-	x.number(&w.Weight)
+	number(x, &w.Weight)
 }

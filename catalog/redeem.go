@@ -63,7 +63,7 @@ func (c *Catalog) redeems() bool {
 
 func (r *Redeem) code(x *coder) {
 	x.ref(&r.List)
-	small(x, &r.Times, "times", MaxRedeemTimes)
-	x.number(&r.Uses)
-	small(x, &r.Until, "a time", maxInstant)
+	number(x, &r.Times)
+	number(x, &r.Uses)
+	number(x, &r.Until)
 }

@@ -165,7 +165,7 @@ type scalar[T any] struct {
 	node   schemaNode
 }
 
-func (s scalar[T]) read(r *reader, n *yaml.Node, dst *T) {
+func (s *scalar[T]) read(r *reader, n *yaml.Node, dst *T) {
 	text, ok := s.take(r, n, s.text)
 	if !ok {
 		return
@@ -177,7 +177,7 @@ func (s scalar[T]) read(r *reader, n *yaml.Node, dst *T) {
 	}
 }
 
-func (s scalar[T]) check(k *report, v *T) {
+func (s *scalar[T]) check(k *report, v *T) {
 	if !s.valid(*v) {
 		found := s.format(*v)
 		if text, ok := any(*v).(string); ok {
@@ -187,17 +187,17 @@ func (s scalar[T]) check(k *report, v *T) {
 	}
 }
 
-func (s scalar[T]) write(_ uint64, v *T) string     { return s.format(*v) }
-func (s scalar[T]) schema(*definitions) *schemaNode { return &s.node }
-func (s scalar[T]) expects() string                 { return s.text }
+func (s *scalar[T]) write(_ uint64, v *T) string     { return s.format(*v) }
+func (s *scalar[T]) schema(*definitions) *schemaNode { return &s.node }
+func (s *scalar[T]) expects() string                 { return s.text }
 
 // integer is a whole number from low to high.
-func integer[T uint32 | uint64](low, high uint64) scalar[T] {
+func integer[T uint32 | uint64](low, high uint64) *scalar[T] {
 	text := fmt.Sprintf("a whole number from %d to %d", low, high)
 	if low == high {
 		text = fmt.Sprint("the number ", low)
 	}
-	return scalar[T]{
+	return &scalar[T]{
 		text: text, take: (*reader).number,
 		parse: func(text string) (T, string, bool) {
 			v, wrong := parseInteger(text)
@@ -205,13 +205,13 @@ func integer[T uint32 | uint64](low, high uint64) scalar[T] {
 		},
 		valid:  func(v T) bool { return uint64(v) >= low && uint64(v) <= high },
 		format: func(v T) string { return strconv.FormatUint(uint64(v), 10) },
-		node:   schemaNode{Type: "integer", Minimum: number(low), Maximum: number(high)},
+		node:   schemaNode{Type: "integer", Minimum: jsonNumber(low), Maximum: jsonNumber(high)},
 	}
 }
 
 // decimals is a number from 0 to most, with at most so many digits after the point.
-func decimals(what string, most uint64, digits uint8) scalar[decimal] {
-	return scalar[decimal]{
+func decimals(what string, most uint64, digits uint8) *scalar[decimal] {
+	return &scalar[decimal]{
 		text: fmt.Sprintf("%s, with at most %d digits after the point", what, digits), take: (*reader).number,
 		parse: func(text string) (decimal, string, bool) {
 			v, wrong := parseDecimal(text)
@@ -222,13 +222,13 @@ func decimals(what string, most uint64, digits uint8) scalar[decimal] {
 		},
 		valid:  func(v decimal) bool { return !v.above(most) },
 		format: decimal.String,
-		node:   schemaNode{Type: "number", Minimum: number(0), Maximum: number(most)},
+		node:   schemaNode{Type: "number", Minimum: jsonNumber(0), Maximum: jsonNumber(most)},
 	}
 }
 
 // weightShape is a weight, which is scaled when all weights of its pool are known: see scaleWeights. What
 // weights come to is checked for all of them together.
-type weightShape struct{ scalar[decimal] }
+type weightShape struct{ *scalar[decimal] }
 
 var (
 	weight = weightShape{decimals("a number such as 3 or 0.06, at least 0", MaxWeightSum, maxDigits)}
@@ -254,7 +254,7 @@ func (weightShape) check(*report, *uint64) {}
 
 func (weightShape) write(scale uint64, v *uint64) string { return unscaled(*v, scale).String() }
 
-var displayName = scalar[string]{
+var displayName = &scalar[string]{
 	text: fmt.Sprintf("a text of 1 to %d bytes on one line", MaxName), take: (*reader).text,
 	parse:  func(text string) (string, string, bool) { return text, textProblem(text), true },
 	valid:  func(v string) bool { return v != "" && textProblem(v) == "" },
@@ -264,25 +264,29 @@ var displayName = scalar[string]{
 
 // idShape is an id, as a value.
 type idShape struct {
-	scalar[string]
+	*scalar[string]
 	what string // whose
+	ref  int    // index in referred
 }
+
+// referred is whose ids must stand elsewhere too; those of all others can be anything.
+var referred = [...]string{"", "an item", "a pool", "a track"}
 
 // id is an id. what says of what.
 func id(what string) idShape {
-	return idShape{scalar[string]{
+	return idShape{&scalar[string]{
 		text: fmt.Sprintf("the id of %s: a letter or digit, then letters, digits, \".\", \"_\" or \"-\", at most %d in all", what, MaxID),
 		take: (*reader).text, valid: ValidID, format: yamlID,
 		parse: func(text string) (string, string, bool) { return text, "", true },
 		node:  schemaNode{Ref: "#/$defs/id"},
-	}, what}
+	}, what, max(0, slices.Index(referred[:], what))}
 }
 
 func (s idShape) check(k *report, v *string) { s.checkAt(k, *v, k.fault) }
 
 // checkAt checks an id, and that there is what it refers to. Faults go to fault.
 func (s idShape) checkAt(k *report, id string, fault func(format string, args ...any)) {
-	switch all := k.there[s.what]; {
+	switch all := k.there[s.ref]; {
 	case !ValidID(id):
 		fault("expected %s, found %s", s.text, quote(id))
 	case all != nil && !all[id]:
@@ -292,7 +296,7 @@ func (s idShape) checkAt(k *report, id string, fault func(format string, args ..
 }
 
 // instant is a moment, in Unix milliseconds after 0.
-var instant = scalar[int64]{
+var instant = &scalar[int64]{
 	text: "a time such as 2026-04-01T09:00:00Z, after 1970 and before 10000, to the millisecond at most",
 	take: (*reader).scalar,
 	parse: func(text string) (int64, string, bool) {
@@ -305,8 +309,8 @@ var instant = scalar[int64]{
 }
 
 // duration is a length of time, in multiples of unit.
-func duration[T ~int64](unit, low, high time.Duration) scalar[T] {
-	return scalar[T]{
+func duration[T ~int64](unit, low, high time.Duration) *scalar[T] {
+	return &scalar[T]{
 		text: fmt.Sprintf("a duration such as 12h or 1d12h, from %s to %s", formatDuration(low), formatDuration(high)),
 		take: (*reader).scalar,
 		parse: func(text string) (T, string, bool) {
@@ -319,7 +323,7 @@ func duration[T ~int64](unit, low, high time.Duration) scalar[T] {
 	}
 }
 
-var boolean = scalar[bool]{
+var boolean = &scalar[bool]{
 	text: "true or false", take: (*reader).number,
 	parse:  func(text string) (bool, string, bool) { return text == "true", "", text == "true" || text == "false" },
 	valid:  func(bool) bool { return true },
@@ -483,7 +487,7 @@ func (s pointsShape) write(_ uint64, r *Rising) string {
 
 // spanShape is a number that is fixed, or the bounds of one: a mapping with the keys min and max.
 type spanShape[T any, V uint32 | uint64] struct {
-	fixed   scalar[V]
+	fixed   *scalar[V]
 	bounds  func(*T) (low, high *V)
 	mapping *object[T]
 }

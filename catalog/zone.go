@@ -141,9 +141,9 @@ func (z *Zone) code(x *coder) {
 }
 
 func (o *Offset) code(x *coder) {
-	small(x, &o.From, "a time", zonesEnd)
+	number(x, &o.From)
 	ahead := o.Seconds + maxOffset
-	if small(x, &ahead, "an offset", 2*maxOffset); x.reading {
+	if number(x, &ahead); x.reading {
 		o.Seconds = ahead - maxOffset
 	}
 }
