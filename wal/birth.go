@@ -53,9 +53,8 @@ func (l *writer) wantSpare(capacity int64) {
 		return
 	}
 	l.tail.spared = true
-	if l.spare == nil && !l.sparing {
-		l.sparing = true
-		l.spawn(l.makeSpare)
+	if l.spare == nil {
+		l.start(&l.sparing, l.makeSpare)
 	}
 }
 

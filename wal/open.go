@@ -208,7 +208,7 @@ func (l *Log) repair(r *surveyed) error {
 	return nil
 }
 
-func (l *Log) repairSegment(f *foundSegment, durable uint64, seal bool) error {
+func (l *Log) repairSegment(f *foundSegment, durable uint64, full bool) error {
 	file, err := l.fs.OpenWrite(f.path)
 	if err != nil {
 		return err
@@ -240,13 +240,13 @@ func (l *Log) repairSegment(f *foundSegment, durable uint64, seal bool) error {
 	if err := file.Sync(); err != nil {
 		return err
 	}
-	if !seal {
+	if !full {
 		return nil
 	}
 	s := newSegment(l.fs, l.dir, l.logID, f.first)
 	s.file, s.next, s.written, s.indexFirst = file, f.next, f.end, f.proven
 	s.body.Store(&body{index: indexOf(f.index, f.end)})
-	if err := l.seal(s, f.next); err != nil {
+	if err := l.writeFooter(s, f.next); err != nil {
 		return err
 	}
 	f.size, f.sealed, f.trusted = s.size.Load(), s.sealedAt, true

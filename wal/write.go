@@ -220,10 +220,10 @@ const footerPiece = 64 << 10
 
 func footerError(err error) error { return fmt.Errorf("write footer: %w", err) }
 
-// seal writes the footer of a segment, and readers then use it in place of the
-// index in memory. Nobody else writes to the file, and it is not dropped
+// writeFooter writes the footer of a segment, and readers then use it in place of
+// the index in memory. Nobody else writes to the file, and it is not dropped
 // meanwhile (see unlist).
-func (l *writer) seal(s *segment, durable uint64) error {
+func (l *writer) writeFooter(s *segment, durable uint64) error {
 	if s.footed {
 		return nil
 	}
