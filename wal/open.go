@@ -72,14 +72,14 @@ func (l *Log) tidyUp(lead bool) {
 func (l *site) acquire() error {
 	if !l.opts.MustExist {
 		if err := l.fs.MkdirAll(l.dir); err != nil {
-			return fmt.Errorf("wal: %w", writable(err))
+			return wrap(writable(err))
 		}
 	}
 	if c, ok := l.fs.(vfs.AccessChecker); ok {
 		// Appends need new files only when a segment is full. That is too late
 		// to find out.
 		if err := c.CheckWritable(l.dir); err != nil {
-			return fmt.Errorf("wal: %w", writable(err))
+			return wrap(writable(err))
 		}
 	}
 	held, err := l.fs.Lock(l.dir)
@@ -87,7 +87,7 @@ func (l *site) acquire() error {
 		return fmt.Errorf("%w: %s", ErrLocked, l.dir)
 	}
 	if err != nil {
-		return fmt.Errorf("wal: %w", writable(err))
+		return wrap(writable(err))
 	}
 	l.held = held
 	return nil
@@ -151,10 +151,10 @@ func (l *Log) begin(r *surveyed) error {
 	l.written.Store(s.first)
 	l.durable.Store(s.first)
 	if err := l.create(s); err != nil {
-		return fmt.Errorf("wal: %w", writable(err))
+		return wrap(writable(err))
 	}
 	if err := l.bear(s); err != nil {
-		return fmt.Errorf("wal: %w", writable(err))
+		return wrap(writable(err))
 	}
 	l.list.Store(&[]*segment{s})
 	l.fillFrom(s)
@@ -320,7 +320,7 @@ func (l *Log) adopt(r *surveyed) error {
 		if f.trusted && (f.index == nil || !l.readOnly) {
 			s.body.Store(nil) // mapped at its first use
 		} else if err := s.adopt(f, l.capacityOf(s)); err != nil {
-			return fmt.Errorf("wal: %w", err)
+			return wrap(err)
 		}
 		list = append(list, s)
 	}
@@ -337,13 +337,13 @@ func (l *Log) adopt(r *surveyed) error {
 		// The log was closed cleanly; appends go on in this segment all the
 		// same. The footer stays until the first write.
 		if err := s.adopt(last, l.capacityOf(s)); err != nil {
-			return fmt.Errorf("wal: %w", err)
+			return wrap(err)
 		}
 		s.footed = true
 	}
 	file, err := l.fs.OpenWrite(s.path)
 	if err != nil {
-		return fmt.Errorf("wal: %w", writable(err))
+		return wrap(writable(err))
 	}
 	s.file = file
 	l.fillFrom(s)

@@ -281,14 +281,18 @@ func (g *guard) end(s *segment, offset uint64, err *error) {
 	}
 }
 
-// catchFault recovers from touching a page of data that cannot be read. Defer
-// it after debug.SetPanicOnFault. Any other panic goes on.
-func catchFault(data []byte, into **fault) {
-	if r := recover(); r != nil {
-		if *into = faultOf(r, data); *into == nil {
-			panic(r)
+// guarded calls read, and returns what it returns, or the page of data that it could
+// not read. Any other panic goes on.
+func guarded(data []byte, read func() *fault) (unreadable *fault) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			if unreadable = faultOf(r, data); unreadable == nil {
+				panic(r)
+			}
 		}
-	}
+	}()
+	return read()
 }
 
 // faultOf says where in data a panic happened because a page could not be read:
