@@ -73,7 +73,7 @@ func (l *log) publish(ctx context.Context, entry []byte, o ...jetstream.PublishO
 	ctx, cancel := l.ask(ctx, l.o.Timeout) // an answer comes from the same leader
 	defer cancel()
 	defer context.AfterFunc(l.life, cancel)()
-	defer context.AfterFunc(l.link.Load().life, cancel)() // and on the same connection, or never
+	defer context.AfterFunc(l.of(connection).life, cancel)() // and on the same connection, or never
 
 	msg := summed(l.subject, entry)
 	// The library's own repeats would end in answers that nobody can tell apart.
