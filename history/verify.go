@@ -26,7 +26,7 @@ type Report struct {
 // has events that the log does not have: it is that of another log.
 func (h *DB) Verify(ctx context.Context, log iter.Seq2[kuji.Record, error]) (report Report, err error) {
 	err = h.reading(ctx, func(r *reader) error {
-		v := &verification{reader: r, seed: maphash.MakeSeed(), want: map[string]tally{}, first: Place{Position: r.p.keptFrom}.seq(), end: r.p.at.seq()}
+		v := &verification{reader: r, seed: maphash.MakeSeed(), want: map[string]tally{}, first: Place{Position: r.p.KeptFrom}.seq(), end: r.p.at.seq()}
 		err := v.run(ctx, log)
 		if v.report.State = r.p.state(); v.report.Events == 0 {
 			v.report.From, v.report.To = 0, 0

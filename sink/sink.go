@@ -170,7 +170,7 @@ func (f Feed) check(found Feed, where string) error {
 	if f == found {
 		return nil
 	}
-	a, errA := json.Marshal(found)
-	b, errB := json.Marshal(f)
-	return errors.Join(errA, errB, &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("%s is that of the feed %s, want %s: another feed needs a target of its own", where, a, b)})
+	a, _ := json.Marshal(found) // strings
+	b, _ := json.Marshal(f)
+	return &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("%s is that of the feed %s, want %s: another feed needs a target of its own", where, a, b)}
 }
