@@ -80,30 +80,29 @@ type Options struct {
 	MustExist bool
 }
 
-// progress is the row that changes together with all others.
+// progress is the row that changes together with all others. Its State has no position, and of ProvenFrom
+// what the database says.
 type progress struct {
-	at           Place // of the last event
-	last         bool  // it was the last of its batch
-	completeFrom uint64
-	keptFrom     uint64 // 0: nothing was removed
-	keptTime     int64
-	provenFrom   uint64 // 0: all is proven
-	rebuild      bool   // the next Run builds the history again
+	State
+	at      Place // of the last event
+	last    bool  // it was the last of its batch
+	rebuild bool  // the next Run builds the history again
 }
 
 // nothing is the progress of a new history.
-var nothing = progress{last: true, completeFrom: 1}
+var nothing = progress{State: State{CompleteFrom: 1}, last: true}
 
 // unproven returns the position before which nothing is proven; 0: all is.
 func (p *progress) unproven() uint64 {
 	if p.rebuild {
 		return p.at.Position + 1
 	}
-	return p.provenFrom
+	return p.ProvenFrom
 }
 
 func (p *progress) state() State {
-	s := State{p.at.Position, p.completeFrom, p.keptFrom, p.keptTime, p.unproven()}
+	s := p.State
+	s.Position, s.ProvenFrom = p.at.Position, p.unproven()
 	if !p.last && s.Position > 0 {
 		s.Position--
 	}
@@ -113,7 +112,7 @@ func (p *progress) state() State {
 // row returns the values of progressColumns.
 func (p *progress) row(realm string) []any {
 	return new(summing).summed("progress", 9, []any{realm, int64(p.at.Position), int64(p.at.Index), flag(p.last),
-		int64(p.completeFrom), int64(p.keptFrom), p.keptTime, int64(p.provenFrom), flag(p.rebuild)})
+		int64(p.CompleteFrom), int64(p.KeptFrom), p.KeptFromTime, int64(p.ProvenFrom), flag(p.rebuild)})
 }
 
 func flag(b bool) int64 {

@@ -202,7 +202,7 @@ func (q *Query) follows(ctx context.Context, r *reader, seqs []int64, page *Page
 
 // whole reports whether the history has every event from the beginning, and all are proven.
 func (r *reader) whole() bool {
-	return r.p.completeFrom == 1 && r.p.keptFrom == 0 && r.p.unproven() == 0
+	return r.p.CompleteFrom == 1 && r.p.KeptFrom == 0 && r.p.unproven() == 0
 }
 
 // holds returns how many of an item a player holds.
@@ -236,31 +236,28 @@ func (q *Query) seqs(ctx context.Context, r *reader, limit int) (seqs []int64, e
 	if q.Before.Position > 0 {
 		before = q.Before.seq()
 	}
-	var player, pool, item int64
-	for _, n := range []struct {
-		table, name string
-		id          *int64
-	}{{"players", q.Player, &player}, {"pools", q.Pool, &pool}, {"items", q.Item, &item}} {
-		if n.name != "" {
-			if *n.id, err = r.number(ctx, n.table, n.name); err != nil {
-				return nil, -1, err
-			}
+	ids, sql := []any{}, ""
+	for _, n := range []struct{ table, name, sql string }{
+		{"players", q.Player, "SELECT DISTINCT seq FROM changes WHERE player = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3"},
+		{"pools", q.Pool, "SELECT seq FROM pool_events WHERE pool = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3"},
+		{"items", q.Item, "SELECT seq FROM item_events WHERE item = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3"},
+	} {
+		if n.name == "" {
+			continue
 		}
+		id, err := r.number(ctx, n.table, n.name)
+		if err != nil {
+			return nil, -1, err
+		}
+		ids, sql = append(ids, id), n.sql
 	}
-	if player != 0 && item != 0 {
-		return r.playersItem(ctx, player, item, before, limit)
-	}
-	sql, id := "SELECT seq FROM item_events WHERE item = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3", item
-	switch {
-	case player != 0:
-		sql, id = "SELECT DISTINCT seq FROM changes WHERE player = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3", player
-	case pool != 0:
-		sql, id = "SELECT seq FROM pool_events WHERE pool = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3", pool
+	if len(ids) == 2 {
+		return r.playersItem(ctx, ids[0], ids[1], before, limit)
 	}
 	err = r.query(ctx, sql, func(r row) error {
 		seqs = append(seqs, r.int(0))
 		return nil
-	}, id, before, int64(limit+1))
+	}, ids[0], before, int64(limit+1))
 	if len(seqs) <= limit {
 		return seqs, -1, err
 	}
@@ -268,11 +265,11 @@ func (q *Query) seqs(ctx context.Context, r *reader, limit int) (seqs []int64, e
 }
 
 // playersItem finds changes of one item among those of a player, as far back as maxScan changes.
-func (r *reader) playersItem(ctx context.Context, player, item, before int64, limit int) (seqs []int64, end int64, err error) {
+func (r *reader) playersItem(ctx context.Context, player, item any, before int64, limit int) (seqs []int64, end int64, err error) {
 	scanned, last := 0, before
 	err = r.query(ctx, "SELECT seq, item FROM changes WHERE player = $1 AND seq < $2 ORDER BY seq DESC, item DESC LIMIT $3", func(r row) error {
 		scanned++
-		if r.int(1) == item && len(seqs) <= limit {
+		if r[1] == item && len(seqs) <= limit {
 			seqs = append(seqs, r.int(0))
 		}
 		last = r.int(0)
@@ -462,8 +459,8 @@ func (h *DB) Holders(ctx context.Context, item, after string, limit int) (holder
 		if item == "" {
 			return &kuji.Error{Code: kuji.CodeInvalid, Field: "item", Message: "is empty, want the id of an item"}
 		}
-		if r.p.completeFrom != 1 {
-			return &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("the history begins at position %d: what players held before is not known", r.p.completeFrom)}
+		if r.p.CompleteFrom != 1 {
+			return &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("the history begins at position %d: what players held before is not known", r.p.CompleteFrom)}
 		}
 		id, err := r.number(ctx, "items", item)
 		last := int64(0)

@@ -142,12 +142,12 @@ func (b *rebuild) keepOlder(ctx context.Context, p progress, sound bool, first u
 			return p, err
 		}
 	} else {
-		next = progress{at: Place{Position: first}, completeFrom: first}
-		if next.keptFrom, next.keptTime, err = b.oldest(ctx); err != nil {
+		next = progress{State: State{CompleteFrom: first}, at: Place{Position: first}}
+		if next.KeptFrom, next.KeptFromTime, err = b.oldest(ctx); err != nil {
 			return p, err
 		}
 	}
-	next.rebuild, next.provenFrom = false, first
+	next.rebuild, next.ProvenFrom = false, first
 	if next.at.Position >= first {
 		next.at, next.last = Place{Position: first - 1}, true
 	}
@@ -159,14 +159,14 @@ func (b *rebuild) keepOlder(ctx context.Context, p progress, sound bool, first u
 		return p, err
 	}
 	known, err := b.mendNames(ctx, !sound || p.unproven() > 0)
-	if err == nil && known && next.completeFrom == 1 {
+	if err == nil && known && next.CompleteFrom == 1 {
 		known, err = b.rewind(ctx, p, first)
 	}
 	if err != nil {
 		return p, err
 	}
-	if !known || next.completeFrom != 1 {
-		next.completeFrom = max(next.completeFrom, first)
+	if !known || next.CompleteFrom != 1 {
+		next.CompleteFrom = max(next.CompleteFrom, first)
 		if err := b.run(ctx, "DELETE FROM holdings"); err != nil {
 			return p, err
 		}

@@ -3,10 +3,11 @@ package history
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -86,24 +87,17 @@ func textOf(id string) string {
 	return b.String()
 }
 
+var escaped = regexp.MustCompile(`\\x[0-9a-fA-F]{2}`)
+
 // idOf is the inverse of textOf.
 func idOf(text string) string {
 	if !strings.Contains(text, `\`) {
 		return text
 	}
-	var b strings.Builder
-	for len(text) > 0 {
-		if strings.HasPrefix(text, `\x`) && len(text) >= 4 {
-			if v, err := strconv.ParseUint(text[2:4], 16, 8); err == nil {
-				b.WriteByte(byte(v))
-				text = text[4:]
-				continue
-			}
-		}
-		b.WriteByte(text[0])
-		text = text[1:]
-	}
-	return b.String()
+	return escaped.ReplaceAllStringFunc(text, func(code string) string {
+		b, _ := hex.DecodeString(code[2:])
+		return string(b)
+	})
 }
 
 // maxKnown is the most names of a kind, and balances, that a writer keeps in memory. If there are more,
@@ -348,7 +342,7 @@ func (w *writer) add(ev *event) error {
 
 // settle fills in the balances after each change.
 func (w *writer) settle(ctx context.Context) error {
-	if w.p.completeFrom != 1 {
+	if w.p.CompleteFrom != 1 {
 		return nil
 	}
 	b := &w.batch

@@ -83,7 +83,7 @@ func (f *follower) catchUp(ctx context.Context) error {
 			return err
 		}
 		next := f.p
-		next.at, next.last, next.completeFrom = Place{t.First - 1, 0}, true, t.First
+		next.at, next.last, next.CompleteFrom = Place{t.First - 1, 0}, true, t.First
 		if err := f.transact(ctx, next, func() error { return nil }); err != nil {
 			return err
 		}
@@ -192,7 +192,7 @@ func (f *follower) write(ctx context.Context, some []event) error {
 		return err
 	}
 	if old != nil {
-		next.keptFrom, next.keptTime = old.keptFrom(), old.keptTime
+		next.KeptFrom, next.KeptFromTime = old.keptFrom(), old.keptTime
 	}
 	return f.transact(ctx, next, func() error {
 		if err := f.insert(ctx); err != nil {

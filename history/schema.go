@@ -180,7 +180,8 @@ func (t tables) progress(ctx context.Context) (p progress, err error) {
 	found, realm := false, ""
 	err = failed("reading", t.query(ctx, "SELECT "+progressColumns+" FROM progress WHERE id = 1", func(r row) error {
 		found, realm = true, r.text(0)
-		p = progress{Place{uint64(r.int(1)), int(r.int(2))}, r.int(3) != 0, uint64(r.int(4)), uint64(r.int(5)), r.int(6), uint64(r.int(7)), r.int(8) != 0}
+		kept := State{0, uint64(r.int(4)), uint64(r.int(5)), r.int(6), uint64(r.int(7))}
+		p = progress{kept, Place{uint64(r.int(1)), int(r.int(2))}, r.int(3) != 0, r.int(8) != 0}
 		want := p.row(realm)
 		if r[9] != want[9] && !(r[9] == nil && p.rebuild) { // without one it was upgraded
 			return damaged("the table progress: its checksum differs")

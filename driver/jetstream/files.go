@@ -227,11 +227,8 @@ func (f *file) readChunk(p []byte, number, from int) (int, error) {
 
 // Create implements [driver.Files].
 func (s *files) Create(ctx context.Context) (driver.FileWriter, error) {
-	if s.life.Err() != nil {
-		return nil, driver.ErrClosed
-	}
-	if s.readOnly {
-		return nil, errReadOnly
+	if err := s.mayWrite(); err != nil {
+		return nil, err
 	}
 	if !s.swept.Load() {
 		if err := s.sweep(ctx); err != nil {
@@ -363,8 +360,8 @@ func (s *files) dropChunks(ctx context.Context, upload string) error {
 
 // Remove implements [driver.Files].
 func (s *files) Remove(ctx context.Context, name string) error {
-	if s.readOnly {
-		return errReadOnly
+	if err := s.mayWrite(); err != nil {
+		return err
 	}
 	d, err := s.lookup(ctx, name)
 	if errors.Is(err, driver.ErrNotExist) {
@@ -373,12 +370,9 @@ func (s *files) Remove(ctx context.Context, name string) error {
 	if err == nil {
 		// By its sequence: a request that is late cannot hit a later file of that name.
 		err = s.write(ctx, func(ctx context.Context) error { return s.msgs.DeleteMsg(ctx, d.seq) })
-		if errors.Is(err, jetstream.ErrMsgNotFound) || codeOf(err) == codeNoSequence {
-			err = nil
+		if err == nil || errors.Is(err, jetstream.ErrMsgNotFound) || codeOf(err) == codeNoSequence {
+			err = s.dropChunks(ctx, d.Upload)
 		}
-	}
-	if err == nil {
-		err = s.dropChunks(ctx, d.Upload)
 	}
 	if err != nil {
 		return fmt.Errorf("remove file %q: %w", name, err)

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,10 +54,7 @@ func (l *log) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[
 		defer context.AfterFunc(l.life, cancel)()
 		for through == 0 || f.after < uint64(through) {
 			entry, err := f.next(ctx)
-			if l.life.Err() != nil {
-				err = driver.ErrClosed
-			}
-			if err != nil {
+			if err = cmp.Or(l.open(), err); err != nil {
 				yield(driver.Entry{}, err)
 				return
 			}

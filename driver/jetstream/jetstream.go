@@ -14,6 +14,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -60,20 +60,12 @@ func (o *Options) check() error {
 	if err := driver.CheckRealm(o.Cluster); err != nil {
 		return fmt.Errorf("cluster: %w", err)
 	}
-	if o.Replicas == 0 {
-		o.Replicas = 3
-	}
+	o.Replicas = cmp.Or(o.Replicas, 3)
+	o.Timeout = cmp.Or(o.Timeout, time.Second)
+	o.Patience = cmp.Or(o.Patience, 15*time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Replicas != 1 && o.Replicas != 3 && o.Replicas != 5 {
 		return fmt.Errorf("%d replicas: want 1, 3 or 5", o.Replicas)
-	}
-	if o.Timeout == 0 {
-		o.Timeout = time.Second
-	}
-	if o.Patience == 0 {
-		o.Patience = 15 * time.Second
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Timeout < 0 || o.Patience < 0 {
 		return fmt.Errorf("timeout %v and patience %v: want more than 0", o.Timeout, o.Patience)
@@ -96,24 +88,11 @@ type Driver struct {
 	mu    sync.Mutex
 	board jetstream.Stream // nil until the board is first used
 
-	link atomic.Pointer[link]
 	reigns
 }
 
-// link is one connection to a server. Whoever waits for an answer on it learns when it is lost.
-type link struct {
-	life context.Context
-	lost context.CancelFunc
-}
-
-// relink replaces the link, and ends the one before it.
-func (d *Driver) relink() {
-	l := &link{}
-	l.life, l.lost = context.WithCancel(d.life)
-	if old := d.link.Swap(l); old != nil {
-		old.lost()
-	}
-}
+// connection is the reign of one connection to a server, after which no answer comes on it.
+const connection = ""
 
 var _ driver.Driver = (*Driver)(nil)
 
@@ -131,7 +110,6 @@ func Connect(ctx context.Context, o Options) (*Driver, error) {
 	d := &Driver{names: names(o.Cluster), o: o}
 	d.life, d.end = context.WithCancel(context.Background())
 	d.ends = d.life
-	d.relink()
 	options := []nats.Option{
 		nats.Name("kuji " + o.Cluster),
 		nats.ReconnectBufSize(-1), // nothing is kept for later
@@ -147,7 +125,7 @@ func Connect(ctx context.Context, o Options) (*Driver, error) {
 			if d.life.Err() == nil { // this end did not close it
 				o.Logger.Warn("NATS: connection lost", "error", err)
 			}
-			d.relink()
+			d.elected(connection)
 		}),
 		nats.ReconnectHandler(func(c *nats.Conn) { o.Logger.Info("NATS: connected again", "to", c.ConnectedUrlRedacted()) }),
 	}
@@ -298,12 +276,6 @@ var full = map[jetstream.ErrorCode]bool{
 	10122: true, // a stream's limit
 }
 
-// gone are the codes of a stream or message that is not there.
-var gone = map[jetstream.ErrorCode]bool{
-	jetstream.JSErrCodeStreamNotFound:  true,
-	jetstream.JSErrCodeMessageNotFound: true,
-}
-
 // codeOf returns the code of a server's answer, or 0 if err is none.
 func codeOf(err error) jetstream.ErrorCode {
 	if answer, ok := errors.AsType[*jetstream.APIError](err); ok {
@@ -315,7 +287,7 @@ func codeOf(err error) jetstream.ErrorCode {
 // final reports whether the same call again would end with the same error.
 func final(err error) bool {
 	_, corrupt := errors.AsType[*driver.CorruptError](err)
-	return corrupt || gone[codeOf(err)] || full[codeOf(err)] || slices.ContainsFunc([]error{
+	return corrupt || full[codeOf(err)] || slices.ContainsFunc([]error{
 		driver.ErrNotExist, driver.ErrExist, driver.ErrLocked, driver.ErrFull, driver.ErrClosed, errConfig,
 		jetstream.ErrStreamNotFound, jetstream.ErrMsgNotFound, nats.ErrConnectionClosed, nats.ErrAuthorization, nats.ErrMaxPayload,
 	}, func(e error) bool { return errors.Is(err, e) })

@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -62,18 +63,16 @@ func (l *log) Begin(ctx context.Context, entry []byte) (driver.Cursor, error) {
 // publish sends an entry once. Its error is the server's wrong-last-sequence, one with ErrUnknown, or
 // one of a log that cannot be written.
 func (l *log) publish(ctx context.Context, entry []byte, o ...jetstream.PublishOpt) (driver.Cursor, error) {
-	switch {
-	case l.life.Err() != nil:
-		return 0, driver.ErrClosed
-	case l.readOnly:
-		return 0, errReadOnly
-	case len(entry) > l.maxEntry:
+	if err := l.mayWrite(); err != nil {
+		return 0, err
+	}
+	if len(entry) > l.maxEntry {
 		return 0, fmt.Errorf("entry of %d bytes: want at most %d", len(entry), l.maxEntry)
 	}
 	ctx, cancel := l.ask(ctx, l.o.Timeout) // an answer comes from the same leader
 	defer cancel()
 	defer context.AfterFunc(l.life, cancel)()
-	defer context.AfterFunc(l.link.Load().life, cancel)() // and on the same connection, or never
+	defer context.AfterFunc(l.of(connection).life, cancel)() // and on the same connection, or never
 
 	msg := summed(l.subject, entry)
 	// The library's own repeats would end in answers that nobody can tell apart.
@@ -86,7 +85,7 @@ func (l *log) publish(ctx context.Context, entry []byte, o ...jetstream.PublishO
 	if code := codeOf(err); code == codeWrongLast || code == jetstream.JSErrCodeStreamMessageExceedsMaximum || errors.Is(err, driver.ErrFull) {
 		return 0, err
 	}
-	if l.life.Err() != nil {
+	if l.open() != nil {
 		return 0, fmt.Errorf("%w: %w", driver.ErrClosed, driver.ErrUnknown)
 	}
 	// There is no leader, or no connection: whoever asks again at once asks in vain.
@@ -114,8 +113,8 @@ func (l *log) refused(ctx context.Context, after driver.Cursor, entry []byte, re
 			return 0, fmt.Errorf("entries were trimmed there: %w: %w", driver.ErrDeposed, refusal)
 		}
 	}
-	if l.life.Err() != nil {
-		return 0, driver.ErrClosed
+	if err := l.open(); err != nil {
+		return 0, err
 	}
 	pause(ctx, 5*time.Millisecond) // what is on its way arrives or gets lost
 	return 0, fmt.Errorf("%w: %w", driver.ErrUnknown, refusal)
@@ -163,12 +162,7 @@ func (l *log) First(ctx context.Context) (driver.Cursor, error) {
 }
 
 // Sync implements [driver.Log]. What was acknowledged is durable already.
-func (l *log) Sync(ctx context.Context) error {
-	if l.life.Err() != nil {
-		return driver.ErrClosed
-	}
-	return ctx.Err()
-}
+func (l *log) Sync(ctx context.Context) error { return cmp.Or(l.open(), ctx.Err()) }
 
 // Durable implements [driver.Log].
 func (l *log) Durable() driver.Cursor { return driver.Cursor(l.durable.Load()) }

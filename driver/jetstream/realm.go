@@ -204,11 +204,25 @@ func (r *realm) find(ctx context.Context, log jetstream.StreamConfig, mustExist 
 
 // Close implements [driver.Realm].
 func (h *handle) Close() error {
+	err := h.open()
+	h.end()
+	return err
+}
+
+// open returns ErrClosed after Close.
+func (h *handle) open() error {
 	if h.life.Err() != nil {
 		return driver.ErrClosed
 	}
-	h.end()
 	return nil
+}
+
+// mayWrite returns why nothing can be written.
+func (h *handle) mayWrite() error {
+	if h.readOnly {
+		return errReadOnly
+	}
+	return h.open()
 }
 
 // errReadOnly is the error of a write to a realm that was opened to be read.
@@ -216,8 +230,8 @@ var errReadOnly = errors.New("the realm is open for reading only")
 
 // write is try for what changes the realm.
 func (h *handle) write(ctx context.Context, op func(context.Context) error) error {
-	if h.readOnly {
-		return errReadOnly
+	if err := h.mayWrite(); err != nil {
+		return err
 	}
 	return h.try(ctx, h.life, op)
 }
