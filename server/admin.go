@@ -30,8 +30,10 @@ func (h admin) CreateRealm(_ context.Context, req *kujiv1.CreateRealmRequest) (*
 	if req.GetRealm() == "" {
 		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "realm", Message: "is empty, want the name of the realm to create"}
 	}
-	if err := h.room(req.GetRealm()); err != nil {
-		return nil, err
+	if h.realms.known(req.GetRealm()) == nil {
+		if err := h.files.CheckRealm(); err != nil {
+			return nil, err
+		}
 	}
 	created, err := h.realms.new(req.GetRealm())
 	if err != nil {
@@ -76,14 +78,6 @@ func (h admin) GetStatus(ctx context.Context, req *kujiv1.GetStatusRequest) (*ku
 		out.Realms = merged(out.Realms, h.cluster.Status(ctx))
 	}
 	return out, nil
-}
-
-// room refuses a new realm for which there are too few descriptors.
-func (h admin) room(name string) error {
-	if h.realms.has(name) {
-		return nil
-	}
-	return h.files.CheckRealm()
 }
 
 // merged returns what there is to say of realms, sorted by name. Who leads a realm knows more than

@@ -48,12 +48,15 @@ func (h catalogs) GetCatalog(ctx context.Context, req *kujiv1.GetCatalogRequest)
 	return out, nil
 }
 
-// namesIn returns the items that an answer names. So a client that may read the answer learns their
-// names and nothing of the rest of the catalog.
-func namesIn(ctx context.Context, r *kuji.Realm, answer proto.Message) ([]*kujiv1.Item, error) {
+// namesIn returns the items that an answer names, if the request asks for them. So a client that may
+// read the answer learns their names and nothing of the rest of the catalog.
+func namesIn(ctx context.Context, req interface{ GetNames() bool }, answer proto.Message) ([]*kujiv1.Item, error) {
+	if !req.GetNames() {
+		return nil, nil
+	}
 	named := map[string]bool{}
 	message.ItemsNamed(answer.ProtoReflect(), named)
-	items, err := r.Catalogs().Items(ctx, slices.Collect(maps.Keys(named)))
+	items, err := realmOf(ctx).Catalogs().Items(ctx, slices.Collect(maps.Keys(named)))
 	return message.Each(items, message.Item), err
 }
 

@@ -13,18 +13,12 @@ type codes struct{}
 
 func (codes) ImportCodes(ctx context.Context, req *kujiv1.ImportCodesRequest) (*kujiv1.ImportCodesResponse, error) {
 	res, err := realmOf(ctx).Codes().Import(ctx, req.GetList(), req.GetCodes())
-	if err != nil {
-		return nil, err
-	}
-	return &kujiv1.ImportCodesResponse{Added: res.Added, List: codeList(&res.List)}, nil
+	return &kujiv1.ImportCodesResponse{Added: res.Added, List: codeList(&res.List)}, err
 }
 
 func (codes) GetCodes(ctx context.Context, req *kujiv1.GetCodesRequest) (*kujiv1.GetCodesResponse, error) {
 	v, err := realmOf(ctx).Codes().List(ctx, req.GetList())
-	if err != nil {
-		return nil, err
-	}
-	return &kujiv1.GetCodesResponse{List: codeList(&v)}, nil
+	return &kujiv1.GetCodesResponse{List: codeList(&v)}, err
 }
 
 func (codes) ExportCodes(ctx context.Context, req *kujiv1.ExportCodesRequest) (*kujiv1.ExportCodesResponse, error) {
@@ -38,12 +32,9 @@ func (codes) ExportCodes(ctx context.Context, req *kujiv1.ExportCodesRequest) (*
 		export = all.Used
 	}
 	v, some, err := export(ctx, req.GetList(), req.GetOffset(), limit)
-	if err != nil {
-		return nil, err
-	}
 	return &kujiv1.ExportCodesResponse{List: codeList(&v), Codes: message.Each(some, func(g *kuji.GivenCode) *kujiv1.GivenCode {
 		return &kujiv1.GivenCode{Code: g.Code.Code, Number: g.Code.Number, Player: g.Player, Position: g.Position, TimeUnixMs: g.Time}
-	})}, nil
+	})}, err
 }
 
 func codeList(v *kuji.CodesView) *kujiv1.CodeList {

@@ -97,7 +97,7 @@ func (s *Server) Connections() int {
 
 // ConnectionLimit is how many connections a limit on open files leaves.
 func ConnectionLimit(want int, files uint64, realms int) int {
-	return (&admission.Descriptors{Want: want, Realms: func() int { return realms }}).Within(files)
+	return (&admission.Descriptors{Want: want}).Limit(files, realms)
 }
 
 // Budget is a budget of callers with numbers.

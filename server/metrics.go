@@ -179,10 +179,10 @@ func realmSamples(realms *realms, history History) collector {
 			if history == nil {
 				continue
 			}
-			h, _ := history.State(r.Name())
-			add("history_position", "The history has every event up to this position.", float64(h.Position))
-			add("history_lag", "By how many positions the history is behind.", float64(st.LastEvent-min(st.LastEvent, h.Position)))
-			add("history_complete_from", "The history has every event from this position on; 1: from the beginning; 0: it is not open.", float64(h.CompleteFrom))
+			h := history.State(r.Name())
+			add("history_position", "The history has every event up to this position.", float64(h.GetPosition()))
+			add("history_lag", "By how many positions the history is behind.", float64(lag(st.LastEvent, h)))
+			add("history_complete_from", "The history has every event from this position on; 1: from the beginning; 0: it is not open.", float64(h.GetCompleteFrom()))
 			add("history_down", "1 while the history is not kept: its database cannot be reached, or it is damaged and built again.",
 				oneIf(history.Down(r.Name()) != nil))
 		}

@@ -15,8 +15,7 @@ import (
 type reads struct{}
 
 func (reads) GetPlayer(ctx context.Context, req *kujiv1.GetPlayerRequest) (*kujiv1.GetPlayerResponse, error) {
-	r := realmOf(ctx)
-	v, err := r.Player(ctx, req.GetPlayer())
+	v, err := realmOf(ctx).Player(ctx, req.GetPlayer())
 	if err != nil {
 		return nil, err
 	}
@@ -27,9 +26,7 @@ func (reads) GetPlayer(ctx context.Context, req *kujiv1.GetPlayerRequest) (*kuji
 		}),
 		Limits: message.Each(v.Limits, poolLimit), Free: message.Each(v.Free, poolLimit),
 	}}
-	if req.GetNames() {
-		out.Items, err = namesIn(ctx, r, out)
-	}
+	out.Items, err = namesIn(ctx, req, out)
 	return out, err
 }
 
@@ -40,29 +37,25 @@ func poolLimit(l *kuji.PoolLimit) *kujiv1.Limit {
 }
 
 func (reads) GetPool(ctx context.Context, req *kujiv1.GetPoolRequest) (*kujiv1.GetPoolResponse, error) {
-	r := realmOf(ctx)
+	pools := realmOf(ctx).Pools()
 	from, to, invalid := page("entry_limit", req.GetEntryOffset(), req.GetEntryLimit(), math.MaxInt)
-	v, err := r.Pools().Page(ctx, req.GetPool(), from, to-from)
+	v, err := pools.Page(ctx, req.GetPool(), from, to-from)
 	if err := cmp.Or(err, invalid); err != nil {
 		return nil, err
 	}
 	out := &kujiv1.GetPoolResponse{Pool: message.Pool(&v, from)}
 	if req.GetPlayer() != "" {
-		limits, err := r.Pools().Limits(ctx, req.GetPool(), req.GetPlayer())
+		limits, err := pools.Limits(ctx, req.GetPool(), req.GetPlayer())
 		if err != nil {
 			return nil, err
 		}
-		free, err := r.Pools().Free(ctx, req.GetPool(), req.GetPlayer())
+		free, err := pools.Free(ctx, req.GetPool(), req.GetPlayer())
 		if err != nil {
 			return nil, err
 		}
-		if out.PlayerLimits = message.Each(limits, message.Limit); free != nil {
-			out.PlayerFree = message.Limit(free)
-		}
+		out.PlayerLimits, out.PlayerFree = message.Each(limits, message.Limit), message.Limit(free)
 	}
-	if req.GetNames() {
-		out.Items, err = namesIn(ctx, r, out)
-	}
+	out.Items, err = namesIn(ctx, req, out)
 	return out, err
 }
 
@@ -70,17 +63,12 @@ func (reads) GetPool(ctx context.Context, req *kujiv1.GetPoolRequest) (*kujiv1.G
 const oddsAtOnce = 4
 
 func (reads) GetOdds(ctx context.Context, req *kujiv1.GetOddsRequest) (*kujiv1.GetOddsResponse, error) {
-	r := realmOf(ctx)
-	o, err := r.Pools().Odds(ctx, req.GetPool(), req.GetPlayer(), int(max(1, req.GetCount())))
-	if err != nil {
-		return nil, err
-	}
-	return &kujiv1.GetOddsResponse{Odds: message.Odds(&o)}, nil
+	o, err := realmOf(ctx).Pools().Odds(ctx, req.GetPool(), req.GetPlayer(), int(max(1, req.GetCount())))
+	return &kujiv1.GetOddsResponse{Odds: message.Odds(&o)}, err
 }
 
 func (reads) GetResult(ctx context.Context, req *kujiv1.GetResultRequest) (*kujiv1.GetResultResponse, error) {
-	r := realmOf(ctx)
-	l, err := r.Result(ctx, req.GetRequestId())
+	l, err := realmOf(ctx).Result(ctx, req.GetRequestId())
 	if err != nil {
 		return nil, err
 	}

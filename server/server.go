@@ -124,7 +124,7 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 	}
 	s := &Server{
 		o:      o,
-		realms: &realms{engine: engine, err: (*kuji.Realm).Err, shared: o.Cluster != nil},
+		realms: &realms{engine: engine, err: (*kuji.Realm).Err, shared: o.Cluster != nil, byName: map[string]*kuji.Realm{}},
 		journal: &journal{log: o.Logger, slowFrom: o.SlowRequests, access: o.AccessLog, cluster: o.Cluster != nil,
 			slow: newThrottle(), refusals: newThrottle()},
 	}

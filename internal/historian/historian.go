@@ -14,10 +14,10 @@ import (
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/history"
 	"github.com/kuji-dev/kuji/internal/step"
-	"github.com/kuji-dev/kuji/server"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// Historian is a [server.History] of all realms of a server.
+// Historian is a server.History of all realms of a server.
 type Historian struct {
 	target func(realm string) string
 	o      history.Options
@@ -71,7 +71,7 @@ func (h *Historian) Close() error {
 	return errors.Join(all...)
 }
 
-// Follow implements [server.History]. A realm that was opened again is followed when its last life is over.
+// Follow implements server.History. A realm that was opened again is followed when its last life is over.
 func (h *Historian) Follow(r *kuji.Realm) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -181,40 +181,49 @@ func (h *Historian) reading(realm string, f func(db *history.DB) error) error {
 	return err
 }
 
-// Events implements [server.History].
-func (h *Historian) Events(ctx context.Context, realm string, q server.HistoryQuery) (out server.HistoryPage, err error) {
+// Events implements server.History.
+func (h *Historian) Events(ctx context.Context, realm string, req *kujiv1.GetHistoryRequest) (events []kuji.Record, out *kujiv1.GetHistoryResponse, err error) {
+	before := history.Place{Position: req.GetBefore().GetPosition(), Index: int(req.GetBefore().GetIndex())}
 	err = h.reading(realm, func(db *history.DB) error {
-		p, err := db.Events(ctx, history.Query{Player: q.Player, Pool: q.Pool, Item: q.Item, Before: history.Place(q.Before), Limit: q.Limit})
-		out = server.HistoryPage{Events: p.Events, More: p.More, Before: server.HistoryPlace(p.Before), State: server.HistoryState(p.State)}
-		return err
-	})
-	return out, err
-}
-
-// Players implements [server.History].
-func (h *Historian) Players(ctx context.Context, realm, after string, limit int) (out server.HistoryPlayers, err error) {
-	err = h.reading(realm, func(db *history.DB) error {
-		players, more, st, err := db.Players(ctx, after, limit)
-		out = server.HistoryPlayers{Players: players, More: more, State: server.HistoryState(st)}
-		return err
-	})
-	return out, err
-}
-
-// Holders implements [server.History].
-func (h *Historian) Holders(ctx context.Context, realm, item, after string, limit int) (out server.HistoryHolders, err error) {
-	err = h.reading(realm, func(db *history.DB) error {
-		holders, more, st, err := db.Holders(ctx, item, after, limit)
-		for _, one := range holders {
-			out.Holders = append(out.Holders, server.HistoryHolder(one))
+		p, err := db.Events(ctx, history.Query{Player: req.GetPlayer(), Pool: req.GetPool(), Item: req.GetItem(), Before: before, Limit: int(req.GetLimit())})
+		events, out = p.Events, &kujiv1.GetHistoryResponse{State: stateOf(p.State)}
+		if p.More {
+			out.Before = &kujiv1.EventPlace{Position: p.Before.Position, Index: uint32(p.Before.Index)}
 		}
-		out.More, out.State = more, server.HistoryState(st)
+		return err
+	})
+	return events, out, err
+}
+
+// Players implements server.History.
+func (h *Historian) Players(ctx context.Context, realm string, req *kujiv1.ListPlayersRequest) (out *kujiv1.ListPlayersResponse, err error) {
+	err = h.reading(realm, func(db *history.DB) error {
+		players, more, st, err := db.Players(ctx, req.GetAfter(), int(req.GetLimit()))
+		out = &kujiv1.ListPlayersResponse{Players: players, More: more, State: stateOf(st)}
 		return err
 	})
 	return out, err
 }
 
-// Wait implements [server.History].
+// Holders implements server.History.
+func (h *Historian) Holders(ctx context.Context, realm string, req *kujiv1.ListHoldersRequest) (out *kujiv1.ListHoldersResponse, err error) {
+	err = h.reading(realm, func(db *history.DB) error {
+		holders, more, st, err := db.Holders(ctx, req.GetItem(), req.GetAfter(), int(req.GetLimit()))
+		out = &kujiv1.ListHoldersResponse{More: more, State: stateOf(st)}
+		for _, one := range holders {
+			out.Holders = append(out.Holders, &kujiv1.Holder{Player: one.Player, Quantity: one.Quantity})
+		}
+		return err
+	})
+	return out, err
+}
+
+func stateOf(st history.State) *kujiv1.HistoryState {
+	return &kujiv1.HistoryState{Position: st.Position, CompleteFrom: st.CompleteFrom,
+		KeptFrom: st.KeptFrom, KeptFromUnixMs: st.KeptFromTime, ProvenFrom: st.ProvenFrom}
+}
+
+// Wait implements server.History.
 func (h *Historian) Wait(ctx context.Context, realm string, position uint64) error {
 	db, err := h.known(realm)
 	if err != nil {
@@ -223,16 +232,16 @@ func (h *Historian) Wait(ctx context.Context, realm string, position uint64) err
 	return db.Wait(ctx, position)
 }
 
-// State implements [server.History].
-func (h *Historian) State(realm string) (server.HistoryState, bool) {
+// State implements server.History.
+func (h *Historian) State(realm string) *kujiv1.HistoryState {
 	db, err := h.known(realm)
 	if err != nil {
-		return server.HistoryState{}, false
+		return nil
 	}
-	return server.HistoryState(db.State()), true
+	return stateOf(db.State())
 }
 
-// Down implements [server.History].
+// Down implements server.History.
 func (h *Historian) Down(realm string) error {
 	c := h.of(realm)
 	if c == nil {
