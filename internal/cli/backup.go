@@ -48,29 +48,7 @@ type backupRealmJSON struct {
 
 func backupCommand(a *app) *cobra.Command {
 	var f backupFlags
-	cmd := &cobra.Command{
-		Use:   "backup --to DIR",
-		Short: "Back up a running server or a data directory",
-		Long: `Backup brings a backup directory up to date. It copies everything into a new one,
-and later only what the logs have grown by. The server goes on meanwhile. Everything
-that it had acknowledged before is in the backup. If the command ends early, run it
-again: it goes on.
-
-The key needs the command admin. With --data, the command copies from a directory
-that no server has open. At the end it checks the whole backup as "kuji verify"
-does, unless you give --check=false.
-
-For a cluster, name some nodes: the leader sends the backup. If the leader dies
-meanwhile, the command ends with exit code 5: run it again.
-
-A backup is a directory like a data directory, without its key. Keep a copy of the
-file "key", or of the cluster's key, elsewhere. Keep the backup secret: it has all
-codes. Never serve from a backup: restore it.`,
-		Example: `  kuji backup --to /backup/kuji --server https://kuji.example --key-file admin.key
-  kuji backup --to /backup/kuji --data ./kuji-data --realm default
-  kuji backup --to /backup/kuji --rate 20000000 --check=false
-  kuji backup --to /backup/shop --server https://10.0.0.1:7700,https://10.0.0.2:7700`,
-	}
+	cmd := &cobra.Command{Use: "backup --to DIR", Short: "Back up a running server or a data directory"}
 	conn := a.connection(cmd.Flags()).allRealms()
 	flags := cmd.Flags()
 	flags.StringVar(&f.to, "to", "", "`directory` of the backup; made if it is not there (required)")

@@ -20,10 +20,6 @@ import (
 func codesCommand(a *app) *cobra.Command {
 	cmd := group("codes", "Import codes that rewards give or players send, show what is left, export who got them",
 		codesImportCommand(a), codesShowCommand(a), codesExportCommand(a))
-	cmd.Long = `Codes are texts in named lists: coupons, gift cards and keys that rewards give,
-each once, or texts that players send to pay for draws. In a catalog, "reward: {code: ten-percent}" gives the next code of the list
-ten-percent, and "redeem: {code: bottles}" lets codes of the list bottles pay for
-draws from a pool.`
 	return cmd
 }
 
@@ -33,20 +29,7 @@ func printCodes(w io.Writer, l *kujiv1.CodeList, more string) {
 }
 
 func codesImportCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "import LIST FILE",
-		Short: "Add the codes of a file to a list",
-		Long: `Import adds the codes of a CSV file to the end of a list: the first column of each
-line. A first line whose first column is "code" is a heading. An apostrophe before
-=, +, - or @ is not part of a code: see export. The whole file is checked before
-anything is sent.
-
-A code that the list has already is passed over. So the same file again changes
-nothing, and an import that was interrupted is simply repeated.
-
-At most 16 codes of a list may differ only in spaces, hyphens and case.`,
-		Example: `  kuji codes import ten-percent codes.csv`,
-	}
+	cmd := &cobra.Command{Use: "import LIST FILE", Short: "Add the codes of a file to a list"}
 	conn := a.connection(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		total := uint64(0)
@@ -141,9 +124,8 @@ func eachChunk(file string, f func(codes []string) error) error {
 
 func codesShowCommand(a *app) *cobra.Command {
 	return read(a, &cobra.Command{
-		Use:     "show LIST",
-		Short:   "Show how many codes of a list are left, and how many were redeemed",
-		Example: `  kuji codes show ten-percent`,
+		Use:   "show LIST",
+		Short: "Show how many codes of a list are left, and how many were redeemed",
 	}, &kujiv1.GetCodesRequest{}, (*api).GetCodes,
 		func(w io.Writer, resp *kujiv1.GetCodesResponse) { printCodes(w, resp.GetList(), "") })
 }
@@ -151,19 +133,7 @@ func codesShowCommand(a *app) *cobra.Command {
 func codesExportCommand(a *app) *cobra.Command {
 	var from uint64
 	var redeemed bool
-	cmd := &cobra.Command{
-		Use:   "export LIST",
-		Short: "Print the given or used codes of a list, with their players, as CSV",
-		Long: `Export prints the given codes of a list as CSV, in the order in which they were
-given: code, player, position in the log, time. With --redeemed it prints the codes
-that players used, in the order of use. With --json it prints one object a line.
-
-A spreadsheet takes what begins with =, +, - or @ for a formula. So in the CSV, such
-codes and players have an apostrophe in front.
-The key needs the command admin.`,
-		Example: `  kuji codes export ten-percent > given.csv
-  kuji codes export bottles --redeemed`,
-	}
+	cmd := &cobra.Command{Use: "export LIST", Short: "Print the given or used codes of a list, with their players, as CSV"}
 	cmd.Flags().Uint64Var(&from, "from", 0, "how many `lines` to skip: those of an earlier export")
 	cmd.Flags().BoolVar(&redeemed, "redeemed", false, "print the codes that players used")
 	return a.online(cmd, func(ctx context.Context, c *api, args []string) error {

@@ -42,32 +42,7 @@ type feedJSON struct {
 
 func feedCommand(a *app) *cobra.Command {
 	var f feedFlags
-	cmd := &cobra.Command{
-		Use:   "feed --to URL",
-		Short: "Deliver events to a webhook, Kafka or PostgreSQL",
-		Long: `Follow the events of a realm and deliver them, in order, from the target's place
-on. A signal ends it after the current delivery. A failure that another attempt
-cannot help ends it too, so run it under a supervisor that starts it again.
---timeout says how long it tries to reach the server.
-
-  https://HOST/PATH          posts of JSON, signed as standardwebhooks.com says
-  kafka://BROKER,…/TOPIC     a record for each event; its key is the player
-  postgres://…               the tables that docs/reference/history.md shows
-
-PostgreSQL gets every event exactly once, the others at least once: after a crash
-the last delivery can come again. Kafka and PostgreSQL keep their own place. The
-file --position keeps the place of a webhook.
-
-The URL of a topic can end in settings: ?tls=true with ca=FILE, and sasl=PLAIN,
-SCRAM-SHA-256 or SCRAM-SHA-512 with user=NAME and password-file=FILE, with &
-between them.
-
-The feed of one target is always the same: its realm, player and pool. Run one
-"kuji feed" at a time for each target.`,
-		Example: `  kuji feed --to https://shop.example/kuji --secret-file kuji.secret --position shop.position
-  kuji feed --to kafka://broker1:9092,broker2:9092/rewards
-  kuji feed --to 'postgres://kuji@db/rewards?passfile=/secret/pgpass'`,
-	}
+	cmd := &cobra.Command{Use: "feed --to URL", Short: "Deliver events to a webhook, Kafka or PostgreSQL"}
 	conn := a.connection(cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringVar(&f.to, "to", "", "`URL` of the target (required)")

@@ -25,24 +25,7 @@ func oddsCommand(a *app) *cobra.Command {
 	var player, html, csv string
 	var value []string
 	var count int
-	cmd := &cobra.Command{
-		Use:   "odds [POOL]",
-		Short: "Show the exact odds of a player's next draw, or publish those of all pools",
-		Long: `Odds shows what the next draw from a pool gives a player: every entry of the pool and
-of the pools below it, with the pity, stock, limits and conditions of this moment.
-Without --player, the odds are for a player who was never seen. With --count, odds also
-shows what one request for that many draws gives on average, the pool's guarantees
-included.
-
-With --html or --csv, it writes a page for all pools of the catalog in force that
-players can draw from. The page has the odds of a first draw with the stock as
-declared, and what draws give in the long run under pity. It names the catalog's
-version and hash.`,
-		Example: `  kuji odds banner --player ann
-  kuji odds banner --player ann --value hero,dust
-  kuji odds banner --count 10
-  kuji odds --html odds.html --csv odds.csv`,
-	}
+	cmd := &cobra.Command{Use: "odds [POOL]", Short: "Show the exact odds of a player's next draw, or publish those of all pools"}
 	conn := a.connection(cmd.Flags())
 	cmd.Flags().StringVar(&player, "player", "", "`id` of the player")
 	cmd.Flags().StringSliceVar(&value, "value", nil, "`items` whose expected number is shown, separated by commas (default: all)")

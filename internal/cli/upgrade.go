@@ -29,26 +29,7 @@ type upgradeRealmJSON struct {
 func upgradeCommand(a *app) *cobra.Command {
 	var data, reason string
 	var finish bool
-	cmd := &cobra.Command{
-		Use:   "upgrade",
-		Short: "Show the format level of each realm, or finish an upgrade",
-		Long: `Upgrade shows the format level of every realm, or only of the one that --realm names.
-
-A new build leaves realms at their level, so that the older build can take them back. It
-refuses new commands, and new words in catalogs, until the upgrade is finished. --finish
-raises the realms to the newest level. From then on the older build refuses them, and
-the only way back is a backup. Do it when you are sure that you will not go back.
-
-In a cluster, all nodes must run the new build: --finish is refused while an older one
-runs.
-
-With --data, upgrade does the same with a data directory that no server has open. Without
---finish it writes nothing: it reads the log as "kuji verify" does. With --finish it opens
-all realms first, and raises none if one of them cannot be opened.`,
-		Example: `  kuji upgrade
-  kuji upgrade --finish --reason "a week without trouble"
-  kuji upgrade --finish --data ./kuji-data`,
-	}
+	cmd := &cobra.Command{Use: "upgrade", Short: "Show the format level of each realm, or finish an upgrade"}
 	conn := a.connection(cmd.Flags()).allRealms()
 	cmd.Flags().BoolVar(&finish, "finish", false, "raise the realms to the newest format level: no older build opens them again")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the log: at most 200 bytes of `text`")

@@ -32,17 +32,7 @@ type entryChangeJSON struct {
 
 func watchCommand(a *app) *cobra.Command {
 	var every time.Duration
-	pool := &cobra.Command{
-		Use:   "pool POOL",
-		Short: "Show a pool, and then its draws, until Ctrl-C",
-		Long: `Watch shows a pool, and then a line for each entry whose stock has changed. Ctrl-C
-ends it with exit code 0. It asks the server again and again. All draws of an entry
-between two answers make one line. A pool that did not change costs little.
-
-With --json, the first line is the pool, as "kuji pool" shows it. Each other line is
-an object with the entries that have changed.`,
-		Example: "  kuji watch pool splash",
-	}
+	pool := &cobra.Command{Use: "pool POOL", Short: "Show a pool, and then its draws, until Ctrl-C"}
 	conn := a.connection(pool.Flags())
 	pool.Flags().DurationVar(&every, "every", time.Second, "how long to wait before asking again, at least 100ms")
 	pool.RunE = func(cmd *cobra.Command, args []string) error {
