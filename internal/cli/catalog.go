@@ -17,7 +17,6 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/client"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
-	"github.com/kuji-dev/kuji/server"
 )
 
 type catalogJSON struct {
@@ -145,7 +144,7 @@ func checkCatalog(ctx context.Context, a *app, file string, c *catalog.Catalog, 
 	for _, p := range c.Pools {
 		out.Entries += len(p.Entries)
 	}
-	changes := server.Plan(&plan)
+	changes := planMessage(&plan)
 	for _, c := range changes.GetChanges() {
 		if c.GetWarning() != "" {
 			out.Warnings = append(out.Warnings, plain{Message: &kujiv1.Change{Id: c.GetId(), Entry: c.GetEntry(), Warning: c.GetWarning()}})

@@ -7,12 +7,13 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
-	"github.com/kuji-dev/kuji/server"
 )
 
 func listCatalogsCommand(a *app) *cobra.Command {
@@ -61,11 +62,10 @@ func diffCommand(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		out := server.Plan(&plan)
-		out.Version, out.Kept = 0, 0 // of a realm of its own
+		out := planMessage(&plan)
 		out.Changes = slices.DeleteFunc(out.GetChanges(), func(c *kujiv1.Change) bool { return c.GetKind() == kujiv1.ChangeKind_CHANGE_KIND_NOTICE })
 		for _, c := range out.GetChanges() {
-			c.Warning, c.Drawn, c.Before, c.After = "", 0, nil, nil // nothing was drawn
+			c.Warning = "" // a change of a realm can deserve a second look, a difference not
 		}
 		return a.print(out, func(w io.Writer) {
 			if out.GetUnchanged() {
@@ -77,6 +77,20 @@ func diffCommand(a *app) *cobra.Command {
 		})
 	}
 	return cmd
+}
+
+// planMessage returns a plan as the API says it, for a realm in which nothing was drawn.
+func planMessage(p *kuji.Plan) *kujiv1.Plan {
+	out := &kujiv1.Plan{Unchanged: p.Unchanged}
+	for _, c := range p.Changes {
+		one := &kujiv1.Change{Id: c.ID, Entry: c.Entry, Text: c.Text, Warning: c.Warning}
+		one.Kind = kujiv1.ChangeKind(kujiv1.ChangeKind_value["CHANGE_KIND_"+strings.ToUpper(string(c.Kind))])
+		for _, s := range c.Settings {
+			one.Settings = append(one.Settings, &kujiv1.Setting{Name: s.Name, Before: s.Before, After: s.After})
+		}
+		out.Changes = append(out.Changes, one)
+	}
+	return out
 }
 
 // versionOrFile reads a catalog: a version of a server's, a file, or, for "", the one in force.
