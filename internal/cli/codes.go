@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,9 +17,8 @@ import (
 )
 
 func codesCommand(a *app) *cobra.Command {
-	cmd := group("codes", "Import codes that rewards give or players send, show what is left, export who got them",
+	return group("codes", "Import codes that rewards give or players send, show what is left, export who got them",
 		codesImportCommand(a), codesShowCommand(a), codesExportCommand(a))
-	return cmd
 }
 
 func printCodes(w io.Writer, l *kujiv1.CodeList, more string) {
@@ -30,42 +28,23 @@ func printCodes(w io.Writer, l *kujiv1.CodeList, more string) {
 
 func codesImportCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "import LIST FILE", Short: "Add the codes of a file to a list"}
-	conn := a.connection(cmd.Flags())
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		total := uint64(0)
-		if err := eachChunk(args[1], func(codes []string) error {
-			total += uint64(len(codes))
-			return nil
-		}); err != nil {
+	return a.online(cmd, func(ctx context.Context, c *api, args []string) error {
+		total := 0
+		if err := eachChunk(args[1], func(codes []string) error { total += len(codes); return nil }); err != nil {
 			return usageError{err}
 		}
-		c, err := conn.dial()
-		if err != nil {
+		out := &kujiv1.ImportCodesResponse{}
+		if err := eachChunk(args[1], func(codes []string) error {
+			resp, err := c.ImportCodes(ctx, &kujiv1.ImportCodesRequest{Realm: c.realm, List: args[0], Codes: codes})
+			out.List, out.Added = resp.GetList(), out.GetAdded()+resp.GetAdded()
 			return err
-		}
-		out, err := importCodes(cmd.Context(), c, args[0], args[1])
-		if err != nil {
-			return fmt.Errorf("the file is not imported as a whole; import it again to finish: %w", err)
+		}); err != nil {
+			return fmt.Errorf("not all of the file is imported; import it again to finish: %w", err)
 		}
 		return a.print(out, func(w io.Writer) {
-			printCodes(w, out.GetList(), fmt.Sprintf("added\t%d\nknown\t%d\n", out.GetAdded(), total-out.GetAdded()))
+			printCodes(w, out.GetList(), fmt.Sprintf("added\t%d\nknown\t%d\n", out.GetAdded(), uint64(total)-out.GetAdded()))
 		})
-	}
-	return cmd
-}
-
-// importCodes sends the codes of a file, chunk by chunk.
-func importCodes(ctx context.Context, c *api, list, file string) (*kujiv1.ImportCodesResponse, error) {
-	out := &kujiv1.ImportCodesResponse{}
-	err := eachChunk(file, func(codes []string) error {
-		resp, err := c.ImportCodes(ctx, &kujiv1.ImportCodesRequest{Realm: c.realm, List: list, Codes: codes})
-		if err != nil {
-			return err
-		}
-		out.List, out.Added = resp.GetList(), out.GetAdded()+resp.GetAdded()
-		return nil
 	})
-	return out, err
 }
 
 // eachChunk reads the codes of a file and calls f with as many as one request can have. What is
@@ -79,15 +58,7 @@ func eachChunk(file string, f func(codes []string) error) error {
 	rows := csv.NewReader(bufio.NewReader(in))
 	rows.FieldsPerRecord, rows.ReuseRecord = -1, true
 	var codes []string
-	size, any := 0, false
-	flush := func() error {
-		if len(codes) == 0 {
-			return nil
-		}
-		err := f(codes)
-		codes, size = codes[:0], 0
-		return err
-	}
+	size := 0
 	for first := true; ; first = false {
 		row, err := rows.Read()
 		if errors.Is(err, io.EOF) {
@@ -108,18 +79,18 @@ func eachChunk(file string, f func(codes []string) error) error {
 			line, _ := rows.FieldPos(0)
 			return fmt.Errorf("%s, line %d: the code is %s", file, line, wrong)
 		}
-		any = true
 		if len(codes) == kuji.MaxImport || size+1+len(code) > kuji.MaxImportBytes {
-			if err := flush(); err != nil {
+			if err := f(codes); err != nil {
 				return err
 			}
+			codes, size = codes[:0], 0
 		}
 		codes, size = append(codes, code), size+1+len(code)
 	}
-	if !any {
+	if len(codes) == 0 { // a chunk that is sent makes room for a code
 		return fmt.Errorf("%s has no codes; want one a line, in the first column", file)
 	}
-	return flush()
+	return f(codes)
 }
 
 func codesShowCommand(a *app) *cobra.Command {
@@ -142,17 +113,15 @@ func codesExportCommand(a *app) *cobra.Command {
 }
 
 func exportCodes(ctx context.Context, a *app, c *api, req *kujiv1.ExportCodesRequest) (err error) {
-	out := bufio.NewWriter(a.stdout)
+	out := bufio.NewWriter(output{a})
 	defer func() { err = errors.Join(err, out.Flush()) }()
 	rows := newCSV(out)
-	const page = 10_000
-	req.Limit = page
+	req.Limit = 10_000
 	for first := true; ; first = false {
 		resp, err := c.ExportCodes(ctx, req)
 		if err != nil {
 			return err
 		}
-		a.printed = true
 		if first && !a.json {
 			err = rows.Write("code", "player", "position", "time")
 		}
@@ -160,15 +129,13 @@ func exportCodes(ctx context.Context, a *app, c *api, req *kujiv1.ExportCodesReq
 			if a.json {
 				err = errors.Join(err, encodeJSON(out, g))
 			} else {
-				err = errors.Join(err, rows.Write(g.GetCode(), g.GetPlayer(), strconv.FormatUint(g.GetPosition(), 10), timeText(g.GetTimeUnixMs())))
+				err = errors.Join(err, rows.Write(g.GetCode(), g.GetPlayer(), whole(g.GetPosition()), timeText(g.GetTimeUnixMs())))
 			}
 		}
 		rows.Flush()
-		if err := errors.Join(err, rows.Error()); err != nil {
-			return fmt.Errorf("write to standard output: %w", err)
-		}
-		if req.Offset += uint64(len(resp.GetCodes())); len(resp.GetCodes()) < page {
-			return nil
+		req.Offset += uint64(len(resp.GetCodes()))
+		if err := errors.Join(err, rows.Error()); err != nil || len(resp.GetCodes()) < int(req.GetLimit()) {
+			return err
 		}
 	}
 }

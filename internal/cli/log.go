@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -20,9 +19,8 @@ import (
 )
 
 func logCommand(a *app) *cobra.Command {
-	cmd := group("log", "Look into the log of a realm, or any log that package wal wrote",
+	return group("log", "Look into the log of a realm, or any log that package wal wrote",
 		logStatCommand(a), logDumpCommand(a), logVerifyCommand(a), logEventsCommand(a))
-	return cmd
 }
 
 // openLog opens a log for reading only.
@@ -52,7 +50,7 @@ func noLog(err error) error {
 type logDumpJSON struct {
 	Offset uint64 `json:"offset"`
 	Bytes  int    `json:"bytes"`
-	Data   string `json:"data"` // base64
+	Data   []byte `json:"data"` // base64
 }
 
 func logDumpCommand(a *app) *cobra.Command {
@@ -84,31 +82,26 @@ func dumpLog(ctx context.Context, a *app, dir string, from, count uint64) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	out := bufio.NewWriter(a.stdout)
+	out := bufio.NewWriter(output{a})
 	defer func() { err = errors.Join(err, out.Flush()) }()
-	a.printed = true
-	printed := uint64(0)
 	for rec, err := range l.Records(max(from, l.First())) {
 		switch {
 		case err != nil:
 			return logFailure(err)
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case printed == count:
+		case count == 0:
 			return nil
 		}
-		printed++
+		count--
 		if a.json {
-			err = encodeJSON(out, logDumpJSON{rec.Offset, len(rec.Data), base64.StdEncoding.EncodeToString(rec.Data)})
+			err = encodeJSON(out, logDumpJSON{rec.Offset, len(rec.Data), rec.Data})
 		} else {
-			more := ""
-			if len(rec.Data) > shownBytes {
-				more = "…"
-			}
+			more := map[bool]string{true: "…"}[len(rec.Data) > shownBytes]
 			_, err = io.WriteString(out, sprintf("%d\t%d bytes\t%s%s\n", rec.Offset, len(rec.Data), strconv.QuoteToASCII(string(rec.Data[:min(len(rec.Data), shownBytes)])), more))
 		}
 		if err != nil {
-			return fmt.Errorf("write to standard output: %w", err)
+			return err
 		}
 	}
 	return nil
