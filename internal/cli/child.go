@@ -36,15 +36,20 @@ func startChild(ctx context.Context, logFile string, env []string, args ...strin
 	if err != nil {
 		return nil, fmt.Errorf("find this program's file: %w", err)
 	}
+	cmd := exec.Command(exe, append([]string{"serve", "--json", "--until-eof"}, args...)...)
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "KUJI_") }), env...)
+	cmd.SysProcAttr = ownGroup() // Ctrl-C is the parent's to handle
+	return runChild(ctx, cmd, logFile)
+}
+
+// runChild starts a server, and returns when it has said that it is ready.
+func runChild(ctx context.Context, cmd *exec.Cmd, logFile string) (*child, error) {
 	log, err := os.OpenFile(filepath.Clean(logFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close() // the child has its own handle
-	c := &child{log: logFile, done: make(chan struct{})}
-	c.cmd = exec.Command(exe, append([]string{"serve", "--json", "--until-eof"}, args...)...)
-	c.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "KUJI_") }), env...)
-	c.cmd.SysProcAttr = ownGroup() // Ctrl-C is the parent's to handle
+	c := &child{cmd: cmd, log: logFile, done: make(chan struct{})}
 	c.cmd.Stderr = log
 	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
 		return nil, err

@@ -165,7 +165,7 @@ func writeClusterKey(file string) (err error) {
 	return f.Sync()
 }
 
-// client checks the flags of member, reads the key, and returns a client of the nodes.
+// clusterClient checks the flags of member, reads the key, and returns a client of the nodes.
 func (a *app) clusterClient(f *clusterFlags) (c *cluster.Client, err error) {
 	if err := f.checkMember(); err != nil {
 		return nil, err
@@ -174,6 +174,21 @@ func (a *app) clusterClient(f *clusterFlags) (c *cluster.Client, err error) {
 		return nil, err
 	}
 	return f.Client()
+}
+
+// onCluster completes a command that asks nodes. Its use line leaves out the flags of member.
+func (a *app) onCluster(cmd *cobra.Command, do func(ctx context.Context, f *clusterFlags, c *cluster.Client, args []string) error) *cobra.Command {
+	f := &clusterFlags{}
+	f.member(cmd)
+	cmd.Use += " --cluster NAME --peers NAME=HOST,... --cluster-key FILE"
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		client, err := a.clusterClient(f)
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), f, client, args)
+	}
+	return cmd
 }
 
 func clusterCommand(a *app) *cobra.Command {
@@ -209,55 +224,36 @@ type realmLeadJSON struct {
 
 // realmsOf returns the realms that nodes know, by name.
 func realmsOf(nodes []cluster.Status) []realmLeadJSON {
-	all := map[string]*realmLeadJSON{}
-	at := func(realm string) *realmLeadJSON {
-		if all[realm] == nil {
-			all[realm] = &realmLeadJSON{Realm: realm}
-		}
-		return all[realm]
-	}
+	leaders, positions := map[string]string{}, map[string]uint64{}
 	for _, n := range nodes {
 		for realm := range n.Leaders {
-			at(realm)
+			positions[realm] = max(positions[realm], 0)
 		}
 		for realm, position := range n.Positions {
-			at(realm).Position = max(at(realm).Position, position)
+			positions[realm] = max(positions[realm], position)
 		}
 		for _, realm := range n.Leads {
-			at(realm).Leader = n.Node
+			leaders[realm], positions[realm] = n.Node, max(positions[realm], 0)
 		}
 	}
-	sorted := []realmLeadJSON{}
-	for _, realm := range slices.Sorted(maps.Keys(all)) {
-		sorted = append(sorted, *all[realm])
+	all := []realmLeadJSON{}
+	for _, realm := range slices.Sorted(maps.Keys(positions)) {
+		all = append(all, realmLeadJSON{realm, leaders[realm], positions[realm]})
 	}
-	return sorted
+	return all
 }
 
 func clusterStatusCommand(a *app) *cobra.Command {
-	var (
-		f       clusterFlags
-		timeout time.Duration
-	)
-	cmd := &cobra.Command{
-		Use:   "status --cluster NAME --peers NAME=HOST,... --cluster-key FILE",
-		Short: "Show the nodes of a cluster, who is ready, and who leads which realm",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if timeout <= 0 {
-				return usagef("--timeout %v: expected more than 0", timeout)
-			}
-			client, err := a.clusterClient(&f)
-			if err != nil {
-				return err
-			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
-			defer cancel()
-			return clusterStatus(a, clusterJSON{Cluster: f.Name, Nodes: client.Survey(ctx)})
-		},
-	}
-	f.member(cmd)
-	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "how long to wait for the nodes")
-	return cmd
+	cmd := &cobra.Command{Use: "status", Short: "Show the nodes of a cluster, who is ready, and who leads which realm"}
+	timeout := cmd.Flags().Duration("timeout", 5*time.Second, "how long to wait for the nodes")
+	return a.onCluster(cmd, func(ctx context.Context, f *clusterFlags, c *cluster.Client, _ []string) error {
+		if *timeout <= 0 {
+			return usagef("--timeout %v: expected more than 0", *timeout)
+		}
+		ctx, cancel := context.WithTimeout(ctx, *timeout)
+		defer cancel()
+		return clusterStatus(a, clusterJSON{Cluster: f.Name, Nodes: c.Survey(ctx)})
+	})
 }
 
 func clusterStatus(a *app, out clusterJSON) error {

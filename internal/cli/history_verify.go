@@ -86,11 +86,12 @@ func verifyHistories(ctx context.Context, a *app, f *historyVerifyFlags) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, from.end()) }()
-	realms := []string{f.realm}
-	if f.realm == "" {
-		if realms, _, err = from.realms(ctx); err != nil {
-			return err
-		}
+	realms, err := oneOr(f.realm, func() ([]string, error) {
+		names, _, err := from.realms(ctx)
+		return names, err
+	})
+	if err != nil {
+		return err
 	}
 	out, damage := historyVerifyJSON{OK: true, Realms: []historyVerifyRealmJSON{}}, []error(nil)
 	for _, name := range realms {

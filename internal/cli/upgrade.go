@@ -84,12 +84,10 @@ func upgradeServer(ctx context.Context, c *api, only string, finish bool, reason
 // levelsOf shows the levels in a data directory. It writes nothing: a build that opens a log for writing
 // begins an epoch in it, and d61c231 refuses a log that has one of another build.
 func levelsOf(ctx context.Context, data, only string) (out upgradeJSON, err error) {
-	names := []string{only}
-	if only == "" {
-		if names, _, err = realmsIn(data); err != nil {
-			return out, err
-		}
-	}
+	names, err := oneOr(only, func() ([]string, error) {
+		names, _, err := realmsIn(data)
+		return names, err
+	})
 	for _, name := range names {
 		rep, err := inDirectory(data).verifyRealm(ctx, name, verify.Options{})
 		if err != nil {
@@ -98,7 +96,7 @@ func levelsOf(ctx context.Context, data, only string) (out upgradeJSON, err erro
 		level := uint32(rep.Level)
 		out.Realms = append(out.Realms, upgradeRealmJSON{Realm: name, Level: level, From: level, Newest: uint32(kuji.FormatLevel())})
 	}
-	return out, nil
+	return out, err
 }
 
 // finishData finishes the upgrade of realms in a data directory. It opens all of them before it raises one:
@@ -109,12 +107,7 @@ func finishData(ctx context.Context, data, only, reason string) (out upgradeJSON
 		return out, err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	names := []string{only}
-	if only == "" {
-		if names, err = engine.Realms(); err != nil {
-			return out, err
-		}
-	}
+	names, err := oneOr(only, engine.Realms)
 	var realms []*kuji.Realm
 	for _, name := range names {
 		r, err := engine.Lookup(name)
@@ -131,7 +124,7 @@ func finishData(ctx context.Context, data, only, reason string) (out upgradeJSON
 		}
 		out.Realms = append(out.Realms, upgradeRealmJSON{Realm: r.Name(), Level: uint32(up.To), From: uint32(up.From), Newest: newest, Position: up.Receipt.Position})
 	}
-	return out, nil
+	return out, err
 }
 
 func printUpgrade(a *app, out upgradeJSON, failed error) error {

@@ -43,13 +43,17 @@ func watchCommand(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		err = watchPool(cmd.Context(), a, c, args[0], every)
-		if cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
-			return nil // Ctrl-C is how it ends
-		}
-		return err
+		return unlessStopped(cmd.Context(), watchPool(cmd.Context(), a, c, args[0], every))
 	}
 	return group("watch", "Show changes as they come", pool)
+}
+
+// unlessStopped returns nil if a signal has ended what fails: that is the way to end it.
+func unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }
 
 func watchPool(ctx context.Context, a *app, c *api, id string, every time.Duration) error {
