@@ -2,12 +2,15 @@ package cli
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -61,17 +64,8 @@ func (a *app) run(ctx context.Context, args []string) exitCode {
 
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "kuji",
-		Short: "A durable reward engine: draws that are logged before anyone sees them",
-		Long: `Kuji draws weighted rewards from pools with limited stock and grants them to
-players. It never gives one prize twice, never loses a prize it acknowledged,
-and never gives more than there are.
-
-Start with "kuji demo". It needs nothing else and shows that the promise is kept.`,
-		Example: `  kuji demo
-  kuji serve --data ./kuji-data --catalog examples/instant-win.yaml
-  kuji draw ann splash
-  kuji verify --data ./kuji-data`,
+		Use:           "kuji",
+		Short:         "A durable reward engine: draws that are logged before anyone sees them",
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -84,25 +78,43 @@ Start with "kuji demo". It needs nothing else and shows that the promise is kept
 			cmd := command(a)
 			cmd.GroupID = g.id
 			root.AddCommand(cmd)
-			checkArguments(cmd)
 		}
 	}
 	root.AddCommand(exitCodesTopic())
+	completeCommand(root)
 	root.SetCompletionCommandGroupID("offline")
 	root.SetHelpCommand(helpCommand())
 	root.SetHelpCommandGroupID("offline")
 	return root
 }
 
-// checkArguments makes a command, and those below it, check their arguments by their use lines.
-func checkArguments(cmd *cobra.Command) {
-	if cmd.Args == nil {
+// completeCommand gives a command, and those below it, their help texts, and makes them check their
+// arguments by their use lines.
+func completeCommand(cmd *cobra.Command) {
+	if text, ok := helpTexts()[cmd.CommandPath()]; ok {
+		cmd.Long, cmd.Example, _ = strings.Cut(text, "\nExamples:\n")
+		cmd.Long = strings.TrimSpace(cmd.Long)
+	}
+	if cmd.Args == nil && cmd.HasParent() {
 		cmd.Args = argumentsOf(cmd.Use).check
 	}
 	for _, sub := range cmd.Commands() {
-		checkArguments(sub)
+		completeCommand(sub)
 	}
 }
+
+// helpTexts are what the help of commands says at length, and their examples, by the commands' paths.
+var helpTexts = sync.OnceValue(func() map[string]string {
+	texts := map[string]string{}
+	for section := range strings.SplitSeq("\n"+helpText, "\n# ") {
+		path, text, _ := strings.Cut(section, "\n")
+		texts[path] = strings.TrimRight(text, "\n")
+	}
+	return texts
+})
+
+//go:embed help.txt
+var helpText string
 
 // helpCommand is cobra's own, except that it fails for a command that does not
 // exist.

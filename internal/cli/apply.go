@@ -21,23 +21,6 @@ func applyCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply FILE | --from-version VERSION",
 		Short: "Put a catalog in force, or show what that would change",
-		Long: `Apply puts a catalog in force in a realm. First it asks the server for the changes
-and shows them: settings before and after, the stock that is left, and what the
-next draw of a new player gives, through inner pools. It counts what stays the
-same. Some changes need a second look, such as more drawn already than the new
-stock, odds that move more than threefold, or an item that nobody can get. Apply
-makes them only with --yes. With --dry-run it changes nothing.
-
-Apply puts in force exactly what it has shown. It fails if somebody else applies
-a catalog in between. With --expect it also fails unless the catalog in force is
-that version ("kuji status" shows it; 0 means none).
-
-With --from-version it puts an older catalog in force again: see "kuji catalog list".`,
-		Example: `  kuji apply catalog.yaml --dry-run
-  kuji apply catalog.yaml --yes
-  kuji apply catalog.yaml --expect 7
-  kuji apply catalog.yaml --realm summer --create
-  kuji apply --from-version 7 --reason "version 8 had a wrong price"`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			use := cmd.Use
 			if cmd.Flags().Changed("from-version") {

@@ -17,25 +17,7 @@ const maxGroup = 1 << 20
 func atomicCommand(a *app) *cobra.Command {
 	var name string
 	req := &kujiv1.AtomicRequest{}
-	cmd := &cobra.Command{
-		Use:   "atomic -f FILE",
-		Short: "Carry out several commands whole or not at all",
-		Long: `Atomic carries out a group of commands in order, all or none. The file is YAML or
-JSON. Its members look as in the API: draw, register, grant, consume or transfer.
-With - as the file, the command reads standard input.
-
-    members:
-    - consume: {player: ann, items: [{item: wood, quantity: 3}]}
-    - grant: {player: ann, items: [{item: table, quantity: 1}]}
-    - draw: {player: ann, pool: splash, count: 1}
-    - transfer: {from: ann, to: bob, items: [{item: coin, quantity: 2}]}
-
-If one member fails, none happens. The group gets its status, and the others are
-"aborted". If an answer is lost, the command tries again with the same request id,
-so nothing happens twice.`,
-		Example: `  kuji atomic -f trade.yaml
-  kuji atomic -f - --id order-12 < trade.json`,
-	}
+	cmd := &cobra.Command{Use: "atomic -f FILE", Short: "Carry out several commands whole or not at all"}
 	cmd.Flags().StringVarP(&name, "file", "f", "", "`file` with the members in YAML or JSON; - is standard input (required)")
 	return write(a, cmd, req, (*api).Atomic, func() error {
 		if name == "" {

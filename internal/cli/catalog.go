@@ -17,7 +17,6 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/client"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
-	"github.com/kuji-dev/kuji/server"
 )
 
 type catalogJSON struct {
@@ -36,10 +35,6 @@ func catalogCommand(a *app) *cobra.Command {
 	schema := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of catalogs, for editors",
-		Example: `  kuji catalog schema > catalog.schema.json
-
-  and as first line of a catalog, for editors that use yaml-language-server:
-  # yaml-language-server: $schema=catalog.schema.json`,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := output{a}.Write(catalog.Schema())
 			return err
@@ -53,22 +48,7 @@ func catalogCommand(a *app) *cobra.Command {
 func checkCommand(a *app) *cobra.Command {
 	var against string
 	var yes bool
-	cmd := &cobra.Command{
-		Use:   "check FILE",
-		Short: "Check a catalog as a server would, without one",
-		Long: `Check makes the checks that "kuji apply" and "kuji serve --catalog" make in a new realm.
-It reports every error with line, column and what was expected (exit code 2), and what
-deserves a second look, such as a pool that has ended (exit code 3). With --yes it shows
-those warnings and ends with 0.
-
-Some warnings depend on the catalog in force and on what was drawn, such as odds that
-move more than threefold. With --against, check asks a server for these, as "kuji apply
---dry-run" does, and ends with the exit code that "kuji apply" would have. That needs a
-key with the command admin.`,
-		Example: `  kuji catalog check catalog.yaml
-  cat catalog.yaml | kuji catalog check -
-  kuji catalog check catalog.yaml --against https://kuji.example --key-file admin.key`,
-	}
+	cmd := &cobra.Command{Use: "check FILE", Short: "Check a catalog as a server would, without one"}
 	conn := a.connection(cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringVar(&against, "against", "", "`URL` of a server: judge the catalog as a change of its --realm")
@@ -119,10 +99,6 @@ func exportCommand(a *app) *cobra.Command {
 	return a.online(&cobra.Command{
 		Use:   "export",
 		Short: "Print the catalog in force as YAML",
-		Long: `Export prints the catalog in force in a realm as YAML. The layout is new and the
-comments are gone, but it is the same catalog with the same hash. If you apply it,
-nothing changes.`,
-		Example: "  kuji catalog export --realm summer > summer.yaml",
 	}, func(ctx context.Context, c *api, _ []string) error { return exportCatalog(ctx, a, c, 0) })
 }
 
@@ -168,7 +144,7 @@ func checkCatalog(ctx context.Context, a *app, file string, c *catalog.Catalog, 
 	for _, p := range c.Pools {
 		out.Entries += len(p.Entries)
 	}
-	changes := server.Plan(&plan)
+	changes := planMessage(&plan)
 	for _, c := range changes.GetChanges() {
 		if c.GetWarning() != "" {
 			out.Warnings = append(out.Warnings, plain{Message: &kujiv1.Change{Id: c.GetId(), Entry: c.GetEntry(), Warning: c.GetWarning()}})

@@ -7,26 +7,18 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
-	"github.com/kuji-dev/kuji/server"
 )
 
 func listCatalogsCommand(a *app) *cobra.Command {
 	req := &kujiv1.ListCatalogsRequest{}
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the catalogs that were put in force, the newest first",
-		Long: `List shows every catalog that was put in force in a realm, the newest first, with who
-applied it and why. The log keeps them. If it was trimmed, the oldest in the list is
-the catalog that was in force where the log now begins. The first list after a start
-of the server reads the whole log, which can take a while.`,
-		Example: `  kuji catalog list --realm summer
-  kuji catalog list --before 40 --limit 20`,
-	}
+	cmd := &cobra.Command{Use: "list", Short: "List the catalogs that were put in force, the newest first"}
 	cmd.Flags().Uint64Var(&req.Before, "before", 0, "only those below this `version`")
 	cmd.Flags().Uint32Var(&req.Limit, "limit", 0, "how many at most (default 100, at most 1000)")
 	return read(a, cmd, req, (*api).ListCatalogs, func(w io.Writer, resp *kujiv1.ListCatalogsResponse) {
@@ -41,9 +33,6 @@ func showCatalogCommand(a *app) *cobra.Command {
 	return a.online(&cobra.Command{
 		Use:   "show VERSION",
 		Short: "Print an older catalog as YAML",
-		Long: `Show prints a catalog that was in force in a realm, as "kuji catalog export" prints
-the one that is. "kuji apply --from-version VERSION" puts it in force again.`,
-		Example: "  kuji catalog show 7 > catalog-7.yaml",
 	}, func(ctx context.Context, c *api, args []string) error {
 		version, err := strconv.ParseUint(args[0], 10, 64)
 		if err != nil || version == 0 {
@@ -54,18 +43,7 @@ the one that is. "kuji apply --from-version VERSION" puts it in force again.`,
 }
 
 func diffCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "diff OLD [NEW]",
-		Short: "Show what differs between two catalogs",
-		Long: `Diff shows what differs between two catalogs, as a plan does: settings before and after,
-and what the next draw of a new player gives, through inner pools. OLD and NEW are
-versions of a realm's catalog, or files. Without NEW, diff compares OLD with the catalog
-in force. Diff does not know what was drawn; "kuji apply --dry-run" does.`,
-		Example: `  kuji catalog diff 7
-  kuji catalog diff 7 9
-  kuji catalog diff 7 catalog.yaml
-  kuji catalog diff old.yaml new.yaml`,
-	}
+	cmd := &cobra.Command{Use: "diff OLD [NEW]", Short: "Show what differs between two catalogs"}
 	conn := a.connection(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var both [2]*catalog.Catalog
@@ -84,11 +62,10 @@ in force. Diff does not know what was drawn; "kuji apply --dry-run" does.`,
 		if err != nil {
 			return err
 		}
-		out := server.Plan(&plan)
-		out.Version, out.Kept = 0, 0 // of a realm of its own
+		out := planMessage(&plan)
 		out.Changes = slices.DeleteFunc(out.GetChanges(), func(c *kujiv1.Change) bool { return c.GetKind() == kujiv1.ChangeKind_CHANGE_KIND_NOTICE })
 		for _, c := range out.GetChanges() {
-			c.Warning, c.Drawn, c.Before, c.After = "", 0, nil, nil // nothing was drawn
+			c.Warning = "" // a change of a realm can deserve a second look, a difference not
 		}
 		return a.print(out, func(w io.Writer) {
 			if out.GetUnchanged() {
@@ -100,6 +77,20 @@ in force. Diff does not know what was drawn; "kuji apply --dry-run" does.`,
 		})
 	}
 	return cmd
+}
+
+// planMessage returns a plan as the API says it, for a realm in which nothing was drawn.
+func planMessage(p *kuji.Plan) *kujiv1.Plan {
+	out := &kujiv1.Plan{Unchanged: p.Unchanged}
+	for _, c := range p.Changes {
+		one := &kujiv1.Change{Id: c.ID, Entry: c.Entry, Text: c.Text, Warning: c.Warning}
+		one.Kind = kujiv1.ChangeKind(kujiv1.ChangeKind_value["CHANGE_KIND_"+strings.ToUpper(string(c.Kind))])
+		for _, s := range c.Settings {
+			one.Settings = append(one.Settings, &kujiv1.Setting{Name: s.Name, Before: s.Before, After: s.After})
+		}
+		out.Changes = append(out.Changes, one)
+	}
+	return out
 }
 
 // versionOrFile reads a catalog: a version of a server's, a file, or, for "", the one in force.

@@ -117,9 +117,9 @@ type contextJSON struct {
 }
 
 func contextCommand(a *app) *cobra.Command {
-	use := &cobra.Command{Use: "use NAME", Short: "Talk to the server of a context from now on", Example: "  kuji context use prod"}
-	remove := &cobra.Command{Use: "remove NAME", Short: "Forget a context", Example: "  kuji context remove prod"}
-	list := &cobra.Command{Use: "list", Short: "Show all contexts, and which one is in use", Example: "  kuji context list"}
+	use := &cobra.Command{Use: "use NAME", Short: "Talk to the server of a context from now on"}
+	remove := &cobra.Command{Use: "remove NAME", Short: "Forget a context"}
+	list := &cobra.Command{Use: "list", Short: "Show all contexts, and which one is in use"}
 	cmd := group("context", "Name servers, and choose the one to talk to", contextAddCommand(a), onContexts(a, list, nil),
 		onContexts(a, use, func(all *contexts, name string) error {
 			all.Current = name
@@ -134,31 +134,12 @@ func contextCommand(a *app) *cobra.Command {
 			}
 			return err
 		}))
-	cmd.Long = `A context gives a name to a server, the file of its key, the certificates to trust
-and the realm. Commands talk to the server of the first of these:
-
-    the flag --server or --context
-    the variable KUJI_SERVER or KUJI_CONTEXT
-    the context in use
-    http://` + defaultAddress + `
-
-A context also gives the key, the certificates and the realm, unless a flag or a
-variable does: KUJI_KEY, KUJI_KEY_FILE, KUJI_TLS_CA, KUJI_REALM. The key of a context
-goes to no other server. KUJI_TIMEOUT sets --timeout.
-
-Contexts are in kuji/contexts.yaml in your directory for settings, such as
-~/.config. Only you can read the file. It holds no key.`
 	return cmd
 }
 
 func contextAddCommand(a *app) *cobra.Command {
 	var one serverContext
-	cmd := &cobra.Command{
-		Use:   "add NAME --server URL",
-		Short: "Give a server a name",
-		Example: `  kuji context add prod --server https://kuji.example:7700 --key-file prod.key
-  kuji context use prod`,
-	}
+	cmd := &cobra.Command{Use: "add NAME --server URL", Short: "Give a server a name"}
 	flags := cmd.Flags()
 	flags.StringVar(&one.Server, "server", "", "`URL` of the server (required)")
 	flags.StringVar(&one.KeyFile, "key-file", "", "`file` that holds the API key and nothing else")

@@ -93,14 +93,11 @@ func sizeOf(dir string) (total int64, err error) {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		info, err := entry.Info()
-		if errors.Is(err, os.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
+		if info, err := entry.Info(); err == nil {
+			total += info.Size()
+		} else if !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
-		total += info.Size()
 		return nil
 	})
 	return total, err

@@ -37,27 +37,7 @@ const (
 
 // exitCodesTopic is the help page on exit codes: "kuji help exit-codes".
 func exitCodesTopic() *cobra.Command {
-	return &cobra.Command{
-		Use:   "exit-codes",
-		Short: "What the exit codes mean",
-		Long: `Every command ends with one of these codes:
-
-    0  done; for serve, watch and feed also: ended by Ctrl-C
-    1  failed in a way not listed below
-    2  usage: a flag, an argument, a catalog or a request is malformed; fix it
-    3  refused: sold out, too poor, a limit reached, not found, an id used with
-       other arguments or too old, a data directory or an address in use, a clock
-       far ahead of the log. The same request id gets the same answer
-    4  denied: no API key, an unknown one, or one that may not do this
-    5  unreachable: no answer, or a lost one. If anything was sent, it may have
-       happened: send the same command with the --id that is printed
-    6  damage: a log is damaged, or a check found a broken promise. With
-       "kuji verify --strict" also: an epoch was not decided again, because its seed
-       is lost or its rules are those of another build
-  130  interrupted by a signal before it was done
-
-With --json the object {"error": {"exit": …, "kind": …}} says the same.`,
-	}
+	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean"}
 }
 
 // usageError marks what the person at the keyboard can fix.

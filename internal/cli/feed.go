@@ -42,32 +42,7 @@ type feedJSON struct {
 
 func feedCommand(a *app) *cobra.Command {
 	var f feedFlags
-	cmd := &cobra.Command{
-		Use:   "feed --to URL",
-		Short: "Deliver events to a webhook, Kafka or PostgreSQL",
-		Long: `Follow the events of a realm and deliver them, in order, from the target's place
-on. A signal ends it after the current delivery. A failure that another attempt
-cannot help ends it too, so run it under a supervisor that starts it again.
---timeout says how long it tries to reach the server.
-
-  https://HOST/PATH          posts of JSON, signed as standardwebhooks.com says
-  kafka://BROKER,…/TOPIC     a record for each event; its key is the player
-  postgres://…               the tables that docs/reference/history.md shows
-
-PostgreSQL gets every event exactly once, the others at least once: after a crash
-the last delivery can come again. Kafka and PostgreSQL keep their own place. The
-file --position keeps the place of a webhook.
-
-The URL of a topic can end in settings: ?tls=true with ca=FILE, and sasl=PLAIN,
-SCRAM-SHA-256 or SCRAM-SHA-512 with user=NAME and password-file=FILE, with &
-between them.
-
-The feed of one target is always the same: its realm, player and pool. Run one
-"kuji feed" at a time for each target.`,
-		Example: `  kuji feed --to https://shop.example/kuji --secret-file kuji.secret --position shop.position
-  kuji feed --to kafka://broker1:9092,broker2:9092/rewards
-  kuji feed --to 'postgres://kuji@db/rewards?passfile=/secret/pgpass'`,
-	}
+	cmd := &cobra.Command{Use: "feed --to URL", Short: "Deliver events to a webhook, Kafka or PostgreSQL"}
 	conn := a.connection(cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringVar(&f.to, "to", "", "`URL` of the target (required)")
@@ -87,10 +62,7 @@ The feed of one target is always the same: its realm, player and pool. Run one
 			return err
 		}
 		done, err := feed(cmd.Context(), a, c, &f)
-		if cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
-			err = nil // a signal: the way to end it
-		}
-		if err != nil {
+		if err = unlessStopped(cmd.Context(), err); err != nil {
 			return err
 		}
 		return a.print(done, func(w io.Writer) {
@@ -140,7 +112,7 @@ func (f *feedFlags) check(given func(flag string) bool) error {
 }
 
 // feed delivers until ctx ends or something fails for good.
-func feed(ctx context.Context, a *app, c *api, f *feedFlags) (feedJSON, error) {
+func feed(ctx context.Context, a *app, c *api, f *feedFlags) (done feedJSON, err error) {
 	log := slog.New(slog.NewTextHandler(a.stderr, nil))
 	if a.json {
 		log = slog.New(slog.NewJSONHandler(a.stderr, nil))
@@ -149,43 +121,37 @@ func feed(ctx context.Context, a *app, c *api, f *feedFlags) (feedJSON, error) {
 	if history.IsURL(f.to) {
 		return c.feedHistory(ctx, f, log)
 	}
-	target, err := sinkOf(a, f, c.realm, log)
+	var target sink.Target
+	of := sink.Feed{Realm: c.realm, Player: f.player, Pool: f.pool}
+	if f.kafka() {
+		target, err = sink.NewKafka(sink.Kafka{URL: f.to, Feed: of, Log: log})
+	} else {
+		secrets, bad := a.readFile(f.secretFile, maxSecretFile)
+		if bad != nil {
+			return done, bad
+		}
+		target, err = sink.NewWebhook(sink.Webhook{
+			URL: f.to, Secrets: string(secrets), Position: filepath.ToSlash(f.position), Feed: of, AllowPrivate: f.allowPrivate, Log: log})
+	}
 	if err != nil {
-		return feedJSON{}, err
+		return done, err
 	}
 	if end, ok := target.(interface{ Close() }); ok {
 		defer end.Close()
 	}
-	done, err := sink.Run(ctx, c.source(&kujiv1.StreamEventsRequest{Realm: c.realm, Player: f.player, Pool: f.pool}), target, f.from, log)
-	return feedJSON{done.To.Position}, err
-}
-
-// sinkOf returns the target that --to names.
-func sinkOf(a *app, f *feedFlags, realm string, log *slog.Logger) (sink.Target, error) {
-	feed := sink.Feed{Realm: realm, Player: f.player, Pool: f.pool}
-	if f.kafka() {
-		return sink.NewKafka(sink.Kafka{URL: f.to, Feed: feed, Log: log})
-	}
-	secrets, err := a.readFile(f.secretFile, maxSecretFile)
-	if err != nil {
-		return nil, err
-	}
-	return sink.NewWebhook(sink.Webhook{
-		URL: f.to, Secrets: string(secrets), Position: filepath.ToSlash(f.position), Feed: feed, AllowPrivate: f.allowPrivate, Log: log,
-	})
+	run, err := sink.Run(ctx, c.source(f.player, f.pool), target, f.from, log)
+	return feedJSON{run.To.Position}, err
 }
 
 // source returns the feed of a server.
-func (c *api) source(want *kujiv1.StreamEventsRequest) sink.Source {
+func (c *api) source(player, pool string) sink.Source {
 	return func(ctx context.Context, from uint64) iter.Seq2[sink.Step, error] {
 		return func(yield func(sink.Step, error) bool) {
-			req := &kujiv1.StreamEventsRequest{Realm: want.GetRealm(), From: &from, Player: want.GetPlayer(), Pool: want.GetPool()}
-			for m, err := range c.Events(ctx, req) {
+			for m, err := range c.Events(ctx, &kujiv1.StreamEventsRequest{Realm: c.realm, From: &from, Player: player, Pool: pool}) {
 				if err != nil {
-					yield(sink.Step{}, feedError(err))
-					return
+					err = feedError(err)
 				}
-				if !yield(sink.Step{Next: m.GetNext(), Events: each(m.GetEvents(), recordOf)}, nil) {
+				if !yield(sink.Step{Next: m.GetNext(), Events: each(m.GetEvents(), recordOf)}, err) {
 					return
 				}
 			}
@@ -224,7 +190,7 @@ func (c *api) feedHistory(ctx context.Context, f *feedFlags, log *slog.Logger) (
 	var broke error // of the feed
 	feed := func(ctx context.Context, from uint64) iter.Seq2[kuji.Record, error] {
 		return func(yield func(kuji.Record, error) bool) {
-			for step, err := range c.source(&kujiv1.StreamEventsRequest{Realm: c.realm})(ctx, from) {
+			for step, err := range c.source("", "")(ctx, from) {
 				if err != nil {
 					if ctx.Err() == nil { // it was not ended because PostgreSQL failed
 						broke = err

@@ -100,7 +100,7 @@ func (f *fed) draw(ctx context.Context, stop <-chan struct{}) <-chan error {
 // all returns all events up to the one with the id "end".
 func (f *fed) all(t *testing.T) (recs []kuji.Record) {
 	t.Helper()
-	for step, err := range f.client.source(&kujiv1.StreamEventsRequest{})(t.Context(), 1) {
+	for step, err := range f.client.source("", "")(t.Context(), 1) {
 		if err != nil {
 			t.Fatal(err)
 		}

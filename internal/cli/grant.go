@@ -7,25 +7,19 @@ import (
 )
 
 func grantCommand(a *app) *cobra.Command {
-	return write(a, &cobra.Command{
-		Use:     "grant PLAYER ITEM=QUANTITY...",
-		Short:   "Give items to a player",
-		Example: "  kuji grant ann starlight=1600 stardust=10",
-	}, &kujiv1.GrantRequest{}, (*api).Grant)
+	return write(a, &cobra.Command{Use: "grant PLAYER ITEM=QUANTITY...", Short: "Give items to a player"}, &kujiv1.GrantRequest{}, (*api).Grant)
 }
 
 func consumeCommand(a *app) *cobra.Command {
 	return write(a, &cobra.Command{
-		Use:     "consume PLAYER ITEM=QUANTITY...",
-		Short:   "Take items from a player, all or none",
-		Example: "  kuji consume ann stardust=5",
+		Use:   "consume PLAYER ITEM=QUANTITY...",
+		Short: "Take items from a player, all or none",
 	}, &kujiv1.ConsumeRequest{}, (*api).Consume)
 }
 
 func transferCommand(a *app) *cobra.Command {
 	return write(a, &cobra.Command{
-		Use:     "transfer FROM TO ITEM=QUANTITY...",
-		Short:   "Move items between two players, all or none",
-		Example: "  kuji transfer ann bob starlight=160",
+		Use:   "transfer FROM TO ITEM=QUANTITY...",
+		Short: "Move items between two players, all or none",
 	}, &kujiv1.TransferRequest{}, (*api).Transfer)
 }

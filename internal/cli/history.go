@@ -40,21 +40,7 @@ const maxShown = 100_000
 func historyCommand(a *app) *cobra.Command {
 	var before string
 	req := &kujiv1.GetHistoryRequest{}
-	cmd := &cobra.Command{
-		Use:   "history [PLAYER]",
-		Short: "Show what happened to a player, in a pool or to an item",
-		Long: `Show what happened to a player, in a pool or to an item, newest first. Each event
-shows who asked and why, what was paid, and the balances after it. With a player and
---item, show only events that changed the player's number of the item.
-
-The server answers from its history, a database that follows the log. The answer says
-if the history has not caught up yet, or lacks the first events. For a player whose
-name is verify, write "kuji history -- verify".`,
-		Example: `  kuji history ann
-  kuji history ann --item sword
-  kuji history --pool banner --limit 10
-  kuji history --item sword --before 1205.3 --json`,
-	}
+	cmd := &cobra.Command{Use: "history [PLAYER]", Short: "Show what happened to a player, in a pool or to an item"}
 	cmd.AddCommand(historyVerifyCommand(a))
 	flags := cmd.Flags()
 	flags.StringVar(&req.Pool, "pool", "", "events about this `pool`")
@@ -165,11 +151,7 @@ func listFlags(cmd *cobra.Command, after *string, fresh *bool) (limit *int) {
 
 func listPlayersCommand(a *app) *cobra.Command {
 	req := &kujiv1.ListPlayersRequest{}
-	cmd := &cobra.Command{
-		Use:     "players",
-		Short:   "List the players of a realm, sorted, from its history",
-		Example: "  kuji list players --after ann --limit 100",
-	}
+	cmd := &cobra.Command{Use: "players", Short: "List the players of a realm, sorted, from its history"}
 	limit := listFlags(cmd, &req.After, &req.Fresh)
 	call := pages(limit, (*api).ListPlayers, func(req *kujiv1.ListPlayersRequest, page *kujiv1.ListPlayersResponse) (int, bool) {
 		all := page.GetPlayers()
@@ -186,11 +168,7 @@ func listPlayersCommand(a *app) *cobra.Command {
 
 func listHoldersCommand(a *app) *cobra.Command {
 	req := &kujiv1.ListHoldersRequest{}
-	cmd := &cobra.Command{
-		Use:     "holders ITEM",
-		Short:   "List who holds an item, and how many, from the realm's history",
-		Example: "  kuji list holders sword",
-	}
+	cmd := &cobra.Command{Use: "holders ITEM", Short: "List who holds an item, and how many, from the realm's history"}
 	limit := listFlags(cmd, &req.After, &req.Fresh)
 	call := pages(limit, (*api).ListHolders, func(req *kujiv1.ListHoldersRequest, page *kujiv1.ListHoldersResponse) (int, bool) {
 		all := page.GetHolders()

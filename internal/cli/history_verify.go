@@ -44,21 +44,6 @@ func historyVerifyCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify --data DIR",
 		Short: "Compare histories with their logs, event by event",
-		Long: `Verify compares the history of each realm with its log: every event that both have,
-every row that leads to one, and whether each balance follows from the one before. It
-verifies the logs too, as "kuji verify" does. No server may have the directory open.
-With --cluster it reads the log of a running cluster, and a history in PostgreSQL.
-
-When a server reads a damaged row, it notices and builds the history again by itself.
-This command also finds rows that are missing, or were changed together with their
-checksums. If it finds any, it names the first and ends with exit code 6. With
---rebuild, the server builds that history again when it next starts. Events that
-are older than the log stay, and answers say that they are not proven.
-
-It writes nothing else, except that it upgrades the schema of an older build's history.`,
-		Example: `  kuji history verify --data ./kuji-data
-  kuji history verify --data ./kuji-data --history postgres://kuji@db/kuji --realm default
-  kuji history verify --data ./kuji-data --rebuild`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err
@@ -101,11 +86,12 @@ func verifyHistories(ctx context.Context, a *app, f *historyVerifyFlags) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, from.end()) }()
-	realms := []string{f.realm}
-	if f.realm == "" {
-		if realms, _, err = from.realms(ctx); err != nil {
-			return err
-		}
+	realms, err := oneOr(f.realm, func() ([]string, error) {
+		names, _, err := from.realms(ctx)
+		return names, err
+	})
+	if err != nil {
+		return err
 	}
 	out, damage := historyVerifyJSON{OK: true, Realms: []historyVerifyRealmJSON{}}, []error(nil)
 	for _, name := range realms {

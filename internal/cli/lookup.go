@@ -13,18 +13,7 @@ import (
 
 func resultCommand(a *app) *cobra.Command {
 	req := &kujiv1.GetResultRequest{}
-	cmd := &cobra.Command{
-		Use:   "result ID",
-		Short: "Show the answer to an earlier request",
-		Long: `Show the first answer to a request id. The command carries out nothing: if the
-request never arrived, it does not happen now.
-
-The exit code is 3 if there is no answer: the server has not seen the id, or may
-have forgotten it. A request that is still on its way may get an answer later. To
-be sure of an outcome, send the request again with the same --id.`,
-		Example: `  kuji result 01JGY3ZQ8W0000000000000000
-  kuji result order-1 --player ann   # shows the codes that ann got, too`,
-	}
+	cmd := &cobra.Command{Use: "result ID", Short: "Show the answer to an earlier request"}
 	cmd.Flags().StringVar(&req.Player, "player", "", "whose request it was: shows the codes that it gave, to a key that may draw")
 	return a.online(cmd, func(ctx context.Context, c *api, args []string) error {
 		req.Realm, req.RequestId = c.realm, args[0]

@@ -12,9 +12,8 @@ import (
 
 func playerCommand(a *app) *cobra.Command {
 	return read(a, &cobra.Command{
-		Use:     "player PLAYER",
-		Short:   "Show what a player holds, how far pity has counted and what is left of limits and free draws",
-		Example: "  kuji player ann",
+		Use:   "player PLAYER",
+		Short: "Show what a player holds, how far pity has counted and what is left of limits and free draws",
 	}, &kujiv1.GetPlayerRequest{}, (*api).GetPlayer,
 		func(w io.Writer, resp *kujiv1.GetPlayerResponse) { printPlayer(w, resp.GetPlayer()) })
 }

@@ -15,11 +15,7 @@ import (
 )
 
 func poolCommand(a *app) *cobra.Command {
-	return read(a, &cobra.Command{
-		Use:     "pool POOL",
-		Short:   "Show a pool with its current stock and odds",
-		Example: "  kuji pool splash",
-	}, &kujiv1.GetPoolRequest{}, getPool,
+	return read(a, &cobra.Command{Use: "pool POOL", Short: "Show a pool with its current stock and odds"}, &kujiv1.GetPoolRequest{}, getPool,
 		func(w io.Writer, resp *kujiv1.GetPoolResponse) { printPool(w, resp.GetPool()) })
 }
 

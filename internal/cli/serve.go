@@ -43,33 +43,7 @@ func serveCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve --data DIR",
 		Short: "Serve the realms of a data directory until SIGTERM or Ctrl-C",
-		Long: `Serve opens a data directory, applies the catalog, and serves until SIGTERM or
-SIGINT. When it is ready it prints one line with its address.
-
-To stop, it turns readiness off, answers what it has begun, closes the log and
-ends with exit code 0, or 1 if a realm has stopped meanwhile. A second signal ends
-it at once, as a crash would: nothing acknowledged is lost.
-
-It listens on loopback by default. Any other address needs TLS (or --insecure)
-and a file with API keys: see "kuji keys new --help". On SIGHUP it reads the key
-file and the certificate again, and opens the access log again.
-
-Its log goes to standard error. The log names each request that is refused or slow.
-
-You can also set each flag by a variable, such as KUJI_SYNC_EVERY=10ms for
---sync-every, or by a line of the file --config, such as "sync-every: 10ms". A flag
-overrides its variable, and a variable overrides the file.
-
-It applies the catalog if the realm has none, or if the file has changed since it was
-applied last and nobody has applied another one since. An unchanged file changes
-nothing, so a restart never undoes "kuji apply". If both have changed, it refuses to
-start and says how to choose. It logs the changes that it makes. If one of them needs a
-second look, it refuses to start unless you give --accept-warnings.`,
-		Example: `  kuji serve --data ./kuji-data --catalog examples/instant-win.yaml
-  kuji serve --data /var/lib/kuji --listen 0.0.0.0:7700 \
-      --tls-cert cert.pem --tls-key key.pem --keys keys.txt
-  kuji serve --config /etc/kuji/serve.yaml`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return settleAndServe(a, cmd, f) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return settleAndServe(a, cmd, f) },
 	}
 	flags := cmd.Flags()
 	f.set = flags

@@ -33,40 +33,6 @@ func simulateCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate FILE --pool POOL",
 		Short: "Try a catalog out on simulated players: odds, costs, stock over time",
-		Long: `Simulate lets simulated players draw from a pool of a catalog, by the rules that a
-server uses, and reports the results. It logs nothing and needs no server.
-
-Every player begins with the catalog's start items, no pity and no draws, and
-makes up to --draws draws. Players pay with what they hold and buy what they
-lack. With --until they stop after the request that gives them the item.
-
-It reports:
-
-  odds    how many times 100 draws take each entry: wanted are the catalog's base
-          odds, without pity, guarantees, conditions, luck, budgets and moments,
-          at full stock; the long run has pity and guarantees; seen is the
-          result, with an interval of 95 % confidence
-  until   what the item of --until costs, in draws and in items of the price:
-          mean, median, 90th and 99th percentile, and the worst
-  stock   what is left of limited stock in the end, and when it was used up;
-          how much of the budgets was spent, and how many days or hours used
-          them up; with --rate (draws of all players in an hour) or --days (the
-          time for all draws) in days, too
-
-If the pool, or one below it, has limited stock, a budget, or codes that --codes
-limits, all players share it: they draw in turns, one request each, on one core.
-Otherwise, or with --independent, they share nothing and draw on all cores. With
---independent every player has their own stock.
-
-Without --rate and --days no time passes: players who have reached a limit stop,
-and no winning moment comes.
-
-The same flags and seed give the same report, on any number of cores.`,
-		Example: `  kuji simulate examples/gacha-banner.yaml --pool banner --players 10000 --draws 180 --until hoshimi
-  kuji simulate examples/gacha-banner.yaml --pool banner --count 10 --html banner.html
-  kuji simulate examples/instant-win.yaml --pool splash --players 5000 --draws 20 --rate 400
-  kuji simulate examples/campaign.yaml --pool splash --players 10000 --draws 30 --days 31 --codes ten-percent=10000
-  kuji simulate examples/box-raffle.yaml --pool box --draws 20 --players 1000 --independent --json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.Pool == "" {
 				return usagef("missing flag --pool: expected the id of a pool that players draw from")

@@ -14,15 +14,7 @@ import (
 )
 
 func statusCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "status",
-		Short: "Show the health and counters of every realm of a server",
-		Long: `Status shows every realm of a server, or only the one that --realm names. Counters
-start when the server opens the realm. TIME says whether the realm's time stamps
-follow the clock of the server's machine: see "kuji clock set --help". Status ends
-with exit code 1 if a realm has stopped.`,
-		Example: "  kuji status",
-	}
+	cmd := &cobra.Command{Use: "status", Short: "Show the health and counters of every realm of a server"}
 	conn := a.connection(cmd.Flags()).allRealms()
 	cmd.RunE = conn.run(func(ctx context.Context, c *api, _ []string) error {
 		resp, err := c.GetStatus(ctx, &kujiv1.GetStatusRequest{Realm: conn.only()})

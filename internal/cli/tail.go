@@ -14,20 +14,7 @@ import (
 func tailCommand(a *app) *cobra.Command {
 	var from, count uint64
 	var player, pool string
-	cmd := &cobra.Command{
-		Use:   "tail",
-		Short: "Show events as they come",
-		Long: `Show the events of a realm as they come, once a crash can no longer undo them. The
-command runs until you interrupt it, or until it has shown --count events. After a
-lost connection it continues where it was; --timeout says how long it tries.
-
-With --json, every event is an object on its own line, as "kuji log events" writes
-it. If you store events, keep the position: after an event with "last", continue with
---from position+1, otherwise with --from position. Codes are redacted.`,
-		Example: `  kuji tail
-  kuji tail --from 1 --player ann
-  kuji tail --pool splash --json`,
-	}
+	cmd := &cobra.Command{Use: "tail", Short: "Show events as they come"}
 	flags := cmd.Flags()
 	flags.Uint64Var(&from, "from", 0, "first `position` to show; 1 is the beginning (default: only what happens from now on)")
 	flags.Uint64Var(&count, "count", 0, "end after this many events (default: never)")

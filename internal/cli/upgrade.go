@@ -29,26 +29,7 @@ type upgradeRealmJSON struct {
 func upgradeCommand(a *app) *cobra.Command {
 	var data, reason string
 	var finish bool
-	cmd := &cobra.Command{
-		Use:   "upgrade",
-		Short: "Show the format level of each realm, or finish an upgrade",
-		Long: `Upgrade shows the format level of every realm, or only of the one that --realm names.
-
-A new build leaves realms at their level, so that the older build can take them back. It
-refuses new commands, and new words in catalogs, until the upgrade is finished. --finish
-raises the realms to the newest level. From then on the older build refuses them, and
-the only way back is a backup. Do it when you are sure that you will not go back.
-
-In a cluster, all nodes must run the new build: --finish is refused while an older one
-runs.
-
-With --data, upgrade does the same with a data directory that no server has open. Without
---finish it writes nothing: it reads the log as "kuji verify" does. With --finish it opens
-all realms first, and raises none if one of them cannot be opened.`,
-		Example: `  kuji upgrade
-  kuji upgrade --finish --reason "a week without trouble"
-  kuji upgrade --finish --data ./kuji-data`,
-	}
+	cmd := &cobra.Command{Use: "upgrade", Short: "Show the format level of each realm, or finish an upgrade"}
 	conn := a.connection(cmd.Flags()).allRealms()
 	cmd.Flags().BoolVar(&finish, "finish", false, "raise the realms to the newest format level: no older build opens them again")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the log: at most 200 bytes of `text`")
@@ -103,12 +84,10 @@ func upgradeServer(ctx context.Context, c *api, only string, finish bool, reason
 // levelsOf shows the levels in a data directory. It writes nothing: a build that opens a log for writing
 // begins an epoch in it, and d61c231 refuses a log that has one of another build.
 func levelsOf(ctx context.Context, data, only string) (out upgradeJSON, err error) {
-	names := []string{only}
-	if only == "" {
-		if names, _, err = realmsIn(data); err != nil {
-			return out, err
-		}
-	}
+	names, err := oneOr(only, func() ([]string, error) {
+		names, _, err := realmsIn(data)
+		return names, err
+	})
 	for _, name := range names {
 		rep, err := inDirectory(data).verifyRealm(ctx, name, verify.Options{})
 		if err != nil {
@@ -117,7 +96,7 @@ func levelsOf(ctx context.Context, data, only string) (out upgradeJSON, err erro
 		level := uint32(rep.Level)
 		out.Realms = append(out.Realms, upgradeRealmJSON{Realm: name, Level: level, From: level, Newest: uint32(kuji.FormatLevel())})
 	}
-	return out, nil
+	return out, err
 }
 
 // finishData finishes the upgrade of realms in a data directory. It opens all of them before it raises one:
@@ -128,12 +107,7 @@ func finishData(ctx context.Context, data, only, reason string) (out upgradeJSON
 		return out, err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	names := []string{only}
-	if only == "" {
-		if names, err = engine.Realms(); err != nil {
-			return out, err
-		}
-	}
+	names, err := oneOr(only, engine.Realms)
 	var realms []*kuji.Realm
 	for _, name := range names {
 		r, err := engine.Lookup(name)
@@ -150,7 +124,7 @@ func finishData(ctx context.Context, data, only, reason string) (out upgradeJSON
 		}
 		out.Realms = append(out.Realms, upgradeRealmJSON{Realm: r.Name(), Level: uint32(up.To), From: uint32(up.From), Newest: newest, Position: up.Receipt.Position})
 	}
-	return out, nil
+	return out, err
 }
 
 func printUpgrade(a *app, out upgradeJSON, failed error) error {

@@ -50,36 +50,6 @@ func verifyCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify --data DIR",
 		Short: "Check a data directory or a cluster: every event, every choice, every sum",
-		Long: `Verify reads the log of every realm in a data directory. It writes nothing, and no
-server may have the directory open. With --cluster it reads the log of a cluster that
-runs, through the first of --peers that answers. It
-
-  - checks checksums and the chain of hashes;
-  - replays every event, and decides every command of every revealed epoch again, by
-    the rules of the build that wrote it. If this build does not have them, it names the
-    epoch, and checks everything else;
-  - checks that stocks and balances add up;
-  - compares snapshots with the state that the log gives at their position;
-  - checks that the log goes on from where it stood when it was last closed;
-  - names epochs whose seed is lost: it was not revealed, and the file "key" in the
-    directory is gone, damaged or another one;
-  - prints a hash of the state: the same log gives the same hash everywhere.
-
-If the log was trimmed, verification begins at the oldest snapshot and says so.
-
-Somebody who can write the files can also rewrite the whole log with a good chain.
-With --since, every realm's chain must go on from the place that an earlier report
-names. --json writes such a report: keep one elsewhere.
-
-It ends with exit code 6 if something is wrong, and names the first wrong
-position. With --strict it also does so if an epoch was not decided again: its seed
-is lost, or its rules are those of another build. It ends with exit code 3 if a server
-has the directory open: stop the server, or verify a copy.`,
-		Example: `  kuji verify --data ./kuji-data
-  kuji verify --data ./kuji-data --realm default --json > report.json
-  kuji verify --data ./kuji-data --since report.json
-  kuji verify --cluster shop --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
-      --cluster-key cluster.key`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := what.check(); err != nil {
 				return err
