@@ -1,6 +1,6 @@
-// Package historian keeps the histories of a server's realms: it follows each realm with its database,
-// and answers the server from these. A history that fails is tried again, and never holds its realm up.
-// What a history is, and how it is read and written, stands in package history.
+// Package historian keeps the histories of a server's realms: it follows each realm with a database, and
+// answers the server from it. It tries a history that fails again, and never holds its realm up. Package
+// history knows what a history is, and how it is read and written.
 package historian
 
 import (
@@ -137,47 +137,44 @@ func (h *Historian) of(realm string) *chronicle {
 	return h.realms[realm]
 }
 
-// known returns the history of a realm, once it is known to be that realm's.
-func (h *Historian) known(realm string) (*history.DB, error) {
-	c := h.of(realm)
+// known returns the database, once it is known to be that of the realm. c may be nil.
+func (c *chronicle) known(realm string) (*history.DB, error) {
 	if c == nil {
 		return nil, &kuji.Error{Code: kuji.CodeClosed, Message: "the history is closed"}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.db == nil || !c.db.Following() {
-		if kuji.CodeOf(c.err) == kuji.CodeConflict {
-			return nil, c.err
-		}
-		return nil, &kuji.Error{Code: kuji.CodeOverloaded, Message: fmt.Sprintf("the history of realm %q is not open yet: try again later", realm), Err: c.err}
+	switch {
+	case c.db != nil && c.db.Following():
+		return c.db, nil
+	case kuji.CodeOf(c.err) == kuji.CodeConflict:
+		return nil, c.err
 	}
-	return c.db, nil
+	return nil, &kuji.Error{Code: kuji.CodeOverloaded, Message: fmt.Sprintf("the history of realm %q is not open yet: try again later", realm), Err: c.err}
 }
 
 // reading calls f with the history of a realm. The log says when the first read fails, and when one
 // succeeds again.
 func (h *Historian) reading(realm string, f func(db *history.DB) error) error {
-	db, err := h.known(realm)
+	c := h.of(realm)
+	db, err := c.known(realm)
 	if err != nil {
 		return err
 	}
 	err = f(db)
 	code := kuji.CodeOf(err)
-	if code == kuji.CodeCanceled {
-		return err
-	}
 	failed := code == kuji.CodeFailed || code == kuji.CodeCorrupt
-	c := h.of(realm)
 	c.mu.Lock()
-	changed := c.unreadable != failed
-	c.unreadable = failed
-	c.mu.Unlock()
+	defer c.mu.Unlock()
 	switch {
-	case changed && failed:
+	case code == kuji.CodeCanceled, c.unreadable == failed:
+		return err
+	case failed:
 		h.log.Error("the history cannot be read; the realm goes on", "realm", realm, "error", err)
-	case changed:
+	default:
 		h.log.Info("the history can be read again", "realm", realm)
 	}
+	c.unreadable = failed
 	return err
 }
 
@@ -216,7 +213,7 @@ func (h *Historian) Holders(ctx context.Context, realm, item, after string, limi
 
 // Wait implements [server.History].
 func (h *Historian) Wait(ctx context.Context, realm string, position uint64) error {
-	db, err := h.known(realm)
+	db, err := h.of(realm).known(realm)
 	if err != nil {
 		return err
 	}
@@ -224,10 +221,10 @@ func (h *Historian) Wait(ctx context.Context, realm string, position uint64) err
 }
 
 // State implements [server.History].
-func (h *Historian) State(realm string) (server.HistoryState, bool) {
-	db, err := h.known(realm)
+func (h *Historian) State(realm string) (st server.HistoryState, ok bool) {
+	db, err := h.of(realm).known(realm)
 	if err != nil {
-		return server.HistoryState{}, false
+		return st, false
 	}
 	return server.HistoryState(db.State()), true
 }
