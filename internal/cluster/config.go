@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/driver/jetstream"
 )
 
 // DefaultPort is where a node listens for the others, unless its address names another port. Requests
@@ -32,14 +33,9 @@ type Config struct {
 	Peers  map[string]Peer // all nodes, by name
 	Listen Peer            // where this node listens for the others; zero: where they find it
 	Keys   Keys
-	NATS   NATS // what keeps the log
-}
-
-// NATS is servers that keep a cluster's log, if not those within its nodes.
-type NATS struct {
-	URLs        []string // none: the servers within the nodes
-	Credentials string   // a file
-	RootCA      string   // a file
+	// NATS has the URLs of the servers that keep the log, their credentials and their certificates. Without
+	// URLs, the servers within the nodes keep it.
+	NATS jetstream.Options
 }
 
 // RefusedError says that the state of a cluster or of a directory does not allow something.

@@ -56,9 +56,8 @@ func (c *Config) StartNATS(data string, log *slog.Logger) (*embedded.Server, err
 
 // options returns the options of a driver for the cluster's log, which server keeps; nil: c.NATS does.
 func (c *Config) options(server *embedded.Server) jetstream.Options {
-	o := jetstream.Options{
-		Cluster: c.Name, Replicas: c.replicas(), URLs: c.NATS.URLs, Credentials: c.NATS.Credentials, RootCA: c.NATS.RootCA,
-	}
+	o := c.NATS
+	o.Cluster, o.Replicas = c.Name, c.replicas()
 	if server != nil {
 		o.Connect = append(o.Connect, server.Connect())
 	}

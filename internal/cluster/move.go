@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -109,13 +107,11 @@ func (c *Client) Remove(ctx context.Context, nodes []string) error {
 // order makes a node do something.
 func (c *Client) order(ctx context.Context, node, path string, query url.Values) error {
 	resp, err := c.send(ctx, http.MethodPost, node, path+"?"+query.Encode())
+	if _, no := errors.AsType[*RefusedError](err); no {
+		return refused("node %s: %v", node, err)
+	}
 	if err != nil {
 		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("node %s: %w", node, err))
 	}
-	defer resp.Body.Close() // read only: nothing to lose
-	if resp.StatusCode != http.StatusOK {
-		why, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // what came of it will do
-		return refused("node %s: %s", node, strings.TrimSpace(string(why)))
-	}
-	return nil
+	return resp.Body.Close()
 }

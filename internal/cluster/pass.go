@@ -303,10 +303,11 @@ var errElsewhere = errors.New("it does not lead the realm")
 // passOn passes a call on. The error is errElsewhere if nothing has happened: the node was not reached, or
 // does not lead the realm.
 func (n *passer) passOn(r *http.Request, to Peer) (*http.Response, error) {
-	ctx, end := context.WithCancel(r.Context())
-	stop := func() bool { return true }
+	ctx, cancel := context.WithCancel(r.Context())
+	end := func() { cancel() }
 	if goesOn[r.URL.Path] { // until this node stops
-		stop = context.AfterFunc(n.stopped, end)
+		stop := context.AfterFunc(n.stopped, cancel)
+		end = func() { stop(); cancel() }
 	}
 	var sent atomic.Bool // a connection was there, and did not close before it took the request
 	out := r.Clone(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -320,16 +321,15 @@ func (n *passer) passOn(r *http.Request, to Peer) (*http.Response, error) {
 	case r.GetBody != nil:
 		out.Body = http.NoBody
 	case r.Body != nil:
-		out.Body = kept{r.Body}
+		out.Body = io.NopCloser(r.Body) // net/http closes the body of a request that it received
 	}
 	resp, err := n.client.http.Transport.RoundTrip(out)
 	elsewhere := err == nil && resp.Header.Get(elsewhereHeader) != "" && r.GetBody != nil
 	if err == nil && !elsewhere {
 		resp.Header.Del(elsewhereHeader)
-		resp.Body = &body{resp.Body, func() { stop(); end() }}
+		resp.Body = &body{resp.Body, end}
 		return resp, nil
 	}
-	stop()
 	end()
 	if err == nil {
 		_ = resp.Body.Close() // it was read for nothing
@@ -341,11 +341,6 @@ func (n *passer) passOn(r *http.Request, to Peer) (*http.Response, error) {
 	// policies react to would be wrong without one.
 	return nil, contract.Refused(connect.CodeUnknown, kujiv1.Reason_REASON_UNKNOWN_OUTCOME, errors.New("the connection to the leader was lost: send the same request id again"))
 }
-
-// kept is a request's body that stays open when an attempt to send it fails.
-type kept struct{ io.Reader }
-
-func (k kept) Close() error { return nil } // net/http closes the body of a request that it received
 
 // body is an answer's body, with what follows its end.
 type body struct {
