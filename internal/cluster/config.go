@@ -1,10 +1,10 @@
-// Package cluster is a node of a cluster: it joins the others, follows and leads realms, and hands
-// requests on to the nodes that lead theirs. It also has what people do to a cluster: read its log from
-// outside, restore it, drain and remove nodes, and make a new cluster of one node's directory.
+// Package cluster is a node of a cluster: it joins the others, follows and leads realms, and passes
+// requests on to the realms' leaders. It also has what people do to a cluster: read its log from outside,
+// restore it, drain and remove nodes, and make a new cluster of one node's directory.
 //
-// Package election decides which node leads which realm, and package driver/jetstream keeps what the
-// nodes say about it. This package joins the two, and brings goroutines, timers and connections. No rule
-// of the game may enter here, and nothing that reads a command line or writes to a terminal.
+// Package election decides which node leads which realm, and package driver/jetstream keeps the board on
+// which nodes say so. This package joins the two, and adds goroutines, timers and connections. No rule of
+// the game may enter here, and nothing that reads a command line or writes to a terminal.
 package cluster
 
 import (
@@ -23,7 +23,7 @@ import (
 )
 
 // DefaultPort is where a node listens for the others, unless its address names another port. Requests
-// that nodes hand on arrive at the port after it.
+// that nodes pass on arrive at the port after it.
 const DefaultPort = 6222
 
 // Config says which cluster is meant, and which node of it this process is.
@@ -112,8 +112,7 @@ func (c *Config) Seals() (key [32]byte, old [][32]byte) { return c.Keys.Seals(c.
 // tls returns what both sides of a connection between nodes use.
 func (c *Config) tls() (*tls.Config, error) { return c.Keys.tls(c.Name, c.Peers[c.Node].Host) }
 
-// replicas returns how many nodes keep each realm: all of them. With NATS servers of one's own these are
-// three, or one.
+// replicas returns how many servers keep each realm: all nodes, or at most three servers of the user's own.
 func (c *Config) replicas() int {
 	if c.External() {
 		return min(len(c.Peers), 3)

@@ -27,16 +27,16 @@ import (
 const (
 	// WaitForLeader is how long a request waits while nobody leads. Elections take up to 9 s.
 	WaitForLeader = 15 * time.Second
-	// maxPassed is the most requests that a node has passed on, or that wait for a leader, at a time.
-	// Their bodies stay with the client.
+	// maxPassed is the most requests that a node passes on, or that wait for a leader, at a time. Their
+	// bodies stay with the client.
 	maxPassed = 4096
 	// maxConnections and maxPeerConnections are the most connections of clients, if --max-connections
 	// does not say otherwise, and of other nodes.
 	maxConnections, maxPeerConnections = 16 << 10, 64
-	// elsewhereHeader is in the answer of a node that was asked to answer about a realm that it does not
-	// lead. Nothing has happened.
+	// elsewhereHeader is in the answer of a node that does not lead the realm that it was asked about.
+	// Nothing has happened.
 	elsewhereHeader = "Kuji-Elsewhere"
-	// lookAgain is how long a request waits before it tries a leader again that did not answer it.
+	// lookAgain is how long a request waits at most before it tries again.
 	lookAgain = 100 * time.Millisecond
 )
 
@@ -87,7 +87,7 @@ func journeyOf(ctx context.Context) journey {
 	return j
 }
 
-// serve has the server answer a request, which passes it on if need be: see Call.
+// serve lets the server answer a request. The server passes it on if need be: see Call.
 func (n *passer) serve(w http.ResponseWriter, r *http.Request, passed bool) {
 	j := journey{passed, r.Header, w.Header()}
 	s := n.look().serves
@@ -110,7 +110,7 @@ func (n *passer) patience(ctx context.Context, began time.Time) (context.Context
 	return ctx, func() { stop(); cancel() }
 }
 
-// Call implements [server.Cluster]: the answer is that of the leader of the realm, once there is one.
+// Call implements [server.Cluster]: it waits for the realm's leader, and returns its answer.
 func (n *passer) Call(c *server.Call) (*http.Response, error) {
 	select {
 	case n.places <- struct{}{}:
@@ -152,8 +152,8 @@ func (n *passer) call(c *server.Call, j journey) (*http.Response, error) {
 	}
 }
 
-// whereTo returns which other node leads a realm. It is this one for a realm that does not exist, if this one is to
-// create it. "": nobody knows.
+// whereTo returns which other node leads a realm; "" if nobody knows. It returns this node for a realm that
+// does not exist, if this node is to create it.
 func (n *passer) whereTo(v *view, realm string, j journey) string {
 	leader := v.leaders[realm]
 	switch {
@@ -167,7 +167,7 @@ func (n *passer) whereTo(v *view, realm string, j journey) string {
 	return election.First(v.living, realm)
 }
 
-// nobody says why a request was not answered.
+// nobody returns the error of a request that nobody answers.
 func (n *passer) nobody(v *view, realm string) error {
 	switch leader := v.leaders[realm]; {
 	case leader != "" && leader != n.conf.Node:
@@ -178,7 +178,7 @@ func (n *passer) nobody(v *view, realm string) error {
 	return fmt.Errorf("nobody has led realm %q for %v: try again later", realm, WaitForLeader)
 }
 
-// again waits until there is something new, for a moment at most.
+// again waits for the next view, for a moment at most.
 func (n *passer) again(ctx context.Context, v *view) {
 	t := time.NewTimer(lookAgain)
 	defer t.Stop()
@@ -280,8 +280,8 @@ func (n *passer) await(ctx context.Context, good func(*view) bool) *view {
 	}
 }
 
-// refusal returns the error of a call that nobody has carried out. If another node passed it on, that
-// one looks again.
+// refusal returns the error of a call that nobody has carried out. It tells a node that passed the call on
+// to look again.
 func (n *passer) refusal(j journey, err error) *connect.Error {
 	if j.passed {
 		j.answer.Set(elsewhereHeader, n.conf.Node)
@@ -342,7 +342,7 @@ func (n *passer) passOn(r *http.Request, to Peer) (*http.Response, error) {
 	return nil, contract.Refused(connect.CodeUnknown, kujiv1.Reason_REASON_UNKNOWN_OUTCOME, errors.New("the connection to the leader was lost: send the same request id again"))
 }
 
-// body is an answer's body, with what follows its end.
+// body is the body of an answer. end follows its Close.
 type body struct {
 	io.ReadCloser
 	end func()
