@@ -143,7 +143,7 @@ func (n *passer) call(c *server.Call, j journey) (*http.Response, error) {
 		case to == "" || j.passed:
 			return nil, n.refusal(j, n.nobody(v, c.Realm))
 		}
-		if resp, err := n.passOn(c.Request, n.conf.Peers[to]); !errors.Is(err, errElsewhere) {
+		if resp, err := n.passOn(c, n.conf.Peers[to]); !errors.Is(err, errElsewhere) {
 			return resp, err
 		}
 		if n.again(ctx, v); ctx.Err() != nil {
@@ -289,23 +289,16 @@ func (n *passer) refusal(j journey, err error) *connect.Error {
 	return contract.Refused(connect.CodeUnavailable, kujiv1.Reason_REASON_CLOSED, err)
 }
 
-// goesOn are the RPCs whose answers take as long as the leader lets them.
-var goesOn = map[string]bool{
-	kujiv1connect.RewardServiceStreamDrawsProcedure:  true,
-	kujiv1connect.RewardServiceStreamEventsProcedure: true,
-	kujiv1connect.AdminServiceBackupProcedure:        true,
-	"/events": true,
-}
-
 // errElsewhere is the error of a call that did not reach a leader. Nothing has happened.
 var errElsewhere = errors.New("it does not lead the realm")
 
 // passOn passes a call on. The error is errElsewhere if nothing has happened: the node was not reached, or
 // does not lead the realm.
-func (n *passer) passOn(r *http.Request, to Peer) (*http.Response, error) {
+func (n *passer) passOn(c *server.Call, to Peer) (*http.Response, error) {
+	r := c.Request
 	ctx, cancel := context.WithCancel(r.Context())
 	end := func() { cancel() }
-	if goesOn[r.URL.Path] { // until this node stops
+	if c.Streams { // until this node stops
 		stop := context.AfterFunc(n.stopped, cancel)
 		end = func() { stop(); cancel() }
 	}
