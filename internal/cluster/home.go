@@ -15,9 +15,9 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// home is what a node's directory says of itself, in the file node.json. A directory always belongs to one
-// node of one cluster, since it has the votes that the node has given. Under another name it would vote
-// twice, or bring what one cluster agreed on into another.
+// home is what a node's directory says of itself, in the file node.json. A directory belongs to one node of
+// one cluster, because it has the votes that the node gave. Under another name it would vote twice, or take
+// what one cluster agreed on to another.
 type home struct {
 	Cluster string            `json:"cluster"`
 	Node    string            `json:"node"`
@@ -77,8 +77,8 @@ func (c *Config) settle(data string) error {
 	return now.write(data)
 }
 
-// otherCluster returns another cluster whose streams are in a directory; "" if there is none. Builds before
-// node.json left nothing else that says so.
+// otherCluster returns another cluster whose streams are in a directory; "": none. Builds before node.json
+// left no other sign.
 func otherCluster(data, cluster string) string {
 	streams, err := embedded.Streams(Dir(data))
 	if err != nil || len(streams) == 0 || slices.ContainsFunc(streams, func(name string) bool { return jetstream.ClusterOf(name) == cluster }) {

@@ -21,16 +21,16 @@ import (
 )
 
 const (
-	// logPath is where a node connects others with its NATS server.
+	// logPath is where a node connects a reader with its NATS server.
 	logPath = "/cluster/log"
-	// maxLogReaders is the most connections of that kind that a node has at a time.
-	maxLogReaders = 4
-	// dialTimeout bounds how long one node may take to connect somebody.
-	dialTimeout = 5 * time.Second
-	// offlinePatience is how long Offline goes on trying while the servers elect leaders.
-	offlinePatience = 30 * time.Second
-	// protocolNATS is what is spoken from then on.
+	// protocolNATS is what the two speak from then on.
 	protocolNATS = "nats"
+	// maxLogReaders is the most readers that a node has at a time.
+	maxLogReaders = 4
+	// dialTimeout bounds how long a node may take to connect a reader.
+	dialTimeout = 5 * time.Second
+	// offlinePatience is how long Offline tries while the servers elect leaders.
+	offlinePatience = 30 * time.Second
 )
 
 // StartNATS starts the server that keeps the node's part of the log.
@@ -56,9 +56,8 @@ func (c *Config) StartNATS(data string, log *slog.Logger) (*embedded.Server, err
 
 // options returns the options of a driver for the cluster's log, which server keeps; nil: c.NATS does.
 func (c *Config) options(server *embedded.Server) jetstream.Options {
-	o := jetstream.Options{
-		Cluster: c.Name, Replicas: c.replicas(), URLs: c.NATS.URLs, Credentials: c.NATS.Credentials, RootCA: c.NATS.RootCA,
-	}
+	o := c.NATS
+	o.Cluster, o.Replicas = c.Name, c.replicas()
 	if server != nil {
 		o.Connect = append(o.Connect, server.Connect())
 	}

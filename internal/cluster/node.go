@@ -31,8 +31,8 @@ type Options struct {
 	History      func(*slog.Logger) History // begins to keep histories; nil: the node keeps none
 	Log          *slog.Logger
 	DrainTimeout time.Duration // how long calls in flight may take when the node stops
-	// Clients, Nodes and Redis listen for clients, for the other nodes and for Redis clients. Without
-	// Redis there are none of these.
+	// Clients, Nodes and Redis listen for clients, for the other nodes and for Redis clients. Redis may be
+	// nil.
 	Clients, Nodes, Redis func() (net.Listener, error)
 }
 
@@ -47,10 +47,10 @@ type History interface {
 //
 //	each second:  read the board, and write it with this node's beat, and what it leads and wants
 //	a realm:      open it, follow; when the election says so, make it lead, step down, open it again
-//	a request:    answer it if this node holds its realm, or hand it on to the node that does
+//	a request:    answer it if this node holds its realm, or pass it on to the node that does
 //
-// A realm that leads no more, or whose log was trimmed before it was read, is closed and opened again,
-// alone. One that met damage is followed no more, and never led.
+// A realm that no longer leads, or whose log was trimmed before it was read, is closed and opened again; the
+// others go on. A realm that met damage is no longer followed, and never led.
 type Node struct {
 	// Address is where clients find the node, and Redis where Redis clients do.
 	Address, Redis string
@@ -367,8 +367,8 @@ func (n *Node) Stop(inOrder bool) (err error) {
 	return err
 }
 
-// watch ends the node when it can keep no part of the log any more: others see that it is gone, and what
-// started it can start it again. It also fetches damaged copies of streams from the others.
+// watch ends the node when it can no longer keep its part of the log: the others see that it is gone, and a
+// supervisor can start it again. It also makes damaged copies of streams again from the others.
 func (n *Node) watch(ctx context.Context) {
 	said := ""
 	for ctx.Err() == nil && n.nats != nil {
@@ -387,7 +387,7 @@ func (n *Node) watch(ctx context.Context) {
 	}
 }
 
-// warnings drops what NATS logs that is less than a warning.
+// warnings drops what NATS logs below a warning.
 type warnings struct{ slog.Handler }
 
 // Enabled implements [slog.Handler].

@@ -131,7 +131,7 @@ func TestNobodyLeads(t *testing.T) {
 	wantAnswer(t, request(t.Context(), n.serveClient, path), http.StatusServiceUnavailable, "n1 stops")
 
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader("{}"))
-	if resp, err := n.passOn(r, dead); !errors.Is(err, errElsewhere) {
+	if resp, err := n.passOn(&server.Call{Request: r}, dead); !errors.Is(err, errElsewhere) {
 		t.Errorf("a leader that is dead answered %v, %v", resp, err)
 	}
 	if left, err := io.ReadAll(r.Body); err != nil || string(left) != "{}" {

@@ -23,7 +23,7 @@ const (
 	closeTimeout = 10 * time.Second
 	// opensAtOnce and takesAtOnce are how many realms are opened and made to lead at a time.
 	opensAtOnce, takesAtOnce = 4, 16
-	// discoverEvery is the time between two looks at which realms there are.
+	// discoverEvery is how often a node asks which realms there are.
 	discoverEvery = 5 * time.Second
 	// hurryEvery is the least time between two looks at the board that somebody asked for.
 	hurryEvery = 20 * time.Millisecond
@@ -53,7 +53,7 @@ type seating struct {
 
 // clocks are the clocks that a node goes by.
 type clocks struct {
-	now  func() time.Time // the one that only runs
+	now  func() time.Time // monotonic
 	wall func() time.Time
 }
 
@@ -134,7 +134,7 @@ func (n *seating) round(ctx context.Context, update func(context.Context, func([
 	}
 }
 
-// tend begins what is due for each realm. The caller holds mu.
+// tend begins what is due for each realm. Its caller holds mu.
 func (n *seating) tend() {
 	n.core.Tick(n.clocks.now(), func(realm string) election.Health {
 		r := n.here.open[realm]
@@ -154,7 +154,7 @@ func (n *seating) damaged(realm string, err error) {
 	n.log.Error("cluster: a realm is damaged: this node follows it no more, and does not lead it", "node", n.conf.Node, "realm", realm, "error", err)
 }
 
-// carryOut begins what the election asks for. The caller holds mu.
+// carryOut begins what the election asks for. Its caller holds mu.
 func (n *seating) carryOut() {
 	todo := n.core.Todo()
 	if len(todo) > 0 {
@@ -350,7 +350,7 @@ func (n *seating) compareRealm(ctx context.Context, realm string, leader *Status
 	}
 	hash, err := hex.DecodeString(leader.Chains[realm])
 	if err != nil || len(hash) != 32 {
-		return // it moved on meanwhile, or gave no answer
+		return // it has moved on, or gave no answer
 	}
 	if err := r.Replica().Compare(leader.Node, position, [32]byte(hash)); err != nil {
 		n.log.Error("cluster: nodes differ", "node", n.conf.Node, "leader", leader.Node, "realm", realm, "error", err)

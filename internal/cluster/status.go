@@ -85,13 +85,20 @@ func (c *Config) Client() (*Client, error) {
 	}}}, nil
 }
 
-// send sends a request without a body to a node.
+// send sends a request without a body to a node. A RefusedError has what the node says if it does not answer
+// with OK.
 func (c *Client) send(ctx context.Context, method, node, path string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "https://"+c.conf.Peers[node].Requests()+path, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
-	return c.http.Do(req)
+	resp, err := c.http.Do(req)
+	if err != nil || resp.StatusCode == http.StatusOK {
+		return resp, err
+	}
+	defer resp.Body.Close()                                // read only: nothing to lose
+	why, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // what came of it will do
+	return nil, refused("%s", cmp.Or(strings.TrimSpace(string(why)), "it answers "+resp.Status))
 }
 
 // Ask asks a node for its status.
@@ -101,25 +108,17 @@ func (c *Client) Ask(ctx context.Context, node string) Status {
 }
 
 // ask also returns how far the node's clock is ahead of this process's.
-func (c *Client) ask(ctx context.Context, node, path string) (_ Status, ahead time.Duration) {
+func (c *Client) ask(ctx context.Context, node, path string) (s Status, ahead time.Duration) {
 	sent := time.Now()
-	s, err := func() (s Status, err error) {
-		resp, err := c.send(ctx, http.MethodGet, node, path)
-		if err != nil {
-			return s, err
-		}
+	resp, err := c.send(ctx, http.MethodGet, node, path)
+	if err == nil {
 		defer resp.Body.Close() // read only: nothing to lose
-		if resp.StatusCode != http.StatusOK {
-			return s, fmt.Errorf("it answers %s", resp.Status)
+		if err = json.NewDecoder(io.LimitReader(resp.Body, maxStatus)).Decode(&s); err != nil {
+			err = fmt.Errorf("its answer: %w", err)
+		} else if s.Node != node {
+			err = fmt.Errorf("node %s answers there", s.Node)
 		}
-		if err := json.NewDecoder(io.LimitReader(resp.Body, maxStatus)).Decode(&s); err != nil {
-			return s, fmt.Errorf("its answer: %w", err)
-		}
-		if s.Node != node {
-			return s, fmt.Errorf("node %s answers there", s.Node)
-		}
-		return s, nil
-	}()
+	}
 	if err != nil {
 		return Status{Node: node, Address: c.conf.Peers[node].Log(), State: stateUnreachable, Why: err.Error()}, 0
 	}
