@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/kuji-dev/kuji/driver"
-	"github.com/kuji-dev/kuji/internal/logged"
-
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/ledger"
+	"github.com/kuji-dev/kuji/internal/logged"
 	"github.com/kuji-dev/kuji/internal/plan"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
@@ -25,6 +24,43 @@ type Catalogs struct {
 	turn     chan struct{} // taken while the log is read for versions; holds one
 	versions versions
 }
+
+// CatalogView is the catalog in force.
+type CatalogView struct {
+	Version  uint64 // 1 for the first catalog, one more with every change; 0: none yet
+	Hash     [32]byte
+	Catalog  *catalog.Catalog // nil when Version is 0
+	Position uint64           // of the batch that applied it
+	Index    uint32           // of the event that applied it, in its batch
+	Time     int64            // of that event, Unix milliseconds
+}
+
+// Plan says what applying a catalog would change.
+type Plan = plan.Plan
+
+// Change is one line of a Plan: what happens to one item, pool, entry or realm setting.
+type Change = plan.Change
+
+// Setting is a setting before and after, as catalogs write it.
+type Setting = plan.Setting
+
+// ChangeKind says what a Change is about.
+type ChangeKind = plan.Kind
+
+// The kinds of change.
+const (
+	ChangeItemAdded    ChangeKind = "item_added"
+	ChangeItemChanged  ChangeKind = "item_changed"
+	ChangeItemRemoved  ChangeKind = "item_removed"
+	ChangePoolAdded    ChangeKind = "pool_added"
+	ChangePoolChanged  ChangeKind = "pool_changed"
+	ChangePoolRemoved  ChangeKind = "pool_removed"
+	ChangeEntryAdded   ChangeKind = "entry_added"
+	ChangeEntryChanged ChangeKind = "entry_changed"
+	ChangeEntryRemoved ChangeKind = "entry_removed"
+	ChangeRealm        ChangeKind = "realm_changed" // starting grants, idempotency window, name
+	ChangeNotice       ChangeKind = "notice"        // nothing changes, but the catalog deserves a second look
+)
 
 // Apply puts a catalog in force and returns once that is durable. If the same catalog is already
 // in force, nothing is logged and the result is that of the call that applied it. CodeConflict:
