@@ -392,7 +392,7 @@ func (v *Catalogs) walk(ctx context.Context, from place, each func(*ledger.Entry
 	if err != nil {
 		return err
 	}
-	for e, err := range ledger.Walk(v.places.log, v.w.name, from.seal(v.w)).Entries(ctx, through) {
+	for e, err := range ledger.Walk(v.places.log, v.w.name, from.footer(v.w)).Entries(ctx, through) {
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
