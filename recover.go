@@ -111,7 +111,7 @@ func openLog(w world, name string, o Options) (log driver.Realm, full, err error
 // recover loads the newest snapshot and replays the log after it.
 func (m *machine) recover() error {
 	var loaded *store.Loader
-	seal, damaged, err := m.w.ledger.LoadNewest(context.Background(), func() ledger.Loader {
+	footer, damaged, err := m.w.ledger.LoadNewest(context.Background(), func() ledger.Loader {
 		loaded = store.NewLoader()
 		return logged.Loader{Loader: loaded}
 	})
@@ -119,20 +119,20 @@ func (m *machine) recover() error {
 		return m.w.failed("reading snapshots", err)
 	}
 	m.snaps.err = damaged
-	if seal != nil {
+	if footer != nil {
 		state, mark, err := loaded.State()
 		if err != nil {
 			return m.w.failed("reading snapshots", &ledger.CorruptError{Where: "state", Err: err})
 		}
-		m.w.state, m.w.clock.last = state, seal.Last
-		m.places.add(seal.At, state.Catalog().Version, seal.Last)
+		m.w.state, m.w.clock.last = state, footer.Last
+		m.places.add(footer.At, state.Catalog().Version, footer.Last)
 		if damaged == nil {
 			m.snaps.mark = &mark
 		}
 	}
 	m.w.state.Alone(true)
 	defer m.w.state.Alone(false)
-	if err := m.w.ledger.Recover(m, seal); err != nil {
+	if err := m.w.ledger.Recover(m, footer); err != nil {
 		return m.lost(err, damaged)
 	}
 	m.w.counts.stats.Recovered = m.w.ledger.Position()

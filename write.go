@@ -461,7 +461,7 @@ func (b *batches) Durable(batch *ledger.Batch) {
 	w.counts.stats.Batches++
 	w.counts.stats.LogBytes += uint64(len(batch.Buf))
 	b.snaps.bytes += int64(len(batch.Buf))
-	b.snaps.seal(at)
+	b.snaps.place(at)
 	if b.places.passed(len(batch.Buf)) {
 		b.places.add(at, b.version, w.clock.last)
 	}
