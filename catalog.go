@@ -217,9 +217,9 @@ func (v *Catalogs) inForce(ctx context.Context) (*rules.Tables, store.InForce, e
 	return t, c, v.w.settle(ctx, c.Position)
 }
 
-// Older catalogs stand in the log and nowhere else. The first question reads the log, from its oldest
-// place to the event of the catalog in force, and remembers where each catalog stands. Later questions
-// read only what is new. A log that was trimmed begins with the catalog of its oldest snapshot.
+// Older catalogs stand in the log and nowhere else. The first question reads the log up to the catalog in
+// force, and remembers where each catalog stands; later ones read only what is new. A log that was trimmed is
+// read again: it begins with the catalog of its oldest snapshot.
 
 // MaxCatalogVersions is the most versions that a realm remembers the places of: the newest.
 const MaxCatalogVersions = 4096
@@ -251,12 +251,10 @@ type versionAt struct {
 	snapshot bool // the event was trimmed: the oldest snapshot has the catalog
 }
 
-// Catalogs returns the catalogs that were put in force, the oldest first. The last one is in force.
-// The log keeps them: a realm whose log was trimmed has them from that on which was in force where its
-// log begins, and an engine in memory has only the last one. At most the newest MaxCatalogVersions are
-// returned.
-//
-// The first call after the realm was opened reads the log up to the catalog in force.
+// Versions returns the catalogs that were put in force, the oldest first. The last one is in force. If the
+// log was trimmed, the first is the one that was in force where the log begins; an engine in memory has
+// only the last one. At most the newest MaxCatalogVersions are returned. The first call after the realm was
+// opened reads the log up to the catalog in force.
 func (v *Catalogs) Versions(ctx context.Context) ([]CatalogVersion, error) {
 	known, done, err := v.knowVersions(ctx)
 	if err != nil {
@@ -270,7 +268,7 @@ func (v *Catalogs) Versions(ctx context.Context) ([]CatalogVersion, error) {
 	return all, nil
 }
 
-// CatalogOf returns a catalog by its version. CodeNotFound: there was none with this version, or the
+// Version returns a catalog by its version. CodeNotFound: there was none with this version, or the
 // log does not have it any more.
 func (v *Catalogs) Version(ctx context.Context, version uint64) (CatalogView, error) {
 	if v, err := v.InForce(ctx); err != nil || v.Version == version && version > 0 {
@@ -334,38 +332,23 @@ func (v *Catalogs) findVersions(ctx context.Context, inForce *store.InForce) err
 	if err != nil {
 		return err
 	}
-	if first != vs.first {
+	if first != vs.first { // the log was trimmed, or nobody has asked yet
 		oldest, trimmed, err := v.places.begin(ctx)
 		if err != nil {
 			return err
 		}
-		if err := vs.begin(oldest, trimmed); err != nil {
-			return err
+		*vs = versions{next: oldest}
+		if trimmed && oldest.inForce.Version > 0 {
+			if err := vs.add(&oldest.inForce, nil, versionAt{snapshot: true}); err != nil {
+				return err
+			}
 		}
-		vs.first = first
+		vs.first, vs.next.inForce = first, store.InForce{}
 	}
 	if n := len(vs.known); n > 0 && vs.known[n-1].Version >= inForce.Version {
 		return nil
 	}
 	return v.readVersions(ctx, inForce.Version)
-}
-
-// begin goes by where the log begins now: at its first entry, or at the snapshot that it was trimmed to.
-func (vs *versions) begin(oldest place, trimmed bool) error {
-	inForce := oldest.inForce
-	oldest.inForce = store.InForce{}
-	if len(vs.known) == 0 || oldest.at.Position() >= vs.next.at.Position() {
-		vs.known, vs.next = nil, oldest
-		if !trimmed || inForce.Version == 0 {
-			return nil
-		}
-		return vs.add(&inForce, nil, versionAt{snapshot: true})
-	}
-	gone := min(max(inForce.Version, vs.known[0].Version)-vs.known[0].Version, uint64(len(vs.known))-1)
-	if vs.known = vs.known[gone:]; vs.known[0].Version == inForce.Version {
-		vs.known[0].snapshot = true
-	}
-	return nil
 }
 
 // readVersions reads on through the log, until it has met a version.

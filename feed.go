@@ -432,19 +432,18 @@ const (
 	maxPlaces  = 256
 )
 
-// passed counts bytes of the log. It reports whether the next place is due.
-func (p *places) passed(bytes int) bool {
+// passed counts bytes of the log, up to a place. It adds the place if one is due.
+func (p *places) passed(bytes int, at ledger.At, version uint64, time int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.since += bytes
-	return p.since >= placeEvery
+	if p.since += bytes; p.since >= placeEvery {
+		p.add(place{at: at, version: version, time: time})
+	}
 }
 
-// add adds the place to which the log has come. If there are too many, every other one of the older
-// half goes: the closer to the end, the closer together they are, and readers mostly begin there.
-func (p *places) add(at ledger.At, version uint64, time int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// add adds a place. If there are too many, every other one of the older half goes: the closer to the end, the
+// closer together they are, and readers mostly begin there. The caller holds p.mu, or nobody reads yet.
+func (p *places) add(next place) {
 	if len(p.known) >= maxPlaces {
 		kept := p.known[:0]
 		for i, old := range p.known {
@@ -454,8 +453,7 @@ func (p *places) add(at ledger.At, version uint64, time int64) {
 		}
 		p.known = kept
 	}
-	p.known = append(p.known, place{at: at, version: version, time: time})
-	p.since = 0
+	p.known, p.since = append(p.known, next), 0
 }
 
 // before returns the last place that lies before what a reader wants. It is the oldest place if no known

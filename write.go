@@ -462,9 +462,7 @@ func (b *batches) Durable(batch *ledger.Batch) {
 	w.counts.stats.LogBytes += uint64(len(batch.Buf))
 	b.snaps.bytes += int64(len(batch.Buf))
 	b.snaps.place(at)
-	if b.places.passed(len(batch.Buf)) {
-		b.places.add(at, b.version, w.clock.last)
-	}
+	b.places.passed(len(batch.Buf), at, b.version, w.clock.last)
 	w.gate.advance(at)
 }
 
