@@ -11,6 +11,27 @@ import (
 // Pools is the view of a realm's pools.
 type Pools struct{ w *writer }
 
+// PoolView is a pool with its stock and odds.
+type PoolView = view.PoolStock
+
+// PoolSum is what a pool has given, and what is left of it.
+type PoolSum = view.PoolSum
+
+// EntryView is an entry's stock and its odds at one moment.
+type EntryView = view.EntryStock
+
+// BudgetView is what is left of an item of a budget.
+type BudgetView = view.BudgetLeft
+
+// MomentsView is how the winning moments of an entry stand.
+type MomentsView = view.MomentsLeft
+
+// Limit is a limit of a pool, or its free draws, and where a player stands in it.
+type Limit = rules.LimitState
+
+// PoolLimit is a limit, and the pool that has it.
+type PoolLimit = view.PoolLimit
+
 // Pool returns a pool's stock and odds. It waits until they are durable, and for nothing else.
 // CodeNotFound: the catalog in force has no such pool. A pool of more than 4096 entries is read in
 // parts, and draws may happen between two parts.

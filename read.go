@@ -26,6 +26,24 @@ func Stale(ctx context.Context) context.Context { return context.WithValue(ctx, 
 
 type staleKey struct{}
 
+// PlayerView is what a player holds.
+type PlayerView struct {
+	ID     string
+	Items  []Stack // in the order in which catalogs first named them; no zero quantities
+	Tracks []TrackView
+	// Limits are those of the catalog in force of which the player has used some draws. Of others
+	// all are left.
+	Limits []PoolLimit
+	// Free are the free draws of pools of the catalog in force of which the player has used some. Of
+	// others all are left.
+	Free     []PoolLimit
+	Position uint64 // of the last batch that changed this player
+}
+
+// TrackView is what a track of the catalog in force has counted for a player. A track that is not
+// in PlayerView.Tracks has counted 0 draws.
+type TrackView = view.TrackDraws
+
 // Player returns what a player holds, and what the tracks of the catalog in force have counted for
 // the player. It waits until that is durable, and for nothing else. CodeNotFound: the player was
 // never seen.

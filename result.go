@@ -66,6 +66,13 @@ type Result struct {
 	Receipt Receipt
 }
 
+// Lack is an item of which a player had too few.
+type Lack struct {
+	Item string `json:"item"`
+	Have uint64 `json:"have"`
+	Need uint64 `json:"need"` // at most 2^53-1 times MaxDrawCount
+}
+
 // Outcome is one entry that a draw took from the pool of the request, with all that it gave. It is
 // read-only: outcomes may share their memory.
 type Outcome struct {
