@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
@@ -40,6 +44,16 @@ func durationText(ms int64) string {
 	return strconv.FormatInt(ms, 10) + "ms"
 }
 
+// windowOf reads what durationText writes, and other durations.
+func windowOf(text string) (ms int64, ok bool) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		return int64(n) * 24 * 3600_000, err == nil
+	}
+	d, err := time.ParseDuration(text)
+	return d.Milliseconds(), err == nil
+}
+
 // whyText says more about a refusal, or nothing.
 func whyText(r *kujiv1.Result) string {
 	var parts []string
@@ -72,4 +86,44 @@ func printLimits(w io.Writer, what string, limits []*kujiv1.Limit) {
 		}
 		fprintf(w, "%s\t%s\t%d\t%s\n", l.GetPool(), limitText(l), l.GetLeft(), more)
 	}
+}
+
+func limitCommand(a *app) *cobra.Command {
+	req := &kujiv1.SetLimitRequest{}
+	set := &cobra.Command{
+		Use:   "set PLAYER POOL LIMIT USED --reason TEXT",
+		Short: "Set how many draws a player has used of a limit",
+		Long: `Set says how many draws a player has used of a limit of a pool, for instance to make
+good a fault of the game. LIMIT is forever, day or week, or the length of a rolling
+window, such as 36h. "kuji player" shows the limits of which a player has used draws.
+
+Draws more than before count as made now. Of a window, the latest draws are the first
+that no longer count.
+
+The key needs the command admin. The log keeps the reason and the name of the key;
+"kuji log events" shows both.`,
+		Example: `  kuji limit set ann banner day 2 --reason "ticket 99: a draw lost by the game"
+  kuji limit set ann banner 36h 0 --reason "ticket 100"`,
+		Args: exactArgs("PLAYER", "POOL", "LIMIT", "USED"),
+	}
+	call := func(c *api, ctx context.Context, req *kujiv1.SetLimitRequest) (*kujiv1.SetLimitResponse, error) {
+		return c.Admin.SetLimit(ctx, req)
+	}
+	return group("limit", "Set what a player has used of a limit", write(a, set, req, call, func(args []string) (err error) {
+		req.Player, req.Pool = args[0], args[1]
+		if window, ok := windowOf(args[2]); ok {
+			req.Per, req.WindowMs = kujiv1.LimitPeriod_LIMIT_PERIOD_WINDOW, window
+		} else if per, err := contract.Value(req.Per.Descriptor(), args[2]); err == nil {
+			req.Per = kujiv1.LimitPeriod(per)
+		} else {
+			return usagef("argument %q: expected forever, day, week, or the length of a window, such as 36h", args[2])
+		}
+		if req.Used, err = strconv.ParseUint(args[3], 10, 64); err != nil {
+			return usagef("argument %q: expected a whole number of draws", args[3])
+		}
+		if set.Flag("reason").Value.String() == "" {
+			return usagef("missing flag --reason: why the limit is set")
+		}
+		return nil
+	}))
 }

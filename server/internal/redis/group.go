@@ -72,7 +72,7 @@ func (g *group) exec(c *conn, cmd *command, size int) {
 		c.count(cmd, Ended{Size: size, Answered: c.written() - before})
 	default:
 		c.larger = max(c.larger, int(g.held))
-		if err := c.ask(cmd, size, Command{g.id, &kujiv1.Atomic{Members: g.members}}); err != nil {
+		if err := c.ask(cmd, size, Command{ID: g.id, Message: &kujiv1.Atomic{Members: g.members}}); err != nil {
 			c.run.slots = append(c.run.slots, slot{cmd, size, err})
 		}
 	}
@@ -100,7 +100,7 @@ func (g *group) queue(c *conn, cmd *command, size int, a *arguments) {
 
 // wait keeps a command until EXEC.
 func (g *group) wait(c *conn, cmd *command, size int, a *arguments) {
-	one := cmd.command(a)
+	one := cmd.command.read(a)
 	if a.err != nil {
 		return
 	}
