@@ -198,7 +198,7 @@ func (k *poolCheck) run() {
 		k.odds()
 		k.budgets.affordable(p)
 	})
-	k.at("when", func() { k.condition(&p.When) })
+	k.condition(&p.When)
 	k.rolls()
 	(&pityCheck{poolCheck: k}).run()
 	k.box()
@@ -332,9 +332,13 @@ func (k *poolCheck) entries() {
 		if p.Mode == ModeEach && e.Group != "" { // the table has no group for it
 			k.at("group", func() { entryGroup.check(&k.report, e) })
 		}
-		k.at("when", func() { k.condition(&e.When) })
-		k.at("luck", func() { k.luck(&e.Luck) })
-		k.at("moments", func() { k.moments(e) })
+		k.condition(&e.When)
+		if l := &e.Luck; len(l.Steps)+len(l.Item)+len(l.Track) > 0 {
+			k.at("luck", func() { k.luck(l) })
+		}
+		if !e.Moments.Empty() {
+			k.at("moments", func() { k.moments(e) })
+		}
 		switch {
 		case k.always(e):
 		case p.Mode == ModeRaffle:
