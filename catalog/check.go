@@ -7,9 +7,8 @@ import (
 	"slices"
 )
 
-// Check checks everything that rules rely on. [Parse] and [Decode] have done so;
-// call it for a catalog built in Go. The error is an *[Errors] without lines and
-// columns.
+// Check checks everything that rules rely on. [Parse] and [Decode] have done so; call it for a
+// catalog built in Go. The error is an *[Errors] without lines and columns.
 func (c *Catalog) Check() error { return c.check(true) }
 
 // check is Check. An old log can have catalogs that are not taken any more, since they promise what never
@@ -134,8 +133,7 @@ func (k *report) suggest(id string, among iter.Seq[string]) string {
 	return ""
 }
 
-// keys yields the keys of m in order, so that messages do not change from run
-// to run.
+// keys yields the keys of m in order, so that messages do not change from run to run.
 func keys[V any](m map[string]V) iter.Seq[string] {
 	sorted := make([]string, 0, len(m))
 	for key := range m {
