@@ -156,8 +156,7 @@ func (p Pools) standing(ctx context.Context, pool, player string) (limits []Limi
 			continue
 		}
 		now, back := p.w.instant()
-		all, known := view.Limits(t, pool, counters, now, back)
-		free := (*Limit)(view.Free(t, pool, counters, now, back))
+		all, free, known := view.Limits(t, pool, counters, now, back)
 		if err := p.w.settle(ctx, max(last, c.Position)); err != nil {
 			return nil, nil, err
 		}
@@ -168,6 +167,6 @@ func (p Pools) standing(ctx context.Context, pool, player string) (limits []Limi
 		for i := range all {
 			out[i] = Limit(all[i])
 		}
-		return out, free, nil
+		return out, (*Limit)(free), nil
 	}
 }

@@ -91,11 +91,7 @@ func (r reader) tracks(t *rules.Tables, player string, counters []store.CounterV
 
 // limitsUsed returns the limits and the free draws of which a player with these counters has used some.
 func (r reader) limitsUsed(t *rules.Tables, counters []store.CounterValue) (limits, free []PoolLimit) {
-	if !view.HasLimits(t, counters) {
-		return nil, nil // without the realm's lock
-	}
-	now, back := r.w.instant()
-	for _, l := range view.LimitsUsed(t, counters, now, back) {
+	for _, l := range view.LimitsUsed(t, counters, r.w.instant) {
 		to := &limits
 		if l.Free {
 			to = &free

@@ -24,7 +24,7 @@ func (r *realm) stopped(cmd rules.Command) rules.LimitState {
 // limits returns where a player stands, as a reader finds it.
 func (r *realm) limits(player string) []view.PoolLimit {
 	_, counters, _, _ := r.state.Holdings(player)
-	return view.LimitsUsed(r.rules.Tables(), counters, r.now, r.state.Back())
+	return view.LimitsUsed(r.rules.Tables(), counters, func() (now, back int64) { return r.now, r.state.Back() })
 }
 
 // TestLimitStates: what is left of each kind of limit, and from when there is more.
@@ -33,7 +33,7 @@ func TestLimitStates(t *testing.T) {
 	r.put(limited("{per: forever, draws: 50}, {per: day, draws: 9}, {per: week, draws: 11}, {per: window, window: 1h, draws: 5}"))
 	all := func(player string) []rules.LimitState {
 		_, counters, _, _ := r.state.Holdings(player)
-		states, known := view.Limits(r.rules.Tables(), "p", counters, r.now, r.state.Back())
+		states, _, known := view.Limits(r.rules.Tables(), "p", counters, r.now, r.state.Back())
 		if !known {
 			t.Fatal("no pool p")
 		}
@@ -83,7 +83,7 @@ func TestLimitStates(t *testing.T) {
 	if got := all("ann"); !reflect.DeepEqual(got, []rules.LimitState{state(1, 3, 0, 0), state(2, 9, 5, monday+day)}) {
 		t.Errorf("after the limit was lowered ann stands at %+v", got)
 	}
-	if _, known := view.Limits(r.rules.Tables(), "nope", nil, r.now, 0); known {
+	if _, _, known := view.Limits(r.rules.Tables(), "nope", nil, r.now, 0); known {
 		t.Error("a pool that is not in the catalog has limits")
 	}
 	r.replay()

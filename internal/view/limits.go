@@ -1,8 +1,6 @@
 package view
 
 import (
-	"slices"
-
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -14,48 +12,38 @@ type PoolLimit struct {
 	rules.LimitState
 }
 
-// Limits returns where a player with these counters, ascending, stands in each limit of a pool, in
-// the catalog's order, at a time stamp. back is how far the clock has been set back. known is false
-// if the catalog has no such pool. It may be called concurrently with the writer.
-func Limits(t *rules.Tables, pool string, counters []store.CounterValue, now, back int64) (all []rules.LimitState, known bool) {
+// Limits returns where a player with these counters, ascending, stands in each limit of a pool, in the
+// catalog's order, and in its free draws, if it has some. back is how far the clock has been set back.
+// known is false if the catalog has no such pool. It may be called concurrently with the writer.
+func Limits(t *rules.Tables, pool string, counters []store.CounterValue, now, back int64) (all []rules.LimitState, free *rules.LimitState, known bool) {
 	pt := t.PoolByID[pool]
 	if pt == nil {
-		return nil, false
+		return nil, nil, false
 	}
 	m := rules.Instant{Zone: t.Zone, Now: now, Back: back}
 	for i := range pt.Limits {
 		l := &pt.Limits[i]
 		all = append(all, m.Limit(l, l.Among(counters)))
 	}
-	return all, true
-}
-
-// Free returns where a player with these counters, ascending, stands in the free draws of a pool, as
-// Limits does; nil: it has none.
-func Free(t *rules.Tables, pool string, counters []store.CounterValue, now, back int64) *rules.LimitState {
-	pt := t.PoolByID[pool]
-	if pt == nil || pt.Free == nil {
-		return nil
+	if pt.Free != nil {
+		free = new(m.Limit(pt.Free, pt.Free.Among(counters)))
 	}
-	s := rules.Instant{Zone: t.Zone, Now: now, Back: back}.Limit(pt.Free, pt.Free.Among(counters))
-	return &s
+	return all, free, true
 }
 
-// HasLimits reports whether the catalog has a limit, or free draws, that some of these counters,
-// ascending, belong to.
-func HasLimits(t *rules.Tables, counters []store.CounterValue) bool {
-	return slices.ContainsFunc(counters, func(c store.CounterValue) bool { return t.LimitOf(c.Counter) != nil })
-}
-
-// LimitsUsed is Limits and Free for every pool, but without those of which all draws are left. They
-// are in the order in which catalogs first named them.
-func LimitsUsed(t *rules.Tables, counters []store.CounterValue, now, back int64) (all []PoolLimit) {
-	m := rules.Instant{Zone: t.Zone, Now: now, Back: back}
+// LimitsUsed is Limits for every pool, but without those of which all draws are left. They are in the
+// order in which catalogs first named them. It asks for the time only if it needs to.
+func LimitsUsed(t *rules.Tables, counters []store.CounterValue, instant func() (now, back int64)) (all []PoolLimit) {
+	var m *rules.Instant
 	for len(counters) > 0 {
 		pl := t.LimitOf(counters[0].Counter)
 		if pl == nil {
 			counters = counters[1:]
 			continue
+		}
+		if m == nil {
+			now, back := instant()
+			m = &rules.Instant{Zone: t.Zone, Now: now, Back: back}
 		}
 		mine := pl.Among(counters)
 		if s := m.Limit(pl.Limit, mine); s.Left < s.Draws {
