@@ -163,7 +163,6 @@ func newStanding(t *rules.Tables, root *rules.Pool) (*Standing, error) {
 
 // copyFacts copies all that the draw can ask for.
 func (s *Standing) copyFacts(from rules.Facts) {
-	balance := func(item uint32) { s.facts[balanceFact|fact(item)] = from.Balance(item) }
 	for _, pt := range s.pools {
 		for i := range pt.Tracks {
 			c := pt.Tracks[i].Counter
@@ -187,15 +186,11 @@ func (s *Standing) copyFacts(from rules.Facts) {
 			for _, c := range e.Costs {
 				s.facts[spentOf(c.Budget)] = from.Spent(c.Budget)
 			}
-			for _, st := range e.When.Holds {
-				balance(st.Item)
-			}
-			for _, item := range e.When.Lacks {
-				balance(item)
-			}
-			if len(e.Luck.Steps) > 0 && !e.Luck.Counts {
-				balance(e.Luck.Item)
-			}
+			questions(e, func(f fact, _ uint64) {
+				if f&factKinds == balanceFact { // the tracks' counters are there already
+					s.facts[f] = from.Balance(uint32(f))
+				}
+			})
 		}
 	}
 }

@@ -24,7 +24,7 @@ type walk struct {
 	base    [][]*big.Rat // the chances of a calm pool's entries
 	emptied []*big.Rat   // how often boxes give their last ticket, on average
 	hits    []*big.Rat   // that a draw from a calm pool takes the entry that follow looks for
-	ends    *ends        // where the ways end; nil: nobody asks
+	ends    *joined      // where the ways end; nil: nobody asks
 }
 
 // way is one way that a draw can go.
@@ -83,29 +83,44 @@ func (w *walk) follow(look *sought) (missed *big.Rat) {
 	ways := []way{{chance: big.NewRat(1, 1), todo: []todo{{what: toDraw, n: w.s.count}}}}
 	missed = new(big.Rat)
 	for len(ways) > 0 && w.budget > 0 {
-		known := make(map[string]int, len(ways))
-		var next []way
-		var key []byte
+		next := joined{known: make(map[string]int, len(ways))}
 		for i := 0; i < len(ways) && w.budget > 0; i++ { // one step can make many thousand ways
 			w.step(&ways[i], look, func(one way) {
 				w.budget -= one.work()
-				if len(one.todo) == 0 {
-					missed = w.add(missed, one.chance)
-					w.ends.add(w, &one)
+				if len(one.todo) > 0 {
+					next.add(&w.work, one)
 					return
 				}
-				key = one.key(key[:0])
-				if same, ok := known[string(key)]; ok {
-					next[same].chance = w.add(next[same].chance, one.chance)
-					return
+				missed = w.add(missed, one.chance)
+				if w.ends != nil {
+					w.ends.add(&w.work, one)
 				}
-				known[string(key)] = len(next)
-				next = append(next, one)
 			})
 		}
-		ways = next
+		ways = next.all
 	}
 	return missed
+}
+
+// joined is ways of which those that are the same are one.
+type joined struct {
+	all   []way
+	known map[string]int // by key: index in all
+	key   []byte
+}
+
+// add adds a way, and returns which it is.
+func (j *joined) add(w *work, one way) int {
+	j.key = one.key(j.key[:0])
+	at, ok := j.known[string(j.key)]
+	if !ok {
+		at = len(j.all)
+		j.known[string(j.key)] = at
+		j.all = append(j.all, one)
+	} else {
+		j.all[at].chance = w.add(j.all[at].chance, one.chance)
+	}
+	return at
 }
 
 // work is what keeping a way takes, in the unit of the budget.
