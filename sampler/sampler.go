@@ -123,7 +123,7 @@ func (s *Sampler) find(point uint64) int {
 	at, rest, found := uint64(0), point, s.guide.live // at: the block; rest: what of point lies within it
 	if found {
 		at, rest, found = s.guide.lookup(point)
-	} else if s.guide.drawn() {
+	} else if s.guide.counted() {
 		s.guide.advance(&s.blocks, s.total)
 	}
 	if !found {

@@ -140,8 +140,8 @@ func declared(pt *rules.Pool, entry uint32) uint64 { return pt.Entries[entry].Co
 // never says of a box that it was not filled.
 func never(*rules.Pool) uint64 { return 0 }
 
-// chain is the Markov chain of a pool's tracks.
-type chain struct {
+// markov is the Markov chain of a pool's tracks.
+type markov struct {
 	rows   [][]step     // by state, ascending
 	taken  [][]*big.Rat // by state: how often a draw takes each outcome, on average
 	budget int
@@ -175,7 +175,7 @@ func (s *Standing) longRun(now *Odds) (rates []*big.Rat, why string) {
 		return rates, ""
 	}
 	most := min(maxChain, maxChainSize/entries)
-	c := s.chain(most)
+	c := s.markov(most)
 	share := c.stationary()
 	switch {
 	case c.many:
@@ -196,20 +196,20 @@ func (s *Standing) longRun(now *Odds) (rates []*big.Rat, why string) {
 	return rates, ""
 }
 
-// chain finds all states that can be reached, and the steps between them. If there are more than
+// markov finds all states that can be reached, and the steps between them. If there are more than
 // most, its budget is used up.
-func (s *Standing) chain(most int) *chain {
-	c := &chain{budget: maxChainWork}
+func (s *Standing) markov(most int) *markov {
+	c := &markov{budget: maxChainWork}
 	states := joined{known: map[string]int{}}
 	states.add(nil, way{chance: new(big.Rat)})
 	for i := 0; i < len(states.all) && c.budget > 0; i++ {
-		state := states.all[i].world
+		state := states.all[i].facts
 		at := *s
 		at.facts = maps.Clone(s.facts)
 		for _, f := range state {
 			at.facts[f.fact] = f.value
 		}
-		w := newWalk(&at, c.budget, always)
+		w := newWays(&at, c.budget, always)
 		w.keepTracks()
 		w.ends = &joined{known: map[string]int{}}
 		w.follow(nil)
@@ -219,13 +219,13 @@ func (s *Standing) chain(most int) *chain {
 		var row []step
 		for _, end := range w.ends.all {
 			next := state
-			for _, f := range end.world {
+			for _, f := range end.facts {
 				if f.fact&factKinds == counterFact { // stock stays as it is declared
 					next = w.set(next, f.fact, f.value)
 				}
 			}
 			next = slices.DeleteFunc(slices.Clone(next), func(f changed) bool { return f.value == s.facts[f.fact] })
-			to := states.add(&w.work, way{chance: w.zero, world: next})
+			to := states.add(&w.work, way{chance: w.zero, facts: next})
 			row = plus(row, to, number().SetRat(end.chance))
 		}
 		if c.rows = append(c.rows, row); len(states.all) > most {
@@ -280,7 +280,7 @@ func search(row []step, to int) (int, bool) {
 // Heyman, "Regenerative Analysis and Steady State Distributions for Markov Chains", Operations
 // Research 33 (1985). Later states are those of higher counts, from which few steps lead: the rows
 // stay short.
-func (c *chain) stationary() []*big.Float {
+func (c *markov) stationary() []*big.Float {
 	n := len(c.rows)
 	into := make([][]step, n) // by state: the steps to it when it is taken out, divided by the sum of those out of it
 	from := make([][]int, n)  // by state: the earlier states with a step to it
@@ -319,7 +319,7 @@ func (c *chain) stationary() []*big.Float {
 }
 
 // shares divides the draws among the states from first on.
-func (c *chain) shares(first int, into [][]step) []*big.Float {
+func (c *markov) shares(first int, into [][]step) []*big.Float {
 	share, total := make([]*big.Float, len(c.rows)), number()
 	for i := range share {
 		share[i] = number()

@@ -19,7 +19,7 @@ import (
 // Most pools are calm: no pick of a draw depends on what the picks before it have taken. Their
 // odds are products and sums. A pool is restless if its picks do, such as a box that one draw takes
 // several tickets from, or an entry that goes away once the player holds its item. Its odds come
-// from following every way that a draw can go: see [walk].
+// from following every way that a draw can go: see [ways].
 
 const (
 	// MaxOutcomes is the most entries, in a pool and all below it, that odds are computed of.
@@ -205,7 +205,7 @@ func (s *Standing) Odds(going Going) (Odds, error) {
 // OddsWithin is Odds with no more work than a budget, which it reduces.
 func (s *Standing) OddsWithin(budget *int, going Going) (Odds, error) {
 	given := min(*budget, MaxWork)
-	w := newWalk(s, given, going)
+	w := newWays(s, given, going)
 	defer func() { *budget -= given - w.budget }()
 	w.follow(nil)
 	w.spread()

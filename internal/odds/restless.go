@@ -8,7 +8,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
-// What a draw can change and then ask for: the facts that the ways of a [walk] keep, and the pools
+// What a draw can change and then ask for: the facts that the ways of a [ways] keep, and the pools
 // that are restless because of them.
 
 // scheme is what a draw can at most do.
