@@ -55,8 +55,7 @@ const (
 	luckTrack = 2
 )
 
-// MaxCanonical is the longest canonical form, in bytes. It is shorter than the
-// source in practice.
+// MaxCanonical is the longest canonical form, in bytes. It is shorter than the source in practice.
 const MaxCanonical = MaxBytes
 
 // AppendCanonical appends the canonical form of c to b. The result has no

@@ -2,15 +2,13 @@
 // what players start with. [Parse] turns YAML into a checked, compiled Catalog.
 // Every number that a rule needs later is an integer in it.
 //
-// The package knows how a catalog is written, checked and encoded. It knows
-// nothing of players, of stock already drawn or of the log, and imports nothing
-// else of the project.
+// The package knows how a catalog is written, checked and encoded. It knows nothing of players, of
+// stock already drawn or of the log, and imports nothing else of the project.
 package catalog
 
 import "time"
 
-// Limits of the format. They are constants: a setting must never make a log
-// unreadable.
+// Limits of the format. They are constants: a setting must never make a log unreadable.
 const (
 	// MaxBytes is the largest YAML source accepted, in bytes.
 	MaxBytes = 32 << 20
@@ -319,11 +317,10 @@ type Quantity struct {
 	Max  uint64 `json:"max"` // Min to MaxQuantity
 }
 
-// Idempotency declares how long a request id is remembered: until its batch is
-// older than Age, by the log's time stamps. It stays longer while it is among
-// the newest 1 048 576 ids of the realm (or the newest Count, if that is less).
-// If Count ids are no older than Age, new ids are refused; none is forgotten
-// early.
+// Idempotency declares how long a request id is remembered: until its batch is older than Age, by
+// the log's time stamps. It stays longer while it is among the newest 1 048 576 ids of the realm
+// (or the newest Count, if that is less). If Count ids are no older than Age, new ids are refused;
+// none is forgotten early.
 type Idempotency struct {
 	Count uint32        `json:"count"` // 1 to MaxIdempotencyCount
 	Age   time.Duration `json:"age"`   // at least one minute

@@ -97,8 +97,6 @@ func (m *Moments) fill(all []uint64, bounds func(*TimeWeight) (from, to int, ok 
 func (k *poolCheck) moments(e *Entry) {
 	p, m := k.p, &e.Moments
 	switch {
-	case m.Empty():
-		return
 	case p.Mode != ModeWeighted || p.Rolls.Distinct:
 		k.fault("expected none outside of mode weighted, or with distinct rolls")
 		return

@@ -12,10 +12,9 @@
 // including, weight(0)+…+weight(i). A draw takes a point uniformly distributed
 // in [0, total) from the source and returns the entry that covers it.
 //
-// The point comes from [Source] by Lemire's multiply-shift with rejection, which
-// is exact. Let x be the next 64-bit value. The point is the high half of the
-// 128-bit product x·total, unless the low half is less than 2^64 mod total.
-// Then x is dropped and the next value is taken.
+// The point comes from [Source] by Lemire's multiply-shift with rejection, which is exact. Let x be
+// the next 64-bit value. The point is the high half of the 128-bit product x·total, unless the low
+// half is less than 2^64 mod total. Then x is dropped and the next value is taken.
 //
 // So an index is a pure function of the current weights and of the values of
 // the source. It does not depend on how the weights came about, on earlier
@@ -55,9 +54,8 @@
 //     is room for cells, the guide is made anew next to the live tree, a few
 //     steps for each draw.
 //
-// The multiply-shift is algorithm 5 of D. Lemire, "Fast Random Integer
-// Generation in an Interval", ACM Transactions on Modeling and Computer
-// Simulation 29(1), 2019.
+// The multiply-shift is algorithm 5 of D. Lemire, "Fast Random Integer Generation in an Interval",
+// ACM Transactions on Modeling and Computer Simulation 29(1), 2019.
 //
 // # Costs
 //
