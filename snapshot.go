@@ -141,7 +141,7 @@ func (s *snapshots) begin(position uint64) {
 	job.seal.Epochs = s.w.proofs.needed(s.w.state.OldestAnswer(), s.w.state.Catalog().Position)
 	s.bytes = 0
 	if !s.w.group.Writing() && s.w.ledger.Position() == position { // the flusher is idle: we may read the chain
-		job.sealed(s.w.ledger.At())
+		job.sealed(s.w.ledger.At)
 	}
 	s.background(func() bool { return s.step(job) })
 }
