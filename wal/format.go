@@ -37,13 +37,11 @@ var (
 
 func align(n int64) int64 { return (n + alignment - 1) &^ (alignment - 1) }
 
-// recordSum is the checksum of a record whose data has the CRC32C dataSum. It
-// binds the data to its log, its offset and its length, so that a record in the
-// wrong place does not pass: an odd factor maps offsets that differ in their
-// low 32 bits to different sums. A CRC of the three would do the same, but
-// costs more than the CRC of a short record. The CRC of the data is separate,
-// so that it can be computed before the offset is known. Base is logSum of the
-// log.
+// recordSum is the checksum of a record whose data has the CRC32C dataSum. It binds the data to its
+// log (base is its logSum), offset and length, so that a record in the wrong place does not pass:
+// an odd factor maps offsets that differ in their low 32 bits to different sums. A CRC of all of
+// them would cost more than that of a short record, and could not be computed before the offset is
+// known.
 func recordSum(base uint32, offset uint64, length int, dataSum uint32) uint32 {
 	return base ^ dataSum ^ uint32(offset)*0x9E3779B1 ^ uint32(offset>>32)*0x85EBCA77 ^ uint32(length)*0xC2B2AE3D
 }
@@ -97,8 +95,7 @@ func (h segmentHeader) encode() []byte {
 	return encode(h)
 }
 
-// fault says what is wrong with bytes, before the file that they are in is
-// known.
+// fault says what is wrong with bytes, before the file that they are in is known.
 type fault struct {
 	pos       int64 // relative to the bytes looked at
 	offset    uint64
@@ -162,7 +159,7 @@ type groupHeader struct {
 	segment uint64 // first offset of the segment
 	first   uint64 // offset of the first record
 	durable uint64 // every offset below was durable when it was written
-	bytes   uint32 // of the records, without the zeros behind them
+	bytes   uint32 // of the records, without the zeros after them
 	count   uint32 // of the records
 }
 
@@ -181,8 +178,8 @@ func (h groupHeader) encode(b []byte) {
 // size is the number of bytes from the group's start to the next one's.
 func (h groupHeader) size() int64 { return groupSize + align(int64(h.bytes)) }
 
-// decodeGroupHeader decodes the header at the start of b, and checks what it
-// can check without knowing the place of the header.
+// decodeGroupHeader decodes the header at the start of b, and checks what it can check without
+// knowing the place of the header.
 func decodeGroupHeader(b []byte) (groupHeader, *fault) {
 	if len(b) < groupSize {
 		return groupHeader{}, &fault{what: "group header is cut short", got: uint64(len(b)), want: groupSize}

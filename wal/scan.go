@@ -30,16 +30,16 @@ type groupSpan struct {
 	groupHeader
 }
 
-// scanSegment checks every group and record of data, the bytes of a segment
-// from its start: first all headers, one after the other, then the records of
-// all groups on all processors. The data may be a mapping that is read within
-// guarded. If one of its pages cannot be read, nothing else of the result counts.
+// scanSegment checks every group and record of data, the bytes of a segment from its start: first
+// all headers, one after the other, then the records of all groups on all processors. The data may
+// be a mapping that is read within guarded. If one of its pages cannot be read, nothing else of the
+// result counts.
 func scanSegment(data []byte, at place) (s scan, unreadable *fault) {
 	s = follow(data, at)
 	durable := durableBeyond(data, s.end, at)
 	for durable > s.next {
-		// This is damage, or a writer has gone on meanwhile. In that case there
-		// are more groups now.
+		// This is damage, or a writer has gone on meanwhile. In that case there are more groups
+		// now.
 		again := follow(data, at)
 		if again.next == s.next {
 			break
@@ -51,19 +51,19 @@ func scanSegment(data []byte, at place) (s scan, unreadable *fault) {
 	return s, s.checkRecords(data, at)
 }
 
-// headerless reports whether a segment that begins like this was never fsynced.
-// The header is part of one sector, so it is there as a whole or not at all.
+// headerless reports whether a segment that begins like this was never fsynced. The header is part
+// of one sector, so it is there as a whole or not at all.
 func headerless(head []byte) bool { return len(head) < headerSize || zeros(head[:headerSize]) }
 
-// scanUnborn is scanSegment for a segment without a header. Such a segment
-// holds nothing, but may prove that it once did.
+// scanUnborn is scanSegment for a segment without a header. Such a segment holds nothing, but may
+// prove that it once did.
 func scanUnborn(data []byte, at place) (scan, *fault) {
 	missing := &fault{what: "header of a segment is missing", offset: at.segment, want: segmentMagic, bits: true}
 	return scan{next: at.segment, stop: missing, durable: durableBeyond(data, headerSize, at)}, nil
 }
 
-// follow goes from group header to group header, from the start of the segment, as
-// long as each is where the one before says it must be.
+// follow goes from group header to group header, from the start of the segment, as long as each is
+// where the one before says it must be.
 func follow(data []byte, at place) scan {
 	s := scan{next: at.segment, end: headerSize}
 	for {
@@ -88,9 +88,9 @@ func follow(data []byte, at place) scan {
 	}
 }
 
-// leadingZeros is how many bytes at the start of b are zero, down to a multiple
-// of the alignment. Zeros stand before the next group, and behind the last one
-// if the file was made longer ahead of writing.
+// leadingZeros is how many bytes at the start of b are zero, down to a multiple of the alignment.
+// Zeros stand before the next group, and behind the last one if the file was made longer ahead of
+// writing.
 func leadingZeros(b []byte) int64 {
 	n := 0
 	for len(b)-n >= alignment && binary.LittleEndian.Uint64(b[n:]) == 0 {
@@ -138,10 +138,9 @@ func (h groupHeader) misplaced(at place, next uint64, room int64) *fault {
 	return nil
 }
 
-// durableBeyond searches the bytes from pos on for headers of groups of this
-// segment, wherever they are, and returns the highest durable_upto. A sound
-// header proves what it says even if its records are lost. If the id of the log
-// is not known, any id will do.
+// durableBeyond searches the bytes from pos on for headers of groups of this segment, wherever they
+// are, and returns the highest durable_upto. A sound header proves what it says even if its records
+// are lost. If the id of the log is not known, any id will do.
 func durableBeyond(data []byte, pos int64, at place) (durable uint64) {
 	if pos = align(pos); pos >= int64(len(data)) {
 		return 0
@@ -158,8 +157,8 @@ func durableBeyond(data []byte, pos int64, at place) (durable uint64) {
 	return durable
 }
 
-// checkRecords checks the records of all groups and cuts the scan before the
-// first group with a fault.
+// checkRecords checks the records of all groups and cuts the scan before the first group with a
+// fault.
 func (s *scan) checkRecords(data []byte, at place) (unreadable *fault) {
 	total := s.next - at.segment
 	s.index = make([]uint32, total)

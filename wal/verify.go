@@ -23,13 +23,12 @@ type Report struct {
 	Groups   int64
 	Records  int64
 	Bytes    int64 // of all segment files
-	Torn     int64 // bytes behind the last sound group of the log, which Open will cut
-	// Damage is all damage found, by place. What a crash leaves is not damage:
-	// a torn tail, and footers that were not durable. A damaged footer at the
-	// very end looks like a crash within Close, or like one at the first
-	// writes to a log that was closed; it is reported, and Footer names it too.
+	Torn     int64 // bytes after the last sound group of the log, which Open will cut
+	// Damage is all damage found, by place. A torn tail and a footer that was not durable are none:
+	// a crash leaves those. A damaged footer at the very end looks like a crash within Close, or at
+	// the first writes to a log that was closed. It is reported, and Footer names it too.
 	Damage []*CorruptionError
-	Footer *CorruptionError // what is wrong with the footer at the very end; Open writes it anew
+	Footer *CorruptionError // what is wrong with the footer at the very end; Open writes it again
 }
 
 // SegmentReport is one segment of a Report.
@@ -43,13 +42,10 @@ type SegmentReport struct {
 	Sealed  time.Time // zero when there is no footer
 }
 
-// Verify reads every byte of the log in a directory and checks it, several
-// segments at a time. It changes nothing and takes no lock. With a writer at work,
-// the groups being written may look torn. The options are checked as Open checks
-// them, and have no effect here.
-//
-// Damage is in the report. The error says why the check itself failed: errors
-// of the file system and of ctx, and fs.ErrNotExist if there is no directory.
+// Verify reads every byte of the log in a directory and checks it. It changes nothing and takes no
+// lock. With a writer at work, the groups being written may look torn. It checks the options as
+// Open does, and ignores them. Damage is in the report. The error says why the check itself failed:
+// errors of the file system and of ctx, and fs.ErrNotExist if there is no directory.
 func Verify(ctx context.Context, dir string, o Options) (Report, error) {
 	o, dir, err := o.at(dir)
 	if err != nil {
@@ -91,9 +87,8 @@ type checkedSegment struct {
 	damage  []*CorruptionError
 }
 
-// add sums the segments up and checks that they fit together. As in recovery:
-// if the log ends at or above what was durable, it is torn there, and nothing
-// behind counts.
+// add sums the segments up and checks that they fit together. As in recovery: if the log ends at or
+// above what was durable, it is torn there, and nothing after that counts.
 func (r *Report) add(checked []checkedSegment) {
 	for i := range checked {
 		r.Durable = max(r.Durable, checked[i].durable)
@@ -239,11 +234,10 @@ type Group struct {
 	DurableUpto uint64 // what was known to be durable when it was written
 }
 
-// Groups iterates over the groups of the log in a directory, whether or not the
-// log can be opened. It checks the headers of groups but not their records. If
-// a segment goes on with something else, even the torn tail of a last segment,
-// Groups yields that as an error and goes on with the next segment. It changes
-// nothing. The options are checked as Open checks them, and have no effect here.
+// Groups iterates over the groups of the log in a directory, whether or not the log can be opened.
+// It checks the headers of groups but not their records. If a segment goes on with something else,
+// even the torn tail of a last segment, Groups yields that as an error and goes on with the next
+// segment. It checks the options as Open does, and ignores them.
 func Groups(dir string, o Options) iter.Seq2[Group, error] {
 	return func(yield func(Group, error) bool) {
 		o, dir, err := o.at(dir)
