@@ -10,11 +10,11 @@ import (
 	mathrand "math/rand/v2"
 )
 
-// Randomness. At every start a writer begins an epoch. It takes a new seed from crypto/rand and logs
-// a commitment to it before the first draw, together with the seed itself, sealed with a key that
-// is not in the log. It draws from ChaCha8 keyed by the seed. The seed is logged in clear when the
-// epoch ends. From then on anybody can check the commitment and compute every draw again. If the
-// epoch ends in a crash, the next writer has the key and does that, on whatever machine it runs.
+// Randomness. At every start a writer begins an epoch with a new seed. Before the first draw it
+// logs a commitment to the seed, and the seed itself, sealed with a key that is not in the log. It
+// draws from ChaCha8 keyed by the seed. When the epoch ends, the seed is logged in clear: from then
+// on anybody can check the commitment and compute every draw again. If the epoch ends in a crash,
+// the next writer has the key and does that, on whatever machine it runs.
 
 type seed [32]byte
 
@@ -120,8 +120,8 @@ type Epoch struct {
 	Sealed     sealedSeed
 }
 
-// Lost reports that the seed is neither in the log in clear, nor can one of the keys open it: nobody
-// can prove the choices of this epoch.
+// Lost reports that the seed is neither in the log in clear, nor can one of the keys open it:
+// nobody can prove the choices of this epoch.
 func (i *Epoch) Lost(realm string, keys ...[32]byte) bool {
 	if i.Revealed {
 		return false

@@ -1,6 +1,6 @@
 // Package ledger is how a realm lasts: entries with their envelope and the fold that every reader
-// makes of them, epochs and their seeds, the writer's way into the log, snapshots, recovery, and the
-// walk of a verifier. It stands on the contract in package driver.
+// makes of them, epochs and their seeds, the writer's way into the log, snapshots, recovery, and
+// the walk of a verifier. It stands on the contract in package driver.
 //
 // What is in a batch, and what it does to a state, it does not know: package kuji brings a Machine.
 // No rule, no reward and no state enters here.
@@ -52,8 +52,8 @@ type Machine interface {
 	Remember(e *Entry) error
 }
 
-// Ledger is a realm's log as its writer sees it. Its methods must not be called concurrently, except
-// for those that say so.
+// Ledger is a realm's log as its writer sees it. Its methods must not be called concurrently,
+// except for those that say so.
 type Ledger struct {
 	*Snapshots
 
@@ -198,8 +198,8 @@ func (l *Ledger) control(kind Kind, payload []byte) error {
 	return l.append(entry)
 }
 
-// Commit appends a batch, whose payload begins at HeadSize, and returns when it is as durable as the
-// driver's policy says. Errors: *DeposedError, *CorruptError, and those of the driver. After an
+// Commit appends a batch, whose payload begins at HeadSize, and returns when it is as durable as
+// the driver's policy says. Errors: *DeposedError, *CorruptError, and those of the driver. After an
 // error nobody knows whether the batch is in the log, and the writer must give up.
 func (l *Ledger) Commit(entry []byte) error {
 	if len(entry) > l.o.Log.MaxEntry() {

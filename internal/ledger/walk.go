@@ -99,9 +99,9 @@ func (w *Walker) know(epochs []Epoch) {
 	}
 }
 
-// Entries iterates over the entries that count, in order, through a cursor. It checks every revealed
-// seed against its commitment. It ends after the first error; the entry then has the position that
-// is wrong.
+// Entries iterates over the entries that count, in order, through a cursor. It checks every
+// revealed seed against its commitment. It ends after the first error; the entry then has the
+// position that is wrong.
 func (w *Walker) Entries(ctx context.Context, through driver.Cursor) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		if through > w.readAfter() && !w.read(ctx, through, yield) {
@@ -132,8 +132,8 @@ func (w *Walker) readAfter() driver.Cursor {
 	return w.after
 }
 
-// read yields the entries that count through a cursor, without an end if that is 0. It reports whether it
-// came to the end.
+// read yields the entries that count through a cursor, without an end if that is 0. It reports
+// whether it came to the end.
 func (w *Walker) read(ctx context.Context, through driver.Cursor, yield func(Entry, error) bool) bool {
 	for le, err := range w.log.Read(ctx, w.readAfter(), through) {
 		if err != nil {
@@ -303,9 +303,9 @@ func (l *Ledger) on() (w *Walker, done func()) {
 	return w, func() { l.chain, l.cursor, l.unread = w.chain, w.after, w.from }
 }
 
-// Follow folds what others append, until ctx ends. It yields each entry that counts when it has noted
-// it; its caller must carry it out, or use the ledger no more. What fails for now can be tried again:
-// the next call goes on where this one ended.
+// Follow folds what others append, until ctx ends. It yields each entry that counts when it has
+// noted it; its caller must carry it out, or use the ledger no more. What fails for now can be
+// tried again: the next call goes on where this one ended.
 func (l *Ledger) Follow(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		w, done := l.on()
