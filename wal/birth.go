@@ -58,10 +58,7 @@ func (l *writer) wantSpare(capacity int64) {
 // makeSpare makes the spare file. Without one, the next segment is made when it is needed. So a
 // failure here costs time only, and an error that stays comes back then.
 func (l *writer) makeSpare() {
-	l.mu.Lock()
-	closed := l.closed
-	l.mu.Unlock()
-	if closed { // a task that is late
+	if l.ended() {
 		return
 	}
 	file, err := l.fs.Create(l.sparePath())
@@ -130,13 +127,7 @@ const shortagePause = 10 * time.Millisecond
 func (l *status) throughShortage(open func() error) error {
 	for {
 		err := open()
-		if !vfs.Short(err) {
-			return err
-		}
-		l.mu.Lock()
-		closed := l.closed
-		l.mu.Unlock()
-		if closed {
+		if !vfs.Short(err) || l.ended() {
 			return err
 		}
 		step.Sleep(l.opts.steps, shortagePause)

@@ -178,6 +178,28 @@ func (l *buffer) Next() uint64 {
 // the machine.
 func (l *shown) Durable() uint64 { return l.durable.Load() }
 
+// Stat is what a log holds.
+type Stat struct {
+	LogID    uint64
+	First    uint64 // oldest offset kept
+	Next     uint64 // offset that the next record gets
+	Durable  uint64 // records below are durable
+	Segments int    // files
+	Bytes    int64  // of all files
+}
+
+// Stat describes the log.
+func (l *buffer) Stat() Stat {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := *l.list.Load()
+	s := Stat{LogID: l.logID, First: list[0].first, Next: l.next, Durable: l.durable.Load(), Segments: len(list)}
+	for _, seg := range list {
+		s.Bytes += seg.size.Load()
+	}
+	return s
+}
+
 // fail makes the log refuse everything from now on, and returns the error that says why. The first
 // failure stays. What is not durable can no longer be read: only reopening tells whether it exists.
 func (l *status) fail(cause error) error {
@@ -242,6 +264,13 @@ func (l *Log) Close() error {
 		err = errors.Join(err, l.held.Close())
 	}
 	return err
+}
+
+// ended reports whether Close was called, for a task that is late and for those who try again.
+func (l *status) ended() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed
 }
 
 // wait waits until the thing that a condition stands for may have happened. The caller holds mu,

@@ -73,8 +73,8 @@ func soundGroups(fsys vfs.FS, s *foundSegment, end int64) (found scan, logID uin
 		found, unreadable = scanSegment(data, place{h.LogID, s.first})
 		return unreadable
 	})
-	if unreadable != nil && unreadable.pos < end {
-		return soundGroups(fsys, s, unreadable.pos)
+	if unreadable != nil && unreadable.Pos < end {
+		return soundGroups(fsys, s, unreadable.Pos)
 	}
 	return found, logID, err
 }
@@ -89,7 +89,7 @@ func salvage(fsys vfs.FS, s *foundSegment, sound scan, at place, yield func(Reco
 	}
 	defer file.Close() // read-only: nothing can be lost by its failing
 	groups := sound.groups
-	if f := sound.stop; f != nil && f.offset > sound.next {
+	if f := sound.stop; f != nil && f.Offset > sound.next {
 		b := make([]byte, groupSize)
 		if _, err := file.ReadAt(b, sound.end); err == nil {
 			if h, f := decodeGroupHeader(b); f == nil {
@@ -107,7 +107,7 @@ func salvage(fsys vfs.FS, s *foundSegment, sound scan, at place, yield func(Reco
 		index = slices.Grow(index[:0], int(g.count))[:g.count]
 		stop := checkGroup(buf, groupSpan{0, g.groupHeader}, logSum(at.logID), index)
 		if stop != nil {
-			index = index[:stop.offset-g.first]
+			index = index[:stop.Offset-g.first]
 		}
 		for i, pos := range index {
 			data := buf[pos+recordSize:][:binary.LittleEndian.Uint32(buf[pos+4:])]

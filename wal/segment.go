@@ -130,37 +130,35 @@ func (in *entered) leave() {
 func (s *segment) leave(stripe int) {
 	s.readers[stripe].n.Add(-1)
 	if s.dropped.Load() {
-		if free := s.unmapIfUnused(); free != nil {
-			free()
-		}
+		s.unmapIfUnused()
 	}
 }
 
 // drop lets the mapping go when the last reader has left.
 func (s *segment) drop() {
 	s.dropped.Store(true)
-	if free := s.unmapIfUnused(); free != nil {
-		free()
-	}
+	s.unmapIfUnused()
 }
 
 // unmapIfUnused is called after dropped was set. A reader that enters later turns back without
-// touching the mapping, so a zero count stays harmless. It returns what frees the space of a
-// removed file, to one caller only.
-func (s *segment) unmapIfUnused() (free func()) {
+// touching the mapping, so a zero count stays harmless. It frees the space of a removed file, once.
+func (s *segment) unmapIfUnused() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	for i := range s.readers {
 		if s.readers[i].n.Load() != 0 {
-			return nil
+			s.mu.Unlock()
+			return
 		}
 	}
 	if b := s.body.Swap(nil); b != nil && b.mapping != nil {
-		// If a mapping cannot be unmapped, nothing can be done, and only address space is lost.
-		_ = b.mapping.Unmap()
+		_ = b.mapping.Unmap() // if that fails, only address space is lost
 	}
-	free, s.free = s.free, nil
-	return free
+	free := s.free
+	s.free = nil
+	s.mu.Unlock()
+	if free != nil {
+		free()
+	}
 }
 
 // open maps a sealed segment at its first use.
@@ -172,12 +170,12 @@ func (s *segment) open() (*body, error) {
 	}
 	f, err := s.fs.Open(s.path)
 	if err != nil {
-		return nil, fmt.Errorf("wal: open segment: %w", err)
+		return nil, wrap(err)
 	}
 	defer f.Close() // read-only: nothing can be lost by its failing
 	size, err := f.Size()
 	if err != nil {
-		return nil, fmt.Errorf("wal: open segment: %w", err)
+		return nil, wrap(err)
 	}
 	if size != s.size.Load() {
 		return nil, &CorruptionError{File: s.path, Pos: size, Offset: s.first, What: "size of a sealed segment", Got: uint64(size), Want: uint64(s.size.Load())}
@@ -221,7 +219,7 @@ func (s *segment) check(b *body, offset uint64, sum uint32, data []byte) *fault 
 		return nil
 	}
 	pos, _ := b.index.position(offset - s.first)
-	return &fault{pos: pos, what: "record's checksum", got: uint64(sum), want: uint64(want), bits: true}
+	return &fault{Pos: pos, What: "record's checksum", Got: uint64(sum), Want: uint64(want), Bits: true}
 }
 
 // locate returns the stored checksum and the data of a record, unchecked.
@@ -229,7 +227,7 @@ func (b *body) locate(s *segment, offset uint64) (sum uint32, data []byte, f *fa
 	pos, length := b.index.position(offset - s.first)
 	room := int64(len(b.data)) - pos - recordSize
 	if pos < headerSize+groupSize || room < 0 {
-		return 0, nil, &fault{pos: s.written + 4*int64(offset-s.first), what: "position of a record in the index", got: uint64(pos), want: headerSize + groupSize}
+		return 0, nil, &fault{Pos: s.written + 4*int64(offset-s.first), What: "position of a record in the index", Got: uint64(pos), Want: headerSize + groupSize}
 	}
 	if length >= 0 && length <= room {
 		// A guess from the distance between records. It is right unless each record is in a group
@@ -240,7 +238,7 @@ func (b *body) locate(s *segment, offset uint64) (sum uint32, data []byte, f *fa
 	sum = binary.LittleEndian.Uint32(head)
 	if stored := int64(binary.LittleEndian.Uint32(head[4:])); stored != length {
 		if stored > room || stored > MaxRecord {
-			return 0, nil, &fault{pos: pos + 4, what: "length of a record", got: uint64(stored), want: uint64(min(room, MaxRecord))}
+			return 0, nil, &fault{Pos: pos + 4, What: "length of a record", Got: uint64(stored), Want: uint64(min(room, MaxRecord))}
 		}
 		data = b.data[pos+recordSize : pos+recordSize+stored]
 	}
@@ -248,7 +246,7 @@ func (b *body) locate(s *segment, offset uint64) (sum uint32, data []byte, f *fa
 }
 
 func (s *segment) damage(f *fault, offset uint64) error {
-	e := f.in(s.path, 0)
+	e := f.in(s.path)
 	e.Offset = offset
 	return e
 }
@@ -303,5 +301,5 @@ func faultOf(r any, data []byte) *fault {
 	if e.Addr() < start || e.Addr()-start >= uintptr(len(data)) {
 		return nil
 	}
-	return &fault{pos: int64(e.Addr() - start), what: "page cannot be read: the disk failed or the file was cut"}
+	return &fault{Pos: int64(e.Addr() - start), What: "page cannot be read: the disk failed or the file was cut"}
 }

@@ -152,8 +152,8 @@ func (r *surveyed) lookOnce(s *foundSegment, limit uint64) error {
 	defer file.Close() // read-only: nothing can be lost by its failing
 	if !s.unborn {
 		if f := bitsDiffer(8, "segment's log id", h.LogID, r.logID); f != nil {
-			f.offset = s.first
-			return f.in(s.path, 0)
+			f.Offset = s.first
+			return f.in(s.path)
 		}
 	}
 	s.created, s.proven = h.Created, r.proven
@@ -211,8 +211,8 @@ func (r *surveyed) scan(s *foundSegment, file vfs.File) error {
 		return unreadable
 	})
 	if unreadable != nil {
-		unreadable.offset = soundBefore(r.fs, s, unreadable.pos)
-		return unreadable.in(s.path, 0)
+		unreadable.Offset = soundBefore(r.fs, s, unreadable.Pos)
+		return unreadable.in(s.path)
 	}
 	return err
 }
@@ -265,8 +265,8 @@ func (r *surveyed) lost(s, then *foundSegment) error {
 	if t := s.trailer; t != nil && t.End == s.next && then != nil && s.next < then.first {
 		return &CorruptionError{File: s.path, Pos: s.size, Offset: s.next, What: "the segment that follows is missing: the next one is " + then.name + ": first offset", Got: then.first, Want: s.next}
 	}
-	if s.stop != nil && s.stop.pos < s.size && (then == nil || s.next < then.first) {
-		e := s.stop.in(s.path, 0)
+	if s.stop != nil && s.stop.Pos < s.size && (then == nil || s.next < then.first) {
+		e := s.stop.in(s.path)
 		e.Offset = s.next
 		e.What += fmt.Sprintf(" (records below %d were durable)", r.durable)
 		return e
@@ -307,7 +307,7 @@ func (s *foundSegment) readHeader(file vfs.File) (h segmentHeader, err error) {
 	}
 	h, f := decodeSegmentHeader(b, s.first)
 	if f != nil {
-		return h, f.in(s.path, 0)
+		return h, f.in(s.path)
 	}
 	return h, nil
 }

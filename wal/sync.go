@@ -222,21 +222,15 @@ func (l *syncer) finish(s *segment) error {
 // Sync returns when everything appended before the call is durable. Calls at the same time share an
 // fsync. Errors: ErrClosed, ErrReadOnly, ErrFailed. After ErrFailed only records below Durable are
 // known to be durable.
-func (l *syncer) Sync() error { return l.syncNow(context.Background()) }
-
-func (l *syncer) syncNow(ctx context.Context) error {
+func (l *syncer) Sync() error {
 	l.mu.Lock()
-	if l.err != nil {
+	if l.err != nil || l.durable.Load() >= l.next {
 		defer l.mu.Unlock()
 		return l.err
 	}
-	if l.durable.Load() >= l.next {
-		l.mu.Unlock()
-		return nil
-	}
-	w := l.join(ctx.Done() == nil)
+	w := l.join(true)
 	l.mu.Unlock()
-	return l.await(ctx, w)
+	return l.await(context.Background(), w)
 }
 
 // start spawns a task unless it is running. The task says when it no longer is. The caller holds

@@ -88,7 +88,9 @@ func (l *trimmer) trimWhile(drop func(s *segment, end uint64, total int64) bool)
 	}
 }
 
-// trimOnce drops segments unless it is too early for them, and reports whether it dropped all.
+// trimOnce drops segments unless it is too early for them, and reports whether it dropped all. It
+// removes their files oldest first, each for good before the next, so that a crash leaves no gap. After
+// an error it removes none of the rest, for the same reason; they come back at the next Open.
 func (l *trimmer) trimOnce(drop func(s *segment, end uint64, total int64) bool) (done bool, err error) {
 	l.trim.Lock()
 	defer l.trim.Unlock()
@@ -96,11 +98,16 @@ func (l *trimmer) trimOnce(drop func(s *segment, end uint64, total int64) bool) 
 		return false, l.stuck
 	}
 	dropped, ready, err := l.unlist(drop)
-	if err == nil {
-		err = l.removeAll(dropped)
-		l.stuck = err
+	if err != nil {
+		return false, err
 	}
-	return ready, err
+	for _, s := range dropped {
+		if l.stuck == nil {
+			l.stuck = l.unlink(s)
+		}
+		s.drop()
+	}
+	return ready, l.stuck
 }
 
 // unlist takes segments out of the list of the readable ones. Ready says that it was too early for
@@ -145,19 +152,6 @@ func (l *syncer) awaitFinished() {
 	for s := l.stale[0]; len(l.stale) > 0 && l.stale[0] == s && l.broken == nil && !l.closed; {
 		l.wait(&l.space)
 	}
-}
-
-// removeAll removes the files of segments that are no longer listed, oldest first, each for good
-// before the next, so that a crash leaves no gap. After an error it removes none of the rest, for
-// the same reason; they come back at the next Open. The caller holds trim.
-func (l *trimmer) removeAll(segments []*segment) (err error) {
-	for _, s := range segments {
-		if err == nil {
-			err = l.unlink(s)
-		}
-		s.drop()
-	}
-	return err
 }
 
 // unlink removes the file of a segment for good. Its space is freed when the last reader leaves:

@@ -128,7 +128,7 @@ func (r *Report) add(checked []checkedSegment) {
 			r.Torn += c.torn
 		case c.stop != nil && whole && i >= proven: // no footer, which a crash may leave
 		case c.stop != nil:
-			c.damage = append(c.damage, c.stop.in(c.File, 0))
+			c.damage = append(c.damage, c.stop.in(c.File))
 		case last && c.Next < r.Durable:
 			c.damage = append(c.damage, &CorruptionError{File: c.File, Pos: c.Bytes, Offset: c.Next, What: "the log ends before what was durable", Got: c.Next, Want: r.Durable})
 		case c.footer != nil && (i < proven || last && !c.Sealed.IsZero() && c.end <= r.Durable):
@@ -156,8 +156,8 @@ func checkSegment(fsys vfs.FS, s *foundSegment) (c checkedSegment, err error) {
 		return c.check(s, data)
 	})
 	if unreadable != nil {
-		unreadable.offset = soundBefore(fsys, s, unreadable.pos)
-		c.damage = append(c.damage, unreadable.in(s.path, 0))
+		unreadable.Offset = soundBefore(fsys, s, unreadable.Pos)
+		c.damage = append(c.damage, unreadable.in(s.path))
 	}
 	return c, err
 }
@@ -171,7 +171,7 @@ func (c *checkedSegment) check(s *foundSegment, data []byte) (unreadable *fault)
 	}
 	h, f := decodeSegmentHeader(data, s.first)
 	if f != nil {
-		c.damage = append(c.damage, f.in(s.path, 0))
+		c.damage = append(c.damage, f.in(s.path))
 		return nil
 	}
 	c.logID, c.durable, c.Created = h.LogID, h.Durable, time.Unix(0, h.Created)
@@ -189,10 +189,11 @@ func (c *checkedSegment) check(s *foundSegment, data []byte) (unreadable *fault)
 	c.stop, c.torn = found.stop, s.size-found.end
 	if c.Sealed.IsZero() {
 		if trailerFault == nil {
-			trailerFault = &fault{what: "segment trailer stands in the wrong segment", got: t.First, want: s.first}
+			trailerFault = &fault{What: "segment trailer stands in the wrong segment", Got: t.First, Want: s.first}
 		}
-		trailerFault.offset = c.Next
-		c.footer = trailerFault.in(s.path, max(0, s.size-trailerSize))
+		trailerFault.Offset = c.Next
+		trailerFault.Pos += max(0, s.size-trailerSize)
+		c.footer = trailerFault.in(s.path)
 		return nil
 	}
 	if c.stop == nil {
@@ -289,5 +290,5 @@ func groupsOf(fsys vfs.FS, s *foundSegment, yield func(Group, error) bool) bool 
 			return false
 		}
 	}
-	return found.stop == nil || yield(Group{}, found.stop.in(s.path, 0))
+	return found.stop == nil || yield(Group{}, found.stop.in(s.path))
 }

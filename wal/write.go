@@ -94,9 +94,7 @@ func (l *writer) writePending(r *round, all bool) error {
 			l.free = append(l.free, g)
 		}
 	}
-	rest := copy(l.pending, l.pending[n:])
-	clear(l.pending[rest:])
-	l.pending = l.pending[:rest]
+	l.pending = slices.Delete(l.pending, 0, n)
 	if l.broken != nil {
 		l.written.Store(l.durable.Load()) // an fsync has failed meanwhile
 	}
@@ -216,14 +214,17 @@ func (l *writer) rotate(to *segment) error {
 
 const footerPiece = 64 << 10
 
-func footerError(err error) error { return fmt.Errorf("write footer: %w", err) }
-
 // writeFooter writes the footer of a segment, and readers then use it in place of the index in
 // memory. Nobody else writes to the file, and it is not dropped meanwhile (see unlist).
-func (l *writer) writeFooter(s *segment, durable uint64) error {
+func (l *writer) writeFooter(s *segment, durable uint64) (err error) {
 	if s.footed {
 		return nil
 	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("write footer: %w", err)
+		}
+	}()
 	count := s.next - s.first
 	b := s.body.Load()
 	if s.sealedAt == 0 {
@@ -235,15 +236,15 @@ func (l *writer) writeFooter(s *segment, durable uint64) error {
 	for piece := range b.index.stored(count) {
 		sum = crc32.Update(sum, castagnoli, piece)
 		if _, err := w.Write(piece); err != nil {
-			return footerError(err)
+			return err
 		}
 	}
 	if s.indexFirst {
 		if err := w.Flush(); err != nil {
-			return footerError(err)
+			return err
 		}
 		if err := s.file.Sync(); err != nil {
-			return footerError(err)
+			return err
 		}
 	}
 	_, _ = w.Write(segmentTrailer{ // Flush returns its error
@@ -251,13 +252,13 @@ func (l *writer) writeFooter(s *segment, durable uint64) error {
 		Index: uint32(s.written), IndexSum: sum,
 	}.encode())
 	if err := w.Flush(); err != nil {
-		return footerError(err)
+		return err
 	}
 	s.footed = true
 	s.size.Store(s.written + footerSize(int64(count)))
 	if max(s.grown, s.allocated) > s.size.Load() { // the trailer is found at the end
 		if err := s.file.Truncate(s.size.Load()); err != nil {
-			return fmt.Errorf("cut segment to size: %w", err)
+			return fmt.Errorf("cut to size: %w", err)
 		}
 	}
 	if b.mapping != nil && int64(len(b.data)) >= s.size.Load() {
