@@ -188,12 +188,7 @@ var freeShape = &object[Free]{
 	},
 }
 
-var budgetPerWords = choiceShape[Per]{
-	{"hour", PerHour, "The hour, in the catalog's zone."},
-	{"day", PerDay, "The calendar day, in the catalog's zone."},
-	{"week", PerWeek, "The week, which begins on Monday 00:00 in the catalog's zone."},
-	{"forever", PerForever, "All time."},
-}
+var budgetPerWords = choiceShape[Per]{everyPer[0], perWords[1], perWords[2], perWords[0]}
 
 var budgetShape = &object[Budget]{
 	name: "budget",
