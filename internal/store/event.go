@@ -217,31 +217,14 @@ func (w *Writer) Join(id string) {
 	w.Buf = append(w.Buf, id...)
 }
 
-// More appends one of the verbs from Member on, and its numbers.
+// More appends one of the verbs from Member on, and its numbers. What else it has follows: a name, a
+// catalog, or codes, each as a Text.
 func (w *Writer) More(v Verb, numbers ...uint64) {
 	w.Effect(more, uint32(v-8))
 	for _, n := range numbers {
 		w.Uint(n)
 	}
 }
-
-// Tally appends a Tally.
-func (w *Writer) Tally(counter uint32, value uint64) { w.More(Tally, uint64(counter), value) }
-
-// Return appends a Return.
-func (w *Writer) Return(entry uint32, n uint64) { w.More(Return, uint64(entry), n) }
-
-// AddCodes begins an effect: its codes, of size bytes together, follow, each as a Text.
-func (w *Writer) AddCodes(list uint32, size int) { w.More(AddCodes, uint64(list), uint64(size)) }
-
-// GiveCode appends a GiveCode.
-func (w *Writer) GiveCode(list uint32, number uint64) { w.More(GiveCode, uint64(list), number) }
-
-// UseCode appends a UseCode.
-func (w *Writer) UseCode(list uint32, number uint64) { w.More(UseCode, uint64(list), number) }
-
-// Level appends a Level.
-func (w *Writer) Level(to uint8) { w.More(Level, uint64(to)) }
 
 // Text appends a text of at most 255 bytes.
 func (w *Writer) Text(s string) {
