@@ -3,7 +3,6 @@ package jetstream
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -19,17 +18,13 @@ const board = "_board"
 //
 // After an error, the board may have been written all the same.
 func (d *Driver) Update(ctx context.Context, change func(old []byte) (data []byte, err error)) error {
-	err := d.try(ctx, d.life, func(ctx context.Context) error {
+	return d.do(ctx, "the board", func(ctx context.Context) error {
 		s, err := d.openBoard(ctx)
 		if err != nil {
 			return err
 		}
 		return d.update(ctx, s, change)
 	})
-	if err != nil {
-		return fmt.Errorf("the board: %w", err)
-	}
-	return nil
 }
 
 // update is one attempt of Update.

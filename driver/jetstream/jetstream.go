@@ -191,9 +191,8 @@ func (d *Driver) Close() error {
 }
 
 // Realms implements [driver.Driver].
-func (d *Driver) Realms(ctx context.Context) ([]string, error) {
-	var names []string
-	err := d.try(ctx, d.life, func(ctx context.Context) error {
+func (d *Driver) Realms(ctx context.Context) (names []string, err error) {
+	err = d.do(ctx, "list the realms", func(ctx context.Context) error {
 		names = nil
 		list := d.js.StreamNames(ctx, jetstream.WithStreamListSubject(d.logSubject("*")))
 		for stream := range list.Name() {
@@ -203,11 +202,16 @@ func (d *Driver) Realms(ctx context.Context) ([]string, error) {
 		}
 		return list.Err()
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list the realms: %w", err)
-	}
 	slices.Sort(names)
-	return slices.Compact(names), nil
+	return slices.Compact(names), err
+}
+
+// do is try for the driver itself. Its error says what it did.
+func (d *Driver) do(ctx context.Context, what string, op func(context.Context) error) error {
+	if err := d.try(ctx, d.life, op); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
 }
 
 // try does op, which can be done twice, until it succeeds, fails for good, or nobody wants to wait
