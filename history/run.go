@@ -98,7 +98,7 @@ func (f *follower) follow(ctx context.Context) error {
 	defer cancel()
 	events, batches := make(chan event, maxRead), make(chan []event)
 	from := f.p
-	var broke error // of the feed; read it when batches is closed
+	var broke error // of the feed; known when batches is closed and ctx goes on
 	work.Go(func() {
 		defer close(events)
 		broke = f.read(ctx, events, from)
@@ -112,7 +112,10 @@ func (f *follower) follow(ctx context.Context) error {
 			return err
 		}
 	}
-	return cmp.Or(ctx.Err(), broke)
+	if ctx.Err() != nil { // the feed's reader may not have ended
+		return ctx.Err()
+	}
+	return broke
 }
 
 // read sends what the feed brings. It begins with the last event that the history has, to see that it is
