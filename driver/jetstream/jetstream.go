@@ -19,7 +19,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -142,18 +141,10 @@ func Connect(ctx context.Context, o Options) (*Driver, error) {
 	return d, nil
 }
 
-// withoutSecrets returns URLs without their passwords and tokens.
-func withoutSecrets(urls []string) (shown []string) {
+// hosts returns what URLs say after their passwords and tokens.
+func hosts(urls []string) (shown []string) {
 	for _, one := range urls {
-		u, err := url.Parse(one)
-		if err != nil {
-			shown = append(shown, "xxxxx") // nobody can say where its secret is
-			continue
-		}
-		if u.User != nil {
-			u.User = url.User("xxxxx")
-		}
-		shown = append(shown, u.String())
+		shown = append(shown, one[strings.LastIndexByte(one, '@')+1:])
 	}
 	return shown
 }
@@ -164,7 +155,7 @@ func (d *Driver) connect(ctx context.Context, options []nats.Option) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("connect to %q: %w", withoutSecrets(d.o.URLs), err)
+		return fmt.Errorf("connect to %q: %w", hosts(d.o.URLs), err)
 	}
 	d.maxEntry = int(min(d.conn.MaxPayload()-overhead, 1<<30))
 	if d.maxEntry < minEntry {
