@@ -134,8 +134,10 @@ func Connect(ctx context.Context, o Options) (*Driver, error) {
 	if o.RootCA != "" {
 		options = append(options, nats.RootCAs(o.RootCA))
 	}
-	if err := d.connect(ctx, append(options, o.Connect...)); err != nil {
+	err := d.connect(ctx, append(options, o.Connect...))
+	if err != nil {
 		d.end()
+		d.conn.Close()
 		return nil, err
 	}
 	return d, nil
@@ -159,16 +161,12 @@ func (d *Driver) connect(ctx context.Context, options []nats.Option) error {
 	}
 	d.maxEntry = int(min(d.conn.MaxPayload()-overhead, 1<<30))
 	if d.maxEntry < minEntry {
-		d.conn.Close()
 		return fmt.Errorf("the server's max_payload is %d bytes: want at least %d", d.conn.MaxPayload(), minEntry+overhead)
 	}
-	if d.js, err = jetstream.New(d.conn); err == nil {
-		err = d.watch(d.conn, d.streams())
+	if d.js, err = jetstream.New(d.conn); err != nil {
+		return err
 	}
-	if err != nil {
-		d.conn.Close()
-	}
-	return err
+	return d.watch(d.conn, d.streams())
 }
 
 // Close implements [driver.Driver].
