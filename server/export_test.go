@@ -193,11 +193,11 @@ func DrawsResponse(draws []kuji.Draw, results []kuji.Result) *kujiv1.StreamDraws
 }
 
 // CheckClocks is what the server does every minute.
-func (s *Server) CheckClocks() { (&watcher{s.realms, s.journal.log, windows{}}).checkClocks() }
+func (s *Server) CheckClocks() { (&watcher{s.realms, s.journal.log, map[string]windowSaid{}}).checkClocks() }
 
 // WindowChecks returns what the server does every five seconds.
 func (s *Server) WindowChecks() (check func()) {
-	return (&watcher{s.realms, s.journal.log, windows{}}).checkWindows
+	return (&watcher{s.realms, s.journal.log, map[string]windowSaid{}}).checkWindows
 }
 
 // SetRateClock sets the clock of rates, before the first request.
