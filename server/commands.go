@@ -128,13 +128,11 @@ func (h *commands) doAll(ctx context.Context, a *access.Access, r *kuji.Realm, r
 // noteOf returns what the log keeps of whose key asked, and why, if the request can say why.
 func noteOf(ctx context.Context, request any) kuji.Note {
 	note := kuji.Note{By: accessOf(ctx).Name}
-	if m, ok := request.(interface {
-		GetReason() string
-		GetMetadata() string
-	}); ok {
-		note.Reason, note.Metadata = m.GetReason(), m.GetMetadata()
-	} else if m, ok := request.(interface{ GetReason() string }); ok {
+	if m, ok := request.(interface{ GetReason() string }); ok {
 		note.Reason = m.GetReason()
+	}
+	if m, ok := request.(interface{ GetMetadata() string }); ok {
+		note.Metadata = m.GetMetadata()
 	}
 	return note
 }

@@ -57,7 +57,7 @@ func commands() []*command {
 
 // Init makes a server ready whose exported fields are set.
 func (s *Server) Init() *Server {
-	s.byName = make(map[string]*command)
+	s.byName, s.all = make(map[string]*command), make(map[*conn]struct{})
 	for _, cmd := range commands() {
 		s.byName[cmd.name] = cmd
 	}
@@ -165,8 +165,14 @@ func (c *conn) reject(s slot) {
 	c.flush()
 	c.count(s, 0, c.refuse(s.err, nil))
 	if c.client.Access == nil {
-		c.leaving = c.tries.over() || c.leaving
+		c.tried()
 	}
+}
+
+// tried counts a command that was refused before AUTH, or had no words.
+func (c *conn) tried() {
+	c.tries++
+	c.leaving = c.leaving || c.tries >= maxTries
 }
 
 // arguments reads the arguments of a command. After a mistake, which err is, it returns zeros.
