@@ -210,7 +210,7 @@ func printContexts(a *app, all *contexts) error {
 	}
 	return a.print(out, func(w io.Writer) {
 		rows(w, "\tCONTEXT\tSERVER\tREALM\tKEY FILE", out.Contexts, func(c contextJSON) []any {
-			return []any{map[bool]string{true: "*"}[c.Name == out.Current], c.Name, c.Server, c.Realm, c.KeyFile}
+			return []any{when(c.Name == out.Current, "*"), c.Name, c.Server, c.Realm, c.KeyFile}
 		})
 	})
 }

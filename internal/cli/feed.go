@@ -262,11 +262,3 @@ func recordOf(e *kujiv1.Event) kuji.Record {
 func kujiStacks(all []*kujiv1.Stack) []kuji.Stack {
 	return each(all, func(s *kujiv1.Stack) kuji.Stack { return kuji.Stack{Item: s.GetItem(), Quantity: s.GetQuantity()} })
 }
-
-// each returns what is made of each value; nil of none.
-func each[From, To any](all []From, of func(From) To) (out []To) {
-	for _, one := range all {
-		out = append(out, of(one))
-	}
-	return out
-}

@@ -123,10 +123,7 @@ func printHistory(w io.Writer, resp *kujiv1.GetHistoryResponse) {
 			fprintf(w, "    paid %d %s\n", s.GetQuantity(), s.GetItem())
 		}
 		for _, c := range e.GetChanges() {
-			after := ""
-			if c.Balance != nil {
-				after = fmt.Sprintf(" → %d", c.GetBalance())
-			}
+			after := when(c.Balance != nil, fmt.Sprintf(" → %d", c.GetBalance()))
 			fprintf(w, "    %s %s %+d%s\n", word(c.GetPlayer()), word(c.GetItem()), c.GetDelta(), after)
 		}
 		if e.GetBy() != "" || e.GetReason() != "" {

@@ -97,7 +97,7 @@ func dumpLog(ctx context.Context, a *app, dir string, from, count uint64) (err e
 		if a.json {
 			err = encodeJSON(out, logDumpJSON{rec.Offset, len(rec.Data), rec.Data})
 		} else {
-			more := map[bool]string{true: "…"}[len(rec.Data) > shownBytes]
+			more := when(len(rec.Data) > shownBytes, "…")
 			_, err = io.WriteString(out, sprintf("%d\t%d bytes\t%s%s\n", rec.Offset, len(rec.Data), strconv.QuoteToASCII(string(rec.Data[:min(len(rec.Data), shownBytes)])), more))
 		}
 		if err != nil {

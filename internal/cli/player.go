@@ -2,7 +2,6 @@ package cli
 
 import (
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,12 +38,5 @@ func printPlayer(w io.Writer, p *kujiv1.Player) {
 
 // certainText says in how many draws a hit is certain: from which pool, and what can come in its place.
 func certainText(in uint64, pool, unless string) string {
-	text := strconv.FormatUint(in, 10)
-	if pool != "" {
-		text += " from " + pool
-	}
-	if unless != "" {
-		text += " unless " + strings.ReplaceAll(unless, ", ", " or ") + " comes"
-	}
-	return text
+	return whole(in) + when(pool != "", " from "+pool) + when(unless != "", " unless "+strings.ReplaceAll(unless, ", ", " or ")+" comes")
 }

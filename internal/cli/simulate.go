@@ -149,8 +149,8 @@ func mean(c *simulate.Cost) string {
 	return fmt.Sprintf("%.2f ± %.2f", *c.Mean, *c.Error)
 }
 
-// when says when something happened.
-func when(m *simulate.Moment) string {
+// whenText says when something happened.
+func whenText(m *simulate.Moment) string {
 	switch {
 	case m == nil:
 		return unknown
@@ -196,12 +196,12 @@ func (r *simulationJSON) facts() (all [][2]string) {
 			text += " of " + grouped(*c.Of)
 		}
 		if text += " given"; c.Gone != nil {
-			text += ", used up " + when(c.Gone)
+			text += ", used up " + whenText(c.Gone)
 		}
 		add("codes", "%s", text)
 	}
 	if r.Stock != nil && r.Stock.SoldOut != nil {
-		add("sold out", "%s", when(r.Stock.SoldOut))
+		add("sold out", "%s", whenText(r.Stock.SoldOut))
 	}
 	return all
 }
@@ -258,7 +258,7 @@ func (r *simulationJSON) sections() []*section {
 			stock.Chart = func() (template.HTML, error) { return stockChart(r.Report) }
 		}
 		for _, e := range s.Entries {
-			stock.add(e.Pool, e.Entry, grouped(e.Stock), grouped(e.Left), when(e.Gone))
+			stock.add(e.Pool, e.Entry, grouped(e.Stock), grouped(e.Left), whenText(e.Gone))
 		}
 		budgets := &section{Title: "Budgets", Heads: []string{"BUDGET", "", "OF", "SPENT IN ALL", "MOST", "USED UP"}, Texts: 2}
 		if len(s.Budgets) > 0 {
