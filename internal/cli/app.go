@@ -116,8 +116,7 @@ var helpTexts = sync.OnceValue(func() map[string]string {
 //go:embed help.txt
 var helpText string
 
-// helpCommand is cobra's own, except that it fails for a command that does not
-// exist.
+// helpCommand is cobra's own, except that it fails for a command that does not exist.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [command]",

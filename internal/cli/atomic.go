@@ -10,8 +10,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// maxGroup bounds the file of an atomic group, in bytes: 100 members with 64
-// items each fit.
+// maxGroup bounds the file of an atomic group, in bytes: 100 members with 64 items each fit.
 const maxGroup = 1 << 20
 
 func atomicCommand(a *app) *cobra.Command {
@@ -38,8 +37,7 @@ func atomicCommand(a *app) *cobra.Command {
 	})
 }
 
-// message reads a message as the API's JSON has it, with names in camelCase or
-// with underscores.
+// message reads a message as the API's JSON has it, with names in camelCase or with underscores.
 func (f *yamlFile) message(n *yaml.Node, m protoreflect.Message) error {
 	fields := m.Descriptor().Fields()
 	return f.mapping(n, "a mapping with "+names(fields), func(key string, k, v *yaml.Node) error {

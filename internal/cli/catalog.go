@@ -219,8 +219,7 @@ func (e catalogError) Error() string {
 	return "bad catalog\n" + strings.Join(lines, "\n")
 }
 
-// placedError is the server's error about a catalog, in the form that
-// loadCatalog gives it.
+// placedError is the server's error about a catalog, in the form that loadCatalog gives it.
 type placedError struct {
 	file string
 	err  *connect.Error
@@ -237,8 +236,7 @@ func (e placedError) Error() string {
 	return strings.ReplaceAll(text, "\n", "\n"+e.file+":")
 }
 
-// placed turns a server's error about places in a catalog into one about places
-// in its file.
+// placed turns a server's error about places in a catalog into one about places in its file.
 func placed(file string, err error) error {
 	rpc, ok := errors.AsType[*connect.Error](err)
 	if !ok {

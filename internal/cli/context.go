@@ -86,8 +86,7 @@ func (all *contexts) names() []string {
 	return names
 }
 
-// saveContexts replaces the file as a whole, so that a crash leaves the old one
-// or the new one.
+// saveContexts replaces the file as a whole, so that a crash leaves the old one or the new one.
 func saveContexts(a *app, all *contexts) error {
 	if a.configDir == "" {
 		return usagef("no directory for the settings of this user: neither $HOME nor $XDG_CONFIG_HOME is set")

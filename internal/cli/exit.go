@@ -20,8 +20,7 @@ import (
 	"github.com/kuji-dev/kuji/wal"
 )
 
-// exitCode is how the process ends. The numbers are part of the interface:
-// scripts rely on them.
+// exitCode is how the process ends. The numbers are part of the interface: scripts rely on them.
 type exitCode int
 
 const (

@@ -21,8 +21,7 @@ var expected = map[string]string{
 	"float64":  "a number",
 }
 
-// flagError says what is wrong with the value of a flag, in the form of every
-// other message.
+// flagError says what is wrong with the value of a flag, in the form of every other message.
 func flagError(_ *cobra.Command, err error) error {
 	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok || expected[bad.GetFlag().Value.Type()] == "" {

@@ -134,8 +134,7 @@ type life struct {
 	why   string    // it stops
 }
 
-// beginLife logs that a server starts, and with which settings that are not the default, without
-// secrets.
+// beginLife logs that a server starts, and with which settings that are not the default, without secrets.
 func beginLife(log *slog.Logger, data string, flags *pflag.FlagSet) *life {
 	var settings []any
 	flags.Visit(func(f *pflag.Flag) {

@@ -47,9 +47,8 @@ func (a *app) barred(n int) {
 // bar reports whether to show a progress bar: only on a terminal.
 func (a *app) bar() bool { return !a.json && isTerminal(a.stdout) && isTerminal(a.stderr) }
 
-// showProgress draws a progress bar for something that takes this long, with
-// what describe says next to it, until ctx ends or the returned function is
-// called. It does nothing if the output is not a terminal.
+// showProgress draws a progress bar for something that takes this long, with what describe says next to
+// it, until ctx ends or the returned function is called. It does nothing if the output is not a terminal.
 func (a *app) showProgress(ctx context.Context, length time.Duration, describe func() string) (stop func()) {
 	begin := time.Now()
 	return a.showBar(ctx, length.Milliseconds(), func() int64 { return time.Since(begin).Milliseconds() }, describe)

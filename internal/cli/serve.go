@@ -361,8 +361,7 @@ func listenError(flag, address string, err error) error {
 // uncatch makes a signal end the process at once.
 func uncatch() { signal.Reset(os.Interrupt, syscall.SIGTERM) }
 
-// drain stops a server in an orderly way. From here on a signal ends the
-// process at once.
+// drain stops a server in an orderly way. From here on a signal ends the process at once.
 func drain(srv *server.Server, served <-chan error, serving int, timeout time.Duration) error {
 	uncatch()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)

@@ -131,8 +131,7 @@ func (f *edgeFlags) check() error {
 		atLeast("max-request-bytes", f.limits.RequestBytes, 0), atLeast("max-batch-bytes", f.limits.BatchBytes, 0))
 }
 
-// options reads keys and certificate. The function that it returns reads
-// them again.
+// options reads keys and certificate. The function that it returns reads them again.
 func (f *edgeFlags) options(log *slog.Logger) (server.Options, func() error, error) {
 	o := server.Options{Hosts: f.hosts, Origins: f.origins, Limits: f.limits, DrainDelay: f.drainDelay, Version: version(), Logger: log}
 	reload := func() error { return nil }

@@ -182,8 +182,7 @@ func openAudit(ctx context.Context, a *app, f *auditFlags) (*auditSource, error)
 	return inCluster(ctx, &f.cluster.Config, d), nil
 }
 
-// maxReport bounds an earlier report, in bytes: a few hundred for each realm
-// and each epoch.
+// maxReport bounds an earlier report, in bytes: a few hundred for each realm and each epoch.
 const maxReport = 64 << 20
 
 // readAnchors reads from an earlier report where the realms' chains stood.
@@ -341,8 +340,7 @@ func (s *auditSource) verifyRealm(ctx context.Context, name string, o verify.Opt
 	}
 }
 
-// realmsIn lists the realms of a data directory, and the names among them that
-// are not directories.
+// realmsIn lists the realms of a data directory, and the names among them that are not directories.
 func realmsIn(data string) (names, strays []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(data, "realms"))
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
