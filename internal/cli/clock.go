@@ -42,7 +42,7 @@ func clockSetCommand(a *app) *cobra.Command {
 		}
 		return a.print(resp, func(w io.Writer) {
 			to, from := resp.GetToUnixMs(), resp.GetIdsFromUnixMs()
-			fprintf(w, "realm %s: time goes on from %s; the last stamp was %s (position %d)\n", c.realm, utc(to), utc(resp.GetFromUnixMs()), resp.GetPosition())
+			fprintf(w, "realm %s: time continues from %s; the last stamp was %s (position %d)\n", c.realm, utc(to), utc(resp.GetFromUnixMs()), resp.GetPosition())
 			if from > to {
 				fprintf(w, "New request ids are refused as too old until %s. If you cannot wait, apply a catalog with\n\"ids: any\" until then.\n", utc(from))
 			}

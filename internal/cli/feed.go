@@ -37,7 +37,7 @@ type feedFlags struct {
 }
 
 type feedJSON struct {
-	Position uint64 `json:"position"` // where the next process goes on
+	Position uint64 `json:"position"` // where the next process continues
 }
 
 func feedCommand(a *app) *cobra.Command {
@@ -66,7 +66,7 @@ func feedCommand(a *app) *cobra.Command {
 			return err
 		}
 		return a.print(done, func(w io.Writer) {
-			fprintf(w, "the feed goes on at position %d\n", done.Position)
+			fprintf(w, "the feed continues at position %d\n", done.Position)
 		})
 	}
 	return cmd
@@ -186,7 +186,7 @@ func (c *api) feedHistory(ctx context.Context, f *feedFlags, log *slog.Logger) (
 		return done, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	log.Info("the feed goes on", "position", db.State().Position+1)
+	log.Info("the feed continues", "position", db.State().Position+1)
 	var broke error // of the feed
 	feed := func(ctx context.Context, from uint64) iter.Seq2[kuji.Record, error] {
 		return func(yield func(kuji.Record, error) bool) {

@@ -131,7 +131,7 @@ func logEventsCommand(a *app) *cobra.Command {
 				}
 			})
 			if cmd.Context().Err() != nil {
-				return err // the check goes on in the background: out is not ours to flush
+				return err // the check continues in the background, and writes to out
 			}
 			return errors.Join(err, lost, out.Flush())
 		},

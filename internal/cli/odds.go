@@ -15,7 +15,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// oddsJSON is the odds of a draw and, with --count, those of a request for so many.
+// oddsJSON is the odds of a draw and, with --count, those of a request for that many.
 type oddsJSON struct {
 	Odds    plain `json:"odds"`
 	Request plain `json:"request,omitzero"`
@@ -78,7 +78,7 @@ func getOdds(ctx context.Context, c *api, pool, player string, count int) (one, 
 	}
 	several = resp.GetOdds()
 	if several.GetCatalogVersion() != one.GetCatalogVersion() || len(several.GetOutcomes()) != len(one.GetOutcomes()) {
-		return nil, nil, fmt.Errorf("catalog version %d came into force after version %d meanwhile: ask again", several.GetCatalogVersion(), one.GetCatalogVersion())
+		return nil, nil, fmt.Errorf("catalog version %d came into force after version %d: ask again", several.GetCatalogVersion(), one.GetCatalogVersion())
 	}
 	return one, several, nil
 }

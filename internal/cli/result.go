@@ -129,5 +129,5 @@ var refusals = map[kujiv1.Status]string{
 	kujiv1.Status_STATUS_CODE_REDEEMED:      "the player has used this code of %s before",
 	kujiv1.Status_STATUS_TOO_MANY_GUESSES:   "the player has sent too many codes that do not exist%s",
 	kujiv1.Status_STATUS_CODE_REQUIRED:      "only codes pay for draws from pool %s: see kuji redeem",
-	kujiv1.Status_STATUS_ABORTED:            "another member of the group failed%s",
+	kujiv1.Status_STATUS_ABORTED:            "another member failed%s",
 }

@@ -55,7 +55,7 @@ func simulateCommand(a *app) *cobra.Command {
 	flags.Uint64Var(&f.Seed, "seed", 1, "another number gives other luck")
 	flags.StringVar(&f.Until, "until", "", "players stop when they get this `item`")
 	flags.Float64Var(&f.Rate, "rate", 0, "`draws` of all players together in an hour (default: no time passes)")
-	flags.Float64Var(&f.days, "days", 0, "spread the draws of all players evenly over so many `days`, instead of --rate")
+	flags.Float64Var(&f.days, "days", 0, "spread the draws of all players evenly over this many `days`, instead of --rate")
 	flags.StringToInt64Var(&f.Codes, "codes", nil, "how many codes lists have, as `LIST=N` (default: as many as are asked for)")
 	flags.Lookup("codes").DefValue = "" // the text says it
 	flags.BoolVar(&f.Independent, "independent", false, "every player has stock of their own, as if alone")

@@ -82,7 +82,7 @@ func verifyCommand(a *app) *cobra.Command {
 	}
 	what.add(cmd)
 	cmd.Flags().StringVar(&realm, "realm", "", "`name` of the only realm to check (default: all)")
-	cmd.Flags().StringVar(&since, "since", "", "`file` that verify --json wrote earlier; the logs must go on from there")
+	cmd.Flags().StringVar(&since, "since", "", "`file` that verify --json wrote earlier; the logs must continue from there")
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail, too, if an epoch was not decided again: its seed is lost, or its rules are those of another build")
 	return cmd
 }
@@ -161,7 +161,7 @@ func inCluster(ctx context.Context, c *cluster.Config, d *jetstream.Driver) *aud
 		report, err := verify.Driver(d, name, o)
 		_, trimmed := errors.AsType[*driver.TrimmedError](err)
 		if trimmed || errors.Is(err, driver.ErrNotExist) || errors.Is(err, driver.ErrUnavailable) {
-			err = connect.NewError(connect.CodeUnavailable, fmt.Errorf("realm %s: a node is lost, or the cluster has trimmed the log meanwhile: try again: %v", name, err))
+			err = connect.NewError(connect.CodeUnavailable, fmt.Errorf("realm %s: a node is lost, or the cluster has trimmed the log: try again: %v", name, err))
 		}
 		return report, err
 	}
