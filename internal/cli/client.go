@@ -113,17 +113,15 @@ func (c *connection) settle() error {
 	if err != nil {
 		return err
 	}
-	from := "context " + name + ":"
-	if one.KeyFile != "" && !s.given("key") {
-		err = s.set("key-file", one.KeyFile, from+" key-file")
+	if s.given("key") {
+		one.KeyFile = ""
 	}
-	if one.CA != "" {
-		err = errors.Join(err, s.set("tls-ca", one.CA, from+" tls-ca"))
+	for flag, value := range map[string]string{"key-file": one.KeyFile, "tls-ca": one.CA, "realm": one.Realm, "server": one.Server} {
+		if value != "" {
+			err = errors.Join(err, s.set(flag, value, "context "+name+": "+flag))
+		}
 	}
-	if one.Realm != "" {
-		err = errors.Join(err, s.set("realm", one.Realm, from+" realm"))
-	}
-	return errors.Join(err, s.set("server", one.Server, from+" server"))
+	return err
 }
 
 // api is a connection made, and the realm that it is about.

@@ -78,37 +78,40 @@ func (f *feedFlags) webhook() bool {
 
 func (f *feedFlags) kafka() bool { return strings.HasPrefix(f.to, "kafka://") }
 
-// check checks which flags stand together. It never says the URL, which may have a password in it.
+// onlyFor says of flags for which targets they are.
+var onlyFor = []struct{ flags, targets string }{
+	{"secret-file position allow-private", "webhooks"},
+	{"history-age", "PostgreSQL"},
+	{"from player pool", "webhooks and Kafka: PostgreSQL has the whole realm"},
+}
+
+// check checks which flags are given together. It never says the URL, which may have a password in it.
 func (f *feedFlags) check(given func(flag string) bool) error {
-	only := func(where string, names ...string) error {
-		for _, name := range names {
-			if given(name) {
-				return usagef("--%s is only for %s", name, where)
-			}
-		}
-		return nil
-	}
+	target := ""
 	switch {
 	case f.to == "":
 		return usagef("missing flag --to: where the events go")
-	case f.historyAge < 0:
-		return atLeast("history-age", f.historyAge, 0)
-	case f.historyAge > 0 && !history.IsURL(f.to):
-		return usagef("--history-age is only for PostgreSQL")
 	case f.webhook():
-		if f.secretFile == "" || f.position == "" {
-			return usagef("a webhook needs --secret-file and --position")
-		}
-		return nil
+		target = "webhooks"
 	case f.kafka():
-		return only("webhooks", "secret-file", "position", "allow-private")
+		target = "Kafka"
 	case history.IsURL(f.to):
-		if err := only("webhooks", "secret-file", "position", "allow-private"); err != nil {
-			return err
-		}
-		return only("webhooks and Kafka: PostgreSQL has the whole realm", "from", "player", "pool")
+		target = "PostgreSQL"
+	default:
+		return usagef("--to: expected https://…, kafka://… or postgres://…")
 	}
-	return usagef("--to: expected https://…, kafka://… or postgres://…")
+	for _, only := range onlyFor {
+		targets, _, _ := strings.Cut(only.targets, ":")
+		for flag := range strings.FieldsSeq(only.flags) {
+			if given(flag) && !strings.Contains(targets, target) {
+				return usagef("--%s is only for %s", flag, only.targets)
+			}
+		}
+	}
+	if f.webhook() && (f.secretFile == "" || f.position == "") {
+		return usagef("a webhook needs --secret-file and --position")
+	}
+	return atLeast("history-age", f.historyAge, 0)
 }
 
 // feed delivers until ctx ends or something fails for good.

@@ -67,27 +67,23 @@ func (a *app) showBar(ctx context.Context, all int64, done func() int64, describ
 		progressbar.OptionClearOnFinish(),
 	)
 	a.barred(1)
-	stopped := make(chan struct{})
+	ctx, cancel := context.WithCancel(ctx)
 	var drawing sync.WaitGroup
 	drawing.Go(func() {
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
-		for {
+		for ctx.Err() == nil {
 			bar.Describe(describe())
 			_ = bar.Set64(min(done(), all-1)) // if it fails, only the bar is wrong
 			select {
 			case <-tick.C:
-			case <-stopped:
-				_ = bar.Clear()
-				return
 			case <-ctx.Done():
-				_ = bar.Clear()
-				return
 			}
 		}
+		_ = bar.Clear()
 	})
 	return func() {
-		close(stopped)
+		cancel()
 		drawing.Wait()
 		a.barred(-1)
 	}
