@@ -162,7 +162,6 @@ func (a *app) note(format string, args ...any) {
 	fprintf(a.stderr, format+"\n", args...)
 }
 
-// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))

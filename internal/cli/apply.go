@@ -93,7 +93,6 @@ func (c *api) toApply(ctx context.Context, a *app, again bool, version uint64, a
 	return args[0], yaml, err
 }
 
-// countWarnings counts the changes that deserve a second look.
 func countWarnings(p *kujiv1.Plan) (n int) {
 	for _, c := range p.GetChanges() {
 		if c.GetWarning() != "" {

@@ -24,7 +24,6 @@ import (
 	"github.com/kuji-dev/kuji/wal"
 )
 
-// backupFlags are those of kuji backup.
 type backupFlags struct {
 	to, data string
 	rate     uint64
@@ -246,7 +245,6 @@ func limited(source backup.Source, rate uint64) backup.Source {
 	}
 }
 
-// backupOf returns the source of a realm of a server.
 func (c *api) backupOf(realm string) backup.Source {
 	return func(ctx context.Context, from uint64) iter.Seq2[backup.Part, error] {
 		return func(yield func(backup.Part, error) bool) {

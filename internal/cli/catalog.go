@@ -184,7 +184,6 @@ func planOver(ctx context.Context, now func() time.Time, before, c *catalog.Cata
 	return realm.Catalogs().Plan(ctx, c)
 }
 
-// loadCatalog reads and checks a catalog.
 func loadCatalog(a *app, file string) (*catalog.Catalog, error) {
 	yaml, err := a.readFile(file, catalog.MaxBytes)
 	if err != nil {
@@ -193,7 +192,6 @@ func loadCatalog(a *app, file string) (*catalog.Catalog, error) {
 	return parseCatalog(file, yaml)
 }
 
-// parseCatalog checks a catalog.
 func parseCatalog(file string, yaml []byte) (*catalog.Catalog, error) {
 	c, err := catalog.Parse(yaml)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 // defaultAddress is where serve listens and clients look, unless told otherwise.
 const defaultAddress = "127.0.0.1:7700"
 
-// maxKeyFile bounds a file with an API key, in bytes.
-const maxKeyFile = 4096
+// maxSecret bounds a file with a key or with secrets, in bytes.
+const maxSecret = 4096
 
 // connection is what the settings say of how to reach a server.
 type connection struct {
@@ -179,7 +179,7 @@ func (c *connection) apiKey() (string, error) {
 
 // readKey reads a file that holds one key. said names what names the file.
 func (a *app) readKey(said, file string) (string, error) {
-	data, err := a.readFile(file, maxKeyFile)
+	data, err := a.readFile(file, maxSecret)
 	if err != nil {
 		return "", err
 	}

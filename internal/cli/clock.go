@@ -53,7 +53,6 @@ func clockSetCommand(a *app) *cobra.Command {
 
 func utc(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
 
-// parseTime reads the time of a flag.
 func parseTime(flag, text string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {

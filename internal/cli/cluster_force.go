@@ -14,7 +14,6 @@ import (
 	"github.com/kuji-dev/kuji/internal/cluster"
 )
 
-// forceFlags are those of kuji cluster force-new.
 type forceFlags struct {
 	from, data, ofKey, confirm string
 	cluster                    clusterFlags
@@ -25,12 +24,7 @@ func clusterForceCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "force-new --from DIR --data DIR --cluster NAME --node NAME --peers NAME=HOST,... --cluster-key FILE",
 		Short: "Make a new cluster of what one node has kept, when the others are lost",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
-				return err
-			}
-			return forceNew(cmd.Context(), a, &f)
-		},
+		RunE:  func(cmd *cobra.Command, _ []string) error { return forceNew(cmd.Context(), a, &f) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.from, "from", "", "data `directory` of the node that is intact (required)")
@@ -59,6 +53,9 @@ func (f *forceFlags) check() error {
 }
 
 func forceNew(ctx context.Context, a *app, f *forceFlags) (err error) {
+	if err := f.check(); err != nil {
+		return err
+	}
 	c := &f.cluster
 	force := cluster.Force{From: f.from, Data: f.data, Confirm: f.confirm, Waits: func() {
 		fprintf(a.stderr, "node %s of cluster %s waits for a majority; run \"kuji restore\" without --from on the others\n", c.Node, c.Name)

@@ -72,5 +72,4 @@ func needsSubcommand(cmd *cobra.Command, _ []string) error {
 	return usagef("missing command after %q: expected %s", cmd.CommandPath(), strings.Join(names, ", "))
 }
 
-// usagef returns a usageError.
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }

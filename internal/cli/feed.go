@@ -22,10 +22,6 @@ import (
 	"github.com/kuji-dev/kuji/sink"
 )
 
-// maxSecretFile bounds a file with the secrets of a webhook, in bytes.
-const maxSecretFile = 4096
-
-// feedFlags are those of kuji feed.
 type feedFlags struct {
 	to           string
 	secretFile   string
@@ -129,7 +125,7 @@ func feed(ctx context.Context, a *app, c *api, f *feedFlags) (done feedJSON, err
 	if f.kafka() {
 		target, err = sink.NewKafka(sink.Kafka{URL: f.to, Feed: of, Log: log})
 	} else {
-		secrets, bad := a.readFile(f.secretFile, maxSecretFile)
+		secrets, bad := a.readFile(f.secretFile, maxSecret)
 		if bad != nil {
 			return done, bad
 		}
@@ -182,7 +178,6 @@ const (
 	lastFeedPause  = time.Minute
 )
 
-// feedHistory delivers into PostgreSQL.
 func (c *api) feedHistory(ctx context.Context, f *feedFlags, log *slog.Logger) (done feedJSON, err error) {
 	db, err := history.Open(ctx, f.to, c.realm, history.Options{Age: f.historyAge})
 	if err != nil {

@@ -50,7 +50,6 @@ type quantity interface {
 	~int | ~int64 | ~uint32 | ~uint64
 }
 
-// atLeast checks a number given by flag.
 func atLeast[N quantity](flag string, value, least N) error {
 	if value < least {
 		return usagef("--%s %v: expected at least %v", flag, value, least)

@@ -23,7 +23,6 @@ func logCommand(a *app) *cobra.Command {
 		logStatCommand(a), logDumpCommand(a), logVerifyCommand(a), logEventsCommand(a))
 }
 
-// openLog opens a log for reading only.
 func openLog(dir string) (*wal.Log, error) {
 	l, err := wal.Open(dir, wal.Options{ReadOnly: true})
 	if err != nil {

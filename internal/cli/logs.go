@@ -35,7 +35,6 @@ func (l *logFlags) add(cmd *cobra.Command) {
 
 var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 
-// logger returns the server's log.
 func (l *logFlags) logger(a *app) (*slog.Logger, error) {
 	level, ok := logLevels[l.level]
 	if !ok {

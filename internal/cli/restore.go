@@ -14,7 +14,6 @@ import (
 	"github.com/kuji-dev/kuji/verify"
 )
 
-// restoreFlags are those of kuji restore.
 type restoreFlags struct {
 	from, data, sealKey, ofCluster string
 	cluster                        clusterFlags
@@ -123,7 +122,7 @@ func (a *app) readSealKey(name, cluster string) (*[32]byte, error) {
 		seal, _ := keys.Seals(cluster)
 		return &seal, nil
 	}
-	text, err := a.readFile(name, 1<<10)
+	text, err := a.readFile(name, maxSecret)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/kuji-dev/kuji/server"
 )
 
-// serveFlags is what the flags of serve say.
 type serveFlags struct {
 	storeFlags
 	catalogFlags

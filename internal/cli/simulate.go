@@ -21,7 +21,6 @@ import (
 	"github.com/kuji-dev/kuji/internal/simulate"
 )
 
-// simulateFlags is what the flags of simulate say.
 type simulateFlags struct {
 	simulate.Config
 	csv, html string
