@@ -150,14 +150,11 @@ func printChange(w io.Writer, c *kujiv1.Change) {
 		mark = "~"
 	}
 	fprintf(w, "%s %s %s", mark, what, changed(c))
-	before, after := c.GetBefore(), c.GetAfter()
-	switch {
+	switch before, after := c.GetBefore(), c.GetAfter(); {
 	case before != nil && after != nil:
 		fprintf(w, ": %d drawn, %s left before, %s after", c.GetDrawn(), leftText(before), leftText(after))
-	case before != nil:
-		fprintf(w, ": %d drawn, %s left", c.GetDrawn(), leftText(before))
-	case after != nil:
-		fprintf(w, ": %d drawn, %s left", c.GetDrawn(), leftText(after))
+	case before != nil || after != nil:
+		fprintf(w, ": %d drawn, %s left", c.GetDrawn(), leftText(cmp.Or(before, after)))
 	}
 	fprintf(w, "\n")
 	for _, s := range c.GetSettings() {

@@ -149,10 +149,7 @@ func checkCatalog(ctx context.Context, a *app, file string, c *catalog.Catalog, 
 			out.Warnings = append(out.Warnings, plain{Message: &kujiv1.Change{Id: c.GetId(), Entry: c.GetEntry(), Warning: c.GetWarning()}})
 		}
 	}
-	verdict := "good"
-	if len(out.Warnings) > 0 {
-		verdict = "can be read"
-	}
+	verdict := cmp.Or(when(len(out.Warnings) > 0, "can be read"), "good")
 	err = a.print(out, func(w io.Writer) {
 		fprintf(w, "%s: %s: %s, %s, %s\n", file, verdict, counted(out.Items, "item"), counted(out.Pools, "pool"), counted(out.Entries, "entry"))
 		printWarnings(w, changes)

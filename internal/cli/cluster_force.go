@@ -91,10 +91,7 @@ func printForce(w io.Writer, out cluster.Forced) {
 	})
 	fprintf(w, "\nThis is what node %s of cluster %s has kept. What may be missing:\n\n", out.Node, out.Of)
 	for _, r := range out.Realms {
-		since := "its beginning"
-		if r.LastTime != "" {
-			since = r.LastTime
-		}
+		since := cmp.Or(r.LastTime, "its beginning")
 		text := fmt.Sprintf("realm %s: what was acknowledged after position %d, from %s on", r.Realm, r.Position, since)
 		if r.Ended {
 			text = fmt.Sprintf("realm %s: what later leaders acknowledged after position %d, from %s on; epoch %d itself is whole", r.Realm, r.Position, since, r.Epoch)
@@ -104,10 +101,7 @@ func printForce(w io.Writer, out cluster.Forced) {
 	for _, name := range out.Missing {
 		fprintf(w, "  realm %s: all of it, other nodes kept it\n", name)
 	}
-	var lost []string
-	for _, n := range out.Lost {
-		lost = append(lost, fmt.Sprintf("  node %s at %s: %s", n.Node, n.Address, n.Why))
-	}
+	lost := each(out.Lost, func(n cluster.LostNode) string { return fmt.Sprintf("  node %s at %s: %s", n.Node, n.Address, n.Why) })
 	slices.Sort(lost)
 	fprintf(w, "\nThe other nodes do not answer. If the disk of one of them is intact, start it: nothing is lost then.\n\n%s\n", strings.Join(lost, "\n"))
 }

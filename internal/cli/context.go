@@ -190,9 +190,9 @@ func onContexts(a *app, cmd *cobra.Command, change func(all *contexts, name stri
 		all, err := loadContexts(a)
 		if err == nil && change != nil {
 			err = change(all, args[0])
-			if err == nil {
-				err = saveContexts(a, all)
-			}
+		}
+		if err == nil && change != nil {
+			err = saveContexts(a, all)
 		}
 		if err != nil {
 			return err

@@ -138,13 +138,7 @@ func (f *failure) fromRPC(rpc *connect.Error) {
 	f.Message = rpc.Message()
 	for _, v := range detail.GetViolations() {
 		f.Violations = append(f.Violations, plain{Message: v})
-		where := ""
-		switch {
-		case v.GetLine() > 0:
-			where = fmt.Sprintf("%d:%d: ", v.GetLine(), v.GetColumn())
-		case v.GetField() != "":
-			where = v.GetField() + ": "
-		}
+		where := cmp.Or(when(v.GetLine() > 0, fmt.Sprintf("%d:%d: ", v.GetLine(), v.GetColumn())), when(v.GetField() != "", v.GetField()+": "))
 		if !strings.Contains(f.Message, v.GetDescription()) {
 			f.Message += "\n  " + where + v.GetDescription()
 		}

@@ -217,7 +217,7 @@ func verifyLog(ctx context.Context, a *app, dir string) error {
 		Log: dir, OK: len(r.Damage) == 0, First: r.First, Next: r.Next, Durable: r.Durable, Segments: len(r.Segments),
 		Groups: r.Groups, Records: r.Records, Bytes: r.Bytes, Torn: r.Torn, Damage: []logDamageJSON{},
 	}
-	damage := make([]error, 0, len(r.Damage))
+	var damage []error
 	for _, d := range r.Damage {
 		out.Damage = append(out.Damage, logDamageJSON{d.File, d.Pos, d.Offset, d.Error()})
 		damage = append(damage, d)

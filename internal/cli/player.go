@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"io"
 	"strings"
 
@@ -25,11 +26,8 @@ func printPlayer(w io.Writer, p *kujiv1.Player) {
 	}
 	if len(p.GetPity()) > 0 {
 		rows(w, "\nPITY\tDRAWS\tCERTAIN IN", p.GetPity(), func(t *kujiv1.PlayerTrack) []any {
-			certain := "-"
-			if t.GetCertainIn() != 0 {
-				certain = certainText(t.GetCertainIn(), t.GetPool(), t.GetUnless())
-			}
-			return []any{t.GetTrack(), t.GetDraws(), certain}
+			certain := when(t.GetCertainIn() != 0, certainText(t.GetCertainIn(), t.GetPool(), t.GetUnless()))
+			return []any{t.GetTrack(), t.GetDraws(), cmp.Or(certain, "-")}
 		})
 	}
 	printLimits(w, "LIMIT", p.GetLimits())

@@ -113,24 +113,13 @@ func printRules(w io.Writer, p *kujiv1.Pool) {
 }
 
 func rewardText(r *kujiv1.Reward) string {
-	var parts []string
-	for _, q := range r.GetItems() {
-		parts = append(parts, q.GetItem()+"="+rangeText(q.GetMin(), q.GetMax()))
-	}
-	for _, list := range r.GetCodes() {
-		parts = append(parts, "code of "+list)
-	}
+	parts := slices.Concat(
+		each(r.GetItems(), func(q *kujiv1.RewardItem) string { return q.GetItem() + "=" + rangeText(q.GetMin(), q.GetMax()) }),
+		each(r.GetCodes(), func(list string) string { return "code of " + list }))
 	for _, in := range r.GetDraws() {
-		part := "pool " + in.GetPool()
-		if in.GetMax() != 1 {
-			part += " ×" + rangeText(in.GetMin(), in.GetMax())
-		}
-		parts = append(parts, part)
+		parts = append(parts, "pool "+in.GetPool()+when(in.GetMax() != 1, " ×"+rangeText(in.GetMin(), in.GetMax())))
 	}
-	if len(parts) == 0 {
-		return "nothing"
-	}
-	return strings.Join(parts, " ")
+	return cmp.Or(strings.Join(parts, " "), "nothing")
 }
 
 func rangeText[N uint32 | uint64](low, high N) string {

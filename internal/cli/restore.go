@@ -68,10 +68,8 @@ func restored(a *app, out verifyJSON, reports []verify.Report, err error) error 
 	if err != nil {
 		return wrongBackup(err)
 	}
-	out.OK, out.Realms = true, []verifiedRealm{}
-	for _, r := range reports {
-		out.Realms = append(out.Realms, verifiedRealm{OK: true, Report: r})
-	}
+	out.OK = true
+	out.Realms = append([]verifiedRealm{}, each(reports, func(r verify.Report) verifiedRealm { return verifiedRealm{OK: true, Report: r} })...)
 	return a.print(out, func(w io.Writer) { printVerify(w, out) })
 }
 

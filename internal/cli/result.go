@@ -53,11 +53,8 @@ func (a *app) finish(id string, draws int, resp answer) error {
 	if r.GetStatus() == kujiv1.Status_STATUS_OK {
 		return nil
 	}
-	words, ok := refusals[r.GetStatus()]
-	if !ok {
-		words = "subject %s"
-	}
-	return refusedError{fmt.Sprintf("%s: %s%s. This answer is final for request id %s", contract.Word(r.GetStatus()), fmt.Sprintf(words, r.GetSubject()), whyText(r), id)}
+	why := fmt.Sprintf(cmp.Or(refusals[r.GetStatus()], "subject %s"), r.GetSubject()) + whyText(r)
+	return refusedError{fmt.Sprintf("%s: %s. This answer is final for request id %s", contract.Word(r.GetStatus()), why, id)}
 }
 
 func printResult(w io.Writer, id string, draws int, r *kujiv1.Result) {

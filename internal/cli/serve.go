@@ -222,12 +222,8 @@ func (p *process) untilStopped(ctx context.Context, served <-chan error) error {
 // stoppedRealms reports which realms failed while the server ran. Then the process has not ended well,
 // however orderly it was.
 func stoppedRealms(engine *kuji.Engine) error {
-	var stopped []error
 	realms, err := openRealms(engine)
-	for _, realm := range realms {
-		stopped = append(stopped, realm.Err())
-	}
-	return errors.Join(append(stopped, err)...)
+	return errors.Join(append(each(realms, (*kuji.Realm).Err), err)...)
 }
 
 // openRealms returns the realms of an engine that is served: all of them are open.

@@ -154,7 +154,7 @@ func whenText(m *simulate.Moment) string {
 	case m == nil:
 		return unknown
 	case m.Days == nil:
-		return fmt.Sprintf("after %s draws", grouped(m.Draws))
+		return "after " + grouped(m.Draws) + " draws"
 	}
 	return fmt.Sprintf("after %s draws, %.2f days", grouped(m.Draws), *m.Days)
 }
@@ -164,11 +164,7 @@ func (r *simulationJSON) facts() (all [][2]string) {
 	add := func(name, format string, args ...any) {
 		all = append(all, [2]string{name, fmt.Sprintf(format, args...)})
 	}
-	name := r.File
-	if r.Catalog != "" {
-		name = fmt.Sprintf("%s (%s)", r.Catalog, r.File)
-	}
-	add("catalog", "%s", name)
+	add("catalog", "%s", cmp.Or(when(r.Catalog != "", r.Catalog+" ("+r.File+")"), r.File))
 	add("pool", "%s", r.Pool)
 	add("players", "%s, at most %s draws each, %d in a request", grouped(uint64(r.Players)), grouped(uint64(r.DrawsEach)), r.Count)
 	add("seed", "%d", r.Seed)
@@ -183,21 +179,11 @@ func (r *simulationJSON) facts() (all [][2]string) {
 		add("paid", "%s %s, %.4g a draw", grouped(p.Total), p.Item, p.PerDraw)
 	}
 	for _, f := range r.Refused {
-		stopped := ""
-		if f.Stopped > 0 {
-			stopped = fmt.Sprintf("; %s players stopped", grouped(f.Stopped))
-		}
-		add("refused", "%s: %s requests%s", f.Status, grouped(f.Requests), stopped)
+		add("refused", "%s: %s requests%s", f.Status, grouped(f.Requests), when(f.Stopped > 0, "; "+grouped(f.Stopped)+" players stopped"))
 	}
 	for _, c := range r.Codes {
-		text := c.List + ": " + grouped(c.Given)
-		if c.Of != nil {
-			text += " of " + grouped(*c.Of)
-		}
-		if text += " given"; c.Gone != nil {
-			text += ", used up " + whenText(c.Gone)
-		}
-		add("codes", "%s", text)
+		of := when(c.Of != nil, " of "+known(c.Of))
+		add("codes", "%s: %s%s given%s", c.List, grouped(c.Given), of, when(c.Gone != nil, ", used up "+whenText(c.Gone)))
 	}
 	if r.Stock != nil && r.Stock.SoldOut != nil {
 		add("sold out", "%s", whenText(r.Stock.SoldOut))
