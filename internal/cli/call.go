@@ -18,8 +18,8 @@ import (
 // Most commands that talk to a server make one call. read and write complete such a command: they add
 // the flags of the connection, put arguments and flags into the request, send it, and print the answer.
 
-// arguments are those that a command's use line names: POOL is required, [POOL] is not, and POOL...
-// can be several.
+// arguments are those that a command's use line names: POOL is required, [POOL] and POOL | --flag are not,
+// and POOL... can be several.
 type arguments struct {
 	names    []string
 	required int
@@ -28,7 +28,10 @@ type arguments struct {
 
 func argumentsOf(use string) (a arguments) {
 	for _, word := range strings.Fields(use)[1:] {
-		if word[0] == '-' || word == "|" {
+		if word == "|" {
+			a.required--
+		}
+		if word == "|" || word[0] == '-' {
 			break // flags follow
 		}
 		name, several := strings.CutSuffix(strings.Trim(word, "[]"), "...")

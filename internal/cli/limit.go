@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -56,21 +58,14 @@ func windowOf(text string) (ms int64, ok bool) {
 
 // whyText says more about a refusal, or nothing.
 func whyText(r *kujiv1.Result) string {
-	var parts []string
+	parts := each(r.GetLacks(), func(l *kujiv1.Lack) string {
+		return fmt.Sprintf("%s: has %d, needs %d", l.GetItem(), l.GetHave(), l.GetNeed())
+	})
 	if l := r.GetLimit(); l != nil {
-		text := fmt.Sprintf("%s, %d left", limitText(l), l.GetLeft())
-		if at := l.GetResetsUnixMs(); at != 0 {
-			text += ", more from " + timeText(at)
-		}
-		parts = append(parts, text)
+		more := when(l.GetResetsUnixMs() != 0, ", more from "+timeText(l.GetResetsUnixMs()))
+		parts = slices.Insert(parts, 0, fmt.Sprintf("%s, %d left%s", limitText(l), l.GetLeft(), more))
 	}
-	for _, l := range r.GetLacks() {
-		parts = append(parts, fmt.Sprintf("%s: has %d, needs %d", l.GetItem(), l.GetHave(), l.GetNeed()))
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(parts, "; ") + ")"
+	return when(len(parts) > 0, " ("+strings.Join(parts, "; ")+")")
 }
 
 // printLimits writes where a player stands in limits, or in free draws.
@@ -79,11 +74,7 @@ func printLimits(w io.Writer, what string, limits []*kujiv1.Limit) {
 		return
 	}
 	rows(w, "\nPOOL\t"+what+"\tLEFT\tMORE FROM", limits, func(l *kujiv1.Limit) []any {
-		more := "-"
-		if at := l.GetResetsUnixMs(); at != 0 {
-			more = timeText(at)
-		}
-		return []any{l.GetPool(), limitText(l), l.GetLeft(), more}
+		return []any{l.GetPool(), limitText(l), l.GetLeft(), cmp.Or(when(l.GetResetsUnixMs() != 0, timeText(l.GetResetsUnixMs())), "-")}
 	})
 }
 
