@@ -244,19 +244,14 @@ func (c Codes) read(ctx context.Context, list string, from, count uint64, used b
 		return CodesView{}, nil, errf(CodeNotFound, "list", "there is no list of codes %q in realm %q", list, w.name)
 	}
 	codes, _ := w.state.Codes(num)
-	last := codes.Given()
+	last, handed := codes.Given(), codes.GivenTo
 	if used {
-		last = codes.Uses()
+		last, handed = codes.Uses(), codes.Use
 	}
 	for n := from; n-from < count && n < last; n++ {
-		g, player := GivenCode{Code: RewardCode{List: list, Number: n}}, uint32(0)
-		if used {
-			g.Code.Number, player, g.Position, g.Time = codes.Use(n)
-		} else {
-			player, g.Position, g.Time = codes.GivenTo(n)
-		}
-		g.Code.Code, g.Player = string(codes.Code(g.Code.Number)), w.state.PlayerID(player)
-		all = append(all, g)
+		h := handed(n)
+		code := RewardCode{List: list, Number: uint64(h.Code), Code: string(codes.Code(uint64(h.Code)))}
+		all = append(all, GivenCode{Code: code, Player: w.state.PlayerID(h.Player), Position: h.Position, Time: h.Time})
 	}
 	return c.view(num), all, nil
 }

@@ -187,7 +187,7 @@ func (p *Replica) startLeading() error {
 	defer p.w.mu.Unlock()
 	// Other leaders have written and removed snapshots, every so often.
 	p.w.ledger.Forget()
-	p.snaps.mark = nil
+	p.snaps.extent = nil
 	if p.w.o.SnapshotEvery > 0 {
 		p.snaps.bytes %= p.w.o.SnapshotEvery
 	}

@@ -117,14 +117,14 @@ func (m *machine) recover() error {
 	}
 	m.snaps.err = damaged
 	if footer != nil {
-		state, mark, err := loaded.State()
+		state, extent, err := loaded.State()
 		if err != nil {
 			return m.w.failed("reading snapshots", &ledger.CorruptError{Where: "state", Err: err})
 		}
 		m.w.state, m.w.clock.last = state, footer.Last
 		m.places.add(place{at: footer.At, version: state.Catalog().Version, time: footer.Last})
 		if damaged == nil {
-			m.snaps.mark = &mark
+			m.snaps.extent = &extent
 		}
 	}
 	m.w.state.Alone(true)

@@ -34,12 +34,12 @@ type Snapshot struct {
 type snapshots struct {
 	w *writer
 
-	mark    *store.Mark  // of the newest; nil: the next one holds the whole state
-	job     *snapshotJob // being written
-	pending *snapshotJob // to begin between two batches
-	bytes   int64        // of log since the newest
-	err     error        // of the last attempt
-	holds   int          // backups under way: no file and no log is removed meanwhile
+	extent  *store.Extent // of the newest; nil: the next one holds the whole state
+	job     *snapshotJob  // being written
+	pending *snapshotJob  // to begin between two batches
+	bytes   int64         // of log since the newest
+	err     error         // of the last attempt
+	holds   int           // backups under way: no file and no log is removed meanwhile
 
 	ctx  context.Context // ends when the one being written is given up
 	stop context.CancelFunc
@@ -128,7 +128,7 @@ func (s *snapshots) begin(position uint64) {
 		job = newSnapshotJob()
 	}
 	s.pending, s.job = nil, job
-	base := s.mark
+	base := s.extent
 	if s.w.ledger.Whole() {
 		base = nil
 	}
@@ -234,8 +234,8 @@ func (s *snapshots) finish(j *snapshotJob) error {
 	}
 	j.info = infoOf(file)
 	s.w.mu.Lock()
-	mark := j.capture.Mark()
-	s.mark = &mark
+	extent := j.capture.Extent()
+	s.extent = &extent
 	s.w.counts.stats.Snapshots++
 	s.w.mu.Unlock()
 	return nil
@@ -261,7 +261,7 @@ func (s *snapshots) end(j *snapshotJob, err error) {
 	defer s.w.mu.Unlock()
 	s.w.state.Release(j.capture, err == nil)
 	if errors.Is(err, driver.ErrNotExist) { // the files that the next one would build on may be gone too
-		s.mark = nil
+		s.extent = nil
 	}
 	s.job, s.err = nil, shown
 	close(j.done)

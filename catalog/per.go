@@ -26,8 +26,3 @@ func (p *Per) UnmarshalText(text []byte) error {
 	}
 	return fmt.Errorf("catalog: %.20q is no period", text)
 }
-
-// ofBudget reports whether a budget can have the period.
-func (p Per) ofBudget() bool {
-	return p != PerWindow && int(p) < len(perTexts) && perTexts[p] != ""
-}

@@ -139,6 +139,15 @@ func powerOfTen(n uint8) uint64 {
 	return p
 }
 
+// powerUpTo reports whether a number is 10^n, with n at most most.
+func powerUpTo(v uint64, most uint8) bool {
+	p := uint64(1)
+	for ; p < v && most > 0; most-- {
+		p *= 10
+	}
+	return p == v
+}
+
 // durationUnits are the units of a duration, largest first.
 var durationUnits = []struct {
 	name string

@@ -110,7 +110,7 @@ func (p properties) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-func number(v uint64) json.Number { return json.Number(strconv.FormatUint(v, 10)) }
+func jsonNumber(v uint64) json.Number { return json.Number(strconv.FormatUint(v, 10)) }
 
 // schema describes the object as a definition and returns a reference to it.
 func (o *object[T]) schema(d *definitions) *schemaNode {

@@ -15,7 +15,6 @@ import (
 
 // commands carries out commands.
 type commands struct {
-	realms  *realms
 	granted *access.Granted
 	metrics *metrics
 }
@@ -74,10 +73,6 @@ func (h *commands) Batch(ctx context.Context, req *kujiv1.BatchRequest) (*kujiv1
 		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "commands",
 			Message: fmt.Sprintf("%d outcomes in all, want at most %d", n, MaxBatchOutcomes)}
 	}
-	r, err := h.realms.get(req.GetRealm())
-	if err != nil {
-		return nil, err
-	}
 	reqs := make([]kuji.Request, len(commands))
 	for i, c := range commands {
 		if (c.GetDraw() != nil || c.GetRedeem() != nil) && c.GetReason()+c.GetMetadata() != "" {
@@ -86,7 +81,7 @@ func (h *commands) Batch(ctx context.Context, req *kujiv1.BatchRequest) (*kujiv1
 		reqs[i] = message.Request(c.GetRequestId(), contract.CommandOf(c), noteOf(ctx, c))
 	}
 	results := make([]kuji.Result, len(reqs))
-	if err := h.doAll(ctx, accessOf(ctx), r, reqs, results); err != nil {
+	if err := h.doAll(ctx, accessOf(ctx), realmOf(ctx), reqs, results); err != nil {
 		return nil, err
 	}
 	h.metrics.all(results)
@@ -96,16 +91,11 @@ func (h *commands) Batch(ctx context.Context, req *kujiv1.BatchRequest) (*kujiv1
 // do carries out the command of a unary call.
 func (h *commands) do(ctx context.Context, req interface {
 	proto.Message
-	GetRealm() string
 	GetRequestId() string
 }) (*kujiv1.Result, error) {
-	r, err := h.realms.get(req.GetRealm())
-	if err != nil {
-		return nil, err
-	}
 	var res [1]kuji.Result
 	reqs := []kuji.Request{message.Request(req.GetRequestId(), req, noteOf(ctx, req))}
-	if err := h.doAll(ctx, accessOf(ctx), r, reqs, res[:]); err != nil {
+	if err := h.doAll(ctx, accessOf(ctx), realmOf(ctx), reqs, res[:]); err != nil {
 		return nil, err
 	}
 	if res[0].Status == kuji.Refused {
@@ -143,11 +133,6 @@ func noteOf(ctx context.Context, request any) kuji.Note {
 	return note
 }
 
-// accessOf returns who a call came from.
-func accessOf(ctx context.Context) *access.Access {
-	c, _ := ctx.Value(callKey{}).(*call)
-	if c == nil {
-		return access.Anybody
-	}
-	return c.access
-}
+// accessOf returns who a call came from, and realmOf the realm that it is about.
+func accessOf(ctx context.Context) *access.Access { return ctx.Value(callKey{}).(*call).access }
+func realmOf(ctx context.Context) *kuji.Realm     { return ctx.Value(callKey{}).(*call).target }

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
+	"golang.org/x/time/rate"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/server/access"
@@ -29,51 +29,39 @@ const (
 	logEach = time.Second
 )
 
+// leftOut counts lines that a log leaves out.
+type leftOut struct{ since, all atomic.Uint64 }
+
+func (l *leftOut) add(n uint64) {
+	l.since.Add(n)
+	l.all.Add(n)
+}
+
+// flush returns how many lines were left out since the last call.
+func (l *leftOut) flush() uint64 { return l.since.Swap(0) }
+
+// total returns how many lines were left out.
+func (l *leftOut) total() uint64 { return l.all.Load() }
+
 // throttle limits the lines of one kind.
 type throttle struct {
 	now func() time.Time
-
-	mu      sync.Mutex
-	paid    time.Time // up to when the lines so far have used up what the log takes
-	leftOut uint64    // lines since the last
-	missing uint64    // lines in all
+	*rate.Limiter
+	*leftOut
 }
 
-func newThrottle() throttle { return throttle{now: time.Now} }
+func newThrottle() throttle {
+	return throttle{time.Now, rate.NewLimiter(rate.Every(logEach), logBurst), &leftOut{}}
+}
 
 // take reports whether there is room for a line, and how many were left out since the last. If
 // there is none, the line is counted.
 func (t *throttle) take() (leftOut uint64, ok bool) {
-	now := t.now()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if least := now.Add(-logBurst * logEach); t.paid.Before(least) {
-		t.paid = least
-	}
-	if t.paid.After(now.Add(-logEach)) {
-		t.leftOut++
-		t.missing++
+	if !t.AllowN(t.now(), 1) {
+		t.add(1)
 		return 0, false
 	}
-	t.paid = t.paid.Add(logEach)
-	leftOut, t.leftOut = t.leftOut, 0
-	return leftOut, true
-}
-
-// flush returns how many lines were left out since the last.
-func (t *throttle) flush() uint64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n := t.leftOut
-	t.leftOut = 0
-	return n
-}
-
-// all returns how many lines were left out.
-func (t *throttle) all() uint64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.missing
+	return t.flush(), true
 }
 
 // journal writes about calls: into the server's log and the access log.
@@ -122,10 +110,13 @@ func (j *journal) panicked(procedure string, p any) {
 	j.log.Error("panic while answering", "procedure", procedure, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 }
 
-// call logs a call that was refused or slow.
+// call logs a call that was refused or slow, and each one in the access log.
 func (j *journal) call(c *call) {
 	if c.handedOver() {
 		return
+	}
+	if j.access != nil {
+		j.access.call(c)
 	}
 	if j.isSlow(c.took) {
 		j.logSlow(c, c.realm, c.label(), c.took)

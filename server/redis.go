@@ -24,15 +24,14 @@ import (
 // redisBackend answers what Redis clients ask for.
 type redisBackend struct {
 	commands *commands
-	reads    reads
 	shares   *shares
 	journal  *journal
 	unrouted *rpcMetrics
 	metrics  map[string]*rpcMetrics // by command
 }
 
-func newRedisBackend(c *commands, r reads, s *shares, j *journal, m *metrics) *redisBackend {
-	b := &redisBackend{c, r, s, j, m.unrouted, make(map[string]*rpcMetrics)}
+func newRedisBackend(c *commands, s *shares, j *journal, m *metrics) *redisBackend {
+	b := &redisBackend{c, s, j, m.unrouted, make(map[string]*rpcMetrics)}
 	for name := range redis.Usage() {
 		b.metrics[name] = m.rpc("/" + redisMethods + name)
 	}
@@ -95,7 +94,7 @@ func (b *redisBackend) Do(ctx context.Context, c *redis.Client, realm string, al
 
 // do has this server carry out commands.
 func (b *redisBackend) do(ctx context.Context, c *redis.Client, realm string, all []redis.Command, answers []redis.Answer) error {
-	r, err := b.commands.realms.get(realm)
+	r, err := b.shares.realms.get(realm)
 	if err != nil {
 		return err
 	}
@@ -148,7 +147,14 @@ func (b *redisBackend) Read(ctx context.Context, c *redis.Client, realm string, 
 		out, err = look(ctx, from, request)
 		return err
 	}
-	err = b.answer(ctx, c, realm, func() error { return read(b.reads) },
+	err = b.answer(ctx, c, realm, func() error {
+		r, err := b.shares.realms.get(realm)
+		if err != nil {
+			return err
+		}
+		ctx = context.WithValue(ctx, callKey{}, &call{access: c.Access, target: r})
+		return read(reads{})
+	},
 		func(rewards kujiv1connect.RewardServiceClient) error { return read(rewards) })
 	return out, err
 }
@@ -181,7 +187,7 @@ func (b *redisBackend) CheckRealm(realm string) error {
 	if b.shares.cluster != nil {
 		return nil
 	}
-	_, err := b.commands.realms.get(realm)
+	_, err := b.shares.realms.get(realm)
 	return err
 }
 
@@ -206,8 +212,7 @@ func (b *redisBackend) Ended(c *redis.Client, e *redis.Ended) {
 	} else {
 		b.unrouted.done(label, 0)
 	}
-	log := b.journal.access
-	if log == nil && e.Failed == nil && !b.journal.isSlow(took) {
+	if b.journal.access == nil && e.Failed == nil && !b.journal.isSlow(took) {
 		return
 	}
 	one := &call{access: access.Passerby, start: e.Arrived, took: took, reached: true,
@@ -221,8 +226,6 @@ func (b *redisBackend) Ended(c *redis.Client, e *redis.Ended) {
 	if e.Status != 0 {
 		one.status = contract.Word(e.Status)
 	}
+	one.answer.bytes = e.Answered
 	b.journal.call(one)
-	if log != nil {
-		log.call(one, 0, e.Answered)
-	}
 }

@@ -36,7 +36,6 @@ type draws struct {
 	keys     *access.Keys
 	stopping context.Context
 	gate     *admission.Gate
-	realms   *realms
 	shares   *shares
 	metrics  *metrics
 	journal  *journal
@@ -59,8 +58,7 @@ type drawStream struct {
 	free    chan *drawBatch
 	started chan *drawBatch
 	ends    admission.Ends
-	reading admission.Watch
-	writing admission.Watch
+	reading admission.Watch // armed while a batch is awaited
 	// unnamed is set when a draw without a request id is started. From then on, a client must not
 	// blindly repeat after an unknown outcome.
 	unnamed atomic.Bool
@@ -87,7 +85,7 @@ var (
 
 func (h *draws) StreamDraws(ctx context.Context, bidi *connect.BidiStream[kujiv1.StreamDrawsRequest, kujiv1.StreamDrawsResponse]) error {
 	c, ok := ctx.Value(callKey{}).(*call)
-	if !ok || c.w == nil {
+	if !ok {
 		return errors.New("the stream did not come through ServeHTTP")
 	}
 	return h.open(c, bidi.Conn()).run(ctx)
@@ -107,20 +105,21 @@ func (h *draws) open(c *call, conn connect.StreamingHandlerConn) *drawStream {
 
 // run serves the stream to its end.
 func (st *drawStream) run(ctx context.Context) error {
-	st.metrics.streams.Inc()
-	defer st.metrics.streams.Dec()
-	release, err := st.takeTimeouts()
-	if err != nil {
+	st.metrics.streams.Add(1)
+	defer st.metrics.streams.Add(-1)
+	if err := st.ends.Open(&st.call.answer, st.limits.WriteTimeout); err != nil {
 		return err
 	}
-	defer release()
+	defer st.ends.Close()
+	st.reading = admission.NewWatch(st.limits.IdleTimeout, st.ends.StopReading)
+	defer context.AfterFunc(st.stopping, st.ends.StopReading)()
 
 	var answering sync.WaitGroup
 	var answered error
 	reading, stopReading := context.WithCancel(ctx) // ends when an answer fails
 	defer stopReading()
 	answering.Go(func() { answered = st.answerAll(ctx, stopReading) })
-	err = st.readAll(reading)
+	err := st.readAll(reading)
 	close(st.started)
 	answering.Wait()
 	if answered != nil {
@@ -130,24 +129,6 @@ func (st *drawStream) run(ctx context.Context) error {
 		return nil
 	}
 	return &streamError{err: err, named: !st.unnamed.Load()}
-}
-
-// takeTimeouts replaces the timeouts of the whole call by timeouts for each batch, and lets a
-// drain end the stream.
-func (st *drawStream) takeTimeouts() (release func(), err error) {
-	if err := st.ends.Open(st.call.w); err != nil {
-		return nil, fmt.Errorf("setting the timeouts of a stream: %w", err)
-	}
-	l := st.limits
-	st.reading.Start(l.IdleTimeout, st.ends.StopReading)
-	st.writing.Start(l.WriteTimeout, st.ends.StopWriting)
-	stop := context.AfterFunc(st.stopping, st.ends.StopReading)
-	return func() {
-		stop()
-		st.reading.Stop()
-		st.writing.Stop()
-		st.ends.Close()
-	}, nil
 }
 
 // readAll starts batches until the stream ends. It returns nil if the client ended it.
@@ -228,7 +209,7 @@ func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
 	if err := b.Build(); err != nil {
 		return err
 	}
-	realm, err := st.realms.get(b.Request.GetRealm())
+	realm, err := st.shares.realms.get(b.Request.GetRealm())
 	if err != nil {
 		return err
 	}
@@ -260,7 +241,7 @@ func (st *drawStream) hold(ctx context.Context, b *drawBatch) error {
 	if err := st.shares.hold(ctx, &b.Request); err != nil {
 		return err
 	}
-	c.first.decide()
+	c.body.decided = true
 	return nil
 }
 
@@ -300,10 +281,7 @@ func (st *drawStream) answer(ctx context.Context, b *drawBatch) (err error) {
 	if err := b.commit.Wait(ctx); err != nil {
 		return err
 	}
-	st.writing.Arm()
-	err = st.conn.Send(b.Response())
-	st.writing.Disarm()
-	if err != nil {
+	if err := st.ends.Send(func() error { return st.conn.Send(b.Response()) }); err != nil {
 		return err
 	}
 	st.metrics.all(b.Results)

@@ -176,8 +176,7 @@ func (w *webhook) Deliver(ctx context.Context, b *Batch) error {
 		if err != nil {
 			return err
 		}
-		at := time.UnixMilli(b.Events[len(b.Events)-1].Time).UTC()
-		body, err := json.Marshal(message{"kuji.events", at, data})
+		body, err := json.Marshal(message{"kuji.events", time.UnixMilli(b.Events[len(b.Events)-1].Time).UTC(), data})
 		if err != nil {
 			return err
 		}
@@ -242,8 +241,7 @@ func (w *webhook) post(ctx context.Context, id string, body []byte) (asked time.
 // dialled says what it means that there is no answer.
 func dialled(err error) error {
 	_, private := errors.AsType[privateError](err)
-	_, distrusted := errors.AsType[*tls.CertificateVerificationError](err)
-	if private || distrusted {
+	if _, distrusted := errors.AsType[*tls.CertificateVerificationError](err); private || distrusted {
 		return finalError{err}
 	}
 	return err

@@ -6,6 +6,7 @@ package verify
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -20,46 +21,68 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Report is what verification found in a realm's log.
+// Hash is a SHA-256 hash. In JSON it is hexadecimal, and "" if it is zero.
+type Hash [32]byte
+
+// MarshalText implements [encoding.TextMarshaler].
+func (h Hash) MarshalText() ([]byte, error) {
+	if h == (Hash{}) {
+		return nil, nil
+	}
+	return hex.AppendEncode(nil, h[:]), nil
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (h *Hash) UnmarshalText(text []byte) error {
+	raw, err := hex.AppendDecode(nil, text)
+	if err != nil || len(raw) != 0 && len(raw) != len(h) {
+		return fmt.Errorf("hash %q: expected %d hexadecimal digits", text, hex.EncodedLen(len(h)))
+	}
+	*h = Hash{}
+	copy(h[:], raw)
+	return nil
+}
+
+// Report is what verification found in a realm's log. As JSON it is what "kuji verify --json" writes of it.
 type Report struct {
-	Realm     string
-	From      uint64 // position of the snapshot that verification began with; 0: it began with the first entry
-	Position  uint64 // of the last entry that counts
-	Batches   uint64
-	Events    uint64
-	Draws     uint64 // single draws that ended OK
-	Void      uint64 // entries that do not count: duplicates, deposed writers
-	Players   uint64
-	Catalog   uint64 // version in force at the end
-	Level     uint8  // format level at the end
-	LogBytes  uint64 // of all entries that count
-	ChainHash [32]byte
-	StateHash [32]byte
-	Snapshots uint64   // that hold the same state as the log at their position
-	Strays    []string // foreign files among the snapshots: neither read nor removed
-	Epochs    []Epoch
+	Realm     string   `json:"realm"`
+	From      uint64   `json:"from,omitempty"` // position of the snapshot that verification began with; 0: it began with the first entry
+	Position  uint64   `json:"position"`       // of the last entry that counts
+	Batches   uint64   `json:"batches"`
+	Events    uint64   `json:"events"`
+	Draws     uint64   `json:"draws"` // single draws that ended OK
+	Void      uint64   `json:"void"`  // entries that do not count: duplicates, deposed writers
+	Players   uint64   `json:"players"`
+	Catalog   uint64   `json:"catalog_version"` // in force at the end
+	Level     uint8    `json:"level,omitempty"` // format level at the end
+	LogBytes  uint64   `json:"log_bytes"`       // of all entries that count
+	ChainHash Hash     `json:"chain_hash"`
+	StateHash Hash     `json:"state_hash"`
+	Snapshots uint64   `json:"snapshots"`        // that hold the same state as the log at their position
+	Strays    []string `json:"strays,omitempty"` // foreign files among the snapshots: neither read nor removed
+	Epochs    []Epoch  `json:"epochs"`
 }
 
 // Epoch is what verification found about one writer epoch.
 type Epoch struct {
-	Epoch      uint64
-	First      uint64 // position of its epoch-begin
-	Events     uint64
-	Commitment [32]byte
+	Epoch      uint64 `json:"epoch"`
+	First      uint64 `json:"first_position"` // of its epoch-begin
+	Events     uint64 `json:"events"`
+	Commitment Hash   `json:"commitment"`
 	// Rules is the version of the rules that decided the epoch's events. 0: not known, because the log was
 	// trimmed after the epoch's begin and the snapshot's format does not say.
-	Rules uint8
+	Rules uint8 `json:"rules,omitempty"`
 	// Revealed reports that the seed is in the log. Every choice of the epoch was then computed again
 	// from it, with the same result, unless Undecided says why not. If a crash ended the epoch, or the
 	// realm was copied while it was open, the next start reveals the seed.
-	Revealed bool
+	Revealed bool `json:"revealed"`
 	// Undecided says why the commands of a revealed epoch were not decided again: this build does not have
 	// the rules that decided them. Their chain, their effects and the snapshots were checked all the
 	// same. "" if all were decided again.
-	Undecided string
+	Undecided string `json:"undecided,omitempty"`
 	// Lost reports that the seed is not in the log in clear, and no key that is there opens it: the
 	// choices of this epoch cannot be proven. Nothing else is known of an epoch before Report.From.
-	Lost bool
+	Lost bool `json:"lost,omitempty"`
 }
 
 // Error says what is wrong with a log and where. Its position is the first wrong one.
@@ -120,7 +143,7 @@ func Dir(dir, realm string, o Options) (Report, error) { return inDir(nil, dir, 
 
 // Driver is Dir for a realm that a driver keeps.
 func Driver(d driver.Driver, realm string, o Options) (Report, error) {
-	v := verifier{realm: realm, o: o, state: store.New(), report: Report{Realm: realm}}
+	v := verifier{realm: realm, o: o, state: store.New(), report: Report{Realm: realm, Epochs: []Epoch{}}}
 	err := kuji.CheckRealm(realm)
 	if err == nil && o.Through != nil && o.Through.Position == 0 {
 		err = &kuji.Error{Code: kuji.CodeInvalid, Field: "anchor", Message: "position 0; positions count from 1"}

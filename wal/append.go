@@ -19,12 +19,7 @@ func (l *Log) Append(record []byte) (offset uint64, err error) {
 	if offset, err = l.add(record); err != nil {
 		return 0, err
 	}
-	ask := l.opts.SyncEvery != 0 && l.unasked >= l.opts.SyncEvery
-	if l.backlog < l.pendingBytes && !ask {
-		l.mu.Unlock()
-		return offset, nil
-	}
-	return offset, l.afterAppend(ask)
+	return offset, l.appended()
 }
 
 // AppendBatch adds records with consecutive offsets and returns the first
@@ -135,21 +130,25 @@ func (l *Log) appendBatch(records [][]byte, sums []uint32) (first uint64, err er
 		l.put(g, r, sums[i])
 	}
 	l.wake()
-	ask := l.opts.SyncEvery != 0 && l.unasked >= l.opts.SyncEvery
-	if l.backlog < l.pendingBytes && !ask {
-		l.mu.Unlock()
-		return first, nil
-	}
-	return first, l.afterAppend(ask)
+	return first, l.appended()
 }
 
 func tooLarge(what string, got, limit int) error {
 	return fmt.Errorf("%w: %s of %d bytes, want at most %d", ErrTooLarge, what, got, limit)
 }
 
-// afterAppend waits while the backlog is too long, and fsyncs when SyncEvery
-// asks for it. The caller holds mu; afterAppend releases it.
-func (l *Log) afterAppend(ask bool) error {
+// appended releases mu. It waits first while the backlog is too long, and fsyncs
+// when SyncEvery asks for it.
+func (l *Log) appended() error {
+	ask := l.opts.SyncEvery != 0 && l.unasked >= l.opts.SyncEvery
+	if l.backlog < l.pendingBytes && !ask {
+		l.mu.Unlock()
+		return nil
+	}
+	return l.slowDown(ask)
+}
+
+func (l *Log) slowDown(ask bool) error {
 	if ask {
 		w := l.join(true)
 		l.mu.Unlock()

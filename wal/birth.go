@@ -53,9 +53,8 @@ func (l *writer) wantSpare(capacity int64) {
 		return
 	}
 	l.tail.spared = true
-	if l.spare == nil && !l.sparing {
-		l.sparing = true
-		l.spawn(l.makeSpare)
+	if l.spare == nil {
+		l.start(&l.sparing, l.makeSpare)
 	}
 }
 
@@ -101,7 +100,7 @@ func (l *site) discard(file vfs.File) error {
 // sweep removes the spare file that a crash left.
 func (l *site) sweep() error {
 	if err := l.fs.Remove(l.sparePath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("wal: %w", writable(err))
+		return wrap(writable(err))
 	}
 	return nil
 }
@@ -119,7 +118,7 @@ func (l *writer) create(s *segment) (err error) {
 		return fmt.Errorf("create segment: %w", err)
 	}
 	s.created = step.Now(l.opts.steps).UnixNano()
-	h := segmentHeader{logID: l.logID, first: s.first, durable: l.durable.Load(), created: s.created}
+	h := segmentHeader{LogID: l.logID, First: s.first, Durable: l.durable.Load(), Created: s.created}
 	s.size.Store(headerSize)
 	if err := writeAt(s.file, h.encode(), 0); err != nil {
 		return errors.Join(err, s.file.Close())

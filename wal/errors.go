@@ -30,6 +30,14 @@ var (
 	ErrOptions = errors.New("wal: invalid options")
 )
 
+// wrap says where an error of the file system comes from.
+func wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("wal: %w", err)
+}
+
 // CorruptionError says which byte of which file is damaged. It matches
 // ErrCorrupt.
 type CorruptionError struct {

@@ -195,9 +195,4 @@ func (l *buffer) closeGroup(length int) {
 
 // writeSoon starts writing closed groups while appends go on. The caller holds
 // mu.
-func (l *writer) writeSoon() {
-	if !l.behind {
-		l.behind = true
-		l.spawn(l.writeBehind)
-	}
-}
+func (l *writer) writeSoon() { l.start(&l.behind, l.writeBehind) }

@@ -36,7 +36,7 @@ import (
 // A group that is complete in its file is published by written, which readers
 // go by without locks. A group that is fsynced, with everything before it, is
 // published by durable. A full segment gets its footer once its records are
-// durable (sealFull), during the rounds of those who wait for the records of
+// durable (finishFull), during the rounds of those who wait for the records of
 // the next one.
 //
 // Whoever holds io writes to the page cache and does not wait for the disk. So
@@ -97,7 +97,7 @@ type status struct {
 	closed bool
 	token
 	space sync.Cond     // on mu: the backlog got shorter, a stale segment was sealed, or the log failed
-	idle  sync.Cond     // on mu: the sync token was given back, or sealFull has ended
+	idle  sync.Cond     // on mu: the sync token was given back, or finishFull has ended
 	moved chan struct{} // closed when written or next grows, or the log ends; nil: nobody waits
 }
 
@@ -156,7 +156,7 @@ type writer struct {
 // sync token.
 type syncer struct {
 	writer
-	sealing bool // sealFull is running; guarded by mu
+	finishing bool // finishFull is running; guarded by mu
 }
 
 // trimmer drops old segments.
@@ -232,7 +232,7 @@ func (l *Log) Close() error {
 	}
 	l.wake()
 	l.space.Broadcast()
-	for l.syncing || l.sealing {
+	for l.syncing || l.finishing {
 		l.wait(&l.idle)
 	}
 	l.syncing = true // for good
@@ -282,11 +282,13 @@ func (l *Log) end() error {
 	if err == nil {
 		err = l.fsync(stale, l.tail, l.written.Load())
 	}
-	if err == nil {
-		err = l.finishAll(stale)
+	for _, s := range stale {
+		if err == nil {
+			err = l.finish(s)
+		}
 	}
 	if err == nil && !l.tail.footed {
-		if err = l.seal(l.tail, l.durable.Load()); err == nil {
+		if err = l.writeFooter(l.tail, l.durable.Load()); err == nil {
 			err = l.tail.file.Sync()
 		}
 	}

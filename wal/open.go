@@ -72,14 +72,14 @@ func (l *Log) tidyUp(lead bool) {
 func (l *site) acquire() error {
 	if !l.opts.MustExist {
 		if err := l.fs.MkdirAll(l.dir); err != nil {
-			return fmt.Errorf("wal: %w", writable(err))
+			return wrap(writable(err))
 		}
 	}
 	if c, ok := l.fs.(vfs.AccessChecker); ok {
 		// Appends need new files only when a segment is full. That is too late
 		// to find out.
 		if err := c.CheckWritable(l.dir); err != nil {
-			return fmt.Errorf("wal: %w", writable(err))
+			return wrap(writable(err))
 		}
 	}
 	held, err := l.fs.Lock(l.dir)
@@ -87,7 +87,7 @@ func (l *site) acquire() error {
 		return fmt.Errorf("%w: %s", ErrLocked, l.dir)
 	}
 	if err != nil {
-		return fmt.Errorf("wal: %w", writable(err))
+		return wrap(writable(err))
 	}
 	l.held = held
 	return nil
@@ -151,10 +151,10 @@ func (l *Log) begin(r *surveyed) error {
 	l.written.Store(s.first)
 	l.durable.Store(s.first)
 	if err := l.create(s); err != nil {
-		return fmt.Errorf("wal: %w", writable(err))
+		return wrap(writable(err))
 	}
 	if err := l.bear(s); err != nil {
-		return fmt.Errorf("wal: %w", writable(err))
+		return wrap(writable(err))
 	}
 	l.list.Store(&[]*segment{s})
 	l.fillFrom(s)
@@ -208,7 +208,7 @@ func (l *Log) repair(r *surveyed) error {
 	return nil
 }
 
-func (l *Log) repairSegment(f *foundSegment, durable uint64, seal bool) error {
+func (l *Log) repairSegment(f *foundSegment, durable uint64, full bool) error {
 	file, err := l.fs.OpenWrite(f.path)
 	if err != nil {
 		return err
@@ -240,13 +240,13 @@ func (l *Log) repairSegment(f *foundSegment, durable uint64, seal bool) error {
 	if err := file.Sync(); err != nil {
 		return err
 	}
-	if !seal {
+	if !full {
 		return nil
 	}
 	s := newSegment(l.fs, l.dir, l.logID, f.first)
 	s.file, s.next, s.written, s.indexFirst = file, f.next, f.end, f.proven
 	s.body.Store(&body{index: indexOf(f.index, f.end)})
-	if err := l.seal(s, f.next); err != nil {
+	if err := l.writeFooter(s, f.next); err != nil {
 		return err
 	}
 	f.size, f.sealed, f.trusted = s.size.Load(), s.sealedAt, true
@@ -320,7 +320,7 @@ func (l *Log) adopt(r *surveyed) error {
 		if f.trusted && (f.index == nil || !l.readOnly) {
 			s.body.Store(nil) // mapped at its first use
 		} else if err := s.adopt(f, l.capacityOf(s)); err != nil {
-			return fmt.Errorf("wal: %w", err)
+			return wrap(err)
 		}
 		list = append(list, s)
 	}
@@ -337,13 +337,13 @@ func (l *Log) adopt(r *surveyed) error {
 		// The log was closed cleanly; appends go on in this segment all the
 		// same. The footer stays until the first write.
 		if err := s.adopt(last, l.capacityOf(s)); err != nil {
-			return fmt.Errorf("wal: %w", err)
+			return wrap(err)
 		}
 		s.footed = true
 	}
 	file, err := l.fs.OpenWrite(s.path)
 	if err != nil {
-		return fmt.Errorf("wal: %w", writable(err))
+		return wrap(writable(err))
 	}
 	s.file = file
 	l.fillFrom(s)

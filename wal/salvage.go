@@ -2,7 +2,6 @@ package wal
 
 import (
 	"encoding/binary"
-	"fmt"
 	"iter"
 	"math"
 	"slices"
@@ -63,22 +62,18 @@ func soundBefore(fsys vfs.FS, s *foundSegment, pos int64) uint64 {
 // soundGroups finds the groups of a segment up to the first that is not sound,
 // or up to a position.
 func soundGroups(fsys vfs.FS, s *foundSegment, end int64) (found scan, logID uint64, err error) {
-	unreadable, err := readWhole(fsys, s, func(data []byte) *fault {
+	unreadable, err := readWhole(fsys, s, func(data []byte) (unreadable *fault) {
 		data = data[:min(end, int64(len(data)))]
 		found, logID = scan{next: s.first}, 0
 		if headerless(data) {
 			return nil
 		}
-		h, f := decodeSegmentHeader(data)
-		if f == nil {
-			f = h.misplaced(s.first)
-		}
+		h, f := decodeSegmentHeader(data, s.first)
 		if f != nil {
 			return nil
 		}
-		var unreadable *fault
-		logID = h.logID
-		found, unreadable = scanSegment(data, place{h.logID, s.first})
+		logID = h.LogID
+		found, unreadable = scanSegment(data, place{h.LogID, s.first})
 		return unreadable
 	})
 	if unreadable != nil && unreadable.pos < end {
@@ -93,7 +88,7 @@ func soundGroups(fsys vfs.FS, s *foundSegment, end int64) (found scan, logID uin
 func salvage(fsys vfs.FS, s *foundSegment, sound scan, at place, yield func(Record, error) bool) bool {
 	file, err := fsys.Open(s.path)
 	if err != nil {
-		yield(Record{}, fmt.Errorf("wal: %w", err))
+		yield(Record{}, wrap(err))
 		return false
 	}
 	defer file.Close() // read-only: nothing can be lost by its failing
@@ -108,12 +103,12 @@ func salvage(fsys vfs.FS, s *foundSegment, sound scan, at place, yield func(Reco
 	}
 	var index []uint32
 	for _, g := range groups {
-		buf := make([]byte, g.size()) // the caller's from now on
-		index = slices.Grow(index[:0], int(g.count))[:g.count]
-		if n, err := file.ReadAt(buf, g.pos); n < len(buf) {
-			yield(Record{}, fmt.Errorf("wal: read %s, %d bytes at byte %d: got %d: %w", s.path, len(buf), g.pos, n, err))
+		buf, err := s.bytes(file, g.pos, g.size()) // the caller's from now on
+		if err != nil {
+			yield(Record{}, err)
 			return false
 		}
+		index = slices.Grow(index[:0], int(g.count))[:g.count]
 		stop := checkGroup(buf, groupSpan{0, g.groupHeader}, logSum(at.logID), index)
 		if stop != nil {
 			index = index[:stop.offset-g.first]

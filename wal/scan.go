@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 )
@@ -32,20 +31,16 @@ type groupSpan struct {
 }
 
 // scanSegment checks every group and record of data, the bytes of a segment
-// from its start. It takes two steps. The first goes from header to header,
-// which is quick and finds the place of each group. The second checks the
-// records of all groups on all processors. The data may be a mapping. If one of
-// its pages cannot be read, unreadable is set, and nothing else of the result
-// counts.
+// from its start: first all headers, one after the other, then the records of
+// all groups on all processors. The data may be a mapping that is read within
+// guarded. If one of its pages cannot be read, nothing else of the result counts.
 func scanSegment(data []byte, at place) (s scan, unreadable *fault) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer catchFault(data, &unreadable)
-	s = chain(data, at)
+	s = follow(data, at)
 	durable := durableBeyond(data, s.end, at)
 	for durable > s.next {
-		// This is damage, or a writer has gone on meanwhile. In that case the
-		// chain has too.
-		again := chain(data, at)
+		// This is damage, or a writer has gone on meanwhile. In that case there
+		// are more groups now.
+		again := follow(data, at)
 		if again.next == s.next {
 			break
 		}
@@ -62,16 +57,14 @@ func headerless(head []byte) bool { return len(head) < headerSize || zeros(head[
 
 // scanUnborn is scanSegment for a segment without a header. Such a segment
 // holds nothing, but may prove that it once did.
-func scanUnborn(data []byte, at place) (s scan, unreadable *fault) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer catchFault(data, &unreadable)
+func scanUnborn(data []byte, at place) (scan, *fault) {
 	missing := &fault{what: "header of a segment is missing", offset: at.segment, want: segmentMagic, bits: true}
 	return scan{next: at.segment, stop: missing, durable: durableBeyond(data, headerSize, at)}, nil
 }
 
-// chain follows the group headers from the start of the segment, as long as
-// each is where the one before says it must be.
-func chain(data []byte, at place) scan {
+// follow goes from group header to group header, from the start of the segment, as
+// long as each is where the one before says it must be.
+func follow(data []byte, at place) scan {
 	s := scan{next: at.segment, end: headerSize}
 	for {
 		pos := s.end + leadingZeros(data[s.end:])
@@ -182,26 +175,24 @@ func (s *scan) checkRecords(data []byte, at place) (unreadable *fault) {
 	failed.Store(int64(bad))
 	work := func() {
 		defer wg.Done()
-		var caught *fault
-		defer func() {
-			if caught != nil {
-				mu.Lock()
-				unreadable = caught
-				mu.Unlock()
-			}
-		}()
-		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-		defer catchFault(data, &caught)
-		for i := turn.Add(1) - 1; i < failed.Load(); i = turn.Add(1) - 1 {
-			g := s.groups[i]
-			if f := checkGroup(data, g, base, s.index[g.first-at.segment:]); f != nil {
-				mu.Lock()
-				if int(i) < bad {
-					bad, why = int(i), f
-					failed.Store(i)
+		caught := guarded(data, func() *fault {
+			for i := turn.Add(1) - 1; i < failed.Load(); i = turn.Add(1) - 1 {
+				g := s.groups[i]
+				if f := checkGroup(data, g, base, s.index[g.first-at.segment:]); f != nil {
+					mu.Lock()
+					if int(i) < bad {
+						bad, why = int(i), f
+						failed.Store(i)
+					}
+					mu.Unlock()
 				}
-				mu.Unlock()
 			}
+			return nil
+		})
+		if caught != nil {
+			mu.Lock()
+			unreadable = caught
+			mu.Unlock()
 		}
 	}
 	workers := min(runtime.GOMAXPROCS(0), 1+len(s.groups)/16)

@@ -93,26 +93,41 @@ func newSegment(fsys vfs.FS, dir string, logID, first uint64) *segment {
 	return s
 }
 
-// enter counts a reader in, and returns what leave needs. It fails with
-// ErrTrimmed when the segment has been dropped.
-func (s *segment) enter() (b *body, stripe int, err error) {
+// entered is a segment that a reader is counted into, until leave.
+type entered struct {
+	segment *segment
+	body    *body
+	stripe  int
+}
+
+// enter counts a reader in. It fails with ErrTrimmed when the segment has been
+// dropped.
+func (s *segment) enter() (in entered, err error) {
 	// Goroutines have different stacks, so the address spreads them. Its low
 	// bits are nearly the same in all of them, and so are many of the others.
 	var mark byte
-	stripe = int(uint32(uintptr(unsafe.Pointer(&mark))>>11) * 2654435769 >> 29)
+	stripe := int(uint32(uintptr(unsafe.Pointer(&mark))>>11) * 2654435769 >> 29)
 	s.readers[stripe].n.Add(1)
 	if s.dropped.Load() {
 		s.leave(stripe)
-		return nil, 0, ErrTrimmed
+		return in, ErrTrimmed
 	}
-	if b = s.body.Load(); b != nil {
-		return b, stripe, nil
+	b := s.body.Load()
+	if b == nil {
+		if b, err = s.open(); err != nil {
+			s.leave(stripe)
+			return in, err
+		}
 	}
-	if b, err = s.open(); err != nil {
-		s.leave(stripe)
-		return nil, 0, err
+	return entered{s, b, stripe}, nil
+}
+
+// leave counts the reader out. It may be called more than once.
+func (in *entered) leave() {
+	if in.segment != nil {
+		in.segment.leave(in.stripe)
+		in.segment = nil
 	}
-	return b, stripe, nil
 }
 
 // leave counts a reader out.
@@ -182,37 +197,26 @@ func (s *segment) open() (*body, error) {
 	return b, nil
 }
 
-// read appends the data of the record at offset to dst. It copies first and
-// checks the copy, so that it returns what it checked.
-func (s *segment) read(b *body, offset uint64, dst []byte) (out []byte, err error) {
+// read returns the data of the record at offset, in place or appended to dst. It
+// returns what it checked: a copy is made first.
+func (in *entered) read(offset uint64, dst []byte, inPlace bool) (out []byte, err error) {
+	s, b := in.segment, in.body
 	guarded := guard{before: debug.SetPanicOnFault(true), data: b.data}
 	defer guarded.end(s, offset, &err)
 	sum, data, f := b.locate(s, offset)
 	if f == nil {
-		old := len(dst)
-		dst = append(dst, data...)
-		f = s.check(b, offset, sum, dst[old:])
-	}
-	guarded.done = true
-	if f != nil {
-		return nil, s.damage(f, offset)
-	}
-	return dst, nil
-}
-
-// view returns the data of the record at offset in place, after checking it.
-func (s *segment) view(b *body, offset uint64) (out []byte, err error) {
-	guarded := guard{before: debug.SetPanicOnFault(true), data: b.data}
-	defer guarded.end(s, offset, &err)
-	sum, data, f := b.locate(s, offset)
-	if f == nil {
+		out = data[:len(data):len(data)]
+		if !inPlace {
+			out = append(dst, data...)
+			data = out[len(dst):]
+		}
 		f = s.check(b, offset, sum, data)
 	}
 	guarded.done = true
 	if f != nil {
 		return nil, s.damage(f, offset)
 	}
-	return data[:len(data):len(data)], nil
+	return out, nil
 }
 
 // check compares a record's stored checksum with that of its data.
@@ -277,14 +281,18 @@ func (g *guard) end(s *segment, offset uint64, err *error) {
 	}
 }
 
-// catchFault recovers from touching a page of data that cannot be read. Defer
-// it after debug.SetPanicOnFault. Any other panic goes on.
-func catchFault(data []byte, into **fault) {
-	if r := recover(); r != nil {
-		if *into = faultOf(r, data); *into == nil {
-			panic(r)
+// guarded calls read, and returns what it returns, or the page of data that it could
+// not read. Any other panic goes on.
+func guarded(data []byte, read func() *fault) (unreadable *fault) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			if unreadable = faultOf(r, data); unreadable == nil {
+				panic(r)
+			}
 		}
-	}
+	}()
+	return read()
 }
 
 // faultOf says where in data a panic happened because a page could not be read:

@@ -15,7 +15,7 @@ import (
 //	append under mu; join the round of those who wait; take the sync token if it is free
 //	with the token:  take io, close the round and take the pending groups, write them,
 //	                 release io, fsync, publish durable, answer the round
-//	                 (full segments get their footers later, by sealFull)
+//	                 (full segments get their footers later, by finishFull)
 //	                 while somebody has joined the next round: again
 //
 // Whoever takes the token when it is free does the first turn itself, so that
@@ -110,17 +110,10 @@ func (l *syncer) syncRound() {
 	l.mu.Lock()
 	stale := l.stale
 	l.tidy = false
-	_, waited := l.syncBytes()
-	waited = waited || l.sealing // two must not write footers
 	l.mu.Unlock()
 	l.io.Unlock()
 	if err == nil {
-		if r != nil || waited {
-			err = l.fsync(stale, tail, upto)
-		} else { // for nobody, now or before: one fsync for records and footer
-			err = l.finishAll(stale)
-		}
-		if err != nil {
+		if err = l.fsync(stale, tail, upto); err != nil {
 			err = l.fail(err)
 		}
 	}
@@ -130,7 +123,7 @@ func (l *syncer) syncRound() {
 			close(r.done)
 		}
 	}
-	l.sealSoon()
+	l.finishSoon()
 }
 
 // fsync makes all records below upto durable: those of the full segments and,
@@ -179,29 +172,26 @@ func (l *status) setDurable(upto uint64) {
 	}
 }
 
-// sealSoon starts sealing full segments whose records are durable, and does not
-// wait for it.
-func (l *syncer) sealSoon() {
+// finishSoon starts finishing full segments whose records are durable, and does not wait for it.
+func (l *syncer) finishSoon() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.sealing && l.sealable() {
-		l.sealing = true
-		l.spawn(l.sealFull)
+	if l.finishable() {
+		l.start(&l.finishing, l.finishFull)
 	}
 }
 
-// sealable reports whether a full segment only waits for its footer. The caller
-// holds mu.
-func (l *syncer) sealable() bool {
+// finishable reports whether a full segment lacks nothing but its footer. The caller holds mu.
+func (l *syncer) finishable() bool {
 	return len(l.stale) > 0 && l.stale[0].flushed && l.broken == nil && !l.closed
 }
 
-// sealFull seals full segments whose records are durable, until there are none
-// or the log is closed. Close does the rest.
-func (l *syncer) sealFull() {
+// finishFull finishes full segments whose records are durable, until none is left or the log is
+// closed. Close does the rest.
+func (l *syncer) finishFull() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.sealable() {
+	for l.finishable() {
 		s := l.stale[0]
 		l.mu.Unlock()
 		if err := l.finish(s); err != nil {
@@ -209,31 +199,14 @@ func (l *syncer) sealFull() {
 		}
 		l.mu.Lock()
 	}
-	l.sealing = false
+	l.finishing = false
 	l.idle.Broadcast()
 }
 
-// finishAll seals full segments and makes them durable. The caller has the sync
-// token, and sealFull is not running.
-func (l *syncer) finishAll(stale []*segment) error {
-	if err := l.nameAll(stale...); err != nil {
-		return err
-	}
-	for _, s := range stale {
-		if err := l.finish(s); err != nil {
-			return err
-		}
-		l.mu.Lock()
-		l.setDurable(s.next)
-		l.mu.Unlock()
-	}
-	return nil
-}
-
-// finish seals the first full segment and makes it durable, before the next
-// footer is written, which is the proof of this one.
+// finish writes the footer of the first full segment and makes it durable, before
+// the next footer is written, which is the proof of this one.
 func (l *syncer) finish(s *segment) error {
-	if err := l.seal(s, min(l.durable.Load(), s.next)); err != nil {
+	if err := l.writeFooter(s, s.next); err != nil {
 		return err
 	}
 	if err := s.sync(); err != nil {
@@ -268,6 +241,15 @@ func (l *syncer) syncNow(ctx context.Context) error {
 	w := l.join(ctx.Done() == nil)
 	l.mu.Unlock()
 	return l.await(ctx, w)
+}
+
+// start spawns a task unless it is running. The task says when it no longer is. The
+// caller holds what guards running.
+func (l *site) start(running *bool, task func()) {
+	if !*running {
+		*running = true
+		l.spawn(task)
+	}
 }
 
 // spawn runs fn on a goroutine that Close waits for, or as a task: a task that

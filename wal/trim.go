@@ -48,10 +48,7 @@ func (l *trimmer) retainSoon() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.unretained = true
-	if !l.retaining {
-		l.retaining = true
-		l.spawn(l.retainAll)
-	}
+	l.start(&l.retaining, l.retainAll)
 }
 
 func (l *trimmer) retainAll() {
@@ -91,7 +88,7 @@ func (l *trimmer) trimWhile(drop func(s *segment, end uint64, total int64) bool)
 		if err := l.Sync(); err != nil {
 			return err
 		}
-		l.awaitSeal()
+		l.awaitFinished()
 	}
 }
 
@@ -146,8 +143,8 @@ func (l *trimmer) unlist(drop func(s *segment, end uint64, total int64) bool) (d
 // holds mu.
 func (l *syncer) bareBefore(s *segment) bool { return len(l.stale) > 0 && l.stale[0].first < s.first }
 
-// awaitSeal waits for the footer of the first full segment that has none.
-func (l *syncer) awaitSeal() {
+// awaitFinished waits for the footer of the first full segment that has none.
+func (l *syncer) awaitFinished() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.stale) == 0 {
@@ -210,10 +207,7 @@ func (l *trimmer) freeSoon(free func(stop func() bool)) {
 	}
 	defer l.mu.Unlock()
 	l.unfreed = append(l.unfreed, free)
-	if !l.freeing {
-		l.freeing = true
-		l.spawn(l.freeAll)
-	}
+	l.start(&l.freeing, l.freeAll)
 }
 
 func (l *trimmer) freeAll() {

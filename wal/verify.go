@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"iter"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -177,23 +174,19 @@ func (c *checkedSegment) check(s *foundSegment, data []byte) (unreadable *fault)
 		c.durable = found.durable
 		return unreadable
 	}
-	h, f := decodeSegmentHeader(data)
-	if f == nil {
-		f = h.misplaced(s.first)
-	}
+	h, f := decodeSegmentHeader(data, s.first)
 	if f != nil {
-		f.offset = s.first
 		c.damage = append(c.damage, f.in(s.path, 0))
 		return nil
 	}
-	c.logID, c.durable, c.Created = h.logID, h.durable, time.Unix(0, h.created)
+	c.logID, c.durable, c.Created = h.LogID, h.Durable, time.Unix(0, h.Created)
 	groups := data
 	t, trailerFault := decodeSegmentTrailer(data[max(0, len(data)-trailerSize):], s.size)
-	if trailerFault == nil && int64(t.index) >= headerSize && t.first == s.first {
-		groups = data[:t.index]
-		c.Sealed, c.end, c.durable = time.Unix(0, t.sealed), t.end, max(c.durable, t.durable)
+	if trailerFault == nil && t.First == s.first {
+		groups = data[:t.Index]
+		c.Sealed, c.end, c.durable = time.Unix(0, t.Sealed), t.End, max(c.durable, t.Durable)
 	}
-	found, unreadable := scanSegment(groups, place{h.logID, s.first})
+	found, unreadable := scanSegment(groups, place{h.LogID, s.first})
 	if unreadable != nil {
 		return unreadable
 	}
@@ -201,7 +194,7 @@ func (c *checkedSegment) check(s *foundSegment, data []byte) (unreadable *fault)
 	c.stop, c.torn = found.stop, s.size-found.end
 	if c.Sealed.IsZero() {
 		if trailerFault == nil {
-			trailerFault = &fault{what: "segment trailer stands in the wrong segment", got: t.first, want: s.first}
+			trailerFault = &fault{what: "segment trailer stands in the wrong segment", got: t.First, want: s.first}
 		}
 		trailerFault.offset = c.Next
 		c.footer = trailerFault.in(s.path, max(0, s.size-trailerSize))
@@ -215,86 +208,25 @@ func (c *checkedSegment) check(s *foundSegment, data []byte) (unreadable *fault)
 
 // checkFooter compares a segment's footer with its groups.
 func checkFooter(s *foundSegment, data []byte, t segmentTrailer, found scan) *CorruptionError {
-	if t.end != found.next {
-		return &CorruptionError{File: s.path, Pos: s.size - trailerSize + 24, Offset: found.next, What: "segment trailer's end offset", Got: t.end, Want: found.next}
+	if t.End != found.next {
+		return &CorruptionError{File: s.path, Pos: s.size - trailerSize + 24, Offset: found.next, What: "segment trailer's end offset", Got: t.End, Want: found.next}
 	}
-	count := t.end - t.first
+	count := t.End - t.First
 	want := make([]byte, 0, indexSize(int64(count)))
 	x := indexOf(found.index, found.end)
 	for piece := range x.stored(count) {
 		want = append(want, piece...)
 	}
-	got := data[t.index : s.size-trailerSize]
+	got := data[t.Index : s.size-trailerSize]
 	if bytes.Equal(got, want) {
 		return nil
 	}
 	for i := range want {
 		if got[i] != want[i] {
-			return &CorruptionError{File: s.path, Pos: int64(t.index) + int64(i), Offset: s.first + min(uint64(i/4), count-1), What: "index", Got: uint64(got[i]), Want: uint64(want[i]), Bits: true}
+			return &CorruptionError{File: s.path, Pos: int64(t.Index) + int64(i), Offset: s.first + min(uint64(i/4), count-1), What: "index", Got: uint64(got[i]), Want: uint64(want[i]), Bits: true}
 		}
 	}
 	return nil
-}
-
-// mapWhole maps the file of a segment. An empty file gives no bytes.
-func mapWhole(file vfs.File, s *foundSegment) (data []byte, release func(), err error) {
-	if s.size, err = file.Size(); err != nil || s.size == 0 {
-		return nil, func() {}, err
-	}
-	m, err := file.Map(s.size)
-	if err != nil {
-		return nil, nil, err
-	}
-	return m.Bytes(), func() { _ = m.Unmap() }, nil // only address space is at stake
-}
-
-// readAll reads a file where a page of its mapping cannot be read. That need not
-// be damage: a full tmpfs has no room for a page of zeros that nobody wrote, and
-// a mapping needs one.
-func readAll(file io.ReaderAt, size int64) ([]byte, error) {
-	data := make([]byte, size)
-	if n, err := file.ReadAt(data, 0); n < len(data) {
-		return nil, err
-	}
-	return data, nil
-}
-
-// readWhole passes the bytes of a segment, a mapping, to read. It returns what
-// read returns, or the page that could not be read. If a writer cut the file to
-// size meanwhile, it tries once more.
-func readWhole(fsys vfs.FS, s *foundSegment, read func(data []byte) *fault) (unreadable *fault, err error) {
-	guarded := func(data []byte) (unreadable *fault) {
-		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-		defer catchFault(data, &unreadable)
-		return read(data)
-	}
-	file, err := fsys.Open(s.path)
-	if err != nil {
-		return nil, fmt.Errorf("wal: %w", err)
-	}
-	defer file.Close() // read-only: nothing can be lost by its failing
-	for {
-		data, release, err := mapWhole(file, s)
-		if err != nil {
-			return nil, fmt.Errorf("wal: %w", err)
-		}
-		unreadable = guarded(data)
-		release()
-		if unreadable == nil {
-			return nil, nil
-		}
-		size, err := file.Size()
-		if err != nil {
-			return nil, fmt.Errorf("wal: %w", err)
-		}
-		if size < s.size {
-			continue
-		}
-		if data, err := readAll(file, s.size); err == nil {
-			return read(data), nil
-		}
-		return unreadable, nil
-	}
 }
 
 // Group is a group of records as it is in a file.
@@ -341,16 +273,15 @@ func Groups(dir string, o Options) iter.Seq2[Group, error] {
 func groupsOf(fsys vfs.FS, s *foundSegment, yield func(Group, error) bool) bool {
 	var found scan
 	unreadable, err := readWhole(fsys, s, func(data []byte) *fault {
-		h, f := decodeSegmentHeader(data)
+		h, f := decodeSegmentHeader(data, s.first)
 		if f != nil {
-			f.offset = s.first
 			found = scan{stop: f}
 			return nil
 		}
-		if t, f := decodeSegmentTrailer(data[max(0, len(data)-trailerSize):], s.size); f == nil && int64(t.index) >= headerSize {
-			data = data[:t.index]
+		if t, f := decodeSegmentTrailer(data[max(0, len(data)-trailerSize):], s.size); f == nil {
+			data = data[:t.Index]
 		}
-		found = chain(data, place{h.logID, s.first})
+		found = follow(data, place{h.LogID, s.first})
 		return nil
 	})
 	if err != nil {

@@ -220,10 +220,10 @@ const footerPiece = 64 << 10
 
 func footerError(err error) error { return fmt.Errorf("write footer: %w", err) }
 
-// seal writes the footer of a segment, and readers then use it in place of the
-// index in memory. Nobody else writes to the file, and it is not dropped
+// writeFooter writes the footer of a segment, and readers then use it in place of
+// the index in memory. Nobody else writes to the file, and it is not dropped
 // meanwhile (see unlist).
-func (l *writer) seal(s *segment, durable uint64) error {
+func (l *writer) writeFooter(s *segment, durable uint64) error {
 	if s.footed {
 		return nil
 	}
@@ -249,12 +249,10 @@ func (l *writer) seal(s *segment, durable uint64) error {
 			return footerError(err)
 		}
 	}
-	if _, err := w.Write(segmentTrailer{
-		logID: l.logID, first: s.first, end: s.next, durable: durable, sealed: s.sealedAt,
-		index: uint32(s.written), indexSum: sum,
-	}.encode()); err != nil {
-		return footerError(err)
-	}
+	_, _ = w.Write(segmentTrailer{ // Flush returns its error
+		LogID: l.logID, First: s.first, End: s.next, Durable: durable, Sealed: s.sealedAt,
+		Index: uint32(s.written), IndexSum: sum,
+	}.encode())
 	if err := w.Flush(); err != nil {
 		return footerError(err)
 	}

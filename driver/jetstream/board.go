@@ -27,14 +27,14 @@ func (d *Driver) Update(ctx context.Context, change func(old []byte) (data []byt
 		return d.update(ctx, s, change)
 	})
 	if err != nil {
-		return fmt.Errorf("the board: %w", known(err))
+		return fmt.Errorf("the board: %w", err)
 	}
 	return nil
 }
 
 // update is one attempt of Update.
 func (d *Driver) update(ctx context.Context, s jetstream.Stream, change func([]byte) ([]byte, error)) error {
-	ctx, settled := d.under(ctx, d.boardStream())
+	ctx, settled := d.under(ctx, d.boardStream(), attempt)
 	defer settled()
 	msg, err := s.GetLastMsgForSubject(ctx, d.leaseSubject(board))
 	var seq uint64
@@ -61,15 +61,9 @@ func (d *Driver) openBoard(ctx context.Context) (jetstream.Stream, error) {
 	if d.board != nil {
 		return d.board, nil
 	}
-	s, err := d.create(ctx, jetstream.StreamConfig{
-		Name:              d.boardStream(),
-		Subjects:          []string{d.leaseSubject("*")},
-		Storage:           jetstream.FileStorage,
-		Replicas:          d.o.Replicas,
-		Discard:           jetstream.DiscardNew,
-		Duplicates:        dedup,
-		MaxMsgsPerSubject: 1,
-	})
+	c := d.config(d.boardStream(), d.leaseSubject("*"))
+	c.MaxMsgsPerSubject = 1
+	s, err := d.create(ctx, c)
 	if err == nil {
 		d.board = s
 	}

@@ -43,7 +43,7 @@ func (d *Driver) copied(ctx context.Context, realm string) (s jetstream.Stream, 
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("realm %q: %w", realm, known(err))
+		return nil, fmt.Errorf("realm %q: %w", realm, err)
 	}
 	return s, nil
 }
@@ -76,9 +76,9 @@ func (d *Driver) OpenCopy(ctx context.Context, name string, first driver.Cursor)
 		return r.find(ctx, d.copyConfig(name, first), false)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("copy to realm %q: %w", name, known(err))
+		r.end()
+		return nil, fmt.Errorf("copy to realm %q: %w", name, err)
 	}
-	r.life, r.end = context.WithCancel(d.life)
 	return r, nil
 }
 
@@ -115,7 +115,7 @@ func (d *Driver) FinishCopy(ctx context.Context, realm string) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("realm %q: %w", realm, known(err))
+		return fmt.Errorf("realm %q: %w", realm, err)
 	}
 	return nil
 }

@@ -21,28 +21,12 @@ func applyCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply FILE | --from-version VERSION",
 		Short: "Put a catalog in force, or show what that would change",
-		Long: `Apply puts a catalog in force in a realm. First it asks the server for the changes
-and shows them: settings before and after, the stock that is left, and what the
-next draw of a new player gives, through inner pools. It counts what stays the
-same. Some changes need a second look, such as more drawn already than the new
-stock, odds that move more than threefold, or an item that nobody can get. Apply
-makes them only with --yes. With --dry-run it changes nothing.
-
-Apply puts in force exactly what it has shown. It fails if somebody else applies
-a catalog in between. With --expect it also fails unless the catalog in force is
-that version ("kuji status" shows it; 0 means none).
-
-With --from-version it puts an older catalog in force again: see "kuji catalog list".`,
-		Example: `  kuji apply catalog.yaml --dry-run
-  kuji apply catalog.yaml --yes
-  kuji apply catalog.yaml --expect 7
-  kuji apply catalog.yaml --realm summer --create
-  kuji apply --from-version 7 --reason "version 8 had a wrong price"`,
 		Args: func(cmd *cobra.Command, args []string) error {
+			use := cmd.Use
 			if cmd.Flags().Changed("from-version") {
-				return exactArgs()(cmd, args)
+				use = "apply --from-version VERSION"
 			}
-			return exactArgs("FILE")(cmd, args)
+			return argumentsOf(use).check(cmd, args)
 		},
 	}
 	conn := a.connection(cmd.Flags())
@@ -62,7 +46,7 @@ With --from-version it puts an older catalog in force again: see "kuji catalog l
 			if _, err := parseCatalog(file, yaml); err != nil { // no realm for a catalog that cannot be applied
 				return err
 			}
-			if _, err := c.Admin.CreateRealm(ctx, &kujiv1.CreateRealmRequest{Realm: c.realm}); err != nil {
+			if _, err := c.CreateRealm(ctx, &kujiv1.CreateRealmRequest{Realm: c.realm}); err != nil {
 				return err
 			}
 		}
@@ -78,7 +62,7 @@ With --from-version it puts an older catalog in force again: see "kuji catalog l
 // planAndApply shows what a catalog changes. Unless that is all, or needs a second look, it applies the
 // catalog over what is in force then.
 func planAndApply(ctx context.Context, a *app, c *api, file string, req *kujiv1.ApplyCatalogRequest, dryRun, yes bool) error {
-	resp, err := c.Admin.ApplyCatalog(ctx, req)
+	resp, err := c.ApplyCatalog(ctx, req)
 	if err != nil {
 		return placed(file, err)
 	}
@@ -89,7 +73,7 @@ func planAndApply(ctx context.Context, a *app, c *api, file string, req *kujiv1.
 			req.ExpectedVersion = proto.Uint64(resp.GetPlan().GetVersion() - 1)
 		}
 		req.DryRun = false
-		if resp, err = c.Admin.ApplyCatalog(ctx, req); err != nil {
+		if resp, err = c.ApplyCatalog(ctx, req); err != nil {
 			return err
 		}
 	}
@@ -140,10 +124,10 @@ func printPlan(w io.Writer, resp *kujiv1.ApplyCatalogResponse) {
 	default:
 		fprintf(w, "would become version %d\n", p.GetVersion())
 	}
-	if len(p.GetChanges()) > 0 {
-		fprintf(w, "\n")
-	}
-	for _, c := range p.GetChanges() {
+	for i, c := range p.GetChanges() {
+		if i == 0 {
+			fprintf(w, "\n")
+		}
 		printChange(w, c)
 	}
 	if p.GetKept() > 0 {
@@ -152,6 +136,10 @@ func printPlan(w io.Writer, resp *kujiv1.ApplyCatalogResponse) {
 	if countWarnings(p) > 0 {
 		fprintf(w, "\n")
 	}
+	printWarnings(w, p)
+}
+
+func printWarnings(w io.Writer, p *kujiv1.Plan) {
 	for _, c := range p.GetChanges() {
 		if c.GetWarning() != "" {
 			fprintf(w, "warning: %s: %s\n", changed(c), c.GetWarning())

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kuji-dev/kuji/client"
+	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 )
 
 // defaultAddress is where serve listens and clients look, unless told otherwise.
@@ -49,14 +51,43 @@ func (a *app) connection(flags *pflag.FlagSet) *connection {
 }
 
 // run returns what a command does once it has a client.
-func (c *connection) run(do func(*cobra.Command, *api, []string) error) func(*cobra.Command, []string) error {
+func (c *connection) run(do func(ctx context.Context, c *api, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		cl, err := c.dial()
+		made, err := c.dial()
 		if err != nil {
 			return err
 		}
-		return do(cmd, cl, args)
+		return do(cmd.Context(), made, args)
 	}
+}
+
+// online completes a command that talks to a server.
+func (a *app) online(cmd *cobra.Command, do func(ctx context.Context, c *api, args []string) error) *cobra.Command {
+	cmd.RunE = a.connection(cmd.Flags()).run(do)
+	return cmd
+}
+
+// allRealms makes all realms the default of --realm.
+func (c *connection) allRealms() *connection {
+	realm := c.settings.flags.Lookup("realm")
+	realm.Usage, realm.DefValue = "`name` of the only realm (default: all)", ""
+	return c
+}
+
+// notWith refuses --server next to a flag that names what is read in its place.
+func (c *connection) notWith(flag string) error {
+	if c.settings.given("server") {
+		return usagef("--%s and --server: expected only one of them", flag)
+	}
+	return nil
+}
+
+// only returns the realm that --realm names, "" if it names none.
+func (c *connection) only() string {
+	if !c.settings.given("realm") {
+		return ""
+	}
+	return c.realm
 }
 
 // settle completes the flags from variables and the context. A context goes with
@@ -98,6 +129,7 @@ func (c *connection) settle() error {
 // api is a connection made, and the realm that it is about.
 type api struct {
 	*client.Client
+	kujiv1connect.AdminServiceClient
 	realm string
 }
 
@@ -120,7 +152,7 @@ func (c *connection) dial() (*api, error) {
 	if err != nil {
 		return nil, usagef("%s %w", cmp.Or(c.serverFlag, c.settings.said("server")), err)
 	}
-	return &api{made, c.realm}, nil
+	return &api{made, made.Admin, c.realm}, nil
 }
 
 // trust returns the settings of TLS for servers whose certificates come from those in a file; nil: from

@@ -70,7 +70,7 @@ func newFed(t *testing.T) *fed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.client = &api{made, "default"}
+	f.client = &api{made, made.Admin, "default"}
 	return f
 }
 
@@ -100,7 +100,7 @@ func (f *fed) draw(ctx context.Context, stop <-chan struct{}) <-chan error {
 // all returns all events up to the one with the id "end".
 func (f *fed) all(t *testing.T) (recs []kuji.Record) {
 	t.Helper()
-	for step, err := range f.client.source(&kujiv1.StreamEventsRequest{})(t.Context(), 1) {
+	for step, err := range f.client.source("", "")(t.Context(), 1) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,10 +46,23 @@ func optionError(err error) error {
 	return usagef("--%s: %s", engineFlags[e.Field], e.Message)
 }
 
+// quantity is what a flag gives a number as: a duration, too.
+type quantity interface {
+	~int | ~int64 | ~uint32 | ~uint64
+}
+
 // atLeast checks a number given by flag.
-func atLeast[N int | int64 | uint32 | uint64](flag string, value, least N) error {
+func atLeast[N quantity](flag string, value, least N) error {
 	if value < least {
-		return usagef("--%s %d: expected at least %d", flag, value, least)
+		return usagef("--%s %v: expected at least %v", flag, value, least)
+	}
+	return nil
+}
+
+// within checks a number that has a highest value too.
+func within[N quantity](flag string, value, least, most N) error {
+	if value < least || value > most {
+		return usagef("--%s %v: expected from %v to %v", flag, value, least, most)
 	}
 	return nil
 }

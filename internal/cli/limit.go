@@ -64,12 +64,11 @@ func printLimits(w io.Writer, what string, limits []*kujiv1.Limit) {
 	if len(limits) == 0 {
 		return
 	}
-	fprintf(w, "\nPOOL\t%s\tLEFT\tMORE FROM\n", what)
-	for _, l := range limits {
+	rows(w, "\nPOOL\t"+what+"\tLEFT\tMORE FROM", limits, func(l *kujiv1.Limit) []any {
 		more := "-"
 		if at := l.GetResetsUnixMs(); at != 0 {
 			more = timeText(at)
 		}
-		fprintf(w, "%s\t%s\t%d\t%s\n", l.GetPool(), limitText(l), l.GetLeft(), more)
-	}
+		return []any{l.GetPool(), limitText(l), l.GetLeft(), more}
+	})
 }

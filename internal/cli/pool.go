@@ -15,13 +15,7 @@ import (
 )
 
 func poolCommand(a *app) *cobra.Command {
-	req := &kujiv1.GetPoolRequest{}
-	return read(a, &cobra.Command{
-		Use:     "pool POOL",
-		Short:   "Show a pool with its current stock and odds",
-		Example: "  kuji pool splash",
-		Args:    exactArgs("POOL"),
-	}, req, getPool, func(args []string) { req.Pool = args[0] },
+	return read(a, &cobra.Command{Use: "pool POOL", Short: "Show a pool with its current stock and odds"}, &kujiv1.GetPoolRequest{}, getPool,
 		func(w io.Writer, resp *kujiv1.GetPoolResponse) { printPool(w, resp.GetPool()) })
 }
 

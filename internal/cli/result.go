@@ -52,7 +52,7 @@ func drawsIn(outcomes []*kujiv1.Outcome) int {
 // error that ends the process with its exit code. draws is how many draws the request asked for.
 func (a *app) finish(id string, draws int, resp answer) error {
 	r := resp.GetResult()
-	if err := a.print(message{resp, id}, func(w io.Writer) { printResult(w, id, draws, r) }); err != nil {
+	if err := a.print(plain{resp, id}, func(w io.Writer) { printResult(w, id, draws, r) }); err != nil {
 		return err
 	}
 	if r.GetStatus() == kujiv1.Status_STATUS_OK {

@@ -124,13 +124,8 @@ func (f *edgeFlags) add(flags *pflag.FlagSet) {
 }
 
 func (f *edgeFlags) check() error {
-	switch {
-	case f.drainDelay < 0:
-		return usagef("--drain-delay %v: expected 0s or more", f.drainDelay)
-	case f.drainTimeout < 0:
-		return usagef("--drain-timeout %v: expected 0s or more", f.drainTimeout)
-	}
-	return cmp.Or( // 0 is the default
+	return cmp.Or(atLeast("drain-delay", f.drainDelay, 0), atLeast("drain-timeout", f.drainTimeout, 0),
+		// 0 is the default
 		atLeast("max-in-flight", f.limits.InFlight, 0), atLeast("max-connections", f.limits.Connections, 0),
 		atLeast("max-request-memory", f.limits.RequestMemory, 0),
 		atLeast("max-request-bytes", f.limits.RequestBytes, 0), atLeast("max-batch-bytes", f.limits.BatchBytes, 0))
@@ -210,7 +205,7 @@ func (f *historyFlags) check() error {
 	where, age := f.history, f.historyAge
 	switch {
 	case age < 0:
-		return usagef("--history-age %v: expected 0s or more", age)
+		return atLeast("history-age", age, 0)
 	case age > 0 && where == historyOff:
 		return usagef("--history-age: expected --history other than off with it")
 	}

@@ -32,35 +32,28 @@ type entryChangeJSON struct {
 
 func watchCommand(a *app) *cobra.Command {
 	var every time.Duration
-	pool := &cobra.Command{
-		Use:   "pool POOL",
-		Short: "Show a pool, and then its draws, until Ctrl-C",
-		Long: `Watch shows a pool, and then a line for each entry whose stock has changed. Ctrl-C
-ends it with exit code 0. It asks the server again and again. All draws of an entry
-between two answers make one line. A pool that did not change costs little.
-
-With --json, the first line is the pool, as "kuji pool" shows it. Each other line is
-an object with the entries that have changed.`,
-		Example: "  kuji watch pool splash",
-		Args:    exactArgs("POOL"),
-	}
+	pool := &cobra.Command{Use: "pool POOL", Short: "Show a pool, and then its draws, until Ctrl-C"}
 	conn := a.connection(pool.Flags())
 	pool.Flags().DurationVar(&every, "every", time.Second, "how long to wait before asking again, at least 100ms")
 	pool.RunE = func(cmd *cobra.Command, args []string) error {
-		if every < 100*time.Millisecond {
-			return usagef("--every %v: expected at least 100ms", every)
+		if err := atLeast("every", every, 100*time.Millisecond); err != nil {
+			return err
 		}
 		c, err := conn.dial()
 		if err != nil {
 			return err
 		}
-		err = watchPool(cmd.Context(), a, c, args[0], every)
-		if cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
-			return nil // Ctrl-C is how it ends
-		}
-		return err
+		return unlessStopped(cmd.Context(), watchPool(cmd.Context(), a, c, args[0], every))
 	}
 	return group("watch", "Show changes as they come", pool)
+}
+
+// unlessStopped returns nil if a signal has ended what fails: that is the way to end it.
+func unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }
 
 func watchPool(ctx context.Context, a *app, c *api, id string, every time.Duration) error {

@@ -12,11 +12,12 @@ import (
 
 	"github.com/kuji-dev/kuji/driver/jetstream"
 	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
+	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// home is what a node's directory says of itself, in the file node.json. A directory always belongs to one
-// node of one cluster, since it has the votes that the node has given. Under another name it would vote
-// twice, or bring what one cluster agreed on into another.
+// home is what a node's directory says of itself, in the file node.json. A directory belongs to one node of
+// one cluster, because it has the votes that the node gave. Under another name it would vote twice, or take
+// what one cluster agreed on to another.
 type home struct {
 	Cluster string            `json:"cluster"`
 	Node    string            `json:"node"`
@@ -44,24 +45,12 @@ func readHome(data string) (*home, error) {
 }
 
 // write writes what a directory says of itself. A crash leaves the old file or the new one.
-func (h *home) write(data string) (err error) {
-	if err := os.MkdirAll(Dir(data), 0o700); err != nil {
-		return err
-	}
+func (h *home) write(data string) error {
 	text, err := json.MarshalIndent(h, "", "  ")
-	if err != nil {
+	if err := errors.Join(err, os.MkdirAll(Dir(data), 0o700)); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(Dir(data), ".node-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // gone when all went well
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), homeFile(data))
+	return vfs.ReplaceFile(vfs.OS(), filepath.ToSlash(homeFile(data)), ".new", append(text, '\n'))
 }
 
 // settle makes a directory this node's. It refuses one that belongs to another node.
@@ -88,8 +77,8 @@ func (c *Config) settle(data string) error {
 	return now.write(data)
 }
 
-// otherCluster returns another cluster whose streams are in a directory; "" if there is none. Builds before
-// node.json left nothing else that says so.
+// otherCluster returns another cluster whose streams are in a directory; "": none. Builds before node.json
+// left no other sign.
 func otherCluster(data, cluster string) string {
 	streams, err := embedded.Streams(Dir(data))
 	if err != nil || len(streams) == 0 || slices.ContainsFunc(streams, func(name string) bool { return jetstream.ClusterOf(name) == cluster }) {

@@ -480,14 +480,14 @@ func (n *naive) compare(t rapid.TB, s *store.State) {
 			t.Fatalf("list %d: %d uses of %d codes, want %d of %d", i, all.Uses(), used, len(l.uses), l.burnt())
 		}
 		for k, want := range l.uses {
-			code, player, _, _ := all.Use(uint64(k))
-			if want != (naiveUse{int(code), int(player)}) || !s.CodeUsedBy(uint32(i), code, player) || s.CodeTimes(uint32(i), code) == 0 {
-				t.Fatalf("use %d is of code %d by player %d, want %+v", k, code, player, want)
+			u := all.Use(uint64(k))
+			if want != (naiveUse{int(u.Code), int(u.Player)}) || !s.CodeUsedBy(uint32(i), uint64(u.Code), u.Player) || s.CodeTimes(uint32(i), uint64(u.Code)) == 0 {
+				t.Fatalf("use %d is of code %d by player %d, want %+v", k, u.Code, u.Player, want)
 			}
 		}
 		for k, player := range l.given {
-			if got, _, _ := all.GivenTo(uint64(k)); int(got) != player {
-				t.Fatalf("code %d was given to player %d, want %d", k, got, player)
+			if got := all.GivenTo(uint64(k)); int(got.Player) != player || got.Code != uint32(k) {
+				t.Fatalf("code %d was given to player %d, want %d", got.Code, got.Player, player)
 			}
 		}
 	}
@@ -687,7 +687,7 @@ func FuzzApply(f *testing.F) {
 		first := r.s.Capture(nil)
 		chain := []snapshot{taken(first)}
 		r.s.Release(first, true)
-		mark := first.Mark()
+		extent := first.Extent()
 		for i := 0; i < 50; i++ {
 			var ev store.Event
 			n, err := store.Decode(b, &ev)
@@ -701,7 +701,7 @@ func FuzzApply(f *testing.F) {
 			b = b[n:]
 			wantWhole(t, r.s)
 		}
-		second := r.s.Capture(&mark)
+		second := r.s.Capture(&extent)
 		chain = append(chain, taken(second))
 		r.s.Release(second, true)
 		s, _, err := load(chain)

@@ -8,8 +8,8 @@ import (
 // arena is memory for blocks of different sizes, in chunks without pointers, so that the garbage
 // collector does not scan them. Blocks are laid out one after another and freed in any order. Once
 // a quarter of the memory is dead, the live blocks of the emptiest chunk are moved elsewhere, a
-// few at a time, and the chunk is reused (Rumble, Kejriwal and Ousterhout, "Log-structured Memory
-// for DRAM-based Storage", FAST 2014).
+// few at a time, and the chunk is reused (Rumble et al., "Log-structured Memory for DRAM-based
+// Storage", FAST 2014).
 //
 // An address is chunk<<16 | unit in the chunk, in units of 16 bytes. That makes 64 GiB in all,
 // less the unused rest of large blocks, which have a chunk of their own.
@@ -129,19 +129,10 @@ func (a *arena) bury(c *chunk, units uint32) {
 
 // grow adds a chunk and returns its number.
 func (a *arena) grow(units uint32, large bool) uint32 {
-	return a.adopt(newChunk(units), chunk{units: units, large: large})
-}
-
-// newChunk returns zeroed memory for a chunk.
-func newChunk(units uint32) *byte {
 	mem := make([]uint64, int(units)*(unitBytes/8)) // for alignment
-	return (*byte)(unsafe.Pointer(unsafe.SliceData(mem)))
-}
-
-// adopt adds a chunk with memory from newChunk, and returns its number.
-func (a *arena) adopt(base *byte, about chunk) uint32 {
-	a.size += uint64(about.units)
-	if about.units == chunkUnits && !about.large {
+	base, about := (*byte)(unsafe.Pointer(unsafe.SliceData(mem))), chunk{units: units, large: large}
+	a.size += uint64(units)
+	if units == chunkUnits && !large {
 		a.total += chunkUnits
 	}
 	if n := len(a.unused); n > 0 {

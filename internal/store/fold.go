@@ -71,20 +71,12 @@ func folded(code []byte) (sum CodeSum, ok bool) {
 	return sumFold(f), true
 }
 
-// findFold returns the number of the first code with a sum of sumFold.
-func (l *codeList) findFold(sum *CodeSum) (number uint32, ok bool) {
-	if l.folds.own == nil {
-		return 0, false
-	}
-	for n := range l.folds.matches(sum.hash()) {
-		if ok && n > number {
-			continue
-		}
-		if got, _ := folded(l.codes.Code(uint64(n))); got == *sum {
-			number, ok = n, true
-		}
-	}
-	return number, ok
+// alikeFolded is alike for a sum of sumFold.
+func (l *codeList) alikeFolded(sum *CodeSum) (first uint32, n int) {
+	return l.folds.among(sum.hash(), func(m uint32) bool {
+		got, _ := folded(l.codes.Code(uint64(m)))
+		return got == *sum
+	})
 }
 
 // addFold adds a code to the index of folds, if it belongs there. Of codes that all have the same fold,
@@ -94,15 +86,7 @@ func (l *codeList) addFold(code []byte, number uint32) {
 	if !ok {
 		return
 	}
-	if l.folds.own == nil {
-		l.folds.alone = true
-		l.folds.init()
-	}
-	alike := 0
-	for range l.folds.matches(sum.hash()) {
-		alike++
-	}
-	if alike < MaxAlike {
-		l.folds.add(sum.hash(), number)
+	if _, n := l.folds.among(sum.hash(), func(uint32) bool { return true }); n < MaxAlike {
+		l.folds.addAlone(sum.hash(), number)
 	}
 }

@@ -289,7 +289,7 @@ func TestSnapshotIsOfItsMoment(t *testing.T) {
 			w.Buf = append(w.Buf, 'd')
 		})
 	}
-	loader, base := store.NewLoader(), (*store.Mark)(nil)
+	loader, base := store.NewLoader(), (*store.Extent)(nil)
 	for round := range 4 {
 		want := b.state.Hash()
 		c := b.state.Capture(base)
@@ -306,8 +306,8 @@ func TestSnapshotIsOfItsMoment(t *testing.T) {
 		if err := loader.Loaded(); err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
-		mark := c.Mark()
-		base = &mark
+		extent := c.Extent()
+		base = &extent
 		b.state.Release(c, true)
 		s, _, err := loader.State()
 		if err == nil {

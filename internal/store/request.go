@@ -237,10 +237,13 @@ func (r *ids) restart(n uint64) {
 	r.head, r.headAt, r.tail = n, 0, n
 }
 
-// frozen returns the records as they are now. They can be read through from while the window goes
-// on, but not found by id.
+// frozen returns the records as they are now. They can be read through from, concurrently with the
+// writer, but not found by id.
 func (r *ids) frozen() ids {
-	return ids{chunks: slices.Clone(r.chunks), first: r.first, used: r.used, head: r.head, headAt: r.headAt, tail: r.tail}
+	return ids{
+		chunks: slices.Clone(r.chunks), first: r.first, used: r.used, head: r.head, headAt: r.headAt, tail: r.tail,
+		window: r.window, floor: r.floor,
+	}
 }
 
 // from iterates over the records and their numbers, beginning with number n.

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // What Raft needs of a stream is next to the stream, and can be damaged by itself. Then the server has the
@@ -78,6 +80,11 @@ func (dir stored) raftDir() string {
 	return filepath.Join(string(dir), server.JetStreamStoreDir, server.DEFAULT_SYSTEM_ACCOUNT, "_js_")
 }
 
+// streamsDir is where the streams are.
+func (dir stored) streamsDir() string {
+	return filepath.Join(string(dir), server.JetStreamStoreDir, server.DEFAULT_GLOBAL_ACCOUNT, "streams")
+}
+
 // groups returns the directories of the streams' groups.
 func (dir stored) groups() (byStream map[string]string, err error) {
 	byStream = map[string]string{}
@@ -99,29 +106,30 @@ func (dir stored) groups() (byStream map[string]string, err error) {
 
 // spare returns nil if the other servers have all of the streams without this one.
 func (s *Server) spare(streams []string) error {
-	ask, err := nats.Connect("", s.connect(user))
+	conn, err := nats.Connect("", s.Connect())
 	if err != nil {
 		return err
 	}
-	defer ask.Close()
+	defer conn.Close()
+	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(answerTime))
+	if err != nil {
+		return err
+	}
 	for _, stream := range streams {
-		msg, err := ask.Request(fmt.Sprintf(server.JSApiStreamInfoT, stream), nil, answerTime)
-		var about server.JSApiStreamInfoResponse
-		if err == nil {
-			err = json.Unmarshal(msg.Data, &about)
+		not := func(why string, args ...any) error {
+			return fmt.Errorf("this node's copy of stream %s is damaged, and is not made again "+why, append([]any{stream}, args...)...)
 		}
-		if err == nil && about.Error != nil {
-			err = about.Error
-		}
+		one, err := js.Stream(context.Background(), stream)
 		if err != nil {
-			return fmt.Errorf("this node's copy of stream %s is damaged, and is not made again while nobody says what the others have: %w", stream, err)
+			return not("while nobody says what the others have: %w", err)
 		}
-		if about.StreamInfo == nil || about.Cluster == nil || about.Cluster.Leader == "" || about.Cluster.Leader == s.o.Node {
-			return fmt.Errorf("this node's copy of stream %s is damaged, and is not made again while nobody leads it", stream)
+		group := one.CachedInfo().Cluster
+		if group == nil || group.Leader == "" || group.Leader == s.o.Node {
+			return not("while nobody leads it")
 		}
-		for _, p := range about.Cluster.Replicas {
+		for _, p := range group.Replicas {
 			if p.Name != s.o.Node && (p.Offline || !p.Current || p.Lag > 0) {
-				return fmt.Errorf("this node's copy of stream %s is damaged, and is not made again before node %s has caught up", stream, p.Name)
+				return not("before node %s has caught up", p.Name)
 			}
 		}
 	}
@@ -134,7 +142,7 @@ func (dir stored) forget(stream, group string) error {
 	if err != nil {
 		return err
 	}
-	errs := []error{os.RemoveAll(filepath.Join(string(dir), server.JetStreamStoreDir, server.DEFAULT_GLOBAL_ACCOUNT, "streams", stream))}
+	errs := []error{os.RemoveAll(filepath.Join(dir.streamsDir(), stream))}
 	for _, e := range entries {
 		if e.Name() != "tav.idx" && e.Name() != "peers.idx" {
 			errs = append(errs, os.RemoveAll(filepath.Join(group, e.Name())))

@@ -127,32 +127,19 @@ func (r *Rescued) startCompanion(o Options) error {
 
 // takeOver makes the server the only member of its cluster.
 func (r *Rescued) takeOver(ctx context.Context) error {
-	conn, err := r.system()
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	steps := []func() (done bool, err error){
+	var last error
+	for _, step := range []func() (done bool, err error){
 		func() (bool, error) {
-			err := ask(ctx, conn, server.JSApiMetaRescue, server.JSApiMetaRescueRequest{QuorumNeeded: 1}, &server.JSApiMetaRescueResponse{})
+			err := r.operate(ctx, server.JSApiMetaRescue, server.JSApiMetaRescueRequest{QuorumNeeded: 1})
 			return err == nil, err
 		},
 		func() (bool, error) { return r.NATS().JetStreamIsLeader() && r.began(), nil },
 		func() (bool, error) { return r.removeOthers(ctx) },
 		func() (bool, error) { return r.settled(), nil },
-	}
-	t := time.NewTicker(20 * time.Millisecond)
-	defer t.Stop()
-	for len(steps) > 0 {
-		done, err := steps[0]()
-		if done {
-			steps = steps[1:]
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("the copy of node %s does not become a cluster of one: %w", r.NATS().Name(), ctx.Err()), err)
-		case <-t.C:
+	} {
+		err := poll(ctx, func() (done bool, _ error) { done, last = step(); return done, nil })
+		if err != nil {
+			return errors.Join(fmt.Errorf("the copy of node %s does not become a cluster of one: %w", r.NATS().Name(), err), last)
 		}
 	}
 	return nil
@@ -193,7 +180,7 @@ func (r *Rescued) Close() error {
 
 // Streams returns the streams of which a node's directory holds a part, ascending.
 func Streams(dir string) (names []string, err error) {
-	entries, err := os.ReadDir(filepath.Join(dir, "jetstream", server.DEFAULT_GLOBAL_ACCOUNT, "streams"))
+	entries, err := os.ReadDir(stored(dir).streamsDir())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -204,43 +191,21 @@ func Streams(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// copyTree copies directories and files. Where the file system can, a file's copy shares its blocks.
-func copyTree(ctx context.Context, from, to string) error {
-	if err := os.Mkdir(to, 0o700); err != nil {
-		return err
-	}
-	entries, err := os.ReadDir(from)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		source, target := filepath.Join(from, e.Name()), filepath.Join(to, e.Name())
-		if e.IsDir() {
-			err = copyTree(ctx, source, target)
-		} else {
-			err = copyFile(source, target)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// stoppable is files that can be opened until ctx ends.
+type stoppable struct {
+	fs.FS
+	ctx context.Context
 }
 
-func copyFile(from, to string) (err error) {
-	in, err := os.Open(filepath.Clean(from))
-	if err != nil {
-		return err
+// Open implements [fs.FS].
+func (s stoppable) Open(name string) (fs.File, error) {
+	if err := s.ctx.Err(); err != nil {
+		return nil, err
 	}
-	defer in.Close() // read only: nothing to lose
-	out, err := os.OpenFile(filepath.Clean(to), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	_, err = io.Copy(out, in)
-	return err
+	return s.FS.Open(name)
+}
+
+// copyTree copies directories and files. Where the file system can, a file's copy shares its blocks.
+func copyTree(ctx context.Context, from, to string) error {
+	return errors.Join(os.Mkdir(to, 0o700), os.CopyFS(to, stoppable{os.DirFS(from), ctx}))
 }

@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync"
 
+	"connectrpc.com/connect"
+
 	"github.com/kuji-dev/kuji/server/access"
 )
 
@@ -43,7 +45,7 @@ type Conn struct {
 }
 
 func NewConns(most int, limit func() int, shared bool) *Conns {
-	return &Conns{limit: limit, Busy: NewPlaces(int64(most-most/4), shared), by: make(map[access.Caller]*owner)}
+	return &Conns{limit: limit, Busy: NewPlaces(int64(most-most/4), shared, "connections are busy"), by: make(map[access.Caller]*owner)}
 }
 
 // Listen returns l with the limit on connections.
@@ -160,16 +162,16 @@ func (c *Conn) CloseWrite() error {
 }
 
 // Begin says that a request with a key is being answered on a connection, which keeps its place
-// until End is called. It returns false if this key has its share of busy connections already.
-func (s *Conns) Begin(c *Conn, who access.Caller) bool {
+// until End is called. It refuses a key that has its share of busy connections already.
+func (s *Conns) Begin(c *Conn, who access.Caller) *connect.Error {
 	if c == nil {
-		return true
+		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.calls == 0 {
-		if !s.Busy.Take(who, 1) {
-			return false
+		if refusal := s.Busy.Take(who, 1); refusal != nil {
+			return refusal
 		}
 		c.payer = who
 		switch {
@@ -182,7 +184,7 @@ func (s *Conns) Begin(c *Conn, who access.Caller) bool {
 		}
 	}
 	c.calls++
-	return true
+	return nil
 }
 
 // End says that a request that began has been answered.

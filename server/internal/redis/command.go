@@ -2,7 +2,6 @@ package redis
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -29,7 +28,7 @@ type command struct {
 	least, most int                                            // arguments
 	open        bool                                           // before AUTH, too
 	command     func(a *arguments) Command                     // for the engine
-	member      bool                                           // the command can be in a group
+	member      bool                                           // the command can be between MULTI and EXEC
 	read        func(realm string, a *arguments) proto.Message // a request of the API that reads
 	answer      func(c *conn, a *arguments)                    // of a command about the connection
 }
@@ -115,71 +114,65 @@ func (e *namedError) Unwrap() error { return e.err }
 
 // handle carries out a command of some bytes, or adds it to the run.
 func (c *conn) handle(words [][]byte, size int) {
-	cmd := c.s.byName[string(bytes.ToUpper(words[0][:min(len(words[0]), 16)]))]
-	switch {
-	case cmd == nil && c.client.Access == nil:
-		c.reject(nil, size, errNoAuth)
-		return
+	a := &arguments{slot{cmd: c.s.byName[string(bytes.ToUpper(words[0][:min(len(words[0]), 16)]))], size: size}, words[1:]}
+	switch cmd := a.cmd; {
+	case c.client.Access == nil && (cmd == nil || !cmd.open):
+		a.err = errNoAuth
 	case cmd == nil:
-		c.group.broken = c.group.open
-		c.reject(nil, size, &namedError{"ERR", connect.CodeUnimplemented, fmt.Sprintf("unknown command %.40q, see COMMAND DOCS", words[0]), nil})
-		return
-	case c.client.Access == nil && !cmd.open:
-		c.reject(cmd, size, errNoAuth)
+		c.atomic.broken = c.atomic.open
+		a.err = &namedError{"ERR", connect.CodeUnimplemented, fmt.Sprintf("unknown command %.40q, see COMMAND DOCS", words[0]), nil}
+	}
+	if a.err != nil {
+		c.reject(a.slot)
 		return
 	}
-	a := &arguments{cmd: cmd, words: words[1:]}
-	if n := len(a.words); n < cmd.least || n > cmd.most {
-		a.wrong("", "%d arguments, want %s", n, strings.TrimSpace(cmd.name+" "+cmd.usage))
+	if n := len(a.words); n < a.cmd.least || n > a.cmd.most {
+		a.wrong("", "%d arguments, want %s", n, strings.TrimSpace(a.cmd.name+" "+a.cmd.usage))
 	}
-	ends := cmd.name == "EXEC" || cmd.name == "DISCARD" || cmd.name == "QUIT"
+	ends := a.cmd.name == "EXEC" || a.cmd.name == "DISCARD" || a.cmd.name == "QUIT"
 	switch {
-	case cmd.name == "EXEC" && a.err == nil:
-		c.group.exec(c, cmd, size)
-	case c.group.open && (!ends || a.err != nil):
-		c.group.queue(c, cmd, size, a)
-	case cmd.command == nil && cmd.read == nil:
-		cmd.carryOut(c, size, a)
+	case a.cmd.name == "EXEC" && a.err == nil:
+		c.atomic.exec(c, a)
+	case c.atomic.open && (!ends || a.err != nil):
+		c.atomic.queue(c, a)
+	case a.cmd.command == nil && a.cmd.read == nil:
+		c.carryOut(a)
 	default:
-		c.engine(cmd, size, a)
+		c.engine(a)
 	}
 }
 
 // carryOut carries out a command about the connection.
-func (cmd *command) carryOut(c *conn, size int, a *arguments) {
+func (c *conn) carryOut(a *arguments) {
 	c.flush()
-	before := c.written()
 	if a.err == nil {
-		cmd.answer(c, a)
+		a.cmd.answer(c, a)
 	}
 	if a.err != nil {
-		c.reject(cmd, size, a.err)
+		c.reject(a.slot)
 		return
 	}
-	c.count(cmd, Ended{Size: size, Answered: c.written() - before})
+	c.count(a.slot, 0, nil)
 }
 
 // engine asks the engine for a command.
-func (c *conn) engine(cmd *command, size int, a *arguments) {
-	var err error
-	if cmd.read != nil {
-		if request := cmd.read(c.realm, a); a.err == nil {
-			err = c.look(cmd, size, request)
+func (c *conn) engine(a *arguments) {
+	if a.cmd.read != nil {
+		if request := a.cmd.read(c.realm, a); a.err == nil {
+			a.err = c.look(a, request)
 		}
-	} else if one := cmd.command(a); a.err == nil {
-		err = c.ask(cmd, size, one)
+	} else if one := a.cmd.command(a); a.err == nil {
+		a.err = c.ask(a, one)
 	}
-	if err = cmp.Or(a.err, err); err != nil {
-		c.run.slots = append(c.run.slots, slot{cmd, size, err})
+	if a.err != nil {
+		c.run.slots = append(c.run.slots, a.slot)
 	}
 }
 
 // reject answers a command that was not carried out.
-func (c *conn) reject(cmd *command, size int, err error) {
+func (c *conn) reject(s slot) {
 	c.flush()
-	before := c.written()
-	failed := c.refuse(err, nil)
-	c.count(cmd, Ended{Size: size, Failed: failed, Answered: c.written() - before})
+	c.count(s, 0, c.refuse(s.err, nil))
 	if c.client.Access == nil {
 		c.leaving = c.tries.over() || c.leaving
 	}
@@ -187,9 +180,8 @@ func (c *conn) reject(cmd *command, size int, err error) {
 
 // arguments reads the arguments of a command. After a mistake, which err is, it returns zeros.
 type arguments struct {
-	cmd   *command
+	slot
 	words [][]byte // those that are left
-	err   error
 }
 
 func (a *arguments) wrong(field, format string, args ...any) {
@@ -390,7 +382,7 @@ func (c *conn) login(a *arguments, realm bool) {
 	c.exit()
 	c.client.Pass = access.NewPass(c.s.Keys, who)
 	c.client.Secret = string(secret)
-	if c.s.Gate.Conns.Begin(c.link.place, who.Who) { // from now on it is theirs
+	if c.s.Gate.Conns.Begin(c.link.place, who.Who) == nil { // from now on it is theirs
 		c.s.Gate.Conns.End(c.link.place)
 	}
 }

@@ -137,7 +137,7 @@ type conn struct {
 	resp
 	inbox
 	pipeline
-	group   group
+	atomic  atomic
 	tries   tries // how many commands were refused before AUTH, or had no words
 	leaving bool  // after these answers the connection ends
 }
@@ -277,7 +277,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 func (c *conn) close() {
 	c.link.cancel()
 	c.exit()
-	c.group.leave(c.s.Gate)
+	c.atomic.leave(c.s.Gate)
 	c.shrink()
 	_ = c.link.nc.Close() // the client may be gone
 }
@@ -301,7 +301,7 @@ func (c *conn) serve() {
 		if err := c.receive(); err != nil {
 			if tellable(err) {
 				c.arrived = time.Now()
-				c.reject(nil, c.to-c.from, err)
+				c.reject(slot{size: c.to - c.from, err: err})
 				c.send()
 			}
 			return
