@@ -11,17 +11,14 @@ import (
 	"github.com/kuji-dev/kuji/internal/view"
 )
 
-// Reads run concurrently with the writer. They lock one player or part of a pool for as long as it
-// takes to copy it. They lock the realm only if what they read is not durable yet: then they wait
-// until it is. With a context from [Stale] they do not wait.
+// Reads run concurrently with the writer. They lock one player or part of a pool while they copy it, and the
+// realm only if what they read is not durable yet. Then they wait, unless their context is from [Stale].
 //
-// A realm that stopped because the log could not be written still answers reads of what is durable.
-// A player or a pool whose newest change is not durable is refused with the error that stopped the
-// realm: nobody knows whether that change happened until the realm is opened again.
+// A realm that stopped because the log could not be written still answers reads of what is durable. For
+// what is not, it returns the error that stopped it: only opening the realm again tells what happened.
 
-// Stale returns a context for reads that do not wait until what they read is durable. A crash may
-// still undo what they return. A realm that follows answers no others: what it has is durable, and
-// may be old.
+// Stale returns a context for reads that do not wait until what they read is durable: a crash may
+// still undo it. A follower answers no other reads: what it has is durable, and may be old.
 func Stale(ctx context.Context) context.Context { return context.WithValue(ctx, staleKey{}, true) }
 
 type staleKey struct{}
@@ -214,15 +211,10 @@ const (
 
 // String returns the word in snake_case.
 func (s Seen) String() string {
-	switch s {
-	case NotSeen:
-		return "not_seen"
-	case Answered:
-		return "answered"
-	case MaybeForgotten:
-		return "maybe_forgotten"
+	if s < NotSeen || s > MaybeForgotten {
+		return "unknown"
 	}
-	return "unknown"
+	return [...]string{NotSeen: "not_seen", Answered: "answered", MaybeForgotten: "maybe_forgotten"}[s]
 }
 
 // Lookup is what Realm.Result finds out about a request id.

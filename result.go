@@ -11,7 +11,7 @@ import (
 // Status says how a request ended. Every status but OK is a refusal that depends on the state. It
 // is logged and changes nothing, except that UnknownCode counts the guess, and its request id gives
 // the same answer from then on.
-type Status uint8
+type Status = rules.Status
 
 // The statuses.
 const (
@@ -34,11 +34,6 @@ const (
 	CodeRequired      Status = 19  // only codes pay for the pool: see Redeem; Subject is the pool
 	Refused           Status = 255 // in DoAll and StartAll: not carried out and not logged; Err says why
 )
-
-// String returns the status in snake_case.
-func (s Status) String() string {
-	return rules.Status(s).String()
-}
 
 // Result is the answer to one request.
 type Result struct {

@@ -102,29 +102,27 @@ type proofs struct {
 
 func proofsOf(l *ledger.Ledger) proofs { return proofs{l.Epochs(), l.Epoch(), l.SeedsErr()} }
 
+// at returns which epoch a position is in; -1: none.
+func (p *proofs) at(position uint64) int {
+	i := len(p.epochs) - 1
+	for i >= 0 && p.epochs[i].First > position { // it is nearly always the last
+		i--
+	}
+	return i
+}
+
 // receipt fills in the proof of a result, except for the name of its realm.
 func (p *proofs) receipt(rc *Receipt, at store.At, version uint64) {
 	rc.Position, rc.Index, rc.Time, rc.CatalogVersion = at.Position, int(at.Index), at.Time, version
-	for i := len(p.epochs) - 1; i >= 0; i-- { // nearly always the last
-		if e := &p.epochs[i]; e.First <= at.Position {
-			rc.Epoch, rc.Commitment = e.Number, e.Commitment
-			return
-		}
+	if i := p.at(at.Position); i >= 0 {
+		rc.Epoch, rc.Commitment = p.epochs[i].Number, p.epochs[i].Commitment
 	}
 }
 
 // needed returns the epochs that later receipts or reveals may still need: those since the position of
 // the oldest remembered answer, that of the catalog in force, and those not yet revealed.
 func (p *proofs) needed(oldest, catalog uint64) (out []ledger.Epoch) {
-	first, applied := 0, 0
-	for i := range p.epochs {
-		if p.epochs[i].First <= oldest {
-			first = i
-		}
-		if p.epochs[i].First <= catalog {
-			applied = i
-		}
-	}
+	first, applied := max(p.at(oldest), 0), max(p.at(catalog), 0)
 	for i, e := range p.epochs {
 		if i >= first || i == applied || !e.Revealed {
 			out = append(out, e)
@@ -154,7 +152,7 @@ type earlier struct {
 func until(position uint64) earlier { return earlier{at: store.At{Position: position}} }
 
 // enter is the one way into the log. It fills in res, from the event of the proposal or from an earlier
-// one, and returns the batch that makes res durable, nil if it already is. With an error, b is the batch
+// one, and returns the batch that makes res durable, nil if it already is. With an error, that is the batch
 // that the refusal depends on. The caller holds mu.
 func (w *writer) enter(p proposal, res *Result) (b *ledger.Batch, err error) {
 	if w.gate.err != nil { // an earlier request of the same call stopped the realm
@@ -200,9 +198,9 @@ func (w *writer) again(found *earlier, res *Result) error {
 	return nil
 }
 
-// commit adds the event at the end of buf to b, whose events come before it in buf. It fills in res.
-// What goes wrong here is a defect: the rules may have used random values, and no log says so. So the
-// event does not count, nor does anything else in the open batch. The caller holds mu.
+// commit adds the event at the end of buf to b, whose events come before it in buf. It fills in res. An error
+// here is a defect: the rules may have used random values, and no log says so. Then nothing in the open
+// batch counts. The caller holds mu.
 func (w *writer) commit(b *ledger.Batch, buf []byte, res *Result) error {
 	ev := &w.draft.decoded
 	if _, err := store.Decode(buf[len(b.Buf):], ev); err != nil {
@@ -252,8 +250,8 @@ func (w *writer) defect(err error) error {
 	return w.gate.err
 }
 
-// ended, deferred, turns a panic of the rules, the store or the caller's clock into a defect, and
-// so a clock that ends its goroutine. finished says that there was neither.
+// ended, deferred, makes a defect of a panic of the rules, the store or the caller's clock, and of a clock
+// that ends its goroutine. finished says that there was neither.
 func (w *writer) ended(finished *bool, b **ledger.Batch, err *error) {
 	if !*finished {
 		*b, *err = nil, w.defect(fmt.Errorf("panic: %v\n%s", recover(), debug.Stack()))
@@ -364,9 +362,8 @@ func (q *request) refused(w *writer, now int64) error {
 		return errf(CodeTooOld, "id", "%q: %v: it was made at %s, and ids from before %s may have been", q.cmd.ID, fault, stampText(made), stampText(w.state.IDFloor()))
 	case rules.IDTooFarAhead:
 		return errf(CodeInvalid, "id", "%q: %v: it was made at %s, and here it is %s", q.cmd.ID, fault, stampText(made), stampText(now))
-	default:
-		return errf(CodeInvalid, "id", "%q: %v", q.cmd.ID, fault)
 	}
+	return errf(CodeInvalid, "id", "%q: %v", q.cmd.ID, fault)
 }
 
 func stampText(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
@@ -376,9 +373,9 @@ func (q *request) admit(w *writer, now int64) error {
 	s := w.state
 	if q.cmd.ID != "" && s.WindowFull(now) {
 		w.counts.stats.RefusedIDs++
-		w := s.WindowSize()
+		ids := s.WindowSize()
 		return errf(CodeOverloaded, "id", "%d request ids are remembered and the catalog allows %d within its window; none is forgotten early: "+
-			"send it again later, or raise idempotency.count in the catalog", w.Remembered, w.Limit)
+			"send it again later, or raise idempotency.count in the catalog", ids.Remembered, ids.Limit)
 	}
 	if most := 2 * max(1, len(q.cmd.Members)); !s.RoomForPlayers(most) && !s.RoomForPlayers(q.cmd.NewPlayers(s)) {
 		return errf(CodeConflict, "player", "the realm has %d players, the most it can have; there is no room for a new one", s.Players())

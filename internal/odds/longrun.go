@@ -31,15 +31,15 @@ const (
 // Disclosed is what a catalog says of the odds of one pool.
 type Disclosed struct {
 	Pool *catalog.Pool
-	Odds Odds  // of a newcomer's first draw, with the stock as declared, full budgets and no moment
+	Odds Odds  // of the first draw of a player who was never seen: stock as declared, full budgets, no moment
 	Err  error // why they are not computed: an *OddsError
-	// LongRun is how many times a draw takes each entry in the long run, in the order of
-	// Odds.Outcomes, while stock, codes and budgets last and between moments. It is nil if that is
-	// not known: then Why says why.
+	// LongRun is how many times a draw takes each entry on average when a player draws from the pool
+	// again and again, in the order of Odds.Outcomes, while stock, codes and budgets last and between
+	// moments. It is nil if that is not known: then Why says why.
 	LongRun []*big.Rat
 	Why     string
-	// Requests are what a newcomer's first request gives, for as many draws as a guarantee of the pool
-	// needs.
+	// Requests are what one request for as many draws as a guarantee needs gives a player who was never
+	// seen, by ascending count. A guarantee changes it.
 	Requests []DisclosedRequest
 }
 
@@ -97,7 +97,7 @@ func LongRun(t *rules.Tables, pool string, count int) (all []OutcomeOdds, why st
 		return nil, err.Error()
 	}
 	rates, why := s.longRun(&now)
-	if within && why == "" && len(now.Tracks) > 0 {
+	if within && why == "" && len(now.Pity) > 0 {
 		why = "a guarantee changes what pity gives in requests for several draws"
 	}
 	if why != "" {

@@ -43,15 +43,22 @@ type OddsError struct{ Message string }
 
 func (e *OddsError) Error() string { return e.Message }
 
-// Odds is what the next draw from a pool gives a player.
+// Odds is what the next draw from a pool gives a player, in a request for one draw. It is exact,
+// through all pools below, with pity, stock, budgets, codes, winning moments, limits and conditions as
+// they are at one point of time.
 type Odds struct {
-	// Status is how a draw would end, and Subject what that is about. For a unseen it leaves the
-	// price out. If it is not OK, the odds are those if the player could draw.
+	// Status is how the draw would end, and Subject what that is about: see Status. For a player who
+	// was not named it leaves the price out. If it is not OK, the odds are those if the player could
+	// draw.
 	Status   rules.Status
 	Subject  string
-	Outcomes []OutcomeOdds // of the pool and those below it, each pool before those it leads to
-	Items    []ItemOdds    // what the draw can give, in the catalog's order
-	Tracks   []TrackOdds
+	Count    int           // how many draws the request makes
+	Outcomes []OutcomeOdds // of the pool and those below it: each pool before those it leads to
+	Items    []ItemOdds    // what can be given, in the catalog's order
+	Pity     []TrackOdds   // of the pool and those below it
+
+	CatalogVersion uint64
+	Position       uint64 // the odds are those of the state as of this position
 }
 
 // OutcomeOdds says how likely a draw takes an entry. Most draws take an entry at most once: then
@@ -235,7 +242,7 @@ func (s *Standing) OddsWithin(budget *int, going Going) (Odds, error) {
 		}
 		give(pt.Last.Items, w.emptied[at])
 		for i := range pt.Tracks {
-			o.Tracks = append(o.Tracks, w.track(at, i))
+			o.Pity = append(o.Pity, w.track(at, i))
 		}
 	}
 	for i := range s.t.Catalog.Items {
