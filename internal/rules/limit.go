@@ -264,8 +264,9 @@ type LimitSet struct {
 	Allowed uint64 // draws that the limit allowed then: the event says it for its readers, nobody asks for it
 }
 
-func (s *LimitSet) same(o *LimitSet) bool {
-	return s == o || s != nil && o != nil && s.Per == o.Per && s.Window == o.Window && s.Used == o.Used
+func (setLimitKind) same(c, o *Command) bool {
+	a, b := c.Limit, o.Limit
+	return a.Per == b.Per && a.Window == b.Window && a.Used == b.Used
 }
 
 func (setLimitKind) alone() string { return "an atomic group cannot set a limit" }
@@ -352,6 +353,8 @@ func (r *counting) setUsed(l *Limit, player uint32, n uint64) {
 	}
 }
 
+// ask writes the pool's number, the limit's per (1 byte), its window in milliseconds, the draws that it
+// allows and those that are used: varints.
 func (setLimitKind) ask(r *effects, c *Command, _ Status) {
 	pt := r.findPool(c.Pool)
 	r.w.Uint(uint64(pt.Num))
