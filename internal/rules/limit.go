@@ -152,30 +152,22 @@ func (r *counting) windowCounters(l *Limit, player uint32) []counterValue {
 		if s.counter < l.Counter || s.counter >= l.Counter+windowWidth {
 			continue
 		}
-		v, mine := r.values.get(valueKey(player, counterKey|s.counter))
-		if !mine {
-			continue
+		if v, mine := r.values.get(valueKey(player, counterKey|s.counter)); mine {
+			r.window = putCounter(r.window, s.counter, v)
 		}
-		r.window = putCounter(r.window, s.counter, v)
 	}
 	return r.window
 }
 
 // putCounter sets a counter in an ascending list. The value 0 removes it.
 func putCounter(all []counterValue, counter uint32, value uint64) []counterValue {
-	i := 0
-	for i < len(all) && all[i].Counter < counter {
-		i++
-	}
-	switch found := i < len(all) && all[i].Counter == counter; {
+	switch i, found := searchCounter(all, counter); {
 	case found && value == 0:
-		return append(all[:i], all[i+1:]...)
+		return slices.Delete(all, i, i+1)
 	case found:
 		all[i].Value = value
 	case value != 0:
-		all = append(all, counterValue{})
-		copy(all[i+1:], all[i:])
-		all[i] = counterValue{Counter: counter, Value: value}
+		return slices.Insert(all, i, counterValue{Counter: counter, Value: value})
 	}
 	return all
 }
