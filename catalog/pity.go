@@ -20,7 +20,7 @@ func (k *pityCheck) run() {
 		return
 	}
 	if p.Mode == ModeEach {
-		k.at("pity", func() { k.fault("expected no pity or guarantee in mode each: its entries do not share one choice") })
+		k.faultAt("pity", "expected no pity or guarantee in mode each: its entries do not share one choice")
 		return
 	}
 	k.odds, k.classes = p.groupOdds(), p.Classes()
@@ -35,7 +35,7 @@ func (k *pityCheck) run() {
 			}
 			k.rising(t)
 			if t.Share != "" && slices.ContainsFunc(p.Tracks[:i], func(o Track) bool { return o.Share == t.Share }) {
-				k.at("share", func() { k.fault("expected another counter for each track of the pool") })
+				k.faultAt("share", "expected another counter for each track of the pool")
 			}
 			k.leave()
 		}
@@ -67,21 +67,15 @@ func (k *pityCheck) promises() {
 			return strings.Join(names, between)
 		}
 		if before := k.alwaysBefore(i); len(before) > 0 {
-			k.at("certain", func() {
-				k.fault("expected a promise that can hold with pity before it: in each draw %s is certain first, and no entry is in both groups",
-					named(before, " or "))
-			})
+			k.faultAt("certain", "expected a promise that can hold with pity before it: in each draw %s is certain first, and no entry is in both groups",
+				named(before, " or "))
 		} else if before := k.alwaysTogether(i); len(before) > 0 {
-			k.at("certain", func() {
-				k.fault("expected a promise that can hold with pity before it: in each draw %s are certain first, and no entry is in all of the groups",
-					named(before, " and "))
-			})
+			k.faultAt("certain", "expected a promise that can hold with pity before it: in each draw %s are certain first, and no entry is in all of the groups",
+				named(before, " and "))
 		}
 		if e := k.neverThere(i); e >= 0 {
-			k.at("certain", func() {
-				k.fault("expected a promise that can hold with pity as it counts: in draw %d nothing of the group can be drawn, see when and luck of entry %s%s",
-					t.Certain, p.Entries[e].ID, k.lineOf(step{key: "entries"}, step{index: e, inList: true}))
-			})
+			k.faultAt("certain", "expected a promise that can hold with pity as it counts: in draw %d nothing of the group can be drawn, see when and luck of entry %s%s",
+				t.Certain, p.Entries[e].ID, k.lineOf(step{key: "entries"}, step{index: e, inList: true}))
 		}
 		k.leave()
 	}
@@ -353,12 +347,11 @@ func (k *pityCheck) rising(t *Track) {
 	case r.From == 0 && (len(r.By) > 0 || r.Table || r.Scale != 0):
 		k.fault("expected from to be at least 1")
 	case t.Certain != 0 && r.From > t.Certain:
-		k.at("from", func() { k.fault("expected at most %d, when the group is certain, found %d", t.Certain, r.From) })
+		k.faultAt("from", "expected at most %d, when the group is certain, found %d", t.Certain, r.From)
 	case powerUpTo(r.Scale, MaxChanceDigits):
 		if sum, most := k.p.oddsSum(), MaxWeightSum/(100*r.Scale); sum > most {
-			k.at("by", func() {
-				k.fault("expected odds in the pool whose sum is at most %d, so that the chance can be raised exactly, found %d", most, sum)
-			})
+			k.faultAt("by", "expected odds in the pool whose sum is at most %d, so that the chance can be raised exactly, found %d",
+				most, sum)
 		}
 	}
 }
@@ -409,8 +402,6 @@ func (k *pityCheck) groups() {
 		seen[class] = true
 	}
 	if len(seen) > maxClasses {
-		k.at("pity", func() {
-			k.fault("expected entries in at most %d different sets of groups, found %d", maxClasses, len(seen))
-		})
+		k.faultAt("pity", "expected entries in at most %d different sets of groups, found %d", maxClasses, len(seen))
 	}
 }
