@@ -35,7 +35,7 @@ var rootShape = &object[Catalog]{
 			"The version of the catalog format: 1.").must(),
 		key("name", displayName, func(c *Catalog) *string { return &c.Name },
 			"A name to show, for the catalog as a whole."),
-		keyOr[Catalog, Zone]("zone", zoneShape{}, func(c *Catalog) *Zone { return &c.Zone }, Zone{},
+		keyOr[Catalog, Zone]("zone", zone, func(c *Catalog) *Zone { return &c.Zone }, Zone{},
 			"The time zone whose days and weeks count for limits, free draws, budgets and guesses, by its name in the IANA database, such as Asia/Tokyo."),
 		key("items", dict[Item]{id("an item"), itemShape, func(i *Item) *string { return &i.ID }, MaxItems},
 			func(c *Catalog) *[]Item { return &c.Items },
