@@ -108,7 +108,7 @@ func (g *guide) addStart(b *blocks) {
 	case i == 0:
 		g.starts[i] = 0
 	case i <= b.count:
-		g.starts[i] = g.starts[i-1] + b.sum(i-1)
+		g.starts[i] = g.starts[i-1] + b.at(uint64(i-1)).sum()
 	default:
 		g.starts[i] = math.MaxUint64
 	}
