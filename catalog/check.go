@@ -11,8 +11,8 @@ import (
 // catalog built in Go. The error is an *[Errors] without lines and columns.
 func (c *Catalog) Check() error { return c.check(true) }
 
-// check is Check. An old log can have catalogs that are not taken any more, since they promise what never
-// comes: what is not fresh may.
+// check is Check. A catalog that is not fresh comes from a log. It may promise what never comes: older
+// builds took such catalogs.
 func (c *Catalog) check(fresh bool) error {
 	var errs log
 	k := check{report: report{send: func(at *log, _ bool, message string) {
@@ -34,19 +34,17 @@ type report struct {
 	there [len(referred)]map[string]bool
 }
 
-// check is one pass over a compiled catalog. [Parse] and [Decode] share it, so
-// that what one accepts the other does, but for promises that never come, and so
-// that no log, however damaged, brings the rules what they do not expect.
-//
-// What is about one pool is a poolCheck, with a budgetCheck and a pityCheck; what pools lead to is a
-// nestingCheck.
+// check is one pass over a compiled catalog. [Parse] and [Decode] share it: they accept the same, except
+// for promises that never come, and no damaged log brings the rules what they do not expect. Limits and
+// references are checked by the table of keys. What spans several keys stands here, by pool in a poolCheck,
+// with a budgetCheck and a pityCheck. A nestingCheck follows pools that lead to others.
 type check struct {
 	report
 	c *Catalog
 	// fresh is false for a catalog that was taken before.
 	fresh bool
-	// itemsKnown and poolsKnown are false when the source's items or pools
-	// could not be read, so that references to them say nothing.
+	// itemsKnown and poolsKnown are false if the source's items or pools could not be read. Then
+	// references to them can be anything.
 	itemsKnown, poolsKnown bool
 
 	pools map[string]int // by id: index in c.Pools
@@ -222,7 +220,7 @@ func (k *poolCheck) box() {
 	}
 }
 
-// internal refuses what nobody would ever come by.
+// internal refuses settings of internal pools that nothing would use.
 func (k *poolCheck) internal() {
 	p := k.p
 	if !p.Internal {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// rewards yields the rewards of a pool with the number of the entry; that of last is behind them.
+// rewards yields the rewards of a pool with the number of the entry; the one of last comes after them.
 func (p *Pool) rewards() iter.Seq2[int, *Reward] {
 	return func(yield func(int, *Reward) bool) {
 		for i := range p.Entries {

@@ -11,7 +11,7 @@ type Redeem struct {
 	Times uint32 `json:"times"` // draws that a code pays for, at most MaxRedeemTimes and the pool's MaxCount
 	// Uses is how often each code can be used, by different players: 1 to MaxUses.
 	Uses  uint64 `json:"uses"`
-	Until int64  `json:"until,omitempty"` // Unix milliseconds, exclusive; 0: for ever
+	Until int64  `json:"until,omitempty"` // Unix milliseconds, exclusive; 0: without end
 }
 
 // Guesses bounds how many codes that do not exist a player can send within a time. The zero value is

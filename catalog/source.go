@@ -165,7 +165,7 @@ var limitShape = &object[PlayerLimit]{
 		key("window", duration[int64](time.Millisecond, time.Millisecond, MaxWindow), func(l *PlayerLimit) *int64 { return &l.Window },
 			"The length of the rolling window, such as 12h or 7d; at most "+formatDuration(MaxWindow)+".").must().only("window"),
 		key("draws", integer[uint64](1, MaxQuantity), func(l *PlayerLimit) *uint64 { return &l.Draws },
-			"The most draws within that time; at most "+strconv.Itoa(MaxTimedDraws)+", except for ever.").must(),
+			"The most draws within that time; at most "+strconv.Itoa(MaxTimedDraws)+", except per: forever.").must(),
 	},
 }
 

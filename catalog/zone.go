@@ -22,7 +22,7 @@ type Zone struct {
 // Offset is by how much a zone's clocks are ahead of UTC from a moment on.
 type Offset struct {
 	From    int64 `json:"from"`    // Unix seconds
-	Seconds int64 `json:"seconds"` // negative: behind
+	Seconds int64 `json:"seconds"` // negative: west of Greenwich
 }
 
 const (
@@ -92,7 +92,7 @@ func offsets(place *time.Location) (all []Offset) {
 		}
 		_, end := t.ZoneBounds()
 		if !end.IsZero() && !end.After(t) {
-			end = t.Add(time.Hour) // Go 1.26 takes the last day of a leap year for one behind its end
+			end = t.Add(time.Hour) // Go 1.26 takes the last day of a leap year for one after its end
 		}
 		if end.IsZero() || end.Unix() >= zonesEnd {
 			return all

@@ -21,7 +21,7 @@ func (b *block[T]) find(rest uint64) uint64 {
 func less(sum, q uint64) uint64 { return (sum - q) >> 63 }
 
 // group returns which of four groups, of which the first three have these sums, covers the point
-// before q, and how far behind that group's beginning q is.
+// before q, and how far after that group's beginning q is.
 func group(s0, s1, s2, q uint64) (k, within uint64) {
 	d0, d1, d2 := less(s0, q), less(s0+s1, q), less(s0+s1+s2, q)
 	return d0 + d1 + d2, q - (s0&-d0 + s1&-d1 + s2&-d2)

@@ -170,7 +170,7 @@ func (s *Sampler) Set(index int, weight uint64) error {
 	}
 	i, b := uint(index), &s.blocks
 	// A ticket less is the usual change, and has a way of its own. Added as a constant it spares
-	// the draws that follow from waiting, behind a cache miss, for the difference of two numbers.
+	// the draws that follow from waiting, after a cache miss, for the difference of two numbers.
 	if b.moved == 0 && weight <= MaxTotal {
 		var lowered bool
 		switch b.width {

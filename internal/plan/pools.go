@@ -105,8 +105,8 @@ func settingsText(all []Setting) string {
 	return strings.Join(parts, ", ")
 }
 
-// warnings says what deserves a second look in the settings of a pool: counters that the new pool does
-// not go on with, so that what was counted is not in those that it has instead, and numbers that move far.
+// warnings says what deserves a second look in the settings of a pool: counters that begin again, so that
+// what was counted is not in them, and numbers that move far.
 func warnings(old *rules.Pool, st *counts, c *catalog.Pool) string {
 	var all []string
 	warn := func(what []string, format string) {

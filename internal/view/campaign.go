@@ -29,7 +29,7 @@ type MomentsLeft struct {
 	Config  *catalog.Moments
 	Come    uint64 // for sure: those that were found by draws, and those whose time is over
 	Waiting uint64 // of these, how many the next draws will take: none while budgets or codes rule the entry out
-	Next    int64  // of even moments, the first time stamp of a draw that finds the next one; 0: there is none
+	Next    int64  // of even moments, the first time stamp of a draw that finds the next one; 0: no more come
 }
 
 // Campaigns reports whether a pool has budgets or moments.
