@@ -343,11 +343,13 @@ func (s *Planner) leftThen(pt *rules.Pool, entry uint32) uint64 {
 // compareOdds returns what differs, and a warning of what moved more than threefold: entries, and the
 // average of an item.
 func compareOdds(before, now *odds.Odds) (changed []Setting, warning string) {
-	changed, moved := compare(chancesOf(before), chancesOf(now), percent)
+	changed, moved := compare(before.Outcomes, now.Outcomes, percent,
+		func(e *odds.OutcomeOdds) (string, *big.Rat) { return e.Pool + "/" + e.Entry, e.Chance })
 	for i := range changed {
 		changed[i].Name = "odds of " + changed[i].Name
 	}
-	averages, many := compare(averagesOf(before), averagesOf(now), func(x *big.Rat) string { return odds.Text(x, 6) })
+	averages, many := compare(before.Items, now.Items, func(x *big.Rat) string { return odds.Text(x, 6) },
+		func(it *odds.ItemOdds) (string, *big.Rat) { return it.Item, it.Expected })
 	for i := range averages {
 		averages[i].Name += " per draw"
 	}
@@ -360,50 +362,31 @@ func compareOdds(before, now *odds.Odds) (changed []Setting, warning string) {
 	return append(changed, averages...), warning
 }
 
-// figure is a number with a name.
-type figure struct {
-	name  string
-	value *big.Rat
-}
-
-func chancesOf(o *odds.Odds) (all []figure) {
-	for i := range o.Outcomes {
-		e := &o.Outcomes[i]
-		all = append(all, figure{e.Pool + "/" + e.Entry, e.Chance})
-	}
-	return all
-}
-
-func averagesOf(o *odds.Odds) (all []figure) {
-	for i := range o.Items {
-		all = append(all, figure{o.Items[i].Item, o.Items[i].Expected})
-	}
-	return all
-}
-
 // compare returns which figures differ, and which of them moved more than threefold.
-func compare(before, now []figure, text func(*big.Rat) string) (changed []Setting, moved []string) {
+func compare[T any](before, now []T, text func(*big.Rat) string, figure func(*T) (name string, value *big.Rat)) (changed []Setting, moved []string) {
 	was := map[string]*big.Rat{}
-	for _, f := range before {
-		was[f.name] = f.value
+	for i := range before {
+		name, value := figure(&before[i])
+		was[name] = value
 	}
-	for _, f := range now {
-		old, set := was[f.name], Setting{Name: f.name, After: text(f.value)}
-		delete(was, f.name)
+	for i := range now {
+		name, value := figure(&now[i])
+		old, set := was[name], Setting{Name: name, After: text(value)}
+		delete(was, name)
 		switch {
-		case old == nil && f.value.Sign() == 0, old != nil && old.Cmp(f.value) == 0:
+		case old == nil && value.Sign() == 0, old != nil && old.Cmp(value) == 0:
 			continue
 		case old != nil:
 			set.Before = text(old)
-			if jumps(old, f.value) {
-				moved = append(moved, fmt.Sprintf("%s from %s to %s", f.name, set.Before, set.After))
+			if jumps(old, value) {
+				moved = append(moved, fmt.Sprintf("%s from %s to %s", name, set.Before, set.After))
 			}
 		}
 		changed = append(changed, set)
 	}
-	for _, f := range before {
-		if was[f.name] != nil && f.value.Sign() > 0 {
-			changed = append(changed, Setting{Name: f.name, Before: text(f.value)})
+	for i := range before {
+		if name, value := figure(&before[i]); was[name] != nil && value.Sign() > 0 {
+			changed = append(changed, Setting{Name: name, Before: text(value)})
 		}
 	}
 	return changed, moved
