@@ -187,9 +187,9 @@ func (s *scalar[T]) check(k *report, v *T) {
 	}
 }
 
-func (s *scalar[T]) write(_ uint64, v *T) string     { return s.format(*v) }
+func (s *scalar[T]) write(_ uint64, v *T) string    { return s.format(*v) }
 func (s *scalar[T]) schema(definitions) *schemaNode { return &s.node }
-func (s *scalar[T]) expects() string                 { return s.text }
+func (s *scalar[T]) expects() string                { return s.text }
 
 // integer is a whole number from low to high.
 func integer[T uint32 | uint64](low, high uint64) *scalar[T] {
