@@ -113,6 +113,17 @@ func (f field[T]) must() field[T] {
 	return f
 }
 
+// orNone lets catalogs that were not read do without a required key.
+func (f field[T]) orNone() field[T] {
+	check := f.check
+	f.check = func(k *report, v *T) {
+		if f.given(v) {
+			check(k, v)
+		}
+	}
+	return f
+}
+
 // unless lets a required key be missing if another one is there.
 func (f field[T]) unless(name string) field[T] { f.instead = name; return f }
 

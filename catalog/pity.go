@@ -138,7 +138,8 @@ func (k *pityCheck) alwaysBefore(track int) []int {
 	for most := 1; most <= track && most <= int(p.Tracks[track].Certain); most++ {
 		var all []int
 		for j := range track {
-			if c := p.Tracks[j].sure(); c != 0 && c <= most && apart(j, track) && k.traits.some(1<<j, isLasting) && !slices.ContainsFunc(all, func(o int) bool { return !apart(j, o) }) {
+			together := func(o int) bool { return !apart(j, o) }
+			if c := p.Tracks[j].sure(); c != 0 && c <= most && !together(track) && k.traits.some(1<<j, isLasting) && !slices.ContainsFunc(all, together) {
 				all = append(all, j)
 			}
 		}

@@ -520,7 +520,8 @@ func (s spanShape[T, V]) read(r *reader, n *yaml.Node, dst *T) {
 
 func (s spanShape[T, V]) check(k *report, v *T) {
 	if low, high := s.bounds(v); !s.fixed.valid(*low) || !s.fixed.valid(*high) || *low > *high {
-		k.fault("expected whole numbers from %s to %s, min not above max, found min %d and max %d", s.fixed.node.Minimum, s.fixed.node.Maximum, *low, *high)
+		k.fault("expected whole numbers from %s to %s, min not above max, found min %d and max %d",
+			s.fixed.node.Minimum, s.fixed.node.Maximum, *low, *high)
 	}
 }
 
