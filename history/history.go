@@ -201,7 +201,10 @@ func (h *DB) Wait(ctx context.Context, position uint64) error {
 		if now.down != nil {
 			return now.down
 		}
-		signal(h.asked)
+		select {
+		case h.asked <- struct{}{}:
+		default: // somebody else has asked
+		}
 		select {
 		case <-now.moved:
 		case <-ctx.Done():

@@ -327,13 +327,6 @@ func (w *writer) hold(ctx context.Context) error {
 	return holdingsTable.insert(ctx, w.tables, rows)
 }
 
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 // gather makes batches of the events that come. It hands one on when the writer is ready, once enough
 // events wait, or they have waited for a while, or somebody asks for them, or no more come.
 func (h *DB) gather(ctx context.Context, events <-chan event, batches chan<- []event) {

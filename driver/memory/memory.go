@@ -57,7 +57,7 @@ func (d *Driver) Open(_ context.Context, realm string, o driver.Options) (driver
 	if d.realms == nil {
 		d.realms = map[string]*Realm{}
 	}
-	r := &Realm{changed: make(chan struct{})}
+	r := &Realm{changed: make(chan struct{}), files: map[string][]byte{}}
 	d.realms[realm] = r
 	return r, nil
 }
@@ -82,20 +82,18 @@ type Realm struct {
 
 var _ driver.Realm = (*Realm)(nil)
 
-// open returns an error if the realm is closed. The caller holds mu.
-func (r *Realm) open() error {
+// locked calls f with the realm locked, unless the realm is closed.
+func (r *Realm) locked(f func() error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.closed {
 		return driver.ErrClosed
 	}
-	return nil
+	return f()
 }
 
 // asked returns an error if the realm is closed.
-func (r *Realm) asked() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.open()
-}
+func (r *Realm) asked() error { return r.locked(func() error { return nil }) }
 
 // Append implements driver.Log.
 func (r *Realm) Append(_ context.Context, after driver.Cursor, entry []byte) (driver.Cursor, error) {
@@ -121,11 +119,11 @@ func (r *Realm) Begin(_ context.Context, entry []byte) (driver.Cursor, error) {
 
 // write appends an entry, of which it keeps what begins an epoch. The caller holds mu.
 func (r *Realm) write(entry, begin []byte) (driver.Cursor, error) {
+	if r.closed {
+		return 0, driver.ErrClosed
+	}
 	if len(entry) > maxEntry {
 		return 0, fmt.Errorf("entry of %d bytes: want at most %d", len(entry), maxEntry)
-	}
-	if err := r.open(); err != nil {
-		return 0, err
 	}
 	r.next++
 	r.begin = begin
@@ -178,10 +176,12 @@ func (r *Realm) Last(context.Context) (driver.Cursor, error) { return r.Durable(
 func (r *Realm) Sole() {}
 
 // First implements driver.Log.
-func (r *Realm) First(context.Context) (driver.Cursor, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.first(), r.open()
+func (r *Realm) First(context.Context) (at driver.Cursor, err error) {
+	err = r.locked(func() error {
+		at = r.first()
+		return nil
+	})
+	return at, err
 }
 
 // Sync implements driver.Log.
@@ -229,33 +229,29 @@ func (w *writer) Commit(_ context.Context, name string) error {
 	if err := driver.CheckFile(name); err != nil {
 		return err
 	}
-	w.r.mu.Lock()
-	defer w.r.mu.Unlock()
-	if w.over || w.r.closed {
-		return driver.ErrClosed
-	}
-	w.over = true
-	if w.r.files == nil {
-		w.r.files = map[string][]byte{}
-	}
-	w.r.files[name] = w.Bytes()
-	return nil
+	return w.r.locked(func() error {
+		if w.over {
+			return driver.ErrClosed
+		}
+		w.over = true
+		w.r.files[name] = w.Bytes()
+		return nil
+	})
 }
 
 func (w *writer) Abort() { w.over = true }
 
 // OpenFile implements driver.Files.
-func (r *Realm) OpenFile(_ context.Context, name string) (driver.File, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := r.open(); err != nil {
-		return nil, err
-	}
-	b, ok := r.files[name]
-	if !ok {
-		return nil, fmt.Errorf("file %s: %w", name, driver.ErrNotExist)
-	}
-	return file{bytes.NewReader(b)}, nil
+func (r *Realm) OpenFile(_ context.Context, name string) (opened driver.File, err error) {
+	err = r.locked(func() error {
+		b, ok := r.files[name]
+		if !ok {
+			return fmt.Errorf("file %s: %w", name, driver.ErrNotExist)
+		}
+		opened = file{bytes.NewReader(b)}
+		return nil
+	})
+	return opened, err
 }
 
 type file struct{ *bytes.Reader }
@@ -263,23 +259,20 @@ type file struct{ *bytes.Reader }
 func (file) Close() error { return nil }
 
 // List implements driver.Files.
-func (r *Realm) List(context.Context) ([]driver.FileInfo, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var all []driver.FileInfo
-	for _, name := range slices.Sorted(maps.Keys(r.files)) {
-		all = append(all, driver.FileInfo{Name: name, Size: int64(len(r.files[name]))})
-	}
-	return all, r.open()
+func (r *Realm) List(context.Context) (all []driver.FileInfo, err error) {
+	err = r.locked(func() error {
+		for _, name := range slices.Sorted(maps.Keys(r.files)) {
+			all = append(all, driver.FileInfo{Name: name, Size: int64(len(r.files[name]))})
+		}
+		return nil
+	})
+	return all, err
 }
 
 // Remove implements driver.Files.
 func (r *Realm) Remove(_ context.Context, name string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := r.open(); err != nil {
-		return err
-	}
-	delete(r.files, name)
-	return nil
+	return r.locked(func() error {
+		delete(r.files, name)
+		return nil
+	})
 }
