@@ -30,8 +30,7 @@ type Realm struct {
 	log     *wal.Log                     // nil if only what can be salvaged is read
 	salvage iter.Seq2[wal.Record, error] // if log is nil
 	first   uint64                       // offset, if log is nil
-	damaged *driver.CorruptError         // with Check: the first damage of entries
-	strange error                        // with Check: what else is damaged
+	damage  *driver.CorruptError         // with Check: the first damage of entries, or one that touches none
 }
 
 var _ driver.Realm = (*Realm)(nil)
@@ -96,29 +95,30 @@ func (r *Realm) check() error {
 		return err
 	}
 	if r.last, _, err = readLastClose(r.fs, r.dir); err != nil {
-		if _, ok := errors.AsType[*driver.CorruptError](err); !ok {
+		if d, ok := errors.AsType[*driver.CorruptError](err); ok {
+			r.damage = d
+		} else {
 			return err
 		}
-		r.strange = err
 	}
 	for _, d := range found.Damage {
-		switch {
-		case d == found.Footer: // at the very end: opening the log rewrites it
-		case d.Offset > wal.MaxOffset:
-			r.strange = corrupt(d)
-		case r.damaged == nil:
-			r.damaged = corrupt(d)
+		if d == found.Footer { // at the very end: opening the log rewrites it
+			continue
+		}
+		if d := corrupt(d); r.damage == nil || r.damage.At == 0 {
+			r.damage = d
 		}
 	}
 	r.log, err = wal.Open(r.dir+"/log", r.here(wal.Options{ReadOnly: true, SegmentSize: wal.MinSegmentSize}))
 	if err == nil {
 		return nil
 	}
-	if d, ok := errors.AsType[*wal.CorruptionError](err); ok && r.damaged == nil && r.strange == nil {
-		r.damaged = corrupt(d)
-	}
-	if r.damaged == nil && r.strange == nil {
-		return err
+	if r.damage == nil {
+		d, ok := errors.AsType[*wal.CorruptionError](err)
+		if !ok {
+			return err
+		}
+		r.damage = corrupt(d)
 	}
 	r.first, r.salvage, err = wal.Salvage(r.dir+"/log", r.here(wal.Options{}))
 	return err
@@ -188,8 +188,12 @@ func (r *Realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq
 		if err == nil && after+1 < first {
 			err = &driver.TrimmedError{First: first}
 		}
-		if d := r.damaged; err == nil && d != nil && d.At != 0 && d.At <= after {
-			err = d
+		damaged := ^uint64(0) // offset
+		if r.damage != nil && r.damage.At > 0 {
+			damaged = uint64(r.damage.At) - 1
+		}
+		if err == nil && damaged < uint64(after) {
+			err = r.damage
 		}
 		if err != nil {
 			yield(driver.Entry{}, err)
@@ -203,8 +207,8 @@ func (r *Realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq
 			case err != nil:
 			case through != 0 && rec.Offset >= uint64(through):
 				return
-			case r.damaged != nil && rec.Offset+1 >= uint64(r.damaged.At):
-				err = r.damaged
+			case rec.Offset >= damaged:
+				err = r.damage
 			default:
 				err = cmp.Or(ctx.Err(), r.last.agrees(r.dir, rec.Offset, rec.Data))
 			}
@@ -241,13 +245,13 @@ func (r *Realm) records(from uint64) iter.Seq2[wal.Record, error] {
 
 // wrong says what is damaged although every entry was read, up to the last one.
 func (r *Realm) wrong(last driver.Cursor) error {
-	if r.damaged != nil {
-		return r.damaged
+	if r.damage != nil {
+		return r.damage
 	}
-	if r.strange == nil && uint64(last) < r.last.next && r.readOnly {
+	if uint64(last) < r.last.next && r.readOnly {
 		return &driver.CorruptError{Place: r.dir + "/log", At: last + 1, Err: fmt.Errorf("the log ends here, but when it was closed its last entry was %d", r.last.next)}
 	}
-	return r.strange
+	return nil
 }
 
 // follow reads on after an entry, and waits for what is not there yet.
@@ -293,11 +297,8 @@ func (r *Realm) Last(context.Context) (driver.Cursor, error) {
 // suspect returns where the log ends, or a later cursor, if damage is there: reading through it finds
 // the damage.
 func (r *Realm) suspect(last driver.Cursor) driver.Cursor {
-	if r.damaged != nil {
-		return max(last, r.damaged.At, 1)
-	}
-	if r.strange != nil {
-		return max(last, 1)
+	if r.damage != nil {
+		return max(last, r.damage.At, 1)
 	}
 	return last
 }
