@@ -276,31 +276,26 @@ func (r *Realm) follow(ctx context.Context, after, through driver.Cursor, yield 
 	}
 }
 
-// Last implements driver.Log.
+// Last implements driver.Log. If there is damage, reading through the cursor finds it.
 func (r *Realm) Last(context.Context) (driver.Cursor, error) {
 	if err := r.mayRead(); err != nil {
 		return 0, err
 	}
-	if r.log != nil {
-		return r.suspect(driver.Cursor(r.log.Next())), nil
-	}
 	at := r.first
-	for rec, err := range r.salvage {
-		if err != nil {
-			break // Read says so
+	if r.log != nil {
+		at = r.log.Next()
+	} else {
+		for rec, err := range r.salvage {
+			if err != nil {
+				break // Read says so
+			}
+			at = rec.Offset + 1
 		}
-		at = rec.Offset + 1
 	}
-	return r.suspect(driver.Cursor(at)), nil
-}
-
-// suspect returns where the log ends, or a later cursor, if damage is there: reading through it finds
-// the damage.
-func (r *Realm) suspect(last driver.Cursor) driver.Cursor {
 	if r.damage != nil {
-		return max(last, r.damage.At, 1)
+		at = max(at, uint64(r.damage.At), 1)
 	}
-	return last
+	return driver.Cursor(at), nil
 }
 
 // Sole implements driver.Sole.
