@@ -137,18 +137,22 @@ func (f *Files) prepare() error {
 	if err := f.fs.MkdirAll(f.dir); err != nil {
 		return err
 	}
-	names, err := f.fs.List(f.dir)
-	if err != nil {
-		return err
+	_, err := removeAll(f.fs, f.dir, tmpSuffix)
+	return err
+}
+
+// removeAll removes the files in a directory whose names have a suffix. some says that there are some.
+func removeAll(fsys vfs.FS, dir, suffix string) (some bool, err error) {
+	names, err := fsys.List(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
 	for _, name := range names {
-		if strings.HasSuffix(name, tmpSuffix) {
-			if err := f.fs.Remove(f.dir + "/" + name); err != nil {
-				return err
-			}
+		if strings.HasSuffix(name, suffix) {
+			some, err = true, errors.Join(err, fsys.Remove(dir+"/"+name))
 		}
 	}
-	return nil
+	return some, err
 }
 
 // writer writes a file under a temporary name.
