@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/kuji-dev/kuji"
 )
 
@@ -306,9 +304,4 @@ func (b *rebuild) upTo(ctx context.Context, first uint64, end int64) iter.Seq2[k
 			}
 		}
 	}
-}
-
-// taken reports whether a row could not be inserted because one with its key is there.
-func taken(err error) bool {
-	return errors.Is(err, sqlite3.CONSTRAINT) || postgresCode(err) == "23505"
 }

@@ -2,6 +2,7 @@ package sink
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -75,11 +76,9 @@ func NewWebhook(o Webhook) (Target, error) {
 		return nil, invalid("to", "a URL with a name and a password: the signature tells the receiver who sends")
 	}
 	w := &webhook{o: o}
+	w.o.fs = cmp.Or(o.fs, vfs.OS())
 	if w.secrets, err = parseSecrets(o.Secrets); err != nil {
 		return nil, err
-	}
-	if w.o.fs == nil {
-		w.o.fs = vfs.OS()
 	}
 	if w.o.wait == nil {
 		w.o.wait = step.Pause

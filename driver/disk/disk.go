@@ -10,6 +10,7 @@
 package disk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -73,9 +74,7 @@ var _ driver.Driver = (*Driver)(nil)
 // Open opens a data directory, and creates it if needed. Errors: driver.ErrLocked if another
 // process has it open, driver.ErrNotExist under MustExist, and those of the file system.
 func Open(dir string, o Options) (*Driver, error) {
-	if o.fs == nil {
-		o.fs = vfs.OS()
-	}
+	o.fs = cmp.Or(o.fs, vfs.OS())
 	if o.MustExist {
 		_, err := o.fs.Stat(dir + "/realms")
 		if errors.Is(err, syscall.ENOTDIR) {
