@@ -206,12 +206,12 @@ func (r *reader) whole() bool {
 }
 
 // holds returns how many of an item a player holds.
-func (r *reader) holds(ctx context.Context, player, item string) (n uint64, err error) {
-	err = r.query(ctx, "SELECT h.item, h.player, h.quantity, h.sum FROM holdings h JOIN items i ON i.id = h.item JOIN players p ON p.id = h.player WHERE i.name = $1 AND p.name = $2", func(row row) error {
-		n = uint64(row.int(2))
-		return r.check("holdings", row...)
-	}, textOf(item), textOf(player))
-	return n, err
+func (r *reader) holds(ctx context.Context, player, item string) (uint64, error) {
+	row, err := r.one(ctx, "SELECT h.item, h.player, h.quantity, h.sum FROM holdings h JOIN items i ON i.id = h.item JOIN players p ON p.id = h.player WHERE i.name = $1 AND p.name = $2", textOf(item), textOf(player))
+	if err != nil || row == nil {
+		return 0, err
+	}
+	return uint64(row.int(2)), r.check("holdings", row...)
 }
 
 // what says what is asked for.
@@ -289,15 +289,15 @@ func (r *reader) playersItem(ctx context.Context, player, item any, before int64
 
 // number returns the number of a name.
 func (r *reader) number(ctx context.Context, table, name string) (id int64, err error) {
-	err = r.query(ctx, "SELECT id, name, sum FROM "+table+" WHERE name = $1", func(row row) error {
-		id = row.int(0)
-		return r.check(table, row...)
-	}, textOf(name))
-	if err == nil && id == 0 {
-		kind := strings.TrimSuffix(table, "s")
-		err = &kuji.Error{Code: kuji.CodeNotFound, Field: kind, Message: fmt.Sprintf("the history has no %s %.80q", kind, name)}
+	row, err := r.one(ctx, "SELECT id, name, sum FROM "+table+" WHERE name = $1", textOf(name))
+	if err != nil {
+		return 0, err
 	}
-	return id, err
+	if row == nil {
+		kind := strings.TrimSuffix(table, "s")
+		return 0, &kuji.Error{Code: kuji.CodeNotFound, Field: kind, Message: fmt.Sprintf("the history has no %s %.80q", kind, name)}
+	}
+	return row.int(0), r.check(table, row...)
 }
 
 // found is an event that was read, and what its checksum is about.
