@@ -294,8 +294,7 @@ func (r *reader) number(ctx context.Context, table, name string) (id int64, err 
 		return 0, err
 	}
 	if row == nil {
-		kind := strings.TrimSuffix(table, "s")
-		return 0, &kuji.Error{Code: kuji.CodeNotFound, Field: kind, Message: fmt.Sprintf("the history has no %s %.80q", kind, name)}
+		return 0, &kuji.Error{Code: kuji.CodeNotFound, Field: strings.TrimSuffix(table, "s"), Message: fmt.Sprintf("%.80q is not in the history", name)}
 	}
 	return row.int(0), r.check(table, row...)
 }
@@ -433,8 +432,8 @@ func list[T any](ctx context.Context, h *DB, limit int, read func(ctx context.Co
 	return all, more, state, err
 }
 
-// Players returns the ids of at most limit players (0: DefaultPage) whom any event was about, sorted
-// by their bytes, after an id. more says that others follow.
+// Players returns the ids of at most limit players (0: DefaultPage) after an id, sorted by their bytes.
+// It knows every player that an event was about. more says that others follow.
 func (h *DB) Players(ctx context.Context, after string, limit int) (players []string, more bool, state State, err error) {
 	return list(ctx, h, limit, func(ctx context.Context, r *reader, all *[]string, most int64) error {
 		return r.query(ctx, "SELECT id, name, sum FROM players WHERE name > $1 ORDER BY name LIMIT $2", func(row row) error {

@@ -347,7 +347,7 @@ func (w *fileWriter) Abort() {
 	}
 	w.over, w.chunk = true, nil
 	if len(w.dir.Sums) > 0 && !w.tried {
-		// If nobody hears of it, a later sweep drops the chunks.
+		// If this gets lost, a later sweep drops the chunks.
 		_ = w.dropChunks(w.life, w.dir.Upload)
 	}
 }

@@ -76,8 +76,8 @@ func (f *follower) next(ctx context.Context) (driver.Entry, error) {
 	return driver.Entry{}, ctx.Err()
 }
 
-// step takes the consumer's next message, makes a consumer if there is none, or looks what is wrong with
-// one that is silent.
+// step takes the consumer's next message. Before, it makes a consumer if none is there. If one is silent,
+// it looks for the reason.
 func (f *follower) step(ctx context.Context) (entry driver.Entry, found bool, err error) {
 	if f.messages == nil {
 		return entry, false, f.start(ctx)
@@ -176,7 +176,7 @@ func (f *follower) begin(ctx context.Context) error {
 	return err
 }
 
-// stop drops the consumer. If nobody hears of it, the server drops it later.
+// stop drops the consumer. If the request gets lost, the server drops it later.
 func (f *follower) stop() {
 	if f.messages != nil {
 		f.messages.Stop()

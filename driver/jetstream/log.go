@@ -88,7 +88,7 @@ func (l *log) publish(ctx context.Context, entry []byte, o ...jetstream.PublishO
 	if l.open() != nil {
 		return 0, fmt.Errorf("%w: %w", driver.ErrClosed, driver.ErrUnknown)
 	}
-	// There is no leader, or no connection: whoever asks again at once asks in vain.
+	// There is no leader, or no connection: asking again at once is in vain.
 	pause(ctx, 20*time.Millisecond)
 	return 0, fmt.Errorf("%w: %w", driver.ErrUnknown, err)
 }
