@@ -44,7 +44,6 @@ type follower struct {
 // be at another replica, which can have it.
 const maxHoles = 12
 
-// Read implements [driver.Log].
 func (l *log) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[driver.Entry, error] {
 	return func(yield func(driver.Entry, error) bool) {
 		f := &follower{log: l, after: uint64(after)}
