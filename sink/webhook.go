@@ -56,7 +56,7 @@ type Webhook struct {
 	wait func(context.Context, time.Duration) // of tests; nil: step.Pause
 }
 
-// webhook posts events as https://www.standardwebhooks.com says.
+// webhook is a Target that posts events as https://www.standardwebhooks.com says.
 type webhook struct {
 	o        Webhook
 	secrets  [][]byte
@@ -153,7 +153,6 @@ func publicOnly(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// Place implements Target.
 func (w *webhook) Place(context.Context) (Place, error) { return w.position.load() }
 
 // message is the body of a post, as the standard proposes.
@@ -168,7 +167,6 @@ type messageData struct {
 	Events []kuji.Record `json:"events"`
 }
 
-// Deliver implements Target.
 func (w *webhook) Deliver(ctx context.Context, b *Batch) error {
 	if len(b.Events) > 0 {
 		data, err := json.Marshal(messageData{w.o.Feed.Realm, b.Events})

@@ -100,7 +100,7 @@ func (c *lastClose) agrees(dir string, offset uint64, entry []byte) error {
 
 // checkLast checks that the log still has the entry that was its last one when it was closed, unless
 // that was trimmed since.
-func (r *Realm) checkLast() error {
+func (r *realm) checkLast() error {
 	next := r.last.next
 	if next <= r.log.First() {
 		return nil
@@ -117,7 +117,7 @@ func (r *Realm) checkLast() error {
 
 // relic names something next to a realm's log that is only made when there is a log. It is empty if
 // there is nothing.
-func (r *Realm) relic() (string, error) {
+func (r *realm) relic() (string, error) {
 	switch _, err := r.fs.Stat(r.dir + "/" + closedFile); {
 	case err == nil:
 		return closedFile, nil
@@ -132,6 +132,6 @@ func (r *Realm) relic() (string, error) {
 }
 
 // missing is the error for a realm that has lost its log.
-func (r *Realm) missing(relic string, err error) error {
+func (r *realm) missing(relic string, err error) error {
 	return &driver.CorruptError{Place: r.dir + "/log", Err: fmt.Errorf("the log is gone, but its %s is there: %w", relic, err)}
 }

@@ -28,7 +28,7 @@ func (d *Driver) Copied(realm string) (begun bool, next driver.Cursor, err error
 // CopyFiles implements driver.Copier.
 func (d *Driver) CopyFiles(_ context.Context, realm string, _ driver.Cursor) (driver.Files, error) {
 	r := d.realm(realm, false)
-	return &r.Files, classify(d.o.fs.MkdirAll(r.dir))
+	return &r.files, classify(d.o.fs.MkdirAll(r.dir))
 }
 
 // OpenCopy implements driver.Copier.
@@ -58,4 +58,4 @@ func (d *Driver) OpenCopy(_ context.Context, realm string, first driver.Cursor) 
 
 // Drop implements driver.Copy: it does not note where the log was closed, so that a copy which was not
 // completed stays one.
-func (r *Realm) Drop() error { return r.close(false) }
+func (r *realm) Drop() error { return r.close(false) }

@@ -136,7 +136,7 @@ func (d *Driver) Open(_ context.Context, realm string, o driver.Options) (driver
 	return r, nil
 }
 
-func (d *Driver) open(realm string, o driver.Options) (*Realm, error) {
+func (d *Driver) open(realm string, o driver.Options) (*realm, error) {
 	r := d.realm(realm, o.ReadOnly || o.Check)
 	if o.MustExist || r.readOnly {
 		if _, err := d.o.fs.Stat(r.dir); err != nil {
@@ -151,9 +151,9 @@ func (d *Driver) open(realm string, o driver.Options) (*Realm, error) {
 	return r, r.openLog(d.o, o, 0)
 }
 
-func (d *Driver) realm(name string, readOnly bool) *Realm {
+func (d *Driver) realm(name string, readOnly bool) *realm {
 	dir := d.realmDir(name)
-	return &Realm{Files: Files{gate: &gate{readOnly: readOnly}, fs: d.o.fs, dir: dir + "/" + filesDir}, dir: dir, steps: d.o.steps, policy: d.o.Sync}
+	return &realm{files: files{gate: &gate{readOnly: readOnly}, fs: d.o.fs, dir: dir + "/" + filesDir}, dir: dir, steps: d.o.steps, policy: d.o.Sync}
 }
 
 // Close implements driver.Driver. It lets other processes in.
