@@ -122,7 +122,7 @@ func used(b *admission.Budget) int64 {
 
 // Codecs are the server's codecs by name.
 func Codecs() map[string]connect.Codec {
-	return map[string]connect.Codec{"proto": protoCodec{}, "json": jsonCodec{"json"}}
+	return map[string]connect.Codec{"proto": binary, "json": inJSON("json")}
 }
 
 // Drain turns readiness off, as Shutdown does first.
