@@ -76,10 +76,9 @@ type Limits struct {
 	// InFlight is the most calls at a time whose requests have arrived. Any more get unavailable
 	// at once. Default: 4096.
 	InFlight int
-	// BulkInFlight is the most Atomic, Batch and ImportCodes calls that are carried out at a time.
-	// More of them wait; they count for InFlight. A decoded request takes at most about 25 MB.
-	// Default: 16. Of ApplyCatalog calls there is always one at a time, because a catalog takes
-	// fifty times its size while it is read.
+	// BulkInFlight is the most Atomic, Batch, ImportCodes and ExportCatalog calls that are carried out
+	// at a time. More of them wait; they count for InFlight. A decoded request takes at most about
+	// 25 MB. Default: 16. ApplyCatalog calls are carried out one at a time.
 	BulkInFlight int
 	// WorkBytes is the most memory that calls and batches of streams may take for results and
 	// answers, in bytes, as reckoned from their requests; 64 KiB of each call are free. More of
