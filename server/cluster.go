@@ -52,6 +52,7 @@ type Call struct {
 	Request *http.Request
 	Began   time.Time // when it came to this server
 	Tries   int       // how often this server was to answer it, and then did not hold the realm
+	Streams bool      // it takes as long as the server that answers lets it
 }
 
 // ErrHere is the error of a [Call] that this server is to answer: it leads the realm by now, or the
@@ -76,7 +77,7 @@ type shares struct {
 
 // serveShared is serveAdmitted for a server that shares realms with others.
 func (s *Server) serveShared(w http.ResponseWriter, r *http.Request, c *call, b *admission.Body) {
-	mine, out := b.Request(r), &Call{Began: c.start}
+	mine, out := b.Request(r), &Call{Began: c.start, Streams: c.endpoint.stream}
 	c.shared = true
 	for {
 		s.serveAdmitted(w, mine, c)
@@ -110,7 +111,7 @@ func (s *Server) serveShared(w http.ResponseWriter, r *http.Request, c *call, b 
 
 // handOver passes on what another server answers. It reports whether this one is to answer instead.
 func (s *Server) handOver(w http.ResponseWriter, out *Call, c *call) (here bool) {
-	if c.endpoint.stream { // the leader decides how long it takes
+	if out.Streams { // the leader decides how long it takes
 		rc := http.NewResponseController(w)
 		_, _ = rc.SetReadDeadline(time.Time{}), rc.SetWriteDeadline(time.Time{}) // not supported: no deadline
 	}

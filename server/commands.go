@@ -60,6 +60,12 @@ func (h *commands) SetTrack(ctx context.Context, req *kujiv1.SetTrackRequest) (*
 	return &kujiv1.SetTrackResponse{Result: res}, err
 }
 
+// SetLimit is an administrator's.
+func (h *commands) SetLimit(ctx context.Context, req *kujiv1.SetLimitRequest) (*kujiv1.SetLimitResponse, error) {
+	res, err := h.do(ctx, req)
+	return &kujiv1.SetLimitResponse{Result: res}, err
+}
+
 func (h *commands) Batch(ctx context.Context, req *kujiv1.BatchRequest) (*kujiv1.BatchResponse, error) {
 	commands := req.GetCommands()
 	if len(commands) == 0 {

@@ -1,6 +1,6 @@
-// Package historian keeps the histories of a server's realms: it follows each realm with its database,
-// and answers the server from these. A history that fails is tried again, and never holds its realm up.
-// What a history is, and how it is read and written, stands in package history.
+// Package historian keeps the histories of a server's realms: it follows each realm with a database, and
+// answers the server from it. It tries a history that fails again, and never holds its realm up. Package
+// history knows what a history is, and how it is read and written.
 package historian
 
 import (
@@ -71,7 +71,7 @@ func (h *Historian) Close() error {
 	return errors.Join(all...)
 }
 
-// Follow implements server.History. A realm that was opened again is followed when its last life is over.
+// Follow implements [server.History]. A realm that was opened again is followed when its last life is over.
 func (h *Historian) Follow(r *kuji.Realm) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -137,51 +137,48 @@ func (h *Historian) of(realm string) *chronicle {
 	return h.realms[realm]
 }
 
-// known returns the history of a realm, once it is known to be that realm's.
-func (h *Historian) known(realm string) (*history.DB, error) {
-	c := h.of(realm)
+// known returns the database, once it is known to be that of the realm. c may be nil.
+func (c *chronicle) known(realm string) (*history.DB, error) {
 	if c == nil {
 		return nil, &kuji.Error{Code: kuji.CodeClosed, Message: "the history is closed"}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.db == nil || !c.db.Following() {
-		if kuji.CodeOf(c.err) == kuji.CodeConflict {
-			return nil, c.err
-		}
-		return nil, &kuji.Error{Code: kuji.CodeOverloaded, Message: fmt.Sprintf("the history of realm %q is not open yet: try again later", realm), Err: c.err}
+	switch {
+	case c.db != nil && c.db.Following():
+		return c.db, nil
+	case kuji.CodeOf(c.err) == kuji.CodeConflict:
+		return nil, c.err
 	}
-	return c.db, nil
+	return nil, &kuji.Error{Code: kuji.CodeOverloaded, Message: fmt.Sprintf("the history of realm %q is not open yet: try again later", realm), Err: c.err}
 }
 
 // reading calls f with the history of a realm. The log says when the first read fails, and when one
 // succeeds again.
 func (h *Historian) reading(realm string, f func(db *history.DB) error) error {
-	db, err := h.known(realm)
+	c := h.of(realm)
+	db, err := c.known(realm)
 	if err != nil {
 		return err
 	}
 	err = f(db)
 	code := kuji.CodeOf(err)
-	if code == kuji.CodeCanceled {
-		return err
-	}
 	failed := code == kuji.CodeFailed || code == kuji.CodeCorrupt
-	c := h.of(realm)
 	c.mu.Lock()
-	changed := c.unreadable != failed
-	c.unreadable = failed
-	c.mu.Unlock()
+	defer c.mu.Unlock()
 	switch {
-	case changed && failed:
+	case code == kuji.CodeCanceled, c.unreadable == failed:
+		return err
+	case failed:
 		h.log.Error("the history cannot be read; the realm goes on", "realm", realm, "error", err)
-	case changed:
+	default:
 		h.log.Info("the history can be read again", "realm", realm)
 	}
+	c.unreadable = failed
 	return err
 }
 
-// Events implements server.History.
+// Events implements [server.History].
 func (h *Historian) Events(ctx context.Context, realm string, req *kujiv1.GetHistoryRequest) (events []kuji.Record, out *kujiv1.GetHistoryResponse, err error) {
 	before := history.Place{Position: req.GetBefore().GetPosition(), Index: int(req.GetBefore().GetIndex())}
 	err = h.reading(realm, func(db *history.DB) error {
@@ -195,7 +192,7 @@ func (h *Historian) Events(ctx context.Context, realm string, req *kujiv1.GetHis
 	return events, out, err
 }
 
-// Players implements server.History.
+// Players implements [server.History].
 func (h *Historian) Players(ctx context.Context, realm string, req *kujiv1.ListPlayersRequest) (out *kujiv1.ListPlayersResponse, err error) {
 	err = h.reading(realm, func(db *history.DB) error {
 		players, more, st, err := db.Players(ctx, req.GetAfter(), int(req.GetLimit()))
@@ -205,7 +202,7 @@ func (h *Historian) Players(ctx context.Context, realm string, req *kujiv1.ListP
 	return out, err
 }
 
-// Holders implements server.History.
+// Holders implements [server.History].
 func (h *Historian) Holders(ctx context.Context, realm string, req *kujiv1.ListHoldersRequest) (out *kujiv1.ListHoldersResponse, err error) {
 	err = h.reading(realm, func(db *history.DB) error {
 		holders, more, st, err := db.Holders(ctx, req.GetItem(), req.GetAfter(), int(req.GetLimit()))
@@ -223,25 +220,25 @@ func stateOf(st history.State) *kujiv1.HistoryState {
 		KeptFrom: st.KeptFrom, KeptFromUnixMs: st.KeptFromTime, ProvenFrom: st.ProvenFrom}
 }
 
-// Wait implements server.History.
+// Wait implements [server.History].
 func (h *Historian) Wait(ctx context.Context, realm string, position uint64) error {
-	db, err := h.known(realm)
+	db, err := h.of(realm).known(realm)
 	if err != nil {
 		return err
 	}
 	return db.Wait(ctx, position)
 }
 
-// State implements server.History.
+// State implements [server.History].
 func (h *Historian) State(realm string) *kujiv1.HistoryState {
-	db, err := h.known(realm)
+	db, err := h.of(realm).known(realm)
 	if err != nil {
 		return nil
 	}
 	return stateOf(db.State())
 }
 
-// Down implements server.History.
+// Down implements [server.History].
 func (h *Historian) Down(realm string) error {
 	c := h.of(realm)
 	if c == nil {

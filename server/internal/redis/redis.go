@@ -71,6 +71,7 @@ type Client struct {
 // Command is a command for the engine: a message that can be in a batch.
 type Command struct {
 	ID      string // of the request
+	Reason  string // why; of some commands only
 	Message proto.Message
 }
 
