@@ -67,13 +67,10 @@ func planAndApply(ctx context.Context, a *app, c *api, file string, req *kujiv1.
 			return err
 		}
 	}
-	if err := a.print(resp, func(w io.Writer) { printPlan(w, resp) }); err != nil {
-		return err
-	}
 	if !dryRun && !apply {
-		return refusedError{fmt.Sprintf("not applied: %d of the changes deserve a second look. Repeat with --yes to apply them", warned)}
+		err = refusedError{fmt.Sprintf("not applied: %d of the changes deserve a second look. Repeat with --yes to apply them", warned)}
 	}
-	return nil
+	return cmp.Or(a.print(resp, func(w io.Writer) { printPlan(w, resp) }), err)
 }
 
 // toApply reads the catalog to apply, from a file or, again, from the realm's older ones.

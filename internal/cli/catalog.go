@@ -80,10 +80,7 @@ func checkAgainst(ctx context.Context, a *app, conn *connection, file string, ya
 	if err != nil {
 		return placed(file, err)
 	}
-	if err := a.print(resp, func(w io.Writer) { printPlan(w, resp) }); err != nil {
-		return err
-	}
-	return secondLook(file, countWarnings(resp.GetPlan()), yes)
+	return cmp.Or(a.print(resp, func(w io.Writer) { printPlan(w, resp) }), secondLook(file, countWarnings(resp.GetPlan()), yes))
 }
 
 // secondLook refuses a catalog with warnings.
@@ -150,11 +147,10 @@ func checkCatalog(ctx context.Context, a *app, file string, c *catalog.Catalog, 
 		}
 	}
 	verdict := cmp.Or(when(len(out.Warnings) > 0, "can be read"), "good")
-	err = a.print(out, func(w io.Writer) {
+	return cmp.Or(a.print(out, func(w io.Writer) {
 		fprintf(w, "%s: %s: %s, %s, %s\n", file, verdict, counted(out.Items, "item"), counted(out.Pools, "pool"), counted(out.Entries, "entry"))
 		printWarnings(w, changes)
-	})
-	return cmp.Or(err, secondLook(file, len(out.Warnings), yes))
+	}), secondLook(file, len(out.Warnings), yes))
 }
 
 // planAlone plans a catalog for a realm that is new: what a server says of it at its first start.

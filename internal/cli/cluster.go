@@ -270,18 +270,16 @@ func clusterStatus(a *app, out clusterJSON) error {
 			ill = append(ill, "nobody leads realm "+r.Realm)
 		}
 	}
-	if err := a.print(out, func(w io.Writer) { printCluster(w, out) }); err != nil {
-		return err
-	}
+	var err error
 	switch {
 	case reached == 0:
-		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("no node answers: %s", strings.Join(ill, "; ")))
+		err = connect.NewError(connect.CodeUnavailable, fmt.Errorf("no node answers: %s", strings.Join(ill, "; ")))
 	case len(ill) > 0:
-		return fmt.Errorf("not ready: %s", strings.Join(ill, "; "))
+		err = fmt.Errorf("not ready: %s", strings.Join(ill, "; "))
 	case len(out.Realms) == 0:
-		return errors.New("nobody leads")
+		err = errors.New("nobody leads")
 	}
-	return nil
+	return cmp.Or(a.print(out, func(w io.Writer) { printCluster(w, out) }), err)
 }
 
 func printCluster(w io.Writer, c clusterJSON) {

@@ -203,7 +203,7 @@ func onContexts(a *app, cmd *cobra.Command, change func(all *contexts, name stri
 }
 
 func printContexts(a *app, all *contexts) error {
-	out := contextsJSON{Current: all.Current, Contexts: []contextJSON{}}
+	out := contextsJSON{all.Current, make([]contextJSON, 0, len(all.Contexts))}
 	for _, name := range slices.Sorted(maps.Keys(all.Contexts)) {
 		out.Contexts = append(out.Contexts, contextJSON{name, all.Contexts[name]})
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -222,13 +223,10 @@ func verifyLog(ctx context.Context, a *app, dir string) error {
 		out.Damage = append(out.Damage, logDamageJSON{d.File, d.Pos, d.Offset, d.Error()})
 		damage = append(damage, d)
 	}
-	if err := a.print(out, func(w io.Writer) {
-		fprintf(w, "%s: %s, %s, %s; %s torn off at the end\n", verdict[out.OK], counted(out.Segments, "segment"), counted(out.Records, "record"), counted(out.Bytes, "byte"), counted(out.Torn, "byte"))
-	}); err != nil {
-		return err
-	}
 	if !out.OK {
-		return damageError{errors.Join(damage...)}
+		err = damageError{errors.Join(damage...)}
 	}
-	return nil
+	return cmp.Or(a.print(out, func(w io.Writer) {
+		fprintf(w, "%s: %s, %s, %s; %s torn off at the end\n", verdict[out.OK], counted(out.Segments, "segment"), counted(out.Records, "record"), counted(out.Bytes, "byte"), counted(out.Torn, "byte"))
+	}), err)
 }
