@@ -70,6 +70,9 @@ func fill(req proto.Message, use string, args []string) error {
 			continue
 		}
 		fd := fields.ByName(protoreflect.Name(strings.ToLower(name)))
+		if fd == nil {
+			return fmt.Errorf("%s has no field for argument %s", m.Descriptor().FullName(), name)
+		}
 		value, err := valueOf(fd, arg)
 		if err != nil {
 			return usagef("argument %s %w", name, err)

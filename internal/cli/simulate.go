@@ -139,13 +139,14 @@ func known(n *uint64) string {
 
 // mean writes a cost's mean with its error.
 func mean(c *simulate.Cost) string {
-	switch {
-	case c.Mean == nil:
+	if c.Mean == nil {
 		return unknown
-	case c.Error == nil:
-		return fmt.Sprintf("%.2f", *c.Mean)
 	}
-	return fmt.Sprintf("%.2f ± %.2f", *c.Mean, *c.Error)
+	text := fmt.Sprintf("%.2f", *c.Mean)
+	if c.Error != nil {
+		text += fmt.Sprintf(" ± %.2f", *c.Error)
+	}
+	return text
 }
 
 // whenText says when something happened.
