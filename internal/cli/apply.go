@@ -18,10 +18,7 @@ import (
 func applyCommand(a *app) *cobra.Command {
 	var dryRun, create, yes bool
 	var expect, from uint64
-	cmd := &cobra.Command{
-		Use:   "apply FILE | --from-version VERSION",
-		Short: "Put a catalog in force, or show what that would change",
-	}
+	cmd := &cobra.Command{Use: "apply FILE | --from-version VERSION", Short: "Put a catalog in force, or show what that would change"}
 	why := newReasons(cmd)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would change")
 	cmd.Flags().BoolVar(&create, "create", false, "create the realm if it does not exist")
@@ -167,8 +164,5 @@ func printChange(w io.Writer, c *kujiv1.Change) {
 }
 
 func leftText(s *kujiv1.EntryStock) string {
-	if s.GetUnlimited() {
-		return "unlimited"
-	}
-	return fmt.Sprintf("%d of %d", s.GetLeft(), s.GetStock())
+	return cmp.Or(when(s.GetUnlimited(), "unlimited"), fmt.Sprintf("%d of %d", s.GetLeft(), s.GetStock()))
 }

@@ -18,8 +18,7 @@ import (
 	"github.com/kuji-dev/kuji/client"
 )
 
-// serverContext is a server under a name, with what it takes to reach it. It
-// holds no key, only the name of the file that does.
+// serverContext is a server under a name. It holds no key, only the name of the file that does.
 type serverContext struct {
 	Server  string `yaml:"server" json:"server"`
 	KeyFile string `yaml:"key-file,omitempty" json:"key_file,omitempty"`

@@ -26,10 +26,7 @@ func logCommand(a *app) *cobra.Command {
 
 func openLog(dir string) (*wal.Log, error) {
 	l, err := wal.Open(dir, wal.Options{ReadOnly: true})
-	if err != nil {
-		return nil, logFailure(err)
-	}
-	return l, nil
+	return l, logFailure(err)
 }
 
 // logFailure marks arguments that do not lead to a log or to a record.
@@ -169,8 +166,7 @@ func logStatCommand(a *app) *cobra.Command {
 				Records: st.Next - st.First, Segments: st.Segments, Bytes: st.Bytes,
 			}
 			return a.print(out, func(w io.Writer) {
-				fprintf(w, "log id\t%s\n", out.LogID)
-				fprintf(w, "first offset\t%d\nnext offset\t%d\nrecords\t%d\n", out.First, out.Next, out.Records)
+				fprintf(w, "log id\t%s\nfirst offset\t%d\nnext offset\t%d\nrecords\t%d\n", out.LogID, out.First, out.Next, out.Records)
 				fprintf(w, "segments\t%d\nbytes\t%d\n", out.Segments, out.Bytes)
 			})
 		},
