@@ -2,12 +2,15 @@ package cli
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -52,7 +55,7 @@ func (a *app) run(ctx context.Context, args []string) exitCode {
 		a.note("kuji: %s", markup(f.Message))
 	}
 	if a.json && !a.printed {
-		if err := a.writeJSON(map[string]any{"error": f}); err != nil {
+		if err := encodeJSON(output{a}, map[string]any{"error": f}); err != nil {
 			return exitUnexpected
 		}
 	}
@@ -61,17 +64,8 @@ func (a *app) run(ctx context.Context, args []string) exitCode {
 
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "kuji",
-		Short: "A durable reward engine: draws that are logged before anyone sees them",
-		Long: `Kuji draws weighted rewards from pools with limited stock and grants them to
-players. It never gives one prize twice, never loses a prize it acknowledged,
-and never gives more than there are.
-
-Start with "kuji demo". It needs nothing else and shows that the promise is kept.`,
-		Example: `  kuji demo
-  kuji serve --data ./kuji-data --catalog examples/instant-win.yaml
-  kuji draw ann splash
-  kuji verify --data ./kuji-data`,
+		Use:           "kuji",
+		Short:         "A durable reward engine: draws that are logged before anyone sees them",
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -87,14 +81,42 @@ Start with "kuji demo". It needs nothing else and shows that the promise is kept
 		}
 	}
 	root.AddCommand(exitCodesTopic())
+	completeCommand(root)
 	root.SetCompletionCommandGroupID("offline")
 	root.SetHelpCommand(helpCommand())
 	root.SetHelpCommandGroupID("offline")
 	return root
 }
 
-// helpCommand is cobra's own, except that it fails for a command that does not
-// exist.
+// completeCommand gives a command, and those below it, their help texts, and makes them check their
+// arguments by their use lines.
+func completeCommand(cmd *cobra.Command) {
+	if text, ok := helpTexts()[cmd.CommandPath()]; ok {
+		cmd.Long, cmd.Example, _ = strings.Cut(text, "\nExamples:\n")
+		cmd.Long = strings.TrimSpace(cmd.Long)
+	}
+	if cmd.Args == nil && cmd.HasParent() {
+		cmd.Args = argumentsOf(cmd.Use).check
+	}
+	for _, sub := range cmd.Commands() {
+		completeCommand(sub)
+	}
+}
+
+// helpTexts are what the help of commands says at length, and their examples, by the commands' paths.
+var helpTexts = sync.OnceValue(func() map[string]string {
+	texts := map[string]string{}
+	for section := range strings.SplitSeq("\n"+helpText, "\n# ") {
+		path, text, _ := strings.Cut(section, "\n")
+		texts[path] = strings.TrimRight(text, "\n")
+	}
+	return texts
+})
+
+//go:embed help.txt
+var helpText string
+
+// helpCommand is cobra's own, except that it fails for a command that does not exist.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [command]",
@@ -110,36 +132,28 @@ func helpCommand() *cobra.Command {
 	}
 }
 
+// output is the standard output of a command's result.
+type output struct{ *app }
+
+// Write implements [io.Writer].
+func (o output) Write(p []byte) (int, error) {
+	o.printed = true
+	n, err := o.stdout.Write(p)
+	if err != nil {
+		err = fmt.Errorf("write to standard output: %w", err)
+	}
+	return n, err
+}
+
 // print writes the command's result: v as JSON, or what table writes. Messages of the API are written in
 // plain form.
 func (a *app) print(v any, table func(w io.Writer)) error {
 	if a.json {
-		return a.writeJSON(v)
+		return encodeJSON(output{a}, v)
 	}
-	w := newColumns(a.stdout)
+	w := newColumns(output{a})
 	table(w)
-	a.printed = true
-	if err := w.Flush(); err != nil {
-		return fmt.Errorf("write to standard output: %w", err)
-	}
-	return nil
-}
-
-// write writes a result that is a file.
-func (a *app) write(data []byte) error {
-	a.printed = true
-	if _, err := a.stdout.Write(data); err != nil {
-		return fmt.Errorf("write to standard output: %w", err)
-	}
-	return nil
-}
-
-func (a *app) writeJSON(v any) error {
-	a.printed = true
-	if err := encodeJSON(a.stdout, v); err != nil {
-		return fmt.Errorf("write to standard output: %w", err)
-	}
-	return nil
+	return w.Flush()
 }
 
 // note writes a line for a person to standard error: progress, never a result.
@@ -148,7 +162,6 @@ func (a *app) note(format string, args ...any) {
 	fprintf(a.stderr, format+"\n", args...)
 }
 
-// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
@@ -195,32 +208,4 @@ func replaceFile(name string, data []byte) (err error) {
 		return err
 	}
 	return os.Rename(temp.Name(), name)
-}
-
-// exactArgs accepts these arguments and no others, and names what is missing.
-func exactArgs(names ...string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) < len(names) {
-			return fmt.Errorf("missing argument %s", names[len(args)])
-		}
-		if len(args) > len(names) {
-			return fmt.Errorf("unexpected argument %q", args[len(names)])
-		}
-		return nil
-	}
-}
-
-var errNoItems = errors.New("missing argument ITEM=QUANTITY")
-
-// atLeastItem accepts the named arguments, and then one ITEM=QUANTITY or more.
-func atLeastItem(names ...string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) < len(names) {
-			return fmt.Errorf("missing argument %s", names[len(args)])
-		}
-		if len(args) == len(names) {
-			return errNoItems
-		}
-		return nil
-	}
 }

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,39 +10,19 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// maxGroup bounds the file of an atomic group, in bytes: 100 members with 64
-// items each fit.
-const maxGroup = 1 << 20
+// maxAtomic bounds the file of an atomic, in bytes: 100 members with 64 items each fit.
+const maxAtomic = 1 << 20
 
 func atomicCommand(a *app) *cobra.Command {
 	var name string
 	req := &kujiv1.AtomicRequest{}
-	cmd := &cobra.Command{
-		Use:   "atomic -f FILE",
-		Short: "Carry out several commands whole or not at all",
-		Long: `Atomic carries out a group of commands in order, all or none. The file is YAML or
-JSON. Its members look as in the API: draw, register, grant, consume or transfer.
-With - as the file, the command reads standard input.
-
-    members:
-    - consume: {player: ann, items: [{item: wood, quantity: 3}]}
-    - grant: {player: ann, items: [{item: table, quantity: 1}]}
-    - draw: {player: ann, pool: splash, count: 1}
-    - transfer: {from: ann, to: bob, items: [{item: coin, quantity: 2}]}
-
-If one member fails, none happens. The group gets its status, and the others are
-"aborted". If an answer is lost, the command tries again with the same request id,
-so nothing happens twice.`,
-		Example: `  kuji atomic -f trade.yaml
-  kuji atomic -f - --id order-12 < trade.json`,
-		Args: exactArgs(),
-	}
+	cmd := &cobra.Command{Use: "atomic -f FILE", Short: "Carry out several commands whole or not at all"}
 	cmd.Flags().StringVarP(&name, "file", "f", "", "`file` with the members in YAML or JSON; - is standard input (required)")
-	return write(a, cmd, req, (*api).Atomic, func([]string) error {
+	return write(a, cmd, req, (*api).Atomic, func() error {
 		if name == "" {
-			return usagef("missing flag --file: the members of the group")
+			return usagef("missing flag --file: the members")
 		}
-		data, err := a.readFile(name, maxGroup)
+		data, err := a.readFile(name, maxAtomic)
 		if err != nil {
 			return err
 		}
@@ -59,8 +37,7 @@ so nothing happens twice.`,
 	})
 }
 
-// message reads a message as the API's JSON has it, with names in camelCase or
-// with underscores.
+// message reads a message as the API's JSON has it, with names in camelCase or with underscores.
 func (f *yamlFile) message(n *yaml.Node, m protoreflect.Message) error {
 	fields := m.Descriptor().Fields()
 	return f.mapping(n, "a mapping with "+names(fields), func(key string, k, v *yaml.Node) error {
@@ -83,32 +60,17 @@ func (f *yamlFile) message(n *yaml.Node, m protoreflect.Message) error {
 		case fd.Kind() == protoreflect.MessageKind:
 			return f.message(v, m.Mutable(fd).Message())
 		}
-		value, err := f.field(v, fd)
-		if err == nil {
-			m.Set(fd, value)
+		text, err := f.scalar(v)
+		if err != nil {
+			return err
 		}
-		return err
+		value, err := valueOf(fd, text)
+		if err != nil {
+			return f.errorf(v, "%s %w", fd.Name(), err)
+		}
+		m.Set(fd, value)
+		return nil
 	})
-}
-
-// field reads the value of a field that is a text or a number.
-func (f *yamlFile) field(v *yaml.Node, fd protoreflect.FieldDescriptor) (protoreflect.Value, error) {
-	text, err := f.scalar(v)
-	if err != nil || fd.Kind() == protoreflect.StringKind {
-		return protoreflect.ValueOfString(text), err
-	}
-	bits := map[protoreflect.Kind]int{protoreflect.Uint32Kind: 32, protoreflect.Uint64Kind: 64}[fd.Kind()]
-	if bits == 0 {
-		return protoreflect.Value{}, fmt.Errorf("the command cannot read fields such as %s yet", fd.FullName())
-	}
-	number, err := strconv.ParseUint(text, 10, bits)
-	switch {
-	case err != nil:
-		return protoreflect.Value{}, f.errorf(v, "%s %q: expected %s", fd.Name(), text, expected[fmt.Sprintf("uint%d", bits)])
-	case bits == 32:
-		return protoreflect.ValueOfUint32(uint32(number)), nil
-	}
-	return protoreflect.ValueOfUint64(number), nil
 }
 
 func names(fields protoreflect.FieldDescriptors) string {

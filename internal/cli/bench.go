@@ -16,7 +16,6 @@ import (
 	"github.com/kuji-dev/kuji/internal/loadtest"
 )
 
-// benchFlags is what the flags of bench say.
 type benchFlags struct {
 	loadtest.Options
 	sync, url, keyFile, dir string
@@ -27,35 +26,6 @@ func benchCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure a server: draws a second, latencies, bytes of log, processor and memory",
-		Long: `Bench starts a server in its own process group, with a fresh data directory. It
-sends draws over loopback, in these shapes:
-
-  json      one JSON request after the other on one connection
-  http      the same on 64 connections
-  grpc      unary gRPC on 64 connections
-  stream-1  one draw after the other on 64 open streams
-  stream    batches of 1000 draws on 4 streams, 4 batches in flight on each
-  anonymous the same without request ids
-
-Each draw is for a random player. It has a new request id, except in the shape
-anonymous. It counts once it is acknowledged: fsynced, unless --sync says
-otherwise. The server remembers request ids for a minute. Each shape gets a new
-server, and all players exist when the clock starts. Client and server share the
-machine.
-
-Latencies are those of requests; in the last two shapes a request is a batch.
-Server CPU, allocations and garbage collections are those of the server process
-while it is measured. Peak memory counts from its start.
-
-With --url, bench starts no server. It makes a realm "bench-…" on that server and
-leaves it there; the key must be an admin's. Of a cluster's node that does not lead,
-allocations, server CPU and memory are shown as 0. With --plot, it writes plots (SVG) of
-how the rate of shape stream changes with entries, players, realms and cores.`,
-		Example: `  kuji bench
-  kuji bench --shape stream --duration 10s --players 1000000 --json
-  kuji bench --url http://127.0.0.1:7700 --shape grpc
-  kuji bench --plot ./plots --players 1000000 --entries 500000`,
-		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd.Flags().Changed("sync")); err != nil {
 				return usageError{err}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji"
@@ -20,33 +19,25 @@ import (
 )
 
 type catalogJSON struct {
-	File     string               `json:"file"`
-	Valid    bool                 `json:"valid"`
-	Name     string               `json:"name,omitempty"`
-	Hash     string               `json:"hash,omitempty"` // hexadecimal, as the log has it
-	Items    int                  `json:"items"`
-	Pools    int                  `json:"pools"`
-	Entries  int                  `json:"entries"`
-	Problems []violation          `json:"problems,omitempty"`
-	Warnings []catalogWarningJSON `json:"warnings,omitempty"`
-}
-
-type catalogWarningJSON struct {
-	ID      string `json:"id"`
-	Entry   string `json:"entry,omitempty"`
-	Warning string `json:"warning"`
+	File     string  `json:"file"`
+	Valid    bool    `json:"valid"`
+	Name     string  `json:"name,omitempty"`
+	Hash     string  `json:"hash,omitempty"` // hexadecimal, as the log has it
+	Items    int     `json:"items"`
+	Pools    int     `json:"pools"`
+	Entries  int     `json:"entries"`
+	Problems []plain `json:"problems,omitempty"` // violations
+	Warnings []plain `json:"warnings,omitempty"` // changes, of which id, entry and warning are said
 }
 
 func catalogCommand(a *app) *cobra.Command {
 	schema := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of catalogs, for editors",
-		Example: `  kuji catalog schema > catalog.schema.json
-
-  and as first line of a catalog, for editors that use yaml-language-server:
-  # yaml-language-server: $schema=catalog.schema.json`,
-		Args: exactArgs(),
-		RunE: func(*cobra.Command, []string) error { return a.write(catalog.Schema()) },
+		RunE: func(*cobra.Command, []string) error {
+			_, err := output{a}.Write(catalog.Schema())
+			return err
+		},
 	}
 	return group("catalog", "Check and compare catalogs, list and print those of a realm",
 		checkCommand(a), listCatalogsCommand(a), showCatalogCommand(a), diffCommand(a), schema, exportCommand(a))
@@ -56,23 +47,7 @@ func catalogCommand(a *app) *cobra.Command {
 func checkCommand(a *app) *cobra.Command {
 	var against string
 	var yes bool
-	cmd := &cobra.Command{
-		Use:   "check FILE",
-		Short: "Check a catalog as a server would, without one",
-		Long: `Check makes the checks that "kuji apply" and "kuji serve --catalog" make in a new realm.
-It reports every error with line, column and what was expected (exit code 2), and what
-deserves a second look, such as a pool that has ended (exit code 3). With --yes it shows
-those warnings and ends with 0.
-
-Some warnings depend on the catalog in force and on what was drawn, such as odds that
-move more than threefold. With --against, check asks a server for these, as "kuji apply
---dry-run" does, and ends with the exit code that "kuji apply" would have. That needs a
-key with the command admin.`,
-		Example: `  kuji catalog check catalog.yaml
-  cat catalog.yaml | kuji catalog check -
-  kuji catalog check catalog.yaml --against https://kuji.example --key-file admin.key`,
-		Args: exactArgs("FILE"),
-	}
+	cmd := &cobra.Command{Use: "check FILE", Short: "Check a catalog as a server would, without one"}
 	conn := a.connection(cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringVar(&against, "against", "", "`URL` of a server: judge the catalog as a change of its --realm")
@@ -101,7 +76,7 @@ func checkAgainst(ctx context.Context, a *app, conn *connection, file string, ya
 	if err != nil {
 		return err
 	}
-	resp, err := c.Admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Realm: c.realm, Yaml: yaml, DryRun: true})
+	resp, err := c.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Realm: c.realm, Yaml: yaml, DryRun: true})
 	if err != nil {
 		return placed(file, err)
 	}
@@ -120,18 +95,10 @@ func secondLook(file string, warnings int, yes bool) error {
 }
 
 func exportCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.online(&cobra.Command{
 		Use:   "export",
 		Short: "Print the catalog in force as YAML",
-		Long: `Export prints the catalog in force in a realm as YAML. The layout is new and the
-comments are gone, but it is the same catalog with the same hash. If you apply it,
-nothing changes.`,
-		Example: "  kuji catalog export --realm summer > summer.yaml",
-		Args:    exactArgs(),
-	}
-	conn := a.connection(cmd.Flags())
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, _ []string) error { return exportCatalog(cmd.Context(), a, c, 0) })
-	return cmd
+	}, func(ctx context.Context, c *api, _ []string) error { return exportCatalog(ctx, a, c, 0) })
 }
 
 // exportCatalog prints a version of the catalog, or, for 0, the one in force.
@@ -141,9 +108,10 @@ func exportCatalog(ctx context.Context, a *app, c *api, version uint64) error {
 		return err
 	}
 	if a.json {
-		return a.writeJSON(exportJSON{resp.GetVersion(), hex.EncodeToString(resp.GetHash()), string(resp.GetYaml())})
+		return encodeJSON(output{a}, exportJSON{resp.GetVersion(), hex.EncodeToString(resp.GetHash()), string(resp.GetYaml())})
 	}
-	return a.write(resp.GetYaml())
+	_, err = output{a}.Write(resp.GetYaml())
+	return err
 }
 
 type exportJSON struct {
@@ -156,19 +124,14 @@ type exportJSON struct {
 // reading it.
 func checkCatalog(ctx context.Context, a *app, file string, c *catalog.Catalog, err error, yes bool) error {
 	out := catalogJSON{File: file, Valid: err == nil}
-	var problems *catalog.Errors
-	switch {
-	case errors.As(err, &problems):
+	if problems, ok := errors.AsType[*catalog.Errors](err); ok && a.json {
 		for _, p := range problems.List {
-			out.Problems = append(out.Problems, violation{p.Path, p.Message, uint32(p.Line), uint32(p.Column)})
+			out.Problems = append(out.Problems, plain{Message: &kujiv1.Violation{
+				Field: p.Path, Description: p.Message, Line: uint32(p.Line), Column: uint32(p.Column)}})
 		}
-		if a.json {
-			if werr := a.writeJSON(out); werr != nil {
-				return werr
-			}
-		}
-		return err
-	case err != nil:
+		return cmp.Or(encodeJSON(output{a}, out), err)
+	}
+	if err != nil {
 		return err
 	}
 	plan, err := planAlone(ctx, a.now, c)
@@ -180,20 +143,16 @@ func checkCatalog(ctx context.Context, a *app, file string, c *catalog.Catalog, 
 	for _, p := range c.Pools {
 		out.Entries += len(p.Entries)
 	}
-	for i := range plan.Changes {
-		if ch := &plan.Changes[i]; ch.Warning != "" {
-			out.Warnings = append(out.Warnings, catalogWarningJSON{ch.ID, ch.Entry, ch.Warning})
+	changes := planMessage(&plan)
+	for _, c := range changes.GetChanges() {
+		if c.GetWarning() != "" {
+			out.Warnings = append(out.Warnings, plain{Message: &kujiv1.Change{Id: c.GetId(), Entry: c.GetEntry(), Warning: c.GetWarning()}})
 		}
 	}
-	verdict := "good"
-	if len(out.Warnings) > 0 {
-		verdict = "can be read"
-	}
+	verdict := cmp.Or(when(len(out.Warnings) > 0, "can be read"), "good")
 	err = a.print(out, func(w io.Writer) {
 		fprintf(w, "%s: %s: %s, %s, %s\n", file, verdict, counted(out.Items, "item"), counted(out.Pools, "pool"), counted(out.Entries, "entry"))
-		for _, one := range out.Warnings {
-			fprintf(w, "warning: %s: %s\n", strings.TrimSuffix(one.ID+"/"+one.Entry, "/"), one.Warning)
-		}
+		printWarnings(w, changes)
 	})
 	return cmp.Or(err, secondLook(file, len(out.Warnings), yes))
 }
@@ -222,7 +181,6 @@ func planOver(ctx context.Context, now func() time.Time, before, c *catalog.Cata
 	return realm.Catalogs().Plan(ctx, c)
 }
 
-// loadCatalog reads and checks a catalog.
 func loadCatalog(a *app, file string) (*catalog.Catalog, error) {
 	yaml, err := a.readFile(file, catalog.MaxBytes)
 	if err != nil {
@@ -231,60 +189,41 @@ func loadCatalog(a *app, file string) (*catalog.Catalog, error) {
 	return parseCatalog(file, yaml)
 }
 
-// parseCatalog checks a catalog; each line of its error begins with the file's
-// name, so that editors and terminals can jump to the place.
 func parseCatalog(file string, yaml []byte) (*catalog.Catalog, error) {
 	c, err := catalog.Parse(yaml)
 	if err != nil {
-		return nil, catalogError{file, err}
+		return nil, catalogError{file, err, err.Error()}
 	}
 	return c, nil
 }
 
-// catalogError is a usage error that needs no hint at --help.
+// catalogError is an error about places in a catalog, here or from a server. Each line of text begins with
+// the file's name, so that editors and terminals can jump to the place.
 type catalogError struct {
 	file string
 	err  error
+	text string
 }
 
 func (e catalogError) Unwrap() error { return e.err }
 func (e catalogError) Error() string {
-	lines := strings.Split(e.err.Error(), "\n")
-	for i := range lines {
-		lines[i] = e.file + ":" + strings.TrimPrefix(lines[i], "catalog: ")
-	}
-	return "bad catalog\n" + strings.Join(lines, "\n")
-}
-
-// placedError is the server's error about a catalog, in the form that
-// loadCatalog gives it.
-type placedError struct {
-	file string
-	err  *connect.Error
-}
-
-func (e placedError) Unwrap() error { return e.err }
-func (e placedError) Error() string {
 	text := "bad catalog"
-	for _, v := range client.Detail(e.err).GetViolations() {
-		text += "\n" + (&catalog.Error{
-			Line: int(v.GetLine()), Column: int(v.GetColumn()), Path: v.GetField(), Message: v.GetDescription(),
-		}).Error()
+	for line := range strings.SplitSeq(e.text, "\n") {
+		text += "\n" + e.file + ":" + strings.TrimPrefix(line, "catalog: ")
 	}
-	return strings.ReplaceAll(text, "\n", "\n"+e.file+":")
+	return text
 }
 
-// placed turns a server's error about places in a catalog into one about places
-// in its file.
+// placed turns a server's error about places in a catalog into one about places in its file.
 func placed(file string, err error) error {
-	rpc, ok := errors.AsType[*connect.Error](err)
-	if !ok {
+	var lines []string
+	known := false
+	for _, v := range client.Detail(err).GetViolations() {
+		known = known || v.GetLine() > 0
+		lines = append(lines, (&catalog.Error{Line: int(v.GetLine()), Column: int(v.GetColumn()), Path: v.GetField(), Message: v.GetDescription()}).Error())
+	}
+	if !known {
 		return err
 	}
-	for _, v := range client.Detail(rpc).GetViolations() {
-		if v.GetLine() > 0 {
-			return placedError{file, rpc}
-		}
-	}
-	return err
+	return catalogError{file, err, strings.Join(lines, "\n")}
 }

@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,75 +18,32 @@ import (
 
 func listCatalogsCommand(a *app) *cobra.Command {
 	req := &kujiv1.ListCatalogsRequest{}
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the catalogs that were put in force, the newest first",
-		Long: `List shows every catalog that was put in force in a realm, the newest first, with who
-applied it and why. The log keeps them. If it was trimmed, the oldest in the list is
-the catalog that was in force where the log now begins. The first list after a start
-of the server reads the whole log, which can take a while.`,
-		Example: `  kuji catalog list --realm summer
-  kuji catalog list --before 40 --limit 20`,
-		Args: exactArgs(),
-	}
+	cmd := &cobra.Command{Use: "list", Short: "List the catalogs that were put in force, the newest first"}
 	cmd.Flags().Uint64Var(&req.Before, "before", 0, "only those below this `version`")
 	cmd.Flags().Uint32Var(&req.Limit, "limit", 0, "how many at most (default 100, at most 1000)")
-	return read(a, cmd, req, (*api).ListCatalogs, noArgs, func(w io.Writer, resp *kujiv1.ListCatalogsResponse) {
-		fprintf(w, "VERSION\tAPPLIED\tPOSITION\tHASH\tITEMS\tPOOLS\tBY\tREASON\n")
-		for _, v := range resp.GetCatalogs() {
-			fprintf(w, "%d\t%s\t%d\t%.6x\t%d\t%d\t%s\t%s\n", v.GetVersion(), timeText(v.GetTimeUnixMs()), v.GetPosition(), string(v.GetHash()),
-				v.GetItems(), v.GetPools(), v.GetBy(), v.GetReason())
-		}
+	return read(a, cmd, req, (*api).ListCatalogs, func(w io.Writer, resp *kujiv1.ListCatalogsResponse) {
+		rows(w, "VERSION\tAPPLIED\tPOSITION\tHASH\tITEMS\tPOOLS\tBY\tREASON", resp.GetCatalogs(), func(v *kujiv1.CatalogVersion) []any {
+			return []any{v.GetVersion(), timeText(v.GetTimeUnixMs()), v.GetPosition(), fmt.Sprintf("%.6x", v.GetHash()), v.GetItems(), v.GetPools(),
+				v.GetBy(), v.GetReason()}
+		})
 	})
 }
 
 func showCatalogCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.online(&cobra.Command{
 		Use:   "show VERSION",
 		Short: "Print an older catalog as YAML",
-		Long: `Show prints a catalog that was in force in a realm, as "kuji catalog export" prints
-the one that is. "kuji apply --from-version VERSION" puts it in force again.`,
-		Example: "  kuji catalog show 7 > catalog-7.yaml",
-		Args:    exactArgs("VERSION"),
-	}
-	conn := a.connection(cmd.Flags())
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, args []string) error {
-		version, err := parseVersion(args[0])
-		if err != nil {
-			return err
+	}, func(ctx context.Context, c *api, args []string) error {
+		version, err := strconv.ParseUint(args[0], 10, 64)
+		if err != nil || version == 0 {
+			return usagef("VERSION %q: expected a number from 1 on: see \"kuji catalog list\"", args[0])
 		}
-		return exportCatalog(cmd.Context(), a, c, version)
+		return exportCatalog(ctx, a, c, version)
 	})
-	return cmd
-}
-
-func parseVersion(text string) (uint64, error) {
-	version, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || version == 0 {
-		return 0, usagef("VERSION %q: expected a number from 1 on: see \"kuji catalog list\"", text)
-	}
-	return version, nil
 }
 
 func diffCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "diff OLD [NEW]",
-		Short: "Show what differs between two catalogs",
-		Long: `Diff shows what differs between two catalogs, as a plan does: settings before and after,
-and what the next draw of a new player gives, through inner pools. OLD and NEW are
-versions of a realm's catalog, or files. Without NEW, diff compares OLD with the catalog
-in force. Diff does not know what was drawn; "kuji apply --dry-run" does.`,
-		Example: `  kuji catalog diff 7
-  kuji catalog diff 7 9
-  kuji catalog diff 7 catalog.yaml
-  kuji catalog diff old.yaml new.yaml`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 2 {
-				return nil
-			}
-			return exactArgs("OLD")(cmd, args)
-		},
-	}
+	cmd := &cobra.Command{Use: "diff OLD [NEW]", Short: "Show what differs between two catalogs"}
 	conn := a.connection(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var both [2]*catalog.Catalog
@@ -103,17 +62,10 @@ in force. Diff does not know what was drawn; "kuji apply --dry-run" does.`,
 		if err != nil {
 			return err
 		}
-		out := &kujiv1.Plan{Unchanged: plan.Unchanged}
-		for i := range plan.Changes {
-			c := &plan.Changes[i]
-			if c.Kind == kuji.ChangeNotice {
-				continue
-			}
-			one := &kujiv1.Change{Kind: changeKind(c.Kind), Id: c.ID, Entry: c.Entry, Text: c.Text}
-			for _, s := range c.Settings {
-				one.Settings = append(one.Settings, &kujiv1.Setting{Name: s.Name, Before: s.Before, After: s.After})
-			}
-			out.Changes = append(out.Changes, one)
+		out := planMessage(&plan)
+		out.Changes = slices.DeleteFunc(out.GetChanges(), func(c *kujiv1.Change) bool { return c.GetKind() == kujiv1.ChangeKind_CHANGE_KIND_NOTICE })
+		for _, c := range out.GetChanges() {
+			c.Warning = "" // a change of a realm can deserve a second look, a difference not
 		}
 		return a.print(out, func(w io.Writer) {
 			if out.GetUnchanged() {
@@ -127,9 +79,18 @@ in force. Diff does not know what was drawn; "kuji apply --dry-run" does.`,
 	return cmd
 }
 
-// changeKind returns the API's number of a kind of change.
-func changeKind(k kuji.ChangeKind) kujiv1.ChangeKind {
-	return kujiv1.ChangeKind(kujiv1.ChangeKind_value["CHANGE_KIND_"+strings.ToUpper(string(k))])
+// planMessage returns a plan as the API says it, for a realm in which nothing was drawn.
+func planMessage(p *kuji.Plan) *kujiv1.Plan {
+	out := &kujiv1.Plan{Unchanged: p.Unchanged}
+	for _, c := range p.Changes {
+		one := &kujiv1.Change{Id: c.ID, Entry: c.Entry, Text: c.Text, Warning: c.Warning}
+		one.Kind = kujiv1.ChangeKind(kujiv1.ChangeKind_value["CHANGE_KIND_"+strings.ToUpper(string(c.Kind))])
+		for _, s := range c.Settings {
+			one.Settings = append(one.Settings, &kujiv1.Setting{Name: s.Name, Before: s.Before, After: s.After})
+		}
+		out.Changes = append(out.Changes, one)
+	}
+	return out
 }
 
 // versionOrFile reads a catalog: a version of a server's, a file, or, for "", the one in force.

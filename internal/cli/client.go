@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -12,13 +13,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kuji-dev/kuji/client"
+	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 )
 
 // defaultAddress is where serve listens and clients look, unless told otherwise.
 const defaultAddress = "127.0.0.1:7700"
 
-// maxKeyFile bounds a file with an API key, in bytes.
-const maxKeyFile = 4096
+// maxSecret bounds a file with a key or with secrets, in bytes.
+const maxSecret = 4096
 
 // connection is what the settings say of how to reach a server.
 type connection struct {
@@ -49,14 +51,43 @@ func (a *app) connection(flags *pflag.FlagSet) *connection {
 }
 
 // run returns what a command does once it has a client.
-func (c *connection) run(do func(*cobra.Command, *api, []string) error) func(*cobra.Command, []string) error {
+func (c *connection) run(do func(ctx context.Context, c *api, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		cl, err := c.dial()
+		made, err := c.dial()
 		if err != nil {
 			return err
 		}
-		return do(cmd, cl, args)
+		return do(cmd.Context(), made, args)
 	}
+}
+
+// online completes a command that talks to a server.
+func (a *app) online(cmd *cobra.Command, do func(ctx context.Context, c *api, args []string) error) *cobra.Command {
+	cmd.RunE = a.connection(cmd.Flags()).run(do)
+	return cmd
+}
+
+// allRealms makes all realms the default of --realm.
+func (c *connection) allRealms() *connection {
+	realm := c.settings.flags.Lookup("realm")
+	realm.Usage, realm.DefValue = "`name` of the only realm (default: all)", ""
+	return c
+}
+
+// notWith refuses --server next to a flag that names what is read in its place.
+func (c *connection) notWith(flag string) error {
+	if c.settings.given("server") {
+		return usagef("--%s and --server: expected only one of them", flag)
+	}
+	return nil
+}
+
+// only returns the realm that --realm names, "" if it names none.
+func (c *connection) only() string {
+	if !c.settings.given("realm") {
+		return ""
+	}
+	return c.realm
 }
 
 // settle completes the flags from variables and the context. A context goes with
@@ -82,22 +113,21 @@ func (c *connection) settle() error {
 	if err != nil {
 		return err
 	}
-	from := "context " + name + ":"
-	if one.KeyFile != "" && !s.given("key") {
-		err = s.set("key-file", one.KeyFile, from+" key-file")
+	if s.given("key") {
+		one.KeyFile = ""
 	}
-	if one.CA != "" {
-		err = errors.Join(err, s.set("tls-ca", one.CA, from+" tls-ca"))
+	for flag, value := range map[string]string{"key-file": one.KeyFile, "tls-ca": one.CA, "realm": one.Realm, "server": one.Server} {
+		if value != "" {
+			err = errors.Join(err, s.set(flag, value, "context "+name+": "+flag))
+		}
 	}
-	if one.Realm != "" {
-		err = errors.Join(err, s.set("realm", one.Realm, from+" realm"))
-	}
-	return errors.Join(err, s.set("server", one.Server, from+" server"))
+	return err
 }
 
 // api is a connection made, and the realm that it is about.
 type api struct {
 	*client.Client
+	kujiv1connect.AdminServiceClient
 	realm string
 }
 
@@ -120,7 +150,7 @@ func (c *connection) dial() (*api, error) {
 	if err != nil {
 		return nil, usagef("%s %w", cmp.Or(c.serverFlag, c.settings.said("server")), err)
 	}
-	return &api{made, c.realm}, nil
+	return &api{made, made.Admin, c.realm}, nil
 }
 
 // trust returns the settings of TLS for servers whose certificates come from those in a file; nil: from
@@ -149,7 +179,7 @@ func (c *connection) apiKey() (string, error) {
 
 // readKey reads a file that holds one key. said names what names the file.
 func (a *app) readKey(said, file string) (string, error) {
-	data, err := a.readFile(file, maxKeyFile)
+	data, err := a.readFile(file, maxSecret)
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,10 @@
 package cli
 
-import "testing"
+import (
+	"testing"
+
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
 
 func exitOf(t *testing.T, err error) exitCode {
 	t.Helper()
@@ -10,18 +14,19 @@ func exitOf(t *testing.T, err error) exitCode {
 	return classify(t.Context(), err).Exit
 }
 
-func TestParseItems(t *testing.T) {
-	got, err := parseItems([]string{"gems=100", "a=b=3"})
-	if err == nil {
-		t.Errorf("got %v, want an error for the second", got)
+func TestArgumentsFillTheRequest(t *testing.T) {
+	const use = "transfer FROM TO ITEM=QUANTITY... --reason TEXT"
+	req := &kujiv1.TransferRequest{}
+	err := fill(req, use, []string{"ann", "bob", "gems=100", "ticket=1"})
+	if err != nil || req.GetFrom() != "ann" || req.GetTo() != "bob" || len(req.GetItems()) != 2 || req.GetItems()[1].GetItem() != "ticket" || req.GetItems()[0].GetQuantity() != 100 {
+		t.Errorf("got %v, %v", req, err)
 	}
-	got, err = parseItems([]string{"gems=100", "ticket=1"})
-	if err != nil || len(got) != 2 || got[0].GetItem() != "gems" || got[0].GetQuantity() != 100 {
-		t.Errorf("got %v, %v", got, err)
-	}
-	for _, bad := range []string{"gems", "=3", "gems=", "gems=-1", "gems=1.5", "gems=99999999999999999999"} {
-		if _, err := parseItems([]string{bad}); exitOf(t, err) != exitUsage {
+	for _, bad := range []string{"gems", "=3", "gems=", "gems=-1", "gems=1.5", "gems=99999999999999999999", "a=b=3"} {
+		if err := fill(req, use, []string{"ann", "bob", bad}); exitOf(t, err) != exitUsage {
 			t.Errorf("%q: %v, want a usage error", bad, err)
 		}
+	}
+	if err := fill(&kujiv1.SetTrackRequest{}, "set PLAYER TRACK DRAWS", []string{"ann", "five-star", "-1"}); exitOf(t, err) != exitUsage {
+		t.Errorf("-1 draws: %v, want a usage error", err)
 	}
 }

@@ -17,23 +17,7 @@ func clockCommand(a *app) *cobra.Command {
 
 func clockSetCommand(a *app) *cobra.Command {
 	var reason, at string
-	cmd := &cobra.Command{
-		Use:   "set --reason TEXT",
-		Short: "Make a realm's time follow the server's clock from here on, forward or back",
-		Long: `Set makes a realm's time stamps follow the clock of the server's machine from here
-on. Do this when "kuji status" shows that the two are apart, and the machine's
-clock is right.
-
-The server's clock must agree within a minute with --time or, without it, with the
-clock of this machine. The log keeps who did it and why.
-
-Pools start and end by the new time. If the clock goes back, limits and remembered
-request ids last as long as they would have lasted. If it goes forward, that time
-passes for them at once.`,
-		Example: `  kuji clock set --reason "ntp was a year ahead"
-  kuji clock set --realm summer --reason "clock checked" --time 2026-11-23T19:20:00Z`,
-		Args: exactArgs(),
-	}
+	cmd := &cobra.Command{Use: "set --reason TEXT", Short: "Make a realm's time follow the server's clock from here on, forward or back"}
 	conn := a.connection(cmd.Flags())
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the log: 1 to 200 bytes of `text` (required)")
 	cmd.Flags().StringVar(&at, "time", "", "the right `time`, as in 2026-11-23T19:20:00Z (default: this machine's)")
@@ -52,13 +36,13 @@ passes for them at once.`,
 		if err != nil {
 			return err
 		}
-		resp, err := c.Admin.SetClock(cmd.Context(), &kujiv1.SetClockRequest{Realm: c.realm, TimeUnixMs: now.UnixMilli(), Reason: reason})
+		resp, err := c.SetClock(cmd.Context(), &kujiv1.SetClockRequest{Realm: c.realm, TimeUnixMs: now.UnixMilli(), Reason: reason})
 		if err != nil {
 			return err
 		}
 		return a.print(resp, func(w io.Writer) {
 			to, from := resp.GetToUnixMs(), resp.GetIdsFromUnixMs()
-			fprintf(w, "realm %s: time goes on from %s; the last stamp was %s (position %d)\n", c.realm, utc(to), utc(resp.GetFromUnixMs()), resp.GetPosition())
+			fprintf(w, "realm %s: time continues from %s; the last stamp was %s (position %d)\n", c.realm, utc(to), utc(resp.GetFromUnixMs()), resp.GetPosition())
 			if from > to {
 				fprintf(w, "New request ids are refused as too old until %s. If you cannot wait, apply a catalog with\n\"ids: any\" until then.\n", utc(from))
 			}
@@ -69,7 +53,6 @@ passes for them at once.`,
 
 func utc(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
 
-// parseTime reads the time of a flag.
 func parseTime(flag, text string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {

@@ -92,7 +92,6 @@ func (f *clusterFlags) check(data string) error {
 	return refuseInside("data", filepath.Dir(filepath.Clean(data)))
 }
 
-// checkMember checks the flags of member.
 func (f *clusterFlags) checkMember() error {
 	if err := driver.CheckRealm(f.Name); err != nil {
 		return usagef("--cluster %q: expected 1 to 64 of a-z, 0-9, '-' and '_', starting with a letter or digit", f.Name)
@@ -133,12 +132,8 @@ func (f *clusterFlags) checkNATS() error {
 	return nil
 }
 
-// maxClusterKey bounds a file with a cluster's key, in bytes.
-const maxClusterKey = 4096
-
-// readClusterKeys reads a file with a cluster's key.
 func (a *app) readClusterKeys(file string) (cluster.Keys, error) {
-	data, err := a.readFile(file, maxClusterKey)
+	data, err := a.readFile(file, maxSecret)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +160,7 @@ func writeClusterKey(file string) (err error) {
 	return f.Sync()
 }
 
-// client checks the flags of member, reads the key, and returns a client of the nodes.
+// clusterClient checks the flags of member, reads the key, and returns a client of the nodes.
 func (a *app) clusterClient(f *clusterFlags) (c *cluster.Client, err error) {
 	if err := f.checkMember(); err != nil {
 		return nil, err
@@ -176,36 +171,30 @@ func (a *app) clusterClient(f *clusterFlags) (c *cluster.Client, err error) {
 	return f.Client()
 }
 
-func clusterCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "cluster",
-		Short: "Make a cluster's key, show its nodes, and bring it back",
-		Args:  cobra.NoArgs,
-		RunE:  needsSubcommand,
+// onCluster completes a command that asks nodes. Its use line leaves out the flags of member.
+func (a *app) onCluster(cmd *cobra.Command, do func(ctx context.Context, f *clusterFlags, c *cluster.Client, args []string) error) *cobra.Command {
+	f := &clusterFlags{}
+	f.member(cmd)
+	cmd.Use += " --cluster NAME --peers NAME=HOST,... --cluster-key FILE"
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		client, err := a.clusterClient(f)
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), f, client, args)
 	}
-	cmd.AddCommand(clusterKeygenCommand(a), clusterStatusCommand(a), clusterForceCommand(a), clusterDrainCommand(a), clusterRemoveCommand(a))
 	return cmd
+}
+
+func clusterCommand(a *app) *cobra.Command {
+	return group("cluster", "Make a cluster's key, show its nodes, and bring it back",
+		clusterKeygenCommand(a), clusterStatusCommand(a), clusterForceCommand(a), clusterDrainCommand(a), clusterRemoveCommand(a))
 }
 
 func clusterKeygenCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "keygen FILE",
 		Short: "Make the key of a cluster",
-		Long: `Keygen writes a new key of 256 random bits to a file that only you can read. Copy it
-to every node, and keep a copy elsewhere. Nodes prove to each other that they know
-it, encrypt what they send each other, and seal the seeds of draws with it. Who has
-it can join the cluster and predict its draws. Without it, draws of the last epoch
-can no longer be proven.
-
-To change the key without stopping the cluster, put two keys in the file, one a line:
-nodes use the first one, and accept both. Restart all nodes, one after the other, three
-times: with the old key before the new one in the file, with the new one first, and with
-the new one alone.`,
-		Example: `  kuji cluster keygen cluster.key
-  kuji serve --cluster shop --node n1 --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
-      --cluster-key cluster.key --data /var/lib/kuji
-  kuji cluster keygen new.key && cat cluster.key new.key > both.key`,
-		Args: exactArgs("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := writeClusterKey(args[0]); err != nil {
 				return err
@@ -230,74 +219,36 @@ type realmLeadJSON struct {
 
 // realmsOf returns the realms that nodes know, by name.
 func realmsOf(nodes []cluster.Status) []realmLeadJSON {
-	all := map[string]*realmLeadJSON{}
-	at := func(realm string) *realmLeadJSON {
-		if all[realm] == nil {
-			all[realm] = &realmLeadJSON{Realm: realm}
-		}
-		return all[realm]
-	}
+	leaders, positions := map[string]string{}, map[string]uint64{}
 	for _, n := range nodes {
 		for realm := range n.Leaders {
-			at(realm)
+			positions[realm] = max(positions[realm], 0)
 		}
 		for realm, position := range n.Positions {
-			at(realm).Position = max(at(realm).Position, position)
+			positions[realm] = max(positions[realm], position)
 		}
 		for _, realm := range n.Leads {
-			at(realm).Leader = n.Node
+			leaders[realm], positions[realm] = n.Node, max(positions[realm], 0)
 		}
 	}
-	sorted := []realmLeadJSON{}
-	for _, realm := range slices.Sorted(maps.Keys(all)) {
-		sorted = append(sorted, *all[realm])
+	all := []realmLeadJSON{}
+	for _, realm := range slices.Sorted(maps.Keys(positions)) {
+		all = append(all, realmLeadJSON{realm, leaders[realm], positions[realm]})
 	}
-	return sorted
+	return all
 }
 
 func clusterStatusCommand(a *app) *cobra.Command {
-	var (
-		f       clusterFlags
-		timeout time.Duration
-	)
-	cmd := &cobra.Command{
-		Use:   "status --cluster NAME --peers NAME=HOST,... --cluster-key FILE",
-		Short: "Show the nodes of a cluster, who is ready, and who leads which realm",
-		Long: `Status asks every node of --peers, with the flags that the nodes are started with. A
-node that has not caught up does not count for a majority yet, or cannot lead yet:
-stop no other one before it has. LEADS says how many realms a node leads, and LAG by
-how many positions of its log a realm is behind what its leader said in the last
-second, at most.
-
-The second table has, for each node, how much it stores and may store, the free space
-on its disk, in how many Raft groups it takes part and how many it leads, how many
-entries it has not carried out yet, how far its clock is ahead of the median, and its
-version. Below the table, status says what is wrong with a group. A node whose clock is
-more than 10 s off leads nothing.
-
-The last table has each realm and the node that leads it. Status ends with exit code 1
-if nobody leads a realm, or if a node is not ready, has not caught up, met damage, has a
-clock that is off, or has a Raft group with something wrong. It ends with 5 if it
-reaches no node.`,
-		Example: `  kuji cluster status --cluster shop --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
-      --cluster-key cluster.key`,
-		Args: exactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if timeout <= 0 {
-				return usagef("--timeout %v: expected more than 0", timeout)
-			}
-			client, err := a.clusterClient(&f)
-			if err != nil {
-				return err
-			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
-			defer cancel()
-			return clusterStatus(a, clusterJSON{Cluster: f.Name, Nodes: client.Survey(ctx)})
-		},
-	}
-	f.member(cmd)
-	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "how long to wait for the nodes")
-	return cmd
+	cmd := &cobra.Command{Use: "status", Short: "Show the nodes of a cluster, who is ready, and who leads which realm"}
+	timeout := cmd.Flags().Duration("timeout", 5*time.Second, "how long to wait for the nodes")
+	return a.onCluster(cmd, func(ctx context.Context, f *clusterFlags, c *cluster.Client, _ []string) error {
+		if *timeout <= 0 {
+			return usagef("--timeout %v: expected more than 0", *timeout)
+		}
+		ctx, cancel := context.WithTimeout(ctx, *timeout)
+		defer cancel()
+		return clusterStatus(a, clusterJSON{Cluster: f.Name, Nodes: c.Survey(ctx)})
+	})
 }
 
 func clusterStatus(a *app, out clusterJSON) error {
@@ -334,50 +285,39 @@ func clusterStatus(a *app, out clusterJSON) error {
 }
 
 func printCluster(w io.Writer, c clusterJSON) {
-	fprintf(w, "NODE\tADDRESS\tSTATE\tREADY\tCAUGHT UP\tLEADS\tLAG\n")
-	yes := map[bool]string{true: "yes", false: "no"}
-	for _, n := range c.Nodes {
-		fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\n", n.Node, n.Address, n.State, yes[n.Ready], yes[n.Behind == "" && n.Reached()], len(n.Leads), n.Lag)
-	}
-	fprintf(w, "\n")
+	rows(w, "NODE\tADDRESS\tSTATE\tREADY\tCAUGHT UP\tLEADS\tLAG", c.Nodes, func(n cluster.Status) []any {
+		return []any{n.Node, n.Address, n.State, yes[n.Ready], yes[n.Behind == "" && n.Reached()], len(n.Leads), n.Lag}
+	})
 	printHealth(w, c.Nodes)
-	fprintf(w, "\nREALM\tLEADER\tPOSITION\n")
-	for _, r := range c.Realms {
-		fprintf(w, "%s\t%s\t%d\n", r.Realm, cmp.Or(r.Leader, "-"), r.Position)
-	}
+	rows(w, "\nREALM\tLEADER\tPOSITION", c.Realms, func(r realmLeadJSON) []any { return []any{r.Realm, cmp.Or(r.Leader, "-"), r.Position} })
 }
+
+var yes = map[bool]string{true: "yes", false: "no"}
 
 // printHealth prints how nodes' parts of the log are, and what is wrong.
 func printHealth(w io.Writer, nodes []cluster.Status) {
-	fprintf(w, "NODE\tSTORED\tMAY STORE\tDISK FREE\tRAFT GROUPS\tRAFT LEADS\tWAITING\tCLOCK\tVERSION\n")
-	for i := range nodes {
-		n := &nodes[i]
-		clock, version := "-", n.Version
+	rows(w, "\nNODE\tSTORED\tMAY STORE\tDISK FREE\tRAFT GROUPS\tRAFT LEADS\tWAITING\tCLOCK\tVERSION", nodes, func(n cluster.Status) []any {
+		clock, version := "-", cmp.Or(n.Version, "-")
 		if n.ClockMS != nil {
 			clock = fmt.Sprintf("%+.1f s", float64(*n.ClockMS)/1000)
 		}
-		if version == "" {
-			version = "-"
-		}
 		if n.Health == nil {
-			fprintf(w, "%s\t-\t-\t-\t-\t-\t-\t%s\t%s\n", n.Node, clock, version)
-			continue
+			return []any{n.Node, "-", "-", "-", "-", "-", "-", clock, version}
 		}
 		h, free := n.Health, "-"
 		if h.Free > 0 {
 			free = gigabytes(h.Free)
 		}
-		fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", n.Node, gigabytes(h.Stored), gigabytes(h.Most), free, h.Groups, h.Leads, h.Waiting, clock, version)
-	}
+		return []any{n.Node, gigabytes(h.Stored), gigabytes(h.Most), free, h.Groups, h.Leads, h.Waiting, clock, version}
+	})
 	var more []string
 	versions := map[string]bool{}
-	for i := range nodes {
-		n := &nodes[i]
+	for _, n := range nodes {
 		if n.Version != "" {
 			versions[n.Version] = true
 		}
 		if n.Health != nil {
-			for _, text := range append(slices.Clone(n.Health.Ill), n.Health.Behind...) {
+			for _, text := range slices.Concat(n.Health.Ill, n.Health.Behind) {
 				more = append(more, sprintf("node %s: %s", n.Node, text))
 			}
 		}

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -13,10 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji/internal/cluster"
-	"github.com/kuji-dev/kuji/verify"
 )
 
-// forceFlags are those of kuji cluster force-new.
 type forceFlags struct {
 	from, data, ofKey, confirm string
 	cluster                    clusterFlags
@@ -27,36 +24,7 @@ func clusterForceCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "force-new --from DIR --data DIR --cluster NAME --node NAME --peers NAME=HOST,... --cluster-key FILE",
 		Short: "Make a new cluster of what one node has kept, when the others are lost",
-		Long: `Force-new is for a cluster that has lost most of its disks for good: two of three. It
-reads the directory of a node that is intact, and restores what is there to a new
-cluster with a new name. If fewer disks are lost, do not use it: replace the nodes, and
-no data is lost.
-
-What the lost nodes acknowledged without this one is gone, and nobody can say what that
-was. The command shows how far each realm has come on this node. Compare that with what
-clients and sinks have seen. The first run changes nothing and ends with exit code 3. To
-go on, run the command again with --confirm and the word that it printed.
-
-The command refuses to run while a node of the old cluster accepts connections. Before
-you confirm, make sure that the lost nodes stay off. They cannot join the new cluster,
-since what nodes prove to each other depends on the cluster's name, and a cluster
-refuses the directory of another. But if two of them came back, they would answer the
-clients that still reach them.
-
-Run it on the machine with the directory, and "kuji restore" without --from on the new
-cluster's other machines: see "kuji restore --help". --data is an empty directory for
-the new cluster. At the end each realm is in a new epoch, and the old seeds are
-revealed, so every draw can be proven. The command leaves a backup in --data, in the
-directory "backup", and marks the old directory, so that no node starts there.`,
-		Example: `  kuji cluster force-new --from /var/lib/kuji --data /var/lib/kuji-2 --cluster shop-2 \
-      --node n3 --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 --cluster-key cluster.key`,
-		Args: exactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
-				return err
-			}
-			return forceNew(cmd.Context(), a, &f)
-		},
+		RunE:  func(cmd *cobra.Command, _ []string) error { return forceNew(cmd.Context(), a, &f) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.from, "from", "", "data `directory` of the node that is intact (required)")
@@ -85,6 +53,9 @@ func (f *forceFlags) check() error {
 }
 
 func forceNew(ctx context.Context, a *app, f *forceFlags) (err error) {
+	if err := f.check(); err != nil {
+		return err
+	}
 	c := &f.cluster
 	force := cluster.Force{From: f.from, Data: f.data, Confirm: f.confirm, Waits: func() {
 		fprintf(a.stderr, "node %s of cluster %s waits for a majority; run \"kuji restore\" without --from on the others\n", c.Node, c.Name)
@@ -97,9 +68,6 @@ func forceNew(ctx context.Context, a *app, f *forceFlags) (err error) {
 	}
 	force.Config = c.Config
 	out, done, err := force.Do(ctx)
-	if _, wrong := errors.AsType[*verify.Error](err); wrong {
-		err = damageError{err}
-	}
 	if err != nil {
 		return err
 	}
@@ -118,16 +86,12 @@ func forceNew(ctx context.Context, a *app, f *forceFlags) (err error) {
 }
 
 func printForce(w io.Writer, out cluster.Forced) {
-	fprintf(w, "REALM\tPOSITION\tLAST EVENT\tEPOCH\tENDED\n")
-	for _, r := range out.Realms {
-		fprintf(w, "%s\t%d\t%s\t%d\t%s\n", r.Realm, r.Position, cmp.Or(r.LastTime, "-"), r.Epoch, map[bool]string{true: "yes", false: "no"}[r.Ended])
-	}
+	rows(w, "REALM\tPOSITION\tLAST EVENT\tEPOCH\tENDED", out.Realms, func(r cluster.ForcedRealm) []any {
+		return []any{r.Realm, r.Position, cmp.Or(r.LastTime, "-"), r.Epoch, yes[r.Ended]}
+	})
 	fprintf(w, "\nThis is what node %s of cluster %s has kept. What may be missing:\n\n", out.Node, out.Of)
 	for _, r := range out.Realms {
-		since := "its beginning"
-		if r.LastTime != "" {
-			since = r.LastTime
-		}
+		since := cmp.Or(r.LastTime, "its beginning")
 		text := fmt.Sprintf("realm %s: what was acknowledged after position %d, from %s on", r.Realm, r.Position, since)
 		if r.Ended {
 			text = fmt.Sprintf("realm %s: what later leaders acknowledged after position %d, from %s on; epoch %d itself is whole", r.Realm, r.Position, since, r.Epoch)
@@ -137,10 +101,7 @@ func printForce(w io.Writer, out cluster.Forced) {
 	for _, name := range out.Missing {
 		fprintf(w, "  realm %s: all of it, other nodes kept it\n", name)
 	}
-	var lost []string
-	for _, n := range out.Lost {
-		lost = append(lost, fmt.Sprintf("  node %s at %s: %s", n.Node, n.Address, n.Why))
-	}
+	lost := each(out.Lost, func(n cluster.LostNode) string { return fmt.Sprintf("  node %s at %s: %s", n.Node, n.Address, n.Why) })
 	slices.Sort(lost)
 	fprintf(w, "\nThe other nodes do not answer. If the disk of one of them is intact, start it: nothing is lost then.\n\n%s\n", strings.Join(lost, "\n"))
 }

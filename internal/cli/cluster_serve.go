@@ -3,10 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
-	"os"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/internal/cluster"
@@ -39,16 +37,7 @@ func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.O
 	if err != nil {
 		return err
 	}
-	scheme := "http"
-	if so.TLS != nil {
-		scheme = "https"
-	}
-	ready := readyJSON{"ready", scheme + "://" + n.Address, n.Address, n.Redis, os.Getpid(), f.data, kuji.SyncAlways.String(), p.pprof}
-	p.life.serving(&ready)
-	err = p.print(ready, func(w io.Writer) {
-		fprintf(w, "kuji: node %s of cluster %s on %s\n", c.Node, c.Name, ready.URL)
-		ready.printMore(w)
-	})
+	err = p.ready("node "+c.Node+" of cluster "+c.Name, n.Address, n.Redis, &so, kuji.SyncAlways.String())
 	if err == nil {
 		err = p.untilStopped(ctx, n.Ended())
 	}

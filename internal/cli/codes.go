@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,13 +17,8 @@ import (
 )
 
 func codesCommand(a *app) *cobra.Command {
-	cmd := group("codes", "Import codes that rewards give or players send, show what is left, export who got them",
+	return group("codes", "Import codes that rewards give or players send, show what is left, export who got them",
 		codesImportCommand(a), codesShowCommand(a), codesExportCommand(a))
-	cmd.Long = `Codes are texts in named lists: coupons, gift cards and keys that rewards give,
-each once, or texts that players send to pay for draws. In a catalog, "reward: {code: ten-percent}" gives the next code of the list
-ten-percent, and "redeem: {code: bottles}" lets codes of the list bottles pay for
-draws from a pool.`
-	return cmd
 }
 
 func printCodes(w io.Writer, l *kujiv1.CodeList, more string) {
@@ -33,57 +27,24 @@ func printCodes(w io.Writer, l *kujiv1.CodeList, more string) {
 }
 
 func codesImportCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "import LIST FILE",
-		Short: "Add the codes of a file to a list",
-		Long: `Import adds the codes of a CSV file to the end of a list: the first column of each
-line. A first line whose first column is "code" is a heading. An apostrophe before
-=, +, - or @ is not part of a code: see export. The whole file is checked before
-anything is sent.
-
-A code that the list has already is passed over. So the same file again changes
-nothing, and an import that was interrupted is simply repeated.
-
-At most 16 codes of a list may differ only in spaces, hyphens and case.`,
-		Example: `  kuji codes import ten-percent codes.csv`,
-		Args:    exactArgs("LIST", "FILE"),
-	}
-	conn := a.connection(cmd.Flags())
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		total := uint64(0)
-		if err := eachChunk(args[1], func(codes []string) error {
-			total += uint64(len(codes))
-			return nil
-		}); err != nil {
+	cmd := &cobra.Command{Use: "import LIST FILE", Short: "Add the codes of a file to a list"}
+	return a.online(cmd, func(ctx context.Context, c *api, args []string) error {
+		total := 0
+		if err := eachChunk(args[1], func(codes []string) error { total += len(codes); return nil }); err != nil {
 			return usageError{err}
 		}
-		c, err := conn.dial()
-		if err != nil {
+		out := &kujiv1.ImportCodesResponse{}
+		if err := eachChunk(args[1], func(codes []string) error {
+			resp, err := c.ImportCodes(ctx, &kujiv1.ImportCodesRequest{Realm: c.realm, List: args[0], Codes: codes})
+			out.List, out.Added = resp.GetList(), out.GetAdded()+resp.GetAdded()
 			return err
-		}
-		out, err := importCodes(cmd.Context(), c, args[0], args[1])
-		if err != nil {
-			return fmt.Errorf("the file is not imported as a whole; import it again to finish: %w", err)
+		}); err != nil {
+			return fmt.Errorf("not all of the file is imported; import it again to finish: %w", err)
 		}
 		return a.print(out, func(w io.Writer) {
-			printCodes(w, out.GetList(), fmt.Sprintf("added\t%d\nknown\t%d\n", out.GetAdded(), total-out.GetAdded()))
+			printCodes(w, out.GetList(), fmt.Sprintf("added\t%d\nknown\t%d\n", out.GetAdded(), uint64(total)-out.GetAdded()))
 		})
-	}
-	return cmd
-}
-
-// importCodes sends the codes of a file, chunk by chunk.
-func importCodes(ctx context.Context, c *api, list, file string) (*kujiv1.ImportCodesResponse, error) {
-	out := &kujiv1.ImportCodesResponse{}
-	err := eachChunk(file, func(codes []string) error {
-		resp, err := c.Admin.ImportCodes(ctx, &kujiv1.ImportCodesRequest{Realm: c.realm, List: list, Codes: codes})
-		if err != nil {
-			return err
-		}
-		out.List, out.Added = resp.GetList(), out.GetAdded()+resp.GetAdded()
-		return nil
 	})
-	return out, err
 }
 
 // eachChunk reads the codes of a file and calls f with as many as one request can have. What is
@@ -97,15 +58,7 @@ func eachChunk(file string, f func(codes []string) error) error {
 	rows := csv.NewReader(bufio.NewReader(in))
 	rows.FieldsPerRecord, rows.ReuseRecord = -1, true
 	var codes []string
-	size, any := 0, false
-	flush := func() error {
-		if len(codes) == 0 {
-			return nil
-		}
-		err := f(codes)
-		codes, size = codes[:0], 0
-		return err
-	}
+	size := 0
 	for first := true; ; first = false {
 		row, err := rows.Read()
 		if errors.Is(err, io.EOF) {
@@ -126,72 +79,49 @@ func eachChunk(file string, f func(codes []string) error) error {
 			line, _ := rows.FieldPos(0)
 			return fmt.Errorf("%s, line %d: the code is %s", file, line, wrong)
 		}
-		any = true
 		if len(codes) == kuji.MaxImport || size+1+len(code) > kuji.MaxImportBytes {
-			if err := flush(); err != nil {
+			if err := f(codes); err != nil {
 				return err
 			}
+			codes, size = codes[:0], 0
 		}
 		codes, size = append(codes, code), size+1+len(code)
 	}
-	if !any {
+	if len(codes) == 0 { // a chunk that is sent makes room for a code
 		return fmt.Errorf("%s has no codes; want one a line, in the first column", file)
 	}
-	return flush()
+	return f(codes)
 }
 
 func codesShowCommand(a *app) *cobra.Command {
-	req := &kujiv1.GetCodesRequest{}
-	call := func(c *api, ctx context.Context, req *kujiv1.GetCodesRequest) (*kujiv1.GetCodesResponse, error) {
-		return c.Admin.GetCodes(ctx, req)
-	}
 	return read(a, &cobra.Command{
-		Use:     "show LIST",
-		Short:   "Show how many codes of a list are left, and how many were redeemed",
-		Example: `  kuji codes show ten-percent`,
-		Args:    exactArgs("LIST"),
-	}, req, call, func(args []string) { req.List = args[0] },
+		Use:   "show LIST",
+		Short: "Show how many codes of a list are left, and how many were redeemed",
+	}, &kujiv1.GetCodesRequest{}, (*api).GetCodes,
 		func(w io.Writer, resp *kujiv1.GetCodesResponse) { printCodes(w, resp.GetList(), "") })
 }
 
 func codesExportCommand(a *app) *cobra.Command {
 	var from uint64
 	var redeemed bool
-	cmd := &cobra.Command{
-		Use:   "export LIST",
-		Short: "Print the given or used codes of a list, with their players, as CSV",
-		Long: `Export prints the given codes of a list as CSV, in the order in which they were
-given: code, player, position in the log, time. With --redeemed it prints the codes
-that players used, in the order of use. With --json it prints one object a line.
-
-A spreadsheet takes what begins with =, +, - or @ for a formula. So in the CSV, such
-codes and players have an apostrophe in front.
-The key needs the command admin.`,
-		Example: `  kuji codes export ten-percent > given.csv
-  kuji codes export bottles --redeemed`,
-		Args: exactArgs("LIST"),
-	}
-	conn := a.connection(cmd.Flags())
+	cmd := &cobra.Command{Use: "export LIST", Short: "Print the given or used codes of a list, with their players, as CSV"}
 	cmd.Flags().Uint64Var(&from, "from", 0, "how many `lines` to skip: those of an earlier export")
 	cmd.Flags().BoolVar(&redeemed, "redeemed", false, "print the codes that players used")
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, args []string) error {
-		return exportCodes(cmd.Context(), a, c, &kujiv1.ExportCodesRequest{Realm: c.realm, List: args[0], Offset: from, Redeemed: redeemed})
+	return a.online(cmd, func(ctx context.Context, c *api, args []string) error {
+		return exportCodes(ctx, a, c, &kujiv1.ExportCodesRequest{Realm: c.realm, List: args[0], Offset: from, Redeemed: redeemed})
 	})
-	return cmd
 }
 
 func exportCodes(ctx context.Context, a *app, c *api, req *kujiv1.ExportCodesRequest) (err error) {
-	out := bufio.NewWriter(a.stdout)
+	out := bufio.NewWriter(output{a})
 	defer func() { err = errors.Join(err, out.Flush()) }()
 	rows := newCSV(out)
-	const page = 10_000
-	req.Limit = page
+	req.Limit = 10_000
 	for first := true; ; first = false {
-		resp, err := c.Admin.ExportCodes(ctx, req)
+		resp, err := c.ExportCodes(ctx, req)
 		if err != nil {
 			return err
 		}
-		a.printed = true
 		if first && !a.json {
 			err = rows.Write("code", "player", "position", "time")
 		}
@@ -199,15 +129,13 @@ func exportCodes(ctx context.Context, a *app, c *api, req *kujiv1.ExportCodesReq
 			if a.json {
 				err = errors.Join(err, encodeJSON(out, g))
 			} else {
-				err = errors.Join(err, rows.Write(g.GetCode(), g.GetPlayer(), strconv.FormatUint(g.GetPosition(), 10), timeText(g.GetTimeUnixMs())))
+				err = errors.Join(err, rows.Write(g.GetCode(), g.GetPlayer(), whole(g.GetPosition()), timeText(g.GetTimeUnixMs())))
 			}
 		}
 		rows.Flush()
-		if err := errors.Join(err, rows.Error()); err != nil {
-			return fmt.Errorf("write to standard output: %w", err)
-		}
-		if req.Offset += uint64(len(resp.GetCodes())); len(resp.GetCodes()) < page {
-			return nil
+		req.Offset += uint64(len(resp.GetCodes()))
+		if err := errors.Join(err, rows.Error()); err != nil || len(resp.GetCodes()) < int(req.GetLimit()) {
+			return err
 		}
 	}
 }

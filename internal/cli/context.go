@@ -55,33 +55,18 @@ func loadContexts(a *app) (*contexts, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = file.mapping(file.root, "current and contexts", func(key string, k, v *yaml.Node) (err error) {
-		switch key {
-		case "current":
-			all.Current, err = file.scalar(v)
-			return err
-		case "contexts":
-			return file.mapping(v, "contexts by name", func(name string, _, v *yaml.Node) error {
-				one, err := file.context(v)
-				all.Contexts[name] = one
-				return err
-			})
-		}
-		return file.errorf(k, "unknown key %s; expected current or contexts", key)
-	})
-	return all, err
-}
-
-func (f *yamlFile) context(n *yaml.Node) (one serverContext, err error) {
-	fields := map[string]*string{"server": &one.Server, "key-file": &one.KeyFile, "tls-ca": &one.CA, "realm": &one.Realm}
-	err = f.mapping(n, "a context, with its server", func(key string, k, v *yaml.Node) (err error) {
-		if fields[key] == nil {
-			return f.errorf(k, "unknown key %s; expected server, key-file, tls-ca or realm", key)
-		}
-		*fields[key], err = f.scalar(v)
+	context := func(name string, _, v *yaml.Node) error {
+		var one serverContext
+		err := file.keys(v, "a context, with its server", map[string]func(*yaml.Node) error{
+			"server": file.text(&one.Server), "key-file": file.text(&one.KeyFile), "tls-ca": file.text(&one.CA), "realm": file.text(&one.Realm),
+		})
+		all.Contexts[name] = one
 		return err
+	}
+	return all, file.keys(file.root, "current and contexts", map[string]func(*yaml.Node) error{
+		"current":  file.text(&all.Current),
+		"contexts": func(v *yaml.Node) error { return file.mapping(v, "contexts by name", context) },
 	})
-	return one, err
 }
 
 // get returns the context of a name.
@@ -101,8 +86,7 @@ func (all *contexts) names() []string {
 	return names
 }
 
-// saveContexts replaces the file as a whole, so that a crash leaves the old one
-// or the new one.
+// saveContexts replaces the file as a whole, so that a crash leaves the old one or the new one.
 func saveContexts(a *app, all *contexts) error {
 	if a.configDir == "" {
 		return usagef("no directory for the settings of this user: neither $HOME nor $XDG_CONFIG_HOME is set")
@@ -132,66 +116,47 @@ type contextJSON struct {
 }
 
 func contextCommand(a *app) *cobra.Command {
-	cmd := group("context", "Name servers, and choose the one to talk to", contextAddCommand(a), contextListCommand(a),
-		contextChange(a, "use", "Talk to the server of a context from now on", func(all *contexts, name string) { all.Current = name }),
-		contextChange(a, "remove", "Forget a context", func(all *contexts, name string) {
+	use := &cobra.Command{Use: "use NAME", Short: "Talk to the server of a context from now on"}
+	remove := &cobra.Command{Use: "remove NAME", Short: "Forget a context"}
+	list := &cobra.Command{Use: "list", Short: "Show all contexts, and which one is in use"}
+	cmd := group("context", "Name servers, and choose the one to talk to", contextAddCommand(a), onContexts(a, list, nil),
+		onContexts(a, use, func(all *contexts, name string) error {
+			all.Current = name
+			_, err := all.get(name)
+			return err
+		}),
+		onContexts(a, remove, func(all *contexts, name string) error {
+			_, err := all.get(name)
 			delete(all.Contexts, name)
 			if all.Current == name {
 				all.Current = ""
 			}
+			return err
 		}))
-	cmd.Long = `A context gives a name to a server, the file of its key, the certificates to trust
-and the realm. Commands talk to the server of the first of these:
-
-    the flag --server or --context
-    the variable KUJI_SERVER or KUJI_CONTEXT
-    the context in use
-    http://` + defaultAddress + `
-
-A context also gives the key, the certificates and the realm, unless a flag or a
-variable does: KUJI_KEY, KUJI_KEY_FILE, KUJI_TLS_CA, KUJI_REALM. The key of a context
-goes to no other server. KUJI_TIMEOUT sets --timeout.
-
-Contexts are in kuji/contexts.yaml in your directory for settings, such as
-~/.config. Only you can read the file. It holds no key.`
 	return cmd
 }
 
 func contextAddCommand(a *app) *cobra.Command {
 	var one serverContext
-	cmd := &cobra.Command{
-		Use:   "add NAME --server URL",
-		Short: "Give a server a name",
-		Example: `  kuji context add prod --server https://kuji.example:7700 --key-file prod.key
-  kuji context use prod`,
-		Args: exactArgs("NAME"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if !contextName.MatchString(args[0]) {
-				return usagef("context %q: expected a name of a-z, 0-9, '.', '-' and '_'", args[0])
-			}
-			if err := checkContext(a, &one); err != nil {
-				return err
-			}
-			all, err := loadContexts(a)
-			if err != nil {
-				return err
-			}
-			if _, err := all.get(args[0]); err == nil {
-				return refusedError{fmt.Sprintf("there is a context %q already: remove it first", args[0])}
-			}
-			all.Contexts[args[0]] = one
-			if err := saveContexts(a, all); err != nil {
-				return err
-			}
-			return printContexts(a, all)
-		},
-	}
+	cmd := &cobra.Command{Use: "add NAME --server URL", Short: "Give a server a name"}
 	flags := cmd.Flags()
 	flags.StringVar(&one.Server, "server", "", "`URL` of the server (required)")
 	flags.StringVar(&one.KeyFile, "key-file", "", "`file` that holds the API key and nothing else")
 	flags.StringVar(&one.CA, "tls-ca", "", "`file` with the certificates (PEM) to trust, instead of the system's")
 	flags.StringVar(&one.Realm, "realm", "", "`name` of the realm (default \"default\")")
-	return cmd
+	return onContexts(a, cmd, func(all *contexts, name string) error {
+		if !contextName.MatchString(name) {
+			return usagef("context %q: expected a name of a-z, 0-9, '.', '-' and '_'", name)
+		}
+		if err := checkContext(a, &one); err != nil {
+			return err
+		}
+		if _, err := all.get(name); err == nil {
+			return refusedError{fmt.Sprintf("there is a context %q already: remove it first", name)}
+		}
+		all.Contexts[name] = one
+		return nil
+	})
 }
 
 // checkContext reads what the context names, and names it from the root on.
@@ -219,44 +184,22 @@ func checkContext(a *app, one *serverContext) (err error) {
 	return err
 }
 
-func contextListCommand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:     "list",
-		Short:   "Show all contexts, and which one is in use",
-		Example: "  kuji context list",
-		Args:    exactArgs(),
-		RunE: func(*cobra.Command, []string) error {
-			all, err := loadContexts(a)
-			if err != nil {
-				return err
-			}
-			return printContexts(a, all)
-		},
+// onContexts completes a command that changes something about one context, or nothing, and shows all.
+func onContexts(a *app, cmd *cobra.Command, change func(all *contexts, name string) error) *cobra.Command {
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		all, err := loadContexts(a)
+		if err == nil && change != nil {
+			err = change(all, args[0])
+		}
+		if err == nil && change != nil {
+			err = saveContexts(a, all)
+		}
+		if err != nil {
+			return err
+		}
+		return printContexts(a, all)
 	}
-}
-
-// contextChange is a command that changes something about one context.
-func contextChange(a *app, name, short string, change func(all *contexts, name string)) *cobra.Command {
-	return &cobra.Command{
-		Use:     name + " NAME",
-		Short:   short,
-		Example: "  kuji context " + name + " prod",
-		Args:    exactArgs("NAME"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			all, err := loadContexts(a)
-			if err != nil {
-				return err
-			}
-			if _, err := all.get(args[0]); err != nil {
-				return err
-			}
-			change(all, args[0])
-			if err := saveContexts(a, all); err != nil {
-				return err
-			}
-			return printContexts(a, all)
-		},
-	}
+	return cmd
 }
 
 func printContexts(a *app, all *contexts) error {
@@ -265,13 +208,8 @@ func printContexts(a *app, all *contexts) error {
 		out.Contexts = append(out.Contexts, contextJSON{name, all.Contexts[name]})
 	}
 	return a.print(out, func(w io.Writer) {
-		fprintf(w, "\tCONTEXT\tSERVER\tREALM\tKEY FILE\n")
-		for _, c := range out.Contexts {
-			mark := ""
-			if c.Name == out.Current {
-				mark = "*"
-			}
-			fprintf(w, "%s\t%s\t%s\t%s\t%s\n", mark, c.Name, c.Server, c.Realm, c.KeyFile)
-		}
+		rows(w, "\tCONTEXT\tSERVER\tREALM\tKEY FILE", out.Contexts, func(c contextJSON) []any {
+			return []any{when(c.Name == out.Current, "*"), c.Name, c.Server, c.Realm, c.KeyFile}
+		})
 	})
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,36 +21,12 @@ func demoCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "See the promise kept: draws over the network, a kill -9 half-way, every answer checked",
-		Long: `Demo starts a server on loopback, with a data directory of its own and the three
-example catalogs, and sends draws over the network. Half-way it kills the server
-process with SIGKILL and starts it again. Clients that got no answer repeat their
-requests under the same request ids.
-
-With --cluster it starts a cluster of three nodes in place of the server, and kills
-the node that leads. Another one takes over, and the killed one comes back. Until
-then, requests at the other nodes wait.
-
-Then it checks from the clients' own books that
-
-  - every acknowledged draw is there exactly once;
-  - balances and stocks add up, and none is below zero;
-  - the odds were kept, and so was what pity promises;
-  - the log is sound.
-
-It ends with exit code 6 if a check fails.`,
-		Example: `  kuji demo
-  kuji demo --cluster
-  kuji demo --load 20s --clients 128 --json`,
-		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cluster && !cmd.Flags().Changed("load") {
 				o.Load = clusterLoad
 			}
-			if o.Load < time.Second || o.Load > time.Hour {
-				return usagef("--load %v: expected from 1s to 1h", o.Load)
-			}
-			if o.Clients < 4 || o.Clients > 1024 {
-				return usagef("--clients %d: expected from 4 to 1024", o.Clients)
+			if err := cmp.Or(within("load", o.Load, time.Second, time.Hour), within("clients", o.Clients, 4, 1024)); err != nil {
+				return err
 			}
 			return runDemo(cmd.Context(), a, o, cluster, keep)
 		},
@@ -86,9 +63,6 @@ func runDemo(ctx context.Context, a *app, o demo.Options, cluster, keep bool) (e
 		o.Site, kill = server, server.kill
 	}
 	report, err := demo.Run(ctx, o)
-	if broken, ok := errors.AsType[*demo.BrokenError](err); ok {
-		return damageError{broken}
-	}
 	if err != nil {
 		return err
 	}
@@ -118,19 +92,13 @@ func printReport(w io.Writer, r *demo.Report) {
 		row("recovered position", "%d in realm %s, acknowledged up to %d", rec.Recovered, rec.Realm, rec.Acknowledged)
 	}
 	row("log", "%.1f bytes per draw, %d batches", r.LogBytesPerDraw, r.LogBatches)
-	fprintf(w, "\nODDS OF %s BEFORE PITY\tWANTED\tSEEN\tDRAWN\n", strings.ToUpper(r.OddsPool))
-	for _, o := range r.Odds {
-		fprintf(w, "%s\t%.3f%%\t%.3f%%\t%d\n", o.Entry, 100*o.Wanted, 100*o.Seen, o.Drawn)
-	}
-	fprintf(w, "\nCHECK\tRESULT\n")
-	for _, c := range r.Checks {
-		result := "ok: " + c.Detail
-		if !c.OK {
-			result = "FAILED"
+	rows(w, "\nODDS OF "+strings.ToUpper(r.OddsPool)+" BEFORE PITY\tWANTED\tSEEN\tDRAWN", r.Odds, func(o demo.Odds) []any {
+		return []any{o.Entry, fmt.Sprintf("%.3f%%", 100*o.Wanted), fmt.Sprintf("%.3f%%", 100*o.Seen), o.Drawn}
+	})
+	rows(w, "\nCHECK\tRESULT", r.Checks, func(c demo.Check) []any {
+		if c.OK {
+			return []any{c.Name, "ok: " + c.Detail}
 		}
-		fprintf(w, "%s\t%s\n", c.Name, result)
-		for _, e := range c.Errors {
-			fprintf(w, "\t%s\n", markup(strings.ReplaceAll(e, "\n", "\n\t")))
-		}
-	}
+		return []any{c.Name, markup(strings.ReplaceAll(strings.Join(append([]string{"FAILED"}, c.Errors...), "\n"), "\n", "\n\t"))}
+	})
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/kuji-dev/kuji/internal/demo"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/server"
-	"github.com/kuji-dev/kuji/verify"
 )
 
 // alone is a server on a data directory of its own.
@@ -94,14 +93,11 @@ func sizeOf(dir string) (total int64, err error) {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		info, err := entry.Info()
-		if errors.Is(err, os.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
+		if info, err := entry.Info(); err == nil {
+			total += info.Size()
+		} else if !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
-		total += info.Size()
 		return nil
 	})
 	return total, err
@@ -223,38 +219,18 @@ func (s *threeNodes) Stop() (err error) {
 	return err
 }
 
+// Verify checks every realm of the nodes, which do not run.
 func (s *threeNodes) Verify(ctx context.Context, seen func(string, kuji.Record)) (demo.Left, error) {
-	out, err := s.verify(ctx, seen)
-	return leftOf(out, filepath.Join(s.dir, "data"), err)
-}
-
-// verify checks every realm of the nodes, which do not run.
-func (s *threeNodes) verify(ctx context.Context, seen func(string, kuji.Record)) (out verifyJSON, err error) {
 	at := map[string]string{}
 	for _, name := range s.f.Names() {
 		at[name] = s.data(name)
 	}
-	var damage []error
-	out.OK = true
-	err = s.f.Offline(ctx, at, func(dr *jetstream.Driver) error {
-		realms, err := dr.Realms(ctx)
-		key, old := s.f.Seals()
-		for _, name := range realms {
-			report, err := verify.Driver(dr, name, verify.Options{Seen: func(rec kuji.Record) { seen(name, rec) }, Keys: append(slices.Clone(old), key)})
-			var wrong *verify.Error
-			if errors.As(err, &wrong) {
-				damage = append(damage, err)
-			} else if err != nil {
-				return err
-			}
-			out.Realms = append(out.Realms, newVerifyRealmJSON(report, wrong))
-		}
+	var out verifyJSON
+	err := s.f.Offline(ctx, at, func(d *jetstream.Driver) (err error) {
+		out, err = inCluster(ctx, &s.f.Config, d).verify(ctx, nil, nil, seen)
 		return err
 	})
-	if err == nil && len(damage) > 0 {
-		out.OK, err = false, damageError{errors.Join(damage...)}
-	}
-	return out, err
+	return leftOf(out, filepath.Join(s.dir, "data"), err)
 }
 
 func (s *threeNodes) kill() {

@@ -11,7 +11,6 @@ import (
 	"html/template"
 	"io"
 	"math/big"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // disclosure is what is published of a catalog's odds.
@@ -26,7 +26,7 @@ type disclosure struct {
 	Name    string           `json:"name,omitempty"`
 	Realm   string           `json:"realm"`
 	Version uint64           `json:"version"`
-	Hash    string           `json:"hash"` // of the catalog, hexadecimal
+	Hash    verify.Hash      `json:"hash"` // of the catalog
 	Pools   []disclosurePool `json:"pools"`
 }
 
@@ -82,20 +82,8 @@ func publishOdds(ctx context.Context, a *app, c *api, html, table string) error 
 	if err != nil {
 		return err
 	}
-	for _, f := range []struct {
-		name string
-		make func() ([]byte, error)
-	}{{html, out.html}, {table, out.csv}} {
-		if f.name == "" {
-			continue
-		}
-		data, err := f.make()
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(f.name, data, 0o644); err != nil {
-			return err
-		}
+	if err := errors.Join(writeFile(html, out.html), writeFile(table, out.csv)); err != nil {
+		return err
 	}
 	return a.print(out, func(w io.Writer) {
 		fprintf(w, "odds of %s of catalog version %d written\n", counted(len(out.Pools), "pool"), out.Version)
@@ -103,65 +91,58 @@ func publishOdds(ctx context.Context, a *app, c *api, html, table string) error 
 }
 
 func newDisclosure(c *catalog.Catalog, realm string, version uint64) (*disclosure, error) {
-	hash := c.Hash()
-	out := &disclosure{Name: c.Name, Realm: realm, Version: version, Hash: hex.EncodeToString(hash[:]), Pools: []disclosurePool{}}
+	out := &disclosure{Name: c.Name, Realm: realm, Version: version, Hash: c.Hash(), Pools: []disclosurePool{}}
 	all, err := kuji.Disclose(c)
-	if err != nil {
-		return nil, err
-	}
-	zone := cmp.Or(c.Zone.Name, "UTC")
 	pools := map[string]*catalog.Pool{}
 	for i := range c.Pools {
 		pools[c.Pools[i].ID] = &c.Pools[i]
 	}
 	for i := range all {
-		d := &all[i]
-		p := disclosurePool{Pool: d.Pool.ID, Name: d.Pool.Name, LongRun: d.Why}
-		for _, price := range d.Pool.Price {
-			p.Prices = append(p.Prices, stacksText(price))
-		}
-		if d.Err != nil {
-			p.Error, p.LongRun = d.Err.Error(), ""
-		}
-		for _, t := range d.Odds.Pity {
-			for k := range pools[t.Pool].Tracks {
-				if track := &pools[t.Pool].Tracks[k]; track.Name == t.Track {
-					p.Pity = append(p.Pity, trackText(pools[t.Pool], k, track))
-				}
-			}
-		}
-		p.guarantees(d)
-		for k, e := range d.Odds.Outcomes {
-			if k == 0 || d.Odds.Outcomes[k-1].Pool != e.Pool {
-				p.campaign(pools[e.Pool], zone)
-			}
-			line := disclosureLine{Pool: e.Pool, Entry: e.Entry, Chance: decimal(e.Chance), Expected: decimal(e.Expected), Exact: e.Chance.RatString()}
-			line.Moments, line.Budget = campaignOf(pools[e.Pool], e.Entry)
-			if len(line.Exact) > 200 {
-				line.Exact = ""
-			}
-			if d.LongRun != nil {
-				line.LongRun = decimal(d.LongRun[k])
-			}
-			for _, q := range d.Requests {
-				if q.Err == nil {
-					each := new(big.Rat).Quo(q.Expected[k], big.NewRat(int64(q.Count), 1))
-					line.Requests = append(line.Requests, disclosureRequest{q.Count, decimal(q.Expected[k]), decimal(each)})
-				}
-			}
-			p.Lines = append(p.Lines, line)
-		}
-		out.Pools = append(out.Pools, p)
+		out.Pools = append(out.Pools, newDisclosurePool(&all[i], pools, cmp.Or(c.Zone.Name, "UTC")))
 	}
-	return out, nil
+	return out, err
+}
+
+func newDisclosurePool(d *kuji.Disclosed, pools map[string]*catalog.Pool, zone string) disclosurePool {
+	p := disclosurePool{Pool: d.Pool.ID, Name: d.Pool.Name, LongRun: d.Why, Prices: each(d.Pool.Price, stacksText)}
+	if d.Err != nil {
+		p.Error, p.LongRun = d.Err.Error(), ""
+	}
+	for _, t := range d.Odds.Pity {
+		for k := range pools[t.Pool].Tracks {
+			if track := &pools[t.Pool].Tracks[k]; track.Name == t.Track {
+				p.Pity = append(p.Pity, trackText(pools[t.Pool], k, track))
+			}
+		}
+	}
+	p.guarantees(d)
+	for k, e := range d.Odds.Outcomes {
+		pool := pools[e.Pool]
+		if k == 0 || d.Odds.Outcomes[k-1].Pool != e.Pool {
+			p.campaign(pool, zone)
+		}
+		entry := slices.IndexFunc(pool.Entries, func(one catalog.Entry) bool { return one.ID == e.Entry })
+		line := disclosureLine{Pool: e.Pool, Entry: e.Entry, Chance: decimal(e.Chance), Expected: decimal(e.Expected), Exact: e.Chance.RatString(),
+			Moments: setting(pool.EntrySettings(entry), "moments"), Budget: setting(pool.Settings(), "budget")}
+		if len(line.Exact) > 200 {
+			line.Exact = ""
+		}
+		if d.LongRun != nil {
+			line.LongRun = decimal(d.LongRun[k])
+		}
+		for _, q := range d.Requests {
+			if q.Err == nil {
+				one := new(big.Rat).Quo(q.Expected[k], big.NewRat(int64(q.Count), 1))
+				line.Requests = append(line.Requests, disclosureRequest{q.Count, decimal(q.Expected[k]), decimal(one)})
+			}
+		}
+		p.Lines = append(p.Lines, line)
+	}
+	return p
 }
 
 func stacksText(all []catalog.Stack) string {
-	var parts []string
-	for _, s := range all {
-		parts = append(parts, fmt.Sprintf("%s=%d", s.Item, s.Quantity))
-	}
-	return strings.Join(parts, " ")
+	return strings.Join(each(all, func(s catalog.Stack) string { return fmt.Sprintf("%s=%d", s.Item, s.Quantity) }), " ")
 }
 
 // trackText says in words what follows from a track.
@@ -170,7 +151,7 @@ func trackText(pool *catalog.Pool, i int, t *catalog.Track) string {
 	if r := &t.Rising; r.From != 0 {
 		text += fmt.Sprintf("; from draw %d after the last hit on, the chance rises", r.From)
 		if !r.Table {
-			text += fmt.Sprintf(" by %s percentage points a draw", decimal(new(big.Rat).SetFrac(new(big.Int).SetUint64(r.By[0]), new(big.Int).SetUint64(r.Scale))))
+			text += fmt.Sprintf(" by %s percentage points a draw", decimalText(r.By[0], r.Scale))
 		}
 	}
 	if t.Certain != 0 {
@@ -211,12 +192,6 @@ func (p *disclosurePool) campaign(of *catalog.Pool, zone string) {
 	}
 }
 
-// campaignOf returns the moments of an entry and the budgets of its pool, as catalogs write them.
-func campaignOf(p *catalog.Pool, entry string) (moments, budget string) {
-	i := slices.IndexFunc(p.Entries, func(e catalog.Entry) bool { return e.ID == entry })
-	return setting(p.EntrySettings(i), "moments"), setting(p.Settings(), "budget")
-}
-
 // setting returns a setting as catalogs write it, empty if it is left out.
 func setting(all []catalog.Setting, name string) string {
 	if i := slices.IndexFunc(all, func(s catalog.Setting) bool { return s.Key == name }); i >= 0 {
@@ -249,7 +224,7 @@ func (d *disclosure) csv() ([]byte, error) {
 	err := w.Write(head...)
 	for i := range d.Pools {
 		for _, l := range d.Pools[i].Lines {
-			row := []string{strconv.FormatUint(d.Version, 10), d.Hash, d.Pools[i].Pool, l.Pool, l.Entry, l.Chance, l.Exact, l.Expected, l.LongRun, l.Moments, l.Budget}
+			row := []string{whole(d.Version), hex.EncodeToString(d.Hash[:]), d.Pools[i].Pool, l.Pool, l.Entry, l.Chance, l.Exact, l.Expected, l.LongRun, l.Moments, l.Budget}
 			if within {
 				var draws, times, perDraw []string // of most pools none or one
 				for _, q := range l.Requests {
@@ -267,21 +242,19 @@ func (d *disclosure) csv() ([]byte, error) {
 //go:embed disclosure.html
 var disclosureHTML string
 
-// html makes one page that needs no other file.
-func (d *disclosure) html() ([]byte, error) {
-	page, err := template.New("disclosure").Funcs(template.FuncMap{"percent": func(s string) string {
-		v, err := strconv.ParseFloat(s, 64)
-		if err != nil {
-			return "–"
-		}
-		return strconv.FormatFloat(100*v, 'g', 6, 64) + " %"
-	}}).Parse(disclosureHTML)
+var disclosurePage = template.Must(template.New("disclosure").Funcs(template.FuncMap{"percent": func(s string) string {
+	v, err := strconv.ParseFloat(s, 64)
 	if err != nil {
-		return nil, err
+		return "–"
 	}
+	return strconv.FormatFloat(100*v, 'g', 6, 64) + " %"
+}}).Parse(disclosureHTML))
+
+// html makes one page that needs no other file.
+func (d *disclosure) html() ([]byte, error) { return render(disclosurePage, d) }
+
+func render(page *template.Template, data any) ([]byte, error) {
 	var b bytes.Buffer
-	if err := page.Execute(&b, d); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	err := page.Execute(&b, data)
+	return b.Bytes(), err
 }

@@ -14,11 +14,13 @@ import (
 	"github.com/kuji-dev/kuji/client"
 	"github.com/kuji-dev/kuji/internal/cluster"
 	"github.com/kuji-dev/kuji/internal/contract"
+	"github.com/kuji-dev/kuji/internal/demo"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/verify"
+	"github.com/kuji-dev/kuji/wal"
 )
 
-// exitCode is how the process ends. The numbers are part of the interface:
-// scripts rely on them.
+// exitCode is how the process ends. The numbers are part of the interface: scripts rely on them.
 type exitCode int
 
 const (
@@ -34,27 +36,7 @@ const (
 
 // exitCodesTopic is the help page on exit codes: "kuji help exit-codes".
 func exitCodesTopic() *cobra.Command {
-	return &cobra.Command{
-		Use:   "exit-codes",
-		Short: "What the exit codes mean",
-		Long: `Every command ends with one of these codes:
-
-    0  done; for serve, watch and feed also: ended by Ctrl-C
-    1  failed in a way not listed below
-    2  usage: a flag, an argument, a catalog or a request is malformed; fix it
-    3  refused: sold out, too poor, a limit reached, not found, an id used with
-       other arguments or too old, a data directory or an address in use, a clock
-       far ahead of the log. The same request id gets the same answer
-    4  denied: no API key, an unknown one, or one that may not do this
-    5  unreachable: no answer, or a lost one. If anything was sent, it may have
-       happened: send the same command with the --id that is printed
-    6  damage: a log is damaged, or a check found a broken promise. With
-       "kuji verify --strict" also: an epoch was not decided again, because its seed
-       is lost or its rules are those of another build
-  130  interrupted by a signal before it was done
-
-With --json the object {"error": {"exit": …, "kind": …}} says the same.`,
-	}
+	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean"}
 }
 
 // usageError marks what the person at the keyboard can fix.
@@ -77,20 +59,13 @@ func (e damageError) Unwrap() error { return e.err }
 // failure is a failed command as it is written to standard error and, with
 // --json, to standard output. Its fields are part of the interface.
 type failure struct {
-	Exit       exitCode    `json:"exit"`
-	Kind       string      `json:"kind"`                 // the exit code as a word
-	Message    string      `json:"message"`              // for a person
-	Code       string      `json:"code,omitempty"`       // the API's code, when a server answered
-	Reason     string      `json:"reason,omitempty"`     // the API's reason, when a server gave one
-	RequestID  string      `json:"request_id,omitempty"` // of a command that may have happened: send it again
-	Violations []violation `json:"violations,omitempty"`
-}
-
-type violation struct {
-	Field       string `json:"field,omitempty"`
-	Description string `json:"description"`
-	Line        uint32 `json:"line,omitempty"`
-	Column      uint32 `json:"column,omitempty"`
+	Exit       exitCode `json:"exit"`
+	Kind       string   `json:"kind"`                 // the exit code as a word
+	Message    string   `json:"message"`              // for a person
+	Code       string   `json:"code,omitempty"`       // the API's code, when a server answered
+	Reason     string   `json:"reason,omitempty"`     // the API's reason, when a server gave one
+	RequestID  string   `json:"request_id,omitempty"` // of a command that may have happened: send it again
+	Violations []plain  `json:"violations,omitempty"`
 }
 
 var exitKinds = map[exitCode]string{
@@ -104,37 +79,36 @@ func classify(ctx context.Context, err error) failure {
 	var (
 		rpc     *connect.Error
 		usage   usageError
-		bad     catalogError
 		refused refusedError
 		of      *cluster.RefusedError
 		damage  damageError
+		wrong   *verify.Error
+		broken  *demo.BrokenError
 		unknown *client.UnknownError
 	)
 	inDoubt := errors.As(err, &unknown)
+	bad, isCatalog := errors.AsType[catalogError](err)
 	switch {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		f.Exit = exitInterrupted
-		if !inDoubt {
-			f.Message = "interrupted"
-		}
-	case errors.As(err, &damage):
+		f.Exit, f.Message = exitInterrupted, "interrupted"
+	case errors.As(err, &damage), errors.As(err, &wrong), errors.As(err, &broken), errors.Is(err, wal.ErrCorrupt):
 		f.Exit = exitDamage
 	case errors.As(err, &usage):
 		f.Exit = exitUsage
 		f.Message += "\nRun the command with --help to see how to use it."
-	case errors.As(err, &bad):
-		f.Exit = exitUsage
 	case errors.As(err, &refused), errors.As(err, &of):
 		f.Exit = exitRefused
 	case errors.As(err, &rpc):
 		f.fromRPC(rpc)
+	case isCatalog:
+		f.Exit = exitUsage
 	case inDoubt:
 		f.Exit = exitUnreachable
 	case kuji.CodeOf(err) != 0:
 		f.Exit = exitOfEngine(kuji.CodeOf(err))
 	}
-	if at, ok := errors.AsType[placedError](err); ok {
-		f.Message = at.Error()
+	if isCatalog {
+		f.Message = bad.Error()
 	}
 	if inDoubt {
 		f.RequestID, f.Message = unknown.RequestID, err.Error()
@@ -161,27 +135,14 @@ func (f *failure) fromRPC(rpc *connect.Error) {
 		f.Reason = contract.Word(detail.GetReason())
 		f.Exit = cmp.Or(exitOfReason[detail.GetReason()], exitUnexpected)
 	}
-	for _, v := range detail.GetViolations() {
-		f.Violations = append(f.Violations, violation{
-			Field: v.GetField(), Description: v.GetDescription(), Line: v.GetLine(), Column: v.GetColumn(),
-		})
-	}
 	f.Message = rpc.Message()
-	for _, v := range f.Violations {
-		if text := v.String(); !strings.Contains(f.Message, v.Description) {
-			f.Message += "\n  " + text
+	for _, v := range detail.GetViolations() {
+		f.Violations = append(f.Violations, plain{Message: v})
+		where := cmp.Or(when(v.GetLine() > 0, fmt.Sprintf("%d:%d: ", v.GetLine(), v.GetColumn())), when(v.GetField() != "", v.GetField()+": "))
+		if !strings.Contains(f.Message, v.GetDescription()) {
+			f.Message += "\n  " + where + v.GetDescription()
 		}
 	}
-}
-
-func (v violation) String() string {
-	switch {
-	case v.Line > 0:
-		return fmt.Sprintf("%d:%d: %s", v.Line, v.Column, v.Description)
-	case v.Field != "":
-		return v.Field + ": " + v.Description
-	}
-	return v.Description
 }
 
 // exitOfReason says how the process ends after an answer with a reason.

@@ -95,7 +95,7 @@ func TestEveryReason(t *testing.T) {
 
 // TestHelpNamesEveryExitCode: the help page, the docs and the code say the same.
 func TestHelpNamesEveryExitCode(t *testing.T) {
-	page := exitCodesTopic().Long
+	page := helpTexts()["kuji exit-codes"]
 	docs, err := os.ReadFile("../../docs/reference/cli.md")
 	if err != nil {
 		t.Fatal(err)

@@ -13,17 +13,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/client"
 	"github.com/kuji-dev/kuji/history"
+	"github.com/kuji-dev/kuji/internal/contract"
 	"github.com/kuji-dev/kuji/internal/step"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/sink"
 )
 
-// maxSecretFile bounds a file with the secrets of a webhook, in bytes.
-const maxSecretFile = 4096
-
-// feedFlags are those of kuji feed.
 type feedFlags struct {
 	to           string
 	secretFile   string
@@ -35,38 +33,12 @@ type feedFlags struct {
 }
 
 type feedJSON struct {
-	Position uint64 `json:"position"` // where the next process goes on
+	Position uint64 `json:"position"` // where the next process continues
 }
 
 func feedCommand(a *app) *cobra.Command {
 	var f feedFlags
-	cmd := &cobra.Command{
-		Use:   "feed --to URL",
-		Short: "Deliver events to a webhook, Kafka or PostgreSQL",
-		Long: `Follow the events of a realm and deliver them, in order, from the target's place
-on. A signal ends it after the current delivery. A failure that another attempt
-cannot help ends it too, so run it under a supervisor that starts it again.
---timeout says how long it tries to reach the server.
-
-  https://HOST/PATH          posts of JSON, signed as standardwebhooks.com says
-  kafka://BROKER,…/TOPIC     a record for each event; its key is the player
-  postgres://…               the tables that docs/reference/history.md shows
-
-PostgreSQL gets every event exactly once, the others at least once: after a crash
-the last delivery can come again. Kafka and PostgreSQL keep their own place. The
-file --position keeps the place of a webhook.
-
-The URL of a topic can end in settings: ?tls=true with ca=FILE, and sasl=PLAIN,
-SCRAM-SHA-256 or SCRAM-SHA-512 with user=NAME and password-file=FILE, with &
-between them.
-
-The feed of one target is always the same: its realm, player and pool. Run one
-"kuji feed" at a time for each target.`,
-		Example: `  kuji feed --to https://shop.example/kuji --secret-file kuji.secret --position shop.position
-  kuji feed --to kafka://broker1:9092,broker2:9092/rewards
-  kuji feed --to 'postgres://kuji@db/rewards?passfile=/secret/pgpass'`,
-		Args: exactArgs(),
-	}
+	cmd := &cobra.Command{Use: "feed --to URL", Short: "Deliver events to a webhook, Kafka or PostgreSQL"}
 	conn := a.connection(cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringVar(&f.to, "to", "", "`URL` of the target (required)")
@@ -86,14 +58,11 @@ The feed of one target is always the same: its realm, player and pool. Run one
 			return err
 		}
 		done, err := feed(cmd.Context(), a, c, &f)
-		if cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
-			err = nil // a signal: the way to end it
-		}
-		if err != nil {
+		if err = unlessStopped(cmd.Context(), err); err != nil {
 			return err
 		}
 		return a.print(done, func(w io.Writer) {
-			fprintf(w, "the feed goes on at position %d\n", done.Position)
+			fprintf(w, "the feed continues at position %d\n", done.Position)
 		})
 	}
 	return cmd
@@ -105,41 +74,44 @@ func (f *feedFlags) webhook() bool {
 
 func (f *feedFlags) kafka() bool { return strings.HasPrefix(f.to, "kafka://") }
 
-// check checks which flags stand together. It never says the URL, which may have a password in it.
+// onlyFor says of flags for which targets they are.
+var onlyFor = []struct{ flags, targets string }{
+	{"secret-file position allow-private", "webhooks"},
+	{"history-age", "PostgreSQL"},
+	{"from player pool", "webhooks and Kafka: PostgreSQL has the whole realm"},
+}
+
+// check checks which flags are given together. It never says the URL, which may have a password in it.
 func (f *feedFlags) check(given func(flag string) bool) error {
-	only := func(where string, names ...string) error {
-		for _, name := range names {
-			if given(name) {
-				return usagef("--%s is only for %s", name, where)
-			}
-		}
-		return nil
-	}
+	target := ""
 	switch {
 	case f.to == "":
 		return usagef("missing flag --to: where the events go")
-	case f.historyAge < 0:
-		return usagef("--history-age %v: expected 0s or more", f.historyAge)
-	case f.historyAge > 0 && !history.IsURL(f.to):
-		return usagef("--history-age is only for PostgreSQL")
 	case f.webhook():
-		if f.secretFile == "" || f.position == "" {
-			return usagef("a webhook needs --secret-file and --position")
-		}
-		return nil
+		target = "webhooks"
 	case f.kafka():
-		return only("webhooks", "secret-file", "position", "allow-private")
+		target = "Kafka"
 	case history.IsURL(f.to):
-		if err := only("webhooks", "secret-file", "position", "allow-private"); err != nil {
-			return err
-		}
-		return only("webhooks and Kafka: PostgreSQL has the whole realm", "from", "player", "pool")
+		target = "PostgreSQL"
+	default:
+		return usagef("--to: expected https://…, kafka://… or postgres://…")
 	}
-	return usagef("--to: expected https://…, kafka://… or postgres://…")
+	for _, only := range onlyFor {
+		targets, _, _ := strings.Cut(only.targets, ":")
+		for flag := range strings.FieldsSeq(only.flags) {
+			if given(flag) && !strings.Contains(targets, target) {
+				return usagef("--%s is only for %s", flag, only.targets)
+			}
+		}
+	}
+	if f.webhook() && (f.secretFile == "" || f.position == "") {
+		return usagef("a webhook needs --secret-file and --position")
+	}
+	return atLeast("history-age", f.historyAge, 0)
 }
 
 // feed delivers until ctx ends or something fails for good.
-func feed(ctx context.Context, a *app, c *api, f *feedFlags) (feedJSON, error) {
+func feed(ctx context.Context, a *app, c *api, f *feedFlags) (done feedJSON, err error) {
 	log := slog.New(slog.NewTextHandler(a.stderr, nil))
 	if a.json {
 		log = slog.New(slog.NewJSONHandler(a.stderr, nil))
@@ -148,47 +120,37 @@ func feed(ctx context.Context, a *app, c *api, f *feedFlags) (feedJSON, error) {
 	if history.IsURL(f.to) {
 		return c.feedHistory(ctx, f, log)
 	}
-	target, err := sinkOf(a, f, c.realm, log)
+	var target sink.Target
+	of := sink.Feed{Realm: c.realm, Player: f.player, Pool: f.pool}
+	if f.kafka() {
+		target, err = sink.NewKafka(sink.Kafka{URL: f.to, Feed: of, Log: log})
+	} else {
+		secrets, bad := a.readFile(f.secretFile, maxSecret)
+		if bad != nil {
+			return done, bad
+		}
+		target, err = sink.NewWebhook(sink.Webhook{
+			URL: f.to, Secrets: string(secrets), Position: filepath.ToSlash(f.position), Feed: of, AllowPrivate: f.allowPrivate, Log: log})
+	}
 	if err != nil {
-		return feedJSON{}, err
+		return done, err
 	}
 	if end, ok := target.(interface{ Close() }); ok {
 		defer end.Close()
 	}
-	done, err := sink.Run(ctx, c.source(&kujiv1.StreamEventsRequest{Realm: c.realm, Player: f.player, Pool: f.pool}), target, f.from, log)
-	return feedJSON{done.To.Position}, err
-}
-
-// sinkOf returns the target that --to names.
-func sinkOf(a *app, f *feedFlags, realm string, log *slog.Logger) (sink.Target, error) {
-	feed := sink.Feed{Realm: realm, Player: f.player, Pool: f.pool}
-	if f.kafka() {
-		return sink.NewKafka(sink.Kafka{URL: f.to, Feed: feed, Log: log})
-	}
-	secrets, err := a.readFile(f.secretFile, maxSecretFile)
-	if err != nil {
-		return nil, err
-	}
-	return sink.NewWebhook(sink.Webhook{
-		URL: f.to, Secrets: string(secrets), Position: filepath.ToSlash(f.position), Feed: feed, AllowPrivate: f.allowPrivate, Log: log,
-	})
+	run, err := sink.Run(ctx, c.source(f.player, f.pool), target, f.from, log)
+	return feedJSON{run.To.Position}, err
 }
 
 // source returns the feed of a server.
-func (c *api) source(want *kujiv1.StreamEventsRequest) sink.Source {
+func (c *api) source(player, pool string) sink.Source {
 	return func(ctx context.Context, from uint64) iter.Seq2[sink.Step, error] {
 		return func(yield func(sink.Step, error) bool) {
-			req := &kujiv1.StreamEventsRequest{Realm: want.GetRealm(), From: &from, Player: want.GetPlayer(), Pool: want.GetPool()}
-			for m, err := range c.Events(ctx, req) {
+			for m, err := range c.Events(ctx, &kujiv1.StreamEventsRequest{Realm: c.realm, From: &from, Player: player, Pool: pool}) {
 				if err != nil {
-					yield(sink.Step{}, feedError(err))
-					return
+					err = feedError(err)
 				}
-				step := sink.Step{Next: m.GetNext()}
-				for _, e := range m.GetEvents() {
-					step.Events = append(step.Events, recordOf(e))
-				}
-				if !yield(step, nil) {
+				if !yield(sink.Step{Next: m.GetNext(), Events: each(m.GetEvents(), recordOf)}, err) {
 					return
 				}
 			}
@@ -216,18 +178,17 @@ const (
 	lastFeedPause  = time.Minute
 )
 
-// feedHistory delivers into PostgreSQL.
 func (c *api) feedHistory(ctx context.Context, f *feedFlags, log *slog.Logger) (done feedJSON, err error) {
 	db, err := history.Open(ctx, f.to, c.realm, history.Options{Age: f.historyAge})
 	if err != nil {
 		return done, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	log.Info("the feed goes on", "position", db.State().Position+1)
+	log.Info("the feed continues", "position", db.State().Position+1)
 	var broke error // of the feed
 	feed := func(ctx context.Context, from uint64) iter.Seq2[kuji.Record, error] {
 		return func(yield func(kuji.Record, error) bool) {
-			for step, err := range c.source(&kujiv1.StreamEventsRequest{Realm: c.realm})(ctx, from) {
+			for step, err := range c.source("", "")(ctx, from) {
 				if err != nil {
 					if ctx.Err() == nil { // it was not ended because PostgreSQL failed
 						broke = err
@@ -263,4 +224,39 @@ func (c *api) feedHistory(ctx context.Context, f *feedFlags, log *slog.Logger) (
 		log.Warn("PostgreSQL did not take the events", "error", err, "again_in", wait)
 		step.Pause(ctx, wait)
 	}
+}
+
+// recordOf returns the record that an event of the API was made from, as sinks take it.
+func recordOf(e *kujiv1.Event) kuji.Record {
+	rec := kuji.Record{
+		Position: e.GetPosition(), Index: int(e.GetIndex()), Last: e.GetLast(), Time: e.GetTimeUnixMs(), Kind: e.GetKind(), ID: e.GetRequestId(),
+		Status: contract.Word(e.GetStatus()), Subject: e.GetSubject(), CatalogVersion: e.GetCatalogVersion(), Player: e.GetPlayer(), To: e.GetTo(),
+		Pool: e.GetPool(), Count: int(e.GetCount()), List: e.GetList(), Number: e.Number, Pay: e.GetPay(), Items: kujiStacks(e.GetItems()),
+		Paid: kujiStacks(e.GetPaid()), Track: e.GetTrack(), Draws: e.Draws, By: e.GetBy(), Reason: e.GetReason(), Metadata: e.GetMetadata(),
+		Bytes: int(e.GetBytes()), NewCatalogVersion: e.GetNewCatalogVersion(), Level: uint8(e.GetLevel()),
+		Lacks: each(e.GetLacks(), func(l *kujiv1.Lack) kuji.Lack {
+			return kuji.Lack{Item: l.GetItem(), Have: l.GetHave(), Need: l.GetNeed()}
+		}),
+		Outcomes: each(e.GetOutcomes(), func(o *kujiv1.Outcome) kuji.Outcome {
+			codes := each(o.GetCodes(), func(c *kujiv1.RewardCode) kuji.RewardCode {
+				return kuji.RewardCode{List: c.GetList(), Number: c.GetNumber(), Code: c.GetCode()}
+			})
+			return kuji.Outcome{Entry: o.GetEntry(), Items: kujiStacks(o.GetItems()), Via: o.GetVia(), Draw: int(o.GetDraw()), Codes: codes}
+		}),
+		Members: each(e.GetMembers(), recordOf),
+		Changes: each(e.GetChanges(), func(c *kujiv1.BalanceChange) kuji.BalanceChange {
+			return kuji.BalanceChange{Player: c.GetPlayer(), Item: c.GetItem(), Delta: c.GetDelta(), Balance: c.Balance}
+		}),
+	}
+	if l := e.GetLimit(); l != nil { // the periods' numbers are the same
+		rec.Limit = &kuji.Limit{Per: catalog.Per(l.GetPer()), Window: l.GetWindowMs(), Draws: l.GetDraws(), Left: l.GetLeft(), Resets: l.GetResetsUnixMs()}
+	}
+	if c := e.GetClock(); c != nil {
+		rec.Clock = &kuji.ClockSet{To: c.GetToUnixMs(), By: c.GetBy(), Reason: c.GetReason()}
+	}
+	return rec
+}
+
+func kujiStacks(all []*kujiv1.Stack) []kuji.Stack {
+	return each(all, func(s *kujiv1.Stack) kuji.Stack { return kuji.Stack{Item: s.GetItem(), Quantity: s.GetQuantity()} })
 }

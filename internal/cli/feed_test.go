@@ -70,7 +70,7 @@ func newFed(t *testing.T) *fed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.client = &api{made, "default"}
+	f.client = &api{made, made.Admin, "default"}
 	return f
 }
 
@@ -100,7 +100,7 @@ func (f *fed) draw(ctx context.Context, stop <-chan struct{}) <-chan error {
 // all returns all events up to the one with the id "end".
 func (f *fed) all(t *testing.T) (recs []kuji.Record) {
 	t.Helper()
-	for step, err := range f.client.source(&kujiv1.StreamEventsRequest{})(t.Context(), 1) {
+	for step, err := range f.client.source("", "")(t.Context(), 1) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -434,7 +434,7 @@ func TestFeedAsked(t *testing.T) {
 		{[]string{"--to", "https://example.com", "--secret-file", f.kuji + ".none", "--position", position}, exitUsage, "no such file"},
 		{[]string{"--to", "kafka://b/t", "--position", position}, exitUsage, "--position is only for webhooks"},
 		{[]string{"--to", "kafka://b/t", "--history-age", "1h"}, exitUsage, "--history-age is only for PostgreSQL"},
-		{[]string{"--to", "postgres://b/t", "--history-age", "-1h"}, exitUsage, "expected 0s or more"},
+		{[]string{"--to", "postgres://b/t", "--history-age", "-1h"}, exitUsage, "expected at least 0s"},
 		{[]string{"--to", "postgres://b/t", "--player", "ann"}, exitUsage, "--player is only for webhooks and Kafka"},
 		{[]string{"--to", "postgres://user:word@127.0.0.1:1/t"}, exitUnexpected, "opening the history"},
 	} {

@@ -21,8 +21,7 @@ var expected = map[string]string{
 	"float64":  "a number",
 }
 
-// flagError says what is wrong with the value of a flag, in the form of every
-// other message.
+// flagError says what is wrong with the value of a flag, in the form of every other message.
 func flagError(_ *cobra.Command, err error) error {
 	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok || expected[bad.GetFlag().Value.Type()] == "" {
@@ -46,10 +45,22 @@ func optionError(err error) error {
 	return usagef("--%s: %s", engineFlags[e.Field], e.Message)
 }
 
-// atLeast checks a number given by flag.
-func atLeast[N int | int64 | uint32 | uint64](flag string, value, least N) error {
+// quantity is what a flag gives a number as: a duration, too.
+type quantity interface {
+	~int | ~int64 | ~uint32 | ~uint64
+}
+
+func atLeast[N quantity](flag string, value, least N) error {
 	if value < least {
-		return usagef("--%s %d: expected at least %d", flag, value, least)
+		return usagef("--%s %v: expected at least %v", flag, value, least)
+	}
+	return nil
+}
+
+// within checks a number that has a highest value too.
+func within[N quantity](flag string, value, least, most N) error {
+	if value < least || value > most {
+		return usagef("--%s %v: expected from %v to %v", flag, value, least, most)
 	}
 	return nil
 }

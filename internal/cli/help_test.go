@@ -39,7 +39,15 @@ func TestHelp(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(a.rootCommand())
+	root := a.rootCommand()
+	walk(root)
+	for path := range helpTexts() {
+		if words := strings.Fields(path); len(words) > 0 {
+			if cmd, _, err := root.Find(words[1:]); err != nil || cmd.CommandPath() != path {
+				t.Errorf("help.txt has a text for %q, which is no command", path)
+			}
+		}
+	}
 
 	golden := filepath.Join("testdata", "help.golden")
 	if *update {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +32,6 @@ type historyVerifyRealmJSON struct {
 	proven  uint64 // the first event that is
 }
 
-// historyVerifyFlags are the flags of kuji history verify.
 type historyVerifyFlags struct {
 	auditFlags
 	realm, history string
@@ -45,28 +43,7 @@ func historyVerifyCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify --data DIR",
 		Short: "Compare histories with their logs, event by event",
-		Long: `Verify compares the history of each realm with its log: every event that both have,
-every row that leads to one, and whether each balance follows from the one before. It
-verifies the logs too, as "kuji verify" does. No server may have the directory open.
-With --cluster it reads the log of a running cluster, and a history in PostgreSQL.
-
-When a server reads a damaged row, it notices and builds the history again by itself.
-This command also finds rows that are missing, or were changed together with their
-checksums. If it finds any, it names the first and ends with exit code 6. With
---rebuild, the server builds that history again when it next starts. Events that
-are older than the log stay, and answers say that they are not proven.
-
-It writes nothing else, except that it upgrades the schema of an older build's history.`,
-		Example: `  kuji history verify --data ./kuji-data
-  kuji history verify --data ./kuji-data --history postgres://kuji@db/kuji --realm default
-  kuji history verify --data ./kuji-data --rebuild`,
-		Args: exactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
-				return err
-			}
-			return verifyHistories(cmd.Context(), a, f)
-		},
+		RunE:  func(cmd *cobra.Command, _ []string) error { return verifyHistories(cmd.Context(), a, f) },
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
@@ -89,7 +66,6 @@ func (f *historyVerifyFlags) check() error {
 	return nil
 }
 
-// target returns where the history of a realm is.
 func (f *historyVerifyFlags) target(realm string) string {
 	if f.history == historySQLite {
 		return filepath.Join(f.data, "history", realm+".db")
@@ -98,16 +74,20 @@ func (f *historyVerifyFlags) target(realm string) string {
 }
 
 func verifyHistories(ctx context.Context, a *app, f *historyVerifyFlags) (err error) {
-	from, end, err := openAudit(ctx, a, &f.auditFlags)
+	if err := f.check(); err != nil {
+		return err
+	}
+	from, err := openAudit(ctx, a, &f.auditFlags)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, end()) }()
-	realms := []string{f.realm}
-	if f.realm == "" {
-		if realms, _, err = from.realms(ctx); err != nil {
-			return err
-		}
+	defer func() { err = errors.Join(err, from.end()) }()
+	realms, err := oneOr(f.realm, func() ([]string, error) {
+		names, _, err := from.realms(ctx)
+		return names, err
+	})
+	if err != nil {
+		return err
 	}
 	out, damage := historyVerifyJSON{OK: true, Realms: []historyVerifyRealmJSON{}}, []error(nil)
 	for _, name := range realms {
@@ -144,7 +124,7 @@ func (f *historyVerifyFlags) verify(ctx context.Context, from *auditSource, real
 	out.OK, out.From, out.To, out.Events = err == nil, report.From, report.To, report.Events
 	st := report.State
 	out.proven = max(st.ProvenFrom, 1)
-	out.State = plain{&kujiv1.HistoryState{Position: st.Position, CompleteFrom: st.CompleteFrom, KeptFrom: st.KeptFrom, KeptFromUnixMs: st.KeptFromTime, ProvenFrom: st.ProvenFrom}}
+	out.State = plain{Message: &kujiv1.HistoryState{Position: st.Position, CompleteFrom: st.CompleteFrom, KeptFrom: st.KeptFrom, KeptFromUnixMs: st.KeptFromTime, ProvenFrom: st.ProvenFrom}}
 	if _, damaged := errors.AsType[*history.DamagedError](err); damaged && f.rebuild {
 		if failed := db.Rebuild(ctx); failed != nil {
 			return out, failed
@@ -161,14 +141,14 @@ func compareHistory(ctx context.Context, db *history.DB, from *auditSource, real
 	events, wrong := make(chan kuji.Record, 1024), make(chan error, 1)
 	go func() {
 		defer close(events)
-		_, err := from.verifyRealm(ctx, realm, nil, func(_ string, rec kuji.Record) {
+		_, err := from.verifyRealm(ctx, realm, verify.Options{Seen: func(rec kuji.Record) {
 			select {
 			case events <- rec:
 			case <-ctx.Done():
 			}
-		})
+		}})
 		if _, damaged := errors.AsType[*verify.Error](err); damaged {
-			err = damageError{fmt.Errorf("the log: %w", err)}
+			err = fmt.Errorf("the log: %w", err)
 		}
 		wrong <- err
 	}()
@@ -189,14 +169,9 @@ func (v *historyVerifyJSON) print(w io.Writer) {
 		fprintf(w, "no realm has a history there\n")
 		return
 	}
-	fprintf(w, "REALM\tRESULT\tFROM\tTO\tEVENTS\tPROVEN FROM\n")
-	for _, r := range v.Realms {
-		result := "good"
-		if !r.OK {
-			result = "DAMAGED"
-		}
-		fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\n", r.Realm, result, r.From, r.To, r.Events, strconv.FormatUint(r.proven, 10))
-	}
+	rows(w, "REALM\tRESULT\tFROM\tTO\tEVENTS\tPROVEN FROM", v.Realms, func(r historyVerifyRealmJSON) []any {
+		return []any{r.Realm, verdict[r.OK], r.From, r.To, r.Events, r.proven}
+	})
 	for _, r := range v.Realms {
 		if r.Rebuild {
 			fprintf(w, "\nThe server builds the history of realm %s again when it starts.\n", r.Realm)

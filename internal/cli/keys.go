@@ -23,39 +23,24 @@ func keysCommand(a *app) *cobra.Command {
 	add := &cobra.Command{
 		Use:   "new --can COMMANDS --name NAME",
 		Short: "Make an API key, and its line for the key file",
-		Long: `New makes an API key of 256 random bits. The first line it prints is the key, for
-the client. The second line is for the server's key file and holds only the key's
-SHA-256. Nothing is stored: if you lose the key, make another.
-
-A key may do what you say here, and nothing else. The command read shows players,
-pools and catalogs. The commands draw, redeem, register, grant, consume and transfer
-act for players. The command admin is all of these, and also creates realms, applies
-catalogs, imports codes and sets pity. The log keeps the key's name with everything
-that the key grants, takes, transfers and applies.`,
-		Example: `  kuji keys new --name shop --can draw,redeem,grant,consume,transfer,read
-  kuji keys new --name kiosk --can draw --realms summer --pools splash,box --rate 20
-  kuji keys new --name support --can read,grant --grants 'gem:100/5000,sword:1/10'
-  kuji serve --keys keys.txt --data ./kuji-data`,
-		Args: exactArgs(),
 		RunE: func(*cobra.Command, []string) error {
 			if can == "" || name == "" {
 				return usagef("missing flag --can or --name: expected what the key may do, such as draw,read, and a name of one word")
 			}
 			var options []string
-			if len(realms) > 0 {
-				options = append(options, "realms="+strings.Join(realms, ","))
+			add := func(name string, values ...string) {
+				if len(values) > 0 {
+					options = append(options, name+"="+strings.Join(values, ","))
+				}
 			}
-			if len(pools) > 0 {
-				options = append(options, "pools="+strings.Join(pools, ","))
-			}
+			add("realms", realms...)
+			add("pools", pools...)
 			if rate != 0 {
-				options = append(options, "rate="+strconv.Itoa(rate))
+				add("rate", strconv.Itoa(rate))
 			}
-			if len(grants) > 0 {
-				options = append(options, "grants="+strings.Join(grants, ","))
-			}
+			add("grants", grants...)
 			if anyID {
-				options = append(options, "ids=optional")
+				add("ids", "optional")
 			}
 			key := access.NewKey()
 			line, err := access.KeyLine(can, key, name, options...)

@@ -21,24 +21,14 @@ func listPoolsCommand(a *app) *cobra.Command {
 		return &kujiv1.GetCatalogResponse{Version: resp.GetVersion(), Pools: resp.GetPools()}, err
 	}
 	return read(a, &cobra.Command{
-		Use:     "pools",
-		Short:   "List the pools of the catalog in force, in its order",
-		Example: "  kuji list pools --realm summer",
-		Args:    exactArgs(),
-	}, &kujiv1.GetCatalogRequest{ItemLimit: 1}, call, noArgs,
+		Use:   "pools",
+		Short: "List the pools of the catalog in force, in its order",
+	}, &kujiv1.GetCatalogRequest{ItemLimit: 1}, call,
 		func(w io.Writer, resp *kujiv1.GetCatalogResponse) { printLines(w, resp.GetPools()) })
 }
 
 func listRealmsCommand(a *app) *cobra.Command {
-	call := func(c *api, ctx context.Context, req *kujiv1.ListRealmsRequest) (*kujiv1.ListRealmsResponse, error) {
-		return c.Admin.ListRealms(ctx, req)
-	}
-	return read(a, &cobra.Command{
-		Use:     "realms",
-		Short:   "List the realms of a server, sorted",
-		Example: "  kuji list realms",
-		Args:    exactArgs(),
-	}, &kujiv1.ListRealmsRequest{}, call, noArgs,
+	return read(a, &cobra.Command{Use: "realms", Short: "List the realms of a server, sorted"}, &kujiv1.ListRealmsRequest{}, (*api).ListRealms,
 		func(w io.Writer, resp *kujiv1.ListRealmsResponse) { printLines(w, resp.GetRealms()) })
 }
 

@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -15,19 +14,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/server"
 	"github.com/kuji-dev/kuji/wal"
 )
 
 func logCommand(a *app) *cobra.Command {
-	cmd := group("log", "Look into the log of a realm, or any log that package wal wrote",
+	return group("log", "Look into the log of a realm, or any log that package wal wrote",
 		logStatCommand(a), logDumpCommand(a), logVerifyCommand(a), logEventsCommand(a))
-	cmd.Long = `Log shows and checks the log of a realm, DATA/realms/NAME/log, or any log that
-package wal wrote. It only reads. While a server runs, it sees what was in the files
-when it began.`
-	return cmd
 }
 
-// openLog opens a log for reading only.
 func openLog(dir string) (*wal.Log, error) {
 	l, err := wal.Open(dir, wal.Options{ReadOnly: true})
 	if err != nil {
@@ -36,12 +31,9 @@ func openLog(dir string) (*wal.Log, error) {
 	return l, nil
 }
 
-// logFailure marks damage as such, and arguments that do not lead to a log or
-// to a record.
+// logFailure marks arguments that do not lead to a log or to a record.
 func logFailure(err error) error {
 	switch {
-	case errors.Is(err, wal.ErrCorrupt):
-		return damageError{err}
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return noLog(err)
 	case errors.Is(err, wal.ErrNotFound):
@@ -57,7 +49,7 @@ func noLog(err error) error {
 type logDumpJSON struct {
 	Offset uint64 `json:"offset"`
 	Bytes  int    `json:"bytes"`
-	Data   string `json:"data"` // base64
+	Data   []byte `json:"data"` // base64
 }
 
 func logDumpCommand(a *app) *cobra.Command {
@@ -65,11 +57,6 @@ func logDumpCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dump DIR",
 		Short: "Print the records of a log",
-		Long: `Dump prints the raw records of a log: offset, length and the first bytes in
-quotes. With --json it prints one object a line, with all bytes in base64.
-"kuji log events" prints what the records mean.`,
-		Example: `  kuji log dump kuji-data/realms/default/log --from 10 --count 5`,
-		Args:    exactArgs("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("count") {
 				count = math.MaxUint64
@@ -94,31 +81,26 @@ func dumpLog(ctx context.Context, a *app, dir string, from, count uint64) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	out := bufio.NewWriter(a.stdout)
+	out := bufio.NewWriter(output{a})
 	defer func() { err = errors.Join(err, out.Flush()) }()
-	a.printed = true
-	printed := uint64(0)
 	for rec, err := range l.Records(max(from, l.First())) {
 		switch {
 		case err != nil:
 			return logFailure(err)
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case printed == count:
+		case count == 0:
 			return nil
 		}
-		printed++
+		count--
 		if a.json {
-			err = encodeJSON(out, logDumpJSON{rec.Offset, len(rec.Data), base64.StdEncoding.EncodeToString(rec.Data)})
+			err = encodeJSON(out, logDumpJSON{rec.Offset, len(rec.Data), rec.Data})
 		} else {
-			more := ""
-			if len(rec.Data) > shownBytes {
-				more = "…"
-			}
+			more := when(len(rec.Data) > shownBytes, "…")
 			_, err = io.WriteString(out, sprintf("%d\t%d bytes\t%s%s\n", rec.Offset, len(rec.Data), strconv.QuoteToASCII(string(rec.Data[:min(len(rec.Data), shownBytes)])), more))
 		}
 		if err != nil {
-			return fmt.Errorf("write to standard output: %w", err)
+			return err
 		}
 	}
 	return nil
@@ -130,32 +112,25 @@ func logEventsCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events --data DIR",
 		Short: "Print what happened in a realm, one JSON object a line",
-		Long: `Events prints every event of a realm's log, oldest first, one JSON object a line.
-It checks the log while it reads, as "kuji verify" does. No server may have the
-directory open. With --cluster it reads the log of a cluster that runs.`,
-		Example: `  kuji log events --data ./kuji-data --realm default
-  kuji log events --cluster shop --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
-      --cluster-key cluster.key`,
-		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if err := what.check(); err != nil {
 				return err
 			}
-			from, end, err := openAudit(cmd.Context(), a, &what)
+			from, err := openAudit(cmd.Context(), a, &what)
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, end()) }()
+			defer func() { err = errors.Join(err, from.end()) }()
 			a.printed = true
 			out := bufio.NewWriter(a.stdout)
 			var lost error // the first write that failed
 			_, err = from.verify(cmd.Context(), []string{realm}, nil, func(_ string, rec kuji.Record) {
 				if lost == nil {
-					lost = encodeJSON(out, rec)
+					lost = encodeJSON(out, server.Event(&rec))
 				}
 			})
 			if cmd.Context().Err() != nil {
-				return err // the check goes on in the background: out is not ours to flush
+				return err // the check continues in the background, and writes to out
 			}
 			return errors.Join(err, lost, out.Flush())
 		},
@@ -177,10 +152,8 @@ type logStatJSON struct {
 
 func logStatCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:     "stat DIR",
-		Short:   "Show what a log holds: offsets, records, segments, bytes",
-		Example: `  kuji log stat kuji-data/realms/default/log`,
-		Args:    exactArgs("DIR"),
+		Use:   "stat DIR",
+		Short: "Show what a log holds: offsets, records, segments, bytes",
 		RunE: func(_ *cobra.Command, args []string) error {
 			l, err := openLog(args[0])
 			if err != nil {
@@ -228,15 +201,7 @@ func logVerifyCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify DIR",
 		Short: "Check every byte of a log",
-		Long: `Verify reads and checks every byte of a log: headers, records, indexes and footers
-of every segment, and that each segment follows the one before. "kuji verify"
-checks what the records mean.
-
-It ends with exit code 6 if something is damaged, and names each place with its
-file and byte. A torn tail was never durable, so it is not damage.`,
-		Example: `  kuji log verify kuji-data/realms/default/log`,
-		Args:    exactArgs("DIR"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return verifyLog(cmd.Context(), a, args[0]) },
+		RunE:  func(cmd *cobra.Command, args []string) error { return verifyLog(cmd.Context(), a, args[0]) },
 	}
 }
 
@@ -252,17 +217,13 @@ func verifyLog(ctx context.Context, a *app, dir string) error {
 		Log: dir, OK: len(r.Damage) == 0, First: r.First, Next: r.Next, Durable: r.Durable, Segments: len(r.Segments),
 		Groups: r.Groups, Records: r.Records, Bytes: r.Bytes, Torn: r.Torn, Damage: []logDamageJSON{},
 	}
-	damage := make([]error, 0, len(r.Damage))
+	var damage []error
 	for _, d := range r.Damage {
 		out.Damage = append(out.Damage, logDamageJSON{d.File, d.Pos, d.Offset, d.Error()})
 		damage = append(damage, d)
 	}
 	if err := a.print(out, func(w io.Writer) {
-		result := "good"
-		if !out.OK {
-			result = "DAMAGED"
-		}
-		fprintf(w, "%s: %s, %s, %s; %s torn off at the end\n", result, counted(out.Segments, "segment"), counted(out.Records, "record"), counted(out.Bytes, "byte"), counted(out.Torn, "byte"))
+		fprintf(w, "%s: %s, %s, %s; %s torn off at the end\n", verdict[out.OK], counted(out.Segments, "segment"), counted(out.Records, "record"), counted(out.Bytes, "byte"), counted(out.Torn, "byte"))
 	}); err != nil {
 		return err
 	}

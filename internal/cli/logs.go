@@ -35,14 +35,13 @@ func (l *logFlags) add(cmd *cobra.Command) {
 
 var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 
-// logger returns the server's log.
 func (l *logFlags) logger(a *app) (*slog.Logger, error) {
 	level, ok := logLevels[l.level]
 	if !ok {
 		return nil, usagef("--log-level %q: expected debug, info, warn or error", l.level)
 	}
-	if l.slow < 0 {
-		return nil, usagef("--slow-requests %v: expected 0s or more", l.slow)
+	if err := atLeast("slow-requests", l.slow, 0); err != nil {
+		return nil, err
 	}
 	o := &slog.HandlerOptions{Level: level}
 	switch {
@@ -88,7 +87,7 @@ type logFile struct {
 
 	mu   sync.Mutex
 	to   io.Writer
-	file *os.File // nil: to is another's
+	file io.Closer // nil: to is another's
 }
 
 // Write implements [io.Writer].
@@ -104,23 +103,23 @@ func (f *logFile) reopen() error {
 	if err != nil {
 		return err
 	}
-	f.mu.Lock()
-	old := f.file
-	f.to, f.file = file, file
-	f.mu.Unlock()
-	if old != nil {
-		return old.Close()
-	}
-	return nil
+	return f.replace(file, file)
 }
 
-func (f *logFile) close() error {
+func (f *logFile) close() error { return f.replace(nil, nil) }
+
+// replace closes the file before it. Without a writer, the file before it gets the errors of a late write.
+func (f *logFile) replace(to io.Writer, file io.Closer) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.file == nil {
+	old := f.file
+	if f.file = file; to != nil {
+		f.to = to
+	}
+	if old == nil {
 		return nil
 	}
-	return f.file.Close()
+	return old.Close()
 }
 
 // namedRealms is the most realms that one line names.
@@ -134,8 +133,7 @@ type life struct {
 	why   string    // it stops
 }
 
-// beginLife logs that a server starts, and with which settings that are not the default, without
-// secrets.
+// beginLife logs that a server starts, and with which settings that are not the default, without secrets.
 func beginLife(log *slog.Logger, data string, flags *pflag.FlagSet) *life {
 	var settings []any
 	flags.Visit(func(f *pflag.Flag) {
@@ -174,26 +172,22 @@ func (l *life) end(err error) {
 // noteOpened names the realms, and those that were not opened as usual: stopped, without their newest
 // snapshot, or without a seed.
 func noteOpened(engine *kuji.Engine, log *slog.Logger) error {
-	names, err := engine.Realms()
+	realms, err := openRealms(engine)
 	if err != nil {
 		return err
 	}
+	names := each(realms, (*kuji.Realm).Name)
 	log.Info("realms are open", "number", len(names), "realms", names[:min(len(names), namedRealms)])
-	for _, name := range names {
-		realm, err := engine.Lookup(name) // all of them are open
-		if err != nil {
-			continue
-		}
-		if stopped := realm.Err(); stopped != nil {
-			log.Error("the realm can only be read", "realm", name, "error", stopped)
-		}
+	for _, realm := range realms {
 		stats := realm.Stats()
-		if damaged := stats.SnapshotErr; damaged != nil {
-			// Nothing is lost. But verify finds the damaged file until somebody removes it.
-			log.Warn("the newest snapshot is damaged: the realm was opened without it", "realm", name, "error", damaged)
+		if stopped := realm.Err(); stopped != nil {
+			log.Error("the realm can only be read", "realm", realm.Name(), "error", stopped)
 		}
-		if seeds := stats.SeedsErr; seeds != nil {
-			log.Warn("the seeds of some epochs are lost", "realm", name, "error", seeds)
+		if stats.SnapshotErr != nil { // nothing is lost, but verify finds the damaged file until somebody removes it
+			log.Warn("the newest snapshot is damaged: the realm was opened without it", "realm", realm.Name(), "error", stats.SnapshotErr)
+		}
+		if stats.SeedsErr != nil {
+			log.Warn("the seeds of some epochs are lost", "realm", realm.Name(), "error", stats.SeedsErr)
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -12,28 +13,15 @@ import (
 
 func resultCommand(a *app) *cobra.Command {
 	req := &kujiv1.GetResultRequest{}
-	cmd := &cobra.Command{
-		Use:   "result ID",
-		Short: "Show the answer to an earlier request",
-		Long: `Show the first answer to a request id. The command carries out nothing: if the
-request never arrived, it does not happen now.
-
-The exit code is 3 if there is no answer: the server has not seen the id, or may
-have forgotten it. A request that is still on its way may get an answer later. To
-be sure of an outcome, send the request again with the same --id.`,
-		Example: `  kuji result 01JGY3ZQ8W0000000000000000
-  kuji result order-1 --player ann   # shows the codes that ann got, too`,
-		Args: exactArgs("ID"),
-	}
-	conn := a.connection(cmd.Flags())
+	cmd := &cobra.Command{Use: "result ID", Short: "Show the answer to an earlier request"}
 	cmd.Flags().StringVar(&req.Player, "player", "", "whose request it was: shows the codes that it gave, to a key that may draw")
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, args []string) error {
+	return a.online(cmd, func(ctx context.Context, c *api, args []string) error {
 		req.Realm, req.RequestId = c.realm, args[0]
-		resp, err := c.GetResult(cmd.Context(), req)
+		resp, err := c.GetResult(ctx, req)
 		if err != nil {
 			return err
 		}
-		if err := a.print(message{resp, args[0]}, func(w io.Writer) { printLookup(w, args[0], resp) }); err != nil || resp.GetResult() != nil {
+		if err := a.print(plain{resp, args[0]}, func(w io.Writer) { printLookup(w, args[0], resp) }); err != nil || resp.GetResult() != nil {
 			return err
 		}
 		if before := resp.GetForgottenBeforeUnixMs(); before != 0 {
@@ -41,7 +29,6 @@ be sure of an outcome, send the request again with the same --id.`,
 		}
 		return refusedError{fmt.Sprintf("request %s was not seen", args[0])}
 	})
-	return cmd
 }
 
 func printLookup(w io.Writer, id string, l *kujiv1.GetResultResponse) {

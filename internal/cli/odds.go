@@ -15,7 +15,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// oddsJSON is the odds of a draw and, with --count, those of a request for so many.
+// oddsJSON is the odds of a draw and, with --count, those of a request for that many.
 type oddsJSON struct {
 	Odds    plain `json:"odds"`
 	Request plain `json:"request,omitzero"`
@@ -25,25 +25,7 @@ func oddsCommand(a *app) *cobra.Command {
 	var player, html, csv string
 	var value []string
 	var count int
-	cmd := &cobra.Command{
-		Use:   "odds [POOL]",
-		Short: "Show the exact odds of a player's next draw, or publish those of all pools",
-		Long: `Odds shows what the next draw from a pool gives a player: every entry of the pool and
-of the pools below it, with the pity, stock, limits and conditions of this moment.
-Without --player, the odds are for a player who was never seen. With --count, odds also
-shows what one request for that many draws gives on average, the pool's guarantees
-included.
-
-With --html or --csv, it writes a page for all pools of the catalog in force that
-players can draw from. The page has the odds of a first draw with the stock as
-declared, and what draws give in the long run under pity. It names the catalog's
-version and hash.`,
-		Example: `  kuji odds banner --player ann
-  kuji odds banner --player ann --value hero,dust
-  kuji odds banner --count 10
-  kuji odds --html odds.html --csv odds.csv`,
-		Args: cobra.MaximumNArgs(1),
-	}
+	cmd := &cobra.Command{Use: "odds [POOL]", Short: "Show the exact odds of a player's next draw, or publish those of all pools"}
 	conn := a.connection(cmd.Flags())
 	cmd.Flags().StringVar(&player, "player", "", "`id` of the player")
 	cmd.Flags().StringSliceVar(&value, "value", nil, "`items` whose expected number is shown, separated by commas (default: all)")
@@ -55,10 +37,11 @@ version and hash.`,
 		switch {
 		case publish && (len(args) > 0 || player != "" || value != nil || count != 1):
 			return usagef("--html and --csv are for all pools and every player: leave out POOL, --player, --value and --count")
-		case count < 1 || count > catalog.MaxDrawCount:
-			return usagef("--count %d: expected a number from 1 to %d", count, catalog.MaxDrawCount)
 		case !publish && len(args) == 0:
 			return usagef("missing argument POOL, or --html or --csv for all pools")
+		}
+		if err := within("count", count, 1, catalog.MaxDrawCount); err != nil {
+			return err
 		}
 		c, err := conn.dial()
 		if err != nil {
@@ -72,10 +55,10 @@ version and hash.`,
 			return err
 		}
 		one.Items = valued(one, value)
-		out := oddsJSON{Odds: plain{one}}
+		out := oddsJSON{Odds: plain{Message: one}}
 		if several != nil {
 			several.Items = valued(several, value)
-			out.Request = plain{several}
+			out.Request = plain{Message: several}
 		}
 		return a.print(out, func(w io.Writer) { printOdds(w, args[0], player, one, several) })
 	}
@@ -95,7 +78,7 @@ func getOdds(ctx context.Context, c *api, pool, player string, count int) (one, 
 	}
 	several = resp.GetOdds()
 	if several.GetCatalogVersion() != one.GetCatalogVersion() || len(several.GetOutcomes()) != len(one.GetOutcomes()) {
-		return nil, nil, fmt.Errorf("catalog version %d came into force after version %d meanwhile: ask again", several.GetCatalogVersion(), one.GetCatalogVersion())
+		return nil, nil, fmt.Errorf("catalog version %d came into force after version %d: ask again", several.GetCatalogVersion(), one.GetCatalogVersion())
 	}
 	return one, several, nil
 }
@@ -129,51 +112,41 @@ func printOdds(w io.Writer, pool, player string, o, several *kujiv1.Odds) {
 	if player != "" {
 		fprintf(w, "player\t%s\n", player)
 	}
-	status := contract.Word(o.GetStatus())
-	if o.GetSubject() != "" {
-		status += " (" + o.GetSubject() + ")"
-	}
-	fprintf(w, "a draw now\t%s\n", status)
+	fprintf(w, "a draw now\t%s%s\n", contract.Word(o.GetStatus()), when(o.GetSubject() != "", " ("+o.GetSubject()+")"))
 	request, count := "", several.GetCount()
 	if several != nil {
 		fprintf(w, "%d draws now\t%s\n", count, contract.Word(several.GetStatus()))
 		request = fmt.Sprintf("\tA DRAW OF %d\tIN %d", count, count)
 	}
 	for _, t := range o.GetPity() {
-		text := fmt.Sprintf("%d draws since the last hit", t.GetDraws())
-		if t.GetCertainIn() > 0 {
-			text += ", certain in " + certainText(t.GetCertainIn(), "", t.GetUnless())
-		}
-		fprintf(w, "pity\t%s/%s: %s\n", t.GetPool(), t.GetTrack(), text)
+		certain := when(t.GetCertainIn() > 0, ", certain in "+certainText(t.GetCertainIn(), "", t.GetUnless()))
+		fprintf(w, "pity\t%s/%s: %d draws since the last hit%s\n", t.GetPool(), t.GetTrack(), t.GetDraws(), certain)
 	}
 	times := slices.ContainsFunc(o.GetOutcomes(), func(e *kujiv1.OutcomeOdds) bool { return !proto.Equal(e.GetChance(), e.GetExpected()) })
-	heads := "\nPOOL/ENTRY\tCHANCE\tEXACT"
-	if times {
-		heads += "\tTIMES A DRAW"
-	}
-	fprintf(w, "%s%s\n", markup(heads), markup(request))
-	for i, e := range o.GetOutcomes() {
-		fprintf(w, "%s/%s\t%s\t%s", e.GetPool(), e.GetEntry(), percentText(e.GetChance().GetValue()), clip(e.GetChance().GetExact(), 24))
+	at := 0
+	rows(w, "\nPOOL/ENTRY\tCHANCE\tEXACT"+when(times, "\tTIMES A DRAW")+request, o.GetOutcomes(), func(e *kujiv1.OutcomeOdds) []any {
+		row := []any{e.GetPool() + "/" + e.GetEntry(), percentText(e.GetChance().GetValue()), clip(e.GetChance().GetExact(), 24)}
 		if times {
-			fprintf(w, "\t%s", numberText(e.GetExpected().GetValue()))
+			row = append(row, numberText(e.GetExpected().GetValue()))
 		}
 		if several != nil {
-			all := several.GetOutcomes()[i].GetExpected().GetValue()
-			fprintf(w, "\t%s\t%s", percentText(all/float64(count)), numberText(all))
+			all := several.GetOutcomes()[at].GetExpected().GetValue()
+			row = append(row, percentText(all/float64(count)), numberText(all))
 		}
-		fprintf(w, "\n")
+		at++
+		return row
+	})
+	if len(o.GetItems()) == 0 {
+		return
 	}
-	if len(o.GetItems()) > 0 {
-		fprintf(w, "%s%s\n", markup("\nITEM\tA DRAW\tEXACT"), markup(request))
-	}
-	for _, it := range o.GetItems() {
-		fprintf(w, "%s\t%s\t%s", it.GetItem(), numberText(it.GetExpected().GetValue()), clip(it.GetExpected().GetExact(), 24))
+	rows(w, "\nITEM\tA DRAW\tEXACT"+request, o.GetItems(), func(it *kujiv1.ItemOdds) []any {
+		row := []any{it.GetItem(), numberText(it.GetExpected().GetValue()), clip(it.GetExpected().GetExact(), 24)}
 		if several != nil {
 			all := itemOdds(several.GetItems(), it.GetItem()).GetValue()
-			fprintf(w, "\t%s\t%s", numberText(all/float64(count)), numberText(all))
+			row = append(row, numberText(all/float64(count)), numberText(all))
 		}
-		fprintf(w, "\n")
-	}
+		return row
+	})
 }
 
 // percentText and numberText write a number for a person, with six digits.

@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,13 +11,10 @@ import (
 )
 
 func playerCommand(a *app) *cobra.Command {
-	req := &kujiv1.GetPlayerRequest{}
 	return read(a, &cobra.Command{
-		Use:     "player PLAYER",
-		Short:   "Show what a player holds, how far pity has counted and what is left of limits and free draws",
-		Example: "  kuji player ann",
-		Args:    exactArgs("PLAYER"),
-	}, req, (*api).GetPlayer, func(args []string) { req.Player = args[0] },
+		Use:   "player PLAYER",
+		Short: "Show what a player holds, how far pity has counted and what is left of limits and free draws",
+	}, &kujiv1.GetPlayerRequest{}, (*api).GetPlayer,
 		func(w io.Writer, resp *kujiv1.GetPlayerResponse) { printPlayer(w, resp.GetPlayer()) })
 }
 
@@ -25,20 +22,13 @@ func printPlayer(w io.Writer, p *kujiv1.Player) {
 	if len(p.GetItems()) == 0 {
 		fprintf(w, "%s holds nothing\n", word(p.GetId()))
 	} else {
-		fprintf(w, "ITEM\tQUANTITY\n")
-	}
-	for _, s := range p.GetItems() {
-		fprintf(w, "%s\t%d\n", s.GetItem(), s.GetQuantity())
+		rows(w, "ITEM\tQUANTITY", p.GetItems(), func(s *kujiv1.Stack) []any { return []any{s.GetItem(), s.GetQuantity()} })
 	}
 	if len(p.GetPity()) > 0 {
-		fprintf(w, "\nPITY\tDRAWS\tCERTAIN IN\n")
-	}
-	for _, t := range p.GetPity() {
-		certain := "-"
-		if t.GetCertainIn() != 0 {
-			certain = certainText(t.GetCertainIn(), t.GetPool(), t.GetUnless())
-		}
-		fprintf(w, "%s\t%d\t%s\n", t.GetTrack(), t.GetDraws(), certain)
+		rows(w, "\nPITY\tDRAWS\tCERTAIN IN", p.GetPity(), func(t *kujiv1.PlayerTrack) []any {
+			certain := when(t.GetCertainIn() != 0, certainText(t.GetCertainIn(), t.GetPool(), t.GetUnless()))
+			return []any{t.GetTrack(), t.GetDraws(), cmp.Or(certain, "-")}
+		})
 	}
 	printLimits(w, "LIMIT", p.GetLimits())
 	printLimits(w, "FREE DRAWS", p.GetFree())
@@ -46,12 +36,5 @@ func printPlayer(w io.Writer, p *kujiv1.Player) {
 
 // certainText says in how many draws a hit is certain: from which pool, and what can come in its place.
 func certainText(in uint64, pool, unless string) string {
-	text := strconv.FormatUint(in, 10)
-	if pool != "" {
-		text += " from " + pool
-	}
-	if unless != "" {
-		text += " unless " + strings.ReplaceAll(unless, ", ", " or ") + " comes"
-	}
-	return text
+	return whole(in) + when(pool != "", " from "+pool) + when(unless != "", " unless "+strings.ReplaceAll(unless, ", ", " or ")+" comes")
 }

@@ -174,8 +174,8 @@ func startReadmeServer(t *testing.T, dir, kuji string, words []string) *child {
 	}
 	cmd := exec.Command(kuji, append([]string{"serve", "--json", "--listen", "127.0.0.1:0"}, words[at:]...)...)
 	cmd.Dir = dir
-	c := &child{cmd: cmd, log: filepath.Join(dir, "server.log"), done: make(chan struct{})}
-	if err := c.run(t.Context()); err != nil {
+	c, err := runChild(t.Context(), cmd, filepath.Join(dir, "server.log"))
+	if err != nil {
 		t.Fatal(fmt.Errorf("%s: %w", strings.Join(words, " "), err))
 	}
 	t.Cleanup(c.kill)

@@ -15,21 +15,7 @@ import (
 
 func redeemCommand(a *app) *cobra.Command {
 	req := &kujiv1.RedeemRequest{}
-	return write(a, &cobra.Command{
-		Use:   "redeem PLAYER CODE",
-		Short: "Use a code for a player: it pays for draws",
-		Long: `Redeem uses a code that a player sends. The code pays for draws from the pool that
-names its list in the catalog, once for each player. Case, spaces, hyphens, dots and
-underscores make no difference. With - as the code, the command reads it from standard
-input, so that the list of processes does not show it.
-
-A code that does not exist counts as a guess, and the catalog limits guesses. If an
-answer is lost, the command tries again with the same request id, which can never
-use a code twice.`,
-		Example: `  kuji redeem ann K7QD-2MXP`,
-		Args:    exactArgs("PLAYER", "CODE"),
-	}, req, (*api).Redeem, func(args []string) error {
-		req.Player, req.Code = args[0], args[1]
+	return write(a, &cobra.Command{Use: "redeem PLAYER CODE", Short: "Use a code for a player: it pays for draws"}, req, (*api).Redeem, func() error {
 		if req.GetCode() == "-" {
 			line, err := bufio.NewReader(io.LimitReader(a.stdin, 2*kuji.MaxCode)).ReadString('\n')
 			if err != nil && !errors.Is(err, io.EOF) {

@@ -7,17 +7,5 @@ import (
 )
 
 func registerCommand(a *app) *cobra.Command {
-	req := &kujiv1.RegisterRequest{}
-	return write(a, &cobra.Command{
-		Use:   "register PLAYER",
-		Short: "Give a player the starting grants",
-		Long: `Register gives a player the catalog's starting grants, unless they have them
-already. The first draw, grant or redeemed code does the same. A transfer does not:
-a player who only receives items and passes them on never gets starting grants.`,
-		Example: `  kuji register ann`,
-		Args:    exactArgs("PLAYER"),
-	}, req, (*api).Register, func(args []string) error {
-		req.Player = args[0]
-		return nil
-	})
+	return write(a, &cobra.Command{Use: "register PLAYER", Short: "Give a player the starting grants"}, &kujiv1.RegisterRequest{}, (*api).Register)
 }

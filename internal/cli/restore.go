@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/hex"
-	"errors"
-	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -16,7 +14,6 @@ import (
 	"github.com/kuji-dev/kuji/verify"
 )
 
-// restoreFlags are those of kuji restore.
 type restoreFlags struct {
 	from, data, sealKey, ofCluster string
 	cluster                        clusterFlags
@@ -24,35 +21,7 @@ type restoreFlags struct {
 
 func restoreCommand(a *app) *cobra.Command {
 	var f restoreFlags
-	cmd := &cobra.Command{
-		Use:   "restore --from DIR --data DIR",
-		Short: "Make a data directory or a cluster from a backup",
-		Long: `Restore copies a backup to a new data directory and checks it as "kuji verify" does.
-The directory appears under its name when all of it is there and right. If restore
-ends early, run it again: it goes on.
-
-Everything after the backup is gone: players do not have it, and a request id from
-that time counts as a new one. The realms go on in a new epoch, with a new seed.
-
---seal-key names a copy of the file "key" of the lost data directory, or with
---of-cluster NAME the key of the lost cluster of that name. With it, the first start
-reveals the seed that was in use when the backup ended, which proves its draws.
-Without it, nobody can prove them. Give it only if the lost server or cluster is
-gone for good: as long as it runs, that seed predicts its draws.
-
-With --cluster it restores to a new cluster, before its nodes are started. Run it on
-the machine of each node with the flags of "kuji serve", and on one of them with
---from. That one ends when a majority has the realms and they are right. The others
-keep their nodes' parts until Ctrl-C: stop them then, and start the nodes. If the new
-cluster has the name and the key of the lost one, the draws of the epoch that the
-backup ended in can be proven.`,
-		Example: `  kuji restore --from /backup/kuji --data ./kuji-data --seal-key /secret/kuji.key
-  kuji serve --data ./kuji-data --must-exist
-  kuji restore --from /backup/shop --data ./one --seal-key cluster.key --of-cluster shop
-  kuji restore --from /backup/shop --cluster shop --node n1 --data /var/lib/kuji \
-      --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 --cluster-key cluster.key`,
-		Args: exactArgs(),
-	}
+	cmd := &cobra.Command{Use: "restore --from DIR --data DIR", Short: "Make a data directory or a cluster from a backup"}
 	flags := cmd.Flags()
 	flags.StringVar(&f.from, "from", "", "`directory` of the backup (required, but for the other nodes of a cluster)")
 	flags.StringVar(&f.data, "data", "", "`directory` to make, which must not exist; with --cluster, that of the node (required, unless with --nats)")
@@ -96,16 +65,11 @@ func (f *restoreFlags) check() error {
 
 // restored says what was restored.
 func restored(a *app, out verifyJSON, reports []verify.Report, err error) error {
-	if wrong, ok := errors.AsType[*verify.Error](err); ok {
-		return damageError{fmt.Errorf("the backup is wrong: %w", wrong)}
-	}
 	if err != nil {
-		return err
+		return wrongBackup(err)
 	}
-	out.OK, out.Realms = true, []verifyRealmJSON{}
-	for i := range reports {
-		out.Realms = append(out.Realms, newVerifyRealmJSON(reports[i], nil))
-	}
+	out.OK = true
+	out.Realms = append([]verifiedRealm{}, each(reports, func(r verify.Report) verifiedRealm { return verifiedRealm{OK: true, Report: r} })...)
 	return a.print(out, func(w io.Writer) { printVerify(w, out) })
 }
 
@@ -156,7 +120,7 @@ func (a *app) readSealKey(name, cluster string) (*[32]byte, error) {
 		seal, _ := keys.Seals(cluster)
 		return &seal, nil
 	}
-	text, err := a.readFile(name, 1<<10)
+	text, err := a.readFile(name, maxSecret)
 	if err != nil {
 		return nil, err
 	}

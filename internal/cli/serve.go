@@ -22,7 +22,6 @@ import (
 	"github.com/kuji-dev/kuji/server"
 )
 
-// serveFlags is what the flags of serve say.
 type serveFlags struct {
 	storeFlags
 	catalogFlags
@@ -43,34 +42,7 @@ func serveCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve --data DIR",
 		Short: "Serve the realms of a data directory until SIGTERM or Ctrl-C",
-		Long: `Serve opens a data directory, applies the catalog, and serves until SIGTERM or
-SIGINT. When it is ready it prints one line with its address.
-
-To stop, it turns readiness off, answers what it has begun, closes the log and
-ends with exit code 0, or 1 if a realm has stopped meanwhile. A second signal ends
-it at once, as a crash would: nothing acknowledged is lost.
-
-It listens on loopback by default. Any other address needs TLS (or --insecure)
-and a file with API keys: see "kuji keys new --help". On SIGHUP it reads the key
-file and the certificate again, and opens the access log again.
-
-Its log goes to standard error. The log names each request that is refused or slow.
-
-You can also set each flag by a variable, such as KUJI_SYNC_EVERY=10ms for
---sync-every, or by a line of the file --config, such as "sync-every: 10ms". A flag
-overrides its variable, and a variable overrides the file.
-
-It applies the catalog if the realm has none, or if the file has changed since it was
-applied last and nobody has applied another one since. An unchanged file changes
-nothing, so a restart never undoes "kuji apply". If both have changed, it refuses to
-start and says how to choose. It logs the changes that it makes. If one of them needs a
-second look, it refuses to start unless you give --accept-warnings.`,
-		Example: `  kuji serve --data ./kuji-data --catalog examples/instant-win.yaml
-  kuji serve --data /var/lib/kuji --listen 0.0.0.0:7700 \
-      --tls-cert cert.pem --tls-key key.pem --keys keys.txt
-  kuji serve --config /etc/kuji/serve.yaml`,
-		Args: exactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return settleAndServe(a, cmd, f) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return settleAndServe(a, cmd, f) },
 	}
 	flags := cmd.Flags()
 	f.set = flags
@@ -128,12 +100,10 @@ func serve(ctx context.Context, a *app, f *serveFlags) (err error) {
 	if err := f.check(); err != nil {
 		return err
 	}
-	// A signal that comes while the data directory is being opened, which may
-	// take long, takes effect after that. A second one must end the process
-	// even then.
+	// Opening the data directory may take long. A signal takes effect after that, but a second one ends
+	// the process even then.
 	defer context.AfterFunc(ctx, uncatch)()
-	// SIGHUP must not end the process either. It takes effect as soon as the
-	// server is ready.
+	// SIGHUP must not end the process either. It takes effect as soon as the server is ready.
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
@@ -159,11 +129,11 @@ func serve(ctx context.Context, a *app, f *serveFlags) (err error) {
 	if err := cmp.Or(tryListen("listen", f.listen), tryListen("redis-listen", f.redisListen)); err != nil {
 		return err
 	}
-	prof, err := serveProfiles(f.pprof)
+	profiles, endProfiles, err := serveProfiles(f.pprof)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, prof.close()) }()
+	defer func() { err = errors.Join(err, endProfiles()) }()
 	reopen, endLogs, err := f.watched(a, &serverOptions)
 	if err != nil {
 		return err
@@ -176,7 +146,7 @@ func serve(ctx context.Context, a *app, f *serveFlags) (err error) {
 		life.end(err)
 		a.logged = err != nil && f.logs.json(a)
 	}()
-	p := &process{a, f, life, prof.url(), hangup, reload}
+	p := &process{a, f, life, profiles, hangup, reload}
 	if f.cluster.Name != "" {
 		return p.serveCluster(ctx, engineOptions, serverOptions)
 	}
@@ -249,20 +219,22 @@ func (p *process) untilStopped(ctx context.Context, served <-chan error) error {
 	}
 }
 
-// stoppedRealms reports which realms failed while the server ran. Then the
-// process has not ended well, however orderly it was.
+// stoppedRealms reports which realms failed while the server ran. Then the process has not ended well,
+// however orderly it was.
 func stoppedRealms(engine *kuji.Engine) error {
+	realms, err := openRealms(engine)
+	return errors.Join(append(each(realms, (*kuji.Realm).Err), err)...)
+}
+
+// openRealms returns the realms of an engine that is served: all of them are open.
+func openRealms(engine *kuji.Engine) (all []*kuji.Realm, err error) {
 	names, err := engine.Realms()
-	if err != nil {
-		return err
-	}
-	var stopped []error
 	for _, name := range names {
-		if realm, err := engine.Lookup(name); err == nil { // all of them are open
-			stopped = append(stopped, realm.Err())
+		if realm, err := engine.Lookup(name); err == nil {
+			all = append(all, realm)
 		}
 	}
-	return errors.Join(stopped...)
+	return all, err
 }
 
 // readyJSON is the line that says where the server listens.
@@ -277,14 +249,23 @@ type readyJSON struct {
 	Pprof   string `json:"pprof,omitempty"` // URL of the process's profiles
 }
 
-// printMore prints where else than for clients of the API.
-func (r *readyJSON) printMore(w io.Writer) {
-	if r.Redis != "" {
-		fprintf(w, "kuji: Redis clients on %s\n", r.Redis)
+// ready says where a server listens, and what it is.
+func (p *process) ready(what, address, redis string, o *server.Options, sync string) error {
+	scheme := "http"
+	if o.TLS != nil {
+		scheme = "https"
 	}
-	if r.Pprof != "" {
-		fprintf(w, "kuji: profiles on %s\n", r.Pprof)
-	}
+	r := readyJSON{"ready", scheme + "://" + address, address, redis, os.Getpid(), p.f.data, sync, p.pprof}
+	p.life.serving(&r)
+	return p.print(r, func(w io.Writer) {
+		fprintf(w, "kuji: %s on %s (sync %s)\n", what, r.URL, sync)
+		if redis != "" {
+			fprintf(w, "kuji: Redis clients on %s\n", redis)
+		}
+		if p.pprof != "" {
+			fprintf(w, "kuji: profiles on %s\n", p.pprof)
+		}
+	})
 }
 
 func (p *process) listenAndServe(ctx context.Context, engine *kuji.Engine, o server.Options) error {
@@ -311,17 +292,7 @@ func (p *process) listenAndServe(ctx context.Context, engine *kuji.Engine, o ser
 		go func() { served <- srv.ServeRedis(l) }()
 	}
 
-	scheme := "http"
-	if o.TLS != nil {
-		scheme = "https"
-	}
-	address := listener.Addr().String()
-	ready := readyJSON{"ready", scheme + "://" + address, address, redis, os.Getpid(), p.f.data, p.f.sync, p.pprof}
-	p.life.serving(&ready)
-	if err := p.print(ready, func(w io.Writer) {
-		fprintf(w, "kuji: serving %s on %s (sync %s)\n", p.f.data, ready.URL, p.f.sync)
-		ready.printMore(w)
-	}); err != nil {
+	if err := p.ready("serving "+p.f.data, listener.Addr().String(), redis, &o, p.f.sync); err != nil {
 		return errors.Join(err, srv.Shutdown(ctx))
 	}
 	if err := p.untilStopped(ctx, served); err != nil {
@@ -385,8 +356,7 @@ func listenError(flag, address string, err error) error {
 // uncatch makes a signal end the process at once.
 func uncatch() { signal.Reset(os.Interrupt, syscall.SIGTERM) }
 
-// drain stops a server in an orderly way. From here on a signal ends the
-// process at once.
+// drain stops a server in an orderly way. From here on a signal ends the process at once.
 func drain(srv *server.Server, served <-chan error, serving int, timeout time.Duration) error {
 	uncatch()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -155,19 +156,14 @@ type settingJSON struct {
 	From  string `json:"from"`  // "flag", "default", or the variable or the place in a file
 }
 
-// print writes the settings in force, as YAML that --config reads, without
-// secrets.
+// print writes the settings in force, as YAML that --config reads, without secrets.
 func (s *settings) print(a *app, flags []string) error {
 	all := make([]settingJSON, 0, len(flags))
 	for _, name := range flags {
 		flag := s.flags.Lookup(name)
 		one := settingJSON{Name: name, Value: shown(flag), From: s.from[name]}
-		switch {
-		case one.From != "":
-		case flag.Changed:
-			one.From = "flag"
-		default:
-			one.From = "default"
+		if one.From == "" {
+			one.From = map[bool]string{true: "flag", false: "default"}[flag.Changed]
 		}
 		all = append(all, one)
 	}
@@ -175,24 +171,20 @@ func (s *settings) print(a *app, flags []string) error {
 		for _, one := range all {
 			value := fmt.Sprintf("%q", one.Value)
 			if list, ok := one.Value.([]string); ok {
-				value = "[" + strings.Join(quoted(list), ", ") + "]"
+				value = "[" + strings.Join(each(list, strconv.Quote), ", ") + "]"
 			}
 			fprintf(w, "%s: %s\t# %s\n", one.Name, value, one.From)
 		}
 	})
 }
 
-// shown returns the value of a flag as others may see it, without secrets: a string, or a list if there can be several.
+// shown returns the value of a flag without secrets: a string, or a list if there can be several.
 func shown(flag *pflag.Flag) any {
 	list, ok := flag.Value.(pflag.SliceValue)
 	if !ok {
 		return withoutSecrets(flag.Value.String())
 	}
-	var values []string
-	for _, value := range list.GetSlice() {
-		values = append(values, withoutSecrets(value))
-	}
-	return values
+	return each(list.GetSlice(), withoutSecrets)
 }
 
 // saysNoSecret are the parameters of URLs whose values others may see. Those of all others may be
@@ -243,12 +235,4 @@ func withoutSecrets(value string) string {
 		return value
 	}
 	return u.Redacted()
-}
-
-func quoted(list []string) []string {
-	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = fmt.Sprintf("%q", s)
-	}
-	return out
 }

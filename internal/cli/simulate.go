@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html/template"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
@@ -19,7 +21,6 @@ import (
 	"github.com/kuji-dev/kuji/internal/simulate"
 )
 
-// simulateFlags is what the flags of simulate say.
 type simulateFlags struct {
 	simulate.Config
 	csv, html string
@@ -31,41 +32,6 @@ func simulateCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate FILE --pool POOL",
 		Short: "Try a catalog out on simulated players: odds, costs, stock over time",
-		Long: `Simulate lets simulated players draw from a pool of a catalog, by the rules that a
-server uses, and reports the results. It logs nothing and needs no server.
-
-Every player begins with the catalog's start items, no pity and no draws, and
-makes up to --draws draws. Players pay with what they hold and buy what they
-lack. With --until they stop after the request that gives them the item.
-
-It reports:
-
-  odds    how many times 100 draws take each entry: wanted are the catalog's base
-          odds, without pity, guarantees, conditions, luck, budgets and moments,
-          at full stock; the long run has pity and guarantees; seen is the
-          result, with an interval of 95 % confidence
-  until   what the item of --until costs, in draws and in items of the price:
-          mean, median, 90th and 99th percentile, and the worst
-  stock   what is left of limited stock in the end, and when it was used up;
-          how much of the budgets was spent, and how many days or hours used
-          them up; with --rate (draws of all players in an hour) or --days (the
-          time for all draws) in days, too
-
-If the pool, or one below it, has limited stock, a budget, or codes that --codes
-limits, all players share it: they draw in turns, one request each, on one core.
-Otherwise, or with --independent, they share nothing and draw on all cores. With
---independent every player has their own stock.
-
-Without --rate and --days no time passes: players who have reached a limit stop,
-and no winning moment comes.
-
-The same flags and seed give the same report, on any number of cores.`,
-		Example: `  kuji simulate examples/gacha-banner.yaml --pool banner --players 10000 --draws 180 --until hoshimi
-  kuji simulate examples/gacha-banner.yaml --pool banner --count 10 --html banner.html
-  kuji simulate examples/instant-win.yaml --pool splash --players 5000 --draws 20 --rate 400
-  kuji simulate examples/campaign.yaml --pool splash --players 10000 --draws 30 --days 31 --codes ten-percent=10000
-  kuji simulate examples/box-raffle.yaml --pool box --draws 20 --players 1000 --independent --json`,
-		Args: exactArgs("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.Pool == "" {
 				return usagef("missing flag --pool: expected the id of a pool that players draw from")
@@ -88,7 +54,7 @@ The same flags and seed give the same report, on any number of cores.`,
 	flags.Uint64Var(&f.Seed, "seed", 1, "another number gives other luck")
 	flags.StringVar(&f.Until, "until", "", "players stop when they get this `item`")
 	flags.Float64Var(&f.Rate, "rate", 0, "`draws` of all players together in an hour (default: no time passes)")
-	flags.Float64Var(&f.days, "days", 0, "spread the draws of all players evenly over so many `days`, instead of --rate")
+	flags.Float64Var(&f.days, "days", 0, "spread the draws of all players evenly over this many `days`, instead of --rate")
 	flags.StringToInt64Var(&f.Codes, "codes", nil, "how many codes lists have, as `LIST=N` (default: as many as are asked for)")
 	flags.Lookup("codes").DefValue = "" // the text says it
 	flags.BoolVar(&f.Independent, "independent", false, "every player has stock of their own, as if alone")
@@ -124,22 +90,22 @@ func runSimulation(ctx context.Context, a *app, file string, f *simulateFlags) e
 		return err
 	}
 	out := &simulationJSON{file, report}
-	for _, also := range []struct {
-		name  string
-		write func(*simulationJSON) ([]byte, error)
-	}{{f.csv, simulationCSV}, {f.html, simulationHTML}} {
-		if also.name == "" {
-			continue
-		}
-		data, err := also.write(out)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(also.name, data, 0o644); err != nil {
-			return err
-		}
+	if err := errors.Join(writeFile(f.csv, out.csv), writeFile(f.html, out.html)); err != nil {
+		return err
 	}
 	return a.print(out, func(w io.Writer) { printSimulation(w, out) })
+}
+
+// writeFile writes what render returns to a file, if it has a name.
+func writeFile(name string, render func() ([]byte, error)) error {
+	if name == "" {
+		return nil
+	}
+	data, err := render()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, data, 0o644)
 }
 
 // unknown is the cell of a figure that depends on players who did not get there.
@@ -182,21 +148,13 @@ func mean(c *simulate.Cost) string {
 	return fmt.Sprintf("%.2f ± %.2f", *c.Mean, *c.Error)
 }
 
-// in says what a cost is counted in.
-func in(c *simulate.Cost) string {
-	if c.Item == "" {
-		return "draws"
-	}
-	return c.Item
-}
-
-// when says when something happened.
-func when(m *simulate.Moment) string {
+// whenText says when something happened.
+func whenText(m *simulate.Moment) string {
 	switch {
 	case m == nil:
 		return unknown
 	case m.Days == nil:
-		return fmt.Sprintf("after %s draws", grouped(m.Draws))
+		return "after " + grouped(m.Draws) + " draws"
 	}
 	return fmt.Sprintf("after %s draws, %.2f days", grouped(m.Draws), *m.Days)
 }
@@ -206,11 +164,7 @@ func (r *simulationJSON) facts() (all [][2]string) {
 	add := func(name, format string, args ...any) {
 		all = append(all, [2]string{name, fmt.Sprintf(format, args...)})
 	}
-	name := r.File
-	if r.Catalog != "" {
-		name = fmt.Sprintf("%s (%s)", r.Catalog, r.File)
-	}
-	add("catalog", "%s", name)
+	add("catalog", "%s", cmp.Or(when(r.Catalog != "", r.Catalog+" ("+r.File+")"), r.File))
 	add("pool", "%s", r.Pool)
 	add("players", "%s, at most %s draws each, %d in a request", grouped(uint64(r.Players)), grouped(uint64(r.DrawsEach)), r.Count)
 	add("seed", "%d", r.Seed)
@@ -225,138 +179,133 @@ func (r *simulationJSON) facts() (all [][2]string) {
 		add("paid", "%s %s, %.4g a draw", grouped(p.Total), p.Item, p.PerDraw)
 	}
 	for _, f := range r.Refused {
-		stopped := ""
-		if f.Stopped > 0 {
-			stopped = fmt.Sprintf("; %s players stopped", grouped(f.Stopped))
-		}
-		add("refused", "%s: %s requests%s", f.Status, grouped(f.Requests), stopped)
+		add("refused", "%s: %s requests%s", f.Status, grouped(f.Requests), when(f.Stopped > 0, "; "+grouped(f.Stopped)+" players stopped"))
 	}
 	for _, c := range r.Codes {
-		text := c.List + ": " + grouped(c.Given)
-		if c.Of != nil {
-			text += " of " + grouped(*c.Of)
-		}
-		if text += " given"; c.Gone != nil {
-			text += ", used up " + when(c.Gone)
-		}
-		add("codes", "%s", text)
+		of := when(c.Of != nil, " of "+known(c.Of))
+		add("codes", "%s: %s%s given%s", c.List, grouped(c.Given), of, when(c.Gone != nil, ", used up "+whenText(c.Gone)))
 	}
 	if r.Stock != nil && r.Stock.SoldOut != nil {
-		add("sold out", "%s", when(r.Stock.SoldOut))
+		add("sold out", "%s", whenText(r.Stock.SoldOut))
 	}
 	return all
 }
 
-// wantedNote says what the wanted odds are.
-const wantedNote = "Wanted: base odds, at full stock and without pity, guarantees, conditions, luck, budgets and moments. Seen can differ from them."
-
-// longRunNote says what the odds in the long run are.
-const longRunNote = "Long run: with pity and guarantees, when a player draws again and again and everything lasts. Compare seen with it; in the first draws of new players pity gives less."
-
-// hasLongRun reports whether odds in the long run are known.
-func hasLongRun(all []simulate.Odds) bool {
-	return slices.ContainsFunc(all, func(o simulate.Odds) bool { return o.LongRun != nil })
+// section is a table of the report, on a terminal and in the page.
+type section struct {
+	Title string
+	Chart func() (template.HTML, error)
+	Heads []string
+	Texts int // this many columns are texts, the others numbers
+	Rows  [][]string
+	Notes []string
 }
 
-// oddsNotes say what the odds are that seen ones are next to.
-func (r *simulationJSON) oddsNotes() (all []string) {
-	if r.OddsChange {
-		all = append(all, wantedNote)
-	}
-	if hasLongRun(r.Odds) {
-		all = append(all, longRunNote)
-	}
-	if r.NoLongRun != "" {
-		all = append(all, "The long run is not known: "+r.NoLongRun+".")
-	}
-	return all
-}
+func (s *section) add(row ...string) { s.Rows = append(s.Rows, row) }
 
-func longRunText(o *simulate.Odds) string {
-	if o.LongRun == nil {
-		return unknown
-	}
-	return inHundred(*o.LongRun)
-}
+// Shown returns the rows for people, and More says how many others there are.
+func (s *section) Shown() [][]string { return s.Rows[:min(len(s.Rows), maxRows)] }
 
-// untilNote says how many players have the item.
-func (r *simulationJSON) untilNote() string {
-	u := r.Until
-	note := fmt.Sprintf("%s of %s players got it.", grouped(u.Reached), grouped(uint64(r.Players)))
-	if u.Reached < uint64(r.Players) {
-		note += fmt.Sprintf(" The others count as more than all of these; %q depends on them.", unknown)
+func (s *section) More() string {
+	if len(s.Rows) <= maxRows {
+		return ""
 	}
-	return note
+	return fmt.Sprintf("… and %d more: see --json or --csv", len(s.Rows)-maxRows)
 }
 
 // maxRows is the most rows of a table for people.
 const maxRows = 100
 
-// more says how many rows a table leaves out.
-func more(n int) string {
-	if n <= maxRows {
-		return ""
+func (r *simulationJSON) sections() []*section {
+	all := []*section{r.odds()}
+	given := &section{Title: "Given", Heads: []string{"GIVEN", "TOTAL", "A DRAW"}, Texts: 1}
+	for _, g := range r.Given {
+		given.add(g.Item, grouped(g.Total), fmt.Sprintf("%.4g", g.PerDraw))
 	}
-	return fmt.Sprintf("… and %d more: see --json or --csv", n-maxRows)
+	all = append(all, given)
+	if u := r.Until; u != nil {
+		until := &section{Title: "Until " + u.Item, Heads: []string{"UNTIL " + u.Item, "MEAN", "MEDIAN", "P90", "P99", "WORST"}, Texts: 1,
+			Chart: func() (template.HTML, error) { return untilChart(r.Report) }}
+		for i := range u.Costs {
+			c := &u.Costs[i]
+			until.add(cmp.Or(c.Item, "draws"), mean(c), known(c.Median), known(c.P90), known(c.P99), known(c.Worst))
+		}
+		note := fmt.Sprintf("%s of %s players got it.", grouped(u.Reached), grouped(uint64(r.Players)))
+		if u.Reached < uint64(r.Players) {
+			note += fmt.Sprintf(" The others count as more than all of these; %q depends on them.", unknown)
+		}
+		until.Notes = []string{note}
+		all = append(all, until)
+	}
+	if s := r.Stock; s != nil {
+		stock := &section{Title: "Stock", Heads: []string{"STOCK", "", "OF", "LEFT", "SOLD OUT"}, Texts: 2}
+		if len(s.Entries) > 0 || len(s.Lists) > 0 {
+			stock.Chart = func() (template.HTML, error) { return stockChart(r.Report) }
+		}
+		for _, e := range s.Entries {
+			stock.add(e.Pool, e.Entry, grouped(e.Stock), grouped(e.Left), whenText(e.Gone))
+		}
+		budgets := &section{Title: "Budgets", Heads: []string{"BUDGET", "", "OF", "SPENT IN ALL", "MOST", "USED UP"}, Texts: 2}
+		if len(s.Budgets) > 0 {
+			budgets.Chart = func() (template.HTML, error) { return budgetChart(r.Report) }
+		}
+		for i := range s.Budgets {
+			b := &s.Budgets[i]
+			budgets.add(budgetName(b), b.Item, budgetLimit(b), grouped(b.Spent), grouped(b.Most), usedUp(b))
+		}
+		all = append(all, stock, budgets)
+	}
+	return slices.DeleteFunc(all, func(s *section) bool { return s.Chart == nil && len(s.Rows) == 0 })
+}
+
+// odds are those that were seen, next to those that the catalog promises.
+func (r *simulationJSON) odds() *section {
+	s := &section{Title: "Odds", Heads: []string{"IN 100 DRAWS", "", "WANTED", "LONG RUN", "SEEN", "95 % FROM", "TO", "TAKEN"}, Texts: 2,
+		Chart: func() (template.HTML, error) { return oddsChart(r.Odds) }}
+	long := false
+	for _, o := range r.Odds {
+		run := unknown
+		if o.LongRun != nil {
+			long, run = true, inHundred(*o.LongRun)
+		}
+		s.add(o.Pool, o.Entry, inHundred(o.Wanted), run, inHundred(o.Seen), inHundred(o.Low), inHundred(o.High), grouped(o.Taken))
+	}
+	if r.OddsChange {
+		s.Notes = append(s.Notes, "Wanted: base odds, at full stock and without pity, guarantees, conditions, luck, budgets and moments. Seen can differ from them.")
+	}
+	if long {
+		s.Notes = append(s.Notes, "Long run: with pity and guarantees, when a player draws again and again and everything lasts. "+
+			"Compare seen with it; in the first draws of new players pity gives less.")
+	} else {
+		s.Heads = slices.Delete(s.Heads, 3, 4)
+		for i := range s.Rows {
+			s.Rows[i] = slices.Delete(s.Rows[i], 3, 4)
+		}
+	}
+	if r.NoLongRun != "" {
+		s.Notes = append(s.Notes, "The long run is not known: "+r.NoLongRun+".")
+	}
+	return s
 }
 
 func printSimulation(w io.Writer, r *simulationJSON) {
 	for _, f := range r.facts() {
 		fprintf(w, "%s\t%s\n", f[0], f[1])
 	}
-	long := hasLongRun(r.Odds)
-	head := markup("\nIN 100 DRAWS\t\tWANTED")
-	if long {
-		head += "\tLONG RUN"
-	}
-	fprintf(w, "%s\tSEEN\t95 %% FROM\tTO\tTAKEN\n", head)
-	for _, o := range r.Odds[:min(len(r.Odds), maxRows)] {
-		fprintf(w, "%s\t%s\t%s", o.Pool, o.Entry, inHundred(o.Wanted))
-		if long {
-			fprintf(w, "\t%s", longRunText(&o))
+	line := func(cells []string) { fprintf(w, "%s\n", markup(strings.Join(cells, "\t"))) }
+	for _, s := range r.sections() {
+		if len(s.Rows) == 0 {
+			continue
 		}
-		fprintf(w, "\t%s\t%s\t%s\t%s\n", inHundred(o.Seen), inHundred(o.Low), inHundred(o.High), grouped(o.Taken))
-	}
-	if len(r.Odds) > maxRows {
-		fprintf(w, "%s\n", more(len(r.Odds)))
-	}
-	for _, note := range r.oddsNotes() {
-		fprintf(w, "%s\n", note)
-	}
-	if len(r.Given) > 0 {
-		fprintf(w, "\nGIVEN\tTOTAL\tA DRAW\n")
-		for _, g := range r.Given[:min(len(r.Given), maxRows)] {
-			fprintf(w, "%s\t%s\t%.4g\n", g.Item, grouped(g.Total), g.PerDraw)
+		fprintf(w, "\n")
+		line(s.Heads)
+		for _, row := range s.Shown() {
+			line(row)
 		}
-		if len(r.Given) > maxRows {
-			fprintf(w, "%s\n", more(len(r.Given)))
-		}
-	}
-	if u := r.Until; u != nil {
-		fprintf(w, "\nUNTIL %s\tMEAN\tMEDIAN\tP90\tP99\tWORST\n", u.Item)
-		for i := range u.Costs {
-			c := &u.Costs[i]
-			fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", in(c), mean(c), known(c.Median), known(c.P90), known(c.P99), known(c.Worst))
-		}
-		fprintf(w, "%s\n", r.untilNote())
-	}
-	if s := r.Stock; s != nil {
-		if len(s.Entries) > 0 {
-			fprintf(w, "\nSTOCK\t\tOF\tLEFT\tSOLD OUT\n")
-		}
-		for i := range s.Entries[:min(len(s.Entries), maxRows)] {
-			e := &s.Entries[i]
-			fprintf(w, "%s\t%s\t%s\t%s\t%s\n", e.Pool, e.Entry, grouped(e.Stock), grouped(e.Left), when(e.Gone))
-		}
-		if len(s.Entries) > maxRows {
-			fprintf(w, "%s\n", more(len(s.Entries)))
-		}
-		if len(s.Budgets) > 0 {
-			fprintf(w, "\nBUDGET\t\tOF\tSPENT IN ALL\tMOST\tUSED UP\n")
-		}
-		for i := range s.Budgets[:min(len(s.Budgets), maxRows)] {
-			b := &s.Budgets[i]
-			fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", budgetName(b), b.Item, budgetLimit(b), grouped(b.Spent), grouped(b.Most), usedUp(b))
+		for _, note := range append([]string{s.More()}, s.Notes...) {
+			if note != "" {
+				fprintf(w, "%s\n", note)
+			}
 		}
 	}
 }

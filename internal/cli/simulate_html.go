@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"bytes"
 	_ "embed"
 	"fmt"
 	"html/template"
 	"math"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -22,25 +20,14 @@ var simulationText string
 
 var simulationPage = template.Must(template.New("simulation").Funcs(template.FuncMap{
 	"style": func() template.CSS { return chart.Style },
-	"facts": (*simulationJSON).facts, "untilNote": (*simulationJSON).untilNote,
-	"oddsNotes": func(r *simulationJSON) string { return strings.Join(r.oddsNotes(), " ") },
-	"hundred":   inHundred, "hasLongRun": hasLongRun, "longRun": longRunText, "grouped": grouped, "known": known, "mean": mean, "in": in, "when": when,
-	"budget": budgetName, "limit": budgetLimit, "usedUp": usedUp,
-	"oddsChart": oddsChart, "untilChart": untilChart, "stockChart": stockChart, "budgetChart": budgetChart,
-	"top": func(all any) any {
-		v := reflect.ValueOf(all)
-		return v.Slice(0, min(v.Len(), maxRows)).Interface()
-	},
-	"more": func(all any) string { return more(reflect.ValueOf(all).Len()) },
+	"facts": (*simulationJSON).facts, "sections": (*simulationJSON).sections, "lower": strings.ToLower,
 }).Parse(simulationText))
 
-// simulationHTML writes a report as a page.
-func simulationHTML(r *simulationJSON) ([]byte, error) {
+// html writes the report as a page.
+func (r *simulationJSON) html() ([]byte, error) {
 	published := *r // it says which file it is of, and not in which folder that was
 	published.File = filepath.Base(r.File)
-	var b bytes.Buffer
-	err := simulationPage.Execute(&b, &published)
-	return b.Bytes(), err
+	return render(simulationPage, &published)
 }
 
 // maxChartRows is the most entries in a chart of odds.
@@ -138,67 +125,68 @@ func untilChart(r *simulate.Report) (template.HTML, error) {
 }
 
 // overTime is an empty chart of shares over the samples, by draws or by days.
-func overTime(r *simulate.Report, title string) (c *chart.Chart, at func(simulate.Moment) float64) {
-	at = func(m simulate.Moment) float64 { return float64(m.Draws) }
+func overTime(r *simulate.Report, title string) *shares {
+	at := func(m simulate.Moment) float64 { return float64(m.Draws) }
 	name, samples := "draws", r.Stock.Samples
 	if r.Rate > 0 {
 		at, name = func(m simulate.Moment) float64 { return *m.Days }, "days"
 	}
-	return &chart.Chart{
+	return &shares{samples: samples, at: at, Chart: &chart.Chart{
 		Title: title + ", by " + name,
 		X:     chart.FromZero(name, at(samples[len(samples)-1].Moment), chart.Short),
 		Y:     chart.FromZero("", 100, func(v float64) string { return fmt.Sprintf("%g %%", v) }),
-	}, at
+	}}
+}
+
+// shares draws lines over the samples, in percent, as many as there are colors.
+type shares struct {
+	*chart.Chart
+	samples []simulate.StockSample
+	at      func(simulate.Moment) float64
+	n       int
+}
+
+func (s *shares) add(name string, of uint64, part func(*simulate.StockSample) uint64) {
+	if s.n++; s.n > chart.Colors {
+		return
+	}
+	var points [][2]float64
+	for i := range s.samples {
+		points = append(points, [2]float64{s.at(s.samples[i].Moment), 100 * float64(part(&s.samples[i])) / max(1, float64(of))})
+	}
+	s.Line(points, s.n-1)
+	s.Legend(s.n-1, name)
+}
+
+func (s *shares) svg(all int, what string) (template.HTML, error) {
+	if more := all - min(s.n, chart.Colors); more > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("and %d more %s", more, what))
+	}
+	return s.SVG(false)
 }
 
 // stockChart shows what is left of each stock and of each list of codes, as a share.
 func stockChart(r *simulate.Report) (template.HTML, error) {
-	s := r.Stock
-	c, at := overTime(r, "stock left")
-	n := 0
-	add := func(name string, of uint64, left func(*simulate.StockSample) uint64) {
-		if n++; n > chart.Colors {
-			return
-		}
-		var points [][2]float64
-		for i := range s.Samples {
-			points = append(points, [2]float64{at(s.Samples[i].Moment), 100 * float64(left(&s.Samples[i])) / max(1, float64(of))})
-		}
-		c.Line(points, n-1)
-		c.Legend(n-1, name)
-	}
+	s, c := r.Stock, overTime(r, "stock left")
 	for k := range s.Lists {
 		for _, codes := range r.Codes {
 			if codes.List == s.Lists[k] {
-				add("codes of "+codes.List, *codes.Of, func(m *simulate.StockSample) uint64 { return m.Codes[k] })
+				c.add("codes of "+codes.List, *codes.Of, func(m *simulate.StockSample) uint64 { return m.Codes[k] })
 			}
 		}
 	}
 	for i := range s.Entries[:s.Sampled] {
-		add(s.Entries[i].Pool+" / "+s.Entries[i].Entry, s.Entries[i].Stock, func(m *simulate.StockSample) uint64 { return m.Left[i] })
+		c.add(s.Entries[i].Pool+" / "+s.Entries[i].Entry, s.Entries[i].Stock, func(m *simulate.StockSample) uint64 { return m.Left[i] })
 	}
-	if left := len(s.Entries) + len(s.Lists) - min(n, chart.Colors); left > 0 {
-		c.Notes = append(c.Notes, fmt.Sprintf("and %d more entries", left))
-	}
-	return c.SVG(false)
+	return c.svg(len(s.Entries)+len(s.Lists), "entries")
 }
 
 // budgetChart shows how much of each budget is spent in the hour, day or week of each sample.
 func budgetChart(r *simulate.Report) (template.HTML, error) {
-	s := r.Stock
-	c, at := overTime(r, "budget spent")
-	shown := min(len(s.Budgets), chart.Colors)
-	for i := range shown {
-		b := &s.Budgets[i]
-		var points [][2]float64
-		for _, m := range s.Samples {
-			points = append(points, [2]float64{at(m.Moment), 100 * float64(m.Spent[i]) / float64(b.Limit)})
-		}
-		c.Line(points, i)
-		c.Legend(i, budgetName(b)+" / "+b.Item)
+	c := overTime(r, "budget spent")
+	for i := range r.Stock.Budgets {
+		b := &r.Stock.Budgets[i]
+		c.add(budgetName(b)+" / "+b.Item, b.Limit, func(m *simulate.StockSample) uint64 { return m.Spent[i] })
 	}
-	if n := len(s.Budgets) - shown; n > 0 {
-		c.Notes = append(c.Notes, fmt.Sprintf("and %d more budgets", n))
-	}
-	return c.SVG(false)
+	return c.svg(len(r.Stock.Budgets), "budgets")
 }

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,66 +15,34 @@ import (
 )
 
 func statusCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "status",
-		Short: "Show the health and counters of every realm of a server",
-		Long: `Status shows every realm of a server, or only the one that --realm names. Counters
-start when the server opens the realm. TIME says whether the realm's time stamps
-follow the clock of the server's machine: see "kuji clock set --help". Status ends
-with exit code 1 if a realm has stopped.`,
-		Example: "  kuji status",
-		Args:    exactArgs(),
-	}
-	conn := a.connection(cmd.Flags())
-	realm := cmd.Flags().Lookup("realm")
-	realm.Usage, realm.DefValue = "`name` of the only realm to show (default: all)", ""
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, _ []string) error {
-		req := &kujiv1.GetStatusRequest{}
-		if cmd.Flags().Changed("realm") {
-			req.Realm = c.realm
-		}
-		resp, err := c.Admin.GetStatus(cmd.Context(), req)
+	cmd := &cobra.Command{Use: "status", Short: "Show the health and counters of every realm of a server"}
+	conn := a.connection(cmd.Flags()).allRealms()
+	cmd.RunE = conn.run(func(ctx context.Context, c *api, _ []string) error {
+		resp, err := c.GetStatus(ctx, &kujiv1.GetStatusRequest{Realm: conn.only()})
 		if err != nil {
 			return err
 		}
 		if err := a.print(resp, func(w io.Writer) { printStatus(w, resp) }); err != nil {
 			return err
 		}
-		var stopped []error
-		for _, r := range resp.GetRealms() {
-			if r.GetError() != "" {
-				stopped = append(stopped, fmt.Errorf("realm %s has stopped: %s", r.GetRealm(), r.GetError()))
+		return errors.Join(each(resp.GetRealms(), func(r *kujiv1.RealmStatus) error {
+			if r.GetError() == "" {
+				return nil
 			}
-		}
-		return errors.Join(stopped...)
+			return fmt.Errorf("realm %s has stopped: %s", r.GetRealm(), r.GetError())
+		})...)
 	})
 	return cmd
 }
 
-// syncName is a sync policy as --sync of serve names it.
-func syncName(p kujiv1.SyncPolicy) string {
-	if p == kujiv1.SyncPolicy_SYNC_POLICY_UNSPECIFIED {
-		return "unknown"
-	}
-	return contract.Word(p)
-}
-
 func printStatus(w io.Writer, s *kujiv1.GetStatusResponse) {
-	state := "serving"
-	if s.GetDraining() {
-		state = "shutting down"
-	}
-	fprintf(w, "version %s, %s, sync %s\n\n", s.GetVersion(), state, syncName(s.GetSync()))
-	fprintf(w, "REALM\tSTATE\tPOSITION\tEPOCH\tCATALOG\tPLAYERS\tDRAWS\tFAILURES\tREPLAYS\tLOG BYTES\tTIME\n")
-	for _, r := range s.GetRealms() {
-		health := "healthy"
-		if r.GetError() != "" {
-			health = "stopped"
-		}
-		fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", r.GetRealm(), health, r.GetPosition(), r.GetEpoch(),
-			r.GetCatalogVersion(), r.GetPlayers(), r.GetDraws(), r.GetFailures(), r.GetReplays(), r.GetLogBytes(),
-			kuji.ClockView{Wall: r.GetClockUnixMs(), Time: r.GetTimeUnixMs(), IDsFrom: r.GetIdsFromUnixMs()})
-	}
+	state := cmp.Or(when(s.GetDraining(), "shutting down"), "serving")
+	fprintf(w, "version %s, %s, sync %s\n\n", s.GetVersion(), state, contract.Word(s.GetSync()))
+	rows(w, "REALM\tSTATE\tPOSITION\tEPOCH\tCATALOG\tPLAYERS\tDRAWS\tFAILURES\tREPLAYS\tLOG BYTES\tTIME", s.GetRealms(), func(r *kujiv1.RealmStatus) []any {
+		health := cmp.Or(when(r.GetError() != "", "stopped"), "healthy")
+		return []any{r.GetRealm(), health, r.GetPosition(), r.GetEpoch(), r.GetCatalogVersion(), r.GetPlayers(), r.GetDraws(), r.GetFailures(),
+			r.GetReplays(), r.GetLogBytes(), kuji.ClockView{Wall: r.GetClockUnixMs(), Time: r.GetTimeUnixMs(), IDsFrom: r.GetIdsFromUnixMs()}}
+	})
 	for _, r := range s.GetRealms() {
 		if r.GetLevel() < r.GetNewestLevel() {
 			fprintf(w, "realm %s: its upgrade is not finished: format level %d of %d; see \"kuji upgrade --help\"\n", r.GetRealm(), r.GetLevel(), r.GetNewestLevel())

@@ -44,6 +44,15 @@ func sprintf(format string, args ...any) string {
 // newColumns returns a table whose columns fprintf separates by tabs. Flush writes it.
 func newColumns(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
 
+// rows writes a table: the heads, and a row of cells for each of all.
+func rows[T any](w io.Writer, heads string, all []T, cells func(T) []any) {
+	fprintf(w, "%s\n", markup(heads))
+	for _, one := range all {
+		row := cells(one)
+		fprintf(w, strings.TrimSuffix(strings.Repeat("%v\t", len(row)), "\t")+"\n", row...)
+	}
+}
+
 // markup is text with tabs and new lines that are meant. All else in it is escaped.
 type markup string
 
@@ -120,34 +129,28 @@ func word(id string) string {
 	return strconv.QuoteToGraphic(id)
 }
 
-// message is a message of the API and what the command adds to it.
-type message struct {
+// plain is a message of the API in plain form, with the request id of a command before it.
+type plain struct {
 	proto.Message
-	requestID string // of a command
+	requestID string
 }
 
-// plain is a message of the API among other things.
-type plain struct{ proto.Message }
-
 // MarshalJSON implements [json.Marshaler].
-func (p plain) MarshalJSON() ([]byte, error) { return contract.Form{}.AppendJSON(nil, p.Message), nil }
+func (p plain) MarshalJSON() ([]byte, error) {
+	text := contract.Form{}.AppendJSON(nil, p.Message)
+	if p.requestID == "" {
+		return text, nil
+	}
+	id, err := json.Marshal(p.requestID)
+	return slices.Concat([]byte(`{"request_id":`), id, []byte(","), text[1:]), err // a response is never empty
+}
 
 // encodeJSON writes a value as JSON, on a line of its own.
 func encodeJSON(w io.Writer, v any) error {
-	switch m := v.(type) {
-	case message:
-		text := contract.Form{}.AppendJSON(nil, m.Message)
-		if m.requestID != "" {
-			id, err := json.Marshal(m.requestID)
-			if err != nil {
-				return err
-			}
-			text = slices.Concat([]byte(`{"request_id":`), id, []byte(","), text[1:]) // a response is never empty
+	if m, ok := v.(proto.Message); ok {
+		if _, done := v.(plain); !done {
+			v = plain{Message: m}
 		}
-		_, err := jsonWriter{w}.Write(append(text, '\n'))
-		return err
-	case proto.Message:
-		return encodeJSON(w, message{Message: m})
 	}
 	e := json.NewEncoder(jsonWriter{w})
 	e.SetEscapeHTML(false)
@@ -230,4 +233,25 @@ func counted[N int | int64 | uint64](n N, noun string) string {
 		noun += "s"
 	}
 	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// when returns a text if something is so.
+func when(so bool, text string) string {
+	if !so {
+		return ""
+	}
+	return text
+}
+
+// joined joins the texts that are not empty.
+func joined(parts []string, with string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), with)
+}
+
+// each returns what is made of each value; nil of none.
+func each[From, To any](all []From, of func(From) To) (out []To) {
+	for _, one := range all {
+		out = append(out, of(one))
+	}
+	return out
 }

@@ -14,7 +14,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
@@ -57,7 +56,7 @@ func TestHostileTextIsEscaped(t *testing.T) {
 			out.Reset()
 		}
 		check("tail", 1, showEvent(a, e))
-		check("history", 4, a.print(nil, func(w io.Writer) { printHistory(w, []kuji.Record{recordOf(e)}, nil) }))
+		check("history", 4, a.print(nil, func(w io.Writer) { printHistory(w, &kujiv1.GetHistoryResponse{Events: []*kujiv1.Event{e}}) }))
 		check("list", 1, a.print(nil, func(w io.Writer) { printLines(w, []string{s}) }))
 		check("player", 1, a.print(nil, func(w io.Writer) { printPlayer(w, &kujiv1.Player{Id: s}) }))
 		a.say("%v", errors.New(s))
@@ -69,7 +68,7 @@ func TestHostileTextIsEscaped(t *testing.T) {
 		if err := showEvent(a, e); err != nil {
 			t.Fatal(err)
 		}
-		var back kuji.Record
+		var back struct{ Player string }
 		if err := json.Unmarshal(out.Bytes(), &back); err != nil || back.Player != strings.ToValidUTF8(s, "\ufffd") && utf8.ValidString(s) {
 			t.Errorf("%q came back as %q (%v)", s, back.Player, err)
 		}

@@ -29,65 +29,33 @@ type upgradeRealmJSON struct {
 func upgradeCommand(a *app) *cobra.Command {
 	var data, reason string
 	var finish bool
-	cmd := &cobra.Command{
-		Use:   "upgrade",
-		Short: "Show the format level of each realm, or finish an upgrade",
-		Long: `Upgrade shows the format level of every realm, or only of the one that --realm names.
-
-A new build leaves realms at their level, so that the older build can take them back. It
-refuses new commands, and new words in catalogs, until the upgrade is finished. --finish
-raises the realms to the newest level. From then on the older build refuses them, and
-the only way back is a backup. Do it when you are sure that you will not go back.
-
-In a cluster, all nodes must run the new build: --finish is refused while an older one
-runs.
-
-With --data, upgrade does the same with a data directory that no server has open. Without
---finish it writes nothing: it reads the log as "kuji verify" does. With --finish it opens
-all realms first, and raises none if one of them cannot be opened.`,
-		Example: `  kuji upgrade
-  kuji upgrade --finish --reason "a week without trouble"
-  kuji upgrade --finish --data ./kuji-data`,
-		Args: exactArgs(),
-	}
-	conn := a.connection(cmd.Flags())
-	realm := cmd.Flags().Lookup("realm")
-	realm.Usage, realm.DefValue = "`name` of the only realm (default: all)", ""
+	cmd := &cobra.Command{Use: "upgrade", Short: "Show the format level of each realm, or finish an upgrade"}
+	conn := a.connection(cmd.Flags()).allRealms()
 	cmd.Flags().BoolVar(&finish, "finish", false, "raise the realms to the newest format level: no older build opens them again")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the log: at most 200 bytes of `text`")
 	cmd.Flags().StringVar(&data, "data", "", "data `directory` that no server has open, instead of asking a server")
-	online := conn.run(func(cmd *cobra.Command, c *api, _ []string) error {
-		only := ""
-		if cmd.Flags().Changed("realm") {
-			only = c.realm
-		}
-		out, err := upgradeServer(cmd.Context(), c, only, finish, reason)
+	online := conn.run(func(ctx context.Context, c *api, _ []string) error {
+		out, err := upgradeServer(ctx, c, conn.only(), finish, reason)
 		return printUpgrade(a, out, err)
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if data == "" {
 			return online(cmd, args)
 		}
-		if cmd.Flags().Changed("server") {
-			return usagef("--data and --server: expected only one of them")
-		}
-		only := ""
-		if cmd.Flags().Changed("realm") {
-			only = realm.Value.String()
+		if err := conn.notWith("data"); err != nil {
+			return err
 		}
 		if cluster.IsNode(data) {
-			return refusedError{fmt.Sprintf("--data %s is of a node of a cluster: ask the cluster, while it runs", data)}
+			return refusedError{fmt.Sprintf("--data %s belongs to a node of a cluster: ask the cluster, while it runs", data)}
 		}
-		do := levelsOf
-		if finish {
-			if err := refuseBackup(data); err != nil {
-				return err
-			}
-			do = func(ctx context.Context, data, only string) (upgradeJSON, error) {
-				return finishData(ctx, data, only, reason)
-			}
+		if !finish {
+			out, err := levelsOf(cmd.Context(), data, conn.only())
+			return printUpgrade(a, out, err)
 		}
-		out, err := do(cmd.Context(), data, only)
+		if err := refuseBackup(data); err != nil {
+			return err
+		}
+		out, err := finishData(cmd.Context(), data, conn.only(), reason)
 		return printUpgrade(a, out, err)
 	}
 	return cmd
@@ -95,14 +63,14 @@ all realms first, and raises none if one of them cannot be opened.`,
 
 // upgradeServer shows, or finishes, the upgrade of a server's realms.
 func upgradeServer(ctx context.Context, c *api, only string, finish bool, reason string) (out upgradeJSON, err error) {
-	resp, err := c.Admin.GetStatus(ctx, &kujiv1.GetStatusRequest{Realm: only})
+	resp, err := c.GetStatus(ctx, &kujiv1.GetStatusRequest{Realm: only})
 	if err != nil {
 		return out, err
 	}
 	for _, r := range resp.GetRealms() {
 		one := upgradeRealmJSON{Realm: r.GetRealm(), Level: r.GetLevel(), From: r.GetLevel(), Newest: r.GetNewestLevel()}
 		if finish {
-			done, err := c.Admin.FinishUpgrade(ctx, &kujiv1.FinishUpgradeRequest{Realm: r.GetRealm(), Reason: reason})
+			done, err := c.FinishUpgrade(ctx, &kujiv1.FinishUpgradeRequest{Realm: r.GetRealm(), Reason: reason})
 			if err != nil {
 				return out, err
 			}
@@ -116,24 +84,19 @@ func upgradeServer(ctx context.Context, c *api, only string, finish bool, reason
 // levelsOf shows the levels in a data directory. It writes nothing: a build that opens a log for writing
 // begins an epoch in it, and d61c231 refuses a log that has one of another build.
 func levelsOf(ctx context.Context, data, only string) (out upgradeJSON, err error) {
-	names := []string{only}
-	if only == "" {
-		if names, _, err = realmsIn(data); err != nil {
-			return out, err
-		}
-	}
+	names, err := oneOr(only, func() ([]string, error) {
+		names, _, err := realmsIn(data)
+		return names, err
+	})
 	for _, name := range names {
-		rep, err := inDirectory(data).verifyRealm(ctx, name, nil, nil)
-		if wrong, ok := errors.AsType[*verify.Error](err); ok {
-			return out, damageError{wrong}
-		}
+		rep, err := inDirectory(data).verifyRealm(ctx, name, verify.Options{})
 		if err != nil {
 			return out, err
 		}
 		level := uint32(rep.Level)
 		out.Realms = append(out.Realms, upgradeRealmJSON{Realm: name, Level: level, From: level, Newest: uint32(kuji.FormatLevel())})
 	}
-	return out, nil
+	return out, err
 }
 
 // finishData finishes the upgrade of realms in a data directory. It opens all of them before it raises one:
@@ -144,12 +107,7 @@ func finishData(ctx context.Context, data, only, reason string) (out upgradeJSON
 		return out, err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	names := []string{only}
-	if only == "" {
-		if names, err = engine.Realms(); err != nil {
-			return out, err
-		}
-	}
+	names, err := oneOr(only, engine.Realms)
 	var realms []*kuji.Realm
 	for _, name := range names {
 		r, err := engine.Lookup(name)
@@ -166,7 +124,7 @@ func finishData(ctx context.Context, data, only, reason string) (out upgradeJSON
 		}
 		out.Realms = append(out.Realms, upgradeRealmJSON{Realm: r.Name(), Level: uint32(up.To), From: uint32(up.From), Newest: newest, Position: up.Receipt.Position})
 	}
-	return out, nil
+	return out, err
 }
 
 func printUpgrade(a *app, out upgradeJSON, failed error) error {
@@ -174,8 +132,7 @@ func printUpgrade(a *app, out upgradeJSON, failed error) error {
 		return failed
 	}
 	return errors.Join(a.print(out, func(w io.Writer) {
-		fprintf(w, "REALM\tLEVEL\tNEWEST\tUPGRADE\n")
-		for _, r := range out.Realms {
+		rows(w, "REALM\tLEVEL\tNEWEST\tUPGRADE", out.Realms, func(r upgradeRealmJSON) []any {
 			state := "finished"
 			switch {
 			case r.Newest == 0: // the server does not say: it is d61c231, or a build before it
@@ -185,7 +142,7 @@ func printUpgrade(a *app, out upgradeJSON, failed error) error {
 			case r.From < r.Level:
 				state = fmt.Sprintf("finished now, from level %d", r.From)
 			}
-			fprintf(w, "%s\t%d\t%d\t%s\n", r.Realm, r.Level, r.Newest, state)
-		}
+			return []any{r.Realm, r.Level, r.Newest, state}
+		})
 	}), failed)
 }

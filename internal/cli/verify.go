@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"syscall"
 
 	"connectrpc.com/connect"
@@ -20,52 +19,28 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/driver/jetstream"
 	"github.com/kuji-dev/kuji/internal/cluster"
 	"github.com/kuji-dev/kuji/verify"
 )
 
+// verifyJSON is what was verified, and the report on each realm.
 type verifyJSON struct {
-	Data    string            `json:"data,omitempty"`
-	Cluster string            `json:"cluster,omitempty"`
-	OK      bool              `json:"ok"`
-	Realms  []verifyRealmJSON `json:"realms"`
-	Node    string            `json:"node,omitempty"` // whose directory it is, and of which cluster: other nodes may have had more
-	NodeOf  string            `json:"node_of,omitempty"`
-	Missing []string          `json:"missing,omitempty"` // realms of that cluster which other nodes kept
-	Strays  []string          `json:"strays,omitempty"`  // files among the realms, and folders whose names no realm can have
+	Data    string          `json:"data,omitempty"`
+	Cluster string          `json:"cluster,omitempty"`
+	OK      bool            `json:"ok"`
+	Realms  []verifiedRealm `json:"realms"`
+	Node    string          `json:"node,omitempty"` // whose directory it is, and of which cluster: other nodes may have had more
+	NodeOf  string          `json:"node_of,omitempty"`
+	Missing []string        `json:"missing,omitempty"` // realms of that cluster which other nodes kept
+	Strays  []string        `json:"strays,omitempty"`  // files among the realms, and folders whose names no realm can have
 }
 
-type verifyRealmJSON struct {
-	Realm          string            `json:"realm"`
-	OK             bool              `json:"ok"`
-	Error          string            `json:"error,omitempty"`
-	WrongPosition  uint64            `json:"wrong_position,omitempty"` // the first that is wrong; absent when the log itself cannot be read so far
-	From           uint64            `json:"from,omitempty"`           // position of the snapshot that verification began from; absent when the log is whole
-	Position       uint64            `json:"position"`                 // the last that is right
-	Batches        uint64            `json:"batches"`
-	Events         uint64            `json:"events"`
-	Draws          uint64            `json:"draws"`
-	Void           uint64            `json:"void"`
-	Players        uint64            `json:"players"`
-	CatalogVersion uint64            `json:"catalog_version"`
-	Level          uint8             `json:"level,omitempty"` // format level: see kuji upgrade; absent: damage
-	LogBytes       uint64            `json:"log_bytes"`
-	ChainHash      string            `json:"chain_hash"`
-	StateHash      string            `json:"state_hash"`
-	Snapshots      uint64            `json:"snapshots"`        // that hold what the log gives
-	Strays         []string          `json:"strays,omitempty"` // files among the snapshots that are not Kuji's
-	Epochs         []verifyEpochJSON `json:"epochs"`
-}
-
-type verifyEpochJSON struct {
-	Epoch      uint64 `json:"epoch"`
-	First      uint64 `json:"first_position"`
-	Events     uint64 `json:"events"`
-	Commitment string `json:"commitment"`
-	Rules      uint8  `json:"rules,omitempty"`     // version of the rules that decided it; absent: not known
-	Revealed   bool   `json:"revealed"`            // every choice was computed again from the seed, unless it is undecided
-	Undecided  string `json:"undecided,omitempty"` // why it was not decided again: this build does not have its rules
-	Lost       bool   `json:"lost,omitempty"`      // not revealed, and the key does not open it: its choices cannot be proven
+type verifiedRealm struct {
+	OK            bool   `json:"ok"`
+	Error         string `json:"error,omitempty"`
+	WrongPosition uint64 `json:"wrong_position,omitempty"` // the first that is wrong; absent when the log itself cannot be read so far
+	verify.Report        // up to there
 }
 
 func verifyCommand(a *app) *cobra.Command {
@@ -75,58 +50,39 @@ func verifyCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify --data DIR",
 		Short: "Check a data directory or a cluster: every event, every choice, every sum",
-		Long: `Verify reads the log of every realm in a data directory. It writes nothing, and no
-server may have the directory open. With --cluster it reads the log of a cluster that
-runs, through the first of --peers that answers. It
-
-  - checks checksums and the chain of hashes;
-  - replays every event, and decides every command of every revealed epoch again, by
-    the rules of the build that wrote it. If this build does not have them, it names the
-    epoch, and checks everything else;
-  - checks that stocks and balances add up;
-  - compares snapshots with the state that the log gives at their position;
-  - checks that the log goes on from where it stood when it was last closed;
-  - names epochs whose seed is lost: it was not revealed, and the file "key" in the
-    directory is gone, damaged or another one;
-  - prints a hash of the state: the same log gives the same hash everywhere.
-
-If the log was trimmed, verification begins at the oldest snapshot and says so.
-
-Somebody who can write the files can also rewrite the whole log with a good chain.
-With --since, every realm's chain must go on from the place that an earlier report
-names. --json writes such a report: keep one elsewhere.
-
-It ends with exit code 6 if something is wrong, and names the first wrong
-position. With --strict it also does so if an epoch was not decided again: its seed
-is lost, or its rules are those of another build. It ends with exit code 3 if a server
-has the directory open: stop the server, or verify a copy.`,
-		Example: `  kuji verify --data ./kuji-data
-  kuji verify --data ./kuji-data --realm default --json > report.json
-  kuji verify --data ./kuji-data --since report.json
-  kuji verify --cluster shop --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
-      --cluster-key cluster.key`,
-		Args: exactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := what.check(); err != nil {
-				return err
-			}
-			var realms []string
-			if realm != "" {
-				realms = []string{realm}
-			}
-			anchors, err := readAnchors(a, since)
-			if err != nil {
-				return err
-			}
-			if _, ok := anchors[realm]; realm != "" && since != "" && !ok {
-				return usagef("--since %s: realm %q is not in it", since, realm)
-			}
-			return verifyRealms(cmd.Context(), a, &what, realms, anchors, strict)
-		},
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		if err := what.check(); err != nil {
+			return err
+		}
+		var realms []string
+		if realm != "" {
+			realms = []string{realm}
+		}
+		anchors, err := readAnchors(a, since)
+		if err != nil {
+			return err
+		}
+		if _, ok := anchors[realm]; realm != "" && since != "" && !ok {
+			return usagef("--since %s: realm %q is not in it", since, realm)
+		}
+		from, err := openAudit(cmd.Context(), a, &what)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, from.end()) }()
+		out, err := from.verify(cmd.Context(), realms, anchors, nil)
+		if err != nil && len(out.Realms) == 0 {
+			return err
+		}
+		if strict {
+			err = out.beStrict(err)
+		}
+		return cmp.Or(a.print(out, func(w io.Writer) { printVerify(w, out) }), err)
 	}
 	what.add(cmd)
 	cmd.Flags().StringVar(&realm, "realm", "", "`name` of the only realm to check (default: all)")
-	cmd.Flags().StringVar(&since, "since", "", "`file` that verify --json wrote earlier; the logs must go on from there")
+	cmd.Flags().StringVar(&since, "since", "", "`file` that verify --json wrote earlier; the logs must continue from there")
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail, too, if an epoch was not decided again: its seed is lost, or its rules are those of another build")
 	return cmd
 }
@@ -158,89 +114,87 @@ func (f *auditFlags) check() error {
 
 // auditSource is what keeps realms that are verified.
 type auditSource struct {
-	data, cluster string // one of them
-	node, nodeOf  string // of a node's directory
-	missing       []string
-	realms        func(ctx context.Context) (names, strays []string, err error)
-	realm         func(name string, through *verify.Anchor, seen func(kuji.Record)) (verify.Report, error)
+	verifyJSON // what the report says of it
+	realms     func(ctx context.Context) (names, strays []string, err error)
+	realm      func(name string, o verify.Options) (verify.Report, error)
+	end        func() error
 }
 
 // inDirectory is a data directory.
 func inDirectory(data string) *auditSource {
 	return &auditSource{
-		data:   data,
-		realms: func(context.Context) (names, strays []string, err error) { return realmsIn(data) },
-		realm: func(name string, through *verify.Anchor, seen func(kuji.Record)) (verify.Report, error) {
-			if through != nil {
-				return verify.Dir(data, name, verify.Options{Through: &*through, Seen: seen})
-			}
-			return verify.Dir(data, name, verify.Options{Seen: seen})
-		},
+		verifyJSON: verifyJSON{Data: data},
+		realms:     func(context.Context) (names, strays []string, err error) { return realmsIn(data) },
+		realm:      func(name string, o verify.Options) (verify.Report, error) { return verify.Dir(data, name, o) },
+		end:        func() error { return nil },
 	}
 }
 
 // inCopy is what one node of a cluster has kept.
 func inCopy(c *cluster.Copy, data string, keys cluster.Keys) *auditSource {
 	return &auditSource{
-		data: data, node: c.Node, nodeOf: c.Cluster, missing: c.Missing,
-		realms: func(context.Context) (names, strays []string, err error) { return c.Realms, nil, nil },
-		realm: func(name string, through *verify.Anchor, seen func(kuji.Record)) (verify.Report, error) {
-			return c.Verify(keys, name, through, seen)
+		verifyJSON: verifyJSON{Data: data, Node: c.Node, NodeOf: c.Cluster, Missing: c.Missing},
+		realms:     func(context.Context) (names, strays []string, err error) { return c.Realms, nil, nil },
+		realm: func(name string, o verify.Options) (verify.Report, error) {
+			return c.Verify(keys, name, o.Through, o.Seen)
 		},
+		end: c.Close,
 	}
 }
 
-// openAudit opens what the flags name.
-func openAudit(ctx context.Context, a *app, f *auditFlags) (from *auditSource, end func() error, err error) {
-	if f.data != "" && !cluster.IsNode(f.data) {
-		return inDirectory(f.data), func() error { return nil }, nil
+// inCluster is what the driver of a cluster keeps.
+func inCluster(ctx context.Context, c *cluster.Config, d *jetstream.Driver) *auditSource {
+	key, old := c.Seals()
+	realms := func(ctx context.Context) (names, strays []string, err error) {
+		names, err = d.Realms(ctx)
+		return names, nil, err
 	}
-	keys := cluster.Keys{{}} // zero: it opens nothing
+	realm := func(name string, o verify.Options) (verify.Report, error) {
+		names, _, err := realms(ctx)
+		if err == nil && !slices.Contains(names, name) {
+			err = &kuji.Error{Code: kuji.CodeNotFound, Field: "realm", Message: fmt.Sprintf("there is no realm %q in cluster %s", name, c.Name)}
+		}
+		if err != nil {
+			return verify.Report{}, err
+		}
+		o.Keys = append(slices.Clone(old), key)
+		report, err := verify.Driver(d, name, o)
+		_, trimmed := errors.AsType[*driver.TrimmedError](err)
+		if trimmed || errors.Is(err, driver.ErrNotExist) || errors.Is(err, driver.ErrUnavailable) {
+			err = connect.NewError(connect.CodeUnavailable, fmt.Errorf("realm %s: a node is lost, or the cluster has trimmed the log: try again: %v", name, err))
+		}
+		return report, err
+	}
+	return &auditSource{verifyJSON: verifyJSON{Cluster: c.Name}, realms: realms, realm: realm, end: d.Close}
+}
+
+// openAudit opens what the flags name. The caller ends it.
+func openAudit(ctx context.Context, a *app, f *auditFlags) (*auditSource, error) {
+	if f.data != "" && !cluster.IsNode(f.data) {
+		return inDirectory(f.data), nil
+	}
+	keys, err := cluster.Keys{{}}, error(nil) // zero: it opens nothing
 	if f.data == "" || f.cluster.keyFile != "" {
 		if keys, err = a.readClusterKeys(f.cluster.keyFile); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	if f.data != "" {
 		c, err := cluster.OpenCopy(ctx, f.data)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		return inCopy(c, f.data, keys), c.Close, nil
+		return inCopy(c, f.data, keys), nil
 	}
 	f.cluster.Keys = keys
 	d, err := f.cluster.OpenLog(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	key, old := f.cluster.Seals()
-	from = &auditSource{
-		cluster: f.cluster.Name,
-		realms: func(ctx context.Context) (names, strays []string, err error) {
-			names, err = d.Realms(ctx)
-			return names, nil, err
-		},
-		realm: func(name string, through *verify.Anchor, seen func(kuji.Record)) (verify.Report, error) {
-			names, err := d.Realms(ctx)
-			if err == nil && !slices.Contains(names, name) {
-				err = &kuji.Error{Code: kuji.CodeNotFound, Field: "realm", Message: fmt.Sprintf("there is no realm %q in cluster %s", name, f.cluster.Name)}
-			}
-			if err != nil {
-				return verify.Report{}, err
-			}
-			report, err := verify.Driver(d, name, verify.Options{Through: through, Seen: seen, Keys: append(slices.Clone(old), key)})
-			_, trimmed := errors.AsType[*driver.TrimmedError](err)
-			if trimmed || errors.Is(err, driver.ErrNotExist) || errors.Is(err, driver.ErrUnavailable) {
-				err = connect.NewError(connect.CodeUnavailable, fmt.Errorf("realm %s: a node is lost, or the cluster has trimmed the log meanwhile: try again: %v", name, err))
-			}
-			return report, err
-		},
-	}
-	return from, d.Close, nil
+	return inCluster(ctx, &f.cluster.Config, d), nil
 }
 
-// maxReport bounds an earlier report, in bytes: a few hundred for each realm
-// and each epoch.
+// maxReport bounds an earlier report, in bytes: a few hundred for each realm and each epoch.
 const maxReport = 64 << 20
 
 // readAnchors reads from an earlier report where the realms' chains stood.
@@ -258,14 +212,13 @@ func readAnchors(a *app, file string) (map[string]verify.Anchor, error) {
 	}
 	anchors := map[string]verify.Anchor{}
 	for _, r := range report.Realms {
-		if r.OK && r.Position == 0 {
-			continue // nothing was in its log
-		}
-		hash, err := hex.DecodeString(r.ChainHash)
-		if err != nil || len(hash) != sha256.Size || !r.OK {
+		switch {
+		case r.OK && r.Position == 0: // nothing was in its log
+		case !r.OK || r.ChainHash == verify.Hash{}:
 			return nil, usagef("--since %s: realm %q: expected a good report with a position and a chain hash", file, r.Realm)
+		default:
+			anchors[r.Realm] = verify.Anchor{Position: r.Position, Hash: r.ChainHash}
 		}
-		anchors[r.Realm] = verify.Anchor{Position: r.Position, Hash: [sha256.Size]byte(hash)}
 	}
 	if len(anchors) == 0 {
 		return nil, usagef("--since %s: it names no realm", file)
@@ -273,37 +226,14 @@ func readAnchors(a *app, file string) (map[string]verify.Anchor, error) {
 	return anchors, nil
 }
 
-func verifyRealms(ctx context.Context, a *app, what *auditFlags, realms []string, anchors map[string]verify.Anchor, strict bool) (err error) {
-	from, end, err := openAudit(ctx, a, what)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, end()) }()
-	out, err := from.verify(ctx, realms, anchors, nil)
-	if err != nil && len(out.Realms) == 0 {
-		return err
-	}
-	if strict {
-		err = out.beStrict(err)
-	}
-	if err := a.print(out, func(w io.Writer) { printVerify(w, out) }); err != nil {
-		return err
-	}
-	return err
-}
-
 // beStrict makes damage of what could not be proven.
 func (v *verifyJSON) beStrict(err error) error {
-	unproven := v.unproven()
+	unproven := each(v.unproven(), errors.New)
 	if len(unproven) == 0 {
 		return err
 	}
 	v.OK = false
-	errs := []error{err}
-	for _, text := range unproven {
-		errs = append(errs, errors.New(text))
-	}
-	return damageError{errors.Join(errs...)}
+	return damageError{errors.Join(append([]error{err}, unproven...)...)}
 }
 
 // name says what was verified.
@@ -316,17 +246,18 @@ func (v *verifyJSON) name() string {
 
 // unproven says which epochs cannot be proven, and which were not decided again.
 func (v *verifyJSON) unproven() (texts []string) {
+	key := filepath.Join(v.Data, "key")
+	if v.Cluster != "" || v.Node != "" {
+		key = "of the cluster"
+	}
 	for _, r := range v.Realms {
 		for _, e := range r.Epochs {
+			at := fmt.Sprintf("realm %s: epoch %d, from position %d on,", r.Realm, e.Epoch, e.First)
 			if e.Undecided != "" {
-				texts = append(texts, fmt.Sprintf("realm %s: epoch %d, from position %d on, was not decided again: %s; verify it with the build that wrote it", r.Realm, e.Epoch, e.First, e.Undecided))
+				texts = append(texts, at+" was not decided again: "+e.Undecided+"; verify it with the build that wrote it")
 			}
 			if e.Lost {
-				key := filepath.Join(v.Data, "key")
-				if v.Cluster != "" || v.Node != "" {
-					key = "of the cluster"
-				}
-				texts = append(texts, fmt.Sprintf("realm %s: epoch %d, from position %d on, cannot be proven: its seed is sealed, and the key %s is missing or another one", r.Realm, e.Epoch, e.First, key))
+				texts = append(texts, at+" cannot be proven: its seed is sealed, and the key "+key+" is missing or another one")
 			}
 		}
 	}
@@ -336,7 +267,8 @@ func (v *verifyJSON) unproven() (texts []string) {
 // verify checks the named realms, or all. Damage is a damageError; even then the result covers every
 // realm. A realm with an anchor must go through it, and must be there if all are checked.
 func (s *auditSource) verify(ctx context.Context, realms []string, anchors map[string]verify.Anchor, seen func(realm string, rec kuji.Record)) (verifyJSON, error) {
-	out := verifyJSON{Data: s.data, Cluster: s.cluster, Node: s.node, NodeOf: s.nodeOf, Missing: s.missing, OK: true, Realms: []verifyRealmJSON{}}
+	out := s.verifyJSON
+	out.OK, out.Realms = true, []verifiedRealm{}
 	there, strays, err := s.realms(ctx)
 	if err != nil {
 		return out, err
@@ -355,18 +287,27 @@ func (s *auditSource) verify(ctx context.Context, realms []string, anchors map[s
 		}
 	}
 	for _, name := range realms {
-		report, err := s.verifyRealm(ctx, name, anchors, seen)
-		var wrong *verify.Error
+		var o verify.Options
+		if anchor, ok := anchors[name]; ok {
+			o.Through = &anchor
+		}
+		if seen != nil {
+			o.Seen = func(rec kuji.Record) { seen(name, rec) }
+		}
+		report, err := s.verifyRealm(ctx, name, o)
+		one := verifiedRealm{OK: err == nil, Report: report}
+		wrong, damaged := errors.AsType[*verify.Error](err)
 		switch {
-		case errors.As(err, &wrong):
+		case damaged:
 			damage = append(damage, err)
+			one.Error, one.WrongPosition, one.StateHash = wrong.Err.Error(), wrong.Position, verify.Hash{} // damage has no state
 		case all && kuji.CodeOf(err) == kuji.CodeInvalid: // an engine does not look at it either
 			out.Strays = append(out.Strays, name)
 			continue
 		case err != nil:
-			return verifyJSON{Data: s.data, Cluster: s.cluster}, err
+			return s.verifyJSON, err
 		}
-		out.Realms = append(out.Realms, newVerifyRealmJSON(report, wrong))
+		out.Realms = append(out.Realms, one)
 	}
 	if len(damage) > 0 {
 		out.OK = false
@@ -375,36 +316,24 @@ func (s *auditSource) verify(ctx context.Context, realms []string, anchors map[s
 	return out, nil
 }
 
-// verifyRealm returns early if ctx ends. The check then goes on in the background, and writes nothing.
-func (s *auditSource) verifyRealm(ctx context.Context, name string, anchors map[string]verify.Anchor, seen func(realm string, rec kuji.Record)) (verify.Report, error) {
-	type verdict struct {
-		report verify.Report
-		err    error
-	}
-	done := make(chan verdict, 1)
+// verifyRealm returns early if ctx ends. The check then runs on in the background, and writes nothing.
+func (s *auditSource) verifyRealm(ctx context.Context, name string, o verify.Options) (report verify.Report, err error) {
+	done := make(chan struct{})
+	var checked verify.Report
+	var failed error
 	go func() {
-		var each func(kuji.Record)
-		if seen != nil {
-			each = func(rec kuji.Record) { seen(name, rec) }
-		}
-		var v verdict
-		var through *verify.Anchor
-		if anchor, ok := anchors[name]; ok {
-			through = &anchor
-		}
-		v.report, v.err = s.realm(name, through, each)
-		done <- v
+		defer close(done)
+		checked, failed = s.realm(name, o)
 	}()
 	select {
-	case v := <-done:
-		return v.report, v.err
+	case <-done:
+		return checked, failed
 	case <-ctx.Done():
-		return verify.Report{}, ctx.Err()
+		return report, ctx.Err()
 	}
 }
 
-// realmsIn lists the realms of a data directory, and the names among them that
-// are not directories.
+// realmsIn lists the realms of a data directory, and the names among them that are not directories.
 func realmsIn(data string) (names, strays []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(data, "realms"))
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -423,22 +352,8 @@ func realmsIn(data string) (names, strays []string, err error) {
 	return names, strays, nil
 }
 
-func newVerifyRealmJSON(r verify.Report, wrong *verify.Error) verifyRealmJSON {
-	out := verifyRealmJSON{
-		Realm: r.Realm, OK: wrong == nil, From: r.From, Snapshots: r.Snapshots, Strays: r.Strays, Position: r.Position, Batches: r.Batches, Events: r.Events, Draws: r.Draws,
-		Void: r.Void, Players: r.Players, CatalogVersion: r.Catalog, Level: r.Level, LogBytes: r.LogBytes,
-		ChainHash: hex.EncodeToString(r.ChainHash[:]), StateHash: hex.EncodeToString(r.StateHash[:]),
-		Epochs: make([]verifyEpochJSON, 0, len(r.Epochs)),
-	}
-	if wrong != nil {
-		out.Error, out.WrongPosition = wrong.Err.Error(), wrong.Position
-		out.StateHash = "" // damage has no state
-	}
-	for _, e := range r.Epochs {
-		out.Epochs = append(out.Epochs, verifyEpochJSON{e.Epoch, e.First, e.Events, hex.EncodeToString(e.Commitment[:]), e.Rules, e.Revealed, e.Undecided, e.Lost})
-	}
-	return out
-}
+// verdict says whether what was verified is right.
+var verdict = map[bool]string{true: "good", false: "DAMAGED"}
 
 func printVerify(w io.Writer, v verifyJSON) {
 	if v.Node != "" {
@@ -454,11 +369,10 @@ func printVerify(w io.Writer, v verifyJSON) {
 		fprintf(w, "%s: it holds no realm\n", v.name())
 		return
 	}
-	fprintf(w, "REALM\tRESULT\tFROM\tPOSITION\tEVENTS\tDRAWS\tPLAYERS\tCATALOG\tEPOCHS\tREVEALED\tSTATE HASH\n")
-	for _, r := range v.Realms {
-		result, hash := "good", r.StateHash
-		if !r.OK {
-			result, hash = "DAMAGED", "-"
+	rows(w, "REALM\tRESULT\tFROM\tPOSITION\tEVENTS\tDRAWS\tPLAYERS\tCATALOG\tEPOCHS\tREVEALED\tSTATE HASH", v.Realms, func(r verifiedRealm) []any {
+		hash := "-"
+		if r.OK {
+			hash = hex.EncodeToString(r.StateHash[:])
 		}
 		revealed := 0
 		for _, e := range r.Epochs {
@@ -466,9 +380,8 @@ func printVerify(w io.Writer, v verifyJSON) {
 				revealed++
 			}
 		}
-		fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%d\t%s\n", r.Realm, result, r.From, r.Position, r.Events, r.Draws,
-			r.Players, strconv.FormatUint(r.CatalogVersion, 10), len(r.Epochs), revealed, hash)
-	}
+		return []any{r.Realm, verdict[r.OK], r.From, r.Position, r.Events, r.Draws, r.Players, r.Catalog, len(r.Epochs), revealed, hash}
+	})
 	for _, text := range v.unproven() {
 		fprintf(w, "warning: %s\n", text)
 	}

@@ -14,7 +14,7 @@ func TestVerifyNamesWhatWasNotDecided(t *testing.T) {
 		{Epoch: 1, First: 1, Rules: 4, Revealed: true, Undecided: "rules version 4 decided it; this build has [5]"},
 		{Epoch: 2, First: 9, Rules: 5, Revealed: true},
 	}}
-	out := verifyJSON{Data: "data", OK: true, Realms: []verifyRealmJSON{newVerifyRealmJSON(report, nil)}}
+	out := verifyJSON{Data: "data", OK: true, Realms: []verifiedRealm{{OK: true, Report: report}}}
 	var text strings.Builder
 	printVerify(&text, out)
 	const want = "warning: realm shop: epoch 1, from position 1 on, was not decided again: rules version 4 decided it; this build has [5]; verify it with the build that wrote it\n"
@@ -25,7 +25,7 @@ func TestVerifyNamesWhatWasNotDecided(t *testing.T) {
 		t.Errorf("with --strict: %v, %+v", err, out)
 	}
 	report.Epochs = report.Epochs[1:]
-	out = verifyJSON{OK: true, Realms: []verifyRealmJSON{newVerifyRealmJSON(report, nil)}}
+	out = verifyJSON{OK: true, Realms: []verifiedRealm{{OK: true, Report: report}}}
 	if err := out.beStrict(nil); err != nil || !out.OK {
 		t.Errorf("with --strict and nothing left out: %v", err)
 	}

@@ -24,7 +24,6 @@ func versionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  exactArgs(),
 		RunE: func(*cobra.Command, []string) error {
 			out := thisBuild()
 			return a.print(out, func(w io.Writer) { fprintf(w, "kuji %s %s %s\n", out.Version, out.Go, out.Platform) })

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -32,35 +31,28 @@ type entryChangeJSON struct {
 
 func watchCommand(a *app) *cobra.Command {
 	var every time.Duration
-	pool := &cobra.Command{
-		Use:   "pool POOL",
-		Short: "Show a pool, and then its draws, until Ctrl-C",
-		Long: `Watch shows a pool, and then a line for each entry whose stock has changed. Ctrl-C
-ends it with exit code 0. It asks the server again and again. All draws of an entry
-between two answers make one line. A pool that did not change costs little.
-
-With --json, the first line is the pool, as "kuji pool" shows it. Each other line is
-an object with the entries that have changed.`,
-		Example: "  kuji watch pool splash",
-		Args:    exactArgs("POOL"),
-	}
+	pool := &cobra.Command{Use: "pool POOL", Short: "Show a pool, and then its draws, until Ctrl-C"}
 	conn := a.connection(pool.Flags())
 	pool.Flags().DurationVar(&every, "every", time.Second, "how long to wait before asking again, at least 100ms")
 	pool.RunE = func(cmd *cobra.Command, args []string) error {
-		if every < 100*time.Millisecond {
-			return usagef("--every %v: expected at least 100ms", every)
+		if err := atLeast("every", every, 100*time.Millisecond); err != nil {
+			return err
 		}
 		c, err := conn.dial()
 		if err != nil {
 			return err
 		}
-		err = watchPool(cmd.Context(), a, c, args[0], every)
-		if cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
-			return nil // Ctrl-C is how it ends
-		}
-		return err
+		return unlessStopped(cmd.Context(), watchPool(cmd.Context(), a, c, args[0], every))
 	}
 	return group("watch", "Show changes as they come", pool)
+}
+
+// unlessStopped returns nil if a signal has ended what fails: that is the way to end it.
+func unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }
 
 func watchPool(ctx context.Context, a *app, c *api, id string, every time.Duration) error {
@@ -137,16 +129,11 @@ func (c *poolChangeJSON) print(w io.Writer, before *kujiv1.Pool) {
 		fprintf(w, "%s  catalog version %d is in force\n", at, c.CatalogVersion)
 	}
 	for _, e := range c.Entries {
-		left := "unlimited"
-		if e.Left != nil {
-			left = fmt.Sprint(*e.Left)
-		}
-		switch {
-		case e.Removed:
+		if e.Removed {
 			fprintf(w, "%s  %s  removed\n", at, e.Entry)
-		default:
-			fprintf(w, "%s  %s  drawn %d (+%d), left %s\n", at, e.Entry, e.Drawn, e.Since, left)
+			continue
 		}
+		fprintf(w, "%s  %s  drawn %d (+%d), left %s\n", at, e.Entry, e.Drawn, e.Since, leftOfStock(&kujiv1.Entry{Left: e.Left}))
 	}
 	switch soldOut := before.GetTotalWeight() == 0; {
 	case c.SoldOut && !soldOut:

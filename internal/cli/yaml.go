@@ -5,13 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 )
 
-// maxYAMLDepth is the deepest nesting of a file that a command reads: a group
-// needs six levels.
+// maxYAMLDepth is the deepest nesting of a file that a command reads: an atomic needs six levels.
 const maxYAMLDepth = 16
 
 // yamlFile is one YAML document, which every JSON document is too. Its methods
@@ -62,7 +64,7 @@ func (f *yamlFile) syntax(err error) error {
 
 // errorf says what is wrong at a place in the file.
 func (f *yamlFile) errorf(n *yaml.Node, format string, args ...any) error {
-	return usagef("%s: %s", f.place(n), fmt.Sprintf(format, args...))
+	return usagef("%s: %w", f.place(n), fmt.Errorf(format, args...))
 }
 
 func (f *yamlFile) place(n *yaml.Node) string {
@@ -90,6 +92,24 @@ func (f *yamlFile) mapping(n *yaml.Node, what string, each func(key string, k, v
 		}
 	}
 	return nil
+}
+
+// keys calls, for every key of a mapping, the function that all has for it.
+func (f *yamlFile) keys(n *yaml.Node, what string, all map[string]func(v *yaml.Node) error) error {
+	return f.mapping(n, what, func(key string, k, v *yaml.Node) error {
+		if all[key] == nil {
+			return f.errorf(k, "unknown key %s; expected one of %s", key, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+		}
+		return all[key](v)
+	})
+}
+
+// text returns a function that reads one value.
+func (f *yamlFile) text(to *string) func(*yaml.Node) error {
+	return func(v *yaml.Node) (err error) {
+		*to, err = f.scalar(v)
+		return err
+	}
 }
 
 // list calls each for every value of a list, in order.

@@ -14,10 +14,10 @@ import (
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/history"
 	"github.com/kuji-dev/kuji/internal/step"
-	"github.com/kuji-dev/kuji/server"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// Historian is a [server.History] of all realms of a server.
+// Historian is a server.History of all realms of a server.
 type Historian struct {
 	target func(realm string) string
 	o      history.Options
@@ -179,36 +179,45 @@ func (h *Historian) reading(realm string, f func(db *history.DB) error) error {
 }
 
 // Events implements [server.History].
-func (h *Historian) Events(ctx context.Context, realm string, q server.HistoryQuery) (out server.HistoryPage, err error) {
+func (h *Historian) Events(ctx context.Context, realm string, req *kujiv1.GetHistoryRequest) (events []kuji.Record, out *kujiv1.GetHistoryResponse, err error) {
+	before := history.Place{Position: req.GetBefore().GetPosition(), Index: int(req.GetBefore().GetIndex())}
 	err = h.reading(realm, func(db *history.DB) error {
-		p, err := db.Events(ctx, history.Query{Player: q.Player, Pool: q.Pool, Item: q.Item, Before: history.Place(q.Before), Limit: q.Limit})
-		out = server.HistoryPage{Events: p.Events, More: p.More, Before: server.HistoryPlace(p.Before), State: server.HistoryState(p.State)}
+		p, err := db.Events(ctx, history.Query{Player: req.GetPlayer(), Pool: req.GetPool(), Item: req.GetItem(), Before: before, Limit: int(req.GetLimit())})
+		events, out = p.Events, &kujiv1.GetHistoryResponse{State: stateOf(p.State)}
+		if p.More {
+			out.Before = &kujiv1.EventPlace{Position: p.Before.Position, Index: uint32(p.Before.Index)}
+		}
 		return err
 	})
-	return out, err
+	return events, out, err
 }
 
 // Players implements [server.History].
-func (h *Historian) Players(ctx context.Context, realm, after string, limit int) (out server.HistoryPlayers, err error) {
+func (h *Historian) Players(ctx context.Context, realm string, req *kujiv1.ListPlayersRequest) (out *kujiv1.ListPlayersResponse, err error) {
 	err = h.reading(realm, func(db *history.DB) error {
-		players, more, st, err := db.Players(ctx, after, limit)
-		out = server.HistoryPlayers{Players: players, More: more, State: server.HistoryState(st)}
+		players, more, st, err := db.Players(ctx, req.GetAfter(), int(req.GetLimit()))
+		out = &kujiv1.ListPlayersResponse{Players: players, More: more, State: stateOf(st)}
 		return err
 	})
 	return out, err
 }
 
 // Holders implements [server.History].
-func (h *Historian) Holders(ctx context.Context, realm, item, after string, limit int) (out server.HistoryHolders, err error) {
+func (h *Historian) Holders(ctx context.Context, realm string, req *kujiv1.ListHoldersRequest) (out *kujiv1.ListHoldersResponse, err error) {
 	err = h.reading(realm, func(db *history.DB) error {
-		holders, more, st, err := db.Holders(ctx, item, after, limit)
+		holders, more, st, err := db.Holders(ctx, req.GetItem(), req.GetAfter(), int(req.GetLimit()))
+		out = &kujiv1.ListHoldersResponse{More: more, State: stateOf(st)}
 		for _, one := range holders {
-			out.Holders = append(out.Holders, server.HistoryHolder(one))
+			out.Holders = append(out.Holders, &kujiv1.Holder{Player: one.Player, Quantity: one.Quantity})
 		}
-		out.More, out.State = more, server.HistoryState(st)
 		return err
 	})
 	return out, err
+}
+
+func stateOf(st history.State) *kujiv1.HistoryState {
+	return &kujiv1.HistoryState{Position: st.Position, CompleteFrom: st.CompleteFrom,
+		KeptFrom: st.KeptFrom, KeptFromUnixMs: st.KeptFromTime, ProvenFrom: st.ProvenFrom}
 }
 
 // Wait implements [server.History].
@@ -221,12 +230,12 @@ func (h *Historian) Wait(ctx context.Context, realm string, position uint64) err
 }
 
 // State implements [server.History].
-func (h *Historian) State(realm string) (st server.HistoryState, ok bool) {
+func (h *Historian) State(realm string) *kujiv1.HistoryState {
 	db, err := h.of(realm).known(realm)
 	if err != nil {
-		return st, false
+		return nil
 	}
-	return server.HistoryState(db.State()), true
+	return stateOf(db.State())
 }
 
 // Down implements [server.History].

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"strings"
 
@@ -60,7 +61,7 @@ type poolNumbers struct {
 // catalog of a new realm also says at which format level it begins; 0: at the one that it has.
 func Prepare(state Names, t *Tables, c *catalog.Catalog, note *Note, begin format.Level) (*Prepared, error) {
 	canonical := c.AppendCanonical(nil)
-	hash := c.Hash()
+	hash := sha256.Sum256(canonical)
 	if t.Version > 0 && hash == t.Hash {
 		return &Prepared{Tables: t, Unchanged: true}, nil
 	}
@@ -77,7 +78,7 @@ func Prepare(state Names, t *Tables, c *catalog.Catalog, note *Note, begin forma
 	note.write(&w)
 	w.EndAsked()
 	if begin > format.First {
-		w.Level(uint8(begin))
+		w.More(store.Level, uint64(begin))
 	}
 	n, err := define(&w, state, c)
 	if err != nil {

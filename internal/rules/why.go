@@ -22,13 +22,13 @@ import (
 
 // LimitState is a limit of a pool, and where a player stands in it.
 type LimitState struct {
-	Per    catalog.Per
-	Window int64  // milliseconds; 0 unless Per is catalog.PerWindow
-	Draws  uint64 // allowed
-	Left   uint64
-	// Resets is when more draws than now are left, at the soonest: a time stamp, in Unix
-	// milliseconds. 0: never, or all of them are left.
-	Resets int64
+	Per    catalog.Per `json:"per"`
+	Window int64       `json:"window_ms,omitempty"` // 0 unless Per is catalog.PerWindow
+	Draws  uint64      `json:"draws"`               // that the limit allows
+	Left   uint64      `json:"left"`                // of them
+	// Resets is when more draws than now are left, at the soonest: a time stamp, Unix milliseconds.
+	// All of them are left then, except of a window. 0: never, or all are left now.
+	Resets int64 `json:"resets,omitempty"`
 }
 
 // Lack is an item of which a player has too few.
