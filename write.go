@@ -504,27 +504,3 @@ func (b *batches) stateHash(ctx context.Context) (hash [32]byte, position uint64
 	}
 	return *sum, open.Position, nil
 }
-
-// pending is a callback of Submit, and what it is called with once the batch is durable.
-type pending struct {
-	done func(Result, error)
-	res  Result
-	err  error
-}
-
-func (p *pending) call(unknown error) {
-	if unknown != nil {
-		p.done(Result{}, unknown)
-	} else {
-		p.done(p.res, p.err)
-	}
-}
-
-// bytes returns about how much memory a waiting callback takes.
-func (p *pending) bytes() int {
-	n := 192 + 64*len(p.res.Outcomes)
-	for i := range p.res.Members {
-		n += 192 + 64*len(p.res.Members[i].Outcomes)
-	}
-	return n
-}
