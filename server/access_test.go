@@ -298,12 +298,12 @@ func methodOf(t *testing.T, name protoreflect.Name) protoreflect.MethodDescripto
 func TestCommandsInside(t *testing.T) {
 	f, k, _ := accessServer(t)
 	inside := map[string]string{
-		"draw":     `{"draw": {"player": "ann", "pool": "free"}}`,
-		"redeem":   `{"redeem": {"player": "ann", "code": "x"}}`,
-		"register": `{"register": {"player": "ann"}}`,
-		"grant":    `{"grant": {"player": "ann", "items": [{"item": "gem", "quantity": 1}]}}`,
-		"consume":  `{"consume": {"player": "ann", "items": [{"item": "gem", "quantity": 1}]}}`,
-		"transfer": `{"transfer": {"from": "ann", "to": "bob", "items": [{"item": "gem", "quantity": 1}]}}`,
+		"draw":      `{"draw": {"player": "ann", "pool": "free"}}`,
+		"redeem":    `{"redeem": {"player": "ann", "code": "x"}}`,
+		"register":  `{"register": {"player": "ann"}}`,
+		"grant":     `{"grant": {"player": "ann", "items": [{"item": "gem", "quantity": 1}]}}`,
+		"consume":   `{"consume": {"player": "ann", "items": [{"item": "gem", "quantity": 1}]}}`,
+		"transfer":  `{"transfer": {"from": "ann", "to": "bob", "items": [{"item": "gem", "quantity": 1}]}}`,
 		"set_limit": `{"set_limit": {"player": "ann", "pool": "once", "per": "LIMIT_PERIOD_FOREVER", "used": 1}, "reason": "x"}`,
 	}
 	for _, m := range []proto.Message{&kujiv1.Command{}, &kujiv1.Member{}} {
@@ -334,7 +334,7 @@ func TestCommandsInside(t *testing.T) {
 				for secret, want := range map[string]int{
 					"admin": 0, "everything": 403 * b(command == "set_limit"), "free-pool": 403 * b(command == "redeem" || command == "set_limit"),
 					"other-pool": 403 * b(command == "draw" || command == "redeem" || command == "set_limit"),
-					k.of("ann"): 403 * b(command == "grant" || command == "set_limit"), k.of("bob"): 403,
+					k.of("ann"):  403 * b(command == "grant" || command == "set_limit"), k.of("bob"): 403,
 				} {
 					if got := denied(ask(f, methodOf(t, protoreflect.Name(rpc)), secret, body)); got != want {
 						t.Errorf("%s of a %s with %.20q: %d, want %d", rpc, command, secret, got, want)

@@ -363,7 +363,7 @@ func TestFormatPages(t *testing.T) {
 func goldenCopy(t *testing.T, version string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("../../testdata/golden/" + version + "/data")); err != nil {
+	if err := os.CopyFS(dir, os.DirFS("../../testdata/golden/"+version+"/data")); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -181,7 +181,7 @@ func (c *Command) Check() *CommandError {
 	if err := c.CheckHead(); err != nil {
 		return err
 	}
-	if err := c.Note.check(); err != nil {
+	if err := c.Note.Check(); err != nil {
 		return err
 	}
 	if k := c.Kind.of(); k != nil {

@@ -53,15 +53,14 @@ func newWords(message protoreflect.MessageType, usage string) *words {
 	if items {
 		w.items, w.options = message.Descriptor().Fields().ByName("items"), []word{{name: "ID"}}
 	}
-	all := strings.Fields(usage)
-	for i := 0; i < len(all); i++ {
-		name, option := strings.CutPrefix(all[i], "[")
+	for _, text := range strings.Fields(usage) {
+		name, option := strings.CutPrefix(text, "[")
 		one := word{name: name, field: message.Descriptor().Fields().ByName(protoreflect.Name(strings.ToLower(name)))}
 		one.bound()
-		if option {
+		switch {
+		case option:
 			w.options = append(w.options, one)
-			i++ // the name of its argument
-		} else {
+		case !strings.HasSuffix(name, "]"): // what an option's argument is called
 			w.first = append(w.first, one)
 		}
 	}
@@ -76,14 +75,7 @@ func (w *word) bound() {
 	if w.field == nil {
 		return
 	}
-	switch w.field.Kind() {
-	case protoreflect.Uint32Kind:
-		w.most = math.MaxUint32
-	case protoreflect.Int64Kind:
-		w.most = math.MaxInt64
-	case protoreflect.Uint64Kind:
-		w.most = math.MaxUint64
-	}
+	w.most = map[protoreflect.Kind]uint64{protoreflect.Uint32Kind: math.MaxUint32, protoreflect.Int64Kind: math.MaxInt64, protoreflect.Uint64Kind: math.MaxUint64}[w.field.Kind()]
 	if o := w.field.Options(); proto.HasExtension(o, kujiv1.E_Range) {
 		r := proto.GetExtension(o, kujiv1.E_Range).(*kujiv1.Range)
 		w.least, w.most = r.GetLeast(), r.GetMost()
