@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -29,14 +30,25 @@ func Services() []protoreflect.ServiceDescriptor {
 
 // Administrators returns the requests that only administrators may make.
 func Administrators() (all []protoreflect.FullName) {
-	for _, service := range Services() {
-		for i := range service.Methods().Len() {
-			if m := service.Methods().Get(i); roleOf(m) == kujiv1.Role_ROLE_ADMIN {
-				all = append(all, m.Input().FullName())
-			}
+	for m := range methods(Services()) {
+		if roleOf(m) == kujiv1.Role_ROLE_ADMIN {
+			all = append(all, m.Input().FullName())
 		}
 	}
 	return all
+}
+
+// methods yields the RPCs of services.
+func methods(services []protoreflect.ServiceDescriptor) iter.Seq[protoreflect.MethodDescriptor] {
+	return func(yield func(protoreflect.MethodDescriptor) bool) {
+		for _, service := range services {
+			for i := range service.Methods().Len() {
+				if !yield(service.Methods().Get(i)) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // roleOf returns the role that an RPC declares.
@@ -52,17 +64,13 @@ func roleOf(method protoreflect.MethodDescriptor) (role kujiv1.Role) {
 func Roles(services []protoreflect.ServiceDescriptor) (map[string]kujiv1.Role, error) {
 	roles := make(map[string]kujiv1.Role)
 	var missing []string
-	for _, service := range services {
-		methods := service.Methods()
-		for i := range methods.Len() {
-			method := methods.Get(i)
-			role := roleOf(method)
-			if _, known := kujiv1.Role_name[int32(role)]; !known || role == kujiv1.Role_ROLE_UNSPECIFIED {
-				missing = append(missing, string(method.FullName()))
-				continue
-			}
-			roles["/"+string(service.FullName())+"/"+string(method.Name())] = role
+	for method := range methods(services) {
+		role := roleOf(method)
+		if _, known := kujiv1.Role_name[int32(role)]; !known || role == kujiv1.Role_ROLE_UNSPECIFIED {
+			missing = append(missing, string(method.FullName()))
+			continue
 		}
+		roles["/"+string(method.Parent().FullName())+"/"+string(method.Name())] = role
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)

@@ -24,10 +24,10 @@ import (
 // The verifier decides the command again from them. They also tell a retry of a request id from
 // its use for another request.
 
-// askText writes a text of any length.
-func (r *effects) askText(s string) {
-	r.w.Uint(uint64(len(s)))
-	r.w.Buf = append(r.w.Buf, s...)
+// writeText writes a text of any length.
+func writeText(w *store.Writer, s string) {
+	w.Uint(uint64(len(s)))
+	w.Buf = append(w.Buf, s...)
 }
 
 // asked reads what ask wrote.

@@ -165,14 +165,15 @@ func (c *Command) CheckHead() *CommandError {
 	if c.Kind == KindAtomic {
 		return nil
 	}
-	if err := checkPlayer(c.Player); err != nil {
-		err.Field = "player"
-		if c.Kind == KindTransfer {
-			err.Field = "from"
-		}
-		return err
+	return checkPlayer(c.playerField(), c.Player)
+}
+
+// playerField is how requests call Player.
+func (c *Command) playerField() string {
+	if c.Kind == KindTransfer {
+		return "from"
 	}
-	return nil
+	return "player"
 }
 
 // Check reports what is malformed in c, or nil. It does not look at the state. Decide takes only
@@ -181,7 +182,7 @@ func (c *Command) Check() *CommandError {
 	if err := c.CheckHead(); err != nil {
 		return err
 	}
-	if err := c.Note.check(); err != nil {
+	if err := c.Note.Check(); err != nil {
 		return err
 	}
 	if k := c.Kind.of(); k != nil {
@@ -190,12 +191,12 @@ func (c *Command) Check() *CommandError {
 	return malformed("kind", "%v is not a request", c.Kind)
 }
 
-func checkPlayer(id string) *CommandError {
+func checkPlayer(field, id string) *CommandError {
 	if id == "" {
-		return malformed("", "empty; want a player id of 1 to %d bytes", MaxID)
+		return malformed(field, "empty; want a player id of 1 to %d bytes", MaxID)
 	}
 	if len(id) > MaxID {
-		return malformed("", "%d bytes long; at most %d are allowed", len(id), MaxID)
+		return malformed(field, "%d bytes long; at most %d are allowed", len(id), MaxID)
 	}
 	return nil
 }

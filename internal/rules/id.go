@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"fmt"
-
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -15,7 +13,7 @@ import (
 type IDFault uint8
 
 const (
-	IDTaken       IDFault = iota // nothing is wrong with it
+	IDTaken       IDFault = iota // nothing is wrong with it: it is accepted
 	IDWithoutTime                // it carries no time, and must
 	IDTooOld                     // it may have been answered and forgotten
 	IDTooFarAhead                // the clock that made it is too far ahead
@@ -31,7 +29,7 @@ func (f IDFault) String() string {
 	case IDTooFarAhead:
 		return "the request id was made by a clock that is too far ahead"
 	}
-	return "the request id is taken"
+	return "nothing is wrong with the request id"
 }
 
 // CheckID returns why a request id that is not remembered is refused at a time stamp.
@@ -82,21 +80,14 @@ func (r *Rules) CheckNew(cmd *Command) *CommandError {
 	}
 	for i := range cmd.Members {
 		if err := r.CheckNew(&cmd.Members[i]); err != nil {
-			err.Field = fmt.Sprintf("members[%d].%s", i, err.Field)
-			return err
+			return err.in(i)
 		}
 	}
-	from := "player"
-	if cmd.Kind == KindTransfer {
-		from = "from"
-	}
-	for _, id := range [...]struct{ field, text string }{{from, cmd.Player}, {"to", cmd.To}} {
-		err := checkText(id.field, id.text)
-		if err == nil {
-			continue
-		}
-		if _, ok := r.state.Player(id.text); !ok {
-			return err
+	for _, id := range [...]struct{ field, text string }{{cmd.playerField(), cmd.Player}, {"to", cmd.To}} {
+		if err := checkText(id.field, id.text); err != nil {
+			if _, ok := r.state.Player(id.text); !ok {
+				return err
+			}
 		}
 	}
 	return nil

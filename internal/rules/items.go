@@ -46,8 +46,7 @@ type (
 )
 
 func (k transferKind) form(c *Command) *CommandError {
-	if err := checkPlayer(c.To); err != nil {
-		err.Field = "to"
+	if err := checkPlayer("to", c.To); err != nil {
 		return err
 	}
 	if c.Player == c.To {

@@ -12,7 +12,8 @@ import (
 
 type counterValue = store.CounterValue
 
-// A player limit counts a player's draws from a pool, in counters of its own:
+// A limit counts a player's draws from a pool, in counters of its own. It is checked by withinLimits,
+// and counted by count. What its counters hold:
 //
 //	forever    the draws so far
 //	day, week  the time of the last draw <<drawBits | the draws in that day or week
@@ -20,16 +21,14 @@ type counterValue = store.CounterValue
 //	           until that time is a window ago
 //
 // These times are steady: time stamps plus how far the clock was set back in all (store.State.Back).
-// So setting the clock back gives nobody a draw and takes none away: draws count for as long as they
-// would have counted. A day or a week is the time since it began by the time stamps. A midnight that
-// the stamps pass twice begins a day each time, and draws that a later one of the player has
-// replaced in the counter do not come back.
+// So setting the clock back gives nobody a draw and takes none away. A day or a week is the time since
+// it began by the time stamps. A midnight that the stamps pass twice begins a day each time, and draws
+// that a later one has replaced in the counter do not come back.
 //
-// A window limit of at most exactDraws draws is exact: each request has a counter. A larger one
-// counts in steps. A step is a stepsth of the window. The draws of one step share a counter, and
-// all count as if they were as late as the last of them. So no window of the declared length ever
-// sees more draws than declared, a draw may count for up to one step too long, and the counters
-// stay few.
+// A window of at most exactDraws draws is exact: each request has a counter. A larger one counts in
+// steps, each a stepsth of the window. The draws of a step share a counter, and count as if they were
+// as late as its last. So no window ever sees more draws than declared, a draw may count for up to one
+// step too long, and the counters stay few.
 const (
 	drawBits     = 18 // steady times have 46 bits: see MaxTime
 	maxStepDraws = catalog.MaxTimedDraws
@@ -212,10 +211,10 @@ func (r *counting) countWindow(l *Limit, player uint32, n uint64) {
 	}
 }
 
-// joinStep merges two counters of one step, so that their draws all count as late as the later
-// ones. It returns the counter that this frees. It serves a player whose counters are all in use,
-// which happens when a catalog raises an exact limit to one that counts in steps. Two counters
-// then share a step, because a window has fewer steps than counters.
+// joinStep merges two counters of one step, whose draws then count as late as the later ones, and
+// returns the counter that this frees. All counters of a player are in use when a catalog raises an
+// exact limit to one that counts in steps, or when one draw after the other is set by hand. Two of
+// them share a step: a window has fewer steps than counters.
 func (r *counting) joinStep(l *Limit, player uint32, all []counterValue) (free uint32) {
 	for i, late := range all {
 		for _, early := range all[:i] {

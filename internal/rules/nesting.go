@@ -10,41 +10,33 @@ import (
 	"github.com/kuji-dev/kuji/sampler"
 )
 
-// Pools can lead to other pools. An entry whose reward is a pool with nothing left is itself out
-// of stock, and so on upwards. The draws of a command must find stock for every choice on the
-// way, so that no choice can make it fail.
+// Pools can lead to other pools. An entry that leads to an empty pool is out of stock, and so on
+// upwards. A draw must find stock whatever is chosen on the way, or a choice could make it fail.
 //
-// A pool's entries form branches: one for each pool that they lead to, and one for those that lead
-// to none. An entry is out of stock when its own stock is used up or the pool it leads to has
-// nothing left. So apart from own stock, a branch lives or dies as a whole, and a pool has
-// something left while one of its branches lives.
+// A pool's entries form branches: one for each pool that they lead to, and one for those that lead to
+// none. A branch is dead when the stock of its own entries is used up, or when its target is dead. A
+// pool is dead when all its branches are. A pool is sure to have stock for this many draws, wherever
+// they enter the pools below it:
 //
-// This is how many draws a pool is sure to have stock for, wherever they enter the pools below it:
+//	sure(branch) = the smaller of the sum of its entries' stock and sure(target)
+//	sure(pool)   = the sum of sure(branch); of branches that share a pool below, only the largest
+//	               counts. Those whose target cannot run out are one branch in this
 //
-//	sure(pool)   = the sum of sure(branch) over its branches, but of those that share a
-//	               pool further down only the largest; those whose target cannot run
-//	               out are one branch in this
-//	sure(branch)  = the smaller of the sum of its entries' stock and sure(target)
+// Branches that share no pool do not touch each other's stock: without sharing, the number is exact.
 //
-// A pool dies only when each of its branches is dead. A branch dies only when as many draws went
-// through its entries as they have stock, or when its target is dead. A draw passes through one
-// branch of each pool on its way, and branches that share nothing below do not touch each other's
-// stock. If no two branches share a pool, the number is exact.
-
-// A draw can also take several entries: from a pool with several rolls, or through a reward of
-// several draws. Pools that are drawn from like this cannot run out: the catalog sees to it. But
-// below them there can be stock that another branch counts on. A branch whose stock can be taken
-// several times by one draw is counted as nothing, where more than one draw is needed. Entries
-// with conditions form no branch: nobody may count on them.
+// A draw can also take several entries: from a pool with several rolls, or through a reward of several
+// draws. The catalog's check sees to it that such pools cannot run out. But below them there can be
+// stock that another branch counts on. If one draw can take a branch's stock several times, the branch
+// counts as nothing where more than one draw is needed. Entries with conditions form no branch.
 
 // nesting is the part of a Pool about the pools below and above it.
 type nesting struct {
 	Branches []Branch
-	Gains    []Stack  // no less than one draw can give of each item, through all pools below; ascending by item number
+	Gains    []Stack  // the most that one draw can give of each item, here and below; ascending by item
 	maxGain  uint64   // the largest quantity in gains
 	Endless  bool     // can never run out
-	leaves   uint64   // how often one draw can at most reach a pool below
-	Picks    uint64   // how many entries one draw can at most take, here and below; one with several items counts as often
+	leaves   uint64   // the most often that one draw can reach a pool below
+	Picks    uint64   // the most entries that one draw can take, here and below; each of an entry's items counts as one
 	reach    NumSet   // the numbers of this pool and those below, of all that can run out
 	parents  []parent // the branches that lead here
 }
@@ -72,8 +64,8 @@ type supply struct {
 	live     int                // branches from which something can be drawn; 0: sold out
 }
 
-// maxCounted is the most that one entry adds to supply.left, so that 2^20 of them fit 64 bits. No
-// command asks for as much.
+// maxCounted is the most that one entry adds to supply.left: 2^20 of them fit 64 bits, and no command
+// asks for as much.
 const maxCounted = 1 << 40
 
 // NumSet is a set of small numbers.
@@ -254,8 +246,8 @@ func (pt *Pool) Targets() iter.Seq[*Pool] {
 	}
 }
 
-// reach returns how often a reward can at most reach a pool below, how many entries that takes, and
-// which pools that can run out are below.
+// reach returns the most often that a reward can reach a pool below, the most entries that this takes,
+// and the pools below that can run out.
 func (w *Reward) reach() (leaves, taken uint64, below NumSet) {
 	var same NumSet
 	for i := range w.Inner {
@@ -337,7 +329,7 @@ func (pt *nesting) gainOf(item uint32) uint64 {
 	return pt.Gains[i].Quantity
 }
 
-// countSamplers builds odds and samplers from the tables and the stock that is left.
+// countSamplers makes supplies and samplers from the tables and the stock that is left.
 func (r *stocks) countSamplers() {
 	r.pools = make([]supply, len(r.t.PoolByNum))
 	for _, pt := range r.t.BottomUp {
@@ -394,7 +386,7 @@ func (r *stocks) liveBranch(pt *Pool, g int32) bool {
 	return r.hasStock(pt, g) && (target == nil || r.pools[target.Num].live > 0)
 }
 
-// lower updates the odds after a draw of a limited entry, of which left are left now.
+// lower updates the supply after a draw of a limited entry, of which left are left now.
 func (r *stocks) lower(pt *Pool, entry uint32, left uint64) {
 	o, g := &r.pools[pt.Num], pt.Entries[entry].Branch
 	if g == NoBranch {
@@ -440,7 +432,7 @@ func (r *stocks) setWeight(pt *Pool, entry uint32, weight uint64) {
 	}
 }
 
-// CheckSamplers compares odds and samplers with the stock that is left. It takes time in proportion to
+// CheckSamplers compares supplies and samplers with the stock that is left. It takes time in proportion to
 // the catalog.
 func (r *stocks) CheckSamplers() error {
 	r.Sight.begin(0)

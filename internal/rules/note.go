@@ -7,17 +7,17 @@ import (
 // MaxMetadata bounds the metadata of a note, in bytes.
 const MaxMetadata = 1 << 10
 
-// A Note says who asked for a grant, a consumption, a transfer, a group, a registration or a catalog,
-// and why. If there is one, it stands in the event after the arguments: three texts,
-// each a varint and so many bytes. It changes nothing. A repeat of a request id must give the same reason
-// and metadata; the key may be another.
+// A Note says who asked for something, and why. An event has it after the arguments, if there is one:
+// three texts, each a varint and so many bytes. It changes nothing. A repeat of a request id must give
+// the same reason and metadata; the key may be another.
 type Note struct {
 	By       string // the name of an API key; at most MaxBy bytes
 	Reason   string // at most MaxReason bytes
 	Metadata string // what the caller wants to find in the log; at most MaxMetadata bytes
 }
 
-func (n *Note) check() *CommandError {
+// Check reports what is malformed in a note, or nil. The note may be nil.
+func (n *Note) Check() *CommandError {
 	switch {
 	case n == nil:
 	case len(n.By) > MaxBy:
@@ -30,17 +30,13 @@ func (n *Note) check() *CommandError {
 	return nil
 }
 
-// Check reports what is malformed in a note, or nil. The note may be nil.
-func (n *Note) Check() *CommandError { return n.check() }
-
 // write writes the note at the end of what is asked.
 func (n *Note) write(w *store.Writer) {
 	if n == nil || *n == (Note{}) {
 		return
 	}
 	for _, text := range [...]string{n.By, n.Reason, n.Metadata} {
-		w.Uint(uint64(len(text)))
-		w.Buf = append(w.Buf, text...)
+		writeText(w, text)
 	}
 }
 

@@ -8,19 +8,18 @@ import (
 )
 
 // A track counts a player's draws from a pool since the last one that hit a group of entries. From
-// a draw on it makes the group likelier (soft pity), and at last certain (hard pity). A guarantee
-// does the same for the last draws of one request. Pools can share a track: then it is one counter.
+// some draw on, it makes the group likelier (soft pity), and at last certain (hard pity). A guarantee
+// does the same for the last draws of one request. Pools that share a track share its counter.
 //
-// Tracks that meet are asked in the catalog's order, and guarantees after them. Each takes its
-// chance of what those before it left over, and one that is certain takes all of that. So where
-// five stars come before four, the draw that is certain to give four stars can still give five. But
-// a track takes no draw from one that is certain and has something in common with it: then the draw
-// hits both. A group that is out of stock is passed over; its track goes on counting, so it is
-// certain as soon as it is back.
+// Tracks are asked in the catalog's order, and guarantees after them. Each takes its chance of what
+// those before it left over; a certain one takes all of that. So where five stars come before four,
+// the draw that is certain to give four stars can still give five. If a certain track has something in
+// common with one that is likelier, the draw hits both. A group that is out of stock is passed over.
+// Its track goes on counting, so the group is certain as soon as it is back.
 //
 // The draw that a guarantee needs comes from its group: there tracks have their chances. A certain
-// track that has nothing in common with the group needs a draw of its own. It gets that when it is
-// certain, and the guarantee gets an earlier or a later draw of the same set: see [Pool.Due].
+// track that has nothing in common with the group needs another draw, and gets it when it is certain.
+// The guarantee gets an earlier or a later draw of the same set: see [Pool.Due].
 
 // pity is the tracks and guarantees of a pool.
 type pity struct {
@@ -100,8 +99,7 @@ func (pt *pity) Changing(due uint32, f Facts) []Track {
 	return pt.Tracks[:n]
 }
 
-// Parts returns into how many parts of equal chance a draw is divided, if a pool's weights have a
-// sum: whole for each unit of weight.
+// Parts returns into how many parts of equal chance a draw is divided: Whole for each unit of weight.
 func (pt *pity) Parts(sum uint64) uint64 { return sum * max(pt.Whole, 1) } // below 2^63: see catalog
 
 // Divide divides a draw among the groups that changing tracks and a due guarantee make likelier,
@@ -296,13 +294,12 @@ func (r *drawing) writeTracks() {
 // Due returns the group of the guarantee that draw i of count must hit, if hits were hit so far; 0
 // for none. sums returns those of the pool's classes.
 //
-// All guarantees can be kept when the one whose set ends first goes first, as soon as what is
-// missing in all sets that end by some draw leaves no draw to spare. Draws in which tracks will be
-// certain, and cannot serve a missing guarantee, are not to spare either; while only they are short,
-// such a track goes first in the draw in which it is certain. Catalogs are such that there are draws
-// for all of them. If a group runs out of stock, that may change: then guarantees go first, and
-// tracks wait, since they count on in the next request. A guarantee whose group is out of stock
-// waits, and takes no draw from the others.
+// The guarantee whose set ends first goes first, as soon as what is missing in all sets that end by
+// some draw leaves no draw to spare. A draw in which a track will be certain, and which cannot serve a
+// missing guarantee, is not to spare either. If only such draws are short, the track goes first in the
+// draw in which it is certain. Catalogs leave draws for all of them. If a group runs out of stock, that
+// may change: then guarantees go first, because tracks count on in the next request. A guarantee whose
+// group is out of stock waits, and takes no draw from the others.
 func (pt *Pool) Due(i, count uint64, hits *[catalog.MaxTracks]uint64, sums func() []uint64, f Facts) uint32 {
 	var left, missing [catalog.MaxTracks]uint64
 	open := uint64(0)

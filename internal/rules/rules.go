@@ -6,7 +6,7 @@
 // new or changed rule never changes what an old log means.
 //
 // A kind of command is a type with a method for each thing there is to say about it: see kind in
-// command.go. [Rules] is a tower of layers. Each knows only those below it:
+// command.go. [Rules] has layers. Each knows only those below it:
 //
 //	Rules      decides
 //	drawing    makes the draws of a command
@@ -17,17 +17,14 @@
 //	stocks     knows what can be drawn, and what is sure to be there
 //	Sight      shows the realm as the command sees it
 //
-// What chance depends on is [Facts]. What rules say about chance asks them, so that draws, odds and
-// pages of pools get the same answer: see chance.go. Odds, plans and views are rooms of their own.
-// They read the tables that a catalog is compiled to, [Tables].
+// What chance depends on is [Facts]. Draws, odds and pages of pools ask the same functions of it: see
+// chance.go. Odds, plans and views are rooms of their own. They read [Tables], to which a catalog is
+// compiled.
 //
-// One noun, one file: draw, pick, price, limit, condition, pity, track, box, items (grant, consume,
-// transfer), redeem, start, atomic, catalog, clock. The checks of a command are in one function, in
-// the order in which they fail.
+// Each noun has a file. The checks of a command are in one function, in the order in which they fail.
 //
-// The same state, command, time and entropy give the same bytes on every run, build and
-// architecture: nothing here reads a clock, ranges over a map into a result, uses a float or
-// starts a goroutine. This package sees the state through [State] and writes nothing but events.
+// The same state, command, time and entropy give the same bytes on every run, build and architecture.
+// Nothing here reads a clock, ranges over a map into a result, uses a float or starts a goroutine.
 package rules
 
 import (

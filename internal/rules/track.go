@@ -150,10 +150,10 @@ func (setTrackKind) write(r *drawing, c *Command, _ int) {
 }
 
 func (setTrackKind) ask(r *effects, c *Command, _ Status) {
-	r.askText(c.Set.Track)
+	writeText(r.w, c.Set.Track)
 	r.w.Uint(c.Set.Draws)
-	r.askText(c.Set.By)
-	r.askText(c.Set.Reason)
+	writeText(r.w, c.Set.By)
+	writeText(r.w, c.Set.Reason)
 }
 
 func (setTrackKind) asked(a *asked, c *Command) {
