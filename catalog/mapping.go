@@ -245,6 +245,9 @@ func (o *object[T]) check(k *report, v *T) {
 
 // variantOf returns what the by key of a value says.
 func (o *object[T]) variantOf(v *T) string {
+	if o.by == "" {
+		return ""
+	}
 	for i := range o.fields {
 		if f := &o.fields[i]; f.name == o.by {
 			return f.write(1, v)
