@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/kuji-dev/kuji/internal/format"
 )
@@ -28,7 +29,12 @@ const MaxCanonical = MaxBytes
 // AppendCanonical appends the canonical form of c to b. The result has no
 // meaning if [Catalog.Check] refuses c.
 func (c *Catalog) AppendCanonical(b []byte) []byte {
-	x := &coder{out: append(append(b, canonicalMagic...), format.Catalog(c.level()))}
+	size := 0 // about
+	for i := range c.Pools {
+		size += 32 * len(c.Pools[i].Entries)
+	}
+	b = append(slices.Grow(b, size), canonicalMagic...)
+	x := &coder{out: append(b, format.Catalog(c.level()))}
 	c.code(x)
 	return x.out
 }

@@ -214,7 +214,10 @@ func (k *poolCheck) box() {
 			k.faultAt("code", "expected none: when the last ticket is drawn, the list may be used up")
 		})
 	}
-	if sum := p.oddsSum(); p.Mode == ModeRaffle && p.Refill > 0 && sum > MaxQuantity/(uint64(p.Refill)+1) {
+	if p.Mode != ModeRaffle || p.Refill == 0 {
+		return
+	}
+	if sum := p.oddsSum(); sum > MaxQuantity/(uint64(p.Refill)+1) {
 		k.faultAt("refill", "expected at most %d tickets in all boxes together, found %d in each of %d",
 			uint64(MaxQuantity), sum, p.Refill+1)
 	}
@@ -338,15 +341,16 @@ func (k *poolCheck) entries() {
 		if !e.Moments.Empty() {
 			k.at("moments", func() { k.moments(e) })
 		}
+		always := k.always(e)
 		switch {
-		case k.always(e):
+		case always:
 		case p.Mode == ModeRaffle:
 			k.fault("expected no condition in a raffle: a ticket is for everybody")
 		default:
 			adaptive++
 		}
 		switch {
-		case k.everybody(e) || !k.always(e):
+		case !always || len(e.Reward.Codes) == 0:
 		case p.Mode == ModeRaffle:
 			k.faultAt("reward", "expected no code in a raffle, where the list may be used up before the tickets: let the ticket draw from a pool that has something else too")
 		default:

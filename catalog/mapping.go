@@ -30,41 +30,31 @@ type object[T any] struct {
 
 // field is one key of an object. Make it with key or keyOr.
 type field[T any] struct {
+	shape[T]
 	name, doc string
 	required  bool
-	instead   string   // a required key may be missing if this one is there; "": it may not
-	when      string   // only if the object's by key has this value; "": always
-	requires  string   // the key that must be there too; "": none
-	never     string   // if set, why the key must not be here
-	value     string   // what a missing key stands for, as it would be written; "": nothing
-	words     []string // of a choice
-	read      func(r *reader, n *yaml.Node, dst *T)
-	check     func(k *report, v *T) // nil: it can be anything
-	write     func(scale uint64, v *T) string
+	orNone    bool            // catalogs that were not read can do without a required key
+	anything  bool            // no value is wrong
+	instead   string          // a required key may be missing if this one is there; "": it may not
+	when      string          // only if the object's by key has this value; "": always
+	requires  string          // the key that must be there too; "": none
+	never     string          // if set, why the key must not be here
+	value     string          // what a missing key stands for, as it would be written; "": nothing
+	words     []string        // of a choice
 	given     func(v *T) bool // whether there is a value
 	set       func(v *T) bool // whether there is something to write
 	preset    func(dst *T)    // sets what a missing key stands for
-	schema    func(d definitions) *schemaNode
-	expects   func() string
 }
 
 // key is a field that may be left out.
 func key[T, V any](name string, s shape[V], get func(*T) *V, doc string) field[T] {
-	f := field[T]{
-		name: name, doc: doc,
-		read:    func(r *reader, n *yaml.Node, dst *T) { s.read(r, n, get(dst)) },
-		check:   func(k *report, v *T) { s.check(k, get(v)) },
-		write:   func(scale uint64, v *T) string { return s.write(scale, get(v)) },
-		given:   func(v *T) bool { return !blank(get(v)) },
-		schema:  s.schema,
-		expects: s.expects,
-	}
+	f := field[T]{shape: part[T, V]{s, get}, name: name, doc: doc, given: func(v *T) bool { return !blank(get(v)) }}
 	f.set = f.given
 	switch s := any(s).(type) {
 	case interface{ words() []string }:
 		f.words = s.words()
-	case weightShape, *scalar[bool]: // can be anything
-		f.check = nil
+	case weightShape, *scalar[bool]:
+		f.anything = true
 	}
 	return f
 }
@@ -113,16 +103,8 @@ func (f field[T]) must() field[T] {
 	return f
 }
 
-// orNone lets catalogs that were not read do without a required key.
-func (f field[T]) orNone() field[T] {
-	check := f.check
-	f.check = func(k *report, v *T) {
-		if f.given(v) {
-			check(k, v)
-		}
-	}
-	return f
-}
+// mayBeNone lets catalogs that were not read do without a required key.
+func (f field[T]) mayBeNone() field[T] { f.orNone = true; return f }
 
 // unless lets a required key be missing if another one is there.
 func (f field[T]) unless(name string) field[T] { f.instead = name; return f }
@@ -246,9 +228,9 @@ func (o *object[T]) check(k *report, v *T) {
 		f := &o.fields[i]
 		other := f.when != "" && f.when != variant
 		switch {
-		case f.check == nil || other && (variant == "" || o.fields[o.find(f.name, variant)].when == variant):
+		case f.never != "" || f.anything || other && (variant == "" || o.fields[o.find(f.name, variant)].when == variant):
 			continue
-		case (other || f.preset == nil && (!f.required || k.line != nil)) && !f.given(v): // what a source lacks was said
+		case (other || f.orNone || f.preset == nil && (!f.required || k.line != nil)) && !f.given(v): // what a source lacks was said
 			continue
 		}
 		k.enter(f.name)
@@ -263,6 +245,9 @@ func (o *object[T]) check(k *report, v *T) {
 
 // variantOf returns what the by key of a value says.
 func (o *object[T]) variantOf(v *T) string {
+	if o.by == "" {
+		return ""
+	}
 	for i := range o.fields {
 		if f := &o.fields[i]; f.name == o.by {
 			return f.write(1, v)

@@ -39,7 +39,7 @@ var rootShape = &object[Catalog]{
 			"The time zone whose days and weeks count for limits, free draws, budgets and guesses, by its name in the IANA database, such as Asia/Tokyo."),
 		key("items", dict[Item]{id("an item"), itemShape, func(i *Item) *string { return &i.ID }, MaxItems},
 			func(c *Catalog) *[]Item { return &c.Items },
-			"Everything that can be held and counted, by id.").must().orNone(),
+			"Everything that can be held and counted, by id.").must().mayBeNone(),
 		key("pools", dict[Pool]{id("a pool"), poolShape, func(p *Pool) *string { return &p.ID }, MaxPools},
 			func(c *Catalog) *[]Pool { return &c.Pools },
 			"What can be drawn from, by id."),
