@@ -94,9 +94,9 @@ func (l *Log) add(record []byte) (offset uint64, err error) {
 // lockTries is how often an append that finds mu taken lets others run and tries again.
 const lockTries = 8
 
-// lockBriefly takes mu. Most appends hold it for some 30 ns. A goroutine that sleeps in Mutex.Lock must
-// be woken by the one that unlocks it, which takes far longer. So where many append at once, they give
-// way to each other first.
+// lockBriefly takes mu. Most appends hold it for some 30 ns. A goroutine that sleeps in Mutex.Lock
+// must be woken by the one that unlocks it, which takes far longer. So where many append at once,
+// they give way to each other first.
 func (l *status) lockBriefly() {
 	for range lockTries {
 		if l.mu.TryLock() {
@@ -107,8 +107,8 @@ func (l *status) lockBriefly() {
 	l.mu.Lock()
 }
 
-// enterAppend takes mu once the log may take more records, or returns why it may not. Each full segment
-// without a footer is an open file. Rounds do not wait for footers, so appends do.
+// enterAppend takes mu once the log may take more records, or returns why it may not. Each full
+// segment without a footer is an open file. Rounds do not wait for footers, so appends do.
 func (l *Log) enterAppend() error {
 	l.lockBriefly()
 	for len(l.stale) >= maxStale && l.err == nil {
