@@ -25,8 +25,32 @@ func (l *Log) Append(record []byte) (offset uint64, err error) {
 // are no records. A batch is one group: after a crash all of it is there, or none. Limits:
 // MaxRecord for each record, MaxBatch for all. Otherwise it is like Append.
 func (l *Log) AppendBatch(records [][]byte) (first uint64, err error) {
+	size := int64(0)
 	var few [16]uint32
-	return l.appendBatch(records, few[:0])
+	sums := few[:0]
+	for i, r := range records {
+		if len(r) > MaxRecord {
+			return 0, fmt.Errorf("record %d of the batch: %w", i, tooLarge("record", len(r), MaxRecord))
+		}
+		if size += recordSize + int64(len(r)); size > MaxBatch {
+			return 0, tooLarge("batch", int(size), MaxBatch)
+		}
+		sums = append(sums, crc32.Checksum(r, castagnoli))
+	}
+	if err := l.enterAppend(); err != nil {
+		return 0, err
+	}
+	first = l.next
+	if len(records) == 0 {
+		l.mu.Unlock()
+		return first, nil
+	}
+	g := l.reserve(size, int64(len(records)))
+	for i, r := range records {
+		l.put(g, r, sums[i])
+	}
+	l.wake()
+	return first, l.appended()
 }
 
 // AppendSync appends a record and returns when it is durable. Calls that wait at the same time
@@ -56,9 +80,7 @@ func (l *Log) add(record []byte) (offset uint64, err error) {
 		return 0, tooLarge("record", len(record), MaxRecord)
 	}
 	sum := crc32.Checksum(record, castagnoli)
-	l.lockBriefly()
-	if err = l.admit(); err != nil {
-		l.mu.Unlock()
+	if err := l.enterAppend(); err != nil {
 		return 0, err
 	}
 	offset = l.next
@@ -85,44 +107,18 @@ func (l *status) lockBriefly() {
 	l.mu.Lock()
 }
 
-// admit returns when the log may take more records, or returns why it may not. Each full segment
-// without a footer is an open file. Rounds do not wait for footers, so appends do. The caller holds
-// mu.
-func (l *Log) admit() error {
+// enterAppend takes mu once the log may take more records, or returns why it may not. Each full
+// segment without a footer is an open file. Rounds do not wait for footers, so appends do.
+func (l *Log) enterAppend() error {
+	l.lockBriefly()
 	for len(l.stale) >= maxStale && l.err == nil {
 		l.wait(&l.space)
 	}
-	return l.err
-}
-
-// appendBatch is AppendBatch with room for the checksums.
-func (l *Log) appendBatch(records [][]byte, sums []uint32) (first uint64, err error) {
-	size := int64(0)
-	for i, r := range records {
-		if len(r) > MaxRecord {
-			return 0, fmt.Errorf("record %d of the batch: %w", i, tooLarge("record", len(r), MaxRecord))
-		}
-		if size += recordSize + int64(len(r)); size > MaxBatch {
-			return 0, tooLarge("batch", int(size), MaxBatch)
-		}
-		sums = append(sums, crc32.Checksum(r, castagnoli))
-	}
-	l.lockBriefly()
-	if err = l.admit(); err != nil {
+	err := l.err
+	if err != nil {
 		l.mu.Unlock()
-		return 0, err
 	}
-	first = l.next
-	if len(records) == 0 {
-		l.mu.Unlock()
-		return first, nil
-	}
-	g := l.reserve(size, int64(len(records)))
-	for i, r := range records {
-		l.put(g, r, sums[i])
-	}
-	l.wake()
-	return first, l.appended()
+	return err
 }
 
 func tooLarge(what string, got, limit int) error {

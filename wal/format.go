@@ -82,9 +82,10 @@ func decode(b []byte, into any, what string, magic uint64) *fault {
 	}
 	_, _ = binary.Decode(b, binary.LittleEndian, into) // it is long enough
 	end := size - 4
+	got, want := binary.LittleEndian.Uint32(b[end:]), crc32.Checksum(b[:end], castagnoli)
 	return firstFault(
 		bitsDiffer(0, what+"'s magic", binary.LittleEndian.Uint64(b), magic),
-		bitsDiffer(int64(end), what+"'s checksum", uint64(binary.LittleEndian.Uint32(b[end:])), uint64(crc32.Checksum(b[:end], castagnoli))),
+		bitsDiffer(int64(end), what+"'s checksum", uint64(got), uint64(want)),
 	)
 }
 

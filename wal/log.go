@@ -88,7 +88,7 @@ type status struct {
 	broken error // wraps ErrFailed: why nothing more is written
 	closed bool
 	token
-	space sync.Cond     // on mu: the backlog got shorter, a stale segment was sealed, or the log failed
+	space sync.Cond     // on mu: the backlog got shorter, a stale segment got its footer, or the log failed
 	idle  sync.Cond     // on mu: the sync token was given back, or finishFull has ended
 	moved chan struct{} // closed when written or next grows, or the log ends; nil: nobody waits
 }
@@ -283,8 +283,8 @@ func (l *status) wait(change *sync.Cond) {
 	l.mu.Lock()
 }
 
-// end writes what is pending, fsyncs, seals the tail and closes the files. The caller holds io and
-// the sync token.
+// end writes what is pending, fsyncs, writes the last footer and closes the files. The caller holds
+// io and the sync token.
 func (l *Log) end() error {
 	if l.readOnly {
 		return nil

@@ -209,8 +209,8 @@ func (l *Log) repairSegment(f *foundSegment, durable uint64, full bool) error {
 		return err
 	}
 	defer file.Close() // what matters was fsynced
-	// What is bare is not cut. Otherwise its footer would be missing after a power cut now, while the
-	// disk may still have a later segment whose trailer says that this footer was there.
+	// What is bare is not cut. Otherwise its footer would be missing after a power cut now, while
+	// the disk may still have a later segment whose trailer says that this footer was there.
 	if f.size > f.end && !f.bare {
 		if err := file.Truncate(f.end); err != nil {
 			return err

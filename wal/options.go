@@ -34,17 +34,15 @@ const (
 //
 // What survives a crash:
 //
-//   - A crash of the process loses what is not yet written to the files: at
-//     most the records since the last Flush, Sync or AppendSync. The log writes
-//     them in the background, as soon as a block of 64 KiB is full. So less
-//     than that waits when appends pause, and up to 256 KiB when they have just
-//     outrun the writing. At most 1 MiB waits, and one record or batch of each
-//     goroutine that is appending. In a log that is fsynced more often than
-//     every 384 KiB, up to 384 KiB wait for the fsync.
-//   - A crash of the machine keeps everything below Durable, and a prefix of
-//     the rest. Four policies decide when Durable covers a record: explicit
-//     (AppendSync and Sync, on return), SyncEvery, SyncInterval, and none,
-//     which is to call Append alone. Under every policy the log fsyncs full
+//   - A crash of the process loses what is not yet written to the files: at most the records since
+//     the last Flush, Sync or AppendSync. The log writes them in the background, as soon as a block
+//     of 64 KiB is full. So less than that waits when appends pause, up to 256 KiB when they have
+//     just outrun the writing, and at most 1 MiB and one record or batch of each goroutine that is
+//     appending. In a log that is fsynced more often than every 384 KiB, up to 384 KiB wait for the
+//     fsync.
+//   - A crash of the machine keeps everything below Durable, and a prefix of the rest. Four policies
+//     decide when Durable covers a record: explicit (AppendSync and Sync, on return), SyncEvery,
+//     SyncInterval, and none, which is to call Append alone. Under every policy the log fsyncs full
 //     segments in the background.
 //
 // Records are never lost from the middle. After a crash, the log has the records from First up to

@@ -282,7 +282,7 @@ func (l *buffer) Follow(ctx context.Context, from uint64, upTo Horizon) iter.Seq
 		c := cursor{log: l, next: from}
 		defer c.leave()
 		for {
-			limit := uint64(noLimit - 1)
+			limit := noLimit - 1
 			if upTo == UpToDurable {
 				limit = l.durable.Load()
 			}

@@ -65,7 +65,7 @@ type filled struct {
 	spared    bool  // a spare file was asked for
 }
 
-// body is what readers need of a segment. It is replaced when the segment is sealed; both bodies
+// body is what readers need of a segment. It is replaced when the footer is written; both bodies
 // hold the same mapping.
 type body struct {
 	mapping vfs.Mapping
@@ -159,7 +159,7 @@ func (s *segment) unmapIfUnused() {
 	}
 }
 
-// open maps a sealed segment at its first use.
+// open maps a full segment at its first use.
 func (s *segment) open() (*body, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -88,8 +88,8 @@ func (l *trimmer) trimWhile(drop func(s *segment, end uint64, total int64) bool)
 }
 
 // trimOnce drops segments unless it is too early for them, and reports whether it dropped all. It
-// removes their files oldest first, each for good before the next, so that a crash leaves no gap. After
-// an error it removes none of the rest, for the same reason; they come back at the next Open.
+// removes their files oldest first, each for good before the next, so that a crash leaves no gap.
+// After an error it removes none of the rest, for the same reason; they come back at the next Open.
 func (l *trimmer) trimOnce(drop func(s *segment, end uint64, total int64) bool) (done bool, err error) {
 	l.trim.Lock()
 	defer l.trim.Unlock()

@@ -244,7 +244,10 @@ func decodeFooter(b []byte, realm string) (s Footer, digest [32]byte, err error)
 	}
 	s = Footer{
 		At: At{
-			chain:  chain{realm: realm, index: h.Index, epoch: h.Epoch, ahead: h.Ahead, writer: h.Writer, hash: h.Hash, entry: h.Entry, ended: h.Ended == 1},
+			chain: chain{
+				realm: realm, index: h.Index, epoch: h.Epoch, ahead: h.Ahead,
+				writer: h.Writer, hash: h.Hash, entry: h.Entry, ended: h.Ended == 1,
+			},
 			cursor: driver.Cursor(h.Cursor),
 		},
 		Values: h.Values, Last: h.Last, Rules: h.Rules, Epochs: make([]Epoch, h.Epochs),

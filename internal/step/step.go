@@ -125,10 +125,8 @@ func Ahead[K, V any](r Runner, n int, seq iter.Seq2[K, V]) iter.Seq2[K, V] {
 			v V
 		}
 		pairs, stop := make(chan pair, n), make(chan struct{})
-		var panicked any
-		go func() {
+		wait := start(func() {
 			defer close(pairs)
-			defer func() { panicked = recover() }()
 			for k, v := range seq {
 				select {
 				case pairs <- pair{k, v}:
@@ -136,19 +134,30 @@ func Ahead[K, V any](r Runner, n int, seq iter.Seq2[K, V]) iter.Seq2[K, V] {
 					return
 				}
 			}
-		}()
-		defer func() {
-			close(stop)
-			for range pairs { // until the goroutine has ended
-			}
-			if panicked != nil {
-				panic(panicked)
-			}
-		}()
+		})
+		defer wait()
+		defer close(stop)
 		for p := range pairs {
 			if !yield(p.k, p.v) {
 				return
 			}
+		}
+	}
+}
+
+// start runs task on its own goroutine. wait waits until it has ended, and passes a panic on.
+func start(task func()) (wait func()) {
+	done := make(chan struct{})
+	var panicked any
+	go func() {
+		defer close(done)
+		defer func() { panicked = recover() }()
+		task()
+	}()
+	return func() {
+		<-done
+		if panicked != nil {
+			panic(panicked)
 		}
 	}
 }
@@ -173,26 +182,19 @@ func Behind[T any](r Runner, n int, do func(T) error) (hand func(T), wait func()
 	if r != nil {
 		return one, func() error { return failed }
 	}
-	values, done := make(chan T, n), make(chan struct{})
-	var panicked any
-	go func() {
-		defer close(done)
+	values := make(chan T, n)
+	ended := start(func() {
 		defer func() {
-			if panicked = recover(); panicked != nil {
-				for range values { // so that nobody waits for room
-				}
+			for range values { // after a panic, so that nobody waits for room
 			}
 		}()
 		for v := range values {
 			one(v)
 		}
-	}()
+	})
 	return func(v T) { values <- v }, func() error {
 		close(values)
-		<-done
-		if panicked != nil {
-			panic(panicked)
-		}
+		ended()
 		return failed
 	}
 }

@@ -217,8 +217,8 @@ func (w *Writer) Join(id string) {
 	w.Buf = append(w.Buf, id...)
 }
 
-// More appends one of the verbs from Member on, and its numbers. What else it has follows: a name, a
-// catalog, or codes, each as a Text.
+// More appends one of the verbs from Member on, and its numbers. What else it has follows: a name,
+// a catalog, or codes, each as a Text.
 func (w *Writer) More(v Verb, numbers ...uint64) {
 	w.Effect(more, uint32(v-8))
 	for _, n := range numbers {

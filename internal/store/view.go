@@ -20,11 +20,10 @@ type shown struct {
 	catalog InForce
 }
 
-// Catalog returns the catalog in force. It may be called concurrently with the writer.
+// Catalog returns the catalog in force.
 func (s *readers) Catalog() InForce { return s.shown.Load().catalog }
 
-// ItemID returns the id of an item, or "" if there is no such item. It may be called concurrently
-// with the writer.
+// ItemID returns the id of an item, or "" if there is no such item.
 func (s *readers) ItemID(num uint32) string {
 	if items := s.shown.Load().items; int(num) < len(items) {
 		return items[num].id
@@ -32,8 +31,7 @@ func (s *readers) ItemID(num uint32) string {
 	return ""
 }
 
-// PoolID returns the id of a pool, or "" if there is no such pool. It may be called concurrently
-// with the writer.
+// PoolID returns the id of a pool, or "" if there is no such pool.
 func (s *readers) PoolID(num uint32) string {
 	if pools := s.shown.Load().pools; int(num) < len(pools) {
 		return pools[num].id
@@ -42,7 +40,7 @@ func (s *readers) PoolID(num uint32) string {
 }
 
 // CodesLeft returns how many codes of a list are left, and a position that covers this. The list
-// must be named by the catalog in force. It may be called concurrently with the writer.
+// must be named by the catalog in force.
 func (s *readers) CodesLeft(list uint32) (left, last uint64) {
 	l := s.shown.Load().codes[list]
 	left = l.left.Load()
