@@ -28,14 +28,9 @@ import (
 //
 // It does not matter which of its records arrived, nor in which partitions: they all come again.
 
-// kindProgress is the kind of a record without an event, and its key. No event has the kind.
+// kindProgress is the kind of a record without an event, and its key. No event has the kind. Its value
+// says in next before which place everything is there.
 const kindProgress = "kuji-progress"
-
-// progress is the value of such a record.
-type progress struct {
-	Kind string `json:"kind"`
-	Next Place  `json:"next"` // everything before is there
-}
 
 // Headers of a record.
 const (
@@ -195,7 +190,7 @@ func (k *KafkaTopic) records(b *Batch) ([]*kgo.Record, error) {
 	headers := []kgo.RecordHeader{{Key: headerFrom, Value: fmt.Append(nil, b.From)}, {Key: headerFeed, Value: feed}}
 	if len(b.Events) == 0 {
 		headers[0].Value = fmt.Append(nil, b.To)
-		value, err := json.Marshal(progress{kindProgress, b.To})
+		value, err := json.Marshal(map[string]any{"kind": kindProgress, "next": b.To})
 		return []*kgo.Record{{Key: []byte(kindProgress), Value: value, Headers: headers}}, err
 	}
 	records := make([]*kgo.Record, len(b.Events))
