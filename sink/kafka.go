@@ -106,12 +106,9 @@ func (k *KafkaTopic) Place(ctx context.Context) (Place, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	admin := kadm.NewClient(k.client)
-	starts, err := admin.ListStartOffsets(ctx, k.topic)
-	if err = errors.Join(err, starts.Error()); err != nil {
-		return Place{}, k.failed("asking about", err)
-	}
-	ends, err := admin.ListEndOffsets(ctx, k.topic)
-	if err = errors.Join(err, ends.Error()); err != nil {
+	starts, errStarts := admin.ListStartOffsets(ctx, k.topic)
+	ends, errEnds := admin.ListEndOffsets(ctx, k.topic)
+	if err := errors.Join(errStarts, starts.Error(), errEnds, ends.Error()); err != nil {
 		return Place{}, k.failed("asking about", err)
 	}
 	last, had := map[int32]kgo.Offset{}, false
