@@ -15,7 +15,7 @@ type database interface {
 	words() dialect
 	// replace moves away or removes what is there and cannot be read, unless only the database can do
 	// that. Nothing has it open.
-	replace(keep bool) (done bool, err error)
+	replace(keep bool) error
 }
 
 // conn is a connection to a database. It keeps statements prepared: their texts are few. Arguments are

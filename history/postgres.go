@@ -54,7 +54,7 @@ func (p *postgres) exists(ctx context.Context) (bool, error) {
 }
 
 // replace does nothing: making the tables again is all that a client can do.
-func (p *postgres) replace(bool) (bool, error) { return false, nil }
+func (p *postgres) replace(bool) error { return nil }
 
 func (p *postgres) open(ctx context.Context, _ bool) (conn, error) {
 	c, err := pgx.ConnectConfig(ctx, p.config.Copy())

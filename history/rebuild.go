@@ -65,8 +65,7 @@ func (h *DB) replace(ctx context.Context, feed Feed) error {
 		return failed("replacing", err)
 	} // any other error comes from what is damaged
 	defer h.pool.give(maxReads)
-	_, err = h.db.replace(first > 1)
-	return failed("replacing", err)
+	return failed("replacing", h.db.replace(first > 1))
 }
 
 // rebuild builds a history again, through a connection.

@@ -57,7 +57,7 @@ func (s sqlite) exists(context.Context) (bool, error) {
 
 // replace moves the file away, or removes it, so that the next open makes another one. What was moved
 // away first is kept, since it has the oldest rows.
-func (s sqlite) replace(keep bool) (bool, error) {
+func (s sqlite) replace(keep bool) error {
 	aside := s.file + damagedSuffix
 	if _, err := os.Stat(aside); !errors.Is(err, os.ErrNotExist) {
 		keep = false
@@ -70,10 +70,10 @@ func (s sqlite) replace(keep bool) (bool, error) {
 			err = os.Remove(s.file + part)
 		}
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return false, err
+			return err
 		}
 	}
-	return true, nil
+	return nil
 }
 
 // damagedSuffix ends the name of a file that was moved away.

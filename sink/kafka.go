@@ -28,14 +28,9 @@ import (
 //
 // It does not matter which of its records arrived, nor in which partitions: they all come again.
 
-// kindProgress is the kind of a record without an event, and its key. No event has the kind.
+// kindProgress is the kind of a record without an event, and its key. No event has the kind. Its value
+// says in next before which place everything is there.
 const kindProgress = "kuji-progress"
-
-// progress is the value of such a record.
-type progress struct {
-	Kind string `json:"kind"`
-	Next Place  `json:"next"` // everything before is there
-}
 
 // Headers of a record.
 const (
@@ -111,12 +106,9 @@ func (k *KafkaTopic) Place(ctx context.Context) (Place, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	admin := kadm.NewClient(k.client)
-	starts, err := admin.ListStartOffsets(ctx, k.topic)
-	if err = errors.Join(err, starts.Error()); err != nil {
-		return Place{}, k.failed("asking about", err)
-	}
-	ends, err := admin.ListEndOffsets(ctx, k.topic)
-	if err = errors.Join(err, ends.Error()); err != nil {
+	starts, errStarts := admin.ListStartOffsets(ctx, k.topic)
+	ends, errEnds := admin.ListEndOffsets(ctx, k.topic)
+	if err := errors.Join(errStarts, starts.Error(), errEnds, ends.Error()); err != nil {
 		return Place{}, k.failed("asking about", err)
 	}
 	last, had := map[int32]kgo.Offset{}, false
@@ -195,7 +187,7 @@ func (k *KafkaTopic) records(b *Batch) ([]*kgo.Record, error) {
 	headers := []kgo.RecordHeader{{Key: headerFrom, Value: fmt.Append(nil, b.From)}, {Key: headerFeed, Value: feed}}
 	if len(b.Events) == 0 {
 		headers[0].Value = fmt.Append(nil, b.To)
-		value, err := json.Marshal(progress{kindProgress, b.To})
+		value, err := json.Marshal(map[string]any{"kind": kindProgress, "next": b.To})
 		return []*kgo.Record{{Key: []byte(kindProgress), Value: value, Headers: headers}}, err
 	}
 	records := make([]*kgo.Record, len(b.Events))
