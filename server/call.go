@@ -83,12 +83,13 @@ func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		if err := i.shares.hold(ctx, req.Any()); err != nil {
 			return nil, err
 		}
+		admitted := ctx // a variable of its own: a deferred function keeps ctx
 		if m, ok := req.Any().(proto.Message); ok {
-			if ctx, err = i.admit(ctx, m); err != nil {
+			if admitted, err = i.admit(ctx, m); err != nil {
 				return nil, err
 			}
 		}
-		res, err = next(ctx, req)
+		res, err = next(admitted, req)
 		if err == nil && i.journal.access != nil {
 			noteStatus(ctx, res.Any())
 		}
