@@ -73,13 +73,11 @@ type Lack struct {
 type Outcome struct {
 	Entry string  `json:"entry"`           // id of the entry
 	Items []Stack `json:"items,omitempty"` // what the player got, here and below; nil: nothing
-	// Via names the entries that draws from other pools took, "pool/entry" for each, in the order
-	// in which they were drawn. An entry's own draws follow it.
-	Via []string `json:"via,omitempty"`
-	// Codes are secrets of the player: show them to nobody else.
-	Codes []RewardCode `json:"codes,omitempty"`
-	// Draw says which of the request's draws took it, from 0. Most pools give one outcome a draw.
-	Draw int `json:"draw,omitempty"`
+	// Via names the entries that draws from other pools took, as "pool/entry", in the order of the draws.
+	// An entry's own draws follow it.
+	Via   []string     `json:"via,omitempty"`
+	Codes []RewardCode `json:"codes,omitempty"` // secrets of the player: show them to nobody else
+	Draw  int          `json:"draw,omitempty"`  // which of the request's draws took it, from 0
 }
 
 // Total returns what all outcomes gave together, in the order in which the items first come.
@@ -99,8 +97,8 @@ func (r Result) Total() []Stack {
 	return all
 }
 
-// Receipt proves a result. With it and the log anybody can find the batch and see the catalog that
-// was in force. Once the epoch's seed is revealed, they can compute the draw again.
+// Receipt proves a result: with it and the log anybody finds the batch and the catalog that was in force,
+// and once the epoch's seed is revealed, they can compute the draw again.
 type Receipt struct {
 	Realm          string
 	Position       uint64   // of the batch in the realm's log, from 1
@@ -127,25 +125,21 @@ type names interface {
 	CodeListName(num uint32) string
 }
 
-// why fills in what an event that failed says besides its status.
-func why(s names, ev *store.Event, res *Result) error {
-	limit, lacks, err := rules.WhyOf(ev)
-	if res.Status == LimitReached {
-		res.Limit = &limit
-	}
-	for _, l := range lacks {
-		res.Lacks = append(res.Lacks, Lack{Item: s.ItemID(l.Item), Have: l.Have, Need: l.Need})
-	}
-	return err
-}
-
 // describe fills in the result of an event that was applied, except for its receipt.
 func describe(s names, o *outcomes, ev *store.Event, res *Result) error {
 	res.Status = Status(ev.Status)
 	if ev.Status != 0 {
 		res.Subject = subject(s, ev)
-		if err := why(s, ev, res); err != nil {
+		limit, lacks, err := rules.WhyOf(ev)
+		if err != nil {
 			return err
+		}
+		if res.Status == LimitReached {
+			reached := limit // limit itself stays off the heap
+			res.Limit = &reached
+		}
+		for _, l := range lacks {
+			res.Lacks = append(res.Lacks, Lack{Item: s.ItemID(l.Item), Have: l.Have, Need: l.Need})
 		}
 	}
 	if rules.Kind(ev.Kind) != rules.KindAtomic {
@@ -165,12 +159,11 @@ func describe(s names, o *outcomes, ev *store.Event, res *Result) error {
 	}
 	res.Members = make([]Result, asked.Uint("the number of members", MaxAtomic))
 	for i := range res.Members {
-		switch {
+		switch m := &res.Members[i]; {
 		case i == failed:
-			res.Members[i].Status, res.Members[i].Subject = res.Status, res.Subject
-			res.Members[i].Limit, res.Members[i].Lacks = res.Limit, res.Lacks
+			m.Status, m.Subject, m.Limit, m.Lacks = res.Status, res.Subject, res.Limit, res.Lacks
 		case failed >= 0:
-			res.Members[i].Status = Aborted
+			m.Status = Aborted
 		}
 	}
 	o.next(s, ev.Changes(), res.Members)

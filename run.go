@@ -110,10 +110,25 @@ func (w *writer) submit(cmd *rules.Command, res *Result, done func(Result, error
 		*res = Result{}
 	}
 	if b != nil {
-		p := &pending{done: done, res: *res, err: err}
-		w.group.Call(b, p.call, p.bytes())
+		known, refused := *res, err
+		w.group.Call(b, func(unknown error) {
+			if unknown != nil {
+				done(Result{}, unknown)
+			} else {
+				done(known, refused)
+			}
+		}, sizeOf(res))
 	}
 	return b, err
+}
+
+// sizeOf returns about how much memory a callback takes that waits with a result.
+func sizeOf(res *Result) int {
+	n := 192 + 64*len(res.Outcomes)
+	for i := range res.Members {
+		n += sizeOf(&res.Members[i])
+	}
+	return n
 }
 
 // Commit is what the caller of StartAll waits for: that the last of the requests is durable.

@@ -12,10 +12,9 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// The format level of a realm says what its log may hold: see package format. It is state, set by an
-// event. A realm whose log says nothing has the first level. The first catalog of a new realm sets the
-// newest; FinishUpgrade sets it for an older one. Until then a build that knows only the older level can
-// go on with the realm, and commands and catalogs with newer words are refused by name.
+// The format level of a realm says what its log may hold: see package format. It is state. The first catalog
+// of a new realm sets the newest level, and FinishUpgrade sets it for an older realm. Until then a build that
+// knows only the older level can open the realm, and newer words are refused by name.
 
 // FormatLevel returns the newest format level that this build knows.
 func FormatLevel() uint8 { return uint8(format.Newest) }
@@ -67,40 +66,28 @@ func (u *upgrader) propose(w *writer, b *ledger.Batch, event *store.Writer) (ear
 
 func (u *upgrader) entered(w *writer, _ *ledger.Batch) { w.world.levels.note(w.name, w.state) }
 
-// levels are those of the realms of an engine that have begun. A new realm does not go ahead of the others:
-// as long as one of them can go back to an older build, all can.
-type levels struct {
-	mu  sync.Mutex
-	all map[string]format.Level
-}
+// levels are those of an engine's realms that have begun, by name. A new realm does not go ahead of the
+// others: as long as one of them can go back to an older build, all can.
+type levels struct{ of sync.Map }
 
 // note notes the level of a realm.
 func (l *levels) note(realm string, s *store.State) {
-	if logged.IsNew(s) {
-		return
+	if !logged.IsNew(s) {
+		l.of.Store(realm, s.Level())
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.all == nil {
-		l.all = map[string]format.Level{}
-	}
-	l.all[realm] = s.Level()
 }
 
 // lowest returns the lowest level of all realms, the newest of none.
 func (l *levels) lowest() format.Level {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	low := format.Newest
-	for _, level := range l.all {
-		low = min(low, level)
+	for _, level := range l.of.Range {
+		low = min(low, level.(format.Level))
 	}
 	return low
 }
 
 // level returns the level that the realm would begin with if a catalog were applied to it, 0 if it has
-// begun. It refuses a catalog with words that the realm would not have. The caller holds mu, or keeps
-// other catalogs away.
+// begun. It refuses a catalog with words that the realm would not have. The caller holds mu.
 func (v *Catalogs) level(c *catalog.Catalog) (begin format.Level, err error) {
 	if logged.IsNew(v.w.state) {
 		begin = min(v.w.newestLevel(), v.w.world.levels.lowest())

@@ -311,11 +311,14 @@ func (q *request) propose(w *writer, b *ledger.Batch, event *store.Writer) (foun
 		return found, q.same(w, &a)
 	}
 	w.stamp(b)
-	if err := q.cmd.Allow(w.state.Level()); err != nil {
-		return found, &Error{Code: CodeFormat, Err: err}
+	newer := q.cmd.Allow(w.state.Level())
+	if newer == nil || w.state.Catalog().Version == 0 { // the first catalog says at which level the realm begins
+		if err := q.refused(w, b.Time); err != nil { // by a catalog that may not be durable yet
+			return until(w.state.Catalog().Position), err
+		}
 	}
-	if err := q.refused(w, b.Time); err != nil { // by a catalog that may not be durable yet
-		return until(w.state.Catalog().Position), err
+	if newer != nil {
+		return found, &Error{Code: CodeFormat, Err: newer}
 	}
 	if err := q.admit(w, b.Time); err != nil {
 		return found, err
@@ -500,28 +503,4 @@ func (b *batches) stateHash(ctx context.Context) (hash [32]byte, position uint64
 		return hash, 0, err
 	}
 	return *sum, open.Position, nil
-}
-
-// pending is a callback of Submit, and what it is called with once the batch is durable.
-type pending struct {
-	done func(Result, error)
-	res  Result
-	err  error
-}
-
-func (p *pending) call(unknown error) {
-	if unknown != nil {
-		p.done(Result{}, unknown)
-	} else {
-		p.done(p.res, p.err)
-	}
-}
-
-// bytes returns about how much memory a waiting callback takes.
-func (p *pending) bytes() int {
-	n := 192 + 64*len(p.res.Outcomes)
-	for i := range p.res.Members {
-		n += 192 + 64*len(p.res.Members[i].Outcomes)
-	}
-	return n
 }

@@ -58,14 +58,14 @@ func reading[M proto.Message]() {
 
 // whole permits a request about a whole realm: not for keys with pools, and not for players.
 func whole[M proto.Message](can commands) {
-	permit(func(a *Access, _ M) error { return a.checkWhole(can) })
+	permit(func(a *Access, _ M) error { return a.checkWhole(need{can: can}) })
 }
 
-func (a *Access) checkWhole(can commands) error {
+func (a *Access) checkWhole(n need) error {
 	if a.pools != nil || a.Player != "" {
 		return errWhole
 	}
-	return a.check(need{can: can})
+	return a.check(n)
 }
 
 func init() {
@@ -92,7 +92,7 @@ func init() {
 	whole[*kujiv1.ListPlayersRequest](canRead)
 	whole[*kujiv1.ListHoldersRequest](canRead)
 	for _, request := range contract.Administrators() {
-		permits[request] = func(a *Access, _ proto.Message) error { return a.checkWhole(canAdmin) }
+		permits[request] = func(a *Access, _ proto.Message) error { return a.checkWhole(need{can: canAdmin}) }
 	}
 	for _, k := range contract.Commands() {
 		if !k.Admin { // it can come alone
@@ -208,8 +208,8 @@ func (a *Access) checkCommand(field, id string, m proto.Message) error {
 		return a.checkMembers(in, id, m.GetMembers())
 	}
 	n := needOf(field, m)
-	if n.can == canAdmin && (a.pools != nil || a.Player != "") {
-		return errWhole
+	if n.can == canAdmin {
+		return a.checkWhole(n)
 	}
 	return a.check(n)
 }
