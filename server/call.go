@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -63,6 +62,9 @@ func (c *call) redis() bool { return strings.HasPrefix(c.method, redisMethods) }
 
 type callKey struct{}
 
+// callOf returns the call of a handler's context: every handler is called by ServeHTTP.
+func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+
 // interceptor wraps every handler. It recovers from panics and turns errors into answers.
 type interceptor struct {
 	shares  *shares
@@ -81,12 +83,13 @@ func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		if err := i.shares.hold(ctx, req.Any()); err != nil {
 			return nil, err
 		}
+		admitted := ctx // a variable of its own: a deferred function keeps ctx
 		if m, ok := req.Any().(proto.Message); ok {
-			if ctx, err = i.admit(ctx, m); err != nil {
+			if admitted, err = i.admit(ctx, m); err != nil {
 				return nil, err
 			}
 		}
-		res, err = next(ctx, req)
+		res, err = next(admitted, req)
 		if err == nil && i.journal.access != nil {
 			noteStatus(ctx, res.Any())
 		}
@@ -103,10 +106,9 @@ func (c *call) about(request any) {
 
 // noteStatus notes how the command of a call ended.
 func noteStatus(ctx context.Context, answer any) {
-	c, ok := ctx.Value(callKey{}).(*call)
-	m, has := answer.(interface{ GetResult() *kujiv1.Result })
-	if ok && has && m.GetResult() != nil { // GetResult may have found none
-		c.status = contract.Word(m.GetResult().GetStatus())
+	m, ok := answer.(interface{ GetResult() *kujiv1.Result })
+	if ok && m.GetResult() != nil { // GetResult may have found none
+		callOf(ctx).status = contract.Word(m.GetResult().GetStatus())
 	}
 }
 
@@ -116,10 +118,7 @@ func (i *interceptor) admit(ctx context.Context, request proto.Message) (context
 	if err := miscount(request); err != nil {
 		return ctx, err
 	}
-	c, ok := ctx.Value(callKey{}).(*call)
-	if !ok {
-		return ctx, errors.New("the call did not come through ServeHTTP")
-	}
+	c := callOf(ctx)
 	c.about(request)
 	if !c.endpoint.open {
 		if err := c.access.Permit(request); err != nil {
@@ -166,24 +165,20 @@ func (i *interceptor) recovered(procedure string, p any) error {
 }
 
 func (i *interceptor) finish(ctx context.Context, request any, err error) error {
-	c, _ := ctx.Value(callKey{}).(*call)
-	if c != nil {
-		c.reached = true
-	}
+	c := callOf(ctx)
+	c.reached = true
 	if err == nil {
 		return nil
 	}
-	if c != nil && c.handOn(err) {
+	if c.handOn(err) {
 		c.elsewhere = c.held
 	}
-	if c != nil && c.elsewhere != "" {
+	if c.elsewhere != "" {
 		return errElsewhere
 	}
-	ce := i.journal.answer(err, request)
-	if c != nil {
-		c.failed, c.code = ce, ce.Code()
-	}
-	return ce
+	c.failed = i.journal.answer(err, request)
+	c.code = c.failed.Code()
+	return c.failed
 }
 
 // label returns the metrics label for how a call ended. A request that cannot be decoded never

@@ -140,8 +140,8 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 // hold checks that this server answers a request. It is called as soon as the request is decoded.
 func (s *shares) hold(ctx context.Context, request any) error {
-	c, ok := ctx.Value(callKey{}).(*call)
-	if !ok || !c.shared {
+	c := callOf(ctx)
+	if !c.shared {
 		return nil
 	}
 	realm, ok := contract.RealmOf(request)

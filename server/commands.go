@@ -138,5 +138,5 @@ func noteOf(ctx context.Context, request any) kuji.Note {
 }
 
 // accessOf returns who a call came from, and realmOf the realm that it is about.
-func accessOf(ctx context.Context) *access.Access { return ctx.Value(callKey{}).(*call).access }
-func realmOf(ctx context.Context) *kuji.Realm     { return ctx.Value(callKey{}).(*call).target }
+func accessOf(ctx context.Context) *access.Access { return callOf(ctx).access }
+func realmOf(ctx context.Context) *kuji.Realm     { return callOf(ctx).target }

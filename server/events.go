@@ -26,10 +26,7 @@ func (h *events) open(ctx context.Context, req interface {
 	proto.Message
 	GetRealm() string
 }) (*call, *kuji.Realm, error) {
-	c, ok := ctx.Value(callKey{}).(*call)
-	if !ok {
-		return nil, nil, errors.New("the stream did not come through ServeHTTP")
-	}
+	c := callOf(ctx)
 	c.about(req)
 	if err := h.shares.hold(ctx, req); err != nil {
 		return nil, nil, err
@@ -68,7 +65,6 @@ func (h *events) Backup(ctx context.Context, req *kujiv1.BackupRequest, out *con
 
 // serve answers a browser that asks for events.
 func (h *events) serve(w http.ResponseWriter, r *http.Request) {
-	c, _ := r.Context().Value(callKey{}).(*call)
 	if r.Method != http.MethodGet {
 		w.Header().Set("Allow", http.MethodGet)
 		http.Error(w, "want GET", http.StatusMethodNotAllowed)
@@ -80,7 +76,7 @@ func (h *events) serve(w http.ResponseWriter, r *http.Request) {
 		err = h.stream(r.Context(), req, out.Send)
 	}
 	i := interceptor{journal: h.journal}
-	if err = i.finish(r.Context(), req, err); err == nil || c == nil {
+	if err = i.finish(r.Context(), req, err); err == nil {
 		return
 	}
 	ce, _ := errors.AsType[*connect.Error](err)

@@ -842,7 +842,7 @@ func TestRedisProtocolBroken(t *testing.T) {
 		{sent: "*x\r\n", want: "byte 1 of the command: 'x', want a length"},
 		{sent: "*-1\r\n", want: "byte 1 of the command: '-', want a length"},
 		{sent: "*\r\n", want: `byte 1 of the command: '\r', want a length`},
-		{sent: "*1\rx", want: "byte 3 of the command: 'x', want LF behind CR"},
+		{sent: "*1\rx", want: "byte 3 of the command: 'x', want LF after CR"},
 		{sent: "*1000000000\r\n", want: "byte 10 of the command: '0', want a length"},
 		{sent: "*999999999\r\n", want: "byte 0 of the command: a command of 999999999 words, want at most 136"},
 		{sent: "*137\r\n", known: true, want: "a command of 137 words, want at most 136"},

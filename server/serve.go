@@ -134,12 +134,18 @@ func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, c *call) 
 // serveAdmitted answers a call whose body has arrived, if there is a place for it.
 func (s *Server) serveAdmitted(w http.ResponseWriter, r *http.Request, c *call) {
 	e, who := c.endpoint, c.access.Who
+	taken := 0
+	defer func() {
+		for _, places := range e.places[:taken] {
+			places.Give(who, 1)
+		}
+	}()
 	for _, places := range e.places {
 		if refusal := places.Take(who, 1); refusal != nil {
 			s.refuse(w, r, c, refusal)
 			return
 		}
-		defer places.Give(who, 1)
+		taken++
 	}
 	if e.turns != nil {
 		// A turn ends, at the latest, when the answer could no longer be sent.

@@ -84,11 +84,7 @@ var (
 )
 
 func (h *draws) StreamDraws(ctx context.Context, bidi *connect.BidiStream[kujiv1.StreamDrawsRequest, kujiv1.StreamDrawsResponse]) error {
-	c, ok := ctx.Value(callKey{}).(*call)
-	if !ok {
-		return errors.New("the stream did not come through ServeHTTP")
-	}
-	return h.serve(ctx, c, bidi.Conn())
+	return h.serve(ctx, callOf(ctx), bidi.Conn())
 }
 
 // serve serves a stream to its end.

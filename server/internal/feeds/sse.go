@@ -94,7 +94,7 @@ func (o *Writer) Send(m *kujiv1.StreamEventsResponse) error {
 		o.Begun = true
 		h := o.w.Header()
 		h.Set("Content-Type", "text/event-stream")
-		h.Set("X-Accel-Buffering", "no") // a proxy shall pass events on as they come
+		h.Set("X-Accel-Buffering", "no") // so that a proxy passes events on as they come
 		fmt.Fprintf(&o.buf, "retry: %d\n", retryMillis)
 	}
 	for i, e := range m.GetEvents() {

@@ -3,6 +3,7 @@ package message
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"connectrpc.com/connect"
@@ -48,12 +49,9 @@ var Answers = map[kuji.Code]Answer{
 // ErrPanic is all that a client learns about a panic.
 var ErrPanic = errors.New("internal error")
 
-// Error translates any error from a handler. request is the decoded request, nil for a stream. In a
-// cluster, another server takes over what a failed realm does.
+// Error translates an error from a handler that is none of Connect's. request is the decoded request,
+// nil for a stream. In a cluster, another server takes over what a failed realm does.
 func Error(err error, request any, cluster bool) *connect.Error {
-	if ce, ok := errors.AsType[*connect.Error](err); ok {
-		return ce
-	}
 	if s, ok := errors.AsType[interface {
 		error
 		Repeatable() bool
@@ -77,11 +75,11 @@ func Error(err error, request any, cluster bool) *connect.Error {
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return contract.WithDetail(connect.NewError(connect.CodeDeadlineExceeded, err), &kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_CANCELED})
+		return contract.Refused(connect.CodeDeadlineExceeded, kujiv1.Reason_REASON_CANCELED, err)
 	case errors.Is(err, context.Canceled):
-		return contract.WithDetail(connect.NewError(connect.CodeCanceled, err), &kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_CANCELED})
+		return contract.Refused(connect.CodeCanceled, kujiv1.Reason_REASON_CANCELED, err)
 	}
-	return contract.WithDetail(connect.NewError(connect.CodeInternal, ErrPanic), &kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_INTERNAL})
+	return contract.Refused(connect.CodeInternal, kujiv1.Reason_REASON_INTERNAL, ErrPanic)
 }
 
 // repeatable reports whether a request can be sent again safely: all its commands have request
@@ -91,11 +89,7 @@ func repeatable(request any) bool {
 	case interface{ Repeatable() bool }: // an error of a stream
 		return r.Repeatable()
 	case *kujiv1.BatchRequest:
-		for _, c := range r.GetCommands() {
-			if c.GetRequestId() == "" {
-				return false
-			}
-		}
+		return !slices.ContainsFunc(r.GetCommands(), func(c *kujiv1.Command) bool { return c.GetRequestId() == "" })
 	case interface{ GetRequestId() string }:
 		return r.GetRequestId() != ""
 	}

@@ -73,16 +73,6 @@ func Usage() map[string]string {
 	return out
 }
 
-// ForEngine reports whether a command is for the engine.
-func ForEngine(name string) bool {
-	for _, cmd := range commands() {
-		if cmd.name == name {
-			return cmd.command != nil || cmd.read != nil
-		}
-	}
-	return false
-}
-
 var (
 	errNoAuth = contract.Refused(connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED,
 		fmt.Errorf("want AUTH with an API key or a player token first"))
@@ -95,12 +85,12 @@ type namedError struct {
 	kind string
 	code connect.Code
 	text string
-	err  error // what the log shall know as well; may be nil
+	err  error // for the log, too; may be nil
 }
 
 func (e *namedError) Error() string { return e.kind + " " + e.text }
 
-// Unwrap returns what the log shall know as well.
+// Unwrap returns what is for the log, too.
 func (e *namedError) Unwrap() error { return e.err }
 
 // handle carries out a command of some bytes, or adds it to the run.
@@ -369,11 +359,7 @@ func answerHello(c *conn, a *arguments) {
 	}
 	c.version = version
 	c.Map(7)
-	for _, f := range [][2]string{{"server", "kuji"}, {"version", c.s.Version}, {"mode", "standalone"}, {"role", "master"}} {
-		c.Text(f[0])
-		c.Text(f[1])
-	}
-	c.Text("proto")
+	c.texts("server", "kuji", "version", c.s.Version, "mode", "standalone", "role", "master", "proto")
 	c.Integer(int64(version))
 	c.Text("id")
 	c.Integer(c.id)
@@ -464,10 +450,7 @@ func answerCommand(c *conn, a *arguments) {
 func (cmd *command) writeDocs(w *resp) {
 	w.Text(strings.ToLower(cmd.name))
 	w.Map(3)
-	for _, f := range [][2]string{{"summary", strings.TrimSpace(cmd.usage + " - " + cmd.summary)}, {"since", "1.0.0"}, {"group", "generic"}} {
-		w.Text(f[0])
-		w.Text(f[1])
-	}
+	w.texts("summary", strings.TrimSpace(cmd.usage+" - "+cmd.summary), "since", "1.0.0", "group", "generic")
 }
 
 // writeInfo writes a command's name, arity, flags and places of keys. There are no keys in the

@@ -74,7 +74,7 @@ func parseLength(b []byte, at int, kind byte) (length, next int, err error) {
 				return 0, 0, nil
 			}
 			if b[i+1] != '\n' {
-				return 0, 0, badProtocol(i+1, "%q, want LF behind CR", b[i+1])
+				return 0, 0, badProtocol(i+1, "%q, want LF after CR", b[i+1])
 			}
 			return length, i + 2, nil
 		default:
@@ -130,6 +130,12 @@ func (w *resp) simple(s string) { w.out = append(append(append(w.out, '+'), s...
 func (w *resp) Text(s string) {
 	w.head('$', len(s))
 	w.out = append(append(w.out, s...), '\r', '\n')
+}
+
+func (w *resp) texts(all ...string) {
+	for _, s := range all {
+		w.Text(s)
+	}
 }
 
 func (w *resp) Integer(n int64) {
