@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/kuji-dev/kuji/driver"
-	"github.com/kuji-dev/kuji/internal/logged"
-
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/ledger"
+	"github.com/kuji-dev/kuji/internal/logged"
 	"github.com/kuji-dev/kuji/internal/plan"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
@@ -25,6 +24,43 @@ type Catalogs struct {
 	turn     chan struct{} // taken while the log is read for versions; holds one
 	versions versions
 }
+
+// CatalogView is the catalog in force.
+type CatalogView struct {
+	Version  uint64 // 1 for the first catalog, one more with every change; 0: none yet
+	Hash     [32]byte
+	Catalog  *catalog.Catalog // nil when Version is 0
+	Position uint64           // of the batch that applied it
+	Index    uint32           // of the event that applied it, in its batch
+	Time     int64            // of that event, Unix milliseconds
+}
+
+// Plan says what applying a catalog would change.
+type Plan = plan.Plan
+
+// Change is one line of a Plan: what happens to one item, pool, entry or realm setting.
+type Change = plan.Change
+
+// Setting is a setting before and after, as catalogs write it.
+type Setting = plan.Setting
+
+// ChangeKind says what a Change is about.
+type ChangeKind = plan.Kind
+
+// The kinds of change.
+const (
+	ChangeItemAdded    ChangeKind = "item_added"
+	ChangeItemChanged  ChangeKind = "item_changed"
+	ChangeItemRemoved  ChangeKind = "item_removed"
+	ChangePoolAdded    ChangeKind = "pool_added"
+	ChangePoolChanged  ChangeKind = "pool_changed"
+	ChangePoolRemoved  ChangeKind = "pool_removed"
+	ChangeEntryAdded   ChangeKind = "entry_added"
+	ChangeEntryChanged ChangeKind = "entry_changed"
+	ChangeEntryRemoved ChangeKind = "entry_removed"
+	ChangeRealm        ChangeKind = "realm_changed" // starting grants, idempotency window, name
+	ChangeNotice       ChangeKind = "notice"        // nothing changes, but the catalog deserves a second look
+)
 
 // Apply puts a catalog in force and returns once that is durable. If the same catalog is already
 // in force, nothing is logged and the result is that of the call that applied it. CodeConflict:
@@ -51,30 +87,23 @@ func (v *Catalogs) Apply(ctx context.Context, c *catalog.Catalog, o ApplyOptions
 	if err := invalid(o.Note.note().Check()); err != nil {
 		return Result{}, err
 	}
-	var a applied
-	var res Result
-	wait, err := v.start(ctx, c, &o, &a, &res)
-	if err := v.w.finish(ctx, wait, err); err != nil {
+	a := applied{over: o.Over}
+	rc, err := v.w.carry(ctx, &a, func() error {
+		begin, err := v.allow(c)
+		if err != nil {
+			return err
+		}
+		a.prepared, a.refused = rules.Prepare(v.w.state, v.w.tables.Load(), c, o.Note.note(), begin)
+		if a.refused == nil && len(a.prepared.Event) > maxCatalogEvent {
+			return errf(CodeInvalid, "catalog", "%d bytes when compiled; at most %d are allowed", len(a.prepared.Event), maxCatalogEvent)
+		}
+		return nil
+	})
+	if err != nil {
 		return Result{}, err
 	}
-	res.Receipt.CatalogVersion = a.version
-	return res, nil
-}
-
-// startCatalog prepares a catalog and lets it enter.
-func (v *Catalogs) start(ctx context.Context, c *catalog.Catalog, o *ApplyOptions, a *applied, res *Result) (Commit, error) {
-	v.w.prepare.Lock()
-	defer v.w.prepare.Unlock()
-	begin, err := v.allow(c)
-	if err != nil {
-		return Commit{}, err
-	}
-	a.over = o.Over
-	a.prepared, a.refused = rules.Prepare(v.w.state, v.w.tables.Load(), c, o.Note.note(), begin)
-	if a.refused == nil && len(a.prepared.Event) > maxCatalogEvent {
-		return Commit{}, errf(CodeInvalid, "catalog", "%d bytes when compiled; at most %d are allowed", len(a.prepared.Event), maxCatalogEvent)
-	}
-	return v.w.start(ctx, a, res)
+	rc.CatalogVersion = a.version
+	return Result{Receipt: rc}, nil
 }
 
 // applied is a catalog that was prepared.
@@ -188,9 +217,9 @@ func (v *Catalogs) inForce(ctx context.Context) (*rules.Tables, store.InForce, e
 	return t, c, v.w.settle(ctx, c.Position)
 }
 
-// Older catalogs stand in the log and nowhere else. The first question reads the log, from its oldest
-// place to the event of the catalog in force, and remembers where each catalog stands. Later questions
-// read only what is new. A log that was trimmed begins with the catalog of its oldest snapshot.
+// Older catalogs stand in the log and nowhere else. The first question reads the log up to the catalog in
+// force, and remembers where each catalog stands; later ones read only what is new. A log that was trimmed is
+// read again: it begins with the catalog of its oldest snapshot.
 
 // MaxCatalogVersions is the most versions that a realm remembers the places of: the newest.
 const MaxCatalogVersions = 4096
@@ -222,12 +251,10 @@ type versionAt struct {
 	snapshot bool // the event was trimmed: the oldest snapshot has the catalog
 }
 
-// Catalogs returns the catalogs that were put in force, the oldest first. The last one is in force.
-// The log keeps them: a realm whose log was trimmed has them from that on which was in force where its
-// log begins, and an engine in memory has only the last one. At most the newest MaxCatalogVersions are
-// returned.
-//
-// The first call after the realm was opened reads the log up to the catalog in force.
+// Versions returns the catalogs that were put in force, the oldest first. The last one is in force. If the
+// log was trimmed, the first is the one that was in force where the log begins; an engine in memory has
+// only the last one. At most the newest MaxCatalogVersions are returned. The first call after the realm was
+// opened reads the log up to the catalog in force.
 func (v *Catalogs) Versions(ctx context.Context) ([]CatalogVersion, error) {
 	known, done, err := v.knowVersions(ctx)
 	if err != nil {
@@ -241,7 +268,7 @@ func (v *Catalogs) Versions(ctx context.Context) ([]CatalogVersion, error) {
 	return all, nil
 }
 
-// CatalogOf returns a catalog by its version. CodeNotFound: there was none with this version, or the
+// Version returns a catalog by its version. CodeNotFound: there was none with this version, or the
 // log does not have it any more.
 func (v *Catalogs) Version(ctx context.Context, version uint64) (CatalogView, error) {
 	if v, err := v.InForce(ctx); err != nil || v.Version == version && version > 0 {
@@ -305,38 +332,23 @@ func (v *Catalogs) findVersions(ctx context.Context, inForce *store.InForce) err
 	if err != nil {
 		return err
 	}
-	if first != vs.first {
+	if first != vs.first { // the log was trimmed, or nobody has asked yet
 		oldest, trimmed, err := v.places.begin(ctx)
 		if err != nil {
 			return err
 		}
-		if err := vs.begin(oldest, trimmed); err != nil {
-			return err
+		*vs = versions{next: oldest}
+		if trimmed && oldest.inForce.Version > 0 {
+			if err := vs.add(&oldest.inForce, nil, versionAt{snapshot: true}); err != nil {
+				return err
+			}
 		}
-		vs.first = first
+		vs.first, vs.next.inForce = first, store.InForce{}
 	}
 	if n := len(vs.known); n > 0 && vs.known[n-1].Version >= inForce.Version {
 		return nil
 	}
 	return v.readVersions(ctx, inForce.Version)
-}
-
-// begin goes by where the log begins now: at its first entry, or at the snapshot that it was trimmed to.
-func (vs *versions) begin(oldest place, trimmed bool) error {
-	inForce := oldest.inForce
-	oldest.inForce = store.InForce{}
-	if len(vs.known) == 0 || oldest.at.Position() >= vs.next.at.Position() {
-		vs.known, vs.next = nil, oldest
-		if !trimmed || inForce.Version == 0 {
-			return nil
-		}
-		return vs.add(&inForce, nil, versionAt{snapshot: true})
-	}
-	gone := min(max(inForce.Version, vs.known[0].Version)-vs.known[0].Version, uint64(len(vs.known))-1)
-	if vs.known = vs.known[gone:]; vs.known[0].Version == inForce.Version {
-		vs.known[0].snapshot = true
-	}
-	return nil
 }
 
 // readVersions reads on through the log, until it has met a version.
@@ -363,7 +375,7 @@ func (v *Catalogs) walk(ctx context.Context, from place, each func(*ledger.Entry
 	if err != nil {
 		return err
 	}
-	for e, err := range ledger.Walk(v.places.log, v.w.name, from.seal(v.w)).Entries(ctx, through) {
+	for e, err := range ledger.Walk(v.places.log, v.w.name, from.footer(v.w)).Entries(ctx, through) {
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/rules"
@@ -20,11 +19,8 @@ import (
 //	stamp    = the later of now and the last stamp
 //
 // The wall clock is trusted at the first reading after opening that is not before the end of the log, and
-// when somebody confirms it with SetClock. A first reading that is too far ahead of the log is not
-// believed: the realm is not opened. So one bad reading moves no stamp by more than MaxLeap, a clock
-// that is wrong for long does no harm while the process runs, and one that was wrong at start can be
-// put right. Replay never asks a clock: all of this ends in the stamps.
-// (docs/internals/decisions/0005-clocks.md)
+// when somebody confirms it with SetClock. If the first reading is too far ahead of the log, the realm is
+// not opened. Why: docs/internals/decisions/0005-clocks.md.
 
 const (
 	// MaxLeap is how far the wall clock may be from where the monotonic clock expects it. While it
@@ -104,18 +100,17 @@ type ClockView struct {
 	Wall int64 // the machine's clock, Unix milliseconds
 	Time int64 // the time stamp that a batch would get, Unix milliseconds
 	Back int64 // how far SetClock has set the clock back since the realm's first batch, milliseconds
-	// IDsFrom is the time from which on new request ids must have been made, Unix milliseconds: older
-	// ones are refused with CodeTooOld. It is 0 if the catalog in force takes ids without a time. If it
-	// is later than Wall, clients whose clocks are right get nothing done until then: clients with a
-	// clock that was ahead, together with the server's, have made ids that are forgotten by now.
+	// IDsFrom is when new request ids must have been made at the earliest, Unix milliseconds: older ones
+	// are refused with CodeTooOld. 0: the catalog in force takes ids without a time. If it is later than
+	// Wall, clients whose clocks are right get nothing done until then.
 	IDsFrom int64
 }
 
 // Drift returns how far the machine's clock is ahead of the realm's time stamps; negative: behind.
 func (v ClockView) Drift() time.Duration { return time.Duration(v.Wall-v.Time) * time.Millisecond }
 
-// Drifts reports whether the two are more than MaxLeap apart. Either the machine's clock is wrong,
-// or it was. Once it is right, SetClock makes the realm follow it again.
+// Drifts reports whether the two are more than MaxLeap apart: the machine's clock is wrong, or was. Once it
+// is right, SetClock makes the realm follow it again.
 func (v ClockView) Drifts() bool { return v.Drift().Abs() > MaxLeap }
 
 // RefusesIDs reports whether the realm refuses the ids that clients with right clocks make now,
@@ -130,48 +125,39 @@ func (w *writer) clockView() ClockView {
 
 // ClockSet is what SetClock did, or what the log says of it.
 type ClockSet struct {
-	To     int64  `json:"to"` // what the machine's clock showed, Unix milliseconds
-	By     string `json:"by,omitempty"`
-	Reason string `json:"reason"`
-	// IDsFrom is that of ClockView at that moment. If it is later than To, new request ids are
-	// refused until then. Only SetClock says it; the log does not.
-	IDsFrom int64 `json:"-"`
-	// Receipt says where in the log that is. Its Time is the last stamp before.
-	Receipt Receipt `json:"-"`
+	To      int64   `json:"to"` // what the machine's clock showed, Unix milliseconds
+	By      string  `json:"by,omitempty"`
+	Reason  string  `json:"reason"`
+	IDsFrom int64   `json:"-"` // that of ClockView at that moment; not in the log
+	Receipt Receipt `json:"-"` // where in the log that is; its Time is the last stamp before
 }
 
 // SetClock makes time stamps follow the machine's clock from here on, and returns once that is
-// durable. If they are ahead of it, they go back. The caller confirms the machine's clock: the
-// given time must be within MaxLeap of it. The log keeps who asked and why, at most 200 bytes each.
-// A reason must be given.
+// durable. If they are ahead of it, they go back. The caller confirms the machine's clock: now must be
+// within MaxLeap of it. The log keeps who asked and why, at most MaxClockText bytes each. A reason must be
+// given.
 //
-// Pools start and end by the new time stamps. A day or a week is the time since it began by the new
+// Pools start and end by the new stamps, and a day or a week is the time since it began by the new
 // stamps. Setting the clock back gives nobody more draws and forgets no request id early: what
-// counted still counts for as long as it would have counted. Setting it forward by a time lets that
-// time pass at once, for windows and for remembered request ids too. So before a wrong clock
-// is believed or set, and set right later, each player gets at most one more window, day or week of
-// draws from each such limit, for each step forward.
+// counted still counts for as long as it would have. Setting it forward lets that time pass at once,
+// for windows and for remembered request ids too. So if a wrong clock is set forward and put right
+// later, each step forward gives each player at most one more window, day or week of draws from each
+// such limit.
 //
-// With a catalog that wants ids with a time, ids that were made by clocks ahead of the right one and
-// are forgotten by now make the realm refuse older ids, those of clients with right clocks too, up
-// to ClockSet.IDsFrom.
+// With a catalog that wants ids with a time, the realm may refuse new ids up to ClockSet.IDsFrom: clocks
+// that were ahead have made ids with later times, which are forgotten by now.
 //
 // CodeConflict, with the field "time": the machine's clock shows another time. Other errors are
 // those of Do.
 func (r *Realm) SetClock(ctx context.Context, now time.Time, by, reason string) (ClockSet, error) {
+	if err := checkWho(by, reason, (&rules.SetClock{To: now.UnixMilli(), By: by, Reason: reason}).Check()); err != nil {
+		return ClockSet{}, err
+	}
 	s := clockSetter{ClockSet: ClockSet{By: by, Reason: reason}, now: now}
-	if err := invalid((&rules.SetClock{To: now.UnixMilli(), By: by, Reason: reason}).Check()); err != nil {
+	var err error
+	if s.Receipt, err = r.w.carry(ctx, &s, nil); err != nil {
 		return ClockSet{}, err
 	}
-	if !utf8.ValidString(by) || !utf8.ValidString(reason) {
-		return ClockSet{}, errf(CodeInvalid, "reason", "%q by %q; want UTF-8", reason, by)
-	}
-	var res Result
-	c, err := r.w.start(ctx, &s, &res)
-	if err := r.w.finish(ctx, c, err); err != nil {
-		return ClockSet{}, err
-	}
-	s.Receipt = res.Receipt
 	return s.ClockSet, nil
 }
 

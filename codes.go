@@ -67,10 +67,10 @@ type GivenCode struct {
 // Codes is the view of a realm's lists of codes.
 type Codes struct{ w *writer }
 
-// Import adds codes to the end of a list, in their order, and returns once that is durable. A
-// code that the list has already is passed over, so the same import again changes nothing, and an
-// import that was interrupted is simply repeated. The list need not be in the catalog yet. Codes are
-// 1 to MaxCode bytes of UTF-8, without control characters and without space around them.
+// Import adds codes to the end of a list, in their order, and returns once that is durable. It passes over
+// codes that the list has already: an import that was interrupted can be repeated. The list need not be in
+// the catalog yet. Codes are 1 to MaxCode bytes of UTF-8, without control characters and without space
+// around them.
 // CodeInvalid: a code is not like that, or they are too many; none was added. CodeConflict: the
 // realm has no room for so many codes or lists, or the list would have more than 16 codes that differ
 // only in spaces, hyphens and case.
@@ -79,24 +79,19 @@ func (c Codes) Import(ctx context.Context, list string, codes []string) (Importe
 		return Imported{}, err
 	}
 	i := imported{list: list}
-	wait, err := c.start(ctx, &i, codes)
-	if err := c.w.finish(ctx, wait, err); err != nil {
+	_, err := c.w.carry(ctx, &i, func() error {
+		if err := c.w.gate.usable(); err != nil {
+			return err
+		}
+		var added int
+		i.event, added, i.refused = rules.Import(c.w.state, list, codes)
+		i.Added = uint64(added)
+		return nil
+	})
+	if err != nil {
 		return Imported{}, err
 	}
 	return i.Imported, nil
-}
-
-// start prepares an import and lets it enter.
-func (c Codes) start(ctx context.Context, i *imported, codes []string) (Commit, error) {
-	c.w.prepare.Lock()
-	defer c.w.prepare.Unlock()
-	if err := c.w.gate.usable(); err != nil {
-		return Commit{}, err
-	}
-	var added int
-	i.event, added, i.refused = rules.Import(c.w.state, i.list, codes)
-	i.Added = uint64(added)
-	return c.w.start(ctx, i, new(Result))
 }
 
 // imported is an import that was prepared.
@@ -202,39 +197,17 @@ func (c Codes) List(ctx context.Context, list string) (CodesView, error) {
 // Given is List, and also returns who got which codes, in the order in which they were given, beginning
 // with code number from, at most count of them. The codes are in clear. CodeInvalid: count is negative.
 func (c Codes) Given(ctx context.Context, list string, from uint64, count int) (CodesView, []GivenCode, error) {
-	return c.export(ctx, list, from, count, func(codes *store.Codes, n uint64) (g given, ok bool) {
-		if ok = n < codes.Given(); ok {
-			g.code = n
-			g.player, g.position, g.time = codes.GivenTo(n)
-		}
-		return g, ok
-	})
+	return c.export(ctx, list, from, count, false)
 }
 
 // Used is Given for the codes that players used, in the order in which they did, beginning with use number
 // from.
 func (c Codes) Used(ctx context.Context, list string, from uint64, count int) (CodesView, []GivenCode, error) {
-	return c.export(ctx, list, from, count, func(codes *store.Codes, n uint64) (g given, ok bool) {
-		if ok = n < codes.Uses(); ok {
-			g.code, g.player, g.position, g.time = codes.Use(n)
-		}
-		return g, ok
-	})
+	return c.export(ctx, list, from, count, true)
 }
 
-// given is a code, by its place in its list, and who got or used it.
-type given struct {
-	code     uint64
-	player   uint32
-	position uint64
-	time     int64
-}
-
-// exported returns what an export says with a number, if there is such a number.
-type exported func(codes *store.Codes, n uint64) (given, bool)
-
-// export returns a list and what one says of it, from a number on.
-func (c Codes) export(ctx context.Context, list string, from uint64, count int, one exported) (v CodesView, all []GivenCode, err error) {
+// export returns a list and who got its codes, or used them, from a number on.
+func (c Codes) export(ctx context.Context, list string, from uint64, count int, used bool) (v CodesView, all []GivenCode, err error) {
 	if count < 0 {
 		return v, nil, errf(CodeInvalid, "page", "%d codes; want at least 0", count)
 	}
@@ -242,13 +215,12 @@ func (c Codes) export(ctx context.Context, list string, from uint64, count int, 
 		return v, nil, err
 	}
 	for more := true; more; {
-		var some []GivenCode
-		want := min(count-len(all), codesAtOnce)
-		if v, some, err = c.read(ctx, list, from+uint64(len(all)), uint64(want), one); err != nil {
+		n := len(all)
+		want := min(count-n, codesAtOnce)
+		if v, all, err = c.read(ctx, list, from+uint64(n), uint64(want), used, all); err != nil {
 			return CodesView{}, nil, err
 		}
-		all = append(all, some...)
-		more = len(some) == codesAtOnce && len(all) < count
+		more = len(all)-n == codesAtOnce && len(all) < count
 	}
 	if err := c.w.settle(ctx, v.Position); err != nil {
 		return CodesView{}, nil, err
@@ -259,28 +231,27 @@ func (c Codes) export(ctx context.Context, list string, from uint64, count int, 
 // codesAtOnce is how many codes an export reads before it lets the realm go on.
 const codesAtOnce = 1000
 
-func (c Codes) read(ctx context.Context, list string, from, count uint64, one exported) (v CodesView, some []GivenCode, err error) {
+// read adds to all what an export says from one number to another.
+func (c Codes) read(ctx context.Context, list string, from, count uint64, used bool, all []GivenCode) (CodesView, []GivenCode, error) {
 	w := c.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.gate.answers(ctx); err != nil {
-		return v, nil, err
+		return CodesView{}, nil, err
 	}
 	num, ok := w.state.CodeListNum(list)
 	if !ok {
-		return v, nil, errf(CodeNotFound, "list", "there is no list of codes %q in realm %q", list, w.name)
+		return CodesView{}, nil, errf(CodeNotFound, "list", "there is no list of codes %q in realm %q", list, w.name)
 	}
-	v = c.view(num)
 	codes, _ := w.state.Codes(num)
-	for n := from; n-from < count; n++ {
-		g, ok := one(&codes, n)
-		if !ok {
-			break
-		}
-		some = append(some, GivenCode{
-			Code:   RewardCode{List: list, Number: g.code, Code: string(codes.Code(g.code))},
-			Player: w.state.PlayerID(g.player), Position: g.position, Time: g.time,
-		})
+	last, handed := codes.Given(), codes.GivenTo
+	if used {
+		last, handed = codes.Uses(), codes.Use
 	}
-	return v, some, nil
+	for n := from; n-from < count && n < last; n++ {
+		h := handed(n)
+		code := RewardCode{List: list, Number: uint64(h.Code), Code: string(codes.Code(uint64(h.Code)))}
+		all = append(all, GivenCode{Code: code, Player: w.state.PlayerID(h.Player), Position: h.Position, Time: h.Time})
+	}
+	return c.view(num), all, nil
 }

@@ -88,9 +88,9 @@ func (w *world) openDisk(fs vfs.FS, dir string, o *Options) error {
 	return nil
 }
 
-// OpenDir opens the driver of a data directory that no engine has open, for what reads or copies it: see
-// packages verify and backup. CodeLocked: an engine has it open. CodeNotFound: it is none, and
-// disk.Options.MustExist is set. CodeFailed: it cannot be read or made.
+// OpenDir opens the driver of a data directory, to read or copy it: see packages verify and backup.
+// CodeLocked: an engine has it open. CodeNotFound: it is none, and disk.Options.MustExist is set.
+// CodeFailed: it cannot be read or made.
 func OpenDir(dir string, o disk.Options) (*disk.Driver, error) {
 	d, err := disk.Open(dir, o)
 	switch {
@@ -104,11 +104,10 @@ func OpenDir(dir string, o disk.Options) (*disk.Driver, error) {
 	return d, nil
 }
 
-// OpenMemory returns an engine that writes nothing. Its data is lost when it is closed and cannot
-// be verified afterwards. Use it to test what you build on Kuji, and for simulations. All
-// randomness comes from the seed: with the same seed, the same Options.Now and the same requests
-// in the same order, every draw gives the same outcome. Only the options Now and MaxPending have
-// an effect.
+// OpenMemory returns an engine that writes nothing, for simulations and for tests of what you build on
+// Kuji. Its data is lost when it is closed and cannot be verified afterwards. All randomness comes from the
+// seed: with the same seed, the same Options.Now and the same requests in the same order, every draw gives
+// the same outcome. Of the options, only Now and MaxPending have an effect.
 func OpenMemory(seed [32]byte, o Options) (*Engine, error) {
 	o, err := o.checked()
 	if err != nil {
@@ -134,8 +133,7 @@ func (e *Engine) Follows() bool { return e.o.Follow }
 // Sync returns the policy that the engine was opened with.
 func (e *Engine) Sync() SyncPolicy { return e.o.Sync }
 
-// CheckRealm refuses what cannot be the name of a realm, with CodeInvalid. Names are also those of
-// directories.
+// CheckRealm refuses what cannot be the name of a realm, and of its directory, with CodeInvalid.
 func CheckRealm(name string) error {
 	if err := driver.CheckRealm(name); err != nil {
 		return errf(CodeInvalid, "realm", "%v", err)
@@ -143,11 +141,10 @@ func CheckRealm(name string) error {
 	return nil
 }
 
-// Realm returns the realm with this name, and creates an empty one if there is none. Opening a
-// realm replays its log. Errors: CodeInvalid for a bad name, CodeConflict if MaxRealms realms
-// exist, CodeCorrupt if the log is damaged, has lost its end or is gone, CodeFailed if it cannot be
-// read or written, CodeNotFound if it does not exist under Options.MustExist, CodeClosed if the
-// engine is closed.
+// Realm returns the realm with this name, and creates an empty one if there is none. The first call
+// replays its log. Errors: CodeInvalid for a bad name, CodeConflict if MaxRealms realms exist, CodeCorrupt
+// if the log is damaged, has lost its end or is gone, CodeFailed if it cannot be read or written,
+// CodeNotFound if it does not exist under Options.MustExist, CodeClosed if the engine is closed.
 func (e *Engine) Realm(name string) (*Realm, error) { return e.open(name, true) }
 
 // Lookup is Realm, but it creates nothing: CodeNotFound if the realm does not exist.
@@ -165,8 +162,8 @@ func (e *Engine) open(name string, create bool) (*Realm, error) {
 		<-o.done
 		return o.realm, o.err
 	}
-	// This error stays if openRealm panics. A panic is a defect and leaves the log as it is,
-	// perhaps in the middle of a write, so this process does not try again.
+	// This error stays if openRealm panics: a defect, perhaps in the middle of a write. This process does
+	// not try again.
 	o.err = &Error{Code: CodeFailed, Message: "opening realm " + name + " panicked; restart the process"}
 	defer close(o.done)
 	o.realm, o.err = openRealm(e.world, name, e.o)
@@ -233,12 +230,11 @@ func (e *Engine) Realms() ([]string, error) {
 	return names, nil
 }
 
-// CloseRealm closes one realm as Close does, and forgets it: the next Realm or Lookup opens it again,
-// from the log. So a realm that stopped comes back, and one that leads follows again, while the others
-// go on. Callers who ask for the realm meanwhile wait and get CodeClosed, and so do later those who still
-// has it. What takes longer than ctx is cut off. A realm that is not open is no error.
-//
-// An error says that the realm did not close cleanly; it is closed all the same.
+// CloseRealm closes one realm as Close does, and forgets it: the next Realm or Lookup opens it again, from
+// the log. A realm that stopped comes back, and one that leads follows again, while the others go on. Who
+// asks for the realm meanwhile waits and gets CodeClosed. What takes longer than ctx is cut off. A realm
+// that is not open is no error. An error says that the realm did not close cleanly; it is closed all the
+// same.
 func (e *Engine) CloseRealm(ctx context.Context, name string) error {
 	e.mu.Lock()
 	was := e.realms[name]
@@ -260,11 +256,10 @@ func (e *Engine) CloseRealm(ctx context.Context, name string) error {
 }
 
 // Close closes the engine. It answers the calls under way, ends the realms' epochs, which reveals
-// their seeds, and closes the logs. Later calls get CodeClosed. A second Close does nothing.
+// their seeds, and closes the logs and the driver. Later calls get CodeClosed. A second Close does nothing.
 //
 // The error names the realms that did not close cleanly: those that had stopped before (see
-// [Realm.Err]) and those whose last writes failed. In every case all resources are released.
-// Opening the directory again recovers the realms. Options.Driver is closed, too.
+// [Realm.Err]) and those whose last writes failed. All resources are released even then.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	if e.closed {

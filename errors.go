@@ -3,14 +3,15 @@ package kuji
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/format"
 	"github.com/kuji-dev/kuji/internal/ledger"
 )
 
-// Code classifies an [Error]. The set is closed. The server maps each code to an API code in one
-// place.
+// Code classifies an [Error]. The set is closed.
 type Code uint8
 
 const (
@@ -55,18 +56,11 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	s := "kuji: " + e.Code.String() + ": "
-	if e.Field != "" {
-		s += e.Field + ": "
-	}
-	s += e.Message
+	parts := []string{"kuji", e.Code.String(), e.Field, e.Message}
 	if e.Err != nil {
-		if e.Message != "" {
-			s += ": "
-		}
-		s += e.Err.Error()
+		parts = append(parts, e.Err.Error())
 	}
-	return s
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")
 }
 
 // Unwrap returns the cause.
@@ -84,8 +78,8 @@ func errf(code Code, field, format string, args ...any) *Error {
 	return &Error{Code: code, Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
-// ErrorOf returns the *Error in err's chain. An error of a log or a driver becomes one, with its code and
-// with what failed as its message. It returns nil for nil.
+// ErrorOf makes an *Error of an error of a log or a driver, with its code and with what failed as its
+// message. An err with an *Error in its chain, and nil, it returns as they are.
 func ErrorOf(what string, err error) error {
 	if _, ok := errors.AsType[*Error](err); ok || err == nil {
 		return err

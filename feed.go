@@ -1,6 +1,7 @@
 package kuji
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,24 +11,20 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kuji-dev/kuji/internal/rules"
-
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/logged"
+	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
 	"github.com/kuji-dev/kuji/internal/view"
 )
 
-// The feed, in short:
+// A reader of the feed finds a known place in the log before the first position that it wants, reads and
+// folds the log from there, and waits at its end. It decodes the events of each batch that survives a crash.
 //
-//	a reader:  find a known place in the log before the first position that is wanted
-//	           read the log from there, fold it, and wait at its end
-//	           for each batch that survives a crash: decode its events with the state's names
-//
-// A reader has nothing in common with the writer but the log and the names, which are read without
-// the realm's lock. So a slow reader delays nobody: it reads later. It needs no state of its own,
-// because numbers are never reused: the names of today tell what an old event names.
+// It shares nothing with the writer but the log and the names, which are read without the realm's lock: a
+// slow reader delays nobody. It needs no state of its own. Numbers are never reused: the names of today
+// tell what an old event names.
 
 // Feed is the feed of a realm's events.
 type Feed struct {
@@ -58,8 +55,7 @@ func (e *TrimmedError) Error() string {
 // SyncNone that is late: when the log goes on to another segment, at a snapshot, and at close.
 //
 // The last event of a batch has Record.Last. A reader that has handled it goes on from Position+1
-// after a restart. One that begins again in the middle of a batch gets its first events twice: every
-// event comes at least once.
+// after a restart. One that begins again in the middle of a batch gets its first events twice.
 //
 // It ends with an error: CodeCanceled when ctx ends; CodeNotFound with a [TrimmedError] if the log no
 // longer has the position; CodeInvalid if the position lies beyond the end of the log; CodeOverloaded
@@ -118,12 +114,11 @@ func (q *EventsQuery) pace(ctx context.Context, f *Feed, at ledger.At, bytes int
 
 // follow yields the events that a query asks for. It returns nil if yield stops it.
 func (f *Feed) follow(ctx context.Context, q *EventsQuery, yield func(Record, error) bool) error {
-	from := q.From
-	newest, err := f.mayFollow(from)
+	newest, err := f.mayFollow(q.From)
 	if err != nil {
 		return err
 	}
-	reader, err := f.join(from)
+	reader, err := f.join(q.From)
 	if err != nil {
 		return err
 	}
@@ -131,35 +126,38 @@ func (f *Feed) follow(ctx context.Context, q *EventsQuery, yield func(Record, er
 	if err := q.pace(ctx, f, ledger.At{}, 0); err != nil { // to find the place may take a snapshot
 		return err
 	}
-	start, trimmed, err := f.places.before(ctx, func(p *place) bool { return p.at.Position() < from })
-	if err == nil && trimmed && start.at.Position() >= from {
+	start, trimmed, err := f.places.before(ctx, func(p *place) bool { return p.at.Position() < q.From })
+	if err == nil && trimmed && start.at.Position() >= q.From {
 		err = trimmedBefore(f.w.name, start.at.Position()+1)
 	}
 	if err != nil {
 		return f.ends(ctx, err)
 	}
 	d := decoder{names: f.w.state.Numbers(), version: start.version, want: view.WantedOf(q.Player, q.Pool)}
-	for e, err := range ledger.Walk(f.log, f.w.name, start.seal(f.w)).Follow(ctx) {
+	return f.walk(ctx, reader, &start, func(e *ledger.Entry) (on bool, err error) {
+		if err := f.w.gate.readable(); err != nil {
+			return false, err
+		}
+		if begun, _ := e.Begun(); e.Kind() == ledger.KindEpochBegin && begun.Number > newest {
+			return false, errf(CodeNotLeader, "", "realm %q: another writer has taken the realm over, in epoch %d, at position %d", f.w.name, begun.Number, e.Position)
+		}
+		if e.Kind() == ledger.KindBatch {
+			if on, err := d.batch(ctx, e, e.Position >= q.From, yield); !on || err != nil {
+				return false, f.ends(ctx, err)
+			}
+		}
+		return true, q.pace(ctx, f, e.At(), e.Size())
+	})
+}
+
+// walk calls each for the entries of the log after a place, and waits for those to come, until each stops it.
+func (f *Feed) walk(ctx context.Context, reader *feedReader, start *place, each func(*ledger.Entry) (on bool, err error)) error {
+	for e, err := range ledger.Walk(f.log, f.w.name, start.footer(f.w)).Follow(ctx) {
 		if err != nil {
 			return f.ends(ctx, err)
 		}
-		if err := f.w.gate.readable(); err != nil {
-			return err
-		}
-		if begun, _ := e.Begun(); e.Kind() == ledger.KindEpochBegin && begun.Number > newest {
-			return errf(CodeNotLeader, "", "realm %q: another writer has taken the realm over, in epoch %d, at position %d", f.w.name, begun.Number, e.Position)
-		}
 		reader.at.Store(e.Position)
-		if e.Kind() == ledger.KindBatch {
-			on, err := d.batch(ctx, &e, e.Position >= from, yield)
-			if err != nil {
-				return f.ends(ctx, err)
-			}
-			if !on {
-				return nil
-			}
-		}
-		if err := q.pace(ctx, f, e.At(), e.Size()); err != nil {
+		if on, err := each(&e); !on || err != nil {
 			return err
 		}
 	}
@@ -186,8 +184,11 @@ func (f *Feed) mayFollow(from uint64) (newest uint64, err error) {
 	return newest, nil
 }
 
-// feedEnds says why a reader cannot go on.
+// ends says why a reader cannot go on; nil if err is.
 func (f *Feed) ends(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
 	if ctx.Err() != nil {
 		return &Error{Code: CodeCanceled, Message: "while reading the feed", Err: ctx.Err()}
 	}
@@ -252,16 +253,17 @@ func (d *decoder) batch(ctx context.Context, e *ledger.Entry, wanted bool, yield
 // find finds the numbers of the player and the pool that are wanted, as soon as they have some: the
 // state has what any batch says before a reader gets it.
 func (d *decoder) find() {
-	number := func(id string, num *uint32, find func(string) (uint32, bool)) {
-		if id == "" || *num != view.NotNumbered {
-			return
-		}
-		if n, ok := find(id); ok {
-			*num = n
+	w := &d.want
+	if w.Player != "" && w.PlayerNum == view.NotNumbered {
+		if n, ok := d.names.PlayerNum(w.Player); ok {
+			w.PlayerNum = n
 		}
 	}
-	number(d.want.Player, &d.want.PlayerNum, d.names.PlayerNum)
-	number(d.want.Pool, &d.want.PoolNum, d.names.PoolNum)
+	if w.Pool != "" && w.PoolNum == view.NotNumbered {
+		if n, ok := d.names.PoolNum(w.Pool); ok {
+			w.PoolNum = n
+		}
+	}
 }
 
 type feedReader struct{ at atomic.Uint64 } // the position that it has come to
@@ -331,21 +333,12 @@ func (f *Feed) Granted(ctx context.Context, since time.Time) (map[string]map[str
 	if start.at.Position() >= through {
 		return all, nil
 	}
-	for e, err := range ledger.Walk(f.log, f.w.name, start.seal(f.w)).Follow(ctx) {
-		if err != nil {
-			return nil, f.ends(ctx, err)
-		}
-		reader.at.Store(e.Position)
+	return all, f.walk(ctx, reader, &start, func(e *ledger.Entry) (on bool, err error) {
 		if e.Kind() == ledger.KindBatch {
-			if err := f.addGranted(&e, from, all); err != nil {
-				return nil, f.w.failed("reading the feed", err)
-			}
+			err = f.w.failed("reading the feed", f.addGranted(e, from, all))
 		}
-		if e.Position >= through {
-			break
-		}
-	}
-	return all, nil
+		return e.Position < through, err
+	})
 }
 
 // addGranted adds what the grants of a batch gave, if it is not from before a time.
@@ -393,3 +386,145 @@ func addGrants(to map[string]uint64, cmd *rules.Command) {
 		}
 	}
 }
+
+// place is a place in the log.
+type place struct {
+	at      ledger.At
+	version uint64 // of the catalog in force there
+	time    int64  // no entry up to here has a later stamp, unless the clock was set back
+	epochs  []ledger.Epoch
+	inForce store.InForce // the catalog itself, if the place is that of the oldest snapshot
+}
+
+// footer returns what a walk through the log needs to begin at a place; nil for the first entry.
+func (p *place) footer(w *writer) *ledger.Footer {
+	if p.at.Position() == 0 {
+		return nil
+	}
+	epochs := p.epochs
+	if epochs == nil { // which of them were not revealed yet, nobody knows: all may be
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, e := range w.proofs.epochs {
+			if e.First <= p.at.Position() {
+				e.Revealed = false
+				epochs = append(epochs, e)
+			}
+		}
+	}
+	return &ledger.Footer{At: p.at, Epochs: epochs}
+}
+
+// places are places in a realm's log where readers can begin.
+type places struct {
+	w   *writer
+	log driver.Realm
+
+	mu     sync.Mutex
+	known  []place       // ascending
+	since  int           // bytes of the log after the last one
+	oldest *place        // of the oldest snapshot that the log goes back to; nil: nobody has asked
+	first  driver.Cursor // where the log began when somebody asked
+}
+
+const (
+	placeEvery = 1 << 20 // bytes of the log between places, at least
+	maxPlaces  = 256
+)
+
+// passed counts bytes of the log, up to a place. It adds the place if one is due.
+func (p *places) passed(bytes int, at ledger.At, version uint64, time int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.since += bytes; p.since >= placeEvery {
+		p.add(place{at: at, version: version, time: time})
+	}
+}
+
+// add adds a place. If there are too many, every other one of the older half goes: the closer to the end, the
+// closer together they are, and readers mostly begin there. The caller holds p.mu, or nobody reads yet.
+func (p *places) add(next place) {
+	if len(p.known) >= maxPlaces {
+		kept := p.known[:0]
+		for i, old := range p.known {
+			if i >= maxPlaces/2 || i%2 == 0 {
+				kept = append(kept, old)
+			}
+		}
+		p.known = kept
+	}
+	p.known, p.since = append(p.known, next), 0
+}
+
+// before returns the last place that lies before what a reader wants. It is the oldest place if no known
+// one does: before the first entry, if the log has that. trimmed reports that the log begins later.
+func (p *places) before(ctx context.Context, lies func(*place) bool) (at place, trimmed bool, err error) {
+	first, err := p.log.First(ctx)
+	if err != nil {
+		return at, false, err
+	}
+	if at, ok := p.last(lies); ok && at.at.Cursor() >= first {
+		return at, false, nil
+	}
+	return p.begin(ctx)
+}
+
+// last returns the last known place that lies before what a reader wants.
+func (p *places) last(lies func(*place) bool) (at place, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := len(p.known) - 1; i >= 0; i-- {
+		if lies(&p.known[i]) {
+			return p.known[i], true
+		}
+	}
+	return at, false
+}
+
+// begin returns the oldest place from which the log can be read: its beginning, or, if it was
+// trimmed, that of the oldest snapshot that it goes back to.
+func (p *places) begin(ctx context.Context) (at place, short bool, err error) {
+	t, err := logged.Trimmed(ctx, p.log)
+	if t == nil || err != nil {
+		return at, false, err
+	}
+	p.mu.Lock()
+	known, first := p.oldest, p.first
+	p.mu.Unlock()
+	if known != nil && first == t.First { // no snapshot is read again
+		return *known, true, nil
+	}
+	snaps := ledger.SnapshotsOf(p.log, p.w.name)
+	files, _, err := snaps.List(ctx)
+	if err != nil {
+		return at, true, err
+	}
+	errs := []error{fmt.Errorf("%w, and no intact snapshot reaches that far", t)}
+	for _, f := range files {
+		var v catalogLoader
+		footer, _, err := snaps.Load(ctx, files, f, &v)
+		if err != nil {
+			errs = append(errs, err)
+		} else if footer.Cursor() >= t.First {
+			at := place{at: footer.At, version: v.inForce.Version, epochs: footer.Epochs, inForce: v.inForce}
+			p.mu.Lock()
+			p.oldest, p.first = &at, t.First
+			p.mu.Unlock()
+			return at, true, nil
+		}
+	}
+	return at, true, errors.Join(errs...)
+}
+
+// catalogLoader reads a snapshot and keeps only the catalog in force.
+type catalogLoader struct{ inForce store.InForce }
+
+func (v *catalogLoader) Block(kind byte, data []byte) error {
+	c, err := store.CatalogIn(store.BlockKind(kind), data)
+	if c.Version > v.inForce.Version {
+		v.inForce, v.inForce.Bytes = c, bytes.Clone(c.Bytes)
+	}
+	return err
+}
+
+func (v *catalogLoader) Loaded() error { return nil }

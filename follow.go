@@ -12,16 +12,12 @@ import (
 	"github.com/kuji-dev/kuji/internal/step"
 )
 
-// Following is recovery that does not end:
+// Following is recovery that does not end. A follower carries out each entry that others append, whole, under
+// the realm's lock. To lead, it appends its epoch-begin and carries on through it: a takeover costs what the
+// log has gained since the last entry that was carried out.
 //
-//	open:     load the newest snapshot, replay the log after it, as always
-//	follow:   carry out each entry that others append, whole, under the realm's lock
-//	lead:     follow no more; append the epoch-begin; carry on through it; take requests
-//
-// So a takeover costs what the log has gained since the last entry that was carried out. A follower
-// has nothing that could still be lost: only what survives a crash reaches it. A leader that was
-// deposed does not follow again. Its state has what the log may lack: it has stopped, and must be opened
-// again.
+// A follower has nothing that could still be lost: it sees only what survives a crash. A deposed leader does
+// not follow again. Its state may have what the log lacks: it has stopped, and must be opened again.
 
 // Replica is a realm as one of the nodes that carry out its log: it follows, or it leads.
 type Replica struct {
@@ -43,7 +39,7 @@ func (p *Replica) follow() {
 	p.done = make(chan struct{})
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	p.w.gate.marks = new(marks)
-	p.w.gate.note(p.w.ledger.At())
+	p.w.gate.note(p.w.ledger.At)
 	p.w.gate.stopped.Store(p.w.gate.onlyFollows())
 	step.Go(p.w.world.steps, p.keepUp)
 }
@@ -60,9 +56,9 @@ func (p *Replica) end() error {
 // Lead makes the realm lead, and returns when it does: from then on it carries out requests. The
 // leader before is deposed. A realm that leads already goes on; without Options.Follow all do.
 //
-// CodeCanceled: ctx ended, but the realm goes on to take over; Engine.Close gives that up. Other
-// errors say why the realm has stopped: close the engine and open it again. CodeCorrupt: the log is
-// damaged. CodeNotLeader: yet another node has taken over. CodeClock: as at opening.
+// CodeCanceled: ctx ended, but the takeover goes on; Engine.Close gives it up. Other errors say why the
+// realm has stopped, such as CodeCorrupt: the log is damaged; CodeNotLeader: another node has taken over;
+// CodeClock: as at opening.
 func (p *Replica) Lead(ctx context.Context) error {
 	if p.done != nil {
 		p.w.mu.Lock()
@@ -85,10 +81,7 @@ func (p *Replica) Await(ctx context.Context, position uint64) error {
 	return p.w.gate.await(ctx, p.w.world.steps, position)
 }
 
-// Nodes that carry out one log have the same chain at the same position. A leader tells where its
-// chain stands; a follower remembers where its own stood at its last positions, and compares.
-
-// mark is where the chain stands after a position.
+// mark is where the chain stands after a position: the same on all nodes that carry out one log.
 type mark struct {
 	position uint64
 	hash     [32]byte
@@ -97,10 +90,10 @@ type mark struct {
 // marks are a follower's last marks, by position.
 type marks [1024]mark
 
-// Compare compares the chain of a realm that follows with that of another node, by [Stats.Chain], at
-// a position. If they differ, one of the two has read or written what the log does not have: the
-// realm stops as at damage, with CodeCorrupt, and does not lead. A position that the realm has not
-// reached yet, or passed more than 1024 ago, is not compared.
+// Compare compares a follower's chain with another node's [Stats.Chain] at a position. If they differ, one
+// of the two has read or written what the log does not have: the realm stops as at damage, with CodeCorrupt,
+// and does not lead. A position that the realm has not reached, or passed more than 1024 ago, is not
+// compared.
 func (p *Replica) Compare(node string, position uint64, hash [32]byte) error {
 	p.w.mu.Lock()
 	known := p.w.gate.marks
@@ -147,32 +140,27 @@ func (p *Replica) keepUp() {
 }
 
 // carryOnTail carries out what others append until the follower is told to stop, which is no error,
-// or until the log cannot be read on.
+// or until the log cannot be read on. What was trimmed before it was read is no damage.
 func (p *Replica) carryOnTail() error {
 	for e, err := range p.w.ledger.Follow(p.ctx) {
-		switch {
-		case p.ctx.Err() != nil && err != nil:
+		if err != nil && p.ctx.Err() != nil {
 			return nil
-		case err == nil:
+		}
+		if err == nil {
 			err = p.m.carryOn(&e)
 		}
-		if err != nil {
-			return p.lostTrack(err)
+		_, trimmed := errors.AsType[*driver.TrimmedError](err)
+		switch {
+		case err == nil:
+		case errors.Is(err, driver.ErrUnavailable):
+			return err
+		case trimmed || errors.Is(err, driver.ErrNotExist): // an entry, or the payload of one
+			return &Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q was too slow: the log that it followed was trimmed; open the engine again", p.w.name), Err: err}
+		default:
+			return p.w.failed("following the log", err)
 		}
 	}
 	return nil
-}
-
-// lostTrack says why a follower cannot go on. What was trimmed before it was read is no damage.
-func (p *Replica) lostTrack(err error) error {
-	_, trimmed := errors.AsType[*driver.TrimmedError](err)
-	switch {
-	case errors.Is(err, driver.ErrUnavailable):
-		return err
-	case trimmed || errors.Is(err, driver.ErrNotExist): // an entry, or the payload of one
-		return &Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q was too slow: the log that it followed was trimmed; open the engine again", p.w.name), Err: err}
-	}
-	return p.w.failed("following the log", err)
 }
 
 // halt stops a realm that cannot follow, or cannot lead. Its state may be spoilt.
@@ -199,7 +187,7 @@ func (p *Replica) startLeading() error {
 	defer p.w.mu.Unlock()
 	// Other leaders have written and removed snapshots, every so often.
 	p.w.ledger.Forget()
-	p.snaps.mark = nil
+	p.snaps.extent = nil
 	if p.w.o.SnapshotEvery > 0 {
 		p.snaps.bytes %= p.w.o.SnapshotEvery
 	}
@@ -215,7 +203,7 @@ func (p *Replica) serve() {
 	if p.w.counts.stats.RecoveredEvents > p.m.loaded { // somebody else wrote meanwhile
 		p.w.rules.Reset(p.w.tables.Load())
 	}
-	p.w.gate.advance(p.w.ledger.At())
+	p.w.gate.advance(p.w.ledger.At)
 	p.w.group.Begin()
 	p.w.gate.leads.Store(true)
 	if p.w.gate.readable() == nil { // it was not closed meanwhile

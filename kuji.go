@@ -9,19 +9,16 @@
 //	res, err := r.Do(ctx, kuji.Draw{ID: "order-17", Player: "ann", Pool: "standard"})
 //
 // The Status of a Result says how the request ended: OK, or a refusal that depends on the state,
-// such as SoldOut. An error means that there is no answer; [CodeOf] says why. A request id gets the
-// same answer again, refusals included, for as long as the idempotency window remembers it. So
-// within the window it is always safe to send a request again under its id.
+// such as SoldOut. An error means that there is no answer; [CodeOf] says why. The idempotency window
+// remembers request ids: the same id gets the same answer again, refusals included. Within the window
+// it is always safe to send a request again under its id.
 //
 // An [Engine] holds realms. A [Realm] is one game or campaign: one ordered log, one state, one
-// writer. Every request takes the same path through Realm.run, under the realm's lock and on the
-// caller's goroutine. Package internal/rules decides what happens and writes it as an event into
-// the open batch. Package internal/store applies the effects in that event to the state. The call
-// returns when the batch is durable (see [SyncPolicy]). While one batch is written, the next one
-// fills.
+// writer. Every request takes one way, under the realm's lock and on the caller's goroutine:
+// internal/rules decides what happens and writes it as an event into the open batch, and internal/store
+// applies the effects in that event to the state. The call returns when the batch is durable (see
+// [SyncPolicy]). While one batch is written, the next one fills.
 //
-// The log is the truth: opening a realm replays it, with the store alone. This package knows
-// batches, positions, epochs, request ids and durability. It leaves what a reward is to
-// internal/rules, what players hold and what is left in stock to internal/store, and how bytes
-// reach the disk to wal.
+// The log is the truth: to open a realm is to replay its log, with the store alone. This package knows
+// batches, positions, epochs, request ids and durability. What a reward is may not enter it.
 package kuji

@@ -3,7 +3,6 @@ package kuji
 import (
 	"context"
 	"errors"
-	"math/big"
 	"runtime"
 
 	"github.com/kuji-dev/kuji/catalog"
@@ -11,23 +10,8 @@ import (
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
-// Odds is what the next draw from a pool gives a player, in a request for one draw. It is exact,
-// through all pools below, with pity, stock, budgets, codes, winning moments, limits and conditions as
-// they are at one point of time.
-type Odds struct {
-	// Status is how the draw would end, and Subject what that is about: see Status. For a player who
-	// was not named it leaves the price out. If it is not OK, the odds are those if the player could
-	// draw.
-	Status   Status
-	Subject  string
-	Count    int           // how many draws the request makes: see Pools.Odds
-	Outcomes []OutcomeOdds // of the pool and those below it: each pool before those it leads to
-	Items    []ItemOdds    // what can be given, in the catalog's order
-	Pity     []TrackOdds   // of the pool and those below it
-
-	CatalogVersion uint64
-	Position       uint64 // the odds are those of the state as of this position
-}
+// Odds is what the next draws from a pool give a player.
+type Odds = odds.Odds
 
 // OutcomeOdds says how likely a draw takes an entry.
 type OutcomeOdds = odds.OutcomeOdds
@@ -60,7 +44,7 @@ func (p Pools) Odds(ctx context.Context, pool, player string, count int) (Odds, 
 		if err := p.w.settle(ctx, seen); err != nil {
 			return Odds{}, err
 		}
-		return Odds{}, errf(CodeNotFound, "pool", "there is no pool %q in catalog version %d of realm %q", pool, version, p.w.name)
+		return Odds{}, p.unknown(pool, version)
 	}
 	o, err := s.Odds(going(ctx))
 	switch {
@@ -72,9 +56,8 @@ func (p Pools) Odds(ctx context.Context, pool, player string, count int) (Odds, 
 	if err := p.w.settle(ctx, seen); err != nil {
 		return Odds{}, err
 	}
-	out := oddsOf(&o)
-	out.CatalogVersion, out.Position, out.Count = version, seen, count
-	return out, nil
+	o.CatalogVersion, o.Position, o.Count = version, seen, count
+	return o, nil
 }
 
 // going lets computations that take long go on as long as a context lasts. They give way to others, so
@@ -108,24 +91,8 @@ func oddsError(err error) error {
 	return err
 }
 
-func oddsOf(o *odds.Odds) Odds {
-	return Odds{Status: Status(o.Status), Subject: o.Subject, Outcomes: o.Outcomes, Items: o.Items, Pity: o.Tracks}
-}
-
-// Disclosed is what a catalog says of the odds of one pool.
-type Disclosed struct {
-	Pool *catalog.Pool
-	Odds Odds  // of the first draw of a player who was never seen: stock as declared, full budgets, no moment
-	Err  error // why they are not computed: CodeInvalid, as for Pools.Odds
-	// LongRun is how many times a draw takes each entry on average when a player draws from the pool
-	// again and again, in the order of Odds.Outcomes, while stock, codes and budgets last and between
-	// moments. It is nil if that is not known: then Why says why.
-	LongRun []*big.Rat
-	Why     string
-	// Requests are what one request for as many draws as a guarantee needs gives a player who was never
-	// seen, by ascending count. A guarantee changes it.
-	Requests []DisclosedRequest
-}
+// Disclosed is what a catalog says of the odds of one pool. Its errors have CodeInvalid, as for Pools.Odds.
+type Disclosed = odds.Disclosed
 
 // DisclosedRequest is what a request for several draws gives.
 type DisclosedRequest = odds.DisclosedRequest
@@ -139,13 +106,12 @@ func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
 	if err != nil {
 		return nil, &Error{Code: CodeInvalid, Field: "catalog", Err: err}
 	}
-	out := make([]Disclosed, len(all))
 	for i := range all {
 		d := &all[i]
+		d.Err = oddsError(d.Err)
 		for k := range d.Requests {
 			d.Requests[k].Err = oddsError(d.Requests[k].Err)
 		}
-		out[i] = Disclosed{Pool: d.Pool, Odds: oddsOf(&d.Odds), Err: oddsError(d.Err), LongRun: d.LongRun, Why: d.Why, Requests: d.Requests}
 	}
-	return out, nil
+	return all, nil
 }

@@ -13,31 +13,24 @@ import (
 type SyncPolicy uint8
 
 const (
-	// SyncAlways acknowledges a request when its batch is fsynced. A crash of the process, the
-	// kernel or the power loses nothing that was acknowledged.
+	// SyncAlways acknowledges a request when its batch is fsynced. A crash loses nothing that was
+	// acknowledged, whether of the process, the kernel or the power.
 	SyncAlways SyncPolicy = iota
 	// SyncInterval acknowledges a request when its batch is handed to the operating system, and
 	// fsyncs every Options.SyncEvery. A crash of the process loses nothing that was acknowledged.
-	// A crash of the machine loses at most what was acknowledged in the last SyncEvery plus one
-	// fsync.
+	// A crash of the machine loses at most the last SyncEvery plus one fsync.
 	SyncInterval
-	// SyncNone acknowledges a request when its batch is handed to the operating system, and fsyncs
-	// only at Close. A crash of the process loses nothing that was acknowledged. A crash of the
-	// machine may lose everything since the last Close.
+	// SyncNone is SyncInterval, but fsyncs only at Close. A crash of the machine may lose everything since
+	// the last Close.
 	SyncNone
 )
 
 // String returns "always", "interval" or "none".
 func (p SyncPolicy) String() string {
-	switch p {
-	case SyncAlways:
-		return "always"
-	case SyncInterval:
-		return "interval"
-	case SyncNone:
-		return "none"
+	if p > SyncNone {
+		return "invalid"
 	}
-	return "invalid"
+	return [...]string{"always", "interval", "none"}[p]
 }
 
 // Options configures an [Engine]. The zero value is a durable, embedded engine.
@@ -45,7 +38,6 @@ type Options struct {
 	// Sync is the durability policy of every realm. Default: SyncAlways.
 	Sync SyncPolicy
 	// SyncEvery is the time between fsyncs under SyncInterval, from 1 ms to 1 h. Default: 100 ms.
-	// Other policies ignore it.
 	SyncEvery time.Duration
 	// SegmentSize is the maximum size of a log segment, in bytes, from
 	// wal.MinSegmentSize to wal.MaxSegmentSize. Default: 64 MiB.
@@ -54,43 +46,38 @@ type Options struct {
 	// MiB. As many again may be in the batch being written. Above the limit Do and DoAll wait, and
 	// Submit answers CodeOverloaded. Default: 8 MiB.
 	MaxPending int
-	// SnapshotEvery is how many bytes of log a realm writes before it takes a snapshot on its own,
-	// so that reopening it need not replay the whole log. Default: 64 MiB. Negative: only
-	// Realm.Snapshot takes snapshots.
+	// SnapshotEvery is how many bytes of log a realm writes before it takes a snapshot, so that to open
+	// it need not replay the whole log. Default: 64 MiB. Negative: only Realm.Snapshot takes snapshots.
 	SnapshotEvery int64
-	// TrimLog removes log segments that two chains of snapshots cover which share no file. Both are
-	// read back from the disk before. By default the whole log is kept: only then can every draw be
-	// verified from the first one on.
+	// TrimLog removes log segments that two series of snapshots cover, which share no file and were read
+	// back from the disk. Default: the whole log is kept. Only then can every draw be verified.
 	TrimLog bool
 	// MustExist makes Open and Engine.Realm fail with CodeNotFound instead of creating a data
-	// directory, a realm or a log. It guards a service that has data against a wrong path or a
-	// disk that is not mounted. Default: they are created.
+	// directory, a realm or a log. It guards against a wrong path and a disk that is not mounted.
 	MustExist bool
-	// Now is the wall clock for the time stamps of batches. A stamp never decreases, even if the
-	// clock steps back, except by Realm.SetClock, and stays below the year 2527. A clock that jumps
-	// by more than MaxLeap is not followed: see ClockView. The monotonic readings of the times
-	// measure a jump. A clock whose times have none, such as a test's, may jump. Default: time.Now.
+	// Now is the wall clock for the time stamps of batches. Stamps only go back by Realm.SetClock, and
+	// stay below the year 2527. A clock that jumps by more than MaxLeap is not followed: see ClockView.
+	// The monotonic readings of the times measure a jump; without them, as in tests, the clock may jump.
+	// Default: time.Now.
 	Now func() time.Time
-	// ClockConfirmed is a time that somebody has compared with the machine's clock. A realm whose
-	// log ends more than MaxDowntime before the time of Now is opened only if Now is at most MaxLeap
-	// past ClockConfirmed. Default: none.
+	// ClockConfirmed is a time that somebody has compared with the machine's clock. If a realm's log ends
+	// more than MaxDowntime before Now, the realm is opened only if Now is at most MaxLeap past
+	// ClockConfirmed. Default: none.
 	ClockConfirmed time.Time
-	// Driver keeps the realms, in place of a data directory: for a cluster. Sync, SyncEvery and
-	// SegmentSize are then a matter of the driver. Default: package driver/disk in the directory.
+	// Driver keeps the realms instead of a data directory: for a cluster. Sync, SyncEvery and
+	// SegmentSize are then up to the driver. Default: package driver/disk in the directory.
 	Driver driver.Driver
 	// Follow makes realms follow: they carry out what other nodes append to the log, and answer reads
 	// from Stale, until Replica.Lead makes them lead. It needs a Driver that several nodes share.
-	// Default: a realm leads as soon as it is open.
 	Follow bool
 	// FormatLevel returns the highest format level that all builds know which may read the realms: other
 	// nodes of a cluster may run an older build. New realms begin with it. Default: that of this build.
 	FormatLevel func() uint8
 	// Key seals the seeds of epochs in the log until they are revealed. All nodes that share a Driver
-	// must have the same one. It is a secret: who has it and the log can predict draws. Default: the
-	// one in the file key of the data directory, which is made once.
+	// need the same one. It is a secret: with it and the log, draws can be predicted. Default: the one in
+	// the file key of the data directory, which is made once.
 	Key [32]byte
-	// OldKeys open seeds that were sealed with them, and seal none: while the Key of all nodes is being
-	// changed. Default: none.
+	// OldKeys open seeds that they sealed, and seal none: while the Key of all nodes is being changed.
 	OldKeys [][32]byte
 }
 

@@ -3,7 +3,6 @@ package kuji
 import (
 	"context"
 	"math"
-	"runtime"
 
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/view"
@@ -11,6 +10,27 @@ import (
 
 // Pools is the view of a realm's pools.
 type Pools struct{ w *writer }
+
+// PoolView is a pool with its stock and odds.
+type PoolView = view.PoolStock
+
+// PoolSum is what a pool has given, and what is left of it.
+type PoolSum = view.PoolSum
+
+// EntryView is an entry's stock and its odds at one moment.
+type EntryView = view.EntryStock
+
+// BudgetView is what is left of an item of a budget.
+type BudgetView = view.BudgetLeft
+
+// MomentsView is how the winning moments of an entry stand.
+type MomentsView = view.MomentsLeft
+
+// Limit is a limit of a pool, or its free draws, and where a player stands in it.
+type Limit = rules.LimitState
+
+// PoolLimit is a limit, and the pool that has it.
+type PoolLimit = view.PoolLimit
 
 // Pool returns a pool's stock and odds. It waits until they are durable, and for nothing else.
 // CodeNotFound: the catalog in force has no such pool. A pool of more than 4096 entries is read in
@@ -22,35 +42,34 @@ func (r *Realm) Pool(ctx context.Context, id string) (PoolView, error) {
 // Page is Realm.Pool with at most count entries, beginning at index from in the catalog's order.
 // If from is past the last entry, it has none. All other fields describe the whole pool.
 // CodeInvalid: from or count is negative.
-func (p Pools) Page(ctx context.Context, id string, from, count int) (PoolView, error) {
+func (p Pools) Page(ctx context.Context, id string, from, count int) (v PoolView, err error) {
 	if from < 0 || count < 0 {
-		return PoolView{}, errf(CodeInvalid, "page", "%d entries from %d on; neither can be negative", count, from)
+		return v, errf(CodeInvalid, "page", "%d entries from %d on; neither can be negative", count, from)
 	}
 	if err := p.w.gate.answers(ctx); err != nil {
+		return v, err
+	}
+	known := false
+	t, last, err := p.w.read(ctx, func(t *rules.Tables) (last uint64, current bool) {
+		campaign, seen, current := p.campaign(t, id)
+		if !current {
+			return 0, false
+		}
+		v, known, current = view.PoolOf(t, p.w.state, id, from, count, campaign)
+		return max(v.Position, seen), current
+	})
+	if err == nil && !known {
+		err = p.unknown(id, t.Version)
+	}
+	if err != nil {
 		return PoolView{}, err
 	}
-	for {
-		t, c := p.w.inForce()
-		campaign, seen, current := p.campaign(t, id)
-		pool, known, still := view.PoolOf(t, p.w.state, id, from, count, campaign)
-		if !current || !still {
-			runtime.Gosched() // a catalog is being put in force
-			continue
-		}
-		last := max(pool.Last, c.Position, seen) // whether the pool exists depends on the catalog
-		if err := p.w.settle(ctx, last); err != nil {
-			return PoolView{}, err
-		}
-		if !known {
-			return PoolView{}, errf(CodeNotFound, "pool", "there is no pool %q in catalog version %d of realm %q", id, t.Version, p.w.name)
-		}
-		v := PoolView{ID: id, CatalogVersion: t.Version, Config: *pool.Config, Entries: make([]EntryView, len(pool.Entries)), TotalWeight: pool.Total, Position: last}
-		for i, e := range pool.Entries {
-			v.Entries[i] = EntryView{ID: e.ID, Unlimited: e.Unlimited, Left: e.Left, Drawn: e.Drawn, Weight: e.Weight, OverBudget: e.Over}
-		}
-		v.addCampaign(campaign)
-		return v, nil
-	}
+	v.Position = last
+	return v, nil
+}
+
+func (p Pools) unknown(id string, version uint64) error {
+	return errf(CodeNotFound, "pool", "there is no pool %q in catalog version %d of realm %q", id, version, p.w.name)
 }
 
 // Sums returns the sums of at most n pools, in the catalog's order, and how many pools the catalog has
@@ -62,27 +81,19 @@ func (p Pools) Sums(ctx context.Context, n int) (sums []PoolSum, more int, err e
 	if err := p.w.gate.readable(); err != nil {
 		return nil, 0, err
 	}
-	for {
-		t, c := p.w.inForce()
-		all, last, current := view.Sums(t, p.w.state, n)
-		if !current {
-			runtime.Gosched() // a catalog is being put in force
-			continue
-		}
-		if err := p.w.settle(ctx, max(last, c.Position)); err != nil {
-			return nil, 0, err
-		}
-		if t.Catalog != nil {
-			more = len(t.Catalog.Pools) - len(all)
-		}
-		sums = make([]PoolSum, len(all))
-		p.w.mu.Lock()
-		defer p.w.mu.Unlock()
-		for i, s := range all {
-			sums[i] = PoolSum{ID: s.ID, Draws: p.w.counts.drawn[s.Num], Drawn: s.Drawn, Left: s.Left, Limited: s.Limited}
-		}
-		return sums, more, nil
+	t, _, err := p.w.read(ctx, func(t *rules.Tables) (last uint64, current bool) {
+		sums, last, current = view.Sums(t, p.w.state, n)
+		return last, current
+	})
+	if err != nil || t.Catalog == nil {
+		return nil, 0, err
 	}
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	for i := range sums {
+		sums[i].Draws = p.w.counts.drawn[t.PoolByID[sums[i].ID].Num]
+	}
+	return sums, len(t.Catalog.Pools) - len(sums), nil
 }
 
 // campaign returns how a pool's budgets and moments stand, and the position as of which that is. It
@@ -109,23 +120,6 @@ func (w *writer) look(t *rules.Tables, f func(now int64)) (seen uint64, current 
 	return w.state.Position(), true
 }
 
-// addCampaign adds how budgets and moments stand.
-func (v *PoolView) addCampaign(c *view.Campaign) {
-	if c == nil {
-		return
-	}
-	for _, b := range c.Budgets {
-		v.Budgets = append(v.Budgets, BudgetView{Per: b.Per, Share: b.Share, Item: b.Item, Limit: b.Limit, Spent: b.Spent, ResetsAt: b.Resets})
-	}
-	for _, m := range c.Moments {
-		for i := range v.Entries {
-			if e := &v.Entries[i]; e.ID == m.Entry {
-				e.Moments = &MomentsView{Come: m.Come, Waiting: m.Waiting, NextAt: m.Next}
-			}
-		}
-	}
-}
-
 // Limits returns where a player stands in each limit of a pool, in the catalog's order. A player who
 // was never seen has all draws left. It waits until that is durable. CodeNotFound: the catalog in
 // force has no such pool.
@@ -149,25 +143,19 @@ func (p Pools) standing(ctx context.Context, pool, player string) (limits []Limi
 	if err := p.w.gate.answers(ctx); err != nil {
 		return nil, nil, err
 	}
-	for {
-		t, c := p.w.inForce()
+	known := false
+	t, _, err := p.w.read(ctx, func(t *rules.Tables) (last uint64, current bool) {
 		_, counters, last, _ := p.w.state.Holdings(player)
-		if p.w.tables.Load() != t { // the counters may already be those of another catalog
-			continue
-		}
 		now, back := p.w.instant()
-		all, known := view.Limits(t, pool, counters, now, back)
-		free := (*Limit)(view.Free(t, pool, counters, now, back))
-		if err := p.w.settle(ctx, max(last, c.Position)); err != nil {
-			return nil, nil, err
-		}
-		if !known {
-			return nil, nil, errf(CodeNotFound, "pool", "there is no pool %q in catalog version %d of realm %q", pool, c.Version, p.w.name)
-		}
-		out := make([]Limit, len(all))
-		for i := range all {
-			out[i] = Limit(all[i])
-		}
-		return out, free, nil
+		limits, known = view.Limits(t, pool, counters, now, back)
+		free = view.Free(t, pool, counters, now, back)
+		return last, true
+	})
+	if err == nil && !known {
+		err = p.unknown(pool, t.Version)
 	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return limits, free, nil
 }

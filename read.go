@@ -11,20 +11,35 @@ import (
 	"github.com/kuji-dev/kuji/internal/view"
 )
 
-// Reads run concurrently with the writer. They lock one player or part of a pool for as long as it
-// takes to copy it. They lock the realm only if what they read is not durable yet: then they wait
-// until it is. With a context from [Stale] they do not wait.
+// Reads run concurrently with the writer. They lock one player or part of a pool while they copy it, and the
+// realm only if what they read is not durable yet. Then they wait, unless their context is from [Stale].
 //
-// A realm that stopped because the log could not be written still answers reads of what is durable.
-// A player or a pool whose newest change is not durable is refused with the error that stopped the
-// realm: nobody knows whether that change happened until the realm is opened again.
+// A realm that stopped because the log could not be written still answers reads of what is durable. For
+// what is not, it returns the error that stopped it: only opening the realm again tells what happened.
 
-// Stale returns a context for reads that do not wait until what they read is durable. A crash may
-// still undo what they return. A realm that follows answers no others: what it has is durable, and
-// may be old.
+// Stale returns a context for reads that do not wait until what they read is durable: a crash may
+// still undo it. A follower answers no other reads: what it has is durable, and may be old.
 func Stale(ctx context.Context) context.Context { return context.WithValue(ctx, staleKey{}, true) }
 
 type staleKey struct{}
+
+// PlayerView is what a player holds.
+type PlayerView struct {
+	ID     string
+	Items  []Stack // in the order in which catalogs first named them; no zero quantities
+	Tracks []TrackView
+	// Limits are those of the catalog in force of which the player has used some draws. Of others
+	// all are left.
+	Limits []PoolLimit
+	// Free are the free draws of pools of the catalog in force of which the player has used some. Of
+	// others all are left.
+	Free     []PoolLimit
+	Position uint64 // of the last batch that changed this player
+}
+
+// TrackView is what a track of the catalog in force has counted for a player. A track that is not
+// in PlayerView.Tracks has counted 0 draws.
+type TrackView = view.TrackDraws
 
 // Player returns what a player holds, and what the tracks of the catalog in force have counted for
 // the player. It waits until that is durable, and for nothing else. CodeNotFound: the player was
@@ -46,63 +61,37 @@ func (r reader) player(ctx context.Context, id string) (PlayerView, error) {
 	if err := r.w.gate.answers(ctx); err != nil {
 		return PlayerView{}, err
 	}
-	for {
-		t, c := r.w.inForce()
+	v, known := PlayerView{ID: id}, false
+	_, _, err := r.w.read(ctx, func(t *rules.Tables) (last uint64, current bool) {
 		items, counters, last, ok := r.w.state.Holdings(id)
-		if !ok {
-			return PlayerView{}, r.unseen(id)
+		if known = ok; !known || r.w.tables.Load() != t { // the counters may be those of another catalog
+			return 0, !known
 		}
-		if r.w.tables.Load() != t { // the counters may already be those of another catalog
-			continue
-		}
-		v := PlayerView{ID: id, Items: make([]Stack, len(items)), Position: last}
+		v.Items, v.Position = make([]Stack, len(items)), last
 		for i, it := range items {
 			v.Items[i] = Stack(it)
 		}
-		tracks, seen, current := r.tracks(t, id, counters)
-		if !current {
-			runtime.Gosched() // a catalog is being put in force
-			continue
+		v.Limits, v.Free = nil, nil
+		if view.HasLimits(t, counters) { // otherwise the realm's lock is not needed
+			now, back := r.w.instant()
+			v.Limits, v.Free = view.LimitsUsed(t, counters, now, back)
 		}
-		last = max(last, seen)
-		for _, d := range tracks {
-			v.Tracks = append(v.Tracks, TrackView(d))
+		// If what tracks promise depends on stock, or on what the player holds, the lock is needed too.
+		tracks, open := view.Tracks(t, counters)
+		seen, current := uint64(0), true
+		if open {
+			seen, current = r.w.look(t, func(now int64) { view.Promise(r.w.rules, id, now, tracks) })
 		}
-		v.Limits, v.Free = r.limitsUsed(t, counters)
-		// Which tracks there are depends on the catalog.
-		if err := r.w.settle(ctx, max(last, c.Position)); err != nil {
-			return PlayerView{}, err
-		}
-		return v, nil
+		v.Tracks = tracks
+		return max(last, seen), current
+	})
+	if err == nil && !known {
+		err = r.unseen(id)
 	}
-}
-
-// tracks returns what tracks have counted, by all counters of a player, and the position as of which
-// their promises hold. It takes the realm's lock, but only if those depend on stock, or on what the
-// player holds. current is false if another catalog is in force.
-func (r reader) tracks(t *rules.Tables, player string, counters []store.CounterValue) (tracks []view.TrackDraws, seen uint64, current bool) {
-	tracks, open := view.Tracks(t, counters)
-	if !open {
-		return tracks, 0, true
+	if err != nil {
+		return PlayerView{}, err
 	}
-	seen, current = r.w.look(t, func(now int64) { view.Promise(r.w.rules, player, now, tracks) })
-	return tracks, seen, current
-}
-
-// limitsUsed returns the limits and the free draws of which a player with these counters has used some.
-func (r reader) limitsUsed(t *rules.Tables, counters []store.CounterValue) (limits, free []PoolLimit) {
-	if !view.HasLimits(t, counters) {
-		return nil, nil // without the realm's lock
-	}
-	now, back := r.w.instant()
-	for _, l := range view.LimitsUsed(t, counters, now, back) {
-		to := &limits
-		if l.Free {
-			to = &free
-		}
-		*to = append(*to, PoolLimit{l.Pool, Limit(l.LimitState)})
-	}
-	return limits, free
+	return v, nil
 }
 
 func (r reader) unseen(player string) error {
@@ -175,7 +164,21 @@ func (w *writer) settled(ctx context.Context, b *ledger.Batch, done <-chan struc
 	return nil
 }
 
-// catalog returns the tables of the catalog in force, and where it was put in force.
+// read reads what depends on the catalog in force, and waits until that is durable. f returns the position
+// that it depends on, and whether all of it is of these tables' catalog; if not, it is called again.
+func (w *writer) read(ctx context.Context, f func(*rules.Tables) (last uint64, current bool)) (t *rules.Tables, last uint64, err error) {
+	for {
+		t, c := w.inForce()
+		last, current := f(t)
+		if current && w.tables.Load() == t {
+			last = max(last, c.Position) // what there is depends on the catalog
+			return t, last, w.settle(ctx, last)
+		}
+		runtime.Gosched() // a catalog is being put in force
+	}
+}
+
+// inForce returns the tables of the catalog in force, and where it was put in force.
 func (w *writer) inForce() (*rules.Tables, store.InForce) {
 	for {
 		t, c := w.tables.Load(), w.state.Catalog()
@@ -208,15 +211,10 @@ const (
 
 // String returns the word in snake_case.
 func (s Seen) String() string {
-	switch s {
-	case NotSeen:
-		return "not_seen"
-	case Answered:
-		return "answered"
-	case MaybeForgotten:
-		return "maybe_forgotten"
+	if s < NotSeen || s > MaybeForgotten {
+		return "unknown"
 	}
-	return "unknown"
+	return [...]string{NotSeen: "not_seen", Answered: "answered", MaybeForgotten: "maybe_forgotten"}[s]
 }
 
 // Lookup is what Realm.Result finds out about a request id.

@@ -9,8 +9,7 @@ import (
 )
 
 // Realm is one game or campaign: one ordered log, one state, one writer. All methods may be called
-// concurrently. Those that concern one subject stand in a view: see [Realm.Catalogs], [Realm.Codes],
-// [Realm.Pools], [Realm.Feed] and [Realm.Replica].
+// concurrently. [Realm.Catalogs], [Realm.Codes], [Realm.Pools], [Realm.Feed] and [Realm.Replica] have more.
 type Realm struct {
 	w        *writer
 	snaps    *snapshots
@@ -81,9 +80,9 @@ func (r *Realm) Err() error {
 	return orNil(r.w.gate.err)
 }
 
-// StateHash returns the hash of the realm's state and the position it was taken at, once that is
-// durable. Verification reports the same hash for the same position, on every machine and in every
-// build. It blocks the realm while it hashes, for a time that grows with the state.
+// StateHash returns the hash of the realm's state and the position that it is of, once that is durable.
+// Verification reports the same hash for the same position, on every machine and in every build. The realm
+// waits while it hashes, for a time that grows with the state.
 func (r *Realm) StateHash(ctx context.Context) (hash [32]byte, position uint64, err error) {
 	return r.batches.stateHash(ctx)
 }
@@ -150,12 +149,10 @@ func (r *Realm) close() error {
 // cut closes the log at once: what is under way there ends with an error, and close need not wait.
 func (r *Realm) cut() { _ = r.feed.log.Close() } // close reports the error
 
-// Hold keeps the log and the files of the realm from being removed, until release is called, and makes
-// durable what was acknowledged before. It returns them to read, such as for a backup: see package
-// backup. What would change them is refused.
-//
-// CodeConflict: a realm in memory has no log. CodeNotLeader: another node leads the realm, and knows what
-// was acknowledged. CodeCanceled, CodeClosed, CodeFailed.
+// Hold makes durable what was acknowledged, and keeps the log and the files of the realm from being removed
+// until release is called. It returns them to be read, as package backup does. What would change them is
+// refused. CodeConflict: a realm in memory has no log. CodeNotLeader: another node leads the realm, and knows
+// what was acknowledged. CodeCanceled, CodeClosed, CodeFailed.
 func (r *Realm) Hold(ctx context.Context) (kept driver.Realm, release func(), err error) {
 	if err := r.w.gate.readable(); err != nil {
 		return nil, nil, err

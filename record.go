@@ -14,11 +14,11 @@ type Record struct {
 	Index    int    `json:"index"`          // in its batch
 	Last     bool   `json:"last,omitempty"` // of its batch
 	Time     int64  `json:"time"`           // of its batch, Unix milliseconds
-	Kind     string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade
+	Kind     string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade, set_limit
 	ID       string `json:"id,omitempty"`
 	Status   string `json:"status"`
 	Subject  string `json:"subject,omitempty"`
-	Limit    *Limit `json:"limit,omitempty"` // that was reached: see Result
+	Limit    *Limit `json:"limit,omitempty"` // that was reached: see Result; or that was set, with what it left then
 	Lacks    []Lack `json:"lacks,omitempty"` // of what the player held too few
 	// CatalogVersion was in force when the event was decided.
 	CatalogVersion uint64 `json:"catalog_version"`
@@ -38,7 +38,7 @@ type Record struct {
 	Items    []Stack   `json:"items,omitempty"`
 	Outcomes []Outcome `json:"outcomes,omitempty"`
 	Paid     []Stack   `json:"paid,omitempty"`
-	// Of a set_track: which, and how many draws.
+	// Of a set_track: which, and how many draws. Of a set_limit: how many are used.
 	Track string  `json:"track,omitempty"`
 	Draws *uint64 `json:"draws,omitempty"`
 	// Who asked and why, of a set_track or where there is a note.
@@ -192,5 +192,8 @@ func fillRecord(rec *Record, cmd *rules.Command, res *Result) {
 	rec.Pay, rec.Paid = cmd.Pay, res.Paid
 	if s := cmd.Set; s != nil {
 		rec.Track, rec.Draws, rec.By, rec.Reason = s.Track, &s.Draws, s.By, s.Reason
+	}
+	if s := cmd.Limit; s != nil {
+		rec.Limit, rec.Draws = &Limit{Per: s.Per, Window: s.Window, Draws: s.Allowed, Left: s.Allowed - min(s.Used, s.Allowed)}, &s.Used
 	}
 }

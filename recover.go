@@ -21,10 +21,8 @@ var (
 )
 
 // openRealm opens a realm, creating it if needed, and replays its log. Then it begins an epoch, or
-// follows.
-//
-// If there is no room to begin an epoch, or to repair the end of the log, the realm is opened all
-// the same: stopped, as after a write that failed, so that what is durable can be read.
+// follows. On a full disk the realm opens too: stopped, as after a write that failed, so that what is durable
+// can be read.
 func openRealm(w world, name string, o Options) (*Realm, error) {
 	log, full, err := openLog(w, name, o)
 	if err != nil {
@@ -98,11 +96,10 @@ func openLog(w world, name string, o Options) (log driver.Realm, full, err error
 			err = full // there was no log yet
 		}
 	}
-	_, damaged := errors.AsType[*driver.CorruptError](err)
-	switch {
-	case err == nil:
+	if err == nil {
 		return log, full, nil
-	case errors.Is(err, driver.ErrNotExist) && o.MustExist && !damaged:
+	}
+	if _, damaged := errors.AsType[*driver.CorruptError](err); errors.Is(err, driver.ErrNotExist) && o.MustExist && !damaged {
 		return nil, nil, &Error{Code: CodeNotFound, Field: "realm", Message: "realm " + name + " has no log, and Options.MustExist forbids to create one", Err: err}
 	}
 	return nil, nil, &Error{Code: codeOfLedger(err), Message: "log of realm " + name, Err: err}
@@ -111,7 +108,7 @@ func openLog(w world, name string, o Options) (log driver.Realm, full, err error
 // recover loads the newest snapshot and replays the log after it.
 func (m *machine) recover() error {
 	var loaded *store.Loader
-	seal, damaged, err := m.w.ledger.LoadNewest(context.Background(), func() ledger.Loader {
+	footer, damaged, err := m.w.ledger.LoadNewest(context.Background(), func() ledger.Loader {
 		loaded = store.NewLoader()
 		return logged.Loader{Loader: loaded}
 	})
@@ -119,20 +116,20 @@ func (m *machine) recover() error {
 		return m.w.failed("reading snapshots", err)
 	}
 	m.snaps.err = damaged
-	if seal != nil {
-		state, mark, err := loaded.State()
+	if footer != nil {
+		state, extent, err := loaded.State()
 		if err != nil {
 			return m.w.failed("reading snapshots", &ledger.CorruptError{Where: "state", Err: err})
 		}
-		m.w.state, m.w.clock.last = state, seal.Last
-		m.places.add(seal.At, state.Catalog().Version, seal.Last)
+		m.w.state, m.w.clock.last = state, footer.Last
+		m.places.add(place{at: footer.At, version: state.Catalog().Version, time: footer.Last})
 		if damaged == nil {
-			m.snaps.mark = &mark
+			m.snaps.extent = &extent
 		}
 	}
 	m.w.state.Alone(true)
 	defer m.w.state.Alone(false)
-	if err := m.w.ledger.Recover(m, seal); err != nil {
+	if err := m.w.ledger.Recover(m, footer); err != nil {
 		return m.lost(err, damaged)
 	}
 	m.w.counts.stats.Recovered = m.w.ledger.Position()
@@ -197,25 +194,24 @@ type machine struct {
 
 // Change applies an entry to the state, except for its request ids.
 func (m *machine) Change(e *ledger.Entry) error {
+	w := m.w
 	switch e.Kind() {
 	case ledger.KindEpochBegin:
-		_, m.w.clock.last = e.Begun()
+		_, w.clock.last = e.Begun()
 	case ledger.KindBatch:
-		for le, err := range logged.Events(e, m.w.state.WarmChange) {
+		for le, err := range logged.Events(e, w.state.WarmChange) {
 			if err == nil {
-				err = e.Corrupt(m.w.state.Change(le.Event, le.At))
+				err = e.Corrupt(w.state.Change(le.Event, le.At))
 			}
 			if err != nil {
 				return err
 			}
-			m.w.counts.stats.RecoveredEvents++
+			w.counts.stats.RecoveredEvents++
 		}
-		m.w.clock.last = m.w.state.Now()
+		w.clock.last = w.state.Now()
 	}
 	m.snaps.bytes += int64(e.Size())
-	if m.places.passed(e.Size()) {
-		m.places.add(e.At(), m.w.state.Catalog().Version, m.w.clock.last)
-	}
+	m.places.passed(e.Size(), e.At(), w.state.Catalog().Version, w.clock.last)
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 // Status says how a request ended. Every status but OK is a refusal that depends on the state. It
 // is logged and changes nothing, except that UnknownCode counts the guess, and its request id gives
 // the same answer from then on.
-type Status uint8
+type Status = rules.Status
 
 // The statuses.
 const (
@@ -34,11 +34,6 @@ const (
 	CodeRequired      Status = 19  // only codes pay for the pool: see Redeem; Subject is the pool
 	Refused           Status = 255 // in DoAll and StartAll: not carried out and not logged; Err says why
 )
-
-// String returns the status in snake_case.
-func (s Status) String() string {
-	return rules.Status(s).String()
-}
 
 // Result is the answer to one request.
 type Result struct {
@@ -64,6 +59,13 @@ type Result struct {
 	// Members has one result for each member of an Atomic, in order.
 	Members []Result
 	Receipt Receipt
+}
+
+// Lack is an item of which a player had too few.
+type Lack struct {
+	Item string `json:"item"`
+	Have uint64 `json:"have"`
+	Need uint64 `json:"need"` // at most 2^53-1 times MaxDrawCount
 }
 
 // Outcome is one entry that a draw took from the pool of the request, with all that it gave. It is
@@ -129,8 +131,7 @@ type names interface {
 func why(s names, ev *store.Event, res *Result) error {
 	limit, lacks, err := rules.WhyOf(ev)
 	if res.Status == LimitReached {
-		l := Limit(limit)
-		res.Limit = &l
+		res.Limit = &limit
 	}
 	for _, l := range lacks {
 		res.Lacks = append(res.Lacks, Lack{Item: s.ItemID(l.Item), Have: l.Have, Need: l.Need})

@@ -10,16 +10,8 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Every request takes one way:
-//
-//	run:     lock; enter with each request; unlock; wait for the batch that they joined
-//	enter, under mu:
-//	         if the id is known, return the first answer again
-//	         propose: the rules write the event, after those of the open batch
-//	         describe: the result is read from these very bytes
-//	         apply: the store reads the same bytes, as recovery will
-//
-// Do runs one request, DoAll and StartAll run many, Submit runs one and does not wait.
+// Do runs one request, DoAll and StartAll run many, Submit runs one and does not wait. Each request takes one
+// way: it enters under the realm's lock, see writer.enter, and the caller waits for the batch that it joined.
 
 // Do carries out one request and returns its result once that is durable under the realm's policy.
 // A refusal that depends on the state (sold out, too poor …) is a Result with a Status, not an
@@ -38,40 +30,41 @@ import (
 //	CodeFailed, CodeClosed       the realm has stopped or is closed; nothing was logged
 func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
 	var res [1]Result
-	c, err := r.w.run(ctx, []Request{req}, res[:])
-	if err == nil {
-		err = c.Wait(ctx)
+	err := r.w.runAll(ctx, []Request{req}, res[:])
+	if err == nil && res[0].Status == Refused {
+		err = res[0].Err
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return Result{}, err
-	case res[0].Status == Refused:
-		return Result{}, res[0].Err
 	}
 	return res[0], nil
 }
 
 // DoAll carries out requests, each independent of the others, and returns one result for each, in
-// order, once all are durable. A request that is malformed, reuses an id, names what there is not
-// or finds no room is the only one refused: its result has the status Refused and an Err. The error
-// is not nil only if no result is known; for its codes see Do. At most MaxBatch requests are
-// allowed.
+// order, once all are durable. If a request gets an error, only that one is refused: its result has the
+// status Refused and an Err. The error of DoAll says that no result is known; for its codes see Do. At most
+// MaxBatch requests are allowed.
 func (r *Realm) DoAll(ctx context.Context, reqs []Request) ([]Result, error) {
 	results := make([]Result, min(len(reqs), MaxBatch))
-	c, err := r.w.run(ctx, reqs, results)
-	if err == nil {
-		err = c.Wait(ctx)
-	}
-	if err != nil {
+	if err := r.w.runAll(ctx, reqs, results); err != nil {
 		return nil, err
 	}
 	return results, nil
 }
 
+// runAll is run, and waits.
+func (w *writer) runAll(ctx context.Context, reqs []Request, results []Result) error {
+	c, err := w.run(ctx, reqs, results)
+	if err != nil {
+		return err
+	}
+	return c.Wait(ctx)
+}
+
 // StartAll is DoAll in two steps, for callers that prepare the next requests while these become
-// durable. It carries out reqs in order, before anything that is started later. It writes one
-// result for each into results, which must have the same length, and returns. Show the results to
-// nobody before Wait has returned nil. Errors are those of DoAll: no result is known.
+// durable. It carries out reqs in order, before anything that is started later, and writes one
+// result for each into results, which has the same length. Show the results to nobody before Wait has
+// returned nil.
 func (r *Realm) StartAll(ctx context.Context, reqs []Request, results []Result) (Commit, error) {
 	if len(results) != len(reqs) {
 		return Commit{}, errf(CodeInvalid, "results", "%d for %d requests; want one for each request", len(results), len(reqs))
@@ -81,10 +74,10 @@ func (r *Realm) StartAll(ctx context.Context, reqs []Request, results []Result) 
 }
 
 // Submit carries out one request and returns at once. It calls done exactly once, with what Do
-// would have returned. If the answer is known at once, it calls done before it returns. Otherwise
-// the realm's flusher calls it and does nothing else meanwhile: done must not block and must not
-// call the realm. done gets CodeOverloaded if Options.MaxPending bytes of events, or too many
-// callbacks, wait for the log. Requests are carried out in the order of submission.
+// would have returned: before it returns if the answer is known, otherwise from the realm's flusher, which
+// does nothing else meanwhile. done must not block and must not call the realm. It gets CodeOverloaded if
+// Options.MaxPending bytes of events, or too many callbacks, wait for the log. Requests are carried out in
+// the order of submission.
 func (r *Realm) Submit(req Request, done func(Result, error)) {
 	if done == nil {
 		panic("kuji: Submit without a callback")
@@ -177,9 +170,9 @@ func (w *writer) run(ctx context.Context, reqs []Request, results []Result) (Com
 	return c, nil
 }
 
-// carryOutSome carries out the prepared requests that were not refused, from one on, until the open
-// batch is full. It returns which one is next. The flusher begins after the call's last requests, or
-// when the batch is full: one batch with all of them takes a fifth less work than several.
+// runSome carries out the prepared requests that were not refused, from one on, until the open batch is
+// full. It returns which one is next. The flusher begins after the call's last requests, or when the batch
+// is full: one batch with all of them takes a fifth less work than several.
 func (w *writer) runSome(ctx context.Context, mem *work, from int, results []Result, c *Commit) (next int, err error) {
 	if err := w.lockForRoom(ctx); err != nil {
 		return from, err

@@ -15,18 +15,13 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Snapshots, in short:
+// A snapshot captures the state under the realm's lock, between two batches. That takes time for pools and
+// chunks of memory, not for what they hold. Then the captured state is written while requests go on: an event
+// that changes it first saves the old value. Once the batch is durable, the file is finished with the chain's
+// hash and the place in the log. Then series that are no longer needed are removed, and the log is trimmed if
+// Options.TrimLog is set.
 //
-//	under mu, between two batches:  capture the state; this takes time for pools and chunks of
-//	                               memory, not for what they hold
-//	concurrently with the writer:   write the captured state; an event that changes it first
-//	                               saves the old value
-//	once the batch is durable:      seal the file with the chain's hash and the log's offset;
-//	                               fsync, rename, fsync the directory
-//	then:                           remove chains that are no longer needed; trim the log if
-//	                               Options.TrimLog is set (snapshot_prune.go)
-//
-// The log is the truth: a snapshot that cannot be written is no reason to stop.
+// The log is the truth: if a snapshot cannot be written, the realm goes on.
 
 // Snapshot describes a snapshot that was taken.
 type Snapshot struct {
@@ -35,20 +30,18 @@ type Snapshot struct {
 	Bytes    int64  // of its file
 }
 
-// snapshots is what a realm keeps about its snapshots. Guarded by mu, unless a field says
-// otherwise.
+// snapshots is what a realm keeps about its snapshots. The realm's lock guards all but ctx.
 type snapshots struct {
 	w *writer
 
-	mark    *store.Mark  // of the newest; nil: the next one holds the whole state
-	job     *snapshotJob // being written
-	pending *snapshotJob // to begin between two batches
-	bytes   int64        // of log since the newest
-	err     error        // of the last attempt
+	extent  *store.Extent // of the newest; nil: the next one holds the whole state
+	job     *snapshotJob  // being written
+	pending *snapshotJob  // to begin between two batches
+	bytes   int64         // of log since the newest
+	err     error         // of the last attempt
+	holds   int           // backups under way: no file and no log is removed meanwhile
 
-	holds int // backups under way: no file and no log is removed meanwhile
-
-	ctx  context.Context // give up the one being written
+	ctx  context.Context // ends when the one being written is given up
 	stop context.CancelFunc
 }
 
@@ -56,8 +49,8 @@ type snapshots struct {
 type snapshotJob struct {
 	capture *store.Capture
 	whole   bool // it builds on no other
-	seal    ledger.Footer
-	ready   chan struct{} // closed when seal is final, or lost
+	footer  ledger.Footer
+	placed  chan struct{} // closed when the footer has its place in the log, or lost
 	lost    bool          // the realm stopped before the position was durable
 
 	done chan struct{} // closed when info and err are final
@@ -68,6 +61,10 @@ type snapshotJob struct {
 	w        *ledger.Writer
 	next     func() (store.BlockKind, []byte, bool)
 	end      func()
+}
+
+func newSnapshotJob() *snapshotJob {
+	return &snapshotJob{placed: make(chan struct{}), done: make(chan struct{})}
 }
 
 // snapshotPause is how long the writing of a snapshot pauses while requests are served, after about
@@ -91,7 +88,7 @@ func (s *snapshots) take(ctx context.Context) (Snapshot, error) {
 			s.w.mu.Unlock()
 			return newest, nil
 		}
-		job = &snapshotJob{ready: make(chan struct{}), done: make(chan struct{})}
+		job = newSnapshotJob()
 		s.pending = job
 		if s.w.group.Open().Events == 0 {
 			s.begin(s.w.group.Open().Position - 1)
@@ -128,27 +125,26 @@ func (s *snapshots) begin(position uint64) {
 		if s.w.o.SnapshotEvery < 0 || s.bytes < s.w.o.SnapshotEvery {
 			return
 		}
-		job = &snapshotJob{ready: make(chan struct{}), done: make(chan struct{})}
+		job = newSnapshotJob()
 	}
 	s.pending, s.job = nil, job
-	base := s.mark
-	if base != nil && s.w.ledger.Whole() {
+	base := s.extent
+	if s.w.ledger.Whole() {
 		base = nil
 	}
 	job.whole = base == nil
 	job.capture = s.w.state.Capture(base)
-	job.seal.Values, job.seal.Last, job.seal.Rules = s.w.source.Values(), s.w.clock.last, rules.Version
-	job.seal.Epochs = s.w.proofs.needed(s.w.state.OldestAnswer(), s.w.state.Catalog().Position)
+	job.footer.Values, job.footer.Last, job.footer.Rules = s.w.source.Values(), s.w.clock.last, rules.Version
+	job.footer.Epochs = s.w.proofs.needed(s.w.state.OldestAnswer(), s.w.state.Catalog().Position)
 	s.bytes = 0
 	if !s.w.group.Writing() && s.w.ledger.Position() == position { // the flusher is idle: we may read the chain
-		job.sealed(s.w.ledger.At())
+		s.place(s.w.ledger.At)
 	}
 	s.background(func() bool { return s.step(job) })
 }
 
 // pause gives the processor to others while requests are being answered. To yield is not enough: a
-// goroutine that yields runs again before those whose thread is in a system call, such
-// as the flusher. If the realm is idle, pause returns at once.
+// goroutine that yields runs again before those whose thread is in a system call, such as the flusher.
 func (j *snapshotJob) pause(w *writer) {
 	if answered := w.counts.answered.Load(); answered != j.answered {
 		j.answered = answered
@@ -165,26 +161,21 @@ func (s *snapshots) background(task func() bool) {
 	})
 }
 
-// sealed records where the snapshot's position is in the log.
-func (j *snapshotJob) sealed(at ledger.At) {
-	j.seal.At = at
-	close(j.ready)
-}
-
-// seal tells the snapshot being taken, if it waits for that, where in the log its batch
-// has become durable, as far as the policy goes. The caller holds mu.
-func (s *snapshots) seal(at ledger.At) {
-	if j := s.job; j != nil && j.seal.Position() == 0 {
-		j.sealed(at)
+// place tells the snapshot being taken, if it waits for that, where in the log its batch has become durable,
+// as far as the policy goes. The caller holds mu.
+func (s *snapshots) place(at ledger.At) {
+	if j := s.job; j != nil && j.footer.Position() == 0 {
+		j.footer.At = at
+		close(j.placed)
 	}
 }
 
 // lose ends the snapshots whose batch will not become durable. The caller holds mu.
 func (s *snapshots) lose() {
 	s.stop()
-	if j := s.job; j != nil && j.seal.Position() == 0 && !j.lost {
+	if j := s.job; j != nil && j.footer.Position() == 0 && !j.lost {
 		j.lost = true
-		close(j.ready)
+		close(j.placed)
 	}
 	if j := s.pending; j != nil {
 		s.pending = nil
@@ -223,9 +214,9 @@ func (s *snapshots) step(j *snapshotJob) (more bool) {
 	return false
 }
 
-// finish seals a snapshot whose blocks are all written.
+// finish finishes a snapshot whose blocks are all written.
 func (s *snapshots) finish(j *snapshotJob) error {
-	if err := step.Wait(context.Background(), s.w.world.steps, j.ready); err != nil {
+	if err := step.Wait(context.Background(), s.w.world.steps, j.placed); err != nil {
 		return err
 	}
 	if j.lost {
@@ -237,14 +228,14 @@ func (s *snapshots) finish(j *snapshotJob) error {
 		j.w.Abort()
 		return fmt.Errorf("making the log durable: %w", err)
 	}
-	file, err := j.w.Finish(s.ctx, &j.seal)
+	file, err := j.w.Finish(s.ctx, &j.footer)
 	if err != nil {
 		return err
 	}
 	j.info = infoOf(file)
 	s.w.mu.Lock()
-	mark := j.capture.Mark()
-	s.mark = &mark
+	extent := j.capture.Extent()
+	s.extent = &extent
 	s.w.counts.stats.Snapshots++
 	s.w.mu.Unlock()
 	return nil
@@ -270,7 +261,7 @@ func (s *snapshots) end(j *snapshotJob, err error) {
 	defer s.w.mu.Unlock()
 	s.w.state.Release(j.capture, err == nil)
 	if errors.Is(err, driver.ErrNotExist) { // the files that the next one would build on may be gone too
-		s.mark = nil
+		s.extent = nil
 	}
 	s.job, s.err = nil, shown
 	close(j.done)

@@ -3,7 +3,6 @@ package kuji
 import (
 	"context"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/format"
@@ -35,20 +34,14 @@ type Upgraded struct {
 // level; nothing was logged. Other errors are those of Do.
 func (r *Realm) FinishUpgrade(ctx context.Context, by, reason string) (Upgraded, error) {
 	u := upgrader{Upgrade: rules.Upgrade{To: format.Newest, By: by, Reason: reason}}
-	if err := invalid(u.Check()); err != nil {
+	if err := checkWho(by, reason, u.Check()); err != nil {
 		return Upgraded{}, err
 	}
-	if !utf8.ValidString(by) || !utf8.ValidString(reason) {
-		return Upgraded{}, errf(CodeInvalid, "reason", "%q by %q; want UTF-8", reason, by)
-	}
-	r.w.prepare.Lock() // a catalog on its way may take itself for the realm's first
-	var res Result
-	c, err := r.w.start(ctx, &u, &res)
-	r.w.prepare.Unlock()
-	if err := r.w.finish(ctx, c, err); err != nil {
+	var err error
+	// A catalog that is being prepared may take itself for the realm's first.
+	if u.did.Receipt, err = r.w.carry(ctx, &u, func() error { return nil }); err != nil {
 		return Upgraded{}, err
 	}
-	u.did.Receipt = res.Receipt
 	return u.did, nil
 }
 

@@ -8,11 +8,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/kuji-dev/kuji/driver/memory"
 	"github.com/kuji-dev/kuji/internal/format"
 	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
@@ -100,29 +102,27 @@ type proofs struct {
 
 func proofsOf(l *ledger.Ledger) proofs { return proofs{l.Epochs(), l.Epoch(), l.SeedsErr()} }
 
+// at returns which epoch a position is in; -1: none.
+func (p *proofs) at(position uint64) int {
+	i := len(p.epochs) - 1
+	for i >= 0 && p.epochs[i].First > position { // it is nearly always the last
+		i--
+	}
+	return i
+}
+
 // receipt fills in the proof of a result, except for the name of its realm.
 func (p *proofs) receipt(rc *Receipt, at store.At, version uint64) {
 	rc.Position, rc.Index, rc.Time, rc.CatalogVersion = at.Position, int(at.Index), at.Time, version
-	for i := len(p.epochs) - 1; i >= 0; i-- { // nearly always the last
-		if e := &p.epochs[i]; e.First <= at.Position {
-			rc.Epoch, rc.Commitment = e.Number, e.Commitment
-			return
-		}
+	if i := p.at(at.Position); i >= 0 {
+		rc.Epoch, rc.Commitment = p.epochs[i].Number, p.epochs[i].Commitment
 	}
 }
 
 // needed returns the epochs that later receipts or reveals may still need: those since the position of
 // the oldest remembered answer, that of the catalog in force, and those not yet revealed.
 func (p *proofs) needed(oldest, catalog uint64) (out []ledger.Epoch) {
-	first, applied := 0, 0
-	for i := range p.epochs {
-		if p.epochs[i].First <= oldest {
-			first = i
-		}
-		if p.epochs[i].First <= catalog {
-			applied = i
-		}
-	}
+	first, applied := max(p.at(oldest), 0), max(p.at(catalog), 0)
 	for i, e := range p.epochs {
 		if i >= first || i == applied || !e.Revealed {
 			out = append(out, e)
@@ -152,7 +152,7 @@ type earlier struct {
 func until(position uint64) earlier { return earlier{at: store.At{Position: position}} }
 
 // enter is the one way into the log. It fills in res, from the event of the proposal or from an earlier
-// one, and returns the batch that makes res durable, nil if it already is. With an error, b is the batch
+// one, and returns the batch that makes res durable, nil if it already is. With an error, that is the batch
 // that the refusal depends on. The caller holds mu.
 func (w *writer) enter(p proposal, res *Result) (b *ledger.Batch, err error) {
 	if w.gate.err != nil { // an earlier request of the same call stopped the realm
@@ -198,9 +198,9 @@ func (w *writer) again(found *earlier, res *Result) error {
 	return nil
 }
 
-// commit adds the event at the end of buf to b, whose events come before it in buf. It fills in res.
-// What goes wrong here is a defect: the rules may have used random values, and no log says so. So the
-// event does not count, nor does anything else in the open batch. The caller holds mu.
+// commit adds the event at the end of buf to b, whose events come before it in buf. It fills in res. An error
+// here is a defect: the rules may have used random values, and no log says so. Then nothing in the open
+// batch counts. The caller holds mu.
 func (w *writer) commit(b *ledger.Batch, buf []byte, res *Result) error {
 	ev := &w.draft.decoded
 	if _, err := store.Decode(buf[len(b.Buf):], ev); err != nil {
@@ -250,17 +250,36 @@ func (w *writer) defect(err error) error {
 	return w.gate.err
 }
 
-// ended, deferred, turns a panic of the rules, the store or the caller's clock into a defect, and
-// so a clock that ends its goroutine. finished says that there was neither.
+// ended, deferred, makes a defect of a panic of the rules, the store or the caller's clock, and of a clock
+// that ends its goroutine. finished says that there was neither.
 func (w *writer) ended(finished *bool, b **ledger.Batch, err *error) {
 	if !*finished {
 		*b, *err = nil, w.defect(fmt.Errorf("panic: %v\n%s", recover(), debug.Stack()))
 	}
 }
 
-// start lets a proposal enter. The Commit says when that is durable. With an error it says when what the
-// refusal depends on is.
-func (w *writer) start(ctx context.Context, p proposal, res *Result) (c Commit, err error) {
+// carry lets a proposal enter, and waits until that is durable, or until what its refusal depends on is.
+// prepare comes first and may take long: no catalog enters meanwhile. nil: there is nothing to prepare.
+func (w *writer) carry(ctx context.Context, p proposal, prepare func() error) (Receipt, error) {
+	var res Result
+	c, err := w.start(ctx, p, prepare, &res)
+	switch {
+	case err == nil:
+		err = c.Wait(ctx)
+	case c.batch != nil:
+		err = cmp.Or(w.settled(ctx, c.batch, c.done), err)
+	}
+	return res.Receipt, err
+}
+
+func (w *writer) start(ctx context.Context, p proposal, prepare func() error, res *Result) (c Commit, err error) {
+	if prepare != nil {
+		w.prepare.Lock()
+		defer w.prepare.Unlock()
+		if err := prepare(); err != nil {
+			return c, err
+		}
+	}
 	if err := w.lockForRoom(ctx); err != nil {
 		return c, err
 	}
@@ -272,15 +291,12 @@ func (w *writer) start(ctx context.Context, p proposal, res *Result) (c Commit, 
 	return c, err
 }
 
-// finish waits for what start has returned.
-func (w *writer) finish(ctx context.Context, c Commit, err error) error {
-	if err != nil && c.batch != nil {
-		return cmp.Or(w.settled(ctx, c.batch, c.done), err)
+// checkWho refuses what cannot stand in the log as who asks and why. wrong is what the rules say of it.
+func checkWho(by, reason string, wrong *rules.CommandError) error {
+	if wrong == nil && !(utf8.ValidString(by) && utf8.ValidString(reason)) {
+		return errf(CodeInvalid, "reason", "%q by %q; want UTF-8", reason, by)
 	}
-	if err != nil {
-		return err
-	}
-	return c.Wait(ctx)
+	return invalid(wrong)
 }
 
 // request is a checked command, with the hashes of its request id and player.
@@ -295,11 +311,14 @@ func (q *request) propose(w *writer, b *ledger.Batch, event *store.Writer) (foun
 		return found, q.same(w, &a)
 	}
 	w.stamp(b)
-	if err := q.cmd.Allow(w.state.Level()); err != nil {
-		return found, &Error{Code: CodeFormat, Err: err}
+	newer := q.cmd.Allow(w.state.Level())
+	if newer == nil || w.state.Catalog().Version == 0 { // the first catalog says at which level the realm begins
+		if err := q.refused(w, b.Time); err != nil { // by a catalog that may not be durable yet
+			return until(w.state.Catalog().Position), err
+		}
 	}
-	if err := q.refused(w, b.Time); err != nil { // by a catalog that may not be durable yet
-		return until(w.state.Catalog().Position), err
+	if newer != nil {
+		return found, &Error{Code: CodeFormat, Err: newer}
 	}
 	if err := q.admit(w, b.Time); err != nil {
 		return found, err
@@ -346,9 +365,8 @@ func (q *request) refused(w *writer, now int64) error {
 		return errf(CodeTooOld, "id", "%q: %v: it was made at %s, and ids from before %s may have been", q.cmd.ID, fault, stampText(made), stampText(w.state.IDFloor()))
 	case rules.IDTooFarAhead:
 		return errf(CodeInvalid, "id", "%q: %v: it was made at %s, and here it is %s", q.cmd.ID, fault, stampText(made), stampText(now))
-	default:
-		return errf(CodeInvalid, "id", "%q: %v", q.cmd.ID, fault)
 	}
+	return errf(CodeInvalid, "id", "%q: %v", q.cmd.ID, fault)
 }
 
 func stampText(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
@@ -358,9 +376,9 @@ func (q *request) admit(w *writer, now int64) error {
 	s := w.state
 	if q.cmd.ID != "" && s.WindowFull(now) {
 		w.counts.stats.RefusedIDs++
-		w := s.WindowSize()
+		ids := s.WindowSize()
 		return errf(CodeOverloaded, "id", "%d request ids are remembered and the catalog allows %d within its window; none is forgotten early: "+
-			"send it again later, or raise idempotency.count in the catalog", w.Remembered, w.Limit)
+			"send it again later, or raise idempotency.count in the catalog", ids.Remembered, ids.Limit)
 	}
 	if most := 2 * max(1, len(q.cmd.Members)); !s.RoomForPlayers(most) && !s.RoomForPlayers(q.cmd.NewPlayers(s)) {
 		return errf(CodeConflict, "player", "the realm has %d players, the most it can have; there is no room for a new one", s.Players())
@@ -374,4 +392,139 @@ func (q *request) admit(w *writer, now int64) error {
 // rememberedWrong says that the answer to a request id, which a snapshot may hold, cannot be read.
 func rememberedWrong(err error) error {
 	return &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
+}
+
+// maxCatalogEvent is the largest catalog event in the log, in bytes. Even after MaxPending bytes
+// of other events, it keeps the entry below the 64 MiB limit of a log record.
+const maxCatalogEvent = 40 << 20
+
+// lockForRoom locks mu once the open batch has room, and waits for that if it must. The caller
+// holds mu if the error is nil.
+func (w *writer) lockForRoom(ctx context.Context) error {
+	for {
+		if ctx.Err() != nil {
+			return &Error{Code: CodeCanceled, Message: "the context ended before the request was accepted; nothing was logged", Err: ctx.Err()}
+		}
+		w.mu.Lock()
+		if err := w.gate.usable(); err != nil {
+			w.mu.Unlock()
+			return err
+		}
+		if !w.group.Full() {
+			return nil
+		}
+		taken := w.group.Taken()
+		w.mu.Unlock()
+		// If the context has ended, the check above returns.
+		_ = step.Wait(ctx, w.world.steps, taken)
+	}
+}
+
+// unlock unlocks mu for somebody who adds no more.
+func (w *writer) unlock() {
+	w.group.Ask()
+	w.mu.Unlock()
+}
+
+// batchAt returns the batch at a position, or nil if that position is already acknowledged. The
+// caller holds mu.
+func (w *writer) batchAt(pos uint64) *ledger.Batch {
+	if pos <= w.gate.acked.Load() {
+		return nil
+	}
+	return w.group.At(pos)
+}
+
+// batches are what becomes of a realm's batches: the ledger calls its methods under the realm's lock.
+type batches struct {
+	w       *writer
+	snaps   *snapshots
+	places  *places
+	version uint64    // of the catalog in force after the batch being written
+	hash    *[32]byte // of the state after the open batch, for stateHash; nil: nobody asked
+}
+
+// Taken begins the writing of a batch. The state is what the batch has made it.
+func (b *batches) Taken(batch *ledger.Batch) {
+	b.version = b.w.state.Catalog().Version
+	if b.hash != nil {
+		*b.hash = b.w.state.Hash()
+		b.hash = nil
+	}
+	b.snaps.begin(batch.Position)
+}
+
+// Durable acknowledges a batch.
+func (b *batches) Durable(batch *ledger.Batch) {
+	w, at := b.w, b.w.ledger.At
+	w.counts.answered.Add(uint64(batch.Events))
+	w.counts.stats.Batches++
+	w.counts.stats.LogBytes += uint64(len(batch.Buf))
+	b.snaps.bytes += int64(len(batch.Buf))
+	b.snaps.place(at)
+	b.places.passed(len(batch.Buf), at, b.version, w.clock.last)
+	w.gate.advance(at)
+}
+
+// Lost stops the realm because a batch could not be written.
+func (b *batches) Lost(batch *ledger.Batch, cause error) error {
+	w := b.w
+	if w.gate.err == nil && codeOfLedger(cause) == CodeNotLeader {
+		w.gate.fail(&Error{Code: CodeNotLeader, Message: fmt.Sprintf("realm %q stopped at position %d", w.name, batch.Position), Err: cause})
+	} else if w.gate.err == nil {
+		w.gate.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d: writing the log failed; restart the server (in Go: close the engine and open it again) to recover", w.name, batch.Position), Err: cause})
+	}
+	w.gate.lower(w.ledger.Durable())
+	b.snaps.lose()
+	w.gate.wake()
+	return &Error{Code: CodeUnknownOutcome, Message: fmt.Sprintf("realm %q stopped before the request was durable; after a restart, send the same request id again to learn what became of it", w.name), Err: cause}
+}
+
+// stateHash returns the hash of the state, and the position that it was taken at, once that is durable.
+func (b *batches) stateHash(ctx context.Context) (hash [32]byte, position uint64, err error) {
+	w := b.w
+	w.mu.Lock()
+	if err := w.gate.answers(ctx); err != nil {
+		w.mu.Unlock()
+		return hash, 0, err
+	}
+	open := w.group.Open()
+	if open.Events == 0 { // the state is that of the batch before it
+		position, hash = w.state.Position(), w.state.Hash()
+		w.mu.Unlock()
+		return hash, position, w.settle(ctx, position)
+	}
+	if b.hash == nil {
+		b.hash = new([32]byte)
+	}
+	sum, done := b.hash, open.Done()
+	w.unlock()
+	if err := w.settled(ctx, open, done); err != nil {
+		return hash, 0, err
+	}
+	return *sum, open.Position, nil
+}
+
+// pending is a callback of Submit, and what it is called with once the batch is durable.
+type pending struct {
+	done func(Result, error)
+	res  Result
+	err  error
+}
+
+func (p *pending) call(unknown error) {
+	if unknown != nil {
+		p.done(Result{}, unknown)
+	} else {
+		p.done(p.res, p.err)
+	}
+}
+
+// bytes returns about how much memory a waiting callback takes.
+func (p *pending) bytes() int {
+	n := 192 + 64*len(p.res.Outcomes)
+	for i := range p.res.Members {
+		n += 192 + 64*len(p.res.Members[i].Outcomes)
+	}
+	return n
 }

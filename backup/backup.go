@@ -1,6 +1,6 @@
-// Package backup copies realms: of a live engine, of a directory or of a driver, to a directory that grows
-// with each backup, and back. A backup is a log of its own with the same entries at the same places. What
-// events say may not enter it.
+// Package backup copies realms of a live engine, a directory or a driver to a directory that grows with
+// each backup, and restores them. A backup is a log of its own with the same entries at the same places.
+// What events say may not enter it.
 package backup
 
 import (
@@ -27,9 +27,8 @@ import (
 //	               the file with its payload, if it has one
 //	the receiver:  compare the first entry with its own last one, append the others
 //
-// The log is the truth, so a backup is a log of its own with the same entries at the same places: a
-// data directory without a key. What it lacks is what the log has grown by. The chain of hashes binds
-// each entry to the one before it, so comparing one entry compares all.
+// A backup is a data directory without a key. What it lacks is what the log has grown by. The chain of
+// hashes binds each entry to the one before it: comparing one entry compares all.
 
 // Part is a part of a realm's backup.
 type Part struct {
@@ -62,6 +61,32 @@ type Report struct {
 // piece is how many bytes of a file a part has at most.
 const piece = 256 << 10
 
+// source returns the source of what read sends of a realm.
+func source(realm string, read func(ctx context.Context, from driver.Cursor, send sender) error) Source {
+	return func(ctx context.Context, from uint64) iter.Seq2[Part, error] {
+		return func(yield func(Part, error) bool) {
+			err := read(ctx, driver.Cursor(from), func(p Part) error {
+				if !yield(p, nil) {
+					return errEnough
+				}
+				return nil
+			})
+			switch {
+			case err == nil || errors.Is(err, errEnough):
+			case ctx.Err() != nil:
+				yield(Part{}, &kuji.Error{Code: kuji.CodeCanceled, Message: "during a backup", Err: ctx.Err()})
+			default:
+				yield(Part{}, kuji.ErrorOf("backup of realm "+realm, err))
+			}
+		}
+	}
+}
+
+// sender takes the next part of a backup.
+type sender func(Part) error
+
+var errEnough = errors.New("the receiver wants no more")
+
 // Of returns the source of a realm that an engine has open: it yields what a backup lacks, while requests go
 // on. All that was acknowledged before it is called is in it. Until it ends, nothing of the log and no
 // snapshot is removed.
@@ -69,26 +94,19 @@ const piece = 256 << 10
 // Errors: CodeConflict if from is not a place of this log: the backup is one of another log, or so
 // old that the log was trimmed since; otherwise those of [kuji.Realm.Hold].
 func Of(r *kuji.Realm) Source {
-	return func(ctx context.Context, from uint64) iter.Seq2[Part, error] {
-		return func(yield func(Part, error) bool) {
-			kept, release, err := r.Hold(ctx)
-			if err == nil {
-				defer release()
-				through := func(context.Context) (driver.Cursor, error) { return kept.Durable(), nil }
-				err = yieldParts(ctx, r.Name(), kept, driver.Cursor(from), through, yield)
-			}
-			switch {
-			case err != nil && ctx.Err() != nil:
-				yield(Part{}, &kuji.Error{Code: kuji.CodeCanceled, Message: "during a backup", Err: ctx.Err()})
-			case err != nil:
-				yield(Part{}, kuji.ErrorOf("backup of realm "+r.Name(), err))
-			}
+	return source(r.Name(), func(ctx context.Context, from driver.Cursor, send sender) error {
+		kept, release, err := r.Hold(ctx)
+		if err != nil {
+			return err
 		}
-	}
+		defer release()
+		through := func(context.Context) (driver.Cursor, error) { return kept.Durable(), nil }
+		return parts(ctx, r.Name(), kept, from, through, send)
+	})
 }
 
-// Dir returns the source of a realm in a data directory that no engine has open, and what to
-// call when done. Errors: CodeLocked if one has, CodeNotFound.
+// Dir returns the source of a realm in a data directory that no engine has open, and what to call when
+// done. Errors: CodeLocked if one has, CodeNotFound.
 func Dir(dir, realm string) (source Source, done func() error, err error) {
 	return inDir(nil, dir, realm)
 }
@@ -106,25 +124,20 @@ func inDir(fsys vfs.FS, dir, realm string) (Source, func() error, error) {
 }
 
 // Driver is Dir for a realm that a driver keeps, and that nobody writes meanwhile.
-func Driver(d driver.Driver, realm string) (source Source, done func() error, err error) {
+func Driver(d driver.Driver, realm string) (Source, func() error, error) {
 	if err := kuji.CheckRealm(realm); err != nil {
 		return nil, nil, err
 	}
 	r, err := d.Open(context.Background(), realm, driver.Options{ReadOnly: true})
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, driver.ErrNotExist) {
+		return nil, nil, &kuji.Error{Code: kuji.CodeNotFound, Field: "realm", Message: "realm " + realm, Err: err}
+	}
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, driver.ErrNotExist) {
-			return nil, nil, &kuji.Error{Code: kuji.CodeNotFound, Field: "realm", Message: "realm " + realm, Err: err}
-		}
 		return nil, nil, kuji.ErrorOf("realm "+realm, err)
 	}
-	source = func(ctx context.Context, from uint64) iter.Seq2[Part, error] {
-		return func(yield func(Part, error) bool) {
-			if err := yieldParts(ctx, realm, r, driver.Cursor(from), r.Last, yield); err != nil {
-				yield(Part{}, kuji.ErrorOf("realm "+realm, err))
-			}
-		}
-	}
-	return source, r.Close, nil
+	return source(realm, func(ctx context.Context, from driver.Cursor, send sender) error {
+		return parts(ctx, realm, r, from, r.Last, send)
+	}), r.Close, nil
 }
 
 // openDir opens the driver of a directory. A nil fsys is the operating system's.
@@ -137,9 +150,10 @@ func refuse(code kuji.Code, field, format string, args ...any) error {
 	return &kuji.Error{Code: code, Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
-// yieldParts yields the parts of a backup. through is asked once the files are known: no snapshot is
-// ahead of what is durable.
-func yieldParts(ctx context.Context, name string, kept driver.Realm, from driver.Cursor, through func(context.Context) (driver.Cursor, error), yield func(Part, error) bool) error {
+// parts sends the parts of a backup. It asks through how far the log goes once it knows the files: no
+// snapshot is ahead of what is durable.
+func parts(ctx context.Context, name string, kept driver.Realm, from driver.Cursor,
+	through func(context.Context) (driver.Cursor, error), send sender) error {
 	first, err := kept.First(ctx)
 	if err != nil {
 		return err
@@ -164,11 +178,11 @@ func yieldParts(ctx context.Context, name string, kept driver.Realm, from driver
 			begin.Files = append(begin.Files, snapshots[i].Name())
 		}
 	}
-	if !yield(Part{Begin: &begin}, nil) {
-		return nil
+	if err := send(Part{Begin: &begin}); err != nil {
+		return err
 	}
 	for _, file := range begin.Files {
-		if on, err := fileParts(ctx, kept, file, yield); !on || err != nil {
+		if err := fileParts(ctx, kept, file, send); err != nil {
 			return err
 		}
 	}
@@ -185,44 +199,43 @@ func yieldParts(ctx context.Context, name string, kept driver.Realm, from driver
 			return err
 		}
 		if e.Cursor != after+1 { // a backup has the same entries at the same places, without gaps
-			return refuse(kuji.CodeFailed, "", "realm %q: the log goes on at %d behind %d: logs with gaps cannot be backed up", name, e.Cursor, after)
+			return refuse(kuji.CodeFailed, "", "realm %q: the log goes on at %d after %d: logs with gaps cannot be backed up", name, e.Cursor, after)
 		}
 		after = e.Cursor
-		// Of a payload that is gone the entry is before every snapshot, or does not count. Who checks the
+		// If a payload is gone, its entry is before every snapshot or does not count: the check of the
 		// backup finds any other. Copies of an entry have one payload.
 		if file, ok := ledger.PayloadOf(e.Data); ok && file != payload {
 			payload = file
 			if e.Cursor != from {
-				on, err := fileParts(ctx, kept, file, yield)
-				if !errors.Is(err, driver.ErrNotExist) && (!on || err != nil) {
+				if err := fileParts(ctx, kept, file, send); err != nil && !errors.Is(err, driver.ErrNotExist) {
 					return err
 				}
 			}
 		}
-		if !yield(Part{Entry: e.Data}, nil) {
-			return nil
+		if err := send(Part{Entry: e.Data}); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// fileParts yields a file. on is false if yield stops it.
-func fileParts(ctx context.Context, kept driver.Files, name string, yield func(Part, error) bool) (on bool, err error) {
+// fileParts sends a file.
+func fileParts(ctx context.Context, kept driver.Files, name string, send sender) (err error) {
 	file, err := kept.OpenFile(ctx, name)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	buf := make([]byte, min(piece, file.Size()))
 	for at := int64(0); at < file.Size(); {
 		n, err := file.ReadAt(buf[:min(int64(len(buf)), file.Size()-at)], at)
 		if n == 0 { // not ErrNotExist: the file was there
-			return false, fmt.Errorf("%s: byte %d of %d: %v", name, at, file.Size(), err)
+			return fmt.Errorf("%s: byte %d of %d: %v", name, at, file.Size(), err)
 		}
-		if !yield(Part{File: name, Data: buf[:n]}, nil) {
-			return false, nil
+		if err := send(Part{File: name, Data: buf[:n]}); err != nil {
+			return err
 		}
 		at += int64(n)
 	}
-	return yield(Part{File: name}, nil), nil
+	return send(Part{File: name})
 }

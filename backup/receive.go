@@ -7,8 +7,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 
@@ -47,7 +47,7 @@ func write(ctx context.Context, fsys vfs.FS, dir, realm string, source Source) (
 
 // receive brings the copy of a realm up to date. Errors are those of the source, or an *Error.
 func receive(ctx context.Context, d driver.Copier, realm string, source Source) (Report, error) {
-	in := receiver{d: d, realm: realm, rep: Report{Realm: realm}}
+	in := receiver{d: d, rep: Report{Realm: realm}}
 	err := in.receive(ctx, source)
 	if in.to != nil {
 		if err == nil {
@@ -64,20 +64,13 @@ func receive(ctx context.Context, d driver.Copier, realm string, source Source) 
 
 // receiver is a backup that is being brought up to date.
 type receiver struct {
-	d     driver.Copier
-	realm string
-	rep   Report
-	to    driver.Copy // nil until the log is there
-	same  []byte      // the backup's last entry: what comes must begin with it
-	last  driver.Cursor
+	d    driver.Copier
+	rep  Report
+	next func() (*Part, error) // from the source; nil at its end
+	to   driver.Copy           // nil until the log is there
+	same []byte                // the backup's last entry: the source must begin with it
 
 	broke error // of the source
-
-	begin *Begin
-	files driver.Files      // before the log is there; nil: no file has come
-	file  driver.FileWriter // under way
-	name  string            // of it
-	sum   hash.Hash
 }
 
 func (in *receiver) receive(ctx context.Context, source Source) error {
@@ -85,176 +78,170 @@ func (in *receiver) receive(ctx context.Context, source Source) error {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if in.file != nil {
-			in.file.Abort()
+	next, stop := iter.Pull2(source(ctx, uint64(from)))
+	defer stop()
+	in.next = func() (*Part, error) {
+		part, err, ok := next()
+		if in.broke = err; !ok || err != nil {
+			return nil, err
 		}
-	}()
-	for part, err := range source(ctx, uint64(from)) {
-		if err != nil {
-			in.broke = err
-			return err
-		}
-		if err := in.take(ctx, &part); err != nil {
-			return err
-		}
+		return &part, nil
 	}
+	part, err := in.next()
 	switch {
-	case in.begin == nil:
+	case err != nil:
+		return err
+	case part == nil:
 		return errors.New("the source sent nothing")
-	case in.to == nil: // an empty log
-		if err := in.start(ctx); err != nil {
+	case part.Begin == nil || part.Begin.First == 0:
+		return errors.New("the source does not begin with a beginning")
+	}
+	begin := part.Begin
+	if err := in.takeFiles(ctx, begin); err != nil {
+		return err
+	}
+	for {
+		part, err := in.next()
+		switch {
+		case err != nil:
+			return err
+		case part == nil && (in.same != nil || in.rep.Through < begin.Through):
+			return fmt.Errorf("the source ended at %d, short of %d: %w", in.rep.Through, begin.Through, io.ErrUnexpectedEOF)
+		case part == nil:
+			return in.to.Sync(ctx)
+		case part.Begin != nil:
+			return errors.New("the source begins twice")
+		case part.File == "":
+			err = in.takeEntry(ctx, part.Entry)
+		case ledger.IsPayload(part.File):
+			err = in.takeFile(ctx, in.to, part)
+		default:
+			err = fmt.Errorf("file %.80q was not announced", part.File)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	if in.same != nil || in.file != nil || uint64(in.last) < in.begin.Through {
-		return fmt.Errorf("the source ended at %d, short of %d: %w", in.last, in.begin.Through, io.ErrUnexpectedEOF)
-	}
-	return in.to.Sync(ctx)
 }
 
 // resume opens the backup, if it has begun, and returns from where it wants entries.
 func (in *receiver) resume(ctx context.Context) (from driver.Cursor, err error) {
-	begun, err := in.d.CopyBegun(ctx, in.realm)
+	begun, err := in.d.CopyBegun(ctx, in.rep.Realm)
 	if err != nil || !begun {
 		return 0, err
 	}
-	if in.to, err = in.d.OpenCopy(ctx, in.realm, 0); err != nil {
+	if in.to, err = in.d.OpenCopy(ctx, in.rep.Realm, 0); err != nil {
 		return 0, err
 	}
 	first, err := in.to.First(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if in.last, err = in.to.Last(ctx); err != nil {
+	last, err := in.to.Last(ctx)
+	if err != nil {
 		return 0, err
 	}
-	in.rep.First, in.rep.Through = uint64(first), uint64(in.last)
-	if in.last < first {
+	in.rep.First, in.rep.Through = uint64(first), uint64(last)
+	if last < first {
 		return first, nil
 	}
-	for e, err := range in.to.Read(ctx, in.last-1, in.last) {
+	for e, err := range in.to.Read(ctx, last-1, last) {
 		if err != nil {
 			return 0, err
 		}
 		in.same = e.Data
 	}
-	return in.last, nil
+	return last, nil
 }
 
-// start makes the log, once the files are there.
-func (in *receiver) start(ctx context.Context) (err error) {
-	in.to, err = in.d.OpenCopy(ctx, in.realm, driver.Cursor(in.begin.First))
-	in.last = driver.Cursor(in.begin.First - 1)
-	in.rep.First, in.rep.Through = in.begin.First, uint64(in.last)
-	return err
-}
-
-func (in *receiver) take(ctx context.Context, part *Part) error {
-	switch {
-	case (in.begin == nil) != (part.Begin != nil), part.Begin != nil && part.Begin.First == 0:
-		return errors.New("the source does not begin with a beginning")
-	case part.Begin != nil:
-		in.begin = part.Begin
-		if in.to == nil {
-			return in.tidy(ctx)
-		}
+// takeFiles takes the files that come before the log, and then makes the log, unless the backup has it.
+// Files of an earlier attempt that this one does not have are removed.
+func (in *receiver) takeFiles(ctx context.Context, begin *Begin) error {
+	if in.to != nil {
 		return nil
-	case part.File != "":
-		return in.takeFile(ctx, part)
 	}
-	return in.takeEntry(ctx, part.Entry)
-}
-
-// tidy removes files of an earlier attempt that the backup will not have.
-func (in *receiver) tidy(ctx context.Context) (err error) {
-	if in.files, err = in.d.CopyFiles(ctx, in.realm, driver.Cursor(in.begin.First)); err != nil {
+	first := driver.Cursor(begin.First)
+	files, err := in.d.CopyFiles(ctx, in.rep.Realm, first)
+	if err != nil {
 		return err
 	}
-	there, err := in.files.List(ctx)
+	there, err := files.List(ctx)
 	for _, f := range there {
-		if !slices.Contains(in.begin.Files, f.Name) {
-			err = errors.Join(err, in.files.Remove(ctx, f.Name))
+		if !slices.Contains(begin.Files, f.Name) {
+			err = errors.Join(err, files.Remove(ctx, f.Name))
 		}
 	}
-	return err
-}
-
-func (in *receiver) takeFile(ctx context.Context, part *Part) (err error) {
-	payload := ledger.IsPayload(part.File)
-	if !payload && (in.to != nil || !slices.Contains(in.begin.Files, part.File)) {
-		return fmt.Errorf("file %.80q was not announced", part.File)
-	}
-	if in.to == nil && payload { // it stands among the entries
-		if err := in.start(ctx); err != nil {
-			return err
+	for _, name := range begin.Files {
+		part := new(Part)
+		if err == nil {
+			part, err = in.next()
+		}
+		if err == nil && (part == nil || part.File != name) {
+			err = fmt.Errorf("file %.80q was announced, but does not come: %w", name, io.ErrUnexpectedEOF)
+		}
+		if err == nil {
+			err = in.takeFile(ctx, files, part)
 		}
 	}
-	if in.file == nil {
-		files := in.files
-		if in.to != nil {
-			files = in.to
-		}
-		if in.file, err = files.Create(ctx); err != nil {
-			return err
-		}
-		in.name, in.sum = part.File, sha256.New()
-	}
-	if in.name != part.File {
-		return fmt.Errorf("file %s goes on as %.80q", in.name, part.File)
-	}
-	if len(part.Data) > 0 {
-		in.rep.Bytes += uint64(len(part.Data))
-		in.sum.Write(part.Data)
-		_, err := in.file.Write(part.Data)
+	if err != nil {
 		return err
 	}
-	if sum := hex.EncodeToString(in.sum.Sum(nil)); !strings.Contains(part.File, sum) {
-		return refuse(kuji.CodeCorrupt, "", "file %s: its bytes have the hash %s", part.File, sum)
-	}
-	err = in.file.Commit(ctx, part.File)
-	in.file = nil
+	in.to, err = in.d.OpenCopy(ctx, in.rep.Realm, first)
+	in.rep.First, in.rep.Through = begin.First, begin.First-1
 	return err
 }
 
-func (in *receiver) takeEntry(ctx context.Context, entry []byte) (err error) {
-	if in.file != nil {
-		return fmt.Errorf("an entry in the middle of file %s", in.name)
+// takeFile takes a file to its end, from its first part on.
+func (in *receiver) takeFile(ctx context.Context, files driver.Files, part *Part) error {
+	name, sum := part.File, sha256.New()
+	file, err := files.Create(ctx)
+	if err != nil {
+		return err
 	}
-	if in.to == nil {
-		if err := in.start(ctx); err != nil {
-			return err
+	for err == nil && len(part.Data) > 0 {
+		in.rep.Bytes += uint64(len(part.Data))
+		sum.Write(part.Data)
+		if _, err = file.Write(part.Data); err == nil {
+			part, err = in.next()
+		}
+		if err == nil && (part == nil || part.File != name) {
+			err = fmt.Errorf("file %s does not come to its end: %w", name, io.ErrUnexpectedEOF)
 		}
 	}
+	if got := hex.EncodeToString(sum.Sum(nil)); err == nil && !strings.Contains(name, got) {
+		err = refuse(kuji.CodeCorrupt, "", "file %s: its bytes have the hash %s", name, got)
+	}
+	if err != nil {
+		file.Abort()
+		return err
+	}
+	return file.Commit(ctx, name)
+}
+
+// takeEntry appends an entry, or compares it with the backup's last one.
+func (in *receiver) takeEntry(ctx context.Context, entry []byte) error {
+	last := driver.Cursor(in.rep.Through)
 	if in.same != nil {
 		if !bytes.Equal(in.same, entry) {
-			return refuse(kuji.CodeConflict, "", "realm %q: the log has another entry at %d than the backup: it is a backup of another log", in.realm, in.last)
+			return refuse(kuji.CodeConflict, "", "realm %q: the log has another entry at %d than the backup: it is a backup of another log", in.rep.Realm, last)
 		}
 		in.same = nil
 		return nil
 	}
 	if most := in.to.MaxEntry(); len(entry) > most {
-		return refuse(kuji.CodeConflict, "", "realm %q: entry %d has %d bytes; there, one has at most %d", in.realm, in.last+1, len(entry), most)
+		return refuse(kuji.CodeConflict, "", "realm %q: entry %d has %d bytes; there, one has at most %d", in.rep.Realm, last+1, len(entry), most)
 	}
-	at, err := in.append(ctx, entry)
-	if err == nil && at != in.last+1 {
-		err = fmt.Errorf("entry %d of the log came to stand at %d", in.last+1, at)
+	at, err := in.to.Append(ctx, last, entry)
+	for errors.Is(err, driver.ErrUnknown) && ctx.Err() == nil { // until somebody knows what became of it
+		at, err = in.to.Append(ctx, last, entry)
+	}
+	if err == nil && at != last+1 {
+		err = fmt.Errorf("entry %d of the log came to stand at %d", last+1, at)
 	}
 	if err != nil {
 		return err
 	}
-	in.last = at
 	in.rep.Entries, in.rep.Through = in.rep.Entries+1, uint64(at)
 	in.rep.Bytes += uint64(len(entry))
 	return nil
-}
-
-// append sends an entry until somebody knows what became of it, or ctx ends.
-func (in *receiver) append(ctx context.Context, entry []byte) (driver.Cursor, error) {
-	for {
-		at, err := in.to.Append(ctx, in.last, entry)
-		if !errors.Is(err, driver.ErrUnknown) || ctx.Err() != nil {
-			return at, err
-		}
-	}
 }

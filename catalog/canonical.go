@@ -8,42 +8,9 @@ import (
 	"github.com/kuji-dev/kuji/internal/format"
 )
 
-// The canonical form is how a catalog stands in logs. It is written in one way
-// only, so that its SHA-256 names the catalog. A form once written must be
-// readable for ever: a change needs a new version, and limits may only rise.
-//
-//	form       "KUJICAT" version(1 byte: 0x03) name zone items pools start count age ids ahead guesses
-//	zone       name [ number { from offset+86399 } ]   ([…] only if name is not empty)
-//	items      number { id kind(1 byte) name }
-//	guesses    per(1 byte; 0: none, and nothing follows) count
-//	pools      number { id name mode(1 byte) flags(1 byte) price bundles free redeem starts ends max_count
-//	                    limits when rolls tracks guarantees last refill budgets weight_scale entries }
-//	flags      1 internal, 2 memoryless, 4 rolls are distinct
-//	price      number { stacks }
-//	bundles    number { draws stacks }
-//	free       per(1 byte; 0: none, and nothing follows) draws
-//	redeem     number { list times uses until }
-//	when       stacks names number { track draws }
-//	rolls      min max-min
-//	tracks     number { name names certain from [ table(1 byte) scale number { by } ] share }
-//	                                                  ([…] only if from is not 0)
-//	guarantees number { draws at_least names }
-//	budgets    number { per(1 byte) stacks share }
-//	names      number { text }
-//	start      stacks
-//	stacks     number { item quantity }
-//	limits     number { per(1 byte) window draws }
-//	entries    number { id weight stock flags(1 byte) [ group ] [ when ] [ luck ] [ moments ] reward }
-//	flags      1 group follows, 2 when follows, 4 unique, 8 luck follows, 16 moments follow
-//	stock      0: unlimited; else the stock + 1
-//	luck       of(1 byte; 1: an item, 2: a track) name number { from weight }
-//	moments    count spread(1 byte) pass(1 byte) number { when weight }
-//	reward     number { item min max-min } number { pool-id min max-min } names (lists of codes)
-//	last       reward
-//
-// Text is its length in bytes, then the bytes. Every number but the single
-// bytes is an unsigned LEB128 in its shortest form; starts, ends and windows
-// count milliseconds, offsets and their times seconds, age nanoseconds. Nothing follows guesses.
+// The canonical form is how a catalog stands in logs. It is written in one way only, so that its SHA-256
+// names the catalog. docs/internals/formats/catalog.md shows every byte. A form once written must be
+// readable always: a change needs a new version, and limits may only rise.
 const (
 	canonicalMagic  = "KUJICAT"
 	canonicalOldest = 3
@@ -55,8 +22,7 @@ const (
 	luckTrack = 2
 )
 
-// MaxCanonical is the longest canonical form, in bytes. It is shorter than the
-// source in practice.
+// MaxCanonical is the longest canonical form, in bytes. It is shorter than the source in practice.
 const MaxCanonical = MaxBytes
 
 // AppendCanonical appends the canonical form of c to b. The result has no
@@ -204,17 +170,33 @@ func (x *coder) flags(all ...*bool) {
 	x.out = append(x.out, bits)
 }
 
-// number is a number.
-func (x *coder) number(v *uint64) {
-	if x.reading {
-		*v = x.nextNumber()
+// number is a number that fits in a T. What more it must be, the check says.
+func number[T ~uint32 | ~int64 | ~uint64](x *coder, v *T) {
+	if !x.reading {
+		x.put(uint64(*v))
+		return
+	}
+	n := x.nextNumber()
+	if *v = T(n); uint64(*v) != n || *v < 0 {
+		x.fail("expected a smaller number, found %d", n)
+		*v = 0
+	}
+}
+
+// put writes a number.
+func (x *coder) put(v uint64) {
+	if v < 0x80 {
+		x.out = append(x.out, byte(v))
 	} else {
-		x.out = binary.AppendUvarint(x.out, *v)
+		x.out = binary.AppendUvarint(x.out, v)
 	}
 }
 
 // nextNumber reads a number.
 func (x *coder) nextNumber() uint64 {
+	if len(x.rest) > 0 && x.rest[0] < 0x80 {
+		return uint64(x.next())
+	}
 	v, n := binary.Uvarint(x.rest)
 	switch {
 	case n <= 0:
@@ -228,40 +210,26 @@ func (x *coder) nextNumber() uint64 {
 	return v
 }
 
-// small is a number that must not be above most.
-func small[T ~int | ~uint32 | ~int64 | ~uint64](x *coder, v *T, what string, most uint64) {
-	if !x.reading {
-		x.out = binary.AppendUvarint(x.out, uint64(*v))
-	} else {
-		*v = T(x.nextUpTo(what, most))
-	}
-}
-
-func (x *coder) nextUpTo(what string, most uint64) uint64 {
-	v := x.nextNumber()
-	if v > most {
-		x.fail("expected %s of at most %d, found %d", what, most, v)
-		return 0
-	}
-	return v
-}
-
 // nextCount reads the number of elements that follow, each at least size bytes
 // long: no count makes Decode allocate more than the form is worth.
 func (x *coder) nextCount(most, size int) int {
-	n := int(x.nextUpTo("a count", uint64(most)))
-	if n*size > len(x.rest) {
+	n := x.nextNumber()
+	switch {
+	case n > uint64(most):
+		x.fail("expected a count of at most %d, found %d", most, n)
+	case int(n)*size > len(x.rest):
 		x.fail("expected %d elements, found only %d bytes", n, len(x.rest))
-		return 0
+	default:
+		return int(n)
 	}
-	return n
+	return 0
 }
 
 // many is a list of at most most elements, each at least size bytes long. An empty one is nil, as
 // Parse makes it.
 func many[T any](x *coder, all *[]T, most, size int, one func(v *T, x *coder)) {
 	if !x.reading {
-		x.out = binary.AppendUvarint(x.out, uint64(len(*all)))
+		x.put(uint64(len(*all)))
 	} else if n := x.nextCount(most, size); n > 0 {
 		*all = make([]T, n)
 	}
@@ -309,11 +277,11 @@ func (x *coder) refs(all *[]string, most int) {
 	many(x, all, most, 2, func(s *string, x *coder) { x.ref(s) })
 }
 
-// span is a range of how often something is done.
-func (x *coder) span(low, high *uint32) {
+// span is a range.
+func span[T uint32 | uint64](x *coder, low, high *T) {
 	more := *high - *low
-	small(x, low, "a number of times", MaxPicks)
-	if small(x, &more, "a number of times", MaxPicks); x.reading {
+	number(x, low)
+	if number(x, &more); x.reading {
 		*high = *low + more
 	}
 }
@@ -324,12 +292,12 @@ func (c *Catalog) code(x *coder) {
 	many(x, &c.Items, MaxItems, 3, (*Item).code)
 	many(x, &c.Pools, MaxPools, 25, (*Pool).code)
 	stacks(&c.Start, x)
-	small(x, &c.Idempotency.Count, "a count of ids", MaxIdempotencyCount)
-	small(x, &c.Idempotency.Age, "an age", uint64(MaxIdempotencyAge))
+	number(x, &c.Idempotency.Count)
+	number(x, &c.Idempotency.Age)
 	kind(x, &c.Idempotency.IDs)
-	small(x, &c.Idempotency.Ahead, "how far ids may be ahead", uint64(MaxAhead))
+	number(x, &c.Idempotency.Ahead)
 	if kind(x, &c.Guesses.Per); c.Guesses.Per != 0 {
-		x.number(&c.Guesses.Count)
+		number(x, &c.Guesses.Count)
 	}
 }
 
@@ -344,7 +312,7 @@ func stacks(all *[]Stack, x *coder) { many(x, all, MaxBundle, 3, (*Stack).code) 
 
 func (s *Stack) code(x *coder) {
 	x.ref(&s.Item)
-	x.number(&s.Quantity)
+	number(x, &s.Quantity)
 }
 
 func (p *Pool) code(x *coder) {
@@ -355,39 +323,39 @@ func (p *Pool) code(x *coder) {
 	many(x, &p.Price, MaxPrices, 1, stacks)
 	many(x, &p.Bundles, MaxPrices, 2, (*Bundle).code)
 	if kind(x, &p.Free.Per); p.Free.Per != 0 {
-		x.number(&p.Free.Draws)
+		number(x, &p.Free.Draws)
 	}
 	many(x, &p.Redeem, MaxRedeem, 4, (*Redeem).code)
-	small(x, &p.StartsAt, "a time", maxInstant)
-	small(x, &p.EndsAt, "a time", maxInstant)
-	small(x, &p.MaxCount, "max_count", MaxDrawCount)
+	number(x, &p.StartsAt)
+	number(x, &p.EndsAt)
+	number(x, &p.MaxCount)
 	many(x, &p.Limits, MaxPlayerLimits, 3, (*PlayerLimit).code)
 	p.When.code(x)
-	x.span(&p.Rolls.Min, &p.Rolls.Max)
+	span(x, &p.Rolls.Min, &p.Rolls.Max)
 	many(x, &p.Tracks, MaxTracks, 5, (*Track).code)
 	many(x, &p.Guarantees, MaxTracks, 3, (*Guarantee).code)
 	p.Last.code(x)
-	small(x, &p.Refill, "a number of boxes", MaxRefill)
+	number(x, &p.Refill)
 	many(x, &p.Budgets, MaxBudgets, 3, (*Budget).code)
-	x.number(&p.WeightScale)
+	number(x, &p.WeightScale)
 	many(x, &p.Entries, x.entriesLeft, 7, (*Entry).code)
 	x.entriesLeft -= len(p.Entries)
 }
 
 func (b *Bundle) code(x *coder) {
-	small(x, &b.Draws, "draws", MaxDrawCount)
+	number(x, &b.Draws)
 	stacks(&b.Price, x)
 }
 
 func (l *PlayerLimit) code(x *coder) {
 	kind(x, &l.Per)
-	small(x, &l.Window, "a window", uint64(MaxWindow.Milliseconds()))
-	x.number(&l.Draws)
+	number(x, &l.Window)
+	number(x, &l.Draws)
 }
 
 func (g *Guarantee) code(x *coder) {
-	small(x, &g.Draws, "draws", MaxDrawCount)
-	small(x, &g.AtLeast, "a number of draws", MaxDrawCount)
+	number(x, &g.Draws)
+	number(x, &g.AtLeast)
 	x.refs(&g.Of, MaxConditions)
 }
 
@@ -399,12 +367,12 @@ func (b *Budget) code(x *coder) {
 
 func (e *Entry) code(x *coder) {
 	x.text(&e.ID, MaxID)
-	x.number(&e.Weight)
+	number(x, &e.Weight)
 	stock := e.Stock.Count + 1
 	if e.Stock.Unlimited {
 		stock = 0
 	}
-	if x.number(&stock); x.reading && stock == 0 {
+	if number(x, &stock); x.reading && stock == 0 {
 		e.Stock.Unlimited = true
 	} else if x.reading {
 		e.Stock.Count = stock - 1
@@ -438,7 +406,7 @@ func (c *Condition) code(x *coder) {
 
 func (r *Reached) code(x *coder) {
 	x.ref(&r.Track)
-	x.number(&r.Draws)
+	number(x, &r.Draws)
 }
 
 func (l *Luck) code(x *coder) {
@@ -460,19 +428,19 @@ func (l *Luck) code(x *coder) {
 }
 
 func (s *LuckStep) code(x *coder) {
-	x.number(&s.From)
-	x.number(&s.Weight)
+	number(x, &s.From)
+	number(x, &s.Weight)
 }
 
 func (t *Track) code(x *coder) {
 	x.ref(&t.Name)
 	x.refs(&t.Of, MaxConditions)
-	small(x, &t.Certain, "a number of draws", MaxTrackDraws)
+	number(x, &t.Certain)
 	r := &t.Rising
-	if small(x, &r.From, "a number of draws", MaxTrackDraws); r.From != 0 {
+	if number(x, &r.From); r.From != 0 {
 		x.flags(&r.Table)
-		x.number(&r.Scale)
-		many(x, &r.By, MaxTrackTable, 1, func(by *uint64, x *coder) { x.number(by) })
+		number(x, &r.Scale)
+		many(x, &r.By, MaxTrackTable, 1, func(by *uint64, x *coder) { number(x, by) })
 	}
 	x.ref(&t.Share)
 }
@@ -484,15 +452,11 @@ func (w *Reward) code(x *coder) {
 }
 
 func (q *Quantity) code(x *coder) {
-	more := q.Max - q.Min
 	x.ref(&q.Item)
-	x.number(&q.Min)
-	if x.number(&more); x.reading {
-		q.Max = q.Min + more
-	}
+	span(x, &q.Min, &q.Max)
 }
 
 func (in *Inner) code(x *coder) {
 	x.ref(&in.Pool)
-	x.span(&in.Min, &in.Max)
+	span(x, &in.Min, &in.Max)
 }

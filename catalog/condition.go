@@ -18,92 +18,40 @@ func (e *Entry) questions() uint64 {
 // pools it leads to last.
 func (k *poolCheck) everybody(e *Entry) bool { return k.always(e) && len(e.Reward.Codes) == 0 }
 
-// condition checks a condition of a pool or of one of its entries.
+// condition checks a condition of the pool or of one of its entries.
 func (k *poolCheck) condition(c *Condition) {
-	k.at("holds", func() { k.stacks(c.Holds) })
-	k.at("lacks", func() {
-		k.distinct("items", c.Lacks, func(id string) {
-			k.item(id)
-			if slices.ContainsFunc(c.Holds, func(s Stack) bool { return s.Item == id }) {
-				k.fault("expected an item that holds does not ask for, found %s", quote(id))
-			}
-		})
-	})
-	k.at("pity", func() {
-		if len(c.Tracks) > MaxTracks {
-			k.fault("expected at most %d tracks, found %d", MaxTracks, len(c.Tracks))
-			return
+	for i, id := range c.Lacks {
+		if slices.ContainsFunc(c.Holds, func(s Stack) bool { return s.Item == id }) {
+			depth := len(k.here)
+			k.enter("when")
+			k.enter("lacks")
+			k.enterIndex(i)
+			k.fault("expected an item that holds does not ask for, found %s", quote(id))
+			k.here = k.here[:depth]
 		}
-		for i, t := range c.Tracks {
-			k.enter(t.Track)
-			k.trackOf(t.Track)
-			if slices.ContainsFunc(c.Tracks[:i], func(o Reached) bool { return o.Track == t.Track }) {
-				k.faultOnKey("duplicate id")
-			}
-			if t.Draws < 1 || t.Draws > MaxTrackDraws {
-				k.fault("expected a whole number from 1 to %d, found %d", MaxTrackDraws, t.Draws)
-			}
-			k.leave()
-		}
-	})
-}
-
-// trackOf checks a reference to a track of p.
-func (k *poolCheck) trackOf(name string) {
-	p := k.p
-	names := map[string]bool{}
-	for i := range p.Tracks {
-		names[p.Tracks[i].Name] = true
-	}
-	if !names[name] {
-		k.faultOnKey("the pool has no track %s%s", quote(name), k.suggest(name, keys(names)))
 	}
 }
 
 // luck checks the weights that an entry has by a count.
 func (k *poolCheck) luck(l *Luck) {
-	most := uint64(MaxQuantity)
 	switch {
-	case l.Empty() && l.Item == "" && l.Track == "":
-		return
 	case k.p.Mode != ModeWeighted:
 		k.fault("expected none outside of mode weighted")
 		return
 	case (l.Item == "") == (l.Track == ""):
 		k.fault("expected one of item and pity")
-	case l.Item != "":
-		k.at("item", func() { k.item(l.Item) })
-	default:
-		most = MaxTrackDraws
-		k.at("pity", func() { k.trackOf(l.Track) })
+	case l.Empty():
+		k.fault("expected weights, found none")
 	}
 	k.enter("weights")
 	defer k.leave()
-	if l.Empty() || len(l.Steps) > MaxLuckSteps {
-		k.fault("expected 1 to %d steps, found %d", MaxLuckSteps, len(l.Steps))
-		return
-	}
 	for i, s := range l.Steps {
 		k.enterIndex(i)
-		k.between("from", s.From, 1, most)
+		if l.Track != "" {
+			k.between("from", s.From, 1, MaxTrackDraws)
+		}
 		if i > 0 && s.From <= l.Steps[i-1].From {
 			k.at("from", func() { k.fault("expected more than %d, as in the step before, found %d", l.Steps[i-1].From, s.From) })
-		}
-		k.leave()
-	}
-}
-
-// distinct checks a list of names, each by itself with one.
-func (k *report) distinct(what string, names []string, one func(string)) {
-	if len(names) > MaxConditions {
-		k.fault("expected at most %d %s, found %d", MaxConditions, what, len(names))
-		return
-	}
-	for i, name := range names {
-		k.enterIndex(i)
-		one(name)
-		if slices.Contains(names[:i], name) {
-			k.fault("duplicate id")
 		}
 		k.leave()
 	}

@@ -22,8 +22,10 @@ type object[T any] struct {
 	by, byDefault string
 	// some: at least one of the keys must be there.
 	some bool
-	// begin, if set, prepares dst before any key is read.
-	begin func(dst *T)
+	// begin, if set, prepares a check.
+	begin func(k *report, v *T)
+	// end, if set, completes what was read.
+	end func(r *reader, dst *T)
 }
 
 // field is one key of an object. Make it with key or keyOr.
@@ -37,11 +39,13 @@ type field[T any] struct {
 	value     string   // what a missing key stands for, as it would be written; "": nothing
 	words     []string // of a choice
 	read      func(r *reader, n *yaml.Node, dst *T)
-	write     func(v *T) string
+	check     func(k *report, v *T) // nil: it can be anything
+	write     func(scale uint64, v *T) string
+	given     func(v *T) bool // whether there is a value
 	set       func(v *T) bool // whether there is something to write
+	preset    func(dst *T)    // sets what a missing key stands for
 	schema    func(d *definitions) *schemaNode
 	expects   func() string
-	preset    func(dst *T)
 }
 
 // key is a field that may be left out.
@@ -49,18 +53,33 @@ func key[T, V any](name string, s shape[V], get func(*T) *V, doc string) field[T
 	f := field[T]{
 		name: name, doc: doc,
 		read:    func(r *reader, n *yaml.Node, dst *T) { s.read(r, n, get(dst)) },
-		write:   func(v *T) string { return s.write(get(v)) },
-		set:     func(v *T) bool { return !empty(reflect.ValueOf(get(v)).Elem()) },
+		check:   func(k *report, v *T) { s.check(k, get(v)) },
+		write:   func(scale uint64, v *T) string { return s.write(scale, get(v)) },
+		given:   func(v *T) bool { return !blank(get(v)) },
 		schema:  s.schema,
 		expects: s.expects,
 	}
-	if c, ok := s.(interface{ words() []string }); ok {
-		f.words = c.words()
+	f.set = f.given
+	switch s := any(s).(type) {
+	case interface{ words() []string }:
+		f.words = s.words()
+	case weightShape, *scalar[bool]: // can be anything
+		f.check = nil
 	}
 	return f
 }
 
-// empty reports whether a value says nothing: it is zero, or only empty lists are in it.
+// blank reports whether a value says nothing: it is zero, or only empty lists are in it.
+func blank[V any](v *V) bool {
+	switch v := any(v).(type) {
+	case *string:
+		return *v == ""
+	case interface{ Empty() bool }:
+		return v.Empty()
+	}
+	return empty(reflect.ValueOf(v).Elem())
+}
+
 func empty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Slice:
@@ -80,11 +99,13 @@ func empty(v reflect.Value) bool {
 // keyOr is a field that stands for value when it is left out.
 func keyOr[T, V any](name string, s shape[V], get func(*T) *V, value V, doc string) field[T] {
 	f := key(name, s, get, doc)
-	f.value = s.write(&value)
-	f.set = func(v *T) bool { return f.write(v) != f.value }
-	f.preset = func(dst *T) { *get(dst) = value }
-	return f
+	f.value = s.write(1, &value)
+	f.set = func(v *T) bool { return f.write(1, v) != f.value }
+	return f.from(func(dst *T) { *get(dst) = value })
 }
+
+// from says what a missing key stands for.
+func (f field[T]) from(preset func(dst *T)) field[T] { f.preset = preset; return f }
 
 // must makes the key required.
 func (f field[T]) must() field[T] {
@@ -121,9 +142,8 @@ func (o *object[T]) expects() string {
 	return "a mapping with the keys " + strings.Join(o.names(), ", ")
 }
 
-// variant returns the value of the by key, and false when it is none that the
-// key can have: then what belongs to a variant is not read, because the
-// by key itself is what must be put right first.
+// variant returns the value of the by key, and false when it is none that the key can have: then
+// what belongs to a variant is not read, because the by key itself is what must be put right first.
 func (o *object[T]) variant(n *yaml.Node) (string, bool) {
 	if o.by == "" {
 		return "", true
@@ -179,9 +199,6 @@ func (o *object[T]) read(r *reader, n *yaml.Node, dst *T) {
 			f.preset(dst)
 		}
 	}
-	if o.begin != nil {
-		o.begin(dst)
-	}
 	var seen, meant uint64 // bits by field index; meant: misspelt, probably
 	for i := 0; i+1 < len(n.Content) && !r.full(); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
@@ -204,16 +221,48 @@ func (o *object[T]) read(r *reader, n *yaml.Node, dst *T) {
 	if !r.full() {
 		o.missing(r, n, seen|meant, variant, known)
 	}
+	if o.end != nil {
+		o.end(r, dst)
+	}
+}
+
+func (o *object[T]) check(k *report, v *T) {
+	if o.begin != nil {
+		o.begin(k, v)
+	}
+	variant := o.variantOf(v)
+	for i := range o.fields {
+		f := &o.fields[i]
+		other := f.when != "" && f.when != variant
+		switch {
+		case f.check == nil || other && (variant == "" || o.fields[o.find(f.name, variant)].when == variant):
+			continue
+		case (other || f.preset == nil && (!f.required || k.line != nil)) && !f.given(v): // what a source lacks was said
+			continue
+		}
+		k.enter(f.name)
+		if other {
+			k.fault("expected none: it belongs to %s: %s", o.by, f.when)
+		} else {
+			f.check(k, v)
+		}
+		k.leave()
+	}
+}
+
+// variantOf returns what the by key of a value says.
+func (o *object[T]) variantOf(v *T) string {
+	for i := range o.fields {
+		if f := &o.fields[i]; f.name == o.by {
+			return f.write(1, v)
+		}
+	}
+	return ""
 }
 
 // present returns the fields that are written, in their order.
 func (o *object[T]) present(v *T) (all []*field[T]) {
-	variant := ""
-	for i := range o.fields {
-		if f := &o.fields[i]; f.name == o.by {
-			variant = f.write(v)
-		}
-	}
+	variant := o.variantOf(v)
 	for i := range o.fields {
 		if f := &o.fields[i]; f.never == "" && (f.when == "" || f.when == variant) && f.set(v) {
 			all = append(all, f)
@@ -222,16 +271,18 @@ func (o *object[T]) present(v *T) (all []*field[T]) {
 	return all
 }
 
-// settings returns the keys of an object that are written, and their values.
-func (o *object[T]) settings(v *T) (all []Setting) {
+// settings returns the keys of an object that are written, but for one, and their values.
+func (o *object[T]) settings(scale uint64, v *T, except string) (all []Setting) {
 	for _, f := range o.present(v) {
-		all = append(all, Setting{f.name, f.write(v)})
+		if f.name != except {
+			all = append(all, Setting{f.name, f.write(scale, v)})
+		}
 	}
 	return all
 }
 
-func (o *object[T]) write(v *T) string {
-	return mappingOf(texts(o.settings(v), func(s *Setting) string { return s.Key + ": " + s.Value }))
+func (o *object[T]) write(scale uint64, v *T) string {
+	return mappingOf(texts(o.settings(scale, v, ""), func(s *Setting) string { return s.Key + ": " + s.Value }))
 }
 
 func (o *object[T]) readField(r *reader, f *field[T], k, v *yaml.Node, variant string, known bool, dst *T) {
@@ -286,14 +337,14 @@ func (o *object[T]) missing(r *reader, n *yaml.Node, seen uint64, variant string
 
 // dict is a mapping from ids to T. It keeps the order of the source.
 type dict[T any] struct {
-	what  string // "an item": whose ids the keys are
+	key   idShape
 	value shape[T]
 	id    func(*T) *string // where the key goes
 	max   int
 }
 
 func (s dict[T]) expects() string {
-	return fmt.Sprintf("a mapping whose keys are ids, each of %s, with 1 to %d of them", s.what, s.max)
+	return fmt.Sprintf("a mapping whose keys are ids, each of %s, with 1 to %d of them", s.key.what, s.max)
 }
 
 func (s dict[T]) read(r *reader, n *yaml.Node, dst *[]T) {
@@ -319,11 +370,11 @@ func (s dict[T]) read(r *reader, n *yaml.Node, dst *[]T) {
 		}
 		r.enter(id)
 		line, dup := firstAt[id]
-		switch shape := (idShape{s.what}); {
+		switch {
 		case dup:
 			r.fail(k, "duplicate id, already in line %d", line)
-		case !ValidID(id):
-			r.mismatch(k, shape.expects(), "")
+		case !s.key.valid(id):
+			r.mismatch(k, s.key.expects(), "")
 		default:
 			firstAt[id] = k.Line
 			var one T
@@ -336,6 +387,32 @@ func (s dict[T]) read(r *reader, n *yaml.Node, dst *[]T) {
 	*dst = all
 }
 
+func (s dict[T]) check(k *report, all *[]T) {
+	n := len(*all)
+	if n == 0 || n > s.max {
+		k.fault("expected %s, found %d", s.expects(), n)
+		return
+	}
+	var before map[string]int // how often an id was there
+	if n > 1 {
+		before = make(map[string]int, n)
+	}
+	for i := range *all {
+		v := &(*all)[i]
+		id := *s.id(v)
+		k.enterPlace(id, before[id])
+		if before[id] > 0 {
+			k.faultOnKey("duplicate id")
+		}
+		if n > 1 {
+			before[id]++
+		}
+		s.key.checkAt(k, id, k.faultOnKey)
+		s.value.check(k, v)
+		k.leave()
+	}
+}
+
 func (s dict[T]) schema(d *definitions) *schemaNode {
 	return &schemaNode{
 		Type: "object", PropertyNames: &schemaNode{Ref: "#/$defs/id"},
@@ -343,8 +420,8 @@ func (s dict[T]) schema(d *definitions) *schemaNode {
 	}
 }
 
-func (s dict[T]) write(all *[]T) string {
-	return mappingOf(texts(*all, func(v *T) string { return yamlID(*s.id(v)) + ": " + s.value.write(v) }))
+func (s dict[T]) write(scale uint64, all *[]T) string {
+	return mappingOf(texts(*all, func(v *T) string { return yamlID(*s.id(v)) + ": " + s.value.write(scale, v) }))
 }
 
 // list is a list of T.
@@ -386,8 +463,37 @@ func (s list[T]) schema(d *definitions) *schemaNode {
 	return &schemaNode{Type: "array", Items: s.value.schema(d), MinItems: 1, MaxItems: s.max}
 }
 
-func (s list[T]) write(all *[]T) string {
-	return "[" + strings.Join(texts(*all, s.value.write), ", ") + "]"
+func (s list[T]) check(k *report, all *[]T) {
+	if n := len(*all); n == 0 || n > s.max {
+		k.fault("expected %s, found %d", s.expects(), n)
+		return
+	}
+	for i := range *all {
+		k.enterIndex(i)
+		s.value.check(k, &(*all)[i])
+		k.leave()
+	}
+}
+
+func (s list[T]) write(scale uint64, all *[]T) string {
+	return "[" + strings.Join(texts(*all, func(v *T) string { return s.value.write(scale, v) }), ", ") + "]"
+}
+
+// namesShape is a list of different ids.
+type namesShape struct{ list[string] }
+
+// names is a list of ids: what says of what.
+func names(what string) namesShape { return namesShape{list[string]{"names", id(what), MaxConditions}} }
+
+func (s namesShape) check(k *report, all *[]string) {
+	s.list.check(k, all)
+	for i, name := range (*all)[:min(len(*all), s.max)] {
+		if slices.Contains((*all)[:i], name) {
+			k.enterIndex(i)
+			k.fault("duplicate id")
+			k.leave()
+		}
+	}
 }
 
 // oneOrList reads lists with one shape, and everything else as the only element.
@@ -413,11 +519,19 @@ func (s oneOrList[T]) schema(d *definitions) *schemaNode {
 	return &schemaNode{OneOf: []*schemaNode{s.one.schema(d), s.many.schema(d)}}
 }
 
-func (s oneOrList[T]) write(all *[]T) string {
+func (s oneOrList[T]) check(k *report, all *[]T) {
 	if len(*all) == 1 {
-		return s.one.write(&(*all)[0])
+		s.one.check(k, &(*all)[0])
+	} else {
+		s.many.check(k, all)
 	}
-	return s.many.write(all)
+}
+
+func (s oneOrList[T]) write(scale uint64, all *[]T) string {
+	if len(*all) == 1 {
+		return s.one.write(scale, &(*all)[0])
+	}
+	return s.many.write(scale, all)
 }
 
 // emptiness says what is wrong with an empty mapping or list: a key that says

@@ -15,28 +15,24 @@ import (
 // Bounds on the YAML itself. The tree of a YAML document takes about 180 bytes
 // for each value, so that a small source can ask for much memory.
 const (
-	// maxNesting is the deepest nesting of mappings and lists. A catalog
-	// needs eight levels.
+	// maxNesting is the deepest nesting of mappings and lists. A catalog needs eight levels.
 	maxNesting = 32
-	// maxValues is the most values (keys, scalars, mappings, lists), estimated
-	// from above by counting their indicators. It admits MaxEntries entries
-	// of an id and a weight.
+	// maxValues is the most values (keys, scalars, mappings, lists), estimated from above by
+	// counting their indicators. It admits MaxEntries entries of an id and a weight.
 	maxValues = 8 << 20
-	// maxQuiet is the most bytes in which no mapping or list begins outside of
-	// flow collections ([] and {}, and so all of JSON). Until a flow
-	// collection ends, and it ends unseen, the YAML scanner may hold all of it
-	// as tokens of 200 bytes and more, one for every byte at worst.
+	// maxQuiet is the most bytes in which no mapping or list begins outside of flow collections ([]
+	// and {}, and so all of JSON). Until a flow collection ends, and it ends unseen, the YAML
+	// scanner may hold all of it as tokens of 200 bytes and more, one for every byte at worst.
 	maxQuiet = 1 << 20
 )
 
 // Parse reads a catalog from YAML and checks everything. It refuses a catalog
 // with any fault as a whole, with an error that wraps *[Errors].
 //
-// The source is one YAML document in UTF-8 of at most [MaxBytes] bytes.
-// docs/reference/catalog.md describes its keys. Parse refuses aliases, anchors, tags and
-// merge keys. Reading takes memory of about fifty times the source's size: 1.5
-// GB for the largest sources, and not much more for hostile ones. A server
-// should accept no larger sources from clients than it needs.
+// The source is one YAML document in UTF-8 of at most [MaxBytes] bytes. docs/reference/catalog.md
+// describes its keys. Parse refuses aliases, anchors, tags and merge keys. Reading takes memory of
+// about fifty times the source's size: 1.5 GB for the largest sources, and not much more for
+// hostile ones. A server should accept no larger sources from clients than it needs.
 func Parse(yaml []byte) (*Catalog, error) {
 	return ParseContext(context.Background(), yaml)
 }
@@ -61,12 +57,11 @@ func (r *reader) parse(ctx context.Context, text []byte) *Catalog {
 	if root == nil || ctx.Err() != nil {
 		return nil
 	}
-	s := &source{}
-	rootShape.read(r, root, s)
+	c := &Catalog{}
+	rootShape.read(r, root, c)
 	if r.full() {
 		return nil
 	}
-	c := s.compile(r, root)
 	lookUp := check{report: report{send: func(at *log, onKey bool, message string) {
 		r.consequence(root, at, onKey, message)
 	}, line: func(at []step) int {
@@ -99,10 +94,9 @@ func (r *reader) consequence(root *yaml.Node, at *log, onKey bool, message strin
 	r.here = nil
 }
 
-// locate finds the node that a path leads to, or the nearest above it, and the
-// path as it is in the source: where that has a list of mappings and the path a
-// key, it is the key of one of them. onKey asks for the last key itself rather
-// than for its value.
+// locate finds the node that a path leads to, or the nearest above it, and the path as it is in the
+// source: where that has a list of mappings and the path a key, it is the key of one of them. onKey
+// asks for the last key itself rather than for its value.
 func locate(n *yaml.Node, path []step, onKey bool) (*yaml.Node, []step) {
 	exact := make([]step, 0, len(path)+1)
 	for i, s := range path {
@@ -302,61 +296,49 @@ func estimateValues(text []byte) int {
 	return n
 }
 
-// compile turns a source into the form that rules work on, scaling the weights
-// of each pool.
-func (s *source) compile(r *reader, root *yaml.Node) *Catalog {
-	c := &s.out
-	if len(s.pools) > 0 {
-		c.Pools = make([]Pool, len(s.pools))
+// endPool completes a pool that was read: it scales the weights, and sets what follows from other keys.
+func (r *reader) endPool(p *Pool) {
+	var digits uint8
+	for _, w := range r.weights {
+		digits = max(digits, w.digits)
 	}
-	for i := range s.pools {
-		from, to := &s.pools[i], &c.Pools[i]
-		*to = from.out
-		to.WeightScale = 1
-		if len(from.entries) > 0 {
-			to.Entries = make([]Entry, len(from.entries))
+	p.WeightScale = powerOfTen(digits)
+	for i, w := range r.weights {
+		var ok bool
+		if *w.to, ok = (decimal{*w.to, w.digits}).scaleTo(digits); !ok {
+			depth := len(r.here)
+			r.here = append(r.here, p.stepsTo(w.to)...)
+			r.fail(w.node, "expected weights whose sum fits in 63 bits, found one that does not when scaled by %d, as another weight of the pool has %d digits after the point",
+				p.WeightScale, digits)
+			r.here = r.here[:depth]
 		}
-		var digits uint8
-		for j := range from.entries {
-			e := &from.entries[j]
-			digits = max(digits, e.weight.digits)
-			for _, s := range e.luck {
-				digits = max(digits, s.weight.digits)
-			}
+		r.weights[i] = weightRead{}
+	}
+	r.weights = r.weights[:0]
+	for i := range p.Entries {
+		if e := &p.Entries[i]; e.Moments.Count > 0 && e.Stock.Unlimited {
+			e.Stock = Stock{Count: uint64(e.Moments.Count)}
 		}
-		to.WeightScale = powerOfTen(digits)
-		for j := range from.entries {
-			e := &from.entries[j]
-			scaled := func(d decimal, path ...step) uint64 {
-				v, ok := d.scaleTo(digits)
-				if !ok {
-					r.here = append([]step{{key: "pools"}, {key: to.ID}, {key: "entries"}, {index: j, inList: true}}, path...)
-					n, _ := locate(root, r.here, false)
-					r.fail(n, "expected weights whose sum fits in 63 bits, found one that does not when scaled by %d, as another weight of the pool has %d digits after the point",
-						to.WeightScale, digits)
-					r.here = nil
-				}
-				return v
-			}
-			to.Entries[j] = e.out
-			if n := e.out.Moments.Count; n > 0 && e.out.Stock.Unlimited {
-				to.Entries[j].Stock = Stock{Count: uint64(n)}
-			}
-			to.Entries[j].Weight = scaled(e.weight, step{key: "weight"})
-			for i, s := range e.luck {
-				weight := scaled(s.weight, step{key: "luck"}, step{key: "weights"}, step{index: i, inList: true}, step{key: "weight"})
-				to.Entries[j].Luck.Steps = append(to.Entries[j].Luck.Steps, LuckStep{s.from, weight})
-			}
+	}
+	for i := range p.Tracks {
+		if t := &p.Tracks[i]; len(t.Of) == 0 {
+			t.Of = []string{t.Name}
 		}
-		from.entries = nil
-		for j := range to.Tracks {
-			if t := &to.Tracks[j]; len(t.Of) == 0 {
-				t.Of = []string{t.Name}
+	}
+}
+
+// stepsTo returns the way from a pool to one of its weights.
+func (p *Pool) stepsTo(weight *uint64) []step {
+	for i := range p.Entries {
+		to := []step{{key: "entries"}, {index: i, inList: true}}
+		if weight == &p.Entries[i].Weight {
+			return append(to, step{key: "weight"})
+		}
+		for j := range p.Entries[i].Luck.Steps {
+			if weight == &p.Entries[i].Luck.Steps[j].Weight {
+				return append(to, step{key: "luck"}, step{key: "weights"}, step{index: j, inList: true}, step{key: "weight"})
 			}
 		}
 	}
-	if c.Guesses == (Guesses{}) && c.redeems() {
-		c.Guesses = DefaultGuesses
-	}
-	return c
+	return nil
 }

@@ -23,33 +23,19 @@ func (k *pityCheck) run() {
 		k.at("pity", func() { k.fault("expected no pity or guarantee in mode each: its entries do not share one choice") })
 		return
 	}
-	if len(p.Tracks) > MaxTracks || len(p.Guarantees) > MaxTracks {
-		k.at("pity", func() {
-			k.fault("expected at most %d tracks and as many guarantees, found %d and %d", MaxTracks, len(p.Tracks), len(p.Guarantees))
-		})
-		return
-	}
 	k.odds, k.classes = p.groupOdds(), p.Classes()
 	k.at("pity", func() {
 		for i := range p.Tracks {
 			t := &p.Tracks[i]
 			k.enter(t.Name)
-			k.newID(t.Name, "a track", slices.ContainsFunc(p.Tracks[:i], func(o Track) bool { return o.Name == t.Name }))
 			if len(t.Of) == 1 && t.Of[0] == t.Name { // the key of may be left out
 				k.group(t.Of, true)
 			} else {
 				k.at("of", func() { k.group(t.Of, false) })
 			}
-			k.track(t)
-			if t.Share != "" {
-				k.at("share", func() {
-					if !ValidID(t.Share) {
-						k.fault("expected %s, found %s", idShape{"a counter"}.expects(), quote(t.Share))
-					}
-					if slices.ContainsFunc(p.Tracks[:i], func(o Track) bool { return o.Share == t.Share }) {
-						k.fault("expected another counter for each track of the pool")
-					}
-				})
+			k.rising(t)
+			if t.Share != "" && slices.ContainsFunc(p.Tracks[:i], func(o Track) bool { return o.Share == t.Share }) {
+				k.at("share", func() { k.fault("expected another counter for each track of the pool") })
 			}
 			k.leave()
 		}
@@ -271,22 +257,23 @@ func (p *Pool) groupOdds() map[string]bool {
 // group checks the names of a group. inherited: it has that of its track.
 func (k *pityCheck) group(of []string, inherited bool) {
 	drawable := len(of) == 0
-	if len(of) == 0 {
+	if drawable {
 		k.fault("expected at least one entry or group, found none")
 	}
-	named := func(name string) {
+	for i, name := range of {
+		if !inherited {
+			k.enterIndex(i)
+		}
 		_, known := k.odds[name]
 		drawable = drawable || k.odds[name] || !known
 		if !known {
 			k.faultOnKey("there is no entry or group %s in the pool%s", quote(name), k.suggest(name, keys(k.odds)))
 		}
+		if !inherited {
+			k.leave()
+		}
 	}
-	if inherited {
-		named(of[0])
-	} else {
-		k.distinct("names", of, named)
-	}
-	if !drawable && len(of) <= MaxConditions {
+	if !drawable {
 		k.faultOnKey("expected an entry with a weight above 0 in the group, found none")
 	}
 }
@@ -297,7 +284,6 @@ func (k *pityCheck) guarantees() {
 	for i := range p.Guarantees {
 		g := &p.Guarantees[i]
 		k.enterIndex(i)
-		k.between("draws", uint64(g.Draws), 1, MaxDrawCount)
 		k.fitsCount(g.Draws)
 		if g.Draws > 0 {
 			k.between("at_least", uint64(g.AtLeast), 1, uint64(g.Draws))
@@ -358,38 +344,21 @@ func (p *Pool) apart() (all []*Track) {
 	return all
 }
 
-func (k *pityCheck) track(t *Track) {
+// rising checks that the chance of a track can rise as it says.
+func (k *pityCheck) rising(t *Track) {
 	r := &t.Rising
-	k.between("certain", uint64(t.Certain), 0, MaxTrackDraws)
-	if r.From == 0 {
-		if len(r.By) > 0 || r.Table || r.Scale != 0 {
-			k.at("rising", func() { k.fault("expected from to be at least 1") })
-		}
-		return
-	}
 	k.enter("rising")
 	defer k.leave()
-	k.between("from", uint64(r.From), 1, MaxTrackDraws)
-	if t.Certain != 0 && r.From > t.Certain {
-		k.at("from", func() { k.fault("expected at most %d, when the group is certain, found %d", t.Certain, r.From) })
-	}
-	k.enter("by")
-	defer k.leave()
-	scale := uint64(1)
-	for n := 0; scale < r.Scale && n < MaxChanceDigits; n++ {
-		scale *= 10
-	}
 	switch {
-	case scale != r.Scale:
-		k.fault("expected chances scaled by a power of ten up to 10^%d, found %d", MaxChanceDigits, r.Scale)
-	case len(r.By) == 0 || len(r.By) > MaxTrackTable || !r.Table && len(r.By) != 1:
-		k.fault("expected %s, found %d numbers", risingPoints.expects(), len(r.By))
-	case slices.ContainsFunc(r.By, func(by uint64) bool { return by > 100*scale }):
-		k.fault("expected at most 100 percentage points")
-	default:
-		if sum := k.p.oddsSum(); sum > MaxWeightSum/(100*scale) {
-			k.fault("expected odds in the pool whose sum is at most %d, so that the chance can be raised exactly, found %d",
-				MaxWeightSum/(100*scale), sum)
+	case r.From == 0 && (len(r.By) > 0 || r.Table || r.Scale != 0):
+		k.fault("expected from to be at least 1")
+	case t.Certain != 0 && r.From > t.Certain:
+		k.at("from", func() { k.fault("expected at most %d, when the group is certain, found %d", t.Certain, r.From) })
+	case powerUpTo(r.Scale, MaxChanceDigits):
+		if sum, most := k.p.oddsSum(), MaxWeightSum/(100*r.Scale); sum > most {
+			k.at("by", func() {
+				k.fault("expected odds in the pool whose sum is at most %d, so that the chance can be raised exactly, found %d", most, sum)
+			})
 		}
 	}
 }

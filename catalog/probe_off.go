@@ -7,6 +7,4 @@ import "github.com/kuji-dev/kuji/internal/format"
 // probeKinds is what a build of tomorrow has in addition: see probe_on.go.
 var probeKinds []choice[ItemKind]
 
-func isProbe(ItemKind) bool { return false }
-
 func probeWords(*Catalog) []format.Word { return nil }

@@ -11,11 +11,9 @@ const kindProbe ItemKind = 3
 
 var probeKinds = []choice[ItemKind]{{"probe", kindProbe, "A word of the next format level."}}
 
-func isProbe(k ItemKind) bool { return k == kindProbe }
-
 func probeWords(c *Catalog) []format.Word {
 	for i := range c.Items {
-		if isProbe(c.Items[i].Kind) {
+		if c.Items[i].Kind == kindProbe {
 			return []format.Word{{Of: "catalog", Name: "kind: probe"}}
 		}
 	}

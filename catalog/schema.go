@@ -13,10 +13,9 @@ import (
 // SchemaID is the address under which editors find the JSON Schema.
 const SchemaID = "https://raw.githubusercontent.com/kuji-dev/kuji/main/catalog/schema.json"
 
-// Schema returns the JSON Schema (draft 2020-12) of the YAML format, for
-// editors. It is indented JSON, the same bytes each time, generated from the
-// table that [Parse] reads by. Only Parse checks what spans several places
-// (references, sums of weights, cycles) and how numbers are spelt.
+// Schema returns the JSON Schema (draft 2020-12) of the YAML format, for editors. It is indented
+// JSON, the same bytes each time, generated from the table that [Parse] reads by. Only Parse checks
+// what spans several places (references, sums of weights, cycles) and how numbers are spelt.
 func Schema() []byte {
 	d := &definitions{}
 	root := rootShape.schema(d)
@@ -110,7 +109,7 @@ func (p properties) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-func number(v uint64) json.Number { return json.Number(strconv.FormatUint(v, 10)) }
+func jsonNumber(v uint64) json.Number { return json.Number(strconv.FormatUint(v, 10)) }
 
 // schema describes the object as a definition and returns a reference to it.
 func (o *object[T]) schema(d *definitions) *schemaNode {

@@ -11,15 +11,16 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// A shape is what may stand at one place of a catalog. It reads the place, writes it, and describes it
-// to editors, so that parser, writer and JSON Schema cannot drift apart: source.go puts shapes
-// together into the one table of all keys.
+// A shape is what may stand at one place of a catalog. It reads the place, checks a value, writes it, and
+// describes it to editors. So parser, checks, writer and JSON Schema cannot drift apart: source.go puts
+// shapes together into the one table of all keys.
 type shape[T any] interface {
-	// read checks node n and stores its value. What is wrong goes to r; then
-	// dst may be left as it was.
+	// read checks node n and stores its value. What is wrong goes to r; then dst may be left as it was.
 	read(r *reader, n *yaml.Node, dst *T)
-	// write returns a value that Check accepts, as YAML on one line.
-	write(v *T) string
+	// check checks a value that was not read, or was read and may refer to something that is not there.
+	check(k *report, v *T)
+	// write returns a value that Check accepts, as YAML on one line. scale is that of the pool's weights.
+	write(scale uint64, v *T) string
 	// schema describes the shape; d gathers definitions used in many places.
 	schema(d *definitions) *schemaNode
 	// expects names the shape in messages: "a whole number from 1 to 10".
@@ -29,6 +30,7 @@ type shape[T any] interface {
 // A reader walks a YAML tree with shapes.
 type reader struct {
 	log
+	weights []weightRead // of the pool that is read
 }
 
 func (r *reader) fail(n *yaml.Node, format string, args ...any) {
@@ -125,21 +127,6 @@ func (r *reader) text(n *yaml.Node, expects string) (string, bool) {
 	return s, ok
 }
 
-// readScalar reads the text of a scalar with take, and what it stands for with parse, which says what is
-// wrong with it. ok is false if it is not what is expected.
-func readScalar[T any](r *reader, n *yaml.Node, expects string, dst *T, take func(*yaml.Node, string) (string, bool), parse func(text string) (v T, wrong string, ok bool)) {
-	text, ok := take(n, expects)
-	if !ok {
-		return
-	}
-	v, wrong, ok := parse(text)
-	if wrong != "" || !ok {
-		r.mismatch(n, expects, wrong)
-		return
-	}
-	*dst = v
-}
-
 const anyQuotes = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 
 func quoted(n *yaml.Node) bool { return n.Style&anyQuotes != 0 }
@@ -168,137 +155,181 @@ func clip(s string) string {
 	return q[1 : len(q)-1]
 }
 
-// integerShape is a whole number from min to max.
-type integerShape[T uint32 | uint64] struct{ min, max uint64 }
+// scalar is a shape of one text or number.
+type scalar[T any] struct {
+	text   string // see shape.expects
+	take   func(r *reader, n *yaml.Node, expects string) (text string, ok bool)
+	parse  func(text string) (v T, wrong string, ok bool)
+	valid  func(v T) bool
+	format func(v T) string
+	node   schemaNode
+}
 
-func (s integerShape[T]) expects() string {
-	if s.min == s.max {
-		return fmt.Sprint("the number ", s.min)
+func (s *scalar[T]) read(r *reader, n *yaml.Node, dst *T) {
+	text, ok := s.take(r, n, s.text)
+	if !ok {
+		return
 	}
-	return fmt.Sprintf("a whole number from %d to %d", s.min, s.max)
+	if v, wrong, ok := s.parse(text); wrong != "" || !ok || !s.valid(v) {
+		r.mismatch(n, s.text, wrong)
+	} else {
+		*dst = v
+	}
 }
 
-func (s integerShape[T]) read(r *reader, n *yaml.Node, dst *T) {
-	readScalar(r, n, s.expects(), dst, r.number, func(text string) (T, string, bool) {
-		v, wrong := parseInteger(text)
-		return T(v), wrong, v >= s.min && v <= s.max
-	})
+func (s *scalar[T]) check(k *report, v *T) {
+	if !s.valid(*v) {
+		found := s.format(*v)
+		if text, ok := any(*v).(string); ok {
+			found = quote(text)
+		}
+		k.fault("expected %s, found %s", s.text, found)
+	}
 }
 
-func (s integerShape[T]) schema(*definitions) *schemaNode {
-	return &schemaNode{Type: "integer", Minimum: number(s.min), Maximum: number(s.max)}
+func (s *scalar[T]) write(_ uint64, v *T) string     { return s.format(*v) }
+func (s *scalar[T]) schema(*definitions) *schemaNode { return &s.node }
+func (s *scalar[T]) expects() string                 { return s.text }
+
+// integer is a whole number from low to high.
+func integer[T uint32 | uint64](low, high uint64) *scalar[T] {
+	text := fmt.Sprintf("a whole number from %d to %d", low, high)
+	if low == high {
+		text = fmt.Sprint("the number ", low)
+	}
+	return &scalar[T]{
+		text: text, take: (*reader).number,
+		parse: func(text string) (T, string, bool) {
+			v, wrong := parseInteger(text)
+			return T(v), wrong, v <= high
+		},
+		valid:  func(v T) bool { return uint64(v) >= low && uint64(v) <= high },
+		format: func(v T) string { return strconv.FormatUint(uint64(v), 10) },
+		node:   schemaNode{Type: "integer", Minimum: jsonNumber(low), Maximum: jsonNumber(high)},
+	}
 }
 
-func (integerShape[T]) write(v *T) string { return strconv.FormatUint(uint64(*v), 10) }
-
-// decimalShape is a number from 0 to most.
-type decimalShape struct {
-	what   string
-	most   uint64
-	digits uint8 // the most after the point
+// decimals is a number from 0 to most, with at most so many digits after the point.
+func decimals(what string, most uint64, digits uint8) *scalar[decimal] {
+	return &scalar[decimal]{
+		text: fmt.Sprintf("%s, with at most %d digits after the point", what, digits), take: (*reader).number,
+		parse: func(text string) (decimal, string, bool) {
+			v, wrong := parseDecimal(text)
+			if wrong == "" && v.digits > digits {
+				wrong = fmt.Sprintf("it has %d digits after the point", v.digits)
+			}
+			return v, wrong, true
+		},
+		valid:  func(v decimal) bool { return !v.above(most) },
+		format: decimal.String,
+		node:   schemaNode{Type: "number", Minimum: jsonNumber(0), Maximum: jsonNumber(most)},
+	}
 }
+
+// weightShape is a weight, which is scaled when all weights of its pool are known: see scaleWeights. What
+// weights come to is checked for all of them together.
+type weightShape struct{ *scalar[decimal] }
 
 var (
-	weightShape = decimalShape{"a number such as 3 or 0.06, at least 0", MaxWeightSum, maxDigits}
-	chanceShape = decimalShape{"a number of percent from 0 to 100", 100, MaxDropDigits}
-	pointShape  = decimalShape{"a number of percentage points from 0 to 100", 100, MaxChanceDigits}
+	weight = weightShape{decimals("a number such as 3 or 0.06, at least 0", MaxWeightSum, maxDigits)}
+	chance = weightShape{decimals("a number of percent from 0 to 100", 100, MaxDropDigits)}
+	points = decimals("a number of percentage points from 0 to 100", 100, MaxChanceDigits)
 )
 
-func (s decimalShape) expects() string {
-	return fmt.Sprintf("%s, with at most %d digits after the point", s.what, s.digits)
+// weightRead is a weight as it was read, without its scale.
+type weightRead struct {
+	to     *uint64
+	digits uint8
+	node   *yaml.Node
 }
 
-func (s decimalShape) read(r *reader, n *yaml.Node, dst *decimal) {
-	readScalar(r, n, s.expects(), dst, r.number, func(text string) (decimal, string, bool) {
-		v, wrong := parseDecimal(text)
-		if wrong == "" && v.digits > s.digits {
-			wrong = fmt.Sprintf("it has %d digits after the point", v.digits)
-		}
-		return v, wrong, !v.above(s.most)
-	})
+func (s weightShape) read(r *reader, n *yaml.Node, dst *uint64) {
+	var d decimal
+	s.scalar.read(r, n, &d)
+	*dst = d.mantissa
+	r.weights = append(r.weights, weightRead{dst, d.digits, n})
 }
 
-func (s decimalShape) schema(*definitions) *schemaNode {
-	return &schemaNode{Type: "number", Minimum: number(0), Maximum: number(s.most)}
+func (weightShape) check(*report, *uint64) {}
+
+func (weightShape) write(scale uint64, v *uint64) string { return unscaled(*v, scale).String() }
+
+var displayName = &scalar[string]{
+	text: fmt.Sprintf("a text of 1 to %d bytes on one line", MaxName), take: (*reader).text,
+	parse:  func(text string) (string, string, bool) { return text, textProblem(text), true },
+	valid:  func(v string) bool { return v != "" && textProblem(v) == "" },
+	format: yamlText,
+	node:   schemaNode{Type: "string", MinLength: 1, MaxLength: MaxName, Pattern: `^[^\x00-\x1f\x7f-\x9f]*$`},
 }
 
-func (decimalShape) write(v *decimal) string { return v.String() }
-
-// nameShape is a display name.
-type nameShape struct{}
-
-func (nameShape) expects() string {
-	return fmt.Sprintf("a text of 1 to %d bytes on one line", MaxName)
+// idShape is an id, as a value.
+type idShape struct {
+	*scalar[string]
+	what string // whose
+	ref  int    // index in referred
 }
 
-func (s nameShape) read(r *reader, n *yaml.Node, dst *string) {
-	readScalar(r, n, s.expects(), dst, r.text, func(text string) (string, string, bool) {
-		return text, textProblem(text), text != ""
-	})
+// referred is whose ids must stand elsewhere too; those of all others can be anything.
+var referred = [...]string{"", "an item", "a pool", "a track"}
+
+// id is an id. what says of what.
+func id(what string) idShape {
+	return idShape{&scalar[string]{
+		text: fmt.Sprintf("the id of %s: a letter or digit, then letters, digits, \".\", \"_\" or \"-\", at most %d in all", what, MaxID),
+		take: (*reader).text, valid: ValidID, format: yamlID,
+		parse: func(text string) (string, string, bool) { return text, "", true },
+		node:  schemaNode{Ref: "#/$defs/id"},
+	}, what, max(0, slices.Index(referred[:], what))}
 }
 
-func (nameShape) schema(*definitions) *schemaNode {
-	return &schemaNode{Type: "string", MinLength: 1, MaxLength: MaxName, Pattern: `^[^\x00-\x1f\x7f-\x9f]*$`}
+func (s idShape) check(k *report, v *string) { s.checkAt(k, *v, k.fault) }
+
+// checkAt checks an id, and that there is what it refers to. Faults go to fault.
+func (s idShape) checkAt(k *report, id string, fault func(format string, args ...any)) {
+	switch all := k.there[s.ref]; {
+	case !ValidID(id):
+		fault("expected %s, found %s", s.text, quote(id))
+	case all != nil && !all[id]:
+		_, noun, _ := strings.Cut(s.what, " ")
+		fault("there is no %s %s%s", noun, quote(id), k.suggest(id, keys(all)))
+	}
 }
 
-func (nameShape) write(v *string) string { return yamlText(*v) }
-
-// idShape is an id, as a value. what says whose.
-type idShape struct{ what string }
-
-func (s idShape) expects() string {
-	return fmt.Sprintf("the id of %s: a letter or digit, then letters, digits, \".\", \"_\" or \"-\", at most %d in all", s.what, MaxID)
-}
-
-func (s idShape) read(r *reader, n *yaml.Node, dst *string) {
-	readScalar(r, n, s.expects(), dst, r.text, func(text string) (string, string, bool) { return text, "", ValidID(text) })
-}
-
-func (idShape) schema(*definitions) *schemaNode { return &schemaNode{Ref: "#/$defs/id"} }
-
-func (idShape) write(v *string) string { return yamlID(*v) }
-
-// instantShape is a moment, in Unix milliseconds after 0.
-type instantShape struct{}
-
-func (instantShape) expects() string {
-	return "a time such as 2026-04-01T09:00:00Z, after 1970 and before 10000, to the millisecond at most"
-}
-
-func (s instantShape) read(r *reader, n *yaml.Node, dst *int64) {
-	readScalar(r, n, s.expects(), dst, r.scalar, func(text string) (int64, string, bool) {
+// instant is a moment, in Unix milliseconds after 0.
+var instant = &scalar[int64]{
+	text: "a time such as 2026-04-01T09:00:00Z, after 1970 and before 10000, to the millisecond at most",
+	take: (*reader).scalar,
+	parse: func(text string) (int64, string, bool) {
 		v, wrong := parseInstant(text)
-		return v, wrong, v > 0 && v <= maxInstant
-	})
+		return v, wrong, true
+	},
+	valid:  func(v int64) bool { return v > 0 && v <= maxInstant },
+	format: func(v int64) string { return time.UnixMilli(v).UTC().Format("2006-01-02T15:04:05.999Z07:00") },
+	node:   schemaNode{Type: "string", Format: "date-time", Pattern: instantPattern},
 }
 
-func (instantShape) schema(*definitions) *schemaNode {
-	return &schemaNode{Type: "string", Format: "date-time", Pattern: instantPattern}
+// duration is a length of time, in multiples of unit.
+func duration[T ~int64](unit, low, high time.Duration) *scalar[T] {
+	return &scalar[T]{
+		text: fmt.Sprintf("a duration such as 12h or 1d12h, from %s to %s", formatDuration(low), formatDuration(high)),
+		take: (*reader).scalar,
+		parse: func(text string) (T, string, bool) {
+			v, wrong := parseDuration(text)
+			return T(v / unit), wrong, true
+		},
+		valid:  func(v T) bool { return int64(v) >= int64(low/unit) && int64(v) <= int64(high/unit) },
+		format: func(v T) string { return formatDuration(time.Duration(v) * unit) },
+		node:   schemaNode{Type: "string", MinLength: 1, Pattern: durationPattern},
+	}
 }
 
-func (instantShape) write(v *int64) string {
-	return time.UnixMilli(*v).UTC().Format("2006-01-02T15:04:05.999Z07:00")
+var boolean = &scalar[bool]{
+	text: "true or false", take: (*reader).number,
+	parse:  func(text string) (bool, string, bool) { return text == "true", "", text == "true" || text == "false" },
+	valid:  func(bool) bool { return true },
+	format: strconv.FormatBool,
+	node:   schemaNode{Type: "boolean"},
 }
-
-// durationShape is a length of time from min to max.
-type durationShape struct{ min, max time.Duration }
-
-func (s durationShape) expects() string {
-	return fmt.Sprintf("a duration such as 12h or 1d12h, from %s to %s", formatDuration(s.min), formatDuration(s.max))
-}
-
-func (s durationShape) read(r *reader, n *yaml.Node, dst *time.Duration) {
-	readScalar(r, n, s.expects(), dst, r.scalar, func(text string) (time.Duration, string, bool) {
-		v, wrong := parseDuration(text)
-		return v, wrong, v >= s.min && v <= s.max
-	})
-}
-
-func (durationShape) schema(*definitions) *schemaNode {
-	return &schemaNode{Type: "string", MinLength: 1, Pattern: durationPattern}
-}
-
-func (durationShape) write(v *time.Duration) string { return formatDuration(*v) }
 
 // choiceShape is one of a few words.
 type choiceShape[T comparable] []choice[T]
@@ -310,11 +341,7 @@ type choice[T comparable] struct {
 }
 
 func (s choiceShape[T]) words() []string {
-	words := make([]string, len(s))
-	for i, c := range s {
-		words[i] = c.word
-	}
-	return words
+	return texts(s, func(c *choice[T]) string { return c.word })
 }
 
 func (s choiceShape[T]) expects() string {
@@ -327,13 +354,22 @@ func (s choiceShape[T]) expects() string {
 
 func (s choiceShape[T]) read(r *reader, n *yaml.Node, dst *T) {
 	*dst = *new(T) // not the default, if it is wrong: nothing may be concluded from it
-	readScalar(r, n, s.expects(), dst, r.text, func(text string) (T, string, bool) {
-		i := slices.Index(s.words(), text)
-		if i < 0 {
-			return *dst, "", false
-		}
-		return s[i].value, "", true
-	})
+	text, ok := r.text(n, s.expects())
+	if !ok {
+		return
+	}
+	i := slices.Index(s.words(), text)
+	if i < 0 {
+		r.mismatch(n, s.expects(), "")
+		return
+	}
+	*dst = s[i].value
+}
+
+func (s choiceShape[T]) check(k *report, v *T) {
+	if s.write(1, v) == "" {
+		k.fault("expected %s, found %v", s.expects(), *v)
+	}
 }
 
 func (s choiceShape[T]) schema(*definitions) *schemaNode {
@@ -344,13 +380,14 @@ func (s choiceShape[T]) schema(*definitions) *schemaNode {
 	return all
 }
 
-func (s choiceShape[T]) write(v *T) string {
+// write returns "" for a value that is none of them.
+func (s choiceShape[T]) write(_ uint64, v *T) string {
 	for _, c := range s {
 		if c.value == *v {
 			return c.word
 		}
 	}
-	return "" // Check refuses such a catalog
+	return ""
 }
 
 // freePerShape is over what time free draws are counted. Of other times it says what there is.
@@ -365,37 +402,35 @@ func (s freePerShape) read(r *reader, n *yaml.Node, dst *Per) {
 
 // wordOr is either one word, which stands for value, or what other reads.
 type wordOr[T any] struct {
-	word  string
-	value T
-	doc   string
-	other shape[T]
+	shape[T] // the other
+	word     string
+	value    T
+	doc      string
 }
 
-func (s wordOr[T]) expects() string {
-	return fmt.Sprintf("%q, or %s", s.word, s.other.expects())
-}
+func (s wordOr[T]) expects() string { return fmt.Sprintf("%q, or %s", s.word, s.shape.expects()) }
 
 func (s wordOr[T]) read(r *reader, n *yaml.Node, dst *T) {
 	if n.Kind == yaml.ScalarNode && n.Value == s.word && r.node(n) {
 		*dst = s.value
 		return
 	}
+	*dst = *new(T)
 	before := len(r.list)
-	s.other.read(r, n, dst)
-	r.widen(before, s.other.expects(), s.expects())
+	s.shape.read(r, n, dst)
+	r.widen(before, s.shape.expects(), s.expects())
 }
 
 func (s wordOr[T]) schema(d *definitions) *schemaNode {
 	word := &schemaNode{Const: s.word, Description: s.doc}
-	return &schemaNode{OneOf: []*schemaNode{word, s.other.schema(d)}}
+	return &schemaNode{OneOf: []*schemaNode{word, s.shape.schema(d)}}
 }
 
-func (s wordOr[T]) write(v *T) string {
+func (s wordOr[T]) write(scale uint64, v *T) string {
 	if reflect.DeepEqual(*v, s.value) {
 		return s.word
 	}
-	other := *v
-	return s.other.write(&other)
+	return s.shape.write(scale, v)
 }
 
 // part reads a V as one field of a T.
@@ -405,40 +440,13 @@ type part[T, V any] struct {
 }
 
 func (s part[T, V]) read(r *reader, n *yaml.Node, dst *T) { s.shape.read(r, n, s.field(dst)) }
-func (s part[T, V]) write(v *T) string                    { return s.shape.write(s.field(v)) }
-
-// windowShape is a durationShape in milliseconds.
-type windowShape struct{ durationShape }
-
-func (s windowShape) read(r *reader, n *yaml.Node, dst *int64) {
-	var d time.Duration
-	s.durationShape.read(r, n, &d)
-	*dst = d.Milliseconds()
-}
-
-func (windowShape) write(v *int64) string {
-	return formatDuration(time.Duration(*v) * time.Millisecond)
-}
-
-// boolShape is true or false.
-type boolShape struct{}
-
-func (boolShape) expects() string { return "true or false" }
-
-func (s boolShape) read(r *reader, n *yaml.Node, dst *bool) {
-	readScalar(r, n, s.expects(), dst, r.number, func(text string) (bool, string, bool) {
-		return text == "true", "", text == "true" || text == "false"
-	})
-}
-
-func (boolShape) schema(*definitions) *schemaNode { return &schemaNode{Type: "boolean"} }
-
-func (boolShape) write(v *bool) string { return strconv.FormatBool(*v) }
+func (s part[T, V]) check(k *report, v *T)                { s.shape.check(k, s.field(v)) }
+func (s part[T, V]) write(scale uint64, v *T) string      { return s.shape.write(scale, s.field(v)) }
 
 // pointsShape is by how many percentage points a chance rises: one number, or a list of them.
 type pointsShape struct{ oneOrList[decimal] }
 
-var risingPoints = pointsShape{oneOrList[decimal]{pointShape, list[decimal]{"such numbers", pointShape, MaxTrackTable}}}
+var risingPoints = pointsShape{oneOrList[decimal]{points, list[decimal]{"such numbers", points, MaxTrackTable}}}
 
 func (s pointsShape) read(r *reader, n *yaml.Node, dst *Rising) {
 	var all []decimal
@@ -455,26 +463,37 @@ func (s pointsShape) read(r *reader, n *yaml.Node, dst *Rising) {
 	}
 }
 
-func (s pointsShape) write(r *Rising) string {
+func (s pointsShape) check(k *report, r *Rising) {
+	switch {
+	case !powerUpTo(r.Scale, MaxChanceDigits):
+		k.fault("expected chances scaled by a power of ten up to 10^%d, found %d", MaxChanceDigits, r.Scale)
+	case len(r.By) == 0 || len(r.By) > MaxTrackTable || !r.Table && len(r.By) != 1:
+		k.fault("expected %s, found %d numbers", s.expects(), len(r.By))
+	case slices.ContainsFunc(r.By, func(by uint64) bool { return by > 100*r.Scale }):
+		k.fault("expected at most 100 percentage points")
+	}
+}
+
+func (s pointsShape) write(_ uint64, r *Rising) string {
 	all := make([]decimal, len(r.By))
 	for i, by := range r.By {
 		all[i] = unscaled(by, r.Scale)
 	}
 	if r.Table {
-		return s.many.write(&all)
+		return s.many.write(1, &all)
 	}
-	return s.one.write(&all[0])
+	return s.one.write(1, &all[0])
 }
 
 // spanShape is a number that is fixed, or the bounds of one: a mapping with the keys min and max.
 type spanShape[T any, V uint32 | uint64] struct {
-	fixed   integerShape[V]
+	fixed   *scalar[V]
 	bounds  func(*T) (low, high *V)
 	mapping *object[T]
 }
 
 func newSpan[T any, V uint32 | uint64](name, doc, low, high string, most uint64, bounds func(*T) (low, high *V), more ...field[T]) spanShape[T, V] {
-	s := spanShape[T, V]{fixed: integerShape[V]{1, most}, bounds: bounds}
+	s := spanShape[T, V]{fixed: integer[V](1, most), bounds: bounds}
 	s.mapping = &object[T]{name: name, doc: doc, fields: append([]field[T]{
 		key("min", s.fixed, func(v *T) *V { low, _ := bounds(v); return low }, low).must(),
 		key("max", s.fixed, func(v *T) *V { _, high := bounds(v); return high }, high).must(),
@@ -499,16 +518,22 @@ func (s spanShape[T, V]) read(r *reader, n *yaml.Node, dst *T) {
 	}
 }
 
+func (s spanShape[T, V]) check(k *report, v *T) {
+	if low, high := s.bounds(v); !s.fixed.valid(*low) || !s.fixed.valid(*high) || *low > *high {
+		k.fault("expected whole numbers from %s to %s, min not above max, found min %d and max %d", s.fixed.node.Minimum, s.fixed.node.Maximum, *low, *high)
+	}
+}
+
 func (s spanShape[T, V]) schema(d *definitions) *schemaNode {
 	return &schemaNode{OneOf: []*schemaNode{s.fixed.schema(d), s.mapping.schema(d)}}
 }
 
-func (s spanShape[T, V]) write(v *T) string {
+func (s spanShape[T, V]) write(scale uint64, v *T) string {
 	low, high := s.bounds(v)
 	if *low != *high || len(s.mapping.present(v)) > 2 {
-		return s.mapping.write(v)
+		return s.mapping.write(scale, v)
 	}
-	return s.fixed.write(low)
+	return s.fixed.write(scale, low)
 }
 
 // rewardParts puts the parts of a reward together.
@@ -529,8 +554,38 @@ func (s rewardParts) read(r *reader, n *yaml.Node, dst *Reward) {
 	}
 }
 
+func (s rewardParts) check(k *report, w *Reward) {
+	if most := s.many.max; len(w.Codes) > most || len(w.Draws) > most {
+		k.fault("expected codes from at most %d lists and draws from as many pools, found %d and %d", most, len(w.Codes), len(w.Draws))
+		return
+	}
+	if len(w.Items) > 0 {
+		k.enter("items")
+		givenItems.check(k, &w.Items)
+		k.leave()
+	}
+	for i, list := range w.Codes {
+		k.enterPlace("code", i)
+		rewardCode.check(k, &w.Codes[i])
+		if slices.Contains(w.Codes[:i], list) {
+			k.fault("expected each list of codes once, found %s again", quote(list))
+		}
+		k.leave()
+	}
+	for i := range w.Draws {
+		in := &w.Draws[i]
+		k.enterPlace("pool", i)
+		rewardPool.check(k, &in.Pool)
+		if slices.ContainsFunc(w.Draws[:i], func(o Inner) bool { return o.Pool == in.Pool }) {
+			k.fault("expected each pool once, with times, found %s again", quote(in.Pool))
+		}
+		timesShape.check(k, in)
+		k.leave()
+	}
+}
+
 // write writes one part, or a list of one for each list of codes and each pool that it draws from.
-func (s rewardParts) write(w *Reward) string {
+func (s rewardParts) write(scale uint64, w *Reward) string {
 	parts := make([]rewardPart, max(1, len(w.Codes), len(w.Draws)))
 	parts[0].items = w.Items
 	for i, list := range w.Codes {
@@ -539,5 +594,5 @@ func (s rewardParts) write(w *Reward) string {
 	for i, in := range w.Draws {
 		parts[i].inner = in
 	}
-	return s.oneOrList.write(&parts)
+	return s.oneOrList.write(scale, &parts)
 }

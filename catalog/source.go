@@ -5,51 +5,12 @@ import (
 	"time"
 )
 
-// The keys of a catalog, in one table. Parse reads by it, the JSON Schema is
-// generated from it, and the reference in docs/reference/catalog-keys.md is checked against
-// it. Constraints over several keys (references, sums, cycles) stand in
-// check.go.
-
-// source is a catalog as it is written. It differs from the compiled form only
-// where that has lost something: decimal weights are not scaled yet.
-type source struct {
-	format uint64
-	out    Catalog
-	pools  []poolSource
-}
-
-type poolSource struct {
-	out     Pool
-	entries []entrySource
-}
-
-// entrySource holds decimal weights until all weights of its pool are known.
-type entrySource struct {
-	out    Entry
-	weight decimal
-	luck   []luckSource
-}
-
-type luckSource struct {
-	from   uint64
-	weight decimal
-}
-
-// entrySource returns an entry as it would be written.
-func (p *Pool) entrySource(i int) *entrySource {
-	e := &entrySource{out: p.Entries[i]}
-	e.weight = unscaled(e.out.Weight, p.WeightScale)
-	for _, s := range e.out.Luck.Steps {
-		e.luck = append(e.luck, luckSource{s.From, unscaled(s.Weight, p.WeightScale)})
-	}
-	if e.out.Moments.Count > 0 { // they are its stock
-		e.out.Stock = Stock{Unlimited: true}
-	}
-	return e
-}
+// The keys of a catalog, in one table. Parse reads by it, the JSON Schema is generated from it, and
+// the reference in docs/reference/catalog-keys.md is checked against it. Its limits are those of
+// catalogs built in Go, too. What spans several keys (sums, cycles) stands in check.go.
 
 // entryShapes are the shapes of entries in the modes of pools.
-var entryShapes = map[Mode]*object[entrySource]{ModeWeighted: weightedEntryShape, ModeRaffle: raffleEntryShape, ModeEach: eachEntryShape}
+var entryShapes = map[Mode]*object[Entry]{ModeWeighted: weightedEntryShape, ModeRaffle: raffleEntryShape, ModeEach: eachEntryShape}
 
 // Format is the version of the YAML format, the value of the key kuji.
 const Format = 1
@@ -66,37 +27,41 @@ const (
 // maxInstant is 9999-12-31T23:59:59.999Z in Unix milliseconds.
 const maxInstant = 253402300799999
 
-var rootShape = &object[source]{
+var rootShape = &object[Catalog]{
 	name: "catalog",
 	doc:  "The definition of a realm: its items, its pools, and what players start with. See docs/reference/catalog.md.",
-	fields: []field[source]{
-		key("kuji", integerShape[uint64]{Format, Format}, func(s *source) *uint64 { return &s.format },
+	fields: []field[Catalog]{
+		key("kuji", integer[uint64](Format, Format), func(*Catalog) *uint64 { v := uint64(Format); return &v },
 			"The version of the catalog format: 1.").must(),
-		key("name", nameShape{}, func(s *source) *string { return &s.out.Name },
+		key("name", displayName, func(c *Catalog) *string { return &c.Name },
 			"A name to show, for the catalog as a whole."),
-		keyOr[source, Zone]("zone", zoneShape{}, func(s *source) *Zone { return &s.out.Zone }, Zone{},
+		keyOr[Catalog, Zone]("zone", zoneShape{}, func(c *Catalog) *Zone { return &c.Zone }, Zone{},
 			"The time zone whose days and weeks count for limits, free draws, budgets and guesses, by its name in the IANA database, such as Asia/Tokyo."),
-		key("items", dict[Item]{"an item", itemShape, func(i *Item) *string { return &i.ID }, MaxItems},
-			func(s *source) *[]Item { return &s.out.Items },
+		key("items", dict[Item]{id("an item"), itemShape, func(i *Item) *string { return &i.ID }, MaxItems},
+			func(c *Catalog) *[]Item { return &c.Items },
 			"Everything that can be held and counted, by id.").must(),
-		key("pools", dict[poolSource]{"a pool", poolShape, func(p *poolSource) *string { return &p.out.ID }, MaxPools},
-			func(s *source) *[]poolSource { return &s.pools },
+		key("pools", dict[Pool]{id("a pool"), poolShape, func(p *Pool) *string { return &p.ID }, MaxPools},
+			func(c *Catalog) *[]Pool { return &c.Pools },
 			"What can be drawn from, by id."),
-		key("start", stacksShape, func(s *source) *[]Stack { return &s.out.Start },
+		key("start", stacksShape, func(c *Catalog) *[]Stack { return &c.Start },
 			"What a player gets with the first draw, grant, redeemed code or register: item ids with quantities."),
-		key("idempotency", idempotencyShape, func(s *source) *Idempotency { return &s.out.Idempotency },
-			"How long request ids are remembered, so that a repeated request returns its first result.").writtenIf(func(s *source) bool {
-			return s.out.Idempotency != Idempotency{Count: DefaultIdempotencyCount, Age: DefaultIdempotencyAge}
-		}),
-		key("guesses", guessesShape, func(s *source) *Guesses { return &s.out.Guesses },
-			"How many codes that do not exist a player can send. Without it, 10 a day.").writtenIf(func(s *source) bool {
-			return s.out.Guesses != Guesses{} && (s.out.Guesses != DefaultGuesses || !s.out.redeems())
+		key("idempotency", idempotencyShape, func(c *Catalog) *Idempotency { return &c.Idempotency },
+			"How long request ids are remembered, so that a repeated request returns its first result.").writtenIf(func(c *Catalog) bool {
+			return c.Idempotency != defaultIdempotency
+		}).from(func(c *Catalog) { c.Idempotency = defaultIdempotency }),
+		key("guesses", guessesShape, func(c *Catalog) *Guesses { return &c.Guesses },
+			"How many codes that do not exist a player can send. Without it, 10 a day.").writtenIf(func(c *Catalog) bool {
+			return c.Guesses != Guesses{} && (c.Guesses != DefaultGuesses || !c.redeems())
 		}),
 	},
-	begin: func(s *source) {
-		s.out.Idempotency = Idempotency{Count: DefaultIdempotencyCount, Age: DefaultIdempotencyAge}
+	end: func(_ *reader, c *Catalog) {
+		if c.Guesses == (Guesses{}) && c.redeems() {
+			c.Guesses = DefaultGuesses
+		}
 	},
 }
+
+var defaultIdempotency = Idempotency{Count: DefaultIdempotencyCount, Age: DefaultIdempotencyAge}
 
 var itemShape = &object[Item]{
 	name: "item",
@@ -107,14 +72,14 @@ var itemShape = &object[Item]{
 			{"currency", KindCurrency, "Shown as money."},
 		}, probeKinds...), func(i *Item) *ItemKind { return &i.Kind }, KindItem,
 			"What it is shown as. The rules treat both alike."),
-		key("name", nameShape{}, func(i *Item) *string { return &i.Name }, "A name to show."),
+		key("name", displayName, func(i *Item) *string { return &i.Name }, "A name to show."),
 	},
 }
 
 // stacksShape is a mapping from item ids to fixed quantities.
 var stacksShape = dict[Stack]{
-	what:  "an item",
-	value: part[Stack, uint64]{integerShape[uint64]{1, MaxQuantity}, func(s *Stack) *uint64 { return &s.Quantity }},
+	key:   id("an item"),
+	value: part[Stack, uint64]{integer[uint64](1, MaxQuantity), func(s *Stack) *uint64 { return &s.Quantity }},
 	id:    func(s *Stack) *string { return &s.Item },
 	max:   MaxBundle,
 }
@@ -132,63 +97,64 @@ var perWords = choiceShape[Per]{
 	{"window", PerWindow, "The time just past, of the length window."},
 }
 
-var poolShape = &object[poolSource]{
+var poolShape = &object[Pool]{
 	name: "pool",
 	doc:  "Weighted entries with stock, and the rules for drawing from them.",
 	by:   "mode", byDefault: "weighted",
-	fields: []field[poolSource]{
-		key("name", nameShape{}, func(p *poolSource) *string { return &p.out.Name }, "A name to show."),
-		keyOr("mode", modeWords, func(p *poolSource) *Mode { return &p.out.Mode }, ModeWeighted,
+	begin: func(k *report, p *Pool) { k.thereAre("a track", tracksOf(p)) }, end: (*reader).endPool,
+	fields: []field[Pool]{
+		key("name", displayName, func(p *Pool) *string { return &p.Name }, "A name to show."),
+		keyOr("mode", modeWords, func(p *Pool) *Mode { return &p.Mode }, ModeWeighted,
 			"How an entry is chosen."),
-		keyOr("internal", boolShape{}, func(p *poolSource) *bool { return &p.out.Internal }, false,
+		keyOr("internal", boolean, func(p *Pool) *bool { return &p.Internal }, false,
 			"Whether rewards of other pools are the only way to draw from the pool."),
-		keyOr("memoryless", boolShape{}, func(p *poolSource) *bool { return &p.out.Memoryless }, false,
+		keyOr("memoryless", boolean, func(p *Pool) *bool { return &p.Memoryless }, false,
 			"Whether to refuse everything that adapts the odds to the player (pity, guarantee, and entries with when, unique or luck), here and in the pools below."),
 		key("price", oneOrList[[]Stack]{stacksShape, list[[]Stack]{"prices", stacksShape, MaxPrices}},
-			func(p *poolSource) *[][]Stack { return &p.out.Price },
+			func(p *Pool) *[][]Stack { return &p.Price },
 			"What each single draw costs: ids of items of any kind, with quantities; or a list of such prices. The caller can choose one; "+
 				"otherwise it is the first that the player can pay. Without it, drawing is free."),
-		key("bundles", list[Bundle]{"bundles", bundleShape, MaxPrices}, func(p *poolSource) *[]Bundle { return &p.out.Bundles },
+		key("bundles", list[Bundle]{"bundles", bundleShape, MaxPrices}, func(p *Pool) *[]Bundle { return &p.Bundles },
 			"Prices for several draws in one request, by ascending number of draws."),
-		key("free", freeShape, func(p *poolSource) *Free { return &p.out.Free }, "How many draws cost nothing."),
+		key("free", freeShape, func(p *Pool) *Free { return &p.Free }, "How many draws cost nothing."),
 		key("redeem", oneOrList[Redeem]{redeemShape, list[Redeem]{"lists of codes", redeemShape, MaxRedeem}},
-			func(p *poolSource) *[]Redeem { return &p.out.Redeem },
+			func(p *Pool) *[]Redeem { return &p.Redeem },
 			"A list of codes that pay for draws, in addition to the price; or several. Without a price, only codes do."),
-		key("starts", instantShape{}, func(p *poolSource) *int64 { return &p.out.StartsAt },
+		key("starts", instant, func(p *Pool) *int64 { return &p.StartsAt },
 			"The first moment at which the pool can be drawn from."),
-		key("ends", instantShape{}, func(p *poolSource) *int64 { return &p.out.EndsAt },
+		key("ends", instant, func(p *Pool) *int64 { return &p.EndsAt },
 			"The first moment at which the pool can no longer be drawn from."),
-		keyOr("max_count", integerShape[uint32]{1, MaxDrawCount}, func(p *poolSource) *uint32 { return &p.out.MaxCount },
+		keyOr("max_count", integer[uint32](1, MaxDrawCount), func(p *Pool) *uint32 { return &p.MaxCount },
 			DefaultMaxCount, "The most draws in one request."),
 		key("limits", list[PlayerLimit]{"limits", limitShape, MaxPlayerLimits},
-			func(p *poolSource) *[]PlayerLimit { return &p.out.Limits },
+			func(p *Pool) *[]PlayerLimit { return &p.Limits },
 			"How often one player can draw. All of the limits apply."),
-		key("when", conditionShape, func(p *poolSource) *Condition { return &p.out.When }, "Who can draw. Otherwise the draw ends as not_eligible."),
-		keyOr("rolls", rollsShape, func(p *poolSource) *Rolls { return &p.out.Rolls }, Rolls{Min: 1, Max: 1},
+		key("when", conditionShape, func(p *Pool) *Condition { return &p.When }, "Who can draw. Otherwise the draw ends as not_eligible."),
+		keyOr("rolls", rollsShape, func(p *Pool) *Rolls { return &p.Rolls }, Rolls{Min: 1, Max: 1},
 			"How many entries one draw takes."),
-		key("pity", dict[Track]{"a track", trackShape, func(t *Track) *string { return &t.Name }, MaxTracks},
-			func(p *poolSource) *[]Track { return &p.out.Tracks },
+		key("pity", dict[Track]{id("a track"), trackShape, func(t *Track) *string { return &t.Name }, MaxTracks},
+			func(p *Pool) *[]Track { return &p.Tracks },
 			"Tracks: counters of a player's draws since the last one that hit a group, and what follows from them. The first track that decides a draw wins."),
-		key("guarantee", list[Guarantee]{"guarantees", guaranteeShape, MaxTracks}, func(p *poolSource) *[]Guarantee { return &p.out.Guarantees },
+		key("guarantee", list[Guarantee]{"guarantees", guaranteeShape, MaxTracks}, func(p *Pool) *[]Guarantee { return &p.Guarantees },
 			"What many draws in one request are sure to hit."),
-		key("last", rewardShape, func(p *poolSource) *Reward { return &p.out.Last },
+		key("last", rewardShape, func(p *Pool) *Reward { return &p.Last },
 			"An extra reward for the player who takes the last ticket of the box.").only("raffle"),
-		key("refill", integerShape[uint32]{0, MaxRefill}, func(p *poolSource) *uint32 { return &p.out.Refill },
+		key("refill", integer[uint32](0, MaxRefill), func(p *Pool) *uint32 { return &p.Refill },
 			"How often the box is filled again when it is empty. Without it, never.").only("raffle"),
 		key("budget", oneOrList[Budget]{budgetShape, list[Budget]{"budgets", budgetShape, MaxBudgets}},
-			func(p *poolSource) *[]Budget { return &p.out.Budgets },
+			func(p *Pool) *[]Budget { return &p.Budgets },
 			"How much of some items the pool's entries can give within a time; or a list of such budgets. An entry that could give more than is left is out of stock until then."),
-		noKey[poolSource]("moments", "moments are those of an entry, in place of its weight; write them there"),
-		key("entries", list[entrySource]{"entries", weightedEntryShape, MaxEntries}, entriesOf,
+		noKey[Pool]("moments", "moments are those of an entry, in place of its weight; write them there"),
+		key("entries", list[Entry]{"entries", weightedEntryShape, MaxEntries}, entriesOf,
 			"The lines of the pool. Each draw picks one.").must().only("weighted"),
-		key("entries", list[entrySource]{"entries", raffleEntryShape, MaxEntries}, entriesOf,
+		key("entries", list[Entry]{"entries", raffleEntryShape, MaxEntries}, entriesOf,
 			"The lines of the box. Each draw takes one ticket.").must().only("raffle"),
-		key("entries", list[entrySource]{"entries", eachEntryShape, MaxEntries}, entriesOf,
+		key("entries", list[Entry]{"entries", eachEntryShape, MaxEntries}, entriesOf,
 			"What can drop. Each entry is drawn or not, by its own chance.").must().only("each"),
 	},
 }
 
-func entriesOf(p *poolSource) *[]entrySource { return &p.entries }
+func entriesOf(p *Pool) *[]Entry { return &p.Entries }
 
 var limitShape = &object[PlayerLimit]{
 	name: "limit",
@@ -196,9 +162,9 @@ var limitShape = &object[PlayerLimit]{
 	by:   "per",
 	fields: []field[PlayerLimit]{
 		key("per", perWords, func(l *PlayerLimit) *Per { return &l.Per }, "Over what time draws are counted.").must(),
-		key("window", windowShape{durationShape{time.Millisecond, MaxWindow}}, func(l *PlayerLimit) *int64 { return &l.Window },
+		key("window", duration[int64](time.Millisecond, time.Millisecond, MaxWindow), func(l *PlayerLimit) *int64 { return &l.Window },
 			"The length of the rolling window, such as 12h or 7d; at most "+formatDuration(MaxWindow)+".").must().only("window"),
-		key("draws", integerShape[uint64]{1, MaxQuantity}, func(l *PlayerLimit) *uint64 { return &l.Draws },
+		key("draws", integer[uint64](1, MaxQuantity), func(l *PlayerLimit) *uint64 { return &l.Draws },
 			"The most draws within that time; at most "+strconv.Itoa(MaxTimedDraws)+", except for ever.").must(),
 	},
 }
@@ -207,7 +173,7 @@ var bundleShape = &object[Bundle]{
 	name: "bundle",
 	doc:  "A price for several draws in one request.",
 	fields: []field[Bundle]{
-		key("draws", integerShape[uint32]{2, MaxDrawCount}, func(b *Bundle) *uint32 { return &b.Draws },
+		key("draws", integer[uint32](2, MaxDrawCount), func(b *Bundle) *uint32 { return &b.Draws },
 			"Exactly how many draws the request pays. Free draws do not count.").must(),
 		key("price", stacksShape, func(b *Bundle) *[]Stack { return &b.Price }, "What all of them cost together.").must(),
 	},
@@ -218,16 +184,11 @@ var freeShape = &object[Free]{
 	doc:  "Draws that cost nothing: the first ones of each player.",
 	fields: []field[Free]{
 		key("per", freePerShape{perWords[:3]}, func(f *Free) *Per { return &f.Per }, "Over what time draws are counted.").must(),
-		keyOr("draws", integerShape[uint64]{1, MaxTimedDraws}, func(f *Free) *uint64 { return &f.Draws }, 1, "How many of them are free."),
+		keyOr("draws", integer[uint64](1, MaxTimedDraws), func(f *Free) *uint64 { return &f.Draws }, 1, "How many of them are free."),
 	},
 }
 
-var budgetPerWords = choiceShape[Per]{
-	{"hour", PerHour, "The hour, in the catalog's zone."},
-	{"day", PerDay, "The calendar day, in the catalog's zone."},
-	{"week", PerWeek, "The week, which begins on Monday 00:00 in the catalog's zone."},
-	{"forever", PerForever, "All time."},
-}
+var budgetPerWords = choiceShape[Per]{everyPer[0], perWords[1], perWords[2], perWords[0]}
 
 var budgetShape = &object[Budget]{
 	name: "budget",
@@ -235,7 +196,7 @@ var budgetShape = &object[Budget]{
 	fields: []field[Budget]{
 		key("per", budgetPerWords, func(b *Budget) *Per { return &b.Per }, "Within what time. Then the budget is full again.").must(),
 		key("of", stacksShape, func(b *Budget) *[]Stack { return &b.Of }, "The items, and how much can be given of each.").must(),
-		key("share", idShape{"a budget"}, func(b *Budget) *string { return &b.Share },
+		key("share", id("a budget"), func(b *Budget) *string { return &b.Share },
 			"The name of the budget. Budgets with the same name and the same time, in any pool and catalog, are one."),
 	},
 }
@@ -244,13 +205,13 @@ var redeemShape = &object[Redeem]{
 	name: "redeem",
 	doc:  "Codes that pay for draws from the pool. Each player can use each code once.",
 	fields: []field[Redeem]{
-		key("code", idShape{"a list of codes"}, func(r *Redeem) *string { return &r.List },
+		key("code", id("a list of codes"), func(r *Redeem) *string { return &r.List },
 			"The list. Other pools cannot name it here. If rewards give its codes, each counts from when it is given.").must(),
-		keyOr("times", integerShape[uint32]{1, MaxRedeemTimes}, func(r *Redeem) *uint32 { return &r.Times }, 1,
+		keyOr("times", integer[uint32](1, MaxRedeemTimes), func(r *Redeem) *uint32 { return &r.Times }, 1,
 			"How many draws a code pays for, in one request."),
-		keyOr("uses", integerShape[uint64]{1, MaxUses}, func(r *Redeem) *uint64 { return &r.Uses }, 1,
+		keyOr("uses", integer[uint64](1, MaxUses), func(r *Redeem) *uint64 { return &r.Uses }, 1,
 			"How many players can use each code. More than one makes it a code to share."),
-		key("until", instantShape{}, func(r *Redeem) *int64 { return &r.Until },
+		key("until", instant, func(r *Redeem) *int64 { return &r.Until },
 			"The first moment at which the codes are no longer taken."),
 	},
 }
@@ -260,17 +221,14 @@ var guessesShape = &object[Guesses]{
 	doc:  "A limit on guessing codes. A player who has reached it cannot redeem any code until the time is over.",
 	fields: []field[Guesses]{
 		key("per", budgetPerWords, func(g *Guesses) *Per { return &g.Per }, "Within what time they are counted.").must(),
-		key("count", integerShape[uint64]{1, MaxTimedDraws}, func(g *Guesses) *uint64 { return &g.Count }, "How many wrong codes a player can send.").must(),
+		key("count", integer[uint64](1, MaxTimedDraws), func(g *Guesses) *uint64 { return &g.Count }, "How many wrong codes a player can send.").must(),
 	},
 }
 
 var rollsShape = newSpan("rolls", "How many entries one draw takes: from min to max, each number equally likely.", "The fewest.", "The most.", MaxPicks,
 	func(r *Rolls) (low, high *uint32) { return &r.Min, &r.Max },
-	keyOr("distinct", boolShape{}, func(r *Rolls) *bool { return &r.Distinct }, false,
+	keyOr("distinct", boolean, func(r *Rolls) *bool { return &r.Distinct }, false,
 		"Whether one draw takes no entry twice. The pool then needs at least max entries that have no conditions and cannot run out."))
-
-// namesShape is a list of ids: what says of what.
-func namesShape(what string) list[string] { return list[string]{"names", idShape{what}, MaxConditions} }
 
 var conditionShape = &object[Condition]{
 	name: "condition",
@@ -278,10 +236,10 @@ var conditionShape = &object[Condition]{
 	some: true,
 	fields: []field[Condition]{
 		key("holds", stacksShape, func(c *Condition) *[]Stack { return &c.Holds }, "Items that the player must hold, with the least number of each."),
-		key("lacks", namesShape("an item"), func(c *Condition) *[]string { return &c.Lacks }, "Items of which the player holds none."),
+		key("lacks", names("an item"), func(c *Condition) *[]string { return &c.Lacks }, "Items of which the player holds none."),
 		key("pity", dict[Reached]{
-			what:  "a track",
-			value: part[Reached, uint64]{integerShape[uint64]{1, MaxTrackDraws}, func(r *Reached) *uint64 { return &r.Draws }},
+			key:   id("a track"),
+			value: part[Reached, uint64]{integer[uint64](1, MaxTrackDraws), func(r *Reached) *uint64 { return &r.Draws }},
 			id:    func(r *Reached) *string { return &r.Track },
 			max:   MaxTracks,
 		}, func(c *Condition) *[]Reached { return &c.Tracks },
@@ -293,13 +251,13 @@ var trackShape = &object[Track]{
 	name: "track",
 	doc:  "A player's counter of draws without a group of entries. It resets when the group is drawn. Its name is what clients see.",
 	fields: []field[Track]{
-		key("of", namesShape("an entry or group"), func(t *Track) *[]string { return &t.Of },
+		key("of", names("an entry or group"), func(t *Track) *[]string { return &t.Of },
 			"The group: ids of entries, and groups that entries say they are in. Without it, the entry or group with the track's name.").
 			writtenIf(func(t *Track) bool { return len(t.Of) != 1 || t.Of[0] != t.Name }),
-		key("certain", integerShape[uint32]{1, MaxTrackDraws}, func(t *Track) *uint32 { return &t.Certain },
+		key("certain", integer[uint32](1, MaxTrackDraws), func(t *Track) *uint32 { return &t.Certain },
 			"The draw, counted from the last hit, that is certain to hit (hard pity). If the group is out of stock, it waits."),
 		key("rising", risingShape, func(t *Track) *Rising { return &t.Rising }, "How the chance rises before that (soft pity)."),
-		key("share", idShape{"a counter"}, func(t *Track) *string { return &t.Share },
+		key("share", id("a counter"), func(t *Track) *string { return &t.Share },
 			"The name of the counter. Tracks with the same name, in any pool and catalog, share it: it carries over to the next banner."),
 	},
 }
@@ -308,7 +266,7 @@ var risingShape = &object[Rising]{
 	name: "rising",
 	doc:  "A chance that rises. Entries outside the group share the rest in proportion.",
 	fields: []field[Rising]{
-		key("from", integerShape[uint32]{1, MaxTrackDraws}, func(r *Rising) *uint32 { return &r.From },
+		key("from", integer[uint32](1, MaxTrackDraws), func(r *Rising) *uint32 { return &r.From },
 			"The first draw, counted from the last hit, that has a higher chance.").must(),
 		key("by", risingPoints, func(r *Rising) *Rising { return r },
 			"Percentage points that each draw from then on adds; or a list of what the draws have in addition, one after the other. "+
@@ -320,47 +278,46 @@ var guaranteeShape = &object[Guarantee]{
 	name: "guarantee",
 	doc:  "In each full set of draws of one request, at least so many hit a group. The last draws make up for missing hits.",
 	fields: []field[Guarantee]{
-		key("draws", integerShape[uint32]{1, MaxDrawCount}, func(g *Guarantee) *uint32 { return &g.Draws }, "How many draws make a set.").must(),
-		keyOr("at_least", integerShape[uint32]{1, MaxDrawCount}, func(g *Guarantee) *uint32 { return &g.AtLeast }, 1,
+		key("draws", integer[uint32](1, MaxDrawCount), func(g *Guarantee) *uint32 { return &g.Draws }, "How many draws make a set.").must(),
+		keyOr("at_least", integer[uint32](1, MaxDrawCount), func(g *Guarantee) *uint32 { return &g.AtLeast }, 1,
 			"How many of them are sure to hit."),
-		key("of", namesShape("an entry or group"), func(g *Guarantee) *[]string { return &g.Of },
+		key("of", names("an entry or group"), func(g *Guarantee) *[]string { return &g.Of },
 			"The group: ids of entries, and groups that entries say they are in.").must(),
 	},
 }
 
 var (
-	entryID = key("id", idShape{"an entry"}, func(e *entrySource) *string { return &e.out.ID },
+	entryID = key("id", id("an entry"), func(e *Entry) *string { return &e.ID },
 		"Names the entry within its pool. When the catalog changes, Kuji keeps the drawn stock under this id.").must()
-	entryGroup = key("group", idShape{"a group"}, func(e *entrySource) *string { return &e.out.Group },
+	entryGroup = key("group", id("a group"), func(e *Entry) *string { return &e.Group },
 		"A group that the entry is in, for pity and guarantee.")
-	entryWhen = key("when", conditionShape, func(e *entrySource) *Condition { return &e.out.When },
+	entryWhen = key("when", conditionShape, func(e *Entry) *Condition { return &e.When },
 		"Who can get the entry. For others it weighs nothing.")
-	entryUnique = keyOr("unique", boolShape{}, func(e *entrySource) *bool { return &e.out.Unique }, false,
+	entryUnique = keyOr("unique", boolean, func(e *Entry) *bool { return &e.Unique }, false,
 		"Whether the entry is only for players who hold none of the items that it gives (no duplicates).")
-	entryReward = keyOr("reward", rewardShape, func(e *entrySource) *Reward { return &e.out.Reward },
+	entryReward = keyOr("reward", rewardShape, func(e *Entry) *Reward { return &e.Reward },
 		Reward{}, "What the entry gives. Without it, nothing.")
 	entryStock = keyOr("stock", wordOr[Stock]{
+		part[Stock, uint64]{integer[uint64](0, MaxQuantity), func(s *Stock) *uint64 { return &s.Count }},
 		"unlimited", Stock{Unlimited: true}, "It never runs out.",
-		part[Stock, uint64]{integerShape[uint64]{0, MaxQuantity}, func(s *Stock) *uint64 { s.Unlimited = false; return &s.Count }},
-	}, func(e *entrySource) *Stock { return &e.out.Stock }, Stock{Unlimited: true},
-		"How often the entry can be drawn in all, by all players.")
+	}, func(e *Entry) *Stock { return &e.Stock }, Stock{Unlimited: true},
+		"How often the entry can be drawn in all, by all players.").
+		writtenIf(func(e *Entry) bool { return !e.Stock.Unlimited && e.Moments.Count == 0 }) // moments are its stock
 )
 
-var weightedEntryShape = &object[entrySource]{
+var weightedEntryShape = &object[Entry]{
 	name: "weighted_entry",
 	doc:  "One line of a pool: how likely it is, how often it can be drawn, what it gives.",
-	fields: []field[entrySource]{
+	fields: []field[Entry]{
 		entryID,
-		key("weight", weightShape, func(e *entrySource) *decimal { return &e.weight },
+		key("weight", weight, func(e *Entry) *uint64 { return &e.Weight },
 			"The odds, in proportion to the other weights of the pool. Decimals are exact; percent signs and exponents are not allowed.").must().unless("moments").
-			writtenIf(func(e *entrySource) bool { return e.out.Moments.Count == 0 }),
-		noKey[entrySource]("chance", "the odds of an entry follow from its weight and the others'; write weight, or set the pool's mode to each"),
+			writtenIf(func(e *Entry) bool { return e.Moments.Count == 0 }),
+		noKey[Entry]("chance", "the odds of an entry follow from its weight and the others'; write weight, or set the pool's mode to each"),
 		entryStock, entryGroup, entryWhen, entryUnique,
-		key("luck", luckShape, func(e *entrySource) *entrySource { return e }, "Other weights, by what the player holds or has drawn.").
-			writtenIf(func(e *entrySource) bool { return len(e.luck) > 0 }),
-		key("moments", momentsShape, func(e *entrySource) *entrySource { return e },
-			"Moments between the pool's starts and ends: the first draw after one takes the entry, whatever the odds. It has no weight, and its stock is their number.").
-			writtenIf(func(e *entrySource) bool { return e.out.Moments.Count > 0 }),
+		key("luck", luckShape, func(e *Entry) *Luck { return &e.Luck }, "Other weights, by what the player holds or has drawn."),
+		key("moments", momentsShape, func(e *Entry) *Moments { return &e.Moments },
+			"Moments between the pool's starts and ends: the first draw after one takes the entry, whatever the odds. It has no weight, and its stock is their number."),
 		entryReward,
 	},
 }
@@ -371,79 +328,79 @@ var spreadWords = choiceShape[Spread]{
 	{"random", SpreadRandom, "Each at random in the whole time."},
 }
 
-var momentsShape = &object[entrySource]{
+var momentsShape = &object[Moments]{
 	name: "moments",
 	doc:  "Winning moments.",
-	fields: []field[entrySource]{
-		key("count", integerShape[uint32]{1, MaxMoments}, func(e *entrySource) *uint32 { return &e.out.Moments.Count },
+	fields: []field[Moments]{
+		key("count", integer[uint32](1, MaxMoments), func(m *Moments) *uint32 { return &m.Count },
 			"How many there are; of spread random at most "+strconv.Itoa(MaxRandomMoments)+".").must(),
-		key("spread", spreadWords, func(e *entrySource) *Spread { return &e.out.Moments.Spread }, "How they lie in the time of the pool.").must(),
+		key("spread", spreadWords, func(m *Moments) *Spread { return &m.Spread }, "How they lie in the time of the pool.").must(),
 		key("weights", dict[TimeWeight]{
-			what:  "some hours or days",
-			value: part[TimeWeight, uint64]{integerShape[uint64]{0, MaxMomentWeight}, func(w *TimeWeight) *uint64 { return &w.Weight }},
+			key:   id("some hours or days"),
+			value: part[TimeWeight, uint64]{integer[uint64](0, MaxMomentWeight), func(w *TimeWeight) *uint64 { return &w.Weight }},
 			id:    func(w *TimeWeight) *string { return &w.When },
 			max:   MaxMomentTimes,
-		}, func(e *entrySource) *[]TimeWeight { return &e.out.Moments.Weights },
+		}, func(m *Moments) *[]TimeWeight { return &m.Weights },
 			"How many times as many moments lie in an hour, in the catalog's zone: by the hour of the day, such as 19-23, which ends at 23:00, and by the day of the week, such as sat or mon-fri, multiplied. Others weigh 1."),
 		keyOr("missed", choiceShape[bool]{
 			{"wait", false, "It waits for a draw, and so do those that follow."},
 			{"pass", true, "It passes when the next one comes."},
-		}, func(e *entrySource) *bool { return &e.out.Moments.Pass }, false, "What happens to a moment after which nobody draws."),
+		}, func(m *Moments) *bool { return &m.Pass }, false, "What happens to a moment after which nobody draws."),
 	},
 }
 
-var luckShape = &object[entrySource]{
+var luckShape = &object[Luck]{
 	name: "luck",
 	doc:  "Weights that depend on a count: how many of an item the player holds, or what a track has counted. One of item and pity must be there.",
-	fields: []field[entrySource]{
-		key("item", idShape{"an item"}, func(e *entrySource) *string { return &e.out.Luck.Item }, "The item whose number counts."),
-		key("pity", idShape{"a track"}, func(e *entrySource) *string { return &e.out.Luck.Track }, "The track of the pool whose draws count."),
-		key("weights", list[luckSource]{"steps", luckStepShape, MaxLuckSteps}, func(e *entrySource) *[]luckSource { return &e.luck },
+	fields: []field[Luck]{
+		key("item", id("an item"), func(l *Luck) *string { return &l.Item }, "The item whose number counts."),
+		key("pity", id("a track"), func(l *Luck) *string { return &l.Track }, "The track of the pool whose draws count."),
+		key("weights", list[LuckStep]{"steps", luckStepShape, MaxLuckSteps}, func(l *Luck) *[]LuckStep { return &l.Steps },
 			"Steps by ascending from. The last one that is reached holds; below the first, the entry has its own weight.").must(),
 	},
 }
 
-var luckStepShape = &object[luckSource]{
+var luckStepShape = &object[LuckStep]{
 	name: "luck_step",
 	doc:  "A weight from a count on.",
-	fields: []field[luckSource]{
-		key("from", integerShape[uint64]{1, MaxQuantity}, func(s *luckSource) *uint64 { return &s.from },
+	fields: []field[LuckStep]{
+		key("from", integer[uint64](1, MaxQuantity), func(s *LuckStep) *uint64 { return &s.From },
 			"The least count; for a track at most "+strconv.Itoa(MaxTrackDraws)+".").must(),
-		key("weight", weightShape, func(s *luckSource) *decimal { return &s.weight }, "The weight in place of the entry's own.").must(),
+		key("weight", weight, func(s *LuckStep) *uint64 { return &s.Weight }, "The weight in place of the entry's own.").must(),
 	},
 }
 
-var raffleEntryShape = &object[entrySource]{
+var raffleEntryShape = &object[Entry]{
 	name: "raffle_entry",
 	doc:  "One kind of ticket in a box: how many there are and what each gives.",
-	fields: []field[entrySource]{
+	fields: []field[Entry]{
 		entryID,
-		noKey[entrySource]("weight", "the odds in a raffle are the remaining stock; leave weight out, or set the pool's mode to weighted"),
-		key("stock", integerShape[uint64]{0, MaxQuantity}, func(e *entrySource) *uint64 { return &e.out.Stock.Count },
+		noKey[Entry]("weight", "the odds in a raffle are the remaining stock; leave weight out, or set the pool's mode to weighted"),
+		key("stock", integer[uint64](0, MaxQuantity), func(e *Entry) *uint64 { return &e.Stock.Count },
 			"How many of these tickets are in the box at first.").must(),
 		entryGroup,
-		noKey[entrySource]("when", "a ticket is for everybody"),
-		noKey[entrySource]("unique", "a ticket is for everybody"),
+		noKey[Entry]("when", "a ticket is for everybody"),
+		noKey[Entry]("unique", "a ticket is for everybody"),
 		entryReward,
 	},
 }
 
-var eachEntryShape = &object[entrySource]{
+var eachEntryShape = &object[Entry]{
 	name: "each_entry",
 	doc:  "One line of a drop table: how likely it is, how often it can drop, what it gives.",
-	fields: []field[entrySource]{
+	fields: []field[Entry]{
 		entryID,
-		noKey[entrySource]("weight", "an entry of mode each has a chance, whatever the others have; write chance, in percent"),
-		key("chance", chanceShape, func(e *entrySource) *decimal { return &e.weight },
+		noKey[Entry]("weight", "an entry of mode each has a chance, whatever the others have; write chance, in percent"),
+		key("chance", chance, func(e *Entry) *uint64 { return &e.Weight },
 			"The chance in percent, at most 100, whatever the other entries do. Decimals are exact.").must(),
 		entryStock, entryWhen, entryUnique, entryReward,
 	},
 }
 
 // rewardShape is nothing, one part of a reward, or a list of them.
-var rewardShape = wordOr[Reward]{"nothing", Reward{}, "A blank.", rewardParts{oneOrList[rewardPart]{
+var rewardShape = wordOr[Reward]{rewardParts{oneOrList[rewardPart]{
 	partShape, list[rewardPart]{"rewards", partShape, MaxInner},
-}}}
+}}, "nothing", Reward{}, "A blank."}
 
 // rewardPart is a part of a reward as it is written.
 type rewardPart struct {
@@ -452,17 +409,22 @@ type rewardPart struct {
 	inner Inner
 }
 
+var (
+	givenItems = dict[Quantity]{id("an item"), quantityShape, func(q *Quantity) *string { return &q.Item }, MaxBundle}
+	rewardCode = id("a list of codes")
+	rewardPool = id("a pool")
+)
+
 var partShape = &object[rewardPart]{
 	name: "reward",
 	doc:  "What an entry gives: items, a code, draws from another pool, or all of it. A list of such rewards gives all of them.",
 	some: true,
 	fields: []field[rewardPart]{
-		key("items", dict[Quantity]{"an item", quantityShape, func(q *Quantity) *string { return &q.Item }, MaxBundle},
-			func(w *rewardPart) *[]Quantity { return &w.items },
+		key("items", givenItems, func(w *rewardPart) *[]Quantity { return &w.items },
 			"The items given together: ids with quantities."),
-		key("code", idShape{"a list of codes"}, func(w *rewardPart) *string { return &w.code },
+		key("code", rewardCode, func(w *rewardPart) *string { return &w.code },
 			"A list of codes: the player gets the next one. Once the list is used up, the entry is out of stock."),
-		key("pool", idShape{"a pool"}, func(w *rewardPart) *string { return &w.inner.Pool },
+		key("pool", rewardPool, func(w *rewardPart) *string { return &w.inner.Pool },
 			"The pool to draw from. Its price, times, limits and conditions do not apply."),
 		keyOr("times", timesShape, func(w *rewardPart) *Inner { return &w.inner }, Inner{Min: 1, Max: 1},
 			"How often to draw from it.").with("pool").writtenIf(func(w *rewardPart) bool { return w.inner.Max > 0 && w.inner != Inner{w.inner.Pool, 1, 1} }),
@@ -486,14 +448,14 @@ var idempotencyShape = &object[Idempotency]{
 		"among the newest 1048576 of the realm (or the newest count, if that is less).",
 	by: "ids", byDefault: "any",
 	fields: []field[Idempotency]{
-		keyOr("count", integerShape[uint32]{1, MaxIdempotencyCount}, func(i *Idempotency) *uint32 { return &i.Count },
+		keyOr("count", integer[uint32](1, MaxIdempotencyCount), func(i *Idempotency) *uint32 { return &i.Count },
 			DefaultIdempotencyCount, "How many request ids within age there is room for. When the room is used up, new ids are refused until the oldest have "+
 				"aged; none is forgotten early. Each takes about 60 bytes of memory."),
-		keyOr("age", durationShape{MinIdempotencyAge, MaxIdempotencyAge}, func(i *Idempotency) *time.Duration { return &i.Age },
+		keyOr("age", duration[time.Duration](1, MinIdempotencyAge, MaxIdempotencyAge), func(i *Idempotency) *time.Duration { return &i.Age },
 			DefaultIdempotencyAge, "How long a request id is remembered at least, such as 24h or 30d; from "+formatDuration(MinIdempotencyAge)+" to "+formatDuration(MaxIdempotencyAge)+"."),
 		keyOr("ids", idFormWords, func(i *Idempotency) *IDForm { return &i.IDs }, IDsAny,
 			"What request ids are like. Ids that carry their time are refused once they may have been forgotten, so that a late repeat is never carried out again."),
-		keyOr("ahead", durationShape{MinAhead, MaxAhead}, func(i *Idempotency) *time.Duration { return &i.Ahead }, DefaultAhead,
+		keyOr("ahead", duration[time.Duration](1, MinAhead, MaxAhead), func(i *Idempotency) *time.Duration { return &i.Ahead }, DefaultAhead,
 			"How far the time that an id carries may be ahead of the server's clock; from "+formatDuration(MinAhead)+" to "+formatDuration(MaxAhead)+", and at most half of age. Without it, "+formatDuration(DefaultAhead)+".").only("time-ordered"),
 	},
 }

@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 )
@@ -11,13 +10,12 @@ import (
 // canonical form and hash. Comments of the source, and how it was laid out, are not kept. It may be
 // longer than the source.
 func (c *Catalog) AppendYAML(b []byte) []byte {
-	s := &source{format: Format, out: *c, pools: make([]poolSource, len(c.Pools))}
-	for _, f := range rootShape.present(s) {
+	for _, f := range rootShape.present(c) {
 		switch {
 		case f.name == "items":
 			b = append(b, "items:\n"...)
 			for i := range c.Items {
-				b = fmt.Appendf(b, "  %s: %s\n", yamlID(c.Items[i].ID), itemShape.write(&c.Items[i]))
+				b = fmt.Appendf(b, "  %s: %s\n", yamlID(c.Items[i].ID), itemShape.write(1, &c.Items[i]))
 			}
 		case f.name == "pools" && len(c.Pools) == 0:
 		case f.name == "pools":
@@ -26,7 +24,7 @@ func (c *Catalog) AppendYAML(b []byte) []byte {
 				b = c.Pools[i].appendYAML(b)
 			}
 		default:
-			b = fmt.Appendf(b, "%s: %s\n", f.name, f.write(s))
+			b = fmt.Appendf(b, "%s: %s\n", f.name, f.write(1, c))
 		}
 	}
 	return b
@@ -39,7 +37,7 @@ func (p *Pool) appendYAML(b []byte) []byte {
 	}
 	b = append(b, "    entries:\n"...)
 	for i := range p.Entries {
-		b = fmt.Appendf(b, "      - %s\n", entryShapes[p.Mode].write(p.entrySource(i)))
+		b = fmt.Appendf(b, "      - %s\n", entryShapes[p.Mode].write(p.WeightScale, &p.Entries[i]))
 	}
 	return b
 }
@@ -49,16 +47,12 @@ type Setting struct{ Key, Value string }
 
 // Settings returns the settings of a pool that are not left out, except for its entries.
 func (p *Pool) Settings() []Setting {
-	return without("entries", poolShape.settings(&poolSource{out: *p}))
+	return poolShape.settings(p.WeightScale, p, "entries")
 }
 
 // EntrySettings returns the settings of an entry that are not left out, except for its id.
 func (p *Pool) EntrySettings(i int) []Setting {
-	return without("id", entryShapes[p.Mode].settings(p.entrySource(i)))
-}
-
-func without(key string, all []Setting) []Setting {
-	return slices.DeleteFunc(all, func(s Setting) bool { return s.Key == key })
+	return entryShapes[p.Mode].settings(p.WeightScale, &p.Entries[i], "id")
 }
 
 func texts[T any](all []T, one func(*T) string) []string {

@@ -28,13 +28,10 @@ type Offset struct {
 }
 
 const (
-	// MaxOffsets is the most offsets of a time zone.
-	MaxOffsets = 1024
-	// maxOffset is the most seconds by which clocks differ from UTC.
-	maxOffset = 24*60*60 - 1
-	// zonesEnd is 2100-01-01T00:00:00Z in Unix seconds: no offset begins at it or later.
-	zonesEnd = 4102444800
-	utc      = "UTC"
+	MaxOffsets = 1024         // the most offsets of a time zone
+	maxOffset  = 24*60*60 - 1 // the most seconds by which clocks differ from UTC
+	zonesEnd   = 4102444800   // 2100-01-01T00:00:00Z in Unix seconds: no offset begins at it or later
+	utc        = "UTC"
 )
 
 const zonePattern = `^[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$`
@@ -93,7 +90,7 @@ func (zoneShape) schema(*definitions) *schemaNode {
 	return &schemaNode{Type: "string", MaxLength: MaxID, Pattern: zonePattern}
 }
 
-func (zoneShape) write(z *Zone) string { return cmp.Or(z.Name, utc) }
+func (zoneShape) write(_ uint64, z *Zone) string { return cmp.Or(z.Name, utc) }
 
 // offsets returns the offsets of a place from 1970 to 2100.
 func offsets(place *time.Location) (all []Offset) {
@@ -113,12 +110,12 @@ func offsets(place *time.Location) (all []Offset) {
 	}
 }
 
-func (k *report) zone(z *Zone) {
+func (s zoneShape) check(k *report, z *Zone) {
 	switch {
 	case z.Name == "" && len(z.Offsets) == 0:
 		return
 	case z.Name == utc || !validZone(z.Name):
-		k.fault("expected %s (none means UTC), found %s", zoneShape{}.expects(), quote(z.Name))
+		k.fault("expected %s (none means UTC), found %s", s.expects(), quote(z.Name))
 	case len(z.Offsets) < 1 || len(z.Offsets) > MaxOffsets || z.Offsets[0].From != 0:
 		k.fault("expected 1 to %d offsets, the first from 1970 on, found %d", MaxOffsets, len(z.Offsets))
 	}
@@ -141,9 +138,9 @@ func (z *Zone) code(x *coder) {
 }
 
 func (o *Offset) code(x *coder) {
-	small(x, &o.From, "a time", zonesEnd)
+	number(x, &o.From)
 	ahead := o.Seconds + maxOffset
-	if small(x, &ahead, "an offset", 2*maxOffset); x.reading {
+	if number(x, &ahead); x.reading {
 		o.Seconds = ahead - maxOffset
 	}
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -15,115 +16,112 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// caller makes each call by the rule.
-type caller struct{ *Client }
-
-// WrapUnary sends a call again, the very same message, until it has an answer. It tries again after
-// lost connections, a busy server and unknown outcomes.
-func (c caller) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+// call sends a call again, the very same message, until it has an answer. It tries again after lost
+// connections, a busy server and unknown outcomes.
+func (c *Client) call(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-		a := &attempts{Client: c.Client, id: identify(req)}
-		a.effects = req.Spec().IdempotencyLevel != connect.IdempotencyNoSideEffects
+		id := identify(req)
 		if m, ok := req.Any().(proto.Message); ok { // Connect would send an empty message in its place
 			if _, err := proto.Marshal(m); err != nil {
 				return nil, connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("cannot encode the request: %w", err))
 			}
 		}
-		if c.options.Key != "" {
-			req.Header().Set("Authorization", "Bearer "+c.options.Key)
-		}
-		timed, cancel := c.within(ctx, c.options.Timeout)
+		timed, cancel := within(ctx, c.options.Timeout)
 		defer cancel()
-		for wait := (backoff{}); ; {
-			resp, err := a.once(timed, func(ctx context.Context) (connect.AnyResponse, error) { return next(ctx, req) })
+		for t := (tries{Client: c, ctx: ctx, what: "no answer yet"}); ; {
+			resp, err := t.once(timed, func(ctx context.Context) (connect.AnyResponse, error) { return next(ctx, req) })
 			if err == nil {
 				return resp, nil
 			}
-			if !a.again {
-				return nil, a.failed(err)
+			if err = t.again(timed, err); err == nil {
+				continue
 			}
-			if wait.fresh() && ctx.Err() == nil {
-				c.retry(fmt.Errorf("no answer yet (%w)", plainError{err}))
+			if !t.reached && timed.Err() != nil && ctx.Err() == nil {
+				err = &UnreachableError{err}
 			}
-			if wait.next(timed) != nil {
-				if ctx.Err() != nil {
-					err = ctx.Err() // the caller ended it: the time was not up
-				} else if !a.reached {
-					err = &UnreachableError{err}
-				}
-				return nil, a.failed(err)
+			effects := req.Spec().IdempotencyLevel != connect.IdempotencyNoSideEffects
+			if t.maybe && effects && Reason(err) != kujiv1.Reason_REASON_ID_REUSED { // that is the state's own answer
+				err = &UnknownError{RequestID: id, Err: err}
 			}
+			return nil, err
 		}
 	}
-}
-
-// WrapStreamingClient adds the key.
-func (c caller) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
-	return func(ctx context.Context, spec connect.Spec) connect.StreamingClientConn {
-		conn := next(ctx, spec)
-		if c.options.Key != "" {
-			conn.RequestHeader().Set("Authorization", "Bearer "+c.options.Key)
-		}
-		return conn
-	}
-}
-
-// WrapStreamingHandler returns next: clients have no handlers.
-func (c caller) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
-	return next
 }
 
 // within bounds a context by a timeout, if it is above 0.
-func (c *Client) within(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+func within(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if timeout <= 0 {
 		return context.WithCancel(ctx)
 	}
 	return context.WithTimeout(ctx, timeout)
 }
 
-func (c *Client) retry(err error) {
-	if c.options.Retry != nil {
-		c.options.Retry(err)
-	}
-}
+// The pause between two attempts doubles from the first to the last of these.
+const (
+	firstPause = 50 * time.Millisecond
+	lastPause  = time.Second
+)
 
-// attempts are those of one call.
-type attempts struct {
+// tries are the attempts at one thing: a call, or what a stream brings next.
+type tries struct {
 	*Client
-	id      string
-	effects bool // it is not a read
-	again   bool // the last one failed, and the same message may be sent again
-	unknown bool // one of them may have happened
-	reached bool // there was a connection once
+	ctx  context.Context // of whoever called the client
+	what string          // the first failure, for [Options.Retry]
+
+	at      uint32 // the server that the last attempt began with
+	began   time.Time
+	pause   time.Duration // before the last attempt; 0: it is the first
+	maybe   bool          // one that failed may have happened
+	reached bool          // there was a connection once
 }
 
-// once makes an attempt.
-func (a *attempts) once(ctx context.Context, call func(context.Context) (connect.AnyResponse, error)) (connect.AnyResponse, error) {
-	ctx, cancel := a.within(ctx, a.options.Attempt)
+// once makes one attempt at a call.
+func (t *tries) once(ctx context.Context, call func(context.Context) (connect.AnyResponse, error)) (connect.AnyResponse, error) {
+	ctx, cancel := within(ctx, t.options.Attempt)
 	defer cancel()
 	var sent atomic.Bool // a connection was there: this attempt may have arrived
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
-	at := a.servers.at.Load()
-	resp, err := call(ctx)
-	if err == nil {
-		return resp, nil
+	t.at = t.servers.at.Load()
+	resp, err := call(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }}))
+	if err != nil {
+		t.failed(err, sent.Load())
 	}
-	how := a.judge(err)
-	a.again = how.again
-	a.unknown = a.unknown || how.maybe && sent.Load()
-	a.reached = a.reached || sent.Load()
-	if how.elsewhere {
-		a.servers.leave(at)
-	}
-	return nil, err
+	return resp, err
 }
 
-// failed returns the error of a call that is given up.
-func (a *attempts) failed(err error) error {
-	if a.unknown && a.effects && Reason(err) != kujiv1.Reason_REASON_ID_REUSED { // that is the state's own answer
-		return &UnknownError{RequestID: a.id, Err: err}
+// failed notes a failed attempt. sent: it may have arrived.
+func (t *tries) failed(err error, sent bool) {
+	t.maybe = t.maybe || sent && t.judge(err).maybe
+	t.reached = t.reached || sent
+}
+
+// again waits before the next attempt, each time longer. Otherwise it returns the error to end with: of the
+// last attempt if that settles it or the time is up, or of the caller's context. timed is the caller's
+// context with the time that all attempts may take.
+func (t *tries) again(timed context.Context, err error) error {
+	how := t.judge(err)
+	if t.began.IsZero() {
+		t.began = time.Now()
 	}
-	return err
+	if !how.again || t.options.Timeout > 0 && time.Since(t.began) >= t.options.Timeout {
+		return err
+	}
+	if t.ctx.Err() == nil {
+		if how.elsewhere {
+			t.servers.leave(t.at)
+		}
+		if t.pause == 0 && t.options.Retry != nil {
+			t.options.Retry(fmt.Errorf("%s (%w)", t.what, plainError{err}))
+		}
+	}
+	t.pause = min(max(2*t.pause, firstPause), lastPause)
+	wait := time.NewTimer(t.pause/2 + rand.N(t.pause/2))
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+		return nil
+	case <-timed.Done():
+		return cmp.Or(t.ctx.Err(), err)
+	}
 }
 
 // identify returns the request id of a command. It makes one for a command that has none, and for those
@@ -149,29 +147,4 @@ func identify(req connect.AnyRequest) string {
 		r.Set(r.Descriptor().Fields().ByName("request_id"), protoreflect.ValueOfString(NewID()))
 	}
 	return m.GetRequestId()
-}
-
-// The pause between two attempts doubles from the first to the last of these.
-const (
-	firstPause = 50 * time.Millisecond
-	lastPause  = time.Second
-)
-
-// backoff is the pauses between attempts.
-type backoff struct{ pause time.Duration }
-
-// fresh reports whether there was no pause yet.
-func (b *backoff) fresh() bool { return b.pause == 0 }
-
-// next waits, each time longer. It fails if ctx ends.
-func (b *backoff) next(ctx context.Context) error {
-	b.pause = min(max(2*b.pause, firstPause), lastPause)
-	wait := time.NewTimer(b.pause/2 + rand.N(b.pause/2))
-	defer wait.Stop()
-	select {
-	case <-wait.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -93,16 +93,16 @@ func New(urls []string, o Options) (*Client, error) {
 	}
 	base := strings.TrimSuffix(c.servers.all[0].String(), "/")
 	options := append([]connect.ClientOption{
-		connect.WithReadMaxBytes(MaxAnswer), connect.WithInterceptors(caller{c}),
+		connect.WithReadMaxBytes(MaxAnswer), connect.WithInterceptors(connect.UnaryInterceptorFunc(c.call)),
 	}, o.Connect...)
 	calls, streams := o.Transport, o.Transport
 	if calls == nil {
 		calls, streams = newTransport(o.TLS, false), newTransport(o.TLS, true)
 	}
-	h := &http.Client{Transport: &anyOf{c.servers, wholeMessages{calls}}}
+	h := &http.Client{Transport: &anyOf{c.servers, o.Key, wholeMessages{calls}}}
 	c.RewardServiceClient = kujiv1connect.NewRewardServiceClient(h, base, options...)
 	c.Admin = kujiv1connect.NewAdminServiceClient(h, base, options...)
-	h = &http.Client{Transport: &anyOf{c.servers, wholeMessages{streams}}}
+	h = &http.Client{Transport: &anyOf{c.servers, o.Key, wholeMessages{streams}}}
 	c.streams = kujiv1connect.NewRewardServiceClient(h, base, options...)
 	return c, nil
 }
@@ -143,9 +143,10 @@ type servers struct {
 // leave goes on to the next server, unless another call has done so.
 func (s *servers) leave(at uint32) { s.at.CompareAndSwap(at, at+1) }
 
-// anyOf sends requests to the server in use.
+// anyOf sends requests to the server in use, with the key.
 type anyOf struct {
 	*servers
+	key       string
 	transport http.RoundTripper
 }
 
@@ -155,6 +156,9 @@ func (t *anyOf) RoundTrip(r *http.Request) (*http.Response, error) {
 	to := t.all[int(at)%len(t.all)]
 	r = r.Clone(r.Context())
 	r.URL.Scheme, r.URL.Host, r.Host = to.Scheme, to.Host, to.Host
+	if t.key != "" {
+		r.Header.Set("Authorization", "Bearer "+t.key)
+	}
 	resp, err := t.transport.RoundTrip(r)
 	if err != nil && r.Context().Err() == nil {
 		t.leave(at)

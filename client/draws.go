@@ -3,10 +3,8 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
-	"time"
 
 	"connectrpc.com/connect"
 
@@ -79,79 +77,60 @@ func (s *DrawStream) Close() { s.cancel() }
 // attempts. If that leaves an outcome open, the error is an [UnknownError]: the request ids are in the
 // batches.
 func (s *DrawStream) Receive() (*kujiv1.StreamDrawsResponse, error) {
-	wait, maybe, began := backoff{}, false, time.Time{} // of new attempts
-	for {
-		if err := s.something(); err != nil {
-			return nil, err
-		}
-		at := s.c.servers.at.Load()
+	var closed bool
+	err := s.await(s.ctx, func() bool { closed = len(s.open) == 0; return !closed || s.closed })
+	if err == nil && closed {
+		err = io.EOF
+	}
+	if err != nil {
+		return nil, err
+	}
+	for t := (tries{Client: s.c, ctx: s.ctx, what: "the stream broke off"}); ; {
+		t.at = s.c.servers.at.Load()
 		if s.conn == nil {
-			s.conn = s.connect()
+			s.conn, err = s.connect()
 		}
-		resp, err := s.conn.receive()
+		var resp *kujiv1.StreamDrawsResponse
+		if err == nil {
+			resp, err = s.conn.receive()
+		}
 		if err == nil {
 			s.change(func() { s.open, s.answered = s.open[1:], s.answered+1 })
 			<-s.places
 			return resp, nil
 		}
-		s.conn.hang(nil)
-		s.conn = nil
-		if !s.isOpen() {
-			continue
+		if s.conn != nil {
+			s.conn.hang(nil)
+			s.conn = nil
 		}
-		how := s.c.judge(err)
-		maybe = maybe || how.maybe
-		if began.IsZero() {
-			began = time.Now()
-		}
-		if how.again && (s.c.options.Timeout <= 0 || time.Since(began) < s.c.options.Timeout) {
-			if wait.fresh() {
-				s.c.retry(fmt.Errorf("the stream broke off (%w)", plainError{err}))
+		t.failed(err, true)
+		if err = t.again(s.ctx, err); err != nil {
+			if t.maybe {
+				err = &UnknownError{Err: err}
 			}
-			if how.elsewhere {
-				s.c.servers.leave(at)
-			}
-			if ended := wait.next(s.ctx); ended == nil {
-				continue
-			} else {
-				err = ended
-			}
+			return nil, err
 		}
-		if maybe {
-			err = &UnknownError{Err: err}
-		}
-		return nil, err
 	}
 }
 
-// something waits until there is a batch without an answer. It returns io.EOF if none comes any more.
-func (s *DrawStream) something() error {
+// await waits until something is so, which it asks with mu locked.
+func (s *DrawStream) await(ctx context.Context, so func() bool) error {
 	for {
 		s.mu.Lock()
-		open, closed, changed := len(s.open) > 0, s.closed, s.changed
+		done, changed := so(), s.changed
 		s.mu.Unlock()
-		switch {
-		case open:
+		if done {
 			return nil
-		case closed:
-			return io.EOF
 		}
 		select {
 		case <-changed:
-		case <-s.ctx.Done():
-			return s.ctx.Err()
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 }
 
-// isOpen reports whether a batch has no answer.
-func (s *DrawStream) isOpen() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.open) > 0
-}
-
-// change changes what is open, and says so.
+// change changes what await asks about.
 func (s *DrawStream) change(how func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,63 +141,55 @@ func (s *DrawStream) change(how func()) {
 
 // drawConn is one of the streams that a DrawStream goes through.
 type drawConn struct {
-	stream *connect.BidiStreamForClientSimple[kujiv1.StreamDrawsRequest, kujiv1.StreamDrawsResponse]
-	ctx    context.Context
-	hang   context.CancelCauseFunc
-	err    error // why there is no stream
+	*connect.BidiStreamForClientSimple[kujiv1.StreamDrawsRequest, kujiv1.StreamDrawsResponse]
+	ctx  context.Context
+	hang context.CancelCauseFunc
 }
 
 // connect opens a stream, and sends all that has no answer, and what comes after it.
-func (s *DrawStream) connect() *drawConn {
-	c := &drawConn{}
+func (s *DrawStream) connect() (c *drawConn, err error) {
+	c = &drawConn{}
 	c.ctx, c.hang = context.WithCancelCause(s.ctx)
-	if c.stream, c.err = s.c.streams.StreamDraws(c.ctx); c.err == nil {
-		go s.send(c)
+	if c.BidiStreamForClientSimple, err = s.c.streams.StreamDraws(c.ctx); err != nil {
+		c.hang(nil)
+		return nil, err
 	}
-	return c
+	go func() {
+		if err := s.send(c); err != nil && !errors.Is(err, io.EOF) { // that one receive tells
+			c.hang(err)
+		}
+	}()
+	return c, nil
 }
 
-func (s *DrawStream) send(c *drawConn) {
+func (s *DrawStream) send(c *drawConn) error {
 	s.mu.Lock()
 	next := s.answered
 	s.mu.Unlock()
 	for {
 		var batch *kujiv1.StreamDrawsRequest
-		s.mu.Lock()
-		if i := next - s.answered; i < len(s.open) {
-			batch = s.open[i]
+		err := s.await(c.ctx, func() bool {
+			batch = nil
+			if i := next - s.answered; i < len(s.open) {
+				batch = s.open[i]
+			}
+			return batch != nil || s.closed
+		})
+		if err != nil {
+			return err
 		}
-		closed, changed := s.closed, s.changed
-		s.mu.Unlock()
-		switch {
-		case batch != nil:
-			next++
-			if err := c.stream.Send(batch); err != nil {
-				if !errors.Is(err, io.EOF) { // that one receive tells
-					c.hang(err)
-				}
-				return
-			}
-		case closed:
-			if err := c.stream.CloseRequest(); err != nil {
-				c.hang(err)
-			}
-			return
-		default:
-			select {
-			case <-changed:
-			case <-c.ctx.Done():
-				return
-			}
+		if batch == nil {
+			return c.CloseRequest()
 		}
+		if err := c.Send(batch); err != nil {
+			return err
+		}
+		next++
 	}
 }
 
 func (c *drawConn) receive() (*kujiv1.StreamDrawsResponse, error) {
-	if c.err != nil {
-		return nil, c.err
-	}
-	resp, err := c.stream.Receive()
+	resp, err := c.Receive()
 	switch {
 	case err == nil:
 		return resp, nil

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"time"
 
@@ -22,33 +21,20 @@ import (
 func (c *Client) Events(ctx context.Context, req *kujiv1.StreamEventsRequest) iter.Seq2[*kujiv1.StreamEventsResponse, error] {
 	return func(yield func(*kujiv1.StreamEventsResponse, error) bool) {
 		f := &feed{c: c, req: proto.CloneOf(req)}
-		began, wait := time.Now(), backoff{}
+		t := tries{Client: c, ctx: ctx, what: "the feed broke off"}
 		for {
-			at := c.servers.at.Load()
+			t.at = c.servers.at.Load()
 			came, err := f.follow(ctx, yield)
 			if came {
-				began, wait = time.Now(), backoff{}
+				t.began, t.pause = time.Time{}, 0
 			}
-			how := c.judge(err)
-			switch {
-			case errors.Is(err, errEnough):
+			if errors.Is(err, errEnough) {
 				return
-			case ctx.Err() != nil:
-				err = ctx.Err()
-			case !how.again || c.options.Timeout > 0 && time.Since(began) > c.options.Timeout:
-			default:
-				if wait.fresh() {
-					c.retry(fmt.Errorf("the feed broke off (%w)", plainError{err}))
-				}
-				if how.elsewhere {
-					c.servers.leave(at)
-				}
-				if err = wait.next(ctx); err == nil {
-					continue
-				}
 			}
-			yield(nil, err)
-			return
+			if err = t.again(ctx, err); err != nil {
+				yield(nil, err)
+				return
+			}
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package driver
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Limits of names, in bytes.
 const (
@@ -8,9 +11,11 @@ const (
 	MaxFileName  = 128
 )
 
+const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+
 // CheckRealm returns an error if name cannot be a realm's: see [Driver].
 func CheckRealm(name string) error {
-	if name == "" || len(name) > MaxRealmName || name[0] == '-' || name[0] == '_' || !made(name, "-_") {
+	if name == "" || len(name) > MaxRealmName || name[0] == '-' || name[0] == '_' || strings.Trim(name, letters+"-_") != "" {
 		return fmt.Errorf("realm name %.80q: want 1 to %d of a-z, 0-9, '-' and '_', the first a letter or digit", name, MaxRealmName)
 	}
 	return nil
@@ -18,23 +23,8 @@ func CheckRealm(name string) error {
 
 // CheckFile returns an error if name cannot be a file's: see [FileWriter].
 func CheckFile(name string) error {
-	if name == "" || len(name) > MaxFileName || name[0] == '.' || !made(name, "-_.") {
+	if name == "" || len(name) > MaxFileName || name[0] == '.' || strings.Trim(name, letters+"-_.") != "" {
 		return fmt.Errorf("file name %.150q: want 1 to %d of a-z, 0-9, '-', '_' and '.', the first no '.'", name, MaxFileName)
 	}
 	return nil
-}
-
-// made reports whether s is made of a-z, 0-9 and what else may be in it.
-func made(s, others string) bool {
-	for i := range len(s) {
-		c := s[i]
-		ok := 'a' <= c && c <= 'z' || '0' <= c && c <= '9'
-		for j := range len(others) {
-			ok = ok || c == others[j]
-		}
-		if !ok {
-			return false
-		}
-	}
-	return true
 }

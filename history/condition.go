@@ -5,37 +5,31 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"github.com/kuji-dev/kuji"
 )
 
 // condition is how a history is, for those who read it and those who wait for it.
 type condition struct {
-	realm     string
-	known     atomic.Pointer[State]
-	following atomic.Bool
-
-	mu sync.Mutex
-	s  standing
+	realm string
+	mu    sync.Mutex
+	s     standing
 }
 
 // standing is what a condition says at a moment.
 type standing struct {
-	fault  error         // why nothing is served: it is the history of another log
-	damage error         // the same: it is damaged
-	down   error         // why Run has ended
-	end    func()        // ends the Run under way; nil: none is
-	built  int           // how often it was built again
-	moved  chan struct{} // closed when something changes, or events have come
+	known    State
+	compared bool          // with the log
+	fault    error         // why nothing is served: it is the history of another log
+	damage   error         // the same: it is damaged
+	down     error         // why Run has ended
+	end      func()        // ends the Run under way; nil: none is
+	built    int           // how often it was built again
+	moved    chan struct{} // closed when something changes, or events have come
 }
 
 // unfit returns why nothing is served.
 func (s *standing) unfit() error { return cmp.Or(s.fault, s.damage) }
-
-func newCondition(realm string) condition {
-	return condition{realm: realm, s: standing{moved: make(chan struct{})}}
-}
 
 // now returns how the history stands.
 func (c *condition) now() standing {
@@ -49,18 +43,14 @@ func (c *condition) change(how func(s *standing)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	how(&c.s)
-	close(c.s.moved)
+	if c.s.moved != nil {
+		close(c.s.moved)
+	}
 	c.s.moved = make(chan struct{})
 }
 
 // move notes how far the history goes now.
-func (c *condition) move(p progress) {
-	c.known.Store(new(p.state()))
-	c.change(func(*standing) {})
-}
-
-// begin notes that a Run is under way, and how to end it.
-func (c *condition) begin(end func()) { c.change(func(s *standing) { s.end = end }) }
+func (c *condition) move(p progress) { c.change(func(s *standing) { s.known = p.state() }) }
 
 // ended notes why a Run has ended, and returns it.
 func (c *condition) ended(err error) error {
@@ -74,7 +64,7 @@ func (c *condition) ended(err error) error {
 		s.end = nil
 		switch {
 		case kuji.CodeOf(err) == kuji.CodeCanceled:
-		case kuji.CodeOf(err) == kuji.CodeCorrupt && damageOf(err) == nil: // of the log, not of the history
+		case kuji.CodeOf(err) == kuji.CodeCorrupt && damageOf(err) == nil: // the log is damaged, not the history
 			s.down = &kuji.Error{Code: kuji.CodeFailed, Message: "following the log", Err: err}
 		default:
 			s.down = err
@@ -85,8 +75,7 @@ func (c *condition) ended(err error) error {
 
 // accept notes that the history is that of the log.
 func (c *condition) accept() {
-	c.change(func(s *standing) { s.fault, s.down = nil, nil })
-	c.following.Store(true)
+	c.change(func(s *standing) { s.fault, s.down, s.compared = nil, nil, true })
 }
 
 // refuse notes that the history is that of another log.
@@ -106,24 +95,10 @@ func (c *condition) hurt(err error) {
 	})
 }
 
-// unserve notes damage: nothing is served until healed.
-func (c *condition) unserve(err error) {
-	c.change(func(s *standing) { s.damage = cmp.Or(s.damage, err) })
-}
-
-// met notes damage that a reader has met, unless the history was built again since it began.
-func (c *condition) met(err error, built int) {
-	if damageOf(err) != nil && c.now().built == built {
-		c.hurt(err)
-	}
-}
-
-// healed notes that a history was built again as far as it was damaged, and how far it is now. Who
-// waits must see that it has fewer events before seeing that it is served.
+// healed notes that a history was built again as far as it was damaged, and how far it is now.
 func (c *condition) healed(p progress) {
-	c.known.Store(new(p.state()))
 	c.change(func(s *standing) {
-		s.damage = nil
+		s.known, s.damage = p.state(), nil
 		s.built++
 	})
 }

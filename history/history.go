@@ -43,9 +43,12 @@ func (p Place) String() string { return fmt.Sprintf("position %d, event %d", p.P
 // seq is the place as one number that sorts the same.
 func (p Place) seq() int64 { return int64(p.Position)<<indexBits | int64(p.Index) }
 
-func placeOf(seq int64) Place {
+// placeAt is the inverse of seq.
+func placeAt(seq int64) Place {
 	return Place{uint64(seq) >> indexBits, int(seq & (1<<indexBits - 1))}
 }
+
+func placeOf(rec *kuji.Record) Place { return Place{rec.Position, rec.Index} }
 
 // indexBits is how many bits of a seq are the index. A batch of the log has at most 16 MiB of events
 // of 6 bytes or more before its last one. The other bits last for 60 000 batches a second for a year.
@@ -77,31 +80,46 @@ type Options struct {
 	MustExist bool
 }
 
-// progress is the row that changes together with all others.
+// progress is the row that changes together with all others. Its State has no position, and of ProvenFrom
+// what the database says.
 type progress struct {
-	at           Place // of the last event
-	last         bool  // it was the last of its batch
-	completeFrom uint64
-	keptFrom     uint64 // 0: nothing was removed
-	keptTime     int64
-	provenFrom   uint64 // 0: all is proven
-	rebuild      bool   // the next Run builds the history again
+	State
+	at      Place // of the last event
+	last    bool  // it was the last of its batch
+	rebuild bool  // the next Run builds the history again
 }
+
+// nothing is the progress of a new history.
+var nothing = progress{State: State{CompleteFrom: 1}, last: true}
 
 // unproven returns the position before which nothing is proven; 0: all is.
 func (p *progress) unproven() uint64 {
 	if p.rebuild {
 		return p.at.Position + 1
 	}
-	return p.provenFrom
+	return p.ProvenFrom
 }
 
 func (p *progress) state() State {
-	s := State{p.at.Position, p.completeFrom, p.keptFrom, p.keptTime, p.unproven()}
+	s := p.State
+	s.Position, s.ProvenFrom = p.at.Position, p.unproven()
 	if !p.last && s.Position > 0 {
 		s.Position--
 	}
 	return s
+}
+
+// row returns the values of progressColumns.
+func (p *progress) row(realm string) []any {
+	return new(summing).summed("progress", 9, []any{realm, int64(p.at.Position), int64(p.at.Index), flag(p.last),
+		int64(p.CompleteFrom), int64(p.KeptFrom), p.KeptFromTime, int64(p.ProvenFrom), flag(p.rebuild)})
+}
+
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // DB is the history of one realm in a database. Any number of goroutines may read it while one
@@ -110,7 +128,7 @@ type DB struct {
 	condition
 	o     Options
 	db    database
-	pool  pool
+	pool  *pool
 	asked chan struct{} // holds one when somebody waits for what is not written yet
 
 	most      int                    // events in a transaction; fewer in tests
@@ -118,38 +136,6 @@ type DB struct {
 	remember  int                    // names of a kind, and balances, that a writer keeps in memory
 	failpoint func(sql string) error // of tests: before each statement that writes
 }
-
-// database opens connections.
-type database interface {
-	open(ctx context.Context, write bool) (conn, error)
-	exists(ctx context.Context) (bool, error)
-	words() dialect
-	// replace moves away or removes what is there and cannot be read, unless nobody but the database can.
-	// Nothing has it open.
-	replace(keep bool) (done bool, err error)
-}
-
-// conn is a connection to a database. Arguments are int64, string or nil, and stand for $1, $2 and so
-// on, which a statement names in this order.
-type conn interface {
-	// exec carries out a statement, which it keeps prepared, and returns how many rows it changed.
-	exec(ctx context.Context, sql string, args ...any) (int64, error)
-	// query calls row for every row that a statement returns.
-	query(ctx context.Context, sql string, row func(r row) error, args ...any) error
-	// lookup is query with a statement that it keeps prepared.
-	lookup(ctx context.Context, sql string, row func(r row) error, args ...any) error
-	close() error
-}
-
-// row is what a statement returned. A value that is NULL is 0 or "".
-type row interface {
-	int(column int) int64
-	text(column int) string
-	null(column int) bool
-}
-
-// maxReads is how many reads a DB carries out at a time.
-const maxReads = 4
 
 // Open opens the history of a realm, and creates it if it does not exist. target is the name of an
 // SQLite file or the URL of a PostgreSQL database, postgres://…, in which the realm gets a schema of
@@ -161,7 +147,8 @@ func Open(ctx context.Context, target, realm string, o Options) (*DB, error) {
 	if o.Age < 0 {
 		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "age", Message: fmt.Sprintf("is %v, want 0 or more", o.Age)}
 	}
-	h := &DB{condition: newCondition(realm), o: o, asked: make(chan struct{}, 1), most: maxWaiting, rest: restTime, remember: maxKnown}
+	h := &DB{condition: condition{realm: realm}, o: o, asked: make(chan struct{}, 1), most: maxWaiting, rest: restTime, remember: maxKnown}
+	h.move(nothing)
 	var err error
 	if IsURL(target) {
 		h.db, err = newPostgres(target, realm)
@@ -177,32 +164,22 @@ func Open(ctx context.Context, target, realm string, o Options) (*DB, error) {
 			return nil, cmp.Or(failed("opening", err), error(&kuji.Error{Code: kuji.CodeNotFound, Field: "realm", Message: fmt.Sprintf("realm %q has no history there", realm)}))
 		}
 	}
-	h.known.Store(&State{CompleteFrom: 1})
-	if err := h.prepare(ctx); err != nil {
-		if damageOf(err) == nil {
-			return nil, err
+	err = h.writing(ctx, func(t tables) error {
+		if err := t.create(ctx); err != nil {
+			return err
 		}
+		p, err := t.progress(ctx)
+		if err == nil {
+			h.move(p)
+		}
+		return err
+	})
+	if damageOf(err) != nil {
 		h.hurt(err) // Run builds it again
+	} else if err != nil {
+		return nil, err
 	}
 	return h, nil
-}
-
-// prepare makes the tables, or upgrades them, and reads how far the history goes.
-func (h *DB) prepare(ctx context.Context) (err error) {
-	c, err := h.db.open(ctx, true)
-	if err != nil {
-		return failed("opening", err)
-	}
-	defer func() { err = errors.Join(err, c.close()) }()
-	t := h.tables(c)
-	if err := t.create(ctx); err != nil {
-		return err
-	}
-	p, err := t.progress(ctx)
-	if err == nil {
-		h.known.Store(new(p.state()))
-	}
-	return err
 }
 
 // IsURL reports whether a target names a database on a server.
@@ -218,7 +195,7 @@ func (h *DB) Wait(ctx context.Context, position uint64) error {
 		if err := now.unfit(); err != nil {
 			return err
 		}
-		if h.State().Position >= position {
+		if now.known.Position >= position {
 			return nil
 		}
 		if now.down != nil {
@@ -234,11 +211,11 @@ func (h *DB) Wait(ctx context.Context, position uint64) error {
 }
 
 // State returns what the history knows.
-func (h *DB) State() State { return *h.known.Load() }
+func (h *DB) State() State { return h.now().known }
 
 // Following reports whether the history has been compared with the realm's log since it was opened.
 // Before, it may be that of another log.
-func (h *DB) Following() bool { return h.following.Load() }
+func (h *DB) Following() bool { return h.now().compared }
 
 // Down returns why the history is not kept up to date: it is damaged or of another log, or the last Run
 // has failed and no other one has found where to go on. nil: it is, or Run was not called yet.

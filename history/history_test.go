@@ -529,8 +529,8 @@ func TestAge(t *testing.T) {
 				}
 			}
 			for _, table := range []string{"changes", "pool_events", "item_events", "events"} {
-				if err := aged.pool.reading(t.Context(), func(c conn) error {
-					return c.query(t.Context(), "SELECT count(*) FROM "+table+" WHERE seq < $1", func(r row) error {
+				if err := aged.reading(t.Context(), func(r *reader) error {
+					return r.query(t.Context(), "SELECT count(*) FROM "+table+" WHERE seq < $1", func(r row) error {
 						if n := r.int(0); n > 0 {
 							t.Errorf("%d old rows in %s", n, table)
 						}

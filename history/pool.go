@@ -8,15 +8,44 @@ import (
 	"github.com/kuji-dev/kuji"
 )
 
+// database opens connections.
+type database interface {
+	open(ctx context.Context, write bool) (conn, error)
+	exists(ctx context.Context) (bool, error)
+	words() dialect
+	// replace moves away or removes what is there and cannot be read, unless only the database can do
+	// that. Nothing has it open.
+	replace(keep bool) (done bool, err error)
+}
+
+// conn is a connection to a database. It keeps statements prepared: their texts are few. Arguments are
+// int64, string or nil, for $1, $2 and so on, which a statement names in this order.
+type conn interface {
+	// exec carries out a statement and returns how many rows it changed.
+	exec(ctx context.Context, sql string, args ...any) (int64, error)
+	// query calls each for every row that a statement returns. The row is valid during the call.
+	query(ctx context.Context, sql string, each func(r row) error, args ...any) error
+	close() error
+}
+
+// row is what a statement returned: int64, string or nil. NULL is 0 or "".
+type row []any
+
+func (r row) int(i int) int64   { n, _ := r[i].(int64); return n }
+func (r row) text(i int) string { s, _ := r[i].(string); return s }
+
+// maxReads is how many reads a DB carries out at a time.
+const maxReads = 4
+
 // pool is the connections of reads.
 type pool struct {
 	db    database
 	reads chan conn // idle ones; nil ones are not open yet
-	once  *sync.Once
+	once  sync.Once
 }
 
-func newPool(db database) pool {
-	p := pool{db, make(chan conn, maxReads), &sync.Once{}}
+func newPool(db database) *pool {
+	p := &pool{db: db, reads: make(chan conn, maxReads)}
 	p.give(maxReads)
 	return p
 }
@@ -53,22 +82,22 @@ func (p *pool) close() (err error) {
 }
 
 // reading calls f with a connection in a transaction that sees one snapshot. f must only read. It is
-// called again if a connection from before is lost: the database may have been away.
+// called again if an old connection is lost: the database may have been away.
 func (p *pool) reading(ctx context.Context, f func(c conn) error) (err error) {
 	var c conn
+	var open bool
 	select {
-	case some, ok := <-p.reads:
-		if !ok {
+	case c, open = <-p.reads:
+		if !open {
 			return &kuji.Error{Code: kuji.CodeClosed, Message: "the history is closed"}
 		}
-		c = some
 	case <-ctx.Done():
 		return failed("reading", ctx.Err())
 	}
 	defer func() { p.reads <- c }()
-	before := c != nil
+	old := c != nil
 	c, err = p.readWith(ctx, c, f)
-	if before && kuji.CodeOf(err) == kuji.CodeFailed && ctx.Err() == nil {
+	if old && kuji.CodeOf(err) == kuji.CodeFailed && ctx.Err() == nil {
 		c, err = p.readWith(ctx, nil, f)
 	}
 	return err
@@ -88,7 +117,7 @@ func (p *pool) readWith(ctx context.Context, c conn, f func(c conn) error) (agai
 	if err == nil {
 		_, err = c.exec(ctx, "COMMIT")
 	}
-	if err != nil { // in what state it is, nobody knows
+	if err != nil { // nobody knows the state of the connection
 		_ = c.close()
 		return nil, failed("reading", err)
 	}

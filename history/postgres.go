@@ -44,16 +44,13 @@ func (p *postgres) words() dialect {
 		first: []string{"CREATE SCHEMA IF NOT EXISTS " + pgx.Identifier{p.name}.Sanitize()}}
 }
 
-func (p *postgres) exists(ctx context.Context) (there bool, err error) {
+func (p *postgres) exists(ctx context.Context) (bool, error) {
 	c, err := p.open(ctx, false)
 	if err != nil {
 		return false, err
 	}
-	err = c.query(ctx, "SELECT 1 FROM pg_namespace WHERE nspname = $1", func(row) error {
-		there = true
-		return nil
-	}, p.name)
-	return there, errors.Join(err, c.close())
+	n, err := c.exec(ctx, "SELECT 1 FROM pg_namespace WHERE nspname = $1", p.name)
+	return n > 0, errors.Join(err, c.close())
 }
 
 // replace does nothing: making the tables again is all that a client can do.
@@ -75,21 +72,17 @@ func (c postgresConn) exec(ctx context.Context, sql string, args ...any) (int64,
 }
 
 func (c postgresConn) query(ctx context.Context, sql string, each func(r row) error, args ...any) error {
-	return c.lookup(ctx, sql, each, append([]any{pgx.QueryExecModeExec}, args...)...) // not prepared
-}
-
-func (c postgresConn) lookup(ctx context.Context, sql string, each func(r row) error, args ...any) error {
-	rows, err := c.c.Query(ctx, sql, args...)
+	rows, err := c.c.Query(ctx, sql, args...) // keeps it prepared, too
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		values, err := rows.Values()
-		if err != nil {
-			return err
+		if err == nil {
+			err = each(values)
 		}
-		if err := each(postgresRow(values)); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -97,17 +90,3 @@ func (c postgresConn) lookup(ctx context.Context, sql string, each func(r row) e
 }
 
 func (c postgresConn) close() error { return c.c.Close(context.Background()) }
-
-type postgresRow []any
-
-func (r postgresRow) int(i int) int64 {
-	n, _ := r[i].(int64)
-	return n
-}
-
-func (r postgresRow) text(i int) string {
-	s, _ := r[i].(string)
-	return s
-}
-
-func (r postgresRow) null(i int) bool { return r[i] == nil }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -46,45 +45,51 @@ const maxScan = 20_000
 // measure of one that works.
 const answerTime = 30 * time.Second
 
-// answer calls f like reading, with what the history knows. It refuses what is not of the realm, and
-// notes damage.
+// answer calls f like reading, for at most answerTime. It refuses what is not of the realm, and notes
+// damage, unless the history was built again meanwhile.
 func (h *DB) answer(ctx context.Context, f func(ctx context.Context, r *reader) error) error {
 	now := h.now()
 	if err := now.unfit(); err != nil {
 		return err
 	}
-	var refusal error // which leaves the connection as it was
 	bounded, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	err := h.pool.reading(bounded, func(c conn) error {
-		p, err := h.tables(c).progress(bounded)
-		if err != nil {
-			return err
-		}
-		if err = f(bounded, newReader(c, &p)); kuji.CodeOf(err) != 0 {
-			refusal, err = err, nil
-		}
-		return err
-	})
+	err := h.reading(bounded, func(r *reader) error { return f(bounded, r) })
 	if bounded.Err() != nil && ctx.Err() == nil && err != nil {
-		err = &kuji.Error{Code: kuji.CodeFailed, Message: fmt.Sprintf("the history's database does not answer within %v", answerTime)}
+		return &kuji.Error{Code: kuji.CodeFailed, Message: fmt.Sprintf("the history's database does not answer within %v", answerTime)}
 	}
-	err = errors.Join(err, refusal)
-	h.met(err, now.built)
+	if damageOf(err) != nil && h.now().built == now.built {
+		h.hurt(err)
+	}
 	return err
 }
 
-// reader reads what an answer shows, and checks it.
+// reader reads rows, and checks them.
 type reader struct {
-	c     conn
-	p     *progress
-	check *checker
+	tables
+	p progress // how far the history goes
+	s summing  // of the last row
 }
 
-func newReader(c conn, p *progress) *reader { return &reader{c, p, newChecker(p)} }
+// reading calls f with a reader of one snapshot. After an error with a code, the connection is as it was.
+func (h *DB) reading(ctx context.Context, f func(r *reader) error) error {
+	var refusal error
+	err := h.pool.reading(ctx, func(c conn) error {
+		t := tables{h, c}
+		p, err := t.progress(ctx)
+		if err != nil {
+			return err
+		}
+		if refusal = f(&reader{tables: t, p: p}); kuji.CodeOf(refusal) == 0 {
+			return refusal
+		}
+		return nil
+	})
+	return cmp.Or(err, refusal)
+}
 
 // proven reports whether the event at a place must be as it was written.
-func (r *reader) proven(seq int64) bool { return placeOf(seq).Position >= r.p.unproven() }
+func (r *reader) proven(seq int64) bool { return placeAt(seq).Position >= r.p.unproven() }
 
 func limitOf(limit int) (int, error) {
 	switch {
@@ -128,13 +133,13 @@ func (h *DB) Events(ctx context.Context, q Query) (page Page, err error) {
 			return err
 		}
 		if end >= 0 {
-			page.More, page.Before = true, placeOf(end)
+			page.More, page.Before = true, placeAt(end)
 		}
 		if page.Events, err = r.records(ctx, seqs); err != nil {
 			return err
 		}
 		if n := len(page.Events); n > 0 && n < len(seqs) {
-			last := Place{page.Events[n-1].Position, page.Events[n-1].Index}
+			last := placeOf(&page.Events[n-1])
 			if i := slices.Index(seqs, last.seq()); i < len(seqs)-1 { // the page is full
 				page.More, page.Before = true, last
 			}
@@ -156,11 +161,11 @@ func (q *Query) follows(ctx context.Context, r *reader, seqs []int64, page *Page
 	newest := uint64(0)                   // balance
 	for i := range page.Events {
 		rec := &page.Events[i]
-		if !r.proven(Place{rec.Position, rec.Index}.seq()) {
+		if !r.proven(placeOf(rec).seq()) {
 			return nil
 		}
 		if !q.about(rec) {
-			return damaged("%v: it is not about %s", Place{rec.Position, rec.Index}, q.what())
+			return damaged("%v: it is not about %s", placeOf(rec), q.what())
 		}
 		for j := range rec.Changes {
 			c := &rec.Changes[j]
@@ -197,14 +202,14 @@ func (q *Query) follows(ctx context.Context, r *reader, seqs []int64, page *Page
 
 // whole reports whether the history has every event from the beginning, and all are proven.
 func (r *reader) whole() bool {
-	return r.p.completeFrom == 1 && r.p.keptFrom == 0 && r.p.unproven() == 0
+	return r.p.CompleteFrom == 1 && r.p.KeptFrom == 0 && r.p.unproven() == 0
 }
 
 // holds returns how many of an item a player holds.
 func (r *reader) holds(ctx context.Context, player, item string) (n uint64, err error) {
-	err = r.c.query(ctx, "SELECT h.item, h.player, h.quantity, h.sum FROM holdings h JOIN items i ON i.id = h.item JOIN players p ON p.id = h.player WHERE i.name = $1 AND p.name = $2", func(row row) error {
+	err = r.query(ctx, "SELECT h.item, h.player, h.quantity, h.sum FROM holdings h JOIN items i ON i.id = h.item JOIN players p ON p.id = h.player WHERE i.name = $1 AND p.name = $2", func(row row) error {
 		n = uint64(row.int(2))
-		return r.check.holding(row, 3, holding{row.int(0), row.int(1)}, row.int(2))
+		return r.check("holdings", row...)
 	}, textOf(item), textOf(player))
 	return n, err
 }
@@ -231,43 +236,40 @@ func (q *Query) seqs(ctx context.Context, r *reader, limit int) (seqs []int64, e
 	if q.Before.Position > 0 {
 		before = q.Before.seq()
 	}
-	var player, pool, item int64
-	for _, n := range []struct {
-		table, name string
-		id          *int64
-	}{{"players", q.Player, &player}, {"pools", q.Pool, &pool}, {"items", q.Item, &item}} {
-		if n.name != "" {
-			if *n.id, err = r.number(ctx, n.table, n.name); err != nil {
-				return nil, -1, err
-			}
+	ids, sql := []any{}, ""
+	for _, n := range []struct{ table, name, sql string }{
+		{"players", q.Player, "SELECT DISTINCT seq FROM changes WHERE player = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3"},
+		{"pools", q.Pool, "SELECT seq FROM pool_events WHERE pool = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3"},
+		{"items", q.Item, "SELECT seq FROM item_events WHERE item = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3"},
+	} {
+		if n.name == "" {
+			continue
 		}
+		id, err := r.number(ctx, n.table, n.name)
+		if err != nil {
+			return nil, -1, err
+		}
+		ids, sql = append(ids, id), n.sql
 	}
-	if player != 0 && item != 0 {
-		return q.ofPlayersItem(ctx, r.c, player, item, before, limit)
+	if len(ids) == 2 {
+		return r.playersItem(ctx, ids[0], ids[1], before, limit)
 	}
-	sql, id := "SELECT seq FROM item_events WHERE item = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3", item
-	switch {
-	case player != 0:
-		sql, id = "SELECT DISTINCT seq FROM changes WHERE player = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3", player
-	case pool != 0:
-		sql, id = "SELECT seq FROM pool_events WHERE pool = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3", pool
-	}
-	err = r.c.query(ctx, sql, func(r row) error {
+	err = r.query(ctx, sql, func(r row) error {
 		seqs = append(seqs, r.int(0))
 		return nil
-	}, id, before, int64(limit+1))
+	}, ids[0], before, int64(limit+1))
 	if len(seqs) <= limit {
 		return seqs, -1, err
 	}
 	return seqs[:limit], seqs[limit-1], err
 }
 
-// ofPlayersItem finds changes of one item among those of a player, as far back as maxScan changes.
-func (q *Query) ofPlayersItem(ctx context.Context, c conn, player, item, before int64, limit int) (seqs []int64, end int64, err error) {
+// playersItem finds changes of one item among those of a player, as far back as maxScan changes.
+func (r *reader) playersItem(ctx context.Context, player, item any, before int64, limit int) (seqs []int64, end int64, err error) {
 	scanned, last := 0, before
-	err = c.query(ctx, "SELECT seq, item FROM changes WHERE player = $1 AND seq < $2 ORDER BY seq DESC, item DESC LIMIT $3", func(r row) error {
+	err = r.query(ctx, "SELECT seq, item FROM changes WHERE player = $1 AND seq < $2 ORDER BY seq DESC, item DESC LIMIT $3", func(r row) error {
 		scanned++
-		if r.int(1) == item && len(seqs) <= limit {
+		if r[1] == item && len(seqs) <= limit {
 			seqs = append(seqs, r.int(0))
 		}
 		last = r.int(0)
@@ -287,9 +289,9 @@ func (q *Query) ofPlayersItem(ctx context.Context, c conn, player, item, before 
 
 // number returns the number of a name.
 func (r *reader) number(ctx context.Context, table, name string) (id int64, err error) {
-	err = r.c.query(ctx, "SELECT id, name, sum FROM "+table+" WHERE name = $1", func(row row) error {
+	err = r.query(ctx, "SELECT id, name, sum FROM "+table+" WHERE name = $1", func(row row) error {
 		id = row.int(0)
-		return r.check.name(row, 2, table, id, row.text(1))
+		return r.check(table, row...)
 	}, textOf(name))
 	if err == nil && id == 0 {
 		kind := strings.TrimSuffix(table, "s")
@@ -303,39 +305,34 @@ type found struct {
 	rec     kuji.Record
 	there   bool
 	row     summing // its columns
-	sum     int64
-	summed  bool
+	sum     any
 	changes []change
 }
 
 // records reads the events at some places, which descend, as many as fit on a page. Those that are not
 // proven may be missing.
 func (r *reader) records(ctx context.Context, seqs []int64) ([]kuji.Record, error) {
-	if len(seqs) == 0 {
-		return nil, nil
-	}
-	at := make(map[int64]int, len(seqs))
-	args := make([]any, len(seqs))
+	at, keys := map[int64]int{}, make([]any, len(seqs))
 	for i, seq := range seqs {
-		at[seq], args[i] = i, seq
+		at[seq], keys[i] = i, seq
 	}
 	all, bytes, end := make([]found, len(seqs)), 0, len(seqs)
-	err := r.c.query(ctx, "SELECT e.seq, e.time, e.kind, e.status, e.player, e.pool, e.request, e.detail, e.sum, p.name, p.sum, o.name, o.sum FROM events e "+
-		"LEFT JOIN players p ON p.id = e.player LEFT JOIN pools o ON o.id = e.pool WHERE e.seq IN "+tuple(1, len(args))+" ORDER BY e.seq DESC", func(row row) error {
+	err := r.lookup(ctx, "SELECT e.seq, e.time, e.kind, e.status, e.player, e.pool, e.request, e.detail, e.sum, p.name, p.sum, o.name, o.sum FROM events e "+
+		"LEFT JOIN players p ON p.id = e.player LEFT JOIN pools o ON o.id = e.pool WHERE e.seq IN (VALUES $$) ORDER BY e.seq DESC", []string{number}, keys, func(row row) error {
 		i := at[row.int(0)]
 		if bytes += len(row.text(7)); bytes > maxPageBytes && bytes > len(row.text(7)) {
 			end = i
 			return errFull
 		}
 		return r.event(row, &all[i])
-	}, args...)
+	})
 	if err != nil && !errors.Is(err, errFull) {
 		return nil, err
 	}
 	all = all[:end]
 	for i := range all {
 		if !all[i].there && r.proven(seqs[i]) {
-			return nil, damaged("%v: it is missing", placeOf(seqs[i]))
+			return nil, damaged("%v: it is missing", placeAt(seqs[i]))
 		}
 	}
 	if err := r.changes(ctx, all, at); err != nil {
@@ -343,12 +340,14 @@ func (r *reader) records(ctx context.Context, seqs []int64) ([]kuji.Record, erro
 	}
 	recs := make([]kuji.Record, 0, len(all))
 	for i := range all {
-		if err := r.agrees(&all[i], seqs[i]); err != nil {
-			return nil, err
+		f := &all[i]
+		if !f.there {
+			continue
 		}
-		if all[i].there {
-			recs = append(recs, all[i].rec)
+		if f.row = f.row.changes(f.changes); r.proven(seqs[i]) && f.sum != any(f.row.sum()) {
+			return nil, damaged("%v: its checksum differs", placeAt(seqs[i]))
 		}
+		recs = append(recs, f.rec)
 	}
 	return recs, nil
 }
@@ -356,25 +355,18 @@ func (r *reader) records(ctx context.Context, seqs []int64) ([]kuji.Record, erro
 // event reads the row of an event.
 func (r *reader) event(row row, f *found) error {
 	seq := row.int(0)
-	place := placeOf(seq)
-	f.there, f.sum, f.summed = true, row.int(8), !row.null(8)
-	f.row = f.row.begin("events").int(seq).int(row.int(1)).text(row.text(2)).text(row.text(3)).column(row, 4).column(row, 5)
-	if row.null(6) {
-		f.row = f.row.value(nil)
-	} else {
-		f.row = f.row.text(row.text(6))
-	}
-	f.row = f.row.text(row.text(7))
+	place := placeAt(seq)
+	f.there, f.row, f.sum = true, f.row.row("events", row[:8]...), row[8]
 	f.rec = kuji.Record{Position: place.Position, Index: place.Index, Time: row.int(1), Kind: row.text(2), Status: row.text(3), ID: idOf(row.text(6))}
 	for _, n := range []struct {
-		table             string
-		number, name, sum int
-		id                *string
-	}{{"players", 4, 9, 10, &f.rec.Player}, {"pools", 5, 11, 12, &f.rec.Pool}} {
+		table        string
+		number, name int // columns
+		id           *string
+	}{{"players", 4, 9, &f.rec.Player}, {"pools", 5, 11, &f.rec.Pool}} {
 		switch {
-		case row.null(n.number):
-		case !row.null(n.name):
-			if err := r.check.name(row, n.sum, n.table, row.int(n.number), row.text(n.name)); err != nil {
+		case row[n.number] == nil:
+		case row[n.name] != nil:
+			if err := r.check(n.table, row[n.number], row[n.name], row[n.name+1]); err != nil {
 				return err
 			}
 			*n.id = idOf(row.text(n.name))
@@ -390,89 +382,66 @@ func (r *reader) event(row row, f *found) error {
 	return nil
 }
 
-// agrees checks an event and its changes.
-func (r *reader) agrees(f *found, seq int64) error {
-	if !r.proven(seq) {
-		return nil
-	}
-	if f.row = f.row.changes(f.changes); !f.summed || f.row.sum() != f.sum {
-		return damaged("%v: its checksum differs", placeOf(seq))
-	}
-	return nil
-}
-
 // changes fills in the changes of events.
 func (r *reader) changes(ctx context.Context, all []found, at map[int64]int) error {
-	players := map[string][]int64{} // by text: the places of their events
+	type key struct {
+		player string // as text
+		seq    int64
+	}
+	var keys []key
 	for i := range all {
-		seq := Place{all[i].rec.Position, all[i].rec.Index}.seq()
-		about(&all[i].rec, func(id string) {
-			name := textOf(id)
-			if seqs := players[name]; len(seqs) == 0 || seqs[len(seqs)-1] != seq {
-				players[name] = append(seqs, seq)
-			}
-		}, func(string) {})
+		rec := &all[i].rec
+		about(rec, func(id string) { keys = append(keys, key{textOf(id), placeOf(rec).seq()}) }, func(string) {})
 	}
-	names := make([]string, 0, len(players))
-	for name := range players {
-		names = append(names, name)
+	slices.SortFunc(keys, func(a, b key) int { return cmp.Or(cmp.Compare(a.player, b.player), cmp.Compare(a.seq, b.seq)) })
+	var args []any
+	for _, k := range slices.Compact(keys) {
+		args = append(args, k.player, k.seq)
 	}
-	slices.Sort(names)
-	// In a statement: some players, and all places of their events. Each player is looked for at each.
-	for some := range slices.Chunk(names, 16) {
-		args, set := make([]any, 0, len(some)), map[int64]struct{}{}
-		for _, name := range some {
-			args = append(args, name)
-			for _, seq := range players[name] {
-				set[seq] = struct{}{}
-			}
-		}
-		seqs := make([]string, 0, len(set))
-		for seq := range set {
-			seqs = append(seqs, strconv.FormatInt(seq, 10))
-		}
-		if err := r.c.query(ctx, "SELECT c.seq, c.player, p.name, p.sum, c.item, i.name, i.sum, c.delta, c.balance FROM players p JOIN changes c ON c.player = p.id AND c.seq IN ("+strings.Join(seqs, ",")+
-			") JOIN items i ON i.id = c.item WHERE p.name IN "+tuple(1, len(args))+" ORDER BY c.seq, p.name, i.name", func(row row) error {
-			return r.change(row, &all[at[row.int(0)]])
-		}, args...); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.lookup(ctx, "WITH asked(name, seq) AS (VALUES $$) SELECT c.seq, c.player, p.name, p.sum, c.item, i.name, i.sum, c.delta, c.balance "+
+		"FROM asked a JOIN players p ON p.name = a.name JOIN changes c ON c.player = p.id AND c.seq = a.seq JOIN items i ON i.id = c.item "+
+		"ORDER BY c.seq, p.name, i.name", []string{text, number}, args, func(row row) error { return r.change(row, &all[at[row.int(0)]]) })
 }
 
 // change reads a row of changes.
 func (r *reader) change(row row, f *found) error {
-	c := change{player: row.int(1), seq: row.int(0), item: row.int(4), delta: row.int(7)}
-	if err := cmp.Or(r.check.name(row, 3, "players", c.player, row.text(2)), r.check.name(row, 6, "items", c.item, row.text(5))); err != nil {
+	if err := cmp.Or(r.check("players", row[1], row[2], row[3]), r.check("items", row[4], row[5], row[6])); err != nil {
 		return err
 	}
-	shown := kuji.BalanceChange{Player: idOf(row.text(2)), Item: idOf(row.text(5)), Delta: c.delta}
-	if !row.null(8) {
-		c.balance, shown.Balance = row.int(8), new(uint64(row.int(8)))
+	shown := kuji.BalanceChange{Player: idOf(row.text(2)), Item: idOf(row.text(5)), Delta: row.int(7)}
+	if row[8] != nil {
+		shown.Balance = new(uint64(row.int(8)))
 	}
-	f.changes = append(f.changes, c)
+	f.changes = append(f.changes, change{row.int(1), row.int(0), row.int(4), row.int(7), row[8]})
 	f.rec.Changes = append(f.rec.Changes, shown)
 	return nil
+}
+
+// list returns at most limit (0: DefaultPage) of what read adds, which stops after most. more says that
+// others follow.
+func list[T any](ctx context.Context, h *DB, limit int, read func(ctx context.Context, r *reader, all *[]T, most int64) error) (all []T, more bool, state State, err error) {
+	if limit, err = limitOf(limit); err != nil {
+		return nil, false, state, err
+	}
+	err = h.answer(ctx, func(ctx context.Context, r *reader) error {
+		state, all = r.p.state(), nil
+		return read(ctx, r, &all, int64(limit+1))
+	})
+	if more = len(all) > limit; more {
+		all = all[:limit]
+	}
+	return all, more, state, err
 }
 
 // Players returns the ids of at most limit players (0: DefaultPage) whom any event was about, sorted
 // by their bytes, after an id. more says that others follow.
 func (h *DB) Players(ctx context.Context, after string, limit int) (players []string, more bool, state State, err error) {
-	if limit, err = limitOf(limit); err != nil {
-		return nil, false, state, err
-	}
-	err = h.answer(ctx, func(ctx context.Context, r *reader) error {
-		state, players = r.p.state(), nil
-		return r.c.query(ctx, "SELECT id, name, sum FROM players WHERE name > $1 ORDER BY name LIMIT $2", func(row row) error {
-			players = append(players, idOf(row.text(1)))
-			return r.check.name(row, 2, "players", row.int(0), row.text(1))
-		}, textOf(after), int64(limit+1))
+	return list(ctx, h, limit, func(ctx context.Context, r *reader, all *[]string, most int64) error {
+		return r.query(ctx, "SELECT id, name, sum FROM players WHERE name > $1 ORDER BY name LIMIT $2", func(row row) error {
+			*all = append(*all, idOf(row.text(1)))
+			return r.check("players", row...)
+		}, textOf(after), most)
 	})
-	if more = len(players) > limit; more {
-		players = players[:limit]
-	}
-	return players, more, state, err
 }
 
 // Holder is a player who holds an item.
@@ -486,35 +455,24 @@ type Holder struct {
 // CodeNotFound says that nothing has happened to the item or the player, CodeConflict that the
 // history is not complete from the beginning and does not know.
 func (h *DB) Holders(ctx context.Context, item, after string, limit int) (holders []Holder, more bool, state State, err error) {
-	if limit, err = limitOf(limit); err != nil {
-		return nil, false, state, err
-	}
-	if item == "" {
-		return nil, false, state, &kuji.Error{Code: kuji.CodeInvalid, Field: "item", Message: "is empty, want the id of an item"}
-	}
-	err = h.answer(ctx, func(ctx context.Context, r *reader) error {
-		state, holders = r.p.state(), nil
-		if r.p.completeFrom != 1 {
-			return &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("the history begins at position %d: what players held before is not known", r.p.completeFrom)}
+	return list(ctx, h, limit, func(ctx context.Context, r *reader, all *[]Holder, most int64) error {
+		if item == "" {
+			return &kuji.Error{Code: kuji.CodeInvalid, Field: "item", Message: "is empty, want the id of an item"}
+		}
+		if r.p.CompleteFrom != 1 {
+			return &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("the history begins at position %d: what players held before is not known", r.p.CompleteFrom)}
 		}
 		id, err := r.number(ctx, "items", item)
+		last := int64(0)
+		if err == nil && after != "" {
+			last, err = r.number(ctx, "players", after)
+		}
 		if err != nil {
 			return err
 		}
-		last := int64(0)
-		if after != "" {
-			if last, err = r.number(ctx, "players", after); err != nil {
-				return err
-			}
-		}
-		return r.c.query(ctx, "SELECT h.player, h.quantity, h.sum, p.name, p.sum FROM holdings h LEFT JOIN players p ON p.id = h.player WHERE h.item = $1 AND h.player > $2 ORDER BY h.player LIMIT $3", func(row row) error {
-			player, quantity := row.int(0), row.int(1)
-			holders = append(holders, Holder{idOf(row.text(3)), uint64(quantity)})
-			return cmp.Or(r.check.holding(row, 2, holding{id, player}, quantity), r.check.name(row, 4, "players", player, row.text(3)))
-		}, id, last, int64(limit+1))
+		return r.query(ctx, "SELECT h.item, h.player, h.quantity, h.sum, p.name, p.sum FROM holdings h LEFT JOIN players p ON p.id = h.player WHERE h.item = $1 AND h.player > $2 ORDER BY h.player LIMIT $3", func(row row) error {
+			*all = append(*all, Holder{idOf(row.text(4)), uint64(row.int(2))})
+			return cmp.Or(r.check("holdings", row[:4]...), r.check("players", row[1], row[4], row[5]))
+		}, id, last, most)
 	})
-	if more = len(holders) > limit; more {
-		holders = holders[:limit]
-	}
-	return holders, more, state, err
 }

@@ -1,9 +1,11 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -25,22 +27,19 @@ import (
 
 // Rebuild lets the next Run build the history again, as if it were damaged, also after the process has
 // ended. Nobody may write the history meanwhile.
-func (h *DB) Rebuild(ctx context.Context) (err error) {
-	c, err := h.db.open(ctx, true)
-	if err != nil {
-		return failed("opening", err)
-	}
-	defer func() { err = errors.Join(err, c.close()) }()
-	p, err := h.tables(c).progress(ctx)
-	if damageOf(err) != nil { // the next Run will see that
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	p.rebuild = true
-	_, err = c.exec(ctx, "UPDATE progress SET rebuild = 1, sum = $1 WHERE id = 1", p.sum(h.realm))
-	return failed("writing", err)
+func (h *DB) Rebuild(ctx context.Context) error {
+	return h.writing(ctx, func(t tables) error {
+		p, err := t.progress(ctx)
+		if damageOf(err) != nil || p.rebuild { // the next Run will see that
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		next := p
+		next.rebuild = true
+		return t.update(ctx, p, next)
+	})
 }
 
 // begins returns the first position that a feed has.
@@ -54,7 +53,7 @@ func begins(ctx context.Context, feed Feed) (uint64, error) {
 	return 1, ctx.Err()
 }
 
-// replace makes another database if the one that is there cannot be read.
+// replace makes way for another database if the one that is there cannot be read. The rebuild fills it.
 func (h *DB) replace(ctx context.Context, feed Feed) error {
 	d := damageOf(h.now().damage)
 	if d == nil || !d.database {
@@ -66,27 +65,19 @@ func (h *DB) replace(ctx context.Context, feed Feed) error {
 	}
 	if err := h.pool.take(ctx); kuji.CodeOf(failed("", err)) == kuji.CodeCanceled {
 		return failed("replacing", err)
-	} // any other error is of what is damaged
+	} // any other error comes from what is damaged
 	defer h.pool.give(maxReads)
-	done, err := h.db.replace(first > 1)
-	if err != nil || !done {
-		return failed("replacing", err)
-	}
-	if err := h.prepare(ctx); err != nil {
-		return err
-	}
-	h.healed(progress{last: true, completeFrom: 1})
-	return nil
+	_, err = h.db.replace(first > 1)
+	return failed("replacing", err)
 }
 
 // rebuild builds a history again, through a connection.
 type rebuild struct {
-	h *DB
 	tables
 	feed Feed
 }
 
-// build builds the history again, as far as the log goes back, if it is damaged or if that was asked for.
+// build builds the history again, as far as the log goes back, if it is damaged or somebody asked for it.
 func (b *rebuild) build(ctx context.Context) error {
 	if err := b.create(ctx); err != nil {
 		return err
@@ -100,9 +91,9 @@ func (b *rebuild) build(ctx context.Context) error {
 	if sound && !known && !p.rebuild {
 		return nil
 	}
-	b.h.unserve(damaged("it was upgraded, or somebody asked for it"))
+	b.h.change(func(s *standing) { s.damage = cmp.Or(s.damage, damaged("it was upgraded, or somebody asked for it")) })
 	some := false
-	if err := b.c.query(ctx, "SELECT 1 FROM events LIMIT 1", func(row) error {
+	if err := b.query(ctx, "SELECT 1 FROM events LIMIT 1", func(row) error {
 		some = true
 		return nil
 	}); err != nil && damageOf(failed("", err)) == nil {
@@ -115,7 +106,7 @@ func (b *rebuild) build(ctx context.Context) error {
 		}
 	}
 	if first <= 1 {
-		p, err = b.startOver(ctx)
+		p, err = nothing, b.startOver(ctx)
 	} else {
 		p, err = b.keepOlder(ctx, p, sound, first)
 	}
@@ -127,20 +118,24 @@ func (b *rebuild) build(ctx context.Context) error {
 }
 
 // startOver makes the tables again, with nothing in them.
-func (b *rebuild) startOver(ctx context.Context) (p progress, err error) {
+func (b *rebuild) startOver(ctx context.Context) error {
 	statements := []string{"BEGIN"}
 	for _, table := range []string{"players", "items", "pools", "events", "pool_events", "item_events", "changes", "holdings", "progress"} {
 		statements = append(statements, "DROP TABLE IF EXISTS "+table)
 	}
-	statements = append(statements, b.db.words().statements(progressTable)...)
-	if err := b.run(ctx, append(statements, b.db.words().statements(schema)...)...); err != nil {
-		return p, err
+	statements = append(statements, b.h.db.words().statements(progressTable+";"+schema)...)
+	if err := b.run(ctx, statements...); err != nil {
+		return err
 	}
-	p = progress{last: true, completeFrom: 1}
-	if err := b.insertProgress(ctx, p, ""); err != nil {
-		return p, err
+	return b.finish(ctx, nothing)
+}
+
+// finish ends the transaction, with the row that says how far the history goes.
+func (b *rebuild) finish(ctx context.Context, p progress) error {
+	if err := b.insertProgress(ctx, p); err != nil {
+		return err
 	}
-	return p, b.run(ctx, "COMMIT")
+	return b.run(ctx, "COMMIT")
 }
 
 // keepOlder removes what a log has from a position on, and keeps what is older. p is how far the history
@@ -152,12 +147,12 @@ func (b *rebuild) keepOlder(ctx context.Context, p progress, sound bool, first u
 			return p, err
 		}
 	} else {
-		next = progress{at: Place{Position: first}, completeFrom: first}
-		if next.keptFrom, next.keptTime, err = oldest(ctx, b.c); err != nil {
+		next = progress{State: State{CompleteFrom: first}, at: Place{Position: first}}
+		if next.KeptFrom, next.KeptFromTime, err = b.oldest(ctx); err != nil {
 			return p, err
 		}
 	}
-	next.rebuild, next.provenFrom = false, first
+	next.rebuild, next.ProvenFrom = false, first
 	if next.at.Position >= first {
 		next.at, next.last = Place{Position: first - 1}, true
 	}
@@ -168,24 +163,20 @@ func (b *rebuild) keepOlder(ctx context.Context, p progress, sound bool, first u
 	if err := b.run(ctx, statements...); err != nil {
 		return p, err
 	}
-	check := &checker{unproven: !sound || p.unproven() > 0}
-	named, err := b.mendNames(ctx, check)
-	if err == nil && named && next.completeFrom == 1 {
-		named, err = b.rewind(ctx, p, first)
+	known, err := b.mendNames(ctx, !sound || p.unproven() > 0)
+	if err == nil && known && next.CompleteFrom == 1 {
+		known, err = b.rewind(ctx, p, first)
 	}
 	if err != nil {
 		return p, err
 	}
-	if !named || next.completeFrom != 1 {
-		next.completeFrom = max(next.completeFrom, first)
+	if !known || next.CompleteFrom != 1 {
+		next.CompleteFrom = max(next.CompleteFrom, first)
 		if err := b.run(ctx, "DELETE FROM holdings"); err != nil {
 			return p, err
 		}
 	}
-	if err := b.insertProgress(ctx, next, ""); err != nil {
-		return p, err
-	}
-	return next, b.run(ctx, "COMMIT")
+	return next, b.finish(ctx, next)
 }
 
 // sameLog compares the last event that a history has with the feed, as far as both have it.
@@ -203,22 +194,20 @@ func (b *rebuild) sameLog(ctx context.Context, p progress) error {
 		if err != nil {
 			return err
 		}
-		at := Place{rec.Position, rec.Index}
-		if at.seq() < p.at.seq() {
-			continue
+		if placeOf(&rec).seq() >= p.at.seq() {
+			if err = b.h.compare(ctx, &rec, p.at); damageOf(err) != nil {
+				return nil
+			}
+			return err
 		}
-		if err = b.h.compare(ctx, at, p.at, &rec); damageOf(err) != nil {
-			return nil
-		}
-		return err
 	}
 	return ctx.Err()
 }
 
-// oldest returns the place and the time of the oldest event that is not the log's first, or 0.
-func oldest(ctx context.Context, c conn) (position uint64, time int64, err error) {
-	err = c.query(ctx, "SELECT seq, time FROM events ORDER BY seq LIMIT 1", func(r row) error {
-		if at := placeOf(r.int(0)); at.Position > 1 {
+// oldest returns the position and the time of the oldest event that is not the log's first, or 0.
+func (b *rebuild) oldest(ctx context.Context) (position uint64, time int64, err error) {
+	err = b.query(ctx, "SELECT seq, time FROM events ORDER BY seq LIMIT 1", func(r row) error {
+		if at := placeAt(r.int(0)); at.Position > 1 {
 			position, time = at.Position, r.int(1)
 		}
 		return nil
@@ -226,13 +215,15 @@ func oldest(ctx context.Context, c conn) (position uint64, time int64, err error
 	return position, time, err
 }
 
-// mendNames replaces names that cannot be read. It reports whether there was none.
-func (b *rebuild) mendNames(ctx context.Context, check *checker) (bool, error) {
-	all := true
+// mendNames replaces names that cannot be read. It reports whether all could. unproven says that some
+// rows have no checksum.
+func (b *rebuild) mendNames(ctx context.Context, unproven bool) (all bool, err error) {
+	check := &reader{p: progress{rebuild: unproven}}
+	all = true
 	for _, table := range []string{"players", "items", "pools"} {
 		var bad []int64
-		if err := b.c.query(ctx, "SELECT id, name, sum FROM "+table, func(r row) error {
-			if check.name(r, 2, table, r.int(0), r.text(1)) != nil {
+		if err := b.query(ctx, "SELECT id, name, sum FROM "+table, func(r row) error {
+			if check.check(table, r...) != nil {
 				bad = append(bad, r.int(0))
 			}
 			return nil
@@ -241,8 +232,8 @@ func (b *rebuild) mendNames(ctx context.Context, check *checker) (bool, error) {
 		}
 		for _, id := range bad {
 			all = false
-			text := unreadable(id)
-			if _, err := b.exec(ctx, "UPDATE "+table+" SET name = $1, sum = $2 WHERE id = $3", text, check.nameSum(table, id, text), id); err != nil {
+			row := check.s.summed(table, 2, []any{id, unreadable(id)})
+			if _, err := b.exec(ctx, "UPDATE "+table+" SET (name, sum) = ($1, $2) WHERE id = $3", row[1], row[2], id); err != nil {
 				return false, err
 			}
 		}
@@ -255,48 +246,39 @@ func unreadable(id int64) string { return fmt.Sprintf(`\?%d`, id) }
 
 // rewind makes the holdings those before a position: less what the log says has changed from there to
 // where the history ends. It reports false if they are not known.
-func (b *rebuild) rewind(ctx context.Context, p progress, first uint64) (bool, error) {
-	w, err := b.h.writerAt(ctx, b.c, p)
-	if damageOf(err) != nil {
-		return false, nil
-	}
+func (b *rebuild) rewind(ctx context.Context, p progress, first uint64) (known bool, err error) {
+	w, err := newWriter(ctx, b.tables, p)
 	if err != nil {
-		return false, err
+		return false, passOver(err)
 	}
 	w.back = true
-	exec := b.h.executor(ctx, b.c)
 	var some []event
 	flush := func() error {
 		if len(some) == 0 {
 			return nil
 		}
-		_, err := w.build(ctx, some)
-		if err == nil && len(w.players.new)+len(w.items.new)+len(w.pools.new) > 0 {
-			err = damaged("names that the log has are missing")
-		}
-		some = some[:0]
-		if err != nil {
+		if _, err := w.build(ctx, some); err != nil {
 			return err
 		}
-		return w.hold(exec)
+		if len(w.players.new)+len(w.items.new)+len(w.pools.new) > 0 {
+			return damaged("names that the log has are missing")
+		}
+		some = some[:0]
+		return w.hold(ctx)
 	}
-	end := p.at.seq()
-	for rec, err := range b.upTo(ctx, first, end) {
+	for rec, err := range b.upTo(ctx, first, p.at.seq()) {
+		if some = append(some, event{rec: rec}); err == nil && len(some) == b.h.most {
+			err = flush()
+		}
 		if err != nil {
-			return false, err
-		}
-		if some = append(some, event{rec: rec}); len(some) < b.h.most {
-			continue
-		}
-		if err := flush(); err != nil {
 			return false, passOver(err)
 		}
 	}
 	if err := flush(); err != nil {
 		return false, passOver(err)
 	}
-	known := true
-	err = b.c.query(ctx, "SELECT 1 FROM holdings WHERE quantity < 0 LIMIT 1", func(row) error {
+	known = true
+	err = b.query(ctx, "SELECT 1 FROM holdings WHERE quantity < 0 LIMIT 1", func(row) error {
 		known = false
 		return nil
 	})
@@ -312,13 +294,13 @@ func passOver(err error) error {
 }
 
 // upTo is the events of a feed from a position up to a place.
-func (b *rebuild) upTo(ctx context.Context, first uint64, end int64) func(yield func(kuji.Record, error) bool) {
+func (b *rebuild) upTo(ctx context.Context, first uint64, end int64) iter.Seq2[kuji.Record, error] {
 	return func(yield func(kuji.Record, error) bool) {
-		if placeOf(end).Position < first {
+		if placeAt(end).Position < first {
 			return
 		}
 		for rec, err := range b.feed(ctx, first) {
-			seq := Place{rec.Position, rec.Index}.seq()
+			seq := placeOf(&rec).seq()
 			if err == nil && seq > end || !yield(rec, err) || err != nil || seq == end {
 				return
 			}

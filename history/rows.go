@@ -3,10 +3,11 @@ package history
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -19,58 +20,50 @@ type event struct {
 	detail string
 }
 
-// detail is what a record says that has no column, as JSON.
+// detail is what a record says that has no column, as JSON: a record whose other fields are hidden.
 type detail struct {
-	Version  uint64         `json:"catalog_version,omitempty"`
-	Subject  string         `json:"subject,omitempty"`
-	Limit    *kuji.Limit    `json:"limit,omitempty"`
-	Lacks    []kuji.Lack    `json:"lacks,omitempty"`
-	To       string         `json:"to,omitempty"`
-	Count    int            `json:"count,omitempty"`
-	List     string         `json:"list,omitempty"`
-	Number   *uint64        `json:"number,omitempty"`
-	Pay      string         `json:"pay,omitempty"`
-	Items    []kuji.Stack   `json:"items,omitempty"`
-	Outcomes []kuji.Outcome `json:"outcomes,omitempty"`
-	Paid     []kuji.Stack   `json:"paid,omitempty"`
-	Track    string         `json:"track,omitempty"`
-	Draws    *uint64        `json:"draws,omitempty"`
-	By       string         `json:"by,omitempty"`
-	Reason   string         `json:"reason,omitempty"`
-	Metadata string         `json:"metadata,omitempty"`
-	Members  []kuji.Record  `json:"members,omitempty"`
-	Clock    *kuji.ClockSet `json:"clock,omitempty"`
-	Level    uint8          `json:"level,omitempty"`
-	Bytes    int            `json:"bytes,omitempty"`
-	Last     bool           `json:"last,omitempty"`
+	Version uint64 `json:"catalog_version,omitempty"`
+	kuji.Record
+	Position   *struct{} `json:"position,omitempty"`
+	Index      *struct{} `json:"index,omitempty"`
+	Time       *struct{} `json:"time,omitempty"`
+	Kind       *struct{} `json:"kind,omitempty"`
+	ID         *struct{} `json:"id,omitempty"`
+	Status     *struct{} `json:"status,omitempty"`
+	NewVersion *struct{} `json:"new_catalog_version,omitempty"` // follows from the other
+	Player     *struct{} `json:"player,omitempty"`
+	Pool       *struct{} `json:"pool,omitempty"`
+	Changes    *struct{} `json:"changes,omitempty"`
+	Last       bool      `json:"last,omitempty"`
 }
 
 // detailOf returns the detail of a record.
 func detailOf(rec *kuji.Record) (string, error) {
-	members := slices.Clone(rec.Members)
-	for i := range members {
-		members[i].Player, members[i].To = textOf(members[i].Player), textOf(members[i].To)
+	d := detail{Version: rec.CatalogVersion, Record: *rec, Last: rec.Last}
+	d.To = textOf(d.To)
+	d.Members = slices.Clone(d.Members)
+	for i := range d.Members {
+		m := &d.Members[i]
+		m.Player, m.To = textOf(m.Player), textOf(m.To)
 	}
-	b, err := json.Marshal(&detail{rec.CatalogVersion, rec.Subject, rec.Limit, rec.Lacks, textOf(rec.To), rec.Count, rec.List, rec.Number, rec.Pay,
-		rec.Items, rec.Outcomes, rec.Paid, rec.Track, rec.Draws, rec.By, rec.Reason, rec.Metadata, members, rec.Clock, rec.Level, rec.Bytes, rec.Last})
+	b, err := json.Marshal(&d)
 	return string(b), err
 }
 
-// fill is the inverse of detailOf.
+// fill is the inverse of detailOf, for a record that has what has columns.
 func fill(rec *kuji.Record, text string) error {
-	var d detail
+	d := detail{Record: *rec}
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		return err
 	}
-	rec.CatalogVersion, rec.Subject, rec.Limit, rec.Lacks, rec.To, rec.Count = d.Version, d.Subject, d.Limit, d.Lacks, idOf(d.To), d.Count
-	rec.List, rec.Number, rec.Pay, rec.Items, rec.Outcomes, rec.Paid = d.List, d.Number, d.Pay, d.Items, d.Outcomes, d.Paid
-	rec.Track, rec.Draws, rec.By, rec.Reason, rec.Metadata = d.Track, d.Draws, d.By, d.Reason, d.Metadata
-	rec.Members, rec.Clock, rec.Level, rec.Bytes, rec.Last = d.Members, d.Clock, d.Level, d.Bytes, d.Last
-	if rec.Kind == "catalog" { // follows from the other, so no row has it
+	*rec = d.Record
+	rec.CatalogVersion, rec.Last, rec.To = d.Version, d.Last, idOf(d.To)
+	if rec.Kind == "catalog" {
 		rec.NewCatalogVersion = rec.CatalogVersion + 1
 	}
 	for i := range rec.Members {
-		rec.Members[i].Player, rec.Members[i].To = idOf(rec.Members[i].Player), idOf(rec.Members[i].To)
+		m := &rec.Members[i]
+		m.Player, m.To = idOf(m.Player), idOf(m.To)
 	}
 	return nil
 }
@@ -94,60 +87,108 @@ func textOf(id string) string {
 	return b.String()
 }
 
+var escaped = regexp.MustCompile(`\\x[0-9a-fA-F]{2}`)
+
 // idOf is the inverse of textOf.
 func idOf(text string) string {
 	if !strings.Contains(text, `\`) {
 		return text
 	}
-	var b strings.Builder
-	for len(text) > 0 {
-		if strings.HasPrefix(text, `\x`) && len(text) >= 4 {
-			if v, err := strconv.ParseUint(text[2:4], 16, 8); err == nil {
-				b.WriteByte(byte(v))
-				text = text[4:]
-				continue
-			}
-		}
-		b.WriteByte(text[0])
-		text = text[1:]
+	return escaped.ReplaceAllStringFunc(text, func(code string) string {
+		b, _ := hex.DecodeString(code[2:])
+		return string(b)
+	})
+}
+
+// maxKnown is the most names of a kind, and balances, that a writer keeps in memory. If there are more,
+// it reads those that come again.
+const maxKnown = 1 << 18
+
+// cache is what a writer knows of a table: the numbers of names, or balances.
+type cache[K comparable] struct {
+	known map[K]int64
+	whole bool     // every row of the table is known
+	rows  string   // the statement that reads them
+	named string   // the columns that name one
+	key   []string // their arguments
+	args  func(key K) []any
+	add   func(r row) error // checks a row and takes it up
+}
+
+// load reads the table, as far as there is room.
+func (c *cache[K]) load(ctx context.Context, t tables) error {
+	c.known = map[K]int64{}
+	err := t.query(ctx, c.rows+" LIMIT $1", c.add, int64(t.h.remember))
+	c.whole = len(c.known) < t.h.remember
+	return err
+}
+
+// all makes room, and reports whether every row of the table is known.
+func (c *cache[K]) all(t tables) bool {
+	if len(c.known) > t.h.remember {
+		c.known, c.whole = map[K]int64{}, false
 	}
-	return b.String()
+	return c.whole
+}
+
+// look reads the rows of keys that are not known, as far as the table has them.
+func (c *cache[K]) look(ctx context.Context, t tables, keys []K) error {
+	if c.all(t) {
+		return nil
+	}
+	seen, args := map[K]struct{}{}, []any{}
+	for _, key := range keys {
+		_, known := c.known[key]
+		if _, twice := seen[key]; !known && !twice {
+			seen[key] = struct{}{}
+			args = append(args, c.args(key)...)
+		}
+	}
+	return t.lookup(ctx, c.rows+" WHERE ("+c.named+") IN (VALUES $$)", c.key, args, c.add)
 }
 
 // names are the numbers of the names in one table: players, items or pools.
 type names struct {
-	name  string
-	check *checker
-	table *table
-	ids   map[string]int64
-	whole bool  // every id of the table is in ids
+	cache[string]
+	table table
 	last  int64 // the highest number in the table
 	new   []any // rows of the open batch
+}
+
+func (w *writer) names(name string) *names {
+	n := &names{table: table{name: name, columns: 3}}
+	n.cache = cache[string]{rows: "SELECT id, name, sum FROM " + name, named: "name", key: []string{text},
+		args: func(id string) []any { return []any{textOf(id)} },
+		add: func(r row) error {
+			n.known[idOf(r.text(1))] = r.int(0)
+			return w.check(name, r...)
+		}}
+	return n
+}
+
+// number returns the number of an id, a new one if it has none.
+func (n *names) number(s *summing, id string) int64 {
+	num, ok := n.known[id]
+	if !ok {
+		n.last++
+		num = n.last
+		n.known[id] = num
+		n.new = s.summed(n.table.name, 2, append(n.new, num, textOf(id)))
+	}
+	return num
 }
 
 // holding is a player's balance of an item.
 type holding struct{ item, player int64 }
 
-const (
-	// maxKnown is the most names of a kind, and balances, that a writer keeps in memory. If there are
-	// more, those that come are read again.
-	maxKnown = 1 << 18
-	// lookAtOnce is how many of them a statement reads.
-	lookAtOnce = 256
-)
-
 // writer makes rows of events. Nothing of it outlives a failure.
 type writer struct {
-	c        conn
-	check    *checker
-	remember int
-	at       progress
+	reader        // with how far the history goes
 	back     bool // events are taken back: see rewind
-	players  names
-	items    names
-	pools    names
-	balances map[holding]int64
-	whole    bool  // every holding of the table is in balances
+	players  *names
+	items    *names
+	pools    *names
+	balances cache[holding]
 	oldest   int64 // time of the oldest event, if it is known: none is older
 	batch    batch
 }
@@ -168,121 +209,37 @@ type change struct {
 	balance                  any // nil: unknown
 }
 
-// newWriter reads what a writer must know.
-func (h *DB) newWriter(ctx context.Context, c conn) (*writer, error) {
-	p, err := h.tables(c).progress(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return h.writerAt(ctx, c, p)
-}
-
-// writerAt returns a writer for a history that goes as far as p says.
-func (h *DB) writerAt(ctx context.Context, c conn, p progress) (*writer, error) {
-	check := newChecker(&p)
-	w := &writer{c: c, check: check, at: p, remember: h.remember, balances: map[holding]int64{}, whole: true, batch: batch{touched: map[holding]struct{}{}},
-		players: newNames("players", check), items: newNames("items", check), pools: newNames("pools", check)}
-	for _, n := range []*names{&w.players, &w.items, &w.pools} {
-		if err := n.load(ctx, c, h.remember); err != nil {
+// newWriter returns a writer for a history that goes as far as p says.
+func newWriter(ctx context.Context, t tables, p progress) (*writer, error) {
+	w := &writer{reader: reader{tables: t, p: p}, batch: batch{touched: map[holding]struct{}{}}}
+	w.players, w.items, w.pools = w.names("players"), w.names("items"), w.names("pools")
+	for _, n := range w.named() {
+		if err := t.query(ctx, "SELECT max(id) FROM "+n.table.name, func(r row) error {
+			n.last = r.int(0)
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+		if err := n.load(ctx, t); err != nil {
 			return nil, err
 		}
 	}
-	err := c.query(ctx, "SELECT item, player, quantity, sum FROM holdings LIMIT $1", w.holds, int64(h.remember+1))
-	if len(w.balances) > h.remember {
-		w.balances, w.whole = map[holding]int64{}, false
-	}
-	return w, err
+	w.balances = cache[holding]{rows: "SELECT item, player, quantity, sum FROM holdings", named: "item, player", key: []string{number, number},
+		args: func(h holding) []any { return []any{h.item, h.player} },
+		add: func(r row) error {
+			w.balances.known[holding{r.int(0), r.int(1)}] = r.int(2)
+			return w.check("holdings", r...)
+		}}
+	return w, w.balances.load(ctx, t)
 }
 
-// holds takes a row of holdings.
-func (w *writer) holds(r row) error {
-	h := holding{r.int(0), r.int(1)}
-	w.balances[h] = r.int(2)
-	return w.check.holding(r, 3, h, r.int(2))
-}
-
-func newNames(name string, check *checker) names {
-	return names{name: name, check: check, table: newTable(name, 3, "")}
-}
-
-// takes takes a row: number, name and checksum.
-func (n *names) takes(r row) error {
-	n.ids[idOf(r.text(1))] = r.int(0)
-	return n.check.name(r, 2, n.name, r.int(0), r.text(1))
-}
-
-func (n *names) load(ctx context.Context, c conn, remember int) error {
-	n.ids, n.whole = map[string]int64{}, true
-	if err := c.query(ctx, "SELECT max(id) FROM "+n.name, func(r row) error {
-		n.last = r.int(0)
-		return nil
-	}); err != nil {
-		return err
-	}
-	if n.last > int64(remember) {
-		n.whole = false
-		return nil
-	}
-	return c.query(ctx, "SELECT id, name, sum FROM "+n.name, n.takes)
-}
-
-// look reads the numbers of some ids, as far as they have one.
-func (n *names) look(ctx context.Context, c conn, unknown set) error {
-	all := make([]any, 0, len(unknown))
-	for id := range unknown {
-		all = append(all, textOf(id))
-	}
-	return lookups(all, 1, func(some []any) error {
-		return c.lookup(ctx, "SELECT id, name, sum FROM "+n.name+" WHERE name IN "+tuple(1, len(some)), n.takes, some...)
-	})
-}
-
-// lookups calls look with some of the arguments at a time, of which each lookup has so many. The
-// number of arguments is one of few, so that few statements do: the last one is repeated.
-func lookups(args []any, each int, look func(some []any) error) error {
-	for some := range slices.Chunk(args, each*lookAtOnce) {
-		some = slices.Clip(some)
-		for len(some) < each*lookAtOnce && len(some) != 16*each {
-			some = append(some, some[len(some)-each:]...)
-		}
-		if err := look(some); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// number returns the number of an id, a new one if it has none.
-func (n *names) number(id string) int64 {
-	num, ok := n.ids[id]
-	if !ok {
-		n.last++
-		num = n.last
-		n.ids[id] = num
-		text := textOf(id)
-		n.new = append(n.new, num, text, n.check.nameSum(n.name, num, text))
-	}
-	return num
-}
-
-// tuple returns ($from, …) with n numbers.
-func tuple(from, n int) string {
-	b := []byte("(")
-	for i := range n {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = strconv.AppendInt(append(b, '$'), int64(from+i), 10)
-	}
-	return string(append(b, ')'))
-}
+func (w *writer) named() []*names { return []*names{w.players, w.items, w.pools} }
 
 // build makes the rows of some events, and returns how far they bring the history.
 func (w *writer) build(ctx context.Context, some []event) (progress, error) {
-	b := &w.batch
+	b, next := &w.batch, w.p
 	b.events, b.changes, b.pools, b.items, b.seqs = b.events[:0], b.changes[:0], b.pools[:0], b.items[:0], b.seqs[:0]
 	clear(b.touched)
-	next := w.at
 	if err := w.lookNames(ctx, some); err != nil {
 		return next, err
 	}
@@ -300,61 +257,35 @@ func (w *writer) build(ctx context.Context, some []event) (progress, error) {
 
 // addSums fills in the checksums of events.
 func (w *writer) addSums() {
-	b, s := &w.batch, w.check.s
+	b := &w.batch
 	changes := b.changes
 	for i, seq := range b.seqs {
 		row := b.events[i*eventsTable.columns : (i+1)*eventsTable.columns]
-		s = s.begin("events")
-		for _, v := range row[:len(row)-1] {
-			s = s.value(v)
-		}
 		b.sorted = b.sorted[:0]
 		for ; len(changes) > 0 && changes[0].seq == seq; changes = changes[1:] {
 			if changes[0].item != 0 {
 				b.sorted = append(b.sorted, changes[0])
 			}
 		}
-		s = s.changes(b.sorted)
-		row[len(row)-1] = s.sum()
+		w.s = w.s.row("events", row[:len(row)-1]...).changes(b.sorted)
+		row[len(row)-1] = w.s.sum()
 	}
-	w.check.s = s
 }
 
 // lookNames reads the numbers of names in some events that are not in memory, as far as they have one.
 func (w *writer) lookNames(ctx context.Context, some []event) error {
-	for _, n := range []*names{&w.players, &w.pools, &w.items} {
-		if len(n.ids) > w.remember {
-			n.ids, n.whole = map[string]int64{}, false
-		}
+	if t := w.tables; w.players.all(t) && w.items.all(t) && w.pools.all(t) {
+		return nil
 	}
-	var players, pools, items set
+	var players, items, pools []string
 	for i := range some {
 		rec := &some[i].rec
-		if !w.players.whole || !w.pools.whole {
-			about(rec, func(id string) { players.add(&w.players, id) }, func(id string) { pools.add(&w.pools, id) })
-		}
+		about(rec, func(id string) { players = append(players, id) }, func(id string) { pools = append(pools, id) })
 		for _, c := range rec.Changes {
-			players.add(&w.players, c.Player)
-			items.add(&w.items, c.Item)
+			players, items = append(players, c.Player), append(items, c.Item)
 		}
 	}
-	return cmp.Or(w.players.look(ctx, w.c, players), w.pools.look(ctx, w.c, pools), w.items.look(ctx, w.c, items))
-}
-
-// set is ids to look for.
-type set map[string]struct{}
-
-// add adds an id, unless all are in memory, or this one.
-func (s *set) add(n *names, id string) {
-	if n.whole {
-		return
-	}
-	if _, ok := n.ids[id]; !ok {
-		if *s == nil {
-			*s = set{}
-		}
-		(*s)[id] = struct{}{}
-	}
+	return cmp.Or(w.players.look(ctx, w.tables, players), w.items.look(ctx, w.tables, items), w.pools.look(ctx, w.tables, pools))
 }
 
 // about calls player and pool for each id that a record names, perhaps twice.
@@ -375,16 +306,17 @@ func about(rec *kuji.Record, player, pool func(id string)) {
 // add makes the rows of an event, but for balances.
 func (w *writer) add(ev *event) error {
 	rec, b := &ev.rec, &w.batch
+	at := placeOf(rec)
 	if rec.Position > maxPosition || rec.Index >= 1<<indexBits {
-		return &kuji.Error{Code: kuji.CodeFailed, Message: fmt.Sprintf("%v: beyond what a history can hold", Place{rec.Position, rec.Index})}
+		return &kuji.Error{Code: kuji.CodeFailed, Message: fmt.Sprintf("%v: beyond what a history can hold", at)}
 	}
-	seq := Place{rec.Position, rec.Index}.seq()
+	seq := at.seq()
 	var player, pool, request any
 	if rec.Player != "" {
-		player = w.players.number(rec.Player)
+		player = w.players.number(&w.s, rec.Player)
 	}
 	if rec.Pool != "" {
-		pool = w.pools.number(rec.Pool)
+		pool = w.pools.number(&w.s, rec.Pool)
 	}
 	if rec.ID != "" {
 		request = textOf(rec.ID)
@@ -394,91 +326,49 @@ func (w *writer) add(ev *event) error {
 	b.seqs = append(b.seqs, seq)
 	first := len(b.changes)
 	for _, c := range rec.Changes {
-		item := w.items.number(c.Item)
-		b.changes = append(b.changes, change{player: w.players.number(c.Player), seq: seq, item: item, delta: c.Delta})
+		item := w.items.number(&w.s, c.Item)
+		b.changes = append(b.changes, change{player: w.players.number(&w.s, c.Player), seq: seq, item: item, delta: c.Delta})
 		b.items = append(b.items, uint64(item)<<32|index)
 	}
 	about(rec, func(id string) {
-		p := w.players.number(id)
+		p := w.players.number(&w.s, id)
 		if !slices.ContainsFunc(b.changes[first:], func(c change) bool { return c.player == p }) {
 			b.changes = append(b.changes, change{player: p, seq: seq}) // about the player, without a change
 		}
-	}, func(id string) { b.pools = append(b.pools, uint64(w.pools.number(id))<<32|index) })
+	}, func(id string) { b.pools = append(b.pools, uint64(w.pools.number(&w.s, id))<<32|index) })
 	return nil
 }
 
 // settle fills in the balances after each change.
 func (w *writer) settle(ctx context.Context) error {
-	if w.at.completeFrom != 1 {
+	if w.p.CompleteFrom != 1 {
 		return nil
 	}
-	if err := w.lookHoldings(ctx); err != nil {
+	b := &w.batch
+	keys := make([]holding, 0, len(b.changes))
+	for _, c := range b.changes {
+		if c.item != 0 {
+			keys = append(keys, holding{c.item, c.player})
+		}
+	}
+	if err := w.balances.look(ctx, w.tables, keys); err != nil {
 		return err
 	}
-	b := &w.batch
 	for i := range b.changes {
 		c := &b.changes[i]
 		if c.item == 0 {
 			continue
 		}
-		h := holding{c.item, c.player}
-		delta := c.delta
+		h, delta := holding{c.item, c.player}, c.delta
 		if w.back {
 			delta = -delta
 		}
-		balance := w.balances[h] + delta
+		balance := w.balances.known[h] + delta
 		if balance < 0 && !w.back {
-			return damaged("position %d: a balance of %d", placeOf(c.seq).Position, balance)
+			return damaged("position %d: a balance of %d", placeAt(c.seq).Position, balance)
 		}
-		w.balances[h], c.balance = balance, balance
+		w.balances.known[h], c.balance = balance, balance
 		b.touched[h] = struct{}{}
 	}
 	return nil
-}
-
-// lookHoldings reads the balances that the open batch changes and that are not in memory.
-func (w *writer) lookHoldings(ctx context.Context) error {
-	b := &w.batch
-	if len(w.balances) > w.remember {
-		w.balances, w.whole = map[holding]int64{}, false
-	}
-	if w.whole {
-		return nil
-	}
-	defer clear(b.touched)
-	var args []any
-	for _, c := range b.changes {
-		h := holding{c.item, c.player}
-		if _, ok := w.balances[h]; ok || c.item == 0 {
-			continue
-		}
-		if _, ok := b.touched[h]; !ok {
-			b.touched[h] = struct{}{}
-			args = append(args, h.item, h.player)
-		}
-	}
-	return lookups(args, 2, func(some []any) error {
-		return w.c.lookup(ctx, "SELECT item, player, quantity, sum FROM holdings WHERE (item, player) IN (VALUES "+pairs(len(some)/2)+")", w.holds, some...)
-	})
-}
-
-// pairs returns n pairs of numbers. PostgreSQL takes what stands in VALUES for text, unless told.
-func pairs(n int) string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = fmt.Sprintf("(CAST($%d AS BIGINT),CAST($%d AS BIGINT))", 2*i+1, 2*i+2)
-	}
-	return strings.Join(all, ",")
-}
-
-// tuples returns ($1, …), … with n tuples of some numbers.
-func tuples(n, columns int) string {
-	var b strings.Builder
-	for i := range n {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(tuple(1+i*columns, columns))
-	}
-	return b.String()
 }

@@ -32,108 +32,122 @@ const (
 // Feed returns the events of a realm from a position on, as kuji.Realm's method Events does.
 type Feed func(ctx context.Context, from uint64) iter.Seq2[kuji.Record, error]
 
-// Run follows a feed, from where the history ends, until ctx ends or something fails. Then it
-// returns why; called again, it continues where it was. It returns nil if the feed ends without an error
-// and all of it is written. One Run at a time may write a history: another
-// one, in any process, makes one of them fail.
+// Run follows a feed from where the history ends, until ctx ends or something fails. It returns why.
+// Called again, it goes on where it was. It returns nil if the feed ends without an error and all of it
+// is written. One Run at a time may write a history: another one, in any process, makes one of them fail.
 //
-// If the feed no longer has what comes next, because it was trimmed, the history goes on where the
-// feed begins. From then on it has no balances, and State.CompleteFrom says so.
+// If the feed no longer has what comes next, because it was trimmed, the history goes on where the feed
+// begins. From then on it has no balances, and State.CompleteFrom says so.
 //
-// CodeConflict says that the database is the history of another log, such as one that was restored
-// from an older copy. It is served no more. CodeCorrupt with a [DamagedError] says that the history is
-// damaged. It is served no more either, and the next Run builds it again from where the feed begins:
-// see State.ProvenFrom.
+// CodeConflict says that the database is the history of another log, such as one that was restored from
+// an older copy. CodeCorrupt with a [DamagedError] says that the history is damaged. In both cases it is
+// served no more. The next Run builds a damaged one again from where the feed begins: see
+// State.ProvenFrom.
 func (h *DB) Run(ctx context.Context, feed Feed) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	h.begin(cancel)
+	h.change(func(s *standing) { s.end = cancel })
 	defer func() { err = h.ended(err) }()
 	if err := h.replace(ctx, feed); err != nil {
 		return err
 	}
-	c, err := h.db.open(ctx, true)
-	if err != nil {
-		return failed("opening", err)
-	}
-	defer func() { err = failed("writing", errors.Join(err, c.close())) }()
-	if err := (&rebuild{h, h.tables(c), feed}).build(ctx); err != nil {
-		return err
-	}
-	w, err := h.newWriter(ctx, c)
-	if err != nil {
-		return err
-	}
-	h.move(w.at) // another process may have written
-	for {
-		err := h.follow(ctx, w, feed)
-		t, ok := errors.AsType[*kuji.TrimmedError](err)
-		if !ok || t.First <= w.at.at.Position {
+	return h.writing(ctx, func(t tables) error {
+		if err := (&rebuild{t, feed}).build(ctx); err != nil {
 			return err
 		}
-		if err := h.skip(ctx, w, t.First); err != nil {
+		p, err := t.progress(ctx)
+		if err != nil {
+			return err
+		}
+		w, err := newWriter(ctx, t, p)
+		if err != nil {
+			return err
+		}
+		h.move(p) // another process may have written
+		return (&follower{w, feed}).catchUp(ctx)
+	})
+}
+
+// follower brings a history up to date with a feed.
+type follower struct {
+	*writer
+	feed Feed
+}
+
+// catchUp follows the feed, past what was trimmed.
+func (f *follower) catchUp(ctx context.Context) error {
+	for {
+		err := f.follow(ctx)
+		t, ok := errors.AsType[*kuji.TrimmedError](err)
+		if !ok || t.First <= f.p.at.Position {
+			return err
+		}
+		next := f.p
+		next.at, next.last, next.CompleteFrom = Place{t.First - 1, 0}, true, t.First
+		if err := f.transact(ctx, next, func() error { return nil }); err != nil {
 			return err
 		}
 	}
 }
 
-// follow writes what a feed brings, until it ends.
-func (h *DB) follow(ctx context.Context, w *writer, feed Feed) error {
+// follow writes what the feed brings, until it ends.
+func (f *follower) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer cancel()
 	events, batches := make(chan event, maxRead), make(chan []event)
-	from := w.at
-	var broke error // of the feed; read it when batches is closed
+	from := f.p
+	var broke error // of the feed; known when batches is closed and ctx goes on
 	work.Go(func() {
 		defer close(events)
-		broke = h.read(ctx, events, from, feed)
+		broke = f.read(ctx, events, from)
 	})
 	work.Go(func() {
 		defer close(batches)
-		h.gather(ctx, events, batches)
+		f.h.gather(ctx, events, batches)
 	})
 	for some := range batches {
-		if err := h.write(ctx, w, some); err != nil {
+		if err := f.write(ctx, some); err != nil {
 			return err
 		}
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil { // the feed's reader may not have ended
 		return ctx.Err()
 	}
 	return broke
 }
 
-// read sends what a feed brings. It begins with the last event that the history has, to
-// see that it is of the same log, unless that event was trimmed.
-func (h *DB) read(ctx context.Context, events chan<- event, from progress, feed Feed) error {
-	err := h.readFrom(ctx, events, from, feed, max(from.at.Position, 1), from.at.Position > 0)
+// read sends what the feed brings. It begins with the last event that the history has, to see that it is
+// of the same log, unless that event was trimmed.
+func (f *follower) read(ctx context.Context, events chan<- event, from progress) error {
+	err := f.readFrom(ctx, events, max(from.at.Position, 1), from.at)
 	if t, ok := errors.AsType[*kuji.TrimmedError](err); ok && from.last && t.First == from.at.Position+1 && from.at.Position > 0 {
-		return h.readFrom(ctx, events, from, feed, t.First, false)
+		return f.readFrom(ctx, events, t.First, Place{})
 	}
 	return err
 }
 
-func (h *DB) readFrom(ctx context.Context, events chan<- event, from progress, feed Feed, start uint64, compare bool) error {
-	if !compare {
-		h.accept()
+// readFrom sends what comes after the event at a place, which it compares; the zero place: everything.
+func (f *follower) readFrom(ctx context.Context, events chan<- event, start uint64, last Place) error {
+	if last.Position == 0 {
+		f.h.accept()
 	}
-	for rec, err := range feed(ctx, start) {
+	for rec, err := range f.feed(ctx, start) {
 		if err != nil {
 			if kuji.CodeOf(err) == kuji.CodeInvalid { // beyond the end of the log
-				return h.refuse(err)
+				return f.h.refuse(err)
 			}
 			return err
 		}
-		if at := (Place{rec.Position, rec.Index}); compare {
-			if at.seq() < from.at.seq() {
+		if last.Position > 0 {
+			if placeOf(&rec).seq() < last.seq() {
 				continue
 			}
-			if err := h.compare(ctx, at, from.at, &rec); err != nil {
+			if err := f.h.compare(ctx, &rec, last); err != nil {
 				return err
 			}
-			compare = false
+			last = Place{}
 			continue
 		}
 		text, err := detailOf(&rec)
@@ -149,49 +163,56 @@ func (h *DB) readFrom(ctx context.Context, events chan<- event, from progress, f
 	return ctx.Err()
 }
 
-// skip notes that the events before a position are gone.
-func (h *DB) skip(ctx context.Context, w *writer, first uint64) error {
-	next := w.at
-	next.at, next.last, next.completeFrom = Place{first - 1, 0}, true, first
-	return h.transact(ctx, w, next, func() error { return nil })
-}
-
-// write writes events in one transaction.
-func (h *DB) write(ctx context.Context, w *writer, some []event) error {
-	next, err := w.build(ctx, some)
+// compare compares the event at a place with the last one that the history has.
+func (h *DB) compare(ctx context.Context, rec *kuji.Record, want Place) error {
+	same := false
+	err := h.reading(ctx, func(r *reader) error {
+		recs, err := r.records(ctx, []int64{want.seq()})
+		if len(recs) == 1 {
+			last := &recs[0]
+			same = placeOf(rec) == want && last.Time == rec.Time && last.Kind == rec.Kind && last.Status == rec.Status && last.ID == rec.ID
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	old, err := w.outdated(ctx, h.o.Age, some)
+	if !same {
+		return h.refuse(fmt.Errorf("the event at position %d differs", want.Position))
+	}
+	h.accept()
+	return nil
+}
+
+// write writes events in one transaction.
+func (f *follower) write(ctx context.Context, some []event) error {
+	next, err := f.build(ctx, some)
+	if err != nil {
+		return err
+	}
+	old, err := f.outdated(ctx, some)
 	if err != nil {
 		return err
 	}
 	if old != nil {
-		next.keptFrom, next.keptTime = old.keptFrom(), old.keptTime
+		next.KeptFrom, next.KeptFromTime = old.keptFrom(), old.keptTime
 	}
-	return h.transact(ctx, w, next, func() error {
-		exec := h.executor(ctx, w.c)
-		if err := w.insert(exec); err != nil {
+	return f.transact(ctx, next, func() error {
+		if err := f.insert(ctx); err != nil {
 			return err
 		}
-		return old.remove(exec)
+		return old.remove(ctx, f.tables)
 	})
 }
 
-// transact carries out a transaction that brings the history from w.at to next. After an error the
-// connection must be closed.
-func (h *DB) transact(ctx context.Context, w *writer, next progress, rows func() error) error {
-	if _, err := h.exec(ctx, w.c, "BEGIN"); err != nil {
+// transact carries out a transaction that brings the history to next. After an error the connection must
+// be closed.
+func (f *follower) transact(ctx context.Context, next progress, rows func() error) error {
+	if err := f.run(ctx, "BEGIN"); err != nil {
 		return err
 	}
-	// First, for it locks out other writers.
-	n, err := h.exec(ctx, w.c, "UPDATE progress SET position = $1, event = $2, last = $3, complete_from = $4, kept_from = $5, kept_time = $6, sum = $7 WHERE id = 1 AND position = $8 AND event = $9 AND sum = $10",
-		int64(next.at.Position), int64(next.at.Index), flag(next.last), int64(next.completeFrom), int64(next.keptFrom), next.keptTime, next.sum(h.realm), int64(w.at.at.Position), int64(w.at.at.Index), w.at.sum(h.realm))
-	if err != nil {
+	if err := f.update(ctx, f.p, next); err != nil { // first, for it locks out other writers
 		return err
-	}
-	if n != 1 {
-		return &kuji.Error{Code: kuji.CodeFailed, Message: "somebody else writes this history"}
 	}
 	if err := rows(); err != nil {
 		if taken(err) { // no other writer's: they are locked out
@@ -199,71 +220,44 @@ func (h *DB) transact(ctx context.Context, w *writer, next progress, rows func()
 		}
 		return err
 	}
-	if _, err := h.exec(ctx, w.c, "COMMIT"); err != nil {
+	if err := f.run(ctx, "COMMIT"); err != nil {
 		return err
 	}
-	w.at = next
-	h.move(next)
+	f.p = next
+	f.h.move(next)
 	return nil
-}
-
-func flag(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// exec carries out a statement that writes.
-func (h *DB) exec(ctx context.Context, c conn, sql string, args ...any) (int64, error) {
-	if h.failpoint != nil {
-		if err := h.failpoint(sql); err != nil {
-			return 0, err
-		}
-	}
-	return c.exec(ctx, sql, args...)
 }
 
 // table is where rows go.
 type table struct {
+	name    string
 	columns int
+	tail    string                  // of its statements
 	texts   [len(rowsAtOnce)]string // statements that insert so many
+	once    sync.Once
 }
 
 // rowsAtOnce are how many rows a statement has. The largest number that fits is taken.
 var rowsAtOnce = [...]int{256, 64, 16, 4, 1}
 
-func newTable(name string, columns int, tail string) *table {
-	t := &table{columns: columns}
-	for i, n := range rowsAtOnce {
-		t.texts[i] = "INSERT INTO " + name + " VALUES " + tuples(n, columns) + tail
-	}
-	return t
-}
-
 var (
-	eventsTable     = newTable("events", 9, "")
-	poolEventsTable = newTable("pool_events", 2, "")
-	itemEventsTable = newTable("item_events", 2, "")
-	changesTable    = newTable("changes", 5, "")
-	holdingsTable   = newTable("holdings", 4, " ON CONFLICT (item, player) DO UPDATE SET quantity = excluded.quantity, sum = excluded.sum")
+	eventsTable     = table{name: "events", columns: 9}
+	poolEventsTable = table{name: "pool_events", columns: 2}
+	itemEventsTable = table{name: "item_events", columns: 2}
+	changesTable    = table{name: "changes", columns: 5}
+	holdingsTable   = table{name: "holdings", columns: 4, tail: " ON CONFLICT (item, player) DO UPDATE SET quantity = excluded.quantity, sum = excluded.sum"}
 )
 
-type execute func(sql string, args ...any) error
-
-// executor returns what carries out statements through a connection.
-func (h *DB) executor(ctx context.Context, c conn) execute {
-	return func(sql string, args ...any) error {
-		_, err := h.exec(ctx, c, sql, args...)
-		return err
-	}
-}
-
 // insert inserts rows, given by their arguments.
-func (t *table) insert(exec execute, args []any) error {
+func (t *table) insert(ctx context.Context, into tables, args []any) error {
+	t.once.Do(func() {
+		for i, n := range rowsAtOnce {
+			t.texts[i] = "INSERT INTO " + t.name + " VALUES " + tuples(n, slices.Repeat([]string{argument}, t.columns)) + t.tail
+		}
+	})
 	for i, n := range rowsAtOnce {
 		for n *= t.columns; len(args) >= n; args = args[n:] {
-			if err := exec(t.texts[i], args[:n]...); err != nil {
+			if _, err := into.exec(ctx, t.texts[i], args[:n]...); err != nil {
 				return err
 			}
 		}
@@ -272,27 +266,23 @@ func (t *table) insert(exec execute, args []any) error {
 }
 
 // insert inserts the rows of the batch, those of each table in the order of its key.
-func (w *writer) insert(exec execute) error {
-	b := &w.batch
-	for _, n := range []*names{&w.players, &w.items, &w.pools} {
-		if err := n.table.insert(exec, n.new); err != nil {
+func (w *writer) insert(ctx context.Context) error {
+	for _, n := range w.named() {
+		if err := n.table.insert(ctx, w.tables, n.new); err != nil {
 			return err
 		}
 		n.new = n.new[:0]
 	}
-	if err := eventsTable.insert(exec, b.events); err != nil {
-		return err
+	b := &w.batch
+	for _, rows := range []struct {
+		table *table
+		args  []any
+	}{{&eventsTable, b.events}, {&poolEventsTable, b.index(b.pools)}, {&itemEventsTable, b.index(b.items)}, {&changesTable, b.byPlayer()}} {
+		if err := rows.table.insert(ctx, w.tables, rows.args); err != nil {
+			return err
+		}
 	}
-	if err := poolEventsTable.insert(exec, b.index(b.pools)); err != nil {
-		return err
-	}
-	if err := itemEventsTable.insert(exec, b.index(b.items)); err != nil {
-		return err
-	}
-	if err := changesTable.insert(exec, b.byPlayer()); err != nil {
-		return err
-	}
-	return w.hold(exec)
+	return w.hold(ctx)
 }
 
 // index returns the rows of an index: number and seq, sorted.
@@ -322,44 +312,19 @@ func (b *batch) byPlayer() []any {
 }
 
 // hold brings the holdings that the batch has touched up to date.
-func (w *writer) hold(exec execute) error {
+func (w *writer) hold(ctx context.Context) error {
 	touched := slices.SortedFunc(maps.Keys(w.batch.touched), func(a, b holding) int {
 		return cmp.Or(cmp.Compare(a.item, b.item), cmp.Compare(a.player, b.player))
 	})
 	rows := make([]any, 0, holdingsTable.columns*len(touched))
 	for _, h := range touched {
-		if q := w.balances[h]; q != 0 { // below 0 only while it is built again: see rewind
-			rows = append(rows, h.item, h.player, q, w.check.holdingSum(h, q))
-		} else if err := exec("DELETE FROM holdings WHERE item = $1 AND player = $2", h.item, h.player); err != nil {
+		if q := w.balances.known[h]; q != 0 { // below 0 only while it is built again: see rewind
+			rows = w.s.summed("holdings", 3, append(rows, h.item, h.player, q))
+		} else if _, err := w.exec(ctx, "DELETE FROM holdings WHERE item = $1 AND player = $2", h.item, h.player); err != nil {
 			return err
 		}
 	}
-	return holdingsTable.insert(exec, rows)
-}
-
-// compare compares the event at a place with the last one that the history has.
-func (h *DB) compare(ctx context.Context, at, want Place, rec *kuji.Record) error {
-	same := false
-	err := h.pool.reading(ctx, func(c conn) error {
-		p, err := h.tables(c).progress(ctx)
-		if err != nil {
-			return err
-		}
-		recs, err := newReader(c, &p).records(ctx, []int64{want.seq()})
-		if len(recs) == 1 {
-			last := &recs[0]
-			same = at == want && last.Time == rec.Time && last.Kind == rec.Kind && last.Status == rec.Status && last.ID == rec.ID
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if !same {
-		return h.refuse(fmt.Errorf("the event at position %d differs", want.Position))
-	}
-	h.accept()
-	return nil
+	return holdingsTable.insert(ctx, w.tables, rows)
 }
 
 func signal(c chan struct{}) {

@@ -3,7 +3,9 @@ package history
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kuji-dev/kuji"
@@ -63,37 +65,29 @@ func (d dialect) statements(sql string) []string {
 	return strings.Split(strings.TrimSpace(sql), ";\n")
 }
 
-// tables is the tables of a history, through a connection that writes.
+// tables is the tables of a history, through a connection.
 type tables struct {
-	db    database
-	c     conn
-	realm string
-	exec  func(ctx context.Context, sql string, args ...any) (int64, error)
+	h *DB
+	conn
 }
 
-func (h *DB) tables(c conn) tables {
-	return tables{h.db, c, h.realm, func(ctx context.Context, sql string, args ...any) (int64, error) { return h.exec(ctx, c, sql, args...) }}
-}
-
-// create makes the tables, if they are not there, and brings older ones to this version.
-func (t tables) create(ctx context.Context) error {
-	words := t.db.words()
-	if err := t.run(ctx, append(words.first, words.statements(progressTable)...)...); err != nil {
-		return failed("creating", err)
+// writing calls f with the tables, through a connection that may write.
+func (h *DB) writing(ctx context.Context, f func(t tables) error) error {
+	c, err := h.db.open(ctx, true)
+	if err != nil {
+		return failed("opening", err)
 	}
-	f, err := t.formatOf(ctx)
-	for ; err == nil && f != 0 && f < format; f++ {
-		if err = t.upgrade(ctx, f); err != nil {
-			return err
+	return failed("writing", errors.Join(f(tables{h, c}), c.close()))
+}
+
+// exec carries out a statement that writes.
+func (t tables) exec(ctx context.Context, sql string, args ...any) (int64, error) {
+	if t.h.failpoint != nil {
+		if err := t.h.failpoint(sql); err != nil {
+			return 0, err
 		}
 	}
-	if err != nil {
-		return err
-	}
-	if err := t.run(ctx, words.statements(schema)...); err != nil || f != 0 {
-		return failed("creating", err)
-	}
-	return t.insertProgress(ctx, progress{last: true, completeFrom: 1}, " ON CONFLICT DO NOTHING")
+	return t.conn.exec(ctx, sql, args...)
 }
 
 // run carries out statements.
@@ -106,10 +100,29 @@ func (t tables) run(ctx context.Context, statements ...string) error {
 	return nil
 }
 
+// create makes the tables, if they are not there, and brings older ones to this version.
+func (t tables) create(ctx context.Context) error {
+	words := t.h.db.words()
+	if err := t.run(ctx, append(words.first, words.statements(progressTable)...)...); err != nil {
+		return failed("creating", err)
+	}
+	f, err := t.formatOf(ctx)
+	for ; err == nil && f != 0 && f < format; f++ {
+		err = failed("upgrading", t.upgrade(ctx, f))
+	}
+	if err != nil {
+		return err
+	}
+	if err = t.run(ctx, words.statements(schema)...); err == nil && f == 0 {
+		err = t.insertProgress(ctx, nothing)
+	}
+	return failed("creating", err)
+}
+
 // formatOf returns the version of the schema; 0: there is nothing yet. It refuses one that this build
 // can neither read nor upgrade.
 func (t tables) formatOf(ctx context.Context) (f int64, err error) {
-	err = failed("reading", t.c.query(ctx, "SELECT format FROM progress WHERE id = 1", func(r row) error {
+	err = failed("reading", t.query(ctx, "SELECT format FROM progress WHERE id = 1", func(r row) error {
 		f = r.int(0)
 		return nil
 	}))
@@ -122,26 +135,41 @@ func (t tables) formatOf(ctx context.Context) (f int64, err error) {
 	return f, err
 }
 
-// upgrade brings the schema from a version to the next one, unless somebody else has done so.
+// upgrade brings the schema from a version to the next one, unless somebody else has done so. After an
+// error the connection is closed, and with it the transaction.
 func (t tables) upgrade(ctx context.Context, from int64) error {
 	if err := t.run(ctx, "BEGIN"); err != nil {
-		return failed("upgrading", err)
+		return err
 	}
 	n, err := t.exec(ctx, "UPDATE progress SET format = $1 WHERE id = 1 AND format = $2", from+1, from) // locks out others
 	if err == nil && n == 1 {
-		err = t.run(ctx, t.db.words().statements(upgrades[from])...)
+		err = t.run(ctx, t.h.db.words().statements(upgrades[from])...)
 	}
-	if err == nil { // otherwise the connection is closed, and with it the transaction
-		err = t.run(ctx, "COMMIT")
+	if err != nil {
+		return err
 	}
-	return failed("upgrading", err)
+	return t.run(ctx, "COMMIT")
 }
 
-// insertProgress inserts the row that says how far the history goes.
-func (t tables) insertProgress(ctx context.Context, p progress, tail string) error {
-	_, err := t.exec(ctx, `INSERT INTO progress (id, format, realm, position, event, last, complete_from, kept_from, kept_time, proven_from, rebuild, sum)
-		VALUES (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`+tail, append([]any{int64(format)}, p.row(t.realm)...)...)
-	return failed("creating", err)
+// progressColumns are the columns of a progress, see its row.
+const progressColumns = "realm, position, event, last, complete_from, kept_from, kept_time, proven_from, rebuild, sum"
+
+// insertProgress inserts the row that says how far the history goes, unless it is there.
+func (t tables) insertProgress(ctx context.Context, p progress) error {
+	_, err := t.exec(ctx, "INSERT INTO progress (id, format, "+progressColumns+") VALUES (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING",
+		append([]any{int64(format)}, p.row(t.h.realm)...)...)
+	return err
+}
+
+// update changes the row from p to next, and locks out other writers. It fails if the row is not p's.
+func (t tables) update(ctx context.Context, p, next progress) error {
+	was := p.row(t.h.realm)
+	n, err := t.exec(ctx, "UPDATE progress SET ("+progressColumns+") = ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) WHERE id = 1 AND position = $11 AND event = $12 AND sum = $13",
+		append(next.row(t.h.realm), was[1], was[2], was[9])...)
+	if err == nil && n != 1 {
+		err = &kuji.Error{Code: kuji.CodeFailed, Message: "somebody else writes this history"}
+	}
+	return err
 }
 
 // progress reads how far the history goes.
@@ -150,10 +178,12 @@ func (t tables) progress(ctx context.Context) (p progress, err error) {
 		return p, cmp.Or(err, damaged("the table progress is empty"))
 	}
 	found, realm := false, ""
-	err = failed("reading", t.c.query(ctx, `SELECT realm, position, event, last, complete_from, kept_from, kept_time, proven_from, rebuild, sum FROM progress WHERE id = 1`, func(r row) error {
+	err = failed("reading", t.query(ctx, "SELECT "+progressColumns+" FROM progress WHERE id = 1", func(r row) error {
 		found, realm = true, r.text(0)
-		p = progress{Place{uint64(r.int(1)), int(r.int(2))}, r.int(3) != 0, uint64(r.int(4)), uint64(r.int(5)), r.int(6), uint64(r.int(7)), r.int(8) != 0}
-		if r.int(9) != p.sum(realm) && !(r.null(9) && p.rebuild) { // without one it was upgraded
+		kept := State{0, uint64(r.int(4)), uint64(r.int(5)), r.int(6), uint64(r.int(7))}
+		p = progress{kept, Place{uint64(r.int(1)), int(r.int(2))}, r.int(3) != 0, r.int(8) != 0}
+		want := p.row(realm)
+		if r[9] != want[9] && !(r[9] == nil && p.rebuild) { // without one it was upgraded
 			return damaged("the table progress: its checksum differs")
 		}
 		return nil
@@ -161,8 +191,48 @@ func (t tables) progress(ctx context.Context) (p progress, err error) {
 	switch {
 	case err == nil && !found:
 		err = damaged("the table progress is empty")
-	case err == nil && realm != t.realm:
-		err = &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("the history of realm %q, want %q", realm, t.realm)}
+	case err == nil && realm != t.h.realm:
+		err = &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("the history of realm %q, want %q", realm, t.h.realm)}
 	}
 	return p, err
+}
+
+// lookAtOnce is how many keys a lookup has in a statement, and fewAtOnce if there are no more.
+const lookAtOnce, fewAtOnce = 256, 16
+
+// What stands for an argument. PostgreSQL takes what is in VALUES for text, unless told.
+const (
+	argument = "$%d"
+	number   = "CAST($%d AS BIGINT)"
+	text     = "CAST($%d AS TEXT)"
+)
+
+// lookup is query for a statement with a list of keys, written $$, each of such arguments. NULLs fill
+// the list up, so that there are few statements.
+func (t tables) lookup(ctx context.Context, sql string, key []string, keys []any, each func(r row) error) error {
+	for some := range slices.Chunk(keys, len(key)*lookAtOnce) {
+		n := lookAtOnce
+		if len(some) <= len(key)*fewAtOnce {
+			n = fewAtOnce
+		}
+		args := make([]any, n*len(key))
+		copy(args, some)
+		if err := t.query(ctx, strings.Replace(sql, "$$", tuples(n, key), 1), each, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tuples returns ($1, …), … with n tuples of such arguments.
+func tuples(n int, key []string) string {
+	var b strings.Builder
+	for i := range n * len(key) {
+		between := ","
+		if i%len(key) == 0 {
+			between = "),("
+		}
+		fmt.Fprintf(&b, between+key[i%len(key)], i+1)
+	}
+	return b.String()[2:] + ")"
 }

@@ -81,10 +81,19 @@ const damagedSuffix = ".damaged"
 
 type sqliteConn struct {
 	db       *sqlite3.Conn
-	prepared map[string]*sqlite3.Stmt // by text; the texts are few
+	prepared map[string]*sqlite3.Stmt // by text
 }
 
-func bind(s *sqlite3.Stmt, args []any) (err error) {
+// prepare returns a statement with its arguments. To SQLite $1 is a name, which it looks for among all
+// others; ?1 is a number.
+func (c *sqliteConn) prepare(ctx context.Context, sql string, args []any) (s *sqlite3.Stmt, err error) {
+	c.db.SetInterrupt(ctx)
+	if s = c.prepared[sql]; s == nil {
+		if s, _, err = c.db.PrepareFlags(strings.ReplaceAll(sql, "$", "?"), sqlite3.PREPARE_PERSISTENT); err != nil {
+			return nil, err
+		}
+		c.prepared[sql] = s
+	}
 	for i, a := range args {
 		switch v := a.(type) {
 		case int64:
@@ -95,75 +104,46 @@ func bind(s *sqlite3.Stmt, args []any) (err error) {
 			err = s.BindNull(i + 1)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
-}
-
-// prepare returns a statement that is kept.
-func (c *sqliteConn) prepare(sql string) (*sqlite3.Stmt, error) {
-	if s := c.prepared[sql]; s != nil {
-		return s, nil
-	}
-	s, err := c.parse(sql, sqlite3.PREPARE_PERSISTENT)
-	if err == nil {
-		c.prepared[sql] = s
-	}
-	return s, err
-}
-
-// parse parses a statement. To SQLite $1 is a name, which it looks for among all others; ?1 is a number.
-func (c *sqliteConn) parse(sql string, flags sqlite3.PrepareFlag) (*sqlite3.Stmt, error) {
-	s, _, err := c.db.PrepareFlags(strings.ReplaceAll(sql, "$", "?"), flags)
-	return s, err
+	return s, nil
 }
 
 func (c *sqliteConn) exec(ctx context.Context, sql string, args ...any) (int64, error) {
-	c.db.SetInterrupt(ctx)
-	s, err := c.prepare(sql)
+	s, err := c.prepare(ctx, sql, args)
 	if err == nil {
-		err = bind(s, args)
+		err = s.Exec()
 	}
 	if err != nil {
-		return 0, err
-	}
-	if err := s.Exec(); err != nil {
 		return 0, interrupted(ctx, err)
 	}
 	return c.db.Changes(), nil
 }
 
 func (c *sqliteConn) query(ctx context.Context, sql string, each func(r row) error, args ...any) error {
-	s, err := c.parse(sql, 0)
+	s, err := c.prepare(ctx, sql, args)
 	if err != nil {
 		return err
 	}
-	err = c.rows(ctx, s, each, args)
-	_ = s.Close() // says again what the last step said
-	return err
-}
-
-func (c *sqliteConn) lookup(ctx context.Context, sql string, each func(r row) error, args ...any) error {
-	s, err := c.prepare(sql)
-	if err != nil {
-		return err
-	}
-	err = c.rows(ctx, s, each, args)
-	_ = s.Reset() // says again what the last step said
-	return err
-}
-
-// rows calls each for the rows of a statement.
-func (c *sqliteConn) rows(ctx context.Context, s *sqlite3.Stmt, each func(r row) error, args []any) error {
-	c.db.SetInterrupt(ctx)
-	err := bind(s, args)
+	r := make(row, s.ColumnCount())
 	for err == nil && s.Step() {
-		err = each(sqliteRow{s})
+		for i := range r {
+			switch s.ColumnType(i) {
+			case sqlite3.NULL:
+				r[i] = nil
+			case sqlite3.INTEGER:
+				r[i] = s.ColumnInt64(i)
+			default:
+				r[i] = s.ColumnText(i)
+			}
+		}
+		err = each(r)
 	}
 	if err == nil {
 		err = s.Err()
 	}
+	_ = s.Reset() // says again what the last step said
 	return interrupted(ctx, err)
 }
 
@@ -182,9 +162,3 @@ func (c *sqliteConn) close() error {
 	}
 	return c.db.Close()
 }
-
-type sqliteRow struct{ s *sqlite3.Stmt }
-
-func (r sqliteRow) int(i int) int64   { return r.s.ColumnInt64(i) }
-func (r sqliteRow) text(i int) string { return r.s.ColumnText(i) }
-func (r sqliteRow) null(i int) bool   { return r.s.ColumnType(i) == sqlite3.NULL }

@@ -3,7 +3,6 @@ package history
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"iter"
@@ -26,48 +25,43 @@ type Report struct {
 // CodeCorrupt with a [DamagedError] names the first difference. CodeConflict says that the history
 // has events that the log does not have: it is that of another log.
 func (h *DB) Verify(ctx context.Context, log iter.Seq2[kuji.Record, error]) (report Report, err error) {
-	var wrong error
-	err = h.pool.reading(ctx, func(c conn) error {
-		p, err := h.tables(c).progress(ctx)
-		if err != nil {
-			return err
-		}
-		v := &verification{reader: newReader(c, &p), seed: maphash.MakeSeed(), first: Place{Position: p.keptFrom}.seq(), end: p.at.seq()}
-		err = v.run(ctx, log)
-		if v.report.State = p.state(); v.report.Events == 0 {
+	err = h.reading(ctx, func(r *reader) error {
+		v := &verification{reader: r, seed: maphash.MakeSeed(), want: map[string]tally{}, first: Place{Position: r.p.KeptFrom}.seq(), end: r.p.at.seq()}
+		err := v.run(ctx, log)
+		if v.report.State = r.p.state(); v.report.Events == 0 {
 			v.report.From, v.report.To = 0, 0
 		}
 		report = v.report
-		if kuji.CodeOf(err) != 0 { // the connection is as it was
-			wrong, err = err, nil
-		}
 		return err
 	})
-	return report, errors.Join(err, wrong)
+	return report, err
 }
 
-// verification compares a history with its log. What rows a table must have is kept as the sum of their
-// hashes, so that they can be compared in any order.
+// verification compares a history with its log.
 type verification struct {
 	*reader
 	report     Report
 	seed       maphash.Seed
 	first, end int64 // the places that are compared
 	began      bool
-	last       uint64 // position of the log's last event
-
-	changes, pools, items uint64 // sums of hashes
+	last       uint64           // position of the log's last event
+	want       map[string]tally // by table
 }
 
-// rowHash identifies a row, by names.
-type rowHash struct {
+// tally is how many rows a table has, and the sum of their hashes, so that they can come in any order.
+type tally struct{ rows, sum uint64 }
+
+// fact is what a row says, by names.
+type fact struct {
 	name  string
 	seq   int64
 	item  string
 	delta int64
 }
 
-func (v *verification) hash(row rowHash) uint64 { return maphash.Comparable(v.seed, row) }
+func (v *verification) count(all tally, one fact) tally {
+	return tally{all.rows + 1, all.sum + maphash.Comparable(v.seed, one)}
+}
 
 // verifyAtOnce is how many events are compared at a time.
 const verifyAtOnce = 256
@@ -78,7 +72,7 @@ func (v *verification) run(ctx context.Context, log iter.Seq2[kuji.Record, error
 		if err != nil {
 			return err
 		}
-		seq := Place{rec.Position, rec.Index}.seq()
+		seq := placeOf(&rec).seq()
 		if v.last = rec.Position; !v.began {
 			v.began, v.first = true, max(v.first, seq)
 		}
@@ -95,13 +89,13 @@ func (v *verification) run(ctx context.Context, log iter.Seq2[kuji.Record, error
 	if err := v.compare(ctx, some); err != nil {
 		return err
 	}
-	if at := placeOf(v.end).Position; at > v.last {
+	if at := placeAt(v.end).Position; at > v.last {
 		return &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("the history goes to position %d, and the last event of the log is at position %d: it is the history of another log", at, v.last)}
 	}
 	if v.report.Events == 0 {
 		v.first = v.end + 1
 	}
-	for _, check := range []func(context.Context) error{v.count, v.named, v.index, v.changed, v.held} {
+	for _, check := range []func(context.Context) error{v.named, v.rows, v.balances, v.held} {
 		if err := check(ctx); err != nil {
 			return err
 		}
@@ -114,7 +108,7 @@ func (v *verification) compare(ctx context.Context, some []kuji.Record) error {
 	for len(some) > 0 {
 		seqs := make([]int64, len(some))
 		for i := range some {
-			seqs[len(some)-1-i] = Place{some[i].Position, some[i].Index}.seq()
+			seqs[len(some)-1-i] = placeOf(&some[i]).seq()
 		}
 		got, err := v.records(ctx, seqs) // the newest, as many as fit
 		if err != nil {
@@ -123,7 +117,7 @@ func (v *verification) compare(ctx context.Context, some []kuji.Record) error {
 		newest := some[len(some)-max(len(got), 1):]
 		for i := range newest {
 			if want := &newest[len(newest)-1-i]; i >= len(got) || !sameEvent(&got[i], want) {
-				return damaged("%v: the log has another event", Place{want.Position, want.Index})
+				return damaged("%v: the log has another event", placeOf(want))
 			}
 			v.expect(&newest[i])
 		}
@@ -134,28 +128,26 @@ func (v *verification) compare(ctx context.Context, some []kuji.Record) error {
 
 // expect adds the rows of an event to those that must be there.
 func (v *verification) expect(rec *kuji.Record) {
-	seq := Place{rec.Position, rec.Index}.seq()
+	seq := placeOf(rec).seq()
 	if v.report.Events++; v.report.From == 0 {
 		v.report.From = rec.Position
 	}
 	v.report.From, v.report.To = min(v.report.From, rec.Position), max(v.report.To, rec.Position)
-	players, pools, items := set{}, set{}, set{}
-	for _, c := range rec.Changes {
-		players[c.Player], items[c.Item] = struct{}{}, struct{}{}
-		v.changes += v.hash(rowHash{c.Player, seq, c.Item, c.Delta})
-	}
-	about(rec, func(id string) {
-		if _, ok := players[id]; !ok {
-			players[id] = struct{}{}
-			v.changes += v.hash(rowHash{name: id, seq: seq})
+	seen := map[string]bool{}
+	once := func(table, name string, one fact) {
+		if !seen[table+" "+name] {
+			seen[table+" "+name] = true
+			v.want[table] = v.count(v.want[table], one)
 		}
-	}, func(id string) { pools[id] = struct{}{} })
-	for id := range pools {
-		v.pools += v.hash(rowHash{name: id, seq: seq})
 	}
-	for id := range items {
-		v.items += v.hash(rowHash{name: id, seq: seq})
+	once("events", "", fact{seq: seq})
+	for _, c := range rec.Changes {
+		once("item_events", c.Item, fact{name: c.Item, seq: seq})
+		seen["changes "+c.Player] = true
+		v.want["changes"] = v.count(v.want["changes"], fact{c.Player, seq, c.Item, c.Delta})
 	}
+	about(rec, func(id string) { once("changes", id, fact{name: id, seq: seq}) },
+		func(id string) { once("pool_events", id, fact{name: id, seq: seq}) })
 }
 
 // sameEvent compares an event of the history with one of the log, which knows no balances.
@@ -170,30 +162,20 @@ func sameEvent(got, want *kuji.Record) bool {
 }
 
 // deltas returns what an event changes, sorted.
-func deltas(rec *kuji.Record) []rowHash {
-	all := make([]rowHash, len(rec.Changes))
+func deltas(rec *kuji.Record) []fact {
+	all := make([]fact, len(rec.Changes))
 	for i, c := range rec.Changes {
-		all[i] = rowHash{c.Player, 0, c.Item, c.Delta}
+		all[i] = fact{c.Player, 0, c.Item, c.Delta}
 	}
-	slices.SortFunc(all, func(a, b rowHash) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.item, b.item)) })
+	slices.SortFunc(all, func(a, b fact) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.item, b.item)) })
 	return all
-}
-
-// count finds events that the log does not have.
-func (v *verification) count(ctx context.Context) error {
-	return v.c.query(ctx, "SELECT count(*) FROM events WHERE seq >= $1", func(r row) error {
-		if n := uint64(r.int(0)); n != v.report.Events {
-			return damaged("%d events from position %d on, the log has %d", n, placeOf(v.first).Position, v.report.Events)
-		}
-		return nil
-	}, v.first)
 }
 
 // named checks all names.
 func (v *verification) named(ctx context.Context) error {
 	for _, table := range []string{"players", "items", "pools"} {
-		if err := v.c.query(ctx, "SELECT id, name, sum FROM "+table, func(r row) error {
-			return v.check.name(r, 2, table, r.int(0), r.text(1))
+		if err := v.query(ctx, "SELECT id, name, sum FROM "+table, func(r row) error {
+			return v.check(table, r...)
 		}); err != nil {
 			return err
 		}
@@ -201,71 +183,60 @@ func (v *verification) named(ctx context.Context) error {
 	return nil
 }
 
-// index compares the rows that lead from pools and items to events.
-func (v *verification) index(ctx context.Context) error {
-	for _, t := range []struct {
-		table, sql string
-		want       uint64
-	}{
-		{"pool_events", "SELECT o.name, e.seq FROM pool_events e LEFT JOIN pools o ON o.id = e.pool WHERE e.seq >= $1", v.pools},
-		{"item_events", "SELECT o.name, e.seq FROM item_events e LEFT JOIN items o ON o.id = e.item WHERE e.seq >= $1", v.items},
+// rows compares the rows of the tables that are about events.
+func (v *verification) rows(ctx context.Context) error {
+	for _, t := range []struct{ table, sql string }{
+		{"events", "SELECT '', seq, '', 0 FROM events WHERE seq >= $1"},
+		{"pool_events", "SELECT o.name, e.seq, '', 0 FROM pool_events e LEFT JOIN pools o ON o.id = e.pool WHERE e.seq >= $1"},
+		{"item_events", "SELECT o.name, e.seq, '', 0 FROM item_events e LEFT JOIN items o ON o.id = e.item WHERE e.seq >= $1"},
+		{"changes", "SELECT p.name, c.seq, i.name, c.delta FROM changes c LEFT JOIN players p ON p.id = c.player LEFT JOIN items i ON i.id = c.item WHERE c.seq >= $1"},
 	} {
-		var got uint64
-		if err := v.c.query(ctx, t.sql, func(r row) error {
-			got += v.hash(rowHash{name: idOf(r.text(0)), seq: r.int(1)})
+		var got tally
+		if err := v.query(ctx, t.sql, func(r row) error {
+			got = v.count(got, fact{idOf(r.text(0)), r.int(1), idOf(r.text(2)), r.int(3)})
 			return nil
 		}, v.first); err != nil {
 			return err
 		}
-		if got != t.want {
-			return damaged("the table %s differs from the log", t.table)
+		if want := v.want[t.table]; got != want {
+			return damaged("the table %s has %d rows from position %d on, and by the log others, %d", t.table, got.rows, placeAt(v.first).Position, want.rows)
 		}
 	}
 	return nil
 }
 
-// changed compares the changes of all players, and checks that balances follow from one another.
-func (v *verification) changed(ctx context.Context) error {
-	got, player := uint64(0), int64(0)
-	balances := map[int64]int64{} // of the player
-	if err := v.c.query(ctx, "SELECT c.player, c.seq, c.item, c.delta, c.balance, p.name, i.name FROM changes c LEFT JOIN players p ON p.id = c.player LEFT JOIN items i ON i.id = c.item ORDER BY c.player, c.seq, c.item", func(r row) error {
+// balances checks that the balances of all players follow from one another.
+func (v *verification) balances(ctx context.Context) error {
+	player, balances := int64(0), map[int64]int64{} // of the player
+	return v.query(ctx, "SELECT c.player, c.seq, c.item, c.delta, c.balance, p.name, i.name FROM changes c LEFT JOIN players p ON p.id = c.player "+
+		"LEFT JOIN items i ON i.id = c.item WHERE c.balance IS NOT NULL ORDER BY c.player, c.seq, c.item", func(r row) error {
 		if r.int(0) != player {
 			player = r.int(0)
 			clear(balances)
 		}
-		seq, item := r.int(1), r.int(2)
-		if seq >= v.first {
-			got += v.hash(rowHash{idOf(r.text(5)), seq, idOf(r.text(6)), r.int(3)})
-		}
-		if item == 0 || r.null(4) || !v.proven(seq) {
+		seq, item, delta := r.int(1), r.int(2), r.int(3)
+		before, known := balances[item]
+		if !v.proven(seq) {
 			return nil
 		}
-		before, known := balances[item]
-		if known = known || v.whole(); known && before+r.int(3) != r.int(4) {
-			return damaged("%v: player %q has %d %q after %+d, and had %d before", placeOf(seq), idOf(r.text(5)), r.int(4), idOf(r.text(6)), r.int(3), before)
+		if (known || v.whole()) && before+delta != r.int(4) {
+			return damaged("%v: player %q has %d %q after %+d, and had %d before", placeAt(seq), idOf(r.text(5)), r.int(4), idOf(r.text(6)), delta, before)
 		}
 		balances[item] = r.int(4)
 		return nil
-	}); err != nil {
-		return err
-	}
-	if got != v.changes {
-		return damaged("the table changes differs from the log")
-	}
-	return nil
+	})
 }
 
 // held checks what players hold: if the history is whole, it is what their changes add up to.
 func (v *verification) held(ctx context.Context) error {
 	var got, want uint64
-	if err := v.c.query(ctx, "SELECT item, player, quantity, sum FROM holdings", func(r row) error {
-		h := holding{r.int(0), r.int(1)}
-		got += maphash.Comparable(v.seed, [3]int64{h.item, h.player, r.int(2)})
-		return v.check.holding(r, 3, h, r.int(2))
+	if err := v.query(ctx, "SELECT item, player, quantity, sum FROM holdings", func(r row) error {
+		got += maphash.Comparable(v.seed, [3]int64{r.int(0), r.int(1), r.int(2)})
+		return v.check("holdings", r...)
 	}); err != nil || !v.whole() {
 		return err
 	}
-	if err := v.c.query(ctx, "SELECT item, player, CAST(sum(delta) AS BIGINT) FROM changes WHERE item <> 0 GROUP BY item, player HAVING sum(delta) <> 0", func(r row) error {
+	if err := v.query(ctx, "SELECT item, player, CAST(sum(delta) AS BIGINT) FROM changes WHERE item <> 0 GROUP BY item, player HAVING sum(delta) <> 0", func(r row) error {
 		want += maphash.Comparable(v.seed, [3]int64{r.int(0), r.int(1), r.int(2)})
 		return nil
 	}); err != nil {

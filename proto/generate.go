@@ -3,4 +3,4 @@
 // here but the contract itself.
 package proto
 
-//go:generate sh -c "cd .. && go tool -modfile=tools/go.mod buf lint && go tool -modfile=tools/go.mod buf generate"
+//go:generate sh -c "go tool -modfile=../tools/go.mod buf lint && go tool -modfile=../tools/go.mod buf generate"

@@ -1,16 +1,15 @@
 package server
 
 import (
+	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/kuji-dev/kuji/server/access"
 )
@@ -25,16 +24,16 @@ const accessBuffer = 1 << 20
 
 // AccessLog writes a line for each call. Several servers can share one.
 type AccessLog struct {
-	w    io.Writer
-	log  *slog.Logger
-	wake chan struct{} // there is something to write, or to end
-	done chan struct{} // closed when nothing will be written any more
+	w       io.Writer
+	log     *slog.Logger
+	wake    chan struct{} // there is something to write, or to end
+	done    chan struct{} // closed when nothing will be written any more
+	leftOut leftOut
 
-	mu      sync.Mutex
-	lines   []byte // that wait
-	closed  bool
-	leftOut uint64 // lines since the last that was written
-	missing uint64 // lines, in all
+	mu     sync.Mutex
+	lines  bytes.Buffer // that wait
+	write  slog.Handler // into lines
+	closed bool
 
 	strangers throttle
 }
@@ -43,8 +42,20 @@ type AccessLog struct {
 // time. It reports failures to log. Close it after the servers that use it.
 func NewAccessLog(w io.Writer, log *slog.Logger) *AccessLog {
 	a := &AccessLog{w: w, log: log, wake: make(chan struct{}, 1), done: make(chan struct{}), strangers: newThrottle()}
+	a.write = slog.NewJSONHandler(&a.lines, &slog.HandlerOptions{ReplaceAttr: accessAttr})
 	go a.run()
 	return a
+}
+
+// accessAttr writes the time in microseconds of UTC, and neither level nor message.
+func accessAttr(_ []string, attr slog.Attr) slog.Attr {
+	switch attr.Key {
+	case slog.TimeKey:
+		return slog.String(slog.TimeKey, attr.Value.Time().UTC().Format("2006-01-02T15:04:05.000000Z"))
+	case slog.LevelKey, slog.MessageKey:
+		return slog.Attr{}
+	}
+	return attr
 }
 
 // Close writes the rest, and gives up when ctx ends. It leaves the writer open.
@@ -70,64 +81,44 @@ func (a *AccessLog) rouse() {
 }
 
 // LeftOut returns how many lines were left out so far.
-func (a *AccessLog) LeftOut() uint64 {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.missing
-}
+func (a *AccessLog) LeftOut() uint64 { return a.leftOut.total() }
 
 // add adds a line, or counts it as left out.
-func (a *AccessLog) add(line func(to []byte) []byte) {
+func (a *AccessLog) add(at time.Time, attrs ...slog.Attr) {
+	defer a.rouse()
 	a.mu.Lock()
-	switch {
-	case a.closed || len(a.lines) >= accessBuffer:
-		a.miss(1)
-	case a.leftOut > 0:
-		a.lines = append(a.lines, `{"time":`...)
-		a.lines = appendTime(a.lines, time.Now())
-		a.lines = append(a.lines, `,"left_out":`...)
-		a.lines = append(strconv.AppendUint(a.lines, a.leftOut, 10), "}\n"...)
-		a.leftOut = 0
-		fallthrough
-	default:
-		a.lines = line(a.lines)
+	defer a.mu.Unlock()
+	if a.closed || a.lines.Len() >= accessBuffer {
+		a.leftOut.add(1)
+		return
 	}
-	a.mu.Unlock()
-	a.rouse()
+	if n := a.leftOut.flush(); n > 0 {
+		a.line(time.Now(), slog.Uint64("left_out", n))
+	}
+	a.line(at, attrs...)
 }
 
-// miss counts lines that are left out. The caller holds mu.
-func (a *AccessLog) miss(n uint64) {
-	a.leftOut += n
-	a.missing += n
-}
-
-// missed counts a line that is left out.
-func (a *AccessLog) missed() {
-	a.mu.Lock()
-	a.miss(1)
-	a.mu.Unlock()
+func (a *AccessLog) line(at time.Time, attrs ...slog.Attr) {
+	record := slog.NewRecord(at, slog.LevelInfo, "", 0)
+	record.AddAttrs(attrs...)
+	_ = a.write.Handle(context.Background(), record) // cannot fail: into memory
 }
 
 // run writes lines until the log is closed.
 func (a *AccessLog) run() {
 	defer close(a.done)
 	failures := newThrottle()
-	var spare []byte
 	for range a.wake {
 		a.mu.Lock()
-		lines, closed := a.lines, a.closed
-		a.lines = spare[:0]
+		lines, closed := bytes.Clone(a.lines.Bytes()), a.closed
+		a.lines.Reset()
 		a.mu.Unlock()
 		if err := write(a.w, lines); err != nil {
-			a.mu.Lock()
-			a.miss(count(lines))
-			a.mu.Unlock()
+			a.leftOut.add(uint64(bytes.Count(lines, []byte("\n"))))
 			if _, ok := failures.take(); ok {
 				a.log.Error("the access log cannot be written: calls are missing in it", "error", err)
 			}
 		}
-		spare = lines
 		if closed {
 			return
 		}
@@ -146,93 +137,54 @@ func write(w io.Writer, lines []byte) error {
 	return err
 }
 
-// count returns the number of lines.
-func count(lines []byte) (n uint64) {
-	for _, b := range lines {
-		if b == '\n' {
-			n++
-		}
-	}
-	return n
-}
-
-// call adds the line of a call, answered with an HTTP status, if it came over HTTP, and so many
-// bytes.
-func (a *AccessLog) call(c *call, status int, answered int64) {
+// call adds the line of a call.
+func (a *AccessLog) call(c *call) {
 	if c.key == "" && c.access == access.Passerby {
 		if _, ok := a.strangers.take(); !ok {
-			a.missed()
+			a.leftOut.add(1)
 			return
 		}
 	}
 	took := time.Since(c.start)
-	a.add(func(to []byte) []byte {
-		to = append(to, `{"time":`...)
-		to = appendTime(to, c.start)
-		to = appendText(to, "method", c.method)
-		if c.realm != "" {
-			to = appendText(to, "realm", short(c.realm))
-		}
-		if c.key != "" {
-			to = appendText(to, "key", c.key)
-		}
-		to = appendText(to, "peer", c.peer)
-		if !c.redis() {
-			to = appendNumber(to, "http", int64(status))
-		}
-		if c.endpoint != nil || c.failed != nil || c.redis() {
-			to = appendText(to, "code", c.label())
-		}
-		if c.status != "" {
-			to = appendText(to, "status", c.status)
-		}
-		if c.endpoint != nil && c.endpoint.streams != nil {
-			to = appendNumber(to, "messages", c.messages)
-			to = appendNumber(to, c.endpoint.unit(), c.units)
-		}
-		to = append(to, `,"seconds":`...)
-		to = strconv.AppendFloat(to, took.Seconds(), 'f', 6, 64)
-		to = appendNumber(to, "request_bytes", c.received)
-		to = appendNumber(to, "response_bytes", answered)
-		return append(to, "}\n"...)
-	})
-}
-
-func appendTime(to []byte, t time.Time) []byte {
-	to = append(to, '"')
-	to = t.UTC().AppendFormat(to, "2006-01-02T15:04:05.000000Z")
-	return append(to, '"')
-}
-
-func appendNumber(to []byte, name string, n int64) []byte {
-	to = append(append(append(to, `,"`...), name...), `":`...)
-	return strconv.AppendInt(to, n, 10)
-}
-
-// appendText appends a member with a text. Only realms and names of keys can need escapes.
-func appendText(to []byte, name, text string) []byte {
-	to = append(append(append(to, `,"`...), name...), `":`...)
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
-			quoted, err := json.Marshal(text)
-			if err != nil { // never: a string
-				quoted = []byte(`""`)
-			}
-			return append(to, quoted...)
+	attrs := make([]slog.Attr, 0, 12)
+	text := func(name, value string) {
+		if value != "" {
+			attrs = append(attrs, slog.String(name, value))
 		}
 	}
-	return append(append(append(to, '"'), text...), '"')
+	text("method", c.method)
+	text("realm", short(c.realm))
+	text("key", c.key)
+	text("peer", c.peer)
+	if !c.redis() {
+		attrs = append(attrs, slog.Int("http", c.answer.code()))
+	}
+	if c.endpoint != nil || c.failed != nil || c.redis() {
+		text("code", c.label())
+	}
+	text("status", c.status)
+	if c.endpoint != nil && c.endpoint.stream {
+		attrs = append(attrs, slog.Int64("messages", c.messages), slog.Int64(c.endpoint.unit(), c.units))
+	}
+	attrs = append(attrs, slog.Float64("seconds", took.Round(time.Microsecond).Seconds()),
+		slog.Int64("request_bytes", c.received), slog.Int64("response_bytes", c.answer.bytes))
+	a.add(c.start, attrs...)
 }
 
-// countedWriter counts the bytes of an answer, and keeps its status.
-type countedWriter struct {
+// answer is where the answer to a call goes. It counts the bytes and keeps the status, and drops
+// everything once another server is to answer.
+type answer struct {
 	http.ResponseWriter
+	c      *call
 	bytes  int64
 	status int // 0: not written yet
 }
 
 // WriteHeader implements [http.ResponseWriter].
-func (w *countedWriter) WriteHeader(status int) {
+func (w *answer) WriteHeader(status int) {
+	if w.c.elsewhere != "" {
+		return
+	}
 	if w.status == 0 && status >= http.StatusOK {
 		w.status = status
 	}
@@ -240,9 +192,9 @@ func (w *countedWriter) WriteHeader(status int) {
 }
 
 // Write implements [http.ResponseWriter].
-func (w *countedWriter) Write(p []byte) (int, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
+func (w *answer) Write(p []byte) (int, error) {
+	if w.c.elsewhere != "" {
+		return len(p), nil
 	}
 	n, err := w.ResponseWriter.Write(p)
 	w.bytes += int64(n)
@@ -250,28 +202,54 @@ func (w *countedWriter) Write(p []byte) (int, error) {
 }
 
 // Flush implements [http.Flusher], which Connect asks for.
-func (w *countedWriter) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() } // the client may be gone
+func (w *answer) Flush() { _ = w.FlushError() } // the client may be gone
 
-// Unwrap is for [http.ResponseController].
-func (w *countedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// code returns the HTTP status of the answer.
-func (w *countedWriter) code() int {
-	if w.status == 0 {
-		return http.StatusOK
+// FlushError flushes for an [http.ResponseController].
+func (w *answer) FlushError() error {
+	if w.c.elsewhere != "" {
+		return nil
 	}
-	return w.status
+	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// countedBody counts what has been read of a request's body.
-type countedBody struct {
+// Unwrap is for [http.ResponseController].
+func (w *answer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// code returns the HTTP status of the answer.
+func (w *answer) code() int { return cmp.Or(w.status, http.StatusOK) }
+
+// streamBody is the body of a stream of draws. It counts what is read, and keeps it until it is
+// known which server answers.
+type streamBody struct {
 	io.ReadCloser
-	bytes *int64
+	c       *call
+	kept    []byte
+	at      int // what is read next, of kept
+	decided bool
 }
 
 // Read implements [io.Reader].
-func (b countedBody) Read(p []byte) (int, error) {
+func (b *streamBody) Read(p []byte) (int, error) {
+	if b.at < len(b.kept) {
+		n := copy(p, b.kept[b.at:])
+		b.at += n
+		return n, nil
+	}
 	n, err := b.ReadCloser.Read(p)
-	*b.bytes += int64(n)
+	b.c.received += int64(n)
+	if b.decided {
+		b.kept, b.at = nil, 0
+	} else {
+		b.kept = append(b.kept, p[:n]...)
+		b.at += n
+	}
 	return n, err
+}
+
+// Close closes the body when the server that answers is known. Before, another reader may follow.
+func (b *streamBody) Close() error {
+	if !b.decided {
+		return nil
+	}
+	return b.ReadCloser.Close()
 }

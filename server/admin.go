@@ -30,8 +30,10 @@ func (h admin) CreateRealm(_ context.Context, req *kujiv1.CreateRealmRequest) (*
 	if req.GetRealm() == "" {
 		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "realm", Message: "is empty, want the name of the realm to create"}
 	}
-	if err := h.room(req.GetRealm()); err != nil {
-		return nil, err
+	if h.realms.known(req.GetRealm()) == nil {
+		if err := h.files.CheckRealm(); err != nil {
+			return nil, err
+		}
 	}
 	created, err := h.realms.new(req.GetRealm())
 	if err != nil {
@@ -55,11 +57,7 @@ func (h admin) GetStatus(ctx context.Context, req *kujiv1.GetStatusRequest) (*ku
 	out := &kujiv1.GetStatusResponse{Version: h.version, Draining: h.draining.Load(), Sync: kujiv1.SyncPolicy(h.realms.engine.Sync()) + 1}
 	list := h.realms.sorted()
 	if req.GetRealm() != "" {
-		r, err := h.realms.get(req.GetRealm())
-		if err != nil {
-			return nil, err
-		}
-		list = []*kuji.Realm{r}
+		list = []*kuji.Realm{realmOf(ctx)}
 	}
 	for _, r := range list {
 		st := r.Stats()
@@ -82,14 +80,6 @@ func (h admin) GetStatus(ctx context.Context, req *kujiv1.GetStatusRequest) (*ku
 	return out, nil
 }
 
-// room refuses a new realm for which there are too few descriptors.
-func (h admin) room(name string) error {
-	if h.realms.has(name) {
-		return nil
-	}
-	return h.files.CheckRealm()
-}
-
 // merged returns what there is to say of realms, sorted by name. Who leads a realm knows more than
 // who follows.
 func merged(own, leaders []*kujiv1.RealmStatus) []*kujiv1.RealmStatus {
@@ -105,10 +95,7 @@ func merged(own, leaders []*kujiv1.RealmStatus) []*kujiv1.RealmStatus {
 }
 
 func (h admin) SetClock(ctx context.Context, req *kujiv1.SetClockRequest) (*kujiv1.SetClockResponse, error) {
-	r, err := h.realms.get(req.GetRealm())
-	if err != nil {
-		return nil, err
-	}
+	r := realmOf(ctx)
 	set, err := r.SetClock(ctx, time.UnixMilli(req.GetTimeUnixMs()), cmp.Or(accessOf(ctx).Name, "no key"), req.GetReason())
 	if err != nil {
 		return nil, err
@@ -118,10 +105,7 @@ func (h admin) SetClock(ctx context.Context, req *kujiv1.SetClockRequest) (*kuji
 }
 
 func (h admin) FinishUpgrade(ctx context.Context, req *kujiv1.FinishUpgradeRequest) (*kujiv1.FinishUpgradeResponse, error) {
-	r, err := h.realms.get(req.GetRealm())
-	if err != nil {
-		return nil, err
-	}
+	r := realmOf(ctx)
 	by := cmp.Or(accessOf(ctx).Name, "no key")
 	up, err := r.FinishUpgrade(ctx, by, req.GetReason())
 	if err != nil {

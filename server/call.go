@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server/access"
@@ -21,6 +22,7 @@ import (
 type call struct {
 	endpoint *endpoint // nil: it is no RPC
 	access   *access.Access
+	target   *kuji.Realm    // the realm of a unary request; nil: it is about none, or not known yet
 	start    time.Time      // when its header had arrived
 	arrived  time.Time      // when its body had arrived, too
 	took     time.Duration  // from then on; 0: it was not measured, as of a stream
@@ -29,6 +31,7 @@ type call struct {
 	code     connect.Code   // of the answer, if reached or failed; 0 for OK
 	failed   *connect.Error // what the answer says instead of a result
 	work     int64          // taken from Gate.Work
+	answer   answer
 
 	logged
 	streaming
@@ -47,9 +50,9 @@ type logged struct {
 
 // streaming is what only the call of a stream has.
 type streaming struct {
-	w        http.ResponseWriter
-	messages int64 // answers
-	units    int64 // draws or events in them
+	body     *streamBody // nil: the answer is a stream, the request is not
+	messages int64       // answers
+	units    int64       // draws or events in them
 }
 
 // handedOver reports whether another server is to answer, and counts and logs the request.
@@ -79,7 +82,7 @@ func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 			return nil, err
 		}
 		if m, ok := req.Any().(proto.Message); ok {
-			if err := i.admit(ctx, m); err != nil {
+			if ctx, err = i.admit(ctx, m); err != nil {
 				return nil, err
 			}
 		}
@@ -107,25 +110,35 @@ func noteStatus(ctx context.Context, answer any) {
 	}
 }
 
-// admit refuses a request with a wrong count or without the right, and takes memory for its answer.
-func (i *interceptor) admit(ctx context.Context, request proto.Message) error {
+// admit refuses a request with a wrong count or without the right, takes memory for its answer, and
+// finds its realm. It returns the context for what the request reads.
+func (i *interceptor) admit(ctx context.Context, request proto.Message) (context.Context, error) {
 	if err := miscount(request); err != nil {
-		return err
+		return ctx, err
 	}
 	c, ok := ctx.Value(callKey{}).(*call)
 	if !ok {
-		return errors.New("the call did not come through ServeHTTP")
+		return ctx, errors.New("the call did not come through ServeHTTP")
 	}
 	c.about(request)
 	if !c.endpoint.open {
 		if err := c.access.Permit(request); err != nil {
-			return err
+			return ctx, err
 		}
 	}
 	i.gate.Rates.Owe(c.access, message.Commands(request)-1)
 	var err error
-	c.work, err = i.gate.TakeWork(ctx, c.access.Who, message.Work(request))
-	return err
+	if c.work, err = i.gate.TakeWork(ctx, c.access.Who, message.Work(request)); err != nil {
+		return ctx, err
+	}
+	if q, ok := request.(interface{ GetStale() bool }); ok && q.GetStale() {
+		ctx = kuji.Stale(ctx)
+	}
+	realm, about := contract.RealmOf(request)
+	if _, creates := request.(*kujiv1.CreateRealmRequest); about && !creates {
+		c.target, err = i.shares.realms.get(realm)
+	}
+	return ctx, err
 }
 
 func (i *interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {

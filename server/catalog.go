@@ -17,16 +17,11 @@ import (
 
 // catalogs answers what is asked about catalogs, and puts them in force.
 type catalogs struct {
-	realms *realms
-	log    *slog.Logger
+	log *slog.Logger
 }
 
 func (h catalogs) GetCatalog(ctx context.Context, req *kujiv1.GetCatalogRequest) (*kujiv1.GetCatalogResponse, error) {
-	r, err := h.realms.get(req.GetRealm())
-	if err != nil {
-		return nil, err
-	}
-	v, err := r.Catalogs().InForce(ctx)
+	v, err := realmOf(ctx).Catalogs().InForce(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -53,25 +48,23 @@ func (h catalogs) GetCatalog(ctx context.Context, req *kujiv1.GetCatalogRequest)
 	return out, nil
 }
 
-// namesIn returns the items that an answer names. So a client that may read the answer learns their
-// names and nothing of the rest of the catalog.
-func namesIn(ctx context.Context, r *kuji.Realm, answer proto.Message) ([]*kujiv1.Item, error) {
+// namesIn returns the items that an answer names, if the request asks for them. So a client that may
+// read the answer learns their names and nothing of the rest of the catalog.
+func namesIn(ctx context.Context, req interface{ GetNames() bool }, answer proto.Message) ([]*kujiv1.Item, error) {
+	if !req.GetNames() {
+		return nil, nil
+	}
 	named := map[string]bool{}
 	message.ItemsNamed(answer.ProtoReflect(), named)
-	items, err := r.Catalogs().Items(ctx, slices.Collect(maps.Keys(named)))
+	items, err := realmOf(ctx).Catalogs().Items(ctx, slices.Collect(maps.Keys(named)))
 	return message.Each(items, message.Item), err
 }
 
 func (h catalogs) ExportCatalog(ctx context.Context, req *kujiv1.ExportCatalogRequest) (*kujiv1.ExportCatalogResponse, error) {
-	r, err := h.realms.get(req.GetRealm())
-	if err != nil {
-		return nil, err
-	}
-	var v kuji.CatalogView
+	r := realmOf(ctx)
+	v, err := r.Catalogs().InForce(ctx)
 	if version := req.GetVersion(); version > 0 {
 		v, err = r.Catalogs().Version(ctx, version)
-	} else {
-		v, err = r.Catalogs().InForce(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -90,15 +83,11 @@ const (
 )
 
 func (h catalogs) ListCatalogs(ctx context.Context, req *kujiv1.ListCatalogsRequest) (*kujiv1.ListCatalogsResponse, error) {
-	r, err := h.realms.get(req.GetRealm())
-	if err != nil {
-		return nil, err
-	}
 	limit, err := pageLimit("limit", req.GetLimit(), defaultVersions, maxVersions)
 	if err != nil {
 		return nil, err
 	}
-	all, err := r.Catalogs().Versions(ctx)
+	all, err := realmOf(ctx).Catalogs().Versions(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -122,10 +111,7 @@ func (h catalogs) ListCatalogs(ctx context.Context, req *kujiv1.ListCatalogsRequ
 }
 
 func (h catalogs) ApplyCatalog(ctx context.Context, req *kujiv1.ApplyCatalogRequest) (*kujiv1.ApplyCatalogResponse, error) {
-	r, err := h.realms.get(req.GetRealm())
-	if err != nil {
-		return nil, err
-	}
+	r := realmOf(ctx)
 	c, err := catalog.ParseContext(ctx, req.GetYaml())
 	switch {
 	case ctx.Err() != nil:

@@ -52,6 +52,7 @@ type Call struct {
 	Request *http.Request
 	Began   time.Time // when it came to this server
 	Tries   int       // how often this server was to answer it, and then did not hold the realm
+	Streams bool      // it takes as long as the server that answers lets it
 }
 
 // ErrHere is the error of a [Call] that this server is to answer: it leads the realm by now, or the
@@ -76,23 +77,17 @@ type shares struct {
 
 // serveShared is serveAdmitted for a server that shares realms with others.
 func (s *Server) serveShared(w http.ResponseWriter, r *http.Request, c *call, b *admission.Body) {
-	mine, out := b.Request(r), &Call{Began: c.start}
+	mine, out := b.Request(r), &Call{Began: c.start, Streams: c.endpoint.stream}
 	c.shared = true
 	for {
-		if c.endpoint.bidi {
-			c.first = &recorded{body: mine.Body}
-			whole := *mine
-			whole.Body = c.first
-			mine = &whole
-		}
-		s.serveAdmitted(&sharedWriter{w, c}, mine, c)
+		s.serveAdmitted(w, mine, c)
 		if c.elsewhere == "" {
 			return
 		}
 		clear(w.Header()) // the server that answers sets them all
 		again := *r
 		if c.endpoint.bidi {
-			again.Body = c.first.again()
+			c.body.at, c.body.decided = 0, true
 		} else {
 			data := b.Kept() // a transport may still read it when this has returned
 			again.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
@@ -100,11 +95,13 @@ func (s *Server) serveShared(w http.ResponseWriter, r *http.Request, c *call, b 
 			again.ContentLength = int64(len(data))
 		}
 		out.Realm, out.Request = c.elsewhere, &again
-		if !s.handOver(w, out, c) {
+		if !s.handOver(c.answer.ResponseWriter, out, c) {
 			return
 		}
 		out.Tries++
-		c.begin()
+		if c.begin(); c.endpoint.bidi {
+			c.body.at, c.body.decided = 0, false
+		}
 		mine = &again
 		if again.GetBody != nil {
 			again.Body, _ = again.GetBody()
@@ -114,7 +111,7 @@ func (s *Server) serveShared(w http.ResponseWriter, r *http.Request, c *call, b 
 
 // handOver passes on what another server answers. It reports whether this one is to answer instead.
 func (s *Server) handOver(w http.ResponseWriter, out *Call, c *call) (here bool) {
-	if c.endpoint.streams != nil { // the leader decides how long it takes
+	if out.Streams { // the leader decides how long it takes
 		rc := http.NewResponseController(w)
 		_, _ = rc.SetReadDeadline(time.Time{}), rc.SetWriteDeadline(time.Time{}) // not supported: no deadline
 	}
@@ -166,12 +163,11 @@ func (s *shares) hold(ctx context.Context, request any) error {
 
 // sharing says which server answers a call, in a cluster.
 type sharing struct {
-	shared    bool      // other servers may answer, too
-	here      bool      // Cluster said that this server is to answer
-	held      string    // the realm, if this one tries to answer
-	stale     bool      // it tries with what it has, and does not lead
-	elsewhere string    // the realm, if another server is to answer
-	first     *recorded // what was read of a stream of draws
+	shared    bool   // other servers may answer, too
+	here      bool   // Cluster said that this server is to answer
+	held      string // the realm, if this one tries to answer
+	stale     bool   // it tries with what it has, and does not lead
+	elsewhere string // the realm, if another server is to answer
 }
 
 // begin makes the call one that this server is to answer.
@@ -182,7 +178,7 @@ func (c *call) begin() {
 
 // handOn reports whether another server is to answer a call that ended with an error here.
 func (c *call) handOn(err error) bool {
-	if !c.shared || c.held == "" || c.endpoint.streams != nil {
+	if !c.shared || c.held == "" || c.endpoint.stream {
 		return false
 	}
 	if c.stale { // the leader may know more
@@ -198,69 +194,4 @@ func stoppedBefore(err error) bool {
 		return true
 	}
 	return false
-}
-
-// sharedWriter drops what this server writes once another one is to answer.
-type sharedWriter struct {
-	http.ResponseWriter
-	c *call
-}
-
-// Write implements [http.ResponseWriter].
-func (w *sharedWriter) Write(p []byte) (int, error) {
-	if w.c.elsewhere != "" {
-		return len(p), nil
-	}
-	return w.ResponseWriter.Write(p)
-}
-
-// WriteHeader implements [http.ResponseWriter].
-func (w *sharedWriter) WriteHeader(status int) {
-	if w.c.elsewhere == "" {
-		w.ResponseWriter.WriteHeader(status)
-	}
-}
-
-// Flush implements [http.Flusher].
-func (w *sharedWriter) Flush() { _ = w.FlushError() } // the client may be gone
-
-// FlushError flushes for an [http.ResponseController].
-func (w *sharedWriter) FlushError() error {
-	if w.c.elsewhere != "" {
-		return nil
-	}
-	return http.NewResponseController(w.ResponseWriter).Flush()
-}
-
-// Unwrap is for [http.ResponseController].
-func (w *sharedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// recorded is the body of a stream. It keeps what was read until it is known which server answers.
-type recorded struct {
-	body    io.ReadCloser
-	read    []byte
-	decided bool
-}
-
-// Read implements [io.Reader].
-func (b *recorded) Read(p []byte) (int, error) {
-	n, err := b.body.Read(p)
-	if !b.decided {
-		b.read = append(b.read, p[:n]...)
-	}
-	return n, err
-}
-
-// Close does nothing: net/http closes the body of a request that it received.
-func (b *recorded) Close() error { return nil }
-
-// decide forgets what was read.
-func (b *recorded) decide() { b.decided, b.read = true, nil }
-
-// again returns the whole body.
-func (b *recorded) again() io.ReadCloser {
-	return struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(b.read), b.body), b.body}
 }

@@ -8,23 +8,22 @@ import (
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/kuji-dev/kuji/internal/contract"
 )
 
-// codecs replaces Connect's codecs by stricter ones, under every name that a request can ask for.
-func codecs(r requests) connect.HandlerOption {
-	return connect.WithHandlerOptions(
-		connect.WithCodec(protoCodec{r}),
-		connect.WithCodec(jsonCodec{"json", r}),
-		connect.WithCodec(jsonCodec{"json; charset=utf-8", r}),
-	)
-}
+// codecs replace Connect's codecs by stricter ones, under every name that a request can ask for.
+var codecs = connect.WithHandlerOptions(
+	connect.WithCodec(protoCodec{}),
+	connect.WithCodec(jsonCodec{"json"}),
+	connect.WithCodec(jsonCodec{"json; charset=utf-8"}),
+)
 
 // protoCodec is binary Protocol Buffers with limits on depth and counts. It skips unknown fields,
 // which a newer client may send. It adds what it reads to the message, because a stream reuses the
 // memory of one message for the next.
-type protoCodec struct{ requests requests }
+type protoCodec struct{}
 
 func (protoCodec) Name() string { return "proto" }
 
@@ -38,23 +37,20 @@ func (protoCodec) MarshalAppend(dst []byte, message any) ([]byte, error) {
 	return proto.MarshalOptions{}.MarshalAppend(dst, m)
 }
 
-func (c protoCodec) Unmarshal(data []byte, message any) error {
+func (protoCodec) Unmarshal(data []byte, message any) error {
 	m, err := protoMessage(message)
 	if err != nil {
 		return err
 	}
-	return c.requests.decode(m,
-		func(s *shape) error { return new(counter).binary(data, s) },
+	return decode(m,
+		func(desc protoreflect.MessageDescriptor) error { return new(counter).binary(data, desc) },
 		func() error {
 			return proto.UnmarshalOptions{Merge: true, DiscardUnknown: true, RecursionLimit: MaxDepth}.Unmarshal(data, m)
 		})
 }
 
 // jsonCodec is the standard JSON mapping, with limits on depth and counts.
-type jsonCodec struct {
-	name     string
-	requests requests
-}
+type jsonCodec struct{ name string }
 
 func (c jsonCodec) Name() string { return c.name }
 
@@ -68,7 +64,7 @@ func (jsonCodec) MarshalAppend(dst []byte, message any) ([]byte, error) {
 	return contract.AppendJSON(dst, m)
 }
 
-func (c jsonCodec) Unmarshal(data []byte, message any) error {
+func (jsonCodec) Unmarshal(data []byte, message any) error {
 	m, err := protoMessage(message)
 	if err != nil {
 		return err
@@ -76,8 +72,8 @@ func (c jsonCodec) Unmarshal(data []byte, message any) error {
 	if len(data) == 0 {
 		return errors.New("the body is empty, want a JSON object, at least {}")
 	}
-	return c.requests.decode(m,
-		func(s *shape) error { return (&jsonCounter{data: data}).json(s) },
+	return decode(m,
+		func(desc protoreflect.MessageDescriptor) error { return (&jsonCounter{data: data}).json(desc) },
 		func() error { return contract.ReadJSON(data, m) })
 }
 
@@ -118,11 +114,11 @@ func (b *boundedGzip) Read(p []byte) (int, error) {
 }
 
 // readLimits bounds the request message of one RPC, compressed or not.
-func readLimits(max int) connect.HandlerOption {
+func readLimits(max int64) connect.HandlerOption {
 	return connect.WithHandlerOptions(
-		connect.WithReadMaxBytes(max),
+		connect.WithReadMaxBytes(int(max)),
 		connect.WithCompression("gzip",
-			func() connect.Decompressor { return &boundedGzip{max: int64(max)} },
+			func() connect.Decompressor { return &boundedGzip{max: max} },
 			func() connect.Compressor { return gzip.NewWriter(io.Discard) },
 		),
 	)

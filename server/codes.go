@@ -9,52 +9,32 @@ import (
 )
 
 // codes imports, shows and exports lists of codes.
-type codes struct{ realms *realms }
+type codes struct{}
 
-func (h codes) ImportCodes(ctx context.Context, req *kujiv1.ImportCodesRequest) (*kujiv1.ImportCodesResponse, error) {
-	r, err := h.realms.get(req.GetRealm())
-	if err != nil {
-		return nil, err
-	}
-	res, err := r.Codes().Import(ctx, req.GetList(), req.GetCodes())
-	if err != nil {
-		return nil, err
-	}
-	return &kujiv1.ImportCodesResponse{Added: res.Added, List: codeList(&res.List)}, nil
+func (codes) ImportCodes(ctx context.Context, req *kujiv1.ImportCodesRequest) (*kujiv1.ImportCodesResponse, error) {
+	res, err := realmOf(ctx).Codes().Import(ctx, req.GetList(), req.GetCodes())
+	return &kujiv1.ImportCodesResponse{Added: res.Added, List: codeList(&res.List)}, err
 }
 
-func (h codes) GetCodes(ctx context.Context, req *kujiv1.GetCodesRequest) (*kujiv1.GetCodesResponse, error) {
-	r, err := h.realms.get(req.GetRealm())
-	if err != nil {
-		return nil, err
-	}
-	v, err := r.Codes().List(ctx, req.GetList())
-	if err != nil {
-		return nil, err
-	}
-	return &kujiv1.GetCodesResponse{List: codeList(&v)}, nil
+func (codes) GetCodes(ctx context.Context, req *kujiv1.GetCodesRequest) (*kujiv1.GetCodesResponse, error) {
+	v, err := realmOf(ctx).Codes().List(ctx, req.GetList())
+	return &kujiv1.GetCodesResponse{List: codeList(&v)}, err
 }
 
-func (h codes) ExportCodes(ctx context.Context, req *kujiv1.ExportCodesRequest) (*kujiv1.ExportCodesResponse, error) {
-	r, err := h.realms.get(req.GetRealm())
-	if err != nil {
-		return nil, err
-	}
+func (codes) ExportCodes(ctx context.Context, req *kujiv1.ExportCodesRequest) (*kujiv1.ExportCodesResponse, error) {
 	limit, err := pageLimit("limit", req.GetLimit(), DefaultPage, MaxPage)
 	if err != nil {
 		return nil, err
 	}
-	export := r.Codes().Given
+	all := realmOf(ctx).Codes()
+	export := all.Given
 	if req.GetRedeemed() {
-		export = r.Codes().Used
+		export = all.Used
 	}
 	v, some, err := export(ctx, req.GetList(), req.GetOffset(), limit)
-	if err != nil {
-		return nil, err
-	}
 	return &kujiv1.ExportCodesResponse{List: codeList(&v), Codes: message.Each(some, func(g *kuji.GivenCode) *kujiv1.GivenCode {
 		return &kujiv1.GivenCode{Code: g.Code.Code, Number: g.Code.Number, Player: g.Player, Position: g.Position, TimeUnixMs: g.Time}
-	})}, nil
+	})}, err
 }
 
 func codeList(v *kuji.CodesView) *kujiv1.CodeList {

@@ -15,7 +15,6 @@ import (
 
 // commands carries out commands.
 type commands struct {
-	realms  *realms
 	granted *access.Granted
 	metrics *metrics
 }
@@ -61,6 +60,12 @@ func (h *commands) SetTrack(ctx context.Context, req *kujiv1.SetTrackRequest) (*
 	return &kujiv1.SetTrackResponse{Result: res}, err
 }
 
+// SetLimit is an administrator's.
+func (h *commands) SetLimit(ctx context.Context, req *kujiv1.SetLimitRequest) (*kujiv1.SetLimitResponse, error) {
+	res, err := h.do(ctx, req)
+	return &kujiv1.SetLimitResponse{Result: res}, err
+}
+
 func (h *commands) Batch(ctx context.Context, req *kujiv1.BatchRequest) (*kujiv1.BatchResponse, error) {
 	commands := req.GetCommands()
 	if len(commands) == 0 {
@@ -74,10 +79,6 @@ func (h *commands) Batch(ctx context.Context, req *kujiv1.BatchRequest) (*kujiv1
 		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "commands",
 			Message: fmt.Sprintf("%d outcomes in all, want at most %d", n, MaxBatchOutcomes)}
 	}
-	r, err := h.realms.get(req.GetRealm())
-	if err != nil {
-		return nil, err
-	}
 	reqs := make([]kuji.Request, len(commands))
 	for i, c := range commands {
 		if (c.GetDraw() != nil || c.GetRedeem() != nil) && c.GetReason()+c.GetMetadata() != "" {
@@ -86,7 +87,7 @@ func (h *commands) Batch(ctx context.Context, req *kujiv1.BatchRequest) (*kujiv1
 		reqs[i] = message.Request(c.GetRequestId(), contract.CommandOf(c), noteOf(ctx, c))
 	}
 	results := make([]kuji.Result, len(reqs))
-	if err := h.doAll(ctx, accessOf(ctx), r, reqs, results); err != nil {
+	if err := h.doAll(ctx, accessOf(ctx), realmOf(ctx), reqs, results); err != nil {
 		return nil, err
 	}
 	h.metrics.all(results)
@@ -96,16 +97,11 @@ func (h *commands) Batch(ctx context.Context, req *kujiv1.BatchRequest) (*kujiv1
 // do carries out the command of a unary call.
 func (h *commands) do(ctx context.Context, req interface {
 	proto.Message
-	GetRealm() string
 	GetRequestId() string
 }) (*kujiv1.Result, error) {
-	r, err := h.realms.get(req.GetRealm())
-	if err != nil {
-		return nil, err
-	}
 	var res [1]kuji.Result
 	reqs := []kuji.Request{message.Request(req.GetRequestId(), req, noteOf(ctx, req))}
-	if err := h.doAll(ctx, accessOf(ctx), r, reqs, res[:]); err != nil {
+	if err := h.doAll(ctx, accessOf(ctx), realmOf(ctx), reqs, res[:]); err != nil {
 		return nil, err
 	}
 	if res[0].Status == kuji.Refused {
@@ -132,22 +128,15 @@ func (h *commands) doAll(ctx context.Context, a *access.Access, r *kuji.Realm, r
 // noteOf returns what the log keeps of whose key asked, and why, if the request can say why.
 func noteOf(ctx context.Context, request any) kuji.Note {
 	note := kuji.Note{By: accessOf(ctx).Name}
-	if m, ok := request.(interface {
-		GetReason() string
-		GetMetadata() string
-	}); ok {
-		note.Reason, note.Metadata = m.GetReason(), m.GetMetadata()
-	} else if m, ok := request.(interface{ GetReason() string }); ok {
+	if m, ok := request.(interface{ GetReason() string }); ok {
 		note.Reason = m.GetReason()
+	}
+	if m, ok := request.(interface{ GetMetadata() string }); ok {
+		note.Metadata = m.GetMetadata()
 	}
 	return note
 }
 
-// accessOf returns who a call came from.
-func accessOf(ctx context.Context) *access.Access {
-	c, _ := ctx.Value(callKey{}).(*call)
-	if c == nil {
-		return access.Anybody
-	}
-	return c.access
-}
+// accessOf returns who a call came from, and realmOf the realm that it is about.
+func accessOf(ctx context.Context) *access.Access { return ctx.Value(callKey{}).(*call).access }
+func realmOf(ctx context.Context) *kuji.Realm     { return ctx.Value(callKey{}).(*call).target }

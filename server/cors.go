@@ -44,54 +44,40 @@ type sites struct {
 }
 
 func newSites(o *Options) (*sites, error) {
-	s := &sites{keys: o.Keys != nil, guard: http.NewCrossOriginProtection(), hosts: make(map[string]bool, len(o.Hosts))}
+	s := &sites{keys: o.Keys != nil, guard: http.NewCrossOriginProtection(), hosts: map[string]bool{}, origins: map[string]bool{}}
 	for _, h := range o.Hosts {
 		s.hosts[access.CanonicalHost(h)] = true
 	}
-	var err error
-	s.origins, err = parseOrigins(o.Origins, s.keys)
-	return s, err
+	if len(o.Origins) > 0 && !s.keys {
+		return nil, errors.New("server: Origins without Keys: any page of these sites could do everything; set Keys")
+	}
+	for _, one := range o.Origins {
+		if wrong := wrongOrigin(one); wrong != "" {
+			return nil, fmt.Errorf("server: origin %.100q, want one as browsers send it, such as https://shop.example: %s", one, wrong)
+		}
+		s.origins[one] = true
+	}
+	return s, nil
 }
 
-// check protects a server that asks for no key from web pages.
+// check protects a server that asks for no key from web pages. A page can point its own name at
+// 127.0.0.1 and then pass for the same origin; the name in Host gives it away.
 func (s *sites) check(r *http.Request) *connect.Error {
 	if s.keys {
 		return nil
 	}
+	host := r.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
 	err := s.guard.Check(r)
-	if !s.hostAllowed(r.Host) {
+	if host = access.CanonicalHost(host); !access.IsLoopback(host) && !s.hosts[host] {
 		err = fmt.Errorf("host %q: a server without API keys answers to loopback names only", r.Host)
 	}
 	if err == nil {
 		return nil
 	}
 	return contract.Refused(connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN, err)
-}
-
-// hostAllowed checks the Host of a request to a server without keys. A web page can point its own
-// name at 127.0.0.1 and then pass for the same origin. The name in Host gives it away.
-func (s *sites) hostAllowed(hostport string) bool {
-	host := hostport
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		host = h
-	}
-	host = access.CanonicalHost(host)
-	return access.IsLoopback(host) || s.hosts[host]
-}
-
-// parseOrigins checks the origins of Options.
-func parseOrigins(list []string, keys bool) (map[string]bool, error) {
-	if len(list) > 0 && !keys {
-		return nil, errors.New("server: Origins without Keys: any page of these sites could do everything; set Keys")
-	}
-	origins := make(map[string]bool, len(list))
-	for _, o := range list {
-		if wrong := wrongOrigin(o); wrong != "" {
-			return nil, fmt.Errorf("server: origin %.100q, want one as browsers send it, such as https://shop.example: %s", o, wrong)
-		}
-		origins[o] = true
-	}
-	return origins, nil
 }
 
 // defaultPorts are the ports that browsers leave out.
@@ -101,23 +87,23 @@ var defaultPorts = map[string]string{"https": "443", "http": "80"}
 // empty string.
 func wrongOrigin(o string) string {
 	u, err := url.Parse(o)
-	if err != nil || defaultPorts[u.Scheme] == "" || u.Hostname() == "" || o != u.Scheme+"://"+u.Host || strings.Contains(o, "*") {
+	if err != nil || defaultPorts[u.Scheme] == "" || u.Hostname() == "" || !strings.EqualFold(o, u.Scheme+"://"+u.Host) || strings.Contains(o, "*") {
 		return "https:// or http:// and a host, no path, no wildcard"
 	}
-	port := u.Port()
-	n, err := strconv.ParseUint(cmp.Or(port, "1"), 10, 16)
-	switch {
-	case port == defaultPorts[u.Scheme], strings.HasSuffix(u.Host, ":"):
-		return "browsers leave out the port " + defaultPorts[u.Scheme]
-	case err != nil, n == 0, port != "" && port != strconv.FormatUint(n, 10):
-		return "a port from 1 to 65535, without zeros in front"
-	case o != strings.ToLower(o):
-		return "in lower case"
-	case strings.ContainsFunc(o, func(r rune) bool { return r > unicode.MaxASCII }):
+	n, err := strconv.ParseUint(cmp.Or(u.Port(), defaultPorts[u.Scheme]), 10, 16)
+	if err != nil || n == 0 {
+		return "a port from 1 to 65535"
+	}
+	host := strings.ToLower(u.Hostname())
+	if strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return "browsers write such a host in ASCII, as in xn--bcher-kva.example"
 	}
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && ip.String() != u.Hostname() {
-		return "browsers write this address as " + ip.String()
+	if ip, err := netip.ParseAddr(host); err == nil {
+		host = ip.String()
+	}
+	want := u.Scheme + "://" + net.JoinHostPort(host, strconv.FormatUint(n, 10))
+	if want = strings.TrimSuffix(want, ":"+defaultPorts[u.Scheme]); want != o {
+		return "browsers send " + want
 	}
 	return ""
 }

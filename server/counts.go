@@ -42,108 +42,68 @@ var mostValues = map[protoreflect.FullName]int{
 	"kuji.v1.StreamDrawsRequest.request_ids":    kuji.MaxBatch,
 }
 
-// shape is what the codecs know of a message of the contract in order to count in it.
-type shape struct {
-	byNumber map[protowire.Number]*part
-	byName   map[string]*part // as JSON may write it
-}
+// maxFields bounds the place of a list among the fields of its message.
+const maxFields = 16
 
-// maxLists is the most lists in one message.
-const maxLists = 8
-
-// part is a field of a shape.
-type part struct {
-	name    string // in the contract
-	list    bool
-	index   int    // of a list, among those of its shape
-	most    int    // values of a list
-	packed  bool   // binary may write many of its values as one
-	message *shape // of a message; nil for a scalar
-}
-
-// requests are the shapes of requests that have something to count.
-type requests map[protoreflect.FullName]*shape
-
-// requestShapes returns the shape of every request of the services that has something to count.
-// The error names all lists without a limit.
-func requestShapes(services []protoreflect.ServiceDescriptor) (requests, error) {
-	known := make(map[protoreflect.FullName]*shape)
-	out := make(requests)
+// checkCounts fails if a list of a request of the services has no limit. The error names all such
+// lists.
+func checkCounts(services []protoreflect.ServiceDescriptor) error {
+	seen := make(map[protoreflect.FullName]bool)
 	var missing []string
+	var check func(m protoreflect.MessageDescriptor)
+	check = func(m protoreflect.MessageDescriptor) {
+		if seen[m.FullName()] {
+			return
+		}
+		seen[m.FullName()] = true
+		for i := range m.Fields().Len() {
+			f := m.Fields().Get(i)
+			if isList(f) && (mostValues[f.FullName()] == 0 || i >= maxFields) {
+				missing = append(missing, string(f.FullName()))
+			}
+			if f.Message() != nil {
+				check(f.Message())
+			}
+		}
+	}
 	for _, service := range services {
 		for i := range service.Methods().Len() {
-			m := service.Methods().Get(i).Input()
-			if s := shapeOf(m, known, &missing); slices.ContainsFunc(s.all(), (*part).counts) {
-				out[m.FullName()] = s
-			}
+			check(service.Methods().Get(i).Input())
 		}
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		return nil, fmt.Errorf("server: no limit is known for %s: each list of a request needs one in mostValues", strings.Join(missing, ", "))
+		return fmt.Errorf("server: no limit is known for %s: each list of a request needs one in mostValues", strings.Join(missing, ", "))
 	}
-	return out, nil
+	return nil
 }
 
-func shapeOf(m protoreflect.MessageDescriptor, known map[protoreflect.FullName]*shape, missing *[]string) *shape {
-	if s := known[m.FullName()]; s != nil {
-		return s
-	}
-	s := &shape{byNumber: make(map[protowire.Number]*part), byName: make(map[string]*part)}
-	known[m.FullName()] = s
-	lists := 0
-	for i := range m.Fields().Len() {
-		f := m.Fields().Get(i)
-		p := &part{name: string(f.Name()), list: f.Cardinality() == protoreflect.Repeated}
-		if p.list {
-			p.index, p.most = lists, mostValues[f.FullName()]
-			if lists++; p.most == 0 || lists > maxLists {
-				*missing = append(*missing, string(f.FullName()))
-			}
-		}
-		switch f.Kind() {
-		case protoreflect.MessageKind, protoreflect.GroupKind:
-			p.message = shapeOf(f.Message(), known, missing)
-		case protoreflect.StringKind, protoreflect.BytesKind:
-		default:
-			p.packed = p.list
-		}
-		s.byNumber[f.Number()] = p
-		s.byName[f.JSONName()] = p
-		s.byName[string(f.Name())] = p
-	}
-	return s
-}
+func isList(f protoreflect.FieldDescriptor) bool { return f.Cardinality() == protoreflect.Repeated }
 
-func (s *shape) all() []*part {
-	out := make([]*part, 0, len(s.byNumber))
-	for _, p := range s.byNumber {
-		out = append(out, p)
-	}
-	return out
-}
-
-func (p *part) counts() bool { return p.list || p.message != nil }
+// counts reports whether there is something to count in a field.
+func counts(f protoreflect.FieldDescriptor) bool { return isList(f) || f.Message() != nil }
 
 // errStop ends a count at something that the decoder will refuse.
 var errStop = errors.New("not in the contract")
 
-// decode counts with check and, if all counts are right, decodes.
-func (r requests) decode(m proto.Message, check func(*shape) error, decode func() error) error {
-	s := r[m.ProtoReflect().Descriptor().FullName()]
-	if s == nil {
-		return decode()
-	}
-	wrong, ok := errors.AsType[*kuji.Error](check(s))
-	if !ok {
-		return decode()
-	}
-	mark, err := proto.Marshal(&kujiv1.Violation{Field: wrong.Field, Description: wrong.Message})
-	if err != nil {
+// decode counts with count, if there is something to count, and decodes if all counts are right.
+func decode(m proto.Message, count func(protoreflect.MessageDescriptor) error, decode func() error) error {
+	desc := m.ProtoReflect().Descriptor()
+	for i := range desc.Fields().Len() {
+		if !counts(desc.Fields().Get(i)) {
+			continue
+		}
+		wrong, ok := errors.AsType[*kuji.Error](count(desc))
+		if !ok {
+			break
+		}
+		mark, err := proto.Marshal(&kujiv1.Violation{Field: wrong.Field, Description: wrong.Message})
+		if err == nil {
+			m.ProtoReflect().SetUnknown(mark)
+		}
 		return err
 	}
-	m.ProtoReflect().SetUnknown(mark)
-	return nil
+	return decode()
 }
 
 // miscount returns why a codec left a request empty, or nil if it did not.
@@ -164,8 +124,10 @@ func miscount(m proto.Message) error {
 type counter struct{ messages int }
 
 // binary checks the counts of a message in binary.
-func (c *counter) binary(data []byte, s *shape) error {
-	var counts [maxLists]int
+func (c *counter) binary(data []byte, m protoreflect.MessageDescriptor) error {
+	var values [maxFields]int
+	var f protoreflect.FieldDescriptor // the last one; values of a list follow each other
+	most := 0
 	for len(data) > 0 {
 		number, kind, n := protowire.ConsumeTag(data)
 		if n < 0 {
@@ -178,27 +140,32 @@ func (c *counter) binary(data []byte, s *shape) error {
 		}
 		value := data[:n]
 		data = data[n:]
-		p := s.byNumber[number]
-		if p == nil || !p.counts() {
+		if f == nil || f.Number() != number {
+			if f = m.Fields().ByNumber(number); f == nil {
+				continue
+			}
+			most = mostValues[f.FullName()]
+		}
+		if !counts(f) {
 			continue
 		}
 		if kind == protowire.BytesType {
 			value, _ = protowire.ConsumeBytes(value)
 		}
-		if p.list {
+		if most > 0 { // a list
 			add := 1
-			if p.packed && kind == protowire.BytesType {
-				add = varints(value)
+			if kind == protowire.BytesType && f.Message() == nil && f.Kind() != protoreflect.StringKind && f.Kind() != protoreflect.BytesKind {
+				add = varints(value) // many values as one
 			}
-			if counts[p.index] += add; counts[p.index] > p.most {
-				return p.tooMany()
+			if values[f.Index()] += add; values[f.Index()] > most {
+				return tooMany(f)
 			}
 		}
-		if p.message != nil && kind == protowire.BytesType {
+		if f.Message() != nil && kind == protowire.BytesType {
 			if err := c.message(); err != nil {
 				return err
 			}
-			if err := c.binary(value, p.message); err != nil {
+			if err := c.binary(value, f.Message()); err != nil {
 				return err
 			}
 		}
@@ -225,11 +192,11 @@ type jsonCounter struct {
 }
 
 // json checks the counts of a message in JSON.
-func (c *jsonCounter) json(s *shape) error {
+func (c *jsonCounter) json(m protoreflect.MessageDescriptor) error {
 	if c.next() != '{' {
 		return errStop
 	}
-	return c.object(s)
+	return c.object(m)
 }
 
 // next skips space and returns the byte after it, 0 at the end.
@@ -256,19 +223,19 @@ func (c *jsonCounter) element() byte {
 }
 
 // object checks the counts of the object that is next.
-func (c *jsonCounter) object(s *shape) error {
+func (c *jsonCounter) object(m protoreflect.MessageDescriptor) error {
 	c.data = c.data[1:]
 	for b := c.element(); b != '}'; b = c.element() {
 		key, err := c.text()
 		if err != nil {
 			return err
 		}
-		p, err := s.named(key)
-		if err != nil || c.next() != ':' {
+		f := named(m, key)
+		if f == nil || c.next() != ':' {
 			return errStop
 		}
 		c.data = c.data[1:]
-		if err := c.value(p, p.list); err != nil {
+		if err := c.value(f, isList(f)); err != nil {
 			return err
 		}
 	}
@@ -277,20 +244,21 @@ func (c *jsonCounter) object(s *shape) error {
 }
 
 // value checks the counts of the value that is next, of a field or of an element of a list.
-func (c *jsonCounter) value(p *part, list bool) error {
+func (c *jsonCounter) value(f protoreflect.FieldDescriptor, list bool) error {
 	switch b := c.next(); {
-	case b == '{' && !list && p.message != nil:
+	case b == '{' && !list && f.Message() != nil:
 		if err := c.message(); err != nil {
 			return err
 		}
-		return c.object(p.message)
+		return c.object(f.Message())
 	case b == '[' && list:
 		c.data = c.data[1:]
+		most := mostValues[f.FullName()]
 		for n := 1; c.element() != ']'; n++ {
-			if n > p.most {
-				return p.tooMany()
+			if n > most && most > 0 {
+				return tooMany(f)
 			}
-			if err := c.value(p, false); err != nil {
+			if err := c.value(f, false); err != nil {
 				return err
 			}
 		}
@@ -326,20 +294,22 @@ func (c *jsonCounter) text() ([]byte, error) {
 	return nil, errStop
 }
 
-// named returns the part that a JSON text names.
-func (s *shape) named(text []byte) (*part, error) {
-	p := s.byName[string(text[1:len(text)-1])]
-	if p == nil && bytes.IndexByte(text, '\\') >= 0 {
-		var name string
-		if err := json.Unmarshal(text, &name); err != nil {
-			return nil, errStop
+// named returns the field that a JSON text names, nil if there is none.
+func named(m protoreflect.MessageDescriptor, text []byte) protoreflect.FieldDescriptor {
+	name := text[1 : len(text)-1]
+	if bytes.IndexByte(text, '\\') >= 0 {
+		var plain string
+		if json.Unmarshal(text, &plain) != nil {
+			return nil
 		}
-		p = s.byName[name]
+		name = []byte(plain)
 	}
-	if p == nil {
-		return nil, errStop
+	for i := range m.Fields().Len() { // looking it up by name would take memory
+		if f := m.Fields().Get(i); f.JSONName() == string(name) || string(f.Name()) == string(name) {
+			return f
+		}
 	}
-	return p, nil
+	return nil
 }
 
 // message counts one message within the request.
@@ -351,6 +321,6 @@ func (c *counter) message() error {
 	return nil
 }
 
-func (p *part) tooMany() error {
-	return &kuji.Error{Code: kuji.CodeInvalid, Field: p.name, Message: fmt.Sprintf("more than %d values, want at most that many", p.most)}
+func tooMany(f protoreflect.FieldDescriptor) error {
+	return &kuji.Error{Code: kuji.CodeInvalid, Field: string(f.Name()), Message: fmt.Sprintf("more than %d values, want at most that many", mostValues[f.FullName()])}
 }

@@ -190,7 +190,7 @@ func allocated(f func()) uint64 {
 
 // TestEveryListHasALimit adds a list to the contract and expects that the server does not start.
 func TestEveryListHasALimit(t *testing.T) {
-	if err := server.RequestShapes(server.Contract()); err != nil {
+	if err := server.CheckCounts(server.Contract()); err != nil {
 		t.Fatal(err)
 	}
 	file := protodesc.ToFileDescriptorProto(kujiv1.File_kuji_v1_grant_proto)
@@ -209,7 +209,7 @@ func TestEveryListHasALimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = server.RequestShapes([]protoreflect.ServiceDescriptor{built.Services().Get(0)})
+	err = server.CheckCounts([]protoreflect.ServiceDescriptor{built.Services().Get(0)})
 	if err == nil || !strings.Contains(err.Error(), "kuji.v1.GrantRequest.notes") {
 		t.Errorf("a list without a limit: %v, want an error that names it", err)
 	}

@@ -16,7 +16,6 @@ import (
 // events sends streams of events, and backups.
 type events struct {
 	shares  *shares
-	realms  *realms
 	feeds   *feeds.Feeds
 	journal *journal
 	routes  *routes
@@ -28,7 +27,7 @@ func (h *events) open(ctx context.Context, req interface {
 	GetRealm() string
 }) (*call, *kuji.Realm, error) {
 	c, ok := ctx.Value(callKey{}).(*call)
-	if !ok || c.w == nil {
+	if !ok {
 		return nil, nil, errors.New("the stream did not come through ServeHTTP")
 	}
 	c.about(req)
@@ -38,7 +37,7 @@ func (h *events) open(ctx context.Context, req interface {
 	if err := c.access.Permit(req); err != nil {
 		return nil, nil, err
 	}
-	r, err := h.realms.get(req.GetRealm())
+	r, err := h.shares.realms.get(req.GetRealm())
 	return c, r, err
 }
 
@@ -52,7 +51,7 @@ func (h *events) stream(ctx context.Context, req *kujiv1.StreamEventsRequest, se
 	if err != nil {
 		return err
 	}
-	to := &feeds.Client{Writer: c.w, Access: c.access, Role: c.endpoint.role, Sent: func(events int) {
+	to := &feeds.Client{Writer: &c.answer, Access: c.access, Role: c.endpoint.role, Sent: func(events int) {
 		c.messages++
 		c.units += int64(events)
 	}}
@@ -64,7 +63,7 @@ func (h *events) Backup(ctx context.Context, req *kujiv1.BackupRequest, out *con
 	if err != nil {
 		return err
 	}
-	return h.feeds.Backup(ctx, r, c.w, req.GetFromCursor(), out.Send)
+	return h.feeds.Backup(ctx, r, &c.answer, req.GetFromCursor(), out.Send)
 }
 
 // serve answers a browser that asks for events.

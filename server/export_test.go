@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -96,14 +97,14 @@ func (s *Server) Connections() int {
 
 // ConnectionLimit is how many connections a limit on open files leaves.
 func ConnectionLimit(want int, files uint64, realms int) int {
-	return (&admission.Descriptors{Want: want, Realms: func() int { return realms }}).Within(files)
+	return (&admission.Descriptors{Want: want}).Limit(files, realms)
 }
 
 // Budget is a budget of callers with numbers.
 type Budget struct{ *admission.Budget }
 
 func NewBudget(total int64, shared bool) Budget { return Budget{admission.NewBudget(total, shared)} }
-func (b Budget) Take(who byte, n int64) bool    { return b.Budget.Take(numbered(who), n) }
+func (b Budget) Take(who byte, n int64) bool    { return b.Budget.Take(numbered(who), n) == nil }
 func (b Budget) Give(who byte, n int64)         { b.Budget.Give(numbered(who), n) }
 func (b Budget) Held(who byte) int64            { _, mine, _ := b.Budget.Holdings(numbered(who)); return mine }
 func (b Budget) Used() int64                    { return used(b.Budget) }
@@ -121,11 +122,7 @@ func used(b *admission.Budget) int64 {
 
 // Codecs are the server's codecs by name.
 func Codecs() map[string]connect.Codec {
-	requests, err := requestShapes(contract.Services())
-	if err != nil {
-		panic(err)
-	}
-	return map[string]connect.Codec{"proto": protoCodec{requests}, "json": jsonCodec{"json", requests}}
+	return map[string]connect.Codec{"proto": protoCodec{}, "json": jsonCodec{"json"}}
 }
 
 // Drain turns readiness off, as Shutdown does first.
@@ -150,9 +147,10 @@ func Decompressed(data io.Reader, max int64) (int64, error) {
 
 // RunStream serves a stream whose messages come from and go to conn.
 func (s *Server) RunStream(ctx context.Context, conn connect.StreamingHandlerConn, w http.ResponseWriter) error {
-	c := &call{endpoint: s.routes.endpoints[kujiv1connect.RewardServiceStreamDrawsProcedure], streaming: streaming{w: w}, access: access.Anybody}
+	c := &call{endpoint: s.routes.endpoints[kujiv1connect.RewardServiceStreamDrawsProcedure], answer: answer{ResponseWriter: w}, access: access.Anybody}
+	c.answer.c = c
 	rewards, _, _ := s.services()
-	return rewards.draws.open(c, conn).run(ctx)
+	return rewards.draws.serve(ctx, c, conn)
 }
 
 // StreamError is err as a stream returns it.
@@ -163,28 +161,19 @@ var Miscount = miscount
 
 // CountMessages is how many messages within a request are counted.
 func CountMessages(json bool, data []byte, m proto.Message) int {
-	shapes, err := requestShapes(contract.Services())
-	if err != nil {
-		panic(err)
-	}
-	s := shapes[m.ProtoReflect().Descriptor().FullName()]
 	c := jsonCounter{data: data}
-	if json {
-		err = c.json(s)
-	} else {
-		err = c.binary(data, s)
+	count := c.json
+	if !json {
+		count = func(desc protoreflect.MessageDescriptor) error { return c.binary(data, desc) }
 	}
-	if err != nil {
+	if err := count(m.ProtoReflect().Descriptor()); err != nil {
 		return -1
 	}
 	return c.messages
 }
 
-// RequestShapes fails if a list of a request has no limit.
-func RequestShapes(services []protoreflect.ServiceDescriptor) error {
-	_, err := requestShapes(services)
-	return err
-}
+// CheckCounts fails if a list of a request has no limit.
+var CheckCounts = checkCounts
 
 // DrawsOf is what the engine is asked for by a batch of a stream.
 func DrawsOf(m *kujiv1.StreamDrawsRequest) ([]kuji.Draw, error) {
@@ -204,11 +193,13 @@ func DrawsResponse(draws []kuji.Draw, results []kuji.Result) *kujiv1.StreamDraws
 }
 
 // CheckClocks is what the server does every minute.
-func (s *Server) CheckClocks() { (&watcher{s.realms, s.journal.log, windows{}}).checkClocks() }
+func (s *Server) CheckClocks() {
+	(&watcher{s.realms, s.journal.log, map[string]windowSaid{}}).checkClocks()
+}
 
 // WindowChecks returns what the server does every five seconds.
 func (s *Server) WindowChecks() (check func()) {
-	return (&watcher{s.realms, s.journal.log, windows{}}).checkWindows
+	return (&watcher{s.realms, s.journal.log, map[string]windowSaid{}}).checkWindows
 }
 
 // SetRateClock sets the clock of rates, before the first request.
@@ -227,9 +218,9 @@ func (s *Server) SetLogClock(now func() time.Time) {
 	}
 }
 
-// Add adds a line.
+// Add adds a line with a text.
 func (a *AccessLog) Add(line string) {
-	a.add(func(to []byte) []byte { return append(to, line...) })
+	a.add(time.Now(), slog.String("x", line))
 }
 
 // LogAllocs is how often the logging of an answered call allocates.
@@ -254,7 +245,7 @@ func (s *Server) MetricsText() string {
 // PoolMetrics returns how many samples each metric of pools has, if so many pools have their own.
 func (s *Server) PoolMetrics(most int) (map[string]int, error) {
 	registry := prometheus.NewRegistry()
-	if err := registry.Register(&poolCollector{s.realms, most}); err != nil {
+	if err := registry.Register(poolSamples(s.realms, most)); err != nil {
 		return nil, err
 	}
 	families, err := registry.Gather()
@@ -278,8 +269,8 @@ func RedisCommands() map[string]bool {
 // RedisUsage is the commands and their arguments.
 func RedisUsage() map[string]string { return redis.Usage() }
 
-// RedisKinds are the first words of errors, by the API's reasons.
-func RedisKinds() map[kujiv1.Reason]string { return redis.Kinds }
+// RedisKind is the first word of an error with a reason of the API.
+var RedisKind = redis.Kind
 
 // ParseCommand reads a command of the Redis protocol.
 var ParseCommand = redis.ParseCommand
@@ -293,7 +284,7 @@ func (s *Server) RedisConnections() int { return s.redis.Len() }
 // HoldCalls takes all calls that there may be, until release is called.
 func (s *Server) HoldCalls() (release func()) {
 	n := s.gate.Calls.Most()
-	if !s.gate.Calls.Take(numbered(9), n) {
+	if s.gate.Calls.Take(numbered(9), n) != nil {
 		panic("calls are being answered")
 	}
 	return func() { s.gate.Calls.Give(numbered(9), n) }
@@ -302,7 +293,7 @@ func (s *Server) HoldCalls() (release func()) {
 // HoldMemory takes the memory for requests but for some bytes, until release is called.
 func (s *Server) HoldMemory(left int64) (release func()) {
 	n := s.gate.Memory.Most() - left
-	if !s.gate.Memory.Take(numbered(9), n) {
+	if s.gate.Memory.Take(numbered(9), n) != nil {
 		panic("memory is in use")
 	}
 	return func() { s.gate.Memory.Give(numbered(9), n) }
@@ -310,16 +301,16 @@ func (s *Server) HoldMemory(left int64) (release func()) {
 
 // HoldChecks takes all turns in which tokens from an address can be checked, until release is called.
 func (s *Server) HoldChecks(address string) (release func()) {
-	from, b := admission.AddressOf(address), s.gate.Checks.Turns
+	from, b := admission.AddressOf(address), s.gate.Checks
 	n := b.Most()
-	if !b.Take(from, n) {
+	if b.Take(from, n) != nil {
 		panic("tokens are being checked")
 	}
 	return func() { b.Give(from, n) }
 }
 
 // WaitingChecks is how many tokens of strangers are checked, or wait for it.
-func (s *Server) WaitingChecks() int64 { return used(s.gate.Checks.Places) }
+func (s *Server) WaitingChecks() int64 { return used(s.gate.Tokens) }
 
 // hold takes all that one caller can have of a budget, and what is then left.
 func hold(b *admission.Budget) (release func()) { return holdBy(b, 1) }
@@ -327,9 +318,9 @@ func hold(b *admission.Budget) (release func()) { return holdBy(b, 1) }
 // holdBy is hold, by so much at a time.
 func holdBy(b *admission.Budget, n int64) (release func()) {
 	var all []access.Caller
-	for one := numbered(9); b.Take(one, n); one.Hash[1]++ {
+	for one := numbered(9); b.Take(one, n) == nil; one.Hash[1]++ {
 		all = append(all, one)
-		for b.Take(one, n) {
+		for b.Take(one, n) == nil {
 			all = append(all, one)
 		}
 	}
@@ -368,7 +359,9 @@ func (b Budget) FillUp() (release func()) { return holdBy(b.Budget, b.Part()) }
 func (b Budget) Total() int64 { _, _, n := b.Holdings(access.Caller{Operator: true}); return n }
 
 // TakeAsOperator is Take for an operator.
-func (b Budget) TakeAsOperator(n int64) bool { return b.Budget.Take(access.Caller{Operator: true}, n) }
+func (b Budget) TakeAsOperator(n int64) bool {
+	return b.Budget.Take(access.Caller{Operator: true}, n) == nil
+}
 
 // HoldReads takes all turns of readers of old events until release is called.
 func (s *Server) HoldReads() (release func()) { return hold(s.gate.Reads) }

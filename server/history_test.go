@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
@@ -23,11 +25,11 @@ import (
 type fakeHistory struct {
 	events   []kuji.Record
 	more     bool
-	asked    server.HistoryQuery
+	asked    *kujiv1.GetHistoryRequest
 	waited   uint64
 	mu       sync.Mutex
 	followed []string
-	state    server.HistoryState
+	state    *kujiv1.HistoryState
 	away     error // what every read returns
 	down     error
 }
@@ -44,17 +46,21 @@ func (f *fakeHistory) follows() []string {
 	return slices.Clone(f.followed)
 }
 
-func (f *fakeHistory) Events(_ context.Context, realm string, q server.HistoryQuery) (server.HistoryPage, error) {
-	f.asked = q
-	return server.HistoryPage{Events: slices.Clone(f.events), More: f.more, Before: server.HistoryPlace{Position: 7, Index: 3}, State: f.state}, f.away
+func (f *fakeHistory) Events(_ context.Context, realm string, req *kujiv1.GetHistoryRequest) ([]kuji.Record, *kujiv1.GetHistoryResponse, error) {
+	f.asked = req
+	out := &kujiv1.GetHistoryResponse{State: f.State(realm)}
+	if f.more {
+		out.Before = &kujiv1.EventPlace{Position: 7, Index: 3}
+	}
+	return slices.Clone(f.events), out, f.away
 }
 
-func (f *fakeHistory) Players(_ context.Context, realm, after string, limit int) (server.HistoryPlayers, error) {
-	return server.HistoryPlayers{Players: []string{after, fmt.Sprint(limit)}, More: f.more, State: f.state}, f.away
+func (f *fakeHistory) Players(_ context.Context, realm string, req *kujiv1.ListPlayersRequest) (*kujiv1.ListPlayersResponse, error) {
+	return &kujiv1.ListPlayersResponse{Players: []string{req.GetAfter(), fmt.Sprint(req.GetLimit())}, More: f.more, State: f.State(realm)}, f.away
 }
 
-func (f *fakeHistory) Holders(_ context.Context, realm, item, after string, limit int) (server.HistoryHolders, error) {
-	return server.HistoryHolders{Holders: []server.HistoryHolder{{Player: item + after, Quantity: uint64(limit)}}, State: f.state}, f.away
+func (f *fakeHistory) Holders(_ context.Context, realm string, req *kujiv1.ListHoldersRequest) (*kujiv1.ListHoldersResponse, error) {
+	return &kujiv1.ListHoldersResponse{Holders: []*kujiv1.Holder{{Player: req.GetItem() + req.GetAfter(), Quantity: uint64(req.GetLimit())}}, State: f.State(realm)}, f.away
 }
 
 func (f *fakeHistory) Wait(_ context.Context, realm string, position uint64) error {
@@ -62,7 +68,9 @@ func (f *fakeHistory) Wait(_ context.Context, realm string, position uint64) err
 	return f.away
 }
 
-func (f *fakeHistory) State(realm string) (server.HistoryState, bool) { return f.state, true }
+func (f *fakeHistory) State(string) *kujiv1.HistoryState {
+	return proto.CloneOf(cmp.Or(f.state, &kujiv1.HistoryState{}))
+}
 
 func (f *fakeHistory) Down(string) error { return f.down }
 
@@ -78,7 +86,7 @@ func group() kuji.Record {
 // TestGetHistory: the server passes on what is asked, says how far the history is behind, and waits if
 // it shall be fresh.
 func TestGetHistory(t *testing.T) {
-	hist := &fakeHistory{events: []kuji.Record{group()}, more: true, state: server.HistoryState{Position: 0, CompleteFrom: 1, KeptFrom: 6, KeptFromTime: 77, ProvenFrom: 4}}
+	hist := &fakeHistory{events: []kuji.Record{group()}, more: true, state: &kujiv1.HistoryState{CompleteFrom: 1, KeptFrom: 6, KeptFromUnixMs: 77, ProvenFrom: 4}}
 	f := startWith(t, kuji.Options{}, server.Options{History: hist})
 	c := newClient("", h2c(t), f.url, connect.WithGRPC())
 	if _, err := c.admin.CreateRealm(t.Context(), &kujiv1.CreateRealmRequest{Realm: "new"}); err != nil {
@@ -99,8 +107,8 @@ func TestGetHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (server.HistoryQuery{Player: "ann", Item: "gem", Limit: 5, Before: server.HistoryPlace{Position: 8, Index: 2}}); hist.asked != want || hist.waited != last {
-		t.Errorf("asked %+v and waited for %d, want %+v and %d", hist.asked, hist.waited, want, last)
+	if q := hist.asked; q.GetPlayer() != "ann" || q.GetItem() != "gem" || q.GetLimit() != 5 || q.GetBefore().GetPosition() != 8 || hist.waited != last {
+		t.Errorf("asked %v and waited for %d, want for %d", q, hist.waited, last)
 	}
 	if b := res.GetBefore(); b.GetPosition() != 7 || b.GetIndex() != 3 || res.GetState().GetLag() != last || res.GetState().GetCompleteFrom() != 1 || res.GetState().GetKeptFrom() != 6 || res.GetState().GetKeptFromUnixMs() != 77 || res.GetState().GetProvenFrom() != 4 {
 		t.Errorf("%v", res)

@@ -8,35 +8,27 @@ import (
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/contract"
-	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 )
 
 // Limits of the contract, which no option changes. Limits on lengths of ids and numbers of items
 // and members are the engine's: see the constants of package kuji.
 const (
 	// MaxPage is the most entries or items in one answer.
-	MaxPage = 10_000
+	MaxPage = contract.MaxPage
 	// DefaultPage is the number of entries or items in an answer if the request does not give one.
-	DefaultPage = 1000
+	DefaultPage = contract.DefaultPage
 	// MaxHistoryPage is the most events, players or holders in one answer of a history.
 	MaxHistoryPage = 1000
 	// MaxDepth is how deeply messages in a request may be nested, in JSON and in binary.
-	MaxDepth = 16
+	MaxDepth = contract.MaxDepth
 	// MaxBatchOutcomes is the most outcomes that the draws of one Batch, or of
 	// one batch of a stream, may have together.
-	MaxBatchOutcomes = 100_000
+	MaxBatchOutcomes = contract.MaxBatchOutcomes
 	// MaxMessages is the most messages in one request: commands, what each of them asks for,
 	// members, items.
 	MaxMessages = 100_000
 	// catalogSlack is what a catalog's request may contain in addition to the YAML, in bytes.
 	catalogSlack = 64 << 10
-)
-
-var (
-	_ = [1]bool{}[MaxDepth-contract.MaxDepth]
-	_ = [1]bool{}[MaxPage-contract.MaxPage]
-	_ = [1]bool{}[DefaultPage-contract.DefaultPage]
-	_ = [1]bool{}[MaxBatchOutcomes-contract.MaxBatchOutcomes]
 )
 
 // Limits bounds what clients can make the server hold at a time. If there are keys, one can hold
@@ -134,18 +126,6 @@ func (l Limits) withDefaults() (Limits, error) {
 		err = fmt.Errorf("server: Limits.RequestMemory is %d, want at least %d: twice the largest message", l.RequestMemory, least)
 	}
 	return l, err
-}
-
-// message returns the limit for request messages of an RPC, in bytes.
-func (l *Limits) message(procedure string) int {
-	switch procedure {
-	case kujiv1connect.RewardServiceAtomicProcedure, kujiv1connect.RewardServiceBatchProcedure,
-		kujiv1connect.RewardServiceStreamDrawsProcedure, kujiv1connect.AdminServiceImportCodesProcedure:
-		return l.BatchBytes
-	case kujiv1connect.AdminServiceApplyCatalogProcedure:
-		return l.CatalogBytes
-	}
-	return l.RequestBytes
 }
 
 // page checks offset and limit of a paged read of n things. It returns the range from ≤ i < to

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
+	"golang.org/x/time/rate"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/server/access"
@@ -29,51 +29,39 @@ const (
 	logEach = time.Second
 )
 
+// leftOut counts lines that a log leaves out.
+type leftOut struct{ since, all atomic.Uint64 }
+
+func (l *leftOut) add(n uint64) {
+	l.since.Add(n)
+	l.all.Add(n)
+}
+
+// flush returns how many lines were left out since the last call.
+func (l *leftOut) flush() uint64 { return l.since.Swap(0) }
+
+// total returns how many lines were left out.
+func (l *leftOut) total() uint64 { return l.all.Load() }
+
 // throttle limits the lines of one kind.
 type throttle struct {
 	now func() time.Time
-
-	mu      sync.Mutex
-	paid    time.Time // up to when the lines so far have used up what the log takes
-	leftOut uint64    // lines since the last
-	missing uint64    // lines in all
+	*rate.Limiter
+	*leftOut
 }
 
-func newThrottle() throttle { return throttle{now: time.Now} }
+func newThrottle() throttle {
+	return throttle{time.Now, rate.NewLimiter(rate.Every(logEach), logBurst), &leftOut{}}
+}
 
 // take reports whether there is room for a line, and how many were left out since the last. If
 // there is none, the line is counted.
 func (t *throttle) take() (leftOut uint64, ok bool) {
-	now := t.now()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if least := now.Add(-logBurst * logEach); t.paid.Before(least) {
-		t.paid = least
-	}
-	if t.paid.After(now.Add(-logEach)) {
-		t.leftOut++
-		t.missing++
+	if !t.AllowN(t.now(), 1) {
+		t.add(1)
 		return 0, false
 	}
-	t.paid = t.paid.Add(logEach)
-	leftOut, t.leftOut = t.leftOut, 0
-	return leftOut, true
-}
-
-// flush returns how many lines were left out since the last.
-func (t *throttle) flush() uint64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n := t.leftOut
-	t.leftOut = 0
-	return n
-}
-
-// all returns how many lines were left out.
-func (t *throttle) all() uint64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.missing
+	return t.flush(), true
 }
 
 // journal writes about calls: into the server's log and the access log.
@@ -122,10 +110,13 @@ func (j *journal) panicked(procedure string, p any) {
 	j.log.Error("panic while answering", "procedure", procedure, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 }
 
-// call logs a call that was refused or slow.
+// call logs a call that was refused or slow, and each one in the access log.
 func (j *journal) call(c *call) {
 	if c.handedOver() {
 		return
+	}
+	if j.access != nil {
+		j.access.call(c)
 	}
 	if j.isSlow(c.took) {
 		j.logSlow(c, c.realm, c.label(), c.took)
@@ -141,12 +132,7 @@ func (j *journal) isSlow(took time.Duration) bool {
 
 // logSlow logs a call, or a batch of a stream, that took long.
 func (j *journal) logSlow(c *call, realm, code string, took time.Duration) {
-	leftOut, ok := j.slow.take()
-	if !ok {
-		return
-	}
-	attrs := append(c.attrs(realm, code, leftOut), slog.Float64("seconds", took.Seconds()))
-	j.log.LogAttrs(context.Background(), slog.LevelWarn, "slow request", attrs...)
+	j.write(slog.LevelWarn, "slow request", &j.slow, c, realm, code, slog.Float64("seconds", took.Seconds()))
 }
 
 // logRefused logs a call that was not carried out. A call that its client gave up is not worth a
@@ -155,11 +141,7 @@ func (j *journal) logRefused(c *call) {
 	if c.code == connect.CodeCanceled || c.code == connect.CodeDeadlineExceeded || c.messages > 0 || !j.log.Enabled(context.Background(), slog.LevelInfo) {
 		return
 	}
-	leftOut, ok := j.refusals.take()
-	if !ok {
-		return
-	}
-	attrs := c.attrs(c.realm, c.label(), leftOut)
+	var attrs []slog.Attr
 	if c.failed != nil && (c.endpoint != nil || c.redis() && c.method != noRedis) { // otherwise it quotes what a client made up
 		attrs = append(attrs, slog.String("error", short(c.failed.Message())))
 	}
@@ -168,11 +150,15 @@ func (j *journal) logRefused(c *call) {
 			attrs = append(attrs, slog.String("why", short(fault.Why)))
 		}
 	}
-	j.log.LogAttrs(context.Background(), slog.LevelInfo, "request refused", attrs...)
+	j.write(slog.LevelInfo, "request refused", &j.refusals, c, c.realm, c.label(), attrs...)
 }
 
-// attrs returns what the log says of a call.
-func (c *call) attrs(realm, code string, leftOut uint64) []slog.Attr {
+// write writes a line about a call, if there is room for another one of its kind.
+func (j *journal) write(level slog.Level, text string, kind *throttle, c *call, realm, code string, more ...slog.Attr) {
+	leftOut, ok := kind.take()
+	if !ok {
+		return
+	}
 	attrs := []slog.Attr{slog.String("method", c.method), slog.String("peer", c.peer), slog.String("code", code)}
 	if realm != "" {
 		attrs = append(attrs, slog.String("realm", short(realm)))
@@ -183,7 +169,7 @@ func (c *call) attrs(realm, code string, leftOut uint64) []slog.Attr {
 	if leftOut > 0 {
 		attrs = append(attrs, slog.Uint64("left_out", leftOut))
 	}
-	return attrs
+	j.log.LogAttrs(context.Background(), level, text, append(attrs, more...)...)
 }
 
 // The methods of Redis commands begin with redisMethods. noRedis is the method of an unknown

@@ -204,7 +204,7 @@ func TestAccessLogStuck(t *testing.T) {
 	var log text
 	access := server.NewAccessLog(w, slog.New(slog.NewJSONHandler(&log, nil)))
 	const n = 30
-	line := fmt.Sprintf("{\"x\":%q}\n", strings.Repeat("x", 100_000))
+	line := strings.Repeat("x", 100_000)
 	for range n {
 		access.Add(line)
 	}

@@ -12,14 +12,10 @@ import (
 )
 
 // reads answers reads of a realm's state.
-type reads struct{ realms *realms }
+type reads struct{}
 
-func (h reads) GetPlayer(ctx context.Context, req *kujiv1.GetPlayerRequest) (*kujiv1.GetPlayerResponse, error) {
-	ctx, r, err := h.realms.of(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	v, err := r.Player(ctx, req.GetPlayer())
+func (reads) GetPlayer(ctx context.Context, req *kujiv1.GetPlayerRequest) (*kujiv1.GetPlayerResponse, error) {
+	v, err := realmOf(ctx).Player(ctx, req.GetPlayer())
 	if err != nil {
 		return nil, err
 	}
@@ -30,9 +26,7 @@ func (h reads) GetPlayer(ctx context.Context, req *kujiv1.GetPlayerRequest) (*ku
 		}),
 		Limits: message.Each(v.Limits, poolLimit), Free: message.Each(v.Free, poolLimit),
 	}}
-	if req.GetNames() {
-		out.Items, err = namesIn(ctx, r, out)
-	}
+	out.Items, err = namesIn(ctx, req, out)
 	return out, err
 }
 
@@ -42,57 +36,39 @@ func poolLimit(l *kuji.PoolLimit) *kujiv1.Limit {
 	return out
 }
 
-func (h reads) GetPool(ctx context.Context, req *kujiv1.GetPoolRequest) (*kujiv1.GetPoolResponse, error) {
-	ctx, r, err := h.realms.of(ctx, req)
-	if err != nil {
-		return nil, err
-	}
+func (reads) GetPool(ctx context.Context, req *kujiv1.GetPoolRequest) (*kujiv1.GetPoolResponse, error) {
+	pools := realmOf(ctx).Pools()
 	from, to, invalid := page("entry_limit", req.GetEntryOffset(), req.GetEntryLimit(), math.MaxInt)
-	v, err := r.Pools().Page(ctx, req.GetPool(), from, to-from)
+	v, err := pools.Page(ctx, req.GetPool(), from, to-from)
 	if err := cmp.Or(err, invalid); err != nil {
 		return nil, err
 	}
 	out := &kujiv1.GetPoolResponse{Pool: message.Pool(&v, from)}
 	if req.GetPlayer() != "" {
-		limits, err := r.Pools().Limits(ctx, req.GetPool(), req.GetPlayer())
+		limits, err := pools.Limits(ctx, req.GetPool(), req.GetPlayer())
 		if err != nil {
 			return nil, err
 		}
-		free, err := r.Pools().Free(ctx, req.GetPool(), req.GetPlayer())
+		free, err := pools.Free(ctx, req.GetPool(), req.GetPlayer())
 		if err != nil {
 			return nil, err
 		}
-		if out.PlayerLimits = message.Each(limits, message.Limit); free != nil {
-			out.PlayerFree = message.Limit(free)
-		}
+		out.PlayerLimits, out.PlayerFree = message.Each(limits, message.Limit), message.Limit(free)
 	}
-	if req.GetNames() {
-		out.Items, err = namesIn(ctx, r, out)
-	}
+	out.Items, err = namesIn(ctx, req, out)
 	return out, err
 }
 
 // oddsAtOnce is how many odds are computed at a time. Those of one pool can take a second.
 const oddsAtOnce = 4
 
-func (h reads) GetOdds(ctx context.Context, req *kujiv1.GetOddsRequest) (*kujiv1.GetOddsResponse, error) {
-	ctx, r, err := h.realms.of(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	o, err := r.Pools().Odds(ctx, req.GetPool(), req.GetPlayer(), int(max(1, req.GetCount())))
-	if err != nil {
-		return nil, err
-	}
-	return &kujiv1.GetOddsResponse{Odds: message.Odds(&o)}, nil
+func (reads) GetOdds(ctx context.Context, req *kujiv1.GetOddsRequest) (*kujiv1.GetOddsResponse, error) {
+	o, err := realmOf(ctx).Pools().Odds(ctx, req.GetPool(), req.GetPlayer(), int(max(1, req.GetCount())))
+	return &kujiv1.GetOddsResponse{Odds: message.Odds(&o)}, err
 }
 
-func (h reads) GetResult(ctx context.Context, req *kujiv1.GetResultRequest) (*kujiv1.GetResultResponse, error) {
-	ctx, r, err := h.realms.of(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	l, err := r.Result(ctx, req.GetRequestId())
+func (reads) GetResult(ctx context.Context, req *kujiv1.GetResultRequest) (*kujiv1.GetResultResponse, error) {
+	l, err := realmOf(ctx).Result(ctx, req.GetRequestId())
 	if err != nil {
 		return nil, err
 	}

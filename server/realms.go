@@ -34,39 +34,20 @@ func (t *realms) open() error {
 	if err != nil {
 		return fmt.Errorf("server: list realms: %w", err)
 	}
-	for _, name := range names {
-		r, err := t.engine.Lookup(name)
+	for _, name := range append(names, DefaultRealm) {
+		r, err := t.engine.Realm(name)
 		if err != nil {
 			return fmt.Errorf("server: open realm %q: %w", name, err)
 		}
-		t.add(name, r)
-	}
-	if !t.has(DefaultRealm) {
-		r, err := t.engine.Realm(DefaultRealm)
-		if err != nil {
-			return fmt.Errorf("server: create realm %q: %w", DefaultRealm, err)
-		}
-		t.add(DefaultRealm, r)
+		t.add(r)
 	}
 	return nil
-}
-
-// of returns the realm that a request is about, and the context of what it reads.
-func (t *realms) of(ctx context.Context, req interface{ GetRealm() string }) (context.Context, *kuji.Realm, error) {
-	if q, ok := req.(interface{ GetStale() bool }); ok && q.GetStale() {
-		ctx = kuji.Stale(ctx)
-	}
-	r, err := t.get(req.GetRealm())
-	return ctx, r, err
 }
 
 // get returns an existing realm, the default realm if the name is empty.
 func (t *realms) get(name string) (*kuji.Realm, error) {
 	name = cmp.Or(name, DefaultRealm)
-	t.mu.RLock()
-	r := t.byName[name]
-	t.mu.RUnlock()
-	if r != nil {
+	if r := t.known(name); r != nil {
 		return r, nil
 	}
 	// The program that embeds the engine may have created it.
@@ -76,16 +57,13 @@ func (t *realms) get(name string) (*kuji.Realm, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.add(name, r)
+	t.add(r)
 	return r, nil
 }
 
-func (t *realms) add(name string, r *kuji.Realm) {
+func (t *realms) add(r *kuji.Realm) {
 	t.mu.Lock()
-	if t.byName == nil {
-		t.byName = make(map[string]*kuji.Realm)
-	}
-	t.byName[name] = r
+	t.byName[r.Name()] = r
 	t.mu.Unlock()
 	if t.begin != nil && !t.shared {
 		t.begin(r)
@@ -99,11 +77,16 @@ func (t *realms) remove(name string) {
 	delete(t.byName, name)
 }
 
-// follows reports whether a realm is open and does not lead.
-func (t *realms) follows(name string) bool {
+// known returns a realm that is open, or nil.
+func (t *realms) known(name string) *kuji.Realm {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	r := t.byName[name]
+	return t.byName[name]
+}
+
+// follows reports whether a realm is open and does not lead.
+func (t *realms) follows(name string) bool {
+	r := t.known(name)
 	return r != nil && !r.Replica().Leads()
 }
 
@@ -111,25 +94,16 @@ func (t *realms) follows(name string) bool {
 func (t *realms) new(name string) (created bool, err error) {
 	t.create.Lock()
 	defer t.create.Unlock()
-	r, err := t.engine.Lookup(name)
-	switch {
-	case err == nil:
-		t.add(name, r)
-		return false, nil
-	case kuji.CodeOf(err) != kuji.CodeNotFound:
+	_, err = t.engine.Lookup(name)
+	if created = kuji.CodeOf(err) == kuji.CodeNotFound; err != nil && !created {
 		return false, err
 	}
-	if r, err = t.engine.Realm(name); err != nil {
+	r, err := t.engine.Realm(name)
+	if err != nil {
 		return false, err
 	}
-	t.add(name, r)
-	return true, nil
-}
-
-func (t *realms) has(name string) bool {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	return t.byName[name] != nil
+	t.add(r)
+	return created, nil
 }
 
 func (t *realms) len() int {
@@ -155,7 +129,7 @@ func (t *realms) sorted() []*kuji.Realm {
 func (s *Server) Open(realm string) (*kuji.Realm, error) {
 	r, err := s.realms.engine.Lookup(realm)
 	if err == nil {
-		s.realms.add(realm, r)
+		s.realms.add(r)
 	}
 	return r, err
 }
@@ -167,7 +141,7 @@ func (s *Server) Lead(ctx context.Context, realm string) (*kuji.Realm, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.realms.add(realm, r)
+	s.realms.add(r)
 	if err := r.Replica().Lead(ctx); err != nil {
 		return nil, err
 	}

@@ -24,15 +24,14 @@ import (
 // redisBackend answers what Redis clients ask for.
 type redisBackend struct {
 	commands *commands
-	reads    reads
 	shares   *shares
 	journal  *journal
 	unrouted *rpcMetrics
 	metrics  map[string]*rpcMetrics // by command
 }
 
-func newRedisBackend(c *commands, r reads, s *shares, j *journal, m *metrics) *redisBackend {
-	b := &redisBackend{c, r, s, j, m.unrouted, make(map[string]*rpcMetrics)}
+func newRedisBackend(c *commands, s *shares, j *journal, m *metrics) *redisBackend {
+	b := &redisBackend{c, s, j, m.unrouted, make(map[string]*rpcMetrics)}
 	for name := range redis.Usage() {
 		b.metrics[name] = m.rpc("/" + redisMethods + name)
 	}
@@ -95,13 +94,13 @@ func (b *redisBackend) Do(ctx context.Context, c *redis.Client, realm string, al
 
 // do has this server carry out commands.
 func (b *redisBackend) do(ctx context.Context, c *redis.Client, realm string, all []redis.Command, answers []redis.Answer) error {
-	r, err := b.commands.realms.get(realm)
+	r, err := b.shares.realms.get(realm)
 	if err != nil {
 		return err
 	}
 	reqs, results := make([]kuji.Request, len(all)), make([]kuji.Result, len(all))
 	for i, one := range all {
-		reqs[i] = message.Request(one.ID, one.Message, kuji.Note{By: c.Name})
+		reqs[i] = message.Request(one.ID, one.Message, kuji.Note{By: c.Name, Reason: one.Reason})
 	}
 	if err := b.commands.doAll(ctx, c.Access, r, reqs, results); err != nil {
 		return err
@@ -120,6 +119,7 @@ func ask(ctx context.Context, rewards kujiv1connect.RewardServiceClient, realm s
 	m := &kujiv1.BatchRequest{Realm: realm}
 	for _, one := range all {
 		m.Commands = append(m.Commands, contract.AsCommand(one.ID, one.Message))
+		m.Commands[len(m.Commands)-1].Reason = one.Reason
 	}
 	res, err := rewards.Batch(ctx, m)
 	if err != nil {
@@ -148,7 +148,14 @@ func (b *redisBackend) Read(ctx context.Context, c *redis.Client, realm string, 
 		out, err = look(ctx, from, request)
 		return err
 	}
-	err = b.answer(ctx, c, realm, func() error { return read(b.reads) },
+	err = b.answer(ctx, c, realm, func() error {
+		r, err := b.shares.realms.get(realm)
+		if err != nil {
+			return err
+		}
+		ctx = context.WithValue(ctx, callKey{}, &call{access: c.Access, target: r})
+		return read(reads{})
+	},
 		func(rewards kujiv1connect.RewardServiceClient) error { return read(rewards) })
 	return out, err
 }
@@ -181,7 +188,7 @@ func (b *redisBackend) CheckRealm(realm string) error {
 	if b.shares.cluster != nil {
 		return nil
 	}
-	_, err := b.commands.realms.get(realm)
+	_, err := b.shares.realms.get(realm)
 	return err
 }
 
@@ -206,8 +213,7 @@ func (b *redisBackend) Ended(c *redis.Client, e *redis.Ended) {
 	} else {
 		b.unrouted.done(label, 0)
 	}
-	log := b.journal.access
-	if log == nil && e.Failed == nil && !b.journal.isSlow(took) {
+	if b.journal.access == nil && e.Failed == nil && !b.journal.isSlow(took) {
 		return
 	}
 	one := &call{access: access.Passerby, start: e.Arrived, took: took, reached: true,
@@ -221,8 +227,6 @@ func (b *redisBackend) Ended(c *redis.Client, e *redis.Ended) {
 	if e.Status != 0 {
 		one.status = contract.Word(e.Status)
 	}
+	one.answer.bytes = e.Answered
 	b.journal.call(one)
-	if log != nil {
-		log.call(one, 0, e.Answered)
-	}
 }

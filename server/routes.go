@@ -23,15 +23,16 @@ import (
 
 // endpoint is what the server knows of an RPC before it reads a byte of a body.
 type endpoint struct {
-	procedure string            // "/package.Service/Method", the path
-	role      kujiv1.Role       // the least role that may call it; ROLE_UNSPECIFIED only if open
-	open      bool              // anybody may call it without a key
-	exempt    bool              // needs nothing of the engine: answered under any load
-	turns     *admission.Budget // its requests or answers can be large, so they take turns; nil if they cannot
-	streams   *admission.Budget // of which a stream takes one; nil if it is none
-	bidi      bool              // its body is a stream of messages
-	types     []string          // that its body can be of; nil: the handler says
-	limit     int64             // of a request's body, in bytes; not if bidi
+	procedure string              // "/package.Service/Method", the path
+	role      kujiv1.Role         // the least role that may call it; ROLE_UNSPECIFIED only if open
+	open      bool                // anybody may call it without a key
+	exempt    bool                // needs nothing of the engine: answered under any load
+	places    []*admission.Budget // it takes one of each
+	turns     *admission.Budget   // its requests or answers can be large, so they take turns; nil if they cannot
+	stream    bool                // its body, or its answer, is a stream of messages
+	bidi      bool                // its body is
+	types     []string            // that its body can be of; nil: the handler says
+	limit     int64               // of a request's body, in bytes; not if bidi
 	handler   http.Handler
 	metrics   *rpcMetrics
 }
@@ -45,49 +46,54 @@ const framing = 16
 
 // routes is what the server answers.
 type routes struct {
-	endpoints map[string]*endpoint // by path
-	requests  requests             // what is counted in them
-	errors    *connect.ErrorWriter
+	endpoints    map[string]*endpoint // by path
+	errors       *connect.ErrorWriter
+	requestBytes int64 // the limit of most messages
+}
+
+// limit returns the limit for request messages of an RPC, in bytes.
+func (r *routes) limit(path string) int64 {
+	if e := r.endpoints[path]; e != nil && e.limit > 0 {
+		return e.limit
+	}
+	return r.requestBytes
 }
 
 // handlerOptions are the options of every RPC.
 func (s *Server) handlerOptions() connect.HandlerOption {
-	l := &s.o.Limits
 	return connect.WithHandlerOptions(
-		codecs(s.routes.requests),
+		codecs,
 		connect.WithInterceptors(append(slices.Clone(s.o.Interceptors), &interceptor{s.shares, s.gate, s.journal})...),
 		connect.WithConditionalHandlerOptions(func(spec connect.Spec) []connect.HandlerOption {
 			compress := connect.WithCompressMinBytes(compressFrom)
 			if spec.IdempotencyLevel != connect.IdempotencyNoSideEffects {
 				compress = connect.WithCompressMinBytes(math.MaxInt)
 			}
-			return []connect.HandlerOption{compress, readLimits(l.message(spec.Procedure))}
+			return []connect.HandlerOption{compress, readLimits(s.routes.limit(spec.Procedure))}
 		}),
 	)
 }
 
-// turns returns the turns of RPCs whose requests or answers can be large, by path.
-func turns(g *admission.Gate) map[string]*admission.Budget {
-	return map[string]*admission.Budget{
-		kujiv1connect.RewardServiceAtomicProcedure:        g.Bulk,
-		kujiv1connect.RewardServiceBatchProcedure:         g.Bulk,
-		kujiv1connect.AdminServiceImportCodesProcedure:    g.Bulk,
-		kujiv1connect.RewardServiceExportCatalogProcedure: g.Bulk,
-		kujiv1connect.RewardServiceGetOddsProcedure:       g.Odds,
-		kujiv1connect.AdminServiceApplyCatalogProcedure:   g.Catalogs,
-		kujiv1connect.RewardServiceGetHistoryProcedure:    g.History,
-		kujiv1connect.RewardServiceListPlayersProcedure:   g.History,
-		kujiv1connect.RewardServiceListHoldersProcedure:   g.History,
-		kujiv1connect.RewardServiceListCatalogsProcedure:  g.History,
-	}
-}
-
-// streams returns the places of RPCs that are streams, by path.
-func streams(g *admission.Gate) map[string]*admission.Budget {
-	return map[string]*admission.Budget{
-		kujiv1connect.RewardServiceStreamDrawsProcedure:  g.Streams,
-		kujiv1connect.RewardServiceStreamEventsProcedure: g.Feeds,
-		kujiv1connect.AdminServiceBackupProcedure:        g.Feeds,
+// special are the RPCs that need more than a place among the calls. Those whose requests or answers
+// can be large take turns. Streams need another place.
+func special(g *admission.Gate, l *Limits) map[string]*endpoint {
+	place := func(b *admission.Budget) []*admission.Budget { return []*admission.Budget{b} }
+	batch := int64(l.BatchBytes)
+	return map[string]*endpoint{
+		kujiv1connect.RewardServiceAtomicProcedure:        {turns: g.Bulk, limit: batch},
+		kujiv1connect.RewardServiceBatchProcedure:         {turns: g.Bulk, limit: batch},
+		kujiv1connect.AdminServiceImportCodesProcedure:    {turns: g.Bulk, limit: batch},
+		kujiv1connect.RewardServiceExportCatalogProcedure: {turns: g.Bulk},
+		kujiv1connect.RewardServiceGetOddsProcedure:       {turns: g.Odds},
+		kujiv1connect.AdminServiceApplyCatalogProcedure:   {turns: g.Catalogs, limit: int64(l.CatalogBytes)},
+		kujiv1connect.RewardServiceGetHistoryProcedure:    {turns: g.History},
+		kujiv1connect.RewardServiceListPlayersProcedure:   {turns: g.History},
+		kujiv1connect.RewardServiceListHoldersProcedure:   {turns: g.History},
+		kujiv1connect.RewardServiceListCatalogsProcedure:  {turns: g.History},
+		kujiv1connect.RewardServiceStreamDrawsProcedure:   {places: place(g.Streams), limit: batch},
+		kujiv1connect.RewardServiceStreamEventsProcedure:  {places: place(g.Feeds)},
+		kujiv1connect.AdminServiceBackupProcedure:         {places: place(g.Feeds)},
+		feeds.Path: {places: place(g.Feeds), stream: true, role: kujiv1.Role_ROLE_READ},
 	}
 }
 
@@ -99,20 +105,20 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 	if err != nil {
 		return fmt.Errorf("server: %w", err)
 	}
-	if s.routes.requests, err = requestShapes(services); err != nil {
+	if err := checkCounts(services); err != nil {
 		return err
 	}
+	all := special(s.gate, &s.o.Limits)
+	s.routes = routes{endpoints: all, errors: connect.NewErrorWriter(codecs), requestBytes: int64(s.o.Limits.RequestBytes)}
 	options := s.handlerOptions()
-	s.routes.errors = connect.NewErrorWriter(codecs(s.routes.requests))
 	rewards, admins, events := s.services()
+	all[feeds.Path].handler = events
 	handlers := make(map[string]http.Handler) // by "/package.Service/"
 	handle := func(path string, h http.Handler) { handlers[path] = h }
 	handle(kujiv1connect.NewRewardServiceHandler(rewards, options))
 	handle(kujiv1connect.NewAdminServiceHandler(admins, options))
 
-	all := make(map[string]*endpoint)
-	s.routes.endpoints = all
-	names, turns, streams := make([]string, 0, len(services)), turns(s.gate), streams(s.gate)
+	names := make([]string, 0, len(services))
 	for _, service := range services {
 		names = append(names, string(service.FullName()))
 		for i := range service.Methods().Len() {
@@ -124,19 +130,19 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 				return fmt.Errorf("server: nothing serves %s", path)
 			case !access.Known(m.Input().FullName()):
 				return fmt.Errorf("server: nothing says who may call %s: see package access", path)
+			case all[path] == nil:
+				all[path] = &endpoint{}
 			}
-			e := &endpoint{role: roles[path], handler: handlers[in], types: unaryTypes, turns: turns[path], streams: streams[path], bidi: m.IsStreamingClient()}
-			if m.IsStreamingClient() || m.IsStreamingServer() {
+			e := all[path]
+			e.role, e.handler, e.types, e.bidi = roles[path], handlers[in], unaryTypes, m.IsStreamingClient()
+			if e.stream = e.bidi || m.IsStreamingServer(); e.stream {
 				e.types = streamTypes
 			}
-			all[path] = e
 		}
 	}
-	all[feeds.Path] = &endpoint{role: kujiv1.Role_ROLE_READ, streams: s.gate.Feeds, handler: events}
-
 	path, h := grpchealth.NewHandler(&health{s: s, services: names}, options)
 	for _, method := range []string{"Check", "Watch"} {
-		all[path+method] = &endpoint{open: true, exempt: true, handler: h}
+		all[path+method] = &endpoint{open: true, exempt: true, handler: h, limit: admission.BodyStep - framing - 1} // in the memory that every request has
 	}
 	reflector := grpcreflect.NewStaticReflector(append(names, grpchealth.HealthV1ServiceName)...)
 	for _, newHandler := range []func(*grpcreflect.Reflector, ...connect.HandlerOption) (string, http.Handler){
@@ -146,10 +152,9 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 		all[path+"ServerReflectionInfo"] = &endpoint{role: kujiv1.Role_ROLE_READ, exempt: true, bidi: true, handler: h}
 	}
 	for path, e := range all {
-		e.procedure, e.metrics = path, s.metrics.rpc(path)
-		e.limit = int64(s.o.Limits.message(path)) + framing
-		if e.open {
-			e.limit = admission.BodyStep - 1 // in the memory that every request has
+		e.procedure, e.metrics, e.limit = path, s.metrics.rpc(path), s.routes.limit(path)+framing
+		if !e.exempt {
+			e.places = append([]*admission.Budget{s.gate.Calls}, e.places...)
 		}
 	}
 	return nil
@@ -205,18 +210,17 @@ type adminService struct {
 // events. It also makes what answers Redis clients.
 func (s *Server) services() (rewardService, adminService, http.Handler) {
 	granted := &access.Granted{Keys: s.o.Keys, Stopping: s.stopping}
-	c := &commands{s.realms, granted, s.metrics}
-	r := reads{s.realms}
-	cat := catalogs{s.realms, s.o.Logger}
-	e := &events{s.shares, s.realms, s.feeds, s.journal, &s.routes}
-	d := &draws{limits: &s.o.Limits, keys: s.o.Keys, stopping: s.stopping, gate: s.gate, realms: s.realms, shares: s.shares, metrics: s.metrics, journal: s.journal}
+	c := &commands{granted, s.metrics}
+	cat := catalogs{s.o.Logger}
+	e := &events{s.shares, s.feeds, s.journal, &s.routes}
+	d := &draws{limits: &s.o.Limits, keys: s.o.Keys, stopping: s.stopping, gate: s.gate, shares: s.shares, metrics: s.metrics, journal: s.journal}
 	l := &s.o.Limits
 	s.redis = (&redis.Server{
-		Backend: newRedisBackend(c, r, s.shares, s.journal, s.metrics),
+		Backend: newRedisBackend(c, s.shares, s.journal, s.metrics),
 		Gate:    s.gate, Keys: s.o.Keys, TLS: s.o.TLS, Stopping: s.stopping, Version: s.o.Version,
 		Limits: redis.Limits{RequestBytes: l.RequestBytes, BatchBytes: l.BatchBytes,
 			HeaderTimeout: l.HeaderTimeout, ReadTimeout: l.ReadTimeout, WriteTimeout: l.WriteTimeout, IdleTimeout: l.IdleTimeout},
 	}).Init()
-	return rewardService{c, r, cat, past{s.realms, s.o.History}, d, e},
-		adminService{c, admin{s.realms, s.files, s.o.Logger, s.o.Cluster, s.o.Version, &s.draining}, cat, codes{s.realms}, e}, http.HandlerFunc(e.serve)
+	return rewardService{c, reads{}, cat, past{s.o.History}, d, e},
+		adminService{c, admin{s.realms, s.files, s.o.Logger, s.o.Cluster, s.o.Version, &s.draining}, cat, codes{}, e}, http.HandlerFunc(e.serve)
 }

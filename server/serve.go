@@ -24,14 +24,9 @@ import (
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := s.routes.endpoints[r.URL.Path]
 	c := &call{endpoint: e, access: access.Passerby, start: time.Now(), logged: logged{method: methodOf(e, r.URL.Path), peer: r.RemoteAddr}}
-	if log := s.journal.access; log != nil {
-		counted := &countedWriter{ResponseWriter: w}
-		w = counted
-		defer func() {
-			if !c.handedOver() {
-				log.call(c, counted.code(), counted.bytes)
-			}
-		}()
+	c.answer = answer{ResponseWriter: w, c: c}
+	if s.journal.access != nil || s.o.Cluster != nil {
+		w = &c.answer
 	}
 	defer s.journal.call(c)
 	conn := admission.ConnOf(r.Context())
@@ -66,7 +61,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 2 {
 		// If a client reads no answers, requests must not pile up after their handlers, where
 		// nothing counts them.
-		_ = http.NewResponseController(w).Flush() // the client may be gone
+		_ = http.NewResponseController(c.answer.ResponseWriter).Flush() // the client may be gone
 	}
 }
 
@@ -115,6 +110,8 @@ func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, c *call) 
 	b := &admission.Body{Who: who}
 	if e.bidi {
 		s.gate.Hurry(w, r) // Connect refuses it over HTTP/1.1
+		c.body = &streamBody{ReadCloser: r.Body, c: c, decided: s.o.Cluster == nil || e.exempt}
+		r.Body = c.body
 	} else {
 		defer s.gate.Free(b)
 		if err := s.gate.Receive(b, r, e.limit); err != nil {
@@ -137,19 +134,12 @@ func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, c *call) 
 // serveAdmitted answers a call whose body has arrived, if there is a place for it.
 func (s *Server) serveAdmitted(w http.ResponseWriter, r *http.Request, c *call) {
 	e, who := c.endpoint, c.access.Who
-	if !e.exempt {
-		if refusal := s.gate.TakeCall(who); refusal != nil {
+	for _, places := range e.places {
+		if refusal := places.Take(who, 1); refusal != nil {
 			s.refuse(w, r, c, refusal)
 			return
 		}
-		defer s.gate.Calls.Give(who, 1)
-	}
-	if e.streams != nil {
-		if !e.streams.Take(who, 1) {
-			s.refuse(w, r, c, admission.Overloaded(who, e.streams, "streams are open"))
-			return
-		}
-		defer e.streams.Give(who, 1)
+		defer places.Give(who, 1)
 	}
 	if e.turns != nil {
 		// A turn ends, at the latest, when the answer could no longer be sent.
@@ -158,7 +148,7 @@ func (s *Server) serveAdmitted(w http.ResponseWriter, r *http.Request, c *call) 
 		r = r.WithContext(ctx)
 		if err := e.turns.Wait(ctx, who, 1); err != nil {
 			if errors.Is(err, context.DeadlineExceeded) {
-				s.refuse(w, r, c, admission.Overloaded(who, e.turns, "calls of its kind are carried out"))
+				s.refuse(w, r, c, e.turns.Refusal(who))
 				return
 			}
 			c.reached, c.code = true, connect.CodeCanceled // the client is gone
@@ -174,7 +164,7 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *call) {
 	defer func() { s.gate.GiveWork(c.access.Who, c.work) }() // the answer is sent
 	defer func() {
 		c.ended = true
-		if e.streams == nil { // the batches of a stream are measured one by one
+		if !e.stream { // the batches of a stream are measured one by one
 			c.took = time.Since(c.arrived)
 		}
 		if p := recover(); p != nil {
@@ -194,13 +184,7 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *call) {
 	if r.Method == http.MethodGet {
 		w.Header().Set("Cache-Control", "no-store")
 	}
-	if e.streams != nil {
-		c.w = w
-	}
 	r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
-	if e.bidi && s.journal.access != nil {
-		r.Body = countedBody{r.Body, &c.received}
-	}
 	e.handler.ServeHTTP(w, r)
 }
 

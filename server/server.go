@@ -12,6 +12,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -113,18 +114,13 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 		return nil, err
 	}
 	o.Limits = limits
-	if o.DrainDelay < 0 {
-		return nil, fmt.Errorf("server: DrainDelay is %v, want at least 0", o.DrainDelay)
+	if o.DrainDelay < 0 || o.SlowRequests < 0 {
+		return nil, fmt.Errorf("server: DrainDelay is %v and SlowRequests %v, want at least 0", o.DrainDelay, o.SlowRequests)
 	}
-	if o.SlowRequests < 0 {
-		return nil, fmt.Errorf("server: SlowRequests is %v, want at least 0", o.SlowRequests)
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	s := &Server{
 		o:      o,
-		realms: &realms{engine: engine, err: (*kuji.Realm).Err, shared: o.Cluster != nil},
+		realms: &realms{engine: engine, err: (*kuji.Realm).Err, shared: o.Cluster != nil, byName: map[string]*kuji.Realm{}},
 		journal: &journal{log: o.Logger, slowFrom: o.SlowRequests, access: o.AccessLog, cluster: o.Cluster != nil,
 			slow: newThrottle(), refusals: newThrottle()},
 	}
@@ -170,10 +166,10 @@ func (s *Server) divide() error {
 	shared := s.o.Keys != nil
 	strangers := int64(l.RequestMemory) / 16
 	s.gate = &admission.Gate{
-		Memory:   admission.NewPlaces(int64(l.RequestMemory)-strangers, shared),
-		Calls:    admission.NewPlaces(int64(l.InFlight), shared),
-		Streams:  admission.NewPlaces(int64(l.DrawStreams), shared),
-		Feeds:    admission.NewPlaces(int64(l.EventStreams), shared),
+		Memory:   admission.NewPlaces(int64(l.RequestMemory)-strangers, shared, "bytes of memory are in use for requests"),
+		Calls:    admission.NewPlaces(int64(l.InFlight), shared, "calls are being answered"),
+		Streams:  admission.NewPlaces(int64(l.DrawStreams), shared, "streams are open"),
+		Feeds:    admission.NewPlaces(int64(l.EventStreams), shared, "streams are open"),
 		Bulk:     admission.NewBudget(int64(l.BulkInFlight), shared),
 		Catalogs: admission.NewBudget(1, shared),
 		History:  admission.NewBudget(historyReads, shared),
@@ -181,7 +177,7 @@ func (s *Server) divide() error {
 		Reads:    admission.NewBudget(feeds.EventReads, shared),
 		Work:     admission.NewBudget(int64(l.WorkBytes), shared),
 		Conns:    admission.NewConns(s.files.Connections(), s.files.Connections, shared),
-		Checks:   admission.NewChecks(), Rates: admission.NewRates(),
+		Tokens:   admission.NewTokens(), Checks: admission.NewChecks(), Rates: admission.NewRates(),
 		HeaderTimeout: l.HeaderTimeout, ReadTimeout: l.ReadTimeout,
 	}
 	s.gate.Crowd.Places = int(strangers / admission.RequestCost)
@@ -220,10 +216,8 @@ func (s *Server) ServeRedis(l net.Listener) error { return s.redis.Serve(l) }
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.draining.Store(true)
 	if s.o.DrainDelay > 0 {
-		timer := time.NewTimer(s.o.DrainDelay)
-		defer timer.Stop()
 		select {
-		case <-timer.C:
+		case <-time.After(s.o.DrainDelay):
 		case <-ctx.Done():
 		}
 	}

@@ -36,7 +36,6 @@ type draws struct {
 	keys     *access.Keys
 	stopping context.Context
 	gate     *admission.Gate
-	realms   *realms
 	shares   *shares
 	metrics  *metrics
 	journal  *journal
@@ -59,8 +58,7 @@ type drawStream struct {
 	free    chan *drawBatch
 	started chan *drawBatch
 	ends    admission.Ends
-	reading admission.Watch
-	writing admission.Watch
+	reading admission.Watch // armed while a batch is awaited
 	// unnamed is set when a draw without a request id is started. From then on, a client must not
 	// blindly repeat after an unknown outcome.
 	unnamed atomic.Bool
@@ -87,13 +85,14 @@ var (
 
 func (h *draws) StreamDraws(ctx context.Context, bidi *connect.BidiStream[kujiv1.StreamDrawsRequest, kujiv1.StreamDrawsResponse]) error {
 	c, ok := ctx.Value(callKey{}).(*call)
-	if !ok || c.w == nil {
+	if !ok {
 		return errors.New("the stream did not come through ServeHTTP")
 	}
-	return h.open(c, bidi.Conn()).run(ctx)
+	return h.serve(ctx, c, bidi.Conn())
 }
 
-func (h *draws) open(c *call, conn connect.StreamingHandlerConn) *drawStream {
+// serve serves a stream to its end.
+func (h *draws) serve(ctx context.Context, c *call, conn connect.StreamingHandlerConn) error {
 	n := h.limits.StreamBatches
 	st := &drawStream{
 		Pass: access.NewPass(h.keys, c.access), draws: h, call: c, conn: conn,
@@ -102,25 +101,21 @@ func (h *draws) open(c *call, conn connect.StreamingHandlerConn) *drawStream {
 	for range n {
 		st.free <- new(drawBatch)
 	}
-	return st
-}
-
-// run serves the stream to its end.
-func (st *drawStream) run(ctx context.Context) error {
-	st.metrics.streams.Inc()
-	defer st.metrics.streams.Dec()
-	release, err := st.takeTimeouts()
-	if err != nil {
+	st.metrics.streams.Add(1)
+	defer st.metrics.streams.Add(-1)
+	if err := st.ends.Open(&st.call.answer, st.limits.WriteTimeout); err != nil {
 		return err
 	}
-	defer release()
+	defer st.ends.Close()
+	st.reading = admission.NewWatch(st.limits.IdleTimeout, st.ends.StopReading)
+	defer context.AfterFunc(st.stopping, st.ends.StopReading)()
 
 	var answering sync.WaitGroup
 	var answered error
 	reading, stopReading := context.WithCancel(ctx) // ends when an answer fails
 	defer stopReading()
 	answering.Go(func() { answered = st.answerAll(ctx, stopReading) })
-	err = st.readAll(reading)
+	err := st.readAll(reading)
 	close(st.started)
 	answering.Wait()
 	if answered != nil {
@@ -132,24 +127,6 @@ func (st *drawStream) run(ctx context.Context) error {
 	return &streamError{err: err, named: !st.unnamed.Load()}
 }
 
-// takeTimeouts replaces the timeouts of the whole call by timeouts for each batch, and lets a
-// drain end the stream.
-func (st *drawStream) takeTimeouts() (release func(), err error) {
-	if err := st.ends.Open(st.call.w); err != nil {
-		return nil, fmt.Errorf("setting the timeouts of a stream: %w", err)
-	}
-	l := st.limits
-	st.reading.Start(l.IdleTimeout, st.ends.StopReading)
-	st.writing.Start(l.WriteTimeout, st.ends.StopWriting)
-	stop := context.AfterFunc(st.stopping, st.ends.StopReading)
-	return func() {
-		stop()
-		st.reading.Stop()
-		st.writing.Stop()
-		st.ends.Close()
-	}, nil
-}
-
 // readAll starts batches until the stream ends. It returns nil if the client ended it.
 func (st *drawStream) readAll(ctx context.Context) error {
 	for {
@@ -159,10 +136,10 @@ func (st *drawStream) readAll(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if err := st.receive(b); err != nil {
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
+		switch err := st.receive(b); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
 			return err
 		}
 		if err := st.start(ctx, b); err != nil {
@@ -200,16 +177,12 @@ func (st *drawStream) admit(ctx context.Context, b *drawBatch) error {
 		return err
 	}
 	for wait := st.gate.Rates.Take(a); wait > 0; wait = st.gate.Rates.Take(a) {
-		timer := time.NewTimer(wait)
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-ctx.Done():
-		case <-st.stopping.Done():
-			timer.Stop()
-			return errDraining
-		}
-		if timer.Stop(); ctx.Err() != nil {
 			return ctx.Err()
+		case <-st.stopping.Done():
+			return errDraining
 		}
 	}
 	st.gate.Rates.Owe(a, message.Commands(&b.Request)-1)
@@ -228,7 +201,7 @@ func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
 	if err := b.Build(); err != nil {
 		return err
 	}
-	realm, err := st.realms.get(b.Request.GetRealm())
+	realm, err := st.shares.realms.get(b.Request.GetRealm())
 	if err != nil {
 		return err
 	}
@@ -260,7 +233,7 @@ func (st *drawStream) hold(ctx context.Context, b *drawBatch) error {
 	if err := st.shares.hold(ctx, &b.Request); err != nil {
 		return err
 	}
-	c.first.decide()
+	c.body.decided = true
 	return nil
 }
 
@@ -300,10 +273,7 @@ func (st *drawStream) answer(ctx context.Context, b *drawBatch) (err error) {
 	if err := b.commit.Wait(ctx); err != nil {
 		return err
 	}
-	st.writing.Arm()
-	err = st.conn.Send(b.Response())
-	st.writing.Disarm()
-	if err != nil {
+	if err := st.ends.Send(func() error { return st.conn.Send(b.Response()) }); err != nil {
 		return err
 	}
 	st.metrics.all(b.Results)

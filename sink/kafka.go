@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,19 +19,19 @@ import (
 
 // Where a topic stands:
 //
-//	a batch is sent when all records of the one before are acknowledged by all replicas in sync
+//	a batch is sent when all replicas in sync have acknowledged the records of the one before
 //	every record says in its headers where its batch begins
-//	a batch without events, which only moves on, is one record of kind progress: a feed of few events
-//	              does not begin far back, perhaps in front of what the log still has
-//	at the start: of the last records of all partitions, the one whose batch begins last
-//	              is of the last batch. Everything before that batch is there: go on with it
+//	a batch without events is one record of kind progress, which says where the next one begins. So a feed
+//	              of few events does not begin far back, perhaps before what the log still has
+//	at the start: of the last records of all partitions, the one whose batch begins last is of the last
+//	              batch. Everything before that batch is there: the feed goes on with it
 //
-// So it does not matter which of its records arrived, nor in which partitions: they all come again.
+// It does not matter which of its records arrived, nor in which partitions: they all come again.
 
-// kindProgress is the kind of a record that is of no event, and its key. No event has the kind.
+// kindProgress is the kind of a record without an event, and its key. No event has the kind.
 const kindProgress = "kuji-progress"
 
-// progress is the value of such a record. It has no position, so it is above nobody's highest one.
+// progress is the value of such a record.
 type progress struct {
 	Kind string `json:"kind"`
 	Next Place  `json:"next"` // everything before is there
@@ -193,20 +194,17 @@ func (k *KafkaTopic) records(b *Batch) ([]*kgo.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	headers := []kgo.RecordHeader{{Key: headerFrom, Value: fmt.Appendf(nil, "%d.%d", b.From.Position, b.From.Index)}, {Key: headerFeed, Value: feed}}
+	headers := []kgo.RecordHeader{{Key: headerFrom, Value: fmt.Append(nil, b.From)}, {Key: headerFeed, Value: feed}}
 	if len(b.Events) == 0 {
-		headers[0].Value = fmt.Appendf(nil, "%d.%d", b.To.Position, b.To.Index)
+		headers[0].Value = fmt.Append(nil, b.To)
 		value, err := json.Marshal(progress{kindProgress, b.To})
 		return []*kgo.Record{{Key: []byte(kindProgress), Value: value, Headers: headers}}, err
 	}
 	records := make([]*kgo.Record, len(b.Events))
 	for i := range b.Events {
 		e := &b.Events[i]
-		place := kgo.RecordHeader{Key: headerPlace, Value: fmt.Appendf(nil, "%d.%d", e.Position, e.Index)}
-		r := &kgo.Record{Key: []byte(e.Player), Headers: append([]kgo.RecordHeader{place}, headers...)}
-		if e.Player == "" {
-			r.Key = []byte(k.feed.Realm)
-		}
+		place := kgo.RecordHeader{Key: headerPlace, Value: fmt.Append(nil, placeOf(e))}
+		r := &kgo.Record{Key: []byte(cmp.Or(e.Player, k.feed.Realm)), Headers: append([]kgo.RecordHeader{place}, headers...)}
 		if r.Value, err = json.Marshal(e); err != nil {
 			return nil, err
 		}

@@ -23,9 +23,9 @@ type kafkaURL struct {
 	brokers []string
 	topic   string
 
-	tls       bool
 	ca        string // file with the certificates of authorities; "": the system's
 	cert, key string // files of the client's own certificate, if brokers ask for one
+	tls       string // "true": the brokers speak it
 
 	sasl         string // mechanism; "": none
 	user         string
@@ -65,36 +65,26 @@ func parseKafka(text string) (u kafkaURL, err error) {
 	if err != nil {
 		return u, invalid("to", "the settings after the ? of the topic's URL cannot be read: expected NAME=VALUE&…")
 	}
+	texts := map[string]*string{"tls": &u.tls, "ca": &u.ca, "cert": &u.cert, "key": &u.key, "sasl": &u.sasl, "user": &u.user, "password-file": &u.passwordFile}
 	for name, values := range settings {
-		if len(values) != 1 || values[0] == "" {
+		switch {
+		case texts[name] == nil:
+			return u, invalid("to", "%.40q in the topic's URL: expected tls, ca, cert, key, sasl, user or password-file", name)
+		case len(values) != 1 || values[0] == "":
 			return u, invalid("to", "%.40q in the topic's URL: expected one value", name)
 		}
-		if err := u.set(name, values[0]); err != nil {
-			return u, err
-		}
+		*texts[name] = values[0]
 	}
 	return u, u.check()
 }
 
-func (u *kafkaURL) set(name, value string) error {
-	texts := map[string]*string{"ca": &u.ca, "cert": &u.cert, "key": &u.key, "sasl": &u.sasl, "user": &u.user, "password-file": &u.passwordFile}
-	switch {
-	case texts[name] != nil:
-		*texts[name] = value
-	case name != "tls":
-		return invalid("to", "%.40q in the topic's URL: expected tls, ca, cert, key, sasl, user or password-file", name)
-	case value != "true" && value != "false":
-		return invalid("to", "tls in the topic's URL: expected true or false")
-	default:
-		u.tls = value == "true"
-	}
-	return nil
-}
-
 // check checks which settings stand together.
 func (u *kafkaURL) check() error {
+	secure := u.tls == "true"
 	switch {
-	case !u.tls && (u.ca != "" || u.cert != "" || u.key != ""):
+	case !secure && u.tls != "" && u.tls != "false":
+		return invalid("to", "tls in the topic's URL: expected true or false")
+	case !secure && (u.ca != "" || u.cert != "" || u.key != ""):
 		return invalid("to", "ca, cert and key in the topic's URL: expected tls=true with them")
 	case (u.cert == "") != (u.key == ""):
 		return invalid("to", "cert and key in the topic's URL: expected both or none")
@@ -106,7 +96,7 @@ func (u *kafkaURL) check() error {
 		return invalid("to", "sasl %.40q in the topic's URL: expected PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", u.sasl)
 	case u.user == "" || len(u.user) > maxUser || u.passwordFile == "":
 		return invalid("to", "sasl in the topic's URL: expected user, of at most %d bytes, and password-file with it", maxUser)
-	case u.sasl == saslPlain && !u.tls:
+	case u.sasl == saslPlain && !secure:
 		return invalid("to", "sasl=PLAIN in the topic's URL: expected tls=true with it, because anybody on the network can read the password")
 	}
 	return nil
@@ -116,7 +106,7 @@ func (u *kafkaURL) check() error {
 // password is read again for each connection: it can be changed while the feed runs.
 func (u *kafkaURL) options() ([]kgo.Opt, error) {
 	all := []kgo.Opt{kgo.SeedBrokers(u.brokers...)}
-	if u.tls {
+	if u.tls == "true" {
 		conf, err := u.tlsConfig()
 		if err != nil {
 			return nil, err
@@ -199,10 +189,10 @@ func readBounded(setting, name string, most int64) ([]byte, error) {
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, invalid("to", "%s in the topic's URL: %v", setting, err)
-	case int64(len(data)) > most:
+	}
+	if int64(len(data)) > most {
 		return nil, invalid("to", "%s in the topic's URL: %s has more than %d bytes", setting, name, most)
 	}
 	return data, nil

@@ -1,16 +1,17 @@
-// Package sink delivers the feed of a realm to what lies outside of Kuji: webhooks and Kafka. It takes
-// events in order, puts those that came since the last delivery into a batch, and delivers each batch
-// before it begins the next one. No rule of the game enters here, nor how the feed is reached.
+// Package sink delivers the feed of a realm outside of Kuji: to webhooks and Kafka. It takes events in
+// order, puts those that came since the last delivery into a batch, and delivers each batch before it
+// begins the next one. No rule of the game enters here, nor how the feed is reached.
 //
 //	Run:      ask the target where it stands, and read the feed from there
 //	          take what came, deliver it, and let the target note where it stands
 //
 // The target notes its place after the delivery, never before. So every event arrives at least once,
-// whenever either side crashes, and at most the last batch arrives again. PostgreSQL has every event exactly once:
-// that is package history.
+// whenever either side crashes, and at most the last batch arrives again. Package history has every
+// event exactly once.
 package sink
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,15 +35,17 @@ type Place struct {
 	Index    int    `json:"index"`    // from 0
 }
 
+func (p Place) String() string { return fmt.Sprintf("%d.%d", p.Position, p.Index) }
+
 func (p Place) before(q Place) bool {
-	return p.Position < q.Position || p.Position == q.Position && p.Index < q.Index
+	return cmp.Or(cmp.Compare(p.Position, q.Position), cmp.Compare(p.Index, q.Index)) < 0
 }
 
 // placeOf is the place before an event.
 func placeOf(rec *kuji.Record) Place { return Place{rec.Position, rec.Index} }
 
 // Step is what a message of the feed brings: some events, maybe none, and the position from which a
-// reader goes on who has them.
+// reader who has them goes on.
 type Step struct {
 	Events []kuji.Record
 	Next   uint64
@@ -58,7 +61,7 @@ type Feed struct {
 	Pool   string `json:"pool,omitempty"`
 }
 
-// Batch is what is delivered at once. It can be without events: then the feed has only moved on.
+// Batch is what is delivered at once. If it has no events, the feed has only moved on.
 type Batch struct {
 	Events   []kuji.Record
 	From, To Place // it has all events of the feed between the two
@@ -96,16 +99,11 @@ func Run(ctx context.Context, source Source, target Target, first uint64, log *s
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer end()
-	steps, batches := make(chan Step), make(chan *Batch)
+	batches, from := make(chan *Batch, 1), done.To
 	var broke error // of the feed; read it when batches is closed
 	work.Go(func() {
-		defer close(steps)
-		broke = read(reading, source, done.To, steps)
-	})
-	from := done.To
-	work.Go(func() {
 		defer close(batches)
-		gather(reading, from, steps, batches)
+		broke = read(reading, source, from, batches)
 	})
 	for b := range batches {
 		if err := target.Deliver(ctx, b); err != nil {
@@ -115,14 +113,13 @@ func Run(ctx context.Context, source Source, target Target, first uint64, log *s
 		done.To = b.To
 		log.Debug("delivered", "events", len(b.Events), "position", b.To.Position, "index", b.To.Index)
 	}
-	if ctx.Err() != nil {
-		return done, ctx.Err()
-	}
-	return done, broke
+	return done, cmp.Or(ctx.Err(), broke)
 }
 
-// read sends what the feed brings from a place on.
-func read(ctx context.Context, source Source, from Place, steps chan<- Step) error {
+// read makes batches of what the feed brings from a place on. While nobody takes one, it takes it back
+// and lets it grow, up to its bounds.
+func read(ctx context.Context, source Source, from Place, batches chan *Batch) error {
+	to := from
 	for step, err := range source(ctx, from.Position) {
 		if err != nil {
 			return err
@@ -130,42 +127,27 @@ func read(ctx context.Context, source Source, from Place, steps chan<- Step) err
 		for len(step.Events) > 0 && placeOf(&step.Events[0]).before(from) {
 			step.Events = step.Events[1:]
 		}
+		b := &Batch{From: to, To: to}
 		select {
-		case steps <- step:
+		case waiting := <-batches:
+			if len(waiting.Events) < maxBatch && waiting.bytes < maxBatchBytes {
+				b = waiting
+			} else {
+				batches <- waiting
+			}
+		default:
+		}
+		b.add(step)
+		if to = b.To; b.To == b.From {
+			continue // there is nothing to deliver
+		}
+		select {
+		case batches <- b:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 	return errors.New("the feed ended")
-}
-
-// gather makes batches of what comes. While nobody takes one, it grows, up to its bounds.
-func gather(ctx context.Context, from Place, steps <-chan Step, batches chan<- *Batch) {
-	b := &Batch{From: from, To: from}
-	for {
-		in, out := steps, batches
-		if b.To == b.From {
-			out = nil // there is nothing to deliver
-		}
-		if len(b.Events) >= maxBatch || b.bytes >= maxBatchBytes || in == nil {
-			in = nil
-		}
-		if in == nil && out == nil {
-			return
-		}
-		select {
-		case step, ok := <-in:
-			if !ok {
-				steps = nil
-				continue
-			}
-			b.add(step)
-		case out <- b:
-			b = &Batch{From: b.To, To: b.To}
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 func (b *Batch) add(step Step) {
@@ -188,7 +170,7 @@ func (f Feed) check(found Feed, where string) error {
 	if f == found {
 		return nil
 	}
-	a, errA := json.Marshal(found)
-	b, errB := json.Marshal(f)
-	return errors.Join(errA, errB, &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("%s is that of the feed %s, want %s: another feed needs a target of its own", where, a, b)})
+	a, _ := json.Marshal(found) // strings
+	b, _ := json.Marshal(f)
+	return &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("%s is that of the feed %s, want %s: another feed needs a target of its own", where, a, b)}
 }

@@ -36,7 +36,7 @@ type decider struct {
 // check checks that the samplers have the weights of the state.
 func (j *judge) check() error {
 	for i := range j.deciders {
-		if err := j.deciders[i].rules.CheckOdds(); err != nil {
+		if err := j.deciders[i].rules.CheckSamplers(); err != nil {
 			return err
 		}
 	}
@@ -67,22 +67,18 @@ func (j *judge) prepare(epoch *Epoch, seed ledger.Seed, used uint64) error {
 // same event, byte for byte. If the version of the rules is not known, one of those that are tried must
 // give all events; otherwise the epoch is not decided.
 func (j *judge) decideAgain(epoch *Epoch, le *logged.Event) error {
-	if epoch.Rules != 0 {
-		for i := range j.deciders {
-			if err := j.deciders[i].decide(le); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 	var why error
 	left := j.deciders[:0]
 	for i := range j.deciders {
-		if err := j.deciders[i].decide(le); err != nil {
+		err := j.deciders[i].decide(le)
+		switch {
+		case err == nil:
+			left = append(left, j.deciders[i])
+		case epoch.Rules != 0:
+			return err
+		default:
 			why = cmp.Or(why, err)
-			continue
 		}
-		left = append(left, j.deciders[i])
 	}
 	if j.deciders = left; why != nil && len(left) == 0 {
 		epoch.Undecided = fmt.Sprintf("its begin was trimmed, so nothing says which rules decided it; this build has %v, which give another event at position %d, index %d: %v",
@@ -94,36 +90,53 @@ func (j *judge) decideAgain(epoch *Epoch, le *logged.Event) error {
 // decide decides an event's command again.
 func (d *decider) decide(le *logged.Event) error {
 	j, ev := d.j, le.Event
+	w := store.Writer{Buf: j.buf[:0]}
 	switch rules.Kind(ev.Kind) {
 	case rules.KindCatalog:
 		return d.prepare(ev)
-	case rules.KindClock:
-		return j.setClockAgain(le)
 	case rules.KindCodes:
 		return j.importAgain(ev)
+	case rules.KindClock:
+		c, err := rules.SetClockOf(ev)
+		if err != nil {
+			return err
+		}
+		c.Write(&w, le.At.Time)
 	case rules.KindUpgrade:
-		return j.upgradeAgain(ev)
+		u, err := rules.UpgradeOf(ev)
+		if err != nil {
+			return err
+		}
+		u.Write(&w)
+	default:
+		cmd, _, err := rules.CommandOf(j.state, ev)
+		if err != nil {
+			return err
+		}
+		if err := cmd.Check(); err != nil {
+			return fmt.Errorf("the logged command is malformed: %w", err)
+		}
+		if err := d.refused(&cmd, le.At.Time); err != nil {
+			return fmt.Errorf("the logged command should have been refused: %w", err)
+		}
+		d.rules.Decide(&cmd, le.At.Time, d.source, &w)
 	}
-	cmd, _, err := rules.CommandOf(j.state, ev)
-	if err != nil {
-		return err
-	}
-	if err := cmd.Check(); err != nil {
-		return fmt.Errorf("the logged command is malformed: %w", err)
-	}
-	if err := cmd.Allow(j.state.Level()); err != nil {
-		return fmt.Errorf("the logged command should have been refused: %w", err)
-	}
-	if err := d.rules.Unknown(&cmd); err != nil {
-		return fmt.Errorf("the logged command should have been refused: %w", err)
-	}
-	if fault := d.rules.CheckID(cmd.ID, le.At.Time); fault != rules.IDTaken {
-		return fmt.Errorf("the logged command should have been refused: %v", fault)
-	}
-	w := store.Writer{Buf: j.buf[:0]}
-	d.rules.Decide(&cmd, le.At.Time, d.source, &w)
 	j.buf = w.Buf
 	return agree(ev, w.Buf)
+}
+
+// refused returns why the engine must have refused a command, or nil.
+func (d *decider) refused(cmd *rules.Command, now int64) error {
+	if err := cmd.Allow(d.j.state.Level()); err != nil {
+		return err
+	}
+	if err := d.rules.Unknown(cmd); err != nil {
+		return err
+	}
+	if fault := d.rules.CheckID(cmd.ID, now); fault != rules.IDTaken {
+		return errors.New(fault.String())
+	}
+	return nil
 }
 
 // prepare is decide for a catalog.
@@ -170,30 +183,6 @@ func (j *judge) applied() {
 			d.tables = nil
 		}
 	}
-}
-
-// setClockAgain is decideAgain for an event that sets the clock.
-func (j *judge) setClockAgain(le *logged.Event) error {
-	c, err := rules.SetClockOf(le.Event)
-	if err != nil {
-		return err
-	}
-	w := store.Writer{Buf: j.buf[:0]}
-	c.Write(&w, le.At.Time)
-	j.buf = w.Buf
-	return agree(le.Event, w.Buf)
-}
-
-// upgradeAgain is decideAgain for an event that raises the format level.
-func (j *judge) upgradeAgain(ev *store.Event) error {
-	u, err := rules.UpgradeOf(ev)
-	if err != nil {
-		return err
-	}
-	w := store.Writer{Buf: j.buf[:0]}
-	u.Write(&w)
-	j.buf = w.Buf
-	return agree(ev, w.Buf)
 }
 
 // importAgain is decideAgain for an import of codes.

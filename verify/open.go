@@ -34,7 +34,7 @@ func inDir(fsys vfs.FS, dir, realm string, o Options) (Report, error) {
 	if err != nil {
 		return rep, err
 	}
-	defer d.Close() // read-only: nothing to lose
+	defer d.Close() // only read: nothing to lose
 	// A key that is gone or damaged opens nothing.
 	key, _, err := d.Key(true)
 	var names []string
@@ -56,7 +56,7 @@ func (v *verifier) verify(d driver.Driver) (err error) {
 	ctx := context.Background()
 	v.log, err = d.Open(ctx, v.realm, driver.Options{Check: true})
 	if _, damaged := errors.AsType[*driver.CorruptError](err); errors.Is(err, driver.ErrNotExist) || damaged {
-		return &Error{Realm: v.realm, Err: err}
+		return v.wrong(0, err)
 	}
 	if err != nil {
 		return kuji.ErrorOf("realm "+v.realm, err)
@@ -64,12 +64,12 @@ func (v *verifier) verify(d driver.Driver) (err error) {
 	defer v.log.Close() // read-only: nothing to lose
 	last, err := v.log.Last(ctx)
 	if err != nil {
-		return &Error{Realm: v.realm, Err: err}
+		return v.wrong(0, err)
 	}
 	v.end = last
 	from, err := v.start(ctx)
 	if err != nil {
-		return &Error{Realm: v.realm, Err: err}
+		return v.wrong(0, err)
 	}
 	v.judge.seeds = map[uint64]ledger.Seed{}
 	// Seeds are revealed after the draws that used them: collect them first.

@@ -1,9 +1,10 @@
-// Package verify checks what is kept of a realm: every byte, the chain of hashes, every effect, and, from
-// the revealed seeds, every choice. It decides as the writer did and applies as recovery does, and
-// compares. It changes nothing. What a live realm does may not enter it.
+// Package verify checks what is kept of a realm: every byte, the chain of hashes, every effect, and with
+// the revealed seeds every choice. It decides as the writer did, applies as recovery does, and compares. It
+// changes nothing. What a live realm does may not enter it.
 package verify
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -69,17 +70,18 @@ type Epoch struct {
 	Events     uint64 `json:"events"`
 	Commitment Hash   `json:"commitment"`
 	// Rules is the version of the rules that decided the epoch's events. 0: not known, because the log was
-	// trimmed after the epoch's begin and the snapshot is of a format that does not say.
+	// trimmed after the epoch's begin and the snapshot's format does not say.
 	Rules uint8 `json:"rules,omitempty"`
-	// Revealed reports that the seed is in the log: every choice was computed again from it, with the same
-	// result, unless Undecided says why not. If a crash ended the epoch, or the realm was copied while it
-	// was open, the next start reveals it.
+	// Revealed reports that the seed is in the log. Every choice of the epoch was then computed again
+	// from it, with the same result, unless Undecided says why not. If a crash ended the epoch, or the
+	// realm was copied while it was open, the next start reveals the seed.
 	Revealed bool `json:"revealed"`
-	// Undecided says why a revealed epoch was not decided again: this build does not have its rules. The
-	// chain, the effects and the snapshots were checked all the same.
+	// Undecided says why the commands of a revealed epoch were not decided again: this build does not have
+	// the rules that decided them. Their chain, their effects and the snapshots were checked all the
+	// same. "" if all were decided again.
 	Undecided string `json:"undecided,omitempty"`
-	// Lost reports that the seed is not revealed, and that no key is there which opens it: the choices of
-	// the epoch cannot be proven. Nothing else is known of an epoch before Report.From.
+	// Lost reports that the seed is not in the log in clear, and no key that is there opens it: the
+	// choices of this epoch cannot be proven. Nothing else is known of an epoch before Report.From.
 	Lost bool `json:"lost,omitempty"`
 }
 
@@ -103,18 +105,16 @@ func (e *Error) Unwrap() error { return e.Err }
 type Options struct {
 	// Through is a place that the chain of hashes must pass through. If it does not, the log was
 	// rewritten there or earlier; if the log ends before it, it has lost entries. Both are an *Error.
-	// CodeNotFound: the log was trimmed and verification begins after the place, so it cannot tell.
-	// CodeInvalid: its position is 0. nil: no place.
+	// CodeNotFound: the log was trimmed and verification begins after the place. CodeInvalid: its
+	// position is 0.
 	Through *Anchor
-	// Seen is called with every event that counts, in order. nil: not called.
+	// Seen is called with every event that counts, in order, if it is not nil.
 	Seen func(kuji.Record)
-	// Keys are those of the realm's nodes, kuji.Options.Key and OldKeys. Not for a directory, which has
-	// its key.
+	// Keys are kuji.Options.Key and OldKeys of the realm's nodes. A directory has its own.
 	Keys [][32]byte
 }
 
-// Anchor is a place in a realm's chain of hashes: Position and ChainHash of an earlier [Report],
-// which somebody has kept elsewhere.
+// Anchor is a place in a realm's chain of hashes: Position and ChainHash of an earlier [Report].
 type Anchor struct {
 	Position uint64
 	Hash     [32]byte
@@ -179,8 +179,8 @@ type verifier struct {
 	describe func(*logged.Event, uint64) (any, error) // nil: nobody wants to see the events
 }
 
-// start returns where verification begins. That is nil, for the start of the log, or, if the log
-// was trimmed, the oldest snapshot that the log continues from.
+// start returns where verification begins: nil for the start of the log, or, if that was trimmed, the
+// oldest snapshot that the log continues from.
 func (v *verifier) start(ctx context.Context) (*ledger.Footer, error) {
 	v.snaps = ledger.SnapshotsOf(v.log, v.realm)
 	var err error
@@ -194,7 +194,7 @@ func (v *verifier) start(ctx context.Context) (*ledger.Footer, error) {
 	var errs []error
 	for ; v.next < len(v.files); v.next++ {
 		f := v.files[v.next]
-		state, seal, err := v.load(ctx, f)
+		state, footer, err := v.load(ctx, f)
 		if err != nil {
 			errs = append(errs, err)
 			if _, ok := ledger.SeriesOf(v.files, f); ok { // and not the rest of a removal that a crash cut short
@@ -202,11 +202,11 @@ func (v *verifier) start(ctx context.Context) (*ledger.Footer, error) {
 			}
 			continue
 		}
-		if seal.Cursor() < trimmed.First {
+		if footer.Cursor() < trimmed.First {
 			continue
 		}
 		v.next++
-		return v.begin(state, seal)
+		return v.begin(state, footer)
 	}
 	return nil, errors.Join(append(errs, fmt.Errorf("%w, and no intact snapshot reaches that far", trimmed))...)
 }
@@ -214,31 +214,29 @@ func (v *verifier) start(ctx context.Context) (*ledger.Footer, error) {
 // load loads the state in a snapshot.
 func (v *verifier) load(ctx context.Context, f ledger.Snapshot) (*store.State, *ledger.Footer, error) {
 	l := store.NewLoader()
-	seal, _, err := v.snaps.Load(ctx, v.files, f, logged.Loader{Loader: l})
+	footer, _, err := v.snaps.Load(ctx, v.files, f, logged.Loader{Loader: l})
 	if err != nil {
 		return nil, nil, err
 	}
 	state, _, err := l.State()
-	return state, &seal, err
+	return state, &footer, err
 }
 
 // begin starts verification from a snapshot.
 func (v *verifier) begin(state *store.State, s *ledger.Footer) (*ledger.Footer, error) {
-	v.state = state
+	v.state, v.epochs, v.last, v.used = state, s.Epochs, s.Last, s.Values
 	v.report.From, v.report.Position, v.report.ChainHash = s.Position(), s.Position(), s.ChainHash()
-	v.epochs, v.last = s.Epochs, s.Last
 	e := s.Epochs[len(s.Epochs)-1] // the epoch in force
 	v.report.Epochs = append(v.report.Epochs, Epoch{Epoch: e.Number, First: e.First, Rules: s.Rules, Commitment: e.Commitment})
-	v.used = s.Values
 	if most := mostValues(s.Position() - e.First); s.Values > most {
 		return nil, fmt.Errorf("the snapshot of position %d says that epoch %d, begun at %d, had used %d random values; its draws used at most %d", s.Position(), e.Number, e.First, s.Values, most)
 	}
 	return s, nil
 }
 
-// mostValues returns the most random values that so many entries of the log can have used. The state
-// says nothing of that: a draw can use values and take nothing, and boxes are filled again. So this
-// refuses numbers that are out of the question, and no sound snapshot.
+// mostValues returns the most random values that so many entries of the log can have used. The state does
+// not say: a draw can use values and take nothing, and boxes are filled again. This refuses only numbers that
+// no sound snapshot can have.
 func mostValues(entries uint64) uint64 {
 	const (
 		events  = logged.MaxPending / 4 // in an entry: no event that draws is as short
@@ -253,9 +251,11 @@ func mostValues(entries uint64) uint64 {
 
 // damage records the first damaged or wrong snapshot.
 func (v *verifier) damage(f ledger.Snapshot, err error) {
-	if v.damaged == nil {
-		v.damaged = &Error{Realm: v.realm, Position: f.Position, Err: err}
-	}
+	v.damaged = cmp.Or(v.damaged, v.wrong(f.Position, err))
+}
+
+func (v *verifier) wrong(position uint64, err error) *Error {
+	return &Error{Realm: v.realm, Position: position, Err: err}
 }
 
 // resume continues the epoch in which the first snapshot was taken.
@@ -269,17 +269,17 @@ func (v *verifier) resume() error {
 	return v.judge.prepare(e, seed, v.used)
 }
 
-// compare checks that the snapshots of a position hold the same state as the log and continue
-// where it does. There is at most one, apart from copies.
+// compare checks that the snapshots of a position, of which copies can exist, hold the same state as the
+// log and continue where it does.
 func (v *verifier) compare(ctx context.Context, at *ledger.At) error {
 	for ; v.next < len(v.files) && v.files[v.next].Position <= at.Position(); v.next++ {
 		f := v.files[v.next]
 		if _, ok := ledger.SeriesOf(v.files, f); !ok && v.next+1 < len(v.files) {
 			continue // the rest of a removal that a crash cut short
 		}
-		state, seal, err := v.load(ctx, f)
+		state, footer, err := v.load(ctx, f)
 		if err == nil {
-			err = v.agrees(ctx, &f, seal, at)
+			err = v.agrees(ctx, &f, footer, at)
 		}
 		if err == nil && state.Hash() != v.state.Hash() {
 			err = fmt.Errorf("the state in snapshot %s differs from that of the log", f.Name())
@@ -322,7 +322,6 @@ func (v *verifier) agrees(ctx context.Context, f *ledger.Snapshot, s *ledger.Foo
 }
 
 func (v *verifier) run(ctx context.Context, from *ledger.Footer, last driver.Cursor) error {
-	wrong := func(pos uint64, err error) error { return &Error{Realm: v.realm, Position: pos, Err: err} }
 	v.state.Alone(true)
 	v.judge.state, v.judge.realm = v.state, v.realm
 	if v.o.Seen != nil {
@@ -330,7 +329,7 @@ func (v *verifier) run(ctx context.Context, from *ledger.Footer, last driver.Cur
 	}
 	if from != nil {
 		if err := v.resume(); err != nil {
-			return wrong(v.report.Position, err)
+			return v.wrong(v.report.Position, err)
 		}
 	}
 	if err := v.anchored(); err != nil {
@@ -340,7 +339,7 @@ func (v *verifier) run(ctx context.Context, from *ledger.Footer, last driver.Cur
 	defer func() { v.report.Void = walker.Passed }()
 	for e, err := range walker.Entries(ctx, last) {
 		if err != nil {
-			return wrong(e.Position, err)
+			return v.wrong(e.Position, err)
 		}
 		switch e.Kind() {
 		case ledger.KindEpochBegin:
@@ -353,7 +352,7 @@ func (v *verifier) run(ctx context.Context, from *ledger.Footer, last driver.Cur
 			v.last = v.state.Now()
 		}
 		if err != nil {
-			return wrong(e.Position, err)
+			return v.wrong(e.Position, err)
 		}
 		v.report.Position, v.report.ChainHash = e.Position, e.ChainHash()
 		v.report.LogBytes += uint64(e.Size())
@@ -366,16 +365,16 @@ func (v *verifier) run(ctx context.Context, from *ledger.Footer, last driver.Cur
 		}
 	}
 	if v.o.Through != nil && v.o.Through.Position > v.report.Position {
-		return wrong(v.report.Position+1, fmt.Errorf("the log ends here, but it once had position %d, with chain hash %x", v.o.Through.Position, v.o.Through.Hash))
+		return v.wrong(v.report.Position+1, fmt.Errorf("the log ends here, but it once had position %d, with chain hash %x", v.o.Through.Position, v.o.Through.Hash))
 	}
 	if _, sole := v.log.(driver.Sole); v.next < len(v.files) && !sole {
 		return &kuji.Error{Code: kuji.CodeFailed, Message: fmt.Sprintf("realm %s: the log's end cannot be seen yet: there is a snapshot of position %d", v.realm, v.files[v.next].Position), Err: driver.ErrUnavailable}
 	}
 	if v.next < len(v.files) {
-		return wrong(v.report.Position+1, fmt.Errorf("the log ends here, but there is a snapshot of position %d", v.files[v.next].Position))
+		return v.wrong(v.report.Position+1, fmt.Errorf("the log ends here, but there is a snapshot of position %d", v.files[v.next].Position))
 	}
 	if err := v.check(); err != nil {
-		return wrong(v.report.Position, err)
+		return v.wrong(v.report.Position, err)
 	}
 	v.report.StateHash = v.state.Hash()
 	v.report.Players = uint64(v.state.Players())
@@ -415,8 +414,7 @@ func (v *verifier) anchored() error {
 	case at.Position < r.From:
 		return &kuji.Error{Code: kuji.CodeNotFound, Field: "anchor", Message: fmt.Sprintf("position %d; the log was trimmed, and verification begins after position %d", at.Position, r.From)}
 	case at.Position == r.Position && at.Hash != r.ChainHash:
-		return &Error{Realm: v.realm, Position: at.Position, Err: fmt.Errorf(
-			"the chain hash is %x but was once %x: the log was rewritten, here or earlier", r.ChainHash, at.Hash)}
+		return v.wrong(at.Position, fmt.Errorf("the chain hash is %x but was once %x: the log was rewritten, here or earlier", r.ChainHash, at.Hash))
 	}
 	return nil
 }

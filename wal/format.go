@@ -8,35 +8,15 @@ import (
 	"strings"
 )
 
-// The format, which docs/internals/formats/wal.md describes for readers in any language.
-// All integers are little-endian. A log is a directory of segments:
+// The format, which docs/internals/formats/wal.md describes for readers in any language. All
+// integers are little-endian. A log is a directory of segments:
 //
 //	NNNNNNNNNNNNNNNNNNNN.wal     20 decimal digits: the offset of its first record
 //
-//	segment:  header, groups, [index, trailer]      the last two once it is sealed
-//
-//	header:   0 magic "KUJIWAL\x01"      32 created, Unix nanoseconds
-//	          8 log id                   40 zero
-//	         16 first offset             60 CRC32C of bytes 0–59
-//	         24 durable_upto
-//
-//	group:    0 magic "KJG\x01"          32 durable_upto
-//	          4 bytes of records         40 number of records
-//	          8 log id                   44 CRC32C of bytes 0–43
-//	         16 segment's first offset   48 records, then zeros to a multiple of 8
-//	         24 first offset
-//
-//	record:   0 CRC32C of the data, bound to its place (recordSum)
-//	          4 length
-//	          8 data
-//
+//	segment:  segmentHeader, groups, [index, segmentTrailer]      the last two once it is full
+//	group:    groupHeader, records, zeros to a multiple of 8
+//	record:   CRC32C of the data, bound to its place (recordSum); length, 4 bytes; data
 //	index:    see index.go
-//
-//	trailer:  0 magic "KUJIEND\x01"      40 sealed, Unix nanoseconds
-//	          8 log id                   48 position of the index
-//	         16 first offset             52 CRC32C of the index
-//	         24 end offset               56 zero
-//	         32 durable_upto             60 CRC32C of bytes 0–59
 const (
 	headerSize  = 64
 	groupSize   = 48
@@ -57,13 +37,11 @@ var (
 
 func align(n int64) int64 { return (n + alignment - 1) &^ (alignment - 1) }
 
-// recordSum is the checksum of a record whose data has the CRC32C dataSum. It
-// binds the data to its log, its offset and its length, so that a record in the
-// wrong place does not pass: an odd factor maps offsets that differ in their
-// low 32 bits to different sums. A CRC of the three would do the same, but
-// costs more than the CRC of a short record. The CRC of the data is separate,
-// so that it can be computed before the offset is known. Base is logSum of the
-// log.
+// recordSum is the checksum of a record whose data has the CRC32C dataSum. It binds the data to its
+// log (base is its logSum), offset and length, so that a record in the wrong place does not pass:
+// an odd factor maps offsets that differ in their low 32 bits to different sums. A CRC of all of
+// them would cost more than that of a short record, and could not be computed before the offset is
+// known.
 func recordSum(base uint32, offset uint64, length int, dataSum uint32) uint32 {
 	return base ^ dataSum ^ uint32(offset)*0x9E3779B1 ^ uint32(offset>>32)*0x85EBCA77 ^ uint32(length)*0xC2B2AE3D
 }
@@ -82,36 +60,48 @@ func logSum(logID uint64) uint32 {
 
 // segmentHeader opens a segment.
 type segmentHeader struct {
-	logID   uint64
-	first   uint64
-	durable uint64 // every offset below was durable when it was written
-	created int64  // Unix nanoseconds
+	Magic   uint64
+	LogID   uint64
+	First   uint64
+	Durable uint64 // every offset below was durable when it was written
+	Created int64  // Unix nanoseconds
+	_       [20]byte
+	Sum     uint32 // CRC32C of the bytes before it
 }
 
-func (h segmentHeader) encode() []byte {
-	b := make([]byte, headerSize)
-	le := binary.LittleEndian
-	le.PutUint64(b[0:], segmentMagic)
-	le.PutUint64(b[8:], h.logID)
-	le.PutUint64(b[16:], h.first)
-	le.PutUint64(b[24:], h.durable)
-	le.PutUint64(b[32:], uint64(h.created))
-	le.PutUint32(b[60:], crc32.Checksum(b[:60], castagnoli))
+// encode returns the header or the trailer of a segment with its checksum.
+func encode(h any) []byte {
+	b, _ := binary.Append(nil, binary.LittleEndian, h) // fails only for types without a fixed size
+	binary.LittleEndian.PutUint32(b[len(b)-4:], crc32.Checksum(b[:len(b)-4], castagnoli))
 	return b
 }
 
-// fault says what is wrong with bytes, before the file that they are in is
-// known.
-type fault struct {
-	pos       int64 // relative to the bytes looked at
-	offset    uint64
-	what      string
-	got, want uint64
-	bits      bool // got and want are patterns of bits: see CorruptionError.Bits
+// decode decodes what encode returned.
+func decode(b []byte, into any, what string, magic uint64) *fault {
+	size := binary.Size(into)
+	if len(b) < size {
+		return &fault{What: what + " is cut short", Got: uint64(len(b)), Want: uint64(size)}
+	}
+	_, _ = binary.Decode(b, binary.LittleEndian, into) // it is long enough
+	end := size - 4
+	return firstFault(
+		bitsDiffer(0, what+"'s magic", binary.LittleEndian.Uint64(b), magic),
+		bitsDiffer(int64(end), what+"'s checksum", uint64(binary.LittleEndian.Uint32(b[end:])), uint64(crc32.Checksum(b[:end], castagnoli))),
+	)
 }
 
-func (f *fault) in(file string, base int64) *CorruptionError {
-	return &CorruptionError{File: file, Pos: base + f.pos, Offset: f.offset, What: f.what, Got: f.got, Want: f.want, Bits: f.bits}
+func (h segmentHeader) encode() []byte {
+	h.Magic = segmentMagic
+	return encode(h)
+}
+
+// fault is a CorruptionError before the file that it is in is known.
+type fault = CorruptionError
+
+// in sets the file.
+func (e *CorruptionError) in(file string) *CorruptionError {
+	e.File = file
+	return e
 }
 
 // differs returns a fault if got is not want.
@@ -119,14 +109,14 @@ func differs(pos int64, what string, got, want uint64) *fault {
 	if got == want {
 		return nil
 	}
-	return &fault{pos: pos, what: what, got: got, want: want}
+	return &fault{Pos: pos, What: what, Got: got, Want: want}
 }
 
 // bitsDiffer is differs for patterns of bits.
 func bitsDiffer(pos int64, what string, got, want uint64) *fault {
 	f := differs(pos, what, got, want)
 	if f != nil {
-		f.bits = true
+		f.Bits = true
 	}
 	return f
 }
@@ -141,36 +131,22 @@ func firstFault(faults ...*fault) *fault {
 	return nil
 }
 
-func decodeSegmentHeader(b []byte) (segmentHeader, *fault) {
-	if len(b) < headerSize {
-		return segmentHeader{}, &fault{what: "segment header is cut short", got: uint64(len(b)), want: headerSize}
+// decodeSegmentHeader decodes the header of the segment that an offset names.
+func decodeSegmentHeader(b []byte, first uint64) (h segmentHeader, f *fault) {
+	f = decode(b, &h, "segment header", segmentMagic)
+	switch {
+	case f != nil:
+	case h.Durable > h.First:
+		f = &fault{Pos: 24, What: "segment's durable_upto is above its first offset", Got: h.Durable, Want: h.First}
+	case h.First != first:
+		f = differs(16, "segment's first offset", h.First, first)
+	case h.LogID == 0:
+		f = &fault{Pos: 8, What: "segment's log id is zero", Want: 1, Bits: true}
 	}
-	le := binary.LittleEndian
-	h := segmentHeader{logID: le.Uint64(b[8:]), first: le.Uint64(b[16:]), durable: le.Uint64(b[24:]), created: int64(le.Uint64(b[32:]))}
-	return h, firstFault(
-		bitsDiffer(0, "segment header's magic", le.Uint64(b), segmentMagic),
-		bitsDiffer(60, "segment header's checksum", uint64(le.Uint32(b[60:])), uint64(crc32.Checksum(b[:60], castagnoli))),
-	)
-}
-
-// misplaced says why a header cannot belong to the segment that an offset
-// names.
-func (h segmentHeader) misplaced(first uint64) *fault {
-	if h.durable > h.first {
-		return &fault{pos: 24, what: "segment's durable_upto is above its first offset", got: h.durable, want: h.first}
+	if f != nil {
+		f.Offset = first
 	}
-	return firstFault(
-		differs(16, "segment's first offset", h.first, first),
-		noLogID(8, h.logID),
-	)
-}
-
-// noLogID returns a fault if a log id is zero.
-func noLogID(pos int64, id uint64) *fault {
-	if id == 0 {
-		return &fault{pos: pos, what: "segment's log id is zero", want: 1, bits: true}
-	}
-	return nil
+	return h, f
 }
 
 // groupHeader is the header of records that were written together.
@@ -179,7 +155,7 @@ type groupHeader struct {
 	segment uint64 // first offset of the segment
 	first   uint64 // offset of the first record
 	durable uint64 // every offset below was durable when it was written
-	bytes   uint32 // of the records, without the zeros behind them
+	bytes   uint32 // of the records, without the zeros after them
 	count   uint32 // of the records
 }
 
@@ -198,11 +174,11 @@ func (h groupHeader) encode(b []byte) {
 // size is the number of bytes from the group's start to the next one's.
 func (h groupHeader) size() int64 { return groupSize + align(int64(h.bytes)) }
 
-// decodeGroupHeader decodes the header at the start of b, and checks what it
-// can check without knowing the place of the header.
+// decodeGroupHeader decodes the header at the start of b, and checks what it can check without
+// knowing the place of the header.
 func decodeGroupHeader(b []byte) (groupHeader, *fault) {
 	if len(b) < groupSize {
-		return groupHeader{}, &fault{what: "group header is cut short", got: uint64(len(b)), want: groupSize}
+		return groupHeader{}, &fault{What: "group header is cut short", Got: uint64(len(b)), Want: groupSize}
 	}
 	le := binary.LittleEndian
 	if f := bitsDiffer(0, "group's magic", uint64(le.Uint32(b)), uint64(groupMagic)); f != nil {
@@ -217,59 +193,42 @@ func decodeGroupHeader(b []byte) (groupHeader, *fault) {
 	}, nil
 }
 
-// segmentTrailer ends a sealed segment.
+// segmentTrailer ends a segment that is full.
 type segmentTrailer struct {
-	logID    uint64
-	first    uint64
-	end      uint64 // offset after the last record
-	durable  uint64 // every offset below was durable when it was written
-	sealed   int64  // Unix nanoseconds
-	index    uint32 // position of the index: where the groups end
-	indexSum uint32
+	Magic    uint64
+	LogID    uint64
+	First    uint64
+	End      uint64 // offset after the last record
+	Durable  uint64 // every offset below was durable when it was written
+	Sealed   int64  // when it was full, Unix nanoseconds
+	Index    uint32 // position of the index: where the groups end
+	IndexSum uint32 // CRC32C of the index
+	_        uint32
+	Sum      uint32 // CRC32C of the bytes before it
 }
 
 func (t segmentTrailer) encode() []byte {
-	b := make([]byte, trailerSize)
-	le := binary.LittleEndian
-	le.PutUint64(b[0:], trailerMagic)
-	le.PutUint64(b[8:], t.logID)
-	le.PutUint64(b[16:], t.first)
-	le.PutUint64(b[24:], t.end)
-	le.PutUint64(b[32:], t.durable)
-	le.PutUint64(b[40:], uint64(t.sealed))
-	le.PutUint32(b[48:], t.index)
-	le.PutUint32(b[52:], t.indexSum)
-	le.PutUint32(b[60:], crc32.Checksum(b[:60], castagnoli))
-	return b
+	t.Magic = trailerMagic
+	return encode(t)
 }
 
 // footerSize is the size of index and trailer of a segment of n records.
 func footerSize(n int64) int64 { return indexSize(n) + trailerSize }
 
 // decodeSegmentTrailer decodes the last bytes of a file of the given size.
-func decodeSegmentTrailer(b []byte, size int64) (segmentTrailer, *fault) {
-	if len(b) < trailerSize {
-		return segmentTrailer{}, &fault{what: "segment trailer is cut short", got: uint64(len(b)), want: trailerSize}
+func decodeSegmentTrailer(b []byte, size int64) (t segmentTrailer, f *fault) {
+	if f = decode(b, &t, "segment trailer", trailerMagic); f != nil {
+		return t, f
 	}
-	le := binary.LittleEndian
-	t := segmentTrailer{
-		logID: le.Uint64(b[8:]), first: le.Uint64(b[16:]), end: le.Uint64(b[24:]), durable: le.Uint64(b[32:]),
-		sealed: int64(le.Uint64(b[40:])), index: le.Uint32(b[48:]), indexSum: le.Uint32(b[52:]),
+	switch {
+	case t.End < t.First || t.End-t.First > maxSegment/recordSize:
+		return t, &fault{Pos: 24, What: "segment trailer's end offset", Got: t.End, Want: t.First}
+	case t.Durable > t.End:
+		return t, &fault{Pos: 32, What: "segment trailer's durable_upto is above its end", Got: t.Durable, Want: t.End}
+	case t.Index < headerSize:
+		return t, &fault{Pos: 48, What: "segment trailer's index position is within the header", Got: uint64(t.Index), Want: headerSize}
 	}
-	if f := firstFault(
-		bitsDiffer(0, "segment trailer's magic", le.Uint64(b), trailerMagic),
-		bitsDiffer(60, "segment trailer's checksum", uint64(le.Uint32(b[60:])), uint64(crc32.Checksum(b[:60], castagnoli))),
-	); f != nil {
-		return segmentTrailer{}, f
-	}
-	if t.end < t.first || t.end-t.first > maxSegment/recordSize {
-		return segmentTrailer{}, &fault{pos: 24, what: "segment trailer's end offset", got: t.end, want: t.first}
-	}
-	if t.durable > t.end {
-		return segmentTrailer{}, &fault{pos: 32, what: "segment trailer's durable_upto is above its end", got: t.durable, want: t.end}
-	}
-	return t, differs(48, "segment trailer's index position",
-		uint64(t.index), uint64(size-footerSize(int64(t.end-t.first))))
+	return t, differs(48, "segment trailer's index position", uint64(t.Index), uint64(size-footerSize(int64(t.End-t.First))))
 }
 
 func segmentName(first uint64) string { return fmt.Sprintf("%0*d%s", segmentDigit, first, segmentExt) }

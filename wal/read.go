@@ -17,64 +17,66 @@ type Record struct {
 	Data   []byte
 }
 
-// Read appends the data of the record at offset to dst and returns the result.
-// It does not allocate if dst has room, takes no lock if the record is in its
-// file, and always checks the checksum. It also reads records that are not
-// durable yet: see Durable.
+// Read appends the data of the record at offset to dst and returns the result. It does not allocate
+// if dst has room, takes no lock if the record is in its file, and always checks the checksum. It
+// also reads records that are not durable yet: see Durable.
 //
-// Errors: ErrTrimmed below First, ErrNotFound from Next on, ErrCorrupt (a
-// *CorruptionError), ErrClosed, and ErrFailed for records above Durable of a
-// log that failed. With an error, Read returns dst unchanged.
+// Errors: ErrTrimmed below First, ErrNotFound from Next on, ErrCorrupt (a *CorruptionError),
+// ErrClosed, and ErrFailed for records above Durable of a log that failed. With an error, Read
+// returns dst unchanged.
 func (l *buffer) Read(offset uint64, dst []byte) ([]byte, error) {
-	for {
-		s, err := l.segmentOf(offset)
-		if err != nil {
-			return dst, err
-		}
-		if s == nil {
-			out, found, err := l.readPending(offset, dst)
-			if err != nil {
-				return dst, err
-			}
-			if found {
-				return out, nil
-			}
-			continue // it was written between the two looks
-		}
-		b, stripe, err := s.enter()
-		if err != nil {
-			return dst, l.refused(err, offset)
-		}
-		out, err := s.read(b, offset, dst)
-		s.leave(stripe)
-		if err != nil {
-			return dst, err
-		}
-		return out, nil
+	in, out, err := l.enter(offset, dst)
+	if err == nil && in.segment != nil {
+		out, err = in.read(offset, dst, false)
+		in.leave()
 	}
+	if err != nil {
+		return dst, err
+	}
+	return out, nil
 }
 
-// segmentOf returns the segment whose file has the record; nil when no file
-// has it.
-func (l *status) segmentOf(offset uint64) (*segment, error) {
-	if offset >= l.written.Load() {
-		return nil, nil
+// enter enters the segment whose file has a record. If no file has it yet, enter appends its data
+// to dst.
+func (l *buffer) enter(offset uint64, dst []byte) (in entered, out []byte, err error) {
+	for found := false; !found && err == nil; { // it may be written between the two looks
+		s, _, wrong := l.segmentOf(offset)
+		switch {
+		case wrong != nil:
+			return in, nil, wrong
+		case s == nil:
+			out, found, err = l.readPending(offset, dst)
+		default:
+			if in, err = s.enter(); err != nil {
+				err = l.refused(err, offset)
+			}
+			return in, nil, err
+		}
+	}
+	return in, out, err
+}
+
+// segmentOf returns the segment whose file has the record, and the offset after the last record
+// that is in that file; nil when no file has the record.
+func (l *status) segmentOf(offset uint64) (s *segment, end uint64, err error) {
+	written := l.written.Load()
+	if offset >= written {
+		return nil, 0, nil
 	}
 	// Loaded after written: a segment is listed before its records count.
 	list := *l.list.Load()
 	if s := list[len(list)-1]; offset >= s.first {
-		return s, nil
+		return s, written, nil
 	}
 	i := sort.Search(len(list), func(i int) bool { return list[i].first > offset })
 	if i == 0 {
-		return nil, l.refused(ErrTrimmed, offset)
+		return nil, 0, l.refused(ErrTrimmed, offset)
 	}
-	return list[i-1], nil
+	return list[i-1], min(written, list[i].first), nil
 }
 
-// refused explains why the segment of a record cannot be read. A closed log has
-// dropped all segments. The file of a segment that is being dropped may already
-// be gone.
+// refused explains why the segment of a record cannot be read. A closed log has dropped all
+// segments. The file of a segment that is being dropped may already be gone.
 func (l *status) refused(err error, offset uint64) error {
 	if gone := errors.Is(err, fs.ErrNotExist) && offset < l.First(); !gone && !errors.Is(err, ErrTrimmed) {
 		return err
@@ -87,8 +89,8 @@ func (l *status) refused(err error, offset uint64) error {
 	return fmt.Errorf("%w: offset %d, the log begins at %d", ErrTrimmed, offset, l.First())
 }
 
-// readPending reads a record that is not in a file yet. It does not find a
-// record that has reached its file by now.
+// readPending reads a record that is not in a file yet. It does not find a record that has reached
+// its file by now.
 func (l *buffer) readPending(offset uint64, dst []byte) (_ []byte, found bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -114,137 +116,97 @@ func (l *buffer) readPending(offset uint64, dst []byte) (_ []byte, found bool, e
 	return nil, false, fmt.Errorf("wal: record %d is neither in a file nor pending", offset)
 }
 
-// View is a record read in place. Do not write to Data, and do not use it after
-// Release.
+// View is a record read in place. Do not write to Data, and do not use it after Release.
 type View struct {
-	Data    []byte
-	segment *segment
-	stripe  int
+	Data []byte
+	in   entered
 }
 
 // Release lets go of what keeps Data in place. It may be called more than once.
 func (v *View) Release() {
 	v.Data = nil
-	if v.segment != nil {
-		v.segment.leave(v.stripe)
-		v.segment = nil
-	}
+	v.in.leave()
 }
 
-// View returns the record at offset without copying it. It checks the record's
-// checksum. The record stays in place, even if it is trimmed or the log is
-// closed, until Release, which must be called. If the disk fails later under
-// the view, the process ends with a fault. Errors are those of Read.
+// View returns the record at offset without copying it. It checks the record's checksum. The record
+// stays in place, even if it is trimmed or the log is closed, until Release, which must be called.
+// If the disk fails later under the view, the process ends with a fault. Errors are those of Read.
 func (l *buffer) View(offset uint64) (View, error) {
-	for {
-		s, err := l.segmentOf(offset)
-		if err != nil {
-			return View{}, err
-		}
-		if s == nil {
-			data, found, err := l.readPending(offset, nil)
-			if err != nil {
-				return View{}, err
-			}
-			if found {
-				return View{Data: data}, nil
-			}
-			continue
-		}
-		b, stripe, err := s.enter()
-		if err != nil {
-			return View{}, l.refused(err, offset)
-		}
-		data, err := s.view(b, offset)
-		if err != nil {
-			s.leave(stripe)
-			return View{}, err
-		}
-		return View{Data: data, segment: s, stripe: stripe}, nil
+	in, data, err := l.enter(offset, nil)
+	if err == nil && in.segment != nil {
+		data, err = in.read(offset, nil, true)
 	}
+	if err != nil {
+		in.leave()
+		return View{}, err
+	}
+	return View{Data: data, in: in}, nil
 }
 
-// Records iterates over the records from an offset to the end of the log, as
-// the end is when the iteration gets there. Each record's data is a copy of its
-// own. If there is an error, it is the last thing yielded. Errors are those of
-// Read, but the end is not an error, and from may be Next.
+// Records iterates over the records from an offset to the end of the log, as the end is when the
+// iteration gets there. Each record's data is a copy of its own. An error is the last thing
+// yielded. Errors are those of Read, but the end is not an error, and from may be Next.
 func (l *buffer) Records(from uint64) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		var slab []byte
-		l.each(from, func(offset uint64, data []byte) bool {
-			// Copies share blocks, so that a small record costs no allocation
-			// of its own.
-			if len(data) > cap(slab)-len(slab) {
-				slab = make([]byte, 0, max(len(data), slabBytes))
+		for r, err := range l.Views(from) {
+			// Copies share blocks, so that a small record costs no allocation of its own.
+			if len(r.Data) > cap(slab)-len(slab) {
+				slab = make([]byte, 0, max(len(r.Data), slabBytes))
 			}
 			start := len(slab)
-			slab = append(slab, data...)
-			return yield(Record{offset, slab[start:len(slab):len(slab)]}, nil)
-		}, func(err error) { yield(Record{}, err) })
+			slab = append(slab, r.Data...)
+			r.Data = slab[start:len(slab):len(slab)]
+			if !yield(r, err) {
+				return
+			}
+		}
 	}
 }
 
 // slabBytes is the size of the blocks that Records copies into.
 const slabBytes = 32 << 10
 
-// Views is Records without copying. Data is valid until the loop goes on to the
-// next record; do not write to it.
+// Views is Records without copying. Data is valid until the loop goes on to the next record; do not
+// write to it.
 func (l *buffer) Views(from uint64) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		l.each(from, func(offset uint64, data []byte) bool {
-			return yield(Record{offset, data}, nil)
-		}, func(err error) { yield(Record{}, err) })
-	}
-}
-
-// each calls fn for each record from an offset on until fn returns false or the
-// log ends, or stop with the first error.
-func (l *buffer) each(from uint64, fn func(uint64, []byte) bool, stop func(error)) {
-	c := cursor{log: l, next: from}
-	defer c.leave()
-	for {
-		data, ok, err := c.step(noLimit)
-		switch {
-		case err != nil:
-			c.leave()
-			stop(err)
-			return
-		case !ok || !fn(c.next-1, data):
-			return
+		c := cursor{log: l, next: from}
+		defer c.leave()
+		for {
+			data, ok, err := c.step(noLimit)
+			if err != nil {
+				yield(Record{}, err)
+				return
+			}
+			if !ok || !yield(Record{c.next - 1, data}, nil) {
+				return
+			}
 		}
 	}
 }
 
 const noLimit = ^uint64(0)
 
-// cursor walks through the log. It counts itself into a segment once and stays
-// in it until it has passed its records.
+// cursor walks through the log. It counts itself into a segment once and stays in it until it has
+// passed its records.
 type cursor struct {
-	log     *buffer
-	next    uint64
-	segment *segment
-	body    *body
-	stripe  int
+	log  *buffer
+	next uint64
+	entered
 	end     uint64 // records of segment below this are in its file
 	scratch []byte // a pending record
 }
 
-func (c *cursor) leave() {
-	if c.segment != nil {
-		c.segment.leave(c.stripe)
-		c.segment = nil
-	}
-}
-
-// step returns the next record below limit in place. If there is none yet, ok
-// is false. The data is valid until the next call.
+// step returns the next record below limit in place. If there is none yet, ok is false. The data is
+// valid until the next call.
 func (c *cursor) step(limit uint64) (data []byte, ok bool, err error) {
 	for {
 		switch {
 		case c.next >= limit:
 			return nil, false, c.ended(limit)
 		case c.segment != nil && c.next < c.end:
-			data, err := c.segment.view(c.body, c.next)
+			data, err := c.read(c.next, nil, true)
 			if err != nil {
 				return nil, false, err
 			}
@@ -273,8 +235,7 @@ func (c *cursor) step(limit uint64) (data []byte, ok bool, err error) {
 	}
 }
 
-// ended tells the end of the log, where there is nothing yet, from an offset
-// beyond the end.
+// ended tells the end of the log, where there is nothing yet, from an offset beyond the end.
 func (c *cursor) ended(limit uint64) error {
 	if limit != noLimit {
 		return nil
@@ -287,30 +248,17 @@ func (c *cursor) ended(limit uint64) error {
 
 // enter goes into the segment of the next record, if a file has it.
 func (c *cursor) enter() (bool, error) {
-	written := c.log.written.Load()
-	if c.next >= written {
-		return false, nil
+	s, end, err := c.log.segmentOf(c.next)
+	if s == nil || err != nil {
+		return false, err
 	}
-	list := *c.log.list.Load()
-	i := sort.Search(len(list), func(i int) bool { return list[i].first > c.next })
-	if i == 0 {
-		return false, c.log.refused(ErrTrimmed, c.next)
+	if s != c.segment {
+		c.leave()
+		if c.entered, err = s.enter(); err != nil {
+			return false, c.log.refused(err, c.next)
+		}
 	}
-	end := written
-	if i < len(list) {
-		end = min(end, list[i].first)
-	}
-	s := list[i-1]
-	if s == c.segment {
-		c.end = end
-		return true, nil
-	}
-	c.leave()
-	b, stripe, err := s.enter()
-	if err != nil {
-		return false, c.log.refused(err, c.next)
-	}
-	c.segment, c.body, c.stripe, c.end = s, b, stripe, end
+	c.end = end
 	return true, nil
 }
 
@@ -320,16 +268,15 @@ type Horizon uint8
 const (
 	// UpToDurable delivers records that a crash can no longer undo.
 	UpToDurable Horizon = iota
-	// UpToAppended delivers records as they are appended. A crash of the
-	// machine may undo what was delivered.
+	// UpToAppended delivers records as they are appended. A crash of the machine may undo what was
+	// delivered.
 	UpToAppended
 )
 
-// Follow iterates over the records from an offset, and waits for more at the
-// end. It ends with the context's error, or with ErrClosed or ErrFailed when
-// the log ends. A record's data is valid until the loop goes on to the next
-// record; do not write to it. If from is beyond Next, Follow waits for it.
-// Under UpToDurable nothing comes unless somebody fsyncs.
+// Follow iterates over the records from an offset, and waits for more at the end. It ends with the
+// context's error, or with ErrClosed or ErrFailed when the log ends. A record's data is valid until
+// the loop goes on to the next record; do not write to it. If from is beyond Next, Follow waits for
+// it. Under UpToDurable nothing comes unless somebody fsyncs.
 func (l *buffer) Follow(ctx context.Context, from uint64, upTo Horizon) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		c := cursor{log: l, next: from}

@@ -2,7 +2,6 @@ package wal
 
 import (
 	"encoding/binary"
-	"fmt"
 	"iter"
 	"math"
 	"slices"
@@ -10,15 +9,13 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// Salvage reads the log in a directory, whether or not the log can be opened.
-// It returns the offset that the log begins at, by the name of its first
-// segment, and the records from there on, as long as each is sound and follows
-// the one before. It does not say why the records end; Open or [Verify] does. It
-// changes nothing and takes no lock. The options are checked as Open checks
-// them, and have no effect here. The data belongs to the caller.
+// Salvage reads the log in a directory, whether or not the log can be opened. It returns the offset
+// that the log begins at, by the name of its first segment, and the records from there on, as long
+// as each is sound and follows the one before. Why they end, Open or [Verify] says. Salvage changes
+// nothing and takes no lock. It checks the options as Open does, and ignores them. The data belongs
+// to the caller.
 //
-// Errors are those of the file system, and fs.ErrNotExist if there is no
-// directory.
+// Errors are those of the file system, and fs.ErrNotExist if there is no directory.
 func Salvage(dir string, o Options) (first uint64, records iter.Seq2[Record, error], err error) {
 	o, dir, err = o.at(dir)
 	if err != nil {
@@ -50,8 +47,8 @@ func Salvage(dir string, o Options) (first uint64, records iter.Seq2[Record, err
 	}, nil
 }
 
-// soundBefore returns the offset after the last record of a segment that is
-// sound and ends before a position. The page at that position cannot be read.
+// soundBefore returns the offset after the last record of a segment that is sound and ends before a
+// position. The page at that position cannot be read.
 func soundBefore(fsys vfs.FS, s *foundSegment, pos int64) uint64 {
 	found, _, err := soundGroups(fsys, s, pos)
 	if err != nil {
@@ -60,45 +57,39 @@ func soundBefore(fsys vfs.FS, s *foundSegment, pos int64) uint64 {
 	return found.next
 }
 
-// soundGroups finds the groups of a segment up to the first that is not sound,
-// or up to a position.
+// soundGroups finds the groups of a segment up to the first that is not sound, or up to a position.
 func soundGroups(fsys vfs.FS, s *foundSegment, end int64) (found scan, logID uint64, err error) {
-	unreadable, err := readWhole(fsys, s, func(data []byte) *fault {
+	unreadable, err := readWhole(fsys, s, func(data []byte) (unreadable *fault) {
 		data = data[:min(end, int64(len(data)))]
 		found, logID = scan{next: s.first}, 0
 		if headerless(data) {
 			return nil
 		}
-		h, f := decodeSegmentHeader(data)
-		if f == nil {
-			f = h.misplaced(s.first)
-		}
+		h, f := decodeSegmentHeader(data, s.first)
 		if f != nil {
 			return nil
 		}
-		var unreadable *fault
-		logID = h.logID
-		found, unreadable = scanSegment(data, place{h.logID, s.first})
+		logID = h.LogID
+		found, unreadable = scanSegment(data, place{h.LogID, s.first})
 		return unreadable
 	})
-	if unreadable != nil && unreadable.pos < end {
-		return soundGroups(fsys, s, unreadable.pos)
+	if unreadable != nil && unreadable.Pos < end {
+		return soundGroups(fsys, s, unreadable.Pos)
 	}
 	return found, logID, err
 }
 
-// salvage yields the records of the sound groups of a segment, and those of the
-// next group that stand before its damage. It reports false if no more are
-// wanted.
+// salvage yields the records of the sound groups of a segment, and those of the next group that
+// stand before its damage. It reports false if no more are wanted.
 func salvage(fsys vfs.FS, s *foundSegment, sound scan, at place, yield func(Record, error) bool) bool {
 	file, err := fsys.Open(s.path)
 	if err != nil {
-		yield(Record{}, fmt.Errorf("wal: %w", err))
+		yield(Record{}, wrap(err))
 		return false
 	}
 	defer file.Close() // read-only: nothing can be lost by its failing
 	groups := sound.groups
-	if f := sound.stop; f != nil && f.offset > sound.next {
+	if f := sound.stop; f != nil && f.Offset > sound.next {
 		b := make([]byte, groupSize)
 		if _, err := file.ReadAt(b, sound.end); err == nil {
 			if h, f := decodeGroupHeader(b); f == nil {
@@ -108,15 +99,15 @@ func salvage(fsys vfs.FS, s *foundSegment, sound scan, at place, yield func(Reco
 	}
 	var index []uint32
 	for _, g := range groups {
-		buf := make([]byte, g.size()) // the caller's from now on
-		index = slices.Grow(index[:0], int(g.count))[:g.count]
-		if n, err := file.ReadAt(buf, g.pos); n < len(buf) {
-			yield(Record{}, fmt.Errorf("wal: read %s, %d bytes at byte %d: got %d: %w", s.path, len(buf), g.pos, n, err))
+		buf, err := s.bytes(file, g.pos, g.size()) // the caller's from now on
+		if err != nil {
+			yield(Record{}, err)
 			return false
 		}
+		index = slices.Grow(index[:0], int(g.count))[:g.count]
 		stop := checkGroup(buf, groupSpan{0, g.groupHeader}, logSum(at.logID), index)
 		if stop != nil {
-			index = index[:stop.offset-g.first]
+			index = index[:stop.Offset-g.first]
 		}
 		for i, pos := range index {
 			data := buf[pos+recordSize:][:binary.LittleEndian.Uint32(buf[pos+4:])]

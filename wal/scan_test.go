@@ -23,7 +23,7 @@ func FuzzScan(f *testing.F) {
 		if len(records) > 1<<16 || len(behind) > 1<<16 {
 			t.Skip()
 		}
-		data := segmentHeader{logID: at.logID, first: at.segment}.encode()
+		data := segmentHeader{LogID: at.logID, First: at.segment}.encode()
 		for i, payload := range [][]byte{records, behind} {
 			h := groupHeader{logID: at.logID, segment: at.segment, first: at.segment + uint64(i)*uint64(count), durable: durable, bytes: uint32(len(payload)), count: count}
 			group := append(make([]byte, groupSize), payload...)
@@ -40,9 +40,9 @@ func FuzzScan(f *testing.F) {
 		}
 		x := indexOf(s.index, int64(len(data)))
 		seg := &segment{identity: identity{first: at.segment, base: logSum(at.logID)}, next: s.next}
-		b := &body{data: data[:s.end], index: x}
+		in := entered{segment: seg, body: &body{data: data[:s.end], index: x}}
 		for offset := at.segment; offset < s.next; offset++ {
-			if _, err := seg.view(b, offset); err != nil {
+			if _, err := in.read(offset, nil, true); err != nil {
 				t.Fatalf("record %d was found sound and cannot be read: %v", offset, err)
 			}
 		}

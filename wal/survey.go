@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -13,18 +14,16 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// surveyed is what was found in the directory of a log. Surveying changes
-// nothing.
+// surveyed is what was found in the directory of a log. Surveying changes nothing.
 //
 // From the last segment back, every durable_upto counts, of headers, groups and trailers, and what
 // the opener knows. D is the highest. A segment that ends at or below D and has a sound trailer is
 // trusted, if a later one has a sound trailer too or if its own index is sound. The others are
 // scanned. Then, from the first segment on, the log is what follows without a gap. It ends at X. If
-// X < D, that is corruption. Otherwise everything behind X is torn, and may be cut.
+// X < D, that is corruption. Otherwise everything after X is torn, and may be cut.
 //
-// A segment without a header was never fsynced and holds nothing: the log ends
-// before it, by the same rule. Only the header of the first segment is known to
-// have been on disk before anything else.
+// A segment without a header was never fsynced and holds nothing: the log ends before it. Only the
+// header of the first segment is known to have been on disk before anything else.
 type surveyed struct {
 	fs      vfs.FS
 	dir     string
@@ -33,7 +32,7 @@ type surveyed struct {
 	durable uint64          // D
 	proven  bool            // the footers of the segments before the one that is looked at were durable
 	found   []*foundSegment // sound, in order
-	torn    []string        // names of segments behind the end of the log, in order
+	torn    []string        // names of segments after the end of the log, in order
 }
 
 // foundSegment is a segment as it was found.
@@ -82,12 +81,12 @@ func survey(fsys vfs.FS, dir string, tail bool, known uint64) (*surveyed, error)
 	return r, r.join()
 }
 
-// listSegments lists the segments in a directory by first offset. A name that
-// only looks like that of a segment is damage.
+// listSegments lists the segments in a directory by first offset. A name that only looks like that
+// of a segment is damage.
 func listSegments(fsys vfs.FS, dir string) (found []*foundSegment, damage []*CorruptionError, err error) {
 	names, err := fsys.List(dir)
 	if err != nil {
-		return nil, nil, fmt.Errorf("wal: %w", err)
+		return nil, nil, wrap(err)
 	}
 	for _, name := range names { // sorted, and so are the offsets in them
 		if !strings.HasSuffix(name, segmentExt) {
@@ -103,8 +102,8 @@ func listSegments(fsys vfs.FS, dir string) (found []*foundSegment, damage []*Cor
 	return found, damage, nil
 }
 
-// begin finds the log's id in the first segment. If there is nothing else, and
-// its header never got to disk, the log was still being made and has no id.
+// begin finds the log's id in the first segment. If there is nothing else, and its header never got
+// to disk, the log was still being made and has no id.
 func (r *surveyed) begin() error {
 	if len(r.found) == 0 {
 		return nil
@@ -117,7 +116,7 @@ func (r *surveyed) begin() error {
 	defer file.Close() // read-only: nothing can be lost by its failing
 	switch {
 	case !first.unborn:
-		r.logID = h.logID
+		r.logID = h.LogID
 	case len(r.found) == 1 && first.first == 0 && first.size <= headerSize:
 		r.cut(0)
 	default:
@@ -126,9 +125,9 @@ func (r *surveyed) begin() error {
 	return nil
 }
 
-// look reads the header and the trailer of a segment, and scans it unless it
-// can be trusted. Records at or beyond limit belong to the next segment. The
-// segments behind must have been looked at before.
+// look reads the header and the trailer of a segment, and scans it unless it can be trusted.
+// Records at or beyond limit belong to the next segment. The segments after it must have been
+// looked at before.
 func (r *surveyed) look(s *foundSegment, limit uint64) error {
 	for {
 		proven := r.proven
@@ -141,8 +140,8 @@ func (r *surveyed) look(s *foundSegment, limit uint64) error {
 	}
 }
 
-// errCutToSize says that a writer cut the file of a segment to size while it
-// was read. Nothing had been written to the part that is gone.
+// errCutToSize says that a writer cut the file of a segment to size while it was read. Nothing had
+// been written to the part that is gone.
 var errCutToSize = errors.New("wal: segment was cut to size meanwhile")
 
 func (r *surveyed) lookOnce(s *foundSegment, limit uint64) error {
@@ -152,32 +151,32 @@ func (r *surveyed) lookOnce(s *foundSegment, limit uint64) error {
 	}
 	defer file.Close() // read-only: nothing can be lost by its failing
 	if !s.unborn {
-		if f := bitsDiffer(8, "segment's log id", h.logID, r.logID); f != nil {
-			f.offset = s.first
-			return f.in(s.path, 0)
+		if f := bitsDiffer(8, "segment's log id", h.LogID, r.logID); f != nil {
+			f.Offset = s.first
+			return f.in(s.path)
 		}
 	}
-	s.created, s.proven = h.created, r.proven
-	r.durable = max(r.durable, h.durable)
+	s.created, s.proven = h.Created, r.proven
+	r.durable = max(r.durable, h.Durable)
 	if err := s.readTrailer(file, r.logID); err != nil {
 		return err
 	}
 	if t := s.trailer; t != nil {
-		r.durable = max(r.durable, t.durable)
-		s.sealed = t.sealed
+		r.durable = max(r.durable, t.Durable)
+		s.sealed = t.Sealed
 		last := limit == math.MaxUint64
 		proven := r.proven && !last
 		r.proven = true
-		s.trusted = !s.unborn && r.durable >= t.end && (t.end == limit || last)
+		s.trusted = !s.unborn && r.durable >= t.End && (t.End == limit || last)
 		if s.trusted {
-			s.next, s.end = t.end, int64(t.index)
+			s.next, s.end = t.End, int64(t.Index)
 			if proven {
 				return nil
 			}
-			// Records are durable before the footer of their segment is, and
-			// that is only known once the next one has been written. And the
-			// index of a tail will be used in memory. So it is checked here.
-			if s.index, err = s.loadIndex(r.fs); err == nil {
+			// Records are durable before the footer of their segment is, and that is only known
+			// once the next one has been written. And the index of a tail will be used in memory.
+			// So it is checked here.
+			if s.index, err = s.loadIndex(file); err == nil {
 				s.bare = !last
 				if !last || !r.tail {
 					return nil
@@ -185,7 +184,7 @@ func (r *surveyed) lookOnce(s *foundSegment, limit uint64) error {
 				if err := r.scan(s, file); err != nil {
 					return err
 				}
-				s.trusted = s.next == t.end && s.end == int64(t.index) // what stands behind is the footer
+				s.trusted = s.next == t.End && s.end == int64(t.Index) // the rest is the footer
 				return nil
 			}
 			s.trusted = false
@@ -199,38 +198,26 @@ func (r *surveyed) lookOnce(s *foundSegment, limit uint64) error {
 
 // scan reads all of a segment.
 func (r *surveyed) scan(s *foundSegment, file vfs.File) error {
-	m, err := file.Map(s.size)
-	if err != nil {
-		return fmt.Errorf("wal: %w", err)
-	}
-	data := m.Bytes()[:s.size]
-	at, scan := place{logID: r.logID, segment: s.first}, scanSegment
+	scan := scanSegment
 	if s.unborn {
 		scan = scanUnborn
 	}
-	found, unreadable := scan(data, at)
-	if err := m.Unmap(); err != nil {
-		return fmt.Errorf("wal: %w", err)
-	}
-	if unreadable != nil {
-		if size, err := file.Size(); err == nil && size < s.size {
-			return errCutToSize
+	unreadable, err := s.read(file, func(data []byte) *fault {
+		found, unreadable := scan(data, place{logID: r.logID, segment: s.first})
+		if unreadable == nil {
+			r.durable = max(r.durable, found.durable)
+			s.next, s.end, s.index, s.stop = found.next, found.end, found.index, found.stop
 		}
-		if data, err := readAll(file, s.size); err == nil {
-			found, unreadable = scan(data, at)
-		}
-	}
+		return unreadable
+	})
 	if unreadable != nil {
-		unreadable.offset = soundBefore(r.fs, s, unreadable.pos)
-		return unreadable.in(s.path, 0)
+		unreadable.Offset = soundBefore(r.fs, s, unreadable.Pos)
+		return unreadable.in(s.path)
 	}
-	r.durable = max(r.durable, found.durable)
-	s.next, s.end, s.index, s.stop = found.next, found.end, found.index, found.stop
-	return nil
+	return err
 }
 
-// join cuts the list of segments where the log ends, or says why it must not
-// end there.
+// join cuts the list of segments where the log ends, or says why it must not end there.
 func (r *surveyed) join() error {
 	for i, s := range r.found {
 		if s.unborn && s.first >= r.durable {
@@ -272,14 +259,14 @@ func (r *surveyed) cut(i int) {
 	r.found = r.found[:i]
 }
 
-// lost says what is wrong at the end of s: durable records are missing behind
-// it, or the segment behind it does not follow.
+// lost says what is wrong at the end of s: durable records are missing after it, or the segment
+// after it does not follow.
 func (r *surveyed) lost(s, then *foundSegment) error {
-	if t := s.trailer; t != nil && t.end == s.next && then != nil && s.next < then.first {
+	if t := s.trailer; t != nil && t.End == s.next && then != nil && s.next < then.first {
 		return &CorruptionError{File: s.path, Pos: s.size, Offset: s.next, What: "the segment that follows is missing: the next one is " + then.name + ": first offset", Got: then.first, Want: s.next}
 	}
-	if s.stop != nil && s.stop.pos < s.size && (then == nil || s.next < then.first) {
-		e := s.stop.in(s.path, 0)
+	if s.stop != nil && s.stop.Pos < s.size && (then == nil || s.next < then.first) {
+		e := s.stop.in(s.path)
 		e.Offset = s.next
 		e.What += fmt.Sprintf(" (records below %d were durable)", r.durable)
 		return e
@@ -295,7 +282,7 @@ func (r *surveyed) lost(s, then *foundSegment) error {
 func (s *foundSegment) open(fsys vfs.FS) (vfs.File, segmentHeader, error) {
 	file, err := fsys.Open(s.path)
 	if err != nil {
-		return nil, segmentHeader{}, fmt.Errorf("wal: %w", err)
+		return nil, segmentHeader{}, wrap(err)
 	}
 	h, err := s.readHeader(file)
 	if err != nil {
@@ -306,7 +293,7 @@ func (s *foundSegment) open(fsys vfs.FS) (vfs.File, segmentHeader, error) {
 
 func (s *foundSegment) readHeader(file vfs.File) (h segmentHeader, err error) {
 	if s.size, err = file.Size(); err != nil {
-		return h, fmt.Errorf("wal: %w", err)
+		return h, wrap(err)
 	}
 	if s.size > maxSegment {
 		return h, &CorruptionError{File: s.path, Pos: s.size, Offset: s.first, What: "size of a segment", Got: uint64(s.size), Want: maxSegment}
@@ -318,19 +305,14 @@ func (s *foundSegment) readHeader(file vfs.File) (h segmentHeader, err error) {
 	if s.unborn = headerless(b); s.unborn {
 		return h, nil
 	}
-	h, f := decodeSegmentHeader(b)
-	if f == nil {
-		f = h.misplaced(s.first)
-	}
+	h, f := decodeSegmentHeader(b, s.first)
 	if f != nil {
-		f.offset = s.first
-		return h, f.in(s.path, 0)
+		return h, f.in(s.path)
 	}
 	return h, nil
 }
 
-// readTrailer reads the trailer, if there is a sound one that belongs to this
-// segment.
+// readTrailer reads the trailer, if there is a sound one that belongs to this segment.
 func (s *foundSegment) readTrailer(file io.ReaderAt, logID uint64) error {
 	if s.size < headerSize+trailerSize {
 		return nil
@@ -340,22 +322,22 @@ func (s *foundSegment) readTrailer(file io.ReaderAt, logID uint64) error {
 		return fmt.Errorf("wal: read %s: %w", s.path, err)
 	}
 	t, f := decodeSegmentTrailer(b, s.size)
-	if f == nil && t.logID == logID && t.first == s.first && t.index >= headerSize {
+	if f == nil && t.LogID == logID && t.First == s.first {
 		s.trailer = &t
 	}
 	return nil
 }
 
-// loadIndex reads the index of a sealed segment and checks it.
-func (s *foundSegment) loadIndex(fsys vfs.FS) ([]uint32, error) {
+// loadIndex reads the index of a full segment and checks it.
+func (s *foundSegment) loadIndex(file io.ReaderAt) ([]uint32, error) {
 	t := s.trailer
-	count := int64(t.end - t.first)
-	b, err := readRange(fsys, s.path, int64(t.index), s.size-trailerSize-int64(t.index))
+	count := int64(t.End - t.First)
+	b, err := s.bytes(file, int64(t.Index), s.size-trailerSize-int64(t.Index))
 	if err != nil {
 		return nil, err
 	}
-	if sum := crc32.Checksum(b, castagnoli); sum != t.indexSum {
-		return nil, &CorruptionError{File: s.path, Pos: int64(t.index), Offset: s.first, What: "checksum of the index", Got: uint64(sum), Want: uint64(t.indexSum), Bits: true}
+	if sum := crc32.Checksum(b, castagnoli); sum != t.IndexSum {
+		return nil, &CorruptionError{File: s.path, Pos: int64(t.Index), Offset: s.first, What: "checksum of the index", Got: uint64(sum), Want: uint64(t.IndexSum), Bits: true}
 	}
 	index := make([]uint32, count)
 	for i := range index {
@@ -364,17 +346,55 @@ func (s *foundSegment) loadIndex(fsys vfs.FS) ([]uint32, error) {
 	return index, nil
 }
 
-// readRange reads bytes of a file that must be there.
-func readRange(fsys vfs.FS, name string, pos, length int64) ([]byte, error) {
-	file, err := fsys.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("wal: %w", err)
-	}
-	defer file.Close() // read-only: nothing can be lost by its failing
+// bytes reads bytes of the segment's file, which must be there.
+func (s *foundSegment) bytes(file io.ReaderAt, pos, length int64) ([]byte, error) {
 	b := make([]byte, length)
-	n, err := file.ReadAt(b, pos)
-	if int64(n) < length {
-		return nil, fmt.Errorf("wal: read %s, %d bytes at byte %d: got %d: %w", name, length, pos, n, err)
+	if n, err := file.ReadAt(b, pos); int64(n) < length {
+		return nil, fmt.Errorf("wal: read %s, %d bytes at byte %d: got %d: %w", s.path, length, pos, n, err)
 	}
 	return b, nil
+}
+
+// read passes the bytes of the segment's file, a mapping, to read. It returns what that returns, or
+// the page that could not be read, or errCutToSize. Such a page need not be damage: a full tmpfs
+// has no room for a page of zeros that nobody wrote, and a mapping needs one. Then the file is read
+// without a mapping.
+func (s *foundSegment) read(file vfs.File, read func(data []byte) *fault) (unreadable *fault, err error) {
+	if s.size == 0 {
+		return read(nil), nil
+	}
+	m, err := file.Map(s.size)
+	if err != nil {
+		return nil, wrap(err)
+	}
+	data := m.Bytes()[:s.size]
+	unreadable = guarded(data, func() *fault { return read(data) })
+	if err := m.Unmap(); err != nil || unreadable == nil {
+		return nil, wrap(err)
+	}
+	if size, err := file.Size(); err != nil || size < s.size {
+		return nil, cmp.Or(wrap(err), errCutToSize)
+	}
+	if data, err = s.bytes(file, 0, s.size); err == nil {
+		return read(data), nil
+	}
+	return unreadable, nil
+}
+
+// readWhole opens a segment's file and reads it. If a writer cuts the file to size meanwhile, it
+// begins again.
+func readWhole(fsys vfs.FS, s *foundSegment, read func(data []byte) *fault) (unreadable *fault, err error) {
+	file, err := fsys.Open(s.path)
+	if err != nil {
+		return nil, wrap(err)
+	}
+	defer file.Close() // read-only: nothing can be lost by its failing
+	for {
+		if s.size, err = file.Size(); err != nil {
+			return nil, wrap(err)
+		}
+		if unreadable, err = s.read(file, read); err != errCutToSize {
+			return unreadable, err
+		}
+	}
 }

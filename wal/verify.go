@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"iter"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,13 +23,12 @@ type Report struct {
 	Groups   int64
 	Records  int64
 	Bytes    int64 // of all segment files
-	Torn     int64 // bytes behind the last sound group of the log, which Open will cut
-	// Damage is all damage found, by place. What a crash leaves is not damage:
-	// a torn tail, and footers that were not durable. A damaged footer at the
-	// very end looks like a crash within Close, or like one at the first
-	// writes to a log that was closed; it is reported, and Footer names it too.
+	Torn     int64 // bytes after the last sound group of the log, which Open will cut
+	// Damage is all damage found, by place. A torn tail and a footer that was not durable are none:
+	// a crash leaves those. A damaged footer at the very end looks like a crash within Close, or at
+	// the first writes to a log that was closed. It is reported, and Footer names it too.
 	Damage []*CorruptionError
-	Footer *CorruptionError // what is wrong with the footer at the very end; Open writes it anew
+	Footer *CorruptionError // what is wrong with the footer at the very end; Open writes it again
 }
 
 // SegmentReport is one segment of a Report.
@@ -46,13 +42,10 @@ type SegmentReport struct {
 	Sealed  time.Time // zero when there is no footer
 }
 
-// Verify reads every byte of the log in a directory and checks it, several
-// segments at a time. It changes nothing and takes no lock. With a writer at work,
-// the groups being written may look torn. The options are checked as Open checks
-// them, and have no effect here.
-//
-// Damage is in the report. The error says why the check itself failed: errors
-// of the file system and of ctx, and fs.ErrNotExist if there is no directory.
+// Verify reads every byte of the log in a directory and checks it. It changes nothing and takes no
+// lock. With a writer at work, the groups being written may look torn. It checks the options as
+// Open does, and ignores them. Damage is in the report. The error says why the check itself failed:
+// errors of the file system and of ctx, and fs.ErrNotExist if there is no directory.
 func Verify(ctx context.Context, dir string, o Options) (Report, error) {
 	o, dir, err := o.at(dir)
 	if err != nil {
@@ -94,9 +87,8 @@ type checkedSegment struct {
 	damage  []*CorruptionError
 }
 
-// add sums the segments up and checks that they fit together. As in recovery:
-// if the log ends at or above what was durable, it is torn there, and nothing
-// behind counts.
+// add sums the segments up and checks that they fit together. As in recovery: if the log ends at or
+// above what was durable, it is torn there, and nothing after that counts.
 func (r *Report) add(checked []checkedSegment) {
 	for i := range checked {
 		r.Durable = max(r.Durable, checked[i].durable)
@@ -136,7 +128,7 @@ func (r *Report) add(checked []checkedSegment) {
 			r.Torn += c.torn
 		case c.stop != nil && whole && i >= proven: // no footer, which a crash may leave
 		case c.stop != nil:
-			c.damage = append(c.damage, c.stop.in(c.File, 0))
+			c.damage = append(c.damage, c.stop.in(c.File))
 		case last && c.Next < r.Durable:
 			c.damage = append(c.damage, &CorruptionError{File: c.File, Pos: c.Bytes, Offset: c.Next, What: "the log ends before what was durable", Got: c.Next, Want: r.Durable})
 		case c.footer != nil && (i < proven || last && !c.Sealed.IsZero() && c.end <= r.Durable):
@@ -164,8 +156,8 @@ func checkSegment(fsys vfs.FS, s *foundSegment) (c checkedSegment, err error) {
 		return c.check(s, data)
 	})
 	if unreadable != nil {
-		unreadable.offset = soundBefore(fsys, s, unreadable.pos)
-		c.damage = append(c.damage, unreadable.in(s.path, 0))
+		unreadable.Offset = soundBefore(fsys, s, unreadable.Pos)
+		c.damage = append(c.damage, unreadable.in(s.path))
 	}
 	return c, err
 }
@@ -177,23 +169,19 @@ func (c *checkedSegment) check(s *foundSegment, data []byte) (unreadable *fault)
 		c.durable = found.durable
 		return unreadable
 	}
-	h, f := decodeSegmentHeader(data)
-	if f == nil {
-		f = h.misplaced(s.first)
-	}
+	h, f := decodeSegmentHeader(data, s.first)
 	if f != nil {
-		f.offset = s.first
-		c.damage = append(c.damage, f.in(s.path, 0))
+		c.damage = append(c.damage, f.in(s.path))
 		return nil
 	}
-	c.logID, c.durable, c.Created = h.logID, h.durable, time.Unix(0, h.created)
+	c.logID, c.durable, c.Created = h.LogID, h.Durable, time.Unix(0, h.Created)
 	groups := data
 	t, trailerFault := decodeSegmentTrailer(data[max(0, len(data)-trailerSize):], s.size)
-	if trailerFault == nil && int64(t.index) >= headerSize && t.first == s.first {
-		groups = data[:t.index]
-		c.Sealed, c.end, c.durable = time.Unix(0, t.sealed), t.end, max(c.durable, t.durable)
+	if trailerFault == nil && t.First == s.first {
+		groups = data[:t.Index]
+		c.Sealed, c.end, c.durable = time.Unix(0, t.Sealed), t.End, max(c.durable, t.Durable)
 	}
-	found, unreadable := scanSegment(groups, place{h.logID, s.first})
+	found, unreadable := scanSegment(groups, place{h.LogID, s.first})
 	if unreadable != nil {
 		return unreadable
 	}
@@ -201,10 +189,11 @@ func (c *checkedSegment) check(s *foundSegment, data []byte) (unreadable *fault)
 	c.stop, c.torn = found.stop, s.size-found.end
 	if c.Sealed.IsZero() {
 		if trailerFault == nil {
-			trailerFault = &fault{what: "segment trailer stands in the wrong segment", got: t.first, want: s.first}
+			trailerFault = &fault{What: "segment trailer stands in the wrong segment", Got: t.First, Want: s.first}
 		}
-		trailerFault.offset = c.Next
-		c.footer = trailerFault.in(s.path, max(0, s.size-trailerSize))
+		trailerFault.Offset = c.Next
+		trailerFault.Pos += max(0, s.size-trailerSize)
+		c.footer = trailerFault.in(s.path)
 		return nil
 	}
 	if c.stop == nil {
@@ -215,86 +204,25 @@ func (c *checkedSegment) check(s *foundSegment, data []byte) (unreadable *fault)
 
 // checkFooter compares a segment's footer with its groups.
 func checkFooter(s *foundSegment, data []byte, t segmentTrailer, found scan) *CorruptionError {
-	if t.end != found.next {
-		return &CorruptionError{File: s.path, Pos: s.size - trailerSize + 24, Offset: found.next, What: "segment trailer's end offset", Got: t.end, Want: found.next}
+	if t.End != found.next {
+		return &CorruptionError{File: s.path, Pos: s.size - trailerSize + 24, Offset: found.next, What: "segment trailer's end offset", Got: t.End, Want: found.next}
 	}
-	count := t.end - t.first
+	count := t.End - t.First
 	want := make([]byte, 0, indexSize(int64(count)))
 	x := indexOf(found.index, found.end)
 	for piece := range x.stored(count) {
 		want = append(want, piece...)
 	}
-	got := data[t.index : s.size-trailerSize]
+	got := data[t.Index : s.size-trailerSize]
 	if bytes.Equal(got, want) {
 		return nil
 	}
 	for i := range want {
 		if got[i] != want[i] {
-			return &CorruptionError{File: s.path, Pos: int64(t.index) + int64(i), Offset: s.first + min(uint64(i/4), count-1), What: "index", Got: uint64(got[i]), Want: uint64(want[i]), Bits: true}
+			return &CorruptionError{File: s.path, Pos: int64(t.Index) + int64(i), Offset: s.first + min(uint64(i/4), count-1), What: "index", Got: uint64(got[i]), Want: uint64(want[i]), Bits: true}
 		}
 	}
 	return nil
-}
-
-// mapWhole maps the file of a segment. An empty file gives no bytes.
-func mapWhole(file vfs.File, s *foundSegment) (data []byte, release func(), err error) {
-	if s.size, err = file.Size(); err != nil || s.size == 0 {
-		return nil, func() {}, err
-	}
-	m, err := file.Map(s.size)
-	if err != nil {
-		return nil, nil, err
-	}
-	return m.Bytes(), func() { _ = m.Unmap() }, nil // only address space is at stake
-}
-
-// readAll reads a file where a page of its mapping cannot be read. That need not
-// be damage: a full tmpfs has no room for a page of zeros that nobody wrote, and
-// a mapping needs one.
-func readAll(file io.ReaderAt, size int64) ([]byte, error) {
-	data := make([]byte, size)
-	if n, err := file.ReadAt(data, 0); n < len(data) {
-		return nil, err
-	}
-	return data, nil
-}
-
-// readWhole passes the bytes of a segment, a mapping, to read. It returns what
-// read returns, or the page that could not be read. If a writer cut the file to
-// size meanwhile, it tries once more.
-func readWhole(fsys vfs.FS, s *foundSegment, read func(data []byte) *fault) (unreadable *fault, err error) {
-	guarded := func(data []byte) (unreadable *fault) {
-		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-		defer catchFault(data, &unreadable)
-		return read(data)
-	}
-	file, err := fsys.Open(s.path)
-	if err != nil {
-		return nil, fmt.Errorf("wal: %w", err)
-	}
-	defer file.Close() // read-only: nothing can be lost by its failing
-	for {
-		data, release, err := mapWhole(file, s)
-		if err != nil {
-			return nil, fmt.Errorf("wal: %w", err)
-		}
-		unreadable = guarded(data)
-		release()
-		if unreadable == nil {
-			return nil, nil
-		}
-		size, err := file.Size()
-		if err != nil {
-			return nil, fmt.Errorf("wal: %w", err)
-		}
-		if size < s.size {
-			continue
-		}
-		if data, err := readAll(file, s.size); err == nil {
-			return read(data), nil
-		}
-		return unreadable, nil
-	}
 }
 
 // Group is a group of records as it is in a file.
@@ -307,11 +235,10 @@ type Group struct {
 	DurableUpto uint64 // what was known to be durable when it was written
 }
 
-// Groups iterates over the groups of the log in a directory, whether or not the
-// log can be opened. It checks the headers of groups but not their records. If
-// a segment goes on with something else, even the torn tail of a last segment,
-// Groups yields that as an error and goes on with the next segment. It changes
-// nothing. The options are checked as Open checks them, and have no effect here.
+// Groups iterates over the groups of the log in a directory, whether or not the log can be opened.
+// It checks the headers of groups but not their records. If a segment goes on with something else,
+// even the torn tail of a last segment, Groups yields that as an error and goes on with the next
+// segment. It checks the options as Open does, and ignores them.
 func Groups(dir string, o Options) iter.Seq2[Group, error] {
 	return func(yield func(Group, error) bool) {
 		o, dir, err := o.at(dir)
@@ -341,16 +268,15 @@ func Groups(dir string, o Options) iter.Seq2[Group, error] {
 func groupsOf(fsys vfs.FS, s *foundSegment, yield func(Group, error) bool) bool {
 	var found scan
 	unreadable, err := readWhole(fsys, s, func(data []byte) *fault {
-		h, f := decodeSegmentHeader(data)
+		h, f := decodeSegmentHeader(data, s.first)
 		if f != nil {
-			f.offset = s.first
 			found = scan{stop: f}
 			return nil
 		}
-		if t, f := decodeSegmentTrailer(data[max(0, len(data)-trailerSize):], s.size); f == nil && int64(t.index) >= headerSize {
-			data = data[:t.index]
+		if t, f := decodeSegmentTrailer(data[max(0, len(data)-trailerSize):], s.size); f == nil {
+			data = data[:t.Index]
 		}
-		found = chain(data, place{h.logID, s.first})
+		found = follow(data, place{h.LogID, s.first})
 		return nil
 	})
 	if err != nil {
@@ -364,5 +290,5 @@ func groupsOf(fsys vfs.FS, s *foundSegment, yield func(Group, error) bool) bool 
 			return false
 		}
 	}
-	return found.stop == nil || yield(Group{}, found.stop.in(s.path, 0))
+	return found.stop == nil || yield(Group{}, found.stop.in(s.path))
 }

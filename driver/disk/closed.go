@@ -13,15 +13,14 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// closedFile says where a realm's log stood when it was last closed. The log's own files cannot
-// say that files are missing at its end. Format: docs/internals/formats/closed.md.
+// closedFile says where a realm's log ended when it was last closed. The log's own files cannot say that
+// files are missing at its end. Format: docs/internals/formats/closed.md.
 //
 // It is made when the log is. Closing replaces it, once the log is closed and durable. Nothing else
-// changes it. So what it says stays true in later lives, however they end: the log goes on from
-// there, or ends there.
+// changes it, so it stays true: the log has this end, or goes on from there.
 const closedFile = "closed"
 
-// lastClose is where a log stood when it was last closed.
+// lastClose is where a log ended when it was last closed.
 type lastClose struct {
 	next uint64   // offset after the last entry; 0: it has not been closed yet
 	hash [32]byte // SHA-256 of that entry
@@ -52,8 +51,8 @@ func decodeLastClose(b []byte) (c lastClose, err error) {
 	return c, nil
 }
 
-// newerClosed refuses a file of a newer version that is whole: every version ends with a line that has the
-// checksum of those before.
+// newerClosed refuses a whole file of a newer version: every version ends with a line that has the checksum
+// of those before.
 func newerClosed(b []byte) error {
 	var version uint64
 	var sum uint32
@@ -75,30 +74,31 @@ func writeLastClose(fsys vfs.FS, dir string, c *lastClose) error {
 	return vfs.ReplaceFile(fsys, dir+"/"+closedFile, tmpSuffix, c.append(nil))
 }
 
-// readLastClose reads the file. It returns nil if it does not exist.
-func readLastClose(fsys vfs.FS, dir string) (*lastClose, error) {
+// readLastClose reads the file. there says whether it exists.
+func readLastClose(fsys vfs.FS, dir string) (last lastClose, there bool, err error) {
 	name := dir + "/" + closedFile
 	b, err := vfs.ReadFile(fsys, name, 1<<10)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return last, false, nil
 	}
 	if err != nil {
-		return nil, err
+		return last, false, err
 	}
-	c, err := decodeLastClose(b)
+	last, err = decodeLastClose(b)
 	if _, newer := errors.AsType[*format.NewerError](err); newer {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		err = fmt.Errorf("%s: %w", name, err)
+	} else if err != nil {
+		err = &driver.CorruptError{Place: name, Err: err}
 	}
 	if err != nil {
-		return nil, &driver.CorruptError{Place: name, Err: err}
+		return lastClose{}, false, err
 	}
-	return &c, nil
+	return last, true, nil
 }
 
-// agrees checks that a log goes through the entry that was its last one when it was closed. A nil c
-// agrees with everything.
+// agrees checks an entry of a log if it was the last one when the log was closed.
 func (c *lastClose) agrees(dir string, offset uint64, entry []byte) error {
-	if c == nil || offset+1 != c.next {
+	if offset+1 != c.next {
 		return nil
 	}
 	if got := sha256.Sum256(entry); got != c.hash {
@@ -111,18 +111,18 @@ func (c *lastClose) agrees(dir string, offset uint64, entry []byte) error {
 // checkLast checks that the log still has the entry that was its last one when it was closed, unless
 // that was trimmed since.
 func (r *Realm) checkLast() error {
-	c := r.last
-	if c == nil || c.next <= r.log.First() {
+	next := r.last.next
+	if next <= r.log.First() {
 		return nil
 	}
-	if c.next > r.log.Next() { // read-only: otherwise the log was not opened
+	if next > r.log.Next() { // read-only: otherwise the log was not opened
 		return r.wrong(driver.Cursor(r.log.Next()))
 	}
-	data, err := r.log.Read(c.next-1, nil)
+	data, err := r.log.Read(next-1, nil)
 	if err != nil {
 		return err
 	}
-	return c.agrees(r.dir, c.next-1, data)
+	return r.last.agrees(r.dir, next-1, data)
 }
 
 // relic names something next to a realm's log that is only made when there is a log. It is empty if

@@ -22,20 +22,14 @@ func (d *Driver) CopyBegun(_ context.Context, realm string) (bool, error) {
 // Copied says how far the copy of a realm goes. begun: it has a log. next is the cursor after
 // the last entry when a copy was last completed; 0: none was.
 func (d *Driver) Copied(realm string) (begun bool, next driver.Cursor, err error) {
-	last, err := readLastClose(d.o.fs, d.realmDir(realm))
-	if err != nil || last == nil {
-		return false, 0, classify(err)
-	}
-	return true, driver.Cursor(last.next), nil
+	last, begun, err := readLastClose(d.o.fs, d.realmDir(realm))
+	return begun, driver.Cursor(last.next), classify(err)
 }
 
 // CopyFiles implements driver.Copier.
 func (d *Driver) CopyFiles(_ context.Context, realm string, _ driver.Cursor) (driver.Files, error) {
-	dir := d.realmDir(realm)
-	if err := d.o.fs.MkdirAll(dir); err != nil {
-		return nil, classify(err)
-	}
-	return &Files{gate: &gate{}, fs: d.o.fs, dir: dir + "/" + filesDir}, nil
+	r := d.realm(realm, false)
+	return &r.Files, classify(d.o.fs.MkdirAll(r.dir))
 }
 
 // OpenCopy implements driver.Copier.
@@ -72,11 +66,6 @@ func (d *Driver) removeLog(realm string) error {
 	return errors.Join(err, d.o.fs.SyncDir(dir))
 }
 
-// Drop implements driver.Copy: it does not note where the log was closed, so a copy that was not completed
-// stays one.
-func (r *Realm) Drop() error {
-	if r.closed.Swap(true) || r.log == nil {
-		return nil
-	}
-	return classify(r.log.Close())
-}
+// Drop implements driver.Copy: it does not note where the log was closed, so that a copy which was not
+// completed stays one.
+func (r *Realm) Drop() error { return r.close(false) }

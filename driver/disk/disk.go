@@ -22,6 +22,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/hook"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/wal"
 )
 
 // Sync says when an entry counts as appended.
@@ -137,15 +138,14 @@ func (d *Driver) Open(_ context.Context, realm string, o driver.Options) (driver
 }
 
 func (d *Driver) open(realm string, o driver.Options) (*Realm, error) {
-	dir := d.realmDir(realm)
-	if o.MustExist || o.ReadOnly || o.Check {
-		if _, err := d.o.fs.Stat(dir); err != nil {
+	r := d.realm(realm, o.ReadOnly || o.Check)
+	if o.MustExist || r.readOnly {
+		if _, err := d.o.fs.Stat(r.dir); err != nil {
 			return nil, err
 		}
-	} else if err := d.o.fs.MkdirAll(dir); err != nil {
+	} else if err := d.o.fs.MkdirAll(r.dir); err != nil {
 		return nil, err
 	}
-	r := d.realm(realm, o.ReadOnly || o.Check)
 	if o.Check {
 		return r, r.openChecked()
 	}
@@ -153,8 +153,8 @@ func (d *Driver) open(realm string, o driver.Options) (*Realm, error) {
 }
 
 func (d *Driver) realm(name string, readOnly bool) *Realm {
-	dir, g := d.realmDir(name), &gate{readOnly: readOnly}
-	return &Realm{Files: Files{gate: g, fs: d.o.fs, dir: dir + "/" + filesDir}, gate: g, fs: d.o.fs, dir: dir, steps: d.o.steps, policy: d.o.Sync}
+	dir := d.realmDir(name)
+	return &Realm{Files: Files{gate: &gate{readOnly: readOnly}, fs: d.o.fs, dir: dir + "/" + filesDir}, dir: dir, steps: d.o.steps, policy: d.o.Sync}
 }
 
 // Close implements driver.Driver. It lets other processes in.
@@ -193,11 +193,11 @@ func classify(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case is(vfs.ErrLocked), is(errWALLocked):
+	case is(vfs.ErrLocked), is(wal.ErrLocked):
 		return &classed{err, driver.ErrLocked}
 	case is(fs.ErrNotExist):
 		return &classed{err, driver.ErrNotExist}
-	case is(errWALClosed):
+	case is(wal.ErrClosed):
 		return &classed{err, driver.ErrClosed}
 	case vfs.Full(err):
 		return &classed{err, driver.ErrFull}

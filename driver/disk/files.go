@@ -197,12 +197,11 @@ func (w *writer) Commit(_ context.Context, name string) error {
 var errDone = errors.New("the file was committed or dropped")
 
 func (w *writer) Abort() {
-	if w.file == nil {
-		return
+	if w.file != nil {
+		w.file.Close() // errors do not matter: prepare removes what is left
+		w.file = nil
+		w.files.fs.Remove(w.tmp)
 	}
-	w.file.Close() // the error does not matter: the file is removed
-	w.file = nil
-	w.files.fs.Remove(w.tmp) // likewise: prepare removes it
 }
 
 // Remove implements driver.Files. It frees the file's space in pieces, so that no fsync of the log

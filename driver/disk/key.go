@@ -22,23 +22,26 @@ const keyFile = "key"
 func (d *Driver) Key(readOnly bool) (key [32]byte, damaged, err error) {
 	name := d.dir + "/" + keyFile
 	b, err := vfs.ReadFile(d.o.fs, name, 1<<10)
-	if err == nil {
-		if raw, wrong := hex.DecodeString(strings.TrimSuffix(string(b), "\n")); wrong == nil && len(raw) == len(key) {
-			if !readOnly { // a crash may have come before its name was durable
-				err = classify(d.o.fs.SyncDir(d.dir))
-			}
-			return [32]byte(raw), nil, err
-		}
-		damaged = &driver.CorruptError{Place: name, Err: errors.New("want 64 hexadecimal digits")}
-	} else if errors.Is(err, fs.ErrNotExist) {
-		damaged = fmt.Errorf("%s: there was no key", name)
-	} else {
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !missing {
 		return key, nil, classify(err)
+	}
+	raw, wrong := hex.DecodeString(strings.TrimSuffix(string(b), "\n"))
+	switch {
+	case wrong == nil && len(raw) == len(key):
+		if !readOnly { // a crash may have come before its name was durable
+			err = classify(d.o.fs.SyncDir(d.dir))
+		}
+		return [32]byte(raw), nil, err
+	case missing:
+		damaged = fmt.Errorf("%s: there was no key", name)
+	default:
+		damaged = &driver.CorruptError{Place: name, Err: errors.New("want 64 hexadecimal digits")}
 	}
 	if readOnly {
 		return key, damaged, nil
 	}
-	if err == nil {
+	if !missing {
 		if err := d.aside(name); err != nil {
 			return key, nil, classify(err)
 		}
@@ -47,15 +50,13 @@ func (d *Driver) Key(readOnly bool) (key [32]byte, damaged, err error) {
 	return key, damaged, classify(vfs.ReplaceFile(d.o.fs, name, tmpSuffix, keyText(key)))
 }
 
-// PutKey gives the directory the key of another one. A key that is there already stays: if it is
-// another one, that is an error.
+// PutKey gives the directory the key of another one. It is an error if there is a different one.
 func (d *Driver) PutKey(key [32]byte) error {
 	name, text := d.dir+"/"+keyFile, keyText(key)
 	b, err := vfs.ReadFile(d.o.fs, name, 1<<10)
 	if errors.Is(err, fs.ErrNotExist) {
-		return classify(vfs.ReplaceFile(d.o.fs, name, tmpSuffix, text))
-	}
-	if err == nil && string(b) != string(text) {
+		err = vfs.ReplaceFile(d.o.fs, name, tmpSuffix, text)
+	} else if err == nil && string(b) != string(text) {
 		err = fmt.Errorf("%s: there is another key", name)
 	}
 	return classify(err)

@@ -14,32 +14,24 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/hook"
 	"github.com/kuji-dev/kuji/internal/step"
-	"github.com/kuji-dev/kuji/internal/vfs"
 	"github.com/kuji-dev/kuji/wal"
-)
-
-var (
-	errWALLocked = wal.ErrLocked
-	errWALClosed = wal.ErrClosed
 )
 
 // Realm is a realm in its directory.
 type Realm struct {
 	Files
-	*gate
-	fs     vfs.FS
 	dir    string
 	steps  step.Runner
 	policy Sync
-	last   *lastClose // where the log was last closed; nil: it never was
+	last   lastClose
 
 	placing sync.Mutex // held from looking at the log's end until the entry stands there
 
-	log     *wal.Log                                  // nil if only what can be salvaged is read
-	salvage func(uint64) iter.Seq2[wal.Record, error] // if log is nil
-	first   uint64                                    // offset, if log is nil
-	damaged *driver.CorruptError                      // with Check: the first damage of entries
-	strange error                                     // with Check: what else is damaged
+	log     *wal.Log                     // nil if only what can be salvaged is read
+	salvage iter.Seq2[wal.Record, error] // if log is nil
+	first   uint64                       // offset, if log is nil
+	damaged *driver.CorruptError         // with Check: the first damage of entries
+	strange error                        // with Check: what else is damaged
 }
 
 var _ driver.Realm = (*Realm)(nil)
@@ -48,7 +40,7 @@ var _ driver.Realm = (*Realm)(nil)
 //
 // For a copy, begins is the cursor of the first entry of a log that has to be made; otherwise it is 0.
 func (r *Realm) openLog(do Options, o driver.Options, begins driver.Cursor) error {
-	last, err := readLastClose(r.fs, r.dir)
+	last, closed, err := readLastClose(r.fs, r.dir)
 	if err != nil {
 		return err
 	}
@@ -63,9 +55,7 @@ func (r *Realm) openLog(do Options, o driver.Options, begins driver.Cursor) erro
 	if do.Sync == Interval {
 		wo.SyncInterval = do.SyncEvery
 	}
-	if last != nil {
-		wo.DurableUpto = last.next
-	}
+	wo.DurableUpto = last.next
 	r.log, err = wal.Open(r.dir+"/log", r.here(wo))
 	if errors.Is(err, fs.ErrNotExist) && relic != "" {
 		return r.missing(relic, err)
@@ -74,7 +64,7 @@ func (r *Realm) openLog(do Options, o driver.Options, begins driver.Cursor) erro
 		return err
 	}
 	r.last = last
-	if err = r.checkLast(); err == nil && last == nil && !o.ReadOnly {
+	if err = r.checkLast(); err == nil && !closed && !o.ReadOnly {
 		err = writeLastClose(r.fs, r.dir, &lastClose{}) // from now on something says that there is a log
 	}
 	if err != nil {
@@ -105,7 +95,7 @@ func (r *Realm) check() error {
 	if err != nil {
 		return err
 	}
-	if r.last, err = readLastClose(r.fs, r.dir); err != nil {
+	if r.last, _, err = readLastClose(r.fs, r.dir); err != nil {
 		if _, ok := errors.AsType[*driver.CorruptError](err); !ok {
 			return err
 		}
@@ -130,20 +120,7 @@ func (r *Realm) check() error {
 	if r.damaged == nil && r.strange == nil {
 		return err
 	}
-	var records iter.Seq2[wal.Record, error]
-	r.first, records, err = wal.Salvage(r.dir+"/log", r.here(wal.Options{}))
-	r.salvage = func(from uint64) iter.Seq2[wal.Record, error] {
-		return func(yield func(wal.Record, error) bool) {
-			for rec, err := range records {
-				if err == nil && rec.Offset < from {
-					continue
-				}
-				if !yield(rec, err) {
-					return
-				}
-			}
-		}
-	}
+	r.first, r.salvage, err = wal.Salvage(r.dir+"/log", r.here(wal.Options{}))
 	return err
 }
 
@@ -187,12 +164,10 @@ func (r *Realm) write(entry []byte, may func() error) (driver.Cursor, error) {
 		return 0, err
 	}
 	r.placing.Lock()
-	err := may()
-	if err != nil {
-		r.placing.Unlock()
-		return 0, err
+	offset, err := uint64(0), may()
+	if err == nil {
+		offset, err = r.log.Append(entry)
 	}
-	offset, err := r.log.Append(entry)
 	r.placing.Unlock()
 	if err == nil && r.policy == Always {
 		err = r.log.Sync()
@@ -208,17 +183,16 @@ func (r *Realm) write(entry []byte, may func() error) (driver.Cursor, error) {
 // Read implements driver.Log.
 func (r *Realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[driver.Entry, error] {
 	return func(yield func(driver.Entry, error) bool) {
-		if err := r.mayRead(); err != nil {
-			yield(driver.Entry{}, err)
-			return
-		}
-		if first, _ := r.First(ctx); after+1 < first {
-			yield(driver.Entry{}, &driver.TrimmedError{First: first})
-			return
-		}
 		at := after // which was yielded last
-		if d := r.damaged; d != nil && d.At != 0 && d.At <= after {
-			yield(driver.Entry{}, d)
+		first, err := r.First(ctx)
+		if err == nil && after+1 < first {
+			err = &driver.TrimmedError{First: first}
+		}
+		if d := r.damaged; err == nil && d != nil && d.At != 0 && d.At <= after {
+			err = d
+		}
+		if err != nil {
+			yield(driver.Entry{}, err)
 			return
 		}
 		for rec, err := range r.records(uint64(after)) {
@@ -226,14 +200,13 @@ func (r *Realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq
 				break // follow waits until a crash cannot undo it
 			}
 			switch {
-			case err == nil && through != 0 && rec.Offset >= uint64(through):
+			case err != nil:
+			case through != 0 && rec.Offset >= uint64(through):
 				return
-			case err == nil && r.damaged != nil && rec.Offset+1 >= uint64(r.damaged.At):
+			case r.damaged != nil && rec.Offset+1 >= uint64(r.damaged.At):
 				err = r.damaged
-			case err == nil && ctx.Err() != nil:
-				err = ctx.Err()
-			case err == nil:
-				err = r.last.agrees(r.dir, rec.Offset, rec.Data)
+			default:
+				err = cmp.Or(ctx.Err(), r.last.agrees(r.dir, rec.Offset, rec.Data))
 			}
 			if err != nil {
 				yield(driver.Entry{}, classify(err))
@@ -246,9 +219,7 @@ func (r *Realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq
 		}
 		if err := r.wrong(at); err != nil {
 			yield(driver.Entry{}, err)
-			return
-		}
-		if through == 0 || at < through {
+		} else if through == 0 || at < through {
 			r.follow(ctx, at, through, yield)
 		}
 	}
@@ -256,10 +227,16 @@ func (r *Realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq
 
 // records iterates over the log as far as it goes.
 func (r *Realm) records(from uint64) iter.Seq2[wal.Record, error] {
-	if r.log == nil {
-		return r.salvage(from)
+	if r.log != nil {
+		return r.log.Records(from)
 	}
-	return r.log.Records(from)
+	return func(yield func(wal.Record, error) bool) {
+		for rec, err := range r.salvage {
+			if (err != nil || rec.Offset >= from) && !yield(rec, err) {
+				return
+			}
+		}
+	}
 }
 
 // wrong says what is damaged although every entry was read, up to the last one.
@@ -267,7 +244,7 @@ func (r *Realm) wrong(last driver.Cursor) error {
 	if r.damaged != nil {
 		return r.damaged
 	}
-	if r.last != nil && r.strange == nil && uint64(last) < r.last.next && r.readOnly {
+	if r.strange == nil && uint64(last) < r.last.next && r.readOnly {
 		return &driver.CorruptError{Place: r.dir + "/log", At: last + 1, Err: fmt.Errorf("the log ends here, but when it was closed its last entry was %d", r.last.next)}
 	}
 	return r.strange
@@ -300,17 +277,17 @@ func (r *Realm) Last(context.Context) (driver.Cursor, error) {
 	if err := r.mayRead(); err != nil {
 		return 0, err
 	}
-	if r.log == nil {
-		at := r.first
-		for rec, err := range r.salvage(r.first) {
-			if err != nil {
-				break // Read says so
-			}
-			at = rec.Offset + 1
-		}
-		return r.suspect(driver.Cursor(at)), nil
+	if r.log != nil {
+		return r.suspect(driver.Cursor(r.log.Next())), nil
 	}
-	return r.suspect(driver.Cursor(r.log.Next())), nil
+	at := r.first
+	for rec, err := range r.salvage {
+		if err != nil {
+			break // Read says so
+		}
+		at = rec.Offset + 1
+	}
+	return r.suspect(driver.Cursor(at)), nil
 }
 
 // suspect returns where the log ends, or a later cursor, if damage is there: reading through it finds
@@ -333,10 +310,11 @@ func (r *Realm) First(context.Context) (driver.Cursor, error) {
 	if err := r.mayRead(); err != nil {
 		return 0, err
 	}
-	if r.log == nil {
-		return driver.Cursor(r.first + 1), nil
+	first := r.first
+	if r.log != nil {
+		first = r.log.First()
 	}
-	return driver.Cursor(r.log.First() + 1), nil
+	return driver.Cursor(first + 1), nil
 }
 
 // Sync implements driver.Log.
@@ -357,16 +335,14 @@ func (r *Realm) Trim(_ context.Context, before driver.Cursor) error {
 }
 
 // Close implements driver.Realm. It notes where the log was closed, unless that is known.
-func (r *Realm) Close() error {
+func (r *Realm) Close() error { return r.close(true) }
+
+func (r *Realm) close(note bool) error {
 	if r.closed.Swap(true) || r.log == nil {
 		return nil
 	}
 	last, err := r.end()
-	known := uint64(0)
-	if r.last != nil {
-		known = r.last.next
-	}
-	if err = errors.Join(err, r.log.Close()); err != nil || r.readOnly || last.next == known {
+	if err = errors.Join(err, r.log.Close()); err != nil || !note || r.readOnly || last.next == r.last.next {
 		return classify(err)
 	}
 	if err := writeLastClose(r.fs, r.dir, &last); err != nil {
@@ -377,10 +353,10 @@ func (r *Realm) Close() error {
 
 // end returns where the log ends.
 func (r *Realm) end() (last lastClose, err error) {
-	if r.readOnly || r.log.Next() == r.log.First() {
-		return lastClose{next: r.log.Next()}, nil
-	}
 	last.next = r.log.Next()
+	if r.readOnly || last.next == r.log.First() {
+		return last, nil
+	}
 	data, err := r.log.Read(last.next-1, nil)
 	if errors.Is(err, wal.ErrFailed) {
 		err = nil // Close says so

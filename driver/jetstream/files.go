@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kuji-dev/kuji/driver"
@@ -59,12 +58,8 @@ const (
 	abandoned = 24 * time.Hour
 )
 
-func (s *files) chunkSubject(upload string, n int) string {
-	return s.fileSubject(s.name) + ".chunk." + upload + "." + strconv.Itoa(n)
-}
-
-func (s *files) chunksSubject(upload string) string {
-	return s.fileSubject(s.name) + ".chunk." + upload + ".>"
+func (s *files) chunkSubject(upload, number string) string {
+	return s.fileSubject(s.name) + ".chunk." + upload + "." + number
 }
 
 func (s *files) nameSubject(name, size string) string {
@@ -106,7 +101,7 @@ func (s *files) file(subject string) (driver.FileInfo, bool) {
 func (s *files) List(ctx context.Context) ([]driver.FileInfo, error) {
 	subjects, err := s.subjects(ctx, s.nameSubject("*", "*"))
 	if err != nil {
-		return nil, fmt.Errorf("list the files: %w", known(err))
+		return nil, fmt.Errorf("list the files: %w", err)
 	}
 	var list []driver.FileInfo
 	for subject := range subjects {
@@ -122,6 +117,9 @@ func (s *files) List(ctx context.Context) ([]driver.FileInfo, error) {
 
 // lookup returns a file's directory.
 func (s *files) lookup(ctx context.Context, name string) (*directory, error) {
+	if err := driver.CheckFile(name); err != nil {
+		return nil, err
+	}
 	subjects, err := s.subjects(ctx, s.nameSubject(name, "*"))
 	if err != nil {
 		return nil, err
@@ -135,14 +133,7 @@ func (s *files) lookup(ctx context.Context, name string) (*directory, error) {
 // directory reads a directory.
 func (s *files) directory(ctx context.Context, subject string) (*directory, error) {
 	info, ok := s.file(subject)
-	var msg *jetstream.RawStreamMsg
-	err := s.read(ctx, func(ctx context.Context) (err error) {
-		msg, err = s.msgs.GetLastMsgForSubject(ctx, subject)
-		return err
-	})
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return nil, driver.ErrNotExist // it was there a moment ago
-	}
+	msg, err := s.message(ctx, subject)
 	if err != nil {
 		return nil, err
 	}
@@ -157,19 +148,28 @@ func (s *files) directory(ctx context.Context, subject string) (*directory, erro
 	return d, nil
 }
 
+// message returns the message of a subject. ErrNotExist: it was removed, perhaps a moment ago.
+func (s *files) message(ctx context.Context, subject string) (msg *jetstream.RawStreamMsg, err error) {
+	err = s.read(ctx, func(ctx context.Context) (err error) {
+		msg, err = s.msgs.GetLastMsgForSubject(ctx, subject)
+		return err
+	})
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		err = driver.ErrNotExist
+	}
+	return msg, err
+}
+
 // chunks returns the number of chunks.
 func (d *directory) chunks() int { return int((d.size + int64(d.Chunk) - 1) / int64(d.Chunk)) }
 
 // OpenFile implements [driver.Files].
 func (s *files) OpenFile(ctx context.Context, name string) (driver.File, error) {
-	err := driver.CheckFile(name)
-	if err == nil {
-		var d *directory
-		if d, err = s.lookup(ctx, name); err == nil {
-			return &file{files: s, name: name, directory: d, at: -1}, nil
-		}
+	d, err := s.lookup(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("open file %q: %w", name, err)
 	}
-	return nil, fmt.Errorf("open file %q: %w", name, known(err))
+	return &file{files: s, name: name, directory: d, at: -1}, nil
 }
 
 // file implements [driver.File].
@@ -209,16 +209,9 @@ func (f *file) readChunk(p []byte, number, from int) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.at != number {
-		var msg *jetstream.RawStreamMsg
-		err := f.read(f.life, func(ctx context.Context) (err error) {
-			msg, err = f.msgs.GetLastMsgForSubject(ctx, f.chunkSubject(f.Upload, number))
-			return err
-		})
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			err = fmt.Errorf("chunk %d: %w: the file was removed", number, driver.ErrNotExist)
-		}
+		msg, err := f.message(f.life, f.chunkSubject(f.Upload, strconv.Itoa(number)))
 		if err != nil {
-			return 0, err
+			return 0, fmt.Errorf("chunk %d: %w", number, err)
 		}
 		want := f.Sums[number*sha256.Size:][:sha256.Size]
 		if got := sha256.Sum256(msg.Data); !bytes.Equal(got[:], want) || len(msg.Data) != int(min(int64(f.Chunk), f.size-int64(number)*int64(f.Chunk))) {
@@ -234,11 +227,8 @@ func (f *file) readChunk(p []byte, number, from int) (int, error) {
 
 // Create implements [driver.Files].
 func (s *files) Create(ctx context.Context) (driver.FileWriter, error) {
-	if s.life.Err() != nil {
-		return nil, driver.ErrClosed
-	}
-	if s.readOnly {
-		return nil, errReadOnly
+	if err := s.mayWrite(); err != nil {
+		return nil, err
 	}
 	if !s.swept.Load() {
 		if err := s.sweep(ctx); err != nil {
@@ -292,7 +282,7 @@ func (w *fileWriter) flush(ctx context.Context) error {
 	if len(w.dir.Sums)*4/3+1024 > w.maxEntry {
 		return fmt.Errorf("%w: a file has at most %d bytes here", driver.ErrFull, w.dir.size)
 	}
-	subject := w.chunkSubject(w.dir.Upload, len(w.dir.Sums)/sha256.Size)
+	subject := w.chunkSubject(w.dir.Upload, strconv.Itoa(len(w.dir.Sums)/sha256.Size))
 	err := w.write(ctx, func(ctx context.Context) error {
 		_, err := w.js.Publish(ctx, subject, w.chunk, jetstream.WithRetryAttempts(0))
 		return err
@@ -322,7 +312,7 @@ func (w *fileWriter) Commit(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	msg := &nats.Msg{Subject: w.nameSubject(name, strconv.FormatInt(w.dir.size, 10)), Data: data, Header: nats.Header{sumHeader: []string{sum(data)}}}
+	msg := summed(w.nameSubject(name, strconv.FormatInt(w.dir.size, 10)), data)
 	mine := true
 	w.tried = true
 	err = w.write(ctx, func(ctx context.Context) error {
@@ -364,16 +354,13 @@ func (w *fileWriter) Abort() {
 
 func (s *files) dropChunks(ctx context.Context, upload string) error {
 	return s.write(ctx, func(ctx context.Context) error {
-		return s.msgs.Purge(ctx, jetstream.WithPurgeSubject(s.chunksSubject(upload)))
+		return s.msgs.Purge(ctx, jetstream.WithPurgeSubject(s.chunkSubject(upload, ">")))
 	})
 }
 
 // Remove implements [driver.Files].
 func (s *files) Remove(ctx context.Context, name string) error {
-	if s.readOnly {
-		return errReadOnly
-	}
-	if err := driver.CheckFile(name); err != nil {
+	if err := s.mayWrite(); err != nil {
 		return err
 	}
 	d, err := s.lookup(ctx, name)
@@ -383,22 +370,19 @@ func (s *files) Remove(ctx context.Context, name string) error {
 	if err == nil {
 		// By its sequence: a request that is late cannot hit a later file of that name.
 		err = s.write(ctx, func(ctx context.Context) error { return s.msgs.DeleteMsg(ctx, d.seq) })
-		if errors.Is(err, jetstream.ErrMsgNotFound) || codeOf(err) == codeNoSequence {
-			err = nil
+		if err == nil || errors.Is(err, jetstream.ErrMsgNotFound) || codeOf(err) == codeNoSequence {
+			err = s.dropChunks(ctx, d.Upload)
 		}
 	}
-	if err == nil {
-		err = s.dropChunks(ctx, d.Upload)
-	}
 	if err != nil {
-		return fmt.Errorf("remove file %q: %w", name, known(err))
+		return fmt.Errorf("remove file %q: %w", name, err)
 	}
 	return nil
 }
 
 // sweep drops chunks whose writer died before it named them.
 func (s *files) sweep(ctx context.Context) error {
-	chunks, err := s.subjects(ctx, s.chunkSubject("*", 0))
+	chunks, err := s.subjects(ctx, s.chunkSubject("*", "0"))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 
 // How a reader asks for messages.
 const (
-	heartbeat = 2 * time.Second        // a consumer that is silent for two of them is made anew
+	heartbeat = 2 * time.Second        // a consumer that is silent for two of them is replaced
 	expiry    = 10 * time.Second       // of one request for messages
 	inactive  = 30 * time.Second       // the server drops a consumer that nobody asks
 	buffered  = 4 << 20                // bytes that one request gets, at least two messages
@@ -27,7 +28,7 @@ const (
 // that does not read has at most buffered bytes, and refill messages more.
 const bufferedMessages, refill = 1024, 32
 
-// follower reads a log in order. It makes a consumer anew whenever something is wrong with it, and
+// follower reads a log in order. It replaces its consumer whenever something is wrong with it, and
 // believes none of them: the sequences of a log have no holes, so each entry must have the next one.
 type follower struct {
 	*log
@@ -53,10 +54,7 @@ func (l *log) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[
 		defer context.AfterFunc(l.life, cancel)()
 		for through == 0 || f.after < uint64(through) {
 			entry, err := f.next(ctx)
-			if l.life.Err() != nil {
-				err = driver.ErrClosed
-			}
-			if err != nil {
+			if err = cmp.Or(l.open(), err); err != nil {
 				yield(driver.Entry{}, err)
 				return
 			}
@@ -69,46 +67,41 @@ func (l *log) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[
 
 // next returns the entry with the next sequence.
 func (f *follower) next(ctx context.Context) (driver.Entry, error) {
-	for {
-		if err := ctx.Err(); err != nil {
-			return driver.Entry{}, err
-		}
-		if f.messages == nil {
-			if err := f.start(ctx); err != nil {
-				return driver.Entry{}, err
-			}
-		}
-		msg, err := f.wait(ctx)
-		if err != nil {
-			f.o.Logger.Info("NATS: consumer lost", "stream", f.logStream(f.name), "error", err)
-			if err := f.recover(ctx); err != nil {
-				return driver.Entry{}, err
-			}
-			continue
-		}
-		if msg == nil {
-			if err := f.look(ctx); err != nil {
-				return driver.Entry{}, err
-			}
-			continue
-		}
-		meta, err := msg.Metadata()
-		switch {
-		case err != nil:
-			return driver.Entry{}, err
-		case meta.Sequence.Stream <= f.after:
-			continue
-		case meta.Sequence.Stream == f.after+1:
-			return f.entry(msg.Headers().Get(sumHeader), msg.Data())
-		}
-		entry, found, err := f.fill(ctx)
+	for ctx.Err() == nil {
+		entry, found, err := f.step(ctx)
 		if found || err != nil {
 			return entry, err
 		}
-		if err := f.recover(ctx); err != nil {
-			return driver.Entry{}, err
-		}
 	}
+	return driver.Entry{}, ctx.Err()
+}
+
+// step takes the consumer's next message, makes a consumer if there is none, or looks what is wrong with
+// one that is silent.
+func (f *follower) step(ctx context.Context) (entry driver.Entry, found bool, err error) {
+	if f.messages == nil {
+		return entry, false, f.start(ctx)
+	}
+	msg, err := f.wait(ctx)
+	if err != nil {
+		f.o.Logger.Info("NATS: consumer lost", "stream", f.logStream(f.name), "error", err)
+		f.recover(ctx)
+		return entry, false, nil
+	}
+	if msg == nil {
+		return entry, false, f.look(ctx)
+	}
+	meta, err := msg.Metadata()
+	switch {
+	case err != nil || meta.Sequence.Stream <= f.after:
+		return entry, false, err
+	case meta.Sequence.Stream == f.after+1:
+		return f.entry(msg.Headers().Get(sumHeader), msg.Data())
+	}
+	if entry, found, err = f.fill(ctx); !found && err == nil {
+		f.recover(ctx)
+	}
+	return entry, found, err
 }
 
 // wait returns the consumer's next message, or nil if it is time to look whether there is one.
@@ -125,36 +118,34 @@ func (f *follower) wait(ctx context.Context) (jetstream.Msg, error) {
 }
 
 // entry returns the next entry, if its checksum is right.
-func (f *follower) entry(want string, data []byte) (driver.Entry, error) {
+func (f *follower) entry(want string, data []byte) (driver.Entry, bool, error) {
 	if got := sum(data); got != want {
-		return driver.Entry{}, &driver.CorruptError{
-			Place: fmt.Sprintf("stream %s, message %d", f.logStream(f.name), f.after+1),
-			At:    driver.Cursor(f.after + 1),
-			Err:   fmt.Errorf("checksum %s, want %q as its header has it", got, want),
-		}
+		return driver.Entry{}, false, f.corrupt("checksum %s, want %q as its header has it", got, want)
 	}
 	f.after++
 	f.failed, f.holes = 0, 0
 	f.acknowledged(f.after)
-	return driver.Entry{Cursor: driver.Cursor(f.after), Data: data}, nil
+	return driver.Entry{Cursor: driver.Cursor(f.after), Data: data}, true, nil
+}
+
+// corrupt returns the error of a next entry that cannot be read.
+func (f *follower) corrupt(format string, args ...any) error {
+	return &driver.CorruptError{
+		Place: fmt.Sprintf("stream %s, message %d", f.logStream(f.name), f.after+1),
+		At:    driver.Cursor(f.after + 1),
+		Err:   fmt.Errorf(format, args...),
+	}
 }
 
 // start makes a consumer that begins with the next entry, unless that was trimmed.
 func (f *follower) start(ctx context.Context) error {
-	for {
-		err := f.begin(ctx)
-		if err == nil {
-			return nil
-		}
-		var trimmed *driver.TrimmedError
-		if errors.As(err, &trimmed) || final(err) {
-			return err
-		}
-		f.o.Logger.Info("NATS: no consumer", "stream", f.logStream(f.name), "error", err)
-		if err := f.recover(ctx); err != nil {
-			return err
-		}
+	err := f.begin(ctx)
+	if _, trimmed := errors.AsType[*driver.TrimmedError](err); err == nil || trimmed || final(err) {
+		return err
 	}
+	f.o.Logger.Info("NATS: no consumer", "stream", f.logStream(f.name), "error", err)
+	f.recover(ctx)
+	return nil
 }
 
 func (f *follower) begin(ctx context.Context) error {
@@ -198,66 +189,56 @@ func (f *follower) stop() {
 }
 
 // recover drops a consumer that failed, and waits a moment before the next one.
-func (f *follower) recover(ctx context.Context) error {
+func (f *follower) recover(ctx context.Context) {
 	f.stop()
 	f.failed++
 	pause(ctx, min(time.Duration(f.failed)*20*time.Millisecond, 500*time.Millisecond))
-	return ctx.Err()
 }
 
-// look makes the consumer anew if it is silent though the next entry exists, and returns a TrimmedError
-// if that was trimmed. A request for messages gets lost now and then, when the consumer is at another
-// server, to which the way is not known yet. The state that it goes by may be old: then the next look sees more.
-func (f *follower) look(ctx context.Context) error {
-	once, cancel := context.WithTimeout(ctx, attempt)
-	defer cancel()
-	once, settled := f.under(once, f.logStream(f.name))
-	defer settled()
-	info, err := f.msgs.Info(once)
-	switch {
-	case err != nil && final(err):
-		return err
-	case err != nil:
-		return ctx.Err()
-	case info.State.FirstSeq > f.after+1:
-		return &driver.TrimmedError{First: driver.Cursor(info.State.FirstSeq)}
-	case f.messages != nil && info.State.LastSeq > f.after:
-		f.o.Logger.Warn("NATS: a consumer left a message lie", "stream", f.logStream(f.name), "message", f.after+1)
-		return f.recover(ctx)
-	}
-	return nil
-}
-
-// fill looks for the next entry, which a consumer left out, at the stream's leader. Trimmed entries are
-// left out, and what a replica cannot read.
-func (f *follower) fill(ctx context.Context) (entry driver.Entry, found bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, attempt)
-	defer cancel()
-	ctx, settled := f.under(ctx, f.logStream(f.name))
-	defer settled()
-	next := f.after + 1
-	msg, missing := f.msgs.GetMsg(ctx, next)
-	if missing == nil {
-		entry, err := f.entry(msg.Header.Get(sumHeader), msg.Data)
-		return entry, err == nil, err
-	}
+// inspect returns the log's state, or nil if nobody answers. It may be old. The error is
+// final: a TrimmedError if the next entry was trimmed.
+func (f *follower) inspect(ctx context.Context) (*jetstream.StreamState, error) {
 	info, err := f.msgs.Info(ctx)
 	switch {
 	case err != nil && final(err):
-		return entry, false, err
+		return nil, err
 	case err != nil:
-		return entry, false, nil
-	case info.State.FirstSeq > next:
-		return entry, false, &driver.TrimmedError{First: driver.Cursor(info.State.FirstSeq)}
-	case errors.Is(missing, jetstream.ErrMsgNotFound) && info.State.LastSeq > next:
+		return nil, nil
+	case info.State.FirstSeq > f.after+1:
+		return nil, &driver.TrimmedError{First: driver.Cursor(info.State.FirstSeq)}
+	}
+	return &info.State, nil
+}
+
+// look replaces the consumer if it is silent though the next entry exists. A request for messages gets
+// lost now and then, when the consumer is at another server, to which the way is not known yet. If the
+// state is old, the next look sees more.
+func (f *follower) look(ctx context.Context) error {
+	once, cancel := f.ask(ctx, attempt)
+	defer cancel()
+	state, err := f.inspect(once)
+	if state != nil && f.messages != nil && state.LastSeq > f.after {
+		f.o.Logger.Warn("NATS: a consumer did not deliver a message", "stream", f.logStream(f.name), "message", f.after+1)
+		f.recover(ctx)
+	}
+	return err
+}
+
+// fill looks for the next entry, which a consumer left out, at the stream's leader. Consumers leave out
+// entries that were trimmed, and those that a replica cannot read.
+func (f *follower) fill(ctx context.Context) (entry driver.Entry, found bool, err error) {
+	ctx, cancel := f.ask(ctx, attempt)
+	defer cancel()
+	msg, missing := f.msgs.GetMsg(ctx, f.after+1)
+	if missing == nil {
+		return f.entry(msg.Header.Get(sumHeader), msg.Data)
+	}
+	state, err := f.inspect(ctx)
+	if state != nil && errors.Is(missing, jetstream.ErrMsgNotFound) && state.LastSeq > f.after+1 {
 		f.holes++
 	}
-	if f.holes < maxHoles {
-		return entry, false, nil
+	if err == nil && f.holes >= maxHoles {
+		err = f.corrupt("no replica that was asked can read it, and what stands after it is there")
 	}
-	return entry, false, &driver.CorruptError{
-		Place: fmt.Sprintf("stream %s, message %d", f.logStream(f.name), next),
-		At:    driver.Cursor(next),
-		Err:   errors.New("no replica that was asked can read it, and what stands behind it is there"),
-	}
+	return entry, false, err
 }

@@ -14,14 +14,14 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
+	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -59,20 +59,12 @@ func (o *Options) check() error {
 	if err := driver.CheckRealm(o.Cluster); err != nil {
 		return fmt.Errorf("cluster: %w", err)
 	}
-	if o.Replicas == 0 {
-		o.Replicas = 3
-	}
+	o.Replicas = cmp.Or(o.Replicas, 3)
+	o.Timeout = cmp.Or(o.Timeout, time.Second)
+	o.Patience = cmp.Or(o.Patience, 15*time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Replicas != 1 && o.Replicas != 3 && o.Replicas != 5 {
 		return fmt.Errorf("%d replicas: want 1, 3 or 5", o.Replicas)
-	}
-	if o.Timeout == 0 {
-		o.Timeout = time.Second
-	}
-	if o.Patience == 0 {
-		o.Patience = 15 * time.Second
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Timeout < 0 || o.Patience < 0 {
 		return fmt.Errorf("timeout %v and patience %v: want more than 0", o.Timeout, o.Patience)
@@ -95,24 +87,11 @@ type Driver struct {
 	mu    sync.Mutex
 	board jetstream.Stream // nil until the board is first used
 
-	link atomic.Pointer[link]
 	reigns
 }
 
-// link is one connection to a server. Whoever waits for an answer on it learns when it is lost.
-type link struct {
-	life context.Context
-	lost context.CancelFunc
-}
-
-// relink replaces the link, and ends the one before it.
-func (d *Driver) relink() {
-	l := &link{}
-	l.life, l.lost = context.WithCancel(d.life)
-	if old := d.link.Swap(l); old != nil {
-		old.lost()
-	}
-}
+// connection is the reign of one connection to a server, after which no answer comes on it.
+const connection = ""
 
 var _ driver.Driver = (*Driver)(nil)
 
@@ -130,7 +109,6 @@ func Connect(ctx context.Context, o Options) (*Driver, error) {
 	d := &Driver{names: names(o.Cluster), o: o}
 	d.life, d.end = context.WithCancel(context.Background())
 	d.ends = d.life
-	d.relink()
 	options := []nats.Option{
 		nats.Name("kuji " + o.Cluster),
 		nats.ReconnectBufSize(-1), // nothing is kept for later
@@ -146,7 +124,7 @@ func Connect(ctx context.Context, o Options) (*Driver, error) {
 			if d.life.Err() == nil { // this end did not close it
 				o.Logger.Warn("NATS: connection lost", "error", err)
 			}
-			d.relink()
+			d.elected(connection)
 		}),
 		nats.ReconnectHandler(func(c *nats.Conn) { o.Logger.Info("NATS: connected again", "to", c.ConnectedUrlRedacted()) }),
 	}
@@ -156,25 +134,19 @@ func Connect(ctx context.Context, o Options) (*Driver, error) {
 	if o.RootCA != "" {
 		options = append(options, nats.RootCAs(o.RootCA))
 	}
-	if err := d.connect(ctx, append(options, o.Connect...)); err != nil {
+	err := d.connect(ctx, append(options, o.Connect...))
+	if err != nil {
 		d.end()
+		d.conn.Close()
 		return nil, err
 	}
 	return d, nil
 }
 
-// withoutSecrets returns URLs without their passwords and tokens.
-func withoutSecrets(urls []string) (shown []string) {
+// hosts returns what URLs say after their passwords and tokens.
+func hosts(urls []string) (shown []string) {
 	for _, one := range urls {
-		u, err := url.Parse(one)
-		if err != nil {
-			shown = append(shown, "xxxxx") // nobody can say where its secret is
-			continue
-		}
-		if u.User != nil {
-			u.User = url.User("xxxxx")
-		}
-		shown = append(shown, u.String())
+		shown = append(shown, one[strings.LastIndexByte(one, '@')+1:])
 	}
 	return shown
 }
@@ -185,20 +157,16 @@ func (d *Driver) connect(ctx context.Context, options []nats.Option) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("connect to %q: %w", withoutSecrets(d.o.URLs), err)
+		return fmt.Errorf("connect to %q: %w", hosts(d.o.URLs), err)
 	}
 	d.maxEntry = int(min(d.conn.MaxPayload()-overhead, 1<<30))
 	if d.maxEntry < minEntry {
-		d.conn.Close()
 		return fmt.Errorf("the server's max_payload is %d bytes: want at least %d", d.conn.MaxPayload(), minEntry+overhead)
 	}
-	if d.js, err = jetstream.New(d.conn); err == nil {
-		err = d.watch(d.conn, d.streams())
+	if d.js, err = jetstream.New(d.conn); err != nil {
+		return err
 	}
-	if err != nil {
-		d.conn.Close()
-	}
-	return err
+	return d.watch(d.conn, d.streams())
 }
 
 // Close implements [driver.Driver].
@@ -212,9 +180,8 @@ func (d *Driver) Close() error {
 }
 
 // Realms implements [driver.Driver].
-func (d *Driver) Realms(ctx context.Context) ([]string, error) {
-	var names []string
-	err := d.try(ctx, d.life, func(ctx context.Context) error {
+func (d *Driver) Realms(ctx context.Context) (names []string, err error) {
+	err = d.do(ctx, "list the realms", func(ctx context.Context) error {
 		names = nil
 		list := d.js.StreamNames(ctx, jetstream.WithStreamListSubject(d.logSubject("*")))
 		for stream := range list.Name() {
@@ -224,10 +191,16 @@ func (d *Driver) Realms(ctx context.Context) ([]string, error) {
 		}
 		return list.Err()
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list the realms: %w", err)
+	slices.Sort(names)
+	return slices.Compact(names), err
+}
+
+// do is try for the driver itself. Its error says what it did.
+func (d *Driver) do(ctx context.Context, what string, op func(context.Context) error) error {
+	if err := d.try(ctx, d.life, op); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
 	}
-	return sorted(names), nil
+	return nil
 }
 
 // try does op, which can be done twice, until it succeeds, fails for good, or nobody wants to wait
@@ -243,7 +216,7 @@ func (d *Driver) try(ctx, life context.Context, op func(context.Context) error) 
 	if err != nil && life.Err() != nil {
 		return driver.ErrClosed
 	}
-	return err
+	return known(err)
 }
 
 // attempt is how long one attempt of a call may take. A server that ceases to lead may leave a request
@@ -296,16 +269,9 @@ var full = map[jetstream.ErrorCode]bool{
 	10122: true, // a stream's limit
 }
 
-// gone are the codes of a stream or message that is not there.
-var gone = map[jetstream.ErrorCode]bool{
-	jetstream.JSErrCodeStreamNotFound:  true,
-	jetstream.JSErrCodeMessageNotFound: true,
-}
-
 // codeOf returns the code of a server's answer, or 0 if err is none.
 func codeOf(err error) jetstream.ErrorCode {
-	var answer *jetstream.APIError
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return answer.ErrorCode
 	}
 	return 0
@@ -313,23 +279,17 @@ func codeOf(err error) jetstream.ErrorCode {
 
 // final reports whether the same call again would end with the same error.
 func final(err error) bool {
-	for _, e := range []error{driver.ErrNotExist, driver.ErrExist, driver.ErrLocked, driver.ErrFull, driver.ErrClosed, jetstream.ErrStreamNotFound, jetstream.ErrMsgNotFound,
-		nats.ErrConnectionClosed, nats.ErrAuthorization, nats.ErrMaxPayload, errConfig} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	var corrupt *driver.CorruptError
-	return errors.As(err, &corrupt) || gone[codeOf(err)] || full[codeOf(err)]
+	_, corrupt := errors.AsType[*driver.CorruptError](err)
+	return corrupt || full[codeOf(err)] || slices.ContainsFunc([]error{
+		driver.ErrNotExist, driver.ErrExist, driver.ErrLocked, driver.ErrFull, driver.ErrClosed, errConfig,
+		jetstream.ErrStreamNotFound, jetstream.ErrMsgNotFound, nats.ErrConnectionClosed, nats.ErrAuthorization, nats.ErrMaxPayload,
+	}, func(e error) bool { return errors.Is(err, e) })
 }
 
 // known adds what the contract calls an error of a server.
 func known(err error) error {
-	var answer *jetstream.APIError
-	if !errors.As(err, &answer) {
-		return err
-	}
-	if full[answer.ErrorCode] || (answer.ErrorCode == codeStoreFailed && strings.Contains(answer.Description, "maximum")) {
+	answer, ok := errors.AsType[*jetstream.APIError](err)
+	if ok && (full[answer.ErrorCode] || answer.ErrorCode == codeStoreFailed && strings.Contains(answer.Description, "maximum")) {
 		return fmt.Errorf("%w: %w", driver.ErrFull, err)
 	}
 	return err

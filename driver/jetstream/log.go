@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -23,6 +24,11 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func sum(data []byte) string { return fmt.Sprintf("%08x", crc32.Checksum(data, castagnoli)) }
 
+// summed returns a message with its checksum.
+func summed(subject string, data []byte) *nats.Msg {
+	return &nats.Msg{Subject: subject, Data: data, Header: nats.Header{sumHeader: []string{sum(data)}}}
+}
+
 // log is a realm's log. It implements [driver.Log].
 type log struct {
 	*handle
@@ -34,14 +40,13 @@ type log struct {
 // Append implements [driver.Log].
 func (l *log) Append(ctx context.Context, after driver.Cursor, entry []byte) (driver.Cursor, error) {
 	// The same append has the same id, so that a second attempt is told where the first one stands.
-	hash := sha256.Sum256(entry)
-	at, err := l.publish(ctx, entry,
-		jetstream.WithExpectLastSequence(uint64(after)), jetstream.WithMsgID(fmt.Sprintf("%d-%x", after, hash)))
+	id := fmt.Sprintf("%d-%x", after, sha256.Sum256(entry))
+	at, err := l.publish(ctx, entry, jetstream.WithExpectLastSequence(uint64(after)), jetstream.WithMsgID(id))
 	if codeOf(err) == codeWrongLast {
-		return l.behind(ctx, after, entry, err)
+		at, err = l.refused(ctx, after, entry, err)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("append behind %d: %w", after, err)
+		return 0, fmt.Errorf("append after %d: %w", after, err)
 	}
 	return at, nil
 }
@@ -58,33 +63,29 @@ func (l *log) Begin(ctx context.Context, entry []byte) (driver.Cursor, error) {
 // publish sends an entry once. Its error is the server's wrong-last-sequence, one with ErrUnknown, or
 // one of a log that cannot be written.
 func (l *log) publish(ctx context.Context, entry []byte, o ...jetstream.PublishOpt) (driver.Cursor, error) {
-	switch {
-	case l.life.Err() != nil:
-		return 0, driver.ErrClosed
-	case l.readOnly:
-		return 0, errReadOnly
-	case len(entry) > l.maxEntry:
+	if err := l.mayWrite(); err != nil {
+		return 0, err
+	}
+	if len(entry) > l.maxEntry {
 		return 0, fmt.Errorf("entry of %d bytes: want at most %d", len(entry), l.maxEntry)
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.o.Timeout)
+	ctx, cancel := l.ask(ctx, l.o.Timeout) // an answer comes from the same leader
 	defer cancel()
 	defer context.AfterFunc(l.life, cancel)()
-	defer context.AfterFunc(l.link.Load().life, cancel)() // an answer comes on the same connection or never
-	ctx, settled := l.under(ctx, l.logStream(l.name))     // and from the same leader
-	defer settled()
+	defer context.AfterFunc(l.of(connection).life, cancel)() // and on the same connection, or never
 
-	msg := &nats.Msg{Subject: l.subject, Data: entry, Header: nats.Header{sumHeader: []string{sum(entry)}}}
+	msg := summed(l.subject, entry)
 	// The library's own repeats would end in answers that nobody can tell apart.
 	ack, err := l.js.PublishMsg(ctx, msg, append(o, jetstream.WithRetryAttempts(0), jetstream.WithExpectStream(l.logStream(l.name)))...)
 	if err == nil {
 		l.acknowledged(ack.Sequence)
 		return driver.Cursor(ack.Sequence), nil
 	}
-	switch code := codeOf(err); {
-	case code == codeWrongLast, errors.Is(known(err), driver.ErrFull), code == jetstream.JSErrCodeStreamMessageExceedsMaximum:
-		return 0, known(err)
+	err = known(err)
+	if code := codeOf(err); code == codeWrongLast || code == jetstream.JSErrCodeStreamMessageExceedsMaximum || errors.Is(err, driver.ErrFull) {
+		return 0, err
 	}
-	if l.life.Err() != nil {
+	if l.open() != nil {
 		return 0, fmt.Errorf("%w: %w", driver.ErrClosed, driver.ErrUnknown)
 	}
 	// There is no leader, or no connection: whoever asks again at once asks in vain.
@@ -92,33 +93,36 @@ func (l *log) publish(ctx context.Context, entry []byte, o ...jetstream.PublishO
 	return 0, fmt.Errorf("%w: %w", driver.ErrUnknown, err)
 }
 
-// behind tells what an append came to that found other entries behind after, by the server's count.
-// The count has in it what is on its way and may get lost when the leader changes. Only an entry
-// that is there proves something.
-func (l *log) behind(ctx context.Context, after driver.Cursor, entry []byte, refusal error) (driver.Cursor, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.o.Timeout)
+// refused tells what came of an append that found other entries after its place, by the server's count.
+// The count has in it what is on its way and may get lost when the leader changes. Only an entry that is
+// there proves something.
+func (l *log) refused(ctx context.Context, after driver.Cursor, entry []byte, refusal error) (driver.Cursor, error) {
+	ctx, cancel := l.ask(ctx, l.o.Timeout)
 	defer cancel()
-	ctx, settled := l.under(ctx, l.logStream(l.name))
-	defer settled()
 	next := after + 1
 	found, err := l.msgs.GetMsg(ctx, uint64(next)) // from the leader, which has what it applied
 	switch {
 	case err == nil && bytes.Equal(found.Data, entry):
 		l.acknowledged(uint64(next))
-		return next, nil // of an earlier attempt
+		return next, nil // by an earlier attempt
 	case err == nil:
-		return 0, fmt.Errorf("append behind %d: %w: %w", after, driver.ErrDeposed, refusal)
+		return 0, fmt.Errorf("%w: %w", driver.ErrDeposed, refusal)
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 		info, infoErr := l.msgs.Info(ctx)
 		if infoErr == nil && info.State.FirstSeq > uint64(next) { // never runs ahead
-			return 0, fmt.Errorf("append behind %d, where entries were trimmed: %w: %w", after, driver.ErrDeposed, refusal)
+			return 0, fmt.Errorf("entries were trimmed there: %w: %w", driver.ErrDeposed, refusal)
 		}
 	}
-	if l.life.Err() != nil {
-		return 0, driver.ErrClosed
+	if err := l.open(); err != nil {
+		return 0, err
 	}
 	pause(ctx, 5*time.Millisecond) // what is on its way arrives or gets lost
-	return 0, fmt.Errorf("append behind %d: %w: %w", after, driver.ErrUnknown, refusal)
+	return 0, fmt.Errorf("%w: %w", driver.ErrUnknown, refusal)
+}
+
+// ask returns a context for one request to the log's leader, which may take so long.
+func (l *log) ask(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return l.under(ctx, l.logStream(l.name), limit)
 }
 
 // acknowledged notes that a majority has an entry.
@@ -134,8 +138,8 @@ func (l *log) acknowledged(seq uint64) {
 // state returns the log's state, which may be old.
 func (l *log) state(ctx context.Context) (state jetstream.StreamState, err error) {
 	err = l.read(ctx, func(ctx context.Context) error {
-		ctx, settled := l.under(ctx, l.logStream(l.name))
-		defer settled()
+		ctx, cancel := l.ask(ctx, attempt)
+		defer cancel()
 		info, err := l.msgs.Info(ctx)
 		if err == nil {
 			state = info.State
@@ -158,12 +162,7 @@ func (l *log) First(ctx context.Context) (driver.Cursor, error) {
 }
 
 // Sync implements [driver.Log]. What was acknowledged is durable already.
-func (l *log) Sync(ctx context.Context) error {
-	if l.life.Err() != nil {
-		return driver.ErrClosed
-	}
-	return ctx.Err()
-}
+func (l *log) Sync(ctx context.Context) error { return cmp.Or(l.open(), ctx.Err()) }
 
 // Durable implements [driver.Log].
 func (l *log) Durable() driver.Cursor { return driver.Cursor(l.durable.Load()) }

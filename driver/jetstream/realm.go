@@ -32,31 +32,36 @@ func (c names) copySubject(realm string) string { return c.subjects() + "copy." 
 func (c names) fileSubject(realm string) string { return c.subjects() + "file." + realm }
 func (c names) leaseSubject(name string) string { return c.subjects() + "lease." + name }
 
-// logConfig is how a realm's log is kept: nothing ever drops a message but Trim.
-func (d *Driver) logConfig(realm string) jetstream.StreamConfig {
+// config is how a stream is kept: nothing ever drops a message but the driver.
+func (d *Driver) config(stream, subject string) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name:       d.logStream(realm),
-		Subjects:   []string{d.logSubject(realm)},
+		Name:       stream,
+		Subjects:   []string{subject},
 		Storage:    jetstream.FileStorage,
 		Replicas:   d.o.Replicas,
 		Discard:    jetstream.DiscardNew,
 		Duplicates: dedup,
-		DenyDelete: true,
 	}
+}
+
+// logConfig is how a realm's log is kept.
+func (d *Driver) logConfig(realm string) jetstream.StreamConfig {
+	c := d.config(d.logStream(realm), d.logSubject(realm))
+	c.DenyDelete = true
+	return c
 }
 
 // fileConfig is how a realm's files are kept. A subject has one message, so that a chunk sent
 // twice is there once.
 func (d *Driver) fileConfig(realm string) jetstream.StreamConfig {
-	return jetstream.StreamConfig{
-		Name:              d.fileStream(realm),
-		Subjects:          []string{d.fileSubject(realm) + ".>"},
-		Storage:           jetstream.FileStorage,
-		Replicas:          d.o.Replicas,
-		Discard:           jetstream.DiscardNew,
-		Duplicates:        dedup,
-		MaxMsgsPerSubject: 1,
-	}
+	c := d.config(d.fileStream(realm), d.fileSubject(realm)+".>")
+	c.MaxMsgsPerSubject = 1
+	return c
+}
+
+// isCopy reports whether a stream is a log that is being copied here.
+func (d *Driver) isCopy(c jetstream.StreamConfig) bool {
+	return len(c.Subjects) == 1 && strings.HasPrefix(c.Subjects[0], d.copySubject(""))
 }
 
 // errConfig is in the error of a stream that somebody set up otherwise.
@@ -94,7 +99,7 @@ func (d *Driver) stream(ctx context.Context, want jetstream.StreamConfig) (jetst
 		return nil, err
 	}
 	got := s.CachedInfo().Config
-	if copied := d.copySubject(""); len(got.Subjects) == 1 && strings.HasPrefix(got.Subjects[0], copied) && !slices.Equal(got.Subjects, want.Subjects) {
+	if d.isCopy(got) && !slices.Equal(got.Subjects, want.Subjects) {
 		return nil, fmt.Errorf("stream %s: it is being restored: %w", want.Name, driver.ErrLocked)
 	}
 	return s, checkConfig(got, want)
@@ -140,6 +145,7 @@ var _ driver.Realm = (*realm)(nil)
 // realm returns a realm whose streams are still to be found.
 func (d *Driver) realm(name, subject string, readOnly bool) *realm {
 	h := &handle{Driver: d, name: name, readOnly: readOnly}
+	h.life, h.end = context.WithCancel(d.life)
 	return &realm{handle: h, log: log{handle: h, subject: subject}, files: files{handle: h}}
 }
 
@@ -149,16 +155,22 @@ func (d *Driver) Open(ctx context.Context, name string, o driver.Options) (drive
 		return nil, err
 	}
 	r := d.realm(name, d.logSubject(name), o.ReadOnly || o.Check)
-	log := d.logConfig(name)
-	err := d.try(ctx, d.life, func(ctx context.Context) error { return r.find(ctx, log, o.MustExist || r.readOnly) })
+	find := func(log jetstream.StreamConfig) error {
+		return d.do(ctx, fmt.Sprintf("open realm %q", name), func(ctx context.Context) error { return r.find(ctx, log, o.MustExist || r.readOnly) })
+	}
+	err := find(d.logConfig(name))
 	if errors.Is(err, driver.ErrLocked) && o.Check {
-		log = d.copyConfig(name, 0)
-		err = d.try(ctx, d.life, func(ctx context.Context) error { return r.find(ctx, log, true) })
+		err = find(d.copyConfig(name, 0))
 	}
+	return r.opened(err)
+}
+
+// opened returns a realm whose streams were found.
+func (r *realm) opened(err error) (driver.Copy, error) {
 	if err != nil {
-		return nil, fmt.Errorf("open realm %q: %w", name, known(err))
+		r.end()
+		return nil, err
 	}
-	r.life, r.end = context.WithCancel(d.life)
 	return r, nil
 }
 
@@ -197,11 +209,25 @@ func (r *realm) find(ctx context.Context, log jetstream.StreamConfig, mustExist 
 
 // Close implements [driver.Realm].
 func (h *handle) Close() error {
+	err := h.open()
+	h.end()
+	return err
+}
+
+// open returns ErrClosed after Close.
+func (h *handle) open() error {
 	if h.life.Err() != nil {
 		return driver.ErrClosed
 	}
-	h.end()
 	return nil
+}
+
+// mayWrite returns why nothing can be written.
+func (h *handle) mayWrite() error {
+	if h.readOnly {
+		return errReadOnly
+	}
+	return h.open()
 }
 
 // errReadOnly is the error of a write to a realm that was opened to be read.
@@ -209,20 +235,15 @@ var errReadOnly = errors.New("the realm is open for reading only")
 
 // write is try for what changes the realm.
 func (h *handle) write(ctx context.Context, op func(context.Context) error) error {
-	if h.readOnly {
-		return errReadOnly
+	if err := h.mayWrite(); err != nil {
+		return err
 	}
-	return known(h.try(ctx, h.life, op))
+	return h.try(ctx, h.life, op)
 }
 
 // read is try for what does not.
 func (h *handle) read(ctx context.Context, op func(context.Context) error) error {
 	return h.try(ctx, h.life, op)
-}
-
-func sorted(names []string) []string {
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // Streams returns the names of the streams that keep a realm of a cluster.
@@ -234,12 +255,9 @@ func Streams(cluster, realm string) []string {
 // ClusterOf returns the cluster of which a stream keeps something, or "" if it is none of Kuji's. Names of
 // clusters and realms have no capitals.
 func ClusterOf(stream string) string {
-	rest, ok := strings.CutPrefix(stream, "KUJI_")
-	if !ok {
-		return ""
-	}
+	rest, ours := strings.CutPrefix(stream, "KUJI_")
 	for _, kind := range []string{"_LOG_", "_FILES_", "_LEASES"} {
-		if cluster, _, ok := strings.Cut(rest, kind); ok {
+		if cluster, _, ok := strings.Cut(rest, kind); ours && ok {
 			return cluster
 		}
 	}

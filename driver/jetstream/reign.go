@@ -47,30 +47,30 @@ type reign struct {
 func (r *reigns) of(stream string) *reign {
 	r.among.Lock()
 	defer r.among.Unlock()
-	now := r.byStream[stream]
-	if now == nil {
-		now = &reign{}
-		now.life, now.end = context.WithCancel(r.ends)
-		if r.byStream == nil {
-			r.byStream = map[string]*reign{}
-		}
-		r.byStream[stream] = now
+	if r.byStream[stream] == nil {
+		r.begin(stream, time.Time{})
 	}
-	return now
+	return r.byStream[stream]
 }
 
-// elected ends a reign, and begins the next one.
+// elected ends a reign, if anybody has asked for something in it, and begins the next one.
 func (r *reigns) elected(stream string) {
 	r.among.Lock()
 	defer r.among.Unlock()
-	old := r.byStream[stream]
-	if old == nil {
-		return // nobody has ever asked it
+	if old := r.byStream[stream]; old != nil {
+		r.begin(stream, time.Now())
+		old.end()
 	}
-	next := &reign{began: time.Now()}
+}
+
+// begin begins a reign. The caller holds among.
+func (r *reigns) begin(stream string, at time.Time) {
+	next := &reign{began: at}
 	next.life, next.end = context.WithCancel(r.ends)
+	if r.byStream == nil {
+		r.byStream = map[string]*reign{}
+	}
 	r.byStream[stream] = next
-	old.end()
 }
 
 // watch makes the driver learn of elections, of streams whose names begin with a prefix. A user of an
@@ -84,15 +84,14 @@ func (r *reigns) watch(conn *nats.Conn, prefix string) error {
 	return err
 }
 
-// under returns a context for one request to a stream's leader: it ends when another one is elected.
-func (r *reigns) under(ctx context.Context, stream string) (context.Context, context.CancelFunc) {
+// under returns a context for one request to a stream's leader, which may take so long: it ends when
+// another one is elected.
+func (r *reigns) under(ctx context.Context, stream string, limit time.Duration) (context.Context, context.CancelFunc) {
 	now := r.of(stream)
-	var cancel context.CancelFunc
 	if time.Since(now.began) < unsettled {
-		ctx, cancel = context.WithTimeout(ctx, unsettledAttempt)
-	} else {
-		ctx, cancel = context.WithCancel(ctx)
+		limit = min(limit, unsettledAttempt)
 	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	stop := context.AfterFunc(now.life, cancel)
 	return ctx, func() { stop(); cancel() }
 }

@@ -3,7 +3,6 @@ package jetstream
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -14,46 +13,41 @@ const codeNoPeers jetstream.ErrorCode = 10005
 // someReplicas is how many replicas a stream has at least where there are enough servers.
 const someReplicas = 3
 
-// Widen gives each stream of the cluster as many replicas as Options says, if it has fewer and there are servers
-// for them. So a cluster that grows keeps the log and the files of a realm on the same nodes: on all of them.
-// It returns how many streams it has changed.
+// Widen gives each stream of the cluster as many replicas as Options says, if it has fewer and there are
+// servers for them. So a cluster that grows keeps the log and the files of a realm on the same nodes: on
+// all of them. It returns how many streams it has changed.
 func Widen(ctx context.Context, d *Driver) (changed int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, d.o.Patience)
-	defer cancel()
-	list := d.js.ListStreams(ctx, jetstream.WithStreamListSubject(d.subjects()+">"))
-	for info := range list.Info() {
-		c := info.Config
-		copied := len(c.Subjects) == 1 && strings.HasPrefix(c.Subjects[0], d.copySubject(""))
-		if c.Replicas >= d.o.Replicas || copied {
-			continue
-		}
-		c.Replicas = d.o.Replicas
-		switch _, err := d.js.UpdateStream(ctx, c); {
-		case codeOf(err) == codeNoPeers:
-			return changed, nil // later
-		case err != nil:
-			return changed, fmt.Errorf("stream %s: %d replicas: %w", c.Name, c.Replicas, err)
-		}
-		changed++
+	changed, err = d.replicate(ctx, d.o.Replicas, func(c jetstream.StreamConfig) bool {
+		return c.Replicas < d.o.Replicas && !d.isCopy(c)
+	})
+	if codeOf(err) == codeNoPeers {
+		err = nil // later
 	}
-	return changed, list.Err()
+	return changed, err
 }
 
-// Narrow gives each stream of the cluster so many replicas, if it has more. The servers that are to keep it must be
-// the only ones.
+// Narrow gives each stream of the cluster so many replicas, if it has more. The servers that are to keep
+// it must be the only ones.
 func Narrow(ctx context.Context, d *Driver, replicas int) error {
+	_, err := d.replicate(ctx, replicas, func(c jetstream.StreamConfig) bool { return c.Replicas > replicas })
+	return err
+}
+
+// replicate gives each stream that is meant so many replicas.
+func (d *Driver) replicate(ctx context.Context, replicas int, meant func(c jetstream.StreamConfig) bool) (changed int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, d.o.Patience)
 	defer cancel()
 	list := d.js.ListStreams(ctx, jetstream.WithStreamListSubject(d.subjects()+">"))
 	for info := range list.Info() {
 		c := info.Config
-		if c.Replicas <= replicas {
+		if !meant(c) {
 			continue
 		}
 		c.Replicas = replicas
 		if _, err := d.js.UpdateStream(ctx, c); err != nil {
-			return fmt.Errorf("stream %s: %d replicas: %w", c.Name, c.Replicas, err)
+			return changed, fmt.Errorf("stream %s: %d replicas: %w", c.Name, replicas, err)
 		}
+		changed++
 	}
-	return list.Err()
+	return changed, list.Err()
 }

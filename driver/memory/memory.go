@@ -90,14 +90,6 @@ func (r *Realm) open() error {
 	return nil
 }
 
-// takes returns an error if an entry cannot be appended. The caller holds mu.
-func (r *Realm) takes(entry []byte) error {
-	if len(entry) > maxEntry {
-		return fmt.Errorf("entry of %d bytes: want at most %d", len(entry), maxEntry)
-	}
-	return r.open()
-}
-
 // asked returns an error if the realm is closed.
 func (r *Realm) asked() error {
 	r.mu.Lock()
@@ -109,28 +101,34 @@ func (r *Realm) asked() error {
 func (r *Realm) Append(_ context.Context, after driver.Cursor, entry []byte) (driver.Cursor, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.takes(entry); err != nil {
-		return 0, err
+	if after != r.next && !r.closed {
+		return 0, fmt.Errorf("append after %d refused: the log has come to %d: %w", after, r.next, driver.ErrDeposed)
 	}
-	if after != r.next {
-		return 0, fmt.Errorf("append behind %d refused: the log has come to %d: %w", after, r.next, driver.ErrDeposed)
-	}
-	r.next++
-	r.begin = nil
-	return r.next, nil
+	return r.write(entry, nil)
 }
 
 // Begin implements driver.Log.
 func (r *Realm) Begin(_ context.Context, entry []byte) (driver.Cursor, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.takes(entry); err != nil {
+	at, err := r.write(entry, bytes.Clone(entry))
+	if err == nil {
+		close(r.changed)
+		r.changed = make(chan struct{})
+	}
+	return at, err
+}
+
+// write appends an entry, of which it keeps what begins an epoch. The caller holds mu.
+func (r *Realm) write(entry, begin []byte) (driver.Cursor, error) {
+	if len(entry) > maxEntry {
+		return 0, fmt.Errorf("entry of %d bytes: want at most %d", len(entry), maxEntry)
+	}
+	if err := r.open(); err != nil {
 		return 0, err
 	}
 	r.next++
-	r.begin = bytes.Clone(entry)
-	close(r.changed)
-	r.changed = make(chan struct{})
+	r.begin = begin
 	return r.next, nil
 }
 

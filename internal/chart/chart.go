@@ -4,12 +4,12 @@ package chart
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
 	"math"
 	"slices"
-	"strings"
 )
 
 // Chart is a plot. Fill it in, draw on it, and write it with SVG.
@@ -20,10 +20,9 @@ type Chart struct {
 	Inner float64 // height between the axes; 0: the usual
 	Notes []string
 
-	legends []text
-	lines   []line
-	dots    []dot
-	labels  []text
+	// What was drawn, in units of the axes.
+	Lines                 []Line
+	Dots, Labels, Legends []Mark
 }
 
 // Axis is a scale. Its ticks are within From and To.
@@ -40,22 +39,19 @@ type Tick struct {
 	Label string
 }
 
-// Parts of a chart as they are drawn, in its units.
-type (
-	line struct {
-		Points, Class string
-		Color         int
-	}
-	dot struct {
-		X, Y  float64
-		Color int
-	}
-	text struct {
-		X, Y  float64
-		Text  string
-		Color int
-	}
-)
+// Line is a line through points.
+type Line struct {
+	Points [][2]float64
+	Class  string
+	Color  int
+}
+
+// Mark is a dot or a text.
+type Mark struct {
+	X, Y  float64
+	Text  string
+	Color int
+}
 
 // Colors is how many colors there are.
 const Colors = 8
@@ -78,7 +74,13 @@ var Style template.CSS
 //go:embed chart.svg
 var svg string
 
-var drawing = template.Must(template.New("chart").Parse(svg))
+var drawing = template.Must(template.New("chart").Funcs(template.FuncMap{"at": func(parts ...float64) string {
+	sum := 0.0
+	for _, p := range parts {
+		sum += p
+	}
+	return fmt.Sprintf("%.1f", sum)
+}}).Parse(svg))
 
 // FromZero is an axis from zero to a round number not below most.
 func FromZero(name string, most float64, label func(float64) string) Axis {
@@ -101,85 +103,59 @@ func (a *Axis) place(v float64) float64 {
 	return (v - a.From) / (a.To - a.From)
 }
 
-func (c *Chart) edge() float64 {
-	if c.Left == 0 {
-		return left
-	}
-	return c.Left
-}
+// Edge is where the axis Y is, in units of the drawing, as are the places below.
+func (c *Chart) Edge() float64 { return cmp.Or(c.Left, left) }
 
-// base is where the axis X is.
-func (c *Chart) base() float64 {
-	if c.Inner == 0 {
-		return top + inner
-	}
-	return top + c.Inner
-}
+// Base is where the axis X is.
+func (c *Chart) Base() float64 { return top + cmp.Or(c.Inner, inner) }
 
-func (c *Chart) atX(v float64) float64 { return c.edge() + (width-c.edge()-right)*c.X.place(v) }
-func (c *Chart) atY(v float64) float64 { return top + (c.base()-top)*(1-c.Y.place(v)) }
+// AtX is where a value of X is.
+func (c *Chart) AtX(v float64) float64 { return c.Edge() + (width-c.Edge()-right)*c.X.place(v) }
+
+// AtY is where a value of Y is.
+func (c *Chart) AtY(v float64) float64 { return top + (c.Base()-top)*(1-c.Y.place(v)) }
+
+// Row is where a line of the legends and notes is, which come after so many others.
+func (c *Chart) Row(before ...int) float64 {
+	y := c.Base() + bottom + 4
+	for _, n := range before {
+		y += note * float64(n)
+	}
+	return y
+}
 
 // Dot draws a point in one of the colors.
 func (c *Chart) Dot(x, y float64, color int) {
-	c.dots = append(c.dots, dot{c.atX(x), c.atY(y), color % Colors})
+	c.Dots = append(c.Dots, Mark{X: x, Y: y, Color: color % Colors})
 }
 
-// Line draws a line through points in one of the colors, Thin a thin dashed one.
-func (c *Chart) Line(points [][2]float64, color int) { c.polyline("line", points, color) }
+// Line draws a line through points in one of the colors.
+func (c *Chart) Line(points [][2]float64, color int) {
+	c.Lines = append(c.Lines, Line{points, "line", color % Colors})
+}
 
 // Thin draws a thin dashed line.
-func (c *Chart) Thin(points [][2]float64, color int) { c.polyline("thin", points, color) }
-
-func (c *Chart) polyline(class string, points [][2]float64, color int) {
-	var at strings.Builder
-	for _, p := range points {
-		fmt.Fprintf(&at, "%.1f,%.1f ", c.atX(p[0]), c.atY(p[1]))
-	}
-	c.lines = append(c.lines, line{strings.TrimSpace(at.String()), class, color % Colors})
+func (c *Chart) Thin(points [][2]float64, color int) {
+	c.Lines = append(c.Lines, Line{points, "thin", color % Colors})
 }
 
 // Label writes next to a point.
-func (c *Chart) Label(x, y float64, s string) {
-	c.labels = append(c.labels, text{X: c.atX(x) + 5, Y: c.atY(y) - 5, Text: s})
-}
+func (c *Chart) Label(x, y float64, s string) { c.Labels = append(c.Labels, Mark{X: x, Y: y, Text: s}) }
 
 // Legend names a color.
 func (c *Chart) Legend(color int, name string) {
-	c.legends = append(c.legends, text{Text: name, Color: color % Colors})
+	c.Legends = append(c.Legends, Mark{Text: name, Color: color % Colors})
 }
 
 // SVG returns the chart as an element of a page that has Style, or as a file of its own.
 func (c *Chart) SVG(file bool) (template.HTML, error) {
-	d := struct {
-		*Chart
-		File                      bool
-		Style                     template.CSS
-		Width, Height, Edge, Base float64
-		Right, Name               float64 // of the grid; of X's name
-		XTicks, YTicks            []text
-		Legends, Below, Labels    []text
-		Lines                     []line
-		Dots                      []dot
-	}{Chart: c, File: file, Style: Style, Width: width, Edge: c.edge(), Base: c.base(), Right: width - right, Name: c.base() + 34,
-		Lines: c.lines, Dots: c.dots, Labels: c.labels}
-	for _, t := range c.X.Ticks {
-		d.XTicks = append(d.XTicks, text{X: c.atX(t.At), Y: c.base() + 18, Text: t.Label})
-	}
-	for _, t := range c.Y.Ticks {
-		d.YTicks = append(d.YTicks, text{X: c.edge() - 8, Y: c.atY(t.At), Text: t.Label})
-	}
-	y := c.base() + bottom + 4
-	for _, l := range c.legends {
-		d.Legends = append(d.Legends, text{c.edge(), y, l.Text, l.Color})
-		y += note
-	}
-	for _, n := range c.Notes {
-		d.Below = append(d.Below, text{X: 10, Y: y, Text: n})
-		y += note
-	}
-	d.Height = y - 4
 	var b bytes.Buffer
-	err := drawing.Execute(&b, d)
+	err := drawing.Execute(&b, struct {
+		*Chart
+		File                 bool
+		Style                template.CSS
+		Width, Height, Right float64
+	}{c, file, Style, width, c.Row(len(c.Legends), len(c.Notes)) - 4, width - right})
 	return template.HTML(b.String()), err //nolint:gosec // the template has escaped it
 }
 

@@ -55,7 +55,7 @@ func (a arguments) check(_ *cobra.Command, args []string) error {
 }
 
 // fill puts arguments into the fields of a request that have the names of the use line. ITEM=QUANTITY
-// belongs into the list items.
+// belongs into the list items. An argument without a field is the command's to read.
 func fill(req proto.Message, use string, args []string) error {
 	m, names := req.ProtoReflect(), argumentsOf(use).names
 	fields := m.Descriptor().Fields()
@@ -71,7 +71,7 @@ func fill(req proto.Message, use string, args []string) error {
 		}
 		fd := fields.ByName(protoreflect.Name(strings.ToLower(name)))
 		if fd == nil {
-			return fmt.Errorf("%s has no field for argument %s", m.Descriptor().FullName(), name)
+			continue
 		}
 		value, err := valueOf(fd, arg)
 		if err != nil {

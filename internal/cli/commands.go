@@ -32,6 +32,7 @@ var commands = []struct {
 		feedCommand,
 		grantCommand,
 		historyCommand,
+		limitCommand,
 		listCommand,
 		oddsCommand,
 		pityCommand,

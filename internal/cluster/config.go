@@ -1,10 +1,10 @@
-// Package cluster is a node of a cluster: it joins the others, follows and leads realms, and hands
-// requests on to the nodes that lead theirs. It also has what people do to a cluster: read its log from
-// outside, restore it, drain and remove nodes, and make a new cluster of one node's directory.
+// Package cluster is a node of a cluster: it joins the others, follows and leads realms, and passes
+// requests on to the realms' leaders. It also has what people do to a cluster: read its log from outside,
+// restore it, drain and remove nodes, and make a new cluster of one node's directory.
 //
-// Package election decides which node leads which realm, and package driver/jetstream keeps what the
-// nodes say about it. This package joins the two, and brings goroutines, timers and connections. No rule
-// of the game may enter here, and nothing that reads a command line or writes to a terminal.
+// Package election decides which node leads which realm, and package driver/jetstream keeps the board on
+// which nodes say so. This package joins the two, and adds goroutines, timers and connections. No rule of
+// the game may enter here, and nothing that reads a command line or writes to a terminal.
 package cluster
 
 import (
@@ -19,10 +19,11 @@ import (
 	"strings"
 
 	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/driver/jetstream"
 )
 
 // DefaultPort is where a node listens for the others, unless its address names another port. Requests
-// that nodes hand on arrive at the port after it.
+// that nodes pass on arrive at the port after it.
 const DefaultPort = 6222
 
 // Config says which cluster is meant, and which node of it this process is.
@@ -32,14 +33,9 @@ type Config struct {
 	Peers  map[string]Peer // all nodes, by name
 	Listen Peer            // where this node listens for the others; zero: where they find it
 	Keys   Keys
-	NATS   NATS // what keeps the log
-}
-
-// NATS is servers that keep a cluster's log, if not those within its nodes.
-type NATS struct {
-	URLs        []string // none: the servers within the nodes
-	Credentials string   // a file
-	RootCA      string   // a file
+	// NATS has the URLs of the servers that keep the log, their credentials and their certificates. Without
+	// URLs, the servers within the nodes keep it.
+	NATS jetstream.Options
 }
 
 // RefusedError says that the state of a cluster or of a directory does not allow something.
@@ -116,8 +112,7 @@ func (c *Config) Seals() (key [32]byte, old [][32]byte) { return c.Keys.Seals(c.
 // tls returns what both sides of a connection between nodes use.
 func (c *Config) tls() (*tls.Config, error) { return c.Keys.tls(c.Name, c.Peers[c.Node].Host) }
 
-// replicas returns how many nodes keep each realm: all of them. With NATS servers of one's own these are
-// three, or one.
+// replicas returns how many servers keep each realm: all nodes, or at most three servers of the user's own.
 func (c *Config) replicas() int {
 	if c.External() {
 		return min(len(c.Peers), 3)

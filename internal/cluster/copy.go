@@ -15,20 +15,21 @@ import (
 	"github.com/kuji-dev/kuji/verify"
 )
 
-// copyPatience bounds how long the copy's server needs once the copy is there. Its elections take up to 9 s.
+// copyPatience bounds how long the copy's server may take to answer. Its elections take up to 9 s.
 const copyPatience = 2 * time.Minute
 
-// Copy is what one node of a cluster has kept, read without the others: see package embedded. It is a copy
-// of the node's directory, which stands within the data directory until Close.
+// Copy is a copy of one node's directory, to be read without the other nodes: see package embedded. It is
+// within the data directory until Close.
 type Copy struct {
 	Cluster, Node string
-	Realms        []string // those that are here, as far as the node had them
-	Missing       []string // realms of the cluster that only other nodes kept
+	Realms        []string // that the node kept, as far as it had received them
+	Missing       []string // that only other nodes kept
 	driver        *jetstream.Driver
 	server        *embedded.Rescued
 }
 
-// OpenCopy reads a node's directory. The node must not run. Other nodes may: what is read is old then.
+// OpenCopy copies a node's directory and starts a server on it. The node must not run. If other nodes run,
+// the copy is old.
 func OpenCopy(ctx context.Context, data string) (_ *Copy, err error) {
 	h, err := readHome(data)
 	if err != nil {
@@ -78,7 +79,7 @@ func (c *Copy) Close() (err error) {
 	return errors.Join(err, c.server.Close())
 }
 
-// check returns an error if a realm is not here.
+// check returns an error if the node did not keep a realm.
 func (c *Copy) check(realm string) error {
 	if slices.Contains(c.Realms, realm) {
 		return nil
@@ -87,8 +88,7 @@ func (c *Copy) check(realm string) error {
 	return &kuji.Error{Code: kuji.CodeNotFound, Field: "realm", Message: message}
 }
 
-// Verify verifies a realm, as [verify.Driver] does. Without the cluster's key, what it sealed cannot be
-// proven.
+// Verify verifies a realm, as [verify.Driver] does. Only the cluster's key proves what it has sealed.
 func (c *Copy) Verify(keys Keys, realm string, through *verify.Anchor, seen func(kuji.Record)) (verify.Report, error) {
 	if err := c.check(realm); err != nil {
 		return verify.Report{}, err

@@ -24,7 +24,7 @@ import (
 
 // played is a node whose board and clock a test plays.
 type played struct {
-	*node
+	*Node
 	posts []byte       // the board
 	ahead atomic.Int64 // nanoseconds
 }
@@ -102,7 +102,7 @@ func followed(t *testing.T, shared *drivertest.Shared, peers map[string]Peer, ot
 			t.Fatal(err)
 		}
 	}
-	n = &played{node: joined(t, shared.Node(1), peers)}
+	n = &played{Node: joined(t, shared.Node(1), peers)}
 	n.clocks.now = func() time.Time { return time.Now().Add(time.Duration(n.ahead.Load())) }
 	n.mu.Lock()
 	n.core.Find(realms...)

@@ -7,8 +7,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,8 +59,8 @@ type Force struct {
 	Waits   func() // called before it waits for a majority of the new cluster's nodes
 }
 
-// Do returns what it has found. Without the word that belongs to that, it changes nothing. It ends with a
-// RefusedError if the old cluster has nodes left, and with a [verify.Error] if the directory is damaged.
+// Do returns what it finds. It changes nothing unless Confirm is the word for that. The error is a
+// RefusedError if the old cluster has nodes left, and a [verify.Error] if the directory is damaged.
 func (f *Force) Do(ctx context.Context) (out Forced, done bool, err error) {
 	h, err := readHome(f.From)
 	if err != nil {
@@ -93,21 +95,23 @@ func (f *Force) Do(ctx context.Context) (out Forced, done bool, err error) {
 // knockTime bounds how long a lost node may take to accept a connection.
 const knockTime = 3 * time.Second
 
-// knock returns the old cluster's other nodes. It refuses if one of them is there.
+// knock returns the old cluster's other nodes. It refuses if one of them answers.
 func knock(ctx context.Context, h *home) ([]LostNode, error) {
-	names, at, err := h.others()
-	if err != nil {
-		return nil, err
-	}
 	lost, there := []LostNode{}, []string{}
-	for _, name := range names {
-		address := at[name].Requests()
-		conn, err := (&net.Dialer{Timeout: knockTime}).DialContext(ctx, "tcp", address)
+	for _, name := range slices.Sorted(maps.Keys(h.Peers)) {
+		at, err := ParsePeer(h.Peers[name])
+		switch {
+		case name == h.Node:
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("node %s: %w", name, err)
+		}
+		conn, err := (&net.Dialer{Timeout: knockTime}).DialContext(ctx, "tcp", at.Requests())
 		if err != nil {
-			lost = append(lost, LostNode{name, at[name].Log(), err.Error()})
+			lost = append(lost, LostNode{name, at.Log(), err.Error()})
 			continue
 		}
-		there = append(there, fmt.Sprintf("node %s at %s", name, address))
+		there = append(there, fmt.Sprintf("node %s at %s", name, at.Requests()))
 		_ = conn.Close() // nothing was sent
 	}
 	if len(there) > 0 {
@@ -118,7 +122,7 @@ func knock(ctx context.Context, h *home) ([]LostNode, error) {
 
 func (f *Force) backup() string { return filepath.ToSlash(filepath.Join(f.Data, "backup")) }
 
-// gather says what would be in the new cluster. If that was confirmed, it backs it up.
+// gather notes what the new cluster would have. If that was confirmed, it backs it up.
 func (f *Force) gather(ctx context.Context, sealed [][32]byte, out *Forced) (confirmed bool, err error) {
 	c, err := OpenCopy(ctx, f.From)
 	if err != nil {

@@ -12,11 +12,12 @@ import (
 
 	"github.com/kuji-dev/kuji/driver/jetstream"
 	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
+	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// home is what a node's directory says of itself, in the file node.json. A directory always belongs to one
-// node of one cluster, since it has the votes that the node has given. Under another name it would vote
-// twice, or bring what one cluster agreed on into another.
+// home is what a node's directory says of itself, in the file node.json. A directory belongs to one node of
+// one cluster, because it has the votes that the node gave. Under another name it would vote twice, or take
+// what one cluster agreed on to another.
 type home struct {
 	Cluster string            `json:"cluster"`
 	Node    string            `json:"node"`
@@ -44,24 +45,12 @@ func readHome(data string) (*home, error) {
 }
 
 // write writes what a directory says of itself. A crash leaves the old file or the new one.
-func (h *home) write(data string) (err error) {
-	if err := os.MkdirAll(Dir(data), 0o700); err != nil {
-		return err
-	}
+func (h *home) write(data string) error {
 	text, err := json.MarshalIndent(h, "", "  ")
-	if err != nil {
+	if err := errors.Join(err, os.MkdirAll(Dir(data), 0o700)); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(Dir(data), ".node-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // gone when all went well
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), homeFile(data))
+	return vfs.ReplaceFile(vfs.OS(), filepath.ToSlash(homeFile(data)), ".new", append(text, '\n'))
 }
 
 // settle makes a directory this node's. It refuses one that belongs to another node.
@@ -88,8 +77,8 @@ func (c *Config) settle(data string) error {
 	return now.write(data)
 }
 
-// otherCluster returns another cluster whose streams are in a directory; "" if there is none. Builds before
-// node.json left nothing else that says so.
+// otherCluster returns another cluster whose streams are in a directory; "": none. Builds before node.json
+// left no other sign.
 func otherCluster(data, cluster string) string {
 	streams, err := embedded.Streams(Dir(data))
 	if err != nil || len(streams) == 0 || slices.ContainsFunc(streams, func(name string) bool { return jetstream.ClusterOf(name) == cluster }) {
@@ -105,20 +94,4 @@ func copyDir(data string) string { return filepath.Join(data, "cluster-copy") }
 func IsNode(data string) bool {
 	s, err := os.Stat(Dir(data))
 	return err == nil && s.IsDir()
-}
-
-// others returns the other nodes of the cluster, in order, and where they listened.
-func (h *home) others() (names []string, at map[string]Peer, err error) {
-	at = map[string]Peer{}
-	for name, address := range h.Peers {
-		if name == h.Node {
-			continue
-		}
-		if at[name], err = ParsePeer(address); err != nil {
-			return nil, nil, fmt.Errorf("node %s: %w", name, err)
-		}
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names, at, nil
 }

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,6 +9,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptrace"
+	"net/http/httputil"
 	"time"
 
 	"connectrpc.com/connect"
@@ -20,16 +21,16 @@ import (
 )
 
 const (
-	// logPath is where a node connects others with its NATS server.
+	// logPath is where a node connects a reader with its NATS server.
 	logPath = "/cluster/log"
-	// maxLogReaders is the most connections of that kind that a node has at a time.
-	maxLogReaders = 4
-	// dialTimeout bounds how long one node may take to connect somebody.
-	dialTimeout = 5 * time.Second
-	// offlinePatience is how long Offline goes on trying while the servers elect leaders.
-	offlinePatience = 30 * time.Second
-	// protocolNATS is what is spoken from then on.
+	// protocolNATS is what the two speak from then on.
 	protocolNATS = "nats"
+	// maxLogReaders is the most readers that a node has at a time.
+	maxLogReaders = 4
+	// dialTimeout bounds how long a node may take to connect a reader.
+	dialTimeout = 5 * time.Second
+	// offlinePatience is how long Offline tries while the servers elect leaders.
+	offlinePatience = 30 * time.Second
 )
 
 // StartNATS starts the server that keeps the node's part of the log.
@@ -55,9 +56,8 @@ func (c *Config) StartNATS(data string, log *slog.Logger) (*embedded.Server, err
 
 // options returns the options of a driver for the cluster's log, which server keeps; nil: c.NATS does.
 func (c *Config) options(server *embedded.Server) jetstream.Options {
-	o := jetstream.Options{
-		Cluster: c.Name, Replicas: c.replicas(), URLs: c.NATS.URLs, Credentials: c.NATS.Credentials, RootCA: c.NATS.RootCA,
-	}
+	o := c.NATS
+	o.Cluster, o.Replicas = c.Name, c.replicas()
 	if server != nil {
 		o.Connect = append(o.Connect, server.Connect())
 	}
@@ -135,9 +135,8 @@ func connectLog(ctx context.Context, o jetstream.Options) (*jetstream.Driver, er
 	return d, nil
 }
 
-// serveLog connects the caller with this node's NATS server, until one of them is gone or the node
-// stops.
-func (n *node) serveLog(w http.ResponseWriter, r *http.Request) {
+// serveLog connects the caller with this node's NATS server, until one of them is gone or the node stops.
+func (n *Node) serveLog(w http.ResponseWriter, r *http.Request) {
 	select {
 	case n.readers <- struct{}{}:
 		defer func() { <-n.readers }()
@@ -145,87 +144,63 @@ func (n *node) serveLog(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("%d others read the log: try again later", cap(n.readers)), http.StatusServiceUnavailable)
 		return
 	}
-	if r.Header.Get("Upgrade") != protocolNATS {
-		http.Error(w, "want Upgrade: "+protocolNATS, http.StatusUpgradeRequired)
-		return
-	}
 	if n.nats == nil {
 		http.Error(w, "the log is kept elsewhere: want --nats, as this node has it", http.StatusNotFound)
 		return
 	}
-	here, err := n.nats.Dial()
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
-	}
-	defer here.Close() // nothing is lost by its failing: the caller asks again
-	there, buffered, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		http.Error(w, "want HTTP/1.1: "+err.Error(), http.StatusHTTPVersionNotSupported)
-		return
-	}
-	defer there.Close()
-	if there.SetDeadline(time.Time{}) != nil {
-		return
-	}
-	end := func() { _, _ = here.Close(), there.Close() }
+	ctx, end := context.WithCancel(r.Context())
+	defer end()
 	defer context.AfterFunc(n.stopped, end)()
-	if _, err := io.WriteString(there, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+protocolNATS+"\r\n\r\n"); err != nil {
-		return
+	proxy := httputil.ReverseProxy{
+		Rewrite: func(*httputil.ProxyRequest) {},
+		Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+			here, err := n.nats.InProcessConn()
+			header := http.Header{"Connection": {"Upgrade"}, "Upgrade": {protocolNATS}}
+			return &http.Response{StatusCode: http.StatusSwitchingProtocols, ProtoMajor: 1, ProtoMinor: 1, Header: header, Body: here}, err
+		}),
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		},
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer end()
-		_, _ = io.Copy(here, buffered) // it ends when either side does
-	}()
-	_, _ = io.Copy(there, here)
-	end()
-	<-done
+	proxy.ServeHTTP(w, r.WithContext(ctx))
 }
 
+type roundTrip func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements [http.RoundTripper].
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
 // dialLog connects with the NATS server of a node.
-func dialLog(p Peer, conf *tls.Config) (_ net.Conn, err error) {
-	conf = conf.Clone()
-	conf.NextProtos = []string{"http/1.1"} // only that can be upgraded
-	deadline := time.Now().Add(dialTimeout)
-	conn, err := tls.DialWithDialer(&net.Dialer{Deadline: deadline}, "tcp", p.Requests(), conf)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, conn.Close())
-		}
-	}()
-	if err := conn.SetDeadline(deadline); err != nil {
-		return nil, err
-	}
-	req, err := http.NewRequest(http.MethodGet, "https://"+p.Requests()+logPath, http.NoBody)
+func dialLog(p Peer, conf *tls.Config) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
+	defer cancel()
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true) // only that can be upgraded
+	c := &upgraded{}
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { c.Conn = got.Conn }})
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+p.Requests()+logPath, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Connection", "Upgrade")
 	req.Header.Set("Upgrade", protocolNATS)
-	if err := req.Write(conn); err != nil {
-		return nil, err
-	}
-	from := bufio.NewReader(conn)
-	resp, err := http.ReadResponse(from, req)
+	resp, err := (&http.Transport{TLSClientConfig: conf, Protocols: protocols, DisableKeepAlives: true}).RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusSwitchingProtocols {
+		defer resp.Body.Close()                                // read only
 		why, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // what came of it will do
 		return nil, fmt.Errorf("it answers %s: %s", resp.Status, why)
 	}
-	return &upgraded{conn, from}, conn.SetDeadline(time.Time{})
+	c.from = resp.Body
+	return c, nil
 }
 
 // upgraded is a connection of which some bytes were read ahead.
 type upgraded struct {
 	net.Conn
-	from *bufio.Reader
+	from io.Reader
 }
 
 func (c *upgraded) Read(p []byte) (int, error) { return c.from.Read(p) }

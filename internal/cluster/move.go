@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -15,7 +13,7 @@ import (
 	"github.com/kuji-dev/kuji/driver/jetstream"
 )
 
-// Where an operator asks a node to lead nothing, and to take others out of the cluster.
+// An operator asks a node here to lead nothing, or to take other nodes out of the cluster.
 const (
 	drainPath  = "/cluster/drain"
 	removePath = "/cluster/remove"
@@ -25,7 +23,7 @@ const (
 const widenEvery = 30 * time.Second
 
 // widen puts the streams of three nodes on all five. The first node does it.
-func (n *node) widen(ctx context.Context, d *jetstream.Driver) {
+func (n *Node) widen(ctx context.Context, d *jetstream.Driver) {
 	living := n.look().living
 	if n.conf.replicas() <= 3 || len(living) == 0 || living[0] != n.conf.Node || !n.at.widening.CompareAndSwap(false, true) {
 		return
@@ -42,7 +40,7 @@ func (n *node) widen(ctx context.Context, d *jetstream.Driver) {
 }
 
 // serveMove does what an operator asks of this node.
-func (n *node) serveMove(w http.ResponseWriter, r *http.Request) {
+func (n *Node) serveMove(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		http.Error(w, "want POST", http.StatusMethodNotAllowed)
 		return
@@ -64,8 +62,9 @@ func (n *node) serveMove(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// removeNodes takes nodes out of the cluster. What they kept is on the others, as many as the cluster then has.
-func removeNodes(ctx context.Context, n *node, nodes []string) error {
+// removeNodes takes nodes out of the cluster. The others keep all realms: each is on as many nodes as the
+// cluster then has.
+func removeNodes(ctx context.Context, n *Node, nodes []string) error {
 	if n.nats == nil {
 		return errors.New("the log is kept by NATS servers of your own: remove theirs there")
 	}
@@ -96,7 +95,7 @@ func (c *Client) Drain(ctx context.Context, node string, undo bool) error {
 	return c.order(ctx, node, drainPath, query)
 }
 
-// Remove takes nodes out of the cluster, which must have stopped. All of the cluster's own must have caught up.
+// Remove takes nodes that have stopped out of the cluster. All that stay must have caught up.
 func (c *Client) Remove(ctx context.Context, nodes []string) error {
 	for _, name := range c.conf.Names() {
 		if s := c.Ask(ctx, name); !s.Reached() || s.Behind != "" {
@@ -109,13 +108,11 @@ func (c *Client) Remove(ctx context.Context, nodes []string) error {
 // order makes a node do something.
 func (c *Client) order(ctx context.Context, node, path string, query url.Values) error {
 	resp, err := c.send(ctx, http.MethodPost, node, path+"?"+query.Encode())
+	if _, no := errors.AsType[*RefusedError](err); no {
+		return refused("node %s: %v", node, err)
+	}
 	if err != nil {
 		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("node %s: %w", node, err))
 	}
-	defer resp.Body.Close() // read only: nothing to lose
-	if resp.StatusCode != http.StatusOK {
-		why, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // what came of it will do
-		return refused("node %s: %s", node, strings.TrimSpace(string(why)))
-	}
-	return nil
+	return resp.Body.Close()
 }

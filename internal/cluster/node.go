@@ -31,8 +31,8 @@ type Options struct {
 	History      func(*slog.Logger) History // begins to keep histories; nil: the node keeps none
 	Log          *slog.Logger
 	DrainTimeout time.Duration // how long calls in flight may take when the node stops
-	// Clients, Nodes and Redis listen for clients, for the other nodes and for Redis clients. Without
-	// Redis there are none of these.
+	// Clients, Nodes and Redis listen for clients, for the other nodes and for Redis clients. Redis may be
+	// nil.
 	Clients, Nodes, Redis func() (net.Listener, error)
 }
 
@@ -42,33 +42,39 @@ type History interface {
 	Close() error
 }
 
-// node is one process of a cluster. It has a seat at every realm: it leads those whose lease it holds. It
+// Node is one process of a cluster. It has a seat at every realm: it leads those whose lease it holds. It
 // follows the others: it carries out what their leaders log, and answers reads that may be stale.
 //
 //	each second:  read the board, and write it with this node's beat, and what it leads and wants
 //	a realm:      open it, follow; when the election says so, make it lead, step down, open it again
-//	a request:    answer it if this node holds its realm, or hand it on to the node that does
+//	a request:    answer it if this node holds its realm, or pass it on to the node that does
 //
-// A realm that leads no more, or whose log was trimmed before it was read, is closed and opened again,
-// alone. One that met damage is followed no more, and never led.
-type node struct {
+// A realm that no longer leads, or whose log was trimmed before it was read, is closed and opened again; the
+// others go on. A realm that met damage is no longer followed, and never led.
+type Node struct {
+	// Address is where clients find the node, and Redis where Redis clients do.
+	Address, Redis string
+
 	passer
 	o       Options
-	redis   net.Listener     // nil without Options.Redis
-	ended   chan error       // gets what ends one of those who accept connections
-	nats    *embedded.Server // nil: the log is kept elsewhere
-	readers chan struct{}    // one for each who reads the log through this node
+	nats    *embedded.Server   // nil: the log is kept elsewhere
+	readers chan struct{}      // one for each who reads the log through this node
+	servers []*http.Server     // for other nodes and for clients
+	redis   net.Listener       // nil without Options.Redis
+	ended   chan error         // gets what ends one of those who accept connections
+	leave   context.CancelFunc // ends its part in the cluster; nil: it has not begun
+	running sync.WaitGroup
 }
 
 // newNode returns a node that does nothing yet.
-func newNode(o Options) (*node, error) {
-	n := &node{
+func newNode(o Options) (n *Node, err error) {
+	n = &Node{
 		o: o, readers: make(chan struct{}, maxLogReaders), ended: make(chan error, 4), // clients, nodes, Redis, watch
 	}
 	n.places = make(chan struct{}, cmp.Or(o.Server.Limits.InFlight, maxPassed))
 	n.stopped, n.stop = context.WithCancel(context.Background())
 	n.over, n.forget = context.WithCancel(context.Background())
-	n.conf, n.log, n.wake, n.retired = &n.o.Config, o.Log, make(chan struct{}, 1), func() {}
+	n.conf, n.log, n.wake = &n.o.Config, o.Log, make(chan struct{}, 1)
 	n.clocks.now, n.clocks.wall = time.Now, time.Now
 	if o.Engine.Now != nil {
 		n.clocks.wall = o.Engine.Now
@@ -77,22 +83,21 @@ func newNode(o Options) (*node, error) {
 		Node: o.Node, Life: rand.Text(), Nodes: len(o.Peers), Level: kuji.FormatLevel(), Default: server.DefaultRealm,
 	})
 	n.here = realmsHere{open: map[string]*kuji.Realm{}, opening: make(chan struct{}, opensAtOnce), taking: make(chan struct{}, takesAtOnce)}
-	n.view = view{known: map[string]bool{server.DefaultRealm: true}, changed: make(chan struct{})}
-	n.shown.Store(&shown{Holding: n.core.Holding()})
-	var err error
+	n.view.Store(&view{changed: make(chan struct{})})
+	n.publish()
 	n.client, err = n.conf.Client()
 	return n, err
 }
 
 // connect connects to what keeps the log.
-func (n *node) connect(ctx context.Context) (*jetstream.Driver, error) {
+func (n *Node) connect(ctx context.Context) (*jetstream.Driver, error) {
 	o := n.conf.options(n.nats)
 	o.Logger = n.log
 	return jetstream.Connect(ctx, o)
 }
 
 // run takes part until ctx ends.
-func (n *node) run(ctx context.Context) {
+func (n *Node) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := n.join(ctx); err != nil && ctx.Err() == nil {
 			n.log.Warn("cluster: not joined yet; trying again", "error", err)
@@ -102,7 +107,7 @@ func (n *node) run(ctx context.Context) {
 }
 
 // join takes part until ctx ends, or fails before it could begin.
-func (n *node) join(ctx context.Context) (err error) {
+func (n *Node) join(ctx context.Context) (err error) {
 	if n.nats != nil {
 		if err := n.nats.Ready(ctx); err != nil {
 			return err
@@ -113,7 +118,7 @@ func (n *node) join(ctx context.Context) (err error) {
 		return err
 	}
 	o := n.o.Engine
-	o.Driver, o.Follow, o.FormatLevel = d, true, func() uint8 { return n.shown.Load().level }
+	o.Driver, o.Follow, o.FormatLevel = d, true, func() uint8 { return n.look().level }
 	o.Key, o.OldKeys = n.conf.Seals()
 	engine, err := kuji.Open("", o)
 	if err != nil {
@@ -157,7 +162,7 @@ func (n *node) join(ctx context.Context) (err error) {
 }
 
 // sit looks at the board every second, and when somebody asks for it, until ctx ends.
-func (n *node) sit(ctx context.Context, d *jetstream.Driver) {
+func (n *Node) sit(ctx context.Context, d *jetstream.Driver) {
 	tick := time.NewTicker(election.RenewEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
@@ -179,22 +184,21 @@ func (n *node) sit(ctx context.Context, d *jetstream.Driver) {
 }
 
 // retire gives up all that this node leads, to others if there are any. Meanwhile it hands requests on.
-func (n *node) retire() {
-	retired, done := context.WithTimeout(context.Background(), closeTimeout+election.TTL)
-	defer done()
+func (n *Node) retire() {
 	n.mu.Lock()
 	joined, led := n.here.server, map[string]bool{}
-	for _, realm := range n.shown.Load().Realms() {
+	for _, realm := range n.look().holding.Realms() {
 		led[realm] = true
 	}
 	n.core.Stop()
-	n.retired = done
 	n.mu.Unlock()
 	if joined == nil {
 		return
 	}
 	n.hurry()
-	<-retired.Done()
+	leaving, cancel := context.WithTimeout(context.Background(), closeTimeout+election.TTL)
+	defer cancel()
+	n.await(leaving, func(v *view) bool { return v.left })
 	n.awaitLeaders(led)
 	ending, cancel := context.WithTimeout(context.Background(), election.TTL)
 	defer cancel()
@@ -209,7 +213,7 @@ const handTime = 15 * time.Second
 
 // awaitLeaders waits until other nodes lead realms, and answer about them. Until then they may need this
 // node's part of the log, and requests that are here have nowhere to go.
-func (n *node) awaitLeaders(realms map[string]bool) {
+func (n *Node) awaitLeaders(realms map[string]bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), handTime)
 	defer cancel()
 	for len(realms) > 0 && ctx.Err() == nil {
@@ -233,30 +237,6 @@ func (n *node) awaitLeaders(realms map[string]bool) {
 	}
 }
 
-// Node is a node that runs.
-type Node struct {
-	node    *node
-	ends    []end
-	leave   context.CancelFunc // ends its part in the cluster
-	running sync.WaitGroup
-
-	// Address is where clients find the node, and Redis where Redis clients do.
-	Address, Redis string
-}
-
-// end is one of the two addresses at which a node takes requests.
-type end struct {
-	http     *http.Server
-	listener net.Listener
-}
-
-func (e end) serve() error {
-	if e.http.TLSConfig != nil {
-		return e.http.ServeTLS(e.listener, "", "")
-	}
-	return e.http.Serve(e.listener)
-}
-
 // Start starts a node. It listens, and joins the others in the background.
 func Start(o Options) (_ *Node, err error) {
 	n, err := newNode(o)
@@ -264,44 +244,26 @@ func Start(o Options) (_ *Node, err error) {
 		return nil, err
 	}
 	if !o.External() {
-		if n.nats, err = o.StartNATS(o.Data, slog.New(warnings{o.Log.Handler()})); err != nil {
+		if n.nats, err = o.StartNATS(o.Data, o.Log); err != nil {
 			return nil, err
 		}
 	}
-	s := &Node{node: n}
-	if s.ends, err = n.listen(); err != nil {
-		if n.nats != nil {
-			err = errors.Join(err, n.nats.Close())
-		}
-		return nil, err
-	}
-	s.Address = s.ends[1].listener.Addr().String()
-	if n.redis != nil {
-		s.Redis = n.redis.Addr().String()
+	if err := n.listen(); err != nil {
+		return nil, errors.Join(err, n.close(context.Background()))
 	}
 	lives, leave := context.WithCancel(context.Background())
-	s.leave = leave
-	s.running.Go(func() { n.run(lives) })
-	s.running.Go(func() { n.watch(lives) })
-	for _, e := range s.ends {
-		go func() { n.ended <- e.serve() }()
-	}
-	return s, nil
+	n.leave = leave
+	n.running.Go(func() { n.run(lives) })
+	n.running.Go(func() { n.watch(lives) })
+	return n, nil
 }
 
-// listen listens for the other nodes, for clients and for Redis clients. The last are served as soon as the
-// node has joined.
-func (n *node) listen() (ends []end, err error) {
-	defer func() {
-		for _, e := range ends {
-			if err != nil {
-				err = errors.Join(err, e.listener.Close())
-			}
-		}
-	}()
+// listen listens for the other nodes, for clients and for Redis clients, and serves all but the last, who
+// are served as soon as the node has joined.
+func (n *Node) listen() error {
 	conf, err := n.conf.tls()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	limits, passed := n.o.Server.Limits, n.o.Server.Limits
 	passed.Streams = maxPassed // another node's requests come on one connection
@@ -317,19 +279,42 @@ func (n *node) listen() (ends []end, err error) {
 	} {
 		h, err := server.NewHTTP(e.serve, e.limits, e.tls, n.log)
 		if err != nil {
-			return ends, err
+			return err
 		}
 		l, err := e.listen()
 		if err != nil {
-			return ends, err
+			return err
 		}
 		bound(h, e.most)
-		ends = append(ends, end{h, l})
+		n.servers, n.Address = append(n.servers, h), l.Addr().String()
+		serve := func() error { return h.Serve(l) }
+		if e.tls != nil {
+			serve = func() error { return h.ServeTLS(l, "", "") }
+		}
+		go func() { n.ended <- serve() }()
 	}
-	if n.o.Redis != nil {
-		n.redis, err = n.o.Redis()
+	if n.o.Redis == nil {
+		return nil
 	}
-	return ends, err
+	if n.redis, err = n.o.Redis(); err == nil {
+		n.Redis = n.redis.Addr().String()
+	}
+	return err
+}
+
+// close ends what listens, and the log.
+func (n *Node) close(down context.Context) (err error) {
+	for _, h := range n.servers {
+		err = errors.Join(err, h.Shutdown(down), h.Close())
+	}
+	if n.leave != nil {
+		n.leave()
+	}
+	n.running.Wait()
+	if n.nats != nil {
+		err = errors.Join(err, n.nats.Close())
+	}
+	return err
 }
 
 // bound closes the connections that a server gets above a limit.
@@ -348,11 +333,10 @@ func bound(s *http.Server, most int64) {
 }
 
 // Ended gets an error when the node cannot go on.
-func (s *Node) Ended() <-chan error { return s.node.ended }
+func (n *Node) Ended() <-chan error { return n.ended }
 
 // Stop ends the node. In order, it first gives up what it leads, and waits for others to lead it.
-func (s *Node) Stop(inOrder bool) (err error) {
-	n := s.node
+func (n *Node) Stop(inOrder bool) (err error) {
 	n.stop()
 	step.Pause(context.Background(), n.o.Server.DrainDelay)
 	if inOrder { // otherwise it can write nothing any more
@@ -365,20 +349,12 @@ func (s *Node) Stop(inOrder bool) (err error) {
 	defer time.AfterFunc(handTime, n.forget).Stop()
 	down, cancel := context.WithTimeout(context.Background(), n.o.DrainTimeout)
 	defer cancel()
-	for _, e := range s.ends {
-		err = errors.Join(err, e.http.Shutdown(down), e.http.Close())
-	}
-	s.leave()
-	s.running.Wait()
-	if n.nats != nil {
-		err = errors.Join(err, n.nats.Close())
-	}
-	return err
+	return n.close(down)
 }
 
-// watch ends the node when it can keep no part of the log any more: others see that it is gone, and what
-// started it can start it again. It also fetches damaged copies of streams from the others.
-func (n *node) watch(ctx context.Context) {
+// watch ends the node when it can no longer keep its part of the log: the others see that it is gone, and a
+// supervisor can start it again. It also makes damaged copies of streams again from the others.
+func (n *Node) watch(ctx context.Context) {
 	said := ""
 	for ctx.Err() == nil && n.nats != nil {
 		healed, err := n.nats.Heal()
@@ -394,12 +370,4 @@ func (n *node) watch(ctx context.Context) {
 		}
 		step.Pause(ctx, election.RenewEvery)
 	}
-}
-
-// warnings drops what NATS logs that is less than a warning.
-type warnings struct{ slog.Handler }
-
-// Enabled implements [slog.Handler].
-func (h warnings) Enabled(ctx context.Context, l slog.Level) bool {
-	return l >= slog.LevelWarn && h.Handler.Enabled(ctx, l)
 }

@@ -27,16 +27,16 @@ import (
 const (
 	// WaitForLeader is how long a request waits while nobody leads. Elections take up to 9 s.
 	WaitForLeader = 15 * time.Second
-	// maxPassed is the most requests that a node has passed on, or that wait for a leader, at a time.
-	// Their bodies stay with the client.
+	// maxPassed is the most requests that a node passes on, or that wait for a leader, at a time. Their
+	// bodies stay with the client.
 	maxPassed = 4096
 	// maxConnections and maxPeerConnections are the most connections of clients, if --max-connections
 	// does not say otherwise, and of other nodes.
 	maxConnections, maxPeerConnections = 16 << 10, 64
-	// elsewhereHeader is in the answer of a node that was asked to answer about a realm that it does not
-	// lead. Nothing has happened.
+	// elsewhereHeader is in the answer of a node that does not lead the realm that it was asked about.
+	// Nothing has happened.
 	elsewhereHeader = "Kuji-Elsewhere"
-	// lookAgain is how long a request waits before it tries a leader again that did not answer it.
+	// lookAgain is how long a request waits at most before it tries again.
 	lookAgain = 100 * time.Millisecond
 )
 
@@ -51,7 +51,7 @@ type passer struct {
 }
 
 // servePeer answers what another node passes on. It passes nothing on itself.
-func (n *node) servePeer(w http.ResponseWriter, r *http.Request) {
+func (n *Node) servePeer(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case nodePath:
 		n.serveStatus(w, r)
@@ -67,7 +67,7 @@ func (n *node) servePeer(w http.ResponseWriter, r *http.Request) {
 }
 
 // serveClient answers a client.
-func (n *node) serveClient(w http.ResponseWriter, r *http.Request) {
+func (n *Node) serveClient(w http.ResponseWriter, r *http.Request) {
 	if !n.serveOwn(w, r) {
 		n.serve(w, r, false)
 	}
@@ -87,14 +87,14 @@ func journeyOf(ctx context.Context) journey {
 	return j
 }
 
-// serve has the server answer a request, which passes it on if need be: see Call.
+// serve lets the server answer a request. The server passes it on if need be: see Call.
 func (n *passer) serve(w http.ResponseWriter, r *http.Request, passed bool) {
 	j := journey{passed, r.Header, w.Header()}
 	s := n.look().serves
 	if s == nil {
 		ctx, cancel := n.patience(r.Context(), time.Now())
 		defer cancel()
-		if s = n.await(ctx, func(v view) bool { return v.serves != nil }).serves; s == nil {
+		if s = n.await(ctx, func(v *view) bool { return v.serves != nil }).serves; s == nil {
 			err := n.refusal(j, fmt.Errorf("node %s has not joined the cluster yet: try again later", n.conf.Node))
 			_ = connect.NewErrorWriter().Write(w, r, err) // the client may be gone: there is nobody to tell
 			return
@@ -110,7 +110,7 @@ func (n *passer) patience(ctx context.Context, began time.Time) (context.Context
 	return ctx, func() { stop(); cancel() }
 }
 
-// Call implements [server.Cluster]: the answer is that of the leader of the realm, once there is one.
+// Call implements [server.Cluster]: it waits for the realm's leader, and returns its answer.
 func (n *passer) Call(c *server.Call) (*http.Response, error) {
 	select {
 	case n.places <- struct{}{}:
@@ -135,7 +135,7 @@ func (n *passer) call(c *server.Call, j journey) (*http.Response, error) {
 		}
 	}
 	for {
-		v := n.await(ctx, func(v view) bool { return n.Holds(c.Realm) || n.whereTo(v, c.Realm, j) != "" })
+		v := n.await(ctx, func(v *view) bool { return n.Holds(c.Realm) || n.whereTo(v, c.Realm, j) != "" })
 		to := n.whereTo(v, c.Realm, j)
 		switch {
 		case n.Holds(c.Realm), to == n.conf.Node:
@@ -143,7 +143,7 @@ func (n *passer) call(c *server.Call, j journey) (*http.Response, error) {
 		case to == "" || j.passed:
 			return nil, n.refusal(j, n.nobody(v, c.Realm))
 		}
-		if resp, err := n.passOn(c.Request, n.conf.Peers[to]); !errors.Is(err, errElsewhere) {
+		if resp, err := n.passOn(c, n.conf.Peers[to]); !errors.Is(err, errElsewhere) {
 			return resp, err
 		}
 		if n.again(ctx, v); ctx.Err() != nil {
@@ -152,9 +152,9 @@ func (n *passer) call(c *server.Call, j journey) (*http.Response, error) {
 	}
 }
 
-// whereTo returns which other node leads a realm. It is this one for a realm that does not exist, if this one is to
-// create it. "": nobody knows.
-func (n *passer) whereTo(v view, realm string, j journey) string {
+// whereTo returns which other node leads a realm; "" if nobody knows. It returns this node for a realm that
+// does not exist, if this node is to create it.
+func (n *passer) whereTo(v *view, realm string, j journey) string {
 	leader := v.leaders[realm]
 	switch {
 	case leader == n.conf.Node:
@@ -167,8 +167,8 @@ func (n *passer) whereTo(v view, realm string, j journey) string {
 	return election.First(v.living, realm)
 }
 
-// nobody says why a request was not answered.
-func (n *passer) nobody(v view, realm string) error {
+// nobody returns the error of a request that nobody answers.
+func (n *passer) nobody(v *view, realm string) error {
 	switch leader := v.leaders[realm]; {
 	case leader != "" && leader != n.conf.Node:
 		return fmt.Errorf("node %s does not lead realm %q: node %s does", n.conf.Node, realm, leader)
@@ -178,8 +178,8 @@ func (n *passer) nobody(v view, realm string) error {
 	return fmt.Errorf("nobody has led realm %q for %v: try again later", realm, WaitForLeader)
 }
 
-// again waits until there is something new, for a moment at most.
-func (n *passer) again(ctx context.Context, v view) {
+// again waits for the next view, for a moment at most.
+func (n *passer) again(ctx context.Context, v *view) {
 	t := time.NewTimer(lookAgain)
 	defer t.Stop()
 	select {
@@ -197,7 +197,7 @@ func (n *passer) Status(ctx context.Context) []*kujiv1.RealmStatus {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*election.RenewEvery)
 	defer cancel()
-	leaders := n.await(ctx, func(v view) bool { return len(v.leaders) > 0 }).leaders
+	leaders := n.await(ctx, func(v *view) bool { return len(v.leaders) > 0 }).leaders
 	var all []*kujiv1.RealmStatus
 	var mu sync.Mutex
 	var asking sync.WaitGroup
@@ -231,7 +231,7 @@ func (n *passer) Status(ctx context.Context) []*kujiv1.RealmStatus {
 }
 
 // serveOwn answers what every node answers for itself: health and metrics.
-func (n *node) serveOwn(w http.ResponseWriter, r *http.Request) bool {
+func (n *Node) serveOwn(w http.ResponseWriter, r *http.Request) bool {
 	health := strings.HasPrefix(r.URL.Path, "/"+grpchealth.HealthV1ServiceName+"/")
 	switch {
 	case health:
@@ -258,7 +258,7 @@ func (n *node) serveOwn(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // Check implements [grpchealth.Checker].
-func (n *node) Check(context.Context, *grpchealth.CheckRequest) (*grpchealth.CheckResponse, error) {
+func (n *Node) Check(context.Context, *grpchealth.CheckRequest) (*grpchealth.CheckResponse, error) {
 	if !n.describe().Ready {
 		return &grpchealth.CheckResponse{Status: grpchealth.StatusNotServing}, nil
 	}
@@ -266,7 +266,7 @@ func (n *node) Check(context.Context, *grpchealth.CheckRequest) (*grpchealth.Che
 }
 
 // await returns the first view that is good, or the one at the end of ctx.
-func (n *passer) await(ctx context.Context, good func(view) bool) view {
+func (n *passer) await(ctx context.Context, good func(*view) bool) *view {
 	for {
 		v := n.look()
 		if good(v) {
@@ -280,8 +280,8 @@ func (n *passer) await(ctx context.Context, good func(view) bool) view {
 	}
 }
 
-// refusal returns the error of a call that nobody has carried out. If another node passed it on, that
-// one looks again.
+// refusal returns the error of a call that nobody has carried out. It tells a node that passed the call on
+// to look again.
 func (n *passer) refusal(j journey, err error) *connect.Error {
 	if j.passed {
 		j.answer.Set(elsewhereHeader, n.conf.Node)
@@ -289,24 +289,18 @@ func (n *passer) refusal(j journey, err error) *connect.Error {
 	return contract.Refused(connect.CodeUnavailable, kujiv1.Reason_REASON_CLOSED, err)
 }
 
-// goesOn are the RPCs whose answers take as long as the leader lets them.
-var goesOn = map[string]bool{
-	kujiv1connect.RewardServiceStreamDrawsProcedure:  true,
-	kujiv1connect.RewardServiceStreamEventsProcedure: true,
-	kujiv1connect.AdminServiceBackupProcedure:        true,
-	"/events": true,
-}
-
 // errElsewhere is the error of a call that did not reach a leader. Nothing has happened.
 var errElsewhere = errors.New("it does not lead the realm")
 
 // passOn passes a call on. The error is errElsewhere if nothing has happened: the node was not reached, or
 // does not lead the realm.
-func (n *passer) passOn(r *http.Request, to Peer) (*http.Response, error) {
-	ctx, end := context.WithCancel(r.Context())
-	stop := func() bool { return true }
-	if goesOn[r.URL.Path] { // until this node stops
-		stop = context.AfterFunc(n.stopped, end)
+func (n *passer) passOn(c *server.Call, to Peer) (*http.Response, error) {
+	r := c.Request
+	ctx, cancel := context.WithCancel(r.Context())
+	end := func() { cancel() }
+	if c.Streams { // until this node stops
+		stop := context.AfterFunc(n.stopped, cancel)
+		end = func() { stop(); cancel() }
 	}
 	var sent atomic.Bool // a connection was there, and did not close before it took the request
 	out := r.Clone(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -320,16 +314,15 @@ func (n *passer) passOn(r *http.Request, to Peer) (*http.Response, error) {
 	case r.GetBody != nil:
 		out.Body = http.NoBody
 	case r.Body != nil:
-		out.Body = kept{r.Body}
+		out.Body = io.NopCloser(r.Body) // net/http closes the body of a request that it received
 	}
 	resp, err := n.client.http.Transport.RoundTrip(out)
 	elsewhere := err == nil && resp.Header.Get(elsewhereHeader) != "" && r.GetBody != nil
 	if err == nil && !elsewhere {
 		resp.Header.Del(elsewhereHeader)
-		resp.Body = &body{resp.Body, func() { stop(); end() }}
+		resp.Body = &body{resp.Body, end}
 		return resp, nil
 	}
-	stop()
 	end()
 	if err == nil {
 		_ = resp.Body.Close() // it was read for nothing
@@ -342,12 +335,7 @@ func (n *passer) passOn(r *http.Request, to Peer) (*http.Response, error) {
 	return nil, contract.Refused(connect.CodeUnknown, kujiv1.Reason_REASON_UNKNOWN_OUTCOME, errors.New("the connection to the leader was lost: send the same request id again"))
 }
 
-// kept is a request's body that stays open when an attempt to send it fails.
-type kept struct{ io.Reader }
-
-func (k kept) Close() error { return nil } // net/http closes the body of a request that it received
-
-// body is an answer's body, with what follows its end.
+// body is the body of an answer. end follows its Close.
 type body struct {
 	io.ReadCloser
 	end func()

@@ -23,7 +23,7 @@ import (
 )
 
 // loneNode returns node n1, which knows where others are and nothing of who leads.
-func loneNode(t *testing.T, peers map[string]Peer) *node {
+func loneNode(t *testing.T, peers map[string]Peer) *Node {
 	t.Helper()
 	n, err := newNode(Options{
 		Config: Config{Name: "shop", Node: "n1", Peers: peers, Keys: Keys{{1}}}, Log: slog.New(slog.DiscardHandler),
@@ -39,7 +39,7 @@ func loneNode(t *testing.T, peers map[string]Peer) *node {
 }
 
 // joined returns a lone node that has joined a cluster without realms, whose board a test writes.
-func joined(t *testing.T, d driver.Driver, peers map[string]Peer) *node {
+func joined(t *testing.T, d driver.Driver, peers map[string]Peer) *Node {
 	t.Helper()
 	n := loneNode(t, peers)
 	engine, err := kuji.Open("", kuji.Options{Driver: d, Key: [32]byte{1}, Follow: true})
@@ -57,7 +57,7 @@ func joined(t *testing.T, d driver.Driver, peers map[string]Peer) *node {
 }
 
 // says makes requests at a node see a board.
-func (n *node) says(b election.Board) {
+func (n *Node) says(b election.Board) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.board = b
@@ -131,7 +131,7 @@ func TestNobodyLeads(t *testing.T) {
 	wantAnswer(t, request(t.Context(), n.serveClient, path), http.StatusServiceUnavailable, "n1 stops")
 
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader("{}"))
-	if resp, err := n.passOn(r, dead); !errors.Is(err, errElsewhere) {
+	if resp, err := n.passOn(&server.Call{Request: r}, dead); !errors.Is(err, errElsewhere) {
 		t.Errorf("a leader that is dead answered %v, %v", resp, err)
 	}
 	if left, err := io.ReadAll(r.Body); err != nil || string(left) != "{}" {
@@ -152,7 +152,7 @@ func TestLostLeader(t *testing.T) {
 // TestMovedLeader: a request that a node does not answer, because it leads the realm no more, goes whole to who
 // leads it by then. A realm that nobody knows is the business of one node.
 func TestMovedLeader(t *testing.T) {
-	var n *node
+	var n *Node
 	old := startPeer(t, config(t, Keys{{1}}, "shop"), func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // it is not there to be sent again
 		n.says(ledBy("n3", "default"))

@@ -5,7 +5,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,7 +23,7 @@ const (
 	closeTimeout = 10 * time.Second
 	// opensAtOnce and takesAtOnce are how many realms are opened and made to lead at a time.
 	opensAtOnce, takesAtOnce = 4, 16
-	// discoverEvery is the time between two looks at which realms there are.
+	// discoverEvery is how often a node asks which realms there are.
 	discoverEvery = 5 * time.Second
 	// hurryEvery is the least time between two looks at the board that somebody asked for.
 	hurryEvery = 20 * time.Millisecond
@@ -37,29 +39,21 @@ type seating struct {
 	client *Client
 	clocks clocks
 
-	wake    chan struct{} // a look at the board is asked for
-	work    sync.WaitGroup
-	at      underWay
-	retired func() // called when the node has given up everything
-	shown   atomic.Pointer[shown]
+	wake chan struct{} // a look at the board is asked for
+	work sync.WaitGroup
+	at   underWay
+	view atomic.Pointer[view] // the newest
 
 	mu    sync.Mutex
 	core  *election.Node
 	here  realmsHere
 	board election.Board // the last one; empty if that look failed
-	view  view
-	clock string // why this node's clock keeps it from leading; "": it is good
-}
-
-// shown is what realms and requests ask for without a lock.
-type shown struct {
-	*election.Holding
-	level uint8 // the newest format level that every node on the board knows, by the last board that could be read
+	clock string         // why this node's clock keeps it from leading; "": it is good
 }
 
 // clocks are the clocks that a node goes by.
 type clocks struct {
-	now  func() time.Time // the one that only runs
+	now  func() time.Time // monotonic
 	wall func() time.Time
 }
 
@@ -68,6 +62,16 @@ type underWay struct {
 	finding  atomic.Bool // it asks which realms there are
 	asking   atomic.Bool // it asks leaders how far they have come
 	widening atomic.Bool // it looks for streams that are not on all nodes
+}
+
+// once does something in the background, unless it is under way.
+func (n *seating) once(busy *atomic.Bool, do func()) {
+	if busy.CompareAndSwap(false, true) {
+		n.work.Go(func() {
+			defer busy.Store(false)
+			do()
+		})
+	}
 }
 
 // realmsHere are a node's realms, and what opens and closes them.
@@ -81,24 +85,23 @@ type realmsHere struct {
 	exists  func() ([]string, error)
 }
 
-// view is what requests need to know of the cluster.
+// view is what requests and realms need to know of the cluster. It never changes.
 type view struct {
 	serves  *server.Server    // nil: the node is not ready for requests
 	leaders map[string]string // by realm
 	living  []string          // nodes that can take realms, in order
 	known   map[string]bool   // realms that exist, or are about to
+	holding *election.Holding // what this node leads
+	left    bool              // it stops, and has given up everything
+	level   uint8             // the newest format level that every node on the board knows, by the last board that could be read
 	changed chan struct{}     // closed when the next view is there
 }
 
 // look returns the view of now.
-func (n *seating) look() view {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.view
-}
+func (n *seating) look() *view { return n.view.Load() }
 
 // Holds implements [server.Cluster].
-func (n *seating) Holds(realm string) bool { return n.shown.Load().Holds(realm, n.clocks.now()) }
+func (n *seating) Holds(realm string) bool { return n.look().holding.Holds(realm, n.clocks.now()) }
 
 // round looks at the board once, and begins what follows from that.
 func (n *seating) round(ctx context.Context, update func(context.Context, func([]byte) ([]byte, error)) error) {
@@ -122,20 +125,16 @@ func (n *seating) round(ctx context.Context, update func(context.Context, func([
 	n.noteClock()
 	n.carryOut()
 	n.publish()
-	for realm := range n.view.leaders {
-		if !n.view.known[realm] {
-			n.discover()
-		}
-	}
-	if n.core.Left() {
-		n.retired()
+	v := n.look()
+	if slices.ContainsFunc(slices.Collect(maps.Keys(v.leaders)), func(realm string) bool { return !v.known[realm] }) {
+		n.discover()
 	}
 	if changed {
 		n.poke()
 	}
 }
 
-// tend begins what is due for each realm. The caller holds mu.
+// tend begins what is due for each realm. Its caller holds mu.
 func (n *seating) tend() {
 	n.core.Tick(n.clocks.now(), func(realm string) election.Health {
 		r := n.here.open[realm]
@@ -155,7 +154,7 @@ func (n *seating) damaged(realm string, err error) {
 	n.log.Error("cluster: a realm is damaged: this node follows it no more, and does not lead it", "node", n.conf.Node, "realm", realm, "error", err)
 }
 
-// carryOut begins what the election asks for. The caller holds mu.
+// carryOut begins what the election asks for. Its caller holds mu.
 func (n *seating) carryOut() {
 	todo := n.core.Todo()
 	if len(todo) > 0 {
@@ -232,12 +231,8 @@ func (n *seating) note(d election.Do, out election.Outcome, err error, took time
 
 // discover looks for realms that others have created. The caller holds mu.
 func (n *seating) discover() {
-	if !n.at.finding.CompareAndSwap(false, true) {
-		return
-	}
 	n.here.found = n.clocks.now()
-	n.work.Go(func() {
-		defer n.at.finding.Store(false)
+	n.once(&n.at.finding, func() {
 		names, err := n.here.exists()
 		if err != nil {
 			n.log.Warn("cluster: nobody says which realms there are", "node", n.conf.Node, "error", err)
@@ -252,33 +247,37 @@ func (n *seating) discover() {
 
 // publish shows requests who leads what. The caller holds mu.
 func (n *seating) publish() {
-	v := view{
-		serves: n.here.server, leaders: n.board.Leaders(), living: n.board.Living(),
-		known: map[string]bool{server.DefaultRealm: true}, changed: make(chan struct{}),
+	was := n.look()
+	v := &view{
+		serves: n.here.server, leaders: n.board.Leaders(), living: n.board.Living(), known: map[string]bool{server.DefaultRealm: true},
+		holding: n.core.Holding(), left: n.core.Left(), level: was.level, changed: make(chan struct{}),
 	}
 	for _, s := range n.core.Seats() {
 		v.known[s.Realm] = true
 	}
-	s := &shown{n.core.Holding(), n.shown.Load().level}
 	if len(n.board.Nodes) > 0 {
-		s.level = n.board.Level(kuji.FormatLevel())
+		v.level = n.board.Level(kuji.FormatLevel())
 	}
-	n.shown.Store(s)
 	for realm, leader := range v.leaders {
-		if was := n.view.leaders[realm]; was != leader {
+		if was := was.leaders[realm]; was != leader {
 			n.log.Info("cluster: the leader of a realm changes", "node", n.conf.Node, "realm", realm, "leader", leader, "was", was)
 		}
 	}
-	close(n.view.changed)
-	n.view = v
+	n.view.Store(v)
+	close(was.changed)
 }
 
-// noteClock notes whether this node's clock is off, and logs it. The caller holds mu.
+// noteClock notes whether this node's clock is off, and logs it. Its caller holds mu.
 func (n *seating) noteClock() {
 	was := n.clock
 	n.clock = ""
 	if ahead, off := n.core.ClockOff(); off {
-		n.clock = clockText(ahead)
+		way := "ahead of"
+		if ahead < 0 {
+			way = "behind"
+		}
+		n.clock = fmt.Sprintf("its clock is about %v %s the other nodes': it leads no realm until that is less than %v",
+			ahead.Abs().Round(time.Second), way, election.MaxApart/2)
 	}
 	switch {
 	case was == "" && n.clock != "":
@@ -286,15 +285,6 @@ func (n *seating) noteClock() {
 	case was != "" && n.clock == "":
 		n.log.Info("cluster: this node's clock is good again", "node", n.conf.Node)
 	}
-}
-
-// clockText says that a node's clock is off, and by how much.
-func clockText(ahead time.Duration) string {
-	way := "ahead of"
-	if ahead < 0 {
-		ahead, way = -ahead, "behind"
-	}
-	return fmt.Sprintf("its clock is about %v %s the other nodes': it leads no realm until that is less than %v", ahead.Round(time.Second), way, election.MaxApart/2)
 }
 
 // hurry asks for a look at the board at once.
@@ -330,11 +320,10 @@ func (n *seating) compare(ctx context.Context) {
 			leads[leader] = append(leads[leader], realm)
 		}
 	}
-	if len(leads) == 0 || !n.at.asking.CompareAndSwap(false, true) {
+	if len(leads) == 0 {
 		return
 	}
-	n.work.Go(func() {
-		defer n.at.asking.Store(false)
+	n.once(&n.at.asking, func() {
 		ctx, cancel := context.WithTimeout(ctx, 2*election.RenewEvery)
 		defer cancel()
 		for leader, realms := range leads {
@@ -357,7 +346,7 @@ func (n *seating) compareRealm(ctx context.Context, realm string, leader *Status
 	}
 	hash, err := hex.DecodeString(leader.Chains[realm])
 	if err != nil || len(hash) != 32 {
-		return // it moved on meanwhile, or gave no answer
+		return // it has moved on, or gave no answer
 	}
 	if err := r.Replica().Compare(leader.Node, position, [32]byte(hash)); err != nil {
 		n.log.Error("cluster: nodes differ", "node", n.conf.Node, "leader", leader.Node, "realm", realm, "error", err)
@@ -368,7 +357,7 @@ func (n *seating) compareRealm(ctx context.Context, realm string, leader *Status
 func (n *seating) Created(realm string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !n.view.known[realm] {
+	if !n.look().known[realm] {
 		n.core.Find(realm)
 		n.publish()
 		n.hurry()

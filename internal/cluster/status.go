@@ -42,7 +42,6 @@ type Status struct {
 
 	ClockMS *int64           `json:"clock_ms,omitempty"` // how far its clock is ahead of the node in the middle: see Survey
 	Health  *embedded.Health `json:"health,omitempty"`   // at healthPath
-	apart   time.Duration    // how far its clock is ahead of this process's
 
 	Leads     []string          `json:"leads"`               // realms that it leads
 	Leaders   map[string]string `json:"leaders,omitempty"`   // of realms, as far as it knows
@@ -86,83 +85,81 @@ func (c *Config) Client() (*Client, error) {
 	}}}, nil
 }
 
-// send sends a request without a body to a node.
+// send sends a request without a body to a node. A RefusedError has what the node says if it does not answer
+// with OK.
 func (c *Client) send(ctx context.Context, method, node, path string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "https://"+c.conf.Peers[node].Requests()+path, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
-	return c.http.Do(req)
+	resp, err := c.http.Do(req)
+	if err != nil || resp.StatusCode == http.StatusOK {
+		return resp, err
+	}
+	defer resp.Body.Close()                                // read only: nothing to lose
+	why, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // what came of it will do
+	return nil, refused("%s", cmp.Or(strings.TrimSpace(string(why)), "it answers "+resp.Status))
 }
 
 // Ask asks a node for its status.
-func (c *Client) Ask(ctx context.Context, node string) Status { return c.ask(ctx, node, nodePath) }
-
-func (c *Client) ask(ctx context.Context, node, path string) Status {
-	sent := time.Now()
-	s, err := func() (s Status, err error) {
-		resp, err := c.send(ctx, http.MethodGet, node, path)
-		if err != nil {
-			return s, err
-		}
-		defer resp.Body.Close() // read only: nothing to lose
-		if resp.StatusCode != http.StatusOK {
-			return s, fmt.Errorf("it answers %s", resp.Status)
-		}
-		if err := json.NewDecoder(io.LimitReader(resp.Body, maxStatus)).Decode(&s); err != nil {
-			return s, fmt.Errorf("its answer: %w", err)
-		}
-		if s.Node != node {
-			return s, fmt.Errorf("node %s answers there", s.Node)
-		}
-		return s, nil
-	}()
-	if err != nil {
-		return Status{Node: node, Address: c.conf.Peers[node].Log(), State: stateUnreachable, Why: err.Error()}
-	}
-	s.apart = time.UnixMilli(s.Time).Sub(sent.Add(time.Since(sent) / 2))
+func (c *Client) Ask(ctx context.Context, node string) Status {
+	s, _ := c.ask(ctx, node, nodePath)
 	return s
 }
 
-// Survey asks all nodes for their status and health, and compares their clocks.
+// ask also returns how far the node's clock is ahead of this process's.
+func (c *Client) ask(ctx context.Context, node, path string) (s Status, ahead time.Duration) {
+	sent := time.Now()
+	resp, err := c.send(ctx, http.MethodGet, node, path)
+	if err == nil {
+		defer resp.Body.Close() // read only: nothing to lose
+		if err = json.NewDecoder(io.LimitReader(resp.Body, maxStatus)).Decode(&s); err != nil {
+			err = fmt.Errorf("its answer: %w", err)
+		} else if s.Node != node {
+			err = fmt.Errorf("node %s answers there", s.Node)
+		}
+	}
+	if err != nil {
+		return Status{Node: node, Address: c.conf.Peers[node].Log(), State: stateUnreachable, Why: err.Error()}, 0
+	}
+	return s, time.UnixMilli(s.Time).Sub(sent.Add(time.Since(sent) / 2))
+}
+
+// Survey asks all nodes for their status and health, and compares their clocks with the one in the
+// middle.
 func (c *Client) Survey(ctx context.Context) []Status {
-	nodes := make([]Status, len(c.conf.Peers))
+	nodes, ahead := make([]Status, len(c.conf.Peers)), make([]time.Duration, len(c.conf.Peers))
 	var asking sync.WaitGroup
 	for i, name := range c.conf.Names() {
-		asking.Go(func() { nodes[i] = c.ask(ctx, name, healthPath) })
+		asking.Go(func() { nodes[i], ahead[i] = c.ask(ctx, name, healthPath) })
 	}
 	asking.Wait()
-	setClocks(nodes)
+	var clocks []time.Duration
+	for i := range nodes {
+		if nodes[i].Time != 0 {
+			clocks = append(clocks, ahead[i])
+		}
+	}
+	slices.Sort(clocks)
+	for i := range nodes {
+		if nodes[i].Time != 0 {
+			ms := (ahead[i] - clocks[(len(clocks)-1)/2]).Milliseconds()
+			nodes[i].ClockMS = &ms
+		}
+	}
 	return nodes
 }
 
-// setClocks compares nodes' clocks with the one in the middle.
-func setClocks(nodes []Status) {
-	var all []time.Duration
-	for i := range nodes {
-		if nodes[i].Time != 0 {
-			all = append(all, nodes[i].apart)
-		}
-	}
-	slices.Sort(all)
-	for i := range nodes {
-		if s := &nodes[i]; s.Time != 0 {
-			ms := (s.apart - all[(len(all)-1)/2]).Milliseconds()
-			s.ClockMS = &ms
-		}
-	}
-}
-
 // describe says what this node is now.
-func (n *node) describe() Status {
+func (n *Node) describe() Status {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	v := n.view
+	v := n.look()
 	out := Status{
 		Node: n.conf.Node, Address: n.conf.Peers[n.conf.Node].Log(), Version: n.o.Server.Version, State: stateServes, Ready: true,
 		Leaders: v.leaders, Leads: []string{},
 	}
-	for _, realm := range n.shown.Load().Realms() {
+	for _, realm := range v.holding.Realms() {
 		if n.Holds(realm) {
 			out.Leads = append(out.Leads, realm)
 		}
@@ -207,7 +204,7 @@ func (n *node) describe() Status {
 }
 
 // serveStatus answers another node that asks for this one's status.
-func (n *node) serveStatus(w http.ResponseWriter, r *http.Request) {
+func (n *Node) serveStatus(w http.ResponseWriter, r *http.Request) {
 	s := n.describe()
 	if n.nats != nil {
 		if err := n.nats.Current(); err != nil {

@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -17,26 +19,32 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// record is one acknowledged command: what was asked and a digest of what was
-// answered, receipt included.
+// record is one acknowledged command.
 type record struct {
 	command  *kujiv1.Command
-	digest   [16]byte
+	digest   [16]byte // of the answer, receipt included
 	position uint64
+	logged   uint64 // where the log has it; 0: not seen there
 }
 
-// ledger is what one client was told: the other side's book. It uses nothing
-// that the server computes, so that the two can be compared.
-type ledger struct {
-	realm    string
-	records  []record
-	balances counts[int64]  // by player and item: from start, grants, prices and outcomes acknowledged
-	drawn    counts[uint64] // by pool and entry
-	outcomes uint64         // single draws acknowledged
-	refusals uint64         // acknowledged with a status other than ok
-	// beforeCrash is the highest position acknowledged before the crash.
-	beforeCrash uint64
-	latencies   []float64
+// book is what the clients of a realm were told: the other side's book. It uses nothing that the server
+// computes, so that the two can be compared.
+type book struct {
+	realm  string
+	start  []*kujiv1.Stack // what a player has at first
+	prices []string        // of a draw, as texts: one of them must have been paid
+
+	mu          sync.Mutex
+	records     map[string]*record // by request id
+	balances    counts[int64]      // by player and item: from start, grants, prices and outcomes acknowledged
+	drawn       counts[uint64]     // by pool and entry
+	outcomes    uint64             // single draws acknowledged
+	refusals    uint64             // acknowledged with a status other than ok
+	beforeCrash uint64             // the highest position acknowledged before the crash
+	latencies   []float64          // of requests that were sent once, in milliseconds
+	// What became of requests whose first answer was lost.
+	interrupted, happened int
+	longest               time.Duration // the longest that one of those took
 	streaks
 }
 
@@ -51,67 +59,29 @@ func (c counts[N]) of(first string) map[string]N {
 	return c[first]
 }
 
-func (c counts[N]) merge(other counts[N]) {
-	for first, numbers := range other {
-		sums := c.of(first)
-		for second, n := range numbers {
-			sums[second] += n
-		}
+// newBook returns an empty book of a realm, whose players draw from a pool.
+func newBook(realm string, c *catalog.Catalog, pool string) *book {
+	b := &book{
+		realm: realm, start: stacksOf(c.Start), prices: []string{costText(nil)}, streaks: newStreaks(c.Pools),
+		records: map[string]*record{}, balances: counts[int64]{}, drawn: counts[uint64]{},
 	}
-}
-
-// newLedger returns an empty book of a realm with these pools.
-func newLedger(realm string, pools []catalog.Pool) *ledger {
-	return &ledger{realm: realm, balances: counts[int64]{}, drawn: counts[uint64]{}, streaks: newStreaks(pools)}
-}
-
-// meet books what a player holds when first seen.
-func (l *ledger) meet(player string, start []*kujiv1.Stack) {
-	if l.balances[player] == nil {
-		l.balances.of(player)
-		l.add(player, start, 1)
-	}
-}
-
-func (l *ledger) add(player string, items []*kujiv1.Stack, sign int64) {
-	for _, s := range items {
-		l.balances[player][s.GetItem()] += sign * int64(s.GetQuantity())
-	}
-}
-
-// acknowledge books the answer to one command. prices are the pool's, for a
-// single draw: one of them must have been paid.
-func (l *ledger) acknowledge(cmd *kujiv1.Command, result *kujiv1.Result, prices [][]*kujiv1.Stack) error {
-	digest, err := digestOf(result)
-	if err != nil {
-		return err
-	}
-	position := result.GetReceipt().GetPosition()
-	l.records = append(l.records, record{cmd, digest, position})
-	if result.GetStatus() != kujiv1.Status_STATUS_OK {
-		l.refusals++
-		return nil
-	}
-	switch {
-	case cmd.GetGrant() != nil:
-		l.add(cmd.GetGrant().GetPlayer(), cmd.GetGrant().GetItems(), 1)
-	case cmd.GetDraw() != nil:
-		draw := cmd.GetDraw()
-		if !isPrice(result.GetPaid(), prices) {
-			return brokenf("request %s: a draw from %s cost %s, which is none of its prices", cmd.GetRequestId(), draw.GetPool(), costText(result.GetPaid()))
-		}
-		l.add(draw.GetPlayer(), result.GetPaid(), -1)
-		for _, o := range result.GetOutcomes() {
-			l.add(draw.GetPlayer(), o.GetItems(), 1)
-			l.bookDrawn(draw.GetPlayer(), draw.GetPool(), o.GetEntry())
-			for _, via := range o.GetVia() {
-				pool, entry, _ := strings.Cut(via, "/")
-				l.bookDrawn(draw.GetPlayer(), pool, entry)
+	for _, p := range c.Pools {
+		if p.ID == pool && len(p.Price) > 0 {
+			b.prices = nil
+			for _, price := range p.Price {
+				b.prices = append(b.prices, costText(stacksOf(price)))
 			}
-			l.outcomes++
 		}
 	}
-	return nil
+	return b
+}
+
+func stacksOf(stacks []catalog.Stack) []*kujiv1.Stack {
+	out := make([]*kujiv1.Stack, len(stacks))
+	for i, s := range stacks {
+		out[i] = &kujiv1.Stack{Item: s.Item, Quantity: s.Quantity}
+	}
+	return out
 }
 
 func costText(paid []*kujiv1.Stack) string {
@@ -122,32 +92,67 @@ func costText(paid []*kujiv1.Stack) string {
 	return cmp.Or(strings.TrimSpace(text), "nothing")
 }
 
-// isPrice reports whether paid is one of the prices, or nothing if the pool has none.
-func isPrice(paid []*kujiv1.Stack, prices [][]*kujiv1.Stack) bool {
-	if len(prices) == 0 {
-		return len(paid) == 0
+// took notes how long an answer took, and whether its request was sent again. The caller holds mu.
+func (b *book) took(d time.Duration, again bool, result *kujiv1.Result) {
+	if !again {
+		b.latencies = append(b.latencies, float64(d)/float64(time.Millisecond))
+		return
 	}
-	return slices.ContainsFunc(prices, func(price []*kujiv1.Stack) bool {
-		return slices.EqualFunc(paid, price, func(a, b *kujiv1.Stack) bool { return proto.Equal(a, b) })
-	})
+	b.interrupted++
+	b.longest = max(b.longest, d)
+	if result.GetReplayed() { // the server had carried it out before
+		b.happened++
+	}
+}
+
+// acknowledge books the answer to one command. The caller holds mu.
+func (b *book) acknowledge(cmd *kujiv1.Command, result *kujiv1.Result) error {
+	digest, err := digestOf(result)
+	if err != nil {
+		return err
+	}
+	b.records[cmd.GetRequestId()] = &record{command: cmd, digest: digest, position: result.GetReceipt().GetPosition()}
+	if result.GetStatus() != kujiv1.Status_STATUS_OK {
+		b.refusals++
+		return nil // a refused command changes nothing: it makes no player known
+	}
+	switch {
+	case cmd.GetGrant() != nil:
+		b.add(cmd.GetGrant().GetPlayer(), cmd.GetGrant().GetItems(), 1)
+	case cmd.GetDraw() != nil:
+		player, pool := cmd.GetDraw().GetPlayer(), cmd.GetDraw().GetPool()
+		if paid := costText(result.GetPaid()); !slices.Contains(b.prices, paid) {
+			return brokenf("request %s: a draw from %s cost %s, which is none of its prices", cmd.GetRequestId(), pool, paid)
+		}
+		b.add(player, result.GetPaid(), -1)
+		for _, o := range result.GetOutcomes() {
+			b.add(player, o.GetItems(), 1)
+			b.bookDrawn(player, pool, o.GetEntry())
+			for _, via := range o.GetVia() {
+				pool, entry, _ := strings.Cut(via, "/")
+				b.bookDrawn(player, pool, entry)
+			}
+			b.outcomes++
+		}
+	}
+	return nil
+}
+
+// add books items of a player's, who has the start before the first of them.
+func (b *book) add(player string, items []*kujiv1.Stack, sign int64) {
+	if b.balances[player] == nil {
+		b.balances.of(player)
+		b.add(player, b.start, 1)
+	}
+	for _, s := range items {
+		b.balances[player][s.GetItem()] += sign * int64(s.GetQuantity())
+	}
 }
 
 // bookDrawn books that a player drew an entry.
-func (l *ledger) bookDrawn(player, pool, entry string) {
-	l.drawn.of(pool)[entry]++
-	l.see(player, pool, entry)
-}
-
-// merge adds what another client of the same realm was told.
-func (l *ledger) merge(other *ledger) {
-	l.records = append(l.records, other.records...)
-	l.balances.merge(other.balances)
-	l.drawn.merge(other.drawn)
-	l.streaks.merge(&other.streaks)
-	l.outcomes += other.outcomes
-	l.refusals += other.refusals
-	l.beforeCrash = max(l.beforeCrash, other.beforeCrash)
-	l.latencies = append(l.latencies, other.latencies...)
+func (b *book) bookDrawn(player, pool, entry string) {
+	b.drawn.of(pool)[entry]++
+	b.see(player, pool, entry)
 }
 
 // digestOf fingerprints an answer; that it is a repetition does not count.
@@ -196,39 +201,33 @@ func expand(r *kujiv1.BatchResult, resp *kujiv1.BatchResponse) (*kujiv1.Result, 
 }
 
 // checkAgain compares the answer to a repeated command with the first one.
-func checkAgain(rec record, again *kujiv1.Result) error {
-	id := rec.command.GetRequestId()
+func (r *record) checkAgain(again *kujiv1.Result) error {
+	id := r.command.GetRequestId()
 	if !again.GetReplayed() {
-		return fmt.Errorf("request %s was acknowledged at position %d and then forgotten: sent again, it happened a second time", id, rec.position)
+		return fmt.Errorf("request %s was acknowledged at position %d and then forgotten: sent again, it happened a second time", id, r.position)
 	}
 	digest, err := digestOf(again)
-	if err != nil {
-		return err
+	if err == nil && digest != r.digest {
+		err = fmt.Errorf("request %s was acknowledged at position %d and is answered differently now: %s at position %d",
+			id, r.position, contract.Word(again.GetStatus()), again.GetReceipt().GetPosition())
 	}
-	if digest != rec.digest {
-		return fmt.Errorf("request %s was acknowledged at position %d and is answered differently now: %s at position %d",
-			id, rec.position, contract.Word(again.GetStatus()), again.GetReceipt().GetPosition())
-	}
-	return nil
+	return err
 }
 
 // checkPlayer compares what a player holds with what was acknowledged.
 func checkPlayer(player string, want map[string]int64, got []*kujiv1.Stack) error {
-	left := map[string]int64{}
-	for item, n := range want {
-		if n != 0 {
-			left[item] = n
-		}
+	has := map[string]int64{}
+	for item := range want {
+		has[item] = 0
+	}
+	for _, s := range got {
+		has[s.GetItem()] = int64(s.GetQuantity())
 	}
 	var wrong []string
-	for _, s := range got {
-		if left[s.GetItem()] != int64(s.GetQuantity()) {
-			wrong = append(wrong, fmt.Sprintf("%s is %d, acknowledged %d", s.GetItem(), s.GetQuantity(), left[s.GetItem()]))
+	for item, n := range has {
+		if n != want[item] {
+			wrong = append(wrong, fmt.Sprintf("%s is %d, acknowledged %d", item, n, want[item]))
 		}
-		delete(left, s.GetItem())
-	}
-	for item, n := range left {
-		wrong = append(wrong, fmt.Sprintf("%s is 0, acknowledged %d", item, n))
 	}
 	if len(wrong) > 0 {
 		slices.Sort(wrong)
@@ -237,25 +236,27 @@ func checkPlayer(player string, want map[string]int64, got []*kujiv1.Stack) erro
 	return nil
 }
 
-// checkPool compares a pool with what was acknowledged and with the stock that
-// the catalog gave it; stock holds the limited entries only.
+// checkPool compares a pool with what was acknowledged, and with the stock that the catalog gave it.
+// stock has the limited entries only.
 func checkPool(pool *kujiv1.Pool, stock, acknowledged map[string]uint64) error {
 	var wrong []error
 	seen := map[string]bool{}
 	for _, e := range pool.GetEntries() {
 		seen[e.GetId()] = true
-		name := pool.GetId() + "/" + e.GetId()
+		report := func(format string, args ...any) {
+			wrong = append(wrong, fmt.Errorf("%s/%s: %s", pool.GetId(), e.GetId(), fmt.Sprintf(format, args...)))
+		}
 		if e.GetDrawn() != acknowledged[e.GetId()] {
-			wrong = append(wrong, fmt.Errorf("%s: drawn %d times, acknowledged %d times", name, e.GetDrawn(), acknowledged[e.GetId()]))
+			report("drawn %d times, acknowledged %d times", e.GetDrawn(), acknowledged[e.GetId()])
 		}
 		limit, limited := stock[e.GetId()]
 		switch {
 		case limited && e.Left == nil:
-			wrong = append(wrong, fmt.Errorf("%s: unlimited, the catalog says %d", name, limit))
+			report("unlimited, the catalog says %d", limit)
 		case !limited && e.Left != nil:
-			wrong = append(wrong, fmt.Errorf("%s: %d left, the catalog says unlimited", name, e.GetLeft()))
+			report("%d left, the catalog says unlimited", e.GetLeft())
 		case limited && (e.GetDrawn() > limit || e.GetLeft() != limit-e.GetDrawn()):
-			wrong = append(wrong, fmt.Errorf("%s: %d drawn and %d left of %d", name, e.GetDrawn(), e.GetLeft(), limit))
+			report("%d drawn and %d left of %d", e.GetDrawn(), e.GetLeft(), limit)
 		}
 	}
 	for entry := range stock {
@@ -266,17 +267,9 @@ func checkPool(pool *kujiv1.Pool, stock, acknowledged map[string]uint64) error {
 	return errors.Join(wrong...)
 }
 
-// maxSigma is how far, in standard deviations, a frequency may be from its
-// odds. Chance alone passes six about twice in a thousand million.
+// maxSigma is how far, in standard deviations, a frequency may be from its odds. Chance alone passes six
+// about twice in a thousand million.
 const maxSigma = 6
-
-// Odds is how often an entry was wanted and seen.
-type Odds struct {
-	Entry  string  `json:"entry"`
-	Wanted float64 `json:"wanted"` // a probability
-	Seen   float64 `json:"seen"`   // a frequency
-	Drawn  uint64  `json:"drawn"`
-}
 
 // oddsOf compares frequencies with weights, for a pool without limited stock, by
 // the draws that no track had changed.
@@ -295,9 +288,7 @@ func oddsOf(pool *kujiv1.Pool, drawn map[string]uint64) ([]Odds, error) {
 		p := float64(e.GetCatalogWeight()) / float64(weights)
 		o := Odds{e.GetId(), p, float64(drawn[e.GetId()]) / float64(draws), drawn[e.GetId()]}
 		table = append(table, o)
-		// One draw more or less is not a deviation; for rare entries that
-		// matters.
-		deviation := math.Abs(float64(o.Drawn)-p*float64(draws)) - 1
+		deviation := math.Abs(float64(o.Drawn)-p*float64(draws)) - 1 // one draw more or less is none: it matters for rare entries
 		if sigma := math.Sqrt(p * (1 - p) * float64(draws)); deviation > maxSigma*sigma {
 			wrong = append(wrong, fmt.Errorf("%s/%s: %.4f%% of %d draws, odds are %.4f%%: chance cannot explain that",
 				pool.GetId(), o.Entry, 100*o.Seen, draws, 100*o.Wanted))
@@ -306,49 +297,29 @@ func oddsOf(pool *kujiv1.Pool, drawn map[string]uint64) ([]Odds, error) {
 	return table, errors.Join(wrong...)
 }
 
-// audit compares a log, event by event, with the book of what was acknowledged.
-type audit struct {
-	realm string
-	open  map[string]record // acknowledged and not yet seen in the log
-	seen  map[string]uint64 // position in the log, by request id
-	wrong []error
-}
-
-func newAudit(book *ledger) *audit {
-	a := &audit{realm: book.realm, open: make(map[string]record, len(book.records)), seen: make(map[string]uint64, len(book.records))}
-	for _, rec := range book.records {
-		a.open[rec.command.GetRequestId()] = rec
-	}
-	if len(a.open) != len(book.records) {
-		a.wrong = append(a.wrong, fmt.Errorf("realm %s: %d requests under %d ids", book.realm, len(book.records), len(a.open)))
-	}
-	return a
-}
-
-// see takes the next event of the log.
-func (a *audit) see(ev kuji.Record) {
-	if ev.ID == "" {
-		return // catalogs have none
-	}
-	if first, twice := a.seen[ev.ID]; twice {
-		a.wrong = append(a.wrong, fmt.Errorf("realm %s: request %s is in the log twice, at positions %d and %d", a.realm, ev.ID, first, ev.Position))
-		return
-	}
-	a.seen[ev.ID] = ev.Position
-	rec, ok := a.open[ev.ID]
-	delete(a.open, ev.ID)
+// audit compares the next event of the log with the book.
+func (b *book) audit(ev kuji.Record) error {
+	rec := b.records[ev.ID]
 	switch {
-	case !ok:
-		a.wrong = append(a.wrong, fmt.Errorf("realm %s: request %s at position %d was never acknowledged", a.realm, ev.ID, ev.Position))
-	case rec.position != ev.Position:
-		a.wrong = append(a.wrong, fmt.Errorf("realm %s: request %s is at position %d, acknowledged at %d", a.realm, ev.ID, ev.Position, rec.position))
+	case ev.ID == "": // catalogs have none
+		return nil
+	case rec == nil:
+		return fmt.Errorf("realm %s: request %s at position %d was never acknowledged", b.realm, ev.ID, ev.Position)
+	case rec.logged != 0:
+		return fmt.Errorf("realm %s: request %s is in the log twice, at positions %d and %d", b.realm, ev.ID, rec.logged, ev.Position)
 	}
+	if rec.logged = ev.Position; rec.position != ev.Position {
+		return fmt.Errorf("realm %s: request %s is at position %d, acknowledged at %d", b.realm, ev.ID, ev.Position, rec.position)
+	}
+	return nil
 }
 
-// finish returns everything that was wrong.
-func (a *audit) finish() []error {
-	for id, rec := range a.open {
-		a.wrong = append(a.wrong, fmt.Errorf("realm %s: request %s, acknowledged at position %d, is not in the log", a.realm, id, rec.position))
+// missing returns an error for each acknowledged command that the log does not have.
+func (b *book) missing() (wrong []error) {
+	for id, rec := range b.records {
+		if rec.logged == 0 {
+			wrong = append(wrong, fmt.Errorf("realm %s: request %s, acknowledged at position %d, is not in the log", b.realm, id, rec.position))
+		}
 	}
-	return a.wrong
+	return wrong
 }

@@ -28,14 +28,13 @@ func aDraw(id, player string) *kujiv1.Command {
 	return &kujiv1.Command{RequestId: id, Command: &kujiv1.Command_Draw{Draw: &kujiv1.Draw{Player: player, Pool: "box"}}}
 }
 
-// book is a ledger with two draws of ann's: a figure at position 3, two straps at 5.
-func book(t *testing.T) *ledger {
+// twoDraws is a book with two draws of ann's: a figure at position 3, two straps at 5.
+func twoDraws(t *testing.T) *book {
 	t.Helper()
-	l := newLedger("r", nil)
-	l.meet("ann", []*kujiv1.Stack{stack("yen", 1500)})
-	price := [][]*kujiv1.Stack{{stack("coin", 1)}, {stack("yen", 750)}}
+	l := newBook("r", &catalog.Catalog{Start: []catalog.Stack{{Item: "yen", Quantity: 1500}}}, "box")
+	l.prices = []string{"coin=1", "yen=750"}
 	for i, r := range []*kujiv1.Result{drawResult(3, "a", stack("figure", 1)), drawResult(5, "h", stack("strap", 2))} {
-		if err := l.acknowledge(aDraw([]string{"id-1", "id-2"}[i], "ann"), r, price); err != nil {
+		if err := l.acknowledge(aDraw([]string{"id-1", "id-2"}[i], "ann"), r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -43,7 +42,7 @@ func book(t *testing.T) *ledger {
 }
 
 func TestCheckAgain(t *testing.T) {
-	rec := book(t).records[0]
+	rec := twoDraws(t).records["id-1"]
 	good := func() *kujiv1.Result {
 		r := drawResult(3, "a", stack("figure", 1))
 		r.Replayed = true
@@ -66,7 +65,7 @@ func TestCheckAgain(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := good()
 			tt.doctor(r)
-			wantError(t, checkAgain(rec, r), tt.want)
+			wantError(t, rec.checkAgain(r), tt.want)
 		})
 	}
 }
@@ -82,7 +81,7 @@ func wantError(t *testing.T, err error, want string) {
 }
 
 func TestCheckPlayer(t *testing.T) {
-	l := book(t)
+	l := twoDraws(t)
 	for _, tt := range []struct {
 		name string
 		got  []*kujiv1.Stack
@@ -106,7 +105,7 @@ func TestCheckPool(t *testing.T) {
 			{Id: "a", Left: left(0), Drawn: 1}, {Id: "h", Left: left(34), Drawn: 1}, {Id: "blank", Drawn: 0},
 		}}
 	}
-	acknowledged := book(t).drawn["box"]
+	acknowledged := twoDraws(t).drawn["box"]
 	for _, tt := range []struct {
 		name   string
 		doctor func(*kujiv1.Pool)
@@ -175,11 +174,14 @@ func TestAudit(t *testing.T) {
 		{"one moved", append(good[:2:2], kuji.Record{ID: "id-2", Position: 4}), "at position 4, acknowledged at 5"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := newAudit(book(t))
+			b := twoDraws(t)
+			var wrong []error
 			for _, rec := range tt.log {
-				a.see(rec)
+				if err := b.audit(rec); err != nil {
+					wrong = append(wrong, err)
+				}
 			}
-			wrong := a.finish()
+			wrong = append(wrong, b.missing()...)
 			if tt.want == "" {
 				if len(wrong) != 0 {
 					t.Errorf("found %v, want nothing", wrong)
@@ -231,12 +233,13 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// TestPaid: a draw must cost one of the pool's prices.
+// TestPaid: a draw must cost one of the pool's prices. A refused one costs nothing.
 func TestPaid(t *testing.T) {
-	prices := [][]*kujiv1.Stack{{stack("coin", 1)}, {stack("yen", 750), stack("pass", 1)}}
+	yen, pass := catalog.Stack{Item: "yen", Quantity: 750}, catalog.Stack{Item: "pass", Quantity: 1}
+	prices := [][]catalog.Stack{{{Item: "coin", Quantity: 1}}, {yen, pass}}
 	for _, tt := range []struct {
 		paid   []*kujiv1.Stack
-		prices [][]*kujiv1.Stack
+		prices [][]catalog.Stack
 		want   string
 	}{
 		{[]*kujiv1.Stack{stack("coin", 1)}, prices, ""},
@@ -247,11 +250,18 @@ func TestPaid(t *testing.T) {
 		{[]*kujiv1.Stack{stack("coin", 2)}, prices, "cost coin=2, which"},
 		{[]*kujiv1.Stack{stack("coin", 1)}, nil, "cost coin=1, which"},
 	} {
-		l := newLedger("r", nil)
-		l.meet("ann", nil)
+		b := newBook("r", &catalog.Catalog{Pools: []catalog.Pool{{ID: "box", Price: tt.prices}}}, "box")
 		r := drawResult(1, "a")
 		r.Paid = tt.paid
-		wantError(t, l.acknowledge(aDraw("id", "ann"), r, tt.prices), tt.want)
+		wantError(t, b.acknowledge(aDraw("id", "ann"), r), tt.want)
+	}
+	b := twoDraws(t)
+	refused := &kujiv1.Result{Status: kujiv1.Status_STATUS_SOLD_OUT, Receipt: &kujiv1.Receipt{Position: 10}}
+	if err := b.acknowledge(aDraw("id-4", "ann"), refused); err != nil {
+		t.Fatal(err)
+	}
+	if b.balances["ann"]["yen"] != 0 || b.drawn["box"]["h"] != 1 || b.outcomes != 2 || b.refusals != 1 || len(b.records) != 3 {
+		t.Errorf("after two draws and a refusal the book is %+v", b)
 	}
 }
 
@@ -290,10 +300,8 @@ func TestStreaks(t *testing.T) {
 			}
 			s.see("ann", pool, string(e))
 		}
-		sum := newStreaks(c.Pools)
-		sum.merge(&s)
 		plain := uint64(0)
-		for _, entries := range sum.plain {
+		for _, entries := range s.plain {
 			for _, n := range entries {
 				plain += n
 			}
@@ -301,43 +309,16 @@ func TestStreaks(t *testing.T) {
 		if plain != uint64(tt.plain) {
 			t.Errorf("%s: %d draws by weight alone, want %d", tt.drawn, plain, tt.plain)
 		}
-		wantError(t, errors.Join(sum.wrong...), tt.wrong)
-		wantError(t, sum.check("ann", tt.end), "")
+		wantError(t, errors.Join(s.wrong...), tt.wrong)
+		wantError(t, s.check("ann", tt.end), "")
 		if len(tt.end) > 0 {
-			wantError(t, sum.check("ann", tt.end[1:]), "is at 0, acknowledged")
+			wantError(t, s.check("ann", tt.end[1:]), "is at 0, acknowledged")
 			tt.end[0].Draws++
-			wantError(t, sum.check("ann", tt.end), "acknowledged")
+			wantError(t, s.check("ann", tt.end), "acknowledged")
 			tt.end[0].Draws--
 			tt.end[0].CertainIn++
-			wantError(t, sum.check("ann", tt.end), "certain in")
+			wantError(t, s.check("ann", tt.end), "certain in")
 		}
-		wantError(t, sum.check("bob", []*kujiv1.PlayerTrack{track("s", 1, 1)}), "is at 1, certain in 1; acknowledged 0")
-	}
-}
-
-func TestMerge(t *testing.T) {
-	sum := newLedger("r", nil)
-	sum.merge(book(t))
-	other := newLedger("r", nil)
-	other.meet("ann", nil)
-	free := drawResult(9, "h", stack("strap", 1))
-	free.Paid = nil
-	if err := other.acknowledge(aDraw("id-3", "ann"), free, nil); err != nil {
-		t.Fatal(err)
-	}
-	refused := &kujiv1.Result{Status: kujiv1.Status_STATUS_SOLD_OUT, Receipt: &kujiv1.Receipt{Position: 10}}
-	if err := other.acknowledge(aDraw("id-4", "ann"), refused, [][]*kujiv1.Stack{{stack("yen", 750)}}); err != nil {
-		t.Fatal(err)
-	}
-	sum.merge(other)
-	if got := sum.balances["ann"]["strap"]; got != 3 {
-		t.Errorf("ann has %d straps, want 3", got)
-	}
-	if got := sum.balances["ann"]["yen"]; got != 0 {
-		t.Errorf("ann has %d yen, want 0: a refused draw costs nothing", got)
-	}
-	if sum.drawn["box"]["h"] != 2 || sum.outcomes != 3 || sum.refusals != 1 || len(sum.records) != 4 {
-		t.Errorf("merged to %d of h, %d outcomes, %d refusals, %d records; want 2, 3, 1, 4",
-			sum.drawn["box"]["h"], sum.outcomes, sum.refusals, len(sum.records))
+		wantError(t, s.check("bob", []*kujiv1.PlayerTrack{track("s", 1, 1)}), "is at 1, certain in 1; acknowledged 0")
 	}
 }

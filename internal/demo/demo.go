@@ -1,7 +1,7 @@
 // Package demo shows that Kuji keeps its promise. Clients draw over the network, the server is killed
 // half-way, and every answer is checked against the clients' own books. The room knows the API and what
-// was acknowledged. It computes nothing as the server does. What is killed, and how a report looks, is
-// decided elsewhere.
+// was acknowledged, and computes nothing as the server does. Its caller decides what is killed and how
+// a report looks.
 package demo
 
 import (
@@ -11,8 +11,9 @@ import (
 	"math"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
@@ -74,24 +75,19 @@ type demo struct {
 	Options
 	attractions []*attraction
 	traffic     *traffic
-	books       map[string]*ledger // by realm: what clients were told
 	report      *Report
-	workers     []*worker
 	spared      []string
 }
 
 // Run runs the demo. The report says which checks failed.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	d := &demo{Options: o, attractions: attractions(o.Clients), report: &Report{}}
-	if err := d.open(ctx); err != nil {
-		return nil, err
-	}
-	if err := d.drive(ctx); err != nil {
-		return nil, err
-	}
-	d.Say("checking what %d clients were told", len(d.workers))
-	if err := d.check(ctx); err != nil {
-		return nil, err
+	for _, step := range []func(context.Context) error{
+		d.open, d.drive, d.checkRecovery, d.checkAcknowledged, d.checkBalances, d.checkStock, d.checkLog,
+	} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
 	}
 	d.report.OK = !slices.ContainsFunc(d.report.Checks, func(c Check) bool { return !c.OK })
 	return d.report, nil
@@ -117,6 +113,7 @@ func (d *demo) open(ctx context.Context) error {
 		if at.catalog, err = catalog.Parse(yaml); err != nil {
 			return fmt.Errorf("examples/%s: %w", at.file, err)
 		}
+		at.book = newBook(at.realm, at.catalog, at.pool)
 		if _, err := c.Admin.CreateRealm(ctx, &kujiv1.CreateRealmRequest{Realm: at.realm}); err != nil {
 			return fmt.Errorf("create realm %s: %w", at.realm, err)
 		}
@@ -132,38 +129,34 @@ const patience = 30 * time.Second
 
 // drive sends the load and crashes the site in the middle of it.
 func (d *demo) drive(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	begin := time.Now()
-	t := d.traffic
-	t.deadline = begin.Add(d.Load)
-	var running sync.WaitGroup
+	d.traffic.deadline = begin.Add(d.Load)
+	running, ctx := errgroup.WithContext(ctx)
 	for _, at := range d.attractions {
 		for range at.clients {
-			w, err := newWorker(t, at, len(d.workers))
+			w, err := newWorker(d.traffic, at, d.report.Clients)
 			if err != nil {
 				return err
 			}
-			d.workers = append(d.workers, w)
-			running.Go(func() {
+			d.report.Clients++
+			running.Go(func() error {
 				if err := at.behave(ctx, w); err != nil {
-					cancel(fmt.Errorf("client %d of realm %s: %w", w.number, at.realm, err))
+					return fmt.Errorf("client %d of realm %s: %w", w.number, at.realm, err)
 				}
+				return nil
 			})
 		}
 	}
-	d.Say("%d clients draw for %v", len(d.workers), d.Load)
-	stopBar := d.Bar(ctx, d.Load, func() string { return fmt.Sprintf("%9d draws acknowledged", t.draws.Load()) })
+	d.Say("%d clients draw for %v", d.report.Clients, d.Load)
+	stopBar := d.Bar(ctx, d.Load, func() string { return fmt.Sprintf("%9d draws acknowledged", d.traffic.draws.Load()) })
 	crash := d.crash(ctx, begin)
-	running.Wait()
+	err := errors.Join(running.Wait(), crash)
 	stopBar()
-	if err := context.Cause(ctx); err != nil {
-		return errors.Join(err, crash)
-	}
-	if crash != nil {
-		return crash
+	if err != nil {
+		return err
 	}
 	d.sum(time.Since(begin))
+	d.Say("checking what %d clients were told", d.report.Clients)
 	return nil
 }
 
@@ -174,7 +167,7 @@ func (d *demo) crash(ctx context.Context, begin time.Time) error {
 	select {
 	case <-middle.C:
 	case <-ctx.Done():
-		return nil // the cause of ctx says why
+		return nil // a client says why
 	}
 	d.traffic.crashing.Store(true)
 	d.report.KilledAfter = loadtest.Seconds(time.Since(begin))
@@ -197,28 +190,21 @@ func (d *demo) crash(ctx context.Context, begin time.Time) error {
 	return nil
 }
 
-// sum adds up the clients' books.
+// sum adds up the books.
 func (d *demo) sum(took time.Duration) {
-	d.books = map[string]*ledger{}
 	var latencies []float64
-	for _, w := range d.workers {
-		if d.books[w.realm] == nil {
-			d.books[w.realm] = newLedger(w.realm, w.at.catalog.Pools)
-		}
-		d.books[w.realm].merge(w.ledger)
-		d.report.Interrupted += w.interrupted
-		d.report.HadHappened += w.happened
-		d.report.LongestWait = max(d.report.LongestWait, loadtest.Seconds(w.longest))
+	r := d.report
+	for _, at := range d.attractions {
+		r.Interrupted += at.book.interrupted
+		r.HadHappened += at.book.happened
+		r.LongestWait = max(r.LongestWait, loadtest.Seconds(at.book.longest))
+		r.Draws += at.book.outcomes
+		r.Refusals += at.book.refusals
+		r.Requests += len(at.book.records)
+		latencies = append(latencies, at.book.latencies...)
 	}
-	for _, book := range d.books {
-		d.report.Draws += book.outcomes
-		d.report.Refusals += book.refusals
-		d.report.Requests += len(book.records)
-		latencies = append(latencies, book.latencies...)
-	}
-	d.report.Clients = len(d.workers)
-	d.report.Seconds = loadtest.Seconds(took)
-	d.report.DrawsPerSecond = math.Round(float64(d.report.Draws) / (took.Seconds() - d.report.Downtime))
+	r.Seconds = loadtest.Seconds(took)
+	r.DrawsPerSecond = math.Round(float64(r.Draws) / (took.Seconds() - r.Downtime))
 	slices.Sort(latencies)
-	d.report.LatencyP50, d.report.LatencyP99 = loadtest.Percentile(latencies, 500), loadtest.Percentile(latencies, 990)
+	r.LatencyP50, r.LatencyP99 = loadtest.Percentile(latencies, 500), loadtest.Percentile(latencies, 990)
 }

@@ -7,7 +7,7 @@ import (
 
 func TestAddBoundsErrors(t *testing.T) {
 	d := &demo{report: &Report{}}
-	d.add("stock", "", make7Errors())
+	d.add("stock", "", make7Errors()...)
 	if got := d.report.Checks[0].Errors; len(got) != maxReported+1 || got[maxReported] != "and 2 more" {
 		t.Errorf("reported %q", got)
 	}

@@ -47,6 +47,14 @@ func (r *Recovered) check() error {
 	return nil
 }
 
+// Odds is how often an entry was wanted and seen.
+type Odds struct {
+	Entry  string  `json:"entry"`
+	Wanted float64 `json:"wanted"` // a probability
+	Seen   float64 `json:"seen"`   // a frequency
+	Drawn  uint64  `json:"drawn"`
+}
+
 // Check is the outcome of one.
 type Check struct {
 	Name   string   `json:"name"`

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -33,9 +34,8 @@ func newStreaks(pools []catalog.Pool) streaks {
 		p := &pools[i]
 		for j := range p.Tracks {
 			t := &p.Tracks[j]
-			rule := streakRule{name: t.Share, hits: map[string]bool{}, certain: uint64(t.Certain), from: uint64(t.Rising.From)}
-			if rule.name == "" {
-				rule.name = p.ID + "/" + t.Name
+			rule := streakRule{
+				name: cmp.Or(t.Share, p.ID+"/"+t.Name), hits: map[string]bool{}, certain: uint64(t.Certain), from: uint64(t.Rising.From),
 			}
 			for _, e := range p.Entries {
 				rule.hits[e.ID] = slices.Contains(t.Of, e.ID) || e.Group != "" && slices.Contains(t.Of, e.Group)
@@ -69,13 +69,6 @@ func (s *streaks) see(player, pool, entry string) {
 	if plain {
 		s.plain.of(pool)[entry]++
 	}
-}
-
-// merge adds the book of another client, which has other players.
-func (s *streaks) merge(other *streaks) {
-	maps.Copy(s.counts, other.counts)
-	s.plain.merge(other.plain)
-	s.wrong = append(s.wrong, other.wrong...)
 }
 
 // check compares what the server says of a player's tracks with the book.

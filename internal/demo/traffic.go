@@ -22,8 +22,9 @@ type attraction struct {
 	pool    string
 	clients int
 	behave  func(ctx context.Context, w *worker) error
-	client  *client.Client // for the checks
 	catalog *catalog.Catalog
+	book    *book
+	client  *client.Client // for the checks
 }
 
 func attractions(clients int) []*attraction {
@@ -32,27 +33,6 @@ func attractions(clients int) []*attraction {
 		{realm: "splash", file: "instant-win.yaml", pool: "splash", clients: max(1, clients/4-1), behave: tryLuck},
 		{realm: "raffle", file: "box-raffle.yaml", pool: "box", clients: 1, behave: emptyBox},
 	}
-}
-
-// prices returns what one draw from the pool costs, one of them. nil: nothing.
-func (at *attraction) prices() (all [][]*kujiv1.Stack) {
-	for _, p := range at.catalog.Pools {
-		if p.ID != at.pool {
-			continue
-		}
-		for _, price := range p.Price {
-			all = append(all, stacksOf(price))
-		}
-	}
-	return all
-}
-
-func stacksOf(stacks []catalog.Stack) []*kujiv1.Stack {
-	out := make([]*kujiv1.Stack, len(stacks))
-	for i, s := range stacks {
-		out[i] = &kujiv1.Stack{Item: s.Item, Quantity: s.Quantity}
-	}
-	return out
 }
 
 // traffic is what all workers share.
@@ -73,25 +53,18 @@ func (t *traffic) client(number int, retry func(error)) (*client.Client, error) 
 
 func (t *traffic) over() bool { return !time.Now().Before(t.deadline) }
 
-// worker is one client: it sends one command at a time, repeats it with the
-// same id until it knows the outcome, and keeps its own book.
+// worker is one client: it sends one command at a time, repeats it with the same id until it knows the
+// outcome, and books it.
 type worker struct {
 	*traffic
-	*ledger
 	at     *attraction
 	number int
 	client *client.Client
 	again  bool // the command in hand was sent again
-	start  []*kujiv1.Stack
-	prices [][]*kujiv1.Stack
-	// What became of requests whose first answer was lost.
-	interrupted, happened int
-	longest               time.Duration // the longest that one of those took
 }
 
 func newWorker(t *traffic, at *attraction, number int) (w *worker, err error) {
-	w = &worker{traffic: t, ledger: newLedger(at.realm, at.catalog.Pools), at: at, number: number}
-	w.start, w.prices = stacksOf(at.catalog.Start), at.prices()
+	w = &worker{traffic: t, at: at, number: number}
 	w.client, err = t.client(number, func(error) { w.again = true })
 	return w, err
 }
@@ -99,60 +72,40 @@ func newWorker(t *traffic, at *attraction, number int) (w *worker, err error) {
 // draw draws once for a player, and returns the status. Any status that is not expected says that
 // something acknowledged is gone.
 func (w *worker) draw(ctx context.Context, player string, expected ...kujiv1.Status) (kujiv1.Status, error) {
+	draw := &kujiv1.Draw{Player: player, Pool: w.at.pool, Count: 1}
 	req := &kujiv1.DrawRequest{Realm: w.at.realm, RequestId: client.NewID(), Player: player, Pool: w.at.pool, Count: 1}
-	result, err := exchange(ctx, w, w.client.Draw, req)
-	if err != nil {
-		return 0, err
+	result, err := exchange(ctx, w, w.client.Draw, req, contract.AsCommand(req.RequestId, draw))
+	if err == nil && !slices.Contains(expected, result.GetStatus()) {
+		err = brokenf("draw from %s: unexpected status %s, subject %q", w.at.pool, contract.Word(result.GetStatus()), result.GetSubject())
 	}
-	w.draws.Add(int64(len(result.GetOutcomes())))
-	cmd := contract.AsCommand(req.RequestId, &kujiv1.Draw{Player: player, Pool: w.at.pool, Count: 1})
-	if err := w.book(player, result, cmd); err != nil {
-		return 0, err
-	}
-	if !slices.Contains(expected, result.GetStatus()) {
-		return 0, brokenf("draw from %s: unexpected status %s, subject %q", w.at.pool, contract.Word(result.GetStatus()), result.GetSubject())
-	}
-	return result.GetStatus(), nil
+	return result.GetStatus(), err
 }
 
 func (w *worker) grant(ctx context.Context, player string, items []*kujiv1.Stack) error {
 	req := &kujiv1.GrantRequest{Realm: w.at.realm, RequestId: client.NewID(), Player: player, Items: items}
-	result, err := exchange(ctx, w, w.client.Grant, req)
-	if err != nil {
-		return err
-	}
-	return w.book(player, result, contract.AsCommand(req.RequestId, &kujiv1.Grant{Player: player, Items: items}))
+	_, err := exchange(ctx, w, w.client.Grant, req, contract.AsCommand(req.RequestId, &kujiv1.Grant{Player: player, Items: items}))
+	return err
 }
 
-func (w *worker) book(player string, result *kujiv1.Result, cmd *kujiv1.Command) error {
-	if result.GetStatus() == kujiv1.Status_STATUS_OK {
-		w.meet(player, w.start) // a refused command changes nothing: it makes no player known
-	}
-	if !w.crashing.Load() {
-		w.beforeCrash = max(w.beforeCrash, result.GetReceipt().GetPosition())
-	}
-	return w.acknowledge(cmd, result, w.prices)
-}
-
-// exchange sends one command until its outcome is known, and measures it.
-func exchange[Req any, Resp interface{ GetResult() *kujiv1.Result }](ctx context.Context, w *worker, rpc func(context.Context, *Req) (Resp, error), msg *Req) (*kujiv1.Result, error) {
+// exchange sends one command until its outcome is known, and books it. The command is what req asks for.
+func exchange[Req any, Resp interface{ GetResult() *kujiv1.Result }](
+	ctx context.Context, w *worker, rpc func(context.Context, *Req) (Resp, error), req *Req, command *kujiv1.Command,
+) (*kujiv1.Result, error) {
 	w.again = false
 	begin := time.Now()
-	resp, err := rpc(ctx, msg)
+	resp, err := rpc(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	took := time.Since(begin)
-	if !w.again {
-		w.latencies = append(w.latencies, float64(took)/float64(time.Millisecond))
-		return resp.GetResult(), nil
+	result, took, b := resp.GetResult(), time.Since(begin), w.at.book
+	w.draws.Add(int64(len(result.GetOutcomes())))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.took(took, w.again, result)
+	if !w.crashing.Load() {
+		b.beforeCrash = max(b.beforeCrash, result.GetReceipt().GetPosition())
 	}
-	w.interrupted++
-	w.longest = max(w.longest, took)
-	if resp.GetResult().GetReplayed() { // the server had carried it out before
-		w.happened++
-	}
-	return resp.GetResult(), nil
+	return result, b.acknowledge(command, result)
 }
 
 const (
@@ -165,9 +118,10 @@ const (
 // pullBanner: players draw as long as their currency lasts, and then buy more.
 func pullBanner(ctx context.Context, w *worker) error {
 	const players = 8
-	var purchase []*kujiv1.Stack
-	for _, s := range w.prices[0] {
-		purchase = append(purchase, &kujiv1.Stack{Item: s.GetItem(), Quantity: 50 * s.GetQuantity()})
+	at := slices.IndexFunc(w.at.catalog.Pools, func(p catalog.Pool) bool { return p.ID == w.at.pool })
+	purchase := stacksOf(w.at.catalog.Pools[at].Price[0])
+	for _, s := range purchase {
+		s.Quantity *= 50
 	}
 	for n := 0; !w.over(); n++ {
 		player := fmt.Sprintf("puller-%d-%d", w.number, n%players)

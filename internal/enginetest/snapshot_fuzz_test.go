@@ -17,13 +17,13 @@ import (
 )
 
 // reframe makes the checksums of a snapshot's frames right, and the digest in
-// its seal, so that what lies behind them is reached.
+// its footer, so that what comes after them is reached.
 func reframe(b []byte) []byte { return checksummed(b, true) }
 
 // checksummed makes the checksums of a snapshot's frames right, and, if digested,
-// the digest in its seal.
+// the digest in its footer.
 func checksummed(b []byte, digested bool) []byte {
-	const head, seal = 9, 255
+	const head, footer = 9, 255
 	table := crc32.MakeTable(crc32.Castagnoli)
 	for number, at := uint64(0), 0; at+head <= len(b); number++ {
 		n := int(binary.LittleEndian.Uint32(b[at:]))
@@ -31,7 +31,7 @@ func checksummed(b []byte, digested bool) []byte {
 			return b
 		}
 		kind, data := b[at+8], b[at+head:at+head+n]
-		if digested && kind == seal && n >= 32 {
+		if digested && kind == footer && n >= 32 {
 			digest := sha256.Sum256(b[:at])
 			copy(data[n-32:], digest[:])
 		}
@@ -139,11 +139,11 @@ func contents(t testing.TB, disk *vfs.Mem, name string) []byte {
 	return b
 }
 
-// TestSnapshotWithoutEpochs: a seal that does not name the epoch in force is
+// TestSnapshotWithoutEpochs: a footer that does not name the epoch in force is
 // refused, also where nothing but the snapshot knows of it.
 func TestSnapshotWithoutEpochs(t *testing.T) {
 	dir := trimmedRealm(t)
-	const epochs, size, digest = 6*8 + 16 + 32 + 32 + 1 + 1, 125, 32 // place of the count in a seal, and sizes
+	const epochs, size, digest = 6*8 + 16 + 32 + 32 + 1 + 1, 125, 32 // place of the count in a footer, and sizes
 	for _, name := range snapshotFiles(t, dir) {
 		b, err := os.ReadFile(name)
 		if err != nil {
@@ -173,7 +173,7 @@ func TestSnapshotWithoutABlock(t *testing.T) {
 		if err := os.WriteFile(name, reframe(withoutBlocks(t, b, kind)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, r := open(t, dir, worldOptions{})
+		_, r := open(t, dir, worldOptions{Sync: kuji.SyncNone})
 		if s := r.Stats(); s.RecoveredEvents != 21 || s.SnapshotErr == nil {
 			t.Errorf("without the blocks of kind %d: %d events replayed, want 21; %v", kind, s.RecoveredEvents, s.SnapshotErr)
 		}

@@ -319,7 +319,7 @@ func TestSnapshotsByThemselves(t *testing.T) {
 // is wrong; when the log was trimmed and none is whole, it refuses.
 func TestDamagedSnapshots(t *testing.T) {
 	dir := t.TempDir()
-	e, r := open(t, dir, worldOptions{})
+	e, r := open(t, dir, worldOptions{Sync: kuji.SyncNone})
 	for round := range 4 {
 		drawSome(t, r, fmt.Sprint(round, "-"), 4)
 		snapshot(t, r)
@@ -365,7 +365,7 @@ func TestDamagedSnapshots(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e, r = open(t, dir, worldOptions{TrimLog: true, SegmentSize: 4096})
+	e, r = open(t, dir, worldOptions{Sync: kuji.SyncNone, TrimLog: true, SegmentSize: 4096})
 	if s := r.Stats(); s.RecoveredEvents != 17 || s.SnapshotErr == nil {
 		t.Errorf("%d events replayed, %v", s.RecoveredEvents, s.SnapshotErr)
 	}
@@ -389,7 +389,7 @@ func TestDamagedSnapshots(t *testing.T) {
 	if err := os.Truncate(files[len(files)-1], 100); err != nil {
 		t.Fatal(err)
 	}
-	e, r = open(t, dir, worldOptions{})
+	e, r = open(t, dir, worldOptions{Sync: kuji.SyncNone})
 	if s := r.Stats(); s.RecoveredEvents != 40 || s.SnapshotErr == nil {
 		t.Errorf("%d events replayed, want 40; %v", s.RecoveredEvents, s.SnapshotErr)
 	}
@@ -401,7 +401,7 @@ func TestDamagedSnapshots(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e, err = openWorld(dir, worldOptions{})
+	e, err = openWorld(dir, worldOptions{Sync: kuji.SyncNone})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func TestStrays(t *testing.T) {
 // remove the other.
 func TestTwoOfOnePosition(t *testing.T) {
 	dir := t.TempDir()
-	e, r := open(t, dir, worldOptions{})
+	e, r := open(t, dir, worldOptions{Sync: kuji.SyncNone})
 	drawSome(t, r, "players", 7)
 	snapshot(t, r)
 	drawSome(t, r, "a", 5)
@@ -82,7 +82,7 @@ func TestTwoOfOnePosition(t *testing.T) {
 		if _, err := verify.Dir(dir, "test", verify.Options{}); base == 0 && err == nil {
 			t.Error("verification finds nothing wrong")
 		}
-		e, r = open(t, dir, worldOptions{})
+		e, r = open(t, dir, worldOptions{Sync: kuji.SyncNone})
 		if got := r.Stats(); got.RecoveredEvents != 0 || got.Snapshot != s.Position {
 			t.Errorf("base %d: %d events replayed from the snapshot of %d; want none from %d", base, got.RecoveredEvents, got.Snapshot, s.Position)
 		}
@@ -103,8 +103,8 @@ func TestTwoOfOnePosition(t *testing.T) {
 	}
 }
 
-// forgeSeal changes the seal of a snapshot, and makes its checksums right.
-func forgeSeal(t *testing.T, name string, change func(seal []byte)) {
+// forgeFooter changes the footer of a snapshot, and makes its checksums right.
+func forgeFooter(t *testing.T, name string, change func(footer []byte)) {
 	t.Helper()
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -120,10 +120,10 @@ func forgeSeal(t *testing.T, name string, change func(seal []byte)) {
 	}
 }
 
-// TestForgedSeal: what a snapshot's seal says of the log is compared with the
+// TestForgedFooter: what a snapshot's footer says of the log is compared with the
 // log where that is there; and where it is not, a number of random values that no
 // draws can have used does not make Verify count to it.
-func TestForgedSeal(t *testing.T) {
+func TestForgedFooter(t *testing.T) {
 	u64 := func(at int, v uint64) func([]byte) {
 		return func(b []byte) { binary.LittleEndian.PutUint64(b[at:], v) }
 	}
@@ -149,7 +149,7 @@ func TestForgedSeal(t *testing.T) {
 	}
 	for _, trimmed := range []bool{false, true} {
 		dir := t.TempDir()
-		e, r := open(t, dir, worldOptions{TrimLog: trimmed, SegmentSize: 4096})
+		e, r := open(t, dir, worldOptions{Sync: kuji.SyncNone, TrimLog: trimmed, SegmentSize: 4096})
 		rounds := 2
 		if trimmed {
 			rounds = 8
@@ -177,7 +177,7 @@ func TestForgedSeal(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, f := range forged {
-			forgeSeal(t, name, f.change)
+			forgeFooter(t, name, f.change)
 			if rep, err := verify.Dir(dir, "test", verify.Options{}); err == nil && rep.Epochs[0].Undecided == "" && (!trimmed || f.trimmed) {
 				t.Errorf("%s forged, log trimmed %v: Verify finds nothing wrong: %+v", f.name, trimmed, rep)
 			} else if err != nil && strings.HasPrefix(f.name, "values: ") && !strings.Contains(err.Error(), "random values") && f.name != "values: too few" {
@@ -213,7 +213,7 @@ func TestVerifyFromValues(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := t.TempDir()
-			e, r := open(t, dir, worldOptions{TrimLog: true, SegmentSize: 4096})
+			e, r := open(t, dir, worldOptions{Sync: kuji.SyncNone, TrimLog: true, SegmentSize: 4096})
 			if _, err := r.Apply(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}
@@ -234,10 +234,10 @@ func TestVerifyFromValues(t *testing.T) {
 	}
 }
 
-// TestSealOfAFreshEpoch: an epoch in which nothing was drawn has used no value.
-func TestSealOfAFreshEpoch(t *testing.T) {
+// TestFooterOfAFreshEpoch: an epoch in which nothing was drawn has used no value.
+func TestFooterOfAFreshEpoch(t *testing.T) {
 	dir := t.TempDir()
-	o := worldOptions{TrimLog: true, SegmentSize: 4096}
+	o := worldOptions{Sync: kuji.SyncNone, TrimLog: true, SegmentSize: 4096}
 	e, r := open(t, dir, o)
 	drawSome(t, r, "a", 100)
 	if err := e.Close(); err != nil {
@@ -254,7 +254,7 @@ func TestSealOfAFreshEpoch(t *testing.T) {
 	if rep, err := verify.Dir(dir, "test", verify.Options{}); err != nil || rep.From == 0 {
 		t.Fatalf("verified from %d: %v", rep.From, err)
 	}
-	forgeSeal(t, name, func(b []byte) { binary.LittleEndian.PutUint64(b[32:], 1) })
+	forgeFooter(t, name, func(b []byte) { binary.LittleEndian.PutUint64(b[32:], 1) })
 	if _, err := verify.Dir(dir, "test", verify.Options{}); err == nil || !strings.Contains(err.Error(), "random values") {
 		t.Errorf("one value too many: %v", err)
 	}
@@ -290,7 +290,7 @@ func TestDamagedLength(t *testing.T) {
 // and lets Verify find it: by what the file says, or by the state that the log gives.
 func TestForgedSnapshot(t *testing.T) {
 	dir := t.TempDir()
-	e, r := open(t, dir, worldOptions{})
+	e, r := open(t, dir, worldOptions{Sync: kuji.SyncNone})
 	for i := range 3 {
 		do(t, r, kuji.Draw{ID: fmt.Sprint(i), Player: "ann", Pool: "paid"})
 	}

@@ -92,7 +92,7 @@ func TestCatalogVersions(t *testing.T) {
 // TestCatalogVersionsTrimmed: a trimmed log has the catalogs from that on which was in force where it
 // begins.
 func TestCatalogVersionsTrimmed(t *testing.T) {
-	o := worldOptions{TrimLog: true, SegmentSize: 4096}
+	o := worldOptions{Sync: kuji.SyncNone, TrimLog: true, SegmentSize: 4096}
 	dir := trimmedRealm(t)
 	e, r := open(t, dir, o)
 	versionsAre(t, r, 1, "") // the one in force: nothing is read

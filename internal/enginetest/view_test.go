@@ -50,7 +50,7 @@ func TestPoolPage(t *testing.T) {
 
 // TestChangeKinds: the kinds of change that go doc shows are the ones that the rules give.
 func TestChangeKinds(t *testing.T) {
-	public, rules := changeKinds(t, "../../view.go"), changeKinds(t, "../plan/plan.go")
+	public, rules := changeKinds(t, "../../catalog.go"), changeKinds(t, "../plan/plan.go")
 	if len(public) == 0 || !reflect.DeepEqual(public, rules) {
 		t.Errorf("package kuji has\n%v, internal/rules\n%v", public, rules)
 	}

@@ -1,6 +1,6 @@
-// Package historian keeps the histories of a server's realms: it follows each realm with its database,
-// and answers the server from these. A history that fails is tried again, and never holds its realm up.
-// What a history is, and how it is read and written, stands in package history.
+// Package historian keeps the histories of a server's realms: it follows each realm with a database, and
+// answers the server from it. It tries a history that fails again, and never holds its realm up. Package
+// history knows what a history is, and how it is read and written.
 package historian
 
 import (
@@ -14,10 +14,10 @@ import (
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/history"
 	"github.com/kuji-dev/kuji/internal/step"
-	"github.com/kuji-dev/kuji/server"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// Historian is a [server.History] of all realms of a server.
+// Historian is a server.History of all realms of a server.
 type Historian struct {
 	target func(realm string) string
 	o      history.Options
@@ -137,86 +137,92 @@ func (h *Historian) of(realm string) *chronicle {
 	return h.realms[realm]
 }
 
-// known returns the history of a realm, once it is known to be that realm's.
-func (h *Historian) known(realm string) (*history.DB, error) {
-	c := h.of(realm)
+// known returns the database, once it is known to be that of the realm. c may be nil.
+func (c *chronicle) known(realm string) (*history.DB, error) {
 	if c == nil {
 		return nil, &kuji.Error{Code: kuji.CodeClosed, Message: "the history is closed"}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.db == nil || !c.db.Following() {
-		if kuji.CodeOf(c.err) == kuji.CodeConflict {
-			return nil, c.err
-		}
-		return nil, &kuji.Error{Code: kuji.CodeOverloaded, Message: fmt.Sprintf("the history of realm %q is not open yet: try again later", realm), Err: c.err}
+	switch {
+	case c.db != nil && c.db.Following():
+		return c.db, nil
+	case kuji.CodeOf(c.err) == kuji.CodeConflict:
+		return nil, c.err
 	}
-	return c.db, nil
+	return nil, &kuji.Error{Code: kuji.CodeOverloaded, Message: fmt.Sprintf("the history of realm %q is not open yet: try again later", realm), Err: c.err}
 }
 
 // reading calls f with the history of a realm. The log says when the first read fails, and when one
 // succeeds again.
 func (h *Historian) reading(realm string, f func(db *history.DB) error) error {
-	db, err := h.known(realm)
+	c := h.of(realm)
+	db, err := c.known(realm)
 	if err != nil {
 		return err
 	}
 	err = f(db)
 	code := kuji.CodeOf(err)
-	if code == kuji.CodeCanceled {
-		return err
-	}
 	failed := code == kuji.CodeFailed || code == kuji.CodeCorrupt
-	c := h.of(realm)
 	c.mu.Lock()
-	changed := c.unreadable != failed
-	c.unreadable = failed
-	c.mu.Unlock()
+	defer c.mu.Unlock()
 	switch {
-	case changed && failed:
+	case code == kuji.CodeCanceled, c.unreadable == failed:
+		return err
+	case failed:
 		h.log.Error("the history cannot be read; the realm goes on", "realm", realm, "error", err)
-	case changed:
+	default:
 		h.log.Info("the history can be read again", "realm", realm)
 	}
+	c.unreadable = failed
 	return err
 }
 
 // Events implements [server.History].
-func (h *Historian) Events(ctx context.Context, realm string, q server.HistoryQuery) (out server.HistoryPage, err error) {
+func (h *Historian) Events(ctx context.Context, realm string, req *kujiv1.GetHistoryRequest) (events []kuji.Record, out *kujiv1.GetHistoryResponse, err error) {
+	before := history.Place{Position: req.GetBefore().GetPosition(), Index: int(req.GetBefore().GetIndex())}
 	err = h.reading(realm, func(db *history.DB) error {
-		p, err := db.Events(ctx, history.Query{Player: q.Player, Pool: q.Pool, Item: q.Item, Before: history.Place(q.Before), Limit: q.Limit})
-		out = server.HistoryPage{Events: p.Events, More: p.More, Before: server.HistoryPlace(p.Before), State: server.HistoryState(p.State)}
+		p, err := db.Events(ctx, history.Query{Player: req.GetPlayer(), Pool: req.GetPool(), Item: req.GetItem(), Before: before, Limit: int(req.GetLimit())})
+		events, out = p.Events, &kujiv1.GetHistoryResponse{State: stateOf(p.State)}
+		if p.More {
+			out.Before = &kujiv1.EventPlace{Position: p.Before.Position, Index: uint32(p.Before.Index)}
+		}
 		return err
 	})
-	return out, err
+	return events, out, err
 }
 
 // Players implements [server.History].
-func (h *Historian) Players(ctx context.Context, realm, after string, limit int) (out server.HistoryPlayers, err error) {
+func (h *Historian) Players(ctx context.Context, realm string, req *kujiv1.ListPlayersRequest) (out *kujiv1.ListPlayersResponse, err error) {
 	err = h.reading(realm, func(db *history.DB) error {
-		players, more, st, err := db.Players(ctx, after, limit)
-		out = server.HistoryPlayers{Players: players, More: more, State: server.HistoryState(st)}
+		players, more, st, err := db.Players(ctx, req.GetAfter(), int(req.GetLimit()))
+		out = &kujiv1.ListPlayersResponse{Players: players, More: more, State: stateOf(st)}
 		return err
 	})
 	return out, err
 }
 
 // Holders implements [server.History].
-func (h *Historian) Holders(ctx context.Context, realm, item, after string, limit int) (out server.HistoryHolders, err error) {
+func (h *Historian) Holders(ctx context.Context, realm string, req *kujiv1.ListHoldersRequest) (out *kujiv1.ListHoldersResponse, err error) {
 	err = h.reading(realm, func(db *history.DB) error {
-		holders, more, st, err := db.Holders(ctx, item, after, limit)
+		holders, more, st, err := db.Holders(ctx, req.GetItem(), req.GetAfter(), int(req.GetLimit()))
+		out = &kujiv1.ListHoldersResponse{More: more, State: stateOf(st)}
 		for _, one := range holders {
-			out.Holders = append(out.Holders, server.HistoryHolder(one))
+			out.Holders = append(out.Holders, &kujiv1.Holder{Player: one.Player, Quantity: one.Quantity})
 		}
-		out.More, out.State = more, server.HistoryState(st)
 		return err
 	})
 	return out, err
 }
 
+func stateOf(st history.State) *kujiv1.HistoryState {
+	return &kujiv1.HistoryState{Position: st.Position, CompleteFrom: st.CompleteFrom,
+		KeptFrom: st.KeptFrom, KeptFromUnixMs: st.KeptFromTime, ProvenFrom: st.ProvenFrom}
+}
+
 // Wait implements [server.History].
 func (h *Historian) Wait(ctx context.Context, realm string, position uint64) error {
-	db, err := h.known(realm)
+	db, err := h.of(realm).known(realm)
 	if err != nil {
 		return err
 	}
@@ -224,12 +230,12 @@ func (h *Historian) Wait(ctx context.Context, realm string, position uint64) err
 }
 
 // State implements [server.History].
-func (h *Historian) State(realm string) (server.HistoryState, bool) {
-	db, err := h.known(realm)
+func (h *Historian) State(realm string) *kujiv1.HistoryState {
+	db, err := h.of(realm).known(realm)
 	if err != nil {
-		return server.HistoryState{}, false
+		return nil
 	}
-	return server.HistoryState(db.State()), true
+	return stateOf(db.State())
 }
 
 // Down implements [server.History].

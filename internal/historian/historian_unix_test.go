@@ -14,7 +14,7 @@ import (
 	"github.com/kuji-dev/kuji/history"
 	"github.com/kuji-dev/kuji/internal/pgtest"
 	"github.com/kuji-dev/kuji/internal/step"
-	"github.com/kuji-dev/kuji/server"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
 // lines is a log that goroutines write to.
@@ -96,7 +96,7 @@ func TestHistoryOutage(t *testing.T) {
 	url := pgtest.Database(t)
 	h, r, log := historyOf(t, url)
 	ask := func() error {
-		_, err := h.Events(t.Context(), "test", server.HistoryQuery{Player: "ann"})
+		_, _, err := h.Events(t.Context(), "test", &kujiv1.GetHistoryRequest{Player: "ann"})
 		return err
 	}
 	waits(t, h, applied(t, r))

@@ -28,7 +28,7 @@ type room struct {
 //	                                                      → server/internal/message
 //	internal/cli → internal/simulate → internal/odds, internal/rules, internal/store, catalog
 //	internal/cli → internal/cluster → internal/election, server, driver/jetstream → driver
-//	internal/cli → internal/historian → history, server → kuji
+//	internal/cli → internal/historian → history → kuji
 //	internal/cli → sink → kuji, internal/vfs
 //
 // A new folder takes its place here first.
@@ -37,24 +37,24 @@ var rooms = []room{
 	{dir: "internal/cli", may: []string{"client", "internal/cluster", "internal/historian", "server", "server/access", ".", "verify", "backup", "catalog", "internal/contract", "history", "sink", "wal", "proto", "examples", "internal/simulate", "internal/demo", "internal/loadtest", "internal/chart", "internal/step", "driver", "driver/jetstream"}, tests: []string{"driver/drivertest", "driver/jetstream/embedded", "internal/election", "internal/kafkatest", "internal/pgtest", "internal/proxy"},
 		modules: []string{"connectrpc.com", "github.com/spf13", "github.com/schollz/progressbar/v3", "go.yaml.in/yaml/v4", "golang.org/x", "google.golang.org/protobuf", "go.opentelemetry.io"}},
 	{dir: "internal/demo", may: []string{"client", ".", "catalog", "proto", "examples", "internal/contract", "internal/loadtest"},
-		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
+		modules: []string{"connectrpc.com/connect", "golang.org/x/sync", "google.golang.org/protobuf"}},
 	{dir: "internal/loadtest", may: []string{"client", "proto", "internal/chart", "internal/contract"},
-		modules: []string{"connectrpc.com/connect", "golang.org/x/sys"}},
+		modules: []string{"connectrpc.com/connect", "golang.org/x/sync", "golang.org/x/sys"}},
 	{dir: "internal/chart"},
 	{dir: "client", may: []string{"proto", "internal/ulid"}, tests: []string{".", "catalog", "server", "server/access", "internal/proxy"},
 		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
-	{dir: "internal/cluster", may: []string{"internal/election", "internal/contract", "server", ".", "verify", "backup", "proto", "driver", "driver/jetstream", "driver/jetstream/embedded", "internal/step"}, tests: []string{"catalog", "driver/drivertest", "internal/proxy"},
+	{dir: "internal/cluster", may: []string{"internal/election", "internal/contract", "server", ".", "verify", "backup", "proto", "driver", "driver/jetstream", "driver/jetstream/embedded", "internal/step", "internal/vfs"}, tests: []string{"catalog", "driver/drivertest", "internal/proxy"},
 		modules: []string{"connectrpc.com", "golang.org/x/sys"}},
-	{dir: "internal/historian", may: []string{"history", "server", ".", "internal/step"}, tests: []string{"catalog", "internal/pgtest"}},
+	{dir: "internal/historian", may: []string{"history", ".", "proto", "internal/step"}, tests: []string{"catalog", "internal/pgtest"}},
 	{dir: "internal/election"},
 	{dir: "server", may: []string{".", "backup", "catalog", "internal/contract", "proto", "server/access", "server/internal/admission", "server/internal/message", "server/internal/feeds", "server/internal/redis"}, tests: []string{"verify", "examples", "driver/drivertest"},
-		modules: []string{"connectrpc.com", "github.com/prometheus", "google.golang.org/protobuf"}},
+		modules: []string{"connectrpc.com", "github.com/prometheus", "golang.org/x/time", "google.golang.org/protobuf"}},
 	{dir: "server/internal/redis", may: []string{".", "internal/contract", "proto", "server/access", "server/internal/admission", "server/internal/message"},
 		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "server/internal/feeds", may: []string{".", "backup", "internal/contract", "proto", "server/access", "server/internal/admission", "server/internal/message"},
 		modules: []string{"connectrpc.com/connect"}},
 	{dir: "server/internal/message", may: []string{".", "catalog", "internal/contract", "proto"}, modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
-	{dir: "server/internal/admission", may: []string{".", "internal/contract", "proto", "server/access"}, modules: []string{"connectrpc.com/connect"}},
+	{dir: "server/internal/admission", may: []string{".", "internal/contract", "proto", "server/access"}, modules: []string{"connectrpc.com/connect", "golang.org/x/time"}},
 	{dir: "server/access", may: []string{".", "catalog", "internal/contract", "proto"},
 		modules: []string{"connectrpc.com/connect", "github.com/go-jose/go-jose/v4", "google.golang.org/protobuf"}},
 	{dir: ".", may: []string{"internal/odds", "internal/plan", "internal/view", "internal/rules", "internal/store", "internal/ledger", "internal/logged", "internal/format", "driver", "driver/disk", "driver/memory", "catalog", "wal", "internal/vfs", "internal/step", "internal/hook", "internal/ulid"}},

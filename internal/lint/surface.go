@@ -18,14 +18,13 @@ var Public = []string{".", "verify", "backup", "client", "catalog", "wal", "samp
 // and cannot name its type. Tests reach what they need through internal/hook.
 func Surface(t *Typed, root string) []Finding {
 	c := &surface{typed: t, root: root, named: map[*types.TypeName]bool{}}
-	scope := t.Pkg.Scope()
-	for _, name := range scope.Names() { // an alias names the type for everybody
-		if decl, ok := scope.Lookup(name).(*types.TypeName); ok && decl.Exported() && decl.IsAlias() {
-			if t, ok := types.Unalias(decl.Type()).(*types.Named); ok {
-				c.named[t.Obj()] = true
-			}
+	c.aliases(t.Pkg)
+	for _, pkg := range t.Pkg.Imports() {
+		if !strings.HasPrefix(pkg.Path(), Module+"/internal/") {
+			c.aliases(pkg)
 		}
 	}
+	scope := t.Pkg.Scope()
 	for _, name := range scope.Names() {
 		if obj := scope.Lookup(name); obj.Exported() {
 			c.object(obj)
@@ -37,8 +36,20 @@ func Surface(t *Typed, root string) []Finding {
 type surface struct {
 	typed *Typed
 	root  string
-	named map[*types.TypeName]bool // types of others that the package has an alias for
+	named map[*types.TypeName]bool // internal types that have an exported alias
 	found []Finding
+}
+
+// aliases notes what a package has an exported alias for. An alias names a type for everybody.
+func (c *surface) aliases(pkg *types.Package) {
+	scope := pkg.Scope()
+	for _, name := range scope.Names() {
+		if decl, ok := scope.Lookup(name).(*types.TypeName); ok && decl.Exported() && decl.IsAlias() {
+			if t, ok := types.Unalias(decl.Type()).(*types.Named); ok {
+				c.named[t.Obj()] = true
+			}
+		}
+	}
 }
 
 // object checks an exported name of the package.

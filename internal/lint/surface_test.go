@@ -24,7 +24,7 @@ func TestSurface(t *testing.T) {
 		{"field not exported", "type O struct { fs seam.FS }", ""},
 		{"parameter", "func Open(fs seam.FS) {}", "Open is exported"},
 		{"function not exported", "func open(fs seam.FS) {}", ""},
-		{"result behind a pointer", "func Open() *seam.FS { return nil }", "Open is exported"},
+		{"result with a pointer", "func Open() *seam.FS { return nil }", "Open is exported"},
 		{"method", "type O struct{}\nfunc (o O) FS() []seam.FS { return nil }", "O.FS is exported"},
 		{"method not exported", "type O struct{}\nfunc (o O) fs() seam.FS { return nil }", ""},
 		{"method of an interface", "type O interface { Open(map[string]seam.FS) }", "O.Open is exported"},

@@ -1,10 +1,7 @@
 package loadtest
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -98,77 +95,57 @@ func (t *target) gauge(ctx context.Context) (reading, error) {
 // maxPage bounds a page of metrics or a profile, in bytes.
 const maxPage = 64 << 20
 
-// fetch gets a page.
-func fetch(ctx context.Context, h *http.Client, url, key string) ([]byte, error) {
+// fetch gets a page. The status is 0 if there was no answer.
+func fetch(ctx context.Context, h *http.Client, url, key string) (page []byte, status int, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if key != "" {
 		req.Header.Set("Authorization", "Bearer "+key)
 	}
 	resp, err := h.Do(req)
 	if err != nil {
-		return nil, connect.NewError(connect.CodeUnavailable, err)
+		return nil, 0, connect.NewError(connect.CodeUnavailable, err)
 	}
 	defer resp.Body.Close() // read only
-	page, err := io.ReadAll(io.LimitReader(resp.Body, maxPage))
-	if err != nil {
-		return nil, err
+	page, err = io.ReadAll(io.LimitReader(resp.Body, maxPage))
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: HTTP %d: %.200s", url, resp.StatusCode, page)
 	}
-	if resp.StatusCode != http.StatusOK {
-		return nil, statusError{url, resp.StatusCode, page}
-	}
-	return page, nil
-}
-
-// statusError is an answer that is no page.
-type statusError struct {
-	url  string
-	code int
-	page []byte
-}
-
-func (e statusError) Error() string {
-	return fmt.Sprintf("%s: HTTP %d: %.200s", e.url, e.code, e.page)
+	return page, resp.StatusCode, err
 }
 
 // metrics reads the server's metrics that have no labels. A node of a cluster that does not lead
 // has none.
 func (t *target) metrics(ctx context.Context, h *http.Client) (map[string]float64, error) {
-	text, err := fetch(ctx, h, t.URL+"/metrics", t.key)
-	if status, ok := errors.AsType[statusError](err); ok && status.code == http.StatusServiceUnavailable {
+	text, status, err := fetch(ctx, h, t.URL+"/metrics", t.key)
+	switch {
+	case status == http.StatusServiceUnavailable:
 		return nil, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	found := map[string]float64{}
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	for lines.Scan() {
-		name, value, ok := strings.Cut(lines.Text(), " ")
+	for line := range strings.Lines(string(text)) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), " ")
 		if v, err := strconv.ParseFloat(value, 64); ok && err == nil {
 			found[name] = v
 		}
 	}
-	return found, lines.Err()
+	return found, nil
 }
 
-// peakMemory is the most memory that a process had resident so far, in bytes;
-// 0 where the system does not say.
+// peakMemory is the most memory that a process had resident so far, in bytes; 0 where the system does not
+// say.
 func peakMemory(pid int) float64 {
-	if pid == 0 {
-		return 0
-	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0
 	}
 	for line := range strings.Lines(string(status)) {
-		fields := strings.Fields(line)
-		if len(fields) == 3 && fields[0] == "VmHWM:" {
-			kb, err := strconv.ParseFloat(fields[1], 64)
-			if err == nil {
+		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "VmHWM:" {
+			if kb, err := strconv.ParseFloat(fields[1], 64); err == nil {
 				return kb * 1024
 			}
 		}

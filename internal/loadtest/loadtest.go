@@ -11,10 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"time"
 
 	"connectrpc.com/connect"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/kuji-dev/kuji/client"
 	"github.com/kuji-dev/kuji/internal/contract"
@@ -69,21 +71,30 @@ func (o *Options) Check() error {
 		return fmt.Errorf("--connections %d: expected from 1 to %d", o.Connections, MaxConnections)
 	}
 	for _, name := range o.Shapes {
-		if shapeOf(name) == nil {
+		if !slices.Contains(Shapes(), name) {
 			return fmt.Errorf("--shape %q: expected %s", name, strings.Join(Shapes(), ", "))
 		}
 	}
 	return nil
 }
 
+// Setup is what was measured, and where.
+type Setup struct {
+	Machine Machine `json:"machine"`
+	Build   any     `json:"build"` // of this program, and of the server that it started
+	Sync    string  `json:"sync"`  // the server's: always, interval or none; unspecified: it does not say
+	Players int     `json:"players"`
+	Entries int     `json:"entries"`
+}
+
+func (o *Options) setup(build any) Setup {
+	return Setup{Machine: thisMachine(o.Dir), Build: build, Players: o.Players, Entries: o.Entries}
+}
+
 // Report is what was found.
 type Report struct {
-	Machine Machine   `json:"machine"`
-	Build   any       `json:"build"` // of this program, and of the server that it started
+	Setup
 	Server  string    `json:"server_version"`
-	Sync    string    `json:"sync"` // the server's: always, interval or none; unspecified: it does not say
-	Players int       `json:"players"`
-	Entries int       `json:"entries"`
 	Started time.Time `json:"started"`
 	Results []Result  `json:"results"`
 }
@@ -91,7 +102,7 @@ type Report struct {
 // Run measures each shape against a server of its own, or the one that there is. build goes into the
 // report.
 func Run(ctx context.Context, o Options, build any) (*Report, error) {
-	report := &Report{Machine: thisMachine(o.Dir), Build: build, Players: o.Players, Entries: o.Entries, Started: time.Now().UTC().Truncate(time.Second)}
+	report := &Report{Setup: o.setup(build), Started: time.Now().UTC().Truncate(time.Second)}
 	for i, name := range o.Shapes {
 		title := fmt.Sprintf("%d of %d: %s", i+1, len(o.Shapes), name)
 		res, version, err := o.measure(ctx, title, o.load(name), nil)
@@ -110,11 +121,8 @@ func (o *Options) measure(ctx context.Context, title string, l load, env []strin
 	if err != nil {
 		return res, "", err
 	}
+	defer func() { err = errors.Join(err, server.Stop()) }()
 	t := &target{Server: server, key: o.Key, run: runName(), players: o.Players, ahead: 4}
-	defer func() {
-		t.close()
-		err = errors.Join(err, server.Stop())
-	}()
 	status, err := t.prepare(ctx, l, o.Entries)
 	if err != nil {
 		return res, "", err
@@ -129,11 +137,14 @@ func (o *Options) measure(ctx context.Context, title string, l load, env []strin
 	begin := time.Now()
 	t.deadline = begin.Add(o.Duration)
 	stopBar := o.Bar(ctx, o.Duration, func() string { return fmt.Sprintf("%-20s %11d draws", title, t.draws.Load()) })
-	profile := o.profile(ctx, t, l)
+	var profiling errgroup.Group
+	if o.Profile != "" {
+		profiling.Go(func() error { return o.profile(ctx, t, l) })
+	}
 	latencies, err := t.drive(ctx, l)
 	took := time.Since(begin)
 	stopBar()
-	if err := errors.Join(err, <-profile); err != nil {
+	if err := errors.Join(err, profiling.Wait()); err != nil {
 		return res, "", err
 	}
 	after, err := t.gauge(ctx)
@@ -145,21 +156,9 @@ func (o *Options) measure(ctx context.Context, title string, l load, env []strin
 	return res, status.GetVersion(), nil
 }
 
-// profile takes a CPU profile of the server while it is measured, if the options ask for one. The channel
-// gets the error.
-func (o *Options) profile(ctx context.Context, t *target, l load) <-chan error {
-	done := make(chan error, 1)
-	if o.Profile == "" {
-		done <- nil
-		return done
-	}
-	go func() { done <- o.takeProfile(ctx, t, l) }()
-	return done
-}
-
-// takeProfile writes the server's profile as NAME.pprof, and that of this
-// process, which is the client, as NAME-client.pprof.
-func (o *Options) takeProfile(ctx context.Context, t *target, l load) (err error) {
+// profile writes a CPU profile of the server while it is measured, as NAME.pprof, and one of this process,
+// which is the client, as NAME-client.pprof.
+func (o *Options) profile(ctx context.Context, t *target, l load) (err error) {
 	if err := os.MkdirAll(o.Profile, 0o755); err != nil {
 		return err
 	}
@@ -167,23 +166,21 @@ func (o *Options) takeProfile(ctx context.Context, t *target, l load) (err error
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, own.Close()) }()
 	if err := pprof.StartCPUProfile(own); err != nil {
-		return errors.Join(err, own.Close())
+		return err
 	}
-	defer func() {
-		pprof.StopCPUProfile()
-		err = errors.Join(err, own.Close())
-	}()
+	defer pprof.StopCPUProfile()
 	whole := max(1, int(o.Duration.Seconds()))
-	data, err := fetch(ctx, &http.Client{Transport: t.newConnection(false)}, fmt.Sprintf("%sprofile?seconds=%d", t.Pprof, whole), "")
+	data, _, err := fetch(ctx, &http.Client{Transport: t.newConnection(false)}, fmt.Sprintf("%sprofile?seconds=%d", t.Pprof, whole), "")
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(o.Profile, l.name+".pprof"), data, 0o644)
 }
 
-// benchCatalog has a pool "bench" of n entries without stock, with weights from
-// 1 to 100, that give one of 100 items each.
+// benchCatalog has a pool "bench" of n entries without stock, with weights from 1 to 100, each of which gives
+// one of 100 items.
 func benchCatalog(n int) []byte {
 	var y strings.Builder
 	y.WriteString("kuji: 1\nname: Benchmark\nitems:\n")
@@ -198,8 +195,8 @@ func benchCatalog(n int) []byte {
 	return []byte(y.String())
 }
 
-// prepare makes the realms with their catalog and makes every player known. It
-// returns what the server says of itself.
+// prepare makes the realms with their catalog, and makes every player known. It returns what the server says
+// of itself.
 func (t *target) prepare(ctx context.Context, l load, entries int) (*kujiv1.GetStatusResponse, error) {
 	c, err := t.client(t.newConnection(false))
 	if err != nil {
@@ -221,8 +218,7 @@ func (t *target) prepare(ctx context.Context, l load, entries int) (*kujiv1.GetS
 	return c.Admin.GetStatus(ctx, &kujiv1.GetStatusRequest{Realm: t.realm(0)})
 }
 
-// newConnection makes a transport with one connection of its own; http2 is
-// for gRPC.
+// newConnection makes a transport with one connection of its own; http2 is for gRPC.
 func (t *target) newConnection(http2 bool) *http.Transport {
 	p := new(http.Protocols)
 	switch {
@@ -233,22 +229,12 @@ func (t *target) newConnection(http2 bool) *http.Transport {
 	default:
 		p.SetUnencryptedHTTP2(true)
 	}
-	tr := &http.Transport{Protocols: p, MaxIdleConnsPerHost: 1, ReadBufferSize: 64 << 10, WriteBufferSize: 64 << 10}
-	t.mu.Lock()
-	t.transports = append(t.transports, tr)
-	t.mu.Unlock()
-	return tr
+	return &http.Transport{Protocols: p, MaxIdleConnsPerHost: 1, ReadBufferSize: 64 << 10, WriteBufferSize: 64 << 10}
 }
 
 // client returns a client over a connection. A catalog of a million entries takes its time.
 func (t *target) client(over *http.Transport, options ...connect.ClientOption) (*client.Client, error) {
 	return client.New([]string{t.URL}, client.Options{Key: t.key, Transport: over, Timeout: 2 * time.Minute, Connect: options})
-}
-
-func (t *target) close() {
-	for _, tr := range t.transports {
-		tr.CloseIdleConnections()
-	}
 }
 
 // Percentile returns the value below which p thousandths of a sorted list lie (nearest rank), rounded to

@@ -3,12 +3,12 @@ package loadtest
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 )
 
-// Machine is where a figure was measured. Fields that the system does not
-// tell are empty.
+// Machine is where a figure was measured. What the system does not tell is empty.
 type Machine struct {
 	CPU        string `json:"cpu"`
 	Cores      int    `json:"cores"` // that this process may use
@@ -31,6 +31,26 @@ func thisMachine(dir string) Machine {
 		m.Kernel = strings.TrimSpace(string(release))
 	}
 	return m
+}
+
+// filesystem names the file system that a directory is on; "" where the system has no list of them.
+func filesystem(dir string) (kind string) {
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	mounts, none := os.ReadFile("/proc/self/mounts")
+	if err != nil || none != nil {
+		return ""
+	}
+	longest := ""
+	for line := range strings.Lines(string(mounts)) {
+		f := strings.Fields(line) // device, place, kind, …
+		if len(f) > 2 && strings.HasPrefix(dir+"/", strings.TrimSuffix(f[1], "/")+"/") && len(f[1]) >= len(longest) {
+			longest, kind = f[1], f[2]
+		}
+	}
+	return kind
 }
 
 func (m Machine) String() string {

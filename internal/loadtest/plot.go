@@ -26,12 +26,8 @@ type Point struct {
 
 // PlotReport is what the plots show.
 type PlotReport struct {
-	Machine Machine  `json:"machine"`
-	Build   any      `json:"build"`
-	Sync    string   `json:"sync"`
-	Players int      `json:"players"`
-	Entries int      `json:"entries"`
-	Series  []Series `json:"series"`
+	Setup
+	Series []Series `json:"series"`
 }
 
 // Plot measures the shape stream along each axis and writes a plot of each. build goes into the plots.
@@ -39,7 +35,7 @@ func Plot(ctx context.Context, o Options, build fmt.Stringer) (*PlotReport, erro
 	if err := os.MkdirAll(o.Plot, 0o755); err != nil {
 		return nil, err
 	}
-	report := &PlotReport{Machine: thisMachine(o.Dir), Build: build, Players: o.Players, Entries: o.Entries}
+	report := &PlotReport{Setup: o.setup(build)}
 	for _, axis := range []struct {
 		name   string
 		points []int

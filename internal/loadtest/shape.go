@@ -1,18 +1,19 @@
 package loadtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net/http"
+	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/kuji-dev/kuji/client"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
@@ -21,55 +22,38 @@ import (
 // StreamBatch is how many draws a batch of the shape stream has.
 const StreamBatch = 1000
 
-// shape is a way in which users call a server.
-type shape struct {
-	name    string
-	fixed   int // connections, unless --connections says
-	batch   int // draws in a message of a stream; 0: unary
-	json    bool
-	unnamed bool // draws without request ids
+// load is a way in which users call a server.
+type load struct {
+	name        string
+	connections int
+	batch       int  // draws in a message of a stream; 0: unary
+	json        bool // otherwise gRPC
+	unnamed     bool // draws without request ids
+	realms      int
 }
 
-var shapes = []shape{
-	{name: "json", fixed: 1, json: true},
+// shapes are the loads that can be asked for. Those without connections have as many as the options say.
+var shapes = []load{
+	{name: "json", connections: 1, json: true},
 	{name: "http", json: true},
 	{name: "grpc"},
 	{name: "stream-1", batch: 1},
-	{name: "stream", fixed: 4, batch: StreamBatch},
-	{name: "anonymous", fixed: 4, batch: StreamBatch, unnamed: true},
+	{name: "stream", connections: 4, batch: StreamBatch},
+	{name: "anonymous", connections: 4, batch: StreamBatch, unnamed: true},
 }
 
 // Shapes returns the names of the ways in which a server can be called.
-func Shapes() []string {
-	var names []string
-	for _, s := range shapes {
-		names = append(names, s.name)
+func Shapes() (names []string) {
+	for _, l := range shapes {
+		names = append(names, l.name)
 	}
 	return names
 }
 
-func shapeOf(name string) *shape {
-	for i := range shapes {
-		if shapes[i].name == name {
-			return &shapes[i]
-		}
-	}
-	return nil
-}
-
-// load is a shape as it is driven.
-type load struct {
-	*shape
-	connections int
-	realms      int
-}
-
 // load returns the load of a shape.
 func (o *Options) load(shape string) load {
-	l := load{shape: shapeOf(shape), connections: o.Connections, realms: 1}
-	if l.fixed > 0 {
-		l.connections = l.fixed
-	}
+	l := shapes[slices.Index(Shapes(), shape)]
+	l.connections, l.realms = cmp.Or(l.connections, o.Connections), 1
 	return l
 }
 
@@ -82,9 +66,6 @@ type target struct {
 	ahead    int // batches on their way in a stream
 	deadline time.Time
 	draws    atomic.Int64 // acknowledged so far
-
-	mu         sync.Mutex
-	transports []*http.Transport
 }
 
 // runName makes request ids of this run differ from those of another.
@@ -113,50 +94,38 @@ func (c *caller) next() bool {
 	return more
 }
 
-// drive runs a load until the deadline and returns all latencies, in
-// milliseconds, in no order.
-func (t *target) drive(ctx context.Context, l load) ([]float64, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+// drive runs a load until the deadline and returns all latencies, in milliseconds, in no order.
+func (t *target) drive(ctx context.Context, l load) (latencies []float64, err error) {
+	options := connect.WithGRPC()
+	if l.json {
+		options = connect.WithProtoJSON()
+	}
 	callers := make([]*caller, l.connections)
-	var running sync.WaitGroup
 	for i := range callers {
-		options := []connect.ClientOption{connect.WithGRPC()}
-		if l.json {
-			options = []connect.ClientOption{connect.WithProtoJSON()}
-		}
-		over, err := t.client(t.newConnection(!l.json), options...)
-		if err != nil {
+		c := &caller{target: t, load: l, number: i, realmName: t.realm(i % l.realms), random: rand.New(rand.NewPCG(uint64(i), 1))}
+		if c.client, err = t.client(t.newConnection(!l.json), options); err != nil {
 			return nil, err
 		}
-		c := &caller{
-			target: t, load: l, number: i, realmName: t.realm(i % l.realms),
-			client: over, random: rand.New(rand.NewPCG(uint64(i), 1)),
-		}
 		callers[i] = c
-		drive := c.unary
-		if l.batch > 0 {
-			drive = c.stream
-		}
-		running.Go(func() {
-			if err := drive(ctx); err != nil {
-				cancel(err)
+	}
+	running, ctx := errgroup.WithContext(ctx)
+	for _, c := range callers {
+		running.Go(func() error {
+			if l.batch > 0 {
+				return c.stream(ctx)
 			}
+			return c.unary(ctx)
 		})
 	}
-	running.Wait()
-	if err := context.Cause(ctx); err != nil {
-		return nil, err
-	}
-	var all []float64
+	err = running.Wait()
 	for _, c := range callers {
-		all = append(all, c.latencies...)
+		latencies = append(latencies, c.latencies...)
 	}
-	return all, nil
+	return latencies, err
 }
 
-// appendPlayer appends the id of a player by number. It makes the id on the
-// spot: to look one up among a million takes the processor longer.
+// appendPlayer appends the id of a player by number. It makes the id on the spot: to look one up among a
+// million takes the processor longer.
 func appendPlayer(dst []byte, n int) []byte {
 	return strconv.AppendUint(append(dst, "player-"...), uint64(n), 10)
 }
@@ -196,8 +165,7 @@ func (c *caller) unary(ctx context.Context) error {
 	return nil
 }
 
-// stream sends batches on a stream, with a few on their way; or one after the
-// other when they are of one draw.
+// stream sends batches on a stream, with a few on their way, or one after the other if they are of one draw.
 func (c *caller) stream(ctx context.Context) error {
 	ahead := c.ahead
 	if c.batch == 1 {
@@ -245,6 +213,8 @@ type sentBatch struct {
 	draws int
 }
 
+type drawStream = connect.BidiStreamForClientSimple[kujiv1.StreamDrawsRequest, kujiv1.StreamDrawsResponse]
+
 // pump sends what next makes, until that is nil, and reads the answers.
 func (c *caller) pump(ctx context.Context, ahead int, next func() *kujiv1.StreamDrawsRequest) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -258,16 +228,14 @@ func (c *caller) pump(ctx context.Context, ahead int, next func() *kujiv1.Stream
 	received := make(chan error, 1)
 	go func() { received <- c.receive(s, sent, places) }()
 	var failed error
-	for req := next(); req != nil; req = next() {
+	for req := next(); req != nil && failed == nil; req = next() {
 		select {
 		case places <- struct{}{}:
 		case err := <-received:
 			return err
 		}
 		sent <- sentBatch{time.Now(), len(req.GetPlayers())} // has room
-		if failed = s.Send(req); failed != nil {
-			break // Receive says why
-		}
+		failed = s.Send(req)                                 // Receive says why
 	}
 	close(sent)
 	if failed == nil {
@@ -279,12 +247,8 @@ func (c *caller) pump(ctx context.Context, ahead int, next func() *kujiv1.Stream
 	return errors.Join(failed, s.CloseResponse())
 }
 
-type answers interface {
-	Receive() (*kujiv1.StreamDrawsResponse, error)
-}
-
 // receive reads the response to each batch sent.
-func (c *caller) receive(s answers, sent <-chan sentBatch, places <-chan struct{}) error {
+func (c *caller) receive(s *drawStream, sent <-chan sentBatch, places <-chan struct{}) error {
 	for b := range sent {
 		res, err := s.Receive()
 		if err != nil {
@@ -311,12 +275,11 @@ func (c *caller) receive(s answers, sent <-chan sentBatch, places <-chan struct{
 
 // meet makes every player known by a draw.
 func (t *target) meet(ctx context.Context, realm string) error {
-	s := shapeOf("anonymous")
 	over, err := t.client(t.newConnection(true), connect.WithGRPC())
 	if err != nil {
 		return err
 	}
-	c := &caller{target: t, load: load{shape: s, connections: 1, realms: 1}, realmName: realm, client: over}
+	c := &caller{target: t, realmName: realm, client: over}
 	known := 0
 	var players texts
 	req := &kujiv1.StreamDrawsRequest{Realm: realm, Pools: []string{"bench"}}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/store"
 )
 
 // A budget bounds what the picks from a pool give of an item within an hour, a day, a week or ever.
@@ -38,25 +39,6 @@ func BudgetName(pool string, b *catalog.Budget, item string) string {
 		return "/budget/" + b.Share + "/" + b.Per.String() + "/" + item
 	}
 	return pool + "/budget/" + b.Per.String() + "/" + item
-}
-
-// budgets compiles the budgets of every pool, by pool number.
-func (t *Tables) budgets(c *catalog.Catalog, n *numbers) [][]*Budget {
-	all := make([][]*Budget, n.pools)
-	known := map[uint32]*Budget{} // by counter
-	for i := range c.Pools {
-		for j := range c.Pools[i].Budgets {
-			b := &c.Pools[i].Budgets[j]
-			for k, s := range b.Of {
-				counter := n.pool[i].budget[j][k]
-				if known[counter] == nil {
-					known[counter] = &Budget{counter, b.Per, t.ItemNum[s.Item], s.Quantity}
-				}
-				all[n.pool[i].num] = append(all[n.pool[i].num], known[counter])
-			}
-		}
-	}
-	return all
 }
 
 // setCosts notes what the entries of a pool can take from its budgets. The pools below have their
@@ -108,9 +90,9 @@ func (r *drawing) spendBudgets(item uint32, quantity uint64) {
 // writeBudgets writes what the current draw has spent.
 func (r *drawing) writeBudgets() {
 	for _, b := range r.spentOf {
-		r.w.Tally(b.Counter, r.tally(b.Counter))
+		r.w.More(store.Tally, uint64(b.Counter), r.tally(b.Counter))
 		if when := r.tally(b.Counter + 1); when != r.state.Tally(b.Counter+1) {
-			r.w.Tally(b.Counter+1, when)
+			r.w.More(store.Tally, uint64(b.Counter+1), when)
 		}
 	}
 	r.spentOf = r.spentOf[:0]

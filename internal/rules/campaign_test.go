@@ -67,14 +67,14 @@ pools:
 		t.Errorf("after the draws: %+v", m)
 	}
 	// The time that is told is that of the first draw that finds the moment.
-	for _, when := range []int64{c.Moments[0].Next - 1, c.Moments[0].Next} {
+	for _, when := range []int64{c.Moments[0].NextAt - 1, c.Moments[0].NextAt} {
 		r.now = when
-		if m, want := view.CampaignOf(r.rules, "p", when).Moments[0], uint64(when-c.Moments[0].Next+1); m.Waiting != want {
+		if m, want := view.CampaignOf(r.rules, "p", when).Moments[0], uint64(when-c.Moments[0].NextAt+1); m.Waiting != want {
 			t.Errorf("at %s %d even moments wait, want %d", stamp(when), m.Waiting, want)
 		}
 	}
 	r.now = start + 239*hour - 1
-	if m := view.CampaignOf(r.rules, "p", r.now).Moments[0]; m.Come != 10 || m.Waiting != 7 || m.Next != 0 {
+	if m := view.CampaignOf(r.rules, "p", r.now).Moments[0]; m.Come != 10 || m.Waiting != 7 || m.NextAt != 0 {
 		t.Errorf("in the end: %+v", m)
 	}
 	r.check()
@@ -85,21 +85,21 @@ func (r *realm) stands(pool string) (text string) {
 	r.t.Helper()
 	c := view.CampaignOf(r.rules, pool, r.now)
 	for _, b := range c.Budgets {
-		text += fmt.Sprintf("%s %d of %d until %s\n", b.Item, b.Spent, b.Limit, stamp(b.Resets))
+		text += fmt.Sprintf("%s %d of %d until %s\n", b.Item, b.Spent, b.Limit, stamp(b.ResetsAt))
 	}
 	for _, m := range c.Moments {
 		next := "-"
-		if m.Next > 0 {
-			next = stamp(m.Next)
+		if m.NextAt > 0 {
+			next = stamp(m.NextAt)
 		}
 		text += fmt.Sprintf("%s %d come, %d wait, next %s\n", m.Entry, m.Come, m.Waiting, next)
 	}
 	p, _, _ := view.PoolOf(r.rules.Tables(), r.state, pool, 0, 99, c)
 	for _, e := range p.Entries {
-		if e.Over {
+		if e.OverBudget {
 			text += e.ID + " is over a budget\n"
 		}
-		if e.Over && e.Weight != 0 {
+		if e.OverBudget && e.Weight != 0 {
 			r.t.Errorf("%+v", e)
 		}
 	}

@@ -172,7 +172,7 @@ func TestStockThroughCatalogs(t *testing.T) {
 		if e := p.Entries[0]; e.ID == "a" && (e.Left != step.left || e.Drawn != step.drawn || e.Weight != step.weight) {
 			t.Errorf("step %d: %+v, want %+v", i, e, step)
 		}
-		if p.Total == 0 {
+		if p.TotalWeight == 0 {
 			r.want(draw("ann", "p", 1), rules.SoldOut, "p")
 		}
 	}

@@ -9,11 +9,10 @@ import (
 type drawKind struct{ plain }
 
 func (drawKind) form(c *Command) *CommandError {
+	if err := checkPool(c.Pool); err != nil {
+		return err
+	}
 	switch {
-	case c.Pool == "":
-		return malformed("pool", "empty; want the id of a pool")
-	case len(c.Pool) > catalog.MaxID:
-		return malformed("pool", "%d bytes long; at most %d are allowed", len(c.Pool), catalog.MaxID)
 	case c.Count < 1 || c.Count > MaxDrawCount:
 		return malformed("count", "%d; 1 to %d are allowed", c.Count, MaxDrawCount)
 	case len(c.Pay) > catalog.MaxID:
@@ -102,7 +101,7 @@ func (r *checks) addDraw(pt *Pool, player uint32, count uint64, cost *payment) f
 		return failure{BalanceOverflow, item}
 	}
 	r.count(pt, player, count)
-	r.draws = append(r.draws, drawn{player, pt, count, *cost, len(r.sets)})
+	r.draws = append(r.draws, pendingDraw{player, pt, count, *cost, len(r.sets)})
 	r.given(pt.maxGain * count)
 	r.picks += count * pt.Picks
 	return failure{}

@@ -141,8 +141,8 @@ func TestEmptyNestedPool(t *testing.T) {
 	wantTotals := func(top, middle, bottom uint64) {
 		t.Helper()
 		for id, want := range map[string]uint64{"top": top, "middle": middle, "bottom": bottom} {
-			if v := r.pool(id); v.Total != want {
-				t.Errorf("pool %s: total weight %d, want %d", id, v.Total, want)
+			if v := r.pool(id); v.TotalWeight != want {
+				t.Errorf("pool %s: total weight %d, want %d", id, v.TotalWeight, want)
 			}
 		}
 	}
@@ -158,8 +158,8 @@ func TestEmptyNestedPool(t *testing.T) {
 	r.want(draw("ann", "bottom", 1), rules.OK, "") // straight from it: those above change with it
 	wantTotals(1, 0, 0)
 	for _, id := range []string{"top", "middle"} {
-		if v := r.pool(id); v.Last != uint64(len(r.log)) {
-			t.Errorf("pool %s changed last at %d, want %d", id, v.Last, len(r.log))
+		if v := r.pool(id); v.Position != uint64(len(r.log)) {
+			t.Errorf("pool %s changed last at %d, want %d", id, v.Position, len(r.log))
 		}
 	}
 	r.replay()

@@ -584,8 +584,8 @@ func (m *model) compare(r *realm) {
 		if p.Mode == catalog.ModeEach {
 			total = 100 * p.WeightScale
 		}
-		if v.Total != total {
-			r.t.Fatalf("pool %s: total weight %d, the model says %d", p.ID, v.Total, total)
+		if v.TotalWeight != total {
+			r.t.Fatalf("pool %s: total weight %d, the model says %d", p.ID, v.TotalWeight, total)
 		}
 	}
 }

@@ -519,8 +519,8 @@ func TestOddsOfAPlayer(t *testing.T) {
 	r := newRealm(t, 1)
 	r.put(strings.Replace(banner, "max_count: 1000", "max_count: 1000\n    price: {three: 1}\n    limits: [{per: forever, draws: 100}]", 1))
 	hash := r.state.Hash()
-	if o := r.odds("banner", ""); o.Status != rules.OK || o.Tracks[0] != (odds.TrackOdds{Pool: "banner", Track: "five-star", CertainIn: 90}) {
-		t.Errorf("a newcomer: %v %q, %+v", o.Status, o.Subject, o.Tracks)
+	if o := r.odds("banner", ""); o.Status != rules.OK || o.Pity[0] != (odds.TrackOdds{Pool: "banner", Track: "five-star", CertainIn: 90}) {
+		t.Errorf("a newcomer: %v %q, %+v", o.Status, o.Subject, o.Pity)
 	}
 	if o := r.odds("banner", "ann"); o.Status != rules.InsufficientItems || o.Subject != "three" {
 		t.Errorf("no money: %v %q", o.Status, o.Subject)
@@ -551,7 +551,7 @@ func TestOddsOfAPlayer(t *testing.T) {
 		})
 	}
 	o := r.odds("banner", "ann")
-	if got, want := o.Tracks[0], (odds.TrackOdds{Pool: "banner", Track: "five-star", Draws: counts["since"], CertainIn: 90 - counts["since"]}); got != want {
+	if got, want := o.Pity[0], (odds.TrackOdds{Pool: "banner", Track: "five-star", Draws: counts["since"], CertainIn: 90 - counts["since"]}); got != want {
 		t.Errorf("the track is at %+v, want %+v", got, want)
 	}
 	total := new(big.Rat)

@@ -116,7 +116,7 @@ func promises(r *realm, m *model, player string) (can map[string]bool) {
 	for _, d := range r.tracks(player) {
 		seen[d.Name] = d
 	}
-	for i, t := range o.Tracks {
+	for i, t := range o.Pity {
 		var others []string
 		if t.Unless != "" {
 			others = strings.Split(t.Unless, ", ")
@@ -205,14 +205,14 @@ func TestPromises(t *testing.T) {
 func foretold(r *realm, m *model, p *catalog.Pool, pick picker) {
 	i := pick("track", len(p.Tracks))
 	t := &p.Tracks[i]
-	said := r.odds("p", "ann").Tracks[i]
+	said := r.odds("p", "ann").Pity[i]
 	if said.CertainIn < 2 {
 		return
 	}
 	at := "ann " + counter(p, t.Name)
 	was := m.since[at]
 	r.want(setTrack("ann", "p/"+t.Name, uint64(t.Certain)-1, "", "test"), rules.OK, "")
-	now := r.odds("p", "ann").Tracks[i]
+	now := r.odds("p", "ann").Pity[i]
 	if now.CertainIn != 1 || now.Unless != said.Unless || said.CertainIn != uint64(t.Certain)-was {
 		r.t.Fatalf("at %d draws, %+v was said; at %d, %+v", was, said, t.Certain-1, now)
 	}
@@ -255,7 +255,7 @@ func TestCertainInEveryOrder(t *testing.T) {
 			for _, e := range o.Outcomes {
 				got = append(got, e.Chance.RatString())
 			}
-			for _, tr := range o.Tracks {
+			for _, tr := range o.Pity {
 				switch {
 				case tr.CertainIn == 1 && tr.Unless != "":
 					text = append(text, tr.Track+" unless "+tr.Unless)
@@ -278,8 +278,8 @@ func TestNeverAgain(t *testing.T) {
 	r.wantTracks("ann", view.TrackDraws{Name: "p/hero", Draws: 1, CertainIn: 4})
 	r.want(grant("ann", of("hero", 1)), rules.OK, "")
 	r.wantTracks("ann", view.TrackDraws{Name: "p/hero", Draws: 1})
-	if o := r.odds("p", "ann"); o.Tracks[0] != (odds.TrackOdds{Pool: "p", Track: "hero", Draws: 1}) {
-		t.Errorf("%+v", o.Tracks[0])
+	if o := r.odds("p", "ann"); o.Pity[0] != (odds.TrackOdds{Pool: "p", Track: "hero", Draws: 1}) {
+		t.Errorf("%+v", o.Pity[0])
 	}
 }
 
@@ -290,8 +290,8 @@ func TestCompleteCollection(t *testing.T) {
 	r.want(draw("ann", "p", 2), rules.OK, "")
 	r.want(draw("ann", "p", 1), rules.SoldOut, "p")
 	o := r.odds("p", "ann")
-	if o.Status != rules.SoldOut || len(o.Items) > 0 || o.Tracks[0].CertainIn != 0 {
-		t.Errorf("%v, gives %v, %+v", o.Status, o.Items, o.Tracks)
+	if o.Status != rules.SoldOut || len(o.Items) > 0 || o.Pity[0].CertainIn != 0 {
+		t.Errorf("%v, gives %v, %+v", o.Status, o.Items, o.Pity)
 	}
 	for _, e := range o.Outcomes {
 		if e.Chance.Sign() != 0 {

@@ -46,8 +46,7 @@ type redeeming struct {
 func guessesName(per catalog.Per) string { return "/guesses/" + per.String() }
 
 // setRedeem compiles what codes pay for.
-func (t *Tables) setRedeem(n *numbers) {
-	t.guesses = Limit{Counter: n.guesses, Per: t.Catalog.Guesses.Per, Draws: t.Catalog.Guesses.Count}
+func (t *Tables) setRedeem() {
 	given := map[uint32]bool{}
 	for i := range t.Catalog.Pools {
 		p := &t.Catalog.Pools[i]
@@ -138,7 +137,7 @@ func (redeemKind) check(r *checks, cmd *Command) failure {
 func (redeemKind) write(r *drawing, cmd *Command, _ int) {
 	rt, number := r.findCode(cmd.Code)
 	r.arrive(r.see(cmd.Player))
-	r.w.UseCode(rt.list, number)
+	r.w.More(store.UseCode, uint64(rt.list), number)
 	r.writeDraw(0)
 }
 

@@ -29,7 +29,7 @@ func TestPoolPages(t *testing.T) {
 				pages.Entries = nil
 				for from := 0; from < len(whole.Entries); from += 2 {
 					v, known, current := view.PoolOf(r.rules.Tables(), r.state, id, from, 2, nil)
-					if !known || !current || v.Total != whole.Total || v.Last != whole.Last || v.Config != whole.Config {
+					if !known || !current || v.TotalWeight != whole.TotalWeight || v.Position != whole.Position {
 						t.Fatalf("page from %d of %s: %+v, the whole: %+v", from, id, v, whole)
 					}
 					pages.Entries = append(pages.Entries, v.Entries...)
@@ -37,7 +37,7 @@ func TestPoolPages(t *testing.T) {
 				if !reflect.DeepEqual(pages, whole) {
 					t.Fatalf("pages of %s: %+v, the whole: %+v", id, pages, whole)
 				}
-				if whole.Total == 0 {
+				if whole.TotalWeight == 0 {
 					spent++
 				}
 			}
@@ -78,8 +78,8 @@ func TestSpentPoolBesideReaders(t *testing.T) {
 				if v.Entries[0].Weight == 0 {
 					want++
 				}
-				if v.Last != want {
-					t.Errorf("version %d: weight %d as of position %d, want %d", tables.Version, v.Entries[0].Weight, v.Last, want)
+				if v.Position != want {
+					t.Errorf("version %d: weight %d as of position %d, want %d", tables.Version, v.Entries[0].Weight, v.Position, want)
 					return
 				}
 			}

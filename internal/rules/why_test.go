@@ -24,7 +24,8 @@ func (r *realm) stopped(cmd rules.Command) rules.LimitState {
 // limits returns where a player stands, as a reader finds it.
 func (r *realm) limits(player string) []view.PoolLimit {
 	_, counters, _, _ := r.state.Holdings(player)
-	return view.LimitsUsed(r.rules.Tables(), counters, r.now, r.state.Back())
+	limits, _ := view.LimitsUsed(r.rules.Tables(), counters, r.now, r.state.Back())
+	return limits
 }
 
 // TestLimitStates: what is left of each kind of limit, and from when there is more.
@@ -55,7 +56,7 @@ func TestLimitStates(t *testing.T) {
 		var used []view.PoolLimit
 		for _, s := range states {
 			if s.Left < s.Draws {
-				used = append(used, view.PoolLimit{Pool: "p", LimitState: s})
+				used = append(used, view.PoolLimit{Pool: "p", Limit: s})
 			}
 		}
 		if got := r.limits(player); !reflect.DeepEqual(got, used) {

@@ -24,12 +24,9 @@ type At struct {
 	Time     int64  // the batch's time stamp, Unix milliseconds; decreasing only after a Clock effect
 }
 
-// Apply changes the state by an event. It keeps nothing of the event except a copy of its bytes,
-// if it has a request id. After an error, an *InconsistentError or a *FormatError, the state must
-// not be used again.
-//
 // Apply is Change, then Remember. Neither looks at what the other changes, so recovery runs them
-// concurrently.
+// concurrently. They keep nothing of the event except a copy of its bytes, if it has a request id.
+// After an error, an *InconsistentError or a *FormatError, the state must not be used again.
 func (s *State) Apply(ev *Event, at At) error {
 	if err := s.Change(ev, at); err != nil {
 		return err
@@ -51,8 +48,8 @@ func (s *State) Change(ev *Event, at At) error {
 	return err
 }
 
-// Abandon releases readers that wait for an event which will never be fully applied. The state
-// must not be used again, and what those readers see of it has no meaning.
+// Abandon releases readers that wait for an event which will never be fully applied. The state must
+// not be used again, and what those readers see of it has no meaning.
 func (s *State) Abandon() { s.release() }
 
 // release lets readers see what an event has changed.
@@ -91,18 +88,17 @@ func (s *State) change(ev *Event, at At) error {
 				return inconsistent("pool number %d of %d", e.N, len(s.names.pools))
 			}
 			p = s.names.pools[e.N]
-		case Take:
-			if p == nil {
-				return inconsistent("one of entry number %d taken, but no pool is named", e.N)
+		case Take, Return:
+			switch {
+			case p == nil:
+				return inconsistent("entry number %d taken or returned, but no pool is named", e.N)
+			case e.Verb == Take:
+				err = s.take(p, e.N, at.Position)
+			default:
+				err = s.putBack(p, e.N, e.Value, at.Position)
 			}
-			err = s.take(p, e.N, at.Position)
 		case Member:
 			b, p = nil, nil
-		case Return:
-			if p == nil {
-				return inconsistent("%d of entry number %d returned, but no pool is named", e.Value, e.N)
-			}
-			err = s.putBack(p, e.N, e.Value, at.Position)
 		case Draw:
 		case Tally:
 			if e.N >= s.names.next {
@@ -115,13 +111,12 @@ func (s *State) change(ev *Event, at At) error {
 			if ev.Named || len(ev.ID) > 0 { // where Remember does not look for them
 				return inconsistent("an event with a player or a request id puts a catalog in force, sets the clock or raises the level")
 			}
-			if e.Verb == Clock {
+			switch e.Verb {
+			case Clock:
 				err = s.setBack(int64(e.Value))
-			}
-			if e.Verb == Level {
+			case Level:
 				err = s.raise(format.Level(e.Value))
-			}
-			if e.Verb == Catalog {
+			case Catalog:
 				s.catalog = InForce{Version: s.catalog.Version + 1, Bytes: bytes.Clone(e.Bytes), Position: at.Position, Index: at.Index, Time: at.Time}
 				s.named = true
 			}
@@ -170,8 +165,7 @@ func (s *asOf) raise(l format.Level) error {
 	return nil
 }
 
-// setBack sets the clock back. Stamps go on from there. What is measured in steady time goes on as
-// if nothing had happened.
+// setBack sets the clock back. Steady time goes on.
 func (s *asOf) setBack(ms int64) error {
 	if ms == 0 || ms > s.now || ms > MaxBack-s.back {
 		return inconsistent("the clock is set back by %d milliseconds from %d, after %d before", ms, s.now, s.back)

@@ -135,57 +135,57 @@ func TestApplyRefuses(t *testing.T) {
 			func(w *store.Writer) {
 				w.Name(store.NewList, "l")
 				codes(w, 0, "x")
-				w.GiveCode(0, 0)
-				w.GiveCode(0, 1)
+				w.More(store.GiveCode, 0, 0)
+				w.More(store.GiveCode, 0, 1)
 			},
 			func(w *store.Writer) {
 				w.Name(store.NewList, "l")
 				codes(w, 0, "x", "y")
-				w.GiveCode(0, 0)
-				w.GiveCode(0, 1)
+				w.More(store.GiveCode, 0, 0)
+				w.More(store.GiveCode, 0, 1)
 			}},
 		"a code given twice": {
 			func(w *store.Writer) {
 				w.Name(store.NewList, "l")
 				codes(w, 0, "x", "y")
-				w.GiveCode(0, 0)
-				w.GiveCode(0, 0)
+				w.More(store.GiveCode, 0, 0)
+				w.More(store.GiveCode, 0, 0)
 			},
-			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x", "y"); w.GiveCode(0, 0) }},
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x", "y"); w.More(store.GiveCode, 0, 0) }},
 		"a code out of its turn": {
-			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x", "y"); w.GiveCode(0, 1) },
-			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x", "y"); w.GiveCode(0, 0) }},
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x", "y"); w.More(store.GiveCode, 0, 1) },
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x", "y"); w.More(store.GiveCode, 0, 0) }},
 		"a code for a player that there is not": {
 			func(w *store.Writer) {
 				w.Name(store.NewList, "l")
 				codes(w, 0, "x")
 				w.Effect(store.Player, 1)
-				w.GiveCode(0, 0)
+				w.More(store.GiveCode, 0, 0)
 			},
-			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.Join("bob"); w.GiveCode(0, 0) }},
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.Join("bob"); w.More(store.GiveCode, 0, 0) }},
 		"a code used that there is not": {
-			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.UseCode(0, 1) },
-			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x", "y"); w.UseCode(0, 1) }},
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.More(store.UseCode, 0, 1) },
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x", "y"); w.More(store.UseCode, 0, 1) }},
 		"a code of no list used": {
-			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.UseCode(1, 0) },
-			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.UseCode(0, 0) }},
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.More(store.UseCode, 1, 0) },
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.More(store.UseCode, 0, 0) }},
 		"a code used twice by a player": {
-			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.UseCode(0, 0); w.UseCode(0, 0) },
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.More(store.UseCode, 0, 0); w.More(store.UseCode, 0, 0) },
 			func(w *store.Writer) {
 				w.Name(store.NewList, "l")
 				codes(w, 0, "x")
-				w.UseCode(0, 0)
+				w.More(store.UseCode, 0, 0)
 				w.Join("bob")
-				w.UseCode(0, 0)
+				w.More(store.UseCode, 0, 0)
 			}},
 		"a code used by a player that there is not": {
 			func(w *store.Writer) {
 				w.Name(store.NewList, "l")
 				codes(w, 0, "x")
 				w.Effect(store.Player, 1)
-				w.UseCode(0, 0)
+				w.More(store.UseCode, 0, 0)
 			},
-			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.Join("bob"); w.UseCode(0, 0) }},
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.Join("bob"); w.More(store.UseCode, 0, 0) }},
 		"a malformed effect behind a good one": {
 			func(w *store.Writer) { w.Change(store.Gain, 0, 1); w.Buf = append(w.Buf, 0xff) },
 			func(w *store.Writer) { w.Change(store.Gain, 0, 1) }},
@@ -480,14 +480,14 @@ func (n *naive) compare(t rapid.TB, s *store.State) {
 			t.Fatalf("list %d: %d uses of %d codes, want %d of %d", i, all.Uses(), used, len(l.uses), l.burnt())
 		}
 		for k, want := range l.uses {
-			code, player, _, _ := all.Use(uint64(k))
-			if want != (naiveUse{int(code), int(player)}) || !s.CodeUsedBy(uint32(i), code, player) || s.CodeTimes(uint32(i), code) == 0 {
-				t.Fatalf("use %d is of code %d by player %d, want %+v", k, code, player, want)
+			u := all.Use(uint64(k))
+			if want != (naiveUse{int(u.Code), int(u.Player)}) || !s.CodeUsedBy(uint32(i), uint64(u.Code), u.Player) || s.CodeTimes(uint32(i), uint64(u.Code)) == 0 {
+				t.Fatalf("use %d is of code %d by player %d, want %+v", k, u.Code, u.Player, want)
 			}
 		}
 		for k, player := range l.given {
-			if got, _, _ := all.GivenTo(uint64(k)); int(got) != player {
-				t.Fatalf("code %d was given to player %d, want %d", k, got, player)
+			if got := all.GivenTo(uint64(k)); int(got.Player) != player || got.Code != uint32(k) {
+				t.Fatalf("code %d was given to player %d, want %d", got.Code, got.Player, player)
 			}
 		}
 	}
@@ -663,18 +663,18 @@ func FuzzApply(f *testing.F) {
 		w.More(store.Member)
 		counters(w, 9, "nine")
 		w.Change(store.Set, 11, 1<<63)
-		w.Tally(3, 1<<63)
+		w.More(store.Tally, 3, 1<<63)
 		w.More(store.Draw)
-		w.Tally(5, 1)
+		w.More(store.Tally, 5, 1)
 	}))
 	f.Add(r.write("new", func(w *store.Writer) {
 		w.Name(store.NewList, "l")
 		codes(w, 0, "x", "y", strings.Repeat("z", 100))
 		w.Join("b")
-		w.GiveCode(0, 0)
-		w.GiveCode(0, 1)
-		w.UseCode(0, 2)
-		w.UseCode(0, 0)
+		w.More(store.GiveCode, 0, 0)
+		w.More(store.GiveCode, 0, 1)
+		w.More(store.UseCode, 0, 2)
+		w.More(store.UseCode, 0, 0)
 	}))
 	seeds := r.log[:2]
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -687,7 +687,7 @@ func FuzzApply(f *testing.F) {
 		first := r.s.Capture(nil)
 		chain := []snapshot{taken(first)}
 		r.s.Release(first, true)
-		mark := first.Mark()
+		extent := first.Extent()
 		for i := 0; i < 50; i++ {
 			var ev store.Event
 			n, err := store.Decode(b, &ev)
@@ -701,7 +701,7 @@ func FuzzApply(f *testing.F) {
 			b = b[n:]
 			wantWhole(t, r.s)
 		}
-		second := r.s.Capture(&mark)
+		second := r.s.Capture(&extent)
 		chain = append(chain, taken(second))
 		r.s.Release(second, true)
 		s, _, err := load(chain)

@@ -6,23 +6,25 @@ import (
 	"sync/atomic"
 )
 
-// Capture is a state as of a position, to be written to a snapshot while the state goes on. Before
-// an event changes something for the first time since the capture began, its old value is saved. A
-// capture holds the whole state, or what changed since an earlier capture.
+// Capture is a state as of a position, to be written to a snapshot while the state goes on: all of
+// it, or what changed since an earlier capture. Before an event changes something for the first
+// time since the capture began, its old value is saved.
 //
 // [State.Capture] begins a capture and [State.Release] ends it, both under the realm's lock.
 // [Capture.Blocks] runs concurrently with the writer.
 type Capture struct {
 	asOf
-	base     *Mark // nil: the whole state
-	mark     Mark
+	partial  bool // it holds what changed since base, not the whole state
+	base     Extent
+	extent   Extent
 	players  *players
 	dirty    bitmap // players changed since base
 	catalog  InForce
 	items    []item // only ids and kinds
 	counters []counters
 	pools    []capturedPool
-	ids      capturedIDs
+	ids      ids    // frozen; records never change, and the copied list of chunks keeps them alive
+	idsFrom  uint64 // the first id that base lacks
 	tallies  tallies
 	codes    []capturedCodes
 
@@ -40,21 +42,21 @@ type aside struct {
 	arena []byte              // what kept points into
 }
 
-// Mark says what a snapshot covers of a state, so that the next one can build on it.
-type Mark struct {
+// Extent says what a snapshot covers of a state, so that the next one can build on it.
+type Extent struct {
 	Position uint64
 	Version  uint64 // of the catalog
 	Items    uint32
 	Counters uint32 // names, not numbers
 	Pools    uint32
 	Players  uint32
-	IDs      uint64      // number of the next request id
-	Entries  []uint32    // by pool number
-	Codes    []CodesMark // by list number
+	IDs      uint64        // number of the next request id
+	Entries  []uint32      // by pool number
+	Codes    []CodesExtent // by list number
 }
 
-// CodesMark says what a snapshot covers of a list of codes.
-type CodesMark struct{ Codes, Given, Uses uint64 }
+// CodesExtent says what a snapshot covers of a list of codes.
+type CodesExtent struct{ Codes, Given, Uses uint64 }
 
 // capturedCodes is a list of codes as of the capture.
 type capturedCodes struct {
@@ -66,56 +68,43 @@ type capturedCodes struct {
 // capturedPool is a pool as of the capture. Its stock is copied later.
 type capturedPool struct {
 	state   *pool
-	id      string
 	entries []string
 	last    uint64
-	live    int // length of changed
 }
 
-// capturedIDs is the idempotency window as of the capture. Records never change, and the copied
-// list of chunks keeps them alive.
-type capturedIDs struct {
-	head  uint64
-	from  uint64 // the first id that base lacks
-	floor int64
-	window
-	all ids
-}
+// live returns the number of chunks of entries.
+func (p *capturedPool) live() int { return (len(p.entries) + entryChunk - 1) / entryChunk }
 
-// Capture begins a capture of the whole state, or, if base is not nil, of what changed since base.
-// base must be the mark of the newest capture, which must have succeeded. Only one capture at a
-// time. It takes time in proportion to the numbers of pools and of chunks of memory, not of
-// players or entries.
-func (s *State) Capture(base *Mark) *Capture {
+// Capture begins a capture of the whole state, or, if base is not nil, of what changed since the
+// newest capture, which must have succeeded and has this extent. Only one capture at a time. It
+// takes time in proportion to the numbers of pools and of chunks of memory, not of players or
+// entries.
+func (s *State) Capture(base *Extent) *Capture {
 	p := &s.players
 	n := &s.names
 	c := &Capture{
-		asOf: s.asOf, base: base, players: p,
+		asOf: s.asOf, partial: base != nil, players: p,
 		dirty: p.dirty.reset(), catalog: s.catalog, items: n.items, counters: n.counters,
-		pools:     make([]capturedPool, len(n.pools)),
+		extent: s.extent(), ids: s.ids.frozen(), tallies: slices.Clone(s.tallies),
 		blockSize: defaultBlockSize,
 		aside:     aside{kept: map[uint32][]byte{}, stock: map[uint64][]uint64{}},
 	}
-	c.tallies = slices.Clone(s.tallies)
 	for _, l := range s.codes.lists {
 		c.codes = append(c.codes, capturedCodes{l.codes, l.name, l.last.Load()})
 	}
-	c.mark = s.mark()
-	c.mark.Entries = make([]uint32, len(n.pools))
-	for i, ps := range n.pools {
-		c.pools[i] = capturedPool{state: ps, id: ps.id, entries: ps.entryIDs, last: ps.last, live: len(ps.changed)}
-		c.mark.Entries[i] = uint32(len(ps.entryIDs))
+	for _, p := range n.pools {
+		c.pools = append(c.pools, capturedPool{state: p, entries: p.entryIDs, last: p.last})
 	}
-	c.ids = capturedIDs{head: s.ids.head, from: s.ids.head, floor: s.ids.floor, window: s.ids.window, all: s.ids.frozen()}
 	if base != nil {
-		c.ids.from = max(c.ids.head, base.IDs)
+		c.base = *base
 	}
+	c.idsFrom = max(c.ids.head, c.base.IDs)
 	p.capture, s.stock.capture = c, c
 	return c
 }
 
-// Mark returns what the capture covers.
-func (c *Capture) Mark() Mark { return c.mark }
+// Extent returns what the capture covers.
+func (c *Capture) Extent() Extent { return c.extent }
 
 // Release ends a capture. If it was not written, what it held counts as changed for the next one.
 func (s *State) Release(c *Capture, written bool) {
@@ -127,7 +116,7 @@ func (s *State) Release(c *Capture, written bool) {
 
 // wants reports whether the capture includes a player.
 func (c *Capture) wants(n uint32) bool {
-	return n < c.mark.Players && (c.base == nil || c.dirty.has(n))
+	return n < c.extent.Players && (!c.partial || c.dirty.has(n))
 }
 
 // keepPlayer saves a player before the first change since the capture.
@@ -147,10 +136,10 @@ func (c *Capture) keepPlayer(b *block) {
 
 // keepEntries saves a chunk of a pool's entries before the first change since the capture.
 func (c *Capture) keepEntries(p *pool, chunk uint32) {
-	if p.changed[chunk] > c.applied || p.num >= c.mark.Pools || int(chunk) >= c.pools[p.num].live {
+	if p.changed[chunk] > c.applied || p.num >= c.extent.Pools || int(chunk) >= c.pools[p.num].live() {
 		return
 	}
-	if c.base != nil && p.changed[chunk] <= c.base.Position {
+	if c.partial && p.changed[chunk] <= c.base.Position {
 		return
 	}
 	c.mu.Lock()
@@ -180,7 +169,7 @@ func (c *Capture) entries(num, chunk uint32) (stock, drawn []uint64) {
 	n := min(entryChunk, len(cp.entries)-int(chunk*entryChunk)) // entries may have been added since
 	p.mu.Lock()
 	switch at := p.changed[chunk]; {
-	case at <= c.applied && c.base != nil && at <= c.base.Position:
+	case at <= c.applied && c.partial && at <= c.base.Position:
 		p.mu.Unlock()
 		return nil, nil
 	case at <= c.applied:

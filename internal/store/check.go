@@ -2,8 +2,8 @@ package store
 
 // Check verifies the invariants that hold at every position: an item's supply is the sum of its
 // balances, balances are within bounds, no code is in a list twice, and indexes agree with what
-// they index. Stock cannot be below zero by its representation. Check takes time in proportion to
-// the state.
+// they index. Stock cannot be below zero by its representation. It takes time in proportion to the
+// state.
 func (s *State) Check() error {
 	if err := s.names.checkSupply(&s.players); err != nil {
 		return err
@@ -69,8 +69,8 @@ func (n *names) checkSupply(p *players) error {
 	return nil
 }
 
-// check checks that each code is in its list once, that players got what was given, and that
-// each used a code once.
+// check checks that each code is in its list once, that players got what was given, and that each
+// used a code once.
 func (s *codes) check(players int) error {
 	total := uint64(0)
 	for _, l := range s.lists {
@@ -85,11 +85,11 @@ func (s *codes) check(players int) error {
 				return inconsistent("code list %q: the index does not find number %d", l.name, n)
 			}
 		}
-		prev := given{}
-		for n := range l.codes.given.n {
-			g := *l.codes.given.get(n)
-			if int(g.player) >= players || g.position < prev.position || g.position > l.last.Load() {
-				return inconsistent("code list %q: number %d given to player number %d at position %d", l.name, n, g.player, g.position)
+		prev := Handed{}
+		for n := range l.codes.Given() {
+			g := l.codes.GivenTo(n)
+			if int(g.Player) >= players || g.Position < prev.Position || g.Position > l.last.Load() {
+				return inconsistent("code list %q: number %d given to player number %d at position %d", l.name, n, g.Player, g.Position)
 			}
 			prev = g
 		}
@@ -105,20 +105,14 @@ func (s *codes) check(players int) error {
 
 // checkUses checks that each use of a code is there once, and counted.
 func (l *codeList) checkUses(players int) error {
-	prev, times, burnt := use{}, uint64(0), uint64(0)
-	for n := range l.codes.uses.n {
-		u := *l.codes.uses.get(n)
-		if int(u.player) >= players || uint64(u.code) >= l.codes.Count() || u.position < prev.position || u.position > l.last.Load() {
-			return inconsistent("code list %q: number %d used by player number %d at position %d", l.name, u.code, u.player, u.position)
+	prev, times, burnt := Handed{}, uint64(0), uint64(0)
+	for n := range l.codes.Uses() {
+		u := l.codes.Use(n)
+		if int(u.Player) >= players || uint64(u.Code) >= l.codes.Count() || u.Position < prev.Position || u.Position > l.last.Load() {
+			return inconsistent("code list %q: number %d used by player number %d at position %d", l.name, u.Code, u.Player, u.Position)
 		}
-		found := 0
-		for m := range l.used.matches(u.hash()) {
-			if was := l.codes.uses.get(m); was.player == u.player && was.code == u.code {
-				found++
-			}
-		}
-		if found != 1 {
-			return inconsistent("code list %q: number %d used %d times by player number %d", l.name, u.code, found, u.player)
+		if found := l.timesUsedBy(u.Code, u.Player); found != 1 {
+			return inconsistent("code list %q: number %d used %d times by player number %d", l.name, u.Code, found, u.Player)
 		}
 		prev = u
 	}

@@ -4,21 +4,16 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"iter"
 	"sync/atomic"
 )
 
-// Codes are texts that rewards give away, each once: coupons, gift cards, keys. They stand in
-// lists. A list grows at its end, and its codes are given in the order in which they were imported.
-// So nothing in a list ever changes but where its codes end and where those that were given end,
-// and a copy of its head is the list as of that moment: captures and readers take one.
+// Codes are texts that rewards give away, each once: coupons, gift cards, keys. They are in lists,
+// which only grow: by codes, which are given in the order of their import, and by uses, when
+// players send them, in the order of the log. So a copy of a list's head is the list as of that
+// moment: captures and readers take one.
 //
-// Players can send codes, too. A use is one code used by one player, who can use each once. Uses
-// stand in the order of the log.
-//
-// A code takes its own bytes, and about 30 more: 5 beside it, 11 in the index that finds it again,
-// and 24 once it is given. Each use takes 24 and about 20 in an index, and its
-// code 4.
+// A code takes its own bytes, and about 30 more: 5 with it, 11 in the index that finds it again,
+// and 24 once it is given. Each use takes 24 and about 20 in an index, and its code 4.
 
 // Bounds on codes.
 const (
@@ -28,8 +23,8 @@ const (
 	MaxCode = 128
 	// MaxCodesBytes is the most bytes of codes in one event, with a byte for each code's length.
 	MaxCodesBytes = 2 << 20
-	// MaxAlike is the most codes of one list that differ only in what SumCode passes over. They have
-	// the same hash, and no index separates these.
+	// MaxAlike is the most codes of one list that differ only in what SumCode passes over: no index
+	// separates these.
 	MaxAlike = 16
 	// MaxUses is the most uses of the codes of one list.
 	MaxUses = 1 << 30
@@ -72,12 +67,11 @@ type codes struct {
 type codeList struct {
 	name  string
 	codes Codes
-	index index // from the hash of a code to its number
-	folds index // from the hash of a code's fold to its number, where the first index does not do: see fold
-	used  index // from the hash of a code and a player to the number of the use
-	// times is how often each code was used. Pages without a use are nil.
-	times []*[pieceLen]uint32
-	burnt uint64 // how many codes were used at all
+	index index               // from the hash of a code to its number
+	folds index               // from the hash of a code's fold to its number, where the first index does not do: see fold
+	used  index               // from the hash of a code and a player to the number of the use
+	times []*[pieceLen]uint32 // how often each code was used; nil: pages without a use
+	burnt uint64              // how many codes were used at all
 	left  atomic.Uint64
 	last  atomic.Uint64 // position of the last change; set before left
 }
@@ -87,28 +81,21 @@ type Codes struct {
 	text  [][]byte       // each code is its length (1 byte), then the bytes; only the last piece has room
 	used  uint32         // bytes of the last piece
 	at    pieces[uint32] // by number: where the code is: the piece << textBits | the offset in it
-	given pieces[given]  // by number
-	uses  pieces[use]    // in the order of the log
+	given pieces[Handed] // by number
+	uses  pieces[Handed] // in the order of the log
 }
 
-// use is a code that a player used.
-type use struct {
-	position     uint64
-	time         int64
-	player, code uint32
+// Handed says who got or used a code, and when.
+type Handed struct {
+	Position     uint64
+	Time         int64 // Unix milliseconds
+	Player, Code uint32
 }
 
 // hash mixes code and player. Clients choose neither number.
-func (u *use) hash() uint32 {
-	x := (uint64(u.player)<<32 | uint64(u.code)) * 0x9e3779b97f4a7c15
+func (h *Handed) hash() uint32 {
+	x := (uint64(h.Player)<<32 | uint64(h.Code)) * 0x9e3779b97f4a7c15
 	return uint32((x ^ x>>32) * 0xd6e8feb86659fd93 >> 32)
-}
-
-// given is who got a code.
-type given struct {
-	position uint64
-	time     int64
-	player   uint32
 }
 
 const (
@@ -118,14 +105,22 @@ const (
 	pieceLen  = 512
 )
 
-// pieces is a list that only grows. What is in it stays where it is, so a copy of its head can be
-// read beside the writer.
+// pieces is a list that only grows. Its elements do not move, so a copy of its head can be read
+// concurrently with the writer.
 type pieces[T any] struct {
 	list []*[pieceLen]T
 	n    uint32
 }
 
 func (p *pieces[T]) get(i uint32) *T { return &p.list[i/pieceLen][i%pieceLen] }
+
+// last returns the last element, or an empty one.
+func (p *pieces[T]) last() (v T) {
+	if p.n > 0 {
+		v = *p.get(p.n - 1)
+	}
+	return v
+}
 
 func (p *pieces[T]) push(v T) {
 	if p.n%pieceLen == 0 {
@@ -149,21 +144,15 @@ func (c *Codes) Code(n uint64) []byte {
 }
 
 // GivenTo returns to whom a code was given, and when.
-func (c *Codes) GivenTo(n uint64) (player uint32, position uint64, time int64) {
-	g := c.given.get(uint32(n))
-	return g.player, g.position, g.time
-}
+func (c *Codes) GivenTo(n uint64) Handed { return *c.given.get(uint32(n)) }
 
 // Uses returns how often codes of the list were used.
 func (c *Codes) Uses() uint64 { return uint64(c.uses.n) }
 
-func (c *Codes) mark() CodesMark { return CodesMark{c.Count(), c.Given(), c.Uses()} }
+// Use returns one of these uses.
+func (c *Codes) Use(n uint64) Handed { return *c.uses.get(uint32(n)) }
 
-// Use returns the code of a use, who used it, and when.
-func (c *Codes) Use(n uint64) (code uint64, player uint32, position uint64, time int64) {
-	u := c.uses.get(uint32(n))
-	return uint64(u.code), u.player, u.position, u.time
-}
+func (c *Codes) extent() CodesExtent { return CodesExtent{c.Count(), c.Given(), c.Uses()} }
 
 // add appends a code.
 func (c *Codes) add(code []byte) {
@@ -193,11 +182,8 @@ func (l *codes) name(name string) error {
 	if len(l.lists) >= MaxCodeLists {
 		return inconsistent("more than %d code lists", MaxCodeLists)
 	}
-	list := &codeList{name: name}
-	list.index.alone, list.used.alone = true, true
-	list.index.init()
 	l.num[name] = uint32(len(l.lists))
-	l.lists = append(l.lists, list)
+	l.lists = append(l.lists, &codeList{name: name})
 	return nil
 }
 
@@ -209,52 +195,54 @@ func (l *codes) get(num uint32) (*codeList, error) {
 	return l.lists[num], nil
 }
 
-// matches iterates over the numbers in an index with this hash.
-func (x *index) matches(hash uint32) iter.Seq[uint32] {
-	return func(yield func(uint32) bool) {
-		s := x.shard(hash)
-		for i := first(hash); ; i++ {
-			slot := *s.at(i)
-			if slot == 0 || uint32(slot>>32) == hash && !yield(uint32(slot)-1) {
-				return
+// addAlone is add for an index that the writer alone reads, which may be empty.
+func (x *index) addAlone(hash, number uint32) {
+	if x.own == nil {
+		x.alone = true
+		x.init()
+	}
+	x.add(hash, number)
+}
+
+// among returns how many of the numbers with this hash are looked for, and the lowest of them.
+func (x *index) among(hash uint32, wanted func(number uint32) bool) (lowest uint32, n int) {
+	if x.own == nil {
+		return 0, 0
+	}
+	s := x.shard(hash)
+	for i := first(hash); *s.at(i) != 0; i++ {
+		slot := *s.at(i)
+		if number := uint32(slot) - 1; uint32(slot>>32) == hash && wanted(number) {
+			if n++; n == 1 || number < lowest {
+				lowest = number
 			}
 		}
 	}
+	return lowest, n
 }
 
 // find returns the number of a code with this hash.
 func (l *codeList) find(code []byte, hash uint32) (number uint32, ok bool) {
-	for n := range l.index.matches(hash) {
-		if bytes.Equal(l.codes.Code(uint64(n)), code) {
-			return n, true
-		}
-	}
-	return 0, false
+	number, n := l.index.among(hash, func(m uint32) bool { return bytes.Equal(l.codes.Code(uint64(m)), code) })
+	return number, n > 0
 }
 
-// findSum returns the number of the first code with this sum.
-func (l *codeList) findSum(sum *CodeSum) (number uint32, ok bool) {
-	for n := range l.index.matches(sum.hash()) {
-		if (!ok || n < number) && SumCode(l.codes.Code(uint64(n))) == *sum {
-			number, ok = n, true
-		}
-	}
-	return number, ok
+// alike returns how many codes have this sum, and the number of the first of them.
+func (l *codeList) alike(sum *CodeSum) (first uint32, n int) {
+	return l.index.among(sum.hash(), func(m uint32) bool { return SumCode(l.codes.Code(uint64(m))) == *sum })
 }
 
-// usedBy reports whether a player used a code.
-func (l *codeList) usedBy(code, player uint32) bool {
-	if l.codes.uses.n == 0 {
-		return false
-	}
-	u := use{player: player, code: code}
-	for n := range l.used.matches(u.hash()) {
-		if was := l.codes.uses.get(n); was.player == player && was.code == code {
-			return true
-		}
-	}
-	return false
+// timesUsedBy returns how often a player used a code: at most once, if nothing is damaged.
+func (l *codeList) timesUsedBy(code, player uint32) int {
+	u := Handed{Player: player, Code: code}
+	_, n := l.used.among(u.hash(), func(m uint32) bool {
+		was := l.codes.uses.get(m)
+		return was.Player == player && was.Code == code
+	})
+	return n
 }
+
+func (l *codeList) usedBy(code, player uint32) bool { return l.timesUsedBy(code, player) > 0 }
 
 // timesUsed returns how often a code was used.
 func (l *codeList) timesUsed(code uint32) uint32 {
@@ -265,33 +253,20 @@ func (l *codeList) timesUsed(code uint32) uint32 {
 }
 
 // use adds a use, which must be the player's first of the code.
-func (l *codeList) use(u use) {
-	if l.codes.uses.n == 0 {
-		l.used.init()
-	}
-	l.used.add(u.hash(), l.codes.uses.n)
+func (l *codeList) use(u Handed) {
+	l.used.addAlone(u.hash(), l.codes.uses.n)
 	l.codes.uses.push(u)
-	page := int(u.code / pieceLen)
+	page := int(u.Code / pieceLen)
 	for page >= len(l.times) {
 		l.times = append(l.times, nil)
 	}
 	if l.times[page] == nil {
 		l.times[page] = new([pieceLen]uint32)
 	}
-	times := &l.times[page][u.code%pieceLen]
+	times := &l.times[page][u.Code%pieceLen]
 	if *times++; *times == 1 {
 		l.burnt++
 	}
-}
-
-// alike returns how many codes have this sum.
-func (l *codeList) alike(sum *CodeSum) (n int) {
-	for m := range l.index.matches(sum.hash()) {
-		if SumCode(l.codes.Code(uint64(m))) == *sum {
-			n++
-		}
-	}
-	return n
 }
 
 // add appends a code. No error names a code: errors are for logs, and codes are secrets.
@@ -304,10 +279,10 @@ func (l *codeList) add(code []byte) error {
 	if l.codes.at.n >= maxListCodes {
 		return inconsistent("code list %q: more than %d codes", l.name, maxListCodes)
 	}
-	if l.alike(&sum) >= MaxAlike {
+	if _, n := l.alike(&sum); n >= MaxAlike {
 		return inconsistent("code list %q: more than %d codes like number %d", l.name, MaxAlike, l.codes.at.n)
 	}
-	l.index.add(hash, l.codes.at.n)
+	l.index.addAlone(hash, l.codes.at.n)
 	l.addFold(code, l.codes.at.n)
 	l.codes.add(code)
 	return nil
@@ -351,7 +326,7 @@ func (s *codes) giveCode(num uint32, number uint64, player uint32, at At) error 
 	case number != l.codes.Given() || number >= l.codes.Count():
 		return inconsistent("code list %q: number %d given, after %d of %d", l.name, number, l.codes.Given(), l.codes.Count())
 	}
-	l.codes.given.push(given{position: at.Position, time: at.Time, player: player})
+	l.codes.given.push(Handed{Position: at.Position, Time: at.Time, Player: player, Code: uint32(number)})
 	l.changed(at.Position)
 	return nil
 }
@@ -369,7 +344,7 @@ func (s *codes) useCode(num uint32, number uint64, player uint32, at At) error {
 	case l.codes.uses.n >= MaxUses:
 		return inconsistent("code list %q: more than %d uses", l.name, MaxUses)
 	}
-	l.use(use{position: at.Position, time: at.Time, player: player, code: uint32(number)})
+	l.use(Handed{Position: at.Position, Time: at.Time, Player: player, Code: uint32(number)})
 	l.changed(at.Position)
 	return nil
 }
@@ -417,16 +392,19 @@ func (l *codes) HasCode(list uint32, code string) bool {
 
 // CodesAlike returns how many codes of a list, which must exist, have this sum. Only an event that
 // adds codes changes that.
-func (l *codes) CodesAlike(list uint32, sum CodeSum) int { return l.lists[list].alike(&sum) }
+func (l *codes) CodesAlike(list uint32, sum CodeSum) int {
+	_, n := l.lists[list].alike(&sum)
+	return n
+}
 
 // FindCode returns the number of the first code of a list, which must exist, with this sum: one of
 // SumCode or of OtherSums.
 func (l *codes) FindCode(list uint32, sum CodeSum) (number uint64, ok bool) {
-	n, ok := l.lists[list].findSum(&sum)
-	if !ok {
-		n, ok = l.lists[list].findFold(&sum)
+	first, n := l.lists[list].alike(&sum)
+	if n == 0 {
+		first, n = l.lists[list].alikeFolded(&sum)
 	}
-	return uint64(n), ok
+	return uint64(first), n > 0
 }
 
 // CodeTimes returns how often a code of a list was used.
@@ -441,12 +419,8 @@ func (l *codes) CodeUsedBy(list uint32, number uint64, player uint32) bool {
 
 // CodeGivenTo reports whether a code of a list was given to a player.
 func (l *codes) CodeGivenTo(list uint32, number uint64, player uint32) bool {
-	given := &l.lists[list].codes
-	if number >= given.Given() {
-		return false
-	}
-	to, _, _ := given.GivenTo(number)
-	return to == player
+	codes := &l.lists[list].codes
+	return number < codes.Given() && codes.GivenTo(number).Player == player
 }
 
 // CodeUses returns how often codes of a list were used, and how many of them were at all.

@@ -27,11 +27,11 @@ func TestCheckFindsDefects(t *testing.T) {
 			w.Change(Gain, 1, 7)
 			if n == 0 {
 				w.Name(NewList, "list")
-				w.AddCodes(0, 4)
+				w.More(AddCodes, 0, 4)
 				w.Text("x")
 				w.Text("y")
-				w.GiveCode(0, 0)
-				w.UseCode(0, 1)
+				w.More(GiveCode, 0, 0)
+				w.More(UseCode, 0, 1)
 			}
 			var ev Event
 			if _, err := Decode(w.End(), &ev); err != nil {
@@ -61,11 +61,11 @@ func TestCheckFindsDefects(t *testing.T) {
 		"a code twice":                func(s *State, _ []slot) { s.codes.lists[0].codes.Code(1)[0] = 'x' },
 		"the codes that are left":     func(s *State, _ []slot) { s.codes.lists[0].left.Store(2) },
 		"the number of codes":         func(s *State, _ []slot) { s.codes.codes++ },
-		"whose a code is":             func(s *State, _ []slot) { s.codes.lists[0].codes.given.get(0).player = 6 },
-		"when a code was given":       func(s *State, _ []slot) { s.codes.lists[0].codes.given.get(0).position = 2 },
-		"whose a use is":              func(s *State, _ []slot) { s.codes.lists[0].codes.uses.get(0).player = 1 },
-		"what a use is of":            func(s *State, _ []slot) { s.codes.lists[0].codes.uses.get(0).code = 0 },
-		"when a code was used":        func(s *State, _ []slot) { s.codes.lists[0].codes.uses.get(0).position = 2 },
+		"whose a code is":             func(s *State, _ []slot) { s.codes.lists[0].codes.given.get(0).Player = 6 },
+		"when a code was given":       func(s *State, _ []slot) { s.codes.lists[0].codes.given.get(0).Position = 2 },
+		"whose a use is":              func(s *State, _ []slot) { s.codes.lists[0].codes.uses.get(0).Player = 1 },
+		"what a use is of":            func(s *State, _ []slot) { s.codes.lists[0].codes.uses.get(0).Code = 0 },
+		"when a code was used":        func(s *State, _ []slot) { s.codes.lists[0].codes.uses.get(0).Position = 2 },
 		"how often a code was used":   func(s *State, _ []slot) { s.codes.lists[0].times[0][0]++ },
 		"how many codes were used":    func(s *State, _ []slot) { s.codes.lists[0].burnt++ },
 		"a request id":                func(s *State, _ []slot) { r, _ := s.ids.oldest(); answerID(r.answer)[0] ^= 1 },

@@ -73,12 +73,12 @@ func (w *hasher) codes(l *codeList) {
 		w.bytes(l.codes.Code(n))
 	}
 	for n := range l.codes.Given() {
-		player, position, time := l.codes.GivenTo(n)
-		w.nums(uint64(player), position, uint64(time))
+		g := l.codes.GivenTo(n)
+		w.nums(uint64(g.Player), g.Position, uint64(g.Time))
 	}
 	for n := range l.codes.Uses() {
-		code, player, position, time := l.codes.Use(n)
-		w.nums(code, uint64(player), position, uint64(time))
+		u := l.codes.Use(n)
+		w.nums(uint64(u.Code), uint64(u.Player), u.Position, uint64(u.Time))
 	}
 }
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 
@@ -13,7 +14,7 @@ type Loader struct {
 	s       *State
 	keep    bool   // players and requests; otherwise they are only checked and counted
 	seen    uint64 // players, if they are not kept
-	want    Mark   // of the snapshot being loaded
+	want    Extent // of the snapshot being loaded
 	head    uint64 // number of its oldest request id
 	base    uint32 // number of players in the base
 	next    uint64 // the lowest player that may come next: they ascend, across blocks too
@@ -58,43 +59,44 @@ func (l *Loader) Block(kind BlockKind, data []byte) error {
 		r.Fail("a block of kind %d after one of kind %d", kind, l.kind)
 	default:
 		l.kind = kind
-		l.load(kind, &r)
+		loads[kind](l, &r)
 	}
 	l.s.release()
 	return r.Err()
 }
 
-func (l *Loader) load(kind BlockKind, r *Reader) {
-	switch kind {
-	case BlockState:
-		l.state(r)
-	case BlockItems:
-		l.items(r)
-	case BlockCounters:
-		l.counters(r)
-	case BlockPools:
-		l.pools(r)
-	case BlockEntries:
-		l.entries(r)
-	case BlockStock:
-		l.stock(r)
-	case BlockCatalog:
-		l.catalog(r)
-	case BlockPlayers:
-		l.players(r)
-	case BlockRequests:
-		l.requests(r)
-	case BlockTallies:
-		l.tally(r)
-	case BlockCodes:
-		l.codes(r)
-	case BlockGiven:
-		l.given(r)
-	case BlockUses:
-		l.uses(r)
-	case BlockLevel:
-		l.level(r)
-	}
+// loads is what loads each kind of block. What is added after the reader has failed does not
+// matter: the state is then unusable.
+var loads = [blockEnd]func(*Loader, *Reader){
+	BlockState: (*Loader).state,
+	BlockItems: func(l *Loader, r *Reader) {
+		for r.same("the first item", uint64(len(l.s.names.items))); r.More(); {
+			kind := r.Byte("an item's kind")
+			r.try(l.s.names.addItem(string(r.name("an item", MaxName)), kind))
+		}
+	},
+	BlockCounters: func(l *Loader, r *Reader) {
+		for r.same("the first counters", uint64(len(l.s.names.counters))); r.More(); {
+			width := uint32(r.Uint("a number of counters", MaxCounters))
+			r.try(l.s.names.addCounters(string(r.name("counters", maxCounter)), width))
+		}
+	},
+	BlockPools: func(l *Loader, r *Reader) {
+		for r.same("the first pool", uint64(len(l.s.names.pools))); r.More(); {
+			_, err := l.s.names.addPool(string(r.name("a pool", MaxName)))
+			r.try(err)
+		}
+	},
+	BlockEntries:  (*Loader).entries,
+	BlockStock:    (*Loader).stock,
+	BlockCatalog:  (*Loader).catalog,
+	BlockPlayers:  (*Loader).players,
+	BlockRequests: (*Loader).requests,
+	BlockTallies:  (*Loader).tallies,
+	BlockCodes:    (*Loader).codes,
+	BlockGiven:    (*Loader).given,
+	BlockUses:     (*Loader).uses,
+	BlockLevel:    (*Loader).level,
 }
 
 func (l *Loader) level(r *Reader) {
@@ -156,7 +158,7 @@ func (l *Loader) state(r *Reader) {
 			return
 		}
 		s.codes.lists[i].last.Store(h.last)
-		l.want.Codes = append(l.want.Codes, h.CodesMark)
+		l.want.Codes = append(l.want.Codes, h.CodesExtent)
 	}
 	l.base, l.next = uint32(l.count()), 0
 	s.applied, s.now, s.back = l.want.Position, int64(now), back
@@ -172,41 +174,30 @@ func (l *Loader) state(r *Reader) {
 	s.ids.floor = floor
 }
 
-func (l *Loader) items(r *Reader) {
-	for r.same("the first item", uint64(len(l.s.names.items))); r.More(); {
-		kind := r.Byte("an item's kind")
-		if id := r.name("an item", MaxName); r.err == nil {
-			r.try(l.s.names.addItem(string(id), kind))
-		}
+// pair reads the next of ascending keys, as its distance from the one before, and its value, which
+// is not 0. prev is -1 before the first.
+func (r *Reader) pair(prev *int64) (key, value uint64) {
+	key = uint64(max(*prev, 0)) + r.Uint("a key's distance", math.MaxUint32)
+	value = r.Uint("a value", math.MaxUint64)
+	if key > math.MaxUint32 || int64(key) <= *prev || value == 0 {
+		r.Fail("key %d, value %d, after key %d", key, value, *prev)
 	}
+	*prev = int64(key)
+	return key, value
 }
 
-func (l *Loader) counters(r *Reader) {
-	for r.same("the first counters", uint64(len(l.s.names.counters))); r.More(); {
-		width := uint32(r.Uint("a number of counters", MaxCounters))
-		if name := r.name("counters", maxCounter); r.err == nil {
-			r.try(l.s.names.addCounters(string(name), width))
-		}
-	}
-}
-
-// tally loads the counters of the realm.
-func (l *Loader) tally(r *Reader) {
-	prev := int64(-1)
-	if n := len(l.s.tallies); n > 0 {
-		prev = int64(l.s.tallies[n-1].Counter)
+// tallies loads the counters of the realm.
+func (l *Loader) tallies(r *Reader) {
+	t, prev := &l.s.tallies, int64(-1)
+	if n := len(*t); n > 0 {
+		prev = int64((*t)[n-1].Counter)
 	}
 	for r.More() {
-		counter := uint64(max(prev, 0)) + r.Uint("a counter's distance", MaxCounters)
-		v := r.Uint("a counter", math.MaxUint64)
-		if r.err == nil && (counter >= uint64(l.s.names.next) || int64(counter) <= prev || v == 0 || len(l.s.tallies) >= MaxTallies) {
-			r.Fail("counter %d of the realm, value %d, after %d", counter, v, prev)
+		counter, v := r.pair(&prev)
+		if counter >= uint64(l.s.names.next) || len(*t) >= MaxTallies {
+			r.Fail("counter %d of %d of the realm, after %d of them", counter, l.s.names.next, len(*t))
 		}
-		if r.err != nil {
-			return
-		}
-		prev = int64(counter)
-		l.s.tallies = append(l.s.tallies, CounterValue{Counter: uint32(counter), Value: v})
+		*t = append(*t, CounterValue{Counter: uint32(counter), Value: v})
 	}
 }
 
@@ -214,10 +205,10 @@ func (l *Loader) tally(r *Reader) {
 type codeHead struct {
 	name string
 	last uint64
-	CodesMark
+	CodesExtent
 }
 
-// codes reads the heads of all lists of codes.
+// codeLists reads the heads of all lists of codes.
 func (l *Loader) codeLists(r *Reader) (heads []codeHead) {
 	have := l.s.codes.lists
 	n := int(r.Uint("the number of code lists", MaxCodeLists))
@@ -237,9 +228,9 @@ func (l *Loader) codeLists(r *Reader) (heads []codeHead) {
 	return heads
 }
 
-// codeList returns the list that a block is about, whose first number must be that of the next
-// code, given code or use; nil after an error.
-func (l *Loader) codeList(r *Reader, next func(*codeList) uint64) *codeList {
+// codeList returns the list that a block is about, or nil after an error. The block's first number
+// must be that of the next code, given code or use.
+func (l *Loader) codeList(r *Reader, next func(*Codes) uint64) *codeList {
 	num := r.Uint("a code list", MaxCodeLists)
 	if r.err == nil && num >= uint64(len(l.want.Codes)) {
 		r.Fail("code list number %d of %d", num, len(l.want.Codes))
@@ -248,17 +239,14 @@ func (l *Loader) codeList(r *Reader, next func(*codeList) uint64) *codeList {
 		return nil
 	}
 	list := l.s.codes.lists[num]
-	if r.same("the first code", next(list)); r.err != nil {
-		return nil
-	}
+	r.same("the first code", next(&list.codes))
 	return list
 }
 
 func (l *Loader) codes(r *Reader) {
-	list := l.codeList(r, func(list *codeList) uint64 { return list.codes.Count() })
-	for r.More() {
+	for list := l.codeList(r, (*Codes).Count); r.More(); {
 		code := r.name("a code", MaxCode)
-		if r.err == nil && l.s.codes.codes >= maxCodes {
+		if l.s.codes.codes >= maxCodes {
 			r.Fail("more than %d codes", maxCodes)
 		}
 		if r.err == nil {
@@ -269,59 +257,34 @@ func (l *Loader) codes(r *Reader) {
 }
 
 func (l *Loader) given(r *Reader) {
-	list := l.codeList(r, func(list *codeList) uint64 { return list.codes.Given() })
-	if list == nil {
-		return
-	}
-	prev, last := given{}, list.last.Load()
-	if n := list.codes.given.n; n > 0 {
-		prev = *list.codes.given.get(n - 1)
-	}
-	for r.More() {
-		g := given{player: uint32(r.Uint("a player", MaxPlayers)), position: r.Uint("a position", last), time: int64(r.Uint("a time", uint64(l.s.now+l.s.back)))}
-		if r.err == nil && (uint64(g.player) >= l.count() || g.position < prev.position || list.codes.Given() >= list.codes.Count()) {
-			r.Fail("code number %d of %d given to player number %d at %d, after %d", list.codes.Given(), list.codes.Count(), g.player, g.position, prev.position)
+	for list := l.codeList(r, (*Codes).Given); r.More(); {
+		g := Handed{Code: list.codes.given.n}
+		if l.handed(r, list, &g, list.codes.given.last().Position); r.err == nil {
+			list.codes.given.push(g)
 		}
-		if r.err != nil {
-			return
-		}
-		list.codes.given.push(g)
-		prev = g
 	}
 }
 
 func (l *Loader) uses(r *Reader) {
-	list := l.codeList(r, func(list *codeList) uint64 { return list.codes.Uses() })
-	if list == nil {
-		return
-	}
-	prev, last := uint64(0), list.last.Load()
-	if n := list.codes.uses.n; n > 0 {
-		prev = list.codes.uses.get(n - 1).position
-	}
-	for r.More() {
-		u := use{
-			code: uint32(r.Uint("a code's number", maxListCodes)), player: uint32(r.Uint("a player", MaxPlayers)),
-			position: r.Uint("a position", last), time: int64(r.Uint("a time", uint64(l.s.now+l.s.back))),
+	for list := l.codeList(r, (*Codes).Uses); r.More(); {
+		u := Handed{Code: uint32(r.Uint("a code's number", maxListCodes))}
+		l.handed(r, list, &u, list.codes.uses.last().Position)
+		if list.codes.uses.n >= MaxUses || list.usedBy(u.Code, u.Player) {
+			r.Fail("code number %d used twice by player number %d, or there are too many uses", u.Code, u.Player)
 		}
-		if r.err == nil && (uint64(u.code) >= list.codes.Count() || uint64(u.player) >= l.count() || u.position < prev ||
-			list.codes.uses.n >= MaxUses || list.usedBy(u.code, u.player)) {
-			r.Fail("code number %d of %d used by player number %d at %d, after %d", u.code, list.codes.Count(), u.player, u.position, prev)
+		if r.err == nil {
+			list.use(u)
 		}
-		if r.err != nil {
-			return
-		}
-		list.use(u)
-		prev = u.position
 	}
 }
 
-func (l *Loader) pools(r *Reader) {
-	for r.same("the first pool", uint64(len(l.s.names.pools))); r.More(); {
-		if id := r.name("a pool", MaxName); r.err == nil {
-			_, err := l.s.names.addPool(string(id))
-			r.try(err)
-		}
+// handed reads who got or used a code, and when: not before the position of the one before it.
+func (l *Loader) handed(r *Reader, list *codeList, h *Handed, prev uint64) {
+	h.Player = uint32(r.Uint("a player", MaxPlayers))
+	h.Position = r.Uint("a position", list.last.Load())
+	h.Time = int64(r.Uint("a time", uint64(l.s.now+l.s.back)))
+	if uint64(h.Code) >= list.codes.Count() || uint64(h.Player) >= l.count() || h.Position < prev {
+		r.Fail("code number %d of %d for player number %d at %d, after %d", h.Code, list.codes.Count(), h.Player, h.Position, prev)
 	}
 }
 
@@ -380,16 +343,20 @@ func (l *Loader) stock(r *Reader) {
 
 func (l *Loader) catalog(r *Reader) {
 	s := l.s
-	c := InForce{Version: r.Uint("a version", l.want.Version), Position: r.Uint("a position", l.want.Position)}
-	c.Index, c.Time = uint32(r.Uint("an index", math.MaxUint32)), int64(r.Uint("a time", uint64(s.now+s.back)))
-	c.Bytes = append([]byte(nil), r.b[min(r.off, len(r.b)):]...)
-	r.off = len(r.b)
-	if r.err == nil && c.Version <= s.catalog.Version {
+	c := r.catalog(l.want.Version, l.want.Position, uint64(s.now+s.back))
+	c.Bytes = bytes.Clone(c.Bytes)
+	if c.Version <= s.catalog.Version {
 		r.Fail("catalog version %d after %d", c.Version, s.catalog.Version)
 	}
-	if r.err == nil {
-		s.catalog = c
-	}
+	s.catalog = c
+}
+
+// catalog reads the catalog in force. Its bytes alias what is read.
+func (r *Reader) catalog(version, position, time uint64) (c InForce) {
+	c.Version, c.Position = r.Uint("a version", version), r.Uint("a position", position)
+	c.Index, c.Time = uint32(r.Uint("an index", math.MaxUint32)), int64(r.Uint("a time", time))
+	c.Bytes = r.Bytes("a catalog", uint64(len(r.b)-r.off))
+	return c
 }
 
 // players loads a block of players: some of the base's, then new ones.
@@ -436,17 +403,14 @@ func (l *Loader) readSlots(r *Reader, player uint64) {
 	l.slots = l.slots[:0]
 	prev := int64(-1)
 	for range r.Uint("a player's holdings", uint64(len(r.b))) {
-		key := uint64(max(prev, 0)) + r.Uint("a key", math.MaxUint32)
-		v := r.Uint("a value", math.MaxUint64)
-		counter := key&counterSlot != 0
-		known := key <= math.MaxUint32 && (counter && uint32(key)&^counterSlot < names.next || !counter && key < uint64(len(names.items)) && v <= MaxQuantity)
-		if r.err == nil && (!known || int64(key) <= prev || v == 0) {
-			r.Fail("player %d: a slot with key %d, value %d, after key %d", player, key, v, prev)
+		key, v := r.pair(&prev)
+		counter := uint32(key)&counterSlot != 0
+		if counter && uint32(key)&^counterSlot >= names.next || !counter && (key >= uint64(len(names.items)) || v > MaxQuantity) {
+			r.Fail("player %d: a slot with key %d, value %d", player, key, v)
 		}
 		if r.err != nil {
 			return
 		}
-		prev = int64(key)
 		l.slots = append(l.slots, newSlot(uint32(key), v))
 	}
 }
@@ -521,16 +485,18 @@ func (l *Loader) Loaded() error {
 	if s.ids.count() == 0 && s.ids.tail != l.want.IDs && l.head == l.want.IDs {
 		s.ids.restart(l.head)
 	}
-	got, want := s.mark(), l.want
-	got.Players = uint32(l.count())
-	if l.kind == 0 || fmt.Sprint(got) != fmt.Sprint(want) {
-		return &FormatError{Message: fmt.Sprintf("the snapshot is incomplete: it announced %+v and has %+v", want, got)}
+	got, want := s.extent(), l.want
+	got.Players, got.Entries = uint32(l.count()), nil
+	fail := func(format string, args ...any) error {
+		return &FormatError{Message: "the snapshot is incomplete: it announced " + fmt.Sprintf(format, args...)}
 	}
-	if len(s.tallies) != l.tallied {
-		return &FormatError{Message: fmt.Sprintf("the snapshot is incomplete: it announced %d counters of the realm and has %d", l.tallied, len(s.tallies))}
-	}
-	if s.ids.head != l.head {
-		return &FormatError{Message: fmt.Sprintf("the oldest request is number %d, but the snapshot announced %d", s.ids.head, l.head)}
+	switch {
+	case l.kind == 0 || fmt.Sprint(got) != fmt.Sprint(want):
+		return fail("%+v and has %+v", want, got)
+	case len(s.tallies) != l.tallied:
+		return fail("%d counters of the realm and has %d", l.tallied, len(s.tallies))
+	case s.ids.head != l.head:
+		return fail("number %d as the oldest request, which is number %d", l.head, s.ids.head)
 	}
 	for _, list := range s.codes.lists {
 		list.changed(list.last.Load())
@@ -539,28 +505,27 @@ func (l *Loader) Loaded() error {
 	return nil
 }
 
-// mark returns the state's mark, without entries.
-func (s *State) mark() Mark {
-	m := Mark{
+// extent returns what a capture of the state would cover.
+func (s *State) extent() Extent {
+	m := Extent{
 		Position: s.applied, Version: s.catalog.Version, Items: uint32(len(s.names.items)), Counters: uint32(len(s.names.counters)),
 		Pools: uint32(len(s.names.pools)), Players: uint32(s.players.count()), IDs: s.ids.tail,
 	}
+	for _, p := range s.names.pools {
+		m.Entries = append(m.Entries, uint32(len(p.entryIDs)))
+	}
 	for _, l := range s.codes.lists {
-		m.Codes = append(m.Codes, l.codes.mark())
+		m.Codes = append(m.Codes, l.codes.extent())
 	}
 	return m
 }
 
-// State ends loading. It returns the state, the same as the one that was captured, and the mark
+// State ends loading. It returns the state, the same as the one that was captured, and the extent
 // for the next capture.
-func (l *Loader) State() (*State, Mark, error) {
+func (l *Loader) State() (*State, Extent, error) {
 	s := l.s
 	if l.kind != 0 {
-		return nil, Mark{}, &FormatError{Message: "the last snapshot was not ended"}
-	}
-	mark := l.want
-	for _, p := range s.names.pools {
-		mark.Entries = append(mark.Entries, uint32(len(p.entryIDs)))
+		return nil, Extent{}, &FormatError{Message: "the last snapshot was not ended"}
 	}
 	for i := range s.names.items {
 		s.raisePeak(&s.names.items[i])
@@ -569,5 +534,5 @@ func (l *Loader) State() (*State, Mark, error) {
 	s.show()
 	s.players.dirty.reset()
 	s.Alone(false)
-	return s, mark, nil
+	return s, s.extent(), nil
 }

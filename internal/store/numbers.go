@@ -3,16 +3,16 @@ package store
 import "math"
 
 // Numbers gives back the ids of what events name by number, concurrently with the writer. Numbers
-// are never reused and names never change. So it can tell the names in any event that was applied,
-// however long ago.
-type Numbers struct{ s *State }
+// are never reused and names never change. So it knows the names in every event that was ever
+// applied.
+type Numbers struct{ *readers }
 
 // Numbers returns the numbers that the state knows.
-func (s *State) Numbers() Numbers { return Numbers{s} }
+func (s *State) Numbers() Numbers { return Numbers{&s.readers} }
 
 // Players returns a number above that of every player.
 func (n Numbers) Players() uint32 {
-	pages := n.s.players.addrs.pages.list.Load()
+	pages := n.players.addrs.pages.list.Load()
 	if pages == nil {
 		return 0
 	}
@@ -21,7 +21,7 @@ func (n Numbers) Players() uint32 {
 
 // PlayerID returns the id of a player with a number below Players, or "" if there is none.
 func (n Numbers) PlayerID(num uint32) string {
-	b, guard := n.s.players.enterNumber(num)
+	b, guard := n.players.enterNumber(num)
 	defer guard.Unlock()
 	if b == nil || b.num != num {
 		return ""
@@ -31,7 +31,7 @@ func (n Numbers) PlayerID(num uint32) string {
 
 // PlayerNum returns the number of a player, once an event that adds the player was applied.
 func (n Numbers) PlayerNum(id string) (num uint32, ok bool) {
-	b, guard := n.s.players.enter(id)
+	b, guard := n.players.enter(id)
 	defer guard.Unlock()
 	if b == nil {
 		return 0, false
@@ -39,21 +39,15 @@ func (n Numbers) PlayerNum(id string) (num uint32, ok bool) {
 	return b.num, true
 }
 
-// ItemID returns the id of an item, or "" if there is no such item.
-func (n Numbers) ItemID(num uint32) string { return n.s.ItemID(num) }
-
-// PoolID returns the id of a pool, or "" if there is no such pool.
-func (n Numbers) PoolID(num uint32) string { return n.s.PoolID(num) }
-
 // PoolNum returns the number of a pool, once an event that names the pool was applied.
 func (n Numbers) PoolNum(id string) (num uint32, ok bool) {
-	num, ok = n.s.shown.Load().poolNum[id]
+	num, ok = n.shown.Load().poolNum[id]
 	return num, ok
 }
 
 // EntryID returns the id of a pool's entry, or "" if there is no such entry.
 func (n Numbers) EntryID(pool, entry uint32) string {
-	pools := n.s.shown.Load().pools
+	pools := n.shown.Load().pools
 	if int(pool) >= len(pools) {
 		return ""
 	}
@@ -68,23 +62,19 @@ func (n Numbers) EntryID(pool, entry uint32) string {
 
 // CodeListName returns the name of a list of codes, or "" if there is no such list.
 func (n Numbers) CodeListName(num uint32) string {
-	if lists := n.s.shown.Load().codes; int(num) < len(lists) {
+	if lists := n.shown.Load().codes; int(num) < len(lists) {
 		return lists[num].name
 	}
 	return ""
 }
 
-// CatalogIn returns the catalog in force that a block of a snapshot has, and none if the block is about
-// something else. Its bytes are the block's.
+// CatalogIn returns the catalog in force that a block of a snapshot has, and none if the block is
+// about something else. Its bytes are the block's.
 func CatalogIn(kind BlockKind, data []byte) (InForce, error) {
 	if kind != BlockCatalog {
 		return InForce{}, nil
 	}
 	r := NewReader(data)
-	c := InForce{Version: r.Uint("a version", math.MaxUint64), Position: r.Uint("a position", math.MaxUint64)}
-	c.Index, c.Time = uint32(r.Uint("an index", math.MaxUint32)), int64(r.Uint("a time", math.MaxInt64))
-	if r.err == nil {
-		c.Bytes = r.b[r.off:]
-	}
+	c := r.catalog(math.MaxUint64, math.MaxUint64, math.MaxInt64)
 	return c, r.Err()
 }

@@ -204,9 +204,9 @@ func TestRefusesEffectsOfAFailure(t *testing.T) {
 		"spend":      func(w *store.Writer) { w.Change(store.Set, 0, 1); w.Change(store.Spend, 0, 1) },
 		"take":       func(w *store.Writer) { takeOne(w, 0, 0) },
 		"group":      func(w *store.Writer) { w.More(store.Member) },
-		"give":       func(w *store.Writer) { w.GiveCode(0, 0) },
-		"use":        func(w *store.Writer) { w.UseCode(0, 0) },
-		"tally":      func(w *store.Writer) { w.Tally(0, 1) },
+		"give":       func(w *store.Writer) { w.More(store.GiveCode, 0, 0) },
+		"use":        func(w *store.Writer) { w.More(store.UseCode, 0, 0) },
+		"tally":      func(w *store.Writer) { w.More(store.Tally, 0, 1) },
 		"another":    func(w *store.Writer) { w.Effect(store.Player, 0); w.Change(store.Set, 0, 1) },
 		"two join":   func(w *store.Writer) { w.Join("bob"); w.Join("cat") },
 		"late join":  func(w *store.Writer) { w.Change(store.Set, 0, 1); w.Join("bob") },
@@ -289,7 +289,7 @@ func TestSnapshotIsOfItsMoment(t *testing.T) {
 			w.Buf = append(w.Buf, 'd')
 		})
 	}
-	loader, base := store.NewLoader(), (*store.Mark)(nil)
+	loader, base := store.NewLoader(), (*store.Extent)(nil)
 	for round := range 4 {
 		want := b.state.Hash()
 		c := b.state.Capture(base)
@@ -306,8 +306,8 @@ func TestSnapshotIsOfItsMoment(t *testing.T) {
 		if err := loader.Loaded(); err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
-		mark := c.Mark()
-		base = &mark
+		extent := c.Extent()
+		base = &extent
 		b.state.Release(c, true)
 		s, _, err := loader.State()
 		if err == nil {

@@ -38,7 +38,7 @@ const defaultBlockSize = 256 << 10
 // the processor from others.
 func (c *Capture) Blocks(pause func()) iter.Seq2[BlockKind, []byte] {
 	return func(yield func(BlockKind, []byte) bool) {
-		w := blockWriter{yield: yield, pause: pause}
+		w := blockWriter{yield: yield, pause: pause, size: c.blockSize}
 		c.writeState(&w)
 		c.writeNames(&w)
 		c.writePools(&w)
@@ -46,9 +46,7 @@ func (c *Capture) Blocks(pause func()) iter.Seq2[BlockKind, []byte] {
 		c.writePlayers(&w)
 		c.writeRequests(&w)
 		c.writeTallies(&w)
-		for _, part := range codesParts() {
-			c.writeCodes(&w, part)
-		}
+		c.writeCodes(&w)
 		if c.level > 0 {
 			w.num(uint64(c.level))
 			w.end(BlockLevel)
@@ -60,6 +58,7 @@ func (c *Capture) Blocks(pause func()) iter.Seq2[BlockKind, []byte] {
 type blockWriter struct {
 	yield func(BlockKind, []byte) bool
 	pause func()
+	size  int // at which a block is full
 	b     []byte
 	ended bool // the consumer wants no more
 
@@ -92,6 +91,19 @@ func (w *blockWriter) nums(all ...uint64) {
 
 func (w *blockWriter) str(s string) { w.b = append(append(w.b, byte(len(s))), s...) }
 
+// list writes blocks of a kind with elements from one number up to another. Each block begins with
+// what it is about, if anything, and the number of its first element.
+func (w *blockWriter) list(kind BlockKind, from, to uint64, one func(n uint64), about ...uint64) {
+	for n := from; n < to && !w.ended; {
+		w.nums(about...)
+		for w.num(n); n < to && len(w.b) < w.size; n++ {
+			w.work(workLook)
+			one(n)
+		}
+		w.end(kind)
+	}
+}
+
 // end yields the block.
 func (w *blockWriter) end(kind BlockKind) {
 	if !w.ended {
@@ -100,17 +112,10 @@ func (w *blockWriter) end(kind BlockKind) {
 	w.b = w.b[:0]
 }
 
-func (c *Capture) baseMark() Mark {
-	if c.base != nil {
-		return *c.base
-	}
-	return Mark{}
-}
-
 func (c *Capture) writeState(w *blockWriter) {
 	w.nums(
-		c.applied, uint64(c.now), uint64(c.back), c.baseMark().Position, c.mark.Version,
-		uint64(c.mark.Items), uint64(c.mark.Counters), uint64(c.mark.Pools), uint64(c.mark.Players), c.ids.head, c.mark.IDs,
+		c.applied, uint64(c.now), uint64(c.back), c.base.Position, c.extent.Version,
+		uint64(c.extent.Items), uint64(c.extent.Counters), uint64(c.extent.Pools), uint64(c.extent.Players), c.ids.head, c.extent.IDs,
 		uint64(c.ids.window.count), uint64(c.ids.window.age), uint64(c.ids.floor), uint64(len(c.tallies)), uint64(len(c.codes)))
 	for i := range c.codes {
 		l := &c.codes[i]
@@ -123,67 +128,41 @@ func (c *Capture) writeState(w *blockWriter) {
 // writeNames writes what was named since the base. Numbers are never reused, so new names are
 // always at the end.
 func (c *Capture) writeNames(w *blockWriter) {
-	base := c.baseMark()
-	for i := base.Items; i < c.mark.Items; {
-		w.num(uint64(i))
-		for ; i < c.mark.Items && len(w.b) < c.blockSize; i++ {
-			w.b = append(w.b, byte(c.items[i].kind))
-			w.str(c.items[i].id)
-		}
-		w.end(BlockItems)
-	}
-	for i := base.Counters; i < c.mark.Counters; {
-		w.num(uint64(i))
-		for ; i < c.mark.Counters && len(w.b) < c.blockSize; i++ {
-			w.num(uint64(c.counters[i].width))
-			w.str(c.counters[i].name)
-		}
-		w.end(BlockCounters)
-	}
-	for i := base.Pools; i < c.mark.Pools; {
-		w.num(uint64(i))
-		for ; i < c.mark.Pools && len(w.b) < c.blockSize; i++ {
-			w.str(c.pools[i].id)
-		}
-		w.end(BlockPools)
-	}
+	w.list(BlockItems, uint64(c.base.Items), uint64(c.extent.Items), func(n uint64) {
+		w.b = append(w.b, c.items[n].kind)
+		w.str(c.items[n].id)
+	})
+	w.list(BlockCounters, uint64(c.base.Counters), uint64(c.extent.Counters), func(n uint64) {
+		w.num(uint64(c.counters[n].width))
+		w.str(c.counters[n].name)
+	})
+	w.list(BlockPools, uint64(c.base.Pools), uint64(c.extent.Pools), func(n uint64) { w.str(c.pools[n].state.id) })
 }
 
 func (c *Capture) writePools(w *blockWriter) {
-	base := c.baseMark()
 	for num := range c.pools {
 		p := &c.pools[num]
-		first := uint32(0)
-		if num < len(base.Entries) {
-			first = base.Entries[num]
+		first := uint64(0)
+		if num < len(c.base.Entries) {
+			first = uint64(c.base.Entries[num])
 		}
-		entries := uint32(len(p.entries))
-		if c.base != nil && first == entries && p.last <= base.Position {
-			continue
-		}
-		for again := true; again; again = first < entries { // at least once, for p.last
-			w.num(uint64(num))
-			w.num(p.last)
-			w.num(uint64(first))
-			for ; first < entries && len(w.b) < c.blockSize; first++ {
-				w.work(workLook)
-				w.str(p.entries[first])
-			}
+		if entries := uint64(len(p.entries)); first < entries {
+			w.list(BlockEntries, first, entries, func(n uint64) { w.str(p.entries[n]) }, uint64(num), p.last)
+		} else if !c.partial || p.last > c.base.Position {
+			w.nums(uint64(num), p.last, first)
 			w.end(BlockEntries)
 		}
 	}
 	for num := range c.pools {
-		for i := range c.pools[num].live {
+		for i := range c.pools[num].live() {
 			w.work(workItem)
 			stock, drawn := c.entries(uint32(num), uint32(i))
 			if drawn == nil {
 				continue
 			}
-			w.num(uint64(num))
-			w.num(uint64(i))
+			w.nums(uint64(num), uint64(i))
 			for e := range drawn {
-				w.num(stock[e] + 1) // 0: unlimited
-				w.num(drawn[e])
+				w.nums(stock[e]+1, drawn[e]) // 0: unlimited
 			}
 			w.end(BlockStock)
 		}
@@ -192,21 +171,18 @@ func (c *Capture) writePools(w *blockWriter) {
 
 func (c *Capture) writeCatalog(w *blockWriter) {
 	t := &c.catalog
-	if t.Version <= c.baseMark().Version {
+	if t.Version <= c.base.Version {
 		return
 	}
-	w.num(t.Version)
-	w.num(t.Position)
-	w.num(uint64(t.Index))
-	w.num(uint64(t.Time))
+	w.nums(t.Version, t.Position, uint64(t.Index), uint64(t.Time))
 	w.b = append(w.b, t.Bytes...)
 	w.end(BlockCatalog)
 }
 
 func (c *Capture) writePlayers(w *blockWriter) {
 	next := uint32(0)
-	for n := uint32(0); n < c.mark.Players && !w.ended; n++ {
-		if c.base != nil && n%64 == 0 && c.dirty.word(n) == 0 {
+	for n := uint32(0); n < c.extent.Players && !w.ended; n++ {
+		if c.partial && n%64 == 0 && c.dirty.word(n) == 0 {
 			w.work(workLook)
 			n += 63 // none of these 64 is dirty
 			continue
@@ -222,7 +198,7 @@ func (c *Capture) writePlayers(w *blockWriter) {
 		next = n + 1
 		c.next.Store(next)
 		w.work((len(w.b) - start) / workBytes)
-		if len(w.b) >= c.blockSize {
+		if len(w.b) >= w.size {
 			w.end(BlockPlayers)
 			next = 0
 		}
@@ -235,7 +211,7 @@ func (c *Capture) writePlayers(w *blockWriter) {
 // appendPlayer appends a player's encoding: the id if the base lacks it, the position of the last
 // change, the slots.
 func (c *Capture) appendPlayer(buf []byte, n uint32, last uint64, id []byte, holdings []slot) []byte {
-	if c.base == nil || n >= c.base.Players {
+	if !c.partial || n >= c.base.Players {
 		buf = append(append(buf, byte(len(id))), id...)
 	}
 	buf = binary.AppendUvarint(buf, last)
@@ -250,14 +226,14 @@ func (c *Capture) appendPlayer(buf []byte, n uint32, last uint64, id []byte, hol
 }
 
 func (c *Capture) writeRequests(w *blockWriter) {
-	for n, r := range c.ids.all.from(c.ids.from) {
+	for n, r := range c.ids.from(c.idsFrom) {
 		w.work(workItem)
 		if len(w.b) == 0 {
 			w.num(n)
 		}
 		w.nums(r.position, uint64(r.index), uint64(r.time), uint64(r.back), r.version, uint64(len(r.answer)))
 		w.b = append(w.b, r.answer...)
-		if len(w.b) >= c.blockSize {
+		if len(w.b) >= w.size {
 			w.end(BlockRequests)
 		}
 		if w.ended {
@@ -272,8 +248,7 @@ func (c *Capture) writeRequests(w *blockWriter) {
 // writeTallies writes the counters of the realm, whether or not they have changed: they are few.
 func (c *Capture) writeTallies(w *blockWriter) {
 	for i, prev := 0, uint32(0); i < len(c.tallies); i++ {
-		w.num(uint64(c.tallies[i].Counter - prev))
-		w.num(c.tallies[i].Value)
+		w.nums(uint64(c.tallies[i].Counter-prev), c.tallies[i].Value)
 		prev = c.tallies[i].Counter
 	}
 	if len(w.b) > 0 {
@@ -281,51 +256,28 @@ func (c *Capture) writeTallies(w *blockWriter) {
 	}
 }
 
-// codesPart is a part of a list of codes that a kind of block has.
-type codesPart struct {
-	kind  BlockKind
-	count func(m *CodesMark) uint64
-	write func(w *blockWriter, l *Codes, n uint64)
-}
-
-// codesParts returns the parts of a list of codes, in the order of a snapshot.
-func codesParts() [3]codesPart {
-	return [3]codesPart{
-		{BlockCodes, func(m *CodesMark) uint64 { return m.Codes }, func(w *blockWriter, l *Codes, n uint64) {
-			code := l.Code(n)
-			w.b = append(append(w.b, byte(len(code))), code...)
-		}},
-		{BlockGiven, func(m *CodesMark) uint64 { return m.Given }, func(w *blockWriter, l *Codes, n uint64) {
-			player, position, time := l.GivenTo(n)
-			w.nums(uint64(player), position, uint64(time))
-		}},
-		{BlockUses, func(m *CodesMark) uint64 { return m.Uses }, func(w *blockWriter, l *Codes, n uint64) {
-			code, player, position, time := l.Use(n)
-			w.nums(code, uint64(player), position, uint64(time))
-		}},
-	}
-}
-
-// writeCodes writes what the base lacks of a part of each list of codes.
-func (c *Capture) writeCodes(w *blockWriter, part codesPart) {
-	for num := range c.codes {
-		l := &c.codes[num].Codes
-		base, have := c.codesMark(num), l.mark()
-		for n, end := part.count(&base), part.count(&have); n < end && !w.ended; {
-			w.nums(uint64(num), n)
-			for ; n < end && len(w.b) < c.blockSize; n++ {
-				w.work(workLook)
-				part.write(w, l, n)
+// writeCodes writes what the base lacks of each list of codes: first the codes of all lists, then
+// to whom they were given, then the uses.
+func (c *Capture) writeCodes(w *blockWriter) {
+	all := func(kind BlockKind, length func(CodesExtent) uint64, one func(l *Codes, n uint64)) {
+		for num := range c.codes {
+			l, base := &c.codes[num].Codes, CodesExtent{}
+			if num < len(c.base.Codes) {
+				base = c.base.Codes[num]
 			}
-			w.end(part.kind)
+			w.list(kind, length(base), length(l.extent()), func(n uint64) { one(l, n) }, uint64(num))
 		}
 	}
-}
-
-// codesMark returns what the base has of a list of codes.
-func (c *Capture) codesMark(num int) CodesMark {
-	if base := c.baseMark().Codes; num < len(base) {
-		return base[num]
-	}
-	return CodesMark{}
+	all(BlockCodes, func(e CodesExtent) uint64 { return e.Codes }, func(l *Codes, n uint64) {
+		code := l.Code(n)
+		w.b = append(append(w.b, byte(len(code))), code...)
+	})
+	all(BlockGiven, func(e CodesExtent) uint64 { return e.Given }, func(l *Codes, n uint64) {
+		g := l.GivenTo(n)
+		w.nums(uint64(g.Player), g.Position, uint64(g.Time))
+	})
+	all(BlockUses, func(e CodesExtent) uint64 { return e.Uses }, func(l *Codes, n uint64) {
+		u := l.Use(n)
+		w.nums(uint64(u.Code), uint64(u.Player), u.Position, uint64(u.Time))
+	})
 }

@@ -31,16 +31,16 @@ func taken(c *store.Capture) (snap snapshot) {
 }
 
 // load loads snapshots that build on each other.
-func load(chain []snapshot) (*store.State, store.Mark, error) {
+func load(chain []snapshot) (*store.State, store.Extent, error) {
 	l := store.NewLoader()
 	for _, snap := range chain {
 		for _, b := range snap {
 			if err := l.Block(b.kind, b.data); err != nil {
-				return nil, store.Mark{}, err
+				return nil, store.Extent{}, err
 			}
 		}
 		if err := l.Loaded(); err != nil {
-			return nil, store.Mark{}, err
+			return nil, store.Extent{}, err
 		}
 	}
 	return l.State()
@@ -77,12 +77,12 @@ func (r *realm) step(rnd *rand.Rand) {
 		for list := range uint32(r.s.CodeLists()) {
 			left, _ := r.s.CodesLeft(list)
 			for i := range min(left, rnd.Uint64N(4)) {
-				w.GiveCode(list, r.s.CodesGiven(list)+i)
+				w.More(store.GiveCode, uint64(list), r.s.CodesGiven(list)+i)
 			}
 			codes, _ := r.s.Codes(list)
 			if n := rnd.Uint64N(1 + codes.Count()); n < codes.Count() && !r.s.CodeUsedBy(list, n, player) {
 				w.Effect(store.Player, player)
-				w.UseCode(list, n)
+				w.More(store.UseCode, uint64(list), n)
 			}
 		}
 	})
@@ -125,7 +125,7 @@ func (r *realm) step(rnd *rand.Rand) {
 func TestSnapshotOfManyCodes(t *testing.T) {
 	r := based(t)
 	var chain []snapshot
-	var mark *store.Mark
+	var extent *store.Extent
 	for round := range 4 {
 		r.do("", func(w *store.Writer) {
 			if round < 2 {
@@ -139,17 +139,17 @@ func TestSnapshotOfManyCodes(t *testing.T) {
 		})
 		r.do("", func(w *store.Writer) {
 			for i := range uint64(700) {
-				w.GiveCode(0, uint64(round)*700+i)
+				w.More(store.GiveCode, 0, uint64(round)*700+i)
 			}
 			for i := range uint64(700) {
-				w.UseCode(0, uint64(round)*700+i)
+				w.More(store.UseCode, 0, uint64(round)*700+i)
 			}
 		})
-		c := r.s.Capture(mark)
+		c := r.s.Capture(extent)
 		chain = append(chain, taken(c))
 		r.s.Release(c, true)
-		m := c.Mark()
-		mark = &m
+		m := c.Extent()
+		extent = &m
 		s, _, err := load(chain)
 		if err != nil || s.Hash() != r.s.Hash() {
 			t.Fatalf("round %d: %v", round, err)
@@ -177,12 +177,12 @@ func TestSnapshotBesideTheWriter(t *testing.T) {
 			r.step(rnd)
 		}
 		var chain []snapshot
-		var mark *store.Mark
+		var extent *store.Extent
 		for range 6 {
 			if rnd.IntN(4) == 0 {
-				chain, mark = nil, nil
+				chain, extent = nil, nil
 			}
-			c := r.s.Capture(mark)
+			c := r.s.Capture(extent)
 			c.SetBlockSize(64 + rnd.IntN(300))
 			want, failed := r.s.Hash(), rnd.IntN(4) == 0
 			var snap snapshot
@@ -213,12 +213,12 @@ func TestSnapshotBesideTheWriter(t *testing.T) {
 			if err := got.Check(); err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
-			if w := c.Mark(); fmt.Sprint(loaded) != fmt.Sprint(w) {
-				t.Fatalf("seed %d: mark %+v after loading, want %+v", seed, loaded, w)
+			if w := c.Extent(); fmt.Sprint(loaded) != fmt.Sprint(w) {
+				t.Fatalf("seed %d: extent %+v after loading, want %+v", seed, loaded, w)
 			}
 			got.SetKept(30)
 			r.follow(got)
-			mark = &loaded
+			extent = &loaded
 			for range rnd.IntN(200) {
 				r.step(rnd)
 			}
@@ -251,15 +251,15 @@ func TestSnapshotOfFewChanges(t *testing.T) {
 	first := r.s.Capture(nil)
 	chain := []snapshot{taken(first)}
 	r.s.Release(first, true)
-	mark := first.Mark()
+	extent := first.Extent()
 	for i := range uint32(players) {
 		for range 1 + i%15 {
 			gain(i, false)
 		}
-		c := r.s.Capture(&mark)
+		c := r.s.Capture(&extent)
 		chain = append(chain, taken(c))
 		r.s.Release(c, true)
-		mark = c.Mark()
+		extent = c.Extent()
 		if i%20 != 0 {
 			continue
 		}
@@ -278,17 +278,17 @@ func TestSnapshotOfFewChanges(t *testing.T) {
 func TestSnapshotPauses(t *testing.T) {
 	r := based(t)
 	const players, most = 4000, 256
-	pauses := func(base *store.Mark) (n int, mark store.Mark) {
+	pauses := func(base *store.Extent) (n int, extent store.Extent) {
 		c := r.s.Capture(base)
 		for range c.Blocks(func() { n++ }) {
 		}
 		r.s.Release(c, true)
-		return n, c.Mark()
+		return n, c.Extent()
 	}
 	for i := range players {
 		r.do("", func(w *store.Writer) { w.Join(fmt.Sprint("p", i)) })
 	}
-	n, mark := pauses(nil)
+	n, extent := pauses(nil)
 	if n < players/most {
 		t.Errorf("%d pauses for all of %d players, want at least %d", n, players, players/most)
 	}
@@ -297,7 +297,7 @@ func TestSnapshotPauses(t *testing.T) {
 			r.do("", func(w *store.Writer) { w.Effect(store.Player, i); w.Change(store.Gain, 0, 1) })
 		}
 	}
-	if n, _ = pauses(&mark); n < (players-players/most)/most {
+	if n, _ = pauses(&extent); n < (players-players/most)/most {
 		t.Errorf("%d pauses for nearly all of %d players, want at least %d", n, players, (players-players/most)/most)
 	}
 	rich := based(t)
@@ -323,18 +323,18 @@ func twoSnapshots(t testing.TB) (chain []snapshot, r *realm) {
 	r = newRealm(t)
 	rnd := rand.New(rand.NewPCG(1, 1))
 	r.do("", base)
-	var mark *store.Mark
+	var extent *store.Extent
 	for range 2 {
 		for range 60 {
 			r.step(rnd)
 		}
-		r.do("", func(w *store.Writer) { w.Tally(0, 7); w.Tally(1, r.s.Tally(1)+1) })
-		c := r.s.Capture(mark)
+		r.do("", func(w *store.Writer) { w.More(store.Tally, 0, 7); w.More(store.Tally, 1, r.s.Tally(1)+1) })
+		c := r.s.Capture(extent)
 		c.SetBlockSize(300)
 		chain = append(chain, taken(c))
 		r.s.Release(c, true)
-		m := c.Mark()
-		mark = &m
+		m := c.Extent()
+		extent = &m
 	}
 	return chain, r
 }
@@ -511,16 +511,16 @@ func TestChecker(t *testing.T) {
 	r, rnd := newRealm(t), rand.New(rand.NewPCG(3, 2))
 	r.do("", base)
 	var chain []snapshot
-	var mark *store.Mark
+	var extent *store.Extent
 	for range 2 {
 		for range 25 {
 			r.step(rnd)
 		}
-		c := r.s.Capture(mark)
+		c := r.s.Capture(extent)
 		chain = append(chain, taken(c))
 		r.s.Release(c, true)
-		m := c.Mark()
-		mark = &m
+		m := c.Extent()
+		extent = &m
 	}
 	try := func(l *store.Loader) error {
 		for _, snap := range chain {

@@ -8,28 +8,35 @@ import (
 // Campaign is how a pool's budgets and moments stand at one time. It says nothing that is not known to
 // someone who has the catalog and the results of all draws.
 type Campaign struct {
-	Budgets []BudgetLeft  // item by item, in the order of the catalog
-	Moments []MomentsLeft // entry by entry, in the order of the catalog
+	Budgets []BudgetLeft   // item by item, in the order of the catalog
+	Moments []EntryMoments // entry by entry, in the order of the catalog
 	spent   map[*rules.Budget]uint64
 }
 
-// BudgetLeft is what is left of one item of a budget.
-type BudgetLeft struct {
-	Per    catalog.Per
-	Share  string
-	Item   string
-	Limit  uint64
-	Spent  uint64
-	Resets int64 // Unix milliseconds; 0: never
+// EntryMoments are the moments of an entry.
+type EntryMoments struct {
+	Entry string
+	MomentsLeft
 }
 
-// MomentsLeft is how the moments of an entry stand.
+// BudgetLeft is what is left of an item of a budget.
+type BudgetLeft struct {
+	Per          catalog.Per
+	Share        string // its name, if pools share it
+	Item         string
+	Limit, Spent uint64
+	ResetsAt     int64 // from when on the budget is full again, Unix milliseconds; 0: never
+}
+
+// Left returns how much can still be given. Spent can be above Limit after a catalog has lowered it.
+func (b *BudgetLeft) Left() uint64 { return b.Limit - min(b.Limit, b.Spent) }
+
+// MomentsLeft is how the winning moments of an entry stand: see catalog.Moments. How many were taken is
+// EntryStock.Drawn. It tells no future moment but those that follow from the catalog.
 type MomentsLeft struct {
-	Entry   string
-	Config  *catalog.Moments
-	Come    uint64 // for sure: those that were found by draws, and those whose time is over
-	Waiting uint64 // of these, how many the next draws will take: none while budgets or codes rule the entry out
-	Next    int64  // of even moments, the first time stamp of a draw that finds the next one; 0: there is none
+	Come    uint64 // those that draws have found, and those whose time is over
+	Waiting uint64 // of these, how many the next draws take: none while budgets or codes rule the entry out
+	NextAt  int64  // when the next one comes if they are even, Unix milliseconds; 0: not known, or none
 }
 
 // Campaigns reports whether a pool has budgets or moments.
@@ -56,13 +63,13 @@ func (c *Campaign) fill(pt *rules.Pool, s *rules.Sight) {
 	}
 	for _, m := range pt.Moments {
 		e := &pt.Entries[m.Entry]
-		left := MomentsLeft{Entry: e.ID, Config: m.Config, Come: s.Come(m)}
+		left := EntryMoments{e.ID, MomentsLeft{Come: s.Come(m)}}
 		if pt.There(s, m.Entry) {
 			due, _ := s.Moments(m)
 			left.Waiting = min(due, s.Left(pt, m.Entry))
 		}
 		if m.Config.Spread == catalog.SpreadEven && left.Come < uint64(m.Config.Count) && m.Total > 0 {
-			left.Next = m.Reaches(m.Slot(2*left.Come + 1))
+			left.NextAt = m.Reaches(m.Slot(2*left.Come + 1))
 		}
 		c.Moments = append(c.Moments, left)
 	}

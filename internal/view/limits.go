@@ -7,17 +7,19 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// PoolLimit is a limit of a pool, or its free draws.
+// Limit is a limit of a pool, or its free draws, and where a player stands in it.
+type Limit = rules.LimitState
+
+// PoolLimit is a limit, and the pool that has it.
 type PoolLimit struct {
 	Pool string
-	Free bool
-	rules.LimitState
+	Limit
 }
 
 // Limits returns where a player with these counters, ascending, stands in each limit of a pool, in
 // the catalog's order, at a time stamp. back is how far the clock has been set back. known is false
 // if the catalog has no such pool. It may be called concurrently with the writer.
-func Limits(t *rules.Tables, pool string, counters []store.CounterValue, now, back int64) (all []rules.LimitState, known bool) {
+func Limits(t *rules.Tables, pool string, counters []store.CounterValue, now, back int64) (all []Limit, known bool) {
 	pt := t.PoolByID[pool]
 	if pt == nil {
 		return nil, false
@@ -32,7 +34,7 @@ func Limits(t *rules.Tables, pool string, counters []store.CounterValue, now, ba
 
 // Free returns where a player with these counters, ascending, stands in the free draws of a pool, as
 // Limits does; nil: it has none.
-func Free(t *rules.Tables, pool string, counters []store.CounterValue, now, back int64) *rules.LimitState {
+func Free(t *rules.Tables, pool string, counters []store.CounterValue, now, back int64) *Limit {
 	pt := t.PoolByID[pool]
 	if pt == nil || pt.Free == nil {
 		return nil
@@ -47,9 +49,9 @@ func HasLimits(t *rules.Tables, counters []store.CounterValue) bool {
 	return slices.ContainsFunc(counters, func(c store.CounterValue) bool { return t.LimitOf(c.Counter) != nil })
 }
 
-// LimitsUsed is Limits and Free for every pool, but without those of which all draws are left. They
-// are in the order in which catalogs first named them.
-func LimitsUsed(t *rules.Tables, counters []store.CounterValue, now, back int64) (all []PoolLimit) {
+// LimitsUsed is Limits and Free for every pool, without those of which all draws are left, in the order in
+// which catalogs first named them.
+func LimitsUsed(t *rules.Tables, counters []store.CounterValue, now, back int64) (limits, free []PoolLimit) {
 	m := rules.Instant{Zone: t.Zone, Now: now, Back: back}
 	for len(counters) > 0 {
 		pl := t.LimitOf(counters[0].Counter)
@@ -59,9 +61,13 @@ func LimitsUsed(t *rules.Tables, counters []store.CounterValue, now, back int64)
 		}
 		mine := pl.Among(counters)
 		if s := m.Limit(pl.Limit, mine); s.Left < s.Draws {
-			all = append(all, PoolLimit{pl.Pool, pl.Free, s})
+			to := &limits
+			if pl.Free {
+				to = &free
+			}
+			*to = append(*to, PoolLimit{pl.Pool, s})
 		}
 		counters = counters[len(mine):]
 	}
-	return all
+	return limits, free
 }

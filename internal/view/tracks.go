@@ -7,15 +7,16 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// TrackDraws is what a player's track has counted.
+// TrackDraws is what a track of the catalog in force has counted for a player.
 type TrackDraws struct {
-	Name      string
-	Draws     uint64 // since the last hit; not 0
-	CertainIn uint64 // at the latest this draw from now on is certain to hit; 0: none is
-	Pool      string // from which pool it must be, if the pools of the track promise different things
-	// Unless names what can come in place of that hit, in the order of the catalog, with ", " between:
-	// tracks before it that have nothing in common with it, and entries with moments. Then the track
-	// waits for the next draw.
+	Name  string // the one that pools share it by, or "pool/track"
+	Draws uint64 // since the last hit; not 0
+	// CertainIn: at the latest so many draws from now, a draw is certain to hit. 1 is the next one; 0: none
+	// is, or nothing of the group is in stock and for this player.
+	CertainIn uint64
+	Pool      string // from which pool that draw must be; empty: each pool of the track promises the same
+	// Unless names what can come in place of that hit, with ", " between: tracks before this one that have
+	// no entry in common with it, and entries with winning moments. Then the track waits for the next draw.
 	Unless string
 }
 

@@ -6,9 +6,13 @@ import (
 	"context"
 	"iter"
 	"math/rand/v2"
+	"time"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/client"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 	"github.com/kuji-dev/kuji/sampler"
 	"github.com/kuji-dev/kuji/wal"
 )
@@ -66,7 +70,29 @@ var _ = []kuji.Request{
 	kuji.Register{ID: "", Player: ""},
 	kuji.Redeem{ID: "", Player: "", Code: ""},
 	kuji.SetTrack{ID: "", Player: "", Track: "", Draws: uint64(0), By: "", Reason: ""},
+	kuji.SetLimit{ID: "", Player: "", Pool: "", Per: catalog.PerDay, Window: int64(0), Used: uint64(0), Note: kuji.Note{}},
 }
+
+// Calls to servers.
+var (
+	_ func(urls []string, o client.Options) (*client.Client, error)                       = client.New
+	_ kujiv1connect.RewardServiceClient                                                   = (*client.Client)(nil)
+	_ kujiv1connect.AdminServiceClient                                                    = client.Client{}.Admin
+	_ func(c *client.Client, ctx context.Context, req *kujiv1.StreamEventsRequest) events = (*client.Client).Events
+	_ func(c *client.Client, ctx context.Context) *client.DrawStream                      = (*client.Client).Draws
+	_ func(s *client.DrawStream, batch *kujiv1.StreamDrawsRequest) error                  = (*client.DrawStream).Send
+	_ func(s *client.DrawStream) (*kujiv1.StreamDrawsResponse, error)                     = (*client.DrawStream).Receive
+	_ func(s *client.DrawStream)                                                          = (*client.DrawStream).CloseSend
+	_ func(s *client.DrawStream)                                                          = (*client.DrawStream).Close
+	_ func() string                                                                       = client.NewID
+	_ func(err error) kujiv1.Reason                                                       = client.Reason
+	_ func(err error) *kujiv1.ErrorDetail                                                 = client.Detail
+
+	_ = client.Options{Key: "", Timeout: time.Second, Attempt: time.Second, Retry: func(error) {}}
+	_ = []error{&client.UnknownError{RequestID: "", Err: error(nil)}, &client.UnreachableError{Err: error(nil)}}
+)
+
+type events = iter.Seq2[*kujiv1.StreamEventsResponse, error]
 
 // use is what a program that embeds the engine does with its zero options.
 func use(ctx context.Context) error {

@@ -1,13 +1,12 @@
-// Package embedded runs a NATS server with JetStream in this process, as one node of a cluster, or
-// alone. The driver in the same process is connected without a socket. The server listens for the
-// other nodes where it is told to. In a cluster it also listens for clients, on this machine alone
-// and with a password, because nats-server 2.15 waits with its routes until it does.
+// Package embedded runs a NATS server with JetStream in this process, as one node of a cluster or alone.
+// The driver in this process needs no socket. The server listens for the other nodes. In a cluster it also
+// listens for clients, on this machine alone and with a password, because nats-server 2.15 opens no routes
+// before it does.
 //
-// Everything is fsynced before it is acknowledged. This package knows nothing of realms.
+// The server fsyncs everything before it acknowledges it. This package knows nothing of realms.
 package embedded
 
 import (
-	"cmp"
 	"context"
 	"crypto/subtle"
 	"crypto/tls"
@@ -15,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -33,38 +33,30 @@ import (
 
 // Options say which node this is, and of which cluster.
 type Options struct {
-	// Dir is where the node keeps what it stores. It belongs to the node's name for ever.
-	Dir string
-	// Cluster is the cluster's name, the same on every node.
-	Cluster string
-	// Node is the node's name, different on every node.
-	Node string
+	Dir     string // where the node keeps what it stores. It always belongs to this node
+	Cluster string // the same on every node
+	Node    string // different on every node
 	// Listen is the address for the other nodes, such as "10.0.0.1:6222". "": the node is alone.
 	Listen string
-	// Advertise is where the other nodes find this one, if that is not Listen. A node tells it to those
-	// it is connected to, and they to each other. "": Listen.
+	// Advertise is where the other nodes find this one, if not at Listen. Nodes tell each other.
 	Advertise string
-	// Peers are the addresses of all nodes of the cluster, by their names. This one may be among
-	// them. The first start of a cluster wants all of its nodes here.
+	// Peers are the addresses of all nodes of the cluster, by their names, with or without this one. The
+	// first start of a cluster needs all of its nodes here.
 	Peers map[string]string
-	// Secret is what nodes must know to join, and clients as the password of user "kuji": at least 16
-	// bytes. Without TLS it passes over the network between the nodes.
-	Secret string
-	// Accepted are secrets that others may show instead, while the secret of all nodes is being changed.
-	Accepted []string
-	// TLS is used between nodes if it is not nil. Both sides show certificates.
-	TLS *tls.Config `json:"-"`
+	// Secret lets nodes join, and is the password of clients: at least 16 bytes. Without TLS it passes over
+	// the network between the nodes.
+	Secret   string
+	Accepted []string    // others may show these, while the secret of all nodes is being changed
+	TLS      *tls.Config `json:"-"` // between nodes, which both show certificates; nil: none
 	// Clients is the address for clients other than this process, on this machine, such as
 	// "127.0.0.1:4222". "": a node that is alone has none, another one takes any port.
-	Clients string
-	// MaxStore is how much the node may store, in bytes. 0: three quarters of what the disk has free.
-	MaxStore int64
-	// Logger gets the server's messages. Nil: they are dropped.
-	Logger *slog.Logger
+	Clients  string
+	MaxStore int64        // bytes that the node may store; 0: three quarters of what the disk has free
+	Logger   *slog.Logger // gets the server's messages; nil: they are dropped
 }
 
-// user is the name of whoever knows the secret, and operator who asks the servers for what is no
-// stream's.
+// user is the name of all who know the secret, and operator of those who ask the servers for what no stream
+// is asked for.
 const user, operator = "kuji", "kuji-operator"
 
 // Limits of a server, whatever its options are.
@@ -113,9 +105,6 @@ type Server struct {
 // Start starts a server. It does not wait until the server has found the others: see Ready.
 func Start(o Options) (*Server, error) {
 	if err := o.check(); err != nil {
-		return nil, err
-	}
-	if _, err := o.options(); err != nil {
 		return nil, err
 	}
 	// The server makes its directories for everybody to read; this one above them is for its owner.
@@ -186,13 +175,12 @@ func (s *Server) start() error {
 	now.SetLoggerV2(s.said, false, false, false)
 	now.Start()
 	// A server that gave up on its way believes that it runs, alone and with JetStream.
-	why := s.said.fatal()
-	if why == nil && now.Running() && now.JetStreamEnabled() {
+	if s.said.gaveUp() == nil && now.Running() && now.JetStreamEnabled() {
 		return nil
 	}
 	now.Shutdown()
 	now.WaitForShutdown()
-	why = cmp.Or(why, s.said.failure())
+	why := s.said.failure()
 	if s.o.Listen != "" {
 		return fmt.Errorf("the server did not start: %w; if %s is damaged, and all other nodes run and have caught up, move it away and start this node again: it fetches everything from them", why, s.o.Dir)
 	}
@@ -250,7 +238,7 @@ func (o *Options) options() (*server.Options, error) {
 		opts.Cluster.TLSConfig = o.TLS.Clone()
 		opts.Cluster.TLSConfig.ClientAuth = tls.RequireAndVerifyClientCert
 	}
-	for _, node := range names(o.Peers) {
+	for _, node := range slices.Sorted(maps.Keys(o.Peers)) {
 		if _, _, err := split(o.Peers[node]); err != nil {
 			return nil, fmt.Errorf("address of node %s: %w", node, err)
 		}
@@ -280,33 +268,17 @@ func split(address string) (host string, port int, err error) {
 	return host, port, nil
 }
 
-func names(peers map[string]string) []string {
-	var list []string
-	for name := range peers {
-		list = append(list, name)
-	}
-	slices.Sort(list)
-	return list
-}
-
 // Ready waits until the server takes requests: on a cluster, until its nodes have found a leader. A server that has
 // given up on its way says why: its address is somebody else's, for example.
 func (s *Server) Ready(ctx context.Context) error {
-	t := time.NewTicker(20 * time.Millisecond)
-	defer t.Stop()
-	for {
-		if now := s.running.Load(); now.JetStreamEnabled() && (!now.JetStreamIsClustered() || now.JetStreamIsCurrent()) {
-			return nil
-		}
-		if err := s.said.gaveUp(); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the node has not joined its cluster: %w", ctx.Err())
-		case <-t.C:
-		}
+	err := poll(ctx, func() (bool, error) {
+		now := s.running.Load()
+		return now.JetStreamEnabled() && (!now.JetStreamIsClustered() || now.JetStreamIsCurrent()), s.said.gaveUp()
+	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("the node has not joined its cluster: %w", err)
 	}
+	return err
 }
 
 // Current returns nil if this node holds all that its cluster has given it: the list of streams, and
@@ -372,10 +344,8 @@ func (s *Server) connect(as string) nats.Option {
 	}
 }
 
-// Dial returns a connection with this server without a socket, for somebody who speaks its protocol.
-func (s *Server) Dial() (net.Conn, error) { return s.InProcessConn() }
-
-// InProcessConn implements [nats.InProcessConnProvider].
+// InProcessConn returns a connection with this server without a socket. It implements
+// [nats.InProcessConnProvider].
 func (s *Server) InProcessConn() (net.Conn, error) { return s.running.Load().InProcessConn() }
 
 // Through is the option of a connection that leads to a server with a secret, over what dial returns.

@@ -1,27 +1,22 @@
 package embedded
 
 import (
+	"context"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// A server that stops leads no more, at once. Who leads then is another question: a follower that was
-// told to take over needs a moment, and if it is not told, the others wait 4 to 9 s before they elect
-// somebody. So a server hands over what it leads first, and stops when it sees who has it:
+// When a server stops, the others elect new leaders after 4 to 9 s. A follower that is told to take over
+// needs only a moment. So a server first hands over what it leads, and stops when it sees that others lead:
 //
 //	until others lead each stream and the meta group:  step down from what this server leads
 //	shut down
 //
-// No time is measured but the one that ends it. The server's own way, LameDuckShutdown, gives the others
-// one second, however slow they are, and always takes it.
+// The server's own way, LameDuckShutdown, always gives the others one second, however slow they are.
 
-const (
-	// handTime is how long a server tries to hand over what it leads. Without others it does not try.
-	handTime = 10 * time.Second
-	// handAgain is the time between two looks at who leads.
-	handAgain = 20 * time.Millisecond
-)
+// handTime is how long a server tries to hand over what it leads. Without others it does not try.
+const handTime = 10 * time.Second
 
 // stepDownMeta is where the leader of the meta group is asked to step down.
 const stepDownMeta = "$JS.API.META.LEADER.STEPDOWN"
@@ -38,14 +33,14 @@ func (s *Server) HandOver() {
 		return
 	}
 	defer operate.Close()
-	t := time.NewTicker(handAgain)
-	defer t.Stop()
-	for end := time.Now().Add(handTime); time.Now().Before(end); <-t.C {
+	ctx, cancel := context.WithTimeout(context.Background(), handTime)
+	defer cancel()
+	_ = poll(ctx, func() (handed bool, _ error) { // what was not handed over, the others notice
 		info, err := now.Jsz(&server.JSzOptions{Accounts: true, Streams: true})
 		if err != nil || info.Meta == nil || !enough(info.Meta) {
-			return // nobody to hand over to
+			return true, nil // nobody to hand over to
 		}
-		handed := info.Meta.Leader != "" && info.Meta.Leader != now.Name()
+		handed = info.Meta.Leader != "" && info.Meta.Leader != now.Name()
 		if info.Meta.Leader == now.Name() {
 			_ = operate.Publish(stepDownMeta, nil) // the next look says what came of it
 		}
@@ -61,10 +56,8 @@ func (s *Server) HandOver() {
 				handed = handed && one.Cluster.Leader != "" && one.Cluster.Leader != now.Name()
 			}
 		}
-		if handed {
-			return
-		}
-	}
+		return handed, nil
+	})
 }
 
 // enough reports whether the other servers are a majority.

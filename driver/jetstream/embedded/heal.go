@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,25 +13,25 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
-// What Raft needs of a stream is next to the stream, and can be damaged by itself. Then the server has the
-// stream, and takes no part in it, for as long as that stands there:
+// Raft's own files of a stream can be damaged while the stream is good. Then the server takes no part in the
+// stream:
 //
 //	jetstream/$G/streams/STREAM        its messages
 //	jetstream/$SYS/_js_/GROUP          Raft's log and snapshots; meta.inf says of which stream
 //	                          tav.idx, peers.idx: for whom it voted, and who votes
 //
-// Heal removes both, but for the votes, and the server fetches them as after the loss of a disk. This
-// server has acknowledged nothing for the stream since it started. So if all others of the stream have all
-// that its leader has, a majority has it without this server, and nothing is lost.
+// Heal removes both, except the votes, and the server fetches them as after the loss of a disk. This server
+// has acknowledged nothing for the stream since it started. If all others have all that the stream's leader
+// has, a majority has it without this server, and nothing is lost.
 
 // answerTime bounds one question to a stream's leader.
 const answerTime = 2 * time.Second
 
-// Heal makes copies of streams again that this server cannot use, and starts the server again for that.
-// It says of which streams. If there is one that cannot be made again now, nothing is done: the error
-// says why.
+// Heal makes copies of streams again that this server cannot use, and returns their names. It restarts the
+// server for that. If one cannot be made again now, it does nothing, and the error says why.
 func (s *Server) Heal() (healed []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +60,7 @@ func (s *Server) Heal() (healed []string, err error) {
 	return damaged, s.unhealed
 }
 
-// damaged returns the streams of which the server says that Raft cannot read what it wrote.
+// damaged returns the streams whose Raft files the server cannot read.
 func (s *Server) damaged() (streams []string) {
 	for _, e := range s.well.health(s.running.Load()).Errors {
 		if e.Type == server.HealthzErrorStream && e.Stream != "" && strings.Contains(e.Error, "assignment error") && strings.Contains(e.Error, "corrupt") {
@@ -76,6 +77,11 @@ type stored string
 // raftDir is where Raft keeps its groups.
 func (dir stored) raftDir() string {
 	return filepath.Join(string(dir), server.JetStreamStoreDir, server.DEFAULT_SYSTEM_ACCOUNT, "_js_")
+}
+
+// streamsDir is where the streams are.
+func (dir stored) streamsDir() string {
+	return filepath.Join(string(dir), server.JetStreamStoreDir, server.DEFAULT_GLOBAL_ACCOUNT, "streams")
 }
 
 // groups returns the directories of the streams' groups.
@@ -99,29 +105,30 @@ func (dir stored) groups() (byStream map[string]string, err error) {
 
 // spare returns nil if the other servers have all of the streams without this one.
 func (s *Server) spare(streams []string) error {
-	ask, err := nats.Connect("", s.connect(user))
+	conn, err := nats.Connect("", s.Connect())
 	if err != nil {
 		return err
 	}
-	defer ask.Close()
+	defer conn.Close()
+	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(answerTime))
+	if err != nil {
+		return err
+	}
 	for _, stream := range streams {
-		msg, err := ask.Request(fmt.Sprintf(server.JSApiStreamInfoT, stream), nil, answerTime)
-		var about server.JSApiStreamInfoResponse
-		if err == nil {
-			err = json.Unmarshal(msg.Data, &about)
+		not := func(why string, args ...any) error {
+			return fmt.Errorf("this node's copy of stream %s is damaged, and is not made again "+why, append([]any{stream}, args...)...)
 		}
-		if err == nil && about.Error != nil {
-			err = about.Error
-		}
+		one, err := js.Stream(context.Background(), stream)
 		if err != nil {
-			return fmt.Errorf("this node's copy of stream %s is damaged, and is not made again while nobody says what the others have: %w", stream, err)
+			return not("while nobody says what the others have: %w", err)
 		}
-		if about.StreamInfo == nil || about.Cluster == nil || about.Cluster.Leader == "" || about.Cluster.Leader == s.o.Node {
-			return fmt.Errorf("this node's copy of stream %s is damaged, and is not made again while nobody leads it", stream)
+		group := one.CachedInfo().Cluster
+		if group == nil || group.Leader == "" || group.Leader == s.o.Node {
+			return not("while nobody leads it")
 		}
-		for _, p := range about.Cluster.Replicas {
+		for _, p := range group.Replicas {
 			if p.Name != s.o.Node && (p.Offline || !p.Current || p.Lag > 0) {
-				return fmt.Errorf("this node's copy of stream %s is damaged, and is not made again before node %s has caught up", stream, p.Name)
+				return not("before node %s has caught up", p.Name)
 			}
 		}
 	}
@@ -134,7 +141,7 @@ func (dir stored) forget(stream, group string) error {
 	if err != nil {
 		return err
 	}
-	errs := []error{os.RemoveAll(filepath.Join(string(dir), server.JetStreamStoreDir, server.DEFAULT_GLOBAL_ACCOUNT, "streams", stream))}
+	errs := []error{os.RemoveAll(filepath.Join(dir.streamsDir(), stream))}
 	for _, e := range entries {
 		if e.Name() != "tav.idx" && e.Name() != "peers.idx" {
 			errs = append(errs, os.RemoveAll(filepath.Join(group, e.Name())))

@@ -11,10 +11,8 @@ import (
 type Health struct {
 	Stored uint64 `json:"stored_bytes"` // by all streams
 	Most   uint64 `json:"most_bytes"`   // that they may have
-	// Free is the space on the server's disk. The server does not know it: others fill it in.
+	// Free is the space on the server's disk, if the caller fills it in: the server does not know it.
 	Free uint64 `json:"free_bytes,omitempty"`
-	// Alone: the server is not one of a cluster, and agrees with nobody.
-	Alone bool `json:"-"`
 	// Meta leads the group that keeps the list of streams; "": nobody does.
 	Meta    string `json:"meta_leader,omitempty"`
 	Groups  int    `json:"groups"`  // in which the server takes part: that one, and one for each stream with copies elsewhere
@@ -34,8 +32,7 @@ func (s *Server) Health() (h Health, err error) {
 	}
 	h.Stored, h.Most = info.Store, uint64(max(0, info.Config.MaxStore))
 	if info.Meta == nil {
-		h.Alone = true
-		return h, nil
+		return h, nil // the server is not one of a cluster, and agrees with nobody
 	}
 	h.Meta = info.Meta.Leader
 	if h.Meta == "" {

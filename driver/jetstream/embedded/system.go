@@ -16,32 +16,34 @@ import (
 // system returns a connection for an operator's requests.
 func (s *Server) system() (*nats.Conn, error) { return nats.Connect("", s.connect(operator)) }
 
-// errNobody is the error of a request that no server answers: the cluster's servers have no leader now.
-var errNobody = errors.New("no server answers: they have no leader now")
-
-// ask sends an operator's request to the servers of the cluster, and decodes the first answer.
-func ask(ctx context.Context, conn *nats.Conn, subject string, request, answer any) error {
+// operate sends an operator's request to the servers of the cluster.
+func (s *Server) operate(ctx context.Context, subject string, request any) error {
 	data, err := json.Marshal(request)
 	if err != nil {
 		return err
 	}
+	conn, err := s.system()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
 	ctx, cancel := context.WithTimeout(ctx, once)
 	defer cancel()
 	msg, err := conn.RequestWithContext(ctx, subject, data)
 	switch {
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%w: %w", errNobody, err)
+		return fmt.Errorf("no server answers: they have no leader now: %w", err)
 	case err != nil:
 		return err
 	}
-	var refused server.ApiResponse
-	if err := json.Unmarshal(msg.Data, &refused); err != nil {
+	var answer server.ApiResponse
+	if err := json.Unmarshal(msg.Data, &answer); err != nil {
 		return fmt.Errorf("answer to %s: %w", subject, err)
 	}
-	if refused.Error != nil {
-		return fmt.Errorf("%s: %w", subject, refused.Error)
+	if answer.Error != nil {
+		return fmt.Errorf("%s: %w", subject, answer.Error)
 	}
-	return json.Unmarshal(msg.Data, answer)
+	return nil
 }
 
 // once bounds one request to the servers.
@@ -78,41 +80,47 @@ func (s *Server) raft() (all []server.RaftzGroup) {
 	return all
 }
 
-// errRuns is the error of a node that cannot be removed.
-var errRuns = errors.New("it runs: stop it first")
-
-// Remove makes another server no member of the cluster any more. It must not run: otherwise it would be one again.
-// The others notice within moments that one has stopped.
+// Remove makes another server no member of the cluster any more. It must not run: otherwise it would join
+// again. The others notice within moments that one has stopped.
 func (s *Server) Remove(ctx context.Context, node string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	t := time.NewTicker(handAgain)
-	defer t.Stop()
-	for {
+	err := poll(ctx, func() (bool, error) {
 		members, err := s.members()
-		if err != nil {
-			return err
-		}
 		i := slices.IndexFunc(members, func(p *server.PeerInfo) bool { return p.Name == node })
-		if i < 0 {
-			return nil // by an earlier attempt
+		switch {
+		case err != nil || i < 0: // by an earlier attempt
+			return err == nil, err
+		case members[i].Offline:
+			return true, s.remove(ctx, members[i].Peer)
 		}
-		if members[i].Offline {
-			return s.remove(ctx, members[i].Peer)
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("node %s: %w", node, errRuns)
-		case <-t.C:
-		}
+		return false, nil
+	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("node %s: it runs: stop it first", node)
 	}
+	return err
 }
 
 func (s *Server) remove(ctx context.Context, peer string) error {
-	conn, err := s.system()
-	if err != nil {
-		return err
+	return s.operate(ctx, server.JSApiRemoveServer, server.JSApiMetaServerRemoveRequest{Peer: peer})
+}
+
+// pollEvery is the time between two looks at what a server does.
+const pollEvery = 20 * time.Millisecond
+
+// poll asks whether something is done until it is, or until that fails or ctx ends.
+func poll(ctx context.Context, done func() (bool, error)) error {
+	t := time.NewTicker(pollEvery)
+	defer t.Stop()
+	for {
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-t.C:
+		}
 	}
-	defer conn.Close()
-	return ask(ctx, conn, server.JSApiRemoveServer, server.JSApiMetaServerRemoveRequest{Peer: peer}, &server.JSApiMetaServerRemoveResponse{})
 }

@@ -72,8 +72,8 @@ func (g *Gate) Receive(b *Body, r *http.Request, limit int64) *connect.Error {
 // grow makes room for as many bytes again, and at most one more than the limit.
 func (g *Gate) grow(b *Body, limit int64) *connect.Error {
 	size := min(2*int64(cap(b.Data)), limit+1)
-	if !g.Memory.Take(b.Who, size-b.taken) {
-		return g.NoMemory(b.Who)
+	if refusal := g.Memory.Take(b.Who, size-b.taken); refusal != nil {
+		return refusal
 	}
 	b.taken = size
 	data := make([]byte, len(b.Data), size)

@@ -6,9 +6,14 @@ package admission
 import (
 	"container/list"
 	"context"
+	"fmt"
 	"net/http"
 	"sync"
 
+	"connectrpc.com/connect"
+
+	"github.com/kuji-dev/kuji/internal/contract"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server/access"
 )
 
@@ -26,7 +31,9 @@ const keptForOperators = 16
 type Budget struct {
 	shared bool // callers have shares; otherwise one may take everything
 	total  int64
-	kept   int64 // of it, for operators; what they hold counts for it
+	kept   int64  // of it, for operators; what they hold counts for it
+	what   string // callers hold, for those who are refused
+	whose  string // a caller's part is
 
 	mu       sync.Mutex
 	used     int64
@@ -44,29 +51,56 @@ type waiter struct {
 // NewBudget returns a budget whose callers wait. It keeps nothing for operators, because every wait
 // ends.
 func NewBudget(total int64, shared bool) *Budget {
-	return &Budget{shared: shared, total: total, held: make(map[access.Caller]int64)}
+	return &Budget{shared: shared, total: total, held: make(map[access.Caller]int64),
+		what: "calls of its kind are carried out", whose: "for this key"}
 }
 
-// NewPlaces returns a budget whose callers are refused when too little is left.
-func NewPlaces(total int64, shared bool) *Budget {
+// NewPlaces returns a budget whose callers are refused when too little is left. what says what they
+// hold, as in "connections are busy".
+func NewPlaces(total int64, shared bool, what string) *Budget {
 	b := NewBudget(total, shared)
-	if shared {
+	if b.what = what; shared {
 		b.kept = total / keptForOperators
 	}
 	return b
 }
 
-// Take takes n for a caller. It takes nothing and returns false if the budget, or the caller's
+// Take takes n for a caller. It takes nothing and returns a refusal if the budget, or the caller's
 // share of it, is used up.
-func (b *Budget) Take(who access.Caller, n int64) bool {
+func (b *Budget) Take(who access.Caller, n int64) *connect.Error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	held := b.held[who] + n
 	if !b.allows(who, held, n) {
-		return false
+		return b.refusal(who)
 	}
 	b.hold(who, held, n)
-	return true
+	return nil
+}
+
+// Refusal is the error of a request that would take more than is left for its caller.
+func (b *Budget) Refusal(who access.Caller) *connect.Error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.refusal(who)
+}
+
+// refusal is Refusal. mu must be held.
+func (b *Budget) refusal(who access.Caller) *connect.Error {
+	part := ""
+	if mine := b.held[who]; mine < b.used {
+		part = fmt.Sprintf(", %d of them %s,", mine, b.whose)
+	}
+	return contract.Refused(connect.CodeUnavailable, kujiv1.Reason_REASON_OVERLOADED,
+		fmt.Errorf("%d %s%s and the limit is %d: try again later", b.used, b.what, part, b.limit(who)))
+}
+
+// limit returns the total for callers like this one.
+func (b *Budget) limit(who access.Caller) int64 {
+	if who.Operator {
+		return b.total
+	}
+	return b.total - b.kept
 }
 
 // hold notes that a caller takes n and then holds that much in all. mu must be held.
@@ -171,10 +205,7 @@ func (b *Budget) Room(n int64) bool {
 func (b *Budget) Holdings(who access.Caller) (used, mine, total int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if total = b.total; !who.Operator {
-		total -= b.kept
-	}
-	return b.used, b.held[who], total
+	return b.used, b.held[who], b.limit(who)
 }
 
 // Crowd is the requests without a key: for health, and those that are refused. It has a number of

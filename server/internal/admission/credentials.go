@@ -3,7 +3,6 @@ package admission
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 
 	"connectrpc.com/connect"
@@ -22,19 +21,19 @@ import (
 const (
 	// checksAtOnce is how many tokens of strangers are checked at a time.
 	checksAtOnce = 4
-	// checksWaiting is how many may wait for that, with those that are checked.
-	checksWaiting = 1024
+	// tokensWaiting is how many may wait for that, with those that are checked.
+	tokensWaiting = 1024
 )
 
-// Checks is the turns for checking strangers' tokens. Callers are addresses.
-type Checks struct {
-	Places *Budget // one for each that waits or is checked
-	Turns  *Budget // one for each that is checked; they wait
+// NewTokens returns the places of tokens that wait to be checked, and NewChecks the turns of those
+// that are checked.
+func NewTokens() *Budget {
+	b := NewPlaces(tokensWaiting, true, "tokens wait to be checked")
+	b.kept, b.whose = 0, "from this address" // no address is an operator's
+	return b
 }
 
-func NewChecks() Checks {
-	return Checks{Places: NewBudget(checksWaiting, true), Turns: NewBudget(checksAtOnce, true)}
-}
+func NewChecks() *Budget { return NewBudget(checksAtOnce, true) }
 
 // Find returns the access that a key or a token gives, or a refusal that begins with text. c is the
 // connection that it came on, nil if that is none of the server's; peer is the client's address.
@@ -51,16 +50,14 @@ func (g *Gate) Find(ctx context.Context, keys *access.Keys, c *Conn, peer, secre
 	}
 	if !g.Conns.Trusts(c) {
 		from := AddressOf(peer)
-		if !g.Checks.Places.Take(from, 1) {
-			used, mine, total := g.Checks.Places.Holdings(from)
-			return nil, contract.Refused(connect.CodeUnavailable, kujiv1.Reason_REASON_OVERLOADED,
-				fmt.Errorf("%d tokens wait to be checked, %d of them from this address, and the limit is %d: try again later", used, mine, total))
+		if refusal := g.Tokens.Take(from, 1); refusal != nil {
+			return nil, refusal
 		}
-		defer g.Checks.Places.Give(from, 1)
-		if err := g.Checks.Turns.Wait(ctx, from, 1); err != nil {
+		defer g.Tokens.Give(from, 1)
+		if err := g.Checks.Wait(ctx, from, 1); err != nil {
 			return nil, contract.Refused(connect.CodeCanceled, kujiv1.Reason_REASON_CANCELED, errors.New("the client is gone"))
 		}
-		defer g.Checks.Turns.Give(from, 1)
+		defer g.Checks.Give(from, 1)
 	}
 	a, fault := keys.ByToken(secret)
 	if a == nil {

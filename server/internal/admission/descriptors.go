@@ -40,52 +40,39 @@ func (d *Descriptors) perRealm() int {
 	return realmDescriptors
 }
 
-// connectionLimit returns how many connections a process that may open that many files can have,
-// at most want, if realms take so many. files is 0 if there is no limit.
-func connectionLimit(want int, files uint64, realms int) int {
-	reserve := uint64(spareDescriptors + realms)
-	if files == 0 || files >= reserve+uint64(want) {
-		return want
+// Limit returns how many connections a process that may open so many files can have, next to so many
+// realms. files is 0 if there is no limit.
+func (d *Descriptors) Limit(files uint64, realms int) int {
+	reserve := uint64(spareDescriptors + realms*d.perRealm())
+	if files == 0 {
+		return d.Want
 	}
-	if files < reserve {
-		return 0
-	}
-	return int(files - reserve)
+	return int(min(uint64(d.Want), files-min(files, reserve)))
 }
 
 // Connections returns how many connections the server can have at the moment.
-func (d *Descriptors) Connections() int { return d.Within(openFiles()) }
-
-// Within is Connections of a process that may open so many files; 0: there is no limit.
-func (d *Descriptors) Within(files uint64) int {
-	return connectionLimit(d.Want, files, d.perRealm()*d.Realms())
-}
-
-// with returns how many connections there can be with so many realms.
-func (d *Descriptors) with(realms int) int {
-	return connectionLimit(d.Want, openFiles(), d.perRealm()*realms)
-}
+func (d *Descriptors) Connections() int { return d.Limit(openFiles(), d.Realms()) }
 
 // Check fails if the process may not open enough files. It logs if there will be fewer connections
 // than configured.
 func (d *Descriptors) Check(log *slog.Logger) error {
-	got, files, realms := d.Connections(), openFiles(), d.Realms()
-	if got == d.Want {
-		return nil
-	}
-	if got < leastConnections {
+	files, realms := openFiles(), d.Realms()
+	got := d.Limit(files, realms)
+	if got < min(leastConnections, d.Want) {
 		return fmt.Errorf("server: the limit on open files is %d, want at least %d: %d for each of %d realms, %d spare, %d connections",
 			files, spareDescriptors+d.perRealm()*realms+leastConnections, d.perRealm(), realms, spareDescriptors, leastConnections)
 	}
-	log.Warn("fewer connections than configured: the limit on open files is too low",
-		"connections", got, "configured", d.Want, "files", files, "realms", realms)
+	if got < d.Want {
+		log.Warn("fewer connections than configured: the limit on open files is too low",
+			"connections", got, "configured", d.Want, "files", files, "realms", realms)
+	}
 	return nil
 }
 
 // CheckRealm refuses another realm that would leave too few descriptors for connections.
 func (d *Descriptors) CheckRealm() error {
 	realms := d.Realms() + 1
-	if d.with(realms) < min(leastConnections, d.Want) {
+	if d.Limit(openFiles(), realms) < min(leastConnections, d.Want) {
 		return &kuji.Error{Code: kuji.CodeOverloaded, Message: fmt.Sprintf("the limit on open files has no room for %d realms", realms)}
 	}
 	return nil

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -9,20 +10,31 @@ import (
 
 // Ends lets any goroutine cut the reading or writing end of a stream during the call.
 type Ends struct {
-	mu   sync.Mutex
-	conn *http.ResponseController // nil before and after the call
+	mu      sync.Mutex
+	conn    *http.ResponseController // nil before and after the call
+	writing Watch
 }
 
-// Open removes the timeouts of the whole call.
-func (e *Ends) Open(w http.ResponseWriter) error {
+// Open replaces the timeouts of the whole call by one for each Send. Close must be called before
+// the handler returns.
+func (e *Ends) Open(w http.ResponseWriter, send time.Duration) error {
 	c := http.NewResponseController(w)
 	if err := errors.Join(c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{})); err != nil {
-		return err
+		return fmt.Errorf("setting the timeouts of a stream: %w", err)
 	}
 	e.mu.Lock()
 	e.conn = c
 	e.mu.Unlock()
+	e.writing = NewWatch(send, e.StopWriting)
 	return nil
+}
+
+// Send calls a function that sends a message. It fails if the client does not take the message in
+// time.
+func (e *Ends) Send(send func() error) error {
+	e.writing.Arm()
+	defer e.writing.Disarm()
+	return send()
 }
 
 // StopReading ends what the server waits for.
@@ -39,11 +51,11 @@ func (e *Ends) stop(set func(*http.ResponseController, time.Time) error) {
 	}
 }
 
-// Close must be called before the handler returns. Its writer must not be used afterwards.
+// Close forgets the call's writer, which must not be used afterwards.
 func (e *Ends) Close() {
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.conn = nil
-	e.mu.Unlock()
 }
 
 // Watch calls a function if something takes too long.
@@ -52,15 +64,14 @@ type Watch struct {
 	limit time.Duration
 }
 
-func (w *Watch) Start(limit time.Duration, late func()) {
-	w.limit = limit
-	w.timer = time.AfterFunc(limit, late)
+// NewWatch returns a watch that is not armed.
+func NewWatch(limit time.Duration, late func()) Watch {
+	w := Watch{time.AfterFunc(limit, late), limit}
 	w.timer.Stop()
+	return w
 }
 
 func (w *Watch) Arm() { w.timer.Reset(w.limit) }
 
 // Disarm stops the watch. It reports whether the function was called.
 func (w *Watch) Disarm() (late bool) { return !w.timer.Stop() }
-
-func (w *Watch) Stop() { w.timer.Stop() }

@@ -2,13 +2,10 @@ package admission
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"connectrpc.com/connect"
 
-	"github.com/kuji-dev/kuji/internal/contract"
-	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server/access"
 )
 
@@ -25,10 +22,12 @@ type Gate struct {
 	Odds     *Budget // or one of these, for GetOdds; they wait
 	Work     *Budget // bytes: what results and answers take; calls wait
 
-	Conns  *Conns
-	Crowd  Crowd // requests without a key
-	Checks Checks
-	Rates  *Rates
+	Tokens *Budget // one for each stranger's token that waits or is checked; callers are addresses
+	Checks *Budget // and one of these while it is checked; they wait
+
+	Conns *Conns
+	Crowd Crowd // requests without a key
+	Rates *Rates
 
 	HeaderTimeout time.Duration // that a client has to send a header, or the rest of what is refused
 	ReadTimeout   time.Duration // that a client has to send a request
@@ -40,14 +39,14 @@ func (g *Gate) Enter(c *Conn, a *access.Access) *connect.Error {
 	if refusal := g.Rates.Check(a); refusal != nil {
 		return refusal
 	}
-	if !g.Conns.Begin(c, a.Who) {
-		return Overloaded(a.Who, g.Conns.Busy, "connections are busy")
+	if refusal := g.Conns.Begin(c, a.Who); refusal != nil {
+		return refusal
 	}
-	if !g.Memory.Take(a.Who, RequestCost) {
+	refusal := g.Memory.Take(a.Who, RequestCost)
+	if refusal != nil {
 		g.Conns.End(c)
-		return g.NoMemory(a.Who)
 	}
-	return nil
+	return refusal
 }
 
 // Leave gives back what Enter took.
@@ -56,33 +55,9 @@ func (g *Gate) Leave(c *Conn, who access.Caller) {
 	g.Conns.End(c)
 }
 
-// TakeCall takes a place among the calls that are being answered.
-func (g *Gate) TakeCall(who access.Caller) *connect.Error {
-	if !g.Calls.Take(who, 1) {
-		return Overloaded(who, g.Calls, "calls are being answered")
-	}
-	return nil
-}
-
 // Busy reports whether a caller who holds nothing would be refused.
 func (g *Gate) Busy() bool {
 	return !g.Calls.Room(1) || !g.Memory.Room(RequestCost) || !g.Conns.Busy.Room(1)
-}
-
-// NoMemory returns the error of a request for which there is no memory.
-func (g *Gate) NoMemory(who access.Caller) *connect.Error {
-	return Overloaded(who, g.Memory, "bytes of memory are in use for requests")
-}
-
-// Overloaded returns the error of a request that would take more of a budget than is left for its
-// caller.
-func Overloaded(who access.Caller, b *Budget, what string) *connect.Error {
-	used, mine, total := b.Holdings(who)
-	text := fmt.Errorf("%d %s and the limit is %d: try again later", used, what, total)
-	if mine < used {
-		text = fmt.Errorf("%d %s, %d of them for this key, and the limit is %d: try again later", used, what, mine, total)
-	}
-	return contract.Refused(connect.CodeUnavailable, kujiv1.Reason_REASON_OVERLOADED, text)
 }
 
 // A small request can ask for much: 50 bytes can ask for a thousand outcomes, or for ten thousand

@@ -2,11 +2,13 @@ package admission
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"sync"
 	"time"
 
 	"connectrpc.com/connect"
+	"golang.org/x/time/rate"
 
 	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
@@ -19,21 +21,15 @@ type Rates struct {
 	Now func() time.Time
 
 	mu    sync.Mutex
-	all   map[access.Caller]*bucket
+	all   map[access.Caller]*rate.Limiter
 	sweep int // at this many callers, those that owe nothing are dropped
-}
-
-// bucket is the time at which a caller has paid for all requests so far.
-type bucket struct {
-	paid time.Time
-	rate int
 }
 
 // leastSweep is the number of callers that are remembered in any case.
 const leastSweep = 4096
 
 func NewRates() *Rates {
-	return &Rates{Now: time.Now, all: map[access.Caller]*bucket{}, sweep: leastSweep}
+	return &Rates{Now: time.Now, all: map[access.Caller]*rate.Limiter{}, sweep: leastSweep}
 }
 
 // Take counts one request of a caller that may ask now. Otherwise it returns how long to wait.
@@ -44,18 +40,21 @@ func (r *Rates) Take(a *access.Access) (wait time.Duration) {
 	now := r.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	b := r.all[a.Who]
-	if b == nil {
+	l := r.all[a.Who]
+	if l == nil {
 		r.forget(now)
-		b = &bucket{}
-		r.all[a.Who] = b
+		l = rate.NewLimiter(rate.Limit(a.Rate), a.Rate)
+		r.all[a.Who] = l
 	}
-	b.rate = a.Rate
-	if wait := b.paid.Add(time.Second / time.Duration(b.rate)).Sub(now); wait > 0 {
-		return wait
+	if l.Burst() != a.Rate { // the key file was read again
+		l.SetLimitAt(now, rate.Limit(a.Rate))
+		l.SetBurstAt(now, a.Rate)
 	}
-	r.add(b, now, 1)
-	return 0
+	one := l.ReserveN(now, 1)
+	if wait = one.DelayFrom(now); wait > 0 {
+		one.CancelAt(now)
+	}
+	return wait
 }
 
 // Owe counts n more for a caller that Take let in.
@@ -66,17 +65,9 @@ func (r *Rates) Owe(a *access.Access, n int) {
 	now := r.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if b := r.all[a.Who]; b != nil {
-		r.add(b, now, n)
+	for l := r.all[a.Who]; l != nil && n > 0; n -= l.Burst() {
+		l.ReserveN(now, min(n, l.Burst())) // it takes no more at once
 	}
-}
-
-// add counts n. A caller that asked for nothing in the last second has a second's worth.
-func (r *Rates) add(b *bucket, now time.Time, n int) {
-	if least := now.Add(-time.Second); b.paid.Before(least) {
-		b.paid = least
-	}
-	b.paid = b.paid.Add(time.Duration(n) * time.Second / time.Duration(b.rate))
 }
 
 // forget drops callers that have a full second's worth, like a new one.
@@ -84,12 +75,7 @@ func (r *Rates) forget(now time.Time) {
 	if len(r.all) < r.sweep {
 		return
 	}
-	least := now.Add(-time.Second)
-	for who, b := range r.all {
-		if !b.paid.After(least) {
-			delete(r.all, who)
-		}
-	}
+	maps.DeleteFunc(r.all, func(_ access.Caller, l *rate.Limiter) bool { return l.TokensAt(now) >= float64(l.Burst()) })
 	r.sweep = max(leastSweep, 2*len(r.all))
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/kuji-dev/kuji"
@@ -23,19 +22,16 @@ var errBackupDraining = &kuji.Error{Code: kuji.CodeClosed, Message: "the server 
 type backupStream struct {
 	send func(*kujiv1.BackupResponse) error
 	ends admission.Ends
-	late admission.Watch
 	log  []byte // entries that are to be sent
 }
 
 // Backup sends a copy of a realm from a cursor on.
 func (f *Feeds) Backup(ctx context.Context, r *kuji.Realm, w http.ResponseWriter, from uint64, send func(*kujiv1.BackupResponse) error) error {
 	st := &backupStream{send: send}
-	if err := st.ends.Open(w); err != nil {
-		return fmt.Errorf("setting the timeouts of a stream: %w", err)
+	if err := st.ends.Open(w, f.WriteTimeout); err != nil {
+		return err
 	}
 	defer st.ends.Close()
-	st.late.Start(f.WriteTimeout, st.ends.StopWriting)
-	defer st.late.Stop()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	defer context.AfterFunc(f.Stopping, func() { end(errBackupDraining) })()
@@ -91,7 +87,5 @@ func (st *backupStream) flush(least int) error {
 }
 
 func (st *backupStream) say(m *kujiv1.BackupResponse) error {
-	st.late.Arm()
-	defer st.late.Disarm()
-	return st.send(m)
+	return st.ends.Send(func() error { return st.send(m) })
 }

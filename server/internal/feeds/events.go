@@ -48,7 +48,6 @@ type eventStream struct {
 	want   Filter
 	turn   readTurn
 	ends   admission.Ends
-	late   admission.Watch
 
 	mu   sync.Mutex // held while a message is sent
 	next uint64     // the position to continue from, after all messages so far
@@ -79,8 +78,8 @@ type Client struct {
 // Events sends what a request asks for, until the stream ends.
 func (f *Feeds) Events(ctx context.Context, r *kuji.Realm, c *Client, req *kujiv1.StreamEventsRequest, send func(*kujiv1.StreamEventsResponse) error) error {
 	places, who := f.Readers(r.Name()), c.Access.Who
-	if !places.Take(who, 1) {
-		return admission.Overloaded(who, places, "readers of the realm's feed are connected")
+	if refusal := places.Take(who, 1); refusal != nil {
+		return refusal
 	}
 	defer places.Give(who, 1)
 	from := req.GetFrom()
@@ -99,12 +98,10 @@ func (f *Feeds) Events(ctx context.Context, r *kuji.Realm, c *Client, req *kujiv
 
 // run serves the stream to its end.
 func (st *eventStream) run(ctx context.Context, r *kuji.Realm) error {
-	if err := st.ends.Open(st.client.Writer); err != nil {
-		return fmt.Errorf("setting the timeouts of a stream: %w", err)
+	if err := st.ends.Open(st.client.Writer, st.feeds.WriteTimeout); err != nil {
+		return err
 	}
 	defer st.ends.Close()
-	st.late.Start(st.feeds.WriteTimeout, st.ends.StopWriting)
-	defer st.late.Stop()
 	reading, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	defer context.AfterFunc(st.feeds.Stopping, func() { end(errFeedDraining) })()
@@ -154,9 +151,7 @@ func (st *eventStream) say(events []*kujiv1.Event, next uint64) error {
 	if next > 0 {
 		st.next = next
 	}
-	st.late.Arm()
-	defer st.late.Disarm()
-	err := st.send(&kujiv1.StreamEventsResponse{Events: events, Next: st.next})
+	err := st.ends.Send(func() error { return st.send(&kujiv1.StreamEventsResponse{Events: events, Next: st.next}) })
 	if err == nil {
 		st.client.Sent(len(events))
 	}

@@ -43,7 +43,7 @@ func (f *Feeds) Readers(realm string) *admission.Budget {
 	defer p.mu.Unlock()
 	b := p.places[realm]
 	if b == nil {
-		b = admission.NewPlaces(kuji.MaxReaders-keptReaders, f.Keys != nil)
+		b = admission.NewPlaces(kuji.MaxReaders-keptReaders, f.Keys != nil, "readers of the realm's feed are connected")
 		if p.places == nil {
 			p.places = make(map[string]*admission.Budget)
 		}

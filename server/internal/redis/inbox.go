@@ -148,8 +148,8 @@ func (in *inbox) grow() error {
 		in.payer = in.client.Access.Who
 	}
 	// There must be room for the request as well: see enter.
-	if !in.s.Gate.Memory.Take(in.payer, int64(size)-in.taken+admission.RequestCost) {
-		return in.s.Gate.NoMemory(in.payer)
+	if refusal := in.s.Gate.Memory.Take(in.payer, int64(size)-in.taken+admission.RequestCost); refusal != nil {
+		return refusal
 	}
 	in.s.Gate.Memory.Give(in.payer, admission.RequestCost)
 	in.taken = int64(size)

@@ -3,6 +3,7 @@ package redis
 import (
 	"cmp"
 	"errors"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -24,12 +25,13 @@ type pipeline struct {
 	arrived  time.Time
 	until    time.Time      // when its answers must be taken; zero: none was sent yet
 	size     int            // in bytes
-	larger   int            // bytes of a group that came before; see takeTurn
+	larger   int            // bytes of an Atomic that came before; see takeTurn
 	entered  *access.Access // with which the engine was asked; nil: not yet
 	refusal  error          // why nothing of the pipeline is asked of the engine
 	turn     bool           // it has one of Gate.Bulk
 	commands int            // asked of the engine
 	work     int64          // taken from Gate.Work for answers that were not sent
+	counted  int64          // bytes of answers to commands that were counted
 	run      run
 }
 
@@ -42,10 +44,10 @@ type run struct {
 	work     int64
 }
 
-// slot is one command of a run: the next of its commands, or refused.
+// slot is a command that came. In a run, it is the next of its commands, or refused.
 type slot struct {
-	cmd  *command
-	size int // in bytes
+	cmd  *command // nil: there is no such command
+	size int      // in bytes
 	err  error
 }
 
@@ -60,8 +62,8 @@ func (c *conn) answer() {
 		c.from += n
 		c.whole--
 		if len(words) == 0 { // Redis answers nothing, and no client sends it: with a key, it counts too
-			c.count(nil, Ended{Size: n})
-			c.leaving = c.tries.over() || c.leaving
+			c.count(slot{size: n}, 0, nil)
+			c.tried()
 			continue
 		}
 		c.handle(words, n)
@@ -71,7 +73,7 @@ func (c *conn) answer() {
 	}
 	c.flush()
 	if c.broken != nil && !c.leaving {
-		c.reject(nil, c.to-c.from, c.broken)
+		c.reject(slot{size: c.to - c.from, err: c.broken})
 		c.leaving = true
 	}
 	if c.entered == nil {
@@ -107,7 +109,7 @@ func (c *conn) tryEnter() error {
 	if refusal := g.Enter(c.link.place, who); refusal != nil {
 		return refusal
 	}
-	if refusal := g.TakeCall(who.Who); refusal != nil {
+	if refusal := g.Calls.Take(who.Who, 1); refusal != nil {
 		g.Leave(c.link.place, who.Who)
 		return refusal
 	}
@@ -146,7 +148,7 @@ func (c *conn) exit() {
 }
 
 // ask asks the engine for a command, together with the rest of the run.
-func (c *conn) ask(cmd *command, size int, one Command) error {
+func (c *conn) ask(a *arguments, one Command) error {
 	if err := c.enter(); err != nil {
 		return err
 	}
@@ -154,12 +156,12 @@ func (c *conn) ask(cmd *command, size int, one Command) error {
 	if err := c.entered.PermitCommand(c.realm, one.ID, one.Message); err != nil {
 		return err
 	}
-	c.add(slot{cmd, size, nil}, one)
+	c.add(a.slot, one)
 	return nil
 }
 
 // look asks for something to read, at once.
-func (c *conn) look(cmd *command, size int, request proto.Message) error {
+func (c *conn) look(a *arguments, request proto.Message) error {
 	if err := c.enter(); err != nil {
 		return err
 	}
@@ -182,9 +184,8 @@ func (c *conn) look(cmd *command, size int, request proto.Message) error {
 	if err != nil {
 		return err
 	}
-	before := c.written()
 	c.write(answer)
-	c.count(cmd, Ended{Size: size, Answered: c.written() - before})
+	c.count(a.slot, 0, nil)
 	return nil
 }
 
@@ -224,28 +225,23 @@ func (c *conn) flush() {
 	if len(r.slots) == 0 {
 		return
 	}
-	failed := c.carryOut()
+	failed := c.runAll()
 	next := 0
-	for i := range r.slots {
-		slot := &r.slots[i]
-		end, before := Ended{Size: slot.size}, c.written()
-		if slot.err != nil { // nothing was asked of the engine
-			end.Failed = c.refuse(slot.err, nil)
+	for _, s := range r.slots {
+		if s.err != nil { // nothing was asked of the engine
+			c.count(s, 0, c.refuse(s.err, nil))
 		} else {
-			one := r.commands[next]
-			err := failed
-			if err == nil {
-				err = r.answers[next].Err
+			one, answer := r.commands[next], Answer{Err: failed}
+			if failed == nil {
+				answer = r.answers[next]
 			}
-			if err != nil {
-				end.Failed = c.refuse(err, one)
+			if answer.Err != nil {
+				c.count(s, 0, c.refuse(answer.Err, one))
 			} else {
-				end.Status = c.writeResult(one, r.answers[next].Result)
+				c.count(s, c.writeResult(one, answer.Result), nil)
 			}
 			next++
 		}
-		end.Answered = c.written() - before
-		c.count(slot.cmd, end)
 		if c.isMuch() { // so a client that reads none makes the server hold no more
 			c.transmit()
 		}
@@ -255,16 +251,16 @@ func (c *conn) flush() {
 
 // writeResult writes how a command that was carried out ended.
 func (c *conn) writeResult(one Command, res *kujiv1.Result) kujiv1.Status {
-	if _, group := one.Message.(*kujiv1.Atomic); group {
-		c.writeGroup(res)
+	if _, atomic := one.Message.(*kujiv1.Atomic); atomic {
+		c.writeAtomic(res)
 	} else {
 		c.write(res)
 	}
 	return res.GetStatus()
 }
 
-// carryOut carries out the commands of the run. The error is that of all.
-func (c *conn) carryOut() error {
+// runAll carries out the commands of the run. The error is that of all.
+func (c *conn) runAll() error {
 	r := &c.run
 	if len(r.commands) == 0 {
 		return nil
@@ -296,24 +292,20 @@ func (r *run) clear() {
 	*r = run{slots: r.slots[:0], commands: r.commands[:0], answers: r.answers[:0]}
 }
 
-// Kinds are the first words of errors.
-var Kinds = map[kujiv1.Reason]string{
-	kujiv1.Reason_REASON_INVALID:         "INVALID",
-	kujiv1.Reason_REASON_NOT_FOUND:       "NOTFOUND",
-	kujiv1.Reason_REASON_ID_REUSED:       "IDREUSED",
-	kujiv1.Reason_REASON_TOO_OLD:         "TOOOLD",
-	kujiv1.Reason_REASON_CONFLICT:        "CONFLICT",
-	kujiv1.Reason_REASON_FORMAT:          "FORMAT",
-	kujiv1.Reason_REASON_OVERLOADED:      "OVERLOADED",
-	kujiv1.Reason_REASON_UNKNOWN_OUTCOME: "UNKNOWN",
-	kujiv1.Reason_REASON_FAILED:          "FAILED",
-	kujiv1.Reason_REASON_CLOSED:          "CLOSED",
-	kujiv1.Reason_REASON_CORRUPT:         "CORRUPT",
-	kujiv1.Reason_REASON_CANCELED:        "CANCELED",
-	kujiv1.Reason_REASON_UNAUTHENTICATED: "NOAUTH",
-	kujiv1.Reason_REASON_FORBIDDEN:       "NOPERM",
-	kujiv1.Reason_REASON_INTERNAL:        "INTERNAL",
-	kujiv1.Reason_REASON_HISTORY:         "HISTORY",
+// Kind is the first word of an error with a reason. It is the reason in one word, unless Redis has
+// another one for it.
+func Kind(reason kujiv1.Reason) string {
+	switch reason {
+	case kujiv1.Reason_REASON_UNAUTHENTICATED:
+		return "NOAUTH"
+	case kujiv1.Reason_REASON_FORBIDDEN:
+		return "NOPERM"
+	case kujiv1.Reason_REASON_UNKNOWN_OUTCOME:
+		return "UNKNOWN"
+	case kujiv1.Reason_REASON_UNSPECIFIED:
+		reason = kujiv1.Reason_REASON_INTERNAL
+	}
+	return strings.ToUpper(strings.ReplaceAll(contract.Word(reason), "_", ""))
 }
 
 // refuse writes the error of a command, and returns it as that of the API.
@@ -323,23 +315,24 @@ func (c *conn) refuse(err error, about any) *connect.Error {
 		return connect.NewError(named.code, cmp.Or(named.err, errors.New(named.text)))
 	}
 	ce := c.s.Backend.Error(err, about)
-	kind := "INTERNAL"
+	var reason kujiv1.Reason
 	for _, d := range ce.Details() {
 		if v, err := d.Value(); err == nil {
 			if detail, ok := v.(*kujiv1.ErrorDetail); ok {
-				kind = cmp.Or(Kinds[detail.GetReason()], kind)
+				reason = detail.GetReason()
 			}
 		}
 	}
-	c.fail(kind, ce.Message())
+	c.fail(Kind(reason), ce.Message())
 	return ce
 }
 
-// count counts and logs a command; cmd is nil if there is no such command.
-func (c *conn) count(cmd *command, e Ended) {
-	if cmd != nil {
-		e.Command = cmd.name
+// count counts and logs a command whose answer, with a status or an error, was just written.
+func (c *conn) count(s slot, status kujiv1.Status, failed *connect.Error) {
+	e := Ended{Realm: c.realm, Arrived: c.arrived, Size: s.size, Answered: c.written() - c.counted, Status: status, Failed: failed}
+	if s.cmd != nil {
+		e.Command = s.cmd.name
 	}
-	e.Realm, e.Arrived = c.realm, c.arrived
+	c.counted = c.written()
 	c.s.Backend.Ended(&c.client, &e)
 }

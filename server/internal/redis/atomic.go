@@ -1,0 +1,133 @@
+package redis
+
+import (
+	"cmp"
+
+	"connectrpc.com/connect"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/contract"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server/access"
+	"github.com/kuji-dev/kuji/server/internal/admission"
+)
+
+// MULTI, commands and EXEC are one Atomic of the API: whole or not at all. Until EXEC nothing is
+// carried out; the commands wait in the connection. The Atomic's request id is the ID of one of its
+// commands, because clients send MULTI and EXEC by themselves, without arguments.
+
+// memberCost is what a command that waits takes in addition to its bytes.
+const memberCost = 512
+
+// atomic is what waits for EXEC.
+type atomic struct {
+	open    bool
+	broken  bool // a command was refused, so EXEC will be
+	id      string
+	members []*kujiv1.Member
+	held    int64         // of Gate.Memory
+	holder  access.Caller // who took it
+}
+
+// errExecAbort is the answer to EXEC if a command before it was refused.
+var errExecAbort = &namedError{"EXECABORT", connect.CodeInvalidArgument, "a command of the group was refused, see its answer; nothing was carried out", nil}
+
+// leave forgets what waits.
+func (m *atomic) leave(gate *admission.Gate) {
+	if m.held > 0 {
+		gate.Memory.Give(m.holder, m.held)
+	}
+	*m = atomic{}
+}
+
+func answerMulti(c *conn, a *arguments) {
+	if c.atomic.open {
+		a.wrong("", "a group is open, want EXEC or DISCARD first")
+		return
+	}
+	c.atomic.open = true
+	c.simple("OK")
+}
+
+func answerDiscard(c *conn, a *arguments) {
+	if !c.atomic.open {
+		a.wrong("", "no group is open, want MULTI first")
+		return
+	}
+	c.atomic.leave(c.s.Gate)
+	c.simple("OK")
+}
+
+// exec answers EXEC.
+func (m *atomic) exec(c *conn, a *arguments) {
+	switch {
+	case !m.open:
+		a.wrong("", "no group is open, want MULTI first")
+		c.reject(a.slot)
+	case m.broken:
+		a.err = errExecAbort
+		c.reject(a.slot)
+	case len(m.members) == 0:
+		c.flush()
+		c.List(0)
+		c.count(a.slot, 0, nil)
+	default:
+		c.larger = max(c.larger, int(m.held))
+		if a.err = c.ask(a, Command{ID: m.id, Message: &kujiv1.Atomic{Members: m.members}}); a.err != nil {
+			c.run.slots = append(c.run.slots, a.slot)
+		}
+	}
+	m.leave(c.s.Gate)
+}
+
+// queue adds a command to those that wait for EXEC.
+func (m *atomic) queue(c *conn, a *arguments) {
+	c.flush()
+	if a.err == nil && !a.cmd.member {
+		a.wrong("", "%s in a group, want DRAW, REGISTER, GRANT, CONSUME, TRANSFER, EXEC or DISCARD", a.cmd.name)
+	}
+	if a.err == nil {
+		m.wait(c, a)
+	}
+	if a.err != nil {
+		m.broken = true
+		c.reject(a.slot)
+		return
+	}
+	c.simple("QUEUED")
+	c.count(a.slot, 0, nil)
+}
+
+// wait keeps a command until EXEC.
+func (m *atomic) wait(c *conn, a *arguments) {
+	one := a.cmd.command.read(a)
+	if a.err != nil {
+		return
+	}
+	cost := int64(a.size + memberCost)
+	switch {
+	case len(m.members) == kuji.MaxAtomic:
+		a.wrong("", "more than %d commands in a group, want at most that many", kuji.MaxAtomic)
+	case m.held+cost > int64(c.s.Limits.BatchBytes):
+		a.wrong("", "a group of more than %d bytes, want at most that many", c.s.Limits.BatchBytes)
+	case one.ID != "" && m.id != "":
+		a.wrong("ID", "the group has one already, want one command with the ID of the whole group")
+	default:
+		if refusal := c.s.Gate.Memory.Take(c.client.Access.Who, cost); refusal != nil {
+			a.err = refusal
+			return
+		}
+		m.id = cmp.Or(one.ID, m.id)
+		m.held, m.holder = m.held+cost, c.client.Access.Who
+		m.members = append(m.members, contract.AsMember(one.Message))
+	}
+}
+
+// writeAtomic writes the answer to EXEC: a result for each command, with the receipt of all.
+func (c *conn) writeAtomic(res *kujiv1.Result) {
+	c.List(len(res.GetMembers()))
+	for _, m := range res.GetMembers() {
+		m.Receipt, m.Replayed = res.GetReceipt(), res.GetReplayed()
+		c.write(m)
+	}
+}
