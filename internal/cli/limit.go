@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -80,14 +79,8 @@ func printLimits(w io.Writer, what string, limits []*kujiv1.Limit) {
 
 func limitCommand(a *app) *cobra.Command {
 	req := &kujiv1.SetLimitRequest{}
-	set := &cobra.Command{
-		Use:   "set PLAYER POOL LIMIT USED --reason TEXT",
-		Short: "Set how many draws a player has used of a limit",
-	}
-	call := func(c *api, ctx context.Context, req *kujiv1.SetLimitRequest) (*kujiv1.SetLimitResponse, error) {
-		return c.Admin.SetLimit(ctx, req)
-	}
-	return group("limit", "Set what a player has used of a limit", write(a, set, req, call, func() error {
+	set := &cobra.Command{Use: "set PLAYER POOL LIMIT USED --reason TEXT", Short: "Set how many draws a player has used of a limit"}
+	return group("limit", "Set what a player has used of a limit", write(a, set, req, (*api).SetLimit, func() error {
 		text := set.Flags().Arg(2)
 		if window, ok := windowOf(text); ok {
 			req.Per, req.WindowMs = kujiv1.LimitPeriod_LIMIT_PERIOD_WINDOW, window

@@ -69,7 +69,7 @@ func buildTwo(ctx context.Context) error {
 		return nil
 	}
 	two.older, two.newer = "kuji", filepath.Join(dir, "next")
-	if err := run(root, "go", "build", "-pgo=off", "-tags", "kuji_probe", "-o", two.newer, "./cmd/kuji"); err != nil || *older == "" {
+	if err := run(root, "go", "build", "-pgo=off", "-ldflags=-s -w", "-tags", "kuji_probe", "-o", two.newer, "./cmd/kuji"); err != nil || *older == "" {
 		return err
 	}
 	tree := filepath.Join(dir, *older)
