@@ -39,7 +39,7 @@ func (p *Replica) follow() {
 	p.done = make(chan struct{})
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	p.w.gate.marks = new(marks)
-	p.w.gate.note(p.w.ledger.At())
+	p.w.gate.note(p.w.ledger.At)
 	p.w.gate.stopped.Store(p.w.gate.onlyFollows())
 	step.Go(p.w.world.steps, p.keepUp)
 }
@@ -203,7 +203,7 @@ func (p *Replica) serve() {
 	if p.w.counts.stats.RecoveredEvents > p.m.loaded { // somebody else wrote meanwhile
 		p.w.rules.Reset(p.w.tables.Load())
 	}
-	p.w.gate.advance(p.w.ledger.At())
+	p.w.gate.advance(p.w.ledger.At)
 	p.w.group.Begin()
 	p.w.gate.leads.Store(true)
 	if p.w.gate.readable() == nil { // it was not closed meanwhile

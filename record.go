@@ -10,18 +10,19 @@ import (
 
 // Record is one event of the log in readable form. Codes in it are [Redacted].
 type Record struct {
-	Position          uint64 `json:"position"`       // of its batch
-	Index             int    `json:"index"`          // in its batch
-	Last              bool   `json:"last,omitempty"` // of its batch
-	Time              int64  `json:"time"`           // of its batch, Unix milliseconds
-	Kind              string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade
-	ID                string `json:"id,omitempty"`
-	Status            string `json:"status"`
-	Subject           string `json:"subject,omitempty"`
-	Limit             *Limit `json:"limit,omitempty"`               // that was reached: see Result
-	Lacks             []Lack `json:"lacks,omitempty"`               // of what the player held too few
-	CatalogVersion    uint64 `json:"catalog_version"`               // in force when the event was decided
-	NewCatalogVersion uint64 `json:"new_catalog_version,omitempty"` // of a catalog: the version that it is
+	Position uint64 `json:"position"`       // of its batch
+	Index    int    `json:"index"`          // in its batch
+	Last     bool   `json:"last,omitempty"` // of its batch
+	Time     int64  `json:"time"`           // of its batch, Unix milliseconds
+	Kind     string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade, set_limit
+	ID       string `json:"id,omitempty"`
+	Status   string `json:"status"`
+	Subject  string `json:"subject,omitempty"`
+	Limit    *Limit `json:"limit,omitempty"` // that was reached: see Result; or that was set, with what it left then
+	Lacks    []Lack `json:"lacks,omitempty"` // of what the player held too few
+	// CatalogVersion was in force when the event was decided. NewCatalogVersion is that of a catalog.
+	CatalogVersion    uint64 `json:"catalog_version"`
+	NewCatalogVersion uint64 `json:"new_catalog_version,omitempty"`
 
 	Player string `json:"player,omitempty"`
 	To     string `json:"to,omitempty"`
@@ -36,7 +37,7 @@ type Record struct {
 	Items    []Stack   `json:"items,omitempty"`
 	Outcomes []Outcome `json:"outcomes,omitempty"`
 	Paid     []Stack   `json:"paid,omitempty"`
-	// Of a set_track: which, and how many draws.
+	// Of a set_track: which, and how many draws. Of a set_limit: how many are used.
 	Track string  `json:"track,omitempty"`
 	Draws *uint64 `json:"draws,omitempty"`
 	// Who asked and why, of a set_track or where there is a note.
@@ -190,5 +191,8 @@ func fillRecord(rec *Record, cmd *rules.Command, res *Result) {
 	rec.Pay, rec.Paid = cmd.Pay, res.Paid
 	if s := cmd.Set; s != nil {
 		rec.Track, rec.Draws, rec.By, rec.Reason = s.Track, &s.Draws, s.By, s.Reason
+	}
+	if s := cmd.Limit; s != nil {
+		rec.Limit, rec.Draws = &Limit{Per: s.Per, Window: s.Window, Draws: s.Allowed, Left: s.Allowed - min(s.Used, s.Allowed)}, &s.Used
 	}
 }

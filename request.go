@@ -30,6 +30,8 @@ const (
 	MaxTrackDraws = catalog.MaxTrackDraws
 	// MaxRedeemTimes is the most draws that the code of a Redeem pays for.
 	MaxRedeemTimes = catalog.MaxRedeemTimes
+	// MaxLimitDraws is the most draws that a SetLimit can set of a limit over a day, a week or a window.
+	MaxLimitDraws = catalog.MaxTimedDraws
 	// MaxBy is the longest By of a Note or a SetTrack, and MaxReason the longest Reason, in bytes.
 	MaxBy     = 64
 	MaxReason = 1024
@@ -55,8 +57,8 @@ const (
 // Stack is a quantity of one item.
 type Stack = catalog.Stack
 
-// Request is one of [Draw], [Redeem], [Register], [Grant], [Consume], [Transfer], [Atomic] and
-// [SetTrack], or a pointer to one. The set is closed. A call reads its request before it returns and
+// Request is one of [Draw], [Redeem], [Register], [Grant], [Consume], [Transfer], [Atomic],
+// [SetTrack] and [SetLimit], or a pointer to one. The set is closed. A call reads its request before it returns and
 // does not keep it: the caller may reuse the memory.
 //
 // ID is the request id. The client chooses it; it has at most MaxID bytes. The same id with the
@@ -104,8 +106,8 @@ func (q Redeem) String() string { return fmt.Sprintf("redeem %s for %s", Redacte
 func (q Redeem) GoString() string { return "kuji.Redeem(" + q.String() + ")" }
 
 // Register says that a player has come. With the first Register, Draw, Grant or Redeem that succeeds, a
-// player gets the catalog's starting grants. A Transfer, a SetTrack and a code that does not exist
-// can name a player before; they bring none. A player who has come already stays as they are.
+// player gets the catalog's starting grants. A Transfer, a SetTrack, a SetLimit and a code that does
+// not exist can name a player before; they bring none. A player who has come already stays as they are.
 type Register struct {
 	ID     string
 	Player string
@@ -181,6 +183,20 @@ type SetTrack struct {
 	Reason string // 1 to MaxReason bytes
 }
 
+// SetLimit sets by hand how many draws a player has used of a limit of a pool: to make good a fault, or
+// to carry a count over. Draws more than before count as made now. Of a window, the latest draws are the
+// first that no longer count. Free draws are not limits. It is for administrators. Who asked and why is
+// kept in the log. It cannot be a member of an Atomic. It needs format level 3: see [FormatLevel].
+type SetLimit struct {
+	ID     string
+	Player string
+	Pool   string
+	Per    catalog.Per // the limit: forever, day, week or window
+	Window int64       // of a limit over a window, milliseconds; else 0
+	Used   uint64      // at most MaxLimitDraws, of a limit forever at most MaxQuantity; it may be more than the limit allows
+	Note   Note        // it must have a Reason
+}
+
 // fill copies a request into cmd, which must be zero.
 func (w *work) fill(req Request, cmd *rules.Command) error {
 	if req == nil || isNil(req) {
@@ -239,6 +255,12 @@ func (q SetTrack) fill(_ *work, cmd *rules.Command) error {
 	return nil
 }
 
+func (q SetLimit) fill(_ *work, cmd *rules.Command) error {
+	cmd.Kind, cmd.ID, cmd.Player, cmd.Pool, cmd.Note = rules.KindSetLimit, q.ID, q.Player, q.Pool, q.Note.note()
+	cmd.Limit = &rules.LimitSet{Per: q.Per, Window: q.Window, Used: q.Used}
+	return nil
+}
+
 func (q Atomic) fill(w *work, cmd *rules.Command) error {
 	cmd.Kind, cmd.ID, cmd.Note = rules.KindAtomic, q.ID, q.Note.note()
 	if len(q.Members) > MaxAtomic {
@@ -267,7 +289,7 @@ func noRequest(field string, req Request) error {
 	if isNil(req) {
 		return errf(CodeInvalid, field, "a nil %T; want a request", req)
 	}
-	return errf(CodeInvalid, field, "%T is not a request; want Draw, Redeem, Register, Grant, Consume, Transfer, Atomic or SetTrack", req)
+	return errf(CodeInvalid, field, "%T is not a request; want Draw, Redeem, Register, Grant, Consume, Transfer, Atomic, SetTrack or SetLimit", req)
 }
 
 func invalid(err *rules.CommandError) error {

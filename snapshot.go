@@ -138,7 +138,7 @@ func (s *snapshots) begin(position uint64) {
 	job.footer.Epochs = s.w.proofs.needed(s.w.state.OldestAnswer(), s.w.state.Catalog().Position)
 	s.bytes = 0
 	if !s.w.group.Writing() && s.w.ledger.Position() == position { // the flusher is idle: we may read the chain
-		s.place(s.w.ledger.At())
+		s.place(s.w.ledger.At)
 	}
 	s.background(func() bool { return s.step(job) })
 }

@@ -453,7 +453,7 @@ func (b *batches) Taken(batch *ledger.Batch) {
 
 // Durable acknowledges a batch.
 func (b *batches) Durable(batch *ledger.Batch) {
-	w, at := b.w, b.w.ledger.At()
+	w, at := b.w, b.w.ledger.At
 	w.counts.answered.Add(uint64(batch.Events))
 	w.counts.stats.Batches++
 	w.counts.stats.LogBytes += uint64(len(batch.Buf))

@@ -8,42 +8,9 @@ import (
 	"github.com/kuji-dev/kuji/internal/format"
 )
 
-// The canonical form is how a catalog stands in logs. It is written in one way
-// only, so that its SHA-256 names the catalog. A form once written must be
-// readable for ever: a change needs a new version, and limits may only rise.
-//
-//	form       "KUJICAT" version(1 byte: 0x03) name zone items pools start count age ids ahead guesses
-//	zone       name [ number { from offset+86399 } ]   ([…] only if name is not empty)
-//	items      number { id kind(1 byte) name }
-//	guesses    per(1 byte; 0: none, and nothing follows) count
-//	pools      number { id name mode(1 byte) flags(1 byte) price bundles free redeem starts ends max_count
-//	                    limits when rolls tracks guarantees last refill budgets weight_scale entries }
-//	flags      1 internal, 2 memoryless, 4 rolls are distinct
-//	price      number { stacks }
-//	bundles    number { draws stacks }
-//	free       per(1 byte; 0: none, and nothing follows) draws
-//	redeem     number { list times uses until }
-//	when       stacks names number { track draws }
-//	rolls      min max-min
-//	tracks     number { name names certain from [ table(1 byte) scale number { by } ] share }
-//	                                                  ([…] only if from is not 0)
-//	guarantees number { draws at_least names }
-//	budgets    number { per(1 byte) stacks share }
-//	names      number { text }
-//	start      stacks
-//	stacks     number { item quantity }
-//	limits     number { per(1 byte) window draws }
-//	entries    number { id weight stock flags(1 byte) [ group ] [ when ] [ luck ] [ moments ] reward }
-//	flags      1 group follows, 2 when follows, 4 unique, 8 luck follows, 16 moments follow
-//	stock      0: unlimited; else the stock + 1
-//	luck       of(1 byte; 1: an item, 2: a track) name number { from weight }
-//	moments    count spread(1 byte) pass(1 byte) number { when weight }
-//	reward     number { item min max-min } number { pool-id min max-min } names (lists of codes)
-//	last       reward
-//
-// Text is its length in bytes, then the bytes. Every number but the single
-// bytes is an unsigned LEB128 in its shortest form; starts, ends and windows
-// count milliseconds, offsets and their times seconds, age nanoseconds. Nothing follows guesses.
+// The canonical form is how a catalog stands in logs. It is written in one way only, so that its SHA-256
+// names the catalog. docs/internals/formats/catalog.md shows every byte. A form once written must be
+// readable always: a change needs a new version, and limits may only rise.
 const (
 	canonicalMagic  = "KUJICAT"
 	canonicalOldest = 3
@@ -55,8 +22,7 @@ const (
 	luckTrack = 2
 )
 
-// MaxCanonical is the longest canonical form, in bytes. It is shorter than the
-// source in practice.
+// MaxCanonical is the longest canonical form, in bytes. It is shorter than the source in practice.
 const MaxCanonical = MaxBytes
 
 // AppendCanonical appends the canonical form of c to b. The result has no

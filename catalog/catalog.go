@@ -2,84 +2,53 @@
 // what players start with. [Parse] turns YAML into a checked, compiled Catalog.
 // Every number that a rule needs later is an integer in it.
 //
-// The package knows how a catalog is written, checked and encoded. It knows
-// nothing of players, of stock already drawn or of the log, and imports nothing
-// else of the project.
+// The package knows how a catalog is written, checked and encoded. It knows nothing of players, of
+// stock already drawn or of the log, and imports nothing else of the project.
 package catalog
 
 import "time"
 
-// Limits of the format. They are constants: a setting must never make a log
-// unreadable.
+// Limits of the format. They are constants: a setting must never make a log unreadable.
 const (
-	// MaxBytes is the largest YAML source accepted, in bytes.
-	MaxBytes = 32 << 20
-	// MaxID is the longest item, pool or entry id, in bytes.
-	MaxID = 64
-	// MaxName is the longest display name, in bytes.
-	MaxName = 256
-	// MaxItems is the most items in a catalog.
-	MaxItems = 1 << 16
-	// MaxPools is the most pools in a catalog.
-	MaxPools = 1 << 12
-	// MaxEntries is the most entries in all pools together.
-	MaxEntries = 1 << 20
-	// MaxBundle is the most different items in one reward, price or start.
-	MaxBundle = 64
-	// MaxPoolDepth is the most pools on a chain of pool rewards, the first included.
-	MaxPoolDepth = 8
+	MaxBytes     = 32 << 20 // the largest YAML source accepted, in bytes
+	MaxID        = 64       // the longest item, pool or entry id, in bytes
+	MaxName      = 256      // the longest display name, in bytes
+	MaxItems     = 1 << 16  // the most items in a catalog
+	MaxPools     = 1 << 12  // the most pools in a catalog
+	MaxEntries   = 1 << 20  // the most entries in all pools together
+	MaxBundle    = 64       // the most different items in one reward, price or start
+	MaxPoolDepth = 8        // the most pools on a chain of pool rewards, the first included
 	// MaxQuantity is the largest quantity of an item anywhere: JSON clients
 	// read every integer up to it exactly.
-	MaxQuantity = 1<<53 - 1
-	// MaxWeightSum is the largest sum of a pool's scaled weights (63 bits).
-	MaxWeightSum = 1<<63 - 1
-	// MaxDrawCount is the largest value of a pool's max_count.
-	MaxDrawCount = 1000
-	// MaxTimedDraws is the most draws that a limit over a day, a week or a rolling window can allow.
-	MaxTimedDraws = 1<<18 - 1
-	// MaxPlayerLimits is the most player limits on one pool.
-	MaxPlayerLimits = 8
-	// MaxPrices is the most alternatives of a price, and the most bundles of a pool.
-	MaxPrices = 8
-	// MaxTracks is the most tracks of one pool, and the most guarantees.
-	MaxTracks = 8
-	// MaxTrackDraws is the largest number of draws that a track counts to.
-	MaxTrackDraws = 1_000_000
-	// MaxTrackTable is the most steps in a table of rising chances.
-	MaxTrackTable = 1000
-	// MaxChanceDigits is the most digits after the point of a rising chance.
-	MaxChanceDigits = 6
-	// MaxDropDigits is the most digits after the point of an entry's chance in mode each.
-	MaxDropDigits = 15
-	// MaxLuckSteps is the most steps in a table of luck.
-	MaxLuckSteps = 100
-	// MaxRefill is the most times that a box is filled again.
-	MaxRefill = 1_000_000
-	// MaxBudgets is the most budgets of one pool.
-	MaxBudgets = 8
-	// MaxBudgetItems is the most different items that budgets are of.
-	MaxBudgetItems = 64
-	// MaxBudgetCounters is the most items that all budgets of all pools name together.
-	MaxBudgetCounters = 4096
-	// MaxConditions is the most items, or tracks, that one condition names.
-	MaxConditions = 64
-	// MaxAdaptive is the most entries of one pool with a condition.
-	MaxAdaptive = 4096
+	MaxQuantity       = 1<<53 - 1
+	MaxWeightSum      = 1<<63 - 1 // the largest sum of a pool's scaled weights (63 bits)
+	MaxDrawCount      = 1000      // the largest value of a pool's max_count
+	MaxTimedDraws     = 1<<18 - 1 // the most draws that a limit over a day, a week or a rolling window can allow
+	MaxPlayerLimits   = 8         // the most player limits on one pool
+	MaxPrices         = 8         // the most alternatives of a price, and the most bundles of a pool
+	MaxTracks         = 8         // the most tracks of one pool, and the most guarantees
+	MaxTrackDraws     = 1_000_000 // the largest number of draws that a track counts to
+	MaxTrackTable     = 1000      // the most steps in a table of rising chances
+	MaxChanceDigits   = 6         // the most digits after the point of a rising chance
+	MaxDropDigits     = 15        // the most digits after the point of an entry's chance in mode each
+	MaxLuckSteps      = 100       // the most steps in a table of luck
+	MaxRefill         = 1_000_000 // the most times that a box is filled again
+	MaxBudgets        = 8         // the most budgets of one pool
+	MaxBudgetItems    = 64        // the most different items that budgets are of
+	MaxBudgetCounters = 4096      // the most items that all budgets of all pools name together
+	MaxConditions     = 64        // the most items, or tracks, that one condition names
+	MaxAdaptive       = 4096      // the most entries of one pool with a condition
 	// MaxAsked is the most questions that one request for draws can ask about a player in the
 	// conditions of entries, through all pools. It bounds how long a draw takes.
 	MaxAsked = 1_000_000
-	// MaxInner is the most pools that one reward draws from.
-	MaxInner = 16
-	// MaxCodes is the most codes that one reward gives, each from another list.
-	MaxCodes = 16
+	MaxInner = 16 // the most pools that one reward draws from
+	MaxCodes = 16 // the most codes that one reward gives, each from another list
 	// MaxRedeem is the most lists of codes that pay for draws from one pool, and MaxRedeemLists in
 	// all pools together.
 	MaxRedeem      = 16
 	MaxRedeemLists = 256
-	// MaxRedeemTimes is the most draws that one code pays for.
-	MaxRedeemTimes = 100
-	// MaxUses is how often one code can pay, at most.
-	MaxUses = 1_000_000_000
+	MaxRedeemTimes = 100           // the most draws that one code pays for
+	MaxUses        = 1_000_000_000 // how often one code can pay, at most
 	// MaxPicks is the most entries that one draw can take, through all pools below. One that gives
 	// several items counts as often.
 	MaxPicks = 1000
@@ -319,11 +288,10 @@ type Quantity struct {
 	Max  uint64 `json:"max"` // Min to MaxQuantity
 }
 
-// Idempotency declares how long a request id is remembered: until its batch is
-// older than Age, by the log's time stamps. It stays longer while it is among
-// the newest 1 048 576 ids of the realm (or the newest Count, if that is less).
-// If Count ids are no older than Age, new ids are refused; none is forgotten
-// early.
+// Idempotency declares how long a request id is remembered: until its batch is older than Age, by
+// the log's time stamps. It stays longer while it is among the newest 1 048 576 ids of the realm
+// (or the newest Count, if that is less). If Count ids are no older than Age, new ids are refused;
+// none is forgotten early.
 type Idempotency struct {
 	Count uint32        `json:"count"` // 1 to MaxIdempotencyCount
 	Age   time.Duration `json:"age"`   // at least one minute

@@ -7,9 +7,8 @@ import (
 	"slices"
 )
 
-// Check checks everything that rules rely on. [Parse] and [Decode] have done so;
-// call it for a catalog built in Go. The error is an *[Errors] without lines and
-// columns.
+// Check checks everything that rules rely on. [Parse] and [Decode] have done so; call it for a
+// catalog built in Go. The error is an *[Errors] without lines and columns.
 func (c *Catalog) Check() error { return c.check(true) }
 
 // check is Check. An old log can have catalogs that are not taken any more, since they promise what never
@@ -134,8 +133,7 @@ func (k *report) suggest(id string, among iter.Seq[string]) string {
 	return ""
 }
 
-// keys yields the keys of m in order, so that messages do not change from run
-// to run.
+// keys yields the keys of m in order, so that messages do not change from run to run.
 func keys[V any](m map[string]V) iter.Seq[string] {
 	sorted := make([]string, 0, len(m))
 	for key := range m {
@@ -198,7 +196,7 @@ func (k *poolCheck) run() {
 		k.odds()
 		k.budgets.affordable(p)
 	})
-	k.at("when", func() { k.condition(&p.When) })
+	k.condition(&p.When)
 	k.rolls()
 	(&pityCheck{poolCheck: k}).run()
 	k.box()
@@ -332,9 +330,13 @@ func (k *poolCheck) entries() {
 		if p.Mode == ModeEach && e.Group != "" { // the table has no group for it
 			k.at("group", func() { entryGroup.check(&k.report, e) })
 		}
-		k.at("when", func() { k.condition(&e.When) })
-		k.at("luck", func() { k.luck(&e.Luck) })
-		k.at("moments", func() { k.moments(e) })
+		k.condition(&e.When)
+		if l := &e.Luck; len(l.Steps)+len(l.Item)+len(l.Track) > 0 {
+			k.at("luck", func() { k.luck(l) })
+		}
+		if !e.Moments.Empty() {
+			k.at("moments", func() { k.moments(e) })
+		}
 		switch {
 		case k.always(e):
 		case p.Mode == ModeRaffle:

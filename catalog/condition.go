@@ -22,11 +22,12 @@ func (k *poolCheck) everybody(e *Entry) bool { return k.always(e) && len(e.Rewar
 func (k *poolCheck) condition(c *Condition) {
 	for i, id := range c.Lacks {
 		if slices.ContainsFunc(c.Holds, func(s Stack) bool { return s.Item == id }) {
+			depth := len(k.here)
+			k.enter("when")
 			k.enter("lacks")
 			k.enterIndex(i)
 			k.fault("expected an item that holds does not ask for, found %s", quote(id))
-			k.leave()
-			k.leave()
+			k.here = k.here[:depth]
 		}
 	}
 }
@@ -34,8 +35,6 @@ func (k *poolCheck) condition(c *Condition) {
 // luck checks the weights that an entry has by a count.
 func (k *poolCheck) luck(l *Luck) {
 	switch {
-	case l.Empty() && l.Item == "" && l.Track == "":
-		return
 	case k.p.Mode != ModeWeighted:
 		k.fault("expected none outside of mode weighted")
 		return

@@ -142,9 +142,8 @@ func (o *object[T]) expects() string {
 	return "a mapping with the keys " + strings.Join(o.names(), ", ")
 }
 
-// variant returns the value of the by key, and false when it is none that the
-// key can have: then what belongs to a variant is not read, because the
-// by key itself is what must be put right first.
+// variant returns the value of the by key, and false when it is none that the key can have: then
+// what belongs to a variant is not read, because the by key itself is what must be put right first.
 func (o *object[T]) variant(n *yaml.Node) (string, bool) {
 	if o.by == "" {
 		return "", true

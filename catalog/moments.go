@@ -31,16 +31,11 @@ type TimeWeight struct {
 }
 
 const (
-	// MaxMoments is the most moments of an entry whose spread is even or slots.
-	MaxMoments = 1_000_000
-	// MaxRandomMoments is the most moments of an entry whose spread is random.
-	MaxRandomMoments = 1000
-	// MaxMomentEntries is the most entries with moments in all pools together.
-	MaxMomentEntries = 1024
-	// MaxMomentWeight is the largest weight of an hour on any day.
-	MaxMomentWeight = 1000
-	// MaxMomentTimes is the most hours and days that have weights.
-	MaxMomentTimes = 24 + 7
+	MaxMoments       = 1_000_000 // the most moments of an entry whose spread is even or slots
+	MaxRandomMoments = 1000      // the most moments of an entry whose spread is random
+	MaxMomentEntries = 1024      // the most entries with moments in all pools together
+	MaxMomentWeight  = 1000      // the largest weight of an hour on any day
+	MaxMomentTimes   = 24 + 7    // the most hours and days that have weights
 )
 
 // Empty reports whether there are none.
@@ -97,8 +92,6 @@ func (m *Moments) fill(all []uint64, bounds func(*TimeWeight) (from, to int, ok 
 func (k *poolCheck) moments(e *Entry) {
 	p, m := k.p, &e.Moments
 	switch {
-	case m.Empty():
-		return
 	case p.Mode != ModeWeighted || p.Rolls.Distinct:
 		k.fault("expected none outside of mode weighted, or with distinct rolls")
 		return

@@ -15,28 +15,24 @@ import (
 // Bounds on the YAML itself. The tree of a YAML document takes about 180 bytes
 // for each value, so that a small source can ask for much memory.
 const (
-	// maxNesting is the deepest nesting of mappings and lists. A catalog
-	// needs eight levels.
+	// maxNesting is the deepest nesting of mappings and lists. A catalog needs eight levels.
 	maxNesting = 32
-	// maxValues is the most values (keys, scalars, mappings, lists), estimated
-	// from above by counting their indicators. It admits MaxEntries entries
-	// of an id and a weight.
+	// maxValues is the most values (keys, scalars, mappings, lists), estimated from above by
+	// counting their indicators. It admits MaxEntries entries of an id and a weight.
 	maxValues = 8 << 20
-	// maxQuiet is the most bytes in which no mapping or list begins outside of
-	// flow collections ([] and {}, and so all of JSON). Until a flow
-	// collection ends, and it ends unseen, the YAML scanner may hold all of it
-	// as tokens of 200 bytes and more, one for every byte at worst.
+	// maxQuiet is the most bytes in which no mapping or list begins outside of flow collections ([]
+	// and {}, and so all of JSON). Until a flow collection ends, and it ends unseen, the YAML
+	// scanner may hold all of it as tokens of 200 bytes and more, one for every byte at worst.
 	maxQuiet = 1 << 20
 )
 
 // Parse reads a catalog from YAML and checks everything. It refuses a catalog
 // with any fault as a whole, with an error that wraps *[Errors].
 //
-// The source is one YAML document in UTF-8 of at most [MaxBytes] bytes.
-// docs/reference/catalog.md describes its keys. Parse refuses aliases, anchors, tags and
-// merge keys. Reading takes memory of about fifty times the source's size: 1.5
-// GB for the largest sources, and not much more for hostile ones. A server
-// should accept no larger sources from clients than it needs.
+// The source is one YAML document in UTF-8 of at most [MaxBytes] bytes. docs/reference/catalog.md
+// describes its keys. Parse refuses aliases, anchors, tags and merge keys. Reading takes memory of
+// about fifty times the source's size: 1.5 GB for the largest sources, and not much more for
+// hostile ones. A server should accept no larger sources from clients than it needs.
 func Parse(yaml []byte) (*Catalog, error) {
 	return ParseContext(context.Background(), yaml)
 }
@@ -98,10 +94,9 @@ func (r *reader) consequence(root *yaml.Node, at *log, onKey bool, message strin
 	r.here = nil
 }
 
-// locate finds the node that a path leads to, or the nearest above it, and the
-// path as it is in the source: where that has a list of mappings and the path a
-// key, it is the key of one of them. onKey asks for the last key itself rather
-// than for its value.
+// locate finds the node that a path leads to, or the nearest above it, and the path as it is in the
+// source: where that has a list of mappings and the path a key, it is the key of one of them. onKey
+// asks for the last key itself rather than for its value.
 func locate(n *yaml.Node, path []step, onKey bool) (*yaml.Node, []step) {
 	exact := make([]step, 0, len(path)+1)
 	for i, s := range path {

@@ -1,16 +1,17 @@
 package catalog
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
-// perTexts are the names of periods. Those of limits also have PerWindow.
-var perTexts = [...]string{PerForever: "forever", PerDay: "day", PerWeek: "week", PerWindow: "window", PerHour: "hour"}
+// everyPer are the periods of limits, budgets, free draws and guesses. Each of these has some of them.
+var everyPer = append(choiceShape[Per]{{"hour", PerHour, "The hour, in the catalog's zone."}}, perWords...)
 
 // String returns the period's name.
 func (p Per) String() string {
-	if int(p) < len(perTexts) && perTexts[p] != "" {
-		return perTexts[p]
-	}
-	return fmt.Sprintf("per(%d)", uint8(p))
+	return cmp.Or(everyPer.write(1, &p), fmt.Sprintf("per(%d)", uint8(p)))
 }
 
 // MarshalText makes JSON name the period.
@@ -18,11 +19,10 @@ func (p Per) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // UnmarshalText reads what MarshalText wrote.
 func (p *Per) UnmarshalText(text []byte) error {
-	for i, word := range perTexts {
-		if word != "" && word == string(text) {
-			*p = Per(i)
-			return nil
-		}
+	i := slices.Index(everyPer.words(), string(text))
+	if i < 0 {
+		return fmt.Errorf("catalog: %.20q is no period", text)
 	}
-	return fmt.Errorf("catalog: %.20q is no period", text)
+	*p = everyPer[i].value
+	return nil
 }

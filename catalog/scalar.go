@@ -10,10 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// The texts of numbers, durations and instants. All of it works on the text as
-// it stands in the source: what YAML takes a scalar for (1_000, 0x10, 010 and
-// 1e3 are numbers to some versions of it and texts to others) does not matter
-// here, and no number passes through a float.
+// The texts of numbers, durations and instants. All of it works on the text as it stands in the
+// source: what YAML takes a scalar for (1_000, 0x10, 010 and 1e3 are numbers to some versions of it
+// and texts to others) does not matter here, and no number passes through a float.
 
 // maxDigits is the most digits after the point of a decimal: 10^18 is the
 // largest power of ten below 2^63.
@@ -55,8 +54,7 @@ func parseDecimal(s string) (decimal, string) {
 	return decimal{mantissa, uint8(len(fraction))}, ""
 }
 
-// numberShape says what keeps s from being a number as catalogs write it, or
-// nothing.
+// numberShape says what keeps s from being a number as catalogs write it, or nothing.
 func numberShape(s string, fraction bool) string {
 	if s == "" {
 		return "write a number"
@@ -160,9 +158,8 @@ var durationUnits = []struct {
 // the text must not be empty either.
 const durationPattern = `^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$`
 
-// parseDuration reads whole numbers with units from d to ms, larger units
-// first, each at most once: 30d, 1h30m, 500ms. It does not use
-// time.ParseDuration, which computes fractions in floats.
+// parseDuration reads whole numbers with units from d to ms, larger units first, each at most once:
+// 30d, 1h30m, 500ms. It does not use time.ParseDuration, which computes fractions in floats.
 func parseDuration(s string) (time.Duration, string) {
 	if s == "" {
 		return 0, "write it as in 12h"
@@ -194,8 +191,7 @@ func parseDuration(s string) (time.Duration, string) {
 	return total, ""
 }
 
-// formatDuration writes a duration of whole milliseconds the way that
-// parseDuration reads it.
+// formatDuration writes a duration of whole milliseconds the way that parseDuration reads it.
 func formatDuration(d time.Duration) string {
 	if d == 0 {
 		return "0s"
@@ -213,8 +209,7 @@ func formatDuration(d time.Duration) string {
 // instantPattern is the shape that parseInstant reads, for the JSON Schema.
 const instantPattern = `^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,3})?(Z|[+-][0-9]{2}:[0-9]{2})$`
 
-// parseInstant reads RFC 3339 with at most three digits of a second, and
-// returns Unix milliseconds.
+// parseInstant reads RFC 3339 with at most three digits of a second, and returns Unix milliseconds.
 func parseInstant(s string) (int64, string) {
 	const day = len("2026-04-01")
 	switch {

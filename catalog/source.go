@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// The keys of a catalog, in one table. Parse reads by it, the JSON Schema is
-// generated from it, and the reference in docs/reference/catalog-keys.md is checked against
-// it. Its limits are those of catalogs built in Go, too. What spans several keys (sums, cycles) stands in
-// check.go.
+// The keys of a catalog, in one table. Parse reads by it, the JSON Schema is generated from it, and
+// the reference in docs/reference/catalog-keys.md is checked against it. Its limits are those of
+// catalogs built in Go, too. What spans several keys (sums, cycles) stands in check.go.
 
 // entryShapes are the shapes of entries in the modes of pools.
 var entryShapes = map[Mode]*object[Entry]{ModeWeighted: weightedEntryShape, ModeRaffle: raffleEntryShape, ModeEach: eachEntryShape}
@@ -189,12 +188,7 @@ var freeShape = &object[Free]{
 	},
 }
 
-var budgetPerWords = choiceShape[Per]{
-	{"hour", PerHour, "The hour, in the catalog's zone."},
-	{"day", PerDay, "The calendar day, in the catalog's zone."},
-	{"week", PerWeek, "The week, which begins on Monday 00:00 in the catalog's zone."},
-	{"forever", PerForever, "All time."},
-}
+var budgetPerWords = choiceShape[Per]{everyPer[0], perWords[1], perWords[2], perWords[0]}
 
 var budgetShape = &object[Budget]{
 	name: "budget",

@@ -28,13 +28,10 @@ type Offset struct {
 }
 
 const (
-	// MaxOffsets is the most offsets of a time zone.
-	MaxOffsets = 1024
-	// maxOffset is the most seconds by which clocks differ from UTC.
-	maxOffset = 24*60*60 - 1
-	// zonesEnd is 2100-01-01T00:00:00Z in Unix seconds: no offset begins at it or later.
-	zonesEnd = 4102444800
-	utc      = "UTC"
+	MaxOffsets = 1024         // the most offsets of a time zone
+	maxOffset  = 24*60*60 - 1 // the most seconds by which clocks differ from UTC
+	zonesEnd   = 4102444800   // 2100-01-01T00:00:00Z in Unix seconds: no offset begins at it or later
+	utc        = "UTC"
 )
 
 const zonePattern = `^[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$`

@@ -6,17 +6,13 @@ import (
 )
 
 // Copier is what a Driver may also be: it takes copies of other drivers' realms, with the same entries
-// at the same cursors. A copy is made in this order, so that what is there after a crash can be gone
-// on with:
+// at the same cursors. A copy is made in this order, so that one that a crash has interrupted can go on:
+// the files that are there before the log, the log, then the entries, each after the files that it names.
 //
-//	the files that are there before the log
-//	the log, which begins where the other one does
-//	the entries, each behind the files that it names
-//
-// Package kuji makes backups and restores with it. Kafka could not do this, and need not.
+// Package backup makes backups and restores with it. Kafka could not do this, and need not.
 type Copier interface {
-	// CopyBegun reports whether the copy of a realm has a log to go on with. The files that come before
-	// it are all there then. ErrExist: the realm is there, and is no copy that can be gone on with.
+	// CopyBegun reports whether the copy of a realm has a log, and so all files that come before it.
+	// ErrExist: the realm is there, and is not a copy under way.
 	CopyBegun(ctx context.Context, realm string) (bool, error)
 
 	// CopyFiles opens the files of a realm whose copy has not begun. Its log will begin at first.
@@ -30,7 +26,7 @@ type Copier interface {
 // Copy is a realm that is a copy under way.
 type Copy interface {
 	Realm
-	// Drop closes the realm, whose copy did not come to its end.
+	// Drop closes the realm, whose copy is not complete.
 	Drop() error
 }
 

@@ -1,15 +1,11 @@
 // Package driver is the contract between Kuji and what keeps its realms: a directory, memory, or a
-// replicated log.
-//
-// A driver keeps two things for each realm: a log, which is the truth, and files, such as snapshots
-// and whatever is larger than an entry of the log may be.
+// replicated log. For each realm a driver keeps a log, which is the truth, and files, such as snapshots
+// and whatever is larger than an entry of the log may be. Package drivertest checks that it does.
 //
 // A driver orders entries and keeps them. It need not keep other writers away: every entry carries
 // the epoch of its writer and the hash of the entry before it, and every reader folds the log by
-// the same rule. So entries that are doubled, late or of a deposed writer do no harm. A log that
-// can refuse them saves readers the work.
-//
-// Package drivertest checks that a driver keeps this contract.
+// the same rule. Entries that are doubled, late or of a deposed writer do no harm. A log that can
+// refuse them saves readers the work.
 package driver
 
 import (
@@ -31,23 +27,22 @@ type Entry struct {
 }
 
 var (
-	// ErrDeposed is in the error of an append which was refused because other entries stand where
-	// it was to go. They may be copies of this very entry, from an earlier attempt.
+	// ErrDeposed is in the error of an append that was refused because other entries stand in its place.
+	// They may be copies of this very entry, from an earlier attempt.
 	ErrDeposed = errors.New("another entry stands there")
 	// ErrUnknown is in the error of an append that may or may not have happened, or may yet happen:
 	// after a time-out, a lost connection, or a change of the log's own leader.
 	ErrUnknown = errors.New("nobody knows whether the entry was appended")
 	// ErrClosed is in the error of every call after Close.
 	ErrClosed = errors.New("closed")
-	// ErrLocked is in the error of Open if another process has the realm open, and the driver lets
-	// in only one.
+	// ErrLocked is in the error of Open if another process has the realm open, and only one may.
 	ErrLocked = errors.New("in use by another process")
 	// ErrNotExist is in the error of a realm or a file that is not there.
 	ErrNotExist = errors.New("does not exist")
 	// ErrFull is in the error of a call that needs more room than there is.
 	ErrFull = errors.New("there is no room left")
-	// ErrUnavailable is in the error of an Open or a read that fails for now and has changed
-	// nothing: no descriptors are left, or a connection is lost. What is kept may be sound.
+	// ErrUnavailable is in the error of an Open or a read that fails for now and has changed nothing,
+	// such as without descriptors or a connection. What is kept may be sound.
 	ErrUnavailable = errors.New("not available now")
 )
 
@@ -87,14 +82,14 @@ type Driver interface {
 type Options struct {
 	MustExist bool // refuse with ErrNotExist rather than create the realm
 	ReadOnly  bool // change nothing, not even to repair the end of the log; implies MustExist
-	// Check looks at every byte that is kept, for offline verification. It implies ReadOnly. Open
-	// then succeeds in spite of damage, as far as anything can be read. Read ends where the damage
-	// is, or behind the last entry if it touches none.
+	// Check looks at every byte that is kept, for offline verification. It implies ReadOnly. Open then
+	// succeeds in spite of damage, as far as anything can be read. Read ends at the damage, or after the
+	// last entry if the damage touches none.
 	Check bool
 }
 
 // Realm is what a driver keeps of one realm. All methods may be called concurrently. A writer appends
-// one entry at a time, but several may race, at one handle too: of two appends behind one cursor, a log
+// one entry at a time, but several may race, at one handle too: of two appends after one cursor, a log
 // that can refuse an entry refuses one.
 type Realm interface {
 	Log
@@ -107,41 +102,37 @@ type Realm interface {
 
 // Log is a realm's log: entries in one order, which is the same for every reader and never changes.
 type Log interface {
-	// Append appends an entry behind the one at after, which the caller takes for the last one,
-	// and returns its cursor once the entry is as durable as the driver's policy says. Nothing then
-	// stands between the two but copies of the entry.
+	// Append appends an entry after the one at a cursor, which the caller takes for the last one, and
+	// returns its cursor once the entry is as durable as the driver's policy says. Nothing then stands
+	// between the two but copies of the entry.
 	//
-	// ErrDeposed: other entries stand behind after, and Read finds them. The entry was not appended
-	// by this call, or, where the log cannot refuse an entry, it stands behind those others. The
-	// caller reads on from after, and folds what it finds, to learn what became of its entry.
+	// ErrDeposed: other entries stand there, and Read finds them. This call has not appended the entry,
+	// or, where the log cannot refuse one, the entry stands after those others. The caller reads on from
+	// the cursor, and folds what it finds, to learn what became of its entry.
 	//
-	// ErrUnknown: the entry may be in the log, or may get there later. Only two things settle it.
-	// The caller sends the same bytes behind the same cursor until an answer comes that is not
-	// ErrUnknown. Or it reads on from after until an entry shows what holds the place. A read that
-	// finds nothing proves nothing. The driver may append the entry twice in between.
+	// ErrUnknown: the entry may be in the log, or may get there later, perhaps twice. The caller sends
+	// the same bytes after the same cursor until an answer comes that is not ErrUnknown, or reads on until
+	// an entry shows what holds the place. A read that finds nothing proves nothing.
 	//
-	// After any other error, nothing was appended and nothing will be: the log cannot be written,
-	// and the writer has to give up.
+	// After any other error, nothing was appended and nothing will be: the writer has to give up.
 	Append(ctx context.Context, after Cursor, entry []byte) (Cursor, error)
 
 	// Begin is Append without a condition: the entry goes wherever the log ends. It never returns
-	// ErrDeposed. After ErrUnknown the caller may send it again; it is then perhaps there twice.
+	// ErrDeposed. If it is sent again after ErrUnknown, it is perhaps there twice.
 	Begin(ctx context.Context, entry []byte) (Cursor, error)
 
-	// Read iterates over the entries behind after, in order, up to the one at through. It waits for
+	// Read iterates over the entries after a cursor, in order, up to the one at through. It waits for
 	// those that are not there yet. If through is 0, it goes on until ctx ends. It yields only what
 	// is durable by the driver's policy and, if through is 0, what survives a crash whatever the
 	// policy is: on a replicated log, what most replicas hold. It ends after the first error, such as
-	// *TrimmedError, *CorruptError or that of the context. It asks the context before each entry: a
-	// reader whose caller has left reads no more of the log.
+	// *TrimmedError, *CorruptError or that of the context, which it asks before each entry.
 	//
-	// A reader that is slow delays no writer. A reader follows the log through changes of its
-	// leader without missing an entry.
+	// A slow reader delays no writer. A reader follows the log through changes of its leader without
+	// missing an entry.
 	Read(ctx context.Context, after, through Cursor) iter.Seq2[Entry, error]
 
-	// Last returns the cursor of the last entry, or 0 if the log never had one. The
-	// answer of a replicated log may be old: then later entries exist. A writer that must know
-	// begins an epoch and reads through its own entry.
+	// Last returns the cursor of the last entry, or 0 if the log never had one. The answer of a
+	// replicated log may be old. A writer that must know begins an epoch and reads through its own entry.
 	Last(ctx context.Context) (Cursor, error)
 
 	// First returns the cursor of the oldest entry that is kept, or that of the next entry if none

@@ -127,7 +127,12 @@ func (b *rebuild) startOver(ctx context.Context) error {
 	if err := b.run(ctx, statements...); err != nil {
 		return err
 	}
-	if err := b.insertProgress(ctx, nothing); err != nil {
+	return b.finish(ctx, nothing)
+}
+
+// finish ends the transaction, with the row that says how far the history goes.
+func (b *rebuild) finish(ctx context.Context, p progress) error {
+	if err := b.insertProgress(ctx, p); err != nil {
 		return err
 	}
 	return b.run(ctx, "COMMIT")
@@ -171,10 +176,7 @@ func (b *rebuild) keepOlder(ctx context.Context, p progress, sound bool, first u
 			return p, err
 		}
 	}
-	if err := b.insertProgress(ctx, next); err != nil {
-		return p, err
-	}
-	return next, b.run(ctx, "COMMIT")
+	return next, b.finish(ctx, next)
 }
 
 // sameLog compares the last event that a history has with the feed, as far as both have it.

@@ -150,14 +150,13 @@ func (c *cache[K]) look(ctx context.Context, t tables, keys []K) error {
 // names are the numbers of the names in one table: players, items or pools.
 type names struct {
 	cache[string]
-	name  string
-	table *table
+	table table
 	last  int64 // the highest number in the table
 	new   []any // rows of the open batch
 }
 
 func (w *writer) names(name string) *names {
-	n := &names{name: name, table: newTable(name, 3, "")}
+	n := &names{table: table{name: name, columns: 3}}
 	n.cache = cache[string]{rows: "SELECT id, name, sum FROM " + name, named: "name", key: []string{text},
 		args: func(id string) []any { return []any{textOf(id)} },
 		add: func(r row) error {
@@ -174,7 +173,7 @@ func (n *names) number(s *summing, id string) int64 {
 		n.last++
 		num = n.last
 		n.known[id] = num
-		n.new = s.summed(n.name, 2, append(n.new, num, textOf(id)))
+		n.new = s.summed(n.table.name, 2, append(n.new, num, textOf(id)))
 	}
 	return num
 }
@@ -215,7 +214,7 @@ func newWriter(ctx context.Context, t tables, p progress) (*writer, error) {
 	w := &writer{reader: reader{tables: t, p: p}, batch: batch{touched: map[holding]struct{}{}}}
 	w.players, w.items, w.pools = w.names("players"), w.names("items"), w.names("pools")
 	for _, n := range w.named() {
-		if err := t.query(ctx, "SELECT max(id) FROM "+n.name, func(r row) error {
+		if err := t.query(ctx, "SELECT max(id) FROM "+n.table.name, func(r row) error {
 			n.last = r.int(0)
 			return nil
 		}); err != nil {

@@ -98,7 +98,7 @@ func (f *follower) follow(ctx context.Context) error {
 	defer cancel()
 	events, batches := make(chan event, maxRead), make(chan []event)
 	from := f.p
-	var broke error // of the feed; read it when batches is closed
+	var broke error // of the feed; known when batches is closed and ctx goes on
 	work.Go(func() {
 		defer close(events)
 		broke = f.read(ctx, events, from)
@@ -112,7 +112,10 @@ func (f *follower) follow(ctx context.Context) error {
 			return err
 		}
 	}
-	return cmp.Or(ctx.Err(), broke)
+	if ctx.Err() != nil { // the feed's reader may not have ended
+		return ctx.Err()
+	}
+	return broke
 }
 
 // read sends what the feed brings. It begins with the last event that the history has, to see that it is
@@ -227,31 +230,31 @@ func (f *follower) transact(ctx context.Context, next progress, rows func() erro
 
 // table is where rows go.
 type table struct {
+	name    string
 	columns int
+	tail    string                  // of its statements
 	texts   [len(rowsAtOnce)]string // statements that insert so many
+	once    sync.Once
 }
 
 // rowsAtOnce are how many rows a statement has. The largest number that fits is taken.
 var rowsAtOnce = [...]int{256, 64, 16, 4, 1}
 
-func newTable(name string, columns int, tail string) *table {
-	t := &table{columns: columns}
-	for i, n := range rowsAtOnce {
-		t.texts[i] = "INSERT INTO " + name + " VALUES " + tuples(n, slices.Repeat([]string{argument}, columns)) + tail
-	}
-	return t
-}
-
 var (
-	eventsTable     = newTable("events", 9, "")
-	poolEventsTable = newTable("pool_events", 2, "")
-	itemEventsTable = newTable("item_events", 2, "")
-	changesTable    = newTable("changes", 5, "")
-	holdingsTable   = newTable("holdings", 4, " ON CONFLICT (item, player) DO UPDATE SET quantity = excluded.quantity, sum = excluded.sum")
+	eventsTable     = table{name: "events", columns: 9}
+	poolEventsTable = table{name: "pool_events", columns: 2}
+	itemEventsTable = table{name: "item_events", columns: 2}
+	changesTable    = table{name: "changes", columns: 5}
+	holdingsTable   = table{name: "holdings", columns: 4, tail: " ON CONFLICT (item, player) DO UPDATE SET quantity = excluded.quantity, sum = excluded.sum"}
 )
 
 // insert inserts rows, given by their arguments.
 func (t *table) insert(ctx context.Context, into tables, args []any) error {
+	t.once.Do(func() {
+		for i, n := range rowsAtOnce {
+			t.texts[i] = "INSERT INTO " + t.name + " VALUES " + tuples(n, slices.Repeat([]string{argument}, t.columns)) + t.tail
+		}
+	})
 	for i, n := range rowsAtOnce {
 		for n *= t.columns; len(args) >= n; args = args[n:] {
 			if _, err := into.exec(ctx, t.texts[i], args[:n]...); err != nil {
@@ -274,7 +277,7 @@ func (w *writer) insert(ctx context.Context) error {
 	for _, rows := range []struct {
 		table *table
 		args  []any
-	}{{eventsTable, b.events}, {poolEventsTable, b.index(b.pools)}, {itemEventsTable, b.index(b.items)}, {changesTable, b.byPlayer()}} {
+	}{{&eventsTable, b.events}, {&poolEventsTable, b.index(b.pools)}, {&itemEventsTable, b.index(b.items)}, {&changesTable, b.byPlayer()}} {
 		if err := rows.table.insert(ctx, w.tables, rows.args); err != nil {
 			return err
 		}

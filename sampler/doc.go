@@ -12,10 +12,9 @@
 // including, weight(0)+…+weight(i). A draw takes a point uniformly distributed
 // in [0, total) from the source and returns the entry that covers it.
 //
-// The point comes from [Source] by Lemire's multiply-shift with rejection, which
-// is exact. Let x be the next 64-bit value. The point is the high half of the
-// 128-bit product x·total, unless the low half is less than 2^64 mod total.
-// Then x is dropped and the next value is taken.
+// The point comes from [Source] by Lemire's multiply-shift with rejection, which is exact. Let x be
+// the next 64-bit value. The point is the high half of the 128-bit product x·total, unless the low
+// half is less than 2^64 mod total. Then x is dropped and the next value is taken.
 //
 // So an index is a pure function of the current weights and of the values of
 // the source. It does not depend on how the weights came about, on earlier
@@ -55,30 +54,18 @@
 //     is room for cells, the guide is made anew next to the live tree, a few
 //     steps for each draw.
 //
-// The multiply-shift is algorithm 5 of D. Lemire, "Fast Random Integer
-// Generation in an Interval", ACM Transactions on Modeling and Computer
-// Simulation 29(1), 2019.
+// The multiply-shift is algorithm 5 of D. Lemire, "Fast Random Integer Generation in an Interval",
+// ACM Transactions on Modeling and Computer Simulation 29(1), 2019.
 //
 // # Costs
 //
-// With n entries, New is O(n). The tree has O(log n) levels, base 8: five for a
-// million entries, at most nine.
+// With n entries, New is O(n). Draw, At, Take and Set take a fixed number of steps for each of the tree's
+// O(log n) levels: five for a million entries, at most nine. While the guide serves, more than half of all
+// Draws need none of them, and nearly all where blocks are alike. It serves again after at most about five
+// draws for each block since the last change. There is no rebuild to wait for, and Set and its undoing
+// cost the same.
 //
-//   - Once it has its point, a Draw descends the tree with a fixed number of
-//     steps for each level. So do At, Take and Set. Weight takes a fixed number
-//     of steps.
-//   - While the guide serves, a Draw or an At whose cell knows its block needs
-//     no descent. Those are more than half of all points whatever the weights,
-//     and nearly all where blocks are alike.
-//   - After a change the guide serves again after at most about five draws for
-//     each block of 16 entries. Until then every draw descends, and some do a
-//     few steps of making the guide.
-//   - No operation does work that grows with n beyond that: there is no rebuild
-//     to wait for. Set and its undoing cost the same, whatever the pattern.
-//   - Nothing is allocated after New, except that one in 64 of the Sets that
-//     move a block to 64-bit sums allocates 8 KiB.
-//
-// In large tables an entry of 16 bits takes 5.4 bytes, one of 32 bits 7.4, and
-// one of 64 bits 11.1 at most. There is one pointer for each 1024 entries, nil
-// until blocks move. A moved block of 16 takes 128 bytes more.
+// Nothing is allocated after New, except that one in 64 of the Sets that move a block to 64-bit sums
+// allocates 8 KiB. In large tables an entry of 16 bits takes 5.4 bytes, one of 32 bits 7.4, and one of 64
+// bits 11.1 at most. A moved block of 16 takes 128 bytes more.
 package sampler

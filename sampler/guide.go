@@ -59,8 +59,8 @@ func (g *guide) changed() {
 	g.sum = 0
 }
 
-// drawn tells a guide that is not live of a draw. It reports whether the guide shall advance.
-func (g *guide) drawn() bool {
+// counted counts a draw for a guide that is not live. It reports whether the guide shall advance.
+func (g *guide) counted() bool {
 	if g.wait > 0 {
 		g.wait--
 		return false

@@ -37,10 +37,9 @@ type Sampler struct {
 	length int
 }
 
-// New returns a Sampler with these weights. It does not keep the slice. A
-// weight may be zero, and the slice may be empty. It returns ErrOverflow if the
-// sum of the weights exceeds MaxTotal, and ErrTooLong if there are more than
-// MaxLen of them.
+// New returns a Sampler with these weights. It does not keep the slice. A weight may be zero, and
+// the slice may be empty. It returns ErrOverflow if the sum of the weights exceeds MaxTotal, and
+// ErrTooLong if there are more than MaxLen of them.
 func New(weights []uint64) (*Sampler, error) {
 	if err := checkLen(len(weights)); err != nil {
 		return nil, err
@@ -98,10 +97,9 @@ func (s *Sampler) outOfRange(index int) error {
 	return fmt.Errorf("%w: got %d, want at least 0 and less than %d", ErrIndex, index, s.length)
 }
 
-// Draw chooses an entry with probability weight/total, by the contract in the
-// package comment. It reports false if the total is zero. It takes one value
-// from src, and each further value with a probability below total/2^64. It
-// takes none if the total is zero.
+// Draw chooses an entry with probability weight/total, by the contract in the package comment. It
+// reports false if the total is zero. It takes one value from src, and each further value with a
+// probability below total/2^64. It takes none if the total is zero.
 func (s *Sampler) Draw(src Source) (index int, ok bool) {
 	if s.total == 0 {
 		return 0, false
@@ -125,7 +123,7 @@ func (s *Sampler) find(point uint64) int {
 	at, rest, found := uint64(0), point, s.guide.live // at: the block; rest: what of point lies within it
 	if found {
 		at, rest, found = s.guide.lookup(point)
-	} else if s.guide.drawn() {
+	} else if s.guide.counted() {
 		s.guide.advance(&s.blocks, s.total)
 	}
 	if !found {
@@ -150,10 +148,9 @@ func (s *Sampler) find(point uint64) int {
 	return int(at*blockLen + b.find(at, rest))
 }
 
-// Take draws an entry as Draw does and lowers its weight by one. It takes a
-// ticket out of the box, for weights that count tickets. It returns what Draw
-// followed by Set(index, Weight(index)-1) would, in one descent. Set(index,
-// Weight(index)+1) undoes it.
+// Take draws an entry as Draw does and lowers its weight by one. It takes a ticket out of the box,
+// for weights that count tickets. It returns what Draw followed by Set(index, Weight(index)-1)
+// would, in one descent. Set(index, Weight(index)+1) undoes it.
 func (s *Sampler) Take(src Source) (index int, ok bool) {
 	if s.total == 0 {
 		return 0, false
@@ -165,9 +162,8 @@ func (s *Sampler) Take(src Source) (index int, ok bool) {
 	return int(s.blocks.take(at, rest)), true
 }
 
-// Set changes the weight of the entry at index. It returns ErrIndex if there is
-// no such entry, and ErrOverflow if the sum of the weights would exceed
-// MaxTotal. With an error, nothing has changed.
+// Set changes the weight of the entry at index. It returns ErrIndex if there is no such entry, and
+// ErrOverflow if the sum of the weights would exceed MaxTotal. With an error, nothing has changed.
 func (s *Sampler) Set(index int, weight uint64) error {
 	if uint(index) >= uint(s.length) {
 		return s.outOfRange(index)

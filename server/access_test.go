@@ -67,6 +67,7 @@ var needs = map[string]struct {
 	"SetClock":      {command: "admin", realm: true, whole: true},
 	"FinishUpgrade": {command: "admin", realm: true, whole: true},
 	"SetTrack":      {command: "admin", realm: true, whole: true, player: true},
+	"SetLimit":      {command: "admin", realm: true, whole: true, player: true},
 	"ImportCodes":   {command: "admin", realm: true, whole: true},
 	"ExportCodes":   {command: "admin", realm: true, whole: true},
 	"Backup":        {command: "admin", realm: true, whole: true},
@@ -297,12 +298,13 @@ func methodOf(t *testing.T, name protoreflect.Name) protoreflect.MethodDescripto
 func TestCommandsInside(t *testing.T) {
 	f, k, _ := accessServer(t)
 	inside := map[string]string{
-		"draw":     `{"draw": {"player": "ann", "pool": "free"}}`,
-		"redeem":   `{"redeem": {"player": "ann", "code": "x"}}`,
-		"register": `{"register": {"player": "ann"}}`,
-		"grant":    `{"grant": {"player": "ann", "items": [{"item": "gem", "quantity": 1}]}}`,
-		"consume":  `{"consume": {"player": "ann", "items": [{"item": "gem", "quantity": 1}]}}`,
-		"transfer": `{"transfer": {"from": "ann", "to": "bob", "items": [{"item": "gem", "quantity": 1}]}}`,
+		"draw":      `{"draw": {"player": "ann", "pool": "free"}}`,
+		"redeem":    `{"redeem": {"player": "ann", "code": "x"}}`,
+		"register":  `{"register": {"player": "ann"}}`,
+		"grant":     `{"grant": {"player": "ann", "items": [{"item": "gem", "quantity": 1}]}}`,
+		"consume":   `{"consume": {"player": "ann", "items": [{"item": "gem", "quantity": 1}]}}`,
+		"transfer":  `{"transfer": {"from": "ann", "to": "bob", "items": [{"item": "gem", "quantity": 1}]}}`,
+		"set_limit": `{"set_limit": {"player": "ann", "pool": "once", "per": "LIMIT_PERIOD_FOREVER", "used": 1}, "reason": "x"}`,
 	}
 	for _, m := range []proto.Message{&kujiv1.Command{}, &kujiv1.Member{}} {
 		fields := m.ProtoReflect().Descriptor().Oneofs().ByName("command").Fields()
@@ -319,7 +321,7 @@ func TestCommandsInside(t *testing.T) {
 		}
 		nested := `{"commands": [{"atomic": {"members": [` + one + `]}}]}`
 		rpcs := map[string][]string{"Atomic": {bodies["Atomic"]}, "Batch": {bodies["Batch"], nested}}
-		if command == "redeem" { // no member of a group can be one
+		if command == "redeem" || command == "set_limit" { // no member of a group can be one
 			rpcs = map[string][]string{"Batch": {bodies["Batch"]}}
 		}
 		for rpc, body := range rpcs {
@@ -330,8 +332,9 @@ func TestCommandsInside(t *testing.T) {
 					}
 				}
 				for secret, want := range map[string]int{
-					"everything": 0, "free-pool": 403 * b(command == "redeem"), "other-pool": 403 * b(command == "draw" || command == "redeem"),
-					k.of("ann"): 403 * b(command == "grant"), k.of("bob"): 403,
+					"admin": 0, "everything": 403 * b(command == "set_limit"), "free-pool": 403 * b(command == "redeem" || command == "set_limit"),
+					"other-pool": 403 * b(command == "draw" || command == "redeem" || command == "set_limit"),
+					k.of("ann"):  403 * b(command == "grant" || command == "set_limit"), k.of("bob"): 403,
 				} {
 					if got := denied(ask(f, methodOf(t, protoreflect.Name(rpc)), secret, body)); got != want {
 						t.Errorf("%s of a %s with %.20q: %d, want %d", rpc, command, secret, got, want)

@@ -60,6 +60,12 @@ func (h *commands) SetTrack(ctx context.Context, req *kujiv1.SetTrackRequest) (*
 	return &kujiv1.SetTrackResponse{Result: res}, err
 }
 
+// SetLimit is an administrator's.
+func (h *commands) SetLimit(ctx context.Context, req *kujiv1.SetLimitRequest) (*kujiv1.SetLimitResponse, error) {
+	res, err := h.do(ctx, req)
+	return &kujiv1.SetLimitResponse{Result: res}, err
+}
+
 func (h *commands) Batch(ctx context.Context, req *kujiv1.BatchRequest) (*kujiv1.BatchResponse, error) {
 	commands := req.GetCommands()
 	if len(commands) == 0 {
@@ -122,13 +128,11 @@ func (h *commands) doAll(ctx context.Context, a *access.Access, r *kuji.Realm, r
 // noteOf returns what the log keeps of whose key asked, and why, if the request can say why.
 func noteOf(ctx context.Context, request any) kuji.Note {
 	note := kuji.Note{By: accessOf(ctx).Name}
-	if m, ok := request.(interface {
-		GetReason() string
-		GetMetadata() string
-	}); ok {
-		note.Reason, note.Metadata = m.GetReason(), m.GetMetadata()
-	} else if m, ok := request.(interface{ GetReason() string }); ok {
+	if m, ok := request.(interface{ GetReason() string }); ok {
 		note.Reason = m.GetReason()
+	}
+	if m, ok := request.(interface{ GetMetadata() string }); ok {
+		note.Metadata = m.GetMetadata()
 	}
 	return note
 }

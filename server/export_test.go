@@ -150,7 +150,7 @@ func (s *Server) RunStream(ctx context.Context, conn connect.StreamingHandlerCon
 	c := &call{endpoint: s.routes.endpoints[kujiv1connect.RewardServiceStreamDrawsProcedure], answer: answer{ResponseWriter: w}, access: access.Anybody}
 	c.answer.c = c
 	rewards, _, _ := s.services()
-	return rewards.draws.open(c, conn).run(ctx)
+	return rewards.draws.serve(ctx, c, conn)
 }
 
 // StreamError is err as a stream returns it.
@@ -193,11 +193,13 @@ func DrawsResponse(draws []kuji.Draw, results []kuji.Result) *kujiv1.StreamDraws
 }
 
 // CheckClocks is what the server does every minute.
-func (s *Server) CheckClocks() { (&watcher{s.realms, s.journal.log, windows{}}).checkClocks() }
+func (s *Server) CheckClocks() {
+	(&watcher{s.realms, s.journal.log, map[string]windowSaid{}}).checkClocks()
+}
 
 // WindowChecks returns what the server does every five seconds.
 func (s *Server) WindowChecks() (check func()) {
-	return (&watcher{s.realms, s.journal.log, windows{}}).checkWindows
+	return (&watcher{s.realms, s.journal.log, map[string]windowSaid{}}).checkWindows
 }
 
 // SetRateClock sets the clock of rates, before the first request.

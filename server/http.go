@@ -51,10 +51,8 @@ func newHTTP(h http.Handler, l *Limits, conf *tls.Config, log *slog.Logger) *htt
 }
 
 // endFramedTwice ends the connection after a request that may have given the length of its body in
-// two ways (RFC 9112, 6.1). A proxy before the server may have read the other one, and taken
-// another client's request for a part of this body. net/http reads the chunks and does not say
-// whether there was a length too; in HTTP/1.0 it does not even say that there were chunks. So each
-// such connection ends.
+// two ways (RFC 9112, 6.1): a proxy before the server may have read the other one. net/http does not
+// say whether a request with chunks has a length too, or one of HTTP/1.0 has chunks.
 func endFramedTwice(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor == 1 && (r.ProtoMinor == 0 || len(r.TransferEncoding) > 0) {

@@ -132,12 +132,7 @@ func (j *journal) isSlow(took time.Duration) bool {
 
 // logSlow logs a call, or a batch of a stream, that took long.
 func (j *journal) logSlow(c *call, realm, code string, took time.Duration) {
-	leftOut, ok := j.slow.take()
-	if !ok {
-		return
-	}
-	attrs := append(c.attrs(realm, code, leftOut), slog.Float64("seconds", took.Seconds()))
-	j.log.LogAttrs(context.Background(), slog.LevelWarn, "slow request", attrs...)
+	j.write(slog.LevelWarn, "slow request", &j.slow, c, realm, code, slog.Float64("seconds", took.Seconds()))
 }
 
 // logRefused logs a call that was not carried out. A call that its client gave up is not worth a
@@ -146,11 +141,7 @@ func (j *journal) logRefused(c *call) {
 	if c.code == connect.CodeCanceled || c.code == connect.CodeDeadlineExceeded || c.messages > 0 || !j.log.Enabled(context.Background(), slog.LevelInfo) {
 		return
 	}
-	leftOut, ok := j.refusals.take()
-	if !ok {
-		return
-	}
-	attrs := c.attrs(c.realm, c.label(), leftOut)
+	var attrs []slog.Attr
 	if c.failed != nil && (c.endpoint != nil || c.redis() && c.method != noRedis) { // otherwise it quotes what a client made up
 		attrs = append(attrs, slog.String("error", short(c.failed.Message())))
 	}
@@ -159,11 +150,15 @@ func (j *journal) logRefused(c *call) {
 			attrs = append(attrs, slog.String("why", short(fault.Why)))
 		}
 	}
-	j.log.LogAttrs(context.Background(), slog.LevelInfo, "request refused", attrs...)
+	j.write(slog.LevelInfo, "request refused", &j.refusals, c, c.realm, c.label(), attrs...)
 }
 
-// attrs returns what the log says of a call.
-func (c *call) attrs(realm, code string, leftOut uint64) []slog.Attr {
+// write writes a line about a call, if there is room for another one of its kind.
+func (j *journal) write(level slog.Level, text string, kind *throttle, c *call, realm, code string, more ...slog.Attr) {
+	leftOut, ok := kind.take()
+	if !ok {
+		return
+	}
 	attrs := []slog.Attr{slog.String("method", c.method), slog.String("peer", c.peer), slog.String("code", code)}
 	if realm != "" {
 		attrs = append(attrs, slog.String("realm", short(realm)))
@@ -174,7 +169,7 @@ func (c *call) attrs(realm, code string, leftOut uint64) []slog.Attr {
 	if leftOut > 0 {
 		attrs = append(attrs, slog.Uint64("left_out", leftOut))
 	}
-	return attrs
+	j.log.LogAttrs(context.Background(), level, text, append(attrs, more...)...)
 }
 
 // The methods of Redis commands begin with redisMethods. noRedis is the method of an unknown

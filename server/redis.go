@@ -100,7 +100,7 @@ func (b *redisBackend) do(ctx context.Context, c *redis.Client, realm string, al
 	}
 	reqs, results := make([]kuji.Request, len(all)), make([]kuji.Result, len(all))
 	for i, one := range all {
-		reqs[i] = message.Request(one.ID, one.Message, kuji.Note{By: c.Name})
+		reqs[i] = message.Request(one.ID, one.Message, kuji.Note{By: c.Name, Reason: one.Reason})
 	}
 	if err := b.commands.doAll(ctx, c.Access, r, reqs, results); err != nil {
 		return err
@@ -119,6 +119,7 @@ func ask(ctx context.Context, rewards kujiv1connect.RewardServiceClient, realm s
 	m := &kujiv1.BatchRequest{Realm: realm}
 	for _, one := range all {
 		m.Commands = append(m.Commands, contract.AsCommand(one.ID, one.Message))
+		m.Commands[len(m.Commands)-1].Reason = one.Reason
 	}
 	res, err := rewards.Batch(ctx, m)
 	if err != nil {

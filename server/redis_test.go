@@ -306,6 +306,19 @@ var redisSession = []struct {
 	{"REDEEM ann none KEY r1", errors.New("INVALID option: ")},
 	{"REGISTER dora ID s1", dict{"status": "ok"}},
 	{"REGISTER dora ID s1", dict{"status": "ok", "replayed": true}},
+	{"SETLIMIT ann once FOREVER 1 sorry ID l1", dict{"status": "ok"}},
+	{"SETLIMIT ann once forever 1 sorry ID l1", dict{"status": "ok", "replayed": true}},
+	{"SETLIMIT ann once forever 0 sorry ID l1", errors.New("IDREUSED ")},
+	{"DRAW ann once", dict{"status": "limit_reached", "subject": "once", "limit": dict{"per": "forever", "draws": int64(1)}}},
+	{"SETLIMIT ann once forever 0 sorry", dict{"status": "ok"}},
+	{"SETLIMIT ann once day 1 sorry", errors.New("NOTFOUND per: ")},
+	{"SETLIMIT ann once month 1 sorry", errors.New(`INVALID per: "month", want forever, day, week, window, hour`)},
+	{"SETLIMIT ann once hour 1 sorry", errors.New("INVALID per: hour; want forever, day, week or window")},
+	{"SETLIMIT ann once window 1 sorry WINDOW_MS 5", errors.New("NOTFOUND window_ms: ")},
+	{"SETLIMIT ann once forever 1 sorry WINDOW_MS 5", errors.New("INVALID window_ms: ")},
+	{"SETLIMIT ann once forever 9007199254740992 sorry", errors.New("INVALID used: ")},
+	{"SETLIMIT ann once forever 18446744073709551616 sorry", errors.New("INVALID used: ")},
+	{"SETLIMIT ann once forever 1", errors.New("INVALID 4 arguments")},
 	{"EXEC", errors.New("INVALID no group is open, want MULTI first")},
 	{"DISCARD", errors.New("INVALID no group is open, want MULTI first")},
 	{"MULTI", "OK"},
@@ -495,6 +508,7 @@ var redisNeeds = map[string]struct {
 	"GRANT":    {"GRANT ann gem 1", "grant", false, true},
 	"CONSUME":  {"CONSUME ann gem 1", "consume", false, true},
 	"TRANSFER": {"TRANSFER ann bob gem 1", "transfer", false, true},
+	"SETLIMIT": {"SETLIMIT ann once forever 1 x", "admin", true, true}, // of no player, and of the whole realm
 	"PLAYER":   {"PLAYER ann", "read", false, true},
 	"POOL":     {"POOL free", "read", true, false},
 	"ODDS":     {"ODDS free PLAYER ann", "read", true, true},
@@ -531,6 +545,9 @@ func TestRedisWhoMayWhat(t *testing.T) {
 		}
 		if n.command == "redeem" {
 			who["free-pool"] = "NOPERM"
+		}
+		if n.command == "admin" {
+			who["everything"], who["free-pool"], who["other-pool"], who[k.of("ann")], who[k.of("bob")] = "NOPERM", "NOPERM", "NOPERM", "NOPERM", "NOPERM"
 		}
 		for _, c := range allCommands {
 			who["only-"+c] = map[bool]string{true: "NOPERM"}[c != n.command]

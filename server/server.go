@@ -12,6 +12,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -113,15 +114,10 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 		return nil, err
 	}
 	o.Limits = limits
-	if o.DrainDelay < 0 {
-		return nil, fmt.Errorf("server: DrainDelay is %v, want at least 0", o.DrainDelay)
+	if o.DrainDelay < 0 || o.SlowRequests < 0 {
+		return nil, fmt.Errorf("server: DrainDelay is %v and SlowRequests %v, want at least 0", o.DrainDelay, o.SlowRequests)
 	}
-	if o.SlowRequests < 0 {
-		return nil, fmt.Errorf("server: SlowRequests is %v, want at least 0", o.SlowRequests)
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	s := &Server{
 		o:      o,
 		realms: &realms{engine: engine, err: (*kuji.Realm).Err, shared: o.Cluster != nil, byName: map[string]*kuji.Realm{}},
@@ -220,10 +216,8 @@ func (s *Server) ServeRedis(l net.Listener) error { return s.redis.Serve(l) }
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.draining.Store(true)
 	if s.o.DrainDelay > 0 {
-		timer := time.NewTimer(s.o.DrainDelay)
-		defer timer.Stop()
 		select {
-		case <-timer.C:
+		case <-time.After(s.o.DrainDelay):
 		case <-ctx.Done():
 		}
 	}

@@ -88,10 +88,11 @@ func (h *draws) StreamDraws(ctx context.Context, bidi *connect.BidiStream[kujiv1
 	if !ok {
 		return errors.New("the stream did not come through ServeHTTP")
 	}
-	return h.open(c, bidi.Conn()).run(ctx)
+	return h.serve(ctx, c, bidi.Conn())
 }
 
-func (h *draws) open(c *call, conn connect.StreamingHandlerConn) *drawStream {
+// serve serves a stream to its end.
+func (h *draws) serve(ctx context.Context, c *call, conn connect.StreamingHandlerConn) error {
 	n := h.limits.StreamBatches
 	st := &drawStream{
 		Pass: access.NewPass(h.keys, c.access), draws: h, call: c, conn: conn,
@@ -100,11 +101,6 @@ func (h *draws) open(c *call, conn connect.StreamingHandlerConn) *drawStream {
 	for range n {
 		st.free <- new(drawBatch)
 	}
-	return st
-}
-
-// run serves the stream to its end.
-func (st *drawStream) run(ctx context.Context) error {
 	st.metrics.streams.Add(1)
 	defer st.metrics.streams.Add(-1)
 	if err := st.ends.Open(&st.call.answer, st.limits.WriteTimeout); err != nil {
@@ -140,10 +136,10 @@ func (st *drawStream) readAll(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if err := st.receive(b); err != nil {
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
+		switch err := st.receive(b); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
 			return err
 		}
 		if err := st.start(ctx, b); err != nil {
@@ -181,16 +177,12 @@ func (st *drawStream) admit(ctx context.Context, b *drawBatch) error {
 		return err
 	}
 	for wait := st.gate.Rates.Take(a); wait > 0; wait = st.gate.Rates.Take(a) {
-		timer := time.NewTimer(wait)
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-ctx.Done():
-		case <-st.stopping.Done():
-			timer.Stop()
-			return errDraining
-		}
-		if timer.Stop(); ctx.Err() != nil {
 			return ctx.Err()
+		case <-st.stopping.Done():
+			return errDraining
 		}
 	}
 	st.gate.Rates.Owe(a, message.Commands(&b.Request)-1)

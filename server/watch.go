@@ -19,7 +19,7 @@ const (
 // it. A program that calls only ServeHTTP should call it too.
 func (s *Server) Watch() (stop func()) {
 	ctx, stop := context.WithCancel(context.Background())
-	w := &watcher{s.realms, s.journal.log, windows{}}
+	w := &watcher{s.realms, s.journal.log, map[string]windowSaid{}}
 	w.checkClocks()
 	w.checkWindows()
 	go func() {
@@ -52,11 +52,8 @@ const (
 type watcher struct {
 	realms *realms
 	log    *slog.Logger
-	said   windows
+	said   map[string]windowSaid // about realms' windows, by name
 }
-
-// windows is what the log said about realms' windows, by name.
-type windows map[string]*windowSaid
 
 type windowSaid struct {
 	filling bool
@@ -67,12 +64,7 @@ type windowSaid struct {
 // refused.
 func (t *watcher) checkWindows() {
 	for _, r := range t.realms.sorted() {
-		w := t.said[r.Name()]
-		if w == nil {
-			w = &windowSaid{}
-			t.said[r.Name()] = w
-		}
-		st := r.Stats()
+		w, st := t.said[r.Name()], r.Stats()
 		full := st.YoungRequestIDs * 100 / max(1, st.RequestIDLimit)
 		if full >= windowWarn && !w.filling {
 			t.logWindow("a realm's idempotency window fills up: at its limit, new request ids are refused", r, &st)
@@ -80,8 +72,7 @@ func (t *watcher) checkWindows() {
 		if st.RefusedIDs > w.refused {
 			t.logWindow("a realm's idempotency window is full: new request ids are refused", r, &st)
 		}
-		w.filling = full >= windowWarn || w.filling && full >= windowCalm
-		w.refused = st.RefusedIDs
+		t.said[r.Name()] = windowSaid{full >= windowWarn || w.filling && full >= windowCalm, st.RefusedIDs}
 	}
 }
 

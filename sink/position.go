@@ -34,12 +34,12 @@ type positionJSON struct {
 // load returns the place; the zero place if there is no file.
 func (p *positionFile) load() (Place, error) {
 	data, err := vfs.ReadFile(p.fs, p.name, maxPositionFile)
-	if errors.Is(err, fs.ErrNotExist) {
+	missing := errors.Is(err, fs.ErrNotExist)
+	if missing {
 		_, err = p.fs.Stat(path.Dir(p.name)) // find out early whether there can be a file
-		return Place{}, p.failed(err)
 	}
-	if err != nil {
-		return Place{}, p.failed(err)
+	if err != nil || missing {
+		return Place{}, kuji.ErrorOf("the position file", err)
 	}
 	var got positionJSON
 	if err := json.Unmarshal(data, &got); err != nil || got.Format != positionFormat || got.Next.Position == 0 || got.Next.Index < 0 {
@@ -54,12 +54,5 @@ func (p *positionFile) save(next Place) error {
 	if err != nil {
 		return err
 	}
-	return p.failed(vfs.ReplaceFile(p.fs, p.name, ".new", append(data, '\n')))
-}
-
-func (p *positionFile) failed(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &kuji.Error{Code: kuji.CodeFailed, Message: "the position file", Err: err}
+	return kuji.ErrorOf("the position file", vfs.ReplaceFile(p.fs, p.name, ".new", append(data, '\n')))
 }

@@ -192,11 +192,8 @@ func (w *webhook) Deliver(ctx context.Context, b *Batch) error {
 func (w *webhook) deliver(ctx context.Context, id string, body []byte) error {
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
 		asked, err := w.post(ctx, id, body)
-		if err == nil {
-			return nil
-		}
-		if _, final := errors.AsType[finalError](err); final {
-			return &kuji.Error{Code: kuji.CodeConflict, Message: "the webhook did not take the events, and nothing was left out: start again when it does", Err: err}
+		if err == nil || kuji.CodeOf(err) == kuji.CodeConflict {
+			return err
 		}
 		again := max(asked, wait/2+rand.N(wait/2))
 		w.o.Log.Warn("the webhook did not take the events", "error", err, "again_in", again.Round(time.Millisecond))
@@ -207,11 +204,10 @@ func (w *webhook) deliver(ctx context.Context, id string, body []byte) error {
 	}
 }
 
-// finalError is a failure that another attempt does not mend.
-type finalError struct{ err error }
-
-func (e finalError) Error() string { return e.err.Error() }
-func (e finalError) Unwrap() error { return e.err }
+// final is a failure that another attempt does not mend.
+func final(err error) error {
+	return &kuji.Error{Code: kuji.CodeConflict, Message: "the webhook did not take the events, and nothing was left out: start again when it does", Err: err}
+}
 
 // post makes one attempt, which the end of ctx does not break off. asked is how long the receiver wants
 // to be left alone.
@@ -242,7 +238,7 @@ func (w *webhook) post(ctx context.Context, id string, body []byte) (asked time.
 func dialled(err error) error {
 	_, private := errors.AsType[privateError](err)
 	if _, distrusted := errors.AsType[*tls.CertificateVerificationError](err); private || distrusted {
-		return finalError{err}
+		return final(err)
 	}
 	return err
 }
@@ -256,11 +252,11 @@ func outcome(resp *http.Response, said []byte) error {
 	err := fmt.Errorf("it answered %d: %.*q", code, maxSaid, said)
 	switch {
 	case code >= 300 && code < 400:
-		return finalError{fmt.Errorf("it answered %d: a redirect is not followed; give the URL that it leads to", code)}
+		return final(fmt.Errorf("it answered %d: a redirect is not followed; give the URL that it leads to", code))
 	case code >= 500, code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests:
 		return err
 	}
-	return finalError{err}
+	return final(err)
 }
 
 // retryAfter reads the header of the name: seconds or a time.

@@ -7,14 +7,13 @@ import (
 	"runtime"
 )
 
-// Append adds a record of 0 to MaxRecord bytes and returns its offset. It
-// copies the record into a buffer: see [Options] for what a crash leaves of it.
-// The log writes full blocks while appends go on. Append waits only if it gets
-// more than 1 MiB ahead of the writing or eight segments ahead of the disk, and
-// to fsync under Options.SyncEvery.
+// Append adds a record of 0 to MaxRecord bytes and returns its offset. It copies the record into a
+// buffer, which is written while appends go on: see [Options] for what a crash leaves of it. Append
+// waits only when it is more than 1 MiB ahead of the writing or eight segments ahead of the disk,
+// and to fsync under Options.SyncEvery.
 //
-// Errors: ErrTooLarge, ErrClosed, ErrReadOnly, ErrFailed. After ErrFailed the
-// next Open may or may not find the record.
+// Errors: ErrTooLarge, ErrClosed, ErrReadOnly, ErrFailed. After ErrFailed the next Open may or may
+// not find the record.
 func (l *Log) Append(record []byte) (offset uint64, err error) {
 	if offset, err = l.add(record); err != nil {
 		return 0, err
@@ -22,22 +21,17 @@ func (l *Log) Append(record []byte) (offset uint64, err error) {
 	return offset, l.appended()
 }
 
-// AppendBatch adds records with consecutive offsets and returns the first
-// offset, or Next if there are no records. A batch is one group: after a crash
-// all of it is there, or none. Limits: MaxRecord for each record, MaxBatch for
-// all. Otherwise it is like Append.
+// AppendBatch adds records with consecutive offsets and returns the first offset, or Next if there
+// are no records. A batch is one group: after a crash all of it is there, or none. Limits:
+// MaxRecord for each record, MaxBatch for all. Otherwise it is like Append.
 func (l *Log) AppendBatch(records [][]byte) (first uint64, err error) {
 	var few [16]uint32
 	return l.appendBatch(records, few[:0])
 }
 
-// AppendSync appends a record and returns when it is durable. Calls that wait
-// at the same time share an fsync: while one runs, the records of the next
-// gather.
-//
-// If ctx ends first, AppendSync returns the offset and the context's error. The
-// record is in the log, and may or may not become durable. Other errors are
-// those of Append.
+// AppendSync appends a record and returns when it is durable. Calls that wait at the same time
+// share an fsync. If ctx ends first, AppendSync returns the offset and the context's error: the
+// record is in the log, and may or may not become durable. Other errors are those of Append.
 func (l *Log) AppendSync(ctx context.Context, record []byte) (offset uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -49,9 +43,8 @@ func (l *Log) AppendSync(ctx context.Context, record []byte) (offset uint64, err
 	w := l.join(ctx.Done() == nil)
 	l.mu.Unlock()
 	if full && !w.lead {
-		// The last caller to come helps to write, so that the backlog is
-		// bounded. If that fails, so does the round, which knows what became of
-		// the record.
+		// The last caller to come helps to write, so that the backlog is bounded. If that fails, so
+		// does the round, which knows what became of the record.
 		_ = l.Flush()
 	}
 	return offset, l.await(ctx, w)
@@ -76,13 +69,12 @@ func (l *Log) add(record []byte) (offset uint64, err error) {
 	return offset, nil
 }
 
-// lockTries is how often an append that finds mu taken lets others run and
-// tries again.
+// lockTries is how often an append that finds mu taken lets others run and tries again.
 const lockTries = 8
 
-// lockBriefly takes mu. Most appends hold it for some 30 ns. A goroutine that
-// sleeps in Mutex.Lock must be woken by the one that unlocks it, which takes
-// far longer. So where many append at once, they give way to each other first.
+// lockBriefly takes mu. Most appends hold it for some 30 ns. A goroutine that sleeps in Mutex.Lock
+// must be woken by the one that unlocks it, which takes far longer. So where many append at once,
+// they give way to each other first.
 func (l *status) lockBriefly() {
 	for range lockTries {
 		if l.mu.TryLock() {
@@ -93,9 +85,9 @@ func (l *status) lockBriefly() {
 	l.mu.Lock()
 }
 
-// admit returns when the log may take more records, or returns why it may not.
-// Each full segment without a footer is an open file. Rounds do not wait for
-// footers, so appends do. The caller holds mu.
+// admit returns when the log may take more records, or returns why it may not. Each full segment
+// without a footer is an open file. Rounds do not wait for footers, so appends do. The caller holds
+// mu.
 func (l *Log) admit() error {
 	for len(l.stale) >= maxStale && l.err == nil {
 		l.wait(&l.space)
@@ -137,8 +129,8 @@ func tooLarge(what string, got, limit int) error {
 	return fmt.Errorf("%w: %s of %d bytes, want at most %d", ErrTooLarge, what, got, limit)
 }
 
-// appended releases mu. It waits first while the backlog is too long, and fsyncs
-// when SyncEvery asks for it.
+// appended releases mu. It waits first while the backlog is too long, and fsyncs when SyncEvery
+// asks for it.
 func (l *Log) appended() error {
 	ask := l.opts.SyncEvery != 0 && l.unasked >= l.opts.SyncEvery
 	if l.backlog < l.pendingBytes && !ask {

@@ -11,26 +11,24 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// How a segment's file is made. While the tail fills, a goroutine makes a spare
-// file next to it, with disk space of its own, under a name that is not a
-// segment's. When the tail is full, the spare gets its name and its header, and
-// the log writes to it at once. None of that waits for the disk. The segment is
-// *born* when its name and its header are durable: before any record in it, or
-// behind it, counts as durable.
+// How a segment's file is made. While the tail fills, a goroutine makes a spare file with disk
+// space of its own. When the tail is full, the spare gets the segment's name and header, and the
+// log writes to it at once, without waiting for the disk. The segment is *born* when its name and
+// header are durable: before any record in it, or after it, counts as durable.
 
 const (
 	spareName = "spare"
-	// maxStale is how many full segments may wait for their footers to be on
-	// disk, each with an open file, before appends wait too.
+	// maxStale is how many full segments may wait for their footers to be on disk, each with an
+	// open file, before appends wait too.
 	maxStale = 8
 	// spareBytes is how much disk space a spare gets at most.
 	spareBytes = 256 << 20
-	// A file's size and its disk space run ahead of what is written: by as much
-	// again, within these bounds.
+	// A file's size and its disk space run ahead of what is written: by as much again, within these
+	// bounds.
 	minAhead = 64 << 10
 	maxAhead = 8 << 20
-	// Where an fsync is for at most maxZeroed bytes, zeros are written for this
-	// many fsyncs ahead, within these bounds.
+	// Where an fsync is for at most maxZeroed bytes, zeros are written for this many fsyncs ahead,
+	// within these bounds.
 	zeroSyncs = 4
 	minZeros  = 64 << 10
 	maxZeros  = 512 << 10
@@ -46,8 +44,7 @@ func (l *site) sparePath() string { return path.Join(l.dir, spareName) }
 // spareSize is how much disk space a spare has.
 func (l *site) spareSize() int64 { return min(l.opts.SegmentSize, spareBytes) }
 
-// wantSpare starts making a spare when the tail is half full. The caller holds
-// io.
+// wantSpare starts making a spare when the tail is half full. The caller holds io.
 func (l *writer) wantSpare(capacity int64) {
 	if l.tail.spared || l.tail.written < capacity/2 {
 		return
@@ -58,14 +55,10 @@ func (l *writer) wantSpare(capacity int64) {
 	}
 }
 
-// makeSpare makes the spare file. Without one, the next segment is made when it
-// is needed. So a failure here costs time only, and an error that stays comes
-// back then.
+// makeSpare makes the spare file. Without one, the next segment is made when it is needed. So a
+// failure here costs time only, and an error that stays comes back then.
 func (l *writer) makeSpare() {
-	l.mu.Lock()
-	closed := l.closed
-	l.mu.Unlock()
-	if closed { // a task that is late
+	if l.ended() {
 		return
 	}
 	file, err := l.fs.Create(l.sparePath())
@@ -83,8 +76,7 @@ func (l *writer) makeSpare() {
 	}
 }
 
-// allocate asks for the disk space of the first bytes of a file, if the file
-// system can reserve it.
+// allocate asks for the disk space of the first bytes of a file, if the file system can reserve it.
 func allocate(f vfs.File, size int64) error {
 	if a, ok := f.(vfs.Allocator); ok {
 		return a.Allocate(size)
@@ -105,8 +97,8 @@ func (l *site) sweep() error {
 	return nil
 }
 
-// create makes the file of a segment, from the spare if there is one, and
-// writes its header. The caller holds io.
+// create makes the file of a segment, from the spare if there is one, and writes its header. The
+// caller holds io.
 func (l *writer) create(s *segment) (err error) {
 	if l.spare == nil {
 		s.file, err = l.fs.Create(s.path)
@@ -129,19 +121,13 @@ func (l *writer) create(s *segment) (err error) {
 // shortagePause is how long the log waits before it tries again.
 const shortagePause = 10 * time.Millisecond
 
-// throughShortage opens something that the next write needs. While descriptors
-// or memory are short, it tries again and again: appends wait, as for a slow
-// disk, until somebody gives some back. The caller holds io.
+// throughShortage opens something that the next write needs. While descriptors or memory are short,
+// it tries again and again: appends wait, as for a slow disk, until somebody gives some back. The
+// caller holds io.
 func (l *status) throughShortage(open func() error) error {
 	for {
 		err := open()
-		if !vfs.Short(err) {
-			return err
-		}
-		l.mu.Lock()
-		closed := l.closed
-		l.mu.Unlock()
-		if closed {
+		if !vfs.Short(err) || l.ended() {
 			return err
 		}
 		step.Sleep(l.opts.steps, shortagePause)
@@ -174,8 +160,7 @@ func (l *site) nameAll(segments ...*segment) error {
 	return nil
 }
 
-// sync makes the file of a named segment durable. The caller has the sync
-// token.
+// sync makes the file of a named segment durable. The caller has the sync token.
 func (s *segment) sync() error {
 	if err := s.file.Sync(); err != nil {
 		return fmt.Errorf("fsync %s: %w", s.path, err)
@@ -184,10 +169,9 @@ func (s *segment) sync() error {
 	return nil
 }
 
-// grow makes the file longer than what is about to be written to it, in steps,
-// and asks for the disk space before it sets the size. An fdatasync that stores
-// no new size is nearly twice as fast. A write that finds no new space takes
-// two thirds of the time. The caller holds io.
+// grow makes the file longer than the next write needs, in steps, and asks for the disk space
+// first. An fdatasync that stores no new size is nearly twice as fast, and a write that finds no
+// new space takes two thirds of the time. The caller holds io.
 func (l *writer) grow(s *segment, end, capacity int64) error {
 	step := l.zeroStep()
 	if end <= s.grown && (step == 0 || end <= s.zeroed) {
@@ -215,13 +199,10 @@ func (l *writer) grow(s *segment, end, capacity int64) error {
 	return nil
 }
 
-// zeroStep is how many bytes of zeros to write ahead at a time.
-//
-// After the first write to a block, the file system notes that there is data in
-// it, and the fdatasync stores that note. That is one more wait for the disk,
-// as long as the one for the data. Zeros written ahead for some fsyncs take one
-// such wait for all of them. Where much is written for each fsync, writing it
-// twice would take longer. The caller holds io.
+// zeroStep is how many bytes of zeros to write ahead at a time. The fdatasync after the first write
+// to a block also stores that the block has data, which is one more wait for the disk. Zeros
+// written ahead for some fsyncs take one such wait for all of them. Where much is written for each
+// fsync, writing it twice would take longer. The caller holds io.
 func (l *writer) zeroStep() int64 {
 	if per, known := l.syncBytes(); known && per <= maxZeroed {
 		return max(minZeros, min(zeroSyncs*per, maxZeros))
@@ -229,9 +210,8 @@ func (l *writer) zeroStep() int64 {
 	return 0
 }
 
-// zero writes zeros from the block behind end up to a position, except where it
-// has written them before. It does without them on a full disk. The caller
-// holds io.
+// zero writes zeros from the block after end up to a position, except where it has written them
+// before. It does without them on a full disk. The caller holds io.
 func (s *segment) zero(end, upto int64) error {
 	from := max(s.zeroed, (end+fileBlock-1)&^(fileBlock-1))
 	s.zeroed = upto

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// The errors of this package, to be matched with errors.Is. Every error that is
-// returned wraps one of them, or is an error of the file system or of a context.
+// The errors of this package, to be matched with errors.Is. Every error that is returned wraps one
+// of them, or is an error of the file system or of a context.
 var (
 	// ErrClosed: the log was closed.
 	ErrClosed = errors.New("wal: log is closed")
@@ -18,11 +18,10 @@ var (
 	ErrNotFound = errors.New("wal: no such record")
 	// ErrLocked: somebody else, in this process or another, has the log open.
 	ErrLocked = errors.New("wal: log is in use by another opener")
-	// ErrReadOnly: the log was opened read-only, or this process cannot write
-	// to its directory.
+	// ErrReadOnly: the log was opened read-only, or this process cannot write to its directory.
 	ErrReadOnly = errors.New("wal: read-only")
-	// ErrFailed: an earlier write or fsync failed, and the log accepts nothing
-	// more. Only reopening tells which records above Durable survived.
+	// ErrFailed: an earlier write or fsync failed, and the log accepts nothing more. Only reopening
+	// tells which records above Durable survived.
 	ErrFailed = errors.New("wal: log has failed and must be reopened")
 	// ErrCorrupt: stored data is damaged. Always a *CorruptionError.
 	ErrCorrupt = errors.New("wal: corrupt")
@@ -38,27 +37,25 @@ func wrap(err error) error {
 	return fmt.Errorf("wal: %w", err)
 }
 
-// CorruptionError says which byte of which file is damaged. It matches
-// ErrCorrupt.
+// CorruptionError says which byte of which file is damaged. It matches ErrCorrupt.
 type CorruptionError struct {
 	// File is the path of the damaged segment.
 	File string
 	// Pos is the position in the file, in bytes, of the damaged structure.
 	Pos int64
-	// Offset is the offset of the first record that the damage touches. It is
-	// above MaxOffset if the damage touches no record.
+	// Offset is the offset of the first record that the damage touches. It is above MaxOffset if
+	// the damage touches no record.
 	Offset uint64
 	// What names the structure and what is wrong with it.
 	What string
-	// Got and Want are the value found and the value expected. They are equal
-	// if What says it all.
+	// Got and Want are the value found and the value expected. They are equal if What says it all.
 	Got, Want uint64
 	// Bits: Got and Want are patterns of bits, such as checksums, not numbers.
 	Bits bool
 }
 
-// Error names the file, the byte, the record and both values, if there are any.
-// Patterns of bits are in hexadecimal, numbers in decimal.
+// Error names the file, the byte, the record and both values, if there are any. Patterns of bits
+// are in hexadecimal, numbers in decimal.
 func (e *CorruptionError) Error() string {
 	where := fmt.Sprintf("wal: corrupt: %s at byte %d (record %d): %s", e.File, e.Pos, e.Offset, e.What)
 	switch {

@@ -37,13 +37,11 @@ var (
 
 func align(n int64) int64 { return (n + alignment - 1) &^ (alignment - 1) }
 
-// recordSum is the checksum of a record whose data has the CRC32C dataSum. It
-// binds the data to its log, its offset and its length, so that a record in the
-// wrong place does not pass: an odd factor maps offsets that differ in their
-// low 32 bits to different sums. A CRC of the three would do the same, but
-// costs more than the CRC of a short record. The CRC of the data is separate,
-// so that it can be computed before the offset is known. Base is logSum of the
-// log.
+// recordSum is the checksum of a record whose data has the CRC32C dataSum. It binds the data to its
+// log (base is its logSum), offset and length, so that a record in the wrong place does not pass:
+// an odd factor maps offsets that differ in their low 32 bits to different sums. A CRC of all of
+// them would cost more than that of a short record, and could not be computed before the offset is
+// known.
 func recordSum(base uint32, offset uint64, length int, dataSum uint32) uint32 {
 	return base ^ dataSum ^ uint32(offset)*0x9E3779B1 ^ uint32(offset>>32)*0x85EBCA77 ^ uint32(length)*0xC2B2AE3D
 }
@@ -82,7 +80,7 @@ func encode(h any) []byte {
 func decode(b []byte, into any, what string, magic uint64) *fault {
 	size := binary.Size(into)
 	if len(b) < size {
-		return &fault{what: what + " is cut short", got: uint64(len(b)), want: uint64(size)}
+		return &fault{What: what + " is cut short", Got: uint64(len(b)), Want: uint64(size)}
 	}
 	_, _ = binary.Decode(b, binary.LittleEndian, into) // it is long enough
 	end := size - 4
@@ -97,18 +95,13 @@ func (h segmentHeader) encode() []byte {
 	return encode(h)
 }
 
-// fault says what is wrong with bytes, before the file that they are in is
-// known.
-type fault struct {
-	pos       int64 // relative to the bytes looked at
-	offset    uint64
-	what      string
-	got, want uint64
-	bits      bool // got and want are patterns of bits: see CorruptionError.Bits
-}
+// fault is a CorruptionError before the file that it is in is known.
+type fault = CorruptionError
 
-func (f *fault) in(file string, base int64) *CorruptionError {
-	return &CorruptionError{File: file, Pos: base + f.pos, Offset: f.offset, What: f.what, Got: f.got, Want: f.want, Bits: f.bits}
+// in sets the file.
+func (e *CorruptionError) in(file string) *CorruptionError {
+	e.File = file
+	return e
 }
 
 // differs returns a fault if got is not want.
@@ -116,14 +109,14 @@ func differs(pos int64, what string, got, want uint64) *fault {
 	if got == want {
 		return nil
 	}
-	return &fault{pos: pos, what: what, got: got, want: want}
+	return &fault{Pos: pos, What: what, Got: got, Want: want}
 }
 
 // bitsDiffer is differs for patterns of bits.
 func bitsDiffer(pos int64, what string, got, want uint64) *fault {
 	f := differs(pos, what, got, want)
 	if f != nil {
-		f.bits = true
+		f.Bits = true
 	}
 	return f
 }
@@ -144,14 +137,14 @@ func decodeSegmentHeader(b []byte, first uint64) (h segmentHeader, f *fault) {
 	switch {
 	case f != nil:
 	case h.Durable > h.First:
-		f = &fault{pos: 24, what: "segment's durable_upto is above its first offset", got: h.Durable, want: h.First}
+		f = &fault{Pos: 24, What: "segment's durable_upto is above its first offset", Got: h.Durable, Want: h.First}
 	case h.First != first:
 		f = differs(16, "segment's first offset", h.First, first)
 	case h.LogID == 0:
-		f = &fault{pos: 8, what: "segment's log id is zero", want: 1, bits: true}
+		f = &fault{Pos: 8, What: "segment's log id is zero", Want: 1, Bits: true}
 	}
 	if f != nil {
-		f.offset = first
+		f.Offset = first
 	}
 	return h, f
 }
@@ -162,7 +155,7 @@ type groupHeader struct {
 	segment uint64 // first offset of the segment
 	first   uint64 // offset of the first record
 	durable uint64 // every offset below was durable when it was written
-	bytes   uint32 // of the records, without the zeros behind them
+	bytes   uint32 // of the records, without the zeros after them
 	count   uint32 // of the records
 }
 
@@ -181,11 +174,11 @@ func (h groupHeader) encode(b []byte) {
 // size is the number of bytes from the group's start to the next one's.
 func (h groupHeader) size() int64 { return groupSize + align(int64(h.bytes)) }
 
-// decodeGroupHeader decodes the header at the start of b, and checks what it
-// can check without knowing the place of the header.
+// decodeGroupHeader decodes the header at the start of b, and checks what it can check without
+// knowing the place of the header.
 func decodeGroupHeader(b []byte) (groupHeader, *fault) {
 	if len(b) < groupSize {
-		return groupHeader{}, &fault{what: "group header is cut short", got: uint64(len(b)), want: groupSize}
+		return groupHeader{}, &fault{What: "group header is cut short", Got: uint64(len(b)), Want: groupSize}
 	}
 	le := binary.LittleEndian
 	if f := bitsDiffer(0, "group's magic", uint64(le.Uint32(b)), uint64(groupMagic)); f != nil {
@@ -229,11 +222,11 @@ func decodeSegmentTrailer(b []byte, size int64) (t segmentTrailer, f *fault) {
 	}
 	switch {
 	case t.End < t.First || t.End-t.First > maxSegment/recordSize:
-		return t, &fault{pos: 24, what: "segment trailer's end offset", got: t.End, want: t.First}
+		return t, &fault{Pos: 24, What: "segment trailer's end offset", Got: t.End, Want: t.First}
 	case t.Durable > t.End:
-		return t, &fault{pos: 32, what: "segment trailer's durable_upto is above its end", got: t.Durable, want: t.End}
+		return t, &fault{Pos: 32, What: "segment trailer's durable_upto is above its end", Got: t.Durable, Want: t.End}
 	case t.Index < headerSize:
-		return t, &fault{pos: 48, what: "segment trailer's index position is within the header", got: uint64(t.Index), want: headerSize}
+		return t, &fault{Pos: 48, What: "segment trailer's index position is within the header", Got: uint64(t.Index), Want: headerSize}
 	}
 	return t, differs(48, "segment trailer's index position", uint64(t.Index), uint64(size-footerSize(int64(t.End-t.First))))
 }

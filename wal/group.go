@@ -4,13 +4,11 @@ import "slices"
 
 // group is records that will be written together.
 //
-// A pwrite costs two thirds of the time if it fills whole blocks of 64 KiB of
-// the file, because the page cache then takes larger pages. So a group goes on
-// to the end of a block, and zeros fill the rest, unless the next record is so
-// long that there would be too many zeros. While another write is under way, a
-// group goes on for some blocks more. So it does where everything will be
-// fsynced soon: one write costs less than two, and waking a goroutine for the
-// first costs what it gains. Only what somebody waits for is written earlier.
+// A pwrite costs two thirds of the time if it fills whole blocks of 64 KiB of the file, because the
+// page cache then takes larger pages. So a group goes on to the end of a block, and zeros fill the
+// rest, unless there would be too many of them. It goes on for some blocks more while another write
+// is under way, and where everything will soon be fsynced: one write costs less than two. Only what
+// somebody waits for is written earlier.
 type group struct {
 	seg      *segment
 	capacity int64 // of seg
@@ -29,18 +27,16 @@ const (
 	backlogBlocks = 16      // an append waits when there are more
 	keepBytes     = 2 << 20 // buffers are kept for reuse up to this sum
 
-	// indexCost is what a record takes in the index: 4 bytes, and a share of
-	// the runs.
+	// indexCost is what a record takes in the index: 4 bytes, and a share of the runs.
 	indexCost = 5
-	// groupCost is what a group takes of a segment beyond its records: the
-	// header and the zeros behind.
+	// groupCost is what a group takes of a segment beyond its records: the header and the zeros
+	// after it.
 	groupCost = groupSize + alignment - 1
 	// segmentCost is what a segment takes beyond groups and index.
 	segmentCost = headerSize + trailerSize + alignment
 )
 
-// blockOf is the size of the blocks that groups fill. It is smaller in smaller
-// segments.
+// blockOf is the size of the blocks that groups fill. It is smaller in smaller segments.
 func blockOf(segmentSize int64) int {
 	block := maxBlock
 	for int64(block) > segmentSize/16 {
@@ -49,8 +45,8 @@ func blockOf(segmentSize int64) int {
 	return block
 }
 
-// reserve returns an open group that takes size bytes in count records, and
-// accounts for them. The caller holds mu.
+// reserve returns an open group that takes size bytes in count records, and accounts for them. The
+// caller holds mu.
 func (l *writer) reserve(size, count int64) *group {
 	need := size + indexCost*count
 	g := l.top
@@ -63,8 +59,7 @@ func (l *writer) reserve(size, count int64) *group {
 	return g
 }
 
-// makeRoom is reserve for the case that the open group has no room, or that
-// there is no open group.
+// makeRoom is reserve for the case that the open group has no room, or that there is no open group.
 func (l *writer) makeRoom(need int64, size int) *group {
 	g := l.top
 	switch {
@@ -89,8 +84,7 @@ func (l *writer) makeRoom(need int64, size int) *group {
 	return l.openGroup(size)
 }
 
-// groupLimit is how long a group may be and still get another block. The caller
-// holds mu.
+// groupLimit is how long a group may be and still get another block. The caller holds mu.
 func (l *buffer) groupLimit() int {
 	if per, known := l.syncBytes(); known && per <= int64(syncBlocks*l.block) {
 		return syncBlocks * l.block
@@ -101,8 +95,8 @@ func (l *buffer) groupLimit() int {
 	return 0
 }
 
-// blockEnd is what len(g.buf) is at the end of the block that the next size
-// bytes end in. The caller holds mu.
+// blockEnd is what len(g.buf) is at the end of the block that the next size bytes end in. The
+// caller holds mu.
 func (l *buffer) blockEnd(g *group, size int) int {
 	end := g.pos + int64(len(g.buf)+size)
 	return int((end+int64(l.block)-1)&^int64(l.block-1) - g.pos)
@@ -129,8 +123,8 @@ func (l *buffer) put(g *group, record []byte, sum uint32) {
 	l.next++
 }
 
-// grow makes room for a length. It makes room for a group of some blocks at
-// once, so that no buffer is outgrown and thrown away on the way there.
+// grow makes room for a length. It makes room for a group of some blocks at once, so that no buffer
+// is outgrown and thrown away on the way there.
 func (g *group) grow(length, block int) {
 	for _, blocks := range []int{groupBlocks, syncBlocks} {
 		if length <= blocks*block {
@@ -141,9 +135,9 @@ func (g *group) grow(length, block int) {
 	g.buf = slices.Grow(g.buf, length-len(g.buf))
 }
 
-// roll closes the open group and begins a segment in memory. Whoever writes its
-// first group makes the file. If the current segment has no records, roll makes
-// it larger instead. The caller holds mu.
+// roll closes the open group and begins a segment in memory. Whoever writes its first group makes
+// the file. If the current segment has no records, roll makes it larger instead. The caller holds
+// mu.
 func (l *writer) roll(need int64) {
 	if l.top != nil {
 		l.closeGroup(0)
@@ -160,8 +154,7 @@ func (l *writer) roll(need int64) {
 	l.nth, l.chunk = 0, nil
 }
 
-// openGroup begins a group at the fill position, for size bytes first. The
-// caller holds mu.
+// openGroup begins a group at the fill position, for size bytes first. The caller holds mu.
 func (l *buffer) openGroup(size int) *group {
 	var g *group
 	if n := len(l.free); n > 0 {
@@ -180,8 +173,8 @@ func (l *buffer) openGroup(size int) *group {
 	return g
 }
 
-// closeGroup ends the group that takes records, with zeros up to at least a
-// length. The caller holds mu.
+// closeGroup ends the group that takes records, with zeros up to at least a length. The caller
+// holds mu.
 func (l *buffer) closeGroup(length int) {
 	g := l.top
 	g.bytes = uint32(len(g.buf) - groupSize)
@@ -193,6 +186,5 @@ func (l *buffer) closeGroup(length int) {
 	l.top = nil
 }
 
-// writeSoon starts writing closed groups while appends go on. The caller holds
-// mu.
+// writeSoon starts writing closed groups while appends go on. The caller holds mu.
 func (l *writer) writeSoon() { l.start(&l.behind, l.writeBehind) }

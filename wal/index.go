@@ -6,14 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// The index of a segment says where each record starts: 4 bytes a record. A
-// look-up costs a cache miss, as much as reading the record. So there is a
-// small table of runs with it: for each block of runLen records, the position
-// of the first record and, if all of them have the same length and are in one
-// group, the distance between them. Logs of equal records are read by the runs
-// alone.
-//
-// On disk, behind the groups of a sealed segment:
+// The index of a segment says where each record starts. Looking there costs a cache miss, as much
+// as reading the record. So a small table says of each block of runLen records where the first is
+// and, if all have the same length and are in one group, the distance between them. Logs of equal
+// records are read by that table alone. On disk, after the groups of a full segment:
 //
 //	position of each record      4 bytes each, then zeros to a multiple of 8
 //	for each full block:         4 position of its first record
@@ -29,9 +25,8 @@ type chunk struct {
 	runs      [chunkLen / runLen]atomic.Uint64 // as on disk, the distance in the upper half
 }
 
-// index is the index of one segment: stored, in its mapping, or in memory. An
-// index in memory grows under Log.mu. It is read without a lock, for records
-// that are known to be written.
+// index is the index of one segment: stored, in its mapping, or in memory. An index in memory grows
+// under Log.mu. It is read without a lock, for records that are known to be written.
 type index struct {
 	positions []byte // stored
 	runs      []byte // stored
@@ -46,15 +41,14 @@ func storedIndex(b []byte, n uint64) index {
 	return index{positions: b[:4*n], runs: b[align(4*int64(n)):indexSize(int64(n))]}
 }
 
-// newIndex returns an empty index in memory, with room for the records that
-// fit into capacity bytes.
+// newIndex returns an empty index in memory, with room for the records that fit into capacity
+// bytes.
 func newIndex(capacity int64) index {
 	return index{chunks: make([]atomic.Pointer[chunk], capacity/recordSize/chunkLen+1)}
 }
 
-// position returns where record number i starts, and the length that its data
-// has if the next record follows at once, or -1. A stored index may be damaged:
-// then the result may be anything.
+// position returns where record number i starts, and the length that its data has if the next
+// record follows at once, or -1. A stored index may be damaged: then the result may be anything.
 func (x *index) position(i uint64) (pos, length int64) {
 	if x.chunks == nil {
 		if r := i / runLen * 8; r < uint64(len(x.runs)) {
@@ -116,8 +110,7 @@ func runOf(block []uint32) uint64 {
 	return uint64(block[0]) | uint64(distance)<<32
 }
 
-// stored returns the index of n records as it is stored, in pieces, each valid
-// until the next.
+// stored returns the index of n records as it is stored, in pieces, each valid until the next.
 func (x *index) stored(n uint64) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		piece := make([]byte, 0, 4*chunkLen)

@@ -4,17 +4,15 @@
 //	offset, err := l.AppendSync(ctx, []byte("on disk when this returns"))
 //	data, err := l.Read(offset, nil)
 //
-// Records have consecutive offsets, from 0. The log appends them through a
-// buffer, reads them from mapped files, and checks their CRC32C on every read.
-// It reports damage with its file and byte. It never serves damage, and never
-// mistakes it for the end of the log. After a crash a prefix of the log
-// survives, which holds at least everything below Durable; see [Options].
+// Records have consecutive offsets, from 0. The log appends them through a buffer, reads them from
+// mapped files, and checks their CRC32C on every read. It reports damage with its file and byte. It
+// never serves damage, and never mistakes it for the end of the log. After a crash a prefix of the
+// log survives, which holds at least everything below Durable; see [Options].
 //
-// One process at a time writes a log. Any number of goroutines may use all
-// methods at once.
+// One process at a time writes a log. Any number of goroutines may use all methods at once.
 //
-// This package does not know what a record means. It imports nothing of the
-// project but the file-system seam and the seam for goroutines and clocks.
+// This package does not know what a record means. It imports nothing of the project but the
+// file-system seam and the seam for goroutines and clocks.
 package wal
 
 import (
@@ -27,29 +25,25 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// The way of a record. Append copies it into the last pending group, under mu.
-// When that group is full, a goroutine (writeBehind) takes io, takes the
-// pending groups out from under mu, and writes them, so that appends go on
-// meanwhile. Whoever holds the sync token (syncing) writes likewise and then
-// fsyncs without io, so that writes go on meanwhile.
+// The way of a record. Append copies it into the last pending group, under mu. When that group is
+// full, a goroutine (writeBehind) takes io and writes the pending groups, while appends go on.
+// Whoever holds the sync token (syncing) writes likewise and then fsyncs without io, while writes
+// go on.
 //
-// A group that is complete in its file is published by written, which readers
-// go by without locks. A group that is fsynced, with everything before it, is
-// published by durable. A full segment gets its footer once its records are
-// durable (finishFull), during the rounds of those who wait for the records of
-// the next one.
+// A group that is complete in its file is published by written, which readers go by without locks.
+// When it is fsynced, with everything before it, it is published by durable. A full segment gets
+// its footer once its records are durable (finishFull), and no round waits for that.
 //
-// Whoever holds io writes to the page cache and does not wait for the disk. So
-// appends do not wait for the disk either, as long as it keeps up.
+// Whoever holds io writes to the page cache and does not wait for the disk. So appends do not wait
+// for the disk either, as long as it keeps up.
 //
 // Lock order: io before mu. The sync token is taken under mu.
 //
-// A log consists of layers. Each has the one below it, and knows nothing of
-// those above:
+// A log consists of layers, each of which knows only those below it:
 //
 //	Log      appends, opens and closes
 //	trimmer  drops segments
-//	syncer   fsyncs in rounds, and seals full segments
+//	syncer   fsyncs in rounds, and finishes full segments
 //	writer   writes groups to files
 //	buffer   what is not in a file yet; reads
 //	status   whether the log is open, and what waits for what
@@ -75,8 +69,7 @@ type site struct {
 	done sync.WaitGroup
 }
 
-// shown is what readers go by without a lock. It is on a cache line that
-// appends do not write to.
+// shown is what readers go by without a lock. It is on a cache line that appends do not write to.
 type shown struct {
 	_       cacheLine
 	written atomic.Uint64              // records below are complete in their files
@@ -85,8 +78,7 @@ type shown struct {
 	_       cacheLine
 }
 
-// status says whether a log takes and gives records, and who waits. mu guards
-// it.
+// status says whether a log takes and gives records, and who waits. mu guards it.
 type status struct {
 	site
 	shown
@@ -134,26 +126,23 @@ type filler struct {
 	chunk    *chunk   // of its index, where nth stands; nil: to be looked up
 }
 
-// rate is how much is written for each fsync: the bytes of records written
-// since the last round was closed, and on average between rounds. Changed under
-// io and mu, so either is enough to read it.
+// rate is how much is written for each fsync: the bytes of records written since the last round was
+// closed, and on average between rounds. Changed under io and mu, so either is enough to read it.
 type rate struct{ unsynced, perSync int64 }
 
-// writer writes groups to files. io serialises that. It guards tail, and the
-// fields of segments that belong to the writer.
+// writer writes groups to files. io serialises that. It guards tail, and the fields of segments
+// that belong to the writer.
 type writer struct {
 	buffer
 	io      sync.Mutex
 	tail    *segment // the segment that is written to
 	spare   vfs.File // made ahead for the segment after it; nil: there is none
 	sparing bool     // makeSpare is running
-	// full is called when a segment is full. lead says that the sync token was
-	// taken for it.
+	// full is called when a segment is full. lead says that the sync token was taken for it.
 	full func(lead bool)
 }
 
-// syncer makes what was written durable. Its steps belong to the holder of the
-// sync token.
+// syncer makes what was written durable. Its steps belong to the holder of the sync token.
 type syncer struct {
 	writer
 	finishing bool // finishFull is running; guarded by mu
@@ -172,8 +161,7 @@ type trimmer struct {
 	stuck error      // under trim: why a segment could not be removed
 }
 
-// cacheLine keeps the fields before it and those behind it on different cache
-// lines.
+// cacheLine keeps the fields before it and those after it on different cache lines.
 type cacheLine [64]byte
 
 // First returns the oldest offset kept. It equals Next if the log is empty.
@@ -186,13 +174,34 @@ func (l *buffer) Next() uint64 {
 	return l.next
 }
 
-// Durable returns the offset below which every record is durable: those records
-// survive a crash of the machine.
+// Durable returns the offset below which every record is durable: those records survive a crash of
+// the machine.
 func (l *shown) Durable() uint64 { return l.durable.Load() }
 
-// fail makes the log refuse everything from now on, and returns the error that
-// says why. The first failure stays. What is not durable can no longer be read:
-// only reopening tells whether it exists.
+// Stat is what a log holds.
+type Stat struct {
+	LogID    uint64
+	First    uint64 // oldest offset kept
+	Next     uint64 // offset that the next record gets
+	Durable  uint64 // records below are durable
+	Segments int    // files
+	Bytes    int64  // of all files
+}
+
+// Stat describes the log.
+func (l *buffer) Stat() Stat {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := *l.list.Load()
+	s := Stat{LogID: l.logID, First: list[0].first, Next: l.next, Durable: l.durable.Load(), Segments: len(list)}
+	for _, seg := range list {
+		s.Bytes += seg.size.Load()
+	}
+	return s
+}
+
+// fail makes the log refuse everything from now on, and returns the error that says why. The first
+// failure stays. What is not durable can no longer be read: only reopening tells whether it exists.
 func (l *status) fail(cause error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -216,10 +225,10 @@ func (l *status) wake() {
 	}
 }
 
-// Close makes everything appended durable, seals the log so that the next Open
-// is immediate, and releases the directory. Readers that are inside a record
-// finish. Later calls return ErrClosed. If the log had failed, or fails now,
-// Close still releases everything, and returns an error that matches ErrFailed.
+// Close makes everything appended durable, writes a footer so that the next Open is immediate, and
+// releases the directory. Readers that are inside a record finish. Later calls return ErrClosed. If
+// the log has failed, or fails now, Close still releases everything, and returns an error that
+// matches ErrFailed.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	if l.closed {
@@ -257,8 +266,15 @@ func (l *Log) Close() error {
 	return err
 }
 
-// wait waits until the thing that a condition stands for may have happened. The
-// caller holds mu, which is released meanwhile.
+// ended reports whether Close was called, for a task that is late and for those who try again.
+func (l *status) ended() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed
+}
+
+// wait waits until the thing that a condition stands for may have happened. The caller holds mu,
+// which is released meanwhile.
 func (l *status) wait(change *sync.Cond) {
 	if l.opts.steps == nil {
 		change.Wait()
@@ -269,8 +285,8 @@ func (l *status) wait(change *sync.Cond) {
 	l.mu.Lock()
 }
 
-// end writes what is pending, fsyncs, seals the tail and closes the files.
-// The caller holds io and the sync token.
+// end writes what is pending, fsyncs, seals the tail and closes the files. The caller holds io and
+// the sync token.
 func (l *Log) end() error {
 	if l.readOnly {
 		return nil

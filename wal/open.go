@@ -12,17 +12,16 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// Open opens the log in a directory, and creates the directory if it does not
-// exist. If the log was not closed, Open recovers it: it cuts off a torn end
-// and fsyncs the rest, so that Durable equals Next.
+// Open opens the log in a directory, and creates the directory if it does not exist. If the log was
+// not closed, Open recovers it: it cuts off a torn end and fsyncs the rest, so that Durable equals
+// Next.
 //
-// Open cuts only what was never known to be durable. Damage below that is a
-// *CorruptionError, and Open changes nothing. Open trusts the footers of
-// segments that were known to be durable: see [Verify] to check them, and
-// Options.CheckTail.
+// Open cuts only what was never known to be durable. Damage below that is a *CorruptionError, and
+// Open changes nothing. Open trusts the footers of segments that were known to be durable: see
+// [Verify] to check them, and Options.CheckTail.
 //
-// Errors: ErrLocked, ErrReadOnly if the directory cannot be written to,
-// ErrCorrupt, ErrOptions, fs.ErrNotExist under Options.ReadOnly and MustExist.
+// Errors: ErrLocked, ErrReadOnly if the directory cannot be written to, ErrCorrupt, ErrOptions,
+// fs.ErrNotExist under Options.ReadOnly and MustExist.
 func Open(dir string, o Options) (*Log, error) {
 	o, dir, err := o.at(dir)
 	if err != nil {
@@ -57,8 +56,7 @@ func Open(dir string, o Options) (*Log, error) {
 	return l, nil
 }
 
-// tidyUp begins what a full segment needs: an fsync and a footer, which may let
-// older ones go.
+// tidyUp begins what a full segment needs: an fsync and a footer, which may let older ones go.
 func (l *Log) tidyUp(lead bool) {
 	if lead {
 		l.spawn(l.lead)
@@ -76,8 +74,7 @@ func (l *site) acquire() error {
 		}
 	}
 	if c, ok := l.fs.(vfs.AccessChecker); ok {
-		// Appends need new files only when a segment is full. That is too late
-		// to find out.
+		// Appends need new files only when a segment is full. That is too late to find out.
 		if err := c.CheckWritable(l.dir); err != nil {
 			return wrap(writable(err))
 		}
@@ -101,8 +98,7 @@ func writable(err error) error {
 	return err
 }
 
-// recover finds out what the log holds, repairs its end, and prepares it for
-// appends.
+// recover finds out what the log holds, repairs its end, and prepares it for appends.
 func (l *Log) recover() error {
 	r, err := survey(l.fs, l.dir, l.opts.CheckTail, l.opts.DurableUpto)
 	if err != nil {
@@ -178,9 +174,9 @@ func (l *site) capacityOf(s *segment) int64 {
 	return max(l.opts.SegmentSize, s.written+footerSize(int64(s.next-s.first)))
 }
 
-// repair makes the files hold what was found sound, and no more. It removes
-// segments beyond the cut, cuts the torn tail, writes lost footers again, and
-// fsyncs everything that was not known to be durable.
+// repair makes the files hold what was found sound, and no more. It removes segments beyond the
+// cut, cuts the torn tail, writes lost footers again, and fsyncs everything that was not known to
+// be durable.
 func (l *Log) repair(r *surveyed) error {
 	for i := len(r.torn) - 1; i >= 0; i-- { // newest first: no gap at any moment
 		if err := l.remove(path.Join(l.dir, r.torn[i])); err != nil {
@@ -193,8 +189,7 @@ func (l *Log) repair(r *surveyed) error {
 			continue
 		}
 		if !synced {
-			// The process may have died between making a file and fsyncing the
-			// directory.
+			// The process may have died between making a file and fsyncing the directory.
 			if err := l.held.Sync(); err != nil {
 				return fmt.Errorf("wal: repair: fsync directory: %w", err)
 			}
@@ -215,9 +210,9 @@ func (l *Log) repairSegment(f *foundSegment, durable uint64, full bool) error {
 	}
 	defer file.Close() // what matters was fsynced
 	if f.bare {
-		// Write it as it is. If it were cut off first, it would be missing
-		// after a power cut now, while the disk may still have a later segment
-		// whose trailer says that this footer was there.
+		// Write it as it is. If it were cut off first, it would be missing after a power cut now,
+		// while the disk may still have a later segment whose trailer says that this footer was
+		// there.
 		if err := f.rewrite(file, durable); err != nil {
 			return err
 		}
@@ -235,8 +230,7 @@ func (l *Log) repairSegment(f *foundSegment, durable uint64, full bool) error {
 	if err := f.rewrite(file, durable); err != nil {
 		return err
 	}
-	// Fsync before the footer, whose durable_upto says that the records are on
-	// disk.
+	// Fsync before the footer, whose durable_upto says that the records are on disk.
 	if err := file.Sync(); err != nil {
 		return err
 	}
@@ -253,10 +247,9 @@ func (l *Log) repairSegment(f *foundSegment, durable uint64, full bool) error {
 	return file.Sync()
 }
 
-// rewrite writes the groups that are not known to be durable once more,
-// unchanged. After a failed fsync the system may hold them in memory, show them
-// to this process, and take them for written. An fsync alone would then do
-// nothing and succeed. The disk works while the rest is copied.
+// rewrite writes the groups that are not known to be durable once more, unchanged. After a failed
+// fsync the system may show them from memory and take them for written: then an fsync alone would
+// do nothing and succeed.
 func (f *foundSegment) rewrite(file vfs.File, durable uint64) error {
 	pos := int64(0)
 	switch {
@@ -292,8 +285,8 @@ func rewriteBytes(file vfs.File, pos, end int64) error {
 	return nil
 }
 
-// startWrite asks the system to begin bringing bytes to the disk. Where the
-// system cannot, or a sandbox forbids it, Sync brings them.
+// startWrite asks the system to begin bringing bytes to the disk. Where the system cannot, or a
+// sandbox forbids it, Sync brings them.
 func startWrite(file vfs.File, pos, length int64) error {
 	s, ok := file.(vfs.WriteStarter)
 	if !ok {
@@ -315,8 +308,8 @@ func (l *Log) adopt(r *surveyed) error {
 		s.named = true
 		s.born.Store(true) // repaired, or known to be durable
 		s.size.Store(f.size)
-		// A reader next to a writer keeps to the index that was checked, because
-		// that writer may write the footer again, or records in its place.
+		// A reader next to a writer keeps to the index that was checked, because that writer may
+		// write the footer again, or records in its place.
 		if f.trusted && (f.index == nil || !l.readOnly) {
 			s.body.Store(nil) // mapped at its first use
 		} else if err := s.adopt(f, l.capacityOf(s)); err != nil {
@@ -334,8 +327,8 @@ func (l *Log) adopt(r *surveyed) error {
 	}
 	last := r.found[len(r.found)-1]
 	if last.trusted {
-		// The log was closed cleanly; appends go on in this segment all the
-		// same. The footer stays until the first write.
+		// The log was closed cleanly; appends go on in this segment all the same. The footer stays
+		// until the first write.
 		if err := s.adopt(last, l.capacityOf(s)); err != nil {
 			return wrap(err)
 		}

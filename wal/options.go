@@ -11,27 +11,26 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// Limits of the format. They are not options, so that no setting can make
-// stored data unreadable.
+// Limits of the format. They are not options, so that no setting can make stored data unreadable.
 const (
 	// MaxRecord is the longest record, in bytes.
 	MaxRecord = 64 << 20
-	// MaxBatch is the most that one AppendBatch takes: the sum of the records'
-	// lengths and of 8 bytes for each record.
+	// MaxBatch is the most that one AppendBatch takes: the sum of the records' lengths and of 8
+	// bytes for each record.
 	MaxBatch = 256 << 20
 	// MinSegmentSize and MaxSegmentSize bound Options.SegmentSize, in bytes.
 	MinSegmentSize = 4 << 10
 	MaxSegmentSize = 3 << 30
-	// MaxOffset bounds offsets. A log that takes a million records a second
-	// reaches it after 146,000 years.
+	// MaxOffset bounds offsets. A log that takes a million records a second reaches it after
+	// 146,000 years.
 	MaxOffset = 1 << 62
 
 	maxSegment         = MaxSegmentSize + MaxBatch // of any file
 	defaultSegmentSize = 64 << 20
 )
 
-// Options configures a log. The zero value is a log of 64 MiB segments that
-// keeps everything, and fsyncs when Sync or AppendSync asks for it.
+// Options configures a log. The zero value is a log of 64 MiB segments that keeps everything, and
+// fsyncs when Sync or AppendSync asks for it.
 //
 // What survives a crash:
 //
@@ -48,55 +47,51 @@ const (
 //     which is to call Append alone. Under every policy the log fsyncs full
 //     segments in the background.
 //
-// Records are never lost from the middle. After a crash, the log has the
-// records from First up to some offset at or above Durable.
+// Records are never lost from the middle. After a crash, the log has the records from First up to
+// some offset at or above Durable.
 type Options struct {
-	// SegmentSize is the maximum size of a segment file in bytes, footer
-	// included, from MinSegmentSize to MaxSegmentSize. A record or a batch that
-	// needs more gets a segment of its own. Default: 64 MiB.
+	// SegmentSize is the maximum size of a segment file in bytes, footer included, from
+	// MinSegmentSize to MaxSegmentSize. A record or a batch that needs more gets a segment of its
+	// own. Default: 64 MiB.
 	SegmentSize int64
-	// SyncEvery fsyncs after every so many records: the append that completes
-	// the number returns when all of them are durable. A crash of the machine
-	// loses at most SyncEvery−1 acknowledged records. Default: 0, never.
+	// SyncEvery fsyncs after every so many records: the append that completes the number returns
+	// when all of them are durable. A crash of the machine loses at most SyncEvery−1 acknowledged
+	// records. Default: 0, never.
 	SyncEvery uint64
-	// SyncInterval fsyncs in the background at this interval, at least 1 ms, if
-	// there is anything new. A crash of the machine loses at most what was
-	// appended in the last interval and the fsync after it. Default: 0, never.
+	// SyncInterval fsyncs in the background at this interval, at least 1 ms, if there is anything
+	// new. A crash of the machine loses at most what was appended in the last interval and the
+	// fsync after it. Default: 0, never.
 	SyncInterval time.Duration
-	// RetainBytes: each time a segment becomes full, the log drops the oldest
-	// segments while all files together are larger than this. Default: 0, keep
-	// all.
+	// RetainBytes: each time a segment becomes full, the log drops the oldest segments while all
+	// files together are larger than this. Default: 0, keep all.
 	RetainBytes int64
-	// RetainAge: each time a segment becomes full, the log drops segments whose
-	// newest record is older than this. Default: 0, keep all.
+	// RetainAge: each time a segment becomes full, the log drops segments whose newest record is
+	// older than this. Default: 0, keep all.
 	RetainAge time.Duration
-	// ReadOnly opens the log as it is and changes nothing in its directory. It
-	// does not cut a torn tail, but leaves it out. It takes no lock: with a
-	// writer it sees the records that were in the files when it was opened.
+	// ReadOnly opens the log as it is and changes nothing in its directory. It does not cut a torn
+	// tail, but leaves it out. It takes no lock: with a writer it sees the records that were in the
+	// files when it was opened.
 	ReadOnly bool
-	// CheckTail makes Open check every byte of the last segment even if the log
-	// was closed, as it does after a crash. Otherwise Open trusts the footer of
-	// a closed log, and damage there comes to light only after the next crash,
-	// when more has been appended behind it. Open then reads up to a segment
+	// CheckTail makes Open check every byte of the last segment even if the log was closed, as
+	// after a crash. Otherwise Open trusts the footer of a closed log, and damage there comes to
+	// light only after the next crash, when more was appended. Open then reads up to a segment
 	// more. Default: false.
 	CheckTail bool
-	// MustExist makes Open fail with fs.ErrNotExist instead of making a new
-	// log. For those who know that there was one. Default: false.
+	// MustExist makes Open fail with fs.ErrNotExist instead of making a new log. For those who know
+	// that there was one. Default: false.
 	MustExist bool
-	// DurableUpto is an offset below which every record is known to have been
-	// durable, such as Next when the log was last closed. If the log ends
-	// before it, that is damage, and Open changes nothing. The log's own files
-	// say how far it was durable too, but that says nothing of files that are
-	// missing at the end. Default: 0, nothing is known.
+	// DurableUpto is an offset below which every record is known to have been durable, such as Next
+	// when the log was last closed. If the log ends before it, that is damage, and Open changes
+	// nothing. The log's own files cannot tell that files are missing at the end. Default: 0,
+	// nothing is known.
 	DurableUpto uint64
 
-	// FirstOffset is the offset of the first record of a new log, at most MaxOffset:
-	// for a copy of a log whose beginning was trimmed. Ignored when the log
-	// exists. A crash while such a log is made can leave a file that Open takes
-	// for a damaged log, before anything was appended. Default: 0.
+	// FirstOffset is the offset of the first record of a new log, at most MaxOffset: for a copy of
+	// a log whose beginning was trimmed. Ignored when the log exists. After a crash while such a
+	// log is made, Open may take it for a damaged one. Default: 0.
 	FirstOffset uint64
-	// LogID names a new log; two logs must not have the same. Ignored when the
-	// log exists. Default: 0, drawn at random. For reproducible tests.
+	// LogID names a new log; two logs must not have the same. Ignored when the log exists. Default:
+	// 0, drawn at random. For reproducible tests.
 	LogID uint64
 
 	fs    vfs.FS      // nil: the operating system's
@@ -110,8 +105,8 @@ func init() {
 	}
 }
 
-// at returns the options with their defaults, for a log in a directory, whose
-// name it returns as the file system wants it.
+// at returns the options with their defaults, for a log in a directory, whose name it returns as
+// the file system wants it.
 func (o Options) at(dir string) (Options, string, error) {
 	if dir == "" {
 		return o, "", fmt.Errorf("%w: the directory is empty, want a path", ErrOptions)

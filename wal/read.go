@@ -17,14 +17,13 @@ type Record struct {
 	Data   []byte
 }
 
-// Read appends the data of the record at offset to dst and returns the result.
-// It does not allocate if dst has room, takes no lock if the record is in its
-// file, and always checks the checksum. It also reads records that are not
-// durable yet: see Durable.
+// Read appends the data of the record at offset to dst and returns the result. It does not allocate
+// if dst has room, takes no lock if the record is in its file, and always checks the checksum. It
+// also reads records that are not durable yet: see Durable.
 //
-// Errors: ErrTrimmed below First, ErrNotFound from Next on, ErrCorrupt (a
-// *CorruptionError), ErrClosed, and ErrFailed for records above Durable of a
-// log that failed. With an error, Read returns dst unchanged.
+// Errors: ErrTrimmed below First, ErrNotFound from Next on, ErrCorrupt (a *CorruptionError),
+// ErrClosed, and ErrFailed for records above Durable of a log that failed. With an error, Read
+// returns dst unchanged.
 func (l *buffer) Read(offset uint64, dst []byte) ([]byte, error) {
 	in, out, err := l.enter(offset, dst)
 	if err == nil && in.segment != nil {
@@ -37,8 +36,8 @@ func (l *buffer) Read(offset uint64, dst []byte) ([]byte, error) {
 	return out, nil
 }
 
-// enter enters the segment whose file has a record. If no file has it yet, enter
-// appends its data to dst.
+// enter enters the segment whose file has a record. If no file has it yet, enter appends its data
+// to dst.
 func (l *buffer) enter(offset uint64, dst []byte) (in entered, out []byte, err error) {
 	for found := false; !found && err == nil; { // it may be written between the two looks
 		s, _, wrong := l.segmentOf(offset)
@@ -57,8 +56,8 @@ func (l *buffer) enter(offset uint64, dst []byte) (in entered, out []byte, err e
 	return in, out, err
 }
 
-// segmentOf returns the segment whose file has the record, and the offset after
-// the last record that is in that file; nil when no file has the record.
+// segmentOf returns the segment whose file has the record, and the offset after the last record
+// that is in that file; nil when no file has the record.
 func (l *status) segmentOf(offset uint64) (s *segment, end uint64, err error) {
 	written := l.written.Load()
 	if offset >= written {
@@ -76,9 +75,8 @@ func (l *status) segmentOf(offset uint64) (s *segment, end uint64, err error) {
 	return list[i-1], min(written, list[i].first), nil
 }
 
-// refused explains why the segment of a record cannot be read. A closed log has
-// dropped all segments. The file of a segment that is being dropped may already
-// be gone.
+// refused explains why the segment of a record cannot be read. A closed log has dropped all
+// segments. The file of a segment that is being dropped may already be gone.
 func (l *status) refused(err error, offset uint64) error {
 	if gone := errors.Is(err, fs.ErrNotExist) && offset < l.First(); !gone && !errors.Is(err, ErrTrimmed) {
 		return err
@@ -91,8 +89,8 @@ func (l *status) refused(err error, offset uint64) error {
 	return fmt.Errorf("%w: offset %d, the log begins at %d", ErrTrimmed, offset, l.First())
 }
 
-// readPending reads a record that is not in a file yet. It does not find a
-// record that has reached its file by now.
+// readPending reads a record that is not in a file yet. It does not find a record that has reached
+// its file by now.
 func (l *buffer) readPending(offset uint64, dst []byte) (_ []byte, found bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,8 +116,7 @@ func (l *buffer) readPending(offset uint64, dst []byte) (_ []byte, found bool, e
 	return nil, false, fmt.Errorf("wal: record %d is neither in a file nor pending", offset)
 }
 
-// View is a record read in place. Do not write to Data, and do not use it after
-// Release.
+// View is a record read in place. Do not write to Data, and do not use it after Release.
 type View struct {
 	Data []byte
 	in   entered
@@ -131,10 +128,9 @@ func (v *View) Release() {
 	v.in.leave()
 }
 
-// View returns the record at offset without copying it. It checks the record's
-// checksum. The record stays in place, even if it is trimmed or the log is
-// closed, until Release, which must be called. If the disk fails later under
-// the view, the process ends with a fault. Errors are those of Read.
+// View returns the record at offset without copying it. It checks the record's checksum. The record
+// stays in place, even if it is trimmed or the log is closed, until Release, which must be called.
+// If the disk fails later under the view, the process ends with a fault. Errors are those of Read.
 func (l *buffer) View(offset uint64) (View, error) {
 	in, data, err := l.enter(offset, nil)
 	if err == nil && in.segment != nil {
@@ -147,16 +143,14 @@ func (l *buffer) View(offset uint64) (View, error) {
 	return View{Data: data, in: in}, nil
 }
 
-// Records iterates over the records from an offset to the end of the log, as
-// the end is when the iteration gets there. Each record's data is a copy of its
-// own. If there is an error, it is the last thing yielded. Errors are those of
-// Read, but the end is not an error, and from may be Next.
+// Records iterates over the records from an offset to the end of the log, as the end is when the
+// iteration gets there. Each record's data is a copy of its own. An error is the last thing
+// yielded. Errors are those of Read, but the end is not an error, and from may be Next.
 func (l *buffer) Records(from uint64) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		var slab []byte
 		for r, err := range l.Views(from) {
-			// Copies share blocks, so that a small record costs no allocation
-			// of its own.
+			// Copies share blocks, so that a small record costs no allocation of its own.
 			if len(r.Data) > cap(slab)-len(slab) {
 				slab = make([]byte, 0, max(len(r.Data), slabBytes))
 			}
@@ -173,8 +167,8 @@ func (l *buffer) Records(from uint64) iter.Seq2[Record, error] {
 // slabBytes is the size of the blocks that Records copies into.
 const slabBytes = 32 << 10
 
-// Views is Records without copying. Data is valid until the loop goes on to the
-// next record; do not write to it.
+// Views is Records without copying. Data is valid until the loop goes on to the next record; do not
+// write to it.
 func (l *buffer) Views(from uint64) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		c := cursor{log: l, next: from}
@@ -194,8 +188,8 @@ func (l *buffer) Views(from uint64) iter.Seq2[Record, error] {
 
 const noLimit = ^uint64(0)
 
-// cursor walks through the log. It counts itself into a segment once and stays
-// in it until it has passed its records.
+// cursor walks through the log. It counts itself into a segment once and stays in it until it has
+// passed its records.
 type cursor struct {
 	log  *buffer
 	next uint64
@@ -204,8 +198,8 @@ type cursor struct {
 	scratch []byte // a pending record
 }
 
-// step returns the next record below limit in place. If there is none yet, ok
-// is false. The data is valid until the next call.
+// step returns the next record below limit in place. If there is none yet, ok is false. The data is
+// valid until the next call.
 func (c *cursor) step(limit uint64) (data []byte, ok bool, err error) {
 	for {
 		switch {
@@ -241,8 +235,7 @@ func (c *cursor) step(limit uint64) (data []byte, ok bool, err error) {
 	}
 }
 
-// ended tells the end of the log, where there is nothing yet, from an offset
-// beyond the end.
+// ended tells the end of the log, where there is nothing yet, from an offset beyond the end.
 func (c *cursor) ended(limit uint64) error {
 	if limit != noLimit {
 		return nil
@@ -275,16 +268,15 @@ type Horizon uint8
 const (
 	// UpToDurable delivers records that a crash can no longer undo.
 	UpToDurable Horizon = iota
-	// UpToAppended delivers records as they are appended. A crash of the
-	// machine may undo what was delivered.
+	// UpToAppended delivers records as they are appended. A crash of the machine may undo what was
+	// delivered.
 	UpToAppended
 )
 
-// Follow iterates over the records from an offset, and waits for more at the
-// end. It ends with the context's error, or with ErrClosed or ErrFailed when
-// the log ends. A record's data is valid until the loop goes on to the next
-// record; do not write to it. If from is beyond Next, Follow waits for it.
-// Under UpToDurable nothing comes unless somebody fsyncs.
+// Follow iterates over the records from an offset, and waits for more at the end. It ends with the
+// context's error, or with ErrClosed or ErrFailed when the log ends. A record's data is valid until
+// the loop goes on to the next record; do not write to it. If from is beyond Next, Follow waits for
+// it. Under UpToDurable nothing comes unless somebody fsyncs.
 func (l *buffer) Follow(ctx context.Context, from uint64, upTo Horizon) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		c := cursor{log: l, next: from}

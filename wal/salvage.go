@@ -9,15 +9,13 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// Salvage reads the log in a directory, whether or not the log can be opened.
-// It returns the offset that the log begins at, by the name of its first
-// segment, and the records from there on, as long as each is sound and follows
-// the one before. It does not say why the records end; Open or [Verify] does. It
-// changes nothing and takes no lock. The options are checked as Open checks
-// them, and have no effect here. The data belongs to the caller.
+// Salvage reads the log in a directory, whether or not the log can be opened. It returns the offset
+// that the log begins at, by the name of its first segment, and the records from there on, as long
+// as each is sound and follows the one before. Why they end, Open or [Verify] says. Salvage changes
+// nothing and takes no lock. It checks the options as Open does, and ignores them. The data belongs
+// to the caller.
 //
-// Errors are those of the file system, and fs.ErrNotExist if there is no
-// directory.
+// Errors are those of the file system, and fs.ErrNotExist if there is no directory.
 func Salvage(dir string, o Options) (first uint64, records iter.Seq2[Record, error], err error) {
 	o, dir, err = o.at(dir)
 	if err != nil {
@@ -49,8 +47,8 @@ func Salvage(dir string, o Options) (first uint64, records iter.Seq2[Record, err
 	}, nil
 }
 
-// soundBefore returns the offset after the last record of a segment that is
-// sound and ends before a position. The page at that position cannot be read.
+// soundBefore returns the offset after the last record of a segment that is sound and ends before a
+// position. The page at that position cannot be read.
 func soundBefore(fsys vfs.FS, s *foundSegment, pos int64) uint64 {
 	found, _, err := soundGroups(fsys, s, pos)
 	if err != nil {
@@ -59,8 +57,7 @@ func soundBefore(fsys vfs.FS, s *foundSegment, pos int64) uint64 {
 	return found.next
 }
 
-// soundGroups finds the groups of a segment up to the first that is not sound,
-// or up to a position.
+// soundGroups finds the groups of a segment up to the first that is not sound, or up to a position.
 func soundGroups(fsys vfs.FS, s *foundSegment, end int64) (found scan, logID uint64, err error) {
 	unreadable, err := readWhole(fsys, s, func(data []byte) (unreadable *fault) {
 		data = data[:min(end, int64(len(data)))]
@@ -76,15 +73,14 @@ func soundGroups(fsys vfs.FS, s *foundSegment, end int64) (found scan, logID uin
 		found, unreadable = scanSegment(data, place{h.LogID, s.first})
 		return unreadable
 	})
-	if unreadable != nil && unreadable.pos < end {
-		return soundGroups(fsys, s, unreadable.pos)
+	if unreadable != nil && unreadable.Pos < end {
+		return soundGroups(fsys, s, unreadable.Pos)
 	}
 	return found, logID, err
 }
 
-// salvage yields the records of the sound groups of a segment, and those of the
-// next group that stand before its damage. It reports false if no more are
-// wanted.
+// salvage yields the records of the sound groups of a segment, and those of the next group that
+// stand before its damage. It reports false if no more are wanted.
 func salvage(fsys vfs.FS, s *foundSegment, sound scan, at place, yield func(Record, error) bool) bool {
 	file, err := fsys.Open(s.path)
 	if err != nil {
@@ -93,7 +89,7 @@ func salvage(fsys vfs.FS, s *foundSegment, sound scan, at place, yield func(Reco
 	}
 	defer file.Close() // read-only: nothing can be lost by its failing
 	groups := sound.groups
-	if f := sound.stop; f != nil && f.offset > sound.next {
+	if f := sound.stop; f != nil && f.Offset > sound.next {
 		b := make([]byte, groupSize)
 		if _, err := file.ReadAt(b, sound.end); err == nil {
 			if h, f := decodeGroupHeader(b); f == nil {
@@ -111,7 +107,7 @@ func salvage(fsys vfs.FS, s *foundSegment, sound scan, at place, yield func(Reco
 		index = slices.Grow(index[:0], int(g.count))[:g.count]
 		stop := checkGroup(buf, groupSpan{0, g.groupHeader}, logSum(at.logID), index)
 		if stop != nil {
-			index = index[:stop.offset-g.first]
+			index = index[:stop.Offset-g.first]
 		}
 		for i, pos := range index {
 			data := buf[pos+recordSize:][:binary.LittleEndian.Uint32(buf[pos+4:])]

@@ -30,16 +30,16 @@ type groupSpan struct {
 	groupHeader
 }
 
-// scanSegment checks every group and record of data, the bytes of a segment
-// from its start: first all headers, one after the other, then the records of
-// all groups on all processors. The data may be a mapping that is read within
-// guarded. If one of its pages cannot be read, nothing else of the result counts.
+// scanSegment checks every group and record of data, the bytes of a segment from its start: first
+// all headers, one after the other, then the records of all groups on all processors. The data may
+// be a mapping that is read within guarded. If one of its pages cannot be read, nothing else of the
+// result counts.
 func scanSegment(data []byte, at place) (s scan, unreadable *fault) {
 	s = follow(data, at)
 	durable := durableBeyond(data, s.end, at)
 	for durable > s.next {
-		// This is damage, or a writer has gone on meanwhile. In that case there
-		// are more groups now.
+		// This is damage, or a writer has gone on meanwhile. In that case there are more groups
+		// now.
 		again := follow(data, at)
 		if again.next == s.next {
 			break
@@ -51,19 +51,19 @@ func scanSegment(data []byte, at place) (s scan, unreadable *fault) {
 	return s, s.checkRecords(data, at)
 }
 
-// headerless reports whether a segment that begins like this was never fsynced.
-// The header is part of one sector, so it is there as a whole or not at all.
+// headerless reports whether a segment that begins like this was never fsynced. The header is part
+// of one sector, so it is there as a whole or not at all.
 func headerless(head []byte) bool { return len(head) < headerSize || zeros(head[:headerSize]) }
 
-// scanUnborn is scanSegment for a segment without a header. Such a segment
-// holds nothing, but may prove that it once did.
+// scanUnborn is scanSegment for a segment without a header. Such a segment holds nothing, but may
+// prove that it once did.
 func scanUnborn(data []byte, at place) (scan, *fault) {
-	missing := &fault{what: "header of a segment is missing", offset: at.segment, want: segmentMagic, bits: true}
+	missing := &fault{What: "header of a segment is missing", Offset: at.segment, Want: segmentMagic, Bits: true}
 	return scan{next: at.segment, stop: missing, durable: durableBeyond(data, headerSize, at)}, nil
 }
 
-// follow goes from group header to group header, from the start of the segment, as
-// long as each is where the one before says it must be.
+// follow goes from group header to group header, from the start of the segment, as long as each is
+// where the one before says it must be.
 func follow(data []byte, at place) scan {
 	s := scan{next: at.segment, end: headerSize}
 	for {
@@ -76,8 +76,8 @@ func follow(data []byte, at place) scan {
 			f = h.misplaced(at, s.next, int64(len(data))-pos)
 		}
 		if f != nil {
-			f.pos += pos
-			f.offset = s.next
+			f.Pos += pos
+			f.Offset = s.next
 			s.stop = f
 			return s
 		}
@@ -88,9 +88,9 @@ func follow(data []byte, at place) scan {
 	}
 }
 
-// leadingZeros is how many bytes at the start of b are zero, down to a multiple
-// of the alignment. Zeros stand before the next group, and behind the last one
-// if the file was made longer ahead of writing.
+// leadingZeros is how many bytes at the start of b are zero, down to a multiple of the alignment.
+// Zeros stand before the next group, and behind the last one if the file was made longer ahead of
+// writing.
 func leadingZeros(b []byte) int64 {
 	n := 0
 	for len(b)-n >= alignment && binary.LittleEndian.Uint64(b[n:]) == 0 {
@@ -129,19 +129,18 @@ func (h groupHeader) misplaced(at place, next uint64, room int64) *fault {
 	}
 	switch {
 	case h.durable > h.first:
-		return &fault{pos: 32, what: "group's durable_upto is above its first offset", got: h.durable, want: h.first}
+		return &fault{Pos: 32, What: "group's durable_upto is above its first offset", Got: h.durable, Want: h.first}
 	case h.size() > room:
-		return &fault{pos: 4, what: "group is cut short", got: uint64(room), want: uint64(h.size())}
+		return &fault{Pos: 4, What: "group is cut short", Got: uint64(room), Want: uint64(h.size())}
 	case uint64(h.count)*recordSize > uint64(h.bytes):
-		return &fault{pos: 40, what: "group's number of records", got: uint64(h.count), want: uint64(h.bytes / recordSize)}
+		return &fault{Pos: 40, What: "group's number of records", Got: uint64(h.count), Want: uint64(h.bytes / recordSize)}
 	}
 	return nil
 }
 
-// durableBeyond searches the bytes from pos on for headers of groups of this
-// segment, wherever they are, and returns the highest durable_upto. A sound
-// header proves what it says even if its records are lost. If the id of the log
-// is not known, any id will do.
+// durableBeyond searches the bytes from pos on for headers of groups of this segment, wherever they
+// are, and returns the highest durable_upto. A sound header proves what it says even if its records
+// are lost. If the id of the log is not known, any id will do.
 func durableBeyond(data []byte, pos int64, at place) (durable uint64) {
 	if pos = align(pos); pos >= int64(len(data)) {
 		return 0
@@ -158,8 +157,8 @@ func durableBeyond(data []byte, pos int64, at place) (durable uint64) {
 	return durable
 }
 
-// checkRecords checks the records of all groups and cuts the scan before the
-// first group with a fault.
+// checkRecords checks the records of all groups and cuts the scan before the first group with a
+// fault.
 func (s *scan) checkRecords(data []byte, at place) (unreadable *fault) {
 	total := s.next - at.segment
 	s.index = make([]uint32, total)
@@ -221,26 +220,26 @@ func checkGroup(data []byte, g groupSpan, base uint32, index []uint32) *fault {
 	for i := range uint64(g.count) {
 		offset := g.first + i
 		if end-pos < recordSize {
-			return &fault{pos: pos, offset: offset, what: "record header is cut short", got: uint64(end - pos), want: recordSize}
+			return &fault{Pos: pos, Offset: offset, What: "record header is cut short", Got: uint64(end - pos), Want: recordSize}
 		}
 		sum := binary.LittleEndian.Uint32(data[pos:])
 		length := int64(binary.LittleEndian.Uint32(data[pos+4:]))
 		if length > end-pos-recordSize {
-			return &fault{pos: pos + 4, offset: offset, what: "record reaches beyond its group", got: uint64(length), want: uint64(end - pos - recordSize)}
+			return &fault{Pos: pos + 4, Offset: offset, What: "record reaches beyond its group", Got: uint64(length), Want: uint64(end - pos - recordSize)}
 		}
 		body := data[pos+recordSize : pos+recordSize+length]
 		if want := recordSum(base, offset, int(length), crc32.Checksum(body, castagnoli)); sum != want {
-			return &fault{pos: pos, offset: offset, what: "record's checksum", got: uint64(sum), want: uint64(want), bits: true}
+			return &fault{Pos: pos, Offset: offset, What: "record's checksum", Got: uint64(sum), Want: uint64(want), Bits: true}
 		}
 		index[i] = uint32(pos)
 		pos += recordSize + length
 	}
 	if pos != end {
-		return &fault{pos: pos, offset: g.first + uint64(g.count), what: "group has bytes after its last record", got: uint64(end), want: uint64(pos)}
+		return &fault{Pos: pos, Offset: g.first + uint64(g.count), What: "group has bytes after its last record", Got: uint64(end), Want: uint64(pos)}
 	}
 	for ; pos < g.pos+g.size(); pos++ {
 		if data[pos] != 0 {
-			return &fault{pos: pos, offset: g.first + uint64(g.count), what: "padding after a group", got: uint64(data[pos]), bits: true}
+			return &fault{Pos: pos, Offset: g.first + uint64(g.count), What: "padding after a group", Got: uint64(data[pos]), Bits: true}
 		}
 	}
 	return nil

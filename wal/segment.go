@@ -14,12 +14,9 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// segment is one file of the log.
-//
-// A segment is readable while it is in the log's list. Readers count themselves
-// in before they touch the mapping. After the segment is dropped, whoever finds
-// the count at zero unmaps it: the last reader to leave, or the one that drops
-// it.
+// segment is one file of the log. It is readable while it is in the log's list. Readers count
+// themselves in before they touch the mapping. After the segment is dropped, whoever finds the
+// count at zero unmaps it: the last reader to leave, or the one that drops it.
 type segment struct {
 	identity
 	filled
@@ -31,8 +28,8 @@ type segment struct {
 	sealedAt   int64        // Unix nanoseconds, when it was full; 0: it is not
 	size       atomic.Int64 // of what is in the file, in bytes
 
-	// What recovery needs of a segment apart from its records: its name (guarded by
-	// Log.syncing) and its header must be on disk.
+	// What recovery needs of a segment apart from its records: its name (guarded by Log.syncing)
+	// and its header must be on disk.
 	named bool
 	born  atomic.Bool
 
@@ -69,16 +66,16 @@ type filled struct {
 	spared    bool  // a spare file was asked for
 }
 
-// body is what readers need of a segment. It is replaced when the segment is
-// sealed; both bodies hold the same mapping.
+// body is what readers need of a segment. It is replaced when the segment is sealed; both bodies
+// hold the same mapping.
 type body struct {
 	mapping vfs.Mapping
 	data    []byte
 	index   index
 }
 
-// paddedCount is alone on its cache line, so that readers on different
-// processors do not slow each other down.
+// paddedCount is alone on its cache line, so that readers on different processors do not slow each
+// other down.
 type paddedCount struct {
 	_ [56]byte
 	n atomic.Int64
@@ -100,11 +97,10 @@ type entered struct {
 	stripe  int
 }
 
-// enter counts a reader in. It fails with ErrTrimmed when the segment has been
-// dropped.
+// enter counts a reader in. It fails with ErrTrimmed when the segment has been dropped.
 func (s *segment) enter() (in entered, err error) {
-	// Goroutines have different stacks, so the address spreads them. Its low
-	// bits are nearly the same in all of them, and so are many of the others.
+	// Goroutines have different stacks, so the address spreads them. Its low bits are nearly the
+	// same in all of them, and so are many of the others.
 	var mark byte
 	stripe := int(uint32(uintptr(unsafe.Pointer(&mark))>>11) * 2654435769 >> 29)
 	s.readers[stripe].n.Add(1)
@@ -134,38 +130,35 @@ func (in *entered) leave() {
 func (s *segment) leave(stripe int) {
 	s.readers[stripe].n.Add(-1)
 	if s.dropped.Load() {
-		if free := s.unmapIfUnused(); free != nil {
-			free()
-		}
+		s.unmapIfUnused()
 	}
 }
 
 // drop lets the mapping go when the last reader has left.
 func (s *segment) drop() {
 	s.dropped.Store(true)
-	if free := s.unmapIfUnused(); free != nil {
-		free()
-	}
+	s.unmapIfUnused()
 }
 
-// unmapIfUnused is called after dropped was set. A reader that enters later
-// turns back without touching the mapping, so a zero count stays harmless. It
-// returns what frees the space of a removed file, to one caller only.
-func (s *segment) unmapIfUnused() (free func()) {
+// unmapIfUnused is called after dropped was set. A reader that enters later turns back without
+// touching the mapping, so a zero count stays harmless. It frees the space of a removed file, once.
+func (s *segment) unmapIfUnused() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	for i := range s.readers {
 		if s.readers[i].n.Load() != 0 {
-			return nil
+			s.mu.Unlock()
+			return
 		}
 	}
 	if b := s.body.Swap(nil); b != nil && b.mapping != nil {
-		// If a mapping cannot be unmapped, nothing can be done, and only
-		// address space is lost.
-		_ = b.mapping.Unmap()
+		_ = b.mapping.Unmap() // if that fails, only address space is lost
 	}
-	free, s.free = s.free, nil
-	return free
+	free := s.free
+	s.free = nil
+	s.mu.Unlock()
+	if free != nil {
+		free()
+	}
 }
 
 // open maps a sealed segment at its first use.
@@ -177,12 +170,12 @@ func (s *segment) open() (*body, error) {
 	}
 	f, err := s.fs.Open(s.path)
 	if err != nil {
-		return nil, fmt.Errorf("wal: open segment: %w", err)
+		return nil, wrap(err)
 	}
 	defer f.Close() // read-only: nothing can be lost by its failing
 	size, err := f.Size()
 	if err != nil {
-		return nil, fmt.Errorf("wal: open segment: %w", err)
+		return nil, wrap(err)
 	}
 	if size != s.size.Load() {
 		return nil, &CorruptionError{File: s.path, Pos: size, Offset: s.first, What: "size of a sealed segment", Got: uint64(size), Want: uint64(s.size.Load())}
@@ -197,8 +190,8 @@ func (s *segment) open() (*body, error) {
 	return b, nil
 }
 
-// read returns the data of the record at offset, in place or appended to dst. It
-// returns what it checked: a copy is made first.
+// read returns the data of the record at offset, in place or appended to dst. It returns what it
+// checked: a copy is made first.
 func (in *entered) read(offset uint64, dst []byte, inPlace bool) (out []byte, err error) {
 	s, b := in.segment, in.body
 	guarded := guard{before: debug.SetPanicOnFault(true), data: b.data}
@@ -226,7 +219,7 @@ func (s *segment) check(b *body, offset uint64, sum uint32, data []byte) *fault 
 		return nil
 	}
 	pos, _ := b.index.position(offset - s.first)
-	return &fault{pos: pos, what: "record's checksum", got: uint64(sum), want: uint64(want), bits: true}
+	return &fault{Pos: pos, What: "record's checksum", Got: uint64(sum), Want: uint64(want), Bits: true}
 }
 
 // locate returns the stored checksum and the data of a record, unchecked.
@@ -234,19 +227,18 @@ func (b *body) locate(s *segment, offset uint64) (sum uint32, data []byte, f *fa
 	pos, length := b.index.position(offset - s.first)
 	room := int64(len(b.data)) - pos - recordSize
 	if pos < headerSize+groupSize || room < 0 {
-		return 0, nil, &fault{pos: s.written + 4*int64(offset-s.first), what: "position of a record in the index", got: uint64(pos), want: headerSize + groupSize}
+		return 0, nil, &fault{Pos: s.written + 4*int64(offset-s.first), What: "position of a record in the index", Got: uint64(pos), Want: headerSize + groupSize}
 	}
 	if length >= 0 && length <= room {
-		// A guess from the distance between records. It is right unless each
-		// record is in a group of its own. With it, the data need not wait for
-		// the length to come out of memory.
+		// A guess from the distance between records. It is right unless each record is in a group
+		// of its own. With it, the data need not wait for the length to come out of memory.
 		data = b.data[pos+recordSize : pos+recordSize+length]
 	}
 	head := b.data[pos : pos+recordSize]
 	sum = binary.LittleEndian.Uint32(head)
 	if stored := int64(binary.LittleEndian.Uint32(head[4:])); stored != length {
 		if stored > room || stored > MaxRecord {
-			return 0, nil, &fault{pos: pos + 4, what: "length of a record", got: uint64(stored), want: uint64(min(room, MaxRecord))}
+			return 0, nil, &fault{Pos: pos + 4, What: "length of a record", Got: uint64(stored), Want: uint64(min(room, MaxRecord))}
 		}
 		data = b.data[pos+recordSize : pos+recordSize+stored]
 	}
@@ -254,13 +246,13 @@ func (b *body) locate(s *segment, offset uint64) (sum uint32, data []byte, f *fa
 }
 
 func (s *segment) damage(f *fault, offset uint64) error {
-	e := f.in(s.path, 0)
+	e := f.in(s.path)
 	e.Offset = offset
 	return e
 }
 
-// guard turns a page of a mapping that cannot be read into an error. Defer its
-// end; done says that the code left the mapping without a fault.
+// guard turns a page of a mapping that cannot be read into an error. Defer its end; done says that
+// the code left the mapping without a fault.
 type guard struct {
 	before bool // debug.SetPanicOnFault
 	done   bool
@@ -281,8 +273,8 @@ func (g *guard) end(s *segment, offset uint64, err *error) {
 	}
 }
 
-// guarded calls read, and returns what it returns, or the page of data that it could
-// not read. Any other panic goes on.
+// guarded calls read, and returns what it returns, or the page of data that it could not read. Any
+// other panic goes on.
 func guarded(data []byte, read func() *fault) (unreadable *fault) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -295,8 +287,8 @@ func guarded(data []byte, read func() *fault) (unreadable *fault) {
 	return read()
 }
 
-// faultOf says where in data a panic happened because a page could not be read:
-// the disk failed, or somebody cut the file. It is nil for any other panic.
+// faultOf says where in data a panic happened because a page could not be read: the disk failed, or
+// somebody cut the file. It is nil for any other panic.
 func faultOf(r any, data []byte) *fault {
 	e, ok := r.(interface {
 		runtime.Error
@@ -309,5 +301,5 @@ func faultOf(r any, data []byte) *fault {
 	if e.Addr() < start || e.Addr()-start >= uintptr(len(data)) {
 		return nil
 	}
-	return &fault{pos: int64(e.Addr() - start), what: "page cannot be read: the disk failed or the file was cut"}
+	return &fault{Pos: int64(e.Addr() - start), What: "page cannot be read: the disk failed or the file was cut"}
 }

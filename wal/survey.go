@@ -14,18 +14,16 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// surveyed is what was found in the directory of a log. Surveying changes
-// nothing.
+// surveyed is what was found in the directory of a log. Surveying changes nothing.
 //
 // From the last segment back, every durable_upto counts, of headers, groups and trailers, and what
 // the opener knows. D is the highest. A segment that ends at or below D and has a sound trailer is
 // trusted, if a later one has a sound trailer too or if its own index is sound. The others are
 // scanned. Then, from the first segment on, the log is what follows without a gap. It ends at X. If
-// X < D, that is corruption. Otherwise everything behind X is torn, and may be cut.
+// X < D, that is corruption. Otherwise everything after X is torn, and may be cut.
 //
-// A segment without a header was never fsynced and holds nothing: the log ends
-// before it, by the same rule. Only the header of the first segment is known to
-// have been on disk before anything else.
+// A segment without a header was never fsynced and holds nothing: the log ends before it. Only the
+// header of the first segment is known to have been on disk before anything else.
 type surveyed struct {
 	fs      vfs.FS
 	dir     string
@@ -34,7 +32,7 @@ type surveyed struct {
 	durable uint64          // D
 	proven  bool            // the footers of the segments before the one that is looked at were durable
 	found   []*foundSegment // sound, in order
-	torn    []string        // names of segments behind the end of the log, in order
+	torn    []string        // names of segments after the end of the log, in order
 }
 
 // foundSegment is a segment as it was found.
@@ -83,8 +81,8 @@ func survey(fsys vfs.FS, dir string, tail bool, known uint64) (*surveyed, error)
 	return r, r.join()
 }
 
-// listSegments lists the segments in a directory by first offset. A name that
-// only looks like that of a segment is damage.
+// listSegments lists the segments in a directory by first offset. A name that only looks like that
+// of a segment is damage.
 func listSegments(fsys vfs.FS, dir string) (found []*foundSegment, damage []*CorruptionError, err error) {
 	names, err := fsys.List(dir)
 	if err != nil {
@@ -104,8 +102,8 @@ func listSegments(fsys vfs.FS, dir string) (found []*foundSegment, damage []*Cor
 	return found, damage, nil
 }
 
-// begin finds the log's id in the first segment. If there is nothing else, and
-// its header never got to disk, the log was still being made and has no id.
+// begin finds the log's id in the first segment. If there is nothing else, and its header never got
+// to disk, the log was still being made and has no id.
 func (r *surveyed) begin() error {
 	if len(r.found) == 0 {
 		return nil
@@ -127,9 +125,9 @@ func (r *surveyed) begin() error {
 	return nil
 }
 
-// look reads the header and the trailer of a segment, and scans it unless it
-// can be trusted. Records at or beyond limit belong to the next segment. The
-// segments behind must have been looked at before.
+// look reads the header and the trailer of a segment, and scans it unless it can be trusted.
+// Records at or beyond limit belong to the next segment. The segments after it must have been
+// looked at before.
 func (r *surveyed) look(s *foundSegment, limit uint64) error {
 	for {
 		proven := r.proven
@@ -142,8 +140,8 @@ func (r *surveyed) look(s *foundSegment, limit uint64) error {
 	}
 }
 
-// errCutToSize says that a writer cut the file of a segment to size while it
-// was read. Nothing had been written to the part that is gone.
+// errCutToSize says that a writer cut the file of a segment to size while it was read. Nothing had
+// been written to the part that is gone.
 var errCutToSize = errors.New("wal: segment was cut to size meanwhile")
 
 func (r *surveyed) lookOnce(s *foundSegment, limit uint64) error {
@@ -154,8 +152,8 @@ func (r *surveyed) lookOnce(s *foundSegment, limit uint64) error {
 	defer file.Close() // read-only: nothing can be lost by its failing
 	if !s.unborn {
 		if f := bitsDiffer(8, "segment's log id", h.LogID, r.logID); f != nil {
-			f.offset = s.first
-			return f.in(s.path, 0)
+			f.Offset = s.first
+			return f.in(s.path)
 		}
 	}
 	s.created, s.proven = h.Created, r.proven
@@ -175,9 +173,9 @@ func (r *surveyed) lookOnce(s *foundSegment, limit uint64) error {
 			if proven {
 				return nil
 			}
-			// Records are durable before the footer of their segment is, and
-			// that is only known once the next one has been written. And the
-			// index of a tail will be used in memory. So it is checked here.
+			// Records are durable before the footer of their segment is, and that is only known
+			// once the next one has been written. And the index of a tail will be used in memory.
+			// So it is checked here.
 			if s.index, err = s.loadIndex(file); err == nil {
 				s.bare = !last
 				if !last || !r.tail {
@@ -186,7 +184,7 @@ func (r *surveyed) lookOnce(s *foundSegment, limit uint64) error {
 				if err := r.scan(s, file); err != nil {
 					return err
 				}
-				s.trusted = s.next == t.End && s.end == int64(t.Index) // what stands behind is the footer
+				s.trusted = s.next == t.End && s.end == int64(t.Index) // the rest is the footer
 				return nil
 			}
 			s.trusted = false
@@ -213,14 +211,13 @@ func (r *surveyed) scan(s *foundSegment, file vfs.File) error {
 		return unreadable
 	})
 	if unreadable != nil {
-		unreadable.offset = soundBefore(r.fs, s, unreadable.pos)
-		return unreadable.in(s.path, 0)
+		unreadable.Offset = soundBefore(r.fs, s, unreadable.Pos)
+		return unreadable.in(s.path)
 	}
 	return err
 }
 
-// join cuts the list of segments where the log ends, or says why it must not
-// end there.
+// join cuts the list of segments where the log ends, or says why it must not end there.
 func (r *surveyed) join() error {
 	for i, s := range r.found {
 		if s.unborn && s.first >= r.durable {
@@ -262,14 +259,14 @@ func (r *surveyed) cut(i int) {
 	r.found = r.found[:i]
 }
 
-// lost says what is wrong at the end of s: durable records are missing behind
-// it, or the segment behind it does not follow.
+// lost says what is wrong at the end of s: durable records are missing after it, or the segment
+// after it does not follow.
 func (r *surveyed) lost(s, then *foundSegment) error {
 	if t := s.trailer; t != nil && t.End == s.next && then != nil && s.next < then.first {
 		return &CorruptionError{File: s.path, Pos: s.size, Offset: s.next, What: "the segment that follows is missing: the next one is " + then.name + ": first offset", Got: then.first, Want: s.next}
 	}
-	if s.stop != nil && s.stop.pos < s.size && (then == nil || s.next < then.first) {
-		e := s.stop.in(s.path, 0)
+	if s.stop != nil && s.stop.Pos < s.size && (then == nil || s.next < then.first) {
+		e := s.stop.in(s.path)
 		e.Offset = s.next
 		e.What += fmt.Sprintf(" (records below %d were durable)", r.durable)
 		return e
@@ -310,13 +307,12 @@ func (s *foundSegment) readHeader(file vfs.File) (h segmentHeader, err error) {
 	}
 	h, f := decodeSegmentHeader(b, s.first)
 	if f != nil {
-		return h, f.in(s.path, 0)
+		return h, f.in(s.path)
 	}
 	return h, nil
 }
 
-// readTrailer reads the trailer, if there is a sound one that belongs to this
-// segment.
+// readTrailer reads the trailer, if there is a sound one that belongs to this segment.
 func (s *foundSegment) readTrailer(file io.ReaderAt, logID uint64) error {
 	if s.size < headerSize+trailerSize {
 		return nil
@@ -359,10 +355,10 @@ func (s *foundSegment) bytes(file io.ReaderAt, pos, length int64) ([]byte, error
 	return b, nil
 }
 
-// read passes the bytes of the segment's file, a mapping, to read. It returns what
-// that returns, or the page that could not be read, or errCutToSize. Such a page
-// need not be damage: a full tmpfs has no room for a page of zeros that nobody
-// wrote, and a mapping needs one. Then the file is read without a mapping.
+// read passes the bytes of the segment's file, a mapping, to read. It returns what that returns, or
+// the page that could not be read, or errCutToSize. Such a page need not be damage: a full tmpfs
+// has no room for a page of zeros that nobody wrote, and a mapping needs one. Then the file is read
+// without a mapping.
 func (s *foundSegment) read(file vfs.File, read func(data []byte) *fault) (unreadable *fault, err error) {
 	if s.size == 0 {
 		return read(nil), nil
@@ -385,8 +381,8 @@ func (s *foundSegment) read(file vfs.File, read func(data []byte) *fault) (unrea
 	return unreadable, nil
 }
 
-// readWhole opens a segment's file and reads it. If a writer cuts the file to size
-// meanwhile, it begins again.
+// readWhole opens a segment's file and reads it. If a writer cuts the file to size meanwhile, it
+// begins again.
 func readWhole(fsys vfs.FS, s *foundSegment, read func(data []byte) *fault) (unreadable *fault, err error) {
 	file, err := fsys.Open(s.path)
 	if err != nil {

@@ -15,12 +15,11 @@ import (
 //	append under mu; join the round of those who wait; take the sync token if it is free
 //	with the token:  take io, close the round and take the pending groups, write them,
 //	                 release io, fsync, publish durable, answer the round
-//	                 (full segments get their footers later, by finishFull)
 //	                 while somebody has joined the next round: again
 //
-// Whoever takes the token when it is free does the first turn itself, so that
-// a lone writer pays for no hand-off; further turns run on a goroutine of
-// their own, so that nobody works for others after its record is durable.
+// Whoever takes the token leads the first round itself: a lone writer pays for no hand-off. Further
+// rounds run on a goroutine of their own, so that nobody works for others after its record is
+// durable.
 
 // round is the callers that wait for the same fsync.
 type round struct {
@@ -34,8 +33,8 @@ type waiter struct {
 	lead  bool // the sync token was taken: lead must be called
 }
 
-// join joins the next round, and takes the sync token if it is free. Alone says
-// that the caller will lead the round itself and not wait. The caller holds mu.
+// join joins the next round, and takes the sync token if it is free. Alone says that the caller
+// will lead the round itself and not wait. The caller holds mu.
 func (l *syncer) join(alone bool) waiter {
 	if l.round == nil {
 		l.round = &round{}
@@ -71,8 +70,7 @@ func (l *syncer) turn(r *round) error {
 	return r.err
 }
 
-// lead leads rounds until nobody waits. The caller has the sync token; lead
-// gives it back.
+// lead leads rounds until nobody waits. The caller has the sync token; lead gives it back.
 func (l *syncer) lead() {
 	for again := true; again; again = l.keepToken() {
 		l.syncRound()
@@ -91,9 +89,8 @@ func (l *syncer) keepToken() bool {
 	return l.syncing
 }
 
-// syncRound makes durable what the members of the round have appended, and
-// answers them. The caller has the sync token. Without a round it only fsyncs
-// full segments.
+// syncRound makes durable what the members of the round have appended, and answers them. The caller
+// has the sync token. Without a round it only fsyncs full segments.
 func (l *syncer) syncRound() {
 	l.io.Lock()
 	l.mu.Lock()
@@ -126,8 +123,8 @@ func (l *syncer) syncRound() {
 	l.finishSoon()
 }
 
-// fsync makes all records below upto durable: those of the full segments and,
-// if they reach into it, the tail. The caller has the sync token.
+// fsync makes all records below upto durable: those of the full segments and, if they reach into
+// it, the tail. The caller has the sync token.
 func (l *syncer) fsync(stale []*segment, tail *segment, upto uint64) error {
 	if l.durable.Load() >= upto && len(stale) == 0 {
 		return nil
@@ -160,8 +157,7 @@ func (l *syncer) fsync(stale []*segment, tail *segment, upto uint64) error {
 	return nil
 }
 
-// setDurable notes that all records below upto are durable. The caller holds mu and
-// the sync token.
+// setDurable notes that all records below upto are durable. The caller holds mu and the sync token.
 func (l *status) setDurable(upto uint64) {
 	if upto > l.durable.Load() {
 		l.durable.Store(upto)
@@ -203,8 +199,8 @@ func (l *syncer) finishFull() {
 	l.idle.Broadcast()
 }
 
-// finish writes the footer of the first full segment and makes it durable, before
-// the next footer is written, which is the proof of this one.
+// finish writes the footer of the first full segment and makes it durable, before the next footer
+// is written, which is the proof of this one.
 func (l *syncer) finish(s *segment) error {
 	if err := l.writeFooter(s, s.next); err != nil {
 		return err
@@ -223,28 +219,22 @@ func (l *syncer) finish(s *segment) error {
 	return nil
 }
 
-// Sync returns when everything appended before the call is durable. Calls at
-// the same time share an fsync. Errors: ErrClosed, ErrReadOnly, ErrFailed.
-// After ErrFailed only records below Durable are known to be durable.
-func (l *syncer) Sync() error { return l.syncNow(context.Background()) }
-
-func (l *syncer) syncNow(ctx context.Context) error {
+// Sync returns when everything appended before the call is durable. Calls at the same time share an
+// fsync. Errors: ErrClosed, ErrReadOnly, ErrFailed. After ErrFailed only records below Durable are
+// known to be durable.
+func (l *syncer) Sync() error {
 	l.mu.Lock()
-	if l.err != nil {
+	if l.err != nil || l.durable.Load() >= l.next {
 		defer l.mu.Unlock()
 		return l.err
 	}
-	if l.durable.Load() >= l.next {
-		l.mu.Unlock()
-		return nil
-	}
-	w := l.join(ctx.Done() == nil)
+	w := l.join(true)
 	l.mu.Unlock()
-	return l.await(ctx, w)
+	return l.await(context.Background(), w)
 }
 
-// start spawns a task unless it is running. The task says when it no longer is. The
-// caller holds what guards running.
+// start spawns a task unless it is running. The task says when it no longer is. The caller holds
+// what guards running.
 func (l *site) start(running *bool, task func()) {
 	if !*running {
 		*running = true
@@ -252,8 +242,8 @@ func (l *site) start(running *bool, task func()) {
 	}
 }
 
-// spawn runs fn on a goroutine that Close waits for, or as a task: a task that
-// is late finds the log closed.
+// spawn runs fn on a goroutine that Close waits for, or as a task: a task that is late finds the
+// log closed.
 func (l *site) spawn(fn func()) {
 	if l.opts.steps != nil {
 		l.opts.steps.Go(fn)

@@ -10,19 +10,17 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// TrimBefore drops the oldest segments whose records are all below offset. It
-// drops whole segments, and never the one that is written to, so records below
-// offset may remain. Appends go on meanwhile, and so do readers inside a
-// dropped segment.
+// TrimBefore drops the oldest segments whose records are all below offset: whole segments, and
+// never the one that is written to. Appends go on meanwhile, and so do readers inside a dropped
+// segment.
 //
-// When TrimBefore returns, the files are gone for good. A crash on the way
-// leaves some of them, from one of them on. Their space is freed soon after, in
-// pieces so that no fsync waits for all of it, or when the last reader leaves.
+// When TrimBefore returns, the files are gone for good. A crash on the way leaves some of them,
+// from one of them on. Their space is freed soon after, in pieces so that no fsync waits for all of
+// it, or when the last reader leaves.
 //
-// TrimBefore may have to fsync first, so that the log has something to begin
-// with, and to wait for the footer of a segment that has just become full. If a
-// file cannot be removed, the log removes no more files until it is opened
-// again. Errors: ErrNotFound beyond Next, ErrClosed, ErrReadOnly, ErrFailed.
+// TrimBefore may have to fsync first, and to wait for the footer of a segment that has just become
+// full. If a file cannot be removed, the log removes no more files until it is opened again.
+// Errors: ErrNotFound beyond Next, ErrClosed, ErrReadOnly, ErrFailed.
 func (l *trimmer) TrimBefore(offset uint64) error {
 	if next := l.Next(); offset > next {
 		return fmt.Errorf("%w: trim before %d, the log ends at %d", ErrNotFound, offset, next)
@@ -30,20 +28,19 @@ func (l *trimmer) TrimBefore(offset uint64) error {
 	return l.trimWhile(func(_ *segment, end uint64, _ int64) bool { return end <= offset })
 }
 
-// TrimOlderThan drops the oldest segments that became full before a time.
-// Otherwise it is like TrimBefore.
+// TrimOlderThan drops the oldest segments that became full before a time. Otherwise it is like
+// TrimBefore.
 func (l *trimmer) TrimOlderThan(t time.Time) error {
 	return l.trimWhile(func(s *segment, _ uint64, _ int64) bool { return s.sealedAt < t.UnixNano() })
 }
 
-// TrimToSize drops the oldest segments while all files together have more than
-// this many bytes. Otherwise it is like TrimBefore.
+// TrimToSize drops the oldest segments while all files together have more than this many bytes.
+// Otherwise it is like TrimBefore.
 func (l *trimmer) TrimToSize(bytes int64) error {
 	return l.trimWhile(func(_ *segment, _ uint64, total int64) bool { return total > bytes })
 }
 
-// retainSoon starts applying the options for retention, in one goroutine
-// however often it is asked.
+// retainSoon starts applying the options for retention, in one goroutine however often it is asked.
 func (l *trimmer) retainSoon() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,9 +73,8 @@ func (l *trimmer) retain() {
 	}
 }
 
-// trimWhile drops segments from the oldest on, while drop says so. Drop gets
-// the segment, the offset after its last record, and the size of all files
-// left.
+// trimWhile drops segments from the oldest on, while drop says so. Drop gets the segment, the
+// offset after its last record, and the size of all files left.
 func (l *trimmer) trimWhile(drop func(s *segment, end uint64, total int64) bool) error {
 	for {
 		done, err := l.trimOnce(drop)
@@ -92,8 +88,9 @@ func (l *trimmer) trimWhile(drop func(s *segment, end uint64, total int64) bool)
 	}
 }
 
-// trimOnce drops segments unless it is too early for them, and reports whether
-// it dropped all.
+// trimOnce drops segments unless it is too early for them, and reports whether it dropped all. It
+// removes their files oldest first, each for good before the next, so that a crash leaves no gap. After
+// an error it removes none of the rest, for the same reason; they come back at the next Open.
 func (l *trimmer) trimOnce(drop func(s *segment, end uint64, total int64) bool) (done bool, err error) {
 	l.trim.Lock()
 	defer l.trim.Unlock()
@@ -101,19 +98,22 @@ func (l *trimmer) trimOnce(drop func(s *segment, end uint64, total int64) bool) 
 		return false, l.stuck
 	}
 	dropped, ready, err := l.unlist(drop)
-	if err == nil {
-		err = l.removeAll(dropped)
-		l.stuck = err
+	if err != nil {
+		return false, err
 	}
-	return ready, err
+	for _, s := range dropped {
+		if l.stuck == nil {
+			l.stuck = l.unlink(s)
+		}
+		s.drop()
+	}
+	return ready, l.stuck
 }
 
-// unlist takes segments out of the list of the readable ones, unless it is too
-// early for them. Ready says that it is too early for none. What is left must
-// begin with a segment that is born; otherwise nothing on disk would say where
-// the log begins. And what is dropped must be sealed: it comes back if its file
-// cannot be removed, and a later footer would say that it has one. The caller
-// holds trim.
+// unlist takes segments out of the list of the readable ones. Ready says that it was too early for
+// none. What is left must begin with a segment that is born: otherwise nothing on disk would say
+// where the log begins. What is dropped must have its footer: the file comes back if it cannot be
+// removed, and a later footer would say that it has one. The caller holds trim.
 func (l *trimmer) unlist(drop func(s *segment, end uint64, total int64) bool) (dropped []*segment, ready bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,8 +139,7 @@ func (l *trimmer) unlist(drop func(s *segment, end uint64, total int64) bool) (d
 	return list[:n], n == all, nil
 }
 
-// bareBefore reports whether a segment before s has no footer yet. The caller
-// holds mu.
+// bareBefore reports whether a segment before s has no footer yet. The caller holds mu.
 func (l *syncer) bareBefore(s *segment) bool { return len(l.stale) > 0 && l.stale[0].first < s.first }
 
 // awaitFinished waits for the footer of the first full segment that has none.
@@ -155,23 +154,8 @@ func (l *syncer) awaitFinished() {
 	}
 }
 
-// removeAll removes the files of segments that are no longer listed: one by
-// one, oldest first, each for good before the next, so that a crash leaves no
-// gap. After an error, the files that are left come back at the next Open.
-// Until then no file behind them may go either, which would leave a gap. The
-// caller holds trim.
-func (l *trimmer) removeAll(segments []*segment) (err error) {
-	for _, s := range segments {
-		if err == nil {
-			err = l.unlink(s)
-		}
-		s.drop()
-	}
-	return err
-}
-
-// unlink removes the file of a segment for good. Its space is freed when the
-// last reader leaves: see drop.
+// unlink removes the file of a segment for good. Its space is freed when the last reader leaves:
+// see drop.
 func (l *trimmer) unlink(s *segment) error {
 	if l.opts.steps == nil {
 		runtime.Gosched() // see vfs.Aside
@@ -188,16 +172,14 @@ func (l *trimmer) unlink(s *segment) error {
 	return err
 }
 
-// maxUnfreed is how many removed files may wait to be freed in pieces. Beyond
-// that the space is needed faster than pieces give it back, and the process
-// needs its descriptors.
+// maxUnfreed is how many removed files may wait to be freed in pieces. Beyond that the space is
+// needed faster than pieces give it back, and the process needs its descriptors.
 const maxUnfreed = 8
 
 func atOnce() bool { return true }
 
-// freeSoon frees the space of a removed file in pieces, in a goroutine that
-// does so for one file after the other. Otherwise fsyncs would wait for all of
-// it.
+// freeSoon frees the space of a removed file in pieces, in a goroutine that does so for one file
+// after the other. Otherwise fsyncs would wait for all of it.
 func (l *trimmer) freeSoon(free func(stop func() bool)) {
 	l.mu.Lock()
 	if l.closed || len(l.unfreed) >= maxUnfreed { // nobody fsyncs here any more, or there are too many
@@ -233,8 +215,7 @@ func (l *trimmer) hurry() bool {
 // remove removes a file for good.
 func (l *site) remove(name string) error { return l.removed(l.fs.Remove(name)) }
 
-// removed makes the removal of a file durable, or explains why the file was not
-// removed.
+// removed makes the removal of a file durable, or explains why the file was not removed.
 func (l *site) removed(err error) error {
 	if err != nil {
 		return fmt.Errorf("wal: remove segment: %w", err)

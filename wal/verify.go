@@ -23,13 +23,12 @@ type Report struct {
 	Groups   int64
 	Records  int64
 	Bytes    int64 // of all segment files
-	Torn     int64 // bytes behind the last sound group of the log, which Open will cut
-	// Damage is all damage found, by place. What a crash leaves is not damage:
-	// a torn tail, and footers that were not durable. A damaged footer at the
-	// very end looks like a crash within Close, or like one at the first
-	// writes to a log that was closed; it is reported, and Footer names it too.
+	Torn     int64 // bytes after the last sound group of the log, which Open will cut
+	// Damage is all damage found, by place. A torn tail and a footer that was not durable are none:
+	// a crash leaves those. A damaged footer at the very end looks like a crash within Close, or at
+	// the first writes to a log that was closed. It is reported, and Footer names it too.
 	Damage []*CorruptionError
-	Footer *CorruptionError // what is wrong with the footer at the very end; Open writes it anew
+	Footer *CorruptionError // what is wrong with the footer at the very end; Open writes it again
 }
 
 // SegmentReport is one segment of a Report.
@@ -43,13 +42,10 @@ type SegmentReport struct {
 	Sealed  time.Time // zero when there is no footer
 }
 
-// Verify reads every byte of the log in a directory and checks it, several
-// segments at a time. It changes nothing and takes no lock. With a writer at work,
-// the groups being written may look torn. The options are checked as Open checks
-// them, and have no effect here.
-//
-// Damage is in the report. The error says why the check itself failed: errors
-// of the file system and of ctx, and fs.ErrNotExist if there is no directory.
+// Verify reads every byte of the log in a directory and checks it. It changes nothing and takes no
+// lock. With a writer at work, the groups being written may look torn. It checks the options as
+// Open does, and ignores them. Damage is in the report. The error says why the check itself failed:
+// errors of the file system and of ctx, and fs.ErrNotExist if there is no directory.
 func Verify(ctx context.Context, dir string, o Options) (Report, error) {
 	o, dir, err := o.at(dir)
 	if err != nil {
@@ -91,9 +87,8 @@ type checkedSegment struct {
 	damage  []*CorruptionError
 }
 
-// add sums the segments up and checks that they fit together. As in recovery:
-// if the log ends at or above what was durable, it is torn there, and nothing
-// behind counts.
+// add sums the segments up and checks that they fit together. As in recovery: if the log ends at or
+// above what was durable, it is torn there, and nothing after that counts.
 func (r *Report) add(checked []checkedSegment) {
 	for i := range checked {
 		r.Durable = max(r.Durable, checked[i].durable)
@@ -133,7 +128,7 @@ func (r *Report) add(checked []checkedSegment) {
 			r.Torn += c.torn
 		case c.stop != nil && whole && i >= proven: // no footer, which a crash may leave
 		case c.stop != nil:
-			c.damage = append(c.damage, c.stop.in(c.File, 0))
+			c.damage = append(c.damage, c.stop.in(c.File))
 		case last && c.Next < r.Durable:
 			c.damage = append(c.damage, &CorruptionError{File: c.File, Pos: c.Bytes, Offset: c.Next, What: "the log ends before what was durable", Got: c.Next, Want: r.Durable})
 		case c.footer != nil && (i < proven || last && !c.Sealed.IsZero() && c.end <= r.Durable):
@@ -161,8 +156,8 @@ func checkSegment(fsys vfs.FS, s *foundSegment) (c checkedSegment, err error) {
 		return c.check(s, data)
 	})
 	if unreadable != nil {
-		unreadable.offset = soundBefore(fsys, s, unreadable.pos)
-		c.damage = append(c.damage, unreadable.in(s.path, 0))
+		unreadable.Offset = soundBefore(fsys, s, unreadable.Pos)
+		c.damage = append(c.damage, unreadable.in(s.path))
 	}
 	return c, err
 }
@@ -176,7 +171,7 @@ func (c *checkedSegment) check(s *foundSegment, data []byte) (unreadable *fault)
 	}
 	h, f := decodeSegmentHeader(data, s.first)
 	if f != nil {
-		c.damage = append(c.damage, f.in(s.path, 0))
+		c.damage = append(c.damage, f.in(s.path))
 		return nil
 	}
 	c.logID, c.durable, c.Created = h.LogID, h.Durable, time.Unix(0, h.Created)
@@ -194,10 +189,11 @@ func (c *checkedSegment) check(s *foundSegment, data []byte) (unreadable *fault)
 	c.stop, c.torn = found.stop, s.size-found.end
 	if c.Sealed.IsZero() {
 		if trailerFault == nil {
-			trailerFault = &fault{what: "segment trailer stands in the wrong segment", got: t.First, want: s.first}
+			trailerFault = &fault{What: "segment trailer stands in the wrong segment", Got: t.First, Want: s.first}
 		}
-		trailerFault.offset = c.Next
-		c.footer = trailerFault.in(s.path, max(0, s.size-trailerSize))
+		trailerFault.Offset = c.Next
+		trailerFault.Pos += max(0, s.size-trailerSize)
+		c.footer = trailerFault.in(s.path)
 		return nil
 	}
 	if c.stop == nil {
@@ -239,11 +235,10 @@ type Group struct {
 	DurableUpto uint64 // what was known to be durable when it was written
 }
 
-// Groups iterates over the groups of the log in a directory, whether or not the
-// log can be opened. It checks the headers of groups but not their records. If
-// a segment goes on with something else, even the torn tail of a last segment,
-// Groups yields that as an error and goes on with the next segment. It changes
-// nothing. The options are checked as Open checks them, and have no effect here.
+// Groups iterates over the groups of the log in a directory, whether or not the log can be opened.
+// It checks the headers of groups but not their records. If a segment goes on with something else,
+// even the torn tail of a last segment, Groups yields that as an error and goes on with the next
+// segment. It checks the options as Open does, and ignores them.
 func Groups(dir string, o Options) iter.Seq2[Group, error] {
 	return func(yield func(Group, error) bool) {
 		o, dir, err := o.at(dir)
@@ -295,5 +290,5 @@ func groupsOf(fsys vfs.FS, s *foundSegment, yield func(Group, error) bool) bool 
 			return false
 		}
 	}
-	return found.stop == nil || yield(Group{}, found.stop.in(s.path, 0))
+	return found.stop == nil || yield(Group{}, found.stop.in(s.path))
 }

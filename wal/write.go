@@ -10,9 +10,9 @@ import (
 	"github.com/kuji-dev/kuji/internal/step"
 )
 
-// Flush hands everything appended before the call to the operating system,
-// without an fsync. Then a crash of the process loses none of it, but a crash
-// of the machine may. Errors are those of Append.
+// Flush hands everything appended before the call to the operating system, without an fsync. Then a
+// crash of the process loses none of it, but a crash of the machine may. Errors are those of
+// Append.
 func (l *writer) Flush() error {
 	l.mu.Lock()
 	err := l.err
@@ -46,10 +46,9 @@ func (l *writer) writeBehind() {
 	}
 }
 
-// writePending writes all pending groups; with all, also the one that still
-// takes records. If a round is to be closed, nobody joins it after the groups
-// have been taken: what its members appended is among them. The caller holds
-// io.
+// writePending writes all pending groups; with all, also the one that still takes records. If a
+// round is to be closed, nobody joins it after the groups have been taken: what its members
+// appended is among them. The caller holds io.
 func (l *writer) writePending(r *round, all bool) error {
 	l.mu.Lock()
 	if r != nil {
@@ -95,9 +94,7 @@ func (l *writer) writePending(r *round, all bool) error {
 			l.free = append(l.free, g)
 		}
 	}
-	rest := copy(l.pending, l.pending[n:])
-	clear(l.pending[rest:])
-	l.pending = l.pending[:rest]
+	l.pending = slices.Delete(l.pending, 0, n)
 	if l.broken != nil {
 		l.written.Store(l.durable.Load()) // an fsync has failed meanwhile
 	}
@@ -117,15 +114,14 @@ func (l *rate) noteSync() {
 	l.unsynced = 0
 }
 
-// syncBytes is how much is usually written from one fsync to the next, or more
-// if it is already more, and whether that is known. It is not known for a log
-// that nobody fsyncs. The caller holds io or mu.
+// syncBytes is how much is usually written from one fsync to the next, or more if it is already
+// more, and whether that is known. It is not known for a log that nobody fsyncs. The caller holds
+// io or mu.
 func (l *rate) syncBytes() (n int64, known bool) {
 	return max(l.perSync, l.unsynced), l.perSync > 0
 }
 
-// writeGroup writes one group to its file and lets readers see it. The caller
-// holds io.
+// writeGroup writes one group to its file and lets readers see it. The caller holds io.
 func (l *writer) writeGroup(g *group) error {
 	s := g.seg
 	if s != l.tail {
@@ -134,7 +130,7 @@ func (l *writer) writeGroup(g *group) error {
 		}
 	}
 	if s.footed {
-		// This is what a clean close left behind the groups.
+		// This is what a clean close left after the groups.
 		if err := s.file.Truncate(s.written); err != nil {
 			return fmt.Errorf("cut footer: %w", err)
 		}
@@ -174,8 +170,8 @@ func writeAt(f io.WriterAt, p []byte, pos int64) error {
 	return nil
 }
 
-// remap makes the mapping of a segment without readers as long as the segment
-// can become. The caller holds io.
+// remap makes the mapping of a segment without readers as long as the segment can become. The
+// caller holds io.
 func (s *segment) remap(capacity int64) error {
 	b := s.body.Load()
 	if int64(len(b.data)) >= capacity {
@@ -199,8 +195,8 @@ func (l *writer) rotate(to *segment) error {
 	}
 	full := l.tail
 	full.sealedAt = step.Now(l.opts.steps).UnixNano()
-	// The footer that was there when the log was opened need not be on disk, so
-	// it is written again. Until then it counts as written.
+	// The footer that was there when the log was opened need not be on disk, so it is written
+	// again. Until then it counts as written.
 	full.footed = false
 	full.size.Store(full.written + footerSize(int64(full.next-full.first)))
 	l.tail = to
@@ -218,15 +214,17 @@ func (l *writer) rotate(to *segment) error {
 
 const footerPiece = 64 << 10
 
-func footerError(err error) error { return fmt.Errorf("write footer: %w", err) }
-
-// writeFooter writes the footer of a segment, and readers then use it in place of
-// the index in memory. Nobody else writes to the file, and it is not dropped
-// meanwhile (see unlist).
-func (l *writer) writeFooter(s *segment, durable uint64) error {
+// writeFooter writes the footer of a segment, and readers then use it in place of the index in
+// memory. Nobody else writes to the file, and it is not dropped meanwhile (see unlist).
+func (l *writer) writeFooter(s *segment, durable uint64) (err error) {
 	if s.footed {
 		return nil
 	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("write footer: %w", err)
+		}
+	}()
 	count := s.next - s.first
 	b := s.body.Load()
 	if s.sealedAt == 0 {
@@ -238,15 +236,15 @@ func (l *writer) writeFooter(s *segment, durable uint64) error {
 	for piece := range b.index.stored(count) {
 		sum = crc32.Update(sum, castagnoli, piece)
 		if _, err := w.Write(piece); err != nil {
-			return footerError(err)
+			return err
 		}
 	}
 	if s.indexFirst {
 		if err := w.Flush(); err != nil {
-			return footerError(err)
+			return err
 		}
 		if err := s.file.Sync(); err != nil {
-			return footerError(err)
+			return err
 		}
 	}
 	_, _ = w.Write(segmentTrailer{ // Flush returns its error
@@ -254,13 +252,13 @@ func (l *writer) writeFooter(s *segment, durable uint64) error {
 		Index: uint32(s.written), IndexSum: sum,
 	}.encode())
 	if err := w.Flush(); err != nil {
-		return footerError(err)
+		return err
 	}
 	s.footed = true
 	s.size.Store(s.written + footerSize(int64(count)))
 	if max(s.grown, s.allocated) > s.size.Load() { // the trailer is found at the end
 		if err := s.file.Truncate(s.size.Load()); err != nil {
-			return fmt.Errorf("cut segment to size: %w", err)
+			return fmt.Errorf("cut to size: %w", err)
 		}
 	}
 	if b.mapping != nil && int64(len(b.data)) >= s.size.Load() {

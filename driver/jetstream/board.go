@@ -3,7 +3,6 @@ package jetstream
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -19,38 +18,28 @@ const board = "_board"
 //
 // After an error, the board may have been written all the same.
 func (d *Driver) Update(ctx context.Context, change func(old []byte) (data []byte, err error)) error {
-	err := d.try(ctx, d.life, func(ctx context.Context) error {
+	return d.do(ctx, "the board", func(ctx context.Context) error {
 		s, err := d.openBoard(ctx)
 		if err != nil {
 			return err
 		}
-		return d.update(ctx, s, change)
+		ctx, cancel := d.under(ctx, d.boardStream(), attempt)
+		defer cancel()
+		var seq uint64
+		var old []byte
+		msg, err := s.GetLastMsgForSubject(ctx, d.leaseSubject(board))
+		if err == nil {
+			seq, old = msg.Sequence, msg.Data
+		} else if !errors.Is(err, jetstream.ErrMsgNotFound) {
+			return err
+		}
+		data, err := change(old)
+		if err != nil || string(data) == string(old) {
+			return err
+		}
+		_, err = d.js.Publish(ctx, d.leaseSubject(board), data, jetstream.WithExpectLastSequencePerSubject(seq), jetstream.WithRetryAttempts(0))
+		return err
 	})
-	if err != nil {
-		return fmt.Errorf("the board: %w", err)
-	}
-	return nil
-}
-
-// update is one attempt of Update.
-func (d *Driver) update(ctx context.Context, s jetstream.Stream, change func([]byte) ([]byte, error)) error {
-	ctx, settled := d.under(ctx, d.boardStream(), attempt)
-	defer settled()
-	msg, err := s.GetLastMsgForSubject(ctx, d.leaseSubject(board))
-	var seq uint64
-	var old []byte
-	switch {
-	case err == nil:
-		seq, old = msg.Sequence, msg.Data
-	case !errors.Is(err, jetstream.ErrMsgNotFound):
-		return err
-	}
-	data, err := change(old)
-	if err != nil || string(data) == string(old) {
-		return err
-	}
-	_, err = d.js.Publish(ctx, d.leaseSubject(board), data, jetstream.WithExpectLastSequencePerSubject(seq), jetstream.WithRetryAttempts(0))
-	return err
 }
 
 // openBoard returns the board's stream. It is on disk: a stream in memory is empty on a server that comes

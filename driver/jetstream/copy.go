@@ -31,7 +31,7 @@ func (d *Driver) copied(ctx context.Context, realm string) (s jetstream.Stream, 
 	if err := driver.CheckRealm(realm); err != nil {
 		return nil, err
 	}
-	err = d.try(ctx, d.life, func(ctx context.Context) (err error) {
+	err = d.do(ctx, fmt.Sprintf("realm %q", realm), func(ctx context.Context) (err error) {
 		s, err = d.stream(ctx, d.copyConfig(realm, 0))
 		switch {
 		case errors.Is(err, jetstream.ErrStreamNotFound):
@@ -42,10 +42,7 @@ func (d *Driver) copied(ctx context.Context, realm string) (s jetstream.Stream, 
 		}
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("realm %q: %w", realm, err)
-	}
-	return s, nil
+	return s, err
 }
 
 // CopyBegun implements [driver.Copier]. What it knows may be old: then entries that are there are sent
@@ -67,19 +64,14 @@ func (d *Driver) OpenCopy(ctx context.Context, name string, first driver.Cursor)
 		return nil, err
 	}
 	r := d.realm(name, d.copySubject(name), false)
-	err = d.try(ctx, d.life, func(ctx context.Context) error {
+	return r.opened(d.do(ctx, fmt.Sprintf("copy to realm %q", name), func(ctx context.Context) error {
 		if s != nil && s.CachedInfo().State.Msgs == 0 && max(1, s.CachedInfo().Config.FirstSeq) != uint64(first) {
 			if err := d.forget(ctx, name); err != nil {
 				return err
 			}
 		}
 		return r.find(ctx, d.copyConfig(name, first), false)
-	})
-	if err != nil {
-		r.end()
-		return nil, fmt.Errorf("copy to realm %q: %w", name, err)
-	}
-	return r, nil
+	}))
 }
 
 // forget removes a copy whose log has no entries yet and begins where that of another backup does. Files
@@ -98,7 +90,7 @@ func (h *handle) Drop() error { return h.Close() }
 
 // FinishCopy makes a realm of a copy: from now on it is found like any other.
 func (d *Driver) FinishCopy(ctx context.Context, realm string) error {
-	err := d.try(ctx, d.life, func(ctx context.Context) error {
+	return d.do(ctx, fmt.Sprintf("realm %q", realm), func(ctx context.Context) error {
 		s, err := d.js.Stream(ctx, d.logStream(realm))
 		if err != nil {
 			return err
@@ -114,8 +106,4 @@ func (d *Driver) FinishCopy(ctx context.Context, realm string) error {
 		_, err = d.js.UpdateStream(ctx, c)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("realm %q: %w", realm, err)
-	}
-	return nil
 }

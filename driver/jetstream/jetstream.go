@@ -19,7 +19,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -135,25 +134,19 @@ func Connect(ctx context.Context, o Options) (*Driver, error) {
 	if o.RootCA != "" {
 		options = append(options, nats.RootCAs(o.RootCA))
 	}
-	if err := d.connect(ctx, append(options, o.Connect...)); err != nil {
+	err := d.connect(ctx, append(options, o.Connect...))
+	if err != nil {
 		d.end()
+		d.conn.Close()
 		return nil, err
 	}
 	return d, nil
 }
 
-// withoutSecrets returns URLs without their passwords and tokens.
-func withoutSecrets(urls []string) (shown []string) {
+// hosts returns what URLs say after their passwords and tokens.
+func hosts(urls []string) (shown []string) {
 	for _, one := range urls {
-		u, err := url.Parse(one)
-		if err != nil {
-			shown = append(shown, "xxxxx") // nobody can say where its secret is
-			continue
-		}
-		if u.User != nil {
-			u.User = url.User("xxxxx")
-		}
-		shown = append(shown, u.String())
+		shown = append(shown, one[strings.LastIndexByte(one, '@')+1:])
 	}
 	return shown
 }
@@ -164,20 +157,16 @@ func (d *Driver) connect(ctx context.Context, options []nats.Option) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("connect to %q: %w", withoutSecrets(d.o.URLs), err)
+		return fmt.Errorf("connect to %q: %w", hosts(d.o.URLs), err)
 	}
 	d.maxEntry = int(min(d.conn.MaxPayload()-overhead, 1<<30))
 	if d.maxEntry < minEntry {
-		d.conn.Close()
 		return fmt.Errorf("the server's max_payload is %d bytes: want at least %d", d.conn.MaxPayload(), minEntry+overhead)
 	}
-	if d.js, err = jetstream.New(d.conn); err == nil {
-		err = d.watch(d.conn, d.streams())
+	if d.js, err = jetstream.New(d.conn); err != nil {
+		return err
 	}
-	if err != nil {
-		d.conn.Close()
-	}
-	return err
+	return d.watch(d.conn, d.streams())
 }
 
 // Close implements [driver.Driver].
@@ -191,9 +180,8 @@ func (d *Driver) Close() error {
 }
 
 // Realms implements [driver.Driver].
-func (d *Driver) Realms(ctx context.Context) ([]string, error) {
-	var names []string
-	err := d.try(ctx, d.life, func(ctx context.Context) error {
+func (d *Driver) Realms(ctx context.Context) (names []string, err error) {
+	err = d.do(ctx, "list the realms", func(ctx context.Context) error {
 		names = nil
 		list := d.js.StreamNames(ctx, jetstream.WithStreamListSubject(d.logSubject("*")))
 		for stream := range list.Name() {
@@ -203,11 +191,16 @@ func (d *Driver) Realms(ctx context.Context) ([]string, error) {
 		}
 		return list.Err()
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list the realms: %w", err)
-	}
 	slices.Sort(names)
-	return slices.Compact(names), nil
+	return slices.Compact(names), err
+}
+
+// do is try for the driver itself. Its error says what it did.
+func (d *Driver) do(ctx context.Context, what string, op func(context.Context) error) error {
+	if err := d.try(ctx, d.life, op); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
 }
 
 // try does op, which can be done twice, until it succeeds, fails for good, or nobody wants to wait

@@ -156,15 +156,20 @@ func (d *Driver) Open(ctx context.Context, name string, o driver.Options) (drive
 	}
 	r := d.realm(name, d.logSubject(name), o.ReadOnly || o.Check)
 	find := func(log jetstream.StreamConfig) error {
-		return d.try(ctx, d.life, func(ctx context.Context) error { return r.find(ctx, log, o.MustExist || r.readOnly) })
+		return d.do(ctx, fmt.Sprintf("open realm %q", name), func(ctx context.Context) error { return r.find(ctx, log, o.MustExist || r.readOnly) })
 	}
 	err := find(d.logConfig(name))
 	if errors.Is(err, driver.ErrLocked) && o.Check {
 		err = find(d.copyConfig(name, 0))
 	}
+	return r.opened(err)
+}
+
+// opened returns a realm whose streams were found.
+func (r *realm) opened(err error) (driver.Copy, error) {
 	if err != nil {
 		r.end()
-		return nil, fmt.Errorf("open realm %q: %w", name, err)
+		return nil, err
 	}
 	return r, nil
 }

@@ -116,8 +116,7 @@ var helpTexts = sync.OnceValue(func() map[string]string {
 //go:embed help.txt
 var helpText string
 
-// helpCommand is cobra's own, except that it fails for a command that does not
-// exist.
+// helpCommand is cobra's own, except that it fails for a command that does not exist.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [command]",
@@ -163,7 +162,6 @@ func (a *app) note(format string, args ...any) {
 	fprintf(a.stderr, format+"\n", args...)
 }
 
-// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))

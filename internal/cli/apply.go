@@ -21,24 +21,15 @@ func applyCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply FILE | --from-version VERSION",
 		Short: "Put a catalog in force, or show what that would change",
-		Args: func(cmd *cobra.Command, args []string) error {
-			use := cmd.Use
-			if cmd.Flags().Changed("from-version") {
-				use = "apply --from-version VERSION"
-			}
-			return argumentsOf(use).check(cmd, args)
-		},
 	}
-	conn := a.connection(cmd.Flags())
 	why := newReasons(cmd)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would change")
 	cmd.Flags().BoolVar(&create, "create", false, "create the realm if it does not exist")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "apply despite the warnings of the plan")
 	cmd.Flags().Uint64Var(&expect, "expect", 0, "`version` of the catalog that must be in force (default: any)")
 	cmd.Flags().Uint64Var(&from, "from-version", 0, "`version` of the catalog to put in force again, instead of a file")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ctx := cmd.Context()
-		c, file, yaml, err := toApply(ctx, a, conn, from, args)
+	return a.online(cmd, func(ctx context.Context, c *api, args []string) error {
+		file, yaml, err := c.toApply(ctx, a, cmd.Flags().Changed("from-version"), from, args)
 		if err != nil {
 			return err
 		}
@@ -55,8 +46,7 @@ func applyCommand(a *app) *cobra.Command {
 			req.ExpectedVersion = &expect
 		}
 		return planAndApply(ctx, a, c, file, req, dryRun, yes)
-	}
-	return cmd
+	})
 }
 
 // planAndApply shows what a catalog changes. Unless that is all, or needs a second look, it applies the
@@ -86,24 +76,23 @@ func planAndApply(ctx context.Context, a *app, c *api, file string, req *kujiv1.
 	return nil
 }
 
-// toApply reads the catalog to apply, from a file or from the realm's older ones, and dials the server.
-func toApply(ctx context.Context, a *app, conn *connection, version uint64, args []string) (c *api, name string, yaml []byte, err error) {
-	if len(args) > 0 {
-		name = args[0]
-		if yaml, err = a.readFile(name, catalog.MaxBytes); err != nil {
-			return nil, "", nil, err
-		}
-	} else if version == 0 {
-		return nil, "", nil, usagef("--from-version 0: expected a version from 1 on")
+// toApply reads the catalog to apply, from a file or, again, from the realm's older ones.
+func (c *api) toApply(ctx context.Context, a *app, again bool, version uint64, args []string) (name string, yaml []byte, err error) {
+	switch {
+	case again && len(args) > 0:
+		return "", nil, usagef("unexpected argument %q: --from-version names the catalog", args[0])
+	case again && version == 0:
+		return "", nil, usagef("--from-version 0: expected a version from 1 on")
+	case again:
+		yaml, err = c.catalogOf(ctx, version)
+		return fmt.Sprint("version ", version), yaml, err
+	case len(args) == 0:
+		return "", nil, usagef("missing argument FILE")
 	}
-	if c, err = conn.dial(); err != nil || len(args) > 0 {
-		return c, name, yaml, err
-	}
-	yaml, err = c.catalogOf(ctx, version)
-	return c, fmt.Sprint("version ", version), yaml, err
+	yaml, err = a.readFile(args[0], catalog.MaxBytes)
+	return args[0], yaml, err
 }
 
-// countWarnings counts the changes that deserve a second look.
 func countWarnings(p *kujiv1.Plan) (n int) {
 	for _, c := range p.GetChanges() {
 		if c.GetWarning() != "" {
@@ -161,14 +150,11 @@ func printChange(w io.Writer, c *kujiv1.Change) {
 		mark = "~"
 	}
 	fprintf(w, "%s %s %s", mark, what, changed(c))
-	before, after := c.GetBefore(), c.GetAfter()
-	switch {
+	switch before, after := c.GetBefore(), c.GetAfter(); {
 	case before != nil && after != nil:
 		fprintf(w, ": %d drawn, %s left before, %s after", c.GetDrawn(), leftText(before), leftText(after))
-	case before != nil:
-		fprintf(w, ": %d drawn, %s left", c.GetDrawn(), leftText(before))
-	case after != nil:
-		fprintf(w, ": %d drawn, %s left", c.GetDrawn(), leftText(after))
+	case before != nil || after != nil:
+		fprintf(w, ": %d drawn, %s left", c.GetDrawn(), leftText(cmp.Or(before, after)))
 	}
 	fprintf(w, "\n")
 	for _, s := range c.GetSettings() {

@@ -10,9 +10,8 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// maxGroup bounds the file of an atomic group, in bytes: 100 members with 64
-// items each fit.
-const maxGroup = 1 << 20
+// maxAtomic bounds the file of an atomic, in bytes: 100 members with 64 items each fit.
+const maxAtomic = 1 << 20
 
 func atomicCommand(a *app) *cobra.Command {
 	var name string
@@ -21,9 +20,9 @@ func atomicCommand(a *app) *cobra.Command {
 	cmd.Flags().StringVarP(&name, "file", "f", "", "`file` with the members in YAML or JSON; - is standard input (required)")
 	return write(a, cmd, req, (*api).Atomic, func() error {
 		if name == "" {
-			return usagef("missing flag --file: the members of the group")
+			return usagef("missing flag --file: the members")
 		}
-		data, err := a.readFile(name, maxGroup)
+		data, err := a.readFile(name, maxAtomic)
 		if err != nil {
 			return err
 		}
@@ -38,8 +37,7 @@ func atomicCommand(a *app) *cobra.Command {
 	})
 }
 
-// message reads a message as the API's JSON has it, with names in camelCase or
-// with underscores.
+// message reads a message as the API's JSON has it, with names in camelCase or with underscores.
 func (f *yamlFile) message(n *yaml.Node, m protoreflect.Message) error {
 	fields := m.Descriptor().Fields()
 	return f.mapping(n, "a mapping with "+names(fields), func(key string, k, v *yaml.Node) error {

@@ -24,7 +24,6 @@ import (
 	"github.com/kuji-dev/kuji/wal"
 )
 
-// backupFlags are those of kuji backup.
 type backupFlags struct {
 	to, data string
 	rate     uint64
@@ -193,7 +192,7 @@ func isBackup(dir string) bool {
 }
 
 // refuseBackup refuses to write to a backup, or into one, or into a data directory. The realms of a
-// backup would go on in it, and the next backup would be one of another log.
+// backup would continue in it, and the next backup would be one of another log.
 func refuseBackup(dir string) error {
 	if isBackup(dir) {
 		return refusedError{fmt.Sprintf("--data %s has realms and no key: it is a backup, which nobody may write to but \"kuji backup\". Make a data directory of it with \"kuji restore\". "+
@@ -223,7 +222,7 @@ func noRealm(name string) error {
 	return refusedError{name + " has no realm: what was there is gone, or nothing ever was"}
 }
 
-// limited slows a source down to so many bytes a second; 0: as fast as it is.
+// limited slows a source down to rate bytes a second; 0: no limit.
 func limited(source backup.Source, rate uint64) backup.Source {
 	if rate == 0 {
 		return source
@@ -246,7 +245,6 @@ func limited(source backup.Source, rate uint64) backup.Source {
 	}
 }
 
-// backupOf returns the source of a realm of a server.
 func (c *api) backupOf(realm string) backup.Source {
 	return func(ctx context.Context, from uint64) iter.Seq2[backup.Part, error] {
 		return func(yield func(backup.Part, error) bool) {

@@ -16,7 +16,6 @@ import (
 	"github.com/kuji-dev/kuji/internal/loadtest"
 )
 
-// benchFlags is what the flags of bench say.
 type benchFlags struct {
 	loadtest.Options
 	sync, url, keyFile, dir string

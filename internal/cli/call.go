@@ -18,8 +18,8 @@ import (
 // Most commands that talk to a server make one call. read and write complete such a command: they add
 // the flags of the connection, put arguments and flags into the request, send it, and print the answer.
 
-// arguments are those that a command's use line names: POOL is required, [POOL] is not, and POOL...
-// can be several.
+// arguments are those that a command's use line names: POOL is required, [POOL] and POOL | --flag are not,
+// and POOL... can be several.
 type arguments struct {
 	names    []string
 	required int
@@ -28,7 +28,10 @@ type arguments struct {
 
 func argumentsOf(use string) (a arguments) {
 	for _, word := range strings.Fields(use)[1:] {
-		if word[0] == '-' || word == "|" {
+		if word == "|" {
+			a.required--
+		}
+		if word == "|" || word[0] == '-' {
 			break // flags follow
 		}
 		name, several := strings.CutSuffix(strings.Trim(word, "[]"), "...")
@@ -52,7 +55,7 @@ func (a arguments) check(_ *cobra.Command, args []string) error {
 }
 
 // fill puts arguments into the fields of a request that have the names of the use line. ITEM=QUANTITY
-// belongs into the list items.
+// belongs into the list items. An argument without a field is the command's to read.
 func fill(req proto.Message, use string, args []string) error {
 	m, names := req.ProtoReflect(), argumentsOf(use).names
 	fields := m.Descriptor().Fields()
@@ -67,6 +70,9 @@ func fill(req proto.Message, use string, args []string) error {
 			continue
 		}
 		fd := fields.ByName(protoreflect.Name(strings.ToLower(name)))
+		if fd == nil {
+			continue
+		}
 		value, err := valueOf(fd, arg)
 		if err != nil {
 			return usagef("argument %s %w", name, err)

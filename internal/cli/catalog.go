@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji"
@@ -150,10 +149,7 @@ func checkCatalog(ctx context.Context, a *app, file string, c *catalog.Catalog, 
 			out.Warnings = append(out.Warnings, plain{Message: &kujiv1.Change{Id: c.GetId(), Entry: c.GetEntry(), Warning: c.GetWarning()}})
 		}
 	}
-	verdict := "good"
-	if len(out.Warnings) > 0 {
-		verdict = "can be read"
-	}
+	verdict := cmp.Or(when(len(out.Warnings) > 0, "can be read"), "good")
 	err = a.print(out, func(w io.Writer) {
 		fprintf(w, "%s: %s: %s, %s, %s\n", file, verdict, counted(out.Items, "item"), counted(out.Pools, "pool"), counted(out.Entries, "entry"))
 		printWarnings(w, changes)
@@ -185,7 +181,6 @@ func planOver(ctx context.Context, now func() time.Time, before, c *catalog.Cata
 	return realm.Catalogs().Plan(ctx, c)
 }
 
-// loadCatalog reads and checks a catalog.
 func loadCatalog(a *app, file string) (*catalog.Catalog, error) {
 	yaml, err := a.readFile(file, catalog.MaxBytes)
 	if err != nil {
@@ -194,60 +189,41 @@ func loadCatalog(a *app, file string) (*catalog.Catalog, error) {
 	return parseCatalog(file, yaml)
 }
 
-// parseCatalog checks a catalog; each line of its error begins with the file's
-// name, so that editors and terminals can jump to the place.
 func parseCatalog(file string, yaml []byte) (*catalog.Catalog, error) {
 	c, err := catalog.Parse(yaml)
 	if err != nil {
-		return nil, catalogError{file, err}
+		return nil, catalogError{file, err, err.Error()}
 	}
 	return c, nil
 }
 
-// catalogError is a usage error that needs no hint at --help.
+// catalogError is an error about places in a catalog, here or from a server. Each line of text begins with
+// the file's name, so that editors and terminals can jump to the place.
 type catalogError struct {
 	file string
 	err  error
+	text string
 }
 
 func (e catalogError) Unwrap() error { return e.err }
 func (e catalogError) Error() string {
-	lines := strings.Split(e.err.Error(), "\n")
-	for i := range lines {
-		lines[i] = e.file + ":" + strings.TrimPrefix(lines[i], "catalog: ")
-	}
-	return "bad catalog\n" + strings.Join(lines, "\n")
-}
-
-// placedError is the server's error about a catalog, in the form that
-// loadCatalog gives it.
-type placedError struct {
-	file string
-	err  *connect.Error
-}
-
-func (e placedError) Unwrap() error { return e.err }
-func (e placedError) Error() string {
 	text := "bad catalog"
-	for _, v := range client.Detail(e.err).GetViolations() {
-		text += "\n" + (&catalog.Error{
-			Line: int(v.GetLine()), Column: int(v.GetColumn()), Path: v.GetField(), Message: v.GetDescription(),
-		}).Error()
+	for line := range strings.SplitSeq(e.text, "\n") {
+		text += "\n" + e.file + ":" + strings.TrimPrefix(line, "catalog: ")
 	}
-	return strings.ReplaceAll(text, "\n", "\n"+e.file+":")
+	return text
 }
 
-// placed turns a server's error about places in a catalog into one about places
-// in its file.
+// placed turns a server's error about places in a catalog into one about places in its file.
 func placed(file string, err error) error {
-	rpc, ok := errors.AsType[*connect.Error](err)
-	if !ok {
+	var lines []string
+	known := false
+	for _, v := range client.Detail(err).GetViolations() {
+		known = known || v.GetLine() > 0
+		lines = append(lines, (&catalog.Error{Line: int(v.GetLine()), Column: int(v.GetColumn()), Path: v.GetField(), Message: v.GetDescription()}).Error())
+	}
+	if !known {
 		return err
 	}
-	for _, v := range client.Detail(rpc).GetViolations() {
-		if v.GetLine() > 0 {
-			return placedError{file, rpc}
-		}
-	}
-	return err
+	return catalogError{file, err, strings.Join(lines, "\n")}
 }

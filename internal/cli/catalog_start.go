@@ -9,26 +9,25 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
-	"time"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// The catalog of --catalog, in short:
+// What --catalog does at a start:
 //
 //	no catalog is in force                    the file is applied
 //	the file is what is in force              nothing
 //	the file is what it was                   nothing, and the log says that another one is in force
-//	the file was applied by hand since        nothing, as before
+//	the file was applied by hand since        the same
 //	what is in force is the file as it was    the file is applied
 //	both are others                           the server refuses to start
 //
-// What the file was, a file of the data directory says: DATA/catalogs/REALM has the version that it
-// was, in decimal, a space, its hash in hexadecimal, and a newline. A restored directory has none. Then
-// nobody knows what is newer, and what is in force stays. If the file has changed, and catalogs came in
-// force since, the realm's log says whether one of them was the file. Only then a start reads the log.
+// A file of the data directory says what the file was: DATA/catalogs/REALM has the version in decimal, a
+// space, the hash in hexadecimal, and a newline. A restored directory has none. Then nobody knows what is
+// newer, and what is in force stays. If the file has changed, and catalogs came into force since, the
+// realm's log says whether one of them was the file. Only then does a start read the log.
 
 // catalogStart is how a server starts with --catalog.
 type catalogStart struct {
@@ -44,13 +43,13 @@ type seenFile struct {
 	hash    [32]byte
 }
 
-// before refuses a first catalog that deserves a second look, before it makes a realm for it.
+// before refuses a first catalog that deserves a second look, before a realm is made for it.
 func (s *catalogStart) before(ctx context.Context) error {
 	if s.c == nil || s.f.mustExist {
 		return nil
 	}
 	if _, err := os.Stat(filepath.Join(s.f.data, "realms", s.f.realm)); !errors.Is(err, fs.ErrNotExist) {
-		return nil // also errors: who opens the directory meets them again
+		return nil // opening the directory meets other errors again
 	}
 	plan, err := planAlone(ctx, s.now, s.c)
 	if err != nil {
@@ -89,8 +88,7 @@ func (s *catalogStart) apply(ctx context.Context, engine *kuji.Engine) error {
 	case now.hash == inForce.Hash:
 		s.note(now)
 	case was == nil:
-		now.version = 0
-		s.note(now)
+		s.note(seenFile{0, now.hash})
 		why := "no server has started with this directory and --catalog before"
 		if unread != nil {
 			why = s.place() + " cannot be read: " + unread.Error()
@@ -99,20 +97,25 @@ func (s *catalogStart) apply(ctx context.Context, engine *kuji.Engine) error {
 	case was.hash == now.hash:
 		s.keeps(inForce.Version, "the file has not changed since a server saw it last, so the other one is newer")
 	case byHand > 0:
-		now.version = byHand
-		s.note(now)
+		s.note(seenFile{byHand, now.hash})
 		s.keeps(inForce.Version, fmt.Sprintf("the file is version %d, so the other one is newer", byHand))
 	case was.hash == inForce.Hash:
 		return s.put(ctx, realm, inForce.Version)
 	default:
-		return s.bothChanged(&inForce, was)
+		since := "since a server saw it last"
+		if was.version > 0 {
+			since = fmt.Sprintf("since it was version %d", was.version)
+		}
+		return refusedError{fmt.Sprintf("catalog %s not applied and server not started: both have changed. The file has changed %s, and somebody has applied another catalog: "+
+			"version %d is in force since %s. To put the file in force, start with --catalog-over %d. To keep version %d, start without --catalog, or put it in the file: \"kuji catalog export\"",
+			s.f.catalog, since, inForce.Version, utc(inForce.Time), inForce.Version, inForce.Version)}
 	}
 	return nil
 }
 
-// appliedSince returns the newest version after one that a server saw, in which the file as it is now
-// came in force; 0: none. Somebody has applied the file then, and another catalog after it, perhaps the
-// one from before. A version 0 says that the file was none when a server saw it: then nobody knows.
+// appliedSince returns the newest version after the one that a server saw, in which the file as it is now
+// came into force; 0: none. Then somebody has applied the file, and another catalog after it, perhaps the
+// one from before. seen is 0 if the file was not in force when a server saw it: then nobody knows.
 func (s *catalogStart) appliedSince(ctx context.Context, realm *kuji.Realm, seen, inForce uint64) (version uint64, err error) {
 	if seen == 0 || seen == inForce {
 		return 0, nil
@@ -129,24 +132,13 @@ func (s *catalogStart) appliedSince(ctx context.Context, realm *kuji.Realm, seen
 	return version, nil
 }
 
-// keeps says that the catalog in force is not that of the file.
+// keeps logs that the catalog in force is not that of the file.
 func (s *catalogStart) keeps(version uint64, why string) {
 	s.log.Warn("the catalog in force is not that of the file, and stays: to apply the file, use \"kuji apply\"",
 		"realm", s.f.realm, "version", version, "file", s.f.catalog, "why", why)
 }
 
-// bothChanged refuses to choose between the file and what is in force.
-func (s *catalogStart) bothChanged(inForce *kuji.CatalogView, was *seenFile) error {
-	since := "since a server saw it last"
-	if was.version > 0 {
-		since = fmt.Sprintf("since it was version %d", was.version)
-	}
-	return refusedError{fmt.Sprintf("catalog %s not applied and server not started: both have changed. The file has changed %s, and somebody has applied another catalog: "+
-		"version %d is in force since %s. To put the file in force, start with --catalog-over %d. To keep version %d, start without --catalog, or put it in the file: \"kuji catalog export\"",
-		s.f.catalog, since, inForce.Version, time.UnixMilli(inForce.Time).UTC().Format(time.RFC3339), inForce.Version, inForce.Version)}
-}
-
-// put says what the catalog changes, and applies it.
+// put logs what the catalog changes, and applies it.
 func (s *catalogStart) put(ctx context.Context, realm *kuji.Realm, over uint64) error {
 	plan, err := realm.Catalogs().Plan(ctx, s.c)
 	if err != nil {
@@ -155,8 +147,7 @@ func (s *catalogStart) put(ctx context.Context, realm *kuji.Realm, over uint64) 
 	if err := s.judge(&plan); err != nil {
 		return err
 	}
-	note := kuji.Note{Reason: "kuji serve --catalog"}
-	res, err := realm.Catalogs().Apply(ctx, s.c, kuji.ApplyOptions{Over: &over, Note: note})
+	res, err := realm.Catalogs().Apply(ctx, s.c, kuji.ApplyOptions{Over: &over, Note: kuji.Note{Reason: "kuji serve --catalog"}})
 	if err != nil {
 		return fmt.Errorf("apply catalog %s: %w", s.f.catalog, err)
 	}
@@ -168,13 +159,12 @@ func (s *catalogStart) put(ctx context.Context, realm *kuji.Realm, over uint64) 
 
 // judge logs a plan, and refuses one that deserves a second look.
 func (s *catalogStart) judge(plan *kuji.Plan) error {
-	for i := range plan.Changes {
-		c := &plan.Changes[i]
-		if plan.Version > 1 && c.Kind != kuji.ChangeNotice {
-			s.log.Info("the catalog changes something", "realm", s.f.realm, "change", c.Text)
+	for _, c := range planMessage(plan).GetChanges() {
+		if plan.Version > 1 && c.GetKind() != kujiv1.ChangeKind_CHANGE_KIND_NOTICE {
+			s.log.Info("the catalog changes something", "realm", s.f.realm, "change", c.GetText())
 		}
-		if c.Warning != "" {
-			s.log.Warn("the catalog deserves a second look", "realm", s.f.realm, "of", strings.TrimSuffix(c.ID+"/"+c.Entry, "/"), "warning", c.Warning)
+		if c.GetWarning() != "" {
+			s.log.Warn("the catalog deserves a second look", "realm", s.f.realm, "of", changed(c), "warning", c.GetWarning())
 		}
 	}
 	if n := plan.Warnings(); n > 0 && !s.f.acceptWarnings {
@@ -190,13 +180,12 @@ func (s *catalogStart) place() string { return filepath.Join(s.f.data, "catalogs
 const maxSeen = 200
 
 // seen returns what the catalog's file was, nil if nobody knows. err says why it cannot be read.
-func (s *catalogStart) seen() (was *seenFile, err error) {
+func (s *catalogStart) seen() (*seenFile, error) {
 	text, err := s.readFile(s.place(), maxSeen)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	was = &seenFile{}
-	var hash []byte
+	was, hash := &seenFile{}, []byte(nil)
 	if err == nil {
 		_, err = fmt.Sscanf(string(text), "%d %x\n", &was.version, &hash)
 	}
@@ -209,8 +198,8 @@ func (s *catalogStart) seen() (was *seenFile, err error) {
 	return was, nil
 }
 
-// note notes what the catalog's file is. If that fails, the next start knows less, and applies nothing
-// that it would not apply otherwise.
+// note writes down what the catalog's file is. If that fails, the next start knows less, and applies
+// nothing that it would not apply otherwise.
 func (s *catalogStart) note(now seenFile) {
 	if was, err := s.seen(); err == nil && was != nil && *was == now {
 		return
@@ -221,6 +210,6 @@ func (s *catalogStart) note(now seenFile) {
 		err = replaceFile(place, fmt.Appendf(nil, "%d %s\n", now.version, hex.EncodeToString(now.hash[:])))
 	}
 	if err != nil {
-		s.log.Warn("what the catalog's file is cannot be noted: the next start may ask which catalog is newer", "file", place, "error", err)
+		s.log.Warn("what the catalog's file is cannot be written down: the next start may ask which catalog is newer", "file", place, "error", err)
 	}
 }

@@ -19,8 +19,8 @@ import (
 // defaultAddress is where serve listens and clients look, unless told otherwise.
 const defaultAddress = "127.0.0.1:7700"
 
-// maxKeyFile bounds a file with an API key, in bytes.
-const maxKeyFile = 4096
+// maxSecret bounds a file with a key or with secrets, in bytes.
+const maxSecret = 4096
 
 // connection is what the settings say of how to reach a server.
 type connection struct {
@@ -113,17 +113,15 @@ func (c *connection) settle() error {
 	if err != nil {
 		return err
 	}
-	from := "context " + name + ":"
-	if one.KeyFile != "" && !s.given("key") {
-		err = s.set("key-file", one.KeyFile, from+" key-file")
+	if s.given("key") {
+		one.KeyFile = ""
 	}
-	if one.CA != "" {
-		err = errors.Join(err, s.set("tls-ca", one.CA, from+" tls-ca"))
+	for flag, value := range map[string]string{"key-file": one.KeyFile, "tls-ca": one.CA, "realm": one.Realm, "server": one.Server} {
+		if value != "" {
+			err = errors.Join(err, s.set(flag, value, "context "+name+": "+flag))
+		}
 	}
-	if one.Realm != "" {
-		err = errors.Join(err, s.set("realm", one.Realm, from+" realm"))
-	}
-	return errors.Join(err, s.set("server", one.Server, from+" server"))
+	return err
 }
 
 // api is a connection made, and the realm that it is about.
@@ -181,7 +179,7 @@ func (c *connection) apiKey() (string, error) {
 
 // readKey reads a file that holds one key. said names what names the file.
 func (a *app) readKey(said, file string) (string, error) {
-	data, err := a.readFile(file, maxKeyFile)
+	data, err := a.readFile(file, maxSecret)
 	if err != nil {
 		return "", err
 	}

@@ -42,7 +42,7 @@ func clockSetCommand(a *app) *cobra.Command {
 		}
 		return a.print(resp, func(w io.Writer) {
 			to, from := resp.GetToUnixMs(), resp.GetIdsFromUnixMs()
-			fprintf(w, "realm %s: time goes on from %s; the last stamp was %s (position %d)\n", c.realm, utc(to), utc(resp.GetFromUnixMs()), resp.GetPosition())
+			fprintf(w, "realm %s: time continues from %s; the last stamp was %s (position %d)\n", c.realm, utc(to), utc(resp.GetFromUnixMs()), resp.GetPosition())
 			if from > to {
 				fprintf(w, "New request ids are refused as too old until %s. If you cannot wait, apply a catalog with\n\"ids: any\" until then.\n", utc(from))
 			}
@@ -53,7 +53,6 @@ func clockSetCommand(a *app) *cobra.Command {
 
 func utc(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
 
-// parseTime reads the time of a flag.
 func parseTime(flag, text string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {

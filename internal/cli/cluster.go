@@ -92,7 +92,6 @@ func (f *clusterFlags) check(data string) error {
 	return refuseInside("data", filepath.Dir(filepath.Clean(data)))
 }
 
-// checkMember checks the flags of member.
 func (f *clusterFlags) checkMember() error {
 	if err := driver.CheckRealm(f.Name); err != nil {
 		return usagef("--cluster %q: expected 1 to 64 of a-z, 0-9, '-' and '_', starting with a letter or digit", f.Name)
@@ -133,12 +132,8 @@ func (f *clusterFlags) checkNATS() error {
 	return nil
 }
 
-// maxClusterKey bounds a file with a cluster's key, in bytes.
-const maxClusterKey = 4096
-
-// readClusterKeys reads a file with a cluster's key.
 func (a *app) readClusterKeys(file string) (cluster.Keys, error) {
-	data, err := a.readFile(file, maxClusterKey)
+	data, err := a.readFile(file, maxSecret)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/kuji-dev/kuji/internal/cluster"
 )
 
-// forceFlags are those of kuji cluster force-new.
 type forceFlags struct {
 	from, data, ofKey, confirm string
 	cluster                    clusterFlags
@@ -25,12 +24,7 @@ func clusterForceCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "force-new --from DIR --data DIR --cluster NAME --node NAME --peers NAME=HOST,... --cluster-key FILE",
 		Short: "Make a new cluster of what one node has kept, when the others are lost",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
-				return err
-			}
-			return forceNew(cmd.Context(), a, &f)
-		},
+		RunE:  func(cmd *cobra.Command, _ []string) error { return forceNew(cmd.Context(), a, &f) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.from, "from", "", "data `directory` of the node that is intact (required)")
@@ -59,6 +53,9 @@ func (f *forceFlags) check() error {
 }
 
 func forceNew(ctx context.Context, a *app, f *forceFlags) (err error) {
+	if err := f.check(); err != nil {
+		return err
+	}
 	c := &f.cluster
 	force := cluster.Force{From: f.from, Data: f.data, Confirm: f.confirm, Waits: func() {
 		fprintf(a.stderr, "node %s of cluster %s waits for a majority; run \"kuji restore\" without --from on the others\n", c.Node, c.Name)
@@ -94,10 +91,7 @@ func printForce(w io.Writer, out cluster.Forced) {
 	})
 	fprintf(w, "\nThis is what node %s of cluster %s has kept. What may be missing:\n\n", out.Node, out.Of)
 	for _, r := range out.Realms {
-		since := "its beginning"
-		if r.LastTime != "" {
-			since = r.LastTime
-		}
+		since := cmp.Or(r.LastTime, "its beginning")
 		text := fmt.Sprintf("realm %s: what was acknowledged after position %d, from %s on", r.Realm, r.Position, since)
 		if r.Ended {
 			text = fmt.Sprintf("realm %s: what later leaders acknowledged after position %d, from %s on; epoch %d itself is whole", r.Realm, r.Position, since, r.Epoch)
@@ -107,10 +101,7 @@ func printForce(w io.Writer, out cluster.Forced) {
 	for _, name := range out.Missing {
 		fprintf(w, "  realm %s: all of it, other nodes kept it\n", name)
 	}
-	var lost []string
-	for _, n := range out.Lost {
-		lost = append(lost, fmt.Sprintf("  node %s at %s: %s", n.Node, n.Address, n.Why))
-	}
+	lost := each(out.Lost, func(n cluster.LostNode) string { return fmt.Sprintf("  node %s at %s: %s", n.Node, n.Address, n.Why) })
 	slices.Sort(lost)
 	fprintf(w, "\nThe other nodes do not answer. If the disk of one of them is intact, start it: nothing is lost then.\n\n%s\n", strings.Join(lost, "\n"))
 }

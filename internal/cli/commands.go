@@ -32,6 +32,7 @@ var commands = []struct {
 		feedCommand,
 		grantCommand,
 		historyCommand,
+		limitCommand,
 		listCommand,
 		oddsCommand,
 		pityCommand,
@@ -65,12 +66,7 @@ func group(use, short string, of ...*cobra.Command) *cobra.Command {
 
 // needsSubcommand is the action of a command that only groups others.
 func needsSubcommand(cmd *cobra.Command, _ []string) error {
-	var names []string
-	for _, sub := range cmd.Commands() {
-		names = append(names, sub.Name())
-	}
-	return usagef("missing command after %q: expected %s", cmd.CommandPath(), strings.Join(names, ", "))
+	return usagef("missing command after %q: expected %s", cmd.CommandPath(), strings.Join(each(cmd.Commands(), (*cobra.Command).Name), ", "))
 }
 
-// usagef returns a usageError.
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }

@@ -86,8 +86,7 @@ func (all *contexts) names() []string {
 	return names
 }
 
-// saveContexts replaces the file as a whole, so that a crash leaves the old one
-// or the new one.
+// saveContexts replaces the file as a whole, so that a crash leaves the old one or the new one.
 func saveContexts(a *app, all *contexts) error {
 	if a.configDir == "" {
 		return usagef("no directory for the settings of this user: neither $HOME nor $XDG_CONFIG_HOME is set")
@@ -191,9 +190,9 @@ func onContexts(a *app, cmd *cobra.Command, change func(all *contexts, name stri
 		all, err := loadContexts(a)
 		if err == nil && change != nil {
 			err = change(all, args[0])
-			if err == nil {
-				err = saveContexts(a, all)
-			}
+		}
+		if err == nil && change != nil {
+			err = saveContexts(a, all)
 		}
 		if err != nil {
 			return err
@@ -210,7 +209,7 @@ func printContexts(a *app, all *contexts) error {
 	}
 	return a.print(out, func(w io.Writer) {
 		rows(w, "\tCONTEXT\tSERVER\tREALM\tKEY FILE", out.Contexts, func(c contextJSON) []any {
-			return []any{map[bool]string{true: "*"}[c.Name == out.Current], c.Name, c.Server, c.Realm, c.KeyFile}
+			return []any{when(c.Name == out.Current, "*"), c.Name, c.Server, c.Realm, c.KeyFile}
 		})
 	})
 }

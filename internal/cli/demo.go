@@ -92,19 +92,13 @@ func printReport(w io.Writer, r *demo.Report) {
 		row("recovered position", "%d in realm %s, acknowledged up to %d", rec.Recovered, rec.Realm, rec.Acknowledged)
 	}
 	row("log", "%.1f bytes per draw, %d batches", r.LogBytesPerDraw, r.LogBatches)
-	fprintf(w, "\nODDS OF %s BEFORE PITY\tWANTED\tSEEN\tDRAWN\n", strings.ToUpper(r.OddsPool))
-	for _, o := range r.Odds {
-		fprintf(w, "%s\t%.3f%%\t%.3f%%\t%d\n", o.Entry, 100*o.Wanted, 100*o.Seen, o.Drawn)
-	}
-	fprintf(w, "\nCHECK\tRESULT\n")
-	for _, c := range r.Checks {
-		result := "ok: " + c.Detail
-		if !c.OK {
-			result = "FAILED"
+	rows(w, "\nODDS OF "+strings.ToUpper(r.OddsPool)+" BEFORE PITY\tWANTED\tSEEN\tDRAWN", r.Odds, func(o demo.Odds) []any {
+		return []any{o.Entry, fmt.Sprintf("%.3f%%", 100*o.Wanted), fmt.Sprintf("%.3f%%", 100*o.Seen), o.Drawn}
+	})
+	rows(w, "\nCHECK\tRESULT", r.Checks, func(c demo.Check) []any {
+		if c.OK {
+			return []any{c.Name, "ok: " + c.Detail}
 		}
-		fprintf(w, "%s\t%s\n", c.Name, result)
-		for _, e := range c.Errors {
-			fprintf(w, "\t%s\n", markup(strings.ReplaceAll(e, "\n", "\n\t")))
-		}
-	}
+		return []any{c.Name, markup(strings.ReplaceAll(strings.Join(append([]string{"FAILED"}, c.Errors...), "\n"), "\n", "\n\t"))}
+	})
 }

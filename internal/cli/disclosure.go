@@ -151,7 +151,7 @@ func trackText(pool *catalog.Pool, i int, t *catalog.Track) string {
 	if r := &t.Rising; r.From != 0 {
 		text += fmt.Sprintf("; from draw %d after the last hit on, the chance rises", r.From)
 		if !r.Table {
-			text += fmt.Sprintf(" by %s percentage points a draw", decimal(new(big.Rat).SetFrac(new(big.Int).SetUint64(r.By[0]), new(big.Int).SetUint64(r.Scale))))
+			text += fmt.Sprintf(" by %s percentage points a draw", decimalText(r.By[0], r.Scale))
 		}
 	}
 	if t.Certain != 0 {

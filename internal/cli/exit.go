@@ -20,8 +20,7 @@ import (
 	"github.com/kuji-dev/kuji/wal"
 )
 
-// exitCode is how the process ends. The numbers are part of the interface:
-// scripts rely on them.
+// exitCode is how the process ends. The numbers are part of the interface: scripts rely on them.
 type exitCode int
 
 const (
@@ -80,7 +79,6 @@ func classify(ctx context.Context, err error) failure {
 	var (
 		rpc     *connect.Error
 		usage   usageError
-		bad     catalogError
 		refused refusedError
 		of      *cluster.RefusedError
 		damage  damageError
@@ -89,6 +87,7 @@ func classify(ctx context.Context, err error) failure {
 		unknown *client.UnknownError
 	)
 	inDoubt := errors.As(err, &unknown)
+	bad, isCatalog := errors.AsType[catalogError](err)
 	switch {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		f.Exit, f.Message = exitInterrupted, "interrupted"
@@ -97,19 +96,19 @@ func classify(ctx context.Context, err error) failure {
 	case errors.As(err, &usage):
 		f.Exit = exitUsage
 		f.Message += "\nRun the command with --help to see how to use it."
-	case errors.As(err, &bad):
-		f.Exit = exitUsage
 	case errors.As(err, &refused), errors.As(err, &of):
 		f.Exit = exitRefused
 	case errors.As(err, &rpc):
 		f.fromRPC(rpc)
+	case isCatalog:
+		f.Exit = exitUsage
 	case inDoubt:
 		f.Exit = exitUnreachable
 	case kuji.CodeOf(err) != 0:
 		f.Exit = exitOfEngine(kuji.CodeOf(err))
 	}
-	if at, ok := errors.AsType[placedError](err); ok {
-		f.Message = at.Error()
+	if isCatalog {
+		f.Message = bad.Error()
 	}
 	if inDoubt {
 		f.RequestID, f.Message = unknown.RequestID, err.Error()
@@ -139,13 +138,7 @@ func (f *failure) fromRPC(rpc *connect.Error) {
 	f.Message = rpc.Message()
 	for _, v := range detail.GetViolations() {
 		f.Violations = append(f.Violations, plain{Message: v})
-		where := ""
-		switch {
-		case v.GetLine() > 0:
-			where = fmt.Sprintf("%d:%d: ", v.GetLine(), v.GetColumn())
-		case v.GetField() != "":
-			where = v.GetField() + ": "
-		}
+		where := cmp.Or(when(v.GetLine() > 0, fmt.Sprintf("%d:%d: ", v.GetLine(), v.GetColumn())), when(v.GetField() != "", v.GetField()+": "))
 		if !strings.Contains(f.Message, v.GetDescription()) {
 			f.Message += "\n  " + where + v.GetDescription()
 		}

@@ -22,10 +22,6 @@ import (
 	"github.com/kuji-dev/kuji/sink"
 )
 
-// maxSecretFile bounds a file with the secrets of a webhook, in bytes.
-const maxSecretFile = 4096
-
-// feedFlags are those of kuji feed.
 type feedFlags struct {
 	to           string
 	secretFile   string
@@ -37,7 +33,7 @@ type feedFlags struct {
 }
 
 type feedJSON struct {
-	Position uint64 `json:"position"` // where the next process goes on
+	Position uint64 `json:"position"` // where the next process continues
 }
 
 func feedCommand(a *app) *cobra.Command {
@@ -66,7 +62,7 @@ func feedCommand(a *app) *cobra.Command {
 			return err
 		}
 		return a.print(done, func(w io.Writer) {
-			fprintf(w, "the feed goes on at position %d\n", done.Position)
+			fprintf(w, "the feed continues at position %d\n", done.Position)
 		})
 	}
 	return cmd
@@ -78,37 +74,40 @@ func (f *feedFlags) webhook() bool {
 
 func (f *feedFlags) kafka() bool { return strings.HasPrefix(f.to, "kafka://") }
 
-// check checks which flags stand together. It never says the URL, which may have a password in it.
+// onlyFor says of flags for which targets they are.
+var onlyFor = []struct{ flags, targets string }{
+	{"secret-file position allow-private", "webhooks"},
+	{"history-age", "PostgreSQL"},
+	{"from player pool", "webhooks and Kafka: PostgreSQL has the whole realm"},
+}
+
+// check checks which flags are given together. It never says the URL, which may have a password in it.
 func (f *feedFlags) check(given func(flag string) bool) error {
-	only := func(where string, names ...string) error {
-		for _, name := range names {
-			if given(name) {
-				return usagef("--%s is only for %s", name, where)
-			}
-		}
-		return nil
-	}
+	target := ""
 	switch {
 	case f.to == "":
 		return usagef("missing flag --to: where the events go")
-	case f.historyAge < 0:
-		return atLeast("history-age", f.historyAge, 0)
-	case f.historyAge > 0 && !history.IsURL(f.to):
-		return usagef("--history-age is only for PostgreSQL")
 	case f.webhook():
-		if f.secretFile == "" || f.position == "" {
-			return usagef("a webhook needs --secret-file and --position")
-		}
-		return nil
+		target = "webhooks"
 	case f.kafka():
-		return only("webhooks", "secret-file", "position", "allow-private")
+		target = "Kafka"
 	case history.IsURL(f.to):
-		if err := only("webhooks", "secret-file", "position", "allow-private"); err != nil {
-			return err
-		}
-		return only("webhooks and Kafka: PostgreSQL has the whole realm", "from", "player", "pool")
+		target = "PostgreSQL"
+	default:
+		return usagef("--to: expected https://…, kafka://… or postgres://…")
 	}
-	return usagef("--to: expected https://…, kafka://… or postgres://…")
+	for _, only := range onlyFor {
+		targets, _, _ := strings.Cut(only.targets, ":")
+		for flag := range strings.FieldsSeq(only.flags) {
+			if given(flag) && !strings.Contains(targets, target) {
+				return usagef("--%s is only for %s", flag, only.targets)
+			}
+		}
+	}
+	if f.webhook() && (f.secretFile == "" || f.position == "") {
+		return usagef("a webhook needs --secret-file and --position")
+	}
+	return atLeast("history-age", f.historyAge, 0)
 }
 
 // feed delivers until ctx ends or something fails for good.
@@ -126,7 +125,7 @@ func feed(ctx context.Context, a *app, c *api, f *feedFlags) (done feedJSON, err
 	if f.kafka() {
 		target, err = sink.NewKafka(sink.Kafka{URL: f.to, Feed: of, Log: log})
 	} else {
-		secrets, bad := a.readFile(f.secretFile, maxSecretFile)
+		secrets, bad := a.readFile(f.secretFile, maxSecret)
 		if bad != nil {
 			return done, bad
 		}
@@ -179,14 +178,13 @@ const (
 	lastFeedPause  = time.Minute
 )
 
-// feedHistory delivers into PostgreSQL.
 func (c *api) feedHistory(ctx context.Context, f *feedFlags, log *slog.Logger) (done feedJSON, err error) {
 	db, err := history.Open(ctx, f.to, c.realm, history.Options{Age: f.historyAge})
 	if err != nil {
 		return done, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	log.Info("the feed goes on", "position", db.State().Position+1)
+	log.Info("the feed continues", "position", db.State().Position+1)
 	var broke error // of the feed
 	feed := func(ctx context.Context, from uint64) iter.Seq2[kuji.Record, error] {
 		return func(yield func(kuji.Record, error) bool) {
@@ -261,12 +259,4 @@ func recordOf(e *kujiv1.Event) kuji.Record {
 
 func kujiStacks(all []*kujiv1.Stack) []kuji.Stack {
 	return each(all, func(s *kujiv1.Stack) kuji.Stack { return kuji.Stack{Item: s.GetItem(), Quantity: s.GetQuantity()} })
-}
-
-// each returns what is made of each value; nil of none.
-func each[From, To any](all []From, of func(From) To) (out []To) {
-	for _, one := range all {
-		out = append(out, of(one))
-	}
-	return out
 }

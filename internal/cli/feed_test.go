@@ -434,7 +434,7 @@ func TestFeedAsked(t *testing.T) {
 		{[]string{"--to", "https://example.com", "--secret-file", f.kuji + ".none", "--position", position}, exitUsage, "no such file"},
 		{[]string{"--to", "kafka://b/t", "--position", position}, exitUsage, "--position is only for webhooks"},
 		{[]string{"--to", "kafka://b/t", "--history-age", "1h"}, exitUsage, "--history-age is only for PostgreSQL"},
-		{[]string{"--to", "postgres://b/t", "--history-age", "-1h"}, exitUsage, "expected 0s or more"},
+		{[]string{"--to", "postgres://b/t", "--history-age", "-1h"}, exitUsage, "expected at least 0s"},
 		{[]string{"--to", "postgres://b/t", "--player", "ann"}, exitUsage, "--player is only for webhooks and Kafka"},
 		{[]string{"--to", "postgres://user:word@127.0.0.1:1/t"}, exitUnexpected, "opening the history"},
 	} {

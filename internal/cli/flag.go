@@ -21,8 +21,7 @@ var expected = map[string]string{
 	"float64":  "a number",
 }
 
-// flagError says what is wrong with the value of a flag, in the form of every
-// other message.
+// flagError says what is wrong with the value of a flag, in the form of every other message.
 func flagError(_ *cobra.Command, err error) error {
 	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok || expected[bad.GetFlag().Value.Type()] == "" {
@@ -51,7 +50,6 @@ type quantity interface {
 	~int | ~int64 | ~uint32 | ~uint64
 }
 
-// atLeast checks a number given by flag.
 func atLeast[N quantity](flag string, value, least N) error {
 	if value < least {
 		return usagef("--%s %v: expected at least %v", flag, value, least)

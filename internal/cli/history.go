@@ -103,11 +103,8 @@ func parsePlace(s string) (*kujiv1.EventPlace, error) {
 	}
 	position, index, both := strings.Cut(s, ".")
 	p, err := strconv.ParseUint(position, 10, 64)
-	i := uint64(0)
-	if err == nil && both {
-		i, err = strconv.ParseUint(index, 10, 32)
-	}
-	if err != nil || p == 0 {
+	i, bad := strconv.ParseUint(cmp.Or(when(both, index), when(!both, "0")), 10, 32)
+	if err != nil || bad != nil || p == 0 {
 		return nil, usagef("--before %q: expected POSITION or POSITION.INDEX, such as 1205.3", s)
 	}
 	return &kujiv1.EventPlace{Position: p, Index: uint32(i)}, nil
@@ -123,10 +120,7 @@ func printHistory(w io.Writer, resp *kujiv1.GetHistoryResponse) {
 			fprintf(w, "    paid %d %s\n", s.GetQuantity(), s.GetItem())
 		}
 		for _, c := range e.GetChanges() {
-			after := ""
-			if c.Balance != nil {
-				after = fmt.Sprintf(" → %d", c.GetBalance())
-			}
+			after := when(c.Balance != nil, fmt.Sprintf(" → %d", c.GetBalance()))
 			fprintf(w, "    %s %s %+d%s\n", word(c.GetPlayer()), word(c.GetItem()), c.GetDelta(), after)
 		}
 		if e.GetBy() != "" || e.GetReason() != "" {

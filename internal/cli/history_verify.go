@@ -32,7 +32,6 @@ type historyVerifyRealmJSON struct {
 	proven  uint64 // the first event that is
 }
 
-// historyVerifyFlags are the flags of kuji history verify.
 type historyVerifyFlags struct {
 	auditFlags
 	realm, history string
@@ -44,12 +43,7 @@ func historyVerifyCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify --data DIR",
 		Short: "Compare histories with their logs, event by event",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
-				return err
-			}
-			return verifyHistories(cmd.Context(), a, f)
-		},
+		RunE:  func(cmd *cobra.Command, _ []string) error { return verifyHistories(cmd.Context(), a, f) },
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
@@ -72,7 +66,6 @@ func (f *historyVerifyFlags) check() error {
 	return nil
 }
 
-// target returns where the history of a realm is.
 func (f *historyVerifyFlags) target(realm string) string {
 	if f.history == historySQLite {
 		return filepath.Join(f.data, "history", realm+".db")
@@ -81,6 +74,9 @@ func (f *historyVerifyFlags) target(realm string) string {
 }
 
 func verifyHistories(ctx context.Context, a *app, f *historyVerifyFlags) (err error) {
+	if err := f.check(); err != nil {
+		return err
+	}
 	from, err := openAudit(ctx, a, &f.auditFlags)
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -29,17 +28,19 @@ func keysCommand(a *app) *cobra.Command {
 				return usagef("missing flag --can or --name: expected what the key may do, such as draw,read, and a name of one word")
 			}
 			var options []string
-			for name, values := range map[string][]string{"realms": realms, "pools": pools, "grants": grants} {
+			add := func(name string, values ...string) {
 				if len(values) > 0 {
 					options = append(options, name+"="+strings.Join(values, ","))
 				}
 			}
-			slices.Sort(options) // not as the map has them
+			add("realms", realms...)
+			add("pools", pools...)
 			if rate != 0 {
-				options = append(options, "rate="+strconv.Itoa(rate))
+				add("rate", strconv.Itoa(rate))
 			}
+			add("grants", grants...)
 			if anyID {
-				options = append(options, "ids=optional")
+				add("ids", "optional")
 			}
 			key := access.NewKey()
 			line, err := access.KeyLine(can, key, name, options...)

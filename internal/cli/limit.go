@@ -1,10 +1,16 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
@@ -40,23 +46,26 @@ func durationText(ms int64) string {
 	return strconv.FormatInt(ms, 10) + "ms"
 }
 
+// windowOf reads what durationText writes, and other durations.
+func windowOf(text string) (ms int64, ok bool) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		return int64(n) * 24 * 3600_000, err == nil
+	}
+	d, err := time.ParseDuration(text)
+	return d.Milliseconds(), err == nil
+}
+
 // whyText says more about a refusal, or nothing.
 func whyText(r *kujiv1.Result) string {
-	var parts []string
+	parts := each(r.GetLacks(), func(l *kujiv1.Lack) string {
+		return fmt.Sprintf("%s: has %d, needs %d", l.GetItem(), l.GetHave(), l.GetNeed())
+	})
 	if l := r.GetLimit(); l != nil {
-		text := fmt.Sprintf("%s, %d left", limitText(l), l.GetLeft())
-		if at := l.GetResetsUnixMs(); at != 0 {
-			text += ", more from " + timeText(at)
-		}
-		parts = append(parts, text)
+		more := when(l.GetResetsUnixMs() != 0, ", more from "+timeText(l.GetResetsUnixMs()))
+		parts = slices.Insert(parts, 0, fmt.Sprintf("%s, %d left%s", limitText(l), l.GetLeft(), more))
 	}
-	for _, l := range r.GetLacks() {
-		parts = append(parts, fmt.Sprintf("%s: has %d, needs %d", l.GetItem(), l.GetHave(), l.GetNeed()))
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(parts, "; ") + ")"
+	return when(len(parts) > 0, " ("+strings.Join(parts, "; ")+")")
 }
 
 // printLimits writes where a player stands in limits, or in free draws.
@@ -65,10 +74,31 @@ func printLimits(w io.Writer, what string, limits []*kujiv1.Limit) {
 		return
 	}
 	rows(w, "\nPOOL\t"+what+"\tLEFT\tMORE FROM", limits, func(l *kujiv1.Limit) []any {
-		more := "-"
-		if at := l.GetResetsUnixMs(); at != 0 {
-			more = timeText(at)
-		}
-		return []any{l.GetPool(), limitText(l), l.GetLeft(), more}
+		return []any{l.GetPool(), limitText(l), l.GetLeft(), cmp.Or(when(l.GetResetsUnixMs() != 0, timeText(l.GetResetsUnixMs())), "-")}
 	})
+}
+
+func limitCommand(a *app) *cobra.Command {
+	req := &kujiv1.SetLimitRequest{}
+	set := &cobra.Command{
+		Use:   "set PLAYER POOL LIMIT USED --reason TEXT",
+		Short: "Set how many draws a player has used of a limit",
+	}
+	call := func(c *api, ctx context.Context, req *kujiv1.SetLimitRequest) (*kujiv1.SetLimitResponse, error) {
+		return c.Admin.SetLimit(ctx, req)
+	}
+	return group("limit", "Set what a player has used of a limit", write(a, set, req, call, func() error {
+		text := set.Flags().Arg(2)
+		if window, ok := windowOf(text); ok {
+			req.Per, req.WindowMs = kujiv1.LimitPeriod_LIMIT_PERIOD_WINDOW, window
+		} else if per, err := contract.Value(req.Per.Descriptor(), text); err == nil {
+			req.Per = kujiv1.LimitPeriod(per)
+		} else {
+			return usagef("argument %q: expected forever, day, week, or the length of a window, such as 36h", text)
+		}
+		if set.Flag("reason").Value.String() == "" {
+			return usagef("missing flag --reason: why the limit is set")
+		}
+		return nil
+	}))
 }

@@ -23,7 +23,6 @@ func logCommand(a *app) *cobra.Command {
 		logStatCommand(a), logDumpCommand(a), logVerifyCommand(a), logEventsCommand(a))
 }
 
-// openLog opens a log for reading only.
 func openLog(dir string) (*wal.Log, error) {
 	l, err := wal.Open(dir, wal.Options{ReadOnly: true})
 	if err != nil {
@@ -97,7 +96,7 @@ func dumpLog(ctx context.Context, a *app, dir string, from, count uint64) (err e
 		if a.json {
 			err = encodeJSON(out, logDumpJSON{rec.Offset, len(rec.Data), rec.Data})
 		} else {
-			more := map[bool]string{true: "…"}[len(rec.Data) > shownBytes]
+			more := when(len(rec.Data) > shownBytes, "…")
 			_, err = io.WriteString(out, sprintf("%d\t%d bytes\t%s%s\n", rec.Offset, len(rec.Data), strconv.QuoteToASCII(string(rec.Data[:min(len(rec.Data), shownBytes)])), more))
 		}
 		if err != nil {
@@ -131,7 +130,7 @@ func logEventsCommand(a *app) *cobra.Command {
 				}
 			})
 			if cmd.Context().Err() != nil {
-				return err // the check goes on in the background: out is not ours to flush
+				return err // the check continues in the background, and writes to out
 			}
 			return errors.Join(err, lost, out.Flush())
 		},
@@ -218,7 +217,7 @@ func verifyLog(ctx context.Context, a *app, dir string) error {
 		Log: dir, OK: len(r.Damage) == 0, First: r.First, Next: r.Next, Durable: r.Durable, Segments: len(r.Segments),
 		Groups: r.Groups, Records: r.Records, Bytes: r.Bytes, Torn: r.Torn, Damage: []logDamageJSON{},
 	}
-	damage := make([]error, 0, len(r.Damage))
+	var damage []error
 	for _, d := range r.Damage {
 		out.Damage = append(out.Damage, logDamageJSON{d.File, d.Pos, d.Offset, d.Error()})
 		damage = append(damage, d)

@@ -35,7 +35,6 @@ func (l *logFlags) add(cmd *cobra.Command) {
 
 var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 
-// logger returns the server's log.
 func (l *logFlags) logger(a *app) (*slog.Logger, error) {
 	level, ok := logLevels[l.level]
 	if !ok {
@@ -134,8 +133,7 @@ type life struct {
 	why   string    // it stops
 }
 
-// beginLife logs that a server starts, and with which settings that are not the default, without
-// secrets.
+// beginLife logs that a server starts, and with which settings that are not the default, without secrets.
 func beginLife(log *slog.Logger, data string, flags *pflag.FlagSet) *life {
 	var settings []any
 	flags.Visit(func(f *pflag.Flag) {

@@ -15,7 +15,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// oddsJSON is the odds of a draw and, with --count, those of a request for so many.
+// oddsJSON is the odds of a draw and, with --count, those of a request for that many.
 type oddsJSON struct {
 	Odds    plain `json:"odds"`
 	Request plain `json:"request,omitzero"`
@@ -78,7 +78,7 @@ func getOdds(ctx context.Context, c *api, pool, player string, count int) (one, 
 	}
 	several = resp.GetOdds()
 	if several.GetCatalogVersion() != one.GetCatalogVersion() || len(several.GetOutcomes()) != len(one.GetOutcomes()) {
-		return nil, nil, fmt.Errorf("catalog version %d came into force after version %d meanwhile: ask again", several.GetCatalogVersion(), one.GetCatalogVersion())
+		return nil, nil, fmt.Errorf("catalog version %d came into force after version %d: ask again", several.GetCatalogVersion(), one.GetCatalogVersion())
 	}
 	return one, several, nil
 }
@@ -112,30 +112,19 @@ func printOdds(w io.Writer, pool, player string, o, several *kujiv1.Odds) {
 	if player != "" {
 		fprintf(w, "player\t%s\n", player)
 	}
-	status := contract.Word(o.GetStatus())
-	if o.GetSubject() != "" {
-		status += " (" + o.GetSubject() + ")"
-	}
-	fprintf(w, "a draw now\t%s\n", status)
+	fprintf(w, "a draw now\t%s%s\n", contract.Word(o.GetStatus()), when(o.GetSubject() != "", " ("+o.GetSubject()+")"))
 	request, count := "", several.GetCount()
 	if several != nil {
 		fprintf(w, "%d draws now\t%s\n", count, contract.Word(several.GetStatus()))
 		request = fmt.Sprintf("\tA DRAW OF %d\tIN %d", count, count)
 	}
 	for _, t := range o.GetPity() {
-		text := fmt.Sprintf("%d draws since the last hit", t.GetDraws())
-		if t.GetCertainIn() > 0 {
-			text += ", certain in " + certainText(t.GetCertainIn(), "", t.GetUnless())
-		}
-		fprintf(w, "pity\t%s/%s: %s\n", t.GetPool(), t.GetTrack(), text)
+		certain := when(t.GetCertainIn() > 0, ", certain in "+certainText(t.GetCertainIn(), "", t.GetUnless()))
+		fprintf(w, "pity\t%s/%s: %d draws since the last hit%s\n", t.GetPool(), t.GetTrack(), t.GetDraws(), certain)
 	}
 	times := slices.ContainsFunc(o.GetOutcomes(), func(e *kujiv1.OutcomeOdds) bool { return !proto.Equal(e.GetChance(), e.GetExpected()) })
-	heads := "\nPOOL/ENTRY\tCHANCE\tEXACT"
-	if times {
-		heads += "\tTIMES A DRAW"
-	}
 	at := 0
-	rows(w, heads+request, o.GetOutcomes(), func(e *kujiv1.OutcomeOdds) []any {
+	rows(w, "\nPOOL/ENTRY\tCHANCE\tEXACT"+when(times, "\tTIMES A DRAW")+request, o.GetOutcomes(), func(e *kujiv1.OutcomeOdds) []any {
 		row := []any{e.GetPool() + "/" + e.GetEntry(), percentText(e.GetChance().GetValue()), clip(e.GetChance().GetExact(), 24)}
 		if times {
 			row = append(row, numberText(e.GetExpected().GetValue()))

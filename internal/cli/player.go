@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,11 +26,8 @@ func printPlayer(w io.Writer, p *kujiv1.Player) {
 	}
 	if len(p.GetPity()) > 0 {
 		rows(w, "\nPITY\tDRAWS\tCERTAIN IN", p.GetPity(), func(t *kujiv1.PlayerTrack) []any {
-			certain := "-"
-			if t.GetCertainIn() != 0 {
-				certain = certainText(t.GetCertainIn(), t.GetPool(), t.GetUnless())
-			}
-			return []any{t.GetTrack(), t.GetDraws(), certain}
+			certain := when(t.GetCertainIn() != 0, certainText(t.GetCertainIn(), t.GetPool(), t.GetUnless()))
+			return []any{t.GetTrack(), t.GetDraws(), cmp.Or(certain, "-")}
 		})
 	}
 	printLimits(w, "LIMIT", p.GetLimits())
@@ -39,12 +36,5 @@ func printPlayer(w io.Writer, p *kujiv1.Player) {
 
 // certainText says in how many draws a hit is certain: from which pool, and what can come in its place.
 func certainText(in uint64, pool, unless string) string {
-	text := strconv.FormatUint(in, 10)
-	if pool != "" {
-		text += " from " + pool
-	}
-	if unless != "" {
-		text += " unless " + strings.ReplaceAll(unless, ", ", " or ") + " comes"
-	}
-	return text
+	return whole(in) + when(pool != "", " from "+pool) + when(unless != "", " unless "+strings.ReplaceAll(unless, ", ", " or ")+" comes")
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -54,91 +55,71 @@ func printPool(w io.Writer, p *kujiv1.Pool) {
 	if p.GetTotalWeight() == 0 {
 		fprintf(w, "state\tsold out\n")
 	}
-	rules := markup("")
+	heads := "\nENTRY\tODDS\tLEFT\tDRAWN\tREWARD"
 	if slices.ContainsFunc(p.GetEntries(), func(e *kujiv1.Entry) bool { return entryText(e, p.GetWeightScale()) != "" }) {
-		rules = "\tRULES"
+		heads += "\tRULES"
 	}
-	fprintf(w, "\nENTRY\tODDS\tLEFT\tDRAWN\tREWARD%s\n", rules)
-	for _, e := range p.GetEntries() {
-		left := "unlimited"
-		if e.Left != nil {
-			left = strconv.FormatUint(e.GetLeft(), 10)
-		}
-		fprintf(w, "%s\t%s\t%s\t%d\t%s", e.GetId(), percent(e.GetWeight(), p.GetTotalWeight()), left, e.GetDrawn(), rewardText(e.GetReward()))
+	rows(w, heads, p.GetEntries(), func(e *kujiv1.Entry) []any {
+		row := []any{e.GetId(), percent(e.GetWeight(), p.GetTotalWeight()), leftOfStock(e), e.GetDrawn(), rewardText(e.GetReward())}
 		if rules := entryText(e, p.GetWeightScale()); rules != "" {
-			fprintf(w, "\t%s", rules)
+			row = append(row, rules)
 		}
-		fprintf(w, "\n")
+		return row
+	})
+}
+
+func leftOfStock(e *kujiv1.Entry) string {
+	if e.Left == nil {
+		return "unlimited"
 	}
+	return whole(e.GetLeft())
 }
 
 // printRules writes a line for each rule of a pool.
 func printRules(w io.Writer, p *kujiv1.Pool) {
-	row := func(name, format string, args ...any) { fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
-	if p.GetInternal() {
-		row("internal", "drawn from only through other pools")
+	row := func(name, text string) {
+		if text != "" {
+			fprintf(w, "%s\t%s\n", name, text)
+		}
 	}
-	if p.GetMemoryless() {
-		row("memoryless", "no odds depend on the player")
-	}
+	row("internal", when(p.GetInternal(), "drawn from only through other pools"))
+	row("memoryless", when(p.GetMemoryless(), "no odds depend on the player"))
 	for _, b := range p.GetBundles() {
-		row(fmt.Sprintf("%d draws", b.GetDraws()), "%s", itemsText(b.GetItems()))
+		row(fmt.Sprintf("%d draws", b.GetDraws()), itemsText(b.GetItems()))
 	}
 	if p.GetFree() != nil {
-		row("free", "%s", limitText(p.GetFree()))
+		row("free", limitText(p.GetFree()))
 	}
 	for _, r := range p.GetRedeem() {
-		row("redeem", "%s", redeemText(r))
+		row("redeem", redeemText(r))
 	}
 	for _, l := range p.GetLimits() {
-		row("limit", "%s", limitText(l))
+		row("limit", limitText(l))
 	}
-	if p.GetWhen() != nil {
-		row("when", "%s", conditionText(p.GetWhen()))
-	}
-	if r := p.GetRolls(); r.GetMax() > 1 {
-		distinct := ""
-		if r.GetDistinct() {
-			distinct = ", none twice"
-		}
-		row("rolls", "%s entries a draw%s", rangeText(r.GetMin(), r.GetMax()), distinct)
-	}
+	row("when", conditionText(p.GetWhen()))
+	r := p.GetRolls()
+	row("rolls", when(r.GetMax() > 1, rangeText(r.GetMin(), r.GetMax())+" entries a draw"+when(r.GetDistinct(), ", none twice")))
 	for _, t := range p.GetPity() {
-		row("pity", "%s", poolTrackText(t))
+		row("pity", poolTrackText(t))
 	}
 	for _, g := range p.GetGuarantees() {
-		row("guarantee", "%d of %s in %d draws", g.GetAtLeast(), strings.Join(g.GetOf(), ", "), g.GetDraws())
+		row("guarantee", fmt.Sprintf("%d of %s in %d draws", g.GetAtLeast(), strings.Join(g.GetOf(), ", "), g.GetDraws()))
 	}
-	if p.GetLast() != nil {
-		row("last", "%s", rewardText(p.GetLast()))
-	}
-	if p.GetRefill() > 0 {
-		row("refill", "%d times", p.GetRefill())
-	}
+	row("last", when(p.GetLast() != nil, rewardText(p.GetLast())))
+	row("refill", when(p.GetRefill() > 0, fmt.Sprintf("%d times", p.GetRefill())))
 	for _, b := range p.GetBudgets() {
-		row("budget", "%s", budgetText(b))
+		row("budget", budgetText(b))
 	}
 }
 
 func rewardText(r *kujiv1.Reward) string {
-	var parts []string
-	for _, q := range r.GetItems() {
-		parts = append(parts, q.GetItem()+"="+rangeText(q.GetMin(), q.GetMax()))
-	}
-	for _, list := range r.GetCodes() {
-		parts = append(parts, "code of "+list)
-	}
+	parts := slices.Concat(
+		each(r.GetItems(), func(q *kujiv1.RewardItem) string { return q.GetItem() + "=" + rangeText(q.GetMin(), q.GetMax()) }),
+		each(r.GetCodes(), func(list string) string { return "code of " + list }))
 	for _, in := range r.GetDraws() {
-		part := "pool " + in.GetPool()
-		if in.GetMax() != 1 {
-			part += " ×" + rangeText(in.GetMin(), in.GetMax())
-		}
-		parts = append(parts, part)
+		parts = append(parts, "pool "+in.GetPool()+when(in.GetMax() != 1, " ×"+rangeText(in.GetMin(), in.GetMax())))
 	}
-	if len(parts) == 0 {
-		return "nothing"
-	}
-	return strings.Join(parts, " ")
+	return cmp.Or(strings.Join(parts, " "), "nothing")
 }
 
 func rangeText[N uint32 | uint64](low, high N) string {
@@ -149,44 +130,26 @@ func rangeText[N uint32 | uint64](low, high N) string {
 }
 
 func budgetText(b *kujiv1.Budget) string {
-	text := fmt.Sprintf("%s: %d of %d left", b.GetItem(), b.GetLeft(), b.GetLimit())
+	text := ", and no more"
 	if at := b.GetResetsUnixMs(); at != 0 {
-		text += fmt.Sprintf(" this %s, full again at %s", contract.Word(b.GetPer()), timeText(at))
-	} else {
-		text += ", and no more"
+		text = fmt.Sprintf(" this %s, full again at %s", contract.Word(b.GetPer()), timeText(at))
 	}
-	if b.GetShare() != "" {
-		text += ", shared as " + b.GetShare()
-	}
-	return text
+	return fmt.Sprintf("%s: %d of %d left%s%s", b.GetItem(), b.GetLeft(), b.GetLimit(), text, when(b.GetShare() != "", ", shared as "+b.GetShare()))
 }
 
 func redeemText(r *kujiv1.RedeemTerms) string {
-	text := "a code of " + r.GetList()
-	if r.GetTimes() > 1 {
-		text += fmt.Sprintf(", %d draws each", r.GetTimes())
-	}
-	if r.GetUses() > 1 {
-		text += fmt.Sprintf(", for %d players each", r.GetUses())
-	}
-	if at := r.GetUntilUnixMs(); at != 0 {
-		text += ", until " + timeText(at)
-	}
-	return text
+	return "a code of " + r.GetList() + when(r.GetTimes() > 1, fmt.Sprintf(", %d draws each", r.GetTimes())) +
+		when(r.GetUses() > 1, fmt.Sprintf(", for %d players each", r.GetUses())) +
+		when(r.GetUntilUnixMs() != 0, ", until "+timeText(r.GetUntilUnixMs()))
 }
 
+// conditionText returns a condition in words, "" for none.
 func conditionText(c *kujiv1.Condition) string {
-	var parts []string
-	if len(c.GetHolds()) > 0 {
-		parts = append(parts, "holds "+itemsText(c.GetHolds()))
-	}
-	if len(c.GetLacks()) > 0 {
-		parts = append(parts, "lacks "+strings.Join(c.GetLacks(), " "))
-	}
+	parts := []string{when(len(c.GetHolds()) > 0, "holds "+itemsText(c.GetHolds())), when(len(c.GetLacks()) > 0, "lacks "+strings.Join(c.GetLacks(), " "))}
 	for _, t := range c.GetPity() {
 		parts = append(parts, fmt.Sprintf("pity %s at %d", t.GetTrack(), t.GetDraws()))
 	}
-	return strings.Join(parts, ", ")
+	return joined(parts, ", ")
 }
 
 func poolTrackText(t *kujiv1.Track) string {
@@ -194,64 +157,30 @@ func poolTrackText(t *kujiv1.Track) string {
 	if len(t.GetOf()) != 1 || t.GetOf()[0] != t.GetName() {
 		text += " (" + strings.Join(t.GetOf(), ", ") + ")"
 	}
-	var parts []string
-	if t.GetCertain() > 0 {
-		parts = append(parts, fmt.Sprintf("certain by draw %d", t.GetCertain()))
-	}
-	if t.GetRisingFrom() > 0 {
-		var by []string
-		for _, n := range t.GetRisingBy() {
-			by = append(by, decimalText(n, t.GetRisingScale()))
-		}
-		how := " points a draw"
-		if t.GetRisingTable() {
-			how = " points"
-		}
-		parts = append(parts, fmt.Sprintf("rising from draw %d by %s%s", t.GetRisingFrom(), strings.Join(by, ", "), how))
-	}
-	if t.GetShare() != "" {
-		parts = append(parts, "counted as "+t.GetShare())
-	}
-	if len(parts) == 0 {
-		parts = []string{"counted only"}
-	}
-	return text + ": " + strings.Join(parts, ", ")
+	by := each(t.GetRisingBy(), func(n uint64) string { return decimalText(n, t.GetRisingScale()) })
+	rules := joined([]string{
+		when(t.GetCertain() > 0, fmt.Sprintf("certain by draw %d", t.GetCertain())),
+		when(t.GetRisingFrom() > 0, fmt.Sprintf("rising from draw %d by %s points%s", t.GetRisingFrom(), strings.Join(by, ", "), when(!t.GetRisingTable(), " a draw"))),
+		when(t.GetShare() != "", "counted as "+t.GetShare()),
+	}, ", ")
+	return text + ": " + cmp.Or(rules, "counted only")
 }
 
 // entryText returns an entry's rules in words, "" if there are none.
 func entryText(e *kujiv1.Entry, scale uint64) string {
-	var parts []string
-	if e.GetGroup() != "" {
-		parts = append(parts, "group "+e.GetGroup())
-	}
-	if e.GetUnique() {
-		parts = append(parts, "unique")
-	}
-	if e.GetWhen() != nil {
-		parts = append(parts, "when "+conditionText(e.GetWhen()))
-	}
+	parts := []string{when(e.GetGroup() != "", "group "+e.GetGroup()), when(e.GetUnique(), "unique"), when(e.GetWhen() != nil, "when "+conditionText(e.GetWhen()))}
 	if l := e.GetLuck(); l != nil {
-		by := "item " + l.GetItem()
-		if l.GetTrack() != "" {
-			by = "pity " + l.GetTrack()
-		}
-		var steps []string
-		for _, s := range l.GetSteps() {
-			steps = append(steps, fmt.Sprintf("%s from %d", decimalText(s.GetWeight(), scale), s.GetFrom()))
-		}
+		steps := each(l.GetSteps(), func(s *kujiv1.LuckStep) string {
+			return fmt.Sprintf("%s from %d", decimalText(s.GetWeight(), scale), s.GetFrom())
+		})
+		by := cmp.Or(when(l.GetTrack() != "", "pity "+l.GetTrack()), "item "+l.GetItem())
 		parts = append(parts, "luck by "+by+": weight "+strings.Join(steps, ", "))
 	}
 	if m := e.GetMoments(); m != nil {
-		text := fmt.Sprintf("%d of %d moments have come, %d wait", m.GetCome(), m.GetCount(), m.GetWaiting())
-		if at := m.GetNextUnixMs(); at != 0 {
-			text += ", the next at " + timeText(at)
-		}
-		parts = append(parts, text)
+		parts = append(parts, fmt.Sprintf("%d of %d moments have come, %d wait", m.GetCome(), m.GetCount(), m.GetWaiting())+
+			when(m.GetNextUnixMs() != 0, ", the next at "+timeText(m.GetNextUnixMs())))
 	}
-	if e.GetOverBudget() {
-		parts = append(parts, "over budget")
-	}
-	return strings.Join(parts, "; ")
+	return joined(append(parts, when(e.GetOverBudget(), "over budget")), "; ")
 }
 
 // decimalText writes n/scale exactly; scale is a power of ten.

@@ -47,9 +47,8 @@ func (a *app) barred(n int) {
 // bar reports whether to show a progress bar: only on a terminal.
 func (a *app) bar() bool { return !a.json && isTerminal(a.stdout) && isTerminal(a.stderr) }
 
-// showProgress draws a progress bar for something that takes this long, with
-// what describe says next to it, until ctx ends or the returned function is
-// called. It does nothing if the output is not a terminal.
+// showProgress draws a progress bar for something that takes this long, with what describe says next to
+// it, until ctx ends or the returned function is called. It does nothing if the output is not a terminal.
 func (a *app) showProgress(ctx context.Context, length time.Duration, describe func() string) (stop func()) {
 	begin := time.Now()
 	return a.showBar(ctx, length.Milliseconds(), func() int64 { return time.Since(begin).Milliseconds() }, describe)
@@ -68,27 +67,23 @@ func (a *app) showBar(ctx context.Context, all int64, done func() int64, describ
 		progressbar.OptionClearOnFinish(),
 	)
 	a.barred(1)
-	stopped := make(chan struct{})
+	ctx, cancel := context.WithCancel(ctx)
 	var drawing sync.WaitGroup
 	drawing.Go(func() {
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
-		for {
+		for ctx.Err() == nil {
 			bar.Describe(describe())
 			_ = bar.Set64(min(done(), all-1)) // if it fails, only the bar is wrong
 			select {
 			case <-tick.C:
-			case <-stopped:
-				_ = bar.Clear()
-				return
 			case <-ctx.Done():
-				_ = bar.Clear()
-				return
 			}
 		}
+		_ = bar.Clear()
 	})
 	return func() {
-		close(stopped)
+		cancel()
 		drawing.Wait()
 		a.barred(-1)
 	}

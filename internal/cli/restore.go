@@ -14,7 +14,6 @@ import (
 	"github.com/kuji-dev/kuji/verify"
 )
 
-// restoreFlags are those of kuji restore.
 type restoreFlags struct {
 	from, data, sealKey, ofCluster string
 	cluster                        clusterFlags
@@ -69,10 +68,8 @@ func restored(a *app, out verifyJSON, reports []verify.Report, err error) error 
 	if err != nil {
 		return wrongBackup(err)
 	}
-	out.OK, out.Realms = true, []verifiedRealm{}
-	for _, r := range reports {
-		out.Realms = append(out.Realms, verifiedRealm{OK: true, Report: r})
-	}
+	out.OK = true
+	out.Realms = append([]verifiedRealm{}, each(reports, func(r verify.Report) verifiedRealm { return verifiedRealm{OK: true, Report: r} })...)
 	return a.print(out, func(w io.Writer) { printVerify(w, out) })
 }
 
@@ -123,7 +120,7 @@ func (a *app) readSealKey(name, cluster string) (*[32]byte, error) {
 		seal, _ := keys.Seals(cluster)
 		return &seal, nil
 	}
-	text, err := a.readFile(name, 1<<10)
+	text, err := a.readFile(name, maxSecret)
 	if err != nil {
 		return nil, err
 	}

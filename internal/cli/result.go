@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,14 +17,7 @@ func timeText(ms int64) string {
 }
 
 func itemsText(stacks []*kujiv1.Stack) string {
-	if len(stacks) == 0 {
-		return "nothing"
-	}
-	parts := make([]string, len(stacks))
-	for i, s := range stacks {
-		parts[i] = fmt.Sprintf("%s=%d", s.GetItem(), s.GetQuantity())
-	}
-	return strings.Join(parts, " ")
+	return cmp.Or(strings.Join(each(stacks, func(s *kujiv1.Stack) string { return fmt.Sprintf("%s=%d", s.GetItem(), s.GetQuantity()) }), " "), "nothing")
 }
 
 // total adds up what outcomes gave.
@@ -58,20 +53,13 @@ func (a *app) finish(id string, draws int, resp answer) error {
 	if r.GetStatus() == kujiv1.Status_STATUS_OK {
 		return nil
 	}
-	words, ok := refusals[r.GetStatus()]
-	if !ok {
-		words = "subject %s"
-	}
-	return refusedError{fmt.Sprintf("%s: %s%s. This answer is final for request id %s", contract.Word(r.GetStatus()), fmt.Sprintf(words, r.GetSubject()), whyText(r), id)}
+	why := fmt.Sprintf(cmp.Or(refusals[r.GetStatus()], "subject %s"), r.GetSubject()) + whyText(r)
+	return refusedError{fmt.Sprintf("%s: %s. This answer is final for request id %s", contract.Word(r.GetStatus()), why, id)}
 }
 
 func printResult(w io.Writer, id string, draws int, r *kujiv1.Result) {
-	again := ""
-	if r.GetReplayed() {
-		again = ", answered before"
-	}
 	fprintf(w, "request\t%s\n", id)
-	fprintf(w, "status\t%s%s\n", contract.Word(r.GetStatus()), again)
+	fprintf(w, "status\t%s%s\n", contract.Word(r.GetStatus()), when(r.GetReplayed(), ", answered before"))
 	fprintf(w, "position\t%d\n", r.GetReceipt().GetPosition())
 	if r.GetRedeemed() != "" {
 		fprintf(w, "redeemed\t%s\n", r.GetRedeemed())
@@ -114,17 +102,11 @@ func printOutcomes(w io.Writer, draws int, outcomes []*kujiv1.Outcome) {
 
 // gaveText says what an outcome gave, and through which pools.
 func gaveText(o *kujiv1.Outcome) string {
-	gave := itemsText(o.GetItems())
-	if len(o.GetCodes()) > 0 {
-		gave = strings.TrimPrefix(gave, "nothing")
+	parts := each(o.GetCodes(), func(c *kujiv1.RewardCode) string { return fmt.Sprintf("code %s of %s", c.GetCode(), c.GetList()) })
+	if len(parts) == 0 || len(o.GetItems()) > 0 {
+		parts = slices.Insert(parts, 0, itemsText(o.GetItems()))
 	}
-	for _, c := range o.GetCodes() {
-		gave = strings.TrimSpace(gave + fmt.Sprintf(" code %s of %s", c.GetCode(), c.GetList()))
-	}
-	if len(o.GetVia()) > 0 {
-		gave += " via " + strings.Join(o.GetVia(), ", ")
-	}
-	return gave
+	return strings.Join(parts, " ") + when(len(o.GetVia()) > 0, " via "+strings.Join(o.GetVia(), ", "))
 }
 
 // refusals says in words why the state refused a command; %s is the subject.
@@ -144,5 +126,5 @@ var refusals = map[kujiv1.Status]string{
 	kujiv1.Status_STATUS_CODE_REDEEMED:      "the player has used this code of %s before",
 	kujiv1.Status_STATUS_TOO_MANY_GUESSES:   "the player has sent too many codes that do not exist%s",
 	kujiv1.Status_STATUS_CODE_REQUIRED:      "only codes pay for draws from pool %s: see kuji redeem",
-	kujiv1.Status_STATUS_ABORTED:            "another member of the group failed%s",
+	kujiv1.Status_STATUS_ABORTED:            "another member failed%s",
 }

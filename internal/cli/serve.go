@@ -22,7 +22,6 @@ import (
 	"github.com/kuji-dev/kuji/server"
 )
 
-// serveFlags is what the flags of serve say.
 type serveFlags struct {
 	storeFlags
 	catalogFlags
@@ -223,12 +222,8 @@ func (p *process) untilStopped(ctx context.Context, served <-chan error) error {
 // stoppedRealms reports which realms failed while the server ran. Then the process has not ended well,
 // however orderly it was.
 func stoppedRealms(engine *kuji.Engine) error {
-	var stopped []error
 	realms, err := openRealms(engine)
-	for _, realm := range realms {
-		stopped = append(stopped, realm.Err())
-	}
-	return errors.Join(append(stopped, err)...)
+	return errors.Join(append(each(realms, (*kuji.Realm).Err), err)...)
 }
 
 // openRealms returns the realms of an engine that is served: all of them are open.
@@ -361,8 +356,7 @@ func listenError(flag, address string, err error) error {
 // uncatch makes a signal end the process at once.
 func uncatch() { signal.Reset(os.Interrupt, syscall.SIGTERM) }
 
-// drain stops a server in an orderly way. From here on a signal ends the
-// process at once.
+// drain stops a server in an orderly way. From here on a signal ends the process at once.
 func drain(srv *server.Server, served <-chan error, serving int, timeout time.Duration) error {
 	uncatch()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)

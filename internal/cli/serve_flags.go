@@ -35,7 +35,7 @@ func (f *storeFlags) add(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.syncEvery, "sync-every", 100*time.Millisecond, "time between fsyncs with --sync interval; a crash of the machine can lose that much")
 	flags.Int64Var(&f.segmentSize, "segment-size", 0, "largest log segment in `bytes` (default 64 MiB)")
 	flags.Int64Var(&f.snapshotEvery, "snapshot-every", 0, "take a snapshot of a realm after this many `bytes` of its log (default 64 MiB; -1: never)")
-	flags.BoolVar(&f.trimLog, "trim-log", false, "remove log segments that two independent chains of snapshots cover; older draws can then no longer be verified")
+	flags.BoolVar(&f.trimLog, "trim-log", false, "remove log segments that both series of snapshots cover; older draws can then no longer be verified")
 	flags.BoolVar(&f.mustExist, "must-exist", false, "create neither the data directory nor a realm; end with exit code 3 if one is missing")
 	flags.StringVar(&f.confirmClock, "confirm-clock", "", "believe the machine's clock up to this `time`, such as 2026-11-23T19:20:00Z, however far it is ahead of the log")
 }
@@ -112,7 +112,7 @@ func (f *edgeFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.tlsKey, "tls-key", "", "`file` with the certificate's private key (PEM)")
 	flags.StringVar(&f.keys, "keys", "", "`file` with the hash of one API key per line; without it, everybody on loopback is admin")
 	flags.BoolVar(&f.insecure, "insecure", false, "allow plain text beyond loopback; others can read the keys on the way")
-	flags.StringSliceVar(&f.hosts, "host", nil, "host `name` that a server without keys answers to, as well as loopback")
+	flags.StringSliceVar(&f.hosts, "host", nil, "host `name` that a server without keys answers to, besides loopback")
 	flags.StringSliceVar(&f.origins, "allow-origin", nil, "`site` whose web pages may call the server with a player's token, such as https://shop.example")
 	flags.DurationVar(&f.drainDelay, "drain-delay", 0, "how long to accept requests after readiness is off, for load balancers")
 	flags.DurationVar(&f.drainTimeout, "drain-timeout", 30*time.Second, "how long to wait for calls in flight before stopping")
@@ -131,8 +131,7 @@ func (f *edgeFlags) check() error {
 		atLeast("max-request-bytes", f.limits.RequestBytes, 0), atLeast("max-batch-bytes", f.limits.BatchBytes, 0))
 }
 
-// options reads keys and certificate. The function that it returns reads
-// them again.
+// options reads keys and certificate. The function that it returns reads them again.
 func (f *edgeFlags) options(log *slog.Logger) (server.Options, func() error, error) {
 	o := server.Options{Hosts: f.hosts, Origins: f.origins, Limits: f.limits, DrainDelay: f.drainDelay, Version: version(), Logger: log}
 	reload := func() error { return nil }

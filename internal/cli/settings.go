@@ -156,8 +156,7 @@ type settingJSON struct {
 	From  string `json:"from"`  // "flag", "default", or the variable or the place in a file
 }
 
-// print writes the settings in force, as YAML that --config reads, without
-// secrets.
+// print writes the settings in force, as YAML that --config reads, without secrets.
 func (s *settings) print(a *app, flags []string) error {
 	all := make([]settingJSON, 0, len(flags))
 	for _, name := range flags {

@@ -21,7 +21,6 @@ import (
 	"github.com/kuji-dev/kuji/internal/simulate"
 )
 
-// simulateFlags is what the flags of simulate say.
 type simulateFlags struct {
 	simulate.Config
 	csv, html string
@@ -55,7 +54,7 @@ func simulateCommand(a *app) *cobra.Command {
 	flags.Uint64Var(&f.Seed, "seed", 1, "another number gives other luck")
 	flags.StringVar(&f.Until, "until", "", "players stop when they get this `item`")
 	flags.Float64Var(&f.Rate, "rate", 0, "`draws` of all players together in an hour (default: no time passes)")
-	flags.Float64Var(&f.days, "days", 0, "spread the draws of all players evenly over so many `days`, instead of --rate")
+	flags.Float64Var(&f.days, "days", 0, "spread the draws of all players evenly over this many `days`, instead of --rate")
 	flags.StringToInt64Var(&f.Codes, "codes", nil, "how many codes lists have, as `LIST=N` (default: as many as are asked for)")
 	flags.Lookup("codes").DefValue = "" // the text says it
 	flags.BoolVar(&f.Independent, "independent", false, "every player has stock of their own, as if alone")
@@ -149,13 +148,13 @@ func mean(c *simulate.Cost) string {
 	return fmt.Sprintf("%.2f ± %.2f", *c.Mean, *c.Error)
 }
 
-// when says when something happened.
-func when(m *simulate.Moment) string {
+// whenText says when something happened.
+func whenText(m *simulate.Moment) string {
 	switch {
 	case m == nil:
 		return unknown
 	case m.Days == nil:
-		return fmt.Sprintf("after %s draws", grouped(m.Draws))
+		return "after " + grouped(m.Draws) + " draws"
 	}
 	return fmt.Sprintf("after %s draws, %.2f days", grouped(m.Draws), *m.Days)
 }
@@ -165,11 +164,7 @@ func (r *simulationJSON) facts() (all [][2]string) {
 	add := func(name, format string, args ...any) {
 		all = append(all, [2]string{name, fmt.Sprintf(format, args...)})
 	}
-	name := r.File
-	if r.Catalog != "" {
-		name = fmt.Sprintf("%s (%s)", r.Catalog, r.File)
-	}
-	add("catalog", "%s", name)
+	add("catalog", "%s", cmp.Or(when(r.Catalog != "", r.Catalog+" ("+r.File+")"), r.File))
 	add("pool", "%s", r.Pool)
 	add("players", "%s, at most %s draws each, %d in a request", grouped(uint64(r.Players)), grouped(uint64(r.DrawsEach)), r.Count)
 	add("seed", "%d", r.Seed)
@@ -184,24 +179,14 @@ func (r *simulationJSON) facts() (all [][2]string) {
 		add("paid", "%s %s, %.4g a draw", grouped(p.Total), p.Item, p.PerDraw)
 	}
 	for _, f := range r.Refused {
-		stopped := ""
-		if f.Stopped > 0 {
-			stopped = fmt.Sprintf("; %s players stopped", grouped(f.Stopped))
-		}
-		add("refused", "%s: %s requests%s", f.Status, grouped(f.Requests), stopped)
+		add("refused", "%s: %s requests%s", f.Status, grouped(f.Requests), when(f.Stopped > 0, "; "+grouped(f.Stopped)+" players stopped"))
 	}
 	for _, c := range r.Codes {
-		text := c.List + ": " + grouped(c.Given)
-		if c.Of != nil {
-			text += " of " + grouped(*c.Of)
-		}
-		if text += " given"; c.Gone != nil {
-			text += ", used up " + when(c.Gone)
-		}
-		add("codes", "%s", text)
+		of := when(c.Of != nil, " of "+known(c.Of))
+		add("codes", "%s: %s%s given%s", c.List, grouped(c.Given), of, when(c.Gone != nil, ", used up "+whenText(c.Gone)))
 	}
 	if r.Stock != nil && r.Stock.SoldOut != nil {
-		add("sold out", "%s", when(r.Stock.SoldOut))
+		add("sold out", "%s", whenText(r.Stock.SoldOut))
 	}
 	return all
 }
@@ -258,7 +243,7 @@ func (r *simulationJSON) sections() []*section {
 			stock.Chart = func() (template.HTML, error) { return stockChart(r.Report) }
 		}
 		for _, e := range s.Entries {
-			stock.add(e.Pool, e.Entry, grouped(e.Stock), grouped(e.Left), when(e.Gone))
+			stock.add(e.Pool, e.Entry, grouped(e.Stock), grouped(e.Left), whenText(e.Gone))
 		}
 		budgets := &section{Title: "Budgets", Heads: []string{"BUDGET", "", "OF", "SPENT IN ALL", "MOST", "USED UP"}, Texts: 2}
 		if len(s.Budgets) > 0 {

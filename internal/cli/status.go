@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,28 +25,21 @@ func statusCommand(a *app) *cobra.Command {
 		if err := a.print(resp, func(w io.Writer) { printStatus(w, resp) }); err != nil {
 			return err
 		}
-		var stopped []error
-		for _, r := range resp.GetRealms() {
-			if r.GetError() != "" {
-				stopped = append(stopped, fmt.Errorf("realm %s has stopped: %s", r.GetRealm(), r.GetError()))
+		return errors.Join(each(resp.GetRealms(), func(r *kujiv1.RealmStatus) error {
+			if r.GetError() == "" {
+				return nil
 			}
-		}
-		return errors.Join(stopped...)
+			return fmt.Errorf("realm %s has stopped: %s", r.GetRealm(), r.GetError())
+		})...)
 	})
 	return cmd
 }
 
 func printStatus(w io.Writer, s *kujiv1.GetStatusResponse) {
-	state := "serving"
-	if s.GetDraining() {
-		state = "shutting down"
-	}
+	state := cmp.Or(when(s.GetDraining(), "shutting down"), "serving")
 	fprintf(w, "version %s, %s, sync %s\n\n", s.GetVersion(), state, contract.Word(s.GetSync()))
 	rows(w, "REALM\tSTATE\tPOSITION\tEPOCH\tCATALOG\tPLAYERS\tDRAWS\tFAILURES\tREPLAYS\tLOG BYTES\tTIME", s.GetRealms(), func(r *kujiv1.RealmStatus) []any {
-		health := "healthy"
-		if r.GetError() != "" {
-			health = "stopped"
-		}
+		health := cmp.Or(when(r.GetError() != "", "stopped"), "healthy")
 		return []any{r.GetRealm(), health, r.GetPosition(), r.GetEpoch(), r.GetCatalogVersion(), r.GetPlayers(), r.GetDraws(), r.GetFailures(),
 			r.GetReplays(), r.GetLogBytes(), kuji.ClockView{Wall: r.GetClockUnixMs(), Time: r.GetTimeUnixMs(), IDsFrom: r.GetIdsFromUnixMs()}}
 	})

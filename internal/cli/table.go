@@ -234,3 +234,24 @@ func counted[N int | int64 | uint64](n N, noun string) string {
 	}
 	return fmt.Sprintf("%d %s", n, noun)
 }
+
+// when returns a text if something is so.
+func when(so bool, text string) string {
+	if !so {
+		return ""
+	}
+	return text
+}
+
+// joined joins the texts that are not empty.
+func joined(parts []string, with string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), with)
+}
+
+// each returns what is made of each value; nil of none.
+func each[From, To any](all []From, of func(From) To) (out []To) {
+	for _, one := range all {
+		out = append(out, of(one))
+	}
+	return out
+}

@@ -79,7 +79,7 @@ func eventText(e *kujiv1.Event) string {
 		add("(%s)", word(e.GetSubject()))
 	}
 	for i, o := range e.GetOutcomes() {
-		add("%s%s", map[bool]string{true: "→ "}[i == 0], word(o.GetEntry()))
+		add("%s%s", when(i == 0, "→ "), word(o.GetEntry()))
 		for _, s := range o.GetItems() {
 			add("+%d %s", s.GetQuantity(), word(s.GetItem()))
 		}

@@ -50,27 +50,39 @@ func verifyCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify --data DIR",
 		Short: "Check a data directory or a cluster: every event, every choice, every sum",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := what.check(); err != nil {
-				return err
-			}
-			var realms []string
-			if realm != "" {
-				realms = []string{realm}
-			}
-			anchors, err := readAnchors(a, since)
-			if err != nil {
-				return err
-			}
-			if _, ok := anchors[realm]; realm != "" && since != "" && !ok {
-				return usagef("--since %s: realm %q is not in it", since, realm)
-			}
-			return verifyRealms(cmd.Context(), a, &what, realms, anchors, strict)
-		},
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		if err := what.check(); err != nil {
+			return err
+		}
+		var realms []string
+		if realm != "" {
+			realms = []string{realm}
+		}
+		anchors, err := readAnchors(a, since)
+		if err != nil {
+			return err
+		}
+		if _, ok := anchors[realm]; realm != "" && since != "" && !ok {
+			return usagef("--since %s: realm %q is not in it", since, realm)
+		}
+		from, err := openAudit(cmd.Context(), a, &what)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, from.end()) }()
+		out, err := from.verify(cmd.Context(), realms, anchors, nil)
+		if err != nil && len(out.Realms) == 0 {
+			return err
+		}
+		if strict {
+			err = out.beStrict(err)
+		}
+		return cmp.Or(a.print(out, func(w io.Writer) { printVerify(w, out) }), err)
 	}
 	what.add(cmd)
 	cmd.Flags().StringVar(&realm, "realm", "", "`name` of the only realm to check (default: all)")
-	cmd.Flags().StringVar(&since, "since", "", "`file` that verify --json wrote earlier; the logs must go on from there")
+	cmd.Flags().StringVar(&since, "since", "", "`file` that verify --json wrote earlier; the logs must continue from there")
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail, too, if an epoch was not decided again: its seed is lost, or its rules are those of another build")
 	return cmd
 }
@@ -149,7 +161,7 @@ func inCluster(ctx context.Context, c *cluster.Config, d *jetstream.Driver) *aud
 		report, err := verify.Driver(d, name, o)
 		_, trimmed := errors.AsType[*driver.TrimmedError](err)
 		if trimmed || errors.Is(err, driver.ErrNotExist) || errors.Is(err, driver.ErrUnavailable) {
-			err = connect.NewError(connect.CodeUnavailable, fmt.Errorf("realm %s: a node is lost, or the cluster has trimmed the log meanwhile: try again: %v", name, err))
+			err = connect.NewError(connect.CodeUnavailable, fmt.Errorf("realm %s: a node is lost, or the cluster has trimmed the log: try again: %v", name, err))
 		}
 		return report, err
 	}
@@ -182,8 +194,7 @@ func openAudit(ctx context.Context, a *app, f *auditFlags) (*auditSource, error)
 	return inCluster(ctx, &f.cluster.Config, d), nil
 }
 
-// maxReport bounds an earlier report, in bytes: a few hundred for each realm
-// and each epoch.
+// maxReport bounds an earlier report, in bytes: a few hundred for each realm and each epoch.
 const maxReport = 64 << 20
 
 // readAnchors reads from an earlier report where the realms' chains stood.
@@ -215,34 +226,14 @@ func readAnchors(a *app, file string) (map[string]verify.Anchor, error) {
 	return anchors, nil
 }
 
-func verifyRealms(ctx context.Context, a *app, what *auditFlags, realms []string, anchors map[string]verify.Anchor, strict bool) (err error) {
-	from, err := openAudit(ctx, a, what)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, from.end()) }()
-	out, err := from.verify(ctx, realms, anchors, nil)
-	if err != nil && len(out.Realms) == 0 {
-		return err
-	}
-	if strict {
-		err = out.beStrict(err)
-	}
-	return cmp.Or(a.print(out, func(w io.Writer) { printVerify(w, out) }), err)
-}
-
 // beStrict makes damage of what could not be proven.
 func (v *verifyJSON) beStrict(err error) error {
-	unproven := v.unproven()
+	unproven := each(v.unproven(), errors.New)
 	if len(unproven) == 0 {
 		return err
 	}
 	v.OK = false
-	errs := []error{err}
-	for _, text := range unproven {
-		errs = append(errs, errors.New(text))
-	}
-	return damageError{errors.Join(errs...)}
+	return damageError{errors.Join(append([]error{err}, unproven...)...)}
 }
 
 // name says what was verified.
@@ -255,17 +246,18 @@ func (v *verifyJSON) name() string {
 
 // unproven says which epochs cannot be proven, and which were not decided again.
 func (v *verifyJSON) unproven() (texts []string) {
+	key := filepath.Join(v.Data, "key")
+	if v.Cluster != "" || v.Node != "" {
+		key = "of the cluster"
+	}
 	for _, r := range v.Realms {
 		for _, e := range r.Epochs {
+			at := fmt.Sprintf("realm %s: epoch %d, from position %d on,", r.Realm, e.Epoch, e.First)
 			if e.Undecided != "" {
-				texts = append(texts, fmt.Sprintf("realm %s: epoch %d, from position %d on, was not decided again: %s; verify it with the build that wrote it", r.Realm, e.Epoch, e.First, e.Undecided))
+				texts = append(texts, at+" was not decided again: "+e.Undecided+"; verify it with the build that wrote it")
 			}
 			if e.Lost {
-				key := filepath.Join(v.Data, "key")
-				if v.Cluster != "" || v.Node != "" {
-					key = "of the cluster"
-				}
-				texts = append(texts, fmt.Sprintf("realm %s: epoch %d, from position %d on, cannot be proven: its seed is sealed, and the key %s is missing or another one", r.Realm, e.Epoch, e.First, key))
+				texts = append(texts, at+" cannot be proven: its seed is sealed, and the key "+key+" is missing or another one")
 			}
 		}
 	}
@@ -341,8 +333,7 @@ func (s *auditSource) verifyRealm(ctx context.Context, name string, o verify.Opt
 	}
 }
 
-// realmsIn lists the realms of a data directory, and the names among them that
-// are not directories.
+// realmsIn lists the realms of a data directory, and the names among them that are not directories.
 func realmsIn(data string) (names, strays []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(data, "realms"))
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {

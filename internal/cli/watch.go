@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -130,16 +129,11 @@ func (c *poolChangeJSON) print(w io.Writer, before *kujiv1.Pool) {
 		fprintf(w, "%s  catalog version %d is in force\n", at, c.CatalogVersion)
 	}
 	for _, e := range c.Entries {
-		left := "unlimited"
-		if e.Left != nil {
-			left = fmt.Sprint(*e.Left)
-		}
-		switch {
-		case e.Removed:
+		if e.Removed {
 			fprintf(w, "%s  %s  removed\n", at, e.Entry)
-		default:
-			fprintf(w, "%s  %s  drawn %d (+%d), left %s\n", at, e.Entry, e.Drawn, e.Since, left)
+			continue
 		}
+		fprintf(w, "%s  %s  drawn %d (+%d), left %s\n", at, e.Entry, e.Drawn, e.Since, leftOfStock(&kujiv1.Entry{Left: e.Left}))
 	}
 	switch soldOut := before.GetTotalWeight() == 0; {
 	case c.SoldOut && !soldOut:

@@ -7,8 +7,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,19 +97,21 @@ const knockTime = 3 * time.Second
 
 // knock returns the old cluster's other nodes. It refuses if one of them answers.
 func knock(ctx context.Context, h *home) ([]LostNode, error) {
-	names, at, err := h.others()
-	if err != nil {
-		return nil, err
-	}
 	lost, there := []LostNode{}, []string{}
-	for _, name := range names {
-		address := at[name].Requests()
-		conn, err := (&net.Dialer{Timeout: knockTime}).DialContext(ctx, "tcp", address)
+	for _, name := range slices.Sorted(maps.Keys(h.Peers)) {
+		at, err := ParsePeer(h.Peers[name])
+		switch {
+		case name == h.Node:
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("node %s: %w", name, err)
+		}
+		conn, err := (&net.Dialer{Timeout: knockTime}).DialContext(ctx, "tcp", at.Requests())
 		if err != nil {
-			lost = append(lost, LostNode{name, at[name].Log(), err.Error()})
+			lost = append(lost, LostNode{name, at.Log(), err.Error()})
 			continue
 		}
-		there = append(there, fmt.Sprintf("node %s at %s", name, address))
+		there = append(there, fmt.Sprintf("node %s at %s", name, at.Requests()))
 		_ = conn.Close() // nothing was sent
 	}
 	if len(there) > 0 {

@@ -95,19 +95,3 @@ func IsNode(data string) bool {
 	s, err := os.Stat(Dir(data))
 	return err == nil && s.IsDir()
 }
-
-// others returns the other nodes of the cluster, in order, and where they listened.
-func (h *home) others() (names []string, at map[string]Peer, err error) {
-	at = map[string]Peer{}
-	for name, address := range h.Peers {
-		if name == h.Node {
-			continue
-		}
-		if at[name], err = ParsePeer(address); err != nil {
-			return nil, nil, fmt.Errorf("node %s: %w", name, err)
-		}
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names, at, nil
-}

@@ -57,12 +57,12 @@ type Node struct {
 
 	passer
 	o       Options
-	nats    *embedded.Server // nil: the log is kept elsewhere
-	readers chan struct{}    // one for each who reads the log through this node
-	redis   net.Listener     // nil without Options.Redis
-	ends    []end
+	nats    *embedded.Server   // nil: the log is kept elsewhere
+	readers chan struct{}      // one for each who reads the log through this node
+	servers []*http.Server     // for other nodes and for clients
+	redis   net.Listener       // nil without Options.Redis
 	ended   chan error         // gets what ends one of those who accept connections
-	leave   context.CancelFunc // ends its part in the cluster
+	leave   context.CancelFunc // ends its part in the cluster; nil: it has not begun
 	running sync.WaitGroup
 }
 
@@ -237,19 +237,6 @@ func (n *Node) awaitLeaders(realms map[string]bool) {
 	}
 }
 
-// end is one of the two addresses at which a node takes requests.
-type end struct {
-	http     *http.Server
-	listener net.Listener
-}
-
-func (e end) serve() error {
-	if e.http.TLSConfig != nil {
-		return e.http.ServeTLS(e.listener, "", "")
-	}
-	return e.http.Serve(e.listener)
-}
-
 // Start starts a node. It listens, and joins the others in the background.
 func Start(o Options) (_ *Node, err error) {
 	n, err := newNode(o)
@@ -257,43 +244,26 @@ func Start(o Options) (_ *Node, err error) {
 		return nil, err
 	}
 	if !o.External() {
-		if n.nats, err = o.StartNATS(o.Data, slog.New(warnings{o.Log.Handler()})); err != nil {
+		if n.nats, err = o.StartNATS(o.Data, o.Log); err != nil {
 			return nil, err
 		}
 	}
-	if n.ends, err = n.listen(); err != nil {
-		if n.nats != nil {
-			err = errors.Join(err, n.nats.Close())
-		}
-		return nil, err
-	}
-	n.Address = n.ends[1].listener.Addr().String()
-	if n.redis != nil {
-		n.Redis = n.redis.Addr().String()
+	if err := n.listen(); err != nil {
+		return nil, errors.Join(err, n.close(context.Background()))
 	}
 	lives, leave := context.WithCancel(context.Background())
 	n.leave = leave
 	n.running.Go(func() { n.run(lives) })
 	n.running.Go(func() { n.watch(lives) })
-	for _, e := range n.ends {
-		go func() { n.ended <- e.serve() }()
-	}
 	return n, nil
 }
 
-// listen listens for the other nodes, for clients and for Redis clients. The last are served as soon as the
-// node has joined.
-func (n *Node) listen() (ends []end, err error) {
-	defer func() {
-		for _, e := range ends {
-			if err != nil {
-				err = errors.Join(err, e.listener.Close())
-			}
-		}
-	}()
+// listen listens for the other nodes, for clients and for Redis clients, and serves all but the last, who
+// are served as soon as the node has joined.
+func (n *Node) listen() error {
 	conf, err := n.conf.tls()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	limits, passed := n.o.Server.Limits, n.o.Server.Limits
 	passed.Streams = maxPassed // another node's requests come on one connection
@@ -309,19 +279,42 @@ func (n *Node) listen() (ends []end, err error) {
 	} {
 		h, err := server.NewHTTP(e.serve, e.limits, e.tls, n.log)
 		if err != nil {
-			return ends, err
+			return err
 		}
 		l, err := e.listen()
 		if err != nil {
-			return ends, err
+			return err
 		}
 		bound(h, e.most)
-		ends = append(ends, end{h, l})
+		n.servers, n.Address = append(n.servers, h), l.Addr().String()
+		serve := func() error { return h.Serve(l) }
+		if e.tls != nil {
+			serve = func() error { return h.ServeTLS(l, "", "") }
+		}
+		go func() { n.ended <- serve() }()
 	}
-	if n.o.Redis != nil {
-		n.redis, err = n.o.Redis()
+	if n.o.Redis == nil {
+		return nil
 	}
-	return ends, err
+	if n.redis, err = n.o.Redis(); err == nil {
+		n.Redis = n.redis.Addr().String()
+	}
+	return err
+}
+
+// close ends what listens, and the log.
+func (n *Node) close(down context.Context) (err error) {
+	for _, h := range n.servers {
+		err = errors.Join(err, h.Shutdown(down), h.Close())
+	}
+	if n.leave != nil {
+		n.leave()
+	}
+	n.running.Wait()
+	if n.nats != nil {
+		err = errors.Join(err, n.nats.Close())
+	}
+	return err
 }
 
 // bound closes the connections that a server gets above a limit.
@@ -356,15 +349,7 @@ func (n *Node) Stop(inOrder bool) (err error) {
 	defer time.AfterFunc(handTime, n.forget).Stop()
 	down, cancel := context.WithTimeout(context.Background(), n.o.DrainTimeout)
 	defer cancel()
-	for _, e := range n.ends {
-		err = errors.Join(err, e.http.Shutdown(down), e.http.Close())
-	}
-	n.leave()
-	n.running.Wait()
-	if n.nats != nil {
-		err = errors.Join(err, n.nats.Close())
-	}
-	return err
+	return n.close(down)
 }
 
 // watch ends the node when it can no longer keep its part of the log: the others see that it is gone, and a
@@ -385,12 +370,4 @@ func (n *Node) watch(ctx context.Context) {
 		}
 		step.Pause(ctx, election.RenewEvery)
 	}
-}
-
-// warnings drops what NATS logs below a warning.
-type warnings struct{ slog.Handler }
-
-// Enabled implements [slog.Handler].
-func (h warnings) Enabled(ctx context.Context, l slog.Level) bool {
-	return l >= slog.LevelWarn && h.Handler.Enabled(ctx, l)
 }

@@ -267,12 +267,17 @@ func (n *seating) publish() {
 	close(was.changed)
 }
 
-// noteClock notes whether this node's clock is off, and logs it. The caller holds mu.
+// noteClock notes whether this node's clock is off, and logs it. Its caller holds mu.
 func (n *seating) noteClock() {
 	was := n.clock
 	n.clock = ""
 	if ahead, off := n.core.ClockOff(); off {
-		n.clock = clockText(ahead)
+		way := "ahead of"
+		if ahead < 0 {
+			way = "behind"
+		}
+		n.clock = fmt.Sprintf("its clock is about %v %s the other nodes': it leads no realm until that is less than %v",
+			ahead.Abs().Round(time.Second), way, election.MaxApart/2)
 	}
 	switch {
 	case was == "" && n.clock != "":
@@ -280,15 +285,6 @@ func (n *seating) noteClock() {
 	case was != "" && n.clock == "":
 		n.log.Info("cluster: this node's clock is good again", "node", n.conf.Node)
 	}
-}
-
-// clockText says that a node's clock is off, and by how much.
-func clockText(ahead time.Duration) string {
-	way := "ahead of"
-	if ahead < 0 {
-		ahead, way = -ahead, "behind"
-	}
-	return fmt.Sprintf("its clock is about %v %s the other nodes': it leads no realm until that is less than %v", ahead.Round(time.Second), way, election.MaxApart/2)
 }
 
 // hurry asks for a look at the board at once.

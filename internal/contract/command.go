@@ -2,49 +2,74 @@ package contract
 
 import (
 	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// CommandOf returns the message in a command of a batch, nil if it has none.
-func CommandOf(c *kujiv1.Command) proto.Message {
-	switch c := c.GetCommand().(type) {
-	case *kujiv1.Command_Draw:
-		return c.Draw
-	case *kujiv1.Command_Redeem:
-		return c.Redeem
-	case *kujiv1.Command_Register:
-		return c.Register
-	case *kujiv1.Command_Grant:
-		return c.Grant
-	case *kujiv1.Command_Consume:
-		return c.Consume
-	case *kujiv1.Command_Transfer:
-		return c.Transfer
-	case *kujiv1.Command_Atomic:
-		return c.Atomic
-	}
-	return nil
+// A command is described once, by its message in [kujiv1.Command]: its name and its fields, how it is
+// written as words, and, by the role of its RPC, who may ask for it. Whatever knows all commands takes
+// them from [Commands].
+
+// Kind is a kind of command of the contract.
+type Kind struct {
+	Name    string                   // such as "set_limit"; events have the same
+	Words   *kujiv1.Words            // nil: it cannot be written as words
+	Member  bool                     // it can be in a group
+	Admin   bool                     // only administrators may ask for it
+	Message protoreflect.MessageType // in a batch and in a group
+	Request protoreflect.MessageType // of its RPC
 }
 
-// MemberOf returns the message in a member of a group, nil if it has none.
-func MemberOf(m *kujiv1.Member) proto.Message {
-	switch c := m.GetCommand().(type) {
-	case *kujiv1.Member_Draw:
-		return c.Draw
-	case *kujiv1.Member_Register:
-		return c.Register
-	case *kujiv1.Member_Grant:
-		return c.Grant
-	case *kujiv1.Member_Consume:
-		return c.Consume
-	case *kujiv1.Member_Transfer:
-		return c.Transfer
+// Commands returns the kinds of commands that a batch can have, in the order of the contract.
+func Commands() (all []Kind) {
+	admin, members := Administrators(), oneof((*kujiv1.Member)(nil)).Fields()
+	fields := oneof((*kujiv1.Command)(nil)).Fields()
+	for i := range fields.Len() {
+		m := fields.Get(i).Message()
+		k := Kind{Name: string(fields.Get(i).Name()), Member: members.ByName(fields.Get(i).Name()) != nil}
+		k.Message, k.Request = typeOf(m.FullName()), typeOf(m.FullName()+"Request")
+		k.Admin = slices.Contains(admin, k.Request.Descriptor().FullName())
+		if o := m.Options(); proto.HasExtension(o, kujiv1.E_Words) {
+			k.Words = proto.GetExtension(o, kujiv1.E_Words).(*kujiv1.Words)
+		}
+		all = append(all, k)
 	}
-	return nil
+	return all
+}
+
+// oneof returns the choice of a command or a member.
+func oneof(m proto.Message) protoreflect.OneofDescriptor {
+	return m.ProtoReflect().Descriptor().Oneofs().ByName("command")
+}
+
+func typeOf(name protoreflect.FullName) protoreflect.MessageType {
+	t, err := protoregistry.GlobalTypes.FindMessageByName(name)
+	if err != nil {
+		panic(fmt.Sprintf("contract: %v: each command has a message, and an RPC of its own", err)) // TestCommands
+	}
+	return t
+}
+
+// CommandOf returns the message in a command of a batch, nil if it has none.
+func CommandOf(c *kujiv1.Command) proto.Message { return chosen(c.GetCommand()) }
+
+// MemberOf returns the message in a member of a group, nil if it has none.
+func MemberOf(m *kujiv1.Member) proto.Message { return chosen(m.GetCommand()) }
+
+// chosen returns the message in the choice of a oneof, which is a pointer to a struct with one field.
+func chosen(choice any) proto.Message {
+	if choice == nil {
+		return nil
+	}
+	m, _ := reflect.ValueOf(choice).Elem().Field(0).Interface().(proto.Message)
+	return m
 }
 
 // DefaultRealm is the realm of requests that do not name one.
@@ -80,7 +105,7 @@ func AsMember(m proto.Message) *kujiv1.Member {
 
 // put puts a message where it belongs in a command or a member.
 func put(to, m protoreflect.Message) {
-	kinds := to.Descriptor().Oneofs().ByName("command").Fields()
+	kinds := oneof(to.Interface()).Fields()
 	for i := range kinds.Len() {
 		if kind := kinds.Get(i); kind.Message() == m.Descriptor() {
 			to.Set(kind, protoreflect.ValueOfMessage(m))

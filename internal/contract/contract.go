@@ -10,6 +10,7 @@ package contract
 
 import (
 	"encoding/hex"
+	"fmt"
 	"strings"
 	"sync"
 
@@ -125,6 +126,18 @@ func (f Form) value(w Writer, desc protoreflect.FieldDescriptor, v protoreflect.
 // Word returns the word for a value of an enum: its name in lower case, without the prefix that all
 // values of the enum share. STATUS_SOLD_OUT is sold_out.
 func Word(e protoreflect.Enum) string { return wordsOf(e.Descriptor())[e.Number()] }
+
+// Value is the inverse of [Word], in capitals or not. The error says which words there are.
+func Value(e protoreflect.EnumDescriptor, word string) (protoreflect.EnumNumber, error) {
+	var all []string
+	for i := 1; i < e.Values().Len(); i++ { // the zero is no choice
+		n := e.Values().Get(i).Number()
+		if all = append(all, wordsOf(e)[n]); strings.EqualFold(word, wordsOf(e)[n]) {
+			return n, nil
+		}
+	}
+	return 0, fmt.Errorf("%.40q, want %s", word, strings.Join(all, ", "))
+}
 
 // words are the words of enums: a map[protoreflect.EnumNumber]string for each descriptor.
 var words sync.Map

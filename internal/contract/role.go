@@ -27,6 +27,26 @@ func Services() []protoreflect.ServiceDescriptor {
 	return all
 }
 
+// Administrators returns the requests that only administrators may make.
+func Administrators() (all []protoreflect.FullName) {
+	for _, service := range Services() {
+		for i := range service.Methods().Len() {
+			if m := service.Methods().Get(i); roleOf(m) == kujiv1.Role_ROLE_ADMIN {
+				all = append(all, m.Input().FullName())
+			}
+		}
+	}
+	return all
+}
+
+// roleOf returns the role that an RPC declares.
+func roleOf(method protoreflect.MethodDescriptor) (role kujiv1.Role) {
+	if o, ok := method.Options().(*descriptorpb.MethodOptions); ok && o != nil {
+		role, _ = proto.GetExtension(o, kujiv1.E_Role).(kujiv1.Role)
+	}
+	return role
+}
+
 // Roles returns the role that each RPC declares, by the RPC's path. The error names all
 // RPCs without one.
 func Roles(services []protoreflect.ServiceDescriptor) (map[string]kujiv1.Role, error) {
@@ -36,10 +56,7 @@ func Roles(services []protoreflect.ServiceDescriptor) (map[string]kujiv1.Role, e
 		methods := service.Methods()
 		for i := range methods.Len() {
 			method := methods.Get(i)
-			role := kujiv1.Role_ROLE_UNSPECIFIED
-			if o, ok := method.Options().(*descriptorpb.MethodOptions); ok && o != nil {
-				role, _ = proto.GetExtension(o, kujiv1.E_Role).(kujiv1.Role)
-			}
+			role := roleOf(method)
 			if _, known := kujiv1.Role_name[int32(role)]; !known || role == kujiv1.Role_ROLE_UNSPECIFIED {
 				missing = append(missing, string(method.FullName()))
 				continue

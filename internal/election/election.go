@@ -1,8 +1,8 @@
-// Package election decides which node of a cluster leads which realm.
-// docs/internals/decisions/0010-a-leader-for-each-realm.md says why it does so in this way.
+// Package election decides which node of a cluster leads which realm. A node decides to lead a realm in
+// watch.go; docs/internals/decisions/0010-a-leader-for-each-realm.md says why in this way.
 //
-// It is a pure core. A [Node] hears what its node sees and how its work ends, always with the time,
-// and answers with what to write on the board and what to do about each realm:
+// The package is a pure core. A [Node] hears what its node sees and how its work ends, always with the
+// time. It answers with what to write on the board, and what to do about each realm:
 //
 //	each second          Tick; read the board; Look; write what it returns; Looked
 //	when a [Do] has ended  Done

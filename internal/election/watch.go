@@ -20,7 +20,7 @@ type watcher struct {
 	conf    Config
 	beat    uint64                  // the last one of its own
 	beats   map[string]seen[pulse]  // by node: life and beat
-	free    map[string]time.Time    // by realm: since when nobody leads it
+	free    map[string]seen[bool]   // by realm that nobody leads
 	wanted  map[string]seen[string] // by realm that this node leads: the node that wants it
 	blind   bool                    // the last look failed
 	clocks  clocks
@@ -39,6 +39,15 @@ type seen[T comparable] struct {
 	since time.Time
 }
 
+// sinceWhen remembers what is seen of a name, and returns since when that has not changed.
+func sinceWhen[T comparable](all map[string]seen[T], name string, what T, now time.Time) time.Time {
+	if s, ok := all[name]; ok && s.what == what {
+		return s.since
+	}
+	all[name] = seen[T]{what, now}
+	return now
+}
+
 // verdict is what a look at the board leads to.
 type verdict struct {
 	board   Board
@@ -50,7 +59,7 @@ type verdict struct {
 
 func newWatcher(c Config) watcher {
 	return watcher{
-		conf: c, beats: map[string]seen[pulse]{}, free: map[string]time.Time{}, wanted: map[string]seen[string]{},
+		conf: c, beats: map[string]seen[pulse]{}, free: map[string]seen[bool]{}, wanted: map[string]seen[string]{},
 		clocks: clocks{size: c.Nodes, known: map[string]between{}},
 	}
 }
@@ -95,14 +104,14 @@ func (w *watcher) look(b Board, seats []*Seat, stops bool, now, wall time.Time) 
 			if s.close && s.State == Following && First(living, s.Realm) == self {
 				mine.Wants = append(mine.Wants, s.Realm)
 			}
-		case now.Sub(w.freeSince(s.Realm, now)) >= time.Duration(rankOf(living, self, s.Realm))*standIn:
+		case now.Sub(sinceWhen(w.free, s.Realm, true, now)) >= time.Duration(rankOf(living, self, s.Realm))*standIn:
 			led, v.taken = append(led, s), append(v.taken, s)
 		}
 	}
 	for _, s := range led {
 		mine.Leads = append(mine.Leads, s.Realm)
 	}
-	maps.DeleteFunc(w.free, func(realm string, _ time.Time) bool {
+	maps.DeleteFunc(w.free, func(realm string, _ seen[bool]) bool {
 		_, taken := leaders[realm]
 		return taken || slices.Contains(mine.Leads, realm)
 	})
@@ -116,22 +125,12 @@ func (w *watcher) look(b Board, seats []*Seat, stops bool, now, wall time.Time) 
 // nodes that could not write either come first.
 func (w *watcher) bury(b *Board, now time.Time) {
 	for name, p := range b.Nodes {
-		if s, ok := w.beats[name]; !ok || s.what != p.pulse() {
-			w.beats[name] = seen[pulse]{p.pulse(), now}
-		} else if name != w.conf.Node && !w.blind && now.Sub(s.since) >= TTL {
+		since := sinceWhen(w.beats, name, p.pulse(), now)
+		if name != w.conf.Node && !w.blind && now.Sub(since) >= TTL {
 			delete(b.Nodes, name)
 		}
 	}
 	maps.DeleteFunc(w.beats, func(name string, _ seen[pulse]) bool { _, there := b.Nodes[name]; return !there })
-}
-
-// freeSince returns since when this node has seen nobody lead a realm.
-func (w *watcher) freeSince(realm string, now time.Time) time.Time {
-	since, ok := w.free[realm]
-	if !ok {
-		since, w.free[realm] = now, now
-	}
-	return since
 }
 
 // handOver returns the realms that this node is to hand over, of those that it has: to the first in
@@ -153,24 +152,17 @@ func (w *watcher) handOver(b Board, led []*Seat, now time.Time) (handing []*Seat
 	}
 	wanted := map[string]seen[string]{}
 	for _, s := range led {
-		if s.State != Leading {
-			continue
-		}
-		if w.away() {
-			handing = append(handing, s)
-			continue
-		}
 		name, ok := wants[s.Realm]
-		if !ok {
-			continue
-		}
-		since := w.wanted[s.Realm]
-		if since.what != name {
-			since = seen[string]{name, now}
-		}
-		wanted[s.Realm] = since
-		if now.Sub(since.since) >= settle && moving+len(handing) < handAtOnce {
+		switch {
+		case s.State != Leading:
+		case w.away():
 			handing = append(handing, s)
+		case ok:
+			since := sinceWhen(w.wanted, s.Realm, name, now)
+			wanted[s.Realm] = seen[string]{name, since}
+			if now.Sub(since) >= settle && moving+len(handing) < handAtOnce {
+				handing = append(handing, s)
+			}
 		}
 	}
 	w.wanted = wanted

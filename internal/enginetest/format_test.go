@@ -203,7 +203,8 @@ func TestFormatPages(t *testing.T) {
 		compare(t, dir+"/data")
 	})
 	t.Run("golden", func(t *testing.T) {
-		compare(t, goldenCopy(t))
+		compare(t, goldenCopy(t, "v1"))
+		compare(t, goldenCopy(t, "v3"))
 	})
 	t.Run("stopped in the middle", func(t *testing.T) {
 		dir := t.TempDir()
@@ -314,14 +315,14 @@ func TestFormatPages(t *testing.T) {
 		}
 	})
 	t.Run("an entry dropped", func(t *testing.T) {
-		dir := goldenCopy(t)
+		dir := goldenCopy(t, "v1")
 		rewrite(t, dir, func(e [][]byte) [][]byte { return slices.Delete(e, len(e)-2, len(e)-1) }) // no epoch-begin follows
 		if found, err := read(dir); err == nil {
 			t.Errorf("a log without one of its entries passes for good: %+v", found)
 		}
 	})
 	t.Run("the end is missing", func(t *testing.T) {
-		dir := goldenCopy(t)
+		dir := goldenCopy(t, "v1")
 		closed := filepath.Join(dir, "realms", "test", "closed")
 		says, err := os.ReadFile(closed)
 		if err != nil {
@@ -339,7 +340,7 @@ func TestFormatPages(t *testing.T) {
 		}
 	})
 	t.Run("damaged", func(t *testing.T) {
-		dir := goldenCopy(t)
+		dir := goldenCopy(t, "v1")
 		files, err := filepath.Glob(filepath.Join(dir, "realms", "test", "log", "*.wal"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(files, err)
@@ -359,10 +360,10 @@ func TestFormatPages(t *testing.T) {
 }
 
 // goldenCopy copies a data directory that an old build has written: see internal/golden.
-func goldenCopy(t *testing.T) (dir string) {
+func goldenCopy(t *testing.T, version string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("../../testdata/golden/v1/data")); err != nil {
+	if err := os.CopyFS(dir, os.DirFS("../../testdata/golden/"+version+"/data")); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -40,6 +40,10 @@ var levels = append([]row{
 		{"event", "upgrade"},
 		{"block", "level"},
 	}},
+	{Level: 3, Snapshot: 7, Catalog: 3, Words: []Word{
+		{"command", "set_limit"},
+		{"event", "set_limit"},
+	}},
 }, probe...)
 
 // Need returns the level that a word needs: First for those that the table does not have.

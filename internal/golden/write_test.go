@@ -92,6 +92,11 @@ func makeLives(t *testing.T) (dir, killed string) {
 			if _, err := r.DoAll(t.Context(), goldenRequests(round)); err != nil {
 				t.Fatal(err)
 			}
+			if life == 0 {
+				set := kuji.SetLimit{ID: fmt.Sprint("set-", round), Player: fmt.Sprint("p", round), Pool: "paid", Used: uint64(2 * round), Note: kuji.Note{By: "ops", Reason: "to put it right"}}
+				set.Per, set.Window = []catalog.Per{catalog.PerWindow, catalog.PerDay, catalog.PerForever, catalog.PerWindow}[round], []int64{90 * 60_000, 0, 0, 90 * 60_000}[round]
+				do(t, r, set)
+			}
 			round++
 			s.now = s.now.Add(31 * time.Minute)
 			if life != 1 && round%2 == 0 {

@@ -11,17 +11,16 @@ import (
 
 // Group commit:
 //
-//	who adds events, under the lock:      append them to the open batch; Ask
-//	the flusher:                          lock; take the open batch, open an empty one; unlock
-//	                                      complete the batch and append it to the log, which
-//	                                      makes it durable
-//	                                      lock; publish its position; unlock
-//	                                      wake its waiters and run its callbacks
-//	                                      repeat while the open batch has events
+//	who adds events, under the lock:  append them to the open batch; Ask
+//	the flusher:                      lock; take the open batch, open an empty one; unlock
+//	                                  complete the batch and append it to the log, durably
+//	                                  lock; publish its position; unlock
+//	                                  wake its waiters and run its callbacks
+//	                                  repeat while the open batch has events
 //
-// Batches form by themselves while one is being written, and hold one event when the realm is
-// idle. The first append that fails ends the group: the state then holds effects that the log
-// may lack, but nobody has seen them yet.
+// Batches form by themselves while one is being written, and hold one event when the realm is idle.
+// The first append that fails ends the group: the state then holds effects that the log may lack,
+// but nobody has seen them yet.
 
 // Batch holds the events that become durable together: one entry of the log. Its payload is the
 // time stamp (8 bytes, Unix milliseconds), the number of events (4 bytes), then the events. Who
@@ -46,11 +45,11 @@ const batchHeader = 12
 type Owner interface {
 	// Taken is told that a batch takes no more events and is written next.
 	Taken(b *Batch)
-	// Durable is told that a batch is as durable as the driver's policy says. Nobody who waits for it
-	// has been woken yet.
+	// Durable is told that a batch is as durable as the driver's policy says. Nobody who waits for
+	// it has been woken yet.
 	Durable(b *Batch)
-	// Lost is told that the outcome of a batch, and of all after it, is unknown, and why. It returns
-	// what those who wait are told.
+	// Lost is told that the outcome of a batch, and of all after it, is unknown, and why. It
+	// returns what those who wait are told.
 	Lost(b *Batch, cause error) error
 }
 
@@ -127,8 +126,8 @@ func (bs *Batches) Calls() int { return bs.waiting }
 // Full reports whether the open batch takes no more events.
 func (bs *Batches) Full() bool { return bs.open.Full || len(bs.open.Buf) >= bs.most }
 
-// Taken returns a channel that is closed when the flusher takes the open batch, so that there is room
-// again, or when there will never be.
+// Taken returns a channel that is closed when the flusher takes the open batch, so that there is
+// room again, or when there will never be.
 func (bs *Batches) Taken() <-chan struct{} { return bs.taken }
 
 // Done returns a channel that is closed when b is durable or lost. Ask for it while b is not.
@@ -143,15 +142,16 @@ func (b *Batch) Done() <-chan struct{} {
 func (b *Batch) Err() error { return b.err }
 
 // Call has a function called, once, when b is durable or lost; with an error if it is lost. The
-// flusher calls it, without the lock, and does nothing else meanwhile. bytes is about how much memory
-// the callback keeps alive. Call it while b is neither.
+// flusher calls it, without the lock, and does nothing else meanwhile. bytes is about how much
+// memory the callback keeps alive. Call it while b is neither.
 func (bs *Batches) Call(b *Batch, done func(error), bytes int) {
 	b.calls = append(b.calls, done)
 	b.bytes += bytes
 	bs.waiting += bytes
 }
 
-// Ask starts the flusher if there is something to flush. Call it when nothing more is added for now.
+// Ask starts the flusher if there is something to flush. Call it when nothing more is added for
+// now.
 func (bs *Batches) Ask() {
 	bs.open.asked = bs.open.Events > 0
 	if !bs.flushing && bs.due() {
@@ -160,8 +160,8 @@ func (bs *Batches) Ask() {
 	}
 }
 
-// GiveUp says that nothing of the open batch may be written. Those who wait for it are told after the
-// next Ask.
+// GiveUp says that nothing of the open batch may be written. Those who wait for it are told after
+// the next Ask.
 func (bs *Batches) GiveUp(why error) { bs.gaveUp = why }
 
 // Idle returns a channel that is closed when the flusher has nothing more to do.
@@ -175,8 +175,8 @@ func (bs *Batches) Idle() <-chan struct{} {
 	return idle
 }
 
-// due reports whether the flusher has something to do: somebody waits for the open batch, or is to be
-// told that it is lost.
+// due reports whether the flusher has something to do: somebody waits for the open batch, or is to
+// be told that it is lost.
 func (bs *Batches) due() bool {
 	return bs.open.asked || bs.gaveUp != nil && bs.open.Position != math.MaxUint64
 }
@@ -184,8 +184,8 @@ func (bs *Batches) due() bool {
 // flush makes the open batch durable. Only one runs at a time. It starts itself again while there
 // are events.
 func (bs *Batches) flush() {
-	// Let other goroutines run first: under load they add events that share this fsync. If none
-	// can run, this costs nothing.
+	// Let other goroutines run first: under load they add events that share this fsync. If none can
+	// run, this costs nothing.
 	step.Yield(bs.ledger.o.Steps)
 	bs.mu.Lock()
 	if bs.gaveUp != nil {

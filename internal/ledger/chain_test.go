@@ -147,29 +147,29 @@ func TestChainEnded(t *testing.T) {
 // TestSealedSeed: a seed opens with its key, for its realm, epoch and writer only.
 func TestSealedSeed(t *testing.T) {
 	key, s := [32]byte{1}, seed{2}
-	e := Epoch{Number: 7, writer: [16]byte{3}, Commitment: s.commitment("r", 7)}
+	e := Epoch{Number: 7, Writer: [16]byte{3}, Commitment: s.commitment("r", 7)}
 	if err := e.seal("r", &key, [nonceLen]byte{4}, &s); err != nil {
 		t.Fatal(err)
 	}
-	if got, ok := e.open("r", &key); !ok || got != s {
+	if got, ok := e.open("r", key); !ok || got != s {
 		t.Errorf("opened %x, %v", got, ok)
 	}
-	if bytes.Contains(e.sealed[:], s[:]) {
+	if bytes.Contains(e.Sealed[:], s[:]) {
 		t.Error("the seed stands in clear")
 	}
 	for name, change := range map[string]func(*Epoch, *[32]byte, *string){
 		"key":    func(_ *Epoch, k *[32]byte, _ *string) { k[31] ^= 1 },
 		"realm":  func(_ *Epoch, _ *[32]byte, r *string) { *r = "s" },
 		"epoch":  func(e *Epoch, _ *[32]byte, _ *string) { e.Number++; e.Commitment = s.commitment("r", 8) },
-		"writer": func(e *Epoch, _ *[32]byte, _ *string) { e.writer[0]++ },
-		"bytes":  func(e *Epoch, _ *[32]byte, _ *string) { e.sealed[20] ^= 1 },
+		"writer": func(e *Epoch, _ *[32]byte, _ *string) { e.Writer[0]++ },
+		"bytes":  func(e *Epoch, _ *[32]byte, _ *string) { e.Sealed[20] ^= 1 },
 		"commitment": func(e *Epoch, _ *[32]byte, _ *string) {
 			e.Commitment = sha256.Sum256(nil)
 		},
 	} {
 		f, k, realm := e, key, "r"
 		change(&f, &k, &realm)
-		if _, ok := f.open(realm, &k); ok {
+		if _, ok := f.open(realm, k); ok {
 			t.Errorf("it opens with another %s", name)
 		}
 	}

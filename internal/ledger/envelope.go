@@ -14,8 +14,8 @@ import (
 // (docs/internals/formats/event.md):
 //
 //	 0  magic    "KJE3"
-//	 4  crc      CRC32C of everything after this field, to the end of the entry
-//	 8  kind     1 epoch begin, 2 batch, 3 epoch end, 4 reveal
+//	 4  crc      CRC32C of the rest of the entry
+//	 8  kind     see Kind
 //	 9  realm    length of the realm's name, 1 to 64
 //	10  outside  1 if the payload is in a file, and the entry has only the reference to it; else 0
 //	11  zero
@@ -127,17 +127,16 @@ func openEnvelope(entry []byte) (envelope, error) {
 // chain is how far a reader has folded a realm's log. Every reader folds by the same rule, so all
 // agree on which entries count, despite duplicates, late retries and deposed writers:
 //
-//   - an epoch-begin counts if its epoch is higher than the current one, wherever it stands;
-//   - any other entry counts if its epoch and writer are the current ones and its index is the
-//     next;
-//   - everything else is void, for every reader and at all times;
-//   - an entry that counts but does not continue the chain of hashes stops the reader: that is
-//     corruption or tampering, never something to skip.
+//	an epoch-begin counts if its epoch is higher than the current one, wherever it stands
+//	any other entry counts if its epoch and writer are the current ones and its index is the next
+//	everything else is void, for every reader and at all times
+//	an entry that counts but does not continue the chain of hashes stops the reader: that is
+//	    corruption or tampering, never something to skip
 //
-// Who writes an epoch-begin does not know what will stand before it. So its index and hash are those
-// of the chain that its writer had seen. What came since, they do not say; but they cannot be ahead
-// of what a reader finds, nor differ from it at the same place. The chain goes on from both: from
-// what stands before the epoch-begin, and from the epoch-begin itself.
+// The writer of an epoch-begin does not know what will stand before it. So its index and hash are
+// those of the chain that the writer had seen: not ahead of what a reader finds, nor different from
+// it at the same place. The chain goes on from both: from what stands before the epoch-begin, and
+// from itself.
 type chain struct {
 	realm  string
 	epoch  uint64

@@ -10,11 +10,11 @@ import (
 	mathrand "math/rand/v2"
 )
 
-// Randomness. At every start a writer begins an epoch. It takes a new seed from crypto/rand and logs
-// a commitment to it before the first draw, together with the seed itself, sealed with a key that
-// is not in the log. It draws from ChaCha8 keyed by the seed. The seed is logged in clear when the
-// epoch ends. From then on anybody can check the commitment and compute every draw again. If the
-// epoch ends in a crash, the next writer has the key and does that, on whatever machine it runs.
+// Randomness. At every start a writer begins an epoch with a new seed. Before the first draw it
+// logs a commitment to the seed, and the seed itself, sealed with a key that is not in the log. It
+// draws from ChaCha8 keyed by the seed. When the epoch ends, the seed is logged in clear: from then
+// on anybody can check the commitment and compute every draw again. If the epoch ends in a crash,
+// the next writer has the key and does that, on whatever machine it runs.
 
 type seed [32]byte
 
@@ -80,113 +80,101 @@ func (i *Epoch) sealer(realm string, key *[32]byte) (gcm cipher.AEAD, additional
 	}
 	additional = fmt.Appendf(nil, "kuji/v1/epoch-seed\x00%s\x00", realm)
 	additional = binary.LittleEndian.AppendUint64(additional, i.Number)
-	return gcm, append(additional, i.writer[:]...), err
+	return gcm, append(additional, i.Writer[:]...), err
 }
 
 // seal seals the epoch's seed.
 func (i *Epoch) seal(realm string, key *[32]byte, nonce [nonceLen]byte, s *seed) error {
 	gcm, additional, err := i.sealer(realm, key)
 	if err == nil {
-		copy(i.sealed[:], gcm.Seal(nonce[:], nonce[:], s[:], additional))
+		copy(i.Sealed[:], gcm.Seal(nonce[:], nonce[:], s[:], additional))
 	}
 	return err
 }
 
-// open returns the epoch's seed. ok is false if the key is not the one that sealed it.
-func (i *Epoch) open(realm string, key *[32]byte) (s seed, ok bool) {
-	gcm, additional, err := i.sealer(realm, key)
-	if err != nil {
-		return s, false
-	}
-	b, err := gcm.Open(nil, i.sealed[:nonceLen], i.sealed[nonceLen:], additional)
-	if err != nil {
-		return s, false
-	}
-	s = seed(b)
-	return s, s.commitment(realm, i.Number) == i.Commitment
-}
-
-// openAny is open with one of several keys.
-func (i *Epoch) openAny(realm string, keys [][32]byte) (s seed, ok bool) {
+// open returns the epoch's seed. ok is false if no key is the one that sealed it.
+func (i *Epoch) open(realm string, keys ...[32]byte) (s seed, ok bool) {
 	for k := range keys {
-		if s, ok = i.open(realm, &keys[k]); ok {
+		gcm, additional, err := i.sealer(realm, &keys[k])
+		if err != nil {
+			continue
+		}
+		b, err := gcm.Open(nil, i.Sealed[:nonceLen], i.Sealed[nonceLen:], additional)
+		if err != nil {
+			continue
+		}
+		if s = seed(b); s.commitment(realm, i.Number) == i.Commitment {
 			return s, true
 		}
 	}
 	return s, false
 }
 
-// Epoch is what is known of an epoch.
+// Epoch is what is known of an epoch, with the fields of a snapshot's footer.
 type Epoch struct {
 	First      uint64 // position of its epoch-begin
 	Number     uint64
-	Commitment [32]byte // to its seed
 	Revealed   bool     // the seed is in the log in clear
-
-	writer [16]byte
-	sealed sealedSeed
+	Commitment [32]byte // to its seed
+	Writer     [16]byte
+	Sealed     sealedSeed
 }
 
-// Lost reports that the seed is neither in the log in clear, nor can one of the keys open it: nobody
-// can prove the choices of this epoch.
+// Lost reports that the seed is neither in the log in clear, nor can one of the keys open it:
+// nobody can prove the choices of this epoch.
 func (i *Epoch) Lost(realm string, keys ...[32]byte) bool {
 	if i.Revealed {
 		return false
 	}
-	_, ok := i.openAny(realm, keys)
+	_, ok := i.open(realm, keys...)
 	return !ok
 }
 
-// epochBegin is the payload of an epoch-begin entry: rules version (1 byte), time stamp (8 bytes,
-// Unix milliseconds), commitment (32 bytes), sealed seed (60 bytes).
+// epochBegin is the payload of an epoch-begin entry.
 type epochBegin struct {
-	rules      uint8
-	time       int64
-	commitment [32]byte
-	sealed     sealedSeed
+	Rules      uint8
+	Time       int64 // Unix milliseconds
+	Commitment [32]byte
+	Sealed     sealedSeed
 }
 
-const epochBeginLen = 1 + 8 + 32 + len(sealedSeed{})
+// revelation is the payload of an epoch-end and of a reveal entry: an epoch that has ended, and its
+// seed.
+type revelation struct {
+	Epoch uint64
+	Seed  seed
+}
 
-func (p *epochBegin) append(b []byte) []byte {
-	b = append(b, p.rules)
-	b = binary.LittleEndian.AppendUint64(b, uint64(p.time))
-	b = append(b, p.commitment[:]...)
-	return append(b, p.sealed[:]...)
+// encode appends a struct with fields of fixed sizes, in their order, little-endian.
+func encode(b []byte, v any) []byte {
+	b, err := binary.Append(b, binary.LittleEndian, v)
+	if err != nil {
+		panic(err) // a field without a fixed size
+	}
+	return b
+}
+
+// decodePayload is the inverse of encode.
+func decodePayload(b []byte, what string, into any) error {
+	if want := binary.Size(into); len(b) != want {
+		return fmt.Errorf("%s of %d bytes, want %d", what, len(b), want)
+	}
+	_, err := binary.Decode(b, binary.LittleEndian, into)
+	return err
 }
 
 func decodeEpochBegin(b []byte) (p epochBegin, err error) {
-	if len(b) != epochBeginLen {
-		return p, fmt.Errorf("epoch-begin of %d bytes, want %d", len(b), epochBeginLen)
+	if err := decodePayload(b, "epoch-begin", &p); err != nil {
+		return p, err
 	}
-	if b[0] == 0 {
+	if p.Rules == 0 {
 		return p, errors.New("rules version 0; versions count from 1")
 	}
-	t := binary.LittleEndian.Uint64(b[1:])
-	if t > MaxTime {
-		return p, fmt.Errorf("time stamp %d is out of range", t)
+	if uint64(p.Time) > MaxTime {
+		return p, fmt.Errorf("time stamp %d is out of range", uint64(p.Time))
 	}
-	return epochBegin{rules: b[0], time: int64(t), commitment: [32]byte(b[9:]), sealed: sealedSeed(b[41:])}, nil
+	return p, nil
 }
 
 // MaxTime is the latest time stamp that the format has, in Unix milliseconds.
 const MaxTime = 1<<44 - 1
-
-// revelation is the payload of an epoch-end and of a reveal entry: the number
-// of an epoch that has ended (8 bytes) and its seed (32 bytes).
-type revelation struct {
-	epoch uint64
-	seed  seed
-}
-
-func (p *revelation) append(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(b, p.epoch)
-	return append(b, p.seed[:]...)
-}
-
-func decodeRevelation(b []byte) (p revelation, err error) {
-	if len(b) != 40 {
-		return p, fmt.Errorf("reveal of %d bytes, want 40", len(b))
-	}
-	return revelation{epoch: binary.LittleEndian.Uint64(b), seed: seed(b[8:])}, nil
-}

@@ -1,6 +1,6 @@
 // Package ledger is how a realm lasts: entries with their envelope and the fold that every reader
-// makes of them, epochs and their seeds, the writer's way into the log, snapshots, recovery, and the
-// walk of a verifier. It stands on the contract in package driver.
+// makes of them, epochs and their seeds, the writer's way into the log, snapshots, recovery, and
+// the walk of a verifier. It stands on the contract in package driver.
 //
 // What is in a batch, and what it does to a state, it does not know: package kuji brings a Machine.
 // No rule, no reward and no state enters here.
@@ -52,12 +52,12 @@ type Machine interface {
 	Remember(e *Entry) error
 }
 
-// Ledger is a realm's log as its writer sees it. Its methods must not be called concurrently, except
-// for those that say so.
+// Ledger is a realm's log as its writer sees it. Its methods must not be called concurrently,
+// except for those that say so.
 type Ledger struct {
 	*Snapshots
 
-	place
+	At       // where the chain stands; its cursor is that of the last entry that counts
 	o        Options
 	cursor   driver.Cursor // of the newest entry that was read or appended
 	unread   driver.Cursor // of a snapshot's entry, if the log has not been read so far; 0: it was
@@ -74,22 +74,13 @@ type Ledger struct {
 	stop context.CancelFunc
 }
 
-// place is where the chain stands.
-type place struct {
-	chain chain
-	last  driver.Cursor // of the last entry that counts
-}
-
 // New returns the ledger of a realm, which is to be recovered.
 func New(o Options) *Ledger {
-	l := &Ledger{o: o, place: place{chain: chain{realm: o.Realm}}}
+	l := &Ledger{o: o, At: At{chain: chain{realm: o.Realm}}}
 	l.Snapshots = SnapshotsOf(o.Log, o.Realm)
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	return l
 }
-
-// Position returns the position of the last entry that counts.
-func (p *place) Position() uint64 { return p.chain.index }
 
 // Epoch returns this writer's epoch.
 func (l *Ledger) Epoch() uint64 { return l.epoch }
@@ -103,9 +94,6 @@ func (l *Ledger) SeedsErr() error { return l.unknown }
 
 // Source returns the random values of the writer's epoch.
 func (l *Ledger) Source() Source { return Source{src: l.seed.source(l.o.Realm, l.epoch)} }
-
-// At returns where the chain stands, for a snapshot of that position.
-func (p *place) At() At { return At{chain: p.chain, cursor: p.last} }
 
 // At is a place in a log: right after an entry that counts.
 type At struct {
@@ -162,13 +150,12 @@ func (l *Ledger) TakeOver(m Machine, now func() int64) error {
 		if e.Revealed || e.Number == l.epoch {
 			continue
 		}
-		seed, ok := e.openAny(l.o.Realm, append([][32]byte{l.o.Key}, l.o.OldKeys...))
+		seed, ok := e.open(l.o.Realm, append([][32]byte{l.o.Key}, l.o.OldKeys...)...)
 		if !ok {
 			l.unknown = errors.Join(l.unknown, fmt.Errorf("epoch %d cannot be proven: its seed is lost, the key does not open it", e.Number))
 			continue
 		}
-		r := revelation{epoch: e.Number, seed: seed}
-		if err := l.control(KindReveal, r.append(nil)); err != nil {
+		if err := l.control(KindReveal, encode(nil, revelation{e.Number, seed})); err != nil {
 			return err
 		}
 		e.Revealed = true
@@ -186,12 +173,11 @@ func (l *Ledger) begin(now int64) ([]byte, error) {
 	l.o.Entropy(l.seed[:])
 	l.o.Entropy(l.writer[:])
 	l.o.Entropy(nonce[:])
-	e := Epoch{Number: l.epoch, Commitment: l.seed.commitment(l.o.Realm, l.epoch), writer: l.writer}
+	e := Epoch{Number: l.epoch, Commitment: l.seed.commitment(l.o.Realm, l.epoch), Writer: l.writer}
 	if err := e.seal(l.o.Realm, &l.o.Key, nonce, &l.seed); err != nil {
 		return nil, err
 	}
-	p := epochBegin{rules: l.o.Rules, time: now, commitment: e.Commitment, sealed: e.sealed}
-	entry := append(make([]byte, HeadSize(l.o.Realm)), p.append(nil)...)
+	entry := encode(make([]byte, HeadSize(l.o.Realm)), epochBegin{l.o.Rules, now, e.Commitment, e.Sealed})
 	l.putEntry(entry, KindEpochBegin, false)
 	return entry, nil
 }
@@ -212,8 +198,8 @@ func (l *Ledger) control(kind Kind, payload []byte) error {
 	return l.append(entry)
 }
 
-// Commit appends a batch, whose payload begins at HeadSize, and returns when it is as durable as the
-// driver's policy says. Errors: *DeposedError, *CorruptError, and those of the driver. After an
+// Commit appends a batch, whose payload begins at HeadSize, and returns when it is as durable as
+// the driver's policy says. Errors: *DeposedError, *CorruptError, and those of the driver. After an
 // error nobody knows whether the batch is in the log, and the writer must give up.
 func (l *Ledger) Commit(entry []byte) error {
 	if len(entry) > l.o.Log.MaxEntry() {
@@ -254,7 +240,7 @@ func (l *Ledger) advance(entry []byte, at driver.Cursor) error {
 		return err
 	}
 	l.chain.advance(&e, sha256.Sum256(entry))
-	l.cursor, l.last = at, at
+	l.cursor, l.At.cursor = at, at
 	l.appended.add(appendedEntry{l.chain.index, at}, l.o.Log.Durable())
 	return nil
 }
@@ -311,8 +297,7 @@ func (l *Ledger) EndEpoch() error {
 	if err := l.Sync(context.Background()); err != nil { // under every policy: all draws must be durable before the seed is known
 		return fmt.Errorf("closing: %w", err)
 	}
-	end := revelation{epoch: l.epoch, seed: l.seed}
-	if err := l.control(KindEpochEnd, end.append(nil)); err != nil {
+	if err := l.control(KindEpochEnd, encode(nil, revelation{l.epoch, l.seed})); err != nil {
 		return fmt.Errorf("ending the epoch: %w", err)
 	}
 	return l.Sync(context.Background())

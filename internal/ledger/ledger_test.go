@@ -250,7 +250,7 @@ func snapshot(t *testing.T, l *ledger.Ledger, whole bool) ledger.Snapshot {
 	if err := w.Frame(1, []byte("state")); err != nil {
 		t.Fatal(err)
 	}
-	f, err := w.Finish(t.Context(), &ledger.Footer{At: l.At(), Epochs: l.Epochs(), Rules: 1})
+	f, err := w.Finish(t.Context(), &ledger.Footer{At: l.At, Epochs: l.Epochs(), Rules: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,15 +19,15 @@ import (
 	"github.com/kuji-dev/kuji/internal/format"
 )
 
-// A snapshot is a file of frames. Its name has its position, that of the snapshot that it builds on,
-// 0 for none, and the file's SHA-256 (docs/internals/formats/snapshot.md):
+// A snapshot is a file of frames. Its name has its position, that of the snapshot that it builds
+// on, 0 for none, and the file's SHA-256 (docs/internals/formats/snapshot.md):
 //
 //	00000000000000012345-00000000000000000000-<64 hexadecimal digits>.snapshot
 //
 // A frame is the length of its data and a CRC32C, 4 bytes each, little-endian, then its kind, 1
 // byte, then the data. The checksum also covers the frame's number in the file. The first frame
-// says what the file is. The last one, the footer, binds the file to the log, and by SHA-256 to the
-// bytes before the footer. The first frame has the SHA-256 of the file that this one builds on.
+// says what the file is and has the SHA-256 of the file that this one builds on. The last one, the
+// footer, binds the file to the log, and by SHA-256 to the bytes before the footer.
 const (
 	snapshotSuffix  = ".snapshot"
 	snapshotVersion = 7 // the newest; which one is written follows from the realm's format level
@@ -99,8 +99,9 @@ func (s *Snapshots) Newest() (Snapshot, bool) {
 	return s.newest[len(s.newest)-1], true
 }
 
-// Whole reports whether the next snapshot must hold the whole state: when it has nothing to build on,
-// or when those that build on the last whole one are larger together than that one, or too many.
+// Whole reports whether the next snapshot must hold the whole state: when it has nothing to build
+// on, or when those that build on the last whole one are larger together than that one, or too
+// many.
 func (s *Snapshots) Whole() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,9 +119,9 @@ func (s *Snapshots) Whole() bool {
 	return true
 }
 
-// maxSnapshotSeries is how many snapshots may build on one another. Recovery needs all of a series's
-// files intact, so there should be few. And where the log is trimmed, it is kept from the end of the
-// series before: for so many snapshots.
+// maxSnapshotSeries is how many snapshots may build on one another. Recovery needs all of a
+// series's files intact, so there should be few. And where the log is trimmed, it is kept from the
+// end of the series before: for so many snapshots.
 const maxSnapshotSeries = 16
 
 // Forget forgets the series: others write and remove snapshots, too. The next one begins a series.
@@ -156,9 +157,9 @@ type Footer struct {
 	Rules  uint8 // the version of the rules that decides the current epoch; 0: the format does not say
 }
 
-// Agrees reports whether a place in a log, which goes on to a cursor, is that of the footer. On a log
-// that many have written, the footer may name the cursor of a later copy of the entry: its writer was
-// told of that one. driver.ErrUnavailable: that copy cannot be seen yet.
+// Agrees reports whether a place in a log, which goes on to a cursor, is that of the footer. On a
+// log that many have written, the footer may name the cursor of a later copy of the entry: its
+// writer was told of that one. driver.ErrUnavailable: that copy cannot be seen yet.
 func (s *Footer) Agrees(ctx context.Context, log driver.Log, last driver.Cursor, at *At) (bool, error) {
 	got, want := s.At, *at
 	if got.cursor > want.cursor {
@@ -190,32 +191,33 @@ func (s *Footer) copied(ctx context.Context, log driver.Log, last driver.Cursor)
 	return false, nil
 }
 
+// footerHead is the beginning of a footer, as it is in the file. The epochs follow, then the
+// SHA-256 of the file before the footer.
+type footerHead struct {
+	Index, Cursor, Epoch, Ahead, Values uint64
+	Last                                int64
+	Writer                              [16]byte
+	Hash, Entry                         [32]byte
+	Ended                               uint8
+	Rules                               uint8
+	Epochs                              uint32
+}
+
 func (s *Footer) append(b []byte, digest [32]byte, version uint8) []byte {
 	c := &s.chain
-	ahead := c.ahead
-	if ahead <= c.index { // it says nothing
-		ahead = 0
+	head := footerHead{
+		Index: c.index, Cursor: uint64(s.cursor), Epoch: c.epoch, Ahead: c.ahead, Values: s.Values, Last: s.Last,
+		Writer: c.writer, Hash: c.hash, Entry: c.entry, Ended: flag(c.ended), Rules: s.Rules, Epochs: uint32(len(s.Epochs)),
 	}
-	for _, v := range []uint64{c.index, uint64(s.cursor), c.epoch, ahead, s.Values, uint64(s.Last)} {
-		b = binary.LittleEndian.AppendUint64(b, v)
+	if c.ahead <= c.index { // it says nothing
+		head.Ahead = 0
 	}
-	b = append(b, c.writer[:]...)
-	b = append(b, c.hash[:]...)
-	b = append(b, c.entry[:]...)
-	b = append(b, flag(c.ended))
-	if version > 6 {
-		b = append(b, s.Rules)
+	start := len(b)
+	b = encode(b, head)
+	if version <= 6 {
+		b = slices.Delete(b, start+footerRules, start+footerRules+1)
 	}
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(s.Epochs)))
-	for _, e := range s.Epochs {
-		b = binary.LittleEndian.AppendUint64(b, e.First)
-		b = binary.LittleEndian.AppendUint64(b, e.Number)
-		b = append(b, flag(e.Revealed))
-		b = append(b, e.Commitment[:]...)
-		b = append(b, e.writer[:]...)
-		b = append(b, e.sealed[:]...)
-	}
-	return append(b, digest[:]...)
+	return append(encode(b, s.Epochs), digest[:]...)
 }
 
 func flag(v bool) byte {
@@ -225,35 +227,41 @@ func flag(v bool) byte {
 	return 0
 }
 
-const (
-	footerRules = 6*8 + 16 + 32 + 32 + 1 // where the version of the rules stands
-	footerHead  = footerRules + 1 + 4
-	footerEpoch = 8 + 8 + 1 + 32 + 16 + len(sealedSeed{})
-)
+const footerRules = 6*8 + 16 + 32 + 32 + 1 // where the version of the rules stands
+
+var footerSize, epochSize = binary.Size(footerHead{}), binary.Size(Epoch{})
 
 // decodeFooter decodes a footer of a realm's snapshot.
 func decodeFooter(b []byte, realm string) (s Footer, digest [32]byte, err error) {
-	if len(b) < footerHead+32 {
-		return s, digest, fmt.Errorf("footer of %d bytes, want at least %d", len(b), footerHead+32)
+	var h footerHead
+	if len(b) < footerSize+32 {
+		return s, digest, fmt.Errorf("footer of %d bytes, want at least %d", len(b), footerSize+32)
 	}
-	u64 := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
-	s.chain = chain{realm: realm, index: u64(0), epoch: u64(16), ahead: u64(24), writer: [16]byte(b[48:]), hash: [32]byte(b[64:]), entry: [32]byte(b[96:]), ended: b[128] == 1}
-	s.cursor, s.Values, s.Last = driver.Cursor(u64(8)), u64(32), int64(u64(40))
-	flags := []byte{b[128]}
-	s.Rules = b[footerRules]
-	n := int64(binary.LittleEndian.Uint32(b[footerRules+1:]))
-	if want := footerHead + n*int64(footerEpoch) + 32; int64(len(b)) != want {
-		return s, digest, fmt.Errorf("footer of %d bytes with %d epochs, want %d", len(b), n, want)
+	epochs, digest := b[footerSize:len(b)-32], [32]byte(b[len(b)-32:])
+	if _, err := binary.Decode(b, binary.LittleEndian, &h); err != nil {
+		return s, digest, err
 	}
-	for at := footerHead; at < len(b)-32; at += footerEpoch {
-		flags = append(flags, b[at+16])
-		s.Epochs = append(s.Epochs, Epoch{First: u64(at), Number: u64(at + 8), Revealed: b[at+16] == 1, Commitment: [32]byte(b[at+17:]),
-			writer: [16]byte(b[at+49:]), sealed: sealedSeed(b[at+65:])})
+	if want := int64(footerSize) + int64(h.Epochs)*int64(epochSize) + 32; int64(len(b)) != want {
+		return s, digest, fmt.Errorf("footer of %d bytes with %d epochs, want %d", len(b), h.Epochs, want)
+	}
+	s = Footer{
+		At: At{
+			chain:  chain{realm: realm, index: h.Index, epoch: h.Epoch, ahead: h.Ahead, writer: h.Writer, hash: h.Hash, entry: h.Entry, ended: h.Ended == 1},
+			cursor: driver.Cursor(h.Cursor),
+		},
+		Values: h.Values, Last: h.Last, Rules: h.Rules, Epochs: make([]Epoch, h.Epochs),
+	}
+	if _, err := binary.Decode(epochs, binary.LittleEndian, s.Epochs); err != nil {
+		return s, digest, err
+	}
+	flags := []byte{h.Ended}
+	for at := 8 + 8; at < len(epochs); at += epochSize {
+		flags = append(flags, epochs[at])
 	}
 	if i := slices.IndexFunc(flags, func(f byte) bool { return f > 1 }); i >= 0 {
 		return s, digest, fmt.Errorf("a flag is %d, want 0 or 1", flags[i])
 	}
-	return s, [32]byte(b[len(b)-32:]), s.check()
+	return s, digest, s.check()
 }
 
 // check reports epochs that cannot be those of a log up to the footer's position. The last one must
@@ -288,8 +296,8 @@ type Writer struct {
 	digest hash.Hash
 }
 
-// Create begins a snapshot of a realm of a format level. It builds on the newest one, unless it is to hold
-// the whole state.
+// Create begins a snapshot of a realm of a format level. It builds on the newest one, unless it is
+// to hold the whole state.
 func (s *Snapshots) Create(ctx context.Context, whole bool, level format.Level) (*Writer, error) {
 	out, err := s.files.Create(ctx)
 	if err != nil {
@@ -340,8 +348,8 @@ func (w *Writer) flush() error {
 	return err
 }
 
-// Finish writes the footer and gives it its name, durably. The log must be durable up to the footer's
-// position.
+// Finish writes the footer and gives it its name, durably. The log must be durable up to the
+// footer's position.
 func (w *Writer) Finish(ctx context.Context, s *Footer) (Snapshot, error) {
 	f := Snapshot{Position: s.chain.index, Base: w.base, cursor: s.cursor, digest: [32]byte(w.digest.Sum(nil)), read: true}
 	err := w.Frame(frameFooter, s.append(nil, f.digest, format.Snapshot(w.level)))
@@ -363,8 +371,8 @@ func (w *Writer) Finish(ctx context.Context, s *Footer) (Snapshot, error) {
 // Abort drops the file.
 func (w *Writer) Abort() { w.out.Abort() }
 
-// List returns the snapshots that the names of files announce, ascending. strays are names that Kuji
-// never gives, such as those of somebody's copies: they are neither read nor removed.
+// List returns the snapshots that the names of files announce, ascending. strays are names that
+// Kuji never gives, such as those of somebody's copies: they are neither read nor removed.
 func (s *Snapshots) List(ctx context.Context) (files []Snapshot, strays []string, err error) {
 	all, err := s.files.List(ctx)
 	if err != nil {
@@ -380,9 +388,9 @@ func (s *Snapshots) List(ctx context.Context) (files []Snapshot, strays []string
 	return files, strays, nil
 }
 
-// SeriesOf returns the snapshots to load for f, in order, and false if one of them is missing. A realm
-// never writes two snapshots of one position: positions only go up, even when it is reopened. If
-// somebody has added another all the same, the first one of a position is the base.
+// SeriesOf returns the snapshots to load for f, in order, and false if one of them is missing. A
+// realm never writes two snapshots of one position: positions only go up, even when it is reopened.
+// If somebody has added another all the same, the first one of a position is the base.
 func SeriesOf(files []Snapshot, f Snapshot) ([]Snapshot, bool) {
 	var series []Snapshot
 	for {
@@ -417,8 +425,8 @@ type SnapshotError struct {
 func (e *SnapshotError) Error() string { return "snapshot " + e.Name + ": " + e.Err.Error() }
 func (e *SnapshotError) Unwrap() error { return e.Err }
 
-// Load loads one of the files, together with those that it builds on, and completes what is known of
-// them.
+// Load loads one of the files, together with those that it builds on, and completes what is known
+// of them.
 func (s *Snapshots) Load(ctx context.Context, files []Snapshot, f Snapshot, loader Loader) (footer Footer, series []Snapshot, err error) {
 	series, ok := SeriesOf(files, f)
 	if !ok {
@@ -466,33 +474,30 @@ func (s *Snapshots) LoadNewest(ctx context.Context, newLoader func() Loader) (fo
 }
 
 // loadFile loads number i of a series, after those before it, and completes what is known of it.
-func (s *Snapshots) loadFile(ctx context.Context, series []Snapshot, i int, loader Loader) (Footer, error) {
+func (s *Snapshots) loadFile(ctx context.Context, series []Snapshot, i int, loader Loader) (footer Footer, err error) {
 	f := &series[i]
+	defer func() {
+		if err != nil {
+			err = &SnapshotError{f.Name(), err}
+		}
+	}()
 	var base [32]byte
 	if i > 0 {
 		base = series[i-1].digest
 	}
-	footer, err := s.read(ctx, base, f, loader)
-	if err == nil {
-		err = loader.Loaded()
-	}
-	if err != nil {
-		return footer, &SnapshotError{f.Name(), err}
-	}
-	return footer, nil
-}
-
-// read loads a file's blocks and completes f.
-func (s *Snapshots) read(ctx context.Context, base [32]byte, f *Snapshot, loader Loader) (footer Footer, err error) {
 	file, err := s.files.OpenFile(ctx, f.Name())
 	if err != nil {
 		return footer, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	f.Bytes = file.Size()
-	return readBlocks(ctx, file, s.realm, base, f, loader)
+	if footer, err = readBlocks(ctx, file, s.realm, base, f, loader); err != nil {
+		return footer, err
+	}
+	return footer, loader.Loaded()
 }
 
+// readBlocks loads a file's blocks, and completes f.
 func readBlocks(ctx context.Context, file driver.File, realm string, base [32]byte, f *Snapshot, loader Loader) (s Footer, err error) {
 	ended, version := false, byte(0)
 	for fr, err := range readFrames(file, f.Bytes) {
@@ -552,8 +557,8 @@ func checkSnapshotHeader(b []byte, realm string, base [32]byte) (version byte, e
 // snapshotOldest is the oldest version that is read.
 const snapshotOldest = 6
 
-// footerOf turns a footer of an older version, byte by byte, into one of the newest. One file has what one
-// version lacks.
+// footerOf turns a footer of an older version, byte by byte, into one of the newest. One file has
+// what one version lacks.
 func footerOf(version byte, b []byte) []byte {
 	if version <= 6 {
 		b = footerFrom6(b)

@@ -2,8 +2,8 @@ package ledger
 
 import "slices"
 
-// Version 6 of the format, written by builds up to commit d61c231 and for realms of the first format
-// level: its footer does not say which rules decide the current epoch.
+// Version 6 of the format, written by builds up to commit d61c231 and for realms of the first
+// format level: its footer does not say which rules decide the current epoch.
 
 // footerFrom6 turns a footer of version 6 into one of version 7, with rules that are not known.
 func footerFrom6(b []byte) []byte {

@@ -34,15 +34,15 @@ func (e *Entry) Size() int { return HeadSize(e.realm) + len(e.payload) }
 
 // Begun returns the epoch that an epoch-begin begins, and its time stamp.
 func (e *Entry) Begun() (Epoch, int64) {
-	return Epoch{First: e.Position, Number: e.epoch, Commitment: e.begin.commitment, writer: e.writer, sealed: e.begin.sealed}, e.begin.time
+	return Epoch{First: e.Position, Number: e.epoch, Commitment: e.begin.Commitment, Writer: e.writer, Sealed: e.begin.Sealed}, e.begin.Time
 }
 
 // Rules returns the version of the rules that decide the events of the epoch that an epoch-begin
 // begins. Only a verifier asks: what an event did is in its effects.
-func (e *Entry) Rules() uint8 { return e.begin.rules }
+func (e *Entry) Rules() uint8 { return e.begin.Rules }
 
 // Revealed returns the epoch whose seed an epoch-end or a reveal has, and the seed.
-func (e *Entry) Revealed() (epoch uint64, s Seed) { return e.reveal.epoch, Seed{e.reveal.seed} }
+func (e *Entry) Revealed() (epoch uint64, s Seed) { return e.reveal.Epoch, Seed{e.reveal.Seed} }
 
 // Seed is that of a revealed epoch.
 type Seed struct{ seed seed }
@@ -99,9 +99,9 @@ func (w *Walker) know(epochs []Epoch) {
 	}
 }
 
-// Entries iterates over the entries that count, in order, through a cursor. It checks every revealed
-// seed against its commitment. It ends after the first error; the entry then has the position that
-// is wrong.
+// Entries iterates over the entries that count, in order, through a cursor. It checks every
+// revealed seed against its commitment. It ends after the first error; the entry then has the
+// position that is wrong.
 func (w *Walker) Entries(ctx context.Context, through driver.Cursor) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		if through > w.readAfter() && !w.read(ctx, through, yield) {
@@ -132,8 +132,8 @@ func (w *Walker) readAfter() driver.Cursor {
 	return w.after
 }
 
-// read yields the entries that count through a cursor, without an end if that is 0. It reports whether it
-// came to the end.
+// read yields the entries that count through a cursor, without an end if that is 0. It reports
+// whether it came to the end.
 func (w *Walker) read(ctx context.Context, through driver.Cursor, yield func(Entry, error) bool) bool {
 	for le, err := range w.log.Read(ctx, w.readAfter(), through) {
 		if err != nil {
@@ -214,22 +214,22 @@ func (e *Entry) decode(commitments map[uint64][32]byte) (err error) {
 		if e.begin, err = decodeEpochBegin(e.payload); err != nil {
 			return err
 		}
-		commitments[e.epoch] = e.begin.commitment
+		commitments[e.epoch] = e.begin.Commitment
 	case KindEpochEnd, KindReveal:
-		if e.reveal, err = decodeRevelation(e.payload); err != nil {
+		if err = decodePayload(e.payload, "reveal", &e.reveal); err != nil {
 			return err
 		}
-		if (e.kind == KindEpochEnd) != (e.reveal.epoch == e.epoch) {
-			return fmt.Errorf("%v of epoch %d within epoch %d", e.kind, e.reveal.epoch, e.epoch)
+		if (e.kind == KindEpochEnd) != (e.reveal.Epoch == e.epoch) {
+			return fmt.Errorf("%v of epoch %d within epoch %d", e.kind, e.reveal.Epoch, e.epoch)
 		}
-		want, ok := commitments[e.reveal.epoch]
+		want, ok := commitments[e.reveal.Epoch]
 		if !ok {
-			return fmt.Errorf("reveal of epoch %d, which never began or is already revealed", e.reveal.epoch)
+			return fmt.Errorf("reveal of epoch %d, which never began or is already revealed", e.reveal.Epoch)
 		}
-		if got := e.reveal.seed.commitment(e.realm, e.reveal.epoch); got != want {
-			return fmt.Errorf("the seed revealed for epoch %d does not match its commitment", e.reveal.epoch)
+		if got := e.reveal.Seed.commitment(e.realm, e.reveal.Epoch); got != want {
+			return fmt.Errorf("the seed revealed for epoch %d does not match its commitment", e.reveal.Epoch)
 		}
-		delete(commitments, e.reveal.epoch)
+		delete(commitments, e.reveal.Epoch)
 	}
 	return nil
 }
@@ -256,7 +256,7 @@ func (l *Ledger) Recover(m Machine, from *Footer) error {
 		if _, sole := l.o.Log.(driver.Sole); sole && last < from.cursor {
 			return &CorruptError{Where: "snapshots", Err: fmt.Errorf("the newest covers position %d, at cursor %d, but the log ends at %d: acknowledged entries are missing", from.chain.index, from.cursor, last)}
 		}
-		l.epochs, l.chain, l.last = from.Epochs, from.chain, from.cursor
+		l.epochs, l.At = from.Epochs, from.At
 		if last < from.cursor { // an old answer: the own epoch-begin shows how far the log goes
 			l.unread = from.cursor
 			return nil
@@ -290,9 +290,9 @@ func (l *Ledger) folded(e *Entry) {
 		began, _ := e.Begun()
 		l.epochs = append(l.epochs, began)
 	case KindEpochEnd, KindReveal:
-		RevealEpoch(l.epochs, e.reveal.epoch)
+		RevealEpoch(l.epochs, e.reveal.Epoch)
 	}
-	l.last = e.Cursor
+	l.At.cursor = e.Cursor
 	l.appended.add(appendedEntry{e.Position, e.Cursor}, l.o.Log.Durable())
 }
 
@@ -303,9 +303,9 @@ func (l *Ledger) on() (w *Walker, done func()) {
 	return w, func() { l.chain, l.cursor, l.unread = w.chain, w.after, w.from }
 }
 
-// Follow folds what others append, until ctx ends. It yields each entry that counts when it has noted
-// it; its caller must carry it out, or use the ledger no more. What fails for now can be tried again:
-// the next call goes on where this one ended.
+// Follow folds what others append, until ctx ends. It yields each entry that counts when it has
+// noted it; its caller must carry it out, or use the ledger no more. What fails for now can be
+// tried again: the next call goes on where this one ended.
 func (l *Ledger) Follow(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		w, done := l.on()

@@ -140,27 +140,8 @@ func declared(pt *rules.Pool, entry uint32) uint64 { return pt.Entries[entry].Co
 // never says of a box that it was not filled.
 func never(*rules.Pool) uint64 { return 0 }
 
-// ends are the worlds in which ways end.
-type ends struct {
-	known map[string]int
-	all   []way
-}
-
-func (e *ends) add(w *walk, y *way) {
-	if e == nil {
-		return
-	}
-	key := string(y.key(nil))
-	if i, ok := e.known[key]; ok {
-		e.all[i].chance = w.add(e.all[i].chance, y.chance)
-		return
-	}
-	e.known[key] = len(e.all)
-	e.all = append(e.all, *y)
-}
-
-// chain is the Markov chain of a pool's tracks.
-type chain struct {
+// markov is the Markov chain of a pool's tracks.
+type markov struct {
 	rows   [][]step     // by state, ascending
 	taken  [][]*big.Rat // by state: how often a draw takes each outcome, on average
 	budget int
@@ -194,7 +175,7 @@ func (s *Standing) longRun(now *Odds) (rates []*big.Rat, why string) {
 		return rates, ""
 	}
 	most := min(maxChain, maxChainSize/entries)
-	c := s.chain(most)
+	c := s.markov(most)
 	share := c.stationary()
 	switch {
 	case c.many:
@@ -215,43 +196,39 @@ func (s *Standing) longRun(now *Odds) (rates []*big.Rat, why string) {
 	return rates, ""
 }
 
-// chain finds all states that can be reached, and the steps between them. If there are more than
+// markov finds all states that can be reached, and the steps between them. If there are more than
 // most, its budget is used up.
-func (s *Standing) chain(most int) *chain {
-	c := &chain{budget: maxChainWork}
-	states, known := []world{nil}, map[string]int{string(new(way).key(nil)): 0}
-	for i := 0; i < len(states) && c.budget > 0; i++ {
+func (s *Standing) markov(most int) *markov {
+	c := &markov{budget: maxChainWork}
+	states := joined{known: map[string]int{}}
+	states.add(nil, way{chance: new(big.Rat)})
+	for i := 0; i < len(states.all) && c.budget > 0; i++ {
+		state := states.all[i].facts
 		at := *s
 		at.facts = maps.Clone(s.facts)
-		for _, f := range states[i] {
+		for _, f := range state {
 			at.facts[f.fact] = f.value
 		}
-		w := newWalk(&at, c.budget, always)
+		w := newWays(&at, c.budget, always)
 		w.keepTracks()
-		w.ends = &ends{known: map[string]int{}}
+		w.ends = &joined{known: map[string]int{}}
 		w.follow(nil)
 		w.spread()
 		c.budget = w.budget
 		c.taken = append(c.taken, slices.Concat(w.taken...))
 		var row []step
 		for _, end := range w.ends.all {
-			next := states[i]
-			for _, f := range end.world {
+			next := state
+			for _, f := range end.facts {
 				if f.fact&factKinds == counterFact { // stock stays as it is declared
 					next = w.set(next, f.fact, f.value)
 				}
 			}
 			next = slices.DeleteFunc(slices.Clone(next), func(f changed) bool { return f.value == s.facts[f.fact] })
-			key := string((&way{world: next}).key(nil))
-			to, ok := known[key]
-			if !ok {
-				to = len(states)
-				known[key] = to
-				states = append(states, next)
-			}
+			to := states.add(&w.work, way{chance: w.zero, facts: next})
 			row = plus(row, to, number().SetRat(end.chance))
 		}
-		if c.rows = append(c.rows, row); len(states) > most {
+		if c.rows = append(c.rows, row); len(states.all) > most {
 			c.budget, c.many = 0, true
 		}
 	}
@@ -261,12 +238,12 @@ func (s *Standing) chain(most int) *chain {
 // keepTracks makes ways keep the counters of all tracks.
 func (w *scheme) keepTracks() {
 	for i := range w.s.pools {
-		for _, a := range w.asks(i) {
-			if a.fact&factKinds == counterFact {
-				w.keeps[a.fact] = max(w.keeps[a.fact], a.most)
+		w.asks(i, func(f fact, most uint64) {
+			if f&factKinds == counterFact {
+				w.keeps[f] = max(w.keeps[f], most)
 				w.restless[i] = true
 			}
-		}
+		})
 	}
 	w.findCalm()
 }
@@ -303,7 +280,7 @@ func search(row []step, to int) (int, bool) {
 // Heyman, "Regenerative Analysis and Steady State Distributions for Markov Chains", Operations
 // Research 33 (1985). Later states are those of higher counts, from which few steps lead: the rows
 // stay short.
-func (c *chain) stationary() []*big.Float {
+func (c *markov) stationary() []*big.Float {
 	n := len(c.rows)
 	into := make([][]step, n) // by state: the steps to it when it is taken out, divided by the sum of those out of it
 	from := make([][]int, n)  // by state: the earlier states with a step to it
@@ -342,7 +319,7 @@ func (c *chain) stationary() []*big.Float {
 }
 
 // shares divides the draws among the states from first on.
-func (c *chain) shares(first int, into [][]step) []*big.Float {
+func (c *markov) shares(first int, into [][]step) []*big.Float {
 	share, total := make([]*big.Float, len(c.rows)), number()
 	for i := range share {
 		share[i] = number()

@@ -19,7 +19,7 @@ import (
 // Most pools are calm: no pick of a draw depends on what the picks before it have taken. Their
 // odds are products and sums. A pool is restless if its picks do, such as a box that one draw takes
 // several tickets from, or an entry that goes away once the player holds its item. Its odds come
-// from following every way that a draw can go: see [walk].
+// from following every way that a draw can go: see [ways].
 
 const (
 	// MaxOutcomes is the most entries, in a pool and all below it, that odds are computed of.
@@ -170,7 +170,6 @@ func newStanding(t *rules.Tables, root *rules.Pool) (*Standing, error) {
 
 // copyFacts copies all that the draw can ask for.
 func (s *Standing) copyFacts(from rules.Facts) {
-	balance := func(item uint32) { s.facts[balanceFact|fact(item)] = from.Balance(item) }
 	for _, pt := range s.pools {
 		for i := range pt.Tracks {
 			c := pt.Tracks[i].Counter
@@ -194,15 +193,11 @@ func (s *Standing) copyFacts(from rules.Facts) {
 			for _, c := range e.Costs {
 				s.facts[spentOf(c.Budget)] = from.Spent(c.Budget)
 			}
-			for _, st := range e.When.Holds {
-				balance(st.Item)
-			}
-			for _, item := range e.When.Lacks {
-				balance(item)
-			}
-			if len(e.Luck.Steps) > 0 && !e.Luck.Counts {
-				balance(e.Luck.Item)
-			}
+			questions(e, func(f fact, _ uint64) {
+				if f&factKinds == balanceFact { // the tracks' counters are there already
+					s.facts[f] = from.Balance(uint32(f))
+				}
+			})
 		}
 	}
 }
@@ -217,7 +212,7 @@ func (s *Standing) Odds(going Going) (Odds, error) {
 // OddsWithin is Odds with no more work than a budget, which it reduces.
 func (s *Standing) OddsWithin(budget *int, going Going) (Odds, error) {
 	given := min(*budget, MaxWork)
-	w := newWalk(s, given, going)
+	w := newWays(s, given, going)
 	defer func() { *budget -= given - w.budget }()
 	w.follow(nil)
 	w.spread()

@@ -19,7 +19,7 @@ type picks struct {
 // chances returns how likely the next pick takes each entry of a pool, in catalog order. due is
 // the group of a guarantee that must be hit, or 0, and picked the entries that this draw must not take
 // again. In mode each they are the chances of one roll, each entry by itself.
-func (w *picks) chances(at world, pt *rules.Pool, due uint32, picked []uint32) []*big.Rat {
+func (w *picks) chances(at facts, pt *rules.Pool, due uint32, picked []uint32) []*big.Rat {
 	all := make([]*big.Rat, len(pt.Order))
 	if pt.Config.Mode == catalog.ModeEach {
 		for i, num := range pt.Order {
@@ -56,7 +56,7 @@ func (w *picks) chances(at world, pt *rules.Pool, due uint32, picked []uint32) [
 }
 
 // rollChance returns how likely a roll of mode each takes an entry.
-func (w *picks) rollChance(at world, pt *rules.Pool, entry uint32) *big.Rat {
+func (w *picks) rollChance(at facts, pt *rules.Pool, entry uint32) *big.Rat {
 	w.budget--
 	weight := pt.Weigh(w.on(at, nil), entry, true)
 	if weight == 0 {
@@ -66,7 +66,7 @@ func (w *picks) rollChance(at world, pt *rules.Pool, entry uint32) *big.Rat {
 }
 
 // weigh fills in the weights of a pool's entries and the sums of its classes.
-func (w *picks) weigh(at world, pt *rules.Pool, picked []uint32, ask bool, weights, sums []uint64) (total uint64) {
+func (w *picks) weigh(at facts, pt *rules.Pool, picked []uint32, ask bool, weights, sums []uint64) (total uint64) {
 	clear(sums)
 	f := w.on(at, picked)
 	for i, num := range pt.Order {
@@ -101,7 +101,7 @@ func (w *picks) dueIn(i int) uint32 {
 
 // dueNow returns the group that a pick must hit, or 0, and how often the set of draws at hand has hit
 // the groups of the guarantees.
-func (w *picks) dueNow(at world, t *todo) (due uint32, hits [catalog.MaxTracks]uint64) {
+func (w *picks) dueNow(at facts, t *todo) (due uint32, hits [catalog.MaxTracks]uint64) {
 	if !w.promised(t.pool) {
 		return w.dueIn(t.pool), hits
 	}
@@ -118,7 +118,7 @@ func (w *picks) dueNow(at world, t *todo) (due uint32, hits [catalog.MaxTracks]u
 }
 
 // kept counts the guarantees whose groups a pick has hit.
-func (w *picks) kept(at world, t *todo, groups uint32, hits [catalog.MaxTracks]uint64) world {
+func (w *picks) kept(at facts, t *todo, groups uint32, hits [catalog.MaxTracks]uint64) facts {
 	if !w.promised(t.pool) {
 		return at
 	}
@@ -131,7 +131,7 @@ func (w *picks) kept(at world, t *todo, groups uint32, hits [catalog.MaxTracks]u
 
 // decided returns, for each class, the chance of one unit of its entries' weights: see
 // [Pool.Divide].
-func (w *picks) decided(at world, pt *rules.Pool, due uint32, sums []uint64, total uint64) []*big.Rat {
+func (w *picks) decided(at facts, pt *rules.Pool, due uint32, sums []uint64, total uint64) []*big.Rat {
 	rates := make([]*big.Rat, len(sums))
 	for i := range rates {
 		rates[i] = w.zero
@@ -156,7 +156,7 @@ func (w *picks) decided(at world, pt *rules.Pool, due uint32, sums []uint64, tot
 
 // moments fills in the chances of the entries of a pool that a moment makes certain, and returns how
 // likely there is no such entry: see [rules.Pool.Takes].
-func (w *picks) moments(at world, pt *rules.Pool, due uint32, all []*big.Rat) (none *big.Rat) {
+func (w *picks) moments(at facts, pt *rules.Pool, due uint32, all []*big.Rat) (none *big.Rat) {
 	none = w.one
 	f := w.on(at, nil)
 	for _, m := range pt.Moments {
@@ -199,8 +199,8 @@ func (w *picks) binomial(p rules.Pending, n uint64) *big.Rat {
 // settle divides a way by how many moments have come, where that matters to later picks. All that
 // one draw cannot take anyway come to the same.
 func (w *picks) settle(y way, m *rules.Moments, most uint64, emit func(way)) {
-	p, due, rest := w.s.pending[m], w.value(y.world, dueOf(m)), w.one
-	world := w.set(y.world, openOf(m), 0)
+	p, due, rest := w.s.pending[m], w.value(y.facts, dueOf(m)), w.one
+	now := w.set(y.facts, openOf(m), 0)
 	for n := uint64(0); rest.Sign() > 0 && w.budget > 0; n++ {
 		chance := rest
 		if n < most {
@@ -208,7 +208,7 @@ func (w *picks) settle(y way, m *rules.Moments, most uint64, emit func(way)) {
 		}
 		rest = w.add(rest, new(big.Rat).Neg(chance))
 		if chance.Sign() > 0 {
-			emit(way{w.mul(y.chance, chance), w.set(world, dueOf(m), m.Due(due, n)), y.todo})
+			emit(way{w.mul(y.chance, chance), w.set(now, dueOf(m), m.Due(due, n)), y.todo})
 		}
 	}
 }
@@ -222,7 +222,7 @@ func (w *picks) track(pool, i int) TrackOdds {
 	if t.Certain == 0 {
 		return out
 	}
-	then, sums := world{{f, max(out.Draws, t.Certain-1)}}, make([]uint64, len(pt.Classes))
+	then, sums := facts{{f, max(out.Draws, t.Certain-1)}}, make([]uint64, len(pt.Classes))
 	w.weigh(then, pt, nil, true, make([]uint64, len(pt.Order)), sums)
 	due := uint32(0)
 	if pool == 0 {

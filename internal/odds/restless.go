@@ -8,7 +8,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
-// What a draw can change and then ask for: the facts that the ways of a [walk] keep, and the pools
+// What a draw can change and then ask for: the facts that the ways of a [ways] keep, and the pools
 // that are restless because of them.
 
 // scheme is what a draw can at most do.
@@ -87,12 +87,6 @@ func (w *scheme) countPicks(i int, one []uint64) {
 // visits returns how often a draw can at most pick from a pool.
 func (w *scheme) visits(i int) uint64 { return w.most[0][i] }
 
-// wanted is a fact that picks from a pool ask for. From the value most on it makes no difference.
-type wanted struct {
-	fact fact
-	most uint64
-}
-
 // findRestless finds the facts that a draw can change and then ask for, and the pools that do.
 func (w *scheme) findRestless() {
 	restless := w.restless
@@ -106,9 +100,7 @@ func (w *scheme) findRestless() {
 	}
 	for i, pt := range w.s.pools {
 		restless[i] = w.empties[i] || w.promised(i) || pt.Config.Rolls.Distinct && pt.Config.Rolls.Max > 1
-		for _, a := range w.asks(i) {
-			askers[a.fact] = append(askers[a.fact], asker{i, a.most})
-		}
+		w.asks(i, func(f fact, most uint64) { askers[f] = append(askers[f], asker{i, most}) })
 	}
 	for i := range w.s.pools {
 		for _, f := range w.changes(i) {
@@ -222,106 +214,106 @@ func (w *scheme) before(a, b int, f fact) bool {
 	return w.most[b][a] == 0 // else b comes first, once
 }
 
-// asks returns the facts that picks from a pool ask for.
-func (w *scheme) asks(i int) (all []wanted) {
+// asking takes a fact that picks ask for. From the value most on it makes no difference.
+type asking func(f fact, most uint64)
+
+// asks finds the facts that picks from a pool ask for.
+func (w *scheme) asks(i int, ask asking) {
 	pt := w.s.pools[i]
 	for k := range pt.Tracks {
-		all = append(all, wanted{counterFact | fact(pt.Tracks[k].Counter), settled(&pt.Tracks[k], pt.Whole)})
+		ask(counterFact|fact(pt.Tracks[k].Counter), settled(&pt.Tracks[k], pt.Whole))
 	}
 	if w.fills(i) {
-		all = append(all, wanted{tallyFact | fact(pt.Refills), uint64(pt.Config.Refill)})
+		ask(tallyFact|fact(pt.Refills), uint64(pt.Config.Refill))
 	}
 	for _, num := range pt.Order {
 		e := &pt.Entries[num]
 		if e.Most == 0 {
 			continue
 		}
-		for _, st := range e.When.Holds {
-			all = append(all, wanted{balanceFact | fact(st.Item), st.Quantity})
-		}
-		for _, item := range e.When.Lacks {
-			all = append(all, wanted{balanceFact | fact(item), 1})
-		}
-		for _, t := range e.When.Tracks {
-			all = append(all, wanted{counterFact | fact(t.Counter), t.Draws})
-		}
-		switch l := &e.Luck; {
-		case len(l.Steps) == 0:
-		case l.Counts:
-			all = append(all, wanted{counterFact | fact(l.Item), l.Last()})
-		default:
-			all = append(all, wanted{balanceFact | fact(l.Item), l.Last()})
-		}
-		all = w.asksStock(all, i, num, pt.Config.Mode == catalog.ModeRaffle)
-		all = w.asksSupply(all, e)
+		questions(e, ask)
+		w.asksStock(i, num, pt.Config.Mode == catalog.ModeRaffle, ask)
+		w.asksSupply(e, ask)
 	}
 	for _, m := range pt.Moments {
-		all = w.asksMoments(all, i, m)
+		w.asksMoments(i, m, ask)
 	}
-	for k := range pt.Branches {
-		if target := pt.Branches[k].Target; target != nil {
-			all = w.asksLife(all, w.at[target.Num])
-		}
-	}
-	return all
+	w.asksBelow(pt, ask)
 }
 
-// asksLife appends the facts that decide whether there is something left in a pool.
-func (w *scheme) asksLife(all []wanted, i int) []wanted {
-	pt := w.s.pools[i]
-	w.budget -= len(pt.Order)
-	if pt.Endless || w.budget <= 0 {
-		return all
+// questions finds the facts about the player that decide what an entry weighs.
+func questions(e *rules.Entry, ask asking) {
+	for _, st := range e.When.Holds {
+		ask(balanceFact|fact(st.Item), st.Quantity)
 	}
-	for _, num := range pt.Order {
-		all = w.asksStock(all, i, num, false)
+	for _, item := range e.When.Lacks {
+		ask(balanceFact|fact(item), 1)
 	}
-	for k := range pt.Branches {
-		if target := pt.Branches[k].Target; target != nil {
-			all = w.asksLife(all, w.at[target.Num])
-		}
+	for _, t := range e.When.Tracks {
+		ask(counterFact|fact(t.Counter), t.Draws)
 	}
-	return all
+	switch l := &e.Luck; {
+	case len(l.Steps) == 0:
+	case l.Counts:
+		ask(counterFact|fact(l.Item), l.Last())
+	default:
+		ask(balanceFact|fact(l.Item), l.Last())
+	}
 }
 
-// asksStock appends an entry's stock, if the draw can use it up, or if each ticket counts.
-func (w *scheme) asksStock(all []wanted, i int, entry uint32, tickets bool) []wanted {
+// asksBelow finds the facts that decide whether there is something left in the pools below.
+func (w *scheme) asksBelow(pt *rules.Pool, ask asking) {
+	for k := range pt.Branches {
+		target := pt.Branches[k].Target
+		if target == nil {
+			continue
+		}
+		w.budget -= len(target.Order)
+		if target.Endless || w.budget <= 0 {
+			continue
+		}
+		for _, num := range target.Order {
+			w.asksStock(w.at[target.Num], num, false, ask)
+		}
+		w.asksBelow(target, ask)
+	}
+}
+
+// asksStock asks for an entry's stock, if the draw can use it up, or if each ticket counts.
+func (w *scheme) asksStock(i int, entry uint32, tickets bool, ask asking) {
 	pt := w.s.pools[i]
 	if e := &pt.Entries[entry]; e.Limited && e.Most > 0 {
 		if left := w.s.facts[stockOf(pt, entry)]; (left > 0 || w.fills(i)) && (tickets || left <= w.visits(i)) {
-			all = append(all, wanted{stockOf(pt, entry), math.MaxUint64})
+			ask(stockOf(pt, entry), math.MaxUint64)
 		}
 	}
-	return all
 }
 
-// asksSupply appends the budgets and lists of codes of an entry that the draw can use up.
-func (w *scheme) asksSupply(all []wanted, e *rules.Entry) []wanted {
+// asksSupply asks for the budgets and lists of codes of an entry that the draw can use up.
+func (w *scheme) asksSupply(e *rules.Entry, ask asking) {
 	for _, c := range e.Costs {
 		f := spentOf(c.Budget)
 		if left := c.Left(w.s.facts[f]); left >= c.Most && w.uses[f] > left {
-			all = append(all, wanted{f, c.Limit - c.Most + 1})
+			ask(f, c.Limit-c.Most+1)
 		}
 	}
 	for _, list := range e.Codes {
 		if left := w.s.facts[listOf(list)]; left > 0 && w.uses[listOf(list)] > left {
-			all = append(all, wanted{listOf(list), math.MaxUint64})
+			ask(listOf(list), math.MaxUint64)
 		}
 	}
-	return all
 }
 
-// asksMoments appends how many moments are due, if any can be.
-func (w *scheme) asksMoments(all []wanted, i int, m *rules.Moments) []wanted {
+// asksMoments asks how many moments are due, if any can be.
+func (w *scheme) asksMoments(i int, m *rules.Moments, ask asking) {
 	pt := w.s.pools[i]
 	due, open := w.s.facts[dueOf(m)], w.s.facts[openOf(m)]
 	if due+open == 0 || !pt.There(w.on(nil, nil), m.Entry) {
-		return all
+		return
 	}
-	if all = append(all, wanted{dueOf(m), w.visits(i)}); open > 0 {
-		all = append(all, wanted{openOf(m), 1})
+	if ask(dueOf(m), w.visits(i)); open > 0 {
+		ask(openOf(m), 1)
 	}
-	return all
 }
 
 // changes returns the facts that picks from a pool change.

@@ -16,6 +16,8 @@ import (
 //	register         nothing
 //	set track        the track's name, draws varint, who asks, why; texts are a varint and so
 //	                 many bytes
+//	set limit        pool number; the limit's per (1 byte: see catalog.Per), window in milliseconds,
+//	                 draws that it allows, draws used, varints
 //	atomic           if it failed, the index of the member that did; number of members, then
 //	                 for each: kind (1 byte), player ref, arguments
 //
@@ -125,6 +127,6 @@ func (c *Command) sameCode(sum CodeSum) bool { return c.Code == sum || slices.Co
 
 func (c *Command) equal(o *Command) bool {
 	return c.Kind == o.Kind && c.ID == o.ID && c.Player == o.Player && c.To == o.To && c.Pool == o.Pool && c.Count == o.Count && c.Pay == o.Pay && c.sameCode(o.Code) &&
-		slices.Equal(c.Items, o.Items) && sameSet(c.Set, o.Set) && sameNote(c.Note, o.Note) &&
+		slices.Equal(c.Items, o.Items) && sameSet(c.Set, o.Set) && c.Limit.same(o.Limit) && sameNote(c.Note, o.Note) &&
 		slices.EqualFunc(c.Members, o.Members, func(a, b Command) bool { return a.equal(&b) })
 }

@@ -19,7 +19,7 @@ func RefillName(pool string) string { return pool + "/refills" }
 // setTally gives a counter of the realm a value, as an effect.
 func (r *effects) setTally(counter uint32, v uint64) {
 	r.values.put(valueKey(noPlayer, counterKey|counter), v)
-	r.w.Tally(counter, v)
+	r.w.More(store.Tally, uint64(counter), v)
 }
 
 // RefillsLeft returns how often a pool's box can still be filled. A catalog can have lowered the
@@ -52,7 +52,7 @@ func (r *drawing) boxEmptied(pt *Pool) {
 		key := entryKey(pt, num)
 		taken, _ := r.taken.get(key)
 		if n := r.state.DrawnOf(pt.Num, num) + taken; n > 0 {
-			r.w.Return(num, n)
+			r.w.More(store.Return, uint64(num), n)
 			r.taken.put(key, -r.state.DrawnOf(pt.Num, num))
 		}
 	}

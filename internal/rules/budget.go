@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/store"
 )
 
 // A budget bounds what the picks from a pool give of an item within an hour, a day, a week or ever.
@@ -108,9 +109,9 @@ func (r *drawing) spendBudgets(item uint32, quantity uint64) {
 // writeBudgets writes what the current draw has spent.
 func (r *drawing) writeBudgets() {
 	for _, b := range r.spentOf {
-		r.w.Tally(b.Counter, r.tally(b.Counter))
+		r.w.More(store.Tally, uint64(b.Counter), r.tally(b.Counter))
 		if when := r.tally(b.Counter + 1); when != r.state.Tally(b.Counter+1) {
-			r.w.Tally(b.Counter+1, when)
+			r.w.More(store.Tally, uint64(b.Counter+1), when)
 		}
 	}
 	r.spentOf = r.spentOf[:0]

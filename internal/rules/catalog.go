@@ -78,7 +78,7 @@ func Prepare(state Names, t *Tables, c *catalog.Catalog, note *Note, begin forma
 	note.write(&w)
 	w.EndAsked()
 	if begin > format.First {
-		w.Level(uint8(begin))
+		w.More(store.Level, uint64(begin))
 	}
 	n, err := define(&w, state, c)
 	if err != nil {

@@ -69,7 +69,7 @@ func Import(state Codes, list string, codes []string) (event []byte, added int, 
 		num = uint32(state.CodeLists())
 		w.Name(store.NewList, list)
 	}
-	w.AddCodes(num, size)
+	w.More(store.AddCodes, uint64(num), uint64(size))
 	for _, code := range fresh {
 		w.Text(code)
 	}
@@ -102,6 +102,6 @@ func (r *effects) giveCodes(w *Reward) {
 	for _, list := range w.Codes {
 		taken, _ := r.coded.get(uint64(list))
 		r.coded.put(uint64(list), taken+1)
-		r.w.GiveCode(list, r.state.CodesGiven(list)+taken)
+		r.w.More(store.GiveCode, uint64(list), r.state.CodesGiven(list)+taken)
 	}
 }

@@ -23,22 +23,51 @@ const (
 	KindRedeem   Kind = 10
 	KindRegister Kind = 11
 	KindUpgrade  Kind = 12
-
-	kindEnd Kind = 13
+	KindSetLimit Kind = 13
 )
 
-var kindNames = [kindEnd]string{
-	KindCatalog: "catalog", KindDraw: "draw", KindGrant: "grant", KindConsume: "consume", KindTransfer: "transfer",
-	KindAtomic: "atomic", KindClock: "clock", KindSetTrack: "set_track", KindCodes: "codes", KindRedeem: "redeem",
-	KindRegister: "register", KindUpgrade: "upgrade",
+// about returns a kind's name and what there is to say about it; nil: clients cannot ask for it.
+func (k Kind) about() (name string, of kind) {
+	switch k {
+	case KindCatalog:
+		return "catalog", nil
+	case KindDraw:
+		return "draw", drawKind{}
+	case KindGrant:
+		return "grant", grantKind{}
+	case KindConsume:
+		return "consume", consumeKind{}
+	case KindTransfer:
+		return "transfer", transferKind{}
+	case KindAtomic:
+		return "atomic", atomicKind{}
+	case KindClock:
+		return "clock", nil
+	case KindSetTrack:
+		return "set_track", setTrackKind{}
+	case KindCodes:
+		return "codes", nil
+	case KindRedeem:
+		return "redeem", redeemKind{}
+	case KindRegister:
+		return "register", registerKind{}
+	case KindUpgrade:
+		return "upgrade", nil
+	case KindSetLimit:
+		return "set_limit", setLimitKind{}
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k)), nil
 }
 
 // String returns the kind's name.
 func (k Kind) String() string {
-	if k < kindEnd && kindNames[k] != "" {
-		return kindNames[k]
-	}
-	return fmt.Sprintf("kind(%d)", uint8(k))
+	name, _ := k.about()
+	return name
+}
+
+func (k Kind) of() kind {
+	_, of := k.about()
+	return of
 }
 
 // kind is what there is to say about a kind of command. Each has a file of its own.
@@ -55,29 +84,6 @@ type kind interface {
 	// ask writes a command's arguments into its event, asked reads them.
 	ask(r *effects, c *Command, status Status)
 	asked(a *asked, c *Command)
-}
-
-// of returns what there is to say about a kind; nil: clients cannot ask for it.
-func (k Kind) of() kind {
-	switch k {
-	case KindDraw:
-		return drawKind{}
-	case KindGrant:
-		return grantKind{}
-	case KindConsume:
-		return consumeKind{}
-	case KindTransfer:
-		return transferKind{}
-	case KindAtomic:
-		return atomicKind{}
-	case KindSetTrack:
-		return setTrackKind{}
-	case KindRedeem:
-		return redeemKind{}
-	case KindRegister:
-		return registerKind{}
-	}
-	return nil
 }
 
 // plain is a kind of command that names nothing, can be in a group, has no note, and in whose way
@@ -114,7 +120,8 @@ const (
 // Command is a request in the form that the rules work on. Kind says which fields are used: Player,
 // Pool, Count and Pay of a Draw; Player, Code and Others of a Redeem; Player of a Register; Player and
 // Items of a Grant or Consume; Player (the giver), To and Items of a Transfer; Members of an
-// Atomic; Player and Set of a SetTrack.
+// Atomic; Player and Set of a SetTrack; Player, Pool and Limit of a
+// SetLimit.
 type Command struct {
 	Kind    Kind
 	ID      string
@@ -126,6 +133,7 @@ type Command struct {
 	Items   []catalog.Stack
 	Members []Command
 	Set     *TrackSet
+	Limit   *LimitSet
 	Code    CodeSum
 	// Others are sums of the Code under other spellings: see [OtherSums]. One of them replaces Code if
 	// it finds a code and Code does not. What is read from an event has none.
@@ -184,6 +192,16 @@ func checkPlayer(id string) *CommandError {
 	}
 	if len(id) > MaxID {
 		return malformed("", "%d bytes long; at most %d are allowed", len(id), MaxID)
+	}
+	return nil
+}
+
+func checkPool(id string) *CommandError {
+	switch {
+	case id == "":
+		return malformed("pool", "empty; want the id of a pool")
+	case len(id) > catalog.MaxID:
+		return malformed("pool", "%d bytes long; at most %d are allowed", len(id), catalog.MaxID)
 	}
 	return nil
 }

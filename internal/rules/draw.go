@@ -9,11 +9,10 @@ import (
 type drawKind struct{ plain }
 
 func (drawKind) form(c *Command) *CommandError {
+	if err := checkPool(c.Pool); err != nil {
+		return err
+	}
 	switch {
-	case c.Pool == "":
-		return malformed("pool", "empty; want the id of a pool")
-	case len(c.Pool) > catalog.MaxID:
-		return malformed("pool", "%d bytes long; at most %d are allowed", len(c.Pool), catalog.MaxID)
 	case c.Count < 1 || c.Count > MaxDrawCount:
 		return malformed("count", "%d; 1 to %d are allowed", c.Count, MaxDrawCount)
 	case len(c.Pay) > catalog.MaxID:

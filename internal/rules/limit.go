@@ -1,7 +1,10 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/store"
@@ -248,4 +251,121 @@ func (r *counting) sameStep(l *Limit, counter uint64) bool {
 // step returns the number of the step that a counter's time is in.
 func (l *Limit) step(counter uint64) int64 {
 	return int64(counter>>drawBits) / ((l.Window + steps - 1) / steps)
+}
+
+// setLimitKind is a SetLimit: an administrator sets by hand what a player has used of a limit.
+type setLimitKind struct{ noted }
+
+// LimitSet is what a SetLimit asks for.
+type LimitSet struct {
+	Per     catalog.Per // which of the pool's limits
+	Window  int64       // of a limit over a window, milliseconds
+	Used    uint64
+	Allowed uint64 // draws that the limit allowed then: the event says it for its readers, nobody asks for it
+}
+
+func (s *LimitSet) same(o *LimitSet) bool {
+	return s == o || s != nil && o != nil && s.Per == o.Per && s.Window == o.Window && s.Used == o.Used
+}
+
+func (setLimitKind) alone() string { return "an atomic group cannot set a limit" }
+
+func (setLimitKind) form(c *Command) *CommandError {
+	if err := checkPool(c.Pool); err != nil {
+		return err
+	}
+	s, most, longest := c.Limit, uint64(maxStepDraws), int64(0)
+	switch s.Per {
+	case catalog.PerForever:
+		most = MaxQuantity
+	case catalog.PerDay, catalog.PerWeek:
+	case catalog.PerWindow:
+		longest = catalog.MaxWindow.Milliseconds()
+	default:
+		return malformed("per", "%v; want forever, day, week or window", s.Per)
+	}
+	switch least := min(longest, 1); {
+	case s.Window < least || s.Window > longest:
+		return malformed("window_ms", "%d; want %d to %d of a limit per %v", s.Window, least, longest, s.Per)
+	case s.Used > most:
+		return malformed("used", "%d; at most %d are allowed", s.Used, most)
+	case c.Note == nil || c.Note.Reason == "":
+		return malformed("reason", "empty; want a reason of 1 to %d bytes", MaxReason)
+	}
+	return nil
+}
+
+func (setLimitKind) unknown(r *checks, c *Command) *CommandError {
+	pt := r.findPool(c.Pool)
+	switch {
+	case pt == nil:
+		return r.unknown("pool", "pool", c.Pool)
+	case pt.limit(c.Limit) != nil:
+		return nil
+	case c.Limit.Per == catalog.PerWindow:
+		return malformed("window_ms", "pool %q has no limit over %d ms in catalog version %d", c.Pool, c.Limit.Window, r.t.Version)
+	}
+	return malformed("per", "pool %q has no limit per %v in catalog version %d", c.Pool, c.Limit.Per, r.t.Version)
+}
+
+// limit returns the limit that a SetLimit is about, or nil.
+func (pt *Pool) limit(s *LimitSet) *Limit {
+	i := slices.IndexFunc(pt.Limits, func(l Limit) bool { return l.Per == s.Per && l.Window == s.Window })
+	if i < 0 {
+		return nil
+	}
+	return &pt.Limits[i]
+}
+
+func (setLimitKind) write(r *drawing, c *Command, _ int) {
+	player := r.see(c.Player)
+	r.turn(player)
+	r.setUsed(r.findPool(c.Pool).limit(c.Limit), player, c.Limit.Used)
+	for _, s := range r.sets {
+		r.w.Change(store.Set, s.counter, s.value)
+	}
+}
+
+// setUsed makes a player have used n draws of a limit. More draws than before count as made now. If there
+// are fewer in a window, the latest are the first to go, so nobody waits longer for the others.
+func (r *counting) setUsed(l *Limit, player uint32, n uint64) {
+	if l.Per != catalog.PerWindow {
+		v := uint64(0)
+		if n > 0 {
+			v = l.value(n, r.steady)
+		}
+		r.setCounter(player, l.Counter, v)
+		return
+	}
+	used := r.used(l, player)
+	if used < n {
+		r.countWindow(l, player, n-used)
+	}
+	for used > n {
+		latest := slices.MaxFunc(r.windowCounters(l, player), func(a, b counterValue) int { return cmp.Compare(a.Value, b.Value) })
+		drop := min(used-n, latest.Value&maxStepDraws)
+		used -= drop
+		if latest.Value -= drop; latest.Value&maxStepDraws == 0 {
+			latest.Value = 0
+		}
+		r.setCounter(player, latest.Counter, latest.Value)
+	}
+}
+
+func (setLimitKind) ask(r *effects, c *Command, _ Status) {
+	pt := r.findPool(c.Pool)
+	r.w.Uint(uint64(pt.Num))
+	r.w.Buf = append(r.w.Buf, byte(c.Limit.Per))
+	r.w.Uint(uint64(c.Limit.Window))
+	r.w.Uint(pt.limit(c.Limit).Draws)
+	r.w.Uint(c.Limit.Used)
+}
+
+func (setLimitKind) asked(a *asked, c *Command) {
+	c.Pool = a.name("the pool", a.state.PoolID)
+	s := &LimitSet{Per: catalog.Per(a.Byte("a limit"))}
+	s.Window = int64(a.Uint("a window", uint64(catalog.MaxWindow.Milliseconds())))
+	s.Allowed = a.Uint("the draws allowed", math.MaxUint64)
+	s.Used = a.Uint("the draws used", MaxQuantity)
+	c.Limit = s
 }

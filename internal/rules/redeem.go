@@ -138,7 +138,7 @@ func (redeemKind) check(r *checks, cmd *Command) failure {
 func (redeemKind) write(r *drawing, cmd *Command, _ int) {
 	rt, number := r.findCode(cmd.Code)
 	r.arrive(r.see(cmd.Player))
-	r.w.UseCode(rt.list, number)
+	r.w.More(store.UseCode, uint64(rt.list), number)
 	r.writeDraw(0)
 }
 

@@ -34,7 +34,7 @@ func (u *Upgrade) Write(w *store.Writer) {
 	w.Text(u.By)
 	w.Text(u.Reason)
 	w.EndAsked()
-	w.Level(uint8(u.To))
+	w.More(store.Level, uint64(u.To))
 	w.End()
 }
 

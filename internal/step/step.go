@@ -1,7 +1,7 @@
 // Package step is the seam for everything that happens in the background: goroutines, timers, the
-// clock and entropy. Outside tests there is no [Runner], and the functions here do what their
-// names say. A simulator is a Runner: it runs the log and the engine on one goroutine, one task at
-// a time, in an order that it chooses, so that the same seed gives the same run.
+// clock and entropy. Outside tests there is no [Runner], and the functions here do what their names
+// say. A simulator is a Runner: it runs the log and the engine on one goroutine, one task at a
+// time, in an order that it chooses, so that the same seed gives the same run.
 //
 // This package knows nothing of logs or rewards and imports nothing of the project.
 package step
@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Runner runs tasks in place of goroutines. Its methods are called from one goroutine, the one
-// that runs the tasks. A nil Runner stands for real goroutines, timers and entropy.
+// Runner runs tasks in place of goroutines. Its methods are called from one goroutine, the one that
+// runs the tasks. A nil Runner stands for real goroutines, timers and entropy.
 type Runner interface {
 	// Go queues a task. It runs later, once, to its end.
 	Go(task func())
@@ -88,8 +88,8 @@ func Now(r Runner) time.Time {
 }
 
 // Elapsed returns the time from one time to another by a clock that nobody sets, if both were read
-// from the machine's clock; otherwise the difference. With a Runner, it returns the Runner's Elapsed
-// for any two times: take differences.
+// from the machine's clock; otherwise the difference. With a Runner, it returns the Runner's
+// Elapsed for any two times: take differences.
 func Elapsed(r Runner, from, to time.Time) time.Duration {
 	if r == nil {
 		return to.Sub(from) // by their monotonic readings
@@ -160,9 +160,9 @@ func Sleep(r Runner, d time.Duration) {
 	}
 }
 
-// Behind runs do for values on its own goroutine, in order, up to n values behind. It returns
-// hand, which passes a value on, and wait, which waits until all are done and returns the first
-// error. After an error the remaining values are dropped. With a Runner, hand calls do at once.
+// Behind runs do for values on its own goroutine, in order, up to n values behind. It returns hand,
+// which passes a value on, and wait, which waits until all are done and returns the first error.
+// After an error the remaining values are dropped. With a Runner, hand calls do at once.
 func Behind[T any](r Runner, n int, do func(T) error) (hand func(T), wait func() error) {
 	var failed error
 	one := func(v T) {

@@ -48,8 +48,8 @@ func (s *State) Change(ev *Event, at At) error {
 	return err
 }
 
-// Abandon releases readers that wait for an event which will never be fully applied. The state
-// must not be used again, and what those readers see of it has no meaning.
+// Abandon releases readers that wait for an event which will never be fully applied. The state must
+// not be used again, and what those readers see of it has no meaning.
 func (s *State) Abandon() { s.release() }
 
 // release lets readers see what an event has changed.

@@ -135,57 +135,57 @@ func TestApplyRefuses(t *testing.T) {
 			func(w *store.Writer) {
 				w.Name(store.NewList, "l")
 				codes(w, 0, "x")
-				w.GiveCode(0, 0)
-				w.GiveCode(0, 1)
+				w.More(store.GiveCode, 0, 0)
+				w.More(store.GiveCode, 0, 1)
 			},
 			func(w *store.Writer) {
 				w.Name(store.NewList, "l")
 				codes(w, 0, "x", "y")
-				w.GiveCode(0, 0)
-				w.GiveCode(0, 1)
+				w.More(store.GiveCode, 0, 0)
+				w.More(store.GiveCode, 0, 1)
 			}},
 		"a code given twice": {
 			func(w *store.Writer) {
 				w.Name(store.NewList, "l")
 				codes(w, 0, "x", "y")
-				w.GiveCode(0, 0)
-				w.GiveCode(0, 0)
+				w.More(store.GiveCode, 0, 0)
+				w.More(store.GiveCode, 0, 0)
 			},
-			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x", "y"); w.GiveCode(0, 0) }},
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x", "y"); w.More(store.GiveCode, 0, 0) }},
 		"a code out of its turn": {
-			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x", "y"); w.GiveCode(0, 1) },
-			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x", "y"); w.GiveCode(0, 0) }},
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x", "y"); w.More(store.GiveCode, 0, 1) },
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x", "y"); w.More(store.GiveCode, 0, 0) }},
 		"a code for a player that there is not": {
 			func(w *store.Writer) {
 				w.Name(store.NewList, "l")
 				codes(w, 0, "x")
 				w.Effect(store.Player, 1)
-				w.GiveCode(0, 0)
+				w.More(store.GiveCode, 0, 0)
 			},
-			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.Join("bob"); w.GiveCode(0, 0) }},
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.Join("bob"); w.More(store.GiveCode, 0, 0) }},
 		"a code used that there is not": {
-			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.UseCode(0, 1) },
-			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x", "y"); w.UseCode(0, 1) }},
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.More(store.UseCode, 0, 1) },
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x", "y"); w.More(store.UseCode, 0, 1) }},
 		"a code of no list used": {
-			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.UseCode(1, 0) },
-			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.UseCode(0, 0) }},
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.More(store.UseCode, 1, 0) },
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.More(store.UseCode, 0, 0) }},
 		"a code used twice by a player": {
-			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.UseCode(0, 0); w.UseCode(0, 0) },
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.More(store.UseCode, 0, 0); w.More(store.UseCode, 0, 0) },
 			func(w *store.Writer) {
 				w.Name(store.NewList, "l")
 				codes(w, 0, "x")
-				w.UseCode(0, 0)
+				w.More(store.UseCode, 0, 0)
 				w.Join("bob")
-				w.UseCode(0, 0)
+				w.More(store.UseCode, 0, 0)
 			}},
 		"a code used by a player that there is not": {
 			func(w *store.Writer) {
 				w.Name(store.NewList, "l")
 				codes(w, 0, "x")
 				w.Effect(store.Player, 1)
-				w.UseCode(0, 0)
+				w.More(store.UseCode, 0, 0)
 			},
-			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.Join("bob"); w.UseCode(0, 0) }},
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.Join("bob"); w.More(store.UseCode, 0, 0) }},
 		"a malformed effect behind a good one": {
 			func(w *store.Writer) { w.Change(store.Gain, 0, 1); w.Buf = append(w.Buf, 0xff) },
 			func(w *store.Writer) { w.Change(store.Gain, 0, 1) }},
@@ -663,18 +663,18 @@ func FuzzApply(f *testing.F) {
 		w.More(store.Member)
 		counters(w, 9, "nine")
 		w.Change(store.Set, 11, 1<<63)
-		w.Tally(3, 1<<63)
+		w.More(store.Tally, 3, 1<<63)
 		w.More(store.Draw)
-		w.Tally(5, 1)
+		w.More(store.Tally, 5, 1)
 	}))
 	f.Add(r.write("new", func(w *store.Writer) {
 		w.Name(store.NewList, "l")
 		codes(w, 0, "x", "y", strings.Repeat("z", 100))
 		w.Join("b")
-		w.GiveCode(0, 0)
-		w.GiveCode(0, 1)
-		w.UseCode(0, 2)
-		w.UseCode(0, 0)
+		w.More(store.GiveCode, 0, 0)
+		w.More(store.GiveCode, 0, 1)
+		w.More(store.UseCode, 0, 2)
+		w.More(store.UseCode, 0, 0)
 	}))
 	seeds := r.log[:2]
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -7,12 +7,12 @@ import (
 
 // arena is memory for blocks of different sizes, in chunks without pointers, so that the garbage
 // collector does not scan them. Blocks are laid out one after another and freed in any order. Once
-// a quarter of the memory is dead, the live blocks of the emptiest chunk are moved elsewhere, a
-// few at a time, and the chunk is reused (Rumble et al., "Log-structured Memory for DRAM-based
+// a quarter of the memory is dead, the live blocks of the emptiest chunk are moved elsewhere, a few
+// at a time, and the chunk is reused (Rumble et al., "Log-structured Memory for DRAM-based
 // Storage", FAST 2014).
 //
-// An address is chunk<<16 | unit in the chunk, in units of 16 bytes. That makes 64 GiB in all,
-// less the unused rest of large blocks, which have a chunk of their own.
+// An address is chunk<<16 | unit in the chunk, in units of 16 bytes. That makes 64 GiB in all, less
+// the unused rest of large blocks, which have a chunk of their own.
 //
 // One goroutine allocates. Others may read blocks that they know to be live.
 type arena struct {
@@ -69,8 +69,8 @@ func (a *arena) lines(addr uint32) (first, second *uint64) {
 	return first, second
 }
 
-// peek is pointer for readers. It returns nil if the memory was released. It must check that
-// before it adds: the compiler assumes that no sum is nil.
+// peek is pointer for readers. It returns nil if the memory was released. It must check that before
+// it adds: the compiler assumes that no sum is nil.
 func (a *arena) peek(addr uint32) unsafe.Pointer {
 	chunk := a.chunks.at(addr >> 16)
 	if chunk == nil {
@@ -173,8 +173,8 @@ func (a *arena) free(addr, units uint32) {
 func (a *arena) dirty() bool { return a.cleaning || a.dead*4 > a.total && a.dead > chunkUnits }
 
 // clean returns the addresses of the next few blocks of the chunk being cleaned. The caller must
-// move the live ones. If no chunk is being cleaned, clean first chooses one. size returns the
-// units of the block at an address.
+// move the live ones. If no chunk is being cleaned, clean first chooses one. size returns the units
+// of the block at an address.
 func (a *arena) clean(size func(addr uint32) uint32) []uint32 {
 	if !a.cleaning {
 		if a.cleaning = a.choose(); !a.cleaning {

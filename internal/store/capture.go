@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// Capture is a state as of a position, to be written to a snapshot while the state goes on. Before
-// an event changes something for the first time since the capture began, its old value is saved. A
-// capture holds the whole state, or what changed since an earlier capture.
+// Capture is a state as of a position, to be written to a snapshot while the state goes on: all of
+// it, or what changed since an earlier capture. Before an event changes something for the first
+// time since the capture began, its old value is saved.
 //
 // [State.Capture] begins a capture and [State.Release] ends it, both under the realm's lock.
 // [Capture.Blocks] runs concurrently with the writer.
@@ -75,10 +75,10 @@ type capturedPool struct {
 // live returns the number of chunks of entries.
 func (p *capturedPool) live() int { return (len(p.entries) + entryChunk - 1) / entryChunk }
 
-// Capture begins a capture of the whole state, or, if base is not nil, of what changed since base.
-// base must be the extent of the newest capture, which must have succeeded. Only one capture at a
-// time. It takes time in proportion to the numbers of pools and of chunks of memory, not of
-// players or entries.
+// Capture begins a capture of the whole state, or, if base is not nil, of what changed since the
+// newest capture, which must have succeeded and has this extent. Only one capture at a time. It
+// takes time in proportion to the numbers of pools and of chunks of memory, not of players or
+// entries.
 func (s *State) Capture(base *Extent) *Capture {
 	p := &s.players
 	n := &s.names

@@ -2,8 +2,8 @@ package store
 
 // Check verifies the invariants that hold at every position: an item's supply is the sum of its
 // balances, balances are within bounds, no code is in a list twice, and indexes agree with what
-// they index. Stock cannot be below zero by its representation. Check takes time in proportion to
-// the state.
+// they index. Stock cannot be below zero by its representation. It takes time in proportion to the
+// state.
 func (s *State) Check() error {
 	if err := s.names.checkSupply(&s.players); err != nil {
 		return err
@@ -69,8 +69,8 @@ func (n *names) checkSupply(p *players) error {
 	return nil
 }
 
-// check checks that each code is in its list once, that players got what was given, and that
-// each used a code once.
+// check checks that each code is in its list once, that players got what was given, and that each
+// used a code once.
 func (s *codes) check(players int) error {
 	total := uint64(0)
 	for _, l := range s.lists {

@@ -7,12 +7,12 @@ import (
 	"sync/atomic"
 )
 
-// Codes are texts that rewards give away, each once: coupons, gift cards, keys. They stand in
-// lists, which only grow: with codes at the end, which are given in the order of their import, and
-// with uses by players who send a code, each at most once, in the order of the log. A copy of a
-// list's head is the list as of that moment: captures and readers take one.
+// Codes are texts that rewards give away, each once: coupons, gift cards, keys. They are in lists,
+// which only grow: by codes, which are given in the order of their import, and by uses, when
+// players send them, in the order of the log. So a copy of a list's head is the list as of that
+// moment: captures and readers take one.
 //
-// A code takes its own bytes, and about 30 more: 5 beside it, 11 in the index that finds it again,
+// A code takes its own bytes, and about 30 more: 5 with it, 11 in the index that finds it again,
 // and 24 once it is given. Each use takes 24 and about 20 in an index, and its code 4.
 
 // Bounds on codes.

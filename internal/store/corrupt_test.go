@@ -27,11 +27,11 @@ func TestCheckFindsDefects(t *testing.T) {
 			w.Change(Gain, 1, 7)
 			if n == 0 {
 				w.Name(NewList, "list")
-				w.AddCodes(0, 4)
+				w.More(AddCodes, 0, 4)
 				w.Text("x")
 				w.Text("y")
-				w.GiveCode(0, 0)
-				w.UseCode(0, 1)
+				w.More(GiveCode, 0, 0)
+				w.More(UseCode, 0, 1)
 			}
 			var ev Event
 			if _, err := Decode(w.End(), &ev); err != nil {

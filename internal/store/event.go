@@ -8,8 +8,8 @@ import (
 	"github.com/kuji-dev/kuji/internal/format"
 )
 
-// An event is the fact that a command produced. docs/internals/formats/event.md
-// shows every byte of it:
+// An event is the fact that a command produced. docs/internals/formats/event.md shows every byte of
+// it:
 //
 //	size     varint  how many bytes follow
 //	head     1 byte  kind << 3 | names a player (4) | failed (2) | has a request id (1)
@@ -17,39 +17,27 @@ import (
 //	player   ref                                          if it names a player
 //	status   1 byte, subject: number (varint); why: length (varint), bytes   if it failed
 //	asked    length (varint), bytes: the command's other arguments
-//	effects  to the end; if it failed, none but those of a count
+//	effects  to the end, each a varint n<<3 | verb, then what the verb asks for
 //
 // A ref is a varint v. Even: number v/2. Odd: an id of v/2 bytes follows.
 //
-// An effect is a varint n<<3 | verb, followed by what the verb asks for:
-//
-//	0 player   the next effects are about player n
-//	1 join     a player joins and gets the next number: id (n bytes); the next effects are about them
-//	2 gain     the player gets some of item n: quantity (varint)
-//	3 spend    the player gives up some of item n: quantity (varint)
-//	4 pool     the next effects are about pool n
-//	5 take     one of entry n is taken from the pool
-//	6 set      the player's counter n gets a value: value (varint); 0 removes it
-//	7 more     n is another verb: see those from Member on
-//
-// What failed changes nothing but counts, so that guesses have a limit. The effects of an event that
-// failed are: a join of its player, if it has one; and then sets.
-//
-// Only the rules know what the arguments and the why mean. The store reads the rest.
+// What failed changes nothing but counts, so that guesses have a limit: its effects are a join of
+// its player, if it has one, and then sets. Only the rules know what the arguments and the why
+// mean.
 
 // Verb is what an effect does.
 type Verb uint8
 
 // The verbs. The numbers are part of the format.
 const (
-	Player Verb = 0
-	Join   Verb = 1
-	Gain   Verb = 2
-	Spend  Verb = 3
-	Pool   Verb = 4
-	Take   Verb = 5
-	Set    Verb = 6
-	more   Verb = 7
+	Player Verb = 0 // the next effects are about player n
+	Join   Verb = 1 // a player joins, gets the next number, and is who the next effects are about: id (n bytes)
+	Gain   Verb = 2 // the player gets some of item n: quantity
+	Spend  Verb = 3 // the player gives up some of item n: quantity
+	Pool   Verb = 4 // the next effects are about pool n
+	Take   Verb = 5 // one of entry n is taken from the pool
+	Set    Verb = 6 // the player's counter n gets a value; 0 removes it
+	more   Verb = 7 // n is another verb, from Member on
 
 	// The other verbs follow a 7. Their number is n.
 
@@ -84,7 +72,8 @@ const (
 
 	maxCatalog = 1 << 26 // bytes
 
-	// MaxBack is the most that a realm's clock can be set back in all, in milliseconds: 1,670 years.
+	// MaxBack is the most that a realm's clock can be set back in all, in milliseconds: 1,670
+	// years.
 	MaxBack = 3 << 44
 )
 
@@ -150,8 +139,8 @@ func (w *Writer) Player(r Ref) {
 	w.Ref(r)
 }
 
-// Fail says that the command failed, and the number of the pool or the item that the status is about.
-// Everything appended to Buf until EndWhy says more.
+// Fail says that the command failed, and the number of the pool or the item that the status is
+// about. Everything appended to Buf until EndWhy says more.
 func (w *Writer) Fail(status uint8, subject uint32) {
 	w.Buf[w.start+1] |= headFailed
 	w.Buf = append(w.Buf, status)
@@ -228,31 +217,14 @@ func (w *Writer) Join(id string) {
 	w.Buf = append(w.Buf, id...)
 }
 
-// More appends one of the verbs from Member on, and its numbers.
+// More appends one of the verbs from Member on, and its numbers. What else it has follows: a name, a
+// catalog, or codes, each as a Text.
 func (w *Writer) More(v Verb, numbers ...uint64) {
 	w.Effect(more, uint32(v-8))
 	for _, n := range numbers {
 		w.Uint(n)
 	}
 }
-
-// Tally appends a Tally.
-func (w *Writer) Tally(counter uint32, value uint64) { w.More(Tally, uint64(counter), value) }
-
-// Return appends a Return.
-func (w *Writer) Return(entry uint32, n uint64) { w.More(Return, uint64(entry), n) }
-
-// AddCodes begins an effect: its codes, of size bytes together, follow, each as a Text.
-func (w *Writer) AddCodes(list uint32, size int) { w.More(AddCodes, uint64(list), uint64(size)) }
-
-// GiveCode appends a GiveCode.
-func (w *Writer) GiveCode(list uint32, number uint64) { w.More(GiveCode, uint64(list), number) }
-
-// UseCode appends a UseCode.
-func (w *Writer) UseCode(list uint32, number uint64) { w.More(UseCode, uint64(list), number) }
-
-// Level appends a Level.
-func (w *Writer) Level(to uint8) { w.More(Level, uint64(to)) }
 
 // Text appends a text of at most 255 bytes.
 func (w *Writer) Text(s string) {

@@ -133,16 +133,16 @@ func (e *written) write(w *store.Writer) []byte {
 		case store.NewPool, store.Entry, store.NewList:
 			w.Name(f.Verb, string(f.Bytes))
 		case store.Tally:
-			w.Tally(f.N, f.Value)
+			w.More(store.Tally, uint64(f.N), f.Value)
 		case store.Return:
-			w.Return(f.N, f.Value)
+			w.More(store.Return, uint64(f.N), f.Value)
 		case store.AddCodes:
-			w.AddCodes(f.N, len(f.Bytes))
+			w.More(store.AddCodes, uint64(f.N), uint64(len(f.Bytes)))
 			w.Buf = append(w.Buf, f.Bytes...)
 		case store.GiveCode:
-			w.GiveCode(f.N, f.Value)
+			w.More(store.GiveCode, uint64(f.N), f.Value)
 		case store.UseCode:
-			w.UseCode(f.N, f.Value)
+			w.More(store.UseCode, uint64(f.N), f.Value)
 		case store.Stock:
 			stock(w, uint64(f.N), int64(f.Value-1))
 		case store.Counter:

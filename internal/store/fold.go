@@ -10,16 +10,13 @@ import (
 )
 
 // People write a code as their keyboard does: full-width letters, another case, ß as SS, a dot in
-// place of a hyphen. So a code that is not found by its sum (see [SumCode]) is looked for by its fold:
-// as Unicode compares texts without regard to case (NFKC, full case folding), without spaces, hyphens,
-// dots and underscores. The sums come first, so every code is found by what it was found by before.
+// place of a hyphen. So a code that is not found by its sum (see [SumCode]) is looked for by its
+// fold: as Unicode compares texts without regard to case (NFKC, full case folding), without spaces,
+// hyphens, dots and underscores. The fold of most codes has the sum of the code itself, and the
+// index of sums finds it. The others are in an index of their own, by a sum that no text has.
 //
-//	the fold of most codes has the sum of the code itself: then the index of sums finds it
-//	the others are in an index of their own, by a sum that no text has
-//
-// So a sum says by itself what it is of, and the log needs no more than the sum that found the code.
-// What is decided again from the log finds the same code. Unicode promises that characters which it
-// has never change their folds.
+// So the log needs no more than the sum that found the code, and what is decided again from it
+// finds the same one: Unicode promises that the folds of its characters never change.
 
 // fold returns the fold of a code. It can be empty.
 func fold(code string) string {
@@ -35,7 +32,8 @@ func fold(code string) string {
 	}, norm.NFKC.String(code))
 }
 
-// sumFold returns the sum under which codes with a fold are found that have another sum than the fold.
+// sumFold returns the sum under which codes with a fold are found that have another sum than the
+// fold.
 func sumFold(fold string) CodeSum {
 	sum := sha256.Sum256(append([]byte{0}, fold...)) // no code has a zero in it
 	return CodeSum(sum[:])
@@ -54,8 +52,8 @@ func OtherSums(code string) (all []CodeSum) {
 	return append(all, sumFold(f))
 }
 
-// folded returns the sum under which a code of a list is found by its fold, and false if SumCode of the
-// fold finds it.
+// folded returns the sum under which a code of a list is found by its fold, and false if SumCode of
+// the fold finds it.
 func folded(code []byte) (sum CodeSum, ok bool) {
 	usual := true
 	for _, c := range code {
@@ -79,8 +77,8 @@ func (l *codeList) alikeFolded(sum *CodeSum) (first uint32, n int) {
 	})
 }
 
-// addFold adds a code to the index of folds, if it belongs there. Of codes that all have the same fold,
-// some cannot be found by it: no index separates them.
+// addFold adds a code to the index of folds, if it belongs there. Of codes that all have the same
+// fold, some cannot be found by it: no index separates them.
 func (l *codeList) addFold(code []byte, number uint32) {
 	sum, ok := folded(code)
 	if !ok {

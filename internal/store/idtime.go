@@ -1,16 +1,15 @@
 package store
 
-// Request ids may carry the time at which they were made. Two forms are known:
+// Request ids may carry the time at which they were made, in one of two forms:
 //
 //	UUIDv7  36 characters, 8-4-4-4-12 hexadecimal digits: 48 bits of Unix milliseconds, then the
 //	        version, 7, then the variant, 8 to b, and random bits (RFC 9562)
 //	ULID    26 characters of Crockford's base 32: 48 bits of Unix milliseconds, then 80 random ones
 //
-// Letters may be of either case. Ids are compared byte by byte all the same: an id in upper case is
-// another one than the same in lower case.
+// Letters may be of either case. Ids are compared byte by byte all the same.
 
-// MaxIDAhead is how far, in milliseconds, the time that an id carries may be ahead of the time stamp
-// it is answered at and still count: see [State.IDFloor].
+// MaxIDAhead is how far, in milliseconds, the time that an id carries may be ahead of the time
+// stamp it is answered at and still count: see [State.IDFloor].
 const MaxIDAhead = 3_600_000
 
 // IDTime returns the time that a request id carries, in Unix milliseconds. ok is false if it

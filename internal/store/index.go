@@ -5,18 +5,17 @@ import (
 	"unsafe"
 )
 
-// index maps hashes to numbers below 2^32-1. It has one pointer per several hundred numbers, not
-// one each, and it grows without long pauses: extendible hashing (Fagin, Nievergelt, Pippenger and
-// Strong, ACM TODS 4, 1979). A directory names shards of a fixed size by the top bits of the hash.
-// A shard that fills up is replaced by two. Only now and then the directory, which is small,
-// doubles. Adding costs at most one split.
+// index maps hashes to numbers below 2^32-1. It has one pointer per several hundred numbers and
+// grows without long pauses: extendible hashing (Fagin, Nievergelt, Pippenger and Strong, ACM TODS
+// 4, 1979). A directory names shards of a fixed size by the top bits of the hash. A shard that
+// fills up is replaced by two. Only now and then the directory, which is small, doubles.
 //
 // A slot is hash<<32 | number+1; 0 is free. The caller must tell apart numbers with the same hash.
 //
-// One goroutine writes. Others may read at the same time, through [index.peek], if numbers are
-// only ever added or replaced. A shard that was split stays as it was, so a reader still in it
-// sees the index as of a moment ago. That may be a number that was since replaced. A reader that
-// must not see one needs a guard, which the writer holds while it replaces numbers with that hash.
+// One goroutine writes. Others may read at the same time, through [index.peek], if numbers are only
+// ever added or replaced. A reader in a shard that was split sees the index as of a moment ago,
+// perhaps with a number that was since replaced. A reader that must not see one needs a guard,
+// which the writer holds while it replaces numbers with that hash.
 type index struct {
 	own   *directory // the writer's
 	dir   atomic.Pointer[directory]

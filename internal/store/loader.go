@@ -65,8 +65,8 @@ func (l *Loader) Block(kind BlockKind, data []byte) error {
 	return r.Err()
 }
 
-// loads is what loads each kind of block. What is added after the reader has failed does not matter:
-// the state is then unusable.
+// loads is what loads each kind of block. What is added after the reader has failed does not
+// matter: the state is then unusable.
 var loads = [blockEnd]func(*Loader, *Reader){
 	BlockState: (*Loader).state,
 	BlockItems: func(l *Loader, r *Reader) {
@@ -174,8 +174,8 @@ func (l *Loader) state(r *Reader) {
 	s.ids.floor = floor
 }
 
-// pair reads the next of ascending keys, as its distance from the one before, and its value, which is
-// not 0. prev is -1 before the first.
+// pair reads the next of ascending keys, as its distance from the one before, and its value, which
+// is not 0. prev is -1 before the first.
 func (r *Reader) pair(prev *int64) (key, value uint64) {
 	key = uint64(max(*prev, 0)) + r.Uint("a key's distance", math.MaxUint32)
 	value = r.Uint("a value", math.MaxUint64)
@@ -228,8 +228,8 @@ func (l *Loader) codeLists(r *Reader) (heads []codeHead) {
 	return heads
 }
 
-// codeList returns the list that a block is about, or nil after an error. The block's first number must
-// be that of the next code, given code or use.
+// codeList returns the list that a block is about, or nil after an error. The block's first number
+// must be that of the next code, given code or use.
 func (l *Loader) codeList(r *Reader, next func(*Codes) uint64) *codeList {
 	num := r.Uint("a code list", MaxCodeLists)
 	if r.err == nil && num >= uint64(len(l.want.Codes)) {
@@ -520,8 +520,8 @@ func (s *State) extent() Extent {
 	return m
 }
 
-// State ends loading. It returns the state, the same as the one that was captured, and the extent for
-// the next capture.
+// State ends loading. It returns the state, the same as the one that was captured, and the extent
+// for the next capture.
 func (l *Loader) State() (*State, Extent, error) {
 	s := l.s
 	if l.kind != 0 {

@@ -3,7 +3,8 @@ package store
 import "math"
 
 // Numbers gives back the ids of what events name by number, concurrently with the writer. Numbers
-// are never reused and names never change. So it knows the names in every event that was ever applied.
+// are never reused and names never change. So it knows the names in every event that was ever
+// applied.
 type Numbers struct{ *readers }
 
 // Numbers returns the numbers that the state knows.
@@ -67,8 +68,8 @@ func (n Numbers) CodeListName(num uint32) string {
 	return ""
 }
 
-// CatalogIn returns the catalog in force that a block of a snapshot has, and none if the block is about
-// something else. Its bytes are the block's.
+// CatalogIn returns the catalog in force that a block of a snapshot has, and none if the block is
+// about something else. Its bytes are the block's.
 func CatalogIn(kind BlockKind, data []byte) (InForce, error) {
 	if kind != BlockCatalog {
 		return InForce{}, nil

@@ -10,15 +10,14 @@ import (
 // garbage collector's work does not grow with the number of players.
 //
 // One goroutine writes. Others read players at the same time: see [players.enter]. Each player has
-// a guard, a lock chosen by the hash of the id and shared with other players. The writer locks it
-// with an event's first change to the player, and unlocks it when the whole event is applied. A
-// reader holds it from before its look into the index until it has copied what it wants. So no
-// block changes or moves while it is read.
+// a guard, a lock chosen by the hash of the id and shared with other players. The writer holds it
+// from an event's first change to the player until the whole event is applied; a reader from before
+// its look into the index until it has copied what it wants. So no block changes or moves while it
+// is read.
 //
-// This package uses unsafe only here and in arena.go. A block is a head, an id and a varying
-// number of slots, in memory without pointers, which no Go type can express. Every use computes an
-// address inside a chunk from a unit number, the length of an id or a number of slots that the
-// block itself holds.
+// This package uses unsafe only here and in arena.go. A block is a head, an id and a varying number
+// of slots, in memory without pointers, which no Go type can express. Every use computes an address
+// inside a chunk from a unit number and lengths that the block itself holds.
 type players struct {
 	key   hashKey
 	index index // from the hash of an id to the address of the player's block
@@ -51,8 +50,8 @@ type guards struct {
 	alone bool               // there are no readers
 }
 
-// block is the head of a player's memory, 24 bytes. The id follows, padded to a multiple of 4,
-// then the slots.
+// block is the head of a player's memory, 24 bytes. The id follows, padded to a multiple of 4, then
+// the slots.
 type block struct {
 	last  uint64 // position of the last change
 	num   uint32 // the player's number; deadBlock: the block was freed
@@ -161,9 +160,9 @@ func (p *players) addr(n uint32) uint32 {
 	return p.recent[n%uint32(len(p.recent))].addr
 }
 
-// enter locks the guard of the player with this id, for a reader. It returns the player's block,
-// or nil if there is no such player. The reader copies what it wants, then unlocks the guard, also
-// if there is no block.
+// enter locks the guard of the player with this id, for a reader. It returns the player's block, or
+// nil if there is no such player. The reader copies what it wants, then unlocks the guard, also if
+// there is no block.
 func (p *players) enter(id string) (b *block, guard *sync.Mutex) {
 	h := p.key.hash(id)
 	guard = &p.guards.all[h%playerGuards]
@@ -223,8 +222,8 @@ func (p *players) clean() {
 }
 
 // change prepares a player for changes by an event at a position. It locks the guard, saves what a
-// snapshot still needs of the player, and marks the player as dirty. It returns the player's
-// block, valid as long as that of at.
+// snapshot still needs of the player, and marks the player as dirty. It returns the player's block,
+// valid as long as that of at.
 func (p *players) change(n uint32, pos uint64) *block {
 	b := p.at(n)
 	p.lock(b.guard)
@@ -252,8 +251,8 @@ func (p *players) add(id string, h, slots uint32) uint32 {
 	return n
 }
 
-// move moves a player from the block at address old to one of another size. The player's guard
-// must be locked.
+// move moves a player from the block at address old to one of another size. The player's guard must
+// be locked.
 func (p *players) move(b *block, old, units uint32) *block {
 	addr := p.mem.alloc(units)
 	nb := (*block)(p.mem.pointer(addr))

@@ -64,8 +64,8 @@ func (s *stock) unlockPools() {
 	s.held = s.held[:0]
 }
 
-// touch prepares a chunk of a pool for a change by an event at a position. The writer must hold
-// the pool's lock.
+// touch prepares a chunk of a pool for a change by an event at a position. The writer must hold the
+// pool's lock.
 func (s *stock) touch(p *pool, entry uint32, pos uint64) {
 	if c := entry / entryChunk; p.changed[c] != pos {
 		if s.capture != nil {

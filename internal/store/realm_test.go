@@ -109,7 +109,7 @@ func codes(w *store.Writer, list uint32, all ...string) {
 	for _, code := range all {
 		size += 1 + len(code)
 	}
-	w.AddCodes(list, size)
+	w.More(store.AddCodes, uint64(list), uint64(size))
 	for _, code := range all {
 		w.Text(code)
 	}

@@ -8,12 +8,9 @@ import (
 	"sort"
 )
 
-// ids is the idempotency window: the newest request ids with their answers. Records lie one
-// after another, in the order of the log, in chunks that are dropped from the front. An index
-// leads from the hash of an id to the place of its record. A record never changes once it is
-// written.
-//
-// A record begins at a multiple of 8 bytes:
+// ids is the idempotency window: the newest request ids with their answers, in the order of the
+// log, in chunks that are dropped from the front. An index leads from the hash of an id to the
+// place of its record, which never changes. A record begins at a multiple of 8 bytes:
 //
 //	varint  position, minus that of the chunk's first record
 //	varint  steady time, minus that of the chunk's first record
@@ -63,10 +60,10 @@ const (
 	// idChunkSize. A larger record has a chunk of its own.
 	idPlaces    = 1 << 31
 	placesChunk = idChunkSize / 8
-	// maxIDChunks is the number of chunks from which the oldest ids are forgotten for new ones,
-	// however few there are: 15 GiB of records, more if some are larger than a chunk. mostIDChunks
-	// is the most chunks there can be. A loader may need a few more than the writer did for the
-	// same records: spareIDChunks leaves room for them.
+	// maxIDChunks is the number of chunks from which the oldest ids are forgotten for new ones: 15
+	// GiB of records, more if some are larger than a chunk. mostIDChunks is the most there can be.
+	// A loader may need a few more for the same records than the writer did: spareIDChunks leaves
+	// room for them.
 	maxIDChunks   = 15 << 30 / idChunkSize
 	mostIDChunks  = idPlaces/placesChunk - 1
 	spareIDChunks = 1 << 9
@@ -94,8 +91,8 @@ func (r *ids) count() int { return int(r.tail - r.head) }
 // full reports whether an old record must be forgotten to make room for a new one.
 func (r *ids) full() bool { return len(r.chunks) >= maxIDChunks }
 
-// atMost reports whether there is no room for another record even if old ones are forgotten, less
-// a number of chunks. A large record may begin a new chunk while forgetting small ones frees none.
+// atMost reports whether there is no room for another record even if old ones are forgotten, less a
+// number of chunks. A large record may begin a new chunk while forgetting small ones frees none.
 func (r *ids) atMost(left int) bool { return len(r.chunks) >= mostIDChunks-left }
 
 // memory returns approximately how many bytes the window takes.

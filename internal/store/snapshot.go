@@ -256,8 +256,8 @@ func (c *Capture) writeTallies(w *blockWriter) {
 	}
 }
 
-// writeCodes writes what the base lacks of each list of codes: first the codes of all lists, then to
-// whom they were given, then the uses.
+// writeCodes writes what the base lacks of each list of codes: first the codes of all lists, then
+// to whom they were given, then the uses.
 func (c *Capture) writeCodes(w *blockWriter) {
 	all := func(kind BlockKind, length func(CodesExtent) uint64, one func(l *Codes, n uint64)) {
 		for num := range c.codes {

@@ -77,12 +77,12 @@ func (r *realm) step(rnd *rand.Rand) {
 		for list := range uint32(r.s.CodeLists()) {
 			left, _ := r.s.CodesLeft(list)
 			for i := range min(left, rnd.Uint64N(4)) {
-				w.GiveCode(list, r.s.CodesGiven(list)+i)
+				w.More(store.GiveCode, uint64(list), r.s.CodesGiven(list)+i)
 			}
 			codes, _ := r.s.Codes(list)
 			if n := rnd.Uint64N(1 + codes.Count()); n < codes.Count() && !r.s.CodeUsedBy(list, n, player) {
 				w.Effect(store.Player, player)
-				w.UseCode(list, n)
+				w.More(store.UseCode, uint64(list), n)
 			}
 		}
 	})
@@ -139,10 +139,10 @@ func TestSnapshotOfManyCodes(t *testing.T) {
 		})
 		r.do("", func(w *store.Writer) {
 			for i := range uint64(700) {
-				w.GiveCode(0, uint64(round)*700+i)
+				w.More(store.GiveCode, 0, uint64(round)*700+i)
 			}
 			for i := range uint64(700) {
-				w.UseCode(0, uint64(round)*700+i)
+				w.More(store.UseCode, 0, uint64(round)*700+i)
 			}
 		})
 		c := r.s.Capture(extent)
@@ -328,7 +328,7 @@ func twoSnapshots(t testing.TB) (chain []snapshot, r *realm) {
 		for range 60 {
 			r.step(rnd)
 		}
-		r.do("", func(w *store.Writer) { w.Tally(0, 7); w.Tally(1, r.s.Tally(1)+1) })
+		r.do("", func(w *store.Writer) { w.More(store.Tally, 0, 7); w.More(store.Tally, 1, r.s.Tally(1)+1) })
 		c := r.s.Capture(extent)
 		c.SetBlockSize(300)
 		chain = append(chain, taken(c))

@@ -2,11 +2,10 @@
 // balances and counters, the stock of pools, remembered request ids, and the catalog in force as
 // bytes.
 //
-//	Apply(event)   changes the state by the effects in an event
-//
 // Apply is the only way the state changes: live, in recovery, in the verifier and in a reader of
-// the log. It chooses nothing and knows no rules: internal/rules decides which effects an event
-// has. It refuses an effect that would break an invariant, such as stock below zero.
+// the log. It carries out the effects in an event. It chooses nothing and knows no rules:
+// internal/rules decides which effects an event has. It refuses one that would break an invariant,
+// such as stock below zero.
 //
 // The same sequence of events gives the same state, and the same [State.Hash], on every run, build
 // and architecture: nothing here reads a clock, ranges over a map into the result, uses a float or
@@ -14,8 +13,8 @@
 //
 // Only one goroutine at a time applies events, under the realm's lock in package kuji. The readers
 // in view.go and a [Capture] run concurrently with it and take small locks. This package knows
-// nothing of logs: to it, a position is a number that orders changes. It imports nothing of
-// the project but the table of format levels.
+// nothing of logs: to it, a position is a number that orders changes. It imports nothing of the
+// project but the table of format levels.
 package store
 
 import "github.com/kuji-dev/kuji/internal/format"
@@ -32,8 +31,8 @@ const (
 	MaxPlayers   = 1<<31 - 1
 )
 
-// State is a realm's state as of a position. Each part of it is a type of its own, whose methods are
-// the state's.
+// State is a realm's state as of a position. Each part of it is a type of its own, whose methods
+// are the state's.
 type State struct {
 	asOf
 	names

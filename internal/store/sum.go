@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// sum is a 128-bit number. The sum of an item's balances, up to players × MaxQuantity, does not
-// fit 64 bits.
+// sum is a 128-bit number. The sum of an item's balances, up to players × MaxQuantity, does not fit
+// 64 bits.
 type sum struct{ hi, lo uint64 }
 
 func (s *sum) add(v uint64) {

@@ -2,7 +2,8 @@ package store
 
 import "sync/atomic"
 
-// readers are the reads that run concurrently with the writer. Each sees an event as a whole or not at all.
+// readers are the reads that run concurrently with the writer. Each sees an event as a whole or not
+// at all.
 type readers struct {
 	players *players
 	shown   atomic.Pointer[shown] // what readers need apart from players and pools
@@ -110,9 +111,9 @@ type CounterValue struct {
 const partEntries = 4096
 
 // ReadStock calls f for some entries of a pool, by number, in order, with how many are left, how
-// many were drawn, and whether the stock is limited. It returns the position of the pool's last
-// change. It stops and returns false once another catalog version is in force. Draws may happen
-// between parts of 4096 entries.
+// many were drawn, and whether the stock is limited. Draws may happen between parts of 4096
+// entries. It returns the position of the pool's last change, or false once another catalog version
+// is in force.
 func (s *readers) ReadStock(pool uint32, entries []uint32, version uint64, f func(i int, left, drawn uint64, limited bool)) (last uint64, ok bool) {
 	pools := s.shown.Load().pools
 	if int(pool) >= len(pools) {

@@ -2,9 +2,9 @@ package store
 
 import "slices"
 
-// Memory is fetched ahead of time for many commands or events together, so that the processor
-// waits once for all of it instead of once for each cache line of each command. This is only a
-// hint: without it everything is the same, but slower.
+// Memory is fetched ahead of time for many commands or events together, so that the processor waits
+// once for all of it instead of once for each cache line of each command. This is only a hint:
+// without it everything is the same, but slower.
 
 // warmFrom is the number of players or request ids from which they no longer fit the nearest
 // caches.
@@ -24,10 +24,9 @@ func (s *State) Hashes(request, player string) Hashes {
 // Large reports whether a command's memory is probably not in the nearest caches.
 func (s *State) Large() bool { return s.players.count() >= warmFrom || s.ids.count() >= warmFrom }
 
-// Warm fetches the memory that commands will need. For the writer.
-//
-// It follows the way to each player step by step: index, block, and what is stored by player
-// number. Each step first computes all addresses, then reads them.
+// Warm fetches the memory that commands will need. For the writer. It follows the way to each
+// player step by step: index, block, and what is stored by player number. Each step first computes
+// all addresses, then reads them.
 func (s *State) Warm(hashes []Hashes) {
 	p := &s.players
 	for some := range slices.Chunk(hashes, warmAtOnce) {
@@ -38,8 +37,8 @@ func (s *State) Warm(hashes []Hashes) {
 		)
 		for i := range some {
 			ids := s.ids.index.shard(some[i].request)
-			// Half a line further too: most ids are new, and the free slot for a new one
-			// may be in the next line.
+			// Half a line further too: most ids are new, and the free slot for a new one may be in
+			// the next line.
 			at[n], at[n+1] = ids.at(first(some[i].request)), ids.at(first(some[i].request)+lineSlots/2)
 			h := some[i].player
 			at[n+2] = p.index.shard(h).at(first(h))

@@ -2,11 +2,10 @@ package store
 
 import "time"
 
-// The idempotency window. An id is remembered for at least the age that the catalog declares,
-// measured in steady time: see [State.Back]. It is also remembered while it is among the newest
-// keptAnyway. So a quiet realm remembers ids for longer, and a busy one never for less. The
-// declared count limits memory: while that many ids are younger than the age, commands with new
-// ids are refused. Nothing is forgotten early.
+// The idempotency window. An id is remembered for at least the age that the catalog declares, in
+// steady time (see [State.Back]), and for as long as it is among the newest keptAnyway: in a quiet
+// realm for longer, in a busy one never for less. The declared count limits memory: while that many
+// ids are younger than the age, commands with new ids are refused. Nothing is forgotten early.
 const (
 	// keptAnyway is how many ids are remembered whatever their age, if the catalog's count allows
 	// that many.
@@ -114,9 +113,9 @@ func (s *State) OldestAnswer() uint64 {
 	return s.applied
 }
 
-// IDFloor returns a time that lies behind that of every forgotten id which carried its own. So an id
-// that carries this time or a later one, and is not remembered, was never answered. Ids that were
-// more than [MaxIDAhead] ahead when they were answered do not count. The floor never decreases, and
+// IDFloor returns a time after that of every forgotten id which carried its own. So an id that
+// carries this time or a later one, and is not remembered, was never answered. Ids that were more
+// than [MaxIDAhead] ahead when they were answered do not count. The floor never decreases, and
 // follows from the log alone.
 func (r *ids) IDFloor() int64 { return r.floor }
 

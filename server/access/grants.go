@@ -102,29 +102,26 @@ func addQuantity(to map[string]uint64, item string, n uint64) {
 	}
 }
 
-// grantsOf adds the items that a request grants.
-func grantsOf(req kuji.Request, to map[string]uint64) {
-	switch req := req.(type) {
-	case *kuji.Grant:
-		for _, s := range req.Items {
-			addQuantity(to, s.Item, s.Quantity)
+// grantsOf returns the items that a request grants, nil if it grants nothing.
+func grantsOf(all ...kuji.Request) (sum map[string]uint64) {
+	for _, req := range all {
+		var items []kuji.Stack
+		switch req := req.(type) {
+		case *kuji.Grant:
+			items = req.Items
+		case *kuji.Atomic:
+			for item, n := range grantsOf(req.Members...) {
+				items = append(items, kuji.Stack{Item: item, Quantity: n})
+			}
 		}
-	case *kuji.Atomic:
-		for _, m := range req.Members {
-			grantsOf(m, to)
+		for _, s := range items {
+			if sum == nil {
+				sum = map[string]uint64{}
+			}
+			addQuantity(sum, s.Item, s.Quantity)
 		}
 	}
-}
-
-// requestIDOf returns the request id of a request that can grant.
-func requestIDOf(req kuji.Request) string {
-	switch req := req.(type) {
-	case *kuji.Grant:
-		return req.ID
-	case *kuji.Atomic:
-		return req.ID
-	}
-	return ""
+	return sum
 }
 
 const dayMillis = int64(24 * time.Hour / time.Millisecond)
@@ -158,13 +155,11 @@ type grantedIn struct {
 type quantities map[string]map[string]uint64
 
 func (q quantities) add(key string, sum map[string]uint64) {
-	of := q[key]
-	if of == nil {
-		of = map[string]uint64{}
-		q[key] = of
+	if q[key] == nil {
+		q[key] = map[string]uint64{}
 	}
 	for item, n := range sum {
-		addQuantity(of, item, n)
+		addQuantity(q[key], item, n)
 	}
 }
 
@@ -207,14 +202,10 @@ func (g *Granted) Take(ctx context.Context, a *Access, r *kuji.Realm, reqs []kuj
 		return nil, nil
 	}
 	t := &Taken{in: g.in(r.Name()), key: a.Name, sums: make([]map[string]uint64, len(reqs)), errs: make([]error, len(reqs))}
-	some := false
 	for i, req := range reqs {
-		sum := map[string]uint64{}
-		if grantsOf(req, sum); len(sum) > 0 {
-			t.sums[i], some = sum, true
-		}
+		t.sums[i] = grantsOf(req)
 	}
-	if !some {
+	if !slices.ContainsFunc(t.sums, func(sum map[string]uint64) bool { return sum != nil }) {
 		return nil, nil
 	}
 	if err := t.in.lock(ctx, g, r); err != nil {
@@ -227,14 +218,14 @@ func (g *Granted) Take(ctx context.Context, a *Access, r *kuji.Realm, reqs []kuj
 			continue
 		}
 		err := t.in.fits(a, sum)
-		switch {
-		case err == nil:
+		if err == nil {
 			t.in.pending.add(a.Name, sum)
-		case answered(ctx, r, requestIDOf(reqs[i])):
-			t.sums[i] = nil // a repeat: the first answer grants nothing more
-		default:
-			t.sums[i], t.errs[i], reqs[i] = nil, err, nil
+			continue
 		}
+		if !answered(ctx, r, reqs[i]) {
+			t.errs[i], reqs[i] = err, nil
+		}
+		t.sums[i] = nil // it grants nothing: refused, or a repeat
 	}
 	return t, nil
 }
@@ -303,8 +294,15 @@ func (in *grantedIn) fits(a *Access, sum map[string]uint64) error {
 	return nil
 }
 
-// answered reports whether a request id has its answer.
-func answered(ctx context.Context, r *kuji.Realm, id string) bool {
+// answered reports whether a request that grants was answered before.
+func answered(ctx context.Context, r *kuji.Realm, req kuji.Request) bool {
+	id := ""
+	switch req := req.(type) {
+	case *kuji.Grant:
+		id = req.ID
+	case *kuji.Atomic:
+		id = req.ID
+	}
 	if id == "" {
 		return false
 	}

@@ -143,7 +143,7 @@ func parseKeys(data []byte) (*keySet, error) {
 	return set, nil
 }
 
-// parseKey reads a line. If it is that of an issuer, the key has only the name.
+// parseKey reads a line: that of a key, or of an issuer if iss is not nil.
 func parseKey(line string) (one key, iss *issuer, err error) {
 	fields := strings.Fields(line)
 	if len(fields) < 3 {
@@ -155,19 +155,24 @@ func parseKey(line string) (one key, iss *issuer, err error) {
 	if one.Name = fields[2]; len(one.Name) > kuji.MaxBy || !utf8.ValidString(one.Name) || strings.Contains(one.Name, "=") {
 		return key{}, nil, fmt.Errorf("name %.80q, want at most %d bytes of UTF-8 without =", one.Name, kuji.MaxBy)
 	}
-	options, err := parseOptions(fields[3:])
-	if err != nil {
-		return key{}, nil, err
+	where, players := strings.CutPrefix(fields[1], "jwks=")
+	if players {
+		iss = &issuer{where: where}
 	}
-	if err := one.restrict(options); err != nil {
-		return key{}, nil, err
+	seen := map[string]bool{}
+	for _, f := range fields[3:] {
+		name, value, ok := strings.Cut(f, "=")
+		if !ok || value == "" || seen[name] {
+			return key{}, nil, fmt.Errorf("option %.40q, want name=value, each name once", f)
+		}
+		seen[name] = true
+		if err := one.option(iss, name, value); err != nil {
+			return key{}, nil, err
+		}
 	}
-	if where, ok := strings.CutPrefix(fields[1], "jwks="); ok {
-		iss, err = newIssuer(one.Access, where, options)
-		return one, iss, err
-	}
-	for name := range options {
-		return key{}, nil, fmt.Errorf("option %.40q, want realms=, pools= or rate=, and of a key that may grant also grants= or ids=", name)
+	if players {
+		iss.Access = one.Access
+		return one, iss, iss.check()
 	}
 	if hash, err := hex.DecodeString(fields[1]); err != nil || copy(one.hash[:], hash) != len(one.hash) || len(hash) != len(one.hash) {
 		// Do not quote the field: a key pasted here by mistake must not end up in a log.
@@ -177,63 +182,43 @@ func parseKey(line string) (one key, iss *issuer, err error) {
 	return one, nil, nil
 }
 
-func parseOptions(fields []string) (map[string]string, error) {
-	options := map[string]string{}
-	for _, f := range fields {
-		name, value, ok := strings.Cut(f, "=")
-		if _, twice := options[name]; !ok || value == "" || twice {
-			return nil, fmt.Errorf("option %.40q, want name=value, each name once", f)
+// option reads an option of a key, or of an issuer if iss is not nil.
+func (a *Access) option(iss *issuer, name, value string) (err error) {
+	mayGrant := a.can&canGrant != 0
+	switch {
+	case name == "realms":
+		a.realms, err = parseNames(name, value)
+	case name == "pools":
+		a.pools, err = parseNames(name, value)
+	case name == "rate":
+		if a.Rate, err = strconv.Atoi(value); err != nil || a.Rate < 1 || a.Rate > maxRate {
+			return fmt.Errorf("rate=%.40s: want 1 to %d commands a second", value, maxRate)
 		}
-		options[name] = value
-	}
-	return options, nil
-}
-
-// restrict takes the options that keys and issuers share.
-func (a *Access) restrict(options map[string]string) error {
-	list := func(name string) (all []string, err error) {
-		text, ok := options[name]
-		delete(options, name)
-		if !ok {
-			return nil, nil
-		}
-		for id := range strings.SplitSeq(text, ",") {
-			if id == "" || len(id) > catalog.MaxID {
-				return nil, fmt.Errorf("%s=%.80s: want names of 1 to %d bytes, with commas between them", name, text, catalog.MaxID)
-			}
-			all = append(all, id)
-		}
-		return all, nil
-	}
-	var err error
-	if a.realms, err = list("realms"); err != nil {
-		return err
-	}
-	if a.pools, err = list("pools"); err != nil {
-		return err
-	}
-	if text, ok := options["grants"]; ok && a.can&canGrant != 0 {
-		delete(options, "grants")
-		if a.grants, err = parseGrants(text); err != nil {
-			return err
-		}
+	case name == "grants" && mayGrant:
+		a.grants, err = parseGrants(value)
 		for _, c := range a.grants {
 			a.daily = a.daily || c.day > 0
 		}
+	case name == "ids" && mayGrant:
+		if a.anyID = value == "optional"; !a.anyID {
+			return fmt.Errorf("ids=%.40s: want ids=optional, or nothing: grants need request ids", value)
+		}
+	case iss != nil:
+		return iss.option(name, value)
+	default:
+		return fmt.Errorf("option %.40q, want realms=, pools= or rate=, and of a key that may grant also grants= or ids=", name)
 	}
-	if text, ok := options["ids"]; ok && a.can&canGrant != 0 {
-		delete(options, "ids")
-		if a.anyID = text == "optional"; !a.anyID {
-			return fmt.Errorf("ids=%.40s: want ids=optional, or nothing: grants need request ids", text)
+	return err
+}
+
+func parseNames(option, text string) ([]string, error) {
+	all := strings.Split(text, ",")
+	for _, id := range all {
+		if id == "" || len(id) > catalog.MaxID {
+			return nil, fmt.Errorf("%s=%.80s: want names of 1 to %d bytes, with commas between them", option, text, catalog.MaxID)
 		}
 	}
-	if text, ok := options["rate"]; ok {
-		delete(options, "rate")
-		if a.Rate, err = strconv.Atoi(text); err != nil || a.Rate < 1 || a.Rate > maxRate {
-			return fmt.Errorf("rate=%.40s: want 1 to %d commands a second", text, maxRate)
-		}
-	}
-	return nil
+	return all, nil
 }
 
 // Find returns the access that a key or a token gives, nil if it is neither.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"connectrpc.com/connect"
@@ -64,12 +65,14 @@ func reading[M proto.Message](part func(m M) (pool, player string)) {
 
 // whole permits a request about a whole realm: not for keys with pools, and not for players.
 func whole[M proto.Message](can commands) {
-	permit(func(a *Access, _ M) error {
-		if a.pools != nil || a.Player != "" {
-			return errWhole
-		}
-		return a.check(need{can: can})
-	})
+	permit(func(a *Access, _ M) error { return a.checkWhole(can) })
+}
+
+func (a *Access) checkWhole(can commands) error {
+	if a.pools != nil || a.Player != "" {
+		return errWhole
+	}
+	return a.check(need{can: can})
 }
 
 func init() {
@@ -102,13 +105,23 @@ func init() {
 	whole[*kujiv1.GetStatusRequest](canRead)
 	whole[*kujiv1.ListPlayersRequest](canRead)
 	whole[*kujiv1.ListHoldersRequest](canRead)
-	for _, admin := range []func(commands){
-		whole[*kujiv1.ApplyCatalogRequest], whole[*kujiv1.CreateRealmRequest], whole[*kujiv1.SetClockRequest], whole[*kujiv1.FinishUpgradeRequest],
-		whole[*kujiv1.SetTrackRequest], whole[*kujiv1.ImportCodesRequest], whole[*kujiv1.ExportCodesRequest], whole[*kujiv1.BackupRequest],
-	} {
-		admin(canAdmin)
+	for _, request := range contract.Administrators() {
+		permits[request] = func(a *Access, _ proto.Message) error { return a.checkWhole(canAdmin) }
+	}
+	for _, k := range contract.Commands() {
+		can := canAdmin
+		if i := slices.Index(commandNames, k.Name); i >= 0 && !k.Admin {
+			can = 1 << i
+		}
+		for _, t := range []protoreflect.MessageType{k.Message, k.Request} {
+			rights[reflect.TypeOf(t.Zero().Interface())] = can
+		}
 	}
 }
+
+// rights are what each command of the contract needs, by the type of its message: the right with its
+// name, or the right to everything.
+var rights = map[reflect.Type]commands{}
 
 // Permit returns why the access does not allow a request, or nil.
 func (a *Access) Permit(m proto.Message) error {
@@ -203,32 +216,24 @@ func (a *Access) checkCommand(field, id string, m proto.Message) error {
 	case *kujiv1.AtomicRequest:
 		return a.checkMembers(in, id, m.GetMembers())
 	}
-	return a.check(needOf(field, m))
+	n := needOf(field, m)
+	if n.can == canAdmin && (a.pools != nil || a.Player != "") {
+		return errWhole
+	}
+	return a.check(n)
 }
 
 // needOf returns what a command needs, groups and grants apart.
 func needOf(field string, m proto.Message) need {
-	n := need{field: field, can: canAdmin}
-	if about, ok := m.(interface{ GetPlayer() string }); ok {
-		n.player = about.GetPlayer()
-	}
+	n := need{field: field, can: cmp.Or(rights[reflect.TypeOf(m)], canAdmin)}
 	switch m := m.(type) {
-	case *kujiv1.Draw:
-		n.can, n.pool = canDraw, m.GetPool()
-	case *kujiv1.DrawRequest:
-		n.can, n.pool = canDraw, m.GetPool()
-	case *kujiv1.Redeem, *kujiv1.RedeemRequest:
-		n.can = canRedeem
-	case *kujiv1.Register, *kujiv1.RegisterRequest:
-		n.can = canRegister
-	case *kujiv1.Grant, *kujiv1.GrantRequest:
-		n.can = canGrant
-	case *kujiv1.Consume, *kujiv1.ConsumeRequest:
-		n.can = canConsume
-	case *kujiv1.Transfer:
-		n.can, n.player = canTransfer, m.GetFrom()
-	case *kujiv1.TransferRequest:
-		n.can, n.player = canTransfer, m.GetFrom()
+	case interface{ GetPlayer() string }:
+		n.player = m.GetPlayer()
+	case interface{ GetFrom() string }:
+		n.player = m.GetFrom()
+	}
+	if m, ok := m.(interface{ GetPool() string }); ok {
+		n.pool = m.GetPool()
 	}
 	return n
 }

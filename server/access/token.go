@@ -67,29 +67,34 @@ type issuer struct {
 	fetching atomic.Bool
 }
 
-func newIssuer(a Access, where string, options map[string]string) (*issuer, error) {
-	if a.can&(canGrant|canAdmin) != 0 {
-		return nil, errors.New("players may read, draw, redeem, register, consume and transfer, not grant and not admin")
-	}
-	i := &issuer{Access: a, where: where, issuer: options["issuer"], audience: options["audience"]}
-	for name, value := range options {
-		switch name {
-		case "issuer", "audience":
-		case "algs":
-			for alg := range strings.SplitSeq(value, ",") {
-				if !slices.Contains(tokenAlgorithms, jose.SignatureAlgorithm(alg)) {
-					return nil, fmt.Errorf("algorithm %.40q, want some of %v", alg, tokenAlgorithms)
-				}
-				i.algs = append(i.algs, jose.SignatureAlgorithm(alg))
+// option reads an option that keys do not have.
+func (i *issuer) option(name, value string) error {
+	switch name {
+	case "issuer":
+		i.issuer = value
+	case "audience":
+		i.audience = value
+	case "algs":
+		for alg := range strings.SplitSeq(value, ",") {
+			if !slices.Contains(tokenAlgorithms, jose.SignatureAlgorithm(alg)) {
+				return fmt.Errorf("algorithm %.40q, want some of %v", alg, tokenAlgorithms)
 			}
-		default:
-			return nil, fmt.Errorf("option %.40q, want algs=, issuer=, audience=, realms=, pools= or rate=", name)
+			i.algs = append(i.algs, jose.SignatureAlgorithm(alg))
 		}
+	default:
+		return fmt.Errorf("option %.40q, want algs=, issuer=, audience=, realms=, pools= or rate=", name)
+	}
+	return nil
+}
+
+func (i *issuer) check() error {
+	if i.can&(canGrant|canAdmin) != 0 {
+		return errors.New("players may read, draw, redeem, register, consume and transfer, not grant and not admin")
 	}
 	if len(i.algs) == 0 {
-		return nil, fmt.Errorf("no algs=, want the algorithms that tokens may be signed with, of %v", tokenAlgorithms)
+		return fmt.Errorf("no algs=, want the algorithms that tokens may be signed with, of %v", tokenAlgorithms)
 	}
-	return i, nil
+	return nil
 }
 
 // fetcher fetches a URL.
@@ -123,11 +128,21 @@ func (i *issuer) load(k *Keys) error {
 	if err != nil {
 		return err
 	}
-	set, err := parseJWKS(data)
-	if err != nil {
-		return fmt.Errorf("%s: %w", i.where, err)
+	var set jose.JSONWebKeySet
+	switch err := json.Unmarshal(data, &set); {
+	case len(data) > maxJWKS:
+		return fmt.Errorf("%s: more than %d bytes", i.where, maxJWKS)
+	case err != nil:
+		return fmt.Errorf("%s: not a JWKS: %w", i.where, err)
+	case len(set.Keys) < 1, len(set.Keys) > maxIssuerKeys:
+		return fmt.Errorf("%s: %d keys, want 1 to %d", i.where, len(set.Keys), maxIssuerKeys)
 	}
-	i.keys.Store(set)
+	for n := range set.Keys {
+		if one := &set.Keys[n]; !one.Valid() || !one.IsPublic() {
+			return fmt.Errorf("%s: key %d is not a valid public key: secrets do not belong here", i.where, n)
+		}
+	}
+	i.keys.Store(&set)
 	return nil
 }
 
@@ -147,26 +162,6 @@ func (i *issuer) read(k *Keys) ([]byte, error) {
 }
 
 func (i *issuer) remote() bool { return strings.Contains(i.where, "://") }
-
-// parseJWKS reads a set of public keys.
-func parseJWKS(data []byte) (*jose.JSONWebKeySet, error) {
-	if len(data) > maxJWKS {
-		return nil, fmt.Errorf("more than %d bytes", maxJWKS)
-	}
-	var set jose.JSONWebKeySet
-	if err := json.Unmarshal(data, &set); err != nil {
-		return nil, fmt.Errorf("not a JWKS: %w", err)
-	}
-	if n := len(set.Keys); n < 1 || n > maxIssuerKeys {
-		return nil, fmt.Errorf("%d keys, want 1 to %d", n, maxIssuerKeys)
-	}
-	for n := range set.Keys {
-		if one := &set.Keys[n]; !one.Valid() || !one.IsPublic() {
-			return nil, fmt.Errorf("key %d is not a valid public key: secrets do not belong here", n)
-		}
-	}
-	return &set, nil
-}
 
 // A Fault says why a key or a token is not good. The operator's log gets all of it. The sender
 // learns only that the secret is not good, unless an issuer signed the token: then its content is

@@ -70,6 +70,7 @@ var _ = []kuji.Request{
 	kuji.Register{ID: "", Player: ""},
 	kuji.Redeem{ID: "", Player: "", Code: ""},
 	kuji.SetTrack{ID: "", Player: "", Track: "", Draws: uint64(0), By: "", Reason: ""},
+	kuji.SetLimit{ID: "", Player: "", Pool: "", Per: catalog.PerDay, Window: int64(0), Used: uint64(0), Note: kuji.Note{}},
 }
 
 // Calls to servers.

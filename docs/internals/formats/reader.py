@@ -194,8 +194,9 @@ def closed(directory):
 PLAYER, JOIN, GAIN, SPEND, POOL, TAKE, SET, MORE = range(8)
 MEMBER, ITEM, NEW_POOL, ENTRY, STOCK, COUNTER, WINDOW, CATALOG, DRAW, TALLY, RETURN, CLOCK = range(8, 20)
 NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE, LEVEL = range(20, 25)
-KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes", "redeem", "register", "upgrade"]
-KNOWN = 2  # the newest format level that this reader knows
+KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes", "redeem", "register", "upgrade", "set_limit"]
+PERS = ["", "forever", "day", "week", "window"]
+KNOWN = 3  # the newest format level that this reader knows
 COME = (2, 3, 10, 11)  # who asks for one of these, or gets it, has come
 STATUSES = ["ok", "sold_out", "limit_reached", "insufficient_items", "not_started", "ended", None, None,
             "count_too_large", "balance_overflow", "aborted", "not_eligible", "price_not_offered",
@@ -297,7 +298,7 @@ class Event:
         """What an event that failed says besides its status."""
         r, said = Reader(self.why), None
         if STATUSES[self.status] == "limit_reached":
-            said = {"per": ["", "forever", "day", "week", "window"][r.byte()], "window_ms": r.number(), "draws": r.number(),
+            said = {"per": PERS[r.byte()], "window_ms": r.number(), "draws": r.number(),
                     "left": r.number(), "resets": r.number()}
         elif STATUSES[self.status] == "insufficient_items":
             said = [{"item": r.number(), "have": r.number(), "need": r.number()} for _ in range(r.number())]
@@ -317,7 +318,7 @@ class Event:
         else:
             asked = [(self.kind, self.player, arguments(r, self.kind))]
         self.note = None
-        if self.kind in (1, 3, 4, 5, 6, 11) and r.at < len(self.asked):
+        if self.kind in (1, 3, 4, 5, 6, 11, 13) and r.at < len(self.asked):
             self.note = (r.text(), r.text(), r.text())  # by, reason, metadata
             assert any(self.note)
         assert r.at == len(self.asked)
@@ -336,6 +337,8 @@ def arguments(r, kind):
     if kind == 2:
         pool, count = r.number(), r.number()
         return pool, count >> 1, r.number() if count & 1 else None
+    if kind == 13:
+        return r.number(), r.byte(), r.number(), r.number(), r.number()  # pool, per, window, draws allowed, draws used
     if kind == 8:
         return r.text(), r.number(), r.text(), r.text()  # track, draws, by, reason
     other = ref(r) if kind == 5 else None
@@ -469,6 +472,10 @@ def describe(state, event):
             track, draws, by, reason = asked
             return {"kind": KINDS[8], "player": of(state.players, player), "track": text(track), "draws": draws,
                     "by": text(by), "reason": text(reason)}
+        if kind == 13:
+            pool, per, window, allowed, used = asked
+            return {"kind": KINDS[13], "player": of(state.players, player), "pool": of(state.pools, pool), "draws": used,
+                    "limit": {"per": PERS[per], "window_ms": window, "draws": allowed, "left": allowed - min(used, allowed)}}
         if kind == 10:
             return {"kind": "redeem", "player": of(state.players, player)}
         if kind == 11:
@@ -1126,7 +1133,7 @@ class Rules:
                 for item, quantity in prices[-1]:
                     self.add(self.player, item, -quantity)
                 continue
-            if kind not in (8, 11):
+            if kind not in (8, 11, 13):
                 self.move(kind, asked)
         members = drawn(event)
         self.balance, self.came = {}, []  # from here on, as the effects so far have left it
@@ -1139,7 +1146,7 @@ class Rules:
                 assert hashlib.sha256(normal).digest()[:16] == asked, "another code"
                 asked = self.redeem[list_of]
             elif kind != 2:
-                if kind not in (8, 11):
+                if kind not in (8, 11, 13):
                     self.move(kind, asked)
                 continue
             assert spent == price, "another price"

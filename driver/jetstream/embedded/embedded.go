@@ -1,9 +1,9 @@
-// Package embedded runs a NATS server with JetStream in this process, as one node of a cluster, or
-// alone. The driver in the same process is connected without a socket. The server listens for the
-// other nodes where it is told to. In a cluster it also listens for clients, on this machine alone
-// and with a password, because nats-server 2.15 waits with its routes until it does.
+// Package embedded runs a NATS server with JetStream in this process, as one node of a cluster or alone.
+// The driver in this process needs no socket. The server listens for the other nodes. In a cluster it also
+// listens for clients, on this machine alone and with a password, because nats-server 2.15 opens no routes
+// before it does.
 //
-// Everything is fsynced before it is acknowledged. This package knows nothing of realms.
+// The server fsyncs everything before it acknowledges it. This package knows nothing of realms.
 package embedded
 
 import (
@@ -33,34 +33,26 @@ import (
 
 // Options say which node this is, and of which cluster.
 type Options struct {
-	// Dir is where the node keeps what it stores. It always belongs to this node.
-	Dir string
-	// Cluster is the cluster's name, the same on every node.
-	Cluster string
-	// Node is the node's name, different on every node.
-	Node string
+	Dir     string // where the node keeps what it stores. It always belongs to this node
+	Cluster string // the same on every node
+	Node    string // different on every node
 	// Listen is the address for the other nodes, such as "10.0.0.1:6222". "": the node is alone.
 	Listen string
-	// Advertise is where the other nodes find this one, if that is not Listen. A node tells it to those
-	// it is connected to, and they to each other. "": Listen.
+	// Advertise is where the other nodes find this one, if not at Listen. Nodes tell each other.
 	Advertise string
-	// Peers are the addresses of all nodes of the cluster, by their names. This one may be among
-	// them. The first start of a cluster wants all of its nodes here.
+	// Peers are the addresses of all nodes of the cluster, by their names, with or without this one. The
+	// first start of a cluster needs all of its nodes here.
 	Peers map[string]string
-	// Secret is what nodes must know to join, and clients as the password of user "kuji": at least 16
-	// bytes. Without TLS it passes over the network between the nodes.
-	Secret string
-	// Accepted are secrets that others may show instead, while the secret of all nodes is being changed.
-	Accepted []string
-	// TLS is used between nodes if it is not nil. Both sides show certificates.
-	TLS *tls.Config `json:"-"`
+	// Secret lets nodes join, and is the password of clients: at least 16 bytes. Without TLS it passes over
+	// the network between the nodes.
+	Secret   string
+	Accepted []string    // others may show these, while the secret of all nodes is being changed
+	TLS      *tls.Config `json:"-"` // between nodes, which both show certificates; nil: none
 	// Clients is the address for clients other than this process, on this machine, such as
 	// "127.0.0.1:4222". "": a node that is alone has none, another one takes any port.
-	Clients string
-	// MaxStore is how much the node may store, in bytes. 0: three quarters of what the disk has free.
-	MaxStore int64
-	// Logger gets the server's messages. Nil: they are dropped.
-	Logger *slog.Logger
+	Clients  string
+	MaxStore int64        // bytes that the node may store; 0: three quarters of what the disk has free
+	Logger   *slog.Logger // gets the server's messages; nil: they are dropped
 }
 
 // user is the name of all who know the secret, and operator of those who ask the servers for what no stream

@@ -7,15 +7,13 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// A server that stops leads no more, at once. Who leads then is another question: a follower that was
-// told to take over needs a moment, and if it is not told, the others wait 4 to 9 s before they elect
-// somebody. So a server hands over what it leads first, and stops when it sees who has it:
+// When a server stops, the others elect new leaders after 4 to 9 s. A follower that is told to take over
+// needs only a moment. So a server first hands over what it leads, and stops when it sees that others lead:
 //
 //	until others lead each stream and the meta group:  step down from what this server leads
 //	shut down
 //
-// No time is measured but the one that ends it. The server's own way, LameDuckShutdown, gives the others
-// one second, however slow they are, and always takes it.
+// The server's own way, LameDuckShutdown, always gives the others one second, however slow they are.
 
 // handTime is how long a server tries to hand over what it leads. Without others it does not try.
 const handTime = 10 * time.Second

@@ -16,23 +16,22 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// What Raft needs of a stream is next to the stream, and can be damaged by itself. Then the server has the
-// stream, and takes no part in it, for as long as that stands there:
+// Raft's own files of a stream can be damaged while the stream is good. Then the server takes no part in the
+// stream:
 //
 //	jetstream/$G/streams/STREAM        its messages
 //	jetstream/$SYS/_js_/GROUP          Raft's log and snapshots; meta.inf says of which stream
 //	                          tav.idx, peers.idx: for whom it voted, and who votes
 //
-// Heal removes both, but for the votes, and the server fetches them as after the loss of a disk. This
-// server has acknowledged nothing for the stream since it started. So if all others of the stream have all
-// that its leader has, a majority has it without this server, and nothing is lost.
+// Heal removes both, except the votes, and the server fetches them as after the loss of a disk. This server
+// has acknowledged nothing for the stream since it started. If all others have all that the stream's leader
+// has, a majority has it without this server, and nothing is lost.
 
 // answerTime bounds one question to a stream's leader.
 const answerTime = 2 * time.Second
 
-// Heal makes copies of streams again that this server cannot use, and starts the server again for that.
-// It says of which streams. If there is one that cannot be made again now, nothing is done: the error
-// says why.
+// Heal makes copies of streams again that this server cannot use, and returns their names. It restarts the
+// server for that. If one cannot be made again now, it does nothing, and the error says why.
 func (s *Server) Heal() (healed []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +60,7 @@ func (s *Server) Heal() (healed []string, err error) {
 	return damaged, s.unhealed
 }
 
-// damaged returns the streams of which the server says that Raft cannot read what it wrote.
+// damaged returns the streams whose Raft files the server cannot read.
 func (s *Server) damaged() (streams []string) {
 	for _, e := range s.well.health(s.running.Load()).Errors {
 		if e.Type == server.HealthzErrorStream && e.Stream != "" && strings.Contains(e.Error, "assignment error") && strings.Contains(e.Error, "corrupt") {

@@ -11,7 +11,7 @@ import (
 type Health struct {
 	Stored uint64 `json:"stored_bytes"` // by all streams
 	Most   uint64 `json:"most_bytes"`   // that they may have
-	// Free is the space on the server's disk. The server does not know it: others fill it in.
+	// Free is the space on the server's disk, if the caller fills it in: the server does not know it.
 	Free uint64 `json:"free_bytes,omitempty"`
 	// Meta leads the group that keeps the list of streams; "": nobody does.
 	Meta    string `json:"meta_leader,omitempty"`

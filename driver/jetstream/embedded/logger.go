@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// logger hands the server's messages on, and remembers the last failure.
+// logger passes the server's messages on, and remembers the last failure. What the server notices in order
+// is for those who debug it.
 type logger struct {
 	slog *slog.Logger
 	dir  string // of the server
@@ -18,7 +19,7 @@ type logger struct {
 	end  error // what the server stopped for; nil: nothing
 }
 
-func (l *logger) Noticef(format string, v ...any) { l.slog.Info(fmt.Sprintf(format, v...)) }
+func (l *logger) Noticef(format string, v ...any) { l.slog.Debug(fmt.Sprintf(format, v...)) }
 func (l *logger) Warnf(format string, v ...any)   { l.slog.Warn(fmt.Sprintf(format, v...)) }
 func (l *logger) Debugf(format string, v ...any)  { l.slog.Debug(fmt.Sprintf(format, v...)) }
 func (l *logger) Tracef(format string, v ...any)  { l.slog.Debug(fmt.Sprintf(format, v...)) }

@@ -18,17 +18,17 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// A cluster that has lost most of its disks for good has no leader, and nobody can read what the disks that
-// are left hold. Rescue makes a cluster of one of a copy of one of them:
+// A cluster that has lost most of its disks for good has no leader, so nobody can read the disks that are
+// left. Rescue copies one of them, and makes the copy a cluster of one:
 //
 //	copy       the directory: what is intact stays as it is
 //	start      the copy, on this machine alone, next to a server that stores nothing:
 //	           a node goes no further before it sees another one
 //	rescue     one vote is enough, for the list of streams
 //	remove     all others from that list, and so from each stream
-//	read       what the node has received counts, also what a majority may not have had
+//	read       all that the node has received counts, even if no majority had it
 //
-// So the consensus of the servers themselves says what is in the copy: no format of their files is read here.
+// The server itself says what is in the copy: nothing here reads the format of its files.
 
 // ErrInUse is in the error of a directory in which a node runs.
 var ErrInUse = vfs.ErrLocked
@@ -36,12 +36,10 @@ var ErrInUse = vfs.ErrLocked
 // patience bounds the start of a server that waits for nobody.
 const patience = 30 * time.Second
 
-// Rescued is a server that runs on a copy of a node's directory, as the only node of its cluster. It is there
-// to be read.
+// Rescued is a server on a copy of a node's directory, the only node of its cluster. It is only read.
 type Rescued struct {
 	*Server
-	// Streams are those of which the directory holds a part, ascending. Of others the server knows the
-	// name, and gives an empty one.
+	// Streams are those of which the directory has a part, ascending. The server shows others as empty.
 	Streams []string
 
 	companion *server.Server
@@ -58,8 +56,8 @@ type RescueOptions struct {
 	Logger        *slog.Logger
 }
 
-// Rescue copies the directory of a node and starts a server on the copy. If the cluster has other nodes, most of
-// them must be lost. Close removes the copy.
+// Rescue copies a node's directory and starts a server on the copy, which Close removes. If the cluster has
+// other nodes, most of them must be lost.
 func Rescue(ctx context.Context, from RescueOptions) (_ *Rescued, err error) {
 	lock, err := vfs.OS().Lock(filepath.ToSlash(from.Dir))
 	if err != nil {
@@ -145,8 +143,8 @@ func (r *Rescued) takeOver(ctx context.Context) error {
 	return nil
 }
 
-// began reports whether the server takes part in the group of each stream of which it has a part. What is on
-// the list no more it drops.
+// began reports whether the server takes part in the group of each stream that it has and that is still on
+// the list.
 func (r *Rescued) began() bool {
 	listed := 1 // the group that keeps the list
 	for _, name := range r.Streams {
@@ -157,8 +155,8 @@ func (r *Rescued) began() bool {
 	return len(r.raft()) >= listed
 }
 
-// settled reports whether the server leads each group, and has carried out all that it had received. Before
-// that, what it says of a stream is old. A group of one is no group for long.
+// settled reports whether the server leads each group, and has carried out all that it received. Before that,
+// what it says of a stream is old.
 func (r *Rescued) settled() bool {
 	return !slices.ContainsFunc(r.raft(), func(g server.RaftzGroup) bool {
 		return g.State != server.Leader.String() || g.Applied < g.PIndex

@@ -37,8 +37,9 @@ type Command struct {
 	//	*Command_Atomic
 	//	*Command_Redeem
 	//	*Command_Register
+	//	*Command_SetLimit
 	Command isCommand_Command `protobuf_oneof:"command"`
-	// Not of a draw or a code. Why, at most 1024 bytes. The log keeps it, with the name of the API key that
+	// Not of a draw or a code; a set_limit must have one. Why, at most 1024 bytes. The log keeps it, with the name of the API key that
 	// asked.
 	Reason string `protobuf:"bytes,40,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Not of a draw or a code. What the caller wants to find in the log, such as the number of an order: at
@@ -155,6 +156,15 @@ func (x *Command) GetRegister() *Register {
 	return nil
 }
 
+func (x *Command) GetSetLimit() *SetLimit {
+	if x != nil {
+		if x, ok := x.Command.(*Command_SetLimit); ok {
+			return x.SetLimit
+		}
+	}
+	return nil
+}
+
 func (x *Command) GetReason() string {
 	if x != nil {
 		return x.Reason
@@ -201,6 +211,10 @@ type Command_Register struct {
 	Register *Register `protobuf:"bytes,8,opt,name=register,proto3,oneof"`
 }
 
+type Command_SetLimit struct {
+	SetLimit *SetLimit `protobuf:"bytes,9,opt,name=set_limit,json=setLimit,proto3,oneof"`
+}
+
 func (*Command_Draw) isCommand_Command() {}
 
 func (*Command_Grant) isCommand_Command() {}
@@ -214,6 +228,8 @@ func (*Command_Atomic) isCommand_Command() {}
 func (*Command_Redeem) isCommand_Command() {}
 
 func (*Command_Register) isCommand_Command() {}
+
+func (*Command_SetLimit) isCommand_Command() {}
 
 type BatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -498,7 +514,7 @@ var File_kuji_v1_batch_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\n" +
-	"\x13kuji/v1/batch.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/error.proto\x1a\x13kuji/v1/grant.proto\x1a\x13kuji/v1/limit.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x14kuji/v1/result.proto\"\x9a\x03\n" +
+	"\x13kuji/v1/batch.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/error.proto\x1a\x13kuji/v1/grant.proto\x1a\x13kuji/v1/limit.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x14kuji/v1/result.proto\x1a\x17kuji/v1/set_limit.proto\"\xcc\x03\n" +
 	"\aCommand\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12#\n" +
@@ -508,7 +524,8 @@ const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\btransfer\x18\x05 \x01(\v2\x11.kuji.v1.TransferH\x00R\btransfer\x12)\n" +
 	"\x06atomic\x18\x06 \x01(\v2\x0f.kuji.v1.AtomicH\x00R\x06atomic\x12)\n" +
 	"\x06redeem\x18\a \x01(\v2\x0f.kuji.v1.RedeemH\x00R\x06redeem\x12/\n" +
-	"\bregister\x18\b \x01(\v2\x11.kuji.v1.RegisterH\x00R\bregister\x12\x16\n" +
+	"\bregister\x18\b \x01(\v2\x11.kuji.v1.RegisterH\x00R\bregister\x120\n" +
+	"\tset_limit\x18\t \x01(\v2\x11.kuji.v1.SetLimitH\x00R\bsetLimit\x12\x16\n" +
 	"\x06reason\x18( \x01(\tR\x06reason\x12\x1a\n" +
 	"\bmetadata\x18) \x01(\tR\bmetadataB\t\n" +
 	"\acommand\"R\n" +
@@ -562,14 +579,15 @@ var file_kuji_v1_batch_proto_goTypes = []any{
 	(*Atomic)(nil),        // 8: kuji.v1.Atomic
 	(*Redeem)(nil),        // 9: kuji.v1.Redeem
 	(*Register)(nil),      // 10: kuji.v1.Register
-	(*Receipt)(nil),       // 11: kuji.v1.Receipt
-	(*Outcome)(nil),       // 12: kuji.v1.Outcome
-	(Status)(0),           // 13: kuji.v1.Status
-	(*Result)(nil),        // 14: kuji.v1.Result
-	(*ErrorDetail)(nil),   // 15: kuji.v1.ErrorDetail
-	(*Stack)(nil),         // 16: kuji.v1.Stack
-	(*Limit)(nil),         // 17: kuji.v1.Limit
-	(*Lack)(nil),          // 18: kuji.v1.Lack
+	(*SetLimit)(nil),      // 11: kuji.v1.SetLimit
+	(*Receipt)(nil),       // 12: kuji.v1.Receipt
+	(*Outcome)(nil),       // 13: kuji.v1.Outcome
+	(Status)(0),           // 14: kuji.v1.Status
+	(*Result)(nil),        // 15: kuji.v1.Result
+	(*ErrorDetail)(nil),   // 16: kuji.v1.ErrorDetail
+	(*Stack)(nil),         // 17: kuji.v1.Stack
+	(*Limit)(nil),         // 18: kuji.v1.Limit
+	(*Lack)(nil),          // 19: kuji.v1.Lack
 }
 var file_kuji_v1_batch_proto_depIdxs = []int32{
 	4,  // 0: kuji.v1.Command.draw:type_name -> kuji.v1.Draw
@@ -579,21 +597,22 @@ var file_kuji_v1_batch_proto_depIdxs = []int32{
 	8,  // 4: kuji.v1.Command.atomic:type_name -> kuji.v1.Atomic
 	9,  // 5: kuji.v1.Command.redeem:type_name -> kuji.v1.Redeem
 	10, // 6: kuji.v1.Command.register:type_name -> kuji.v1.Register
-	0,  // 7: kuji.v1.BatchRequest.commands:type_name -> kuji.v1.Command
-	3,  // 8: kuji.v1.BatchResponse.results:type_name -> kuji.v1.BatchResult
-	11, // 9: kuji.v1.BatchResponse.receipts:type_name -> kuji.v1.Receipt
-	12, // 10: kuji.v1.BatchResponse.outcomes:type_name -> kuji.v1.Outcome
-	13, // 11: kuji.v1.BatchResult.status:type_name -> kuji.v1.Status
-	14, // 12: kuji.v1.BatchResult.members:type_name -> kuji.v1.Result
-	15, // 13: kuji.v1.BatchResult.error:type_name -> kuji.v1.ErrorDetail
-	16, // 14: kuji.v1.BatchResult.paid:type_name -> kuji.v1.Stack
-	17, // 15: kuji.v1.BatchResult.limit:type_name -> kuji.v1.Limit
-	18, // 16: kuji.v1.BatchResult.lacks:type_name -> kuji.v1.Lack
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	11, // 7: kuji.v1.Command.set_limit:type_name -> kuji.v1.SetLimit
+	0,  // 8: kuji.v1.BatchRequest.commands:type_name -> kuji.v1.Command
+	3,  // 9: kuji.v1.BatchResponse.results:type_name -> kuji.v1.BatchResult
+	12, // 10: kuji.v1.BatchResponse.receipts:type_name -> kuji.v1.Receipt
+	13, // 11: kuji.v1.BatchResponse.outcomes:type_name -> kuji.v1.Outcome
+	14, // 12: kuji.v1.BatchResult.status:type_name -> kuji.v1.Status
+	15, // 13: kuji.v1.BatchResult.members:type_name -> kuji.v1.Result
+	16, // 14: kuji.v1.BatchResult.error:type_name -> kuji.v1.ErrorDetail
+	17, // 15: kuji.v1.BatchResult.paid:type_name -> kuji.v1.Stack
+	18, // 16: kuji.v1.BatchResult.limit:type_name -> kuji.v1.Limit
+	19, // 17: kuji.v1.BatchResult.lacks:type_name -> kuji.v1.Lack
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_batch_proto_init() }
@@ -609,6 +628,7 @@ func file_kuji_v1_batch_proto_init() {
 	file_kuji_v1_redeem_proto_init()
 	file_kuji_v1_register_proto_init()
 	file_kuji_v1_result_proto_init()
+	file_kuji_v1_set_limit_proto_init()
 	file_kuji_v1_batch_proto_msgTypes[0].OneofWrappers = []any{
 		(*Command_Draw)(nil),
 		(*Command_Grant)(nil),
@@ -617,6 +637,7 @@ func file_kuji_v1_batch_proto_init() {
 		(*Command_Atomic)(nil),
 		(*Command_Redeem)(nil),
 		(*Command_Register)(nil),
+		(*Command_SetLimit)(nil),
 	}
 	file_kuji_v1_batch_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}

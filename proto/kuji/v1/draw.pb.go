@@ -238,12 +238,13 @@ var File_kuji_v1_draw_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_draw_proto_rawDesc = "" +
 	"\n" +
-	"\x12kuji/v1/draw.proto\x12\akuji.v1\x1a\x14kuji/v1/result.proto\"Z\n" +
+	"\x12kuji/v1/draw.proto\x12\akuji.v1\x1a\x14kuji/v1/result.proto\x1a\x13kuji/v1/words.proto\"\xa8\x01\n" +
 	"\x04Draw\x12\x16\n" +
 	"\x06player\x18\x01 \x01(\tR\x06player\x12\x12\n" +
-	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x14\n" +
-	"\x05count\x18\x03 \x01(\rR\x05count\x12\x10\n" +
-	"\x03pay\x18\x04 \x01(\tR\x03pay\"\x96\x01\n" +
+	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x1f\n" +
+	"\x05count\x18\x03 \x01(\rB\t\x9a\xe7\x18\x05\b\x01\x10\xe8\aR\x05count\x12\x10\n" +
+	"\x03pay\x18\x04 \x01(\tR\x03pay:A\x92\xe7\x18=\n" +
+	"(player pool [COUNT n] [PAY item] [ID id]\x12\x11Draw from a pool.\"\x96\x01\n" +
 	"\vDrawRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x1d\n" +
 	"\n" +
@@ -289,6 +290,7 @@ func file_kuji_v1_draw_proto_init() {
 		return
 	}
 	file_kuji_v1_result_proto_init()
+	file_kuji_v1_words_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

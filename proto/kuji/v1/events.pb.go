@@ -164,14 +164,15 @@ type Event struct {
 	// Of its batch, Unix milliseconds.
 	TimeUnixMs int64 `protobuf:"varint,3,opt,name=time_unix_ms,json=timeUnixMs,proto3" json:"time_unix_ms,omitempty"`
 	// "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock",
-	// "set_track", "codes", "redeem", "register" or "upgrade".
+	// "set_track", "codes", "redeem", "register", "upgrade" or "set_limit".
 	Kind      string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
 	RequestId string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Status    Status `protobuf:"varint,6,opt,name=status,proto3,enum=kuji.v1.Status" json:"status,omitempty"`
 	// What a status other than OK is about: an id, as Status says.
-	Subject string  `protobuf:"bytes,7,opt,name=subject,proto3" json:"subject,omitempty"`
-	Limit   *Limit  `protobuf:"bytes,8,opt,name=limit,proto3" json:"limit,omitempty"`
-	Lacks   []*Lack `protobuf:"bytes,9,rep,name=lacks,proto3" json:"lacks,omitempty"`
+	Subject string `protobuf:"bytes,7,opt,name=subject,proto3" json:"subject,omitempty"`
+	// That was reached; or of a set_limit, that was set, with what it left then.
+	Limit *Limit  `protobuf:"bytes,8,opt,name=limit,proto3" json:"limit,omitempty"`
+	Lacks []*Lack `protobuf:"bytes,9,rep,name=lacks,proto3" json:"lacks,omitempty"`
 	// In force when the event was decided; 0: none yet.
 	CatalogVersion uint64 `protobuf:"varint,10,opt,name=catalog_version,json=catalogVersion,proto3" json:"catalog_version,omitempty"`
 	Player         string `protobuf:"bytes,11,opt,name=player,proto3" json:"player,omitempty"`
@@ -190,7 +191,7 @@ type Event struct {
 	Items    []*Stack   `protobuf:"bytes,18,rep,name=items,proto3" json:"items,omitempty"`
 	Outcomes []*Outcome `protobuf:"bytes,19,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
 	Paid     []*Stack   `protobuf:"bytes,20,rep,name=paid,proto3" json:"paid,omitempty"`
-	// Of a set_track: which, and how many draws.
+	// Of a set_track: which, and how many draws. Of a set_limit: how many are used.
 	Track string  `protobuf:"bytes,21,opt,name=track,proto3" json:"track,omitempty"`
 	Draws *uint64 `protobuf:"varint,22,opt,name=draws,proto3,oneof" json:"draws,omitempty"`
 	// Who asked and why. A player's token does not see these.

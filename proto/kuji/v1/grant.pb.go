@@ -616,17 +616,20 @@ var File_kuji_v1_grant_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_grant_proto_rawDesc = "" +
 	"\n" +
-	"\x13kuji/v1/grant.proto\x12\akuji.v1\x1a\x14kuji/v1/result.proto\"E\n" +
+	"\x13kuji/v1/grant.proto\x12\akuji.v1\x1a\x14kuji/v1/result.proto\x1a\x13kuji/v1/words.proto\"\x96\x01\n" +
 	"\x05Grant\x12\x16\n" +
 	"\x06player\x18\x01 \x01(\tR\x06player\x12$\n" +
-	"\x05items\x18\x02 \x03(\v2\x0e.kuji.v1.StackR\x05items\"G\n" +
+	"\x05items\x18\x02 \x03(\v2\x0e.kuji.v1.StackR\x05items:O\x92\xe7\x18K\n" +
+	"0player item quantity [item quantity ...] [ID id]\x12\x17Give items to a player.\"\x9a\x01\n" +
 	"\aConsume\x12\x16\n" +
 	"\x06player\x18\x01 \x01(\tR\x06player\x12$\n" +
-	"\x05items\x18\x02 \x03(\v2\x0e.kuji.v1.StackR\x05items\"T\n" +
+	"\x05items\x18\x02 \x03(\v2\x0e.kuji.v1.StackR\x05items:Q\x92\xe7\x18M\n" +
+	"0player item quantity [item quantity ...] [ID id]\x12\x19Take items from a player.\"\xb5\x01\n" +
 	"\bTransfer\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12$\n" +
-	"\x05items\x18\x03 \x03(\v2\x0e.kuji.v1.StackR\x05items\"\xb5\x01\n" +
+	"\x05items\x18\x03 \x03(\v2\x0e.kuji.v1.StackR\x05items:_\x92\xe7\x18[\n" +
+	"1from to item quantity [item quantity ...] [ID id]\x12&Move items from one player to another.\"\xb5\x01\n" +
 	"\fGrantRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x1d\n" +
 	"\n" +
@@ -708,6 +711,7 @@ func file_kuji_v1_grant_proto_init() {
 		return
 	}
 	file_kuji_v1_result_proto_init()
+	file_kuji_v1_words_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -200,10 +200,11 @@ var File_kuji_v1_redeem_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_redeem_proto_rawDesc = "" +
 	"\n" +
-	"\x14kuji/v1/redeem.proto\x12\akuji.v1\x1a\x14kuji/v1/result.proto\"9\n" +
+	"\x14kuji/v1/redeem.proto\x12\akuji.v1\x1a\x14kuji/v1/result.proto\x1a\x13kuji/v1/words.proto\"a\n" +
 	"\x06Redeem\x12\x16\n" +
 	"\x06player\x18\x01 \x01(\tR\x06player\x12\x17\n" +
-	"\x04code\x18\x02 \x01(\tB\x03\x80\x01\x01R\x04code\"u\n" +
+	"\x04code\x18\x02 \x01(\tB\x03\x80\x01\x01R\x04code:&\x92\xe7\x18\"\n" +
+	"\x13player code [ID id]\x12\vUse a code.\"u\n" +
 	"\rRedeemRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x1d\n" +
 	"\n" +
@@ -247,6 +248,7 @@ func file_kuji_v1_redeem_proto_init() {
 		return
 	}
 	file_kuji_v1_result_proto_init()
+	file_kuji_v1_words_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -200,9 +200,10 @@ var File_kuji_v1_register_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_register_proto_rawDesc = "" +
 	"\n" +
-	"\x16kuji/v1/register.proto\x12\akuji.v1\x1a\x14kuji/v1/result.proto\"\"\n" +
+	"\x16kuji/v1/register.proto\x12\akuji.v1\x1a\x14kuji/v1/result.proto\x1a\x13kuji/v1/words.proto\"h\n" +
 	"\bRegister\x12\x16\n" +
-	"\x06player\x18\x01 \x01(\tR\x06player\"\x92\x01\n" +
+	"\x06player\x18\x01 \x01(\tR\x06player:D\x92\xe7\x18@\n" +
+	"\x0eplayer [ID id]\x12.Make a player known, with the starting grants.\"\x92\x01\n" +
 	"\x0fRegisterRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x1d\n" +
 	"\n" +
@@ -247,6 +248,7 @@ func file_kuji_v1_register_proto_init() {
 		return
 	}
 	file_kuji_v1_result_proto_init()
+	file_kuji_v1_words_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

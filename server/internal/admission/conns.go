@@ -87,7 +87,7 @@ func (s *Conns) add(nc net.Conn) *Conn {
 	c := &Conn{Conn: nc, all: s}
 	s.n++
 	s.join(c, access.Stranger)
-	c.place = c.owner.waiting.PushBack(c)
+	c.wait()
 	return c
 }
 
@@ -124,6 +124,13 @@ func (s *Conns) leave(c *Conn) {
 		delete(s.by, c.owner.who)
 	}
 	c.owner = nil
+}
+
+// wait makes a connection one whose place a newcomer may get, unless it is closed. mu must be held.
+func (c *Conn) wait() {
+	if c.owner != nil {
+		c.place = c.owner.waiting.PushBack(c)
+	}
 }
 
 // stopWaiting keeps the connection's place. mu must be held.
@@ -163,82 +170,73 @@ func (c *Conn) CloseWrite() error {
 
 // Begin says that a request with a key is being answered on a connection, which keeps its place
 // until End is called. It refuses a key that has its share of busy connections already.
-func (s *Conns) Begin(c *Conn, who access.Caller) *connect.Error {
-	if c == nil {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c.calls == 0 {
-		if refusal := s.Busy.Take(who, 1); refusal != nil {
-			return refusal
+func (s *Conns) Begin(c *Conn, who access.Caller) (refusal *connect.Error) {
+	s.locked(c, func() {
+		if c.calls == 0 {
+			if refusal = s.Busy.Take(who, 1); refusal != nil {
+				return
+			}
+			c.payer = who
+			switch {
+			case c.owner == nil: // it lost its place to a newcomer: the request fails soon
+			case c.owner.who == who:
+				c.stopWaiting()
+			default:
+				s.leave(c)
+				s.join(c, who)
+			}
 		}
-		c.payer = who
-		switch {
-		case c.owner == nil: // it lost its place to a newcomer: the request fails soon
-		case c.owner.who == who:
-			c.stopWaiting()
-		default:
-			s.leave(c)
-			s.join(c, who)
-		}
-	}
-	c.calls++
-	return nil
+		c.calls++
+	})
+	return refusal
 }
 
-// End says that a request that began has been answered.
-func (s *Conns) End(c *Conn) {
+// locked does something to a connection, if it is one of the server's.
+func (s *Conns) locked(c *Conn, do func()) {
 	if c == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.calls--; c.calls == 0 {
-		s.Busy.Give(c.payer, 1)
-		if c.owner != nil {
-			c.place = c.owner.waiting.PushBack(c)
+	do()
+}
+
+// End says that a request that began has been answered.
+func (s *Conns) End(c *Conn) {
+	s.locked(c, func() {
+		if c.calls--; c.calls == 0 {
+			s.Busy.Give(c.payer, 1)
+			c.wait()
 		}
-	}
+	})
 }
 
 // Trusts reports whether the last request with a credential on a connection had a good one.
-func (s *Conns) Trusts(c *Conn) bool {
-	if c == nil {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return c.owner != nil && c.owner.who != access.Stranger
+func (s *Conns) Trusts(c *Conn) (trusted bool) {
+	s.locked(c, func() { trusted = c.owner != nil && c.owner.who != access.Stranger })
+	return trusted
 }
 
 // Distrust says that a bad credential came on a connection: it belongs to strangers again, unless
 // requests are being answered on it.
 func (s *Conns) Distrust(c *Conn) {
-	if c == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c.calls > 0 || c.owner == nil || c.owner.who == access.Stranger {
-		return
-	}
-	s.leave(c)
-	s.join(c, access.Stranger)
-	c.place = c.owner.waiting.PushBack(c)
+	s.locked(c, func() {
+		if c.calls == 0 && c.owner != nil && c.owner.who != access.Stranger {
+			s.leave(c)
+			s.join(c, access.Stranger)
+			c.wait()
+		}
+	})
 }
 
 // Touch says that a request without a key arrived on a connection: it has not waited long, but it
 // keeps no place.
 func (s *Conns) Touch(c *Conn) {
-	if c == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c.place != nil {
-		c.owner.waiting.MoveToBack(c.place)
-	}
+	s.locked(c, func() {
+		if c.place != nil {
+			c.owner.waiting.MoveToBack(c.place)
+		}
+	})
 }
 
 type connKey struct{}

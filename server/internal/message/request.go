@@ -2,10 +2,12 @@ package message
 
 import (
 	"cmp"
+	"math"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
@@ -35,6 +37,10 @@ func Request(id string, m proto.Message, note kuji.Note) kuji.Request {
 		return group(id, m.GetMembers(), note)
 	case *kujiv1.AtomicRequest:
 		return group(id, m.GetMembers(), note)
+	case *kujiv1.SetLimit, *kujiv1.SetLimitRequest:
+		l := m.(limitMessage)
+		per := catalog.Per(min(uint32(l.GetPer()), math.MaxUint8)) // too large stays too large
+		return &kuji.SetLimit{ID: id, Player: l.GetPlayer(), Pool: l.GetPool(), Per: per, Window: l.GetWindowMs(), Used: l.GetUsed(), Note: note}
 	case *kujiv1.SetTrackRequest:
 		return &kuji.SetTrack{ID: id, Player: m.GetPlayer(), Track: m.GetTrack(), Draws: m.GetDraws(), By: note.By, Reason: note.Reason}
 	}
@@ -56,6 +62,13 @@ type (
 	itemsMessage interface {
 		GetPlayer() string
 		GetItems() []*kujiv1.Stack
+	}
+	limitMessage interface {
+		GetPlayer() string
+		GetPool() string
+		GetPer() kujiv1.LimitPeriod
+		GetWindowMs() int64
+		GetUsed() uint64
 	}
 	transferMessage interface {
 		GetFrom() string

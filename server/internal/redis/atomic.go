@@ -73,7 +73,7 @@ func (m *atomic) exec(c *conn, a *arguments) {
 		c.count(a.slot, 0, nil)
 	default:
 		c.larger = max(c.larger, int(m.held))
-		if a.err = c.ask(a, Command{m.id, &kujiv1.Atomic{Members: m.members}}); a.err != nil {
+		if a.err = c.ask(a, Command{ID: m.id, Message: &kujiv1.Atomic{Members: m.members}}); a.err != nil {
 			c.run.slots = append(c.run.slots, a.slot)
 		}
 	}
@@ -100,7 +100,7 @@ func (m *atomic) queue(c *conn, a *arguments) {
 
 // wait keeps a command until EXEC.
 func (m *atomic) wait(c *conn, a *arguments) {
-	one := a.cmd.command(a)
+	one := a.cmd.command.read(a)
 	if a.err != nil {
 		return
 	}

@@ -27,24 +27,15 @@ type command struct {
 	summary     string
 	least, most int                                            // arguments
 	open        bool                                           // before AUTH, too
-	command     func(a *arguments) Command                     // for the engine
+	command     *words                                         // for the engine
 	member      bool                                           // the command can be between MULTI and EXEC
 	read        func(realm string, a *arguments) proto.Message // a request of the API that reads
 	answer      func(c *conn, a *arguments)                    // of a command about the connection
 }
 
-// someItems is how many arguments items may be at most, with ID.
-const someItems = 2*kuji.MaxStacks + 2
-
-// commands is all commands, in the order of docs/reference/redis.md.
+// commands is all commands. Those for the engine that change something are the contract's: see words.go.
 func commands() []*command {
-	return []*command{
-		{name: "DRAW", usage: "player pool [COUNT n] [PAY item] [ID id]", summary: "Draw from a pool.", least: 2, most: 8, command: readDraw, member: true},
-		{name: "REDEEM", usage: "player code [ID id]", summary: "Use a code.", least: 2, most: 4, command: readRedeem},
-		{name: "REGISTER", usage: "player [ID id]", summary: "Make a player known, with the starting grants.", least: 1, most: 3, command: readRegister, member: true},
-		{name: "GRANT", usage: "player item quantity [item quantity ...] [ID id]", summary: "Give items to a player.", least: 3, most: 1 + someItems, command: readGrant, member: true},
-		{name: "CONSUME", usage: "player item quantity [item quantity ...] [ID id]", summary: "Take items from a player.", least: 3, most: 1 + someItems, command: readConsume, member: true},
-		{name: "TRANSFER", usage: "from to item quantity [item quantity ...] [ID id]", summary: "Move items from one player to another.", least: 4, most: 2 + someItems, command: readTransfer, member: true},
+	return append(engineCommands(), []*command{
 		{name: "MULTI", summary: "Begin a group: what follows waits for EXEC.", answer: answerMulti},
 		{name: "EXEC", summary: "Carry out the group, whole or not at all."},
 		{name: "DISCARD", summary: "Forget the group.", answer: answerDiscard},
@@ -61,12 +52,12 @@ func commands() []*command {
 		{name: "CLIENT", usage: "ID|SETNAME name|SETINFO LIB-NAME|LIB-VER text|MAINT_NOTIFICATIONS ON|OFF [option text ...]", summary: "What clients say of themselves; it is not kept.", least: 1, most: maxClient, answer: answerClient},
 		{name: "COMMAND", usage: "[COUNT|INFO|DOCS [name ...]]", summary: "The commands.", most: maxWords, answer: answerCommand},
 		{name: "QUIT", summary: "End the connection.", open: true, answer: answerQuit},
-	}
+	}...)
 }
 
 // Init makes a server ready whose exported fields are set.
 func (s *Server) Init() *Server {
-	s.byName = make(map[string]*command)
+	s.byName, s.all = make(map[string]*command), make(map[*conn]struct{})
 	for _, cmd := range commands() {
 		s.byName[cmd.name] = cmd
 	}
@@ -161,7 +152,7 @@ func (c *conn) engine(a *arguments) {
 		if request := a.cmd.read(c.realm, a); a.err == nil {
 			a.err = c.look(a, request)
 		}
-	} else if one := a.cmd.command(a); a.err == nil {
+	} else if one := a.cmd.command.read(a); a.err == nil {
 		a.err = c.ask(a, one)
 	}
 	if a.err != nil {
@@ -174,8 +165,14 @@ func (c *conn) reject(s slot) {
 	c.flush()
 	c.count(s, 0, c.refuse(s.err, nil))
 	if c.client.Access == nil {
-		c.leaving = c.tries.over() || c.leaving
+		c.tried()
 	}
+}
+
+// tried counts a command that was refused before AUTH, or had no words.
+func (c *conn) tried() {
+	c.tries++
+	c.leaving = c.leaving || c.tries >= maxTries
 }
 
 // arguments reads the arguments of a command. After a mistake, which err is, it returns zeros.
@@ -221,18 +218,12 @@ func (a *arguments) number(field string, least, most uint64) uint64 {
 	return n
 }
 
-// option is one that a command takes.
-type option struct {
-	name string
-	read func(name string)
-}
-
 // options reads the options that are left, each once.
-func (a *arguments) options(all ...option) {
+func (a *arguments) options(names []string, read func(name string)) {
 	seen := 0 // a bit for each
 	for a.err == nil && len(a.words) > 0 {
 		name := strings.ToUpper(a.text("option"))
-		i := slices.IndexFunc(all, func(o option) bool { return o.name == name })
+		i := slices.Index(names, name)
 		switch {
 		case a.err != nil:
 		case i < 0:
@@ -241,7 +232,7 @@ func (a *arguments) options(all ...option) {
 			a.wrong(name, "twice, want each option once")
 		default:
 			seen |= 1 << i
-			all[i].read(name)
+			read(name)
 		}
 	}
 }
@@ -260,66 +251,25 @@ func (a *arguments) items() (items []*kujiv1.Stack, id string) {
 	return items, ""
 }
 
-func readDraw(a *arguments) (one Command) {
-	m := &kujiv1.Draw{Player: a.text("player"), Pool: a.text("pool")}
-	a.options(option{"COUNT", func(o string) { m.Count = uint32(a.number(o, 1, kuji.MaxDrawCount)) }},
-		option{"PAY", func(o string) { m.Pay = a.text(o) }},
-		option{"ID", func(o string) { one.ID = a.text(o) }})
-	one.Message = m
-	return one
-}
-
-// id reads an ID, the only option of some commands.
-func (a *arguments) id() (id string) {
-	a.options(option{"ID", func(o string) { id = a.text(o) }})
-	return id
-}
-
-func readRedeem(a *arguments) Command {
-	m := &kujiv1.Redeem{Player: a.text("player"), Code: a.text("code")}
-	return Command{a.id(), m}
-}
-
-func readRegister(a *arguments) Command {
-	m := &kujiv1.Register{Player: a.text("player")}
-	return Command{a.id(), m}
-}
-
-func readGrant(a *arguments) (one Command) {
-	m := &kujiv1.Grant{Player: a.text("player")}
-	m.Items, one.ID = a.items()
-	one.Message = m
-	return one
-}
-
-func readConsume(a *arguments) (one Command) {
-	m := &kujiv1.Consume{Player: a.text("player")}
-	m.Items, one.ID = a.items()
-	one.Message = m
-	return one
-}
-
-func readTransfer(a *arguments) (one Command) {
-	m := &kujiv1.Transfer{From: a.text("from"), To: a.text("to")}
-	m.Items, one.ID = a.items()
-	one.Message = m
-	return one
-}
-
 func readPlayer(realm string, a *arguments) proto.Message {
 	return &kujiv1.GetPlayerRequest{Realm: realm, Player: a.text("player")}
 }
 
 func readPool(realm string, a *arguments) proto.Message {
 	m := &kujiv1.GetPoolRequest{Realm: realm, Pool: a.text("pool")}
-	a.options(option{"OFFSET", func(o string) { m.EntryOffset = uint32(a.number(o, 0, math.MaxUint32)) }},
-		option{"LIMIT", func(o string) { m.EntryLimit = uint32(a.number(o, 1, contract.MaxPage)) }})
+	a.options([]string{"OFFSET", "LIMIT"}, func(name string) {
+		if name == "OFFSET" {
+			m.EntryOffset = uint32(a.number(name, 0, math.MaxUint32))
+		} else {
+			m.EntryLimit = uint32(a.number(name, 1, contract.MaxPage))
+		}
+	})
 	return m
 }
 
 func readOdds(realm string, a *arguments) proto.Message {
 	m := &kujiv1.GetOddsRequest{Realm: realm, Pool: a.text("pool")}
-	a.options(option{"PLAYER", func(o string) { m.Player = a.text(o) }})
+	a.options([]string{"PLAYER"}, func(name string) { m.Player = a.text(name) })
 	return m
 }
 

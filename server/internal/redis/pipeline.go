@@ -63,7 +63,7 @@ func (c *conn) answer() {
 		c.whole--
 		if len(words) == 0 { // Redis answers nothing, and no client sends it: with a key, it counts too
 			c.count(slot{size: n}, 0, nil)
-			c.leaving = c.tries.over() || c.leaving
+			c.tried()
 			continue
 		}
 		c.handle(words, n)

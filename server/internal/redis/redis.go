@@ -44,15 +44,6 @@ const keptAnswers = 4 << 10
 // maxTries ends a connection: so many commands were refused before AUTH, or had no words.
 const maxTries = 16
 
-// tries counts them.
-type tries int
-
-// over counts one more, and reports whether the connection ends.
-func (t *tries) over() bool {
-	*t++
-	return *t >= maxTries
-}
-
 // Backend answers commands.
 type Backend interface {
 	// Do carries out commands that the client may send. It fills in an answer for each, or returns one
@@ -80,6 +71,7 @@ type Client struct {
 // Command is a command for the engine: a message that can be in a batch.
 type Command struct {
 	ID      string // of the request
+	Reason  string // why; of some commands only
 	Message proto.Message
 }
 
@@ -117,8 +109,9 @@ type Server struct {
 
 	mu    sync.Mutex
 	all   map[*conn]struct{}
-	gone  chan struct{} // closed when the last is gone; nil before Shutdown
-	count int64         // of all connections so far
+	ended bool           // there will be no more
+	count int64          // of all connections so far
+	work  sync.WaitGroup // their goroutines
 }
 
 // Limits are those of the server that this protocol knows, too.
@@ -138,8 +131,8 @@ type conn struct {
 	inbox
 	pipeline
 	atomic  atomic
-	tries   tries // how many commands were refused before AUTH, or had no words
-	leaving bool  // after these answers the connection ends
+	tries   int  // see maxTries
+	leaving bool // after these answers the connection ends
 }
 
 // link is the connection to the client.
@@ -202,39 +195,26 @@ func (s *Server) start(nc net.Conn, conf *tls.Config) {
 	c.inbox = inbox{s: s, nc: c.link.nc, client: &c.client}
 	c.buf = c.first[:]
 	c.link.ctx, c.link.cancel = context.WithCancel(context.Background())
-	if !s.add(c) {
-		c.close()
-		return
-	}
-	go func() {
-		defer s.remove(c)
-		defer c.close()
-		c.serve()
-	}()
-}
-
-func (s *Server) add(c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.gone != nil {
-		return false
-	}
-	if s.all == nil {
-		s.all = make(map[*conn]struct{})
+	if s.ended {
+		c.close()
+		return
 	}
 	s.count++
 	c.id = s.count
 	s.all[c] = struct{}{}
-	return true
+	s.work.Go(func() {
+		defer s.remove(c)
+		defer c.close()
+		c.serve()
+	})
 }
 
 func (s *Server) remove(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if delete(s.all, c); len(s.all) == 0 && s.gone != nil {
-		close(s.gone)
-		s.all = nil
-	}
+	delete(s.all, c)
 }
 
 // Len returns how many connections there are.
@@ -247,30 +227,33 @@ func (s *Server) Len() int {
 // Shutdown ends each connection once what it has received whole is answered. Stopping has
 // ended. If ctx ends first, it cuts them.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.mu.Lock()
-	if s.gone == nil {
-		s.gone = make(chan struct{})
-		if len(s.all) == 0 {
-			close(s.gone)
-		}
-	}
-	for c := range s.all {
-		_ = c.link.nc.SetReadDeadline(time.Unix(1, 0)) // it may be closed
-	}
-	s.mu.Unlock()
+	s.each(func(c *conn) { _ = c.link.nc.SetReadDeadline(time.Unix(1, 0)) }) // it may be closed
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.work.Wait()
+	}()
 	select {
-	case <-s.gone:
+	case <-done:
 		return nil
 	case <-ctx.Done():
 	}
-	s.mu.Lock()
-	for c := range s.all {
+	s.each(func(c *conn) {
 		c.link.cancel()
 		_ = c.link.nc.Close()
-	}
-	s.mu.Unlock()
-	<-s.gone
+	})
+	<-done
 	return fmt.Errorf("server: shutdown of the Redis protocol: %w", ctx.Err())
+}
+
+// each does something to each connection, the last ones that there will be.
+func (s *Server) each(do func(c *conn)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	for c := range s.all {
+		do(c)
+	}
 }
 
 // close gives back everything that the connection holds.
@@ -299,7 +282,9 @@ func (c *conn) serve() {
 	}
 	for !c.leaving && c.link.failed == nil {
 		if err := c.receive(); err != nil {
-			if tellable(err) {
+			_, broken := errors.AsType[*kuji.Error](err)
+			_, overloaded := errors.AsType[*connect.Error](err)
+			if broken || overloaded { // the client is to learn it
 				c.arrived = time.Now()
 				c.reject(slot{size: c.to - c.from, err: err})
 				c.send()
@@ -308,13 +293,6 @@ func (c *conn) serve() {
 		}
 		c.answer()
 	}
-}
-
-// tellable reports whether the client is to learn why its connection ends.
-func tellable(err error) bool {
-	_, broken := errors.AsType[*kuji.Error](err)
-	_, overloaded := errors.AsType[*connect.Error](err)
-	return broken || overloaded
 }
 
 // transmit sends the answers written so far. A client has one WriteTimeout for all those of a

@@ -10,21 +10,11 @@ import (
 	"github.com/kuji-dev/kuji"
 )
 
-// What Redis clients and the server send each other (RESP, the Redis serialization protocol):
+// RESP is what Redis clients and the server send each other. A command is an array of bulk strings,
+// such as *2\r\n$4\r\nECHO\r\n$2\r\nhi\r\n. Redis also takes commands in a line of plain text; they are
+// refused, and with them HTTP, which a web page could make a browser send.
 //
-//	a command        *2\r\n$4\r\nECHO\r\n$2\r\nhi\r\n    an array of bulk strings
-//	a simple string  +OK\r\n
-//	an error         -INVALID what is wrong\r\n
-//	an integer       :1\r\n
-//	a bulk string    $2\r\nhi\r\n
-//	an array         *1\r\n and its elements
-//	a map            %1\r\n and its keys and values; in RESP2 an array of both
-//	a boolean        #t\r\n; in RESP2 the integer 1 or 0
-//	a double         ,0.5\r\n; in RESP2 a bulk string
-//	null             _\r\n; in RESP2 $-1\r\n
-//
-// Commands in a line of plain text, which Redis takes too, are refused. So is HTTP with it, which a
-// web page could make a browser send.
+// https://redis.io/docs/latest/develop/reference/protocol-spec/
 
 const (
 	// maxWords is the most words in a command: a transfer of kuji.MaxStacks items has fewer.

@@ -43,6 +43,8 @@ const (
 	AdminServiceSetClockProcedure = "/kuji.v1.AdminService/SetClock"
 	// AdminServiceSetTrackProcedure is the fully-qualified name of the AdminService's SetTrack RPC.
 	AdminServiceSetTrackProcedure = "/kuji.v1.AdminService/SetTrack"
+	// AdminServiceSetLimitProcedure is the fully-qualified name of the AdminService's SetLimit RPC.
+	AdminServiceSetLimitProcedure = "/kuji.v1.AdminService/SetLimit"
 	// AdminServiceFinishUpgradeProcedure is the fully-qualified name of the AdminService's
 	// FinishUpgrade RPC.
 	AdminServiceFinishUpgradeProcedure = "/kuji.v1.AdminService/FinishUpgrade"
@@ -76,6 +78,9 @@ type AdminServiceClient interface {
 	// SetTrack gives a player's track a value, by hand. The log keeps who asked
 	// and why.
 	SetTrack(context.Context, *v1.SetTrackRequest) (*v1.SetTrackResponse, error)
+	// SetLimit sets what a player has used of a limit, by hand. The log keeps who
+	// asked and why.
+	SetLimit(context.Context, *v1.SetLimitRequest) (*v1.SetLimitResponse, error)
 	// FinishUpgrade raises a realm's format level to the newest that the server
 	// knows. From then on older builds refuse the realm: there is no way back to
 	// them. Made again, it changes nothing.
@@ -129,6 +134,12 @@ func NewAdminServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			httpClient,
 			baseURL+AdminServiceSetTrackProcedure,
 			connect.WithSchema(adminServiceMethods.ByName("SetTrack")),
+			connect.WithClientOptions(opts...),
+		),
+		setLimit: connect.NewClient[v1.SetLimitRequest, v1.SetLimitResponse](
+			httpClient,
+			baseURL+AdminServiceSetLimitProcedure,
+			connect.WithSchema(adminServiceMethods.ByName("SetLimit")),
 			connect.WithClientOptions(opts...),
 		),
 		finishUpgrade: connect.NewClient[v1.FinishUpgradeRequest, v1.FinishUpgradeResponse](
@@ -187,6 +198,7 @@ type adminServiceClient struct {
 	createRealm   *connect.Client[v1.CreateRealmRequest, v1.CreateRealmResponse]
 	setClock      *connect.Client[v1.SetClockRequest, v1.SetClockResponse]
 	setTrack      *connect.Client[v1.SetTrackRequest, v1.SetTrackResponse]
+	setLimit      *connect.Client[v1.SetLimitRequest, v1.SetLimitResponse]
 	finishUpgrade *connect.Client[v1.FinishUpgradeRequest, v1.FinishUpgradeResponse]
 	listRealms    *connect.Client[v1.ListRealmsRequest, v1.ListRealmsResponse]
 	importCodes   *connect.Client[v1.ImportCodesRequest, v1.ImportCodesResponse]
@@ -226,6 +238,15 @@ func (c *adminServiceClient) SetClock(ctx context.Context, req *v1.SetClockReque
 // SetTrack calls kuji.v1.AdminService.SetTrack.
 func (c *adminServiceClient) SetTrack(ctx context.Context, req *v1.SetTrackRequest) (*v1.SetTrackResponse, error) {
 	response, err := c.setTrack.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// SetLimit calls kuji.v1.AdminService.SetLimit.
+func (c *adminServiceClient) SetLimit(ctx context.Context, req *v1.SetLimitRequest) (*v1.SetLimitResponse, error) {
+	response, err := c.setLimit.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -305,6 +326,9 @@ type AdminServiceHandler interface {
 	// SetTrack gives a player's track a value, by hand. The log keeps who asked
 	// and why.
 	SetTrack(context.Context, *v1.SetTrackRequest) (*v1.SetTrackResponse, error)
+	// SetLimit sets what a player has used of a limit, by hand. The log keeps who
+	// asked and why.
+	SetLimit(context.Context, *v1.SetLimitRequest) (*v1.SetLimitResponse, error)
 	// FinishUpgrade raises a realm's format level to the newest that the server
 	// knows. From then on older builds refuse the realm: there is no way back to
 	// them. Made again, it changes nothing.
@@ -354,6 +378,12 @@ func NewAdminServiceHandler(svc AdminServiceHandler, opts ...connect.HandlerOpti
 		AdminServiceSetTrackProcedure,
 		svc.SetTrack,
 		connect.WithSchema(adminServiceMethods.ByName("SetTrack")),
+		connect.WithHandlerOptions(opts...),
+	)
+	adminServiceSetLimitHandler := connect.NewUnaryHandlerSimple(
+		AdminServiceSetLimitProcedure,
+		svc.SetLimit,
+		connect.WithSchema(adminServiceMethods.ByName("SetLimit")),
 		connect.WithHandlerOptions(opts...),
 	)
 	adminServiceFinishUpgradeHandler := connect.NewUnaryHandlerSimple(
@@ -413,6 +443,8 @@ func NewAdminServiceHandler(svc AdminServiceHandler, opts ...connect.HandlerOpti
 			adminServiceSetClockHandler.ServeHTTP(w, r)
 		case AdminServiceSetTrackProcedure:
 			adminServiceSetTrackHandler.ServeHTTP(w, r)
+		case AdminServiceSetLimitProcedure:
+			adminServiceSetLimitHandler.ServeHTTP(w, r)
 		case AdminServiceFinishUpgradeProcedure:
 			adminServiceFinishUpgradeHandler.ServeHTTP(w, r)
 		case AdminServiceListRealmsProcedure:
@@ -450,6 +482,10 @@ func (UnimplementedAdminServiceHandler) SetClock(context.Context, *v1.SetClockRe
 
 func (UnimplementedAdminServiceHandler) SetTrack(context.Context, *v1.SetTrackRequest) (*v1.SetTrackResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.SetTrack is not implemented"))
+}
+
+func (UnimplementedAdminServiceHandler) SetLimit(context.Context, *v1.SetLimitRequest) (*v1.SetLimitResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.SetLimit is not implemented"))
 }
 
 func (UnimplementedAdminServiceHandler) FinishUpgrade(context.Context, *v1.FinishUpgradeRequest) (*v1.FinishUpgradeResponse, error) {

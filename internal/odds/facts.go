@@ -28,8 +28,8 @@ func dueOf(m *rules.Moments) fact               { return tallyFact | fact(m.Coun
 func listOf(list uint32) fact                   { return codesFact | fact(list) }
 func stockOf(pt *rules.Pool, entry uint32) fact { return fact(pt.Num)<<32 | fact(entry) }
 
-// world is the facts that have changed on a way, ascending.
-type world []changed
+// facts are those that have changed on a way, ascending.
+type facts []changed
 
 type changed struct {
 	fact  fact
@@ -37,7 +37,7 @@ type changed struct {
 }
 
 // value returns a fact as it is on a way.
-func (w *scheme) value(at world, f fact) uint64 {
+func (w *scheme) value(at facts, f fact) uint64 {
 	w.budget -= 2
 	if i, ok := at.search(f); ok {
 		return at[i].value
@@ -45,12 +45,12 @@ func (w *scheme) value(at world, f fact) uint64 {
 	return w.s.facts[f]
 }
 
-func (at world) search(f fact) (int, bool) {
+func (at facts) search(f fact) (int, bool) {
 	return slices.BinarySearchFunc(at, f, func(c changed, f fact) int { return cmp.Compare(c.fact, f) })
 }
 
-// set returns a world with a fact changed, if ways keep it.
-func (w *scheme) set(at world, f fact, value uint64) world {
+// set returns facts with one changed, if ways keep it.
+func (w *scheme) set(at facts, f fact, value uint64) facts {
 	if _, kept := w.keeps[f]; !kept {
 		return at
 	}
@@ -58,8 +58,8 @@ func (w *scheme) set(at world, f fact, value uint64) world {
 	return w.put(slices.Clone(at), f, value)
 }
 
-// put is set for a world that nobody else has.
-func (w *scheme) put(at world, f fact, value uint64) world {
+// put is set for facts that nobody else has.
+func (w *scheme) put(at facts, f fact, value uint64) facts {
 	most, kept := w.keeps[f]
 	if !kept {
 		return at
@@ -75,11 +75,11 @@ func (w *scheme) put(at world, f fact, value uint64) world {
 // onWay is what the rules see on a way: see [rules.Facts].
 type onWay struct {
 	w      *scheme
-	at     world
+	at     facts
 	picked []uint32 // the entries of the pool at hand that picks must not take again, ascending
 }
 
-func (w *scheme) on(at world, picked []uint32) *onWay { return &onWay{w, at, picked} }
+func (w *scheme) on(at facts, picked []uint32) *onWay { return &onWay{w, at, picked} }
 
 func (o *onWay) Left(pt *rules.Pool, entry uint32) uint64 {
 	if !pt.Entries[entry].Limited {

@@ -10,27 +10,27 @@ import (
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
-// A walk follows one draw, or the draws of one request, through all that can happen. It is a set of
-// ways. Each has its chance, what is still to be done, and the facts that have changed on it. In each
-// step every way does the next thing, and ways that are the same by now are joined.
+// ways follow one draw, or the draws of one request, through all that can happen. Each way has its
+// chance, what is still to be done, and the facts that have changed on it. In each step every way does
+// the next thing, and ways that are the same by now are joined.
 //
 // Ways keep only facts that a draw can change and then ask for. A pool that deals with such facts is
 // restless. A draw from a pool that leads to no restless one changes nothing for the rest of the
 // way: it is only counted, and spread divides it among the entries below.
-type walk struct {
+type ways struct {
 	picks
 	drawn   []*big.Rat   // how often calm pools are drawn from, on average
 	taken   [][]*big.Rat // how often entries are taken, on average; by index in the catalog
 	base    [][]*big.Rat // the chances of a calm pool's entries
 	emptied []*big.Rat   // how often boxes give their last ticket, on average
 	hits    []*big.Rat   // that a draw from a calm pool takes the entry that follow looks for
-	ends    *ends        // where the ways end; nil: nobody asks
+	ends    *joined      // where the ways end; nil: nobody asks
 }
 
 // way is one way that a draw can go.
 type way struct {
 	chance *big.Rat
-	world  world
+	facts  facts
 	todo   []todo // the last one comes first
 }
 
@@ -57,15 +57,15 @@ const (
 // lastTicket stands for an entry: the reward is that for the last ticket of the box.
 const lastTicket = math.MaxUint32
 
-// sought is an entry that a walk looks for.
+// sought is an entry that ways look for.
 type sought struct {
 	pool  int
 	entry uint32
 }
 
-func newWalk(s *Standing, budget int, going Going) *walk {
+func newWays(s *Standing, budget int, going Going) *ways {
 	n := len(s.pools)
-	w := &walk{drawn: make([]*big.Rat, n), taken: make([][]*big.Rat, n), base: make([][]*big.Rat, n), emptied: make([]*big.Rat, n)}
+	w := &ways{drawn: make([]*big.Rat, n), taken: make([][]*big.Rat, n), base: make([][]*big.Rat, n), emptied: make([]*big.Rat, n)}
 	w.work = work{budget, going, budget + askEvery, big.NewRat(1, 1), new(big.Rat)}
 	for i, pt := range s.pools {
 		w.drawn[i], w.emptied[i] = w.zero, w.zero
@@ -79,38 +79,53 @@ func newWalk(s *Standing, budget int, going Going) *walk {
 // follow follows a draw from the root. Without a sought entry it counts what is taken from restless
 // pools and how often calm ones are drawn from. With one it drops the ways that take it, and
 // returns how likely the others are.
-func (w *walk) follow(look *sought) (missed *big.Rat) {
+func (w *ways) follow(look *sought) (missed *big.Rat) {
 	ways := []way{{chance: big.NewRat(1, 1), todo: []todo{{what: toDraw, n: w.s.count}}}}
 	missed = new(big.Rat)
 	for len(ways) > 0 && w.budget > 0 {
-		known := make(map[string]int, len(ways))
-		var next []way
-		var key []byte
+		next := joined{known: make(map[string]int, len(ways))}
 		for i := 0; i < len(ways) && w.budget > 0; i++ { // one step can make many thousand ways
 			w.step(&ways[i], look, func(one way) {
 				w.budget -= one.work()
-				if len(one.todo) == 0 {
-					missed = w.add(missed, one.chance)
-					w.ends.add(w, &one)
+				if len(one.todo) > 0 {
+					next.add(&w.work, one)
 					return
 				}
-				key = one.key(key[:0])
-				if same, ok := known[string(key)]; ok {
-					next[same].chance = w.add(next[same].chance, one.chance)
-					return
+				missed = w.add(missed, one.chance)
+				if w.ends != nil {
+					w.ends.add(&w.work, one)
 				}
-				known[string(key)] = len(next)
-				next = append(next, one)
 			})
 		}
-		ways = next
+		ways = next.all
 	}
 	return missed
 }
 
+// joined is ways of which those that are the same are one.
+type joined struct {
+	all   []way
+	known map[string]int // by key: index in all
+	key   []byte
+}
+
+// add adds a way, and returns which it is.
+func (j *joined) add(w *work, one way) int {
+	j.key = one.key(j.key[:0])
+	at, ok := j.known[string(j.key)]
+	if !ok {
+		at = len(j.all)
+		j.known[string(j.key)] = at
+		j.all = append(j.all, one)
+	} else {
+		j.all[at].chance = w.add(j.all[at].chance, one.chance)
+	}
+	return at
+}
+
 // work is what keeping a way takes, in the unit of the budget.
 func (y *way) work() int {
-	n := 16 + 4*len(y.world) + 8*len(y.todo)
+	n := 16 + 4*len(y.facts) + 8*len(y.todo)
 	for i := range y.todo {
 		n += len(y.todo[i].picked) + len(y.todo[i].open)
 	}
@@ -119,8 +134,8 @@ func (y *way) work() int {
 
 // key appends what tells ways apart.
 func (y *way) key(b []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(len(y.world)))
-	for _, c := range y.world {
+	b = binary.AppendUvarint(b, uint64(len(y.facts)))
+	for _, c := range y.facts {
 		b = binary.AppendUvarint(b, uint64(c.fact))
 		b = binary.AppendUvarint(b, c.value)
 	}
@@ -140,9 +155,9 @@ func (y *way) key(b []byte) []byte {
 }
 
 // step does the next thing of a way, and emits all that can come of it.
-func (w *walk) step(y *way, look *sought, emit func(way)) {
+func (w *ways) step(y *way, look *sought, emit func(way)) {
 	t := y.todo[len(y.todo)-1]
-	rest := way{y.chance, y.world, slices.Clip(y.todo[:len(y.todo)-1])}
+	rest := way{y.chance, y.facts, slices.Clip(y.todo[:len(y.todo)-1])}
 	switch t.what {
 	case toDraw:
 		w.stepDraws(rest, t, look, emit)
@@ -173,7 +188,7 @@ func (y way) with(t todo) way {
 }
 
 // between divides a way among the numbers of a range, each as likely as any other.
-func (w *walk) between(y way, low, high uint64, f func(way, uint64)) {
+func (w *ways) between(y way, low, high uint64, f func(way, uint64)) {
 	if low != high {
 		y.chance = w.mul(y.chance, new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).SetUint64(high-low+1)))
 	}
@@ -182,7 +197,7 @@ func (w *walk) between(y way, low, high uint64, f func(way, uint64)) {
 	}
 }
 
-func (w *walk) stepDraws(rest way, t todo, look *sought, emit func(way)) {
+func (w *ways) stepDraws(rest way, t todo, look *sought, emit func(way)) {
 	pt := w.s.pools[t.pool]
 	if w.calm[t.pool] {
 		if look == nil {
@@ -205,29 +220,29 @@ func (w *walk) stepDraws(rest way, t todo, look *sought, emit func(way)) {
 	})
 }
 
-func (w *walk) stepPick(rest way, t todo, look *sought, emit func(way)) {
+func (w *ways) stepPick(rest way, t todo, look *sought, emit func(way)) {
 	pt, some := w.s.pools[t.pool], false
 	for _, m := range pt.Moments {
-		if _, kept := w.keeps[openOf(m)]; kept && w.value(rest.world, openOf(m)) > 0 {
+		if _, kept := w.keeps[openOf(m)]; kept && w.value(rest.facts, openOf(m)) > 0 {
 			w.settle(rest.with(t), m, w.visits(t.pool), emit)
 			return
 		}
 	}
-	due, hits := w.dueNow(rest.world, &t)
-	for i, chance := range w.chances(rest.world, pt, due, t.picked) {
+	due, hits := w.dueNow(rest.facts, &t)
+	for i, chance := range w.chances(rest.facts, pt, due, t.picked) {
 		if chance.Sign() == 0 || w.budget <= 0 {
 			continue
 		}
 		some = true
-		num, after := pt.Order[i], way{w.mul(rest.chance, chance), rest.world, rest.todo}
+		num, after := pt.Order[i], way{w.mul(rest.chance, chance), rest.facts, rest.todo}
 		groups := pt.Classes[pt.Entries[num].Class].Groups
-		pt.Count(w.on(rest.world, nil), groups, func(counter uint32, n uint64) {
-			after.world = w.set(after.world, counterFact|fact(counter), n)
+		pt.Count(w.on(rest.facts, nil), groups, func(counter uint32, n uint64) {
+			after.facts = w.set(after.facts, counterFact|fact(counter), n)
 		})
-		after.world = w.kept(after.world, &t, groups, hits)
+		after.facts = w.kept(after.facts, &t, groups, hits)
 		for _, m := range pt.Moments {
 			if m.Entry == num {
-				after.world = w.set(after.world, dueOf(m), w.value(after.world, dueOf(m))-1)
+				after.facts = w.set(after.facts, dueOf(m), w.value(after.facts, dueOf(m))-1)
 			}
 		}
 		if t.n > 1 {
@@ -247,20 +262,20 @@ func (w *walk) stepPick(rest way, t todo, look *sought, emit func(way)) {
 }
 
 // stepRoll rolls for the next entry of a drop table that can drop.
-func (w *walk) stepRoll(rest way, t todo, look *sought, emit func(way)) {
+func (w *ways) stepRoll(rest way, t todo, look *sought, emit func(way)) {
 	pt := w.s.pools[t.pool]
 	for ; t.n > 0; t.n-- {
 		for t.next < len(pt.Order) {
 			i := t.next
 			t.next++
-			chance := w.rollChance(rest.world, pt, pt.Order[i])
+			chance := w.rollChance(rest.facts, pt, pt.Order[i])
 			if chance.Sign() == 0 {
 				continue
 			}
 			if missed := w.not(chance); missed.Sign() > 0 {
-				emit(way{w.mul(rest.chance, missed), rest.world, rest.todo}.with(t))
+				emit(way{w.mul(rest.chance, missed), rest.facts, rest.todo}.with(t))
 			}
-			w.take(way{w.mul(rest.chance, chance), rest.world, rest.todo}.with(t), &t, i, look, emit)
+			w.take(way{w.mul(rest.chance, chance), rest.facts, rest.todo}.with(t), &t, i, look, emit)
 			return
 		}
 		t.next = 0
@@ -269,7 +284,7 @@ func (w *walk) stepRoll(rest way, t todo, look *sought, emit func(way)) {
 }
 
 // take takes an entry, by its index in the catalog, and goes on with what it gives.
-func (w *walk) take(y way, t *todo, i int, look *sought, emit func(way)) {
+func (w *ways) take(y way, t *todo, i int, look *sought, emit func(way)) {
 	pool, pt, open := t.pool, w.s.pools[t.pool], t.open
 	num := pt.Order[i]
 	e := &pt.Entries[num]
@@ -279,10 +294,10 @@ func (w *walk) take(y way, t *todo, i int, look *sought, emit func(way)) {
 		return
 	}
 	if e.Limited {
-		y.world = w.set(y.world, stockOf(pt, num), w.value(y.world, stockOf(pt, num))-1)
+		y.facts = w.set(y.facts, stockOf(pt, num), w.value(y.facts, stockOf(pt, num))-1)
 	}
 	for _, list := range e.Codes {
-		y.world = w.set(y.world, listOf(list), w.value(y.world, listOf(list))-1)
+		y.facts = w.set(y.facts, listOf(list), w.value(y.facts, listOf(list))-1)
 	}
 	for _, c := range e.Costs {
 		if _, kept := w.keeps[spentOf(c.Budget)]; kept && !slices.Contains(open, c.Budget) {
@@ -300,22 +315,22 @@ func (w *walk) take(y way, t *todo, i int, look *sought, emit func(way)) {
 
 // stepEmpty does what follows if a box is empty, as the rules do. Nothing that the last
 // ticket gives can ask for the box, so it can be filled first.
-func (w *walk) stepEmpty(rest way, t todo, look *sought, emit func(way)) {
+func (w *ways) stepEmpty(rest way, t todo, look *sought, emit func(way)) {
 	pool, pt := t.pool, w.s.pools[t.pool]
-	if pt.Alive(w.on(rest.world, nil)) {
+	if pt.Alive(w.on(rest.facts, nil)) {
 		emit(rest)
 		return
 	}
 	if look == nil {
 		w.emptied[pool] = w.add(w.emptied[pool], rest.chance)
 	}
-	if n := pt.RefillsLeft(w.on(rest.world, nil)); n > 0 {
-		w.budget -= len(rest.world)/4 + len(pt.Order)
-		rest.world = slices.Clone(rest.world)
+	if n := pt.RefillsLeft(w.on(rest.facts, nil)); n > 0 {
+		w.budget -= len(rest.facts)/4 + len(pt.Order)
+		rest.facts = slices.Clone(rest.facts)
 		for _, num := range pt.Order {
-			rest.world = w.put(rest.world, stockOf(pt, num), pt.Entries[num].Config.Stock.Count)
+			rest.facts = w.put(rest.facts, stockOf(pt, num), pt.Entries[num].Config.Stock.Count)
 		}
-		rest.world = w.set(rest.world, tallyFact|fact(pt.Refills), uint64(pt.Config.Refill)-n+1)
+		rest.facts = w.set(rest.facts, tallyFact|fact(pt.Refills), uint64(pt.Config.Refill)-n+1)
 	}
 	if len(pt.Last.Inner) > 0 {
 		rest = rest.with(todo{what: toGive, pool: pool, entry: lastTicket, open: t.open})
@@ -324,31 +339,31 @@ func (w *walk) stepEmpty(rest way, t todo, look *sought, emit func(way)) {
 }
 
 // give adds items to what the player holds and what budgets have spent, where it matters.
-func (w *walk) give(y way, items []rules.Quantity, open []*rules.Budget, emit func(way)) {
+func (w *ways) give(y way, items []rules.Quantity, open []*rules.Budget, emit func(way)) {
 	for i, it := range items {
-		facts := []fact{balanceFact | fact(it.Item)}
+		given := []fact{balanceFact | fact(it.Item)}
 		for _, b := range open {
 			if b.Item == it.Item {
-				facts = append(facts, spentOf(b))
+				given = append(given, spentOf(b))
 			}
 		}
-		add := func(at world, q uint64) world {
-			for _, f := range facts {
+		add := func(at facts, q uint64) facts {
+			for _, f := range given {
 				at = w.set(at, f, w.value(at, f)+q)
 			}
 			return at
 		}
 		need := uint64(0) // from which quantity on it makes no difference
-		for _, f := range facts {
+		for _, f := range given {
 			if most, kept := w.keeps[f]; kept {
-				need = max(need, most-min(most, w.value(y.world, f)))
+				need = max(need, most-min(most, w.value(y.facts, f)))
 			}
 		}
 		switch {
 		case need == 0:
 			continue
 		case it.Min == it.Max:
-			y.world = add(y.world, it.Min)
+			y.facts = add(y.facts, it.Min)
 			continue
 		}
 		enough := min(max(need, it.Min), it.Max)
@@ -359,7 +374,7 @@ func (w *walk) give(y way, items []rules.Quantity, open []*rules.Budget, emit fu
 				n = it.Max - enough + 1
 			}
 			part := w.mul(y.chance, w.fraction(new(big.Int).SetUint64(n), whole))
-			w.give(way{part, add(y.world, q), y.todo}, items[i+1:], open, emit)
+			w.give(way{part, add(y.facts, q), y.todo}, items[i+1:], open, emit)
 		}
 		return
 	}
@@ -367,7 +382,7 @@ func (w *walk) give(y way, items []rules.Quantity, open []*rules.Budget, emit fu
 }
 
 // spread divides the draws from calm pools among their entries and the pools below.
-func (w *walk) spread() {
+func (w *ways) spread() {
 	if w.calm[0] {
 		w.drawn[0] = new(big.Rat).SetUint64(w.s.count)
 	}
@@ -391,7 +406,7 @@ func (w *walk) spread() {
 }
 
 // baseOf returns the chances of a calm pool's entries: see chances.
-func (w *walk) baseOf(i int) []*big.Rat {
+func (w *ways) baseOf(i int) []*big.Rat {
 	if w.base[i] == nil {
 		w.base[i] = w.chances(nil, w.s.pools[i], w.dueIn(i), nil)
 	}
@@ -404,7 +419,7 @@ func (w *scheme) promised(pool int) bool {
 }
 
 // chance returns how likely the draw takes an entry at least once.
-func (w *walk) chance(pool int, entry uint32) *big.Rat {
+func (w *ways) chance(pool int, entry uint32) *big.Rat {
 	look := &sought{pool, entry}
 	if w.hits == nil {
 		w.hits = make([]*big.Rat, len(w.s.pools))
@@ -417,7 +432,7 @@ func (w *walk) chance(pool int, entry uint32) *big.Rat {
 }
 
 // hit returns how likely one draw from a calm pool takes the sought entry at least once.
-func (w *walk) hit(i int, look *sought) *big.Rat {
+func (w *ways) hit(i int, look *sought) *big.Rat {
 	switch pt := w.s.pools[i]; {
 	case w.hits[i] != nil:
 	case w.most[i][look.pool] == 0 || w.budget <= 0:
