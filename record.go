@@ -10,19 +10,18 @@ import (
 
 // Record is one event of the log in readable form. Codes in it are [Redacted].
 type Record struct {
-	Position uint64 `json:"position"`       // of its batch
-	Index    int    `json:"index"`          // in its batch
-	Last     bool   `json:"last,omitempty"` // of its batch
-	Time     int64  `json:"time"`           // of its batch, Unix milliseconds
-	Kind     string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade, set_limit
-	ID       string `json:"id,omitempty"`
-	Status   string `json:"status"`
-	Subject  string `json:"subject,omitempty"`
-	Limit    *Limit `json:"limit,omitempty"` // that was reached: see Result; or that was set, with what it left then
-	Lacks    []Lack `json:"lacks,omitempty"` // of what the player held too few
-	// CatalogVersion was in force when the event was decided. NewCatalogVersion is that of a catalog.
-	CatalogVersion    uint64 `json:"catalog_version"`
-	NewCatalogVersion uint64 `json:"new_catalog_version,omitempty"`
+	Position          uint64 `json:"position"`       // of its batch
+	Index             int    `json:"index"`          // in its batch
+	Last              bool   `json:"last,omitempty"` // of its batch
+	Time              int64  `json:"time"`           // of its batch, Unix milliseconds
+	Kind              string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade, set_limit
+	ID                string `json:"id,omitempty"`
+	Status            string `json:"status"`
+	Subject           string `json:"subject,omitempty"`
+	Limit             *Limit `json:"limit,omitempty"`               // that was reached: see Result; or that was set, with what it left
+	Lacks             []Lack `json:"lacks,omitempty"`               // of what the player held too few
+	CatalogVersion    uint64 `json:"catalog_version"`               // in force when the event was decided
+	NewCatalogVersion uint64 `json:"new_catalog_version,omitempty"` // of a catalog: the version that it is
 
 	Player string `json:"player,omitempty"`
 	To     string `json:"to,omitempty"`

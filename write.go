@@ -311,11 +311,14 @@ func (q *request) propose(w *writer, b *ledger.Batch, event *store.Writer) (foun
 		return found, q.same(w, &a)
 	}
 	w.stamp(b)
-	if err := q.cmd.Allow(w.state.Level()); err != nil {
-		return found, &Error{Code: CodeFormat, Err: err}
+	newer := q.cmd.Allow(w.state.Level())
+	if newer == nil || w.state.Catalog().Version == 0 { // the first catalog says at which level the realm begins
+		if err := q.refused(w, b.Time); err != nil { // by a catalog that may not be durable yet
+			return until(w.state.Catalog().Position), err
+		}
 	}
-	if err := q.refused(w, b.Time); err != nil { // by a catalog that may not be durable yet
-		return until(w.state.Catalog().Position), err
+	if newer != nil {
+		return found, &Error{Code: CodeFormat, Err: newer}
 	}
 	if err := q.admit(w, b.Time); err != nil {
 		return found, err

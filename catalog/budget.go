@@ -61,7 +61,7 @@ func (k *budgetCheck) same(p *Pool, b *Budget) {
 	if !ok {
 		k.shared[key] = sharedBudget{p.ID, b}
 	} else if !slices.Equal(first.Of, b.Of) {
-		k.at("of", func() { k.fault("expected the same as in pool %s, which shares the budget", first.pool) })
+		k.faultAt("of", "expected the same as in pool %s, which shares the budget", first.pool)
 	}
 }
 
@@ -176,9 +176,8 @@ func (k *budgetCheck) affordable(p *Pool) {
 		k.costs(p, &p.Entries[i], func(s Stack, cost uint64) {
 			if cost > s.Quantity && (p.heaviest(&p.Entries[i]) > 0 || p.Entries[i].Moments.Count > 0) {
 				k.enterIndex(i)
-				k.at("reward", func() {
-					k.fault("expected at most %d %s, all of its budget, found up to %d: the entry could never be drawn", s.Quantity, s.Item, cost)
-				})
+				k.faultAt("reward", "expected at most %d %s, all of its budget, found up to %d: the entry could never be drawn",
+					s.Quantity, s.Item, cost)
 				k.leave()
 			}
 		})

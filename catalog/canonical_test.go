@@ -293,6 +293,17 @@ func luck(item, track string, from ...uint64) catalog.Luck {
 	return l
 }
 
+// TestNothing: a catalog built in Go may have neither items nor pools, and logs may have such catalogs.
+func TestNothing(t *testing.T) {
+	c := &catalog.Catalog{Idempotency: catalog.Idempotency{Count: 1, Age: time.Hour}}
+	if err := c.Check(); err != nil {
+		t.Error(err)
+	}
+	if _, err := catalog.Decode(c.AppendCanonical(nil)); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestCheckOnly holds Check to what no encoding can express.
 func TestCheckOnly(t *testing.T) {
 	for name, damage := range map[string]func(c *catalog.Catalog){

@@ -115,7 +115,7 @@ type Pool struct {
 	Rolls      Rolls         `json:"rolls"`               // how many entries a draw takes
 	Tracks     []Track       `json:"pity,omitempty"`      // the first one that decides a draw wins
 	Guarantees []Guarantee   `json:"guarantee,omitempty"` // at_least adds up to no more than the fewest draws
-	Last       Reward        `json:"last,omitzero"`       // in mode raffle: also for whoever takes the last ticket of a box
+	Last       Reward        `json:"last,omitzero"`       // in mode raffle: an extra reward for the last ticket of a box
 	Refill     uint32        `json:"refill,omitempty"`    // in mode raffle: how often the box is filled again when it is empty
 	Budgets    []Budget      `json:"budget,omitempty"`    // all of them hold
 	Entries    []Entry       `json:"entries"`

@@ -11,8 +11,8 @@ import (
 // catalog built in Go. The error is an *[Errors] without lines and columns.
 func (c *Catalog) Check() error { return c.check(true) }
 
-// check is Check. An old log can have catalogs that are not taken any more, since they promise what never
-// comes: what is not fresh may.
+// check is Check. A catalog that is not fresh comes from a log. It may promise what never comes: older
+// builds took such catalogs.
 func (c *Catalog) check(fresh bool) error {
 	var errs log
 	k := check{report: report{send: func(at *log, _ bool, message string) {
@@ -34,19 +34,17 @@ type report struct {
 	there [len(referred)]map[string]bool
 }
 
-// check is one pass over a compiled catalog. [Parse] and [Decode] share it, so
-// that what one accepts the other does, but for promises that never come, and so
-// that no log, however damaged, brings the rules what they do not expect.
-//
-// What is about one pool is a poolCheck, with a budgetCheck and a pityCheck; what pools lead to is a
-// nestingCheck.
+// check is one pass over a compiled catalog. [Parse] and [Decode] share it: they accept the same, except
+// for promises that never come, and no damaged log brings the rules what they do not expect. Limits and
+// references are checked by the table of keys. What spans several keys stands here, by pool in a poolCheck,
+// with a budgetCheck and a pityCheck. A nestingCheck follows pools that lead to others.
 type check struct {
 	report
 	c *Catalog
 	// fresh is false for a catalog that was taken before.
 	fresh bool
-	// itemsKnown and poolsKnown are false when the source's items or pools
-	// could not be read, so that references to them say nothing.
+	// itemsKnown and poolsKnown are false if the source's items or pools could not be read. Then
+	// references to them can be anything.
 	itemsKnown, poolsKnown bool
 
 	pools map[string]int // by id: index in c.Pools
@@ -67,6 +65,11 @@ func (k *report) fault(format string, args ...any) {
 
 func (k *report) faultOnKey(format string, args ...any) {
 	k.send(&k.log, true, fmt.Sprintf(format, args...))
+}
+
+// faultAt is fault with key added to the path.
+func (k *report) faultAt(key, format string, args ...any) {
+	k.at(key, func() { k.fault(format, args...) })
 }
 
 // at runs f with key added to the path.
@@ -105,7 +108,7 @@ func (k *check) run() {
 
 func (k *report) between(key string, v, low, high uint64) {
 	if v < low || v > high {
-		k.at(key, func() { k.fault("expected a whole number from %d to %d, found %d", low, high, v) })
+		k.faultAt(key, "expected a whole number from %d to %d, found %d", low, high, v)
 	}
 }
 
@@ -149,7 +152,7 @@ func (k *check) checkIdempotency() {
 		if i.Ahead == DefaultAhead { // perhaps nobody wrote it
 			found += ", the default"
 		}
-		k.at("ahead", func() { k.fault("expected at most half of age, which is %s, found %s", formatDuration(i.Age), found) })
+		k.faultAt("ahead", "expected at most half of age, which is %s, found %s", formatDuration(i.Age), found)
 	}
 }
 
@@ -186,7 +189,7 @@ func (k *poolCheck) run() {
 	}
 	k.prices()
 	if p.StartsAt > 0 && p.EndsAt > 0 && p.EndsAt <= p.StartsAt {
-		k.at("ends", func() { k.fault("expected a time after starts, found one %s", beforeOrAt(p)) })
+		k.faultAt("ends", "expected a time after starts, found one %s", beforeOrAt(p))
 	}
 	k.at("limits", k.limits)
 	k.at("redeem", k.redeem)
@@ -208,17 +211,16 @@ func (k *poolCheck) box() {
 	p := k.p
 	if len(p.Last.Codes) > 0 {
 		k.at("last", func() {
-			k.at("code", func() { k.fault("expected none: when the last ticket is drawn, the list may be used up") })
+			k.faultAt("code", "expected none: when the last ticket is drawn, the list may be used up")
 		})
 	}
 	if sum := p.oddsSum(); p.Mode == ModeRaffle && p.Refill > 0 && sum > MaxQuantity/(uint64(p.Refill)+1) {
-		k.at("refill", func() {
-			k.fault("expected at most %d tickets in all boxes together, found %d in each of %d", uint64(MaxQuantity), sum, p.Refill+1)
-		})
+		k.faultAt("refill", "expected at most %d tickets in all boxes together, found %d in each of %d",
+			uint64(MaxQuantity), sum, p.Refill+1)
 	}
 }
 
-// internal refuses what nobody would ever come by.
+// internal refuses settings of internal pools that nothing would use.
 func (k *poolCheck) internal() {
 	p := k.p
 	if !p.Internal {
@@ -232,7 +234,7 @@ func (k *poolCheck) internal() {
 		{"ends", p.EndsAt != 0}, {"max_count", p.MaxCount != DefaultMaxCount}, {"limits", len(p.Limits) > 0}, {"when", !p.When.Empty()}, {"guarantee", len(p.Guarantees) > 0},
 	} {
 		if rule.set {
-			k.at(rule.key, func() { k.fault("expected none in an internal pool: nobody draws from it directly") })
+			k.faultAt(rule.key, "expected none in an internal pool: nobody draws from it directly")
 		}
 	}
 }
@@ -240,29 +242,28 @@ func (k *poolCheck) internal() {
 func (k *poolCheck) prices() {
 	p := k.p
 	if len(p.Bundles) > 0 && len(p.Price) == 0 {
-		k.at("bundles", func() { k.fault("expected a price too: without one, drawing is free") })
+		k.faultAt("bundles", "expected a price too: without one, drawing is free")
 	}
 	for i := range p.Bundles {
 		k.enter("bundles")
 		k.enterIndex(i)
 		k.fitsCount(p.Bundles[i].Draws)
 		if i > 0 && p.Bundles[i].Draws <= p.Bundles[i-1].Draws {
-			k.at("draws", func() {
-				k.fault("expected more than %d, as in the bundle before, found %d", p.Bundles[i-1].Draws, p.Bundles[i].Draws)
-			})
+			k.faultAt("draws", "expected more than %d, as in the bundle before, found %d",
+				p.Bundles[i-1].Draws, p.Bundles[i].Draws)
 		}
 		k.leave()
 		k.leave()
 	}
 	if p.Free != (Free{}) && len(p.Price) == 0 {
-		k.at("free", func() { k.fault("expected a price too: without one, every draw is free") })
+		k.faultAt("free", "expected a price too: without one, every draw is free")
 	}
 }
 
 // fitsCount checks a number of draws that a request must be able to ask for.
 func (k *poolCheck) fitsCount(draws uint32) {
 	if draws <= MaxDrawCount && draws > k.p.MaxCount {
-		k.at("draws", func() { k.fault("expected at most %d, the pool's max_count, found %d", k.p.MaxCount, draws) })
+		k.faultAt("draws", "expected at most %d, the pool's max_count, found %d", k.p.MaxCount, draws)
 	}
 }
 
@@ -322,7 +323,7 @@ func (k *poolCheck) entries() {
 		e := &p.Entries[i]
 		k.enterIndex(i)
 		if j, taken := first[e.ID]; taken {
-			k.at("id", func() { k.fault("duplicate id %s: entries[%d] has it too", quote(e.ID), j) })
+			k.faultAt("id", "duplicate id %s: entries[%d] has it too", quote(e.ID), j)
 		} else {
 			first[e.ID] = i
 		}
@@ -347,14 +348,12 @@ func (k *poolCheck) entries() {
 		switch {
 		case k.everybody(e) || !k.always(e):
 		case p.Mode == ModeRaffle:
-			k.at("reward", func() {
-				k.fault("expected no code in a raffle, where the list may be used up before the tickets: let the ticket draw from a pool that has something else too")
-			})
+			k.faultAt("reward", "expected no code in a raffle, where the list may be used up before the tickets: let the ticket draw from a pool that has something else too")
 		default:
 			adaptive++
 		}
 		if e.Unique && len(e.Reward.Items) == 0 {
-			k.at("unique", func() { k.fault("expected items in the reward: a player can have them only once") })
+			k.faultAt("unique", "expected items in the reward: a player can have them only once")
 		}
 		k.leave()
 	}
@@ -366,12 +365,12 @@ func (k *poolCheck) entries() {
 func (k *poolCheck) stock(e *Entry) {
 	switch {
 	case e.Stock.Unlimited && k.p.Mode == ModeRaffle:
-		k.at("stock", func() { k.fault("expected a number, found unlimited: the odds in a raffle are the remaining stock") })
+		k.faultAt("stock", "expected a number, found unlimited: the odds in a raffle are the remaining stock")
 	case e.Stock.Unlimited && e.Stock.Count != 0:
-		k.at("stock", func() { k.fault("expected unlimited or a number, found both") })
+		k.faultAt("stock", "expected unlimited or a number, found both")
 	}
 	if k.p.Mode == ModeRaffle && e.Weight != 0 {
-		k.at("weight", func() { k.fault("expected none, found %d: the odds in a raffle are the remaining stock", e.Weight) })
+		k.faultAt("weight", "expected none, found %d: the odds in a raffle are the remaining stock", e.Weight)
 	}
 }
 
@@ -395,7 +394,7 @@ func (k *poolCheck) odds() {
 		}
 		if wrong != "" {
 			k.enterIndex(i)
-			k.at(key, func() { k.fault("%s", wrong) })
+			k.faultAt(key, "%s", wrong)
 			k.leave()
 			return
 		}

@@ -51,7 +51,7 @@ func (k *poolCheck) luck(l *Luck) {
 			k.between("from", s.From, 1, MaxTrackDraws)
 		}
 		if i > 0 && s.From <= l.Steps[i-1].From {
-			k.at("from", func() { k.fault("expected more than %d, as in the step before, found %d", l.Steps[i-1].From, s.From) })
+			k.faultAt("from", "expected more than %d, as in the step before, found %d", l.Steps[i-1].From, s.From)
 		}
 		k.leave()
 	}
@@ -72,9 +72,8 @@ func (k *poolCheck) collect() {
 		}
 		for _, q := range e.Reward.Items {
 			if j, taken := giver[q.Item]; taken {
-				k.at("reward", func() {
-					k.fault("expected items that no other unique entry gives, as every entry of the pool is unique, found %s in entries[%d] too", quote(q.Item), j)
-				})
+				k.faultAt("reward", "expected items that no other unique entry gives, as every entry of the pool is unique, found %s in entries[%d] too",
+					quote(q.Item), j)
 			}
 			giver[q.Item] = i
 		}

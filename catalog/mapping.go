@@ -44,7 +44,7 @@ type field[T any] struct {
 	given     func(v *T) bool // whether there is a value
 	set       func(v *T) bool // whether there is something to write
 	preset    func(dst *T)    // sets what a missing key stands for
-	schema    func(d *definitions) *schemaNode
+	schema    func(d definitions) *schemaNode
 	expects   func() string
 }
 
@@ -110,6 +110,17 @@ func (f field[T]) from(preset func(dst *T)) field[T] { f.preset = preset; return
 // must makes the key required.
 func (f field[T]) must() field[T] {
 	f.required, f.set = true, func(*T) bool { return true }
+	return f
+}
+
+// orNone lets catalogs that were not read do without a required key.
+func (f field[T]) orNone() field[T] {
+	check := f.check
+	f.check = func(k *report, v *T) {
+		if f.given(v) {
+			check(k, v)
+		}
+	}
 	return f
 }
 
@@ -413,7 +424,7 @@ func (s dict[T]) check(k *report, all *[]T) {
 	}
 }
 
-func (s dict[T]) schema(d *definitions) *schemaNode {
+func (s dict[T]) schema(d definitions) *schemaNode {
 	return &schemaNode{
 		Type: "object", PropertyNames: &schemaNode{Ref: "#/$defs/id"},
 		AdditionalProperties: s.value.schema(d), MinProperties: 1, MaxProperties: s.max,
@@ -459,7 +470,7 @@ func (s list[T]) read(r *reader, n *yaml.Node, dst *[]T) {
 	*dst = all
 }
 
-func (s list[T]) schema(d *definitions) *schemaNode {
+func (s list[T]) schema(d definitions) *schemaNode {
 	return &schemaNode{Type: "array", Items: s.value.schema(d), MinItems: 1, MaxItems: s.max}
 }
 
@@ -515,7 +526,7 @@ func (s oneOrList[T]) read(r *reader, n *yaml.Node, dst *[]T) {
 	r.widen(before, s.one.expects(), s.expects())
 }
 
-func (s oneOrList[T]) schema(d *definitions) *schemaNode {
+func (s oneOrList[T]) schema(d definitions) *schemaNode {
 	return &schemaNode{OneOf: []*schemaNode{s.one.schema(d), s.many.schema(d)}}
 }
 

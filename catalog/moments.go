@@ -102,7 +102,7 @@ func (k *poolCheck) moments(e *Entry) {
 	case e.Weight != 0 || len(e.Luck.Steps) > 0 || !e.When.Empty() || e.Unique:
 		k.fault("expected an entry without weight, when, unique and luck: the first draw after a moment takes it")
 	case e.Stock != Stock{Count: uint64(m.Count)}:
-		k.at("count", func() { k.fault("expected no stock but the moments, found another") })
+		k.faultAt("count", "expected no stock but the moments, found another")
 	}
 	if m.Spread == SpreadRandom {
 		k.between("count", uint64(m.Count), 1, MaxRandomMoments)

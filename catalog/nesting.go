@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// rewards yields the rewards of a pool with the number of the entry; that of last is behind them.
+// rewards yields the rewards of a pool with the number of the entry; the one of last comes after them.
 func (p *Pool) rewards() iter.Seq2[int, *Reward] {
 	return func(yield func(int, *Reward) bool) {
 		for i := range p.Entries {
@@ -133,10 +133,8 @@ func (k *nestingCheck) below() {
 		case r.picks > MaxPicks:
 			k.fault("expected a draw that takes at most %d entries and items, through all pools, found up to %d", MaxPicks, r.picks)
 		case !p.Internal && r.picks*uint64(p.MaxCount) > MaxRequestPicks:
-			k.at("max_count", func() {
-				k.fault("expected at most %d, as one draw can take %d entries and items and one request %d, found %d",
-					MaxRequestPicks/r.picks, r.picks, MaxRequestPicks, p.MaxCount)
-			})
+			k.faultAt("max_count", "expected at most %d, as one draw can take %d entries and items and one request %d, found %d",
+				MaxRequestPicks/r.picks, r.picks, MaxRequestPicks, p.MaxCount)
 		}
 		if !p.Internal && times(r.asked, uint64(p.MaxCount)) > MaxAsked {
 			k.fault("expected at most %d questions in the conditions of entries for one request, found up to %d for each of %d draws", MaxAsked, r.asked, p.MaxCount)
@@ -145,12 +143,11 @@ func (k *nestingCheck) below() {
 			k.fault("expected a draw that gives at most %d of an item, through all pools, found up to %d or more", uint64(MaxQuantity), r.gain)
 		}
 		if p.Memoryless && r.adaptive != "" {
-			k.at("memoryless", func() { k.fault("expected nothing that adapts the odds to the player, found %s", r.adaptive) })
+			k.faultAt("memoryless", "expected nothing that adapts the odds to the player, found %s", r.adaptive)
 		}
 		if p.Rolls.Distinct && r.endless < p.Rolls.Max {
-			k.at("rolls", func() {
-				k.fault("expected at least %d entries without conditions and codes that cannot run out, as a draw takes so many distinct ones, found %d", p.Rolls.Max, r.endless)
-			})
+			k.faultAt("rolls", "expected at least %d entries without conditions and codes that cannot run out, as a draw takes so many distinct ones, found %d",
+				p.Rolls.Max, r.endless)
 		}
 		k.leave()
 	}

@@ -183,7 +183,7 @@ func (r *reader) tree(ctx context.Context, text []byte) *yaml.Node {
 	}
 	switch err := readDocument(loader, &second); {
 	case g.tripped:
-		r.add(1+bytes.Count(text[:g.last], []byte("\n")), 1, "expected one document, found more behind it")
+		r.add(1+bytes.Count(text[:g.last], []byte("\n")), 1, "expected one document, found more after it")
 	case err == nil:
 		r.fail(&second, "expected one document, found another one here")
 	case !errors.Is(err, io.EOF):

@@ -338,7 +338,7 @@ func TestRefusedEarly(t *testing.T) {
 		"much in flow":    {"- [" + many + "]", flow},
 		"much unfinished": {"- [x]\n- [" + strings.Repeat("-               ", 1<<17), flow},
 		"many anchors":    {strings.Repeat("&aaaaaaaaaaaaaa ", 1<<17), flow},
-		"in the second":   {smallest + "---\n- [" + many + "]", "expected one document, found more behind it"},
+		"in the second":   {smallest + "---\n- [" + many + "]", "expected one document, found more after it"},
 		"deep flow":       {strings.Repeat("[", 1<<20), nesting},
 		"deep block":      {strings.Repeat("- ", 1<<20), nesting},
 		"deep mapping":    {strings.Repeat("{a: ", 1<<20), nesting},

@@ -11,6 +11,52 @@ type pityCheck struct {
 	*poolCheck
 	odds    map[string]bool // the pool's entries and groups, and whether they can be drawn
 	classes []uint32        // of its entries
+	traits  traits
+}
+
+// traits says what entries a pool has in each class: see Classes. An entry may have several.
+type traits map[uint32]uint8
+
+const (
+	isThere   = 1 << iota
+	isStocked // at first
+	isDrawable
+	isReady // drawable, and stocked
+	isLasting
+)
+
+// traitsOf returns the traits of a pool's entries. lasting says whether an entry is always there, for
+// everybody.
+func (p *Pool) traitsOf(classes []uint32, lasting func(e *Entry) bool) traits {
+	all := traits{}
+	for n := range p.Entries {
+		e, is := &p.Entries[n], uint8(isThere)
+		stocked, drawable := e.Stock.Unlimited || e.Stock.Count > 0, p.heaviest(e) > 0
+		if stocked {
+			is |= isStocked
+		}
+		if drawable {
+			is |= isDrawable
+		}
+		if stocked && drawable {
+			is |= isReady
+		}
+		if drawable && e.Stock.Unlimited && len(e.Reward.Draws) == 0 && lasting(e) {
+			is |= isLasting
+		}
+		all[classes[n]] |= is
+	}
+	return all
+}
+
+// some reports whether an entry with a trait is in all of these groups.
+func (t traits) some(groups uint32, trait uint8) bool {
+	for class, has := range t {
+		if class&groups == groups && has&trait != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // run checks pity and guarantees.
@@ -20,10 +66,11 @@ func (k *pityCheck) run() {
 		return
 	}
 	if p.Mode == ModeEach {
-		k.at("pity", func() { k.fault("expected no pity or guarantee in mode each: its entries do not share one choice") })
+		k.faultAt("pity", "expected no pity or guarantee in mode each: its entries do not share one choice")
 		return
 	}
 	k.odds, k.classes = p.groupOdds(), p.Classes()
+	k.traits = p.traitsOf(k.classes, k.everybody)
 	k.at("pity", func() {
 		for i := range p.Tracks {
 			t := &p.Tracks[i]
@@ -35,13 +82,15 @@ func (k *pityCheck) run() {
 			}
 			k.rising(t)
 			if t.Share != "" && slices.ContainsFunc(p.Tracks[:i], func(o Track) bool { return o.Share == t.Share }) {
-				k.at("share", func() { k.fault("expected another counter for each track of the pool") })
+				k.faultAt("share", "expected another counter for each track of the pool")
 			}
 			k.leave()
 		}
 	})
 	k.at("guarantee", func() { k.guarantees() })
-	k.groups()
+	if len(k.traits) > maxClasses {
+		k.faultAt("pity", "expected entries in at most %d different sets of groups, found %d", maxClasses, len(k.traits))
+	}
 	if k.fresh {
 		k.at("pity", k.promises)
 	}
@@ -55,7 +104,7 @@ func (k *pityCheck) promises() {
 	}
 	for i := range p.Tracks {
 		t := &p.Tracks[i]
-		if t.Certain == 0 || !p.stocked(k.classes, i) {
+		if t.Certain == 0 || !k.traits.some(1<<i, isStocked) {
 			continue
 		}
 		k.enter(t.Name)
@@ -67,49 +116,30 @@ func (k *pityCheck) promises() {
 			return strings.Join(names, between)
 		}
 		if before := k.alwaysBefore(i); len(before) > 0 {
-			k.at("certain", func() {
-				k.fault("expected a promise that can hold with pity before it: in each draw %s is certain first, and no entry is in both groups",
-					named(before, " or "))
-			})
+			k.faultAt("certain", "expected a promise that can hold with pity before it: in each draw %s is certain first, and no entry is in both groups",
+				named(before, " or "))
 		} else if before := k.alwaysTogether(i); len(before) > 0 {
-			k.at("certain", func() {
-				k.fault("expected a promise that can hold with pity before it: in each draw %s are certain first, and no entry is in all of the groups",
-					named(before, " and "))
-			})
+			k.faultAt("certain", "expected a promise that can hold with pity before it: in each draw %s are certain first, and no entry is in all of the groups",
+				named(before, " and "))
 		}
 		if e := k.neverThere(i); e >= 0 {
-			k.at("certain", func() {
-				k.fault("expected a promise that can hold with pity as it counts: in draw %d nothing of the group can be drawn, see when and luck of entry %s%s",
-					t.Certain, p.Entries[e].ID, k.lineOf(step{key: "entries"}, step{index: e, inList: true}))
-			})
+			k.faultAt("certain", "expected a promise that can hold with pity as it counts: in draw %d nothing of the group can be drawn, see when and luck of entry %s%s",
+				t.Certain, p.Entries[e].ID, k.lineOf(step{key: "entries"}, step{index: e, inList: true}))
 		}
 		k.leave()
 	}
-}
-
-// stocked reports whether a track's group has anything in stock at first.
-func (p *Pool) stocked(classes []uint32, track int) bool {
-	for n := range p.Entries {
-		if e := &p.Entries[n]; classes[n]&(1<<track) != 0 && (e.Stock.Unlimited || e.Stock.Count > 0) {
-			return true
-		}
-	}
-	return false
 }
 
 // alwaysBefore returns tracks before one of which some are certain in each draw in which it is: so many
 // that are each certain within as many draws, and of which no two have an entry in common.
 func (k *pityCheck) alwaysBefore(track int) []int {
 	p := k.p
-	different := slices.Compact(slices.Sorted(slices.Values(k.classes)))
-	apart := func(i, j int) bool {
-		both := uint32(1)<<i | uint32(1)<<j
-		return !slices.ContainsFunc(different, func(class uint32) bool { return class&both == both })
-	}
+	apart := func(i, j int) bool { return !k.traits.some(1<<i|1<<j, isThere) }
 	for most := 1; most <= track && most <= int(p.Tracks[track].Certain); most++ {
 		var all []int
 		for j := range track {
-			if c := p.Tracks[j].sure(); c != 0 && c <= most && apart(j, track) && k.lasts(1<<j) && !slices.ContainsFunc(all, func(o int) bool { return !apart(j, o) }) {
+			together := func(o int) bool { return !apart(j, o) }
+			if c := p.Tracks[j].sure(); c != 0 && c <= most && !together(track) && k.traits.some(1<<j, isLasting) && !slices.ContainsFunc(all, together) {
 				all = append(all, j)
 			}
 		}
@@ -124,35 +154,20 @@ func (k *pityCheck) alwaysBefore(track int) []int {
 // common is nothing of its group.
 func (k *pityCheck) alwaysTogether(track int) (all []int) {
 	hit := uint32(0)
-	common := func(groups uint32) bool {
-		return slices.ContainsFunc(k.classes, func(class uint32) bool { return class&groups == groups })
-	}
 	for j := range track {
 		both := hit | 1<<j
 		switch {
-		case k.p.Tracks[j].sure() != 1 || !common(both):
-		case !k.lasts(both):
+		case k.p.Tracks[j].sure() != 1 || !k.traits.some(both, isThere):
+		case !k.traits.some(both, isLasting):
 			return nil // what they have in common can change
 		default:
 			hit, all = both, append(all, j)
 		}
 	}
-	if len(all) < 2 || common(hit|1<<track) {
+	if len(all) < 2 || k.traits.some(hit|1<<track, isThere) {
 		return nil
 	}
 	return all
-}
-
-// lasts reports whether an entry that is in all of these groups is always there, for everybody.
-func (k *pityCheck) lasts(groups uint32) bool {
-	p := k.p
-	for n := range p.Entries {
-		e := &p.Entries[n]
-		if k.classes[n]&groups == groups && e.Stock.Unlimited && p.heaviest(e) > 0 && len(e.Reward.Draws) == 0 && k.everybody(e) {
-			return true
-		}
-	}
-	return false
 }
 
 // sure returns the first draw, counted from the last hit, in which a track is certain whatever its group
@@ -216,16 +231,9 @@ func (k *pityCheck) neverThere(track int) int {
 // FirstOf returns the names of the tracks before one, by its index, that have no entry in common with it.
 // In a draw that one of them hits, it waits, even if it is certain.
 func (p *Pool) FirstOf(track int) (names []string) {
-	classes := p.Classes()
+	all := p.traitsOf(p.Classes(), func(*Entry) bool { return false })
 	for j := range p.Tracks[:track] {
-		some, both := false, false
-		for n := range p.Entries {
-			if p.heaviest(&p.Entries[n]) > 0 {
-				some = some || classes[n]&(1<<j) != 0
-				both = both || classes[n]&(1<<j) != 0 && classes[n]&(1<<track) != 0
-			}
-		}
-		if some && !both {
+		if all.some(1<<j, isDrawable) && !all.some(1<<j|1<<track, isDrawable) {
 			names = append(names, p.Tracks[j].Name)
 		}
 	}
@@ -296,7 +304,7 @@ func (k *pityCheck) guarantees() {
 		k.fault("expected guarantees that can hold together: at_least of all may add up to %d, the fewest draws, found %d", fewest, sum)
 		return
 	}
-	apart := p.apart()
+	apart := k.apart()
 	for draws := uint64(fewest); draws <= uint64(min(most, MaxDrawCount)); draws++ {
 		certain := uint64(0)
 		for _, t := range apart {
@@ -311,31 +319,15 @@ func (k *pityCheck) guarantees() {
 }
 
 // apart returns the tracks that can be certain where a guarantee needs another entry.
-func (p *Pool) apart() (all []*Track) {
-	if len(p.Guarantees) == 0 {
-		return nil
-	}
-	classes, drawable := p.Classes(), map[uint32]bool{}
-	for i := range p.Entries {
-		if e := &p.Entries[i]; p.heaviest(e) > 0 && (e.Stock.Unlimited || e.Stock.Count > 0) {
-			drawable[classes[i]] = true
-		}
-	}
-	some := func(groups uint32) bool {
-		for class := range drawable {
-			if class&groups == groups {
-				return true
-			}
-		}
-		return false
-	}
+func (k *pityCheck) apart() (all []*Track) {
+	p := k.p
 	for i := range p.Tracks {
 		t, group := &p.Tracks[i], uint32(1)<<i
-		if t.Certain == 0 || !some(group) {
+		if t.Certain == 0 || !k.traits.some(group, isReady) {
 			continue
 		}
 		for j := range p.Guarantees {
-			if g := uint32(1) << (len(p.Tracks) + j); some(g) && !some(group|g) {
+			if g := uint32(1) << (len(p.Tracks) + j); k.traits.some(g, isReady) && !k.traits.some(group|g, isReady) {
 				all = append(all, t)
 				break
 			}
@@ -353,12 +345,11 @@ func (k *pityCheck) rising(t *Track) {
 	case r.From == 0 && (len(r.By) > 0 || r.Table || r.Scale != 0):
 		k.fault("expected from to be at least 1")
 	case t.Certain != 0 && r.From > t.Certain:
-		k.at("from", func() { k.fault("expected at most %d, when the group is certain, found %d", t.Certain, r.From) })
+		k.faultAt("from", "expected at most %d, when the group is certain, found %d", t.Certain, r.From)
 	case powerUpTo(r.Scale, MaxChanceDigits):
 		if sum, most := k.p.oddsSum(), MaxWeightSum/(100*r.Scale); sum > most {
-			k.at("by", func() {
-				k.fault("expected odds in the pool whose sum is at most %d, so that the chance can be raised exactly, found %d", most, sum)
-			})
+			k.faultAt("by", "expected odds in the pool whose sum is at most %d, so that the chance can be raised exactly, found %d",
+				most, sum)
 		}
 	}
 }
@@ -401,16 +392,4 @@ func (p *Pool) Classes() []uint32 {
 		}
 	}
 	return all
-}
-
-func (k *pityCheck) groups() {
-	seen := map[uint32]bool{}
-	for _, class := range k.classes {
-		seen[class] = true
-	}
-	if len(seen) > maxClasses {
-		k.at("pity", func() {
-			k.fault("expected entries in at most %d different sets of groups, found %d", maxClasses, len(seen))
-		})
-	}
 }

@@ -11,7 +11,7 @@ type Redeem struct {
 	Times uint32 `json:"times"` // draws that a code pays for, at most MaxRedeemTimes and the pool's MaxCount
 	// Uses is how often each code can be used, by different players: 1 to MaxUses.
 	Uses  uint64 `json:"uses"`
-	Until int64  `json:"until,omitempty"` // Unix milliseconds, exclusive; 0: for ever
+	Until int64  `json:"until,omitempty"` // Unix milliseconds, exclusive; 0: without end
 }
 
 // Guesses bounds how many codes that do not exist a player can send within a time. The zero value is
@@ -33,13 +33,11 @@ func (k *poolCheck) redeem() {
 			k.enterIndex(i)
 		}
 		if pool, taken := k.redeemed[r.List]; taken {
-			k.at("code", func() {
-				k.fault("expected a list that pays for one thing, found %s, which pool %s names already", r.List, pool)
-			})
+			k.faultAt("code", "expected a list that pays for one thing, found %s, which pool %s names already", r.List, pool)
 		}
 		k.redeemed[r.List] = p.ID
 		if r.Times <= MaxRedeemTimes && r.Times > p.MaxCount {
-			k.at("times", func() { k.fault("expected at most %d, the pool's max_count, found %d", p.MaxCount, r.Times) })
+			k.faultAt("times", "expected at most %d, the pool's max_count, found %d", p.MaxCount, r.Times)
 		}
 		if len(p.Redeem) > 1 {
 			k.leave()

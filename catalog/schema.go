@@ -17,14 +17,14 @@ const SchemaID = "https://raw.githubusercontent.com/kuji-dev/kuji/main/catalog/s
 // JSON, the same bytes each time, generated from the table that [Parse] reads by. Only Parse checks
 // what spans several places (references, sums of weights, cycles) and how numbers are spelt.
 func Schema() []byte {
-	d := &definitions{}
+	d := definitions{}
 	root := rootShape.schema(d)
-	schema := d.named[rootShape.name]
+	schema := d[rootShape.name]
 	if root.Ref == "" || schema == nil {
 		panic("catalog: the root of the schema is not a definition")
 	}
-	delete(d.named, rootShape.name)
-	d.named["id"] = &schemaNode{
+	delete(d, rootShape.name)
+	d["id"] = &schemaNode{
 		Type: "string", MinLength: 1, MaxLength: MaxID, Pattern: `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`,
 		Description: "A letter or digit, then letters, digits, \".\", \"_\" or \"-\", at most 64 in all.",
 	}
@@ -32,7 +32,7 @@ func Schema() []byte {
 	out.Draft = "https://json-schema.org/draft/2020-12/schema"
 	out.ID = SchemaID
 	out.Title = "Kuji catalog"
-	out.Defs = d.named
+	out.Defs = d
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -44,7 +44,7 @@ func Schema() []byte {
 }
 
 // definitions are the $defs of the schema, by name.
-type definitions struct{ named map[string]*schemaNode }
+type definitions map[string]*schemaNode
 
 // schemaNode is the part of JSON Schema that is needed here.
 type schemaNode struct {
@@ -112,16 +112,13 @@ func (p properties) MarshalJSON() ([]byte, error) {
 func jsonNumber(v uint64) json.Number { return json.Number(strconv.FormatUint(v, 10)) }
 
 // schema describes the object as a definition and returns a reference to it.
-func (o *object[T]) schema(d *definitions) *schemaNode {
+func (o *object[T]) schema(d definitions) *schemaNode {
 	ref := &schemaNode{Ref: "#/$defs/" + o.name}
-	if d.named == nil {
-		d.named = map[string]*schemaNode{}
-	}
-	if d.named[o.name] != nil {
+	if d[o.name] != nil {
 		return ref
 	}
 	n := &schemaNode{Description: o.doc, Type: "object", AdditionalProperties: false}
-	d.named[o.name] = n
+	d[o.name] = n
 	for i := range o.fields {
 		f := &o.fields[i]
 		at := slices.IndexFunc(n.Properties, func(p property) bool { return p.name == f.name })
@@ -158,7 +155,7 @@ func (o *object[T]) schema(d *definitions) *schemaNode {
 }
 
 // describe is the field's own schema, with its text and its default.
-func (f *field[T]) describe(d *definitions) *schemaNode {
+func (f *field[T]) describe(d definitions) *schemaNode {
 	if f.never != "" {
 		return &schemaNode{Description: f.doc, Not: &schemaNode{}}
 	}
@@ -185,7 +182,7 @@ func (o *object[T]) everyVariant(name string) bool {
 }
 
 // variantSchema describes the keys that depend on the by key when it is v.
-func (o *object[T]) variantSchema(d *definitions, v string) *schemaNode {
+func (o *object[T]) variantSchema(d definitions, v string) *schemaNode {
 	then := &schemaNode{}
 	for i := range o.fields {
 		f := &o.fields[i]

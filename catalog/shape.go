@@ -22,7 +22,7 @@ type shape[T any] interface {
 	// write returns a value that Check accepts, as YAML on one line. scale is that of the pool's weights.
 	write(scale uint64, v *T) string
 	// schema describes the shape; d gathers definitions used in many places.
-	schema(d *definitions) *schemaNode
+	schema(d definitions) *schemaNode
 	// expects names the shape in messages: "a whole number from 1 to 10".
 	expects() string
 }
@@ -187,9 +187,9 @@ func (s *scalar[T]) check(k *report, v *T) {
 	}
 }
 
-func (s *scalar[T]) write(_ uint64, v *T) string     { return s.format(*v) }
-func (s *scalar[T]) schema(*definitions) *schemaNode { return &s.node }
-func (s *scalar[T]) expects() string                 { return s.text }
+func (s *scalar[T]) write(_ uint64, v *T) string    { return s.format(*v) }
+func (s *scalar[T]) schema(definitions) *schemaNode { return &s.node }
+func (s *scalar[T]) expects() string                { return s.text }
 
 // integer is a whole number from low to high.
 func integer[T uint32 | uint64](low, high uint64) *scalar[T] {
@@ -372,7 +372,7 @@ func (s choiceShape[T]) check(k *report, v *T) {
 	}
 }
 
-func (s choiceShape[T]) schema(*definitions) *schemaNode {
+func (s choiceShape[T]) schema(definitions) *schemaNode {
 	all := &schemaNode{}
 	for _, c := range s {
 		all.OneOf = append(all.OneOf, &schemaNode{Const: c.word, Description: c.doc})
@@ -421,7 +421,7 @@ func (s wordOr[T]) read(r *reader, n *yaml.Node, dst *T) {
 	r.widen(before, s.shape.expects(), s.expects())
 }
 
-func (s wordOr[T]) schema(d *definitions) *schemaNode {
+func (s wordOr[T]) schema(d definitions) *schemaNode {
 	word := &schemaNode{Const: s.word, Description: s.doc}
 	return &schemaNode{OneOf: []*schemaNode{word, s.shape.schema(d)}}
 }
@@ -520,11 +520,12 @@ func (s spanShape[T, V]) read(r *reader, n *yaml.Node, dst *T) {
 
 func (s spanShape[T, V]) check(k *report, v *T) {
 	if low, high := s.bounds(v); !s.fixed.valid(*low) || !s.fixed.valid(*high) || *low > *high {
-		k.fault("expected whole numbers from %s to %s, min not above max, found min %d and max %d", s.fixed.node.Minimum, s.fixed.node.Maximum, *low, *high)
+		k.fault("expected whole numbers from %s to %s, min not above max, found min %d and max %d",
+			s.fixed.node.Minimum, s.fixed.node.Maximum, *low, *high)
 	}
 }
 
-func (s spanShape[T, V]) schema(d *definitions) *schemaNode {
+func (s spanShape[T, V]) schema(d definitions) *schemaNode {
 	return &schemaNode{OneOf: []*schemaNode{s.fixed.schema(d), s.mapping.schema(d)}}
 }
 

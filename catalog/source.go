@@ -35,11 +35,11 @@ var rootShape = &object[Catalog]{
 			"The version of the catalog format: 1.").must(),
 		key("name", displayName, func(c *Catalog) *string { return &c.Name },
 			"A name to show, for the catalog as a whole."),
-		keyOr[Catalog, Zone]("zone", zoneShape{}, func(c *Catalog) *Zone { return &c.Zone }, Zone{},
+		keyOr[Catalog, Zone]("zone", zone, func(c *Catalog) *Zone { return &c.Zone }, Zone{},
 			"The time zone whose days and weeks count for limits, free draws, budgets and guesses, by its name in the IANA database, such as Asia/Tokyo."),
 		key("items", dict[Item]{id("an item"), itemShape, func(i *Item) *string { return &i.ID }, MaxItems},
 			func(c *Catalog) *[]Item { return &c.Items },
-			"Everything that can be held and counted, by id.").must(),
+			"Everything that can be held and counted, by id.").must().orNone(),
 		key("pools", dict[Pool]{id("a pool"), poolShape, func(p *Pool) *string { return &p.ID }, MaxPools},
 			func(c *Catalog) *[]Pool { return &c.Pools },
 			"What can be drawn from, by id."),
@@ -165,7 +165,7 @@ var limitShape = &object[PlayerLimit]{
 		key("window", duration[int64](time.Millisecond, time.Millisecond, MaxWindow), func(l *PlayerLimit) *int64 { return &l.Window },
 			"The length of the rolling window, such as 12h or 7d; at most "+formatDuration(MaxWindow)+".").must().only("window"),
 		key("draws", integer[uint64](1, MaxQuantity), func(l *PlayerLimit) *uint64 { return &l.Draws },
-			"The most draws within that time; at most "+strconv.Itoa(MaxTimedDraws)+", except for ever.").must(),
+			"The most draws within that time; at most "+strconv.Itoa(MaxTimedDraws)+", except per: forever.").must(),
 	},
 }
 

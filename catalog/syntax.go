@@ -102,7 +102,7 @@ func (s *slip) colon(shown string) string {
 // indentation says how lines are indented.
 func (s *slip) indentation(shown string) string {
 	if spaces(s.line) == spaces(s.before) {
-		return "expected a line like those before it: the list or mapping" + s.begins + " cannot go on with" + strings.TrimPrefix(shown, ", found")
+		return "expected a line like those before it: the list or mapping" + s.begins + " cannot continue with" + strings.TrimPrefix(shown, ", found")
 	}
 	return fmt.Sprintf("wrong indentation: the keys of a mapping, and the dashes of a list, begin in the same column. This line begins with %d spaces, the one before it with %d%s",
 		spaces(s.line), spaces(s.before), shown)

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 	_ "time/tzdata" // for machines without tables of their own; 450 kB of the binary
-
-	"go.yaml.in/yaml/v4"
 )
 
 // A time zone is compiled: its offsets stand in the catalog, so that a log means the same whatever
@@ -24,7 +22,7 @@ type Zone struct {
 // Offset is by how much a zone's clocks are ahead of UTC from a moment on.
 type Offset struct {
 	From    int64 `json:"from"`    // Unix seconds
-	Seconds int64 `json:"seconds"` // negative: behind
+	Seconds int64 `json:"seconds"` // negative: west of Greenwich
 }
 
 const (
@@ -65,32 +63,25 @@ func likeZone(name string) string {
 }
 
 // zoneShape is the name of a time zone.
-type zoneShape struct{}
+type zoneShape struct{ *scalar[Zone] }
 
-func (zoneShape) expects() string { return "a time zone of the IANA database, such as Asia/Tokyo" }
-
-func (s zoneShape) read(r *reader, n *yaml.Node, dst *Zone) {
-	name, ok := r.text(n, s.expects())
-	if !ok || name == utc {
-		return
-	}
-	if !validZone(name) {
-		r.mismatch(n, s.expects(), likeZone(name))
-		return
-	}
-	place, err := time.LoadLocation(name)
-	if err != nil {
-		r.mismatch(n, s.expects(), likeZone(name))
-		return
-	}
-	*dst = Zone{Name: name, Offsets: offsets(place)}
-}
-
-func (zoneShape) schema(*definitions) *schemaNode {
-	return &schemaNode{Type: "string", MaxLength: MaxID, Pattern: zonePattern}
-}
-
-func (zoneShape) write(_ uint64, z *Zone) string { return cmp.Or(z.Name, utc) }
+var zone = zoneShape{&scalar[Zone]{
+	text: "a time zone of the IANA database, such as Asia/Tokyo", take: (*reader).text,
+	parse: func(name string) (z Zone, like string, ok bool) {
+		if name == utc {
+			return z, "", true
+		}
+		if validZone(name) {
+			if place, err := time.LoadLocation(name); err == nil {
+				return Zone{Name: name, Offsets: offsets(place)}, "", true
+			}
+		}
+		return z, likeZone(name), false
+	},
+	valid:  func(Zone) bool { return true },
+	format: func(z Zone) string { return cmp.Or(z.Name, utc) },
+	node:   schemaNode{Type: "string", MaxLength: MaxID, Pattern: zonePattern},
+}}
 
 // offsets returns the offsets of a place from 1970 to 2100.
 func offsets(place *time.Location) (all []Offset) {
@@ -101,7 +92,7 @@ func offsets(place *time.Location) (all []Offset) {
 		}
 		_, end := t.ZoneBounds()
 		if !end.IsZero() && !end.After(t) {
-			end = t.Add(time.Hour) // Go 1.26 takes the last day of a leap year for one behind its end
+			end = t.Add(time.Hour) // Go 1.26 takes the last day of a leap year for one after its end
 		}
 		if end.IsZero() || end.Unix() >= zonesEnd {
 			return all

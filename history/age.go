@@ -63,7 +63,7 @@ func (w *writer) outdated(ctx context.Context, some []event) (*outdated, error) 
 	return o, o.look(ctx, w)
 }
 
-// look finds whom and what the events are about.
+// look finds the players, pools and items that the events are about.
 func (o *outdated) look(ctx context.Context, w *writer) error {
 	var players, pools []string
 	if err := w.query(ctx, "SELECT seq, player, pool, detail FROM events WHERE seq < $1", func(r row) error {

@@ -58,16 +58,16 @@ func (c *condition) ended(err error) error {
 		c.hurt(err)
 	}
 	c.change(func(s *standing) {
-		if s.damage != nil && kuji.CodeOf(err) == kuji.CodeCanceled { // a reader met the damage
-			err = s.damage
-		}
 		s.end = nil
-		switch {
-		case kuji.CodeOf(err) == kuji.CodeCanceled:
-		case kuji.CodeOf(err) == kuji.CodeCorrupt && damageOf(err) == nil: // the log is damaged, not the history
+		if kuji.CodeOf(err) == kuji.CodeCanceled {
+			if s.damage != nil { // a reader met it
+				err, s.down = s.damage, s.damage
+			}
+			return
+		}
+		s.down = err
+		if kuji.CodeOf(err) == kuji.CodeCorrupt && damageOf(err) == nil { // the log is damaged, not the history
 			s.down = &kuji.Error{Code: kuji.CodeFailed, Message: "following the log", Err: err}
-		default:
-			s.down = err
 		}
 	})
 	return err

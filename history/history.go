@@ -201,7 +201,10 @@ func (h *DB) Wait(ctx context.Context, position uint64) error {
 		if now.down != nil {
 			return now.down
 		}
-		signal(h.asked)
+		select {
+		case h.asked <- struct{}{}:
+		default: // somebody else has asked
+		}
 		select {
 		case <-now.moved:
 		case <-ctx.Done():
@@ -235,25 +238,29 @@ func failed(doing string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return &kuji.Error{Code: kuji.CodeCanceled, Message: "while " + doing + " the history", Err: err}
 	}
-	if corrupt(err) {
+	if causeOf(err) == corrupt {
 		return &kuji.Error{Code: kuji.CodeCorrupt, Message: damagedText, Err: &DamagedError{What: doing + " its database", Err: err, database: true}}
 	}
 	return &kuji.Error{Code: kuji.CodeFailed, Message: doing + " the history", Err: err}
 }
 
-// corrupt reports whether a database says that it is damaged.
-func corrupt(err error) bool {
-	if errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, sqlite3.NOTADB) {
-		return true
-	}
-	code := postgresCode(err)
-	return code == "XX001" || code == "XX002" // data_corrupted, index_corrupted
-}
+// What a database says, in the words of both.
+const (
+	corrupt = 1 + iota // it is damaged
+	taken              // a row with that key is there
+)
 
-// postgresCode returns PostgreSQL's code of an error.
-func postgresCode(err error) string {
+// causeOf returns what a database says by an error; 0: something else.
+func causeOf(err error) int {
+	code := "" // PostgreSQL's
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return pg.Code
+		code = pg.Code
 	}
-	return ""
+	switch {
+	case errors.Is(err, sqlite3.CORRUPT), errors.Is(err, sqlite3.NOTADB), code == "XX001", code == "XX002":
+		return corrupt
+	case errors.Is(err, sqlite3.CONSTRAINT), code == "23505":
+		return taken
+	}
+	return 0
 }

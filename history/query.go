@@ -206,12 +206,12 @@ func (r *reader) whole() bool {
 }
 
 // holds returns how many of an item a player holds.
-func (r *reader) holds(ctx context.Context, player, item string) (n uint64, err error) {
-	err = r.query(ctx, "SELECT h.item, h.player, h.quantity, h.sum FROM holdings h JOIN items i ON i.id = h.item JOIN players p ON p.id = h.player WHERE i.name = $1 AND p.name = $2", func(row row) error {
-		n = uint64(row.int(2))
-		return r.check("holdings", row...)
-	}, textOf(item), textOf(player))
-	return n, err
+func (r *reader) holds(ctx context.Context, player, item string) (uint64, error) {
+	row, err := r.one(ctx, "SELECT h.item, h.player, h.quantity, h.sum FROM holdings h JOIN items i ON i.id = h.item JOIN players p ON p.id = h.player WHERE i.name = $1 AND p.name = $2", textOf(item), textOf(player))
+	if err != nil || row == nil {
+		return 0, err
+	}
+	return uint64(row.int(2)), r.check("holdings", row...)
 }
 
 // what says what is asked for.
@@ -289,15 +289,14 @@ func (r *reader) playersItem(ctx context.Context, player, item any, before int64
 
 // number returns the number of a name.
 func (r *reader) number(ctx context.Context, table, name string) (id int64, err error) {
-	err = r.query(ctx, "SELECT id, name, sum FROM "+table+" WHERE name = $1", func(row row) error {
-		id = row.int(0)
-		return r.check(table, row...)
-	}, textOf(name))
-	if err == nil && id == 0 {
-		kind := strings.TrimSuffix(table, "s")
-		err = &kuji.Error{Code: kuji.CodeNotFound, Field: kind, Message: fmt.Sprintf("the history has no %s %.80q", kind, name)}
+	row, err := r.one(ctx, "SELECT id, name, sum FROM "+table+" WHERE name = $1", textOf(name))
+	if err != nil {
+		return 0, err
 	}
-	return id, err
+	if row == nil {
+		return 0, &kuji.Error{Code: kuji.CodeNotFound, Field: strings.TrimSuffix(table, "s"), Message: fmt.Sprintf("%.80q is not in the history", name)}
+	}
+	return row.int(0), r.check(table, row...)
 }
 
 // found is an event that was read, and what its checksum is about.
@@ -433,8 +432,8 @@ func list[T any](ctx context.Context, h *DB, limit int, read func(ctx context.Co
 	return all, more, state, err
 }
 
-// Players returns the ids of at most limit players (0: DefaultPage) whom any event was about, sorted
-// by their bytes, after an id. more says that others follow.
+// Players returns the ids of at most limit players (0: DefaultPage) after an id, sorted by their bytes.
+// It knows every player that an event was about. more says that others follow.
 func (h *DB) Players(ctx context.Context, after string, limit int) (players []string, more bool, state State, err error) {
 	return list(ctx, h, limit, func(ctx context.Context, r *reader, all *[]string, most int64) error {
 		return r.query(ctx, "SELECT id, name, sum FROM players WHERE name > $1 ORDER BY name LIMIT $2", func(row row) error {

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/kuji-dev/kuji"
 )
 
@@ -92,15 +90,12 @@ func (b *rebuild) build(ctx context.Context) error {
 		return nil
 	}
 	b.h.change(func(s *standing) { s.damage = cmp.Or(s.damage, damaged("it was upgraded, or somebody asked for it")) })
-	some := false
-	if err := b.query(ctx, "SELECT 1 FROM events LIMIT 1", func(row) error {
-		some = true
-		return nil
-	}); err != nil && damageOf(failed("", err)) == nil {
+	some, err := b.one(ctx, "SELECT 1 FROM events LIMIT 1")
+	if err != nil && damageOf(failed("", err)) == nil {
 		return err
 	}
 	first := uint64(1)
-	if some {
+	if some != nil {
 		if first, err = begins(ctx, b.feed); err != nil {
 			return err
 		}
@@ -206,12 +201,10 @@ func (b *rebuild) sameLog(ctx context.Context, p progress) error {
 
 // oldest returns the position and the time of the oldest event that is not the log's first, or 0.
 func (b *rebuild) oldest(ctx context.Context) (position uint64, time int64, err error) {
-	err = b.query(ctx, "SELECT seq, time FROM events ORDER BY seq LIMIT 1", func(r row) error {
-		if at := placeAt(r.int(0)); at.Position > 1 {
-			position, time = at.Position, r.int(1)
-		}
-		return nil
-	})
+	r, err := b.one(ctx, "SELECT seq, time FROM events ORDER BY seq LIMIT 1")
+	if r != nil && placeAt(r.int(0)).Position > 1 {
+		position, time = placeAt(r.int(0)).Position, r.int(1)
+	}
 	return position, time, err
 }
 
@@ -246,7 +239,7 @@ func unreadable(id int64) string { return fmt.Sprintf(`\?%d`, id) }
 
 // rewind makes the holdings those before a position: less what the log says has changed from there to
 // where the history ends. It reports false if they are not known.
-func (b *rebuild) rewind(ctx context.Context, p progress, first uint64) (known bool, err error) {
+func (b *rebuild) rewind(ctx context.Context, p progress, first uint64) (bool, error) {
 	w, err := newWriter(ctx, b.tables, p)
 	if err != nil {
 		return false, passOver(err)
@@ -277,12 +270,8 @@ func (b *rebuild) rewind(ctx context.Context, p progress, first uint64) (known b
 	if err := flush(); err != nil {
 		return false, passOver(err)
 	}
-	known = true
-	err = b.query(ctx, "SELECT 1 FROM holdings WHERE quantity < 0 LIMIT 1", func(row) error {
-		known = false
-		return nil
-	})
-	return known, err
+	negative, err := b.one(ctx, "SELECT 1 FROM holdings WHERE quantity < 0 LIMIT 1")
+	return negative == nil, err
 }
 
 // passOver returns an error, unless it is about damaged rows.
@@ -306,9 +295,4 @@ func (b *rebuild) upTo(ctx context.Context, first uint64, end int64) iter.Seq2[k
 			}
 		}
 	}
-}
-
-// taken reports whether a row could not be inserted because one with its key is there.
-func taken(err error) bool {
-	return errors.Is(err, sqlite3.CONSTRAINT) || postgresCode(err) == "23505"
 }

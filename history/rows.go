@@ -214,13 +214,12 @@ func newWriter(ctx context.Context, t tables, p progress) (*writer, error) {
 	w := &writer{reader: reader{tables: t, p: p}, batch: batch{touched: map[holding]struct{}{}}}
 	w.players, w.items, w.pools = w.names("players"), w.names("items"), w.names("pools")
 	for _, n := range w.named() {
-		if err := t.query(ctx, "SELECT max(id) FROM "+n.table.name, func(r row) error {
-			n.last = r.int(0)
-			return nil
-		}); err != nil {
-			return nil, err
+		last, err := t.one(ctx, "SELECT max(id) FROM "+n.table.name)
+		if err == nil {
+			n.last = last.int(0)
+			err = n.load(ctx, t)
 		}
-		if err := n.load(ctx, t); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -215,7 +215,7 @@ func (f *follower) transact(ctx context.Context, next progress, rows func() erro
 		return err
 	}
 	if err := rows(); err != nil {
-		if taken(err) { // no other writer's: they are locked out
+		if causeOf(err) == taken { // no other writer's: they are locked out
 			err = damaged("rows of later events are there: %v", err)
 		}
 		return err
@@ -325,13 +325,6 @@ func (w *writer) hold(ctx context.Context) error {
 		}
 	}
 	return holdingsTable.insert(ctx, w.tables, rows)
-}
-
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
 
 // gather makes batches of the events that come. It hands one on when the writer is ready, once enough

@@ -100,6 +100,15 @@ func (t tables) run(ctx context.Context, statements ...string) error {
 	return nil
 }
 
+// one returns the row of a statement that returns at most one; nil: none.
+func (t tables) one(ctx context.Context, sql string, args ...any) (found row, err error) {
+	err = t.query(ctx, sql, func(r row) error {
+		found = slices.Clone(r)
+		return nil
+	}, args...)
+	return found, err
+}
+
 // create makes the tables, if they are not there, and brings older ones to this version.
 func (t tables) create(ctx context.Context) error {
 	words := t.h.db.words()
@@ -122,17 +131,18 @@ func (t tables) create(ctx context.Context) error {
 // formatOf returns the version of the schema; 0: there is nothing yet. It refuses one that this build
 // can neither read nor upgrade.
 func (t tables) formatOf(ctx context.Context) (f int64, err error) {
-	err = failed("reading", t.query(ctx, "SELECT format FROM progress WHERE id = 1", func(r row) error {
-		f = r.int(0)
-		return nil
-	}))
+	row, err := t.one(ctx, "SELECT format FROM progress WHERE id = 1")
+	if err != nil || row == nil {
+		return 0, failed("reading", err)
+	}
+	f = row.int(0)
 	if newer := levels.Newer("history", uint64(f), format); newer != nil {
 		return f, &kuji.Error{Code: kuji.CodeFormat, Message: "use the build that wrote it, or delete the history, and it is built again", Err: newer}
 	}
-	if _, known := upgrades[f]; err == nil && f != 0 && f != format && !known {
+	if _, known := upgrades[f]; f != 0 && f != format && !known {
 		return f, &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("a history of format %d: too old for this build, which upgrades format 2 and keeps format %d: delete the history, and it is built again", f, format)}
 	}
-	return f, err
+	return f, nil
 }
 
 // upgrade brings the schema from a version to the next one, unless somebody else has done so. After an
@@ -177,22 +187,18 @@ func (t tables) progress(ctx context.Context) (p progress, err error) {
 	if f, err := t.formatOf(ctx); err != nil || f != format {
 		return p, cmp.Or(err, damaged("the table progress is empty"))
 	}
-	found, realm := false, ""
-	err = failed("reading", t.query(ctx, "SELECT "+progressColumns+" FROM progress WHERE id = 1", func(r row) error {
-		found, realm = true, r.text(0)
-		kept := State{0, uint64(r.int(4)), uint64(r.int(5)), r.int(6), uint64(r.int(7))}
-		p = progress{kept, Place{uint64(r.int(1)), int(r.int(2))}, r.int(3) != 0, r.int(8) != 0}
-		want := p.row(realm)
-		if r[9] != want[9] && !(r[9] == nil && p.rebuild) { // without one it was upgraded
-			return damaged("the table progress: its checksum differs")
-		}
-		return nil
-	}))
+	r, err := t.one(ctx, "SELECT "+progressColumns+" FROM progress WHERE id = 1")
+	if err != nil || r == nil {
+		return p, cmp.Or(failed("reading", err), damaged("the table progress is empty"))
+	}
+	kept := State{0, uint64(r.int(4)), uint64(r.int(5)), r.int(6), uint64(r.int(7))}
+	p = progress{kept, Place{uint64(r.int(1)), int(r.int(2))}, r.int(3) != 0, r.int(8) != 0}
+	want := p.row(r.text(0))
 	switch {
-	case err == nil && !found:
-		err = damaged("the table progress is empty")
-	case err == nil && realm != t.h.realm:
-		err = &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("the history of realm %q, want %q", realm, t.h.realm)}
+	case r[9] != want[9] && !(r[9] == nil && p.rebuild): // without one it was upgraded
+		err = damaged("the table progress: its checksum differs")
+	case r.text(0) != t.h.realm:
+		err = &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("the history of realm %q, want %q", r.text(0), t.h.realm)}
 	}
 	return p, err
 }

@@ -45,7 +45,7 @@ func (s summing) value(v any) summing {
 	return append(s, '-')
 }
 
-// row begins anew with a row of a table.
+// row is the values of a row of a table, in the memory of s.
 func (s summing) row(table string, values ...any) summing {
 	s = s[:0].text(table)
 	for _, v := range values {

@@ -150,25 +150,18 @@ func (v *verification) expect(rec *kuji.Record) {
 		func(id string) { once("pool_events", id, fact{name: id, seq: seq}) })
 }
 
-// sameEvent compares an event of the history with one of the log, which knows no balances.
-func sameEvent(got, want *kuji.Record) bool {
-	a, err := detailOf(got)
-	if err != nil {
-		return false
-	}
-	b, err := detailOf(want)
-	return err == nil && a == b && got.Position == want.Position && got.Index == want.Index && got.Time == want.Time && got.Kind == want.Kind &&
-		got.Status == want.Status && got.Player == want.Player && got.Pool == want.Pool && got.ID == want.ID && slices.Equal(deltas(got), deltas(want))
-}
+// sameEvent compares an event of the history with one of the log.
+func sameEvent(got, want *kuji.Record) bool { return said(got) == said(want) }
 
-// deltas returns what an event changes, sorted.
-func deltas(rec *kuji.Record) []fact {
-	all := make([]fact, len(rec.Changes))
+// said is what an event says, except balances, which the log does not know.
+func said(rec *kuji.Record) string {
+	changes := make([]fact, len(rec.Changes))
 	for i, c := range rec.Changes {
-		all[i] = fact{c.Player, 0, c.Item, c.Delta}
+		changes[i] = fact{c.Player, 0, c.Item, c.Delta}
 	}
-	slices.SortFunc(all, func(a, b fact) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.item, b.item)) })
-	return all
+	slices.SortFunc(changes, func(a, b fact) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.item, b.item)) })
+	text, err := detailOf(rec)
+	return fmt.Sprintf("%v %d %q %+v %s %v", placeOf(rec), rec.Time, []string{rec.Kind, rec.Status, rec.Player, rec.Pool, rec.ID}, changes, text, err)
 }
 
 // named checks all names.

@@ -21,7 +21,7 @@ func (b *block[T]) find(rest uint64) uint64 {
 func less(sum, q uint64) uint64 { return (sum - q) >> 63 }
 
 // group returns which of four groups, of which the first three have these sums, covers the point
-// before q, and how far behind that group's beginning q is.
+// before q, and how far after that group's beginning q is.
 func group(s0, s1, s2, q uint64) (k, within uint64) {
 	d0, d1, d2 := less(s0, q), less(s0+s1, q), less(s0+s1+s2, q)
 	return d0 + d1 + d2, q - (s0&-d0 + s1&-d1 + s2&-d2)
@@ -34,12 +34,12 @@ func (b *block[T]) weight(i uint) uint64 {
 }
 
 // add adds delta, modulo T, to the i-th weight, i taken modulo 16.
-func (b *block[T]) add(i uint, delta T) {
-	g, j := &b[i>>2&3], int64(i&3)
-	g[0] += delta & T((j-1)>>63)
-	g[1] += delta & T((j-2)>>63)
-	g[2] += delta & T((j-3)>>63)
-	g[3] += delta
+func (b *block[T]) add(i uint, delta uint64) {
+	g, j, d := &b[i>>2&3], int64(i&3), T(delta)
+	g[0] += d & T((j-1)>>63)
+	g[1] += d & T((j-2)>>63)
+	g[2] += d & T((j-3)>>63)
+	g[3] += d
 }
 
 // lower lowers the i-th weight, i taken modulo 16, by one if that makes it weight, which is not
@@ -48,7 +48,7 @@ func (b *block[T]) lower(i uint, weight uint64) bool {
 	if b.weight(i)-1 != weight {
 		return false
 	}
-	b.add(i, ^T(0))
+	b.add(i, ^uint64(0))
 	return true
 }
 
@@ -116,8 +116,7 @@ func (b *blocks) init(weights []uint64) {
 	}
 	for i, w := range weights {
 		if w != 0 {
-			b.fit(uint(i), w)
-			b.add(uint(i), w)
+			b.fit(uint(i), w).add(uint(i), w)
 		}
 	}
 }
@@ -153,109 +152,44 @@ func widthFor(weights []uint64) uint8 {
 	return width64
 }
 
-// place returns where block i is when it has moved, and else nil.
-func (b *blocks) place(i uint64) *block[uint64] {
-	if b.moved == 0 || b.places[i] == 0 {
-		return nil
-	}
-	p := b.places[i] - 1
-	return &b.chunks[p/chunkLen][p%chunkLen]
+// store is a block of any width.
+type store interface {
+	find(rest uint64) uint64
+	take(rest uint64) uint64
+	weight(i uint) uint64
+	sum() uint64
+	add(i uint, delta uint64)
+	groupSum(i uint) uint64
 }
 
-// find returns which weight of block i covers rest, a point within the block.
-func (b *blocks) find(i, rest uint64) uint64 {
-	if p := b.place(i); p != nil {
-		return p.find(rest)
+// at returns block i, wherever it is.
+func (b *blocks) at(i uint64) store {
+	switch {
+	case b.moved > 0 && b.places[i] != 0:
+		p := b.places[i] - 1
+		return &b.chunks[p/chunkLen][p%chunkLen]
+	case b.width == width16:
+		return &b.narrow[i]
+	case b.width == width32:
+		return &b.middle[i]
 	}
-	switch b.width {
-	case width16:
-		return b.narrow[i].find(rest)
-	case width32:
-		return b.middle[i].find(rest)
-	}
-	return b.wide[i].find(rest)
-}
-
-// take returns the index of the weight that covers rest, a point within block i, and lowers that
-// weight by one.
-func (b *blocks) take(i, rest uint64) uint64 {
-	if p := b.place(i); p != nil {
-		return i*blockLen + p.take(rest)
-	}
-	switch b.width {
-	case width16:
-		return i*blockLen + b.narrow[i].take(rest)
-	case width32:
-		return i*blockLen + b.middle[i].take(rest)
-	}
-	return i*blockLen + b.wide[i].take(rest)
+	return &b.wide[i]
 }
 
 // weight returns the weight at index.
-func (b *blocks) weight(index uint) uint64 {
-	i := index / blockLen
-	if p := b.place(uint64(i)); p != nil {
-		return p.weight(index)
-	}
-	switch b.width {
-	case width16:
-		return b.narrow[i].weight(index)
-	case width32:
-		return b.middle[i].weight(index)
-	}
-	return b.wide[i].weight(index)
-}
+func (b *blocks) weight(index uint) uint64 { return b.at(uint64(index / blockLen)).weight(index) }
 
-// sum returns the sum of the weights of block i.
-func (b *blocks) sum(i int) uint64 {
-	if p := b.place(uint64(i)); p != nil {
-		return p.sum()
-	}
-	switch b.width {
-	case width16:
-		return b.narrow[i].sum()
-	case width32:
-		return b.middle[i].sum()
-	}
-	return b.wide[i].sum()
-}
-
-// add adds delta, modulo 2^64, to the weight at index. The block must fit what comes of it.
-func (b *blocks) add(index uint, delta uint64) {
+// fit returns the block of index with room for weight there: it moves the block if its sums are too
+// narrow.
+func (b *blocks) fit(index uint, weight uint64) store {
 	i := index / blockLen
-	if p := b.place(uint64(i)); p != nil {
-		p.add(index, delta)
-		return
-	}
-	switch b.width {
-	case width16:
-		b.narrow[i].add(index, uint16(delta))
-	case width32:
-		b.middle[i].add(index, uint32(delta))
-	default:
-		b.wide[i].add(index, delta)
-	}
-}
-
-// fit makes sure that the block of index can take weight there: it moves the block if its sums are
-// too narrow.
-func (b *blocks) fit(index uint, weight uint64) {
-	i := index / blockLen
-	if b.width == width64 || b.places[i] != 0 {
-		return
-	}
-	var group uint64
-	if b.width == width16 {
-		group = b.narrow[i].groupSum(index)
-	} else {
-		group = b.middle[i].groupSum(index)
-	}
-	if sum := group - b.weight(index) + weight; sum>>b.width == 0 {
-		return
+	p := b.at(uint64(i))
+	if b.width == width64 || b.places[i] != 0 || (p.groupSum(index)-p.weight(index)+weight)>>b.width == 0 {
+		return p
 	}
 	var moved block[uint64]
 	for j := range uint(blockLen) {
-		moved.add(j, b.weight(i*blockLen+j))
+		moved.add(j, p.weight(j))
 	}
 	chunk := &b.chunks[b.moved/chunkLen]
 	if *chunk == nil {
@@ -264,4 +198,5 @@ func (b *blocks) fit(index uint, weight uint64) {
 	(*chunk)[b.moved%chunkLen] = moved
 	b.moved++
 	b.places[i] = b.moved
+	return b.at(uint64(i))
 }

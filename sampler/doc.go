@@ -39,7 +39,7 @@
 //   - A tree over the blocks with eight children for each node: seven running
 //     sums in one cache line. At each level a search compares all seven with
 //     the point and adds up the results, without a branch that the processor
-//     could mispredict. A change adds to the sums behind the entry. It is the
+//     could mispredict. A change adds to the sums after the entry. It is the
 //     tree of P. Fenwick, "A New Data Structure for Cumulative Frequency
 //     Tables", Software: Practice and Experience 24(3), 1994, widened from two
 //     to eight. So a million entries are five levels, and a draw misses the
@@ -51,7 +51,7 @@
 //     of H.-C. Chen and Y. Asau, "On Generating Random Variates from an
 //     Empirical Distribution", AIIE Transactions 6(2), 1974. A change makes the
 //     guide useless. Once as many draws have gone by without a change as there
-//     is room for cells, the guide is made anew next to the live tree, a few
+//     is room for cells, the guide is made again next to the live tree, a few
 //     steps for each draw.
 //
 // The multiply-shift is algorithm 5 of D. Lemire, "Fast Random Integer Generation in an Interval",

@@ -19,7 +19,7 @@ const minGuided = 3
 //	                      │ first block   │ tree  │ last           │
 //	                      └───────────────┴───────┴────────────────┘
 //
-// The points of a cell up to and with its last-th lie in the first block and those behind it in the
+// The points of a cell up to and with its last-th lie in the first block and those after it in the
 // next one, unless tree is set: then it meets more than two blocks, and the tree must be asked.
 // Such a cell holds the ends of two blocks, and there are more cells than blocks, so that fewer
 // than half of the points are in one. A cell never takes more than 64 bits: there is room for at
@@ -33,7 +33,7 @@ type guide struct {
 	// total, the second is beyond every point.
 	starts []uint64
 
-	calm  uint64 // draws to go by without a change before the guide is made anew
+	calm  uint64 // draws to go by without a change before the guide is made again
 	wait  uint64 // how many of them are still to go by
 	sum   int    // next element of starts to make
 	block int    // block at the beginning of the next cell
@@ -108,7 +108,7 @@ func (g *guide) addStart(b *blocks) {
 	case i == 0:
 		g.starts[i] = 0
 	case i <= b.count:
-		g.starts[i] = g.starts[i-1] + b.sum(i-1)
+		g.starts[i] = g.starts[i-1] + b.at(uint64(i-1)).sum()
 	default:
 		g.starts[i] = math.MaxUint64
 	}

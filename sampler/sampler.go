@@ -145,7 +145,7 @@ func (s *Sampler) find(point uint64) int {
 			return int(at*blockLen + b.middle[at].find(rest))
 		}
 	}
-	return int(at*blockLen + b.find(at, rest))
+	return int(at*blockLen + b.at(at).find(rest))
 }
 
 // Take draws an entry as Draw does and lowers its weight by one. It takes a ticket out of the box,
@@ -159,7 +159,7 @@ func (s *Sampler) Take(src Source) (index int, ok bool) {
 	s.total--
 	s.guide.changed()
 	at, rest := s.tree.take(point)
-	return int(s.blocks.take(at, rest)), true
+	return int(at*blockLen + s.blocks.at(at).take(rest)), true
 }
 
 // Set changes the weight of the entry at index. It returns ErrIndex if there is no such entry, and
@@ -170,7 +170,7 @@ func (s *Sampler) Set(index int, weight uint64) error {
 	}
 	i, b := uint(index), &s.blocks
 	// A ticket less is the usual change, and has a way of its own. Added as a constant it spares
-	// the draws that follow from waiting, behind a cache miss, for the difference of two numbers.
+	// the draws that follow from waiting, after a cache miss, for the difference of two numbers.
 	if b.moved == 0 && weight <= MaxTotal {
 		var lowered bool
 		switch b.width {
@@ -202,8 +202,7 @@ func (s *Sampler) set(i uint, weight uint64) error {
 	if weight == old {
 		return nil
 	}
-	s.blocks.fit(i, weight)
-	s.blocks.add(i, weight-old)
+	s.blocks.fit(i, weight).add(i, weight-old)
 	s.total += weight - old
 	s.guide.changed()
 	s.tree.add(i/blockLen, weight-old)

@@ -31,7 +31,7 @@ type tree struct {
 func (t *tree) init(b *blocks) {
 	sums := make([]uint64, b.count)
 	for i := range sums {
-		sums[i] = b.sum(i)
+		sums[i] = b.at(uint64(i)).sum()
 	}
 	var sizes [maxDepth]int // blocks upward
 	all := 0

@@ -67,7 +67,7 @@ var needs = map[string]struct {
 	"SetClock":      {command: "admin", realm: true, whole: true},
 	"FinishUpgrade": {command: "admin", realm: true, whole: true},
 	"SetTrack":      {command: "admin", realm: true, whole: true, player: true},
-	"SetLimit":      {command: "admin", realm: true, whole: true, player: true},
+	"SetLimit":      {command: "admin", realm: true, whole: true, pool: true, player: true},
 	"ImportCodes":   {command: "admin", realm: true, whole: true},
 	"ExportCodes":   {command: "admin", realm: true, whole: true},
 	"Backup":        {command: "admin", realm: true, whole: true},

@@ -3,87 +3,86 @@ package server
 import (
 	"compress/gzip"
 	"errors"
-	"fmt"
 	"io"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/internal/contract"
 )
 
+// codec is how messages are written and read. It counts what is in a request before it reads it.
+type codec struct {
+	name   string
+	append func(dst []byte, m proto.Message) ([]byte, error)
+	count  func(data []byte, m protoreflect.MessageDescriptor) error
+	read   func(data []byte, m proto.Message) error
+}
+
+// binary is Protocol Buffers with limits on depth and counts. It skips unknown fields, which a newer
+// client may send. It adds what it reads to the message, because a stream reuses the memory of one
+// message for the next.
+var binary = codec{
+	name:   "proto",
+	append: proto.MarshalOptions{}.MarshalAppend,
+	count:  func(data []byte, m protoreflect.MessageDescriptor) error { return new(counter).binary(data, m) },
+	read:   proto.UnmarshalOptions{Merge: true, DiscardUnknown: true, RecursionLimit: MaxDepth}.Unmarshal,
+}
+
+// inJSON is the standard JSON mapping, with limits on depth and counts.
+func inJSON(name string) codec {
+	return codec{
+		name:   name,
+		append: contract.AppendJSON,
+		count:  func(data []byte, m protoreflect.MessageDescriptor) error { return (&jsonCounter{data: data}).json(m) },
+		read: func(data []byte, m proto.Message) error {
+			if len(data) == 0 {
+				return errors.New("the body is empty, want a JSON object, at least {}")
+			}
+			return contract.ReadJSON(data, m)
+		},
+	}
+}
+
 // codecs replace Connect's codecs by stricter ones, under every name that a request can ask for.
-var codecs = connect.WithHandlerOptions(
-	connect.WithCodec(protoCodec{}),
-	connect.WithCodec(jsonCodec{"json"}),
-	connect.WithCodec(jsonCodec{"json; charset=utf-8"}),
-)
+var codecs = connect.WithHandlerOptions(connect.WithCodec(binary), connect.WithCodec(inJSON("json")), connect.WithCodec(inJSON("json; charset=utf-8")))
 
-// protoCodec is binary Protocol Buffers with limits on depth and counts. It skips unknown fields,
-// which a newer client may send. It adds what it reads to the message, because a stream reuses the
-// memory of one message for the next.
-type protoCodec struct{}
+// Name implements [connect.Codec].
+func (c codec) Name() string { return c.name }
 
-func (protoCodec) Name() string { return "proto" }
+// Marshal implements [connect.Codec].
+func (c codec) Marshal(message any) ([]byte, error) { return c.MarshalAppend(nil, message) }
 
-func (c protoCodec) Marshal(message any) ([]byte, error) { return c.MarshalAppend(nil, message) }
-
-func (protoCodec) MarshalAppend(dst []byte, message any) ([]byte, error) {
-	m, err := protoMessage(message)
-	if err != nil {
-		return nil, err
-	}
-	return proto.MarshalOptions{}.MarshalAppend(dst, m)
-}
-
-func (protoCodec) Unmarshal(data []byte, message any) error {
-	m, err := protoMessage(message)
-	if err != nil {
-		return err
-	}
-	return decode(m,
-		func(desc protoreflect.MessageDescriptor) error { return new(counter).binary(data, desc) },
-		func() error {
-			return proto.UnmarshalOptions{Merge: true, DiscardUnknown: true, RecursionLimit: MaxDepth}.Unmarshal(data, m)
-		})
-}
-
-// jsonCodec is the standard JSON mapping, with limits on depth and counts.
-type jsonCodec struct{ name string }
-
-func (c jsonCodec) Name() string { return c.name }
-
-func (c jsonCodec) Marshal(message any) ([]byte, error) { return c.MarshalAppend(nil, message) }
-
-func (jsonCodec) MarshalAppend(dst []byte, message any) ([]byte, error) {
-	m, err := protoMessage(message)
-	if err != nil {
-		return nil, err
-	}
-	return contract.AppendJSON(dst, m)
-}
-
-func (jsonCodec) Unmarshal(data []byte, message any) error {
-	m, err := protoMessage(message)
-	if err != nil {
-		return err
-	}
-	if len(data) == 0 {
-		return errors.New("the body is empty, want a JSON object, at least {}")
-	}
-	return decode(m,
-		func(desc protoreflect.MessageDescriptor) error { return (&jsonCounter{data: data}).json(desc) },
-		func() error { return contract.ReadJSON(data, m) })
-}
-
-func protoMessage(message any) (proto.Message, error) {
+// MarshalAppend is Marshal into memory that is there.
+func (c codec) MarshalAppend(dst []byte, message any) ([]byte, error) {
 	m, ok := message.(proto.Message)
 	if !ok {
-		return nil, fmt.Errorf("%T is not a Protocol Buffers message", message)
+		return nil, errNoMessage
 	}
-	return m, nil
+	return c.append(dst, m)
 }
+
+// Unmarshal implements [connect.Codec]. It leaves a request with a wrong count empty: see [miscount].
+func (c codec) Unmarshal(data []byte, message any) error {
+	m, ok := message.(proto.Message)
+	if !ok {
+		return errNoMessage
+	}
+	desc := m.ProtoReflect().Descriptor()
+	for i := range desc.Fields().Len() {
+		if counts(desc.Fields().Get(i)) {
+			if wrong, ok := errors.AsType[*kuji.Error](c.count(data, desc)); ok {
+				return mark(m, wrong)
+			}
+			break
+		}
+	}
+	return c.read(data, m)
+}
+
+var errNoMessage = errors.New("not a message of Protocol Buffers")
 
 // errBomb ends the decompression of a message beyond its limit.
 var errBomb = errors.New("decompresses to more than the limit")

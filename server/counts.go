@@ -86,24 +86,11 @@ func counts(f protoreflect.FieldDescriptor) bool { return isList(f) || f.Message
 // errStop ends a count at something that the decoder will refuse.
 var errStop = errors.New("not in the contract")
 
-// decode counts with count, if there is something to count, and decodes if all counts are right.
-func decode(m proto.Message, count func(protoreflect.MessageDescriptor) error, decode func() error) error {
-	desc := m.ProtoReflect().Descriptor()
-	for i := range desc.Fields().Len() {
-		if !counts(desc.Fields().Get(i)) {
-			continue
-		}
-		wrong, ok := errors.AsType[*kuji.Error](count(desc))
-		if !ok {
-			break
-		}
-		mark, err := proto.Marshal(&kujiv1.Violation{Field: wrong.Field, Description: wrong.Message})
-		if err == nil {
-			m.ProtoReflect().SetUnknown(mark)
-		}
-		return err
-	}
-	return decode()
+// mark notes in an empty request why it is.
+func mark(m proto.Message, wrong *kuji.Error) error {
+	text, err := proto.Marshal(&kujiv1.Violation{Field: wrong.Field, Description: wrong.Message})
+	m.ProtoReflect().SetUnknown(text)
+	return err
 }
 
 // miscount returns why a codec left a request empty, or nil if it did not.

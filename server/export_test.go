@@ -106,8 +106,9 @@ type Budget struct{ *admission.Budget }
 func NewBudget(total int64, shared bool) Budget { return Budget{admission.NewBudget(total, shared)} }
 func (b Budget) Take(who byte, n int64) bool    { return b.Budget.Take(numbered(who), n) == nil }
 func (b Budget) Give(who byte, n int64)         { b.Budget.Give(numbered(who), n) }
-func (b Budget) Held(who byte) int64            { _, mine, _ := b.Budget.Holdings(numbered(who)); return mine }
+func (b Budget) Held(who byte) int64            { _, mine, _, _ := b.Budget.Holdings(numbered(who)); return mine }
 func (b Budget) Used() int64                    { return used(b.Budget) }
+func (b Budget) Waiting() int                   { _, _, _, n := b.Budget.Holdings(numbered(0)); return n }
 
 func (b Budget) Wait(ctx context.Context, who byte, n int64) error {
 	return b.Budget.Wait(ctx, numbered(who), n)
@@ -116,13 +117,13 @@ func (b Budget) Wait(ctx context.Context, who byte, n int64) error {
 func numbered(who byte) access.Caller { return access.Caller{Hash: [sha256.Size]byte{who}} }
 
 func used(b *admission.Budget) int64 {
-	n, _, _ := b.Holdings(access.Caller{})
+	n, _, _, _ := b.Holdings(access.Caller{})
 	return n
 }
 
 // Codecs are the server's codecs by name.
 func Codecs() map[string]connect.Codec {
-	return map[string]connect.Codec{"proto": protoCodec{}, "json": jsonCodec{"json"}}
+	return map[string]connect.Codec{"proto": binary, "json": inJSON("json")}
 }
 
 // Drain turns readiness off, as Shutdown does first.
@@ -356,7 +357,7 @@ func (b Budget) Part() int64 { return max(1, b.Total()/256) }
 func (b Budget) FillUp() (release func()) { return holdBy(b.Budget, b.Part()) }
 
 // Total is how much there is.
-func (b Budget) Total() int64 { _, _, n := b.Holdings(access.Caller{Operator: true}); return n }
+func (b Budget) Total() int64 { _, _, n, _ := b.Holdings(access.Caller{Operator: true}); return n }
 
 // TakeAsOperator is Take for an operator.
 func (b Budget) TakeAsOperator(n int64) bool {

@@ -3,9 +3,9 @@ package server
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
+	"strings"
 
 	"connectrpc.com/connect"
 	"connectrpc.com/grpchealth"
@@ -67,24 +67,14 @@ func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	switch r.URL.Path {
 	case "/healthz":
-		plain(w, http.StatusOK, "ok\n")
+		http.Error(w, "ok", http.StatusOK) // it writes plain text, whatever the status
 	case "/readyz":
 		if why := s.unready(); len(why) > 0 {
-			text := "not ready\n"
-			for _, line := range why {
-				text += line + "\n"
-			}
-			plain(w, http.StatusServiceUnavailable, text)
+			http.Error(w, "not ready\n"+strings.Join(why, "\n"), http.StatusServiceUnavailable)
 			return
 		}
-		plain(w, http.StatusOK, "ready\n")
+		http.Error(w, "ready", http.StatusOK)
 	case metricsPath:
 		s.metrics.handler.ServeHTTP(w, r)
 	}
-}
-
-func plain(w http.ResponseWriter, status int, text string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text) // the client may be gone: there is nobody to tell
 }

@@ -14,22 +14,25 @@ import (
 // and members are the engine's: see the constants of package kuji.
 const (
 	// MaxPage is the most entries or items in one answer.
-	MaxPage = contract.MaxPage
+	MaxPage = 10_000
 	// DefaultPage is the number of entries or items in an answer if the request does not give one.
-	DefaultPage = contract.DefaultPage
+	DefaultPage = 1000
 	// MaxHistoryPage is the most events, players or holders in one answer of a history.
 	MaxHistoryPage = 1000
 	// MaxDepth is how deeply messages in a request may be nested, in JSON and in binary.
-	MaxDepth = contract.MaxDepth
+	MaxDepth = 16
 	// MaxBatchOutcomes is the most outcomes that the draws of one Batch, or of
 	// one batch of a stream, may have together.
-	MaxBatchOutcomes = contract.MaxBatchOutcomes
+	MaxBatchOutcomes = 100_000
 	// MaxMessages is the most messages in one request: commands, what each of them asks for,
 	// members, items.
 	MaxMessages = 100_000
 	// catalogSlack is what a catalog's request may contain in addition to the YAML, in bytes.
 	catalogSlack = 64 << 10
 )
+
+// They are the contract's.
+var _ = [1]bool{}[(MaxDepth-contract.MaxDepth)|(MaxPage-contract.MaxPage)|(DefaultPage-contract.DefaultPage)|(MaxBatchOutcomes-contract.MaxBatchOutcomes)]
 
 // Limits bounds what clients can make the server hold at a time. If there are keys, one can hold
 // three times what is then left of Connections, RequestMemory, InFlight, BulkInFlight, WorkBytes
@@ -73,10 +76,9 @@ type Limits struct {
 	// InFlight is the most calls at a time whose requests have arrived. Any more get unavailable
 	// at once. Default: 4096.
 	InFlight int
-	// BulkInFlight is the most Atomic, Batch and ImportCodes calls that are carried out at a time.
-	// More of them wait; they count for InFlight. A decoded request takes at most about 25 MB.
-	// Default: 16. Of ApplyCatalog calls there is always one at a time, because a catalog takes
-	// fifty times its size while it is read.
+	// BulkInFlight is the most Atomic, Batch, ImportCodes and ExportCatalog calls that are carried out
+	// at a time. More of them wait; they count for InFlight. A decoded request takes at most about
+	// 25 MB. Default: 16. ApplyCatalog calls are carried out one at a time.
 	BulkInFlight int
 	// WorkBytes is the most memory that calls and batches of streams may take for results and
 	// answers, in bytes, as reckoned from their requests; 64 KiB of each call are free. More of

@@ -71,9 +71,9 @@ type journal struct {
 	access   *AccessLog    // nil: there is none
 	cluster  bool          // other servers take over what this one fails to do
 
-	slow       throttle
-	refusals   throttle
-	lastFailed atomic.Int64 // when a failed realm was last logged, Unix nanoseconds
+	slow     throttle
+	refusals throttle
+	failures rate.Sometimes // lines about failed realms
 }
 
 // failedEvery is the least time between two lines about failed realms. Every call to such a realm
@@ -90,20 +90,11 @@ func (j *journal) answer(err error, request any) *connect.Error {
 	ce := message.Error(err, request, j.cluster)
 	switch {
 	case ok && message.Machine(ke):
-		j.failed(ke)
+		j.failures.Do(func() { j.log.Error("a realm has stopped", "error", ke) })
 	case ce.Code() == connect.CodeInternal && !ok && !errors.Is(err, message.ErrPanic):
 		j.log.Error("unexpected error", "error", err)
 	}
 	return ce
-}
-
-func (j *journal) failed(err error) {
-	now := time.Now().UnixNano()
-	last := j.lastFailed.Load()
-	if now-last < int64(failedEvery) || !j.lastFailed.CompareAndSwap(last, now) {
-		return
-	}
-	j.log.Error("a realm has stopped", "error", err)
 }
 
 func (j *journal) panicked(procedure string, p any) {

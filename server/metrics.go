@@ -61,7 +61,7 @@ func newMetrics(s *Server) *metrics {
 	m.unknown = results.WithLabelValues("other")
 	m.unrouted = &rpcMetrics{rpc: "none", requests: m.requests}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.requests, m.latency, results, collector(s.samples), realmSamples(s.realms, s.o.History), poolSamples(s.realms, MaxPoolMetrics),
+	registry.MustRegister(m.requests, m.latency, results, serverSamples(s), realmSamples(s.realms, s.o.History), poolSamples(s.realms, MaxPoolMetrics),
 		collectors.NewGoCollector(), collectors.NewBuildInfoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog:            slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelWarn),
@@ -145,18 +145,20 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	})
 }
 
-// samples are those of the server as a whole.
-func (s *Server) samples(sample sampler) {
-	sample("kuji_build_info", "1, labelled with the version.", 1, "version", s.o.Version)
-	sample("kuji_draw_streams", "Streams of draws that are open.", float64(s.metrics.streams.Load()))
-	sample("kuji_redis_connections", "Connections of the Redis protocol that are open.", float64(s.redis.Len()))
-	access := uint64(0)
-	if log := s.journal.access; log != nil {
-		access = log.LeftOut()
-	}
-	for name, n := range map[string]uint64{"slow": s.journal.slow.total(), "refused": s.journal.refusals.total(), "access": access} {
-		sample("kuji_log_lines_left_out_total", "Lines that the log (slow, refused) and the access log left out, "+
-			"because there were too many or they could not be written.", float64(n), "log", name)
+// serverSamples are those of the server as a whole.
+func serverSamples(s *Server) collector {
+	return func(sample sampler) {
+		sample("kuji_build_info", "1, labelled with the version.", 1, "version", s.o.Version)
+		sample("kuji_draw_streams", "Streams of draws that are open.", float64(s.metrics.streams.Load()))
+		sample("kuji_redis_connections", "Connections of the Redis protocol that are open.", float64(s.redis.Len()))
+		access := uint64(0)
+		if log := s.journal.access; log != nil {
+			access = log.LeftOut()
+		}
+		for name, n := range map[string]uint64{"slow": s.journal.slow.total(), "refused": s.journal.refusals.total(), "access": access} {
+			sample("kuji_log_lines_left_out_total", "Lines that the log (slow, refused) and the access log left out, "+
+				"because there were too many or they could not be written.", float64(n), "log", name)
+		}
 	}
 }
 

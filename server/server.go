@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"golang.org/x/time/rate"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/kuji-dev/kuji"
@@ -122,7 +123,7 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 		o:      o,
 		realms: &realms{engine: engine, err: (*kuji.Realm).Err, shared: o.Cluster != nil, byName: map[string]*kuji.Realm{}},
 		journal: &journal{log: o.Logger, slowFrom: o.SlowRequests, access: o.AccessLog, cluster: o.Cluster != nil,
-			slow: newThrottle(), refusals: newThrottle()},
+			slow: newThrottle(), refusals: newThrottle(), failures: rate.Sometimes{Interval: failedEvery}},
 	}
 	s.shares = &shares{o.Cluster, s.realms}
 	s.stopping, s.stop = context.WithCancel(context.Background())

@@ -93,13 +93,11 @@ func NewKafka(o Kafka) (*KafkaTopic, error) {
 // Close closes the connections.
 func (k *KafkaTopic) Close() { k.client.Close() }
 
-// kafkaLog passes on what the client warns of.
+// kafkaLog is a kgo.Logger that passes on what the client warns of.
 type kafkaLog struct{ log *slog.Logger }
 
-// Level implements kgo.Logger.
 func (kafkaLog) Level() kgo.LogLevel { return kgo.LogLevelWarn }
 
-// Log implements kgo.Logger.
 func (l kafkaLog) Log(_ kgo.LogLevel, msg string, keyvals ...any) {
 	l.log.Warn("kafka: "+msg, keyvals...)
 }

@@ -2,6 +2,7 @@ package sink
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -55,7 +56,7 @@ type Webhook struct {
 	wait func(context.Context, time.Duration) // of tests; nil: step.Pause
 }
 
-// webhook posts events as https://www.standardwebhooks.com says.
+// webhook is a Target that posts events as https://www.standardwebhooks.com says.
 type webhook struct {
 	o        Webhook
 	secrets  [][]byte
@@ -75,11 +76,9 @@ func NewWebhook(o Webhook) (Target, error) {
 		return nil, invalid("to", "a URL with a name and a password: the signature tells the receiver who sends")
 	}
 	w := &webhook{o: o}
+	w.o.fs = cmp.Or(o.fs, vfs.OS())
 	if w.secrets, err = parseSecrets(o.Secrets); err != nil {
 		return nil, err
-	}
-	if w.o.fs == nil {
-		w.o.fs = vfs.OS()
 	}
 	if w.o.wait == nil {
 		w.o.wait = step.Pause
@@ -154,7 +153,6 @@ func publicOnly(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// Place implements Target.
 func (w *webhook) Place(context.Context) (Place, error) { return w.position.load() }
 
 // message is the body of a post, as the standard proposes.
@@ -169,7 +167,6 @@ type messageData struct {
 	Events []kuji.Record `json:"events"`
 }
 
-// Deliver implements Target.
 func (w *webhook) Deliver(ctx context.Context, b *Batch) error {
 	if len(b.Events) > 0 {
 		data, err := json.Marshal(messageData{w.o.Feed.Realm, b.Events})

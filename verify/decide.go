@@ -36,7 +36,7 @@ type decider struct {
 // check checks that the samplers have the weights of the state.
 func (j *judge) check() error {
 	for i := range j.deciders {
-		if err := j.deciders[i].rules.CheckOdds(); err != nil {
+		if err := j.deciders[i].rules.CheckSamplers(); err != nil {
 			return err
 		}
 	}

@@ -70,18 +70,17 @@ type Epoch struct {
 	Events     uint64 `json:"events"`
 	Commitment Hash   `json:"commitment"`
 	// Rules is the version of the rules that decided the epoch's events. 0: not known, because the log was
-	// trimmed after the epoch's begin and the snapshot's format does not say.
+	// trimmed after the epoch's begin and the snapshot is of a format that does not say.
 	Rules uint8 `json:"rules,omitempty"`
-	// Revealed reports that the seed is in the log. Every choice of the epoch was then computed again
-	// from it, with the same result, unless Undecided says why not. If a crash ended the epoch, or the
-	// realm was copied while it was open, the next start reveals the seed.
+	// Revealed reports that the seed is in the log: every choice was computed again from it, with the same
+	// result, unless Undecided says why not. If a crash ended the epoch, or the realm was copied while it
+	// was open, the next start reveals it.
 	Revealed bool `json:"revealed"`
-	// Undecided says why the commands of a revealed epoch were not decided again: this build does not have
-	// the rules that decided them. Their chain, their effects and the snapshots were checked all the
-	// same. "" if all were decided again.
+	// Undecided says why a revealed epoch was not decided again: this build does not have its rules. The
+	// chain, the effects and the snapshots were checked all the same.
 	Undecided string `json:"undecided,omitempty"`
-	// Lost reports that the seed is not in the log in clear, and no key that is there opens it: the
-	// choices of this epoch cannot be proven. Nothing else is known of an epoch before Report.From.
+	// Lost reports that the seed is not revealed, and that no key is there which opens it: the choices of
+	// the epoch cannot be proven. Nothing else is known of an epoch before Report.From.
 	Lost bool `json:"lost,omitempty"`
 }
 

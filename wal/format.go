@@ -46,7 +46,6 @@ func recordSum(base uint32, offset uint64, length int, dataSum uint32) uint32 {
 	return base ^ dataSum ^ uint32(offset)*0x9E3779B1 ^ uint32(offset>>32)*0x85EBCA77 ^ uint32(length)*0xC2B2AE3D
 }
 
-// putRecordHead encodes the head of a record.
 func putRecordHead(b []byte, sum uint32, length int) {
 	binary.LittleEndian.PutUint64(b, uint64(sum)|uint64(length)<<32)
 }
@@ -58,7 +57,6 @@ func logSum(logID uint64) uint32 {
 	return crc32.Checksum(b[:], castagnoli)
 }
 
-// segmentHeader opens a segment.
 type segmentHeader struct {
 	Magic   uint64
 	LogID   uint64
@@ -98,13 +96,11 @@ func (h segmentHeader) encode() []byte {
 // fault is a CorruptionError before the file that it is in is known.
 type fault = CorruptionError
 
-// in sets the file.
 func (e *CorruptionError) in(file string) *CorruptionError {
 	e.File = file
 	return e
 }
 
-// differs returns a fault if got is not want.
 func differs(pos int64, what string, got, want uint64) *fault {
 	if got == want {
 		return nil
@@ -121,7 +117,6 @@ func bitsDiffer(pos int64, what string, got, want uint64) *fault {
 	return f
 }
 
-// firstFault returns the first of its arguments that is a fault.
 func firstFault(faults ...*fault) *fault {
 	for _, f := range faults {
 		if f != nil {
@@ -233,7 +228,6 @@ func decodeSegmentTrailer(b []byte, size int64) (t segmentTrailer, f *fault) {
 
 func segmentName(first uint64) string { return fmt.Sprintf("%0*d%s", segmentDigit, first, segmentExt) }
 
-// parseSegmentName returns the first offset in a segment's name.
 func parseSegmentName(name string) (first uint64, ok bool) {
 	digits, ok := strings.CutSuffix(name, segmentExt)
 	if !ok || len(digits) != segmentDigit {

@@ -33,7 +33,6 @@ type index struct {
 	chunks    []atomic.Pointer[chunk]
 }
 
-// indexSize is the size of a stored index.
 func indexSize(n int64) int64 { return align(4*n) + n/runLen*8 }
 
 // storedIndex is the index of n records at the start of b.
@@ -90,7 +89,6 @@ func (x *index) chunk(i uint64) *chunk {
 	return c
 }
 
-// set notes where record number k of the chunk starts.
 func (c *chunk) set(k uint64, pos uint32) {
 	c.positions[k] = pos
 	if k%runLen == runLen-1 {
@@ -139,7 +137,6 @@ func (x *index) stored(n uint64) iter.Seq[[]byte] {
 	}
 }
 
-// indexOf makes an index in memory of known positions.
 func indexOf(positions []uint32, capacity int64) index {
 	x := newIndex(capacity)
 	for i, pos := range positions {

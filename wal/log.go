@@ -116,7 +116,6 @@ type buffer struct {
 	rate
 }
 
-// filler is where the next record goes.
 type filler struct {
 	filling  *segment // where the next group goes
 	fill     int64    // where in it
@@ -148,7 +147,6 @@ type syncer struct {
 	finishing bool // finishFull is running; guarded by mu
 }
 
-// trimmer drops old segments.
 type trimmer struct {
 	syncer
 	// mu guards these:

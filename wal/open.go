@@ -209,19 +209,9 @@ func (l *Log) repairSegment(f *foundSegment, durable uint64, full bool) error {
 		return err
 	}
 	defer file.Close() // what matters was fsynced
-	if f.bare {
-		// Write it as it is. If it were cut off first, it would be missing after a power cut now,
-		// while the disk may still have a later segment whose trailer says that this footer was
-		// there.
-		if err := f.rewrite(file, durable); err != nil {
-			return err
-		}
-		if err := rewriteBytes(file, f.end, f.size); err != nil {
-			return err
-		}
-		return file.Sync()
-	}
-	if f.size > f.end {
+	// What is bare is not cut. Otherwise its footer would be missing after a power cut now, while the
+	// disk may still have a later segment whose trailer says that this footer was there.
+	if f.size > f.end && !f.bare {
 		if err := file.Truncate(f.end); err != nil {
 			return err
 		}
@@ -231,11 +221,8 @@ func (l *Log) repairSegment(f *foundSegment, durable uint64, full bool) error {
 		return err
 	}
 	// Fsync before the footer, whose durable_upto says that the records are on disk.
-	if err := file.Sync(); err != nil {
+	if err := file.Sync(); err != nil || f.bare || !full {
 		return err
-	}
-	if !full {
-		return nil
 	}
 	s := newSegment(l.fs, l.dir, l.logID, f.first)
 	s.file, s.next, s.written, s.indexFirst = file, f.next, f.end, f.proven
@@ -254,14 +241,13 @@ func (f *foundSegment) rewrite(file vfs.File, durable uint64) error {
 	pos := int64(0)
 	switch {
 	case durable >= f.next && f.next > f.first:
-		return nil
+		pos = f.end
 	case durable > f.first:
 		pos = int64(f.index[durable-f.first]) - groupSize // what is durable ends with a group
 	}
-	return rewriteBytes(file, pos, f.end)
+	return rewriteBytes(file, pos, f.size)
 }
 
-// rewriteBytes writes a part of a file once more, unchanged.
 func rewriteBytes(file vfs.File, pos, end int64) error {
 	const startBytes = 8 << 20
 	buf := make([]byte, min(end-pos, 1<<20))
@@ -302,7 +288,7 @@ func startWrite(file vfs.File, pos, length int64) error {
 // adopt hands the segments that were found to the log.
 func (l *Log) adopt(r *surveyed) error {
 	var list []*segment
-	for _, f := range r.found {
+	for i, f := range r.found {
 		s := newSegment(l.fs, l.dir, l.logID, f.first)
 		s.next, s.written, s.created, s.sealedAt = f.next, f.end, f.created, f.sealed
 		s.named = true
@@ -310,11 +296,13 @@ func (l *Log) adopt(r *surveyed) error {
 		s.size.Store(f.size)
 		// A reader next to a writer keeps to the index that was checked, because that writer may
 		// write the footer again, or records in its place.
-		if f.trusted && (f.index == nil || !l.readOnly) {
+		toWrite := i == len(r.found)-1 && !l.readOnly
+		if f.trusted && !toWrite && (f.index == nil || !l.readOnly) {
 			s.body.Store(nil) // mapped at its first use
 		} else if err := s.adopt(f, l.capacityOf(s)); err != nil {
 			return wrap(err)
 		}
+		s.footed = f.trusted && toWrite // until the first write
 		list = append(list, s)
 	}
 	l.list.Store(&list)
@@ -324,15 +312,6 @@ func (l *Log) adopt(r *surveyed) error {
 	l.durable.Store(r.durable)
 	if l.readOnly {
 		return nil
-	}
-	last := r.found[len(r.found)-1]
-	if last.trusted {
-		// The log was closed cleanly; appends go on in this segment all the same. The footer stays
-		// until the first write.
-		if err := s.adopt(last, l.capacityOf(s)); err != nil {
-			return wrap(err)
-		}
-		s.footed = true
 	}
 	file, err := l.fs.OpenWrite(s.path)
 	if err != nil {

@@ -24,7 +24,6 @@ type scan struct {
 	stop    *fault      // why the scan ended where it did; nil when only zeros are left
 }
 
-// groupSpan is one group of a segment.
 type groupSpan struct {
 	pos int64
 	groupHeader
@@ -102,7 +101,6 @@ func leadingZeros(b []byte) int64 {
 	return int64(n)
 }
 
-// zeros reports whether b holds only zeros.
 func zeros(b []byte) bool {
 	for len(b) >= 8 {
 		if binary.LittleEndian.Uint64(b) != 0 {
@@ -213,7 +211,6 @@ func (s *scan) checkRecords(data []byte, at place) (unreadable *fault) {
 	return nil
 }
 
-// checkGroup checks every record of a group and notes their positions.
 func checkGroup(data []byte, g groupSpan, base uint32, index []uint32) *fault {
 	pos := g.pos + groupSize
 	end := pos + int64(g.bytes)

@@ -36,7 +36,6 @@ type segment struct {
 	mapped
 }
 
-// identity is which segment it is of which log.
 type identity struct {
 	fs    vfs.FS
 	path  string
@@ -126,7 +125,6 @@ func (in *entered) leave() {
 	}
 }
 
-// leave counts a reader out.
 func (s *segment) leave(stripe int) {
 	s.readers[stripe].n.Add(-1)
 	if s.dropped.Load() {
@@ -212,7 +210,6 @@ func (in *entered) read(offset uint64, dst []byte, inPlace bool) (out []byte, er
 	return out, nil
 }
 
-// check compares a record's stored checksum with that of its data.
 func (s *segment) check(b *body, offset uint64, sum uint32, data []byte) *fault {
 	want := recordSum(s.base, offset, len(data), crc32.Checksum(data, castagnoli))
 	if sum == want {

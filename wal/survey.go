@@ -35,7 +35,6 @@ type surveyed struct {
 	torn    []string        // names of segments after the end of the log, in order
 }
 
-// foundSegment is a segment as it was found.
 type foundSegment struct {
 	name    string
 	path    string
@@ -196,7 +195,6 @@ func (r *surveyed) lookOnce(s *foundSegment, limit uint64) error {
 	return r.scan(s, file)
 }
 
-// scan reads all of a segment.
 func (r *surveyed) scan(s *foundSegment, file vfs.File) error {
 	scan := scanSegment
 	if s.unborn {
@@ -240,7 +238,6 @@ func (r *surveyed) join() error {
 	return nil
 }
 
-// lookAgain looks at a segment that has become the last one.
 func (r *surveyed) lookAgain(s *foundSegment) error {
 	if err := r.look(s, math.MaxUint64); err != nil {
 		return err
@@ -251,7 +248,6 @@ func (r *surveyed) lookAgain(s *foundSegment) error {
 	return nil
 }
 
-// cut makes the log end before segment number i.
 func (r *surveyed) cut(i int) {
 	for _, s := range r.found[i:] {
 		r.torn = append(r.torn, s.name)

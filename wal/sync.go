@@ -27,7 +27,6 @@ type round struct {
 	err  error
 }
 
-// waiter is what join returns.
 type waiter struct {
 	round *round
 	lead  bool // the sync token was taken: lead must be called
@@ -256,7 +255,6 @@ func (l *site) spawn(fn func()) {
 	}()
 }
 
-// syncEvery fsyncs at every interval until the log is closed.
 func (l *syncer) syncEvery(interval time.Duration) {
 	if l.opts.steps != nil {
 		l.opts.steps.Every(interval, func() bool { return l.Sync() == nil })

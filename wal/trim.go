@@ -60,7 +60,6 @@ func (l *trimmer) retainAll() {
 	l.retaining = false
 }
 
-// retain applies the options for retention.
 func (l *trimmer) retain() {
 	if age := l.opts.RetainAge; age > 0 {
 		if err := l.TrimOlderThan(step.Now(l.opts.steps).Add(-age)); err != nil {
@@ -205,14 +204,12 @@ func (l *trimmer) freeAll() {
 	l.freeing = false
 }
 
-// hurry reports whether space should be freed at once.
 func (l *trimmer) hurry() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.closed || len(l.unfreed) >= maxUnfreed
 }
 
-// remove removes a file for good.
 func (l *site) remove(name string) error { return l.removed(l.fs.Remove(name)) }
 
 // removed makes the removal of a file durable, or explains why the file was not removed.

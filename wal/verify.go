@@ -74,7 +74,6 @@ func Verify(ctx context.Context, dir string, o Options) (Report, error) {
 	return r, errors.Join(errs...)
 }
 
-// checkedSegment is what Verify finds in one segment.
 type checkedSegment struct {
 	SegmentReport
 	logID   uint64
@@ -146,7 +145,6 @@ func (r *Report) add(checked []checkedSegment) {
 	}
 }
 
-// checkSegment checks all of a segment.
 func checkSegment(fsys vfs.FS, s *foundSegment) (c checkedSegment, err error) {
 	nothing := checkedSegment{SegmentReport: SegmentReport{File: s.path, First: s.first, Next: s.first}}
 	c = nothing
@@ -202,7 +200,6 @@ func (c *checkedSegment) check(s *foundSegment, data []byte) (unreadable *fault)
 	return nil
 }
 
-// checkFooter compares a segment's footer with its groups.
 func checkFooter(s *foundSegment, data []byte, t segmentTrailer, found scan) *CorruptionError {
 	if t.End != found.next {
 		return &CorruptionError{File: s.path, Pos: s.size - trailerSize + 24, Offset: found.next, What: "segment trailer's end offset", Got: t.End, Want: found.next}

@@ -158,7 +158,6 @@ func (l *writer) writeGroup(g *group) error {
 	return nil
 }
 
-// writeAt writes all of p, or returns an error.
 func writeAt(f io.WriterAt, p []byte, pos int64) error {
 	n, err := f.WriteAt(p, pos)
 	if err == nil && n < len(p) {

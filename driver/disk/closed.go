@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -26,52 +25,43 @@ type lastClose struct {
 	hash [32]byte // SHA-256 of that entry
 }
 
-func (c *lastClose) append(b []byte) []byte {
-	start := len(b)
-	b = fmt.Appendf(b, "kuji closed 2\noffset %d\nhash %x\n", c.next, c.hash)
-	return fmt.Appendf(b, "crc32c %08x\n", crc32.Checksum(b[start:], crc32.MakeTable(crc32.Castagnoli)))
+func (c *lastClose) text() string {
+	text := fmt.Sprintf("kuji closed 2\noffset %d\nhash %x\n", c.next, c.hash)
+	return text + sumLine(text)
+}
+
+// sumLine is the last line of the file in every version: the checksum of those before.
+func sumLine(text string) string {
+	return fmt.Sprintf("crc32c %08x\n", crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli)))
 }
 
 // closedVersion is the version of the file.
 const closedVersion = 2
 
-// decodeLastClose is the inverse of append. Other bytes that mean the same are refused.
-func decodeLastClose(b []byte) (c lastClose, err error) {
-	if err := newerClosed(b); err != nil {
-		return c, err
+// decodeLastClose is the inverse of text. It refuses other texts that mean the same, and whole ones of
+// newer versions by name.
+func decodeLastClose(text string) (c lastClose, err error) {
+	var version uint64
+	fmt.Sscanf(text, "kuji closed %d\n", &version)
+	if end := max(0, len(text)-len(sumLine(""))); text[end:] == sumLine(text[:end]) {
+		if err := format.Newer("file closed", version, closedVersion); err != nil {
+			return c, err
+		}
 	}
 	var hash []byte
-	_, err = fmt.Sscanf(string(b), "kuji closed 2\noffset %d\nhash %x\n", &c.next, &hash)
+	_, err = fmt.Sscanf(text, "kuji closed 2\noffset %d\nhash %x\n", &c.next, &hash)
 	if err == nil && len(hash) == len(c.hash) {
 		c.hash = [32]byte(hash)
 	}
-	if !bytes.Equal(c.append(nil), b) {
+	if c.text() != text {
 		return c, errors.New("its four lines or their checksum are damaged; to go on without it, move the file away: then nothing shows that the log has lost its end")
 	}
 	return c, nil
 }
 
-// newerClosed refuses a whole file of a newer version: every version ends with a line that has the checksum
-// of those before.
-func newerClosed(b []byte) error {
-	var version uint64
-	var sum uint32
-	last := bytes.LastIndex(b, []byte("crc32c "))
-	if last < 0 {
-		return nil
-	}
-	if _, err := fmt.Sscanf(string(b[last:]), "crc32c %x\n", &sum); err != nil || sum != crc32.Checksum(b[:last], crc32.MakeTable(crc32.Castagnoli)) {
-		return nil // damage
-	}
-	if _, err := fmt.Sscanf(string(b), "kuji closed %d\n", &version); err != nil {
-		return nil
-	}
-	return format.Newer("file closed", version, closedVersion)
-}
-
 // writeLastClose replaces the file, durably.
 func writeLastClose(fsys vfs.FS, dir string, c *lastClose) error {
-	return vfs.ReplaceFile(fsys, dir+"/"+closedFile, tmpSuffix, c.append(nil))
+	return vfs.ReplaceFile(fsys, dir+"/"+closedFile, tmpSuffix, []byte(c.text()))
 }
 
 // readLastClose reads the file. there says whether it exists.
@@ -84,7 +74,7 @@ func readLastClose(fsys vfs.FS, dir string) (last lastClose, there bool, err err
 	if err != nil {
 		return last, false, err
 	}
-	last, err = decodeLastClose(b)
+	last, err = decodeLastClose(string(b))
 	if _, newer := errors.AsType[*format.NewerError](err); newer {
 		err = fmt.Errorf("%s: %w", name, err)
 	} else if err != nil {
@@ -110,7 +100,7 @@ func (c *lastClose) agrees(dir string, offset uint64, entry []byte) error {
 
 // checkLast checks that the log still has the entry that was its last one when it was closed, unless
 // that was trimmed since.
-func (r *Realm) checkLast() error {
+func (r *realm) checkLast() error {
 	next := r.last.next
 	if next <= r.log.First() {
 		return nil
@@ -127,7 +117,7 @@ func (r *Realm) checkLast() error {
 
 // relic names something next to a realm's log that is only made when there is a log. It is empty if
 // there is nothing.
-func (r *Realm) relic() (string, error) {
+func (r *realm) relic() (string, error) {
 	switch _, err := r.fs.Stat(r.dir + "/" + closedFile); {
 	case err == nil:
 		return closedFile, nil
@@ -142,6 +132,6 @@ func (r *Realm) relic() (string, error) {
 }
 
 // missing is the error for a realm that has lost its log.
-func (r *Realm) missing(relic string, err error) error {
+func (r *realm) missing(relic string, err error) error {
 	return &driver.CorruptError{Place: r.dir + "/log", Err: fmt.Errorf("the log is gone, but its %s is there: %w", relic, err)}
 }

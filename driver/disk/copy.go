@@ -3,7 +3,6 @@ package disk
 import (
 	"context"
 	"errors"
-	"io/fs"
 
 	"github.com/kuji-dev/kuji/driver"
 )
@@ -29,43 +28,34 @@ func (d *Driver) Copied(realm string) (begun bool, next driver.Cursor, err error
 // CopyFiles implements driver.Copier.
 func (d *Driver) CopyFiles(_ context.Context, realm string, _ driver.Cursor) (driver.Files, error) {
 	r := d.realm(realm, false)
-	return &r.Files, classify(d.o.fs.MkdirAll(r.dir))
+	return &r.files, classify(d.o.fs.MkdirAll(r.dir))
 }
 
 // OpenCopy implements driver.Copier.
 func (d *Driver) OpenCopy(_ context.Context, realm string, first driver.Cursor) (driver.Copy, error) {
+	r := d.realm(realm, false)
 	begun, _, err := d.Copied(realm)
-	if err != nil {
-		return nil, err
-	}
+	some := false
 	if begun {
 		first = 0
-	} else if err := d.removeLog(realm); err != nil {
-		return nil, classify(err)
+	} else if err == nil { // a crash may have left an empty log
+		some, err = removeAll(r.fs, r.dir+"/log", "")
 	}
-	r := d.realm(realm, false)
-	if err := d.o.fs.MkdirAll(r.dir); err != nil {
-		return nil, classify(err)
+	if some {
+		err = errors.Join(err, r.fs.SyncDir(r.dir+"/log"))
 	}
-	if err := r.openLog(d.o, driver.Options{}, first); err != nil {
+	if err == nil {
+		err = d.o.fs.MkdirAll(r.dir)
+	}
+	if err == nil {
+		err = r.openLog(d.o, driver.Options{}, first)
+	}
+	if err != nil {
 		return nil, classify(err)
 	}
 	return r, nil
 }
 
-// removeLog removes an empty log that a crash left.
-func (d *Driver) removeLog(realm string) error {
-	dir := d.realmDir(realm) + "/log"
-	names, err := d.o.fs.List(dir)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(names) == 0 {
-		return nil
-	}
-	for _, name := range names {
-		err = errors.Join(err, d.o.fs.Remove(dir+"/"+name))
-	}
-	return errors.Join(err, d.o.fs.SyncDir(dir))
-}
-
 // Drop implements driver.Copy: it does not note where the log was closed, so that a copy which was not
 // completed stays one.
-func (r *Realm) Drop() error { return r.close(false) }
+func (r *realm) Drop() error { return r.close(false) }

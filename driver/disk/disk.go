@@ -10,6 +10,7 @@
 package disk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -73,9 +74,7 @@ var _ driver.Driver = (*Driver)(nil)
 // Open opens a data directory, and creates it if needed. Errors: driver.ErrLocked if another
 // process has it open, driver.ErrNotExist under MustExist, and those of the file system.
 func Open(dir string, o Options) (*Driver, error) {
-	if o.fs == nil {
-		o.fs = vfs.OS()
-	}
+	o.fs = cmp.Or(o.fs, vfs.OS())
 	if o.MustExist {
 		_, err := o.fs.Stat(dir + "/realms")
 		if errors.Is(err, syscall.ENOTDIR) {
@@ -137,7 +136,7 @@ func (d *Driver) Open(_ context.Context, realm string, o driver.Options) (driver
 	return r, nil
 }
 
-func (d *Driver) open(realm string, o driver.Options) (*Realm, error) {
+func (d *Driver) open(realm string, o driver.Options) (*realm, error) {
 	r := d.realm(realm, o.ReadOnly || o.Check)
 	if o.MustExist || r.readOnly {
 		if _, err := d.o.fs.Stat(r.dir); err != nil {
@@ -152,9 +151,9 @@ func (d *Driver) open(realm string, o driver.Options) (*Realm, error) {
 	return r, r.openLog(d.o, o, 0)
 }
 
-func (d *Driver) realm(name string, readOnly bool) *Realm {
+func (d *Driver) realm(name string, readOnly bool) *realm {
 	dir := d.realmDir(name)
-	return &Realm{Files: Files{gate: &gate{readOnly: readOnly}, fs: d.o.fs, dir: dir + "/" + filesDir}, dir: dir, steps: d.o.steps, policy: d.o.Sync}
+	return &realm{files: files{gate: &gate{readOnly: readOnly}, fs: d.o.fs, dir: dir + "/" + filesDir}, dir: dir, steps: d.o.steps, policy: d.o.Sync}
 }
 
 // Close implements driver.Driver. It lets other processes in.

@@ -22,8 +22,8 @@ const (
 	syncEach = 1 << 20
 )
 
-// Files are a realm's files, in a directory of their own.
-type Files struct {
+// files are a realm's files, in a directory of their own.
+type files struct {
 	*gate
 	fs  vfs.FS
 	dir string
@@ -34,7 +34,7 @@ type Files struct {
 }
 
 // names returns the files' names, ascending.
-func (f *Files) names() ([]string, error) {
+func (f *files) names() ([]string, error) {
 	names, err := f.fs.List(f.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -42,8 +42,7 @@ func (f *Files) names() ([]string, error) {
 	return slices.DeleteFunc(names, func(n string) bool { return strings.HasSuffix(n, tmpSuffix) }), err
 }
 
-// List implements driver.Files.
-func (f *Files) List(context.Context) ([]driver.FileInfo, error) {
+func (f *files) List(context.Context) ([]driver.FileInfo, error) {
 	if err := f.mayRead(); err != nil {
 		return nil, err
 	}
@@ -65,8 +64,7 @@ func (f *Files) List(context.Context) ([]driver.FileInfo, error) {
 	return all, nil
 }
 
-// OpenFile implements driver.Files.
-func (f *Files) OpenFile(_ context.Context, name string) (driver.File, error) {
+func (f *files) OpenFile(_ context.Context, name string) (driver.File, error) {
 	if err := cmp.Or(f.mayRead(), driver.CheckFile(name)); err != nil {
 		return nil, err
 	}
@@ -109,8 +107,7 @@ func (r *reader) DropCache() error {
 	return err
 }
 
-// Create implements driver.Files.
-func (f *Files) Create(context.Context) (driver.FileWriter, error) {
+func (f *files) Create(context.Context) (driver.FileWriter, error) {
 	if err := f.mayWrite(); err != nil {
 		return nil, err
 	}
@@ -133,27 +130,31 @@ func (f *Files) Create(context.Context) (driver.FileWriter, error) {
 }
 
 // prepare makes the directory, and removes what a crash left of files without a name.
-func (f *Files) prepare() error {
+func (f *files) prepare() error {
 	if err := f.fs.MkdirAll(f.dir); err != nil {
 		return err
 	}
-	names, err := f.fs.List(f.dir)
-	if err != nil {
-		return err
+	_, err := removeAll(f.fs, f.dir, tmpSuffix)
+	return err
+}
+
+// removeAll removes the files in a directory whose names have a suffix. some says that there are some.
+func removeAll(fsys vfs.FS, dir, suffix string) (some bool, err error) {
+	names, err := fsys.List(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
 	for _, name := range names {
-		if strings.HasSuffix(name, tmpSuffix) {
-			if err := f.fs.Remove(f.dir + "/" + name); err != nil {
-				return err
-			}
+		if strings.HasSuffix(name, suffix) {
+			some, err = true, errors.Join(err, fsys.Remove(dir+"/"+name))
 		}
 	}
-	return nil
+	return some, err
 }
 
 // writer writes a file under a temporary name.
 type writer struct {
-	files *Files
+	files *files
 	tmp   string
 	file  vfs.File // nil: closed
 	off   int64
@@ -206,7 +207,7 @@ func (w *writer) Abort() {
 
 // Remove implements driver.Files. It frees the file's space in pieces, so that no fsync of the log
 // waits for all of it, until ctx ends.
-func (f *Files) Remove(ctx context.Context, name string) error {
+func (f *files) Remove(ctx context.Context, name string) error {
 	if err := cmp.Or(f.mayWrite(), driver.CheckFile(name)); err != nil {
 		return err
 	}

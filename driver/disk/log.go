@@ -17,9 +17,9 @@ import (
 	"github.com/kuji-dev/kuji/wal"
 )
 
-// Realm is a realm in its directory.
-type Realm struct {
-	Files
+// realm is a realm in its directory.
+type realm struct {
+	files
 	dir    string
 	steps  step.Runner
 	policy Sync
@@ -30,16 +30,15 @@ type Realm struct {
 	log     *wal.Log                     // nil if only what can be salvaged is read
 	salvage iter.Seq2[wal.Record, error] // if log is nil
 	first   uint64                       // offset, if log is nil
-	damaged *driver.CorruptError         // with Check: the first damage of entries
-	strange error                        // with Check: what else is damaged
+	damage  *driver.CorruptError         // with Check: the first damage of entries, or one that touches none
 }
 
-var _ driver.Realm = (*Realm)(nil)
+var _ driver.Realm = (*realm)(nil)
 
 // openLog opens the log. It creates one only if nothing says that there was one before.
 //
 // For a copy, begins is the cursor of the first entry of a log that has to be made; otherwise it is 0.
-func (r *Realm) openLog(do Options, o driver.Options, begins driver.Cursor) error {
+func (r *realm) openLog(do Options, o driver.Options, begins driver.Cursor) error {
 	last, closed, err := readLastClose(r.fs, r.dir)
 	if err != nil {
 		return err
@@ -74,13 +73,13 @@ func (r *Realm) openLog(do Options, o driver.Options, begins driver.Cursor) erro
 }
 
 // here returns options for a log on the realm's file system.
-func (r *Realm) here(o wal.Options) wal.Options {
+func (r *realm) here(o wal.Options) wal.Options {
 	hook.WAL(&o, r.fs, r.steps)
 	return o
 }
 
 // openChecked opens the log for offline verification.
-func (r *Realm) openChecked() error {
+func (r *realm) openChecked() error {
 	err := r.check()
 	if errors.Is(err, fs.ErrNotExist) {
 		if relic, failed := r.relic(); failed != nil || relic != "" {
@@ -90,35 +89,36 @@ func (r *Realm) openChecked() error {
 	return err
 }
 
-func (r *Realm) check() error {
+func (r *realm) check() error {
 	found, err := wal.Verify(context.Background(), r.dir+"/log", r.here(wal.Options{}))
 	if err != nil {
 		return err
 	}
 	if r.last, _, err = readLastClose(r.fs, r.dir); err != nil {
-		if _, ok := errors.AsType[*driver.CorruptError](err); !ok {
+		if d, ok := errors.AsType[*driver.CorruptError](err); ok {
+			r.damage = d
+		} else {
 			return err
 		}
-		r.strange = err
 	}
 	for _, d := range found.Damage {
-		switch {
-		case d == found.Footer: // at the very end: opening the log rewrites it
-		case d.Offset > wal.MaxOffset:
-			r.strange = corrupt(d)
-		case r.damaged == nil:
-			r.damaged = corrupt(d)
+		if d == found.Footer { // at the very end: opening the log rewrites it
+			continue
+		}
+		if d := corrupt(d); r.damage == nil || r.damage.At == 0 {
+			r.damage = d
 		}
 	}
 	r.log, err = wal.Open(r.dir+"/log", r.here(wal.Options{ReadOnly: true, SegmentSize: wal.MinSegmentSize}))
 	if err == nil {
 		return nil
 	}
-	if d, ok := errors.AsType[*wal.CorruptionError](err); ok && r.damaged == nil && r.strange == nil {
-		r.damaged = corrupt(d)
-	}
-	if r.damaged == nil && r.strange == nil {
-		return err
+	if r.damage == nil {
+		d, ok := errors.AsType[*wal.CorruptionError](err)
+		if !ok {
+			return err
+		}
+		r.damage = corrupt(d)
 	}
 	r.first, r.salvage, err = wal.Salvage(r.dir+"/log", r.here(wal.Options{}))
 	return err
@@ -142,8 +142,7 @@ func damage(err error) error {
 	return err
 }
 
-// Append implements driver.Log.
-func (r *Realm) Append(_ context.Context, after driver.Cursor, entry []byte) (driver.Cursor, error) {
+func (r *realm) Append(_ context.Context, after driver.Cursor, entry []byte) (driver.Cursor, error) {
 	return r.write(entry, func() error {
 		if next := r.log.Next(); next != uint64(after) {
 			return fmt.Errorf("append after %d refused: the log goes to %d: %w", after, next, driver.ErrDeposed)
@@ -152,14 +151,13 @@ func (r *Realm) Append(_ context.Context, after driver.Cursor, entry []byte) (dr
 	})
 }
 
-// Begin implements driver.Log.
-func (r *Realm) Begin(_ context.Context, entry []byte) (driver.Cursor, error) {
+func (r *realm) Begin(_ context.Context, entry []byte) (driver.Cursor, error) {
 	return r.write(entry, func() error { return nil })
 }
 
 // write appends an entry if a condition holds at the moment it gets its place, and makes it as
 // durable as the policy says. Writers share fsyncs.
-func (r *Realm) write(entry []byte, may func() error) (driver.Cursor, error) {
+func (r *realm) write(entry []byte, may func() error) (driver.Cursor, error) {
 	if err := r.mayWrite(); err != nil {
 		return 0, err
 	}
@@ -180,16 +178,19 @@ func (r *Realm) write(entry []byte, may func() error) (driver.Cursor, error) {
 	return driver.Cursor(offset + 1), nil
 }
 
-// Read implements driver.Log.
-func (r *Realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[driver.Entry, error] {
+func (r *realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[driver.Entry, error] {
 	return func(yield func(driver.Entry, error) bool) {
 		at := after // which was yielded last
 		first, err := r.First(ctx)
 		if err == nil && after+1 < first {
 			err = &driver.TrimmedError{First: first}
 		}
-		if d := r.damaged; err == nil && d != nil && d.At != 0 && d.At <= after {
-			err = d
+		damaged := ^uint64(0) // offset
+		if r.damage != nil && r.damage.At > 0 {
+			damaged = uint64(r.damage.At) - 1
+		}
+		if err == nil && damaged < uint64(after) {
+			err = r.damage
 		}
 		if err != nil {
 			yield(driver.Entry{}, err)
@@ -203,8 +204,8 @@ func (r *Realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq
 			case err != nil:
 			case through != 0 && rec.Offset >= uint64(through):
 				return
-			case r.damaged != nil && rec.Offset+1 >= uint64(r.damaged.At):
-				err = r.damaged
+			case rec.Offset >= damaged:
+				err = r.damage
 			default:
 				err = cmp.Or(ctx.Err(), r.last.agrees(r.dir, rec.Offset, rec.Data))
 			}
@@ -226,7 +227,7 @@ func (r *Realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq
 }
 
 // records iterates over the log as far as it goes.
-func (r *Realm) records(from uint64) iter.Seq2[wal.Record, error] {
+func (r *realm) records(from uint64) iter.Seq2[wal.Record, error] {
 	if r.log != nil {
 		return r.log.Records(from)
 	}
@@ -240,18 +241,18 @@ func (r *Realm) records(from uint64) iter.Seq2[wal.Record, error] {
 }
 
 // wrong says what is damaged although every entry was read, up to the last one.
-func (r *Realm) wrong(last driver.Cursor) error {
-	if r.damaged != nil {
-		return r.damaged
+func (r *realm) wrong(last driver.Cursor) error {
+	if r.damage != nil {
+		return r.damage
 	}
-	if r.strange == nil && uint64(last) < r.last.next && r.readOnly {
+	if uint64(last) < r.last.next && r.readOnly {
 		return &driver.CorruptError{Place: r.dir + "/log", At: last + 1, Err: fmt.Errorf("the log ends here, but when it was closed its last entry was %d", r.last.next)}
 	}
-	return r.strange
+	return nil
 }
 
 // follow reads on after an entry, and waits for what is not there yet.
-func (r *Realm) follow(ctx context.Context, after, through driver.Cursor, yield func(driver.Entry, error) bool) {
+func (r *realm) follow(ctx context.Context, after, through driver.Cursor, yield func(driver.Entry, error) bool) {
 	if r.log == nil {
 		yield(driver.Entry{}, fmt.Errorf("the log ends at %d", after))
 		return
@@ -272,41 +273,31 @@ func (r *Realm) follow(ctx context.Context, after, through driver.Cursor, yield 
 	}
 }
 
-// Last implements driver.Log.
-func (r *Realm) Last(context.Context) (driver.Cursor, error) {
+// Last implements driver.Log. If there is damage, reading through the cursor finds it.
+func (r *realm) Last(context.Context) (driver.Cursor, error) {
 	if err := r.mayRead(); err != nil {
 		return 0, err
 	}
-	if r.log != nil {
-		return r.suspect(driver.Cursor(r.log.Next())), nil
-	}
 	at := r.first
-	for rec, err := range r.salvage {
-		if err != nil {
-			break // Read says so
+	if r.log != nil {
+		at = r.log.Next()
+	} else {
+		for rec, err := range r.salvage {
+			if err != nil {
+				break // Read says so
+			}
+			at = rec.Offset + 1
 		}
-		at = rec.Offset + 1
 	}
-	return r.suspect(driver.Cursor(at)), nil
+	if r.damage != nil {
+		at = max(at, uint64(r.damage.At), 1)
+	}
+	return driver.Cursor(at), nil
 }
 
-// suspect returns where the log ends, or a later cursor, if damage is there: reading through it finds
-// the damage.
-func (r *Realm) suspect(last driver.Cursor) driver.Cursor {
-	if r.damaged != nil {
-		return max(last, r.damaged.At, 1)
-	}
-	if r.strange != nil {
-		return max(last, 1)
-	}
-	return last
-}
+func (r *realm) Sole() {}
 
-// Sole implements driver.Sole.
-func (r *Realm) Sole() {}
-
-// First implements driver.Log.
-func (r *Realm) First(context.Context) (driver.Cursor, error) {
+func (r *realm) First(context.Context) (driver.Cursor, error) {
 	if err := r.mayRead(); err != nil {
 		return 0, err
 	}
@@ -317,17 +308,13 @@ func (r *Realm) First(context.Context) (driver.Cursor, error) {
 	return driver.Cursor(first + 1), nil
 }
 
-// Sync implements driver.Log.
-func (r *Realm) Sync(context.Context) error { return classify(r.log.Sync()) }
+func (r *realm) Sync(context.Context) error { return classify(r.log.Sync()) }
 
-// Durable implements driver.Log.
-func (r *Realm) Durable() driver.Cursor { return driver.Cursor(r.log.Durable()) }
+func (r *realm) Durable() driver.Cursor { return driver.Cursor(r.log.Durable()) }
 
-// MaxEntry implements driver.Log.
-func (r *Realm) MaxEntry() int { return wal.MaxRecord }
+func (r *realm) MaxEntry() int { return wal.MaxRecord }
 
-// Trim implements driver.Log.
-func (r *Realm) Trim(_ context.Context, before driver.Cursor) error {
+func (r *realm) Trim(_ context.Context, before driver.Cursor) error {
 	if before == 0 {
 		return nil
 	}
@@ -335,9 +322,9 @@ func (r *Realm) Trim(_ context.Context, before driver.Cursor) error {
 }
 
 // Close implements driver.Realm. It notes where the log was closed, unless that is known.
-func (r *Realm) Close() error { return r.close(true) }
+func (r *realm) Close() error { return r.close(true) }
 
-func (r *Realm) close(note bool) error {
+func (r *realm) close(note bool) error {
 	if r.closed.Swap(true) || r.log == nil {
 		return nil
 	}
@@ -352,7 +339,7 @@ func (r *Realm) close(note bool) error {
 }
 
 // end returns where the log ends.
-func (r *Realm) end() (last lastClose, err error) {
+func (r *realm) end() (last lastClose, err error) {
 	last.next = r.log.Next()
 	if r.readOnly || last.next == r.log.First() {
 		return last, nil

@@ -85,7 +85,6 @@ func (d *Driver) forget(ctx context.Context, realm string) error {
 	return nil
 }
 
-// Drop implements [driver.Copy].
 func (h *handle) Drop() error { return h.Close() }
 
 // FinishCopy makes a realm of a copy: from now on it is found like any other.

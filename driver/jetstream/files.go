@@ -97,7 +97,6 @@ func (s *files) file(subject string) (driver.FileInfo, bool) {
 	return driver.FileInfo{Name: strings.ReplaceAll(name, "=", "."), Size: size}, ok && cut && err == nil
 }
 
-// List implements [driver.Files].
 func (s *files) List(ctx context.Context) ([]driver.FileInfo, error) {
 	subjects, err := s.subjects(ctx, s.nameSubject("*", "*"))
 	if err != nil {
@@ -163,7 +162,6 @@ func (s *files) message(ctx context.Context, subject string) (msg *jetstream.Raw
 // chunks returns the number of chunks.
 func (d *directory) chunks() int { return int((d.size + int64(d.Chunk) - 1) / int64(d.Chunk)) }
 
-// OpenFile implements [driver.Files].
 func (s *files) OpenFile(ctx context.Context, name string) (driver.File, error) {
 	d, err := s.lookup(ctx, name)
 	if err != nil {
@@ -225,7 +223,6 @@ func (f *file) readChunk(p []byte, number, from int) (int, error) {
 	return copy(p, f.data[from:]), nil
 }
 
-// Create implements [driver.Files].
 func (s *files) Create(ctx context.Context) (driver.FileWriter, error) {
 	if err := s.mayWrite(); err != nil {
 		return nil, err
@@ -347,7 +344,7 @@ func (w *fileWriter) Abort() {
 	}
 	w.over, w.chunk = true, nil
 	if len(w.dir.Sums) > 0 && !w.tried {
-		// If nobody hears of it, a later sweep drops the chunks.
+		// If this gets lost, a later sweep drops the chunks.
 		_ = w.dropChunks(w.life, w.dir.Upload)
 	}
 }
@@ -358,7 +355,6 @@ func (s *files) dropChunks(ctx context.Context, upload string) error {
 	})
 }
 
-// Remove implements [driver.Files].
 func (s *files) Remove(ctx context.Context, name string) error {
 	if err := s.mayWrite(); err != nil {
 		return err

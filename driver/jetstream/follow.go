@@ -44,7 +44,6 @@ type follower struct {
 // be at another replica, which can have it.
 const maxHoles = 12
 
-// Read implements [driver.Log].
 func (l *log) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[driver.Entry, error] {
 	return func(yield func(driver.Entry, error) bool) {
 		f := &follower{log: l, after: uint64(after)}
@@ -76,8 +75,8 @@ func (f *follower) next(ctx context.Context) (driver.Entry, error) {
 	return driver.Entry{}, ctx.Err()
 }
 
-// step takes the consumer's next message, makes a consumer if there is none, or looks what is wrong with
-// one that is silent.
+// step takes the consumer's next message. Before, it makes a consumer if none is there. If one is silent,
+// it looks for the reason.
 func (f *follower) step(ctx context.Context) (entry driver.Entry, found bool, err error) {
 	if f.messages == nil {
 		return entry, false, f.start(ctx)
@@ -176,7 +175,7 @@ func (f *follower) begin(ctx context.Context) error {
 	return err
 }
 
-// stop drops the consumer. If nobody hears of it, the server drops it later.
+// stop drops the consumer. If the request gets lost, the server drops it later.
 func (f *follower) stop() {
 	if f.messages != nil {
 		f.messages.Stop()

@@ -37,7 +37,6 @@ type log struct {
 	durable atomic.Uint64 // the last cursor that is known to be acknowledged
 }
 
-// Append implements [driver.Log].
 func (l *log) Append(ctx context.Context, after driver.Cursor, entry []byte) (driver.Cursor, error) {
 	// The same append has the same id, so that a second attempt is told where the first one stands.
 	id := fmt.Sprintf("%d-%x", after, sha256.Sum256(entry))
@@ -51,7 +50,6 @@ func (l *log) Append(ctx context.Context, after driver.Cursor, entry []byte) (dr
 	return at, nil
 }
 
-// Begin implements [driver.Log].
 func (l *log) Begin(ctx context.Context, entry []byte) (driver.Cursor, error) {
 	at, err := l.publish(ctx, entry)
 	if err != nil {
@@ -88,7 +86,7 @@ func (l *log) publish(ctx context.Context, entry []byte, o ...jetstream.PublishO
 	if l.open() != nil {
 		return 0, fmt.Errorf("%w: %w", driver.ErrClosed, driver.ErrUnknown)
 	}
-	// There is no leader, or no connection: whoever asks again at once asks in vain.
+	// There is no leader, or no connection: asking again at once is in vain.
 	pause(ctx, 20*time.Millisecond)
 	return 0, fmt.Errorf("%w: %w", driver.ErrUnknown, err)
 }
@@ -149,13 +147,11 @@ func (l *log) state(ctx context.Context) (state jetstream.StreamState, err error
 	return state, err
 }
 
-// Last implements [driver.Log].
 func (l *log) Last(ctx context.Context) (driver.Cursor, error) {
 	state, err := l.state(ctx)
 	return driver.Cursor(state.LastSeq), err
 }
 
-// First implements [driver.Log].
 func (l *log) First(ctx context.Context) (driver.Cursor, error) {
 	state, err := l.state(ctx)
 	return driver.Cursor(max(1, state.FirstSeq)), err
@@ -164,13 +160,10 @@ func (l *log) First(ctx context.Context) (driver.Cursor, error) {
 // Sync implements [driver.Log]. What was acknowledged is durable already.
 func (l *log) Sync(ctx context.Context) error { return cmp.Or(l.open(), ctx.Err()) }
 
-// Durable implements [driver.Log].
 func (l *log) Durable() driver.Cursor { return driver.Cursor(l.durable.Load()) }
 
-// MaxEntry implements [driver.Log].
 func (l *log) MaxEntry() int { return l.maxEntry }
 
-// Trim implements [driver.Log].
 func (l *log) Trim(ctx context.Context, before driver.Cursor) error {
 	return l.write(ctx, func(ctx context.Context) error {
 		info, err := l.msgs.Info(ctx)

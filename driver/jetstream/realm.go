@@ -207,7 +207,6 @@ func (r *realm) find(ctx context.Context, log jetstream.StreamConfig, mustExist 
 	return err
 }
 
-// Close implements [driver.Realm].
 func (h *handle) Close() error {
 	err := h.open()
 	h.end()

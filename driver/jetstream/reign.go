@@ -9,15 +9,15 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// A stream's leader that steps down forgets what it was asked and has not answered. So whoever waits
-// for a leader's answer stops waiting when the servers say that they have elected another one, and
-// asks again:
+// A stream's leader that steps down forgets the requests that it has not answered. A caller that waits
+// for its answer would wait in vain. So it stops waiting and asks again when the servers say that they
+// have elected another leader:
 //
 //	$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED.STREAM
 //
-// They say so before the new leader takes requests, and perhaps before the old one has closed its
-// door. What is asked in between gets no answer either. So for a while after an election, nobody
-// waits for long. A server that says nothing, or whose message gets lost, costs time and nothing else.
+// They say it before the new leader takes requests, and perhaps before the old one stops taking them. A
+// request in between gets no answer either. So for a while after an election, no call waits for long. A
+// server that says nothing, or whose message gets lost, costs time and nothing else.
 
 const electedSubject = "$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED."
 

@@ -22,7 +22,7 @@ const maxEntry = 64 << 20
 // Driver keeps realms in memory. The zero value is ready.
 type Driver struct {
 	mu     sync.Mutex
-	realms map[string]*Realm
+	realms map[string]*realm
 	closed bool
 }
 
@@ -39,8 +39,8 @@ func (d *Driver) Realms(context.Context) ([]string, error) {
 }
 
 // Open implements driver.Driver. Each realm can be opened once.
-func (d *Driver) Open(_ context.Context, realm string, o driver.Options) (driver.Realm, error) {
-	if err := driver.CheckRealm(realm); err != nil {
+func (d *Driver) Open(_ context.Context, name string, o driver.Options) (driver.Realm, error) {
+	if err := driver.CheckRealm(name); err != nil {
 		return nil, err
 	}
 	d.mu.Lock()
@@ -48,17 +48,17 @@ func (d *Driver) Open(_ context.Context, realm string, o driver.Options) (driver
 	if d.closed {
 		return nil, driver.ErrClosed
 	}
-	if d.realms[realm] != nil {
-		return nil, fmt.Errorf("realm %s was opened before, and keeps nothing: %w", realm, driver.ErrLocked)
+	if d.realms[name] != nil {
+		return nil, fmt.Errorf("realm %s was opened before, and keeps nothing: %w", name, driver.ErrLocked)
 	}
 	if o.MustExist || o.ReadOnly || o.Check {
-		return nil, fmt.Errorf("realm %s: %w", realm, driver.ErrNotExist)
+		return nil, fmt.Errorf("realm %s: %w", name, driver.ErrNotExist)
 	}
 	if d.realms == nil {
-		d.realms = map[string]*Realm{}
+		d.realms = map[string]*realm{}
 	}
-	r := &Realm{changed: make(chan struct{})}
-	d.realms[realm] = r
+	r := &realm{changed: make(chan struct{}), files: map[string][]byte{}}
+	d.realms[name] = r
 	return r, nil
 }
 
@@ -70,8 +70,8 @@ func (d *Driver) Close() error {
 	return nil
 }
 
-// Realm is a realm in memory.
-type Realm struct {
+// realm is a realm in memory.
+type realm struct {
 	mu      sync.Mutex
 	next    driver.Cursor // cursor of the last entry
 	begin   []byte        // the last entry, if it began an epoch
@@ -80,25 +80,22 @@ type Realm struct {
 	files   map[string][]byte
 }
 
-var _ driver.Realm = (*Realm)(nil)
+var _ driver.Realm = (*realm)(nil)
 
-// open returns an error if the realm is closed. The caller holds mu.
-func (r *Realm) open() error {
+// locked calls f with the realm locked, unless the realm is closed.
+func (r *realm) locked(f func() error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.closed {
 		return driver.ErrClosed
 	}
-	return nil
+	return f()
 }
 
 // asked returns an error if the realm is closed.
-func (r *Realm) asked() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.open()
-}
+func (r *realm) asked() error { return r.locked(func() error { return nil }) }
 
-// Append implements driver.Log.
-func (r *Realm) Append(_ context.Context, after driver.Cursor, entry []byte) (driver.Cursor, error) {
+func (r *realm) Append(_ context.Context, after driver.Cursor, entry []byte) (driver.Cursor, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if after != r.next && !r.closed {
@@ -107,8 +104,7 @@ func (r *Realm) Append(_ context.Context, after driver.Cursor, entry []byte) (dr
 	return r.write(entry, nil)
 }
 
-// Begin implements driver.Log.
-func (r *Realm) Begin(_ context.Context, entry []byte) (driver.Cursor, error) {
+func (r *realm) Begin(_ context.Context, entry []byte) (driver.Cursor, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at, err := r.write(entry, bytes.Clone(entry))
@@ -120,20 +116,19 @@ func (r *Realm) Begin(_ context.Context, entry []byte) (driver.Cursor, error) {
 }
 
 // write appends an entry, of which it keeps what begins an epoch. The caller holds mu.
-func (r *Realm) write(entry, begin []byte) (driver.Cursor, error) {
+func (r *realm) write(entry, begin []byte) (driver.Cursor, error) {
+	if r.closed {
+		return 0, driver.ErrClosed
+	}
 	if len(entry) > maxEntry {
 		return 0, fmt.Errorf("entry of %d bytes: want at most %d", len(entry), maxEntry)
-	}
-	if err := r.open(); err != nil {
-		return 0, err
 	}
 	r.next++
 	r.begin = begin
 	return r.next, nil
 }
 
-// Read implements driver.Log.
-func (r *Realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[driver.Entry, error] {
+func (r *realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[driver.Entry, error] {
 	return func(yield func(driver.Entry, error) bool) {
 		for through == 0 || after < through {
 			r.mu.Lock()
@@ -164,44 +159,39 @@ func (r *Realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq
 }
 
 // first returns the cursor of the oldest entry. The caller holds mu.
-func (r *Realm) first() driver.Cursor {
+func (r *realm) first() driver.Cursor {
 	if r.begin != nil {
 		return r.next
 	}
 	return r.next + 1
 }
 
-// Last implements driver.Log.
-func (r *Realm) Last(context.Context) (driver.Cursor, error) { return r.Durable(), r.asked() }
+func (r *realm) Last(context.Context) (driver.Cursor, error) { return r.Durable(), r.asked() }
 
-// Sole implements driver.Sole.
-func (r *Realm) Sole() {}
+func (r *realm) Sole() {}
 
-// First implements driver.Log.
-func (r *Realm) First(context.Context) (driver.Cursor, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.first(), r.open()
+func (r *realm) First(context.Context) (at driver.Cursor, err error) {
+	err = r.locked(func() error {
+		at = r.first()
+		return nil
+	})
+	return at, err
 }
 
-// Sync implements driver.Log.
-func (r *Realm) Sync(context.Context) error { return r.asked() }
+func (r *realm) Sync(context.Context) error { return r.asked() }
 
 // Durable implements driver.Log: nothing survives a crash, and nobody expects it to.
-func (r *Realm) Durable() driver.Cursor {
+func (r *realm) Durable() driver.Cursor {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.next
 }
 
-// MaxEntry implements driver.Log.
-func (r *Realm) MaxEntry() int { return maxEntry }
+func (r *realm) MaxEntry() int { return maxEntry }
 
-// Trim implements driver.Log.
-func (r *Realm) Trim(context.Context, driver.Cursor) error { return r.asked() }
+func (r *realm) Trim(context.Context, driver.Cursor) error { return r.asked() }
 
-// Close implements driver.Realm.
-func (r *Realm) Close() error {
+func (r *realm) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.closed {
@@ -211,8 +201,7 @@ func (r *Realm) Close() error {
 	return nil
 }
 
-// Create implements driver.Files.
-func (r *Realm) Create(context.Context) (driver.FileWriter, error) {
+func (r *realm) Create(context.Context) (driver.FileWriter, error) {
 	if err := r.asked(); err != nil {
 		return nil, err
 	}
@@ -221,7 +210,7 @@ func (r *Realm) Create(context.Context) (driver.FileWriter, error) {
 
 type writer struct {
 	bytes.Buffer
-	r    *Realm
+	r    *realm
 	over bool // committed or aborted
 }
 
@@ -229,57 +218,47 @@ func (w *writer) Commit(_ context.Context, name string) error {
 	if err := driver.CheckFile(name); err != nil {
 		return err
 	}
-	w.r.mu.Lock()
-	defer w.r.mu.Unlock()
-	if w.over || w.r.closed {
-		return driver.ErrClosed
-	}
-	w.over = true
-	if w.r.files == nil {
-		w.r.files = map[string][]byte{}
-	}
-	w.r.files[name] = w.Bytes()
-	return nil
+	return w.r.locked(func() error {
+		if w.over {
+			return driver.ErrClosed
+		}
+		w.over = true
+		w.r.files[name] = w.Bytes()
+		return nil
+	})
 }
 
 func (w *writer) Abort() { w.over = true }
 
-// OpenFile implements driver.Files.
-func (r *Realm) OpenFile(_ context.Context, name string) (driver.File, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := r.open(); err != nil {
-		return nil, err
-	}
-	b, ok := r.files[name]
-	if !ok {
-		return nil, fmt.Errorf("file %s: %w", name, driver.ErrNotExist)
-	}
-	return file{bytes.NewReader(b)}, nil
+func (r *realm) OpenFile(_ context.Context, name string) (opened driver.File, err error) {
+	err = r.locked(func() error {
+		b, ok := r.files[name]
+		if !ok {
+			return fmt.Errorf("file %s: %w", name, driver.ErrNotExist)
+		}
+		opened = file{bytes.NewReader(b)}
+		return nil
+	})
+	return opened, err
 }
 
 type file struct{ *bytes.Reader }
 
 func (file) Close() error { return nil }
 
-// List implements driver.Files.
-func (r *Realm) List(context.Context) ([]driver.FileInfo, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var all []driver.FileInfo
-	for _, name := range slices.Sorted(maps.Keys(r.files)) {
-		all = append(all, driver.FileInfo{Name: name, Size: int64(len(r.files[name]))})
-	}
-	return all, r.open()
+func (r *realm) List(context.Context) (all []driver.FileInfo, err error) {
+	err = r.locked(func() error {
+		for _, name := range slices.Sorted(maps.Keys(r.files)) {
+			all = append(all, driver.FileInfo{Name: name, Size: int64(len(r.files[name]))})
+		}
+		return nil
+	})
+	return all, err
 }
 
-// Remove implements driver.Files.
-func (r *Realm) Remove(_ context.Context, name string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := r.open(); err != nil {
-		return err
-	}
-	delete(r.files, name)
-	return nil
+func (r *realm) Remove(_ context.Context, name string) error {
+	return r.locked(func() error {
+		delete(r.files, name)
+		return nil
+	})
 }

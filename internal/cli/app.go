@@ -156,6 +156,9 @@ func (a *app) print(v any, table func(w io.Writer)) error {
 	return w.Flush()
 }
 
+// nothing ends what was not begun.
+func nothing() error { return nil }
+
 // note writes a line for a person to standard error: progress, never a result.
 // It drops the line if standard error cannot be written to.
 func (a *app) note(format string, args ...any) {

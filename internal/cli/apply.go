@@ -18,10 +18,7 @@ import (
 func applyCommand(a *app) *cobra.Command {
 	var dryRun, create, yes bool
 	var expect, from uint64
-	cmd := &cobra.Command{
-		Use:   "apply FILE | --from-version VERSION",
-		Short: "Put a catalog in force, or show what that would change",
-	}
+	cmd := &cobra.Command{Use: "apply FILE | --from-version VERSION", Short: "Put a catalog in force, or show what that would change"}
 	why := newReasons(cmd)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would change")
 	cmd.Flags().BoolVar(&create, "create", false, "create the realm if it does not exist")
@@ -67,13 +64,10 @@ func planAndApply(ctx context.Context, a *app, c *api, file string, req *kujiv1.
 			return err
 		}
 	}
-	if err := a.print(resp, func(w io.Writer) { printPlan(w, resp) }); err != nil {
-		return err
-	}
 	if !dryRun && !apply {
-		return refusedError{fmt.Sprintf("not applied: %d of the changes deserve a second look. Repeat with --yes to apply them", warned)}
+		err = refusedError{fmt.Sprintf("not applied: %d of the changes deserve a second look. Repeat with --yes to apply them", warned)}
 	}
-	return nil
+	return cmp.Or(a.print(resp, func(w io.Writer) { printPlan(w, resp) }), err)
 }
 
 // toApply reads the catalog to apply, from a file or, again, from the realm's older ones.
@@ -170,8 +164,5 @@ func printChange(w io.Writer, c *kujiv1.Change) {
 }
 
 func leftText(s *kujiv1.EntryStock) string {
-	if s.GetUnlimited() {
-		return "unlimited"
-	}
-	return fmt.Sprintf("%d of %d", s.GetLeft(), s.GetStock())
+	return cmp.Or(when(s.GetUnlimited(), "unlimited"), fmt.Sprintf("%d of %d", s.GetLeft(), s.GetStock()))
 }

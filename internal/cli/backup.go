@@ -66,7 +66,7 @@ func backupCommand(a *app) *cobra.Command {
 				return err
 			}
 		}
-		if err := refuseInside("to", filepath.Dir(filepath.Clean(f.to))); err != nil {
+		if err := refuseInside("to", f.to); err != nil {
 			return err
 		}
 		if hasRealm(f.to) && !isBackup(f.to) {
@@ -87,7 +87,6 @@ type openSource func(realm string) (backup.Source, func() error, error)
 // source returns the realms to back up: that of --realm, or all of a server, of a data directory, or of
 // what one node of a cluster has kept.
 func (f *backupFlags) source(ctx context.Context, a *app, conn *connection) (realms []string, open openSource, end func() error, err error) {
-	end = func() error { return nil }
 	switch {
 	case f.data == "":
 		only := conn.only()
@@ -99,7 +98,7 @@ func (f *backupFlags) source(ctx context.Context, a *app, conn *connection) (rea
 			resp, err := c.ListRealms(ctx, &kujiv1.ListRealmsRequest{})
 			return resp.GetRealms(), err
 		})
-		return realms, func(realm string) (backup.Source, func() error, error) { return c.backupOf(realm), end, nil }, end, err
+		return realms, func(realm string) (backup.Source, func() error, error) { return c.backupOf(realm), nothing, nil }, nothing, err
 	case cluster.IsNode(f.data):
 		c, err := cluster.OpenCopy(ctx, f.data)
 		if err != nil {
@@ -121,7 +120,7 @@ func (f *backupFlags) source(ctx context.Context, a *app, conn *connection) (rea
 		}
 		return names, err
 	})
-	return realms, func(realm string) (backup.Source, func() error, error) { return backup.Dir(f.data, realm) }, end, err
+	return realms, func(realm string) (backup.Source, func() error, error) { return backup.Dir(f.data, realm) }, nothing, err
 }
 
 // oneOr returns the realm that is named, or all.
@@ -175,13 +174,9 @@ func wrongBackup(err error) error {
 
 // hasRealm reports whether a directory has the log of a realm: it is a data directory or a backup.
 func hasRealm(dir string) bool {
-	logs, err := filepath.Glob(filepath.Join(escapeGlob(dir), "realms", "*", "log"))
+	exact := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`) // the directory's name is no pattern
+	logs, err := filepath.Glob(filepath.Join(exact.Replace(dir), "realms", "*", "log"))
 	return err == nil && len(logs) > 0
-}
-
-// escapeGlob makes a pattern of a name that matches only that name.
-func escapeGlob(name string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(name)
 }
 
 // isBackup reports whether a directory with realms is a backup: it has no key, which a data directory
@@ -198,21 +193,16 @@ func refuseBackup(dir string) error {
 		return refusedError{fmt.Sprintf("--data %s has realms and no key: it is a backup, which nobody may write to but \"kuji backup\". Make a data directory of it with \"kuji restore\". "+
 			"If it is a data directory that has lost its file \"key\", put that back. Without it, make an empty one: then nobody can prove the draws of an epoch that a crash ended", dir)}
 	}
-	return refuseInside("data", filepath.Dir(filepath.Clean(dir)))
+	return refuseInside("data", dir)
 }
 
-// refuseInside refuses a directory in a backup or a data directory, or in one of theirs.
+// refuseInside refuses a directory that is somewhere below a backup or a data directory.
 func refuseInside(flag, dir string) error {
 	dir, err := filepath.Abs(dir)
-	for err == nil {
-		if hasRealm(dir) {
+	for up := filepath.Dir(dir); err == nil && up != dir; up = filepath.Dir(dir) {
+		if dir = up; hasRealm(dir) {
 			return refusedError{fmt.Sprintf("--%s lies in %s, which is a data directory or a backup: expected a place of its own", flag, dir)}
 		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return nil
-		}
-		dir = up
 	}
 	return err
 }

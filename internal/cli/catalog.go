@@ -80,10 +80,7 @@ func checkAgainst(ctx context.Context, a *app, conn *connection, file string, ya
 	if err != nil {
 		return placed(file, err)
 	}
-	if err := a.print(resp, func(w io.Writer) { printPlan(w, resp) }); err != nil {
-		return err
-	}
-	return secondLook(file, countWarnings(resp.GetPlan()), yes)
+	return cmp.Or(a.print(resp, func(w io.Writer) { printPlan(w, resp) }), secondLook(file, countWarnings(resp.GetPlan()), yes))
 }
 
 // secondLook refuses a catalog with warnings.
@@ -95,10 +92,8 @@ func secondLook(file string, warnings int, yes bool) error {
 }
 
 func exportCommand(a *app) *cobra.Command {
-	return a.online(&cobra.Command{
-		Use:   "export",
-		Short: "Print the catalog in force as YAML",
-	}, func(ctx context.Context, c *api, _ []string) error { return exportCatalog(ctx, a, c, 0) })
+	cmd := &cobra.Command{Use: "export", Short: "Print the catalog in force as YAML"}
+	return a.online(cmd, func(ctx context.Context, c *api, _ []string) error { return exportCatalog(ctx, a, c, 0) })
 }
 
 // exportCatalog prints a version of the catalog, or, for 0, the one in force.
@@ -134,7 +129,7 @@ func checkCatalog(ctx context.Context, a *app, file string, c *catalog.Catalog, 
 	if err != nil {
 		return err
 	}
-	plan, err := planAlone(ctx, a.now, c)
+	plan, err := planOver(ctx, a.now, nil, c)
 	if err != nil {
 		return err
 	}
@@ -150,19 +145,13 @@ func checkCatalog(ctx context.Context, a *app, file string, c *catalog.Catalog, 
 		}
 	}
 	verdict := cmp.Or(when(len(out.Warnings) > 0, "can be read"), "good")
-	err = a.print(out, func(w io.Writer) {
+	return cmp.Or(a.print(out, func(w io.Writer) {
 		fprintf(w, "%s: %s: %s, %s, %s\n", file, verdict, counted(out.Items, "item"), counted(out.Pools, "pool"), counted(out.Entries, "entry"))
 		printWarnings(w, changes)
-	})
-	return cmp.Or(err, secondLook(file, len(out.Warnings), yes))
+	}), secondLook(file, len(out.Warnings), yes))
 }
 
-// planAlone plans a catalog for a realm that is new: what a server says of it at its first start.
-func planAlone(ctx context.Context, now func() time.Time, c *catalog.Catalog) (kuji.Plan, error) {
-	return planOver(ctx, now, nil, c)
-}
-
-// planOver plans a catalog over another one, which may be nil, for a realm in which nothing was drawn.
+// planOver plans a catalog over another one, or as the first one, for a realm in which nothing was drawn.
 func planOver(ctx context.Context, now func() time.Time, before, c *catalog.Catalog) (_ kuji.Plan, err error) {
 	engine, err := kuji.OpenMemory([32]byte{}, kuji.Options{Now: now})
 	if err != nil {

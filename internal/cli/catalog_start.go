@@ -51,7 +51,7 @@ func (s *catalogStart) before(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(s.f.data, "realms", s.f.realm)); !errors.Is(err, fs.ErrNotExist) {
 		return nil // opening the directory meets other errors again
 	}
-	plan, err := planAlone(ctx, s.now, s.c)
+	plan, err := planOver(ctx, s.now, nil, s.c)
 	if err != nil {
 		return fmt.Errorf("plan catalog %s: %w", s.f.catalog, err)
 	}

@@ -30,10 +30,8 @@ func listCatalogsCommand(a *app) *cobra.Command {
 }
 
 func showCatalogCommand(a *app) *cobra.Command {
-	return a.online(&cobra.Command{
-		Use:   "show VERSION",
-		Short: "Print an older catalog as YAML",
-	}, func(ctx context.Context, c *api, args []string) error {
+	cmd := &cobra.Command{Use: "show VERSION", Short: "Print an older catalog as YAML"}
+	return a.online(cmd, func(ctx context.Context, c *api, args []string) error {
 		version, err := strconv.ParseUint(args[0], 10, 64)
 		if err != nil || version == 0 {
 			return usagef("VERSION %q: expected a number from 1 on: see \"kuji catalog list\"", args[0])

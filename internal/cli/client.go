@@ -171,10 +171,10 @@ func (a *app) trust(ca string) (*tls.Config, error) {
 }
 
 func (c *connection) apiKey() (string, error) {
-	if c.keyFile != "" {
-		return c.app.readKey(c.settings.said("key-file"), c.keyFile)
+	if c.keyFile == "" {
+		return c.key, nil
 	}
-	return c.key, nil
+	return c.app.readKey(c.settings.said("key-file"), c.keyFile)
 }
 
 // readKey reads a file that holds one key. said names what names the file.

@@ -89,7 +89,7 @@ func (f *clusterFlags) check(data string) error {
 	if _, err := os.Stat(filepath.Join(data, "realms")); err == nil {
 		return usagef("--data %s has realms of a server that is alone: expected another directory", data)
 	}
-	return refuseInside("data", filepath.Dir(filepath.Clean(data)))
+	return refuseInside("data", data)
 }
 
 func (f *clusterFlags) checkMember() error {
@@ -254,11 +254,7 @@ func clusterStatusCommand(a *app) *cobra.Command {
 func clusterStatus(a *app, out clusterJSON) error {
 	out.Realms = realmsOf(out.Nodes)
 	var ill []string
-	reached := 0
 	for _, n := range out.Nodes {
-		if n.Reached() {
-			reached++
-		}
 		if why := cmp.Or(n.Why, n.Behind); why != "" {
 			ill = append(ill, n.Node+": "+why)
 		} else if n.Health != nil && len(n.Health.Ill) > 0 {
@@ -270,18 +266,16 @@ func clusterStatus(a *app, out clusterJSON) error {
 			ill = append(ill, "nobody leads realm "+r.Realm)
 		}
 	}
-	if err := a.print(out, func(w io.Writer) { printCluster(w, out) }); err != nil {
-		return err
-	}
+	var err error
 	switch {
-	case reached == 0:
-		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("no node answers: %s", strings.Join(ill, "; ")))
+	case !slices.ContainsFunc(out.Nodes, func(n cluster.Status) bool { return n.Reached() }):
+		err = connect.NewError(connect.CodeUnavailable, fmt.Errorf("no node answers: %s", strings.Join(ill, "; ")))
 	case len(ill) > 0:
-		return fmt.Errorf("not ready: %s", strings.Join(ill, "; "))
+		err = fmt.Errorf("not ready: %s", strings.Join(ill, "; "))
 	case len(out.Realms) == 0:
-		return errors.New("nobody leads")
+		err = errors.New("nobody leads")
 	}
-	return nil
+	return cmp.Or(a.print(out, func(w io.Writer) { printCluster(w, out) }), err)
 }
 
 func printCluster(w io.Writer, c clusterJSON) {

@@ -94,10 +94,8 @@ func eachChunk(file string, f func(codes []string) error) error {
 }
 
 func codesShowCommand(a *app) *cobra.Command {
-	return read(a, &cobra.Command{
-		Use:   "show LIST",
-		Short: "Show how many codes of a list are left, and how many were redeemed",
-	}, &kujiv1.GetCodesRequest{}, (*api).GetCodes,
+	cmd := &cobra.Command{Use: "show LIST", Short: "Show how many codes of a list are left, and how many were redeemed"}
+	return read(a, cmd, &kujiv1.GetCodesRequest{}, (*api).GetCodes,
 		func(w io.Writer, resp *kujiv1.GetCodesResponse) { printCodes(w, resp.GetList(), "") })
 }
 

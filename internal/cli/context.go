@@ -18,8 +18,7 @@ import (
 	"github.com/kuji-dev/kuji/client"
 )
 
-// serverContext is a server under a name, with what it takes to reach it. It
-// holds no key, only the name of the file that does.
+// serverContext is a server under a name. It holds no key, only the name of the file that does.
 type serverContext struct {
 	Server  string `yaml:"server" json:"server"`
 	KeyFile string `yaml:"key-file,omitempty" json:"key_file,omitempty"`
@@ -203,7 +202,7 @@ func onContexts(a *app, cmd *cobra.Command, change func(all *contexts, name stri
 }
 
 func printContexts(a *app, all *contexts) error {
-	out := contextsJSON{Current: all.Current, Contexts: []contextJSON{}}
+	out := contextsJSON{all.Current, make([]contextJSON, 0, len(all.Contexts))}
 	for _, name := range slices.Sorted(maps.Keys(all.Contexts)) {
 		out.Contexts = append(out.Contexts, contextJSON{name, all.Contexts[name]})
 	}

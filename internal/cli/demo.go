@@ -70,14 +70,11 @@ func runDemo(ctx context.Context, a *app, o demo.Options, cluster, keep bool) (e
 }
 
 // finishDemo writes the report, and fails if a check failed.
-func finishDemo(a *app, report *demo.Report) error {
-	if err := a.print(report, func(w io.Writer) { printReport(w, report) }); err != nil {
-		return err
-	}
+func finishDemo(a *app, report *demo.Report) (err error) {
 	if !report.OK {
-		return damageError{errors.New("a check failed: a promise is broken")}
+		err = damageError{errors.New("a check failed: a promise is broken")}
 	}
-	return nil
+	return cmp.Or(a.print(report, func(w io.Writer) { printReport(w, report) }), err)
 }
 
 func printReport(w io.Writer, r *demo.Report) {

@@ -7,19 +7,16 @@ import (
 )
 
 func grantCommand(a *app) *cobra.Command {
-	return write(a, &cobra.Command{Use: "grant PLAYER ITEM=QUANTITY...", Short: "Give items to a player"}, &kujiv1.GrantRequest{}, (*api).Grant)
+	cmd := &cobra.Command{Use: "grant PLAYER ITEM=QUANTITY...", Short: "Give items to a player"}
+	return write(a, cmd, &kujiv1.GrantRequest{}, (*api).Grant)
 }
 
 func consumeCommand(a *app) *cobra.Command {
-	return write(a, &cobra.Command{
-		Use:   "consume PLAYER ITEM=QUANTITY...",
-		Short: "Take items from a player, all or none",
-	}, &kujiv1.ConsumeRequest{}, (*api).Consume)
+	cmd := &cobra.Command{Use: "consume PLAYER ITEM=QUANTITY...", Short: "Take items from a player, all or none"}
+	return write(a, cmd, &kujiv1.ConsumeRequest{}, (*api).Consume)
 }
 
 func transferCommand(a *app) *cobra.Command {
-	return write(a, &cobra.Command{
-		Use:   "transfer FROM TO ITEM=QUANTITY...",
-		Short: "Move items between two players, all or none",
-	}, &kujiv1.TransferRequest{}, (*api).Transfer)
+	cmd := &cobra.Command{Use: "transfer FROM TO ITEM=QUANTITY...", Short: "Move items between two players, all or none"}
+	return write(a, cmd, &kujiv1.TransferRequest{}, (*api).Transfer)
 }

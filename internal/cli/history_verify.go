@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,13 +104,10 @@ func verifyHistories(ctx context.Context, a *app, f *historyVerifyFlags) (err er
 		}
 		out.Realms = append(out.Realms, one)
 	}
-	if err := a.print(out, func(w io.Writer) { out.print(w) }); err != nil {
-		return err
-	}
 	if len(damage) > 0 {
-		return damageError{errors.Join(damage...)}
+		err = damageError{errors.Join(damage...)}
 	}
-	return nil
+	return cmp.Or(a.print(out, func(w io.Writer) { out.print(w) }), err)
 }
 
 // verify compares the history of a realm with its log.

@@ -20,15 +20,14 @@ func listPoolsCommand(a *app) *cobra.Command {
 		resp, err := c.GetCatalog(ctx, req)
 		return &kujiv1.GetCatalogResponse{Version: resp.GetVersion(), Pools: resp.GetPools()}, err
 	}
-	return read(a, &cobra.Command{
-		Use:   "pools",
-		Short: "List the pools of the catalog in force, in its order",
-	}, &kujiv1.GetCatalogRequest{ItemLimit: 1}, call,
+	cmd := &cobra.Command{Use: "pools", Short: "List the pools of the catalog in force, in its order"}
+	return read(a, cmd, &kujiv1.GetCatalogRequest{ItemLimit: 1}, call,
 		func(w io.Writer, resp *kujiv1.GetCatalogResponse) { printLines(w, resp.GetPools()) })
 }
 
 func listRealmsCommand(a *app) *cobra.Command {
-	return read(a, &cobra.Command{Use: "realms", Short: "List the realms of a server, sorted"}, &kujiv1.ListRealmsRequest{}, (*api).ListRealms,
+	cmd := &cobra.Command{Use: "realms", Short: "List the realms of a server, sorted"}
+	return read(a, cmd, &kujiv1.ListRealmsRequest{}, (*api).ListRealms,
 		func(w io.Writer, resp *kujiv1.ListRealmsResponse) { printLines(w, resp.GetRealms()) })
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,10 +26,7 @@ func logCommand(a *app) *cobra.Command {
 
 func openLog(dir string) (*wal.Log, error) {
 	l, err := wal.Open(dir, wal.Options{ReadOnly: true})
-	if err != nil {
-		return nil, logFailure(err)
-	}
-	return l, nil
+	return l, logFailure(err)
 }
 
 // logFailure marks arguments that do not lead to a log or to a record.
@@ -168,8 +166,7 @@ func logStatCommand(a *app) *cobra.Command {
 				Records: st.Next - st.First, Segments: st.Segments, Bytes: st.Bytes,
 			}
 			return a.print(out, func(w io.Writer) {
-				fprintf(w, "log id\t%s\n", out.LogID)
-				fprintf(w, "first offset\t%d\nnext offset\t%d\nrecords\t%d\n", out.First, out.Next, out.Records)
+				fprintf(w, "log id\t%s\nfirst offset\t%d\nnext offset\t%d\nrecords\t%d\n", out.LogID, out.First, out.Next, out.Records)
 				fprintf(w, "segments\t%d\nbytes\t%d\n", out.Segments, out.Bytes)
 			})
 		},
@@ -222,13 +219,10 @@ func verifyLog(ctx context.Context, a *app, dir string) error {
 		out.Damage = append(out.Damage, logDamageJSON{d.File, d.Pos, d.Offset, d.Error()})
 		damage = append(damage, d)
 	}
-	if err := a.print(out, func(w io.Writer) {
-		fprintf(w, "%s: %s, %s, %s; %s torn off at the end\n", verdict[out.OK], counted(out.Segments, "segment"), counted(out.Records, "record"), counted(out.Bytes, "byte"), counted(out.Torn, "byte"))
-	}); err != nil {
-		return err
-	}
 	if !out.OK {
-		return damageError{errors.Join(damage...)}
+		err = damageError{errors.Join(damage...)}
 	}
-	return nil
+	return cmp.Or(a.print(out, func(w io.Writer) {
+		fprintf(w, "%s: %s, %s, %s; %s torn off at the end\n", verdict[out.OK], counted(out.Segments, "segment"), counted(out.Records, "record"), counted(out.Bytes, "byte"), counted(out.Torn, "byte"))
+	}), err)
 }

@@ -62,12 +62,11 @@ const accessCloseTimeout = 5 * time.Second
 // openAccess opens the access log, nil if there shall be none. reopen opens its file again, after it
 // was moved away.
 func (l *logFlags) openAccess(a *app, log *slog.Logger) (access *server.AccessLog, reopen, closeLog func() error, err error) {
-	reopen = func() error { return nil }
 	if l.access == "" {
-		return nil, reopen, reopen, nil
+		return nil, nothing, nothing, nil
 	}
 	file := &logFile{name: l.access, to: a.stdout}
-	if l.access != "-" {
+	if reopen = nothing; l.access != "-" {
 		reopen = file.reopen
 	}
 	if err := reopen(); err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -154,9 +155,4 @@ func percentText(v float64) string { return numberText(100*v) + "%" }
 func numberText(v float64) string  { return strconv.FormatFloat(v, 'g', 6, 64) }
 
 // clip leaves out texts that are too long for a table.
-func clip(s string, most int) string {
-	if s == "" || len(s) > most {
-		return "-"
-	}
-	return s
-}
+func clip(s string, most int) string { return cmp.Or(when(len(s) <= most, s), "-") }

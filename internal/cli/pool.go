@@ -69,10 +69,7 @@ func printPool(w io.Writer, p *kujiv1.Pool) {
 }
 
 func leftOfStock(e *kujiv1.Entry) string {
-	if e.Left == nil {
-		return "unlimited"
-	}
-	return whole(e.GetLeft())
+	return cmp.Or(when(e.Left == nil, "unlimited"), whole(e.GetLeft()))
 }
 
 // printRules writes a line for each rule of a pool.

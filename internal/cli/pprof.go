@@ -16,7 +16,7 @@ import (
 // Without an address it does nothing.
 func serveProfiles(address string) (url string, end func() error, err error) {
 	if address == "" {
-		return "", func() error { return nil }, nil
+		return "", nothing, nil
 	}
 	if err := access.CheckListen(address, access.Exposure{}); err != nil {
 		return "", nil, usagef("--pprof: %w", err)

@@ -44,9 +44,6 @@ func (a *app) barred(n int) {
 	a.sayHeld()
 }
 
-// bar reports whether to show a progress bar: only on a terminal.
-func (a *app) bar() bool { return !a.json && isTerminal(a.stdout) && isTerminal(a.stderr) }
-
 // showProgress draws a progress bar for something that takes this long, with what describe says next to
 // it, until ctx ends or the returned function is called. It does nothing if the output is not a terminal.
 func (a *app) showProgress(ctx context.Context, length time.Duration, describe func() string) (stop func()) {
@@ -56,7 +53,7 @@ func (a *app) showProgress(ctx context.Context, length time.Duration, describe f
 
 // showBar is showProgress for something that is done when done returns all.
 func (a *app) showBar(ctx context.Context, all int64, done func() int64, describe func() string) (stop func()) {
-	if !a.bar() {
+	if a.json || !isTerminal(a.stdout) || !isTerminal(a.stderr) {
 		return func() {}
 	}
 	bar := progressbar.NewOptions64(all,

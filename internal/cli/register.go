@@ -7,5 +7,6 @@ import (
 )
 
 func registerCommand(a *app) *cobra.Command {
-	return write(a, &cobra.Command{Use: "register PLAYER", Short: "Give a player the starting grants"}, &kujiv1.RegisterRequest{}, (*api).Register)
+	cmd := &cobra.Command{Use: "register PLAYER", Short: "Give a player the starting grants"}
+	return write(a, cmd, &kujiv1.RegisterRequest{}, (*api).Register)
 }

@@ -89,10 +89,7 @@ func settleAndServe(a *app, cmd *cobra.Command, f *serveFlags) error {
 
 // check checks what no other package does.
 func (f *serveFlags) check() error {
-	if err := cmp.Or(f.storeFlags.check(), f.catalogFlags.check(), f.edgeFlags.check()); err != nil {
-		return err
-	}
-	return cmp.Or(f.cluster.check(f.data), f.historyFlags.check())
+	return cmp.Or(f.storeFlags.check(), f.catalogFlags.check(), f.edgeFlags.check(), f.cluster.check(f.data), f.historyFlags.check())
 }
 
 func serve(ctx context.Context, a *app, f *serveFlags) (err error) {

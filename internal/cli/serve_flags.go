@@ -134,7 +134,7 @@ func (f *edgeFlags) check() error {
 // options reads keys and certificate. The function that it returns reads them again.
 func (f *edgeFlags) options(log *slog.Logger) (server.Options, func() error, error) {
 	o := server.Options{Hosts: f.hosts, Origins: f.origins, Limits: f.limits, DrainDelay: f.drainDelay, Version: version(), Logger: log}
-	reload := func() error { return nil }
+	reload := nothing
 	if (f.tlsCert == "") != (f.tlsKey == "") {
 		return o, nil, usagef("--tls-cert and --tls-key: give both or neither")
 	}
@@ -147,13 +147,22 @@ func (f *edgeFlags) options(log *slog.Logger) (server.Options, func() error, err
 		reload = keys.Reload
 	}
 	if f.tlsCert != "" {
-		cert := &certificate{certFile: f.tlsCert, keyFile: f.tlsKey}
-		if err := cert.reload(); err != nil {
+		var current atomic.Pointer[tls.Certificate]
+		load := func() error {
+			pair, err := tls.LoadX509KeyPair(f.tlsCert, f.tlsKey)
+			if err != nil {
+				return fmt.Errorf("certificate %s with key %s: %w", f.tlsCert, f.tlsKey, err)
+			}
+			current.Store(&pair)
+			return nil
+		}
+		if err := load(); err != nil {
 			return o, nil, usageError{err}
 		}
-		o.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: cert.get}
+		get := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return current.Load(), nil }
+		o.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: get}
 		reloadKeys := reload
-		reload = func() error { return errors.Join(reloadKeys(), cert.reload()) }
+		reload = func() error { return errors.Join(reloadKeys(), load()) }
 	}
 	exposure := access.Exposure{TLS: o.TLS != nil, Insecure: f.insecure, Keys: o.Keys != nil}
 	for _, address := range []string{f.listen, cmp.Or(f.redisListen, f.listen)} {
@@ -162,25 +171,6 @@ func (f *edgeFlags) options(log *slog.Logger) (server.Options, func() error, err
 		}
 	}
 	return o, reload, nil
-}
-
-// certificate is a certificate that can be read again while in use.
-type certificate struct {
-	certFile, keyFile string
-	current           atomic.Pointer[tls.Certificate]
-}
-
-func (c *certificate) reload() error {
-	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
-	if err != nil {
-		return fmt.Errorf("certificate %s with key %s: %w", c.certFile, c.keyFile, err)
-	}
-	c.current.Store(&pair)
-	return nil
-}
-
-func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	return c.current.Load(), nil
 }
 
 // historyFlags say where it is kept what happened.
@@ -227,7 +217,7 @@ func (f *historyFlags) historian(data string, log *slog.Logger) *historian.Histo
 // keepHistory makes a server keep histories, if it is to. The function that it returns ends them.
 func (f *historyFlags) keepHistory(data string, o *server.Options) (end func() error) {
 	if f.history == historyOff {
-		return func() error { return nil }
+		return nothing
 	}
 	h := f.historian(data, o.Logger)
 	o.History = h

@@ -207,25 +207,13 @@ func withoutSecrets(value string) string {
 	if err != nil {
 		return scheme + "://xxxxx" // nobody can say where its password is
 	}
-	changed := false
-	if u.RawQuery != "" {
-		parameters := strings.Split(u.RawQuery, "&")
-		for i, one := range parameters {
-			raw, _, given := strings.Cut(one, "=")
-			name, err := url.QueryUnescape(raw)
-			switch {
-			case err == nil && slices.Contains(saysNoSecret, name):
-			case given:
-				parameters[i], changed = raw+"=xxxxx", true
-			default:
-				parameters[i], changed = "xxxxx", true
-			}
-		}
-		u.RawQuery = strings.Join(parameters, "&")
+	query := u.RawQuery
+	if query != "" {
+		u.RawQuery = strings.Join(each(strings.Split(query, "&"), hidden), "&")
 	}
-	if _, has := u.User.Password(); has {
-		changed = true
-	} else if u.User != nil && !strings.HasPrefix(u.Scheme, "postgres") {
+	_, password := u.User.Password()
+	changed := password || u.RawQuery != query
+	if u.User != nil && !password && !strings.HasPrefix(u.Scheme, "postgres") {
 		u.User, changed = url.User("xxxxx"), true
 	}
 	if u.Fragment != "" {
@@ -235,4 +223,13 @@ func withoutSecrets(value string) string {
 		return value
 	}
 	return u.Redacted()
+}
+
+// hidden returns a parameter of a URL, with xxxxx in place of a value that may be a secret.
+func hidden(parameter string) string {
+	raw, _, given := strings.Cut(parameter, "=")
+	if name, err := url.QueryUnescape(raw); err == nil && slices.Contains(saysNoSecret, name) {
+		return parameter
+	}
+	return when(given, raw+"=") + "xxxxx"
 }

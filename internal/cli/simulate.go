@@ -139,13 +139,14 @@ func known(n *uint64) string {
 
 // mean writes a cost's mean with its error.
 func mean(c *simulate.Cost) string {
-	switch {
-	case c.Mean == nil:
+	if c.Mean == nil {
 		return unknown
-	case c.Error == nil:
-		return fmt.Sprintf("%.2f", *c.Mean)
 	}
-	return fmt.Sprintf("%.2f ± %.2f", *c.Mean, *c.Error)
+	text := fmt.Sprintf("%.2f", *c.Mean)
+	if c.Error != nil {
+		text += fmt.Sprintf(" ± %.2f", *c.Error)
+	}
+	return text
 }
 
 // whenText says when something happened.
@@ -314,22 +315,14 @@ func printSimulation(w io.Writer, r *simulationJSON) {
 func budgetName(b *simulate.BudgetUse) string { return cmp.Or(b.Share, b.Pool) }
 
 func budgetLimit(b *simulate.BudgetUse) string {
-	switch b.Per {
-	case catalog.PerForever.String():
-		return grouped(b.Limit)
-	case catalog.PerHour.String():
-		return grouped(b.Limit) + " an hour"
-	}
-	return grouped(b.Limit) + " a " + b.Per
+	per, special := map[string]string{catalog.PerForever.String(): "", catalog.PerHour.String(): " an hour"}[b.Per]
+	return grouped(b.Limit) + per + when(!special, " a "+b.Per)
 }
 
 // usedUp says in how many hours, days or weeks a budget was used up.
 func usedUp(b *simulate.BudgetUse) string {
-	switch {
-	case b.Per != catalog.PerForever.String():
-		return fmt.Sprintf("%s of %s %ss", grouped(b.Full), grouped(b.Spans), b.Per)
-	case b.Full > 0:
-		return "yes"
+	if b.Per == catalog.PerForever.String() {
+		return yes[b.Full > 0]
 	}
-	return "no"
+	return fmt.Sprintf("%s of %s %ss", grouped(b.Full), grouped(b.Spans), b.Per)
 }

@@ -29,7 +29,6 @@ const tracesTimeout = 5 * time.Second
 // neither --otlp-endpoint nor one of OpenTelemetry's own variables names one. The variables also say
 // what else there is to say, such as headers and sampling.
 func openTraces(endpoint string, getenv func(string) string, log *slog.Logger) (i connect.Interceptor, closeTraces func() error, err error) {
-	nothing := func() error { return nil }
 	off := getenv("OTEL_SDK_DISABLED") == "true" || getenv("OTEL_TRACES_EXPORTER") == "none"
 	if endpoint == "" && (off || getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "") {
 		return nil, nothing, nil

@@ -52,9 +52,6 @@ func upgradeCommand(a *app) *cobra.Command {
 			out, err := levelsOf(cmd.Context(), data, conn.only())
 			return printUpgrade(a, out, err)
 		}
-		if err := refuseBackup(data); err != nil {
-			return err
-		}
 		out, err := finishData(cmd.Context(), data, conn.only(), reason)
 		return printUpgrade(a, out, err)
 	}
@@ -102,6 +99,9 @@ func levelsOf(ctx context.Context, data, only string) (out upgradeJSON, err erro
 // finishData finishes the upgrade of realms in a data directory. It opens all of them before it raises one:
 // there is no way back from half of it.
 func finishData(ctx context.Context, data, only, reason string) (out upgradeJSON, err error) {
+	if err := refuseBackup(data); err != nil {
+		return out, err
+	}
 	engine, err := kuji.Open(data, kuji.Options{MustExist: true})
 	if err != nil {
 		return out, err

@@ -47,10 +47,7 @@ func verifyCommand(a *app) *cobra.Command {
 	var realm, since string
 	var strict bool
 	var what auditFlags
-	cmd := &cobra.Command{
-		Use:   "verify --data DIR",
-		Short: "Check a data directory or a cluster: every event, every choice, every sum",
-	}
+	cmd := &cobra.Command{Use: "verify --data DIR", Short: "Check a data directory or a cluster: every event, every choice, every sum"}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		if err := what.check(); err != nil {
 			return err
@@ -126,7 +123,7 @@ func inDirectory(data string) *auditSource {
 		verifyJSON: verifyJSON{Data: data},
 		realms:     func(context.Context) (names, strays []string, err error) { return realmsIn(data) },
 		realm:      func(name string, o verify.Options) (verify.Report, error) { return verify.Dir(data, name, o) },
-		end:        func() error { return nil },
+		end:        nothing,
 	}
 }
 
@@ -194,7 +191,7 @@ func openAudit(ctx context.Context, a *app, f *auditFlags) (*auditSource, error)
 	return inCluster(ctx, &f.cluster.Config, d), nil
 }
 
-// maxReport bounds an earlier report, in bytes: a few hundred for each realm and each epoch.
+// maxReport bounds an earlier report, in bytes.
 const maxReport = 64 << 20
 
 // readAnchors reads from an earlier report where the realms' chains stood.

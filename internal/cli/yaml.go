@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 )
 
-// maxYAMLDepth is the deepest nesting of a file that a command reads: an atomic needs six levels.
+// maxYAMLDepth is how deeply a file may be nested; an atomic needs six levels.
 const maxYAMLDepth = 16
 
 // yamlFile is one YAML document, which every JSON document is too. Its methods

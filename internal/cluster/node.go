@@ -183,7 +183,7 @@ func (n *Node) sit(ctx context.Context, d *jetstream.Driver) {
 	}
 }
 
-// retire gives up all that this node leads, to others if there are any. Meanwhile it hands requests on.
+// retire gives up all that this node leads, to others if there are any. Meanwhile it passes requests on.
 func (n *Node) retire() {
 	n.mu.Lock()
 	joined, led := n.here.server, map[string]bool{}

@@ -206,20 +206,17 @@ func (n *passer) Status(ctx context.Context) []*kujiv1.RealmStatus {
 			continue
 		}
 		asking.Go(func() {
-			req := connect.NewRequest(&kujiv1.GetStatusRequest{})
+			ctx, call := connect.NewClientContext(ctx)
 			for _, h := range []string{"Authorization", "X-Api-Key"} {
 				if v := j.header.Get(h); v != "" {
-					req.Header().Set(h, v)
+					call.RequestHeader().Set(h, v)
 				}
 			}
-			ask := connect.NewClient[kujiv1.GetStatusRequest, kujiv1.GetStatusResponse](&n.client.http, "https://"+p.Requests()+kujiv1connect.AdminServiceGetStatusProcedure)
-			resp, err := ask.CallUnary(ctx, req)
-			if err != nil {
-				return // this node says what it knows
-			}
+			node := kujiv1connect.NewAdminServiceClient(&n.client.http, "https://"+p.Requests())
+			resp, _ := node.GetStatus(ctx, &kujiv1.GetStatusRequest{}) // without it, this node says what it knows
 			mu.Lock()
 			defer mu.Unlock()
-			for _, one := range resp.Msg.GetRealms() {
+			for _, one := range resp.GetRealms() {
 				if leaders[one.GetRealm()] == name {
 					all = append(all, one)
 				}

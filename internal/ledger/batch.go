@@ -81,7 +81,6 @@ func closedBatch() *Batch { return &Batch{Position: math.MaxUint64} }
 // Begin opens the first batch. The writer must have taken the log over.
 func (bs *Batches) Begin() { bs.reset(bs.open, bs.ledger.Position()+1) }
 
-// reset empties b for a new position.
 func (bs *Batches) reset(b *Batch, position uint64) {
 	head := bs.head() + batchHeader
 	if cap(b.Buf) > 2*bs.most { // a catalog made it this large
@@ -93,7 +92,6 @@ func (bs *Batches) reset(b *Batch, position uint64) {
 	*b = Batch{Position: position, Buf: b.Buf[:head], calls: b.calls[:0]}
 }
 
-// head is where the payload of a batch begins.
 func (bs *Batches) head() int { return HeadSize(bs.ledger.o.Realm) }
 
 // Open returns the batch that takes events.
@@ -243,7 +241,6 @@ func (bs *Batches) lose(b *Batch, cause error, batches ...*Batch) {
 	}
 }
 
-// take puts the open batch in flight and opens the next one.
 func (bs *Batches) take() *Batch {
 	b, next := bs.open, bs.spare
 	bs.spare = nil

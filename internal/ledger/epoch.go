@@ -18,7 +18,6 @@ import (
 
 type seed [32]byte
 
-// commitment returns the public commitment to a seed.
 func (s *seed) commitment(realm string, epoch uint64) [32]byte {
 	return s.derive("kuji/v1/rng-commitment", realm, epoch)
 }
@@ -83,7 +82,6 @@ func (i *Epoch) sealer(realm string, key *[32]byte) (gcm cipher.AEAD, additional
 	return gcm, append(additional, i.Writer[:]...), err
 }
 
-// seal seals the epoch's seed.
 func (i *Epoch) seal(realm string, key *[32]byte, nonce [nonceLen]byte, s *seed) error {
 	gcm, additional, err := i.sealer(realm, key)
 	if err == nil {

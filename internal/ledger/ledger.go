@@ -191,7 +191,6 @@ func (l *Ledger) putEntry(entry []byte, kind Kind, outside bool) {
 	})
 }
 
-// control appends an entry that is not a batch.
 func (l *Ledger) control(kind Kind, payload []byte) error {
 	entry := append(make([]byte, HeadSize(l.o.Realm)), payload...)
 	l.putEntry(entry, kind, false)
@@ -214,7 +213,6 @@ func (l *Ledger) Commit(entry []byte) error {
 	return l.append(entry)
 }
 
-// append appends an entry that has its envelope.
 func (l *Ledger) append(entry []byte) error {
 	for {
 		at, err := l.insist(func() (driver.Cursor, error) {

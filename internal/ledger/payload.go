@@ -26,7 +26,6 @@ func payloadName(position uint64, sum [32]byte) string {
 	return fmt.Sprintf("%020d-%x%s", position, sum, payloadSuffix)
 }
 
-// payloadPosition returns the position in the name of a payload's file.
 func payloadPosition(name string) (position uint64, ok bool) {
 	var sum []byte
 	rest, ok := strings.CutSuffix(name, payloadSuffix)

@@ -81,7 +81,6 @@ func (s *Snapshots) trimBelow(ctx context.Context, kept []Snapshot) error {
 	return nil
 }
 
-// pruning is a Prune under way.
 type pruning struct {
 	*Snapshots
 	trim       bool
@@ -97,7 +96,6 @@ func oneSeries(files []Snapshot) bool {
 	return ok && len(series) == len(files)
 }
 
-// without returns the files that are not among some.
 func without(files, some []Snapshot) []Snapshot {
 	return slices.DeleteFunc(slices.Clone(files), func(f Snapshot) bool {
 		return slices.ContainsFunc(some, func(o Snapshot) bool { return o.Name() == f.Name() })

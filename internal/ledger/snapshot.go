@@ -138,7 +138,6 @@ func (s *Snapshots) BeginSeries() {
 	s.fresh = true
 }
 
-// add adds a snapshot that was written.
 func (s *Snapshots) add(f Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,7 +230,6 @@ const footerRules = 6*8 + 16 + 32 + 32 + 1 // where the version of the rules sta
 
 var footerSize, epochSize = binary.Size(footerHead{}), binary.Size(Epoch{})
 
-// decodeFooter decodes a footer of a realm's snapshot.
 func decodeFooter(b []byte, realm string) (s Footer, digest [32]byte, err error) {
 	var h footerHead
 	if len(b) < footerSize+32 {
@@ -497,7 +495,6 @@ func (s *Snapshots) loadFile(ctx context.Context, series []Snapshot, i int, load
 	return footer, loader.Loaded()
 }
 
-// readBlocks loads a file's blocks, and completes f.
 func readBlocks(ctx context.Context, file driver.File, realm string, base [32]byte, f *Snapshot, loader Loader) (s Footer, err error) {
 	ended, version := false, byte(0)
 	for fr, err := range readFrames(file, f.Bytes) {
@@ -566,7 +563,6 @@ func footerOf(version byte, b []byte) []byte {
 	return b
 }
 
-// frame is one frame of a snapshot, checked.
 type frame struct {
 	at     int64 // in the file
 	number uint64
@@ -580,38 +576,41 @@ func readFrames(file driver.File, size int64) iter.Seq2[frame, error] {
 	return func(yield func(frame, error) bool) {
 		in := io.NewSectionReader(file, 0, size)
 		digest := sha256.New()
-		var head [frameHead]byte
-		var buf []byte
 		for fr := (frame{}); fr.at < size; fr.number++ {
-			fail := func(err error) { yield(fr, fmt.Errorf("byte %d: frame %d: %w", fr.at, fr.number, err)) }
-			if _, err := io.ReadFull(in, head[:]); err != nil {
-				fail(err)
+			if err := fr.read(in, size, digest); err != nil {
+				yield(fr, fmt.Errorf("byte %d: frame %d: %w", fr.at, fr.number, err))
 				return
 			}
-			n := int64(binary.LittleEndian.Uint32(head[:]))
-			if n > maxFrame || n > size-fr.at-frameHead {
-				fail(fmt.Errorf("%d bytes announced, but %d left", n, size-fr.at-frameHead))
-				return
-			}
-			buf = slices.Grow(buf[:0], int(n))[:n]
-			if _, err := io.ReadFull(in, buf); err != nil {
-				fail(err)
-				return
-			}
-			fr.kind, fr.data = head[8], buf
-			if got, want := frameSum(fr.kind, fr.number, buf), binary.LittleEndian.Uint32(head[4:]); got != want {
-				fail(fmt.Errorf("checksum %08x, the frame says %08x", got, want))
-				return
-			}
-			if fr.kind == frameFooter {
-				fr.before = [32]byte(digest.Sum(nil))
-			}
-			digest.Write(head[:]) // never fails: hash.Hash
-			digest.Write(buf)
 			if !yield(fr, nil) {
 				return
 			}
-			fr.at += frameHead + n
+			fr.at += frameHead + int64(len(fr.data))
 		}
 	}
+}
+
+// read reads the next frame, and adds it to the digest of the file.
+func (fr *frame) read(in io.Reader, size int64, digest hash.Hash) error {
+	var head [frameHead]byte
+	if _, err := io.ReadFull(in, head[:]); err != nil {
+		return err
+	}
+	n := int64(binary.LittleEndian.Uint32(head[:]))
+	if left := size - fr.at - frameHead; n > maxFrame || n > left {
+		return fmt.Errorf("%d bytes announced, but %d left", n, left)
+	}
+	fr.data = slices.Grow(fr.data[:0], int(n))[:n]
+	if _, err := io.ReadFull(in, fr.data); err != nil {
+		return err
+	}
+	fr.kind = head[8]
+	if got, want := frameSum(fr.kind, fr.number, fr.data), binary.LittleEndian.Uint32(head[4:]); got != want {
+		return fmt.Errorf("checksum %08x, the frame says %08x", got, want)
+	}
+	if fr.kind == frameFooter {
+		fr.before = [32]byte(digest.Sum(nil))
+	}
+	digest.Write(head[:]) // never fails: hash.Hash
+	digest.Write(fr.data)
+	return nil
 }

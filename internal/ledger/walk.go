@@ -124,7 +124,6 @@ func (w *Walker) Follow(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) { w.read(ctx, 0, yield) }
 }
 
-// readAfter returns the cursor after which to read.
 func (w *Walker) readAfter() driver.Cursor {
 	if w.from > 0 {
 		return w.from - 1
@@ -283,7 +282,6 @@ func (l *Ledger) Recover(m Machine, from *Footer) error {
 	return nil
 }
 
-// folded notes an entry that counts.
 func (l *Ledger) folded(e *Entry) {
 	switch e.kind {
 	case KindEpochBegin:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/kuji-dev/kuji/internal/rules"
@@ -149,23 +150,30 @@ func (n *unseen) Balance(item uint32) uint64 {
 
 func newStanding(t *rules.Tables, root *rules.Pool) (*Standing, error) {
 	s := &Standing{t: t, root: root, count: 1, facts: map[fact]uint64{}, pending: map[*rules.Moments]rules.Pending{}}
+	s.pools = Reach(t, root)
 	entries := 0
+	for _, pt := range s.pools {
+		if entries += len(pt.Order); entries > MaxOutcomes {
+			return nil, &OddsError{fmt.Sprintf("more than %d entries in the pool and those below it: their odds are not computed", MaxOutcomes)}
+		}
+	}
+	return s, nil
+}
+
+// Reach returns a pool and those below it, each before those it leads to.
+func Reach(t *rules.Tables, root *rules.Pool) (all []*rules.Pool) {
 	var below rules.NumSet
 	below.Add(root.Num)
-	for i := len(t.BottomUp) - 1; i >= 0; i-- {
-		pt := t.BottomUp[i]
+	for _, pt := range slices.Backward(t.BottomUp) {
 		if !below.Has(pt.Num) {
 			continue
 		}
 		for target := range pt.Targets() {
 			below.Add(target.Num)
 		}
-		s.pools = append(s.pools, pt)
-		if entries += len(pt.Order); entries > MaxOutcomes {
-			return nil, &OddsError{fmt.Sprintf("more than %d entries in the pool and those below it: their odds are not computed", MaxOutcomes)}
-		}
+		all = append(all, pt)
 	}
-	return s, nil
+	return all
 }
 
 // copyFacts copies all that the draw can ask for.

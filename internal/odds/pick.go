@@ -78,6 +78,13 @@ func (w *picks) weigh(at facts, pt *rules.Pool, picked []uint32, ask bool, weigh
 	return total
 }
 
+// sums returns the sums of a pool's classes.
+func (w *picks) sums(at facts, pt *rules.Pool, picked []uint32) []uint64 {
+	sums := make([]uint64, len(pt.Classes))
+	w.weigh(at, pt, picked, true, make([]uint64, len(pt.Order)), sums)
+	return sums
+}
+
 // findDue returns the group of the guarantee that the draw, a request by itself, must hit: see
 // [Pool.Due].
 func (w *picks) findDue() uint32 {
@@ -85,9 +92,7 @@ func (w *picks) findDue() uint32 {
 	if len(pt.Must) == 0 {
 		return 0
 	}
-	sums := make([]uint64, len(pt.Classes))
-	w.weigh(nil, pt, nil, true, make([]uint64, len(pt.Order)), sums)
-	return pt.DueAlone(sums)
+	return pt.DueAlone(w.sums(nil, pt, nil))
 }
 
 // dueIn returns the group that each pick from a calm pool must hit, or 0. Pools with guarantees have
@@ -109,11 +114,7 @@ func (w *picks) dueNow(at facts, t *todo) (due uint32, hits [catalog.MaxTracks]u
 	for k := range pt.Must {
 		hits[k] = w.value(at, hitsFact|fact(k))
 	}
-	due = pt.Due(w.s.count-t.left, w.s.count, &hits, func() []uint64 {
-		sums := make([]uint64, len(pt.Classes))
-		w.weigh(at, pt, t.picked, true, make([]uint64, len(pt.Order)), sums)
-		return sums
-	}, w.on(at, nil))
+	due = pt.Due(w.s.count-t.left, w.s.count, &hits, func() []uint64 { return w.sums(at, pt, t.picked) }, w.on(at, nil))
 	return due, hits
 }
 
@@ -222,8 +223,7 @@ func (w *picks) track(pool, i int) TrackOdds {
 	if t.Certain == 0 {
 		return out
 	}
-	then, sums := facts{{f, max(out.Draws, t.Certain-1)}}, make([]uint64, len(pt.Classes))
-	w.weigh(then, pt, nil, true, make([]uint64, len(pt.Order)), sums)
+	sums := w.sums(facts{{f, max(out.Draws, t.Certain-1)}}, pt, nil)
 	due := uint32(0)
 	if pool == 0 {
 		due = pt.DueAlone(sums)

@@ -283,7 +283,7 @@ func (w *ways) stepRoll(rest way, t todo, look *sought, emit func(way)) {
 	emit(rest)
 }
 
-// take takes an entry, by its index in the catalog, and goes on with what it gives.
+// take takes an entry, by its index in the catalog, and then gives what is in it.
 func (w *ways) take(y way, t *todo, i int, look *sought, emit func(way)) {
 	pool, pt, open := t.pool, w.s.pools[t.pool], t.open
 	num := pt.Order[i]

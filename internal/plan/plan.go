@@ -168,7 +168,7 @@ func (s *Planner) Plan(c *catalog.Catalog, going odds.Going) (Plan, error) {
 		return Plan{Unchanged: true, Version: s.t.Version}, nil
 	}
 	p := Plan{Version: s.t.Version + 1, lines: map[string]int{}}
-	s.planItems(&p, c)
+	s.planItems(&p, prepared.Tables)
 	s.planRealm(&p, c)
 	s.planPools(&p, prepared.Tables, going)
 	s.planNotices(&p, prepared.Tables)
@@ -201,20 +201,12 @@ func (p *Plan) add(c Change) {
 	p.Changes = append(p.Changes, c)
 }
 
-func (s *Planner) planItems(p *Plan, c *catalog.Catalog) {
-	before := map[string]*catalog.Item{}
-	if old := s.t.Catalog; old != nil {
-		for i := range old.Items {
-			before[old.Items[i].ID] = &old.Items[i]
-		}
-	}
-	in := make(map[string]bool, len(c.Items))
-	for i := range c.Items {
-		it := &c.Items[i]
-		in[it.ID] = true
+func (s *Planner) planItems(p *Plan, t *rules.Tables) {
+	for i := range t.Catalog.Items {
+		it := &t.Catalog.Items[i]
 		num, known := s.state.ItemNum(it.ID)
-		if old := before[it.ID]; old != nil {
-			if *old != *it {
+		if _, was := s.t.ItemNum[it.ID]; was {
+			if old := &s.t.Catalog.Items[s.t.ItemAt[num]]; *old != *it {
 				p.add(Change{Kind: ChangeItemChanged, ID: it.ID, Text: fmt.Sprintf("item %s: renamed from %q to %q", it.ID, old.Name, it.Name),
 					Settings: []Setting{{"name", old.Name, it.Name}}})
 			}
@@ -231,7 +223,7 @@ func (s *Planner) planItems(p *Plan, c *catalog.Catalog) {
 	}
 	for i := range s.t.Catalog.Items {
 		id := s.t.Catalog.Items[i].ID
-		if in[id] {
+		if _, stays := t.ItemNum[id]; stays {
 			continue
 		}
 		ch := Change{Kind: ChangeItemRemoved, ID: id, Text: "item " + id + ": removed; nobody holds any"}

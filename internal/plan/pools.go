@@ -17,8 +17,8 @@ import (
 func (s *Planner) planPools(p *Plan, t *rules.Tables, going odds.Going) {
 	var touched rules.NumSet
 	for i := range t.Catalog.Pools {
-		if c := &t.Catalog.Pools[i]; s.planPool(p, c) {
-			touched.Add(t.PoolByID[c.ID].Num) // a pool has the same number in all catalogs
+		if pt := t.PoolByID[t.Catalog.Pools[i].ID]; s.planPool(p, pt) {
+			touched.Add(pt.Num) // a pool has the same number in all catalogs
 		}
 	}
 	s.planOdds(p, t, touched, going)
@@ -38,7 +38,8 @@ func (s *Planner) planPools(p *Plan, t *rules.Tables, going odds.Going) {
 }
 
 // planPool describes the changes of one pool, and reports whether there are any.
-func (s *Planner) planPool(p *Plan, c *catalog.Pool) bool {
+func (s *Planner) planPool(p *Plan, pt *rules.Pool) bool {
+	c := pt.Config
 	st, old, before := s.counts(c.ID), s.t.PoolByID[c.ID], len(p.Changes)
 	switch {
 	case old == nil:
@@ -50,16 +51,15 @@ func (s *Planner) planPool(p *Plan, c *catalog.Pool) bool {
 	default:
 		if changed := differences(old.Config.Settings(), c.Settings()); len(changed) > 0 {
 			p.lines[c.ID] = len(p.Changes)
-			p.add(Change{Kind: ChangePoolChanged, ID: c.ID, Text: "pool " + c.ID + ": " + settingsText(changed), Settings: changed, Warning: joinWarnings(newCounters(old, st, c), joinWarnings(movedPrices(old.Config, c), movedPity(old.Config, c)))})
+			p.add(Change{Kind: ChangePoolChanged, ID: c.ID, Text: "pool " + c.ID + ": " + settingsText(changed), Settings: changed,
+				Warning: warnings(old, st, c)})
 		}
 	}
-	in := make(map[string]bool, len(c.Entries))
 	for i := range c.Entries {
-		in[c.Entries[i].ID] = true
 		s.planEntry(p, c, i, st, old)
 	}
 	if old != nil {
-		p.removeEntries(old, st, in)
+		p.removeEntries(old, st, pt)
 	}
 	return len(p.Changes) > before
 }
@@ -105,24 +105,29 @@ func settingsText(all []Setting) string {
 	return strings.Join(parts, ", ")
 }
 
-// newCounters warns of counters that the new pool does not go on with: what was counted so far is not
-// in the counters that it has instead.
-func newCounters(old *rules.Pool, st *counts, c *catalog.Pool) string {
-	if st.total() == 0 {
-		return ""
-	}
+// warnings says what deserves a second look in the settings of a pool: counters that begin again, so that
+// what was counted is not in them, and numbers that move far.
+func warnings(old *rules.Pool, st *counts, c *catalog.Pool) string {
 	var all []string
 	warn := func(what []string, format string) {
 		if len(what) > 0 {
 			all = append(all, fmt.Sprintf(format, strings.Join(what, " and ")))
 		}
 	}
-	warn(newLimits(old, c), "the limit %s counts from now on: draws that players made while the pool did not have it are not in it")
-	if was, now := old.Config.Free.Per, c.Free.Per; was != 0 && now != 0 && was != now {
-		warn([]string{perText(now)}, "free draws %s count from now on: those that players have had are not in them")
+	if st.total() > 0 {
+		warn(newLimits(old, c), "the limit %s counts from now on: draws that players made while the pool did not have it are not in it")
+		if was, now := old.Config.Free.Per, c.Free.Per; was != 0 && now != 0 && was != now {
+			warn([]string{perText(now)}, "free draws %s count from now on: those that players have had are not in them")
+		}
+		warn(lostTracks(old, c), "what players have counted on the track %s does not count any more, unless the pool has a track with this name again")
+		warn(newBudgets(old, c), "the budget of %s counts from now on: what was given before is in another one")
 	}
-	warn(lostTracks(old, c), "what players have counted on the track %s does not count any more, unless the pool has a track with this name again")
-	warn(newBudgets(old, c), "the budget of %s counts from now on: what was given before is in another one")
+	if prices := movedPrices(old.Config, c); len(prices) > 0 {
+		all = append(all, "the price moves more than threefold: "+strings.Join(prices, ", "))
+	}
+	if pity := movedPity(old.Config, c); len(pity) > 0 {
+		all = append(all, "pity moves more than threefold: "+few(pity))
+	}
 	return strings.Join(all, "; ")
 }
 
@@ -184,10 +189,10 @@ func perText(p catalog.Per) string {
 }
 
 // removeEntries describes the entries of a pool that the new catalog does not keep.
-func (p *Plan) removeEntries(pool *rules.Pool, st *counts, kept map[string]bool) {
+func (p *Plan) removeEntries(pool *rules.Pool, st *counts, now *rules.Pool) {
 	for i, num := range pool.Order {
 		e := &pool.Entries[num]
-		if kept[e.ID] {
+		if now != nil && now.Entries[num].Present {
 			continue
 		}
 		ch := Change{Kind: ChangeEntryRemoved, ID: pool.Config.ID, Entry: e.ID, Drawn: st.drawn[num],
@@ -338,11 +343,13 @@ func (s *Planner) leftThen(pt *rules.Pool, entry uint32) uint64 {
 // compareOdds returns what differs, and a warning of what moved more than threefold: entries, and the
 // average of an item.
 func compareOdds(before, now *odds.Odds) (changed []Setting, warning string) {
-	changed, moved := compare(chancesOf(before), chancesOf(now), percent)
+	changed, moved := compare(before.Outcomes, now.Outcomes, percent,
+		func(e *odds.OutcomeOdds) (string, *big.Rat) { return e.Pool + "/" + e.Entry, e.Chance })
 	for i := range changed {
 		changed[i].Name = "odds of " + changed[i].Name
 	}
-	averages, many := compare(averagesOf(before), averagesOf(now), func(x *big.Rat) string { return odds.Text(x, 6) })
+	averages, many := compare(before.Items, now.Items, func(x *big.Rat) string { return odds.Text(x, 6) },
+		func(it *odds.ItemOdds) (string, *big.Rat) { return it.Item, it.Expected })
 	for i := range averages {
 		averages[i].Name += " per draw"
 	}
@@ -355,50 +362,31 @@ func compareOdds(before, now *odds.Odds) (changed []Setting, warning string) {
 	return append(changed, averages...), warning
 }
 
-// figure is a number with a name.
-type figure struct {
-	name  string
-	value *big.Rat
-}
-
-func chancesOf(o *odds.Odds) (all []figure) {
-	for i := range o.Outcomes {
-		e := &o.Outcomes[i]
-		all = append(all, figure{e.Pool + "/" + e.Entry, e.Chance})
-	}
-	return all
-}
-
-func averagesOf(o *odds.Odds) (all []figure) {
-	for i := range o.Items {
-		all = append(all, figure{o.Items[i].Item, o.Items[i].Expected})
-	}
-	return all
-}
-
 // compare returns which figures differ, and which of them moved more than threefold.
-func compare(before, now []figure, text func(*big.Rat) string) (changed []Setting, moved []string) {
+func compare[T any](before, now []T, text func(*big.Rat) string, figure func(*T) (name string, value *big.Rat)) (changed []Setting, moved []string) {
 	was := map[string]*big.Rat{}
-	for _, f := range before {
-		was[f.name] = f.value
+	for i := range before {
+		name, value := figure(&before[i])
+		was[name] = value
 	}
-	for _, f := range now {
-		old, set := was[f.name], Setting{Name: f.name, After: text(f.value)}
-		delete(was, f.name)
+	for i := range now {
+		name, value := figure(&now[i])
+		old, set := was[name], Setting{Name: name, After: text(value)}
+		delete(was, name)
 		switch {
-		case old == nil && f.value.Sign() == 0, old != nil && old.Cmp(f.value) == 0:
+		case old == nil && value.Sign() == 0, old != nil && old.Cmp(value) == 0:
 			continue
 		case old != nil:
 			set.Before = text(old)
-			if jumps(old, f.value) {
-				moved = append(moved, fmt.Sprintf("%s from %s to %s", f.name, set.Before, set.After))
+			if jumps(old, value) {
+				moved = append(moved, fmt.Sprintf("%s from %s to %s", name, set.Before, set.After))
 			}
 		}
 		changed = append(changed, set)
 	}
-	for _, f := range before {
-		if was[f.name] != nil && f.value.Sign() > 0 {
-			changed = append(changed, Setting{Name: f.name, Before: text(f.value)})
+	for i := range before {
+		if name, value := figure(&before[i]); was[name] != nil && value.Sign() > 0 {
+			changed = append(changed, Setting{Name: name, Before: text(value)})
 		}
 	}
 	return changed, moved
@@ -423,18 +411,9 @@ func jumps(before, now *big.Rat) bool {
 	return before.Sign() > 0 && new(big.Rat).Mul(low, big.NewRat(3, 1)).Cmp(high) < 0
 }
 
-// joinWarnings joins two warnings, either of which may be empty.
-func joinWarnings(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + "; " + b
-}
-
-// movedPrices warns of prices that move more than threefold. Prices are alternatives, in order; of one
+// movedPrices returns the prices that move more than threefold. Prices are alternatives, in order; of one
 // that asks for other items, nothing can be said.
-func movedPrices(old, c *catalog.Pool) string {
-	var moved []string
+func movedPrices(old, c *catalog.Pool) (moved []string) {
 	for i := range min(len(old.Price), len(c.Price)) {
 		for _, st := range c.Price[i] {
 			was := slices.IndexFunc(old.Price[i], func(o catalog.Stack) bool { return o.Item == st.Item })
@@ -447,16 +426,12 @@ func movedPrices(old, c *catalog.Pool) string {
 			}
 		}
 	}
-	if len(moved) == 0 {
-		return ""
-	}
-	return "the price moves more than threefold: " + strings.Join(moved, ", ")
+	return moved
 }
 
-// movedPity warns of numbers of tracks and guarantees that move more than threefold: odds of one draw
+// movedPity returns the numbers of tracks and guarantees that move more than threefold: odds of one draw
 // do not show them.
-func movedPity(old, c *catalog.Pool) string {
-	var moved []string
+func movedPity(old, c *catalog.Pool) (moved []string) {
 	compare := func(what string, before, now *big.Rat) {
 		if jumps(before, now) && now.Sign() > 0 {
 			moved = append(moved, fmt.Sprintf("%s %s instead of %s", what, odds.Text(now, 6), odds.Text(before, 6)))
@@ -483,10 +458,7 @@ func movedPity(old, c *catalog.Pool) string {
 		compare("guarantee: draws", whole(old.Guarantees[i].Draws), whole(c.Guarantees[i].Draws))
 		compare("guarantee: at_least", whole(old.Guarantees[i].AtLeast), whole(c.Guarantees[i].AtLeast))
 	}
-	if len(moved) == 0 {
-		return ""
-	}
-	return "pity moves more than threefold: " + few(moved)
+	return moved
 }
 
 func percent(x *big.Rat) string { return odds.Text(new(big.Rat).Mul(x, big.NewRat(100, 1)), 6) + "%" }
@@ -501,5 +473,8 @@ func (p *Plan) addSettings(pool string, changed []Setting, warning string) {
 	c := &p.Changes[i]
 	c.Settings = append(c.Settings, changed...)
 	c.Text = "pool " + pool + ": " + settingsText(c.Settings)
-	c.Warning = joinWarnings(c.Warning, warning)
+	if c.Warning != "" && warning != "" {
+		c.Warning += "; "
+	}
+	c.Warning += warning
 }

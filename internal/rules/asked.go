@@ -7,7 +7,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// An event keeps the arguments of its command, except the player:
+// An event keeps the arguments of its command, except the player. Those of a SetLimit are in limit.go:
 //
 //	draw             pool number, count << 1 | 1 if an item to pay with follows, varint; its number
 //	grant, consume   number of items, then for each: item number, quantity varint
@@ -16,8 +16,6 @@ import (
 //	register         nothing
 //	set track        the track's name, draws varint, who asks, why; texts are a varint and so
 //	                 many bytes
-//	set limit        pool number; the limit's per (1 byte: see catalog.Per), window in milliseconds,
-//	                 draws that it allows, draws used, varints
 //	atomic           if it failed, the index of the member that did; number of members, then
 //	                 for each: kind (1 byte), player ref, arguments
 //
@@ -117,16 +115,12 @@ func Same(state State, cmd *Command, ev *store.Event) (bool, error) {
 	return err == nil && cmd.equal(&was), err
 }
 
-// sameSet reports whether two requests set the same track for the same reason. Who asks does not matter.
-func sameSet(a, b *TrackSet) bool {
-	return a == b || a != nil && b != nil && a.Track == b.Track && a.Draws == b.Draws && a.Reason == b.Reason
-}
-
 // sameCode reports whether a sum is one of the command's code.
 func (c *Command) sameCode(sum CodeSum) bool { return c.Code == sum || slices.Contains(c.Others, sum) }
 
 func (c *Command) equal(o *Command) bool {
+	k := c.Kind.of()
 	return c.Kind == o.Kind && c.ID == o.ID && c.Player == o.Player && c.To == o.To && c.Pool == o.Pool && c.Count == o.Count && c.Pay == o.Pay && c.sameCode(o.Code) &&
-		slices.Equal(c.Items, o.Items) && sameSet(c.Set, o.Set) && c.Limit.same(o.Limit) && sameNote(c.Note, o.Note) &&
+		slices.Equal(c.Items, o.Items) && sameNote(c.Note, o.Note) && (k == nil || k.same(c, o)) &&
 		slices.EqualFunc(c.Members, o.Members, func(a, b Command) bool { return a.equal(&b) })
 }

@@ -41,25 +41,6 @@ func BudgetName(pool string, b *catalog.Budget, item string) string {
 	return pool + "/budget/" + b.Per.String() + "/" + item
 }
 
-// budgets compiles the budgets of every pool, by pool number.
-func (t *Tables) budgets(c *catalog.Catalog, n *numbers) [][]*Budget {
-	all := make([][]*Budget, n.pools)
-	known := map[uint32]*Budget{} // by counter
-	for i := range c.Pools {
-		for j := range c.Pools[i].Budgets {
-			b := &c.Pools[i].Budgets[j]
-			for k, s := range b.Of {
-				counter := n.pool[i].budget[j][k]
-				if known[counter] == nil {
-					known[counter] = &Budget{counter, b.Per, t.ItemNum[s.Item], s.Quantity}
-				}
-				all[n.pool[i].num] = append(all[n.pool[i].num], known[counter])
-			}
-		}
-	}
-	return all
-}
-
 // setCosts notes what the entries of a pool can take from its budgets. The pools below have their
 // gains already.
 func (pt *Pool) setCosts() {

@@ -31,31 +31,6 @@ type Prepared struct {
 	Unchanged bool
 }
 
-// numbers holds the numbers of everything that a catalog names.
-type numbers struct {
-	item  []uint32 // by index in Catalog.Items
-	pool  []poolNumbers
-	pools int               // how many the realm will have
-	list  map[string]uint32 // lists of codes
-	// guesses is the number of the counter of guesses, if there is a limit.
-	guesses uint32
-	// waiting is the number of the counter of players who wait for starting grants, or noCounter.
-	waiting uint32
-}
-
-// poolNumbers holds the numbers of a pool.
-type poolNumbers struct {
-	num     uint32
-	entry   []uint32   // by index in Entries
-	limit   []uint32   // by index in Limits: number of the first counter
-	moments []uint32   // of the entries that have moments: number of the first counter
-	track   []uint32   // by index in Tracks: number of the counter
-	budget  [][]uint32 // by index in Budgets and Of: number of the first counter
-	free    uint32     // number of the counter of free draws, if there are any
-	refills uint32     // number of the realm's counter of refills, if there can be any
-	entries int        // how many the pool will have
-}
-
 // Prepare gets a catalog ready to be put in force over t, or refuses it with a *ConflictError. It
 // may run concurrently with commands, but not with another catalog. The note may be nil. The first
 // catalog of a new realm also says at which format level it begins; 0: at the one that it has.
@@ -80,7 +55,7 @@ func Prepare(state Names, t *Tables, c *catalog.Catalog, note *Note, begin forma
 	if begin > format.First {
 		w.More(store.Level, uint64(begin))
 	}
-	n, err := define(&w, state, c)
+	t, err = newTables(&w, state, c, hash, t.Version+1)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +65,7 @@ func Prepare(state Names, t *Tables, c *catalog.Catalog, note *Note, begin forma
 	w.More(store.Catalog)
 	w.Uint(uint64(len(canonical)))
 	w.Buf = append(w.Buf, canonical...)
-	return &Prepared{Tables: compile(c, hash, t.Version+1, n), Event: w.End()}, nil
+	return &Prepared{Tables: t, Event: w.End()}, nil
 }
 
 // Load returns the tables of the catalog in force.
@@ -105,79 +80,146 @@ func Load(state Names, c store.InForce) (*Tables, error) {
 	var w store.Writer
 	w.Begin(uint8(KindCatalog), "")
 	before := len(w.Buf)
-	n, err := define(&w, state, decoded)
+	t, err := newTables(&w, state, decoded, decoded.Hash(), c.Version)
 	if err == nil && len(w.Buf) > before {
 		err = fmt.Errorf("it has names or stocks that the state lacks")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("catalog version %d: %w", c.Version, err)
 	}
-	return compile(decoded, decoded.Hash(), c.Version, n), nil
+	return t, nil
 }
 
-// define numbers everything that a catalog names. It writes the new names and the stocks that
-// change.
-func define(w *store.Writer, state Names, c *catalog.Catalog) (*numbers, error) {
-	n := &numbers{item: make([]uint32, len(c.Items)), pool: make([]poolNumbers, len(c.Pools))}
-	next := uint32(state.Items())
-	for i := range c.Items {
-		num, ok := state.ItemNum(c.Items[i].ID)
-		if !ok {
-			num = next
-			next++
-			w.More(store.Item)
-			w.Buf = append(w.Buf, byte(c.Items[i].Kind))
-			w.Text(c.Items[i].ID)
-		}
-		n.item[i] = num
+// newTables compiles a checked catalog. It numbers everything that the catalog names, and writes the new
+// names and the stocks that change.
+func newTables(w *store.Writer, state Names, c *catalog.Catalog, hash [32]byte, version uint64) (*Tables, error) {
+	t := &Tables{
+		Version: version, Catalog: c, Hash: hash, Zone: compileZone(&c.Zone),
+		ItemNum:  make(map[string]uint32, len(c.Items)),
+		PoolByID: make(map[string]*Pool, len(c.Pools)),
+		ListNum:  map[string]uint32{},
+		tracks:   tracks{map[string]*NamedTrack{}, map[uint32]*NamedTrack{}},
+		starting: starting{waiting: noCounter},
 	}
-	if next > store.MaxItems {
-		return nil, tooMany("items", int(next), store.MaxItems)
+	d := definer{w: w, state: state, t: t, nextPool: uint32(state.Pools()), nextCounter: state.NextCounter(), fresh: map[string]uint32{}, budgets: map[uint32]*Budget{}}
+	if items := d.items(c); items > store.MaxItems {
+		return nil, tooMany("items", items, store.MaxItems)
 	}
-	d := definer{w: w, state: state, nextPool: uint32(state.Pools()), nextCounter: state.NextCounter(), fresh: map[string]uint32{}}
 	for i := range c.Pools {
-		if err := d.pool(&c.Pools[i], &n.pool[i]); err != nil {
+		if err := d.pool(&c.Pools[i]); err != nil {
 			return nil, err
 		}
 	}
-	if c.Guesses.Per != 0 {
-		n.guesses = d.counters(guessesName(c.Guesses.Per), 1)
+	if g := c.Guesses; g.Per != 0 {
+		t.guesses = Limit{Counter: d.counters(guessesName(g.Per), 1), Per: g.Per, Draws: g.Count}
 	}
-	n.waiting = noCounter
 	if _, named := state.CounterNum(startName); named || len(c.Start) > 0 {
-		n.waiting = d.counters(startName, 1)
+		t.waiting = d.counters(startName, 1)
 	}
-	n.list = d.lists(c)
-	if n.pools = int(d.nextPool); n.pools > store.MaxPools {
-		return nil, tooMany("pools", n.pools, store.MaxPools)
+	d.lists(c)
+	for _, of := range []struct {
+		what     string
+		n, limit int
+	}{
+		{"pools", int(d.nextPool), store.MaxPools},
+		{"lists of codes", state.CodeLists() + d.newLists, store.MaxCodeLists},
+		{"counters", int(d.nextCounter), store.MaxCounters},
+		{"counters of budgets, moments and refills", d.tallies(), store.MaxTallies},
+	} {
+		if of.n > of.limit {
+			return nil, tooMany(of.what, of.n, of.limit)
+		}
 	}
-	if lists := state.CodeLists() + d.newLists; lists > store.MaxCodeLists {
-		return nil, tooMany("lists of codes", lists, store.MaxCodeLists)
+	t.PoolByNum = make([]*Pool, d.nextPool)
+	for i := range c.Pools {
+		pt := t.PoolByID[c.Pools[i].ID]
+		t.PoolByNum[pt.Num] = pt
 	}
-	if d.nextCounter > store.MaxCounters {
-		return nil, tooMany("counters", int(d.nextCounter), store.MaxCounters)
-	}
-	if tallies := d.tallies(); tallies > store.MaxTallies {
-		return nil, tooMany("counters of budgets, moments and refills", tallies, store.MaxTallies)
-	}
-	return n, nil
+	t.compile()
+	return t, nil
 }
 
 func tooMany(what string, n, limit int) error {
 	return &ConflictError{Subject: what, Message: fmt.Sprintf("%d over all catalogs, including this one; a realm can have at most %d in its life", n, limit)}
 }
 
+// definer numbers what a catalog names.
 type definer struct {
 	w           *store.Writer
 	state       Names
+	t           *Tables
 	nextPool    uint32
 	nextCounter uint32
-	fresh       map[string]uint32 // counters that this catalog names
-	newTallies  int               // counters of the realm among them
-	newLists    int               // lists of codes that this catalog names
+	fresh       map[string]uint32  // counters that this catalog names
+	newTallies  int                // counters of the realm among them
+	newLists    int                // lists of codes that this catalog names
+	budgets     map[uint32]*Budget // by counter
 }
 
-func (d *definer) pool(p *catalog.Pool, n *poolNumbers) error {
+// items numbers items. It returns how many the realm will have.
+func (d *definer) items(c *catalog.Catalog) int {
+	next := uint32(d.state.Items())
+	for i := range c.Items {
+		num, ok := d.state.ItemNum(c.Items[i].ID)
+		if !ok {
+			num = next
+			next++
+			d.w.More(store.Item)
+			d.w.Buf = append(d.w.Buf, byte(c.Items[i].Kind))
+			d.w.Text(c.Items[i].ID)
+		}
+		if short := int(num) + 1 - len(d.t.ItemAt); short > 0 {
+			d.t.ItemAt = append(d.t.ItemAt, make([]uint32, short)...)
+		}
+		d.t.ItemNum[c.Items[i].ID], d.t.ItemAt[num] = num, uint32(i)
+	}
+	return int(next)
+}
+
+// pool numbers a pool, its entries and all that it counts.
+func (d *definer) pool(p *catalog.Pool) error {
+	pt := &Pool{Config: p, Order: make([]uint32, len(p.Entries))}
+	d.t.PoolByID[p.ID] = pt
+	if err := d.entries(pt); err != nil {
+		return err
+	}
+	for _, l := range p.Limits {
+		counter := d.counters(counterName(p.ID, &l))
+		pt.Limits = append(pt.Limits, Limit{Counter: counter, Per: l.Per, Window: l.Window, Draws: l.Draws})
+	}
+	if p.Free.Per != 0 {
+		pt.Free = &Limit{Counter: d.counters(freeName(p.ID, p.Free), 1), Per: p.Free.Per, Draws: p.Free.Draws}
+	}
+	if p.Refill > 0 {
+		pt.Refills = d.counters(RefillName(p.ID), 1)
+	}
+	for i := range p.Budgets {
+		b := &p.Budgets[i]
+		for _, s := range b.Of {
+			counter := d.counters(BudgetName(p.ID, b, s.Item), budgetWidth)
+			if d.budgets[counter] == nil {
+				d.budgets[counter] = &Budget{counter, b.Per, d.t.ItemNum[s.Item], s.Quantity}
+			}
+			pt.Budgets = append(pt.Budgets, d.budgets[counter])
+		}
+	}
+	for i := range p.Entries {
+		if e := &p.Entries[i]; e.Moments.Count > 0 {
+			pt.Moments = append(pt.Moments, newMoments(p, e, pt.Order[i], d.counters(momentsName(p.ID, e.ID), momentsWidth), d.t.Zone))
+		}
+	}
+	var tracks []uint32
+	for i := range p.Tracks {
+		tracks = append(tracks, d.counters(TrackName(p.ID, &p.Tracks[i]), 1))
+	}
+	pt.setTracks(tracks)
+	d.t.nameTracks(pt, tracks)
+	return nil
+}
+
+// entries numbers a pool and its entries.
+func (d *definer) entries(pt *Pool) error {
+	p := pt.Config
 	num, known := d.state.PoolNum(p.ID)
 	entries, begun := 0, false
 	if known {
@@ -187,8 +229,7 @@ func (d *definer) pool(p *catalog.Pool, n *poolNumbers) error {
 		d.nextPool++
 		d.w.Name(store.NewPool, p.ID)
 	}
-	n.num, n.entries = num, entries
-	n.entry, n.limit = make([]uint32, len(p.Entries)), make([]uint32, len(p.Limits))
+	pt.Num = num
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		was, stock := uint64(1), uint64(0) // the encoding of Stock effects; a new entry has no stock
@@ -211,8 +252,8 @@ func (d *definer) pool(p *catalog.Pool, n *poolNumbers) error {
 			begun = true
 		}
 		if !old {
-			entry = uint32(n.entries)
-			n.entries++
+			entry = uint32(entries)
+			entries++
 			d.w.Name(store.Entry, e.ID)
 		}
 		if was != stock {
@@ -220,46 +261,19 @@ func (d *definer) pool(p *catalog.Pool, n *poolNumbers) error {
 			d.w.Uint(uint64(entry))
 			d.w.Uint(stock)
 		}
-		n.entry[i] = entry
+		pt.Order[i] = entry
 	}
-	if n.entries > store.MaxEntries {
-		return tooMany("entries of pool "+p.ID, n.entries, store.MaxEntries)
+	if entries > store.MaxEntries {
+		return tooMany("entries of pool "+p.ID, entries, store.MaxEntries)
 	}
-	for i := range p.Limits {
-		n.limit[i] = d.counters(counterName(p.ID, &p.Limits[i]))
-	}
-	if p.Free.Per != 0 {
-		n.free = d.counters(freeName(p.ID, p.Free), 1)
-	}
-	if p.Refill > 0 {
-		n.refills = d.counters(RefillName(p.ID), 1)
-	}
-	for i := range p.Budgets {
-		b := &p.Budgets[i]
-		var first []uint32
-		for _, s := range b.Of {
-			first = append(first, d.counters(BudgetName(p.ID, b, s.Item), budgetWidth))
-		}
-		n.budget = append(n.budget, first)
-	}
-	for i := range p.Entries {
-		if e := &p.Entries[i]; e.Moments.Count > 0 {
-			n.moments = append(n.moments, d.counters(momentsName(p.ID, e.ID), momentsWidth))
-		}
-	}
-	n.track = make([]uint32, len(p.Tracks))
-	for i := range p.Tracks {
-		n.track[i] = d.counters(TrackName(p.ID, &p.Tracks[i]), 1)
-	}
+	pt.Entries = make([]Entry, entries)
 	return nil
 }
 
 // lists numbers the lists of codes that rewards give codes of, and those whose codes pay for draws.
-// It names those that are new.
-func (d *definer) lists(c *catalog.Catalog) map[string]uint32 {
-	all := map[string]uint32{}
+func (d *definer) lists(c *catalog.Catalog) {
 	add := func(list string) {
-		if _, ok := all[list]; ok {
+		if _, ok := d.t.ListNum[list]; ok {
 			return
 		}
 		num, known := d.state.CodeListNum(list)
@@ -268,7 +282,7 @@ func (d *definer) lists(c *catalog.Catalog) map[string]uint32 {
 			d.newLists++
 			d.w.Name(store.NewList, list)
 		}
-		all[list] = num
+		d.t.ListNum[list] = num
 	}
 	for i := range c.Pools {
 		for j := range c.Pools[i].Entries {
@@ -280,7 +294,6 @@ func (d *definer) lists(c *catalog.Catalog) map[string]uint32 {
 			add(c.Pools[i].Redeem[j].List)
 		}
 	}
-	return all
 }
 
 // counters returns the number of the first of width counters. It names them if they are new.

@@ -22,12 +22,31 @@ func (c *SetClock) Check() *CommandError {
 	switch {
 	case c.To < 0 || c.To > MaxTime:
 		return malformed("time", "%d; want Unix milliseconds, at most %d", c.To, int64(MaxTime))
-	case len(c.By) > MaxClockText:
-		return malformed("by", "%d bytes long; at most %d are allowed", len(c.By), MaxClockText)
-	case c.Reason == "" || len(c.Reason) > MaxClockText:
-		return malformed("reason", "%d bytes long; want 1 to %d", len(c.Reason), MaxClockText)
+	case c.Reason == "":
+		return malformed("reason", "empty; want 1 to %d bytes", MaxClockText)
+	}
+	return checkWho(c.By, c.Reason)
+}
+
+// checkWho checks who does something to a realm, and why.
+func checkWho(by, reason string) *CommandError {
+	switch {
+	case len(by) > MaxClockText:
+		return malformed("by", "%d bytes long; at most %d are allowed", len(by), MaxClockText)
+	case len(reason) > MaxClockText:
+		return malformed("reason", "%d bytes long; at most %d are allowed", len(reason), MaxClockText)
 	}
 	return nil
+}
+
+// readWho reads who did something to a realm, and why: the last of its arguments.
+func readWho(r *store.Reader) (by, reason string) {
+	by = string(r.Bytes("who asked", uint64(r.Byte("who asked"))))
+	reason = string(r.Bytes("the reason", uint64(r.Byte("the reason"))))
+	if r.More() {
+		r.Fail("bytes after the arguments")
+	}
+	return by, reason
 }
 
 // Back returns how far the clock goes back for a batch with this time stamp, 0 if it does not.
@@ -52,16 +71,17 @@ func (c *SetClock) Write(w *store.Writer, now int64) {
 func SetClockOf(ev *store.Event) (c SetClock, err error) {
 	r := store.NewReader(ev.Asked)
 	c.To = int64(r.Uint("a time", MaxTime))
-	c.By = string(r.Bytes("who set the clock", uint64(r.Byte("who set the clock"))))
-	c.Reason = string(r.Bytes("why the clock was set", uint64(r.Byte("why the clock was set"))))
-	if r.More() {
-		r.Fail("bytes after the arguments")
+	c.By, c.Reason = readWho(&r)
+	return c, errOr(r.Err(), c.Check)
+}
+
+// errOr returns an error, or else what a check finds.
+func errOr(err error, check func() *CommandError) error {
+	if err != nil {
+		return err
 	}
-	if err = r.Err(); err != nil {
-		return c, err
+	if bad := check(); bad != nil {
+		return bad
 	}
-	if bad := c.Check(); bad != nil {
-		return c, bad
-	}
-	return c, nil
+	return nil
 }

@@ -84,6 +84,9 @@ type kind interface {
 	// ask writes a command's arguments into its event, asked reads them.
 	ask(r *effects, c *Command, status Status)
 	asked(a *asked, c *Command)
+	// same reports whether two commands of one id ask for the same thing, apart from the fields that
+	// [Command.equal] compares.
+	same(c, o *Command) bool
 }
 
 // plain is a kind of command that names nothing, can be in a group, has no note, and in whose way
@@ -97,6 +100,7 @@ func (plain) unknown(*checks, *Command) *CommandError { return nil }
 func (plain) check(*checks, *Command) failure         { return failure{} }
 func (plain) ask(*effects, *Command, Status)          {}
 func (plain) asked(*asked, *Command)                  {}
+func (plain) same(*Command, *Command) bool            { return true }
 
 // noted is one that can have a note.
 type noted struct{ plain }

@@ -28,8 +28,8 @@ type effects struct {
 	pool uint32 // the pool of the effects being written; noPool for none
 }
 
-// drawn is a draw that has passed its checks.
-type drawn struct {
+// pendingDraw is a draw that has passed its checks.
+type pendingDraw struct {
 	player uint32
 	pool   *Pool
 	count  uint64

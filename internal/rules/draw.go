@@ -101,7 +101,7 @@ func (r *checks) addDraw(pt *Pool, player uint32, count uint64, cost *payment) f
 		return failure{BalanceOverflow, item}
 	}
 	r.count(pt, player, count)
-	r.draws = append(r.draws, drawn{player, pt, count, *cost, len(r.sets)})
+	r.draws = append(r.draws, pendingDraw{player, pt, count, *cost, len(r.sets)})
 	r.given(pt.maxGain * count)
 	r.picks += count * pt.Picks
 	return failure{}

@@ -123,11 +123,7 @@ func (transferKind) write(r *drawing, cmd *Command, _ int) {
 // tooPoor is the failure of a player who holds too few of the first of some items, and perhaps of
 // others.
 func (r *accounts) tooPoor(player uint32, items []catalog.Stack) failure {
-	r.lacks = r.lacks[:0]
-	for i := range items {
-		r.lack(player, r.t.ItemNum[items[i].Item], items[i].Quantity)
-	}
-	return failure{InsufficientItems, r.lacks[0].Item}
+	return r.lacking(player, len(items), func(i int) (item uint32, need uint64) { return r.t.ItemNum[items[i].Item], items[i].Quantity })
 }
 
 func (r *effects) writeItems(v store.Verb, items []catalog.Stack) {

@@ -152,30 +152,22 @@ func (r *counting) windowCounters(l *Limit, player uint32) []counterValue {
 		if s.counter < l.Counter || s.counter >= l.Counter+windowWidth {
 			continue
 		}
-		v, mine := r.values.get(valueKey(player, counterKey|s.counter))
-		if !mine {
-			continue
+		if v, mine := r.values.get(valueKey(player, counterKey|s.counter)); mine {
+			r.window = putCounter(r.window, s.counter, v)
 		}
-		r.window = putCounter(r.window, s.counter, v)
 	}
 	return r.window
 }
 
 // putCounter sets a counter in an ascending list. The value 0 removes it.
 func putCounter(all []counterValue, counter uint32, value uint64) []counterValue {
-	i := 0
-	for i < len(all) && all[i].Counter < counter {
-		i++
-	}
-	switch found := i < len(all) && all[i].Counter == counter; {
+	switch i, found := searchCounter(all, counter); {
 	case found && value == 0:
-		return append(all[:i], all[i+1:]...)
+		return slices.Delete(all, i, i+1)
 	case found:
 		all[i].Value = value
 	case value != 0:
-		all = append(all, counterValue{})
-		copy(all[i+1:], all[i:])
-		all[i] = counterValue{Counter: counter, Value: value}
+		return slices.Insert(all, i, counterValue{Counter: counter, Value: value})
 	}
 	return all
 }
@@ -264,8 +256,9 @@ type LimitSet struct {
 	Allowed uint64 // draws that the limit allowed then: the event says it for its readers, nobody asks for it
 }
 
-func (s *LimitSet) same(o *LimitSet) bool {
-	return s == o || s != nil && o != nil && s.Per == o.Per && s.Window == o.Window && s.Used == o.Used
+func (setLimitKind) same(c, o *Command) bool {
+	a, b := c.Limit, o.Limit
+	return a.Per == b.Per && a.Window == b.Window && a.Used == b.Used
 }
 
 func (setLimitKind) alone() string { return "an atomic group cannot set a limit" }
@@ -352,6 +345,8 @@ func (r *counting) setUsed(l *Limit, player uint32, n uint64) {
 	}
 }
 
+// ask writes the pool's number, the limit's per (1 byte), its window in milliseconds, the draws that it
+// allows and those that are used: varints.
 func (setLimitKind) ask(r *effects, c *Command, _ Status) {
 	pt := r.findPool(c.Pool)
 	r.w.Uint(uint64(pt.Num))

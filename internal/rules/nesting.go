@@ -115,7 +115,7 @@ func (b NumSet) meets(other NumSet) bool {
 }
 
 // nest fills in the nesting of every pool. The catalog was checked and has no cycles.
-func (t *Tables) nest(budgets [][]*Budget) {
+func (t *Tables) nest() {
 	done := make([]bool, len(t.PoolByNum))
 	var visit func(pt *Pool)
 	visit = func(pt *Pool) { // at most catalog.MaxPoolDepth deep
@@ -125,7 +125,6 @@ func (t *Tables) nest(budgets [][]*Budget) {
 				visit(target)
 			}
 		}
-		pt.Budgets = budgets[pt.Num]
 		pt.setCosts()
 		pt.classify()
 		pt.branch()
@@ -338,8 +337,8 @@ func (pt *nesting) gainOf(item uint32) uint64 {
 	return pt.Gains[i].Quantity
 }
 
-// countOdds builds odds and samplers from the tables and the stock that is left.
-func (r *stocks) countOdds() {
+// countSamplers builds odds and samplers from the tables and the stock that is left.
+func (r *stocks) countSamplers() {
 	r.pools = make([]supply, len(r.t.PoolByNum))
 	for _, pt := range r.t.BottomUp {
 		o := &r.pools[pt.Num]
@@ -441,12 +440,12 @@ func (r *stocks) setWeight(pt *Pool, entry uint32, weight uint64) {
 	}
 }
 
-// CheckOdds compares odds and samplers with the stock that is left. It takes time in proportion to
+// CheckSamplers compares odds and samplers with the stock that is left. It takes time in proportion to
 // the catalog.
-func (r *stocks) CheckOdds() error {
+func (r *stocks) CheckSamplers() error {
 	r.Sight.begin(0)
 	again := stocks{Sight: Sight{state: r.state, t: r.t}}
-	again.countOdds()
+	again.countSamplers()
 	for _, pt := range r.t.BottomUp {
 		have, want := &r.pools[pt.Num], &again.pools[pt.Num]
 		if have.live != want.live || !slices.Equal(have.left, want.left) {

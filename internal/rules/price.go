@@ -26,12 +26,12 @@ type payment struct {
 // accounts is what the players of a command can pay, and what they can take.
 type accounts struct {
 	counting
-	extra    uint64   // no less than what the command has given of any one item; at most maxPeak
-	draws    []drawn  // draws that have passed their checks
-	picks    uint64   // the most entries that they can take
-	have     []uint64 // what the player has of what the best payment takes, in the order of its price
-	haveNext []uint64 // the same of the payment that is looked at
-	lacks    []Lack   // with InsufficientItems
+	extra    uint64        // no less than what the command has given of any one item; at most maxPeak
+	draws    []pendingDraw // draws that have passed their checks
+	picks    uint64        // the most entries that they can take
+	have     []uint64      // what the player has of what the best payment takes, in the order of its price
+	haveNext []uint64      // the same of the payment that is looked at
+	lacks    []Lack        // with InsufficientItems
 }
 
 // pay pays the price of count draws from the player's balances: one that has item choice in it, or
@@ -122,12 +122,7 @@ func (p *payment) noMore(o *payment) bool {
 }
 
 func has(price []Stack, item uint32) bool {
-	for _, st := range price {
-		if st.Item == item {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(price, func(st Stack) bool { return st.Item == item })
 }
 
 // canPay reports whether a player has what a payment takes. How much that is, is then in
@@ -146,11 +141,7 @@ func (r *accounts) canPay(p *payment, player uint32) bool {
 
 // tooDear is the failure of a player who has less than a payment takes.
 func (r *accounts) tooDear(p *payment, player uint32) failure {
-	r.lacks = r.lacks[:0]
-	for _, st := range p.price {
-		r.lack(player, st.Item, st.Quantity*p.times)
-	}
-	return failure{InsufficientItems, r.lacks[0].Item}
+	return r.lacking(player, len(p.price), func(i int) (item uint32, need uint64) { return p.price[i].Item, p.price[i].Quantity * p.times })
 }
 
 // writePrice writes what a draw costs.
@@ -162,11 +153,8 @@ func (r *effects) writePrice(p *payment) {
 
 // freeName returns the name of the counter of free draws.
 func freeName(pool string, f catalog.Free) string {
-	switch f.Per {
-	case catalog.PerDay:
-		return pool + "/free/day"
-	case catalog.PerWeek:
-		return pool + "/free/week"
+	if f.Per == catalog.PerForever {
+		return pool + "/free"
 	}
-	return pool + "/free"
+	return pool + "/free/" + f.Per.String()
 }

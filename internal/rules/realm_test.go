@@ -91,7 +91,7 @@ func (r *realm) check() {
 	if err := r.state.Check(); err != nil {
 		r.t.Fatalf("%v", err)
 	}
-	if err := r.rules.CheckOdds(); err != nil {
+	if err := r.rules.CheckSamplers(); err != nil {
 		r.t.Fatalf("%v", err)
 	}
 	first := uint32(0)

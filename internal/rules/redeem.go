@@ -46,8 +46,7 @@ type redeeming struct {
 func guessesName(per catalog.Per) string { return "/guesses/" + per.String() }
 
 // setRedeem compiles what codes pay for.
-func (t *Tables) setRedeem(n *numbers) {
-	t.guesses = Limit{Counter: n.guesses, Per: t.Catalog.Guesses.Per, Draws: t.Catalog.Guesses.Count}
+func (t *Tables) setRedeem() {
 	given := map[uint32]bool{}
 	for i := range t.Catalog.Pools {
 		p := &t.Catalog.Pools[i]

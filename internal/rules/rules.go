@@ -108,7 +108,7 @@ func (r *Rules) Tables() *Tables { return r.t }
 func (r *Rules) Reset(t *Tables) {
 	r.t, r.recent = t, nil
 	r.Sight.begin(0)
-	r.countOdds()
+	r.countSamplers()
 }
 
 // uniform returns an unbiased integer in [0, n), n > 0: Lemire, "Fast Random

@@ -128,43 +128,18 @@ type Quantity struct {
 	Min, Max uint64
 }
 
-// compile turns a checked catalog and its numbers into tables.
-func compile(c *catalog.Catalog, hash [32]byte, version uint64, n *numbers) *Tables {
-	t := &Tables{
-		Version: version, Catalog: c, Hash: hash,
-		ItemNum:   make(map[string]uint32, len(c.Items)),
-		PoolByID:  make(map[string]*Pool, len(c.Pools)),
-		PoolByNum: make([]*Pool, n.pools),
-		tracks:    tracks{map[string]*NamedTrack{}, map[uint32]*NamedTrack{}},
-	}
-	for i := range c.Items {
-		num := n.item[i]
-		if short := int(num) + 1 - len(t.ItemAt); short > 0 {
-			t.ItemAt = append(t.ItemAt, make([]uint32, short)...)
-		}
-		t.ItemNum[c.Items[i].ID], t.ItemAt[num] = num, uint32(i)
-	}
-	t.waiting = n.waiting
-	t.Start, t.Zone, t.ListNum = t.stacks(c.Start), compileZone(&c.Zone), n.list
+// compile fills in what follows from the catalog and from the numbers of what it names.
+func (t *Tables) compile() {
+	c := t.Catalog
+	t.Start = t.stacks(c.Start)
 	for i := range c.Pools {
-		p, pn := &c.Pools[i], &n.pool[i]
-		pt := &Pool{Num: pn.num, Config: p, Order: pn.entry, Entries: make([]Entry, pn.entries)}
-		t.PoolByID[p.ID], t.PoolByNum[pt.Num] = pt, pt
-	}
-	for i := range c.Pools {
-		p, pn := &c.Pools[i], &n.pool[i]
-		pt := t.PoolByNum[pn.num]
+		p := &c.Pools[i]
+		pt := t.PoolByID[p.ID]
 		for _, one := range p.Price {
 			pt.price = append(pt.price, t.stacks(one))
 		}
 		for j := range p.Bundles {
 			pt.bundles = append(pt.bundles, bundleTable{uint64(p.Bundles[j].Draws), t.stacks(p.Bundles[j].Price)})
-		}
-		if p.Free.Per != 0 {
-			pt.Free = &Limit{Counter: pn.free, Per: p.Free.Per, Draws: p.Free.Draws}
-		}
-		for j, l := range p.Limits {
-			pt.Limits = append(pt.Limits, Limit{Counter: pn.limit[j], Per: l.Per, Window: l.Window, Draws: l.Draws})
 		}
 		for j := range pt.Limits {
 			t.limits = append(t.limits, NamedLimit{&pt.Limits[j], p.ID, false})
@@ -174,24 +149,16 @@ func compile(c *catalog.Catalog, hash [32]byte, version uint64, n *numbers) *Tab
 		}
 		pt.single = p.Mode != catalog.ModeEach && p.Rolls.Max == 1
 		pt.raffle = p.Mode == catalog.ModeRaffle
-		pt.setTracks(pn.track)
-		t.nameTracks(pt, pn.track)
-		pt.Last, pt.Refills = t.reward(&p.Last), pn.refills
+		pt.Last = t.reward(&p.Last)
 		pt.when = t.condition(pt, &p.When)
 		for j := range p.Entries {
-			pt.Entries[pn.entry[j]] = t.entry(pt, &p.Entries[j])
-		}
-		for j := range p.Entries {
-			if e := &p.Entries[j]; e.Moments.Count > 0 {
-				pt.Moments = append(pt.Moments, newMoments(p, e, pn.entry[j], pn.moments[len(pt.Moments)], t.Zone))
-			}
+			pt.Entries[pt.Order[j]] = t.entry(pt, &p.Entries[j])
 			pt.boxful += p.Entries[j].Stock.Count
 		}
 	}
 	slices.SortFunc(t.limits, func(a, b NamedLimit) int { return cmp.Compare(a.Counter, b.Counter) })
-	t.nest(t.budgets(c, n))
-	t.setRedeem(n)
-	return t
+	t.nest()
+	t.setRedeem()
 }
 
 func (t *Tables) stacks(in []catalog.Stack) []Stack {

@@ -129,6 +129,12 @@ type setTrackKind struct{ plain }
 
 func (setTrackKind) alone() string { return "an atomic group cannot set a track" }
 
+// same does not look at who asks.
+func (setTrackKind) same(c, o *Command) bool {
+	a, b := c.Set, o.Set
+	return a.Track == b.Track && a.Draws == b.Draws && a.Reason == b.Reason
+}
+
 func (setTrackKind) form(c *Command) *CommandError { return c.Set.check() }
 
 func (setTrackKind) unknown(r *checks, c *Command) *CommandError {

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"cmp"
+
 	"github.com/kuji-dev/kuji/internal/format"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -16,15 +18,10 @@ type Upgrade struct {
 
 // Check reports what is malformed, or nil.
 func (u *Upgrade) Check() *CommandError {
-	switch {
-	case u.To <= format.First || u.To > format.Newest:
+	if u.To <= format.First || u.To > format.Newest {
 		return malformed("level", "%d; want %d to %d", u.To, format.First+1, format.Newest)
-	case len(u.By) > MaxClockText:
-		return malformed("by", "%d bytes long; at most %d are allowed", len(u.By), MaxClockText)
-	case len(u.Reason) > MaxClockText:
-		return malformed("reason", "%d bytes long; at most %d are allowed", len(u.Reason), MaxClockText)
 	}
-	return nil
+	return checkWho(u.By, u.Reason)
 }
 
 // Write writes the event to w. u must have passed Check.
@@ -41,21 +38,9 @@ func (u *Upgrade) Write(w *store.Writer) {
 // UpgradeOf returns what an event that Write wrote says.
 func UpgradeOf(ev *store.Event) (u Upgrade, err error) {
 	r := store.NewReader(ev.Asked)
-	u.By = string(r.Bytes("who upgraded", uint64(r.Byte("who upgraded"))))
-	u.Reason = string(r.Bytes("why it was upgraded", uint64(r.Byte("why it was upgraded"))))
-	if r.More() {
-		r.Fail("bytes after the arguments")
-	}
-	if err = r.Err(); err == nil {
-		u.To, err = LevelOf(ev)
-	}
-	if err != nil {
-		return u, err
-	}
-	if bad := u.Check(); bad != nil {
-		return u, bad
-	}
-	return u, nil
+	u.By, u.Reason = readWho(&r)
+	u.To, err = LevelOf(ev)
+	return u, errOr(cmp.Or(r.Err(), err), u.Check)
 }
 
 // Allow refuses a command that a realm of a format level does not have, with a *format.LevelError.

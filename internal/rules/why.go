@@ -40,11 +40,16 @@ type Lack struct {
 // maxNeed is the most that a command needs of an item: a price for MaxDrawCount draws.
 const maxNeed = MaxQuantity * MaxDrawCount
 
-// lack notes an item if the player has less of it than is needed.
-func (r *accounts) lack(player, item uint32, need uint64) {
-	if have := r.balance(player, item); have < need {
-		r.lacks = append(r.lacks, Lack{item, have, need})
+// lacking is the failure of a player who has less of some of n items than is needed.
+func (r *accounts) lacking(player uint32, n int, needed func(i int) (item uint32, need uint64)) failure {
+	r.lacks = r.lacks[:0]
+	for i := range n {
+		item, need := needed(i)
+		if have := r.balance(player, item); have < need {
+			r.lacks = append(r.lacks, Lack{item, have, need})
+		}
 	}
+	return failure{InsufficientItems, r.lacks[0].Item}
 }
 
 // writeWhy writes what the status of a command says besides its subject.
@@ -157,9 +162,12 @@ func (l *Limit) width() uint32 {
 
 // Among returns the counters of the limit among others, which are ascending.
 func (l *Limit) Among(counters []store.CounterValue) []store.CounterValue {
-	find := func(n uint32) int {
-		i, _ := slices.BinarySearchFunc(counters, n, func(c store.CounterValue, n uint32) int { return cmp.Compare(c.Counter, n) })
-		return i
-	}
-	return counters[find(l.Counter):find(l.Counter+l.width())]
+	first, _ := searchCounter(counters, l.Counter)
+	end, _ := searchCounter(counters, l.Counter+l.width())
+	return counters[first:end]
+}
+
+// searchCounter returns where a counter is among others, which are ascending, or where it would be.
+func searchCounter(all []counterValue, counter uint32) (at int, found bool) {
+	return slices.BinarySearchFunc(all, counter, func(c counterValue, n uint32) int { return cmp.Compare(c.Counter, n) })
 }

@@ -198,6 +198,8 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 func (m *model) move(rec kuji.Record) error {
 	h := m.meet(rec.Player)
 	switch rec.Kind {
+	case "set_limit":
+		return m.setLimit(rec, h)
 	case "register", "grant", "consume", "transfer":
 	default:
 		return fmt.Errorf("an event of kind %q", rec.Kind)
@@ -214,6 +216,21 @@ func (m *model) move(rec kuji.Record) error {
 			to.items[it.Item] += it.Quantity
 		}
 	}
+	return nil
+}
+
+// setLimit sets what a player has used of a limit. Of a window, the earliest draws stay.
+func (m *model) setLimit(rec kuji.Record, h *holder) error {
+	l, used := limitOf(m.catalog, rec), *rec.Draws
+	if rec.Limit.Draws != l.Draws || rec.Limit.Left != l.Draws-min(l.Draws, used) || rec.Reason == "" {
+		return fmt.Errorf("set %+v for %q, the catalog has %+v", rec.Limit, rec.Reason, l)
+	}
+	id := limit{rec.Pool, l.Per, l.Window}
+	times := slices.DeleteFunc(h.draws[id], func(at int64) bool { return at <= m.since(*l) || l.Per != catalog.PerWindow })
+	for len(times) < int(used) {
+		times = append(times, m.steady())
+	}
+	h.draws[id] = times[:used]
 	return nil
 }
 

@@ -38,6 +38,9 @@ func unknown(c *catalog.Catalog, rec kuji.Record) string {
 	if rec.Kind == "draw" && !slices.ContainsFunc(c.Pools, func(p catalog.Pool) bool { return p.ID == rec.Pool && !p.Internal }) {
 		return "pool " + rec.Pool
 	}
+	if rec.Kind == "set_limit" && limitOf(c, rec) == nil {
+		return fmt.Sprintf("a limit per %v of pool %s", rec.Limit.Per, rec.Pool)
+	}
 	items := slices.Clone(rec.Items)
 	if rec.Pay != "" {
 		items = append(items, kuji.Stack{Item: rec.Pay})
@@ -48,6 +51,18 @@ func unknown(c *catalog.Catalog, rec kuji.Record) string {
 		}
 	}
 	return ""
+}
+
+// limitOf returns the limit that a SetLimit is about, nil if the catalog does not have it.
+func limitOf(c *catalog.Catalog, rec kuji.Record) *catalog.PlayerLimit {
+	for i := range c.Pools {
+		for j, l := range c.Pools[i].Limits {
+			if c.Pools[i].ID == rec.Pool && l.Per == rec.Limit.Per && l.Window == rec.Limit.Window {
+				return &c.Pools[i].Limits[j]
+			}
+		}
+	}
+	return nil
 }
 
 // namesUnknown reports whether a request names something that a catalog does not have.
@@ -63,6 +78,8 @@ func namesUnknown(c *catalog.Catalog, req kuji.Request) bool {
 		return unknown(c, kuji.Record{Items: q.Items}) != ""
 	case kuji.Transfer:
 		return unknown(c, kuji.Record{Items: q.Items}) != ""
+	case kuji.SetLimit:
+		return unknown(c, kuji.Record{Kind: "set_limit", Pool: q.Pool, Limit: &kuji.Limit{Per: q.Per, Window: q.Window}}) != ""
 	case kuji.Atomic:
 		return slices.ContainsFunc(q.Members, func(m kuji.Request) bool { return namesUnknown(c, m) })
 	}

@@ -36,6 +36,9 @@ func makeCatalogs(seed uint64, realm int, faults Faults) []*catalog.Catalog {
 	return all
 }
 
+// windows are the lengths of rolling windows, in milliseconds: few, so that SetLimits name them.
+var windows = []int64{7 * 60_000, 60 * 60_000, 200 * 60_000}
+
 // catalogText writes a small catalog: few pools, little stock, and every rule.
 func catalogText(r *rand.Rand, faults Faults) string {
 	var b strings.Builder
@@ -59,7 +62,7 @@ func catalogText(r *rand.Rand, faults Faults) string {
 	pf("pools:")
 	pf("  open:")
 	if r.IntN(2) == 0 { // each draw takes one entry
-		pf("    limits: [{per: day, draws: %d}, {per: window, window: %dm, draws: %d}]", 2+r.IntN(5), 1+r.IntN(200), 1+r.IntN(3))
+		pf("    limits: [{per: day, draws: %d}, {per: window, window: %dms, draws: %d}]", 2+r.IntN(5), windows[r.IntN(len(windows))], 1+r.IntN(3))
 	}
 	pf("    entries:")
 	pf("      - {id: sword, weight: %d, stock: %d, reward: {items: {sword: 1}}}", 1+r.IntN(5), r.IntN(6))
@@ -74,7 +77,7 @@ func catalogText(r *rand.Rand, faults Faults) string {
 	if r.IntN(2) == 0 {
 		pf("    limits: [{per: day, draws: %d}, {per: forever, draws: %d}]", 2+r.IntN(4), 4+r.IntN(9))
 	} else {
-		pf("    limits: [{per: week, draws: %d}, {per: window, window: %dm, draws: %d}]", 3+r.IntN(6), 1+r.IntN(200), 2+r.IntN(3))
+		pf("    limits: [{per: week, draws: %d}, {per: window, window: %dms, draws: %d}]", 3+r.IntN(6), windows[r.IntN(len(windows))], 2+r.IntN(3))
 	}
 	pf("    entries:")
 	pf("      - {id: sword, weight: 1, stock: %d, reward: {items: {sword: 1}}}", r.IntN(5))
@@ -227,6 +230,12 @@ func makeRequest(r *rand.Rand) kuji.Request {
 	case 0, 1:
 	case 2:
 		return kuji.Redeem{Player: player()}
+	case 3:
+		set := kuji.SetLimit{Player: player(), Pool: []string{"open", "paid"}[r.IntN(2)], Used: r.Uint64N(7), Note: kuji.Note{Reason: "a fault"}}
+		if set.Per = catalog.Per(1 + r.IntN(4)); set.Per == catalog.PerWindow {
+			set.Window = windows[r.IntN(len(windows))]
+		}
+		return set
 	default:
 		return simple()
 	}
@@ -258,6 +267,9 @@ func withID(req kuji.Request, id string) kuji.Request {
 	case kuji.Transfer:
 		q.ID = id
 		return q
+	case kuji.SetLimit:
+		q.ID = id
+		return q
 	case kuji.Atomic:
 		q.ID = id
 		return q
@@ -281,6 +293,8 @@ func asked(req kuji.Request, rec kuji.Record) bool {
 		return rec.Kind == "consume" && rec.Player == q.Player && stacks(rec.Items, q.Items)
 	case kuji.Transfer:
 		return rec.Kind == "transfer" && rec.Player == q.From && rec.To == q.To && stacks(rec.Items, q.Items)
+	case kuji.SetLimit:
+		return rec.Kind == "set_limit" && rec.Player == q.Player && rec.Pool == q.Pool && rec.Limit.Per == q.Per && rec.Limit.Window == q.Window && *rec.Draws == q.Used
 	case kuji.Atomic:
 		same := rec.Kind == "atomic" && len(rec.Members) == len(q.Members)
 		for i := 0; same && i < len(q.Members); i++ {

@@ -1,15 +1,12 @@
 package simulate
 
-import (
-	"github.com/kuji-dev/kuji/catalog"
-	"github.com/kuji-dev/kuji/internal/odds"
-)
+import "github.com/kuji-dev/kuji/catalog"
 
 // wanted returns how often a draw takes each line by the catalog's base odds: weights, chances and
 // the stock of full boxes. It leaves out everything that changes odds from draw to draw: pity,
 // guarantees, conditions, luck, moments, and stock, budgets and codes that run out.
 //
-// It is the only place that says what odds are wanted. What pity makes of them is in longRun.
+// It is the only place that says what odds are wanted. What pity makes of them is [odds.LongRun].
 func (p *plan) wanted() []float64 {
 	draws := make([]float64, len(p.c.Pools)) // of each pool, for one of p.pool
 	draws[p.lines[0].in.Num] = 1
@@ -50,15 +47,4 @@ func baseTotal(q *catalog.Pool) (total float64) {
 		total += baseWeight(q, &q.Entries[i])
 	}
 	return total
-}
-
-// longRun returns how often a draw takes each line in the long run, by pool and entry, while stock,
-// codes and budgets last and between moments; or why that is not known.
-func (p *plan) longRun() (rates map[[2]string]float64, why string) {
-	all, why := odds.LongRun(p.tables, p.Pool, p.Count)
-	rates = map[[2]string]float64{}
-	for i := range all {
-		rates[[2]string{all[i].Pool, all[i].Entry}], _ = all[i].Expected.Float64()
-	}
-	return rates, why
 }

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/kuji-dev/kuji/internal/odds"
 )
 
 // Report is what a simulation found. Numbers that cannot be known are nil.
@@ -166,15 +168,16 @@ func (p *plan) report(t *tally) *Report {
 		}
 		r.Codes = append(r.Codes, c)
 	}
-	longRun := map[[2]string]float64{}
+	var longRun []odds.OutcomeOdds // of the same lines, in the same order; empty: not known
 	if r.OddsChange {
-		longRun, r.NoLongRun = p.longRun()
+		longRun, r.NoLongRun = odds.LongRun(p.tables, p.Pool, p.Count)
 	}
 	for n, wanted := range p.wanted() {
 		l := &p.lines[n]
 		rate, low, high := p.seen(t, n)
 		o := Odds{Pool: l.pool.ID, Entry: l.entry.ID, Wanted: wanted, Seen: rate, Low: low, High: high, Taken: t.takes[n]}
-		if v, ok := longRun[[2]string{o.Pool, o.Entry}]; ok {
+		if len(longRun) > 0 {
+			v, _ := longRun[n].Expected.Float64()
 			o.LongRun = &v
 		}
 		r.Odds = append(r.Odds, o)

@@ -16,10 +16,12 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/odds"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -164,19 +166,17 @@ func withoutCodes(c *catalog.Catalog) *catalog.Catalog {
 	return &free
 }
 
-func drawable(c *catalog.Catalog) (names string) {
+func drawable(c *catalog.Catalog) string {
+	names := ""
 	for i := range c.Pools {
-		switch {
-		case c.Pools[i].Internal:
-		case len(names) > 200:
-			return names + " …"
-		case names == "":
-			names = c.Pools[i].ID
-		default:
+		if !c.Pools[i].Internal && len(names) <= 200 {
 			names += ", " + c.Pools[i].ID
 		}
 	}
-	return names
+	if len(names) > 200 {
+		names += " …"
+	}
+	return strings.TrimPrefix(names, ", ")
 }
 
 func (p *plan) check() error {
@@ -204,7 +204,7 @@ func (p *plan) findLines() {
 	p.firstLine = slices.Repeat([]int32{noLine}, len(p.c.Pools))
 	root := p.tables.PoolByID[p.Pool]
 	once := map[*rules.Pool]bool{root: true}
-	for _, pt := range reach(root) {
+	for _, pt := range odds.Reach(p.tables, root) {
 		q := pt.Config
 		mine := once[pt] && (q.Rolls.Max == 1 || q.Rolls.Distinct)
 		p.firstLine[pt.Num] = int32(len(p.lines))
@@ -224,24 +224,6 @@ func (p *plan) findLines() {
 			once[in.Pool] = false
 		}
 	}
-}
-
-// reach returns a pool and those below it, each after all that lead to it.
-func reach(root *rules.Pool) (order []*rules.Pool) {
-	seen := map[*rules.Pool]bool{}
-	var visit func(pt *rules.Pool)
-	visit = func(pt *rules.Pool) { // at most catalog.MaxPoolDepth deep
-		seen[pt] = true
-		for below := range pt.Targets() {
-			if !seen[below] {
-				visit(below)
-			}
-		}
-		order = append(order, pt)
-	}
-	visit(root)
-	slices.Reverse(order)
-	return order
 }
 
 // gives reports whether draws from the pool can give an item.

@@ -58,7 +58,6 @@ func (s *State) release() {
 	s.players.unlock()
 }
 
-// change applies the effects of an event.
 func (s *State) change(ev *Event, at At) error {
 	var (
 		e      Effect
@@ -138,7 +137,6 @@ func (s *State) change(ev *Event, at At) error {
 	return err
 }
 
-// changeCodes applies an effect on a list of codes.
 func (s *State) changeCodes(e *Effect, player uint32, at At) error {
 	switch e.Verb {
 	case NewList:
@@ -156,7 +154,6 @@ func (s *State) changeCodes(e *Effect, player uint32, at At) error {
 	return s.giveCode(e.N, e.Value, player, at)
 }
 
-// raise raises the realm's format level.
 func (s *asOf) raise(l format.Level) error {
 	if l <= s.Level() {
 		return inconsistent("format level %d after %d", l, s.Level())

@@ -162,7 +162,12 @@ func TestApplyRefuses(t *testing.T) {
 				w.Effect(store.Player, 1)
 				w.More(store.GiveCode, 0, 0)
 			},
-			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.Join("bob"); w.More(store.GiveCode, 0, 0) }},
+			func(w *store.Writer) {
+				w.Name(store.NewList, "l")
+				codes(w, 0, "x")
+				w.Join("bob")
+				w.More(store.GiveCode, 0, 0)
+			}},
 		"a code used that there is not": {
 			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.More(store.UseCode, 0, 1) },
 			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x", "y"); w.More(store.UseCode, 0, 1) }},
@@ -170,7 +175,12 @@ func TestApplyRefuses(t *testing.T) {
 			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.More(store.UseCode, 1, 0) },
 			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.More(store.UseCode, 0, 0) }},
 		"a code used twice by a player": {
-			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.More(store.UseCode, 0, 0); w.More(store.UseCode, 0, 0) },
+			func(w *store.Writer) {
+				w.Name(store.NewList, "l")
+				codes(w, 0, "x")
+				w.More(store.UseCode, 0, 0)
+				w.More(store.UseCode, 0, 0)
+			},
 			func(w *store.Writer) {
 				w.Name(store.NewList, "l")
 				codes(w, 0, "x")
@@ -185,7 +195,12 @@ func TestApplyRefuses(t *testing.T) {
 				w.Effect(store.Player, 1)
 				w.More(store.UseCode, 0, 0)
 			},
-			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.Join("bob"); w.More(store.UseCode, 0, 0) }},
+			func(w *store.Writer) {
+				w.Name(store.NewList, "l")
+				codes(w, 0, "x")
+				w.Join("bob")
+				w.More(store.UseCode, 0, 0)
+			}},
 		"a malformed effect behind a good one": {
 			func(w *store.Writer) { w.Change(store.Gain, 0, 1); w.Buf = append(w.Buf, 0xff) },
 			func(w *store.Writer) { w.Change(store.Gain, 0, 1) }},

@@ -119,7 +119,6 @@ func (a *arena) next(units uint32) {
 	a.open, a.opened = a.grow(size, false), true
 }
 
-// bury counts units of a chunk as dead.
 func (a *arena) bury(c *chunk, units uint32) {
 	c.dead += units
 	if c.units == chunkUnits {
@@ -127,7 +126,6 @@ func (a *arena) bury(c *chunk, units uint32) {
 	}
 }
 
-// grow adds a chunk and returns its number.
 func (a *arena) grow(units uint32, large bool) uint32 {
 	mem := make([]uint64, int(units)*(unitBytes/8)) // for alignment
 	base, about := (*byte)(unsafe.Pointer(unsafe.SliceData(mem))), chunk{units: units, large: large}
@@ -155,7 +153,6 @@ func (a *arena) full(most int) bool {
 	return len(a.about)-len(a.unused)-len(a.empty) > most-spareChunks
 }
 
-// free releases a block.
 func (a *arena) free(addr, units uint32) {
 	i := addr >> 16
 	c := &a.about[i]
@@ -169,7 +166,6 @@ func (a *arena) free(addr, units uint32) {
 	a.unused = append(a.unused, i)
 }
 
-// dirty reports whether cleaning is due.
 func (a *arena) dirty() bool { return a.cleaning || a.dead*4 > a.total && a.dead > chunkUnits }
 
 // clean returns the addresses of the next few blocks of the chunk being cleaned. The caller must
@@ -199,7 +195,6 @@ func (a *arena) clean(size func(addr uint32) uint32) []uint32 {
 	return a.moving[:n]
 }
 
-// choose makes the chunk with the most dead units the victim.
 func (a *arena) choose() bool {
 	best := uint32(0)
 	for i := range a.about {

@@ -29,7 +29,6 @@ func (b *bitmap) begin(n uint32) *bitmapChunk {
 
 func (b *bitmap) has(n uint32) bool { return b.word(n)>>(n%64)&1 != 0 }
 
-// word returns the 64 bits that include n.
 func (b *bitmap) word(n uint32) uint64 { return *b.place(n) }
 
 // place returns where the 64 bits that include n are, for reading.
@@ -41,7 +40,6 @@ func (b *bitmap) place(n uint32) *uint64 {
 	return &c[n%bitmapBits/64]
 }
 
-// grow makes room for n.
 func (b *bitmap) grow(n uint32) {
 	for int(n/bitmapBits) >= len(b.chunks) {
 		b.chunks = append(b.chunks, nil)

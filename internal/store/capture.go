@@ -14,9 +14,7 @@ import (
 // [Capture.Blocks] runs concurrently with the writer.
 type Capture struct {
 	asOf
-	partial  bool // it holds what changed since base, not the whole state
-	base     Extent
-	extent   Extent
+	reach
 	players  *players
 	dirty    bitmap // players changed since base
 	catalog  InForce
@@ -32,6 +30,12 @@ type Capture struct {
 	next      atomic.Uint32 // players with lower numbers have been copied
 
 	aside
+}
+
+// reach is what a capture holds: what changed from base to extent, or, if it is not partial, all.
+type reach struct {
+	partial      bool
+	base, extent Extent
 }
 
 // aside is what events have changed since the capture, as it was before.
@@ -58,7 +62,6 @@ type Extent struct {
 // CodesExtent says what a snapshot covers of a list of codes.
 type CodesExtent struct{ Codes, Given, Uses uint64 }
 
-// capturedCodes is a list of codes as of the capture.
 type capturedCodes struct {
 	Codes
 	name string
@@ -72,7 +75,6 @@ type capturedPool struct {
 	last    uint64
 }
 
-// live returns the number of chunks of entries.
 func (p *capturedPool) live() int { return (len(p.entries) + entryChunk - 1) / entryChunk }
 
 // Capture begins a capture of the whole state, or, if base is not nil, of what changed since the
@@ -83,9 +85,9 @@ func (s *State) Capture(base *Extent) *Capture {
 	p := &s.players
 	n := &s.names
 	c := &Capture{
-		asOf: s.asOf, partial: base != nil, players: p,
+		asOf: s.asOf, reach: reach{partial: base != nil, extent: s.extent()}, players: p,
 		dirty: p.dirty.reset(), catalog: s.catalog, items: n.items, counters: n.counters,
-		extent: s.extent(), ids: s.ids.frozen(), tallies: slices.Clone(s.tallies),
+		ids: s.ids.frozen(), tallies: slices.Clone(s.tallies),
 		blockSize: defaultBlockSize,
 		aside:     aside{kept: map[uint32][]byte{}, stock: map[uint64][]uint64{}},
 	}
@@ -114,7 +116,6 @@ func (s *State) Release(c *Capture, written bool) {
 	}
 }
 
-// wants reports whether the capture includes a player.
 func (c *Capture) wants(n uint32) bool {
 	return n < c.extent.Players && (!c.partial || c.dirty.has(n))
 }
@@ -168,17 +169,15 @@ func (c *Capture) entries(num, chunk uint32) (stock, drawn []uint64) {
 	p := cp.state
 	n := min(entryChunk, len(cp.entries)-int(chunk*entryChunk)) // entries may have been added since
 	p.mu.Lock()
-	switch at := p.changed[chunk]; {
-	case at <= c.applied && c.partial && at <= c.base.Position:
-		p.mu.Unlock()
-		return nil, nil
-	case at <= c.applied:
+	at := p.changed[chunk]
+	if at <= c.applied && !(c.partial && at <= c.base.Position) {
 		stock, drawn = p.entries(chunk)
 		stock, drawn = slices.Clone(stock[:n]), slices.Clone(drawn[:n])
-		p.mu.Unlock()
-		return stock, drawn
 	}
 	p.mu.Unlock()
+	if at <= c.applied {
+		return stock, drawn
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if both := c.stock[uint64(num)<<32|uint64(chunk)]; both != nil {

@@ -52,10 +52,8 @@ func SumCode(code []byte) CodeSum {
 	return CodeSum(sum[:])
 }
 
-// hash returns the hash of a code by its sum.
 func (s *CodeSum) hash() uint32 { return binary.LittleEndian.Uint32(s[:]) }
 
-// codes is all lists of codes of a realm.
 type codes struct {
 	lists []*codeList // by number
 	num   map[string]uint32
@@ -154,7 +152,6 @@ func (c *Codes) Use(n uint64) Handed { return *c.uses.get(uint32(n)) }
 
 func (c *Codes) extent() CodesExtent { return CodesExtent{c.Count(), c.Given(), c.Uses()} }
 
-// add appends a code.
 func (c *Codes) add(code []byte) {
 	size := uint32(1 + len(code))
 	if n := len(c.text); n == 0 || c.used+size > uint32(len(c.text[n-1])) {
@@ -174,7 +171,6 @@ func (c *Codes) add(code []byte) {
 
 func (l *codes) init() { l.num = map[string]uint32{} }
 
-// name adds an empty list.
 func (l *codes) name(name string) error {
 	if _, ok := l.num[name]; ok {
 		return inconsistent("code list %q is not new", name)
@@ -187,7 +183,6 @@ func (l *codes) name(name string) error {
 	return nil
 }
 
-// get returns a list by its number.
 func (l *codes) get(num uint32) (*codeList, error) {
 	if int(num) >= len(l.lists) {
 		return nil, inconsistent("code list number %d of %d", num, len(l.lists))
@@ -221,7 +216,6 @@ func (x *index) among(hash uint32, wanted func(number uint32) bool) (lowest uint
 	return lowest, n
 }
 
-// find returns the number of a code with this hash.
 func (l *codeList) find(code []byte, hash uint32) (number uint32, ok bool) {
 	number, n := l.index.among(hash, func(m uint32) bool { return bytes.Equal(l.codes.Code(uint64(m)), code) })
 	return number, n > 0
@@ -288,13 +282,11 @@ func (l *codeList) add(code []byte) error {
 	return nil
 }
 
-// changed notes a change of the list by an event at a position.
 func (l *codeList) changed(pos uint64) {
 	l.last.Store(pos)
 	l.left.Store(l.codes.Count() - l.codes.Given())
 }
 
-// addCodes appends the codes of an effect to a list.
 func (s *codes) addCodes(num uint32, text []byte, pos uint64) error {
 	l, err := s.get(num)
 	if err != nil {
@@ -317,7 +309,6 @@ func (s *codes) addCodes(num uint32, text []byte, pos uint64) error {
 	return nil
 }
 
-// giveCode gives the next code of a list to a player.
 func (s *codes) giveCode(num uint32, number uint64, player uint32, at At) error {
 	l, err := s.get(num)
 	switch {
@@ -331,7 +322,6 @@ func (s *codes) giveCode(num uint32, number uint64, player uint32, at At) error 
 	return nil
 }
 
-// useCode notes that a player used a code of a list.
 func (s *codes) useCode(num uint32, number uint64, player uint32, at At) error {
 	l, err := s.get(num)
 	switch {

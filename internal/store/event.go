@@ -281,7 +281,6 @@ func (r *Reader) Fail(format string, args ...any) {
 	}
 }
 
-// newer makes the reader fail if a version is newer than the newest that is known.
 func (r *Reader) newer(what string, got, known uint64) {
 	if err := format.Newer(what, got, known); err != nil && r.err == nil {
 		r.err = &FormatError{Offset: r.off, Message: err.Error(), Err: err}

@@ -65,7 +65,6 @@ func (s *State) Hash() [32]byte {
 	return [32]byte(w.h.Sum(nil))
 }
 
-// codes hashes a list of codes.
 func (w *hasher) codes(l *codeList) {
 	w.text(l.name)
 	w.nums(l.last.Load(), l.codes.Count(), l.codes.Given(), l.codes.Uses())

@@ -11,5 +11,4 @@ func newHashKey() hashKey { return hashKey{maphash.MakeSeed()} }
 // hash returns the upper half of an id's hash.
 func (k *hashKey) hash(id string) uint32 { return uint32(maphash.String(k.seed, id) >> 32) }
 
-// hashBytes is hash for an id in bytes.
 func (k *hashKey) hashBytes(id []byte) uint32 { return uint32(maphash.Bytes(k.seed, id) >> 32) }

@@ -78,7 +78,6 @@ func (s *shard) at(i uint32) *uint64 {
 // load returns slot i of a shard, for a reader concurrent with the writer.
 func (s *shard) load(i uint32) uint64 { return atomic.LoadUint64(s.at(i)) }
 
-// content returns the content of a number's slot.
 func content(hash, number uint32) uint64 { return uint64(hash)<<32 | uint64(number+1) }
 
 // add adds a number that is not in the index.
@@ -132,7 +131,6 @@ func (x *index) put(s *shard, slot, most uint64) bool {
 	return true
 }
 
-// store sets slot i of a shard.
 func (x *index) store(s *shard, i uint32, slot uint64) {
 	if x.alone {
 		*s.at(i) = slot

@@ -41,7 +41,6 @@ func NewChecker() *Loader {
 	return l
 }
 
-// count returns how many players there are so far.
 func (l *Loader) count() uint64 {
 	if l.keep {
 		return uint64(l.s.players.count())
@@ -59,44 +58,46 @@ func (l *Loader) Block(kind BlockKind, data []byte) error {
 		r.Fail("a block of kind %d after one of kind %d", kind, l.kind)
 	default:
 		l.kind = kind
-		loads[kind](l, &r)
+		loads()[kind](l, &r)
 	}
 	l.s.release()
 	return r.Err()
 }
 
-// loads is what loads each kind of block. What is added after the reader has failed does not
+// loads returns what loads each kind of block. What is added after the reader has failed does not
 // matter: the state is then unusable.
-var loads = [blockEnd]func(*Loader, *Reader){
-	BlockState: (*Loader).state,
-	BlockItems: func(l *Loader, r *Reader) {
-		for r.same("the first item", uint64(len(l.s.names.items))); r.More(); {
-			kind := r.Byte("an item's kind")
-			r.try(l.s.names.addItem(string(r.name("an item", MaxName)), kind))
-		}
-	},
-	BlockCounters: func(l *Loader, r *Reader) {
-		for r.same("the first counters", uint64(len(l.s.names.counters))); r.More(); {
-			width := uint32(r.Uint("a number of counters", MaxCounters))
-			r.try(l.s.names.addCounters(string(r.name("counters", maxCounter)), width))
-		}
-	},
-	BlockPools: func(l *Loader, r *Reader) {
-		for r.same("the first pool", uint64(len(l.s.names.pools))); r.More(); {
-			_, err := l.s.names.addPool(string(r.name("a pool", MaxName)))
-			r.try(err)
-		}
-	},
-	BlockEntries:  (*Loader).entries,
-	BlockStock:    (*Loader).stock,
-	BlockCatalog:  (*Loader).catalog,
-	BlockPlayers:  (*Loader).players,
-	BlockRequests: (*Loader).requests,
-	BlockTallies:  (*Loader).tallies,
-	BlockCodes:    (*Loader).codes,
-	BlockGiven:    (*Loader).given,
-	BlockUses:     (*Loader).uses,
-	BlockLevel:    (*Loader).level,
+func loads() [blockEnd]func(*Loader, *Reader) {
+	return [blockEnd]func(*Loader, *Reader){
+		BlockState: (*Loader).state,
+		BlockItems: func(l *Loader, r *Reader) {
+			for r.same("the first item", uint64(len(l.s.names.items))); r.More(); {
+				kind := r.Byte("an item's kind")
+				r.try(l.s.names.addItem(string(r.name("an item", MaxName)), kind))
+			}
+		},
+		BlockCounters: func(l *Loader, r *Reader) {
+			for r.same("the first counters", uint64(len(l.s.names.counters))); r.More(); {
+				width := uint32(r.Uint("a number of counters", MaxCounters))
+				r.try(l.s.names.addCounters(string(r.name("counters", maxCounter)), width))
+			}
+		},
+		BlockPools: func(l *Loader, r *Reader) {
+			for r.same("the first pool", uint64(len(l.s.names.pools))); r.More(); {
+				_, err := l.s.names.addPool(string(r.name("a pool", MaxName)))
+				r.try(err)
+			}
+		},
+		BlockEntries:  (*Loader).entries,
+		BlockStock:    (*Loader).stock,
+		BlockCatalog:  (*Loader).catalog,
+		BlockPlayers:  (*Loader).players,
+		BlockRequests: (*Loader).requests,
+		BlockTallies:  (*Loader).tallies,
+		BlockCodes:    (*Loader).codes,
+		BlockGiven:    (*Loader).given,
+		BlockUses:     (*Loader).uses,
+		BlockLevel:    (*Loader).level,
+	}
 }
 
 func (l *Loader) level(r *Reader) {
@@ -108,14 +109,12 @@ func (l *Loader) level(r *Reader) {
 	l.s.level = format.Level(v)
 }
 
-// same fails unless the next number is want.
 func (r *Reader) same(what string, want uint64) {
 	if got := r.Uint(what, 1<<63); r.err == nil && got != want {
 		r.Fail("%s is %d, want %d", what, got, want)
 	}
 }
 
-// try makes the reader fail if err is not nil.
 func (r *Reader) try(err error) {
 	if err != nil {
 		r.Fail("%v", err)
@@ -186,7 +185,6 @@ func (r *Reader) pair(prev *int64) (key, value uint64) {
 	return key, value
 }
 
-// tallies loads the counters of the realm.
 func (l *Loader) tallies(r *Reader) {
 	t, prev := &l.s.tallies, int64(-1)
 	if n := len(*t); n > 0 {
@@ -208,7 +206,6 @@ type codeHead struct {
 	CodesExtent
 }
 
-// codeLists reads the heads of all lists of codes.
 func (l *Loader) codeLists(r *Reader) (heads []codeHead) {
 	have := l.s.codes.lists
 	n := int(r.Uint("the number of code lists", MaxCodeLists))
@@ -397,7 +394,6 @@ func (l *Loader) players(r *Reader) {
 	}
 }
 
-// readSlots reads the slots of a player into l.slots.
 func (l *Loader) readSlots(r *Reader, player uint64) {
 	names := &l.s.names
 	l.slots = l.slots[:0]
@@ -415,7 +411,6 @@ func (l *Loader) readSlots(r *Reader, player uint64) {
 	}
 }
 
-// place gives a player the slots in l.slots.
 func (l *Loader) place(n uint32, last uint64) {
 	items := l.s.names.items
 	p := &l.s.players
@@ -505,7 +500,6 @@ func (l *Loader) Loaded() error {
 	return nil
 }
 
-// extent returns what a capture of the state would cover.
 func (s *State) extent() Extent {
 	m := Extent{
 		Position: s.applied, Version: s.catalog.Version, Items: uint32(len(s.names.items)), Counters: uint32(len(s.names.counters)),

@@ -21,7 +21,6 @@ type names struct {
 	ownItems, ownPools bool
 }
 
-// item is what the realm knows about an item.
 type item struct {
 	id     string
 	kind   uint8
@@ -39,7 +38,6 @@ func (n *names) init() {
 	n.itemNum, n.poolNum, n.counterNum = map[string]uint32{}, map[string]uint32{}, map[string]uint32{}
 }
 
-// shared notes that readers share the maps from now on.
 func (n *names) shared() { n.ownItems, n.ownPools = false, false }
 
 func (n *names) addItem(id string, kind uint8) error {
@@ -140,7 +138,6 @@ const maxPeak = 1 << 60
 // Peak returns a number that no balance exceeds.
 func (n *names) Peak() uint64 { return n.peak }
 
-// raisePeak raises peak to an item's supply, if that is higher.
 func (n *names) raisePeak(it *item) {
 	if it.supply.lo > n.peak || it.supply.hi != 0 {
 		n.peak = maxPeak

@@ -42,7 +42,6 @@ type players struct {
 
 const playerGuards = 1 << 10
 
-// guards are the guards of all players.
 type guards struct {
 	all   [playerGuards]sync.Mutex
 	mine  [playerGuards]bool // guards that the writer holds
@@ -82,10 +81,8 @@ func (s slot) value() uint64          { return uint64(s.hi)<<32 | uint64(s.lo) }
 func (s *slot) set(v uint64)          { s.hi, s.lo = uint32(v>>32), uint32(v) }
 func newSlot(k uint32, v uint64) slot { return slot{key: k, hi: uint32(v >> 32), lo: uint32(v)} }
 
-// slotsAt returns the offset of a block's slots.
 func slotsAt(idLen int) uint32 { return blockHead + (uint32(idLen)+3)&^3 }
 
-// unitsFor returns the size of a block with this many slots.
 func unitsFor(idLen int, slots uint32) uint32 {
 	return (slotsAt(idLen) + slots*slotBytes + unitBytes - 1) / unitBytes
 }
@@ -154,7 +151,6 @@ func (p *players) at(n uint32) *block {
 	return r.block
 }
 
-// addr returns the address of a player's block.
 func (p *players) addr(n uint32) uint32 {
 	p.at(n)
 	return p.recent[n%uint32(len(p.recent))].addr
@@ -201,7 +197,6 @@ func (a *guards) lock(g uint16) {
 	a.held = append(a.held, g)
 }
 
-// unlock unlocks all guards that the writer holds.
 func (a *guards) unlock() {
 	for _, g := range a.held {
 		a.mine[g] = false
@@ -288,20 +283,10 @@ func (p *players) Players() uint32 { return uint32(p.count()) }
 func (p *players) PlayerID(num uint32) string { return string(p.at(num).id()) }
 
 // Balance returns how many of an item a player holds, 0 if there is no such player.
-func (p *players) Balance(player, item uint32) uint64 {
-	if int(player) >= p.count() {
-		return 0
-	}
-	return p.get(player, item)
-}
+func (p *players) Balance(player, item uint32) uint64 { return p.get(player, item) }
 
 // Counter returns a player's counter, 0 if there is no such player.
-func (p *players) Counter(player, counter uint32) uint64 {
-	if int(player) >= p.count() {
-		return 0
-	}
-	return p.get(player, counterSlot|counter)
-}
+func (p *players) Counter(player, counter uint32) uint64 { return p.get(player, counterSlot|counter) }
 
 // Counters appends to into those of a player's counters first to last that are not 0, ascending.
 func (p *players) Counters(player, first, last uint32, into []CounterValue) []CounterValue {
@@ -356,8 +341,10 @@ func search(h []slot, key uint32) int {
 	return base
 }
 
-// get returns the value of a key, 0 if the player does not have it.
 func (p *players) get(n uint32, key uint32) uint64 {
+	if int(n) >= p.count() {
+		return 0
+	}
 	h := p.at(n).holdings()
 	if i := search(h, key); i < len(h) && h[i].key == key {
 		return h[i].value()
@@ -379,7 +366,6 @@ func (p *players) insert(b *block, i int, s slot) *block {
 	return b
 }
 
-// remove removes the slot at index i of the player with block b.
 func (p *players) remove(b *block, i int) {
 	h := b.holdings()
 	copy(h[i:], h[i+1:])

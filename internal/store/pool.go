@@ -76,7 +76,6 @@ func (s *stock) touch(p *pool, entry uint32, pos uint64) {
 	p.last = pos
 }
 
-// take takes one of an entry out of stock.
 func (s *stock) take(p *pool, entry uint32, pos uint64) error {
 	if int(entry) >= len(p.entryIDs) {
 		return inconsistent("pool %q has no entry number %d", p.id, entry)
@@ -118,7 +117,6 @@ func (s *stock) addEntry(p *pool, id string, pos uint64) error {
 	return nil
 }
 
-// grow adds an entry without stock.
 func (p *pool) grow(id string) {
 	num := uint32(len(p.entryIDs))
 	p.entryNum[id] = num

@@ -46,7 +46,6 @@ type logTime struct {
 	version uint64 // of the catalog in force
 }
 
-// idChunk is a chunk of records.
 type idChunk struct {
 	data  []byte
 	ends  int      // bytes used; set when the next chunk begins
@@ -69,7 +68,6 @@ const (
 	spareIDChunks = 1 << 9
 )
 
-// idRecord is one remembered request.
 type idRecord struct {
 	position uint64
 	time     int64  // steady: see [State.Back]
@@ -179,7 +177,6 @@ func (r *ids) add(hash uint32, rec idRecord) {
 	r.tail++
 }
 
-// oldest returns the oldest remembered record, if there is one.
 func (r *ids) oldest() (idRecord, bool) {
 	if r.head == r.tail {
 		return idRecord{}, false
@@ -198,7 +195,6 @@ func (r *ids) forgetBelow(t int64, n int) {
 	}
 }
 
-// forget forgets the oldest record.
 func (r *ids) forget() {
 	rec, next := r.chunks[0].read(r.headAt)
 	id := answerID(rec.answer)

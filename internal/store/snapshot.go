@@ -54,7 +54,6 @@ func (c *Capture) Blocks(pause func()) iter.Seq2[BlockKind, []byte] {
 	}
 }
 
-// blockWriter builds one block at a time.
 type blockWriter struct {
 	yield func(BlockKind, []byte) bool
 	pause func()
@@ -104,7 +103,6 @@ func (w *blockWriter) list(kind BlockKind, from, to uint64, one func(n uint64), 
 	}
 }
 
-// end yields the block.
 func (w *blockWriter) end(kind BlockKind) {
 	if !w.ended {
 		w.ended = !w.yield(kind, w.b)

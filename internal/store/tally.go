@@ -12,7 +12,6 @@ type tallies []CounterValue
 
 func byCounter(v CounterValue, counter uint32) int { return cmp.Compare(v.Counter, counter) }
 
-// set gives a counter of the realm a value. 0 removes it.
 func (t *tallies) set(counter uint32, value uint64) error {
 	i, ok := slices.BinarySearchFunc(*t, counter, byCounter)
 	switch {

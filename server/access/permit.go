@@ -47,48 +47,34 @@ func permit[M proto.Message](check func(a *Access, m M) error) {
 	permits[m.ProtoReflect().Descriptor().FullName()] = func(a *Access, m proto.Message) error { return check(a, m.(M)) }
 }
 
-// command permits a command that comes alone.
-func command[M interface {
-	proto.Message
-	GetRequestId() string
-}]() {
-	permit(func(a *Access, m M) error { return a.checkCommand("", m.GetRequestId(), m) })
-}
-
 // reading permits a request that reads something of a pool or a player.
-func reading[M proto.Message](part func(m M) (pool, player string)) {
+func reading[M proto.Message]() {
 	permit(func(a *Access, m M) error {
-		pool, player := part(m)
-		return a.check(need{can: canRead, pool: pool, player: player})
+		n := needOf("", m)
+		n.can = canRead
+		return a.check(n)
 	})
 }
 
 // whole permits a request about a whole realm: not for keys with pools, and not for players.
 func whole[M proto.Message](can commands) {
-	permit(func(a *Access, _ M) error { return a.checkWhole(can) })
+	permit(func(a *Access, _ M) error { return a.checkWhole(need{can: can}) })
 }
 
-func (a *Access) checkWhole(can commands) error {
+func (a *Access) checkWhole(n need) error {
 	if a.pools != nil || a.Player != "" {
 		return errWhole
 	}
-	return a.check(need{can: can})
+	return a.check(n)
 }
 
 func init() {
-	command[*kujiv1.DrawRequest]()
-	command[*kujiv1.RedeemRequest]()
-	command[*kujiv1.RegisterRequest]()
-	command[*kujiv1.GrantRequest]()
-	command[*kujiv1.ConsumeRequest]()
-	command[*kujiv1.TransferRequest]()
-	command[*kujiv1.AtomicRequest]()
 	permit(func(a *Access, m *kujiv1.BatchRequest) error { return a.checkCommands(m.GetCommands()) })
 	permit(func(a *Access, m *kujiv1.StreamDrawsRequest) error { return a.checkStream(m) })
 
-	reading(func(m *kujiv1.GetPlayerRequest) (pool, player string) { return "", m.GetPlayer() })
-	reading(func(m *kujiv1.GetPoolRequest) (pool, player string) { return m.GetPool(), m.GetPlayer() })
-	reading(func(m *kujiv1.GetOddsRequest) (pool, player string) { return m.GetPool(), m.GetPlayer() })
+	reading[*kujiv1.GetPlayerRequest]()
+	reading[*kujiv1.GetPoolRequest]()
+	reading[*kujiv1.GetOddsRequest]()
 
 	permit(func(a *Access, m *kujiv1.GetResultRequest) error {
 		return cmp.Or(a.named(m.GetPlayer()), a.check(need{"", canRead, "", m.GetPlayer()}))
@@ -106,9 +92,14 @@ func init() {
 	whole[*kujiv1.ListPlayersRequest](canRead)
 	whole[*kujiv1.ListHoldersRequest](canRead)
 	for _, request := range contract.Administrators() {
-		permits[request] = func(a *Access, _ proto.Message) error { return a.checkWhole(canAdmin) }
+		permits[request] = func(a *Access, _ proto.Message) error { return a.checkWhole(need{can: canAdmin}) }
 	}
 	for _, k := range contract.Commands() {
+		if !k.Admin { // it can come alone
+			permits[k.Request.Descriptor().FullName()] = func(a *Access, m proto.Message) error {
+				return a.checkCommand("", m.(interface{ GetRequestId() string }).GetRequestId(), m)
+			}
+		}
 		can := canAdmin
 		if i := slices.Index(commandNames, k.Name); i >= 0 && !k.Admin {
 			can = 1 << i
@@ -217,8 +208,8 @@ func (a *Access) checkCommand(field, id string, m proto.Message) error {
 		return a.checkMembers(in, id, m.GetMembers())
 	}
 	n := needOf(field, m)
-	if n.can == canAdmin && (a.pools != nil || a.Player != "") {
-		return errWhole
+	if n.can == canAdmin {
+		return a.checkWhole(n)
 	}
 	return a.check(n)
 }

@@ -122,12 +122,15 @@ func Start(o Options) (*Server, error) {
 	return s, nil
 }
 
-// clients lets in clients. The server's own list of users would let in anybody, once one of them is in the
-// system's account.
-type clients struct{ *Server }
+// door decides who is let in.
+type door func(server.ClientAuthentication) bool
 
 // Check implements [server.Authentication].
-func (s clients) Check(c server.ClientAuthentication) bool {
+func (d door) Check(c server.ClientAuthentication) bool { return d(c) }
+
+// letClient lets in clients. The server's own list of users would let in anybody, once one of them is in the
+// system's account.
+func (s *Server) letClient(c server.ClientAuthentication) bool {
 	shown := c.GetOpts()
 	if !s.o.knows(shown.Password) {
 		return false
@@ -150,11 +153,8 @@ func (o *Options) knows(password string) (knows bool) {
 	return knows
 }
 
-// peers lets in other nodes.
-type peers struct{ *Server }
-
-// Check implements [server.Authentication].
-func (s peers) Check(c server.ClientAuthentication) bool {
+// letPeer lets in other nodes.
+func (s *Server) letPeer(c server.ClientAuthentication) bool {
 	shown := c.GetOpts()
 	return shown.Username == user && s.o.knows(shown.Password)
 }
@@ -165,7 +165,7 @@ func (s *Server) start() error {
 		return err
 	}
 	if s.o.Clients != "" || s.o.Listen != "" {
-		opts.CustomClientAuthentication, opts.CustomRouterAuthentication = clients{s}, peers{s}
+		opts.CustomClientAuthentication, opts.CustomRouterAuthentication = door(s.letClient), door(s.letPeer)
 	}
 	now, err := server.NewServer(opts)
 	if err != nil {
@@ -225,14 +225,8 @@ func (o *Options) options() (*server.Options, error) {
 		return nil, fmt.Errorf("address for other nodes: %w", err)
 	}
 	opts.Cluster = server.ClusterOpts{
-		Name: o.Cluster, Host: host, Port: port,
-		Username: user, Password: o.Secret,
-		Advertise:   o.Advertise,
-		NoAdvertise: true, // the peers are all there are
-		PoolSize:    3,
-		TLSConfig:   o.TLS,
-		TLSTimeout:  5,
-		AuthTimeout: 5,
+		Name: o.Cluster, Host: host, Port: port, Username: user, Password: o.Secret, PoolSize: 3, TLSTimeout: 5, AuthTimeout: 5,
+		Advertise: o.Advertise, NoAdvertise: true, // the peers are all there are
 	}
 	if o.TLS != nil {
 		opts.Cluster.TLSConfig = o.TLS.Clone()

@@ -91,11 +91,7 @@ func Rescue(ctx context.Context, from RescueOptions) (_ *Rescued, err error) {
 	return r, r.takeOver(ctx)
 }
 
-// nobody is who is let in as a client of the companion.
-type nobody struct{}
-
-// Check implements [server.Authentication].
-func (nobody) Check(server.ClientAuthentication) bool { return false }
+func nobody(server.ClientAuthentication) bool { return false }
 
 // companion is the name of the server next to the copy. No node has a capital in its name.
 const companion = "Companion"
@@ -109,7 +105,7 @@ func (r *Rescued) startCompanion(o Options) error {
 	if err != nil {
 		return err
 	}
-	opts.JetStream, opts.StoreDir, opts.CustomClientAuthentication = false, "", nobody{}
+	opts.JetStream, opts.StoreDir, opts.CustomClientAuthentication = false, "", door(nobody)
 	s, err := server.NewServer(opts)
 	if err != nil {
 		return err

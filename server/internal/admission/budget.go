@@ -200,12 +200,12 @@ func (b *Budget) Room(n int64) bool {
 	return b.allows(access.Caller{}, n, n)
 }
 
-// Holdings returns what all callers hold, what one of them holds, and the total for callers like
-// this one.
-func (b *Budget) Holdings(who access.Caller) (used, mine, total int64) {
+// Holdings returns what all callers hold, what one of them holds, the total for callers like this
+// one, and how many callers wait.
+func (b *Budget) Holdings(who access.Caller) (used, mine, total int64, waiting int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.used, b.held[who], b.limit(who)
+	return b.used, b.held[who], b.limit(who), b.queue.Len()
 }
 
 // Crowd is the requests without a key: for health, and those that are refused. It has a number of
@@ -249,11 +249,4 @@ func (c *Crowd) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.list.Len()
-}
-
-// Waiting returns how many callers wait.
-func (b *Budget) Waiting() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.queue.Len()
 }

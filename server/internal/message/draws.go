@@ -96,14 +96,14 @@ func (b *Draws) fill() error {
 	counts, ids := b.Request.GetCounts(), b.Request.GetRequestIds()
 	b.Named = len(ids) > 0
 	b.outcomes = 0
+	at := func(column []uint32, i int, otherwise uint32) uint32 {
+		if len(column) == 0 {
+			return otherwise
+		}
+		return column[i]
+	}
 	for i := range b.draws {
-		player, pool := uint32(i), uint32(0)
-		if len(playerAt) > 0 {
-			player = playerAt[i]
-		}
-		if len(poolAt) > 0 {
-			pool = poolAt[i]
-		}
+		player, pool := at(playerAt, i, uint32(i)), at(poolAt, i, 0)
 		if uint64(player) >= uint64(len(players)) {
 			return badColumn("player_indexes", "draw %d: %d, want less than the %d players", i, player, len(players))
 		}
@@ -111,10 +111,7 @@ func (b *Draws) fill() error {
 			return badColumn("pool_indexes", "draw %d: %d, want less than the %d pools", i, pool, len(pools))
 		}
 		d := &b.draws[i]
-		*d = kuji.Draw{Player: players[player], Pool: pools[pool], Count: 1, Pay: b.Request.GetPay()}
-		if len(counts) > 0 && counts[i] > 0 {
-			d.Count = count(counts[i])
-		}
+		*d = kuji.Draw{Player: players[player], Pool: pools[pool], Count: count(max(1, at(counts, i, 1))), Pay: b.Request.GetPay()}
 		if len(ids) > 0 {
 			d.ID = ids[i]
 		}

@@ -122,12 +122,3 @@ func (m *atomic) wait(c *conn, a *arguments) {
 		m.members = append(m.members, contract.AsMember(one.Message))
 	}
 }
-
-// writeAtomic writes the answer to EXEC: a result for each command, with the receipt of all.
-func (c *conn) writeAtomic(res *kujiv1.Result) {
-	c.List(len(res.GetMembers()))
-	for _, m := range res.GetMembers() {
-		m.Receipt, m.Replayed = res.GetReceipt(), res.GetReplayed()
-		c.write(m)
-	}
-}

@@ -127,14 +127,14 @@ func (c *conn) handle(words [][]byte, size int) {
 	case c.atomic.open && (!ends || a.err != nil):
 		c.atomic.queue(c, a)
 	case a.cmd.command == nil && a.cmd.read == nil:
-		c.carryOut(a)
+		a.carryOut(c)
 	default:
 		c.engine(a)
 	}
 }
 
 // carryOut carries out a command about the connection.
-func (c *conn) carryOut(a *arguments) {
+func (a *arguments) carryOut(c *conn) {
 	c.flush()
 	if a.err == nil {
 		a.cmd.answer(c, a)

@@ -38,21 +38,20 @@ func (in *inbox) receive() error {
 	for {
 		in.scan()
 		full := in.to == len(in.buf)
-		switch {
-		case in.broken != nil, in.whole > 0 && (!full || in.scanned == in.to || in.whole == kuji.MaxBatch):
+		if in.broken != nil || in.whole > 0 && (!full || in.scanned == in.to || in.whole == kuji.MaxBatch) {
 			return nil
-		case full:
-			if err := in.grow(); err != nil {
-				if in.whole > 0 {
-					return nil
-				}
-				return err
-			}
 		}
-		if err := in.read(); err != nil {
-			if in.whole > 0 {
-				return nil
-			}
+		var err error
+		if full {
+			err = in.grow()
+		}
+		if err == nil {
+			err = in.read()
+		}
+		switch {
+		case err != nil && in.whole > 0:
+			return nil
+		case err != nil:
 			return err
 		}
 	}

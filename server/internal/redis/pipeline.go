@@ -249,12 +249,17 @@ func (c *conn) flush() {
 	r.clear()
 }
 
-// writeResult writes how a command that was carried out ended.
+// writeResult writes how a command that was carried out ended. The answer to EXEC is a result for
+// each of its commands, with the receipt of all.
 func (c *conn) writeResult(one Command, res *kujiv1.Result) kujiv1.Status {
-	if _, atomic := one.Message.(*kujiv1.Atomic); atomic {
-		c.writeAtomic(res)
-	} else {
+	if _, atomic := one.Message.(*kujiv1.Atomic); !atomic {
 		c.write(res)
+		return res.GetStatus()
+	}
+	c.List(len(res.GetMembers()))
+	for _, m := range res.GetMembers() {
+		m.Receipt, m.Replayed = res.GetReceipt(), res.GetReplayed()
+		c.write(m)
 	}
 	return res.GetStatus()
 }
