@@ -89,7 +89,7 @@ func (w *world) openDisk(fs vfs.FS, dir string, o *Options) error {
 }
 
 // OpenDir opens the driver of a data directory, to read or copy it: see packages verify and backup.
-// CodeLocked: an engine has it open. CodeNotFound: it is none, and disk.Options.MustExist is set.
+// CodeLocked: an engine has it open. CodeNotFound: it does not exist, and disk.Options.MustExist is set.
 // CodeFailed: it cannot be read or made.
 func OpenDir(dir string, o disk.Options) (*disk.Driver, error) {
 	d, err := disk.Open(dir, o)

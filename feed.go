@@ -83,7 +83,7 @@ type FeedPlace struct {
 	Behind bool   // the reader is still far from the end of the log: what it reads next is old
 }
 
-// Query is Events for readers who do not want all events, or who read only so much at a time. Events that
+// Query is Events for readers that want only some events, or set the pace. Events that
 // are not wanted are passed over: of a batch whose last event is left out, no Record has Last.
 func (f *Feed) Query(ctx context.Context, q EventsQuery) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {

@@ -28,13 +28,10 @@ type PlayerView struct {
 	ID     string
 	Items  []Stack // in the order in which catalogs first named them; no zero quantities
 	Tracks []TrackView
-	// Limits are those of the catalog in force of which the player has used some draws. Of others
-	// all are left.
-	Limits []PoolLimit
-	// Free are the free draws of pools of the catalog in force of which the player has used some. Of
-	// others all are left.
-	Free     []PoolLimit
-	Position uint64 // of the last batch that changed this player
+	// Limits and Free are the limits and the free draws of pools in the catalog in force, if the player has
+	// used some. Of all others, everything is left.
+	Limits, Free []PoolLimit
+	Position     uint64 // of the last batch that changed this player
 }
 
 // TrackView is what a track of the catalog in force has counted for a player. A track that is not

@@ -204,7 +204,7 @@ type outcomes struct {
 	price     []gain
 	priceText []Stack
 	// Of the current outcome:
-	open  *entry // the last entry taken; nil: there is none
+	open  *entry // the last entry taken; nil: no outcome is open
 	now   Outcome
 	gains []gain
 }

@@ -30,7 +30,10 @@ import (
 //	CodeFailed, CodeClosed       the realm has stopped or is closed; nothing was logged
 func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
 	var res [1]Result
-	err := r.w.runAll(ctx, []Request{req}, res[:])
+	c, err := r.w.run(ctx, []Request{req}, res[:])
+	if err == nil {
+		err = c.Wait(ctx)
+	}
 	if err == nil && res[0].Status == Refused {
 		err = res[0].Err
 	}
@@ -46,19 +49,14 @@ func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
 // MaxBatch requests are allowed.
 func (r *Realm) DoAll(ctx context.Context, reqs []Request) ([]Result, error) {
 	results := make([]Result, min(len(reqs), MaxBatch))
-	if err := r.w.runAll(ctx, reqs, results); err != nil {
+	c, err := r.w.run(ctx, reqs, results)
+	if err == nil {
+		err = c.Wait(ctx)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return results, nil
-}
-
-// runAll is run, and waits.
-func (w *writer) runAll(ctx context.Context, reqs []Request, results []Result) error {
-	c, err := w.run(ctx, reqs, results)
-	if err != nil {
-		return err
-	}
-	return c.Wait(ctx)
 }
 
 // StartAll is DoAll in two steps, for callers that prepare the next requests while these become
