@@ -13,7 +13,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/plan"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
-	"github.com/kuji-dev/kuji/internal/view"
+	"github.com/kuji-dev/kuji/internal/look"
 )
 
 // Catalogs is the view of a realm's catalogs.
@@ -202,7 +202,7 @@ func (v *Catalogs) Items(ctx context.Context, ids []string) ([]catalog.Item, err
 		return nil, err
 	}
 	var all []catalog.Item
-	for _, i := range view.Items(t, ids) {
+	for _, i := range look.Items(t, ids) {
 		all = append(all, t.Catalog.Items[i])
 	}
 	return all, nil

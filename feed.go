@@ -16,7 +16,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/logged"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
-	"github.com/kuji-dev/kuji/internal/view"
+	"github.com/kuji-dev/kuji/internal/look"
 )
 
 // A reader of the feed finds a known place in the log before the first position that it wants, reads and
@@ -133,7 +133,7 @@ func (f *Feed) follow(ctx context.Context, q *EventsQuery, yield func(Record, er
 	if err != nil {
 		return f.ends(ctx, err)
 	}
-	d := decoder{names: f.w.state.Numbers(), version: start.version, want: view.WantedOf(q.Player, q.Pool)}
+	d := decoder{names: f.w.state.Numbers(), version: start.version, want: look.WantedOf(q.Player, q.Pool)}
 	return f.walk(ctx, reader, &start, func(e *ledger.Entry) (on bool, err error) {
 		if err := f.w.gate.readable(); err != nil {
 			return false, err
@@ -213,7 +213,7 @@ func trimmedBefore(realm string, first uint64) error {
 type decoder struct {
 	names   store.Numbers
 	version uint64 // of the catalog in force
-	want    view.Wanted
+	want    look.Wanted
 	gave    outcomes
 }
 
@@ -254,12 +254,12 @@ func (d *decoder) batch(ctx context.Context, e *ledger.Entry, wanted bool, yield
 // state has what any batch says before a reader gets it.
 func (d *decoder) find() {
 	w := &d.want
-	if w.Player != "" && w.PlayerNum == view.NotNumbered {
+	if w.Player != "" && w.PlayerNum == look.NotNumbered {
 		if n, ok := d.names.PlayerNum(w.Player); ok {
 			w.PlayerNum = n
 		}
 	}
-	if w.Pool != "" && w.PoolNum == view.NotNumbered {
+	if w.Pool != "" && w.PoolNum == look.NotNumbered {
 		if n, ok := d.names.PoolNum(w.Pool); ok {
 			w.PoolNum = n
 		}

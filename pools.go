@@ -5,32 +5,32 @@ import (
 	"math"
 
 	"github.com/kuji-dev/kuji/internal/rules"
-	"github.com/kuji-dev/kuji/internal/view"
+	"github.com/kuji-dev/kuji/internal/look"
 )
 
 // Pools is the view of a realm's pools.
 type Pools struct{ w *writer }
 
 // PoolView is a pool with its stock and odds.
-type PoolView = view.PoolStock
+type PoolView = look.PoolStock
 
 // PoolSum is what a pool has given, and what is left of it.
-type PoolSum = view.PoolSum
+type PoolSum = look.PoolSum
 
 // EntryView is an entry's stock and its odds at one moment.
-type EntryView = view.EntryStock
+type EntryView = look.EntryStock
 
 // BudgetView is what is left of an item of a budget.
-type BudgetView = view.BudgetLeft
+type BudgetView = look.BudgetLeft
 
 // MomentsView is how the winning moments of an entry stand.
-type MomentsView = view.MomentsLeft
+type MomentsView = look.MomentsLeft
 
 // Limit is a limit of a pool, or its free draws, and where a player stands in it.
 type Limit = rules.LimitState
 
 // PoolLimit is a limit, and the pool that has it.
-type PoolLimit = view.PoolLimit
+type PoolLimit = look.PoolLimit
 
 // Pool returns a pool's stock and odds. It waits until they are durable, and for nothing else.
 // CodeNotFound: the catalog in force has no such pool. A pool of more than 4096 entries is read in
@@ -55,7 +55,7 @@ func (p Pools) Page(ctx context.Context, id string, from, count int) (v PoolView
 		if !current {
 			return 0, false
 		}
-		v, known, current = view.PoolOf(t, p.w.state, id, from, count, campaign)
+		v, known, current = look.PoolOf(t, p.w.state, id, from, count, campaign)
 		return max(v.Position, seen), current
 	})
 	if err == nil && !known {
@@ -82,7 +82,7 @@ func (p Pools) Sums(ctx context.Context, n int) (sums []PoolSum, more int, err e
 		return nil, 0, err
 	}
 	t, _, err := p.w.read(ctx, func(t *rules.Tables) (last uint64, current bool) {
-		sums, last, current = view.Sums(t, p.w.state, n)
+		sums, last, current = look.Sums(t, p.w.state, n)
 		return last, current
 	})
 	if err != nil || t.Catalog == nil {
@@ -99,11 +99,11 @@ func (p Pools) Sums(ctx context.Context, n int) (sums []PoolSum, more int, err e
 // campaign returns how a pool's budgets and moments stand, and the position as of which that is. It
 // takes the realm's lock, but only for pools that have any. current is false if another catalog is in
 // force.
-func (p Pools) campaign(t *rules.Tables, pool string) (c *view.Campaign, seen uint64, current bool) {
-	if !view.Campaigns(t, pool) {
+func (p Pools) campaign(t *rules.Tables, pool string) (c *look.Campaign, seen uint64, current bool) {
+	if !look.Campaigns(t, pool) {
 		return nil, 0, true
 	}
-	seen, current = p.w.look(t, func(now int64) { c = view.CampaignOf(p.w.rules, pool, now) })
+	seen, current = p.w.look(t, func(now int64) { c = look.CampaignOf(p.w.rules, pool, now) })
 	return c, seen, current
 }
 
@@ -147,8 +147,8 @@ func (p Pools) standing(ctx context.Context, pool, player string) (limits []Limi
 	t, _, err := p.w.read(ctx, func(t *rules.Tables) (last uint64, current bool) {
 		_, counters, last, _ := p.w.state.Holdings(player)
 		now, back := p.w.instant()
-		limits, known = view.Limits(t, pool, counters, now, back)
-		free = view.Free(t, pool, counters, now, back)
+		limits, known = look.Limits(t, pool, counters, now, back)
+		free = look.Free(t, pool, counters, now, back)
 		return last, true
 	})
 	if err == nil && !known {

@@ -8,7 +8,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/store"
-	"github.com/kuji-dev/kuji/internal/view"
+	"github.com/kuji-dev/kuji/internal/look"
 )
 
 // Reads run concurrently with the writer. They lock one player or part of a pool while they copy it, and the
@@ -36,7 +36,7 @@ type PlayerView struct {
 
 // TrackView is what a track of the catalog in force has counted for a player. A track that is not
 // in PlayerView.Tracks has counted 0 draws.
-type TrackView = view.TrackDraws
+type TrackView = look.TrackDraws
 
 // Player returns what a player holds, and what the tracks of the catalog in force have counted for
 // the player. It waits until that is durable, and for nothing else. CodeNotFound: the player was
@@ -69,15 +69,15 @@ func (r reader) player(ctx context.Context, id string) (PlayerView, error) {
 			v.Items[i] = Stack(it)
 		}
 		v.Limits, v.Free = nil, nil
-		if view.HasLimits(t, counters) { // otherwise the realm's lock is not needed
+		if look.HasLimits(t, counters) { // otherwise the realm's lock is not needed
 			now, back := r.w.instant()
-			v.Limits, v.Free = view.LimitsUsed(t, counters, now, back)
+			v.Limits, v.Free = look.LimitsUsed(t, counters, now, back)
 		}
 		// If what tracks promise depends on stock, or on what the player holds, the lock is needed too.
-		tracks, open := view.Tracks(t, counters)
+		tracks, open := look.Tracks(t, counters)
 		seen, current := uint64(0), true
 		if open {
-			seen, current = r.w.look(t, func(now int64) { view.Promise(r.w.rules, id, now, tracks) })
+			seen, current = r.w.look(t, func(now int64) { look.Promise(r.w.rules, id, now, tracks) })
 		}
 		v.Tracks = tracks
 		return max(last, seen), current

@@ -9,7 +9,7 @@ import (
 
 // Deterministic are the rooms in which the same input must give the same output on every run and
 // machine, bit for bit.
-var Deterministic = []string{"internal/odds", "internal/plan", "internal/rules", "internal/store", "internal/view", "sampler"}
+var Deterministic = []string{"internal/odds", "internal/plan", "internal/rules", "internal/store", "internal/look", "sampler"}
 
 // Typed is a package with its types, as far as the rules need them.
 type Typed struct {

@@ -17,7 +17,7 @@ type room struct {
 
 // rooms is the plan of the house. Arrows run down only:
 //
-//	cmd → internal/cli → server → kuji → internal/odds, internal/plan, internal/view → internal/rules
+//	cmd → internal/cli → server → kuji → internal/odds, internal/plan, internal/look → internal/rules
 //	                                     → internal/rules → internal/store
 //	                                     → catalog, sampler
 //	                    → internal/ledger → driver
@@ -57,7 +57,7 @@ var rooms = []room{
 	{dir: "server/internal/admission", may: []string{".", "internal/contract", "proto", "server/access"}, modules: []string{"connectrpc.com/connect", "golang.org/x/time"}},
 	{dir: "server/access", may: []string{".", "catalog", "internal/contract", "proto"},
 		modules: []string{"connectrpc.com/connect", "github.com/go-jose/go-jose/v4", "google.golang.org/protobuf"}},
-	{dir: ".", may: []string{"internal/odds", "internal/plan", "internal/view", "internal/rules", "internal/store", "internal/ledger", "internal/logged", "internal/format", "driver", "driver/disk", "driver/memory", "catalog", "wal", "internal/vfs", "internal/step", "internal/hook", "internal/ulid"}},
+	{dir: ".", may: []string{"internal/odds", "internal/plan", "internal/look", "internal/rules", "internal/store", "internal/ledger", "internal/logged", "internal/format", "driver", "driver/disk", "driver/memory", "catalog", "wal", "internal/vfs", "internal/step", "internal/hook", "internal/ulid"}},
 	{dir: "verify", may: []string{".", "internal/logged", "internal/rules", "internal/store", "internal/ledger", "internal/format", "driver", "driver/disk", "catalog", "internal/vfs", "internal/hook"}},
 	{dir: "backup", may: []string{".", "verify", "internal/ledger", "driver", "driver/disk", "internal/vfs", "internal/hook"}},
 	{dir: "internal/logged", may: []string{"internal/rules", "internal/store", "internal/ledger", "internal/format", "driver"}},
@@ -66,10 +66,10 @@ var rooms = []room{
 	{dir: "sink", may: []string{".", "internal/vfs", "internal/step"}, tests: []string{"internal/kafkatest"},
 		modules: []string{"github.com/twmb/franz-go"}},
 	{dir: "internal/ledger", may: []string{"driver", "internal/format", "internal/step"}, tests: []string{"driver/drivertest"}},
-	{dir: "internal/rules", may: []string{"internal/store", "internal/format", "catalog", "sampler"}, tests: []string{"internal/odds", "internal/plan", "internal/view", "examples"}},
+	{dir: "internal/rules", may: []string{"internal/store", "internal/format", "catalog", "sampler"}, tests: []string{"internal/odds", "internal/plan", "internal/look", "examples"}},
 	{dir: "internal/odds", may: []string{"internal/rules", "internal/store", "catalog"}},
 	{dir: "internal/plan", may: []string{"internal/odds", "internal/rules", "catalog"}},
-	{dir: "internal/view", may: []string{"internal/rules", "internal/store", "catalog"}},
+	{dir: "internal/look", may: []string{"internal/rules", "internal/store", "catalog"}},
 	{dir: "internal/simulate", may: []string{"internal/odds", "internal/rules", "internal/store", "catalog"}, tests: []string{"examples"}},
 	{dir: "internal/store", may: []string{"internal/format"}, modules: []string{"golang.org/x/text"}},
 	{dir: "catalog", may: []string{"internal/format"}, tests: []string{"examples"},

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/kuji-dev/kuji/internal/rules"
-	"github.com/kuji-dev/kuji/internal/view"
+	"github.com/kuji-dev/kuji/internal/look"
 )
 
 // TestCampaign checks what is said of budgets and moments while a campaign goes on.
@@ -59,7 +59,7 @@ pools:
 	if counts["p/even"] != 3 || counts["p/slots"] != 1 {
 		t.Errorf("taken are %v", counts)
 	}
-	c := view.CampaignOf(r.rules, "p", r.now)
+	c := look.CampaignOf(r.rules, "p", r.now)
 	if m := c.Moments[0]; m.Come != 3 || m.Waiting != 0 {
 		t.Errorf("after the draws: %+v", m)
 	}
@@ -69,12 +69,12 @@ pools:
 	// The time that is told is that of the first draw that finds the moment.
 	for _, when := range []int64{c.Moments[0].NextAt - 1, c.Moments[0].NextAt} {
 		r.now = when
-		if m, want := view.CampaignOf(r.rules, "p", when).Moments[0], uint64(when-c.Moments[0].NextAt+1); m.Waiting != want {
+		if m, want := look.CampaignOf(r.rules, "p", when).Moments[0], uint64(when-c.Moments[0].NextAt+1); m.Waiting != want {
 			t.Errorf("at %s %d even moments wait, want %d", stamp(when), m.Waiting, want)
 		}
 	}
 	r.now = start + 239*hour - 1
-	if m := view.CampaignOf(r.rules, "p", r.now).Moments[0]; m.Come != 10 || m.Waiting != 7 || m.NextAt != 0 {
+	if m := look.CampaignOf(r.rules, "p", r.now).Moments[0]; m.Come != 10 || m.Waiting != 7 || m.NextAt != 0 {
 		t.Errorf("in the end: %+v", m)
 	}
 	r.check()
@@ -83,7 +83,7 @@ pools:
 // stands writes what is known of a pool's campaign.
 func (r *realm) stands(pool string) (text string) {
 	r.t.Helper()
-	c := view.CampaignOf(r.rules, pool, r.now)
+	c := look.CampaignOf(r.rules, pool, r.now)
 	for _, b := range c.Budgets {
 		text += fmt.Sprintf("%s %d of %d until %s\n", b.Item, b.Spent, b.Limit, stamp(b.ResetsAt))
 	}
@@ -94,7 +94,7 @@ func (r *realm) stands(pool string) (text string) {
 		}
 		text += fmt.Sprintf("%s %d come, %d wait, next %s\n", m.Entry, m.Come, m.Waiting, next)
 	}
-	p, _, _ := view.PoolOf(r.rules.Tables(), r.state, pool, 0, 99, c)
+	p, _, _ := look.PoolOf(r.rules.Tables(), r.state, pool, 0, 99, c)
 	for _, e := range p.Entries {
 		if e.OverBudget {
 			text += e.ID + " is over a budget\n"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
-	"github.com/kuji-dev/kuji/internal/view"
+	"github.com/kuji-dev/kuji/internal/look"
 )
 
 // campaign is a pool from the first of July on, in which a console has moments.
@@ -281,7 +281,7 @@ func TestMomentsWithoutCodes(t *testing.T) {
 	r.now = at(t, "2026-07-04 00:00:00.000 +0000")
 	takes := func(want int, waiting uint64) {
 		t.Helper()
-		if m := view.CampaignOf(r.rules, "p", r.now).Moments[0]; m.Waiting != waiting {
+		if m := look.CampaignOf(r.rules, "p", r.now).Moments[0]; m.Waiting != waiting {
 			t.Errorf("%+v, want %d to wait", m, waiting)
 		}
 		if got := r.takes(draw("ann", "p", 5), 1, nil)["p/prize"]; got != want {

@@ -12,7 +12,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/odds"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
-	"github.com/kuji-dev/kuji/internal/view"
+	"github.com/kuji-dev/kuji/internal/look"
 )
 
 // odds returns the odds of a player's next draw.
@@ -476,7 +476,7 @@ func TestOddsOfFewerMoments(t *testing.T) {
 		if got := o.Outcomes[0].Chance.RatString(); got != want {
 			t.Errorf("with %d moments, of which 3 are taken and 2 are due, the chance is %s, want %s", count, got, want)
 		}
-		if m := view.CampaignOf(r.rules, "p", r.now).Moments[0]; fmt.Sprint(m.Waiting) != want {
+		if m := look.CampaignOf(r.rules, "p", r.now).Moments[0]; fmt.Sprint(m.Waiting) != want {
 			t.Errorf("%+v, want %s to wait", m, want)
 		}
 	}

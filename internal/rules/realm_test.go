@@ -11,7 +11,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
-	"github.com/kuji-dev/kuji/internal/view"
+	"github.com/kuji-dev/kuji/internal/look"
 )
 
 // realm joins rules and store as package kuji does, and keeps a log.
@@ -199,9 +199,9 @@ func (r *realm) holds(player, item string) uint64 {
 }
 
 // pool returns a pool of the catalog in force, whole.
-func (r *realm) pool(id string) view.PoolStock {
+func (r *realm) pool(id string) look.PoolStock {
 	r.t.Helper()
-	p, known, current := view.PoolOf(r.rules.Tables(), r.state, id, 0, 1<<20, nil)
+	p, known, current := look.PoolOf(r.rules.Tables(), r.state, id, 0, 1<<20, nil)
 	if !known || !current {
 		r.t.Fatalf("pool %q is known: %v, current: %v", id, known, current)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/kuji-dev/kuji/internal/rules"
-	"github.com/kuji-dev/kuji/internal/view"
+	"github.com/kuji-dev/kuji/internal/look"
 )
 
 // TestPoolPages: pages of a pool are what the whole pool shows, its total included, while
@@ -28,7 +28,7 @@ func TestPoolPages(t *testing.T) {
 				pages := whole
 				pages.Entries = nil
 				for from := 0; from < len(whole.Entries); from += 2 {
-					v, known, current := view.PoolOf(r.rules.Tables(), r.state, id, from, 2, nil)
+					v, known, current := look.PoolOf(r.rules.Tables(), r.state, id, from, 2, nil)
 					if !known || !current || v.TotalWeight != whole.TotalWeight || v.Position != whole.Position {
 						t.Fatalf("page from %d of %s: %+v, the whole: %+v", from, id, v, whole)
 					}
@@ -42,7 +42,7 @@ func TestPoolPages(t *testing.T) {
 				}
 			}
 		}
-		if _, known, current := view.PoolOf(r.rules.Tables(), r.state, "nosuch", 0, 1, nil); known || !current {
+		if _, known, current := look.PoolOf(r.rules.Tables(), r.state, "nosuch", 0, 1, nil); known || !current {
 			t.Errorf("a page of a pool that is not there: %v, %v", known, current)
 		}
 	}
@@ -65,7 +65,7 @@ func TestSpentPoolBesideReaders(t *testing.T) {
 				if tables == nil {
 					continue
 				}
-				v, known, current := view.PoolOf(tables, r.state, "up", 0, 9, nil)
+				v, known, current := look.PoolOf(tables, r.state, "up", 0, 9, nil)
 				if !known {
 					t.Error("the pool is not known")
 					return

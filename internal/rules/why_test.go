@@ -7,7 +7,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
-	"github.com/kuji-dev/kuji/internal/view"
+	"github.com/kuji-dev/kuji/internal/look"
 )
 
 // stopped carries out a command that must reach a limit, and returns what the event says of it.
@@ -22,9 +22,9 @@ func (r *realm) stopped(cmd rules.Command) rules.LimitState {
 }
 
 // limits returns where a player stands, as a reader finds it.
-func (r *realm) limits(player string) []view.PoolLimit {
+func (r *realm) limits(player string) []look.PoolLimit {
 	_, counters, _, _ := r.state.Holdings(player)
-	limits, _ := view.LimitsUsed(r.rules.Tables(), counters, r.now, r.state.Back())
+	limits, _ := look.LimitsUsed(r.rules.Tables(), counters, r.now, r.state.Back())
 	return limits
 }
 
@@ -34,7 +34,7 @@ func TestLimitStates(t *testing.T) {
 	r.put(limited("{per: forever, draws: 50}, {per: day, draws: 9}, {per: week, draws: 11}, {per: window, window: 1h, draws: 5}"))
 	all := func(player string) []rules.LimitState {
 		_, counters, _, _ := r.state.Holdings(player)
-		states, known := view.Limits(r.rules.Tables(), "p", counters, r.now, r.state.Back())
+		states, known := look.Limits(r.rules.Tables(), "p", counters, r.now, r.state.Back())
 		if !known {
 			t.Fatal("no pool p")
 		}
@@ -53,10 +53,10 @@ func TestLimitStates(t *testing.T) {
 		if got := all(player); !reflect.DeepEqual(got, states) {
 			t.Errorf("%s stands at\n%+v, want\n%+v", player, got, states)
 		}
-		var used []view.PoolLimit
+		var used []look.PoolLimit
 		for _, s := range states {
 			if s.Left < s.Draws {
-				used = append(used, view.PoolLimit{Pool: "p", Limit: s})
+				used = append(used, look.PoolLimit{Pool: "p", Limit: s})
 			}
 		}
 		if got := r.limits(player); !reflect.DeepEqual(got, used) {
@@ -84,7 +84,7 @@ func TestLimitStates(t *testing.T) {
 	if got := all("ann"); !reflect.DeepEqual(got, []rules.LimitState{state(1, 3, 0, 0), state(2, 9, 5, monday+day)}) {
 		t.Errorf("after the limit was lowered ann stands at %+v", got)
 	}
-	if _, known := view.Limits(r.rules.Tables(), "nope", nil, r.now, 0); known {
+	if _, known := look.Limits(r.rules.Tables(), "nope", nil, r.now, 0); known {
 		t.Error("a pool that is not in the catalog has limits")
 	}
 	r.replay()

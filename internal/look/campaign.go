@@ -1,4 +1,4 @@
-package view
+package look
 
 import (
 	"github.com/kuji-dev/kuji/catalog"

@@ -1,7 +1,7 @@
-// Package view says how a realm stands, for those who read it: stock and weights, limits, tracks,
+// Package look says how a realm stands, for those who read it: stock and weights, limits, tracks,
 // budgets and moments, and which events a reader wants. It reads the rules' tables. Nothing that
 // decides or writes may enter it.
-package view
+package look
 
 import (
 	"math"
