@@ -10,10 +10,11 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/logged"
+	"github.com/kuji-dev/kuji/internal/look"
 	"github.com/kuji-dev/kuji/internal/plan"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
-	"github.com/kuji-dev/kuji/internal/look"
+	"github.com/kuji-dev/kuji/view"
 )
 
 // Catalogs is the view of a realm's catalogs.
@@ -36,16 +37,16 @@ type CatalogView struct {
 }
 
 // Plan says what applying a catalog would change.
-type Plan = plan.Plan
+type Plan = view.Plan
 
 // Change is one line of a Plan: what happens to one item, pool, entry or realm setting.
-type Change = plan.Change
+type Change = view.Change
 
 // Setting is a setting before and after, as catalogs write it.
-type Setting = plan.Setting
+type Setting = view.Setting
 
 // ChangeKind says what a Change is about.
-type ChangeKind = plan.Kind
+type ChangeKind = view.ChangeKind
 
 // The kinds of change.
 const (
@@ -163,7 +164,7 @@ func (v *Catalogs) Plan(ctx context.Context, c *catalog.Catalog) (Plan, error) {
 }
 
 // plan makes a plan. The position that it returns covers everything that the plan depends on.
-func (v *Catalogs) plan(ctx context.Context, c *catalog.Catalog) (p plan.Plan, seen uint64, err error) {
+func (v *Catalogs) plan(ctx context.Context, c *catalog.Catalog) (p view.Plan, seen uint64, err error) {
 	v.w.prepare.Lock()
 	defer v.w.prepare.Unlock()
 	v.w.mu.Lock()

@@ -8,19 +8,20 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/odds"
 	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/view"
 )
 
 // Odds is what the next draws from a pool give a player.
-type Odds = odds.Odds
+type Odds = view.Odds
 
 // OutcomeOdds says how likely a draw takes an entry.
-type OutcomeOdds = odds.OutcomeOdds
+type OutcomeOdds = view.OutcomeOdds
 
 // ItemOdds says how many of an item a draw gives on average.
-type ItemOdds = odds.ItemOdds
+type ItemOdds = view.ItemOdds
 
 // TrackOdds says where a player stands in a track.
-type TrackOdds = odds.TrackOdds
+type TrackOdds = view.TrackOdds
 
 // Odds returns what one request for count draws from a pool gives a player, or with an empty id a player
 // who was never seen, with what the pool guarantees within it. What is expected is of all draws together;
@@ -92,10 +93,10 @@ func oddsError(err error) error {
 }
 
 // Disclosed is what a catalog says of the odds of one pool. Its errors have CodeInvalid, as for Pools.Odds.
-type Disclosed = odds.Disclosed
+type Disclosed = view.Disclosed
 
 // DisclosedRequest is what a request for several draws gives.
-type DisclosedRequest = odds.DisclosedRequest
+type DisclosedRequest = view.DisclosedRequest
 
 // Disclose returns the odds of every pool of a catalog that is not internal.
 func Disclose(c *catalog.Catalog) ([]Disclosed, error) {

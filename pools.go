@@ -4,33 +4,34 @@ import (
 	"context"
 	"math"
 
-	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/look"
+	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/view"
 )
 
 // Pools is the view of a realm's pools.
 type Pools struct{ w *writer }
 
 // PoolView is a pool with its stock and odds.
-type PoolView = look.PoolStock
+type PoolView = view.Pool
 
 // PoolSum is what a pool has given, and what is left of it.
-type PoolSum = look.PoolSum
+type PoolSum = view.PoolSum
 
 // EntryView is an entry's stock and its odds at one moment.
-type EntryView = look.EntryStock
+type EntryView = view.Entry
 
 // BudgetView is what is left of an item of a budget.
-type BudgetView = look.BudgetLeft
+type BudgetView = view.Budget
 
 // MomentsView is how the winning moments of an entry stand.
-type MomentsView = look.MomentsLeft
+type MomentsView = view.Moments
 
 // Limit is a limit of a pool, or its free draws, and where a player stands in it.
-type Limit = rules.LimitState
+type Limit = view.Limit
 
 // PoolLimit is a limit, and the pool that has it.
-type PoolLimit = look.PoolLimit
+type PoolLimit = view.PoolLimit
 
 // Pool returns a pool's stock and odds. It waits until they are durable, and for nothing else.
 // CodeNotFound: the catalog in force has no such pool. A pool of more than 4096 entries is read in

@@ -5,10 +5,11 @@ import (
 	"runtime"
 
 	"github.com/kuji-dev/kuji/internal/ledger"
+	"github.com/kuji-dev/kuji/internal/look"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/store"
-	"github.com/kuji-dev/kuji/internal/look"
+	"github.com/kuji-dev/kuji/view"
 )
 
 // Reads run concurrently with the writer. They lock one player or part of a pool while they copy it, and the
@@ -36,7 +37,7 @@ type PlayerView struct {
 
 // TrackView is what a track of the catalog in force has counted for a player. A track that is not
 // in PlayerView.Tracks has counted 0 draws.
-type TrackView = look.TrackDraws
+type TrackView = view.Track
 
 // Player returns what a player holds, and what the tracks of the catalog in force have counted for
 // the player. It waits until that is durable, and for nothing else. CodeNotFound: the player was

@@ -3,12 +3,13 @@ package look
 import (
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/view"
 )
 
 // Campaign is how a pool's budgets and moments stand at one time. It says nothing that is not known to
 // someone who has the catalog and the results of all draws.
 type Campaign struct {
-	Budgets []BudgetLeft   // item by item, in the order of the catalog
+	Budgets []view.Budget  // item by item, in the order of the catalog
 	Moments []EntryMoments // entry by entry, in the order of the catalog
 	spent   map[*rules.Budget]uint64
 }
@@ -16,27 +17,7 @@ type Campaign struct {
 // EntryMoments are the moments of an entry.
 type EntryMoments struct {
 	Entry string
-	MomentsLeft
-}
-
-// BudgetLeft is what is left of an item of a budget.
-type BudgetLeft struct {
-	Per          catalog.Per
-	Share        string // its name, if pools share it
-	Item         string
-	Limit, Spent uint64
-	ResetsAt     int64 // from when on the budget is full again, Unix milliseconds; 0: never
-}
-
-// Left returns how much can still be given. Spent can be above Limit after a catalog has lowered it.
-func (b *BudgetLeft) Left() uint64 { return b.Limit - min(b.Limit, b.Spent) }
-
-// MomentsLeft is how the winning moments of an entry stand: see catalog.Moments. How many were taken is
-// EntryStock.Drawn. It tells no future moment but those that follow from the catalog.
-type MomentsLeft struct {
-	Come    uint64 // those that draws have found, and those whose time is over
-	Waiting uint64 // of these, how many the next draws take: none while budgets or codes rule the entry out
-	NextAt  int64  // when the next one comes if they are even, Unix milliseconds; 0: not known, or none
+	view.Moments
 }
 
 // Campaigns reports whether a pool has budgets or moments.
@@ -58,12 +39,13 @@ func (c *Campaign) fill(pt *rules.Pool, s *rules.Sight) {
 		for _, st := range config.Of {
 			b := pt.Budgets[len(c.Budgets)]
 			c.spent[b] = s.Spent(b)
-			c.Budgets = append(c.Budgets, BudgetLeft{config.Per, config.Share, st.Item, st.Quantity, c.spent[b], s.Resets(b)})
+			c.Budgets = append(c.Budgets, view.Budget{Per: config.Per, Share: config.Share, Item: st.Item,
+				Limit: st.Quantity, Spent: c.spent[b], ResetsAt: s.Resets(b)})
 		}
 	}
 	for _, m := range pt.Moments {
 		e := &pt.Entries[m.Entry]
-		left := EntryMoments{e.ID, MomentsLeft{Come: s.Come(m)}}
+		left := EntryMoments{e.ID, view.Moments{Come: s.Come(m)}}
 		if pt.There(s, m.Entry) {
 			due, _ := s.Moments(m)
 			left.Waiting = min(due, s.Left(pt, m.Entry))

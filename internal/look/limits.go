@@ -5,21 +5,13 @@ import (
 
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
+	"github.com/kuji-dev/kuji/view"
 )
-
-// Limit is a limit of a pool, or its free draws, and where a player stands in it.
-type Limit = rules.LimitState
-
-// PoolLimit is a limit, and the pool that has it.
-type PoolLimit struct {
-	Pool string
-	Limit
-}
 
 // Limits returns where a player with these counters, ascending, stands in each limit of a pool, in
 // the catalog's order, at a time stamp. back is how far the clock has been set back. known is false
 // if the catalog has no such pool. It may be called concurrently with the writer.
-func Limits(t *rules.Tables, pool string, counters []store.CounterValue, now, back int64) (all []Limit, known bool) {
+func Limits(t *rules.Tables, pool string, counters []store.CounterValue, now, back int64) (all []view.Limit, known bool) {
 	pt := t.PoolByID[pool]
 	if pt == nil {
 		return nil, false
@@ -34,7 +26,7 @@ func Limits(t *rules.Tables, pool string, counters []store.CounterValue, now, ba
 
 // Free returns where a player with these counters, ascending, stands in the free draws of a pool, as
 // Limits does; nil: it has none.
-func Free(t *rules.Tables, pool string, counters []store.CounterValue, now, back int64) *Limit {
+func Free(t *rules.Tables, pool string, counters []store.CounterValue, now, back int64) *view.Limit {
 	pt := t.PoolByID[pool]
 	if pt == nil || pt.Free == nil {
 		return nil
@@ -51,7 +43,7 @@ func HasLimits(t *rules.Tables, counters []store.CounterValue) bool {
 
 // LimitsUsed is Limits and Free for every pool, without those of which all draws are left, in the order in
 // which catalogs first named them.
-func LimitsUsed(t *rules.Tables, counters []store.CounterValue, now, back int64) (limits, free []PoolLimit) {
+func LimitsUsed(t *rules.Tables, counters []store.CounterValue, now, back int64) (limits, free []view.PoolLimit) {
 	m := rules.Instant{Zone: t.Zone, Now: now, Back: back}
 	for len(counters) > 0 {
 		pl := t.LimitOf(counters[0].Counter)
@@ -65,7 +57,7 @@ func LimitsUsed(t *rules.Tables, counters []store.CounterValue, now, back int64)
 			if pl.Free {
 				to = &free
 			}
-			*to = append(*to, PoolLimit{pl.Pool, s})
+			*to = append(*to, view.PoolLimit{Pool: pl.Pool, Limit: s})
 		}
 		counters = counters[len(mine):]
 	}

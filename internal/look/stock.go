@@ -9,37 +9,8 @@ import (
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/view"
 )
-
-// EntryStock is an entry's stock and its odds at one moment.
-type EntryStock struct {
-	ID        string
-	Unlimited bool
-	Left      uint64 // still in stock; 0 when Unlimited
-	Drawn     uint64 // so far, over all catalog versions
-	Weight    uint64 // current odds are Weight / PoolStock.TotalWeight; 0 when out of stock
-	// OverBudget: the entry can give more than is left of a budget of the pool. Its weight is 0 then.
-	OverBudget bool
-	Moments    *MomentsLeft // nil: the entry has none
-}
-
-// Available reports whether a draw can take the entry now: it has odds, or a winning moment waits.
-// It ignores conditions on the player. A draw can also take an entry with random moments if one comes
-// before the draw.
-func (e *EntryStock) Available() bool {
-	return e.Weight > 0 || e.Moments != nil && e.Moments.Waiting > 0
-}
-
-// PoolStock is a pool with its stock and odds.
-type PoolStock struct {
-	ID             string
-	CatalogVersion uint64
-	Config         catalog.Pool // as in the catalog
-	Budgets        []BudgetLeft // as they are now, item by item, in the catalog's order
-	Entries        []EntryStock // in the catalog's order; of a page, only those in it
-	TotalWeight    uint64       // the sum of all entries' current weights, in mode each 100 %; 0: sold out
-	Position       uint64       // of the last batch that changed this pool
-}
 
 // StockReader reads stock concurrently with the writer: see store.ReadStock.
 type StockReader interface {
@@ -62,7 +33,7 @@ func Items(t *rules.Tables, ids []string) (at []int) {
 // may be called concurrently with the writer. known is false if the catalog has no such pool.
 // current is false if another catalog came into force during the call. c says which entries budgets
 // rule out; nil: none.
-func PoolOf(t *rules.Tables, state StockReader, id string, from, n int, c *Campaign) (p PoolStock, known, current bool) {
+func PoolOf(t *rules.Tables, state StockReader, id string, from, n int, c *Campaign) (p view.Pool, known, current bool) {
 	pt := t.PoolByID[id]
 	if pt == nil {
 		return p, false, true
@@ -70,10 +41,10 @@ func PoolOf(t *rules.Tables, state StockReader, id string, from, n int, c *Campa
 	from = min(from, len(pt.Order))
 	to := from + min(n, len(pt.Order)-from)
 	v := viewer{t: t, state: state, campaign: c, live: map[uint32]bool{}}
-	p = PoolStock{ID: id, CatalogVersion: t.Version, Config: *pt.Config, Entries: make([]EntryStock, 0, to-from)}
+	p = view.Pool{ID: id, CatalogVersion: t.Version, Config: *pt.Config, Entries: make([]view.Entry, 0, to-from)}
 	v.readBelow(pt)
 	ok := v.read(pt, func(i int, left, drawn uint64, limited bool) {
-		e := EntryStock{ID: pt.Entries[pt.Order[i]].ID, Unlimited: !limited, Left: left, Drawn: drawn}
+		e := view.Entry{ID: pt.Entries[pt.Order[i]].ID, Unlimited: !limited, Left: left, Drawn: drawn}
 		num := pt.Order[i]
 		e.Weight, e.OverBudget = pt.Weigh(&v, num, false), c != nil && !pt.Entries[num].Afforded(&v)
 		p.TotalWeight += e.Weight
@@ -88,8 +59,8 @@ func PoolOf(t *rules.Tables, state StockReader, id string, from, n int, c *Campa
 		p.Budgets = c.Budgets
 		for i := range c.Moments {
 			m := &c.Moments[i]
-			if k := slices.IndexFunc(p.Entries, func(e EntryStock) bool { return e.ID == m.Entry }); k >= 0 {
-				p.Entries[k].Moments = &m.MomentsLeft
+			if k := slices.IndexFunc(p.Entries, func(e view.Entry) bool { return e.ID == m.Entry }); k >= 0 {
+				p.Entries[k].Moments = &m.Moments
 			}
 		}
 	}
@@ -97,27 +68,18 @@ func PoolOf(t *rules.Tables, state StockReader, id string, from, n int, c *Campa
 	return p, true, ok && !v.stale
 }
 
-// PoolSum is what a pool has given, and what is left of it.
-type PoolSum struct {
-	ID      string
-	Draws   uint64 // single draws from it that requests asked for and that ended OK, since the realm was opened
-	Drawn   uint64 // entries taken, over all catalog versions; of a raffle with a refill, since the box was last filled
-	Left    uint64 // in stock, of the entries whose stock is limited; at most 2^64-1
-	Limited bool   // it has such entries
-}
-
 // Sums returns the sums of at most n pools, in the catalog's order, without their Draws, and the position of
 // the last change to any of them. It may be called concurrently with the writer. current is false if another
 // catalog came into force during the call.
-func Sums(t *rules.Tables, state StockReader, n int) (sums []PoolSum, last uint64, current bool) {
+func Sums(t *rules.Tables, state StockReader, n int) (sums []view.PoolSum, last uint64, current bool) {
 	v := viewer{t: t, state: state}
 	if t.Catalog == nil {
 		return nil, 0, true
 	}
-	sums = make([]PoolSum, 0, min(n, len(t.Catalog.Pools)))
+	sums = make([]view.PoolSum, 0, min(n, len(t.Catalog.Pools)))
 	for i := range cap(sums) {
 		pt := t.PoolByID[t.Catalog.Pools[i].ID]
-		sum := PoolSum{ID: pt.Config.ID}
+		sum := view.PoolSum{ID: pt.Config.ID}
 		v.read(pt, func(_ int, left, drawn uint64, limited bool) {
 			sum.Drawn += drawn
 			sum.Left += min(left, math.MaxUint64-sum.Left)

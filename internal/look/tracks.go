@@ -5,37 +5,25 @@ import (
 
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
+	"github.com/kuji-dev/kuji/view"
 )
-
-// TrackDraws is what a track of the catalog in force has counted for a player.
-type TrackDraws struct {
-	Name  string // the one that pools share it by, or "pool/track"
-	Draws uint64 // since the last hit; not 0
-	// CertainIn: at the latest so many draws from now, a draw is certain to hit. 1 is the next one; 0: none
-	// is, or nothing of the group is in stock and for this player.
-	CertainIn uint64
-	Pool      string // from which pool that draw must be; empty: each pool of the track promises the same
-	// Unless names what can come in place of that hit, with ", " between: tracks before this one that have
-	// no entry in common with it, and entries with winning moments. Then the track waits for the next draw.
-	Unless string
-}
 
 // Tracks returns what the catalog's tracks have counted, by all counters of a player. It may be
 // called concurrently with the writer. If open is true, what is certain depends on what is in stock, or
 // on what the player holds: then [Promise] fills that in.
-func Tracks(t *rules.Tables, counters []store.CounterValue) (all []TrackDraws, open bool) {
+func Tracks(t *rules.Tables, counters []store.CounterValue) (all []view.Track, open bool) {
 	for _, c := range counters {
 		nt := t.Counted[c.Counter]
 		if nt == nil || c.Value == 0 {
 			continue
 		}
-		d := TrackDraws{Name: nt.Name, Draws: c.Value}
+		d := view.Track{Name: nt.Name, Draws: c.Value}
 		fixed := true
 		for _, at := range nt.Places {
 			fixed = fixed && (at.Track().Certain == 0 || at.Pool.Constant != nil)
 		}
 		if fixed {
-			d.promise(nt, func(at rules.Place, _ uint64) ([]uint64, func(uint32) bool) { return at.Pool.Constant, nothingDue })
+			promise(&d, nt, func(at rules.Place, _ uint64) ([]uint64, func(uint32) bool) { return at.Pool.Constant, nothingDue })
 		}
 		all, open = append(all, d), open || !fixed
 	}
@@ -43,7 +31,7 @@ func Tracks(t *rules.Tables, counters []store.CounterValue) (all []TrackDraws, o
 }
 
 // Promise fills in what is certain of a player's tracks, as the next draws would keep it.
-func Promise(r *rules.Rules, player string, now int64, tracks []TrackDraws) {
+func Promise(r *rules.Rules, player string, now int64, tracks []view.Track) {
 	r.Look(player, now, func(s *rules.Sight) {
 		for i := range tracks {
 			d := &tracks[i]
@@ -51,7 +39,7 @@ func Promise(r *rules.Rules, player string, now int64, tracks []TrackDraws) {
 			if nt == nil {
 				continue
 			}
-			d.promise(nt, func(at rules.Place, draws uint64) ([]uint64, func(uint32) bool) {
+			promise(d, nt, func(at rules.Place, draws uint64) ([]uint64, func(uint32) bool) {
 				s.Suppose(nt.Counter, draws)
 				sums := s.Sums(at.Pool, true)
 				s.Suppose(nt.Counter, d.Draws)
@@ -65,7 +53,7 @@ func nothingDue(uint32) bool { return false }
 
 // promise fills in what is certain, by the pools of the track. look returns the sums of a pool's
 // classes when the track has counted so many draws, and whether a moment can take an entry.
-func (d *TrackDraws) promise(nt *rules.NamedTrack, look func(at rules.Place, draws uint64) ([]uint64, func(uint32) bool)) {
+func promise(d *view.Track, nt *rules.NamedTrack, look func(at rules.Place, draws uint64) ([]uint64, func(uint32) bool)) {
 	d.CertainIn, d.Pool, d.Unless = 0, "", ""
 	differ := false
 	for k, at := range nt.Places {

@@ -10,6 +10,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
+	"github.com/kuji-dev/kuji/view"
 )
 
 // What a pool gives in the long run, to a player who draws from it again and again, differs from
@@ -28,45 +29,23 @@ const (
 	precision = 256
 )
 
-// Disclosed is what a catalog says of the odds of one pool.
-type Disclosed struct {
-	Pool *catalog.Pool
-	Odds Odds  // of the first draw of a player who was never seen: stock as declared, full budgets, no moment
-	Err  error // why they are not computed: an *OddsError
-	// LongRun is how many times a draw takes each entry on average when a player draws from the pool
-	// again and again, in the order of Odds.Outcomes, while stock, codes and budgets last and between
-	// moments. It is nil if that is not known: then Why says why.
-	LongRun []*big.Rat
-	Why     string
-	// Requests are what one request for as many draws as a guarantee needs gives a player who was never
-	// seen, by ascending count. A guarantee changes it.
-	Requests []DisclosedRequest
-}
-
-// DisclosedRequest is what a request for several draws gives.
-type DisclosedRequest struct {
-	Count    int
-	Expected []*big.Rat // how many times the request takes each entry on average, in the order of Odds.Outcomes
-	Err      error      // why that is not computed: an *OddsError
-}
-
 // always is the Going of a caller who waits for as long as it takes.
 func always() bool { return true }
 
 // Disclose returns the odds of every pool that players can draw from directly.
-func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
+func Disclose(c *catalog.Catalog) ([]view.Disclosed, error) {
 	p, err := rules.Prepare(store.New(), rules.NoTables(), c, nil, 0)
 	if err != nil {
 		return nil, err
 	}
 	t := p.Tables
-	var all []Disclosed
+	var all []view.Disclosed
 	for i := range t.Catalog.Pools {
 		pt := t.PoolByID[t.Catalog.Pools[i].ID]
 		if pt.Config.Internal {
 			continue
 		}
-		d := Disclosed{Pool: pt.Config}
+		d := view.Disclosed{Pool: pt.Config}
 		var s *Standing
 		if s, d.Err = Newcomer(t, pt, declared, never); d.Err == nil {
 			if d.Odds, d.Err = s.Odds(always); d.Err == nil {
@@ -82,7 +61,7 @@ func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
 // LongRun returns how many times a draw from a pool takes each entry, here and below, when a player
 // draws again and again in requests for count, while stock, codes and budgets last and between
 // moments. If that is not known, it says why.
-func LongRun(t *rules.Tables, pool string, count int) (all []OutcomeOdds, why string) {
+func LongRun(t *rules.Tables, pool string, count int) (all []view.OutcomeOdds, why string) {
 	pt := t.PoolByID[pool]
 	s, err := Newcomer(t, pt, declared, never)
 	if err != nil {
@@ -113,7 +92,7 @@ func LongRun(t *rules.Tables, pool string, count int) (all []OutcomeOdds, why st
 }
 
 // requests returns what requests for as many draws as guarantees need give.
-func (s *Standing) requests() (all []DisclosedRequest) {
+func (s *Standing) requests() (all []view.DisclosedRequest) {
 	var counts []uint64
 	for k := range s.root.Must {
 		if n := s.root.Must[k].Draws; n > 1 && !slices.Contains(counts, n) {
@@ -125,7 +104,7 @@ func (s *Standing) requests() (all []DisclosedRequest) {
 		at := *s
 		at.count = n
 		o, err := at.Odds(always)
-		q := DisclosedRequest{Count: int(n), Err: err}
+		q := view.DisclosedRequest{Count: int(n), Err: err}
 		for i := range o.Outcomes {
 			q.Expected = append(q.Expected, o.Outcomes[i].Expected)
 		}
@@ -157,7 +136,7 @@ type step struct {
 func number() *big.Float { return new(big.Float).SetPrec(precision) }
 
 // longRun returns how often a draw takes each outcome in the long run, given the odds of the first.
-func (s *Standing) longRun(now *Odds) (rates []*big.Rat, why string) {
+func (s *Standing) longRun(now *view.Odds) (rates []*big.Rat, why string) {
 	tracks, entries := false, 0
 	for _, pt := range s.pools {
 		tracks = tracks || len(pt.Tracks) > 0

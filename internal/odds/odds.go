@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/view"
 )
 
 // Odds say what the next draw from a pool gives, through all pools below, exactly: in fractions of
@@ -43,46 +44,6 @@ type Going func() bool
 type OddsError struct{ Message string }
 
 func (e *OddsError) Error() string { return e.Message }
-
-// Odds is what the next draw from a pool gives a player, in a request for one draw. It is exact,
-// through all pools below, with pity, stock, budgets, codes, winning moments, limits and conditions as
-// they are at one point of time.
-type Odds struct {
-	// Status is how the draw would end, and Subject what that is about: see Status. For a player who
-	// was not named it leaves the price out. If it is not OK, the odds are those if the player could
-	// draw.
-	Status   rules.Status
-	Subject  string
-	Count    int           // how many draws the request makes
-	Outcomes []OutcomeOdds // of the pool and those below it: each pool before those it leads to
-	Items    []ItemOdds    // what can be given, in the catalog's order
-	Pity     []TrackOdds   // of the pool and those below it
-
-	CatalogVersion uint64
-	Position       uint64 // the odds are those of the state as of this position
-}
-
-// OutcomeOdds says how likely a draw takes an entry. Most draws take an entry at most once: then
-// both numbers are the same.
-type OutcomeOdds struct {
-	Pool, Entry string
-	Chance      *big.Rat // that the draw takes it at least once; nil for a request for several draws
-	Expected    *big.Rat // how many times the draw, or the request, takes it on average
-}
-
-// ItemOdds says how many of an item a draw gives on average.
-type ItemOdds struct {
-	Item     string
-	Expected *big.Rat
-}
-
-// TrackOdds says where a player stands in a track.
-type TrackOdds struct {
-	Pool, Track string
-	Draws       uint64 // since the last hit
-	CertainIn   uint64 // 1: the next draw is certain to hit; 0: no draw is, or nothing can be drawn of the group
-	Unless      string // what can come in place of that hit: see TrackDraws.Unless
-}
 
 // Standing is everything that the next draw from a pool depends on, at one moment.
 type Standing struct {
@@ -212,19 +173,19 @@ func (s *Standing) copyFacts(from rules.Facts) {
 
 // Odds computes the odds. It fails with an *OddsError if that takes too much work, or if nobody waits
 // any more.
-func (s *Standing) Odds(going Going) (Odds, error) {
+func (s *Standing) Odds(going Going) (view.Odds, error) {
 	budget := MaxWork
 	return s.OddsWithin(&budget, going)
 }
 
 // OddsWithin is Odds with no more work than a budget, which it reduces.
-func (s *Standing) OddsWithin(budget *int, going Going) (Odds, error) {
+func (s *Standing) OddsWithin(budget *int, going Going) (view.Odds, error) {
 	given := min(*budget, MaxWork)
 	w := newWays(s, given, going)
 	defer func() { *budget -= given - w.budget }()
 	w.follow(nil)
 	w.spread()
-	o := Odds{Status: s.status, Subject: s.subject}
+	o := view.Odds{Status: s.status, Subject: s.subject}
 	items := map[uint32]*big.Rat{}
 	give := func(all []rules.Quantity, times *big.Rat) {
 		for _, it := range all {
@@ -245,7 +206,7 @@ func (s *Standing) OddsWithin(budget *int, going Going) (Odds, error) {
 			case w.visits(at) > 1 && expected.Sign() > 0 && w.budget > 0:
 				chance = w.chance(at, num)
 			}
-			o.Outcomes = append(o.Outcomes, OutcomeOdds{Pool: pt.Config.ID, Entry: e.ID, Chance: chance, Expected: expected})
+			o.Outcomes = append(o.Outcomes, view.OutcomeOdds{Pool: pt.Config.ID, Entry: e.ID, Chance: chance, Expected: expected})
 			give(e.Items, expected)
 		}
 		give(pt.Last.Items, w.emptied[at])
@@ -256,7 +217,7 @@ func (s *Standing) OddsWithin(budget *int, going Going) (Odds, error) {
 	for i := range s.t.Catalog.Items {
 		id := s.t.Catalog.Items[i].ID
 		if expected := items[s.t.ItemNum[id]]; expected != nil && expected.Sign() > 0 {
-			o.Items = append(o.Items, ItemOdds{Item: id, Expected: expected})
+			o.Items = append(o.Items, view.ItemOdds{Item: id, Expected: expected})
 		}
 	}
 	return o, w.err()

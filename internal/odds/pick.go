@@ -7,6 +7,7 @@ import (
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/view"
 )
 
 // picks is how likely each pick takes what.
@@ -215,11 +216,11 @@ func (w *picks) settle(y way, m *rules.Moments, most uint64, emit func(way)) {
 }
 
 // track says where the player stands in a track, and what is certain if nothing else changes.
-func (w *picks) track(pool, i int) TrackOdds {
+func (w *picks) track(pool, i int) view.TrackOdds {
 	pt := w.s.pools[pool]
 	t, c := &pt.Tracks[i], pt.Config.Tracks
 	f := counterFact | fact(t.Counter)
-	out := TrackOdds{Pool: pt.Config.ID, Track: c[i].Name, Draws: w.s.facts[f]}
+	out := view.TrackOdds{Pool: pt.Config.ID, Track: c[i].Name, Draws: w.s.facts[f]}
 	if t.Certain == 0 {
 		return out
 	}

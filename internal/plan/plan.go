@@ -11,73 +11,23 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/odds"
 	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/view"
 )
-
-// Kind says what a Change is about.
-type Kind string
 
 // The kinds of change. Package kuji has the same, for go doc to show.
 const (
-	ChangeItemAdded    Kind = "item_added"
-	ChangeItemChanged  Kind = "item_changed"
-	ChangeItemRemoved  Kind = "item_removed"
-	ChangePoolAdded    Kind = "pool_added"
-	ChangePoolChanged  Kind = "pool_changed"
-	ChangePoolRemoved  Kind = "pool_removed"
-	ChangeEntryAdded   Kind = "entry_added"
-	ChangeEntryChanged Kind = "entry_changed"
-	ChangeEntryRemoved Kind = "entry_removed"
-	ChangeRealm        Kind = "realm_changed" // starting grants, idempotency window, name
-	ChangeNotice       Kind = "notice"        // nothing changes, but the catalog deserves a second look
+	ChangeItemAdded    view.ChangeKind = "item_added"
+	ChangeItemChanged  view.ChangeKind = "item_changed"
+	ChangeItemRemoved  view.ChangeKind = "item_removed"
+	ChangePoolAdded    view.ChangeKind = "pool_added"
+	ChangePoolChanged  view.ChangeKind = "pool_changed"
+	ChangePoolRemoved  view.ChangeKind = "pool_removed"
+	ChangeEntryAdded   view.ChangeKind = "entry_added"
+	ChangeEntryChanged view.ChangeKind = "entry_changed"
+	ChangeEntryRemoved view.ChangeKind = "entry_removed"
+	ChangeRealm        view.ChangeKind = "realm_changed" // starting grants, idempotency window, name
+	ChangeNotice       view.ChangeKind = "notice"        // nothing changes, but the catalog deserves a second look
 )
-
-// Change is one line of a [Plan]: what happens to one item, pool, entry or realm setting.
-type Change struct {
-	Kind    Kind
-	ID      string // of the item or the pool
-	Entry   string // id of the entry in the pool; empty for items and pools
-	Warning string // why the change deserves a second look; empty: it does not
-	Text    string // the whole change, in words
-	// Settings are what differs; all that is set of what is added or removed.
-	Settings []Setting
-
-	// For entries: how many were drawn so far, and the total and remaining stock before and after.
-	// Before has no meaning for a new entry, After none for a removed one.
-	Drawn                           uint64
-	UnlimitedBefore, UnlimitedAfter bool
-	StockBefore, StockAfter         uint64
-	LeftBefore, LeftAfter           uint64
-}
-
-// Setting is a setting before and after, as catalogs write it; empty: it is not set. "odds of
-// POOL/ENTRY" and "ITEM per draw" are what the next draw from the pool gives a player who was never
-// seen.
-type Setting struct {
-	Name   string `json:"name"`
-	Before string `json:"before,omitempty"`
-	After  string `json:"after,omitempty"`
-}
-
-// Plan says what applying a catalog would change.
-type Plan struct {
-	Unchanged bool     // the catalog is already in force: applying it does nothing and is not logged
-	Version   uint64   // the version it would get; if Unchanged, the one it has
-	Changes   []Change // one for each item, pool or entry that changes
-	Kept      int      // entries that do not change
-
-	settings int            // how many there are in all Changes
-	lines    map[string]int // by pool: index in Changes of what changes in its settings
-}
-
-// Warnings returns how many of the changes deserve a second look.
-func (p *Plan) Warnings() (n int) {
-	for i := range p.Changes {
-		if p.Changes[i].Warning != "" {
-			n++
-		}
-	}
-	return n
-}
 
 // Planner makes a plan concurrently with commands, but not with another catalog. It reads what
 // commands change at some moment after NewPlanner.
@@ -159,25 +109,25 @@ func (c *counts) total() (sum uint64) {
 
 // Plan says, item by item, what applying c would change, or refuses it with a *ConflictError. If nobody
 // waits for it any more, odds are left out.
-func (s *Planner) Plan(c *catalog.Catalog, going odds.Going) (Plan, error) {
+func (s *Planner) Plan(c *catalog.Catalog, going odds.Going) (view.Plan, error) {
 	prepared, err := rules.Prepare(s.state, s.t, c, nil, 0)
 	if err != nil {
-		return Plan{}, err
+		return view.Plan{}, err
 	}
 	if prepared.Unchanged {
-		return Plan{Unchanged: true, Version: s.t.Version}, nil
+		return view.Plan{Unchanged: true, Version: s.t.Version}, nil
 	}
-	p := Plan{Version: s.t.Version + 1, lines: map[string]int{}}
+	p := draft{Plan: view.Plan{Version: s.t.Version + 1}, lines: map[string]int{}}
 	s.planItems(&p, prepared.Tables)
 	s.planRealm(&p, c)
 	s.planPools(&p, prepared.Tables, going)
 	s.planNotices(&p, prepared.Tables)
-	return p, nil
+	return p.Plan, nil
 }
 
 // planNotices adds what deserves a second look in the new catalog, and is not so in the one in
 // force.
-func (s *Planner) planNotices(p *Plan, t *rules.Tables) {
+func (s *Planner) planNotices(p *draft, t *rules.Tables) {
 	known := map[notice]bool{}
 	if s.t.Catalog != nil {
 		for _, n := range noticesOf(s.t, s.now, s.leftNow) {
@@ -186,29 +136,36 @@ func (s *Planner) planNotices(p *Plan, t *rules.Tables) {
 	}
 	for _, n := range noticesOf(t, s.now, s.leftThen) {
 		if !known[n] {
-			p.add(Change{Kind: ChangeNotice, ID: n.id, Warning: n.warning, Text: n.id + ": " + n.warning})
+			p.add(view.Change{Kind: ChangeNotice, ID: n.id, Warning: n.warning, Text: n.id + ": " + n.warning})
 		}
 	}
+}
+
+// draft is a plan that is being made.
+type draft struct {
+	view.Plan
+	settings int            // how many there are in all Changes
+	lines    map[string]int // by pool: index in Changes of what changes in its settings
 }
 
 // maxPlanSettings is the most settings that a plan lists. Of what comes then there is the text.
 const maxPlanSettings = 200_000
 
-func (p *Plan) add(c Change) {
+func (p *draft) add(c view.Change) {
 	if p.settings += len(c.Settings); p.settings > maxPlanSettings {
 		c.Settings = nil
 	}
 	p.Changes = append(p.Changes, c)
 }
 
-func (s *Planner) planItems(p *Plan, t *rules.Tables) {
+func (s *Planner) planItems(p *draft, t *rules.Tables) {
 	for i := range t.Catalog.Items {
 		it := &t.Catalog.Items[i]
 		num, known := s.state.ItemNum(it.ID)
 		if _, was := s.t.ItemNum[it.ID]; was {
 			if old := &s.t.Catalog.Items[s.t.ItemAt[num]]; *old != *it {
-				p.add(Change{Kind: ChangeItemChanged, ID: it.ID, Text: fmt.Sprintf("item %s: renamed from %q to %q", it.ID, old.Name, it.Name),
-					Settings: []Setting{{"name", old.Name, it.Name}}})
+				p.add(view.Change{Kind: ChangeItemChanged, ID: it.ID, Text: fmt.Sprintf("item %s: renamed from %q to %q", it.ID, old.Name, it.Name),
+					Settings: []view.Setting{{Name: "name", Before: old.Name, After: it.Name}}})
 			}
 			continue
 		}
@@ -216,7 +173,7 @@ func (s *Planner) planItems(p *Plan, t *rules.Tables) {
 		if known && s.supplies[num] != "" {
 			text += fmt.Sprintf("; it was here before, and players still hold %s", s.supplies[num])
 		}
-		p.add(Change{Kind: ChangeItemAdded, ID: it.ID, Text: text})
+		p.add(view.Change{Kind: ChangeItemAdded, ID: it.ID, Text: text})
 	}
 	if s.t.Catalog == nil {
 		return
@@ -226,7 +183,7 @@ func (s *Planner) planItems(p *Plan, t *rules.Tables) {
 		if _, stays := t.ItemNum[id]; stays {
 			continue
 		}
-		ch := Change{Kind: ChangeItemRemoved, ID: id, Text: "item " + id + ": removed; nobody holds any"}
+		ch := view.Change{Kind: ChangeItemRemoved, ID: id, Text: "item " + id + ": removed; nobody holds any"}
 		if supply := s.supplies[s.t.ItemNum[id]]; supply != "" {
 			ch.Text = fmt.Sprintf("item %s: removed; the %s that players hold stay theirs, but can be neither granted nor consumed until it returns", id, supply)
 			ch.Warning = "players hold an item that this catalog removes"
@@ -235,15 +192,15 @@ func (s *Planner) planItems(p *Plan, t *rules.Tables) {
 	}
 }
 
-func (s *Planner) planRealm(p *Plan, c *catalog.Catalog) {
+func (s *Planner) planRealm(p *draft, c *catalog.Catalog) {
 	old := s.t.Catalog
 	if old == nil {
 		return
 	}
 	if !slices.Equal(old.Start, c.Start) {
-		p.add(Change{Kind: ChangeRealm, ID: "start", Text: fmt.Sprintf(
+		p.add(view.Change{Kind: ChangeRealm, ID: "start", Text: fmt.Sprintf(
 			"starting grants: changed for players who come from now on; of the %d seen so far, those who have come keep theirs", s.players),
-			Settings: []Setting{{"start", stacksText(old.Start), stacksText(c.Start)}}})
+			Settings: []view.Setting{{Name: "start", Before: stacksText(old.Start), After: stacksText(c.Start)}}})
 	}
 	if old.Idempotency != c.Idempotency {
 		p.add(s.planWindow(old.Idempotency, c.Idempotency))
@@ -252,12 +209,12 @@ func (s *Planner) planRealm(p *Plan, c *catalog.Catalog) {
 		p.add(planZone(&old.Zone, &c.Zone))
 	}
 	if old.Guesses != c.Guesses {
-		p.add(Change{Kind: ChangeRealm, ID: "guesses", Text: fmt.Sprintf("guesses of codes: %s instead of %s for each player", guessesText(c.Guesses), guessesText(old.Guesses)),
-			Settings: []Setting{{"guesses", guessesText(old.Guesses), guessesText(c.Guesses)}}})
+		p.add(view.Change{Kind: ChangeRealm, ID: "guesses", Text: fmt.Sprintf("guesses of codes: %s instead of %s for each player", guessesText(c.Guesses), guessesText(old.Guesses)),
+			Settings: []view.Setting{{Name: "guesses", Before: guessesText(old.Guesses), After: guessesText(c.Guesses)}}})
 	}
 	if old.Name != c.Name {
-		p.add(Change{Kind: ChangeRealm, ID: "name", Text: fmt.Sprintf("name: %q instead of %q", c.Name, old.Name),
-			Settings: []Setting{{"name", old.Name, c.Name}}})
+		p.add(view.Change{Kind: ChangeRealm, ID: "name", Text: fmt.Sprintf("name: %q instead of %q", c.Name, old.Name),
+			Settings: []view.Setting{{Name: "name", Before: old.Name, After: c.Name}}})
 	}
 }
 
@@ -278,9 +235,9 @@ func stacksText(all []catalog.Stack) string {
 }
 
 // planZone describes a change of the time zone.
-func planZone(old, z *catalog.Zone) Change {
-	ch := Change{Kind: ChangeRealm, ID: "zone", Text: fmt.Sprintf("zone: %s instead of %s, for days and weeks of limits, free draws, budgets and guesses", zoneName(z), zoneName(old)),
-		Settings: []Setting{{"zone", zoneName(old), zoneName(z)}}}
+func planZone(old, z *catalog.Zone) view.Change {
+	ch := view.Change{Kind: ChangeRealm, ID: "zone", Text: fmt.Sprintf("zone: %s instead of %s, for days and weeks of limits, free draws, budgets and guesses", zoneName(z), zoneName(old)),
+		Settings: []view.Setting{{Name: "zone", Before: zoneName(old), After: zoneName(z)}}}
 	if z.Name == old.Name {
 		ch.Text = fmt.Sprintf("zone: other offsets for %s", z.Name)
 		ch.Settings[0].After += ", with other offsets"
@@ -292,10 +249,10 @@ func planZone(old, z *catalog.Zone) Change {
 func zoneName(z *catalog.Zone) string { return cmp.Or(z.Name, "UTC") }
 
 // planWindow describes a change of the idempotency window.
-func (s *Planner) planWindow(old, w catalog.Idempotency) Change {
-	ch := Change{Kind: ChangeRealm, ID: "idempotency", Text: fmt.Sprintf(
+func (s *Planner) planWindow(old, w catalog.Idempotency) view.Change {
+	ch := view.Change{Kind: ChangeRealm, ID: "idempotency", Text: fmt.Sprintf(
 		"idempotency window: room for %d ids of the last %v, that is %s new ids a second, instead of %d of the last %v", w.Count, w.Age, rate(w), old.Count, old.Age),
-		Settings: []Setting{{"idempotency", windowText(old), windowText(w)}}}
+		Settings: []view.Setting{{Name: "idempotency", Before: windowText(old), After: windowText(w)}}}
 	young := s.young
 	if w.IDs == catalog.IDsTimeOrdered {
 		ch.Text += fmt.Sprintf("; ids carry their time, at most %v ahead", w.Ahead)

@@ -11,10 +11,11 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/odds"
 	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/view"
 )
 
 // planPools describes the changes of pools and their entries.
-func (s *Planner) planPools(p *Plan, t *rules.Tables, going odds.Going) {
+func (s *Planner) planPools(p *draft, t *rules.Tables, going odds.Going) {
 	var touched rules.NumSet
 	for i := range t.Catalog.Pools {
 		if pt := t.PoolByID[t.Catalog.Pools[i].ID]; s.planPool(p, pt) {
@@ -31,14 +32,14 @@ func (s *Planner) planPools(p *Plan, t *rules.Tables, going odds.Going) {
 			continue
 		}
 		st := s.counts(id)
-		p.add(Change{Kind: ChangePoolRemoved, ID: id, Text: fmt.Sprintf(
+		p.add(view.Change{Kind: ChangePoolRemoved, ID: id, Text: fmt.Sprintf(
 			"pool %s: removed; %d draws stay counted and count again if it returns", id, st.total())})
 		p.removeEntries(s.t.PoolByID[id], st, nil)
 	}
 }
 
 // planPool describes the changes of one pool, and reports whether there are any.
-func (s *Planner) planPool(p *Plan, pt *rules.Pool) bool {
+func (s *Planner) planPool(p *draft, pt *rules.Pool) bool {
 	c := pt.Config
 	st, old, before := s.counts(c.ID), s.t.PoolByID[c.ID], len(p.Changes)
 	switch {
@@ -47,11 +48,11 @@ func (s *Planner) planPool(p *Plan, pt *rules.Pool) bool {
 		if st.known {
 			text += fmt.Sprintf("; it was here before, and its %d draws count", st.total())
 		}
-		p.add(Change{Kind: ChangePoolAdded, ID: c.ID, Text: text, Settings: differences(nil, c.Settings())})
+		p.add(view.Change{Kind: ChangePoolAdded, ID: c.ID, Text: text, Settings: differences(nil, c.Settings())})
 	default:
 		if changed := differences(old.Config.Settings(), c.Settings()); len(changed) > 0 {
 			p.lines[c.ID] = len(p.Changes)
-			p.add(Change{Kind: ChangePoolChanged, ID: c.ID, Text: "pool " + c.ID + ": " + settingsText(changed), Settings: changed,
+			p.add(view.Change{Kind: ChangePoolChanged, ID: c.ID, Text: "pool " + c.ID + ": " + settingsText(changed), Settings: changed,
 				Warning: warnings(old, st, c)})
 		}
 	}
@@ -65,7 +66,7 @@ func (s *Planner) planPool(p *Plan, pt *rules.Pool) bool {
 }
 
 // differences returns the settings that differ.
-func differences(before, after []catalog.Setting) (all []Setting) {
+func differences(before, after []catalog.Setting) (all []view.Setting) {
 	value := func(in []catalog.Setting, key string) string {
 		for _, s := range in {
 			if s.Key == key {
@@ -76,19 +77,19 @@ func differences(before, after []catalog.Setting) (all []Setting) {
 	}
 	for _, s := range before {
 		if now := value(after, s.Key); now != s.Value {
-			all = append(all, Setting{s.Key, s.Value, now})
+			all = append(all, view.Setting{Name: s.Key, Before: s.Value, After: now})
 		}
 	}
 	for _, s := range after {
 		if value(before, s.Key) == "" {
-			all = append(all, Setting{s.Key, "", s.Value})
+			all = append(all, view.Setting{Name: s.Key, After: s.Value})
 		}
 	}
 	return all
 }
 
 // settingsText writes changed settings in words, the first few.
-func settingsText(all []Setting) string {
+func settingsText(all []view.Setting) string {
 	var parts []string
 	for i, s := range all {
 		switch {
@@ -189,38 +190,32 @@ func perText(p catalog.Per) string {
 }
 
 // removeEntries describes the entries of a pool that the new catalog does not keep.
-func (p *Plan) removeEntries(pool *rules.Pool, st *counts, now *rules.Pool) {
+func (p *draft) removeEntries(pool *rules.Pool, st *counts, now *rules.Pool) {
 	for i, num := range pool.Order {
 		e := &pool.Entries[num]
 		if now != nil && now.Entries[num].Present {
 			continue
 		}
-		ch := Change{Kind: ChangeEntryRemoved, ID: pool.Config.ID, Entry: e.ID, Drawn: st.drawn[num],
+		ch := view.Change{Kind: ChangeEntryRemoved, ID: pool.Config.ID, Entry: e.ID, Drawn: st.drawn[num],
 			UnlimitedBefore: !e.Limited, StockBefore: e.Config.Stock.Count, LeftBefore: st.left[num]}
 		ch.Settings = differences(pool.Config.EntrySettings(i), nil)
-		ch.Text = fmt.Sprintf("pool %s, entry %s: removed with %s left; its %d draws count again if it returns", ch.ID, e.ID, ch.before(), ch.Drawn)
+		ch.Text = fmt.Sprintf("pool %s, entry %s: removed with %s left; its %d draws count again if it returns", ch.ID, e.ID, stockText(ch.UnlimitedBefore, ch.LeftBefore, ch.StockBefore), ch.Drawn)
 		p.add(ch)
 	}
 }
 
-func (c *Change) before() string {
-	if c.UnlimitedBefore {
+// stockText says what is left of a stock.
+func stockText(unlimited bool, left, of uint64) string {
+	if unlimited {
 		return "unlimited stock"
 	}
-	return fmt.Sprintf("%d of %d", c.LeftBefore, c.StockBefore)
-}
-
-func (c *Change) after() string {
-	if c.UnlimitedAfter {
-		return "unlimited stock"
-	}
-	return fmt.Sprintf("%d of %d", c.LeftAfter, c.StockAfter)
+	return fmt.Sprintf("%d of %d", left, of)
 }
 
 // planEntry describes one entry of the new catalog, or counts it if nothing changes.
-func (s *Planner) planEntry(p *Plan, pool *catalog.Pool, i int, st *counts, old *rules.Pool) {
+func (s *Planner) planEntry(p *draft, pool *catalog.Pool, i int, st *counts, old *rules.Pool) {
 	e := &pool.Entries[i]
-	ch := Change{ID: pool.ID, Entry: e.ID, UnlimitedAfter: e.Stock.Unlimited, StockAfter: e.Stock.Count}
+	ch := view.Change{ID: pool.ID, Entry: e.ID, UnlimitedAfter: e.Stock.Unlimited, StockAfter: e.Stock.Count}
 	var before []catalog.Setting
 	known := false
 	if st.known {
@@ -239,7 +234,7 @@ func (s *Planner) planEntry(p *Plan, pool *catalog.Pool, i int, st *counts, old 
 	switch {
 	case !known:
 		ch.Kind = ChangeEntryAdded
-		ch.Text = fmt.Sprintf("%sadded with %s left", at, ch.after())
+		ch.Text = fmt.Sprintf("%sadded with %s left", at, stockText(ch.UnlimitedAfter, ch.LeftAfter, ch.StockAfter))
 		if ch.Drawn > 0 {
 			ch.Text += fmt.Sprintf("; it was here before, and its %d draws count", ch.Drawn)
 		}
@@ -248,11 +243,11 @@ func (s *Planner) planEntry(p *Plan, pool *catalog.Pool, i int, st *counts, old 
 		return
 	default:
 		ch.Kind = ChangeEntryChanged
-		left := ch.after() + " left"
-		if i := slices.IndexFunc(ch.Settings, func(s Setting) bool { return s.Name == "stock" }); i >= 0 {
+		left := stockText(ch.UnlimitedAfter, ch.LeftAfter, ch.StockAfter) + " left"
+		if i := slices.IndexFunc(ch.Settings, func(s view.Setting) bool { return s.Name == "stock" }); i >= 0 {
 			s := &ch.Settings[i]
 			s.Before, s.After = cmp.Or(s.Before, "unlimited"), cmp.Or(s.After, "unlimited")
-			left = fmt.Sprintf("%s left before, %s after", ch.before(), ch.after())
+			left = fmt.Sprintf("%s left before, %s after", stockText(ch.UnlimitedBefore, ch.LeftBefore, ch.StockBefore), stockText(ch.UnlimitedAfter, ch.LeftAfter, ch.StockAfter))
 		}
 		ch.Text = fmt.Sprintf("%s%s; %d drawn already, %s", at, settingsText(ch.Settings), ch.Drawn, left)
 	}
@@ -275,7 +270,7 @@ const maxPlanWork = 4 * odds.MaxWork
 
 // planOdds compares what pools give before and after, to a player who was never seen. touched are
 // the pools that change.
-func (s *Planner) planOdds(p *Plan, t *rules.Tables, touched rules.NumSet, going odds.Going) {
+func (s *Planner) planOdds(p *draft, t *rules.Tables, touched rules.NumSet, going odds.Going) {
 	if s.t.Catalog == nil {
 		return
 	}
@@ -305,7 +300,7 @@ func (s *Planner) planOdds(p *Plan, t *rules.Tables, touched rules.NumSet, going
 		}
 	}
 	if skipped > 0 {
-		p.add(Change{Kind: ChangeNotice, ID: "odds", Text: fmt.Sprintf("odds: those of %d pools that change are not compared: it would take too long", skipped)})
+		p.add(view.Change{Kind: ChangeNotice, ID: "odds", Text: fmt.Sprintf("odds: those of %d pools that change are not compared: it would take too long", skipped)})
 	}
 }
 
@@ -342,14 +337,14 @@ func (s *Planner) leftThen(pt *rules.Pool, entry uint32) uint64 {
 
 // compareOdds returns what differs, and a warning of what moved more than threefold: entries, and the
 // average of an item.
-func compareOdds(before, now *odds.Odds) (changed []Setting, warning string) {
+func compareOdds(before, now *view.Odds) (changed []view.Setting, warning string) {
 	changed, moved := compare(before.Outcomes, now.Outcomes, percent,
-		func(e *odds.OutcomeOdds) (string, *big.Rat) { return e.Pool + "/" + e.Entry, e.Chance })
+		func(e *view.OutcomeOdds) (string, *big.Rat) { return e.Pool + "/" + e.Entry, e.Chance })
 	for i := range changed {
 		changed[i].Name = "odds of " + changed[i].Name
 	}
 	averages, many := compare(before.Items, now.Items, func(x *big.Rat) string { return odds.Text(x, 6) },
-		func(it *odds.ItemOdds) (string, *big.Rat) { return it.Item, it.Expected })
+		func(it *view.ItemOdds) (string, *big.Rat) { return it.Item, it.Expected })
 	for i := range averages {
 		averages[i].Name += " per draw"
 	}
@@ -363,7 +358,7 @@ func compareOdds(before, now *odds.Odds) (changed []Setting, warning string) {
 }
 
 // compare returns which figures differ, and which of them moved more than threefold.
-func compare[T any](before, now []T, text func(*big.Rat) string, figure func(*T) (name string, value *big.Rat)) (changed []Setting, moved []string) {
+func compare[T any](before, now []T, text func(*big.Rat) string, figure func(*T) (name string, value *big.Rat)) (changed []view.Setting, moved []string) {
 	was := map[string]*big.Rat{}
 	for i := range before {
 		name, value := figure(&before[i])
@@ -371,7 +366,7 @@ func compare[T any](before, now []T, text func(*big.Rat) string, figure func(*T)
 	}
 	for i := range now {
 		name, value := figure(&now[i])
-		old, set := was[name], Setting{Name: name, After: text(value)}
+		old, set := was[name], view.Setting{Name: name, After: text(value)}
 		delete(was, name)
 		switch {
 		case old == nil && value.Sign() == 0, old != nil && old.Cmp(value) == 0:
@@ -386,7 +381,7 @@ func compare[T any](before, now []T, text func(*big.Rat) string, figure func(*T)
 	}
 	for i := range before {
 		if name, value := figure(&before[i]); was[name] != nil && value.Sign() > 0 {
-			changed = append(changed, Setting{Name: name, Before: text(value)})
+			changed = append(changed, view.Setting{Name: name, Before: text(value)})
 		}
 	}
 	return changed, moved
@@ -464,11 +459,11 @@ func movedPity(old, c *catalog.Pool) (moved []string) {
 func percent(x *big.Rat) string { return odds.Text(new(big.Rat).Mul(x, big.NewRat(100, 1)), 6) + "%" }
 
 // addSettings adds to what a plan says of a pool.
-func (p *Plan) addSettings(pool string, changed []Setting, warning string) {
+func (p *draft) addSettings(pool string, changed []view.Setting, warning string) {
 	i, ok := p.lines[pool]
 	if !ok {
 		i = len(p.Changes)
-		p.add(Change{Kind: ChangePoolChanged, ID: pool})
+		p.add(view.Change{Kind: ChangePoolChanged, ID: pool})
 	}
 	c := &p.Changes[i]
 	c.Settings = append(c.Settings, changed...)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/store"
+	"github.com/kuji-dev/kuji/view"
 )
 
 type counterValue = store.CounterValue
@@ -43,7 +44,7 @@ type counting struct {
 	usedOf  []uint64             // of each limit of the draw that is checked
 	sets    []set                // counters that draws will set
 	window  []store.CounterValue // scratch memory of windowCounters
-	stopped LimitState           // with LimitReached
+	stopped view.Limit           // with LimitReached
 }
 
 // MaxTime is the latest time stamp, in Unix milliseconds. It is in the year 2527. Steady times can

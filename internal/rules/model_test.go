@@ -11,7 +11,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
-	"github.com/kuji-dev/kuji/internal/look"
+	"github.com/kuji-dev/kuji/view"
 )
 
 // model is the rules once more, from plain maps and with nothing clever: it says how a command must
@@ -575,7 +575,7 @@ func (m *model) compare(r *realm) {
 		for j := range p.Entries {
 			e := &p.Entries[j]
 			left, unlimited := m.left(p, e)
-			want := look.EntryStock{ID: e.ID, Unlimited: unlimited, Left: left, Drawn: m.drawn[p.ID+"/"+e.ID], Weight: m.view(p, e)}
+			want := view.Entry{ID: e.ID, Unlimited: unlimited, Left: left, Drawn: m.drawn[p.ID+"/"+e.ID], Weight: m.view(p, e)}
 			total += want.Weight
 			if v.Entries[j] != want {
 				r.t.Fatalf("pool %s: %+v, the model says %+v", p.ID, v.Entries[j], want)

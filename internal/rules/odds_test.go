@@ -9,14 +9,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kuji-dev/kuji/internal/look"
 	"github.com/kuji-dev/kuji/internal/odds"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
-	"github.com/kuji-dev/kuji/internal/look"
+	"github.com/kuji-dev/kuji/view"
 )
 
 // odds returns the odds of a player's next draw.
-func (r *realm) odds(pool, player string) odds.Odds {
+func (r *realm) odds(pool, player string) view.Odds {
 	r.t.Helper()
 	s, err := odds.Stand(r.rules, pool, player, 1, r.now)
 	if err != nil || s == nil {
@@ -67,7 +68,7 @@ func float(x *big.Rat) float64 { f, _ := x.Float64(); return f }
 
 // wantSampled compares the odds of a player's next draw with what draws give: within five standard
 // deviations.
-func (r *realm) wantSampled(pool, player string, n int) odds.Odds {
+func (r *realm) wantSampled(pool, player string, n int) view.Odds {
 	r.t.Helper()
 	o, seen := r.odds(pool, player), r.sample(player, pool, n)
 	for _, e := range o.Outcomes {
@@ -519,7 +520,7 @@ func TestOddsOfAPlayer(t *testing.T) {
 	r := newRealm(t, 1)
 	r.put(strings.Replace(banner, "max_count: 1000", "max_count: 1000\n    price: {three: 1}\n    limits: [{per: forever, draws: 100}]", 1))
 	hash := r.state.Hash()
-	if o := r.odds("banner", ""); o.Status != rules.OK || o.Pity[0] != (odds.TrackOdds{Pool: "banner", Track: "five-star", CertainIn: 90}) {
+	if o := r.odds("banner", ""); o.Status != rules.OK || o.Pity[0] != (view.TrackOdds{Pool: "banner", Track: "five-star", CertainIn: 90}) {
 		t.Errorf("a newcomer: %v %q, %+v", o.Status, o.Subject, o.Pity)
 	}
 	if o := r.odds("banner", "ann"); o.Status != rules.InsufficientItems || o.Subject != "three" {
@@ -551,7 +552,7 @@ func TestOddsOfAPlayer(t *testing.T) {
 		})
 	}
 	o := r.odds("banner", "ann")
-	if got, want := o.Pity[0], (odds.TrackOdds{Pool: "banner", Track: "five-star", Draws: counts["since"], CertainIn: 90 - counts["since"]}); got != want {
+	if got, want := o.Pity[0], (view.TrackOdds{Pool: "banner", Track: "five-star", Draws: counts["since"], CertainIn: 90 - counts["since"]}); got != want {
 		t.Errorf("the track is at %+v, want %+v", got, want)
 	}
 	total := new(big.Rat)

@@ -14,7 +14,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/odds"
 	"github.com/kuji-dev/kuji/internal/rules"
-	"github.com/kuji-dev/kuji/internal/look"
+	"github.com/kuji-dev/kuji/view"
 )
 
 // randomTracks writes a pool with random tracks over random groups of few entries, some of which have
@@ -112,7 +112,7 @@ func promises(r *realm, m *model, player string) (can map[string]bool) {
 	if one := big.NewRat(1, 1); total.Cmp(one) != 0 {
 		r.t.Fatalf("the chances add up to %v", total)
 	}
-	seen := map[string]look.TrackDraws{}
+	seen := map[string]view.Track{}
 	for _, d := range r.tracks(player) {
 		seen[d.Name] = d
 	}
@@ -147,7 +147,7 @@ func promises(r *realm, m *model, player string) (can map[string]bool) {
 			}
 			shown = append(shown, name)
 		}
-		want := look.TrackDraws{Name: "p/" + t.Track, Draws: t.Draws, CertainIn: t.CertainIn, Unless: strings.Join(shown, ", ")}
+		want := view.Track{Name: "p/" + t.Track, Draws: t.Draws, CertainIn: t.CertainIn, Unless: strings.Join(shown, ", ")}
 		if d := seen[want.Name]; d != want {
 			r.t.Fatalf("the player's track is %+v, odds say %+v", d, want)
 		}
@@ -275,10 +275,10 @@ func TestNeverAgain(t *testing.T) {
 	r := newRealm(t, 1)
 	r.put(`{kuji: 1, items: {hero: {}}, pools: {p: {pity: {hero: {certain: 5}}, entries: [{id: hero, weight: 1, unique: true, reward: {items: {hero: 1}}}, {id: z, weight: 1000000}]}}}`)
 	r.want(draw("ann", "p", 1), rules.OK, "")
-	r.wantTracks("ann", look.TrackDraws{Name: "p/hero", Draws: 1, CertainIn: 4})
+	r.wantTracks("ann", view.Track{Name: "p/hero", Draws: 1, CertainIn: 4})
 	r.want(grant("ann", of("hero", 1)), rules.OK, "")
-	r.wantTracks("ann", look.TrackDraws{Name: "p/hero", Draws: 1})
-	if o := r.odds("p", "ann"); o.Pity[0] != (odds.TrackOdds{Pool: "p", Track: "hero", Draws: 1}) {
+	r.wantTracks("ann", view.Track{Name: "p/hero", Draws: 1})
+	if o := r.odds("p", "ann"); o.Pity[0] != (view.TrackOdds{Pool: "p", Track: "hero", Draws: 1}) {
 		t.Errorf("%+v", o.Pity[0])
 	}
 }

@@ -9,9 +9,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/look"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
-	"github.com/kuji-dev/kuji/internal/look"
+	"github.com/kuji-dev/kuji/view"
 )
 
 // realm joins rules and store as package kuji does, and keeps a log.
@@ -199,7 +200,7 @@ func (r *realm) holds(player, item string) uint64 {
 }
 
 // pool returns a pool of the catalog in force, whole.
-func (r *realm) pool(id string) look.PoolStock {
+func (r *realm) pool(id string) view.Pool {
 	r.t.Helper()
 	p, known, current := look.PoolOf(r.rules.Tables(), r.state, id, 0, 1<<20, nil)
 	if !known || !current {

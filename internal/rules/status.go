@@ -1,11 +1,9 @@
 package rules
 
-import "fmt"
+import "github.com/kuji-dev/kuji/view"
 
-// Status says how a command ended. Every status but OK is a refusal that depends on the state and
-// changes nothing, except that UnknownCode counts the guess. The numbers are part of the event format:
-// never reuse one. 6, 7 and 13 once were unknown pools, items and tracks.
-type Status uint8
+// Status says how a command ended.
+type Status = view.Status
 
 const (
 	OK                Status = 0
@@ -32,23 +30,3 @@ const (
 	// other pools draw from.
 	Refused Status = 255
 )
-
-var statusNames = [statusEnd]string{
-	OK: "ok", SoldOut: "sold_out", LimitReached: "limit_reached", InsufficientItems: "insufficient_items",
-	NotStarted: "not_started", Ended: "ended",
-	CountTooLarge: "count_too_large", BalanceOverflow: "balance_overflow", Aborted: "aborted",
-	NotEligible: "not_eligible", PriceNotOffered: "price_not_offered",
-	UnknownCode: "unknown_code", CodeExpired: "code_expired", CodeUsedUp: "code_used_up", CodeRedeemed: "code_redeemed",
-	TooManyGuesses: "too_many_guesses", CodeRequired: "code_required",
-}
-
-// String returns the status in snake_case.
-func (s Status) String() string {
-	if s < statusEnd && statusNames[s] != "" {
-		return statusNames[s]
-	}
-	if s == Refused {
-		return "refused"
-	}
-	return fmt.Sprintf("status(%d)", uint8(s))
-}

@@ -4,12 +4,13 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/look"
+	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/view"
 )
 
 // tracks returns what the catalog's tracks have counted for a player.
-func (r *realm) tracks(player string) []look.TrackDraws {
+func (r *realm) tracks(player string) []view.Track {
 	r.t.Helper()
 	_, counters, _, _ := r.state.Holdings(player)
 	all, open := look.Tracks(r.rules.Tables(), counters)
@@ -19,7 +20,7 @@ func (r *realm) tracks(player string) []look.TrackDraws {
 	return all
 }
 
-func (r *realm) wantTracks(player string, want ...look.TrackDraws) {
+func (r *realm) wantTracks(player string, want ...view.Track) {
 	r.t.Helper()
 	if got := r.tracks(player); !reflect.DeepEqual(got, want) {
 		r.t.Errorf("%s's tracks are %v, want %v", player, got, want)
@@ -39,22 +40,22 @@ func TestTracks(t *testing.T) {
 	r.want(draw("ann", "first", 2), rules.OK, "")
 	// Of two pools the sooner one counts. A track that was just hit is not listed, and neither is the
 	// counter of a limit.
-	r.wantTracks("ann", look.TrackDraws{Name: "five", Draws: 2, CertainIn: 6, Pool: "second"}, look.TrackDraws{Name: "first/sr", Draws: 2, CertainIn: 2, Unless: "five"})
+	r.wantTracks("ann", view.Track{Name: "five", Draws: 2, CertainIn: 6, Pool: "second"}, view.Track{Name: "first/sr", Draws: 2, CertainIn: 2, Unless: "five"})
 
 	// A track that is set decides the next draw.
 	r.want(setTrack("ann", "five", 9, "ops", "lost in a crash of the game"), rules.OK, "")
-	r.wantTracks("ann", look.TrackDraws{Name: "five", Draws: 9, CertainIn: 1}, look.TrackDraws{Name: "first/sr", Draws: 2, CertainIn: 2, Unless: "five"})
+	r.wantTracks("ann", view.Track{Name: "five", Draws: 9, CertainIn: 1}, view.Track{Name: "first/sr", Draws: 2, CertainIn: 2, Unless: "five"})
 	ev := r.want(draw("ann", "first", 1), rules.OK, "")
 	if got := r.lines(&ev); len(got) != 1 || got[0] != "take first/ssr" {
 		t.Errorf("the draw after a track was set to 9 of 10 takes %v", got)
 	}
-	r.wantTracks("ann", look.TrackDraws{Name: "first/sr", Draws: 3, CertainIn: 1, Unless: "five"}, look.TrackDraws{Name: "first/r", Draws: 1})
+	r.wantTracks("ann", view.Track{Name: "first/sr", Draws: 3, CertainIn: 1, Unless: "five"}, view.Track{Name: "first/r", Draws: 1})
 	r.want(setTrack("ann", "first/sr", 0, "", "done"), rules.OK, "")
-	r.wantTracks("ann", look.TrackDraws{Name: "first/r", Draws: 1})
+	r.wantTracks("ann", view.Track{Name: "first/r", Draws: 1})
 
 	// Who was never seen joins, but not by asking for a track that there is not.
 	r.want(setTrack("bob", "five", 7, "", "moved from the old server"), rules.OK, "")
-	r.wantTracks("bob", look.TrackDraws{Name: "five", Draws: 7, CertainIn: 1, Pool: "second"})
+	r.wantTracks("bob", view.Track{Name: "five", Draws: 7, CertainIn: 1, Pool: "second"})
 	if n := r.holds("bob", "gem"); n != 0 {
 		t.Errorf("bob joined with %d gems, want none: he has not come", n)
 	}
@@ -66,11 +67,11 @@ func TestTracks(t *testing.T) {
 
 	// Only tracks of the catalog in force are seen. They count on when they come back.
 	r.put(items + `third: {pity: {sr: {share: five}}, ` + entries + `}}}`)
-	r.wantTracks("bob", look.TrackDraws{Name: "five", Draws: 7})
+	r.wantTracks("bob", view.Track{Name: "five", Draws: 7})
 	r.wantTracks("ann")
 	r.want(setTrack("ann", "first/sr", 1, "", "x"), rules.Refused, "track")
 	r.put(items + `first: {pity: {r: {certain: 2}}, ` + entries + `}}}`)
-	r.wantTracks("ann", look.TrackDraws{Name: "first/r", Draws: 1, CertainIn: 1})
+	r.wantTracks("ann", view.Track{Name: "first/r", Draws: 1, CertainIn: 1})
 	r.wantTracks("bob")
 
 	again := r.replay()

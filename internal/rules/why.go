@@ -7,6 +7,7 @@ import (
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/store"
+	"github.com/kuji-dev/kuji/view"
 )
 
 // Some statuses say more than what they are about. It stands in the event, so that the same request
@@ -19,17 +20,6 @@ import (
 //	                    many the command needs; varints
 //
 // For a member of a group it is what that member found after those before it.
-
-// LimitState is a limit of a pool, and where a player stands in it.
-type LimitState struct {
-	Per    catalog.Per `json:"per"`
-	Window int64       `json:"window_ms,omitempty"` // 0 unless Per is catalog.PerWindow
-	Draws  uint64      `json:"draws"`               // that the limit allows
-	Left   uint64      `json:"left"`                // of them
-	// Resets is when more draws than now are left, at the soonest: a time stamp, Unix milliseconds.
-	// All of them are left then, except of a window. 0: never, or all are left now.
-	Resets int64 `json:"resets,omitempty"`
-}
 
 // Lack is an item of which a player has too few.
 type Lack struct {
@@ -75,7 +65,7 @@ func (r *effects) writeWhy(status Status) {
 
 // WhyOf returns what an event that failed says about its status: a limit, or what was lacking. Both
 // are empty for any other status.
-func WhyOf(ev *store.Event) (limit LimitState, lacks []Lack, err error) {
+func WhyOf(ev *store.Event) (limit view.Limit, lacks []Lack, err error) {
 	r := store.NewReader(ev.Why)
 	switch Status(ev.Status) {
 	case LimitReached:
@@ -99,7 +89,7 @@ func WhyOf(ev *store.Event) (limit LimitState, lacks []Lack, err error) {
 }
 
 // limitState returns where a player stands in a limit at this point of the command.
-func (r *counting) limitState(l *Limit, player uint32) LimitState {
+func (r *counting) limitState(l *Limit, player uint32) view.Limit {
 	if l.Per == catalog.PerWindow {
 		return r.instant().Limit(l, r.windowCounters(l, player))
 	}
@@ -107,8 +97,8 @@ func (r *counting) limitState(l *Limit, player uint32) LimitState {
 }
 
 // Limit returns where a player with these counters of a limit stands in it.
-func (m Instant) Limit(l *Limit, counters []counterValue) LimitState {
-	s := LimitState{Per: l.Per, Draws: l.Draws}
+func (m Instant) Limit(l *Limit, counters []counterValue) view.Limit {
+	s := view.Limit{Per: l.Per, Draws: l.Draws}
 	if l.Per == catalog.PerWindow {
 		s.Window = l.Window
 	}

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/look"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
-	"github.com/kuji-dev/kuji/internal/look"
+	"github.com/kuji-dev/kuji/view"
 )
 
 // stopped carries out a command that must reach a limit, and returns what the event says of it.
-func (r *realm) stopped(cmd rules.Command) rules.LimitState {
+func (r *realm) stopped(cmd rules.Command) view.Limit {
 	r.t.Helper()
 	ev := r.do(cmd)
 	limit, _, err := rules.WhyOf(&ev)
@@ -22,7 +23,7 @@ func (r *realm) stopped(cmd rules.Command) rules.LimitState {
 }
 
 // limits returns where a player stands, as a reader finds it.
-func (r *realm) limits(player string) []look.PoolLimit {
+func (r *realm) limits(player string) []view.PoolLimit {
 	_, counters, _, _ := r.state.Holdings(player)
 	limits, _ := look.LimitsUsed(r.rules.Tables(), counters, r.now, r.state.Back())
 	return limits
@@ -32,7 +33,7 @@ func (r *realm) limits(player string) []look.PoolLimit {
 func TestLimitStates(t *testing.T) {
 	r := newRealm(t, 1)
 	r.put(limited("{per: forever, draws: 50}, {per: day, draws: 9}, {per: week, draws: 11}, {per: window, window: 1h, draws: 5}"))
-	all := func(player string) []rules.LimitState {
+	all := func(player string) []view.Limit {
 		_, counters, _, _ := r.state.Holdings(player)
 		states, known := look.Limits(r.rules.Tables(), "p", counters, r.now, r.state.Back())
 		if !known {
@@ -40,23 +41,23 @@ func TestLimitStates(t *testing.T) {
 		}
 		return states
 	}
-	state := func(per catalog.Per, draws, left uint64, resets int64) rules.LimitState {
-		s := rules.LimitState{Per: per, Draws: draws, Left: left, Resets: resets}
+	state := func(per catalog.Per, draws, left uint64, resets int64) view.Limit {
+		s := view.Limit{Per: per, Draws: draws, Left: left, Resets: resets}
 		if per == catalog.PerWindow {
 			s.Window = hour
 		}
 		return s
 	}
-	want := func(player string, forever, day_, week, window rules.LimitState) {
+	want := func(player string, forever, day_, week, window view.Limit) {
 		t.Helper()
-		states := []rules.LimitState{forever, day_, week, window}
+		states := []view.Limit{forever, day_, week, window}
 		if got := all(player); !reflect.DeepEqual(got, states) {
 			t.Errorf("%s stands at\n%+v, want\n%+v", player, got, states)
 		}
-		var used []look.PoolLimit
+		var used []view.PoolLimit
 		for _, s := range states {
 			if s.Left < s.Draws {
-				used = append(used, look.PoolLimit{Pool: "p", Limit: s})
+				used = append(used, view.PoolLimit{Pool: "p", Limit: s})
 			}
 		}
 		if got := r.limits(player); !reflect.DeepEqual(got, used) {
@@ -81,7 +82,7 @@ func TestLimitStates(t *testing.T) {
 	r.setBack(monday + 10*hour) // the stamps go back, what counts does not
 	want("ann", state(1, 50, 46, 0), state(2, 9, 5, monday+day), state(3, 11, 7, monday+7*day), state(4, 5, 3, monday+10*hour+1000))
 	r.put(limited("{per: forever, draws: 3}, {per: day, draws: 9}"))
-	if got := all("ann"); !reflect.DeepEqual(got, []rules.LimitState{state(1, 3, 0, 0), state(2, 9, 5, monday+day)}) {
+	if got := all("ann"); !reflect.DeepEqual(got, []view.Limit{state(1, 3, 0, 0), state(2, 9, 5, monday+day)}) {
 		t.Errorf("after the limit was lowered ann stands at %+v", got)
 	}
 	if _, known := look.Limits(r.rules.Tables(), "nope", nil, r.now, 0); known {

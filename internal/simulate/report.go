@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kuji-dev/kuji/internal/odds"
+	"github.com/kuji-dev/kuji/view"
 )
 
 // Report is what a simulation found. Numbers that cannot be known are nil.
@@ -168,7 +169,7 @@ func (p *plan) report(t *tally) *Report {
 		}
 		r.Codes = append(r.Codes, c)
 	}
-	var longRun []odds.OutcomeOdds // of the same lines, in the same order; empty: not known
+	var longRun []view.OutcomeOdds // of the same lines, in the same order; empty: not known
 	if r.OddsChange {
 		longRun, r.NoLongRun = odds.LongRun(p.tables, p.Pool, p.Count)
 	}

@@ -1,0 +1,23 @@
+package view
+
+import "fmt"
+
+// Status says how a command ended. Every status but 0, OK, is a refusal that depends on the state and
+// changes nothing, except that UnknownCode counts the guess. The numbers are part of the event format:
+// never reuse one. 6, 7 and 13 once were unknown pools, items and tracks. Package kuji has the constants.
+type Status uint8
+
+var statusNames = [...]string{
+	0: "ok", 1: "sold_out", 2: "limit_reached", 3: "insufficient_items", 4: "not_started", 5: "ended",
+	8: "count_too_large", 9: "balance_overflow", 10: "aborted", 11: "not_eligible", 12: "price_not_offered",
+	14: "unknown_code", 15: "code_expired", 16: "code_used_up", 17: "code_redeemed", 18: "too_many_guesses",
+	19: "code_required", 255: "refused",
+}
+
+// String returns the status in snake_case.
+func (s Status) String() string {
+	if name := statusNames[s]; name != "" {
+		return name
+	}
+	return fmt.Sprintf("status(%d)", uint8(s))
+}
