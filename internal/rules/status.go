@@ -24,8 +24,6 @@ const (
 	TooManyGuesses    Status = 18
 	CodeRequired      Status = 19
 
-	statusEnd Status = 20 // one more than the last status in a log
-
 	// Refused is never in a log: the command is not carried out. Odds say it of a pool that only
 	// other pools draw from.
 	Refused Status = 255
