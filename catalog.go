@@ -63,19 +63,16 @@ const (
 	ChangeNotice       ChangeKind = "notice"        // nothing changes, but the catalog deserves a second look
 )
 
-// Apply puts a catalog in force and returns once that is durable. If the same catalog is already
-// in force, nothing is logged and the result is that of the call that applied it. CodeConflict:
-// the catalog does not fit the realm's state.
+// Apply puts a catalog in force and returns once that is durable. If it is in force already, nothing is
+// logged and the result is that of the first call. CodeConflict: it does not fit the realm's state.
 func (r *Realm) Apply(ctx context.Context, c *catalog.Catalog) (Result, error) {
 	return r.catalogs.Apply(ctx, c, ApplyOptions{})
 }
 
 // ApplyOptions says more about a catalog that is applied.
 type ApplyOptions struct {
-	// Over is the version that must be in force, 0 for none. CodeConflict if another one is: somebody
-	// else has applied a catalog in the meantime, and Plan says what this one would change now. If the
-	// same catalog is already in force, Over does not matter, so that a lost answer can be asked for
-	// again. nil: any version.
+	// Over is the version that must be in force, 0 for none, nil for any. CodeConflict: another one is, and
+	// Plan says what this catalog would change now. A catalog that is in force already is never refused.
 	Over *uint64
 	Note Note // who applies it, and why
 }
@@ -150,8 +147,8 @@ func checkCatalog(c *catalog.Catalog) error {
 	return nil
 }
 
-// Plan says what Apply would do, without doing it. Its numbers of draws are those of one moment
-// during the call, and are durable when it returns. CodeConflict: as for Apply.
+// Plan says what Apply would do. Its numbers of draws are those of one moment during the call, and durable
+// when it returns. CodeConflict: as for Apply.
 func (v *Catalogs) Plan(ctx context.Context, c *catalog.Catalog) (Plan, error) {
 	if err := checkCatalog(c); err != nil {
 		return Plan{}, err
@@ -163,7 +160,7 @@ func (v *Catalogs) Plan(ctx context.Context, c *catalog.Catalog) (Plan, error) {
 	return p, nil
 }
 
-// plan makes a plan. The position that it returns covers everything that the plan depends on.
+// plan makes a plan. The position that it returns covers all that the plan depends on.
 func (v *Catalogs) plan(ctx context.Context, c *catalog.Catalog) (p view.Plan, seen uint64, err error) {
 	v.w.prepare.Lock()
 	defer v.w.prepare.Unlock()
@@ -195,8 +192,7 @@ func (v *Catalogs) InForce(ctx context.Context) (CatalogView, error) {
 	return CatalogView{Version: c.Version, Hash: t.Hash, Catalog: t.Catalog, Position: c.Position, Index: c.Index, Time: c.Time}, nil
 }
 
-// Items returns the items with these ids, as the catalog in force has them and in its order. Those that
-// it does not have are left out.
+// Items returns those of the items with these ids that the catalog in force has, in its order.
 func (v *Catalogs) Items(ctx context.Context, ids []string) ([]catalog.Item, error) {
 	t, _, err := v.inForce(ctx)
 	if err != nil {
@@ -218,9 +214,9 @@ func (v *Catalogs) inForce(ctx context.Context) (*rules.Tables, store.InForce, e
 	return t, c, v.w.settle(ctx, c.Position)
 }
 
-// Older catalogs stand in the log and nowhere else. The first question reads the log up to the catalog in
-// force, and remembers where each catalog stands; later ones read only what is new. A log that was trimmed is
-// read again: it begins with the catalog of its oldest snapshot.
+// Older catalogs stand only in the log. The first question reads it up to the catalog in force, and
+// remembers where each catalog stands; later ones read what is new. A log that was trimmed is read again:
+// it begins with the catalog of its oldest snapshot.
 
 // MaxCatalogVersions is the most versions that a realm remembers the places of: the newest.
 const MaxCatalogVersions = 4096
@@ -252,10 +248,9 @@ type versionAt struct {
 	snapshot bool // the event was trimmed: the oldest snapshot has the catalog
 }
 
-// Versions returns the catalogs that were put in force, the oldest first. The last one is in force. If the
-// log was trimmed, the first is the one that was in force where the log begins; an engine in memory has
-// only the last one. At most the newest MaxCatalogVersions are returned. The first call after the realm was
-// opened reads the log up to the catalog in force.
+// Versions returns the catalogs that were put in force, the oldest first and the one in force last, at most
+// MaxCatalogVersions. After trimming, the first is the one in force where the log begins. An engine in
+// memory has only the last. The first call reads the log up to the catalog in force.
 func (v *Catalogs) Versions(ctx context.Context) ([]CatalogVersion, error) {
 	known, done, err := v.knowVersions(ctx)
 	if err != nil {
@@ -269,8 +264,7 @@ func (v *Catalogs) Versions(ctx context.Context) ([]CatalogVersion, error) {
 	return all, nil
 }
 
-// Version returns a catalog by its version. CodeNotFound: there was none with this version, or the
-// log does not have it any more.
+// Version returns a catalog by its version. CodeNotFound: there was none, or the log no longer has it.
 func (v *Catalogs) Version(ctx context.Context, version uint64) (CatalogView, error) {
 	if v, err := v.InForce(ctx); err != nil || v.Version == version && version > 0 {
 		return v, err
@@ -293,8 +287,7 @@ func (v *Catalogs) Version(ctx context.Context, version uint64) (CatalogView, er
 	return view, v.w.failed(fmt.Sprintf("reading catalog version %d", version), err)
 }
 
-// knowVersions brings what is known up to date, and keeps others from changing it until done is
-// called.
+// knowVersions brings what is known up to date; others cannot change it until done is called.
 func (v *Catalogs) knowVersions(ctx context.Context) (known []versionAt, done func(), err error) {
 	if err := v.w.gate.answers(ctx); err != nil {
 		return nil, nil, err

@@ -18,16 +18,15 @@ import (
 //	now      = the wall clock, if it is within MaxLeap of expected; otherwise expected
 //	stamp    = the later of now and the last stamp
 //
-// The wall clock is trusted at the first reading after opening that is not before the end of the log, and
-// when somebody confirms it with SetClock. If the first reading is too far ahead of the log, the realm is
-// not opened. Why: docs/internals/decisions/0005-clocks.md.
+// The wall clock is trusted at the first reading after opening that is not before the end of the log,
+// and when SetClock confirms it. Why: docs/internals/decisions/0005-clocks.md.
 
 const (
-	// MaxLeap is how far the wall clock may be from where the monotonic clock expects it. While it
-	// is further away, the realm's time goes on by the monotonic clock.
+	// MaxLeap is how far the wall clock may be from what the monotonic clock expects. Beyond, the
+	// realm's time goes on by the monotonic clock.
 	MaxLeap = time.Minute
-	// MaxDowntime is how far the wall clock may be ahead of a realm's log when the realm is opened,
-	// unless Options.ClockConfirmed says that it is right.
+	// MaxDowntime is how far the wall clock may be ahead of a log when the realm is opened, unless
+	// Options.ClockConfirmed says that it is right.
 	MaxDowntime = 30 * 24 * time.Hour
 	// MaxClockText bounds who sets a clock and why, in bytes.
 	MaxClockText = 200
@@ -101,20 +100,20 @@ type ClockView struct {
 	Time int64 // the time stamp that a batch would get, Unix milliseconds
 	Back int64 // how far SetClock has set the clock back since the realm's first batch, milliseconds
 	// IDsFrom is when new request ids must have been made at the earliest, Unix milliseconds: older ones
-	// are refused with CodeTooOld. 0: the catalog in force takes ids without a time. If it is later than
-	// Wall, clients whose clocks are right get nothing done until then.
+	// get CodeTooOld. 0: the catalog in force takes ids without a time. If it is later than Wall,
+	// clients with right clocks get nothing done until then.
 	IDsFrom int64
 }
 
 // Drift returns how far the machine's clock is ahead of the realm's time stamps; negative: behind.
 func (v ClockView) Drift() time.Duration { return time.Duration(v.Wall-v.Time) * time.Millisecond }
 
-// Drifts reports whether the two are more than MaxLeap apart: the machine's clock is wrong, or was. Once it
-// is right, SetClock makes the realm follow it again.
+// Drifts reports whether the two are more than MaxLeap apart: the machine's clock is wrong, or was.
+// SetClock makes the realm follow a right clock again.
 func (v ClockView) Drifts() bool { return v.Drift().Abs() > MaxLeap }
 
-// RefusesIDs reports whether the realm refuses the ids that clients with right clocks make now,
-// provided that the machine's clock is right. It does so until IDsFrom.
+// RefusesIDs reports whether the realm refuses the ids that clients with right clocks make now, provided
+// that the machine's clock is right.
 func (v ClockView) RefusesIDs() bool { return v.IDsFrom > v.Wall }
 
 // clockView returns the realm's view of the clock. The caller holds mu.
@@ -132,23 +131,21 @@ type ClockSet struct {
 	Receipt Receipt `json:"-"` // where in the log that is; its Time is the last stamp before
 }
 
-// SetClock makes time stamps follow the machine's clock from here on, and returns once that is
-// durable. If they are ahead of it, they go back. The caller confirms the machine's clock: now must be
-// within MaxLeap of it. The log keeps who asked and why, at most MaxClockText bytes each. A reason must be
-// given.
+// SetClock makes time stamps follow the machine's clock from here on, even back, and returns once that
+// is durable. now, within MaxLeap of that clock, confirms it. The log keeps who asked and why, at most
+// MaxClockText bytes each; a reason must be given.
 //
-// Pools start and end by the new stamps, and a day or a week is the time since it began by the new
-// stamps. Setting the clock back gives nobody more draws and forgets no request id early: what
-// counted still counts for as long as it would have. Setting it forward lets that time pass at once,
-// for windows and for remembered request ids too. So if a wrong clock is set forward and put right
-// later, each step forward gives each player at most one more window, day or week of draws from each
-// such limit.
+// Pools start and end by the new stamps, and a day or a week is counted from when it began by them.
+// Setting the clock back gives nobody more draws and forgets no request id early: what counted counts
+// for as long as it would have. Setting it forward lets that time pass at once, for windows and
+// remembered ids too: each step gives each player at most one more window, day or week of draws from
+// each such limit.
 //
 // With a catalog that wants ids with a time, the realm may refuse new ids up to ClockSet.IDsFrom: clocks
-// that were ahead have made ids with later times, which are forgotten by now.
+// that were ahead have made later ids, which are forgotten by now.
 //
-// CodeConflict, with the field "time": the machine's clock shows another time. Other errors are
-// those of Do.
+// CodeConflict, with the field "time": the machine's clock shows another time. Other errors are those of
+// Do.
 func (r *Realm) SetClock(ctx context.Context, now time.Time, by, reason string) (ClockSet, error) {
 	if err := checkWho(by, reason, (&rules.SetClock{To: now.UnixMilli(), By: by, Reason: reason}).Check()); err != nil {
 		return ClockSet{}, err

@@ -17,14 +17,13 @@ import (
 const (
 	// MaxCode is the longest code, in bytes.
 	MaxCode = 128
-	// MaxImport is the most codes in one ImportCodes. Together they have at most MaxImportBytes,
-	// with one more byte for each.
+	// MaxImport is the most codes in one Import, and MaxImportBytes their bytes with one more for each.
 	MaxImport      = 10_000
 	MaxImportBytes = 1 << 20
 )
 
-// RewardCode is a code that a reward gave. It is a secret of its player: printed by package fmt it
-// shows only its place in its list. As JSON it shows itself.
+// RewardCode is a code that a reward gave: a secret of its player. Package fmt prints only its place in its
+// list; JSON has the code.
 type RewardCode struct {
 	List   string `json:"list"`   // the name of the list
 	Number uint64 `json:"number"` // its place in the list, from 0
@@ -67,13 +66,11 @@ type GivenCode struct {
 // Codes is the view of a realm's lists of codes.
 type Codes struct{ w *writer }
 
-// Import adds codes to the end of a list, in their order, and returns once that is durable. It passes over
-// codes that the list has already: an import that was interrupted can be repeated. The list need not be in
-// the catalog yet. Codes are 1 to MaxCode bytes of UTF-8, without control characters and without space
-// around them.
-// CodeInvalid: a code is not like that, or they are too many; none was added. CodeConflict: the
-// realm has no room for so many codes or lists, or the list would have more than 16 codes that differ
-// only in spaces, hyphens and case.
+// Import adds codes to the end of a list, in order, and returns once that is durable. Codes that the list
+// has are passed over: an interrupted import can be repeated. The list need not be in the catalog yet. A
+// code is 1 to MaxCode bytes of UTF-8, without control characters and without space around it. CodeInvalid:
+// a code is not like that, or they are too many; none was added. CodeConflict: the realm has no room for
+// the codes or the list, or more than 16 codes of the list would differ only in spaces, hyphens and case.
 func (c Codes) Import(ctx context.Context, list string, codes []string) (Imported, error) {
 	if err := CheckImport(list, codes); err != nil {
 		return Imported{}, err
@@ -187,21 +184,20 @@ func (c Codes) view(num uint32) CodesView {
 	return CodesView{List: s.CodeListName(num), Codes: codes.Count(), Given: codes.Given(), Redeemed: redeemed, Uses: uses, Position: last}
 }
 
-// List returns how many codes a list has and how many of them were given. It waits until that is
-// durable. CodeNotFound: there is no such list, neither imported nor in a catalog.
+// List returns how many codes a list has and how many of them were given, once that is durable.
+// CodeNotFound: there is no such list, neither imported nor in a catalog.
 func (c Codes) List(ctx context.Context, list string) (CodesView, error) {
 	v, _, err := c.Given(ctx, list, 0, 0)
 	return v, err
 }
 
-// Given is List, and also returns who got which codes, in the order in which they were given, beginning
-// with code number from, at most count of them. The codes are in clear. CodeInvalid: count is negative.
+// Given is List, with who got which codes, in clear and in the order in which they were given: at most
+// count, from number from on. CodeInvalid: count is negative.
 func (c Codes) Given(ctx context.Context, list string, from uint64, count int) (CodesView, []GivenCode, error) {
 	return c.export(ctx, list, from, count, false)
 }
 
-// Used is Given for the codes that players used, in the order in which they did, beginning with use number
-// from.
+// Used is Given for the codes that players used, in that order, from use number from on.
 func (c Codes) Used(ctx context.Context, list string, from uint64, count int) (CodesView, []GivenCode, error) {
 	return c.export(ctx, list, from, count, true)
 }

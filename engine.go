@@ -19,8 +19,7 @@ import (
 // MaxRealms is the most realms in one engine.
 const MaxRealms = 1024
 
-// Engine holds the realms of one data directory, or of another driver. All methods may be called
-// concurrently.
+// Engine holds the realms of one data directory, or of a driver. All methods may be called concurrently.
 type Engine struct {
 	o     Options
 	world world
@@ -30,19 +29,16 @@ type Engine struct {
 	closed bool
 }
 
-// opening is a realm that is being opened. That may take long, so other realms can be opened and
-// found in the meantime.
+// opening is a realm that is being opened. Other realms can be opened meanwhile.
 type opening struct {
 	done  chan struct{} // closed when realm and err are final
 	realm *Realm
 	err   error
 }
 
-// Open opens the data directory dir and creates it if needed. Only one engine at a time can have
-// it open; a second one gets CodeLocked. A realm is opened when it is first asked for. With
-// Options.Driver, dir must be empty. Other errors: CodeInvalid if dir is empty or an option is out of
-// range, CodeNotFound if it does not exist under Options.MustExist, CodeFailed if the directory
-// cannot be created or read.
+// Open opens the data directory dir, and creates it if needed. With Options.Driver, dir must be empty.
+// CodeLocked: another engine has it open. CodeInvalid: dir is empty, or an option is out of range.
+// CodeNotFound: it does not exist, under Options.MustExist. CodeFailed: it cannot be created or read.
 func Open(dir string, o Options) (*Engine, error) {
 	return openIn(nil, nil, dir, o)
 }
@@ -89,7 +85,7 @@ func (w *world) openDisk(fs vfs.FS, dir string, o *Options) error {
 }
 
 // OpenDir opens the driver of a data directory, to read or copy it: see packages verify and backup.
-// CodeLocked: an engine has it open. CodeNotFound: it does not exist, and disk.Options.MustExist is set.
+// CodeLocked: an engine has it open. CodeNotFound: it does not exist, under disk.Options.MustExist.
 // CodeFailed: it cannot be read or made.
 func OpenDir(dir string, o disk.Options) (*disk.Driver, error) {
 	d, err := disk.Open(dir, o)
@@ -104,10 +100,9 @@ func OpenDir(dir string, o disk.Options) (*disk.Driver, error) {
 	return d, nil
 }
 
-// OpenMemory returns an engine that writes nothing, for simulations and for tests of what you build on
-// Kuji. Its data is lost when it is closed and cannot be verified afterwards. All randomness comes from the
-// seed: with the same seed, the same Options.Now and the same requests in the same order, every draw gives
-// the same outcome. Of the options, only Now and MaxPending have an effect.
+// OpenMemory returns an engine that writes nothing, for simulations and tests. Its data is lost at Close
+// and cannot be verified. The same seed, Options.Now and requests in the same order give the same
+// outcomes. Of the options, only Now and MaxPending have an effect.
 func OpenMemory(seed [32]byte, o Options) (*Engine, error) {
 	o, err := o.checked()
 	if err != nil {
@@ -142,9 +137,9 @@ func CheckRealm(name string) error {
 }
 
 // Realm returns the realm with this name, and creates an empty one if there is none. The first call
-// replays its log. Errors: CodeInvalid for a bad name, CodeConflict if MaxRealms realms exist, CodeCorrupt
-// if the log is damaged, has lost its end or is gone, CodeFailed if it cannot be read or written,
-// CodeNotFound if it does not exist under Options.MustExist, CodeClosed if the engine is closed.
+// replays its log. CodeInvalid: a bad name. CodeConflict: MaxRealms realms exist. CodeCorrupt: the log
+// is damaged or has lost its end. CodeFailed: it cannot be read or written. CodeNotFound: it does not
+// exist, under Options.MustExist. CodeClosed: the engine is closed.
 func (e *Engine) Realm(name string) (*Realm, error) { return e.open(name, true) }
 
 // Lookup is Realm, but it creates nothing: CodeNotFound if the realm does not exist.
@@ -162,8 +157,7 @@ func (e *Engine) open(name string, create bool) (*Realm, error) {
 		<-o.done
 		return o.realm, o.err
 	}
-	// This error stays if openRealm panics: a defect, perhaps in the middle of a write. This process does
-	// not try again.
+	// It stays if openRealm panics, perhaps in the middle of a write: this process does not try again.
 	o.err = &Error{Code: CodeFailed, Message: "opening realm " + name + " panicked; restart the process"}
 	defer close(o.done)
 	o.realm, o.err = openRealm(e.world, name, e.o)
@@ -220,8 +214,7 @@ func (e *Engine) mayOpen(name string, create bool) error {
 	return nil
 }
 
-// Realms returns the names of the realms that exist, sorted. In a data directory it ignores
-// everything that is not a directory or whose name no realm can have.
+// Realms returns the names of the realms that exist, sorted. It ignores what is not a realm's directory.
 func (e *Engine) Realms() ([]string, error) {
 	names, err := e.world.driver.Realms(context.Background())
 	if err != nil {
@@ -230,11 +223,10 @@ func (e *Engine) Realms() ([]string, error) {
 	return names, nil
 }
 
-// CloseRealm closes one realm as Close does, and forgets it: the next Realm or Lookup opens it again, from
-// the log. A realm that stopped comes back, and one that leads follows again, while the others go on. Who
-// asks for the realm meanwhile waits and gets CodeClosed. What takes longer than ctx is cut off. A realm
-// that is not open is no error. An error says that the realm did not close cleanly; it is closed all the
-// same.
+// CloseRealm closes one realm as Close does, and forgets it: the next Realm or Lookup opens it again
+// from the log, also if it had stopped or led. Callers who ask for it meanwhile wait and get CodeClosed.
+// What takes longer than ctx is cut off. A realm that is not open is no error. An error says that the
+// realm did not close cleanly; it is closed all the same.
 func (e *Engine) CloseRealm(ctx context.Context, name string) error {
 	e.mu.Lock()
 	was := e.realms[name]
@@ -255,11 +247,10 @@ func (e *Engine) CloseRealm(ctx context.Context, name string) error {
 	return was.realm.close()
 }
 
-// Close closes the engine. It answers the calls under way, ends the realms' epochs, which reveals
-// their seeds, and closes the logs and the driver. Later calls get CodeClosed. A second Close does nothing.
-//
-// The error names the realms that did not close cleanly: those that had stopped before (see
-// [Realm.Err]) and those whose last writes failed. All resources are released even then.
+// Close answers the calls under way, ends the realms' epochs, which reveals their seeds, and closes the
+// logs and the driver. Later calls get CodeClosed; a second Close does nothing. The error names the
+// realms that had stopped (see [Realm.Err]) or whose last writes failed. All resources are released even
+// then.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	if e.closed {

@@ -78,8 +78,8 @@ func errf(code Code, field, format string, args ...any) *Error {
 	return &Error{Code: code, Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
-// ErrorOf makes an *Error of an error of a log or a driver, with its code and with what failed as its
-// message. An err with an *Error in its chain, and nil, it returns as they are.
+// ErrorOf makes an *Error of an error of a log or a driver; what is its message. It returns nil, and an
+// err with an *Error in its chain, as they are.
 func ErrorOf(what string, err error) error {
 	if _, ok := errors.AsType[*Error](err); ok || err == nil {
 		return err

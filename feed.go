@@ -19,12 +19,10 @@ import (
 	"github.com/kuji-dev/kuji/internal/look"
 )
 
-// A reader of the feed finds a known place in the log before the first position that it wants, reads and
-// folds the log from there, and waits at its end. It decodes the events of each batch that survives a crash.
-//
-// It shares nothing with the writer but the log and the names, which are read without the realm's lock: a
-// slow reader delays nobody. It needs no state of its own. Numbers are never reused: the names of today
-// tell what an old event names.
+// A reader of the feed finds a known place before the first position that it wants, folds the log from
+// there, and waits at its end for batches that survive a crash. It shares nothing with the writer but the
+// log and the names, read without the realm's lock, so a slow reader delays nobody. It needs no state:
+// numbers are never reused, so the names of today tell what an old event names.
 
 // Feed is the feed of a realm's events.
 type Feed struct {
@@ -39,7 +37,7 @@ type Feed struct {
 // MaxReaders is the most readers of one realm's feed at a time.
 const MaxReaders = 128
 
-// TrimmedError says that the events which a reader of the feed wants were trimmed from the log.
+// TrimmedError says that the events which a reader wants were trimmed from the log.
 type TrimmedError struct {
 	First uint64 // the first position that is kept, or that comes next
 }
@@ -48,19 +46,19 @@ func (e *TrimmedError) Error() string {
 	return fmt.Sprintf("the feed begins at position %d: what came before was trimmed", e.First)
 }
 
-// Events iterates over the events of all batches from a position on, in order, and waits for those to come
-// until ctx ends. 0 and 1 are the beginning.
+// Events iterates over the events of all batches from a position on, in order, and waits for more until ctx
+// ends. 0 and 1 are the beginning.
 //
-// An event is yielded once it survives a crash, whatever [SyncPolicy] the engine has. Under
-// SyncNone that is late: when the log goes on to another segment, at a snapshot, and at close.
+// An event is yielded once it survives a crash, whatever [SyncPolicy] the engine has. Under SyncNone that
+// is late: when the log goes on to another segment, at a snapshot, and at close.
 //
-// The last event of a batch has Record.Last. A reader that has handled it goes on from Position+1
-// after a restart. One that begins again in the middle of a batch gets its first events twice.
+// The last event of a batch has Record.Last: a reader that has handled it goes on from Position+1 after a
+// restart. One that begins again in the middle of a batch gets its first events twice.
 //
-// It ends with an error: CodeCanceled when ctx ends; CodeNotFound with a [TrimmedError] if the log no
-// longer has the position; CodeInvalid if the position lies beyond the end of the log; CodeOverloaded
-// if MaxReaders others read; CodeConflict if the engine is in memory, which keeps no log; CodeClosed
-// when the realm is closed; CodeNotLeader when another node writes the realm: its feed goes on.
+// It ends with an error: CodeCanceled: ctx ended. CodeNotFound, with a [TrimmedError]: the log no longer
+// has the position. CodeInvalid: the position is beyond the end of the log. CodeOverloaded: MaxReaders
+// others read. CodeConflict: an engine in memory keeps no log. CodeClosed: the realm is closed.
+// CodeNotLeader: another node writes the realm, and its feed goes on.
 func (f *Feed) Events(ctx context.Context, from uint64) iter.Seq2[Record, error] {
 	return f.Query(ctx, EventsQuery{From: from})
 }
@@ -68,11 +66,11 @@ func (f *Feed) Events(ctx context.Context, from uint64) iter.Seq2[Record, error]
 // EventsQuery says which events a reader of the feed wants. The zero value is all, from the beginning.
 type EventsQuery struct {
 	From uint64 // a position: see [Feed.Events]
-	// Player and Pool, where they are not empty, are those that an event must be about: its request, or
-	// a member of its group, names both. The player is the one who asks, or who receives a transfer.
+	// Player and Pool, if not empty, are those of the request, or of one member of its group. The player is
+	// the one who asks, or who receives a transfer.
 	Player, Pool string
-	// Pace, if not nil, is called before each entry of the log is read. It may wait, and an error ends
-	// the reader, which yields it.
+	// Pace, if not nil, is called before each entry of the log is read. It may wait; its error ends the
+	// reader.
 	Pace func(ctx context.Context, at FeedPlace) error
 }
 
@@ -83,8 +81,8 @@ type FeedPlace struct {
 	Behind bool   // the reader is still far from the end of the log: what it reads next is old
 }
 
-// Query is Events for readers that want only some events, or set the pace. Events that
-// are not wanted are passed over: of a batch whose last event is left out, no Record has Last.
+// Query is Events for readers that want only some events, or set the pace. If the last event of a batch is
+// not wanted, no Record of the batch has Last.
 func (f *Feed) Query(ctx context.Context, q EventsQuery) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		q.From = max(q.From, 1)
@@ -94,12 +92,10 @@ func (f *Feed) Query(ctx context.Context, q EventsQuery) iter.Seq2[Record, error
 	}
 }
 
-// newsWithin is how many entries a reader may be away from the end of the log for what it reads next
-// to be news.
+// newsWithin is how many entries from the end of the log what a reader reads next is still news.
 const newsWithin = 16
 
-// pace tells a query's Pace where its reader is: at an entry of some bytes, all of whose events were
-// yielded.
+// pace tells a query's Pace that its reader has yielded all before an entry, after so many bytes.
 func (q *EventsQuery) pace(ctx context.Context, f *Feed, at ledger.At, bytes int) error {
 	if q.Pace == nil {
 		return nil
@@ -164,8 +160,7 @@ func (f *Feed) walk(ctx context.Context, reader *feedReader, start *place, each 
 	return nil
 }
 
-// mayFollow reports why nobody can read the feed from a position on. newest is the newest epoch whose
-// events the state has.
+// mayFollow reports why nobody can read the feed from a position on. newest is the state's newest epoch.
 func (f *Feed) mayFollow(from uint64) (newest uint64, err error) {
 	f.w.mu.Lock()
 	defer f.w.mu.Unlock()
@@ -250,8 +245,8 @@ func (d *decoder) batch(ctx context.Context, e *ledger.Entry, wanted bool, yield
 	return true, nil
 }
 
-// find finds the numbers of the player and the pool that are wanted, as soon as they have some: the
-// state has what any batch says before a reader gets it.
+// find finds the numbers of the player and the pool that are wanted, once they have some: the state has
+// what a batch says before a reader gets it.
 func (d *decoder) find() {
 	w := &d.want
 	if w.Player != "" && w.PlayerNum == look.NotNumbered {
@@ -301,13 +296,12 @@ func (f *Feed) lag(pos uint64) (readers int, lag uint64) {
 	return len(f.readers), lag
 }
 
-// Granted returns how much of each item grants have given since a time, by who asked for them
-// (Note.By). Grants in groups count, start grants and what draws gave do not. Grants without Note.By
-// are left out. It reads the log up to the newest acknowledged batch, from the last place that is
-// known to be older than the time. So it says the same after a restart and on another node. What was
-// trimmed from the log does not count. An engine in memory keeps no log: there, nothing was granted.
+// Granted returns how much of each item grants have given since a time, by who asked for them (Note.By).
+// Grants in groups count; start grants, draws and grants without Note.By do not. It reads the log from the
+// last known place before the time to the newest acknowledged batch, so it says the same after a restart
+// and on another node. What was trimmed does not count, and an engine in memory has granted nothing.
 //
-// It takes a place among the readers of the feed: see [MaxReaders]. Errors are those of Events.
+// It takes a place among the feed's readers: see [MaxReaders]. Errors are those of Events.
 func (f *Feed) Granted(ctx context.Context, since time.Time) (map[string]map[string]uint64, error) {
 	all := map[string]map[string]uint64{}
 	if !f.w.keepsLog() {
@@ -432,7 +426,7 @@ const (
 	maxPlaces  = 256
 )
 
-// passed counts bytes of the log, up to a place. It adds the place if one is due.
+// passed counts bytes of the log up to a place, and adds the place if one is due.
 func (p *places) passed(bytes int, at ledger.At, version uint64, time int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -441,8 +435,8 @@ func (p *places) passed(bytes int, at ledger.At, version uint64, time int64) {
 	}
 }
 
-// add adds a place. If there are too many, every other one of the older half goes: the closer to the end, the
-// closer together they are, and readers mostly begin there. The caller holds p.mu, or nobody reads yet.
+// add adds a place. If there are too many, every other one of the older half goes: readers mostly begin
+// near the end. The caller holds p.mu, or nobody reads yet.
 func (p *places) add(next place) {
 	if len(p.known) >= maxPlaces {
 		kept := p.known[:0]
@@ -456,8 +450,8 @@ func (p *places) add(next place) {
 	p.known, p.since = append(p.known, next), 0
 }
 
-// before returns the last place that lies before what a reader wants. It is the oldest place if no known
-// one does: before the first entry, if the log has that. trimmed reports that the log begins later.
+// before returns the last known place that lies before what a reader wants, or else the oldest one, which
+// is before the first entry unless trimmed.
 func (p *places) before(ctx context.Context, lies func(*place) bool) (at place, trimmed bool, err error) {
 	first, err := p.log.First(ctx)
 	if err != nil {
@@ -481,8 +475,8 @@ func (p *places) last(lies func(*place) bool) (at place, ok bool) {
 	return at, false
 }
 
-// begin returns the oldest place from which the log can be read: its beginning, or, if it was
-// trimmed, that of the oldest snapshot that it goes back to.
+// begin returns the oldest place from which the log can be read: its beginning, or after trimming that of
+// the oldest snapshot that it goes back to.
 func (p *places) begin(ctx context.Context) (at place, short bool, err error) {
 	t, err := logged.Trimmed(ctx, p.log)
 	if t == nil || err != nil {

@@ -12,12 +12,11 @@ import (
 	"github.com/kuji-dev/kuji/internal/step"
 )
 
-// Following is recovery that does not end. A follower carries out each entry that others append, whole, under
-// the realm's lock. To lead, it appends its epoch-begin and carries on through it: a takeover costs what the
-// log has gained since the last entry that was carried out.
+// A follower carries out each entry that others append, under the realm's lock. To lead, it appends its
+// epoch-begin and carries on through it: a takeover costs what the log has gained since.
 //
-// A follower has nothing that could still be lost: it sees only what survives a crash. A deposed leader does
-// not follow again. Its state may have what the log lacks: it has stopped, and must be opened again.
+// A follower sees only what survives a crash. A deposed leader's state may have what the log lacks: it has
+// stopped, and must be opened again.
 
 // Replica is a realm as one of the nodes that carry out its log: it follows, or it leads.
 type Replica struct {
@@ -53,12 +52,12 @@ func (p *Replica) end() error {
 	return step.Wait(context.Background(), p.w.world.steps, p.done)
 }
 
-// Lead makes the realm lead, and returns when it does: from then on it carries out requests. The
-// leader before is deposed. A realm that leads already goes on; without Options.Follow all do.
+// Lead makes the realm lead, deposing the leader before, and returns when it carries out requests. It does
+// nothing to a realm that leads already, as all do without Options.Follow.
 //
-// CodeCanceled: ctx ended, but the takeover goes on; Engine.Close gives it up. Other errors say why the
-// realm has stopped, such as CodeCorrupt: the log is damaged; CodeNotLeader: another node has taken over;
-// CodeClock: as at opening.
+// CodeCanceled: ctx ended, but the takeover goes on until Engine.Close. Other errors say why the realm has
+// stopped. CodeCorrupt: the log is damaged. CodeNotLeader: another node has taken over. CodeClock: as at
+// opening.
 func (p *Replica) Lead(ctx context.Context) error {
 	if p.done != nil {
 		p.w.mu.Lock()
@@ -75,8 +74,8 @@ func (p *Replica) Lead(ctx context.Context) error {
 // Leads reports whether the realm leads, or did until it stopped.
 func (p *Replica) Leads() bool { return p.w.gate.leads.Load() }
 
-// Await waits until the realm has come to a position that another node has told of. A read from
-// [Stale] shows all of it then. Errors: CodeCanceled, and why the realm has stopped.
+// Await waits until the realm has come to a position. A read from [Stale] then shows all of it. Errors:
+// CodeCanceled, and why the realm has stopped.
 func (p *Replica) Await(ctx context.Context, position uint64) error {
 	return p.w.gate.await(ctx, p.w.world.steps, position)
 }
@@ -90,10 +89,9 @@ type mark struct {
 // marks are a follower's last marks, by position.
 type marks [1024]mark
 
-// Compare compares a follower's chain with another node's [Stats.Chain] at a position. If they differ, one
-// of the two has read or written what the log does not have: the realm stops as at damage, with CodeCorrupt,
-// and does not lead. A position that the realm has not reached, or passed more than 1024 ago, is not
-// compared.
+// Compare compares a follower's chain with another node's [Stats.Chain] at a position, unless it is ahead
+// or more than 1024 back. If they differ, one of the two has read or written what the log does not have:
+// the realm stops as at damage, with CodeCorrupt, and does not lead.
 func (p *Replica) Compare(node string, position uint64, hash [32]byte) error {
 	p.w.mu.Lock()
 	known := p.w.gate.marks
@@ -118,7 +116,7 @@ func (p *Replica) Compare(node string, position uint64, hash [32]byte) error {
 	return err
 }
 
-// keepUp carries out what others append, until the realm is to lead, is closed, or cannot go on.
+// keepUp carries out what others append until the realm leads, is closed or fails.
 func (p *Replica) keepUp() {
 	defer close(p.done)
 	var err error
@@ -139,8 +137,8 @@ func (p *Replica) keepUp() {
 	}
 }
 
-// carryOnTail carries out what others append until the follower is told to stop, which is no error,
-// or until the log cannot be read on. What was trimmed before it was read is no damage.
+// carryOnTail carries out what others append until the follower is told to stop, which is no error, or the
+// log cannot be read on. What was trimmed before it was read is no damage.
 func (p *Replica) carryOnTail() error {
 	for e, err := range p.w.ledger.Follow(p.ctx) {
 		if err != nil && p.ctx.Err() != nil {
@@ -195,8 +193,7 @@ func (p *Replica) startLeading() error {
 	return nil
 }
 
-// serve makes a realm that has taken the log over carry out requests. The caller holds mu, or nobody
-// else has the realm.
+// serve makes a realm that has taken the log over carry out requests. The caller holds mu or has it alone.
 func (p *Replica) serve() {
 	p.w.proofs = proofsOf(p.w.ledger)
 	p.w.source = p.w.ledger.Source()

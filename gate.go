@@ -12,7 +12,7 @@ import (
 )
 
 // gate says what may be asked of a realm now, and how far its log is acknowledged. The realm's lock
-// guards all but the atomic fields, which readers load without it.
+// guards all but the atomic fields.
 type gate struct {
 	name string
 	mu   *sync.Mutex // the realm's
@@ -93,8 +93,8 @@ func (g *gate) note(at ledger.At) {
 	}
 }
 
-// lower lowers the acknowledged position to what is known to be on disk, because a write has failed.
-// Only a relaxed policy had acknowledged more. Reads then show no more than that. The caller holds mu.
+// lower lowers the acknowledged position to what is known to be on disk, after a failed write: a relaxed
+// policy had acknowledged more. The caller holds mu.
 func (g *gate) lower(durable uint64) { g.acked.Store(min(g.acked.Load(), durable)) }
 
 // wake wakes those who wait for a position. The caller holds mu.

@@ -23,13 +23,14 @@ type ItemOdds = view.ItemOdds
 // TrackOdds says where a player stands in a track.
 type TrackOdds = view.TrackOdds
 
-// Odds returns what one request for count draws from a pool gives a player, or with an empty id a player
-// who was never seen, with what the pool guarantees within it. What is expected is of all draws together;
-// how likely an entry comes at least once is not computed if count is more than 1. It waits until that is
-// durable. CodeNotFound: the catalog in force has no such pool. CodeInvalid: the id is too long, count is
-// not from 1 to catalog.MaxDrawCount, or the odds take too much work: they are computed of at most
-// 10 000 entries, in the pool and all below it, and only if one draw cannot go in too many different ways.
-// When ctx ends, the computation does.
+// Odds returns what one request for count draws gives a player, with what the pool guarantees within it,
+// once the state that it depends on is durable. An empty id is a player who was never seen. What is
+// expected is of all draws together; with more than one, how likely an entry comes at least once is not
+// computed.
+//
+// CodeNotFound: the catalog in force has no such pool. CodeInvalid: the id is too long, count is not from 1
+// to catalog.MaxDrawCount, or the odds take too much work: more than 10 000 entries, in the pool and below,
+// or too many ways that one draw can go. CodeCanceled: ctx ended.
 func (p Pools) Odds(ctx context.Context, pool, player string, count int) (Odds, error) {
 	switch {
 	case len(player) > rules.MaxID:
@@ -61,8 +62,7 @@ func (p Pools) Odds(ctx context.Context, pool, player string, count int) (Odds, 
 	return o, nil
 }
 
-// going lets computations that take long go on as long as a context lasts. They give way to others, so
-// that no draw waits for a processor because of them.
+// going lets a computation go on until ctx ends. It yields the processor, so that no draw waits.
 func going(ctx context.Context) odds.Going {
 	return func() bool {
 		runtime.Gosched()
@@ -70,7 +70,7 @@ func going(ctx context.Context) odds.Going {
 	}
 }
 
-// stand copies what a draw depends on. The position that it returns covers everything in it.
+// stand copies what a draw depends on. The position that it returns covers all of it.
 func (p Pools) stand(ctx context.Context, pool, player string, count int) (s *odds.Standing, seen, version uint64, err error) {
 	now := min(p.w.o.Now().UnixMilli(), rules.MaxTime)
 	p.w.mu.Lock()

@@ -13,15 +13,15 @@ import (
 type SyncPolicy uint8
 
 const (
-	// SyncAlways acknowledges a request when its batch is fsynced. A crash loses nothing that was
-	// acknowledged, whether of the process, the kernel or the power.
+	// SyncAlways: when its batch is fsynced. No crash of the process, the kernel or the power loses what
+	// was acknowledged.
 	SyncAlways SyncPolicy = iota
-	// SyncInterval acknowledges a request when its batch is handed to the operating system, and
-	// fsyncs every Options.SyncEvery. A crash of the process loses nothing that was acknowledged.
-	// A crash of the machine loses at most the last SyncEvery plus one fsync.
+	// SyncInterval: when its batch is handed to the operating system, which fsyncs every
+	// Options.SyncEvery. A crash of the process loses nothing, one of the machine at most the last
+	// SyncEvery plus one fsync.
 	SyncInterval
-	// SyncNone is SyncInterval, but fsyncs only at Close. A crash of the machine may lose everything since
-	// the last Close.
+	// SyncNone is SyncInterval with fsyncs only at Close: a crash of the machine may lose everything
+	// since.
 	SyncNone
 )
 
@@ -39,45 +39,43 @@ type Options struct {
 	Sync SyncPolicy
 	// SyncEvery is the time between fsyncs under SyncInterval, from 1 ms to 1 h. Default: 100 ms.
 	SyncEvery time.Duration
-	// SegmentSize is the maximum size of a log segment, in bytes, from
-	// wal.MinSegmentSize to wal.MaxSegmentSize. Default: 64 MiB.
+	// SegmentSize limits a log segment, in bytes: wal.MinSegmentSize to wal.MaxSegmentSize. Default: 64
+	// MiB.
 	SegmentSize int64
-	// MaxPending limits the bytes of events in one realm that wait for the log, from 1 MiB to 16
-	// MiB. As many again may be in the batch being written. Above the limit Do and DoAll wait, and
-	// Submit answers CodeOverloaded. Default: 8 MiB.
+	// MaxPending limits the bytes of a realm's events that wait for the log, from 1 to 16 MiB; as many
+	// may be in the batch being written. Above it Do and DoAll wait, Submit answers CodeOverloaded.
+	// Default: 8 MiB.
 	MaxPending int
-	// SnapshotEvery is how many bytes of log a realm writes before it takes a snapshot, so that to open
-	// it need not replay the whole log. Default: 64 MiB. Negative: only Realm.Snapshot takes snapshots.
+	// SnapshotEvery is how many bytes of log a realm writes between snapshots, which make opening fast.
+	// Default: 64 MiB. Negative: only Realm.Snapshot takes snapshots.
 	SnapshotEvery int64
-	// TrimLog removes log segments that two series of snapshots cover, which share no file and were read
-	// back from the disk. Default: the whole log is kept. Only then can every draw be verified.
+	// TrimLog removes log segments that two independent series of snapshots cover, read back from the
+	// disk. Default: the whole log is kept. Only then can every draw be verified.
 	TrimLog bool
-	// MustExist makes Open and Engine.Realm fail with CodeNotFound instead of creating a data
-	// directory, a realm or a log. It guards against a wrong path and a disk that is not mounted.
+	// MustExist makes Open and Engine.Realm fail with CodeNotFound instead of creating a data directory,
+	// a realm or a log: a guard against a wrong path and a disk that is not mounted.
 	MustExist bool
-	// Now is the wall clock for the time stamps of batches. Stamps only go back by Realm.SetClock, and
-	// stay below the year 2527. A clock that jumps by more than MaxLeap is not followed: see ClockView.
-	// The monotonic readings of the times measure a jump; without them, as in tests, the clock may jump.
-	// Default: time.Now.
+	// Now is the wall clock for batches' stamps, up to the year 2527. A jump by more than MaxLeap is not
+	// followed: see ClockView. Monotonic readings measure it; without them, as in tests, the clock may
+	// jump. Default: time.Now.
 	Now func() time.Time
-	// ClockConfirmed is a time that somebody has compared with the machine's clock. If a realm's log ends
-	// more than MaxDowntime before Now, the realm is opened only if Now is at most MaxLeap past
-	// ClockConfirmed. Default: none.
+	// ClockConfirmed is a time that somebody compared with the machine's clock. A realm whose log ends
+	// more than MaxDowntime before Now opens only if Now is at most MaxLeap past it. Default: none.
 	ClockConfirmed time.Time
-	// Driver keeps the realms instead of a data directory: for a cluster. Sync, SyncEvery and
-	// SegmentSize are then up to the driver. Default: package driver/disk in the directory.
+	// Driver keeps the realms instead of a data directory: for a cluster. It ignores Sync, SyncEvery and
+	// SegmentSize. Default: package driver/disk in the directory.
 	Driver driver.Driver
-	// Follow makes realms follow: they carry out what other nodes append to the log, and answer reads
-	// from Stale, until Replica.Lead makes them lead. It needs a Driver that several nodes share.
+	// Follow makes realms carry out what other nodes append, and answer reads from Stale, until
+	// Replica.Lead makes them lead. It needs a Driver that several nodes share.
 	Follow bool
-	// FormatLevel returns the highest format level that all builds know which may read the realms: other
-	// nodes of a cluster may run an older build. New realms begin with it. Default: that of this build.
+	// FormatLevel returns the highest format level that every build knows which may read the realms,
+	// such as those of other nodes. New realms begin with it. Default: that of this build.
 	FormatLevel func() uint8
-	// Key seals the seeds of epochs in the log until they are revealed. All nodes that share a Driver
-	// need the same one. It is a secret: with it and the log, draws can be predicted. Default: the one in
-	// the file key of the data directory, which is made once.
+	// Key seals the seeds of epochs until they are revealed. All nodes that share a Driver need the same
+	// one. It is secret: with it and the log, draws can be predicted. Default: that in the data
+	// directory's file key.
 	Key [32]byte
-	// OldKeys open seeds that they sealed, and seal none: while the Key of all nodes is being changed.
+	// OldKeys open seeds that they sealed, and seal none: for a change of the Key.
 	OldKeys [][32]byte
 }
 

@@ -33,16 +33,14 @@ type Limit = view.Limit
 // PoolLimit is a limit, and the pool that has it.
 type PoolLimit = view.PoolLimit
 
-// Pool returns a pool's stock and odds. It waits until they are durable, and for nothing else.
-// CodeNotFound: the catalog in force has no such pool. A pool of more than 4096 entries is read in
-// parts, and draws may happen between two parts.
+// Pool returns a pool's stock and odds, once they are durable. CodeNotFound: the catalog in force has no
+// such pool. Draws may happen while a pool of more than 4096 entries is read.
 func (r *Realm) Pool(ctx context.Context, id string) (PoolView, error) {
 	return r.Pools().Page(ctx, id, 0, math.MaxInt)
 }
 
-// Page is Realm.Pool with at most count entries, beginning at index from in the catalog's order.
-// If from is past the last entry, it has none. All other fields describe the whole pool.
-// CodeInvalid: from or count is negative.
+// Page is Realm.Pool with at most count entries, from index from on in the catalog's order; none past the
+// last. All other fields describe the whole pool. CodeInvalid: from or count is negative.
 func (p Pools) Page(ctx context.Context, id string, from, count int) (v PoolView, err error) {
 	if from < 0 || count < 0 {
 		return v, errf(CodeInvalid, "page", "%d entries from %d on; neither can be negative", count, from)
@@ -73,8 +71,8 @@ func (p Pools) unknown(id string, version uint64) error {
 	return errf(CodeNotFound, "pool", "there is no pool %q in catalog version %d of realm %q", id, version, p.w.name)
 }
 
-// Sums returns the sums of at most n pools, in the catalog's order, and how many pools the catalog has
-// beyond them. It waits until they are durable. Draws may happen between two pools.
+// Sums returns the sums of at most n pools, in the catalog's order, once they are durable, and how many
+// more the catalog has. Draws may happen between two pools.
 func (p Pools) Sums(ctx context.Context, n int) (sums []PoolSum, more int, err error) {
 	if n < 0 {
 		return nil, 0, errf(CodeInvalid, "n", "%d pools; it cannot be negative", n)
@@ -97,9 +95,8 @@ func (p Pools) Sums(ctx context.Context, n int) (sums []PoolSum, more int, err e
 	return sums, len(t.Catalog.Pools) - len(sums), nil
 }
 
-// campaign returns how a pool's budgets and moments stand, and the position as of which that is. It
-// takes the realm's lock, but only for pools that have any. current is false if another catalog is in
-// force.
+// campaign returns how a pool's budgets and moments stand, and as of which position. Only pools that have
+// any take the realm's lock. current is false if another catalog is in force.
 func (p Pools) campaign(t *rules.Tables, pool string) (c *look.Campaign, seen uint64, current bool) {
 	if !look.Campaigns(t, pool) {
 		return nil, 0, true
@@ -108,8 +105,8 @@ func (p Pools) campaign(t *rules.Tables, pool string) (c *look.Campaign, seen ui
 	return c, seen, current
 }
 
-// look calls f under the realm's lock, if the catalog of these tables is still in force, with the time of
-// the machine's clock. It returns the position that the state has come to.
+// look calls f under the realm's lock with the time of the machine's clock, if the catalog of these tables
+// is still in force. It returns the state's position.
 func (w *writer) look(t *rules.Tables, f func(now int64)) (seen uint64, current bool) {
 	now := min(w.o.Now().UnixMilli(), rules.MaxTime)
 	w.mu.Lock()
@@ -121,16 +118,15 @@ func (w *writer) look(t *rules.Tables, f func(now int64)) (seen uint64, current 
 	return w.state.Position(), true
 }
 
-// Limits returns where a player stands in each limit of a pool, in the catalog's order. A player who
-// was never seen has all draws left. It waits until that is durable. CodeNotFound: the catalog in
-// force has no such pool.
+// Limits returns where a player stands in a pool's limits, in the catalog's order, once that is durable. A
+// player who was never seen has all draws left. CodeNotFound: the catalog in force has no such pool.
 func (p Pools) Limits(ctx context.Context, pool, player string) ([]Limit, error) {
 	limits, _, err := p.standing(ctx, pool, player)
 	return limits, err
 }
 
-// Free returns how many free draws of a pool a player has left, and when the next one comes; nil: the
-// pool has none. All else is as in Limits.
+// Free returns how many free draws of a pool a player has left, and when the next one comes; nil: the pool
+// has none. See Limits.
 func (p Pools) Free(ctx context.Context, pool, player string) (*Limit, error) {
 	_, free, err := p.standing(ctx, pool, player)
 	return free, err

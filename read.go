@@ -12,14 +12,13 @@ import (
 	"github.com/kuji-dev/kuji/view"
 )
 
-// Reads run concurrently with the writer. They lock one player or part of a pool while they copy it, and the
-// realm only if what they read is not durable yet. Then they wait, unless their context is from [Stale].
-//
-// A realm that stopped because the log could not be written still answers reads of what is durable. For
-// what is not, it returns the error that stopped it: only opening the realm again tells what happened.
+// Reads run concurrently with the writer. They lock one player or part of a pool, and the realm only if
+// what they read is not durable yet. Then they wait, unless their context is from [Stale]. A realm that
+// stopped because the log could not be written still answers reads of what is durable. For the rest, it
+// returns the error that stopped it: only opening the realm again tells what happened.
 
-// Stale returns a context for reads that do not wait until what they read is durable: a crash may
-// still undo it. A follower answers no other reads: what it has is durable, and may be old.
+// Stale returns a context for reads that do not wait until what they read is durable: a crash may undo it.
+// A follower answers no other reads: what it has is durable, and may be old.
 func Stale(ctx context.Context) context.Context { return context.WithValue(ctx, staleKey{}, true) }
 
 type staleKey struct{}
@@ -29,25 +28,22 @@ type PlayerView struct {
 	ID     string
 	Items  []Stack // in the order in which catalogs first named them; no zero quantities
 	Tracks []TrackView
-	// Limits and Free are the limits and the free draws of pools in the catalog in force, if the player has
-	// used some. Of all others, everything is left.
+	// Limits and Free are those of the catalog in force that the player has used; of others all is left.
 	Limits, Free []PoolLimit
 	Position     uint64 // of the last batch that changed this player
 }
 
-// TrackView is what a track of the catalog in force has counted for a player. A track that is not
-// in PlayerView.Tracks has counted 0 draws.
+// TrackView is what a track of the catalog in force has counted for a player; 0 if PlayerView lacks it.
 type TrackView = view.Track
 
-// Player returns what a player holds, and what the tracks of the catalog in force have counted for
-// the player. It waits until that is durable, and for nothing else. CodeNotFound: the player was
-// never seen.
+// Player returns what a player holds and what tracks have counted, once it is durable. CodeNotFound: the
+// player was never seen.
 func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
 	return reader{r.w}.player(ctx, id)
 }
 
-// Balance returns how many of one item a player holds. It waits as Player does, and allocates
-// nothing. CodeNotFound: the player was never seen, or the catalog in force has no such item.
+// Balance returns how many of one item a player holds. It waits as Player does, and allocates nothing.
+// CodeNotFound: the player was never seen, or the catalog in force has no such item.
 func (r *Realm) Balance(ctx context.Context, player, item string) (uint64, error) {
 	return reader{r.w}.balance(ctx, player, item)
 }
@@ -117,8 +113,7 @@ func (r reader) balance(ctx context.Context, player, item string) (uint64, error
 	return quantity, nil
 }
 
-// countPools makes room to count the draws from every pool. The caller holds mu, or has the realm to
-// itself.
+// countPools makes room to count the draws from every pool. The caller holds mu, or has the realm alone.
 func (w *writer) countPools() {
 	if n := w.state.Pools(); n > len(w.counts.drawn) {
 		w.counts.drawn = append(w.counts.drawn, make([]uint64, n-len(w.counts.drawn))...)
@@ -163,7 +158,7 @@ func (w *writer) settled(ctx context.Context, b *ledger.Batch, done <-chan struc
 }
 
 // read reads what depends on the catalog in force, and waits until that is durable. f returns the position
-// that it depends on, and whether all of it is of these tables' catalog; if not, it is called again.
+// that it depends on, and whether the catalog was still that of the tables; if not, it is called again.
 func (w *writer) read(ctx context.Context, f func(*rules.Tables) (last uint64, current bool)) (t *rules.Tables, last uint64, err error) {
 	for {
 		t, c := w.inForce()
@@ -220,16 +215,15 @@ type Lookup struct {
 	Seen Seen
 	// Result is the first answer, as a repetition of the request would get it.
 	Result Result
-	// Player is whose request it was: of a Transfer the giver, of an Atomic the player of all its
-	// members, "" if they are several. Codes in the Result are theirs.
+	// Player is whose request it was: of a Transfer the giver, of an Atomic the player of all its members,
+	// "" if they are several. Codes in the Result are theirs.
 	Player string
-	// Before is set with MaybeForgotten, in Unix milliseconds. If the catalog in force wants ids that
-	// carry their time, ids made before it may have been forgotten. Otherwise those answered before it.
+	// Before is set with MaybeForgotten, in Unix milliseconds. Ids made before it, if the catalog in force
+	// wants ids that carry their time, or else answered before it, may have been forgotten.
 	Before int64
 }
 
-// Result looks for the answer to a request id. It carries out nothing and logs nothing. It waits
-// until what it found is durable, and for nothing else.
+// Result looks for the answer to a request id, and waits until that is durable. It logs nothing.
 func (r *Realm) Result(ctx context.Context, id string) (Lookup, error) {
 	if id == "" || len(id) > MaxID {
 		return Lookup{}, errf(CodeInvalid, "id", "%d bytes long; want a request id of 1 to %d bytes", len(id), MaxID)
@@ -272,8 +266,8 @@ func (r reader) lookup(ctx context.Context, id string) (l Lookup, last uint64, e
 	return l, a.Position, nil
 }
 
-// forgotten reports whether the answer to an id that is not remembered may have been forgotten, and
-// which other ids may have been. The caller holds mu.
+// forgotten reports whether the answer to an id that is not remembered may have been forgotten, and which
+// others may have been. The caller holds mu.
 func (r reader) forgotten(id string) (Seen, int64) {
 	before := r.w.state.ForgottenBefore()
 	if made, ok := r.w.rules.IDTime(id); ok {

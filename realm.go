@@ -80,9 +80,9 @@ func (r *Realm) Err() error {
 	return orNil(r.w.gate.err)
 }
 
-// StateHash returns the hash of the realm's state and the position that it is of, once that is durable.
-// Verification reports the same hash for the same position, on every machine and in every build. The realm
-// waits while it hashes, for a time that grows with the state.
+// StateHash returns the hash of the realm's state and its position, once that is durable. Verification
+// reports the same hash for that position, on every machine and build. The realm waits while it hashes
+// the state.
 func (r *Realm) StateHash(ctx context.Context) (hash [32]byte, position uint64, err error) {
 	return r.batches.stateHash(ctx)
 }
@@ -123,8 +123,7 @@ func orNil(err *Error) error {
 	return err
 }
 
-// close closes the realm. It answers what was accepted, reveals the epoch's seed if it leads, and
-// closes the log.
+// close answers what was accepted, reveals the epoch's seed if the realm leads, and closes the log.
 func (r *Realm) close() error {
 	w := r.w
 	w.mu.Lock()
@@ -149,10 +148,10 @@ func (r *Realm) close() error {
 // cut closes the log at once: what is under way there ends with an error, and close need not wait.
 func (r *Realm) cut() { _ = r.feed.log.Close() } // close reports the error
 
-// Hold makes durable what was acknowledged, and keeps the log and the files of the realm from being removed
-// until release is called. It returns them to be read, as package backup does. What would change them is
-// refused. CodeConflict: a realm in memory has no log. CodeNotLeader: another node leads the realm, and knows
-// what was acknowledged. CodeCanceled, CodeClosed, CodeFailed.
+// Hold makes durable what was acknowledged, and returns the realm's log and files to be read. Until
+// release is called nothing of them is removed; what would change them is refused. CodeConflict: a realm
+// in memory has no log. CodeNotLeader: another node leads, and knows what was acknowledged.
+// CodeCanceled, CodeClosed, CodeFailed.
 func (r *Realm) Hold(ctx context.Context) (kept driver.Realm, release func(), err error) {
 	if err := r.w.gate.readable(); err != nil {
 		return nil, nil, err

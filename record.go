@@ -27,9 +27,8 @@ type Record struct {
 	To     string `json:"to,omitempty"`
 	Pool   string `json:"pool,omitempty"`
 	Count  int    `json:"count,omitempty"`
-	// List is the list of codes that were imported, and Count how many; or that of the code that was
-	// redeemed: Number is its place there, Pool and Count say what it paid for. No record has what was sent
-	// in vain.
+	// List is the list that codes were imported to, or that of the code that was redeemed, with Number
+	// as the code's place, and Pool and Count for what it paid for. A guess in vain is in no record.
 	List     string    `json:"list,omitempty"`
 	Number   *uint64   `json:"number,omitempty"`
 	Pay      string    `json:"pay,omitempty"`
@@ -43,8 +42,8 @@ type Record struct {
 	By       string `json:"by,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 	Metadata string `json:"metadata,omitempty"`
-	// Changes are what the event changed in balances, in the order of its effects: one for each player
-	// and item. Those of a group stand in the group, not in its members.
+	// Changes are what the event changed in balances, one for each player and item, in the order of its
+	// effects. Members of a group have none: the group has them.
 	Changes []BalanceChange `json:"changes,omitempty"`
 	Members []Record        `json:"members,omitempty"` // of an atomic group; each has the group's position and index
 	Clock   *ClockSet       `json:"clock,omitempty"`   // of an event that set the clock
@@ -57,7 +56,7 @@ type BalanceChange struct {
 	Player string `json:"player"`
 	Item   string `json:"item"`
 	Delta  int64  `json:"delta"` // what was gained less what was spent; 0: as much of both
-	// Balance is that after the event. Only a history knows it, see package history: nil otherwise.
+	// Balance is that after the event, known only to package history; otherwise nil.
 	Balance *uint64 `json:"balance,omitempty"`
 }
 
@@ -109,7 +108,7 @@ func (o *outcomes) changes(s names, ev *store.Event) ([]BalanceChange, error) {
 	return all, effects.Err()
 }
 
-// Package verify makes records of what it reads, without a name in the public surface that takes events.
+// Package verify makes records too, but no public name may take events.
 func init() {
 	logged.Describe = func(s *store.State) func(*logged.Event, uint64) (any, error) {
 		gave := new(outcomes)
@@ -117,7 +116,7 @@ func init() {
 	}
 }
 
-// newRecord describes an event that was applied. version is that of the catalog that was in force before.
+// newRecord describes an event that was applied. version is that of the catalog in force before it.
 func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec Record, err error) {
 	ev := le.Event
 	rec = Record{Kind: rules.Kind(ev.Kind).String(), Status: Status(ev.Status).String()}

@@ -20,9 +20,8 @@ var (
 	_ [ledger.MaxTime - rules.MaxTime]struct{}
 )
 
-// openRealm opens a realm, creating it if needed, and replays its log. Then it begins an epoch, or
-// follows. On a full disk the realm opens too: stopped, as after a write that failed, so that what is durable
-// can be read.
+// openRealm opens or creates a realm and replays its log. Then it begins an epoch, or follows. On a full
+// disk it opens the realm stopped, so that what is durable can be read.
 func openRealm(w world, name string, o Options) (*Realm, error) {
 	log, full, err := openLog(w, name, o)
 	if err != nil {
@@ -85,8 +84,8 @@ func (p *Replica) openFull(err error) {
 	w.gate.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q can only be read: the disk is full; make room and restart the server (in Go: close the engine and open it again)", w.name), Err: err})
 }
 
-// openLog opens what the driver keeps of a realm. If there is no room to repair the log's end, it
-// opens it for reading only, and full says so.
+// openLog opens what the driver keeps of a realm; for reading only, with full, if its end cannot be
+// repaired for lack of room.
 func openLog(w world, name string, o Options) (log driver.Realm, full, err error) {
 	ctx := context.Background()
 	log, err = w.driver.Open(ctx, name, driver.Options{MustExist: o.MustExist})
@@ -175,8 +174,8 @@ func (m *machine) takeOver() error {
 	return nil
 }
 
-// damage returns the code of a file that cannot be used. What the disk does not give is not
-// damaged: it may give it later.
+// damage returns the code of a file that cannot be used. What the disk does not give now, it may give
+// later.
 func damage(err error) Code {
 	if _, ok := errors.AsType[syscall.Errno](err); ok {
 		return CodeFailed

@@ -8,9 +8,8 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Status says how a request ended. Every status but OK is a refusal that depends on the state. It
-// is logged and changes nothing, except that UnknownCode counts the guess, and its request id gives
-// the same answer from then on.
+// Status says how a request ended. Every status but OK is a refusal that depends on the state: it is
+// logged, stays the answer to its request id and changes nothing, except that UnknownCode counts the guess.
 type Status = rules.Status
 
 // The statuses.
@@ -37,22 +36,19 @@ const (
 
 // Result is the answer to one request.
 type Result struct {
-	Status Status
-	// Replayed reports that this is the first answer to the request id again.
-	Replayed bool
+	Status   Status
+	Replayed bool   // it is the first answer to the request id again
 	Err      error  // with Refused only: the *Error that Do would return for the request
 	Subject  string // the id that a status other than OK is about: see Status
-	// Limit is the limit that was reached, with LimitReached; otherwise nil. Left and Resets are
-	// those of the time of the request.
+	// Limit is the limit that was reached, as of the request, with LimitReached; otherwise nil.
 	Limit *Limit
-	// Lacks are the items of which the player held too few, with InsufficientItems; otherwise nil.
-	// Of several prices they are about the first.
+	// Lacks are what the player held too little of, with InsufficientItems; of several prices, for the
+	// first.
 	Lacks []Lack
-	// Outcomes of a Draw, in order; otherwise nil. There is one for each draw, except from pools
-	// whose draws take several entries, or none. They are read-only: results may share their
-	// memory. To keep one for long may keep 8 KiB of others alive.
+	// Outcomes of a Draw, in order: one for each draw, unless the pool's draws take several entries, or
+	// none. Read-only: results may share their memory. One that is kept may keep 8 KiB of others alive.
 	Outcomes []Outcome
-	// Paid is what a Draw cost, in the order of the pool's price; nil: nothing. It is read-only.
+	// Paid is what a Draw cost, in the order of the pool's price. It is read-only.
 	Paid []Stack
 	// Redeemed is the list of the code that a Redeem used.
 	Redeemed string
@@ -69,12 +65,11 @@ type Lack struct {
 }
 
 // Outcome is one entry that a draw took from the pool of the request, with all that it gave. It is
-// read-only: outcomes may share their memory.
+// read-only.
 type Outcome struct {
 	Entry string  `json:"entry"`           // id of the entry
 	Items []Stack `json:"items,omitempty"` // what the player got, here and below; nil: nothing
-	// Via names the entries that draws from other pools took, as "pool/entry", in the order of the draws.
-	// An entry's own draws follow it.
+	// Via names the entries that draws from other pools took, as "pool/entry", each before its own draws.
 	Via   []string     `json:"via,omitempty"`
 	Codes []RewardCode `json:"codes,omitempty"` // secrets of the player: show them to nobody else
 	Draw  int          `json:"draw,omitempty"`  // which of the request's draws took it, from 0
@@ -97,8 +92,8 @@ func (r Result) Total() []Stack {
 	return all
 }
 
-// Receipt proves a result: with it and the log anybody finds the batch and the catalog that was in force,
-// and once the epoch's seed is revealed, they can compute the draw again.
+// Receipt proves a result: it finds the batch and the catalog in the log, and once the epoch's seed is
+// revealed, anybody can compute the draw again.
 type Receipt struct {
 	Realm          string
 	Position       uint64   // of the batch in the realm's log, from 1
@@ -117,8 +112,7 @@ func (r Result) String() string {
 	return fmt.Sprintf("%v at %d", r.Status, r.Receipt.Position)
 }
 
-// names are the ids of what events name by number: those of a state, or of a state that another
-// goroutine changes.
+// names are the ids of what events name by number.
 type names interface {
 	rules.Numbered
 	EntryID(pool, entry uint32) string
@@ -183,8 +177,8 @@ func subject(s names, ev *store.Event) string {
 	return s.PoolID(ev.Subject)
 }
 
-// outcomes reads the outcomes of draws from the effects of events. It keeps what it built for each
-// entry: most entries give the same every time, so results can share it.
+// outcomes reads the outcomes of draws from effects. It keeps what it built for each entry: most give the
+// same every time, so results share it.
 type outcomes struct {
 	known [][]*entry // by pool and entry number
 	slab  slab
@@ -225,10 +219,10 @@ type entry struct {
 
 const noPool = 1<<32 - 1
 
-// next reads the outcomes of an event's draws; call end for them. For a group it fills in the
-// members. The first pool that an event takes from is the pool of the request. An outcome begins
-// with each entry taken from that pool; entries taken from other pools are further steps of it.
-// Where a draw has other than one outcome, an effect says where it begins.
+// next reads the outcomes of an event's draws; call end for them. For a group it fills in the members. The
+// first pool that an event takes from is the pool of the request. Each entry taken from it begins an
+// outcome; those from other pools are steps of it. Where a draw has other than one outcome, an effect says
+// where it begins.
 func (o *outcomes) next(s names, effects store.Reader, members []Result) {
 	var e store.Effect
 	pool, member, marked := uint32(noPool), -1, false
@@ -369,8 +363,7 @@ func stacks(s names, gains []gain) []Stack {
 	return items
 }
 
-// end ends the current command and returns the outcomes of its draws, and what they cost. Only a
-// command that drew has paid: other commands spend what they say.
+// end ends the current command and returns its draws' outcomes and their cost: other commands pay nothing.
 func (o *outcomes) end(s names) (some []Outcome, paid []Stack) {
 	o.endOutcome(s)
 	switch {
@@ -390,8 +383,7 @@ func (o *outcomes) end(s names) (some []Outcome, paid []Stack) {
 	return some, paid
 }
 
-// slab hands out memory for outcomes from larger pieces: allocating for each result costs more
-// time, in the collector too. A slice keeps its whole piece alive.
+// slab hands out memory for outcomes from larger pieces: allocating for each result costs more time.
 type slab struct{ rest []Outcome }
 
 // slabOutcomes is the number of outcomes in a piece. They take 8 KiB, a size class without waste.

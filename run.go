@@ -10,24 +10,19 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Do runs one request, DoAll and StartAll run many, Submit runs one and does not wait. Each request takes one
-// way: it enters under the realm's lock, see writer.enter, and the caller waits for the batch that it joined.
-
-// Do carries out one request and returns its result once that is durable under the realm's policy.
-// A refusal that depends on the state (sold out, too poor …) is a Result with a Status, not an
-// error. Errors are *Error:
+// Do carries out one request and returns its result once that is durable under the realm's policy. A
+// refusal that depends on the state (sold out, too poor …) is a Status of the Result. Errors are *Error;
+// with all but CodeUnknownOutcome, nothing was logged:
 //
-//	CodeInvalid, CodeIDReused    refused; nothing was logged
-//	CodeNotFound                 the catalog in force has no such pool, item or track; nothing was
-//	                             logged, and the request id can be used again
-//	CodeOverloaded               the idempotency window has no room for another id;
-//	                             nothing was logged: send it again later
-//	CodeConflict                 the realm has no room for another player; nothing was logged
-//	CodeTooOld                   the id carries its time and may have been forgotten; nothing was
-//	                             logged
-//	CodeCanceled                 ctx ended before the request was accepted; nothing was logged
-//	CodeUnknownOutcome           it may or may not have happened: send the same id again
-//	CodeFailed, CodeClosed       the realm has stopped or is closed; nothing was logged
+//	CodeInvalid, CodeIDReused   refused
+//	CodeNotFound                the catalog in force has no such pool, item or track;
+//	                            the request id can be used again
+//	CodeOverloaded              the idempotency window is full: send it again later
+//	CodeConflict                the realm has no room for another player
+//	CodeTooOld                  the id carries its time and may have been forgotten
+//	CodeCanceled                ctx ended before the request was accepted
+//	CodeUnknownOutcome          it may or may not have happened: send the same id again
+//	CodeFailed, CodeClosed      the realm has stopped or is closed
 func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
 	var res [1]Result
 	c, err := r.w.run(ctx, []Request{req}, res[:])
@@ -43,10 +38,9 @@ func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
 	return res[0], nil
 }
 
-// DoAll carries out requests, each independent of the others, and returns one result for each, in
-// order, once all are durable. If a request gets an error, only that one is refused: its result has the
-// status Refused and an Err. The error of DoAll says that no result is known; for its codes see Do. At most
-// MaxBatch requests are allowed.
+// DoAll carries out at most MaxBatch independent requests, and returns a result for each, in order, once
+// all are durable. One that gets an error has a result with the status Refused and an Err. DoAll's own
+// error says that no result is known; for its codes see Do.
 func (r *Realm) DoAll(ctx context.Context, reqs []Request) ([]Result, error) {
 	results := make([]Result, min(len(reqs), MaxBatch))
 	c, err := r.w.run(ctx, reqs, results)
@@ -59,10 +53,9 @@ func (r *Realm) DoAll(ctx context.Context, reqs []Request) ([]Result, error) {
 	return results, nil
 }
 
-// StartAll is DoAll in two steps, for callers that prepare the next requests while these become
-// durable. It carries out reqs in order, before anything that is started later, and writes one
-// result for each into results, which has the same length. Show the results to nobody before Wait has
-// returned nil.
+// StartAll is DoAll in two steps, for callers that prepare the next requests meanwhile. It carries out
+// reqs before anything that is started later, and writes their results into results, of the same length.
+// Show them to nobody before Wait has returned nil.
 func (r *Realm) StartAll(ctx context.Context, reqs []Request, results []Result) (Commit, error) {
 	if len(results) != len(reqs) {
 		return Commit{}, errf(CodeInvalid, "results", "%d for %d requests; want one for each request", len(results), len(reqs))
@@ -71,11 +64,11 @@ func (r *Realm) StartAll(ctx context.Context, reqs []Request, results []Result) 
 	return r.w.run(ctx, reqs, results)
 }
 
-// Submit carries out one request and returns at once. It calls done exactly once, with what Do
-// would have returned: before it returns if the answer is known, otherwise from the realm's flusher, which
-// does nothing else meanwhile. done must not block and must not call the realm. It gets CodeOverloaded if
-// Options.MaxPending bytes of events, or too many callbacks, wait for the log. Requests are carried out in
-// the order of submission.
+// Submit carries out one request and returns at once. It calls done once, with what Do would return:
+// before it returns if the answer is known, otherwise from the realm's flusher, which does nothing else
+// meanwhile. done must not block and must not call the realm. It gets CodeOverloaded if
+// Options.MaxPending bytes of events or results wait for the log. Requests are carried out in the order
+// of submission.
 func (r *Realm) Submit(req Request, done func(Result, error)) {
 	if done == nil {
 		panic("kuji: Submit without a callback")
@@ -93,7 +86,7 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 	}
 }
 
-// submit carries out a command. The batch has done among its callbacks; nil if the answer is known.
+// submit carries out a command. The batch has done among its callbacks; nil: the answer is known.
 func (w *writer) submit(cmd *rules.Command, res *Result, done func(Result, error)) (b *ledger.Batch, err error) {
 	w.mu.Lock()
 	defer w.unlock()
@@ -147,8 +140,8 @@ func (c Commit) Wait(ctx context.Context) error {
 	return c.batch.Err()
 }
 
-// run carries out requests and fills in their results, which must be zero. The Commit says when
-// they are durable.
+// run carries out requests and fills in their results, which must be zero, durable when the Commit says
+// so.
 func (w *writer) run(ctx context.Context, reqs []Request, results []Result) (Commit, error) {
 	if len(reqs) > MaxBatch {
 		return Commit{}, errf(CodeInvalid, "requests", "%d; at most %d are allowed", len(reqs), MaxBatch)
@@ -183,9 +176,9 @@ func (w *writer) run(ctx context.Context, reqs []Request, results []Result) (Com
 	return c, nil
 }
 
-// runSome carries out the prepared requests that were not refused, from one on, until the open batch is
-// full. It returns which one is next. The flusher begins after the call's last requests, or when the batch
-// is full: one batch with all of them takes a fifth less work than several.
+// runSome carries out the prepared requests, from one on, until the open batch is full, and returns
+// which one is next. The flusher begins after the call's last request, or when the batch is full: one
+// batch with all of them takes a fifth less work than several.
 func (w *writer) runSome(ctx context.Context, mem *work, from int, results []Result, c *Commit) (next int, err error) {
 	if err := w.lockForRoom(ctx); err != nil {
 		return from, err

@@ -15,13 +15,11 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// A snapshot captures the state under the realm's lock, between two batches. That takes time for pools and
-// chunks of memory, not for what they hold. Then the captured state is written while requests go on: an event
-// that changes it first saves the old value. Once the batch is durable, the file is finished with the chain's
-// hash and the place in the log. Then series that are no longer needed are removed, and the log is trimmed if
-// Options.TrimLog is set.
-//
-// The log is the truth: if a snapshot cannot be written, the realm goes on.
+// A snapshot captures the state under the realm's lock, between two batches, in time that grows with pools
+// and chunks of memory. It is written while requests go on: an event that changes captured state first
+// saves the old value. Once its batch is durable, the file gets the chain's hash and the place in the log.
+// Then old series are removed, and under Options.TrimLog the log is trimmed. If a snapshot cannot be
+// written, the realm goes on.
 
 // Snapshot describes a snapshot that was taken.
 type Snapshot struct {
@@ -67,13 +65,13 @@ func newSnapshotJob() *snapshotJob {
 	return &snapshotJob{placed: make(chan struct{}), done: make(chan struct{})}
 }
 
-// snapshotPause is how long the writing of a snapshot pauses while requests are served, after about
-// every tenth of a millisecond.
+// snapshotPause is how long writing pauses while requests are served, after about every tenth of a
+// millisecond.
 const snapshotPause = 50 * time.Microsecond
 
-// Snapshot takes a snapshot now, while requests go on, and returns once it is durable. If nothing
-// has happened since the newest snapshot, it returns that one. CodeCanceled: ctx ended, but the
-// snapshot goes on. CodeFailed: the snapshot could not be written; the realm is not affected.
+// Snapshot takes a snapshot while requests go on, and returns once it is durable. If nothing has happened
+// since the newest one, it returns that. CodeCanceled: ctx ended, but the snapshot goes on. CodeFailed: it
+// could not be written; the realm is not affected.
 func (r *Realm) Snapshot(ctx context.Context) (Snapshot, error) { return r.snaps.take(ctx) }
 
 func (s *snapshots) take(ctx context.Context) (Snapshot, error) {
@@ -114,8 +112,8 @@ func infoOf(f ledger.Snapshot) Snapshot {
 	return Snapshot{Position: f.Position, Base: f.Base, Bytes: f.Bytes}
 }
 
-// begin begins the pending snapshot, or one that is due. The state must be that of the
-// position: everything up to it is applied, and nothing after it. The caller holds mu.
+// begin begins the pending snapshot, or one that is due. The state must be exactly that of the position.
+// The caller holds mu.
 func (s *snapshots) begin(position uint64) {
 	if s.job != nil || s.ctx.Err() != nil {
 		return // end begins the pending one
@@ -143,8 +141,8 @@ func (s *snapshots) begin(position uint64) {
 	s.background(func() bool { return s.step(job) })
 }
 
-// pause gives the processor to others while requests are being answered. To yield is not enough: a
-// goroutine that yields runs again before those whose thread is in a system call, such as the flusher.
+// pause gives the processor to others while requests are answered. A goroutine that only yields runs again
+// before those whose thread is in a system call, such as the flusher.
 func (j *snapshotJob) pause(w *writer) {
 	if answered := w.counts.answered.Load(); answered != j.answered {
 		j.answered = answered
@@ -161,8 +159,7 @@ func (s *snapshots) background(task func() bool) {
 	})
 }
 
-// place tells the snapshot being taken, if it waits for that, where in the log its batch has become durable,
-// as far as the policy goes. The caller holds mu.
+// place tells the snapshot being taken where its batch has become durable. The caller holds mu.
 func (s *snapshots) place(at ledger.At) {
 	if j := s.job; j != nil && j.footer.Position() == 0 {
 		j.footer.At = at
@@ -278,8 +275,7 @@ func (s *snapshots) end(j *snapshotJob, err error) {
 	}
 }
 
-// endAll gives up the snapshot being written and waits until that has ended. The flusher
-// must have ended.
+// endAll gives up the snapshot being written and waits for its end. The flusher must have ended.
 func (s *snapshots) endAll() error {
 	s.w.mu.Lock()
 	s.lose()

@@ -12,9 +12,9 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// The format level of a realm says what its log may hold: see package format. It is state. The first catalog
-// of a new realm sets the newest level, and FinishUpgrade sets it for an older realm. Until then a build that
-// knows only the older level can open the realm, and newer words are refused by name.
+// A realm's format level says what its log may hold: see package format. The first catalog of a new
+// realm sets the newest one; FinishUpgrade sets it for an older realm. Until then a build that knows
+// only the older level can open the realm, and newer words are refused by name.
 
 // FormatLevel returns the newest format level that this build knows.
 func FormatLevel() uint8 { return uint8(format.Newest) }
@@ -26,11 +26,9 @@ type Upgraded struct {
 }
 
 // FinishUpgrade raises the realm's format level to the newest that this build knows, and returns once
-// that is durable. From then on older builds refuse the realm by name: there is no way back to them. by
-// and reason stand in the log.
-//
-// CodeConflict: Options.FormatLevel says that another build reads the realm which does not know the
-// level; nothing was logged. Other errors are those of Do.
+// that is durable. From then on older builds refuse the realm: there is no way back. by and reason stand
+// in the log. CodeConflict: Options.FormatLevel says that a build that reads the realm does not know the
+// level. Other errors are those of Do.
 func (r *Realm) FinishUpgrade(ctx context.Context, by, reason string) (Upgraded, error) {
 	u := upgrader{Upgrade: rules.Upgrade{To: format.Newest, By: by, Reason: reason}}
 	if err := checkWho(by, reason, u.Check()); err != nil {
@@ -66,8 +64,8 @@ func (u *upgrader) propose(w *writer, b *ledger.Batch, event *store.Writer) (ear
 
 func (u *upgrader) entered(w *writer, _ *ledger.Batch) { w.world.levels.note(w.name, w.state) }
 
-// levels are those of an engine's realms that have begun, by name. A new realm does not go ahead of the
-// others: as long as one of them can go back to an older build, all can.
+// levels are the format levels of an engine's realms that have begun, by name. A new realm takes the
+// lowest: as long as one realm can go back to an older build, all can.
 type levels struct{ of sync.Map }
 
 // note notes the level of a realm.
@@ -86,8 +84,8 @@ func (l *levels) lowest() format.Level {
 	return low
 }
 
-// level returns the level that the realm would begin with if a catalog were applied to it, 0 if it has
-// begun. It refuses a catalog with words that the realm would not have. The caller holds mu.
+// level returns the level that the realm would begin with if a catalog were applied, 0 if it has begun.
+// It refuses a catalog with words that the realm would not have. The caller holds mu.
 func (v *Catalogs) level(c *catalog.Catalog) (begin format.Level, err error) {
 	if logged.IsNew(v.w.state) {
 		begin = min(v.w.newestLevel(), v.w.world.levels.lowest())

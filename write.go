@@ -52,11 +52,11 @@ func (h *home) failed(doing string, err error) error {
 type writer struct {
 	home
 
-	// Owned by openRealm, then by the replica, then by the flusher, then by close: never by two at once.
+	// Owned by openRealm, then the replica, the flusher and close: never by two at once.
 	ledger *ledger.Ledger
 
-	// prepare is held while a catalog is prepared and put in force, or planned. That takes long and
-	// mostly runs without mu. Lock it before mu.
+	// prepare is held while a catalog is prepared, put in force or planned, mostly without mu. Lock it
+	// before mu.
 	prepare sync.Mutex
 
 	mu       sync.Mutex
@@ -119,8 +119,8 @@ func (p *proofs) receipt(rc *Receipt, at store.At, version uint64) {
 	}
 }
 
-// needed returns the epochs that later receipts or reveals may still need: those since the position of
-// the oldest remembered answer, that of the catalog in force, and those not yet revealed.
+// needed returns the epochs that later receipts or reveals may need: those since the oldest remembered
+// answer, that of the catalog in force, and those not yet revealed.
 func (p *proofs) needed(oldest, catalog uint64) (out []ledger.Epoch) {
 	first, applied := max(p.at(oldest), 0), max(p.at(catalog), 0)
 	for i, e := range p.epochs {
@@ -133,9 +133,8 @@ func (p *proofs) needed(oldest, catalog uint64) (out []ledger.Epoch) {
 
 // proposal is something that may enter the log: a request, a catalog, codes, a clock, a format level.
 type proposal interface {
-	// propose looks at the state and writes an event to w, after those of the open batch. With an
-	// error it writes none. It also writes none if an earlier event answers. Then, and with an error,
-	// it returns what the answer depends on.
+	// propose looks at the state and writes an event to w, after those of the open batch; none with an
+	// error, or if an earlier event answers. Then it returns what the answer depends on.
 	propose(w *writer, b *ledger.Batch, event *store.Writer) (earlier, error)
 	// entered follows once the event counts. It cannot fail.
 	entered(w *writer, b *ledger.Batch)
@@ -151,9 +150,9 @@ type earlier struct {
 // until returns what depends on everything up to a position.
 func until(position uint64) earlier { return earlier{at: store.At{Position: position}} }
 
-// enter is the one way into the log. It fills in res, from the event of the proposal or from an earlier
-// one, and returns the batch that makes res durable, nil if it already is. With an error, that is the batch
-// that the refusal depends on. The caller holds mu.
+// enter is the one way into the log. It fills in res, from the proposal's event or an earlier one, and
+// returns the batch that makes res durable, nil if it is. With an error, that is the batch that the
+// refusal depends on. The caller holds mu.
 func (w *writer) enter(p proposal, res *Result) (b *ledger.Batch, err error) {
 	if w.gate.err != nil { // an earlier request of the same call stopped the realm
 		return nil, w.gate.err
@@ -198,8 +197,8 @@ func (w *writer) again(found *earlier, res *Result) error {
 	return nil
 }
 
-// commit adds the event at the end of buf to b, whose events come before it in buf. It fills in res. An error
-// here is a defect: the rules may have used random values, and no log says so. Then nothing in the open
+// commit adds the event at the end of buf to b, whose events come before it in buf, and fills in res. An
+// error is a defect: the rules may have used random values that no log mentions, so nothing in the open
 // batch counts. The caller holds mu.
 func (w *writer) commit(b *ledger.Batch, buf []byte, res *Result) error {
 	ev := &w.draft.decoded
@@ -240,8 +239,8 @@ func (w *writer) stamp(b *ledger.Batch) {
 	}
 }
 
-// defect stops the realm because of a bug. Nothing in the open batch may be answered or written,
-// and the state must not be used again. The caller holds mu.
+// defect stops the realm because of a bug: the open batch is lost, and the state must not be used again.
+// The caller holds mu.
 func (w *writer) defect(err error) error {
 	w.state.Abandon()
 	w.gate.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d by a defect of this build", w.name, w.group.Open().Position), Err: err})
@@ -250,16 +249,16 @@ func (w *writer) defect(err error) error {
 	return w.gate.err
 }
 
-// ended, deferred, makes a defect of a panic of the rules, the store or the caller's clock, and of a clock
-// that ends its goroutine. finished says that there was neither.
+// ended, deferred, makes a defect of a panic of the rules, the store or the caller's clock, or of a
+// clock that ends its goroutine.
 func (w *writer) ended(finished *bool, b **ledger.Batch, err *error) {
 	if !*finished {
 		*b, *err = nil, w.defect(fmt.Errorf("panic: %v\n%s", recover(), debug.Stack()))
 	}
 }
 
-// carry lets a proposal enter, and waits until that is durable, or until what its refusal depends on is.
-// prepare comes first and may take long: no catalog enters meanwhile. nil: there is nothing to prepare.
+// carry lets a proposal enter, and waits until it, or what its refusal depends on, is durable. prepare,
+// if not nil, comes first and may take long: no catalog enters meanwhile.
 func (w *writer) carry(ctx context.Context, p proposal, prepare func() error) (Receipt, error) {
 	var res Result
 	c, err := w.start(ctx, p, prepare, &res)
@@ -394,12 +393,11 @@ func rememberedWrong(err error) error {
 	return &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
 }
 
-// maxCatalogEvent is the largest catalog event in the log, in bytes. Even after MaxPending bytes
-// of other events, it keeps the entry below the 64 MiB limit of a log record.
+// maxCatalogEvent is the largest catalog event, in bytes: after MaxPending bytes of other events, the
+// entry still fits into a log record of 64 MiB.
 const maxCatalogEvent = 40 << 20
 
-// lockForRoom locks mu once the open batch has room, and waits for that if it must. The caller
-// holds mu if the error is nil.
+// lockForRoom locks mu once the open batch has room. Without an error, the caller holds mu.
 func (w *writer) lockForRoom(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil {
@@ -426,8 +424,7 @@ func (w *writer) unlock() {
 	w.mu.Unlock()
 }
 
-// batchAt returns the batch at a position, or nil if that position is already acknowledged. The
-// caller holds mu.
+// batchAt returns the batch at a position, nil if that is acknowledged. The caller holds mu.
 func (w *writer) batchAt(pos uint64) *ledger.Batch {
 	if pos <= w.gate.acked.Load() {
 		return nil
@@ -480,7 +477,7 @@ func (b *batches) Lost(batch *ledger.Batch, cause error) error {
 	return &Error{Code: CodeUnknownOutcome, Message: fmt.Sprintf("realm %q stopped before the request was durable; after a restart, send the same request id again to learn what became of it", w.name), Err: cause}
 }
 
-// stateHash returns the hash of the state, and the position that it was taken at, once that is durable.
+// stateHash is Realm.StateHash.
 func (b *batches) stateHash(ctx context.Context) (hash [32]byte, position uint64, err error) {
 	w := b.w
 	w.mu.Lock()

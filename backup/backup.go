@@ -23,12 +23,11 @@ import (
 //	the realm:     keep all files and the log for as long as it takes; make the log durable
 //	               say where the log begins and how far this backup goes
 //	               if the backup is new and the log was trimmed: send the snapshots
-//	               send the entries of the log, from where the backup ends up to there, each after
-//	               the file with its payload, if it has one
+//	               send the entries from where the backup ends, each after its payload's file, if any
 //	the receiver:  compare the first entry with its own last one, append the others
 //
-// A backup is a data directory without a key. What it lacks is what the log has grown by. The chain of
-// hashes binds each entry to the one before it: comparing one entry compares all.
+// A backup is a data directory without a key. It lacks what the log has grown by. The chain of hashes binds
+// each entry to the one before it: comparing one entry compares all.
 
 // Part is a part of a realm's backup.
 type Part struct {
@@ -45,8 +44,7 @@ type Begin struct {
 	Files   []string // that a new backup has; those of payloads come later
 }
 
-// Source yields the parts of a realm's backup from an entry of the log on; 0: everything, for a
-// new backup.
+// Source yields the parts of a realm's backup from an entry of the log on; 0: all, for a new backup.
 type Source func(ctx context.Context, from uint64) iter.Seq2[Part, error]
 
 // Report says what a backup copied.
@@ -87,12 +85,10 @@ type sender func(Part) error
 
 var errEnough = errors.New("the receiver wants no more")
 
-// Of returns the source of a realm that an engine has open: it yields what a backup lacks, while requests go
-// on. All that was acknowledged before it is called is in it. Until it ends, nothing of the log and no
-// snapshot is removed.
-//
-// Errors: CodeConflict if from is not a place of this log: the backup is one of another log, or so
-// old that the log was trimmed since; otherwise those of [kuji.Realm.Hold].
+// Of returns the source of a realm that an engine has open: what a backup lacks, with all that was
+// acknowledged before, while requests go on. Until it ends, nothing of the log and no snapshot is removed.
+// CodeConflict: from is not a place of this log: the backup is of another log, or so old that the log was
+// trimmed since. Other errors are those of [kuji.Realm.Hold].
 func Of(r *kuji.Realm) Source {
 	return source(r.Name(), func(ctx context.Context, from driver.Cursor, send sender) error {
 		kept, release, err := r.Hold(ctx)
@@ -105,8 +101,8 @@ func Of(r *kuji.Realm) Source {
 	})
 }
 
-// Dir returns the source of a realm in a data directory that no engine has open, and what to call when
-// done. Errors: CodeLocked if one has, CodeNotFound.
+// Dir returns the source of a realm in a data directory, and what to call when done. CodeLocked: an engine
+// has it open. CodeNotFound.
 func Dir(dir, realm string) (source Source, done func() error, err error) {
 	return inDir(nil, dir, realm)
 }
@@ -202,8 +198,8 @@ func parts(ctx context.Context, name string, kept driver.Realm, from driver.Curs
 			return refuse(kuji.CodeFailed, "", "realm %q: the log goes on at %d after %d: logs with gaps cannot be backed up", name, e.Cursor, after)
 		}
 		after = e.Cursor
-		// If a payload is gone, its entry is before every snapshot or does not count: the check of the
-		// backup finds any other. Copies of an entry have one payload.
+		// A payload that is gone is of an entry before every snapshot or that does not count; the check of
+		// the backup finds any other. Copies of an entry have one payload.
 		if file, ok := ledger.PayloadOf(e.Data); ok && file != payload {
 			payload = file
 			if e.Cursor != from {

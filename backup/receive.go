@@ -19,12 +19,10 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// Write brings the backup of a realm in a directory up to date, or begins it. The directory is
-// made if it is not there, and locked meanwhile. If it ends early, by an error or by a crash, the next
-// call goes on.
-//
-// The directory is one that [verify.Dir] can check. It has no key: see [Restore]. Errors: those of the
-// source; CodeConflict if the backup is one of another log; CodeLocked, CodeCorrupt, CodeFailed.
+// Write brings the backup of a realm in a directory up to date, or begins it. It makes the directory if
+// needed, and locks it. After an error or a crash, the next call goes on. [verify.Dir] can check the
+// directory; it has no key: see [Restore]. Errors: the source's. CodeConflict: the backup is of another
+// log. CodeLocked, CodeCorrupt, CodeFailed.
 func Write(ctx context.Context, dir, realm string, source Source) (Report, error) {
 	return write(ctx, nil, dir, realm, source)
 }
@@ -154,8 +152,8 @@ func (in *receiver) resume(ctx context.Context) (from driver.Cursor, err error) 
 	return last, nil
 }
 
-// takeFiles takes the files that come before the log, and then makes the log, unless the backup has it.
-// Files of an earlier attempt that this one does not have are removed.
+// takeFiles takes the files that come before the log, and makes the log, unless the backup has it. Other
+// files, of an earlier attempt, are removed.
 func (in *receiver) takeFiles(ctx context.Context, begin *Begin) error {
 	if in.to != nil {
 		return nil

@@ -19,13 +19,13 @@ import (
 // restoring ends the name of a directory until all of it is restored.
 const restoring = ".restoring"
 
-// Restore makes a data directory from a backup, and verifies it: see [verify.Dir]. The directory gets its
-// name when all of it is there and right. If Restore ends early, the next call goes on. to must not exist.
+// Restore makes a data directory from a backup, and verifies it: see [verify.Dir]. to must not exist: the
+// directory gets its name when all of it is there and right. If Restore ends early, the next call goes on.
 //
-// A realm that was restored goes on in an epoch of its own, with a new seed. key is that of the
-// realm's data directory. With it, the first start reveals the seed of the epoch that the backup ended in,
-// which proves that epoch's draws. Give it only if the realm that was backed up is gone for good.
-// Without it, nil, those draws cannot be proven.
+// A restored realm goes on in an epoch of its own, with a new seed. key is that of the realm's data
+// directory: with it, the first start reveals the seed of the epoch that the backup ended in, which proves
+// that epoch's draws. Give it only if the realm that was backed up is gone for good. nil: those draws
+// cannot be proven.
 func Restore(ctx context.Context, from, to string, key *[32]byte) ([]verify.Report, error) {
 	return restore(ctx, nil, from, to, key)
 }
@@ -86,8 +86,7 @@ func init() {
 	}
 }
 
-// Target is a driver that realms can be restored to. Until they are finished, only an open
-// with driver.Options.Check finds them.
+// Target is a driver to restore realms to. Only an open with driver.Options.Check finds unfinished ones.
 type Target interface {
 	driver.Driver
 	driver.Copier
@@ -95,9 +94,9 @@ type Target interface {
 	FinishCopy(ctx context.Context, realm string) error
 }
 
-// RestoreTo is Restore to a driver. The realms of the backup must not be there. All of them appear when
-// the last one is there and right. key and old are [kuji.Options.Key] and OldKeys: the draws of the epoch that
-// the backup ended in can be proven if one of them is also the key of the realm that was backed up.
+// RestoreTo is Restore to a driver. The realms must not be there; all appear when the last one is there and
+// right. key and old are [kuji.Options.Key] and OldKeys: if the backed-up realm's key is one of them, the
+// draws of the epoch that the backup ended in can be proven.
 func RestoreTo(ctx context.Context, from string, to Target, key [32]byte, old ...[32]byte) (reports []verify.Report, err error) {
 	b, err := open(nil, from)
 	if err != nil {

@@ -14,9 +14,8 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// judge decides the commands of an epoch again. Recovery, followers and feeds need no rules: they carry out
-// effects. Of an epoch whose rules this build does not have, only the chain, the effects, the state and the
-// snapshots are checked.
+// judge decides the commands of an epoch again. Of an epoch whose rules this build lacks, only the chain,
+// the effects, the state and the snapshots are checked.
 type judge struct {
 	realm    string
 	state    *store.State
@@ -43,8 +42,8 @@ func (j *judge) check() error {
 	return nil
 }
 
-// prepare prepares to decide again what follows in an epoch, after its first few random values.
-// If nobody knows which rules decided it, all that this build has are tried: see decideAgain.
+// prepare prepares to decide again what follows in an epoch, after its first few random values. If nobody
+// knows which rules decided it, all that this build has are tried.
 func (j *judge) prepare(epoch *Epoch, seed ledger.Seed, used uint64) error {
 	j.deciders = nil
 	for _, version := range rules.Versions() {
@@ -63,9 +62,9 @@ func (j *judge) prepare(epoch *Epoch, seed ledger.Seed, used uint64) error {
 	return nil
 }
 
-// decideAgain decides an event's command again with the epoch's randomness. The result must be the
-// same event, byte for byte. If the version of the rules is not known, one of those that are tried must
-// give all events; otherwise the epoch is not decided.
+// decideAgain decides an event's command again with the epoch's randomness. The result must be the same
+// event, byte for byte. Of several rules tried, one must give all events; otherwise the epoch is not
+// decided.
 func (j *judge) decideAgain(epoch *Epoch, le *logged.Event) error {
 	var why error
 	left := j.deciders[:0]

@@ -69,18 +69,17 @@ type Epoch struct {
 	First      uint64 `json:"first_position"` // of its epoch-begin
 	Events     uint64 `json:"events"`
 	Commitment Hash   `json:"commitment"`
-	// Rules is the version of the rules that decided the epoch's events. 0: not known, because the log was
-	// trimmed after the epoch's begin and the snapshot is of a format that does not say.
+	// Rules is the version of the rules that decided the epoch. 0: not known, because its begin was trimmed
+	// and the snapshot's format does not say.
 	Rules uint8 `json:"rules,omitempty"`
 	// Revealed reports that the seed is in the log: every choice was computed again from it, with the same
-	// result, unless Undecided says why not. If a crash ended the epoch, or the realm was copied while it
-	// was open, the next start reveals it.
+	// result, unless Undecided says why not. After a crash, or in a copy, the next start reveals it.
 	Revealed bool `json:"revealed"`
-	// Undecided says why a revealed epoch was not decided again: this build does not have its rules. The
-	// chain, the effects and the snapshots were checked all the same.
+	// Undecided says why a revealed epoch was not decided again: this build lacks its rules. All else was
+	// checked.
 	Undecided string `json:"undecided,omitempty"`
-	// Lost reports that the seed is not revealed, and that no key is there which opens it: the choices of
-	// the epoch cannot be proven. Nothing else is known of an epoch before Report.From.
+	// Lost reports that the seed is not revealed, and no key opens it: the epoch's choices cannot be proven.
+	// Nothing else is known of an epoch before Report.From.
 	Lost bool `json:"lost,omitempty"`
 }
 
@@ -102,10 +101,8 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Options say more about a verification. The zero value is enough for a data directory.
 type Options struct {
-	// Through is a place that the chain of hashes must pass through. If it does not, the log was
-	// rewritten there or earlier; if the log ends before it, it has lost entries. Both are an *Error.
-	// CodeNotFound: the log was trimmed and verification begins after the place. CodeInvalid: its
-	// position is 0.
+	// Through is a place that the chain must pass through. An *Error: the log was rewritten there or
+	// earlier, or ends before it. CodeNotFound: trimmed past it. CodeInvalid: its position is 0.
 	Through *Anchor
 	// Seen is called with every event that counts, in order, if it is not nil.
 	Seen func(kuji.Record)
@@ -119,25 +116,23 @@ type Anchor struct {
 	Hash     [32]byte
 }
 
-// Dir checks a realm's log in a data directory. No engine may have the directory open: Dir takes its
-// lock, and writes nothing else. It
+// Dir checks a realm's log in a data directory. It takes the directory's lock, and writes nothing else. It
 //
 //   - checks every byte of the log, except footers that were perhaps never durable, such as the
 //     last one: opening the log rewrites it;
 //   - reads a log that cannot be opened up to the damage;
-//   - folds the chain of hashes and replays every event, from the oldest snapshot if the log was
-//     trimmed;
+//   - folds the chain of hashes and replays every event, from the oldest snapshot of a trimmed log;
 //   - decides every command of every revealed epoch again, with its seed and by the rules of the
-//     time, and names the epochs whose rules this build does not have;
+//     time, and names the epochs whose rules this build lacks;
 //   - checks the invariants after every epoch and at the end;
 //   - compares every snapshot with the state at its position;
-//   - checks that the log goes on from where it stood when it was last closed;
+//   - checks that the log goes on from where it was last closed;
 //   - names epochs whose seed is lost;
 //   - reports the hash of the state.
 //
-// Damage is an *Error with the first wrong position; the report then covers everything before it. Other
-// errors are *kuji.Error: CodeNotFound if there is no such directory or realm, CodeLocked if an engine
-// has it open, CodeInvalid for a bad name, CodeFormat if a newer build wrote it.
+// Damage is an *Error with the first wrong position; the report covers everything before it. Other errors
+// are *kuji.Error: CodeNotFound: no such directory or realm. CodeLocked: an engine has it open.
+// CodeInvalid: a bad name. CodeFormat: a newer build wrote it.
 func Dir(dir, realm string, o Options) (Report, error) { return inDir(nil, dir, realm, o) }
 
 // Driver is Dir for a realm that a driver keeps.
@@ -178,8 +173,8 @@ type verifier struct {
 	describe func(*logged.Event, uint64) (any, error) // nil: nobody wants to see the events
 }
 
-// start returns where verification begins: nil for the start of the log, or, if that was trimmed, the
-// oldest snapshot that the log continues from.
+// start returns where verification begins: nil for the start of the log, or, of a trimmed log, the oldest
+// snapshot that it goes back to.
 func (v *verifier) start(ctx context.Context) (*ledger.Footer, error) {
 	v.snaps = ledger.SnapshotsOf(v.log, v.realm)
 	var err error
@@ -233,9 +228,8 @@ func (v *verifier) begin(state *store.State, s *ledger.Footer) (*ledger.Footer, 
 	return s, nil
 }
 
-// mostValues returns the most random values that so many entries of the log can have used. The state does
-// not say: a draw can use values and take nothing, and boxes are filled again. This refuses only numbers that
-// no sound snapshot can have.
+// mostValues returns the most random values that so many entries can have used. The state does not say: a
+// draw can use values and take nothing, and boxes are filled again. No sound snapshot has more.
 func mostValues(entries uint64) uint64 {
 	const (
 		events  = logged.MaxPending / 4 // in an entry: no event that draws is as short
@@ -268,8 +262,7 @@ func (v *verifier) resume() error {
 	return v.judge.prepare(e, seed, v.used)
 }
 
-// compare checks that the snapshots of a position, of which copies can exist, hold the same state as the
-// log and continue where it does.
+// compare checks that the snapshots of a position, which may have copies, hold the log's state and place.
 func (v *verifier) compare(ctx context.Context, at *ledger.At) error {
 	for ; v.next < len(v.files) && v.files[v.next].Position <= at.Position(); v.next++ {
 		f := v.files[v.next]
@@ -385,8 +378,7 @@ func (v *verifier) run(ctx context.Context, from *ledger.Footer, last driver.Cur
 	return nil
 }
 
-// lost finds the epochs that cannot be proven: their seed is not in the log in clear, and no key opens
-// it.
+// lost finds the epochs that cannot be proven: their seed is not revealed, and no key opens it.
 func (v *verifier) lost(keys ...[32]byte) {
 	r := &v.report
 	older := 0 // epochs in the first snapshot that ended before it

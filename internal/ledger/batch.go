@@ -18,13 +18,12 @@ import (
 //	                                  wake its waiters and run its callbacks
 //	                                  repeat while the open batch has events
 //
-// Batches form by themselves while one is being written, and hold one event when the realm is idle.
-// The first append that fails ends the group: the state then holds effects that the log may lack,
-// but nobody has seen them yet.
+// Batches form by themselves while one is written, and hold one event when the realm is idle. The first
+// append that fails ends the group: the state then has effects that the log may lack, which nobody has seen
+// yet.
 
-// Batch holds the events that become durable together: one entry of the log. Its payload is the
-// time stamp (8 bytes, Unix milliseconds), the number of events (4 bytes), then the events. Who
-// holds the lock may append events to the open batch.
+// Batch holds the events that become durable together: one entry of the log. Its payload is the time stamp
+// (8 bytes, Unix milliseconds), the number of events (4 bytes), then the events, appended under the lock.
 type Batch struct {
 	Position uint64 // math.MaxUint64: it stays empty
 	Time     int64  // Unix milliseconds
@@ -45,11 +44,10 @@ const batchHeader = 12
 type Owner interface {
 	// Taken is told that a batch takes no more events and is written next.
 	Taken(b *Batch)
-	// Durable is told that a batch is as durable as the driver's policy says. Nobody who waits for
-	// it has been woken yet.
+	// Durable is told that a batch is as durable as the driver's policy says, before its waiters are woken.
 	Durable(b *Batch)
-	// Lost is told that the outcome of a batch, and of all after it, is unknown, and why. It
-	// returns what those who wait are told.
+	// Lost is told that the outcome of a batch, and of all after it, is unknown. It returns what waiters
+	// get.
 	Lost(b *Batch, cause error) error
 }
 
@@ -70,8 +68,8 @@ type Batches struct {
 	waiting  int           // bytes that callbacks take, about
 }
 
-// NewBatches returns the group of a ledger. Its open batch stays empty until Begin. A batch takes
-// events until it has so many bytes.
+// NewBatches returns a ledger's group. Its open batch stays empty until Begin; a batch has about most
+// bytes.
 func NewBatches(l *Ledger, mu sync.Locker, owner Owner, most int) *Batches {
 	return &Batches{mu: mu, owner: owner, ledger: l, most: most, open: closedBatch(), taken: make(chan struct{})}
 }
@@ -124,8 +122,7 @@ func (bs *Batches) Calls() int { return bs.waiting }
 // Full reports whether the open batch takes no more events.
 func (bs *Batches) Full() bool { return bs.open.Full || len(bs.open.Buf) >= bs.most }
 
-// Taken returns a channel that is closed when the flusher takes the open batch, so that there is
-// room again, or when there will never be.
+// Taken returns a channel that is closed when the flusher takes the open batch, or never will.
 func (bs *Batches) Taken() <-chan struct{} { return bs.taken }
 
 // Done returns a channel that is closed when b is durable or lost. Ask for it while b is not.
@@ -139,17 +136,16 @@ func (b *Batch) Done() <-chan struct{} {
 // Err returns why the outcome of b is unknown, nil: b is durable. Done must be closed.
 func (b *Batch) Err() error { return b.err }
 
-// Call has a function called, once, when b is durable or lost; with an error if it is lost. The
-// flusher calls it, without the lock, and does nothing else meanwhile. bytes is about how much
-// memory the callback keeps alive. Call it while b is neither.
+// Call has a function called once, when b is durable, or lost and with an error. The flusher calls it,
+// without the lock, and does nothing else meanwhile. bytes is about how much memory it keeps. b must be
+// neither yet.
 func (bs *Batches) Call(b *Batch, done func(error), bytes int) {
 	b.calls = append(b.calls, done)
 	b.bytes += bytes
 	bs.waiting += bytes
 }
 
-// Ask starts the flusher if there is something to flush. Call it when nothing more is added for
-// now.
+// Ask starts the flusher if there is something to flush: nothing more is added for now.
 func (bs *Batches) Ask() {
 	bs.open.asked = bs.open.Events > 0
 	if !bs.flushing && bs.due() {
@@ -158,8 +154,7 @@ func (bs *Batches) Ask() {
 	}
 }
 
-// GiveUp says that nothing of the open batch may be written. Those who wait for it are told after
-// the next Ask.
+// GiveUp says that nothing of the open batch may be written. Its waiters are told after the next Ask.
 func (bs *Batches) GiveUp(why error) { bs.gaveUp = why }
 
 // Idle returns a channel that is closed when the flusher has nothing more to do.
@@ -173,17 +168,14 @@ func (bs *Batches) Idle() <-chan struct{} {
 	return idle
 }
 
-// due reports whether the flusher has something to do: somebody waits for the open batch, or is to
-// be told that it is lost.
+// due reports whether somebody waits for the open batch, or is to be told that it is lost.
 func (bs *Batches) due() bool {
 	return bs.open.asked || bs.gaveUp != nil && bs.open.Position != math.MaxUint64
 }
 
-// flush makes the open batch durable. Only one runs at a time. It starts itself again while there
-// are events.
+// flush makes the open batch durable, one at a time, and starts itself again while there are events.
 func (bs *Batches) flush() {
-	// Let other goroutines run first: under load they add events that share this fsync. If none can
-	// run, this costs nothing.
+	// Other goroutines first: under load they add events that share this fsync. Idle, this costs nothing.
 	step.Yield(bs.ledger.o.Steps)
 	bs.mu.Lock()
 	if bs.gaveUp != nil {
@@ -226,8 +218,8 @@ func (bs *Batches) flushed() {
 	}
 }
 
-// lose ends the group: the outcome of b, of the batches given and of the open one is unknown. The
-// caller holds the lock; lose unlocks it.
+// lose ends the group: the outcome of b, of the batches given and of the open one is unknown. It unlocks
+// the caller's lock.
 func (bs *Batches) lose(b *Batch, cause error, batches ...*Batch) {
 	unknown := bs.owner.Lost(b, cause)
 	batches = append(batches, bs.open)
@@ -254,8 +246,7 @@ func (bs *Batches) take() *Batch {
 	return b
 }
 
-// recycle keeps the memory of a finished batch. Waiters may still read b itself, so it reuses only
-// the fields that they do not read.
+// recycle keeps a finished batch's memory. Waiters may still read b itself.
 func (bs *Batches) recycle(b *Batch) {
 	const most = 1 << 10
 	if cap(b.calls) > most {

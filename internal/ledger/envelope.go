@@ -75,8 +75,8 @@ type envelope struct {
 // HeadSize returns the number of bytes in front of an entry's payload.
 func HeadSize(realm string) int { return envelopeLen + len(realm) }
 
-// putEnvelope fills in the head of entry and its checksum. The payload must already be in place,
-// from HeadSize(realm) on.
+// putEnvelope fills in the head of entry and its checksum. The payload is in place, from HeadSize(realm)
+// on.
 func putEnvelope(entry []byte, e *envelope) {
 	copy(entry, envelopeMagic[:])
 	entry[8], entry[9], entry[10], entry[11] = byte(e.kind), byte(len(e.realm)), flag(e.outside), 0
@@ -124,8 +124,8 @@ func openEnvelope(entry []byte) (envelope, error) {
 	return e, nil
 }
 
-// chain is how far a reader has folded a realm's log. Every reader folds by the same rule, so all
-// agree on which entries count, despite duplicates, late retries and deposed writers:
+// chain is how far a reader has folded a realm's log. Every reader folds by the same rule, so all agree on
+// which entries count, despite duplicates, late retries and deposed writers:
 //
 //	an epoch-begin counts if its epoch is higher than the current one, wherever it stands
 //	any other entry counts if its epoch and writer are the current ones and its index is the next
@@ -133,10 +133,9 @@ func openEnvelope(entry []byte) (envelope, error) {
 //	an entry that counts but does not continue the chain of hashes stops the reader: that is
 //	    corruption or tampering, never something to skip
 //
-// The writer of an epoch-begin does not know what will stand before it. So its index and hash are
-// those of the chain that the writer had seen: not ahead of what a reader finds, nor different from
-// it at the same place. The chain goes on from both: from what stands before the epoch-begin, and
-// from itself.
+// The writer of an epoch-begin does not know what will stand before it, so its index and hash are those of
+// the chain that it had seen: not ahead of what a reader finds, nor different at the same place. The chain
+// goes on from both: from what stands before the epoch-begin, and from itself.
 type chain struct {
 	realm  string
 	epoch  uint64
@@ -183,8 +182,8 @@ func (c *chain) next(entry []byte) (e envelope, counts bool, err error) {
 	return e, true, nil
 }
 
-// complete is called at the end of an epoch. It reports a missing entry: the epoch's writer
-// appended later ones, and a writer appends an entry only when the one before it is in the log.
+// complete reports, at the end of an epoch, a missing entry: a writer appends an entry only when the one
+// before it is in the log.
 func (c *chain) complete() error {
 	if c.ahead <= c.index {
 		return nil

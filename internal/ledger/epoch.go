@@ -10,11 +10,10 @@ import (
 	mathrand "math/rand/v2"
 )
 
-// Randomness. At every start a writer begins an epoch with a new seed. Before the first draw it
-// logs a commitment to the seed, and the seed itself, sealed with a key that is not in the log. It
-// draws from ChaCha8 keyed by the seed. When the epoch ends, the seed is logged in clear: from then
-// on anybody can check the commitment and compute every draw again. If the epoch ends in a crash,
-// the next writer has the key and does that, on whatever machine it runs.
+// Randomness. At every start a writer begins an epoch with a new seed. Before the first draw it logs a
+// commitment to the seed, and the seed itself, sealed with a key that is not in the log. It draws from
+// ChaCha8 keyed by the seed. When the epoch ends, the seed is logged in clear: from then on anybody can
+// check every draw. After a crash the next writer does that with the key, on whatever machine it runs.
 
 type seed [32]byte
 
@@ -22,14 +21,12 @@ func (s *seed) commitment(realm string, epoch uint64) [32]byte {
 	return s.derive("kuji/v1/rng-commitment", realm, epoch)
 }
 
-// source returns the generator for the epoch's draws. Its key is derived under another domain than
-// the commitment, so the commitment reveals nothing about it.
+// source returns the generator for the epoch's draws, whose key's domain is not the commitment's.
 func (s *seed) source(realm string, epoch uint64) *mathrand.ChaCha8 {
 	return mathrand.NewChaCha8(s.derive("kuji/v1/rng-stream", realm, epoch))
 }
 
-// Source is an epoch's random values. It counts them: a verifier that starts from a snapshot needs
-// the count to find its place in the epoch.
+// Source is an epoch's random values, counted: a verifier finds its place by the count in a snapshot.
 type Source struct {
 	src *mathrand.ChaCha8
 	n   uint64
@@ -44,8 +41,8 @@ func (s *Source) Uint64() uint64 {
 // Values returns how many values were drawn.
 func (s *Source) Values() uint64 { return s.n }
 
-// derive returns SHA-256(domain ‖ 0 ‖ realm ‖ 0 ‖ epoch ‖ seed), with the epoch as 8 bytes
-// little-endian. Domains and names contain no zero byte.
+// derive returns SHA-256(domain ‖ 0 ‖ realm ‖ 0 ‖ epoch ‖ seed), the epoch as 8 bytes little-endian.
+// Domains and names contain no zero byte.
 func (s *seed) derive(domain, realm string, epoch uint64) [32]byte {
 	b := make([]byte, 0, 160)
 	b = append(b, domain...)
@@ -57,17 +54,17 @@ func (s *seed) derive(domain, realm string, epoch uint64) [32]byte {
 	return sha256.Sum256(b)
 }
 
-// MemoryEntropy fills p with bytes derived from a seed and a realm's name. They repeat in every
-// run, because an engine in memory asks for the same lengths in the same order.
+// MemoryEntropy fills p with bytes derived from a seed and a realm's name, the same in every run: an engine
+// in memory asks for the same lengths in the same order.
 func MemoryEntropy(from [32]byte, realm string, p []byte) {
 	s := seed(from)
 	derived := s.derive("kuji/v2/memory", realm, uint64(len(p)))
 	copy(p, derived[:])
 }
 
-// sealedSeed is a seed sealed by AES-256-GCM with the realm's key: a nonce of 12 bytes, the
-// ciphertext, and a tag of 16 bytes. The additional data is "kuji/v1/epoch-seed" ‖ 0 ‖ realm ‖ 0 ‖
-// epoch ‖ writer, so that it opens for nothing else.
+// sealedSeed is a seed sealed by AES-256-GCM with the realm's key: a nonce of 12 bytes, the ciphertext, a
+// tag of 16 bytes. The additional data, "kuji/v1/epoch-seed" ‖ 0 ‖ realm ‖ 0 ‖ epoch ‖ writer, binds it to
+// its epoch.
 type sealedSeed [nonceLen + 32 + 16]byte
 
 const nonceLen = 12
@@ -118,8 +115,7 @@ type Epoch struct {
 	Sealed     sealedSeed
 }
 
-// Lost reports that the seed is neither in the log in clear, nor can one of the keys open it:
-// nobody can prove the choices of this epoch.
+// Lost reports that nobody can prove the epoch's choices: its seed is not revealed, and no key opens it.
 func (i *Epoch) Lost(realm string, keys ...[32]byte) bool {
 	if i.Revealed {
 		return false
@@ -136,8 +132,7 @@ type epochBegin struct {
 	Sealed     sealedSeed
 }
 
-// revelation is the payload of an epoch-end and of a reveal entry: an epoch that has ended, and its
-// seed.
+// revelation is the payload of an epoch-end and of a reveal: an ended epoch's seed.
 type revelation struct {
 	Epoch uint64
 	Seed  seed

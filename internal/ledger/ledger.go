@@ -1,9 +1,7 @@
-// Package ledger is how a realm lasts: entries with their envelope and the fold that every reader
-// makes of them, epochs and their seeds, the writer's way into the log, snapshots, recovery, and
-// the walk of a verifier. It stands on the contract in package driver.
-//
-// What is in a batch, and what it does to a state, it does not know: package kuji brings a Machine.
-// No rule, no reward and no state enters here.
+// Package ledger is how a realm lasts: entries with their envelope, the fold that every reader makes of
+// them, epochs and their seeds, the writer's way into the log, snapshots, recovery, and a verifier's walk.
+// It stands on the contract in package driver. Package kuji brings a Machine, which knows what is in a
+// batch: no rule, no reward and no state enters here.
 package ledger
 
 import (
@@ -28,8 +26,8 @@ import (
 //	    was there: begin again with a higher one
 //	only then append entries, each after the one before it
 //
-// An entry is in the log when the driver says so, or when it is found there. If nobody knows, the
-// very same bytes are sent again until somebody does. Copies are void.
+// An entry is in the log when the driver says so, or when it is found there. If nobody knows, the same
+// bytes are sent again until somebody does. Copies are void.
 
 // Options of a Ledger.
 type Options struct {
@@ -47,13 +45,12 @@ type Options struct {
 type Machine interface {
 	// Change carries out what an entry says, except for request ids.
 	Change(e *Entry) error
-	// Remember remembers an entry's request ids. It may run concurrently with the Change of later
-	// entries.
+	// Remember remembers an entry's request ids, perhaps during the Change of later entries.
 	Remember(e *Entry) error
 }
 
-// Ledger is a realm's log as its writer sees it. Its methods must not be called concurrently,
-// except for those that say so.
+// Ledger is a realm's log as its writer sees it. Its methods are not concurrent, except for those that say
+// so.
 type Ledger struct {
 	*Snapshots
 
@@ -85,8 +82,7 @@ func New(o Options) *Ledger {
 // Epoch returns this writer's epoch.
 func (l *Ledger) Epoch() uint64 { return l.epoch }
 
-// Epochs returns the epochs that are known, ascending. Once the writer's epoch has begun, they no
-// longer change.
+// Epochs returns the known epochs, ascending. They no longer change once the writer's own has begun.
 func (l *Ledger) Epochs() []Epoch { return l.epochs }
 
 // SeedsErr returns which epochs cannot be proven, and why.
@@ -126,8 +122,8 @@ func (e *DeposedError) Error() string {
 	return fmt.Sprintf("another writer has taken the realm over, in epoch %d", e.Epoch)
 }
 
-// TakeOver begins an epoch. What others have appended meanwhile goes to the machine. now returns
-// the time stamp of an epoch that begins now.
+// TakeOver begins an epoch. What others have appended goes to the machine. now is the time of an
+// epoch-begin.
 func (l *Ledger) TakeOver(m Machine, now func() int64) error {
 	for first := true; first || l.chain.writer != l.writer; first = false {
 		if l.chain.epoch == math.MaxUint64 { // no writer counts that far: the entry is forged
@@ -197,9 +193,9 @@ func (l *Ledger) control(kind Kind, payload []byte) error {
 	return l.append(entry)
 }
 
-// Commit appends a batch, whose payload begins at HeadSize, and returns when it is as durable as
-// the driver's policy says. Errors: *DeposedError, *CorruptError, and those of the driver. After an
-// error nobody knows whether the batch is in the log, and the writer must give up.
+// Commit appends a batch, whose payload begins at HeadSize, and returns when it is as durable as the
+// driver's policy says. Errors: *DeposedError, *CorruptError, and the driver's. After one, nobody knows
+// whether the batch is in the log, and the writer must give up.
 func (l *Ledger) Commit(entry []byte) error {
 	if len(entry) > l.o.Log.MaxEntry() {
 		small, err := l.putOutside(entry)
@@ -258,9 +254,8 @@ func (l *Ledger) insist(send func() (driver.Cursor, error)) (driver.Cursor, erro
 	}
 }
 
-// meet reads the entry that stands where one of this writer was to go. found says that it is this
-// one, from an earlier attempt. If it is void, the next attempt goes after it. If it begins a
-// higher epoch, this writer is deposed.
+// meet reads the entry that stands where one of this writer was to go. found: it is this one, from an
+// earlier attempt. The next attempt goes after a void one. A higher epoch deposes this writer.
 func (l *Ledger) meet(entry []byte) (found bool, err error) {
 	for got, err := range l.o.Log.Read(l.ctx, l.cursor, 0) {
 		if errors.Is(err, driver.ErrUnavailable) { // the next attempt leads here again
@@ -301,8 +296,7 @@ func (l *Ledger) EndEpoch() error {
 	return l.Sync(context.Background())
 }
 
-// Sync makes every entry that was appended durable, whatever the policy is. It may be called
-// concurrently.
+// Sync makes every appended entry durable, whatever the policy is. It may be called concurrently.
 func (l *Ledger) Sync(ctx context.Context) error { return l.o.Log.Sync(ctx) }
 
 // GiveUp ends the attempts to learn what became of an append. It may be called concurrently.
@@ -325,8 +319,8 @@ type appendedEntry struct {
 	cursor   driver.Cursor
 }
 
-// add adds an entry, and drops those that are durable. Under a policy that fsyncs seldom, there may
-// be many. Then every other one goes, and durable returns a lower position.
+// add adds an entry, and drops durable ones. If fsyncs are rare and there are too many, every other one
+// goes, and durable returns a lower position.
 func (a *appended) add(e appendedEntry, durable driver.Cursor) {
 	const most = 4096
 	n := 0

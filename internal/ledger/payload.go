@@ -12,9 +12,9 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 )
 
-// A payload that is too large for an entry of the log goes into a file first. The entry has a
-// reference instead: the payload's length, 8 bytes, and its SHA-256. The file's name has the
-// position of the entry, so that it can go when everything up to there is trimmed:
+// A payload that is too large for an entry of the log goes into a file first. The entry has a reference:
+// the payload's length, 8 bytes, and its SHA-256. The file is named by the entry's position, to be trimmed
+// with it:
 //
 //	00000000000000012345-<SHA-256, in hexadecimal>.payload
 const (
@@ -39,9 +39,8 @@ func IsPayload(name string) bool {
 	return ok
 }
 
-// PayloadOf returns the name of the file that has an entry's payload, and false if the payload is
-// in the entry, or if the entry cannot be read. Of an entry that does not count, the file may be
-// missing.
+// PayloadOf returns the name of the file with an entry's payload; false: there is none, or the entry cannot
+// be read. If the entry does not count, the file may be missing.
 func PayloadOf(entry []byte) (name string, ok bool) {
 	e, err := openEnvelope(entry)
 	if err != nil || !e.outside || len(e.payload) != referenceLen {
@@ -50,8 +49,8 @@ func PayloadOf(entry []byte) (name string, ok bool) {
 	return payloadName(e.index, [32]byte(e.payload[8:])), true
 }
 
-// putOutside writes the payload of a batch into a file, and returns an entry with the reference. It
-// does not end with GiveUp: the last batch of a realm that is closed is written, too.
+// putOutside writes the payload of a batch into a file, and returns an entry with the reference. GiveUp
+// does not end it: the last batch of a realm that is closed is written, too.
 func (l *Ledger) putOutside(entry []byte) ([]byte, error) {
 	ctx := context.Background()
 	head := HeadSize(l.o.Realm)
@@ -113,8 +112,7 @@ func (e *Entry) fetch(ctx context.Context, files driver.Files) (err error) {
 // maxPayload is more than any batch can have, in bytes.
 const maxPayload = 256 << 20
 
-// trimPayloads removes the files of payloads whose entries no reader needs any more: those up to a
-// position that every reader starts after.
+// trimPayloads removes the payload files of entries up to a position that every reader starts after.
 func (s *Snapshots) trimPayloads(ctx context.Context, through uint64) error {
 	files, err := s.files.List(ctx)
 	if err != nil {

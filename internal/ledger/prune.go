@@ -9,17 +9,17 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 )
 
-// Two series of snapshots are kept that share no file: the newest, and one before it. So damage in
-// any one file leaves a state to recover from, as long as the log goes back to it:
+// Two series of snapshots are kept that share no file, the newest and one before it, so damage in any one
+// file leaves a state to recover from, as long as the log goes back to it:
 //
 //	a new series begins, and its first snapshot is durable
 //	if the log is trimmed, read back from the disk: that snapshot, and the series before it
 //	remove all other snapshots
 //	if the log is trimmed, trim the log before the newest snapshot of the series before it
 //
-// What cannot be read back is not relied on. If that is the new snapshot, it goes, and the next one
-// begins a series again. If it is the series before it, what is whole of that one or of the one
-// before it takes its place. Until the next series begins, the log is kept from there on.
+// A new snapshot that cannot be read back goes, and the next one begins a series again. What is whole of
+// the series before it, or of the one before that, takes its place otherwise. Until the next series begins,
+// the log is kept from there on.
 
 // ErrNotReadBack is in the error of Prune if the snapshot that was just written is gone again.
 var ErrNotReadBack = errors.New("the snapshot was removed again")
@@ -27,8 +27,7 @@ var ErrNotReadBack = errors.New("the snapshot was removed again")
 // ErrStopped is what the Block of a loader returns to give up.
 var ErrStopped = errors.New("the realm stopped or was closed before the snapshot was taken")
 
-// Prune does this, after a snapshot was written. trim says that the log is to be trimmed.
-// newChecker returns a loader that keeps nothing.
+// Prune does this after a snapshot was written. newChecker returns a loader that keeps nothing.
 func (s *Snapshots) Prune(ctx context.Context, trim bool, newChecker func() Loader) error {
 	p := pruning{Snapshots: s, trim: trim, newChecker: newChecker}
 	s.mu.Lock()
@@ -66,8 +65,7 @@ func (s *Snapshots) Prune(ctx context.Context, trim bool, newChecker func() Load
 	return errors.Join(errs...)
 }
 
-// trimBelow removes the files of payloads whose entries stand before every snapshot that a reader
-// can begin with.
+// trimBelow removes the payload files of entries before every snapshot that a reader can begin with.
 func (s *Snapshots) trimBelow(ctx context.Context, kept []Snapshot) error {
 	first, err := s.log.First(ctx)
 	if err != nil || first <= 1 { // nothing was trimmed: who begins at the beginning needs all of them
@@ -102,10 +100,10 @@ func without(files, some []Snapshot) []Snapshot {
 	})
 }
 
-// otherSeries returns the newest series among files, up to its newest snapshot that can be read
-// back and that the log goes back to, and that one's footer; nil if there is none. The error says
-// what is damaged. If the log is never trimmed, nothing is read, and there is no footer. before is
-// the newest series as far as is known, or nil.
+// otherSeries returns the newest series among files, up to its newest snapshot that can be read back and
+// that the log goes back to, and that one's footer; nil if there is none. The error says what is damaged.
+// Without trim, nothing is read, and there is no footer. before is the newest series, nil if it is not
+// known.
 func (p *pruning) otherSeries(ctx context.Context, files, before []Snapshot) (series []Snapshot, at Footer, err error) {
 	var errs []error
 	for len(files) > 0 {
@@ -140,8 +138,8 @@ func (p *pruning) otherSeries(ctx context.Context, files, before []Snapshot) (se
 	return nil, Footer{}, errors.Join(errs...)
 }
 
-// readBack loads a series of snapshots from where it is kept, keeping nothing of it, and returns
-// how many of them are whole, and the footer of the last of these.
+// readBack loads a series from where it is kept, keeping nothing of it. It returns how many of its
+// snapshots are whole, and the last one's footer.
 func (p *pruning) readBack(ctx context.Context, series []Snapshot) (whole int, last Footer, err error) {
 	checker := p.newChecker()
 	for i := range series {
@@ -173,9 +171,8 @@ func (p *pruning) dropCache(ctx context.Context, name string) error {
 	return errors.Join(err, file.Close())
 }
 
-// distrust removes the first snapshot of the newest series, which was just written and cannot be
-// read back. A series with more of them stays, like any that is damaged, until others have taken
-// its place.
+// distrust removes the first snapshot of the newest series, just written, which cannot be read back. A
+// series with more of them stays until others have taken its place.
 func (p *pruning) distrust(ctx context.Context, newest []Snapshot, cause error) error {
 	if errors.Is(cause, ErrStopped) {
 		return cause // it was not read to its end

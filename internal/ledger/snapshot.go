@@ -19,15 +19,15 @@ import (
 	"github.com/kuji-dev/kuji/internal/format"
 )
 
-// A snapshot is a file of frames. Its name has its position, that of the snapshot that it builds
-// on, 0 for none, and the file's SHA-256 (docs/internals/formats/snapshot.md):
+// A snapshot is a file of frames. Its name has its position, that of the snapshot that it builds on, 0 for
+// none, and the file's SHA-256 (docs/internals/formats/snapshot.md):
 //
 //	00000000000000012345-00000000000000000000-<64 hexadecimal digits>.snapshot
 //
-// A frame is the length of its data and a CRC32C, 4 bytes each, little-endian, then its kind, 1
-// byte, then the data. The checksum also covers the frame's number in the file. The first frame
-// says what the file is and has the SHA-256 of the file that this one builds on. The last one, the
-// footer, binds the file to the log, and by SHA-256 to the bytes before the footer.
+// A frame is the length of its data and a CRC32C, 4 bytes each, little-endian, its kind, 1 byte, and the
+// data. The checksum covers the frame's number too. The first frame says what the file is, with the SHA-256
+// of the file that it builds on. The last one, the footer, binds the file to the log, and to the bytes
+// before the footer.
 const (
 	snapshotSuffix  = ".snapshot"
 	snapshotVersion = 7 // the newest; which one is written follows from the realm's format level
@@ -39,8 +39,8 @@ const (
 
 var snapshotMagic = []byte("KJSN")
 
-// Snapshots are a realm's snapshots. All methods may be called concurrently, but one snapshot is
-// written and pruned at a time.
+// Snapshots are a realm's snapshots. Methods may be concurrent, but one snapshot is written and pruned at a
+// time.
 type Snapshots struct {
 	files driver.Files
 	log   driver.Log
@@ -99,9 +99,8 @@ func (s *Snapshots) Newest() (Snapshot, bool) {
 	return s.newest[len(s.newest)-1], true
 }
 
-// Whole reports whether the next snapshot must hold the whole state: when it has nothing to build
-// on, or when those that build on the last whole one are larger together than that one, or too
-// many.
+// Whole reports whether the next snapshot must hold the whole state: it has nothing to build on, or those
+// that build on the last whole one are together larger, or too many.
 func (s *Snapshots) Whole() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,9 +118,8 @@ func (s *Snapshots) Whole() bool {
 	return true
 }
 
-// maxSnapshotSeries is how many snapshots may build on one another. Recovery needs all of a
-// series's files intact, so there should be few. And where the log is trimmed, it is kept from the
-// end of the series before: for so many snapshots.
+// maxSnapshotSeries is how many snapshots may build on one another. Recovery needs all of them intact, and
+// a trimmed log is kept for so many.
 const maxSnapshotSeries = 16
 
 // Forget forgets the series: others write and remove snapshots, too. The next one begins a series.
@@ -156,9 +154,8 @@ type Footer struct {
 	Rules  uint8 // the version of the rules that decides the current epoch; 0: the format does not say
 }
 
-// Agrees reports whether a place in a log, which goes on to a cursor, is that of the footer. On a
-// log that many have written, the footer may name the cursor of a later copy of the entry: its
-// writer was told of that one. driver.ErrUnavailable: that copy cannot be seen yet.
+// Agrees reports whether a place in a log that goes on to last is the footer's. Of a log that many write,
+// the footer may name a later copy of the entry. driver.ErrUnavailable: that copy cannot be seen yet.
 func (s *Footer) Agrees(ctx context.Context, log driver.Log, last driver.Cursor, at *At) (bool, error) {
 	got, want := s.At, *at
 	if got.cursor > want.cursor {
@@ -190,8 +187,8 @@ func (s *Footer) copied(ctx context.Context, log driver.Log, last driver.Cursor)
 	return false, nil
 }
 
-// footerHead is the beginning of a footer, as it is in the file. The epochs follow, then the
-// SHA-256 of the file before the footer.
+// footerHead is the beginning of a footer. The epochs follow, then the SHA-256 of the file before the
+// footer.
 type footerHead struct {
 	Index, Cursor, Epoch, Ahead, Values uint64
 	Last                                int64
@@ -265,8 +262,8 @@ func decodeFooter(b []byte, realm string) (s Footer, digest [32]byte, err error)
 	return s, digest, s.check()
 }
 
-// check reports epochs that cannot be those of a log up to the footer's position. The last one must
-// be the epoch in force there.
+// check reports epochs that cannot be those of a log up to the footer's position: the last one is in force
+// there.
 func (s *Footer) check() error {
 	if s.Last < 0 || s.Last > MaxTime {
 		return fmt.Errorf("the last time is %d, want Unix milliseconds, at most %d", s.Last, int64(MaxTime))
@@ -297,8 +294,7 @@ type Writer struct {
 	digest hash.Hash
 }
 
-// Create begins a snapshot of a realm of a format level. It builds on the newest one, unless it is
-// to hold the whole state.
+// Create begins a snapshot of a realm of a format level. It builds on the newest one, unless whole.
 func (s *Snapshots) Create(ctx context.Context, whole bool, level format.Level) (*Writer, error) {
 	out, err := s.files.Create(ctx)
 	if err != nil {
@@ -349,8 +345,7 @@ func (w *Writer) flush() error {
 	return err
 }
 
-// Finish writes the footer and gives it its name, durably. The log must be durable up to the
-// footer's position.
+// Finish writes the footer and names the file, durably. The log must be durable up to the position.
 func (w *Writer) Finish(ctx context.Context, s *Footer) (Snapshot, error) {
 	f := Snapshot{Position: s.chain.index, Base: w.base, cursor: s.cursor, digest: [32]byte(w.digest.Sum(nil)), read: true}
 	err := w.Frame(frameFooter, s.append(nil, f.digest, format.Snapshot(w.level)))
@@ -372,8 +367,8 @@ func (w *Writer) Finish(ctx context.Context, s *Footer) (Snapshot, error) {
 // Abort drops the file.
 func (w *Writer) Abort() { w.out.Abort() }
 
-// List returns the snapshots that the names of files announce, ascending. strays are names that
-// Kuji never gives, such as those of somebody's copies: they are neither read nor removed.
+// List returns the snapshots that the names of files announce, ascending. strays are names that Kuji never
+// gives: they are neither read nor removed.
 func (s *Snapshots) List(ctx context.Context) (files []Snapshot, strays []string, err error) {
 	all, err := s.files.List(ctx)
 	if err != nil {
@@ -389,9 +384,8 @@ func (s *Snapshots) List(ctx context.Context) (files []Snapshot, strays []string
 	return files, strays, nil
 }
 
-// SeriesOf returns the snapshots to load for f, in order, and false if one of them is missing. A
-// realm never writes two snapshots of one position: positions only go up, even when it is reopened.
-// If somebody has added another all the same, the first one of a position is the base.
+// SeriesOf returns the snapshots to load for f, in order; false if one is missing. A realm never writes two
+// of one position. If somebody has added another, the first is the base.
 func SeriesOf(files []Snapshot, f Snapshot) ([]Snapshot, bool) {
 	var series []Snapshot
 	for {
@@ -426,8 +420,7 @@ type SnapshotError struct {
 func (e *SnapshotError) Error() string { return "snapshot " + e.Name + ": " + e.Err.Error() }
 func (e *SnapshotError) Unwrap() error { return e.Err }
 
-// Load loads one of the files, together with those that it builds on, and completes what is known
-// of them.
+// Load loads one of the files and those that it builds on, and completes what is known of them.
 func (s *Snapshots) Load(ctx context.Context, files []Snapshot, f Snapshot, loader Loader) (footer Footer, series []Snapshot, err error) {
 	series, ok := SeriesOf(files, f)
 	if !ok {
@@ -441,8 +434,8 @@ func (s *Snapshots) Load(ctx context.Context, files []Snapshot, f Snapshot, load
 	return footer, series, nil
 }
 
-// LoadNewest loads the newest intact snapshot that the log goes back to. footer is nil if there is
-// none. damaged says what is wrong with newer ones. newLoader is called for each attempt.
+// LoadNewest loads the newest intact snapshot that the log goes back to; footer is nil if there is none.
+// damaged says what is wrong with newer ones. newLoader is called for each attempt.
 func (s *Snapshots) LoadNewest(ctx context.Context, newLoader func() Loader) (footer *Footer, damaged, err error) {
 	files, _, err := s.List(ctx)
 	if err != nil {
@@ -531,8 +524,7 @@ func readBlocks(ctx context.Context, file driver.File, realm string, base [32]by
 	return s, nil
 }
 
-// checkSnapshotHeader returns the version of the format. One that is newer than this build is a
-// *format.NewerError.
+// checkSnapshotHeader returns the format's version. A newer one than this build's is a *format.NewerError.
 func checkSnapshotHeader(b []byte, realm string, base [32]byte) (version byte, err error) {
 	if len(b) < 5 || !bytes.Equal(b[:4], snapshotMagic) {
 		return 0, errors.New("not a snapshot of Kuji")
@@ -557,8 +549,7 @@ func checkSnapshotHeader(b []byte, realm string, base [32]byte) (version byte, e
 // snapshotOldest is the oldest version that is read.
 const snapshotOldest = 6
 
-// footerOf turns a footer of an older version, byte by byte, into one of the newest. One file has
-// what one version lacks.
+// footerOf turns a footer of an older version into one of the newest.
 func footerOf(version byte, b []byte) []byte {
 	if version <= 6 {
 		b = footerFrom6(b)

@@ -37,8 +37,7 @@ func (e *Entry) Begun() (Epoch, int64) {
 	return Epoch{First: e.Position, Number: e.epoch, Commitment: e.begin.Commitment, Writer: e.writer, Sealed: e.begin.Sealed}, e.begin.Time
 }
 
-// Rules returns the version of the rules that decide the events of the epoch that an epoch-begin
-// begins. Only a verifier asks: what an event did is in its effects.
+// Rules returns the version of the rules that decides the epoch that begins. Only a verifier asks.
 func (e *Entry) Rules() uint8 { return e.begin.Rules }
 
 // Revealed returns the epoch whose seed an epoch-end or a reveal has, and the seed.
@@ -99,9 +98,8 @@ func (w *Walker) know(epochs []Epoch) {
 	}
 }
 
-// Entries iterates over the entries that count, in order, through a cursor. It checks every
-// revealed seed against its commitment. It ends after the first error; the entry then has the
-// position that is wrong.
+// Entries iterates over the entries that count, in order, through a cursor, and checks revealed seeds
+// against their commitments. It ends after the first error, whose entry has the position that is wrong.
 func (w *Walker) Entries(ctx context.Context, through driver.Cursor) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		if through > w.readAfter() && !w.read(ctx, through, yield) {
@@ -118,8 +116,7 @@ func (w *Walker) Entries(ctx context.Context, through driver.Cursor) iter.Seq2[E
 	}
 }
 
-// Follow is Entries without an end: it waits for what is not there yet, until ctx ends. It yields
-// only what survives a crash.
+// Follow is Entries without an end, until ctx ends. It yields only what survives a crash.
 func (w *Walker) Follow(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) { w.read(ctx, 0, yield) }
 }
@@ -131,8 +128,8 @@ func (w *Walker) readAfter() driver.Cursor {
 	return w.after
 }
 
-// read yields the entries that count through a cursor, without an end if that is 0. It reports
-// whether it came to the end.
+// read yields the entries that count through a cursor, 0 for no end, and reports whether it came to the
+// end.
 func (w *Walker) read(ctx context.Context, through driver.Cursor, yield func(Entry, error) bool) bool {
 	for le, err := range w.log.Read(ctx, w.readAfter(), through) {
 		if err != nil {
@@ -242,9 +239,8 @@ func RevealEpoch(epochs []Epoch, epoch uint64) {
 	}
 }
 
-// Recover folds the log as far as it is known, from a snapshot on or from its start if that is nil.
-// One goroutine reads and checks it. This one changes the machine. A third one remembers request
-// ids, which no change depends on.
+// Recover folds the known log, from a snapshot or from its start if from is nil. One goroutine reads and
+// checks it, this one changes the machine, and a third remembers request ids, which no change depends on.
 func (l *Ledger) Recover(m Machine, from *Footer) error {
 	const ahead = 4 // entries
 	last, err := l.o.Log.Last(l.ctx)
@@ -301,9 +297,8 @@ func (l *Ledger) on() (w *Walker, done func()) {
 	return w, func() { l.chain, l.cursor, l.unread = w.chain, w.after, w.from }
 }
 
-// Follow folds what others append, until ctx ends. It yields each entry that counts when it has
-// noted it; its caller must carry it out, or use the ledger no more. What fails for now can be
-// tried again: the next call goes on where this one ended.
+// Follow folds what others append, until ctx ends. It yields each entry that counts once noted; its caller
+// must carry it out, or use the ledger no more. After an error, the next call goes on where this one ended.
 func (l *Ledger) Follow(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		w, done := l.on()

@@ -1,6 +1,5 @@
-// Package logged reads what is kept of a realm: its entries as events, its snapshots as a state. Those
-// who run a realm, follow it, verify it or answer questions about its past share it. No decision and no
-// result of a request may enter it.
+// Package logged reads what is kept of a realm: its entries as events, its snapshots as a state. Those who
+// run, follow or verify a realm share it. No decision and no result of a request may enter it.
 package logged
 
 import (
@@ -99,8 +98,8 @@ func Draws(s rules.Numbered, ev *store.Event) (uint64, error) {
 	return cmd.Draws(), err
 }
 
-// Describe returns what makes a kuji.Record of each event of a log, with the version of the catalog that
-// was in force before it. s is the state after the event. Package kuji sets it.
+// Describe returns what makes a kuji.Record of each event. s is the state after the event, version that of
+// the catalog in force before it. Package kuji sets it.
 var Describe func(s *store.State) func(e *Event, version uint64) (record any, err error)
 
 // IsNew reports whether a realm has yet to begin: its first catalog says at which format level.
