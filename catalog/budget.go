@@ -28,11 +28,8 @@ func (k *budgetCheck) of(p *Pool) {
 		k.fault("expected none in a raffle: a ticket is for everybody")
 		return
 	}
-	for i := range p.Budgets {
+	for i := range k.oneOrEach(len(p.Budgets)) {
 		b := &p.Budgets[i]
-		if len(p.Budgets) > 1 {
-			k.enterIndex(i)
-		}
 		for j := range p.Budgets[:i] {
 			o := &p.Budgets[j]
 			if o.Per == b.Per && o.Share == b.Share && (b.Share != "" || slices.ContainsFunc(b.Of, o.has)) {
@@ -40,9 +37,6 @@ func (k *budgetCheck) of(p *Pool) {
 			}
 		}
 		k.same(p, b)
-		if len(p.Budgets) > 1 {
-			k.leave()
-		}
 	}
 }
 

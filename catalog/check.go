@@ -247,17 +247,15 @@ func (k *poolCheck) prices() {
 	if len(p.Bundles) > 0 && len(p.Price) == 0 {
 		k.faultAt("bundles", "expected a price too: without one, drawing is free")
 	}
-	for i := range p.Bundles {
-		k.enter("bundles")
-		k.enterIndex(i)
-		k.fitsCount(p.Bundles[i].Draws)
-		if i > 0 && p.Bundles[i].Draws <= p.Bundles[i-1].Draws {
-			k.faultAt("draws", "expected more than %d, as in the bundle before, found %d",
-				p.Bundles[i-1].Draws, p.Bundles[i].Draws)
+	k.at("bundles", func() {
+		for i := range k.each(len(p.Bundles)) {
+			k.fitsCount(p.Bundles[i].Draws)
+			if i > 0 && p.Bundles[i].Draws <= p.Bundles[i-1].Draws {
+				k.faultAt("draws", "expected more than %d, as in the bundle before, found %d",
+					p.Bundles[i-1].Draws, p.Bundles[i].Draws)
+			}
 		}
-		k.leave()
-		k.leave()
-	}
+	})
 	if p.Free != (Free{}) && len(p.Price) == 0 {
 		k.faultAt("free", "expected a price too: without one, every draw is free")
 	}
@@ -306,8 +304,8 @@ func beforeOrAt(p *Pool) string {
 
 func (k *poolCheck) limits() {
 	all := k.p.Limits
-	for i, l := range all {
-		k.enterIndex(i)
+	for i := range k.each(len(all)) {
+		l := all[i]
 		if l.Per != PerForever {
 			k.between("draws", l.Draws, 1, MaxTimedDraws)
 		}
@@ -315,16 +313,14 @@ func (k *poolCheck) limits() {
 		if j := slices.IndexFunc(all[:i], same); j >= 0 {
 			k.fault("duplicate limit: limits[%d] counts over the same time", j)
 		}
-		k.leave()
 	}
 }
 
 func (k *poolCheck) entries() {
 	p := k.p
 	first, adaptive := make(map[string]int, len(p.Entries)), 0
-	for i := range p.Entries {
+	for i := range k.each(len(p.Entries)) {
 		e := &p.Entries[i]
-		k.enterIndex(i)
 		if j, taken := first[e.ID]; taken {
 			k.faultAt("id", "duplicate id %s: entries[%d] has it too", quote(e.ID), j)
 		} else {
@@ -359,7 +355,6 @@ func (k *poolCheck) entries() {
 		if e.Unique && len(e.Reward.Items) == 0 {
 			k.faultAt("unique", "expected items in the reward: a player can have them only once")
 		}
-		k.leave()
 	}
 	if adaptive > MaxAdaptive {
 		k.fault("expected at most %d entries with a condition or a code, found %d", MaxAdaptive, adaptive)

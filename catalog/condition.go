@@ -45,15 +45,14 @@ func (k *poolCheck) luck(l *Luck) {
 	}
 	k.enter("weights")
 	defer k.leave()
-	for i, s := range l.Steps {
-		k.enterIndex(i)
+	for i := range k.each(len(l.Steps)) {
+		s := l.Steps[i]
 		if l.Track != "" {
 			k.between("from", s.From, 1, MaxTrackDraws)
 		}
 		if i > 0 && s.From <= l.Steps[i-1].From {
 			k.faultAt("from", "expected more than %d, as in the step before, found %d", l.Steps[i-1].From, s.From)
 		}
-		k.leave()
 	}
 }
 
@@ -62,12 +61,10 @@ func (k *poolCheck) luck(l *Luck) {
 func (k *poolCheck) collect() {
 	p := k.p
 	giver := map[string]int{}
-	for i := range p.Entries {
+	for i := range k.each(len(p.Entries)) {
 		e := &p.Entries[i]
-		k.enterIndex(i)
 		if p.heaviest(e) > 0 && (!e.Unique || !e.When.Empty() || !e.Luck.Empty() || len(e.Reward.Draws) > 0 || len(e.Reward.Codes) > 0 || p.Rolls.Max != 1 || k.budgets.costly(p, e)) {
 			k.fault("expected another entry without a condition or a code, or only unique ones that give nothing but items, of no budget: for some players, or without codes, the pool would be empty")
-			k.leave()
 			return
 		}
 		for _, q := range e.Reward.Items {
@@ -77,6 +74,5 @@ func (k *poolCheck) collect() {
 			}
 			giver[q.Item] = i
 		}
-		k.leave()
 	}
 }

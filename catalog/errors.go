@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,6 +120,28 @@ func (l *log) enterPlace(key string, i int) {
 }
 func (l *log) leave()     { l.here = l.here[:len(l.here)-1] }
 func (l *log) full() bool { return l.more }
+
+// each enters the indexes of a list one after the other, until the log is full.
+func (l *log) each(n int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := 0; i < n && !l.full(); i++ {
+			l.enterIndex(i)
+			more := yield(i)
+			l.leave()
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+// oneOrEach is each for a list whose only element may stand without a list.
+func (l *log) oneOrEach(n int) iter.Seq[int] {
+	if n == 1 {
+		return slices.Values([]int{0})
+	}
+	return l.each(n)
+}
 
 // add reports an error at the present path.
 func (l *log) add(line, column int, format string, args ...any) {

@@ -438,13 +438,8 @@ func (s list[T]) read(r *reader, n *yaml.Node, dst *[]T) {
 		return
 	}
 	all := make([]T, len(n.Content))
-	for i, v := range n.Content {
-		if r.full() {
-			break
-		}
-		r.enterIndex(i)
-		s.value.read(r, v, &all[i])
-		r.leave()
+	for i := range r.each(len(all)) {
+		s.value.read(r, n.Content[i], &all[i])
 	}
 	*dst = all
 }
@@ -458,10 +453,8 @@ func (s list[T]) check(k *report, all *[]T) {
 		k.fault("expected %s, found %d", s.expects(), n)
 		return
 	}
-	for i := range *all {
-		k.enterIndex(i)
+	for i := range k.each(len(*all)) {
 		s.value.check(k, &(*all)[i])
-		k.leave()
 	}
 }
 
@@ -477,11 +470,9 @@ func names(what string) namesShape { return namesShape{list[string]{"names", id(
 
 func (s namesShape) check(k *report, all *[]string) {
 	s.list.check(k, all)
-	for i, name := range (*all)[:min(len(*all), s.max)] {
-		if slices.Contains((*all)[:i], name) {
-			k.enterIndex(i)
+	for i := range k.each(min(len(*all), s.max)) {
+		if slices.Contains((*all)[:i], (*all)[i]) {
 			k.fault("duplicate id")
-			k.leave()
 		}
 	}
 }
