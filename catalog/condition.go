@@ -14,20 +14,15 @@ func (e *Entry) questions() uint64 {
 	return uint64(n)
 }
 
-// everybody reports whether an entry of p is there for everybody as long as its own stock and the
-// pools it leads to last.
+// everybody reports whether an entry is there for everybody while its stock and the pools below last.
 func (k *poolCheck) everybody(e *Entry) bool { return k.always(e) && len(e.Reward.Codes) == 0 }
 
 // condition checks a condition of the pool or of one of its entries.
 func (k *poolCheck) condition(c *Condition) {
 	for i, id := range c.Lacks {
 		if slices.ContainsFunc(c.Holds, func(s Stack) bool { return s.Item == id }) {
-			depth := len(k.here)
-			k.enter("when")
-			k.enter("lacks")
-			k.enterIndex(i)
-			k.fault("expected an item that holds does not ask for, found %s", quote(id))
-			k.here = k.here[:depth]
+			k.faultUnder([]step{{key: "when"}, {key: "lacks"}, {index: i, inList: true}},
+				"expected an item that holds does not ask for, found %s", quote(id))
 		}
 	}
 }
@@ -56,8 +51,8 @@ func (k *poolCheck) luck(l *Luck) {
 	}
 }
 
-// collect checks a pool in which every entry has a condition or gives a code. It can be drawn from
-// as often as entries are left for the player, so each draw must use up only its own.
+// collect checks a pool in which every entry has a condition or gives a code. A player can draw from it
+// as long as entries are left for that player, so each draw must use up only its own entry.
 func (k *poolCheck) collect() {
 	p := k.p
 	giver := map[string]int{}
