@@ -2,23 +2,20 @@ package catalog
 
 import "slices"
 
-// A budget bounds how much a pool's draws give of some items, all players together. An entry that
-// could give more than is left is out of stock until the budget refills. So nobody may count on
-// such an entry: it is one with a condition.
-
-// Budget is how much the entries of a pool can give of some items within a time.
+// Budget is how much the entries of a pool can give of some items within a time, all players together.
+// An entry that could give more than is left is out of stock until the budget refills, so a check takes
+// it for one with a condition.
 type Budget struct {
-	Per Per     `json:"per"` // not PerWindow
-	Of  []Stack `json:"of"`  // at least one
-	// Share is the name of the budget, if pools share it; empty: this pool's own.
-	Share string `json:"share,omitempty"`
+	Per   Per     `json:"per"`             // not PerWindow
+	Of    []Stack `json:"of"`              // at least one
+	Share string  `json:"share,omitempty"` // the name of the budget, if pools share it; empty: this pool's own
 }
 
 // budgetCheck is the part of a check that is about budgets.
 type budgetCheck struct {
 	*check
 	shared map[string]sharedBudget // by time and name
-	number map[string]int          // of each item that a budget is of
+	number map[string]int          // of each item that has a budget
 	gives  [][]uint64              // by pool: see gains
 }
 
@@ -28,11 +25,8 @@ func (k *budgetCheck) of(p *Pool) {
 		k.fault("expected none in a raffle: a ticket is for everybody")
 		return
 	}
-	for i := range p.Budgets {
+	for i := range k.oneOrEach(len(p.Budgets)) {
 		b := &p.Budgets[i]
-		if len(p.Budgets) > 1 {
-			k.enterIndex(i)
-		}
 		for j := range p.Budgets[:i] {
 			o := &p.Budgets[j]
 			if o.Per == b.Per && o.Share == b.Share && (b.Share != "" || slices.ContainsFunc(b.Of, o.has)) {
@@ -40,9 +34,6 @@ func (k *budgetCheck) of(p *Pool) {
 			}
 		}
 		k.same(p, b)
-		if len(p.Budgets) > 1 {
-			k.leave()
-		}
 	}
 }
 
@@ -70,7 +61,7 @@ type sharedBudget struct {
 	*Budget
 }
 
-// newBudgetCheck gives the items that budgets are of their numbers.
+// newBudgetCheck numbers the items that have a budget.
 func newBudgetCheck(of *check) budgetCheck {
 	k := budgetCheck{check: of, shared: map[string]sharedBudget{}, number: map[string]int{}, gives: make([][]uint64, len(of.c.Pools))}
 	counters := 0
@@ -95,8 +86,8 @@ func newBudgetCheck(of *check) budgetCheck {
 	return k
 }
 
-// gains returns the most that one draw from a pool can give of each item that a budget is of. In a
-// cycle of pools, which is refused, it counts what it finds.
+// gains returns the most that one draw from a pool can give of each item that has a budget. In a cycle of
+// pools, which is refused elsewhere, it counts what it finds.
 func (k *budgetCheck) gains(pool int) []uint64 {
 	if k.gives[pool] != nil {
 		return k.gives[pool]
@@ -143,13 +134,12 @@ func (k *budgetCheck) gainsOf(w *Reward) []uint64 {
 	return sum
 }
 
-// always reports whether an entry of p is there for every player and at any time while it has
-// stock, always with the same weight.
+// always reports whether an entry is there for every player while it has stock, with the same weight.
 func (k *poolCheck) always(e *Entry) bool {
 	return e.always() && !k.budgets.costly(k.p, e) && e.Moments.Count == 0
 }
 
-// costly reports whether an entry of p can give what a budget of p is of.
+// costly reports whether an entry of p can give an item that p has a budget of.
 func (k *budgetCheck) costly(p *Pool, e *Entry) (costly bool) {
 	k.costs(p, e, func(Stack, uint64) { costly = true })
 	return costly
@@ -175,10 +165,8 @@ func (k *budgetCheck) affordable(p *Pool) {
 	for i := range p.Entries {
 		k.costs(p, &p.Entries[i], func(s Stack, cost uint64) {
 			if cost > s.Quantity && (p.heaviest(&p.Entries[i]) > 0 || p.Entries[i].Moments.Count > 0) {
-				k.enterIndex(i)
-				k.faultAt("reward", "expected at most %d %s, all of its budget, found up to %d: the entry could never be drawn",
-					s.Quantity, s.Item, cost)
-				k.leave()
+				k.faultUnder([]step{{index: i, inList: true}, {key: "reward"}},
+					"expected at most %d %s, all of its budget, found up to %d: the entry could never be drawn", s.Quantity, s.Item, cost)
 			}
 		})
 	}

@@ -1,63 +1,54 @@
-// Package catalog reads the definition of a realm: items, pools, limits, and
-// what players start with. [Parse] turns YAML into a checked, compiled Catalog.
-// Every number that a rule needs later is an integer in it.
+// Package catalog reads the definition of a realm: items, pools, limits, and what players start with.
+// [Parse] turns YAML into a checked, compiled Catalog, in which every number is an integer.
 //
-// The package knows how a catalog is written, checked and encoded. It knows nothing of players, of
-// stock already drawn or of the log, and imports nothing else of the project.
+// The package knows how a catalog is written, checked and encoded. It knows nothing of players, drawn
+// stock or the log, and imports nothing of the project but internal/format.
 package catalog
 
 import "time"
 
 // Limits of the format. They are constants: a setting must never make a log unreadable.
 const (
-	MaxBytes     = 32 << 20 // the largest YAML source accepted, in bytes
-	MaxID        = 64       // the longest item, pool or entry id, in bytes
-	MaxName      = 256      // the longest display name, in bytes
-	MaxItems     = 1 << 16  // the most items in a catalog
-	MaxPools     = 1 << 12  // the most pools in a catalog
-	MaxEntries   = 1 << 20  // the most entries in all pools together
-	MaxBundle    = 64       // the most different items in one reward, price or start
-	MaxPoolDepth = 8        // the most pools on a chain of pool rewards, the first included
-	// MaxQuantity is the largest quantity of an item anywhere: JSON clients
-	// read every integer up to it exactly.
-	MaxQuantity       = 1<<53 - 1
-	MaxWeightSum      = 1<<63 - 1 // the largest sum of a pool's scaled weights (63 bits)
-	MaxDrawCount      = 1000      // the largest value of a pool's max_count
-	MaxTimedDraws     = 1<<18 - 1 // the most draws that a limit over a day, a week or a rolling window can allow
-	MaxPlayerLimits   = 8         // the most player limits on one pool
-	MaxPrices         = 8         // the most alternatives of a price, and the most bundles of a pool
-	MaxTracks         = 8         // the most tracks of one pool, and the most guarantees
-	MaxTrackDraws     = 1_000_000 // the largest number of draws that a track counts to
-	MaxTrackTable     = 1000      // the most steps in a table of rising chances
-	MaxChanceDigits   = 6         // the most digits after the point of a rising chance
-	MaxDropDigits     = 15        // the most digits after the point of an entry's chance in mode each
-	MaxLuckSteps      = 100       // the most steps in a table of luck
-	MaxRefill         = 1_000_000 // the most times that a box is filled again
-	MaxBudgets        = 8         // the most budgets of one pool
-	MaxBudgetItems    = 64        // the most different items that budgets are of
-	MaxBudgetCounters = 4096      // the most items that all budgets of all pools name together
-	MaxConditions     = 64        // the most items, or tracks, that one condition names
-	MaxAdaptive       = 4096      // the most entries of one pool with a condition
-	// MaxAsked is the most questions that one request for draws can ask about a player in the
-	// conditions of entries, through all pools. It bounds how long a draw takes.
-	MaxAsked = 1_000_000
-	MaxInner = 16 // the most pools that one reward draws from
-	MaxCodes = 16 // the most codes that one reward gives, each from another list
-	// MaxRedeem is the most lists of codes that pay for draws from one pool, and MaxRedeemLists in
-	// all pools together.
-	MaxRedeem      = 16
-	MaxRedeemLists = 256
-	MaxRedeemTimes = 100           // the most draws that one code pays for
-	MaxUses        = 1_000_000_000 // how often one code can pay, at most
-	// MaxPicks is the most entries that one draw can take, through all pools below. One that gives
-	// several items counts as often.
-	MaxPicks = 1000
-	// MaxRequestPicks is the same for one request. It bounds the bytes of an event.
-	MaxRequestPicks = 100_000
+	MaxBytes          = 32 << 20      // the largest YAML source accepted, in bytes
+	MaxID             = 64            // the longest item, pool or entry id, in bytes
+	MaxName           = 256           // the longest display name, in bytes
+	MaxItems          = 1 << 16       // the most items in a catalog
+	MaxPools          = 1 << 12       // the most pools in a catalog
+	MaxEntries        = 1 << 20       // the most entries in all pools together
+	MaxBundle         = 64            // the most different items in one reward, price or start
+	MaxPoolDepth      = 8             // the most pools on a chain of pool rewards, the first included
+	MaxQuantity       = 1<<53 - 1     // the largest quantity of an item: JSON clients read integers up to it exactly
+	MaxWeightSum      = 1<<63 - 1     // the largest sum of a pool's scaled weights (63 bits)
+	MaxDrawCount      = 1000          // the largest value of a pool's max_count
+	MaxTimedDraws     = 1<<18 - 1     // the most draws that a limit over a day, a week or a rolling window can allow
+	MaxPlayerLimits   = 8             // the most player limits on one pool
+	MaxPrices         = 8             // the most alternatives of a price, and the most bundles of a pool
+	MaxTracks         = 8             // the most tracks of one pool, and the most guarantees
+	MaxTrackDraws     = 1_000_000     // the largest number of draws that a track counts to
+	MaxTrackTable     = 1000          // the most steps in a table of rising chances
+	MaxChanceDigits   = 6             // the most digits after the point of a rising chance
+	MaxDropDigits     = 15            // the most digits after the point of an entry's chance in mode each
+	MaxLuckSteps      = 100           // the most steps in a table of luck
+	MaxRefill         = 1_000_000     // the most times that a box is filled again
+	MaxBudgets        = 8             // the most budgets of one pool
+	MaxBudgetItems    = 64            // the most different items that budgets are of
+	MaxBudgetCounters = 4096          // the most items that all budgets of all pools name together
+	MaxConditions     = 64            // the most items, or tracks, that one condition names
+	MaxAdaptive       = 4096          // the most entries of one pool with a condition
+	MaxInner          = 16            // the most pools that one reward draws from
+	MaxCodes          = 16            // the most codes that one reward gives, each from another list
+	MaxRedeem         = 16            // the most lists of codes that pay for draws from one pool
+	MaxRedeemLists    = 256           // the same for all pools together
+	MaxRedeemTimes    = 100           // the most draws that one code pays for
+	MaxUses           = 1_000_000_000 // how often one code can pay, at most
+	// MaxAsked is the most that the conditions of entries ask about a player in one request, through all
+	// pools. It bounds how long a draw takes.
+	MaxAsked        = 1_000_000
+	MaxPicks        = 1000    // the most entries that a draw takes, through all pools; each counts once for each of its items
+	MaxRequestPicks = 100_000 // the same for one request: it bounds the bytes of an event
 )
 
-// Catalog is a compiled catalog. It is immutable after [Parse]: do not write to
-// its slices. Their order is that of the source.
+// Catalog is a compiled catalog. Do not change it. Its slices have the order of the source.
 type Catalog struct {
 	Name        string      `json:"name,omitempty"`
 	Zone        Zone        `json:"zone,omitzero"`
@@ -94,33 +85,28 @@ const (
 
 // Pool is weighted entries with stock.
 type Pool struct {
-	ID   string `json:"id"`
-	Name string `json:"name,omitempty"`
-	Mode Mode   `json:"mode"`
-	// Internal pools are drawn from only through the rewards of others.
-	Internal bool `json:"internal,omitempty"`
-	// Memoryless pools, and those below them, have nothing that adapts to the player.
-	Memoryless bool      `json:"memoryless,omitempty"`
-	Price      [][]Stack `json:"price,omitempty"`   // for each single draw: alternatives, the first that a player can pay; none: free
-	Bundles    []Bundle  `json:"bundles,omitempty"` // by ascending number of draws
-	Free       Free      `json:"free,omitzero"`     // draws that cost nothing
-	// Redeem names the lists whose codes pay for draws. If there are any and no price, nothing else
-	// does.
-	Redeem     []Redeem      `json:"redeem,omitempty"`
-	StartsAt   int64         `json:"starts,omitempty"`    // Unix milliseconds; 0: no start
-	EndsAt     int64         `json:"ends,omitempty"`      // Unix milliseconds, exclusive; 0: no end
-	MaxCount   uint32        `json:"max_count"`           // most draws in one request, 1 to MaxDrawCount
-	Limits     []PlayerLimit `json:"limits,omitempty"`    //
-	When       Condition     `json:"when,omitzero"`       // who can draw
-	Rolls      Rolls         `json:"rolls"`               // how many entries a draw takes
-	Tracks     []Track       `json:"pity,omitempty"`      // the first one that decides a draw wins
-	Guarantees []Guarantee   `json:"guarantee,omitempty"` // at_least adds up to no more than the fewest draws
-	Last       Reward        `json:"last,omitzero"`       // in mode raffle: an extra reward for the last ticket of a box
-	Refill     uint32        `json:"refill,omitempty"`    // in mode raffle: how often the box is filled again when it is empty
-	Budgets    []Budget      `json:"budget,omitempty"`    // all of them hold
+	ID         string        `json:"id"`
+	Name       string        `json:"name,omitempty"`
+	Mode       Mode          `json:"mode"`
+	Internal   bool          `json:"internal,omitempty"`   // only rewards of other pools draw from it
+	Memoryless bool          `json:"memoryless,omitempty"` // nothing here and in pools below adapts to the player
+	Price      [][]Stack     `json:"price,omitempty"`      // for each single draw: alternatives, the first that a player can pay; none: free
+	Bundles    []Bundle      `json:"bundles,omitempty"`    // by ascending number of draws
+	Free       Free          `json:"free,omitzero"`        // draws that cost nothing
+	Redeem     []Redeem      `json:"redeem,omitempty"`     // whose codes pay for draws; without a price, only they do
+	StartsAt   int64         `json:"starts,omitempty"`     // Unix milliseconds; 0: no start
+	EndsAt     int64         `json:"ends,omitempty"`       // Unix milliseconds, exclusive; 0: no end
+	MaxCount   uint32        `json:"max_count"`            // most draws in one request, 1 to MaxDrawCount
+	Limits     []PlayerLimit `json:"limits,omitempty"`     //
+	When       Condition     `json:"when,omitzero"`        // who can draw
+	Rolls      Rolls         `json:"rolls"`                // how many entries a draw takes
+	Tracks     []Track       `json:"pity,omitempty"`       // the first one that decides a draw wins
+	Guarantees []Guarantee   `json:"guarantee,omitempty"`  // at_least adds up to no more than the fewest draws
+	Last       Reward        `json:"last,omitzero"`        // in mode raffle: an extra reward for the last ticket of a box
+	Refill     uint32        `json:"refill,omitempty"`     // in mode raffle: how often the box is filled again when it is empty
+	Budgets    []Budget      `json:"budget,omitempty"`     // all of them hold
 	Entries    []Entry       `json:"entries"`
-	// WeightScale is the power of ten by which the decimal weights (or chances) of the source were
-	// multiplied to become integers; 1 when all were integers.
+	// WeightScale is a power of ten: the weights (or chances) of the source, times this, are integers.
 	WeightScale uint64 `json:"weight_scale"`
 }
 
@@ -138,32 +124,25 @@ type Free struct {
 
 // Rolls is how many entries one draw takes: a fixed (Min == Max) or uniform number.
 type Rolls struct {
-	Min uint32 `json:"min"` // at least 1
-	Max uint32 `json:"max"` // at most MaxPicks
-	// Distinct draws take no entry twice.
-	Distinct bool `json:"distinct,omitempty"`
+	Min      uint32 `json:"min"`                // at least 1
+	Max      uint32 `json:"max"`                // at most MaxPicks
+	Distinct bool   `json:"distinct,omitempty"` // a draw takes no entry twice
 }
 
-// Track is a player's counter of draws without a group of entries, and what follows from it. It
-// resets when the group is drawn.
+// Track is a player's counter of draws since the last one that hit a group, and what follows from it.
 type Track struct {
-	Name string `json:"name"`
-	// Of names the group: ids of entries, and groups that entries say they are in.
-	Of []string `json:"of"`
-	// Certain is the draw, counted from the last hit, that certainly takes one of the group (hard
-	// pity). 0: none.
-	Certain uint32 `json:"certain,omitempty"`
-	Rising  Rising `json:"rising,omitzero"`
-	// Share is the name of the counter, if pools share it; empty: this pool's own.
-	Share string `json:"share,omitempty"`
+	Name    string   `json:"name"`
+	Of      []string `json:"of"`                // the group: ids of entries, and groups that entries say they are in
+	Certain uint32   `json:"certain,omitempty"` // the draw, counted from the last hit, that is sure to hit (hard pity); 0: none
+	Rising  Rising   `json:"rising,omitzero"`
+	Share   string   `json:"share,omitempty"` // the name of the counter, if pools share it; empty: this pool's own
 }
 
 // Rising raises a group's chance from a draw on (soft pity). The zero value raises nothing.
 type Rising struct {
-	// From is the first draw, counted from the last hit, that has a higher chance.
-	From uint32 `json:"from"`
-	// By is in percentage points, multiplied by Scale: how much each draw adds, or with Table what
-	// the draws from From on add in all. The last one holds for all later draws.
+	From uint32 `json:"from"` // the first draw, counted from the last hit, that has a higher chance
+	// By is in percentage points, times Scale: what each draw adds or, with Table, what each draw from
+	// From on has in addition. The last number holds for all later draws.
 	By    []uint64 `json:"by"`
 	Table bool     `json:"table,omitempty"`
 	Scale uint64   `json:"scale"` // a power of ten
@@ -176,8 +155,7 @@ type Guarantee struct {
 	Of      []string `json:"of"` // as in a Track
 }
 
-// Condition says when something applies to a player. All of it must hold. The zero value always
-// does.
+// Condition says when something applies to a player. All of it must hold. The zero value always does.
 type Condition struct {
 	Holds  []Stack   `json:"holds,omitempty"` // at least this many
 	Lacks  []string  `json:"lacks,omitempty"` // not a single one of these items
@@ -213,30 +191,23 @@ type PlayerLimit struct {
 
 // Entry is one line of a pool.
 type Entry struct {
-	ID string `json:"id"`
-	// Weight is scaled. In mode raffle it is always 0: the odds are the stock. In mode each it is
-	// the chance in percent.
-	Weight uint64 `json:"weight"`
-	Stock  Stock  `json:"stock"`
-	// Group names a group that tracks and guarantees can refer to, as well as the entry's own id.
-	Group string    `json:"group,omitempty"`
-	When  Condition `json:"when,omitzero"` // otherwise the entry weighs nothing for this player
-	// Unique entries apply only to players who hold none of the items that they give.
-	Unique bool `json:"unique,omitempty"`
-	Luck   Luck `json:"luck,omitzero"` // in mode weighted only
-	// Moments release the entry, whatever the odds. It then has weight 0, and stock for each.
-	Moments Moments `json:"moments,omitzero"`
-	Reward  Reward  `json:"reward"`
+	ID      string    `json:"id"`
+	Weight  uint64    `json:"weight"` // scaled; in mode raffle 0 (the odds are the stock), in mode each the chance in percent
+	Stock   Stock     `json:"stock"`
+	Group   string    `json:"group,omitempty"`  // tracks and guarantees can name it, or the entry's id
+	When    Condition `json:"when,omitzero"`    // otherwise the entry weighs nothing for this player
+	Unique  bool      `json:"unique,omitempty"` // only for players who hold none of the items that it gives
+	Luck    Luck      `json:"luck,omitzero"`    // in mode weighted only
+	Moments Moments   `json:"moments,omitzero"` // release it, whatever the odds: weight 0, and stock for each
+	Reward  Reward    `json:"reward"`
 }
 
 // Luck replaces an entry's weight by that of the last step that the player has reached. Below the
 // first step the entry has its own. The zero value replaces nothing.
 type Luck struct {
-	// What is counted: how many the player holds of Item, or what Track, a track of the pool, has
-	// counted. The other one is empty.
-	Item  string     `json:"item,omitempty"`
-	Track string     `json:"pity,omitempty"`
-	Steps []LuckStep `json:"weights"` // by ascending From
+	Item  string     `json:"item,omitempty"` // counts how many of it the player holds
+	Track string     `json:"pity,omitempty"` // or counts as this track of the pool does; one of them is empty
+	Steps []LuckStep `json:"weights"`        // by ascending From
 }
 
 // Empty reports whether the weight is always the entry's own.
@@ -248,8 +219,7 @@ type LuckStep struct {
 	Weight uint64 `json:"weight"` // scaled like the pool's other weights
 }
 
-// Stock is how many times an entry can be drawn in all, counted from the first
-// catalog that had it. The zero value is a limited stock of nothing.
+// Stock is how often an entry can be drawn in all, over all catalogs. The zero value is a stock of 0.
 type Stock struct {
 	Unlimited bool   `json:"unlimited,omitempty"`
 	Count     uint64 `json:"count,omitempty"` // at most MaxQuantity; 0 when Unlimited
@@ -288,10 +258,9 @@ type Quantity struct {
 	Max  uint64 `json:"max"` // Min to MaxQuantity
 }
 
-// Idempotency declares how long a request id is remembered: until its batch is older than Age, by
-// the log's time stamps. It stays longer while it is among the newest 1 048 576 ids of the realm
-// (or the newest Count, if that is less). If Count ids are no older than Age, new ids are refused;
-// none is forgotten early.
+// Idempotency says how long a request id is remembered: until its batch is older than Age by the log's
+// time stamps, and longer while it is among the newest 1,048,576 of the realm, or the newest Count if
+// that is less. If Count ids are no older than Age, new ids are refused; none is forgotten early.
 type Idempotency struct {
 	Count uint32        `json:"count"` // 1 to MaxIdempotencyCount
 	Age   time.Duration `json:"age"`   // at least one minute
@@ -314,9 +283,8 @@ const (
 	DefaultIdempotencyCount = 1 << 25
 	DefaultIdempotencyAge   = 24 * time.Hour
 	MinIdempotencyAge       = time.Minute
-	// MinAhead, MaxAhead and DefaultAhead are those of Idempotency.Ahead. It is at most half of the
-	// age, too. A batch is stamped when it begins to fill, so that an id may carry a slightly later
-	// time than its batch even where all clocks agree.
+	// Bounds and default of Idempotency.Ahead, which is at most half of Age too. A batch is stamped when
+	// it begins to fill, so an id can be slightly later than its batch even if all clocks agree.
 	MinAhead     = 10 * time.Second
 	MaxAhead     = time.Hour
 	DefaultAhead = 5 * time.Minute

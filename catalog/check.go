@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Check checks everything that rules rely on. [Parse] and [Decode] have done so; call it for a
-// catalog built in Go. The error is an *[Errors] without lines and columns.
+// Check checks everything that rules rely on, as [Parse] and [Decode] do. Call it for a catalog built
+// in Go. The error is an *[Errors] without lines and columns.
 func (c *Catalog) Check() error { return c.check(true) }
 
 // check is Check. A catalog that is not fresh comes from a log. It may promise what never comes: older
@@ -26,29 +26,22 @@ func (c *Catalog) check(fresh bool) error {
 // report takes the faults of a check, and knows where in the catalog the check is.
 type report struct {
 	log
-	// send takes a fault at the present path; onKey: of the last key itself.
-	send func(at *log, onKey bool, message string)
-	// line returns the line of a place in the source. It is nil without a source.
-	line func(at []step) int
-	// there holds the ids that can be referred to, by index in referred; nil: any.
-	there [len(referred)]map[string]bool
+	send  func(at *log, onKey bool, message string) // takes a fault at the present path; onKey: of the last key itself
+	line  func(at []step) int                       // the line of a place in the source; nil: there is no source
+	there [len(referred)]map[string]bool            // ids that can be referred to, by index in referred; nil: any
 }
 
-// check is one pass over a compiled catalog. [Parse] and [Decode] share it: they accept the same, except
-// for promises that never come, and no damaged log brings the rules what they do not expect. Limits and
-// references are checked by the table of keys. What spans several keys stands here, by pool in a poolCheck,
-// with a budgetCheck and a pityCheck. A nestingCheck follows pools that lead to others.
+// check is one pass over a compiled catalog, for [Parse] and [Decode] alike, so that no damaged log brings
+// the rules what they do not expect. The table of keys checks limits and references. A poolCheck, with a
+// budgetCheck and a pityCheck, checks what spans several keys, and a nestingCheck what pools lead to.
 type check struct {
 	report
-	c *Catalog
-	// fresh is false for a catalog that was taken before.
-	fresh bool
-	// itemsKnown and poolsKnown are false if the source's items or pools could not be read. Then
-	// references to them can be anything.
+	c     *Catalog
+	fresh bool // false for a catalog that was taken before
+	// False if the source's items or pools could not be read. Then references to them can be anything.
 	itemsKnown, poolsKnown bool
 
-	pools map[string]int // by id: index in c.Pools
-
+	pools    map[string]int // by id: index in c.Pools
 	budgets  budgetCheck
 	redeemed map[string]string // by list of codes: the pool whose draws it pays for
 }
@@ -69,7 +62,15 @@ func (k *report) faultOnKey(format string, args ...any) {
 
 // faultAt is fault with key added to the path.
 func (k *report) faultAt(key, format string, args ...any) {
-	k.at(key, func() { k.fault(format, args...) })
+	k.faultUnder([]step{{key: key}}, format, args...)
+}
+
+// faultUnder is fault with steps added to the path.
+func (k *report) faultUnder(steps []step, format string, args ...any) {
+	depth := len(k.here)
+	k.here = append(k.here, steps...)
+	k.fault(format, args...)
+	k.here = k.here[:depth]
 }
 
 // at runs f with key added to the path.
@@ -247,17 +248,15 @@ func (k *poolCheck) prices() {
 	if len(p.Bundles) > 0 && len(p.Price) == 0 {
 		k.faultAt("bundles", "expected a price too: without one, drawing is free")
 	}
-	for i := range p.Bundles {
-		k.enter("bundles")
-		k.enterIndex(i)
-		k.fitsCount(p.Bundles[i].Draws)
-		if i > 0 && p.Bundles[i].Draws <= p.Bundles[i-1].Draws {
-			k.faultAt("draws", "expected more than %d, as in the bundle before, found %d",
-				p.Bundles[i-1].Draws, p.Bundles[i].Draws)
+	k.at("bundles", func() {
+		for i := range k.each(len(p.Bundles)) {
+			k.fitsCount(p.Bundles[i].Draws)
+			if i > 0 && p.Bundles[i].Draws <= p.Bundles[i-1].Draws {
+				k.faultAt("draws", "expected more than %d, as in the bundle before, found %d",
+					p.Bundles[i-1].Draws, p.Bundles[i].Draws)
+			}
 		}
-		k.leave()
-		k.leave()
-	}
+	})
 	if p.Free != (Free{}) && len(p.Price) == 0 {
 		k.faultAt("free", "expected a price too: without one, every draw is free")
 	}
@@ -306,8 +305,8 @@ func beforeOrAt(p *Pool) string {
 
 func (k *poolCheck) limits() {
 	all := k.p.Limits
-	for i, l := range all {
-		k.enterIndex(i)
+	for i := range k.each(len(all)) {
+		l := all[i]
 		if l.Per != PerForever {
 			k.between("draws", l.Draws, 1, MaxTimedDraws)
 		}
@@ -315,16 +314,14 @@ func (k *poolCheck) limits() {
 		if j := slices.IndexFunc(all[:i], same); j >= 0 {
 			k.fault("duplicate limit: limits[%d] counts over the same time", j)
 		}
-		k.leave()
 	}
 }
 
 func (k *poolCheck) entries() {
 	p := k.p
 	first, adaptive := make(map[string]int, len(p.Entries)), 0
-	for i := range p.Entries {
+	for i := range k.each(len(p.Entries)) {
 		e := &p.Entries[i]
-		k.enterIndex(i)
 		if j, taken := first[e.ID]; taken {
 			k.faultAt("id", "duplicate id %s: entries[%d] has it too", quote(e.ID), j)
 		} else {
@@ -359,7 +356,6 @@ func (k *poolCheck) entries() {
 		if e.Unique && len(e.Reward.Items) == 0 {
 			k.faultAt("unique", "expected items in the reward: a player can have them only once")
 		}
-		k.leave()
 	}
 	if adaptive > MaxAdaptive {
 		k.fault("expected at most %d entries with a condition or a code, found %d", MaxAdaptive, adaptive)
@@ -397,9 +393,7 @@ func (k *poolCheck) odds() {
 			wrong = fmt.Sprintf("expected odds whose sum, scaled by %d, is at most %d; it is larger from here on", p.WeightScale, uint64(MaxWeightSum))
 		}
 		if wrong != "" {
-			k.enterIndex(i)
-			k.faultAt(key, "%s", wrong)
-			k.leave()
+			k.faultUnder([]step{{index: i, inList: true}, {key: key}}, "%s", wrong)
 			return
 		}
 		if p.Mode != ModeEach {

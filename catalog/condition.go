@@ -14,20 +14,15 @@ func (e *Entry) questions() uint64 {
 	return uint64(n)
 }
 
-// everybody reports whether an entry of p is there for everybody as long as its own stock and the
-// pools it leads to last.
+// everybody reports whether an entry is there for everybody while its stock and the pools below last.
 func (k *poolCheck) everybody(e *Entry) bool { return k.always(e) && len(e.Reward.Codes) == 0 }
 
 // condition checks a condition of the pool or of one of its entries.
 func (k *poolCheck) condition(c *Condition) {
 	for i, id := range c.Lacks {
 		if slices.ContainsFunc(c.Holds, func(s Stack) bool { return s.Item == id }) {
-			depth := len(k.here)
-			k.enter("when")
-			k.enter("lacks")
-			k.enterIndex(i)
-			k.fault("expected an item that holds does not ask for, found %s", quote(id))
-			k.here = k.here[:depth]
+			k.faultUnder([]step{{key: "when"}, {key: "lacks"}, {index: i, inList: true}},
+				"expected an item that holds does not ask for, found %s", quote(id))
 		}
 	}
 }
@@ -45,29 +40,26 @@ func (k *poolCheck) luck(l *Luck) {
 	}
 	k.enter("weights")
 	defer k.leave()
-	for i, s := range l.Steps {
-		k.enterIndex(i)
+	for i := range k.each(len(l.Steps)) {
+		s := l.Steps[i]
 		if l.Track != "" {
 			k.between("from", s.From, 1, MaxTrackDraws)
 		}
 		if i > 0 && s.From <= l.Steps[i-1].From {
 			k.faultAt("from", "expected more than %d, as in the step before, found %d", l.Steps[i-1].From, s.From)
 		}
-		k.leave()
 	}
 }
 
-// collect checks a pool in which every entry has a condition or gives a code. It can be drawn from
-// as often as entries are left for the player, so each draw must use up only its own.
+// collect checks a pool in which every entry has a condition or gives a code. A player can draw from it
+// as long as entries are left for that player, so each draw must use up only its own entry.
 func (k *poolCheck) collect() {
 	p := k.p
 	giver := map[string]int{}
-	for i := range p.Entries {
+	for i := range k.each(len(p.Entries)) {
 		e := &p.Entries[i]
-		k.enterIndex(i)
 		if p.heaviest(e) > 0 && (!e.Unique || !e.When.Empty() || !e.Luck.Empty() || len(e.Reward.Draws) > 0 || len(e.Reward.Codes) > 0 || p.Rolls.Max != 1 || k.budgets.costly(p, e)) {
 			k.fault("expected another entry without a condition or a code, or only unique ones that give nothing but items, of no budget: for some players, or without codes, the pool would be empty")
-			k.leave()
 			return
 		}
 		for _, q := range e.Reward.Items {
@@ -77,6 +69,5 @@ func (k *poolCheck) collect() {
 			}
 			giver[q.Item] = i
 		}
-		k.leave()
 	}
 }

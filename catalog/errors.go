@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,19 +13,15 @@ import (
 // MaxErrors is the most errors that [Parse] reports at once.
 const MaxErrors = 100
 
-// ErrCanonical is wrapped by every error of [Decode]: the bytes are not the
-// canonical form of a catalog.
+// ErrCanonical is wrapped by every error of [Decode].
 var ErrCanonical = errors.New("not a catalog in canonical form")
 
 // Error is one thing that is wrong with a catalog.
 type Error struct {
-	Line   int // counted from 1; 0 when the catalog did not come from YAML
-	Column int // counted from 1, in characters
-	// Path leads to the value, for example pools.standard.entries[3].weight.
-	// It is empty for an error of the document as a whole.
-	Path string
-	// Message says what was expected and what was found.
-	Message string
+	Line    int    // counted from 1; 0 when the catalog did not come from YAML
+	Column  int    // counted from 1, in characters
+	Path    string // to the value, such as pools.standard.entries[3].weight; empty: the document as a whole
+	Message string // what was expected, and what was found
 
 	at []step
 }
@@ -43,8 +40,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Errors is everything that is wrong with a catalog, in the order of the
-// source. [Parse] and [Catalog.Check] return it. Match it with [errors.As].
+// Errors is everything that is wrong with a catalog, in the order of the source. Match it with [errors.As].
 type Errors struct {
 	List []*Error // at least one, at most MaxErrors
 	More bool     // reading stopped at MaxErrors: there may be more
@@ -52,10 +48,7 @@ type Errors struct {
 
 // Error prints one error on each line.
 func (e *Errors) Error() string {
-	lines := make([]string, 0, len(e.List)+1)
-	for _, one := range e.List {
-		lines = append(lines, one.Error())
-	}
+	lines := texts(e.List, func(one **Error) string { return (*one).Error() })
 	if e.More {
 		lines = append(lines, "and more")
 	}
@@ -71,30 +64,24 @@ func (e *Errors) Unwrap() []error {
 	return all
 }
 
-// step is one step of a path: a key, or an index when key is empty and
-// inList is set. The index of a key counts its places, where the source may
-// have a list of mappings instead of one (see locate); it is not printed.
+// step is one step of a path: a key, or with inList an index. Where the source may have a list of mappings
+// instead of one, the index of a key says which of its places is meant (see locate). It is not printed.
 type step struct {
 	key    string
 	index  int
 	inList bool
 }
 
-// pathString renders steps as pools.standard.entries[3].weight. A key with a
-// dot, or with anything else that an id may not hold, stands in brackets and
-// quotes, so that a path can be read in one way only.
+// pathString writes steps as pools.standard.entries[3].weight. A key with a dot, or with what no id has,
+// stands in brackets and quotes, so that a path can be read in one way only.
 func pathString(steps []step) string {
 	var b strings.Builder
 	for _, s := range steps {
 		switch {
 		case s.inList:
-			b.WriteByte('[')
-			b.WriteString(strconv.Itoa(s.index))
-			b.WriteByte(']')
+			fmt.Fprintf(&b, "[%d]", s.index)
 		case strings.Contains(s.key, ".") || !ValidID(s.key):
-			b.WriteByte('[')
-			b.WriteString(quote(s.key))
-			b.WriteByte(']')
+			fmt.Fprintf(&b, "[%s]", quote(s.key))
 		default:
 			if b.Len() > 0 {
 				b.WriteByte('.')
@@ -120,6 +107,28 @@ func (l *log) enterPlace(key string, i int) {
 func (l *log) leave()     { l.here = l.here[:len(l.here)-1] }
 func (l *log) full() bool { return l.more }
 
+// each enters the indexes of a list one after the other, until the log is full.
+func (l *log) each(n int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := 0; i < n && !l.full(); i++ {
+			l.enterIndex(i)
+			more := yield(i)
+			l.leave()
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+// oneOrEach is each for a list whose only element may stand without a list.
+func (l *log) oneOrEach(n int) iter.Seq[int] {
+	if n == 1 {
+		return slices.Values([]int{0})
+	}
+	return l.each(n)
+}
+
 // add reports an error at the present path.
 func (l *log) add(line, column int, format string, args ...any) {
 	if len(l.list) == MaxErrors {
@@ -134,8 +143,8 @@ func (l *log) add(line, column int, format string, args ...any) {
 	})
 }
 
-// covers tells whether an error was reported at the present path, above it or
-// below it: then what would be reported here is likely to be its consequence.
+// covers reports whether there is an error at the present path, above it or below it. What would be
+// reported here then is likely to follow from it.
 func (l *log) covers() bool {
 	for _, e := range l.list {
 		n := min(len(e.at), len(l.here))

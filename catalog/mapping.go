@@ -17,15 +17,16 @@ type object[T any] struct {
 	name   string // of the definition in the schema
 	doc    string
 	fields []field[T]
-	// by is the key whose value decides which fields there are (see
-	// field.when); byDefault is its value when the key is missing.
+	// The value of the key by decides which fields there are (see field.when). A missing by means byDefault.
 	by, byDefault string
-	// some: at least one of the keys must be there.
-	some bool
-	// begin, if set, prepares a check.
-	begin func(k *report, v *T)
-	// end, if set, completes what was read.
-	end func(r *reader, dst *T)
+	some          bool                    // at least one of the keys must be there
+	begin         func(k *report, v *T)   // if set, prepares a check
+	end           func(r *reader, dst *T) // if set, completes what was read
+}
+
+// mapping is an object with these keys.
+func mapping[T any](name, doc string, fields ...field[T]) *object[T] {
+	return &object[T]{name: name, doc: doc, fields: fields}
 }
 
 // field is one key of an object. Make it with key or keyOr.
@@ -153,12 +154,10 @@ func (o *object[T]) variant(n *yaml.Node) (string, bool) {
 
 // variants returns the values that the by key can have.
 func (o *object[T]) variants() []string {
-	for i := range o.fields {
-		if o.fields[i].name == o.by {
-			return o.fields[i].words
-		}
+	if o.by == "" {
+		return nil
 	}
-	return nil
+	return o.fields[o.find(o.by, "")].words
 }
 
 // find returns the field for a key: the one of this variant, else any of
@@ -248,12 +247,7 @@ func (o *object[T]) variantOf(v *T) string {
 	if o.by == "" {
 		return ""
 	}
-	for i := range o.fields {
-		if f := &o.fields[i]; f.name == o.by {
-			return f.write(1, v)
-		}
-	}
-	return ""
+	return o.fields[o.find(o.by, "")].write(1, v)
 }
 
 // present returns the fields that are written, in their order.
@@ -444,13 +438,8 @@ func (s list[T]) read(r *reader, n *yaml.Node, dst *[]T) {
 		return
 	}
 	all := make([]T, len(n.Content))
-	for i, v := range n.Content {
-		if r.full() {
-			break
-		}
-		r.enterIndex(i)
-		s.value.read(r, v, &all[i])
-		r.leave()
+	for i := range r.each(len(all)) {
+		s.value.read(r, n.Content[i], &all[i])
 	}
 	*dst = all
 }
@@ -464,10 +453,8 @@ func (s list[T]) check(k *report, all *[]T) {
 		k.fault("expected %s, found %d", s.expects(), n)
 		return
 	}
-	for i := range *all {
-		k.enterIndex(i)
+	for i := range k.each(len(*all)) {
 		s.value.check(k, &(*all)[i])
-		k.leave()
 	}
 }
 
@@ -483,11 +470,9 @@ func names(what string) namesShape { return namesShape{list[string]{"names", id(
 
 func (s namesShape) check(k *report, all *[]string) {
 	s.list.check(k, all)
-	for i, name := range (*all)[:min(len(*all), s.max)] {
-		if slices.Contains((*all)[:i], name) {
-			k.enterIndex(i)
+	for i := range k.each(min(len(*all), s.max)) {
+		if slices.Contains((*all)[:i], (*all)[i]) {
 			k.fault("duplicate id")
-			k.leave()
 		}
 	}
 }

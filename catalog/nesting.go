@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// rewards yields the rewards of a pool with the number of the entry; the one of last comes after them.
+// rewards yields the rewards of a pool's entries, by index, and then the one of last.
 func (p *Pool) rewards() iter.Seq2[int, *Reward] {
 	return func(yield func(int, *Reward) bool) {
 		for i := range p.Entries {
@@ -26,9 +26,8 @@ type nestingCheck struct {
 	known []reach // by pool
 }
 
-// run refuses cycles of pool rewards, and chains of more than MaxPoolDepth
-// pools. It walks depth first; depth[i] is the longest chain that starts at
-// pool i once that is known. Recursion ends after MaxPools steps at most.
+// run refuses cycles of pool rewards, and more than MaxPoolDepth pools in a row. It visits depth first, at
+// most MaxPools deep. Once it is known, depth[i] is the longest row that begins with pool i.
 func (k *nestingCheck) run() {
 	const unseen, onPath = 0, -1
 	depth := make([]int, len(k.c.Pools))
@@ -72,18 +71,12 @@ func (k *nestingCheck) run() {
 
 // faultAtDraw takes a fault of one of the draws in a reward, numbered as rewards does.
 func (k *nestingCheck) faultAtDraw(pool, reward, draw int, format string, args ...any) {
-	depth, p := len(k.here), &k.c.Pools[pool]
-	k.enter(p.ID)
-	if reward == len(p.Entries) {
-		k.enter("last")
-	} else {
-		k.enter("entries")
-		k.enterIndex(reward)
-		k.enter("reward")
+	p := &k.c.Pools[pool]
+	steps := []step{{key: p.ID}, {key: "last"}}
+	if reward < len(p.Entries) {
+		steps = []step{{key: p.ID}, {key: "entries"}, {index: reward, inList: true}, {key: "reward"}}
 	}
-	k.enterPlace("pool", draw)
-	k.fault(format, args...)
-	k.here = k.here[:depth]
+	k.faultUnder(append(steps, step{key: "pool", index: draw}), format, args...)
 }
 
 // cycle writes the part of path from pool on as a → b → a.
@@ -123,8 +116,8 @@ func times(a, b uint64) uint64 {
 	return min(low, most)
 }
 
-// below checks what pools lead to: how much one draw can take and give, that pools which are drawn
-// from several times at once cannot run out, and that memoryless pools are so all the way down.
+// below checks how much one draw can take and give, that pools which several draws depend on at once
+// cannot run out, and that memoryless pools are so all the way down.
 func (k *nestingCheck) below() {
 	for i := range k.c.Pools {
 		p, r := &k.c.Pools[i], k.reachOf(i)

@@ -289,15 +289,13 @@ func (k *pityCheck) group(of []string, inherited bool) {
 func (k *pityCheck) guarantees() {
 	p := k.p
 	sum, fewest, most := uint64(0), uint32(MaxDrawCount), uint32(0)
-	for i := range p.Guarantees {
+	for i := range k.each(len(p.Guarantees)) {
 		g := &p.Guarantees[i]
-		k.enterIndex(i)
 		k.fitsCount(g.Draws)
 		if g.Draws > 0 {
 			k.between("at_least", uint64(g.AtLeast), 1, uint64(g.Draws))
 		}
 		k.at("of", func() { k.group(g.Of, false) })
-		k.leave()
 		sum, fewest, most = sum+uint64(g.AtLeast), min(fewest, g.Draws), max(most, g.Draws)
 	}
 	if len(p.Guarantees) > 1 && sum > uint64(fewest) {

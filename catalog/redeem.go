@@ -27,20 +27,14 @@ var DefaultGuesses = Guesses{Per: PerDay, Count: 10}
 // redeem checks that each list of codes pays for one thing.
 func (k *poolCheck) redeem() {
 	p := k.p
-	for i := range p.Redeem {
+	for i := range k.oneOrEach(len(p.Redeem)) {
 		r := &p.Redeem[i]
-		if len(p.Redeem) > 1 {
-			k.enterIndex(i)
-		}
 		if pool, taken := k.redeemed[r.List]; taken {
 			k.faultAt("code", "expected a list that pays for one thing, found %s, which pool %s names already", r.List, pool)
 		}
 		k.redeemed[r.List] = p.ID
 		if r.Times <= MaxRedeemTimes && r.Times > p.MaxCount {
 			k.faultAt("times", "expected at most %d, the pool's max_count, found %d", p.MaxCount, r.Times)
-		}
-		if len(p.Redeem) > 1 {
-			k.leave()
 		}
 	}
 }

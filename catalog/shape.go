@@ -494,10 +494,10 @@ type spanShape[T any, V uint32 | uint64] struct {
 
 func newSpan[T any, V uint32 | uint64](name, doc, low, high string, most uint64, bounds func(*T) (low, high *V), more ...field[T]) spanShape[T, V] {
 	s := spanShape[T, V]{fixed: integer[V](1, most), bounds: bounds}
-	s.mapping = &object[T]{name: name, doc: doc, fields: append([]field[T]{
+	s.mapping = mapping(name, doc, append([]field[T]{
 		key("min", s.fixed, func(v *T) *V { low, _ := bounds(v); return low }, low).must(),
 		key("max", s.fixed, func(v *T) *V { _, high := bounds(v); return high }, high).must(),
-	}, more...)}
+	}, more...)...)
 	return s
 }
 

@@ -63,18 +63,14 @@ var rootShape = &object[Catalog]{
 
 var defaultIdempotency = Idempotency{Count: DefaultIdempotencyCount, Age: DefaultIdempotencyAge}
 
-var itemShape = &object[Item]{
-	name: "item",
-	doc:  "One thing that players hold and count. {} is enough.",
-	fields: []field[Item]{
-		keyOr("kind", append(choiceShape[ItemKind]{
-			{"item", KindItem, "Anything that is held and counted."},
-			{"currency", KindCurrency, "Shown as money."},
-		}, probeKinds...), func(i *Item) *ItemKind { return &i.Kind }, KindItem,
-			"What it is shown as. The rules treat both alike."),
-		key("name", displayName, func(i *Item) *string { return &i.Name }, "A name to show."),
-	},
-}
+var itemShape = mapping("item", "One thing that players hold and count. {} is enough.",
+	keyOr("kind", append(choiceShape[ItemKind]{
+		{"item", KindItem, "Anything that is held and counted."},
+		{"currency", KindCurrency, "Shown as money."},
+	}, probeKinds...), func(i *Item) *ItemKind { return &i.Kind }, KindItem,
+		"What it is shown as. The rules treat both alike."),
+	key("name", displayName, func(i *Item) *string { return &i.Name }, "A name to show."),
+)
 
 // stacksShape is a mapping from item ids to fixed quantities.
 var stacksShape = dict[Stack]{
@@ -169,61 +165,43 @@ var limitShape = &object[PlayerLimit]{
 	},
 }
 
-var bundleShape = &object[Bundle]{
-	name: "bundle",
-	doc:  "A price for several draws in one request.",
-	fields: []field[Bundle]{
-		key("draws", integer[uint32](2, MaxDrawCount), func(b *Bundle) *uint32 { return &b.Draws },
-			"Exactly how many draws the request pays. Free draws do not count.").must(),
-		key("price", stacksShape, func(b *Bundle) *[]Stack { return &b.Price }, "What all of them cost together.").must(),
-	},
-}
+var bundleShape = mapping("bundle", "A price for several draws in one request.",
+	key("draws", integer[uint32](2, MaxDrawCount), func(b *Bundle) *uint32 { return &b.Draws },
+		"Exactly how many draws the request pays. Free draws do not count.").must(),
+	key("price", stacksShape, func(b *Bundle) *[]Stack { return &b.Price }, "What all of them cost together.").must(),
+)
 
-var freeShape = &object[Free]{
-	name: "free",
-	doc:  "Draws that cost nothing: the first ones of each player.",
-	fields: []field[Free]{
-		key("per", freePerShape{perWords[:3]}, func(f *Free) *Per { return &f.Per }, "Over what time draws are counted.").must(),
-		keyOr("draws", integer[uint64](1, MaxTimedDraws), func(f *Free) *uint64 { return &f.Draws }, 1, "How many of them are free."),
-	},
-}
+var freeShape = mapping("free", "Draws that cost nothing: the first ones of each player.",
+	key("per", freePerShape{perWords[:3]}, func(f *Free) *Per { return &f.Per }, "Over what time draws are counted.").must(),
+	keyOr("draws", integer[uint64](1, MaxTimedDraws), func(f *Free) *uint64 { return &f.Draws }, 1, "How many of them are free."),
+)
 
 var budgetPerWords = choiceShape[Per]{everyPer[0], perWords[1], perWords[2], perWords[0]}
 
-var budgetShape = &object[Budget]{
-	name: "budget",
-	doc:  "A limit on what the pool's entries give to all players together, through inner pools too.",
-	fields: []field[Budget]{
-		key("per", budgetPerWords, func(b *Budget) *Per { return &b.Per }, "Within what time. Then the budget is full again.").must(),
-		key("of", stacksShape, func(b *Budget) *[]Stack { return &b.Of }, "The items, and how much can be given of each.").must(),
-		key("share", id("a budget"), func(b *Budget) *string { return &b.Share },
-			"The name of the budget. Budgets with the same name and the same time, in any pool and catalog, are one."),
-	},
-}
+var budgetShape = mapping("budget",
+	"A limit on what the pool's entries give to all players together, through inner pools too.",
+	key("per", budgetPerWords, func(b *Budget) *Per { return &b.Per }, "Within what time. Then the budget is full again.").must(),
+	key("of", stacksShape, func(b *Budget) *[]Stack { return &b.Of }, "The items, and how much can be given of each.").must(),
+	key("share", id("a budget"), func(b *Budget) *string { return &b.Share },
+		"The name of the budget. Budgets with the same name and the same time, in any pool and catalog, are one."),
+)
 
-var redeemShape = &object[Redeem]{
-	name: "redeem",
-	doc:  "Codes that pay for draws from the pool. Each player can use each code once.",
-	fields: []field[Redeem]{
-		key("code", id("a list of codes"), func(r *Redeem) *string { return &r.List },
-			"The list. Other pools cannot name it here. If rewards give its codes, each counts from when it is given.").must(),
-		keyOr("times", integer[uint32](1, MaxRedeemTimes), func(r *Redeem) *uint32 { return &r.Times }, 1,
-			"How many draws a code pays for, in one request."),
-		keyOr("uses", integer[uint64](1, MaxUses), func(r *Redeem) *uint64 { return &r.Uses }, 1,
-			"How many players can use each code. More than one makes it a code to share."),
-		key("until", instant, func(r *Redeem) *int64 { return &r.Until },
-			"The first moment at which the codes are no longer taken."),
-	},
-}
+var redeemShape = mapping("redeem", "Codes that pay for draws from the pool. Each player can use each code once.",
+	key("code", id("a list of codes"), func(r *Redeem) *string { return &r.List },
+		"The list. Other pools cannot name it here. If rewards give its codes, each counts from when it is given.").must(),
+	keyOr("times", integer[uint32](1, MaxRedeemTimes), func(r *Redeem) *uint32 { return &r.Times }, 1,
+		"How many draws a code pays for, in one request."),
+	keyOr("uses", integer[uint64](1, MaxUses), func(r *Redeem) *uint64 { return &r.Uses }, 1,
+		"How many players can use each code. More than one makes it a code to share."),
+	key("until", instant, func(r *Redeem) *int64 { return &r.Until },
+		"The first moment at which the codes are no longer taken."),
+)
 
-var guessesShape = &object[Guesses]{
-	name: "guesses",
-	doc:  "A limit on guessing codes. A player who has reached it cannot redeem any code until the time is over.",
-	fields: []field[Guesses]{
-		key("per", budgetPerWords, func(g *Guesses) *Per { return &g.Per }, "Within what time they are counted.").must(),
-		key("count", integer[uint64](1, MaxTimedDraws), func(g *Guesses) *uint64 { return &g.Count }, "How many wrong codes a player can send.").must(),
-	},
-}
+var guessesShape = mapping("guesses",
+	"A limit on guessing codes. A player who has reached it cannot redeem any code until the time is over.",
+	key("per", budgetPerWords, func(g *Guesses) *Per { return &g.Per }, "Within what time they are counted.").must(),
+	key("count", integer[uint64](1, MaxTimedDraws), func(g *Guesses) *uint64 { return &g.Count }, "How many wrong codes a player can send.").must(),
+)
 
 var rollsShape = newSpan("rolls", "How many entries one draw takes: from min to max, each number equally likely.", "The fewest.", "The most.", MaxPicks,
 	func(r *Rolls) (low, high *uint32) { return &r.Min, &r.Max },
@@ -247,44 +225,34 @@ var conditionShape = &object[Condition]{
 	},
 }
 
-var trackShape = &object[Track]{
-	name: "track",
-	doc:  "A player's counter of draws without a group of entries. It resets when the group is drawn. Its name is what clients see.",
-	fields: []field[Track]{
-		key("of", names("an entry or group"), func(t *Track) *[]string { return &t.Of },
-			"The group: ids of entries, and groups that entries say they are in. Without it, the entry or group with the track's name.").
-			writtenIf(func(t *Track) bool { return len(t.Of) != 1 || t.Of[0] != t.Name }),
-		key("certain", integer[uint32](1, MaxTrackDraws), func(t *Track) *uint32 { return &t.Certain },
-			"The draw, counted from the last hit, that is certain to hit (hard pity). If the group is out of stock, it waits."),
-		key("rising", risingShape, func(t *Track) *Rising { return &t.Rising }, "How the chance rises before that (soft pity)."),
-		key("share", id("a counter"), func(t *Track) *string { return &t.Share },
-			"The name of the counter. Tracks with the same name, in any pool and catalog, share it: it carries over to the next banner."),
-	},
-}
+var trackShape = mapping("track",
+	"A player's counter of draws without a group of entries. It resets when the group is drawn. Its name is what clients see.",
+	key("of", names("an entry or group"), func(t *Track) *[]string { return &t.Of },
+		"The group: ids of entries, and groups that entries say they are in. Without it, the entry or group with the track's name.").
+		writtenIf(func(t *Track) bool { return len(t.Of) != 1 || t.Of[0] != t.Name }),
+	key("certain", integer[uint32](1, MaxTrackDraws), func(t *Track) *uint32 { return &t.Certain },
+		"The draw, counted from the last hit, that is certain to hit (hard pity). If the group is out of stock, it waits."),
+	key("rising", risingShape, func(t *Track) *Rising { return &t.Rising }, "How the chance rises before that (soft pity)."),
+	key("share", id("a counter"), func(t *Track) *string { return &t.Share },
+		"The name of the counter. Tracks with the same name, in any pool and catalog, share it: it carries over to the next banner."),
+)
 
-var risingShape = &object[Rising]{
-	name: "rising",
-	doc:  "A chance that rises. Entries outside the group share the rest in proportion.",
-	fields: []field[Rising]{
-		key("from", integer[uint32](1, MaxTrackDraws), func(r *Rising) *uint32 { return &r.From },
-			"The first draw, counted from the last hit, that has a higher chance.").must(),
-		key("by", risingPoints, func(r *Rising) *Rising { return r },
-			"Percentage points that each draw from then on adds; or a list of what the draws have in addition, one after the other. "+
-				"The last one holds for all that follow.").must(),
-	},
-}
+var risingShape = mapping("rising", "A chance that rises. Entries outside the group share the rest in proportion.",
+	key("from", integer[uint32](1, MaxTrackDraws), func(r *Rising) *uint32 { return &r.From },
+		"The first draw, counted from the last hit, that has a higher chance.").must(),
+	key("by", risingPoints, func(r *Rising) *Rising { return r },
+		"Percentage points that each draw from then on adds; or a list of what the draws have in addition, one after the other. "+
+			"The last one holds for all that follow.").must(),
+)
 
-var guaranteeShape = &object[Guarantee]{
-	name: "guarantee",
-	doc:  "In each full set of draws of one request, at least so many hit a group. The last draws make up for missing hits.",
-	fields: []field[Guarantee]{
-		key("draws", integer[uint32](1, MaxDrawCount), func(g *Guarantee) *uint32 { return &g.Draws }, "How many draws make a set.").must(),
-		keyOr("at_least", integer[uint32](1, MaxDrawCount), func(g *Guarantee) *uint32 { return &g.AtLeast }, 1,
-			"How many of them are sure to hit."),
-		key("of", names("an entry or group"), func(g *Guarantee) *[]string { return &g.Of },
-			"The group: ids of entries, and groups that entries say they are in.").must(),
-	},
-}
+var guaranteeShape = mapping("guarantee",
+	"In each full set of draws of one request, at least so many hit a group. The last draws make up for missing hits.",
+	key("draws", integer[uint32](1, MaxDrawCount), func(g *Guarantee) *uint32 { return &g.Draws }, "How many draws make a set.").must(),
+	keyOr("at_least", integer[uint32](1, MaxDrawCount), func(g *Guarantee) *uint32 { return &g.AtLeast }, 1,
+		"How many of them are sure to hit."),
+	key("of", names("an entry or group"), func(g *Guarantee) *[]string { return &g.Of },
+		"The group: ids of entries, and groups that entries say they are in.").must(),
+)
 
 var (
 	entryID = key("id", id("an entry"), func(e *Entry) *string { return &e.ID },
@@ -305,22 +273,19 @@ var (
 		writtenIf(func(e *Entry) bool { return !e.Stock.Unlimited && e.Moments.Count == 0 }) // moments are its stock
 )
 
-var weightedEntryShape = &object[Entry]{
-	name: "weighted_entry",
-	doc:  "One line of a pool: how likely it is, how often it can be drawn, what it gives.",
-	fields: []field[Entry]{
-		entryID,
-		key("weight", weight, func(e *Entry) *uint64 { return &e.Weight },
-			"The odds, in proportion to the other weights of the pool. Decimals are exact; percent signs and exponents are not allowed.").must().unless("moments").
-			writtenIf(func(e *Entry) bool { return e.Moments.Count == 0 }),
-		noKey[Entry]("chance", "the odds of an entry follow from its weight and the others'; write weight, or set the pool's mode to each"),
-		entryStock, entryGroup, entryWhen, entryUnique,
-		key("luck", luckShape, func(e *Entry) *Luck { return &e.Luck }, "Other weights, by what the player holds or has drawn."),
-		key("moments", momentsShape, func(e *Entry) *Moments { return &e.Moments },
-			"Moments between the pool's starts and ends: the first draw after one takes the entry, whatever the odds. It has no weight, and its stock is their number."),
-		entryReward,
-	},
-}
+var weightedEntryShape = mapping("weighted_entry",
+	"One line of a pool: how likely it is, how often it can be drawn, what it gives.",
+	entryID,
+	key("weight", weight, func(e *Entry) *uint64 { return &e.Weight },
+		"The odds, in proportion to the other weights of the pool. Decimals are exact; percent signs and exponents are not allowed.").must().unless("moments").
+		writtenIf(func(e *Entry) bool { return e.Moments.Count == 0 }),
+	noKey[Entry]("chance", "the odds of an entry follow from its weight and the others'; write weight, or set the pool's mode to each"),
+	entryStock, entryGroup, entryWhen, entryUnique,
+	key("luck", luckShape, func(e *Entry) *Luck { return &e.Luck }, "Other weights, by what the player holds or has drawn."),
+	key("moments", momentsShape, func(e *Entry) *Moments { return &e.Moments },
+		"Moments between the pool's starts and ends: the first draw after one takes the entry, whatever the odds. It has no weight, and its stock is their number."),
+	entryReward,
+)
 
 var spreadWords = choiceShape[Spread]{
 	{"even", SpreadEven, "At even steps, which everybody can work out."},
@@ -328,74 +293,56 @@ var spreadWords = choiceShape[Spread]{
 	{"random", SpreadRandom, "Each at random in the whole time."},
 }
 
-var momentsShape = &object[Moments]{
-	name: "moments",
-	doc:  "Winning moments.",
-	fields: []field[Moments]{
-		key("count", integer[uint32](1, MaxMoments), func(m *Moments) *uint32 { return &m.Count },
-			"How many there are; of spread random at most "+strconv.Itoa(MaxRandomMoments)+".").must(),
-		key("spread", spreadWords, func(m *Moments) *Spread { return &m.Spread }, "How they lie in the time of the pool.").must(),
-		key("weights", dict[TimeWeight]{
-			key:   id("some hours or days"),
-			value: part[TimeWeight, uint64]{integer[uint64](0, MaxMomentWeight), func(w *TimeWeight) *uint64 { return &w.Weight }},
-			id:    func(w *TimeWeight) *string { return &w.When },
-			max:   MaxMomentTimes,
-		}, func(m *Moments) *[]TimeWeight { return &m.Weights },
-			"How many times as many moments lie in an hour, in the catalog's zone: by the hour of the day, such as 19-23, which ends at 23:00, and by the day of the week, such as sat or mon-fri, multiplied. Others weigh 1."),
-		keyOr("missed", choiceShape[bool]{
-			{"wait", false, "It waits for a draw, and so do those that follow."},
-			{"pass", true, "It passes when the next one comes."},
-		}, func(m *Moments) *bool { return &m.Pass }, false, "What happens to a moment after which nobody draws."),
-	},
-}
+var momentsShape = mapping("moments", "Winning moments.",
+	key("count", integer[uint32](1, MaxMoments), func(m *Moments) *uint32 { return &m.Count },
+		"How many there are; of spread random at most "+strconv.Itoa(MaxRandomMoments)+".").must(),
+	key("spread", spreadWords, func(m *Moments) *Spread { return &m.Spread }, "How they lie in the time of the pool.").must(),
+	key("weights", dict[TimeWeight]{
+		key:   id("some hours or days"),
+		value: part[TimeWeight, uint64]{integer[uint64](0, MaxMomentWeight), func(w *TimeWeight) *uint64 { return &w.Weight }},
+		id:    func(w *TimeWeight) *string { return &w.When },
+		max:   MaxMomentTimes,
+	}, func(m *Moments) *[]TimeWeight { return &m.Weights },
+		"How many times as many moments lie in an hour, in the catalog's zone: by the hour of the day, such as 19-23, which ends at 23:00, and by the day of the week, such as sat or mon-fri, multiplied. Others weigh 1."),
+	keyOr("missed", choiceShape[bool]{
+		{"wait", false, "It waits for a draw, and so do those that follow."},
+		{"pass", true, "It passes when the next one comes."},
+	}, func(m *Moments) *bool { return &m.Pass }, false, "What happens to a moment after which nobody draws."),
+)
 
-var luckShape = &object[Luck]{
-	name: "luck",
-	doc:  "Weights that depend on a count: how many of an item the player holds, or what a track has counted. One of item and pity must be there.",
-	fields: []field[Luck]{
-		key("item", id("an item"), func(l *Luck) *string { return &l.Item }, "The item whose number counts."),
-		key("pity", id("a track"), func(l *Luck) *string { return &l.Track }, "The track of the pool whose draws count."),
-		key("weights", list[LuckStep]{"steps", luckStepShape, MaxLuckSteps}, func(l *Luck) *[]LuckStep { return &l.Steps },
-			"Steps by ascending from. The last one that is reached holds; below the first, the entry has its own weight.").must(),
-	},
-}
+var luckShape = mapping("luck",
+	"Weights that depend on a count: how many of an item the player holds, or what a track has counted. One of item and pity must be there.",
+	key("item", id("an item"), func(l *Luck) *string { return &l.Item }, "The item whose number counts."),
+	key("pity", id("a track"), func(l *Luck) *string { return &l.Track }, "The track of the pool whose draws count."),
+	key("weights", list[LuckStep]{"steps", luckStepShape, MaxLuckSteps}, func(l *Luck) *[]LuckStep { return &l.Steps },
+		"Steps by ascending from. The last one that is reached holds; below the first, the entry has its own weight.").must(),
+)
 
-var luckStepShape = &object[LuckStep]{
-	name: "luck_step",
-	doc:  "A weight from a count on.",
-	fields: []field[LuckStep]{
-		key("from", integer[uint64](1, MaxQuantity), func(s *LuckStep) *uint64 { return &s.From },
-			"The least count; for a track at most "+strconv.Itoa(MaxTrackDraws)+".").must(),
-		key("weight", weight, func(s *LuckStep) *uint64 { return &s.Weight }, "The weight in place of the entry's own.").must(),
-	},
-}
+var luckStepShape = mapping("luck_step", "A weight from a count on.",
+	key("from", integer[uint64](1, MaxQuantity), func(s *LuckStep) *uint64 { return &s.From },
+		"The least count; for a track at most "+strconv.Itoa(MaxTrackDraws)+".").must(),
+	key("weight", weight, func(s *LuckStep) *uint64 { return &s.Weight }, "The weight in place of the entry's own.").must(),
+)
 
-var raffleEntryShape = &object[Entry]{
-	name: "raffle_entry",
-	doc:  "One kind of ticket in a box: how many there are and what each gives.",
-	fields: []field[Entry]{
-		entryID,
-		noKey[Entry]("weight", "the odds in a raffle are the remaining stock; leave weight out, or set the pool's mode to weighted"),
-		key("stock", integer[uint64](0, MaxQuantity), func(e *Entry) *uint64 { return &e.Stock.Count },
-			"How many of these tickets are in the box at first.").must(),
-		entryGroup,
-		noKey[Entry]("when", "a ticket is for everybody"),
-		noKey[Entry]("unique", "a ticket is for everybody"),
-		entryReward,
-	},
-}
+var raffleEntryShape = mapping("raffle_entry", "One kind of ticket in a box: how many there are and what each gives.",
+	entryID,
+	noKey[Entry]("weight", "the odds in a raffle are the remaining stock; leave weight out, or set the pool's mode to weighted"),
+	key("stock", integer[uint64](0, MaxQuantity), func(e *Entry) *uint64 { return &e.Stock.Count },
+		"How many of these tickets are in the box at first.").must(),
+	entryGroup,
+	noKey[Entry]("when", "a ticket is for everybody"),
+	noKey[Entry]("unique", "a ticket is for everybody"),
+	entryReward,
+)
 
-var eachEntryShape = &object[Entry]{
-	name: "each_entry",
-	doc:  "One line of a drop table: how likely it is, how often it can drop, what it gives.",
-	fields: []field[Entry]{
-		entryID,
-		noKey[Entry]("weight", "an entry of mode each has a chance, whatever the others have; write chance, in percent"),
-		key("chance", chance, func(e *Entry) *uint64 { return &e.Weight },
-			"The chance in percent, at most 100, whatever the other entries do. Decimals are exact.").must(),
-		entryStock, entryWhen, entryUnique, entryReward,
-	},
-}
+var eachEntryShape = mapping("each_entry",
+	"One line of a drop table: how likely it is, how often it can drop, what it gives.",
+	entryID,
+	noKey[Entry]("weight", "an entry of mode each has a chance, whatever the others have; write chance, in percent"),
+	key("chance", chance, func(e *Entry) *uint64 { return &e.Weight },
+		"The chance in percent, at most 100, whatever the other entries do. Decimals are exact.").must(),
+	entryStock, entryWhen, entryUnique, entryReward,
+)
 
 // rewardShape is nothing, one part of a reward, or a list of them.
 var rewardShape = wordOr[Reward]{rewardParts{oneOrList[rewardPart]{
