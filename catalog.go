@@ -86,7 +86,7 @@ func (v *Catalogs) Apply(ctx context.Context, c *catalog.Catalog, o ApplyOptions
 	}
 	a := applied{over: o.Over}
 	rc, err := v.w.carry(ctx, &a, func() error {
-		begin, err := v.allow(c)
+		begin, err := v.level(c)
 		if err != nil {
 			return err
 		}
@@ -96,11 +96,8 @@ func (v *Catalogs) Apply(ctx context.Context, c *catalog.Catalog, o ApplyOptions
 		}
 		return nil
 	})
-	if err != nil {
-		return Result{}, err
-	}
 	rc.CatalogVersion = a.version
-	return Result{Receipt: rc}, nil
+	return value(Result{Receipt: rc}, err)
 }
 
 // applied is a catalog that was prepared.
@@ -153,22 +150,18 @@ func (v *Catalogs) Plan(ctx context.Context, c *catalog.Catalog) (Plan, error) {
 		return Plan{}, err
 	}
 	p, seen, err := v.plan(ctx, c)
-	if err := cmp.Or(v.w.settle(ctx, seen), err); err != nil {
-		return Plan{}, err
-	}
-	return p, nil
+	return value(p, cmp.Or(v.w.settle(ctx, seen), err))
 }
 
 // plan makes a plan. The position that it returns covers all that the plan depends on.
 func (v *Catalogs) plan(ctx context.Context, c *catalog.Catalog) (p plan.Plan, seen uint64, err error) {
 	v.w.prepare.Lock()
 	defer v.w.prepare.Unlock()
-	v.w.mu.Lock()
-	if err := v.w.gate.answers(ctx); err != nil {
-		v.w.mu.Unlock()
+	if _, err := v.level(c); err != nil {
 		return p, 0, err
 	}
-	if _, err := v.level(c); err != nil {
+	v.w.mu.Lock()
+	if err := v.w.gate.answers(ctx); err != nil {
 		v.w.mu.Unlock()
 		return p, 0, err
 	}

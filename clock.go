@@ -152,10 +152,8 @@ func (r *Realm) SetClock(ctx context.Context, now time.Time, by, reason string) 
 	}
 	s := clockSetter{ClockSet: ClockSet{By: by, Reason: reason}, now: now}
 	var err error
-	if s.Receipt, err = r.w.carry(ctx, &s, nil); err != nil {
-		return ClockSet{}, err
-	}
-	return s.ClockSet, nil
+	s.Receipt, err = r.w.carry(ctx, &s, nil)
+	return value(s.ClockSet, err)
 }
 
 // clockSetter sets the clock.

@@ -85,10 +85,7 @@ func (c Codes) Import(ctx context.Context, list string, codes []string) (Importe
 		i.Added = uint64(added)
 		return nil
 	})
-	if err != nil {
-		return Imported{}, err
-	}
-	return i.Imported, nil
+	return value(i.Imported, err)
 }
 
 // imported is an import that was prepared.

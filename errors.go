@@ -78,6 +78,15 @@ func errf(code Code, field, format string, args ...any) *Error {
 	return &Error{Code: code, Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
+// value returns v, or with an error none.
+func value[T any](v T, err error) (T, error) {
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return v, nil
+}
+
 // ErrorOf makes an *Error of an error of a log or a driver; what is its message. It returns nil, and an
 // err with an *Error in its chain, as they are.
 func ErrorOf(what string, err error) error {

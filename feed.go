@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -269,9 +270,6 @@ func (f *Feed) join(from uint64) (*feedReader, error) {
 	if len(f.readers) >= MaxReaders {
 		return nil, errf(CodeOverloaded, "", "%d readers of the feed, the most there can be: try again later", MaxReaders)
 	}
-	if f.readers == nil {
-		f.readers = map[*feedReader]struct{}{}
-	}
 	r := new(feedReader)
 	r.at.Store(from - 1)
 	f.readers[r] = struct{}{}
@@ -457,22 +455,18 @@ func (p *places) before(ctx context.Context, lies func(*place) bool) (at place, 
 	if err != nil {
 		return at, false, err
 	}
-	if at, ok := p.last(lies); ok && at.at.Cursor() >= first {
+	p.mu.Lock()
+	for i := range slices.Backward(p.known) {
+		if lies(&p.known[i]) {
+			at = p.known[i]
+			break
+		}
+	}
+	p.mu.Unlock()
+	if at.at.Position() > 0 && at.at.Cursor() >= first {
 		return at, false, nil
 	}
 	return p.begin(ctx)
-}
-
-// last returns the last known place that lies before what a reader wants.
-func (p *places) last(lies func(*place) bool) (at place, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i := len(p.known) - 1; i >= 0; i-- {
-		if lies(&p.known[i]) {
-			return p.known[i], true
-		}
-	}
-	return at, false
 }
 
 // begin returns the oldest place from which the log can be read: its beginning, or after trimming that of

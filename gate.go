@@ -1,6 +1,7 @@
 package kuji
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,10 +60,7 @@ func (g *gate) fail(err *Error) {
 
 // close refuses everything from now on. The caller holds mu.
 func (g *gate) close() {
-	refusal := g.err
-	if refusal == nil {
-		refusal = errf(CodeClosed, "", "realm %q is closed", g.name)
-	}
+	refusal := cmp.Or(g.err, errf(CodeClosed, "", "realm %q is closed", g.name))
 	g.stopped.Store(refusal)
 	g.gone.Store(refusal)
 	g.wake()
@@ -114,11 +112,7 @@ func (g *gate) await(ctx context.Context, steps step.Runner, position uint64) er
 			g.mu.Unlock()
 			return nil
 		}
-		err := orNil(g.err)
-		if err == nil {
-			err = g.readable()
-		}
-		if err != nil { // it will acknowledge nothing more
+		if err := cmp.Or(orNil(g.err), g.readable()); err != nil { // it will acknowledge nothing more
 			g.mu.Unlock()
 			return err
 		}

@@ -59,11 +59,8 @@ func (p Pools) Page(ctx context.Context, id string, from, count int) (v PoolView
 	if err == nil && !known {
 		err = p.unknown(id, t.Version)
 	}
-	if err != nil {
-		return PoolView{}, err
-	}
 	v.Position = last
-	return v, nil
+	return value(v, err)
 }
 
 func (p Pools) unknown(id string, version uint64) error {

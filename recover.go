@@ -67,7 +67,7 @@ func newRealm(h home, log driver.Realm) *Realm {
 	w.group = ledger.NewBatches(w.ledger, &w.mu, b, h.o.MaxPending)
 	return &Realm{
 		w: w, snaps: snaps, batches: b,
-		feed:     &Feed{w: w, log: log, places: places},
+		feed:     &Feed{w: w, log: log, places: places, readers: map[*feedReader]struct{}{}},
 		catalogs: &Catalogs{w: w, places: places, turn: make(chan struct{}, 1)},
 		replica:  &Replica{w: w, snaps: snaps, m: machine{w: w, snaps: snaps, places: places}},
 	}

@@ -47,10 +47,7 @@ func (r *Realm) DoAll(ctx context.Context, reqs []Request) ([]Result, error) {
 	if err == nil {
 		err = c.Wait(ctx)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return results, nil
+	return value(results, err)
 }
 
 // StartAll is DoAll in two steps, for callers that prepare the next requests meanwhile. It carries out

@@ -2,6 +2,7 @@ package backup
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -132,11 +133,8 @@ func (in *receiver) resume(ctx context.Context) (from driver.Cursor, err error) 
 		return 0, err
 	}
 	first, err := in.to.First(ctx)
-	if err != nil {
-		return 0, err
-	}
-	last, err := in.to.Last(ctx)
-	if err != nil {
+	last, failed := in.to.Last(ctx)
+	if err := cmp.Or(err, failed); err != nil {
 		return 0, err
 	}
 	in.rep.First, in.rep.Through = uint64(first), uint64(last)

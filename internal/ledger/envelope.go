@@ -44,17 +44,10 @@ const (
 )
 
 func (k Kind) String() string {
-	switch k {
-	case KindEpochBegin:
-		return "epoch-begin"
-	case KindBatch:
-		return "batch"
-	case KindEpochEnd:
-		return "epoch-end"
-	case KindReveal:
-		return "reveal"
+	if k < KindEpochBegin || k > KindReveal {
+		return fmt.Sprintf("kind(%d)", uint8(k))
 	}
-	return fmt.Sprintf("kind(%d)", uint8(k))
+	return [...]string{KindEpochBegin: "epoch-begin", KindBatch: "batch", KindEpochEnd: "epoch-end", KindReveal: "reveal"}[k]
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

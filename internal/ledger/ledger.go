@@ -197,15 +197,15 @@ func (l *Ledger) control(kind Kind, payload []byte) error {
 // driver's policy says. Errors: *DeposedError, *CorruptError, and the driver's. After one, nobody knows
 // whether the batch is in the log, and the writer must give up.
 func (l *Ledger) Commit(entry []byte) error {
-	if len(entry) > l.o.Log.MaxEntry() {
+	outside := len(entry) > l.o.Log.MaxEntry()
+	if outside {
 		small, err := l.putOutside(entry)
 		if err != nil {
 			return err
 		}
-		l.putEntry(small, KindBatch, true)
-		return l.append(small)
+		entry = small
 	}
-	l.putEntry(entry, KindBatch, false)
+	l.putEntry(entry, KindBatch, outside)
 	return l.append(entry)
 }
 
