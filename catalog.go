@@ -100,7 +100,6 @@ func (v *Catalogs) Apply(ctx context.Context, c *catalog.Catalog, o ApplyOptions
 	return value(Result{Receipt: rc}, err)
 }
 
-// applied is a catalog that was prepared.
 type applied struct {
 	prepared *rules.Prepared // without an event: the catalog is in force already
 	refused  error
@@ -226,7 +225,6 @@ type CatalogVersion struct {
 	Note     Note   // who applied it and why; empty if that event was trimmed
 }
 
-// versions are what a realm knows of its catalogs.
 type versions struct {
 	known []versionAt   // ascending, without gaps
 	next  place         // after which the log was not read yet
@@ -426,7 +424,6 @@ func (vs *versions) add(c *store.InForce, note *Note, at versionAt) error {
 	return nil
 }
 
-// readVersion reads a catalog from where it stands.
 func (v *Catalogs) readVersion(ctx context.Context, at *versionAt) (c *catalog.Catalog, err error) {
 	if at.snapshot {
 		oldest, _, err := v.places.begin(ctx)

@@ -131,21 +131,19 @@ type ClockSet struct {
 	Receipt Receipt `json:"-"` // where in the log that is; its Time is the last stamp before
 }
 
-// SetClock makes time stamps follow the machine's clock from here on, even back, and returns once that
-// is durable. now, within MaxLeap of that clock, confirms it. The log keeps who asked and why, at most
+// SetClock makes time stamps follow the machine's clock from here on, even back, and returns once that is
+// durable. now, within MaxLeap of that clock, confirms it. The log keeps who asked and why, at most
 // MaxClockText bytes each; a reason must be given.
 //
-// Pools start and end by the new stamps, and a day or a week is counted from when it began by them.
-// Setting the clock back gives nobody more draws and forgets no request id early: what counted counts
-// for as long as it would have. Setting it forward lets that time pass at once, for windows and
-// remembered ids too: each step gives each player at most one more window, day or week of draws from
-// each such limit.
+// Pools start and end by the new stamps, and a day or a week is counted from when it began by them. Setting
+// the clock back gives nobody more draws and forgets no request id early: what counted counts for as long
+// as it would have. Setting it forward lets that time pass at once, for windows and remembered ids too:
+// each step gives each player at most one more window, day or week of draws from each such limit.
 //
 // With a catalog that wants ids with a time, the realm may refuse new ids up to ClockSet.IDsFrom: clocks
 // that were ahead have made later ids, which are forgotten by now.
 //
-// CodeConflict, with the field "time": the machine's clock shows another time. Other errors are those of
-// Do.
+// Errors: those of Do, and CodeConflict, with the field "time": the machine's clock shows another time.
 func (r *Realm) SetClock(ctx context.Context, now time.Time, by, reason string) (ClockSet, error) {
 	if err := checkWho(by, reason, (&rules.SetClock{To: now.UnixMilli(), By: by, Reason: reason}).Check()); err != nil {
 		return ClockSet{}, err
@@ -156,7 +154,6 @@ func (r *Realm) SetClock(ctx context.Context, now time.Time, by, reason string) 
 	return value(s.ClockSet, err)
 }
 
-// clockSetter sets the clock.
 type clockSetter struct {
 	ClockSet
 	now time.Time // as the caller confirms it

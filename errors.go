@@ -96,7 +96,6 @@ func ErrorOf(what string, err error) error {
 	return &Error{Code: codeOfLedger(err), Message: what, Err: err}
 }
 
-// codeOfLedger classifies an error of the ledger or of its driver.
 func codeOfLedger(err error) Code {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code

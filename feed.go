@@ -71,7 +71,7 @@ type EventsQuery struct {
 	// the one who asks, or who receives a transfer.
 	Player, Pool string
 	// Pace, if not nil, is called before each entry of the log is read. It may wait; its error ends the
-	// reader.
+	// reading.
 	Pace func(ctx context.Context, at FeedPlace) error
 }
 
@@ -205,7 +205,6 @@ func trimmedBefore(realm string, first uint64) error {
 	return &Error{Code: CodeNotFound, Field: "from", Message: fmt.Sprintf("realm %q", realm), Err: &TrimmedError{First: first}}
 }
 
-// decoder makes records of batches.
 type decoder struct {
 	names   store.Numbers
 	version uint64 // of the catalog in force
@@ -216,8 +215,7 @@ type decoder struct {
 // mostKnown is how many entries of pools a reader keeps results of.
 const mostKnown = 1 << 14
 
-// batch yields those events of a batch that are wanted, none if the batch is not. on is false if
-// yield stops it.
+// batch yields the events of a batch that are wanted, none if the batch is not. on: yield wants more.
 func (d *decoder) batch(ctx context.Context, e *ledger.Entry, wanted bool, yield func(Record, error) bool) (on bool, err error) {
 	if d.gave.size > mostKnown {
 		d.gave = outcomes{}
@@ -379,7 +377,6 @@ func addGrants(to map[string]uint64, cmd *rules.Command) {
 	}
 }
 
-// place is a place in the log.
 type place struct {
 	at      ledger.At
 	version uint64 // of the catalog in force there

@@ -47,7 +47,6 @@ func (g *gate) answers(ctx context.Context) error {
 	return nil
 }
 
-// onlyFollows is the refusal of a realm that does not lead.
 func (g *gate) onlyFollows() *Error {
 	return errf(CodeNotLeader, "", "realm %q follows here: another node may lead it", g.name)
 }
@@ -103,7 +102,6 @@ func (g *gate) wake() {
 	}
 }
 
-// await waits until the realm has acknowledged a position.
 func (g *gate) await(ctx context.Context, steps step.Runner, position uint64) error {
 	for {
 		g.mu.Lock()

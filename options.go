@@ -14,15 +14,13 @@ import (
 type SyncPolicy uint8
 
 const (
-	// SyncAlways: when its batch is fsynced. No crash of the process, the kernel or the power loses what
-	// was acknowledged.
+	// SyncAlways: when its batch is fsynced. No crash of process, kernel or power loses what was
+	// acknowledged.
 	SyncAlways SyncPolicy = iota
-	// SyncInterval: when its batch is handed to the operating system, which fsyncs every
-	// Options.SyncEvery. A crash of the process loses nothing, one of the machine at most the last
-	// SyncEvery plus one fsync.
+	// SyncInterval: when its batch is handed to the operating system, which fsyncs every Options.SyncEvery.
+	// A crash of the process loses nothing, one of the machine at most SyncEvery plus one fsync.
 	SyncInterval
-	// SyncNone is SyncInterval with fsyncs only at Close: a crash of the machine may lose everything
-	// since.
+	// SyncNone is SyncInterval with fsyncs only at Close: a crash of the machine may lose all since then.
 	SyncNone
 )
 
@@ -40,12 +38,10 @@ type Options struct {
 	Sync SyncPolicy
 	// SyncEvery is the time between fsyncs under SyncInterval, from 1 ms to 1 h. Default: 100 ms.
 	SyncEvery time.Duration
-	// SegmentSize limits a log segment, in bytes: wal.MinSegmentSize to wal.MaxSegmentSize. Default: 64
-	// MiB.
+	// SegmentSize limits a log segment, in bytes: wal.MinSegmentSize to MaxSegmentSize. Default: 64 MiB.
 	SegmentSize int64
-	// MaxPending limits the bytes of a realm's events that wait for the log, from 1 to 16 MiB; as many
-	// may be in the batch being written. Above it Do and DoAll wait, Submit answers CodeOverloaded.
-	// Default: 8 MiB.
+	// MaxPending limits the bytes of a realm's events that wait for the log, from 1 to 16 MiB; as many may
+	// be in the batch being written. Beyond, Do and DoAll wait, Submit gets CodeOverloaded. Default: 8 MiB.
 	MaxPending int
 	// SnapshotEvery is how many bytes of log a realm writes between snapshots, which make opening fast.
 	// Default: 64 MiB. Negative: only Realm.Snapshot takes snapshots.
@@ -56,9 +52,8 @@ type Options struct {
 	// MustExist makes Open and Engine.Realm fail with CodeNotFound instead of creating a data directory,
 	// a realm or a log: a guard against a wrong path and a disk that is not mounted.
 	MustExist bool
-	// Now is the wall clock for batches' stamps, up to the year 2527. A jump by more than MaxLeap is not
-	// followed: see ClockView. Monotonic readings measure it; without them, as in tests, the clock may
-	// jump. Default: time.Now.
+	// Now is the wall clock for batches' stamps, up to the year 2527. A jump by more than MaxLeap, measured
+	// by the monotonic readings if it has any, is not followed: see ClockView. Default: time.Now.
 	Now func() time.Time
 	// ClockConfirmed is a time that somebody compared with the machine's clock. A realm whose log ends
 	// more than MaxDowntime before Now opens only if Now is at most MaxLeap past it. Default: none.
@@ -73,8 +68,7 @@ type Options struct {
 	// such as those of other nodes. New realms begin with it. Default: that of this build.
 	FormatLevel func() uint8
 	// Key seals the seeds of epochs until they are revealed. All nodes that share a Driver need the same
-	// one. It is secret: with it and the log, draws can be predicted. Default: that in the data
-	// directory's file key.
+	// one. It is secret: with it and the log, draws can be predicted. Default: the data directory's own.
 	Key [32]byte
 	// OldKeys open seeds that they sealed, and seal none: for a change of the Key.
 	OldKeys [][32]byte

@@ -121,8 +121,7 @@ func (p Pools) Limits(ctx context.Context, pool, player string) ([]Limit, error)
 	return limits, err
 }
 
-// Free returns how many free draws of a pool a player has left, and when the next one comes; nil: the pool
-// has none. See Limits.
+// Free is Limits for the free draws of a pool: how many are left, and when the next one comes; nil: none.
 func (p Pools) Free(ctx context.Context, pool, player string) (*Limit, error) {
 	_, free, err := p.standing(ctx, pool, player)
 	return free, err

@@ -36,8 +36,7 @@ type PlayerView struct {
 // TrackView is what a track of the catalog in force has counted for a player; 0 if PlayerView lacks it.
 type TrackView = view.TrackDraws
 
-// Player returns what a player holds and what tracks have counted, once it is durable. CodeNotFound: the
-// player was never seen.
+// Player returns what a player holds and what tracks have counted, once durable. CodeNotFound: never seen.
 func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
 	if err := r.w.gate.answers(ctx); err != nil {
 		return PlayerView{}, err
@@ -104,8 +103,7 @@ func (w *writer) countPools() {
 	}
 }
 
-// settle waits until the batch of a position is durable, unless the context is stale and the realm
-// goes on.
+// settle waits until a position's batch is durable, unless the context is stale and the realm goes on.
 func (w *writer) settle(ctx context.Context, pos uint64) error {
 	if pos <= w.gate.acked.Load() || ctx.Value(staleKey{}) != nil && w.gate.usable() == nil {
 		return nil

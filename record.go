@@ -60,13 +60,11 @@ type BalanceChange struct {
 	Balance *uint64 `json:"balance,omitempty"`
 }
 
-// holding is a player's balance of an item.
 type holding struct {
 	player string
 	item   uint32
 }
 
-// changes returns what an event changes in balances.
 func (o *outcomes) changes(s names, ev *store.Event) ([]BalanceChange, error) {
 	if o.changed == nil {
 		o.changed = map[holding]int{}

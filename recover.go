@@ -52,7 +52,6 @@ func openRealm(w world, name string, o Options) (*Realm, error) {
 	return r, nil
 }
 
-// newRealm makes a realm that is empty so far.
 func newRealm(h home, log driver.Realm) *Realm {
 	w := &writer{home: h, state: store.New(), clock: clock{read: h.o.Now, steps: h.world.steps, confirmed: h.o.ClockConfirmed}}
 	w.gate.name, w.gate.mu = h.name, &w.mu
@@ -84,8 +83,8 @@ func (p *Replica) openFull(err error) {
 	w.gate.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q can only be read: the disk is full; make room and restart the server (in Go: close the engine and open it again)", w.name), Err: err})
 }
 
-// openLog opens what the driver keeps of a realm; for reading only, with full, if its end cannot be
-// repaired for lack of room.
+// openLog opens what the driver keeps of a realm; for reading only, with full, if no room is left to repair
+// it.
 func openLog(w world, name string, o Options) (log driver.Realm, full, err error) {
 	ctx := context.Background()
 	log, err = w.driver.Open(ctx, name, driver.Options{MustExist: o.MustExist})
@@ -174,8 +173,7 @@ func (m *machine) takeOver() error {
 	return nil
 }
 
-// damage returns the code of a file that cannot be used. What the disk does not give now, it may give
-// later.
+// damage returns the code of a file that cannot be used. What the disk does not give now is not damaged.
 func damage(err error) Code {
 	if _, ok := errors.AsType[syscall.Errno](err); ok {
 		return CodeFailed

@@ -40,7 +40,6 @@ func (r *Realm) FinishUpgrade(ctx context.Context, by, reason string) (Upgraded,
 	return value(u.did, err)
 }
 
-// upgrader raises the format level.
 type upgrader struct {
 	rules.Upgrade
 	did Upgraded
@@ -66,7 +65,6 @@ func (u *upgrader) entered(w *writer, _ *ledger.Batch) { w.world.levels.note(w.n
 // lowest: as long as one realm can go back to an older build, all can.
 type levels struct{ of sync.Map }
 
-// note notes the level of a realm.
 func (l *levels) note(realm string, s *store.State) {
 	if !logged.IsNew(s) {
 		l.of.Store(realm, s.Level())

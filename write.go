@@ -55,8 +55,8 @@ type writer struct {
 	// Owned by openRealm, then the replica, the flusher and close: never by two at once.
 	ledger *ledger.Ledger
 
-	// prepare is held while a catalog is prepared, put in force or planned, mostly without mu. Lock it
-	// before mu.
+	// prepare is held, mostly without mu, while a catalog is prepared, put in force or planned. It comes
+	// first.
 	prepare sync.Mutex
 
 	mu       sync.Mutex
@@ -73,7 +73,6 @@ type writer struct {
 	proofs   proofs
 }
 
-// draft is the event being decided.
 type draft struct {
 	event   store.Writer
 	request request     // that asks for it
@@ -180,7 +179,6 @@ func (w *writer) enter(p proposal, res *Result) (b *ledger.Batch, err error) {
 	return b, err
 }
 
-// again fills in res from an earlier event.
 func (w *writer) again(found *earlier, res *Result) error {
 	if found.event == nil {
 		if found.at.Position > 0 {
@@ -239,8 +237,7 @@ func (w *writer) stamp(b *ledger.Batch) {
 	}
 }
 
-// defect stops the realm because of a bug: the open batch is lost, and the state must not be used again.
-// The caller holds mu.
+// defect stops the realm because of a bug: the open batch is lost, the state spoilt. The caller holds mu.
 func (w *writer) defect(err error) error {
 	w.state.Abandon()
 	w.gate.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d by a defect of this build", w.name, w.group.Open().Position), Err: err})
@@ -249,8 +246,7 @@ func (w *writer) defect(err error) error {
 	return w.gate.err
 }
 
-// ended, deferred, makes a defect of a panic of the rules, the store or the caller's clock, or of a
-// clock that ends its goroutine.
+// ended, deferred, makes a defect of a panic of the rules, the store or the clock, or of a goroutine's end.
 func (w *writer) ended(finished *bool, b **ledger.Batch, err *error) {
 	if !*finished {
 		*b, *err = nil, w.defect(fmt.Errorf("panic: %v\n%s", recover(), debug.Stack()))
@@ -451,7 +447,6 @@ func (b *batches) Taken(batch *ledger.Batch) {
 	b.snaps.begin(batch.Position)
 }
 
-// Durable acknowledges a batch.
 func (b *batches) Durable(batch *ledger.Batch) {
 	w, at := b.w, b.w.ledger.At
 	w.counts.answered.Add(uint64(batch.Events))
@@ -463,7 +458,6 @@ func (b *batches) Durable(batch *ledger.Batch) {
 	w.gate.advance(at)
 }
 
-// Lost stops the realm because a batch could not be written.
 func (b *batches) Lost(batch *ledger.Batch, cause error) error {
 	w := b.w
 	if w.gate.err == nil && codeOfLedger(cause) == CodeNotLeader {
@@ -477,7 +471,6 @@ func (b *batches) Lost(batch *ledger.Batch, cause error) error {
 	return &Error{Code: CodeUnknownOutcome, Message: fmt.Sprintf("realm %q stopped before the request was durable; after a restart, send the same request id again to learn what became of it", w.name), Err: cause}
 }
 
-// stateHash is Realm.StateHash.
 func (b *batches) stateHash(ctx context.Context) (hash [32]byte, position uint64, err error) {
 	w := b.w
 	w.mu.Lock()

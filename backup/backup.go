@@ -101,8 +101,7 @@ func Of(r *kuji.Realm) Source {
 	})
 }
 
-// Dir returns the source of a realm in a data directory, and what to call when done. CodeLocked: an engine
-// has it open. CodeNotFound.
+// Dir returns the source of a realm in a data directory, and what ends it. CodeLocked, CodeNotFound.
 func Dir(dir, realm string) (source Source, done func() error, err error) {
 	return inDir(nil, dir, realm)
 }
@@ -215,7 +214,6 @@ func parts(ctx context.Context, name string, kept driver.Realm, from driver.Curs
 	return nil
 }
 
-// fileParts sends a file.
 func fileParts(ctx context.Context, kept driver.Files, name string, send sender) (err error) {
 	file, err := kept.OpenFile(ctx, name)
 	if err != nil {

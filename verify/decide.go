@@ -62,9 +62,8 @@ func (j *judge) prepare(epoch *Epoch, seed ledger.Seed, used uint64) error {
 	return nil
 }
 
-// decideAgain decides an event's command again with the epoch's randomness. The result must be the same
-// event, byte for byte. Of several rules tried, one must give all events; otherwise the epoch is not
-// decided.
+// decideAgain decides an event's command again with the epoch's randomness: the result must be the same
+// event, byte for byte. Of several rules tried, one must give all events, or the epoch is not decided.
 func (j *judge) decideAgain(epoch *Epoch, le *logged.Event) error {
 	var why error
 	left := j.deciders[:0]
@@ -86,7 +85,6 @@ func (j *judge) decideAgain(epoch *Epoch, le *logged.Event) error {
 	return nil
 }
 
-// decide decides an event's command again.
 func (d *decider) decide(le *logged.Event) error {
 	j, ev := d.j, le.Event
 	w := store.Writer{Buf: j.buf[:0]}
@@ -203,7 +201,6 @@ func (j *judge) importAgain(ev *store.Event) error {
 	return err
 }
 
-// agree compares an event with the one that was decided again.
 func agree(ev *store.Event, again []byte) error {
 	const most = 256
 	if !bytes.Equal(again, ev.Raw) {

@@ -51,7 +51,6 @@ func inDir(fsys vfs.FS, dir, realm string, o Options) (Report, error) {
 	return Driver(d, realm, o)
 }
 
-// verify opens the realm and checks it.
 func (v *verifier) verify(d driver.Driver) (err error) {
 	ctx := context.Background()
 	v.log, err = d.Open(ctx, v.realm, driver.Options{Check: true})

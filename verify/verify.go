@@ -75,8 +75,7 @@ type Epoch struct {
 	// Revealed reports that the seed is in the log: every choice was computed again from it, with the same
 	// result, unless Undecided says why not. After a crash, or in a copy, the next start reveals it.
 	Revealed bool `json:"revealed"`
-	// Undecided says why a revealed epoch was not decided again: this build lacks its rules. All else was
-	// checked.
+	// Undecided says why a revealed epoch was not decided again: this build lacks its rules.
 	Undecided string `json:"undecided,omitempty"`
 	// Lost reports that the seed is not revealed, and no key opens it: the epoch's choices cannot be proven.
 	// Nothing else is known of an epoch before Report.From.
@@ -173,8 +172,7 @@ type verifier struct {
 	describe func(*logged.Event, uint64) (any, error) // nil: nobody wants to see the events
 }
 
-// start returns where verification begins: nil for the start of the log, or, of a trimmed log, the oldest
-// snapshot that it goes back to.
+// start returns where verification begins: nil, or the oldest snapshot that a trimmed log goes back to.
 func (v *verifier) start(ctx context.Context) (*ledger.Footer, error) {
 	v.snaps = ledger.SnapshotsOf(v.log, v.realm)
 	var err error
@@ -205,7 +203,6 @@ func (v *verifier) start(ctx context.Context) (*ledger.Footer, error) {
 	return nil, errors.Join(append(errs, fmt.Errorf("%w, and no intact snapshot reaches that far", trimmed))...)
 }
 
-// load loads the state in a snapshot.
 func (v *verifier) load(ctx context.Context, f ledger.Snapshot) (*store.State, *ledger.Footer, error) {
 	l := store.NewLoader()
 	footer, _, err := v.snaps.Load(ctx, v.files, f, logged.Loader{Loader: l})
@@ -216,7 +213,6 @@ func (v *verifier) load(ctx context.Context, f ledger.Snapshot) (*store.State, *
 	return state, &footer, err
 }
 
-// begin starts verification from a snapshot.
 func (v *verifier) begin(state *store.State, s *ledger.Footer) (*ledger.Footer, error) {
 	v.state, v.epochs, v.last, v.used = state, s.Epochs, s.Last, s.Values
 	v.report.From, v.report.Position, v.report.ChainHash = s.Position(), s.Position(), s.ChainHash()
@@ -448,7 +444,6 @@ func (v *verifier) batch(e *ledger.Entry) error {
 	return nil
 }
 
-// event decides an event again, and applies it.
 func (v *verifier) event(epoch *Epoch, le *logged.Event) error {
 	version := v.state.Catalog().Version
 	if err := v.judge.decideAgain(epoch, le); err != nil {

@@ -32,7 +32,6 @@ type Source struct {
 	n   uint64
 }
 
-// Uint64 returns the next value.
 func (s *Source) Uint64() uint64 {
 	s.n++
 	return s.src.Uint64()
@@ -62,9 +61,8 @@ func MemoryEntropy(from [32]byte, realm string, p []byte) {
 	copy(p, derived[:])
 }
 
-// sealedSeed is a seed sealed by AES-256-GCM with the realm's key: a nonce of 12 bytes, the ciphertext, a
-// tag of 16 bytes. The additional data, "kuji/v1/epoch-seed" ‖ 0 ‖ realm ‖ 0 ‖ epoch ‖ writer, binds it to
-// its epoch.
+// sealedSeed is a seed sealed by AES-256-GCM with the realm's key: nonce of 12 bytes, ciphertext, tag of 16
+// bytes. The additional data "kuji/v1/epoch-seed" ‖ 0 ‖ realm ‖ 0 ‖ epoch ‖ writer binds it to its epoch.
 type sealedSeed [nonceLen + 32 + 16]byte
 
 const nonceLen = 12
@@ -147,7 +145,6 @@ func encode(b []byte, v any) []byte {
 	return b
 }
 
-// decodePayload is the inverse of encode.
 func decodePayload(b []byte, what string, into any) error {
 	if want := binary.Size(into); len(b) != want {
 		return fmt.Errorf("%s of %d bytes, want %d", what, len(b), want)

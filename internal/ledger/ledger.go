@@ -29,7 +29,6 @@ import (
 // An entry is in the log when the driver says so, or when it is found there. If nobody knows, the same
 // bytes are sent again until somebody does. Copies are void.
 
-// Options of a Ledger.
 type Options struct {
 	Realm   string
 	Log     driver.Realm
@@ -49,8 +48,7 @@ type Machine interface {
 	Remember(e *Entry) error
 }
 
-// Ledger is a realm's log as its writer sees it. Its methods are not concurrent, except for those that say
-// so.
+// Ledger is a realm's log as its writer sees it. Only methods that say so may be called concurrently.
 type Ledger struct {
 	*Snapshots
 
@@ -79,7 +77,6 @@ func New(o Options) *Ledger {
 	return l
 }
 
-// Epoch returns this writer's epoch.
 func (l *Ledger) Epoch() uint64 { return l.epoch }
 
 // Epochs returns the known epochs, ascending. They no longer change once the writer's own has begun.
@@ -97,13 +94,10 @@ type At struct {
 	cursor driver.Cursor // of that entry
 }
 
-// Position returns the position of the entry.
 func (a *At) Position() uint64 { return a.chain.index }
 
-// Cursor returns the cursor of the entry.
 func (a *At) Cursor() driver.Cursor { return a.cursor }
 
-// ChainHash returns the chain's hash after the entry.
 func (a *At) ChainHash() [32]byte { return a.chain.hash }
 
 // CorruptError says that what is kept of a realm is damaged.
@@ -122,8 +116,7 @@ func (e *DeposedError) Error() string {
 	return fmt.Sprintf("another writer has taken the realm over, in epoch %d", e.Epoch)
 }
 
-// TakeOver begins an epoch. What others have appended goes to the machine. now is the time of an
-// epoch-begin.
+// TakeOver begins an epoch, at the time that now returns. What others have appended goes to the machine.
 func (l *Ledger) TakeOver(m Machine, now func() int64) error {
 	for first := true; first || l.chain.writer != l.writer; first = false {
 		if l.chain.epoch == math.MaxUint64 { // no writer counts that far: the entry is forged
@@ -302,7 +295,6 @@ func (l *Ledger) Sync(ctx context.Context) error { return l.o.Log.Sync(ctx) }
 // GiveUp ends the attempts to learn what became of an append. It may be called concurrently.
 func (l *Ledger) GiveUp() { l.stop() }
 
-// Close closes the log.
 func (l *Ledger) Close() error {
 	l.stop()
 	return l.o.Log.Close()

@@ -17,9 +17,9 @@ import (
 //	remove all other snapshots
 //	if the log is trimmed, trim the log before the newest snapshot of the series before it
 //
-// A new snapshot that cannot be read back goes, and the next one begins a series again. What is whole of
-// the series before it, or of the one before that, takes its place otherwise. Until the next series begins,
-// the log is kept from there on.
+// A new snapshot that cannot be read back goes, and the next one begins a series again. For the series
+// before it, what is whole of it or of the one before that takes its place, and the log is kept from there
+// on.
 
 // ErrNotReadBack is in the error of Prune if the snapshot that was just written is gone again.
 var ErrNotReadBack = errors.New("the snapshot was removed again")
@@ -102,8 +102,7 @@ func without(files, some []Snapshot) []Snapshot {
 
 // otherSeries returns the newest series among files, up to its newest snapshot that can be read back and
 // that the log goes back to, and that one's footer; nil if there is none. The error says what is damaged.
-// Without trim, nothing is read, and there is no footer. before is the newest series, nil if it is not
-// known.
+// Without trim, nothing is read, and there is no footer. before is the newest series, or nil.
 func (p *pruning) otherSeries(ctx context.Context, files, before []Snapshot) (series []Snapshot, at Footer, err error) {
 	var errs []error
 	for len(files) > 0 {

@@ -39,7 +39,7 @@ const (
 
 var snapshotMagic = []byte("KJSN")
 
-// Snapshots are a realm's snapshots. Methods may be concurrent, but one snapshot is written and pruned at a
+// Snapshots are a realm's snapshots. Methods may run concurrently, but one file is written or pruned at a
 // time.
 type Snapshots struct {
 	files driver.Files
@@ -52,7 +52,6 @@ type Snapshots struct {
 	fresh  bool       // the next snapshot begins a series
 }
 
-// Snapshot is a snapshot's file.
 type Snapshot struct {
 	Position uint64 // of the newest entry of the log that it covers
 	Base     uint64 // position of the snapshot it builds on; 0: none
@@ -64,7 +63,6 @@ type Snapshot struct {
 	read   bool          // digest and cursor are known
 }
 
-// Name returns the name of the file.
 func (f *Snapshot) Name() string {
 	return fmt.Sprintf("%020d-%020d-%x%s", f.Position, f.Base, f.sum, snapshotSuffix)
 }
@@ -72,7 +70,6 @@ func (f *Snapshot) Name() string {
 // Cursor returns that of the log's entry at Position, if the file was written or read here.
 func (f *Snapshot) Cursor() driver.Cursor { return f.cursor }
 
-// parseSnapshotName is the inverse of Name.
 func parseSnapshotName(name string) (f Snapshot, ok bool) {
 	var sum []byte
 	rest, ok := bytes.CutSuffix([]byte(name), []byte(snapshotSuffix))
@@ -187,8 +184,7 @@ func (s *Footer) copied(ctx context.Context, log driver.Log, last driver.Cursor)
 	return false, nil
 }
 
-// footerHead is the beginning of a footer. The epochs follow, then the SHA-256 of the file before the
-// footer.
+// footerHead begins a footer. The epochs follow, then the SHA-256 of the file before the footer.
 type footerHead struct {
 	Index, Cursor, Epoch, Ahead, Values uint64
 	Last                                int64
@@ -262,8 +258,7 @@ func decodeFooter(b []byte, realm string) (s Footer, digest [32]byte, err error)
 	return s, digest, s.check()
 }
 
-// check reports epochs that cannot be those of a log up to the footer's position: the last one is in force
-// there.
+// check reports epochs that cannot be those of a log up to the footer: the last one is in force there.
 func (s *Footer) check() error {
 	if s.Last < 0 || s.Last > MaxTime {
 		return fmt.Errorf("the last time is %d, want Unix milliseconds, at most %d", s.Last, int64(MaxTime))
@@ -282,7 +277,6 @@ func (s *Footer) check() error {
 	return nil
 }
 
-// Writer writes a snapshot.
 type Writer struct {
 	s      *Snapshots
 	out    driver.FileWriter
@@ -314,7 +308,6 @@ func (s *Snapshots) Create(ctx context.Context, whole bool, level format.Level) 
 	return w, nil
 }
 
-// Frame writes one frame.
 func (w *Writer) Frame(kind byte, data []byte) error {
 	start := len(w.buf)
 	w.buf = binary.LittleEndian.AppendUint32(w.buf, uint32(len(data)))
@@ -364,7 +357,6 @@ func (w *Writer) Finish(ctx context.Context, s *Footer) (Snapshot, error) {
 	return f, nil
 }
 
-// Abort drops the file.
 func (w *Writer) Abort() { w.out.Abort() }
 
 // List returns the snapshots that the names of files announce, ascending. strays are names that Kuji never
