@@ -76,15 +76,14 @@ type Outcome struct {
 // Total returns what all outcomes gave together, in the order in which the items first come.
 func (r Result) Total() []Stack {
 	var all []Stack
-	at := map[string]int{}
-	for i := range r.Outcomes {
-		for _, s := range r.Outcomes[i].Items {
-			if k, ok := at[s.Item]; ok {
+	for _, o := range r.Outcomes {
+		for _, s := range o.Items {
+			k := slices.IndexFunc(all, func(known Stack) bool { return known.Item == s.Item })
+			if k < 0 {
+				all = append(all, s)
+			} else {
 				all[k].Quantity += s.Quantity
-				continue
 			}
-			at[s.Item] = len(all)
-			all = append(all, s)
 		}
 	}
 	return all

@@ -4,6 +4,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,19 +150,12 @@ func refuse(code kuji.Code, field, format string, args ...any) error {
 // snapshot is ahead of what is durable.
 func parts(ctx context.Context, name string, kept driver.Realm, from driver.Cursor,
 	through func(context.Context) (driver.Cursor, error), send sender) error {
-	first, err := kept.First(ctx)
-	if err != nil {
+	first, err1 := kept.First(ctx)
+	snapshots, _, err2 := ledger.SnapshotsOf(kept, name).List(ctx)
+	last, err3 := through(ctx)
+	switch err := cmp.Or(err1, err2, err3); {
+	case err != nil:
 		return err
-	}
-	snapshots, _, err := ledger.SnapshotsOf(kept, name).List(ctx)
-	if err != nil {
-		return err
-	}
-	last, err := through(ctx)
-	if err != nil {
-		return err
-	}
-	switch {
 	case from > 0 && from < first:
 		return refuse(kuji.CodeConflict, "from", "realm %q: its log was trimmed and begins at %d, the backup ends at %d: begin a new backup in another directory", name, first, from)
 	case from > last+1:

@@ -260,10 +260,10 @@ func decodeFooter(b []byte, realm string) (s Footer, digest [32]byte, err error)
 
 // check reports epochs that cannot be those of a log up to the footer: the last one is in force there.
 func (s *Footer) check() error {
-	if s.Last < 0 || s.Last > MaxTime {
+	switch c := &s.chain; {
+	case s.Last < 0 || s.Last > MaxTime:
 		return fmt.Errorf("the last time is %d, want Unix milliseconds, at most %d", s.Last, int64(MaxTime))
-	}
-	if c := &s.chain; c.ahead > 0 && c.ahead <= c.index {
+	case c.ahead > 0 && c.ahead <= c.index:
 		return fmt.Errorf("a void entry at position %d of %d, want 0 or a later one", c.ahead, c.index)
 	}
 	for i, e := range s.Epochs {
