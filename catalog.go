@@ -264,14 +264,13 @@ func (v *Catalogs) Version(ctx context.Context, version uint64) (CatalogView, er
 		return CatalogView{}, err
 	}
 	defer done()
-	if len(known) == 0 || version == 0 || version > known[len(known)-1].Version {
+	switch {
+	case len(known) == 0 || version == 0 || version > known[len(known)-1].Version:
 		return CatalogView{}, errf(CodeNotFound, "version", "realm %q has no catalog with version %d", v.w.name, version)
+	case version < known[0].Version:
+		return CatalogView{}, errf(CodeNotFound, "version", "the log of realm %q no longer has version %d: its oldest is %d", v.w.name, version, known[0].Version)
 	}
-	first := known[0].Version
-	if version < first {
-		return CatalogView{}, errf(CodeNotFound, "version", "the log of realm %q no longer has version %d: its oldest is %d", v.w.name, version, first)
-	}
-	at := &known[version-first]
+	at := &known[version-known[0].Version]
 	view := CatalogView{Version: version, Hash: at.Hash, Position: at.Position, Index: at.Index, Time: at.Time}
 	view.Catalog, err = v.readVersion(ctx, at)
 	return view, v.w.failed(fmt.Sprintf("reading catalog version %d", version), err)
@@ -310,7 +309,7 @@ func (v *Catalogs) findVersions(ctx context.Context, inForce *store.InForce) err
 	}
 	if !v.w.keepsLog() {
 		vs.known = nil
-		return vs.add(inForce, nil, versionAt{})
+		return vs.add(inForce, versionAt{})
 	}
 	first, err := v.places.log.First(ctx)
 	if err != nil {
@@ -323,7 +322,7 @@ func (v *Catalogs) findVersions(ctx context.Context, inForce *store.InForce) err
 		}
 		*vs = versions{next: oldest}
 		if trimmed && oldest.inForce.Version > 0 {
-			if err := vs.add(&oldest.inForce, nil, versionAt{snapshot: true}); err != nil {
+			if err := vs.add(&oldest.inForce, versionAt{snapshot: true}); err != nil {
 				return err
 			}
 		}
@@ -343,7 +342,7 @@ func (v *Catalogs) readVersions(ctx context.Context, last uint64) error {
 		err = catalogsOf(e, func(c store.InForce, note Note) error {
 			version++
 			c.Version = version
-			return vs.add(&c, &note, versionAt{before: vs.next})
+			return vs.add(&c, versionAt{CatalogVersion: CatalogVersion{Note: note}, before: vs.next})
 		})
 		if err != nil {
 			return false, e.Corrupt(err)
@@ -403,7 +402,7 @@ func catalogsOf(e *ledger.Entry, f func(c store.InForce, note Note) error) error
 }
 
 // add adds a version, and forgets the older half if there are too many.
-func (vs *versions) add(c *store.InForce, note *Note, at versionAt) error {
+func (vs *versions) add(c *store.InForce, at versionAt) error {
 	decoded, err := catalog.Decode(c.Bytes)
 	if err != nil {
 		return fmt.Errorf("catalog version %d: %w", c.Version, err)
@@ -413,10 +412,7 @@ func (vs *versions) add(c *store.InForce, note *Note, at versionAt) error {
 	}
 	at.CatalogVersion = CatalogVersion{
 		Version: c.Version, Hash: decoded.Hash(), Name: decoded.Name, Items: len(decoded.Items), Pools: len(decoded.Pools),
-		Position: c.Position, Index: c.Index, Time: c.Time,
-	}
-	if note != nil {
-		at.Note = *note
+		Position: c.Position, Index: c.Index, Time: c.Time, Note: at.Note,
 	}
 	if vs.known = append(vs.known, at); len(vs.known) > MaxCatalogVersions {
 		vs.known = append([]versionAt(nil), vs.known[len(vs.known)-MaxCatalogVersions/2:]...)

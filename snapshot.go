@@ -190,8 +190,7 @@ func (s *snapshots) step(j *snapshotJob) (more bool) {
 	}
 	if err == nil {
 		if kind, data, ok := j.next(); ok {
-			err = j.w.Frame(byte(kind), data)
-			if err == nil {
+			if err = j.w.Frame(byte(kind), data); err == nil {
 				return true
 			}
 		}
@@ -201,7 +200,8 @@ func (s *snapshots) step(j *snapshotJob) (more bool) {
 	}
 	if err == nil {
 		err = s.finish(j)
-	} else if j.w != nil {
+	}
+	if j.w != nil {
 		j.w.Abort()
 	}
 	s.end(j, err)
@@ -214,12 +214,10 @@ func (s *snapshots) finish(j *snapshotJob) error {
 		return err
 	}
 	if j.lost {
-		j.w.Abort()
 		return ledger.ErrStopped
 	}
 	// The snapshot must not contain anything that a power cut could remove from the log.
 	if err := s.w.ledger.Sync(s.ctx); err != nil {
-		j.w.Abort()
 		return fmt.Errorf("making the log durable: %w", err)
 	}
 	file, err := j.w.Finish(s.ctx, &j.footer)

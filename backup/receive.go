@@ -194,6 +194,7 @@ func (in *receiver) takeFile(ctx context.Context, files driver.Files, part *Part
 	if err != nil {
 		return err
 	}
+	defer file.Abort()
 	for err == nil && len(part.Data) > 0 {
 		in.rep.Bytes += uint64(len(part.Data))
 		sum.Write(part.Data)
@@ -208,7 +209,6 @@ func (in *receiver) takeFile(ctx context.Context, files driver.Files, part *Part
 		err = refuse(kuji.CodeCorrupt, "", "file %s: its bytes have the hash %s", name, got)
 	}
 	if err != nil {
-		file.Abort()
 		return err
 	}
 	return file.Commit(ctx, name)

@@ -60,8 +60,8 @@ func (l *Ledger) putOutside(entry []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer w.Abort()
 	if _, err := w.Write(payload); err != nil {
-		w.Abort()
 		return nil, err
 	}
 	if err := w.Commit(ctx, payloadName(l.chain.index+1, sum)); err != nil {
@@ -114,14 +114,14 @@ const maxPayload = 256 << 20
 
 // trimPayloads removes the payload files of entries up to a position that every reader starts after.
 func (s *Snapshots) trimPayloads(ctx context.Context, through uint64) error {
-	files, err := s.files.List(ctx)
+	files, err := s.log.List(ctx)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, f := range files {
 		if position, ok := payloadPosition(f.Name); ok && position <= through {
-			errs = append(errs, s.files.Remove(ctx, f.Name))
+			errs = append(errs, s.log.Remove(ctx, f.Name))
 		}
 	}
 	return errors.Join(errs...)

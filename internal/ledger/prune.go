@@ -160,7 +160,7 @@ func (p *pruning) readBack(ctx context.Context, series []Snapshot) (whole int, l
 
 // dropCache makes the next read of a file come from where it is kept, if the driver can do that.
 func (p *pruning) dropCache(ctx context.Context, name string) error {
-	file, err := p.files.OpenFile(ctx, name)
+	file, err := p.log.OpenFile(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (p *pruning) distrust(ctx context.Context, newest []Snapshot, cause error) 
 func (s *Snapshots) remove(ctx context.Context, files []Snapshot) error {
 	var errs []error
 	for i := range files {
-		errs = append(errs, s.files.Remove(ctx, files[i].Name()))
+		errs = append(errs, s.log.Remove(ctx, files[i].Name()))
 	}
 	return errors.Join(errs...)
 }

@@ -42,8 +42,7 @@ var snapshotMagic = []byte("KJSN")
 // Snapshots are a realm's snapshots. Methods may run concurrently, but one file is written or pruned at a
 // time.
 type Snapshots struct {
-	files driver.Files
-	log   driver.Log
+	log   driver.Realm
 	realm string
 
 	mu     sync.Mutex
@@ -83,7 +82,7 @@ func parseSnapshotName(name string) (f Snapshot, ok bool) {
 
 // SnapshotsOf returns the snapshots that a driver keeps.
 func SnapshotsOf(kept driver.Realm, realm string) *Snapshots {
-	return &Snapshots{files: kept, log: kept, realm: realm}
+	return &Snapshots{log: kept, realm: realm}
 }
 
 // Newest returns the newest snapshot that is intact as far as is known, or false.
@@ -290,7 +289,7 @@ type Writer struct {
 
 // Create begins a snapshot of a realm of a format level. It builds on the newest one, unless whole.
 func (s *Snapshots) Create(ctx context.Context, whole bool, level format.Level) (*Writer, error) {
-	out, err := s.files.Create(ctx)
+	out, err := s.log.Create(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -301,11 +300,7 @@ func (s *Snapshots) Create(ctx context.Context, whole bool, level format.Level) 
 	}
 	head := append(bytes.Clone(snapshotMagic), format.Snapshot(level), byte(len(s.realm)))
 	head = append(head, s.realm...)
-	if err := w.Frame(frameHeader, append(head, on[:]...)); err != nil {
-		w.Abort()
-		return nil, err
-	}
-	return w, nil
+	return w, w.Frame(frameHeader, append(head, on[:]...))
 }
 
 func (w *Writer) Frame(kind byte, data []byte) error {
@@ -346,23 +341,22 @@ func (w *Writer) Finish(ctx context.Context, s *Footer) (Snapshot, error) {
 		err = w.flush()
 	}
 	f.sum, f.Bytes = [32]byte(w.digest.Sum(nil)), w.size
-	if err != nil {
-		w.Abort()
-		return f, err
+	if err == nil {
+		err = w.out.Commit(ctx, f.Name())
 	}
-	if err := w.out.Commit(ctx, f.Name()); err != nil {
-		return f, err
+	if err == nil {
+		w.s.add(f)
 	}
-	w.s.add(f)
-	return f, nil
+	return f, err
 }
 
+// Abort drops the file, unless it is finished.
 func (w *Writer) Abort() { w.out.Abort() }
 
 // List returns the snapshots that the names of files announce, ascending. strays are names that Kuji never
 // gives: they are neither read nor removed.
 func (s *Snapshots) List(ctx context.Context) (files []Snapshot, strays []string, err error) {
-	all, err := s.files.List(ctx)
+	all, err := s.log.List(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -471,7 +465,7 @@ func (s *Snapshots) loadFile(ctx context.Context, series []Snapshot, i int, load
 	if i > 0 {
 		base = series[i-1].digest
 	}
-	file, err := s.files.OpenFile(ctx, f.Name())
+	file, err := s.log.OpenFile(ctx, f.Name())
 	if err != nil {
 		return footer, err
 	}
