@@ -87,8 +87,7 @@ func value[T any](v T, err error) (T, error) {
 	return v, nil
 }
 
-// ErrorOf makes an *Error of an error of a log or a driver; what is its message. It returns nil, and an
-// err with an *Error in its chain, as they are.
+// ErrorOf makes an *Error of a driver's or a log's error, unless it has one in its chain, or is nil.
 func ErrorOf(what string, err error) error {
 	if _, ok := errors.AsType[*Error](err); ok || err == nil {
 		return err

@@ -244,8 +244,8 @@ func (d *decoder) batch(ctx context.Context, e *ledger.Entry, wanted bool, yield
 	return true, nil
 }
 
-// find finds the numbers of the player and the pool that are wanted, once they have some: the state has
-// what a batch says before a reader gets it.
+// find finds the numbers of the player and pool that are wanted: the state has them before a reader needs
+// them.
 func (d *decoder) find() {
 	w := &d.want
 	if w.Player != "" && w.PlayerNum == view.NotNumbered {
@@ -353,28 +353,23 @@ func (f *Feed) addGranted(e *ledger.Entry, from int64, all map[string]map[string
 		if cmd.Note == nil || cmd.Note.By == "" {
 			continue
 		}
-		of := all[cmd.Note.By]
-		if of == nil {
-			of = map[string]uint64{}
-			all[cmd.Note.By] = of
+		to := all[cmd.Note.By]
+		if to == nil {
+			to = map[string]uint64{}
+			all[cmd.Note.By] = to
 		}
-		addGrants(of, &cmd)
+		for _, grant := range append(cmd.Members, cmd) {
+			if grant.Kind != rules.KindGrant {
+				continue
+			}
+			for _, s := range grant.Items {
+				if to[s.Item] += s.Quantity; to[s.Item] < s.Quantity {
+					to[s.Item] = math.MaxUint64
+				}
+			}
+		}
 	}
 	return nil
-}
-
-func addGrants(to map[string]uint64, cmd *rules.Command) {
-	for i := range cmd.Members {
-		addGrants(to, &cmd.Members[i])
-	}
-	if cmd.Kind != rules.KindGrant {
-		return
-	}
-	for _, s := range cmd.Items {
-		if to[s.Item] += s.Quantity; to[s.Item] < s.Quantity {
-			to[s.Item] = math.MaxUint64
-		}
-	}
 }
 
 type place struct {
@@ -445,8 +440,7 @@ func (p *places) add(next place) {
 	p.known, p.since = append(p.known, next), 0
 }
 
-// before returns the last known place that lies before what a reader wants, or else the oldest one, which
-// is before the first entry unless trimmed.
+// before returns the last known place that lies before what a reader wants, or else the oldest one.
 func (p *places) before(ctx context.Context, lies func(*place) bool) (at place, trimmed bool, err error) {
 	first, err := p.log.First(ctx)
 	if err != nil {
@@ -466,8 +460,8 @@ func (p *places) before(ctx context.Context, lies func(*place) bool) (at place, 
 	return p.begin(ctx)
 }
 
-// begin returns the oldest place from which the log can be read: its beginning, or after trimming that of
-// the oldest snapshot that it goes back to.
+// begin returns the oldest place to read the log from: its beginning, or that of the oldest snapshot in
+// reach.
 func (p *places) begin(ctx context.Context) (at place, short bool, err error) {
 	t, err := logged.Trimmed(ctx, p.log)
 	if t == nil || err != nil {

@@ -135,8 +135,7 @@ func (p *Replica) keepUp() {
 	}
 }
 
-// carryOnTail carries out what others append until the follower is told to stop, which is no error, or the
-// log cannot be read on. What was trimmed before it was read is no damage.
+// carryOnTail carries out what others append until the follower is told to stop, or cannot read on.
 func (p *Replica) carryOnTail() error {
 	for e, err := range p.w.ledger.Follow(p.ctx) {
 		if err != nil && p.ctx.Err() != nil {

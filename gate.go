@@ -12,8 +12,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/step"
 )
 
-// gate says what may be asked of a realm now, and how far its log is acknowledged. The realm's lock
-// guards all but the atomic fields.
+// gate says what may be asked of a realm now. The realm's lock guards all but the atomic fields.
 type gate struct {
 	name string
 	mu   *sync.Mutex // the realm's
@@ -90,8 +89,7 @@ func (g *gate) note(at ledger.At) {
 	}
 }
 
-// lower lowers the acknowledged position to what is known to be on disk, after a failed write: a relaxed
-// policy had acknowledged more. The caller holds mu.
+// lower lowers the acknowledged position, after a failed write, to what is on disk. The caller holds mu.
 func (g *gate) lower(durable uint64) { g.acked.Store(min(g.acked.Load(), durable)) }
 
 // wake wakes those who wait for a position. The caller holds mu.

@@ -49,8 +49,8 @@ type Options struct {
 	// TrimLog removes log segments that two independent series of snapshots cover, read back from the
 	// disk. Default: the whole log is kept. Only then can every draw be verified.
 	TrimLog bool
-	// MustExist makes Open and Engine.Realm fail with CodeNotFound instead of creating a data directory,
-	// a realm or a log: a guard against a wrong path and a disk that is not mounted.
+	// MustExist makes Open and Engine.Realm create nothing, but fail with CodeNotFound: a wrong path,
+	// perhaps.
 	MustExist bool
 	// Now is the wall clock for batches' stamps, up to the year 2527. A jump by more than MaxLeap, measured
 	// by the monotonic readings if it has any, is not followed: see ClockView. Default: time.Now.
@@ -58,14 +58,14 @@ type Options struct {
 	// ClockConfirmed is a time that somebody compared with the machine's clock. A realm whose log ends
 	// more than MaxDowntime before Now opens only if Now is at most MaxLeap past it. Default: none.
 	ClockConfirmed time.Time
-	// Driver keeps the realms instead of a data directory: for a cluster. It ignores Sync, SyncEvery and
-	// SegmentSize. Default: package driver/disk in the directory.
+	// Driver keeps the realms instead of a data directory. Sync, SyncEvery and SegmentSize are then up to
+	// it.
 	Driver driver.Driver
-	// Follow makes realms carry out what other nodes append, and answer reads from Stale, until
-	// Replica.Lead makes them lead. It needs a Driver that several nodes share.
+	// Follow makes realms carry out what other nodes append to a shared Driver, and answer reads from Stale,
+	// until Replica.Lead makes them lead.
 	Follow bool
-	// FormatLevel returns the highest format level that every build knows which may read the realms,
-	// such as those of other nodes. New realms begin with it. Default: that of this build.
+	// FormatLevel returns the highest format level that every build which may read the realms knows: new
+	// realms begin with it. Default: that of this build.
 	FormatLevel func() uint8
 	// Key seals the seeds of epochs until they are revealed. All nodes that share a Driver need the same
 	// one. It is secret: with it and the log, draws can be predicted. Default: the data directory's own.

@@ -91,8 +91,8 @@ func (p Pools) Sums(ctx context.Context, n int) (sums []PoolSum, more int, err e
 	return sums, len(t.Catalog.Pools) - len(sums), nil
 }
 
-// campaign returns how a pool's budgets and moments stand, and as of which position. Only pools that have
-// any take the realm's lock. current is false if another catalog is in force.
+// campaign returns how a pool's budgets and moments stand, and as of which position. Only if it has any, it
+// takes the realm's lock. current is false if another catalog is in force.
 func (p Pools) campaign(t *rules.Tables, pool string) (c *view.Campaign, seen uint64, current bool) {
 	if !view.Campaigns(t, pool) {
 		return nil, 0, true
@@ -101,8 +101,7 @@ func (p Pools) campaign(t *rules.Tables, pool string) (c *view.Campaign, seen ui
 	return c, seen, current
 }
 
-// look calls f under the realm's lock with the time of the machine's clock, if the catalog of these tables
-// is still in force. It returns the state's position.
+// look calls f under the realm's lock with the clock's time, if these tables' catalog is still in force.
 func (w *writer) look(t *rules.Tables, f func(now int64)) (seen uint64, current bool) {
 	now := min(w.o.Now().UnixMilli(), rules.MaxTime)
 	w.mu.Lock()

@@ -245,8 +245,7 @@ func lookup(ctx context.Context, w *writer, id string) (l Lookup, last uint64, e
 	return l, a.Position, nil
 }
 
-// forgotten reports whether the answer to an id that is not remembered may have been forgotten, and which
-// others may have been. The caller holds mu.
+// forgotten reports whether an id that is not remembered may have been answered. The caller holds mu.
 func forgotten(w *writer, id string) (Seen, int64) {
 	before := w.state.ForgottenBefore()
 	if made, ok := w.rules.IDTime(id); ok {

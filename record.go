@@ -42,8 +42,7 @@ type Record struct {
 	By       string `json:"by,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 	Metadata string `json:"metadata,omitempty"`
-	// Changes are what the event changed in balances, one for each player and item, in the order of its
-	// effects. Members of a group have none: the group has them.
+	// Changes are what the event changed in balances, one for each player and item; members have none.
 	Changes []BalanceChange `json:"changes,omitempty"`
 	Members []Record        `json:"members,omitempty"` // of an atomic group; each has the group's position and index
 	Clock   *ClockSet       `json:"clock,omitempty"`   // of an event that set the clock

@@ -20,8 +20,8 @@ var (
 	_ [ledger.MaxTime - rules.MaxTime]struct{}
 )
 
-// openRealm opens or creates a realm and replays its log. Then it begins an epoch, or follows. On a full
-// disk it opens the realm stopped, so that what is durable can be read.
+// openRealm opens or creates a realm, replays its log and begins an epoch, or follows. On a full disk the
+// realm is stopped, so that it can be read.
 func openRealm(w world, name string, o Options) (*Realm, error) {
 	log, full, err := openLog(w, name, o)
 	if err != nil {
@@ -83,7 +83,7 @@ func (p *Replica) openFull(err error) {
 	w.gate.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q can only be read: the disk is full; make room and restart the server (in Go: close the engine and open it again)", w.name), Err: err})
 }
 
-// openLog opens what the driver keeps of a realm; for reading only, with full, if no room is left to repair
+// openLog opens what the driver keeps of a realm. full: for reading only, since no room is left to repair
 // it.
 func openLog(w world, name string, o Options) (log driver.Realm, full, err error) {
 	ctx := context.Background()

@@ -173,8 +173,7 @@ func subject(s names, ev *store.Event) string {
 	return s.PoolID(ev.Subject)
 }
 
-// outcomes reads the outcomes of draws from effects. It keeps what it built for each entry: most give the
-// same every time, so results share it.
+// outcomes reads the outcomes of draws from effects. Results share what an entry gives every time.
 type outcomes struct {
 	known [][]*entry // by pool and entry number
 	slab  slab

@@ -136,8 +136,7 @@ func (c Commit) Wait(ctx context.Context) error {
 	return c.batch.Err()
 }
 
-// run carries out requests and fills in their results, which must be zero. Commit says when they are
-// durable.
+// run carries out requests and fills in their results, which must be zero, durable once Commit says so.
 func (w *writer) run(ctx context.Context, reqs []Request, results []Result) (Commit, error) {
 	if len(reqs) > MaxBatch {
 		return Commit{}, errf(CodeInvalid, "requests", "%d; at most %d are allowed", len(reqs), MaxBatch)

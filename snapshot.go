@@ -138,8 +138,7 @@ func (s *snapshots) begin(position uint64) {
 	s.background(func() bool { return s.step(job) })
 }
 
-// pause gives the processor to others while requests are answered. A goroutine that only yields runs again
-// before those whose thread is in a system call, such as the flusher.
+// pause sleeps while requests are answered: yielding does not let a flusher run that is in a system call.
 func (j *snapshotJob) pause(w *writer) {
 	if answered := w.counts.answered.Load(); answered != j.answered {
 		j.answered = answered

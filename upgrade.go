@@ -61,8 +61,7 @@ func (u *upgrader) propose(w *writer, b *ledger.Batch, event *store.Writer) (ear
 
 func (u *upgrader) entered(w *writer, _ *ledger.Batch) { w.world.levels.note(w.name, w.state) }
 
-// levels are the format levels of an engine's realms that have begun, by name. A new realm takes the
-// lowest: as long as one realm can go back to an older build, all can.
+// levels are those of an engine's realms, by name. A new realm takes the lowest: all can still go back.
 type levels struct{ of sync.Map }
 
 func (l *levels) note(realm string, s *store.State) {
@@ -80,8 +79,8 @@ func (l *levels) lowest() format.Level {
 	return low
 }
 
-// level returns the level that the realm would begin with if a catalog were applied, 0 if it has begun. It
-// refuses a catalog with words that the realm would not have.
+// level returns the level that a new realm begins with, 0 if it has begun. It refuses a catalog beyond
+// that.
 func (v *Catalogs) level(c *catalog.Catalog) (begin format.Level, err error) {
 	v.w.mu.Lock()
 	defer v.w.mu.Unlock()

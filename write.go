@@ -55,7 +55,7 @@ type writer struct {
 	// Owned by openRealm, then the replica, the flusher and close: never by two at once.
 	ledger *ledger.Ledger
 
-	// prepare is held, mostly without mu, while a catalog is prepared, put in force or planned. It comes
+	// prepare is held, mostly without mu, while a catalog is prepared, put in force or planned. Lock it
 	// first.
 	prepare sync.Mutex
 
@@ -118,8 +118,7 @@ func (p *proofs) receipt(rc *Receipt, at store.At, version uint64) {
 	}
 }
 
-// needed returns the epochs that later receipts or reveals may need: those since the oldest remembered
-// answer, that of the catalog in force, and those not yet revealed.
+// needed returns the epochs that later receipts or reveals may need, given the oldest answer's position.
 func (p *proofs) needed(oldest, catalog uint64) (out []ledger.Epoch) {
 	first, applied := max(p.at(oldest), 0), max(p.at(catalog), 0)
 	for i, e := range p.epochs {
@@ -132,8 +131,8 @@ func (p *proofs) needed(oldest, catalog uint64) (out []ledger.Epoch) {
 
 // proposal is something that may enter the log: a request, a catalog, codes, a clock, a format level.
 type proposal interface {
-	// propose looks at the state and writes an event to w, after those of the open batch; none with an
-	// error, or if an earlier event answers. Then it returns what the answer depends on.
+	// propose writes an event to w, after those of the open batch; none with an error, or if an earlier
+	// event answers. Then it returns what the answer depends on.
 	propose(w *writer, b *ledger.Batch, event *store.Writer) (earlier, error)
 	// entered follows once the event counts. It cannot fail.
 	entered(w *writer, b *ledger.Batch)
@@ -253,8 +252,8 @@ func (w *writer) ended(finished *bool, b **ledger.Batch, err *error) {
 	}
 }
 
-// carry lets a proposal enter, and waits until it, or what its refusal depends on, is durable. prepare,
-// if not nil, comes first and may take long: no catalog enters meanwhile.
+// carry lets a proposal enter, and waits until it, or what its refusal depends on, is durable. prepare, if
+// not nil, comes first and may take long: no catalog enters meanwhile.
 func (w *writer) carry(ctx context.Context, p proposal, prepare func() error) (Receipt, error) {
 	var res Result
 	c, err := w.start(ctx, p, prepare, &res)
@@ -389,8 +388,8 @@ func rememberedWrong(err error) error {
 	return &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
 }
 
-// maxCatalogEvent is the largest catalog event, in bytes: after MaxPending bytes of other events, the
-// entry still fits into a log record of 64 MiB.
+// maxCatalogEvent limits a catalog event, in bytes: after MaxPending of others, a log record (64 MiB) holds
+// it.
 const maxCatalogEvent = 40 << 20
 
 // lockForRoom locks mu once the open batch has room. Without an error, the caller holds mu.

@@ -146,8 +146,7 @@ func refuse(code kuji.Code, field, format string, args ...any) error {
 	return &kuji.Error{Code: code, Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
-// parts sends the parts of a backup. It asks through how far the log goes once it knows the files: no
-// snapshot is ahead of what is durable.
+// parts sends a backup's parts. The files come before through: no snapshot is ahead of what is durable.
 func parts(ctx context.Context, name string, kept driver.Realm, from driver.Cursor,
 	through func(context.Context) (driver.Cursor, error), send sender) error {
 	first, err1 := kept.First(ctx)
@@ -191,8 +190,8 @@ func parts(ctx context.Context, name string, kept driver.Realm, from driver.Curs
 			return refuse(kuji.CodeFailed, "", "realm %q: the log goes on at %d after %d: logs with gaps cannot be backed up", name, e.Cursor, after)
 		}
 		after = e.Cursor
-		// A payload that is gone is of an entry before every snapshot or that does not count; the check of
-		// the backup finds any other. Copies of an entry have one payload.
+		// If a payload is gone, its entry does not count or is before every snapshot; a check finds any
+		// other.
 		if file, ok := ledger.PayloadOf(e.Data); ok && file != payload {
 			payload = file
 			if e.Cursor != from {

@@ -150,8 +150,7 @@ func (in *receiver) resume(ctx context.Context) (from driver.Cursor, err error) 
 	return last, nil
 }
 
-// takeFiles takes the files that come before the log, and makes the log, unless the backup has it. Other
-// files, of an earlier attempt, are removed.
+// takeFiles replaces the files of an earlier attempt, and makes the log, unless the backup has it.
 func (in *receiver) takeFiles(ctx context.Context, begin *Begin) error {
 	if in.to != nil {
 		return nil

@@ -14,8 +14,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// judge decides the commands of an epoch again. Of an epoch whose rules this build lacks, only the chain,
-// the effects, the state and the snapshots are checked.
+// judge decides the commands of an epoch again, unless this build lacks the epoch's rules.
 type judge struct {
 	realm    string
 	state    *store.State
@@ -42,8 +41,8 @@ func (j *judge) check() error {
 	return nil
 }
 
-// prepare prepares to decide again what follows in an epoch, after its first few random values. If nobody
-// knows which rules decided it, all that this build has are tried.
+// prepare prepares to decide again what follows after an epoch's first few random values, by its rules or,
+// if nobody knows those, by all that this build has.
 func (j *judge) prepare(epoch *Epoch, seed ledger.Seed, used uint64) error {
 	j.deciders = nil
 	for _, version := range rules.Versions() {

@@ -183,7 +183,9 @@ func (bs *Batches) flush() {
 	bs.owner.Taken(b)
 	bs.mu.Unlock()
 
-	bs.complete(b)
+	head := b.Buf[bs.head():] // Commit fills in that of the entry, before it
+	binary.LittleEndian.PutUint64(head, uint64(b.Time))
+	binary.LittleEndian.PutUint32(head[8:], uint32(b.Events))
 	err := bs.ledger.Commit(b.Buf)
 
 	bs.mu.Lock()
@@ -249,13 +251,6 @@ func (bs *Batches) recycle(b *Batch) {
 		b.calls = nil
 	}
 	bs.spare = &Batch{Buf: b.Buf, calls: b.calls}
-}
-
-// complete fills in the head of a batch. Commit fills in that of its entry.
-func (bs *Batches) complete(b *Batch) {
-	head := b.Buf[bs.head():]
-	binary.LittleEndian.PutUint64(head, uint64(b.Time))
-	binary.LittleEndian.PutUint32(head[8:], uint32(b.Events))
 }
 
 // finish wakes those who wait for b, and runs its callbacks: with err if it is not nil.

@@ -41,7 +41,6 @@ func (s *Source) Uint64() uint64 {
 func (s *Source) Values() uint64 { return s.n }
 
 // derive returns SHA-256(domain ‖ 0 ‖ realm ‖ 0 ‖ epoch ‖ seed), the epoch as 8 bytes little-endian.
-// Domains and names contain no zero byte.
 func (s *seed) derive(domain, realm string, epoch uint64) [32]byte {
 	b := make([]byte, 0, 160)
 	b = append(b, domain...)
@@ -53,8 +52,7 @@ func (s *seed) derive(domain, realm string, epoch uint64) [32]byte {
 	return sha256.Sum256(b)
 }
 
-// MemoryEntropy fills p with bytes derived from a seed and a realm's name, the same in every run: an engine
-// in memory asks for the same lengths in the same order.
+// MemoryEntropy fills p with bytes that only a seed, a realm's name and the length decide.
 func MemoryEntropy(from [32]byte, realm string, p []byte) {
 	s := seed(from)
 	derived := s.derive("kuji/v2/memory", realm, uint64(len(p)))

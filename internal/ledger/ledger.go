@@ -247,8 +247,8 @@ func (l *Ledger) insist(send func() (driver.Cursor, error)) (driver.Cursor, erro
 	}
 }
 
-// meet reads the entry that stands where one of this writer was to go. found: it is this one, from an
-// earlier attempt. The next attempt goes after a void one. A higher epoch deposes this writer.
+// meet reads the entry that stands where one of this writer was to go. found: it is that one, sent before.
+// After a void one, the next attempt follows. A higher epoch deposes this writer.
 func (l *Ledger) meet(entry []byte) (found bool, err error) {
 	for got, err := range l.o.Log.Read(l.ctx, l.cursor, 0) {
 		if errors.Is(err, driver.ErrUnavailable) { // the next attempt leads here again
@@ -262,7 +262,7 @@ func (l *Ledger) meet(entry []byte) (found bool, err error) {
 		e, counts, err := c.next(got.Data)
 		switch {
 		case err != nil:
-			return false, l.corrupt(got.Cursor, err)
+			return false, (&Entry{Position: l.chain.index + 1, Cursor: got.Cursor}).Corrupt(err)
 		case counts && bytes.Equal(got.Data, entry):
 			return true, l.advance(entry, got.Cursor)
 		case counts:
@@ -272,10 +272,6 @@ func (l *Ledger) meet(entry []byte) (found bool, err error) {
 		return false, nil
 	}
 	return false, errors.New("the log ended without an error")
-}
-
-func (l *Ledger) corrupt(at driver.Cursor, err error) error {
-	return &CorruptError{Where: fmt.Sprintf("position %d (cursor %d)", l.chain.index+1, at), Err: err}
 }
 
 // EndEpoch reveals the epoch's seed. Nothing may be drawn from it afterwards.
@@ -311,8 +307,8 @@ type appendedEntry struct {
 	cursor   driver.Cursor
 }
 
-// add adds an entry, and drops durable ones. If fsyncs are rare and there are too many, every other one
-// goes, and durable returns a lower position.
+// add adds an entry, and drops durable ones, or if there are too many every other one: durable is lower
+// then.
 func (a *appended) add(e appendedEntry, durable driver.Cursor) {
 	const most = 4096
 	n := 0

@@ -137,8 +137,7 @@ func (p *pruning) otherSeries(ctx context.Context, files, before []Snapshot) (se
 	return nil, Footer{}, errors.Join(errs...)
 }
 
-// readBack loads a series from where it is kept, keeping nothing of it. It returns how many of its
-// snapshots are whole, and the last one's footer.
+// readBack loads a series, and returns how many of its snapshots are whole, and the last one's footer.
 func (p *pruning) readBack(ctx context.Context, series []Snapshot) (whole int, last Footer, err error) {
 	checker := p.newChecker()
 	for i := range series {
@@ -170,8 +169,7 @@ func (p *pruning) dropCache(ctx context.Context, name string) error {
 	return errors.Join(err, file.Close())
 }
 
-// distrust removes the first snapshot of the newest series, just written, which cannot be read back. A
-// series with more of them stays until others have taken its place.
+// distrust removes a series' first snapshot, which cannot be read back. A longer series stays for now.
 func (p *pruning) distrust(ctx context.Context, newest []Snapshot, cause error) error {
 	if errors.Is(cause, ErrStopped) {
 		return cause // it was not read to its end

@@ -95,8 +95,8 @@ func (s *Snapshots) Newest() (Snapshot, bool) {
 	return s.newest[len(s.newest)-1], true
 }
 
-// Whole reports whether the next snapshot must hold the whole state: it has nothing to build on, or those
-// that build on the last whole one are together larger, or too many.
+// Whole reports whether the next snapshot must hold the whole state: nothing is there to build on, or too
+// much.
 func (s *Snapshots) Whole() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,8 +114,7 @@ func (s *Snapshots) Whole() bool {
 	return true
 }
 
-// maxSnapshotSeries is how many snapshots may build on one another. Recovery needs all of them intact, and
-// a trimmed log is kept for so many.
+// maxSnapshotSeries is how many snapshots may build on one another: recovery needs all of them intact.
 const maxSnapshotSeries = 16
 
 // Forget forgets the series: others write and remove snapshots, too. The next one begins a series.
@@ -353,8 +352,7 @@ func (w *Writer) Finish(ctx context.Context, s *Footer) (Snapshot, error) {
 // Abort drops the file, unless it is finished.
 func (w *Writer) Abort() { w.out.Abort() }
 
-// List returns the snapshots that the names of files announce, ascending. strays are names that Kuji never
-// gives: they are neither read nor removed.
+// List returns the snapshots by their files' names, ascending. strays are names that Kuji never gives.
 func (s *Snapshots) List(ctx context.Context) (files []Snapshot, strays []string, err error) {
 	all, err := s.log.List(ctx)
 	if err != nil {
@@ -370,8 +368,8 @@ func (s *Snapshots) List(ctx context.Context) (files []Snapshot, strays []string
 	return files, strays, nil
 }
 
-// SeriesOf returns the snapshots to load for f, in order; false if one is missing. A realm never writes two
-// of one position. If somebody has added another, the first is the base.
+// SeriesOf returns the snapshots to load for f, in order; false if one is missing. Of several with one
+// position, which a realm never writes, the first is the base.
 func SeriesOf(files []Snapshot, f Snapshot) ([]Snapshot, bool) {
 	var series []Snapshot
 	for {

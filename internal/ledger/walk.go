@@ -96,8 +96,8 @@ func (w *Walker) know(epochs []Epoch) {
 	}
 }
 
-// Entries iterates over the entries that count, in order, through a cursor, and checks revealed seeds
-// against their commitments. It ends after the first error, whose entry has the position that is wrong.
+// Entries iterates over the entries that count, through a cursor, and checks revealed seeds. It ends after
+// the first error, whose entry has the position that is wrong.
 func (w *Walker) Entries(ctx context.Context, through driver.Cursor) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		if through > w.readAfter() && !w.read(ctx, through, yield) {
