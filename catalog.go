@@ -87,7 +87,7 @@ func (v *Catalogs) Apply(ctx context.Context, c *catalog.Catalog, o ApplyOptions
 	}
 	a := applied{over: o.Over}
 	rc, err := v.w.carry(ctx, &a, func() error {
-		begin, err := v.allow(c)
+		begin, err := v.level(c)
 		if err != nil {
 			return err
 		}
@@ -97,14 +97,10 @@ func (v *Catalogs) Apply(ctx context.Context, c *catalog.Catalog, o ApplyOptions
 		}
 		return nil
 	})
-	if err != nil {
-		return Result{}, err
-	}
 	rc.CatalogVersion = a.version
-	return Result{Receipt: rc}, nil
+	return value(Result{Receipt: rc}, err)
 }
 
-// applied is a catalog that was prepared.
 type applied struct {
 	prepared *rules.Prepared // without an event: the catalog is in force already
 	refused  error
@@ -154,22 +150,18 @@ func (v *Catalogs) Plan(ctx context.Context, c *catalog.Catalog) (Plan, error) {
 		return Plan{}, err
 	}
 	p, seen, err := v.plan(ctx, c)
-	if err := cmp.Or(v.w.settle(ctx, seen), err); err != nil {
-		return Plan{}, err
-	}
-	return p, nil
+	return value(p, cmp.Or(v.w.settle(ctx, seen), err))
 }
 
 // plan makes a plan. The position that it returns covers all that the plan depends on.
 func (v *Catalogs) plan(ctx context.Context, c *catalog.Catalog) (p view.Plan, seen uint64, err error) {
 	v.w.prepare.Lock()
 	defer v.w.prepare.Unlock()
-	v.w.mu.Lock()
-	if err := v.w.gate.answers(ctx); err != nil {
-		v.w.mu.Unlock()
+	if _, err := v.level(c); err != nil {
 		return p, 0, err
 	}
-	if _, err := v.level(c); err != nil {
+	v.w.mu.Lock()
+	if err := v.w.gate.answers(ctx); err != nil {
 		v.w.mu.Unlock()
 		return p, 0, err
 	}
@@ -234,7 +226,6 @@ type CatalogVersion struct {
 	Note     Note   // who applied it and why; empty if that event was trimmed
 }
 
-// versions are what a realm knows of its catalogs.
 type versions struct {
 	known []versionAt   // ascending, without gaps
 	next  place         // after which the log was not read yet
@@ -274,14 +265,13 @@ func (v *Catalogs) Version(ctx context.Context, version uint64) (CatalogView, er
 		return CatalogView{}, err
 	}
 	defer done()
-	if len(known) == 0 || version == 0 || version > known[len(known)-1].Version {
+	switch {
+	case len(known) == 0 || version == 0 || version > known[len(known)-1].Version:
 		return CatalogView{}, errf(CodeNotFound, "version", "realm %q has no catalog with version %d", v.w.name, version)
+	case version < known[0].Version:
+		return CatalogView{}, errf(CodeNotFound, "version", "the log of realm %q no longer has version %d: its oldest is %d", v.w.name, version, known[0].Version)
 	}
-	first := known[0].Version
-	if version < first {
-		return CatalogView{}, errf(CodeNotFound, "version", "the log of realm %q no longer has version %d: its oldest is %d", v.w.name, version, first)
-	}
-	at := &known[version-first]
+	at := &known[version-known[0].Version]
 	view := CatalogView{Version: version, Hash: at.Hash, Position: at.Position, Index: at.Index, Time: at.Time}
 	view.Catalog, err = v.readVersion(ctx, at)
 	return view, v.w.failed(fmt.Sprintf("reading catalog version %d", version), err)
@@ -320,7 +310,7 @@ func (v *Catalogs) findVersions(ctx context.Context, inForce *store.InForce) err
 	}
 	if !v.w.keepsLog() {
 		vs.known = nil
-		return vs.add(inForce, nil, versionAt{})
+		return vs.add(inForce, versionAt{})
 	}
 	first, err := v.places.log.First(ctx)
 	if err != nil {
@@ -333,7 +323,7 @@ func (v *Catalogs) findVersions(ctx context.Context, inForce *store.InForce) err
 		}
 		*vs = versions{next: oldest}
 		if trimmed && oldest.inForce.Version > 0 {
-			if err := vs.add(&oldest.inForce, nil, versionAt{snapshot: true}); err != nil {
+			if err := vs.add(&oldest.inForce, versionAt{snapshot: true}); err != nil {
 				return err
 			}
 		}
@@ -353,7 +343,7 @@ func (v *Catalogs) readVersions(ctx context.Context, last uint64) error {
 		err = catalogsOf(e, func(c store.InForce, note Note) error {
 			version++
 			c.Version = version
-			return vs.add(&c, &note, versionAt{before: vs.next})
+			return vs.add(&c, versionAt{CatalogVersion: CatalogVersion{Note: note}, before: vs.next})
 		})
 		if err != nil {
 			return false, e.Corrupt(err)
@@ -413,7 +403,7 @@ func catalogsOf(e *ledger.Entry, f func(c store.InForce, note Note) error) error
 }
 
 // add adds a version, and forgets the older half if there are too many.
-func (vs *versions) add(c *store.InForce, note *Note, at versionAt) error {
+func (vs *versions) add(c *store.InForce, at versionAt) error {
 	decoded, err := catalog.Decode(c.Bytes)
 	if err != nil {
 		return fmt.Errorf("catalog version %d: %w", c.Version, err)
@@ -423,10 +413,7 @@ func (vs *versions) add(c *store.InForce, note *Note, at versionAt) error {
 	}
 	at.CatalogVersion = CatalogVersion{
 		Version: c.Version, Hash: decoded.Hash(), Name: decoded.Name, Items: len(decoded.Items), Pools: len(decoded.Pools),
-		Position: c.Position, Index: c.Index, Time: c.Time,
-	}
-	if note != nil {
-		at.Note = *note
+		Position: c.Position, Index: c.Index, Time: c.Time, Note: at.Note,
 	}
 	if vs.known = append(vs.known, at); len(vs.known) > MaxCatalogVersions {
 		vs.known = append([]versionAt(nil), vs.known[len(vs.known)-MaxCatalogVersions/2:]...)
@@ -434,7 +421,6 @@ func (vs *versions) add(c *store.InForce, note *Note, at versionAt) error {
 	return nil
 }
 
-// readVersion reads a catalog from where it stands.
 func (v *Catalogs) readVersion(ctx context.Context, at *versionAt) (c *catalog.Catalog, err error) {
 	if at.snapshot {
 		oldest, _, err := v.places.begin(ctx)

@@ -22,11 +22,10 @@ import (
 // and when SetClock confirms it. Why: docs/internals/decisions/0005-clocks.md.
 
 const (
-	// MaxLeap is how far the wall clock may be from what the monotonic clock expects. Beyond, the
-	// realm's time goes on by the monotonic clock.
+	// MaxLeap is how far the wall clock may be from what the monotonic clock expects. Beyond, that one
+	// counts.
 	MaxLeap = time.Minute
-	// MaxDowntime is how far the wall clock may be ahead of a log when the realm is opened, unless
-	// Options.ClockConfirmed says that it is right.
+	// MaxDowntime is how far a log may end before the wall clock at opening, without Options.ClockConfirmed.
 	MaxDowntime = 30 * 24 * time.Hour
 	// MaxClockText bounds who sets a clock and why, in bytes.
 	MaxClockText = 200
@@ -76,8 +75,7 @@ func (c *clock) leaps(wall int64) bool {
 	return c.last > 0 && wall-c.last > MaxDowntime.Milliseconds() && (c.confirmed.IsZero() || wall > unixMilli(c.confirmed.Add(MaxLeap)))
 }
 
-// start reads the wall clock for the first time. If it is before the end of the log, stamps stand still
-// until it has caught up, or until SetClock.
+// start reads the wall clock for the first time. If the log ends later, stamps stand still until then.
 func (c *clock) start(realm string) error {
 	if _, wall, _ := c.now(); c.leaps(wall) {
 		return errf(CodeClock, "ClockConfirmed", "the machine's clock shows %s, and the log of realm %q ends at %s, more than %d days before: "+
@@ -108,12 +106,10 @@ type ClockView struct {
 // Drift returns how far the machine's clock is ahead of the realm's time stamps; negative: behind.
 func (v ClockView) Drift() time.Duration { return time.Duration(v.Wall-v.Time) * time.Millisecond }
 
-// Drifts reports whether the two are more than MaxLeap apart: the machine's clock is wrong, or was.
-// SetClock makes the realm follow a right clock again.
+// Drifts reports whether the two are more than MaxLeap apart. If the clock is right now, SetClock helps.
 func (v ClockView) Drifts() bool { return v.Drift().Abs() > MaxLeap }
 
-// RefusesIDs reports whether the realm refuses the ids that clients with right clocks make now, provided
-// that the machine's clock is right.
+// RefusesIDs reports whether the realm refuses the ids that clients whose clocks agree with Wall make now.
 func (v ClockView) RefusesIDs() bool { return v.IDsFrom > v.Wall }
 
 // clockView returns the realm's view of the clock. The caller holds mu.
@@ -131,34 +127,29 @@ type ClockSet struct {
 	Receipt Receipt `json:"-"` // where in the log that is; its Time is the last stamp before
 }
 
-// SetClock makes time stamps follow the machine's clock from here on, even back, and returns once that
-// is durable. now, within MaxLeap of that clock, confirms it. The log keeps who asked and why, at most
+// SetClock makes time stamps follow the machine's clock from here on, even back, and returns once that is
+// durable. now, within MaxLeap of that clock, confirms it. The log keeps who asked and why, at most
 // MaxClockText bytes each; a reason must be given.
 //
-// Pools start and end by the new stamps, and a day or a week is counted from when it began by them.
-// Setting the clock back gives nobody more draws and forgets no request id early: what counted counts
-// for as long as it would have. Setting it forward lets that time pass at once, for windows and
-// remembered ids too: each step gives each player at most one more window, day or week of draws from
-// each such limit.
+// Pools start and end by the new stamps, and a day or a week is counted from when it began by them. Setting
+// the clock back gives nobody more draws and forgets no request id early: what counted counts for as long
+// as it would have. Setting it forward lets that time pass at once, for windows and remembered ids too:
+// each step gives each player at most one more window, day or week of draws from each such limit.
 //
 // With a catalog that wants ids with a time, the realm may refuse new ids up to ClockSet.IDsFrom: clocks
 // that were ahead have made later ids, which are forgotten by now.
 //
-// CodeConflict, with the field "time": the machine's clock shows another time. Other errors are those of
-// Do.
+// Errors: those of Do, and CodeConflict, with the field "time": the machine's clock shows another time.
 func (r *Realm) SetClock(ctx context.Context, now time.Time, by, reason string) (ClockSet, error) {
 	if err := checkWho(by, reason, (&rules.SetClock{To: now.UnixMilli(), By: by, Reason: reason}).Check()); err != nil {
 		return ClockSet{}, err
 	}
 	s := clockSetter{ClockSet: ClockSet{By: by, Reason: reason}, now: now}
 	var err error
-	if s.Receipt, err = r.w.carry(ctx, &s, nil); err != nil {
-		return ClockSet{}, err
-	}
-	return s.ClockSet, nil
+	s.Receipt, err = r.w.carry(ctx, &s, nil)
+	return value(s.ClockSet, err)
 }
 
-// clockSetter sets the clock.
 type clockSetter struct {
 	ClockSet
 	now time.Time // as the caller confirms it

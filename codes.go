@@ -22,8 +22,8 @@ const (
 	MaxImportBytes = 1 << 20
 )
 
-// RewardCode is a code that a reward gave: a secret of its player. Package fmt prints only its place in its
-// list; JSON has the code.
+// RewardCode is a code that a reward gave: a secret of its player. JSON has it; package fmt prints its
+// place.
 type RewardCode struct {
 	List   string `json:"list"`   // the name of the list
 	Number uint64 `json:"number"` // its place in the list, from 0
@@ -85,13 +85,9 @@ func (c Codes) Import(ctx context.Context, list string, codes []string) (Importe
 		i.Added = uint64(added)
 		return nil
 	})
-	if err != nil {
-		return Imported{}, err
-	}
-	return i.Imported, nil
+	return value(i.Imported, err)
 }
 
-// imported is an import that was prepared.
 type imported struct {
 	Imported
 	list    string

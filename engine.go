@@ -67,7 +67,6 @@ func openIn(fs vfs.FS, steps step.Runner, dir string, o Options) (*Engine, error
 	return &Engine{o: o, world: w, realms: map[string]*opening{}}, nil
 }
 
-// openDisk opens a data directory.
 func (w *world) openDisk(fs vfs.FS, dir string, o *Options) error {
 	do := disk.Options{Sync: disk.Sync(o.Sync), SyncEvery: o.SyncEvery, SegmentSize: o.SegmentSize, MustExist: o.MustExist}
 	hook.Disk(&do, fs, w.steps)
@@ -248,9 +247,8 @@ func (e *Engine) CloseRealm(ctx context.Context, name string) error {
 }
 
 // Close answers the calls under way, ends the realms' epochs, which reveals their seeds, and closes the
-// logs and the driver. Later calls get CodeClosed; a second Close does nothing. The error names the
-// realms that had stopped (see [Realm.Err]) or whose last writes failed. All resources are released even
-// then.
+// logs and the driver. Later calls get CodeClosed; a second Close does nothing. The error names the realms
+// that had stopped (see [Realm.Err]) or whose last writes failed. Even then all resources are released.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	if e.closed {

@@ -78,8 +78,16 @@ func errf(code Code, field, format string, args ...any) *Error {
 	return &Error{Code: code, Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
-// ErrorOf makes an *Error of an error of a log or a driver; what is its message. It returns nil, and an
-// err with an *Error in its chain, as they are.
+// value returns v, or with an error none.
+func value[T any](v T, err error) (T, error) {
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return v, nil
+}
+
+// ErrorOf makes an *Error of a driver's or a log's error, unless it has one in its chain, or is nil.
 func ErrorOf(what string, err error) error {
 	if _, ok := errors.AsType[*Error](err); ok || err == nil {
 		return err
@@ -87,7 +95,6 @@ func ErrorOf(what string, err error) error {
 	return &Error{Code: codeOfLedger(err), Message: what, Err: err}
 }
 
-// codeOfLedger classifies an error of the ledger or of its driver.
 func codeOfLedger(err error) Code {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,7 +71,7 @@ type EventsQuery struct {
 	// the one who asks, or who receives a transfer.
 	Player, Pool string
 	// Pace, if not nil, is called before each entry of the log is read. It may wait; its error ends the
-	// reader.
+	// reading.
 	Pace func(ctx context.Context, at FeedPlace) error
 }
 
@@ -204,7 +205,6 @@ func trimmedBefore(realm string, first uint64) error {
 	return &Error{Code: CodeNotFound, Field: "from", Message: fmt.Sprintf("realm %q", realm), Err: &TrimmedError{First: first}}
 }
 
-// decoder makes records of batches.
 type decoder struct {
 	names   store.Numbers
 	version uint64 // of the catalog in force
@@ -215,8 +215,7 @@ type decoder struct {
 // mostKnown is how many entries of pools a reader keeps results of.
 const mostKnown = 1 << 14
 
-// batch yields those events of a batch that are wanted, none if the batch is not. on is false if
-// yield stops it.
+// batch yields the events of a batch that are wanted, none if the batch is not. on: yield wants more.
 func (d *decoder) batch(ctx context.Context, e *ledger.Entry, wanted bool, yield func(Record, error) bool) (on bool, err error) {
 	if d.gave.size > mostKnown {
 		d.gave = outcomes{}
@@ -245,8 +244,8 @@ func (d *decoder) batch(ctx context.Context, e *ledger.Entry, wanted bool, yield
 	return true, nil
 }
 
-// find finds the numbers of the player and the pool that are wanted, once they have some: the state has
-// what a batch says before a reader gets it.
+// find finds the numbers of the player and pool that are wanted: the state has them before a reader needs
+// them.
 func (d *decoder) find() {
 	w := &d.want
 	if w.Player != "" && w.PlayerNum == look.NotNumbered {
@@ -268,9 +267,6 @@ func (f *Feed) join(from uint64) (*feedReader, error) {
 	defer f.mu.Unlock()
 	if len(f.readers) >= MaxReaders {
 		return nil, errf(CodeOverloaded, "", "%d readers of the feed, the most there can be: try again later", MaxReaders)
-	}
-	if f.readers == nil {
-		f.readers = map[*feedReader]struct{}{}
 	}
 	r := new(feedReader)
 	r.at.Store(from - 1)
@@ -357,31 +353,25 @@ func (f *Feed) addGranted(e *ledger.Entry, from int64, all map[string]map[string
 		if cmd.Note == nil || cmd.Note.By == "" {
 			continue
 		}
-		of := all[cmd.Note.By]
-		if of == nil {
-			of = map[string]uint64{}
-			all[cmd.Note.By] = of
+		to := all[cmd.Note.By]
+		if to == nil {
+			to = map[string]uint64{}
+			all[cmd.Note.By] = to
 		}
-		addGrants(of, &cmd)
+		for _, grant := range append(cmd.Members, cmd) {
+			if grant.Kind != rules.KindGrant {
+				continue
+			}
+			for _, s := range grant.Items {
+				if to[s.Item] += s.Quantity; to[s.Item] < s.Quantity {
+					to[s.Item] = math.MaxUint64
+				}
+			}
+		}
 	}
 	return nil
 }
 
-func addGrants(to map[string]uint64, cmd *rules.Command) {
-	for i := range cmd.Members {
-		addGrants(to, &cmd.Members[i])
-	}
-	if cmd.Kind != rules.KindGrant {
-		return
-	}
-	for _, s := range cmd.Items {
-		if to[s.Item] += s.Quantity; to[s.Item] < s.Quantity {
-			to[s.Item] = math.MaxUint64
-		}
-	}
-}
-
-// place is a place in the log.
 type place struct {
 	at      ledger.At
 	version uint64 // of the catalog in force there
@@ -450,33 +440,28 @@ func (p *places) add(next place) {
 	p.known, p.since = append(p.known, next), 0
 }
 
-// before returns the last known place that lies before what a reader wants, or else the oldest one, which
-// is before the first entry unless trimmed.
+// before returns the last known place that lies before what a reader wants, or else the oldest one.
 func (p *places) before(ctx context.Context, lies func(*place) bool) (at place, trimmed bool, err error) {
 	first, err := p.log.First(ctx)
 	if err != nil {
 		return at, false, err
 	}
-	if at, ok := p.last(lies); ok && at.at.Cursor() >= first {
+	p.mu.Lock()
+	for i := range slices.Backward(p.known) {
+		if lies(&p.known[i]) {
+			at = p.known[i]
+			break
+		}
+	}
+	p.mu.Unlock()
+	if at.at.Position() > 0 && at.at.Cursor() >= first {
 		return at, false, nil
 	}
 	return p.begin(ctx)
 }
 
-// last returns the last known place that lies before what a reader wants.
-func (p *places) last(lies func(*place) bool) (at place, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i := len(p.known) - 1; i >= 0; i-- {
-		if lies(&p.known[i]) {
-			return p.known[i], true
-		}
-	}
-	return at, false
-}
-
-// begin returns the oldest place from which the log can be read: its beginning, or after trimming that of
-// the oldest snapshot that it goes back to.
+// begin returns the oldest place to read the log from: its beginning, or that of the oldest snapshot in
+// reach.
 func (p *places) begin(ctx context.Context) (at place, short bool, err error) {
 	t, err := logged.Trimmed(ctx, p.log)
 	if t == nil || err != nil {

@@ -33,7 +33,6 @@ type Replica struct {
 // followAgain is how long a follower waits when the log cannot be read for now.
 const followAgain = 100 * time.Millisecond
 
-// follow makes a realm that was recovered follow.
 func (p *Replica) follow() {
 	p.done = make(chan struct{})
 	p.ctx, p.stop = context.WithCancel(context.Background())
@@ -43,7 +42,6 @@ func (p *Replica) follow() {
 	step.Go(p.w.world.steps, p.keepUp)
 }
 
-// end ends the following.
 func (p *Replica) end() error {
 	if p.done == nil {
 		return nil
@@ -56,7 +54,7 @@ func (p *Replica) end() error {
 // nothing to a realm that leads already, as all do without Options.Follow.
 //
 // CodeCanceled: ctx ended, but the takeover goes on until Engine.Close. Other errors say why the realm has
-// stopped. CodeCorrupt: the log is damaged. CodeNotLeader: another node has taken over. CodeClock: as at
+// stopped. CodeCorrupt: the log is damaged. CodeNotLeader: another node took over. CodeClock: as at
 // opening.
 func (p *Replica) Lead(ctx context.Context) error {
 	if p.done != nil {
@@ -137,8 +135,7 @@ func (p *Replica) keepUp() {
 	}
 }
 
-// carryOnTail carries out what others append until the follower is told to stop, which is no error, or the
-// log cannot be read on. What was trimmed before it was read is no damage.
+// carryOnTail carries out what others append until the follower is told to stop, or cannot read on.
 func (p *Replica) carryOnTail() error {
 	for e, err := range p.w.ledger.Follow(p.ctx) {
 		if err != nil && p.ctx.Err() != nil {
@@ -169,7 +166,6 @@ func (p *Replica) halt(err error) {
 	p.snaps.stop()
 }
 
-// startLeading makes a follower lead.
 func (p *Replica) startLeading() error {
 	p.w.mu.Lock()
 	p.w.clock.known = false // time has passed since it was read for the first time

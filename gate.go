@@ -1,6 +1,7 @@
 package kuji
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,8 +12,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/step"
 )
 
-// gate says what may be asked of a realm now, and how far its log is acknowledged. The realm's lock
-// guards all but the atomic fields.
+// gate says what may be asked of a realm now. The realm's lock guards all but the atomic fields.
 type gate struct {
 	name string
 	mu   *sync.Mutex // the realm's
@@ -46,7 +46,6 @@ func (g *gate) answers(ctx context.Context) error {
 	return nil
 }
 
-// onlyFollows is the refusal of a realm that does not lead.
 func (g *gate) onlyFollows() *Error {
 	return errf(CodeNotLeader, "", "realm %q follows here: another node may lead it", g.name)
 }
@@ -59,10 +58,7 @@ func (g *gate) fail(err *Error) {
 
 // close refuses everything from now on. The caller holds mu.
 func (g *gate) close() {
-	refusal := g.err
-	if refusal == nil {
-		refusal = errf(CodeClosed, "", "realm %q is closed", g.name)
-	}
+	refusal := cmp.Or(g.err, errf(CodeClosed, "", "realm %q is closed", g.name))
 	g.stopped.Store(refusal)
 	g.gone.Store(refusal)
 	g.wake()
@@ -93,8 +89,7 @@ func (g *gate) note(at ledger.At) {
 	}
 }
 
-// lower lowers the acknowledged position to what is known to be on disk, after a failed write: a relaxed
-// policy had acknowledged more. The caller holds mu.
+// lower lowers the acknowledged position, after a failed write, to what is on disk. The caller holds mu.
 func (g *gate) lower(durable uint64) { g.acked.Store(min(g.acked.Load(), durable)) }
 
 // wake wakes those who wait for a position. The caller holds mu.
@@ -105,7 +100,6 @@ func (g *gate) wake() {
 	}
 }
 
-// await waits until the realm has acknowledged a position.
 func (g *gate) await(ctx context.Context, steps step.Runner, position uint64) error {
 	for {
 		g.mu.Lock()
@@ -114,11 +108,7 @@ func (g *gate) await(ctx context.Context, steps step.Runner, position uint64) er
 			g.mu.Unlock()
 			return nil
 		}
-		err := orNil(g.err)
-		if err == nil {
-			err = g.readable()
-		}
-		if err != nil { // it will acknowledge nothing more
+		if err := cmp.Or(orNil(g.err), g.readable()); err != nil { // it will acknowledge nothing more
 			g.mu.Unlock()
 			return err
 		}

@@ -1,6 +1,7 @@
 package kuji
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -43,10 +44,7 @@ func (p Pools) Odds(ctx context.Context, pool, player string, count int) (Odds, 
 		return Odds{}, err
 	}
 	if s == nil {
-		if err := p.w.settle(ctx, seen); err != nil {
-			return Odds{}, err
-		}
-		return Odds{}, p.unknown(pool, version)
+		return Odds{}, cmp.Or(p.w.settle(ctx, seen), p.unknown(pool, version))
 	}
 	o, err := s.Odds(going(ctx))
 	switch {
@@ -55,11 +53,8 @@ func (p Pools) Odds(ctx context.Context, pool, player string, count int) (Odds, 
 	case err != nil:
 		return Odds{}, oddsError(err)
 	}
-	if err := p.w.settle(ctx, seen); err != nil {
-		return Odds{}, err
-	}
 	o.CatalogVersion, o.Position, o.Count = version, seen, count
-	return o, nil
+	return value(o, p.w.settle(ctx, seen))
 }
 
 // going lets a computation go on until ctx ends. It yields the processor, so that no draw waits.
@@ -79,10 +74,7 @@ func (p Pools) stand(ctx context.Context, pool, player string, count int) (s *od
 		return nil, 0, 0, err
 	}
 	s, err = odds.Stand(p.w.rules, pool, player, count, now)
-	if err != nil {
-		err = oddsError(err)
-	}
-	return s, p.w.state.Position(), p.w.state.Catalog().Version, err
+	return s, p.w.state.Position(), p.w.state.Catalog().Version, oddsError(err)
 }
 
 func oddsError(err error) error {

@@ -1,6 +1,7 @@
 package kuji
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/kuji-dev/kuji/driver"
@@ -13,15 +14,13 @@ import (
 type SyncPolicy uint8
 
 const (
-	// SyncAlways: when its batch is fsynced. No crash of the process, the kernel or the power loses what
-	// was acknowledged.
+	// SyncAlways: when its batch is fsynced. No crash of process, kernel or power loses what was
+	// acknowledged.
 	SyncAlways SyncPolicy = iota
-	// SyncInterval: when its batch is handed to the operating system, which fsyncs every
-	// Options.SyncEvery. A crash of the process loses nothing, one of the machine at most the last
-	// SyncEvery plus one fsync.
+	// SyncInterval: when its batch is handed to the operating system, which fsyncs every Options.SyncEvery.
+	// A crash of the process loses nothing, one of the machine at most SyncEvery plus one fsync.
 	SyncInterval
-	// SyncNone is SyncInterval with fsyncs only at Close: a crash of the machine may lose everything
-	// since.
+	// SyncNone is SyncInterval with fsyncs only at Close: a crash of the machine may lose all since then.
 	SyncNone
 )
 
@@ -39,12 +38,10 @@ type Options struct {
 	Sync SyncPolicy
 	// SyncEvery is the time between fsyncs under SyncInterval, from 1 ms to 1 h. Default: 100 ms.
 	SyncEvery time.Duration
-	// SegmentSize limits a log segment, in bytes: wal.MinSegmentSize to wal.MaxSegmentSize. Default: 64
-	// MiB.
+	// SegmentSize limits a log segment, in bytes: wal.MinSegmentSize to MaxSegmentSize. Default: 64 MiB.
 	SegmentSize int64
-	// MaxPending limits the bytes of a realm's events that wait for the log, from 1 to 16 MiB; as many
-	// may be in the batch being written. Above it Do and DoAll wait, Submit answers CodeOverloaded.
-	// Default: 8 MiB.
+	// MaxPending limits the bytes of a realm's events that wait for the log, from 1 to 16 MiB; as many may
+	// be in the batch being written. Beyond, Do and DoAll wait, Submit gets CodeOverloaded. Default: 8 MiB.
 	MaxPending int
 	// SnapshotEvery is how many bytes of log a realm writes between snapshots, which make opening fast.
 	// Default: 64 MiB. Negative: only Realm.Snapshot takes snapshots.
@@ -52,28 +49,26 @@ type Options struct {
 	// TrimLog removes log segments that two independent series of snapshots cover, read back from the
 	// disk. Default: the whole log is kept. Only then can every draw be verified.
 	TrimLog bool
-	// MustExist makes Open and Engine.Realm fail with CodeNotFound instead of creating a data directory,
-	// a realm or a log: a guard against a wrong path and a disk that is not mounted.
+	// MustExist makes Open and Engine.Realm create nothing, but fail with CodeNotFound: a wrong path,
+	// perhaps.
 	MustExist bool
-	// Now is the wall clock for batches' stamps, up to the year 2527. A jump by more than MaxLeap is not
-	// followed: see ClockView. Monotonic readings measure it; without them, as in tests, the clock may
-	// jump. Default: time.Now.
+	// Now is the wall clock for batches' stamps, up to the year 2527. A jump by more than MaxLeap, measured
+	// by the monotonic readings if it has any, is not followed: see ClockView. Default: time.Now.
 	Now func() time.Time
 	// ClockConfirmed is a time that somebody compared with the machine's clock. A realm whose log ends
 	// more than MaxDowntime before Now opens only if Now is at most MaxLeap past it. Default: none.
 	ClockConfirmed time.Time
-	// Driver keeps the realms instead of a data directory: for a cluster. It ignores Sync, SyncEvery and
-	// SegmentSize. Default: package driver/disk in the directory.
+	// Driver keeps the realms instead of a data directory. Sync, SyncEvery and SegmentSize are then up to
+	// it.
 	Driver driver.Driver
-	// Follow makes realms carry out what other nodes append, and answer reads from Stale, until
-	// Replica.Lead makes them lead. It needs a Driver that several nodes share.
+	// Follow makes realms carry out what other nodes append to a shared Driver, and answer reads from Stale,
+	// until Replica.Lead makes them lead.
 	Follow bool
-	// FormatLevel returns the highest format level that every build knows which may read the realms,
-	// such as those of other nodes. New realms begin with it. Default: that of this build.
+	// FormatLevel returns the highest format level that every build which may read the realms knows: new
+	// realms begin with it. Default: that of this build.
 	FormatLevel func() uint8
 	// Key seals the seeds of epochs until they are revealed. All nodes that share a Driver need the same
-	// one. It is secret: with it and the log, draws can be predicted. Default: that in the data
-	// directory's file key.
+	// one. It is secret: with it and the log, draws can be predicted. Default: the data directory's own.
 	Key [32]byte
 	// OldKeys open seeds that they sealed, and seal none: for a change of the Key.
 	OldKeys [][32]byte
@@ -95,23 +90,17 @@ func (o Options) checked() (Options, error) {
 	if o.Sync > SyncNone {
 		return o, errf(CodeInvalid, "Sync", "unknown policy %d; want SyncAlways, SyncInterval or SyncNone", o.Sync)
 	}
-	if o.SyncEvery == 0 {
-		o.SyncEvery = 100 * time.Millisecond
-	}
+	o.SyncEvery = cmp.Or(o.SyncEvery, 100*time.Millisecond)
+	o.MaxPending = cmp.Or(o.MaxPending, 8<<20)
+	o.SnapshotEvery = cmp.Or(o.SnapshotEvery, 64<<20)
 	if o.SyncEvery < time.Millisecond || o.SyncEvery > time.Hour {
 		return o, errf(CodeInvalid, "SyncEvery", "%v; 1ms to 1h are allowed", o.SyncEvery)
 	}
 	if o.SegmentSize != 0 && (o.SegmentSize < wal.MinSegmentSize || o.SegmentSize > wal.MaxSegmentSize) {
 		return o, errf(CodeInvalid, "SegmentSize", "%d bytes; %d to %d are allowed", o.SegmentSize, wal.MinSegmentSize, int64(wal.MaxSegmentSize))
 	}
-	if o.MaxPending == 0 {
-		o.MaxPending = 8 << 20
-	}
 	if o.MaxPending < 1<<20 || o.MaxPending > logged.MaxPending {
 		return o, errf(CodeInvalid, "MaxPending", "%d bytes; %d to %d are allowed", o.MaxPending, 1<<20, logged.MaxPending)
-	}
-	if o.SnapshotEvery == 0 {
-		o.SnapshotEvery = 64 << 20
 	}
 	if o.TrimLog && o.SnapshotEvery < 0 {
 		return o, errf(CodeInvalid, "TrimLog", "set while snapshots are off; only log that a snapshot covers can be trimmed")

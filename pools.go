@@ -60,11 +60,8 @@ func (p Pools) Page(ctx context.Context, id string, from, count int) (v PoolView
 	if err == nil && !known {
 		err = p.unknown(id, t.Version)
 	}
-	if err != nil {
-		return PoolView{}, err
-	}
 	v.Position = last
-	return v, nil
+	return value(v, err)
 }
 
 func (p Pools) unknown(id string, version uint64) error {
@@ -95,8 +92,8 @@ func (p Pools) Sums(ctx context.Context, n int) (sums []PoolSum, more int, err e
 	return sums, len(t.Catalog.Pools) - len(sums), nil
 }
 
-// campaign returns how a pool's budgets and moments stand, and as of which position. Only pools that have
-// any take the realm's lock. current is false if another catalog is in force.
+// campaign returns how a pool's budgets and moments stand, and as of which position. Only if it has any, it
+// takes the realm's lock. current is false if another catalog is in force.
 func (p Pools) campaign(t *rules.Tables, pool string) (c *look.Campaign, seen uint64, current bool) {
 	if !look.Campaigns(t, pool) {
 		return nil, 0, true
@@ -105,8 +102,7 @@ func (p Pools) campaign(t *rules.Tables, pool string) (c *look.Campaign, seen ui
 	return c, seen, current
 }
 
-// look calls f under the realm's lock with the time of the machine's clock, if the catalog of these tables
-// is still in force. It returns the state's position.
+// look calls f under the realm's lock with the clock's time, if these tables' catalog is still in force.
 func (w *writer) look(t *rules.Tables, f func(now int64)) (seen uint64, current bool) {
 	now := min(w.o.Now().UnixMilli(), rules.MaxTime)
 	w.mu.Lock()
@@ -125,8 +121,7 @@ func (p Pools) Limits(ctx context.Context, pool, player string) ([]Limit, error)
 	return limits, err
 }
 
-// Free returns how many free draws of a pool a player has left, and when the next one comes; nil: the pool
-// has none. See Limits.
+// Free is Limits for the free draws of a pool: how many are left, and when the next one comes; nil: none.
 func (p Pools) Free(ctx context.Context, pool, player string) (*Limit, error) {
 	_, free, err := p.standing(ctx, pool, player)
 	return free, err

@@ -1,6 +1,7 @@
 package kuji
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 
@@ -36,22 +37,8 @@ type PlayerView struct {
 // TrackView is what a track of the catalog in force has counted for a player; 0 if PlayerView lacks it.
 type TrackView = view.Track
 
-// Player returns what a player holds and what tracks have counted, once it is durable. CodeNotFound: the
-// player was never seen.
+// Player returns what a player holds and what tracks have counted, once durable. CodeNotFound: never seen.
 func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
-	return reader{r.w}.player(ctx, id)
-}
-
-// Balance returns how many of one item a player holds. It waits as Player does, and allocates nothing.
-// CodeNotFound: the player was never seen, or the catalog in force has no such item.
-func (r *Realm) Balance(ctx context.Context, player, item string) (uint64, error) {
-	return reader{r.w}.balance(ctx, player, item)
-}
-
-// reader reads players, and what became of their requests.
-type reader struct{ w *writer }
-
-func (r reader) player(ctx context.Context, id string) (PlayerView, error) {
 	if err := r.w.gate.answers(ctx); err != nil {
 		return PlayerView{}, err
 	}
@@ -80,37 +67,34 @@ func (r reader) player(ctx context.Context, id string) (PlayerView, error) {
 		return max(last, seen), current
 	})
 	if err == nil && !known {
-		err = r.unseen(id)
+		err = r.w.unseen(id)
 	}
-	if err != nil {
-		return PlayerView{}, err
-	}
-	return v, nil
+	return value(v, err)
 }
 
-func (r reader) unseen(player string) error {
-	return errf(CodeNotFound, "player", "player %q was never seen in realm %q", player, r.w.name)
-}
-
-func (r reader) balance(ctx context.Context, player, item string) (uint64, error) {
+// Balance returns how many of one item a player holds. It waits as Player does, and allocates nothing.
+// CodeNotFound: the player was never seen, or the catalog in force has no such item.
+func (r *Realm) Balance(ctx context.Context, player, item string) (uint64, error) {
 	if err := r.w.gate.answers(ctx); err != nil {
 		return 0, err
 	}
 	t, c := r.w.inForce()
 	if !t.Has(item) {
-		if err := r.w.settle(ctx, c.Position); err != nil {
-			return 0, err
-		}
-		return 0, errf(CodeNotFound, "item", "there is no item %q in the catalog of realm %q", item, r.w.name)
+		none := errf(CodeNotFound, "item", "there is no item %q in the catalog of realm %q", item, r.w.name)
+		return 0, cmp.Or[error](r.w.settle(ctx, c.Position), none)
 	}
 	quantity, last, ok := r.w.state.HoldingOf(player, item)
 	if err := r.w.settle(ctx, max(last, c.Position)); err != nil {
 		return 0, err
 	}
 	if !ok {
-		return 0, r.unseen(player)
+		return 0, r.w.unseen(player)
 	}
 	return quantity, nil
+}
+
+func (h *home) unseen(player string) error {
+	return errf(CodeNotFound, "player", "player %q was never seen in realm %q", player, h.name)
 }
 
 // countPools makes room to count the draws from every pool. The caller holds mu, or has the realm alone.
@@ -120,8 +104,7 @@ func (w *writer) countPools() {
 	}
 }
 
-// settle waits until the batch of a position is durable, unless the context is stale and the realm
-// goes on.
+// settle waits until a position's batch is durable, unless the context is stale and the realm goes on.
 func (w *writer) settle(ctx context.Context, pos uint64) error {
 	if pos <= w.gate.acked.Load() || ctx.Value(staleKey{}) != nil && w.gate.usable() == nil {
 		return nil
@@ -228,36 +211,33 @@ func (r *Realm) Result(ctx context.Context, id string) (Lookup, error) {
 	if id == "" || len(id) > MaxID {
 		return Lookup{}, errf(CodeInvalid, "id", "%d bytes long; want a request id of 1 to %d bytes", len(id), MaxID)
 	}
-	l, last, err := reader{r.w}.lookup(ctx, id)
+	l, last, err := lookup(ctx, r.w, id)
 	if err == nil {
 		err = r.w.settle(ctx, last)
 	}
-	if err != nil {
-		return Lookup{}, err
-	}
-	return l, nil
+	return value(l, err)
 }
 
 // lookup is Result without waiting. The position that it returns covers what it found.
-func (r reader) lookup(ctx context.Context, id string) (l Lookup, last uint64, err error) {
-	r.w.mu.Lock()
-	defer r.w.unlock()
-	if err := r.w.gate.answers(ctx); err != nil {
+func lookup(ctx context.Context, w *writer, id string) (l Lookup, last uint64, err error) {
+	w.mu.Lock()
+	defer w.unlock()
+	if err := w.gate.answers(ctx); err != nil {
 		return Lookup{}, 0, err
 	}
-	a, known := r.w.state.Begin(id, "", r.w.state.Hashes(id, ""))
-	defer r.w.state.End()
+	a, known := w.state.Begin(id, "", w.state.Hashes(id, ""))
+	defer w.state.End()
 	if !known {
-		l.Seen, l.Before = r.forgotten(id)
-		return l, r.w.state.Catalog().Position, nil // which says what ids are like
+		l.Seen, l.Before = forgotten(w, id)
+		return l, w.state.Catalog().Position, nil // which says what ids are like
 	}
 	l.Seen = Answered
 	var ev store.Event
 	if _, err = store.Decode(a.Event, &ev); err == nil {
-		l.Player, err = playerOf(r.w.state, &ev)
+		l.Player, err = playerOf(w.state, &ev)
 	}
 	if err == nil {
-		err = r.w.answer(&ev, &l.Result, store.At{Position: a.Position, Index: a.Index, Time: a.Time}, a.Version)
+		err = w.answer(&ev, &l.Result, store.At{Position: a.Position, Index: a.Index, Time: a.Time}, a.Version)
 	}
 	if err != nil {
 		return Lookup{}, 0, rememberedWrong(err)
@@ -266,12 +246,11 @@ func (r reader) lookup(ctx context.Context, id string) (l Lookup, last uint64, e
 	return l, a.Position, nil
 }
 
-// forgotten reports whether the answer to an id that is not remembered may have been forgotten, and which
-// others may have been. The caller holds mu.
-func (r reader) forgotten(id string) (Seen, int64) {
-	before := r.w.state.ForgottenBefore()
-	if made, ok := r.w.rules.IDTime(id); ok {
-		if before = r.w.state.IDFloor(); made >= before {
+// forgotten reports whether an id that is not remembered may have been answered. The caller holds mu.
+func forgotten(w *writer, id string) (Seen, int64) {
+	before := w.state.ForgottenBefore()
+	if made, ok := w.rules.IDTime(id); ok {
+		if before = w.state.IDFloor(); made >= before {
 			before = 0
 		}
 	}

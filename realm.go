@@ -80,9 +80,8 @@ func (r *Realm) Err() error {
 	return orNil(r.w.gate.err)
 }
 
-// StateHash returns the hash of the realm's state and its position, once that is durable. Verification
-// reports the same hash for that position, on every machine and build. The realm waits while it hashes
-// the state.
+// StateHash returns the hash of the realm's state and its position, once durable. Verification reports the
+// same hash for that position, on every machine and build. The realm waits while it hashes the state.
 func (r *Realm) StateHash(ctx context.Context) (hash [32]byte, position uint64, err error) {
 	return r.batches.stateHash(ctx)
 }

@@ -42,8 +42,7 @@ type Record struct {
 	By       string `json:"by,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 	Metadata string `json:"metadata,omitempty"`
-	// Changes are what the event changed in balances, one for each player and item, in the order of its
-	// effects. Members of a group have none: the group has them.
+	// Changes are what the event changed in balances, one for each player and item; members have none.
 	Changes []BalanceChange `json:"changes,omitempty"`
 	Members []Record        `json:"members,omitempty"` // of an atomic group; each has the group's position and index
 	Clock   *ClockSet       `json:"clock,omitempty"`   // of an event that set the clock
@@ -60,13 +59,11 @@ type BalanceChange struct {
 	Balance *uint64 `json:"balance,omitempty"`
 }
 
-// holding is a player's balance of an item.
 type holding struct {
 	player string
 	item   uint32
 }
 
-// changes returns what an event changes in balances.
 func (o *outcomes) changes(s names, ev *store.Event) ([]BalanceChange, error) {
 	if o.changed == nil {
 		o.changed = map[holding]int{}

@@ -20,8 +20,8 @@ var (
 	_ [ledger.MaxTime - rules.MaxTime]struct{}
 )
 
-// openRealm opens or creates a realm and replays its log. Then it begins an epoch, or follows. On a full
-// disk it opens the realm stopped, so that what is durable can be read.
+// openRealm opens or creates a realm, replays its log and begins an epoch, or follows. On a full disk the
+// realm is stopped, so that it can be read.
 func openRealm(w world, name string, o Options) (*Realm, error) {
 	log, full, err := openLog(w, name, o)
 	if err != nil {
@@ -52,7 +52,6 @@ func openRealm(w world, name string, o Options) (*Realm, error) {
 	return r, nil
 }
 
-// newRealm makes a realm that is empty so far.
 func newRealm(h home, log driver.Realm) *Realm {
 	w := &writer{home: h, state: store.New(), clock: clock{read: h.o.Now, steps: h.world.steps, confirmed: h.o.ClockConfirmed}}
 	w.gate.name, w.gate.mu = h.name, &w.mu
@@ -67,7 +66,7 @@ func newRealm(h home, log driver.Realm) *Realm {
 	w.group = ledger.NewBatches(w.ledger, &w.mu, b, h.o.MaxPending)
 	return &Realm{
 		w: w, snaps: snaps, batches: b,
-		feed:     &Feed{w: w, log: log, places: places},
+		feed:     &Feed{w: w, log: log, places: places, readers: map[*feedReader]struct{}{}},
 		catalogs: &Catalogs{w: w, places: places, turn: make(chan struct{}, 1)},
 		replica:  &Replica{w: w, snaps: snaps, m: machine{w: w, snaps: snaps, places: places}},
 	}
@@ -84,8 +83,8 @@ func (p *Replica) openFull(err error) {
 	w.gate.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q can only be read: the disk is full; make room and restart the server (in Go: close the engine and open it again)", w.name), Err: err})
 }
 
-// openLog opens what the driver keeps of a realm; for reading only, with full, if its end cannot be
-// repaired for lack of room.
+// openLog opens what the driver keeps of a realm. full: for reading only, since no room is left to repair
+// it.
 func openLog(w world, name string, o Options) (log driver.Realm, full, err error) {
 	ctx := context.Background()
 	log, err = w.driver.Open(ctx, name, driver.Options{MustExist: o.MustExist})
@@ -174,8 +173,7 @@ func (m *machine) takeOver() error {
 	return nil
 }
 
-// damage returns the code of a file that cannot be used. What the disk does not give now, it may give
-// later.
+// damage returns the code of a file that cannot be used. What the disk does not give now is not damaged.
 func damage(err error) Code {
 	if _, ok := errors.AsType[syscall.Errno](err); ok {
 		return CodeFailed

@@ -42,8 +42,7 @@ type Result struct {
 	Subject  string // the id that a status other than OK is about: see Status
 	// Limit is the limit that was reached, as of the request, with LimitReached; otherwise nil.
 	Limit *Limit
-	// Lacks are what the player held too little of, with InsufficientItems; of several prices, for the
-	// first.
+	// Lacks are what the player held too few of, with InsufficientItems; of several prices, the first's.
 	Lacks []Lack
 	// Outcomes of a Draw, in order: one for each draw, unless the pool's draws take several entries, or
 	// none. Read-only: results may share their memory. One that is kept may keep 8 KiB of others alive.
@@ -64,8 +63,7 @@ type Lack struct {
 	Need uint64 `json:"need"` // at most 2^53-1 times MaxDrawCount
 }
 
-// Outcome is one entry that a draw took from the pool of the request, with all that it gave. It is
-// read-only.
+// Outcome is one entry that a draw took from the request's pool, with all that it gave. It is read-only.
 type Outcome struct {
 	Entry string  `json:"entry"`           // id of the entry
 	Items []Stack `json:"items,omitempty"` // what the player got, here and below; nil: nothing
@@ -78,15 +76,14 @@ type Outcome struct {
 // Total returns what all outcomes gave together, in the order in which the items first come.
 func (r Result) Total() []Stack {
 	var all []Stack
-	at := map[string]int{}
-	for i := range r.Outcomes {
-		for _, s := range r.Outcomes[i].Items {
-			if k, ok := at[s.Item]; ok {
+	for _, o := range r.Outcomes {
+		for _, s := range o.Items {
+			k := slices.IndexFunc(all, func(known Stack) bool { return known.Item == s.Item })
+			if k < 0 {
+				all = append(all, s)
+			} else {
 				all[k].Quantity += s.Quantity
-				continue
 			}
-			at[s.Item] = len(all)
-			all = append(all, s)
 		}
 	}
 	return all
@@ -164,7 +161,6 @@ func describe(s names, o *outcomes, ev *store.Event, res *Result) error {
 	return asked.Err()
 }
 
-// subject returns the id that a status other than OK is about.
 func subject(s names, ev *store.Event) string {
 	switch Status(ev.Status) {
 	case UnknownCode, TooManyGuesses:
@@ -177,8 +173,7 @@ func subject(s names, ev *store.Event) string {
 	return s.PoolID(ev.Subject)
 }
 
-// outcomes reads the outcomes of draws from effects. It keeps what it built for each entry: most give the
-// same every time, so results share it.
+// outcomes reads the outcomes of draws from effects. Results share what an entry gives every time.
 type outcomes struct {
 	known [][]*entry // by pool and entry number
 	slab  slab
@@ -203,13 +198,11 @@ type outcomes struct {
 	gains []gain
 }
 
-// gain is a quantity of an item, by the item's number.
 type gain struct {
 	item     uint32
 	quantity uint64
 }
 
-// entry is what results say about an entry.
 type entry struct {
 	via     [1]string // "pool/entry"
 	gave    bool      // gains is set, to what it gave the first time
@@ -220,9 +213,8 @@ type entry struct {
 const noPool = 1<<32 - 1
 
 // next reads the outcomes of an event's draws; call end for them. For a group it fills in the members. The
-// first pool that an event takes from is the pool of the request. Each entry taken from it begins an
-// outcome; those from other pools are steps of it. Where a draw has other than one outcome, an effect says
-// where it begins.
+// pool of the request comes first. Each entry taken from it begins an outcome; those from other pools are
+// steps of it. Where a draw has other than one outcome, an effect says where it begins.
 func (o *outcomes) next(s names, effects store.Reader, members []Result) {
 	var e store.Effect
 	pool, member, marked := uint32(noPool), -1, false
@@ -267,7 +259,6 @@ func (o *outcomes) next(s names, effects store.Reader, members []Result) {
 	}
 }
 
-// gain adds to what the current outcome gave.
 func (o *outcomes) gain(item uint32, quantity uint64) {
 	for i := range o.gains {
 		if o.gains[i].item == item {
@@ -278,7 +269,6 @@ func (o *outcomes) gain(item uint32, quantity uint64) {
 	o.gains = append(o.gains, gain{item, quantity})
 }
 
-// code adds a code to what the current outcome gave.
 func (o *outcomes) code(s names, list uint32, number uint64) {
 	c := RewardCode{List: s.CodeListName(list), Number: number, Code: Redacted}
 	if o.secret != nil {
@@ -326,7 +316,6 @@ func (o *outcomes) entry(s names, pool, num uint32) *entry {
 	return (*entries)[num]
 }
 
-// endOutcome ends the current outcome, if there is one.
 func (o *outcomes) endOutcome(s names) {
 	e := o.open
 	if e == nil {

@@ -47,10 +47,7 @@ func (r *Realm) DoAll(ctx context.Context, reqs []Request) ([]Result, error) {
 	if err == nil {
 		err = c.Wait(ctx)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return results, nil
+	return value(results, err)
 }
 
 // StartAll is DoAll in two steps, for callers that prepare the next requests meanwhile. It carries out
@@ -64,11 +61,10 @@ func (r *Realm) StartAll(ctx context.Context, reqs []Request, results []Result) 
 	return r.w.run(ctx, reqs, results)
 }
 
-// Submit carries out one request and returns at once. It calls done once, with what Do would return:
-// before it returns if the answer is known, otherwise from the realm's flusher, which does nothing else
-// meanwhile. done must not block and must not call the realm. It gets CodeOverloaded if
-// Options.MaxPending bytes of events or results wait for the log. Requests are carried out in the order
-// of submission.
+// Submit carries out one request and returns at once. It calls done once, with what Do would return: before
+// it returns if the answer is known, otherwise from the realm's flusher, which does nothing else meanwhile.
+// done must not block or call the realm. CodeOverloaded: Options.MaxPending bytes of events or results wait
+// for the log. Requests are carried out in the order of submission.
 func (r *Realm) Submit(req Request, done func(Result, error)) {
 	if done == nil {
 		panic("kuji: Submit without a callback")
@@ -140,8 +136,7 @@ func (c Commit) Wait(ctx context.Context) error {
 	return c.batch.Err()
 }
 
-// run carries out requests and fills in their results, which must be zero, durable when the Commit says
-// so.
+// run carries out requests and fills in their results, which must be zero, durable once Commit says so.
 func (w *writer) run(ctx context.Context, reqs []Request, results []Result) (Commit, error) {
 	if len(reqs) > MaxBatch {
 		return Commit{}, errf(CodeInvalid, "requests", "%d; at most %d are allowed", len(reqs), MaxBatch)

@@ -18,8 +18,8 @@ import (
 // A snapshot captures the state under the realm's lock, between two batches, in time that grows with pools
 // and chunks of memory. It is written while requests go on: an event that changes captured state first
 // saves the old value. Once its batch is durable, the file gets the chain's hash and the place in the log.
-// Then old series are removed, and under Options.TrimLog the log is trimmed. If a snapshot cannot be
-// written, the realm goes on.
+// Then old series are removed, and under Options.TrimLog the log is trimmed. A failed snapshot does not
+// stop the realm.
 
 // Snapshot describes a snapshot that was taken.
 type Snapshot struct {
@@ -43,7 +43,6 @@ type snapshots struct {
 	stop context.CancelFunc
 }
 
-// snapshotJob is one snapshot being taken.
 type snapshotJob struct {
 	capture *store.Capture
 	whole   bool // it builds on no other
@@ -65,8 +64,7 @@ func newSnapshotJob() *snapshotJob {
 	return &snapshotJob{placed: make(chan struct{}), done: make(chan struct{})}
 }
 
-// snapshotPause is how long writing pauses while requests are served, after about every tenth of a
-// millisecond.
+// snapshotPause is how long writing pauses while requests are served, about every tenth of a millisecond.
 const snapshotPause = 50 * time.Microsecond
 
 // Snapshot takes a snapshot while requests go on, and returns once it is durable. If nothing has happened
@@ -112,8 +110,7 @@ func infoOf(f ledger.Snapshot) Snapshot {
 	return Snapshot{Position: f.Position, Base: f.Base, Bytes: f.Bytes}
 }
 
-// begin begins the pending snapshot, or one that is due. The state must be exactly that of the position.
-// The caller holds mu.
+// begin begins the pending snapshot, or one that is due, of the state at the position. The caller holds mu.
 func (s *snapshots) begin(position uint64) {
 	if s.job != nil || s.ctx.Err() != nil {
 		return // end begins the pending one
@@ -141,8 +138,7 @@ func (s *snapshots) begin(position uint64) {
 	s.background(func() bool { return s.step(job) })
 }
 
-// pause gives the processor to others while requests are answered. A goroutine that only yields runs again
-// before those whose thread is in a system call, such as the flusher.
+// pause sleeps while requests are answered: yielding does not let a flusher run that is in a system call.
 func (j *snapshotJob) pause(w *writer) {
 	if answered := w.counts.answered.Load(); answered != j.answered {
 		j.answered = answered
@@ -193,8 +189,7 @@ func (s *snapshots) step(j *snapshotJob) (more bool) {
 	}
 	if err == nil {
 		if kind, data, ok := j.next(); ok {
-			err = j.w.Frame(byte(kind), data)
-			if err == nil {
+			if err = j.w.Frame(byte(kind), data); err == nil {
 				return true
 			}
 		}
@@ -204,7 +199,8 @@ func (s *snapshots) step(j *snapshotJob) (more bool) {
 	}
 	if err == nil {
 		err = s.finish(j)
-	} else if j.w != nil {
+	}
+	if j.w != nil {
 		j.w.Abort()
 	}
 	s.end(j, err)
@@ -217,12 +213,10 @@ func (s *snapshots) finish(j *snapshotJob) error {
 		return err
 	}
 	if j.lost {
-		j.w.Abort()
 		return ledger.ErrStopped
 	}
 	// The snapshot must not contain anything that a power cut could remove from the log.
 	if err := s.w.ledger.Sync(s.ctx); err != nil {
-		j.w.Abort()
 		return fmt.Errorf("making the log durable: %w", err)
 	}
 	file, err := j.w.Finish(s.ctx, &j.footer)

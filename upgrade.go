@@ -36,13 +36,10 @@ func (r *Realm) FinishUpgrade(ctx context.Context, by, reason string) (Upgraded,
 	}
 	var err error
 	// A catalog that is being prepared may take itself for the realm's first.
-	if u.did.Receipt, err = r.w.carry(ctx, &u, func() error { return nil }); err != nil {
-		return Upgraded{}, err
-	}
-	return u.did, nil
+	u.did.Receipt, err = r.w.carry(ctx, &u, func() error { return nil })
+	return value(u.did, err)
 }
 
-// upgrader raises the format level.
 type upgrader struct {
 	rules.Upgrade
 	did Upgraded
@@ -64,11 +61,9 @@ func (u *upgrader) propose(w *writer, b *ledger.Batch, event *store.Writer) (ear
 
 func (u *upgrader) entered(w *writer, _ *ledger.Batch) { w.world.levels.note(w.name, w.state) }
 
-// levels are the format levels of an engine's realms that have begun, by name. A new realm takes the
-// lowest: as long as one realm can go back to an older build, all can.
+// levels are those of an engine's realms, by name. A new realm takes the lowest: all can still go back.
 type levels struct{ of sync.Map }
 
-// note notes the level of a realm.
 func (l *levels) note(realm string, s *store.State) {
 	if !logged.IsNew(s) {
 		l.of.Store(realm, s.Level())
@@ -84,9 +79,11 @@ func (l *levels) lowest() format.Level {
 	return low
 }
 
-// level returns the level that the realm would begin with if a catalog were applied, 0 if it has begun.
-// It refuses a catalog with words that the realm would not have. The caller holds mu.
+// level returns the level that a new realm begins with, 0 if it has begun. It refuses a catalog beyond
+// that.
 func (v *Catalogs) level(c *catalog.Catalog) (begin format.Level, err error) {
+	v.w.mu.Lock()
+	defer v.w.mu.Unlock()
 	if logged.IsNew(v.w.state) {
 		begin = min(v.w.newestLevel(), v.w.world.levels.lowest())
 	}
@@ -94,11 +91,4 @@ func (v *Catalogs) level(c *catalog.Catalog) (begin format.Level, err error) {
 		return 0, &Error{Code: CodeFormat, Field: "catalog", Err: err}
 	}
 	return begin, nil
-}
-
-// allow is level, under the realm's lock.
-func (v *Catalogs) allow(c *catalog.Catalog) (format.Level, error) {
-	v.w.mu.Lock()
-	defer v.w.mu.Unlock()
-	return v.level(c)
 }

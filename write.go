@@ -55,8 +55,8 @@ type writer struct {
 	// Owned by openRealm, then the replica, the flusher and close: never by two at once.
 	ledger *ledger.Ledger
 
-	// prepare is held while a catalog is prepared, put in force or planned, mostly without mu. Lock it
-	// before mu.
+	// prepare is held, mostly without mu, while a catalog is prepared, put in force or planned. Lock it
+	// first.
 	prepare sync.Mutex
 
 	mu       sync.Mutex
@@ -73,7 +73,6 @@ type writer struct {
 	proofs   proofs
 }
 
-// draft is the event being decided.
 type draft struct {
 	event   store.Writer
 	request request     // that asks for it
@@ -119,8 +118,7 @@ func (p *proofs) receipt(rc *Receipt, at store.At, version uint64) {
 	}
 }
 
-// needed returns the epochs that later receipts or reveals may need: those since the oldest remembered
-// answer, that of the catalog in force, and those not yet revealed.
+// needed returns the epochs that later receipts or reveals may need, given the oldest answer's position.
 func (p *proofs) needed(oldest, catalog uint64) (out []ledger.Epoch) {
 	first, applied := max(p.at(oldest), 0), max(p.at(catalog), 0)
 	for i, e := range p.epochs {
@@ -133,8 +131,8 @@ func (p *proofs) needed(oldest, catalog uint64) (out []ledger.Epoch) {
 
 // proposal is something that may enter the log: a request, a catalog, codes, a clock, a format level.
 type proposal interface {
-	// propose looks at the state and writes an event to w, after those of the open batch; none with an
-	// error, or if an earlier event answers. Then it returns what the answer depends on.
+	// propose writes an event to w, after those of the open batch; none with an error, or if an earlier
+	// event answers. Then it returns what the answer depends on.
 	propose(w *writer, b *ledger.Batch, event *store.Writer) (earlier, error)
 	// entered follows once the event counts. It cannot fail.
 	entered(w *writer, b *ledger.Batch)
@@ -180,7 +178,6 @@ func (w *writer) enter(p proposal, res *Result) (b *ledger.Batch, err error) {
 	return b, err
 }
 
-// again fills in res from an earlier event.
 func (w *writer) again(found *earlier, res *Result) error {
 	if found.event == nil {
 		if found.at.Position > 0 {
@@ -239,8 +236,7 @@ func (w *writer) stamp(b *ledger.Batch) {
 	}
 }
 
-// defect stops the realm because of a bug: the open batch is lost, and the state must not be used again.
-// The caller holds mu.
+// defect stops the realm because of a bug: the open batch is lost, the state spoilt. The caller holds mu.
 func (w *writer) defect(err error) error {
 	w.state.Abandon()
 	w.gate.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d by a defect of this build", w.name, w.group.Open().Position), Err: err})
@@ -249,16 +245,15 @@ func (w *writer) defect(err error) error {
 	return w.gate.err
 }
 
-// ended, deferred, makes a defect of a panic of the rules, the store or the caller's clock, or of a
-// clock that ends its goroutine.
+// ended, deferred, makes a defect of a panic of the rules, the store or the clock, or of a goroutine's end.
 func (w *writer) ended(finished *bool, b **ledger.Batch, err *error) {
 	if !*finished {
 		*b, *err = nil, w.defect(fmt.Errorf("panic: %v\n%s", recover(), debug.Stack()))
 	}
 }
 
-// carry lets a proposal enter, and waits until it, or what its refusal depends on, is durable. prepare,
-// if not nil, comes first and may take long: no catalog enters meanwhile.
+// carry lets a proposal enter, and waits until it, or what its refusal depends on, is durable. prepare, if
+// not nil, comes first and may take long: no catalog enters meanwhile.
 func (w *writer) carry(ctx context.Context, p proposal, prepare func() error) (Receipt, error) {
 	var res Result
 	c, err := w.start(ctx, p, prepare, &res)
@@ -393,8 +388,8 @@ func rememberedWrong(err error) error {
 	return &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
 }
 
-// maxCatalogEvent is the largest catalog event, in bytes: after MaxPending bytes of other events, the
-// entry still fits into a log record of 64 MiB.
+// maxCatalogEvent limits a catalog event, in bytes: after MaxPending of others, a log record (64 MiB) holds
+// it.
 const maxCatalogEvent = 40 << 20
 
 // lockForRoom locks mu once the open batch has room. Without an error, the caller holds mu.
@@ -451,7 +446,6 @@ func (b *batches) Taken(batch *ledger.Batch) {
 	b.snaps.begin(batch.Position)
 }
 
-// Durable acknowledges a batch.
 func (b *batches) Durable(batch *ledger.Batch) {
 	w, at := b.w, b.w.ledger.At
 	w.counts.answered.Add(uint64(batch.Events))
@@ -463,7 +457,6 @@ func (b *batches) Durable(batch *ledger.Batch) {
 	w.gate.advance(at)
 }
 
-// Lost stops the realm because a batch could not be written.
 func (b *batches) Lost(batch *ledger.Batch, cause error) error {
 	w := b.w
 	if w.gate.err == nil && codeOfLedger(cause) == CodeNotLeader {
@@ -477,7 +470,6 @@ func (b *batches) Lost(batch *ledger.Batch, cause error) error {
 	return &Error{Code: CodeUnknownOutcome, Message: fmt.Sprintf("realm %q stopped before the request was durable; after a restart, send the same request id again to learn what became of it", w.name), Err: cause}
 }
 
-// stateHash is Realm.StateHash.
 func (b *batches) stateHash(ctx context.Context) (hash [32]byte, position uint64, err error) {
 	w := b.w
 	w.mu.Lock()

@@ -4,6 +4,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,8 +102,7 @@ func Of(r *kuji.Realm) Source {
 	})
 }
 
-// Dir returns the source of a realm in a data directory, and what to call when done. CodeLocked: an engine
-// has it open. CodeNotFound.
+// Dir returns the source of a realm in a data directory, and what ends it. CodeLocked, CodeNotFound.
 func Dir(dir, realm string) (source Source, done func() error, err error) {
 	return inDir(nil, dir, realm)
 }
@@ -146,23 +146,15 @@ func refuse(code kuji.Code, field, format string, args ...any) error {
 	return &kuji.Error{Code: code, Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
-// parts sends the parts of a backup. It asks through how far the log goes once it knows the files: no
-// snapshot is ahead of what is durable.
+// parts sends a backup's parts. The files come before through: no snapshot is ahead of what is durable.
 func parts(ctx context.Context, name string, kept driver.Realm, from driver.Cursor,
 	through func(context.Context) (driver.Cursor, error), send sender) error {
-	first, err := kept.First(ctx)
-	if err != nil {
+	first, err1 := kept.First(ctx)
+	snapshots, _, err2 := ledger.SnapshotsOf(kept, name).List(ctx)
+	last, err3 := through(ctx)
+	switch err := cmp.Or(err1, err2, err3); {
+	case err != nil:
 		return err
-	}
-	snapshots, _, err := ledger.SnapshotsOf(kept, name).List(ctx)
-	if err != nil {
-		return err
-	}
-	last, err := through(ctx)
-	if err != nil {
-		return err
-	}
-	switch {
 	case from > 0 && from < first:
 		return refuse(kuji.CodeConflict, "from", "realm %q: its log was trimmed and begins at %d, the backup ends at %d: begin a new backup in another directory", name, first, from)
 	case from > last+1:
@@ -198,8 +190,8 @@ func parts(ctx context.Context, name string, kept driver.Realm, from driver.Curs
 			return refuse(kuji.CodeFailed, "", "realm %q: the log goes on at %d after %d: logs with gaps cannot be backed up", name, e.Cursor, after)
 		}
 		after = e.Cursor
-		// A payload that is gone is of an entry before every snapshot or that does not count; the check of
-		// the backup finds any other. Copies of an entry have one payload.
+		// If a payload is gone, its entry does not count or is before every snapshot; a check finds any
+		// other.
 		if file, ok := ledger.PayloadOf(e.Data); ok && file != payload {
 			payload = file
 			if e.Cursor != from {
@@ -215,7 +207,6 @@ func parts(ctx context.Context, name string, kept driver.Realm, from driver.Curs
 	return nil
 }
 
-// fileParts sends a file.
 func fileParts(ctx context.Context, kept driver.Files, name string, send sender) (err error) {
 	file, err := kept.OpenFile(ctx, name)
 	if err != nil {

@@ -2,6 +2,7 @@ package backup
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -132,11 +133,8 @@ func (in *receiver) resume(ctx context.Context) (from driver.Cursor, err error) 
 		return 0, err
 	}
 	first, err := in.to.First(ctx)
-	if err != nil {
-		return 0, err
-	}
-	last, err := in.to.Last(ctx)
-	if err != nil {
+	last, failed := in.to.Last(ctx)
+	if err := cmp.Or(err, failed); err != nil {
 		return 0, err
 	}
 	in.rep.First, in.rep.Through = uint64(first), uint64(last)
@@ -152,8 +150,7 @@ func (in *receiver) resume(ctx context.Context) (from driver.Cursor, err error) 
 	return last, nil
 }
 
-// takeFiles takes the files that come before the log, and makes the log, unless the backup has it. Other
-// files, of an earlier attempt, are removed.
+// takeFiles replaces the files of an earlier attempt, and makes the log, unless the backup has it.
 func (in *receiver) takeFiles(ctx context.Context, begin *Begin) error {
 	if in.to != nil {
 		return nil
@@ -196,6 +193,7 @@ func (in *receiver) takeFile(ctx context.Context, files driver.Files, part *Part
 	if err != nil {
 		return err
 	}
+	defer file.Abort()
 	for err == nil && len(part.Data) > 0 {
 		in.rep.Bytes += uint64(len(part.Data))
 		sum.Write(part.Data)
@@ -210,7 +208,6 @@ func (in *receiver) takeFile(ctx context.Context, files driver.Files, part *Part
 		err = refuse(kuji.CodeCorrupt, "", "file %s: its bytes have the hash %s", name, got)
 	}
 	if err != nil {
-		file.Abort()
 		return err
 	}
 	return file.Commit(ctx, name)

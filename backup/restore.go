@@ -24,8 +24,8 @@ const restoring = ".restoring"
 //
 // A restored realm goes on in an epoch of its own, with a new seed. key is that of the realm's data
 // directory: with it, the first start reveals the seed of the epoch that the backup ended in, which proves
-// that epoch's draws. Give it only if the realm that was backed up is gone for good. nil: those draws
-// cannot be proven.
+// its draws. Give it only if the realm that was backed up is gone for good. nil: those draws cannot be
+// proven.
 func Restore(ctx context.Context, from, to string, key *[32]byte) ([]verify.Report, error) {
 	return restore(ctx, nil, from, to, key)
 }
@@ -128,7 +128,6 @@ func RestoreTo(ctx context.Context, from string, to Target, key [32]byte, old ..
 	return reports, nil
 }
 
-// kept is a backup.
 type kept struct {
 	*disk.Driver
 	realms []string

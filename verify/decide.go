@@ -14,8 +14,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// judge decides the commands of an epoch again. Of an epoch whose rules this build lacks, only the chain,
-// the effects, the state and the snapshots are checked.
+// judge decides the commands of an epoch again, unless this build lacks the epoch's rules.
 type judge struct {
 	realm    string
 	state    *store.State
@@ -42,8 +41,8 @@ func (j *judge) check() error {
 	return nil
 }
 
-// prepare prepares to decide again what follows in an epoch, after its first few random values. If nobody
-// knows which rules decided it, all that this build has are tried.
+// prepare prepares to decide again what follows after an epoch's first few random values, by its rules or,
+// if nobody knows those, by all that this build has.
 func (j *judge) prepare(epoch *Epoch, seed ledger.Seed, used uint64) error {
 	j.deciders = nil
 	for _, version := range rules.Versions() {
@@ -62,9 +61,8 @@ func (j *judge) prepare(epoch *Epoch, seed ledger.Seed, used uint64) error {
 	return nil
 }
 
-// decideAgain decides an event's command again with the epoch's randomness. The result must be the same
-// event, byte for byte. Of several rules tried, one must give all events; otherwise the epoch is not
-// decided.
+// decideAgain decides an event's command again with the epoch's randomness: the result must be the same
+// event, byte for byte. Of several rules tried, one must give all events, or the epoch is not decided.
 func (j *judge) decideAgain(epoch *Epoch, le *logged.Event) error {
 	var why error
 	left := j.deciders[:0]
@@ -86,7 +84,6 @@ func (j *judge) decideAgain(epoch *Epoch, le *logged.Event) error {
 	return nil
 }
 
-// decide decides an event's command again.
 func (d *decider) decide(le *logged.Event) error {
 	j, ev := d.j, le.Event
 	w := store.Writer{Buf: j.buf[:0]}
@@ -203,7 +200,6 @@ func (j *judge) importAgain(ev *store.Event) error {
 	return err
 }
 
-// agree compares an event with the one that was decided again.
 func agree(ev *store.Event, again []byte) error {
 	const most = 256
 	if !bytes.Equal(again, ev.Raw) {

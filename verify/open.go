@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,11 +38,8 @@ func inDir(fsys vfs.FS, dir, realm string, o Options) (Report, error) {
 	defer d.Close() // only read: nothing to lose
 	// A key that is gone or damaged opens nothing.
 	key, _, err := d.Key(true)
-	var names []string
-	if err == nil {
-		names, err = d.Realms(context.Background())
-	}
-	if err != nil {
+	names, failed := d.Realms(context.Background())
+	if err = cmp.Or(err, failed); err != nil {
 		return rep, &kuji.Error{Code: kuji.CodeFailed, Message: "data directory", Err: err}
 	}
 	if !slices.Contains(names, realm) {
@@ -51,7 +49,6 @@ func inDir(fsys vfs.FS, dir, realm string, o Options) (Report, error) {
 	return Driver(d, realm, o)
 }
 
-// verify opens the realm and checks it.
 func (v *verifier) verify(d driver.Driver) (err error) {
 	ctx := context.Background()
 	v.log, err = d.Open(ctx, v.realm, driver.Options{Check: true})
@@ -62,18 +59,16 @@ func (v *verifier) verify(d driver.Driver) (err error) {
 		return kuji.ErrorOf("realm "+v.realm, err)
 	}
 	defer v.log.Close() // read-only: nothing to lose
-	last, err := v.log.Last(ctx)
-	if err != nil {
-		return v.wrong(0, err)
+	var from *ledger.Footer
+	if v.end, err = v.log.Last(ctx); err == nil {
+		from, err = v.start(ctx)
 	}
-	v.end = last
-	from, err := v.start(ctx)
 	if err != nil {
 		return v.wrong(0, err)
 	}
 	v.judge.seeds = map[uint64]ledger.Seed{}
 	// Seeds are revealed after the draws that used them: collect them first.
-	for e, err := range ledger.Walk(v.log, v.realm, from).Entries(ctx, last) {
+	for e, err := range ledger.Walk(v.log, v.realm, from).Entries(ctx, v.end) {
 		if errors.Is(err, driver.ErrUnavailable) {
 			return &kuji.Error{Code: kuji.CodeFailed, Message: "realm " + v.realm, Err: err}
 		}
@@ -85,5 +80,5 @@ func (v *verifier) verify(d driver.Driver) (err error) {
 			v.judge.seeds[epoch] = seed
 		}
 	}
-	return v.run(ctx, from, last)
+	return v.run(ctx, from)
 }

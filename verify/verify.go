@@ -75,8 +75,7 @@ type Epoch struct {
 	// Revealed reports that the seed is in the log: every choice was computed again from it, with the same
 	// result, unless Undecided says why not. After a crash, or in a copy, the next start reveals it.
 	Revealed bool `json:"revealed"`
-	// Undecided says why a revealed epoch was not decided again: this build lacks its rules. All else was
-	// checked.
+	// Undecided says why a revealed epoch was not decided again: this build lacks its rules.
 	Undecided string `json:"undecided,omitempty"`
 	// Lost reports that the seed is not revealed, and no key opens it: the epoch's choices cannot be proven.
 	// Nothing else is known of an epoch before Report.From.
@@ -173,8 +172,7 @@ type verifier struct {
 	describe func(*logged.Event, uint64) (any, error) // nil: nobody wants to see the events
 }
 
-// start returns where verification begins: nil for the start of the log, or, of a trimmed log, the oldest
-// snapshot that it goes back to.
+// start returns where verification begins: nil, or the oldest snapshot that a trimmed log goes back to.
 func (v *verifier) start(ctx context.Context) (*ledger.Footer, error) {
 	v.snaps = ledger.SnapshotsOf(v.log, v.realm)
 	var err error
@@ -189,23 +187,20 @@ func (v *verifier) start(ctx context.Context) (*ledger.Footer, error) {
 	for ; v.next < len(v.files); v.next++ {
 		f := v.files[v.next]
 		state, footer, err := v.load(ctx, f)
+		if err == nil && footer.Cursor() >= trimmed.First {
+			v.next++
+			return v.begin(state, footer)
+		}
 		if err != nil {
 			errs = append(errs, err)
 			if _, ok := ledger.SeriesOf(v.files, f); ok { // and not the rest of a removal that a crash cut short
 				v.damage(f, err)
 			}
-			continue
 		}
-		if footer.Cursor() < trimmed.First {
-			continue
-		}
-		v.next++
-		return v.begin(state, footer)
 	}
 	return nil, errors.Join(append(errs, fmt.Errorf("%w, and no intact snapshot reaches that far", trimmed))...)
 }
 
-// load loads the state in a snapshot.
 func (v *verifier) load(ctx context.Context, f ledger.Snapshot) (*store.State, *ledger.Footer, error) {
 	l := store.NewLoader()
 	footer, _, err := v.snaps.Load(ctx, v.files, f, logged.Loader{Loader: l})
@@ -216,7 +211,6 @@ func (v *verifier) load(ctx context.Context, f ledger.Snapshot) (*store.State, *
 	return state, &footer, err
 }
 
-// begin starts verification from a snapshot.
 func (v *verifier) begin(state *store.State, s *ledger.Footer) (*ledger.Footer, error) {
 	v.state, v.epochs, v.last, v.used = state, s.Epochs, s.Last, s.Values
 	v.report.From, v.report.Position, v.report.ChainHash = s.Position(), s.Position(), s.ChainHash()
@@ -290,19 +284,18 @@ func (v *verifier) compare(ctx context.Context, at *ledger.At) error {
 
 // agrees checks what a snapshot says about the log up to its position.
 func (v *verifier) agrees(ctx context.Context, f *ledger.Snapshot, s *ledger.Footer, at *ledger.At) error {
-	if ok, err := s.Agrees(ctx, v.log, v.end, at); err != nil {
-		return err
-	} else if !ok {
-		return fmt.Errorf("snapshot %s belongs to another log", f.Name())
-	}
+	ok, err := s.Agrees(ctx, v.log, v.end, at)
 	epoch := &v.report.Epochs[len(v.report.Epochs)-1]
-	if len(v.judge.deciders) == 1 && s.Values != v.judge.deciders[0].source.Values() {
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return fmt.Errorf("snapshot %s belongs to another log", f.Name())
+	case len(v.judge.deciders) == 1 && s.Values != v.judge.deciders[0].source.Values():
 		return fmt.Errorf("snapshot %s says that epoch %d used %d random values; it used %d", f.Name(), epoch.Epoch, s.Values, v.judge.deciders[0].source.Values())
-	}
-	if s.Rules != 0 && epoch.Rules != 0 && s.Rules != epoch.Rules {
+	case s.Rules != 0 && epoch.Rules != 0 && s.Rules != epoch.Rules:
 		return fmt.Errorf("snapshot %s says that rules version %d decided epoch %d; version %d did", f.Name(), s.Rules, epoch.Epoch, epoch.Rules)
-	}
-	if s.Last != v.last {
+	case s.Last != v.last:
 		return fmt.Errorf("snapshot %s says that the last time in the log is %d; it is %d", f.Name(), s.Last, v.last)
 	}
 	for _, e := range s.Epochs {
@@ -313,7 +306,7 @@ func (v *verifier) agrees(ctx context.Context, f *ledger.Snapshot, s *ledger.Foo
 	return nil
 }
 
-func (v *verifier) run(ctx context.Context, from *ledger.Footer, last driver.Cursor) error {
+func (v *verifier) run(ctx context.Context, from *ledger.Footer) error {
 	v.state.Alone(true)
 	v.judge.state, v.judge.realm = v.state, v.realm
 	if v.o.Seen != nil {
@@ -329,7 +322,7 @@ func (v *verifier) run(ctx context.Context, from *ledger.Footer, last driver.Cur
 	}
 	walker := ledger.Walk(v.log, v.realm, from)
 	defer func() { v.report.Void = walker.Passed }()
-	for e, err := range walker.Entries(ctx, last) {
+	for e, err := range walker.Entries(ctx, v.end) {
 		if err != nil {
 			return v.wrong(e.Position, err)
 		}
@@ -356,22 +349,20 @@ func (v *verifier) run(ctx context.Context, from *ledger.Footer, last driver.Cur
 			return err
 		}
 	}
-	if v.o.Through != nil && v.o.Through.Position > v.report.Position {
+	_, sole := v.log.(driver.Sole)
+	switch {
+	case v.o.Through != nil && v.o.Through.Position > v.report.Position:
 		return v.wrong(v.report.Position+1, fmt.Errorf("the log ends here, but it once had position %d, with chain hash %x", v.o.Through.Position, v.o.Through.Hash))
-	}
-	if _, sole := v.log.(driver.Sole); v.next < len(v.files) && !sole {
+	case v.next < len(v.files) && !sole:
 		return &kuji.Error{Code: kuji.CodeFailed, Message: fmt.Sprintf("realm %s: the log's end cannot be seen yet: there is a snapshot of position %d", v.realm, v.files[v.next].Position), Err: driver.ErrUnavailable}
-	}
-	if v.next < len(v.files) {
+	case v.next < len(v.files):
 		return v.wrong(v.report.Position+1, fmt.Errorf("the log ends here, but there is a snapshot of position %d", v.files[v.next].Position))
 	}
 	if err := v.check(); err != nil {
 		return v.wrong(v.report.Position, err)
 	}
-	v.report.StateHash = v.state.Hash()
-	v.report.Players = uint64(v.state.Players())
-	v.report.Catalog = v.state.Catalog().Version
-	v.report.Level = uint8(v.state.Level())
+	v.report.StateHash, v.report.Players = v.state.Hash(), uint64(v.state.Players())
+	v.report.Catalog, v.report.Level = v.state.Catalog().Version, uint8(v.state.Level())
 	if v.damaged != nil {
 		return v.damaged
 	}
@@ -448,7 +439,6 @@ func (v *verifier) batch(e *ledger.Entry) error {
 	return nil
 }
 
-// event decides an event again, and applies it.
 func (v *verifier) event(epoch *Epoch, le *logged.Event) error {
 	version := v.state.Catalog().Version
 	if err := v.judge.decideAgain(epoch, le); err != nil {

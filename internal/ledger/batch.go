@@ -18,9 +18,8 @@ import (
 //	                                  wake its waiters and run its callbacks
 //	                                  repeat while the open batch has events
 //
-// Batches form by themselves while one is written, and hold one event when the realm is idle. The first
-// append that fails ends the group: the state then has effects that the log may lack, which nobody has seen
-// yet.
+// Batches form while one is written, and hold one event when the realm is idle. The first append that fails
+// ends the group: the state then has effects that the log may lack, which nobody has seen.
 
 // Batch holds the events that become durable together: one entry of the log. Its payload is the time stamp
 // (8 bytes, Unix milliseconds), the number of events (4 bytes), then the events, appended under the lock.
@@ -46,8 +45,7 @@ type Owner interface {
 	Taken(b *Batch)
 	// Durable is told that a batch is as durable as the driver's policy says, before its waiters are woken.
 	Durable(b *Batch)
-	// Lost is told that the outcome of a batch, and of all after it, is unknown. It returns what waiters
-	// get.
+	// Lost is told that the outcome of a batch and all after it is unknown. It returns what waiters get.
 	Lost(b *Batch, cause error) error
 }
 
@@ -68,8 +66,8 @@ type Batches struct {
 	waiting  int           // bytes that callbacks take, about
 }
 
-// NewBatches returns a ledger's group. Its open batch stays empty until Begin; a batch has about most
-// bytes.
+// NewBatches returns a ledger's group, with batches of about most bytes. The open one stays empty until
+// Begin.
 func NewBatches(l *Ledger, mu sync.Locker, owner Owner, most int) *Batches {
 	return &Batches{mu: mu, owner: owner, ledger: l, most: most, open: closedBatch(), taken: make(chan struct{})}
 }
@@ -136,9 +134,8 @@ func (b *Batch) Done() <-chan struct{} {
 // Err returns why the outcome of b is unknown, nil: b is durable. Done must be closed.
 func (b *Batch) Err() error { return b.err }
 
-// Call has a function called once, when b is durable, or lost and with an error. The flusher calls it,
-// without the lock, and does nothing else meanwhile. bytes is about how much memory it keeps. b must be
-// neither yet.
+// Call has the flusher call a function once, without the lock, when b is durable, or lost and with an
+// error. Nothing is flushed meanwhile. bytes is about how much memory it keeps. b must be neither yet.
 func (bs *Batches) Call(b *Batch, done func(error), bytes int) {
 	b.calls = append(b.calls, done)
 	b.bytes += bytes
@@ -186,7 +183,9 @@ func (bs *Batches) flush() {
 	bs.owner.Taken(b)
 	bs.mu.Unlock()
 
-	bs.complete(b)
+	head := b.Buf[bs.head():] // Commit fills in that of the entry, before it
+	binary.LittleEndian.PutUint64(head, uint64(b.Time))
+	binary.LittleEndian.PutUint32(head[8:], uint32(b.Events))
 	err := bs.ledger.Commit(b.Buf)
 
 	bs.mu.Lock()
@@ -218,8 +217,7 @@ func (bs *Batches) flushed() {
 	}
 }
 
-// lose ends the group: the outcome of b, of the batches given and of the open one is unknown. It unlocks
-// the caller's lock.
+// lose ends the group: the outcome of b, of batches and of the open one is unknown. It unlocks the lock.
 func (bs *Batches) lose(b *Batch, cause error, batches ...*Batch) {
 	unknown := bs.owner.Lost(b, cause)
 	batches = append(batches, bs.open)
@@ -253,13 +251,6 @@ func (bs *Batches) recycle(b *Batch) {
 		b.calls = nil
 	}
 	bs.spare = &Batch{Buf: b.Buf, calls: b.calls}
-}
-
-// complete fills in the head of a batch. Commit fills in that of its entry.
-func (bs *Batches) complete(b *Batch) {
-	head := b.Buf[bs.head():]
-	binary.LittleEndian.PutUint64(head, uint64(b.Time))
-	binary.LittleEndian.PutUint32(head[8:], uint32(b.Events))
 }
 
 // finish wakes those who wait for b, and runs its callbacks: with err if it is not nil.

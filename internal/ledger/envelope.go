@@ -44,17 +44,10 @@ const (
 )
 
 func (k Kind) String() string {
-	switch k {
-	case KindEpochBegin:
-		return "epoch-begin"
-	case KindBatch:
-		return "batch"
-	case KindEpochEnd:
-		return "epoch-end"
-	case KindReveal:
-		return "reveal"
+	if k < KindEpochBegin || k > KindReveal {
+		return fmt.Sprintf("kind(%d)", uint8(k))
 	}
-	return fmt.Sprintf("kind(%d)", uint8(k))
+	return [...]string{KindEpochBegin: "epoch-begin", KindBatch: "batch", KindEpochEnd: "epoch-end", KindReveal: "reveal"}[k]
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -75,8 +68,7 @@ type envelope struct {
 // HeadSize returns the number of bytes in front of an entry's payload.
 func HeadSize(realm string) int { return envelopeLen + len(realm) }
 
-// putEnvelope fills in the head of entry and its checksum. The payload is in place, from HeadSize(realm)
-// on.
+// putEnvelope fills in the head of entry and its checksum. The payload is in place after HeadSize(realm).
 func putEnvelope(entry []byte, e *envelope) {
 	copy(entry, envelopeMagic[:])
 	entry[8], entry[9], entry[10], entry[11] = byte(e.kind), byte(len(e.realm)), flag(e.outside), 0
@@ -90,8 +82,7 @@ func putEnvelope(entry []byte, e *envelope) {
 	binary.LittleEndian.PutUint32(entry[4:], crc32.Checksum(entry[8:], castagnoli))
 }
 
-// openEnvelope decodes an entry and checks everything that can be checked without the entries
-// before it.
+// openEnvelope decodes an entry and checks all that can be checked without knowing what stands before it.
 func openEnvelope(entry []byte) (envelope, error) {
 	var e envelope
 	if len(entry) > 8 && bytes.Equal(entry[:3], envelopeMagic[:3]) && entry[3] > envelopeMagic[3] && entry[3] <= '9' &&
@@ -182,8 +173,8 @@ func (c *chain) next(entry []byte) (e envelope, counts bool, err error) {
 	return e, true, nil
 }
 
-// complete reports, at the end of an epoch, a missing entry: a writer appends an entry only when the one
-// before it is in the log.
+// complete reports an entry missing at an epoch's end: each is appended after the one before it is in the
+// log.
 func (c *chain) complete() error {
 	if c.ahead <= c.index {
 		return nil

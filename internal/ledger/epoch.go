@@ -32,7 +32,6 @@ type Source struct {
 	n   uint64
 }
 
-// Uint64 returns the next value.
 func (s *Source) Uint64() uint64 {
 	s.n++
 	return s.src.Uint64()
@@ -42,7 +41,6 @@ func (s *Source) Uint64() uint64 {
 func (s *Source) Values() uint64 { return s.n }
 
 // derive returns SHA-256(domain ‖ 0 ‖ realm ‖ 0 ‖ epoch ‖ seed), the epoch as 8 bytes little-endian.
-// Domains and names contain no zero byte.
 func (s *seed) derive(domain, realm string, epoch uint64) [32]byte {
 	b := make([]byte, 0, 160)
 	b = append(b, domain...)
@@ -54,17 +52,15 @@ func (s *seed) derive(domain, realm string, epoch uint64) [32]byte {
 	return sha256.Sum256(b)
 }
 
-// MemoryEntropy fills p with bytes derived from a seed and a realm's name, the same in every run: an engine
-// in memory asks for the same lengths in the same order.
+// MemoryEntropy fills p with bytes that only a seed, a realm's name and the length decide.
 func MemoryEntropy(from [32]byte, realm string, p []byte) {
 	s := seed(from)
 	derived := s.derive("kuji/v2/memory", realm, uint64(len(p)))
 	copy(p, derived[:])
 }
 
-// sealedSeed is a seed sealed by AES-256-GCM with the realm's key: a nonce of 12 bytes, the ciphertext, a
-// tag of 16 bytes. The additional data, "kuji/v1/epoch-seed" ‖ 0 ‖ realm ‖ 0 ‖ epoch ‖ writer, binds it to
-// its epoch.
+// sealedSeed is a seed sealed by AES-256-GCM with the realm's key: nonce of 12 bytes, ciphertext, tag of 16
+// bytes. The additional data "kuji/v1/epoch-seed" ‖ 0 ‖ realm ‖ 0 ‖ epoch ‖ writer binds it to its epoch.
 type sealedSeed [nonceLen + 32 + 16]byte
 
 const nonceLen = 12
@@ -147,7 +143,6 @@ func encode(b []byte, v any) []byte {
 	return b
 }
 
-// decodePayload is the inverse of encode.
 func decodePayload(b []byte, what string, into any) error {
 	if want := binary.Size(into); len(b) != want {
 		return fmt.Errorf("%s of %d bytes, want %d", what, len(b), want)

@@ -29,7 +29,6 @@ import (
 // An entry is in the log when the driver says so, or when it is found there. If nobody knows, the same
 // bytes are sent again until somebody does. Copies are void.
 
-// Options of a Ledger.
 type Options struct {
 	Realm   string
 	Log     driver.Realm
@@ -49,8 +48,7 @@ type Machine interface {
 	Remember(e *Entry) error
 }
 
-// Ledger is a realm's log as its writer sees it. Its methods are not concurrent, except for those that say
-// so.
+// Ledger is a realm's log as its writer sees it. Only methods that say so may be called concurrently.
 type Ledger struct {
 	*Snapshots
 
@@ -79,7 +77,6 @@ func New(o Options) *Ledger {
 	return l
 }
 
-// Epoch returns this writer's epoch.
 func (l *Ledger) Epoch() uint64 { return l.epoch }
 
 // Epochs returns the known epochs, ascending. They no longer change once the writer's own has begun.
@@ -97,13 +94,10 @@ type At struct {
 	cursor driver.Cursor // of that entry
 }
 
-// Position returns the position of the entry.
 func (a *At) Position() uint64 { return a.chain.index }
 
-// Cursor returns the cursor of the entry.
 func (a *At) Cursor() driver.Cursor { return a.cursor }
 
-// ChainHash returns the chain's hash after the entry.
 func (a *At) ChainHash() [32]byte { return a.chain.hash }
 
 // CorruptError says that what is kept of a realm is damaged.
@@ -122,8 +116,7 @@ func (e *DeposedError) Error() string {
 	return fmt.Sprintf("another writer has taken the realm over, in epoch %d", e.Epoch)
 }
 
-// TakeOver begins an epoch. What others have appended goes to the machine. now is the time of an
-// epoch-begin.
+// TakeOver begins an epoch, at the time that now returns. What others have appended goes to the machine.
 func (l *Ledger) TakeOver(m Machine, now func() int64) error {
 	for first := true; first || l.chain.writer != l.writer; first = false {
 		if l.chain.epoch == math.MaxUint64 { // no writer counts that far: the entry is forged
@@ -197,15 +190,15 @@ func (l *Ledger) control(kind Kind, payload []byte) error {
 // driver's policy says. Errors: *DeposedError, *CorruptError, and the driver's. After one, nobody knows
 // whether the batch is in the log, and the writer must give up.
 func (l *Ledger) Commit(entry []byte) error {
-	if len(entry) > l.o.Log.MaxEntry() {
+	outside := len(entry) > l.o.Log.MaxEntry()
+	if outside {
 		small, err := l.putOutside(entry)
 		if err != nil {
 			return err
 		}
-		l.putEntry(small, KindBatch, true)
-		return l.append(small)
+		entry = small
 	}
-	l.putEntry(entry, KindBatch, false)
+	l.putEntry(entry, KindBatch, outside)
 	return l.append(entry)
 }
 
@@ -254,8 +247,8 @@ func (l *Ledger) insist(send func() (driver.Cursor, error)) (driver.Cursor, erro
 	}
 }
 
-// meet reads the entry that stands where one of this writer was to go. found: it is this one, from an
-// earlier attempt. The next attempt goes after a void one. A higher epoch deposes this writer.
+// meet reads the entry that stands where one of this writer was to go. found: it is that one, sent before.
+// After a void one, the next attempt follows. A higher epoch deposes this writer.
 func (l *Ledger) meet(entry []byte) (found bool, err error) {
 	for got, err := range l.o.Log.Read(l.ctx, l.cursor, 0) {
 		if errors.Is(err, driver.ErrUnavailable) { // the next attempt leads here again
@@ -269,7 +262,7 @@ func (l *Ledger) meet(entry []byte) (found bool, err error) {
 		e, counts, err := c.next(got.Data)
 		switch {
 		case err != nil:
-			return false, l.corrupt(got.Cursor, err)
+			return false, (&Entry{Position: l.chain.index + 1, Cursor: got.Cursor}).Corrupt(err)
 		case counts && bytes.Equal(got.Data, entry):
 			return true, l.advance(entry, got.Cursor)
 		case counts:
@@ -279,10 +272,6 @@ func (l *Ledger) meet(entry []byte) (found bool, err error) {
 		return false, nil
 	}
 	return false, errors.New("the log ended without an error")
-}
-
-func (l *Ledger) corrupt(at driver.Cursor, err error) error {
-	return &CorruptError{Where: fmt.Sprintf("position %d (cursor %d)", l.chain.index+1, at), Err: err}
 }
 
 // EndEpoch reveals the epoch's seed. Nothing may be drawn from it afterwards.
@@ -302,7 +291,6 @@ func (l *Ledger) Sync(ctx context.Context) error { return l.o.Log.Sync(ctx) }
 // GiveUp ends the attempts to learn what became of an append. It may be called concurrently.
 func (l *Ledger) GiveUp() { l.stop() }
 
-// Close closes the log.
 func (l *Ledger) Close() error {
 	l.stop()
 	return l.o.Log.Close()
@@ -319,8 +307,8 @@ type appendedEntry struct {
 	cursor   driver.Cursor
 }
 
-// add adds an entry, and drops durable ones. If fsyncs are rare and there are too many, every other one
-// goes, and durable returns a lower position.
+// add adds an entry, and drops durable ones, or if there are too many every other one: durable is lower
+// then.
 func (a *appended) add(e appendedEntry, durable driver.Cursor) {
 	const most = 4096
 	n := 0

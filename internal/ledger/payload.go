@@ -39,8 +39,8 @@ func IsPayload(name string) bool {
 	return ok
 }
 
-// PayloadOf returns the name of the file with an entry's payload; false: there is none, or the entry cannot
-// be read. If the entry does not count, the file may be missing.
+// PayloadOf returns the name of the file with an entry's payload, if it has one and can be read. If it does
+// not count, the file may be missing.
 func PayloadOf(entry []byte) (name string, ok bool) {
 	e, err := openEnvelope(entry)
 	if err != nil || !e.outside || len(e.payload) != referenceLen {
@@ -49,8 +49,8 @@ func PayloadOf(entry []byte) (name string, ok bool) {
 	return payloadName(e.index, [32]byte(e.payload[8:])), true
 }
 
-// putOutside writes the payload of a batch into a file, and returns an entry with the reference. GiveUp
-// does not end it: the last batch of a realm that is closed is written, too.
+// putOutside writes a batch's payload into a file, even after GiveUp, and returns an entry with the
+// reference.
 func (l *Ledger) putOutside(entry []byte) ([]byte, error) {
 	ctx := context.Background()
 	head := HeadSize(l.o.Realm)
@@ -60,8 +60,8 @@ func (l *Ledger) putOutside(entry []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer w.Abort()
 	if _, err := w.Write(payload); err != nil {
-		w.Abort()
 		return nil, err
 	}
 	if err := w.Commit(ctx, payloadName(l.chain.index+1, sum)); err != nil {
@@ -114,14 +114,14 @@ const maxPayload = 256 << 20
 
 // trimPayloads removes the payload files of entries up to a position that every reader starts after.
 func (s *Snapshots) trimPayloads(ctx context.Context, through uint64) error {
-	files, err := s.files.List(ctx)
+	files, err := s.log.List(ctx)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, f := range files {
 		if position, ok := payloadPosition(f.Name); ok && position <= through {
-			errs = append(errs, s.files.Remove(ctx, f.Name))
+			errs = append(errs, s.log.Remove(ctx, f.Name))
 		}
 	}
 	return errors.Join(errs...)

@@ -17,9 +17,9 @@ import (
 //	remove all other snapshots
 //	if the log is trimmed, trim the log before the newest snapshot of the series before it
 //
-// A new snapshot that cannot be read back goes, and the next one begins a series again. What is whole of
-// the series before it, or of the one before that, takes its place otherwise. Until the next series begins,
-// the log is kept from there on.
+// A new snapshot that cannot be read back goes, and the next one begins a series again. For the series
+// before it, what is whole of it or of the one before that takes its place, and the log is kept from there
+// on.
 
 // ErrNotReadBack is in the error of Prune if the snapshot that was just written is gone again.
 var ErrNotReadBack = errors.New("the snapshot was removed again")
@@ -102,8 +102,7 @@ func without(files, some []Snapshot) []Snapshot {
 
 // otherSeries returns the newest series among files, up to its newest snapshot that can be read back and
 // that the log goes back to, and that one's footer; nil if there is none. The error says what is damaged.
-// Without trim, nothing is read, and there is no footer. before is the newest series, nil if it is not
-// known.
+// Without trim, nothing is read, and there is no footer. before is the newest series, or nil.
 func (p *pruning) otherSeries(ctx context.Context, files, before []Snapshot) (series []Snapshot, at Footer, err error) {
 	var errs []error
 	for len(files) > 0 {
@@ -138,8 +137,7 @@ func (p *pruning) otherSeries(ctx context.Context, files, before []Snapshot) (se
 	return nil, Footer{}, errors.Join(errs...)
 }
 
-// readBack loads a series from where it is kept, keeping nothing of it. It returns how many of its
-// snapshots are whole, and the last one's footer.
+// readBack loads a series, and returns how many of its snapshots are whole, and the last one's footer.
 func (p *pruning) readBack(ctx context.Context, series []Snapshot) (whole int, last Footer, err error) {
 	checker := p.newChecker()
 	for i := range series {
@@ -161,7 +159,7 @@ func (p *pruning) readBack(ctx context.Context, series []Snapshot) (whole int, l
 
 // dropCache makes the next read of a file come from where it is kept, if the driver can do that.
 func (p *pruning) dropCache(ctx context.Context, name string) error {
-	file, err := p.files.OpenFile(ctx, name)
+	file, err := p.log.OpenFile(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -171,8 +169,7 @@ func (p *pruning) dropCache(ctx context.Context, name string) error {
 	return errors.Join(err, file.Close())
 }
 
-// distrust removes the first snapshot of the newest series, just written, which cannot be read back. A
-// series with more of them stays until others have taken its place.
+// distrust removes a series' first snapshot, which cannot be read back. A longer series stays for now.
 func (p *pruning) distrust(ctx context.Context, newest []Snapshot, cause error) error {
 	if errors.Is(cause, ErrStopped) {
 		return cause // it was not read to its end
@@ -191,7 +188,7 @@ func (p *pruning) distrust(ctx context.Context, newest []Snapshot, cause error) 
 func (s *Snapshots) remove(ctx context.Context, files []Snapshot) error {
 	var errs []error
 	for i := range files {
-		errs = append(errs, s.files.Remove(ctx, files[i].Name()))
+		errs = append(errs, s.log.Remove(ctx, files[i].Name()))
 	}
 	return errors.Join(errs...)
 }

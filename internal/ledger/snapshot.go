@@ -39,11 +39,10 @@ const (
 
 var snapshotMagic = []byte("KJSN")
 
-// Snapshots are a realm's snapshots. Methods may be concurrent, but one snapshot is written and pruned at a
+// Snapshots are a realm's snapshots. Methods may run concurrently, but one file is written or pruned at a
 // time.
 type Snapshots struct {
-	files driver.Files
-	log   driver.Log
+	log   driver.Realm
 	realm string
 
 	mu     sync.Mutex
@@ -52,7 +51,6 @@ type Snapshots struct {
 	fresh  bool       // the next snapshot begins a series
 }
 
-// Snapshot is a snapshot's file.
 type Snapshot struct {
 	Position uint64 // of the newest entry of the log that it covers
 	Base     uint64 // position of the snapshot it builds on; 0: none
@@ -64,7 +62,6 @@ type Snapshot struct {
 	read   bool          // digest and cursor are known
 }
 
-// Name returns the name of the file.
 func (f *Snapshot) Name() string {
 	return fmt.Sprintf("%020d-%020d-%x%s", f.Position, f.Base, f.sum, snapshotSuffix)
 }
@@ -72,7 +69,6 @@ func (f *Snapshot) Name() string {
 // Cursor returns that of the log's entry at Position, if the file was written or read here.
 func (f *Snapshot) Cursor() driver.Cursor { return f.cursor }
 
-// parseSnapshotName is the inverse of Name.
 func parseSnapshotName(name string) (f Snapshot, ok bool) {
 	var sum []byte
 	rest, ok := bytes.CutSuffix([]byte(name), []byte(snapshotSuffix))
@@ -86,7 +82,7 @@ func parseSnapshotName(name string) (f Snapshot, ok bool) {
 
 // SnapshotsOf returns the snapshots that a driver keeps.
 func SnapshotsOf(kept driver.Realm, realm string) *Snapshots {
-	return &Snapshots{files: kept, log: kept, realm: realm}
+	return &Snapshots{log: kept, realm: realm}
 }
 
 // Newest returns the newest snapshot that is intact as far as is known, or false.
@@ -99,8 +95,8 @@ func (s *Snapshots) Newest() (Snapshot, bool) {
 	return s.newest[len(s.newest)-1], true
 }
 
-// Whole reports whether the next snapshot must hold the whole state: it has nothing to build on, or those
-// that build on the last whole one are together larger, or too many.
+// Whole reports whether the next snapshot must hold the whole state: nothing is there to build on, or too
+// much.
 func (s *Snapshots) Whole() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,8 +114,7 @@ func (s *Snapshots) Whole() bool {
 	return true
 }
 
-// maxSnapshotSeries is how many snapshots may build on one another. Recovery needs all of them intact, and
-// a trimmed log is kept for so many.
+// maxSnapshotSeries is how many snapshots may build on one another: recovery needs all of them intact.
 const maxSnapshotSeries = 16
 
 // Forget forgets the series: others write and remove snapshots, too. The next one begins a series.
@@ -187,8 +182,7 @@ func (s *Footer) copied(ctx context.Context, log driver.Log, last driver.Cursor)
 	return false, nil
 }
 
-// footerHead is the beginning of a footer. The epochs follow, then the SHA-256 of the file before the
-// footer.
+// footerHead begins a footer. The epochs follow, then the SHA-256 of the file before the footer.
 type footerHead struct {
 	Index, Cursor, Epoch, Ahead, Values uint64
 	Last                                int64
@@ -262,13 +256,12 @@ func decodeFooter(b []byte, realm string) (s Footer, digest [32]byte, err error)
 	return s, digest, s.check()
 }
 
-// check reports epochs that cannot be those of a log up to the footer's position: the last one is in force
-// there.
+// check reports epochs that cannot be those of a log up to the footer: the last one is in force there.
 func (s *Footer) check() error {
-	if s.Last < 0 || s.Last > MaxTime {
+	switch c := &s.chain; {
+	case s.Last < 0 || s.Last > MaxTime:
 		return fmt.Errorf("the last time is %d, want Unix milliseconds, at most %d", s.Last, int64(MaxTime))
-	}
-	if c := &s.chain; c.ahead > 0 && c.ahead <= c.index {
+	case c.ahead > 0 && c.ahead <= c.index:
 		return fmt.Errorf("a void entry at position %d of %d, want 0 or a later one", c.ahead, c.index)
 	}
 	for i, e := range s.Epochs {
@@ -282,7 +275,6 @@ func (s *Footer) check() error {
 	return nil
 }
 
-// Writer writes a snapshot.
 type Writer struct {
 	s      *Snapshots
 	out    driver.FileWriter
@@ -296,7 +288,7 @@ type Writer struct {
 
 // Create begins a snapshot of a realm of a format level. It builds on the newest one, unless whole.
 func (s *Snapshots) Create(ctx context.Context, whole bool, level format.Level) (*Writer, error) {
-	out, err := s.files.Create(ctx)
+	out, err := s.log.Create(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -307,14 +299,9 @@ func (s *Snapshots) Create(ctx context.Context, whole bool, level format.Level) 
 	}
 	head := append(bytes.Clone(snapshotMagic), format.Snapshot(level), byte(len(s.realm)))
 	head = append(head, s.realm...)
-	if err := w.Frame(frameHeader, append(head, on[:]...)); err != nil {
-		w.Abort()
-		return nil, err
-	}
-	return w, nil
+	return w, w.Frame(frameHeader, append(head, on[:]...))
 }
 
-// Frame writes one frame.
 func (w *Writer) Frame(kind byte, data []byte) error {
 	start := len(w.buf)
 	w.buf = binary.LittleEndian.AppendUint32(w.buf, uint32(len(data)))
@@ -353,24 +340,21 @@ func (w *Writer) Finish(ctx context.Context, s *Footer) (Snapshot, error) {
 		err = w.flush()
 	}
 	f.sum, f.Bytes = [32]byte(w.digest.Sum(nil)), w.size
-	if err != nil {
-		w.Abort()
-		return f, err
+	if err == nil {
+		err = w.out.Commit(ctx, f.Name())
 	}
-	if err := w.out.Commit(ctx, f.Name()); err != nil {
-		return f, err
+	if err == nil {
+		w.s.add(f)
 	}
-	w.s.add(f)
-	return f, nil
+	return f, err
 }
 
-// Abort drops the file.
+// Abort drops the file, unless it is finished.
 func (w *Writer) Abort() { w.out.Abort() }
 
-// List returns the snapshots that the names of files announce, ascending. strays are names that Kuji never
-// gives: they are neither read nor removed.
+// List returns the snapshots by their files' names, ascending. strays are names that Kuji never gives.
 func (s *Snapshots) List(ctx context.Context) (files []Snapshot, strays []string, err error) {
-	all, err := s.files.List(ctx)
+	all, err := s.log.List(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -384,8 +368,8 @@ func (s *Snapshots) List(ctx context.Context) (files []Snapshot, strays []string
 	return files, strays, nil
 }
 
-// SeriesOf returns the snapshots to load for f, in order; false if one is missing. A realm never writes two
-// of one position. If somebody has added another, the first is the base.
+// SeriesOf returns the snapshots to load for f, in order; false if one is missing. Of several with one
+// position, which a realm never writes, the first is the base.
 func SeriesOf(files []Snapshot, f Snapshot) ([]Snapshot, bool) {
 	var series []Snapshot
 	for {
@@ -479,7 +463,7 @@ func (s *Snapshots) loadFile(ctx context.Context, series []Snapshot, i int, load
 	if i > 0 {
 		base = series[i-1].digest
 	}
-	file, err := s.files.OpenFile(ctx, f.Name())
+	file, err := s.log.OpenFile(ctx, f.Name())
 	if err != nil {
 		return footer, err
 	}

@@ -23,7 +23,6 @@ type Entry struct {
 	reveal revelation
 }
 
-// Kind returns what the entry is.
 func (e *Entry) Kind() Kind { return e.kind }
 
 // Payload returns what is in a batch. It is never changed or reused.
@@ -58,7 +57,6 @@ func (s Seed) Source(realm string, epoch, skip uint64) *Source {
 // At returns where the chain stands after the entry.
 func (e *Entry) At() At { return At{chain: e.at, cursor: e.Cursor} }
 
-// ChainHash returns the chain's hash after the entry.
 func (e *Entry) ChainHash() [32]byte { return e.at.hash }
 
 // Corrupt returns an error that says that this entry is damaged, nil if err is.
@@ -98,8 +96,8 @@ func (w *Walker) know(epochs []Epoch) {
 	}
 }
 
-// Entries iterates over the entries that count, in order, through a cursor, and checks revealed seeds
-// against their commitments. It ends after the first error, whose entry has the position that is wrong.
+// Entries iterates over the entries that count, through a cursor, and checks revealed seeds. It ends after
+// the first error, whose entry has the position that is wrong.
 func (w *Walker) Entries(ctx context.Context, through driver.Cursor) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		if through > w.readAfter() && !w.read(ctx, through, yield) {
@@ -128,8 +126,7 @@ func (w *Walker) readAfter() driver.Cursor {
 	return w.after
 }
 
-// read yields the entries that count through a cursor, 0 for no end, and reports whether it came to the
-// end.
+// read yields the entries that count through a cursor, 0: all, and reports whether it came to the end.
 func (w *Walker) read(ctx context.Context, through driver.Cursor, yield func(Entry, error) bool) bool {
 	for le, err := range w.log.Read(ctx, w.readAfter(), through) {
 		if err != nil {

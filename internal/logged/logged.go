@@ -28,8 +28,7 @@ type Event struct {
 // eventsAtOnce is the number of events whose memory is fetched together.
 const eventsAtOnce = 64
 
-// Events iterates over the events of a batch. If warm is not nil, it is called with the next few of them
-// before they are yielded.
+// Events iterates over the events of a batch. warm, if not nil, is called with the next few of them.
 func Events(e *ledger.Entry, warm func([]store.Event)) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		time, n, rest, err := ledger.OpenBatch(e.Payload())
