@@ -5,15 +5,14 @@ import (
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
-// Campaign is how a pool's budgets and moments stand at one time. It says nothing that is not known to
-// someone who has the catalog and the results of all draws.
+// Campaign is how a pool's budgets and moments stand at one time. It says only what follows from the catalog
+// and the results of all draws.
 type Campaign struct {
 	Budgets []BudgetLeft   // item by item, in the order of the catalog
 	Moments []EntryMoments // entry by entry, in the order of the catalog
 	spent   map[*rules.Budget]uint64
 }
 
-// EntryMoments are the moments of an entry.
 type EntryMoments struct {
 	Entry string
 	MomentsLeft
@@ -31,8 +30,8 @@ type BudgetLeft struct {
 // Left returns how much can still be given. Spent can be above Limit after a catalog has lowered it.
 func (b *BudgetLeft) Left() uint64 { return b.Limit - min(b.Limit, b.Spent) }
 
-// MomentsLeft is how the winning moments of an entry stand: see catalog.Moments. How many were taken is
-// EntryStock.Drawn. It tells no future moment but those that follow from the catalog.
+// MomentsLeft is how an entry's winning moments stand: see catalog.Moments. EntryStock.Drawn says how many
+// were taken. It tells no future moment but those that follow from the catalog.
 type MomentsLeft struct {
 	Come    uint64 // those that draws have found, and those whose time is over
 	Waiting uint64 // of these, how many the next draws take: none while budgets or codes rule the entry out

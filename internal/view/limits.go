@@ -16,9 +16,9 @@ type PoolLimit struct {
 	Limit
 }
 
-// Limits returns where a player with these counters, ascending, stands in each limit of a pool, in
-// the catalog's order, at a time stamp. back is how far the clock has been set back. known is false
-// if the catalog has no such pool. It may be called concurrently with the writer.
+// Limits returns where a player with these counters, ascending, stands in each limit of a pool at a time
+// stamp, concurrently with the writer. back is how far the clock has been set back. known is false if the
+// catalog has no such pool.
 func Limits(t *rules.Tables, pool string, counters []store.CounterValue, now, back int64) (all []Limit, known bool) {
 	pt := t.PoolByID[pool]
 	if pt == nil {
@@ -32,8 +32,7 @@ func Limits(t *rules.Tables, pool string, counters []store.CounterValue, now, ba
 	return all, true
 }
 
-// Free returns where a player with these counters, ascending, stands in the free draws of a pool, as
-// Limits does; nil: it has none.
+// Free is Limits for the free draws of a pool; nil: it has none.
 func Free(t *rules.Tables, pool string, counters []store.CounterValue, now, back int64) *Limit {
 	pt := t.PoolByID[pool]
 	if pt == nil || pt.Free == nil {
@@ -49,8 +48,8 @@ func HasLimits(t *rules.Tables, counters []store.CounterValue) bool {
 	return slices.ContainsFunc(counters, func(c store.CounterValue) bool { return t.LimitOf(c.Counter) != nil })
 }
 
-// LimitsUsed is Limits and Free for every pool, without those of which all draws are left, in the order in
-// which catalogs first named them.
+// LimitsUsed is Limits and Free for every pool, without those that have all draws left, in the order in which
+// catalogs first named them.
 func LimitsUsed(t *rules.Tables, counters []store.CounterValue, now, back int64) (limits, free []PoolLimit) {
 	m := rules.Instant{Zone: t.Zone, Now: now, Back: back}
 	for len(counters) > 0 {

@@ -13,19 +13,17 @@ import (
 
 // EntryStock is an entry's stock and its odds at one moment.
 type EntryStock struct {
-	ID        string
-	Unlimited bool
-	Left      uint64 // still in stock; 0 when Unlimited
-	Drawn     uint64 // so far, over all catalog versions
-	Weight    uint64 // current odds are Weight / PoolStock.TotalWeight; 0 when out of stock
-	// OverBudget: the entry can give more than is left of a budget of the pool. Its weight is 0 then.
-	OverBudget bool
+	ID         string
+	Unlimited  bool
+	Left       uint64       // still in stock; 0 when Unlimited
+	Drawn      uint64       // so far, over all catalog versions
+	Weight     uint64       // current odds are Weight / PoolStock.TotalWeight; 0 when out of stock
+	OverBudget bool         // it can give more than is left of a budget of the pool; its weight is 0 then
 	Moments    *MomentsLeft // nil: the entry has none
 }
 
-// Available reports whether a draw can take the entry now: it has odds, or a winning moment waits.
-// It ignores conditions on the player. A draw can also take an entry with random moments if one comes
-// before the draw.
+// Available reports whether a draw can take the entry now: it has odds, or a winning moment waits. It ignores
+// conditions on the player, and moments that may come before the draw.
 func (e *EntryStock) Available() bool {
 	return e.Weight > 0 || e.Moments != nil && e.Moments.Waiting > 0
 }
@@ -58,10 +56,9 @@ func Items(t *rules.Tables, ids []string) (at []int) {
 	return slices.Compact(at)
 }
 
-// PoolOf returns a pool with at most n entries, beginning at index from in the catalog's order. It
-// may be called concurrently with the writer. known is false if the catalog has no such pool.
-// current is false if another catalog came into force during the call. c says which entries budgets
-// rule out; nil: none.
+// PoolOf returns a pool with at most n entries, from index from on, concurrently with the writer. known is
+// false if the catalog has no such pool, and current if another catalog came into force during the call. c
+// says which entries budgets rule out; nil: none.
 func PoolOf(t *rules.Tables, state StockReader, id string, from, n int, c *Campaign) (p PoolStock, known, current bool) {
 	pt := t.PoolByID[id]
 	if pt == nil {
@@ -106,9 +103,8 @@ type PoolSum struct {
 	Limited bool   // it has such entries
 }
 
-// Sums returns the sums of at most n pools, in the catalog's order, without their Draws, and the position of
-// the last change to any of them. It may be called concurrently with the writer. current is false if another
-// catalog came into force during the call.
+// Sums returns the sums of the first n pools, without their Draws, and the position of the last change to any
+// of them, concurrently with the writer. current is as in PoolOf.
 func Sums(t *rules.Tables, state StockReader, n int) (sums []PoolSum, last uint64, current bool) {
 	v := viewer{t: t, state: state}
 	if t.Catalog == nil {
@@ -151,9 +147,8 @@ func (v *viewer) read(pt *rules.Pool, f func(i int, left, drawn uint64, limited 
 	return ok
 }
 
-// readBelow finds out which of the pools that a pool leads to have something left. It comes first:
-// until the pool itself is read more of them may run out. A box that is filled again is so in the
-// event that emptied it.
+// readBelow finds out which of the pools that a pool leads to have something left. It comes first: until the
+// pool itself is read, more of them may run out. The event that empties a box fills it again.
 func (v *viewer) readBelow(pt *rules.Pool) {
 	for i := range pt.Branches {
 		if target := pt.Branches[i].Target; target != nil {

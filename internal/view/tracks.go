@@ -11,18 +11,17 @@ import (
 type TrackDraws struct {
 	Name  string // the one that pools share it by, or "pool/track"
 	Draws uint64 // since the last hit; not 0
-	// CertainIn: at the latest so many draws from now, a draw is certain to hit. 1 is the next one; 0: none
-	// is, or nothing of the group is in stock and for this player.
+	// CertainIn is in how many draws, at most, one is certain to hit: 1 is the next one. 0: none is, or
+	// nothing of the group is in stock and for this player.
 	CertainIn uint64
 	Pool      string // from which pool that draw must be; empty: each pool of the track promises the same
-	// Unless names what can come in place of that hit, with ", " between: tracks before this one that have
-	// no entry in common with it, and entries with winning moments. Then the track waits for the next draw.
+	// Unless names, with ", " between, what can come in place of that hit: earlier tracks that have no entry
+	// in common with it, and entries with winning moments. Then the track waits for the next draw.
 	Unless string
 }
 
-// Tracks returns what the catalog's tracks have counted, by all counters of a player. It may be
-// called concurrently with the writer. If open is true, what is certain depends on what is in stock, or
-// on what the player holds: then [Promise] fills that in.
+// Tracks returns what the catalog's tracks have counted, by all counters of a player, concurrently with the
+// writer. open: what is certain depends on the stock or on what the player holds, and [Promise] fills it in.
 func Tracks(t *rules.Tables, counters []store.CounterValue) (all []TrackDraws, open bool) {
 	for _, c := range counters {
 		nt := t.Counted[c.Counter]
