@@ -9,9 +9,9 @@ import (
 	"github.com/kuji-dev/kuji/internal/format"
 )
 
-// The canonical form is how a catalog stands in logs. It is written in one way only, so that its SHA-256
-// names the catalog. docs/internals/formats/catalog.md shows every byte. A form once written must be
-// readable always: a change needs a new version, and limits may only rise.
+// The canonical form is how a catalog stands in logs. There is one for each catalog, so that its SHA-256
+// names the catalog. docs/internals/formats/catalog.md shows every byte. Every build reads what an older
+// one wrote: a change needs a new version, and limits may only rise.
 const (
 	canonicalMagic  = "KUJICAT"
 	canonicalOldest = 3
@@ -26,8 +26,7 @@ const (
 // MaxCanonical is the longest canonical form, in bytes. It is shorter than the source in practice.
 const MaxCanonical = MaxBytes
 
-// AppendCanonical appends the canonical form of c to b. The result has no
-// meaning if [Catalog.Check] refuses c.
+// AppendCanonical appends the canonical form of c, which [Catalog.Check] must accept, to b.
 func (c *Catalog) AppendCanonical(b []byte) []byte {
 	size := 0 // about
 	for i := range c.Pools {
@@ -39,9 +38,8 @@ func (c *Catalog) AppendCanonical(b []byte) []byte {
 	return x.out
 }
 
-// words returns the words of the catalog that not every format level has, each once: see package format.
-// A catalog has the form of the version that its newest word needs, so that one without new words has the
-// form, and the hash, that it has always had.
+// words returns the catalog's words that not every format level has, each once: see package format. The
+// form has the version that the newest word needs, so without new words a catalog keeps its hash.
 func (c *Catalog) words() []format.Word { return probeWords(c) }
 
 // level returns the format level that the catalog needs.
@@ -53,8 +51,8 @@ func (c *Catalog) level() format.Level {
 	return need
 }
 
-// Allow refuses a catalog with words that a realm of a format level does not have, and names the first.
-// Levels are numbers, as in the status of a realm.
+// Allow refuses a catalog with words that a realm of a format level, as in its status, does not have. The
+// error names the first of them.
 func (c *Catalog) Allow(level uint8) error {
 	for _, w := range c.words() {
 		if err := format.Allow(format.Level(level), w); err != nil {
@@ -67,10 +65,9 @@ func (c *Catalog) Allow(level uint8) error {
 // Hash returns the SHA-256 of the canonical form.
 func (c *Catalog) Hash() [sha256.Size]byte { return sha256.Sum256(c.AppendCanonical(nil)) }
 
-// Decode reads a canonical form. It accepts only what AppendCanonical writes, byte for byte, for a
-// catalog that passes [Catalog.Check], or that an older build took though its pity promises what
-// never comes. It keeps nothing of b. Errors wrap [ErrCanonical], and *[Errors] if the form is
-// readable but the catalog in it is wrong.
+// Decode reads a canonical form. It accepts only what AppendCanonical writes, byte for byte, for a catalog
+// that [Catalog.Check] accepts, or that an older build took though its pity promises what never comes. It
+// keeps nothing of b. Errors wrap [ErrCanonical], and *[Errors] if only the catalog in the form is wrong.
 func Decode(b []byte) (*Catalog, error) {
 	if len(b) > MaxCanonical {
 		return nil, fmt.Errorf("%w: expected at most %d bytes, found %d", ErrCanonical, MaxCanonical, len(b))
@@ -94,19 +91,16 @@ func Decode(b []byte) (*Catalog, error) {
 	return c, nil
 }
 
-// coder writes a canonical form, or reads one. The methods named code describe the form once, for
-// both: each appends what is there, or stores what it reads.
+// coder writes a canonical form, or reads one. The methods named code describe the form once, for both.
 type coder struct {
 	out []byte // the form so far, when writing
 
-	reading bool
-	rest    []byte // what is still to be read
-	size    int    // of the whole form
-	err     error  // after the first error, only zeros are read
-	// seen holds one copy of each id that is referred to, so that a million
-	// rewards of one item share its id.
-	seen        map[string]string
-	entriesLeft int // how many entries all further pools can have
+	reading     bool
+	rest        []byte            // what is still to be read
+	size        int               // of the whole form
+	err         error             // after the first error, only zeros are read
+	seen        map[string]string // one copy of each id that is referred to: a million rewards share it
+	entriesLeft int               // how many entries all further pools can have
 }
 
 func (x *coder) fail(format string, args ...any) {
@@ -216,8 +210,8 @@ func (x *coder) nextNumber() uint64 {
 	return v
 }
 
-// nextCount reads the number of elements that follow, each at least size bytes
-// long: no count makes Decode allocate more than the form is worth.
+// nextCount reads how many elements follow, each at least size bytes long: no count makes Decode allocate
+// more than the form is worth.
 func (x *coder) nextCount(most, size int) int {
 	n := x.nextNumber()
 	switch {
@@ -231,8 +225,7 @@ func (x *coder) nextCount(most, size int) int {
 	return 0
 }
 
-// many is a list of at most most elements, each at least size bytes long. An empty one is nil, as
-// Parse makes it.
+// many is a list of at most most elements, each at least size bytes long. Read, an empty one is nil.
 func many[T any](x *coder, all *[]T, most, size int, one func(v *T, x *coder)) {
 	if !x.reading {
 		x.put(uint64(len(*all)))
@@ -278,7 +271,7 @@ func (x *coder) ref(s *string) {
 	*s = known
 }
 
-// refs are ids that stand elsewhere too, at most most.
+// refs are at most most of them.
 func (x *coder) refs(all *[]string, most int) {
 	many(x, all, most, 2, func(s *string, x *coder) { x.ref(s) })
 }

@@ -9,9 +9,6 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Shapes that hold other shapes: mappings with fixed keys (object), mappings
-// whose keys are ids (dict), and lists.
-
 // object is a mapping with fixed keys.
 type object[T any] struct {
 	name   string // of the definition in the schema
@@ -136,8 +133,8 @@ func (o *object[T]) expects() string {
 	return "a mapping with the keys " + strings.Join(o.names(), ", ")
 }
 
-// variant returns the value of the by key, and false when it is none that the key can have: then
-// what belongs to a variant is not read, because the by key itself is what must be put right first.
+// variant returns the value of the by key, and false if the key cannot have it. Then what belongs to a
+// variant is not read: the by key must be put right first.
 func (o *object[T]) variant(n *yaml.Node) (string, bool) {
 	if o.by == "" {
 		return "", true
@@ -160,8 +157,7 @@ func (o *object[T]) variants() []string {
 	return o.fields[o.find(o.by, "")].words
 }
 
-// find returns the field for a key: the one of this variant, else any of
-// another variant, else none.
+// find returns the index of the field with a name: of this variant, else of another one, else -1.
 func (o *object[T]) find(name, variant string) int {
 	other := -1
 	for i := range o.fields {
@@ -288,8 +284,7 @@ func (o *object[T]) readField(r *reader, f *field[T], k, v *yaml.Node, variant s
 	}
 }
 
-// unknown reports a key that the object does not have and returns the bit of
-// the one that was probably meant.
+// unknown reports a key that the object does not have, and returns the bit of the one probably meant.
 func (o *object[T]) unknown(r *reader, k *yaml.Node, variant string) uint64 {
 	names := o.names()
 	if best := nearest(k.Value, slices.Values(names)); best != "" {
@@ -312,11 +307,10 @@ func (o *object[T]) missing(r *reader, n *yaml.Node, seen uint64, variant string
 			r.leave()
 		}
 		if f.requires != "" && seen&(1<<i) != 0 && seen&(1<<o.find(f.requires, variant)) == 0 {
-			if k, _ := child(n, step{key: f.name}); k != nil {
-				r.enter(f.name)
-				r.fail(k, "this key belongs to %s, which is missing", f.requires)
-				r.leave()
-			}
+			k, _ := child(n, step{key: f.name})
+			r.enter(f.name)
+			r.fail(k, "this key belongs to %s, which is missing", f.requires)
+			r.leave()
 		}
 	}
 	if o.some && len(n.Content) == 0 {
@@ -515,8 +509,7 @@ func (s oneOrList[T]) write(scale uint64, all *[]T) string {
 	return s.many.write(scale, all)
 }
 
-// emptiness says what is wrong with an empty mapping or list: a key that says
-// nothing is likelier to be unfinished than meant.
+// emptiness says what is wrong with an empty mapping or list: it is likelier to be unfinished than meant.
 func emptiness(n *yaml.Node) string {
 	if (n.Kind == yaml.MappingNode || n.Kind == yaml.SequenceNode) && len(n.Content) == 0 {
 		return "it is empty"

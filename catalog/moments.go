@@ -23,8 +23,8 @@ const (
 	SpreadRandom Spread = 3 // each at random in the whole time
 )
 
-// TimeWeight is how much some hours of the day weigh, or some days of the week, in the catalog's
-// zone. What an hour weighs on a day is the product of both.
+// TimeWeight is what some hours of the day weigh, or some days of the week, in the catalog's zone. An hour
+// on a day weighs the product of both.
 type TimeWeight struct {
 	When   string `json:"when"`   // such as 19-23: from 19:00 to 23:00; or sat; or mon-fri, with Friday
 	Weight uint64 `json:"weight"` // at most MaxMomentWeight

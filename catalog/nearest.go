@@ -2,9 +2,8 @@ package catalog
 
 import "iter"
 
-// nearest returns the candidate that word is likely to be a slip of, or "".
-// A slip is a missing, an added or a wrong letter, or two letters swapped; one
-// is allowed for each three letters, at most two, and at least one.
+// nearest returns the candidate that word is probably a slip of, or "". A slip is a missing, an added or a
+// wrong letter, or two letters swapped. One is allowed for each three letters, but at least one, at most two.
 func nearest(word string, candidates iter.Seq[string]) string {
 	allowed := max(1, min(2, len(word)/3))
 	best, bestSlips := "", allowed+1

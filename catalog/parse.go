@@ -6,39 +6,37 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 )
 
-// Bounds on the YAML itself. The tree of a YAML document takes about 180 bytes
-// for each value, so that a small source can ask for much memory.
+// Bounds on the YAML itself. Its tree takes about 180 bytes a value, so a small source can ask for much.
 const (
-	// maxNesting is the deepest nesting of mappings and lists. A catalog needs eight levels.
-	maxNesting = 32
-	// maxValues is the most values (keys, scalars, mappings, lists), estimated from above by
-	// counting their indicators. It admits MaxEntries entries of an id and a weight.
+	maxNesting = 32 // the deepest nesting of mappings and lists; a catalog needs eight levels
+	// maxValues is the most values (keys, scalars, mappings, lists), by an estimate that is not too low.
+	// It admits MaxEntries entries of an id and a weight.
 	maxValues = 8 << 20
-	// maxQuiet is the most bytes in which no mapping or list begins outside of flow collections ([]
-	// and {}, and so all of JSON). Until a flow collection ends, and it ends unseen, the YAML
-	// scanner may hold all of it as tokens of 200 bytes and more, one for every byte at worst.
+	// maxQuiet is the most bytes in which no mapping or list begins outside of flow collections ([] and {},
+	// and so all of JSON). The YAML scanner may hold a flow collection as tokens of 200 bytes and more, one
+	// a byte at worst, until it ends, which nothing here can see.
 	maxQuiet = 1 << 20
 )
 
-// Parse reads a catalog from YAML and checks everything. It refuses a catalog
-// with any fault as a whole, with an error that wraps *[Errors].
+// Parse reads a catalog from YAML and checks everything. A catalog with any fault is refused as a whole,
+// with an error that wraps *[Errors].
 //
-// The source is one YAML document in UTF-8 of at most [MaxBytes] bytes. docs/reference/catalog.md
-// describes its keys. Parse refuses aliases, anchors, tags and merge keys. Reading takes memory of
-// about fifty times the source's size: 1.5 GB for the largest sources, and not much more for
-// hostile ones. A server should accept no larger sources from clients than it needs.
+// The source is one YAML document in UTF-8 of at most [MaxBytes] bytes, without aliases, anchors, tags and
+// merge keys. docs/reference/catalog.md describes its keys. Reading takes about fifty times the source's
+// size in memory: 1.5 GB for the largest sources, and not much more for hostile ones. A server should
+// accept no larger sources from clients than it needs.
 func Parse(yaml []byte) (*Catalog, error) {
 	return ParseContext(context.Background(), yaml)
 }
 
-// ParseContext is Parse for as long as a context lasts. When that ends, reading stops soon and the
-// error is the context's.
+// ParseContext is Parse until the context ends. Then reading stops soon, with the context's error.
 func ParseContext(ctx context.Context, yaml []byte) (*Catalog, error) {
 	r := &reader{}
 	c := r.parse(ctx, yaml)
@@ -73,18 +71,13 @@ func (r *reader) parse(ctx context.Context, text []byte) *Catalog {
 	return c
 }
 
-// failedAt tells whether a key of the root as a whole could not be read.
+// failedAt reports whether a key of the root as a whole could not be read.
 func (r *reader) failedAt(key string) bool {
-	for _, e := range r.list {
-		if len(e.at) == 1 && e.at[0].key == key {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.list, func(e *Error) bool { return len(e.at) == 1 && e.at[0].key == key })
 }
 
-// consequence reports what a check of the compiled form found, at the place in
-// the source, unless an error reported there before explains it.
+// consequence reports what a check of the compiled form found, at its place in the source, unless an error
+// there explains it.
 func (r *reader) consequence(root *yaml.Node, at *log, onKey bool, message string) {
 	var n *yaml.Node
 	n, r.here = locate(root, at.here, onKey)
@@ -94,9 +87,9 @@ func (r *reader) consequence(root *yaml.Node, at *log, onKey bool, message strin
 	r.here = nil
 }
 
-// locate finds the node that a path leads to, or the nearest above it, and the path as it is in the
-// source: where that has a list of mappings and the path a key, it is the key of one of them. onKey
-// asks for the last key itself rather than for its value.
+// locate finds the node that a path leads to, or the nearest above it, and the path in the source: where
+// that has a list of mappings and the path a key, the key of one of them. onKey asks for the last key
+// itself rather than for its value.
 func locate(n *yaml.Node, path []step, onKey bool) (*yaml.Node, []step) {
 	exact := make([]step, 0, len(path)+1)
 	for i, s := range path {
@@ -111,7 +104,7 @@ func locate(n *yaml.Node, path []step, onKey bool) (*yaml.Node, []step) {
 		if next == nil {
 			return n, append(exact, path[i:]...)
 		}
-		exact = append(exact, step{s.key, s.index, s.inList})
+		exact = append(exact, s)
 		if n = next; onKey && i == len(path)-1 && k != nil {
 			n = k
 		}
@@ -134,8 +127,8 @@ func child(n *yaml.Node, s step) (k, v *yaml.Node) {
 	return nil, nil
 }
 
-// elementOf returns which mapping of a list has the key that a path begins
-// with, and the key after it; -1: none. If several have, the path says which.
+// elementOf returns which mapping of a list has the first key of a path, and the key after it; -1: none.
+// If several have, the path says which.
 func elementOf(n *yaml.Node, path []step) int {
 	path = path[:min(2, len(path))]
 	found, place := -1, path[len(path)-1].index
@@ -192,8 +185,7 @@ func (r *reader) tree(ctx context.Context, text []byte) *yaml.Node {
 	return document.Content[0]
 }
 
-// guard feeds the YAML scanner and watches it, so that it neither nests too
-// deeply nor hoards tokens, and ends with the context.
+// guard feeds the YAML scanner, so that it neither nests too deeply nor hoards tokens, and ends with ctx.
 type guard struct {
 	ctx        context.Context
 	text       []byte
@@ -238,8 +230,7 @@ func isEmpty(document *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.Tag == "!!null" && n.Value == ""
 }
 
-// readDocument reads one document. A panic of the YAML library, which is fed with
-// whatever a client sends, becomes an error.
+// readDocument reads one document. The YAML library gets what clients send: its panic becomes an error.
 func readDocument(loader *yaml.Loader, n *yaml.Node) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -277,8 +268,8 @@ func (r *reader) bounds(text []byte) bool {
 	return true
 }
 
-// estimateValues bounds the number of YAML nodes in text from above: each node
-// but a few is announced by an indicator of its own.
+// estimateValues returns at least the number of YAML nodes in text: all but a few have an indicator of
+// their own.
 func estimateValues(text []byte) int {
 	n := 4
 	for i, c := range text {

@@ -25,8 +25,7 @@ const (
 	isLasting
 )
 
-// traitsOf returns the traits of a pool's entries. lasting says whether an entry is always there, for
-// everybody.
+// traitsOf returns the traits of a pool's entries. lasting: whether an entry is always there for everybody.
 func (p *Pool) traitsOf(classes []uint32, lasting func(e *Entry) bool) traits {
 	all := traits{}
 	for n := range p.Entries {
@@ -130,8 +129,8 @@ func (k *pityCheck) promises() {
 	}
 }
 
-// alwaysBefore returns tracks before one of which some are certain in each draw in which it is: so many
-// that are each certain within as many draws, and of which no two have an entry in common.
+// alwaysBefore returns tracks before another, of which one is certain in each draw in which that is: n
+// that are each certain within n draws, no two with an entry in common.
 func (k *pityCheck) alwaysBefore(track int) []int {
 	p := k.p
 	apart := func(i, j int) bool { return !k.traits.some(1<<i|1<<j, isThere) }
@@ -150,8 +149,8 @@ func (k *pityCheck) alwaysBefore(track int) []int {
 	return nil
 }
 
-// alwaysTogether returns tracks before one that are certain in each draw, if what their groups have in
-// common is nothing of its group.
+// alwaysTogether returns tracks before another that are certain in each draw, if no entry that is in all of
+// their groups is in its group.
 func (k *pityCheck) alwaysTogether(track int) (all []int) {
 	hit := uint32(0)
 	for j := range track {
@@ -170,8 +169,8 @@ func (k *pityCheck) alwaysTogether(track int) (all []int) {
 	return all
 }
 
-// sure returns the first draw, counted from the last hit, in which a track is certain whatever its group
-// weighs: by certain, or because its chance has risen by 100 points. It returns 0 if no draw is.
+// sure returns the first draw, counted from the last hit, that is certain to hit whatever the group weighs:
+// by certain, or because the chance has risen by 100 points; 0: none is.
 func (t *Track) sure() int {
 	sure, r := int(t.Certain), &t.Rising
 	if r.From == 0 || len(r.By) == 0 { // none, or malformed
@@ -193,8 +192,8 @@ func (t *Track) sure() int {
 	return sure
 }
 
-// neverThere returns the first entry of a track's group, if none of the group can be drawn when the track is
-// certain; else -1.
+// neverThere returns the first entry of a track's group if nothing of it can be drawn when the track is
+// certain, else -1.
 func (k *pityCheck) neverThere(track int) int {
 	p := k.p
 	t, first := &p.Tracks[track], -1
@@ -228,8 +227,8 @@ func (k *pityCheck) neverThere(track int) int {
 	return first
 }
 
-// FirstOf returns the names of the tracks before one, by its index, that have no entry in common with it.
-// In a draw that one of them hits, it waits, even if it is certain.
+// FirstOf returns the names of the tracks before one, by its index, that have no entry in common with it:
+// if one of them hits, it waits, even if it is certain.
 func (p *Pool) FirstOf(track int) (names []string) {
 	all := p.traitsOf(p.Classes(), func(*Entry) bool { return false })
 	for j := range p.Tracks[:track] {
@@ -364,8 +363,8 @@ func (p *Pool) oddsSum() uint64 {
 // maxClasses is the most different sets of tracks and guarantees that entries of a pool can be in.
 const maxClasses = 64
 
-// Classes divides a pool's entries by the tracks and guarantees whose groups they are in. It
-// returns a set of bits for each entry, the first track lowest, guarantees above the tracks.
+// Classes returns for each entry the tracks and guarantees whose groups it is in: a set of bits, the first
+// track lowest, guarantees above the tracks.
 func (p *Pool) Classes() []uint32 {
 	bits := map[string]uint32{}
 	n := 0

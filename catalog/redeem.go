@@ -2,20 +2,15 @@ package catalog
 
 import "slices"
 
-// A code that a player sends pays for draws from the pool that names its list. The lists themselves
-// are no part of a catalog: they are imported, before it or after it.
-
-// Redeem says what the codes of a list pay for.
+// Redeem says what the codes of a list pay for. The codes are imported, before the catalog or after it.
 type Redeem struct {
 	List  string `json:"code"`
-	Times uint32 `json:"times"` // draws that a code pays for, at most MaxRedeemTimes and the pool's MaxCount
-	// Uses is how often each code can be used, by different players: 1 to MaxUses.
-	Uses  uint64 `json:"uses"`
+	Times uint32 `json:"times"`           // draws that a code pays for, at most MaxRedeemTimes and the pool's MaxCount
+	Uses  uint64 `json:"uses"`            // how many players can use each code: 1 to MaxUses
 	Until int64  `json:"until,omitempty"` // Unix milliseconds, exclusive; 0: without end
 }
 
-// Guesses bounds how many codes that do not exist a player can send within a time. The zero value is
-// for catalogs in which no code pays.
+// Guesses bounds how many codes that do not exist a player can send. The zero value: no code pays.
 type Guesses struct {
 	Per   Per    `json:"per"` // not PerWindow
 	Count uint64 `json:"count"`

@@ -10,12 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// The texts of numbers, durations and instants. All of it works on the text as it stands in the
-// source: what YAML takes a scalar for (1_000, 0x10, 010 and 1e3 are numbers to some versions of it
-// and texts to others) does not matter here, and no number passes through a float.
+// The texts of numbers, durations and instants are read as they stand in the source. What YAML takes for a
+// number (1_000, 0x10, 010, 1e3) depends on its version. No number passes through a float.
 
-// maxDigits is the most digits after the point of a decimal: 10^18 is the
-// largest power of ten below 2^63.
+// maxDigits is the most digits after a decimal's point: 10^18 is the largest power of ten below 2^63.
 const maxDigits = 18
 
 // decimal is mantissa / 10^digits, with the smallest digits possible.
@@ -24,8 +22,7 @@ type decimal struct {
 	digits   uint8
 }
 
-// parseInteger reads [0-9]+ without leading zeros. The second result says what
-// is wrong with the text; it is empty when nothing is.
+// parseInteger reads [0-9]+ without leading zeros. The second result says what is wrong; "": nothing.
 func parseInteger(s string) (uint64, string) {
 	if wrong := numberShape(s, false); wrong != "" {
 		return 0, wrong
@@ -90,8 +87,7 @@ func numberShape(s string, fraction bool) string {
 	return ""
 }
 
-// scaleTo returns d × 10^digits; false when it does not fit in 63 bits.
-// digits is at least d.digits.
+// scaleTo returns d × 10^digits, with digits at least d.digits; false: it does not fit in 63 bits.
 func (d decimal) scaleTo(digits uint8) (uint64, bool) {
 	high, low := bits.Mul64(d.mantissa, powerOfTen(digits-d.digits))
 	return low, high == 0 && low <= MaxWeightSum
@@ -154,8 +150,7 @@ var durationUnits = []struct {
 	{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}, {"ms", time.Millisecond},
 }
 
-// durationPattern is the shape that parseDuration reads, for the JSON Schema;
-// the text must not be empty either.
+// durationPattern is what parseDuration reads, if it is not empty, for the JSON Schema.
 const durationPattern = `^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$`
 
 // parseDuration reads whole numbers with units from d to ms, larger units first, each at most once:

@@ -13,9 +13,9 @@ import (
 // SchemaID is the address under which editors find the JSON Schema.
 const SchemaID = "https://raw.githubusercontent.com/kuji-dev/kuji/main/catalog/schema.json"
 
-// Schema returns the JSON Schema (draft 2020-12) of the YAML format, for editors. It is indented
-// JSON, the same bytes each time, generated from the table that [Parse] reads by. Only Parse checks
-// what spans several places (references, sums of weights, cycles) and how numbers are spelt.
+// Schema returns the JSON Schema (draft 2020-12) of the YAML format for editors, as indented JSON, always
+// the same bytes. Only [Parse] checks what spans several places (references, sums of weights, cycles) and
+// how numbers are spelt.
 func Schema() []byte {
 	d := definitions{}
 	root := rootShape.schema(d)

@@ -12,12 +12,12 @@ import (
 )
 
 // A shape is what may stand at one place of a catalog. It reads the place, checks a value, writes it, and
-// describes it to editors. So parser, checks, writer and JSON Schema cannot drift apart: source.go puts
-// shapes together into the one table of all keys.
+// describes it to editors, so that parser, checks, writer and JSON Schema cannot drift apart. source.go
+// puts shapes together into the one table of all keys.
 type shape[T any] interface {
-	// read checks node n and stores its value. What is wrong goes to r; then dst may be left as it was.
+	// read checks node n and stores its value. It reports to r what is wrong; then dst may be left as it was.
 	read(r *reader, n *yaml.Node, dst *T)
-	// check checks a value that was not read, or was read and may refer to something that is not there.
+	// check checks a value that was not read, or that may refer to something that is not there.
 	check(k *report, v *T)
 	// write returns a value that Check accepts, as YAML on one line. scale is that of the pool's weights.
 	write(scale uint64, v *T) string
@@ -45,9 +45,8 @@ func (r *reader) mismatch(n *yaml.Node, expects, wrong string) {
 	r.fail(n, "expected %s, found %s%s", expects, describe(n), wrong)
 }
 
-// node refuses what catalogs do without: aliases, which can make a small
-// source huge, and anchors and tags, which change what a reader sees. It tells
-// whether there is any point in reading the node.
+// node refuses aliases, which can make a small source huge, and anchors and tags, which change what a
+// reader sees. It reports whether there is any point in reading the node.
 func (r *reader) node(n *yaml.Node) bool {
 	switch {
 	case n.Kind == yaml.AliasNode:
@@ -63,8 +62,7 @@ func (r *reader) node(n *yaml.Node) bool {
 	return n.Kind != yaml.ScalarNode // what a mapping or list holds may be wrong too
 }
 
-// widen makes the first error after so many name all that is expected, if the
-// whole value is wrong and not something in it.
+// widen makes the first error after so many name all that is expected, if the whole value is wrong.
 func (r *reader) widen(before int, narrow, wide string) {
 	if len(r.list) > before && len(r.list[before].at) == len(r.here) {
 		e := r.list[before]
@@ -72,8 +70,7 @@ func (r *reader) widen(before int, narrow, wide string) {
 	}
 }
 
-// key reads the text of a mapping's key as it stands: 007 is the key 007,
-// whatever YAML makes of it.
+// key reads a mapping's key as it stands: 007 is the key 007, whatever YAML makes of it.
 func (r *reader) key(k *yaml.Node) (string, bool) {
 	switch {
 	case k.Kind == yaml.ScalarNode && k.Value == "<<" && !quoted(k):
@@ -226,8 +223,7 @@ func decimals(what string, most uint64, digits uint8) *scalar[decimal] {
 	}
 }
 
-// weightShape is a weight, which is scaled when all weights of its pool are known: see scaleWeights. What
-// weights come to is checked for all of them together.
+// weightShape is a weight. endPool scales it, and a check of the pool checks all weights together.
 type weightShape struct{ *scalar[decimal] }
 
 var (

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// The keys of a catalog, in one table. Parse reads by it, the JSON Schema is generated from it, and
-// the reference in docs/reference/catalog-keys.md is checked against it. Its limits are those of
-// catalogs built in Go, too. What spans several keys (sums, cycles) stands in check.go.
+// The keys of a catalog, in one table. Parse and Check go by it, the JSON Schema is generated from it, and
+// docs/reference/catalog-keys.md is checked against it. check.go has what spans several keys.
 
 // entryShapes are the shapes of entries in the modes of pools.
 var entryShapes = map[Mode]*object[Entry]{ModeWeighted: weightedEntryShape, ModeRaffle: raffleEntryShape, ModeEach: eachEntryShape}

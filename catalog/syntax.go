@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// syntax reports an error of the YAML library with its place, if it has one. Where the cause is a common
-// one (a tab, indentation, a colon or another sign in a text), it says that, and shows the line.
+// syntax reports an error of the YAML library, with its place. If the cause is a common one (a tab,
+// indentation, a colon or another sign in a text), it says so and shows the line.
 func (r *reader) syntax(text []byte, err error) {
 	e := (*yaml.LoadError)(nil)
 	if !errors.As(err, &e) {

@@ -6,9 +6,8 @@ import (
 	"unicode"
 )
 
-// AppendYAML appends the catalog as YAML that [Parse] reads as the same catalog, with the same
-// canonical form and hash. Comments of the source, and how it was laid out, are not kept. It may be
-// longer than the source.
+// AppendYAML appends the catalog as YAML that [Parse] reads as the same catalog, with the same hash. The
+// source's comments and layout are not in it. It may be longer than the source.
 func (c *Catalog) AppendYAML(b []byte) []byte {
 	for _, f := range rootShape.present(c) {
 		switch {

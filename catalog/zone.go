@@ -9,14 +9,11 @@ import (
 	_ "time/tzdata" // for machines without tables of their own; 450 kB of the binary
 )
 
-// A time zone is compiled: its offsets stand in the catalog, so that a log means the same whatever
-// tables a machine has. Only reading a source asks the tables.
-
-// Zone is the time zone whose days and weeks count. The zero value is UTC.
+// Zone is the time zone whose days and weeks count. It has its offsets, so that a log means the same
+// whatever tables a machine has: only Parse reads those. The zero value is UTC.
 type Zone struct {
-	Name string `json:"name"` // of the IANA database, such as Asia/Tokyo; empty: UTC
-	// Offsets are by ascending From, which is 0 in the first. The last holds from 2100 on.
-	Offsets []Offset `json:"offsets,omitempty"`
+	Name    string   `json:"name"`              // in the IANA database, such as Asia/Tokyo; empty: UTC
+	Offsets []Offset `json:"offsets,omitempty"` // by ascending From, the first from 0; the last holds from 2100 on
 }
 
 // Offset is by how much a zone's clocks are ahead of UTC from a moment on.
@@ -46,20 +43,21 @@ func validZone(name string) bool {
 //go:embed zones.txt
 var zones string
 
-// likeZone returns the zone that was probably meant by a name with wrong capitals, without its
-// region, or with a slip. It returns "" if no zone is like it.
+// likeZone asks for the zone that was probably meant by a name with wrong capitals, without its region, or
+// with a slip. It returns "" if no zone is like it.
 func likeZone(name string) string {
 	spelt := strings.ReplaceAll(name, " ", "_")
-	for zone := range strings.Lines(zones) {
-		zone = strings.TrimSpace(zone)
+	like := nearest(spelt, strings.FieldsSeq(zones))
+	for zone := range strings.FieldsSeq(zones) {
 		if strings.EqualFold(zone, spelt) || strings.EqualFold(zone[strings.LastIndexByte(zone, '/')+1:], spelt) {
-			return "did you mean " + zone + "?"
+			like = zone
+			break
 		}
 	}
-	if zone := nearest(spelt, strings.FieldsSeq(zones)); zone != "" {
-		return "did you mean " + zone + "?"
+	if like == "" {
+		return ""
 	}
-	return ""
+	return "did you mean " + like + "?"
 }
 
 // zoneShape is the name of a time zone.

@@ -5,9 +5,8 @@ import "math"
 // blockLen is the number of weights in a block.
 const blockLen = 16
 
-// block holds 16 weights as four groups of four running sums: the third number of a group is the
-// sum of the group's first three weights, the fourth the sum of all four. Of 16 bits a block is
-// half a cache line, of 32 bits a whole one.
+// block holds 16 weights as four groups of four running sums: a group's third number is the sum of its
+// first three weights. A block of 16 bits is half a cache line, one of 32 bits a whole one.
 type block[T uint16 | uint32 | uint64] [4][4]T
 
 // find returns which of the 16 weights covers rest, a point within the block.
@@ -20,8 +19,8 @@ func (b *block[T]) find(rest uint64) uint64 {
 // less returns 1 if sum < q and else 0, neither being above 2^63.
 func less(sum, q uint64) uint64 { return (sum - q) >> 63 }
 
-// group returns which of four groups, of which the first three have these sums, covers the point
-// before q, and how far after that group's beginning q is.
+// group returns which of four groups covers the point before q, and how far q is into that group. The
+// first three groups have these sums.
 func group(s0, s1, s2, q uint64) (k, within uint64) {
 	d0, d1, d2 := less(s0, q), less(s0+s1, q), less(s0+s1+s2, q)
 	return d0 + d1 + d2, q - (s0&-d0 + s1&-d1 + s2&-d2)
@@ -42,8 +41,8 @@ func (b *block[T]) add(i uint, delta uint64) {
 	g[3] += d
 }
 
-// lower lowers the i-th weight, i taken modulo 16, by one if that makes it weight, which is not
-// 2^64-1. It reports whether it did.
+// lower lowers the i-th weight, i taken modulo 16, by one if that makes it weight, which is not 2^64-1. It
+// reports whether it did.
 func (b *block[T]) lower(i uint, weight uint64) bool {
 	if b.weight(i)-1 != weight {
 		return false
@@ -82,9 +81,8 @@ const (
 // chunkLen is the number of moved blocks that are allocated together, 8 KiB.
 const chunkLen = 64
 
-// blocks holds all weights of a table. All its blocks have one width, but those of them which hold
-// a group that the width is too small for have moved to 64-bit sums elsewhere. A block that has
-// moved stays there: a weight that goes to and fro costs no copy each time.
+// blocks holds all weights of a table, in blocks of one width. A block with a group that the width is too
+// small for moves to 64-bit sums elsewhere. It stays there: a weight that goes to and fro costs no copies.
 type blocks struct {
 	width  uint8
 	narrow []block[uint16] // used when width is 16
@@ -179,8 +177,7 @@ func (b *blocks) at(i uint64) store {
 // weight returns the weight at index.
 func (b *blocks) weight(index uint) uint64 { return b.at(uint64(index / blockLen)).weight(index) }
 
-// fit returns the block of index with room for weight there: it moves the block if its sums are too
-// narrow.
+// fit returns the block of index, with room for weight: it moves the block if its sums are too narrow.
 func (b *blocks) fit(index uint, weight uint64) store {
 	i := index / blockLen
 	p := b.at(uint64(i))

@@ -19,18 +19,16 @@ const minGuided = 3
 //	                      │ first block   │ tree  │ last           │
 //	                      └───────────────┴───────┴────────────────┘
 //
-// The points of a cell up to and with its last-th lie in the first block and those after it in the
-// next one, unless tree is set: then it meets more than two blocks, and the tree must be asked.
-// Such a cell holds the ends of two blocks, and there are more cells than blocks, so that fewer
-// than half of the points are in one. A cell never takes more than 64 bits: there is room for at
-// least twice as many cells as blocks, and that room times 2^shift is less than twice the total, or
-// shift is 0.
+// The points of a cell up to its last-th lie in the first block, and those after it in the next one. If
+// tree is set, the cell meets more than two blocks, and the tree must be asked. Such a cell holds the ends
+// of two blocks, and there are more cells than blocks, so fewer than half of the points are in one. A cell
+// fits in 64 bits: there is room for at least twice as many cells as blocks, and that room times 2^shift
+// is less than twice the total, or shift is 0.
 type guide struct {
 	live  bool
 	shift uint8
-	cells []uint64 // room for the most cells that there can be; nil in a table that is too small to have a guide
-	// starts[i] is the sum of the blocks before block i; the first after the last block is the
-	// total, the second is beyond every point.
+	cells []uint64 // room for the most cells that there can be; nil in a table that is too small for a guide
+	// starts[i] is the sum of the blocks before block i; then come the total, and more than every point.
 	starts []uint64
 
 	calm  uint64 // draws to go by without a change before the guide is made again
@@ -41,7 +39,7 @@ type guide struct {
 	limit int    // number of cells in use
 }
 
-// init makes a zero guide one for that many blocks, which is to be made at once.
+// init prepares a zero guide for so many blocks, to be made at once.
 func (g *guide) init(blocks int) {
 	if blocks < minGuided {
 		g.calm, g.wait = math.MaxUint64, math.MaxUint64
@@ -59,7 +57,7 @@ func (g *guide) changed() {
 	g.sum = 0
 }
 
-// counted counts a draw for a guide that is not live. It reports whether the guide shall advance.
+// counted counts a draw while the guide is not live. It reports whether the guide shall advance.
 func (g *guide) counted() bool {
 	if g.wait > 0 {
 		g.wait--
@@ -68,8 +66,7 @@ func (g *guide) counted() bool {
 	return true
 }
 
-// lookup returns the block that covers point, and what of point lies within it. It reports false
-// when the tree must be asked.
+// lookup returns the block that covers point, and where in it. It reports false if the tree must be asked.
 func (g *guide) lookup(point uint64) (block, within uint64, ok bool) {
 	c := g.cells[point>>(g.shift&63)]
 	tree := uint64(1) << (g.shift & 63)
@@ -81,8 +78,8 @@ func (g *guide) lookup(point uint64) (block, within uint64, ok bool) {
 	return block, point - g.starts[block], true
 }
 
-// advance does the next steps of making the guide for the blocks, whose sum is total, above zero.
-// At the last it becomes live.
+// advance does the next steps of making the guide for the blocks, whose sum is total, above zero. After the
+// last one the guide is live.
 func (g *guide) advance(b *blocks, total uint64) {
 	for range stepsPerDraw {
 		switch {

@@ -22,13 +22,11 @@ var (
 	ErrTooLong = errors.New("sampler: too many entries")
 )
 
-// Source is a source of uniformly distributed 64-bit values. It is the interface of
-// math/rand/v2.Source.
+// Source is a source of uniformly distributed 64-bit values, as math/rand/v2.Source is.
 type Source interface{ Uint64() uint64 }
 
-// Sampler is a table of weights to draw from. The zero value is an empty table.
-// Do not copy a Sampler. It is not safe for concurrent use, not even by several
-// Draws, because they advance the guide.
+// Sampler is a table of weights to draw from. The zero value is an empty table. Do not copy it. It is not
+// safe for concurrent use, not even by several Draws, because they advance the guide.
 type Sampler struct {
 	total  uint64
 	tree   tree
@@ -37,9 +35,8 @@ type Sampler struct {
 	length int
 }
 
-// New returns a Sampler with these weights. It does not keep the slice. A weight may be zero, and
-// the slice may be empty. It returns ErrOverflow if the sum of the weights exceeds MaxTotal, and
-// ErrTooLong if there are more than MaxLen of them.
+// New returns a Sampler with these weights. It does not keep the slice. A weight may be zero, and the slice
+// may be empty. It returns ErrOverflow if the sum exceeds MaxTotal, and ErrTooLong for more than MaxLen.
 func New(weights []uint64) (*Sampler, error) {
 	if err := checkLen(len(weights)); err != nil {
 		return nil, err
@@ -80,8 +77,7 @@ func (s *Sampler) Len() int { return s.length }
 // Total returns the sum of the weights.
 func (s *Sampler) Total() uint64 { return s.total }
 
-// Weight returns the weight of the entry at index. It panics, as a slice does,
-// if index is out of range.
+// Weight returns the weight of the entry at index. It panics if index is out of range.
 func (s *Sampler) Weight(index int) uint64 {
 	if uint(index) >= uint(s.length) {
 		panic(s.outOfRange(index))
@@ -97,9 +93,9 @@ func (s *Sampler) outOfRange(index int) error {
 	return fmt.Errorf("%w: got %d, want at least 0 and less than %d", ErrIndex, index, s.length)
 }
 
-// Draw chooses an entry with probability weight/total, by the contract in the package comment. It
-// reports false if the total is zero. It takes one value from src, and each further value with a
-// probability below total/2^64. It takes none if the total is zero.
+// Draw chooses an entry with probability weight/total, by the contract in the package comment. It reports
+// false, and takes nothing from src, if the total is zero. Otherwise it takes one value from src, and each
+// further value with a probability below total/2^64.
 func (s *Sampler) Draw(src Source) (index int, ok bool) {
 	if s.total == 0 {
 		return 0, false
@@ -107,8 +103,8 @@ func (s *Sampler) Draw(src Source) (index int, ok bool) {
 	return s.find(uniform(src, s.total)), true
 }
 
-// At returns the entry that covers point, as the package comment lays the
-// entries out. It reports false if point is not below the total.
+// At returns the entry that covers point: see the package comment. It reports false if point is not below
+// the total.
 func (s *Sampler) At(point uint64) (index int, ok bool) {
 	if point >= s.total {
 		return 0, false
@@ -116,9 +112,8 @@ func (s *Sampler) At(point uint64) (index int, ok bool) {
 	return s.find(point), true
 }
 
-// find returns the entry that covers point, which is below the total. The tree's descent stands
-// here and not in a function of its own because a call for each structure would take a third of a
-// draw.
+// find returns the entry that covers point, which is below the total. The tree's descent stands here, and
+// not in a function of its own, because a call for each structure would take a third of a draw.
 func (s *Sampler) find(point uint64) int {
 	at, rest, found := uint64(0), point, s.guide.live // at: the block; rest: what of point lies within it
 	if found {
@@ -148,9 +143,8 @@ func (s *Sampler) find(point uint64) int {
 	return int(at*blockLen + b.at(at).find(rest))
 }
 
-// Take draws an entry as Draw does and lowers its weight by one. It takes a ticket out of the box,
-// for weights that count tickets. It returns what Draw followed by Set(index, Weight(index)-1)
-// would, in one descent. Set(index, Weight(index)+1) undoes it.
+// Take draws a ticket out of the box: in one descent it does what Draw and Set(index, Weight(index)-1) do.
+// Set(index, Weight(index)+1) undoes it.
 func (s *Sampler) Take(src Source) (index int, ok bool) {
 	if s.total == 0 {
 		return 0, false
@@ -169,8 +163,8 @@ func (s *Sampler) Set(index int, weight uint64) error {
 		return s.outOfRange(index)
 	}
 	i, b := uint(index), &s.blocks
-	// A ticket less is the usual change, and has a way of its own. Added as a constant it spares
-	// the draws that follow from waiting, after a cache miss, for the difference of two numbers.
+	// A ticket less is the usual change. Added as a constant, it spares the draws that follow from waiting,
+	// after a cache miss, for the difference of two numbers.
 	if b.moved == 0 && weight <= MaxTotal {
 		var lowered bool
 		switch b.width {
@@ -209,8 +203,7 @@ func (s *Sampler) set(i uint, weight uint64) error {
 	return nil
 }
 
-// uniform returns a value uniformly distributed in [0, n), n > 0, by the multiply-shift method with
-// rejection.
+// uniform returns a value uniformly distributed in [0, n), n > 0, by multiply-shift with rejection.
 func uniform(src Source, n uint64) uint64 {
 	high, low := bits.Mul64(src.Uint64(), n)
 	if low < n { // the exact bound, 2^64 mod n, is below n and costs a division: only now

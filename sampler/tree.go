@@ -16,11 +16,11 @@ func (n *node) find(rest uint64) (child uint64) {
 		((n[4]-q)>>63 + (n[5]-q)>>63) + ((n[6]-q)>>63 + (n[7]-q)>>63)
 }
 
-// tree finds blocks by running sums. It has two halves, so that it has one level less for as many
-// blocks, each with a root of its own: the halves' roots are the first one or two nodes.
+// tree finds blocks by running sums. It has two halves with a root each, the first one or two nodes, and so
+// a level less.
 type tree struct {
-	// half is the sum of the first half. With one half only it is 2^63 more than all that has been
-	// added to the sum since init: more than the sum, and so than any point, ever.
+	// half is the sum of the first half. With one half only, it is 2^63 more than all that was added since
+	// init, and so above every point.
 	half   uint64
 	depth  int
 	levels [maxDepth]int // where in nodes each level begins, roots first
@@ -63,15 +63,13 @@ func (t *tree) init(b *blocks) {
 	}
 }
 
-// root returns which half covers point, which is below the sum of all, and what of point lies
-// within that half.
+// root returns which half covers point, which is below the sum of all, and where in that half.
 func (t *tree) root(point uint64) (half, within uint64) {
 	_, first := bits.Sub64(point, t.half, 0)
 	return 1 - first, point - t.half&(first-1)
 }
 
-// take is find, and lowers the block's sum by one: at each level that lowers the very sums that
-// find does not count.
+// take is find, and lowers the block's sum by one: at each level, the sums that find does not count.
 func (t *tree) take(point uint64) (block, within uint64) {
 	at, rest := t.root(point)
 	t.half -= 1 - at

@@ -6,15 +6,14 @@ import (
 	"github.com/kuji-dev/kuji/view"
 )
 
-// Campaign is how a pool's budgets and moments stand at one time. It says nothing that is not known to
-// someone who has the catalog and the results of all draws.
+// Campaign is how a pool's budgets and moments stand at one time. It says only what follows from the catalog
+// and the results of all draws.
 type Campaign struct {
 	Budgets []view.Budget  // item by item, in the order of the catalog
 	Moments []EntryMoments // entry by entry, in the order of the catalog
 	spent   map[*rules.Budget]uint64
 }
 
-// EntryMoments are the moments of an entry.
 type EntryMoments struct {
 	Entry string
 	view.Moments

@@ -113,9 +113,8 @@ func (v *viewer) read(pt *rules.Pool, f func(i int, left, drawn uint64, limited 
 	return ok
 }
 
-// readBelow finds out which of the pools that a pool leads to have something left. It comes first:
-// until the pool itself is read more of them may run out. A box that is filled again is so in the
-// event that emptied it.
+// readBelow finds out which of the pools that a pool leads to have something left. It comes first: until the
+// pool itself is read, more of them may run out. The event that empties a box fills it again.
 func (v *viewer) readBelow(pt *rules.Pool) {
 	for i := range pt.Branches {
 		if target := pt.Branches[i].Target; target != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Wanted says which events a reader of many wants: those about a player, about a pool, or both. It
-// finds them by numbers, so that an event that nobody wants is never described.
+// Wanted says which events a reader wants: those about a player, about a pool, or both. It finds them by
+// numbers, so that others need not be described.
 type Wanted struct {
 	Player, Pool       string // "": all
 	PlayerNum, PoolNum uint32 // NotNumbered: it has none yet
@@ -26,9 +26,8 @@ const NotNumbered = math.MaxUint32
 // All reports whether every event is wanted.
 func (w *Wanted) All() bool { return w.Player == "" && w.Pool == "" }
 
-// Match reports whether an event that was applied is wanted: whether its request, or a member of the
-// group, names the player, who asks or gets, and the pool. One that cannot be read is wanted: its reader
-// says what is wrong with it.
+// Match reports whether an event that was applied is wanted: whether its request, or a member of it, names
+// the player, who asks or gets, and the pool. One that cannot be read is: its reader says what is wrong.
 func (w *Wanted) Match(ev *store.Event) bool {
 	kind := rules.Kind(ev.Kind)
 	switch {

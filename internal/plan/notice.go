@@ -8,10 +8,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
-// Notices are what deserves a second look in a catalog as a whole. A plan has those that the
-// catalog in force does not have.
-
-// notice is one of them.
+// notice is what deserves a second look in a catalog as a whole.
 type notice struct{ id, warning string }
 
 // noticesOf looks over a catalog. left says what is left of stocks.
@@ -67,7 +64,7 @@ func (l *looker) enter(pt *rules.Pool) {
 	l.reward(&pt.Last, l.open[pt.Num])
 }
 
-// reward notes what a reward gives, which can be given or not.
+// reward notes what a reward gives; can: whether it can be given.
 func (l *looker) reward(w *rules.Reward, can bool) {
 	for i := range w.Items {
 		item := w.Items[i].Item
@@ -110,8 +107,8 @@ func (l *looker) pool(pt *rules.Pool) {
 	}
 }
 
-// complete warns of a complete gacha ("kompu gacha"): something is given for a set of two or more
-// different items, each of which players can get only by chance, from draws that cost something.
+// complete warns of a complete gacha ("kompu gacha"): a set of two or more different items is worth
+// something, and players can get each only by chance, from draws that cost something.
 func (l *looker) complete(pool, what string, set []catalog.Stack) {
 	var items []string
 	for _, st := range set {
@@ -126,8 +123,8 @@ func (l *looker) complete(pool, what string, set []catalog.Stack) {
 	}
 }
 
-// findChances finds the items that are given by chance and for a price, and those that there is
-// another way to get: free, or in every draw of a pool with a price.
+// findChances finds the items that are given by chance and for a price, and those that can be had otherwise:
+// free, or in every draw of a pool with a price.
 func (l *looker) findChances() {
 	always := make([][]uint32, len(l.t.PoolByNum)) // by pool: the items that every draw gives, ascending
 	for _, pt := range l.t.BottomUp {
@@ -146,8 +143,8 @@ func (l *looker) findChances() {
 	}
 }
 
-// alwaysOf returns the items that every draw from a pool gives, ascending, if below has those of the
-// pools that it leads to.
+// alwaysOf returns the items that every draw from a pool gives, ascending; below has those of the pools that
+// it leads to.
 func alwaysOf(pt *rules.Pool, below [][]uint32) []uint32 {
 	var all []uint32
 	first := true

@@ -29,12 +29,12 @@ const (
 	ChangeNotice       view.ChangeKind = "notice"        // nothing changes, but the catalog deserves a second look
 )
 
-// Planner makes a plan concurrently with commands, but not with another catalog. It reads what
-// commands change at some moment after NewPlanner.
+// Planner makes a plan concurrently with commands, but not with another catalog. It reads what commands
+// change at some moment after NewPlanner.
 type Planner struct {
 	state    PlanState
 	t        *rules.Tables
-	supplies []string // by item number: what players hold, in words; empty: nobody holds any
+	supplies []string // by item number: what players hold; empty: nobody holds any
 	now      int64    // the time stamp that applying the catalog would get
 	players  uint32
 	young    int // how many remembered request ids the new window would still cover
@@ -50,8 +50,8 @@ type PlanState interface {
 	ReadStock(pool uint32, entries []uint32, version uint64, f func(i int, left, drawn uint64, limited bool)) (last uint64, ok bool)
 }
 
-// NewPlanner begins a plan of a catalog over t, to be applied at now, a time stamp. The caller holds
-// the realm's lock meanwhile, for a time in proportion to the number of items and pools.
+// NewPlanner begins a plan of a catalog over t, applied at the time stamp now. The caller holds the realm's
+// lock meanwhile: it takes time in proportion to the number of items and pools.
 func NewPlanner(state PlanState, t *rules.Tables, c *catalog.Catalog, now int64) *Planner {
 	p := &Planner{state: state, t: t, now: now, players: state.Players(), supplies: make([]string, state.Items()), pools: map[string]*counts{}, refilled: map[string]uint64{}}
 	for i := range p.supplies {
@@ -107,8 +107,8 @@ func (c *counts) total() (sum uint64) {
 	return sum
 }
 
-// Plan says, item by item, what applying c would change, or refuses it with a *ConflictError. If nobody
-// waits for it any more, odds are left out.
+// Plan says what applying c would change, or refuses it with a *ConflictError. It leaves out odds if nobody
+// waits for it any more.
 func (s *Planner) Plan(c *catalog.Catalog, going odds.Going) (view.Plan, error) {
 	prepared, err := rules.Prepare(s.state, s.t, c, nil, 0)
 	if err != nil {
@@ -125,8 +125,7 @@ func (s *Planner) Plan(c *catalog.Catalog, going odds.Going) (view.Plan, error) 
 	return p.Plan, nil
 }
 
-// planNotices adds what deserves a second look in the new catalog, and is not so in the one in
-// force.
+// planNotices adds what deserves a second look in the new catalog, and does not stand in the one in force.
 func (s *Planner) planNotices(p *draft, t *rules.Tables) {
 	known := map[notice]bool{}
 	if s.t.Catalog != nil {
@@ -148,7 +147,7 @@ type draft struct {
 	lines    map[string]int // by pool: index in Changes of what changes in its settings
 }
 
-// maxPlanSettings is the most settings that a plan lists. Of what comes then there is the text.
+// maxPlanSettings is the most settings that a plan lists. Later changes have only their text.
 const maxPlanSettings = 200_000
 
 func (p *draft) add(c view.Change) {
@@ -198,9 +197,8 @@ func (s *Planner) planRealm(p *draft, c *catalog.Catalog) {
 		return
 	}
 	if !slices.Equal(old.Start, c.Start) {
-		p.add(view.Change{Kind: ChangeRealm, ID: "start", Text: fmt.Sprintf(
-			"starting grants: changed for players who come from now on; of the %d seen so far, those who have come keep theirs", s.players),
-			Settings: []view.Setting{{Name: "start", Before: stacksText(old.Start), After: stacksText(c.Start)}}})
+		p.add(realmChange("start", stacksText(old.Start), stacksText(c.Start),
+			"starting grants: changed for players who come from now on; of the %d seen so far, those who have come keep theirs", s.players))
 	}
 	if old.Idempotency != c.Idempotency {
 		p.add(s.planWindow(old.Idempotency, c.Idempotency))
@@ -208,14 +206,17 @@ func (s *Planner) planRealm(p *draft, c *catalog.Catalog) {
 	if old.Zone.Name != c.Zone.Name || !slices.Equal(old.Zone.Offsets, c.Zone.Offsets) {
 		p.add(planZone(&old.Zone, &c.Zone))
 	}
-	if old.Guesses != c.Guesses {
-		p.add(view.Change{Kind: ChangeRealm, ID: "guesses", Text: fmt.Sprintf("guesses of codes: %s instead of %s for each player", guessesText(c.Guesses), guessesText(old.Guesses)),
-			Settings: []view.Setting{{Name: "guesses", Before: guessesText(old.Guesses), After: guessesText(c.Guesses)}}})
+	if was, now := guessesText(old.Guesses), guessesText(c.Guesses); was != now {
+		p.add(realmChange("guesses", was, now, "guesses of codes: %s instead of %s for each player", now, was))
 	}
 	if old.Name != c.Name {
-		p.add(view.Change{Kind: ChangeRealm, ID: "name", Text: fmt.Sprintf("name: %q instead of %q", c.Name, old.Name),
-			Settings: []view.Setting{{Name: "name", Before: old.Name, After: c.Name}}})
+		p.add(realmChange("name", old.Name, c.Name, "name: %q instead of %q", c.Name, old.Name))
 	}
+}
+
+// realmChange is the change of a setting of the realm.
+func realmChange(name, before, after, format string, args ...any) view.Change {
+	return view.Change{Kind: ChangeRealm, ID: name, Text: fmt.Sprintf(format, args...), Settings: []view.Setting{{Name: name, Before: before, After: after}}}
 }
 
 func guessesText(g catalog.Guesses) string {
@@ -236,8 +237,8 @@ func stacksText(all []catalog.Stack) string {
 
 // planZone describes a change of the time zone.
 func planZone(old, z *catalog.Zone) view.Change {
-	ch := view.Change{Kind: ChangeRealm, ID: "zone", Text: fmt.Sprintf("zone: %s instead of %s, for days and weeks of limits, free draws, budgets and guesses", zoneName(z), zoneName(old)),
-		Settings: []view.Setting{{Name: "zone", Before: zoneName(old), After: zoneName(z)}}}
+	was, now := cmp.Or(old.Name, "UTC"), cmp.Or(z.Name, "UTC")
+	ch := realmChange("zone", was, now, "zone: %s instead of %s, for days and weeks of limits, free draws, budgets and guesses", now, was)
 	if z.Name == old.Name {
 		ch.Text = fmt.Sprintf("zone: other offsets for %s", z.Name)
 		ch.Settings[0].After += ", with other offsets"
@@ -246,13 +247,10 @@ func planZone(old, z *catalog.Zone) view.Change {
 	return ch
 }
 
-func zoneName(z *catalog.Zone) string { return cmp.Or(z.Name, "UTC") }
-
 // planWindow describes a change of the idempotency window.
 func (s *Planner) planWindow(old, w catalog.Idempotency) view.Change {
-	ch := view.Change{Kind: ChangeRealm, ID: "idempotency", Text: fmt.Sprintf(
-		"idempotency window: room for %d ids of the last %v, that is %s new ids a second, instead of %d of the last %v", w.Count, w.Age, rate(w), old.Count, old.Age),
-		Settings: []view.Setting{{Name: "idempotency", Before: windowText(old), After: windowText(w)}}}
+	ch := realmChange("idempotency", windowText(old), windowText(w),
+		"idempotency window: room for %d ids of the last %v, that is %s new ids a second, instead of %d of the last %v", w.Count, w.Age, rate(w), old.Count, old.Age)
 	young := s.young
 	if w.IDs == catalog.IDsTimeOrdered {
 		ch.Text += fmt.Sprintf("; ids carry their time, at most %v ahead", w.Ahead)

@@ -42,19 +42,16 @@ func (s *Planner) planPools(p *draft, t *rules.Tables, going odds.Going) {
 func (s *Planner) planPool(p *draft, pt *rules.Pool) bool {
 	c := pt.Config
 	st, old, before := s.counts(c.ID), s.t.PoolByID[c.ID], len(p.Changes)
-	switch {
-	case old == nil:
+	if old == nil {
 		text := "pool " + c.ID + ": added"
 		if st.known {
 			text += fmt.Sprintf("; it was here before, and its %d draws count", st.total())
 		}
 		p.add(view.Change{Kind: ChangePoolAdded, ID: c.ID, Text: text, Settings: differences(nil, c.Settings())})
-	default:
-		if changed := differences(old.Config.Settings(), c.Settings()); len(changed) > 0 {
-			p.lines[c.ID] = len(p.Changes)
-			p.add(view.Change{Kind: ChangePoolChanged, ID: c.ID, Text: "pool " + c.ID + ": " + settingsText(changed), Settings: changed,
-				Warning: warnings(old, st, c)})
-		}
+	} else if changed := differences(old.Config.Settings(), c.Settings()); len(changed) > 0 {
+		p.lines[c.ID] = len(p.Changes)
+		p.add(view.Change{Kind: ChangePoolChanged, ID: c.ID, Text: "pool " + c.ID + ": " + settingsText(changed), Settings: changed,
+			Warning: warnings(old, st, c)})
 	}
 	for i := range c.Entries {
 		s.planEntry(p, c, i, st, old)
@@ -106,8 +103,8 @@ func settingsText(all []view.Setting) string {
 	return strings.Join(parts, ", ")
 }
 
-// warnings says what deserves a second look in the settings of a pool: counters that begin again, so that
-// what was counted is not in them, and numbers that move far.
+// warnings says what deserves a second look in a pool's settings: counters that begin again, and numbers
+// that move far.
 func warnings(old *rules.Pool, st *counts, c *catalog.Pool) string {
 	var all []string
 	warn := func(what []string, format string) {
@@ -142,8 +139,7 @@ func newLimits(old *rules.Pool, c *catalog.Pool) (what []string) {
 	return what
 }
 
-// lostTracks returns the tracks of the pool in force whose counters the new one does not have, by the
-// names that clients know.
+// lostTracks returns the tracks whose counters the new pool does not have, by the names that clients know.
 func lostTracks(old *rules.Pool, c *catalog.Pool) (what []string) {
 	for i := range old.Config.Tracks {
 		was := &old.Config.Tracks[i]
@@ -204,12 +200,11 @@ func (p *draft) removeEntries(pool *rules.Pool, st *counts, now *rules.Pool) {
 	}
 }
 
-// stockText says what is left of a stock.
-func stockText(unlimited bool, left, of uint64) string {
+func stockText(unlimited bool, left, stock uint64) string {
 	if unlimited {
 		return "unlimited stock"
 	}
-	return fmt.Sprintf("%d of %d", left, of)
+	return fmt.Sprintf("%d of %d", left, stock)
 }
 
 // planEntry describes one entry of the new catalog, or counts it if nothing changes.
@@ -257,19 +252,13 @@ func (s *Planner) planEntry(p *draft, pool *catalog.Pool, i int, st *counts, old
 	p.add(ch)
 }
 
-// leftAfter returns how many are left of an entry's new stock after drawn of them were drawn.
-func leftAfter(st catalog.Stock, drawn uint64) uint64 {
-	if st.Unlimited || st.Count <= drawn {
-		return 0
-	}
-	return st.Count - drawn
-}
+// leftAfter returns how many are left of an entry's new stock, 0 if it is unlimited.
+func leftAfter(st catalog.Stock, drawn uint64) uint64 { return st.Count - min(st.Count, drawn) }
 
-// maxPlanWork is as MaxWork, for all pools whose odds a plan compares.
+// maxPlanWork bounds the work for all pools whose odds a plan compares: see odds.MaxWork.
 const maxPlanWork = 4 * odds.MaxWork
 
-// planOdds compares what pools give before and after, to a player who was never seen. touched are
-// the pools that change.
+// planOdds compares what pools give a player who was never seen. touched are the pools that change.
 func (s *Planner) planOdds(p *draft, t *rules.Tables, touched rules.NumSet, going odds.Going) {
 	if s.t.Catalog == nil {
 		return
@@ -284,18 +273,14 @@ func (s *Planner) planOdds(p *draft, t *rules.Tables, touched rules.NumSet, goin
 		}
 		is, err := odds.Newcomer(t, pt, s.leftThen, s.refilledOf)
 		was, oldErr := odds.Newcomer(s.t, old, s.leftNow, s.refilledOf)
+		var now, then view.Odds
+		if err == nil && oldErr == nil {
+			now, err = is.OddsWithin(&budget, going)
+			then, oldErr = was.OddsWithin(&budget, going)
+		}
 		if err != nil || oldErr != nil {
 			skipped++
-			continue
-		}
-		now, err := is.OddsWithin(&budget, going)
-		then, oldErr := was.OddsWithin(&budget, going)
-		if err != nil || oldErr != nil {
-			skipped++
-			continue
-		}
-		changed, warning := compareOdds(&then, &now)
-		if len(changed) > 0 {
+		} else if changed, warning := compareOdds(&then, &now); len(changed) > 0 {
 			p.addSettings(c.ID, changed, warning)
 		}
 	}
@@ -335,8 +320,7 @@ func (s *Planner) leftThen(pt *rules.Pool, entry uint32) uint64 {
 	return leftAfter(pt.Entries[entry].Config.Stock, drawn)
 }
 
-// compareOdds returns what differs, and a warning of what moved more than threefold: entries, and the
-// average of an item.
+// compareOdds returns what differs, and a warning of odds, or else averages, that moved more than threefold.
 func compareOdds(before, now *view.Odds) (changed []view.Setting, warning string) {
 	changed, moved := compare(before.Outcomes, now.Outcomes, percent,
 		func(e *view.OutcomeOdds) (string, *big.Rat) { return e.Pool + "/" + e.Entry, e.Chance })
@@ -395,9 +379,9 @@ func few(all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// jumps reports whether a number moves more than threefold, up or down. Odds do whenever a digit or
-// the point of one weight slips: with a share of w, ten times the weight moves its odds by
-// 10/(1+9w) and all others by 1+9w, and one of the two is at least the root of ten, 3.16.
+// jumps reports whether a number moves more than threefold, up or down. Odds do if a digit or the point of a
+// weight slips: with a share of w, ten times the weight moves its odds by 10/(1+9w) and all others by
+// 1+9w, and one of the two is at least the root of ten, 3.16.
 func jumps(before, now *big.Rat) bool {
 	low, high := before, now
 	if low.Cmp(high) > 0 {
@@ -406,8 +390,7 @@ func jumps(before, now *big.Rat) bool {
 	return before.Sign() > 0 && new(big.Rat).Mul(low, big.NewRat(3, 1)).Cmp(high) < 0
 }
 
-// movedPrices returns the prices that move more than threefold. Prices are alternatives, in order; of one
-// that asks for other items, nothing can be said.
+// movedPrices returns the prices that move more than threefold, by their places among the alternatives.
 func movedPrices(old, c *catalog.Pool) (moved []string) {
 	for i := range min(len(old.Price), len(c.Price)) {
 		for _, st := range c.Price[i] {
@@ -424,8 +407,7 @@ func movedPrices(old, c *catalog.Pool) (moved []string) {
 	return moved
 }
 
-// movedPity returns the numbers of tracks and guarantees that move more than threefold: odds of one draw
-// do not show them.
+// movedPity returns the numbers of pity that move more than threefold: one draw's odds do not show them.
 func movedPity(old, c *catalog.Pool) (moved []string) {
 	compare := func(what string, before, now *big.Rat) {
 		if jumps(before, now) && now.Sign() > 0 {
