@@ -176,11 +176,10 @@ func (n *passer) nobody(v *view, realm string) error {
 
 // again waits for the next view, for a moment at most.
 func (n *passer) again(ctx context.Context, v *view) {
-	t := time.NewTimer(lookAgain)
-	defer t.Stop()
+	ctx, cancel := context.WithTimeout(ctx, lookAgain)
+	defer cancel()
 	select {
 	case <-v.changed:
-	case <-t.C:
 	case <-ctx.Done():
 	}
 }
