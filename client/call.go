@@ -16,8 +16,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// call sends a call again, the very same message, until it has an answer. It tries again after lost
-// connections, a busy server and unknown outcomes.
+// call sends the very same message until it has an answer: after lost connections, a busy server, unknown outcomes.
 func (c *Client) call(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
 		id := identify(req)
@@ -94,9 +93,8 @@ func (t *tries) failed(err error, sent bool) {
 	t.reached = t.reached || sent
 }
 
-// again waits before the next attempt, each time longer. Otherwise it returns the error to end with: of the
-// last attempt if that settles it or the time is up, or of the caller's context. timed is the caller's
-// context with the time that all attempts may take.
+// again waits before the next attempt, each time longer. It returns the error to end with: the last attempt's if that
+// settles it or timed, which bounds all attempts, is up, or that of the caller's context.
 func (t *tries) again(timed context.Context, err error) error {
 	how := t.judge(err)
 	if t.began.IsZero() {
@@ -124,8 +122,7 @@ func (t *tries) again(timed context.Context, err error) error {
 	}
 }
 
-// identify returns the request id of a command. It makes one for a command that has none, and for those
-// of a batch.
+// identify returns the request id of a command, and makes those that are missing, in a batch too.
 func identify(req connect.AnyRequest) string {
 	if batch, ok := req.Any().(*kujiv1.BatchRequest); ok {
 		for _, c := range batch.GetCommands() {

@@ -34,8 +34,7 @@ import (
 // DefaultTimeout is how long a call is tried if Options does not say.
 const DefaultTimeout = 10 * time.Second
 
-// MaxAnswer is the largest message that a client takes from a server, in bytes. A catalog of the
-// largest size fits.
+// MaxAnswer is the largest message that a client takes, in bytes. A catalog of the largest size fits.
 const MaxAnswer = 64 << 20
 
 // Options say how to call. The zero value works with a server that wants no key.
@@ -44,17 +43,14 @@ type Options struct {
 	Key string
 	// TLS is for https URLs. nil: the system's certificates, TLS 1.2 or newer.
 	TLS *tls.Config
-	// Transport carries the requests in place of a transport that the client makes. Clients can share
-	// one. TLS is not used then.
+	// Transport, if not nil, carries the requests, without TLS. Clients can share one.
 	Transport http.RoundTripper
 	// Timeout is how long a call is tried, repeats included. For a feed or a stream, it is how long one
 	// goes without an answer. 0: DefaultTimeout. Below 0: until the context ends.
 	Timeout time.Duration
-	// Attempt is how long a single attempt of a call may take before the client tries again, at the
-	// next server if there are several. 0: as long as the call.
+	// Attempt is how long one attempt may take before the next, at another server if any. 0: as long as the call.
 	Attempt time.Duration
-	// Retry, if not nil, gets the failure when a call, a feed or a stream is about to be tried again for
-	// the first time since it last got on.
+	// Retry, if not nil, gets the first failure since a call, a feed or a stream last got on.
 	Retry func(err error)
 	// Connect are options of Connect, such as connect.WithGRPC().
 	Connect []connect.ClientOption
@@ -74,8 +70,7 @@ type Client struct {
 	streams kujiv1connect.RewardServiceClient // over HTTP/2
 }
 
-// New returns a client of a server or, with several URLs, of nodes of one cluster. It begins with the
-// first. It connects when it is first used.
+// New returns a client of a server or of nodes of one cluster. It connects on first use, to the first URL.
 func New(urls []string, o Options) (*Client, error) {
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
@@ -107,12 +102,10 @@ func New(urls []string, o Options) (*Client, error) {
 	return c, nil
 }
 
-// NewID returns a new request id that carries the time: a ULID. A client makes one for a command that
-// has none. Make it yourself, and keep it, to be able to ask later what came of the command.
+// NewID returns a new request id, a ULID. Keep it to be able to ask later what came of the command.
 func NewID() string { return ulid.New(time.Now()) }
 
-// newTransport is Go's default transport, with limits, and with room for many connections to few
-// servers. http2 is for streams: HTTP/2 without TLS, too.
+// newTransport has room for many connections to few servers. http2 is for streams: HTTP/2 without TLS, too.
 func newTransport(conf *tls.Config, http2 bool) *http.Transport {
 	if conf == nil {
 		conf = &tls.Config{MinVersion: tls.VersionTLS12}

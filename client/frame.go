@@ -7,10 +7,8 @@ import (
 	"net/http"
 )
 
-// wholeMessages hands each message of a stream to the transport together with
-// its head of five bytes: one piece, and so one frame, as most gRPC clients do.
-// Connect's client writes the two apart. That takes two frames and two system
-// calls, and as many again for the receiver.
+// wholeMessages hands each message of a stream to the transport with its head of five bytes, as one frame. Connect's
+// client writes the two apart: twice the frames and system calls, for the receiver too.
 type wholeMessages struct{ http.RoundTripper }
 
 // RoundTrip implements [http.RoundTripper].

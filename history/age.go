@@ -14,8 +14,7 @@ import (
 //
 // Holdings stay, and so do the balances after the events that are kept.
 
-// removeAtOnce is how many events go in one transaction at least, if so many are old. Twice as many as
-// come go, if that is more.
+// removeAtOnce is how many old events go in one transaction, or twice as many as come, if that is more.
 const removeAtOnce = 1 << 12
 
 // outdated is events that are to go: all before a place.

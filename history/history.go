@@ -65,23 +65,20 @@ type State struct {
 	// and are removed. 0: none was. What players hold, and balances, do not suffer from it.
 	KeptFrom     uint64
 	KeptFromTime int64 // the time of the oldest event that is kept, in Unix milliseconds
-	// ProvenFrom is the position from which on every event is known to be as the log has it. Those before
-	// are in a history that was damaged, or are older than checksums, and the log no longer had them when
-	// the history was built again. Balances rest on them too. 0: all are proven.
+	// ProvenFrom is the position from which on every event is known to be as the log has it; 0: all. Those before were
+	// damaged or had no checksums, and the log no longer had them. Balances rest on them too.
 	ProvenFrom uint64
 }
 
 // Options are how a history is kept. The zero value is good.
 type Options struct {
-	// Age is for how long events are kept, counted back from the newest. Older ones are removed as new
-	// ones come. 0: all are kept.
+	// Age is for how long events are kept, counted back from the newest, as new ones come. 0: all are kept.
 	Age time.Duration
 	// MustExist opens a history only if it exists.
 	MustExist bool
 }
 
-// progress is the row that changes together with all others. Its State has no position, and of ProvenFrom
-// what the database says.
+// progress is the row that changes with all others. Its State has no position, and ProvenFrom as stored.
 type progress struct {
 	State
 	at      Place // of the last event
@@ -122,8 +119,7 @@ func flag(b bool) int64 {
 	return 0
 }
 
-// DB is the history of one realm in a database. Any number of goroutines may read it while one
-// follows the feed.
+// DB is the history of one realm in a database. Any number of goroutines may read it while one follows the feed.
 type DB struct {
 	condition
 	o     Options
@@ -187,8 +183,7 @@ func IsURL(target string) bool {
 	return strings.HasPrefix(target, "postgres://") || strings.HasPrefix(target, "postgresql://")
 }
 
-// Wait waits until the history has every event up to a position. It returns an error if Run fails
-// meanwhile, or has failed and was not called again.
+// Wait waits until the history has every event up to a position. It fails if Run has failed or fails meanwhile.
 func (h *DB) Wait(ctx context.Context, position uint64) error {
 	for {
 		now := h.now()

@@ -18,8 +18,7 @@ type database interface {
 	replace(keep bool) error
 }
 
-// conn is a connection to a database. It keeps statements prepared: their texts are few. Arguments are
-// int64, string or nil, for $1, $2 and so on, which a statement names in this order.
+// conn is a connection that keeps statements prepared. Arguments are int64, string or nil, for $1, $2 … in order.
 type conn interface {
 	// exec carries out a statement and returns how many rows it changed.
 	exec(ctx context.Context, sql string, args ...any) (int64, error)
@@ -81,8 +80,7 @@ func (p *pool) close() (err error) {
 	return err
 }
 
-// reading calls f with a connection in a transaction that sees one snapshot. f must only read. It is
-// called again if an old connection is lost: the database may have been away.
+// reading calls f in a transaction that sees one snapshot. f only reads, and is called again after a lost connection.
 func (p *pool) reading(ctx context.Context, f func(c conn) error) (err error) {
 	var c conn
 	var open bool
@@ -103,8 +101,7 @@ func (p *pool) reading(ctx context.Context, f func(c conn) error) (err error) {
 	return err
 }
 
-// readWith calls f with a connection, a new one if it is nil. It returns the connection if it can be
-// used again.
+// readWith calls f with a connection, a new one if it is nil, and returns it if it can be used again.
 func (p *pool) readWith(ctx context.Context, c conn, f func(c conn) error) (again conn, err error) {
 	if c == nil {
 		if c, err = p.db.open(ctx, false); err != nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/kuji-dev/kuji"
 )
 
-// Query asks for what happened to a player, in a pool or to an item: one of them, or an item of a
-// player.
+// Query asks for what happened to a player, in a pool or to an item: one of them, or an item of a player.
 type Query struct {
 	Player string
 	Pool   string
@@ -25,8 +24,7 @@ type Query struct {
 // Page is some events, the newest first, with balances in their changes as far as they are known.
 type Page struct {
 	Events []kuji.Record
-	// More says that there may be older events, and Before is where to go on with them. A page can
-	// have fewer events than its limit, even none, and not be the last.
+	// More says that older events may follow, from Before on. A page that is not the last can be short, even empty.
 	More   bool
 	Before Place
 	State  State
@@ -41,8 +39,7 @@ var errFull = errors.New("the page is full")
 // maxScan is how many changes of a player a Query for one of the player's items looks at.
 const maxScan = 20_000
 
-// answerTime is how long a database may take to answer. It is a bound for one that is away, not a
-// measure of one that works.
+// answerTime bounds a database that is away. It is no measure of one that works.
 const answerTime = 30 * time.Second
 
 // answer calls f like reading, for at most answerTime. It refuses what is not of the realm, and notes
@@ -229,8 +226,7 @@ func (q *Query) about(rec *kuji.Record) bool {
 	return changed && (named || q.Player == "" && q.Pool == "")
 }
 
-// seqs finds the places of the events that a query asks for. end is where older ones begin; -1: there
-// are none.
+// seqs finds the places of the events that a query asks for. Older ones begin at end; -1: there are none.
 func (q *Query) seqs(ctx context.Context, r *reader, limit int) (seqs []int64, end int64, err error) {
 	before := int64(1<<63 - 1)
 	if q.Before.Position > 0 {
@@ -308,8 +304,7 @@ type found struct {
 	changes []change
 }
 
-// records reads the events at some places, which descend, as many as fit on a page. Those that are not
-// proven may be missing.
+// records reads the events at descending places, as many as fit on a page. Unproven ones may be missing.
 func (r *reader) records(ctx context.Context, seqs []int64) ([]kuji.Record, error) {
 	at, keys := map[int64]int{}, make([]any, len(seqs))
 	for i, seq := range seqs {
@@ -416,8 +411,7 @@ func (r *reader) change(row row, f *found) error {
 	return nil
 }
 
-// list returns at most limit (0: DefaultPage) of what read adds, which stops after most. more says that
-// others follow.
+// list returns at most limit (0: DefaultPage) of what read adds, which stops after most. more says that others follow.
 func list[T any](ctx context.Context, h *DB, limit int, read func(ctx context.Context, r *reader, all *[]T, most int64) error) (all []T, more bool, state State, err error) {
 	if limit, err = limitOf(limit); err != nil {
 		return nil, false, state, err
@@ -432,8 +426,7 @@ func list[T any](ctx context.Context, h *DB, limit int, read func(ctx context.Co
 	return all, more, state, err
 }
 
-// Players returns the ids of at most limit players (0: DefaultPage) after an id, sorted by their bytes.
-// It knows every player that an event was about. more says that others follow.
+// Players returns at most limit players (0: DefaultPage) after an id, sorted by bytes: all that an event was about.
 func (h *DB) Players(ctx context.Context, after string, limit int) (players []string, more bool, state State, err error) {
 	return list(ctx, h, limit, func(ctx context.Context, r *reader, all *[]string, most int64) error {
 		return r.query(ctx, "SELECT id, name, sum FROM players WHERE name > $1 ORDER BY name LIMIT $2", func(row row) error {

@@ -23,8 +23,7 @@ import (
 // What players held where the log begins is what they hold at the history's end, less what the log says
 // has changed since. If that cannot be known, there are no balances, as after a gap.
 
-// Rebuild lets the next Run build the history again, as if it were damaged, also after the process has
-// ended. Nobody may write the history meanwhile.
+// Rebuild lets the next Run, in any process, build the history again. Nobody may write it meanwhile.
 func (h *DB) Rebuild(ctx context.Context) error {
 	return h.writing(ctx, func(t tables) error {
 		p, err := t.progress(ctx)
@@ -132,8 +131,7 @@ func (b *rebuild) finish(ctx context.Context, p progress) error {
 	return b.run(ctx, "COMMIT")
 }
 
-// keepOlder removes what a log has from a position on, and keeps what is older. p is how far the history
-// goes, if sound.
+// keepOlder removes what a log has from a position on, and keeps what is older. p is the history's end, if sound.
 func (b *rebuild) keepOlder(ctx context.Context, p progress, sound bool, first uint64) (next progress, err error) {
 	next = p
 	if sound {
@@ -207,8 +205,7 @@ func (b *rebuild) oldest(ctx context.Context) (position uint64, time int64, err 
 	return position, time, err
 }
 
-// mendNames replaces names that cannot be read. It reports whether all could. unproven says that some
-// rows have no checksum.
+// mendNames replaces names that cannot be read; all: it could. unproven: some rows have no checksum.
 func (b *rebuild) mendNames(ctx context.Context, unproven bool) (all bool, err error) {
 	check := &reader{p: progress{rebuild: unproven}}
 	all = true

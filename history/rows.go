@@ -68,8 +68,7 @@ func fill(rec *kuji.Record, text string) error {
 	return nil
 }
 
-// textOf returns an id as text that every database takes: bytes that are not UTF-8, NUL and \ are
-// written as \xNN. Nearly no id has any.
+// textOf writes bytes of an id that not every database takes, not UTF-8, NUL and \, as \xNN. Nearly no id has any.
 func textOf(id string) string {
 	if utf8.ValidString(id) && !strings.ContainsAny(id, "\x00\\") {
 		return id
@@ -100,8 +99,7 @@ func idOf(text string) string {
 	})
 }
 
-// maxKnown is the most names of a kind, and balances, that a writer keeps in memory. If there are more,
-// it reads those that come again.
+// maxKnown is how many names of a kind, and balances, a writer keeps in memory. It reads others again.
 const maxKnown = 1 << 18
 
 // cache is what a writer knows of a table: the numbers of names, or balances.

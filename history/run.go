@@ -22,8 +22,7 @@ const (
 	maxRead         = 64      // events that are read and do not wait yet
 )
 
-// Events gather for restTime before they are written, unless ripe ones wait, or somebody asks for them:
-// under load, a transaction for each batch of the log would cost more than the realm itself.
+// Events gather for restTime, unless ripe ones wait or somebody asks: a transaction a batch costs more than the realm.
 const (
 	restTime = 100 * time.Millisecond
 	ripe     = 1 << 12
@@ -118,8 +117,7 @@ func (f *follower) follow(ctx context.Context) error {
 	return broke
 }
 
-// read sends what the feed brings. It begins with the last event that the history has, to see that it is
-// of the same log, unless that event was trimmed.
+// read sends what the feed brings. The history's last event comes first, unless trimmed: it must be of the same log.
 func (f *follower) read(ctx context.Context, events chan<- event, from progress) error {
 	err := f.readFrom(ctx, events, max(from.at.Position, 1), from.at)
 	if t, ok := errors.AsType[*kuji.TrimmedError](err); ok && from.last && t.First == from.at.Position+1 && from.at.Position > 0 {
@@ -205,8 +203,7 @@ func (f *follower) write(ctx context.Context, some []event) error {
 	})
 }
 
-// transact carries out a transaction that brings the history to next. After an error the connection must
-// be closed.
+// transact makes a transaction that brings the history to next. After an error the connection must be closed.
 func (f *follower) transact(ctx context.Context, next progress, rows func() error) error {
 	if err := f.run(ctx, "BEGIN"); err != nil {
 		return err

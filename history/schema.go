@@ -12,8 +12,7 @@ import (
 	levels "github.com/kuji-dev/kuji/internal/format"
 )
 
-// format is the version of the schema. An older one is turned into this one when a history is opened,
-// see upgrades; a newer one is refused.
+// format is the schema's version. Opening upgrades an older one, see upgrades, and refuses a newer one.
 const format = 3
 
 // progressTable comes first: it says which version the others have.
@@ -128,8 +127,7 @@ func (t tables) create(ctx context.Context) error {
 	return failed("creating", err)
 }
 
-// formatOf returns the version of the schema; 0: there is nothing yet. It refuses one that this build
-// can neither read nor upgrade.
+// formatOf returns the schema's version; 0: there is nothing yet. It refuses what this build cannot upgrade.
 func (t tables) formatOf(ctx context.Context) (f int64, err error) {
 	row, err := t.one(ctx, "SELECT format FROM progress WHERE id = 1")
 	if err != nil || row == nil {
@@ -145,8 +143,7 @@ func (t tables) formatOf(ctx context.Context) (f int64, err error) {
 	return f, nil
 }
 
-// upgrade brings the schema from a version to the next one, unless somebody else has done so. After an
-// error the connection is closed, and with it the transaction.
+// upgrade brings the schema to the next version, unless somebody else has. An error closes connection and transaction.
 func (t tables) upgrade(ctx context.Context, from int64) error {
 	if err := t.run(ctx, "BEGIN"); err != nil {
 		return err
@@ -213,8 +210,7 @@ const (
 	text     = "CAST($%d AS TEXT)"
 )
 
-// lookup is query for a statement with a list of keys, written $$, each of such arguments. NULLs fill
-// the list up, so that there are few statements.
+// lookup is query with a list of keys, written $$. NULLs fill the list up: there are few statements.
 func (t tables) lookup(ctx context.Context, sql string, key []string, keys []any, each func(r row) error) error {
 	for some := range slices.Chunk(keys, len(key)*lookAtOnce) {
 		n := lookAtOnce

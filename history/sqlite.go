@@ -55,8 +55,7 @@ func (s sqlite) exists(context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// replace moves the file away, or removes it, so that the next open makes another one. What was moved
-// away first is kept, since it has the oldest rows.
+// replace moves or removes the file: the next open makes one. What was moved first is kept: it has the oldest rows.
 func (s sqlite) replace(keep bool) error {
 	aside := s.file + damagedSuffix
 	if _, err := os.Stat(aside); !errors.Is(err, os.ErrNotExist) {
@@ -84,8 +83,7 @@ type sqliteConn struct {
 	prepared map[string]*sqlite3.Stmt // by text
 }
 
-// prepare returns a statement with its arguments. To SQLite $1 is a name, which it looks for among all
-// others; ?1 is a number.
+// prepare returns a statement with its arguments. SQLite looks for $1 among all names; ?1 is a number.
 func (c *sqliteConn) prepare(ctx context.Context, sql string, args []any) (s *sqlite3.Stmt, err error) {
 	c.db.SetInterrupt(ctx)
 	if s = c.prepared[sql]; s == nil {

@@ -69,8 +69,7 @@ func (s *summing) summed(table string, n int, values []any) []any {
 	return append(values, s.sum())
 }
 
-// check checks a row of a table whose last value is its checksum. None is as good as a right one if the
-// history has rows that are not proven.
+// check checks a row whose last value is its checksum, which may be missing in a history that has unproven rows.
 func (r *reader) check(table string, row ...any) error {
 	last := len(row) - 1
 	if r.s = r.s.row(table, row[:last]...); row[last] == any(r.s.sum()) || row[last] == nil && r.p.unproven() > 0 {

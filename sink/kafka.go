@@ -63,8 +63,7 @@ type KafkaTopic struct {
 	client  *kgo.Client
 }
 
-// NewKafka returns a target that sends events to a topic, which must exist. An error is a *kuji.Error
-// of CodeInvalid.
+// NewKafka returns a target that sends events to an existing topic. An error is a *kuji.Error of CodeInvalid.
 func NewKafka(o Kafka) (*KafkaTopic, error) {
 	u, err := parseKafka(o.URL)
 	if err != nil {

@@ -102,8 +102,7 @@ func (u *kafkaURL) check() error {
 	return nil
 }
 
-// options returns how to connect. It reads the files, so that a bad one is found at once. That of the
-// password is read again for each connection: it can be changed while the feed runs.
+// options reads the files, to find a bad one at once. Each connection reads the password again: it may change.
 func (u *kafkaURL) options() ([]kgo.Opt, error) {
 	all := []kgo.Opt{kgo.SeedBrokers(u.brokers...)}
 	if u.tls == "true" {

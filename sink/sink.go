@@ -44,8 +44,7 @@ func (p Place) before(q Place) bool {
 // placeOf is the place before an event.
 func placeOf(rec *kuji.Record) Place { return Place{rec.Position, rec.Index} }
 
-// Step is what a message of the feed brings: some events, maybe none, and the position from which a
-// reader who has them goes on.
+// Step is a message of the feed: some events, maybe none, and from where a reader who has them goes on.
 type Step struct {
 	Events []kuji.Record
 	Next   uint64
@@ -70,8 +69,7 @@ type Batch struct {
 
 // Target is where events go.
 type Target interface {
-	// Place returns where the target stands: it has all events before. The zero place: nothing was
-	// delivered yet.
+	// Place returns where the target stands: it has all events before. The zero place: nothing was delivered yet.
 	Place(ctx context.Context) (Place, error)
 	// Deliver delivers a batch that begins where the target stands. When it returns nil, the target has
 	// all events of the batch and stands after them. It retries by itself what can be retried,
@@ -85,8 +83,7 @@ type Delivered struct {
 	To     Place // where the target stands
 }
 
-// Run delivers a feed until ctx ends, or until something fails that another attempt does not mend. It
-// begins where the target stands, and at position first if the target has nothing yet.
+// Run delivers from where the target stands, first for an empty one, until ctx ends or trying again is in vain.
 func Run(ctx context.Context, source Source, target Target, first uint64, log *slog.Logger) (done Delivered, err error) {
 	if done.To, err = target.Place(ctx); err != nil {
 		return done, err
@@ -116,8 +113,7 @@ func Run(ctx context.Context, source Source, target Target, first uint64, log *s
 	return done, cmp.Or(ctx.Err(), broke)
 }
 
-// read makes batches of what the feed brings from a place on. While nobody takes one, it takes it back
-// and lets it grow, up to its bounds.
+// read batches the feed from a place on. A batch that nobody takes grows, up to its bounds.
 func read(ctx context.Context, source Source, from Place, batches chan *Batch) error {
 	to := from
 	for step, err := range source(ctx, from.Position) {

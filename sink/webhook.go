@@ -206,8 +206,7 @@ func final(err error) error {
 	return &kuji.Error{Code: kuji.CodeConflict, Message: "the webhook did not take the events, and nothing was left out: start again when it does", Err: err}
 }
 
-// post makes one attempt, which the end of ctx does not break off. asked is how long the receiver wants
-// to be left alone.
+// post makes one attempt, which the end of ctx does not break off. asked is the pause that the receiver wants.
 func (w *webhook) post(ctx context.Context, id string, body []byte) (asked time.Duration, err error) {
 	req, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodPost, w.o.URL, bytes.NewReader(body))
 	if err != nil {

@@ -7,8 +7,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// board is where the board is in the stream of leases, which older builds had for each realm too. No realm
-// can have its name.
+// board is where the board is in the stream of leases. No realm can have its name.
 const board = "_board"
 
 // Update changes the board: a message that all nodes of a cluster share, such as who leads which realm.

@@ -45,8 +45,7 @@ func (d *Driver) copied(ctx context.Context, realm string) (s jetstream.Stream, 
 	return s, err
 }
 
-// CopyBegun implements [driver.Copier]. What it knows may be old: then entries that are there are sent
-// again, and found there.
+// CopyBegun implements [driver.Copier]. If it is out of date, entries are sent again, and found there.
 func (d *Driver) CopyBegun(ctx context.Context, realm string) (bool, error) {
 	s, err := d.copied(ctx, realm)
 	return s != nil && s.CachedInfo().State.Msgs > 0, err

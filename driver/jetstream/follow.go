@@ -23,13 +23,11 @@ const (
 	idle      = 10 * time.Second       // then after twice the time, up to this
 )
 
-// A reader asks for so many messages at a time, and for more when it has fewer than refill. The client
-// library makes room for them all beforehand. The limit of bytes is for one request only: so a reader
-// that does not read has at most buffered bytes, and refill messages more.
+// A reader asks for more messages when it has fewer than refill. The client library makes room for all beforehand. The
+// limit of bytes is for one request: a reader that does not read has buffered bytes and refill messages at most.
 const bufferedMessages, refill = 1024, 32
 
-// follower reads a log in order. It replaces its consumer whenever something is wrong with it, and
-// believes none of them: the sequences of a log have no holes, so each entry must have the next one.
+// follower reads a log in order, and trusts no consumer: a log has no holes, each entry must have the next sequence.
 type follower struct {
 	*log
 	after    uint64 // the sequence of the entry that was yielded last
@@ -40,8 +38,7 @@ type follower struct {
 	silent   int // waits in a row without a message
 }
 
-// maxHoles is how often the next entry may be left out before it counts as lost. Each consumer may
-// be at another replica, which can have it.
+// maxHoles is how often an entry may be left out before it counts as lost: another consumer's replica may have it.
 const maxHoles = 12
 
 func (l *log) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[driver.Entry, error] {
@@ -75,8 +72,7 @@ func (f *follower) next(ctx context.Context) (driver.Entry, error) {
 	return driver.Entry{}, ctx.Err()
 }
 
-// step takes the consumer's next message. Before, it makes a consumer if none is there. If one is silent,
-// it looks for the reason.
+// step takes the consumer's next message. It makes a consumer if there is none, and looks why one is silent.
 func (f *follower) step(ctx context.Context) (entry driver.Entry, found bool, err error) {
 	if f.messages == nil {
 		return entry, false, f.start(ctx)
@@ -223,8 +219,7 @@ func (f *follower) look(ctx context.Context) error {
 	return err
 }
 
-// fill looks for the next entry, which a consumer left out, at the stream's leader. Consumers leave out
-// entries that were trimmed, and those that a replica cannot read.
+// fill asks the leader for an entry that a consumer left out: it was trimmed, or a replica cannot read it.
 func (f *follower) fill(ctx context.Context) (entry driver.Entry, found bool, err error) {
 	ctx, cancel := f.ask(ctx, attempt)
 	defer cancel()

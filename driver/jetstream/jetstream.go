@@ -34,22 +34,17 @@ import (
 type Options struct {
 	// URLs are the servers to connect to, such as "nats://10.0.0.1:4222".
 	URLs []string
-	// Credentials and RootCA are files: what this client shows, and which certificates of servers it
-	// trusts, as PEM. "": none, and those that the system trusts.
+	// Credentials and RootCA are PEM files: this client's, and of trusted certificates. "": none, and the system's.
 	Credentials, RootCA string
 	// Connect are more options of the connection, such as a server in this process.
 	Connect []nats.Option
-	// Cluster is the name under which the realms are kept, so that several can share a JetStream.
-	// It has the form of a realm's name.
+	// Cluster is the name under which the realms are kept in a JetStream. It has the form of a realm's name.
 	Cluster string
-	// Replicas is how many servers hold each realm: 1, 3 or 5. It is fixed when a realm is created.
-	// 0: 3.
+	// Replicas is how many servers hold each realm: 1, 3 or 5; 0: 3. It is fixed when a realm is created.
 	Replicas int
-	// Timeout is how long an append waits for its answer before it is unknown, and can be sent again.
-	// 0: 1 s.
+	// Timeout is how long an append waits before it is unknown, and can be sent again. 0: 1 s.
 	Timeout time.Duration
-	// Patience is how long everything but appends and reads of the log goes on trying, such as
-	// while a leader is elected. 0: 15 s.
+	// Patience is how long all but appends and reads of the log is tried, as while a leader is elected. 0: 15 s.
 	Patience time.Duration
 	// Logger gets what happens to the connection. Nil: it is dropped.
 	Logger *slog.Logger
@@ -219,8 +214,7 @@ func (d *Driver) try(ctx, life context.Context, op func(context.Context) error) 
 	return known(err)
 }
 
-// attempt is how long one attempt of a call may take. A server that ceases to lead may leave a request
-// without an answer.
+// attempt bounds one attempt of a call: a server that ceases to lead may leave a request without an answer.
 const attempt = 2 * time.Second
 
 // persist is try for a connection that is not there yet.

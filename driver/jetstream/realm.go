@@ -13,8 +13,7 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 )
 
-// dedup is how long a server knows the ids of messages. The same append again gets the cursor of
-// the first one within it, and later finds its entry by reading.
+// dedup is how long a server knows messages' ids: a repeated append gets its first cursor. Later, reading finds it.
 const dedup = 20 * time.Second
 
 // names are the names of a cluster's streams and subjects. The value is the cluster's own.
@@ -51,8 +50,7 @@ func (d *Driver) logConfig(realm string) jetstream.StreamConfig {
 	return c
 }
 
-// fileConfig is how a realm's files are kept. A subject has one message, so that a chunk sent
-// twice is there once.
+// fileConfig is how a realm's files are kept. A subject has one message: a chunk sent twice is there once.
 func (d *Driver) fileConfig(realm string) jetstream.StreamConfig {
 	c := d.config(d.fileStream(realm), d.fileSubject(realm)+".>")
 	c.MaxMsgsPerSubject = 1
@@ -251,8 +249,7 @@ func Streams(cluster, realm string) []string {
 	return []string{c.logStream(realm), c.fileStream(realm)}
 }
 
-// ClusterOf returns the cluster of which a stream keeps something, or "" if it is none of Kuji's. Names of
-// clusters and realms have no capitals.
+// ClusterOf returns the cluster that a stream belongs to; "": none of Kuji's. Clusters and realms have no capitals.
 func ClusterOf(stream string) string {
 	rest, ours := strings.CutPrefix(stream, "KUJI_")
 	for _, kind := range []string{"_LOG_", "_FILES_", "_LEASES"} {

@@ -84,8 +84,7 @@ func (r *reigns) watch(conn *nats.Conn, prefix string) error {
 	return err
 }
 
-// under returns a context for one request to a stream's leader, which may take so long: it ends when
-// another one is elected.
+// under returns a context for one request to a stream's leader, bounded by limit and by the next election.
 func (r *reigns) under(ctx context.Context, stream string, limit time.Duration) (context.Context, context.CancelFunc) {
 	now := r.of(stream)
 	if time.Since(now.began) < unsettled {

@@ -27,8 +27,7 @@ type home struct {
 
 func homeFile(data string) string { return filepath.Join(Dir(data), "node.json") }
 
-// readHome reads what a node's directory says of itself. It returns a RefusedError if the directory says
-// nothing.
+// readHome reads what a node's directory says of itself. If it says nothing, the error is a RefusedError.
 func readHome(data string) (*home, error) {
 	text, err := os.ReadFile(homeFile(data))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,8 +76,7 @@ func (c *Config) settle(data string) error {
 	return now.write(data)
 }
 
-// otherCluster returns another cluster whose streams are in a directory; "": none. Builds before node.json
-// left no other sign.
+// otherCluster returns another cluster with streams in a directory, or "": the only sign before there was node.json.
 func otherCluster(data, cluster string) string {
 	streams, err := embedded.Streams(Dir(data))
 	if err != nil || len(streams) == 0 || slices.ContainsFunc(streams, func(name string) bool { return jetstream.ClusterOf(name) == cluster }) {

@@ -24,8 +24,7 @@ import (
 //	authority  signs the certificates that nodes make at each start and show each other
 type Key [32]byte
 
-// Keys are those that a node knows: the one that it uses, and a second one that it accepts while the
-// cluster's key is being changed.
+// Keys are the key that a node uses, and a second one that it accepts while the cluster's key is being changed.
 type Keys []Key
 
 // NewKey returns a new key, as the line of a file.
@@ -78,8 +77,7 @@ func (k Keys) passwords(cluster string) (all []string) {
 	return all
 }
 
-// validFrom and validTo bound all certificates. A node makes a new one at each start, and a wrong clock must
-// not keep nodes apart.
+// validFrom and validTo bound all certificates: a wrong clock must not keep nodes apart.
 var validFrom, validTo = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2500, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // authority returns what signs the certificates of a cluster's nodes.
@@ -94,8 +92,7 @@ func (k Key) authority(cluster string) (root *x509.Certificate, key ed25519.Priv
 	return root, key, err
 }
 
-// tls returns what both sides of a connection between nodes use: a new certificate for host, which serves
-// clients and servers, and trust in certificates that one of the keys has signed.
+// tls returns both sides of a connection between nodes: a new certificate for host, and trust in what the keys signed.
 func (k Keys) tls(cluster, host string) (*tls.Config, error) {
 	root, authority, err := k[0].authority(cluster)
 	if err != nil {

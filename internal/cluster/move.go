@@ -62,8 +62,7 @@ func (n *Node) serveMove(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// removeNodes takes nodes out of the cluster. The others keep all realms: each is on as many nodes as the
-// cluster then has.
+// removeNodes takes nodes out of the cluster. The others keep all realms, on as many nodes as are left.
 func removeNodes(ctx context.Context, n *Node, nodes []string) error {
 	if n.nats == nil {
 		return errors.New("the log is kept by NATS servers of your own: remove theirs there")

@@ -31,8 +31,7 @@ type Options struct {
 	History      func(*slog.Logger) History // begins to keep histories; nil: the node keeps none
 	Log          *slog.Logger
 	DrainTimeout time.Duration // how long calls in flight may take when the node stops
-	// Clients, Nodes and Redis listen for clients, for the other nodes and for Redis clients. Redis may be
-	// nil.
+	// Clients, Nodes and Redis listen for clients, for other nodes and, if not nil, for Redis clients.
 	Clients, Nodes, Redis func() (net.Listener, error)
 }
 
@@ -211,8 +210,7 @@ func (n *Node) retire() {
 // the log, and once more for requests that it has.
 const handTime = 15 * time.Second
 
-// awaitLeaders waits until other nodes lead realms, and answer about them. Until then they may need this
-// node's part of the log, and requests that are here have nowhere to go.
+// awaitLeaders waits until other nodes lead realms and answer about them: until then they may need this node's log.
 func (n *Node) awaitLeaders(realms map[string]bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), handTime)
 	defer cancel()
@@ -258,8 +256,7 @@ func Start(o Options) (_ *Node, err error) {
 	return n, nil
 }
 
-// listen listens for the other nodes, for clients and for Redis clients, and serves all but the last, who
-// are served as soon as the node has joined.
+// listen listens for nodes, clients and Redis clients. It serves the last as soon as the node has joined.
 func (n *Node) listen() error {
 	conf, err := n.conf.tls()
 	if err != nil {
@@ -352,8 +349,7 @@ func (n *Node) Stop(inOrder bool) (err error) {
 	return n.close(down)
 }
 
-// watch ends the node when it can no longer keep its part of the log: the others see that it is gone, and a
-// supervisor can start it again. It also makes damaged copies of streams again from the others.
+// watch ends the node when it can no longer keep its part of the log, and has damaged copies of streams made again.
 func (n *Node) watch(ctx context.Context) {
 	said := ""
 	for ctx.Err() == nil && n.nats != nil {

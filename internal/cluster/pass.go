@@ -27,14 +27,11 @@ import (
 const (
 	// WaitForLeader is how long a request waits while nobody leads. Elections take up to 9 s.
 	WaitForLeader = 15 * time.Second
-	// maxPassed is the most requests that a node passes on, or that wait for a leader, at a time. Their
-	// bodies stay with the client.
+	// maxPassed is how many requests a node passes on, or lets wait for a leader. Their bodies stay with the client.
 	maxPassed = 4096
-	// maxConnections and maxPeerConnections are the most connections of clients, if --max-connections
-	// does not say otherwise, and of other nodes.
+	// maxConnections is how many clients may connect, without --max-connections; maxPeerConnections is for nodes.
 	maxConnections, maxPeerConnections = 16 << 10, 64
-	// elsewhereHeader is in the answer of a node that does not lead the realm that it was asked about.
-	// Nothing has happened.
+	// elsewhereHeader marks an answer of a node that does not lead the realm. Nothing has happened.
 	elsewhereHeader = "Kuji-Elsewhere"
 	// lookAgain is how long a request waits at most before it tries again.
 	lookAgain = 100 * time.Millisecond
@@ -152,8 +149,7 @@ func (n *passer) call(c *server.Call, j journey) (*http.Response, error) {
 	}
 }
 
-// whereTo returns which other node leads a realm; "" if nobody knows. It returns this node for a realm that
-// does not exist, if this node is to create it.
+// whereTo returns which node leads a realm, or this one if it is to create it; "" if nobody knows.
 func (n *passer) whereTo(v *view, realm string, j journey) string {
 	leader := v.leaders[realm]
 	switch {
@@ -180,11 +176,10 @@ func (n *passer) nobody(v *view, realm string) error {
 
 // again waits for the next view, for a moment at most.
 func (n *passer) again(ctx context.Context, v *view) {
-	t := time.NewTimer(lookAgain)
-	defer t.Stop()
+	ctx, cancel := context.WithTimeout(ctx, lookAgain)
+	defer cancel()
 	select {
 	case <-v.changed:
-	case <-t.C:
 	case <-ctx.Done():
 	}
 }
@@ -277,8 +272,7 @@ func (n *passer) await(ctx context.Context, good func(*view) bool) *view {
 	}
 }
 
-// refusal returns the error of a call that nobody has carried out. It tells a node that passed the call on
-// to look again.
+// refusal returns the error of a call that nobody carried out. It tells a node that passed it on to look again.
 func (n *passer) refusal(j journey, err error) *connect.Error {
 	if j.passed {
 		j.answer.Set(elsewhereHeader, n.conf.Node)
@@ -289,8 +283,7 @@ func (n *passer) refusal(j journey, err error) *connect.Error {
 // errElsewhere is the error of a call that did not reach a leader. Nothing has happened.
 var errElsewhere = errors.New("it does not lead the realm")
 
-// passOn passes a call on. The error is errElsewhere if nothing has happened: the node was not reached, or
-// does not lead the realm.
+// passOn passes a call on. errElsewhere: nothing has happened, since the node was not reached or does not lead.
 func (n *passer) passOn(c *server.Call, to Peer) (*http.Response, error) {
 	r := c.Request
 	ctx, cancel := context.WithCancel(r.Context())

@@ -18,8 +18,7 @@ import (
 )
 
 const (
-	// closeTimeout bounds how long a realm that is closed may take to write what it began. Without a
-	// majority of nodes that never happens.
+	// closeTimeout bounds how long a realm may take to write what it began: without a majority that never ends.
 	closeTimeout = 10 * time.Second
 	// opensAtOnce and takesAtOnce are how many realms are opened and made to lead at a time.
 	opensAtOnce, takesAtOnce = 4, 16
@@ -31,8 +30,7 @@ const (
 	lookPath = "/cluster/look"
 )
 
-// seating runs a node's part in the election: it reads and writes the board, opens, leads and closes
-// realms, and shows requests who leads what.
+// seating runs a node's part in the election, opens, leads and closes realms, and shows requests who leads what.
 type seating struct {
 	conf   *Config
 	log    *slog.Logger
@@ -311,8 +309,7 @@ func (n *seating) poke() {
 	}
 }
 
-// compare asks each leader how far its realms have come, to know how far this node is behind, and compares
-// chains there. A realm whose chain differs stops, as at damage.
+// compare asks each leader how far its realms are, and compares chains there. A different chain is damage.
 func (n *seating) compare(ctx context.Context) {
 	leads := map[string][]string{}
 	for realm, leader := range n.look().leaders {

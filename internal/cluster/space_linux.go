@@ -2,8 +2,7 @@ package cluster
 
 import "golang.org/x/sys/unix"
 
-// freeSpace returns how many bytes the file system of a directory has left for a process without
-// privileges; 0 if the system does not say.
+// freeSpace returns how many bytes an unprivileged process can still write to a directory; 0 if unknown.
 func freeSpace(dir string) uint64 {
 	var s unix.Statfs_t
 	if unix.Statfs(dir, &s) != nil {

@@ -85,8 +85,7 @@ func (c *Config) Client() (*Client, error) {
 	}}}, nil
 }
 
-// send sends a request without a body to a node. A RefusedError has what the node says if it does not answer
-// with OK.
+// send sends a request without a body to a node. Unless the answer is OK, it is in a RefusedError.
 func (c *Client) send(ctx context.Context, method, node, path string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "https://"+c.conf.Peers[node].Requests()+path, http.NoBody)
 	if err != nil {
@@ -125,8 +124,7 @@ func (c *Client) ask(ctx context.Context, node, path string) (s Status, ahead ti
 	return s, time.UnixMilli(s.Time).Sub(sent.Add(time.Since(sent) / 2))
 }
 
-// Survey asks all nodes for their status and health, and compares their clocks with the one in the
-// middle.
+// Survey asks all nodes for their status and health, and compares their clocks with the one in the middle.
 func (c *Client) Survey(ctx context.Context) []Status {
 	nodes, ahead := make([]Status, len(c.conf.Peers)), make([]time.Duration, len(c.conf.Peers))
 	var asking sync.WaitGroup

@@ -27,8 +27,7 @@ type record struct {
 	logged   uint64 // where the log has it; 0: not seen there
 }
 
-// book is what the clients of a realm were told: the other side's book. It uses nothing that the server
-// computes, so that the two can be compared.
+// book is what a realm's clients were told. It uses nothing that the server computes: the two are compared.
 type book struct {
 	realm  string
 	start  []*kujiv1.Stack // what a player has at first
@@ -236,8 +235,7 @@ func checkPlayer(player string, want map[string]int64, got []*kujiv1.Stack) erro
 	return nil
 }
 
-// checkPool compares a pool with what was acknowledged, and with the stock that the catalog gave it.
-// stock has the limited entries only.
+// checkPool compares a pool with what was acknowledged, and with the catalog's stock of its limited entries.
 func checkPool(pool *kujiv1.Pool, stock, acknowledged map[string]uint64) error {
 	var wrong []error
 	seen := map[string]bool{}
@@ -267,12 +265,10 @@ func checkPool(pool *kujiv1.Pool, stock, acknowledged map[string]uint64) error {
 	return errors.Join(wrong...)
 }
 
-// maxSigma is how far, in standard deviations, a frequency may be from its odds. Chance alone passes six
-// about twice in a thousand million.
+// maxSigma bounds how far a frequency is from its odds, in standard deviations. Chance passes six twice in 10⁹.
 const maxSigma = 6
 
-// oddsOf compares frequencies with weights, for a pool without limited stock, by
-// the draws that no track had changed.
+// oddsOf compares frequencies with weights, for a pool without limited stock, in draws that no track had changed.
 func oddsOf(pool *kujiv1.Pool, drawn map[string]uint64) ([]Odds, error) {
 	var weights, draws uint64
 	for _, e := range pool.GetEntries() {

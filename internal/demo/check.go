@@ -58,8 +58,7 @@ func (d *demo) checkRecovery(ctx context.Context) error {
 // batchSize is how many commands are sent again in one request.
 const batchSize = 500
 
-// checkAcknowledged sends every acknowledged command again. Each must get its first result from memory,
-// and must not be carried out again.
+// checkAcknowledged sends each acknowledged command again. It must get its first result, and not be carried out again.
 func (d *demo) checkAcknowledged(ctx context.Context) error {
 	var wrong []error
 	for _, at := range d.attractions {
@@ -129,8 +128,7 @@ func (d *demo) checkBalances(ctx context.Context) error {
 	return nil
 }
 
-// checkStock reads every pool: stock, draws and acknowledgements must add up, and the odds must have been
-// kept.
+// checkStock reads every pool: stock, draws and acknowledgements must add up, and the odds must have been kept.
 func (d *demo) checkStock(ctx context.Context) error {
 	var wrongStock, wrongOdds []error
 	limited := 0
@@ -165,8 +163,7 @@ func stockOf(p catalog.Pool) map[string]uint64 {
 	return stock
 }
 
-// checkLog stops the server and reads its log. Each acknowledged command must be in it once, at its
-// position, and nothing else.
+// checkLog stops the server and reads its log: each acknowledged command once, at its position, and nothing else.
 func (d *demo) checkLog(ctx context.Context) error {
 	if err := d.Site.Stop(); err != nil {
 		return err

@@ -2,8 +2,7 @@ package demo
 
 import "fmt"
 
-// Report is what the demo found. Latencies are in milliseconds, as the
-// clients saw them, of requests that the crash did not interrupt.
+// Report is what the demo found. Latencies are the clients', in ms, of requests that the crash did not interrupt.
 type Report struct {
 	OK             bool    `json:"ok"`
 	Clients        int     `json:"clients"`

@@ -14,8 +14,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// attraction is one realm of the demo: an example catalog, the pool that
-// players draw from, and how they go about it.
+// attraction is one realm of the demo: an example catalog, its pool, and how players draw from it.
 type attraction struct {
 	realm   string
 	file    string // in package examples
@@ -53,8 +52,7 @@ func (t *traffic) client(number int, retry func(error)) (*client.Client, error) 
 
 func (t *traffic) over() bool { return !time.Now().Before(t.deadline) }
 
-// worker is one client: it sends one command at a time, repeats it with the same id until it knows the
-// outcome, and books it.
+// worker is one client: it sends a command, repeats it under its id until it knows the outcome, and books it.
 type worker struct {
 	*traffic
 	at     *attraction
@@ -69,8 +67,7 @@ func newWorker(t *traffic, at *attraction, number int) (w *worker, err error) {
 	return w, err
 }
 
-// draw draws once for a player, and returns the status. Any status that is not expected says that
-// something acknowledged is gone.
+// draw draws once for a player. A status that is not expected says that something acknowledged is gone.
 func (w *worker) draw(ctx context.Context, player string, expected ...kujiv1.Status) (kujiv1.Status, error) {
 	draw := &kujiv1.Draw{Player: player, Pool: w.at.pool, Count: 1}
 	req := &kujiv1.DrawRequest{Realm: w.at.realm, RequestId: client.NewID(), Player: player, Pool: w.at.pool, Count: 1}
@@ -147,8 +144,7 @@ func tryLuck(ctx context.Context, w *worker) error {
 	return nil
 }
 
-// emptyBox: one ticket after the other, at a pace that spreads the box over the whole run, crash
-// included, and then on until it is sold out.
+// emptyBox draws tickets at a pace that spreads the box over the run, crash included, until it is sold out.
 func emptyBox(ctx context.Context, w *worker) error {
 	const tickets = 100
 	pace := time.NewTicker(w.length / (tickets + 10))

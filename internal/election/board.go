@@ -7,8 +7,7 @@ import (
 	"slices"
 )
 
-// Board is what the nodes of a cluster tell each other. A node writes its own post, and leaves the
-// others' as they are: a newer build may say what this one does not know.
+// Board is what nodes tell each other. A node writes only its own post: a newer build's may say more than it knows.
 type Board struct {
 	Nodes map[string]Post `json:"nodes"`
 }
@@ -110,8 +109,7 @@ func First(nodes []string, realm string) string {
 	return ""
 }
 
-// rankOf returns how many of the nodes come before one for a realm. Each realm has an order of its
-// own. A node that comes or goes does not change the order of the others.
+// rankOf returns how many nodes come before one for a realm. A node that comes or goes does not reorder the others.
 func rankOf(nodes []string, node, realm string) (rank int) {
 	weight := func(of string) uint64 {
 		h := fnv.New64a()

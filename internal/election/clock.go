@@ -20,8 +20,7 @@ import (
 // nobody knows which one is right. Then the later one does not lead, because it does more harm.
 
 const (
-	// MaxApart is how far the clock of a node that leads may be from the others'. A node whose clock was off
-	// leads again below half of that.
+	// MaxApart is how far a leader's clock may be from the others'. A node whose clock was off leads again below half.
 	MaxApart = 10 * time.Second
 	// postTime is how long a post may be on its way to the board.
 	postTime = TTL
@@ -55,8 +54,7 @@ func (c *clocks) compare(b Board, self string, changed func(node string) bool, n
 	c.last = now
 }
 
-// judge decides whether this node's clock is off, by the nodes that are still on the board. Near the bound
-// it stays as it was.
+// judge decides whether this node's clock is off, by the nodes on the board. Near the bound it stays as it was.
 func (c *clocks) judge(b Board) {
 	maps.DeleteFunc(c.known, func(name string, _ between) bool { _, there := b.Nodes[name]; return !there })
 	bound := MaxApart

@@ -25,8 +25,7 @@ import (
 const (
 	// TTL is how long the other nodes wait for a silent node, by their clocks, before they take its realms.
 	TTL = 3 * time.Second
-	// Hold is how long a node leads after it began to write the board, by its own clock. It is shorter
-	// than TTL, since the clocks of two nodes may run at rates that differ by a few percent.
+	// Hold is how long a node leads after it began to write the board: below TTL, as clocks may run a few percent apart.
 	Hold = TTL * 9 / 10
 	// RenewEvery is the time between two looks at the board.
 	RenewEvery = TTL / 3
@@ -188,8 +187,7 @@ func (n *Node) Todo() []Do {
 	return todo
 }
 
-// Done tells how an act ended; err says why it did not go well. It reports whether that still matters:
-// the node may have begun something else about the realm.
+// Done tells how an act ended. It reports whether that still matters: the node may have begun something else.
 func (n *Node) Done(d Do, now time.Time, out Outcome, err error) bool {
 	s := n.seats[d.Realm]
 	if s == nil || s.turn != d.turn {
@@ -225,8 +223,7 @@ func (n *Node) Drained() bool { return n.watch.drained }
 // Stop makes the node give up everything, for good.
 func (n *Node) Stop() { n.stops = true }
 
-// Left reports whether a node that stops has given up everything, and the board says so if it can be
-// written.
+// Left reports whether a node that stops has given up everything, and the board says so if it can.
 func (n *Node) Left() bool { return n.left }
 
 // Leave returns a board without this node.
@@ -239,8 +236,7 @@ func (n *Node) Leave(old []byte) []byte {
 // Board returns the board as the last Look left it. It is empty if that failed.
 func (n *Node) Board() Board { return n.board }
 
-// ClockOff reports whether this node's wall clock is so far from the others' that it leads nothing, and
-// by about how much it is ahead.
+// ClockOff reports whether this node's clock is too far off to lead, and about how much it is ahead.
 func (n *Node) ClockOff() (ahead time.Duration, off bool) {
 	return n.watch.clocks.apart(), n.watch.clocks.off
 }

@@ -71,8 +71,7 @@ func (n *Node) begin(s *Seat, act Act, why error) {
 	s.State = map[Act]State{Open: Opening, Lead: Taking, Close: Leaving}[act]
 }
 
-// leave closes a realm, to follow it again. why is nil if another node is to lead it. A node that could
-// not lead it, or lost its lease, leaves it to others for a while.
+// leave closes a realm, to follow it again. Unless why is nil, the node leaves it to others for a while.
 func (n *Node) leave(s *Seat, now time.Time, why error) {
 	if why != nil && s.State != Following {
 		s.fails++

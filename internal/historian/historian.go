@@ -42,8 +42,7 @@ type chronicle struct {
 	unreadable bool
 }
 
-// New returns a historian that keeps nothing yet. target returns the place of a realm's history, as
-// [history.Open] takes it.
+// New returns a historian that keeps nothing yet. target returns where [history.Open] finds a realm's history.
 func New(log *slog.Logger, target func(realm string) string, o history.Options) *Historian {
 	h := &Historian{log: log, target: target, o: o, realms: map[string]*chronicle{}}
 	h.ctx, h.end = context.WithCancel(context.Background())
@@ -153,8 +152,7 @@ func (c *chronicle) known(realm string) (*history.DB, error) {
 	return nil, &kuji.Error{Code: kuji.CodeOverloaded, Message: fmt.Sprintf("the history of realm %q is not open yet: try again later", realm), Err: c.err}
 }
 
-// reading calls f with the history of a realm. The log says when the first read fails, and when one
-// succeeds again.
+// reading calls f with a realm's history. It logs the first read that fails, and the first that succeeds again.
 func (h *Historian) reading(realm string, f func(db *history.DB) error) error {
 	c := h.of(realm)
 	db, err := c.known(realm)

@@ -116,8 +116,7 @@ func fetch(ctx context.Context, h *http.Client, url, key string) (page []byte, s
 	return page, resp.StatusCode, err
 }
 
-// metrics reads the server's metrics that have no labels. A node of a cluster that does not lead
-// has none.
+// metrics reads the server's metrics that have no labels. A node of a cluster that does not lead has none.
 func (t *target) metrics(ctx context.Context, h *http.Client) (map[string]float64, error) {
 	text, status, err := fetch(ctx, h, t.URL+"/metrics", t.key)
 	switch {
@@ -136,8 +135,7 @@ func (t *target) metrics(ctx context.Context, h *http.Client) (map[string]float6
 	return found, nil
 }
 
-// peakMemory is the most memory that a process had resident so far, in bytes; 0 where the system does not
-// say.
+// peakMemory is the most memory that a process had resident, in bytes; 0 where the system does not say.
 func peakMemory(pid int) float64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -99,8 +99,7 @@ type Report struct {
 	Results []Result  `json:"results"`
 }
 
-// Run measures each shape against a server of its own, or the one that there is. build goes into the
-// report.
+// Run measures each shape against a server of its own, or the given one. The report shows build.
 func Run(ctx context.Context, o Options, build any) (*Report, error) {
 	report := &Report{Setup: o.setup(build), Started: time.Now().UTC().Truncate(time.Second)}
 	for i, name := range o.Shapes {
@@ -156,8 +155,7 @@ func (o *Options) measure(ctx context.Context, title string, l load, env []strin
 	return res, status.GetVersion(), nil
 }
 
-// profile writes a CPU profile of the server while it is measured, as NAME.pprof, and one of this process,
-// which is the client, as NAME-client.pprof.
+// profile writes CPU profiles while the server is measured: NAME.pprof, and NAME-client.pprof of this process.
 func (o *Options) profile(ctx context.Context, t *target, l load) (err error) {
 	if err := os.MkdirAll(o.Profile, 0o755); err != nil {
 		return err
@@ -179,8 +177,7 @@ func (o *Options) profile(ctx context.Context, t *target, l load) (err error) {
 	return os.WriteFile(filepath.Join(o.Profile, l.name+".pprof"), data, 0o644)
 }
 
-// benchCatalog has a pool "bench" of n entries without stock, with weights from 1 to 100, each of which gives
-// one of 100 items.
+// benchCatalog has a pool "bench" of n entries without stock, with weights 1 to 100, which give one of 100 items.
 func benchCatalog(n int) []byte {
 	var y strings.Builder
 	y.WriteString("kuji: 1\nname: Benchmark\nitems:\n")
@@ -195,8 +192,7 @@ func benchCatalog(n int) []byte {
 	return []byte(y.String())
 }
 
-// prepare makes the realms with their catalog, and makes every player known. It returns what the server says
-// of itself.
+// prepare makes the realms with their catalog and their players known, and returns the server's status.
 func (t *target) prepare(ctx context.Context, l load, entries int) (*kujiv1.GetStatusResponse, error) {
 	c, err := t.client(t.newConnection(false))
 	if err != nil {
@@ -237,8 +233,7 @@ func (t *target) client(over *http.Transport, options ...connect.ClientOption) (
 	return client.New([]string{t.URL}, client.Options{Key: t.key, Transport: over, Timeout: 2 * time.Minute, Connect: options})
 }
 
-// Percentile returns the value below which p thousandths of a sorted list lie (nearest rank), rounded to
-// thousandths.
+// Percentile returns the value at p thousandths of a sorted list (nearest rank), rounded to thousandths.
 func Percentile(sorted []float64, p int) float64 {
 	if len(sorted) == 0 {
 		return 0

@@ -124,8 +124,7 @@ func (t *target) drive(ctx context.Context, l load) (latencies []float64, err er
 	return latencies, err
 }
 
-// appendPlayer appends the id of a player by number. It makes the id on the spot: to look one up among a
-// million takes the processor longer.
+// appendPlayer appends the id of a player by number: a look-up among a million takes the processor longer.
 func appendPlayer(dst []byte, n int) []byte {
 	return strconv.AppendUint(append(dst, "player-"...), uint64(n), 10)
 }

@@ -40,11 +40,9 @@ type Options struct {
 	Listen string
 	// Advertise is where the other nodes find this one, if not at Listen. Nodes tell each other.
 	Advertise string
-	// Peers are the addresses of all nodes of the cluster, by their names, with or without this one. The
-	// first start of a cluster needs all of its nodes here.
+	// Peers are the addresses of the cluster's nodes by name, this one optional. A cluster's first start needs all.
 	Peers map[string]string
-	// Secret lets nodes join, and is the password of clients: at least 16 bytes. Without TLS it passes over
-	// the network between the nodes.
+	// Secret lets nodes and clients in: at least 16 bytes. Without TLS it passes over the network between the nodes.
 	Secret   string
 	Accepted []string    // others may show these, while the secret of all nodes is being changed
 	TLS      *tls.Config `json:"-"` // between nodes, which both show certificates; nil: none
@@ -65,8 +63,7 @@ const (
 	maxConns   = 1024      // clients
 	maxPayload = 1 << 20   // bytes of a message
 	minSecret  = 16        // bytes
-	// reportEvery is how many attempts to reach another node fail from one report to the next, at
-	// about one a second for each of the connections to it.
+	// reportEvery is how many failed attempts to reach a node, about one a second a connection, make a report.
 	reportEvery = 300
 )
 
@@ -128,8 +125,7 @@ type door func(server.ClientAuthentication) bool
 // Check implements [server.Authentication].
 func (d door) Check(c server.ClientAuthentication) bool { return d(c) }
 
-// letClient lets in clients. The server's own list of users would let in anybody, once one of them is in the
-// system's account.
+// letClient lets in clients. The server's own list would let in anybody, once one is in the system's account.
 func (s *Server) letClient(c server.ClientAuthentication) bool {
 	shown := c.GetOpts()
 	if !s.o.knows(shown.Password) {
@@ -275,8 +271,7 @@ func (s *Server) Ready(ctx context.Context) error {
 	return err
 }
 
-// Current returns nil if this node holds all that its cluster has given it: the list of streams, and
-// its part of each. A node that comes back is no use to a majority before that.
+// Current returns nil if this node holds all that its cluster has given it. Before, it is no use to a majority.
 func (s *Server) Current() error {
 	h := s.well.health(s.running.Load())
 	switch {
@@ -311,8 +306,7 @@ func (w *wellness) health(now *server.Server) *server.HealthStatus {
 	return w.said
 }
 
-// Failed returns why this node keeps no part of the log any more. The server gives up when its disk is
-// full or cannot be written, and only another start brings it back.
+// Failed returns why the server has given up: its disk is full or fails. Only another start brings it back.
 func (s *Server) Failed() error {
 	if err := s.said.gaveUp(); err != nil {
 		return err
@@ -338,8 +332,7 @@ func (s *Server) connect(as string) nats.Option {
 	}
 }
 
-// InProcessConn returns a connection with this server without a socket. It implements
-// [nats.InProcessConnProvider].
+// InProcessConn implements [nats.InProcessConnProvider]: a connection with this server without a socket.
 func (s *Server) InProcessConn() (net.Conn, error) { return s.running.Load().InProcessConn() }
 
 // Through is the option of a connection that leads to a server with a secret, over what dial returns.

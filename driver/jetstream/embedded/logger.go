@@ -8,8 +8,7 @@ import (
 	"sync"
 )
 
-// logger passes the server's messages on, and remembers the last failure. What the server notices in order
-// is for those who debug it.
+// logger passes the server's messages on, and remembers the last failure. Good news is for debugging.
 type logger struct {
 	slog *slog.Logger
 	dir  string // of the server
@@ -32,8 +31,7 @@ func (l *logger) Errorf(format string, v ...any) {
 	l.last = message
 }
 
-// Fatalf is what the server calls when it gives up. It expects that the process ends there, and does
-// nothing more by itself.
+// Fatalf is what the server calls when it gives up. It expects the process to end, and does nothing more.
 func (l *logger) Fatalf(format string, v ...any) {
 	l.Errorf(format, v...)
 	l.mu.Lock()

@@ -56,8 +56,7 @@ type RescueOptions struct {
 	Logger        *slog.Logger
 }
 
-// Rescue copies a node's directory and starts a server on the copy, which Close removes. If the cluster has
-// other nodes, most of them must be lost.
+// Rescue copies a node's directory, until Close, and starts a server on it. Most other nodes must be lost.
 func Rescue(ctx context.Context, from RescueOptions) (_ *Rescued, err error) {
 	lock, err := vfs.OS().Lock(filepath.ToSlash(from.Dir))
 	if err != nil {
@@ -139,8 +138,7 @@ func (r *Rescued) takeOver(ctx context.Context) error {
 	return nil
 }
 
-// began reports whether the server takes part in the group of each stream that it has and that is still on
-// the list.
+// began reports whether the server takes part in the group of each of its streams that is still on the list.
 func (r *Rescued) began() bool {
 	listed := 1 // the group that keeps the list
 	for _, name := range r.Streams {
@@ -151,8 +149,7 @@ func (r *Rescued) began() bool {
 	return len(r.raft()) >= listed
 }
 
-// settled reports whether the server leads each group, and has carried out all that it received. Before that,
-// what it says of a stream is old.
+// settled reports whether the server leads each group, and has applied all it received: before, its answers are old.
 func (r *Rescued) settled() bool {
 	return !slices.ContainsFunc(r.raft(), func(g server.RaftzGroup) bool {
 		return g.State != server.Leader.String() || g.Applied < g.PIndex
