@@ -22,8 +22,7 @@ const (
 	MaxImportBytes = 1 << 20
 )
 
-// RewardCode is a code that a reward gave: a secret of its player. JSON has it; package fmt prints its
-// place.
+// RewardCode is a code that a reward gave: its player's secret. JSON has it; package fmt prints its place.
 type RewardCode struct {
 	List   string `json:"list"`   // the name of the list
 	Number uint64 `json:"number"` // its place in the list, from 0

@@ -67,11 +67,9 @@ func (f *Feed) Events(ctx context.Context, from uint64) iter.Seq2[Record, error]
 // EventsQuery says which events a reader of the feed wants. The zero value is all, from the beginning.
 type EventsQuery struct {
 	From uint64 // a position: see [Feed.Events]
-	// Player and Pool, if not empty, are those of the request, or of one member of its group. The player is
-	// the one who asks, or who receives a transfer.
+	// Player and Pool, if not empty, are those of the request or a member: who asks, or receives a transfer.
 	Player, Pool string
-	// Pace, if not nil, is called before each entry of the log is read. It may wait; its error ends the
-	// reading.
+	// Pace, if not nil, is called before each entry of the log is read. It may wait; its error ends it all.
 	Pace func(ctx context.Context, at FeedPlace) error
 }
 
@@ -244,8 +242,7 @@ func (d *decoder) batch(ctx context.Context, e *ledger.Entry, wanted bool, yield
 	return true, nil
 }
 
-// find finds the numbers of the player and pool that are wanted: the state has them before a reader needs
-// them.
+// find finds the numbers of the player and pool that are wanted. The state has them before they are needed.
 func (d *decoder) find() {
 	w := &d.want
 	if w.Player != "" && w.PlayerNum == view.NotNumbered {
@@ -425,8 +422,8 @@ func (p *places) passed(bytes int, at ledger.At, version uint64, time int64) {
 	}
 }
 
-// add adds a place. If there are too many, every other one of the older half goes: readers mostly begin
-// near the end. The caller holds p.mu, or nobody reads yet.
+// add adds a place, and drops every other one of the older half if they are too many. The caller holds
+// p.mu.
 func (p *places) add(next place) {
 	if len(p.known) >= maxPlaces {
 		kept := p.known[:0]
@@ -460,8 +457,7 @@ func (p *places) before(ctx context.Context, lies func(*place) bool) (at place, 
 	return p.begin(ctx)
 }
 
-// begin returns the oldest place to read the log from: its beginning, or that of the oldest snapshot in
-// reach.
+// begin returns the oldest place to read the log from: its beginning, or its oldest snapshot's.
 func (p *places) begin(ctx context.Context) (at place, short bool, err error) {
 	t, err := logged.Trimmed(ctx, p.log)
 	if t == nil || err != nil {

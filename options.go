@@ -14,8 +14,7 @@ import (
 type SyncPolicy uint8
 
 const (
-	// SyncAlways: when its batch is fsynced. No crash of process, kernel or power loses what was
-	// acknowledged.
+	// SyncAlways: when its batch is fsynced. A crash, of the power too, loses nothing acknowledged.
 	SyncAlways SyncPolicy = iota
 	// SyncInterval: when its batch is handed to the operating system, which fsyncs every Options.SyncEvery.
 	// A crash of the process loses nothing, one of the machine at most SyncEvery plus one fsync.
@@ -49,8 +48,7 @@ type Options struct {
 	// TrimLog removes log segments that two independent series of snapshots cover, read back from the
 	// disk. Default: the whole log is kept. Only then can every draw be verified.
 	TrimLog bool
-	// MustExist makes Open and Engine.Realm create nothing, but fail with CodeNotFound: a wrong path,
-	// perhaps.
+	// MustExist makes Open and Engine.Realm fail with CodeNotFound instead of creating something.
 	MustExist bool
 	// Now is the wall clock for batches' stamps, up to the year 2527. A jump by more than MaxLeap, measured
 	// by the monotonic readings if it has any, is not followed: see ClockView. Default: time.Now.
@@ -58,8 +56,7 @@ type Options struct {
 	// ClockConfirmed is a time that somebody compared with the machine's clock. A realm whose log ends
 	// more than MaxDowntime before Now opens only if Now is at most MaxLeap past it. Default: none.
 	ClockConfirmed time.Time
-	// Driver keeps the realms instead of a data directory. Sync, SyncEvery and SegmentSize are then up to
-	// it.
+	// Driver keeps the realms, not a data directory. Sync, SyncEvery and SegmentSize are then up to it.
 	Driver driver.Driver
 	// Follow makes realms carry out what other nodes append to a shared Driver, and answer reads from Stale,
 	// until Replica.Lead makes them lead.

@@ -67,8 +67,8 @@ func (p Pools) unknown(id string, version uint64) error {
 	return errf(CodeNotFound, "pool", "there is no pool %q in catalog version %d of realm %q", id, version, p.w.name)
 }
 
-// Sums returns the sums of at most n pools, in the catalog's order, once they are durable, and how many
-// more the catalog has. Draws may happen between two pools.
+// Sums returns the sums of at most n pools, in order, once durable, and how many more the catalog has.
+// Draws may happen between two pools.
 func (p Pools) Sums(ctx context.Context, n int) (sums []PoolSum, more int, err error) {
 	if n < 0 {
 		return nil, 0, errf(CodeInvalid, "n", "%d pools; it cannot be negative", n)

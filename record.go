@@ -142,12 +142,6 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 	if err != nil {
 		return rec, err
 	}
-	var used rules.Redeemed
-	if cmd.Kind == rules.KindRedeem && ev.Status == 0 {
-		if used, err = rules.RedeemedOf(ev); err != nil {
-			return rec, err
-		}
-	}
 	if rec.Changes, err = gave.changes(s, ev); err != nil {
 		return rec, err
 	}
@@ -157,6 +151,7 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 	fillRecord(&rec, &cmd, &res)
 	rec.note(cmd.Note)
 	if res.Redeemed != "" {
+		used, _ := rules.RedeemedOf(ev) // describe has read it
 		rec.List, rec.Number, rec.Count = res.Redeemed, &used.Number, int(used.Draws)
 		if used.Drew {
 			rec.Pool = s.PoolID(used.Pool)

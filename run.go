@@ -171,9 +171,9 @@ func (w *writer) run(ctx context.Context, reqs []Request, results []Result) (Com
 	return c, nil
 }
 
-// runSome carries out the prepared requests, from one on, until the open batch is full, and returns
-// which one is next. The flusher begins after the call's last request, or when the batch is full: one
-// batch with all of them takes a fifth less work than several.
+// runSome carries out the prepared requests from one on, until the open batch is full, and returns the next
+// one. The flusher begins after the last, or when the batch is full: several batches take a fifth more
+// work.
 func (w *writer) runSome(ctx context.Context, mem *work, from int, results []Result, c *Commit) (next int, err error) {
 	if err := w.lockForRoom(ctx); err != nil {
 		return from, err

@@ -79,8 +79,7 @@ func (l *levels) lowest() format.Level {
 	return low
 }
 
-// level returns the level that a new realm begins with, 0 if it has begun. It refuses a catalog beyond
-// that.
+// level returns the level that a new realm begins with, 0 for others. It refuses a catalog beyond that.
 func (v *Catalogs) level(c *catalog.Catalog) (begin format.Level, err error) {
 	v.w.mu.Lock()
 	defer v.w.mu.Unlock()

@@ -55,8 +55,7 @@ type writer struct {
 	// Owned by openRealm, then the replica, the flusher and close: never by two at once.
 	ledger *ledger.Ledger
 
-	// prepare is held, mostly without mu, while a catalog is prepared, put in force or planned. Lock it
-	// first.
+	// prepare is held while a catalog is prepared, put in force or planned, mostly without mu. Lock it first.
 	prepare sync.Mutex
 
 	mu       sync.Mutex
@@ -388,8 +387,8 @@ func rememberedWrong(err error) error {
 	return &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
 }
 
-// maxCatalogEvent limits a catalog event, in bytes: after MaxPending of others, a log record (64 MiB) holds
-// it.
+// maxCatalogEvent limits a catalog event, in bytes: a log record, 64 MiB, holds it after MaxPending of
+// others.
 const maxCatalogEvent = 40 << 20
 
 // lockForRoom locks mu once the open batch has room. Without an error, the caller holds mu.

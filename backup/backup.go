@@ -190,8 +190,7 @@ func parts(ctx context.Context, name string, kept driver.Realm, from driver.Curs
 			return refuse(kuji.CodeFailed, "", "realm %q: the log goes on at %d after %d: logs with gaps cannot be backed up", name, e.Cursor, after)
 		}
 		after = e.Cursor
-		// If a payload is gone, its entry does not count or is before every snapshot; a check finds any
-		// other.
+		// A missing payload's entry does not count or is before every snapshot: a check finds others.
 		if file, ok := ledger.PayloadOf(e.Data); ok && file != payload {
 			payload = file
 			if e.Cursor != from {

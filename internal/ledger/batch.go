@@ -66,8 +66,7 @@ type Batches struct {
 	waiting  int           // bytes that callbacks take, about
 }
 
-// NewBatches returns a ledger's group, with batches of about most bytes. The open one stays empty until
-// Begin.
+// NewBatches returns a ledger's group, whose batches have about most bytes. Begin opens the first one.
 func NewBatches(l *Ledger, mu sync.Locker, owner Owner, most int) *Batches {
 	return &Batches{mu: mu, owner: owner, ledger: l, most: most, open: closedBatch(), taken: make(chan struct{})}
 }

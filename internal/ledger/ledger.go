@@ -307,8 +307,7 @@ type appendedEntry struct {
 	cursor   driver.Cursor
 }
 
-// add adds an entry, and drops durable ones, or if there are too many every other one: durable is lower
-// then.
+// add adds an entry and drops durable ones; if they are too many, every other one: durable is lower then.
 func (a *appended) add(e appendedEntry, durable driver.Cursor) {
 	const most = 4096
 	n := 0

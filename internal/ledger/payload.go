@@ -39,8 +39,7 @@ func IsPayload(name string) bool {
 	return ok
 }
 
-// PayloadOf returns the name of the file with an entry's payload, if it has one and can be read. If it does
-// not count, the file may be missing.
+// PayloadOf returns the name of the file with an entry's payload, if any. A void entry's may be missing.
 func PayloadOf(entry []byte) (name string, ok bool) {
 	e, err := openEnvelope(entry)
 	if err != nil || !e.outside || len(e.payload) != referenceLen {
@@ -49,8 +48,7 @@ func PayloadOf(entry []byte) (name string, ok bool) {
 	return payloadName(e.index, [32]byte(e.payload[8:])), true
 }
 
-// putOutside writes a batch's payload into a file, even after GiveUp, and returns an entry with the
-// reference.
+// putOutside writes a batch's payload into a file, even after GiveUp, and returns an entry for it.
 func (l *Ledger) putOutside(entry []byte) ([]byte, error) {
 	ctx := context.Background()
 	head := HeadSize(l.o.Realm)

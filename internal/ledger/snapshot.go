@@ -39,8 +39,8 @@ const (
 
 var snapshotMagic = []byte("KJSN")
 
-// Snapshots are a realm's snapshots. Methods may run concurrently, but one file is written or pruned at a
-// time.
+// Snapshots are a realm's snapshots. Methods may run concurrently, but one file is written or pruned at
+// once.
 type Snapshots struct {
 	log   driver.Realm
 	realm string
@@ -95,8 +95,7 @@ func (s *Snapshots) Newest() (Snapshot, bool) {
 	return s.newest[len(s.newest)-1], true
 }
 
-// Whole reports whether the next snapshot must hold the whole state: nothing is there to build on, or too
-// much.
+// Whole reports whether the next snapshot holds the whole state: it has nothing to build on, or too much.
 func (s *Snapshots) Whole() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -368,8 +367,8 @@ func (s *Snapshots) List(ctx context.Context) (files []Snapshot, strays []string
 	return files, strays, nil
 }
 
-// SeriesOf returns the snapshots to load for f, in order; false if one is missing. Of several with one
-// position, which a realm never writes, the first is the base.
+// SeriesOf returns the snapshots to load for f, in order; false if one is missing. Of equal positions, the
+// first.
 func SeriesOf(files []Snapshot, f Snapshot) ([]Snapshot, bool) {
 	var series []Snapshot
 	for {
