@@ -219,8 +219,7 @@ func (c Codes) export(ctx context.Context, list string, from uint64, count int, 
 	return v, all, nil
 }
 
-// codesAtOnce is how many codes an export reads before it lets the realm go on.
-const codesAtOnce = 1000
+const codesAtOnce = 1000 // that an export reads before it lets the realm go on
 
 // read adds to all what an export says from one number to another.
 func (c Codes) read(ctx context.Context, list string, from, count uint64, used bool, all []GivenCode) (CodesView, []GivenCode, error) {

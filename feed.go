@@ -91,8 +91,7 @@ func (f *Feed) Query(ctx context.Context, q EventsQuery) iter.Seq2[Record, error
 	}
 }
 
-// newsWithin is how many entries from the end of the log what a reader reads next is still news.
-const newsWithin = 16
+const newsWithin = 16 // entries from the end of the log that are still news
 
 // pace tells a query's Pace that its reader has yielded all before an entry, after so many bytes.
 func (q *EventsQuery) pace(ctx context.Context, f *Feed, at ledger.At, bytes int) error {
@@ -210,8 +209,7 @@ type decoder struct {
 	gave    outcomes
 }
 
-// mostKnown is how many entries of pools a reader keeps results of.
-const mostKnown = 1 << 14
+const mostKnown = 1 << 14 // entries of pools that a reader keeps results of
 
 // batch yields the events of a batch that are wanted, none if the batch is not. on: yield wants more.
 func (d *decoder) batch(ctx context.Context, e *ledger.Entry, wanted bool, yield func(Record, error) bool) (on bool, err error) {
@@ -423,7 +421,7 @@ func (p *places) passed(bytes int, at ledger.At, version uint64, time int64) {
 }
 
 // add adds a place, and drops every other one of the older half if they are too many. The caller holds
-// p.mu.
+// p.mu, or nobody reads yet.
 func (p *places) add(next place) {
 	if len(p.known) >= maxPlaces {
 		kept := p.known[:0]

@@ -30,8 +30,7 @@ type Replica struct {
 	done chan struct{} // closed when the realm leads, has stopped or is closed; nil: it led from the start
 }
 
-// followAgain is how long a follower waits when the log cannot be read for now.
-const followAgain = 100 * time.Millisecond
+const followAgain = 100 * time.Millisecond // until a follower reads a log again that cannot be read for now
 
 func (p *Replica) follow() {
 	p.done = make(chan struct{})

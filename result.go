@@ -375,8 +375,7 @@ func (o *outcomes) end(s names) (some []Outcome, paid []Stack) {
 // slab hands out memory for outcomes from larger pieces: allocating for each result costs more time.
 type slab struct{ rest []Outcome }
 
-// slabOutcomes is the number of outcomes in a piece. They take 8 KiB, a size class without waste.
-const slabOutcomes = 128
+const slabOutcomes = 128 // in a piece: 8 KiB, a size class without waste
 
 // get returns an empty slice with capacity n. A large one gets memory of its own.
 func (s *slab) get(n int) []Outcome {

@@ -71,8 +71,7 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 	}
 	mem := works.Get().(*work)
 	defer mem.end()
-	err := mem.prepare(0, req)
-	if err != nil {
+	if err := mem.prepare(0, req); err != nil {
 		done(Result{}, err)
 		return
 	}

@@ -64,8 +64,7 @@ func newSnapshotJob() *snapshotJob {
 	return &snapshotJob{placed: make(chan struct{}), done: make(chan struct{})}
 }
 
-// snapshotPause is how long writing pauses while requests are served, about every tenth of a millisecond.
-const snapshotPause = 50 * time.Microsecond
+const snapshotPause = 50 * time.Microsecond // while requests are served, about every tenth of a millisecond
 
 // Snapshot takes a snapshot while requests go on, and returns once it is durable. If nothing has happened
 // since the newest one, it returns that. CodeCanceled: ctx ended, but the snapshot goes on. CodeFailed: it

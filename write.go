@@ -387,9 +387,7 @@ func rememberedWrong(err error) error {
 	return &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
 }
 
-// maxCatalogEvent limits a catalog event, in bytes: a log record, 64 MiB, holds it after MaxPending of
-// others.
-const maxCatalogEvent = 40 << 20
+const maxCatalogEvent = 40 << 20 // bytes: after MaxPending of others, a log record, 64 MiB, holds it
 
 // lockForRoom locks mu once the open batch has room. Without an error, the caller holds mu.
 func (w *writer) lockForRoom(ctx context.Context) error {

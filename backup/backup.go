@@ -57,8 +57,7 @@ type Report struct {
 	Bytes   uint64 // copied this time, files included
 }
 
-// piece is how many bytes of a file a part has at most.
-const piece = 256 << 10
+const piece = 256 << 10 // bytes of a file that a part has at most
 
 // source returns the source of what read sends of a realm.
 func source(realm string, read func(ctx context.Context, from driver.Cursor, send sender) error) Source {

@@ -85,7 +85,6 @@ func (l *Ledger) Epochs() []Epoch { return l.epochs }
 // SeedsErr returns which epochs cannot be proven, and why.
 func (l *Ledger) SeedsErr() error { return l.unknown }
 
-// Source returns the random values of the writer's epoch.
 func (l *Ledger) Source() Source { return Source{src: l.seed.source(l.o.Realm, l.epoch)} }
 
 // At is a place in a log: right after an entry that counts.
@@ -100,7 +99,6 @@ func (a *At) Cursor() driver.Cursor { return a.cursor }
 
 func (a *At) ChainHash() [32]byte { return a.chain.hash }
 
-// CorruptError says that what is kept of a realm is damaged.
 type CorruptError struct {
 	Where string
 	Err   error

@@ -33,7 +33,6 @@ func payloadPosition(name string) (position uint64, ok bool) {
 	return position, ok && n == 2 && err == nil && len(sum) == 32 && name == payloadName(position, [32]byte(sum))
 }
 
-// IsPayload reports whether a file's name is that of a payload.
 func IsPayload(name string) bool {
 	_, ok := payloadPosition(name)
 	return ok
@@ -107,8 +106,7 @@ func (e *Entry) fetch(ctx context.Context, files driver.Files) (err error) {
 	return nil
 }
 
-// maxPayload is more than any batch can have, in bytes.
-const maxPayload = 256 << 20
+const maxPayload = 256 << 20 // bytes, more than any batch can have
 
 // trimPayloads removes the payload files of entries up to a position that every reader starts after.
 func (s *Snapshots) trimPayloads(ctx context.Context, through uint64) error {
