@@ -78,10 +78,7 @@ type ApplyOptions struct {
 
 // Apply is Realm.Apply with options.
 func (v *Catalogs) Apply(ctx context.Context, c *catalog.Catalog, o ApplyOptions) (Result, error) {
-	if err := checkCatalog(c); err != nil {
-		return Result{}, err
-	}
-	if err := invalid(o.Note.note().Check()); err != nil {
+	if err := cmp.Or(checkCatalog(c), invalid(o.Note.note().Check())); err != nil {
 		return Result{}, err
 	}
 	a := applied{over: o.Over}

@@ -84,26 +84,23 @@ type world struct {
 
 // checked returns o with defaults filled in, or an error for the first bad field.
 func (o Options) checked() (Options, error) {
-	if o.Sync > SyncNone {
-		return o, errf(CodeInvalid, "Sync", "unknown policy %d; want SyncAlways, SyncInterval or SyncNone", o.Sync)
-	}
 	o.SyncEvery = cmp.Or(o.SyncEvery, 100*time.Millisecond)
 	o.MaxPending = cmp.Or(o.MaxPending, 8<<20)
 	o.SnapshotEvery = cmp.Or(o.SnapshotEvery, 64<<20)
-	if o.SyncEvery < time.Millisecond || o.SyncEvery > time.Hour {
-		return o, errf(CodeInvalid, "SyncEvery", "%v; 1ms to 1h are allowed", o.SyncEvery)
-	}
-	if o.SegmentSize != 0 && (o.SegmentSize < wal.MinSegmentSize || o.SegmentSize > wal.MaxSegmentSize) {
-		return o, errf(CodeInvalid, "SegmentSize", "%d bytes; %d to %d are allowed", o.SegmentSize, wal.MinSegmentSize, int64(wal.MaxSegmentSize))
-	}
-	if o.MaxPending < 1<<20 || o.MaxPending > logged.MaxPending {
-		return o, errf(CodeInvalid, "MaxPending", "%d bytes; %d to %d are allowed", o.MaxPending, 1<<20, logged.MaxPending)
-	}
-	if o.TrimLog && o.SnapshotEvery < 0 {
-		return o, errf(CodeInvalid, "TrimLog", "set while snapshots are off; only log that a snapshot covers can be trimmed")
-	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	switch size := o.SegmentSize; {
+	case o.Sync > SyncNone:
+		return o, errf(CodeInvalid, "Sync", "unknown policy %d; want SyncAlways, SyncInterval or SyncNone", o.Sync)
+	case o.SyncEvery < time.Millisecond || o.SyncEvery > time.Hour:
+		return o, errf(CodeInvalid, "SyncEvery", "%v; 1ms to 1h are allowed", o.SyncEvery)
+	case size != 0 && (size < wal.MinSegmentSize || size > wal.MaxSegmentSize):
+		return o, errf(CodeInvalid, "SegmentSize", "%d bytes; %d to %d are allowed", size, wal.MinSegmentSize, int64(wal.MaxSegmentSize))
+	case o.MaxPending < 1<<20 || o.MaxPending > logged.MaxPending:
+		return o, errf(CodeInvalid, "MaxPending", "%d bytes; %d to %d are allowed", o.MaxPending, 1<<20, logged.MaxPending)
+	case o.TrimLog && o.SnapshotEvery < 0:
+		return o, errf(CodeInvalid, "TrimLog", "set while snapshots are off; only log that a snapshot covers can be trimmed")
 	}
 	return o, nil
 }

@@ -117,13 +117,13 @@ func (w *writer) look(t *rules.Tables, f func(now int64)) (seen uint64, current 
 // player who was never seen has all draws left. CodeNotFound: the catalog in force has no such pool.
 func (p Pools) Limits(ctx context.Context, pool, player string) ([]Limit, error) {
 	limits, _, err := p.standing(ctx, pool, player)
-	return limits, err
+	return value(limits, err)
 }
 
 // Free is Limits for the free draws of a pool: how many are left, and when the next one comes; nil: none.
 func (p Pools) Free(ctx context.Context, pool, player string) (*Limit, error) {
 	_, free, err := p.standing(ctx, pool, player)
-	return free, err
+	return value(free, err)
 }
 
 // standing returns where a player stands in the limits and the free draws of a pool.
@@ -145,8 +145,5 @@ func (p Pools) standing(ctx context.Context, pool, player string) (limits []Limi
 	if err == nil && !known {
 		err = p.unknown(pool, t.Version)
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	return limits, free, nil
+	return limits, free, err
 }
