@@ -21,9 +21,9 @@ import (
 )
 
 // A reader of the feed finds a known place before the first position that it wants, folds the log from
-// there, and waits at its end for batches that survive a crash. It shares nothing with the writer but the
-// log and the names, read without the realm's lock, so a slow reader delays nobody. It needs no state:
-// numbers are never reused, so the names of today tell what an old event names.
+// there, and waits at its end for batches that survive a crash. It shares only the log and the names with
+// the writer, without the realm's lock: a slow reader delays nobody. It needs no state, since numbers are
+// never reused.
 
 // Feed is the feed of a realm's events.
 type Feed struct {
@@ -420,8 +420,8 @@ func (p *places) passed(bytes int, at ledger.At, version uint64, time int64) {
 	}
 }
 
-// add adds a place, and drops every other one of the older half if they are too many. The caller holds
-// p.mu, or nobody reads yet.
+// add adds a place; too many lose every other one of the older half. The caller holds p.mu, or nobody
+// reads.
 func (p *places) add(next place) {
 	if len(p.known) >= maxPlaces {
 		kept := p.known[:0]

@@ -12,11 +12,9 @@ import (
 	"github.com/kuji-dev/kuji/internal/step"
 )
 
-// A follower carries out each entry that others append, under the realm's lock. To lead, it appends its
-// epoch-begin and carries on through it: a takeover costs what the log has gained since.
-//
-// A follower sees only what survives a crash. A deposed leader's state may have what the log lacks: it has
-// stopped, and must be opened again.
+// A follower carries out what others append, under the realm's lock, once it survives a crash. To lead, it
+// appends its epoch-begin and carries on through that: a takeover costs what the log has gained since. A
+// deposed leader's state may have what the log lacks: it has stopped, and must be opened again.
 
 // Replica is a realm as one of the nodes that carry out its log: it follows, or it leads.
 type Replica struct {

@@ -58,11 +58,11 @@ type Options struct {
 	ClockConfirmed time.Time
 	// Driver keeps the realms, not a data directory. Sync, SyncEvery and SegmentSize are then up to it.
 	Driver driver.Driver
-	// Follow makes realms carry out what other nodes append to a shared Driver, and answer reads from Stale,
-	// until Replica.Lead makes them lead.
+	// Follow makes realms carry out what others append to a shared Driver, until Replica.Lead makes them
+	// lead.
 	Follow bool
-	// FormatLevel returns the highest format level that every build which may read the realms knows: new
-	// realms begin with it. Default: that of this build.
+	// FormatLevel returns the highest format level that all builds know which may read the realms: new ones
+	// begin with it. Default: that of this build.
 	FormatLevel func() uint8
 	// Key seals the seeds of epochs until they are revealed. All nodes that share a Driver need the same
 	// one. It is secret: with it and the log, draws can be predicted. Default: the data directory's own.

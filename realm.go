@@ -147,10 +147,9 @@ func (r *Realm) close() error {
 // cut closes the log at once: what is under way there ends with an error, and close need not wait.
 func (r *Realm) cut() { _ = r.feed.log.Close() } // close reports the error
 
-// Hold makes durable what was acknowledged, and returns the realm's log and files to be read. Until
-// release is called nothing of them is removed; what would change them is refused. CodeConflict: a realm
-// in memory has no log. CodeNotLeader: another node leads, and knows what was acknowledged.
-// CodeCanceled, CodeClosed, CodeFailed.
+// Hold makes durable what was acknowledged, and returns the realm's log and files, to be read only. Nothing
+// of them is removed until release is called. CodeConflict: a realm in memory has no log. CodeNotLeader:
+// another node leads, and knows what was acknowledged. CodeCanceled, CodeClosed, CodeFailed.
 func (r *Realm) Hold(ctx context.Context) (kept driver.Realm, release func(), err error) {
 	gone, stopped := r.w.gate.readable(), r.Err()
 	switch {

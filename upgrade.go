@@ -12,9 +12,9 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// A realm's format level says what its log may hold: see package format. The first catalog of a new
-// realm sets the newest one; FinishUpgrade sets it for an older realm. Until then a build that knows
-// only the older level can open the realm, and newer words are refused by name.
+// A realm's format level says what its log may hold: see package format. Its first catalog sets the newest
+// one, and FinishUpgrade raises it. Until then newer words are refused by name, and older builds can open
+// the realm.
 
 // FormatLevel returns the newest format level that this build knows.
 func FormatLevel() uint8 { return uint8(format.Newest) }

@@ -130,8 +130,7 @@ func (p *proofs) needed(oldest, catalog uint64) (out []ledger.Epoch) {
 
 // proposal is something that may enter the log: a request, a catalog, codes, a clock, a format level.
 type proposal interface {
-	// propose writes an event to w, after those of the open batch; none with an error, or if an earlier
-	// event answers. Then it returns what the answer depends on.
+	// propose writes an event to w, after the open batch's; otherwise it returns what its answer depends on.
 	propose(w *writer, b *ledger.Batch, event *store.Writer) (earlier, error)
 	// entered follows once the event counts. It cannot fail.
 	entered(w *writer, b *ledger.Batch)
@@ -193,9 +192,8 @@ func (w *writer) again(found *earlier, res *Result) error {
 	return nil
 }
 
-// commit adds the event at the end of buf to b, whose events come before it in buf, and fills in res. An
-// error is a defect: the rules may have used random values that no log mentions, so nothing in the open
-// batch counts. The caller holds mu.
+// commit adds the event at the end of buf to b, and fills in res. An error is a defect: the rules may have
+// used random values that no log mentions, so the open batch is lost. The caller holds mu.
 func (w *writer) commit(b *ledger.Batch, buf []byte, res *Result) error {
 	ev := &w.draft.decoded
 	if _, err := store.Decode(buf[len(b.Buf):], ev); err != nil {

@@ -1,6 +1,5 @@
 // Package backup copies realms of a live engine, a directory or a driver to a directory that grows with
-// each backup, and restores them. A backup is a log of its own with the same entries at the same places.
-// What events say may not enter it.
+// each backup, and restores them: the same entries at the same places. What events say may not enter it.
 package backup
 
 import (
