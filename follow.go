@@ -1,6 +1,7 @@
 package kuji
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,7 +73,27 @@ func (p *Replica) Leads() bool { return p.w.gate.leads.Load() }
 // Await waits until the realm has come to a position. A read from [Stale] then shows all of it. Errors:
 // CodeCanceled, and why the realm has stopped.
 func (p *Replica) Await(ctx context.Context, position uint64) error {
-	return p.w.gate.await(ctx, p.w.world.steps, position)
+	w, g := p.w, &p.w.gate
+	for {
+		w.mu.Lock()
+		g.heard = max(g.heard, position)
+		if g.acked.Load() >= position {
+			w.mu.Unlock()
+			return nil
+		}
+		if err := cmp.Or(orNil(g.err), g.readable()); err != nil { // it will acknowledge nothing more
+			w.mu.Unlock()
+			return err
+		}
+		if g.moved == nil {
+			g.moved = make(chan struct{})
+		}
+		moved := g.moved
+		w.mu.Unlock()
+		if err := step.Wait(ctx, w.world.steps, moved); err != nil {
+			return &Error{Code: CodeCanceled, Message: fmt.Sprintf("while realm %s waits for position %d", w.name, position), Err: err}
+		}
+	}
 }
 
 // mark is where the chain stands after a position: the same on all nodes that carry out one log.

@@ -102,19 +102,15 @@ func Of(r *kuji.Realm) Source {
 
 // Dir returns the source of a realm in a data directory, and what ends it. CodeLocked, CodeNotFound.
 func Dir(dir, realm string) (source Source, done func() error, err error) {
-	return inDir(nil, dir, realm)
-}
-
-func inDir(fsys vfs.FS, dir, realm string) (Source, func() error, error) {
-	d, err := openDir(fsys, dir, disk.Options{MustExist: true})
+	d, err := openDir(nil, dir, disk.Options{MustExist: true})
 	if err != nil {
 		return nil, nil, err
 	}
-	source, done, err := Driver(d, realm)
+	source, closeRealm, err := Driver(d, realm)
 	if err != nil {
 		return nil, nil, errors.Join(err, d.Close())
 	}
-	return source, func() error { return errors.Join(done(), d.Close()) }, nil
+	return source, func() error { return errors.Join(closeRealm(), d.Close()) }, nil
 }
 
 // Driver is Dir for a realm that a driver keeps, and that nobody writes meanwhile.
