@@ -47,7 +47,6 @@ type Setting = plan.Setting
 // ChangeKind says what a Change is about.
 type ChangeKind = plan.Kind
 
-// The kinds of change.
 const (
 	ChangeItemAdded    ChangeKind = "item_added"
 	ChangeItemChanged  ChangeKind = "item_changed"

@@ -13,7 +13,6 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Limits of codes.
 const (
 	// MaxCode is the longest code, in bytes.
 	MaxCode = 128

@@ -27,8 +27,8 @@ type Record struct {
 	To     string `json:"to,omitempty"`
 	Pool   string `json:"pool,omitempty"`
 	Count  int    `json:"count,omitempty"`
-	// List is the list that codes were imported to, or that of the code that was redeemed, with Number
-	// as the code's place, and Pool and Count for what it paid for. A guess in vain is in no record.
+	// List is the list that codes were imported to, or the redeemed code's, with Number as its place, and
+	// Pool and Count for what it paid for. A guess in vain is in no record.
 	List     string    `json:"list,omitempty"`
 	Number   *uint64   `json:"number,omitempty"`
 	Pay      string    `json:"pay,omitempty"`

@@ -12,7 +12,6 @@ import (
 // logged, stays the answer to its request id and changes nothing, except that UnknownCode counts the guess.
 type Status = rules.Status
 
-// The statuses.
 const (
 	OK                Status = 0   // carried out
 	SoldOut           Status = 1   // too few outcomes in stock, assuming the worst case in nested pools; Subject is the pool of the request

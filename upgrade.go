@@ -25,10 +25,10 @@ type Upgraded struct {
 	Receipt  Receipt // where the log says so; Position is 0 if there was nothing to do
 }
 
-// FinishUpgrade raises the realm's format level to the newest that this build knows, and returns once
-// that is durable. From then on older builds refuse the realm: there is no way back. by and reason stand
-// in the log. CodeConflict: Options.FormatLevel says that a build that reads the realm does not know the
-// level. Other errors are those of Do.
+// FinishUpgrade raises the realm's format level to the newest of this build, and returns once that is
+// durable. From then on older builds refuse the realm: there is no way back. The log keeps by and reason.
+// CodeConflict: Options.FormatLevel says that a build that reads the realm does not know the level. Others
+// are those of Do.
 func (r *Realm) FinishUpgrade(ctx context.Context, by, reason string) (Upgraded, error) {
 	u := upgrader{Upgrade: rules.Upgrade{To: format.Newest, By: by, Reason: reason}}
 	if err := checkWho(by, reason, u.Check()); err != nil {
