@@ -48,7 +48,6 @@ type Setting = view.Setting
 // ChangeKind says what a Change is about.
 type ChangeKind = view.ChangeKind
 
-// The kinds of change.
 const (
 	ChangeItemAdded    ChangeKind = "item_added"
 	ChangeItemChanged  ChangeKind = "item_changed"
@@ -79,10 +78,7 @@ type ApplyOptions struct {
 
 // Apply is Realm.Apply with options.
 func (v *Catalogs) Apply(ctx context.Context, c *catalog.Catalog, o ApplyOptions) (Result, error) {
-	if err := checkCatalog(c); err != nil {
-		return Result{}, err
-	}
-	if err := invalid(o.Note.note().Check()); err != nil {
+	if err := cmp.Or(checkCatalog(c), invalid(o.Note.note().Check())); err != nil {
 		return Result{}, err
 	}
 	a := applied{over: o.Over}

@@ -13,7 +13,6 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Limits of codes.
 const (
 	// MaxCode is the longest code, in bytes.
 	MaxCode = 128
@@ -22,8 +21,7 @@ const (
 	MaxImportBytes = 1 << 20
 )
 
-// RewardCode is a code that a reward gave: a secret of its player. JSON has it; package fmt prints its
-// place.
+// RewardCode is a code that a reward gave: its player's secret. JSON has it; package fmt prints its place.
 type RewardCode struct {
 	List   string `json:"list"`   // the name of the list
 	Number uint64 `json:"number"` // its place in the list, from 0
@@ -220,8 +218,7 @@ func (c Codes) export(ctx context.Context, list string, from uint64, count int, 
 	return v, all, nil
 }
 
-// codesAtOnce is how many codes an export reads before it lets the realm go on.
-const codesAtOnce = 1000
+const codesAtOnce = 1000 // that an export reads before it lets the realm go on
 
 // read adds to all what an export says from one number to another.
 func (c Codes) read(ctx context.Context, list string, from, count uint64, used bool, all []GivenCode) (CodesView, []GivenCode, error) {

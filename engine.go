@@ -83,9 +83,8 @@ func (w *world) openDisk(fs vfs.FS, dir string, o *Options) error {
 	return nil
 }
 
-// OpenDir opens the driver of a data directory, to read or copy it: see packages verify and backup.
-// CodeLocked: an engine has it open. CodeNotFound: it does not exist, under disk.Options.MustExist.
-// CodeFailed: it cannot be read or made.
+// OpenDir opens the driver of a data directory, to read or copy it. CodeLocked: an engine has it open.
+// CodeNotFound: it does not exist, under disk.Options.MustExist. CodeFailed: it cannot be read or made.
 func OpenDir(dir string, o disk.Options) (*disk.Driver, error) {
 	d, err := disk.Open(dir, o)
 	switch {

@@ -62,8 +62,6 @@ func (e *Error) Error() string {
 	}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")
 }
-
-// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // CodeOf returns the code of the first [Error] in err's chain, or 0.

@@ -21,9 +21,9 @@ import (
 )
 
 // A reader of the feed finds a known place before the first position that it wants, folds the log from
-// there, and waits at its end for batches that survive a crash. It shares nothing with the writer but the
-// log and the names, read without the realm's lock, so a slow reader delays nobody. It needs no state:
-// numbers are never reused, so the names of today tell what an old event names.
+// there, and waits at its end for batches that survive a crash. It shares only the log and the names with
+// the writer, without the realm's lock: a slow reader delays nobody. It needs no state, since numbers are
+// never reused.
 
 // Feed is the feed of a realm's events.
 type Feed struct {
@@ -67,11 +67,9 @@ func (f *Feed) Events(ctx context.Context, from uint64) iter.Seq2[Record, error]
 // EventsQuery says which events a reader of the feed wants. The zero value is all, from the beginning.
 type EventsQuery struct {
 	From uint64 // a position: see [Feed.Events]
-	// Player and Pool, if not empty, are those of the request, or of one member of its group. The player is
-	// the one who asks, or who receives a transfer.
+	// Player and Pool, if not empty, are those of the request or a member: who asks, or receives a transfer.
 	Player, Pool string
-	// Pace, if not nil, is called before each entry of the log is read. It may wait; its error ends the
-	// reading.
+	// Pace, if not nil, is called before each entry of the log is read. It may wait; its error ends it all.
 	Pace func(ctx context.Context, at FeedPlace) error
 }
 
@@ -93,8 +91,7 @@ func (f *Feed) Query(ctx context.Context, q EventsQuery) iter.Seq2[Record, error
 	}
 }
 
-// newsWithin is how many entries from the end of the log what a reader reads next is still news.
-const newsWithin = 16
+const newsWithin = 16 // entries from the end of the log that are still news
 
 // pace tells a query's Pace that its reader has yielded all before an entry, after so many bytes.
 func (q *EventsQuery) pace(ctx context.Context, f *Feed, at ledger.At, bytes int) error {
@@ -212,8 +209,7 @@ type decoder struct {
 	gave    outcomes
 }
 
-// mostKnown is how many entries of pools a reader keeps results of.
-const mostKnown = 1 << 14
+const mostKnown = 1 << 14 // entries of pools that a reader keeps results of
 
 // batch yields the events of a batch that are wanted, none if the batch is not. on: yield wants more.
 func (d *decoder) batch(ctx context.Context, e *ledger.Entry, wanted bool, yield func(Record, error) bool) (on bool, err error) {
@@ -244,8 +240,7 @@ func (d *decoder) batch(ctx context.Context, e *ledger.Entry, wanted bool, yield
 	return true, nil
 }
 
-// find finds the numbers of the player and pool that are wanted: the state has them before a reader needs
-// them.
+// find finds the numbers of the player and pool that are wanted. The state has them before they are needed.
 func (d *decoder) find() {
 	w := &d.want
 	if w.Player != "" && w.PlayerNum == look.NotNumbered {
@@ -425,8 +420,8 @@ func (p *places) passed(bytes int, at ledger.At, version uint64, time int64) {
 	}
 }
 
-// add adds a place. If there are too many, every other one of the older half goes: readers mostly begin
-// near the end. The caller holds p.mu, or nobody reads yet.
+// add adds a place; too many lose every other one of the older half. The caller holds p.mu, or nobody
+// reads.
 func (p *places) add(next place) {
 	if len(p.known) >= maxPlaces {
 		kept := p.known[:0]
@@ -460,8 +455,7 @@ func (p *places) before(ctx context.Context, lies func(*place) bool) (at place, 
 	return p.begin(ctx)
 }
 
-// begin returns the oldest place to read the log from: its beginning, or that of the oldest snapshot in
-// reach.
+// begin returns the oldest place to read the log from: its beginning, or its oldest snapshot's.
 func (p *places) begin(ctx context.Context) (at place, short bool, err error) {
 	t, err := logged.Trimmed(ctx, p.log)
 	if t == nil || err != nil {

@@ -1,6 +1,7 @@
 package kuji
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,11 +13,9 @@ import (
 	"github.com/kuji-dev/kuji/internal/step"
 )
 
-// A follower carries out each entry that others append, under the realm's lock. To lead, it appends its
-// epoch-begin and carries on through it: a takeover costs what the log has gained since.
-//
-// A follower sees only what survives a crash. A deposed leader's state may have what the log lacks: it has
-// stopped, and must be opened again.
+// A follower carries out what others append, under the realm's lock, once it survives a crash. To lead, it
+// appends its epoch-begin and carries on through that: a takeover costs what the log has gained since. A
+// deposed leader's state may have what the log lacks: it has stopped, and must be opened again.
 
 // Replica is a realm as one of the nodes that carry out its log: it follows, or it leads.
 type Replica struct {
@@ -30,8 +29,7 @@ type Replica struct {
 	done chan struct{} // closed when the realm leads, has stopped or is closed; nil: it led from the start
 }
 
-// followAgain is how long a follower waits when the log cannot be read for now.
-const followAgain = 100 * time.Millisecond
+const followAgain = 100 * time.Millisecond // until a follower reads a log again that cannot be read for now
 
 func (p *Replica) follow() {
 	p.done = make(chan struct{})
@@ -75,7 +73,27 @@ func (p *Replica) Leads() bool { return p.w.gate.leads.Load() }
 // Await waits until the realm has come to a position. A read from [Stale] then shows all of it. Errors:
 // CodeCanceled, and why the realm has stopped.
 func (p *Replica) Await(ctx context.Context, position uint64) error {
-	return p.w.gate.await(ctx, p.w.world.steps, position)
+	w, g := p.w, &p.w.gate
+	for {
+		w.mu.Lock()
+		g.heard = max(g.heard, position)
+		if g.acked.Load() >= position {
+			w.mu.Unlock()
+			return nil
+		}
+		if err := cmp.Or(orNil(g.err), g.readable()); err != nil { // it will acknowledge nothing more
+			w.mu.Unlock()
+			return err
+		}
+		if g.moved == nil {
+			g.moved = make(chan struct{})
+		}
+		moved := g.moved
+		w.mu.Unlock()
+		if err := step.Wait(ctx, w.world.steps, moved); err != nil {
+			return &Error{Code: CodeCanceled, Message: fmt.Sprintf("while realm %s waits for position %d", w.name, position), Err: err}
+		}
+	}
 }
 
 // mark is where the chain stands after a position: the same on all nodes that carry out one log.

@@ -4,21 +4,17 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/kuji-dev/kuji/internal/ledger"
-	"github.com/kuji-dev/kuji/internal/step"
 )
 
 // gate says what may be asked of a realm now. The realm's lock guards all but the atomic fields.
 type gate struct {
 	name string
-	mu   *sync.Mutex // the realm's
 
 	err   *Error        // why the realm stopped; nil while healthy
-	heard uint64        // the highest position that await was asked for
+	heard uint64        // the highest position that Await was asked for
 	mark  mark          // of the newest acknowledged batch
 	marks *marks        // of a follower; nil: the realm leads from the start
 	moved chan struct{} // closed when acked moves, or never will again; nil: nobody waits
@@ -97,28 +93,5 @@ func (g *gate) wake() {
 	if g.moved != nil {
 		close(g.moved)
 		g.moved = nil
-	}
-}
-
-func (g *gate) await(ctx context.Context, steps step.Runner, position uint64) error {
-	for {
-		g.mu.Lock()
-		g.heard = max(g.heard, position)
-		if g.acked.Load() >= position {
-			g.mu.Unlock()
-			return nil
-		}
-		if err := cmp.Or(orNil(g.err), g.readable()); err != nil { // it will acknowledge nothing more
-			g.mu.Unlock()
-			return err
-		}
-		if g.moved == nil {
-			g.moved = make(chan struct{})
-		}
-		moved := g.moved
-		g.mu.Unlock()
-		if err := step.Wait(ctx, steps, moved); err != nil {
-			return &Error{Code: CodeCanceled, Message: fmt.Sprintf("while realm %s waits for position %d", g.name, position), Err: err}
-		}
 	}
 }

@@ -14,8 +14,7 @@ import (
 type SyncPolicy uint8
 
 const (
-	// SyncAlways: when its batch is fsynced. No crash of process, kernel or power loses what was
-	// acknowledged.
+	// SyncAlways: when its batch is fsynced. A crash, of the power too, loses nothing acknowledged.
 	SyncAlways SyncPolicy = iota
 	// SyncInterval: when its batch is handed to the operating system, which fsyncs every Options.SyncEvery.
 	// A crash of the process loses nothing, one of the machine at most SyncEvery plus one fsync.
@@ -49,8 +48,7 @@ type Options struct {
 	// TrimLog removes log segments that two independent series of snapshots cover, read back from the
 	// disk. Default: the whole log is kept. Only then can every draw be verified.
 	TrimLog bool
-	// MustExist makes Open and Engine.Realm create nothing, but fail with CodeNotFound: a wrong path,
-	// perhaps.
+	// MustExist makes Open and Engine.Realm fail with CodeNotFound instead of creating something.
 	MustExist bool
 	// Now is the wall clock for batches' stamps, up to the year 2527. A jump by more than MaxLeap, measured
 	// by the monotonic readings if it has any, is not followed: see ClockView. Default: time.Now.
@@ -58,14 +56,13 @@ type Options struct {
 	// ClockConfirmed is a time that somebody compared with the machine's clock. A realm whose log ends
 	// more than MaxDowntime before Now opens only if Now is at most MaxLeap past it. Default: none.
 	ClockConfirmed time.Time
-	// Driver keeps the realms instead of a data directory. Sync, SyncEvery and SegmentSize are then up to
-	// it.
+	// Driver keeps the realms, not a data directory. Sync, SyncEvery and SegmentSize are then up to it.
 	Driver driver.Driver
-	// Follow makes realms carry out what other nodes append to a shared Driver, and answer reads from Stale,
-	// until Replica.Lead makes them lead.
+	// Follow makes realms carry out what others append to a shared Driver, until Replica.Lead makes them
+	// lead.
 	Follow bool
-	// FormatLevel returns the highest format level that every build which may read the realms knows: new
-	// realms begin with it. Default: that of this build.
+	// FormatLevel returns the highest format level that all builds know which may read the realms: new ones
+	// begin with it. Default: that of this build.
 	FormatLevel func() uint8
 	// Key seals the seeds of epochs until they are revealed. All nodes that share a Driver need the same
 	// one. It is secret: with it and the log, draws can be predicted. Default: the data directory's own.
@@ -87,26 +84,23 @@ type world struct {
 
 // checked returns o with defaults filled in, or an error for the first bad field.
 func (o Options) checked() (Options, error) {
-	if o.Sync > SyncNone {
-		return o, errf(CodeInvalid, "Sync", "unknown policy %d; want SyncAlways, SyncInterval or SyncNone", o.Sync)
-	}
 	o.SyncEvery = cmp.Or(o.SyncEvery, 100*time.Millisecond)
 	o.MaxPending = cmp.Or(o.MaxPending, 8<<20)
 	o.SnapshotEvery = cmp.Or(o.SnapshotEvery, 64<<20)
-	if o.SyncEvery < time.Millisecond || o.SyncEvery > time.Hour {
-		return o, errf(CodeInvalid, "SyncEvery", "%v; 1ms to 1h are allowed", o.SyncEvery)
-	}
-	if o.SegmentSize != 0 && (o.SegmentSize < wal.MinSegmentSize || o.SegmentSize > wal.MaxSegmentSize) {
-		return o, errf(CodeInvalid, "SegmentSize", "%d bytes; %d to %d are allowed", o.SegmentSize, wal.MinSegmentSize, int64(wal.MaxSegmentSize))
-	}
-	if o.MaxPending < 1<<20 || o.MaxPending > logged.MaxPending {
-		return o, errf(CodeInvalid, "MaxPending", "%d bytes; %d to %d are allowed", o.MaxPending, 1<<20, logged.MaxPending)
-	}
-	if o.TrimLog && o.SnapshotEvery < 0 {
-		return o, errf(CodeInvalid, "TrimLog", "set while snapshots are off; only log that a snapshot covers can be trimmed")
-	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	switch size := o.SegmentSize; {
+	case o.Sync > SyncNone:
+		return o, errf(CodeInvalid, "Sync", "unknown policy %d; want SyncAlways, SyncInterval or SyncNone", o.Sync)
+	case o.SyncEvery < time.Millisecond || o.SyncEvery > time.Hour:
+		return o, errf(CodeInvalid, "SyncEvery", "%v; 1ms to 1h are allowed", o.SyncEvery)
+	case size != 0 && (size < wal.MinSegmentSize || size > wal.MaxSegmentSize):
+		return o, errf(CodeInvalid, "SegmentSize", "%d bytes; %d to %d are allowed", size, wal.MinSegmentSize, int64(wal.MaxSegmentSize))
+	case o.MaxPending < 1<<20 || o.MaxPending > logged.MaxPending:
+		return o, errf(CodeInvalid, "MaxPending", "%d bytes; %d to %d are allowed", o.MaxPending, 1<<20, logged.MaxPending)
+	case o.TrimLog && o.SnapshotEvery < 0:
+		return o, errf(CodeInvalid, "TrimLog", "set while snapshots are off; only log that a snapshot covers can be trimmed")
 	}
 	return o, nil
 }

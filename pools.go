@@ -68,8 +68,8 @@ func (p Pools) unknown(id string, version uint64) error {
 	return errf(CodeNotFound, "pool", "there is no pool %q in catalog version %d of realm %q", id, version, p.w.name)
 }
 
-// Sums returns the sums of at most n pools, in the catalog's order, once they are durable, and how many
-// more the catalog has. Draws may happen between two pools.
+// Sums returns the sums of at most n pools, in order, once durable, and how many more the catalog has.
+// Draws may happen between two pools.
 func (p Pools) Sums(ctx context.Context, n int) (sums []PoolSum, more int, err error) {
 	if n < 0 {
 		return nil, 0, errf(CodeInvalid, "n", "%d pools; it cannot be negative", n)
@@ -118,13 +118,13 @@ func (w *writer) look(t *rules.Tables, f func(now int64)) (seen uint64, current 
 // player who was never seen has all draws left. CodeNotFound: the catalog in force has no such pool.
 func (p Pools) Limits(ctx context.Context, pool, player string) ([]Limit, error) {
 	limits, _, err := p.standing(ctx, pool, player)
-	return limits, err
+	return value(limits, err)
 }
 
 // Free is Limits for the free draws of a pool: how many are left, and when the next one comes; nil: none.
 func (p Pools) Free(ctx context.Context, pool, player string) (*Limit, error) {
 	_, free, err := p.standing(ctx, pool, player)
-	return free, err
+	return value(free, err)
 }
 
 // standing returns where a player stands in the limits and the free draws of a pool.
@@ -146,8 +146,5 @@ func (p Pools) standing(ctx context.Context, pool, player string) (limits []Limi
 	if err == nil && !known {
 		err = p.unknown(pool, t.Version)
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	return limits, free, nil
+	return limits, free, err
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/kuji-dev/kuji/view"
 )
 
-// Reads run concurrently with the writer. They lock one player or part of a pool, and the realm only if
-// what they read is not durable yet. Then they wait, unless their context is from [Stale]. A realm that
-// stopped because the log could not be written still answers reads of what is durable. For the rest, it
-// returns the error that stopped it: only opening the realm again tells what happened.
+// Reads run concurrently with the writer. They lock one player or part of a pool, and the realm only to
+// wait for what is not durable yet, unless their context is from [Stale]. A realm that stopped because the
+// log could not be written answers reads of what is durable, and returns the error that stopped it for the
+// rest.
 
 // Stale returns a context for reads that do not wait until what they read is durable: a crash may undo it.
 // A follower answers no other reads: what it has is durable, and may be old.

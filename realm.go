@@ -147,22 +147,19 @@ func (r *Realm) close() error {
 // cut closes the log at once: what is under way there ends with an error, and close need not wait.
 func (r *Realm) cut() { _ = r.feed.log.Close() } // close reports the error
 
-// Hold makes durable what was acknowledged, and returns the realm's log and files to be read. Until
-// release is called nothing of them is removed; what would change them is refused. CodeConflict: a realm
-// in memory has no log. CodeNotLeader: another node leads, and knows what was acknowledged.
-// CodeCanceled, CodeClosed, CodeFailed.
+// Hold makes durable what was acknowledged, and returns the realm's log and files, to be read only. Nothing
+// of them is removed until release is called. CodeConflict: a realm in memory has no log. CodeNotLeader:
+// another node leads, and knows what was acknowledged. CodeCanceled, CodeClosed, CodeFailed.
 func (r *Realm) Hold(ctx context.Context) (kept driver.Realm, release func(), err error) {
-	if err := r.w.gate.readable(); err != nil {
-		return nil, nil, err
-	}
-	if !r.w.keepsLog() {
+	gone, stopped := r.w.gate.readable(), r.Err()
+	switch {
+	case gone != nil:
+		return nil, nil, gone
+	case !r.w.keepsLog():
 		return nil, nil, errf(CodeConflict, "", "realm %q is in memory: it has no log that could be copied", r.w.name)
-	}
-	if !r.w.gate.leads.Load() {
+	case !r.w.gate.leads.Load():
 		return nil, nil, r.w.gate.onlyFollows()
-	}
-	stopped := r.Err()
-	if CodeOf(stopped) == CodeNotLeader {
+	case CodeOf(stopped) == CodeNotLeader:
 		return nil, nil, stopped
 	}
 	if err := r.snaps.hold(ctx); err != nil {

@@ -27,8 +27,8 @@ type Record struct {
 	To     string `json:"to,omitempty"`
 	Pool   string `json:"pool,omitempty"`
 	Count  int    `json:"count,omitempty"`
-	// List is the list that codes were imported to, or that of the code that was redeemed, with Number
-	// as the code's place, and Pool and Count for what it paid for. A guess in vain is in no record.
+	// List is the list that codes were imported to, or the redeemed code's, with Number as its place, and
+	// Pool and Count for what it paid for. A guess in vain is in no record.
 	List     string    `json:"list,omitempty"`
 	Number   *uint64   `json:"number,omitempty"`
 	Pay      string    `json:"pay,omitempty"`
@@ -142,12 +142,6 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 	if err != nil {
 		return rec, err
 	}
-	var used rules.Redeemed
-	if cmd.Kind == rules.KindRedeem && ev.Status == 0 {
-		if used, err = rules.RedeemedOf(ev); err != nil {
-			return rec, err
-		}
-	}
 	if rec.Changes, err = gave.changes(s, ev); err != nil {
 		return rec, err
 	}
@@ -157,6 +151,7 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 	fillRecord(&rec, &cmd, &res)
 	rec.note(cmd.Note)
 	if res.Redeemed != "" {
+		used, _ := rules.RedeemedOf(ev) // describe has read it
 		rec.List, rec.Number, rec.Count = res.Redeemed, &used.Number, int(used.Draws)
 		if used.Drew {
 			rec.Pool = s.PoolID(used.Pool)

@@ -54,7 +54,7 @@ func openRealm(w world, name string, o Options) (*Realm, error) {
 
 func newRealm(h home, log driver.Realm) *Realm {
 	w := &writer{home: h, state: store.New(), clock: clock{read: h.o.Now, steps: h.world.steps, confirmed: h.o.ClockConfirmed}}
-	w.gate.name, w.gate.mu = h.name, &w.mu
+	w.gate.name = h.name
 	w.ledger = ledger.New(ledger.Options{
 		Realm: h.name, Log: log, Steps: h.world.steps, Entropy: func(p []byte) { h.world.entropy(h.name, p) },
 		Key: h.world.key, OldKeys: h.world.oldKeys, KeyErr: h.world.keyErr, Rules: rules.Version,
@@ -83,8 +83,7 @@ func (p *Replica) openFull(err error) {
 	w.gate.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q can only be read: the disk is full; make room and restart the server (in Go: close the engine and open it again)", w.name), Err: err})
 }
 
-// openLog opens what the driver keeps of a realm. full: for reading only, since no room is left to repair
-// it.
+// openLog opens what the driver keeps of a realm. full: only for reading, with no room left to repair it.
 func openLog(w world, name string, o Options) (log driver.Realm, full, err error) {
 	ctx := context.Background()
 	log, err = w.driver.Open(ctx, name, driver.Options{MustExist: o.MustExist})

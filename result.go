@@ -12,7 +12,6 @@ import (
 // logged, stays the answer to its request id and changes nothing, except that UnknownCode counts the guess.
 type Status = rules.Status
 
-// The statuses.
 const (
 	OK                Status = 0   // carried out
 	SoldOut           Status = 1   // too few outcomes in stock, assuming the worst case in nested pools; Subject is the pool of the request
@@ -375,8 +374,7 @@ func (o *outcomes) end(s names) (some []Outcome, paid []Stack) {
 // slab hands out memory for outcomes from larger pieces: allocating for each result costs more time.
 type slab struct{ rest []Outcome }
 
-// slabOutcomes is the number of outcomes in a piece. They take 8 KiB, a size class without waste.
-const slabOutcomes = 128
+const slabOutcomes = 128 // in a piece: 8 KiB, a size class without waste
 
 // get returns an empty slice with capacity n. A large one gets memory of its own.
 func (s *slab) get(n int) []Outcome {

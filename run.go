@@ -71,8 +71,7 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 	}
 	mem := works.Get().(*work)
 	defer mem.end()
-	err := mem.prepare(0, req)
-	if err != nil {
+	if err := mem.prepare(0, req); err != nil {
 		done(Result{}, err)
 		return
 	}
@@ -171,9 +170,9 @@ func (w *writer) run(ctx context.Context, reqs []Request, results []Result) (Com
 	return c, nil
 }
 
-// runSome carries out the prepared requests, from one on, until the open batch is full, and returns
-// which one is next. The flusher begins after the call's last request, or when the batch is full: one
-// batch with all of them takes a fifth less work than several.
+// runSome carries out the prepared requests from one on, until the open batch is full, and returns the next
+// one. The flusher begins after the last, or when the batch is full: several batches take a fifth more
+// work.
 func (w *writer) runSome(ctx context.Context, mem *work, from int, results []Result, c *Commit) (next int, err error) {
 	if err := w.lockForRoom(ctx); err != nil {
 		return from, err

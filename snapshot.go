@@ -18,8 +18,8 @@ import (
 // A snapshot captures the state under the realm's lock, between two batches, in time that grows with pools
 // and chunks of memory. It is written while requests go on: an event that changes captured state first
 // saves the old value. Once its batch is durable, the file gets the chain's hash and the place in the log.
-// Then old series are removed, and under Options.TrimLog the log is trimmed. A failed snapshot does not
-// stop the realm.
+// Then old series are removed, and under Options.TrimLog the log is trimmed. If it fails, the realm goes
+// on.
 
 // Snapshot describes a snapshot that was taken.
 type Snapshot struct {
@@ -64,8 +64,7 @@ func newSnapshotJob() *snapshotJob {
 	return &snapshotJob{placed: make(chan struct{}), done: make(chan struct{})}
 }
 
-// snapshotPause is how long writing pauses while requests are served, about every tenth of a millisecond.
-const snapshotPause = 50 * time.Microsecond
+const snapshotPause = 50 * time.Microsecond // while requests are served, about every tenth of a millisecond
 
 // Snapshot takes a snapshot while requests go on, and returns once it is durable. If nothing has happened
 // since the newest one, it returns that. CodeCanceled: ctx ended, but the snapshot goes on. CodeFailed: it

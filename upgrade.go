@@ -12,9 +12,9 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// A realm's format level says what its log may hold: see package format. The first catalog of a new
-// realm sets the newest one; FinishUpgrade sets it for an older realm. Until then a build that knows
-// only the older level can open the realm, and newer words are refused by name.
+// A realm's format level says what its log may hold: see package format. Its first catalog sets the newest
+// one, and FinishUpgrade raises it. Until then newer words are refused by name, and older builds can open
+// the realm.
 
 // FormatLevel returns the newest format level that this build knows.
 func FormatLevel() uint8 { return uint8(format.Newest) }
@@ -25,10 +25,10 @@ type Upgraded struct {
 	Receipt  Receipt // where the log says so; Position is 0 if there was nothing to do
 }
 
-// FinishUpgrade raises the realm's format level to the newest that this build knows, and returns once
-// that is durable. From then on older builds refuse the realm: there is no way back. by and reason stand
-// in the log. CodeConflict: Options.FormatLevel says that a build that reads the realm does not know the
-// level. Other errors are those of Do.
+// FinishUpgrade raises the realm's format level to the newest of this build, and returns once that is
+// durable. From then on older builds refuse the realm: there is no way back. The log keeps by and reason.
+// CodeConflict: Options.FormatLevel says that a build that reads the realm does not know the level. Others
+// are those of Do.
 func (r *Realm) FinishUpgrade(ctx context.Context, by, reason string) (Upgraded, error) {
 	u := upgrader{Upgrade: rules.Upgrade{To: format.Newest, By: by, Reason: reason}}
 	if err := checkWho(by, reason, u.Check()); err != nil {
@@ -79,8 +79,7 @@ func (l *levels) lowest() format.Level {
 	return low
 }
 
-// level returns the level that a new realm begins with, 0 if it has begun. It refuses a catalog beyond
-// that.
+// level returns the level that a new realm begins with, 0 for others. It refuses a catalog beyond that.
 func (v *Catalogs) level(c *catalog.Catalog) (begin format.Level, err error) {
 	v.w.mu.Lock()
 	defer v.w.mu.Unlock()

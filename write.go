@@ -55,8 +55,7 @@ type writer struct {
 	// Owned by openRealm, then the replica, the flusher and close: never by two at once.
 	ledger *ledger.Ledger
 
-	// prepare is held, mostly without mu, while a catalog is prepared, put in force or planned. Lock it
-	// first.
+	// prepare is held while a catalog is prepared, put in force or planned, mostly without mu. Lock it first.
 	prepare sync.Mutex
 
 	mu       sync.Mutex
@@ -131,8 +130,7 @@ func (p *proofs) needed(oldest, catalog uint64) (out []ledger.Epoch) {
 
 // proposal is something that may enter the log: a request, a catalog, codes, a clock, a format level.
 type proposal interface {
-	// propose writes an event to w, after those of the open batch; none with an error, or if an earlier
-	// event answers. Then it returns what the answer depends on.
+	// propose writes an event to w, after the open batch's; otherwise it returns what its answer depends on.
 	propose(w *writer, b *ledger.Batch, event *store.Writer) (earlier, error)
 	// entered follows once the event counts. It cannot fail.
 	entered(w *writer, b *ledger.Batch)
@@ -194,9 +192,8 @@ func (w *writer) again(found *earlier, res *Result) error {
 	return nil
 }
 
-// commit adds the event at the end of buf to b, whose events come before it in buf, and fills in res. An
-// error is a defect: the rules may have used random values that no log mentions, so nothing in the open
-// batch counts. The caller holds mu.
+// commit adds the event at the end of buf to b, and fills in res. An error is a defect: the rules may have
+// used random values that no log mentions, so the open batch is lost. The caller holds mu.
 func (w *writer) commit(b *ledger.Batch, buf []byte, res *Result) error {
 	ev := &w.draft.decoded
 	if _, err := store.Decode(buf[len(b.Buf):], ev); err != nil {
@@ -388,9 +385,7 @@ func rememberedWrong(err error) error {
 	return &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
 }
 
-// maxCatalogEvent limits a catalog event, in bytes: after MaxPending of others, a log record (64 MiB) holds
-// it.
-const maxCatalogEvent = 40 << 20
+const maxCatalogEvent = 40 << 20 // bytes: after MaxPending of others, a log record, 64 MiB, holds it
 
 // lockForRoom locks mu once the open batch has room. Without an error, the caller holds mu.
 func (w *writer) lockForRoom(ctx context.Context) error {

@@ -1,6 +1,5 @@
 // Package backup copies realms of a live engine, a directory or a driver to a directory that grows with
-// each backup, and restores them. A backup is a log of its own with the same entries at the same places.
-// What events say may not enter it.
+// each backup, and restores them: the same entries at the same places. What events say may not enter it.
 package backup
 
 import (
@@ -57,8 +56,7 @@ type Report struct {
 	Bytes   uint64 // copied this time, files included
 }
 
-// piece is how many bytes of a file a part has at most.
-const piece = 256 << 10
+const piece = 256 << 10 // bytes of a file that a part has at most
 
 // source returns the source of what read sends of a realm.
 func source(realm string, read func(ctx context.Context, from driver.Cursor, send sender) error) Source {
@@ -104,19 +102,15 @@ func Of(r *kuji.Realm) Source {
 
 // Dir returns the source of a realm in a data directory, and what ends it. CodeLocked, CodeNotFound.
 func Dir(dir, realm string) (source Source, done func() error, err error) {
-	return inDir(nil, dir, realm)
-}
-
-func inDir(fsys vfs.FS, dir, realm string) (Source, func() error, error) {
-	d, err := openDir(fsys, dir, disk.Options{MustExist: true})
+	d, err := openDir(nil, dir, disk.Options{MustExist: true})
 	if err != nil {
 		return nil, nil, err
 	}
-	source, done, err := Driver(d, realm)
+	source, closeRealm, err := Driver(d, realm)
 	if err != nil {
 		return nil, nil, errors.Join(err, d.Close())
 	}
-	return source, func() error { return errors.Join(done(), d.Close()) }, nil
+	return source, func() error { return errors.Join(closeRealm(), d.Close()) }, nil
 }
 
 // Driver is Dir for a realm that a driver keeps, and that nobody writes meanwhile.
@@ -190,8 +184,7 @@ func parts(ctx context.Context, name string, kept driver.Realm, from driver.Curs
 			return refuse(kuji.CodeFailed, "", "realm %q: the log goes on at %d after %d: logs with gaps cannot be backed up", name, e.Cursor, after)
 		}
 		after = e.Cursor
-		// If a payload is gone, its entry does not count or is before every snapshot; a check finds any
-		// other.
+		// A missing payload's entry does not count or is before every snapshot: a check finds others.
 		if file, ok := ledger.PayloadOf(e.Data); ok && file != payload {
 			payload = file
 			if e.Cursor != from {

@@ -66,8 +66,7 @@ type Batches struct {
 	waiting  int           // bytes that callbacks take, about
 }
 
-// NewBatches returns a ledger's group, with batches of about most bytes. The open one stays empty until
-// Begin.
+// NewBatches returns a ledger's group, whose batches have about most bytes. Begin opens the first one.
 func NewBatches(l *Ledger, mu sync.Locker, owner Owner, most int) *Batches {
 	return &Batches{mu: mu, owner: owner, ledger: l, most: most, open: closedBatch(), taken: make(chan struct{})}
 }
@@ -90,7 +89,6 @@ func (bs *Batches) reset(b *Batch, position uint64) {
 
 func (bs *Batches) head() int { return HeadSize(bs.ledger.o.Realm) }
 
-// Open returns the batch that takes events.
 func (bs *Batches) Open() *Batch { return bs.open }
 
 // At returns the batch with a position that is not durable yet.
@@ -145,9 +143,8 @@ func (bs *Batches) Call(b *Batch, done func(error), bytes int) {
 // Ask starts the flusher if there is something to flush: nothing more is added for now.
 func (bs *Batches) Ask() {
 	bs.open.asked = bs.open.Events > 0
-	if !bs.flushing && bs.due() {
-		bs.flushing = true
-		step.Go(bs.ledger.o.Steps, bs.flush)
+	if !bs.flushing {
+		bs.next()
 	}
 }
 
@@ -200,14 +197,14 @@ func (bs *Batches) flush() {
 		bs.mu.Lock()
 		bs.waiting -= b.bytes
 		bs.recycle(b)
-		bs.flushed()
+		bs.next()
 		bs.mu.Unlock()
 	}()
 	b.finish(nil)
 }
 
-// flushed ends a run of the flusher, and starts the next one if there are events.
-func (bs *Batches) flushed() {
+// next starts the flusher if it has something to do, or else says that it is idle.
+func (bs *Batches) next() {
 	bs.flushing = bs.due()
 	if bs.flushing {
 		step.Go(bs.ledger.o.Steps, bs.flush)
@@ -224,7 +221,7 @@ func (bs *Batches) lose(b *Batch, cause error, batches ...*Batch) {
 	bs.open = closedBatch()
 	close(bs.taken)
 	bs.taken = make(chan struct{})
-	bs.flushed()
+	bs.next()
 	bs.mu.Unlock()
 	for _, b := range batches {
 		b.finish(unknown)
@@ -277,7 +274,6 @@ func (b *Batch) call(err error, i int) {
 	}
 }
 
-// OpenBatch splits the payload of a batch.
 func OpenBatch(payload []byte) (time int64, events uint32, rest []byte, err error) {
 	if len(payload) < batchHeader {
 		return 0, 0, nil, fmt.Errorf("batch of %d bytes, want at least %d", len(payload), batchHeader)

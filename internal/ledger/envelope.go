@@ -173,8 +173,7 @@ func (c *chain) next(entry []byte) (e envelope, counts bool, err error) {
 	return e, true, nil
 }
 
-// complete reports an entry missing at an epoch's end: each is appended after the one before it is in the
-// log.
+// complete reports, at an epoch's end, a missing entry: writers append one after the one before is there.
 func (c *chain) complete() error {
 	if c.ahead <= c.index {
 		return nil

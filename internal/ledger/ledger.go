@@ -85,7 +85,6 @@ func (l *Ledger) Epochs() []Epoch { return l.epochs }
 // SeedsErr returns which epochs cannot be proven, and why.
 func (l *Ledger) SeedsErr() error { return l.unknown }
 
-// Source returns the random values of the writer's epoch.
 func (l *Ledger) Source() Source { return Source{src: l.seed.source(l.o.Realm, l.epoch)} }
 
 // At is a place in a log: right after an entry that counts.
@@ -100,7 +99,6 @@ func (a *At) Cursor() driver.Cursor { return a.cursor }
 
 func (a *At) ChainHash() [32]byte { return a.chain.hash }
 
-// CorruptError says that what is kept of a realm is damaged.
 type CorruptError struct {
 	Where string
 	Err   error
@@ -247,8 +245,8 @@ func (l *Ledger) insist(send func() (driver.Cursor, error)) (driver.Cursor, erro
 	}
 }
 
-// meet reads the entry that stands where one of this writer was to go. found: it is that one, sent before.
-// After a void one, the next attempt follows. A higher epoch deposes this writer.
+// meet reads the entry that stands where one of this writer was to go: found, if sent before, or void, or
+// one of a higher epoch, which deposes this writer.
 func (l *Ledger) meet(entry []byte) (found bool, err error) {
 	for got, err := range l.o.Log.Read(l.ctx, l.cursor, 0) {
 		if errors.Is(err, driver.ErrUnavailable) { // the next attempt leads here again
@@ -307,8 +305,7 @@ type appendedEntry struct {
 	cursor   driver.Cursor
 }
 
-// add adds an entry, and drops durable ones, or if there are too many every other one: durable is lower
-// then.
+// add adds an entry and drops durable ones; if they are too many, every other one: durable is lower then.
 func (a *appended) add(e appendedEntry, durable driver.Cursor) {
 	const most = 4096
 	n := 0

@@ -33,14 +33,12 @@ func payloadPosition(name string) (position uint64, ok bool) {
 	return position, ok && n == 2 && err == nil && len(sum) == 32 && name == payloadName(position, [32]byte(sum))
 }
 
-// IsPayload reports whether a file's name is that of a payload.
 func IsPayload(name string) bool {
 	_, ok := payloadPosition(name)
 	return ok
 }
 
-// PayloadOf returns the name of the file with an entry's payload, if it has one and can be read. If it does
-// not count, the file may be missing.
+// PayloadOf returns the name of the file with an entry's payload, if any. A void entry's may be missing.
 func PayloadOf(entry []byte) (name string, ok bool) {
 	e, err := openEnvelope(entry)
 	if err != nil || !e.outside || len(e.payload) != referenceLen {
@@ -49,8 +47,7 @@ func PayloadOf(entry []byte) (name string, ok bool) {
 	return payloadName(e.index, [32]byte(e.payload[8:])), true
 }
 
-// putOutside writes a batch's payload into a file, even after GiveUp, and returns an entry with the
-// reference.
+// putOutside writes a batch's payload into a file, even after GiveUp, and returns an entry for it.
 func (l *Ledger) putOutside(entry []byte) ([]byte, error) {
 	ctx := context.Background()
 	head := HeadSize(l.o.Realm)
@@ -109,8 +106,7 @@ func (e *Entry) fetch(ctx context.Context, files driver.Files) (err error) {
 	return nil
 }
 
-// maxPayload is more than any batch can have, in bytes.
-const maxPayload = 256 << 20
+const maxPayload = 256 << 20 // bytes, more than any batch can have
 
 // trimPayloads removes the payload files of entries up to a position that every reader starts after.
 func (s *Snapshots) trimPayloads(ctx context.Context, through uint64) error {

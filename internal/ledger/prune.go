@@ -17,8 +17,8 @@ import (
 //	remove all other snapshots
 //	if the log is trimmed, trim the log before the newest snapshot of the series before it
 //
-// A new snapshot that cannot be read back goes, and the next one begins a series again. For the series
-// before it, what is whole of it or of the one before that takes its place, and the log is kept from there
+// If the new snapshot cannot be read back, it goes, and the next one begins a series again. If the series
+// before it cannot, what is whole of it, or of the one before, takes its place: the log is kept from there
 // on.
 
 // ErrNotReadBack is in the error of Prune if the snapshot that was just written is gone again.

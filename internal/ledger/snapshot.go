@@ -39,8 +39,8 @@ const (
 
 var snapshotMagic = []byte("KJSN")
 
-// Snapshots are a realm's snapshots. Methods may run concurrently, but one file is written or pruned at a
-// time.
+// Snapshots are a realm's snapshots. Methods may run concurrently, but one file is written or pruned at
+// once.
 type Snapshots struct {
 	log   driver.Realm
 	realm string
@@ -80,7 +80,6 @@ func parseSnapshotName(name string) (f Snapshot, ok bool) {
 	return f, f.Name() == name
 }
 
-// SnapshotsOf returns the snapshots that a driver keeps.
 func SnapshotsOf(kept driver.Realm, realm string) *Snapshots {
 	return &Snapshots{log: kept, realm: realm}
 }
@@ -95,8 +94,7 @@ func (s *Snapshots) Newest() (Snapshot, bool) {
 	return s.newest[len(s.newest)-1], true
 }
 
-// Whole reports whether the next snapshot must hold the whole state: nothing is there to build on, or too
-// much.
+// Whole reports whether the next snapshot holds the whole state: it has nothing to build on, or too much.
 func (s *Snapshots) Whole() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,8 +112,7 @@ func (s *Snapshots) Whole() bool {
 	return true
 }
 
-// maxSnapshotSeries is how many snapshots may build on one another: recovery needs all of them intact.
-const maxSnapshotSeries = 16
+const maxSnapshotSeries = 16 // that build on one another: recovery needs all of them intact
 
 // Forget forgets the series: others write and remove snapshots, too. The next one begins a series.
 func (s *Snapshots) Forget() {
@@ -124,7 +121,6 @@ func (s *Snapshots) Forget() {
 	s.newest, s.before, s.fresh = nil, nil, true
 }
 
-// BeginSeries makes the next snapshot begin a series.
 func (s *Snapshots) BeginSeries() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -315,8 +311,7 @@ func (w *Writer) Frame(kind byte, data []byte) error {
 	return w.flush()
 }
 
-// snapshotWrite is how many bytes of a snapshot are written at a time.
-const snapshotWrite = 1 << 20
+const snapshotWrite = 1 << 20 // bytes of a snapshot that are written at a time
 
 func frameSum(kind byte, number uint64, data []byte) uint32 {
 	var head [9]byte
@@ -368,8 +363,8 @@ func (s *Snapshots) List(ctx context.Context) (files []Snapshot, strays []string
 	return files, strays, nil
 }
 
-// SeriesOf returns the snapshots to load for f, in order; false if one is missing. Of several with one
-// position, which a realm never writes, the first is the base.
+// SeriesOf returns the snapshots to load for f, in order; false if one is missing. Of equal positions, the
+// first.
 func SeriesOf(files []Snapshot, f Snapshot) ([]Snapshot, bool) {
 	var series []Snapshot
 	for {
@@ -395,7 +390,6 @@ type Loader interface {
 	Loaded() error // at the end of each snapshot
 }
 
-// SnapshotError is what is wrong with a snapshot.
 type SnapshotError struct {
 	Name string
 	Err  error
@@ -530,8 +524,7 @@ func checkSnapshotHeader(b []byte, realm string, base [32]byte) (version byte, e
 	return version, nil
 }
 
-// snapshotOldest is the oldest version that is read.
-const snapshotOldest = 6
+const snapshotOldest = 6 // version of the format that is read
 
 // footerOf turns a footer of an older version into one of the newest.
 func footerOf(version byte, b []byte) []byte {
@@ -549,7 +542,6 @@ type frame struct {
 	before [32]byte // of a footer: SHA-256 of the file before it
 }
 
-// readFrames iterates over a file's frames, to the end or to the first error.
 func readFrames(file driver.File, size int64) iter.Seq2[frame, error] {
 	return func(yield func(frame, error) bool) {
 		in := io.NewSectionReader(file, 0, size)

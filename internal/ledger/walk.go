@@ -42,7 +42,6 @@ func (e *Entry) Rules() uint8 { return e.begin.Rules }
 // Revealed returns the epoch whose seed an epoch-end or a reveal has, and the seed.
 func (e *Entry) Revealed() (epoch uint64, s Seed) { return e.reveal.Epoch, Seed{e.reveal.Seed} }
 
-// Seed is that of a revealed epoch.
 type Seed struct{ seed seed }
 
 // Source returns an epoch's random values, without the first few.
@@ -67,7 +66,6 @@ func (e *Entry) Corrupt(err error) error {
 	return &CorruptError{Where: fmt.Sprintf("position %d (cursor %d)", e.Position, e.Cursor), Err: err}
 }
 
-// Walker reads a log and folds it.
 type Walker struct {
 	Passed uint64 // entries that do not count, so far
 
@@ -200,7 +198,6 @@ func (w *Walker) fold(ctx context.Context, le *driver.Entry) (e Entry, counts bo
 	return e, counts, err
 }
 
-// decode decodes the payload, except that of a batch.
 func (e *Entry) decode(commitments map[uint64][32]byte) (err error) {
 	switch e.kind {
 	case KindEpochBegin:
@@ -227,7 +224,6 @@ func (e *Entry) decode(commitments map[uint64][32]byte) (err error) {
 	return nil
 }
 
-// RevealEpoch records that an epoch's seed is in the log.
 func RevealEpoch(epochs []Epoch, epoch uint64) {
 	for i := range epochs {
 		if epochs[i].Number == epoch {

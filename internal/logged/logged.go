@@ -18,15 +18,13 @@ import (
 // MaxPending is the most bytes of events that an entry of the log has before its last event.
 const MaxPending = 16 << 20
 
-// Event is one event of a batch.
 type Event struct {
 	*store.Event // valid until the next iteration
 	At           store.At
 	Last         bool // of its batch
 }
 
-// eventsAtOnce is the number of events whose memory is fetched together.
-const eventsAtOnce = 64
+const eventsAtOnce = 64 // whose memory is fetched together
 
 // Events iterates over the events of a batch. warm, if not nil, is called with the next few of them.
 func Events(e *ledger.Entry, warm func([]store.Event)) iter.Seq2[Event, error] {
@@ -107,7 +105,6 @@ func IsNew(s *store.State) bool { return s.Catalog().Version == 0 && s.Level() =
 // Loader loads the blocks of snapshots into a store.
 type Loader struct{ *store.Loader }
 
-// Block implements [ledger.Loader].
 func (l Loader) Block(kind byte, data []byte) error {
 	return l.Loader.Block(store.BlockKind(kind), data)
 }
