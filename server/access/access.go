@@ -17,7 +17,7 @@ import (
 )
 
 // commands is a set of commands that a key may send.
-type commands uint8
+type commands uint16
 
 const (
 	canRead commands = 1 << iota
