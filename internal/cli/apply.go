@@ -164,5 +164,5 @@ func printChange(w io.Writer, c *kujiv1.Change) {
 }
 
 func leftText(s *kujiv1.EntryStock) string {
-	return cmp.Or(when(s.GetUnlimited(), "unlimited"), fmt.Sprintf("%d of %d", s.GetLeft(), s.GetStock()))
+	return choose(s.GetUnlimited(), "unlimited", fmt.Sprintf("%d of %d", s.GetLeft(), s.GetStock()))
 }

@@ -144,7 +144,7 @@ func checkCatalog(ctx context.Context, a *app, file string, c *catalog.Catalog, 
 			out.Warnings = append(out.Warnings, plain{Message: &kujiv1.Change{Id: c.GetId(), Entry: c.GetEntry(), Warning: c.GetWarning()}})
 		}
 	}
-	verdict := cmp.Or(when(len(out.Warnings) > 0, "can be read"), "good")
+	verdict := choose(len(out.Warnings) > 0, "can be read", "good")
 	return cmp.Or(a.print(out, func(w io.Writer) {
 		fprintf(w, "%s: %s: %s, %s, %s\n", file, verdict, counted(out.Items, "item"), counted(out.Pools, "pool"), counted(out.Entries, "entry"))
 		printWarnings(w, changes)

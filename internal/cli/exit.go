@@ -138,7 +138,10 @@ func (f *failure) fromRPC(rpc *connect.Error) {
 	f.Message = rpc.Message()
 	for _, v := range detail.GetViolations() {
 		f.Violations = append(f.Violations, plain{Message: v})
-		where := cmp.Or(when(v.GetLine() > 0, fmt.Sprintf("%d:%d: ", v.GetLine(), v.GetColumn())), when(v.GetField() != "", v.GetField()+": "))
+		where := when(v.GetField() != "", v.GetField()+": ")
+		if v.GetLine() > 0 {
+			where = fmt.Sprintf("%d:%d: ", v.GetLine(), v.GetColumn())
+		}
 		if !strings.Contains(f.Message, v.GetDescription()) {
 			f.Message += "\n  " + where + v.GetDescription()
 		}

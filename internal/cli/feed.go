@@ -209,13 +209,12 @@ func (c *api) feedHistory(ctx context.Context, f *feedFlags, log *slog.Logger) (
 		broke = nil
 		err = db.Run(ctx, feed)
 		done.Position = db.State().Position + 1
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return done, ctx.Err()
-		}
-		if kuji.CodeOf(err) == kuji.CodeConflict {
+		case kuji.CodeOf(err) == kuji.CodeConflict:
 			return done, err
-		}
-		if broke != nil {
+		case broke != nil:
 			return done, broke
 		}
 		if time.Since(begun) > lastFeedPause {

@@ -149,7 +149,7 @@ func (c *crowd) time(round, i int) int64 {
 // request makes one request of a player, and buys before it what the player lacks.
 func (c *crowd) request(i int, now int64) error {
 	c.cmd.Player = c.ids[i*idLen : (i+1)*idLen]
-	if err := c.refillCodes(); err != nil {
+	if err := c.stockCodes(); err != nil {
 		return err
 	}
 	st, err := c.do(&c.cmd, now)
