@@ -46,8 +46,7 @@ func applyCommand(a *app) *cobra.Command {
 	})
 }
 
-// planAndApply shows what a catalog changes. Unless that is all, or needs a second look, it applies the
-// catalog over what is in force then.
+// planAndApply shows what a catalog changes, and applies it, unless it is a dry run or needs a second look.
 func planAndApply(ctx context.Context, a *app, c *api, file string, req *kujiv1.ApplyCatalogRequest, dryRun, yes bool) error {
 	resp, err := c.ApplyCatalog(ctx, req)
 	if err != nil {

@@ -56,8 +56,7 @@ type damageError struct{ err error }
 func (e damageError) Error() string { return e.err.Error() }
 func (e damageError) Unwrap() error { return e.err }
 
-// failure is a failed command as it is written to standard error and, with
-// --json, to standard output. Its fields are part of the interface.
+// failure is a failed command on standard error and, with --json, standard output: part of the interface.
 type failure struct {
 	Exit       exitCode `json:"exit"`
 	Kind       string   `json:"kind"`                 // the exit code as a word

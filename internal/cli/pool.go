@@ -20,8 +20,7 @@ func poolCommand(a *app) *cobra.Command {
 		func(w io.Writer, resp *kujiv1.GetPoolResponse) { printPool(w, resp.GetPool()) })
 }
 
-// getPool reads a pool with all its entries. A pool of several pages is not read at one moment: each page
-// shows when it was read, the head when the first was.
+// getPool reads a pool with all entries. Each page shows when it was read, the head when the first was.
 func getPool(c *api, ctx context.Context, req *kujiv1.GetPoolRequest) (*kujiv1.GetPoolResponse, error) {
 	var all *kujiv1.GetPoolResponse
 	for {

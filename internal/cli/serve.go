@@ -97,8 +97,7 @@ func serve(ctx context.Context, a *app, f *serveFlags) (err error) {
 	if err := f.check(); err != nil {
 		return err
 	}
-	// Opening the data directory may take long. A signal takes effect after that, but a second one ends
-	// the process even then.
+	// Opening the data directory may take long. A signal takes effect after that, but a second one at once.
 	defer context.AfterFunc(ctx, uncatch)()
 	// SIGHUP must not end the process either. It takes effect as soon as the server is ready.
 	hangup := make(chan os.Signal, 1)

@@ -17,8 +17,7 @@ import (
 // maxSettings bounds a file with settings, in bytes.
 const maxSettings = 256 << 10
 
-// settings gives flags their values: from the command line or else from a
-// KUJI_ variable, from a file, or by default. Nothing else reads any of them.
+// settings gives flags values: by the command line, else a KUJI_ variable, else a file, else the default.
 type settings struct {
 	flags  *pflag.FlagSet
 	getenv func(string) string
@@ -73,8 +72,7 @@ func (s *settings) fromVariables(flags ...string) error {
 	return nil
 }
 
-// either is for two flags that say one thing in two ways: at most one of them has
-// a value, and a variable of either does not count if there is a flag.
+// either refuses two flags that say one thing. A variable of either does not count if there is a flag.
 func (s *settings) either(a, b string) error {
 	if !s.given(a) && !s.given(b) {
 		if err := s.fromVariables(a, b); err != nil {
@@ -183,8 +181,7 @@ func shown(flag *pflag.Flag) any {
 	return each(list.GetSlice(), withoutSecrets)
 }
 
-// saysNoSecret are the parameters of URLs whose values others may see. Those of all others may be
-// secrets, whatever their names are.
+// saysNoSecret are parameters of URLs whose values others may see. All others may be secrets.
 var saysNoSecret = []string{"application_name", "connect_timeout", "dbname", "host", "passfile", "pool_max_conns", "port", "search_path",
 	"sslcert", "sslkey", "sslmode", "sslrootcert", "target_session_attrs", "timezone", "tls", "user"}
 

@@ -154,8 +154,8 @@ func encodeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// jsonWriter writes characters that a terminal does not show as JSON writes them: \u009b. Package
-// json does so for those below a space. Every Write is whole values.
+// jsonWriter writes characters that a terminal does not show, and that package json leaves, as \u009b. Every
+// Write is whole values.
 type jsonWriter struct{ w io.Writer }
 
 // Write implements [io.Writer].

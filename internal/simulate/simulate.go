@@ -110,8 +110,7 @@ type offer struct {
 // begin is when pools without a start begin: a Monday, 00:00 UTC, before any pool ends.
 const begin = 978_307_200_000 // 2001-01-01
 
-// newPlan checks a Config and gets everything ready. In a realm's first catalog, the numbers of items,
-// pools and entries are their places in it.
+// newPlan checks a Config. In a first catalog, the numbers of items, pools and entries are their places.
 func newPlan(c *catalog.Catalog, config Config) (*plan, error) {
 	p := &plan{Config: config, start: begin}
 	prepared, err := rules.Prepare(store.New(), rules.NoTables(), withoutCodes(c), nil, 0)
@@ -287,8 +286,7 @@ func (p *plan) crowdSize() int {
 	return max(1, min(p.Players, crowdPlayers, draws/p.Draws, crowdCells/max(1, len(p.lines))))
 }
 
-// Run simulates. It returns a *[ConfigError] or what the rules say of the catalog, or the context's
-// error when that ends first.
+// Run simulates. It returns a *[ConfigError], an error of the rules about the catalog, or the context's.
 func Run(ctx context.Context, c *catalog.Catalog, config Config) (*Report, error) {
 	if config.Done == nil {
 		config.Done = new(atomic.Int64)

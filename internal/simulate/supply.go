@@ -93,8 +93,7 @@ func (p *plan) scarce() bool {
 		slices.ContainsFunc(p.lists, func(l list) bool { return l.limit > 0 })
 }
 
-// stockCodes makes the codes of lists with a limit once, and more where another list may not have enough for a
-// request.
+// stockCodes makes the codes of lists with a limit, once, and enough for a request in all others.
 func (c *crowd) stockCodes() error {
 	for i, l := range c.lists {
 		missing := l.limit - c.made[i]

@@ -19,8 +19,7 @@ type tally struct {
 	takes    []uint64 // by line
 	codes    []uint64 // given, by list
 
-	// Over the players, where they do not share stock: the sum of the squares of their draws, and by
-	// line those of the squares of their takes and of takes × draws.
+	// Sums over players who share no stock: draws², and by line takes² and takes × draws.
 	drawsSquared      sum
 	squares, products []sum
 
