@@ -1,5 +1,4 @@
-// Package chart draws plots as SVG: two axes, and what stands between them. It knows nothing of what is
-// drawn.
+// Package chart draws plots as SVG: two axes, and what stands between them.
 package chart
 
 import (

@@ -88,8 +88,7 @@ func (a *app) rootCommand() *cobra.Command {
 	return root
 }
 
-// completeCommand gives a command, and those below it, their help texts, and makes them check their
-// arguments by their use lines.
+// completeCommand gives a command and its subcommands help texts and checks of arguments, by their use lines.
 func completeCommand(cmd *cobra.Command) {
 	if text, ok := helpTexts()[cmd.CommandPath()]; ok {
 		cmd.Long, cmd.Example, _ = strings.Cut(text, "\nExamples:\n")
@@ -145,8 +144,7 @@ func (o output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// print writes the command's result: v as JSON, or what table writes. Messages of the API are written in
-// plain form.
+// print writes the result: v as JSON, with API messages in plain form, or what table writes.
 func (a *app) print(v any, table func(w io.Writer)) error {
 	if a.json {
 		return encodeJSON(output{a}, v)
@@ -159,8 +157,7 @@ func (a *app) print(v any, table func(w io.Writer)) error {
 // nothing ends what was not begun.
 func nothing() error { return nil }
 
-// note writes a line for a person to standard error: progress, never a result.
-// It drops the line if standard error cannot be written to.
+// note writes a line about progress to standard error, for people. A line that cannot be written is dropped.
 func (a *app) note(format string, args ...any) {
 	fprintf(a.stderr, format+"\n", args...)
 }
@@ -194,8 +191,7 @@ func (a *app) readFile(name string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// replaceFile gives a file other bytes as a whole, so that a crash leaves the old ones or the new ones.
-// Only this user can read it.
+// replaceFile replaces a file, which only this user can read: a crash leaves the old bytes or the new ones.
 func replaceFile(name string, data []byte) (err error) {
 	temp, err := os.CreateTemp(filepath.Dir(name), ".new-*") // 0600
 	if err != nil {

@@ -46,8 +46,7 @@ func applyCommand(a *app) *cobra.Command {
 	})
 }
 
-// planAndApply shows what a catalog changes. Unless that is all, or needs a second look, it applies the
-// catalog over what is in force then.
+// planAndApply shows what a catalog changes, and applies it, unless it is a dry run or needs a second look.
 func planAndApply(ctx context.Context, a *app, c *api, file string, req *kujiv1.ApplyCatalogRequest, dryRun, yes bool) error {
 	resp, err := c.ApplyCatalog(ctx, req)
 	if err != nil {
@@ -164,5 +163,5 @@ func printChange(w io.Writer, c *kujiv1.Change) {
 }
 
 func leftText(s *kujiv1.EntryStock) string {
-	return cmp.Or(when(s.GetUnlimited(), "unlimited"), fmt.Sprintf("%d of %d", s.GetLeft(), s.GetStock()))
+	return choose(s.GetUnlimited(), "unlimited", fmt.Sprintf("%d of %d", s.GetLeft(), s.GetStock()))
 }

@@ -84,8 +84,7 @@ func backupCommand(a *app) *cobra.Command {
 // openSource returns what a realm's backup is copied from, and what ends it.
 type openSource func(realm string) (backup.Source, func() error, error)
 
-// source returns the realms to back up: that of --realm, or all of a server, of a data directory, or of
-// what one node of a cluster has kept.
+// source returns the realm of --realm, or all realms of a server, a data directory or a node's copy.
 func (f *backupFlags) source(ctx context.Context, a *app, conn *connection) (realms []string, open openSource, end func() error, err error) {
 	switch {
 	case f.data == "":
@@ -155,10 +154,7 @@ func backUp(ctx context.Context, a *app, f *backupFlags, realms []string, open o
 	}
 	return a.print(out, func(w io.Writer) {
 		rows(w, "REALM\tFROM\tTHROUGH\tENTRIES COPIED\tBYTES COPIED\tSECONDS\tCHECKED", out.Realms, func(r backupRealmJSON) []any {
-			checked := "no"
-			if f.check {
-				checked = fmt.Sprintf("state %x", r.StateHash[:8])
-			}
+			checked := choose(f.check, fmt.Sprintf("state %x", r.StateHash[:8]), "no")
 			return []any{r.Realm, r.First, r.Through, r.Entries, r.Bytes, fmt.Sprintf("%.1f", r.Seconds), checked}
 		})
 	})
@@ -179,15 +175,14 @@ func hasRealm(dir string) bool {
 	return err == nil && len(logs) > 0
 }
 
-// isBackup reports whether a directory with realms is a backup: it has no key, which a data directory
-// has from its first start on.
+// isBackup reports whether a directory has realms and no key. A data directory has one from its first start.
 func isBackup(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "key"))
 	return errors.Is(err, fs.ErrNotExist) && hasRealm(dir)
 }
 
-// refuseBackup refuses to write to a backup, or into one, or into a data directory. The realms of a
-// backup would continue in it, and the next backup would be one of another log.
+// refuseBackup refuses a backup, and any place inside a backup or a data directory. Realms that continued in a
+// backup would be another log's for the next one.
 func refuseBackup(dir string) error {
 	if isBackup(dir) {
 		return refusedError{fmt.Sprintf("--data %s has realms and no key: it is a backup, which nobody may write to but \"kuji backup\". Make a data directory of it with \"kuji restore\". "+
@@ -271,8 +266,7 @@ func (c *api) readBackup(ctx context.Context, req *kujiv1.BackupRequest, yield f
 	return s.Err()
 }
 
-// entriesIn yields the entries at the beginning of b that are whole, and returns the rest. on is false
-// if yield stops it.
+// entriesIn yields the whole entries in b, and returns the rest. on is false if yield stops it.
 func entriesIn(b []byte, yield func(backup.Part, error) bool) (rest []byte, on bool, err error) {
 	for {
 		size, n := binary.Uvarint(b)

@@ -18,8 +18,7 @@ import (
 // Most commands that talk to a server make one call. read and write complete such a command: they add
 // the flags of the connection, put arguments and flags into the request, send it, and print the answer.
 
-// arguments are those that a command's use line names: POOL is required, [POOL] and POOL | --flag are not,
-// and POOL... can be several.
+// arguments are the words of a use line: POOL is required, [POOL] and POOL | --flag are not, POOL... can be several.
 type arguments struct {
 	names    []string
 	required int
@@ -54,8 +53,7 @@ func (a arguments) check(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// fill puts arguments into the fields of a request that have the names of the use line. ITEM=QUANTITY
-// belongs into the list items. An argument without a field is the command's to read.
+// fill puts arguments into the fields of a request that the use line names, ITEM=QUANTITY into the list items.
 func fill(req proto.Message, use string, args []string) error {
 	m, names := req.ProtoReflect(), argumentsOf(use).names
 	fields := m.Descriptor().Fields()
@@ -148,8 +146,7 @@ type answer interface {
 	GetResult() *kujiv1.Result
 }
 
-// write completes a command that a server carries out once, under a request id. also checks and completes
-// the request before it is sent.
+// write completes a command that a server carries out once. also checks and completes the request first.
 func write[Req proto.Message, Resp answer](a *app, cmd *cobra.Command, req Req, call func(*api, context.Context, Req) (Resp, error),
 	also ...func() error) *cobra.Command {
 	conn := a.connection(cmd.Flags())

@@ -115,8 +115,7 @@ type exportJSON struct {
 	YAML    string `json:"yaml"`
 }
 
-// checkCatalog says what is wrong with a catalog, or what deserves a second look in it. err is that of
-// reading it.
+// checkCatalog says what is wrong with a catalog, read with err, or what deserves a second look.
 func checkCatalog(ctx context.Context, a *app, file string, c *catalog.Catalog, err error, yes bool) error {
 	out := catalogJSON{File: file, Valid: err == nil}
 	if problems, ok := errors.AsType[*catalog.Errors](err); ok && a.json {
@@ -144,7 +143,7 @@ func checkCatalog(ctx context.Context, a *app, file string, c *catalog.Catalog, 
 			out.Warnings = append(out.Warnings, plain{Message: &kujiv1.Change{Id: c.GetId(), Entry: c.GetEntry(), Warning: c.GetWarning()}})
 		}
 	}
-	verdict := cmp.Or(when(len(out.Warnings) > 0, "can be read"), "good")
+	verdict := choose(len(out.Warnings) > 0, "can be read", "good")
 	return cmp.Or(a.print(out, func(w io.Writer) {
 		fprintf(w, "%s: %s: %s, %s, %s\n", file, verdict, counted(out.Items, "item"), counted(out.Pools, "pool"), counted(out.Entries, "entry"))
 		printWarnings(w, changes)
@@ -186,8 +185,7 @@ func parseCatalog(file string, yaml []byte) (*catalog.Catalog, error) {
 	return c, nil
 }
 
-// catalogError is an error about places in a catalog, here or from a server. Each line of text begins with
-// the file's name, so that editors and terminals can jump to the place.
+// catalogError is an error about places in a catalog. Each line begins with the file, for editors to jump to.
 type catalogError struct {
 	file string
 	err  error

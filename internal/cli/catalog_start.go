@@ -24,10 +24,9 @@ import (
 //	what is in force is the file as it was    the file is applied
 //	both are others                           the server refuses to start
 //
-// A file of the data directory says what the file was: DATA/catalogs/REALM has the version in decimal, a
-// space, the hash in hexadecimal, and a newline. A restored directory has none. Then nobody knows what is
-// newer, and what is in force stays. If the file has changed, and catalogs came into force since, the
-// realm's log says whether one of them was the file. Only then does a start read the log.
+// DATA/catalogs/REALM says what the file was: the version in decimal, a space, the hash in hexadecimal, a
+// newline. A restored directory has no such file: nobody knows what is newer, and what is in force stays. If
+// the file has changed, and catalogs came into force since, a start reads the log to see if one was the file.
 
 // catalogStart is how a server starts with --catalog.
 type catalogStart struct {
@@ -102,10 +101,7 @@ func (s *catalogStart) apply(ctx context.Context, engine *kuji.Engine) error {
 	case was.hash == inForce.Hash:
 		return s.put(ctx, realm, inForce.Version)
 	default:
-		since := "since a server saw it last"
-		if was.version > 0 {
-			since = fmt.Sprintf("since it was version %d", was.version)
-		}
+		since := choose(was.version > 0, fmt.Sprintf("since it was version %d", was.version), "since a server saw it last")
 		return refusedError{fmt.Sprintf("catalog %s not applied and server not started: both have changed. The file has changed %s, and somebody has applied another catalog: "+
 			"version %d is in force since %s. To put the file in force, start with --catalog-over %d. To keep version %d, start without --catalog, or put it in the file: \"kuji catalog export\"",
 			s.f.catalog, since, inForce.Version, utc(inForce.Time), inForce.Version, inForce.Version)}
@@ -113,9 +109,8 @@ func (s *catalogStart) apply(ctx context.Context, engine *kuji.Engine) error {
 	return nil
 }
 
-// appliedSince returns the newest version after the one that a server saw, in which the file as it is now
-// came into force; 0: none. Then somebody has applied the file, and another catalog after it, perhaps the
-// one from before. seen is 0 if the file was not in force when a server saw it: then nobody knows.
+// appliedSince returns the newest version after seen in which somebody applied the file as it is now; 0: none.
+// seen is 0 if the file was not in force when a server saw it: then nobody knows.
 func (s *catalogStart) appliedSince(ctx context.Context, realm *kuji.Realm, seen, inForce uint64) (version uint64, err error) {
 	if seen == 0 || seen == inForce {
 		return 0, nil
@@ -198,8 +193,7 @@ func (s *catalogStart) seen() (*seenFile, error) {
 	return was, nil
 }
 
-// note writes down what the catalog's file is. If that fails, the next start knows less, and applies
-// nothing that it would not apply otherwise.
+// note writes down what the catalog's file is. If that fails, the next start knows less, and applies no more.
 func (s *catalogStart) note(now seenFile) {
 	if was, err := s.seen(); err == nil && was != nil && *was == now {
 		return

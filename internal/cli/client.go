@@ -90,8 +90,7 @@ func (c *connection) only() string {
 	return c.realm
 }
 
-// settle completes the flags from variables and the context. A context goes with
-// its server: if a flag or a variable names the server, no context counts.
+// settle completes the flags from variables and, unless a flag or a variable names the server, the context.
 func (c *connection) settle() error {
 	s := c.settings
 	if err := errors.Join(s.either("server", "context"), s.either("key", "key-file"), s.fromVariables("tls-ca", "realm", "timeout")); err != nil {
@@ -153,8 +152,7 @@ func (c *connection) dial() (*api, error) {
 	return &api{made, made.Admin, c.realm}, nil
 }
 
-// trust returns the settings of TLS for servers whose certificates come from those in a file; nil: from
-// the system's.
+// trust returns the settings of TLS that trust the certificates in a file; nil: the system's.
 func (a *app) trust(ca string) (*tls.Config, error) {
 	if ca == "" {
 		return nil, nil

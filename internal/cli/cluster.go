@@ -51,8 +51,7 @@ func (f *clusterFlags) add(cmd *cobra.Command) {
 // single are the flags of serve that mean nothing on a cluster.
 var single = []string{"catalog", "realm", "accept-warnings", "catalog-over", "sync", "sync-every", "segment-size", "must-exist"}
 
-// check checks the flags of serve. It refuses a directory of the other kind: its realms would seem
-// to be gone.
+// check checks the flags of serve. It refuses a directory of the other kind: its realms would seem lost.
 func (f *clusterFlags) check(data string) error {
 	if f.Name == "" {
 		for _, name := range []string{"node", "peers", "peer-listen", "cluster-key", "nats", "nats-creds", "nats-ca"} {
@@ -67,11 +66,9 @@ func (f *clusterFlags) check(data string) error {
 	}
 	for _, name := range single {
 		if f.cmd.Flags().Changed(name) {
-			hint := "a cluster always fsyncs, and keeps its log on all nodes"
-			if slices.Contains(single[:4], name) {
-				hint = "apply catalogs with \"kuji apply\", else each node that takes over would apply its own"
-			}
-			return usagef("--%s with --cluster: %s", name, hint)
+			return usagef("--%s with --cluster: %s", name, choose(slices.Contains(single[:4], name),
+				"apply catalogs with \"kuji apply\", else each node that takes over would apply its own",
+				"a cluster always fsyncs, and keeps its log on all nodes"))
 		}
 	}
 	if err := f.checkMember(); err != nil {

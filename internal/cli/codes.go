@@ -47,8 +47,7 @@ func codesImportCommand(a *app) *cobra.Command {
 	})
 }
 
-// eachChunk reads the codes of a file and calls f with as many as one request can have. What is
-// wrong with a file is said without repeating a code.
+// eachChunk calls f with the codes of a file, as many as a request can have. Its errors repeat no code.
 func eachChunk(file string, f func(codes []string) error) error {
 	in, err := os.Open(file)
 	if err != nil {

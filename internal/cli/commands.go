@@ -7,8 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// commands are all commands, as help groups them. To add one, write it in a file of its own, and name it
-// here.
+// commands are all commands, as help groups them. A new one has a file of its own and its name here.
 var commands = []struct {
 	id, title string
 	all       []func(*app) *cobra.Command

@@ -118,7 +118,7 @@ func contextCommand(a *app) *cobra.Command {
 	use := &cobra.Command{Use: "use NAME", Short: "Talk to the server of a context from now on"}
 	remove := &cobra.Command{Use: "remove NAME", Short: "Forget a context"}
 	list := &cobra.Command{Use: "list", Short: "Show all contexts, and which one is in use"}
-	cmd := group("context", "Name servers, and choose the one to talk to", contextAddCommand(a), onContexts(a, list, nil),
+	return group("context", "Name servers, and choose the one to talk to", contextAddCommand(a), onContexts(a, list, nil),
 		onContexts(a, use, func(all *contexts, name string) error {
 			all.Current = name
 			_, err := all.get(name)
@@ -132,7 +132,6 @@ func contextCommand(a *app) *cobra.Command {
 			}
 			return err
 		}))
-	return cmd
 }
 
 func contextAddCommand(a *app) *cobra.Command {

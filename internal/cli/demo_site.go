@@ -241,15 +241,13 @@ func (s *threeNodes) kill() {
 	all.Wait()
 }
 
-// Ports of nodes on this machine are these, which are below those that kernels choose for clients: no
-// client has one when a node comes back. Tests have as many after them.
+// Ports of nodes are below those that kernels choose for clients, who could take one of a stopped node.
 const (
 	pairsFrom = 10_000
 	pairPorts = 10_000
 )
 
-// freePairs returns n ports of loopback such that each and the next one were free a moment ago. They
-// are among the pairPorts that begin with from.
+// freePairs returns n ports of loopback from the pairPorts after from; each and the next were free just now.
 func freePairs(n, from int) (ports []int, err error) {
 	var held []net.Listener
 	defer func() {

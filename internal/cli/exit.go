@@ -56,8 +56,7 @@ type damageError struct{ err error }
 func (e damageError) Error() string { return e.err.Error() }
 func (e damageError) Unwrap() error { return e.err }
 
-// failure is a failed command as it is written to standard error and, with
-// --json, to standard output. Its fields are part of the interface.
+// failure is a failed command on standard error and, with --json, standard output: part of the interface.
 type failure struct {
 	Exit       exitCode `json:"exit"`
 	Kind       string   `json:"kind"`                 // the exit code as a word
@@ -138,7 +137,10 @@ func (f *failure) fromRPC(rpc *connect.Error) {
 	f.Message = rpc.Message()
 	for _, v := range detail.GetViolations() {
 		f.Violations = append(f.Violations, plain{Message: v})
-		where := cmp.Or(when(v.GetLine() > 0, fmt.Sprintf("%d:%d: ", v.GetLine(), v.GetColumn())), when(v.GetField() != "", v.GetField()+": "))
+		where := when(v.GetField() != "", v.GetField()+": ")
+		if v.GetLine() > 0 {
+			where = fmt.Sprintf("%d:%d: ", v.GetLine(), v.GetColumn())
+		}
 		if !strings.Contains(f.Message, v.GetDescription()) {
 			f.Message += "\n  " + where + v.GetDescription()
 		}

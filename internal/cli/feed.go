@@ -112,11 +112,8 @@ func (f *feedFlags) check(given func(flag string) bool) error {
 
 // feed delivers until ctx ends or something fails for good.
 func feed(ctx context.Context, a *app, c *api, f *feedFlags) (done feedJSON, err error) {
-	log := slog.New(slog.NewTextHandler(a.stderr, nil))
-	if a.json {
-		log = slog.New(slog.NewJSONHandler(a.stderr, nil))
-	}
-	log = log.With("realm", c.realm)
+	handler := choose[slog.Handler](a.json, slog.NewJSONHandler(a.stderr, nil), slog.NewTextHandler(a.stderr, nil))
+	log := slog.New(handler).With("realm", c.realm)
 	if history.IsURL(f.to) {
 		return c.feedHistory(ctx, f, log)
 	}
@@ -209,13 +206,12 @@ func (c *api) feedHistory(ctx context.Context, f *feedFlags, log *slog.Logger) (
 		broke = nil
 		err = db.Run(ctx, feed)
 		done.Position = db.State().Position + 1
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return done, ctx.Err()
-		}
-		if kuji.CodeOf(err) == kuji.CodeConflict {
+		case kuji.CodeOf(err) == kuji.CodeConflict:
 			return done, err
-		}
-		if broke != nil {
+		case broke != nil:
 			return done, broke
 		}
 		if time.Since(begun) > lastFeedPause {

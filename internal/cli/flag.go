@@ -30,8 +30,7 @@ func flagError(_ *cobra.Command, err error) error {
 	return fmt.Errorf("--%s %q: expected %s", bad.GetFlag().Name, bad.GetValue(), expected[bad.GetFlag().Value.Type()])
 }
 
-// engineFlags are the flags of serve that are options of an engine. The engine
-// checks them and calls them by these names.
+// engineFlags are the flags of serve that the engine checks, by the names that it calls them.
 var engineFlags = map[string]string{
 	"SegmentSize": "segment-size", "SyncEvery": "sync-every", "TrimLog": "trim-log",
 }

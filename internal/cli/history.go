@@ -64,9 +64,8 @@ func historyCommand(a *app) *cobra.Command {
 	return read(a, cmd, req, call, printHistory)
 }
 
-// pages returns a call that reads page after page, until it has as many as limit says, and joins them.
-// next puts into the request where the next page begins. It returns how many the page has, and whether
-// more follow.
+// pages returns a call that reads and joins pages until it has as many as limit says. next puts into the request
+// where the next page begins, and returns how many the page has, and whether more follow.
 func pages[Req, Resp proto.Message](limit *int, call func(*api, context.Context, Req) (Resp, error),
 	next func(req Req, page Resp) (n int, more bool)) func(*api, context.Context, Req) (Resp, error) {
 	return func(c *api, ctx context.Context, req Req) (all Resp, err error) {
@@ -103,7 +102,7 @@ func parsePlace(s string) (*kujiv1.EventPlace, error) {
 	}
 	position, index, both := strings.Cut(s, ".")
 	p, err := strconv.ParseUint(position, 10, 64)
-	i, bad := strconv.ParseUint(cmp.Or(when(both, index), when(!both, "0")), 10, 32)
+	i, bad := strconv.ParseUint(choose(both, index, "0"), 10, 32)
 	if err != nil || bad != nil || p == 0 {
 		return nil, usagef("--before %q: expected POSITION or POSITION.INDEX, such as 1205.3", s)
 	}

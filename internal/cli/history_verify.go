@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -67,13 +66,6 @@ func (f *historyVerifyFlags) check() error {
 	return nil
 }
 
-func (f *historyVerifyFlags) target(realm string) string {
-	if f.history == historySQLite {
-		return filepath.Join(f.data, "history", realm+".db")
-	}
-	return f.history
-}
-
 func verifyHistories(ctx context.Context, a *app, f *historyVerifyFlags) (err error) {
 	if err := f.check(); err != nil {
 		return err
@@ -113,7 +105,7 @@ func verifyHistories(ctx context.Context, a *app, f *historyVerifyFlags) (err er
 // verify compares the history of a realm with its log.
 func (f *historyVerifyFlags) verify(ctx context.Context, from *auditSource, realm string) (out historyVerifyRealmJSON, err error) {
 	out.Realm = realm
-	db, err := history.Open(ctx, f.target(realm), realm, history.Options{MustExist: true})
+	db, err := history.Open(ctx, historyOf(f.history, f.data, realm), realm, history.Options{MustExist: true})
 	if err != nil {
 		return out, err
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -73,7 +72,7 @@ func printLimits(w io.Writer, what string, limits []*kujiv1.Limit) {
 		return
 	}
 	rows(w, "\nPOOL\t"+what+"\tLEFT\tMORE FROM", limits, func(l *kujiv1.Limit) []any {
-		return []any{l.GetPool(), limitText(l), l.GetLeft(), cmp.Or(when(l.GetResetsUnixMs() != 0, timeText(l.GetResetsUnixMs())), "-")}
+		return []any{l.GetPool(), limitText(l), l.GetLeft(), choose(l.GetResetsUnixMs() != 0, timeText(l.GetResetsUnixMs()), "-")}
 	})
 }
 

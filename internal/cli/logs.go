@@ -59,8 +59,7 @@ func (l *logFlags) json(a *app) bool { return l.format == "json" || l.format == 
 // accessCloseTimeout is how long the last lines of the access log may take.
 const accessCloseTimeout = 5 * time.Second
 
-// openAccess opens the access log, nil if there shall be none. reopen opens its file again, after it
-// was moved away.
+// openAccess opens the access log, nil if there shall be none. reopen opens its file again, once it was moved.
 func (l *logFlags) openAccess(a *app, log *slog.Logger) (access *server.AccessLog, reopen, closeLog func() error, err error) {
 	if l.access == "" {
 		return nil, nothing, nothing, nil
@@ -168,8 +167,7 @@ func (l *life) end(err error) {
 	l.log.Info("stopped", attrs...)
 }
 
-// noteOpened names the realms, and those that were not opened as usual: stopped, without their newest
-// snapshot, or without a seed.
+// noteOpened names the realms, and those that are stopped, or lack their newest snapshot or a seed.
 func noteOpened(engine *kuji.Engine, log *slog.Logger) error {
 	realms, err := openRealms(engine)
 	if err != nil {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -155,4 +154,4 @@ func percentText(v float64) string { return numberText(100*v) + "%" }
 func numberText(v float64) string  { return strconv.FormatFloat(v, 'g', 6, 64) }
 
 // clip leaves out texts that are too long for a table.
-func clip(s string, most int) string { return cmp.Or(when(len(s) <= most, s), "-") }
+func clip(s string, most int) string { return choose(len(s) <= most, s, "-") }

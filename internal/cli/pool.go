@@ -20,8 +20,7 @@ func poolCommand(a *app) *cobra.Command {
 		func(w io.Writer, resp *kujiv1.GetPoolResponse) { printPool(w, resp.GetPool()) })
 }
 
-// getPool reads a pool with all its entries. A pool of several pages is not read at one moment: each page
-// shows when it was read, the head when the first was.
+// getPool reads a pool with all entries. Each page shows when it was read, the head when the first was.
 func getPool(c *api, ctx context.Context, req *kujiv1.GetPoolRequest) (*kujiv1.GetPoolResponse, error) {
 	var all *kujiv1.GetPoolResponse
 	for {
@@ -45,11 +44,7 @@ func printPool(w io.Writer, p *kujiv1.Pool) {
 	fprintf(w, "pool\t%s\n", p.GetId())
 	fprintf(w, "mode\t%s\n", contract.Word(p.GetMode()))
 	for i, price := range p.GetPrices() {
-		name := "price"
-		if i > 0 {
-			name = "or"
-		}
-		fprintf(w, "%s\t%s\n", name, itemsText(price.GetItems()))
+		fprintf(w, "%s\t%s\n", choose(i == 0, "price", "or"), itemsText(price.GetItems()))
 	}
 	printRules(w, p)
 	if p.GetTotalWeight() == 0 {
@@ -69,7 +64,7 @@ func printPool(w io.Writer, p *kujiv1.Pool) {
 }
 
 func leftOfStock(e *kujiv1.Entry) string {
-	return cmp.Or(when(e.Left == nil, "unlimited"), whole(e.GetLeft()))
+	return choose(e.Left == nil, "unlimited", whole(e.GetLeft()))
 }
 
 // printRules writes a line for each rule of a pool.
@@ -170,7 +165,7 @@ func entryText(e *kujiv1.Entry, scale uint64) string {
 		steps := each(l.GetSteps(), func(s *kujiv1.LuckStep) string {
 			return fmt.Sprintf("%s from %d", decimalText(s.GetWeight(), scale), s.GetFrom())
 		})
-		by := cmp.Or(when(l.GetTrack() != "", "pity "+l.GetTrack()), "item "+l.GetItem())
+		by := choose(l.GetTrack() != "", "pity "+l.GetTrack(), "item "+l.GetItem())
 		parts = append(parts, "luck by "+by+": weight "+strings.Join(steps, ", "))
 	}
 	if m := e.GetMoments(); m != nil {

@@ -11,9 +11,8 @@ import (
 	"github.com/kuji-dev/kuji/server/access"
 )
 
-// serveProfiles serves the Go runtime's profiles of this process until end is called, and returns their
-// URL. It listens on a loopback address, because profiles need no key and tell what the process works on.
-// Without an address it does nothing.
+// serveProfiles serves the process's profiles until end is called, and returns their URL; without an address it
+// does nothing. The address is loopback, because profiles need no key and show what the process works on.
 func serveProfiles(address string) (url string, end func() error, err error) {
 	if address == "" {
 		return "", nothing, nil

@@ -44,8 +44,7 @@ func (a *app) barred(n int) {
 	a.sayHeld()
 }
 
-// showProgress draws a progress bar for something that takes this long, with what describe says next to
-// it, until ctx ends or the returned function is called. It does nothing if the output is not a terminal.
+// showProgress draws a bar with what describe says, until ctx ends or stop is called; on a terminal only.
 func (a *app) showProgress(ctx context.Context, length time.Duration, describe func() string) (stop func()) {
 	begin := time.Now()
 	return a.showBar(ctx, length.Milliseconds(), func() int64 { return time.Since(begin).Milliseconds() }, describe)

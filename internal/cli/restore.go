@@ -101,8 +101,7 @@ func restoreToCluster(ctx context.Context, a *app, f *restoreFlags) (err error) 
 	return restored(a, verifyJSON{Cluster: c.Name}, reports, err)
 }
 
-// readSealKey reads the key that sealed the seeds of a backup; nil: none is named. That of a cluster is
-// derived from the cluster's key.
+// readSealKey reads the key that sealed a backup's seeds; nil: none is named. A cluster's is derived from its key.
 func (a *app) readSealKey(name, cluster string) (*[32]byte, error) {
 	switch {
 	case name == "" && cluster == "":

@@ -43,8 +43,7 @@ func drawsIn(outcomes []*kujiv1.Outcome) int {
 	return int(outcomes[len(outcomes)-1].GetDraw()) + 1
 }
 
-// finish writes the result of a command, refused by the state or not, and turns a refusal into the
-// error that ends the process with its exit code. draws is how many draws the request asked for.
+// finish writes the result of a request for so many draws, and turns a refusal into the error to exit with.
 func (a *app) finish(id string, draws int, resp answer) error {
 	r := resp.GetResult()
 	if err := a.print(plain{resp, id}, func(w io.Writer) { printResult(w, id, draws, r) }); err != nil {

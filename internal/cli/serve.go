@@ -97,8 +97,7 @@ func serve(ctx context.Context, a *app, f *serveFlags) (err error) {
 	if err := f.check(); err != nil {
 		return err
 	}
-	// Opening the data directory may take long. A signal takes effect after that, but a second one ends
-	// the process even then.
+	// Opening the data directory may take long. A signal takes effect after that, but a second one at once.
 	defer context.AfterFunc(ctx, uncatch)()
 	// SIGHUP must not end the process either. It takes effect as soon as the server is ready.
 	hangup := make(chan os.Signal, 1)
@@ -170,8 +169,7 @@ func serve(ctx context.Context, a *app, f *serveFlags) (err error) {
 	return stoppedRealms(engine)
 }
 
-// notStarted logs an error that came before the log had begun, if each line of the log is JSON: then a
-// line for a person may not stand among them.
+// notStarted logs an error from before the log began, if the log is JSON: it takes no line for a person.
 func notStarted(a *app, f *serveFlags, err error) {
 	if err == nil || a.logged || !f.logs.json(a) {
 		return
@@ -216,8 +214,7 @@ func (p *process) untilStopped(ctx context.Context, served <-chan error) error {
 	}
 }
 
-// stoppedRealms reports which realms failed while the server ran. Then the process has not ended well,
-// however orderly it was.
+// stoppedRealms reports which realms failed while the server ran: the process has not ended well then.
 func stoppedRealms(engine *kuji.Engine) error {
 	realms, err := openRealms(engine)
 	return errors.Join(append(each(realms, (*kuji.Realm).Err), err)...)
@@ -248,11 +245,7 @@ type readyJSON struct {
 
 // ready says where a server listens, and what it is.
 func (p *process) ready(what, address, redis string, o *server.Options, sync string) error {
-	scheme := "http"
-	if o.TLS != nil {
-		scheme = "https"
-	}
-	r := readyJSON{"ready", scheme + "://" + address, address, redis, os.Getpid(), p.f.data, sync, p.pprof}
+	r := readyJSON{"ready", choose(o.TLS != nil, "https://", "http://") + address, address, redis, os.Getpid(), p.f.data, sync, p.pprof}
 	p.life.serving(&r)
 	return p.print(r, func(w io.Writer) {
 		fprintf(w, "kuji: %s on %s (sync %s)\n", what, r.URL, sync)
@@ -298,21 +291,14 @@ func (p *process) listenAndServe(ctx context.Context, engine *kuji.Engine, o ser
 	return drain(srv, served, serving, p.f.drainTimeout)
 }
 
-// network is tcp4 for an IPv4 address. net.Listen would take 0.0.0.0 for every
-// address, including those of IPv6, which a firewall may not know about.
+// network is tcp4 for an IPv4 address. net.Listen takes 0.0.0.0 for IPv6, too, which a firewall may not know.
 func network(address string) string {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return "tcp"
-	}
-	if ip, err := netip.ParseAddr(host); err == nil && ip.Is4() {
-		return "tcp4"
-	}
-	return "tcp"
+	host, _, _ := net.SplitHostPort(address) // net.Listen says what is wrong
+	ip, err := netip.ParseAddr(host)
+	return choose(err == nil && ip.Is4(), "tcp4", "tcp")
 }
 
-// tryListen finds out whether the address is free before the data directory is
-// opened, which may take long and writes to the log.
+// tryListen finds out whether an address is free before the data directory opens, which takes long and writes.
 func tryListen(flag, address string) error {
 	if address == "" {
 		return nil
@@ -327,14 +313,9 @@ func tryListen(flag, address string) error {
 // listen listens on the address that a flag gives.
 func listen(flag, address string) (net.Listener, error) {
 	listener, err := net.Listen(network(address), address)
-	if err != nil {
-		return nil, listenError(flag, address, err)
+	if err == nil {
+		return listener, nil
 	}
-	return listener, nil
-}
-
-// listenError names the flag, once.
-func listenError(flag, address string, err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err
 	}
@@ -343,11 +324,11 @@ func listenError(flag, address string, err error) error {
 	_, unknown := errors.AsType[*net.DNSError](err)
 	switch {
 	case bad, unknown:
-		return usageError{err}
+		return nil, usageError{err}
 	case errors.Is(err, syscall.EADDRINUSE):
-		return refusedError{err.Error()}
+		return nil, refusedError{err.Error()}
 	}
-	return err
+	return nil, err
 }
 
 // uncatch makes a signal end the process at once.

@@ -204,14 +204,14 @@ func (f *historyFlags) check() error {
 	return usagef("--history: expected sqlite, off or the URL of a PostgreSQL database, postgres://…") // it may be one with a password
 }
 
+// historyOf returns the database of a realm's history, as --history says.
+func historyOf(flag, data, realm string) string {
+	return choose(flag == historySQLite, filepath.Join(data, "history", realm+".db"), flag)
+}
+
 // historian returns what keeps the histories, as --history and --history-age say.
 func (f *historyFlags) historian(data string, log *slog.Logger) *historian.Historian {
-	return historian.New(log, func(realm string) string {
-		if f.history == historySQLite {
-			return filepath.Join(data, "history", realm+".db")
-		}
-		return f.history
-	}, history.Options{Age: f.historyAge})
+	return historian.New(log, func(realm string) string { return historyOf(f.history, data, realm) }, history.Options{Age: f.historyAge})
 }
 
 // keepHistory makes a server keep histories, if it is to. The function that it returns ends them.

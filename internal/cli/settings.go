@@ -17,8 +17,7 @@ import (
 // maxSettings bounds a file with settings, in bytes.
 const maxSettings = 256 << 10
 
-// settings gives flags their values: from the command line or else from a
-// KUJI_ variable, from a file, or by default. Nothing else reads any of them.
+// settings gives flags values: by the command line, else a KUJI_ variable, else a file, else the default.
 type settings struct {
 	flags  *pflag.FlagSet
 	getenv func(string) string
@@ -60,11 +59,8 @@ func (s *settings) set(flag, value, from string) error {
 	return nil
 }
 
-// fromVariables gives the flags named that have no value those of their
-// variables. An empty variable is one that is not set.
-//
-// Other KUJI_ variables are left alone: Kubernetes makes some, such as
-// KUJI_PORT and KUJI_SERVICE_HOST, next to a service of that name.
+// fromVariables gives flags without a value those of their variables; an empty variable is not set. Other
+// KUJI_ variables are ignored: Kubernetes makes KUJI_PORT, for instance, for a service of that name.
 func (s *settings) fromVariables(flags ...string) error {
 	for _, flag := range flags {
 		if value := s.getenv(variable(flag)); value != "" {
@@ -76,8 +72,7 @@ func (s *settings) fromVariables(flags ...string) error {
 	return nil
 }
 
-// either is for two flags that say one thing in two ways: at most one of them has
-// a value, and a variable of either does not count if there is a flag.
+// either refuses two flags that say one thing. A variable of either does not count if there is a flag.
 func (s *settings) either(a, b string) error {
 	if !s.given(a) && !s.given(b) {
 		if err := s.fromVariables(a, b); err != nil {
@@ -90,8 +85,7 @@ func (s *settings) either(a, b string) error {
 	return nil
 }
 
-// fromFile gives the flags named that have no value those of a YAML file, whose
-// keys are the names of flags. Any other key is an error.
+// fromFile gives flags without a value those of a YAML file. A key that is no flag's name is an error.
 func (s *settings) fromFile(name string, data []byte, flags ...string) error {
 	file, err := parseYAML(name, data)
 	if err != nil {
@@ -187,17 +181,15 @@ func shown(flag *pflag.Flag) any {
 	return each(list.GetSlice(), withoutSecrets)
 }
 
-// saysNoSecret are the parameters of URLs whose values others may see. Those of all others may be
-// secrets, whatever their names are.
+// saysNoSecret are parameters of URLs whose values others may see. All others may be secrets.
 var saysNoSecret = []string{"application_name", "connect_timeout", "dbname", "host", "passfile", "pool_max_conns", "port", "search_path",
 	"sslcert", "sslkey", "sslmode", "sslrootcert", "target_session_attrs", "timezone", "tls", "user"}
 
 // assigned finds what a text that is no URL says of a secret, as in host=db password=s3cret.
 var assigned = regexp.MustCompile(`(?i)((?:passw(?:or)?d|pwd|secret|token|key)\s*=\s*)(?:'[^']*'|\S+)`)
 
-// withoutSecrets returns a value with xxxxx in place of the secrets that it may have. Of a URL these
-// are the password, the user where there is none (a token), unless it is a database's, every parameter
-// that is not known to say nothing, and what follows a #.
+// withoutSecrets returns a value with xxxxx for each possible secret. In a URL these are the password; without
+// one, the user (a token), unless it is a database's; every parameter not in saysNoSecret; what follows a #.
 func withoutSecrets(value string) string {
 	scheme, _, ok := strings.Cut(value, "://")
 	if !ok {

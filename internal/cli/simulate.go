@@ -165,7 +165,7 @@ func (r *simulationJSON) facts() (all [][2]string) {
 	add := func(name, format string, args ...any) {
 		all = append(all, [2]string{name, fmt.Sprintf(format, args...)})
 	}
-	add("catalog", "%s", cmp.Or(when(r.Catalog != "", r.Catalog+" ("+r.File+")"), r.File))
+	add("catalog", "%s", choose(r.Catalog != "", r.Catalog+" ("+r.File+")", r.File))
 	add("pool", "%s", r.Pool)
 	add("players", "%s, at most %s draws each, %d in a request", grouped(uint64(r.Players)), grouped(uint64(r.DrawsEach)), r.Count)
 	add("seed", "%d", r.Seed)
@@ -208,10 +208,8 @@ func (s *section) add(row ...string) { s.Rows = append(s.Rows, row) }
 func (s *section) Shown() [][]string { return s.Rows[:min(len(s.Rows), maxRows)] }
 
 func (s *section) More() string {
-	if len(s.Rows) <= maxRows {
-		return ""
-	}
-	return fmt.Sprintf("… and %d more: see --json or --csv", len(s.Rows)-maxRows)
+	more := len(s.Rows) - maxRows
+	return when(more > 0, fmt.Sprintf("… and %d more: see --json or --csv", more))
 }
 
 // maxRows is the most rows of a table for people.

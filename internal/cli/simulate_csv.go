@@ -9,8 +9,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/simulate"
 )
 
-// csv writes the report as one table, a figure in each row. The columns that say what the figure is of are
-// empty where they do not apply. Figures have their names in JSON.
+// csv writes the report as one table, a figure in each row, named as in JSON. Columns that do not apply are empty.
 func (r *simulationJSON) csv() ([]byte, error) {
 	var b bytes.Buffer
 	w := newCSV(&b)
@@ -37,11 +36,7 @@ func (r *simulationJSON) csv() ([]byte, error) {
 	if u := r.Until; u != nil {
 		rows("until", "", "", u.Item, *u)
 		for _, c := range u.Costs {
-			table := "until_paid"
-			if c.Item == "" {
-				table = "until_draws"
-			}
-			rows(table, "", "", c.Item, c)
+			rows(choose(c.Item == "", "until_draws", "until_paid"), "", "", c.Item, c)
 		}
 		for _, s := range u.Distribution {
 			row("distribution", "", "", u.Item, whole(s.Draws), "players", whole(s.Players))
@@ -74,8 +69,7 @@ func (r *simulationJSON) csv() ([]byte, error) {
 	return b.Bytes(), w.Error()
 }
 
-// figures calls row for each number in a struct. A moment is a 1 after so many draws and, with _days, the
-// days.
+// figures calls row for each number in a struct. A moment is a 1 after so many draws, and _days are its days.
 func figures(of any, row func(draws, measure, value string)) {
 	v := reflect.ValueOf(of)
 	for i := range v.NumField() {

@@ -33,8 +33,7 @@ func (r *simulationJSON) html() ([]byte, error) {
 // maxChartRows is the most entries in a chart of odds.
 const maxChartRows = 40
 
-// oddsChart shows the odds of the long run, or else wanted ones, as a hollow mark and seen ones as a dot
-// on their interval, on a logarithmic scale.
+// oddsChart shows long-run or else wanted odds as a dashed line, and seen ones as a dot on their interval.
 func oddsChart(all []simulate.Odds) (template.HTML, error) {
 	rows, name := slices.Clone(all[:min(len(all), maxChartRows)]), "wanted"
 	for i := range rows {
@@ -62,10 +61,7 @@ func oddsChart(all []simulate.Odds) (template.HTML, error) {
 	on := func(v float64) float64 { return min(max(v, low), high) }
 	for i, o := range rows {
 		y := float64(i)
-		name := o.Entry
-		if o.Pool != rows[0].Pool {
-			name = o.Pool + " / " + o.Entry
-		}
+		name := when(o.Pool != rows[0].Pool, o.Pool+" / ") + o.Entry
 		if len(name) > 32 {
 			name = name[:30] + "…"
 		}
@@ -89,13 +85,13 @@ func oddsChart(all []simulate.Odds) (template.HTML, error) {
 // untilChart shows how many of the players have the item after how many draws.
 func untilChart(r *simulate.Report) (template.HTML, error) {
 	u := r.Until
-	last := 1.0
-	if n := len(u.Distribution); n > 0 {
-		last = float64(u.Distribution[n-1].Draws)
+	last := uint64(1)
+	for _, s := range u.Distribution { // ascending
+		last = s.Draws
 	}
 	c := &chart.Chart{
 		Title: "players who have " + u.Item + ", by draws",
-		X:     chart.FromZero("draws", last, chart.Short),
+		X:     chart.FromZero("draws", float64(last), chart.Short),
 		Y:     chart.FromZero("", 100, func(v float64) string { return fmt.Sprintf("%g %%", v) }),
 	}
 	points := [][2]float64{{0, 0}}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,10 +35,10 @@ func statusCommand(a *app) *cobra.Command {
 }
 
 func printStatus(w io.Writer, s *kujiv1.GetStatusResponse) {
-	state := cmp.Or(when(s.GetDraining(), "shutting down"), "serving")
+	state := choose(s.GetDraining(), "shutting down", "serving")
 	fprintf(w, "version %s, %s, sync %s\n\n", s.GetVersion(), state, contract.Word(s.GetSync()))
 	rows(w, "REALM\tSTATE\tPOSITION\tEPOCH\tCATALOG\tPLAYERS\tDRAWS\tFAILURES\tREPLAYS\tLOG BYTES\tTIME", s.GetRealms(), func(r *kujiv1.RealmStatus) []any {
-		health := cmp.Or(when(r.GetError() != "", "stopped"), "healthy")
+		health := choose(r.GetError() != "", "stopped", "healthy")
 		return []any{r.GetRealm(), health, r.GetPosition(), r.GetEpoch(), r.GetCatalogVersion(), r.GetPlayers(), r.GetDraws(), r.GetFailures(),
 			r.GetReplays(), r.GetLogBytes(), kuji.ClockView{Wall: r.GetClockUnixMs(), Time: r.GetTimeUnixMs(), IDsFrom: r.GetIdsFromUnixMs()}}
 	})

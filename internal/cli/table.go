@@ -19,14 +19,12 @@ import (
 	"github.com/kuji-dev/kuji/internal/contract"
 )
 
-// Everything that a command prints goes through this file: tables and lines for people, JSON and
-// CSV. Ids, reasons, codes and the messages of a server can hold any characters, chosen by players
-// and by other programs. A terminal takes some of them for orders, a new line can look like another
-// event, and a spreadsheet takes a cell that begins with = for a formula.
+// Everything that a command prints goes through this file. Ids, reasons, codes and a server's messages can
+// hold any characters. A terminal obeys some of them, a new line can look like another event, and a
+// spreadsheet takes a cell that begins with = for a formula.
 
-// fprintf writes to the buffer of a table, whose Flush reports what went wrong. In what it fills in,
-// characters that a terminal does not show are escaped, as in Go: \x1b, \n, \u202e. A tab or a new
-// line stands only in the format, or in a [markup].
+// fprintf writes to a table's buffer, whose Flush reports errors. In its arguments, unless they are [markup],
+// it escapes characters that a terminal does not show, as Go does: \x1b, \n, \u202e.
 func fprintf(w io.Writer, format string, args ...any) {
 	for i := range args {
 		args[i] = filling(args[i])
@@ -118,9 +116,8 @@ func escape(s, keep string) string {
 	return b.String()
 }
 
-// word returns an id as one word of a line: in quotes, as in Go, if it has spaces or anything that a
-// terminal does not show, or if it begins with a quote itself. So no two ids look alike in this way,
-// and none looks like the words after it.
+// word returns an id as one word of a line. It quotes an id, as Go does, that has spaces, characters that a
+// terminal does not show, or a quote in front. No two ids look alike then, nor like the words after them.
 func word(id string) string {
 	odd := func(c rune) bool { return unicode.IsSpace(c) || !unicode.IsGraphic(c) }
 	if id != "" && id[0] != '"' && utf8.ValidString(id) && !strings.ContainsFunc(id, odd) {
@@ -157,8 +154,8 @@ func encodeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// jsonWriter writes characters that a terminal does not show as JSON writes them: \u009b. Package
-// json does so for those below a space. Every Write is whole values.
+// jsonWriter writes characters that a terminal does not show, and that package json leaves, as \u009b. Every
+// Write is whole values.
 type jsonWriter struct{ w io.Writer }
 
 // Write implements [io.Writer].
@@ -192,9 +189,8 @@ type csvRows struct{ *csv.Writer }
 
 func newCSV(w io.Writer) csvRows { return csvRows{csv.NewWriter(w)} }
 
-// Write writes a row. A cell that a spreadsheet would take for a formula gets an apostrophe in front,
-// as people write such cells there. So does a cell that has one already: uncell takes off what
-// cell has added, and no more.
+// Write writes a row. A cell that a spreadsheet would take for a formula gets an apostrophe in front, even if
+// it has one: uncell takes off exactly what cell has added.
 func (r csvRows) Write(row ...string) error {
 	cells := make([]string, len(row))
 	for i, text := range row {
@@ -236,11 +232,14 @@ func counted[N int | int64 | uint64](n N, noun string) string {
 }
 
 // when returns a text if something is so.
-func when(so bool, text string) string {
-	if !so {
-		return ""
+func when(so bool, text string) string { return choose(so, text, "") }
+
+// choose returns yes if something is so, and otherwise no.
+func choose[T any](so bool, yes, no T) T {
+	if so {
+		return yes
 	}
-	return text
+	return no
 }
 
 // joined joins the texts that are not empty.

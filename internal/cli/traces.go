@@ -25,9 +25,8 @@ import (
 // tracesTimeout is how long the last spans may take when the server stops.
 const tracesTimeout = 5 * time.Second
 
-// openTraces returns what makes a span of each call and sends it to a collector, nil if there is none:
-// neither --otlp-endpoint nor one of OpenTelemetry's own variables names one. The variables also say
-// what else there is to say, such as headers and sampling.
+// openTraces returns what sends a span of each call to the collector that --otlp-endpoint or OpenTelemetry's
+// variables name; nil: none does. The variables also set headers, sampling and the like.
 func openTraces(endpoint string, getenv func(string) string, log *slog.Logger) (i connect.Interceptor, closeTraces func() error, err error) {
 	off := getenv("OTEL_SDK_DISABLED") == "true" || getenv("OTEL_TRACES_EXPORTER") == "none"
 	if endpoint == "" && (off || getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "") {

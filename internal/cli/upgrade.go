@@ -96,8 +96,7 @@ func levelsOf(ctx context.Context, data, only string) (out upgradeJSON, err erro
 	return out, err
 }
 
-// finishData finishes the upgrade of realms in a data directory. It opens all of them before it raises one:
-// there is no way back from half of it.
+// finishData finishes the upgrade of a data directory's realms. It opens all before it raises one: there is no way back.
 func finishData(ctx context.Context, data, only, reason string) (out upgradeJSON, err error) {
 	if err := refuseBackup(data); err != nil {
 		return out, err

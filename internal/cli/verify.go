@@ -234,19 +234,11 @@ func (v *verifyJSON) beStrict(err error) error {
 }
 
 // name says what was verified.
-func (v *verifyJSON) name() string {
-	if v.Cluster != "" {
-		return "cluster " + v.Cluster
-	}
-	return v.Data
-}
+func (v *verifyJSON) name() string { return choose(v.Cluster != "", "cluster "+v.Cluster, v.Data) }
 
 // unproven says which epochs cannot be proven, and which were not decided again.
 func (v *verifyJSON) unproven() (texts []string) {
-	key := filepath.Join(v.Data, "key")
-	if v.Cluster != "" || v.Node != "" {
-		key = "of the cluster"
-	}
+	key := choose(v.Cluster != "" || v.Node != "", "of the cluster", filepath.Join(v.Data, "key"))
 	for _, r := range v.Realms {
 		for _, e := range r.Epochs {
 			at := fmt.Sprintf("realm %s: epoch %d, from position %d on,", r.Realm, e.Epoch, e.First)
@@ -261,8 +253,8 @@ func (v *verifyJSON) unproven() (texts []string) {
 	return texts
 }
 
-// verify checks the named realms, or all. Damage is a damageError; even then the result covers every
-// realm. A realm with an anchor must go through it, and must be there if all are checked.
+// verify checks the named realms, or all. Damage is a damageError, with a result for every realm. A realm with
+// an anchor must go through it, and must be there if all are checked.
 func (s *auditSource) verify(ctx context.Context, realms []string, anchors map[string]verify.Anchor, seen func(realm string, rec kuji.Record)) (verifyJSON, error) {
 	out := s.verifyJSON
 	out.OK, out.Realms = true, []verifiedRealm{}
@@ -367,10 +359,7 @@ func printVerify(w io.Writer, v verifyJSON) {
 		return
 	}
 	rows(w, "REALM\tRESULT\tFROM\tPOSITION\tEVENTS\tDRAWS\tPLAYERS\tCATALOG\tEPOCHS\tREVEALED\tSTATE HASH", v.Realms, func(r verifiedRealm) []any {
-		hash := "-"
-		if r.OK {
-			hash = hex.EncodeToString(r.StateHash[:])
-		}
+		hash := choose(r.OK, hex.EncodeToString(r.StateHash[:]), "-")
 		revealed := 0
 		for _, e := range r.Epochs {
 			if e.Revealed && e.Undecided == "" {

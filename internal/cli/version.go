@@ -31,8 +31,7 @@ func versionCommand(a *app) *cobra.Command {
 	}
 }
 
-// version is what the Go tool stamped into the binary: a module version, or
-// the commit that it was built from.
+// version is what the Go tool stamped into the binary: a module version, or the commit.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" {

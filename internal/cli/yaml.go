@@ -16,8 +16,7 @@ import (
 // maxYAMLDepth is how deeply a file may be nested; an atomic needs six levels.
 const maxYAMLDepth = 16
 
-// yamlFile is one YAML document, which every JSON document is too. Its methods
-// read it strictly: their errors name file, line and column.
+// yamlFile is a YAML (or JSON) document, read strictly: errors name file, line and column.
 type yamlFile struct {
 	name string
 	root *yaml.Node // a mapping
@@ -71,8 +70,7 @@ func (f *yamlFile) place(n *yaml.Node) string {
 	return fmt.Sprintf("%s:%d:%d", f.name, n.Line, n.Column)
 }
 
-// mapping calls each for every key of a mapping, in order. what says what was
-// expected instead of anything else.
+// mapping calls each for every key of a mapping, in order. what names what is expected, for errors.
 func (f *yamlFile) mapping(n *yaml.Node, what string, each func(key string, k, v *yaml.Node) error) error {
 	if n.Kind != yaml.MappingNode {
 		return f.errorf(n, "expected %s", what)

@@ -149,7 +149,7 @@ func (c *crowd) time(round, i int) int64 {
 // request makes one request of a player, and buys before it what the player lacks.
 func (c *crowd) request(i int, now int64) error {
 	c.cmd.Player = c.ids[i*idLen : (i+1)*idLen]
-	if err := c.refillCodes(); err != nil {
+	if err := c.stockCodes(); err != nil {
 		return err
 	}
 	st, err := c.do(&c.cmd, now)
@@ -189,8 +189,7 @@ func (c *crowd) collect() bool {
 	return true
 }
 
-// buy gives a player what they lack of a price: for one request, or where that makes no difference
-// for all that follow.
+// buy gives a player what they lack of a price, for one request or, where it makes no difference, for all.
 func (c *crowd) buy(i int, o *offer, now int64) error {
 	times := o.times
 	if c.ahead {
@@ -338,8 +337,7 @@ func (c *crowd) watch(now int64) {
 	}
 }
 
-// maxSamples bounds the samples of stock. There are at least half as many, if there are as many
-// requests.
+// maxSamples bounds the samples of stock. At least half as many are kept, if there are as many requests.
 const maxSamples = 400
 
 // sample notes what is left. When there are too many samples, it drops every other one.

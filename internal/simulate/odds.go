@@ -2,11 +2,9 @@ package simulate
 
 import "github.com/kuji-dev/kuji/catalog"
 
-// wanted returns how often a draw takes each line by the catalog's base odds: weights, chances and
-// the stock of full boxes. It leaves out everything that changes odds from draw to draw: pity,
-// guarantees, conditions, luck, moments, and stock, budgets and codes that run out.
-//
-// It is the only place that says what odds are wanted. What pity makes of them is [odds.LongRun].
+// wanted returns how often a draw takes each line by weights, chances and the stock of full boxes. It leaves out
+// what changes odds from draw to draw: conditions, luck, moments, what runs out, and pity and guarantees, for
+// which see [odds.LongRun].
 func (p *plan) wanted() []float64 {
 	draws := make([]float64, len(p.c.Pools)) // of each pool, for one of p.pool
 	draws[p.lines[0].in.Num] = 1

@@ -60,8 +60,7 @@ type Odds struct {
 	Pool   string  `json:"pool"`
 	Entry  string  `json:"entry"`
 	Wanted float64 `json:"wanted"` // by weights alone
-	// LongRun is what draws give in the long run with pity, or requests with guarantees; nil: it is not
-	// known, or the same as Wanted.
+	// LongRun is the long run with pity or guarantees; nil: not known, or the same as Wanted.
 	LongRun *float64 `json:"long_run,omitempty"`
 	Seen    float64  `json:"seen"`
 	Low     float64  `json:"low"` // of the interval with a confidence of 95 %
@@ -78,8 +77,8 @@ type Until struct {
 	Distribution []Step `json:"distribution"`
 }
 
-// Cost is how much of one thing players gave until they had the item. Players without it count as
-// having given more than all others. So a figure is nil when it depends on what they would have given.
+// Cost is how much of one thing players gave until they had the item. Players without it count as giving more
+// than all others, so a figure that depends on how much more is nil.
 type Cost struct {
 	Item   string   `json:"item,omitempty"` // empty: in draws
 	Mean   *float64 `json:"mean"`

@@ -1,14 +1,12 @@
-// Package simulate draws from a pool as many players would, and says what came of it: for those who
-// design catalogs.
+// Package simulate draws from a pool as many players would, for those who design catalogs.
 //
-// It uses the rules and the store that serve real players, without a log. A crowd is a realm of its
-// own: a fresh state, its rules and a source of randomness.
+// It uses the real rules and store, without a log. A crowd is a realm: a fresh state, rules, randomness.
 //
 //	limited stock, budgets or codes     one crowd for all players, who share them
 //	otherwise                           one crowd for some of the players each, side by side on all cores
 //
-// The crowds, their players and their seeds follow from the [Config] alone, and what they found is
-// added up in whole numbers. So the same Config gives the same [Report] on any number of cores.
+// The same [Config] gives the same [Report] on any number of cores: crowds, players and seeds follow from it
+// alone, and results are added up in whole numbers.
 package simulate
 
 import (
@@ -109,12 +107,10 @@ type offer struct {
 	times uint64   // how many of it a request takes
 }
 
-// begin is when simulations of pools without a start begin: a Monday, 00:00 UTC, before any pool
-// ends.
+// begin is when pools without a start begin: a Monday, 00:00 UTC, before any pool ends.
 const begin = 978_307_200_000 // 2001-01-01
 
-// newPlan checks a Config and gets everything ready. In a realm's first catalog, the numbers of items,
-// pools and entries are their places in it.
+// newPlan checks a Config. In a first catalog, the numbers of items, pools and entries are their places.
 func newPlan(c *catalog.Catalog, config Config) (*plan, error) {
 	p := &plan{Config: config, start: begin}
 	prepared, err := rules.Prepare(store.New(), rules.NoTables(), withoutCodes(c), nil, 0)
@@ -234,8 +230,7 @@ func (p *plan) gives(item string) bool {
 	return slices.ContainsFunc(p.lines, func(l line) bool { return gives(&l.entry.Reward) || gives(&l.pool.Last) })
 }
 
-// findPrices finds what players buy to pay for a request, in the order in which the rules look for
-// a price.
+// findPrices finds what players buy to pay for a request, in the rules' order of prices.
 func (p *plan) findPrices() {
 	add := func(price []catalog.Stack, times int) {
 		var items []uint32
@@ -267,9 +262,8 @@ func (p *plan) watched(st catalog.Stack) bool {
 		slices.ContainsFunc(w.Holds, func(h catalog.Stack) bool { return h.Item == st.Item })
 }
 
-// Sizes of a crowd that shares nothing with others: it makes about so many draws, more in a large
-// catalog, which takes time to put in force; for no more players than these, and no more numbers are
-// kept of them.
+// Sizes of a crowd that shares nothing with others: about so many draws, and more in a large catalog, which
+// takes time to put in force; at most so many players, and numbers kept of them.
 const (
 	crowdDraws    = 1 << 14
 	drawsForEntry = 16
@@ -292,8 +286,7 @@ func (p *plan) crowdSize() int {
 	return max(1, min(p.Players, crowdPlayers, draws/p.Draws, crowdCells/max(1, len(p.lines))))
 }
 
-// Run simulates. It returns a *[ConfigError] or what the rules say of the catalog, or the context's
-// error when that ends first.
+// Run simulates. It returns a *[ConfigError], an error of the rules about the catalog, or the context's.
 func Run(ctx context.Context, c *catalog.Catalog, config Config) (*Report, error) {
 	if config.Done == nil {
 		config.Done = new(atomic.Int64)

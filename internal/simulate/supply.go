@@ -93,28 +93,18 @@ func (p *plan) scarce() bool {
 		slices.ContainsFunc(p.lists, func(l list) bool { return l.limit > 0 })
 }
 
-// stockCodes makes the codes of lists with a limit.
+// stockCodes makes the codes of lists with a limit, once, and enough for a request in all others.
 func (c *crowd) stockCodes() error {
-	for i := range c.lists {
-		if c.lists[i].limit > 0 {
-			if err := c.makeCodes(i, c.lists[i].limit); err != nil {
-				return err
+	for i, l := range c.lists {
+		missing := l.limit - c.made[i]
+		if l.limit == 0 {
+			missing = 0
+			if left, _ := c.state.CodesLeft(l.num); left < c.mostCodes {
+				missing = max(importAtOnce, c.mostCodes)
 			}
 		}
-	}
-	return nil
-}
-
-// refillCodes makes more codes where a list without a limit may not have enough for a request.
-func (c *crowd) refillCodes() error {
-	for i := range c.lists {
-		if c.lists[i].limit > 0 {
-			continue
-		}
-		if left, _ := c.state.CodesLeft(c.lists[i].num); left < c.mostCodes {
-			if err := c.makeCodes(i, max(importAtOnce, c.mostCodes)); err != nil {
-				return err
-			}
+		if err := c.makeCodes(i, missing); err != nil {
+			return err
 		}
 	}
 	return nil

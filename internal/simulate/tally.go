@@ -19,8 +19,7 @@ type tally struct {
 	takes    []uint64 // by line
 	codes    []uint64 // given, by list
 
-	// Over the players, where they do not share stock: the sum of the squares of their draws, and by
-	// line those of the squares of their takes and of takes × draws.
+	// Sums over players who share no stock: draws², and by line takes² and takes × draws.
 	drawsSquared      sum
 	squares, products []sum
 
@@ -60,7 +59,8 @@ type spread map[uint64]uint64
 func newTally(p *plan) *tally {
 	lines, lists := len(p.lines), len(p.lists)
 	t := &tally{
-		refused: map[rules.Status]Refusal{}, gained: make([]uint64, len(p.c.Items)), payments: make([]uint64, len(p.paid)), takes: make([]uint64, lines), codes: make([]uint64, lists),
+		refused: map[rules.Status]Refusal{}, gained: make([]uint64, len(p.c.Items)), payments: make([]uint64, len(p.paid)),
+		takes: make([]uint64, lines), codes: make([]uint64, lists),
 		squares: make([]sum, lines), products: make([]sum, lines), costs: make([]spread, 1+len(p.paid)),
 		ebb: ebb{empty: make([]*Moment, lines), gone: make([]*Moment, lists)},
 	}
@@ -114,13 +114,12 @@ func (s spread) count() (n uint64) {
 // z95 is the quantile of the normal distribution for intervals of 95 %.
 const z95 = 1.959963984540054
 
-// seen returns how often a draw takes a line, and the interval in which that lies with a confidence
-// of 95 %.
+// seen returns how often a draw takes a line, and the interval of that with a confidence of 95 %.
 //
-// Draws of one player depend on each other, by pity for instance; players do not. So where there are
-// enough players, the variance is that of the ratio of takes to draws over players (Cochran, Sampling
-// Techniques, 6.3), and draws count for so many as would have that variance if they were independent
-// (Kish, Survey Sampling, 8.2). A line that a draw takes at most once has Wilson's interval.
+// A player's draws depend on each other, by pity for instance; players do not. With enough players, the variance
+// is that of the ratio of takes to draws over players (Cochran, Sampling Techniques, 6.3), and draws count for
+// as many independent ones as have that variance (Kish, Survey Sampling, 8.2). A line that a draw takes at most
+// once has Wilson's interval.
 func (p *plan) seen(t *tally, n int) (rate, low, high float64) {
 	draws, players := float64(t.draws), float64(p.Players)
 	if draws == 0 {
