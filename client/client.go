@@ -56,11 +56,9 @@ type Options struct {
 	Connect []connect.ClientOption
 }
 
-// Client calls the servers of one cluster, or a single one. It is safe for use by several goroutines.
-//
-// A command that has no request id gets one, which its message keeps: so do the commands of a Batch. An
-// error is a [connect.Error] of the server, see [Reason], or says that nobody knows what happened, see
-// [UnknownError], or that no server was reached, see [UnreachableError].
+// Client calls the servers of one cluster, or a single one. Several goroutines may use it. Commands without a
+// request id get one, which stays in the message. An error is a [connect.Error] of the server, see [Reason],
+// an [UnknownError] or an [UnreachableError].
 type Client struct {
 	kujiv1connect.RewardServiceClient                                  // Draw, Grant, GetPlayer, …
 	Admin                             kujiv1connect.AdminServiceClient // ApplyCatalog, GetStatus, …

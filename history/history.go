@@ -133,12 +133,10 @@ type DB struct {
 	failpoint func(sql string) error // of tests: before each statement that writes
 }
 
-// Open opens the history of a realm, and creates it if it does not exist. target is the name of an
-// SQLite file or the URL of a PostgreSQL database, postgres://…, in which the realm gets a schema of
-// its own, kuji_REALM. An error is a *kuji.Error: CodeInvalid for a bad URL, CodeNotFound if there is
-// none and there must be one, CodeConflict if what is there is the history of another realm, or of a
-// version of this package that this one cannot upgrade. A history that is damaged is opened, and the
-// next Run builds it again.
+// Open opens the history of a realm, and creates it if it does not exist. target is an SQLite file or the URL
+// of a PostgreSQL database, postgres://…, in which the realm gets a schema, kuji_REALM. A *kuji.Error says
+// CodeInvalid for a bad URL, CodeNotFound if there must be one, CodeConflict for another realm's history or a
+// version that this package cannot upgrade. A damaged history is opened, and the next Run builds it again.
 func Open(ctx context.Context, target, realm string, o Options) (*DB, error) {
 	if o.Age < 0 {
 		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "age", Message: fmt.Sprintf("is %v, want 0 or more", o.Age)}

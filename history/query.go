@@ -146,9 +146,8 @@ func (h *DB) Events(ctx context.Context, q Query) (page Page, err error) {
 	return page, err
 }
 
-// follows checks that events are what a query asks for, and that none of an item's changes is missing:
-// the balance after each is that after the one before, and what it changed. The first one begins at 0,
-// and the last one leads to what the player holds.
+// follows checks that events are what a query asks for, and that no change of an item is missing: balances
+// lead from 0, through each change, to what the player holds.
 func (q *Query) follows(ctx context.Context, r *reader, seqs []int64, page *Page) error {
 	if !slices.IsSortedFunc(seqs, func(a, b int64) int { return cmp.Compare(b, a) }) {
 		return damaged("the events of %s are out of order", q.what())
@@ -442,10 +441,9 @@ type Holder struct {
 	Quantity uint64 // from 1
 }
 
-// Holders returns at most limit players (0: DefaultPage) who hold an item, in the order in which
-// players came to the realm, after a player; "" is the first. more says that others follow.
-// CodeNotFound says that nothing has happened to the item or the player, CodeConflict that the
-// history is not complete from the beginning and does not know.
+// Holders returns at most limit players (0: DefaultPage) who hold an item, in the order in which they came to
+// the realm, after a player; "" is the first. more says that others follow. CodeNotFound: nothing has
+// happened to the item or the player. CodeConflict: the history does not begin with the realm.
 func (h *DB) Holders(ctx context.Context, item, after string, limit int) (holders []Holder, more bool, state State, err error) {
 	return list(ctx, h, limit, func(ctx context.Context, r *reader, all *[]Holder, most int64) error {
 		if item == "" {

@@ -31,17 +31,16 @@ const (
 // Feed returns the events of a realm from a position on, as kuji.Realm's method Events does.
 type Feed func(ctx context.Context, from uint64) iter.Seq2[kuji.Record, error]
 
-// Run follows a feed from where the history ends, until ctx ends or something fails. It returns why.
-// Called again, it goes on where it was. It returns nil if the feed ends without an error and all of it
-// is written. One Run at a time may write a history: another one, in any process, makes one of them fail.
+// Run follows a feed from where the history ends, until ctx ends or something fails, and returns why; nil if
+// the feed ends and all of it is written. Called again, it goes on. If two Runs write one history, in any
+// process, one of them fails.
 //
-// If the feed no longer has what comes next, because it was trimmed, the history goes on where the feed
-// begins. From then on it has no balances, and State.CompleteFrom says so.
+// If the feed no longer has what comes next, the history goes on where the feed begins. From then on it has
+// no balances, and State.CompleteFrom says so.
 //
-// CodeConflict says that the database is the history of another log, such as one that was restored from
-// an older copy. CodeCorrupt with a [DamagedError] says that the history is damaged. In both cases it is
-// served no more. The next Run builds a damaged one again from where the feed begins: see
-// State.ProvenFrom.
+// CodeConflict: the database is the history of another log, such as one restored from an older copy.
+// CodeCorrupt with a [DamagedError]: it is damaged. In both cases it is served no more. The next Run builds a
+// damaged one again from where the feed begins: see State.ProvenFrom.
 func (h *DB) Run(ctx context.Context, feed Feed) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -205,9 +205,8 @@ func (f *follower) inspect(ctx context.Context) (*jetstream.StreamState, error) 
 	return &info.State, nil
 }
 
-// look replaces the consumer if it is silent though the next entry exists. A request for messages gets
-// lost now and then, when the consumer is at another server, to which the way is not known yet. If the
-// state is old, the next look sees more.
+// look replaces a consumer that is silent though the next entry exists: requests get lost when the way to its
+// server is not known yet. If the state is old, the next look sees more.
 func (f *follower) look(ctx context.Context) error {
 	once, cancel := f.ask(ctx, attempt)
 	defer cancel()

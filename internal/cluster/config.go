@@ -1,10 +1,10 @@
-// Package cluster is a node of a cluster: it joins the others, follows and leads realms, and passes
-// requests on to the realms' leaders. It also has what people do to a cluster: read its log from outside,
-// restore it, drain and remove nodes, and make a new cluster of one node's directory.
+// Package cluster is a node of a cluster: it joins the others, follows and leads realms, and passes requests
+// on. People also read a cluster's log here, restore it, drain and remove nodes, and make a new cluster of
+// one node's directory.
 //
-// Package election decides which node leads which realm, and package driver/jetstream keeps the board on
-// which nodes say so. This package joins the two, and adds goroutines, timers and connections. No rule of
-// the game may enter here, and nothing that reads a command line or writes to a terminal.
+// Package election decides who leads, and package driver/jetstream keeps the board that says so. This package
+// adds goroutines, timers and connections. No rule of the game may enter, and nothing that reads or writes a
+// terminal.
 package cluster
 
 import (

@@ -15,9 +15,8 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// home is what a node's directory says of itself, in the file node.json. A directory belongs to one node of
-// one cluster, because it has the votes that the node gave. Under another name it would vote twice, or take
-// what one cluster agreed on to another.
+// home is what a node's directory says of itself, in node.json. It has the votes of one node of one cluster:
+// under another name it would vote twice, or take what one cluster agreed on to another.
 type home struct {
 	Cluster string            `json:"cluster"`
 	Node    string            `json:"node"`

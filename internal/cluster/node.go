@@ -41,15 +41,13 @@ type History interface {
 	Close() error
 }
 
-// Node is one process of a cluster. It has a seat at every realm: it leads those whose lease it holds. It
-// follows the others: it carries out what their leaders log, and answers reads that may be stale.
+// Node is one process of a cluster. It leads the realms whose lease it holds, and follows the others: it
+// carries out what their leaders log, and answers reads that may be stale. A request goes to the node that
+// leads its realm.
 //
-//	each second:  read the board, and write it with this node's beat, and what it leads and wants
-//	a realm:      open it, follow; when the election says so, make it lead, step down, open it again
-//	a request:    answer it if this node holds its realm, or pass it on to the node that does
-//
-// A realm that no longer leads, or whose log was trimmed before it was read, is closed and opened again; the
-// others go on. A realm that met damage is no longer followed, and never led.
+// Each second it reads the board and writes its beat there, and what it leads and wants. A realm that no
+// longer leads, or whose log was trimmed before it was read, is closed and opened again. A damaged one is
+// neither followed nor led.
 type Node struct {
 	// Address is where clients find the node, and Redis where Redis clients do.
 	Address, Redis string

@@ -1,9 +1,7 @@
-// Package embedded runs a NATS server with JetStream in this process, as one node of a cluster or alone.
-// The driver in this process needs no socket. The server listens for the other nodes. In a cluster it also
-// listens for clients, on this machine alone and with a password, because nats-server 2.15 opens no routes
-// before it does.
-//
-// The server fsyncs everything before it acknowledges it. This package knows nothing of realms.
+// Package embedded runs a NATS server with JetStream in this process, as one node of a cluster or alone. The
+// driver needs no socket. In a cluster the server listens for other nodes, and for clients on this machine,
+// with a password, because nats-server 2.15 opens no routes before it does. It fsyncs all that it
+// acknowledges. It knows nothing of realms.
 package embedded
 
 import (
