@@ -48,7 +48,7 @@ type Options struct {
 	// Timeout is how long a call is tried, repeats included. For a feed or a stream, it is how long one
 	// goes without an answer. 0: DefaultTimeout. Below 0: until the context ends.
 	Timeout time.Duration
-	// Attempt is how long one attempt may take before the next, at another server if any. 0: as long as the call.
+	// Attempt is how long one attempt may take before the next, at another server if any. 0: the call's time.
 	Attempt time.Duration
 	// Retry, if not nil, gets the first failure since a call, a feed or a stream last got on.
 	Retry func(err error)

@@ -65,8 +65,8 @@ type State struct {
 	// and are removed. 0: none was. What players hold, and balances, do not suffer from it.
 	KeptFrom     uint64
 	KeptFromTime int64 // the time of the oldest event that is kept, in Unix milliseconds
-	// ProvenFrom is the position from which on every event is known to be as the log has it; 0: all. Those before were
-	// damaged or had no checksums, and the log no longer had them. Balances rest on them too.
+	// ProvenFrom is the position from which on every event is known to be as the log has it; 0: all. Those
+	// before were damaged or had no checksums, and the log no longer had them. Balances rest on them too.
 	ProvenFrom uint64
 }
 
@@ -119,7 +119,7 @@ func flag(b bool) int64 {
 	return 0
 }
 
-// DB is the history of one realm in a database. Any number of goroutines may read it while one follows the feed.
+// DB is the history of one realm. Any number of goroutines may read it while one follows the feed.
 type DB struct {
 	condition
 	o     Options

@@ -24,7 +24,7 @@ type Query struct {
 // Page is some events, the newest first, with balances in their changes as far as they are known.
 type Page struct {
 	Events []kuji.Record
-	// More says that older events may follow, from Before on. A page that is not the last can be short, even empty.
+	// More says that older events may follow, from Before on. Such a page can be short, even empty.
 	More   bool
 	Before Place
 	State  State
@@ -410,7 +410,7 @@ func (r *reader) change(row row, f *found) error {
 	return nil
 }
 
-// list returns at most limit (0: DefaultPage) of what read adds, which stops after most. more says that others follow.
+// list returns at most limit (0: DefaultPage) of what read adds, up to most. more says that others follow.
 func list[T any](ctx context.Context, h *DB, limit int, read func(ctx context.Context, r *reader, all *[]T, most int64) error) (all []T, more bool, state State, err error) {
 	if limit, err = limitOf(limit); err != nil {
 		return nil, false, state, err
@@ -425,7 +425,7 @@ func list[T any](ctx context.Context, h *DB, limit int, read func(ctx context.Co
 	return all, more, state, err
 }
 
-// Players returns at most limit players (0: DefaultPage) after an id, sorted by bytes: all that an event was about.
+// Players returns at most limit players (0: DefaultPage) with events, after an id, sorted by bytes.
 func (h *DB) Players(ctx context.Context, after string, limit int) (players []string, more bool, state State, err error) {
 	return list(ctx, h, limit, func(ctx context.Context, r *reader, all *[]string, most int64) error {
 		return r.query(ctx, "SELECT id, name, sum FROM players WHERE name > $1 ORDER BY name LIMIT $2", func(row row) error {

@@ -22,7 +22,8 @@ const (
 	maxRead         = 64      // events that are read and do not wait yet
 )
 
-// Events gather for restTime, unless ripe ones wait or somebody asks: a transaction a batch costs more than the realm.
+// Events gather for restTime, unless ripe ones wait or somebody asks: a transaction a batch costs more than
+// the realm.
 const (
 	restTime = 100 * time.Millisecond
 	ripe     = 1 << 12
@@ -116,7 +117,7 @@ func (f *follower) follow(ctx context.Context) error {
 	return broke
 }
 
-// read sends what the feed brings. The history's last event comes first, unless trimmed: it must be of the same log.
+// read sends what the feed brings. It begins with the history's last event, if kept: the log must be the same.
 func (f *follower) read(ctx context.Context, events chan<- event, from progress) error {
 	err := f.readFrom(ctx, events, max(from.at.Position, 1), from.at)
 	if t, ok := errors.AsType[*kuji.TrimmedError](err); ok && from.last && t.First == from.at.Position+1 && from.at.Position > 0 {

@@ -63,7 +63,7 @@ func (s *summing) summed(table string, n int, values []any) []any {
 	return append(values, s.sum())
 }
 
-// check checks a row whose last value is its checksum, which may be missing in a history that has unproven rows.
+// check checks a row whose last value is its checksum. A history with unproven rows may lack it.
 func (r *reader) check(table string, row ...any) error {
 	last := len(row) - 1
 	if r.s = r.s.row(table, row[:last]...); row[last] == any(r.s.sum()) || row[last] == nil && r.p.unproven() > 0 {

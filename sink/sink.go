@@ -65,7 +65,7 @@ type Batch struct {
 
 // Target is where events go.
 type Target interface {
-	// Place returns where the target stands: it has all events before. The zero place: nothing was delivered yet.
+	// Place returns the place before which the target has all events. Zero: nothing was delivered yet.
 	Place(ctx context.Context) (Place, error)
 	// Deliver delivers a batch that begins where the target stands, which then stands after it. It retries
 	// what it can until ctx ends; an attempt that is under way then is brought to its end.

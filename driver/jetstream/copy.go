@@ -11,8 +11,8 @@ import (
 )
 
 // A realm that is being copied has its log under kuji.CLUSTER.copy.REALM: nobody finds or opens it, except
-// for offline verification. The last step gives the stream the subject of a log. Its messages keep theirs,
-// which nobody reads.
+// for offline verification. The last step gives the stream the subject of a log. Its messages keep theirs:
+// nothing depends on them.
 
 var _ driver.Copier = (*Driver)(nil)
 

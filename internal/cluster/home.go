@@ -75,7 +75,7 @@ func (c *Config) settle(data string) error {
 	return now.write(data)
 }
 
-// otherCluster returns another cluster with streams in a directory, or "": the only sign before there was node.json.
+// otherCluster returns another cluster with streams in a directory, or "". Older builds wrote no node.json.
 func otherCluster(data, cluster string) string {
 	streams, err := embedded.Streams(Dir(data))
 	if err != nil || len(streams) == 0 || slices.ContainsFunc(streams, func(name string) bool { return jetstream.ClusterOf(name) == cluster }) {

@@ -208,7 +208,7 @@ func (n *Node) retire() {
 // the log, and once more for requests that it has.
 const handTime = 15 * time.Second
 
-// awaitLeaders waits until other nodes lead realms and answer about them: until then they may need this node's log.
+// awaitLeaders waits until other nodes lead realms and answer: until then they may need this node's log.
 func (n *Node) awaitLeaders(realms map[string]bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), handTime)
 	defer cancel()
@@ -347,7 +347,8 @@ func (n *Node) Stop(inOrder bool) (err error) {
 	return n.close(down)
 }
 
-// watch ends the node when it can no longer keep its part of the log, and has damaged copies of streams made again.
+// watch ends the node when it can no longer keep its part of the log, and has damaged copies of streams made
+// again.
 func (n *Node) watch(ctx context.Context) {
 	said := ""
 	for ctx.Err() == nil && n.nats != nil {

@@ -38,9 +38,9 @@ type Options struct {
 	Listen string
 	// Advertise is where the other nodes find this one, if not at Listen. Nodes tell each other.
 	Advertise string
-	// Peers are the addresses of the cluster's nodes by name, this one optional. A cluster's first start needs all.
+	// Peers are the addresses of the nodes by name, this one optional. A cluster's first start needs all.
 	Peers map[string]string
-	// Secret lets nodes and clients in: at least 16 bytes. Without TLS it passes over the network between the nodes.
+	// Secret lets nodes and clients in: at least 16 bytes. Without TLS it passes between nodes in the clear.
 	Secret   string
 	Accepted []string    // others may show these, while the secret of all nodes is being changed
 	TLS      *tls.Config `json:"-"` // between nodes, which both show certificates; nil: none
