@@ -265,7 +265,7 @@ func checkPool(pool *kujiv1.Pool, stock, acknowledged map[string]uint64) error {
 	return errors.Join(wrong...)
 }
 
-// maxSigma bounds how far a frequency is from its odds, in standard deviations. Chance passes six twice in 10⁹.
+// maxSigma bounds how many standard deviations a frequency is off. Chance passes six twice in 10⁹.
 const maxSigma = 6
 
 // oddsOf compares frequencies with weights, without limited stock, in draws that no track had changed.
