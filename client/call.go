@@ -16,7 +16,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// call sends the very same message until it has an answer: after lost connections, a busy server, unknown outcomes.
+// call sends the same message until it has an answer: after lost connections, a busy server, unknown outcomes.
 func (c *Client) call(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
 		id := identify(req)
@@ -93,8 +93,8 @@ func (t *tries) failed(err error, sent bool) {
 	t.reached = t.reached || sent
 }
 
-// again waits before the next attempt, each time longer. It returns the error to end with: the last attempt's if that
-// settles it or timed, which bounds all attempts, is up, or that of the caller's context.
+// again waits before the next attempt, each time longer. It returns the error to end with: the last attempt's
+// if that settles it or timed, which bounds all attempts, is up, or that of the caller's context.
 func (t *tries) again(timed context.Context, err error) error {
 	how := t.judge(err)
 	if t.began.IsZero() {

@@ -48,7 +48,7 @@ type Options struct {
 	// Timeout is how long a call is tried, repeats included. For a feed or a stream, it is how long one
 	// goes without an answer. 0: DefaultTimeout. Below 0: until the context ends.
 	Timeout time.Duration
-	// Attempt is how long one attempt may take before the next, at another server if any. 0: as long as the call.
+	// Attempt is how long one attempt may take before the next, at another server if any. 0: the call's time.
 	Attempt time.Duration
 	// Retry, if not nil, gets the first failure since a call, a feed or a stream last got on.
 	Retry func(err error)
@@ -56,11 +56,9 @@ type Options struct {
 	Connect []connect.ClientOption
 }
 
-// Client calls the servers of one cluster, or a single one. It is safe for use by several goroutines.
-//
-// A command that has no request id gets one, which its message keeps: so do the commands of a Batch. An
-// error is a [connect.Error] of the server, see [Reason], or says that nobody knows what happened, see
-// [UnknownError], or that no server was reached, see [UnreachableError].
+// Client calls the servers of one cluster, or a single one. Several goroutines may use it. Commands without a
+// request id get one, which stays in the message. An error is a [connect.Error] of the server, see [Reason],
+// an [UnknownError] or an [UnreachableError].
 type Client struct {
 	kujiv1connect.RewardServiceClient                                  // Draw, Grant, GetPlayer, …
 	Admin                             kujiv1connect.AdminServiceClient // ApplyCatalog, GetStatus, …

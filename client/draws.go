@@ -72,10 +72,9 @@ func (s *DrawStream) CloseSend() { s.change(func() { s.closed = true }) }
 // Close ends the stream at once.
 func (s *DrawStream) Close() { s.cancel() }
 
-// Receive returns the answers, in the order of the batches. It ends with an error when the context ends,
-// when the server refuses a batch, or when there was no answer for the client's timeout in spite of new
-// attempts. If that leaves an outcome open, the error is an [UnknownError]: the request ids are in the
-// batches.
+// Receive returns the answers, in the order of the batches. It fails when the context ends, the server
+// refuses a batch, or no answer came for the client's timeout. If that leaves an outcome open, the error is
+// an [UnknownError].
 func (s *DrawStream) Receive() (*kujiv1.StreamDrawsResponse, error) {
 	var closed bool
 	err := s.await(s.ctx, func() bool { closed = len(s.open) == 0; return !closed || s.closed })

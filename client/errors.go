@@ -10,7 +10,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// UnknownError says that a command may or may not have happened. Send it again under its id, or ask with GetResult.
+// UnknownError says that a command may have happened or not. Send it again under its id, or ask GetResult.
 type UnknownError struct {
 	RequestID string // empty: the call has none
 	Err       error  // of the last attempt

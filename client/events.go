@@ -12,12 +12,9 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// Events returns the events that req asks for, as they come. After a break it goes on where it was: it
-// yields every event once, in order. A message can have no events, and says only how far the feed has
-// come: a reader who has everything goes on from its Next.
-//
-// It ends with an error when the context ends, when the server refuses the feed, or when there was no
-// message for the client's timeout in spite of new attempts.
+// Events yields each event that req asks for once, in order, as they come, and goes on after a break. A
+// message without events says how far the feed has come. It ends with an error when the context ends, the
+// server refuses the feed, or no message came for the client's timeout.
 func (c *Client) Events(ctx context.Context, req *kujiv1.StreamEventsRequest) iter.Seq2[*kujiv1.StreamEventsResponse, error] {
 	return func(yield func(*kujiv1.StreamEventsResponse, error) bool) {
 		f := &feed{c: c, req: proto.CloneOf(req)}

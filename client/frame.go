@@ -7,8 +7,8 @@ import (
 	"net/http"
 )
 
-// wholeMessages hands each message of a stream to the transport with its head of five bytes, as one frame. Connect's
-// client writes the two apart: twice the frames and system calls, for the receiver too.
+// wholeMessages hands each message of a stream to the transport with its head of five bytes, as one frame.
+// Connect's client writes the two apart: twice the frames and system calls, for the receiver too.
 type wholeMessages struct{ http.RoundTripper }
 
 // RoundTrip implements [http.RoundTripper].

@@ -8,11 +8,9 @@ import (
 	"github.com/kuji-dev/kuji"
 )
 
-// A history of some age loses old events as new ones come, in the same transaction. Of the oldest events,
-// those that are older than the age go, a bounded number at a time. They say which players and pools they
-// are about, and so which rows of the other tables go.
-//
-// Holdings stay, and so do the balances after the events that are kept.
+// A history with an age loses its oldest events as new ones come, in the same transaction, a bounded number
+// at a time. They say which players and pools they are about, and so which rows of other tables go. Holdings
+// and later balances stay.
 
 // removeAtOnce is how many old events go in one transaction, or twice as many as come, if that is more.
 const removeAtOnce = 1 << 12

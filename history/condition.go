@@ -103,9 +103,8 @@ func (c *condition) healed(p progress) {
 	})
 }
 
-// DamagedError says that a history has rows that Run has not written so, or that its database is
-// damaged. It comes in a [kuji.Error] of CodeCorrupt. The history serves nothing more until the next
-// Run has built it again.
+// DamagedError, in a [kuji.Error] of CodeCorrupt, says that rows are not as Run wrote them, or that the
+// database is damaged. The history serves nothing more until the next Run has built it again.
 type DamagedError struct {
 	What     string
 	Err      error // of the database; nil: its rows are wrong

@@ -65,8 +65,8 @@ type State struct {
 	// and are removed. 0: none was. What players hold, and balances, do not suffer from it.
 	KeptFrom     uint64
 	KeptFromTime int64 // the time of the oldest event that is kept, in Unix milliseconds
-	// ProvenFrom is the position from which on every event is known to be as the log has it; 0: all. Those before were
-	// damaged or had no checksums, and the log no longer had them. Balances rest on them too.
+	// ProvenFrom is the position from which on every event is known to be as the log has it; 0: all. Those
+	// before were damaged or had no checksums, and the log no longer had them. Balances rest on them too.
 	ProvenFrom uint64
 }
 
@@ -119,7 +119,7 @@ func flag(b bool) int64 {
 	return 0
 }
 
-// DB is the history of one realm in a database. Any number of goroutines may read it while one follows the feed.
+// DB is the history of one realm. Any number of goroutines may read it while one follows the feed.
 type DB struct {
 	condition
 	o     Options
@@ -133,12 +133,10 @@ type DB struct {
 	failpoint func(sql string) error // of tests: before each statement that writes
 }
 
-// Open opens the history of a realm, and creates it if it does not exist. target is the name of an
-// SQLite file or the URL of a PostgreSQL database, postgres://…, in which the realm gets a schema of
-// its own, kuji_REALM. An error is a *kuji.Error: CodeInvalid for a bad URL, CodeNotFound if there is
-// none and there must be one, CodeConflict if what is there is the history of another realm, or of a
-// version of this package that this one cannot upgrade. A history that is damaged is opened, and the
-// next Run builds it again.
+// Open opens the history of a realm, and creates it if it does not exist. target is an SQLite file or the URL
+// of a PostgreSQL database, postgres://…, in which the realm gets a schema, kuji_REALM. A *kuji.Error says
+// CodeInvalid for a bad URL, CodeNotFound if there must be one, CodeConflict for another realm's history or a
+// version that this package cannot upgrade. A damaged history is opened, and the next Run builds it again.
 func Open(ctx context.Context, target, realm string, o Options) (*DB, error) {
 	if o.Age < 0 {
 		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "age", Message: fmt.Sprintf("is %v, want 0 or more", o.Age)}

@@ -18,7 +18,7 @@ type database interface {
 	replace(keep bool) error
 }
 
-// conn is a connection that keeps statements prepared. Arguments are int64, string or nil, for $1, $2 … in order.
+// conn is a connection that keeps statements prepared. Arguments for $1, $2 … are int64, string or nil.
 type conn interface {
 	// exec carries out a statement and returns how many rows it changed.
 	exec(ctx context.Context, sql string, args ...any) (int64, error)
@@ -80,7 +80,7 @@ func (p *pool) close() (err error) {
 	return err
 }
 
-// reading calls f in a transaction that sees one snapshot. f only reads, and is called again after a lost connection.
+// reading calls f, which only reads, in one snapshot, and again if an old connection is lost.
 func (p *pool) reading(ctx context.Context, f func(c conn) error) (err error) {
 	var c conn
 	var open bool

@@ -24,7 +24,7 @@ type Query struct {
 // Page is some events, the newest first, with balances in their changes as far as they are known.
 type Page struct {
 	Events []kuji.Record
-	// More says that older events may follow, from Before on. A page that is not the last can be short, even empty.
+	// More says that older events may follow, from Before on. Such a page can be short, even empty.
 	More   bool
 	Before Place
 	State  State
@@ -146,9 +146,8 @@ func (h *DB) Events(ctx context.Context, q Query) (page Page, err error) {
 	return page, err
 }
 
-// follows checks that events are what a query asks for, and that none of an item's changes is missing:
-// the balance after each is that after the one before, and what it changed. The first one begins at 0,
-// and the last one leads to what the player holds.
+// follows checks that events are what a query asks for, and that no change of an item is missing: balances
+// lead from 0, through each change, to what the player holds.
 func (q *Query) follows(ctx context.Context, r *reader, seqs []int64, page *Page) error {
 	if !slices.IsSortedFunc(seqs, func(a, b int64) int { return cmp.Compare(b, a) }) {
 		return damaged("the events of %s are out of order", q.what())
@@ -411,7 +410,7 @@ func (r *reader) change(row row, f *found) error {
 	return nil
 }
 
-// list returns at most limit (0: DefaultPage) of what read adds, which stops after most. more says that others follow.
+// list returns at most limit (0: DefaultPage) of what read adds, up to most. more says that others follow.
 func list[T any](ctx context.Context, h *DB, limit int, read func(ctx context.Context, r *reader, all *[]T, most int64) error) (all []T, more bool, state State, err error) {
 	if limit, err = limitOf(limit); err != nil {
 		return nil, false, state, err
@@ -426,7 +425,7 @@ func list[T any](ctx context.Context, h *DB, limit int, read func(ctx context.Co
 	return all, more, state, err
 }
 
-// Players returns at most limit players (0: DefaultPage) after an id, sorted by bytes: all that an event was about.
+// Players returns at most limit players (0: DefaultPage) with events, after an id, sorted by bytes.
 func (h *DB) Players(ctx context.Context, after string, limit int) (players []string, more bool, state State, err error) {
 	return list(ctx, h, limit, func(ctx context.Context, r *reader, all *[]string, most int64) error {
 		return r.query(ctx, "SELECT id, name, sum FROM players WHERE name > $1 ORDER BY name LIMIT $2", func(row row) error {
@@ -442,10 +441,9 @@ type Holder struct {
 	Quantity uint64 // from 1
 }
 
-// Holders returns at most limit players (0: DefaultPage) who hold an item, in the order in which
-// players came to the realm, after a player; "" is the first. more says that others follow.
-// CodeNotFound says that nothing has happened to the item or the player, CodeConflict that the
-// history is not complete from the beginning and does not know.
+// Holders returns at most limit players (0: DefaultPage) who hold an item, in the order in which they came to
+// the realm, after a player; "" is the first. more says that others follow. CodeNotFound: nothing has
+// happened to the item or the player. CodeConflict: the history does not begin with the realm.
 func (h *DB) Holders(ctx context.Context, item, after string, limit int) (holders []Holder, more bool, state State, err error) {
 	return list(ctx, h, limit, func(ctx context.Context, r *reader, all *[]Holder, most int64) error {
 		if item == "" {

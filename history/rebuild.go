@@ -131,7 +131,7 @@ func (b *rebuild) finish(ctx context.Context, p progress) error {
 	return b.run(ctx, "COMMIT")
 }
 
-// keepOlder removes what a log has from a position on, and keeps what is older. p is the history's end, if sound.
+// keepOlder removes what a log has from a position on, and keeps the rest. p is the history's end, if sound.
 func (b *rebuild) keepOlder(ctx context.Context, p progress, sound bool, first uint64) (next progress, err error) {
 	next = p
 	if sound {

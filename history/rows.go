@@ -68,7 +68,7 @@ func fill(rec *kuji.Record, text string) error {
 	return nil
 }
 
-// textOf writes bytes of an id that not every database takes, not UTF-8, NUL and \, as \xNN. Nearly no id has any.
+// textOf writes bytes that not every database takes, not UTF-8, NUL and \, as \xNN. Nearly no id has any.
 func textOf(id string) string {
 	if utf8.ValidString(id) && !strings.ContainsAny(id, "\x00\\") {
 		return id

@@ -22,7 +22,8 @@ const (
 	maxRead         = 64      // events that are read and do not wait yet
 )
 
-// Events gather for restTime, unless ripe ones wait or somebody asks: a transaction a batch costs more than the realm.
+// Events gather for restTime, unless ripe ones wait or somebody asks: a transaction a batch costs more than
+// the realm.
 const (
 	restTime = 100 * time.Millisecond
 	ripe     = 1 << 12
@@ -31,17 +32,16 @@ const (
 // Feed returns the events of a realm from a position on, as kuji.Realm's method Events does.
 type Feed func(ctx context.Context, from uint64) iter.Seq2[kuji.Record, error]
 
-// Run follows a feed from where the history ends, until ctx ends or something fails. It returns why.
-// Called again, it goes on where it was. It returns nil if the feed ends without an error and all of it
-// is written. One Run at a time may write a history: another one, in any process, makes one of them fail.
+// Run follows a feed from where the history ends, until ctx ends or something fails, and returns why; nil if
+// the feed ends and all of it is written. Called again, it goes on. If two Runs write one history, in any
+// process, one of them fails.
 //
-// If the feed no longer has what comes next, because it was trimmed, the history goes on where the feed
-// begins. From then on it has no balances, and State.CompleteFrom says so.
+// If the feed no longer has what comes next, the history goes on where the feed begins. From then on it has
+// no balances, and State.CompleteFrom says so.
 //
-// CodeConflict says that the database is the history of another log, such as one that was restored from
-// an older copy. CodeCorrupt with a [DamagedError] says that the history is damaged. In both cases it is
-// served no more. The next Run builds a damaged one again from where the feed begins: see
-// State.ProvenFrom.
+// CodeConflict: the database is the history of another log, such as one restored from an older copy.
+// CodeCorrupt with a [DamagedError]: it is damaged. In both cases it is served no more. The next Run builds a
+// damaged one again from where the feed begins: see State.ProvenFrom.
 func (h *DB) Run(ctx context.Context, feed Feed) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -117,7 +117,7 @@ func (f *follower) follow(ctx context.Context) error {
 	return broke
 }
 
-// read sends what the feed brings. The history's last event comes first, unless trimmed: it must be of the same log.
+// read sends what the feed brings. It begins with the history's last event, if kept: the log must be the same.
 func (f *follower) read(ctx context.Context, events chan<- event, from progress) error {
 	err := f.readFrom(ctx, events, max(from.at.Position, 1), from.at)
 	if t, ok := errors.AsType[*kuji.TrimmedError](err); ok && from.last && t.First == from.at.Position+1 && from.at.Position > 0 {

@@ -143,7 +143,7 @@ func (t tables) formatOf(ctx context.Context) (f int64, err error) {
 	return f, nil
 }
 
-// upgrade brings the schema to the next version, unless somebody else has. An error closes connection and transaction.
+// upgrade brings the schema to the next version, unless somebody else has. Its error closes the connection.
 func (t tables) upgrade(ctx context.Context, from int64) error {
 	if err := t.run(ctx, "BEGIN"); err != nil {
 		return err

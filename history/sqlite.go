@@ -55,7 +55,7 @@ func (s sqlite) exists(context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// replace moves or removes the file: the next open makes one. What was moved first is kept: it has the oldest rows.
+// replace moves or removes the file. What was moved first is kept: it has the oldest rows.
 func (s sqlite) replace(keep bool) error {
 	aside := s.file + damagedSuffix
 	if _, err := os.Stat(aside); !errors.Is(err, os.ErrNotExist) {

@@ -7,16 +7,10 @@ import (
 	"slices"
 )
 
-// Rows carry checksums, CRC-32C of
-//
-//	an event:    its row, and its rows of changes with the balances after it
-//	a name:      its row
-//	a holding:   its row
-//	progress:    its row
-//
-// The rows of the other tables lead to events, and an event says whether it belongs there. So whatever
-// an answer shows is checked. Balances that do not follow from one another, and Verify, find what is
-// missing.
+// Rows of names, holdings and progress carry a CRC-32C of themselves, and events one of their row and their
+// changes with the balances after it. The other tables only lead to events, which say whether they belong
+// there: so whatever an answer shows is checked. What is missing shows in balances that do not follow from
+// one another, and in Verify.
 //
 // A checksum finds damage, not malice: who can write the database can write a checksum too.
 
@@ -69,7 +63,7 @@ func (s *summing) summed(table string, n int, values []any) []any {
 	return append(values, s.sum())
 }
 
-// check checks a row whose last value is its checksum, which may be missing in a history that has unproven rows.
+// check checks a row whose last value is its checksum. A history with unproven rows may lack it.
 func (r *reader) check(table string, row ...any) error {
 	last := len(row) - 1
 	if r.s = r.s.row(table, row[:last]...); row[last] == any(r.s.sum()) || row[last] == nil && r.p.unproven() > 0 {

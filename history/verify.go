@@ -18,12 +18,10 @@ type Report struct {
 	State    State // of the history
 }
 
-// Verify compares a history with the events of its log, in order, from where the log begins: every
-// event that both have, every row that leads to one, and that balances follow from one another. It
-// reads one snapshot of the database and writes nothing.
-//
-// CodeCorrupt with a [DamagedError] names the first difference. CodeConflict says that the history
-// has events that the log does not have: it is that of another log.
+// Verify compares a history with its log, in order, from where the log begins: every event that both have,
+// every row that leads to one, and that balances follow from one another. It reads one snapshot and writes
+// nothing. CodeCorrupt with a [DamagedError] names the first difference, CodeConflict says that the history
+// is another log's.
 func (h *DB) Verify(ctx context.Context, log iter.Seq2[kuji.Record, error]) (report Report, err error) {
 	err = h.reading(ctx, func(r *reader) error {
 		v := &verification{reader: r, seed: maphash.MakeSeed(), want: map[string]tally{}, first: Place{Position: r.p.KeptFrom}.seq(), end: r.p.at.seq()}

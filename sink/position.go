@@ -11,7 +11,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// positionFile keeps where a target stands that cannot keep it itself. A crash leaves the old place or the new one.
+// positionFile keeps a target's place for it. A crash leaves the old place or the new one.
 type positionFile struct {
 	fs   vfs.FS
 	name string

@@ -1,13 +1,9 @@
-// Package sink delivers the feed of a realm outside of Kuji: to webhooks and Kafka. It takes events in
-// order, puts those that came since the last delivery into a batch, and delivers each batch before it
-// begins the next one. No rule of the game enters here, nor how the feed is reached.
+// Package sink delivers the feed of a realm to webhooks and Kafka, in batches of what came since the last
+// delivery, one after another. No rule of the game enters here, nor how the feed is reached.
 //
-//	Run:      ask the target where it stands, and read the feed from there
-//	          take what came, deliver it, and let the target note where it stands
-//
-// The target notes its place after the delivery, never before. So every event arrives at least once,
-// whenever either side crashes, and at most the last batch arrives again. Package history has every
-// event exactly once.
+// The target notes its place after each delivery, never before. So every event arrives at least once,
+// whenever either side crashes, and at most the last batch arrives again. Package history has every event
+// exactly once.
 package sink
 
 import (
@@ -69,11 +65,10 @@ type Batch struct {
 
 // Target is where events go.
 type Target interface {
-	// Place returns where the target stands: it has all events before. The zero place: nothing was delivered yet.
+	// Place returns the place before which the target has all events. Zero: nothing was delivered yet.
 	Place(ctx context.Context) (Place, error)
-	// Deliver delivers a batch that begins where the target stands. When it returns nil, the target has
-	// all events of the batch and stands after them. It retries by itself what can be retried,
-	// until ctx ends; an attempt that is under way then is brought to its end.
+	// Deliver delivers a batch that begins where the target stands, which then stands after it. It retries
+	// what it can until ctx ends; an attempt that is under way then is brought to its end.
 	Deliver(ctx context.Context, b *Batch) error
 }
 

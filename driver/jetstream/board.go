@@ -10,12 +10,9 @@ import (
 // board is where the board is in the stream of leases. No realm can have its name.
 const board = "_board"
 
-// Update changes the board: a message that all nodes of a cluster share, such as who leads which realm.
-// change gets what is there, nil if nothing is, and returns what is to be there. It is called again if
-// somebody else was faster. If it returns what it got, nothing is written. All nodes see the same
-// boards in the same order.
-//
-// After an error, the board may have been written all the same.
+// Update changes the board, which all nodes of a cluster share and see in the same order. change gets what is
+// there, or nil, and returns what is to be there: nothing is written if that is the same. It is called again
+// if somebody was faster. After an error, the board may have been written all the same.
 func (d *Driver) Update(ctx context.Context, change func(old []byte) (data []byte, err error)) error {
 	return d.do(ctx, "the board", func(ctx context.Context) error {
 		s, err := d.openBoard(ctx)

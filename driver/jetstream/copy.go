@@ -10,12 +10,9 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 )
 
-// A realm that is being copied has its log under a subject of its own:
-//
-//	kuji.CLUSTER.copy.REALM
-//
-// So nobody finds it or opens it, except for offline verification. The last step gives the stream the
-// subject of a log. The messages in it keep theirs, which nothing depends on.
+// A realm that is being copied has its log under kuji.CLUSTER.copy.REALM: nobody finds or opens it, except
+// for offline verification. The last step gives the stream the subject of a log. Its messages keep theirs:
+// nothing depends on them.
 
 var _ driver.Copier = (*Driver)(nil)
 

@@ -66,8 +66,8 @@ func (s *files) nameSubject(name, size string) string {
 	return s.fileSubject(s.name) + ".name." + strings.ReplaceAll(name, ".", "=") + "." + size
 }
 
-// subjects returns the subjects of the files' stream that match a filter. A replica without a leader would answer with
-// an old state: so a message goes first, and only an answer that knows of it counts.
+// subjects returns the subjects of the files' stream that match a filter. A replica without a leader would
+// answer with an old state: so a message goes first, and only an answer that knows of it counts.
 func (s *files) subjects(ctx context.Context, filter string) (map[string]uint64, error) {
 	var found map[string]uint64
 	err := s.read(ctx, func(ctx context.Context) error {

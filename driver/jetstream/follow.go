@@ -23,11 +23,12 @@ const (
 	idle      = 10 * time.Second       // then after twice the time, up to this
 )
 
-// A reader asks for more messages when it has fewer than refill. The client library makes room for all beforehand. The
-// limit of bytes is for one request: a reader that does not read has buffered bytes and refill messages at most.
+// A reader asks for more messages when it has fewer than refill. The client library makes room for all
+// beforehand. The limit of bytes is for one request: a reader that does not read has buffered bytes and
+// refill messages at most.
 const bufferedMessages, refill = 1024, 32
 
-// follower reads a log in order, and trusts no consumer: a log has no holes, each entry must have the next sequence.
+// follower reads a log in order and trusts no consumer: without holes, each entry has the next sequence.
 type follower struct {
 	*log
 	after    uint64 // the sequence of the entry that was yielded last
@@ -38,7 +39,7 @@ type follower struct {
 	silent   int // waits in a row without a message
 }
 
-// maxHoles is how often an entry may be left out before it counts as lost: another consumer's replica may have it.
+// maxHoles is how often an entry may be left out before it is lost: another consumer's replica may have it.
 const maxHoles = 12
 
 func (l *log) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[driver.Entry, error] {
@@ -205,9 +206,8 @@ func (f *follower) inspect(ctx context.Context) (*jetstream.StreamState, error) 
 	return &info.State, nil
 }
 
-// look replaces the consumer if it is silent though the next entry exists. A request for messages gets
-// lost now and then, when the consumer is at another server, to which the way is not known yet. If the
-// state is old, the next look sees more.
+// look replaces a consumer that is silent though the next entry exists: requests get lost when the way to its
+// server is not known yet. If the state is old, the next look sees more.
 func (f *follower) look(ctx context.Context) error {
 	once, cancel := f.ask(ctx, attempt)
 	defer cancel()

@@ -34,7 +34,7 @@ import (
 type Options struct {
 	// URLs are the servers to connect to, such as "nats://10.0.0.1:4222".
 	URLs []string
-	// Credentials and RootCA are PEM files: this client's, and of trusted certificates. "": none, and the system's.
+	// Credentials and RootCA are PEM files: this client's, and trusted ones. "": none, and the system's.
 	Credentials, RootCA string
 	// Connect are more options of the connection, such as a server in this process.
 	Connect []nats.Option
@@ -44,7 +44,7 @@ type Options struct {
 	Replicas int
 	// Timeout is how long an append waits before it is unknown, and can be sent again. 0: 1 s.
 	Timeout time.Duration
-	// Patience is how long all but appends and reads of the log is tried, as while a leader is elected. 0: 15 s.
+	// Patience is how long all but appends and reads of the log is tried, as during elections. 0: 15 s.
 	Patience time.Duration
 	// Logger gets what happens to the connection. Nil: it is dropped.
 	Logger *slog.Logger

@@ -91,8 +91,8 @@ func (l *log) publish(ctx context.Context, entry []byte, o ...jetstream.PublishO
 	return 0, fmt.Errorf("%w: %w", driver.ErrUnknown, err)
 }
 
-// refused tells what came of an append that found other entries after its place. The server's count includes what is
-// on its way and may get lost when the leader changes: only an entry that is there proves something.
+// refused tells what came of an append that found other entries after its place. The server's count includes
+// what is on its way and may get lost when the leader changes: only an entry that is there proves something.
 func (l *log) refused(ctx context.Context, after driver.Cursor, entry []byte, refusal error) (driver.Cursor, error) {
 	ctx, cancel := l.ask(ctx, l.o.Timeout)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 )
 
-// dedup is how long a server knows messages' ids: a repeated append gets its first cursor. Later, reading finds it.
+// dedup is how long a repeated append gets its first cursor by its id. Later, reading finds its entry.
 const dedup = 20 * time.Second
 
 // names are the names of a cluster's streams and subjects. The value is the cluster's own.
@@ -249,7 +249,7 @@ func Streams(cluster, realm string) []string {
 	return []string{c.logStream(realm), c.fileStream(realm)}
 }
 
-// ClusterOf returns the cluster that a stream belongs to; "": none of Kuji's. Clusters and realms have no capitals.
+// ClusterOf returns the cluster that a stream belongs to; "": none. Clusters and realms have no capitals.
 func ClusterOf(stream string) string {
 	rest, ours := strings.CutPrefix(stream, "KUJI_")
 	for _, kind := range []string{"_LOG_", "_FILES_", "_LEASES"} {

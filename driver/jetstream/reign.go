@@ -9,15 +9,14 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// A stream's leader that steps down forgets the requests that it has not answered. A caller that waits
-// for its answer would wait in vain. So it stops waiting and asks again when the servers say that they
-// have elected another leader:
+// A stream's leader that steps down forgets the requests that it has not answered. A caller asks again when
+// the servers say that they have elected another one:
 //
 //	$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED.STREAM
 //
-// They say it before the new leader takes requests, and perhaps before the old one stops taking them. A
-// request in between gets no answer either. So for a while after an election, no call waits for long. A
-// server that says nothing, or whose message gets lost, costs time and nothing else.
+// That comes before the new leader takes requests, and perhaps before the old one stops. A request in between
+// gets no answer either: for a while after an election, no call waits for long. A message that gets lost only
+// costs time.
 
 const electedSubject = "$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED."
 

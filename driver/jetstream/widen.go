@@ -13,8 +13,9 @@ const codeNoPeers jetstream.ErrorCode = 10005
 // someReplicas is how many replicas a stream has at least where there are enough servers.
 const someReplicas = 3
 
-// Widen gives each stream of the cluster the replicas that Options asks for, as far as there are servers. So a growing
-// cluster keeps a realm's log and files on the same nodes: all of them. It returns how many streams it changed.
+// Widen gives each stream of the cluster the replicas that Options asks for, as far as there are servers. So
+// a growing cluster keeps a realm's log and files on the same nodes: all of them. It returns how many streams
+// it changed.
 func Widen(ctx context.Context, d *Driver) (changed int, err error) {
 	changed, err = d.replicate(ctx, d.o.Replicas, func(c jetstream.StreamConfig) bool {
 		return c.Replicas < d.o.Replicas && !d.isCopy(c)

@@ -1,10 +1,10 @@
-// Package cluster is a node of a cluster: it joins the others, follows and leads realms, and passes
-// requests on to the realms' leaders. It also has what people do to a cluster: read its log from outside,
-// restore it, drain and remove nodes, and make a new cluster of one node's directory.
+// Package cluster is a node of a cluster: it joins the others, follows and leads realms, and passes requests
+// on. People also read a cluster's log here, restore it, drain and remove nodes, and make a new cluster of
+// one node's directory.
 //
-// Package election decides which node leads which realm, and package driver/jetstream keeps the board on
-// which nodes say so. This package joins the two, and adds goroutines, timers and connections. No rule of
-// the game may enter here, and nothing that reads a command line or writes to a terminal.
+// Package election decides who leads, and package driver/jetstream keeps the board that says so. This package
+// adds goroutines, timers and connections. No rule of the game may enter, and nothing that reads or writes a
+// terminal.
 package cluster
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/kuji-dev/kuji/driver/jetstream"
 )
 
-// DefaultPort is where a node listens for the others. Requests that nodes pass on arrive at the port after its own.
+// DefaultPort is where a node listens for the others. Requests that are passed on arrive at the next port.
 const DefaultPort = 6222
 
 // Config says which cluster is meant, and which node of it this process is.
@@ -104,7 +104,7 @@ func (c *Config) Own() Peer { return cmp.Or(c.Listen, c.Peers[c.Node]) }
 // External reports whether the log is not kept by servers within the nodes.
 func (c *Config) External() bool { return len(c.NATS.URLs) > 0 }
 
-// Seals returns the key that seals the seeds of this cluster's epochs, and keys that may have sealed older ones.
+// Seals returns the key that seals the seeds of this cluster's epochs, and those that may have before.
 func (c *Config) Seals() (key [32]byte, old [][32]byte) { return c.Keys.Seals(c.Name) }
 
 // tls returns what both sides of a connection between nodes use.

@@ -18,7 +18,7 @@ import (
 // copyPatience bounds how long the copy's server may take to answer. Its elections take up to 9 s.
 const copyPatience = 2 * time.Minute
 
-// Copy is a copy of one node's directory, to be read without the other nodes. It is in the data directory until Close.
+// Copy is a copy, in the data directory until Close, of a node's directory, to be read without other nodes.
 type Copy struct {
 	Cluster, Node string
 	Realms        []string // that the node kept, as far as it had received them
@@ -27,7 +27,7 @@ type Copy struct {
 	server        *embedded.Rescued
 }
 
-// OpenCopy copies the directory of a stopped node and starts a server on it. If other nodes run, the copy is old.
+// OpenCopy copies a stopped node's directory and starts a server on it. If others run, the copy is old.
 func OpenCopy(ctx context.Context, data string) (_ *Copy, err error) {
 	h, err := readHome(data)
 	if err != nil {

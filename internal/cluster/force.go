@@ -59,8 +59,8 @@ type Force struct {
 	Waits   func() // called before it waits for a majority of the new cluster's nodes
 }
 
-// Do changes nothing unless Confirm is the word for it. It fails with a RefusedError if the old cluster has nodes left,
-// and with a [verify.Error] if the directory is damaged.
+// Do changes nothing unless Confirm is the word for it. It fails with a RefusedError if the old cluster has
+// nodes left, and with a [verify.Error] if the directory is damaged.
 func (f *Force) Do(ctx context.Context) (out Forced, done bool, err error) {
 	h, err := readHome(f.From)
 	if err != nil {

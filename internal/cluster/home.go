@@ -15,9 +15,8 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// home is what a node's directory says of itself, in the file node.json. A directory belongs to one node of
-// one cluster, because it has the votes that the node gave. Under another name it would vote twice, or take
-// what one cluster agreed on to another.
+// home is what a node's directory says of itself, in node.json. It has the votes of one node of one cluster:
+// under another name it would vote twice, or take what one cluster agreed on to another.
 type home struct {
 	Cluster string            `json:"cluster"`
 	Node    string            `json:"node"`
@@ -76,7 +75,7 @@ func (c *Config) settle(data string) error {
 	return now.write(data)
 }
 
-// otherCluster returns another cluster with streams in a directory, or "": the only sign before there was node.json.
+// otherCluster returns another cluster with streams in a directory, or "". Older builds wrote no node.json.
 func otherCluster(data, cluster string) string {
 	streams, err := embedded.Streams(Dir(data))
 	if err != nil || len(streams) == 0 || slices.ContainsFunc(streams, func(name string) bool { return jetstream.ClusterOf(name) == cluster }) {

@@ -92,7 +92,7 @@ func (k Key) authority(cluster string) (root *x509.Certificate, key ed25519.Priv
 	return root, key, err
 }
 
-// tls returns both sides of a connection between nodes: a new certificate for host, and trust in what the keys signed.
+// tls returns both sides of a connection between nodes: a new certificate for host, and trust in the keys.
 func (k Keys) tls(cluster, host string) (*tls.Config, error) {
 	root, authority, err := k[0].authority(cluster)
 	if err != nil {

@@ -41,15 +41,13 @@ type History interface {
 	Close() error
 }
 
-// Node is one process of a cluster. It has a seat at every realm: it leads those whose lease it holds. It
-// follows the others: it carries out what their leaders log, and answers reads that may be stale.
+// Node is one process of a cluster. It leads the realms whose lease it holds, and follows the others: it
+// carries out what their leaders log, and answers reads that may be stale. A request goes to the node that
+// leads its realm.
 //
-//	each second:  read the board, and write it with this node's beat, and what it leads and wants
-//	a realm:      open it, follow; when the election says so, make it lead, step down, open it again
-//	a request:    answer it if this node holds its realm, or pass it on to the node that does
-//
-// A realm that no longer leads, or whose log was trimmed before it was read, is closed and opened again; the
-// others go on. A realm that met damage is no longer followed, and never led.
+// Each second it reads the board and writes its beat there, and what it leads and wants. A realm that no
+// longer leads, or whose log was trimmed before it was read, is closed and opened again. A damaged one is
+// neither followed nor led.
 type Node struct {
 	// Address is where clients find the node, and Redis where Redis clients do.
 	Address, Redis string
@@ -210,7 +208,7 @@ func (n *Node) retire() {
 // the log, and once more for requests that it has.
 const handTime = 15 * time.Second
 
-// awaitLeaders waits until other nodes lead realms and answer about them: until then they may need this node's log.
+// awaitLeaders waits until other nodes lead realms and answer: until then they may need this node's log.
 func (n *Node) awaitLeaders(realms map[string]bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), handTime)
 	defer cancel()
@@ -349,7 +347,8 @@ func (n *Node) Stop(inOrder bool) (err error) {
 	return n.close(down)
 }
 
-// watch ends the node when it can no longer keep its part of the log, and has damaged copies of streams made again.
+// watch ends the node when it can no longer keep its part of the log, and has damaged copies of streams made
+// again.
 func (n *Node) watch(ctx context.Context) {
 	said := ""
 	for ctx.Err() == nil && n.nats != nil {

@@ -27,9 +27,9 @@ import (
 const (
 	// WaitForLeader is how long a request waits while nobody leads. Elections take up to 9 s.
 	WaitForLeader = 15 * time.Second
-	// maxPassed is how many requests a node passes on, or lets wait for a leader. Their bodies stay with the client.
+	// maxPassed is how many requests a node passes on or lets wait. Their bodies stay with the client.
 	maxPassed = 4096
-	// maxConnections is how many clients may connect, without --max-connections; maxPeerConnections is for nodes.
+	// maxConnections is for clients, without --max-connections, and maxPeerConnections for other nodes.
 	maxConnections, maxPeerConnections = 16 << 10, 64
 	// elsewhereHeader marks an answer of a node that does not lead the realm. Nothing has happened.
 	elsewhereHeader = "Kuji-Elsewhere"

@@ -30,7 +30,7 @@ const (
 	lookPath = "/cluster/look"
 )
 
-// seating runs a node's part in the election, opens, leads and closes realms, and shows requests who leads what.
+// seating runs a node's part in the election: it opens, leads and closes realms, and shows who leads what.
 type seating struct {
 	conf   *Config
 	log    *slog.Logger

@@ -265,10 +265,10 @@ func checkPool(pool *kujiv1.Pool, stock, acknowledged map[string]uint64) error {
 	return errors.Join(wrong...)
 }
 
-// maxSigma bounds how far a frequency is from its odds, in standard deviations. Chance passes six twice in 10⁹.
+// maxSigma bounds how many standard deviations a frequency is off. Chance passes six twice in 10⁹.
 const maxSigma = 6
 
-// oddsOf compares frequencies with weights, for a pool without limited stock, in draws that no track had changed.
+// oddsOf compares frequencies with weights, without limited stock, in draws that no track had changed.
 func oddsOf(pool *kujiv1.Pool, drawn map[string]uint64) ([]Odds, error) {
 	var weights, draws uint64
 	for _, e := range pool.GetEntries() {

@@ -58,7 +58,7 @@ func (d *demo) checkRecovery(ctx context.Context) error {
 // batchSize is how many commands are sent again in one request.
 const batchSize = 500
 
-// checkAcknowledged sends each acknowledged command again. It must get its first result, and not be carried out again.
+// checkAcknowledged sends each command again: it must get its first result, and not be carried out again.
 func (d *demo) checkAcknowledged(ctx context.Context) error {
 	var wrong []error
 	for _, at := range d.attractions {
@@ -163,7 +163,7 @@ func stockOf(p catalog.Pool) map[string]uint64 {
 	return stock
 }
 
-// checkLog stops the server and reads its log: each acknowledged command once, at its position, and nothing else.
+// checkLog stops the server and finds each acknowledged command in its log once, in place, and no other.
 func (d *demo) checkLog(ctx context.Context) error {
 	if err := d.Site.Stop(); err != nil {
 		return err

@@ -1,6 +1,5 @@
-// Package demo shows that Kuji keeps its promise. Clients draw over the network, the server is killed
-// half-way, and every answer is checked against the clients' own books. The room knows the API and what
-// was acknowledged, and computes nothing as the server does. Its caller decides what is killed and how
+// Package demo shows that Kuji keeps its promise: clients draw, the server is killed half-way, and every
+// answer is checked against their own books. It knows only the API. Its caller decides what is killed and how
 // a report looks.
 package demo
 
@@ -37,9 +36,9 @@ type Options struct {
 type Site interface {
 	// Start starts it, and returns the URLs at which clients find it.
 	Start(ctx context.Context) ([]string, error)
-	// Crash kills the process that answers for the first of the realms with SIGKILL, and returns when
-	// requests are answered again. It calls killed at once when the process is dead, which returns how
-	// many draws were acknowledged.
+	// Crash kills the process that answers for the first realm with SIGKILL. It calls killed, which returns
+	// how many draws were acknowledged, as soon as the process is dead, and returns when requests are
+	// answered again.
 	Crash(ctx context.Context, realms []string, killed func() int64) (Crash, error)
 	// Stop stops it in order.
 	Stop() error

@@ -2,7 +2,7 @@ package demo
 
 import "fmt"
 
-// Report is what the demo found. Latencies are the clients', in ms, of requests that the crash did not interrupt.
+// Report is what the demo found. Latencies are the clients', in ms, without requests that the crash met.
 type Report struct {
 	OK             bool    `json:"ok"`
 	Clients        int     `json:"clients"`

@@ -11,7 +11,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// streaks are the clients' book of pity, from acknowledged outcomes: each player's draws since a track's last hit.
+// streaks are the clients' book of pity, from acknowledged outcomes: draws since a track's last hit.
 type streaks struct {
 	tracks map[string][]streakRule // of each pool, in the catalog's order
 	counts counts[uint64]          // by player and name of the track
@@ -45,7 +45,7 @@ func newStreaks(pools []catalog.Pool) streaks {
 	return s
 }
 
-// see books that a player's draw took an entry. Of several tracks that are certain, the first goes before the others.
+// see books that a player's draw took an entry. Of several certain tracks, the first goes before the others.
 func (s *streaks) see(player, pool, entry string) {
 	counts := s.counts.of(player)
 	plain, hit := true, false

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Board is what nodes tell each other. A node writes only its own post: a newer build's may say more than it knows.
+// Board is what nodes tell each other. A node writes only its own post: others' builds may say more.
 type Board struct {
 	Nodes map[string]Post `json:"nodes"`
 }
@@ -109,7 +109,7 @@ func First(nodes []string, realm string) string {
 	return ""
 }
 
-// rankOf returns how many nodes come before one for a realm. A node that comes or goes does not reorder the others.
+// rankOf returns how many nodes come before one for a realm. Nodes that come or go do not reorder others.
 func rankOf(nodes []string, node, realm string) (rank int) {
 	weight := func(of string) uint64 {
 		h := fnv.New64a()

@@ -121,7 +121,7 @@ func (w *watcher) look(b Board, seats []*Seat, stops bool, now, wall time.Time) 
 	return v
 }
 
-// bury takes away the posts of nodes that have gone, but not after a look that failed: they could not write either.
+// bury takes away the posts of nodes that are gone. After a failed look it waits: they could not write either.
 func (w *watcher) bury(b *Board, now time.Time) {
 	for name, p := range b.Nodes {
 		since := sinceWhen(w.beats, name, p.pulse(), now)

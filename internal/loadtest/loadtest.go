@@ -177,7 +177,7 @@ func (o *Options) profile(ctx context.Context, t *target, l load) (err error) {
 	return os.WriteFile(filepath.Join(o.Profile, l.name+".pprof"), data, 0o644)
 }
 
-// benchCatalog has a pool "bench" of n entries without stock, with weights 1 to 100, which give one of 100 items.
+// benchCatalog has a pool "bench" of n unlimited entries, weights 1 to 100, which give one of 100 items.
 func benchCatalog(n int) []byte {
 	var y strings.Builder
 	y.WriteString("kuji: 1\nname: Benchmark\nitems:\n")

@@ -1,9 +1,7 @@
-// Package embedded runs a NATS server with JetStream in this process, as one node of a cluster or alone.
-// The driver in this process needs no socket. The server listens for the other nodes. In a cluster it also
-// listens for clients, on this machine alone and with a password, because nats-server 2.15 opens no routes
-// before it does.
-//
-// The server fsyncs everything before it acknowledges it. This package knows nothing of realms.
+// Package embedded runs a NATS server with JetStream in this process, as one node of a cluster or alone. The
+// driver needs no socket. In a cluster the server listens for other nodes, and for clients on this machine,
+// with a password, because nats-server 2.15 opens no routes before it does. It fsyncs all that it
+// acknowledges. It knows nothing of realms.
 package embedded
 
 import (
@@ -40,9 +38,9 @@ type Options struct {
 	Listen string
 	// Advertise is where the other nodes find this one, if not at Listen. Nodes tell each other.
 	Advertise string
-	// Peers are the addresses of the cluster's nodes by name, this one optional. A cluster's first start needs all.
+	// Peers are the addresses of the nodes by name, this one optional. A cluster's first start needs all.
 	Peers map[string]string
-	// Secret lets nodes and clients in: at least 16 bytes. Without TLS it passes over the network between the nodes.
+	// Secret lets nodes and clients in: at least 16 bytes. Without TLS it passes between nodes in the clear.
 	Secret   string
 	Accepted []string    // others may show these, while the secret of all nodes is being changed
 	TLS      *tls.Config `json:"-"` // between nodes, which both show certificates; nil: none

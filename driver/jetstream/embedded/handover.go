@@ -7,13 +7,10 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// When a server stops, the others elect new leaders after 4 to 9 s. A follower that is told to take over
-// needs only a moment. So a server first hands over what it leads, and stops when it sees that others lead:
-//
-//	until others lead each stream and the meta group:  step down from what this server leads
-//	shut down
-//
-// The server's own way, LameDuckShutdown, always gives the others one second, however slow they are.
+// When a server stops, the others elect new leaders after 4 to 9 s; one that is told to lead needs a moment.
+// So a server steps down from all that it leads, and stops when it sees that others lead each stream and the
+// meta group. The server's own way, LameDuckShutdown, always gives the others one second, however slow they
+// are.
 
 // handTime is how long a server tries to hand over what it leads. Without others it does not try.
 const handTime = 10 * time.Second

@@ -30,8 +30,8 @@ import (
 // answerTime bounds one question to a stream's leader.
 const answerTime = 2 * time.Second
 
-// Heal restarts the server to make copies of streams again that it cannot use, and returns their names. If one cannot
-// be made again now, it does nothing and says why.
+// Heal restarts the server to make copies of streams again that it cannot use, and returns their names. If
+// one cannot be made again now, it does nothing and says why.
 func (s *Server) Heal() (healed []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -149,7 +149,7 @@ func (r *Rescued) began() bool {
 	return len(r.raft()) >= listed
 }
 
-// settled reports whether the server leads each group, and has applied all it received: before, its answers are old.
+// settled reports whether the server leads each group and has applied all: before, its answers are old.
 func (r *Rescued) settled() bool {
 	return !slices.ContainsFunc(r.raft(), func(g server.RaftzGroup) bool {
 		return g.State != server.Leader.String() || g.Applied < g.PIndex
