@@ -22,7 +22,7 @@ import (
 // and when SetClock confirms it. Why: docs/internals/decisions/0005-clocks.md.
 
 const (
-	// MaxLeap is how far the wall clock may be from what the monotonic clock expects. Beyond, that counts.
+	// MaxLeap is how far the wall clock may be from the monotonic one, which counts beyond that.
 	MaxLeap = time.Minute
 	// MaxDowntime is how far a log may end before the wall clock at opening, without Options.ClockConfirmed.
 	MaxDowntime = 30 * 24 * time.Hour

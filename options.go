@@ -16,8 +16,8 @@ type SyncPolicy uint8
 const (
 	// SyncAlways: when its batch is fsynced. A crash, of the power too, loses nothing acknowledged.
 	SyncAlways SyncPolicy = iota
-	// SyncInterval: when its batch is handed to the operating system, which fsyncs every Options.SyncEvery.
-	// A crash of the process loses nothing, one of the machine at most SyncEvery plus one fsync.
+	// SyncInterval: when its batch is handed to the operating system. Options.SyncEvery says when fsyncs
+	// follow. A crash of the process loses nothing, one of the machine at most SyncEvery plus one fsync.
 	SyncInterval
 	// SyncNone is SyncInterval with fsyncs only at Close: a crash of the machine may lose all since then.
 	SyncNone
@@ -48,7 +48,7 @@ type Options struct {
 	// TrimLog removes log segments that two independent series of snapshots cover, read back from the
 	// disk. Default: the whole log is kept. Only then can every draw be verified.
 	TrimLog bool
-	// MustExist makes Open and Engine.Realm fail with CodeNotFound instead of creating something.
+	// MustExist makes Open and Engine.Realm fail with CodeNotFound, not create: a disk may not be mounted.
 	MustExist bool
 	// Now is the wall clock for batches' stamps, up to the year 2527. A jump by more than MaxLeap, measured
 	// by the monotonic readings if it has any, is not followed: see ClockView. Default: time.Now.

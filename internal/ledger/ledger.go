@@ -245,8 +245,8 @@ func (l *Ledger) insist(send func() (driver.Cursor, error)) (driver.Cursor, erro
 	}
 }
 
-// meet reads the entry that stands where one of this writer was to go: found, if sent before, or void, or
-// one of a higher epoch, which deposes this writer.
+// meet reads the entry that stands where one of this writer was to go. found: it is this one, sent before.
+// A void one is passed over. One of a higher epoch deposes this writer.
 func (l *Ledger) meet(entry []byte) (found bool, err error) {
 	for got, err := range l.o.Log.Read(l.ctx, l.cursor, 0) {
 		if errors.Is(err, driver.ErrUnavailable) { // the next attempt leads here again
