@@ -86,14 +86,10 @@ func (k *check) run() {
 		k.pools[k.c.Pools[i].ID] = i
 	}
 	if k.itemsKnown {
-		k.thereAre("an item", func(yield func(string) bool) {
-			for i := range k.c.Items {
-				yield(k.c.Items[i].ID)
-			}
-		})
+		k.thereAre("an item", texts(k.c.Items, func(i *Item) string { return i.ID }))
 	}
 	if k.poolsKnown {
-		k.thereAre("a pool", maps.Keys(k.pools))
+		k.thereAre("a pool", texts(k.c.Pools, func(p *Pool) string { return p.ID }))
 	}
 	rootShape.check(&k.report, k.c)
 	k.at("pools", k.checkPools)
@@ -114,20 +110,12 @@ func (k *report) between(key string, v, low, high uint64) {
 }
 
 // thereAre says what ids can be referred to.
-func (k *report) thereAre(what string, ids iter.Seq[string]) {
-	all := map[string]bool{}
-	for id := range ids {
+func (k *report) thereAre(what string, ids []string) {
+	all := make(map[string]bool, len(ids))
+	for _, id := range ids {
 		all[id] = true
 	}
 	k.there[slices.Index(referred[:], what)] = all
-}
-
-func tracksOf(p *Pool) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for i := range p.Tracks {
-			yield(p.Tracks[i].Name)
-		}
-	}
 }
 
 func (k *report) suggest(id string, among iter.Seq[string]) string {
@@ -139,12 +127,7 @@ func (k *report) suggest(id string, among iter.Seq[string]) string {
 
 // keys yields the keys of m in order, so that messages do not change from run to run.
 func keys[V any](m map[string]V) iter.Seq[string] {
-	sorted := make([]string, 0, len(m))
-	for key := range m {
-		sorted = append(sorted, key)
-	}
-	slices.Sort(sorted)
-	return slices.Values(sorted)
+	return slices.Values(slices.Sorted(maps.Keys(m)))
 }
 
 func (k *check) checkIdempotency() {
