@@ -163,7 +163,7 @@ func (k *check) checkPools() {
 		(&poolCheck{k, &k.c.Pools[i]}).run()
 		k.leave()
 	}
-	(&nestingCheck{k, make([]reach, len(k.c.Pools))}).run()
+	(&nestingCheck{k, map[int]reach{}}).run()
 }
 
 func (k *poolCheck) run() {

@@ -34,7 +34,9 @@ func Tracks(t *rules.Tables, counters []store.CounterValue) (all []TrackDraws, o
 			fixed = fixed && (at.Track().Certain == 0 || at.Pool.Constant != nil)
 		}
 		if fixed {
-			d.promise(nt, func(at rules.Place, _ uint64) ([]uint64, func(uint32) bool) { return at.Pool.Constant, nothingDue })
+			d.promise(nt, func(at rules.Place, _ uint64) ([]uint64, func(uint32) bool) {
+				return at.Pool.Constant, func(uint32) bool { return false }
+			})
 		}
 		all, open = append(all, d), open || !fixed
 	}
@@ -59,8 +61,6 @@ func Promise(r *rules.Rules, player string, now int64, tracks []TrackDraws) {
 		}
 	})
 }
-
-func nothingDue(uint32) bool { return false }
 
 // promise fills in what is certain, by the pools of the track. look returns the sums of a pool's
 // classes when the track has counted so many draws, and whether a moment can take an entry.
