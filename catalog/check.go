@@ -172,8 +172,12 @@ func (k *poolCheck) run() {
 		return // the table has said it
 	}
 	k.prices()
-	if p.StartsAt > 0 && p.EndsAt > 0 && p.EndsAt <= p.StartsAt {
-		k.faultAt("ends", "expected a time after starts, found one %s", beforeOrAt(p))
+	switch {
+	case p.StartsAt <= 0 || p.EndsAt <= 0:
+	case p.EndsAt == p.StartsAt:
+		k.faultAt("ends", "expected a time after starts, found one at the same moment")
+	case p.EndsAt < p.StartsAt:
+		k.faultAt("ends", "expected a time after starts, found one before it")
 	}
 	k.at("limits", k.limits)
 	k.at("redeem", k.redeem)
@@ -277,13 +281,6 @@ func (p *Pool) heaviest(e *Entry) uint64 {
 		w = max(w, s.Weight)
 	}
 	return w
-}
-
-func beforeOrAt(p *Pool) string {
-	if p.EndsAt == p.StartsAt {
-		return "at the same moment"
-	}
-	return "before it"
 }
 
 func (k *poolCheck) limits() {
