@@ -33,7 +33,15 @@ func (k *budgetCheck) of(p *Pool) {
 				k.fault("duplicate budget: budget[%d] counts the same", j)
 			}
 		}
-		k.same(p, b)
+		if b.Share == "" {
+			continue
+		}
+		key := b.Per.String() + "/" + b.Share
+		if first, ok := k.shared[key]; !ok {
+			k.shared[key] = sharedBudget{p.ID, b.Of}
+		} else if !slices.Equal(first.of, b.Of) {
+			k.faultAt("of", "expected the same as in pool %s, which shares the budget", first.pool)
+		}
 	}
 }
 
@@ -42,23 +50,10 @@ func (b *Budget) has(s Stack) bool {
 	return slices.ContainsFunc(b.Of, func(o Stack) bool { return o.Item == s.Item })
 }
 
-// same checks that a shared budget is the same everywhere.
-func (k *budgetCheck) same(p *Pool, b *Budget) {
-	if b.Share == "" {
-		return
-	}
-	key := b.Per.String() + "/" + b.Share
-	first, ok := k.shared[key]
-	if !ok {
-		k.shared[key] = sharedBudget{p.ID, b}
-	} else if !slices.Equal(first.Of, b.Of) {
-		k.faultAt("of", "expected the same as in pool %s, which shares the budget", first.pool)
-	}
-}
-
+// sharedBudget is a budget that pools share, in the first pool that has it.
 type sharedBudget struct {
 	pool string
-	*Budget
+	of   []Stack
 }
 
 // newBudgetCheck numbers the items that have a budget.

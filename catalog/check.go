@@ -86,14 +86,10 @@ func (k *check) run() {
 		k.pools[k.c.Pools[i].ID] = i
 	}
 	if k.itemsKnown {
-		k.thereAre("an item", func(yield func(string) bool) {
-			for i := range k.c.Items {
-				yield(k.c.Items[i].ID)
-			}
-		})
+		k.thereAre("an item", texts(k.c.Items, func(i *Item) string { return i.ID }))
 	}
 	if k.poolsKnown {
-		k.thereAre("a pool", maps.Keys(k.pools))
+		k.thereAre("a pool", texts(k.c.Pools, func(p *Pool) string { return p.ID }))
 	}
 	rootShape.check(&k.report, k.c)
 	k.at("pools", k.checkPools)
@@ -114,20 +110,12 @@ func (k *report) between(key string, v, low, high uint64) {
 }
 
 // thereAre says what ids can be referred to.
-func (k *report) thereAre(what string, ids iter.Seq[string]) {
-	all := map[string]bool{}
-	for id := range ids {
+func (k *report) thereAre(what string, ids []string) {
+	all := make(map[string]bool, len(ids))
+	for _, id := range ids {
 		all[id] = true
 	}
 	k.there[slices.Index(referred[:], what)] = all
-}
-
-func tracksOf(p *Pool) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for i := range p.Tracks {
-			yield(p.Tracks[i].Name)
-		}
-	}
 }
 
 func (k *report) suggest(id string, among iter.Seq[string]) string {
@@ -139,12 +127,7 @@ func (k *report) suggest(id string, among iter.Seq[string]) string {
 
 // keys yields the keys of m in order, so that messages do not change from run to run.
 func keys[V any](m map[string]V) iter.Seq[string] {
-	sorted := make([]string, 0, len(m))
-	for key := range m {
-		sorted = append(sorted, key)
-	}
-	slices.Sort(sorted)
-	return slices.Values(sorted)
+	return slices.Values(slices.Sorted(maps.Keys(m)))
 }
 
 func (k *check) checkIdempotency() {
@@ -180,7 +163,7 @@ func (k *check) checkPools() {
 		(&poolCheck{k, &k.c.Pools[i]}).run()
 		k.leave()
 	}
-	(&nestingCheck{k, make([]reach, len(k.c.Pools))}).run()
+	(&nestingCheck{k, map[int]reach{}}).run()
 }
 
 func (k *poolCheck) run() {
@@ -189,8 +172,12 @@ func (k *poolCheck) run() {
 		return // the table has said it
 	}
 	k.prices()
-	if p.StartsAt > 0 && p.EndsAt > 0 && p.EndsAt <= p.StartsAt {
-		k.faultAt("ends", "expected a time after starts, found one %s", beforeOrAt(p))
+	switch {
+	case p.StartsAt <= 0 || p.EndsAt <= 0:
+	case p.EndsAt == p.StartsAt:
+		k.faultAt("ends", "expected a time after starts, found one at the same moment")
+	case p.EndsAt < p.StartsAt:
+		k.faultAt("ends", "expected a time after starts, found one before it")
 	}
 	k.at("limits", k.limits)
 	k.at("redeem", k.redeem)
@@ -294,13 +281,6 @@ func (p *Pool) heaviest(e *Entry) uint64 {
 		w = max(w, s.Weight)
 	}
 	return w
-}
-
-func beforeOrAt(p *Pool) string {
-	if p.EndsAt == p.StartsAt {
-		return "at the same moment"
-	}
-	return "before it"
 }
 
 func (k *poolCheck) limits() {

@@ -28,16 +28,14 @@ type Error struct {
 
 // Error prints line:column: path: message, leaving out what is not known.
 func (e *Error) Error() string {
-	var b strings.Builder
-	if e.Line > 0 {
-		fmt.Fprintf(&b, "%d:%d: ", e.Line, e.Column)
-	}
+	text := e.Message
 	if e.Path != "" {
-		b.WriteString(e.Path)
-		b.WriteString(": ")
+		text = e.Path + ": " + text
 	}
-	b.WriteString(e.Message)
-	return b.String()
+	if e.Line > 0 {
+		text = fmt.Sprintf("%d:%d: %s", e.Line, e.Column, text)
+	}
+	return text
 }
 
 // Errors is everything that is wrong with a catalog, in the order of the source. Match it with [errors.As].

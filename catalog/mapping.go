@@ -92,35 +92,23 @@ func keyOr[T, V any](name string, s shape[V], get func(*T) *V, value V, doc stri
 	return f.from(func(dst *T) { *get(dst) = value })
 }
 
-// from says what a missing key stands for.
-func (f field[T]) from(preset func(dst *T)) field[T] { f.preset = preset; return f }
+// These set what the fields of field say.
 
-// must makes the key required.
+func (f field[T]) from(preset func(dst *T)) field[T]      { f.preset = preset; return f }
+func (f field[T]) mayBeNone() field[T]                    { f.orNone = true; return f }
+func (f field[T]) unless(name string) field[T]            { f.instead = name; return f }
+func (f field[T]) writtenIf(set func(v *T) bool) field[T] { f.set = set; return f }
+func (f field[T]) only(when string) field[T]              { f.when = when; return f }
+func (f field[T]) with(name string) field[T]              { f.requires = name; return f }
 func (f field[T]) must() field[T] {
 	f.required, f.set = true, func(*T) bool { return true }
 	return f
 }
 
-// mayBeNone lets catalogs that were not read do without a required key.
-func (f field[T]) mayBeNone() field[T] { f.orNone = true; return f }
-
-// unless lets a required key be missing if another one is there.
-func (f field[T]) unless(name string) field[T] { f.instead = name; return f }
-
-// writtenIf says when the key is written.
-func (f field[T]) writtenIf(set func(v *T) bool) field[T] { f.set = set; return f }
-
-// only makes the key belong to one value of the object's by key.
-func (f field[T]) only(when string) field[T] { f.when = when; return f }
-
-// with makes the key belong to another one, which must be there too.
-func (f field[T]) with(name string) field[T] { f.requires = name; return f }
-
 // noKey is a key that must not be there, because of why.
 func noKey[T any](name, why string) field[T] { return field[T]{name: name, doc: why, never: why} }
 
-func (o *object[T]) names() []string {
-	var names []string
+func (o *object[T]) names() (names []string) {
 	for _, f := range o.fields {
 		if f.never == "" && !slices.Contains(names, f.name) {
 			names = append(names, f.name)

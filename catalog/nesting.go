@@ -23,7 +23,7 @@ func (p *Pool) rewards() iter.Seq2[int, *Reward] {
 // nestingCheck is the part of a check that is about what pools lead to.
 type nestingCheck struct {
 	*check
-	known []reach // by pool
+	known map[int]reach // by pool
 }
 
 // run refuses cycles of pool rewards, and more than MaxPoolDepth pools in a row. It visits depth first, at
@@ -94,7 +94,6 @@ func (k *nestingCheck) cycle(path []int, pool int) string {
 
 // reach is what one draw from a pool can come to, through all pools below.
 type reach struct {
-	known       bool
 	conditional bool   // what it has depends on the player
 	endless     uint32 // how many of its entries are there for every player and can never run out
 	picks       uint64 // the most entries that it takes; one with several items counts as often
@@ -148,11 +147,11 @@ func (k *nestingCheck) below() {
 
 // reachOf works out reach of pool i. There are no cycles.
 func (k *nestingCheck) reachOf(i int) reach {
-	if k.known[i].known {
-		return k.known[i]
+	if r, ok := k.known[i]; ok {
+		return r
 	}
 	p := &k.c.Pools[i]
-	own, r := &poolCheck{k.check, p}, reach{known: true}
+	own, r := &poolCheck{k.check, p}, reach{}
 	switch {
 	case len(p.Tracks) > 0:
 		r.adaptive = "pity in pool " + p.ID

@@ -60,31 +60,26 @@ func (r *reader) parse(ctx context.Context, text []byte) *Catalog {
 	if r.full() {
 		return nil
 	}
-	lookUp := check{report: report{send: func(at *log, onKey bool, message string) {
-		r.consequence(root, at, onKey, message)
-	}, line: func(at []step) int {
+	rest := check{c: c, fresh: true, itemsKnown: !r.failedAt("items"), poolsKnown: !r.failedAt("pools")}
+	rest.send = func(at *log, onKey bool, message string) {
+		var n *yaml.Node
+		n, r.here = locate(root, at.here, onKey)
+		if !r.covers() { // else an error there explains it
+			r.fail(n, "%s", message)
+		}
+		r.here = nil
+	}
+	rest.line = func(at []step) int {
 		n, _ := locate(root, at, true)
 		return n.Line
-	}}, c: c, fresh: true}
-	lookUp.itemsKnown, lookUp.poolsKnown = !r.failedAt("items"), !r.failedAt("pools")
-	lookUp.run()
+	}
+	rest.run()
 	return c
 }
 
 // failedAt reports whether a key of the root as a whole could not be read.
 func (r *reader) failedAt(key string) bool {
 	return slices.ContainsFunc(r.list, func(e *Error) bool { return len(e.at) == 1 && e.at[0].key == key })
-}
-
-// consequence reports what a check of the compiled form found, at its place in the source, unless an error
-// there explains it.
-func (r *reader) consequence(root *yaml.Node, at *log, onKey bool, message string) {
-	var n *yaml.Node
-	n, r.here = locate(root, at.here, onKey)
-	if !r.covers() {
-		r.fail(n, "%s", message)
-	}
-	r.here = nil
 }
 
 // locate finds the node that a path leads to, or the nearest above it, and the path in the source: where

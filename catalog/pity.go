@@ -98,9 +98,6 @@ func (k *pityCheck) run() {
 // promises refuses tracks that are never certain, though the catalog says so.
 func (k *pityCheck) promises() {
 	p := k.p
-	if !slices.ContainsFunc(p.Tracks, func(t Track) bool { return t.Certain != 0 }) {
-		return
-	}
 	for i := range p.Tracks {
 		t := &p.Tracks[i]
 		if t.Certain == 0 || !k.traits.some(1<<i, isStocked) {
@@ -382,11 +379,7 @@ func (p *Pool) Classes() []uint32 {
 	}
 	all := make([]uint32, len(p.Entries))
 	for i := range p.Entries {
-		e := &p.Entries[i]
-		all[i] = bits[e.ID]
-		if e.Group != "" {
-			all[i] |= bits[e.Group]
-		}
+		all[i] = bits[p.Entries[i].ID] | bits[p.Entries[i].Group] // "" names nothing
 	}
 	return all
 }

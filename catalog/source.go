@@ -96,7 +96,10 @@ var poolShape = &object[Pool]{
 	name: "pool",
 	doc:  "Weighted entries with stock, and the rules for drawing from them.",
 	by:   "mode", byDefault: "weighted",
-	begin: func(k *report, p *Pool) { k.thereAre("a track", tracksOf(p)) }, end: (*reader).endPool,
+	begin: func(k *report, p *Pool) {
+		k.thereAre("a track", texts(p.Tracks, func(t *Track) string { return t.Name }))
+	},
+	end: (*reader).endPool,
 	fields: []field[Pool]{
 		key("name", displayName, func(p *Pool) *string { return &p.Name }, "A name to show."),
 		keyOr("mode", modeWords, func(p *Pool) *Mode { return &p.Mode }, ModeWeighted,

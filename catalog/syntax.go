@@ -27,8 +27,8 @@ func (r *reader) syntax(text []byte, err error) {
 		mark = e.ContextMark
 	}
 	line, column := max(1, mark.Line), max(1, mark.Column)
-	cause := slip{message: e.Message, begins: begins, line: lineOf(text, line), before: lineBefore(text, line), column: column,
-		sameLine: e.ContextMark.Line == mark.Line}
+	cause := slip{message: e.Message, begins: begins, column: column, sameLine: e.ContextMark.Line == mark.Line}
+	cause.line, cause.before = lineOf(text, line)
 	if said := cause.said(); said != "" {
 		r.add(line, column, "not valid YAML: %s", said)
 		return
@@ -43,7 +43,7 @@ func (r *reader) syntax(text []byte, err error) {
 // slip is what the YAML library says of a line, and the line.
 type slip struct {
 	message, begins string
-	line, before    string // before is the last line in front of it that is not empty
+	line, before    string // before is the last line before it with more than spaces and comments
 	column          int
 	sameLine        bool // what cannot go on began in the line
 }
@@ -110,30 +110,17 @@ func (s *slip) indentation(shown string) string {
 
 func spaces(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// lineOf returns a line of a text, counted from 1, without its end.
-func lineOf(text []byte, n int) string {
-	for ; n > 1; n-- {
-		_, rest, ok := bytes.Cut(text, []byte("\n"))
-		if !ok {
-			return ""
-		}
-		text = rest
-	}
-	line, _, _ := bytes.Cut(text, []byte("\n"))
-	return string(bytes.TrimSuffix(line, []byte("\r")))
-}
-
-// lineBefore returns the last line in front of line n that has more than spaces and comments.
-func lineBefore(text []byte, n int) string {
-	last := ""
+// lineOf returns a line of a text, counted from 1, and the last one before it that says something.
+func lineOf(text []byte, n int) (line, before string) {
+	var last []byte
 	for line := range bytes.Lines(text) {
-		if n--; n < 1 {
-			break
-		}
 		line = bytes.TrimRight(line, "\r\n")
+		if n--; n < 1 {
+			return string(line), string(last)
+		}
 		if trimmed := bytes.TrimSpace(line); len(trimmed) > 0 && trimmed[0] != '#' {
-			last = string(line)
+			last = line
 		}
 	}
-	return last
+	return "", string(last)
 }

@@ -10,14 +10,13 @@ import (
 // source's comments and layout are not in it. It may be longer than the source.
 func (c *Catalog) AppendYAML(b []byte) []byte {
 	for _, f := range rootShape.present(c) {
-		switch {
-		case f.name == "items":
+		switch f.name {
+		case "items":
 			b = append(b, "items:\n"...)
 			for i := range c.Items {
 				b = fmt.Appendf(b, "  %s: %s\n", yamlID(c.Items[i].ID), itemShape.write(1, &c.Items[i]))
 			}
-		case f.name == "pools" && len(c.Pools) == 0:
-		case f.name == "pools":
+		case "pools":
 			b = append(b, "pools:\n"...)
 			for i := range c.Pools {
 				b = c.Pools[i].appendYAML(b)

@@ -23,7 +23,9 @@ func Tracks(t *rules.Tables, counters []store.CounterValue) (all []view.Track, o
 			fixed = fixed && (at.Track().Certain == 0 || at.Pool.Constant != nil)
 		}
 		if fixed {
-			promise(&d, nt, func(at rules.Place, _ uint64) ([]uint64, func(uint32) bool) { return at.Pool.Constant, nothingDue })
+			promise(&d, nt, func(at rules.Place, _ uint64) ([]uint64, func(uint32) bool) { 
+				return at.Pool.Constant, func(uint32) bool { return false }
+			})
 		}
 		all, open = append(all, d), open || !fixed
 	}
@@ -48,8 +50,6 @@ func Promise(r *rules.Rules, player string, now int64, tracks []view.Track) {
 		}
 	})
 }
-
-func nothingDue(uint32) bool { return false }
 
 // promise fills in what is certain, by the pools of the track. look returns the sums of a pool's
 // classes when the track has counted so many draws, and whether a moment can take an entry.

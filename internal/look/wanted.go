@@ -65,17 +65,12 @@ func (w *Wanted) match(cmd *rules.Command) bool {
 // somethingElse stands for the id of everything that is not wanted. It is longer than an id can be.
 var somethingElse = strings.Repeat("-", store.MaxID+1)
 
-// Players implements [Numbered]: whom the event itself adds has a number by now.
-func (w *Wanted) Players() uint32 { return math.MaxUint32 }
+// A Wanted is a [rules.Numbered]. Players that the event itself adds have a number by now.
 
-// PlayerID implements [Numbered].
+func (w *Wanted) Players() uint32            { return math.MaxUint32 }
 func (w *Wanted) PlayerID(num uint32) string { return w.idOf(num, w.PlayerNum, w.Player) }
-
-// PoolID implements [Numbered].
-func (w *Wanted) PoolID(num uint32) string { return w.idOf(num, w.PoolNum, w.Pool) }
-
-// ItemID implements [Numbered].
-func (w *Wanted) ItemID(uint32) string { return somethingElse }
+func (w *Wanted) PoolID(num uint32) string   { return w.idOf(num, w.PoolNum, w.Pool) }
+func (w *Wanted) ItemID(uint32) string       { return somethingElse }
 
 func (w *Wanted) idOf(num, wanted uint32, id string) string {
 	if num == wanted && id != "" {

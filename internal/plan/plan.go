@@ -99,7 +99,7 @@ func (s *Planner) counts(id string) *counts {
 	return c
 }
 
-// total returns how many were drawn from the whole pool.
+// total returns how many were drawn from the pool.
 func (c *counts) total() (sum uint64) {
 	for _, d := range c.drawn {
 		sum += d

@@ -180,7 +180,7 @@ func limitText(l catalog.PlayerLimit) string {
 
 func perText(p catalog.Per) string {
 	if p == catalog.PerForever {
-		return "for ever"
+		return "forever"
 	}
 	return "per " + p.String()
 }

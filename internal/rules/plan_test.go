@@ -73,7 +73,7 @@ pool_changed: pool rest: odds of rest/was 50%, odds of rest/e 50% instead of 100
 		"another limit": {"window: 1h", "window: 2h", `pool_changed: pool rest: limits [{per: window, window: 2h, draws: 30}] instead of [{per: window, window: 1h, draws: 30}]
 	warning: the limit per window of 2h0m0s counts from now on: draws that players made while the pool did not have it are not in it`},
 		"two limits more": {"draws: 30}", "draws: 30}, {per: day, draws: 9}, {per: forever, draws: 99}", `pool_changed: pool rest: limits [{per: window, window: 1h, draws: 30}, {per: day, draws: 9}, {per: forever, draws: 99}] instead of [{per: window, window: 1h, draws: 30}]
-	warning: the limit per day and for ever counts from now on: draws that players made while the pool did not have it are not in it`},
+	warning: the limit per day and forever counts from now on: draws that players made while the pool did not have it are not in it`},
 		"a pool comes": {"pools: {", "pools: {new: {entries: [{id: a, weight: 1}]}, ", `pool_added: pool new: added
 entry_added: pool new, entry a: added with unlimited stock left`},
 		"a pool returns": {"pools: {", "pools: {away: {entries: [{id: a, weight: 1, stock: 2}]}, ", `pool_added: pool away: added; it was here before, and its 2 draws count
