@@ -347,7 +347,7 @@ func (q *request) refused(w *writer, now int64) error {
 		return invalid(err)
 	}
 	fault := w.rules.CheckID(q.cmd.ID, now)
-	if fault == rules.IDTaken {
+	if fault == rules.IDAccepted {
 		return nil
 	}
 	made, _ := store.IDTime(q.cmd.ID)

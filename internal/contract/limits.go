@@ -1,7 +1,6 @@
 package contract
 
-// Limits of the contract that several rooms of the server share. Package server exports the same
-// numbers.
+// Limits that several rooms of the server share. Package server exports them.
 const (
 	// MaxPage is the most entries or items in one answer.
 	MaxPage = 10_000

@@ -13,7 +13,7 @@ import (
 type IDFault uint8
 
 const (
-	IDTaken       IDFault = iota // nothing is wrong with it: it is accepted
+	IDAccepted    IDFault = iota // nothing is wrong with it
 	IDWithoutTime                // it carries no time, and must
 	IDTooOld                     // it may have been answered and forgotten
 	IDTooFarAhead                // the clock that made it is too far ahead
@@ -35,7 +35,7 @@ func (f IDFault) String() string {
 // CheckID returns why a request id that is not remembered is refused at a time stamp.
 func (r *Rules) CheckID(id string, now int64) IDFault {
 	if id == "" || !r.timeOrdered() {
-		return IDTaken
+		return IDAccepted
 	}
 	made, ok := store.IDTime(id)
 	switch {
@@ -46,7 +46,7 @@ func (r *Rules) CheckID(id string, now int64) IDFault {
 	case made > now+r.t.Catalog.Idempotency.Ahead.Milliseconds():
 		return IDTooFarAhead
 	}
-	return IDTaken
+	return IDAccepted
 }
 
 // IDTime returns the time that a request id carries, if the catalog in force wants such ids.

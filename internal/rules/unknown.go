@@ -1,11 +1,8 @@
 package rules
 
-// A command that names a pool, an item or a track that the catalog in force does not have is
-// refused before it is decided. It leaves no event, so that neither a typing error nor a draw that
-// comes before its catalog uses up a request id.
-
-// Unknown returns what a command names that the catalog in force does not have, or nil. The command
-// must have passed Check.
+// Unknown returns what a command names that the catalog in force does not have, or nil. Such a command
+// is refused before it is decided and leaves no event, so a typing error, or a draw before its catalog,
+// uses up no request id. The command must have passed Check.
 func (r *checks) Unknown(cmd *Command) *CommandError {
 	return cmd.Kind.of().unknown(r, cmd)
 }
