@@ -23,7 +23,7 @@ func Tracks(t *rules.Tables, counters []store.CounterValue) (all []view.Track, o
 			fixed = fixed && (at.Track().Certain == 0 || at.Pool.Constant != nil)
 		}
 		if fixed {
-			promise(&d, nt, func(at rules.Place, _ uint64) ([]uint64, func(uint32) bool) { 
+			promise(&d, nt, func(at rules.Place, _ uint64) ([]uint64, func(uint32) bool) {
 				return at.Pool.Constant, func(uint32) bool { return false }
 			})
 		}

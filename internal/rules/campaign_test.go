@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/look"
+	"github.com/kuji-dev/kuji/internal/rules"
 )
 
 // TestCampaign checks what is said of budgets and moments while a campaign goes on.

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kuji-dev/kuji/internal/look"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
-	"github.com/kuji-dev/kuji/internal/look"
 )
 
 // campaign is a pool from the first of July on, in which a console has moments.

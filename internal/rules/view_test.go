@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/look"
+	"github.com/kuji-dev/kuji/internal/rules"
 )
 
 // TestPoolPages: pages of a pool are what the whole pool shows, its total included, while
