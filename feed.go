@@ -15,9 +15,9 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/logged"
+	"github.com/kuji-dev/kuji/internal/look"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
-	"github.com/kuji-dev/kuji/internal/look"
 )
 
 // A reader of the feed finds a known place before the first position that it wants, folds the log from
