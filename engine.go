@@ -134,7 +134,7 @@ func CheckRealm(name string) error {
 	return nil
 }
 
-// Realm returns the realm with this name, and creates an empty one if there is none. The first call
+// Realm returns the realm with this name, and creates it empty if it does not exist. The first call
 // replays its log. CodeInvalid: a bad name. CodeConflict: MaxRealms realms exist. CodeCorrupt: the log
 // is damaged or has lost its end. CodeFailed: it cannot be read or written. CodeNotFound: it does not
 // exist, under Options.MustExist. CodeClosed: the engine is closed.

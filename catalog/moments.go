@@ -38,7 +38,7 @@ const (
 	MaxMomentTimes   = 24 + 7    // the most hours and days that have weights
 )
 
-// Empty reports whether there are none.
+// Empty reports whether an entry has no moments.
 func (m *Moments) Empty() bool {
 	return m.Count == 0 && m.Spread == 0 && len(m.Weights) == 0 && !m.Pass
 }

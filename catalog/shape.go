@@ -280,7 +280,7 @@ func id(what string) idShape {
 
 func (s idShape) check(k *report, v *string) { s.checkAt(k, *v, k.fault) }
 
-// checkAt checks an id, and that there is what it refers to. Faults go to fault.
+// checkAt checks an id, and that it refers to something that exists. It passes faults to fault.
 func (s idShape) checkAt(k *report, id string, fault func(format string, args ...any)) {
 	switch all := k.there[s.ref]; {
 	case !ValidID(id):
@@ -376,7 +376,7 @@ func (s choiceShape[T]) schema(definitions) *schemaNode {
 	return all
 }
 
-// write returns "" for a value that is none of them.
+// write returns "" for any other value.
 func (s choiceShape[T]) write(_ uint64, v *T) string {
 	for _, c := range s {
 		if c.value == *v {

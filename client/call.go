@@ -64,7 +64,7 @@ const (
 // tries are the attempts at one thing: a call, or what a stream brings next.
 type tries struct {
 	*Client
-	ctx  context.Context // of whoever called the client
+	ctx  context.Context // of the call to the client
 	what string          // the first failure, for [Options.Retry]
 
 	at      uint32 // the server that the last attempt began with

@@ -225,7 +225,7 @@ func (q *Query) about(rec *kuji.Record) bool {
 	return changed && (named || q.Player == "" && q.Pool == "")
 }
 
-// seqs finds the places of the events that a query asks for. Older ones begin at end; -1: there are none.
+// seqs finds the places of the events that a query asks for. Older ones begin at end; -1: no older ones.
 func (q *Query) seqs(ctx context.Context, r *reader, limit int) (seqs []int64, end int64, err error) {
 	before := int64(1<<63 - 1)
 	if q.Before.Position > 0 {

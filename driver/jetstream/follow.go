@@ -73,7 +73,7 @@ func (f *follower) next(ctx context.Context) (driver.Entry, error) {
 	return driver.Entry{}, ctx.Err()
 }
 
-// step takes the consumer's next message. It makes a consumer if there is none, and looks why one is silent.
+// step takes the consumer's next message. It creates a missing consumer, and finds out why one is silent.
 func (f *follower) step(ctx context.Context) (entry driver.Entry, found bool, err error) {
 	if f.messages == nil {
 		return entry, false, f.start(ctx)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -120,16 +121,24 @@ func TestDamagedCopiesAreMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.restart(t, 0, func(dir string) { r.mustAdd(ctx, t, 1); damageSnapshots(t, dir) })
+	heal := func() ([]string, error) {
+		// An update of a stream's assignment makes NATS forget why its group did not start, and Heal then
+		// finds no damage. The next start finds it again.
+		if why := r.servers[0].Current(); why != nil && strings.Contains(why.Error(), "group node missing") {
+			r.restart(t, 0, func(string) {})
+		}
+		return r.servers[0].Heal()
+	}
 	r.restart(t, 2, func(string) { // without it, nobody knows whether anything would be lost
 		for why := error(nil); why == nil; {
-			healed, err := r.servers[0].Heal()
+			healed, err := heal()
 			if len(healed) > 0 || ctx.Err() != nil {
 				t.Fatalf("with one other server, it makes %q again, error %v", healed, err)
 			}
 			why = err
 		}
 	})
-	for healed, err := r.servers[0].Heal(); !slices.Contains(healed, recordStream); healed, err = r.servers[0].Heal() {
+	for healed, err := heal(); !slices.Contains(healed, recordStream); healed, err = heal() {
 		if ctx.Err() != nil {
 			t.Fatalf("it makes %q again, error %v", healed, err)
 		}
