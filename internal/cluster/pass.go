@@ -325,14 +325,15 @@ func (n *passer) passOn(c *server.Call, to Peer) (*http.Response, error) {
 	return nil, contract.Refused(connect.CodeUnknown, kujiv1.Reason_REASON_UNKNOWN_OUTCOME, errors.New("the connection to the leader was lost: send the same request id again"))
 }
 
-// body is the body of an answer. end follows its Close.
+// body is the body of an answer.
 type body struct {
 	io.ReadCloser
 	end func()
 }
 
-// Close implements [io.Closer].
+// Close implements [io.Closer]. It calls end first: an open stream's body is closed only when its client or
+// the request's context has ended the request, and the client may wait for the answer's end.
 func (b *body) Close() error {
-	defer b.end()
+	b.end()
 	return b.ReadCloser.Close()
 }

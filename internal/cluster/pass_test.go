@@ -13,11 +13,14 @@ import (
 	"strings"
 	"testing"
 
+	"connectrpc.com/connect"
+
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/drivertest"
 	"github.com/kuji-dev/kuji/internal/election"
 	"github.com/kuji-dev/kuji/internal/proxy"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 	"github.com/kuji-dev/kuji/server"
 )
@@ -180,6 +183,34 @@ func TestMovedLeader(t *testing.T) {
 	}
 	created := requestOf(t.Context(), n.servePeer, kujiv1connect.AdminServiceCreateRealmProcedure, `{"realm":"new"}`)
 	wantAnswer(t, created, http.StatusOK, `{"created":true}`)
+}
+
+// TestRefusedStream: a stream of draws that a node refuses ends at once, although its client goes on.
+func TestRefusedStream(t *testing.T) {
+	to := startPeer(t, config(t, Keys{{1}}, "shop"), func(w http.ResponseWriter, r *http.Request) {
+		_, _ = r.Body.Read(make([]byte, 1)) // the first batch is there
+		w.Header().Set("Content-Type", "application/grpc")
+		w.Header().Set("Trailer", "Grpc-Status")
+		w.Header().Set(elsewhereHeader, "n2")
+		_ = http.NewResponseController(w).Flush()
+		w.Header().Set("Grpc-Status", "14")
+	})
+	n := joined(t, drivertest.NewShared(drivertest.SharedOptions{}).Node(1), map[string]Peer{"n2": to})
+	n.says(ledBy("n2", "default"))
+	front := startPeer(t, config(t, Keys{{1}}, "shop"), n.serveClient)
+	transport := &http.Transport{TLSClientConfig: config(t, Keys{{1}}, "shop"), ForceAttemptHTTP2: true}
+	defer transport.CloseIdleConnections()
+	c := kujiv1connect.NewRewardServiceClient(&http.Client{Transport: transport}, "https://"+front.Requests(), connect.WithGRPC())
+	s, err := c.StreamDraws(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Send(&kujiv1.StreamDrawsRequest{Players: []string{"ann"}, Pools: []string{"hats"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Receive(); connect.CodeOf(err) != connect.CodeUnavailable {
+		t.Errorf("a stream that another node refused: %v", err)
+	}
 }
 
 // startPeer starts what answers requests that are passed on.
