@@ -10,8 +10,8 @@
 // servers, the nodes of a cluster, it goes from one that fails to the next. [Client.Events] and
 // [Client.Draws] are streams that go on after a break.
 //
-// The package knows how to call, and nothing of what is called: no rules, no storage. It needs
-// Connect and Protocol Buffers and no other room.
+// The package has no rules and no storage. It depends on Connect and Protocol Buffers, and on nothing of
+// the engine or the server.
 package client
 
 import (

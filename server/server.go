@@ -5,10 +5,10 @@
 // This package translates and guards. No rule of the game may enter it: the engine decides what a
 // draw gives, which draws a limit refuses, and what a retry gets.
 //
-// A request takes this way: net/http reads its header. [Server.ServeHTTP] checks origin, key, role
-// and the key's shares, receives the body, and then counts it as a call. Connect decodes it with
-// the codecs in codec.go. The handler in the file of its noun calls the engine. The interceptor in
-// call.go translates errors and counts. The Redis protocol joins at the handlers: see redis.go.
+// The way of a request: net/http reads its header. [Server.ServeHTTP] checks its origin, its key with
+// role and shares, receives the body, and counts the call. Connect decodes it: see codec.go. The
+// interceptor in call.go admits it, and turns errors into answers. The handler calls the engine: see
+// commands.go, reads.go, catalog.go. A command of the Redis protocol comes to the same handlers.
 package server
 
 import (

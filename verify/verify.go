@@ -1,6 +1,6 @@
-// Package verify checks what is kept of a realm: every byte, the chain of hashes, every effect, and with
-// the revealed seeds every choice. It decides as the writer did, applies as recovery does, and compares. It
-// changes nothing. What a live realm does may not enter it.
+// Package verify checks the log and the snapshots of a realm: every byte, the chain of hashes, every effect,
+// and with the revealed seeds every choice. It decides each command again as the writer did, applies each
+// event as recovery does, and compares. It changes nothing, and uses nothing of a live realm.
 package verify
 
 import (

@@ -1,6 +1,6 @@
 // Package cluster is a node of a cluster: it joins the others, follows and leads realms, and passes requests
-// on. People also read a cluster's log here, restore it, drain and remove nodes, and make a new cluster of
-// one node's directory.
+// on. It also has what operators do to a cluster: read its log, restore it, drain and remove nodes, and
+// make a new cluster from one node's directory.
 //
 // Package election decides who leads, and package driver/jetstream keeps the board that says so. This package
 // adds goroutines, timers and connections. No rule of the game may enter, and nothing that reads or writes a

@@ -143,7 +143,7 @@ func (n *Node) Tick(now time.Time, health func(realm string) Health) {
 // if another node was faster. now is by the monotonic clock, wall is what the wall clock shows.
 func (n *Node) Look(old []byte, now, wall time.Time) []byte {
 	n.asked = now // the others count from when they see what is written, which is later
-	n.verdict = n.watch.look(readBoard(old), n.sorted(), n.stops, now, wall)
+	n.verdict = n.watch.decideToLead(readBoard(old), n.sorted(), n.stops, now, wall)
 	return n.verdict.board.data()
 }
 

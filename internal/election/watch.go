@@ -67,12 +67,13 @@ func newWatcher(c Config) watcher {
 // away reports whether the node leads nothing, though it does not stop.
 func (w *watcher) away() bool { return w.clocks.off || w.drained }
 
-// look decides what to write in place of a board. This is where a node decides to lead a realm:
+// decideToLead decides which realms the node leads, and returns the board to write, which says so. The node
+// leads what it takes once that board is written: see [Node.Looked].
 //
 //	its last post says that it leads it, and nobody took the post away    it goes on
 //	it could lead, nobody does, and those before it in rank had their turn   it takes it
 //	it is first in rank, and has caught up with the leader                   it wants it
-func (w *watcher) look(b Board, seats []*Seat, stops bool, now, wall time.Time) verdict {
+func (w *watcher) decideToLead(b Board, seats []*Seat, stops bool, now, wall time.Time) verdict {
 	self := w.conf.Node
 	was := b.Nodes[self]
 	if was.Life != w.conf.Life {

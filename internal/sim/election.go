@@ -14,14 +14,15 @@ import (
 	"github.com/kuji-dev/kuji/internal/election"
 )
 
-// Nodes of a cluster say on a board who leads which realm. Package election decides; here whole clusters
-// of it run. Messages to the board and from it get lost, arrive late, or twice, and answers get lost after
-// the board was written. Nodes stand still, are cut off, die and start again. Their clocks run at
-// different rates, and jump. Realms take their time to open, lead and close, and may fail to.
+// Nodes of a cluster say on a board who leads which realm. Package election decides; here whole clusters of
+// it run. Messages to and from the board get lost, arrive late, or twice, and answers get lost after the
+// board was written. Nodes pause, are cut off, die and start again. Their clocks run at different rates,
+// and jump. Realms take time to open, lead and close, and may fail to.
 //
 // At every moment, at most one node holds a realm's lease and leads it. A board never says that two nodes
-// lead a realm. A node that is drained or stops takes nothing. When the faults have ended, each realm comes to the node that should lead it, a node
-// whose clock is off leads nothing, and a node that stops hands over without a lease having to end.
+// lead a realm. A node that is drained or stops takes nothing. After the faults, each realm comes to the
+// node that should lead it, a node whose clock is off leads nothing, and a node that stops hands over
+// before its lease ends.
 
 // electorate is one such run.
 type electorate struct {
