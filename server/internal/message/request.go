@@ -12,16 +12,14 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// Request translates a command for the engine: one of a batch, a member of a group, or a request of
-// its own. What the engine does not know becomes nil, and the engine refuses it.
+// Request translates a command for the engine: of a batch, of a group, or a request of its own. What the
+// engine does not know becomes nil, and the engine refuses it.
 func Request(id string, m proto.Message, note kuji.Note) kuji.Request {
 	switch m := m.(type) {
-	case *kujiv1.Draw, *kujiv1.DrawRequest:
-		d := m.(drawMessage)
-		return &kuji.Draw{ID: id, Player: d.GetPlayer(), Pool: d.GetPool(), Count: count(d.GetCount()), Pay: d.GetPay()}
-	case *kujiv1.Redeem, *kujiv1.RedeemRequest:
-		r := m.(redeemMessage)
-		return &kuji.Redeem{ID: id, Player: r.GetPlayer(), Code: r.GetCode()}
+	case drawMessage:
+		return &kuji.Draw{ID: id, Player: m.GetPlayer(), Pool: m.GetPool(), Count: count(m.GetCount()), Pay: m.GetPay()}
+	case redeemMessage:
+		return &kuji.Redeem{ID: id, Player: m.GetPlayer(), Code: m.GetCode()}
 	case *kujiv1.Register, *kujiv1.RegisterRequest:
 		return &kuji.Register{ID: id, Player: m.(interface{ GetPlayer() string }).GetPlayer(), Note: note}
 	case *kujiv1.Grant, *kujiv1.GrantRequest:
@@ -30,24 +28,24 @@ func Request(id string, m proto.Message, note kuji.Note) kuji.Request {
 	case *kujiv1.Consume, *kujiv1.ConsumeRequest:
 		c := m.(itemsMessage)
 		return &kuji.Consume{ID: id, Player: c.GetPlayer(), Items: stacks(c.GetItems()), Note: note}
-	case *kujiv1.Transfer, *kujiv1.TransferRequest:
-		t := m.(transferMessage)
-		return &kuji.Transfer{ID: id, From: t.GetFrom(), To: t.GetTo(), Items: stacks(t.GetItems()), Note: note}
-	case *kujiv1.Atomic:
-		return group(id, m.GetMembers(), note)
-	case *kujiv1.AtomicRequest:
-		return group(id, m.GetMembers(), note)
-	case *kujiv1.SetLimit, *kujiv1.SetLimitRequest:
-		l := m.(limitMessage)
-		per := catalog.Per(min(uint32(l.GetPer()), math.MaxUint8)) // too large stays too large
-		return &kuji.SetLimit{ID: id, Player: l.GetPlayer(), Pool: l.GetPool(), Per: per, Window: l.GetWindowMs(), Used: l.GetUsed(), Note: note}
+	case transferMessage:
+		return &kuji.Transfer{ID: id, From: m.GetFrom(), To: m.GetTo(), Items: stacks(m.GetItems()), Note: note}
+	case groupMessage:
+		out := &kuji.Atomic{ID: id, Members: make([]kuji.Request, len(m.GetMembers())), Note: note}
+		for i, one := range m.GetMembers() {
+			out.Members[i] = Request("", contract.MemberOf(one), kuji.Note{})
+		}
+		return out
+	case limitMessage:
+		per := catalog.Per(min(uint32(m.GetPer()), math.MaxUint8)) // too large stays too large
+		return &kuji.SetLimit{ID: id, Player: m.GetPlayer(), Pool: m.GetPool(), Per: per, Window: m.GetWindowMs(), Used: m.GetUsed(), Note: note}
 	case *kujiv1.SetTrackRequest:
 		return &kuji.SetTrack{ID: id, Player: m.GetPlayer(), Track: m.GetTrack(), Draws: m.GetDraws(), By: note.By, Reason: note.Reason}
 	}
 	return nil
 }
 
-// These are commands, whether in a request, in a batch or in a group.
+// A command is one of these in a request of its own and in a batch or a group.
 type (
 	drawMessage interface {
 		GetPlayer() string
@@ -75,15 +73,8 @@ type (
 		GetTo() string
 		GetItems() []*kujiv1.Stack
 	}
+	groupMessage interface{ GetMembers() []*kujiv1.Member }
 )
-
-func group(id string, members []*kujiv1.Member, note kuji.Note) *kuji.Atomic {
-	out := &kuji.Atomic{ID: id, Members: make([]kuji.Request, len(members)), Note: note}
-	for i, m := range members {
-		out.Members[i] = Request("", contract.MemberOf(m), kuji.Note{})
-	}
-	return out
-}
 
 // count converts a count. If int has 32 bits, one that is far too large stays too large.
 func count(n uint32) int { return int(min(n, 1<<30)) }
@@ -110,9 +101,7 @@ const (
 // Commands returns how many commands a request asks for; a read is one.
 func Commands(m proto.Message) int {
 	switch m := m.(type) {
-	case *kujiv1.Atomic:
-		return len(m.GetMembers())
-	case *kujiv1.AtomicRequest:
+	case groupMessage:
 		return len(m.GetMembers())
 	case *kujiv1.BatchRequest:
 		n := 0
@@ -128,29 +117,20 @@ func Commands(m proto.Message) int {
 
 // Outcomes returns how many outcomes a command can have: one of a batch, or a request of its own.
 func Outcomes(m proto.Message) (n int64) {
-	members := func(all []*kujiv1.Member) int64 {
-		for _, one := range all {
+	switch m := m.(type) {
+	case drawMessage:
+		return asked(m.GetCount())
+	case redeemMessage:
+		return kuji.MaxRedeemTimes
+	case groupMessage:
+		for _, one := range m.GetMembers() {
 			n += Outcomes(contract.MemberOf(one))
 		}
-		return n
 	}
-	switch m := m.(type) {
-	case *kujiv1.Draw:
-		return asked(m.GetCount())
-	case *kujiv1.DrawRequest:
-		return asked(m.GetCount())
-	case *kujiv1.Redeem, *kujiv1.RedeemRequest:
-		return kuji.MaxRedeemTimes
-	case *kujiv1.Atomic:
-		return members(m.GetMembers())
-	case *kujiv1.AtomicRequest:
-		return members(m.GetMembers())
-	}
-	return 0
+	return n
 }
 
-// asked returns how many outcomes a count asks for: none if it is too large, because then its draw
-// is refused on its own.
+// asked returns how many outcomes a count asks for. A draw with one that is too large is refused: none.
 func asked(count uint32) int64 {
 	if count > kuji.MaxDrawCount {
 		return 0
@@ -161,8 +141,8 @@ func asked(count uint32) int64 {
 // Work returns how many bytes the results and the answer need: of a unary call, or of a command.
 func Work(m proto.Message) int64 {
 	switch m := m.(type) {
-	case *kujiv1.Atomic, *kujiv1.AtomicRequest:
-		return int64(Commands(m))*CommandBytes + Outcomes(m)*outcomeBytes
+	case groupMessage:
+		return int64(len(m.GetMembers()))*CommandBytes + Outcomes(m.(proto.Message))*outcomeBytes
 	case *kujiv1.BatchRequest:
 		n := int64(0)
 		for _, one := range m.GetCommands() {
@@ -175,11 +155,10 @@ func Work(m proto.Message) int64 {
 		}
 		return n
 	case *kujiv1.GetPoolRequest:
-		n := int64(entryBytes)
 		if m.GetNames() {
-			n += itemBytes
+			return pageWork(m.GetEntryLimit(), entryBytes+itemBytes)
 		}
-		return pageWork(m.GetEntryLimit(), n)
+		return pageWork(m.GetEntryLimit(), entryBytes)
 	case *kujiv1.GetCatalogRequest:
 		return pageWork(m.GetItemLimit(), itemBytes)
 	}
