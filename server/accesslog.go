@@ -14,10 +14,9 @@ import (
 	"github.com/kuji-dev/kuji/server/access"
 )
 
-// The access log has one line of JSON for each call. A call adds its line to a buffer, and one
-// goroutine writes the buffer. So no call waits for the log's disk or its reader. If they are too
-// slow, or fail, lines are left out and counted. Strangers need no key to send requests, so their
-// lines are limited: see throttle.
+// The access log has one line of JSON for each call. A call adds its line to a buffer, which one goroutine
+// writes, so no call waits for the log's disk. If that is too slow, or fails, lines are left out and counted.
+// Requests without a key are easy to send, so their lines are limited: see throttle.
 
 // accessBuffer is how many bytes of lines can wait to be written.
 const accessBuffer = 1 << 20
@@ -38,8 +37,8 @@ type AccessLog struct {
 	strangers throttle
 }
 
-// NewAccessLog returns an access log that writes to w, several lines in each Write, one Write at a
-// time. It reports failures to log. Close it after the servers that use it.
+// NewAccessLog returns an access log that writes to w, one Write at a time, and reports failures to log.
+// Close it after the servers that use it.
 func NewAccessLog(w io.Writer, log *slog.Logger) *AccessLog {
 	a := &AccessLog{w: w, log: log, wake: make(chan struct{}, 1), done: make(chan struct{}), strangers: newThrottle()}
 	a.write = slog.NewJSONHandler(&a.lines, &slog.HandlerOptions{ReplaceAttr: accessAttr})
@@ -171,8 +170,7 @@ func (a *AccessLog) call(c *call) {
 	a.add(c.start, attrs...)
 }
 
-// answer is where the answer to a call goes. It counts the bytes and keeps the status, and drops
-// everything once another server is to answer.
+// answer is where the answer to a call goes. It drops everything once another server is to answer.
 type answer struct {
 	http.ResponseWriter
 	c      *call
@@ -218,8 +216,7 @@ func (w *answer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // code returns the HTTP status of the answer.
 func (w *answer) code() int { return cmp.Or(w.status, http.StatusOK) }
 
-// streamBody is the body of a stream of draws. It counts what is read, and keeps it until it is
-// known which server answers.
+// streamBody is the body of a stream of draws. It is kept until it is known which server answers.
 type streamBody struct {
 	io.ReadCloser
 	c       *call

@@ -80,8 +80,7 @@ func (h admin) GetStatus(ctx context.Context, req *kujiv1.GetStatusRequest) (*ku
 	return out, nil
 }
 
-// merged returns what there is to say of realms, sorted by name. Who leads a realm knows more than
-// who follows.
+// merged returns the status of realms, sorted by name. What their leaders say comes first.
 func merged(own, leaders []*kujiv1.RealmStatus) []*kujiv1.RealmStatus {
 	byName := map[string]*kujiv1.RealmStatus{}
 	for _, one := range slices.Concat(own, leaders) {

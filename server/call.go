@@ -112,8 +112,8 @@ func noteStatus(ctx context.Context, answer any) {
 	}
 }
 
-// admit refuses a request with a wrong count or without the right, takes memory for its answer, and
-// finds its realm. It returns the context for what the request reads.
+// admit checks a request's counts and rights, takes memory for its answer, and finds its realm. It returns the
+// context for what the request reads.
 func (i *interceptor) admit(ctx context.Context, request proto.Message) (context.Context, error) {
 	if err := miscount(request); err != nil {
 		return ctx, err
@@ -181,8 +181,7 @@ func (i *interceptor) finish(ctx context.Context, request any, err error) error 
 	return c.failed
 }
 
-// label returns the metrics label for how a call ended. A request that cannot be decoded never
-// reaches a handler: Connect answers it.
+// label returns the metrics label for how a call ended. Connect answers what cannot be decoded.
 func (c *call) label() string {
 	if !c.reached {
 		return labelUnreadable

@@ -48,8 +48,7 @@ func (h catalogs) GetCatalog(ctx context.Context, req *kujiv1.GetCatalogRequest)
 	return out, nil
 }
 
-// namesIn returns the items that an answer names, if the request asks for them. So a client that may
-// read the answer learns their names and nothing of the rest of the catalog.
+// namesIn returns the items that an answer names, if the request asks for them, and no others of the catalog.
 func namesIn(ctx context.Context, req interface{ GetNames() bool }, answer proto.Message) ([]*kujiv1.Item, error) {
 	if !req.GetNames() {
 		return nil, nil
@@ -76,8 +75,7 @@ func (h catalogs) ExportCatalog(ctx context.Context, req *kujiv1.ExportCatalogRe
 }
 
 const (
-	// defaultVersions and maxVersions are how many versions of a catalog an answer has, and how many
-	// it can have.
+	// defaultVersions and maxVersions are how many versions of a catalog an answer has, by default and at most.
 	defaultVersions = 100
 	maxVersions     = 1000
 )

@@ -21,9 +21,8 @@ type codec struct {
 	read   func(data []byte, m proto.Message) error
 }
 
-// binary is Protocol Buffers with limits on depth and counts. It skips unknown fields, which a newer
-// client may send. It adds what it reads to the message, because a stream reuses the memory of one
-// message for the next.
+// binary is Protocol Buffers with limits on depth and counts. It skips unknown fields, which a newer client may
+// send. It merges into the message: a stream reuses one message for all batches.
 var binary = codec{
 	name:   "proto",
 	append: proto.MarshalOptions{}.MarshalAppend,
@@ -87,9 +86,8 @@ var errNoMessage = errors.New("not a message of Protocol Buffers")
 // errBomb ends the decompression of a message beyond its limit.
 var errBomb = errors.New("decompresses to more than the limit")
 
-// boundedGzip decompresses at most max+1 bytes. Connect itself stops keeping bytes at the limit,
-// but then decompresses the rest to tell the client how large it is: unbounded work for a small
-// message.
+// boundedGzip decompresses at most max+1 bytes. Connect would decompress all, to say how large it is: unbounded
+// work for a small message.
 type boundedGzip struct {
 	gzip.Reader
 	max, left int64

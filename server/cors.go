@@ -19,13 +19,11 @@ import (
 	"github.com/kuji-dev/kuji/server/access"
 )
 
-// A web page of another site can call the server only if that site is one of Options.Origins. The
-// browser asks first (a preflight), and without a key: what it asks has no effect, and is answered
-// before keys are looked at. The call itself needs a key or a token like any other. Cookies are
-// never used, so that no page can act with what another page left in the browser.
+// A web page of another site can call the server only if that site is one of Options.Origins. The browser asks
+// first, without a key (a preflight). That has no effect, and is answered before keys are looked at. The call
+// needs a key or a token like any other. There are no cookies, so no page can act with another page's.
 
-// preflightSeconds is how long a browser may remember the answer to a preflight. No browser
-// remembers for longer.
+// preflightSeconds is how long a browser may remember the answer to a preflight: the longest that any does.
 const preflightSeconds = "7200"
 
 // allowedHeaders are those that Connect, gRPC-Web and JSON clients send.
@@ -60,8 +58,8 @@ func newSites(o *Options) (*sites, error) {
 	return s, nil
 }
 
-// check protects a server that asks for no key from web pages. A page can point its own name at
-// 127.0.0.1 and then pass for the same origin; the name in Host gives it away.
+// check protects a server that asks for no key from web pages. A page can point its own name at 127.0.0.1, and
+// passes for the same origin then; Host still has the name.
 func (s *sites) check(r *http.Request) *connect.Error {
 	if s.keys {
 		return nil
@@ -83,8 +81,7 @@ func (s *sites) check(r *http.Request) *connect.Error {
 // defaultPorts are the ports that browsers leave out.
 var defaultPorts = map[string]string{"https": "443", "http": "80"}
 
-// wrongOrigin says why no browser sends an origin, which would then match nothing, or returns the
-// empty string.
+// wrongOrigin says why no browser sends an origin, which would match nothing; "": browsers do.
 func wrongOrigin(o string) string {
 	u, err := url.Parse(o)
 	if err != nil || defaultPorts[u.Scheme] == "" || u.Hostname() == "" || !strings.EqualFold(o, u.Scheme+"://"+u.Host) || strings.Contains(o, "*") {

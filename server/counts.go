@@ -16,11 +16,9 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// An element of a list can take two bytes in a request and a hundred once it is decoded. So the
-// codecs count the elements of a request before they decode it. Counting takes no memory.
-//
-// Connect gives a codec's error no detail. So a codec leaves a request with a wrong count empty and
-// puts the reason into its unknown fields, which decoding never keeps; [miscount] finds it there.
+// An element of a list can take two bytes in a request and a hundred once it is decoded. So the codecs count
+// elements before they decode, without taking memory. Connect gives a codec's error no detail, so a codec leaves
+// a request with a wrong count empty, and puts the reason into its unknown fields, where [miscount] finds it.
 
 // mostValues is the most values of each list that a request can contain.
 var mostValues = map[protoreflect.FullName]int{
@@ -45,8 +43,7 @@ var mostValues = map[protoreflect.FullName]int{
 // maxFields bounds the place of a list among the fields of its message.
 const maxFields = 16
 
-// checkCounts fails if a list of a request of the services has no limit. The error names all such
-// lists.
+// checkCounts fails if lists of requests have no limit, and names them.
 func checkCounts(services []protoreflect.ServiceDescriptor) error {
 	seen := make(map[protoreflect.FullName]bool)
 	var missing []string
@@ -106,8 +103,7 @@ func miscount(m proto.Message) error {
 	return &kuji.Error{Code: kuji.CodeInvalid, Field: v.GetField(), Message: v.GetDescription()}
 }
 
-// counter counts in one encoded request. It leaves all other faults to the decoder: it stops
-// counting at the first one, and the decoder goes no further.
+// counter counts in one encoded request. It stops at the first fault, and leaves it to the decoder.
 type counter struct{ messages int }
 
 // binary checks the counts of a message in binary.
@@ -171,8 +167,8 @@ func varints(data []byte) int {
 	return n
 }
 
-// jsonCounter counts in one request in JSON. It reads all valid JSON, and overlooks some faults: it
-// may read on where the decoder stops, but never stops before the decoder.
+// jsonCounter counts in one request in JSON. It may overlook a fault that the decoder stops at, but never stops
+// before the decoder.
 type jsonCounter struct {
 	counter
 	data []byte // what is left

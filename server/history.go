@@ -14,13 +14,12 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/message"
 )
 
-// History answers what happened in realms, from databases that follow their feeds. Its methods may
-// be called concurrently. Requests are checked, except for names; their limit is at most 1000.
+// History answers what happened in realms, from databases that follow their feeds. Calls may be concurrent.
+// Requests are checked, except for names; their limit is at most 1000.
 type History interface {
 	// Follow begins to follow a realm, if that is not done yet, and returns at once.
 	Follow(r *kuji.Realm)
-	// Events returns the newest events that a request asks for, with balances in their changes, and
-	// an answer without them.
+	// Events returns the newest events that a request asks for, and an answer without them.
 	Events(ctx context.Context, realm string, req *kujiv1.GetHistoryRequest) ([]kuji.Record, *kujiv1.GetHistoryResponse, error)
 	// Players returns players after an id, sorted.
 	Players(ctx context.Context, realm string, req *kujiv1.ListPlayersRequest) (*kujiv1.ListPlayersResponse, error)
@@ -42,8 +41,7 @@ type past struct {
 	history History // nil: the server keeps none
 }
 
-// check refuses a request that cannot be answered. If the request says fresh, the history then has
-// all that the realm has acknowledged.
+// check refuses a request that cannot be answered. With fresh, the history then has all that was acknowledged.
 func (h past) check(ctx context.Context, req interface {
 	GetFresh() bool
 	GetLimit() uint32
@@ -60,8 +58,8 @@ func (h past) check(ctx context.Context, req interface {
 	return err
 }
 
-// historyError translates an error of a history. The realm works without its history, so the error
-// has a reason of its own. It does not say where the database is: that is for the log.
+// historyError translates an error of a history: with a reason of its own, since the realm works without it, and
+// without the database's place, which is for the log.
 func historyError(realm string, err error) error {
 	var how string
 	switch kuji.CodeOf(err) {

@@ -10,8 +10,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/contract"
 )
 
-// Limits of the contract, which no option changes. Limits on lengths of ids and numbers of items
-// and members are the engine's: see the constants of package kuji.
+// Limits of the contract, which no option changes. For ids, items and members see the constants of package kuji.
 const (
 	// MaxPage is the most entries or items in one answer.
 	MaxPage = 10_000
@@ -21,11 +20,9 @@ const (
 	MaxHistoryPage = 1000
 	// MaxDepth is how deeply messages in a request may be nested, in JSON and in binary.
 	MaxDepth = 16
-	// MaxBatchOutcomes is the most outcomes that the draws of one Batch, or of
-	// one batch of a stream, may have together.
+	// MaxBatchOutcomes is the most outcomes of all draws in one Batch, or in one batch of a stream.
 	MaxBatchOutcomes = 100_000
-	// MaxMessages is the most messages in one request: commands, what each of them asks for,
-	// members, items.
+	// MaxMessages is the most messages in one request: commands, what each asks for, members, items.
 	MaxMessages = 100_000
 	// catalogSlack is what a catalog's request may contain in addition to the YAML, in bytes.
 	catalogSlack = 64 << 10
@@ -38,9 +35,8 @@ var _ = [1]bool{}[(MaxDepth-contract.MaxDepth)|(MaxPage-contract.MaxPage)|(Defau
 // three times what is then left of Connections, RequestMemory, InFlight, BulkInFlight, WorkBytes
 // and DrawStreams. Zero means the default. A negative value is an error.
 type Limits struct {
-	// RequestBytes is the largest request message, after decompression, except for the RPCs below.
-	// Default: 64 KiB, twice what the largest valid one needs in JSON with every character
-	// escaped.
+	// RequestBytes is the largest request message, decompressed, except for the RPCs below. Default: 64 KiB,
+	// twice what the largest valid one needs in JSON with every character escaped.
 	RequestBytes int
 	// BatchBytes is the same limit for Atomic, Batch and ImportCodes, and for each batch of a
 	// stream. Default: 4 MiB, enough for 10 000 draws with ids of any length.
@@ -48,51 +44,44 @@ type Limits struct {
 	// CatalogBytes is the same limit for ApplyCatalog, whose YAML is base64 in JSON. Default: what
 	// a catalog of catalog.MaxBytes needs in JSON.
 	CatalogBytes int
-	// HeaderBytes is the largest request header. Default: 16 KiB. The standard library allows
-	// about 4 KiB more.
+	// HeaderBytes is the largest request header. net/http allows about 4 KiB more. Default: 16 KiB.
 	HeaderBytes int
-	// HeaderTimeout is the time a client has to send a header or to answer an HTTP/2 ping.
-	// Default: 5 s.
+	// HeaderTimeout is how long a client may take to send a header or to answer an HTTP/2 ping. Default: 5 s.
 	HeaderTimeout time.Duration
-	// ReadTimeout is the time a client has to send a whole request, except for a stream. Default:
-	// 30 s.
+	// ReadTimeout is how long a client may take to send a whole request that is no stream. Default: 30 s.
 	ReadTimeout time.Duration
-	// WriteTimeout is the time from a request's header to the end of its answer. In a stream it is
-	// the time a client has to take one answer. Default: 60 s.
+	// WriteTimeout is the time from a request's header to the end of its answer; in a stream, how long a
+	// client may take to read one answer. Default: 60 s.
 	WriteTimeout time.Duration
-	// IdleTimeout is how long a connection may be idle, and how long a stream may go without a
-	// complete batch. Default: 2 min.
+	// IdleTimeout is how long a connection may be idle, and a stream without a complete batch. Default: 2 min.
 	IdleTimeout time.Duration
 	// Streams is the most calls at a time on one HTTP/2 connection. Default: 256.
 	Streams int
-	// Connections is the most connections at a time, fewer if the process may not open so many
-	// files. One more takes the place of the one that has waited longest for its client, or is
-	// closed if there is none. Default: 16384.
+	// Connections is the most connections at a time, fewer if the process may not open so many files. One
+	// more replaces the one that has waited longest for its client, or is closed if none has. Default: 16384.
 	Connections int
-	// RequestMemory is the most memory that requests may take, in bytes: their bodies, from their
-	// first byte until the call is answered, and 16 KiB more for each request. Any more get
-	// unavailable at once. It must be at least twice the largest message. Default: 256 MiB.
+	// RequestMemory is the most memory that requests may take, in bytes: their bodies until the call is
+	// answered, and 16 KiB for each request. Any more get unavailable at once. At least twice the largest
+	// message. Default: 256 MiB.
 	RequestMemory int
-	// InFlight is the most calls at a time whose requests have arrived. Any more get unavailable
-	// at once. Default: 4096.
+	// InFlight is the most calls at a time that have arrived. Any more get unavailable at once. Default: 4096.
 	InFlight int
-	// BulkInFlight is the most Atomic, Batch, ImportCodes and ExportCatalog calls that are carried out
-	// at a time. More of them wait; they count for InFlight. A decoded request takes at most about
-	// 25 MB. Default: 16. ApplyCatalog calls are carried out one at a time.
+	// BulkInFlight is the most Atomic, Batch, ImportCodes and ExportCatalog calls that are carried out at a
+	// time. More of them wait, and count for InFlight. A decoded request takes at most about 25 MB. Default:
+	// 16. ApplyCatalog calls are carried out one at a time.
 	BulkInFlight int
-	// WorkBytes is the most memory that calls and batches of streams may take for results and
-	// answers, in bytes, as reckoned from their requests; 64 KiB of each call are free. More of
-	// them wait, in the order of arrival of each key. Default: 256 MiB.
+	// WorkBytes is the most memory for results and answers of calls and batches, in bytes, estimated from
+	// their requests; 64 KiB of each call are free. More of them wait, each key's in order. Default: 256 MiB.
 	WorkBytes int
-	// DrawStreams is the most StreamDraws calls at a time. They count for InFlight. Any more get
-	// unavailable at once. Default: 256.
+	// DrawStreams is the most StreamDraws calls at a time, which count for InFlight. Any more get unavailable
+	// at once. Default: 256.
 	DrawStreams int
-	// EventStreams is the most StreamEvents and Backup calls at a time. They count for InFlight.
-	// Any more get unavailable at once, and so does one of StreamEvents with 120 others of the same
-	// realm, less than kuji.MaxReaders: the history needs a reader too. Default: 256.
+	// EventStreams is the most StreamEvents and Backup calls at a time, which count for InFlight, and 120 of
+	// StreamEvents of one realm: fewer than kuji.MaxReaders, for the history needs one. Any more get
+	// unavailable at once. Default: 256.
 	EventStreams int
-	// StreamBatches is the most batches of one stream that are read but not yet answered. Then the
-	// client waits. WorkBytes bounds what they take, but for the requests themselves. Default: 4.
+	// StreamBatches is the most batches of one stream that are read and not answered. Then the client waits.
+	// WorkBytes bounds their results and answers. Default: 4.
 	StreamBatches int
 }
 
@@ -130,8 +119,7 @@ func (l Limits) withDefaults() (Limits, error) {
 	return l, err
 }
 
-// page checks offset and limit of a paged read of n things. It returns the range from ≤ i < to
-// that they select.
+// page returns the range from ≤ i < to that offset and limit of a paged read select of n things.
 func page(field string, offset, limit uint32, n int) (from, to int, err error) {
 	most, err := pageLimit(field, limit, DefaultPage, MaxPage)
 	if err != nil {

@@ -17,10 +17,9 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/message"
 )
 
-// The server logs each request that it refuses and each slow one. Anyone can send requests that are
-// refused, and a slow disk makes all of them slow. So the lines of each kind are limited, and those
-// left out are counted: the next line of the kind says how many, so does the log every minute and
-// at the end, and a metric counts them all.
+// The server logs each request that it refuses and each slow one. Both can be many, so the lines of each kind
+// are limited. The next line of the kind says how many were left out, and so does the log every minute and at
+// the end. A metric counts them all.
 
 const (
 	// logBurst is how many lines of a kind the log takes at once.
@@ -54,8 +53,7 @@ func newThrottle() throttle {
 	return throttle{time.Now, rate.NewLimiter(rate.Every(logEach), logBurst), &leftOut{}}
 }
 
-// take reports whether there is room for a line, and how many were left out since the last. If
-// there is none, the line is counted.
+// take reports whether there is room for a line, and how many were left out since the last one.
 func (t *throttle) take() (leftOut uint64, ok bool) {
 	if !t.AllowN(t.now(), 1) {
 		t.add(1)
@@ -76,12 +74,10 @@ type journal struct {
 	failures rate.Sometimes // lines about failed realms
 }
 
-// failedEvery is the least time between two lines about failed realms. Every call to such a realm
-// gets the error; one line is enough.
+// failedEvery is the least time between two lines about failed realms: each call to one gets the error.
 const failedEvery = 10 * time.Second
 
-// answer translates an error for a client, and logs what an operator must know of it. request is
-// the decoded request, nil for a stream.
+// answer translates an error for a client, and logs what an operator must know. request is nil for a stream.
 func (j *journal) answer(err error, request any) *connect.Error {
 	ke, ok := errors.AsType[*kuji.Error](err)
 	if ce, is := errors.AsType[*connect.Error](err); is {
@@ -126,8 +122,7 @@ func (j *journal) logSlow(c *call, realm, code string, took time.Duration) {
 	j.write(slog.LevelWarn, "slow request", &j.slow, c, realm, code, slog.Float64("seconds", took.Seconds()))
 }
 
-// logRefused logs a call that was not carried out. A call that its client gave up is not worth a
-// line, and a stream with answers was not refused, however it ended.
+// logRefused logs a call that was not carried out, unless its client gave up, or it is a stream with answers.
 func (j *journal) logRefused(c *call) {
 	if c.code == connect.CodeCanceled || c.code == connect.CodeDeadlineExceeded || c.messages > 0 || !j.log.Enabled(context.Background(), slog.LevelInfo) {
 		return
@@ -163,8 +158,7 @@ func (j *journal) write(level slog.Level, text string, kind *throttle, c *call, 
 	j.log.LogAttrs(context.Background(), level, text, append(attrs, more...)...)
 }
 
-// The methods of Redis commands begin with redisMethods. noRedis is the method of an unknown
-// command.
+// The methods of Redis commands begin with redisMethods. noRedis is that of an unknown command.
 const (
 	redisMethods = "redis/"
 	noRedis      = redisMethods + "none"

@@ -123,9 +123,8 @@ func (t *realms) sorted() []*kuji.Realm {
 	return all
 }
 
-// Open opens a realm that exists, to follow it. One that is open already stays so. It is for a
-// server that shares realms with others, which opens none by itself. Errors are those of
-// [kuji.Engine.Lookup].
+// Open opens a realm that exists, to follow it, for a server with [Options].Cluster, which opens none by itself.
+// One that is open stays so. Errors are those of [kuji.Engine.Lookup].
 func (s *Server) Open(realm string) (*kuji.Realm, error) {
 	r, err := s.realms.engine.Lookup(realm)
 	if err == nil {
@@ -134,7 +133,7 @@ func (s *Server) Open(realm string) (*kuji.Realm, error) {
 	return r, err
 }
 
-// Lead makes a realm lead, and returns it. One that does not exist is created. Errors are those of
+// Lead makes a realm lead, and returns it. It creates one that does not exist. Errors are those of
 // [kuji.Engine.Realm] and [kuji.Replica.Lead]; the realm must then be closed.
 func (s *Server) Lead(ctx context.Context, realm string) (*kuji.Realm, error) {
 	r, err := s.realms.engine.Realm(realm)

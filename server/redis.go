@@ -38,9 +38,8 @@ func newRedisBackend(c *commands, s *shares, j *journal, m *metrics) *redisBacke
 	return b
 }
 
-// answer has this server answer, or the one that leads the realm. If the realm stops meanwhile, and
-// nothing has happened here, that is another one. What another one answers is a call of the API,
-// with the client's key, and goes the way of all others: see [Cluster].
+// answer has this server answer, or the one that leads the realm, also if the realm stops before anything has
+// happened here. To another server it is a call of the API with the client's key: see [Cluster].
 func (b *redisBackend) answer(ctx context.Context, c *redis.Client, realm string, here func() error, there func(kujiv1connect.RewardServiceClient) error) error {
 	cluster := b.shares.cluster
 	if cluster == nil {
@@ -182,8 +181,7 @@ func look(ctx context.Context, from readers, m proto.Message) (proto.Message, er
 	return nil, fmt.Errorf("no Redis command asks for a %T", m)
 }
 
-// CheckRealm implements [redis.Backend]. In a cluster, another server may know whether a realm
-// exists.
+// CheckRealm implements [redis.Backend]. In a cluster, another server may have the realm.
 func (b *redisBackend) CheckRealm(realm string) error {
 	if b.shares.cluster != nil {
 		return nil

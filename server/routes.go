@@ -37,8 +37,8 @@ type endpoint struct {
 	metrics   *rpcMetrics
 }
 
-// compressFrom is the size in bytes from which the answer to a read is compressed, if the client
-// accepts that. Answers to commands never are: compressing one costs more than the draw.
+// compressFrom is the size in bytes from which the answer to a read is compressed, if the client accepts that.
+// Answers to commands never are: compressing one costs more than the draw.
 const compressFrom = 32 << 10
 
 // framing is what a request's body may contain in addition to the message, in bytes: gRPC's prefix.
@@ -74,8 +74,7 @@ func (s *Server) handlerOptions() connect.HandlerOption {
 	)
 }
 
-// special are the RPCs that need more than a place among the calls. Those whose requests or answers
-// can be large take turns. Streams need another place.
+// special are the RPCs that need more than a place among the calls. What can be large takes turns.
 func special(g *admission.Gate, l *Limits) map[string]*endpoint {
 	place := func(b *admission.Budget) []*admission.Budget { return []*admission.Budget{b} }
 	batch := int64(l.BatchBytes)
@@ -97,9 +96,8 @@ func special(g *admission.Gate, l *Limits) map[string]*endpoint {
 	}
 }
 
-// mount makes the table of endpoints: the contract's services with the roles that they declare,
-// health, and reflection. Health is open because load balancers have no keys. Reflection needs the
-// role read.
+// mount makes the table of endpoints: the contract's services with the roles that they declare, health, open
+// because load balancers have no keys, and reflection, for the role read.
 func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 	roles, err := contract.Roles(services)
 	if err != nil {
@@ -206,8 +204,7 @@ type adminService struct {
 	*events
 }
 
-// services makes what answers calls: the two services, and what answers browsers that ask for
-// events. It also makes what answers Redis clients.
+// services makes what answers calls of the two services, browsers that ask for events, and Redis clients.
 func (s *Server) services() (rewardService, adminService, http.Handler) {
 	granted := &access.Granted{Keys: s.o.Keys, Stopping: s.stopping}
 	c := &commands{granted, s.metrics}
