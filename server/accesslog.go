@@ -14,9 +14,10 @@ import (
 	"github.com/kuji-dev/kuji/server/access"
 )
 
-// The access log has one line of JSON for each call. A call adds its line to a buffer, which one goroutine
-// writes, so no call waits for the log's disk. If that is too slow, or fails, lines are left out and counted.
-// Requests without a key are easy to send, so their lines are limited: see throttle.
+// The access log has one line of JSON for each call. A call adds its line to a buffer, which one
+// goroutine writes, so no call waits for the log's disk. If that is too slow, or fails, lines are
+// left out and counted. Requests without a key are easy to send, so their lines are limited: see
+// throttle.
 
 // accessBuffer is how many bytes of lines can wait to be written.
 const accessBuffer = 1 << 20
@@ -37,8 +38,8 @@ type AccessLog struct {
 	strangers throttle
 }
 
-// NewAccessLog returns an access log that writes to w, one Write at a time, and reports failures to log.
-// Close it after the servers that use it.
+// NewAccessLog returns an access log that writes to w, one Write at a time, and reports failures to
+// log. Close it after the servers that use it.
 func NewAccessLog(w io.Writer, log *slog.Logger) *AccessLog {
 	a := &AccessLog{w: w, log: log, wake: make(chan struct{}, 1), done: make(chan struct{}), strangers: newThrottle()}
 	a.write = slog.NewJSONHandler(&a.lines, &slog.HandlerOptions{ReplaceAttr: accessAttr})

@@ -112,8 +112,8 @@ func noteStatus(ctx context.Context, answer any) {
 	}
 }
 
-// admit checks a request's counts and rights, takes memory for its answer, and finds its realm. It returns the
-// context for what the request reads.
+// admit checks a request's counts and rights, takes memory for its answer, and finds its realm. It
+// returns the context for what the request reads.
 func (i *interceptor) admit(ctx context.Context, request proto.Message) (context.Context, error) {
 	if err := miscount(request); err != nil {
 		return ctx, err

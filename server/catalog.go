@@ -48,7 +48,8 @@ func (h catalogs) GetCatalog(ctx context.Context, req *kujiv1.GetCatalogRequest)
 	return out, nil
 }
 
-// namesIn returns the items that an answer names, if the request asks for them, and no others of the catalog.
+// namesIn returns the items that an answer names, if the request asks for them, and no others of
+// the catalog.
 func namesIn(ctx context.Context, req interface{ GetNames() bool }, answer proto.Message) ([]*kujiv1.Item, error) {
 	if !req.GetNames() {
 		return nil, nil
@@ -75,7 +76,8 @@ func (h catalogs) ExportCatalog(ctx context.Context, req *kujiv1.ExportCatalogRe
 }
 
 const (
-	// defaultVersions and maxVersions are how many versions of a catalog an answer has, by default and at most.
+	// defaultVersions and maxVersions are how many versions of a catalog an answer has, by default
+	// and at most.
 	defaultVersions = 100
 	maxVersions     = 1000
 )

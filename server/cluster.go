@@ -19,8 +19,8 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/admission"
 )
 
-// In a cluster, one of several servers leads each realm. The server decodes a request, which names its realm,
-// and then answers it or hands it on as it came:
+// In a cluster, one of several servers leads each realm. The server decodes a request, which names
+// its realm, and then answers it or hands it on as it came:
 //
 //	held here:             answered. If the realm stopped meanwhile and nothing has happened: handed on
 //	a read that says stale: answered from what the realm that follows has; else handed on
@@ -32,19 +32,21 @@ import (
 type Cluster interface {
 	// Holds reports whether this server leads a realm, and no other can have begun to.
 	Holds(realm string) bool
-	// Call has another server answer a call, and returns the answer, whose body may still arrive. [ErrHere]:
-	// this server is to answer after all. Any other error tells the client that nobody has answered.
+	// Call has another server answer a call, and returns the answer, whose body may still arrive.
+	// [ErrHere]: this server is to answer after all. Any other error tells the client that nobody
+	// has answered.
 	Call(c *Call) (*http.Response, error)
 	// Created takes note of a realm that was created here.
 	Created(realm string)
-	// Status returns what other servers say of the realms that they lead, as far as they answer. ctx is that
-	// of a request for the status of all realms.
+	// Status returns what other servers say of the realms that they lead, as far as they answer.
+	// ctx is that of a request for the status of all realms.
 	Status(ctx context.Context) []*kujiv1.RealmStatus
 }
 
-// A Call is a call about a realm that this server does not hold, or that stopped before anything happened.
-// Like a client's, it is an HTTP request: procedure as path, the client's key in the header, the message as
-// body. GetBody returns the body from its beginning, except of a stream of draws.
+// A Call is a call about a realm that this server does not hold, or that stopped before anything
+// happened. Like a client's, it is an HTTP request: procedure as path, the client's key in the
+// header, the message as body. GetBody returns the body from its beginning, except of a stream of
+// draws.
 type Call struct {
 	Realm   string
 	Request *http.Request
@@ -53,7 +55,8 @@ type Call struct {
 	Streams bool      // it takes as long as the server that answers lets it
 }
 
-// ErrHere is the error of a [Call] that this server is to answer: it leads the realm by now, or creates it.
+// ErrHere is the error of a [Call] that this server is to answer: it leads the realm by now, or
+// creates it.
 var ErrHere = errors.New("this server answers")
 
 // mayBeStale are the RPCs that a follower can answer, if their requests say stale.

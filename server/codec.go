@@ -21,8 +21,8 @@ type codec struct {
 	read   func(data []byte, m proto.Message) error
 }
 
-// binary is Protocol Buffers with limits on depth and counts. It skips unknown fields, which a newer client may
-// send. It merges into the message: a stream reuses one message for all batches.
+// binary is Protocol Buffers with limits on depth and counts. It skips unknown fields, which a
+// newer client may send. It merges into the message: a stream reuses one message for all batches.
 var binary = codec{
 	name:   "proto",
 	append: proto.MarshalOptions{}.MarshalAppend,
@@ -63,7 +63,8 @@ func (c codec) MarshalAppend(dst []byte, message any) ([]byte, error) {
 	return c.append(dst, m)
 }
 
-// Unmarshal implements [connect.Codec]. It leaves a request with a wrong count empty: see [miscount].
+// Unmarshal implements [connect.Codec]. It leaves a request with a wrong count empty: see
+// [miscount].
 func (c codec) Unmarshal(data []byte, message any) error {
 	m, ok := message.(proto.Message)
 	if !ok {
@@ -86,8 +87,8 @@ var errNoMessage = errors.New("not a message of Protocol Buffers")
 // errBomb ends the decompression of a message beyond its limit.
 var errBomb = errors.New("decompresses to more than the limit")
 
-// boundedGzip decompresses at most max+1 bytes. Connect would decompress all, to say how large it is: unbounded
-// work for a small message.
+// boundedGzip decompresses at most max+1 bytes. Connect would decompress all, to say how large it
+// is: unbounded work for a small message.
 type boundedGzip struct {
 	gzip.Reader
 	max, left int64

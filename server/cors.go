@@ -19,11 +19,13 @@ import (
 	"github.com/kuji-dev/kuji/server/access"
 )
 
-// A web page of another site can call the server only if that site is one of Options.Origins. The browser asks
-// first, without a key (a preflight). That has no effect, and is answered before keys are looked at. The call
-// needs a key or a token like any other. There are no cookies, so no page can act with another page's.
+// A web page of another site can call the server only if that site is one of Options.Origins. The
+// browser asks first, without a key (a preflight). That has no effect, and is answered before keys
+// are looked at. The call needs a key or a token like any other. There are no cookies, so no page
+// can act with another page's.
 
-// preflightSeconds is how long a browser may remember the answer to a preflight: the longest that any does.
+// preflightSeconds is how long a browser may remember the answer to a preflight: the longest that
+// any does.
 const preflightSeconds = "7200"
 
 // allowedHeaders are those that Connect, gRPC-Web and JSON clients send.
@@ -58,8 +60,8 @@ func newSites(o *Options) (*sites, error) {
 	return s, nil
 }
 
-// check protects a server that asks for no key from web pages. A page can point its own name at 127.0.0.1, and
-// passes for the same origin then; Host still has the name.
+// check protects a server that asks for no key from web pages. A page can point its own name at
+// 127.0.0.1, and passes for the same origin then; Host still has the name.
 func (s *sites) check(r *http.Request) *connect.Error {
 	if s.keys {
 		return nil

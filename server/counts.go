@@ -16,9 +16,10 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// An element of a list can take two bytes in a request and a hundred once it is decoded. So the codecs count
-// elements before they decode, without taking memory. Connect gives a codec's error no detail, so a codec leaves
-// a request with a wrong count empty, and puts the reason into its unknown fields, where [miscount] finds it.
+// An element of a list can take two bytes in a request and a hundred once it is decoded. So the
+// codecs count elements before they decode, without taking memory. Connect gives a codec's error no
+// detail, so a codec leaves a request with a wrong count empty, and puts the reason into its
+// unknown fields, where [miscount] finds it.
 
 // mostValues is the most values of each list that a request can contain.
 var mostValues = map[protoreflect.FullName]int{
@@ -167,8 +168,8 @@ func varints(data []byte) int {
 	return n
 }
 
-// jsonCounter counts in one request in JSON. It may overlook a fault that the decoder stops at, but never stops
-// before the decoder.
+// jsonCounter counts in one request in JSON. It may overlook a fault that the decoder stops at, but
+// never stops before the decoder.
 type jsonCounter struct {
 	counter
 	data []byte // what is left

@@ -34,7 +34,8 @@ func (s *Server) Unready() (why []string) {
 	return why
 }
 
-// health implements the gRPC health protocol for the process ("") and each service: all are healthy, or none.
+// health implements the gRPC health protocol for the process ("") and each service: all are
+// healthy, or none.
 type health struct {
 	s        *Server
 	services []string

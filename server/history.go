@@ -14,8 +14,8 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/message"
 )
 
-// History answers what happened in realms, from databases that follow their feeds. Calls may be concurrent.
-// Requests are checked, except for names; their limit is at most 1000.
+// History answers what happened in realms, from databases that follow their feeds. Calls may be
+// concurrent. Requests are checked, except for names; their limit is at most 1000.
 type History interface {
 	// Follow begins to follow a realm, if that is not done yet, and returns at once.
 	Follow(r *kuji.Realm)
@@ -41,7 +41,8 @@ type past struct {
 	history History // nil: the server keeps none
 }
 
-// check refuses a request that cannot be answered. With fresh, the history then has all that was acknowledged.
+// check refuses a request that cannot be answered. With fresh, the history then has all that was
+// acknowledged.
 func (h past) check(ctx context.Context, req interface {
 	GetFresh() bool
 	GetLimit() uint32
@@ -58,8 +59,8 @@ func (h past) check(ctx context.Context, req interface {
 	return err
 }
 
-// historyError translates an error of a history: with a reason of its own, since the realm works without it, and
-// without the database's place, which is for the log.
+// historyError translates an error of a history: with a reason of its own, since the realm works
+// without it, and without the database's place, which is for the log.
 func historyError(realm string, err error) error {
 	var how string
 	switch kuji.CodeOf(err) {

@@ -8,8 +8,8 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/admission"
 )
 
-// NewHTTP returns an HTTP server for a handler that passes requests on to a Server, of this process or another
-// one, with the timeouts and limits of Server.Serve. Connections are not counted.
+// NewHTTP returns an HTTP server for a handler that passes requests on to a Server, of this process
+// or another one, with the timeouts and limits of Server.Serve. Connections are not counted.
 func NewHTTP(h http.Handler, l Limits, conf *tls.Config, log *slog.Logger) (*http.Server, error) {
 	l, err := l.withDefaults()
 	if err != nil {
@@ -18,7 +18,8 @@ func NewHTTP(h http.Handler, l Limits, conf *tls.Config, log *slog.Logger) (*htt
 	return newHTTP(h, &l, conf, log), nil
 }
 
-// newHTTP configures an HTTP server. Every timeout is set: a half-open client holds a connection for so long.
+// newHTTP configures an HTTP server. Every timeout is set: a half-open client holds a connection
+// for so long.
 func newHTTP(h http.Handler, l *Limits, conf *tls.Config, log *slog.Logger) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -49,8 +50,9 @@ func newHTTP(h http.Handler, l *Limits, conf *tls.Config, log *slog.Logger) *htt
 	}
 }
 
-// endFramedTwice ends the connection after a request that may give the length of its body in two ways (RFC 9112,
-// 6.1): a proxy may have read the other one. net/http does not say whether a chunked request has a length too.
+// endFramedTwice ends the connection after a request that may give the length of its body in two
+// ways (RFC 9112, 6.1): a proxy may have read the other one. net/http does not say whether a
+// chunked request has a length too.
 func endFramedTwice(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor == 1 && (r.ProtoMinor == 0 || len(r.TransferEncoding) > 0) {

@@ -10,7 +10,8 @@ import (
 	"github.com/kuji-dev/kuji/internal/contract"
 )
 
-// Limits of the contract, which no option changes. For ids, items and members see the constants of package kuji.
+// Limits of the contract, which no option changes. For ids, items and members see the constants of
+// package kuji.
 const (
 	// MaxPage is the most entries or items in one answer.
 	MaxPage = 10_000
@@ -22,7 +23,8 @@ const (
 	MaxDepth = 16
 	// MaxBatchOutcomes is the most outcomes of all draws in one Batch, or in one batch of a stream.
 	MaxBatchOutcomes = 100_000
-	// MaxMessages is the most messages in one request: commands, what each asks for, members, items.
+	// MaxMessages is the most messages in one request: commands, what each asks for, members,
+	// items.
 	MaxMessages = 100_000
 	// catalogSlack is what a catalog's request may contain in addition to the YAML, in bytes.
 	catalogSlack = 64 << 10
@@ -35,8 +37,8 @@ var _ = [1]bool{}[(MaxDepth-contract.MaxDepth)|(MaxPage-contract.MaxPage)|(Defau
 // three times what is then left of Connections, RequestMemory, InFlight, BulkInFlight, WorkBytes
 // and DrawStreams. Zero means the default. A negative value is an error.
 type Limits struct {
-	// RequestBytes is the largest request message, decompressed, except for the RPCs below. Default: 64 KiB,
-	// twice what the largest valid one needs in JSON with every character escaped.
+	// RequestBytes is the largest request message, decompressed, except for the RPCs below.
+	// Default: 64 KiB, twice what the largest valid one needs in JSON with every character escaped.
 	RequestBytes int
 	// BatchBytes is the same limit for Atomic, Batch and ImportCodes, and for each batch of a
 	// stream. Default: 4 MiB, enough for 10 000 draws with ids of any length.
@@ -46,42 +48,48 @@ type Limits struct {
 	CatalogBytes int
 	// HeaderBytes is the largest request header. net/http allows about 4 KiB more. Default: 16 KiB.
 	HeaderBytes int
-	// HeaderTimeout is how long a client may take to send a header or to answer an HTTP/2 ping. Default: 5 s.
+	// HeaderTimeout is how long a client may take to send a header or to answer an HTTP/2 ping.
+	// Default: 5 s.
 	HeaderTimeout time.Duration
-	// ReadTimeout is how long a client may take to send a whole request that is no stream. Default: 30 s.
+	// ReadTimeout is how long a client may take to send a whole request that is no stream. Default:
+	// 30 s.
 	ReadTimeout time.Duration
-	// WriteTimeout is the time from a request's header to the end of its answer; in a stream, how long a
-	// client may take to read one answer. Default: 60 s.
+	// WriteTimeout is the time from a request's header to the end of its answer; in a stream, how
+	// long a client may take to read one answer. Default: 60 s.
 	WriteTimeout time.Duration
-	// IdleTimeout is how long a connection may be idle, and a stream without a complete batch. Default: 2 min.
+	// IdleTimeout is how long a connection may be idle, and a stream without a complete batch.
+	// Default: 2 min.
 	IdleTimeout time.Duration
 	// Streams is the most calls at a time on one HTTP/2 connection. Default: 256.
 	Streams int
-	// Connections is the most connections at a time, fewer if the process may not open so many files. One
-	// more replaces the one that has waited longest for its client, or is closed if none has. Default: 16384.
+	// Connections is the most connections at a time, fewer if the process may not open so many
+	// files. One more replaces the one that has waited longest for its client, or is closed if none
+	// has. Default: 16384.
 	Connections int
-	// RequestMemory is the most memory that requests may take, in bytes: their bodies until the call is
-	// answered, and 16 KiB for each request. Any more get unavailable at once. At least twice the largest
-	// message. Default: 256 MiB.
+	// RequestMemory is the most memory that requests may take, in bytes: their bodies until the
+	// call is answered, and 16 KiB for each request. Any more get unavailable at once. At least
+	// twice the largest message. Default: 256 MiB.
 	RequestMemory int
-	// InFlight is the most calls at a time that have arrived. Any more get unavailable at once. Default: 4096.
+	// InFlight is the most calls at a time that have arrived. Any more get unavailable at once.
+	// Default: 4096.
 	InFlight int
-	// BulkInFlight is the most Atomic, Batch, ImportCodes and ExportCatalog calls that are carried out at a
-	// time. More of them wait, and count for InFlight. A decoded request takes at most about 25 MB. Default:
-	// 16. ApplyCatalog calls are carried out one at a time.
+	// BulkInFlight is the most Atomic, Batch, ImportCodes and ExportCatalog calls that are carried
+	// out at a time. More of them wait, and count for InFlight. A decoded request takes at most
+	// about 25 MB. Default: 16. ApplyCatalog calls are carried out one at a time.
 	BulkInFlight int
-	// WorkBytes is the most memory for results and answers of calls and batches, in bytes, estimated from
-	// their requests; 64 KiB of each call are free. More of them wait, each key's in order. Default: 256 MiB.
+	// WorkBytes is the most memory for results and answers of calls and batches, in bytes,
+	// estimated from their requests; 64 KiB of each call are free. More of them wait, each key's in
+	// order. Default: 256 MiB.
 	WorkBytes int
-	// DrawStreams is the most StreamDraws calls at a time, which count for InFlight. Any more get unavailable
-	// at once. Default: 256.
-	DrawStreams int
-	// EventStreams is the most StreamEvents and Backup calls at a time, which count for InFlight, and 120 of
-	// StreamEvents of one realm: fewer than kuji.MaxReaders, for the history needs one. Any more get
+	// DrawStreams is the most StreamDraws calls at a time, which count for InFlight. Any more get
 	// unavailable at once. Default: 256.
+	DrawStreams int
+	// EventStreams is the most StreamEvents and Backup calls at a time, which count for InFlight,
+	// and 120 of StreamEvents of one realm: fewer than kuji.MaxReaders, for the history needs one.
+	// Any more get unavailable at once. Default: 256.
 	EventStreams int
-	// StreamBatches is the most batches of one stream that are read and not answered. Then the client waits.
-	// WorkBytes bounds their results and answers. Default: 4.
+	// StreamBatches is the most batches of one stream that are read and not answered. Then the
+	// client waits. WorkBytes bounds their results and answers. Default: 4.
 	StreamBatches int
 }
 

@@ -19,8 +19,8 @@ import (
 // labelUnreadable is the code for requests that could not be decoded.
 const labelUnreadable = "unreadable"
 
-// metrics are the server's own. A realm's are read from its Stats at each scrape. No label takes a value that a
-// client sends, only those of the contract or of an admin.
+// metrics are the server's own. A realm's are read from its Stats at each scrape. No label takes a
+// value that a client sends, only those of the contract or of an admin.
 type metrics struct {
 	requests *prometheus.CounterVec
 	latency  *prometheus.HistogramVec
@@ -115,7 +115,8 @@ func (m *rpcMetrics) done(code string, d time.Duration) {
 	m.requests.WithLabelValues(m.rpc, code).Inc()
 }
 
-// sampler takes a sample. Labels are names and values in turn. A name that ends in _total is a counter's.
+// sampler takes a sample. Labels are names and values in turn. A name that ends in _total is a
+// counter's.
 type sampler func(name, help string, value float64, labels ...string)
 
 // A collector hands over all that it has to say, at each scrape.
@@ -226,11 +227,12 @@ func addStats(add func(name, help string, value float64), s *kuji.Stats) {
 	add("recovered_events", "Events replayed when the realm was opened.", float64(s.RecoveredEvents))
 }
 
-// MaxPoolMetrics is the most pools that have metrics of their own, of all realms together: the first realms by
-// name, and their pools in the order of their catalogs.
+// MaxPoolMetrics is the most pools that have metrics of their own, of all realms together: the
+// first realms by name, and their pools in the order of their catalogs.
 const MaxPoolMetrics = 1000
 
-// poolSamples are those of pools, at most so many. They wait for nothing: what they say may be lost in a crash.
+// poolSamples are those of pools, at most so many. They wait for nothing: what they say may be lost
+// in a crash.
 func poolSamples(realms *realms, most int) collector {
 	return func(sample sampler) {
 		room := most

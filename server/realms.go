@@ -123,8 +123,8 @@ func (t *realms) sorted() []*kuji.Realm {
 	return all
 }
 
-// Open opens a realm that exists, to follow it, for a server with [Options].Cluster, which opens none by itself.
-// One that is open stays so. Errors are those of [kuji.Engine.Lookup].
+// Open opens a realm that exists, to follow it, for a server with [Options].Cluster, which opens
+// none by itself. One that is open stays so. Errors are those of [kuji.Engine.Lookup].
 func (s *Server) Open(realm string) (*kuji.Realm, error) {
 	r, err := s.realms.engine.Lookup(realm)
 	if err == nil {

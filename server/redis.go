@@ -38,8 +38,9 @@ func newRedisBackend(c *commands, s *shares, j *journal, m *metrics) *redisBacke
 	return b
 }
 
-// answer has this server answer, or the one that leads the realm, also if the realm stops before anything has
-// happened here. To another server it is a call of the API with the client's key: see [Cluster].
+// answer has this server answer, or the one that leads the realm, also if the realm stops before
+// anything has happened here. To another server it is a call of the API with the client's key: see
+// [Cluster].
 func (b *redisBackend) answer(ctx context.Context, c *redis.Client, realm string, here func() error, there func(kujiv1connect.RewardServiceClient) error) error {
 	cluster := b.shares.cluster
 	if cluster == nil {

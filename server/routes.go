@@ -37,8 +37,8 @@ type endpoint struct {
 	metrics   *rpcMetrics
 }
 
-// compressFrom is the size in bytes from which the answer to a read is compressed, if the client accepts that.
-// Answers to commands never are: compressing one costs more than the draw.
+// compressFrom is the size in bytes from which the answer to a read is compressed, if the client
+// accepts that. Answers to commands never are: compressing one costs more than the draw.
 const compressFrom = 32 << 10
 
 // framing is what a request's body may contain in addition to the message, in bytes: gRPC's prefix.
@@ -96,8 +96,8 @@ func special(g *admission.Gate, l *Limits) map[string]*endpoint {
 	}
 }
 
-// mount makes the table of endpoints: the contract's services with the roles that they declare, health, open
-// because load balancers have no keys, and reflection, for the role read.
+// mount makes the table of endpoints: the contract's services with the roles that they declare,
+// health, open because load balancers have no keys, and reflection, for the role read.
 func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 	roles, err := contract.Roles(services)
 	if err != nil {
@@ -204,7 +204,8 @@ type adminService struct {
 	*events
 }
 
-// services makes what answers calls of the two services, browsers that ask for events, and Redis clients.
+// services makes what answers calls of the two services, browsers that ask for events, and Redis
+// clients.
 func (s *Server) services() (rewardService, adminService, http.Handler) {
 	granted := &access.Granted{Keys: s.o.Keys, Stopping: s.stopping}
 	c := &commands{granted, s.metrics}

@@ -18,8 +18,8 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/feeds"
 )
 
-// ServeHTTP implements [http.Handler]. It admits a request that presents a key, if the server has keys, and whose
-// key's share of memory and connections has room. All others belong to the crowd.
+// ServeHTTP implements [http.Handler]. It admits a request that presents a key, if the server has
+// keys, and whose key's share of memory and connections has room. All others belong to the crowd.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := s.routes.endpoints[r.URL.Path]
 	c := &call{endpoint: e, access: access.Passerby, start: time.Now(), logged: logged{method: methodOf(e, r.URL.Path), peer: r.RemoteAddr}}
@@ -58,12 +58,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveEndpoint(w, r, c)
 	}
 	if r.ProtoMajor == 2 {
-		// Else requests of a client that reads no answers pile up after their handlers, where nothing counts them.
+		// Else requests of a client that reads no answers pile up after their handlers, where
+		// nothing counts them.
 		_ = http.NewResponseController(c.answer.ResponseWriter).Flush() // the client may be gone
 	}
 }
 
-// admit returns the access of a request, counted by the gate; nil: the request is for health, or refused.
+// admit returns the access of a request, counted by the gate; nil: the request is for health, or
+// refused.
 func (s *Server) admit(c *call, conn *admission.Conn, r *http.Request) (*access.Access, *connect.Error) {
 	e := c.endpoint
 	if refusal := s.sites.check(r); refusal != nil {
@@ -95,7 +97,8 @@ func (s *Server) admit(c *call, conn *admission.Conn, r *http.Request) (*access.
 	return a, nil
 }
 
-// serveEndpoint answers a call. A unary call counts only once its body has arrived: half a one holds up nobody.
+// serveEndpoint answers a call. A unary call counts only once its body has arrived: half a one
+// holds up nobody.
 func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, c *call) {
 	e, who := c.endpoint, c.access.Who
 	if ce := e.wrongType(r); ce != nil {
@@ -189,7 +192,8 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *call) {
 	e.handler.ServeHTTP(w, r)
 }
 
-// authorize returns the access of a request; nil: it has no good key or token. It refuses access without the role.
+// authorize returns the access of a request; nil: it has no good key or token. It refuses access
+// without the role.
 func (s *Server) authorize(r *http.Request, conn *admission.Conn, want kujiv1.Role) (*access.Access, *connect.Error) {
 	if s.o.Keys == nil {
 		return access.Anybody, nil

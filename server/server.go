@@ -5,10 +5,11 @@
 // This package translates and guards. No rule of the game may enter it: the engine decides what a
 // draw gives, which draws a limit refuses, and what a retry gets.
 //
-// The way of a request: net/http reads its header. [Server.ServeHTTP] checks its origin, its key with
-// role and shares, receives the body, and counts the call. Connect decodes it: see codec.go. The
-// interceptor in call.go admits it, and turns errors into answers. The handler calls the engine: see
-// commands.go, reads.go, catalog.go. A command of the Redis protocol comes to the same handlers.
+// The way of a request: net/http reads its header. [Server.ServeHTTP] checks its origin, its key
+// with role and shares, receives the body, and counts the call. Connect decodes it: see codec.go.
+// The interceptor in call.go admits it, and turns errors into answers. The handler calls the
+// engine: see commands.go, reads.go, catalog.go. A command of the Redis protocol comes to the same
+// handlers.
 package server
 
 import (
@@ -35,12 +36,14 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/redis"
 )
 
-// Options configures a [Server]. The zero value serves all who reach it on loopback, as admin, over plain HTTP.
+// Options configures a [Server]. The zero value serves all who reach it on loopback, as admin, over
+// plain HTTP.
 type Options struct {
-	// Keys are the API keys. nil: everybody is admin, and the server answers only requests whose Host is
-	// loopback or one of Hosts, and none from other sites' web pages.
+	// Keys are the API keys. nil: everybody is admin, and the server answers only requests whose
+	// Host is loopback or one of Hosts, and none from other sites' web pages.
 	Keys *access.Keys
-	// Hosts are the host names, without port, that a server without Keys answers to besides loopback.
+	// Hosts are the host names, without port, that a server without Keys answers to besides
+	// loopback.
 	Hosts []string
 	// Origins are the sites whose web pages may call the server from a browser, such as
 	// https://shop.example. They need Keys: pages call with a player's token. Default: none.
@@ -49,22 +52,23 @@ type Options struct {
 	TLS *tls.Config
 	// Limits bounds what clients can make the server hold. Zero fields mean defaults.
 	Limits Limits
-	// DrainDelay is how long Shutdown, not ready any more, still accepts requests: until load balancers know.
+	// DrainDelay is how long Shutdown, not ready any more, still accepts requests: until load
+	// balancers know.
 	DrainDelay time.Duration
-	// History answers what happened. Close it after the server is shut down and before the engine is closed.
-	// Without one, GetHistory, ListPlayers and ListHolders are refused.
+	// History answers what happened. Close it after the server is shut down and before the engine
+	// is closed. Without one, GetHistory, ListPlayers and ListHolders are refused.
 	History History
-	// Cluster, if not nil, says which realms this server leads, and reaches others for the rest. The engine
-	// must be opened with [kuji.Options].Follow. The server opens no realm by itself: see [Server.Open] and
-	// [Server.Lead].
+	// Cluster, if not nil, says which realms this server leads, and reaches others for the rest.
+	// The engine must be opened with [kuji.Options].Follow. The server opens no realm by itself:
+	// see [Server.Open] and [Server.Lead].
 	Cluster Cluster
 	// Version is the program's version, for metrics and GetStatus.
 	Version string
-	// Logger gets what an operator must know: panics, failed realms, and each request that is refused or
-	// slow, at most 100 lines at once and then one a second. Default: slog.Default().
+	// Logger gets what an operator must know: panics, failed realms, and each request that is
+	// refused or slow, at most 100 lines at once and then one a second. Default: slog.Default().
 	Logger *slog.Logger
-	// SlowRequests is from when on a request is slow: from its arrival to the end of its answer; for a
-	// stream, each batch of draws. 0: none is.
+	// SlowRequests is from when on a request is slow: from its arrival to the end of its answer;
+	// for a stream, each batch of draws. 0: none is.
 	SlowRequests time.Duration
 	// AccessLog, if not nil, gets a line for each call.
 	AccessLog *AccessLog
@@ -72,7 +76,8 @@ type Options struct {
 	Interceptors []connect.Interceptor
 }
 
-// Server serves an engine. It is an [http.Handler]; [Server.Serve] runs it with all timeouts and limits.
+// Server serves an engine. It is an [http.Handler]; [Server.Serve] runs it with all timeouts and
+// limits.
 type Server struct {
 	o        Options
 	realms   *realms
@@ -91,9 +96,10 @@ type Server struct {
 	stop     context.CancelFunc
 }
 
-// New returns a server for an engine, which must stay open as long as the server runs. It opens every realm, so
-// that no request waits for a recovery, and creates [DefaultRealm]; with [Options].Cluster it does neither. It
-// fails if a realm cannot be opened, an option is out of range, or an RPC of the contract declares no role.
+// New returns a server for an engine, which must stay open as long as the server runs. It opens
+// every realm, so that no request waits for a recovery, and creates [DefaultRealm]; with
+// [Options].Cluster it does neither. It fails if a realm cannot be opened, an option is out of
+// range, or an RPC of the contract declares no role.
 func New(engine *kuji.Engine, o Options) (*Server, error) {
 	return newServer(engine, o, contract.Services())
 }
@@ -145,8 +151,8 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 	return s, nil
 }
 
-// divide makes the budgets. Each key has a share of each; without keys there is one caller. The crowd has a
-// sixteenth of the memory, which no key can use up.
+// divide makes the budgets. Each key has a share of each; without keys there is one caller. The
+// crowd has a sixteenth of the memory, which no key can use up.
 func (s *Server) divide() error {
 	l := &s.o.Limits
 	s.files = &admission.Descriptors{Want: l.Connections, History: s.o.History != nil, Realms: s.realms.len}
@@ -174,9 +180,10 @@ func (s *Server) divide() error {
 	return nil
 }
 
-// Serve accepts connections on l, at most Limits.Connections at a time, fewer if the process may not open so many
-// files, and closes l in the end. After [Server.Shutdown] is called it returns nil at once, while Shutdown still
-// waits for calls in flight. Check the address first: see [access.CheckListen].
+// Serve accepts connections on l, at most Limits.Connections at a time, fewer if the process may
+// not open so many files, and closes l in the end. After [Server.Shutdown] is called it returns nil
+// at once, while Shutdown still waits for calls in flight. Check the address first: see
+// [access.CheckListen].
 func (s *Server) Serve(l net.Listener) error {
 	defer s.Watch()()
 	l = s.gate.Conns.Listen(l)
@@ -192,14 +199,15 @@ func (s *Server) Serve(l net.Listener) error {
 	return fmt.Errorf("server: %w", err)
 }
 
-// ServeRedis accepts connections of the Redis protocol on l until [Server.Shutdown], and closes l in the end.
-// They share Limits.Connections, keys and Options.TLS with Serve's. Check the address first, as for Serve.
+// ServeRedis accepts connections of the Redis protocol on l until [Server.Shutdown], and closes l
+// in the end. They share Limits.Connections, keys and Options.TLS with Serve's. Check the address
+// first, as for Serve.
 func (s *Server) ServeRedis(l net.Listener) error { return s.redis.Serve(l) }
 
 // Shutdown drains the server. It turns readiness and health off, and accepts requests for another
-// Options.DrainDelay. Then it ends each stream once the batches that it began are answered, waits for the calls
-// in flight and returns. If ctx ends first, Shutdown cuts the connections that are left and returns ctx's error.
-// The engine stays open.
+// Options.DrainDelay. Then it ends each stream once the batches that it began are answered, waits
+// for the calls in flight and returns. If ctx ends first, Shutdown cuts the connections that are
+// left and returns ctx's error. The engine stays open.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.draining.Store(true)
 	if s.o.DrainDelay > 0 {

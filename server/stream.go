@@ -26,8 +26,9 @@ import (
 //	the answerer:  take the next started batch, wait until it is durable,
 //	               send its answer, give it back                  → free
 //
-// One goroutine starts all batches, in the order in which they arrive. There are Limits.StreamBatches of them.
-// While all are in use the reader stops, and HTTP/2's flow control stops the client.
+// One goroutine starts all batches, in the order in which they arrive. There are
+// Limits.StreamBatches of them. While all are in use the reader stops, and HTTP/2's flow control
+// stops the client.
 
 // draws answers StreamDraws.
 type draws struct {
@@ -58,7 +59,8 @@ type drawStream struct {
 	started chan *drawBatch
 	ends    admission.Ends
 	reading admission.Watch // armed while a batch is awaited
-	// unnamed: a draw without a request id was started. After an unknown outcome, a client must not repeat.
+	// unnamed: a draw without a request id was started. After an unknown outcome, a client must not
+	// repeat.
 	unnamed atomic.Bool
 }
 
@@ -163,7 +165,8 @@ func (st *drawStream) receive(b *drawBatch) error {
 	return miscount(&b.Request)
 }
 
-// admit checks what a batch asks for, and counts it. A stream that is too fast for its key's rate waits.
+// admit checks what a batch asks for, and counts it. A stream that is too fast for its key's rate
+// waits.
 func (st *drawStream) admit(ctx context.Context, b *drawBatch) error {
 	a := st.Access
 	if err := a.Permit(&b.Request); err != nil {
@@ -210,7 +213,8 @@ func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
 	return err
 }
 
-// hold checks that this server answers a batch. If the first one is for another server, so is the stream.
+// hold checks that this server answers a batch. If the first one is for another server, so is the
+// stream.
 func (st *drawStream) hold(ctx context.Context, b *drawBatch) error {
 	c := st.call
 	switch {
@@ -235,7 +239,8 @@ func (st *drawStream) release(b *drawBatch) {
 	b.Clear()
 }
 
-// answerAll answers batches as they become durable. After an error it drops the rest and returns it.
+// answerAll answers batches as they become durable. After an error it drops the rest and returns
+// it.
 func (st *drawStream) answerAll(ctx context.Context, stopReading func()) error {
 	var failed error
 	for b := range st.started {

@@ -15,8 +15,8 @@ const (
 	windowEvery = 5 * time.Second
 )
 
-// Watch checks the realms' clocks and windows, now and regularly, until stop is called. Serve calls it. A program
-// that only uses ServeHTTP should call it too.
+// Watch checks the realms' clocks and windows, now and regularly, until stop is called. Serve calls
+// it. A program that only uses ServeHTTP should call it too.
 func (s *Server) Watch() (stop func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	w := &watcher{s.realms, s.journal.log, map[string]windowSaid{}}
@@ -41,8 +41,8 @@ func (s *Server) Watch() (stop func()) {
 	return stop
 }
 
-// The server warns once of an idempotency window that is fuller than windowWarn percent, until it was emptier than
-// windowCalm.
+// The server warns once of an idempotency window that is fuller than windowWarn percent, until it
+// was emptier than windowCalm.
 const (
 	windowWarn = 80
 	windowCalm = 70
@@ -60,7 +60,8 @@ type windowSaid struct {
 	refused uint64
 }
 
-// checkWindows warns of idempotency windows that fill up, and says when new request ids are refused.
+// checkWindows warns of idempotency windows that fill up, and says when new request ids are
+// refused.
 func (t *watcher) checkWindows() {
 	for _, r := range t.realms.sorted() {
 		w, st := t.said[r.Name()], r.Stats()

@@ -13,9 +13,8 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// A command is described once, by its message in [kujiv1.Command]: its name and its fields, how it is
-// written as words, and, by the role of its RPC, who may ask for it. Whatever knows all commands takes
-// them from [Commands].
+// A command is described once, by its message in [kujiv1.Command]: its name, its fields, how it is
+// written as words, and, by the role of its RPC, who may ask for it. See [Commands].
 
 // Kind is a kind of command of the contract.
 type Kind struct {
@@ -63,7 +62,8 @@ func CommandOf(c *kujiv1.Command) proto.Message { return chosen(c.GetCommand()) 
 // MemberOf returns the message in a member of a group, nil if it has none.
 func MemberOf(m *kujiv1.Member) proto.Message { return chosen(m.GetCommand()) }
 
-// chosen returns the message in the choice of a oneof, which is a pointer to a struct with one field.
+// chosen returns the message in the choice of a oneof, which is a pointer to a struct with one
+// field.
 func chosen(choice any) proto.Message {
 	if choice == nil {
 		return nil
@@ -88,8 +88,8 @@ func RealmOf(request any) (realm string, ok bool) {
 	return cmp.Or(realm, DefaultRealm), true
 }
 
-// AsCommand returns the command of a batch that has a message in it. It has none if no command can
-// have such a message.
+// AsCommand returns the command of a batch that has a message in it; nil: no command can have such
+// a message.
 func AsCommand(id string, m proto.Message) *kujiv1.Command {
 	out := &kujiv1.Command{RequestId: id}
 	put(out.ProtoReflect(), m.ProtoReflect())

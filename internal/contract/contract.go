@@ -22,24 +22,23 @@ import (
 )
 
 // MaxDepth is how deeply messages in a request may be nested, in JSON and in binary. The deepest
-// message of the contract needs 5.
+// one needs 5.
 const MaxDepth = 16
 
-// AppendJSON appends a message in the standard mapping: names in camelCase, 64-bit integers as
-// strings, bytes in base64.
+// AppendJSON appends a message in the standard mapping: camelCase, 64-bit integers as strings,
+// bytes in base64.
 func AppendJSON(dst []byte, m proto.Message) ([]byte, error) {
 	return protojson.MarshalOptions{}.MarshalAppend(dst, m)
 }
 
 // ReadJSON reads a message in the standard mapping. A field that is not in the contract is an
-// error: otherwise a typing mistake could draw once instead of ten times, without notice.
+// error: a typing mistake must not draw once instead of ten times.
 func ReadJSON(data []byte, m proto.Message) error {
 	return protojson.UnmarshalOptions{RecursionLimit: MaxDepth}.Unmarshal(data, m)
 }
 
-// Form is plain form: the names are those of the contract, in snake_case. A value of an enum is a
-// word, see [Word]. Integers are integers, and bytes are hexadecimal. Fields that are zero, false
-// or empty are left out.
+// Form is plain form: the contract's names in snake_case, enums as words, see [Word], integers as
+// integers, bytes in hexadecimal. Fields that are zero, false or empty are left out.
 type Form struct {
 	// Stacks writes items and quantities as one map. No list of the contract has an item twice.
 	Stacks bool
@@ -124,7 +123,7 @@ func (f Form) value(w Writer, desc protoreflect.FieldDescriptor, v protoreflect.
 }
 
 // Word returns the word for a value of an enum: its name in lower case, without the prefix that all
-// values of the enum share. STATUS_SOLD_OUT is sold_out.
+// values share. STATUS_SOLD_OUT is sold_out.
 func Word(e protoreflect.Enum) string { return wordsOf(e.Descriptor())[e.Number()] }
 
 // Value is the inverse of [Word], in capitals or not. The error says which words there are.

@@ -6,7 +6,6 @@ const (
 	MaxPage = 10_000
 	// DefaultPage is the number of entries or items in an answer if the request does not give one.
 	DefaultPage = 1000
-	// MaxBatchOutcomes is the most outcomes that the draws of one Batch, or of one batch of a stream,
-	// may have together.
+	// MaxBatchOutcomes is the most outcomes of all draws in one Batch, or in one batch of a stream.
 	MaxBatchOutcomes = 100_000
 )

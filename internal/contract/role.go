@@ -14,8 +14,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// Services returns every service of package kuji.v1 that is linked in. So a service that is
-// not mounted, or an RPC without a role, is found at start.
+// Services returns every service of package kuji.v1 that is linked in.
 func Services() []protoreflect.ServiceDescriptor {
 	var all []protoreflect.ServiceDescriptor
 	pkg := kujiv1.File_kuji_v1_role_proto.Package()
@@ -59,8 +58,8 @@ func roleOf(method protoreflect.MethodDescriptor) (role kujiv1.Role) {
 	return role
 }
 
-// Roles returns the role that each RPC declares, by the RPC's path. The error names all
-// RPCs without one.
+// Roles returns the role that each RPC declares, by the RPC's path. The error names all without
+// one.
 func Roles(services []protoreflect.ServiceDescriptor) (map[string]kujiv1.Role, error) {
 	roles := make(map[string]kujiv1.Role)
 	var missing []string

@@ -80,19 +80,19 @@ type Access struct {
 	token   string // of a player
 }
 
-// Caller identifies a key, or a player, where callers share something. On a server without keys,
-// all requests come from the zero Caller.
+// Caller identifies a key, or a player, where callers share something. Without keys, all are the
+// zero Caller.
 type Caller struct {
 	Hash     [sha256.Size]byte // of the API key
 	Operator bool              // the key is an administrator's
 }
 
-// Stranger is the Caller of a connection on which no key was presented. It is neither the hash of a
-// key nor the zero Caller.
+// Stranger is the Caller of a connection without a key. It is neither a key's hash nor the zero
+// Caller.
 var Stranger = Caller{Hash: [sha256.Size]byte{1}}
 
-// Anybody has every right: on a server without keys, all requests are Anybody's. Passerby has none:
-// on a server with keys, requests without one are Passerby's.
+// Anybody has every right: all requests have, on a server without keys. Passerby, without a key,
+// has none.
 var (
 	Anybody  = &Access{can: canAll}
 	Passerby = &Access{Who: Stranger}
@@ -114,8 +114,7 @@ func neededFor(r kujiv1.Role) commands {
 	return canAdmin
 }
 
-// May reports whether the access includes anything of a role. What a request asks for is checked
-// once it is decoded: see Permit.
+// May reports whether the access includes anything of a role. Permit checks the decoded request.
 func (a *Access) May(role kujiv1.Role) bool { return a.can&neededFor(role) != 0 }
 
 // CheckRole refuses an access that includes nothing of a role.

@@ -31,8 +31,8 @@ type grantCap struct {
 	day     uint64 // in a day of UTC; 0: no limit
 }
 
-// otherItems is the name under which a key's grants limit each item that they do not name. No item
-// has this name.
+// otherItems is the name, of no item, under which a key's grants limit each item that they do not
+// name.
 const otherItems = "*"
 
 // parseGrants reads item:request or item:request/day, with commas between them.
@@ -138,8 +138,8 @@ type Granted struct {
 	realms map[string]*grantedIn
 }
 
-// grantedIn is what keys granted in a realm today. If a grant is under way while the log is read,
-// it may count twice until the next day or restart. No grant counts less than once.
+// grantedIn is what keys granted in a realm today. No grant counts less than once. One that is
+// under way while the log is read may count twice until the next day or restart.
 type grantedIn struct {
 	mu      sync.Mutex
 	keys    *keySet // under which it was read; nil: nothing is known
@@ -194,9 +194,9 @@ type Taken struct {
 	errs []error             // by request: why it is refused
 }
 
-// Take subtracts the grants of requests from the day's cap of their key. It returns nil if no cap
-// is by day. Otherwise it replaces requests that grant too much by nil, which the engine refuses,
-// and the caller must call Settle. The error is that of reading the log.
+// Take subtracts the grants of requests from the day's cap of their key; nil: no cap is by day.
+// Requests that grant too much become nil, which the engine refuses. The caller must call Settle.
+// The error is that of reading the log.
 func (g *Granted) Take(ctx context.Context, a *Access, r *kuji.Realm, reqs []kuji.Request) (*Taken, error) {
 	if !a.daily {
 		return nil, nil
@@ -230,8 +230,8 @@ func (g *Granted) Take(ctx context.Context, a *Access, r *kuji.Realm, reqs []kuj
 	return t, nil
 }
 
-// lock locks mu when today's grants are known. One goroutine reads the log for all callers that
-// wait, and finishes even if they leave.
+// lock locks mu when today's grants are known. One goroutine reads the log for all who wait, even
+// if they leave.
 func (in *grantedIn) lock(ctx context.Context, g *Granted, r *kuji.Realm) error {
 	for {
 		in.mu.Lock()
@@ -310,8 +310,8 @@ func answered(ctx context.Context, r *kuji.Realm, req kuji.Request) bool {
 	return err == nil && l.Seen == kuji.Answered
 }
 
-// Settle keeps what was granted, and writes into results why requests were refused. err is the
-// error of all requests together.
+// Settle keeps what was granted, and writes into results why requests were refused. err is that of
+// all requests.
 func (t *Taken) Settle(results []kuji.Result, err error) {
 	if t == nil {
 		return

@@ -244,8 +244,8 @@ func (k *Keys) MayBeToken(secret string) bool {
 	return len(secret) <= MaxTokenBytes && strings.Count(secret, ".") == 2 && len(k.set.Load().issuers) > 0
 }
 
-// ByToken returns the access that a token gives, or what is wrong with it. Of several issuers, the
-// one that signed it decides.
+// ByToken returns the access that a token gives, or what is wrong with it. The issuer that signed
+// it decides.
 func (k *Keys) ByToken(secret string) (*Access, *Fault) {
 	if !k.MayBeToken(secret) {
 		return nil, Unsigned("it is no key of the file, and no token")
@@ -269,8 +269,8 @@ func (k *Keys) again(a *Access) *Access {
 	return k.of(a.Who)
 }
 
-// of returns the access of the key with a hash, nil if the file has no such key. It compares with
-// every key in constant time, so its duration reveals nothing about the keys.
+// of returns the access of the key with a hash, or nil. It compares with every key, in constant
+// time.
 func (k *Keys) of(who Caller) *Access {
 	set, at := k.set.Load().keys, -1
 	for i := range set {
@@ -301,8 +301,8 @@ func NewKey() string {
 	return "kuji_" + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// KeyLine returns the line for a key in a key file: see [Keys]. The commands are those of the file,
-// and each option is one of its name=value.
+// KeyLine returns the line for a key in a key file: see [Keys]. Each option is one of its
+// name=value.
 func KeyLine(commands, secret, name string, options ...string) (string, error) {
 	if secret == "" || len(secret) > MaxKeyBytes {
 		return "", fmt.Errorf("%w: a key of %d bytes, want 1 to %d", ErrKeys, len(secret), MaxKeyBytes)

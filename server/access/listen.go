@@ -18,10 +18,9 @@ type Exposure struct {
 	Keys     bool // has API keys
 }
 
-// CheckListen refuses addresses that would expose a server to others by accident. addr is
-// "host:port"; an empty host means every interface. Loopback is always allowed. Any other address
-// needs API keys, and TLS or Insecure. A host name other than "localhost" does not count as
-// loopback: what it resolves to may change.
+// CheckListen refuses addresses that would expose a server by accident. addr is "host:port"; an
+// empty host means every interface. Loopback is always allowed. Any other address needs API keys,
+// and TLS or Insecure. No name but "localhost" counts as loopback: what it resolves to may change.
 func CheckListen(addr string, e Exposure) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

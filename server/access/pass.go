@@ -18,8 +18,8 @@ func NewPass(keys *Keys, a *Access) Pass {
 	return p
 }
 
-// Renew reports whether the key or token is still good. After a reload of the key file it takes the
-// new rights. It is not safe for concurrent use.
+// Renew reports whether the key or token is still good, and takes new rights after a reload of the
+// key file. It is not safe for concurrent use.
 func (p *Pass) Renew() bool {
 	if p.keys == nil {
 		return true

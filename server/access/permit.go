@@ -35,8 +35,8 @@ func (a *Access) named(player string) error {
 // errWhole refuses a request about more than the access includes.
 var errWhole = errors.New("it is about the whole server, or the whole catalog, and the key is restricted to a part")
 
-// permits says what each request of the contract needs. The server does not start with an RPC whose
-// request is missing here.
+// permits says what each request of the contract needs. A server does not start if one is missing
+// here.
 var permits = map[protoreflect.FullName]func(*Access, proto.Message) error{}
 
 // Known reports whether permits has a request.
@@ -110,8 +110,8 @@ func init() {
 	}
 }
 
-// rights are what each command of the contract needs, by the type of its message: the right with its
-// name, or the right to everything.
+// rights are what each command needs, by the type of its message: the right with its name, or that
+// to everything.
 var rights = map[reflect.Type]commands{}
 
 // Permit returns why the access does not allow a request, or nil.
@@ -183,8 +183,8 @@ func (a *Access) checkEvents(pool, player string) error {
 	return a.check(need{"", canRead, pool, player})
 }
 
-// checkCommand checks a command: a request of its own, or one of a batch. A command of another kind
-// needs the right to everything.
+// checkCommand checks a command, alone or of a batch. One of another kind needs the right to
+// everything.
 func (a *Access) checkCommand(field, id string, m proto.Message) error {
 	in := field
 	if in != "" {

@@ -32,16 +32,16 @@ const (
 	// maxJWKS bounds a set of an issuer's keys, in bytes, and maxIssuerKeys in number.
 	maxJWKS       = 1 << 20
 	maxIssuerKeys = 64
-	// jwksAge is how long a set that came from a URL is used before it is asked for again, and
-	// jwksPause the least time between two attempts.
+	// jwksAge is after how long a set from a URL is fetched again, jwksPause the least time between
+	// attempts.
 	jwksAge   = 10 * time.Minute
 	jwksPause = 30 * time.Second
 	// tokenLeeway is how far the issuer's clock may be from the server's.
 	tokenLeeway = 30 * time.Second
 )
 
-// tokenAlgorithms are those that a key file may allow. Secrets that are shared with the issuer
-// (HS256) are not among them: with such a secret, the server could make tokens too.
+// tokenAlgorithms are those that a key file may allow. HS256 is not among them: with a secret that
+// the issuer shares, the server could make tokens too.
 var tokenAlgorithms = []jose.SignatureAlgorithm{jose.EdDSA, jose.ES256, jose.ES384, jose.ES512,
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512}
 
@@ -164,8 +164,7 @@ func (i *issuer) read(k *Keys) ([]byte, error) {
 func (i *issuer) remote() bool { return strings.Contains(i.where, "://") }
 
 // A Fault says why a key or a token is not good. The operator's log gets all of it. The sender
-// learns only that the secret is not good, unless an issuer signed the token: then its content is
-// theirs.
+// learns only that the secret is not good, and of a token that an issuer signed, why.
 type Fault struct {
 	text string // for the sender
 	Why  string // for the operator's log
@@ -244,16 +243,15 @@ func (i *issuer) checkClaims(c *jwt.Claims, now time.Time) *Fault {
 	case len(c.Subject) > kuji.MaxID:
 		return signed("its sub has %d bytes, and a player's id has at most %d", len(c.Subject), kuji.MaxID)
 	case strings.ContainsRune(c.Subject, utf8.RuneError):
-		// Decoding made U+FFFD of bytes that are not UTF-8, so different subjects would be the same
+		// Decoding made U+FFFD of bytes that are not UTF-8: different subjects would be the same
 		// player.
 		return signed("its sub is not UTF-8")
 	}
 	return nil
 }
 
-// key returns the key with an id, nil if the set has none. It fetches a set from a URL again from
-// time to time, and when an id is unknown. No request waits for that: an issuer publishes a key
-// before signing with it.
+// key returns the key with an id, or nil. It fetches a set from a URL again from time to time, and
+// for an unknown id. No request waits for that: an issuer publishes a key before it signs with it.
 func (i *issuer) key(k *Keys, id string, now time.Time) *jose.JSONWebKey {
 	set := i.keys.Load()
 	var found *jose.JSONWebKey

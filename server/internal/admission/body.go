@@ -16,9 +16,8 @@ import (
 )
 
 const (
-	// RequestCost is what a request takes in addition to a large body: its goroutine, its header, its
-	// connection's or stream's buffers, and the first BodyStep bytes of its body. Measured with an
-	// idle stream of HTTP/2: 13 KB.
+	// RequestCost is what a request takes besides a large body: goroutine, header, buffers, and the
+	// first BodyStep bytes of its body. Measured with an idle stream of HTTP/2: 13 KB.
 	RequestCost = 16 << 10
 	// BodyStep is how much room a body has at first.
 	BodyStep = 4 << 10
@@ -35,8 +34,8 @@ type Body struct {
 	taken int64 // of Gate.Memory, without RequestCost
 }
 
-// Receive reads the body of a request. If it refuses the body, the rest stays with r: net/http
-// reads it to its end or closes the connection, and never takes it for another request.
+// Receive reads the body of a request. The rest of a body that it refuses stays with r: net/http
+// reads it to its end or closes the connection.
 func (g *Gate) Receive(b *Body, r *http.Request, limit int64) *connect.Error {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
@@ -96,15 +95,15 @@ func tooLarge(limit int64) *connect.Error {
 	return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("the request's body is larger than %d bytes, the most for this RPC", limit))
 }
 
-// Kept returns the data for readers that outlive the call. It takes the memory of a small body out
-// of the pool, so that no other body gets it.
+// Kept returns the data for readers that outlive the call, so the memory of a small body leaves the
+// pool.
 func (b *Body) Kept() []byte {
 	b.first = nil
 	return b.Data
 }
 
-// Request returns r with the body that has arrived. r keeps its own: there net/http sees whether
-// another request can follow on the connection.
+// Request returns r with the body that has arrived. r keeps its own, by which net/http reuses the
+// connection.
 func (b *Body) Request(r *http.Request) *http.Request {
 	if b.first == nil {
 		return r
@@ -115,7 +114,7 @@ func (b *Body) Request(r *http.Request) *http.Request {
 }
 
 // Hurry gives the client of a refused request a moment to send the rest. net/http reads it before
-// or after the answer, and closes the connection if the rest is missing or broken.
+// or after the answer, and closes the connection if it is missing or broken.
 func (g *Gate) Hurry(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 1 && r.Body != nil && r.Body != http.NoBody {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(g.HeaderTimeout)) // not supported: no connection

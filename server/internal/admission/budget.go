@@ -1,6 +1,6 @@
 // Package admission decides whether there is room for a connection, a request, its body, its call
-// and its answer. Budgets limit everything that clients can make the server hold, and each caller
-// has a share of each. Nothing here knows what a request asks for, or what an answer says.
+// and its answer. Each caller has a share of everything that clients can make the server hold.
+// Nothing here knows what a request asks for.
 package admission
 
 import (
@@ -17,17 +17,16 @@ import (
 	"github.com/kuji-dev/kuji/server/access"
 )
 
-// greed limits what one caller may hold: this many times what stays free. So one greedy caller gets
+// greed limits what one caller may hold: this many times what stays free. One greedy caller gets
 // three quarters of a budget, two get three sevenths each, and a newcomer always finds something.
 const greed = 3
 
-// keptForOperators is the part of a budget that only operators may use: one in so many. So
-// operators find a place whatever other callers do.
+// keptForOperators is the part of a budget that only operators may use: one in so many.
 const keptForOperators = 16
 
 // Budget is an amount of something that callers share. If too little is left, a caller is refused
-// or waits. Callers wait for turns first and for work second, and a caller with work needs nothing
-// more. So every wait ends.
+// or waits. Callers wait for turns first and for work second, and with work they need nothing more.
+// So every wait ends.
 type Budget struct {
 	shared bool // callers have shares; otherwise one may take everything
 	total  int64
@@ -48,15 +47,14 @@ type waiter struct {
 	taken chan struct{} // closed when it has its part
 }
 
-// NewBudget returns a budget whose callers wait. It keeps nothing for operators, because every wait
-// ends.
+// NewBudget returns a budget whose callers wait. It keeps nothing for operators: every wait ends.
 func NewBudget(total int64, shared bool) *Budget {
 	return &Budget{shared: shared, total: total, held: make(map[access.Caller]int64),
 		what: "calls of its kind are carried out", whose: "for this key"}
 }
 
-// NewPlaces returns a budget whose callers are refused when too little is left. what says what they
-// hold, as in "connections are busy".
+// NewPlaces returns a budget that refuses callers when too little is left. what is as in
+// "connections are busy".
 func NewPlaces(total int64, shared bool, what string) *Budget {
 	b := NewBudget(total, shared)
 	if b.what = what; shared {
@@ -65,8 +63,8 @@ func NewPlaces(total int64, shared bool, what string) *Budget {
 	return b
 }
 
-// Take takes n for a caller. It takes nothing and returns a refusal if the budget, or the caller's
-// share of it, is used up.
+// Take takes n for a caller, or nothing, with a refusal, if the budget or the caller's share is
+// used up.
 func (b *Budget) Take(who access.Caller, n int64) *connect.Error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -116,8 +114,8 @@ func (b *Budget) hold(who access.Caller, held, n int64) {
 	}
 }
 
-// Wait takes n for a caller as soon as that is possible. n must be at most b.Most. The error is
-// ctx's, and then nothing is taken.
+// Wait takes n, at most b.Most, for a caller as soon as that is possible. With an error, ctx's, it
+// takes nothing.
 func (b *Budget) Wait(ctx context.Context, who access.Caller, n int64) error {
 	w := &waiter{who: who, n: n, taken: make(chan struct{})}
 	b.mu.Lock()
@@ -175,8 +173,8 @@ func (b *Budget) Most() int64 {
 	return max(1, (b.total-b.kept)*greed/(greed+1))
 }
 
-// allows reports whether a caller may take n and then hold that much in all. Of a budget that is
-// counted, everybody may have one. mu must be held.
+// allows reports whether a caller may take n and then hold that much in all. Of places, everybody
+// may have one. mu must be held.
 func (b *Budget) allows(who access.Caller, held, n int64) bool {
 	left := b.total - b.used - n
 	if !who.Operator {
@@ -200,18 +198,17 @@ func (b *Budget) Room(n int64) bool {
 	return b.allows(access.Caller{}, n, n)
 }
 
-// Holdings returns what all callers hold, what one of them holds, the total for callers like this
-// one, and how many callers wait.
+// Holdings returns what all callers hold, what one holds, the total for callers like this one, and
+// how many wait.
 func (b *Budget) Holdings(who access.Caller) (used, mine, total int64, waiting int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.used, b.held[who], b.limit(who), b.queue.Len()
 }
 
-// Crowd is the requests without a key: for health, and those that are refused. It has a number of
-// places. A newcomer to a full crowd gets the place of the oldest request, which is cut off. Honest
-// requests take a moment, so the oldest is one that dawdles. This keeps health reachable whatever
-// strangers do.
+// Crowd is the requests without a key: for health, and those that are refused. A newcomer to a full
+// crowd gets the place of the oldest request, which is cut off: honest ones take a moment. So
+// health stays reachable.
 type Crowd struct {
 	mu     sync.Mutex
 	Places int

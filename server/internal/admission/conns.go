@@ -12,12 +12,12 @@ import (
 )
 
 // Conns is the server's open connections. A newcomer always finds room: it gets the place of a
-// connection that waits for its client. Only connections that answer requests with keys keep their
-// place, and these are three quarters at most.
+// connection that waits for its client. Only those that answer requests with keys keep their place:
+// three quarters at most.
 //
 // A connection belongs to strangers until a request on it presents a key, and then to that key. The
-// newcomer takes the place of the owner with the most connections, and there of the connection that
-// has waited longest. So an owner with few connections loses none to one with many.
+// newcomer takes the place of the owner with the most connections, and there of the one that has
+// waited longest. So an owner with few connections loses none to one with many.
 type Conns struct {
 	limit func() int // the most connections, at the moment
 
@@ -56,8 +56,8 @@ type listener struct {
 	all *Conns
 }
 
-// Accept makes room before anybody else sees the connection, so that at most one descriptor more
-// than the limit is ever open.
+// Accept makes room before anybody else sees the connection: at most one descriptor more than the
+// limit is open.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		nc, err := l.Listener.Accept()
@@ -91,8 +91,7 @@ func (s *Conns) add(nc net.Conn) *Conn {
 	return c
 }
 
-// victim returns the connection whose place a newcomer gets, nil if none has to give its place. mu
-// must be held.
+// victim returns the connection whose place a newcomer gets, or nil. mu must be held.
 func (s *Conns) victim() *Conn {
 	var from *owner
 	for _, o := range s.by {
@@ -160,7 +159,7 @@ func (c *Conn) Close() error {
 }
 
 // CloseWrite ends the writing side. net/http does so before it closes a connection on which the
-// client still sends, so that the client gets to read the answer.
+// client still sends: the client gets to read the answer.
 func (c *Conn) CloseWrite() error {
 	if under, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return under.CloseWrite()
@@ -169,7 +168,7 @@ func (c *Conn) CloseWrite() error {
 }
 
 // Begin says that a request with a key is being answered on a connection, which keeps its place
-// until End is called. It refuses a key that has its share of busy connections already.
+// until End. It refuses a key that has its share of busy connections.
 func (s *Conns) Begin(c *Conn, who access.Caller) (refusal *connect.Error) {
 	s.locked(c, func() {
 		if c.calls == 0 {
@@ -217,8 +216,8 @@ func (s *Conns) Trusts(c *Conn) (trusted bool) {
 	return trusted
 }
 
-// Distrust says that a bad credential came on a connection: it belongs to strangers again, unless
-// requests are being answered on it.
+// Distrust says that a bad credential came on a connection: it is strangers' again, unless it
+// answers requests.
 func (s *Conns) Distrust(c *Conn) {
 	s.locked(c, func() {
 		if c.calls == 0 && c.owner != nil && c.owner.who != access.Stranger {
@@ -229,8 +228,7 @@ func (s *Conns) Distrust(c *Conn) {
 	})
 }
 
-// Touch says that a request without a key arrived on a connection: it has not waited long, but it
-// keeps no place.
+// Touch says that a request without a key arrived on a connection, which has not waited long then.
 func (s *Conns) Touch(c *Conn) {
 	s.locked(c, func() {
 		if c.place != nil {

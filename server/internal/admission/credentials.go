@@ -14,9 +14,8 @@ import (
 
 // Checking a player's token takes far longer than looking up a key, and a stranger who sends bad
 // tokens holds nothing that could be shared out. So tokens are checked in turns, a few at a time,
-// unless the last credential on the connection was good. Addresses share the turns, and the places
-// in the queue, as keys share what they hold. So an address that sends many bad tokens delays only
-// itself.
+// unless the last credential on the connection was good. Addresses share the turns and the queue:
+// one that sends many delays only itself.
 
 const (
 	// checksAtOnce is how many tokens of strangers are checked at a time.
@@ -25,8 +24,8 @@ const (
 	tokensWaiting = 1024
 )
 
-// NewTokens returns the places of tokens that wait to be checked, and NewChecks the turns of those
-// that are checked.
+// NewTokens returns the places of tokens that wait to be checked, and NewChecks the turns to check
+// them.
 func NewTokens() *Budget {
 	b := NewPlaces(tokensWaiting, true, "tokens wait to be checked")
 	b.kept, b.whose = 0, "from this address" // no address is an operator's
@@ -36,7 +35,7 @@ func NewTokens() *Budget {
 func NewChecks() *Budget { return NewBudget(checksAtOnce, true) }
 
 // Find returns the access that a key or a token gives, or a refusal that begins with text. c is the
-// connection that it came on, nil if that is none of the server's; peer is the client's address.
+// connection that it came on, nil: none of the server's. peer is the client's address.
 func (g *Gate) Find(ctx context.Context, keys *access.Keys, c *Conn, peer, secret, text string) (*access.Access, *connect.Error) {
 	if a := keys.ByKey(secret); a != nil {
 		return a, nil

@@ -7,19 +7,19 @@ import (
 	"github.com/kuji-dev/kuji"
 )
 
-// Realms and connections share the limit on open files (RLIMIT_NOFILE). Without a descriptor, a log
-// cannot go on, and the commands of its realm wait.
+// Realms and connections share the limit on open files. Without a descriptor, a log stops and its
+// realm waits.
 const (
 	// spareDescriptors are for the process and the engine: standard streams, the listener, the
-	// poller, the lock, profiles, key files and certificates that are read again, and connections
-	// that are accepted only to be closed.
+	// poller, the lock, profiles, keys and certificates, and connections that are accepted only to
+	// be closed.
 	spareDescriptors = 64
 	// realmDescriptors are for one realm: the log's directory, its segment and the next one, a
 	// segment that is read, a snapshot that is written and one that is read, the seeds, and a
 	// directory that is synced.
 	realmDescriptors = 8
-	// historyDescriptors are for the history of one realm: a database file, its journal and its index
-	// for each of five connections, and a segment that is read.
+	// historyDescriptors are for the history of one realm: a database file, its journal and its
+	// index for each of five connections, and a segment that is read.
 	historyDescriptors = 16
 	// leastConnections is how many connections a server must be able to have.
 	leastConnections = 16
@@ -40,8 +40,8 @@ func (d *Descriptors) perRealm() int {
 	return realmDescriptors
 }
 
-// Limit returns how many connections a process that may open so many files can have, next to so many
-// realms. files is 0 if there is no limit.
+// Limit returns how many connections a process that may open so many files (0: any number) can
+// have, next to so many realms.
 func (d *Descriptors) Limit(files uint64, realms int) int {
 	reserve := uint64(spareDescriptors + realms*d.perRealm())
 	if files == 0 {
@@ -53,8 +53,8 @@ func (d *Descriptors) Limit(files uint64, realms int) int {
 // Connections returns how many connections the server can have at the moment.
 func (d *Descriptors) Connections() int { return d.Limit(openFiles(), d.Realms()) }
 
-// Check fails if the process may not open enough files. It logs if there will be fewer connections
-// than configured.
+// Check fails if the process may not open enough files. It logs if connections will be fewer than
+// configured.
 func (d *Descriptors) Check(log *slog.Logger) error {
 	files, realms := openFiles(), d.Realms()
 	got := d.Limit(files, realms)

@@ -4,8 +4,8 @@ package admission
 
 import "syscall"
 
-// openFiles returns how many files the process may have open, 0 if that is unknown. Go raises the
-// limit at start to the highest that the system allows.
+// openFiles returns how many files the process may have open, 0 if that is unknown. Go has raised
+// the limit.
 func openFiles() uint64 {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {

@@ -15,8 +15,8 @@ type Ends struct {
 	writing Watch
 }
 
-// Open replaces the timeouts of the whole call by one for each Send. Close must be called before
-// the handler returns.
+// Open replaces the timeouts of the whole call by one for each Send. Call Close before the handler
+// returns.
 func (e *Ends) Open(w http.ResponseWriter, send time.Duration) error {
 	c := http.NewResponseController(w)
 	if err := errors.Join(c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{})); err != nil {

@@ -60,17 +60,15 @@ func (g *Gate) Busy() bool {
 	return !g.Calls.Room(1) || !g.Memory.Room(RequestCost) || !g.Conns.Busy.Room(1)
 }
 
-// A small request can ask for much: 50 bytes can ask for a thousand outcomes, or for ten thousand
-// entries of a pool. So a call takes the memory of its results and its answer from a budget before
-// it is carried out, and gives it back when the answer is sent.
-//
-// A call takes once. Then it needs nothing more to end, so every wait ends.
+// A small request can ask for much: 50 bytes for a thousand outcomes, or ten thousand entries of a
+// pool. So a call takes the memory of its results and its answer before it is carried out, once,
+// and gives it back when the answer is sent. Then it needs nothing more to end, so every wait ends.
 
 // SmallWork is what each call may take outside the budget, in bytes. The number of calls bounds it.
 const SmallWork = 64 << 10
 
-// TakeWork waits until n bytes are left for a caller, and takes them. If n is more than a caller
-// can have, it takes the most. It returns what GiveWork must give back. The error is ctx's.
+// TakeWork waits until n bytes, or the most that a caller can have, are left for a caller, and
+// takes them. It returns what GiveWork must give back. The error is ctx's.
 func (g *Gate) TakeWork(ctx context.Context, who access.Caller, n int64) (taken int64, err error) {
 	if n <= SmallWork {
 		return 0, nil

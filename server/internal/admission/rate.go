@@ -15,8 +15,8 @@ import (
 	"github.com/kuji-dev/kuji/server/access"
 )
 
-// Rates limits how often callers ask. A caller may ask for one second's worth at once, and then at
-// its rate. A batch may be larger than that: the caller then waits longer before the next request.
+// Rates limits how often callers ask: one second's worth at once, and then at their rate. A batch
+// may be larger: its caller waits longer before the next request.
 type Rates struct {
 	Now func() time.Time
 

@@ -17,8 +17,8 @@ const backupBytes = 256 << 10
 
 var errBackupDraining = &kuji.Error{Code: kuji.CodeClosed, Message: "the server is shutting down: go on with the backup later"}
 
-// backupStream is one Backup call. While the client takes nothing, the stream waits, and ends after
-// the time to write: a backup keeps the realm from trimming its log.
+// backupStream is one Backup call. A client that takes nothing ends it after the time to write: a
+// backup keeps the realm from trimming its log.
 type backupStream struct {
 	send func(*kujiv1.BackupResponse) error
 	ends admission.Ends

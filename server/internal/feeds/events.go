@@ -1,6 +1,5 @@
-// Package feeds sends streams out of a realm: its events as they happen, and backups. A reader that
-// is slow waits alone: no realm waits for it. What happened long ago, and which events a key may
-// see, other rooms decide.
+// Package feeds sends streams out of a realm: its events as they happen, and backups. A slow reader
+// waits alone. Old events, and which ones a key may see, are the business of other rooms.
 package feeds
 
 import (
@@ -208,8 +207,8 @@ type Filter struct {
 	Bare         bool   // without who asked and why
 }
 
-// Keep reports whether a record is wanted. It removes parts that are not, such as the members of a
-// group about other players.
+// Keep reports whether a record is wanted. It removes what is not, such as members of a group about
+// other players.
 func (f *Filter) Keep(rec *kuji.Record) bool {
 	if f.Bare {
 		rec.By, rec.Reason, rec.Metadata = "", "", ""

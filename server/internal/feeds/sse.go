@@ -18,8 +18,8 @@ import (
 
 // Server-sent events are StreamEvents for browsers: a GET whose query is the request, and an answer
 // that EventSource reads. An event's data is an Event as JSON. The id after the events of a message
-// is the message's next. A browser that lost the connection sends the last id as Last-Event-ID, and
-// so continues where it was.
+// is the message's next, which a browser that lost the connection sends as Last-Event-ID, to
+// continue there.
 //
 // https://html.spec.whatwg.org/multipage/server-sent-events.html
 
@@ -29,8 +29,8 @@ const Path = "/events"
 // retryMillis is how long a browser waits before it connects again.
 const retryMillis = 2000
 
-// TokenParameter is where EventSource, which sets no headers, has a player's token: see RFC 6750,
-// section 2.3. A key is not taken from there, because addresses end up in logs.
+// TokenParameter is where EventSource, which sets no headers, has a player's token (RFC 6750, 2.3).
+// It takes no key: addresses end up in logs.
 const TokenParameter = "access_token"
 
 // Asked reads what a browser asks for.

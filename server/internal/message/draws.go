@@ -22,8 +22,8 @@ type Draws struct {
 	Size     int64 // in memory, with its results and its answer
 }
 
-// keptBatch is the largest batch whose memory is kept for the next, in bytes. A batch of a thousand
-// draws is smaller.
+// keptBatch is the largest batch whose memory is kept for the next, in bytes: more than one of a
+// thousand draws.
 const keptBatch = 4 << 20
 
 // Clear empties the batch. It keeps the memory of lists, not of what they refer to.

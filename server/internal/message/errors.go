@@ -15,10 +15,8 @@ import (
 )
 
 // This file is the only place where errors become answers. docs/reference/api.md has the same
-// tables for clients; a test compares them.
-//
-// The codes follow one rule, so that a client's standard retry policy does the right thing:
-// unavailable means that it is safe to send the same request again. No other code that retry
+// tables for clients; a test compares them. The codes suit a client's standard retry policy:
+// unavailable means that it is safe to send the same request again, and no other code that retry
 // policies react to is used.
 
 // Answer is what an engine code becomes.
@@ -49,8 +47,8 @@ var Answers = map[kuji.Code]Answer{
 // ErrPanic is all that a client learns about a panic.
 var ErrPanic = errors.New("internal error")
 
-// Error translates an error from a handler that is none of Connect's. request is the decoded request,
-// nil for a stream. In a cluster, another server takes over what a failed realm does.
+// Error translates an error from a handler that is none of Connect's. request is nil for a stream.
+// In a cluster, another server takes over what a failed realm does.
 func Error(err error, request any, cluster bool) *connect.Error {
 	if s, ok := errors.AsType[interface {
 		error
@@ -82,8 +80,8 @@ func Error(err error, request any, cluster bool) *connect.Error {
 	return contract.Refused(connect.CodeInternal, kujiv1.Reason_REASON_INTERNAL, ErrPanic)
 }
 
-// repeatable reports whether a request can be sent again safely: all its commands have request
-// ids, or it has no commands.
+// repeatable reports whether a request can be sent again safely: no command in it lacks a request
+// id.
 func repeatable(request any) bool {
 	switch r := request.(type) {
 	case interface{ Repeatable() bool }: // an error of a stream
@@ -109,9 +107,9 @@ func fieldOf(e *kuji.Error) string {
 	return e.Field
 }
 
-// Machine reports whether the cause of an engine error lies in the machine. Such a cause may name
-// files of the server or hold a stack, so it is only for the log. Clients get the text before it,
-// which names the realm.
+// Machine reports whether the cause of an engine error lies in the machine. It may name files of
+// the server or hold a stack, so it is only for the log. Clients get the text before it, which
+// names the realm.
 func Machine(e *kuji.Error) bool {
 	switch e.Code {
 	case kuji.CodeFailed, kuji.CodeCorrupt, kuji.CodeLocked:
@@ -123,7 +121,7 @@ func Machine(e *kuji.Error) bool {
 }
 
 // Text returns the text of an engine error for clients, without the prefix that Connect's code
-// already gives.
+// gives.
 func Text(e *kuji.Error) string {
 	var parts []string
 	if e.Field != "" {

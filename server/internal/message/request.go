@@ -12,8 +12,8 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// Request translates a command for the engine: of a batch, of a group, or a request of its own. What the
-// engine does not know becomes nil, and the engine refuses it.
+// Request translates a command for the engine: of a batch, of a group, or a request of its own.
+// What the engine does not know becomes nil, and the engine refuses it.
 func Request(id string, m proto.Message, note kuji.Note) kuji.Request {
 	switch m := m.(type) {
 	case drawMessage:
@@ -87,8 +87,7 @@ func stacks(all []*kujiv1.Stack) []kuji.Stack {
 	return out
 }
 
-// What results and answers take in memory, in bytes, if rewards have two items. TestWork measures
-// it.
+// What results and answers take in memory, in bytes, if rewards have two items: see TestWork.
 const (
 	CommandBytes = 3072 // a command of a batch, or a member of a group
 	drawBytes    = 1024 // a draw of a stream
@@ -130,7 +129,8 @@ func Outcomes(m proto.Message) (n int64) {
 	return n
 }
 
-// asked returns how many outcomes a count asks for. A draw with one that is too large is refused: none.
+// asked returns how many outcomes a count asks for. A draw with one that is too large is refused:
+// none.
 func asked(count uint32) int64 {
 	if count > kuji.MaxDrawCount {
 		return 0

@@ -1,5 +1,5 @@
 // Package message translates between the messages of the API's contract and what the engine takes
-// and gives. It asks the engine for nothing, and decides nothing: it knows how each thing is said.
+// and gives. It asks the engine for nothing, and decides nothing.
 package message
 
 import (
@@ -12,8 +12,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// Status returns the contract's number of a status: one higher, because its zero means
-// unspecified.
+// Status returns the contract's number of a status: one higher, because its zero means unspecified.
 func Status(st kuji.Status) kujiv1.Status {
 	if st == kuji.Refused {
 		return kujiv1.Status_STATUS_REFUSED

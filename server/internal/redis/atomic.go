@@ -12,9 +12,9 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/admission"
 )
 
-// MULTI, commands and EXEC are one Atomic of the API: whole or not at all. Until EXEC nothing is
-// carried out; the commands wait in the connection. The Atomic's request id is the ID of one of its
-// commands, because clients send MULTI and EXEC by themselves, without arguments.
+// MULTI, commands and EXEC are one Atomic of the API. Until EXEC the commands wait in the
+// connection. The Atomic's request id is the ID of one of them, because clients send MULTI and EXEC
+// without arguments.
 
 // memberCost is what a command that waits takes in addition to its bytes.
 const memberCost = 512

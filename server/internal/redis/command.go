@@ -19,8 +19,8 @@ import (
 	"github.com/kuji-dev/kuji/server/access"
 )
 
-// command is what the server knows of a command. One of command, read and answer is set,
-// except for EXEC, which carries out the commands before it.
+// command is what the server knows of a command. It has one of command, read and answer, except for
+// EXEC.
 type command struct {
 	name        string
 	usage       string // its arguments
@@ -33,7 +33,8 @@ type command struct {
 	answer      func(c *conn, a *arguments)                    // of a command about the connection
 }
 
-// commands is all commands. Those for the engine that change something are the contract's: see words.go.
+// commands is all commands. Those for the engine that change something are the contract's: see
+// words.go.
 func commands() []*command {
 	return append(engineCommands(), []*command{
 		{name: "MULTI", summary: "Begin a group: what follows waits for EXEC.", answer: answerMulti},
@@ -453,8 +454,8 @@ func (cmd *command) writeDocs(w *resp) {
 	w.texts("summary", strings.TrimSpace(cmd.usage+" - "+cmd.summary), "since", "1.0.0", "group", "generic")
 }
 
-// writeInfo writes a command's name, arity, flags and places of keys. There are no keys in the
-// sense of Redis: no client must spread the commands over nodes by them.
+// writeInfo writes a command's name, arity, flags and keys: none, for no client must spread
+// commands over nodes.
 func (cmd *command) writeInfo(w *resp) {
 	w.List(6)
 	w.Text(strings.ToLower(cmd.name))

@@ -31,8 +31,8 @@ type inbox struct {
 }
 
 // receive waits for a whole command, and takes all that have arrived with it. If the buffer is full
-// and ends within a command, the client has sent more together, and receive reads that too, as far
-// as there is room. Otherwise half a command delays no whole one.
+// and ends within a command, the client has sent more together: receive reads that too, as far as
+// there is room.
 func (in *inbox) receive() error {
 	in.compact()
 	for {

@@ -16,8 +16,8 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/message"
 )
 
-// answersAtOnce is how many bytes of answers are sent at the latest, although more of the pipeline
-// follow.
+// answersAtOnce is how many bytes of answers are sent at the latest, though more of the pipeline
+// follows.
 const answersAtOnce = 64 << 10
 
 // pipeline is what a connection has begun of the commands that arrived together.
@@ -85,8 +85,8 @@ func (c *conn) answer() {
 }
 
 // enter takes, once, what a pipeline needs before the engine is asked: a part of its key's rate, a
-// busy connection, memory and a call. A pipeline larger than a single command can be takes turns
-// with others, as a Batch does.
+// busy connection, memory and a call. One larger than a single command can be takes turns, as a
+// Batch does.
 func (c *conn) enter() error {
 	if c.entered == nil && c.refusal == nil {
 		c.refusal = c.tryEnter()
@@ -117,8 +117,8 @@ func (c *conn) tryEnter() error {
 	return nil
 }
 
-// takeTurn waits for the pipeline's turn among the large ones. First it sends the answers that are
-// ready: a caller that waits for a turn holds no work.
+// takeTurn waits for the turn of a large pipeline. It sends the answers first: who waits for a turn
+// holds no work.
 func (c *conn) takeTurn() error {
 	if c.turn {
 		return nil
@@ -249,8 +249,8 @@ func (c *conn) flush() {
 	r.clear()
 }
 
-// writeResult writes how a command that was carried out ended. The answer to EXEC is a result for
-// each of its commands, with the receipt of all.
+// writeResult writes how a command ended. EXEC's answer is a result for each command, with the
+// receipt of all.
 func (c *conn) writeResult(one Command, res *kujiv1.Result) kujiv1.Status {
 	if _, atomic := one.Message.(*kujiv1.Atomic); !atomic {
 		c.write(res)
@@ -297,8 +297,8 @@ func (r *run) clear() {
 	*r = run{slots: r.slots[:0], commands: r.commands[:0], answers: r.answers[:0]}
 }
 
-// Kind is the first word of an error with a reason. It is the reason in one word, unless Redis has
-// another one for it.
+// Kind is the first word of an error with a reason: the reason, unless Redis has another word for
+// it.
 func Kind(reason kujiv1.Reason) string {
 	switch reason {
 	case kujiv1.Reason_REASON_UNAUTHENTICATED:

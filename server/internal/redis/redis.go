@@ -1,6 +1,6 @@
 // Package redis speaks the Redis protocol with clients. It reads commands, gathers them in runs and
-// writes the replies; a [Backend] carries them out. Nothing here knows what a command does, who
-// leads a realm, or what else the server speaks.
+// writes the replies; a [Backend] carries them out. Nothing here knows what a command does or who
+// leads a realm.
 package redis
 
 import (
@@ -34,8 +34,8 @@ import (
 // Commands become messages of the API, and the same permits, rates, budgets and handlers apply.
 // docs/reference/redis.md is what clients read.
 
-// Buffer is the room for commands that each connection has, in bytes. Before AUTH it gets no
-// more. The longest token fits.
+// Buffer is the room for commands of each connection, and the most before AUTH, in bytes. The
+// longest token fits.
 const Buffer = access.MaxTokenBytes + 512
 
 // keptAnswers is how much memory for answers an idle connection keeps, in bytes.
@@ -46,14 +46,15 @@ const maxTries = 16
 
 // Backend answers commands.
 type Backend interface {
-	// Do carries out commands that the client may send. It fills in an answer for each, or returns one
-	// error for all.
+	// Do carries out commands that the client may send. It fills in an answer for each, or fails
+	// for all.
 	Do(ctx context.Context, c *Client, realm string, all []Command, answers []Answer) error
 	// Read answers a request that reads: GetPlayer, GetPool or GetOdds.
 	Read(ctx context.Context, c *Client, realm string, request proto.Message) (proto.Message, error)
 	// CheckRealm fails if it is known that a realm does not exist.
 	CheckRealm(realm string) error
-	// Error returns an error as the API says it. request is the command or the request; it may be nil.
+	// Error returns an error as the API says it. request is the command or the request; it may be
+	// nil.
 	Error(err error, request any) *connect.Error
 	// Ended counts and logs a command.
 	Ended(c *Client, e *Ended)
@@ -224,8 +225,8 @@ func (s *Server) Len() int {
 	return len(s.all)
 }
 
-// Shutdown ends each connection once what it has received whole is answered. Stopping has
-// ended. If ctx ends first, it cuts them.
+// Shutdown ends each connection once what it has received whole is answered. If ctx ends first, it
+// cuts them.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.each(func(c *conn) { _ = c.link.nc.SetReadDeadline(time.Unix(1, 0)) }) // it may be closed
 	done := make(chan struct{})

@@ -11,8 +11,8 @@ import (
 )
 
 // RESP is what Redis clients and the server send each other. A command is an array of bulk strings,
-// such as *2\r\n$4\r\nECHO\r\n$2\r\nhi\r\n. Redis also takes commands in a line of plain text; they are
-// refused, and with them HTTP, which a web page could make a browser send.
+// such as *2\r\n$4\r\nECHO\r\n$2\r\nhi\r\n. Commands in a line of plain text are refused, and with
+// them HTTP, which a web page could make a browser send.
 //
 // https://redis.io/docs/latest/develop/reference/protocol-spec/
 
@@ -24,8 +24,8 @@ const (
 )
 
 // ParseCommand reads the command at the beginning of b into words, which share b's memory. n is its
-// length in bytes, 0 if b ends before the command does. It refuses a command of more than limit
-// bytes as soon as a length says so. It takes no memory but for words.
+// length in bytes, 0 if b ends before. It refuses a command of more than limit bytes as soon as a
+// length says so.
 func ParseCommand(b []byte, limit int, words [][]byte) (_ [][]byte, n int, err error) {
 	words = words[:0]
 	count, at, err := parseLength(b, 0, '*')
@@ -55,8 +55,8 @@ func ParseCommand(b []byte, limit int, words [][]byte) (_ [][]byte, n int, err e
 	return words, at, nil
 }
 
-// parseLength reads a line that begins at a place in b: kind, digits, CR LF. next is the place
-// after it, 0 if b ends before.
+// parseLength reads the line at a place in b: kind, digits, CR LF. next is the place after it, 0 if
+// b ends before.
 func parseLength(b []byte, at int, kind byte) (length, next int, err error) {
 	if at == len(b) {
 		return 0, 0, nil
