@@ -12,8 +12,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
-// Limits of a request. A request beyond one of them is malformed: it gets CodeInvalid and is not
-// logged.
+// Limits of a request. One beyond them is malformed: it gets CodeInvalid and is not logged.
 const (
 	// MaxID is the longest request id and the longest player id, in bytes.
 	MaxID = 64
@@ -58,23 +57,21 @@ const (
 type Stack = catalog.Stack
 
 // Request is one of [Draw], [Redeem], [Register], [Grant], [Consume], [Transfer], [Atomic],
-// [SetTrack] and [SetLimit], or a pointer to one. The set is closed. A call reads its request before it returns and
-// does not keep it: the caller may reuse the memory.
+// [SetTrack] and [SetLimit], or a pointer to one. The set is closed. A call reads its request before
+// it returns and does not keep it: the caller may reuse the memory.
 //
 // ID is the request id. The client chooses it; it has at most MaxID bytes. The same id with the
 // same arguments returns the first result for as long as the catalog's idempotency window
 // remembers it. With other arguments it gets [CodeIDReused]. No id is forgotten before the age
 // that the catalog declares: while the window is full, a new id gets [CodeOverloaded]. If the
 // catalog wants ids that carry their time, see [NewID], one that may have been forgotten gets
-// [CodeTooOld]. Without an ID there is no such protection: the request is carried out every time it
-// is sent.
+// [CodeTooOld]. A request without an ID is carried out every time it is sent.
 type Request interface {
 	// fill copies the request into cmd, which is zero. What w holds is memory for members.
 	fill(w *work, cmd *rules.Command) error
 }
 
-// Draw takes Count outcomes from a pool for a player. Price, limits and grants are part of it: all
-// of it happens, or nothing.
+// Draw takes Count outcomes from a pool for a player, with price, limits and grants, or fails whole.
 type Draw struct {
 	ID     string
 	Player string // at most MaxID bytes; with the first of these a player gets the catalog's starting grants
@@ -91,8 +88,7 @@ type Draw struct {
 // of an Atomic, which changes nothing when it fails.
 //
 // Case, spaces, hyphens, dots, underscores and other forms of the same letters (NFKC) make no
-// difference in a code. No log has it: an event holds the place of the code in its list, and the
-// beginning of a SHA-256.
+// difference in a code. No log has it, only its place in its list and the start of a SHA-256.
 type Redeem struct {
 	ID     string
 	Player string
@@ -145,9 +141,8 @@ type Transfer struct {
 // or pay with what its Draws give, and no pool's condition sees that; the conditions and the luck of
 // entries do. The first member that fails undoes them all.
 //
-// Whether a group or a single Draw succeeds is decided before any outcome is chosen and does not
-// depend on the outcomes. Nobody can undo an unwelcome draw, price and all, by making the group
-// around it fail.
+// Whether a group or a single Draw succeeds does not depend on the outcomes, which are chosen after.
+// Nobody can undo an unwelcome draw by making the group around it fail.
 type Atomic struct {
 	ID      string
 	Members []Request // 1 to MaxAtomic
@@ -172,8 +167,7 @@ func (n Note) note() *rules.Note {
 }
 
 // SetTrack gives a player's track a value, by hand: to make good a fault, or to carry a count over.
-// It is for administrators. Who asked and why is kept in the log. It cannot be a member of an
-// Atomic.
+// It is for administrators. The log keeps who asked and why. It cannot be a member of an Atomic.
 type SetTrack struct {
 	ID     string
 	Player string

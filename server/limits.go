@@ -10,8 +10,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/contract"
 )
 
-// Limits of the contract, which no option changes. For ids, items and members see the constants of
-// package kuji.
+// Limits of the contract, which no option changes. Package kuji has those of ids, items and members.
 const (
 	// MaxPage is the most entries or items in one answer.
 	MaxPage = 10_000
@@ -23,8 +22,7 @@ const (
 	MaxDepth = 16
 	// MaxBatchOutcomes is the most outcomes of all draws in one Batch, or in one batch of a stream.
 	MaxBatchOutcomes = 100_000
-	// MaxMessages is the most messages in one request: commands, what each asks for, members,
-	// items.
+	// MaxMessages is the most messages in one request: commands, what they ask for, members, items.
 	MaxMessages = 100_000
 	// catalogSlack is what a catalog's request may contain in addition to the YAML, in bytes.
 	catalogSlack = 64 << 10
@@ -48,30 +46,25 @@ type Limits struct {
 	CatalogBytes int
 	// HeaderBytes is the largest request header. net/http allows about 4 KiB more. Default: 16 KiB.
 	HeaderBytes int
-	// HeaderTimeout is how long a client may take to send a header or to answer an HTTP/2 ping.
-	// Default: 5 s.
+	// HeaderTimeout is the time to send a header or to answer an HTTP/2 ping. Default: 5 s.
 	HeaderTimeout time.Duration
-	// ReadTimeout is how long a client may take to send a whole request that is no stream. Default:
-	// 30 s.
+	// ReadTimeout is the time to send a whole request that is no stream. Default: 30 s.
 	ReadTimeout time.Duration
 	// WriteTimeout is the time from a request's header to the end of its answer; in a stream, how
 	// long a client may take to read one answer. Default: 60 s.
 	WriteTimeout time.Duration
-	// IdleTimeout is how long a connection may be idle, and a stream without a complete batch.
-	// Default: 2 min.
+	// IdleTimeout is how long a connection may be idle, a stream without a batch. Default: 2 min.
 	IdleTimeout time.Duration
 	// Streams is the most calls at a time on one HTTP/2 connection. Default: 256.
 	Streams int
 	// Connections is the most connections at a time, fewer if the process may not open so many
-	// files. One more replaces the one that has waited longest for its client, or is closed if none
-	// has. Default: 16384.
+	// files. One more replaces the one that has waited longest, if any does. Default: 16384.
 	Connections int
 	// RequestMemory is the most memory that requests may take, in bytes: their bodies until the
 	// call is answered, and 16 KiB for each request. Any more get unavailable at once. At least
 	// twice the largest message. Default: 256 MiB.
 	RequestMemory int
-	// InFlight is the most calls at a time that have arrived. Any more get unavailable at once.
-	// Default: 4096.
+	// InFlight is the most calls at a time. Any more get unavailable at once. Default: 4096.
 	InFlight int
 	// BulkInFlight is the most Atomic, Batch, ImportCodes and ExportCatalog calls that are carried
 	// out at a time. More of them wait, and count for InFlight. A decoded request takes at most

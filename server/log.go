@@ -74,12 +74,10 @@ type journal struct {
 	failures rate.Sometimes // lines about failed realms
 }
 
-// failedEvery is the least time between two lines about failed realms: each call to one gets the
-// error.
+// failedEvery is the least time between two lines about failed realms: each call gets the error.
 const failedEvery = 10 * time.Second
 
-// answer translates an error for a client, and logs what an operator must know. request is nil for
-// a stream.
+// answer translates an error for a client, and logs what an operator must know.
 func (j *journal) answer(err error, request any) *connect.Error {
 	ke, ok := errors.AsType[*kuji.Error](err)
 	if ce, is := errors.AsType[*connect.Error](err); is {
@@ -124,8 +122,7 @@ func (j *journal) logSlow(c *call, realm, code string, took time.Duration) {
 	j.write(slog.LevelWarn, "slow request", &j.slow, c, realm, code, slog.Float64("seconds", took.Seconds()))
 }
 
-// logRefused logs a call that was not carried out, unless its client gave up, or it is a stream
-// with answers.
+// logRefused logs a call that was not carried out, unless its client gave up, or has answers.
 func (j *journal) logRefused(c *call) {
 	if c.code == connect.CodeCanceled || c.code == connect.CodeDeadlineExceeded || c.messages > 0 || !j.log.Enabled(context.Background(), slog.LevelInfo) {
 		return

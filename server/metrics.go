@@ -115,8 +115,7 @@ func (m *rpcMetrics) done(code string, d time.Duration) {
 	m.requests.WithLabelValues(m.rpc, code).Inc()
 }
 
-// sampler takes a sample. Labels are names and values in turn. A name that ends in _total is a
-// counter's.
+// sampler takes a sample. Labels are names and values in turn. A counter's name ends in _total.
 type sampler func(name, help string, value float64, labels ...string)
 
 // A collector hands over all that it has to say, at each scrape.
@@ -231,8 +230,7 @@ func addStats(add func(name, help string, value float64), s *kuji.Stats) {
 // first realms by name, and their pools in the order of their catalogs.
 const MaxPoolMetrics = 1000
 
-// poolSamples are those of pools, at most so many. They wait for nothing: what they say may be lost
-// in a crash.
+// poolSamples are those of pools, at most so many. What they say may still be lost in a crash.
 func poolSamples(realms *realms, most int) collector {
 	return func(sample sampler) {
 		room := most

@@ -39,8 +39,7 @@ func newRedisBackend(c *commands, s *shares, j *journal, m *metrics) *redisBacke
 }
 
 // answer has this server answer, or the one that leads the realm, also if the realm stops before
-// anything has happened here. To another server it is a call of the API with the client's key: see
-// [Cluster].
+// anything has happened here. Another one gets a call of the API: see [Cluster].
 func (b *redisBackend) answer(ctx context.Context, c *redis.Client, realm string, here func() error, there func(kujiv1connect.RewardServiceClient) error) error {
 	cluster := b.shares.cluster
 	if cluster == nil {

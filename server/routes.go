@@ -204,8 +204,7 @@ type adminService struct {
 	*events
 }
 
-// services makes what answers calls of the two services, browsers that ask for events, and Redis
-// clients.
+// services makes what answers the two services, browsers that ask for events, and Redis clients.
 func (s *Server) services() (rewardService, adminService, http.Handler) {
 	granted := &access.Granted{Keys: s.o.Keys, Stopping: s.stopping}
 	c := &commands{granted, s.metrics}

@@ -58,14 +58,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveEndpoint(w, r, c)
 	}
 	if r.ProtoMajor == 2 {
-		// Else requests of a client that reads no answers pile up after their handlers, where
-		// nothing counts them.
+		// Else requests pile up after their handlers, uncounted, if the client reads no answers.
 		_ = http.NewResponseController(c.answer.ResponseWriter).Flush() // the client may be gone
 	}
 }
 
-// admit returns the access of a request, counted by the gate; nil: the request is for health, or
-// refused.
+// admit returns the access of a request that the gate counts; nil: it is refused, or for health.
 func (s *Server) admit(c *call, conn *admission.Conn, r *http.Request) (*access.Access, *connect.Error) {
 	e := c.endpoint
 	if refusal := s.sites.check(r); refusal != nil {
@@ -97,8 +95,7 @@ func (s *Server) admit(c *call, conn *admission.Conn, r *http.Request) (*access.
 	return a, nil
 }
 
-// serveEndpoint answers a call. A unary call counts only once its body has arrived: half a one
-// holds up nobody.
+// serveEndpoint answers a call. A unary call counts only once its body has arrived.
 func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, c *call) {
 	e, who := c.endpoint, c.access.Who
 	if ce := e.wrongType(r); ce != nil {
@@ -192,8 +189,7 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *call) {
 	e.handler.ServeHTTP(w, r)
 }
 
-// authorize returns the access of a request; nil: it has no good key or token. It refuses access
-// without the role.
+// authorize returns the access of a request; nil: no good key or token. It refuses a lesser role.
 func (s *Server) authorize(r *http.Request, conn *admission.Conn, want kujiv1.Role) (*access.Access, *connect.Error) {
 	if s.o.Keys == nil {
 		return access.Anybody, nil

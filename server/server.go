@@ -8,8 +8,7 @@
 // The way of a request: net/http reads its header. [Server.ServeHTTP] checks its origin, its key
 // with role and shares, receives the body, and counts the call. Connect decodes it: see codec.go.
 // The interceptor in call.go admits it, and turns errors into answers. The handler calls the
-// engine: see commands.go, reads.go, catalog.go. A command of the Redis protocol comes to the same
-// handlers.
+// engine: see commands.go, reads.go. A command of the Redis protocol comes to the same handlers.
 package server
 
 import (
@@ -36,14 +35,12 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/redis"
 )
 
-// Options configures a [Server]. The zero value serves all who reach it on loopback, as admin, over
-// plain HTTP.
+// Options configures a [Server]. The zero value serves all on loopback, as admin, over plain HTTP.
 type Options struct {
 	// Keys are the API keys. nil: everybody is admin, and the server answers only requests whose
 	// Host is loopback or one of Hosts, and none from other sites' web pages.
 	Keys *access.Keys
-	// Hosts are the host names, without port, that a server without Keys answers to besides
-	// loopback.
+	// Hosts are the host names, without port, that a server without Keys answers to too.
 	Hosts []string
 	// Origins are the sites whose web pages may call the server from a browser, such as
 	// https://shop.example. They need Keys: pages call with a player's token. Default: none.
@@ -52,8 +49,7 @@ type Options struct {
 	TLS *tls.Config
 	// Limits bounds what clients can make the server hold. Zero fields mean defaults.
 	Limits Limits
-	// DrainDelay is how long Shutdown, not ready any more, still accepts requests: until load
-	// balancers know.
+	// DrainDelay is how long Shutdown still accepts requests, until load balancers know.
 	DrainDelay time.Duration
 	// History answers what happened. Close it after the server is shut down and before the engine
 	// is closed. Without one, GetHistory, ListPlayers and ListHolders are refused.
@@ -76,8 +72,7 @@ type Options struct {
 	Interceptors []connect.Interceptor
 }
 
-// Server serves an engine. It is an [http.Handler]; [Server.Serve] runs it with all timeouts and
-// limits.
+// Server serves an engine. It is an [http.Handler]; [Server.Serve] sets all timeouts and limits.
 type Server struct {
 	o        Options
 	realms   *realms
@@ -182,8 +177,7 @@ func (s *Server) divide() error {
 
 // Serve accepts connections on l, at most Limits.Connections at a time, fewer if the process may
 // not open so many files, and closes l in the end. After [Server.Shutdown] is called it returns nil
-// at once, while Shutdown still waits for calls in flight. Check the address first: see
-// [access.CheckListen].
+// at once, while that still waits. Check the address first: see [access.CheckListen].
 func (s *Server) Serve(l net.Listener) error {
 	defer s.Watch()()
 	l = s.gate.Conns.Listen(l)
@@ -199,9 +193,8 @@ func (s *Server) Serve(l net.Listener) error {
 	return fmt.Errorf("server: %w", err)
 }
 
-// ServeRedis accepts connections of the Redis protocol on l until [Server.Shutdown], and closes l
-// in the end. They share Limits.Connections, keys and Options.TLS with Serve's. Check the address
-// first, as for Serve.
+// ServeRedis accepts connections of the Redis protocol on l until [Server.Shutdown], and closes l.
+// They share Limits.Connections, keys and Options.TLS with Serve's. Check the address first.
 func (s *Server) ServeRedis(l net.Listener) error { return s.redis.Serve(l) }
 
 // Shutdown drains the server. It turns readiness and health off, and accepts requests for another

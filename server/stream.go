@@ -59,8 +59,7 @@ type drawStream struct {
 	started chan *drawBatch
 	ends    admission.Ends
 	reading admission.Watch // armed while a batch is awaited
-	// unnamed: a draw without a request id was started. After an unknown outcome, a client must not
-	// repeat.
+	// unnamed: a draw without a request id was started, so a client must not repeat.
 	unnamed atomic.Bool
 }
 
@@ -165,8 +164,7 @@ func (st *drawStream) receive(b *drawBatch) error {
 	return miscount(&b.Request)
 }
 
-// admit checks what a batch asks for, and counts it. A stream that is too fast for its key's rate
-// waits.
+// admit checks what a batch asks for, and counts it. A stream that is too fast waits.
 func (st *drawStream) admit(ctx context.Context, b *drawBatch) error {
 	a := st.Access
 	if err := a.Permit(&b.Request); err != nil {
@@ -213,8 +211,7 @@ func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
 	return err
 }
 
-// hold checks that this server answers a batch. If the first one is for another server, so is the
-// stream.
+// hold checks that this server answers a batch. The first one decides for the whole stream.
 func (st *drawStream) hold(ctx context.Context, b *drawBatch) error {
 	c := st.call
 	switch {
@@ -239,8 +236,7 @@ func (st *drawStream) release(b *drawBatch) {
 	b.Clear()
 }
 
-// answerAll answers batches as they become durable. After an error it drops the rest and returns
-// it.
+// answerAll answers batches as they become durable. It drops the rest after an error.
 func (st *drawStream) answerAll(ctx context.Context, stopReading func()) error {
 	var failed error
 	for b := range st.started {

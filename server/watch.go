@@ -41,8 +41,7 @@ func (s *Server) Watch() (stop func()) {
 	return stop
 }
 
-// The server warns once of an idempotency window that is fuller than windowWarn percent, until it
-// was emptier than windowCalm.
+// The server warns once of a window that is fuller than windowWarn percent, until it calms.
 const (
 	windowWarn = 80
 	windowCalm = 70
@@ -60,8 +59,7 @@ type windowSaid struct {
 	refused uint64
 }
 
-// checkWindows warns of idempotency windows that fill up, and says when new request ids are
-// refused.
+// checkWindows warns of idempotency windows that fill up, and says when ids are refused.
 func (t *watcher) checkWindows() {
 	for _, r := range t.realms.sorted() {
 		w, st := t.said[r.Name()], r.Stats()

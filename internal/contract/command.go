@@ -62,8 +62,7 @@ func CommandOf(c *kujiv1.Command) proto.Message { return chosen(c.GetCommand()) 
 // MemberOf returns the message in a member of a group, nil if it has none.
 func MemberOf(m *kujiv1.Member) proto.Message { return chosen(m.GetCommand()) }
 
-// chosen returns the message in the choice of a oneof, which is a pointer to a struct with one
-// field.
+// chosen returns the message in the choice of a oneof: a pointer to a struct with one field.
 func chosen(choice any) proto.Message {
 	if choice == nil {
 		return nil
@@ -88,8 +87,7 @@ func RealmOf(request any) (realm string, ok bool) {
 	return cmp.Or(realm, DefaultRealm), true
 }
 
-// AsCommand returns the command of a batch that has a message in it; nil: no command can have such
-// a message.
+// AsCommand returns the command of a batch that has a message in it; nil: no command can.
 func AsCommand(id string, m proto.Message) *kujiv1.Command {
 	out := &kujiv1.Command{RequestId: id}
 	put(out.ProtoReflect(), m.ProtoReflect())

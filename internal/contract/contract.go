@@ -4,8 +4,7 @@
 //   - plain form, for people and scripts: [Form]. The Redis protocol and --json use it.
 //
 // Both take every name from the contract, so they say the same names for the same things. No other
-// room writes JSON of a message by hand. What a message means, and how it is made, does not belong
-// here.
+// room writes JSON of a message by hand.
 package contract
 
 import (
@@ -21,12 +20,10 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// MaxDepth is how deeply messages in a request may be nested, in JSON and in binary. The deepest
-// one needs 5.
+// MaxDepth is how deeply messages in a request may be nested. The deepest one needs 5.
 const MaxDepth = 16
 
-// AppendJSON appends a message in the standard mapping: camelCase, 64-bit integers as strings,
-// bytes in base64.
+// AppendJSON appends a message in the standard mapping: camelCase, 64-bit integers as strings.
 func AppendJSON(dst []byte, m proto.Message) ([]byte, error) {
 	return protojson.MarshalOptions{}.MarshalAppend(dst, m)
 }

@@ -58,8 +58,7 @@ func roleOf(method protoreflect.MethodDescriptor) (role kujiv1.Role) {
 	return role
 }
 
-// Roles returns the role that each RPC declares, by the RPC's path. The error names all without
-// one.
+// Roles returns the role that each RPC declares, by path. The error names all without one.
 func Roles(services []protoreflect.ServiceDescriptor) (map[string]kujiv1.Role, error) {
 	roles := make(map[string]kujiv1.Role)
 	var missing []string

@@ -33,6 +33,5 @@ var WAL func(options any, fs vfs.FS, steps step.Runner)
 // Disk does the same for a driver. options is a *disk.Options.
 var Disk func(options any, fs vfs.FS, steps step.Runner)
 
-// Shared runs the messages of a replicated log in memory as tasks of steps. options is a
-// *drivertest.SharedOptions.
+// Shared runs the messages of a replicated log in memory as tasks of steps.
 var Shared func(options any, steps step.Runner)

@@ -113,8 +113,7 @@ func Yield(r Runner) {
 	}
 }
 
-// Ahead returns seq, read on its own goroutine up to n values ahead of the consumer. With a Runner
-// it returns seq itself.
+// Ahead returns seq, read on its own goroutine up to n values ahead, but with a Runner seq itself.
 func Ahead[K, V any](r Runner, n int, seq iter.Seq2[K, V]) iter.Seq2[K, V] {
 	if r != nil {
 		return seq

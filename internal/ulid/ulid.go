@@ -1,5 +1,4 @@
-// Package ulid makes request ids that carry their time. The engine and its clients share it. What an
-// id means is decided elsewhere.
+// Package ulid makes request ids that carry their time.
 package ulid
 
 import (

@@ -80,19 +80,16 @@ type Access struct {
 	token   string // of a player
 }
 
-// Caller identifies a key, or a player, where callers share something. Without keys, all are the
-// zero Caller.
+// Caller identifies a key, or a player, where callers share something. Zero: there are no keys.
 type Caller struct {
 	Hash     [sha256.Size]byte // of the API key
 	Operator bool              // the key is an administrator's
 }
 
-// Stranger is the Caller of a connection without a key. It is neither a key's hash nor the zero
-// Caller.
+// Stranger is the Caller of a connection without a key. No key and no server without keys has it.
 var Stranger = Caller{Hash: [sha256.Size]byte{1}}
 
-// Anybody has every right: all requests have, on a server without keys. Passerby, without a key,
-// has none.
+// Anybody, who asks a server without keys, has every right. Passerby, without a key, has none.
 var (
 	Anybody  = &Access{can: canAll}
 	Passerby = &Access{Who: Stranger}

@@ -31,8 +31,7 @@ type grantCap struct {
 	day     uint64 // in a day of UTC; 0: no limit
 }
 
-// otherItems is the name, of no item, under which a key's grants limit each item that they do not
-// name.
+// otherItems limits each item that a key's grants do not name. No item has this name.
 const otherItems = "*"
 
 // parseGrants reads item:request or item:request/day, with commas between them.
@@ -230,8 +229,7 @@ func (g *Granted) Take(ctx context.Context, a *Access, r *kuji.Realm, reqs []kuj
 	return t, nil
 }
 
-// lock locks mu when today's grants are known. One goroutine reads the log for all who wait, even
-// if they leave.
+// lock locks mu when today's grants are known. One goroutine reads the log for all who wait.
 func (in *grantedIn) lock(ctx context.Context, g *Granted, r *kuji.Realm) error {
 	for {
 		in.mu.Lock()
@@ -310,8 +308,7 @@ func answered(ctx context.Context, r *kuji.Realm, req kuji.Request) bool {
 	return err == nil && l.Seen == kuji.Answered
 }
 
-// Settle keeps what was granted, and writes into results why requests were refused. err is that of
-// all requests.
+// Settle keeps what was granted, and writes into results why the rest was refused. err is that of all.
 func (t *Taken) Settle(results []kuji.Result, err error) {
 	if t == nil {
 		return

@@ -238,14 +238,12 @@ func (k *Keys) ByKey(secret string) *Access {
 	return k.of(Caller{Hash: sha256.Sum256([]byte(secret))})
 }
 
-// MayBeToken reports whether a secret must be checked as a token: it has three parts, and there are
-// issuers.
+// MayBeToken reports whether a secret must be checked as a token: issuers, and three parts.
 func (k *Keys) MayBeToken(secret string) bool {
 	return len(secret) <= MaxTokenBytes && strings.Count(secret, ".") == 2 && len(k.set.Load().issuers) > 0
 }
 
-// ByToken returns the access that a token gives, or what is wrong with it. The issuer that signed
-// it decides.
+// ByToken returns the access that a token gives, or what is wrong with it.
 func (k *Keys) ByToken(secret string) (*Access, *Fault) {
 	if !k.MayBeToken(secret) {
 		return nil, Unsigned("it is no key of the file, and no token")
@@ -269,8 +267,7 @@ func (k *Keys) again(a *Access) *Access {
 	return k.of(a.Who)
 }
 
-// of returns the access of the key with a hash, or nil. It compares with every key, in constant
-// time.
+// of returns the access of the key with a hash, or nil, in constant time.
 func (k *Keys) of(who Caller) *Access {
 	set, at := k.set.Load().keys, -1
 	for i := range set {
@@ -301,8 +298,7 @@ func NewKey() string {
 	return "kuji_" + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// KeyLine returns the line for a key in a key file: see [Keys]. Each option is one of its
-// name=value.
+// KeyLine returns the line for a key in a key file, see [Keys]. Options are name=value.
 func KeyLine(commands, secret, name string, options ...string) (string, error) {
 	if secret == "" || len(secret) > MaxKeyBytes {
 		return "", fmt.Errorf("%w: a key of %d bytes, want 1 to %d", ErrKeys, len(secret), MaxKeyBytes)

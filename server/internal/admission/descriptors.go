@@ -7,16 +7,13 @@ import (
 	"github.com/kuji-dev/kuji"
 )
 
-// Realms and connections share the limit on open files. Without a descriptor, a log stops and its
-// realm waits.
+// Realms and connections share the limit on open files. Without a descriptor, a realm's log stops.
 const (
 	// spareDescriptors are for the process and the engine: standard streams, the listener, the
-	// poller, the lock, profiles, keys and certificates, and connections that are accepted only to
-	// be closed.
+	// poller, the lock, profiles, keys, certificates, and connections that are closed at once.
 	spareDescriptors = 64
-	// realmDescriptors are for one realm: the log's directory, its segment and the next one, a
-	// segment that is read, a snapshot that is written and one that is read, the seeds, and a
-	// directory that is synced.
+	// realmDescriptors are for one realm: the log's directory, its segment and the next one, one
+	// that is read, a snapshot that is written and one that is read, the seeds, a synced directory.
 	realmDescriptors = 8
 	// historyDescriptors are for the history of one realm: a database file, its journal and its
 	// index for each of five connections, and a segment that is read.
@@ -53,8 +50,7 @@ func (d *Descriptors) Limit(files uint64, realms int) int {
 // Connections returns how many connections the server can have at the moment.
 func (d *Descriptors) Connections() int { return d.Limit(openFiles(), d.Realms()) }
 
-// Check fails if the process may not open enough files. It logs if connections will be fewer than
-// configured.
+// Check fails if the process may open too few files. It logs if connections will be fewer.
 func (d *Descriptors) Check(log *slog.Logger) error {
 	files, realms := openFiles(), d.Realms()
 	got := d.Limit(files, realms)

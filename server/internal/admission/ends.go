@@ -15,8 +15,7 @@ type Ends struct {
 	writing Watch
 }
 
-// Open replaces the timeouts of the whole call by one for each Send. Call Close before the handler
-// returns.
+// Open replaces the timeouts of the whole call by one for each Send. Close must come before its end.
 func (e *Ends) Open(w http.ResponseWriter, send time.Duration) error {
 	c := http.NewResponseController(w)
 	if err := errors.Join(c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{})); err != nil {
@@ -29,8 +28,7 @@ func (e *Ends) Open(w http.ResponseWriter, send time.Duration) error {
 	return nil
 }
 
-// Send calls a function that sends a message. It fails if the client does not take the message in
-// time.
+// Send calls a function that sends a message. It fails if the client does not take it in time.
 func (e *Ends) Send(send func() error) error {
 	e.writing.Arm()
 	defer e.writing.Disarm()

@@ -207,8 +207,7 @@ type Filter struct {
 	Bare         bool   // without who asked and why
 }
 
-// Keep reports whether a record is wanted. It removes what is not, such as members of a group about
-// other players.
+// Keep reports whether a record is wanted. It removes parts that are not, such as other members.
 func (f *Filter) Keep(rec *kuji.Record) bool {
 	if f.Bare {
 		rec.By, rec.Reason, rec.Metadata = "", "", ""

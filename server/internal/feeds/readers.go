@@ -19,13 +19,11 @@ import (
 // A reader that waits for its client, or for news, has no turn.
 
 const (
-	// keptReaders is how many readers of a realm are left to the history and to the embedding
-	// program.
+	// keptReaders is how many readers of a realm are left to the history and the embedding program.
 	keptReaders = 8
 	// EventReads is how many readers read old events at a time.
 	EventReads = 2
-	// readPiece is how many bytes of the log a reader reads in a turn, and readStep after how many
-	// others go first.
+	// readPiece is how many bytes of the log are read in a turn, readStep after how many others go.
 	readPiece = 256 << 10
 	readStep  = 16 << 10
 )

@@ -15,8 +15,7 @@ func Item(it *catalog.Item) *kujiv1.Item {
 	return &kujiv1.Item{Id: it.ID, Kind: kujiv1.ItemKind(it.Kind), Name: it.Name}
 }
 
-// ItemsNamed adds the items that a message names: in fields named item, and in what a player must
-// lack.
+// ItemsNamed adds the items that a message names: in fields named item, and what a player must lack.
 func ItemsNamed(m protoreflect.Message, to map[string]bool) {
 	if c, ok := m.Interface().(*kujiv1.Condition); ok {
 		for _, item := range c.GetLacks() {

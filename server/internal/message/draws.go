@@ -22,8 +22,7 @@ type Draws struct {
 	Size     int64 // in memory, with its results and its answer
 }
 
-// keptBatch is the largest batch whose memory is kept for the next, in bytes: more than one of a
-// thousand draws.
+// keptBatch is the largest batch whose memory is kept for the next, in bytes.
 const keptBatch = 4 << 20
 
 // Clear empties the batch. It keeps the memory of lists, not of what they refer to.

@@ -15,9 +15,8 @@ import (
 )
 
 // This file is the only place where errors become answers. docs/reference/api.md has the same
-// tables for clients; a test compares them. The codes suit a client's standard retry policy:
-// unavailable means that it is safe to send the same request again, and no other code that retry
-// policies react to is used.
+// tables for clients; a test compares them. The codes suit a standard retry policy: unavailable
+// means that it is safe to send the same request again, and no other code makes it do so.
 
 // Answer is what an engine code becomes.
 type Answer struct {
@@ -80,8 +79,7 @@ func Error(err error, request any, cluster bool) *connect.Error {
 	return contract.Refused(connect.CodeInternal, kujiv1.Reason_REASON_INTERNAL, ErrPanic)
 }
 
-// repeatable reports whether a request can be sent again safely: no command in it lacks a request
-// id.
+// repeatable reports whether a request can be sent again safely: each command has a request id.
 func repeatable(request any) bool {
 	switch r := request.(type) {
 	case interface{ Repeatable() bool }: // an error of a stream
@@ -107,9 +105,8 @@ func fieldOf(e *kuji.Error) string {
 	return e.Field
 }
 
-// Machine reports whether the cause of an engine error lies in the machine. It may name files of
-// the server or hold a stack, so it is only for the log. Clients get the text before it, which
-// names the realm.
+// Machine reports whether the cause of an engine error lies in the machine. Such a cause may name
+// files of the server: it is only for the log. Clients get the text before it.
 func Machine(e *kuji.Error) bool {
 	switch e.Code {
 	case kuji.CodeFailed, kuji.CodeCorrupt, kuji.CodeLocked:
@@ -120,8 +117,7 @@ func Machine(e *kuji.Error) bool {
 	return false
 }
 
-// Text returns the text of an engine error for clients, without the prefix that Connect's code
-// gives.
+// Text returns the text of an engine error for clients, without a code's prefix.
 func Text(e *kuji.Error) string {
 	var parts []string
 	if e.Field != "" {

@@ -129,8 +129,7 @@ func Outcomes(m proto.Message) (n int64) {
 	return n
 }
 
-// asked returns how many outcomes a count asks for. A draw with one that is too large is refused:
-// none.
+// asked returns how many outcomes a count asks for; none if it is too large, as that is refused.
 func asked(count uint32) int64 {
 	if count > kuji.MaxDrawCount {
 		return 0

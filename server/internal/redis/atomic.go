@@ -13,8 +13,7 @@ import (
 )
 
 // MULTI, commands and EXEC are one Atomic of the API. Until EXEC the commands wait in the
-// connection. The Atomic's request id is the ID of one of them, because clients send MULTI and EXEC
-// without arguments.
+// connection. One of them has the Atomic's request id: clients send MULTI and EXEC bare.
 
 // memberCost is what a command that waits takes in addition to its bytes.
 const memberCost = 512

@@ -19,8 +19,7 @@ import (
 	"github.com/kuji-dev/kuji/server/access"
 )
 
-// command is what the server knows of a command. It has one of command, read and answer, except for
-// EXEC.
+// command is what the server knows of a command. But for EXEC, one of command, read, answer is set.
 type command struct {
 	name        string
 	usage       string // its arguments
@@ -33,8 +32,7 @@ type command struct {
 	answer      func(c *conn, a *arguments)                    // of a command about the connection
 }
 
-// commands is all commands. Those for the engine that change something are the contract's: see
-// words.go.
+// commands is all commands. Those that change something are the contract's: see words.go.
 func commands() []*command {
 	return append(engineCommands(), []*command{
 		{name: "MULTI", summary: "Begin a group: what follows waits for EXEC.", answer: answerMulti},
@@ -454,8 +452,7 @@ func (cmd *command) writeDocs(w *resp) {
 	w.texts("summary", strings.TrimSpace(cmd.usage+" - "+cmd.summary), "since", "1.0.0", "group", "generic")
 }
 
-// writeInfo writes a command's name, arity, flags and keys: none, for no client must spread
-// commands over nodes.
+// writeInfo writes a command's name, arity and flags. It has no keys to spread over nodes.
 func (cmd *command) writeInfo(w *resp) {
 	w.List(6)
 	w.Text(strings.ToLower(cmd.name))

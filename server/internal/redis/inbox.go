@@ -30,9 +30,8 @@ type inbox struct {
 	began   time.Time // when the next command began to arrive; zero: it has not
 }
 
-// receive waits for a whole command, and takes all that have arrived with it. If the buffer is full
-// and ends within a command, the client has sent more together: receive reads that too, as far as
-// there is room.
+// receive waits for a whole command, and takes all that have arrived with it. If a full buffer ends
+// within a command, more has come: receive reads that too, as far as there is room.
 func (in *inbox) receive() error {
 	in.compact()
 	for {

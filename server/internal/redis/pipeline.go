@@ -16,8 +16,7 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/message"
 )
 
-// answersAtOnce is how many bytes of answers are sent at the latest, though more of the pipeline
-// follows.
+// answersAtOnce is how many bytes of answers are sent at the latest, though the pipeline goes on.
 const answersAtOnce = 64 << 10
 
 // pipeline is what a connection has begun of the commands that arrived together.
@@ -85,8 +84,7 @@ func (c *conn) answer() {
 }
 
 // enter takes, once, what a pipeline needs before the engine is asked: a part of its key's rate, a
-// busy connection, memory and a call. One larger than a single command can be takes turns, as a
-// Batch does.
+// busy connection, memory and a call. A large one takes turns, as a Batch does.
 func (c *conn) enter() error {
 	if c.entered == nil && c.refusal == nil {
 		c.refusal = c.tryEnter()
@@ -117,8 +115,7 @@ func (c *conn) tryEnter() error {
 	return nil
 }
 
-// takeTurn waits for the turn of a large pipeline. It sends the answers first: who waits for a turn
-// holds no work.
+// takeTurn waits for a large pipeline's turn. It sends answers first, so that they hold no work.
 func (c *conn) takeTurn() error {
 	if c.turn {
 		return nil
@@ -189,8 +186,7 @@ func (c *conn) look(a *arguments, request proto.Message) error {
 	return nil
 }
 
-// takeWork takes memory for answers. It sends earlier ones first: a caller that waits for work
-// holds none.
+// takeWork takes memory for answers. It sends earlier ones first, so that they hold none.
 func (c *conn) takeWork(n int64) (err error) {
 	if c.work > 0 {
 		c.send()
@@ -249,8 +245,7 @@ func (c *conn) flush() {
 	r.clear()
 }
 
-// writeResult writes how a command ended. EXEC's answer is a result for each command, with the
-// receipt of all.
+// writeResult writes how a command ended; of EXEC, a result for each command, and one receipt.
 func (c *conn) writeResult(one Command, res *kujiv1.Result) kujiv1.Status {
 	if _, atomic := one.Message.(*kujiv1.Atomic); !atomic {
 		c.write(res)
@@ -297,8 +292,7 @@ func (r *run) clear() {
 	*r = run{slots: r.slots[:0], commands: r.commands[:0], answers: r.answers[:0]}
 }
 
-// Kind is the first word of an error with a reason: the reason, unless Redis has another word for
-// it.
+// Kind is the first word of an error with a reason: that, unless Redis has another word for it.
 func Kind(reason kujiv1.Reason) string {
 	switch reason {
 	case kujiv1.Reason_REASON_UNAUTHENTICATED:

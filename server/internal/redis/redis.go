@@ -1,6 +1,5 @@
 // Package redis speaks the Redis protocol with clients. It reads commands, gathers them in runs and
-// writes the replies; a [Backend] carries them out. Nothing here knows what a command does or who
-// leads a realm.
+// writes the replies; a [Backend] carries them out. It does not know what a command does.
 package redis
 
 import (
@@ -34,8 +33,7 @@ import (
 // Commands become messages of the API, and the same permits, rates, budgets and handlers apply.
 // docs/reference/redis.md is what clients read.
 
-// Buffer is the room for commands of each connection, and the most before AUTH, in bytes. The
-// longest token fits.
+// Buffer is the room for commands of a connection, in bytes, before AUTH all. A token fits.
 const Buffer = access.MaxTokenBytes + 512
 
 // keptAnswers is how much memory for answers an idle connection keeps, in bytes.
@@ -46,15 +44,13 @@ const maxTries = 16
 
 // Backend answers commands.
 type Backend interface {
-	// Do carries out commands that the client may send. It fills in an answer for each, or fails
-	// for all.
+	// Do carries out commands that the client may send: an answer for each, or one error for all.
 	Do(ctx context.Context, c *Client, realm string, all []Command, answers []Answer) error
 	// Read answers a request that reads: GetPlayer, GetPool or GetOdds.
 	Read(ctx context.Context, c *Client, realm string, request proto.Message) (proto.Message, error)
 	// CheckRealm fails if it is known that a realm does not exist.
 	CheckRealm(realm string) error
-	// Error returns an error as the API says it. request is the command or the request; it may be
-	// nil.
+	// Error returns an error as the API says it. request is the command, the request, or nil.
 	Error(err error, request any) *connect.Error
 	// Ended counts and logs a command.
 	Ended(c *Client, e *Ended)
@@ -225,8 +221,7 @@ func (s *Server) Len() int {
 	return len(s.all)
 }
 
-// Shutdown ends each connection once what it has received whole is answered. If ctx ends first, it
-// cuts them.
+// Shutdown ends each connection once all that it received whole is answered, or cuts it with ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.each(func(c *conn) { _ = c.link.nc.SetReadDeadline(time.Unix(1, 0)) }) // it may be closed
 	done := make(chan struct{})
@@ -296,8 +291,7 @@ func (c *conn) serve() {
 	}
 }
 
-// transmit sends the answers written so far. A client has one WriteTimeout for all those of a
-// pipeline.
+// transmit sends the answers written so far. All those of a pipeline share one WriteTimeout.
 func (c *conn) transmit() {
 	if c.link.failed == nil && len(c.out) > 0 {
 		if c.until.IsZero() {

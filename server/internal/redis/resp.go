@@ -24,8 +24,7 @@ const (
 )
 
 // ParseCommand reads the command at the beginning of b into words, which share b's memory. n is its
-// length in bytes, 0 if b ends before. It refuses a command of more than limit bytes as soon as a
-// length says so.
+// length in bytes, 0 if b ends before it does. It refuses one of more than limit bytes early.
 func ParseCommand(b []byte, limit int, words [][]byte) (_ [][]byte, n int, err error) {
 	words = words[:0]
 	count, at, err := parseLength(b, 0, '*')
@@ -55,8 +54,7 @@ func ParseCommand(b []byte, limit int, words [][]byte) (_ [][]byte, n int, err e
 	return words, at, nil
 }
 
-// parseLength reads the line at a place in b: kind, digits, CR LF. next is the place after it, 0 if
-// b ends before.
+// parseLength reads the line at a place in b: kind, digits, CR LF. next follows it; 0: b ends before.
 func parseLength(b []byte, at int, kind byte) (length, next int, err error) {
 	if at == len(b) {
 		return 0, 0, nil
@@ -107,8 +105,7 @@ func (w *resp) head(kind byte, n int) {
 
 func (w *resp) List(n int) { w.head('*', n) }
 
-// The methods of [contract.Writer]: an answer is the message of the API as a map, with the
-// contract's names.
+// The methods of [contract.Writer]: an answer is the message of the API as a map.
 
 // Key writes the name of a field.
 func (w *resp) Key(name string) { w.Text(name) }
@@ -142,8 +139,7 @@ func (w *resp) Integer(n int64) {
 	w.out = append(strconv.AppendInt(append(w.out, ':'), n, 10), '\r', '\n')
 }
 
-// Unsigned writes a number. The protocol's integers have 63 bits and a sign: a larger one is a
-// string.
+// Unsigned writes a number. One of more than 63 bits, which the protocol lacks, is a string.
 func (w *resp) Unsigned(n uint64) {
 	if n > math.MaxInt64 {
 		w.Text(strconv.FormatUint(n, 10))
