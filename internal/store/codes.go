@@ -183,13 +183,6 @@ func (l *codes) name(name string) error {
 	return nil
 }
 
-func (l *codes) get(num uint32) (*codeList, error) {
-	if int(num) >= len(l.lists) {
-		return nil, inconsistent("code list number %d of %d", num, len(l.lists))
-	}
-	return l.lists[num], nil
-}
-
 // addAlone is add for an index that the writer alone reads, which may be empty.
 func (x *index) addAlone(hash, number uint32) {
 	if x.own == nil {
@@ -247,7 +240,15 @@ func (l *codeList) timesUsed(code uint32) uint32 {
 }
 
 // use adds a use, which must be the player's first of the code.
-func (l *codeList) use(u Handed) {
+func (l *codeList) use(u Handed) error {
+	switch {
+	case uint64(u.Code) >= l.codes.Count():
+		return inconsistent("code list %q: number %d used, of %d", l.name, u.Code, l.codes.Count())
+	case l.usedBy(u.Code, u.Player):
+		return inconsistent("code list %q: number %d used twice by player number %d", l.name, u.Code, u.Player)
+	case l.codes.uses.n >= MaxUses:
+		return inconsistent("code list %q: more than %d uses", l.name, MaxUses)
+	}
 	l.used.addAlone(u.hash(), l.codes.uses.n)
 	l.codes.uses.push(u)
 	page := int(u.Code / pieceLen)
@@ -261,10 +262,15 @@ func (l *codeList) use(u Handed) {
 	if *times++; *times == 1 {
 		l.burnt++
 	}
+	return nil
 }
 
-// add appends a code. No error names a code: errors are for logs, and codes are secrets.
-func (l *codeList) add(code []byte) error {
+// addCode appends a code to a list. No error names a code: errors are for logs, and codes are
+// secrets.
+func (s *codes) addCode(l *codeList, code []byte) error {
+	if s.codes >= maxCodes {
+		return inconsistent("more than %d codes", maxCodes)
+	}
 	sum := SumCode(code)
 	hash := sum.hash()
 	if n, ok := l.find(code, hash); ok {
@@ -279,6 +285,7 @@ func (l *codeList) add(code []byte) error {
 	l.index.addAlone(hash, l.codes.at.n)
 	l.addFold(code, l.codes.at.n)
 	l.codes.add(code)
+	s.codes++
 	return nil
 }
 
@@ -287,55 +294,16 @@ func (l *codeList) changed(pos uint64) {
 	l.left.Store(l.codes.Count() - l.codes.Given())
 }
 
-func (s *codes) addCodes(num uint32, text []byte, pos uint64) error {
-	l, err := s.get(num)
-	if err != nil {
-		return err
-	}
+func (s *codes) addCodes(l *codeList, text []byte) error {
 	for r := NewReader(text); r.More(); {
 		code := r.name("a code", MaxCode)
 		if err := r.Err(); err != nil {
 			return err
 		}
-		if s.codes >= maxCodes {
-			return inconsistent("more than %d codes", maxCodes)
-		}
-		if err := l.add(code); err != nil {
+		if err := s.addCode(l, code); err != nil {
 			return err
 		}
-		s.codes++
 	}
-	l.changed(pos)
-	return nil
-}
-
-func (s *codes) giveCode(num uint32, number uint64, player uint32, at At) error {
-	l, err := s.get(num)
-	switch {
-	case err != nil:
-		return err
-	case number != l.codes.Given() || number >= l.codes.Count():
-		return inconsistent("code list %q: number %d given, after %d of %d", l.name, number, l.codes.Given(), l.codes.Count())
-	}
-	l.codes.given.push(Handed{Position: at.Position, Time: at.Time, Player: player, Code: uint32(number)})
-	l.changed(at.Position)
-	return nil
-}
-
-func (s *codes) useCode(num uint32, number uint64, player uint32, at At) error {
-	l, err := s.get(num)
-	switch {
-	case err != nil:
-		return err
-	case number >= l.codes.Count():
-		return inconsistent("code list %q: number %d used, of %d", l.name, number, l.codes.Count())
-	case l.usedBy(uint32(number), player):
-		return inconsistent("code list %q: number %d used twice by player number %d", l.name, number, player)
-	case l.codes.uses.n >= MaxUses:
-		return inconsistent("code list %q: more than %d uses", l.name, MaxUses)
-	}
-	l.use(Handed{Position: at.Position, Time: at.Time, Player: player, Code: uint32(number)})
-	l.changed(at.Position)
 	return nil
 }
 
@@ -346,14 +314,6 @@ func (l *codes) CodeLists() int { return len(l.lists) }
 func (l *codes) CodeListNum(name string) (num uint32, ok bool) {
 	num, ok = l.num[name]
 	return num, ok
-}
-
-// CodeListName returns the name of a list of codes, or "" if there is no such list.
-func (l *codes) CodeListName(num uint32) string {
-	if int(num) < len(l.lists) {
-		return l.lists[num].name
-	}
-	return ""
 }
 
 // Codes returns a list of codes as it is now, and the position of its last change. The list must

@@ -242,13 +242,8 @@ func (l *Loader) codeList(r *Reader, next func(*Codes) uint64) *codeList {
 
 func (l *Loader) codes(r *Reader) {
 	for list := l.codeList(r, (*Codes).Count); r.More(); {
-		code := r.name("a code", MaxCode)
-		if l.s.codes.codes >= maxCodes {
-			r.Fail("more than %d codes", maxCodes)
-		}
-		if r.err == nil {
-			r.try(list.add(code))
-			l.s.codes.codes++
+		if code := r.name("a code", MaxCode); r.err == nil {
+			r.try(l.s.codes.addCode(list, code))
 		}
 	}
 }
@@ -266,11 +261,8 @@ func (l *Loader) uses(r *Reader) {
 	for list := l.codeList(r, (*Codes).Uses); r.More(); {
 		u := Handed{Code: uint32(r.Uint("a code's number", maxListCodes))}
 		l.handed(r, list, &u, list.codes.uses.last().Position)
-		if list.codes.uses.n >= MaxUses || list.usedBy(u.Code, u.Player) {
-			r.Fail("code number %d used twice by player number %d, or there are too many uses", u.Code, u.Player)
-		}
 		if r.err == nil {
-			list.use(u)
+			r.try(list.use(u))
 		}
 	}
 }
@@ -307,13 +299,7 @@ func (l *Loader) entries(r *Reader) {
 	}
 	p.last = last
 	for r.same("the first entry", uint64(len(p.entryIDs))); r.More(); {
-		id := r.name("an entry", MaxName)
-		if _, ok := p.entryNum[string(id)]; ok || len(p.entryIDs) >= MaxEntries {
-			r.Fail("entry %q is there twice, or there are too many entries", id)
-		}
-		if r.err == nil {
-			p.grow(string(id))
-		}
+		r.try(p.grow(string(r.name("an entry", MaxName))))
 	}
 }
 

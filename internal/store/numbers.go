@@ -60,14 +60,6 @@ func (n Numbers) EntryID(pool, entry uint32) string {
 	return p.entryIDs[entry]
 }
 
-// CodeListName returns the name of a list of codes, or "" if there is no such list.
-func (n Numbers) CodeListName(num uint32) string {
-	if lists := n.shown.Load().codes; int(num) < len(lists) {
-		return lists[num].name
-	}
-	return ""
-}
-
 // CatalogIn returns the catalog in force that a block of a snapshot has, and none if the block is
 // about something else. Its bytes are the block's.
 func CatalogIn(kind BlockKind, data []byte) (InForce, error) {

@@ -39,6 +39,14 @@ func (s *readers) PoolID(num uint32) string {
 	return ""
 }
 
+// CodeListName returns the name of a list of codes, or "" if there is no such list.
+func (s *readers) CodeListName(num uint32) string {
+	if lists := s.shown.Load().codes; int(num) < len(lists) {
+		return lists[num].name
+	}
+	return ""
+}
+
 // CodesLeft returns how many codes of a list are left, and a position that covers this. The list
 // must be named by the catalog in force.
 func (s *readers) CodesLeft(list uint32) (left, last uint64) {
