@@ -134,14 +134,6 @@ func (l *status) throughShortage(open func() error) error {
 	}
 }
 
-// bear makes the name and the header of a segment durable.
-func (l *site) bear(s *segment) error {
-	if err := l.nameAll(s); err != nil {
-		return err
-	}
-	return s.sync()
-}
-
 // nameAll makes the names of segments durable. The caller has the sync token.
 func (l *site) nameAll(segments ...*segment) error {
 	unnamed := false

@@ -146,10 +146,14 @@ func (l *Log) begin(r *surveyed) error {
 	s := newSegment(l.fs, l.dir, id, l.opts.FirstOffset)
 	l.written.Store(s.first)
 	l.durable.Store(s.first)
-	if err := l.create(s); err != nil {
-		return wrap(writable(err))
+	err := l.create(s)
+	if err == nil {
+		err = l.nameAll(s)
 	}
-	if err := l.bear(s); err != nil {
+	if err == nil {
+		err = s.sync()
+	}
+	if err != nil {
 		return wrap(writable(err))
 	}
 	l.list.Store(&[]*segment{s})

@@ -109,11 +109,7 @@ func (o Options) at(dir string) (Options, string, error) {
 	if dir == "" {
 		return o, "", fmt.Errorf("%w: the directory is empty, want a path", ErrOptions)
 	}
-	o, err := o.withDefaults()
-	return o, path.Clean(filepath.ToSlash(dir)), err
-}
-
-func (o Options) withDefaults() (Options, error) {
+	dir = path.Clean(filepath.ToSlash(dir))
 	if o.SegmentSize == 0 {
 		o.SegmentSize = defaultSegmentSize
 	}
@@ -122,15 +118,15 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	switch {
 	case o.SegmentSize < MinSegmentSize || o.SegmentSize > MaxSegmentSize:
-		return o, fmt.Errorf("%w: SegmentSize is %d, want %d to %d", ErrOptions, o.SegmentSize, MinSegmentSize, int64(MaxSegmentSize))
+		return o, dir, fmt.Errorf("%w: SegmentSize is %d, want %d to %d", ErrOptions, o.SegmentSize, MinSegmentSize, int64(MaxSegmentSize))
 	case o.SyncInterval != 0 && o.SyncInterval < time.Millisecond:
-		return o, fmt.Errorf("%w: SyncInterval is %v, want 0 or at least 1ms", ErrOptions, o.SyncInterval)
+		return o, dir, fmt.Errorf("%w: SyncInterval is %v, want 0 or at least 1ms", ErrOptions, o.SyncInterval)
 	case o.RetainBytes < 0:
-		return o, fmt.Errorf("%w: RetainBytes is %d, want 0 or more", ErrOptions, o.RetainBytes)
+		return o, dir, fmt.Errorf("%w: RetainBytes is %d, want 0 or more", ErrOptions, o.RetainBytes)
 	case o.FirstOffset > MaxOffset:
-		return o, fmt.Errorf("%w: FirstOffset is %d, want at most %d", ErrOptions, o.FirstOffset, uint64(MaxOffset))
+		return o, dir, fmt.Errorf("%w: FirstOffset is %d, want at most %d", ErrOptions, o.FirstOffset, uint64(MaxOffset))
 	case o.RetainAge < 0:
-		return o, fmt.Errorf("%w: RetainAge is %v, want 0 or more", ErrOptions, o.RetainAge)
+		return o, dir, fmt.Errorf("%w: RetainAge is %v, want 0 or more", ErrOptions, o.RetainAge)
 	}
-	return o, nil
+	return o, dir, nil
 }

@@ -35,7 +35,7 @@ func FuzzScan(f *testing.F) {
 		if unreadable != nil {
 			t.Fatalf("%+v", unreadable)
 		}
-		if uint64(len(s.index)) != s.next-at.segment || s.end > int64(len(data)) || s.stop == nil && !zeros(data[s.end:]) {
+		if uint64(len(s.index)) != s.next-at.segment || s.end > int64(len(data)) || s.stop == nil && leadingZeros(data[s.end:]) < int64(len(data))-s.end {
 			t.Fatalf("%d positions, next %d, end %d of %d, stop %+v", len(s.index), s.next, s.end, len(data), s.stop)
 		}
 		x := indexOf(s.index, int64(len(data)))

@@ -220,7 +220,11 @@ func (r *surveyed) join() error {
 	for i, s := range r.found {
 		if s.unborn && s.first >= r.durable {
 			r.cut(i)
-			return r.lookAgain(r.found[i-1])
+			s = r.found[i-1]
+			if err := r.look(s, math.MaxUint64); err != nil || s.next >= r.durable {
+				return err
+			}
+			return r.lost(s, nil)
 		}
 		last := i == len(r.found)-1
 		if last || s.next == r.found[i+1].first {
@@ -234,16 +238,6 @@ func (r *surveyed) join() error {
 		}
 		r.cut(i + 1)
 		return nil
-	}
-	return nil
-}
-
-func (r *surveyed) lookAgain(s *foundSegment) error {
-	if err := r.look(s, math.MaxUint64); err != nil {
-		return err
-	}
-	if s.next < r.durable {
-		return r.lost(s, nil)
 	}
 	return nil
 }

@@ -49,8 +49,12 @@ func (l *syncer) join(alone bool) waiter {
 // await returns when the round of a waiter is over, or when its context ends.
 func (l *syncer) await(ctx context.Context, w waiter) error {
 	if w.lead {
-		if ctx.Done() == nil {
-			return l.turn(w.round)
+		if ctx.Done() == nil { // this goroutine leads the round, and hands the token on
+			l.syncRound()
+			if l.keepToken() {
+				l.spawn(l.lead)
+			}
+			return w.round.err
 		}
 		l.spawn(l.lead)
 	}
@@ -58,15 +62,6 @@ func (l *syncer) await(ctx context.Context, w waiter) error {
 		return err
 	}
 	return w.round.err
-}
-
-// turn leads one round on the caller's goroutine and hands the token on.
-func (l *syncer) turn(r *round) error {
-	l.syncRound()
-	if l.keepToken() {
-		l.spawn(l.lead)
-	}
-	return r.err
 }
 
 // lead leads rounds until nobody waits. The caller has the sync token; lead gives it back.
