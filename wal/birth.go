@@ -3,7 +3,6 @@ package wal
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"time"
 
@@ -87,14 +86,6 @@ func allocate(f vfs.File, size int64) error {
 // discard removes a spare file. If that fails, the next Open does it.
 func (l *site) discard(file vfs.File) error {
 	return errors.Join(file.Close(), l.fs.Remove(l.sparePath()))
-}
-
-// sweep removes the spare file that a crash left.
-func (l *site) sweep() error {
-	if err := l.fs.Remove(l.sparePath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return wrap(writable(err))
-	}
-	return nil
 }
 
 // create makes the file of a segment, from the spare if there is one, and writes its header. The

@@ -52,6 +52,12 @@ func scanSegment(data []byte, at place) (s scan, unreadable *fault) {
 	return s, s.checkRecords(data, at)
 }
 
+// scanner is scanSegment or headers.
+type scanner func(data []byte, at place) (scan, *fault)
+
+// headers is scanSegment for headers alone.
+func headers(data []byte, at place) (scan, *fault) { return follow(data, at), nil }
+
 // headerless reports whether a segment that begins like this was never fsynced. The header is part
 // of one sector, so it is there as a whole or not at all.
 func headerless(head []byte) bool {

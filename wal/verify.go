@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -263,24 +264,9 @@ func Groups(dir string, o Options) iter.Seq2[Group, error] {
 
 // groupsOf yields the groups of one segment. It is false if no more are wanted.
 func groupsOf(fsys vfs.FS, s *foundSegment, yield func(Group, error) bool) bool {
-	var found scan
-	unreadable, err := readWhole(fsys, s, func(data []byte) *fault {
-		h, f := decodeSegmentHeader(data, s.first)
-		if f != nil {
-			found = scan{stop: f}
-			return nil
-		}
-		if t, f := decodeSegmentTrailer(data[max(0, len(data)-trailerSize):], s.size); f == nil {
-			data = data[:t.Index]
-		}
-		found = follow(data, place{h.LogID, s.first})
-		return nil
-	})
+	found, _, err := soundGroups(fsys, s, math.MaxInt64, headers)
 	if err != nil {
 		return yield(Group{}, err)
-	}
-	if unreadable != nil {
-		found.stop = unreadable
 	}
 	for _, g := range found.groups {
 		if !yield(Group{File: s.path, Pos: g.pos, Bytes: g.size(), First: g.first, Count: g.count, DurableUpto: g.durable}, nil) {
