@@ -101,9 +101,9 @@ func (l *writer) create(s *segment) (err error) {
 		return fmt.Errorf("create segment: %w", err)
 	}
 	s.created = step.Now(l.opts.steps).UnixNano()
-	h := segmentHeader{LogID: l.logID, First: s.first, Durable: l.durable.Load(), Created: s.created}
+	h := segmentHeader{Magic: segmentMagic, LogID: l.logID, First: s.first, Durable: l.durable.Load(), Created: s.created}
 	s.size.Store(headerSize)
-	if err := writeAt(s.file, h.encode(), 0); err != nil {
+	if err := writeAt(s.file, encode(h), 0); err != nil {
 		return errors.Join(err, s.file.Close())
 	}
 	return nil

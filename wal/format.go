@@ -90,11 +90,6 @@ func decode(b []byte, into any, what string, magic uint64) *fault {
 	)
 }
 
-func (h segmentHeader) encode() []byte {
-	h.Magic = segmentMagic
-	return encode(h)
-}
-
 // fault is a CorruptionError before the file that it is in is known.
 type fault = CorruptionError
 
@@ -193,11 +188,6 @@ type segmentTrailer struct {
 	IndexSum uint32 // CRC32C of the index
 	_        uint32
 	Sum      uint32 // CRC32C of the bytes before it
-}
-
-func (t segmentTrailer) encode() []byte {
-	t.Magic = trailerMagic
-	return encode(t)
 }
 
 // footerSize is the size of index and trailer of a segment of n records.

@@ -23,7 +23,7 @@ func FuzzScan(f *testing.F) {
 		if len(records) > 1<<16 || len(behind) > 1<<16 {
 			t.Skip()
 		}
-		data := segmentHeader{LogID: at.logID, First: at.segment}.encode()
+		data := encode(segmentHeader{Magic: segmentMagic, LogID: at.logID, First: at.segment})
 		for i, payload := range [][]byte{records, behind} {
 			h := groupHeader{logID: at.logID, segment: at.segment, first: at.segment + uint64(i)*uint64(count), durable: durable, bytes: uint32(len(payload)), count: count}
 			group := append(make([]byte, groupSize), payload...)
