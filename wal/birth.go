@@ -54,8 +54,8 @@ func (l *writer) wantSpare(capacity int64) {
 	}
 }
 
-// makeSpare makes the spare file. Without one, the next segment is made when it is needed. So a
-// failure here costs time only, and an error that stays comes back then.
+// makeSpare makes the spare file. If that fails, the next segment's file is made when it is needed.
+// That costs time only, and an error that stays comes back then.
 func (l *writer) makeSpare() {
 	if l.ended() {
 		return
@@ -113,8 +113,7 @@ func (l *writer) create(s *segment) (err error) {
 const shortagePause = 10 * time.Millisecond
 
 // throughShortage opens something that the next write needs. While descriptors or memory are short,
-// it tries again and again: appends wait, as for a slow disk, until somebody gives some back. The
-// caller holds io.
+// it tries again, and appends wait, as for a slow disk. The caller holds io.
 func (l *status) throughShortage(open func() error) error {
 	for {
 		err := open()

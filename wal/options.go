@@ -70,13 +70,12 @@ type Options struct {
 	// tail, but leaves it out. It takes no lock: with a writer it sees the records that were in the
 	// files when it was opened.
 	ReadOnly bool
-	// CheckTail makes Open check every byte of the last segment even if the log was closed, as
-	// after a crash. Otherwise Open trusts the footer of a closed log, and damage there comes to
-	// light only after the next crash, when more was appended. Open then reads up to a segment
-	// more. Default: false.
+	// CheckTail makes Open check every byte of the last segment even if the log was closed, which
+	// reads up to a segment more. Otherwise Open trusts the footer of a closed log, and damage
+	// there is found only after a later crash, when more was appended. Default: false.
 	CheckTail bool
-	// MustExist makes Open fail with fs.ErrNotExist instead of making a new log. For those who know
-	// that there was one. Default: false.
+	// MustExist makes Open fail with fs.ErrNotExist instead of making a new log. For callers who
+	// know that there was one. Default: false.
 	MustExist bool
 	// DurableUpto is an offset below which every record is known to have been durable, such as Next
 	// when the log was last closed. If the log ends before it, that is damage, and Open changes

@@ -33,14 +33,12 @@ type groupSpan struct {
 
 // scanSegment checks every group and record of data, the bytes of a segment from its start: first
 // all headers, one after the other, then the records of all groups on all processors. The data may
-// be a mapping that is read within guarded. If one of its pages cannot be read, nothing else of the
-// result counts.
+// be a mapping that is read within guarded. If a page of it cannot be read, ignore the scan.
 func scanSegment(data []byte, at place) (s scan, unreadable *fault) {
 	s = follow(data, at)
 	durable := durableBeyond(data, s.end, at)
 	for durable > s.next {
-		// This is damage, or a writer has gone on meanwhile. In that case there are more groups
-		// now.
+		// This is damage, or a writer has written more groups meanwhile.
 		again := follow(data, at)
 		if again.next == s.next {
 			break
@@ -98,7 +96,7 @@ func follow(data []byte, at place) scan {
 }
 
 // leadingZeros is how many bytes at the start of b are zero, down to a multiple of the alignment.
-// Zeros stand before the next group, and behind the last one if the file was made longer ahead of
+// Zeros stand before the next group, and after the last one if the file was made longer ahead of
 // writing.
 func leadingZeros(b []byte) int64 {
 	n := 0
@@ -131,9 +129,9 @@ func (h groupHeader) misplaced(at place, next uint64, room int64) *fault {
 	return nil
 }
 
-// durableBeyond searches the bytes from pos on for headers of groups of this segment, wherever they
-// are, and returns the highest durable_upto. A sound header proves what it says even if its records
-// are lost. If the id of the log is not known, any id will do.
+// durableBeyond searches the bytes from pos on for headers of groups of this segment, and returns
+// the highest durable_upto. A sound header proves what it says even if its records are lost. If the
+// id of the log is not known, any id will do.
 func durableBeyond(data []byte, pos int64, at place) (durable uint64) {
 	if pos = align(pos); pos >= int64(len(data)) {
 		return 0

@@ -17,9 +17,8 @@ import (
 //	                 release io, fsync, publish durable, answer the round
 //	                 while somebody has joined the next round: again
 //
-// Whoever takes the token leads the first round itself: a lone writer pays for no hand-off. Further
-// rounds run on a goroutine of their own, so that nobody works for others after its record is
-// durable.
+// The goroutine that takes the token leads the first round itself: a lone writer pays for no
+// hand-off. Another goroutine leads later rounds: no caller works on once its record is durable.
 
 // round is the callers that wait for the same fsync.
 type round struct {
@@ -193,8 +192,8 @@ func (l *syncer) finishFull() {
 	l.idle.Broadcast()
 }
 
-// finish writes the footer of the first full segment and makes it durable, before the next footer
-// is written, which is the proof of this one.
+// finish writes the footer of the first full segment and makes it durable. It does so before the
+// next footer is written, which proves that this one was there.
 func (l *syncer) finish(s *segment) error {
 	if err := l.writeFooter(s, s.next); err != nil {
 		return err
@@ -236,8 +235,7 @@ func (l *site) start(running *bool, task func()) {
 	}
 }
 
-// spawn runs fn on a goroutine that Close waits for, or as a task: a task that is late finds the
-// log closed.
+// spawn runs fn on a goroutine that Close waits for, or as a task, which may find the log closed.
 func (l *site) spawn(fn func()) {
 	if l.opts.steps != nil {
 		l.opts.steps.Go(fn)

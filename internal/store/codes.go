@@ -8,9 +8,8 @@ import (
 )
 
 // Codes are texts that rewards give away, each once: coupons, gift cards, keys. They are in lists,
-// which only grow: by codes, which are given in the order of their import, and by uses, when
-// players send them, in the order of the log. So a copy of a list's head is the list as of that
-// moment: captures and readers take one.
+// which only grow: by imported codes, which are given in that order, and by uses, when players send
+// them. So a copy of a list's head is the list as of that moment: captures and readers take one.
 //
 // A code takes its own bytes, and about 30 more: 5 with it, 11 in the index that finds it again,
 // and 24 once it is given. Each use takes 24 and about 20 in an index, and its code 4.
@@ -23,19 +22,18 @@ const (
 	MaxCode = 128
 	// MaxCodesBytes is the most bytes of codes in one event, with a byte for each code's length.
 	MaxCodesBytes = 2 << 20
-	// MaxAlike is the most codes of one list that differ only in what SumCode passes over: no index
-	// separates these.
+	// MaxAlike is the most codes of one list with the same SumCode: no index tells these apart.
 	MaxAlike = 16
 	// MaxUses is the most uses of the codes of one list.
 	MaxUses = 1 << 30
 )
 
-// CodeSum stands for a code wherever the code itself must not: it is the beginning of the SHA-256
-// of its normal form.
+// CodeSum stands for a code where the code itself must not be shown. It is the beginning of the
+// SHA-256 of the code's normal form.
 type CodeSum [16]byte
 
 // SumCode returns the sum of a code. Codes that differ only in spaces, hyphens and the case of the
-// letters a to z have the same one.
+// letters a to z have the same sum.
 func SumCode(code []byte) CodeSum {
 	var normal [MaxCode]byte
 	b := normal[:0]
@@ -66,7 +64,7 @@ type codeList struct {
 	name  string
 	codes Codes
 	index index               // from the hash of a code to its number
-	folds index               // from the hash of a code's fold to its number, where the first index does not do: see fold
+	folds index               // from the hash of a code's fold to its number, if index does not find it by its fold
 	used  index               // from the hash of a code and a player to the number of the use
 	times []*[pieceLen]uint32 // how often each code was used; nil: pages without a use
 	burnt uint64              // how many codes were used at all

@@ -2,9 +2,8 @@ package store
 
 import "math"
 
-// Numbers gives back the ids of what events name by number, concurrently with the writer. Numbers
-// are never reused and names never change. So it knows the names in every event that was ever
-// applied.
+// Numbers returns the ids of what events name by number, concurrently with the writer. Numbers are
+// never reused and names never change, so it knows those of every event that was ever applied.
 type Numbers struct{ *readers }
 
 // Numbers returns the numbers that the state knows.

@@ -10,8 +10,7 @@ const (
 	// keptAnyway is how many ids are remembered whatever their age, if the catalog's count allows
 	// that many.
 	keptAnyway = 1 << 20
-	// Each id that is added forgets up to forgetAtOnce old ones, so that no command pays for all
-	// that have aged.
+	// Each new id forgets up to forgetAtOnce old ones: no command pays for all that have aged.
 	forgetAtOnce = 4
 )
 
@@ -70,9 +69,9 @@ type Answer struct {
 	Version  uint64 // of the catalog in force when it was decided
 }
 
-// Begin begins a command with a request id, which may be empty, and a player. h must be from
-// [State.Hashes]. It returns the answer to the id, if the idempotency window still has it. Until
-// the next Apply, looking up the same ids again is faster.
+// Begin begins a command with a request id, which may be empty, and a player. h is from
+// [State.Hashes]. It returns the answer to the id if the idempotency window still has it. Until the
+// next Apply, lookups of the same ids are faster.
 func (s *State) Begin(id, player string, h Hashes) (Answer, bool) {
 	s.begun = begun{id: id, player: player, Hashes: h}
 	if id == "" {
