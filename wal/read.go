@@ -260,7 +260,7 @@ const (
 // Follow iterates over the records from an offset, and waits for more at the end. It ends with the
 // context's error, or with ErrClosed or ErrFailed when the log ends. A record's data is valid until
 // the loop goes on to the next record; do not write to it. If from is beyond Next, Follow waits for
-// it. Under UpToDurable nothing comes unless somebody fsyncs.
+// it. Under UpToDurable nothing comes until something is fsynced.
 func (l *buffer) Follow(ctx context.Context, from uint64, upTo Horizon) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		c := cursor{log: l, next: from}

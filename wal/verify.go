@@ -255,23 +255,18 @@ func Groups(dir string, o Options) iter.Seq2[Group, error] {
 			}
 		}
 		for _, s := range found {
-			if !groupsOf(o.fs, s, yield) {
+			groups, _, err := soundGroups(o.fs, s, math.MaxInt64, headers)
+			for _, g := range groups.groups {
+				if !yield(Group{File: s.path, Pos: g.pos, Bytes: g.size(), First: g.first, Count: g.count, DurableUpto: g.durable}, nil) {
+					return
+				}
+			}
+			if err == nil && groups.stop != nil {
+				err = groups.stop.in(s.path)
+			}
+			if err != nil && !yield(Group{}, err) {
 				return
 			}
 		}
 	}
-}
-
-// groupsOf yields the groups of one segment. It is false if no more are wanted.
-func groupsOf(fsys vfs.FS, s *foundSegment, yield func(Group, error) bool) bool {
-	found, _, err := soundGroups(fsys, s, math.MaxInt64, headers)
-	if err != nil {
-		return yield(Group{}, err)
-	}
-	for _, g := range found.groups {
-		if !yield(Group{File: s.path, Pos: g.pos, Bytes: g.size(), First: g.first, Count: g.count, DurableUpto: g.durable}, nil) {
-			return false
-		}
-	}
-	return found.stop == nil || yield(Group{}, found.stop.in(s.path))
 }

@@ -47,7 +47,7 @@ type Snapshots struct {
 
 	mu     sync.Mutex
 	newest []Snapshot // the newest series, ascending: intact, as far as is known
-	before []Snapshot // the series before it, likewise; nil: not known
+	before []Snapshot // the series before it, as far as is known intact; nil: not known
 	fresh  bool       // the next snapshot begins a series
 }
 

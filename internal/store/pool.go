@@ -10,7 +10,7 @@ import (
 type pool struct {
 	num      uint32
 	id       string
-	entryNum map[string]uint32 // for the writer and for those who prepare or plan a catalog
+	entryNum map[string]uint32 // for the writer, and while a catalog is prepared or planned
 
 	mine bool // the writer holds mu
 
