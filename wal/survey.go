@@ -269,37 +269,33 @@ func (r *surveyed) lost(s, then *foundSegment) error {
 }
 
 // open opens a segment's file and reads its header, if it has one.
-func (s *foundSegment) open(fsys vfs.FS) (vfs.File, segmentHeader, error) {
-	file, err := fsys.Open(s.path)
-	if err != nil {
-		return nil, segmentHeader{}, wrap(err)
+func (s *foundSegment) open(fsys vfs.FS) (file vfs.File, h segmentHeader, err error) {
+	if file, err = fsys.Open(s.path); err != nil {
+		return nil, h, wrap(err)
 	}
-	h, err := s.readHeader(file)
-	if err != nil {
-		return nil, h, errors.Join(err, file.Close())
-	}
-	return file, h, nil
-}
-
-func (s *foundSegment) readHeader(file vfs.File) (h segmentHeader, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, file.Close())
+		}
+	}()
 	if s.size, err = file.Size(); err != nil {
-		return h, wrap(err)
+		return file, h, wrap(err)
 	}
 	if s.size > maxSegment {
-		return h, &CorruptionError{File: s.path, Pos: s.size, Offset: s.first, What: "size of a segment", Got: uint64(s.size), Want: maxSegment}
+		return file, h, &CorruptionError{File: s.path, Pos: s.size, Offset: s.first, What: "size of a segment", Got: uint64(s.size), Want: maxSegment}
 	}
 	b := make([]byte, min(headerSize, s.size))
 	if _, err := file.ReadAt(b, 0); err != nil && !errors.Is(err, io.EOF) {
-		return h, fmt.Errorf("wal: read %s: %w", s.path, err)
+		return file, h, fmt.Errorf("wal: read %s: %w", s.path, err)
 	}
 	if s.unborn = headerless(b); s.unborn {
-		return h, nil
+		return file, h, nil
 	}
 	h, f := decodeSegmentHeader(b, s.first)
 	if f != nil {
-		return h, f.in(s.path)
+		return file, h, f.in(s.path)
 	}
-	return h, nil
+	return file, h, nil
 }
 
 // readTrailer reads the trailer, if there is a sound one that belongs to this segment.

@@ -1,7 +1,6 @@
 package wal
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"iter"
@@ -211,13 +210,9 @@ func checkFooter(s *foundSegment, data []byte, t segmentTrailer, found scan) *Co
 	for piece := range x.stored(count) {
 		want = append(want, piece...)
 	}
-	got := data[t.Index : s.size-trailerSize]
-	if bytes.Equal(got, want) {
-		return nil
-	}
-	for i := range want {
-		if got[i] != want[i] {
-			return &CorruptionError{File: s.path, Pos: int64(t.Index) + int64(i), Offset: s.first + min(uint64(i/4), count-1), What: "index", Got: uint64(got[i]), Want: uint64(want[i]), Bits: true}
+	for i, got := range data[t.Index : s.size-trailerSize] {
+		if got != want[i] {
+			return &CorruptionError{File: s.path, Pos: int64(t.Index) + int64(i), Offset: s.first + min(uint64(i/4), count-1), What: "index", Got: uint64(got), Want: uint64(want[i]), Bits: true}
 		}
 	}
 	return nil

@@ -348,9 +348,13 @@ func (l *codes) CodesAlike(list uint32, sum CodeSum) int {
 // FindCode returns the number of the first code of a list, which must exist, with this sum: one of
 // SumCode or of OtherSums.
 func (l *codes) FindCode(list uint32, sum CodeSum) (number uint64, ok bool) {
-	first, n := l.lists[list].alike(&sum)
+	in := l.lists[list]
+	first, n := in.alike(&sum)
 	if n == 0 {
-		first, n = l.lists[list].alikeFolded(&sum)
+		first, n = in.folds.among(sum.hash(), func(m uint32) bool {
+			got, _ := folded(in.codes.Code(uint64(m)))
+			return got == sum
+		})
 	}
 	return uint64(first), n > 0
 }

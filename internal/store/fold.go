@@ -69,14 +69,6 @@ func folded(code []byte) (sum CodeSum, ok bool) {
 	return sumFold(f), true
 }
 
-// alikeFolded is alike for a sum of sumFold.
-func (l *codeList) alikeFolded(sum *CodeSum) (first uint32, n int) {
-	return l.folds.among(sum.hash(), func(m uint32) bool {
-		got, _ := folded(l.codes.Code(uint64(m)))
-		return got == *sum
-	})
-}
-
 // addFold adds a code to the index of folds, if it belongs there. Of codes that all have the same
 // fold, some cannot be found by it: no index separates them.
 func (l *codeList) addFold(code []byte, number uint32) {

@@ -31,8 +31,9 @@ func (s *State) Remember(ev *Event, at At) error {
 	r := &s.ids
 	r.log.now = at.Time + r.log.back
 	if len(ev.ID) > 0 {
-		hash, fresh := s.begun.hashOf(ev.ID, &r.key)
-		if !fresh {
+		hash := s.begun.request
+		if !s.begun.fresh || string(ev.ID) != s.begun.id {
+			hash = r.key.hashBytes(ev.ID)
 			if _, ok := r.find(ev.ID, hash); ok {
 				return inconsistent("request id %q a second time", ev.ID)
 			}
@@ -93,14 +94,6 @@ type begun struct {
 	id, player string
 	Hashes
 	fresh bool // the id is not in the window
-}
-
-// hashOf returns the hash of a request id, and whether it is known to be new.
-func (b *begun) hashOf(id []byte, key *hashKey) (hash uint32, fresh bool) {
-	if b.fresh && string(id) == b.id {
-		return b.Hashes.request, true
-	}
-	return key.hashBytes(id), false
 }
 
 // OldestAnswer returns the position of the oldest remembered answer, or of the last event if there
