@@ -71,9 +71,8 @@ func (f *Snapshot) Cursor() driver.Cursor { return f.cursor }
 
 func parseSnapshotName(name string) (f Snapshot, ok bool) {
 	var sum []byte
-	rest, ok := bytes.CutSuffix([]byte(name), []byte(snapshotSuffix))
-	n, err := fmt.Sscanf(string(rest), "%020d-%020d-%x", &f.Position, &f.Base, &sum)
-	if !ok || n != 3 || err != nil || len(sum) != len(f.sum) {
+	_, err := fmt.Sscanf(name, "%020d-%020d-%x"+snapshotSuffix, &f.Position, &f.Base, &sum)
+	if err != nil || len(sum) != len(f.sum) {
 		return f, false
 	}
 	f.sum = [32]byte(sum)
