@@ -16,11 +16,11 @@ import (
 
 // surveyed is what was found in the directory of a log. Surveying changes nothing.
 //
-// From the last segment back, every durable_upto counts, of headers, groups and trailers, and what
-// the opener knows. D is the highest. A segment that ends at or below D and has a sound trailer is
+// The last segment comes first. D is the highest durable_upto of all headers, groups and trailers,
+// and of what the opener knows. A segment that ends at or below D and has a sound trailer is
 // trusted, if a later one has a sound trailer too or if its own index is sound. The others are
-// scanned. Then, from the first segment on, the log is what follows without a gap. It ends at X. If
-// X < D, that is corruption. Otherwise everything after X is torn, and may be cut.
+// scanned. The log is what follows from the first segment on without a gap, up to X. If X < D, that
+// is corruption. Otherwise everything after X is torn, and may be cut.
 //
 // A segment without a header was never fsynced and holds nothing: the log ends before it. Only the
 // header of the first segment is known to have been on disk before anything else.

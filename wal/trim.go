@@ -104,10 +104,10 @@ func (l *trimmer) trimOnce(drop func(s *segment, end uint64, total int64) bool) 
 	return ready, l.stuck
 }
 
-// unlist takes segments out of the list of the readable ones. Ready says that it was too early for
-// none. What is left must begin with a segment that is born: otherwise nothing on disk would say
-// where the log begins. What is dropped must have its footer: the file comes back if it cannot be
-// removed, and a later footer would say that it has one. The caller holds trim.
+// unlist takes segments out of the list of the readable ones. ready is false if it is too early for
+// some of them. The first one left must be born: otherwise nothing on disk would say where the log
+// begins. The others must have their footers: a file comes back if it cannot be removed, and a later
+// footer would say that it has one. The caller holds trim.
 func (l *trimmer) unlist(drop func(s *segment, end uint64, total int64) bool) (dropped []*segment, ready bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -24,8 +24,8 @@ type Report struct {
 	Records  int64
 	Bytes    int64 // of all segment files
 	Torn     int64 // bytes after the last sound group of the log, which Open will cut
-	// Damage is all damage found, by place. A torn tail and a footer that was not durable are none:
-	// a crash leaves those. A damaged footer at the very end looks like a crash within Close, or at
+	// Damage is all damage found, by place. A torn tail and a footer that was not durable are not
+	// damage: a crash leaves those. A damaged footer at the very end looks like a crash within Close, or at
 	// the first writes to a log that was closed. It is reported, and Footer names it too.
 	Damage []*CorruptionError
 	Footer *CorruptionError // what is wrong with the footer at the very end; Open writes it again

@@ -32,9 +32,9 @@ func NewLoader() *Loader {
 	return l
 }
 
-// NewChecker returns a loader that finds out whether snapshots can be loaded, in little memory: it
-// keeps neither players nor requests, but codes. It has no state to give. It does not see that a
-// player or a request is there twice.
+// NewChecker returns a loader that finds out whether snapshots can be loaded, in little memory. It
+// keeps codes, but neither players nor requests, and does not see that one of these is there twice.
+// It has no state to give.
 func NewChecker() *Loader {
 	l := NewLoader()
 	l.keep = false

@@ -4,8 +4,8 @@
 //
 // Apply is the only way the state changes: live, in recovery, in the verifier and in a reader of
 // the log. It carries out the effects in an event. It chooses nothing and knows no rules:
-// internal/rules decides which effects an event has. It refuses one that would break an invariant,
-// such as stock below zero.
+// internal/rules decides which effects an event has. Apply refuses an effect that would break an
+// invariant, such as stock below zero.
 //
 // The same sequence of events gives the same state, and the same [State.Hash], on every run, build
 // and architecture: nothing here reads a clock, ranges over a map into the result, uses a float or
