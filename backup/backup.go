@@ -20,7 +20,7 @@ import (
 
 // A backup, in short:
 //
-//	the realm:     keep all files and the log for as long as it takes; make the log durable
+//	the realm:     keep all files and the log until the backup ends; make the log durable
 //	               say where the log begins and how far this backup goes
 //	               if the backup is new and the log was trimmed: send the snapshots
 //	               send the entries from where the backup ends, each after its payload's file, if any

@@ -31,16 +31,6 @@ type decider struct {
 	tables *rules.Tables // of a catalog that the event being decided puts in force; nil: it does not
 }
 
-// check checks that the samplers have the weights of the state.
-func (j *judge) check() error {
-	for i := range j.deciders {
-		if err := j.deciders[i].rules.CheckSamplers(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // prepare prepares to decide again what follows after an epoch's first few random values, by its rules or,
 // if nobody knows those, by all that this build has.
 func (j *judge) prepare(epoch *Epoch, seed ledger.Seed, used uint64) error {

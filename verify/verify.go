@@ -339,12 +339,12 @@ func (v *verifier) run(ctx context.Context, from *ledger.Footer) error {
 		if err != nil {
 			return v.wrong(e.Position, err)
 		}
-		v.report.Position, v.report.ChainHash = e.Position, e.ChainHash()
+		at := e.At()
+		v.report.Position, v.report.ChainHash = e.Position, at.ChainHash()
 		v.report.LogBytes += uint64(e.Size())
 		if err := v.anchored(); err != nil {
 			return err
 		}
-		at := e.At()
 		if err := v.compare(ctx, &at); err != nil {
 			return err
 		}
@@ -419,10 +419,11 @@ func (v *verifier) beginEpoch(e *ledger.Entry) error {
 
 // check checks what must hold at every position.
 func (v *verifier) check() error {
-	if err := v.state.Check(); err != nil {
-		return err
+	err := v.state.Check()
+	for i := 0; i < len(v.judge.deciders) && err == nil; i++ {
+		err = v.judge.deciders[i].rules.CheckSamplers() // they have the weights of the state
 	}
-	return v.judge.check()
+	return err
 }
 
 func (v *verifier) batch(e *ledger.Entry) error {

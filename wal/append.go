@@ -67,8 +67,7 @@ func (l *Log) AppendSync(ctx context.Context, record []byte) (offset uint64, err
 	w := l.join(ctx.Done() == nil)
 	l.mu.Unlock()
 	if full && !w.lead {
-		// The last caller to come helps to write, so that the backlog is bounded. If that fails, so
-		// does the round, which knows what became of the record.
+		// This caller helps to write, which bounds the backlog. If that fails, the round fails too.
 		_ = l.Flush()
 	}
 	return offset, l.await(ctx, w)
@@ -94,9 +93,8 @@ func (l *Log) add(record []byte) (offset uint64, err error) {
 // lockTries is how often an append that finds mu taken lets others run and tries again.
 const lockTries = 8
 
-// lockBriefly takes mu. Most appends hold it for some 30 ns. A goroutine that sleeps in Mutex.Lock
-// must be woken by the one that unlocks it, which takes far longer. So where many append at once,
-// they give way to each other first.
+// lockBriefly takes mu. Most appends hold it for some 30 ns. To wake a goroutine that sleeps in
+// Mutex.Lock takes far longer, so appends first let each other run.
 func (l *status) lockBriefly() {
 	for range lockTries {
 		if l.mu.TryLock() {
@@ -125,8 +123,7 @@ func tooLarge(what string, got, limit int) error {
 	return fmt.Errorf("%w: %s of %d bytes, want at most %d", ErrTooLarge, what, got, limit)
 }
 
-// appended releases mu. It waits first while the backlog is too long, and fsyncs when SyncEvery
-// asks for it.
+// appended releases mu. It first waits while the backlog is too long, or fsyncs for SyncEvery.
 func (l *Log) appended() error {
 	ask := l.opts.SyncEvery != 0 && l.unasked >= l.opts.SyncEvery
 	if l.backlog < l.pendingBytes && !ask {

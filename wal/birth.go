@@ -3,7 +3,6 @@ package wal
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"time"
 
@@ -55,8 +54,8 @@ func (l *writer) wantSpare(capacity int64) {
 	}
 }
 
-// makeSpare makes the spare file. Without one, the next segment is made when it is needed. So a
-// failure here costs time only, and an error that stays comes back then.
+// makeSpare makes the spare file. If that fails, the next segment's file is made when it is needed.
+// That costs time only, and an error that stays comes back then.
 func (l *writer) makeSpare() {
 	if l.ended() {
 		return
@@ -89,14 +88,6 @@ func (l *site) discard(file vfs.File) error {
 	return errors.Join(file.Close(), l.fs.Remove(l.sparePath()))
 }
 
-// sweep removes the spare file that a crash left.
-func (l *site) sweep() error {
-	if err := l.fs.Remove(l.sparePath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return wrap(writable(err))
-	}
-	return nil
-}
-
 // create makes the file of a segment, from the spare if there is one, and writes its header. The
 // caller holds io.
 func (l *writer) create(s *segment) (err error) {
@@ -110,9 +101,9 @@ func (l *writer) create(s *segment) (err error) {
 		return fmt.Errorf("create segment: %w", err)
 	}
 	s.created = step.Now(l.opts.steps).UnixNano()
-	h := segmentHeader{LogID: l.logID, First: s.first, Durable: l.durable.Load(), Created: s.created}
+	h := segmentHeader{Magic: segmentMagic, LogID: l.logID, First: s.first, Durable: l.durable.Load(), Created: s.created}
 	s.size.Store(headerSize)
-	if err := writeAt(s.file, h.encode(), 0); err != nil {
+	if err := writeAt(s.file, encode(h), 0); err != nil {
 		return errors.Join(err, s.file.Close())
 	}
 	return nil
@@ -122,8 +113,7 @@ func (l *writer) create(s *segment) (err error) {
 const shortagePause = 10 * time.Millisecond
 
 // throughShortage opens something that the next write needs. While descriptors or memory are short,
-// it tries again and again: appends wait, as for a slow disk, until somebody gives some back. The
-// caller holds io.
+// it tries again, and appends wait, as for a slow disk. The caller holds io.
 func (l *status) throughShortage(open func() error) error {
 	for {
 		err := open()
@@ -132,14 +122,6 @@ func (l *status) throughShortage(open func() error) error {
 		}
 		step.Sleep(l.opts.steps, shortagePause)
 	}
-}
-
-// bear makes the name and the header of a segment durable.
-func (l *site) bear(s *segment) error {
-	if err := l.nameAll(s); err != nil {
-		return err
-	}
-	return s.sync()
 }
 
 // nameAll makes the names of segments durable. The caller has the sync token.

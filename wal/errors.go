@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// The errors of this package, to be matched with errors.Is. Every error that is returned wraps one
-// of them, or is an error of the file system or of a context.
+// The errors of this package, to be matched with errors.Is. Every returned error wraps one of them,
+// or is an error of the file system or of a context.
 var (
 	// ErrClosed: the log was closed.
 	ErrClosed = errors.New("wal: log is closed")

@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -83,15 +84,10 @@ func decode(b []byte, into any, what string, magic uint64) *fault {
 	_, _ = binary.Decode(b, binary.LittleEndian, into) // it is long enough
 	end := size - 4
 	got, want := binary.LittleEndian.Uint32(b[end:]), crc32.Checksum(b[:end], castagnoli)
-	return firstFault(
+	return cmp.Or(
 		bitsDiffer(0, what+"'s magic", binary.LittleEndian.Uint64(b), magic),
 		bitsDiffer(int64(end), what+"'s checksum", uint64(got), uint64(want)),
 	)
-}
-
-func (h segmentHeader) encode() []byte {
-	h.Magic = segmentMagic
-	return encode(h)
 }
 
 // fault is a CorruptionError before the file that it is in is known.
@@ -116,15 +112,6 @@ func bitsDiffer(pos int64, what string, got, want uint64) *fault {
 		f.Bits = true
 	}
 	return f
-}
-
-func firstFault(faults ...*fault) *fault {
-	for _, f := range faults {
-		if f != nil {
-			return f
-		}
-	}
-	return nil
 }
 
 // decodeSegmentHeader decodes the header of the segment that an offset names.
@@ -201,11 +188,6 @@ type segmentTrailer struct {
 	IndexSum uint32 // CRC32C of the index
 	_        uint32
 	Sum      uint32 // CRC32C of the bytes before it
-}
-
-func (t segmentTrailer) encode() []byte {
-	t.Magic = trailerMagic
-	return encode(t)
 }
 
 // footerSize is the size of index and trailer of a segment of n records.

@@ -4,11 +4,10 @@ import "slices"
 
 // group is records that will be written together.
 //
-// A pwrite costs two thirds of the time if it fills whole blocks of 64 KiB of the file, because the
-// page cache then takes larger pages. So a group goes on to the end of a block, and zeros fill the
-// rest, unless there would be too many of them. It goes on for some blocks more while another write
-// is under way, and where everything will soon be fsynced: one write costs less than two. Only what
-// somebody waits for is written earlier.
+// A pwrite of whole blocks of 64 KiB takes two thirds of the time: the page cache then takes larger
+// pages. So a group ends at the end of a block, with zeros at its end if few are needed. It gets
+// some more blocks while another write runs, and where everything will soon be fsynced: one write
+// costs less than two. Only what somebody waits for is written earlier.
 type group struct {
 	seg      *segment
 	capacity int64 // of seg
@@ -59,7 +58,7 @@ func (l *writer) reserve(size, count int64) *group {
 	return g
 }
 
-// makeRoom is reserve for the case that the open group has no room, or that there is no open group.
+// makeRoom is reserve if the open group has no room, or if there is no open group.
 func (l *writer) makeRoom(need int64, size int) *group {
 	g := l.top
 	switch {
@@ -123,8 +122,7 @@ func (l *buffer) put(g *group, record []byte, sum uint32) {
 	l.next++
 }
 
-// grow makes room for a length. It makes room for a group of some blocks at once, so that no buffer
-// is outgrown and thrown away on the way there.
+// grow makes room for a length, and for some blocks at once, so that few buffers are outgrown.
 func (g *group) grow(length, block int) {
 	for _, blocks := range []int{groupBlocks, syncBlocks} {
 		if length <= blocks*block {
@@ -135,9 +133,8 @@ func (g *group) grow(length, block int) {
 	g.buf = slices.Grow(g.buf, length-len(g.buf))
 }
 
-// roll closes the open group and begins a segment in memory. Whoever writes its first group makes
-// the file. If the current segment has no records, roll makes it larger instead. The caller holds
-// mu.
+// roll closes the open group and begins a segment in memory. Writing its first group makes the
+// file. If the current segment has no records, roll makes it larger instead. The caller holds mu.
 func (l *writer) roll(need int64) {
 	if l.top != nil {
 		l.closeGroup(0)
@@ -165,7 +162,7 @@ func (l *buffer) openGroup(size int) *group {
 	}
 	g.seg, g.pos, g.first, g.count, g.capacity = l.filling, l.fill, l.next, 0, l.capacity
 	g.buf = g.buf[:groupSize]
-	// Not a short group because there is little left of a block.
+	// If little is left of a block, the group gets the next one too.
 	g.limit = l.blockEnd(g, size+l.block/4)
 	l.pending = append(l.pending, g)
 	l.top = g

@@ -26,16 +26,15 @@ import (
 )
 
 // The way of a record. Append copies it into the last pending group, under mu. When that group is
-// full, a goroutine (writeBehind) takes io and writes the pending groups, while appends go on.
-// Whoever holds the sync token (syncing) writes likewise and then fsyncs without io, while writes
-// go on.
+// full, a goroutine (writeBehind) takes io and writes the pending groups, while appends go on. The
+// holder of the sync token (syncing) does the same, and then fsyncs without io, while writes go on.
 //
-// A group that is complete in its file is published by written, which readers go by without locks.
-// When it is fsynced, with everything before it, it is published by durable. A full segment gets
-// its footer once its records are durable (finishFull), and no round waits for that.
+// A group that is complete in its file is published by written, which readers read without locks.
+// Once it is fsynced, with everything before it, it is published by durable. A full segment gets
+// its footer once its records are durable (finishFull). No round waits for that.
 //
-// Whoever holds io writes to the page cache and does not wait for the disk. So appends do not wait
-// for the disk either, as long as it keeps up.
+// The holder of io writes to the page cache and never waits for the disk. So appends do not wait
+// for the disk while it keeps up.
 //
 // Lock order: io before mu. The sync token is taken under mu.
 //
@@ -69,7 +68,7 @@ type site struct {
 	done sync.WaitGroup
 }
 
-// shown is what readers go by without a lock. It is on a cache line that appends do not write to.
+// shown is what readers read without a lock. It is on a cache line that appends do not write to.
 type shown struct {
 	_       cacheLine
 	written atomic.Uint64              // records below are complete in their files
@@ -198,8 +197,9 @@ func (l *buffer) Stat() Stat {
 	return s
 }
 
-// fail makes the log refuse everything from now on, and returns the error that says why. The first
-// failure stays. What is not durable can no longer be read: only reopening tells whether it exists.
+// fail makes the log refuse everything from now on, and returns the error that says why: that of
+// the first failure. Records that are not durable can no longer be read: only reopening tells
+// whether they exist.
 func (l *status) fail(cause error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -224,9 +224,9 @@ func (l *status) wake() {
 }
 
 // Close makes everything appended durable, writes a footer so that the next Open is immediate, and
-// releases the directory. Readers that are inside a record finish. Later calls return ErrClosed. If
-// the log has failed, or fails now, Close still releases everything, and returns an error that
-// matches ErrFailed.
+// releases the directory. Readers inside a record finish. Later calls return ErrClosed. If the log
+// has failed, or fails now, Close still releases everything, and returns an error that matches
+// ErrFailed.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	if l.closed {
@@ -264,15 +264,15 @@ func (l *Log) Close() error {
 	return err
 }
 
-// ended reports whether Close was called, for a task that is late and for those who try again.
+// ended reports whether Close was called, for late tasks and for those that try again.
 func (l *status) ended() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.closed
 }
 
-// wait waits until the thing that a condition stands for may have happened. The caller holds mu,
-// which is released meanwhile.
+// wait waits until a condition may have come true. The caller holds mu, which wait releases
+// meanwhile.
 func (l *status) wait(change *sync.Cond) {
 	if l.opts.steps == nil {
 		change.Wait()

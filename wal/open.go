@@ -110,9 +110,9 @@ func (l *Log) recover() error {
 	if len(r.found) == 0 && r.durable > 0 {
 		return &CorruptionError{File: l.dir, What: "the log is missing: offset after its last durable record", Want: r.durable}
 	}
-	if !l.readOnly {
-		if err := l.sweep(); err != nil {
-			return err
+	if !l.readOnly { // a crash leaves the spare file
+		if err := l.fs.Remove(l.sparePath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return wrap(writable(err))
 		}
 	}
 	if len(r.found) == 0 {
@@ -146,10 +146,14 @@ func (l *Log) begin(r *surveyed) error {
 	s := newSegment(l.fs, l.dir, id, l.opts.FirstOffset)
 	l.written.Store(s.first)
 	l.durable.Store(s.first)
-	if err := l.create(s); err != nil {
-		return wrap(writable(err))
+	err := l.create(s)
+	if err == nil {
+		err = l.nameAll(s)
 	}
-	if err := l.bear(s); err != nil {
+	if err == nil {
+		err = s.sync()
+	}
+	if err != nil {
 		return wrap(writable(err))
 	}
 	l.list.Store(&[]*segment{s})
@@ -245,15 +249,11 @@ func (f *foundSegment) rewrite(file vfs.File, durable uint64) error {
 	case durable > f.first:
 		pos = int64(f.index[durable-f.first]) - groupSize // what is durable ends with a group
 	}
-	return rewriteBytes(file, pos, f.size)
-}
-
-func rewriteBytes(file vfs.File, pos, end int64) error {
 	const startBytes = 8 << 20
-	buf := make([]byte, min(end-pos, 1<<20))
-	started := pos
-	for pos < end {
-		p := buf[:min(end-pos, int64(len(buf)))]
+	buf := make([]byte, min(f.size-pos, 1<<20))
+	starter, ok := file.(vfs.WriteStarter)
+	for started := pos; pos < f.size; {
+		p := buf[:min(f.size-pos, int64(len(buf)))]
 		if n, err := file.ReadAt(p, pos); n < len(p) {
 			return fmt.Errorf("read %d bytes at byte %d: got %d: %w", len(p), pos, n, err)
 		}
@@ -261,28 +261,17 @@ func rewriteBytes(file vfs.File, pos, end int64) error {
 			return err
 		}
 		pos += int64(len(p))
-		if pos-started >= startBytes {
-			if err := startWrite(file, started, pos-started); err != nil {
+		if ok && pos-started >= startBytes {
+			// The disk begins to write. Where the system cannot do that, or a sandbox forbids it,
+			// Sync does it.
+			err := starter.StartWrite(started, pos-started)
+			if err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrPermission) {
 				return err
 			}
 			started = pos
 		}
 	}
 	return nil
-}
-
-// startWrite asks the system to begin bringing bytes to the disk. Where the system cannot, or a
-// sandbox forbids it, Sync brings them.
-func startWrite(file vfs.File, pos, length int64) error {
-	s, ok := file.(vfs.WriteStarter)
-	if !ok {
-		return nil
-	}
-	err := s.StartWrite(pos, length)
-	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) {
-		return nil
-	}
-	return err
 }
 
 // adopt hands the segments that were found to the log.

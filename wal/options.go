@@ -70,13 +70,12 @@ type Options struct {
 	// tail, but leaves it out. It takes no lock: with a writer it sees the records that were in the
 	// files when it was opened.
 	ReadOnly bool
-	// CheckTail makes Open check every byte of the last segment even if the log was closed, as
-	// after a crash. Otherwise Open trusts the footer of a closed log, and damage there comes to
-	// light only after the next crash, when more was appended. Open then reads up to a segment
-	// more. Default: false.
+	// CheckTail makes Open check every byte of the last segment even if the log was closed, which
+	// reads up to a segment more. Otherwise Open trusts the footer of a closed log, and damage
+	// there is found only after a later crash, when more was appended. Default: false.
 	CheckTail bool
-	// MustExist makes Open fail with fs.ErrNotExist instead of making a new log. For those who know
-	// that there was one. Default: false.
+	// MustExist makes Open fail with fs.ErrNotExist instead of making a new log. For callers who
+	// know that there was one. Default: false.
 	MustExist bool
 	// DurableUpto is an offset below which every record is known to have been durable, such as Next
 	// when the log was last closed. If the log ends before it, that is damage, and Open changes
@@ -109,11 +108,7 @@ func (o Options) at(dir string) (Options, string, error) {
 	if dir == "" {
 		return o, "", fmt.Errorf("%w: the directory is empty, want a path", ErrOptions)
 	}
-	o, err := o.withDefaults()
-	return o, path.Clean(filepath.ToSlash(dir)), err
-}
-
-func (o Options) withDefaults() (Options, error) {
+	dir = path.Clean(filepath.ToSlash(dir))
 	if o.SegmentSize == 0 {
 		o.SegmentSize = defaultSegmentSize
 	}
@@ -122,15 +117,15 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	switch {
 	case o.SegmentSize < MinSegmentSize || o.SegmentSize > MaxSegmentSize:
-		return o, fmt.Errorf("%w: SegmentSize is %d, want %d to %d", ErrOptions, o.SegmentSize, MinSegmentSize, int64(MaxSegmentSize))
+		return o, dir, fmt.Errorf("%w: SegmentSize is %d, want %d to %d", ErrOptions, o.SegmentSize, MinSegmentSize, int64(MaxSegmentSize))
 	case o.SyncInterval != 0 && o.SyncInterval < time.Millisecond:
-		return o, fmt.Errorf("%w: SyncInterval is %v, want 0 or at least 1ms", ErrOptions, o.SyncInterval)
+		return o, dir, fmt.Errorf("%w: SyncInterval is %v, want 0 or at least 1ms", ErrOptions, o.SyncInterval)
 	case o.RetainBytes < 0:
-		return o, fmt.Errorf("%w: RetainBytes is %d, want 0 or more", ErrOptions, o.RetainBytes)
+		return o, dir, fmt.Errorf("%w: RetainBytes is %d, want 0 or more", ErrOptions, o.RetainBytes)
 	case o.FirstOffset > MaxOffset:
-		return o, fmt.Errorf("%w: FirstOffset is %d, want at most %d", ErrOptions, o.FirstOffset, uint64(MaxOffset))
+		return o, dir, fmt.Errorf("%w: FirstOffset is %d, want at most %d", ErrOptions, o.FirstOffset, uint64(MaxOffset))
 	case o.RetainAge < 0:
-		return o, fmt.Errorf("%w: RetainAge is %v, want 0 or more", ErrOptions, o.RetainAge)
+		return o, dir, fmt.Errorf("%w: RetainAge is %v, want 0 or more", ErrOptions, o.RetainAge)
 	}
-	return o, nil
+	return o, dir, nil
 }

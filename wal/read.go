@@ -201,17 +201,12 @@ type cursor struct {
 // step returns the next record below limit in place. If there is none yet, ok is false. The data is
 // valid until the next call.
 func (c *cursor) step(limit uint64) (data []byte, ok bool, err error) {
-	for {
-		switch {
-		case c.next >= limit:
-			return nil, false, c.ended(limit)
-		case c.segment != nil && c.next < c.end:
-			data, err := c.read(c.next, nil, true)
-			if err != nil {
-				return nil, false, err
+	for c.next < limit || limit == noLimit {
+		if c.segment != nil && c.next < c.end {
+			if data, err = c.read(c.next, nil, true); err == nil {
+				c.next++
 			}
-			c.next++
-			return data, true, nil
+			return data, err == nil, err
 		}
 		entered, err := c.enter()
 		if err != nil {
@@ -221,29 +216,18 @@ func (c *cursor) step(limit uint64) (data []byte, ok bool, err error) {
 			continue
 		}
 		data, found, err := c.log.readPending(c.next, c.scratch[:0])
-		if errors.Is(err, ErrNotFound) {
-			return nil, false, c.ended(limit)
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, ErrNotFound) && (limit != noLimit || c.next <= c.log.Next()):
+			return nil, false, nil // the end of the log, not an offset beyond it
+		case err != nil:
 			return nil, false, err
-		}
-		if found {
+		case found:
 			c.scratch = data
 			c.next++
 			return data, true, nil
 		}
 	}
-}
-
-// ended tells the end of the log, where there is nothing yet, from an offset beyond the end.
-func (c *cursor) ended(limit uint64) error {
-	if limit != noLimit {
-		return nil
-	}
-	if next := c.log.Next(); c.next > next {
-		return fmt.Errorf("%w: offset %d, the log ends at %d", ErrNotFound, c.next, next)
-	}
-	return nil
+	return nil, false, nil
 }
 
 // enter goes into the segment of the next record, if a file has it.
@@ -276,7 +260,7 @@ const (
 // Follow iterates over the records from an offset, and waits for more at the end. It ends with the
 // context's error, or with ErrClosed or ErrFailed when the log ends. A record's data is valid until
 // the loop goes on to the next record; do not write to it. If from is beyond Next, Follow waits for
-// it. Under UpToDurable nothing comes unless somebody fsyncs.
+// it. Under UpToDurable nothing comes until something is fsynced.
 func (l *buffer) Follow(ctx context.Context, from uint64, upTo Horizon) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		c := cursor{log: l, next: from}

@@ -31,7 +31,7 @@ func Salvage(dir string, o Options) (first uint64, records iter.Seq2[Record, err
 	return first, func(yield func(Record, error) bool) {
 		at := place{segment: first}
 		for i, s := range found {
-			sound, logID, err := soundGroups(o.fs, s, math.MaxInt64)
+			sound, logID, err := soundGroups(o.fs, s, math.MaxInt64, scanSegment)
 			if err != nil {
 				yield(Record{}, err)
 				return
@@ -50,31 +50,34 @@ func Salvage(dir string, o Options) (first uint64, records iter.Seq2[Record, err
 // soundBefore returns the offset after the last record of a segment that is sound and ends before a
 // position. The page at that position cannot be read.
 func soundBefore(fsys vfs.FS, s *foundSegment, pos int64) uint64 {
-	found, _, err := soundGroups(fsys, s, pos)
+	found, _, err := soundGroups(fsys, s, pos, scanSegment)
 	if err != nil {
 		return s.first
 	}
 	return found.next
 }
 
-// soundGroups finds the groups of a segment up to the first that is not sound, or up to a position.
-func soundGroups(fsys vfs.FS, s *foundSegment, end int64) (found scan, logID uint64, err error) {
+// soundGroups finds the groups of a segment up to the first that is not sound, or up to a position,
+// by scanSegment or by headers. It does not read what is beyond that position.
+func soundGroups(fsys vfs.FS, s *foundSegment, end int64, scanGroups scanner) (found scan, logID uint64, err error) {
 	unreadable, err := readWhole(fsys, s, func(data []byte) (unreadable *fault) {
 		data = data[:min(end, int64(len(data)))]
-		found, logID = scan{next: s.first}, 0
-		if headerless(data) {
-			return nil
-		}
 		h, f := decodeSegmentHeader(data, s.first)
-		if f != nil {
+		if found, logID = (scan{next: s.first, stop: f}), 0; f != nil {
 			return nil
 		}
 		logID = h.LogID
-		found, unreadable = scanSegment(data, place{h.LogID, s.first})
+		if int64(len(data)) == s.size {
+			if t, f := decodeSegmentTrailer(data[max(0, s.size-trailerSize):], s.size); f == nil {
+				data = data[:t.Index]
+			}
+		}
+		found, unreadable = scanGroups(data, place{h.LogID, s.first})
 		return unreadable
 	})
 	if unreadable != nil && unreadable.Pos < end {
-		return soundGroups(fsys, s, unreadable.Pos)
+		found, logID, err = soundGroups(fsys, s, unreadable.Pos, scanGroups)
+		found.stop = unreadable
 	}
 	return found, logID, err
 }

@@ -1,6 +1,8 @@
 package wal
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"hash/crc32"
 	"runtime"
@@ -31,14 +33,12 @@ type groupSpan struct {
 
 // scanSegment checks every group and record of data, the bytes of a segment from its start: first
 // all headers, one after the other, then the records of all groups on all processors. The data may
-// be a mapping that is read within guarded. If one of its pages cannot be read, nothing else of the
-// result counts.
+// be a mapping that is read within guarded. If a page of it cannot be read, ignore the scan.
 func scanSegment(data []byte, at place) (s scan, unreadable *fault) {
 	s = follow(data, at)
 	durable := durableBeyond(data, s.end, at)
 	for durable > s.next {
-		// This is damage, or a writer has gone on meanwhile. In that case there are more groups
-		// now.
+		// This is damage, or a writer has written more groups meanwhile.
 		again := follow(data, at)
 		if again.next == s.next {
 			break
@@ -50,9 +50,17 @@ func scanSegment(data []byte, at place) (s scan, unreadable *fault) {
 	return s, s.checkRecords(data, at)
 }
 
+// scanner is scanSegment or headers.
+type scanner func(data []byte, at place) (scan, *fault)
+
+// headers is scanSegment for headers alone.
+func headers(data []byte, at place) (scan, *fault) { return follow(data, at), nil }
+
 // headerless reports whether a segment that begins like this was never fsynced. The header is part
 // of one sector, so it is there as a whole or not at all.
-func headerless(head []byte) bool { return len(head) < headerSize || zeros(head[:headerSize]) }
+func headerless(head []byte) bool {
+	return len(head) < headerSize || leadingZeros(head[:headerSize]) == headerSize
+}
 
 // scanUnborn is scanSegment for a segment without a header. Such a segment holds nothing, but may
 // prove that it once did.
@@ -88,37 +96,22 @@ func follow(data []byte, at place) scan {
 }
 
 // leadingZeros is how many bytes at the start of b are zero, down to a multiple of the alignment.
-// Zeros stand before the next group, and behind the last one if the file was made longer ahead of
+// Zeros stand before the next group, and after the last one if the file was made longer ahead of
 // writing.
 func leadingZeros(b []byte) int64 {
 	n := 0
 	for len(b)-n >= alignment && binary.LittleEndian.Uint64(b[n:]) == 0 {
 		n += alignment
 	}
-	if len(b)-n < alignment && zeros(b[n:]) {
+	if rest := b[n:]; len(rest) < alignment && len(bytes.TrimLeft(rest, "\x00")) == 0 {
 		return int64(len(b))
 	}
 	return int64(n)
 }
 
-func zeros(b []byte) bool {
-	for len(b) >= 8 {
-		if binary.LittleEndian.Uint64(b) != 0 {
-			return false
-		}
-		b = b[8:]
-	}
-	for _, c := range b {
-		if c != 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // misplaced says why a header cannot stand where it was found.
 func (h groupHeader) misplaced(at place, next uint64, room int64) *fault {
-	if f := firstFault(
+	if f := cmp.Or(
 		bitsDiffer(8, "group's log id", h.logID, at.logID),
 		differs(16, "group's segment", h.segment, at.segment),
 		differs(24, "group's first offset", h.first, next),
@@ -136,9 +129,9 @@ func (h groupHeader) misplaced(at place, next uint64, room int64) *fault {
 	return nil
 }
 
-// durableBeyond searches the bytes from pos on for headers of groups of this segment, wherever they
-// are, and returns the highest durable_upto. A sound header proves what it says even if its records
-// are lost. If the id of the log is not known, any id will do.
+// durableBeyond searches the bytes from pos on for headers of groups of this segment, and returns
+// the highest durable_upto. A sound header proves what it says even if its records are lost. If the
+// id of the log is not known, any id will do.
 func durableBeyond(data []byte, pos int64, at place) (durable uint64) {
 	if pos = align(pos); pos >= int64(len(data)) {
 		return 0
@@ -158,28 +151,25 @@ func durableBeyond(data []byte, pos int64, at place) (durable uint64) {
 // checkRecords checks the records of all groups and cuts the scan before the first group with a
 // fault.
 func (s *scan) checkRecords(data []byte, at place) (unreadable *fault) {
-	total := s.next - at.segment
-	s.index = make([]uint32, total)
+	s.index = make([]uint32, s.next-at.segment)
 	base := logSum(at.logID)
 	var (
-		turn   atomic.Int64
-		failed atomic.Int64
-		wg     sync.WaitGroup
-		mu     sync.Mutex
-		bad    = len(s.groups)
-		why    *fault
+		turn atomic.Int64
+		bad  atomic.Int64 // the first group with a fault; written under mu, like why
+		wg   sync.WaitGroup
+		mu   sync.Mutex
+		why  *fault
 	)
-	failed.Store(int64(bad))
+	bad.Store(int64(len(s.groups)))
 	work := func() {
-		defer wg.Done()
 		caught := guarded(data, func() *fault {
-			for i := turn.Add(1) - 1; i < failed.Load(); i = turn.Add(1) - 1 {
+			for i := turn.Add(1) - 1; i < bad.Load(); i = turn.Add(1) - 1 {
 				g := s.groups[i]
 				if f := checkGroup(data, g, base, s.index[g.first-at.segment:]); f != nil {
 					mu.Lock()
-					if int(i) < bad {
-						bad, why = int(i), f
-						failed.Store(i)
+					if i < bad.Load() {
+						bad.Store(i)
+						why = f
 					}
 					mu.Unlock()
 				}
@@ -192,23 +182,17 @@ func (s *scan) checkRecords(data []byte, at place) (unreadable *fault) {
 			mu.Unlock()
 		}
 	}
-	workers := min(runtime.GOMAXPROCS(0), 1+len(s.groups)/16)
-	wg.Add(workers)
-	for range workers - 1 {
-		go work()
+	for range min(runtime.GOMAXPROCS(0), 1+len(s.groups)/16) {
+		wg.Go(work)
 	}
-	work()
 	wg.Wait()
-	if unreadable != nil {
-		return unreadable
-	}
-	if bad < len(s.groups) {
-		g := s.groups[bad]
-		s.groups, s.stop = s.groups[:bad], why
+	if unreadable == nil && why != nil {
+		g := s.groups[bad.Load()]
+		s.groups, s.stop = s.groups[:bad.Load()], why
 		s.next, s.end = g.first, g.pos
 		s.index = s.index[:g.first-at.segment]
 	}
-	return nil
+	return unreadable
 }
 
 func checkGroup(data []byte, g groupSpan, base uint32, index []uint32) *fault {

@@ -15,8 +15,8 @@ import (
 )
 
 // segment is one file of the log. It is readable while it is in the log's list. Readers count
-// themselves in before they touch the mapping. After the segment is dropped, whoever finds the
-// count at zero unmaps it: the last reader to leave, or the one that drops it.
+// themselves in before they touch the mapping. A dropped segment is unmapped when the count is
+// zero: by the last reader to leave, or at once.
 type segment struct {
 	identity
 	filled
@@ -98,8 +98,8 @@ type entered struct {
 
 // enter counts a reader in. It fails with ErrTrimmed when the segment has been dropped.
 func (s *segment) enter() (in entered, err error) {
-	// Goroutines have different stacks, so the address spreads them. Its low bits are nearly the
-	// same in all of them, and so are many of the others.
+	// Goroutines have different stacks, so the address of a local variable spreads them, once it is
+	// hashed: many of its bits are nearly always the same.
 	var mark byte
 	stripe := int(uint32(uintptr(unsafe.Pointer(&mark))>>11) * 2654435769 >> 29)
 	s.readers[stripe].n.Add(1)

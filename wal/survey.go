@@ -16,11 +16,11 @@ import (
 
 // surveyed is what was found in the directory of a log. Surveying changes nothing.
 //
-// From the last segment back, every durable_upto counts, of headers, groups and trailers, and what
-// the opener knows. D is the highest. A segment that ends at or below D and has a sound trailer is
+// The last segment comes first. D is the highest durable_upto of all headers, groups and trailers,
+// and of what the opener knows. A segment that ends at or below D and has a sound trailer is
 // trusted, if a later one has a sound trailer too or if its own index is sound. The others are
-// scanned. Then, from the first segment on, the log is what follows without a gap. It ends at X. If
-// X < D, that is corruption. Otherwise everything after X is torn, and may be cut.
+// scanned. The log is what follows from the first segment on without a gap, up to X. If X < D, that
+// is corruption. Otherwise everything after X is torn, and may be cut.
 //
 // A segment without a header was never fsynced and holds nothing: the log ends before it. Only the
 // header of the first segment is known to have been on disk before anything else.
@@ -220,7 +220,11 @@ func (r *surveyed) join() error {
 	for i, s := range r.found {
 		if s.unborn && s.first >= r.durable {
 			r.cut(i)
-			return r.lookAgain(r.found[i-1])
+			s = r.found[i-1]
+			if err := r.look(s, math.MaxUint64); err != nil || s.next >= r.durable {
+				return err
+			}
+			return r.lost(s, nil)
 		}
 		last := i == len(r.found)-1
 		if last || s.next == r.found[i+1].first {
@@ -234,16 +238,6 @@ func (r *surveyed) join() error {
 		}
 		r.cut(i + 1)
 		return nil
-	}
-	return nil
-}
-
-func (r *surveyed) lookAgain(s *foundSegment) error {
-	if err := r.look(s, math.MaxUint64); err != nil {
-		return err
-	}
-	if s.next < r.durable {
-		return r.lost(s, nil)
 	}
 	return nil
 }
@@ -275,37 +269,33 @@ func (r *surveyed) lost(s, then *foundSegment) error {
 }
 
 // open opens a segment's file and reads its header, if it has one.
-func (s *foundSegment) open(fsys vfs.FS) (vfs.File, segmentHeader, error) {
-	file, err := fsys.Open(s.path)
-	if err != nil {
-		return nil, segmentHeader{}, wrap(err)
+func (s *foundSegment) open(fsys vfs.FS) (file vfs.File, h segmentHeader, err error) {
+	if file, err = fsys.Open(s.path); err != nil {
+		return nil, h, wrap(err)
 	}
-	h, err := s.readHeader(file)
-	if err != nil {
-		return nil, h, errors.Join(err, file.Close())
-	}
-	return file, h, nil
-}
-
-func (s *foundSegment) readHeader(file vfs.File) (h segmentHeader, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, file.Close())
+		}
+	}()
 	if s.size, err = file.Size(); err != nil {
-		return h, wrap(err)
+		return file, h, wrap(err)
 	}
 	if s.size > maxSegment {
-		return h, &CorruptionError{File: s.path, Pos: s.size, Offset: s.first, What: "size of a segment", Got: uint64(s.size), Want: maxSegment}
+		return file, h, &CorruptionError{File: s.path, Pos: s.size, Offset: s.first, What: "size of a segment", Got: uint64(s.size), Want: maxSegment}
 	}
 	b := make([]byte, min(headerSize, s.size))
 	if _, err := file.ReadAt(b, 0); err != nil && !errors.Is(err, io.EOF) {
-		return h, fmt.Errorf("wal: read %s: %w", s.path, err)
+		return file, h, fmt.Errorf("wal: read %s: %w", s.path, err)
 	}
 	if s.unborn = headerless(b); s.unborn {
-		return h, nil
+		return file, h, nil
 	}
 	h, f := decodeSegmentHeader(b, s.first)
 	if f != nil {
-		return h, f.in(s.path)
+		return file, h, f.in(s.path)
 	}
-	return h, nil
+	return file, h, nil
 }
 
 // readTrailer reads the trailer, if there is a sound one that belongs to this segment.

@@ -17,9 +17,8 @@ import (
 //	                 release io, fsync, publish durable, answer the round
 //	                 while somebody has joined the next round: again
 //
-// Whoever takes the token leads the first round itself: a lone writer pays for no hand-off. Further
-// rounds run on a goroutine of their own, so that nobody works for others after its record is
-// durable.
+// The goroutine that takes the token leads the first round itself: a lone writer pays for no
+// hand-off. Another goroutine leads later rounds: no caller works on once its record is durable.
 
 // round is the callers that wait for the same fsync.
 type round struct {
@@ -49,8 +48,12 @@ func (l *syncer) join(alone bool) waiter {
 // await returns when the round of a waiter is over, or when its context ends.
 func (l *syncer) await(ctx context.Context, w waiter) error {
 	if w.lead {
-		if ctx.Done() == nil {
-			return l.turn(w.round)
+		if ctx.Done() == nil { // this goroutine leads the round, and hands the token on
+			l.syncRound()
+			if l.keepToken() {
+				l.spawn(l.lead)
+			}
+			return w.round.err
 		}
 		l.spawn(l.lead)
 	}
@@ -58,15 +61,6 @@ func (l *syncer) await(ctx context.Context, w waiter) error {
 		return err
 	}
 	return w.round.err
-}
-
-// turn leads one round on the caller's goroutine and hands the token on.
-func (l *syncer) turn(r *round) error {
-	l.syncRound()
-	if l.keepToken() {
-		l.spawn(l.lead)
-	}
-	return r.err
 }
 
 // lead leads rounds until nobody waits. The caller has the sync token; lead gives it back.
@@ -198,8 +192,8 @@ func (l *syncer) finishFull() {
 	l.idle.Broadcast()
 }
 
-// finish writes the footer of the first full segment and makes it durable, before the next footer
-// is written, which is the proof of this one.
+// finish writes the footer of the first full segment and makes it durable. It does so before the
+// next footer is written, which proves that this one was there.
 func (l *syncer) finish(s *segment) error {
 	if err := l.writeFooter(s, s.next); err != nil {
 		return err
@@ -241,8 +235,7 @@ func (l *site) start(running *bool, task func()) {
 	}
 }
 
-// spawn runs fn on a goroutine that Close waits for, or as a task: a task that is late finds the
-// log closed.
+// spawn runs fn on a goroutine that Close waits for, or as a task, which may find the log closed.
 func (l *site) spawn(fn func()) {
 	if l.opts.steps != nil {
 		l.opts.steps.Go(fn)

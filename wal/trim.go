@@ -14,9 +14,9 @@ import (
 // never the one that is written to. Appends go on meanwhile, and so do readers inside a dropped
 // segment.
 //
-// When TrimBefore returns, the files are gone for good. A crash on the way leaves some of them,
-// from one of them on. Their space is freed soon after, in pieces so that no fsync waits for all of
-// it, or when the last reader leaves.
+// When TrimBefore returns, the files are gone for good. A crash on the way leaves the newest of
+// them. Their space is freed soon after, or when the last reader leaves: in pieces, so that no fsync
+// waits for all of it.
 //
 // TrimBefore may have to fsync first, and to wait for the footer of a segment that has just become
 // full. If a file cannot be removed, the log removes no more files until it is opened again.
@@ -54,26 +54,21 @@ func (l *trimmer) retainAll() {
 	for l.unretained {
 		l.unretained = false
 		l.mu.Unlock()
-		l.retain()
+		// What fails is tried again when the next segment is full. Only disk space depends on it.
+		var err error
+		if age := l.opts.RetainAge; age > 0 {
+			err = l.TrimOlderThan(step.Now(l.opts.steps).Add(-age))
+		}
+		if err == nil && l.opts.RetainBytes > 0 {
+			_ = l.TrimToSize(l.opts.RetainBytes)
+		}
 		l.mu.Lock()
 	}
 	l.retaining = false
 }
 
-func (l *trimmer) retain() {
-	if age := l.opts.RetainAge; age > 0 {
-		if err := l.TrimOlderThan(step.Now(l.opts.steps).Add(-age)); err != nil {
-			return // it is tried again when the next segment is full
-		}
-	}
-	if l.opts.RetainBytes > 0 {
-		// As above. Nothing but disk space depends on it.
-		_ = l.TrimToSize(l.opts.RetainBytes)
-	}
-}
-
-// trimWhile drops segments from the oldest on, while drop says so. Drop gets the segment, the
-// offset after its last record, and the size of all files left.
+// trimWhile drops segments, oldest first, while drop says so. Drop gets the segment, the offset
+// after its last record, and the size of all files left.
 func (l *trimmer) trimWhile(drop func(s *segment, end uint64, total int64) bool) error {
 	for {
 		done, err := l.trimOnce(drop)
@@ -109,10 +104,10 @@ func (l *trimmer) trimOnce(drop func(s *segment, end uint64, total int64) bool) 
 	return ready, l.stuck
 }
 
-// unlist takes segments out of the list of the readable ones. Ready says that it was too early for
-// none. What is left must begin with a segment that is born: otherwise nothing on disk would say
-// where the log begins. What is dropped must have its footer: the file comes back if it cannot be
-// removed, and a later footer would say that it has one. The caller holds trim.
+// unlist takes segments out of the list of the readable ones. ready is false if it is too early for
+// some of them. The first one left must be born: otherwise nothing on disk would say where the log
+// begins. The others must have their footers: a file comes back if it cannot be removed, and a later
+// footer would say that it has one. The caller holds trim.
 func (l *trimmer) unlist(drop func(s *segment, end uint64, total int64) bool) (dropped []*segment, ready bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,16 +125,13 @@ func (l *trimmer) unlist(drop func(s *segment, end uint64, total int64) bool) (d
 		n++
 	}
 	all := n
-	for n > 0 && (l.bareBefore(list[n]) || !list[n].born.Load()) {
+	for n > 0 && (len(l.stale) > 0 && l.stale[0].first < list[n].first || !list[n].born.Load()) {
 		n--
 	}
 	left := slices.Clone(list[n:])
 	l.list.Store(&left)
 	return list[:n], n == all, nil
 }
-
-// bareBefore reports whether a segment before s has no footer yet. The caller holds mu.
-func (l *syncer) bareBefore(s *segment) bool { return len(l.stale) > 0 && l.stale[0].first < s.first }
 
 // awaitFinished waits for the footer of the first full segment that has none.
 func (l *syncer) awaitFinished() {
@@ -171,8 +163,8 @@ func (l *trimmer) unlink(s *segment) error {
 	return err
 }
 
-// maxUnfreed is how many removed files may wait to be freed in pieces. Beyond that the space is
-// needed faster than pieces give it back, and the process needs its descriptors.
+// maxUnfreed is how many removed files may wait to be freed in pieces. With more, the space and the
+// descriptors are needed sooner.
 const maxUnfreed = 8
 
 func atOnce() bool { return true }

@@ -1,10 +1,10 @@
 package wal
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"iter"
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -24,8 +24,8 @@ type Report struct {
 	Records  int64
 	Bytes    int64 // of all segment files
 	Torn     int64 // bytes after the last sound group of the log, which Open will cut
-	// Damage is all damage found, by place. A torn tail and a footer that was not durable are none:
-	// a crash leaves those. A damaged footer at the very end looks like a crash within Close, or at
+	// Damage is all damage found, by place. A torn tail and a footer that was not durable are not
+	// damage: a crash leaves those. A damaged footer at the very end looks like a crash within Close, or at
 	// the first writes to a log that was closed. It is reported, and Footer names it too.
 	Damage []*CorruptionError
 	Footer *CorruptionError // what is wrong with the footer at the very end; Open writes it again
@@ -210,13 +210,9 @@ func checkFooter(s *foundSegment, data []byte, t segmentTrailer, found scan) *Co
 	for piece := range x.stored(count) {
 		want = append(want, piece...)
 	}
-	got := data[t.Index : s.size-trailerSize]
-	if bytes.Equal(got, want) {
-		return nil
-	}
-	for i := range want {
-		if got[i] != want[i] {
-			return &CorruptionError{File: s.path, Pos: int64(t.Index) + int64(i), Offset: s.first + min(uint64(i/4), count-1), What: "index", Got: uint64(got[i]), Want: uint64(want[i]), Bits: true}
+	for i, got := range data[t.Index : s.size-trailerSize] {
+		if got != want[i] {
+			return &CorruptionError{File: s.path, Pos: int64(t.Index) + int64(i), Offset: s.first + min(uint64(i/4), count-1), What: "index", Got: uint64(got), Want: uint64(want[i]), Bits: true}
 		}
 	}
 	return nil
@@ -254,38 +250,18 @@ func Groups(dir string, o Options) iter.Seq2[Group, error] {
 			}
 		}
 		for _, s := range found {
-			if !groupsOf(o.fs, s, yield) {
+			groups, _, err := soundGroups(o.fs, s, math.MaxInt64, headers)
+			for _, g := range groups.groups {
+				if !yield(Group{File: s.path, Pos: g.pos, Bytes: g.size(), First: g.first, Count: g.count, DurableUpto: g.durable}, nil) {
+					return
+				}
+			}
+			if err == nil && groups.stop != nil {
+				err = groups.stop.in(s.path)
+			}
+			if err != nil && !yield(Group{}, err) {
 				return
 			}
 		}
 	}
-}
-
-// groupsOf yields the groups of one segment. It is false if no more are wanted.
-func groupsOf(fsys vfs.FS, s *foundSegment, yield func(Group, error) bool) bool {
-	var found scan
-	unreadable, err := readWhole(fsys, s, func(data []byte) *fault {
-		h, f := decodeSegmentHeader(data, s.first)
-		if f != nil {
-			found = scan{stop: f}
-			return nil
-		}
-		if t, f := decodeSegmentTrailer(data[max(0, len(data)-trailerSize):], s.size); f == nil {
-			data = data[:t.Index]
-		}
-		found = follow(data, place{h.LogID, s.first})
-		return nil
-	})
-	if err != nil {
-		return yield(Group{}, err)
-	}
-	if unreadable != nil {
-		found.stop = unreadable
-	}
-	for _, g := range found.groups {
-		if !yield(Group{File: s.path, Pos: g.pos, Bytes: g.size(), First: g.first, Count: g.count, DurableUpto: g.durable}, nil) {
-			return false
-		}
-	}
-	return found.stop == nil || yield(Group{}, found.stop.in(s.path))
 }

@@ -246,10 +246,10 @@ func (l *writer) writeFooter(s *segment, durable uint64) (err error) {
 			return err
 		}
 	}
-	_, _ = w.Write(segmentTrailer{ // Flush returns its error
-		LogID: l.logID, First: s.first, End: s.next, Durable: durable, Sealed: s.sealedAt,
-		Index: uint32(s.written), IndexSum: sum,
-	}.encode())
+	_, _ = w.Write(encode(segmentTrailer{ // Flush returns its error
+		Magic: trailerMagic, LogID: l.logID, First: s.first, End: s.next, Durable: durable,
+		Sealed: s.sealedAt, Index: uint32(s.written), IndexSum: sum,
+	}))
 	if err := w.Flush(); err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ type Batch struct {
 	Full     bool   // it takes no more events, however small it is
 	Buf      []byte // the whole entry; what is in front of the events is filled in last
 
-	asked bool          // somebody who added to it has no more to add, and waits
+	asked bool          // a caller who added to it has no more to add, and waits
 	done  chan struct{} // made by Done; closed when err is final
 	err   error         // why the outcome is unknown; final once done is closed
 	calls []func(error) // to be called once it is durable or lost
@@ -250,7 +250,7 @@ func (bs *Batches) recycle(b *Batch) {
 	bs.spare = &Batch{Buf: b.Buf, calls: b.calls}
 }
 
-// finish wakes those who wait for b, and runs its callbacks: with err if it is not nil.
+// finish wakes those that wait for b, and runs its callbacks: with err if it is not nil.
 func (b *Batch) finish(err error) {
 	b.err = err
 	if b.done != nil {

@@ -71,7 +71,10 @@ func HeadSize(realm string) int { return envelopeLen + len(realm) }
 // putEnvelope fills in the head of entry and its checksum. The payload is in place after HeadSize(realm).
 func putEnvelope(entry []byte, e *envelope) {
 	copy(entry, envelopeMagic[:])
-	entry[8], entry[9], entry[10], entry[11] = byte(e.kind), byte(len(e.realm)), flag(e.outside), 0
+	entry[8], entry[9], entry[10], entry[11] = byte(e.kind), byte(len(e.realm)), 0, 0
+	if e.outside {
+		entry[10] = 1
+	}
 	binary.LittleEndian.PutUint32(entry[12:], uint32(len(entry)-HeadSize(e.realm)))
 	binary.LittleEndian.PutUint64(entry[16:], e.epoch)
 	copy(entry[24:40], e.writer[:])

@@ -22,12 +22,12 @@ import (
 //
 //	fold what is there, as far as is known
 //	append the epoch-begin, without a condition: from now on no entry of an older epoch counts
-//	fold on, through its own epoch-begin; if that does not count, somebody with a higher epoch
+//	fold on, through its own epoch-begin; if that does not count, a writer with a higher epoch
 //	    was there: begin again with a higher one
 //	only then append entries, each after the one before it
 //
-// An entry is in the log when the driver says so, or when it is found there. If nobody knows, the same
-// bytes are sent again until somebody does. Copies are void.
+// An entry is in the log when the driver says so, or when it is found there. Until then the same bytes are
+// sent again. Copies are void.
 
 type Options struct {
 	Realm   string

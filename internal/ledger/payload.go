@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/kuji-dev/kuji/driver"
 )
@@ -28,9 +27,8 @@ func payloadName(position uint64, sum [32]byte) string {
 
 func payloadPosition(name string) (position uint64, ok bool) {
 	var sum []byte
-	rest, ok := strings.CutSuffix(name, payloadSuffix)
-	n, err := fmt.Sscanf(rest, "%020d-%x", &position, &sum)
-	return position, ok && n == 2 && err == nil && len(sum) == 32 && name == payloadName(position, [32]byte(sum))
+	_, err := fmt.Sscanf(name, "%020d-%x"+payloadSuffix, &position, &sum)
+	return position, err == nil && len(sum) == 32 && name == payloadName(position, [32]byte(sum))
 }
 
 func IsPayload(name string) bool {

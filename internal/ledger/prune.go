@@ -17,9 +17,9 @@ import (
 //	remove all other snapshots
 //	if the log is trimmed, trim the log before the newest snapshot of the series before it
 //
-// If the new snapshot cannot be read back, it goes, and the next one begins a series again. If the series
-// before it cannot, what is whole of it, or of the one before, takes its place: the log is kept from there
-// on.
+// A new snapshot that cannot be read back is removed, and the next one begins a series. If the series
+// before it cannot be read, what is whole of it, or of an older one, takes its place: the log is kept from
+// there on.
 
 // ErrNotReadBack is in the error of Prune if the snapshot that was just written is gone again.
 var ErrNotReadBack = errors.New("the snapshot was removed again")
@@ -37,7 +37,7 @@ func (s *Snapshots) Prune(ctx context.Context, trim bool, newChecker func() Load
 	if err != nil {
 		return err
 	}
-	// Newer ones are those of somebody who has taken the realm over.
+	// Newer ones were written by a node that has taken the realm over.
 	last := newest[len(newest)-1].Position
 	others := slices.DeleteFunc(without(there, newest), func(f Snapshot) bool { return f.Position > last })
 	older := slices.DeleteFunc(slices.Clone(others), func(f Snapshot) bool { return f.Position >= newest[0].Position })
@@ -110,7 +110,7 @@ func (p *pruning) otherSeries(ctx context.Context, files, before []Snapshot) (se
 		if before = nil; !ok {
 			series, ok = SeriesOf(files, files[len(files)-1])
 		}
-		if !ok { // the rest of a removal, or somebody's
+		if !ok { // the rest of a removal, or not Kuji's
 			files = files[:len(files)-1]
 			continue
 		}

@@ -47,7 +47,7 @@ type Snapshots struct {
 
 	mu     sync.Mutex
 	newest []Snapshot // the newest series, ascending: intact, as far as is known
-	before []Snapshot // the series before it, likewise; nil: not known
+	before []Snapshot // the series before it, as far as is known intact; nil: not known
 	fresh  bool       // the next snapshot begins a series
 }
 
@@ -71,9 +71,8 @@ func (f *Snapshot) Cursor() driver.Cursor { return f.cursor }
 
 func parseSnapshotName(name string) (f Snapshot, ok bool) {
 	var sum []byte
-	rest, ok := bytes.CutSuffix([]byte(name), []byte(snapshotSuffix))
-	n, err := fmt.Sscanf(string(rest), "%020d-%020d-%x", &f.Position, &f.Base, &sum)
-	if !ok || n != 3 || err != nil || len(sum) != len(f.sum) {
+	_, err := fmt.Sscanf(name, "%020d-%020d-%x"+snapshotSuffix, &f.Position, &f.Base, &sum)
+	if err != nil || len(sum) != len(f.sum) {
 		return f, false
 	}
 	f.sum = [32]byte(sum)
@@ -184,7 +183,7 @@ type footerHead struct {
 	Last                                int64
 	Writer                              [16]byte
 	Hash, Entry                         [32]byte
-	Ended                               uint8
+	Ended                               bool
 	Rules                               uint8
 	Epochs                              uint32
 }
@@ -193,7 +192,7 @@ func (s *Footer) append(b []byte, digest [32]byte, version uint8) []byte {
 	c := &s.chain
 	head := footerHead{
 		Index: c.index, Cursor: uint64(s.cursor), Epoch: c.epoch, Ahead: c.ahead, Values: s.Values, Last: s.Last,
-		Writer: c.writer, Hash: c.hash, Entry: c.entry, Ended: flag(c.ended), Rules: s.Rules, Epochs: uint32(len(s.Epochs)),
+		Writer: c.writer, Hash: c.hash, Entry: c.entry, Ended: c.ended, Rules: s.Rules, Epochs: uint32(len(s.Epochs)),
 	}
 	if c.ahead <= c.index { // it says nothing
 		head.Ahead = 0
@@ -204,13 +203,6 @@ func (s *Footer) append(b []byte, digest [32]byte, version uint8) []byte {
 		b = slices.Delete(b, start+footerRules, start+footerRules+1)
 	}
 	return append(encode(b, s.Epochs), digest[:]...)
-}
-
-func flag(v bool) byte {
-	if v {
-		return 1
-	}
-	return 0
 }
 
 const footerRules = 6*8 + 16 + 32 + 32 + 1 // where the version of the rules stands
@@ -233,7 +225,7 @@ func decodeFooter(b []byte, realm string) (s Footer, digest [32]byte, err error)
 		At: At{
 			chain: chain{
 				realm: realm, index: h.Index, epoch: h.Epoch, ahead: h.Ahead,
-				writer: h.Writer, hash: h.Hash, entry: h.Entry, ended: h.Ended == 1,
+				writer: h.Writer, hash: h.Hash, entry: h.Entry, ended: h.Ended,
 			},
 			cursor: driver.Cursor(h.Cursor),
 		},
@@ -242,14 +234,13 @@ func decodeFooter(b []byte, realm string) (s Footer, digest [32]byte, err error)
 	if _, err := binary.Decode(epochs, binary.LittleEndian, s.Epochs); err != nil {
 		return s, digest, err
 	}
-	flags := []byte{h.Ended}
-	for at := 8 + 8; at < len(epochs); at += epochSize {
-		flags = append(flags, epochs[at])
+	if err := s.check(); err != nil {
+		return s, digest, err
 	}
-	if i := slices.IndexFunc(flags, func(f byte) bool { return f > 1 }); i >= 0 {
-		return s, digest, fmt.Errorf("a flag is %d, want 0 or 1", flags[i])
+	if !bytes.Equal(b, s.append(nil, digest, snapshotVersion)) {
+		return s, digest, errors.New("a flag of the footer is neither 0 nor 1")
 	}
-	return s, digest, s.check()
+	return s, digest, nil
 }
 
 // check reports epochs that cannot be those of a log up to the footer: the last one is in force there.
@@ -525,14 +516,6 @@ func checkSnapshotHeader(b []byte, realm string, base [32]byte) (version byte, e
 }
 
 const snapshotOldest = 6 // version of the format that is read
-
-// footerOf turns a footer of an older version into one of the newest.
-func footerOf(version byte, b []byte) []byte {
-	if version <= 6 {
-		b = footerFrom6(b)
-	}
-	return b
-}
 
 type frame struct {
 	at     int64 // in the file

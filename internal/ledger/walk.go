@@ -56,8 +56,6 @@ func (s Seed) Source(realm string, epoch, skip uint64) *Source {
 // At returns where the chain stands after the entry.
 func (e *Entry) At() At { return At{chain: e.at, cursor: e.Cursor} }
 
-func (e *Entry) ChainHash() [32]byte { return e.at.hash }
-
 // Corrupt returns an error that says that this entry is damaged, nil if err is.
 func (e *Entry) Corrupt(err error) error {
 	if err == nil {

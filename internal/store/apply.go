@@ -87,15 +87,11 @@ func (s *State) change(ev *Event, at At) error {
 				return inconsistent("pool number %d of %d", e.N, len(s.names.pools))
 			}
 			p = s.names.pools[e.N]
-		case Take, Return:
-			switch {
-			case p == nil:
-				return inconsistent("entry number %d taken or returned, but no pool is named", e.N)
-			case e.Verb == Take:
-				err = s.take(p, e.N, at.Position)
-			default:
-				err = s.putBack(p, e.N, e.Value, at.Position)
+		case Take, Return, Entry, Stock:
+			if p == nil {
+				return inconsistent("an entry, but no pool is named")
 			}
+			err = s.alter(p, &e, at.Position)
 		case Member:
 			b, p = nil, nil
 		case Draw:
@@ -120,7 +116,7 @@ func (s *State) change(ev *Event, at At) error {
 				s.named = true
 			}
 		default:
-			p, err = s.define(p, &e, at)
+			p, err = s.define(p, &e)
 		}
 	}
 	if err == nil {
@@ -137,21 +133,31 @@ func (s *State) change(ev *Event, at At) error {
 	return err
 }
 
-func (s *State) changeCodes(e *Effect, player uint32, at At) error {
-	switch e.Verb {
-	case NewList:
+// changeCodes applies an effect on codes, for the player whom the effects are about.
+func (s *State) changeCodes(e *Effect, player uint32, at At) (err error) {
+	if e.Verb == NewList {
 		s.named = true
 		return s.codes.name(string(e.Bytes))
-	case AddCodes:
-		return s.addCodes(e.N, e.Bytes, at.Position)
 	}
-	if int(player) >= s.players.count() {
+	if int(e.N) >= len(s.codes.lists) {
+		return inconsistent("code list number %d of %d", e.N, len(s.codes.lists))
+	}
+	l := s.codes.lists[e.N]
+	h := Handed{Position: at.Position, Time: at.Time, Player: player, Code: uint32(e.Value)}
+	switch {
+	case e.Verb == AddCodes:
+		err = s.addCodes(l, e.Bytes)
+	case int(player) >= s.players.count():
 		return inconsistent("player number %d of %d", player, s.players.count())
+	case e.Verb == UseCode:
+		err = l.use(h)
+	case e.Value != l.codes.Given() || e.Value >= l.codes.Count():
+		return inconsistent("code list %q: number %d given, after %d of %d", l.name, e.Value, l.codes.Given(), l.codes.Count())
+	default:
+		l.codes.given.push(h)
 	}
-	if e.Verb == UseCode {
-		return s.useCode(e.N, e.Value, player, at)
-	}
-	return s.giveCode(e.N, e.Value, player, at)
+	l.changed(at.Position)
+	return err
 }
 
 func (s *asOf) raise(l format.Level) error {
@@ -236,26 +242,16 @@ func (s *State) hold(b *block, e *Effect) (*block, error) {
 	return b, nil
 }
 
-// define applies an effect that names something or sets a stock. p is the pool that the effects are
-// about; define returns the pool of the following effects.
-func (s *State) define(p *pool, e *Effect, at At) (*pool, error) {
+// define applies an effect that names something new. p is the pool that the effects are about;
+// define returns the pool of the following effects.
+func (s *State) define(p *pool, e *Effect) (*pool, error) {
 	n := &s.names
-	switch e.Verb {
-	case Item:
-		s.named = true
-		return p, n.addItem(string(e.Bytes), uint8(e.N))
-	case NewPool:
-		s.named = true
-		return n.addPool(string(e.Bytes))
-	case Counter:
+	if e.Verb == Counter {
 		return p, n.addCounters(string(e.Bytes), e.N)
 	}
-	if p == nil {
-		return nil, inconsistent("an entry, but no pool is named")
+	s.named = true
+	if e.Verb == Item {
+		return p, n.addItem(string(e.Bytes), uint8(e.N))
 	}
-	s.lockPool(p)
-	if e.Verb == Entry {
-		return p, s.addEntry(p, string(e.Bytes), at.Position)
-	}
-	return p, s.setStock(p, e.N, e.Value-1, at.Position) // 0 is unlimited
+	return n.addPool(string(e.Bytes))
 }

@@ -5,11 +5,11 @@ import (
 	"unsafe"
 )
 
-// arena is memory for blocks of different sizes, in chunks without pointers, so that the garbage
-// collector does not scan them. Blocks are laid out one after another and freed in any order. Once
-// a quarter of the memory is dead, the live blocks of the emptiest chunk are moved elsewhere, a few
-// at a time, and the chunk is reused (Rumble et al., "Log-structured Memory for DRAM-based
-// Storage", FAST 2014).
+// arena is memory for blocks of different sizes, in chunks without pointers, which the garbage
+// collector does not scan. Blocks stand one after another and are freed in any order. When a
+// quarter of the memory is dead, the live blocks of the emptiest chunk are moved, a few at a time,
+// and the chunk is reused (Rumble et al., "Log-structured Memory for DRAM-based Storage", FAST
+// 2014).
 //
 // An address is chunk<<16 | unit in the chunk, in units of 16 bytes. That makes 64 GiB in all, less
 // the unused rest of large blocks, which have a chunk of their own.
@@ -168,9 +168,8 @@ func (a *arena) free(addr, units uint32) {
 
 func (a *arena) dirty() bool { return a.cleaning || a.dead*4 > a.total && a.dead > chunkUnits }
 
-// clean returns the addresses of the next few blocks of the chunk being cleaned. The caller must
-// move the live ones. If no chunk is being cleaned, clean first chooses one. size returns the units
-// of the block at an address.
+// clean returns the addresses of the next few blocks of the chunk being cleaned, which it chooses
+// if there is none. The caller must move the live ones. size returns the units of a block.
 func (a *arena) clean(size func(addr uint32) uint32) []uint32 {
 	if !a.cleaning {
 		if a.cleaning = a.choose(); !a.cleaning {

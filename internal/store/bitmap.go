@@ -1,8 +1,7 @@
 package store
 
-// bitmap is a set of players by number. It consists of chunks that exist only once one of their
-// players is in the set. So the time to reset it hardly depends on the number of players: it is
-// that for eight bytes per 32,768 players.
+// bitmap is a set of players by number, in chunks that exist only once one of their players is in
+// the set. So reset is fast: it clears eight bytes per 32,768 players.
 type bitmap struct {
 	chunks []*bitmapChunk
 	none   uint64 // 0: bits of a chunk that does not exist

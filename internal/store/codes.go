@@ -8,9 +8,8 @@ import (
 )
 
 // Codes are texts that rewards give away, each once: coupons, gift cards, keys. They are in lists,
-// which only grow: by codes, which are given in the order of their import, and by uses, when
-// players send them, in the order of the log. So a copy of a list's head is the list as of that
-// moment: captures and readers take one.
+// which only grow: by imported codes, which are given in that order, and by uses, when players send
+// them. So a copy of a list's head is the list as of that moment: captures and readers take one.
 //
 // A code takes its own bytes, and about 30 more: 5 with it, 11 in the index that finds it again,
 // and 24 once it is given. Each use takes 24 and about 20 in an index, and its code 4.
@@ -23,19 +22,18 @@ const (
 	MaxCode = 128
 	// MaxCodesBytes is the most bytes of codes in one event, with a byte for each code's length.
 	MaxCodesBytes = 2 << 20
-	// MaxAlike is the most codes of one list that differ only in what SumCode passes over: no index
-	// separates these.
+	// MaxAlike is the most codes of one list with the same SumCode: no index tells these apart.
 	MaxAlike = 16
 	// MaxUses is the most uses of the codes of one list.
 	MaxUses = 1 << 30
 )
 
-// CodeSum stands for a code wherever the code itself must not: it is the beginning of the SHA-256
-// of its normal form.
+// CodeSum stands for a code where the code itself must not be shown. It is the beginning of the
+// SHA-256 of the code's normal form.
 type CodeSum [16]byte
 
 // SumCode returns the sum of a code. Codes that differ only in spaces, hyphens and the case of the
-// letters a to z have the same one.
+// letters a to z have the same sum.
 func SumCode(code []byte) CodeSum {
 	var normal [MaxCode]byte
 	b := normal[:0]
@@ -66,7 +64,7 @@ type codeList struct {
 	name  string
 	codes Codes
 	index index               // from the hash of a code to its number
-	folds index               // from the hash of a code's fold to its number, where the first index does not do: see fold
+	folds index               // from the hash of a code's fold to its number, if index does not find it by its fold
 	used  index               // from the hash of a code and a player to the number of the use
 	times []*[pieceLen]uint32 // how often each code was used; nil: pages without a use
 	burnt uint64              // how many codes were used at all
@@ -183,13 +181,6 @@ func (l *codes) name(name string) error {
 	return nil
 }
 
-func (l *codes) get(num uint32) (*codeList, error) {
-	if int(num) >= len(l.lists) {
-		return nil, inconsistent("code list number %d of %d", num, len(l.lists))
-	}
-	return l.lists[num], nil
-}
-
 // addAlone is add for an index that the writer alone reads, which may be empty.
 func (x *index) addAlone(hash, number uint32) {
 	if x.own == nil {
@@ -247,7 +238,15 @@ func (l *codeList) timesUsed(code uint32) uint32 {
 }
 
 // use adds a use, which must be the player's first of the code.
-func (l *codeList) use(u Handed) {
+func (l *codeList) use(u Handed) error {
+	switch {
+	case uint64(u.Code) >= l.codes.Count():
+		return inconsistent("code list %q: number %d used, of %d", l.name, u.Code, l.codes.Count())
+	case l.usedBy(u.Code, u.Player):
+		return inconsistent("code list %q: number %d used twice by player number %d", l.name, u.Code, u.Player)
+	case l.codes.uses.n >= MaxUses:
+		return inconsistent("code list %q: more than %d uses", l.name, MaxUses)
+	}
 	l.used.addAlone(u.hash(), l.codes.uses.n)
 	l.codes.uses.push(u)
 	page := int(u.Code / pieceLen)
@@ -261,10 +260,15 @@ func (l *codeList) use(u Handed) {
 	if *times++; *times == 1 {
 		l.burnt++
 	}
+	return nil
 }
 
-// add appends a code. No error names a code: errors are for logs, and codes are secrets.
-func (l *codeList) add(code []byte) error {
+// addCode appends a code to a list. No error names a code: errors are for logs, and codes are
+// secrets.
+func (s *codes) addCode(l *codeList, code []byte) error {
+	if s.codes >= maxCodes {
+		return inconsistent("more than %d codes", maxCodes)
+	}
 	sum := SumCode(code)
 	hash := sum.hash()
 	if n, ok := l.find(code, hash); ok {
@@ -279,6 +283,7 @@ func (l *codeList) add(code []byte) error {
 	l.index.addAlone(hash, l.codes.at.n)
 	l.addFold(code, l.codes.at.n)
 	l.codes.add(code)
+	s.codes++
 	return nil
 }
 
@@ -287,55 +292,16 @@ func (l *codeList) changed(pos uint64) {
 	l.left.Store(l.codes.Count() - l.codes.Given())
 }
 
-func (s *codes) addCodes(num uint32, text []byte, pos uint64) error {
-	l, err := s.get(num)
-	if err != nil {
-		return err
-	}
+func (s *codes) addCodes(l *codeList, text []byte) error {
 	for r := NewReader(text); r.More(); {
 		code := r.name("a code", MaxCode)
 		if err := r.Err(); err != nil {
 			return err
 		}
-		if s.codes >= maxCodes {
-			return inconsistent("more than %d codes", maxCodes)
-		}
-		if err := l.add(code); err != nil {
+		if err := s.addCode(l, code); err != nil {
 			return err
 		}
-		s.codes++
 	}
-	l.changed(pos)
-	return nil
-}
-
-func (s *codes) giveCode(num uint32, number uint64, player uint32, at At) error {
-	l, err := s.get(num)
-	switch {
-	case err != nil:
-		return err
-	case number != l.codes.Given() || number >= l.codes.Count():
-		return inconsistent("code list %q: number %d given, after %d of %d", l.name, number, l.codes.Given(), l.codes.Count())
-	}
-	l.codes.given.push(Handed{Position: at.Position, Time: at.Time, Player: player, Code: uint32(number)})
-	l.changed(at.Position)
-	return nil
-}
-
-func (s *codes) useCode(num uint32, number uint64, player uint32, at At) error {
-	l, err := s.get(num)
-	switch {
-	case err != nil:
-		return err
-	case number >= l.codes.Count():
-		return inconsistent("code list %q: number %d used, of %d", l.name, number, l.codes.Count())
-	case l.usedBy(uint32(number), player):
-		return inconsistent("code list %q: number %d used twice by player number %d", l.name, number, player)
-	case l.codes.uses.n >= MaxUses:
-		return inconsistent("code list %q: more than %d uses", l.name, MaxUses)
-	}
-	l.use(Handed{Position: at.Position, Time: at.Time, Player: player, Code: uint32(number)})
-	l.changed(at.Position)
 	return nil
 }
 
@@ -346,14 +312,6 @@ func (l *codes) CodeLists() int { return len(l.lists) }
 func (l *codes) CodeListNum(name string) (num uint32, ok bool) {
 	num, ok = l.num[name]
 	return num, ok
-}
-
-// CodeListName returns the name of a list of codes, or "" if there is no such list.
-func (l *codes) CodeListName(num uint32) string {
-	if int(num) < len(l.lists) {
-		return l.lists[num].name
-	}
-	return ""
 }
 
 // Codes returns a list of codes as it is now, and the position of its last change. The list must
@@ -390,9 +348,13 @@ func (l *codes) CodesAlike(list uint32, sum CodeSum) int {
 // FindCode returns the number of the first code of a list, which must exist, with this sum: one of
 // SumCode or of OtherSums.
 func (l *codes) FindCode(list uint32, sum CodeSum) (number uint64, ok bool) {
-	first, n := l.lists[list].alike(&sum)
+	in := l.lists[list]
+	first, n := in.alike(&sum)
 	if n == 0 {
-		first, n = l.lists[list].alikeFolded(&sum)
+		first, n = in.folds.among(sum.hash(), func(m uint32) bool {
+			got, _ := folded(in.codes.Code(uint64(m)))
+			return got == sum
+		})
 	}
 	return uint64(first), n > 0
 }

@@ -21,9 +21,8 @@ import (
 //
 // A ref is a varint v. Even: number v/2. Odd: an id of v/2 bytes follows.
 //
-// What failed changes nothing but counts, so that guesses have a limit: its effects are a join of
-// its player, if it has one, and then sets. Only the rules know what the arguments and the why
-// mean.
+// An event that failed changes nothing but counts, which limit guesses: its effects are a join of
+// its player, if any, and then sets. Only the rules know what the arguments and the why mean.
 
 // Verb is what an effect does.
 type Verb uint8

@@ -15,8 +15,8 @@ import (
 // hyphens, dots and underscores. The fold of most codes has the sum of the code itself, and the
 // index of sums finds it. The others are in an index of their own, by a sum that no text has.
 //
-// So the log needs no more than the sum that found the code, and what is decided again from it
-// finds the same one: Unicode promises that the folds of its characters never change.
+// So the log needs only the sum that found the code, and a verifier finds the same code by it:
+// Unicode promises that the folds of its characters never change.
 
 // fold returns the fold of a code. It can be empty.
 func fold(code string) string {
@@ -39,8 +39,8 @@ func sumFold(fold string) CodeSum {
 	return CodeSum(sum[:])
 }
 
-// OtherSums returns the sums under which a code that a player sends is to be looked for if there is
-// none with SumCode.
+// OtherSums returns the sums under which to look for a code that a player sends, if SumCode finds
+// none.
 func OtherSums(code string) (all []CodeSum) {
 	f := fold(code)
 	if f == "" {
@@ -67,14 +67,6 @@ func folded(code []byte) (sum CodeSum, ok bool) {
 		return CodeSum{}, false
 	}
 	return sumFold(f), true
-}
-
-// alikeFolded is alike for a sum of sumFold.
-func (l *codeList) alikeFolded(sum *CodeSum) (first uint32, n int) {
-	return l.folds.among(sum.hash(), func(m uint32) bool {
-		got, _ := folded(l.codes.Code(uint64(m)))
-		return got == *sum
-	})
 }
 
 // addFold adds a code to the index of folds, if it belongs there. Of codes that all have the same

@@ -12,13 +12,13 @@ func found(t *testing.T, codes []string, sent string) int {
 	l := &codeList{name: "list"}
 	l.index.alone, l.used.alone = true, true
 	l.index.init()
+	s := &State{}
+	s.codes.lists = []*codeList{l}
 	for _, c := range codes {
-		if err := l.add([]byte(c)); err != nil {
+		if err := s.addCode(l, []byte(c)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s := &State{}
-	s.codes.lists = []*codeList{l}
 	for _, sum := range append([]CodeSum{SumCode([]byte(sent))}, OtherSums(sent)...) {
 		if n, ok := s.FindCode(0, sum); ok {
 			return int(n)
@@ -91,13 +91,13 @@ func TestOldSumsFindNoFolds(t *testing.T) {
 	l := &codeList{name: "list"}
 	l.index.alone = true
 	l.index.init()
+	s := &State{}
+	s.codes.lists = []*codeList{l}
 	for _, c := range []string{"dankefür100", "ab.12"} {
-		if err := l.add([]byte(c)); err != nil {
+		if err := s.addCode(l, []byte(c)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s := &State{}
-	s.codes.lists = []*codeList{l}
 	for sent, want := range map[string]bool{"dankefür100": true, "Dankefür100": true, "DANKEFÜR100": false, "ab.12": true, "AB12": false, "ab_12": false} {
 		if _, ok := s.FindCode(0, SumCode([]byte(sent))); ok != want {
 			t.Errorf("%q: %v, older builds %v", sent, ok, want)

@@ -46,7 +46,7 @@ func (s *State) Hash() [32]byte {
 	w.nums(uint64(s.players.count()))
 	for n := range uint32(s.players.count()) {
 		b := s.players.at(n)
-		w.text(string(b.id()))
+		w.bytes(b.id())
 		w.nums(b.last, uint64(b.slots))
 		for _, sl := range b.holdings() {
 			w.nums(uint64(sl.key), sl.value())
@@ -96,10 +96,7 @@ func (w *hasher) nums(vs ...uint64) {
 	}
 }
 
-func (w *hasher) bytes(b []byte) {
-	w.nums(uint64(len(b)))
-	w.buf = append(w.buf, b...)
-}
+func (w *hasher) bytes(b []byte) { w.text(text(b)) }
 
 func (w *hasher) text(s string) {
 	w.nums(uint64(len(s)))

@@ -6,7 +6,7 @@ package store
 //	        version, 7, then the variant, 8 to b, and random bits (RFC 9562)
 //	ULID    26 characters of Crockford's base 32: 48 bits of Unix milliseconds, then 80 random ones
 //
-// Letters may be of either case. Ids are compared byte by byte all the same.
+// Letters may be of either case. Even so, ids are compared byte by byte.
 
 // MaxIDAhead is how far, in milliseconds, the time that an id carries may be ahead of the time
 // stamp it is answered at and still count: see [State.IDFloor].

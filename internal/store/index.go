@@ -7,15 +7,14 @@ import (
 
 // index maps hashes to numbers below 2^32-1. It has one pointer per several hundred numbers and
 // grows without long pauses: extendible hashing (Fagin, Nievergelt, Pippenger and Strong, ACM TODS
-// 4, 1979). A directory names shards of a fixed size by the top bits of the hash. A shard that
-// fills up is replaced by two. Only now and then the directory, which is small, doubles.
+// 4, 1979). A directory names shards of a fixed size by the top bits of the hash. A full shard is
+// replaced by two. The directory, which is small, doubles now and then.
 //
 // A slot is hash<<32 | number+1; 0 is free. The caller must tell apart numbers with the same hash.
 //
 // One goroutine writes. Others may read at the same time, through [index.peek], if numbers are only
-// ever added or replaced. A reader in a shard that was split sees the index as of a moment ago,
-// perhaps with a number that was since replaced. A reader that must not see one needs a guard,
-// which the writer holds while it replaces numbers with that hash.
+// ever added or replaced. A reader in a shard that was split may see a number that was replaced
+// since. Where it must not, the writer holds a guard while it replaces numbers with that hash.
 type index struct {
 	own   *directory // the writer's
 	dir   atomic.Pointer[directory]
@@ -34,8 +33,8 @@ const (
 	// lineSlots is the number of slots in a cache line.
 	lineSlots = 8
 	// maxProbe is how far a slot's content may be from its home. A shard that would need more is
-	// split, at about two thirds full. Counting the content of a shard instead would cost each add
-	// and remove a second cache line.
+	// split, at about two thirds full. Counting the content instead would cost each add and remove
+	// a second cache line.
 	maxProbe = 48
 	// spareShards is how many shards are allocated at a time.
 	spareShards = 7
@@ -61,7 +60,7 @@ func (x *index) show(d *directory) {
 }
 
 // shard returns the shard in which the writer looks for a hash: from its home on, wrapping around,
-// until a slot is free. There always is a free one.
+// up to a free slot. There always is one.
 func (x *index) shard(hash uint32) *shard { return x.own.shard(hash) }
 
 func (d *directory) shard(hash uint32) *shard { return d.shards[uint64(hash)<<(d.depth&63)>>32].Load() }

@@ -32,9 +32,9 @@ func NewLoader() *Loader {
 	return l
 }
 
-// NewChecker returns a loader that finds out whether snapshots can be loaded, in little memory: it
-// keeps neither players nor requests, but codes. It has no state to give. It does not see that a
-// player or a request is there twice.
+// NewChecker returns a loader that finds out whether snapshots can be loaded, in little memory. It
+// keeps codes, but neither players nor requests, and does not see that one of these is there twice.
+// It has no state to give.
 func NewChecker() *Loader {
 	l := NewLoader()
 	l.keep = false
@@ -137,7 +137,7 @@ func (l *Loader) state(r *Reader) {
 	w := window{count: uint32(r.Uint("the window", math.MaxUint32)), age: int64(r.Uint("the window's age", math.MaxInt64))}
 	floor := int64(r.Uint("the floor of request ids", 1<<48))
 	l.tallied = int(r.Uint("the number of the realm's counters", MaxTallies))
-	lists := l.codeLists(r)
+	l.codeLists(r)
 	if r.More() {
 		r.Fail("bytes after the state's numbers")
 	}
@@ -148,17 +148,6 @@ func (l *Loader) state(r *Reader) {
 		return
 	}
 	s.tallies = nil // the snapshot has all of them
-	l.want.Codes = nil
-	for i, h := range lists {
-		if i == len(s.codes.lists) {
-			r.try(s.codes.name(h.name))
-		}
-		if r.err != nil {
-			return
-		}
-		s.codes.lists[i].last.Store(h.last)
-		l.want.Codes = append(l.want.Codes, h.CodesExtent)
-	}
 	l.base, l.next = uint32(l.count()), 0
 	s.applied, s.now, s.back = l.want.Position, int64(now), back
 	s.ids.window, s.ids.log = w, logTime{now: s.now + s.back, back: s.back, version: l.want.Version}
@@ -199,30 +188,29 @@ func (l *Loader) tallies(r *Reader) {
 	}
 }
 
-// codeHead is what the state's block says of a list of codes.
-type codeHead struct {
-	name string
-	last uint64
-	CodesExtent
-}
-
-func (l *Loader) codeLists(r *Reader) (heads []codeHead) {
-	have := l.s.codes.lists
+// codeLists loads what the state's block says of each list of codes.
+func (l *Loader) codeLists(r *Reader) {
+	l.want.Codes = nil
+	codes := &l.s.codes
 	n := int(r.Uint("the number of code lists", MaxCodeLists))
-	if r.err == nil && n < len(have) {
-		r.Fail("%d code lists, the base has %d", n, len(have))
+	if n < len(codes.lists) {
+		r.Fail("%d code lists, the base has %d", n, len(codes.lists))
 	}
 	for i := 0; i < n && r.err == nil; i++ {
-		h := codeHead{name: string(r.name("a code list", MaxName)), last: r.Uint("a code list's last change", l.want.Position)}
-		h.Codes = r.Uint("a number of codes", maxListCodes)
-		h.Given = r.Uint("a number of given codes", h.Codes)
-		h.Uses = r.Uint("a number of uses", MaxUses)
-		if i < len(have) && (h.name != have[i].name || h.last < have[i].last.Load()) {
-			r.Fail("code list %q, changed at %d, follows %q, changed at %d", h.name, h.last, have[i].name, have[i].last.Load())
+		name, last := string(r.name("a code list", MaxName)), r.Uint("a code list's last change", l.want.Position)
+		e := CodesExtent{Codes: r.Uint("a number of codes", maxListCodes)}
+		e.Given = r.Uint("a number of given codes", e.Codes)
+		e.Uses = r.Uint("a number of uses", MaxUses)
+		if i == len(codes.lists) {
+			r.try(codes.name(name))
+		} else if have := codes.lists[i]; name != have.name || last < have.last.Load() {
+			r.Fail("code list %q, changed at %d, follows %q, changed at %d", name, last, have.name, have.last.Load())
 		}
-		heads = append(heads, h)
+		if r.err == nil {
+			codes.lists[i].last.Store(last)
+		}
+		l.want.Codes = append(l.want.Codes, e)
 	}
-	return heads
 }
 
 // codeList returns the list that a block is about, or nil after an error. The block's first number
@@ -242,13 +230,8 @@ func (l *Loader) codeList(r *Reader, next func(*Codes) uint64) *codeList {
 
 func (l *Loader) codes(r *Reader) {
 	for list := l.codeList(r, (*Codes).Count); r.More(); {
-		code := r.name("a code", MaxCode)
-		if l.s.codes.codes >= maxCodes {
-			r.Fail("more than %d codes", maxCodes)
-		}
-		if r.err == nil {
-			r.try(list.add(code))
-			l.s.codes.codes++
+		if code := r.name("a code", MaxCode); r.err == nil {
+			r.try(l.s.codes.addCode(list, code))
 		}
 	}
 }
@@ -266,11 +249,8 @@ func (l *Loader) uses(r *Reader) {
 	for list := l.codeList(r, (*Codes).Uses); r.More(); {
 		u := Handed{Code: uint32(r.Uint("a code's number", maxListCodes))}
 		l.handed(r, list, &u, list.codes.uses.last().Position)
-		if list.codes.uses.n >= MaxUses || list.usedBy(u.Code, u.Player) {
-			r.Fail("code number %d used twice by player number %d, or there are too many uses", u.Code, u.Player)
-		}
 		if r.err == nil {
-			list.use(u)
+			r.try(list.use(u))
 		}
 	}
 }
@@ -307,13 +287,7 @@ func (l *Loader) entries(r *Reader) {
 	}
 	p.last = last
 	for r.same("the first entry", uint64(len(p.entryIDs))); r.More(); {
-		id := r.name("an entry", MaxName)
-		if _, ok := p.entryNum[string(id)]; ok || len(p.entryIDs) >= MaxEntries {
-			r.Fail("entry %q is there twice, or there are too many entries", id)
-		}
-		if r.err == nil {
-			p.grow(string(id))
-		}
+		r.try(p.grow(string(r.name("an entry", MaxName))))
 	}
 }
 

@@ -2,9 +2,8 @@ package store
 
 import "math"
 
-// Numbers gives back the ids of what events name by number, concurrently with the writer. Numbers
-// are never reused and names never change. So it knows the names in every event that was ever
-// applied.
+// Numbers returns the ids of what events name by number, concurrently with the writer. Numbers are
+// never reused and names never change, so it knows those of every event that was ever applied.
 type Numbers struct{ *readers }
 
 // Numbers returns the numbers that the state knows.
@@ -58,14 +57,6 @@ func (n Numbers) EntryID(pool, entry uint32) string {
 		return ""
 	}
 	return p.entryIDs[entry]
-}
-
-// CodeListName returns the name of a list of codes, or "" if there is no such list.
-func (n Numbers) CodeListName(num uint32) string {
-	if lists := n.shown.Load().codes; int(num) < len(lists) {
-		return lists[num].name
-	}
-	return ""
 }
 
 // CatalogIn returns the catalog in force that a block of a snapshot has, and none if the block is

@@ -11,9 +11,8 @@ import (
 //
 // One goroutine writes. Others read players at the same time: see [players.enter]. Each player has
 // a guard, a lock chosen by the hash of the id and shared with other players. The writer holds it
-// from an event's first change to the player until the whole event is applied; a reader from before
-// its look into the index until it has copied what it wants. So no block changes or moves while it
-// is read.
+// from an event's first change to the player until the event is applied, a reader from before it
+// looks into the index until it has its copy. So no block changes or moves while it is read.
 //
 // This package uses unsafe only here and in arena.go. A block is a head, an id and a varying number
 // of slots, in memory without pointers, which no Go type can express. Every use computes an address
@@ -352,8 +351,8 @@ func (p *players) get(n uint32, key uint32) uint64 {
 	return 0
 }
 
-// insert puts a slot at index i of the player with block b. It moves the player to a larger block
-// if this one is full, and returns the block. Call change first, as for remove.
+// insert puts a slot at index i of the player with block b, and returns the block: a larger one if
+// that was full. Call change first, as for remove.
 func (p *players) insert(b *block, i int, s slot) *block {
 	if int(b.slots) == len(b.allSlots()) {
 		const more = 3 // and a quarter: new players often get new items

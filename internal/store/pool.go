@@ -10,7 +10,7 @@ import (
 type pool struct {
 	num      uint32
 	id       string
-	entryNum map[string]uint32 // for the writer and for those who prepare or plan a catalog
+	entryNum map[string]uint32 // for the writer, and while a catalog is prepared or planned
 
 	mine bool // the writer holds mu
 
@@ -76,35 +76,39 @@ func (s *stock) touch(p *pool, entry uint32, pos uint64) {
 	p.last = pos
 }
 
-func (s *stock) take(p *pool, entry uint32, pos uint64) error {
+// alter applies an effect on an entry of a pool: Take, Return, Entry or Stock.
+func (s *stock) alter(p *pool, e *Effect, pos uint64) error {
+	s.lockPool(p)
+	entry := e.N
+	if e.Verb == Entry {
+		entry = uint32(len(p.entryIDs))
+		if err := p.grow(string(e.Bytes)); err != nil {
+			return err
+		}
+	}
 	if int(entry) >= len(p.entryIDs) {
 		return inconsistent("pool %q has no entry number %d", p.id, entry)
 	}
-	if p.left(entry) == 0 {
-		return inconsistent("pool %q, entry %q: one taken, but none is left", p.id, p.entryIDs[entry])
-	}
-	s.lockPool(p)
 	s.touch(p, entry, pos)
-	p.drawn[entry]++
+	switch e.Verb {
+	case Take:
+		if p.left(entry) == 0 {
+			return inconsistent("pool %q, entry %q: one taken, but none is left", p.id, p.entryIDs[entry])
+		}
+		p.drawn[entry]++
+	case Return: // they were drawn, and now they were not
+		if e.Value == 0 || e.Value > p.drawn[entry] {
+			return inconsistent("pool %q, entry %q: %d returned of %d drawn", p.id, p.entryIDs[entry], e.Value, p.drawn[entry])
+		}
+		p.drawn[entry] -= e.Value
+	case Stock:
+		p.stock[entry] = e.Value - 1 // 0 is unlimited
+	}
 	return nil
 }
 
-// putBack returns n of an entry to its pool: they were drawn, and now they were not.
-func (s *stock) putBack(p *pool, entry uint32, n, pos uint64) error {
-	if int(entry) >= len(p.entryIDs) {
-		return inconsistent("pool %q has no entry number %d", p.id, entry)
-	}
-	s.lockPool(p)
-	if n == 0 || n > p.drawn[entry] {
-		return inconsistent("pool %q, entry %q: %d returned of %d drawn", p.id, p.entryIDs[entry], n, p.drawn[entry])
-	}
-	s.touch(p, entry, pos)
-	p.drawn[entry] -= n
-	return nil
-}
-
-// addEntry adds an entry to a pool. The writer must hold the pool's lock.
-func (s *stock) addEntry(p *pool, id string, pos uint64) error {
+// grow adds an entry. The writer must hold the pool's lock.
+func (p *pool) grow(id string) error {
 	if _, ok := p.entryNum[id]; ok {
 		return inconsistent("pool %q: entry %q is not new", p.id, id)
 	}
@@ -112,28 +116,12 @@ func (s *stock) addEntry(p *pool, id string, pos uint64) error {
 		return inconsistent("pool %q: more than %d entries", p.id, MaxEntries)
 	}
 	num := uint32(len(p.entryIDs))
-	p.grow(id)
-	s.touch(p, num, pos)
-	return nil
-}
-
-func (p *pool) grow(id string) {
-	num := uint32(len(p.entryIDs))
 	p.entryNum[id] = num
 	p.entryIDs = append(p.entryIDs, id)
 	p.stock, p.drawn = append(p.stock, 0), append(p.drawn, 0)
 	if num%entryChunk == 0 {
 		p.changed = append(p.changed, 0)
 	}
-}
-
-// setStock sets an entry's total stock. The writer must hold the pool's lock.
-func (s *stock) setStock(p *pool, entry uint32, stock, pos uint64) error {
-	if int(entry) >= len(p.entryIDs) {
-		return inconsistent("pool %q has no entry number %d", p.id, entry)
-	}
-	s.touch(p, entry, pos)
-	p.stock[entry] = stock
 	return nil
 }
 

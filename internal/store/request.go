@@ -59,10 +59,9 @@ const (
 	// idChunkSize. A larger record has a chunk of its own.
 	idPlaces    = 1 << 31
 	placesChunk = idChunkSize / 8
-	// maxIDChunks is the number of chunks from which the oldest ids are forgotten for new ones: 15
-	// GiB of records, more if some are larger than a chunk. mostIDChunks is the most there can be.
-	// A loader may need a few more for the same records than the writer did: spareIDChunks leaves
-	// room for them.
+	// From maxIDChunks on, the oldest ids are forgotten for new ones: 15 GiB of records, more if
+	// some are larger than a chunk. There can be mostIDChunks. spareIDChunks leaves room for a
+	// loader, which may need a few more for the same records.
 	maxIDChunks   = 15 << 30 / idChunkSize
 	mostIDChunks  = idPlaces/placesChunk - 1
 	spareIDChunks = 1 << 9
@@ -89,8 +88,8 @@ func (r *ids) count() int { return int(r.tail - r.head) }
 // full reports whether an old record must be forgotten to make room for a new one.
 func (r *ids) full() bool { return len(r.chunks) >= maxIDChunks }
 
-// atMost reports whether there is no room for another record even if old ones are forgotten, less a
-// number of chunks. A large record may begin a new chunk while forgetting small ones frees none.
+// atMost reports whether no more than a number of chunks can be added. Forgetting small records may
+// free none, while a large record begins one.
 func (r *ids) atMost(left int) bool { return len(r.chunks) >= mostIDChunks-left }
 
 // memory returns approximately how many bytes the window takes.

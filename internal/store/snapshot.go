@@ -103,8 +103,9 @@ func (w *blockWriter) list(kind BlockKind, from, to uint64, one func(n uint64), 
 	}
 }
 
+// end writes what there is as a block, if there is anything.
 func (w *blockWriter) end(kind BlockKind) {
-	if !w.ended {
+	if !w.ended && len(w.b) > 0 {
 		w.ended = !w.yield(kind, w.b)
 	}
 	w.b = w.b[:0]
@@ -201,9 +202,7 @@ func (c *Capture) writePlayers(w *blockWriter) {
 			next = 0
 		}
 	}
-	if len(w.b) > 0 {
-		w.end(BlockPlayers)
-	}
+	w.end(BlockPlayers)
 }
 
 // appendPlayer appends a player's encoding: the id if the base lacks it, the position of the last
@@ -238,9 +237,7 @@ func (c *Capture) writeRequests(w *blockWriter) {
 			return
 		}
 	}
-	if len(w.b) > 0 {
-		w.end(BlockRequests)
-	}
+	w.end(BlockRequests)
 }
 
 // writeTallies writes the counters of the realm, whether or not they have changed: they are few.
@@ -249,9 +246,7 @@ func (c *Capture) writeTallies(w *blockWriter) {
 		w.nums(uint64(c.tallies[i].Counter-prev), c.tallies[i].Value)
 		prev = c.tallies[i].Counter
 	}
-	if len(w.b) > 0 {
-		w.end(BlockTallies)
-	}
+	w.end(BlockTallies)
 }
 
 // writeCodes writes what the base lacks of each list of codes: first the codes of all lists, then

@@ -4,8 +4,8 @@
 //
 // Apply is the only way the state changes: live, in recovery, in the verifier and in a reader of
 // the log. It carries out the effects in an event. It chooses nothing and knows no rules:
-// internal/rules decides which effects an event has. It refuses one that would break an invariant,
-// such as stock below zero.
+// internal/rules decides which effects an event has. Apply refuses an effect that would break an
+// invariant, such as stock below zero.
 //
 // The same sequence of events gives the same state, and the same [State.Hash], on every run, build
 // and architecture: nothing here reads a clock, ranges over a map into the result, uses a float or
@@ -19,8 +19,8 @@ package store
 
 import "github.com/kuji-dev/kuji/internal/format"
 
-// Bounds on what a realm can ever name, over all its catalogs. Numbers are never reused. Whoever
-// writes events keeps to these bounds: an event that goes beyond them stops the realm.
+// Bounds on what a realm can ever name, over all its catalogs. Numbers are never reused. An event
+// that goes beyond them stops the realm, so code that writes events checks them first.
 const (
 	MaxItems     = 1 << 20
 	MaxPools     = 1 << 16
@@ -82,8 +82,7 @@ func (s *State) show() {
 	s.shown.Store(&shown{items: n.items, itemNum: n.itemNum, pools: n.pools, poolNum: n.poolNum, codes: s.codes.lists, catalog: s.catalog})
 }
 
-// Alone says whether nobody but the writer uses the state, as while a log is replayed. Then no
-// locks are taken.
+// Alone says whether only the writer uses the state, as during a replay. Then it takes no locks.
 func (s *State) Alone(alone bool) {
 	s.players.index.alone, s.players.guards.alone, s.stock.alone = alone, alone, alone
 }

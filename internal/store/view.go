@@ -39,6 +39,14 @@ func (s *readers) PoolID(num uint32) string {
 	return ""
 }
 
+// CodeListName returns the name of a list of codes, or "" if there is no such list.
+func (s *readers) CodeListName(num uint32) string {
+	if lists := s.shown.Load().codes; int(num) < len(lists) {
+		return lists[num].name
+	}
+	return ""
+}
+
 // CodesLeft returns how many codes of a list are left, and a position that covers this. The list
 // must be named by the catalog in force.
 func (s *readers) CodesLeft(list uint32) (left, last uint64) {
@@ -53,9 +61,9 @@ type Balance struct {
 	Quantity uint64
 }
 
-// Holdings returns what a player holds, by item number, which is the order in which catalogs named
-// the items, all counters of the player that are not 0, ascending, and the position of the player's
-// last change. ok is false if there is no such player.
+// Holdings returns what a player holds, by item number (the order in which catalogs named the
+// items), the player's counters that are not 0, ascending, and the position of the player's last
+// change. ok is false if there is no such player.
 func (s *readers) Holdings(id string) (items []Balance, counters []CounterValue, last uint64, ok bool) {
 	var buf [64]slot
 	b, guard := s.players.enter(id)
@@ -104,8 +112,7 @@ type CounterValue struct {
 	Value   uint64
 }
 
-// partEntries is how many entries a reader of a pool copies at a time, so that draws do not wait
-// long for a reader of a large pool.
+// partEntries is how many entries a reader of a pool copies at a time: draws wait for no more.
 const partEntries = 4096
 
 // ReadStock calls f for some entries of a pool, by number, in order, with how many are left, how

@@ -2,9 +2,8 @@ package store
 
 import "slices"
 
-// Memory is fetched ahead of time for many commands or events together, so that the processor waits
-// once for all of it instead of once for each cache line of each command. This is only a hint:
-// without it everything is the same, but slower.
+// Memory is fetched ahead for many commands or events together: the processor then waits once for
+// all of it, not once for each cache line. This is a hint: without it, only the speed differs.
 
 // warmFrom is the number of players or request ids from which they no longer fit the nearest
 // caches.

@@ -10,8 +10,7 @@ const (
 	// keptAnyway is how many ids are remembered whatever their age, if the catalog's count allows
 	// that many.
 	keptAnyway = 1 << 20
-	// Each id that is added forgets up to forgetAtOnce old ones, so that no command pays for all
-	// that have aged.
+	// Each new id forgets up to forgetAtOnce old ones: no command pays for all that have aged.
 	forgetAtOnce = 4
 )
 
@@ -32,8 +31,9 @@ func (s *State) Remember(ev *Event, at At) error {
 	r := &s.ids
 	r.log.now = at.Time + r.log.back
 	if len(ev.ID) > 0 {
-		hash, fresh := s.begun.hashOf(ev.ID, &r.key)
-		if !fresh {
+		hash := s.begun.request
+		if !s.begun.fresh || string(ev.ID) != s.begun.id {
+			hash = r.key.hashBytes(ev.ID)
 			if _, ok := r.find(ev.ID, hash); ok {
 				return inconsistent("request id %q a second time", ev.ID)
 			}
@@ -70,9 +70,9 @@ type Answer struct {
 	Version  uint64 // of the catalog in force when it was decided
 }
 
-// Begin begins a command with a request id, which may be empty, and a player. h must be from
-// [State.Hashes]. It returns the answer to the id, if the idempotency window still has it. Until
-// the next Apply, looking up the same ids again is faster.
+// Begin begins a command with a request id, which may be empty, and a player. h is from
+// [State.Hashes]. It returns the answer to the id if the idempotency window still has it. Until the
+// next Apply, lookups of the same ids are faster.
 func (s *State) Begin(id, player string, h Hashes) (Answer, bool) {
 	s.begun = begun{id: id, player: player, Hashes: h}
 	if id == "" {
@@ -94,14 +94,6 @@ type begun struct {
 	id, player string
 	Hashes
 	fresh bool // the id is not in the window
-}
-
-// hashOf returns the hash of a request id, and whether it is known to be new.
-func (b *begun) hashOf(id []byte, key *hashKey) (hash uint32, fresh bool) {
-	if b.fresh && string(id) == b.id {
-		return b.Hashes.request, true
-	}
-	return key.hashBytes(id), false
 }
 
 // OldestAnswer returns the position of the oldest remembered answer, or of the last event if there
