@@ -166,6 +166,7 @@ func (s *Server) start() error {
 		return err
 	}
 	s.running.Store(now)
+	s.said.starts()
 	now.SetLoggerV2(s.said, false, false, false)
 	now.Start()
 	// A server that gave up on its way believes that it runs, alone and with JetStream.

@@ -61,9 +61,16 @@ func (s *Server) Heal() (healed []string, err error) {
 }
 
 // damaged returns the streams whose Raft files the server cannot read.
+//
+// The server's health says why it takes no part in a stream until the stream's assignment is updated. Then it
+// says only that the group is missing, as it does while it opens the group, which takes long on a slow disk.
+// So the group counts as damaged only if the server logged that it is.
 func (s *Server) damaged() (streams []string) {
 	for _, e := range s.well.health(s.running.Load()).Errors {
-		if e.Type == server.HealthzErrorStream && e.Stream != "" && strings.Contains(e.Error, "assignment error") && strings.Contains(e.Error, "corrupt") {
+		_, why, _ := strings.Cut(e.Error, " is not current: ")
+		unread := strings.Contains(why, "assignment error") && strings.Contains(why, corrupt) ||
+			why == "group node missing" && s.said.unread(e.Stream)
+		if e.Type == server.HealthzErrorStream && e.Stream != "" && unread {
 			streams = append(streams, e.Stream)
 		}
 	}

@@ -5,8 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 )
+
+// notCreated is what the server logs when it cannot take part in a stream: the account, the stream, and why.
+// The reason has the word corrupt in it if Raft's files are damaged.
+const notCreated, corrupt = "Stream create failed for '%s > %s': %v", "corrupt"
 
 // logger passes the server's messages on, and remembers the last failure. Good news is for debugging.
 type logger struct {
@@ -16,12 +22,36 @@ type logger struct {
 	mu   sync.Mutex
 	last string
 	end  error // what the server stopped for; nil: nothing
+	// damaged are the streams whose Raft files the server could not read since it last started.
+	damaged []string
 }
 
 func (l *logger) Noticef(format string, v ...any) { l.slog.Debug(fmt.Sprintf(format, v...)) }
-func (l *logger) Warnf(format string, v ...any)   { l.slog.Warn(fmt.Sprintf(format, v...)) }
 func (l *logger) Debugf(format string, v ...any)  { l.slog.Debug(fmt.Sprintf(format, v...)) }
 func (l *logger) Tracef(format string, v ...any)  { l.slog.Debug(fmt.Sprintf(format, v...)) }
+
+func (l *logger) Warnf(format string, v ...any) {
+	l.slog.Warn(fmt.Sprintf(format, v...))
+	if format == notCreated && len(v) == 3 && strings.Contains(fmt.Sprint(v[2]), corrupt) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.damaged = append(l.damaged, fmt.Sprint(v[1]))
+	}
+}
+
+// unread reports whether the server could not read a stream's Raft files since it last started.
+func (l *logger) unread(stream string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Contains(l.damaged, stream)
+}
+
+// starts forgets what was damaged: the server is about to read it again.
+func (l *logger) starts() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.damaged = nil
+}
 
 func (l *logger) Errorf(format string, v ...any) {
 	message := fmt.Sprintf(format, v...)
