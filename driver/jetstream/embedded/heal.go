@@ -16,22 +16,23 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Raft's own files of a stream can be damaged while the stream is good. Then the server takes no part in the
-// stream:
+// Raft's own files of a stream can be damaged while its messages are good. The server then takes no part in
+// the stream:
 //
 //	jetstream/$G/streams/STREAM        its messages
 //	jetstream/$SYS/_js_/GROUP          Raft's log and snapshots; meta.inf says of which stream
 //	                          tav.idx, peers.idx: for whom it voted, and who votes
 //
-// Heal removes both, except the votes, and the server fetches them as after the loss of a disk. This server
-// has acknowledged nothing for the stream since it started. If all others have all that the stream's leader
+// Heal removes both, except the votes, and the server fetches them as after the loss of a disk. Since it
+// started, this server has acknowledged nothing for the stream. If all others have what the stream's leader
 // has, a majority has it without this server, and nothing is lost.
 
 // answerTime bounds one question to a stream's leader.
 const answerTime = 2 * time.Second
 
-// Heal restarts the server to make copies of streams again that it cannot use, and returns their names. If
-// one cannot be made again now, it does nothing and says why.
+// Heal finds the copies of streams that the server cannot use, and restarts the server without them, so that
+// it fetches them from the others. It returns their names. If the others may lack something of one of them,
+// it changes nothing, and says why.
 func (s *Server) Heal() (healed []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,10 +67,11 @@ func (s *Server) Heal() (healed []string, err error) {
 // says only that the group is missing, as it does while it opens the group, which takes long on a slow disk.
 // So the group counts as damaged only if the server logged that it is.
 func (s *Server) damaged() (streams []string) {
-	for _, e := range s.well.health(s.running.Load()).Errors {
+	for _, e := range s.health().Errors {
 		_, why, _ := strings.Cut(e.Error, " is not current: ")
+		_, logged := s.said.damaged.Load(e.Stream)
 		unread := strings.Contains(why, "assignment error") && strings.Contains(why, corrupt) ||
-			why == "group node missing" && s.said.unread(e.Stream)
+			why == "group node missing" && logged
 		if e.Type == server.HealthzErrorStream && e.Stream != "" && unread {
 			streams = append(streams, e.Stream)
 		}
@@ -78,7 +80,7 @@ func (s *Server) damaged() (streams []string) {
 	return streams
 }
 
-// stored is what a server keeps in its directory.
+// stored is a server's directory.
 type stored string
 
 // raftDir is where Raft keeps its groups.
@@ -103,14 +105,14 @@ func (dir stored) groups() (byStream map[string]string, err error) {
 		data, err := os.ReadFile(filepath.Join(path, server.JetStreamMetaFile))
 		var about server.StreamConfig
 		if err != nil || json.Unmarshal(data, &about) != nil || about.Metadata["type"] != "stream" {
-			continue // of something else, or damaged too
+			continue // not a stream's, or damaged too
 		}
 		byStream[about.Metadata["stream"]] = path
 	}
 	return byStream, nil
 }
 
-// spare returns nil if the other servers have all of the streams without this one.
+// spare returns nil if all other servers have all of the streams.
 func (s *Server) spare(streams []string) error {
 	conn, err := nats.Connect("", s.Connect())
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -14,16 +13,16 @@ import (
 // The reason has the word corrupt in it if Raft's files are damaged.
 const notCreated, corrupt = "Stream create failed for '%s > %s': %v", "corrupt"
 
-// logger passes the server's messages on, and remembers the last failure. Good news is for debugging.
+// logger passes the server's messages on, and remembers failures. Good news is for debugging.
 type logger struct {
 	slog *slog.Logger
 	dir  string // of the server
 
 	mu   sync.Mutex
-	last string
-	end  error // what the server stopped for; nil: nothing
-	// damaged are the streams whose Raft files the server could not read since it last started.
-	damaged []string
+	last string // error
+	end  error  // why the server gave up; nil: it did not
+	// damaged has the streams whose Raft files the server could not read since it last started.
+	damaged sync.Map
 }
 
 func (l *logger) Noticef(format string, v ...any) { l.slog.Debug(fmt.Sprintf(format, v...)) }
@@ -33,24 +32,8 @@ func (l *logger) Tracef(format string, v ...any)  { l.slog.Debug(fmt.Sprintf(for
 func (l *logger) Warnf(format string, v ...any) {
 	l.slog.Warn(fmt.Sprintf(format, v...))
 	if format == notCreated && len(v) == 3 && strings.Contains(fmt.Sprint(v[2]), corrupt) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.damaged = append(l.damaged, fmt.Sprint(v[1]))
+		l.damaged.Store(fmt.Sprint(v[1]), true)
 	}
-}
-
-// unread reports whether the server could not read a stream's Raft files since it last started.
-func (l *logger) unread(stream string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Contains(l.damaged, stream)
-}
-
-// starts forgets what was damaged: the server is about to read it again.
-func (l *logger) starts() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.damaged = nil
 }
 
 func (l *logger) Errorf(format string, v ...any) {
@@ -61,7 +44,7 @@ func (l *logger) Errorf(format string, v ...any) {
 	l.last = message
 }
 
-// Fatalf is what the server calls when it gives up. It expects the process to end, and does nothing more.
+// Fatalf is what the server calls when it gives up. It then does nothing: it expects the process to end.
 func (l *logger) Fatalf(format string, v ...any) {
 	l.Errorf(format, v...)
 	l.mu.Lock()
@@ -69,7 +52,7 @@ func (l *logger) Fatalf(format string, v ...any) {
 	l.end = cmp.Or(l.end, fmt.Errorf(format, v...))
 }
 
-// gaveUp returns what the server gave up for; nil if it did not.
+// gaveUp returns why the server gave up, or nil.
 func (l *logger) gaveUp() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,7 +62,7 @@ func (l *logger) gaveUp() error {
 	return fmt.Errorf("the server in %s gave up: %w", l.dir, l.end)
 }
 
-// failure returns what the server gave up for, or else the last failure.
+// failure returns why the server gave up, or else the last error that it logged.
 func (l *logger) failure() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
