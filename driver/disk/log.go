@@ -133,7 +133,7 @@ func corrupt(d *wal.CorruptionError) *driver.CorruptError {
 func (r *realm) Append(_ context.Context, after driver.Cursor, entry []byte) (driver.Cursor, error) {
 	return r.write(entry, func() error {
 		if next := r.log.Next(); next != uint64(after) {
-			return fmt.Errorf("append after %d refused: the log goes to %d: %w", after, next, driver.ErrDeposed)
+			return fmt.Errorf("append after %d refused: the log ends at %d: %w", after, next, driver.ErrDeposed)
 		}
 		return nil
 	})

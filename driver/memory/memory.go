@@ -99,7 +99,7 @@ func (r *realm) Append(_ context.Context, after driver.Cursor, entry []byte) (dr
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if after != r.last && !r.closed {
-		return 0, fmt.Errorf("append after %d refused: the log has come to %d: %w", after, r.last, driver.ErrDeposed)
+		return 0, fmt.Errorf("append after %d refused: the log ends at %d: %w", after, r.last, driver.ErrDeposed)
 	}
 	return r.write(entry, nil)
 }

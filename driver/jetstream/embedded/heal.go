@@ -47,7 +47,7 @@ func (s *Server) Heal() (healed []string, err error) {
 	}
 	for _, stream := range damaged {
 		if groups[stream] == "" {
-			return nil, fmt.Errorf("this node's copy of stream %s is damaged, and nothing in %s says where its votes are", stream, s.o.Dir)
+			return nil, fmt.Errorf("this node's copy of stream %s is damaged, and no file in %s says where its votes are", stream, s.o.Dir)
 		}
 	}
 	if err := s.spare(damaged); err != nil {
@@ -83,11 +83,6 @@ func (s *Server) damaged() (streams []string) {
 // stored is a server's directory.
 type stored string
 
-// raftDir is where Raft keeps its groups.
-func (dir stored) raftDir() string {
-	return filepath.Join(string(dir), server.JetStreamStoreDir, server.DEFAULT_SYSTEM_ACCOUNT, "_js_")
-}
-
 // streamsDir is where the streams are.
 func (dir stored) streamsDir() string {
 	return filepath.Join(string(dir), server.JetStreamStoreDir, server.DEFAULT_GLOBAL_ACCOUNT, "streams")
@@ -96,12 +91,13 @@ func (dir stored) streamsDir() string {
 // groups returns the directories of the streams' groups.
 func (dir stored) groups() (byStream map[string]string, err error) {
 	byStream = map[string]string{}
-	dirs, err := os.ReadDir(dir.raftDir())
+	raft := filepath.Join(string(dir), server.JetStreamStoreDir, server.DEFAULT_SYSTEM_ACCOUNT, "_js_")
+	dirs, err := os.ReadDir(raft)
 	if err != nil {
 		return nil, err
 	}
 	for _, group := range dirs {
-		path := filepath.Join(dir.raftDir(), group.Name())
+		path := filepath.Join(raft, group.Name())
 		data, err := os.ReadFile(filepath.Join(path, server.JetStreamMetaFile))
 		var about server.StreamConfig
 		if err != nil || json.Unmarshal(data, &about) != nil || about.Metadata["type"] != "stream" {
@@ -125,15 +121,15 @@ func (s *Server) spare(streams []string) error {
 	}
 	for _, stream := range streams {
 		not := func(why string, args ...any) error {
-			return fmt.Errorf("this node's copy of stream %s is damaged, and is not made again "+why, append([]any{stream}, args...)...)
+			return fmt.Errorf("this node's copy of stream %s is damaged, and is not fetched again "+why, append([]any{stream}, args...)...)
 		}
 		one, err := js.Stream(context.Background(), stream)
 		if err != nil {
-			return not("while nobody says what the others have: %w", err)
+			return not("while no server says what the others have: %w", err)
 		}
 		group := one.CachedInfo().Cluster
 		if group == nil || group.Leader == "" || group.Leader == s.o.Node {
-			return not("while nobody leads it")
+			return not("while no other node leads it")
 		}
 		for _, p := range group.Replicas {
 			if p.Name != s.o.Node && (p.Offline || !p.Current || p.Lag > 0) {

@@ -127,8 +127,18 @@ func (r *Rescued) takeOver(ctx context.Context) error {
 			return err == nil, err
 		},
 		func() (bool, error) { return r.NATS().JetStreamIsLeader() && r.began(), nil },
-		func() (bool, error) { return r.removeOthers(ctx) },
-		func() (bool, error) { return r.settled(), nil },
+		func() (bool, error) {
+			others, err := r.members()
+			if err != nil || len(others) == 0 {
+				return err == nil, err
+			}
+			return false, r.remove(ctx, others[0].Peer)
+		},
+		func() (bool, error) { // before it leads each group and has applied everything, its answers are old
+			return !slices.ContainsFunc(r.raft(), func(g server.RaftzGroup) bool {
+				return g.State != server.Leader.String() || g.Applied < g.PIndex
+			}), nil
+		},
 	} {
 		err := poll(ctx, func() (done bool, _ error) { done, last = step(); return done, nil })
 		if err != nil {
@@ -147,13 +157,6 @@ func (r *Rescued) began() bool {
 		}
 	}
 	return len(r.raft()) >= listed
-}
-
-// settled reports whether the server leads each group and has applied everything. Before, its answers are old.
-func (r *Rescued) settled() bool {
-	return !slices.ContainsFunc(r.raft(), func(g server.RaftzGroup) bool {
-		return g.State != server.Leader.String() || g.Applied < g.PIndex
-	})
 }
 
 // Close stops the server and removes the copy.

@@ -61,15 +61,6 @@ func (s *Server) members() ([]*server.PeerInfo, error) {
 	return info.Meta.Replicas, nil
 }
 
-// removeOthers removes one other member, and reports whether there was none.
-func (s *Server) removeOthers(ctx context.Context) (done bool, err error) {
-	others, err := s.members()
-	if err != nil || len(others) == 0 {
-		return err == nil, err
-	}
-	return false, s.remove(ctx, others[0].Peer)
-}
-
 // raft returns this server's part in each Raft group: the list of streams, and each stream.
 func (s *Server) raft() (all []server.RaftzGroup) {
 	for _, account := range []string{server.DEFAULT_SYSTEM_ACCOUNT, server.DEFAULT_GLOBAL_ACCOUNT} {
@@ -111,8 +102,6 @@ const pollEvery = 20 * time.Millisecond
 
 // poll asks whether something is done until it is, or until that fails or ctx ends.
 func poll(ctx context.Context, done func() (bool, error)) error {
-	t := time.NewTicker(pollEvery)
-	defer t.Stop()
 	for {
 		if ok, err := done(); ok || err != nil {
 			return err
@@ -120,7 +109,7 @@ func poll(ctx context.Context, done func() (bool, error)) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-t.C:
+		case <-time.After(pollEvery):
 		}
 	}
 }
