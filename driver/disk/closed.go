@@ -46,10 +46,8 @@ func decodeLastClose(text string) (c lastClose, err error) {
 		}
 	}
 	var hash []byte
-	_, err = fmt.Sscanf(text, "kuji closed 2\noffset %d\nhash %x\n", &c.next, &hash)
-	if err == nil && len(hash) == len(c.hash) {
-		c.hash = [32]byte(hash)
-	}
+	fmt.Sscanf(text, "kuji closed 2\noffset %d\nhash %x\n", &c.next, &hash)
+	copy(c.hash[:], hash)
 	if c.text() != text {
 		return c, errors.New("its four lines or their checksum are damaged; to go on without it, move the file away: then nothing shows that the log has lost its end")
 	}

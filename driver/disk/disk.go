@@ -175,10 +175,10 @@ func (g *gate) mayRead() error {
 }
 
 func (g *gate) mayWrite() error {
-	if g.readOnly && !g.closed.Load() {
-		return errReadOnly
+	if err := g.mayRead(); err != nil || !g.readOnly {
+		return err
 	}
-	return g.mayRead()
+	return errReadOnly
 }
 
 // classify adds package driver's error to one of the log or the file system.

@@ -13,8 +13,7 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 )
 
-// dedup is how long the server knows the id of an append, and gives a repeat the first cursor. A repeat that
-// comes later looks for its entry: see log.refused.
+// dedup is how long the server knows an append by its id. For a later repeat, log.refused finds the entry.
 const dedup = 20 * time.Second
 
 // names makes the names of a cluster's streams and subjects. Its value is the cluster's name.
@@ -169,12 +168,8 @@ func (r *realm) opened(err error) (driver.Copy, error) {
 func (r *realm) find(ctx context.Context, log jetstream.StreamConfig, mustExist bool) (err error) {
 	files := r.fileConfig(r.name)
 	r.log.msgs, err = r.stream(ctx, log)
-	missing := errors.Is(err, jetstream.ErrStreamNotFound)
-	if err != nil && !missing {
-		return err
-	}
-	if missing {
-		_, err := r.stream(ctx, files)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		_, err = r.stream(ctx, files)
 		switch {
 		case err == nil:
 			return &driver.CorruptError{Place: "stream " + log.Name, Err: errors.New("it is missing, but the realm's files are there")}
@@ -183,9 +178,10 @@ func (r *realm) find(ctx context.Context, log jetstream.StreamConfig, mustExist 
 		case mustExist:
 			return driver.ErrNotExist
 		}
-		if r.log.msgs, err = r.create(ctx, log); err != nil {
-			return err
-		}
+		r.log.msgs, err = r.create(ctx, log)
+	}
+	if err != nil {
+		return err
 	}
 	if r.files.msgs, err = r.stream(ctx, files); !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err

@@ -130,13 +130,10 @@ func (d door) Check(c server.ClientAuthentication) bool { return d(c) }
 // user of the system's account is in it.
 func (s *Server) letClient(c server.ClientAuthentication) bool {
 	shown := c.GetOpts()
-	if !s.o.knows(shown.Password) {
-		return false
-	}
 	now := s.running.Load()
 	accounts := map[string]*server.Account{user: now.GlobalAccount(), operator: now.SystemAccount()}
 	account := accounts[shown.Username]
-	if account == nil {
+	if !s.o.knows(shown.Password) || account == nil {
 		return false
 	}
 	c.RegisterUser(&server.User{Username: shown.Username, Account: account})

@@ -30,9 +30,8 @@ import (
 // answerTime bounds one question to a stream's leader.
 const answerTime = 2 * time.Second
 
-// Heal finds the copies of streams that the server cannot use, and restarts the server without them, so that
-// it fetches them from the others. It returns their names. If the others may lack something of one of them,
-// it changes nothing, and says why.
+// Heal removes the copies of streams that the server cannot use, and restarts it to fetch them again. It
+// returns their names. If the others may lack something of one of them, it changes nothing and says why.
 func (s *Server) Heal() (healed []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
