@@ -6,8 +6,8 @@ import (
 )
 
 // Copier is a Driver that takes copies of other drivers' realms, with the same entries at the same
-// cursors. A copy is made in this order, so that it can go on after a crash: the files that come before
-// the log, the log, then the entries, each after the files that it names.
+// cursors. A copy is made in this order, so that it can go on after a crash: the files that come
+// before the log, the log, then the entries, each after the files that it names.
 //
 // Package backup makes backups and restores with it. Kafka could not do this, and need not.
 type Copier interface {

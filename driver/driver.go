@@ -1,10 +1,11 @@
 // Package driver is the contract between Kuji and what keeps its realms: a directory, memory, or a
-// replicated log. A driver keeps a log for each realm, which is the truth, and files: snapshots, and
-// whatever is too large for an entry of the log. Package drivertest checks drivers.
+// replicated log. A driver keeps a log for each realm, which is the truth, and files: snapshots,
+// and whatever is too large for an entry of the log. Package drivertest checks drivers.
 //
-// A driver orders entries and keeps them. It need not keep other writers away: every entry carries its
-// writer's epoch and the hash of the entry before it, and every reader folds the log by the same rule.
-// Entries that are doubled, late or of a deposed writer do no harm. A log that refuses them saves work.
+// A driver orders entries and keeps them. It need not keep other writers away: every entry carries
+// its writer's epoch and the hash of the entry before it, and every reader folds the log by the
+// same rule. Entries that are doubled, late or of a deposed writer do no harm. Refusing them saves
+// work.
 package driver
 
 import (
@@ -26,11 +27,11 @@ type Entry struct {
 }
 
 var (
-	// ErrDeposed is in the error of an append that was refused because other entries stand in its place,
-	// perhaps copies of this entry from an earlier attempt.
+	// ErrDeposed is in the error of an append that was refused because other entries stand in its
+	// place, perhaps copies of this entry from an earlier attempt.
 	ErrDeposed = errors.New("another entry stands there")
-	// ErrUnknown is in the error of an append that may have happened or may yet happen: after a time-out,
-	// a lost connection, or a change of the log's own leader.
+	// ErrUnknown is in the error of an append that may have happened or may yet happen: after a
+	// time-out, a lost connection, or a change of the log's own leader.
 	ErrUnknown = errors.New("nobody knows whether the entry was appended")
 	// ErrClosed is in the error of every call after Close.
 	ErrClosed = errors.New("closed")
@@ -82,14 +83,14 @@ type Options struct {
 	MustExist bool // fail with ErrNotExist instead of creating the realm
 	ReadOnly  bool // change nothing, not even to repair the end of the log; implies MustExist
 	// Check looks at every byte that is kept, for offline verification. It implies ReadOnly. Open then
-	// succeeds despite damage if anything can be read. Read ends at the damage, or after the last entry
-	// if no entry is damaged.
+	// succeeds despite damage if anything can be read. Read ends at the damage, or after the last
+	// entry if no entry is damaged.
 	Check bool
 }
 
-// Realm is what a driver keeps of one realm. All methods may be called concurrently. A writer appends
-// one entry at a time, but writers may race, even on one Realm: of two appends after the same cursor, a
-// log that can refuse an entry refuses one.
+// Realm is what a driver keeps of one realm. All methods may be called concurrently. A writer
+// appends one entry at a time, but writers may race, even on one Realm: of two appends after the
+// same cursor, a log that can refuse an entry refuses one.
 type Realm interface {
 	Log
 	Files
@@ -101,40 +102,39 @@ type Realm interface {
 // Log is a realm's log: entries in one order, which is the same for every reader and never changes.
 type Log interface {
 	// Append appends an entry after the one at a cursor, which the caller takes for the last one. It
-	// returns the new cursor once the entry is as durable as the driver's policy says. Then only copies of
-	// the entry stand between the two.
+	// returns the new cursor once the entry is as durable as the driver's policy says. Then only
+	// copies of the entry stand between the two.
 	//
-	// ErrDeposed: other entries stand there, and Read finds them. This call has not appended the entry,
-	// or, if the log cannot refuse one, the entry stands after those others. To learn which, the caller
-	// reads on from the cursor and folds what it finds.
+	// ErrDeposed: other entries stand there, and Read finds them. This call has not appended the
+	// entry, or, if the log cannot refuse one, the entry stands after those others. To learn which,
+	// the caller reads on from the cursor and folds what it finds.
 	//
 	// ErrUnknown: the entry may be in the log, or may get there later, perhaps twice. The caller sends
-	// the same bytes after the same cursor until it gets another answer, or reads on until an entry shows
-	// what holds the place. A read that finds nothing proves nothing.
+	// the same bytes after the same cursor until it gets another answer, or reads on until an entry
+	// shows what holds the place. A read that finds nothing proves nothing.
 	//
 	// After any other error, nothing was appended and nothing will be: the writer must give up.
 	Append(ctx context.Context, after Cursor, entry []byte) (Cursor, error)
 
-	// Begin is Append without a condition: the entry goes to the log's end. It never returns ErrDeposed.
-	// An entry that is sent again after ErrUnknown may be there twice.
+	// Begin is Append without a condition: the entry goes to the log's end. It never returns
+	// ErrDeposed. An entry that is sent again after ErrUnknown may be there twice.
 	Begin(ctx context.Context, entry []byte) (Cursor, error)
 
 	// Read iterates over the entries after a cursor, in order, up to the one at through. It waits for
-	// entries to come. If through is 0, it goes on until ctx ends, and yields only what survives a crash
-	// whatever the policy is: on a replicated log, what most replicas have. Otherwise it yields what is
-	// durable by the driver's policy. It ends after the first error, such as *TrimmedError, *CorruptError
-	// or that of ctx, which it checks before each entry.
+	// entries to come. If through is 0, it goes on until ctx ends, and yields only what survives a
+	// crash whatever the policy is: on a replicated log, what most replicas have. Otherwise it yields
+	// what is durable by the driver's policy. It ends after the first error, such as *TrimmedError,
+	// *CorruptError or that of ctx, which it checks before each entry.
 	//
-	// A slow reader delays no writer. A reader follows the log through changes of its leader and misses
-	// no entry.
+	// A slow reader delays no writer. A reader misses no entry when the log changes its leader.
 	Read(ctx context.Context, after, through Cursor) iter.Seq2[Entry, error]
 
-	// Last returns the cursor of the last entry, or 0 if the log never had one. A replicated log's answer
-	// may be old. A writer that must know begins an epoch and reads through its own entry.
+	// Last returns the cursor of the last entry, or 0 if the log never had one. A replicated log's
+	// answer may be old. A writer that must know begins an epoch and reads through its own entry.
 	Last(ctx context.Context) (Cursor, error)
 
-	// First returns the cursor of the oldest entry that is kept, or of the next entry if none is. It may
-	// be lower, by a gap.
+	// First returns the cursor of the oldest entry that is kept, or of the next entry if none is. It
+	// may be lower, by a gap.
 	First(ctx context.Context) (Cursor, error)
 
 	// Sync makes every entry that was appended durable, whatever the policy is.
@@ -156,8 +156,8 @@ type Log interface {
 // Sole is a Log whose realm only one process at a time has open. Last is then never old.
 type Sole interface{ Sole() }
 
-// Files are a realm's files. A file is written once and never changed. Its name has the SHA-256 of its
-// content, so two writers of one name write the same bytes.
+// Files are a realm's files. A file is written once and never changed. Its name has the SHA-256 of
+// its content, so two writers of one name write the same bytes.
 type Files interface {
 	// Create begins a file. Until it is committed, it has no name and nobody can see it.
 	Create(ctx context.Context) (FileWriter, error)
@@ -168,8 +168,8 @@ type Files interface {
 	// List returns the files, ascending by name.
 	List(ctx context.Context) ([]FileInfo, error)
 
-	// Remove removes a file. A missing file is no error. Readers that have it open go on or get an error,
-	// but never see other bytes.
+	// Remove removes a file. A missing file is no error. Readers that have it open go on or get an
+	// error, but never see other bytes.
 	Remove(ctx context.Context, name string) error
 }
 
@@ -193,8 +193,8 @@ type File interface {
 	Size() int64
 }
 
-// CacheDropper is a File that can make the next reads come from where the file is kept, and not from a
-// cache. An error says that what is kept cannot be trusted.
+// CacheDropper is a File that can make the next reads come from where the file is kept, and not
+// from a cache. An error says that what is kept cannot be trusted.
 type CacheDropper interface {
 	DropCache() error
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// closedFile says where a realm's log ended when it was last closed: the log's own files do not show that
-// the last of them are missing. Format: docs/internals/formats/closed.md.
+// closedFile says where a realm's log ended when it was last closed: the log's own files do not
+// show that the last of them are missing. Format: docs/internals/formats/closed.md.
 //
-// It is created with the log, and replaced when the log is closed and durable. Nothing else changes it. So
-// it stays true: the log ends there, or goes on from there.
+// It is created with the log, and replaced when the log is closed and durable. Nothing else changes
+// it. So it stays true: the log ends there, or goes on from there.
 const closedFile = "closed"
 
 // lastClose is where a log ended when it was last closed.
@@ -35,8 +35,8 @@ func sumLine(text string) string {
 	return fmt.Sprintf("crc32c %08x\n", crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli)))
 }
 
-// decodeLastClose is the inverse of text. It refuses any other form of the same values. Of an undamaged
-// file of a newer version it says so.
+// decodeLastClose is the inverse of text. It refuses any other form of the same values. Of an
+// undamaged file of a newer version it says so.
 func decodeLastClose(text string) (c lastClose, err error) {
 	var version uint64
 	fmt.Sscanf(text, "kuji closed %d\n", &version)
@@ -79,7 +79,7 @@ func readLastClose(fsys vfs.FS, dir string) (last lastClose, there bool, err err
 	return lastClose{}, false, &driver.CorruptError{Place: name, Err: err}
 }
 
-// agrees checks the hash of the entry that was the last one when the log was closed. It passes all others.
+// agrees checks an entry's hash if it was the last entry when the log was closed.
 func (c *lastClose) agrees(dir string, offset uint64, entry []byte) error {
 	if offset+1 != c.next {
 		return nil
@@ -91,8 +91,8 @@ func (c *lastClose) agrees(dir string, offset uint64, entry []byte) error {
 	return nil
 }
 
-// checkLast checks that the log still has the entry that was the last one when it was closed, or has
-// trimmed it since.
+// checkLast checks that the log still has what was its last entry when it was closed, or trimmed
+// it.
 func (r *realm) checkLast() error {
 	next := r.last.next
 	if next <= r.log.First() {

@@ -17,8 +17,7 @@ import (
 const (
 	filesDir  = "snapshots"
 	tmpSuffix = ".tmp"
-	// syncEach is how many bytes of a file are fsynced at a time: one large fsync at the end would delay
-	// the log's.
+	// syncEach is how many bytes are fsynced at a time: one large fsync would delay the log's.
 	syncEach = 1 << 20
 )
 
@@ -133,7 +132,7 @@ func (f *files) Create(context.Context) (driver.FileWriter, error) {
 	return &writer{files: f, tmp: tmp, file: file}, nil
 }
 
-// removeAll removes the files in a directory whose names have a suffix, and reports whether there were some.
+// removeAll removes the files in dir whose names end with suffix, and reports whether there were some.
 func removeAll(fsys vfs.FS, dir, suffix string) (some bool, err error) {
 	names, err := fsys.List(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -200,8 +199,8 @@ func (w *writer) Abort() {
 	}
 }
 
-// Remove implements driver.Files. Until ctx ends it frees the file's space in pieces: no fsync of the log
-// waits for all of it.
+// Remove implements driver.Files. Until ctx ends it frees the space in pieces, so no fsync waits
+// long.
 func (f *files) Remove(ctx context.Context, name string) error {
 	if err := cmp.Or(f.mayWrite(), driver.CheckFile(name)); err != nil {
 		return err

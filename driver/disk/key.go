@@ -17,8 +17,8 @@ import (
 const keyFile = "key"
 
 // Key returns the directory's key. A missing key is created, durably. A file that holds no key is
-// renamed, and a new key is created. In both cases damaged says so: seeds that the old key sealed are
-// lost unless somebody repairs it. With readOnly nothing is created or renamed.
+// renamed, and a new key is created. In both cases damaged says so: seeds that the old key sealed
+// are lost unless somebody repairs it. With readOnly nothing is created or renamed.
 func (d *Driver) Key(readOnly bool) (key [32]byte, damaged, err error) {
 	name := d.dir + "/" + keyFile
 	b, err := vfs.ReadFile(d.o.fs, name, 1<<10)

@@ -143,8 +143,8 @@ func (r *realm) Begin(_ context.Context, entry []byte) (driver.Cursor, error) {
 	return r.write(entry, func() error { return nil })
 }
 
-// write appends an entry if may allows it, and makes it as durable as the policy says. Between may and
-// the append there is no other. Writers share fsyncs.
+// write appends an entry if may allows it, and makes it as durable as the policy says. Between may
+// and the append there is no other. Writers share fsyncs.
 func (r *realm) write(entry []byte, may func() error) (driver.Cursor, error) {
 	if err := r.mayWrite(); err != nil {
 		return 0, err

@@ -10,9 +10,9 @@ import (
 // board is the board's name in the stream of leases. No realm can have it.
 const board = "_board"
 
-// Update changes the board, which all nodes of a cluster share and see in the same order. change gets the
-// board's content, or nil, and returns the new one. If both are equal, nothing is written. It is called again
-// if another node was faster. After an error, the board may have been written.
+// Update changes the board, which all nodes of a cluster share and see in the same order. change
+// gets the board's content, or nil, and returns the new one. If both are equal, nothing is written.
+// It is called again if another node was faster. After an error, the board may have been written.
 func (d *Driver) Update(ctx context.Context, change func(old []byte) (data []byte, err error)) error {
 	return d.do(ctx, "the board", func(ctx context.Context) error {
 		s, err := d.openBoard(ctx)
@@ -38,8 +38,8 @@ func (d *Driver) Update(ctx context.Context, change func(old []byte) (data []byt
 	})
 }
 
-// openBoard returns the board's stream. It is on disk: a server that restarts has lost its streams in memory,
-// so servers that restart one after another could lose the board, or leave it without a leader for good.
+// openBoard returns the board's stream. It is on disk: streams in memory are lost with their
+// server, so servers that restart one after another could lose it, or leave it without a leader.
 func (d *Driver) openBoard(ctx context.Context) (jetstream.Stream, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

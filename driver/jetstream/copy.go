@@ -10,9 +10,9 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 )
 
-// A copy under way has its log under kuji.CLUSTER.copy.REALM. Nobody finds or opens it there, except for
-// offline verification. The last step gives the stream the subject of a log. Its messages keep the old one,
-// which nothing reads.
+// A copy under way has its log under kuji.CLUSTER.copy.REALM. Nobody finds or opens it there,
+// except for offline verification. The last step gives the stream the subject of a log. Its
+// messages keep the old one, which nothing reads.
 
 var _ driver.Copier = (*Driver)(nil)
 
@@ -70,8 +70,8 @@ func (d *Driver) OpenCopy(ctx context.Context, name string, first driver.Cursor)
 	}))
 }
 
-// forget removes a copy of another backup, whose log has no entries yet and begins elsewhere. The files go
-// first: files without a log count as damage.
+// forget removes a copy of another backup, whose log has no entries yet and begins elsewhere. The
+// files go first: files without a log count as damage.
 func (d *Driver) forget(ctx context.Context, realm string) error {
 	for _, stream := range []string{d.fileStream(realm), d.logStream(realm)} {
 		if err := d.js.DeleteStream(ctx, stream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {

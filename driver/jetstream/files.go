@@ -29,8 +29,8 @@ import (
 //
 //	kuji.CLUSTER.file.REALM.name.NAME.SIZE
 //
-// The directory has the SHA-256 of every chunk, and readers check it. NAME has '=' for each dot. A name has
-// one size, since it has one content.
+// The directory has the SHA-256 of every chunk, and readers check it. NAME has '=' for each dot. A
+// name has one size, since it has one content.
 
 // files implements [driver.Files] for a realm.
 type files struct {
@@ -62,8 +62,8 @@ func (s *files) nameSubject(name, size string) string {
 	return s.fileSubject(s.name) + ".name." + strings.ReplaceAll(name, ".", "=") + "." + size
 }
 
-// subjects returns the subjects of the files' stream that match a filter. A replica without a leader would
-// answer with an old state. So it first sends a message, and accepts only a state with that message.
+// subjects returns the subjects of the files' stream that match a filter. It first sends a message,
+// and accepts only a state that has it: a replica without a leader answers with an old one.
 func (s *files) subjects(ctx context.Context, filter string) (map[string]uint64, error) {
 	var found map[string]uint64
 	err := s.try(ctx, s.life, func(ctx context.Context) error {

@@ -24,8 +24,8 @@ const (
 )
 
 // A reader asks for more messages when it has fewer than refill. The client library makes room for
-// bufferedMessages beforehand. The limit of bytes is for one request: a reader that stops reading holds at
-// most buffered bytes and refill messages.
+// bufferedMessages beforehand. The limit of bytes is for one request: a reader that stops reading
+// holds at most buffered bytes and refill messages.
 const bufferedMessages, refill = 1024, 32
 
 // follower reads a log in order. It does not trust consumers: each entry must have the next sequence.
@@ -39,7 +39,7 @@ type follower struct {
 	silent   int // waits in a row without a message
 }
 
-// maxHoles is how many consumers may leave an entry out before it counts as lost: each may ask another replica.
+// maxHoles is how many consumers, perhaps of other replicas, miss an entry before it counts as lost.
 const maxHoles = 12
 
 func (l *log) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[driver.Entry, error] {
@@ -73,7 +73,7 @@ func (f *follower) next(ctx context.Context) (driver.Entry, error) {
 	return driver.Entry{}, ctx.Err()
 }
 
-// step takes the consumer's next message. It creates a missing consumer, and finds out why one is silent.
+// step takes the consumer's next message. It creates a missing consumer, and checks a silent one.
 func (f *follower) step(ctx context.Context) (entry driver.Entry, found bool, err error) {
 	if f.messages == nil {
 		return entry, false, f.start(ctx)
@@ -191,8 +191,8 @@ func (f *follower) recover(ctx context.Context) {
 	pause(ctx, min(time.Duration(f.failed)*20*time.Millisecond, 500*time.Millisecond))
 }
 
-// inspect returns the log's state, which may be old, or nil if nobody answers. Its error is final: a
-// TrimmedError if the next entry was trimmed.
+// inspect returns the log's state, which may be old, or nil if nobody answers. Its error is final:
+// a TrimmedError if the next entry was trimmed.
 func (f *follower) inspect(ctx context.Context) (*jetstream.StreamState, error) {
 	info, err := f.msgs.Info(ctx)
 	switch {
@@ -206,8 +206,8 @@ func (f *follower) inspect(ctx context.Context) (*jetstream.StreamState, error) 
 	return &info.State, nil
 }
 
-// look replaces a consumer that is silent although the next entry exists: requests get lost while the route to
-// its server is not known. If the state is old, a later look sees more.
+// look replaces a consumer that is silent although the next entry exists: requests get lost while
+// the route to its server is not known. If the state is old, a later look sees more.
 func (f *follower) look(ctx context.Context) error {
 	once, cancel := f.ask(ctx, attempt)
 	defer cancel()
@@ -219,7 +219,7 @@ func (f *follower) look(ctx context.Context) error {
 	return err
 }
 
-// fill asks the leader for an entry that a consumer left out. It was trimmed, or a replica cannot read it.
+// fill asks the leader for an entry that a consumer left out: trimmed, or unreadable on its replica.
 func (f *follower) fill(ctx context.Context) (entry driver.Entry, found bool, err error) {
 	ctx, cancel := f.ask(ctx, attempt)
 	defer cancel()

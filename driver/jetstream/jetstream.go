@@ -1,16 +1,16 @@
 // Package jetstream keeps realms in NATS JetStream, replicated or not. Package embedded, below it,
 // runs the servers in this process; others are reached by URL.
 //
-// A realm has two streams. In that of its log, an entry is a message, and a cursor is its sequence. The other
-// one has its files, in chunks. A cluster has one more for its board: see [Driver.Update].
+// A realm has two streams. In its log's, an entry is a message, and a cursor is its sequence. The
+// other has its files, in chunks. One more has the cluster's board: see [Driver.Update].
 //
-// Safety depends on the stream's leader alone. An append carries the sequence that it expects to be the last.
-// A read yields what a replica has applied, which a majority has. Nothing depends on the state that a server
-// reports of a stream: a replica without a leader reports an old one. The client library never repeats an
-// append, and keeps none for later.
+// Safety depends on the stream's leader alone. An append carries the sequence that it expects to be
+// the last. A read yields what a replica has applied, which a majority has. Nothing depends on the
+// state that a server reports of a stream: a replica without a leader reports an old one. The
+// client library never repeats an append, and keeps none for later.
 //
-// This package does not know what entries and files mean. Only the binary (internal/cli) and tests import
-// it, so programs that embed Kuji do not compile it.
+// This package does not know what entries and files mean. Only the binary (internal/cli) and tests
+// import it, so programs that embed Kuji do not compile it.
 package jetstream
 
 import (
@@ -44,7 +44,7 @@ type Options struct {
 	Replicas int
 	// Timeout is how long an append waits before it is unknown, and can be sent again. 0: 1 s.
 	Timeout time.Duration
-	// Patience is how long other calls, except reads of the log, are tried again, as during elections. 0: 15 s.
+	// Patience is how long calls other than appends and reads of the log are tried. 0: 15 s.
 	Patience time.Duration
 	// Logger gets what happens to the connection. Nil: nobody does.
 	Logger *slog.Logger
@@ -85,7 +85,7 @@ type Driver struct {
 	reigns
 }
 
-// connection stands for a stream in reigns: a connection to a server. When it ends, no answer comes on it.
+// connection is the name in reigns of the connection to a server. After it, no answer comes.
 const connection = ""
 
 var _ driver.Driver = (*Driver)(nil)
@@ -193,8 +193,8 @@ func (d *Driver) do(ctx context.Context, what string, op func(context.Context) e
 	return nil
 }
 
-// try calls op, which may be called twice, until it succeeds or fails for good. If ctx or Patience ends first,
-// the error has ErrUnavailable in it. When life ends, it is ErrClosed.
+// try calls op, which may be called twice, until it succeeds or fails for good. If ctx or Patience
+// ends first, the error has ErrUnavailable in it. When life ends, it is ErrClosed.
 func (d *Driver) try(ctx, life context.Context, op func(context.Context) error) error {
 	if life.Err() != nil {
 		return driver.ErrClosed

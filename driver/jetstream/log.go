@@ -58,8 +58,8 @@ func (l *log) Begin(ctx context.Context, entry []byte) (driver.Cursor, error) {
 	return at, nil
 }
 
-// publish sends an entry once. Its error is the server's wrong-last-sequence, or has ErrUnknown in it, or says
-// why the log cannot be written.
+// publish sends an entry once. Its error is the server's wrong-last-sequence, or has ErrUnknown in
+// it, or says why the log cannot be written.
 func (l *log) publish(ctx context.Context, entry []byte, o ...jetstream.PublishOpt) (driver.Cursor, error) {
 	if err := l.mayWrite(); err != nil {
 		return 0, err
@@ -91,8 +91,8 @@ func (l *log) publish(ctx context.Context, entry []byte, o ...jetstream.PublishO
 	return 0, fmt.Errorf("%w: %w", driver.ErrUnknown, err)
 }
 
-// refused says what became of an append when the server's last sequence is another one. The server also counts
-// entries on their way, which are lost if its leader changes. So only an entry that is there proves something.
+// refused says what became of an append after another last sequence. That also counts entries on
+// their way, which a change of the leader can lose. Only an entry that is there proves something.
 func (l *log) refused(ctx context.Context, after driver.Cursor, entry []byte, refusal error) (driver.Cursor, error) {
 	ctx, cancel := l.ask(ctx, l.o.Timeout)
 	defer cancel()

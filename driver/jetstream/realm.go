@@ -13,7 +13,7 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 )
 
-// dedup is how long the server knows an append by its id. For a later repeat, log.refused finds the entry.
+// dedup is how long the server knows an append by its id. Later, log.refused finds the entry.
 const dedup = 20 * time.Second
 
 // names makes the names of a cluster's streams and subjects. Its value is the cluster's name.
@@ -65,8 +65,8 @@ func (d *Driver) isCopy(c jetstream.StreamConfig) bool {
 // errConfig is in the error of a stream that somebody configured differently.
 var errConfig = errors.New("the stream is not set up as this driver needs it")
 
-// checkConfig compares a stream's configuration with what it should be. Tighter limits lose data, reads from
-// replicas that lag break the order, and what is in memory is lost when its servers restart.
+// checkConfig compares a stream's configuration with the one it needs. Other limits lose data,
+// reads from replicas that lag break the order, and streams in memory are lost with their servers.
 func checkConfig(got, want jetstream.StreamConfig) error {
 	of := func(c jetstream.StreamConfig) string {
 		return fmt.Sprintf("{Retention:%v Discard:%v MaxMsgs:%d MaxAge:%d MaxMsgsPerSubject:%d AllowDirect:%t Sealed:%t Subjects:%v}",
@@ -163,8 +163,8 @@ func (r *realm) opened(err error) (driver.Copy, error) {
 	return r, nil
 }
 
-// find finds the realm's streams. It creates those of a missing realm, the log's first: a log without files is
-// a realm whose creation was interrupted, but files without a log have lost it.
+// find finds the realm's streams. It creates those of a missing realm, the log's first: a log
+// without files is a realm whose creation was interrupted, but files without a log have lost it.
 func (r *realm) find(ctx context.Context, log jetstream.StreamConfig, mustExist bool) (err error) {
 	files := r.fileConfig(r.name)
 	r.log.msgs, err = r.stream(ctx, log)

@@ -9,14 +9,14 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// A stream's leader that steps down forgets the requests that it has not answered. A caller asks again when
-// the servers say that they have elected another one:
+// A stream's leader that steps down forgets the requests that it has not answered. A caller asks
+// again when the servers say that they have elected another one:
 //
 //	$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED.STREAM
 //
-// They say so before the new leader takes requests, and perhaps before the old one stops. A request in between
-// gets no answer either. So no call waits long for some time after an election. If the message is lost, the
-// caller only loses time.
+// They say so before the new leader takes requests, and perhaps before the old one stops. A request
+// in between gets no answer either. So no call waits long for some time after an election. If the
+// message is lost, the caller only loses time.
 
 const electedSubject = "$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED."
 
@@ -67,8 +67,8 @@ func (r *reigns) begin(stream string, at time.Time) {
 	r.byStream[stream] = next
 }
 
-// watch listens for elections of leaders of streams whose names begin with prefix. A user of an external
-// server who may not listen to them waits longer.
+// watch listens for elections of leaders of streams whose names begin with prefix. A user of an
+// external server who may not listen to them waits longer.
 func (r *reigns) watch(conn *nats.Conn, prefix string) error {
 	_, err := conn.Subscribe(electedSubject+"*", func(msg *nats.Msg) {
 		if stream := strings.TrimPrefix(msg.Subject, electedSubject); strings.HasPrefix(stream, prefix) {
@@ -78,7 +78,7 @@ func (r *reigns) watch(conn *nats.Conn, prefix string) error {
 	return err
 }
 
-// under returns a context for one request to a stream's leader, bounded by limit and by the next election.
+// under returns a context for one request to a stream's leader, until limit or the next election.
 func (r *reigns) under(ctx context.Context, stream string, limit time.Duration) (context.Context, context.CancelFunc) {
 	now := r.of(stream)
 	if time.Since(now.began) < unsettled {

@@ -13,8 +13,8 @@ const codeNoPeers jetstream.ErrorCode = 10005
 // someReplicas is the least number of replicas that create falls back to.
 const someReplicas = 3
 
-// Widen gives each stream of the cluster as many replicas as Options asks for, if there are enough servers. So
-// in a growing cluster, all nodes have a realm's log and files. It returns how many streams it changed.
+// Widen gives each stream of the cluster the replicas that Options asks for, if there are enough
+// servers: in a growing cluster, all nodes then have everything. It returns how many it changed.
 func Widen(ctx context.Context, d *Driver) (changed int, err error) {
 	changed, err = d.replicate(ctx, d.o.Replicas, func(c jetstream.StreamConfig) bool {
 		return c.Replicas < d.o.Replicas && !d.isCopy(c)
@@ -25,8 +25,8 @@ func Widen(ctx context.Context, d *Driver) (changed int, err error) {
 	return changed, err
 }
 
-// Narrow reduces each stream of the cluster to so many replicas. There must be no servers but those that are
-// to keep it.
+// Narrow reduces the cluster's streams to so many replicas. Only servers that keep them may be
+// left.
 func Narrow(ctx context.Context, d *Driver, replicas int) error {
 	_, err := d.replicate(ctx, replicas, func(c jetstream.StreamConfig) bool { return c.Replicas > replicas })
 	return err

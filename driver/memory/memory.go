@@ -1,7 +1,7 @@
 // Package memory is the driver that writes nothing to disk. A realm that is closed is lost.
 //
-// It trims the log at once. It keeps only an entry that begins an epoch, until the next entry, because its
-// writer reads it. It keeps files in memory.
+// It trims the log at once. It keeps only an entry that begins an epoch, until the next entry,
+// because its writer reads it. It keeps files in memory.
 package memory
 
 import (

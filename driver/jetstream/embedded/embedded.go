@@ -1,7 +1,7 @@
-// Package embedded runs a NATS server with JetStream in this process, as one node of a cluster or alone. The
-// driver needs no socket. In a cluster the server listens for other nodes, and for clients on this machine,
-// with a password, because nats-server 2.15 opens no routes before it does. It fsyncs all that it
-// acknowledges. It knows nothing of realms.
+// Package embedded runs a NATS server with JetStream in this process, as one node of a cluster or
+// alone. The driver needs no socket. In a cluster the server listens for other nodes, and for
+// clients on this machine, with a password, because nats-server 2.15 opens no routes before it
+// does. It fsyncs all that it acknowledges. It knows nothing of realms.
 package embedded
 
 import (
@@ -40,7 +40,7 @@ type Options struct {
 	Advertise string
 	// Peers are the addresses of the nodes by name, this one optional. A cluster's first start needs all.
 	Peers map[string]string
-	// Secret lets nodes and clients in: at least 16 bytes. Without TLS it passes between nodes in the clear.
+	// Secret lets nodes and clients in: at least 16 bytes. Without TLS, nodes send it in the clear.
 	Secret   string
 	Accepted []string    // others may show these, while the secret of all nodes is being changed
 	TLS      *tls.Config `json:"-"` // between nodes, which both show certificates; nil: none
@@ -60,7 +60,7 @@ const (
 	maxConns   = 1024      // clients
 	maxPayload = 1 << 20   // bytes of a message
 	minSecret  = 16        // bytes
-	// reportEvery is how many failed attempts to reach a node make a report. A connection tries once a second.
+	// reportEvery is how many failed attempts to reach a node, about one a second, make a report.
 	reportEvery = 300
 )
 
@@ -105,7 +105,7 @@ func Start(o Options) (*Server, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	// Everybody may read the directories that the server creates. Only the owner may read this one above them.
+	// The server creates directories that everybody may read. This one above them is the owner's.
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -126,8 +126,8 @@ type door func(server.ClientAuthentication) bool
 // Check implements [server.Authentication].
 func (d door) Check(c server.ClientAuthentication) bool { return d(c) }
 
-// letClient lets in clients who know the secret. The server's own list of users would let in anybody, once a
-// user of the system's account is in it.
+// letClient lets in clients who know the secret. The server's own list of users would let in
+// anybody, once a user of the system's account is in it.
 func (s *Server) letClient(c server.ClientAuthentication) bool {
 	shown := c.GetOpts()
 	now := s.running.Load()
@@ -258,8 +258,8 @@ func split(address string) (host string, port int, err error) {
 	return host, port, nil
 }
 
-// Ready waits until the server takes requests: in a cluster, until its nodes have a leader. If the server
-// gives up, the error says why: its address is in use, for example.
+// Ready waits until the server takes requests: in a cluster, until its nodes have a leader. If the
+// server gives up, the error says why: its address is in use, for example.
 func (s *Server) Ready(ctx context.Context) error {
 	err := poll(ctx, func() (bool, error) {
 		now := s.running.Load()
@@ -271,8 +271,8 @@ func (s *Server) Ready(ctx context.Context) error {
 	return err
 }
 
-// Current returns nil if this node has everything that its cluster has given it. A node that has not adds
-// nothing to a majority.
+// Current returns nil if this node has everything that its cluster has given it. A node that has
+// not adds nothing to a majority.
 func (s *Server) Current() error {
 	switch h := s.health(); {
 	case len(h.Errors) > 1:
@@ -299,7 +299,7 @@ func (s *Server) health() *server.HealthStatus {
 	return w.answer
 }
 
-// Failed returns why the server has given up, such as a full disk, or nil. Only another start brings it back.
+// Failed returns why the server has given up, such as a full disk, or nil. Only a restart helps.
 func (s *Server) Failed() error {
 	if err := s.said.gaveUp(); err != nil {
 		return err

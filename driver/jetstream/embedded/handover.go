@@ -7,9 +7,10 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// When a server stops, the others need 4 to 9 s to elect new leaders; one that is told to lead needs a moment.
-// So a server that is about to stop steps down from everything that it leads, and waits until others lead each
-// stream and the meta group. The server's own LameDuckShutdown waits one second, however slow the others are.
+// When a server stops, the others need 4 to 9 s to elect new leaders; one that is told to lead
+// needs a moment. So a server that is about to stop steps down from everything that it leads, and
+// waits until others lead each stream and the meta group. The server's own LameDuckShutdown waits
+// one second, however slow the others are.
 
 // handTime is how long a server tries to hand over what it leads.
 const handTime = 10 * time.Second

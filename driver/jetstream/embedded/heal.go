@@ -16,22 +16,21 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Raft's own files of a stream can be damaged while its messages are good. The server then takes no part in
-// the stream:
+// The files of a stream's Raft group can be damaged. Then the server takes no part in the stream:
 //
 //	jetstream/$G/streams/STREAM        its messages
 //	jetstream/$SYS/_js_/GROUP          Raft's log and snapshots; meta.inf says of which stream
 //	                          tav.idx, peers.idx: for whom it voted, and who votes
 //
-// Heal removes both, except the votes, and the server fetches them as after the loss of a disk. Since it
-// started, this server has acknowledged nothing for the stream. If all others have what the stream's leader
-// has, a majority has it without this server, and nothing is lost.
+// Heal removes both, except the votes, and the server fetches them as after the loss of a disk.
+// Since it started, this server has acknowledged nothing for the stream. If all others have what
+// the stream's leader has, a majority has it without this server, and nothing is lost.
 
 // answerTime bounds one question to a stream's leader.
 const answerTime = 2 * time.Second
 
-// Heal removes the copies of streams that the server cannot use, and restarts it to fetch them again. It
-// returns their names. If the others may lack something of one of them, it changes nothing and says why.
+// Heal removes copies of streams that the server cannot use, restarts it to fetch them again, and
+// returns their names. If the others may lack something of one, it changes nothing and says why.
 func (s *Server) Heal() (healed []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,9 +61,9 @@ func (s *Server) Heal() (healed []string, err error) {
 
 // damaged returns the streams whose Raft files the server cannot read.
 //
-// The server's health says why it takes no part in a stream until the stream's assignment is updated. Then it
-// says only that the group is missing, as it does while it opens the group, which takes long on a slow disk.
-// So the group counts as damaged only if the server logged that it is.
+// The server's health says why it takes no part in a stream until the stream's assignment is
+// updated. Then it says only that the group is missing, as it does while it opens the group, which
+// takes long on a slow disk. So the group counts as damaged only if the server logged that it is.
 func (s *Server) damaged() (streams []string) {
 	for _, e := range s.health().Errors {
 		_, why, _ := strings.Cut(e.Error, " is not current: ")

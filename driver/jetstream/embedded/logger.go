@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// notCreated is what the server logs when it cannot take part in a stream: the account, the stream, and why.
-// The reason has the word corrupt in it if Raft's files are damaged.
+// notCreated is what the server logs when it cannot take part in a stream: the account, the stream,
+// and why. The reason has the word corrupt in it if Raft's files are damaged.
 const notCreated, corrupt = "Stream create failed for '%s > %s': %v", "corrupt"
 
 // logger passes the server's messages on, and remembers failures. Good news is for debugging.
@@ -44,7 +44,7 @@ func (l *logger) Errorf(format string, v ...any) {
 	l.last = message
 }
 
-// Fatalf is what the server calls when it gives up. It then does nothing: it expects the process to end.
+// Fatalf is what the server calls when it gives up. Then it waits for the process to end.
 func (l *logger) Fatalf(format string, v ...any) {
 	l.Errorf(format, v...)
 	l.mu.Lock()

@@ -18,8 +18,8 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// A cluster that has lost most of its disks for good has no leader, so nobody can read the disks that are
-// left. Rescue copies one of them, and makes the copy a cluster of one:
+// A cluster that has lost most of its disks for good has no leader, so nobody can read the disks
+// that are left. Rescue copies one of them, and makes the copy a cluster of one:
 //
 //	copy       the directory: the original stays as it is
 //	start      the copy, on this machine alone, next to a server that stores nothing:
@@ -39,7 +39,7 @@ const patience = 30 * time.Second
 // Rescued is a server on a copy of a node's directory, for reading. It is the only node of its cluster.
 type Rescued struct {
 	*Server
-	// Streams are the streams that the directory has a part of, ascending. The server shows others as empty.
+	// Streams has the streams in the directory, ascending. The server shows others as empty.
 	Streams []string
 
 	companion *server.Server
@@ -56,8 +56,7 @@ type RescueOptions struct {
 	Logger        *slog.Logger
 }
 
-// Rescue copies a node's directory and starts a server on the copy, which Close removes. Most other nodes
-// must be lost.
+// Rescue copies a node's directory until Close, and runs a server on it. Most nodes must be lost.
 func Rescue(ctx context.Context, from RescueOptions) (_ *Rescued, err error) {
 	lock, err := vfs.OS().Lock(filepath.ToSlash(from.Dir))
 	if err != nil {
@@ -148,7 +147,7 @@ func (r *Rescued) takeOver(ctx context.Context) error {
 	return nil
 }
 
-// began reports whether the server takes part in the group of each of its streams that are still listed.
+// began reports whether the server takes part in the groups of all its streams that are still listed.
 func (r *Rescued) began() bool {
 	listed := 1 // the group that keeps the list
 	for _, name := range r.Streams {

@@ -71,8 +71,8 @@ func (s *Server) raft() (all []server.RaftzGroup) {
 	return all
 }
 
-// Remove removes another server from the cluster. It must have stopped, or it would join again. The others
-// notice within moments that it has.
+// Remove removes another server from the cluster. It must have stopped, or it would join again. The
+// others notice within moments that it has.
 func (s *Server) Remove(ctx context.Context, node string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
