@@ -1,11 +1,11 @@
 // Package driver is the contract between Kuji and what keeps its realms: a directory, memory, or a
-// replicated log. For each realm a driver keeps a log, which is the truth, and files, such as snapshots
-// and whatever is larger than an entry of the log may be. Package drivertest checks that it does.
+// replicated log. A driver keeps a log for each realm, which is the truth, and files: snapshots,
+// and whatever is too large for an entry of the log. Package drivertest checks drivers.
 //
 // A driver orders entries and keeps them. It need not keep other writers away: every entry carries
-// the epoch of its writer and the hash of the entry before it, and every reader folds the log by
-// the same rule. Entries that are doubled, late or of a deposed writer do no harm. A log that can
-// refuse them saves readers the work.
+// its writer's epoch and the hash of the entry before it, and every reader folds the log by the
+// same rule. Entries that are doubled, late or of a deposed writer do no harm. Refusing them saves
+// work.
 package driver
 
 import (
@@ -27,11 +27,11 @@ type Entry struct {
 }
 
 var (
-	// ErrDeposed is in the error of an append that was refused because other entries stand in its place.
-	// They may be copies of this very entry, from an earlier attempt.
+	// ErrDeposed is in the error of an append that was refused because other entries stand in its
+	// place, perhaps copies of this entry from an earlier attempt.
 	ErrDeposed = errors.New("another entry stands there")
-	// ErrUnknown is in the error of an append that may or may not have happened, or may yet happen:
-	// after a time-out, a lost connection, or a change of the log's own leader.
+	// ErrUnknown is in the error of an append that may have happened or may yet happen: after a
+	// time-out, a lost connection, or a change of the log's own leader.
 	ErrUnknown = errors.New("nobody knows whether the entry was appended")
 	// ErrClosed is in the error of every call after Close.
 	ErrClosed = errors.New("closed")
@@ -41,24 +41,24 @@ var (
 	ErrNotExist = errors.New("does not exist")
 	// ErrFull is in the error of a call that needs more room than there is.
 	ErrFull = errors.New("there is no room left")
-	// ErrUnavailable is in the error of an Open or a read that fails for now and has changed nothing,
-	// such as without descriptors or a connection. What is kept may be sound.
+	// ErrUnavailable is in the error of an Open or a read that fails for now and has changed nothing:
+	// there is no descriptor or no connection, for example. What is kept may be sound.
 	ErrUnavailable = errors.New("not available now")
 )
 
-// TrimmedError is the error of a read that asks for entries which were trimmed.
+// TrimmedError is the error of a read of trimmed entries.
 type TrimmedError struct {
-	First Cursor // of the oldest entry that is kept, or of the next one if none is
+	First Cursor // of the oldest entry that is kept, or of the next entry if none is
 }
 
 func (e *TrimmedError) Error() string {
 	return fmt.Sprintf("the log begins at %d: what came before was trimmed", e.First)
 }
 
-// CorruptError is the error of an Open or a read that meets damage. Damage is never read over.
+// CorruptError is the error of an Open or a read that meets damage. A read never skips damage.
 type CorruptError struct {
 	Place string // what is damaged, and where
-	At    Cursor // of the first entry that the damage touches; 0: it touches none, or nobody knows
+	At    Cursor // of the first damaged entry; 0: there is none, or nobody knows
 	Err   error
 }
 
@@ -80,63 +80,61 @@ type Driver interface {
 
 // Options say how a realm is opened.
 type Options struct {
-	MustExist bool // refuse with ErrNotExist rather than create the realm
+	MustExist bool // fail with ErrNotExist instead of creating the realm
 	ReadOnly  bool // change nothing, not even to repair the end of the log; implies MustExist
 	// Check looks at every byte that is kept, for offline verification. It implies ReadOnly. Open then
-	// succeeds in spite of damage, as far as anything can be read. Read ends at the damage, or after the
-	// last entry if the damage touches none.
+	// succeeds despite damage if anything can be read. Read ends at the damage, or after the last
+	// entry if no entry is damaged.
 	Check bool
 }
 
-// Realm is what a driver keeps of one realm. All methods may be called concurrently. A writer appends
-// one entry at a time, but several may race, at one handle too: of two appends after one cursor, a log
-// that can refuse an entry refuses one.
+// Realm is what a driver keeps of one realm. All methods may be called concurrently. A writer
+// appends one entry at a time, but writers may race, even on one Realm: of two appends after the
+// same cursor, a log that can refuse an entry refuses one.
 type Realm interface {
 	Log
 	Files
 
-	// Close gives everything back. Appends and reads under way end with ErrClosed, or with what
-	// became of them.
+	// Close releases everything. Appends and reads under way end with ErrClosed, or with their outcome.
 	Close() error
 }
 
 // Log is a realm's log: entries in one order, which is the same for every reader and never changes.
 type Log interface {
-	// Append appends an entry after the one at a cursor, which the caller takes for the last one, and
-	// returns its cursor once the entry is as durable as the driver's policy says. Nothing then stands
-	// between the two but copies of the entry.
+	// Append appends an entry after the one at a cursor, which the caller takes for the last one. It
+	// returns the new cursor once the entry is as durable as the driver's policy says. Then only
+	// copies of the entry stand between the two.
 	//
-	// ErrDeposed: other entries stand there, and Read finds them. This call has not appended the entry,
-	// or, where the log cannot refuse one, the entry stands after those others. The caller reads on from
-	// the cursor, and folds what it finds, to learn what became of its entry.
+	// ErrDeposed: other entries stand there, and Read finds them. This call has not appended the
+	// entry, or, if the log cannot refuse one, the entry stands after those others. To learn which,
+	// the caller reads on from the cursor and folds what it finds.
 	//
 	// ErrUnknown: the entry may be in the log, or may get there later, perhaps twice. The caller sends
-	// the same bytes after the same cursor until an answer comes that is not ErrUnknown, or reads on until
-	// an entry shows what holds the place. A read that finds nothing proves nothing.
+	// the same bytes after the same cursor until it gets another answer, or reads on until an entry
+	// shows what holds the place. A read that finds nothing proves nothing.
 	//
-	// After any other error, nothing was appended and nothing will be: the writer has to give up.
+	// After any other error, nothing was appended and nothing will be: the writer must give up.
 	Append(ctx context.Context, after Cursor, entry []byte) (Cursor, error)
 
-	// Begin is Append without a condition: the entry goes wherever the log ends. It never returns
-	// ErrDeposed. If it is sent again after ErrUnknown, it is perhaps there twice.
+	// Begin is Append without a condition: the entry goes to the log's end. It never returns
+	// ErrDeposed. An entry that is sent again after ErrUnknown may be there twice.
 	Begin(ctx context.Context, entry []byte) (Cursor, error)
 
 	// Read iterates over the entries after a cursor, in order, up to the one at through. It waits for
-	// those that are not there yet. If through is 0, it goes on until ctx ends. It yields only what
-	// is durable by the driver's policy and, if through is 0, what survives a crash whatever the
-	// policy is: on a replicated log, what most replicas hold. It ends after the first error, such as
-	// *TrimmedError, *CorruptError or that of the context, which it asks before each entry.
+	// entries to come. If through is 0, it goes on until ctx ends, and yields only what survives a
+	// crash whatever the policy is: on a replicated log, what most replicas have. Otherwise it yields
+	// what is durable by the driver's policy. It ends after the first error, such as *TrimmedError,
+	// *CorruptError or that of ctx, which it checks before each entry.
 	//
-	// A slow reader delays no writer. A reader follows the log through changes of its leader without
-	// missing an entry.
+	// A slow reader delays no writer. A reader misses no entry when the log changes its leader.
 	Read(ctx context.Context, after, through Cursor) iter.Seq2[Entry, error]
 
-	// Last returns the cursor of the last entry, or 0 if the log never had one. The answer of a
-	// replicated log may be old. A writer that must know begins an epoch and reads through its own entry.
+	// Last returns the cursor of the last entry, or 0 if the log never had one. A replicated log's
+	// answer may be old. A writer that must know begins an epoch and reads through its own entry.
 	Last(ctx context.Context) (Cursor, error)
 
-	// First returns the cursor of the oldest entry that is kept, or that of the next entry if none
-	// is kept. It may be lower than that by a gap.
+	// First returns the cursor of the oldest entry that is kept, or of the next entry if none is. It
+	// may be lower, by a gap.
 	First(ctx context.Context) (Cursor, error)
 
 	// Sync makes every entry that was appended durable, whatever the policy is.
@@ -146,22 +144,22 @@ type Log interface {
 	// policy is.
 	Durable() Cursor
 
-	// MaxEntry returns the size of the largest entry that can be appended, in bytes: at least
-	// 64 KiB. Larger payloads go into a file, and the entry names it.
+	// MaxEntry returns the size of the largest entry, in bytes: at least 64 KiB. A larger payload goes
+	// into a file, and the entry names it.
 	MaxEntry() int
 
-	// Trim drops entries before a cursor. It may keep some of them. The caller makes sure that a
-	// snapshot covers them, and has read it back.
+	// Trim drops entries before a cursor, but may keep some. The caller has read back a snapshot that
+	// covers them.
 	Trim(ctx context.Context, before Cursor) error
 }
 
-// Sole is what a Log may also be if only one process at a time has its realm open: Last is never old.
+// Sole is a Log whose realm only one process at a time has open. Last is then never old.
 type Sole interface{ Sole() }
 
 // Files are a realm's files. A file is written once and never changed. Its name has the SHA-256 of
-// its content, so two writers of the same name write the same bytes.
+// its content, so two writers of one name write the same bytes.
 type Files interface {
-	// Create begins a file. It has no name, and nobody can see it, until it is committed.
+	// Create begins a file. Until it is committed, it has no name and nobody can see it.
 	Create(ctx context.Context) (FileWriter, error)
 
 	// OpenFile opens a file. ErrNotExist: there is none with this name.
@@ -170,8 +168,8 @@ type Files interface {
 	// List returns the files, ascending by name.
 	List(ctx context.Context) ([]FileInfo, error)
 
-	// Remove removes a file. A file that is not there is no error. Readers that have it open can
-	// go on, or get an error, but never see other bytes.
+	// Remove removes a file. A missing file is no error. Readers that have it open go on or get an
+	// error, but never see other bytes.
 	Remove(ctx context.Context, name string) error
 }
 
@@ -195,8 +193,8 @@ type File interface {
 	Size() int64
 }
 
-// CacheDropper is what a File may also be: it makes the next reads come from where the file is kept,
-// and not from a memory that is nearer. An error says that what is kept cannot be trusted.
+// CacheDropper is a File that can make the next reads come from where the file is kept, and not
+// from a cache. An error says that what is kept cannot be trusted.
 type CacheDropper interface {
 	DropCache() error
 }

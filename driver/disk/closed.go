@@ -12,11 +12,11 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// closedFile says where a realm's log ended when it was last closed. The log's own files cannot say that
-// files are missing at its end. Format: docs/internals/formats/closed.md.
+// closedFile says where a realm's log ended when it was last closed: the log's own files do not
+// show that the last of them are missing. Format: docs/internals/formats/closed.md.
 //
-// It is made when the log is. Closing replaces it, once the log is closed and durable. Nothing else
-// changes it, so it stays true: the log has this end, or goes on from there.
+// It is created with the log, and replaced when the log is closed and durable. Nothing else changes
+// it. So it stays true: the log ends there, or goes on from there.
 const closedFile = "closed"
 
 // lastClose is where a log ended when it was last closed.
@@ -30,29 +30,24 @@ func (c *lastClose) text() string {
 	return text + sumLine(text)
 }
 
-// sumLine is the last line of the file in every version: the checksum of those before.
+// sumLine is the file's last line in every version: the checksum of the lines before it.
 func sumLine(text string) string {
 	return fmt.Sprintf("crc32c %08x\n", crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli)))
 }
 
-// closedVersion is the version of the file.
-const closedVersion = 2
-
-// decodeLastClose is the inverse of text. It refuses other texts that mean the same, and whole ones of
-// newer versions by name.
+// decodeLastClose is the inverse of text. It refuses any other form of the same values. Of an
+// undamaged file of a newer version it says so.
 func decodeLastClose(text string) (c lastClose, err error) {
 	var version uint64
 	fmt.Sscanf(text, "kuji closed %d\n", &version)
 	if end := max(0, len(text)-len(sumLine(""))); text[end:] == sumLine(text[:end]) {
-		if err := format.Newer("file closed", version, closedVersion); err != nil {
+		if err := format.Newer("file closed", version, 2); err != nil {
 			return c, err
 		}
 	}
 	var hash []byte
-	_, err = fmt.Sscanf(text, "kuji closed 2\noffset %d\nhash %x\n", &c.next, &hash)
-	if err == nil && len(hash) == len(c.hash) {
-		c.hash = [32]byte(hash)
-	}
+	fmt.Sscanf(text, "kuji closed 2\noffset %d\nhash %x\n", &c.next, &hash)
+	copy(c.hash[:], hash)
 	if c.text() != text {
 		return c, errors.New("its four lines or their checksum are damaged; to go on without it, move the file away: then nothing shows that the log has lost its end")
 	}
@@ -64,7 +59,7 @@ func writeLastClose(fsys vfs.FS, dir string, c *lastClose) error {
 	return vfs.ReplaceFile(fsys, dir+"/"+closedFile, tmpSuffix, []byte(c.text()))
 }
 
-// readLastClose reads the file. there says whether it exists.
+// readLastClose reads the file, if it is there.
 func readLastClose(fsys vfs.FS, dir string) (last lastClose, there bool, err error) {
 	name := dir + "/" + closedFile
 	b, err := vfs.ReadFile(fsys, name, 1<<10)
@@ -75,18 +70,16 @@ func readLastClose(fsys vfs.FS, dir string) (last lastClose, there bool, err err
 		return last, false, err
 	}
 	last, err = decodeLastClose(string(b))
+	if err == nil {
+		return last, true, nil
+	}
 	if _, newer := errors.AsType[*format.NewerError](err); newer {
-		err = fmt.Errorf("%s: %w", name, err)
-	} else if err != nil {
-		err = &driver.CorruptError{Place: name, Err: err}
+		return lastClose{}, false, fmt.Errorf("%s: %w", name, err)
 	}
-	if err != nil {
-		return lastClose{}, false, err
-	}
-	return last, true, nil
+	return lastClose{}, false, &driver.CorruptError{Place: name, Err: err}
 }
 
-// agrees checks an entry of a log if it was the last one when the log was closed.
+// agrees checks an entry's hash if it was the last entry when the log was closed.
 func (c *lastClose) agrees(dir string, offset uint64, entry []byte) error {
 	if offset+1 != c.next {
 		return nil
@@ -98,8 +91,8 @@ func (c *lastClose) agrees(dir string, offset uint64, entry []byte) error {
 	return nil
 }
 
-// checkLast checks that the log still has the entry that was its last one when it was closed, unless
-// that was trimmed since.
+// checkLast checks that the log still has what was its last entry when it was closed, or trimmed
+// it.
 func (r *realm) checkLast() error {
 	next := r.last.next
 	if next <= r.log.First() {
@@ -115,8 +108,7 @@ func (r *realm) checkLast() error {
 	return r.last.agrees(r.dir, next-1, data)
 }
 
-// relic names something next to a realm's log that is only made when there is a log. It is empty if
-// there is nothing.
+// relic names something next to the log that exists only if there was a log. "": there is nothing.
 func (r *realm) relic() (string, error) {
 	switch _, err := r.fs.Stat(r.dir + "/" + closedFile); {
 	case err == nil:

@@ -7,8 +7,8 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 )
 
-// The file closed says how far a copy goes. Without it the copy has not begun: its log is empty and is
-// made again. The file is made when the log is, and replaced when a copy is complete.
+// The file "closed" says how far a copy goes. Without it the copy has not begun: its log is empty,
+// and is created again. The file is created with the log, and replaced when a copy is complete.
 
 var _ driver.Copier = (*Driver)(nil)
 
@@ -18,8 +18,8 @@ func (d *Driver) CopyBegun(_ context.Context, realm string) (bool, error) {
 	return begun, err
 }
 
-// Copied says how far the copy of a realm goes. begun: it has a log. next is the cursor after
-// the last entry when a copy was last completed; 0: none was.
+// Copied returns how far the copy of a realm goes. begun: it has a log. next is the cursor of the
+// last entry when a copy was last completed; 0: none was.
 func (d *Driver) Copied(realm string) (begun bool, next driver.Cursor, err error) {
 	last, begun, err := readLastClose(d.o.fs, d.realmDir(realm))
 	return begun, driver.Cursor(last.next), classify(err)
@@ -56,6 +56,5 @@ func (d *Driver) OpenCopy(_ context.Context, realm string, first driver.Cursor) 
 	return r, nil
 }
 
-// Drop implements driver.Copy: it does not note where the log was closed, so that a copy which was not
-// completed stays one.
+// Drop implements driver.Copy. It does not note where the log was closed, so the copy stays incomplete.
 func (r *realm) Drop() error { return r.close(false) }

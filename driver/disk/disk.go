@@ -32,7 +32,7 @@ type Sync uint8
 const (
 	// Always: when it is fsynced.
 	Always Sync = iota
-	// Interval: when it is handed to the operating system, which is asked to fsync every so often.
+	// Interval: when it is handed to the operating system. An fsync follows every SyncEvery.
 	Interval
 	// None: when it is handed to the operating system.
 	None
@@ -46,7 +46,7 @@ type Options struct {
 	SyncEvery time.Duration
 	// SegmentSize is that of wal.Options.
 	SegmentSize int64
-	// MustExist refuses a directory that is not a data directory, rather than create it.
+	// MustExist refuses a directory that is not a data directory, instead of creating it.
 	MustExist bool
 
 	fs    vfs.FS      // nil: the operating system's
@@ -72,7 +72,7 @@ type Driver struct {
 var _ driver.Driver = (*Driver)(nil)
 
 // Open opens a data directory, and creates it if needed. Errors: driver.ErrLocked if another
-// process has it open, driver.ErrNotExist under MustExist, and those of the file system.
+// process has it open, driver.ErrNotExist with MustExist, and those of the file system.
 func Open(dir string, o Options) (*Driver, error) {
 	o.fs = cmp.Or(o.fs, vfs.OS())
 	if o.MustExist {
@@ -93,8 +93,7 @@ func Open(dir string, o Options) (*Driver, error) {
 	return &Driver{dir: dir, o: o, lock: lock}, nil
 }
 
-// Realms implements driver.Driver. It ignores everything that is not a directory or whose name no
-// realm can have.
+// Realms implements driver.Driver. It skips files, and directories whose names no realm can have.
 func (d *Driver) Realms(context.Context) ([]string, error) {
 	if d.closed.Load() {
 		return nil, driver.ErrClosed
@@ -129,26 +128,22 @@ func (d *Driver) Open(_ context.Context, realm string, o driver.Options) (driver
 	if d.closed.Load() {
 		return nil, driver.ErrClosed
 	}
-	r, err := d.open(realm, o)
+	r := d.realm(realm, o.ReadOnly || o.Check)
+	var err error
+	if o.MustExist || r.readOnly {
+		_, err = d.o.fs.Stat(r.dir)
+	} else {
+		err = d.o.fs.MkdirAll(r.dir)
+	}
+	if err == nil && o.Check {
+		err = r.openChecked()
+	} else if err == nil {
+		err = r.openLog(d.o, o, 0)
+	}
 	if err != nil {
 		return nil, classify(err)
 	}
 	return r, nil
-}
-
-func (d *Driver) open(realm string, o driver.Options) (*realm, error) {
-	r := d.realm(realm, o.ReadOnly || o.Check)
-	if o.MustExist || r.readOnly {
-		if _, err := d.o.fs.Stat(r.dir); err != nil {
-			return nil, err
-		}
-	} else if err := d.o.fs.MkdirAll(r.dir); err != nil {
-		return nil, err
-	}
-	if o.Check {
-		return r, r.openChecked()
-	}
-	return r, r.openLog(d.o, o, 0)
 }
 
 func (d *Driver) realm(name string, readOnly bool) *realm {
@@ -180,13 +175,13 @@ func (g *gate) mayRead() error {
 }
 
 func (g *gate) mayWrite() error {
-	if g.readOnly && !g.closed.Load() {
-		return errReadOnly
+	if err := g.mayRead(); err != nil || !g.readOnly {
+		return err
 	}
-	return g.mayRead()
+	return errReadOnly
 }
 
-// classify says in the words of package driver what is wrong.
+// classify adds package driver's error to one of the log or the file system.
 func classify(err error) error {
 	is := func(target error) bool { return errors.Is(err, target) }
 	switch {
@@ -203,10 +198,15 @@ func classify(err error) error {
 	case vfs.Short(err):
 		return &classed{err, driver.ErrUnavailable}
 	}
-	return damage(err)
+	if d, ok := errors.AsType[*wal.CorruptionError](err); ok {
+		if _, ok := errors.AsType[*driver.CorruptError](err); !ok {
+			return corrupt(d)
+		}
+	}
+	return err
 }
 
-// classed is an error that also is one of package driver's.
+// classed is an error that also is one of package driver's, with the text of the first.
 type classed struct{ err, class error }
 
 func (e *classed) Error() string   { return e.err.Error() }

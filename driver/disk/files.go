@@ -17,8 +17,7 @@ import (
 const (
 	filesDir  = "snapshots"
 	tmpSuffix = ".tmp"
-	// syncEach is how many bytes of a file are fsynced at a time. One large fsync at the end would
-	// delay those of the log.
+	// syncEach is how many bytes are fsynced at a time: one large fsync would delay the log's.
 	syncEach = 1 << 20
 )
 
@@ -29,8 +28,8 @@ type files struct {
 	dir string
 
 	mu      sync.Mutex
-	ready   bool   // the directory is there, without what a crash left
-	writers uint64 // so far
+	ready   bool   // the directory is there, and what a crash left is removed
+	writers uint64 // how many there were
 }
 
 // names returns the files' names, ascending.
@@ -114,7 +113,11 @@ func (f *files) Create(context.Context) (driver.FileWriter, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.ready {
-		if err := f.prepare(); err != nil {
+		err := f.fs.MkdirAll(f.dir)
+		if err == nil {
+			_, err = removeAll(f.fs, f.dir, tmpSuffix) // what a crash left of files without a name
+		}
+		if err != nil {
 			return nil, classify(err)
 		}
 		f.ready = true
@@ -123,22 +126,13 @@ func (f *files) Create(context.Context) (driver.FileWriter, error) {
 	tmp := fmt.Sprintf("%s/%d%s", f.dir, f.writers, tmpSuffix)
 	file, err := f.fs.Create(tmp)
 	if err != nil {
-		f.ready = false // perhaps somebody has removed the directory
+		f.ready = false // perhaps somebody removed the directory
 		return nil, classify(err)
 	}
 	return &writer{files: f, tmp: tmp, file: file}, nil
 }
 
-// prepare makes the directory, and removes what a crash left of files without a name.
-func (f *files) prepare() error {
-	if err := f.fs.MkdirAll(f.dir); err != nil {
-		return err
-	}
-	_, err := removeAll(f.fs, f.dir, tmpSuffix)
-	return err
-}
-
-// removeAll removes the files in a directory whose names have a suffix. some says that there are some.
+// removeAll removes the files in dir whose names end with suffix, and reports whether there were some.
 func removeAll(fsys vfs.FS, dir, suffix string) (some bool, err error) {
 	names, err := fsys.List(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -189,7 +183,7 @@ func (w *writer) Commit(_ context.Context, name string) error {
 		err = w.files.fs.Rename(w.tmp, w.files.dir+"/"+name)
 	}
 	if err != nil {
-		w.files.fs.Remove(w.tmp) // a full disk needs the room; prepare removes what is left
+		w.files.fs.Remove(w.tmp) // a full disk needs the room; the next start removes what is left
 		return classify(err)
 	}
 	return classify(w.files.fs.SyncDir(w.files.dir))
@@ -199,14 +193,14 @@ var errDone = errors.New("the file was committed or dropped")
 
 func (w *writer) Abort() {
 	if w.file != nil {
-		w.file.Close() // errors do not matter: prepare removes what is left
+		w.file.Close() // errors do not matter: the next start removes what is left
 		w.file = nil
 		w.files.fs.Remove(w.tmp)
 	}
 }
 
-// Remove implements driver.Files. It frees the file's space in pieces, so that no fsync of the log
-// waits for all of it, until ctx ends.
+// Remove implements driver.Files. Until ctx ends it frees the space in pieces, so no fsync waits
+// long.
 func (f *files) Remove(ctx context.Context, name string) error {
 	if err := cmp.Or(f.mayWrite(), driver.CheckFile(name)); err != nil {
 		return err
@@ -218,7 +212,7 @@ func (f *files) Remove(ctx context.Context, name string) error {
 	if err == nil {
 		err = f.fs.SyncDir(f.dir)
 	}
-	if free != nil { // do not cut a file that may be back after a crash
+	if free != nil { // after an error it frees nothing: a crash could bring the file back, cut
 		free(func() bool { return err != nil || ctx.Err() != nil })
 	}
 	return classify(err)

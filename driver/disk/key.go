@@ -16,9 +16,9 @@ import (
 // anyone who has it and the log can predict draws.
 const keyFile = "key"
 
-// Key returns the directory's key. If it is missing, it is made, durably. A file that holds no key
-// is moved aside and replaced by a new one: damaged then says so, and seeds that the old one sealed
-// are lost as long as nobody repairs it. With readOnly nothing is made or moved.
+// Key returns the directory's key. A missing key is created, durably. A file that holds no key is
+// renamed, and a new key is created. In both cases damaged says so: seeds that the old key sealed
+// are lost unless somebody repairs it. With readOnly nothing is created or renamed.
 func (d *Driver) Key(readOnly bool) (key [32]byte, damaged, err error) {
 	name := d.dir + "/" + keyFile
 	b, err := vfs.ReadFile(d.o.fs, name, 1<<10)
@@ -29,7 +29,7 @@ func (d *Driver) Key(readOnly bool) (key [32]byte, damaged, err error) {
 	raw, wrong := hex.DecodeString(strings.TrimSuffix(string(b), "\n"))
 	switch {
 	case wrong == nil && len(raw) == len(key):
-		if !readOnly { // a crash may have come before its name was durable
+		if !readOnly { // perhaps a crash came before the file's name was durable
 			err = classify(d.o.fs.SyncDir(d.dir))
 		}
 		return [32]byte(raw), nil, err
@@ -50,7 +50,7 @@ func (d *Driver) Key(readOnly bool) (key [32]byte, damaged, err error) {
 	return key, damaged, classify(vfs.ReplaceFile(d.o.fs, name, tmpSuffix, keyText(key)))
 }
 
-// PutKey gives the directory the key of another one. It is an error if there is a different one.
+// PutKey gives the directory the key of another one. It fails if there is a different key.
 func (d *Driver) PutKey(key [32]byte) error {
 	name, text := d.dir+"/"+keyFile, keyText(key)
 	b, err := vfs.ReadFile(d.o.fs, name, 1<<10)
@@ -64,7 +64,7 @@ func (d *Driver) PutKey(key [32]byte) error {
 
 func keyText(key [32]byte) []byte { return fmt.Appendf(nil, "%x\n", key) }
 
-// aside gives a damaged key a name under which nobody looks for one.
+// aside renames a damaged key to key.1, or to the next number that is free.
 func (d *Driver) aside(name string) error {
 	for n := 1; ; n++ {
 		old := fmt.Sprintf("%s.%d", name, n)

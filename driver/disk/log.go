@@ -25,19 +25,19 @@ type realm struct {
 	policy Sync
 	last   lastClose
 
-	placing sync.Mutex // held from looking at the log's end until the entry stands there
+	placing sync.Mutex // held while a writer looks at the log's end and puts its entry there
 
-	log     *wal.Log                     // nil if only what can be salvaged is read
+	log     *wal.Log                     // nil: it cannot be opened, and Check reads what can be salvaged
 	salvage iter.Seq2[wal.Record, error] // if log is nil
 	first   uint64                       // offset, if log is nil
-	damage  *driver.CorruptError         // with Check: the first damage of entries, or one that touches none
+	damage  *driver.CorruptError         // with Check: the first that touches an entry, or else any
 }
 
 var _ driver.Realm = (*realm)(nil)
 
-// openLog opens the log. It creates one only if nothing says that there was one before.
+// openLog opens the log. It creates a missing one only if there is no sign that there was one.
 //
-// For a copy, begins is the cursor of the first entry of a log that has to be made; otherwise it is 0.
+// For a copy whose log is to be created, begins is the cursor of its first entry; otherwise it is 0.
 func (r *realm) openLog(do Options, o driver.Options, begins driver.Cursor) error {
 	last, closed, err := readLastClose(r.fs, r.dir)
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *realm) openLog(do Options, o driver.Options, begins driver.Cursor) erro
 		return err
 	}
 	wo := wal.Options{SegmentSize: do.SegmentSize, ReadOnly: o.ReadOnly, CheckTail: !o.ReadOnly, MustExist: relic != "" || o.MustExist}
-	if begins > 0 { // next to the files that were copied before
+	if begins > 0 { // the files were copied first, and are no sign of a log
 		wo.FirstOffset, wo.MustExist = uint64(begins-1), false
 	}
 	if do.Sync == Interval {
@@ -64,7 +64,7 @@ func (r *realm) openLog(do Options, o driver.Options, begins driver.Cursor) erro
 	}
 	r.last = last
 	if err = r.checkLast(); err == nil && !closed && !o.ReadOnly {
-		err = writeLastClose(r.fs, r.dir, &lastClose{}) // from now on something says that there is a log
+		err = writeLastClose(r.fs, r.dir, &lastClose{}) // a sign that there is a log
 	}
 	if err != nil {
 		return errors.Join(err, r.log.Close())
@@ -94,15 +94,12 @@ func (r *realm) check() error {
 	if err != nil {
 		return err
 	}
-	if r.last, _, err = readLastClose(r.fs, r.dir); err != nil {
-		if d, ok := errors.AsType[*driver.CorruptError](err); ok {
-			r.damage = d
-		} else {
-			return err
-		}
+	r.last, _, err = readLastClose(r.fs, r.dir)
+	if err != nil && !errors.As(err, &r.damage) {
+		return err
 	}
 	for _, d := range found.Damage {
-		if d == found.Footer { // at the very end: opening the log rewrites it
+		if d == found.Footer { // opening the log writes it again
 			continue
 		}
 		if d := corrupt(d); r.damage == nil || r.damage.At == 0 {
@@ -124,7 +121,7 @@ func (r *realm) check() error {
 	return err
 }
 
-// corrupt says in the words of package driver what is damaged.
+// corrupt returns the log's error as one of package driver.
 func corrupt(d *wal.CorruptionError) *driver.CorruptError {
 	e := &driver.CorruptError{Place: "log", Err: d}
 	if d.Offset <= wal.MaxOffset {
@@ -133,19 +130,10 @@ func corrupt(d *wal.CorruptionError) *driver.CorruptError {
 	return e
 }
 
-func damage(err error) error {
-	if d, ok := errors.AsType[*wal.CorruptionError](err); ok {
-		if _, ok := errors.AsType[*driver.CorruptError](err); !ok {
-			return corrupt(d)
-		}
-	}
-	return err
-}
-
 func (r *realm) Append(_ context.Context, after driver.Cursor, entry []byte) (driver.Cursor, error) {
 	return r.write(entry, func() error {
 		if next := r.log.Next(); next != uint64(after) {
-			return fmt.Errorf("append after %d refused: the log goes to %d: %w", after, next, driver.ErrDeposed)
+			return fmt.Errorf("append after %d refused: the log ends at %d: %w", after, next, driver.ErrDeposed)
 		}
 		return nil
 	})
@@ -155,8 +143,8 @@ func (r *realm) Begin(_ context.Context, entry []byte) (driver.Cursor, error) {
 	return r.write(entry, func() error { return nil })
 }
 
-// write appends an entry if a condition holds at the moment it gets its place, and makes it as
-// durable as the policy says. Writers share fsyncs.
+// write appends an entry if may allows it, and makes it as durable as the policy says. Between may
+// and the append there is no other. Writers share fsyncs.
 func (r *realm) write(entry []byte, may func() error) (driver.Cursor, error) {
 	if err := r.mayWrite(); err != nil {
 		return 0, err
@@ -180,7 +168,7 @@ func (r *realm) write(entry []byte, may func() error) (driver.Cursor, error) {
 
 func (r *realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[driver.Entry, error] {
 	return func(yield func(driver.Entry, error) bool) {
-		at := after // which was yielded last
+		at := after // yielded last
 		first, err := r.First(ctx)
 		if err == nil && after+1 < first {
 			err = &driver.TrimmedError{First: first}
@@ -198,7 +186,7 @@ func (r *realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq
 		}
 		for rec, err := range r.records(uint64(after)) {
 			if err == nil && through == 0 && r.log != nil && rec.Offset >= r.log.Durable() {
-				break // follow waits until a crash cannot undo it
+				break // follow waits until it is durable
 			}
 			switch {
 			case err != nil:
@@ -240,7 +228,7 @@ func (r *realm) records(from uint64) iter.Seq2[wal.Record, error] {
 	}
 }
 
-// wrong says what is damaged although every entry was read, up to the last one.
+// wrong returns damage that reading all entries, up to the last one, does not find.
 func (r *realm) wrong(last driver.Cursor) error {
 	if r.damage != nil {
 		return r.damage
@@ -251,7 +239,7 @@ func (r *realm) wrong(last driver.Cursor) error {
 	return nil
 }
 
-// follow reads on after an entry, and waits for what is not there yet.
+// follow reads on after an entry, and waits for those to come.
 func (r *realm) follow(ctx context.Context, after, through driver.Cursor, yield func(driver.Entry, error) bool) {
 	if r.log == nil {
 		yield(driver.Entry{}, fmt.Errorf("the log ends at %d", after))
@@ -273,7 +261,7 @@ func (r *realm) follow(ctx context.Context, after, through driver.Cursor, yield 
 	}
 }
 
-// Last implements driver.Log. If there is damage, reading through the cursor finds it.
+// Last implements driver.Log. If there is damage, a read through the cursor finds it.
 func (r *realm) Last(context.Context) (driver.Cursor, error) {
 	if err := r.mayRead(); err != nil {
 		return 0, err
@@ -321,7 +309,7 @@ func (r *realm) Trim(_ context.Context, before driver.Cursor) error {
 	return classify(r.log.TrimBefore(uint64(before - 1)))
 }
 
-// Close implements driver.Realm. It notes where the log was closed, unless that is known.
+// Close implements driver.Realm. It notes where the log ends, if that has changed.
 func (r *realm) Close() error { return r.close(true) }
 
 func (r *realm) close(note bool) error {

@@ -7,12 +7,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// board is where the board is in the stream of leases. No realm can have its name.
+// board is the board's name in the stream of leases. No realm can have it.
 const board = "_board"
 
-// Update changes the board, which all nodes of a cluster share and see in the same order. change gets what is
-// there, or nil, and returns what is to be there: nothing is written if that is the same. It is called again
-// if somebody was faster. After an error, the board may have been written all the same.
+// Update changes the board, which all nodes of a cluster share and see in the same order. change
+// gets the board's content, or nil, and returns the new one. If both are equal, nothing is written.
+// It is called again if another node was faster. After an error, the board may have been written.
 func (d *Driver) Update(ctx context.Context, change func(old []byte) (data []byte, err error)) error {
 	return d.do(ctx, "the board", func(ctx context.Context) error {
 		s, err := d.openBoard(ctx)
@@ -38,8 +38,8 @@ func (d *Driver) Update(ctx context.Context, change func(old []byte) (data []byt
 	})
 }
 
-// openBoard returns the board's stream. It is on disk: a stream in memory is empty on a server that comes
-// back, so servers that restart one after another can lose it, or leave it without a leader for good.
+// openBoard returns the board's stream. It is on disk: streams in memory are lost with their
+// server, so servers that restart one after another could lose it, or leave it without a leader.
 func (d *Driver) openBoard(ctx context.Context) (jetstream.Stream, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

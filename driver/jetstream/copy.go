@@ -10,13 +10,13 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 )
 
-// A realm that is being copied has its log under kuji.CLUSTER.copy.REALM: nobody finds or opens it, except
-// for offline verification. The last step gives the stream the subject of a log. Its messages keep theirs:
-// nothing depends on them.
+// A copy under way has its log under kuji.CLUSTER.copy.REALM. Nobody finds or opens it there,
+// except for offline verification. The last step gives the stream the subject of a log. Its
+// messages keep the old one, which nothing reads.
 
 var _ driver.Copier = (*Driver)(nil)
 
-// copyConfig is logConfig for a copy whose log begins at a cursor.
+// copyConfig is logConfig for a copy, whose log begins at first.
 func (d *Driver) copyConfig(realm string, first driver.Cursor) jetstream.StreamConfig {
 	c := d.logConfig(realm)
 	c.Subjects, c.FirstSeq = []string{d.copySubject(realm)}, uint64(first)
@@ -42,7 +42,7 @@ func (d *Driver) copied(ctx context.Context, realm string) (s jetstream.Stream, 
 	return s, err
 }
 
-// CopyBegun implements [driver.Copier]. If it is out of date, entries are sent again, and found there.
+// CopyBegun implements [driver.Copier]. If its answer is old, entries are sent again, and found there.
 func (d *Driver) CopyBegun(ctx context.Context, realm string) (bool, error) {
 	s, err := d.copied(ctx, realm)
 	return s != nil && s.CachedInfo().State.Msgs > 0, err
@@ -70,8 +70,8 @@ func (d *Driver) OpenCopy(ctx context.Context, name string, first driver.Cursor)
 	}))
 }
 
-// forget removes a copy whose log has no entries yet and begins where that of another backup does. Files
-// go first: without a log they would count as damage.
+// forget removes a copy of another backup, whose log has no entries yet and begins elsewhere. The
+// files go first: files without a log count as damage.
 func (d *Driver) forget(ctx context.Context, realm string) error {
 	for _, stream := range []string{d.fileStream(realm), d.logStream(realm)} {
 		if err := d.js.DeleteStream(ctx, stream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -83,7 +83,7 @@ func (d *Driver) forget(ctx context.Context, realm string) error {
 
 func (h *handle) Drop() error { return h.Close() }
 
-// FinishCopy makes a realm of a copy: from now on it is found like any other.
+// FinishCopy makes a copy a realm, which is then found like any other.
 func (d *Driver) FinishCopy(ctx context.Context, realm string) error {
 	return d.do(ctx, fmt.Sprintf("realm %q", realm), func(ctx context.Context) error {
 		s, err := d.js.Stream(ctx, d.logStream(realm))

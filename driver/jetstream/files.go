@@ -21,7 +21,7 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 )
 
-// A file is kept as its chunks, each under the subject of its upload,
+// A file is a message for each chunk,
 //
 //	kuji.CLUSTER.file.REALM.chunk.UPLOAD.NUMBER
 //
@@ -29,14 +29,14 @@ import (
 //
 //	kuji.CLUSTER.file.REALM.name.NAME.SIZE
 //
-// The directory has the SHA-256 of every chunk, and every chunk that is read is compared with it. A
-// dot in NAME stands as '='. A name has one size, since it has one content.
+// The directory has the SHA-256 of every chunk, and readers check it. NAME has '=' for each dot. A
+// name has one size, since it has one content.
 
-// files are a realm's files. They implement [driver.Files].
+// files implements [driver.Files] for a realm.
 type files struct {
 	*handle
 	msgs  jetstream.Stream
-	swept atomic.Bool // chunks that nobody needs were looked for
+	swept atomic.Bool // sweep has run
 }
 
 // directory is what names a file's chunks.
@@ -48,14 +48,10 @@ type directory struct {
 	size   int64
 }
 
-// maxChunk bounds a chunk. A file that is open for reading or writing has one in memory.
-const maxChunk = 512 << 10
-
-// How long a file may take to be written, and when chunks without a directory are dropped: by then
-// nobody can be writing them, however wrong the clocks are.
 const (
-	maxUpload = time.Hour
-	abandoned = 24 * time.Hour
+	maxChunk  = 512 << 10      // bytes. A file that is open for reading or writing has one chunk in memory
+	maxUpload = time.Hour      // how long a file may take to be written
+	abandoned = 24 * time.Hour // the age of chunks that no writer can still be writing, whatever the clocks say
 )
 
 func (s *files) chunkSubject(upload, number string) string {
@@ -66,11 +62,11 @@ func (s *files) nameSubject(name, size string) string {
 	return s.fileSubject(s.name) + ".name." + strings.ReplaceAll(name, ".", "=") + "." + size
 }
 
-// subjects returns the subjects of the files' stream that match a filter. A replica without a leader would
-// answer with an old state: so a message goes first, and only an answer that knows of it counts.
+// subjects returns the subjects of the files' stream that match a filter. It first sends a message,
+// and accepts only a state that has it: a replica without a leader answers with an old one.
 func (s *files) subjects(ctx context.Context, filter string) (map[string]uint64, error) {
 	var found map[string]uint64
-	err := s.read(ctx, func(ctx context.Context) error {
+	err := s.try(ctx, s.life, func(ctx context.Context) error {
 		ack, err := s.js.Publish(ctx, s.fileSubject(s.name)+".barrier", nil, jetstream.WithRetryAttempts(0))
 		if err != nil {
 			return err
@@ -80,7 +76,7 @@ func (s *files) subjects(ctx context.Context, filter string) (map[string]uint64,
 			return err
 		}
 		if info.State.LastSeq < ack.Sequence {
-			return errors.New("an old state of the files")
+			return errors.New("the state of the files is old")
 		}
 		found = info.State.Subjects
 		return nil
@@ -88,7 +84,7 @@ func (s *files) subjects(ctx context.Context, filter string) (map[string]uint64,
 	return found, err
 }
 
-// file returns the name and the size that a directory's subject has.
+// file returns the name and the size in a directory's subject.
 func (s *files) file(subject string) (driver.FileInfo, bool) {
 	rest, ok := strings.CutPrefix(subject, s.fileSubject(s.name)+".name.")
 	name, digits, cut := strings.Cut(rest, ".")
@@ -128,7 +124,7 @@ func (s *files) lookup(ctx context.Context, name string) (*directory, error) {
 	return nil, driver.ErrNotExist
 }
 
-// directory reads a directory.
+// directory reads the directory of a subject.
 func (s *files) directory(ctx context.Context, subject string) (*directory, error) {
 	info, ok := s.file(subject)
 	msg, err := s.message(ctx, subject)
@@ -146,9 +142,9 @@ func (s *files) directory(ctx context.Context, subject string) (*directory, erro
 	return d, nil
 }
 
-// message returns the message of a subject. ErrNotExist: it was removed, perhaps a moment ago.
+// message returns the message of a subject. ErrNotExist: there is none, or it was removed meanwhile.
 func (s *files) message(ctx context.Context, subject string) (msg *jetstream.RawStreamMsg, err error) {
-	err = s.read(ctx, func(ctx context.Context) (err error) {
+	err = s.try(ctx, s.life, func(ctx context.Context) (err error) {
 		msg, err = s.msgs.GetLastMsgForSubject(ctx, subject)
 		return err
 	})
@@ -269,7 +265,7 @@ func (w *fileWriter) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// flush sends the chunk. It may arrive twice: it then replaces itself.
+// flush sends the chunk. If it arrives twice, the second replaces the first.
 func (w *fileWriter) flush(ctx context.Context) error {
 	if time.Since(w.begun) > maxUpload {
 		return fmt.Errorf("the file takes more than %v to be written", maxUpload)
@@ -316,7 +312,7 @@ func (w *fileWriter) Commit(ctx context.Context, name string) error {
 		if code := codeOf(err); code != codeWrongLast && code != codeWrongLastConstant {
 			return err
 		}
-		// It is there, or on its way and may get lost. Only if it is there this is the end.
+		// It is there, or on its way and may get lost. Only one that is there counts.
 		there, lookErr := w.msgs.GetLastMsgForSubject(ctx, msg.Subject)
 		if lookErr != nil {
 			return err
@@ -342,7 +338,7 @@ func (w *fileWriter) Abort() {
 	}
 	w.over, w.chunk = true, nil
 	if len(w.dir.Sums) > 0 && !w.tried {
-		// If this gets lost, a later sweep drops the chunks.
+		// If this fails, a later sweep drops the chunks.
 		_ = w.dropChunks(w.life, w.dir.Upload)
 	}
 }
@@ -362,7 +358,7 @@ func (s *files) Remove(ctx context.Context, name string) error {
 		return nil
 	}
 	if err == nil {
-		// By its sequence: a request that is late cannot hit a later file of that name.
+		// By its sequence: a late request cannot remove a newer file of that name.
 		err = s.write(ctx, func(ctx context.Context) error { return s.msgs.DeleteMsg(ctx, d.seq) })
 		if err == nil || errors.Is(err, jetstream.ErrMsgNotFound) || codeOf(err) == codeNoSequence {
 			err = s.dropChunks(ctx, d.Upload)
@@ -374,7 +370,7 @@ func (s *files) Remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// sweep drops chunks whose writer died before it named them.
+// sweep drops the chunks of writers that died before they sent the directory.
 func (s *files) sweep(ctx context.Context) error {
 	chunks, err := s.subjects(ctx, s.chunkSubject("*", "0"))
 	if err != nil {

@@ -17,21 +17,21 @@ import (
 const (
 	heartbeat = 2 * time.Second        // a consumer that is silent for two of them is replaced
 	expiry    = 10 * time.Second       // of one request for messages
-	inactive  = 30 * time.Second       // the server drops a consumer that nobody asks
-	buffered  = 4 << 20                // bytes that one request gets, at least two messages
-	soon      = 200 * time.Millisecond // a reader that gets nothing for so long looks whether there is something,
+	inactive  = 30 * time.Second       // the server drops a consumer that nobody asks for so long
+	buffered  = 4 << 20                // bytes that one request gets, but at least two messages
+	soon      = 200 * time.Millisecond // a reader without a message looks for one after this time,
 	idle      = 10 * time.Second       // then after twice the time, up to this
 )
 
-// A reader asks for more messages when it has fewer than refill. The client library makes room for all
-// beforehand. The limit of bytes is for one request: a reader that does not read has buffered bytes and
-// refill messages at most.
+// A reader asks for more messages when it has fewer than refill. The client library makes room for
+// bufferedMessages beforehand. The limit of bytes is for one request: a reader that stops reading
+// holds at most buffered bytes and refill messages.
 const bufferedMessages, refill = 1024, 32
 
-// follower reads a log in order and trusts no consumer: without holes, each entry has the next sequence.
+// follower reads a log in order. It does not trust consumers: each entry must have the next sequence.
 type follower struct {
 	*log
-	after    uint64 // the sequence of the entry that was yielded last
+	after    uint64 // sequence of the entry that was yielded last
 	messages jetstream.MessagesContext
 	consumer string
 	failed   int // consumers in a row that gave nothing
@@ -39,7 +39,7 @@ type follower struct {
 	silent   int // waits in a row without a message
 }
 
-// maxHoles is how often an entry may be left out before it is lost: another consumer's replica may have it.
+// maxHoles is how many consumers, perhaps of other replicas, miss an entry before it counts as lost.
 const maxHoles = 12
 
 func (l *log) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[driver.Entry, error] {
@@ -73,7 +73,7 @@ func (f *follower) next(ctx context.Context) (driver.Entry, error) {
 	return driver.Entry{}, ctx.Err()
 }
 
-// step takes the consumer's next message. It creates a missing consumer, and finds out why one is silent.
+// step takes the consumer's next message. It creates a missing consumer, and checks a silent one.
 func (f *follower) step(ctx context.Context) (entry driver.Entry, found bool, err error) {
 	if f.messages == nil {
 		return entry, false, f.start(ctx)
@@ -100,7 +100,7 @@ func (f *follower) step(ctx context.Context) (entry driver.Entry, found bool, er
 	return entry, found, err
 }
 
-// wait returns the consumer's next message, or nil if it is time to look whether there is one.
+// wait returns the consumer's next message, or nil if it is time to look.
 func (f *follower) wait(ctx context.Context) (jetstream.Msg, error) {
 	once, cancel := context.WithTimeout(ctx, min(soon<<f.silent, idle))
 	defer cancel()
@@ -113,7 +113,7 @@ func (f *follower) wait(ctx context.Context) (jetstream.Msg, error) {
 	return msg, err
 }
 
-// entry returns the next entry, if its checksum is right.
+// entry returns the next entry if its checksum is right.
 func (f *follower) entry(want string, data []byte) (driver.Entry, bool, error) {
 	if got := sum(data); got != want {
 		return driver.Entry{}, false, f.corrupt("checksum %s, want %q as its header has it", got, want)
@@ -124,7 +124,7 @@ func (f *follower) entry(want string, data []byte) (driver.Entry, bool, error) {
 	return driver.Entry{Cursor: driver.Cursor(f.after), Data: data}, true, nil
 }
 
-// corrupt returns the error of a next entry that cannot be read.
+// corrupt returns the error of a damaged next entry.
 func (f *follower) corrupt(format string, args ...any) error {
 	return &driver.CorruptError{
 		Place: fmt.Sprintf("stream %s, message %d", f.logStream(f.name), f.after+1),
@@ -133,7 +133,7 @@ func (f *follower) corrupt(format string, args ...any) error {
 	}
 }
 
-// start makes a consumer that begins with the next entry, unless that was trimmed.
+// start creates a consumer that begins with the next entry, unless that was trimmed.
 func (f *follower) start(ctx context.Context) error {
 	err := f.begin(ctx)
 	if _, trimmed := errors.AsType[*driver.TrimmedError](err); err == nil || trimmed || final(err) {
@@ -172,7 +172,7 @@ func (f *follower) begin(ctx context.Context) error {
 	return err
 }
 
-// stop drops the consumer. If the request gets lost, the server drops it later.
+// stop drops the consumer. If the request is lost, the server drops it later.
 func (f *follower) stop() {
 	if f.messages != nil {
 		f.messages.Stop()
@@ -191,8 +191,8 @@ func (f *follower) recover(ctx context.Context) {
 	pause(ctx, min(time.Duration(f.failed)*20*time.Millisecond, 500*time.Millisecond))
 }
 
-// inspect returns the log's state, or nil if nobody answers. It may be old. The error is
-// final: a TrimmedError if the next entry was trimmed.
+// inspect returns the log's state, which may be old, or nil if nobody answers. Its error is final:
+// a TrimmedError if the next entry was trimmed.
 func (f *follower) inspect(ctx context.Context) (*jetstream.StreamState, error) {
 	info, err := f.msgs.Info(ctx)
 	switch {
@@ -206,8 +206,8 @@ func (f *follower) inspect(ctx context.Context) (*jetstream.StreamState, error) 
 	return &info.State, nil
 }
 
-// look replaces a consumer that is silent though the next entry exists: requests get lost when the way to its
-// server is not known yet. If the state is old, the next look sees more.
+// look replaces a consumer that is silent although the next entry exists: requests get lost while
+// the route to its server is not known. If the state is old, a later look sees more.
 func (f *follower) look(ctx context.Context) error {
 	once, cancel := f.ask(ctx, attempt)
 	defer cancel()
@@ -219,7 +219,7 @@ func (f *follower) look(ctx context.Context) error {
 	return err
 }
 
-// fill asks the leader for an entry that a consumer left out: it was trimmed, or a replica cannot read it.
+// fill asks the leader for an entry that a consumer left out: trimmed, or unreadable on its replica.
 func (f *follower) fill(ctx context.Context) (entry driver.Entry, found bool, err error) {
 	ctx, cancel := f.ask(ctx, attempt)
 	defer cancel()
@@ -232,7 +232,7 @@ func (f *follower) fill(ctx context.Context) (entry driver.Entry, found bool, er
 		f.holes++
 	}
 	if err == nil && f.holes >= maxHoles {
-		err = f.corrupt("no replica that was asked can read it, and what stands after it is there")
+		err = f.corrupt("no replica that was asked can read it, but later entries are there")
 	}
 	return entry, false, err
 }

@@ -1,16 +1,16 @@
 // Package jetstream keeps realms in NATS JetStream, replicated or not. Package embedded, below it,
 // runs the servers in this process; others are reached by URL.
 //
-// A realm has two streams: one for its log, in which an entry is a message and a cursor is the
-// message's sequence, and one for its files, in chunks. A third one has the cluster's board: see [Driver.Update].
+// A realm has two streams. In its log's, an entry is a message, and a cursor is its sequence. The
+// other has its files, in chunks. One more has the cluster's board: see [Driver.Update].
 //
-// What is safe rests on the stream's leader alone. An append carries the sequence that it expects
-// to be the last; a read yields what a replica has applied, which a majority holds. Nothing rests
-// on a stream's state as the server reports it, since a replica that has lost its leader reports
-// an old one. The client library repeats no append and keeps none for later.
+// Safety depends on the stream's leader alone. An append carries the sequence that it expects to be
+// the last. A read yields what a replica has applied, which a majority has. Nothing depends on the
+// state that a server reports of a stream: a replica without a leader reports an old one. The
+// client library never repeats an append, and keeps none for later.
 //
-// This package knows nothing of what entries and files mean. Only the binary (internal/cli) and tests
-// import it, so that nobody who embeds Kuji compiles it.
+// This package does not know what entries and files mean. Only the binary (internal/cli) and tests
+// import it, so programs that embed Kuji do not compile it.
 package jetstream
 
 import (
@@ -38,15 +38,15 @@ type Options struct {
 	Credentials, RootCA string
 	// Connect are more options of the connection, such as a server in this process.
 	Connect []nats.Option
-	// Cluster is the name under which the realms are kept in a JetStream. It has the form of a realm's name.
+	// Cluster is the name of the realms' cluster in a JetStream. It has the form of a realm's name.
 	Cluster string
 	// Replicas is how many servers hold each realm: 1, 3 or 5; 0: 3. It is fixed when a realm is created.
 	Replicas int
 	// Timeout is how long an append waits before it is unknown, and can be sent again. 0: 1 s.
 	Timeout time.Duration
-	// Patience is how long all but appends and reads of the log is tried, as during elections. 0: 15 s.
+	// Patience is how long calls other than appends and reads of the log are tried. 0: 15 s.
 	Patience time.Duration
-	// Logger gets what happens to the connection. Nil: it is dropped.
+	// Logger gets what happens to the connection. Nil: nobody does.
 	Logger *slog.Logger
 }
 
@@ -85,16 +85,15 @@ type Driver struct {
 	reigns
 }
 
-// connection is the reign of one connection to a server, after which no answer comes on it.
+// connection is the name in reigns of the connection to a server. After it, no answer comes.
 const connection = ""
 
 var _ driver.Driver = (*Driver)(nil)
 
-// overhead is what a message has next to the entry, at most: the headers.
-const overhead = 1024
-
-// minEntry is the least that a driver's largest entry may have.
-const minEntry = 64 << 10
+const (
+	overhead = 1024     // bytes: the most that a message has besides the entry
+	minEntry = 64 << 10 // bytes: the least that a driver's largest entry may have
+)
 
 // Connect connects to a JetStream. The context bounds how long that may take.
 func Connect(ctx context.Context, o Options) (*Driver, error) {
@@ -103,7 +102,7 @@ func Connect(ctx context.Context, o Options) (*Driver, error) {
 	}
 	d := &Driver{names: names(o.Cluster), o: o}
 	d.life, d.end = context.WithCancel(context.Background())
-	d.ends = d.life
+	d.reigns = reigns{ends: d.life, byStream: map[string]*reign{}}
 	options := []nats.Option{
 		nats.Name("kuji " + o.Cluster),
 		nats.ReconnectBufSize(-1), // nothing is kept for later
@@ -138,21 +137,17 @@ func Connect(ctx context.Context, o Options) (*Driver, error) {
 	return d, nil
 }
 
-// hosts returns what URLs say after their passwords and tokens.
-func hosts(urls []string) (shown []string) {
-	for _, one := range urls {
-		shown = append(shown, one[strings.LastIndexByte(one, '@')+1:])
-	}
-	return shown
-}
-
 func (d *Driver) connect(ctx context.Context, options []nats.Option) error {
 	err := persist(ctx, d.o.Patience, func(context.Context) (err error) {
 		d.conn, err = nats.Connect(strings.Join(d.o.URLs, ","), options...)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("connect to %q: %w", hosts(d.o.URLs), err)
+		var hosts []string // the URLs without passwords and tokens
+		for _, url := range d.o.URLs {
+			hosts = append(hosts, url[strings.LastIndexByte(url, '@')+1:])
+		}
+		return fmt.Errorf("connect to %q: %w", hosts, err)
 	}
 	d.maxEntry = int(min(d.conn.MaxPayload()-overhead, 1<<30))
 	if d.maxEntry < minEntry {
@@ -198,8 +193,8 @@ func (d *Driver) do(ctx context.Context, what string, op func(context.Context) e
 	return nil
 }
 
-// try does op, which can be done twice, until it succeeds, fails for good, or nobody wants to wait
-// any longer: then its error has ErrUnavailable in it. It fails with ErrClosed when life ends.
+// try calls op, which may be called twice, until it succeeds or fails for good. If ctx or Patience
+// ends first, the error has ErrUnavailable in it. When life ends, it is ErrClosed.
 func (d *Driver) try(ctx, life context.Context, op func(context.Context) error) error {
 	if life.Err() != nil {
 		return driver.ErrClosed
@@ -214,10 +209,10 @@ func (d *Driver) try(ctx, life context.Context, op func(context.Context) error) 
 	return known(err)
 }
 
-// attempt bounds one attempt of a call: a server that ceases to lead may leave a request without an answer.
+// attempt bounds one attempt of a call: a server that stops leading may not answer.
 const attempt = 2 * time.Second
 
-// persist is try for a connection that is not there yet.
+// persist is try without a driver's life: the connection is not there yet.
 func persist(ctx context.Context, patience time.Duration, op func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -228,25 +223,21 @@ func persist(ctx context.Context, patience time.Duration, op func(context.Contex
 		if err == nil || final(err) {
 			return err
 		}
-		if !pause(ctx, wait) {
+		if pause(ctx, wait); ctx.Err() != nil {
 			return fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
 		}
 	}
 }
 
-// pause waits, and reports whether ctx goes on.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
+// pause waits, but not after ctx ends.
+func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
+	case <-time.After(d):
 	}
 }
 
-// What a server answers, by its error code.
+// Error codes in a server's answers.
 const (
 	codeWrongLast         jetstream.ErrorCode = 10071 // the last sequence is another one, with what is in flight
 	codeWrongLastConstant jetstream.ErrorCode = 10164 // the same, for a sequence by subject
@@ -254,7 +245,7 @@ const (
 	codeNoSequence        jetstream.ErrorCode = 10043 // no message has it
 )
 
-// full are the codes of a server that has no room.
+// full has the error codes of a server without room.
 var full = map[jetstream.ErrorCode]bool{
 	10002: true, // the account's limit
 	10023: true, // the server's limit
@@ -263,7 +254,7 @@ var full = map[jetstream.ErrorCode]bool{
 	10122: true, // a stream's limit
 }
 
-// codeOf returns the code of a server's answer, or 0 if err is none.
+// codeOf returns the error code of a server's answer, or 0 if err is no answer.
 func codeOf(err error) jetstream.ErrorCode {
 	if answer, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return answer.ErrorCode
@@ -271,7 +262,7 @@ func codeOf(err error) jetstream.ErrorCode {
 	return 0
 }
 
-// final reports whether the same call again would end with the same error.
+// final reports whether the same call would fail again with this error.
 func final(err error) bool {
 	_, corrupt := errors.AsType[*driver.CorruptError](err)
 	return corrupt || full[codeOf(err)] || slices.ContainsFunc([]error{
@@ -280,7 +271,7 @@ func final(err error) bool {
 	}, func(e error) bool { return errors.Is(err, e) })
 }
 
-// known adds what the contract calls an error of a server.
+// known adds driver.ErrFull to a server's error if it means that.
 func known(err error) error {
 	answer, ok := errors.AsType[*jetstream.APIError](err)
 	if ok && (full[answer.ErrorCode] || answer.ErrorCode == codeStoreFailed && strings.Contains(answer.Description, "maximum")) {

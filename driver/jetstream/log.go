@@ -17,7 +17,7 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 )
 
-// sumHeader has a message's CRC32C, as 8 hexadecimal digits.
+// sumHeader is the header with a message's CRC32C, in 8 hexadecimal digits.
 const sumHeader = "Kuji-Crc32c"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -34,11 +34,11 @@ type log struct {
 	*handle
 	subject string // of its messages
 	msgs    jetstream.Stream
-	durable atomic.Uint64 // the last cursor that is known to be acknowledged
+	durable atomic.Uint64 // the last cursor that is known to be on a majority
 }
 
 func (l *log) Append(ctx context.Context, after driver.Cursor, entry []byte) (driver.Cursor, error) {
-	// The same append has the same id, so that a second attempt is told where the first one stands.
+	// The same append has the same id, so that a second attempt gets the cursor of the first.
 	id := fmt.Sprintf("%d-%x", after, sha256.Sum256(entry))
 	at, err := l.publish(ctx, entry, jetstream.WithExpectLastSequence(uint64(after)), jetstream.WithMsgID(id))
 	if codeOf(err) == codeWrongLast {
@@ -58,8 +58,8 @@ func (l *log) Begin(ctx context.Context, entry []byte) (driver.Cursor, error) {
 	return at, nil
 }
 
-// publish sends an entry once. Its error is the server's wrong-last-sequence, one with ErrUnknown, or
-// one of a log that cannot be written.
+// publish sends an entry once. Its error is the server's wrong-last-sequence, or has ErrUnknown in
+// it, or says why the log cannot be written.
 func (l *log) publish(ctx context.Context, entry []byte, o ...jetstream.PublishOpt) (driver.Cursor, error) {
 	if err := l.mayWrite(); err != nil {
 		return 0, err
@@ -67,13 +67,13 @@ func (l *log) publish(ctx context.Context, entry []byte, o ...jetstream.PublishO
 	if len(entry) > l.maxEntry {
 		return 0, fmt.Errorf("entry of %d bytes: want at most %d", len(entry), l.maxEntry)
 	}
-	ctx, cancel := l.ask(ctx, l.o.Timeout) // an answer comes from the same leader
+	ctx, cancel := l.ask(ctx, l.o.Timeout) // the answer comes from the same leader or never,
 	defer cancel()
 	defer context.AfterFunc(l.life, cancel)()
-	defer context.AfterFunc(l.of(connection).life, cancel)() // and on the same connection, or never
+	defer context.AfterFunc(l.of(connection).life, cancel)() // and on the same connection
 
 	msg := summed(l.subject, entry)
-	// The library's own repeats would end in answers that nobody can tell apart.
+	// The library may not repeat it: nobody could tell which attempt an answer is for.
 	ack, err := l.js.PublishMsg(ctx, msg, append(o, jetstream.WithRetryAttempts(0), jetstream.WithExpectStream(l.logStream(l.name)))...)
 	if err == nil {
 		l.acknowledged(ack.Sequence)
@@ -86,13 +86,13 @@ func (l *log) publish(ctx context.Context, entry []byte, o ...jetstream.PublishO
 	if l.open() != nil {
 		return 0, fmt.Errorf("%w: %w", driver.ErrClosed, driver.ErrUnknown)
 	}
-	// There is no leader, or no connection: asking again at once is in vain.
+	// There is no leader or no connection: it is too soon to ask again.
 	pause(ctx, 20*time.Millisecond)
 	return 0, fmt.Errorf("%w: %w", driver.ErrUnknown, err)
 }
 
-// refused tells what came of an append that found other entries after its place. The server's count includes
-// what is on its way and may get lost when the leader changes: only an entry that is there proves something.
+// refused says what became of an append after another last sequence. That also counts entries on
+// their way, which a change of the leader can lose. Only an entry that is there proves something.
 func (l *log) refused(ctx context.Context, after driver.Cursor, entry []byte, refusal error) (driver.Cursor, error) {
 	ctx, cancel := l.ask(ctx, l.o.Timeout)
 	defer cancel()
@@ -106,18 +106,18 @@ func (l *log) refused(ctx context.Context, after driver.Cursor, entry []byte, re
 		return 0, fmt.Errorf("%w: %w", driver.ErrDeposed, refusal)
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 		info, infoErr := l.msgs.Info(ctx)
-		if infoErr == nil && info.State.FirstSeq > uint64(next) { // never runs ahead
+		if infoErr == nil && info.State.FirstSeq > uint64(next) { // true even if the state is old
 			return 0, fmt.Errorf("entries were trimmed there: %w: %w", driver.ErrDeposed, refusal)
 		}
 	}
 	if err := l.open(); err != nil {
 		return 0, err
 	}
-	pause(ctx, 5*time.Millisecond) // what is on its way arrives or gets lost
+	pause(ctx, 5*time.Millisecond) // entries on their way arrive or get lost
 	return 0, fmt.Errorf("%w: %w", driver.ErrUnknown, refusal)
 }
 
-// ask returns a context for one request to the log's leader, which may take so long.
+// ask returns a context for one request to the log's leader, which may take as long as limit.
 func (l *log) ask(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	return l.under(ctx, l.logStream(l.name), limit)
 }
@@ -134,7 +134,7 @@ func (l *log) acknowledged(seq uint64) {
 
 // state returns the log's state, which may be old.
 func (l *log) state(ctx context.Context) (state jetstream.StreamState, err error) {
-	err = l.read(ctx, func(ctx context.Context) error {
+	err = l.try(ctx, l.life, func(ctx context.Context) error {
 		ctx, cancel := l.ask(ctx, attempt)
 		defer cancel()
 		info, err := l.msgs.Info(ctx)
@@ -169,7 +169,7 @@ func (l *log) Trim(ctx context.Context, before driver.Cursor) error {
 		if err != nil {
 			return err
 		}
-		// Beyond the end, the server would skip cursors. An old end only keeps more.
+		// A purge beyond the end would skip cursors. An end that is old only keeps more.
 		keep := min(uint64(before), info.State.LastSeq+1)
 		if keep <= info.State.FirstSeq {
 			return nil

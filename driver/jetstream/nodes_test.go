@@ -110,7 +110,8 @@ func TestWipedNodeComesBack(t *testing.T) {
 }
 
 // A server that cannot read what Raft wrote for its streams says that it has not caught up. It makes
-// its copies again when the others have all of them. Then it is as good as they are.
+// its copies again when the others have all of them. Then it is as good as they are. It also does so after an
+// update of the stream, with which NATS forgets why the server has no part in the stream.
 func TestDamagedCopiesAreMadeAgain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -121,24 +122,17 @@ func TestDamagedCopiesAreMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.restart(t, 0, func(dir string) { r.mustAdd(ctx, t, 1); damageSnapshots(t, dir) })
-	heal := func() ([]string, error) {
-		// An update of a stream's assignment makes NATS forget why its group did not start, and Heal then
-		// finds no damage. The next start finds it again.
-		if why := r.servers[0].Current(); why != nil && strings.Contains(why.Error(), "group node missing") {
-			r.restart(t, 0, func(string) {})
-		}
-		return r.servers[0].Heal()
-	}
+	forgetDamage(ctx, t, r.cluster)
 	r.restart(t, 2, func(string) { // without it, nobody knows whether anything would be lost
 		for why := error(nil); why == nil; {
-			healed, err := heal()
+			healed, err := r.servers[0].Heal()
 			if len(healed) > 0 || ctx.Err() != nil {
 				t.Fatalf("with one other server, it makes %q again, error %v", healed, err)
 			}
 			why = err
 		}
 	})
-	for healed, err := heal(); !slices.Contains(healed, recordStream); healed, err = heal() {
+	for healed, err := r.servers[0].Heal(); !slices.Contains(healed, recordStream); healed, err = r.servers[0].Heal() {
 		if ctx.Err() != nil {
 			t.Fatalf("it makes %q again, error %v", healed, err)
 		}
@@ -152,6 +146,29 @@ func TestDamagedCopiesAreMadeAgain(t *testing.T) {
 	}
 	r.mustAdd(ctx, t, 1)
 	r.check(ctx, t)
+}
+
+// forgetDamage updates streams until the first server's health no longer says that their files are damaged.
+func forgetDamage(ctx context.Context, t *testing.T, c *cluster) {
+	t.Helper()
+	_, js := streamsOf(t, c.servers[1])
+	for n, forgotten := 0, false; !forgotten; n++ {
+		for _, e := range c.servers[0].NATS().Healthz(&server.HealthzOptions{Details: true}).Errors {
+			if strings.Contains(e.Error, "corrupt") {
+				forgotten = false
+				if s, err := js.Stream(ctx, e.Stream); err == nil {
+					conf := s.CachedInfo().Config
+					conf.Description = fmt.Sprint("update ", n)
+					_, _ = js.UpdateStream(ctx, conf) // the next look says what came of it
+				}
+				break
+			}
+			forgotten = forgotten || e.Stream == recordStream && strings.Contains(e.Error, "group node missing")
+		}
+		if ctx.Err() != nil {
+			t.Fatal("updates do not make the server forget the damage")
+		}
+	}
 }
 
 // damageSnapshots changes a byte of each of Raft's snapshots of streams.

@@ -13,10 +13,10 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 )
 
-// dedup is how long a repeated append gets its first cursor by its id. Later, reading finds its entry.
+// dedup is how long the server knows an append by its id. Later, log.refused finds the entry.
 const dedup = 20 * time.Second
 
-// names are the names of a cluster's streams and subjects. The value is the cluster's own.
+// names makes the names of a cluster's streams and subjects. Its value is the cluster's name.
 type names string
 
 func (c names) streams() string                { return "KUJI_" + string(c) + "_" }
@@ -26,12 +26,12 @@ func (c names) fileStream(realm string) string { return c.streams() + "FILES_" +
 func (c names) boardStream() string            { return c.streams() + "LEASES" }
 func (c names) logSubject(realm string) string { return c.subjects() + "log." + realm }
 
-// copySubject is that of a log which is being copied here: see copy.go.
+// copySubject is for the log of a copy: see copy.go.
 func (c names) copySubject(realm string) string { return c.subjects() + "copy." + realm }
 func (c names) fileSubject(realm string) string { return c.subjects() + "file." + realm }
 func (c names) leaseSubject(name string) string { return c.subjects() + "lease." + name }
 
-// config is how a stream is kept: nothing ever drops a message but the driver.
+// config returns a stream's configuration. Only the driver ever drops a message.
 func (d *Driver) config(stream, subject string) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:       stream,
@@ -43,54 +43,45 @@ func (d *Driver) config(stream, subject string) jetstream.StreamConfig {
 	}
 }
 
-// logConfig is how a realm's log is kept.
+// logConfig is that of a realm's log.
 func (d *Driver) logConfig(realm string) jetstream.StreamConfig {
 	c := d.config(d.logStream(realm), d.logSubject(realm))
 	c.DenyDelete = true
 	return c
 }
 
-// fileConfig is how a realm's files are kept. A subject has one message: a chunk sent twice is there once.
+// fileConfig is that of a realm's files. A subject has one message: a chunk sent twice is there once.
 func (d *Driver) fileConfig(realm string) jetstream.StreamConfig {
 	c := d.config(d.fileStream(realm), d.fileSubject(realm)+".>")
 	c.MaxMsgsPerSubject = 1
 	return c
 }
 
-// isCopy reports whether a stream is a log that is being copied here.
+// isCopy reports whether a stream is the log of a copy.
 func (d *Driver) isCopy(c jetstream.StreamConfig) bool {
 	return len(c.Subjects) == 1 && strings.HasPrefix(c.Subjects[0], d.copySubject(""))
 }
 
-// errConfig is in the error of a stream that somebody set up otherwise.
+// errConfig is in the error of a stream that somebody configured differently.
 var errConfig = errors.New("the stream is not set up as this driver needs it")
 
-// checkConfig compares a stream with how it should be kept. More limits lose data, reads from
-// replicas that lag break the order, and what is in memory is gone when its servers restart.
+// checkConfig compares a stream's configuration with the one it needs. Other limits lose data,
+// reads from replicas that lag break the order, and streams in memory are lost with their servers.
 func checkConfig(got, want jetstream.StreamConfig) error {
-	type rules struct {
-		Retention         jetstream.RetentionPolicy
-		Discard           jetstream.DiscardPolicy
-		MaxMsgs, MaxAge   int64
-		MaxMsgsPerSubject int64
-		AllowDirect       bool
-		Sealed            bool
-		Subjects          string
-	}
-	of := func(c jetstream.StreamConfig) rules {
-		return rules{c.Retention, c.Discard, max(0, c.MaxMsgs), int64(c.MaxAge), max(0, c.MaxMsgsPerSubject),
-			c.AllowDirect, c.Sealed, fmt.Sprint(c.Subjects)}
+	of := func(c jetstream.StreamConfig) string {
+		return fmt.Sprintf("{Retention:%v Discard:%v MaxMsgs:%d MaxAge:%d MaxMsgsPerSubject:%d AllowDirect:%t Sealed:%t Subjects:%v}",
+			c.Retention, c.Discard, max(0, c.MaxMsgs), c.MaxAge, max(0, c.MaxMsgsPerSubject), c.AllowDirect, c.Sealed, c.Subjects)
 	}
 	if got.Storage != want.Storage {
 		return fmt.Errorf("stream %s: %w: it is in memory, not on disk", got.Name, errConfig)
 	}
 	if g, w := of(got), of(want); g != w {
-		return fmt.Errorf("stream %s: %w: it has %+v, want %+v", got.Name, errConfig, g, w)
+		return fmt.Errorf("stream %s: %w: it has %s, want %s", got.Name, errConfig, g, w)
 	}
 	return nil
 }
 
-// stream returns a stream that exists, with what is known of its state, which may be old.
+// stream returns a stream that exists. Its cached state may be old.
 func (d *Driver) stream(ctx context.Context, want jetstream.StreamConfig) (jetstream.Stream, error) {
 	s, err := d.js.Stream(ctx, want.Name)
 	if err != nil {
@@ -103,7 +94,7 @@ func (d *Driver) stream(ctx context.Context, want jetstream.StreamConfig) (jetst
 	return s, checkConfig(got, want)
 }
 
-// create returns a stream, which it creates unless it exists.
+// create returns a stream. It creates a missing one.
 func (d *Driver) create(ctx context.Context, want jetstream.StreamConfig) (jetstream.Stream, error) {
 	s, err := d.stream(ctx, want)
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -127,7 +118,7 @@ type realm struct {
 	files
 }
 
-// handle is what a realm's log and files have in common.
+// handle is what a realm's log and files share.
 type handle struct {
 	*Driver
 	name     string
@@ -140,7 +131,7 @@ type handle struct {
 
 var _ driver.Realm = (*realm)(nil)
 
-// realm returns a realm whose streams are still to be found.
+// realm returns a realm without its streams: see find.
 func (d *Driver) realm(name, subject string, readOnly bool) *realm {
 	h := &handle{Driver: d, name: name, readOnly: readOnly}
 	h.life, h.end = context.WithCancel(d.life)
@@ -163,7 +154,7 @@ func (d *Driver) Open(ctx context.Context, name string, o driver.Options) (drive
 	return r.opened(err)
 }
 
-// opened returns a realm whose streams were found.
+// opened returns the realm, or closes it after an error of find.
 func (r *realm) opened(err error) (driver.Copy, error) {
 	if err != nil {
 		r.end()
@@ -172,34 +163,31 @@ func (r *realm) opened(err error) (driver.Copy, error) {
 	return r, nil
 }
 
-// find finds the realm's streams. Of a realm that is not there it creates them, the log's first: a
-// log without files is one whose creation was interrupted, but files without a log have lost it.
+// find finds the realm's streams. It creates those of a missing realm, the log's first: a log
+// without files is a realm whose creation was interrupted, but files without a log have lost it.
 func (r *realm) find(ctx context.Context, log jetstream.StreamConfig, mustExist bool) (err error) {
 	files := r.fileConfig(r.name)
 	r.log.msgs, err = r.stream(ctx, log)
-	missing := errors.Is(err, jetstream.ErrStreamNotFound)
-	if err != nil && !missing {
-		return err
-	}
-	if missing {
-		_, err := r.stream(ctx, files)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		_, err = r.stream(ctx, files)
 		switch {
 		case err == nil:
-			return &driver.CorruptError{Place: "stream " + log.Name, Err: errors.New("it is gone, and the realm's files are not")}
+			return &driver.CorruptError{Place: "stream " + log.Name, Err: errors.New("it is missing, but the realm's files are there")}
 		case !errors.Is(err, jetstream.ErrStreamNotFound):
 			return err
 		case mustExist:
 			return driver.ErrNotExist
 		}
-		if r.log.msgs, err = r.create(ctx, log); err != nil {
-			return err
-		}
+		r.log.msgs, err = r.create(ctx, log)
+	}
+	if err != nil {
+		return err
 	}
 	if r.files.msgs, err = r.stream(ctx, files); !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
 	}
 	if r.log.msgs.CachedInfo().State.Msgs > 0 {
-		return &driver.CorruptError{Place: "stream " + files.Name, Err: errors.New("it is gone, and the realm's log is not")}
+		return &driver.CorruptError{Place: "stream " + files.Name, Err: errors.New("it is missing, but the realm's log is there")}
 	}
 	r.files.msgs, err = r.create(ctx, files)
 	return err
@@ -219,7 +207,7 @@ func (h *handle) open() error {
 	return nil
 }
 
-// mayWrite returns why nothing can be written.
+// mayWrite returns why nothing may be written, or nil.
 func (h *handle) mayWrite() error {
 	if h.readOnly {
 		return errReadOnly
@@ -227,7 +215,7 @@ func (h *handle) mayWrite() error {
 	return h.open()
 }
 
-// errReadOnly is the error of a write to a realm that was opened to be read.
+// errReadOnly is the error of a write to a realm that is open for reading.
 var errReadOnly = errors.New("the realm is open for reading only")
 
 // write is try for what changes the realm.
@@ -238,18 +226,13 @@ func (h *handle) write(ctx context.Context, op func(context.Context) error) erro
 	return h.try(ctx, h.life, op)
 }
 
-// read is try for what does not.
-func (h *handle) read(ctx context.Context, op func(context.Context) error) error {
-	return h.try(ctx, h.life, op)
-}
-
-// Streams returns the names of the streams that keep a realm of a cluster.
+// Streams returns the names of the streams of a realm.
 func Streams(cluster, realm string) []string {
 	c := names(cluster)
 	return []string{c.logStream(realm), c.fileStream(realm)}
 }
 
-// ClusterOf returns the cluster that a stream belongs to; "": none. Clusters and realms have no capitals.
+// ClusterOf returns the cluster of a stream; "": none. Names of clusters and realms have no capitals.
 func ClusterOf(stream string) string {
 	rest, ours := strings.CutPrefix(stream, "KUJI_")
 	for _, kind := range []string{"_LOG_", "_FILES_", "_LEASES"} {

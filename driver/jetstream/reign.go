@@ -9,27 +9,25 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// A stream's leader that steps down forgets the requests that it has not answered. A caller asks again when
-// the servers say that they have elected another one:
+// A stream's leader that steps down forgets the requests that it has not answered. A caller asks
+// again when the servers say that they have elected another one:
 //
 //	$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED.STREAM
 //
-// That comes before the new leader takes requests, and perhaps before the old one stops. A request in between
-// gets no answer either: for a while after an election, no call waits for long. A message that gets lost only
-// costs time.
+// They say so before the new leader takes requests, and perhaps before the old one stops. A request
+// in between gets no answer either. So no call waits long for some time after an election. If the
+// message is lost, the caller only loses time.
 
 const electedSubject = "$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED."
 
 const (
-	// unsettled is how long after an election an answer may fail to come.
-	unsettled = 2 * time.Second
-	// unsettledAttempt is how long one attempt then waits for it.
-	unsettledAttempt = 250 * time.Millisecond
+	unsettled        = 2 * time.Second        // after an election, an answer may fail to come for so long
+	unsettledAttempt = 250 * time.Millisecond // how long one attempt then waits for it
 )
 
-// reigns are the streams whose leaders somebody has asked for something.
+// reigns has the streams whose leaders were asked for something.
 type reigns struct {
-	ends context.Context // all of them end with it
+	ends context.Context // all reigns end with it
 
 	among    sync.Mutex // guards byStream
 	byStream map[string]*reign
@@ -37,12 +35,12 @@ type reigns struct {
 
 // reign is the time of one leader of a stream.
 type reign struct {
-	began time.Time // zero: before anybody asked
+	began time.Time // zero: before the first request
 	life  context.Context
 	end   context.CancelFunc
 }
 
-// of returns the reign of now.
+// of returns a stream's present reign.
 func (r *reigns) of(stream string) *reign {
 	r.among.Lock()
 	defer r.among.Unlock()
@@ -52,7 +50,7 @@ func (r *reigns) of(stream string) *reign {
 	return r.byStream[stream]
 }
 
-// elected ends a reign, if anybody has asked for something in it, and begins the next one.
+// elected ends a stream's reign and begins the next one, if its leader was asked for something.
 func (r *reigns) elected(stream string) {
 	r.among.Lock()
 	defer r.among.Unlock()
@@ -66,13 +64,10 @@ func (r *reigns) elected(stream string) {
 func (r *reigns) begin(stream string, at time.Time) {
 	next := &reign{began: at}
 	next.life, next.end = context.WithCancel(r.ends)
-	if r.byStream == nil {
-		r.byStream = map[string]*reign{}
-	}
 	r.byStream[stream] = next
 }
 
-// watch makes the driver learn of elections, of streams whose names begin with a prefix. A user of an
+// watch listens for elections of leaders of streams whose names begin with prefix. A user of an
 // external server who may not listen to them waits longer.
 func (r *reigns) watch(conn *nats.Conn, prefix string) error {
 	_, err := conn.Subscribe(electedSubject+"*", func(msg *nats.Msg) {
@@ -83,7 +78,7 @@ func (r *reigns) watch(conn *nats.Conn, prefix string) error {
 	return err
 }
 
-// under returns a context for one request to a stream's leader, bounded by limit and by the next election.
+// under returns a context for one request to a stream's leader, until limit or the next election.
 func (r *reigns) under(ctx context.Context, stream string, limit time.Duration) (context.Context, context.CancelFunc) {
 	now := r.of(stream)
 	if time.Since(now.began) < unsettled {

@@ -7,15 +7,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// codeNoPeers is what a server answers if too few servers are there for a stream's replicas.
+// codeNoPeers is the error code if there are too few servers for a stream's replicas.
 const codeNoPeers jetstream.ErrorCode = 10005
 
-// someReplicas is how many replicas a stream has at least where there are enough servers.
+// someReplicas is the least number of replicas that create falls back to.
 const someReplicas = 3
 
-// Widen gives each stream of the cluster the replicas that Options asks for, as far as there are servers. So
-// a growing cluster keeps a realm's log and files on the same nodes: all of them. It returns how many streams
-// it changed.
+// Widen gives each stream of the cluster the replicas that Options asks for, if there are enough
+// servers: in a growing cluster, all nodes then have everything. It returns how many it changed.
 func Widen(ctx context.Context, d *Driver) (changed int, err error) {
 	changed, err = d.replicate(ctx, d.o.Replicas, func(c jetstream.StreamConfig) bool {
 		return c.Replicas < d.o.Replicas && !d.isCopy(c)
@@ -26,14 +25,14 @@ func Widen(ctx context.Context, d *Driver) (changed int, err error) {
 	return changed, err
 }
 
-// Narrow gives each stream of the cluster so many replicas, if it has more. The servers that are to keep
-// it must be the only ones.
+// Narrow reduces the cluster's streams to so many replicas. Only servers that keep them may be
+// left.
 func Narrow(ctx context.Context, d *Driver, replicas int) error {
 	_, err := d.replicate(ctx, replicas, func(c jetstream.StreamConfig) bool { return c.Replicas > replicas })
 	return err
 }
 
-// replicate gives each stream that is meant so many replicas.
+// replicate gives so many replicas to each stream that meant selects.
 func (d *Driver) replicate(ctx context.Context, replicas int, meant func(c jetstream.StreamConfig) bool) (changed int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, d.o.Patience)
 	defer cancel()

@@ -1,7 +1,7 @@
-// Package memory is the driver that writes nothing. What it is given is lost when it is closed.
+// Package memory is the driver that writes nothing to disk. A realm that is closed is lost.
 //
-// It is a log that is trimmed at once: only an entry that begins an epoch is kept, for its writer to
-// read, until another entry follows. Files are kept, in memory.
+// It trims the log at once. It keeps only an entry that begins an epoch, until the next entry,
+// because its writer reads it. It keeps files in memory.
 package memory
 
 import (
@@ -73,9 +73,9 @@ func (d *Driver) Close() error {
 // realm is a realm in memory.
 type realm struct {
 	mu      sync.Mutex
-	next    driver.Cursor // cursor of the last entry
+	last    driver.Cursor // of the last entry
 	begin   []byte        // the last entry, if it began an epoch
-	changed chan struct{} // closed and replaced at every begin, and closed for good by Close
+	changed chan struct{} // each Begin closes and replaces it, and Close closes it
 	closed  bool
 	files   map[string][]byte
 }
@@ -98,8 +98,8 @@ func (r *realm) asked() error { return r.locked(func() error { return nil }) }
 func (r *realm) Append(_ context.Context, after driver.Cursor, entry []byte) (driver.Cursor, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if after != r.next && !r.closed {
-		return 0, fmt.Errorf("append after %d refused: the log has come to %d: %w", after, r.next, driver.ErrDeposed)
+	if after != r.last && !r.closed {
+		return 0, fmt.Errorf("append after %d refused: the log ends at %d: %w", after, r.last, driver.ErrDeposed)
 	}
 	return r.write(entry, nil)
 }
@@ -115,7 +115,7 @@ func (r *realm) Begin(_ context.Context, entry []byte) (driver.Cursor, error) {
 	return at, err
 }
 
-// write appends an entry, of which it keeps what begins an epoch. The caller holds mu.
+// write appends an entry. It keeps begin: the entry, if it begins an epoch. The caller holds mu.
 func (r *realm) write(entry, begin []byte) (driver.Cursor, error) {
 	if r.closed {
 		return 0, driver.ErrClosed
@@ -123,16 +123,16 @@ func (r *realm) write(entry, begin []byte) (driver.Cursor, error) {
 	if len(entry) > maxEntry {
 		return 0, fmt.Errorf("entry of %d bytes: want at most %d", len(entry), maxEntry)
 	}
-	r.next++
+	r.last++
 	r.begin = begin
-	return r.next, nil
+	return r.last, nil
 }
 
 func (r *realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[driver.Entry, error] {
 	return func(yield func(driver.Entry, error) bool) {
 		for through == 0 || after < through {
 			r.mu.Lock()
-			first, begin, at, changed, closed := r.first(), r.begin, r.next, r.changed, r.closed
+			first, begin, at, changed, closed := r.first(), r.begin, r.last, r.changed, r.closed
 			r.mu.Unlock()
 			switch {
 			case closed:
@@ -161,9 +161,9 @@ func (r *realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq
 // first returns the cursor of the oldest entry. The caller holds mu.
 func (r *realm) first() driver.Cursor {
 	if r.begin != nil {
-		return r.next
+		return r.last
 	}
-	return r.next + 1
+	return r.last + 1
 }
 
 func (r *realm) Last(context.Context) (driver.Cursor, error) { return r.Durable(), r.asked() }
@@ -180,11 +180,11 @@ func (r *realm) First(context.Context) (at driver.Cursor, err error) {
 
 func (r *realm) Sync(context.Context) error { return r.asked() }
 
-// Durable implements driver.Log: nothing survives a crash, and nobody expects it to.
+// Durable implements driver.Log. Nothing survives a crash, and nobody expects it to.
 func (r *realm) Durable() driver.Cursor {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.next
+	return r.last
 }
 
 func (r *realm) MaxEntry() int { return maxEntry }

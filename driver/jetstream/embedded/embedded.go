@@ -1,7 +1,7 @@
-// Package embedded runs a NATS server with JetStream in this process, as one node of a cluster or alone. The
-// driver needs no socket. In a cluster the server listens for other nodes, and for clients on this machine,
-// with a password, because nats-server 2.15 opens no routes before it does. It fsyncs all that it
-// acknowledges. It knows nothing of realms.
+// Package embedded runs a NATS server with JetStream in this process, as one node of a cluster or
+// alone. The driver needs no socket. In a cluster the server listens for other nodes, and for
+// clients on this machine, with a password, because nats-server 2.15 opens no routes before it
+// does. It fsyncs all that it acknowledges. It knows nothing of realms.
 package embedded
 
 import (
@@ -40,7 +40,7 @@ type Options struct {
 	Advertise string
 	// Peers are the addresses of the nodes by name, this one optional. A cluster's first start needs all.
 	Peers map[string]string
-	// Secret lets nodes and clients in: at least 16 bytes. Without TLS it passes between nodes in the clear.
+	// Secret lets nodes and clients in: at least 16 bytes. Without TLS, nodes send it in the clear.
 	Secret   string
 	Accepted []string    // others may show these, while the secret of all nodes is being changed
 	TLS      *tls.Config `json:"-"` // between nodes, which both show certificates; nil: none
@@ -51,8 +51,7 @@ type Options struct {
 	Logger   *slog.Logger // gets the server's messages; nil: they are dropped
 }
 
-// user is the name of all who know the secret, and operator of those who ask the servers for what no stream
-// is asked for.
+// user is the name of everybody who knows the secret; operator is that of those who manage the servers.
 const user, operator = "kuji", "kuji-operator"
 
 // Limits of a server, whatever its options are.
@@ -61,7 +60,7 @@ const (
 	maxConns   = 1024      // clients
 	maxPayload = 1 << 20   // bytes of a message
 	minSecret  = 16        // bytes
-	// reportEvery is how many failed attempts to reach a node, about one a second a connection, make a report.
+	// reportEvery is how many failed attempts to reach a node, about one a second, make a report.
 	reportEvery = 300
 )
 
@@ -88,12 +87,16 @@ type Server struct {
 	o    Options
 	lock io.Closer // of the directory
 	said *logger
-	well wellness
+	well struct { // the last answer of health
+		sync.Mutex
+		of     *server.Server
+		at     time.Time
+		answer *server.HealthStatus
+	}
 
-	mu     sync.Mutex // held while it is started, healed or closed
-	closed bool
-	// unhealed is why it runs no more after Heal.
-	unhealed error
+	mu       sync.Mutex // held while it is started, healed or closed
+	closed   bool
+	unhealed error                         // why it does not run after Heal
 	running  atomic.Pointer[server.Server] // another one after Heal
 }
 
@@ -102,7 +105,7 @@ func Start(o Options) (*Server, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	// The server makes its directories for everybody to read; this one above them is for its owner.
+	// The server creates directories that everybody may read. This one above them is the owner's.
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -123,16 +126,14 @@ type door func(server.ClientAuthentication) bool
 // Check implements [server.Authentication].
 func (d door) Check(c server.ClientAuthentication) bool { return d(c) }
 
-// letClient lets in clients. The server's own list would let in anybody, once one is in the system's account.
+// letClient lets in clients who know the secret. The server's own list of users would let in
+// anybody, once a user of the system's account is in it.
 func (s *Server) letClient(c server.ClientAuthentication) bool {
 	shown := c.GetOpts()
-	if !s.o.knows(shown.Password) {
-		return false
-	}
 	now := s.running.Load()
 	accounts := map[string]*server.Account{user: now.GlobalAccount(), operator: now.SystemAccount()}
 	account := accounts[shown.Username]
-	if account == nil {
+	if !s.o.knows(shown.Password) || account == nil {
 		return false
 	}
 	c.RegisterUser(&server.User{Username: shown.Username, Account: account})
@@ -166,9 +167,10 @@ func (s *Server) start() error {
 		return err
 	}
 	s.running.Store(now)
+	s.said.damaged.Clear()
 	now.SetLoggerV2(s.said, false, false, false)
 	now.Start()
-	// A server that gave up on its way believes that it runs, alone and with JetStream.
+	// A server that gave up while it started still says that it runs, alone and with JetStream.
 	if s.said.gaveUp() == nil && now.Running() && now.JetStreamEnabled() {
 		return nil
 	}
@@ -181,7 +183,7 @@ func (s *Server) start() error {
 	return fmt.Errorf("the server did not start: %w", why)
 }
 
-// options returns what the server is told.
+// options returns the server's own options.
 func (o *Options) options() (*server.Options, error) {
 	opts := &server.Options{
 		ServerName:         o.Node,
@@ -256,8 +258,8 @@ func split(address string) (host string, port int, err error) {
 	return host, port, nil
 }
 
-// Ready waits until the server takes requests: on a cluster, until its nodes have found a leader. A server that has
-// given up on its way says why: its address is somebody else's, for example.
+// Ready waits until the server takes requests: in a cluster, until its nodes have a leader. If the
+// server gives up, the error says why: its address is in use, for example.
 func (s *Server) Ready(ctx context.Context) error {
 	err := poll(ctx, func() (bool, error) {
 		now := s.running.Load()
@@ -269,10 +271,10 @@ func (s *Server) Ready(ctx context.Context) error {
 	return err
 }
 
-// Current returns nil if this node holds all that its cluster has given it. Before, it is no use to a majority.
+// Current returns nil if this node has everything that its cluster has given it. A node that has
+// not adds nothing to a majority.
 func (s *Server) Current() error {
-	h := s.well.health(s.running.Load())
-	switch {
+	switch h := s.health(); {
 	case len(h.Errors) > 1:
 		return fmt.Errorf("not caught up: %s, and %d more", h.Errors[0].Error, len(h.Errors)-1)
 	case len(h.Errors) == 1:
@@ -283,28 +285,21 @@ func (s *Server) Current() error {
 	return nil
 }
 
-// healthFor is how long what the server says of its health counts. It looks at each stream for that.
+// healthFor is how long the server's answer about its health counts: it looks at each stream for it.
 const healthFor = time.Second
 
-// wellness is what a server said of its health, and when.
-type wellness struct {
-	mu   sync.Mutex
-	of   *server.Server
-	at   time.Time
-	said *server.HealthStatus
-}
-
-// health returns what a server says of its health, or said a moment ago.
-func (w *wellness) health(now *server.Server) *server.HealthStatus {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// health returns the server's answer about its health, which may be healthFor old.
+func (s *Server) health() *server.HealthStatus {
+	w, now := &s.well, s.running.Load()
+	w.Lock()
+	defer w.Unlock()
 	if w.of != now || time.Since(w.at) >= healthFor {
-		w.of, w.at, w.said = now, time.Now(), now.Healthz(&server.HealthzOptions{Details: true})
+		w.of, w.at, w.answer = now, time.Now(), now.Healthz(&server.HealthzOptions{Details: true})
 	}
-	return w.said
+	return w.answer
 }
 
-// Failed returns why the server has given up: its disk is full or fails. Only another start brings it back.
+// Failed returns why the server has given up, such as a full disk, or nil. Only a restart helps.
 func (s *Server) Failed() error {
 	if err := s.said.gaveUp(); err != nil {
 		return err
@@ -320,7 +315,7 @@ func (s *Server) Failed() error {
 	return fmt.Errorf("the disk of %s is full or failed: make room, and start the node again", s.o.Dir)
 }
 
-// Connect is the option of a connection that leads to this server without a socket.
+// Connect is the option of a connection to this server without a socket.
 func (s *Server) Connect() nats.Option { return s.connect(user) }
 
 func (s *Server) connect(as string) nats.Option {
@@ -330,10 +325,10 @@ func (s *Server) connect(as string) nats.Option {
 	}
 }
 
-// InProcessConn implements [nats.InProcessConnProvider]: a connection with this server without a socket.
+// InProcessConn implements [nats.InProcessConnProvider].
 func (s *Server) InProcessConn() (net.Conn, error) { return s.running.Load().InProcessConn() }
 
-// Through is the option of a connection that leads to a server with a secret, over what dial returns.
+// Through is the option of a connection to a server with a secret, over what dial returns.
 func Through(dial func() (net.Conn, error), secret string) nats.Option {
 	return func(o *nats.Options) error {
 		o.CustomDialer, o.User, o.Password = dialer(dial), user, secret
@@ -354,10 +349,10 @@ func (s *Server) Clients() string {
 	return ""
 }
 
-// NATS returns the server itself, for what its own tests and tools do with it.
+// NATS returns the server itself, for tests and tools.
 func (s *Server) NATS() *server.Server { return s.running.Load() }
 
-// Close stops the server. Other nodes lead what it led first, if they can.
+// Close stops the server. It first hands over what it leads, if it can.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

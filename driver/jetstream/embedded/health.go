@@ -7,24 +7,24 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Health is how a server is, as it says itself.
+// Health is what a server says of itself.
 type Health struct {
 	Stored uint64 `json:"stored_bytes"` // by all streams
-	Most   uint64 `json:"most_bytes"`   // that they may have
-	// Free is the space on the server's disk, if the caller fills it in: the server does not know it.
+	Most   uint64 `json:"most_bytes"`   // that they may store
+	// Free is the space on the server's disk. The caller fills it in: the server does not know it.
 	Free uint64 `json:"free_bytes,omitempty"`
 	// Meta leads the group that keeps the list of streams; "": nobody does.
 	Meta    string `json:"meta_leader,omitempty"`
-	Groups  int    `json:"groups"`  // in which the server takes part: that one, and one for each stream with copies elsewhere
-	Leads   int    `json:"leads"`   // of these, how many it leads
-	Waiting uint64 `json:"waiting"` // the most entries that a group has agreed on and the server has not carried out
+	Groups  int    `json:"groups"`  // that the server is in: that one, and one for each stream with copies elsewhere
+	Leads   int    `json:"leads"`   // how many of these it leads
+	Waiting uint64 `json:"waiting"` // the most entries that a group has agreed on and the server has not applied
 	// Ill says what is wrong with which group.
 	Ill []string `json:"ill,omitempty"`
-	// Behind names copies on other servers that do not have all of what this server, their leader, has.
+	// Behind names copies on other servers that lack something of what this server, their leader, has.
 	Behind []string `json:"behind,omitempty"`
 }
 
-// Health asks the server.
+// Health returns what the server says of itself.
 func (s *Server) Health() (h Health, err error) {
 	info, err := s.NATS().Jsz(&server.JSzOptions{Accounts: true, Streams: true})
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Server) Health() (h Health, err error) {
 	return h, nil
 }
 
-// stream notes how a stream is of which the server has a copy.
+// stream notes the condition of a stream that the server has a copy of.
 func (h *Health) stream(d *server.StreamDetail, self string) {
 	if d.Cluster == nil {
 		return

@@ -5,23 +5,36 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 )
 
-// logger passes the server's messages on, and remembers the last failure. Good news is for debugging.
+// notCreated is what the server logs when it cannot take part in a stream: the account, the stream,
+// and why. The reason has the word corrupt in it if Raft's files are damaged.
+const notCreated, corrupt = "Stream create failed for '%s > %s': %v", "corrupt"
+
+// logger passes the server's messages on, and remembers failures. Good news is for debugging.
 type logger struct {
 	slog *slog.Logger
 	dir  string // of the server
 
 	mu   sync.Mutex
-	last string
-	end  error // what the server stopped for; nil: nothing
+	last string // error
+	end  error  // why the server gave up; nil: it did not
+	// damaged has the streams whose Raft files the server could not read since it last started.
+	damaged sync.Map
 }
 
 func (l *logger) Noticef(format string, v ...any) { l.slog.Debug(fmt.Sprintf(format, v...)) }
-func (l *logger) Warnf(format string, v ...any)   { l.slog.Warn(fmt.Sprintf(format, v...)) }
 func (l *logger) Debugf(format string, v ...any)  { l.slog.Debug(fmt.Sprintf(format, v...)) }
 func (l *logger) Tracef(format string, v ...any)  { l.slog.Debug(fmt.Sprintf(format, v...)) }
+
+func (l *logger) Warnf(format string, v ...any) {
+	l.slog.Warn(fmt.Sprintf(format, v...))
+	if format == notCreated && len(v) == 3 && strings.Contains(fmt.Sprint(v[2]), corrupt) {
+		l.damaged.Store(fmt.Sprint(v[1]), true)
+	}
+}
 
 func (l *logger) Errorf(format string, v ...any) {
 	message := fmt.Sprintf(format, v...)
@@ -31,7 +44,7 @@ func (l *logger) Errorf(format string, v ...any) {
 	l.last = message
 }
 
-// Fatalf is what the server calls when it gives up. It expects the process to end, and does nothing more.
+// Fatalf is what the server calls when it gives up. Then it waits for the process to end.
 func (l *logger) Fatalf(format string, v ...any) {
 	l.Errorf(format, v...)
 	l.mu.Lock()
@@ -39,7 +52,7 @@ func (l *logger) Fatalf(format string, v ...any) {
 	l.end = cmp.Or(l.end, fmt.Errorf(format, v...))
 }
 
-// gaveUp returns what the server gave up for; nil if it did not.
+// gaveUp returns why the server gave up, or nil.
 func (l *logger) gaveUp() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,7 +62,7 @@ func (l *logger) gaveUp() error {
 	return fmt.Errorf("the server in %s gave up: %w", l.dir, l.end)
 }
 
-// failure returns what the server gave up for, or else the last failure.
+// failure returns why the server gave up, or else the last error that it logged.
 func (l *logger) failure() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -18,28 +18,28 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// A cluster that has lost most of its disks for good has no leader, so nobody can read the disks that are
-// left. Rescue copies one of them, and makes the copy a cluster of one:
+// A cluster that has lost most of its disks for good has no leader, so nobody can read the disks
+// that are left. Rescue copies one of them, and makes the copy a cluster of one:
 //
-//	copy       the directory: what is intact stays as it is
+//	copy       the directory: the original stays as it is
 //	start      the copy, on this machine alone, next to a server that stores nothing:
-//	           a node goes no further before it sees another one
+//	           a node waits until it sees another one
 //	rescue     one vote is enough, for the list of streams
 //	remove     all others from that list, and so from each stream
-//	read       all that the node has received counts, even if no majority had it
+//	read       everything that the node has received counts, even if no majority had it
 //
-// The server itself says what is in the copy: nothing here reads the format of its files.
+// Only the server reads the copy's files: nothing here depends on their format.
 
 // ErrInUse is in the error of a directory in which a node runs.
 var ErrInUse = vfs.ErrLocked
 
-// patience bounds the start of a server that waits for nobody.
+// patience bounds the start of a server that does not wait for others.
 const patience = 30 * time.Second
 
-// Rescued is a server on a copy of a node's directory, the only node of its cluster. It is only read.
+// Rescued is a server on a copy of a node's directory, for reading. It is the only node of its cluster.
 type Rescued struct {
 	*Server
-	// Streams are those of which the directory has a part, ascending. The server shows others as empty.
+	// Streams has the streams in the directory, ascending. The server shows others as empty.
 	Streams []string
 
 	companion *server.Server
@@ -56,7 +56,7 @@ type RescueOptions struct {
 	Logger        *slog.Logger
 }
 
-// Rescue copies a node's directory, until Close, and starts a server on it. Most other nodes must be lost.
+// Rescue copies a node's directory until Close, and runs a server on it. Most nodes must be lost.
 func Rescue(ctx context.Context, from RescueOptions) (_ *Rescued, err error) {
 	lock, err := vfs.OS().Lock(filepath.ToSlash(from.Dir))
 	if err != nil {
@@ -90,8 +90,6 @@ func Rescue(ctx context.Context, from RescueOptions) (_ *Rescued, err error) {
 	return r, r.takeOver(ctx)
 }
 
-func nobody(server.ClientAuthentication) bool { return false }
-
 // companion is the name of the server next to the copy. No node has a capital in its name.
 const companion = "Companion"
 
@@ -104,7 +102,8 @@ func (r *Rescued) startCompanion(o Options) error {
 	if err != nil {
 		return err
 	}
-	opts.JetStream, opts.StoreDir, opts.CustomClientAuthentication = false, "", door(nobody)
+	opts.JetStream, opts.StoreDir = false, ""
+	opts.CustomClientAuthentication = door(func(server.ClientAuthentication) bool { return false })
 	s, err := server.NewServer(opts)
 	if err != nil {
 		return err
@@ -127,8 +126,18 @@ func (r *Rescued) takeOver(ctx context.Context) error {
 			return err == nil, err
 		},
 		func() (bool, error) { return r.NATS().JetStreamIsLeader() && r.began(), nil },
-		func() (bool, error) { return r.removeOthers(ctx) },
-		func() (bool, error) { return r.settled(), nil },
+		func() (bool, error) {
+			others, err := r.members()
+			if err != nil || len(others) == 0 {
+				return err == nil, err
+			}
+			return false, r.remove(ctx, others[0].Peer)
+		},
+		func() (bool, error) { // before it leads each group and has applied everything, its answers are old
+			return !slices.ContainsFunc(r.raft(), func(g server.RaftzGroup) bool {
+				return g.State != server.Leader.String() || g.Applied < g.PIndex
+			}), nil
+		},
 	} {
 		err := poll(ctx, func() (done bool, _ error) { done, last = step(); return done, nil })
 		if err != nil {
@@ -138,7 +147,7 @@ func (r *Rescued) takeOver(ctx context.Context) error {
 	return nil
 }
 
-// began reports whether the server takes part in the group of each of its streams that is still on the list.
+// began reports whether the server takes part in the groups of all its streams that are still listed.
 func (r *Rescued) began() bool {
 	listed := 1 // the group that keeps the list
 	for _, name := range r.Streams {
@@ -147,13 +156,6 @@ func (r *Rescued) began() bool {
 		}
 	}
 	return len(r.raft()) >= listed
-}
-
-// settled reports whether the server leads each group and has applied all: before, its answers are old.
-func (r *Rescued) settled() bool {
-	return !slices.ContainsFunc(r.raft(), func(g server.RaftzGroup) bool {
-		return g.State != server.Leader.String() || g.Applied < g.PIndex
-	})
 }
 
 // Close stops the server and removes the copy.
@@ -169,7 +171,7 @@ func (r *Rescued) Close() error {
 	return errors.Join(append(errs, os.RemoveAll(r.copied), r.lock.Close())...)
 }
 
-// Streams returns the streams of which a node's directory holds a part, ascending.
+// Streams returns the streams that a node's directory has a part of, ascending.
 func Streams(dir string) (names []string, err error) {
 	entries, err := os.ReadDir(stored(dir).streamsDir())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -182,7 +184,7 @@ func Streams(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// stoppable is files that can be opened until ctx ends.
+// stoppable is a file system that opens files until ctx ends.
 type stoppable struct {
 	fs.FS
 	ctx context.Context

@@ -16,7 +16,7 @@ import (
 // system returns a connection for an operator's requests.
 func (s *Server) system() (*nats.Conn, error) { return nats.Connect("", s.connect(operator)) }
 
-// operate sends an operator's request to the servers of the cluster.
+// operate sends an operator's request to the cluster, and returns the error in its answer.
 func (s *Server) operate(ctx context.Context, subject string, request any) error {
 	data, err := json.Marshal(request)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Server) operate(ctx context.Context, subject string, request any) error
 // once bounds one request to the servers.
 const once = 5 * time.Second
 
-// members returns the members of the cluster but this one.
+// members returns the other members of the cluster.
 func (s *Server) members() ([]*server.PeerInfo, error) {
 	info, err := s.NATS().Jsz(nil)
 	if err != nil {
@@ -61,16 +61,7 @@ func (s *Server) members() ([]*server.PeerInfo, error) {
 	return info.Meta.Replicas, nil
 }
 
-// removeOthers removes one member after the other, and reports whether none is left but this server.
-func (s *Server) removeOthers(ctx context.Context) (done bool, err error) {
-	others, err := s.members()
-	if err != nil || len(others) == 0 {
-		return err == nil, err
-	}
-	return false, s.remove(ctx, others[0].Peer)
-}
-
-// raft returns what this server is to each group that agrees on something: the list of streams, and each stream.
+// raft returns this server's part in each Raft group: the list of streams, and each stream.
 func (s *Server) raft() (all []server.RaftzGroup) {
 	for _, account := range []string{server.DEFAULT_SYSTEM_ACCOUNT, server.DEFAULT_GLOBAL_ACCOUNT} {
 		if status := s.NATS().Raftz(&server.RaftzOptions{AccountFilter: account}); status != nil {
@@ -80,8 +71,8 @@ func (s *Server) raft() (all []server.RaftzGroup) {
 	return all
 }
 
-// Remove makes another server no member of the cluster any more. It must not run: otherwise it would join
-// again. The others notice within moments that one has stopped.
+// Remove removes another server from the cluster. It must have stopped, or it would join again. The
+// others notice within moments that it has.
 func (s *Server) Remove(ctx context.Context, node string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -89,7 +80,7 @@ func (s *Server) Remove(ctx context.Context, node string) error {
 		members, err := s.members()
 		i := slices.IndexFunc(members, func(p *server.PeerInfo) bool { return p.Name == node })
 		switch {
-		case err != nil || i < 0: // by an earlier attempt
+		case err != nil || i < 0: // removed by an earlier attempt
 			return err == nil, err
 		case members[i].Offline:
 			return true, s.remove(ctx, members[i].Peer)
@@ -106,13 +97,11 @@ func (s *Server) remove(ctx context.Context, peer string) error {
 	return s.operate(ctx, server.JSApiRemoveServer, server.JSApiMetaServerRemoveRequest{Peer: peer})
 }
 
-// pollEvery is the time between two looks at what a server does.
+// pollEvery is the time between two questions of poll.
 const pollEvery = 20 * time.Millisecond
 
 // poll asks whether something is done until it is, or until that fails or ctx ends.
 func poll(ctx context.Context, done func() (bool, error)) error {
-	t := time.NewTicker(pollEvery)
-	defer t.Stop()
 	for {
 		if ok, err := done(); ok || err != nil {
 			return err
@@ -120,7 +109,7 @@ func poll(ctx context.Context, done func() (bool, error)) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-t.C:
+		case <-time.After(pollEvery):
 		}
 	}
 }
