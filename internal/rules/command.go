@@ -157,13 +157,18 @@ func malformed(field, format string, args ...any) *CommandError {
 	return &CommandError{Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
+// checkLength refuses a text of more than most bytes.
+func checkLength(field, text string, most int) *CommandError {
+	if len(text) > most {
+		return malformed(field, "%d bytes long; at most %d are allowed", len(text), most)
+	}
+	return nil
+}
+
 // CheckHead checks what every kind of command has: the request id and the player.
 func (c *Command) CheckHead() *CommandError {
-	if len(c.ID) > MaxID {
-		return malformed("id", "%d bytes long; at most %d are allowed", len(c.ID), MaxID)
-	}
-	if c.Kind == KindAtomic {
-		return nil
+	if err := checkLength("id", c.ID, MaxID); err != nil || c.Kind == KindAtomic {
+		return err
 	}
 	return checkPlayer(c.playerField(), c.Player)
 }
@@ -195,20 +200,14 @@ func checkPlayer(field, id string) *CommandError {
 	if id == "" {
 		return malformed(field, "empty; want a player id of 1 to %d bytes", MaxID)
 	}
-	if len(id) > MaxID {
-		return malformed(field, "%d bytes long; at most %d are allowed", len(id), MaxID)
-	}
-	return nil
+	return checkLength(field, id, MaxID)
 }
 
 func checkPool(id string) *CommandError {
-	switch {
-	case id == "":
+	if id == "" {
 		return malformed("pool", "empty; want the id of a pool")
-	case len(id) > catalog.MaxID:
-		return malformed("pool", "%d bytes long; at most %d are allowed", len(id), catalog.MaxID)
 	}
-	return nil
+	return checkLength("pool", id, catalog.MaxID)
 }
 
 func checkStacks(items []catalog.Stack) *CommandError {

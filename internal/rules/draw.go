@@ -281,7 +281,7 @@ func (r *drawing) take(pt *Pool, entry uint32) {
 	r.openBudgets(e)
 	r.give(&e.Reward)
 	r.open = r.open[:open]
-	if pt.raffle {
+	if pt.raffle && r.pools[pt.Num].live == 0 {
 		r.boxEmptied(pt)
 	}
 }

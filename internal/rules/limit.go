@@ -69,18 +69,16 @@ func (m Instant) counts(l *Limit, counter uint64) bool {
 	return m.lasts(l.Per, last)
 }
 
-// counterName returns the name of a limit's counters. It is the same in every catalog in which the
-// pool has a limit over the same time.
-func counterName(pool string, l *catalog.PlayerLimit) (name string, width uint32) {
+// counterName returns the name of a limit's counters: the same in every catalog in which the pool
+// has a limit over the same time.
+func counterName(of string, l *Limit) string {
 	switch l.Per {
 	case catalog.PerForever:
-		return pool + "/draws", 1
-	case catalog.PerDay:
-		return pool + "/draws/day", 1
-	case catalog.PerWeek:
-		return pool + "/draws/week", 1
+		return of
+	case catalog.PerWindow:
+		return fmt.Sprintf("%s/%dms", of, l.Window)
 	}
-	return fmt.Sprintf("%s/draws/%dms", pool, l.Window), windowWidth
+	return of + "/" + l.Per.String()
 }
 
 // withinLimits reports whether a pool's limits allow a player n more draws. It leaves the draws

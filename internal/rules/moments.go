@@ -32,8 +32,6 @@ type Moments struct {
 	Total   uint64     // from start to end; below 2^58
 }
 
-func momentsName(pool, entry string) string { return pool + "/moments/" + entry }
-
 func newMoments(p *catalog.Pool, e *catalog.Entry, entry, counter uint32, z Zone) *Moments {
 	m := &Moments{Entry: entry, Counter: counter, Config: &e.Moments, Starts: p.StartsAt, Ends: p.EndsAt, zone: z,
 		byHour: e.Moments.ByHour(), byDay: e.Moments.ByDay()}

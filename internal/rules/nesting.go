@@ -513,7 +513,7 @@ func (r *stocks) sureBelow(pt *Pool, need uint64) uint64 {
 		}
 	}
 	if sum += max(shared, endless); sum > 0 && sum < need { // an empty box stays empty: nobody takes its last ticket
-		sum += r.moreBoxes(pt)
+		sum += pt.RefillsLeft(&r.Sight) * pt.boxful // below 2^53: see catalog
 	}
 	*m = sureMemo{gen: r.sureGen, value: min(sum, need)}
 	return m.value

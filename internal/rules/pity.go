@@ -46,16 +46,17 @@ type Guarantee struct {
 	group          uint32 // its bit in class.groups
 }
 
-// TrackName returns the name of a track's counter. Tracks with the same one share the counter.
+// TrackName returns the name of a track's counter. Tracks of one name share the counter. A name that
+// begins with a slash is not one of a pool's: ids have no slash.
 func TrackName(pool string, t *catalog.Track) string {
 	if t.Share != "" {
-		return "/pity/" + t.Share // no pool's counter: those begin with the pool's id
+		return "/pity/" + t.Share
 	}
 	return pool + "/pity/" + t.Name
 }
 
-// setTracks compiles a pool's tracks and guarantees.
-func (pt *Pool) setTracks(counters []uint32) {
+// tracks compiles a pool's tracks and guarantees.
+func (d *definer) tracks(pt *Pool) {
 	config := pt.Config
 	for i := range config.Tracks {
 		if r := &config.Tracks[i].Rising; r.From != 0 {
@@ -64,7 +65,10 @@ func (pt *Pool) setTracks(counters []uint32) {
 	}
 	for i := range config.Tracks {
 		c := &config.Tracks[i]
-		t := Track{Counter: counters[i], Group: 1 << i, Certain: uint64(c.Certain), From: uint64(c.Rising.From), Table: c.Rising.Table}
+		t := Track{
+			Counter: d.counters(TrackName(config.ID, c), 1), Group: 1 << i,
+			Certain: uint64(c.Certain), From: uint64(c.Rising.From), Table: c.Rising.Table,
+		}
 		for _, by := range c.Rising.By {
 			t.By = append(t.By, by*(pt.Whole/(100*c.Rising.Scale)))
 		}

@@ -41,10 +41,6 @@ type redeeming struct {
 	guesses Limit
 }
 
-// guessesName returns the name of the counter of guesses. Ids have no slash in them, so none of a
-// pool begins with one.
-func guessesName(per catalog.Per) string { return "/guesses/" + per.String() }
-
 // setRedeem compiles what codes pay for.
 func (t *Tables) setRedeem() {
 	given := map[uint32]bool{}

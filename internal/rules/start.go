@@ -7,8 +7,7 @@ import "github.com/kuji-dev/kuji/internal/store"
 // they guessed a code that does not exist. Those wait. A counter says so until they come, so that nobody
 // gets starting grants twice, and no account that only passes items on gets them at all.
 
-// startName is the name of the counter: 1 while a player waits. Ids have no slash in them, so none of
-// a pool begins with one.
+// startName is the name of the counter: 1 while a player waits.
 const startName = "/start"
 
 // starting is what new players get.

@@ -36,12 +36,12 @@ func ShownName(pool string, t *catalog.Track) string {
 }
 
 // nameTracks collects a pool's tracks by name.
-func (t *Tables) nameTracks(pt *Pool, counters []uint32) {
-	for i := range pt.Config.Tracks {
+func (t *Tables) nameTracks(pt *Pool) {
+	for i := range pt.Tracks {
 		name := ShownName(pt.Config.ID, &pt.Config.Tracks[i])
 		nt := t.Track[name]
 		if nt == nil {
-			nt = &NamedTrack{Name: name, Counter: counters[i]}
+			nt = &NamedTrack{Name: name, Counter: pt.Tracks[i].Counter}
 			t.Track[name], t.Counted[nt.Counter] = nt, nt
 		}
 		nt.Places = append(nt.Places, Place{pt, i})
@@ -177,10 +177,8 @@ func (s *TrackSet) check() *CommandError {
 		return malformed("track", "%d bytes long; want the name of a track, 1 to %d bytes", len(s.Track), MaxTrackName)
 	case s.Draws > catalog.MaxTrackDraws:
 		return malformed("draws", "%d; at most %d are allowed", s.Draws, catalog.MaxTrackDraws)
-	case len(s.By) > MaxBy:
-		return malformed("by", "%d bytes long; at most %d are allowed", len(s.By), MaxBy)
 	case s.Reason == "" || len(s.Reason) > MaxReason:
 		return malformed("reason", "%d bytes long; want a reason of 1 to %d bytes", len(s.Reason), MaxReason)
 	}
-	return nil
+	return checkLength("by", s.By, MaxBy)
 }
