@@ -7,9 +7,8 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Grant, Consume and Transfer move items that the request names.
-
-// itemsKind is what Grant, Consume and Transfer have in common.
+// itemsKind is what Grant, Consume and Transfer have in common: they move items that the request
+// names.
 type itemsKind struct{ noted }
 
 func (itemsKind) form(c *Command) *CommandError { return checkStacks(c.Items) }
@@ -119,10 +118,11 @@ func (transferKind) write(r *drawing, cmd *Command, _ int) {
 	r.writeItems(store.Gain, cmd.Items)
 }
 
-// tooPoor is the failure of a player who holds too few of the first of some items, and perhaps of
-// others.
+// tooPoor is the failure of a player who lacks some of these items.
 func (r *accounts) tooPoor(player uint32, items []catalog.Stack) failure {
-	return r.lacking(player, len(items), func(i int) (item uint32, need uint64) { return r.t.ItemNum[items[i].Item], items[i].Quantity })
+	return r.lacking(player, len(items), func(i int) (item uint32, need uint64) {
+		return r.t.ItemNum[items[i].Item], items[i].Quantity
+	})
 }
 
 func (r *effects) writeItems(v store.Verb, items []catalog.Stack) {
