@@ -192,7 +192,10 @@ func (r *drawing) writeDraw(n int) {
 	for _, s := range r.sets[first:dr.sets] {
 		r.w.Change(store.Set, s.counter, s.value)
 	}
-	r.writeTracks()
+	for _, c := range r.touched {
+		r.w.Change(store.Set, c, r.counter(dr.player, c))
+	}
+	r.touched = r.touched[:0]
 	r.writeBudgets()
 	r.touches.reset()
 }

@@ -5,10 +5,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Clients and administrators know a track by its name: the one that pools share it by, or
-// "pool/track". What a track does is in pity.go.
-
-// NamedTrack is what a catalog's tracks with one name have in common.
+// NamedTrack is what a catalog's tracks of one name have in common. What a track does is in pity.go.
 type NamedTrack struct {
 	Name    string
 	Counter uint32
@@ -27,7 +24,8 @@ type Place struct {
 	Index int // in Pool.Tracks
 }
 
-// ShownName returns the name by which clients know a track.
+// ShownName returns the name by which clients know a track: the one that pools share it by, or
+// "pool/track".
 func ShownName(pool string, t *catalog.Track) string {
 	if t.Share != "" {
 		return t.Share
@@ -50,10 +48,10 @@ func (t *Tables) nameTracks(pt *Pool) {
 
 func (at Place) Track() *Track { return &at.Pool.Tracks[at.Index] }
 
-// CertainIn returns which draw from now on is certain to hit a track that has counted draws, and what
-// can come in its place: tracks by their names, and entries that a moment can make certain. It is 0 if
-// none is, or if nothing can be drawn of the group. sums are those of the pool's classes before that
-// draw. For due see [Pool.Divide].
+// CertainIn returns which draw from now on is certain to hit a track that has counted draws: 1 is the
+// next one; 0 if none is, or nothing of the group can be drawn. unless has what can come in its place:
+// tracks by name, and entries that a moment can make certain. sums are those of the pool's classes
+// before that draw. For due see [Pool.Divide].
 func (at Place) CertainIn(draws uint64, due uint32, sums []uint64, moment func(entry uint32) bool, name func(track int) string) (in uint64, unless []string) {
 	pt, t := at.Pool, at.Track()
 	if t.Certain == 0 || pt.Among(sums, t.Group|due, 0) == 0 {
@@ -74,15 +72,15 @@ func (at Place) CertainIn(draws uint64, due uint32, sums []uint64, moment func(e
 	return t.Certain - min(draws, t.Certain-1), unless
 }
 
-// instead returns the groups of tracks that a draw can hit in place of one that is certain: those
-// before it that have nothing in common with it, each by itself or several together.
+// instead returns the groups of tracks that a draw can hit in place of a certain one: those before it
+// that have nothing in common with it, alone or several together.
 func (pt *Pool) instead(track int, due uint32, sums []uint64) (groups uint32) {
 	own := pt.Tracks[track].Group | due
 	for set := uint32(1); set < pt.Tracks[track].Group; set++ { // each set of tracks before it: their bits are the lowest
 		if pt.Among(sums, set|due, 0) == 0 || pt.Among(sums, set|own, 0) > 0 {
 			continue
 		}
-		needed := true // all of the set are; and several must be certain to keep others from a draw
+		needed := true // each track of the set is; to keep others from a draw, several must be certain
 		for k := range track {
 			t := &pt.Tracks[k]
 			if set&t.Group != 0 && set != t.Group {
@@ -108,7 +106,7 @@ func (pt *Pool) DueAlone(sums []uint64) uint32 {
 	return 0
 }
 
-// fix sets the sums of a pool's classes, if they are the same for every player at any time.
+// fix sets Constant.
 func (pt *Pool) fix() {
 	if len(pt.Tracks) == 0 || pt.conditional || pt.raffle || len(pt.Moments) > 0 {
 		return
@@ -129,7 +127,7 @@ type setTrackKind struct{ plain }
 
 func (setTrackKind) alone() string { return "an atomic group cannot set a track" }
 
-// same does not look at who asks.
+// same does not compare who asks.
 func (setTrackKind) same(c, o *Command) bool {
 	a, b := c.Set, o.Set
 	return a.Track == b.Track && a.Draws == b.Draws && a.Reason == b.Reason
@@ -165,7 +163,7 @@ func (setTrackKind) asked(a *asked, c *Command) {
 
 // TrackSet is what a SetTrack asks for.
 type TrackSet struct {
-	Track  string // its name: see [Tables.Tracks]
+	Track  string // its name: see [ShownName]
 	Draws  uint64 // since the last hit; at most catalog.MaxTrackDraws
 	By     string // who asks; may be empty
 	Reason string
