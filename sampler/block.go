@@ -63,7 +63,6 @@ func (b *block[T]) take(rest uint64) uint64 {
 	return k*4 + d0 + d1 + d2
 }
 
-// sum returns the sum of the block's weights.
 func (b *block[T]) sum() uint64 {
 	return uint64(b[0][3]) + uint64(b[1][3]) + uint64(b[2][3]) + uint64(b[3][3])
 }
@@ -174,7 +173,6 @@ func (b *blocks) at(i uint64) store {
 	return &b.wide[i]
 }
 
-// weight returns the weight at index.
 func (b *blocks) weight(index uint) uint64 { return b.at(uint64(index / blockLen)).weight(index) }
 
 // fit returns the block of index, with room for weight. If its sums are too narrow, it moves the block.

@@ -50,7 +50,6 @@ func (g *guide) init(blocks int) {
 	g.calm = uint64(len(g.cells))
 }
 
-// changed tells the guide that weights have changed.
 func (g *guide) changed() {
 	g.live = false
 	g.wait = g.calm

@@ -233,7 +233,6 @@ func settled(t *rules.Track, whole uint64) uint64 {
 	return t.From + whole/t.By[0] + 1
 }
 
-// plus adds a step to a row.
 func plus(row []step, to int, chance *big.Float) []step {
 	i, ok := search(row, to)
 	if ok {

@@ -79,7 +79,6 @@ func (w *picks) weigh(at facts, pt *rules.Pool, picked []uint32, ask bool, weigh
 	return total
 }
 
-// sums returns the sums of a pool's classes.
 func (w *picks) sums(at facts, pt *rules.Pool, picked []uint32) []uint64 {
 	sums := make([]uint64, len(pt.Classes))
 	w.weigh(at, pt, picked, true, make([]uint64, len(pt.Order)), sums)

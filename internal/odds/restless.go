@@ -370,7 +370,6 @@ func (w *scheme) canEmpty(i int) bool {
 	return tickets <= w.visits(i)
 }
 
-// fills reports whether the draw can fill a box.
 func (w *scheme) fills(i int) bool {
 	return w.empties[i] && w.s.pools[i].RefillsLeft(w.on(nil, nil)) > 0
 }

@@ -27,7 +27,6 @@ type ways struct {
 	ends    *joined      // where the ways end; nil: nobody asks
 }
 
-// way is one way that a draw can go.
 type way struct {
 	chance *big.Rat
 	facts  facts
@@ -57,7 +56,6 @@ const (
 // lastTicket in place of an entry means the reward for the last ticket of the box.
 const lastTicket = math.MaxUint32
 
-// sought is an entry that ways look for.
 type sought struct {
 	pool  int
 	entry uint32
@@ -472,7 +470,6 @@ func (w *ways) hit(i int, look *sought) *big.Rat {
 	return w.hits[i]
 }
 
-// mean returns the mean of a range.
 func mean(low, high uint64) *big.Rat {
 	return new(big.Rat).SetFrac(new(big.Int).SetUint64(low+high), big.NewInt(2))
 }

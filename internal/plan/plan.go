@@ -83,7 +83,6 @@ type counts struct {
 	drawn, left []uint64 // by entry number
 }
 
-// counts reads a pool's counts, once.
 func (s *Planner) counts(id string) *counts {
 	if c := s.pools[id]; c != nil {
 		return c
@@ -216,7 +215,6 @@ func (s *Planner) planRealm(p *draft, c *catalog.Catalog) {
 	}
 }
 
-// realmChange is the change of a setting of the realm.
 func realmChange(name, before, after, format string, args ...any) view.Change {
 	return view.Change{Kind: ChangeRealm, ID: name, Text: fmt.Sprintf(format, args...), Settings: []view.Setting{{Name: name, Before: before, After: after}}}
 }
@@ -269,7 +267,6 @@ func (s *Planner) planWindow(old, w catalog.Idempotency) view.Change {
 	return ch
 }
 
-// windowText writes an idempotency window as catalogs do.
 func windowText(w catalog.Idempotency) string {
 	text := fmt.Sprintf("count: %d, age: %v", w.Count, w.Age)
 	if w.IDs == catalog.IDsTimeOrdered {

@@ -14,7 +14,6 @@ import (
 	"github.com/kuji-dev/kuji/view"
 )
 
-// planPools describes the changes of pools and their entries.
 func (s *Planner) planPools(p *draft, t *rules.Tables, going odds.Going) {
 	var touched rules.NumSet
 	for i := range t.Catalog.Pools {
@@ -62,7 +61,6 @@ func (s *Planner) planPool(p *draft, pt *rules.Pool) bool {
 	return len(p.Changes) > before
 }
 
-// differences returns the settings that differ.
 func differences(before, after []catalog.Setting) (all []view.Setting) {
 	value := func(in []catalog.Setting, key string) string {
 		for _, s := range in {
@@ -371,7 +369,6 @@ func compare[T any](before, now []T, text func(*big.Rat) string, figure func(*T)
 	return changed, moved
 }
 
-// few lists the first three of some.
 func few(all []string) string {
 	if len(all) > 3 {
 		all = append(all[:3], fmt.Sprintf("%d more", len(all)-3))

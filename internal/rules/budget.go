@@ -85,7 +85,6 @@ func (r *drawing) spendBudgets(item uint32, quantity uint64) {
 	}
 }
 
-// writeBudgets writes what the current draw has spent.
 func (r *drawing) writeBudgets() {
 	for _, b := range r.spentOf {
 		r.w.More(store.Tally, uint64(b.Counter), r.tally(b.Counter))

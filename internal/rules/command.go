@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kuji-dev/kuji/catalog"
 )
@@ -59,7 +60,6 @@ func (k Kind) about() (name string, of kind) {
 	return fmt.Sprintf("kind(%d)", uint8(k)), nil
 }
 
-// String returns the kind's name.
 func (k Kind) String() string {
 	name, _ := k.about()
 	return name
@@ -216,11 +216,9 @@ func checkStacks(items []catalog.Stack) *CommandError {
 			return malformed(fmt.Sprintf("items[%d].quantity", i), "%d; 1 to %d are allowed", it.Quantity, uint64(MaxQuantity))
 		}
 	}
-	for i := range items {
-		for j := range i { // at most 64 items: a map would be slower
-			if items[j].Item == items[i].Item {
-				return malformed(fmt.Sprintf("items[%d].item", i), "%q is already in items[%d]; name each item once", items[i].Item, j)
-			}
+	for i, it := range items { // at most 64 items: a map would be slower
+		if j := slices.IndexFunc(items[:i], func(o catalog.Stack) bool { return o.Item == it.Item }); j >= 0 {
+			return malformed(fmt.Sprintf("items[%d].item", i), "%q is already in items[%d]; name each item once", it.Item, j)
 		}
 	}
 	return nil

@@ -88,7 +88,6 @@ func (e *Entry) weightFor(f Facts, ask bool) uint64 {
 	return e.weightAt(f.Balance(e.Luck.Item))
 }
 
-// weightAt returns what an entry weighs when its luck counts n.
 func (e *Entry) weightAt(n uint64) uint64 {
 	w := e.Weight
 	for _, s := range e.Luck.Steps {

@@ -5,7 +5,6 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// drawKind is a Draw.
 type drawKind struct{ plain }
 
 func (drawKind) form(c *Command) *CommandError {

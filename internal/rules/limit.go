@@ -281,7 +281,6 @@ func (setLimitKind) unknown(r *checks, c *Command) *CommandError {
 	return malformed("per", "pool %q has no limit per %v in catalog version %d", c.Pool, c.Limit.Per, r.t.Version)
 }
 
-// limit returns the limit that a SetLimit is about, or nil.
 func (pt *Pool) limit(s *LimitSet) *Limit {
 	i := slices.IndexFunc(pt.Limits, func(l Limit) bool { return l.Per == s.Per && l.Window == s.Window })
 	if i < 0 {

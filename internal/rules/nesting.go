@@ -68,7 +68,6 @@ type supply struct {
 // command asks for as much.
 const maxCounted = 1 << 40
 
-// NumSet is a set of small numbers.
 type NumSet []uint64
 
 func (b NumSet) Has(n uint32) bool { return int(n/64) < len(b) && b[n/64]>>(n%64)&1 == 1 }

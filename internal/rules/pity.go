@@ -29,7 +29,6 @@ type pity struct {
 	Constant []uint64
 }
 
-// Track is a track of a pool.
 type Track struct {
 	Counter uint32 // number of the counter: draws since the last hit
 	Group   uint32 // its bit in class.groups
@@ -39,7 +38,6 @@ type Track struct {
 	Table   bool
 }
 
-// Guarantee is a guarantee of a pool.
 type Guarantee struct {
 	Draws, AtLeast uint64
 	group          uint32 // its bit in class.groups

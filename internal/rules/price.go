@@ -140,7 +140,6 @@ func (r *accounts) canPay(p *payment, player uint32) bool {
 	return true
 }
 
-// writePrice writes what a draw costs.
 func (r *effects) writePrice(p *payment) {
 	for _, st := range p.price {
 		r.change(store.Spend, st.Item, st.Quantity*p.times)

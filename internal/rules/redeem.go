@@ -27,7 +27,6 @@ func SumCode(code string) CodeSum { return store.SumCode([]byte(code)) }
 // OtherSums returns the sums of a code's other spellings: see [Command].
 func OtherSums(code string) []CodeSum { return store.OtherSums(code) }
 
-// redeemTable is a list whose codes pay for draws.
 type redeemTable struct {
 	list   uint32
 	pool   *Pool
@@ -131,7 +130,6 @@ func (redeemKind) write(r *drawing, cmd *Command, _ int) {
 	r.writeDraw(0)
 }
 
-// writeGuess counts a code that does not exist.
 func (r *drawing) writeGuess(cmd *Command) {
 	g, player := &r.t.guesses, r.see(cmd.Player)
 	if g.Per == 0 {
@@ -152,27 +150,27 @@ type Redeemed struct {
 
 // RedeemedOf reads what an event of a Redeem says.
 func RedeemedOf(ev *store.Event) (out Redeemed, err error) {
-	marked, taken, first := uint64(0), uint64(0), uint32(noPool)
-	pool := first
+	taken, pool := uint64(0), uint32(noPool)
+	out.Pool = noPool
 	effects := ev.Changes()
 	for e := (store.Effect{}); effects.Next(&e); {
 		switch e.Verb {
 		case store.UseCode:
 			out.List, out.Number = e.N, e.Value
 		case store.Draw:
-			marked++
+			out.Draws++
 		case store.Pool:
-			if pool = e.N; first == noPool {
-				first = pool
+			if pool = e.N; out.Pool == noPool {
+				out.Pool = pool
 			}
 		case store.Take:
-			if pool == first {
+			if pool == out.Pool {
 				taken++
 			}
 		}
 	}
-	out.Pool, out.Drew = first, first != noPool
-	if out.Draws = marked; marked == 0 { // then each draw takes one entry
+	out.Drew = out.Pool != noPool
+	if out.Draws == 0 { // then each draw takes one entry
 		out.Draws = taken
 	}
 	return out, effects.Err()

@@ -28,7 +28,6 @@ type Sight struct {
 	weights []uint64 // of its entries with conditions, class by class
 }
 
-// people are the players of a command.
 type people struct {
 	base   uint32   // how many players there were before the command
 	fresh  []string // players that the command adds; their numbers start at base
@@ -102,7 +101,6 @@ func valueKey(player, key uint32) uint64 { return uint64(player)<<32 | uint64(ke
 // noPlayer is the number of nobody. The realm's own counters have it in their keys.
 const noPlayer = 1<<32 - 1
 
-// balance returns how many of an item a player holds.
 func (s *Sight) balance(player, item uint32) uint64 {
 	if v, ok := s.values.get(valueKey(player, item)); ok {
 		return v
@@ -110,7 +108,6 @@ func (s *Sight) balance(player, item uint32) uint64 {
 	return s.state.Balance(player, item)
 }
 
-// counter returns a player's counter.
 func (s *Sight) counter(player, counter uint32) uint64 {
 	if v, ok := s.values.get(valueKey(player, counterKey|counter)); ok {
 		return v
@@ -118,7 +115,6 @@ func (s *Sight) counter(player, counter uint32) uint64 {
 	return s.state.Counter(player, counter)
 }
 
-// tally returns a counter of the realm.
 func (s *Sight) tally(counter uint32) uint64 {
 	if v, ok := s.values.get(valueKey(noPlayer, counterKey|counter)); ok {
 		return v

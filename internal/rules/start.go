@@ -10,7 +10,6 @@ import "github.com/kuji-dev/kuji/internal/store"
 // startName is the name of the counter: 1 while a player waits.
 const startName = "/start"
 
-// starting is what new players get.
 type starting struct {
 	Start   []Stack
 	waiting uint32 // number of the counter startName; noCounter: nobody waits
@@ -19,7 +18,6 @@ type starting struct {
 // noCounter is the number of no counter.
 const noCounter = 1<<32 - 1
 
-// waits reports whether a player waits for the starting grants.
 func (r *checks) waits(player uint32) bool {
 	return r.t.waiting != noCounter && r.counter(player, r.t.waiting) != 0
 }

@@ -27,7 +27,6 @@ type Tables struct {
 	redeeming
 }
 
-// NoTables returns the tables of a realm without a catalog.
 func NoTables() *Tables { return &Tables{starting: starting{waiting: noCounter}} }
 
 // Has reports whether the catalog has an item.
@@ -77,7 +76,6 @@ type traits struct {
 	Collect     bool // every entry with odds has a condition
 }
 
-// bundleTable is the price of several draws.
 type bundleTable struct {
 	draws uint64
 	price []Stack

@@ -12,7 +12,6 @@ type NamedTrack struct {
 	Places  []Place // in the order of the catalog
 }
 
-// tracks are those of a catalog.
 type tracks struct {
 	Track   map[string]*NamedTrack // by name
 	Counted map[uint32]*NamedTrack // by counter number
@@ -106,7 +105,6 @@ func (pt *Pool) DueAlone(sums []uint64) uint32 {
 	return 0
 }
 
-// fix sets Constant.
 func (pt *Pool) fix() {
 	if len(pt.Tracks) == 0 || pt.conditional || pt.raffle || len(pt.Moments) > 0 {
 		return
@@ -133,7 +131,17 @@ func (setTrackKind) same(c, o *Command) bool {
 	return a.Track == b.Track && a.Draws == b.Draws && a.Reason == b.Reason
 }
 
-func (setTrackKind) form(c *Command) *CommandError { return c.Set.check() }
+func (setTrackKind) form(c *Command) *CommandError {
+	switch s := c.Set; {
+	case s.Track == "" || len(s.Track) > MaxTrackName:
+		return malformed("track", "%d bytes long; want the name of a track, 1 to %d bytes", len(s.Track), MaxTrackName)
+	case s.Draws > catalog.MaxTrackDraws:
+		return malformed("draws", "%d; at most %d are allowed", s.Draws, catalog.MaxTrackDraws)
+	case s.Reason == "" || len(s.Reason) > MaxReason:
+		return malformed("reason", "%d bytes long; want a reason of 1 to %d bytes", len(s.Reason), MaxReason)
+	}
+	return checkLength("by", c.Set.By, MaxBy)
+}
 
 func (setTrackKind) unknown(r *checks, c *Command) *CommandError {
 	if r.t.Track[c.Set.Track] == nil {
@@ -167,16 +175,4 @@ type TrackSet struct {
 	Draws  uint64 // since the last hit; at most catalog.MaxTrackDraws
 	By     string // who asks; may be empty
 	Reason string
-}
-
-func (s *TrackSet) check() *CommandError {
-	switch {
-	case s.Track == "" || len(s.Track) > MaxTrackName:
-		return malformed("track", "%d bytes long; want the name of a track, 1 to %d bytes", len(s.Track), MaxTrackName)
-	case s.Draws > catalog.MaxTrackDraws:
-		return malformed("draws", "%d; at most %d are allowed", s.Draws, catalog.MaxTrackDraws)
-	case s.Reason == "" || len(s.Reason) > MaxReason:
-		return malformed("reason", "%d bytes long; want a reason of 1 to %d bytes", len(s.Reason), MaxReason)
-	}
-	return checkLength("by", s.By, MaxBy)
 }

@@ -135,7 +135,6 @@ func (t *Tables) LimitOf(counter uint32) *NamedLimit {
 	return &t.limits[i]
 }
 
-// width returns how many counters a limit has.
 func (l *Limit) width() uint32 {
 	if l.Per == catalog.PerWindow {
 		return windowWidth

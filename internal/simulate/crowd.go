@@ -104,7 +104,6 @@ func (c *crowd) do(cmd *rules.Command, now int64) (rules.Status, error) {
 // reportEvery is how many requests pass between two checks of the context.
 const reportEvery = 1 << 10
 
-// run lets every player draw.
 func (c *crowd) run(ctx context.Context) error {
 	rounds, asked, done := c.Draws/c.Count, 0, 0
 	c.sample(c.start)
@@ -262,7 +261,6 @@ func (c *crowd) count(i int, now int64) error {
 	return r.Err()
 }
 
-// pay counts what a player has paid.
 func (c *crowd) pay(i int, item uint32, q uint64) {
 	k := slices.Index(c.paid, item)
 	if k < 0 {

@@ -100,7 +100,6 @@ type line struct {
 
 func (l *line) limited() bool { return !l.entry.Stock.Unlimited }
 
-// offer is a price that the players can pay.
 type offer struct {
 	price []catalog.Stack
 	items []uint32 // their numbers

@@ -181,7 +181,6 @@ func (c *crowd) giveCode(num uint32) {
 	}
 }
 
-// watchCodes notes which lists are used up.
 func (c *crowd) watchCodes(now int64) {
 	for i := range c.lists {
 		if l := &c.lists[i]; l.limit > 0 && c.codes[i] == l.limit && c.gone[i] == nil {
