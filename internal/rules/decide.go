@@ -62,7 +62,11 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 	if cmd.Kind != KindAtomic {
 		w.Player(r.playerRef(cmd.Player, f.status))
 	}
-	r.fail(f)
+	if f.status != OK {
+		w.Fail(uint8(f.status), f.subject)
+		r.writeWhy(f.status)
+		w.EndWhy()
+	}
 	w.BeginAsked()
 	k.ask(&r.effects, cmd, f.status)
 	cmd.Note.write(w)
@@ -87,14 +91,6 @@ func (r *Rules) begin(now int64, src Source, w *store.Writer) {
 	r.Sight.begin(now)
 	r.src, r.w, r.extra = src, w, 0
 	r.picks, r.draws, r.sets = 0, r.draws[:0], r.sets[:0]
-}
-
-func (r *effects) fail(f failure) {
-	if f.status != OK {
-		r.w.Fail(uint8(f.status), f.subject)
-		r.writeWhy(f.status)
-		r.w.EndWhy()
-	}
 }
 
 // turn makes the next effects be about a player, and adds the player first if they are new. For one
