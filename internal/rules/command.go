@@ -148,6 +148,7 @@ type CommandError struct {
 
 func (e *CommandError) Error() string { return e.Field + ": " + e.Message }
 
+//go:noinline // so that checks which call it are inlined
 func malformed(field, format string, args ...any) *CommandError {
 	return &CommandError{Field: field, Message: fmt.Sprintf(format, args...)}
 }
