@@ -86,7 +86,6 @@ func (w *scheme) visits(i int) uint64 { return w.most[0][i] }
 
 // findRestless finds the facts that a draw can change and then ask for, and the pools in question.
 func (w *scheme) findRestless() {
-	restless := w.restless
 	type asker struct {
 		pool int
 		most uint64
@@ -96,7 +95,7 @@ func (w *scheme) findRestless() {
 		w.keeps[hitsFact|fact(k)] = w.s.root.Must[k].AtLeast
 	}
 	for i, pt := range w.s.pools {
-		restless[i] = w.empties[i] || w.promised(i) || pt.Config.Rolls.Distinct && pt.Config.Rolls.Max > 1
+		w.restless[i] = w.empties[i] || w.promised(i) || pt.Config.Rolls.Distinct && pt.Config.Rolls.Max > 1
 		w.asks(i, func(f fact, most uint64) { askers[f] = append(askers[f], asker{i, most}) })
 	}
 	for i := range w.s.pools {
@@ -108,7 +107,7 @@ func (w *scheme) findRestless() {
 			for _, a := range askers[f] {
 				if w.empties[a.pool] || w.before(i, a.pool, f) { // a box asks again after its ticket was taken
 					w.keeps[f] = max(w.keeps[f], a.most)
-					restless[i], restless[a.pool] = true, true
+					w.restless[i], w.restless[a.pool] = true, true
 				}
 			}
 		}

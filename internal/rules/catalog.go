@@ -44,9 +44,6 @@ func Prepare(state Names, t *Tables, c *catalog.Catalog, note *Note, begin forma
 	if err != nil {
 		return nil, err
 	}
-	if err := checkKinds(state, c); err != nil {
-		return nil, err
-	}
 	var w store.Writer
 	w.Begin(uint8(KindCatalog), "")
 	w.BeginAsked()
@@ -69,18 +66,17 @@ func Prepare(state Names, t *Tables, c *catalog.Catalog, note *Note, begin forma
 }
 
 // Load returns the tables of the catalog in force.
-func Load(state Names, c store.InForce) (*Tables, error) {
+func Load(state Names, c store.InForce) (t *Tables, err error) {
 	if c.Version == 0 {
 		return NoTables(), nil
-	}
-	decoded, err := catalog.Decode(c.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("catalog version %d: %w", c.Version, err)
 	}
 	var w store.Writer
 	w.Begin(uint8(KindCatalog), "")
 	before := len(w.Buf)
-	t, err := newTables(&w, state, decoded, decoded.Hash(), c.Version)
+	decoded, err := catalog.Decode(c.Bytes)
+	if err == nil {
+		t, err = newTables(&w, state, decoded, decoded.Hash(), c.Version)
+	}
 	if err == nil && len(w.Buf) > before {
 		err = fmt.Errorf("it has names or stocks that the state lacks")
 	}
@@ -102,8 +98,8 @@ func newTables(w *store.Writer, state Names, c *catalog.Catalog, hash [32]byte, 
 		starting: starting{waiting: noCounter},
 	}
 	d := definer{w: w, state: state, t: t, nextPool: uint32(state.Pools()), nextCounter: state.NextCounter(), fresh: map[string]uint32{}, budgets: map[uint32]*Budget{}}
-	if items := d.items(c); items > store.MaxItems {
-		return nil, tooMany("items", items, store.MaxItems)
+	if err := d.items(c); err != nil {
+		return nil, err
 	}
 	for i := range c.Pools {
 		if err := d.pool(&c.Pools[i]); err != nil {
@@ -156,24 +152,31 @@ type definer struct {
 	budgets     map[uint32]*Budget // by counter
 }
 
-// items numbers items, and returns how many the realm will have.
-func (d *definer) items(c *catalog.Catalog) int {
-	next := uint32(d.state.Items())
+// items numbers items. It refuses to change the kind of one.
+func (d *definer) items(c *catalog.Catalog) error {
+	next := d.state.Items()
 	for i := range c.Items {
-		num, ok := d.state.ItemNum(c.Items[i].ID)
-		if !ok {
-			num = next
+		it := &c.Items[i]
+		num, known := d.state.ItemNum(it.ID)
+		if known && d.state.ItemKind(num) != uint8(it.Kind) {
+			return &ConflictError{Subject: "item " + it.ID, Message: "its kind cannot change between item and currency: use another id for the new one"}
+		}
+		if !known {
+			num = uint32(next)
 			next++
 			d.w.More(store.Item)
-			d.w.Buf = append(d.w.Buf, byte(c.Items[i].Kind))
-			d.w.Text(c.Items[i].ID)
+			d.w.Buf = append(d.w.Buf, byte(it.Kind))
+			d.w.Text(it.ID)
 		}
 		if short := int(num) + 1 - len(d.t.ItemAt); short > 0 {
 			d.t.ItemAt = append(d.t.ItemAt, make([]uint32, short)...)
 		}
-		d.t.ItemNum[c.Items[i].ID], d.t.ItemAt[num] = num, uint32(i)
+		d.t.ItemNum[it.ID], d.t.ItemAt[num] = num, uint32(i)
 	}
-	return int(next)
+	if next > store.MaxItems {
+		return tooMany("items", next, store.MaxItems)
+	}
+	return nil
 }
 
 // pool numbers a pool, its entries and all that it counts.
@@ -331,15 +334,4 @@ func (d *definer) tallies() int {
 func ofRealm(name string) bool {
 	_, what, _ := strings.Cut(name, "/")
 	return what == "refills" || strings.HasPrefix(what, "budget/") || strings.HasPrefix(what, "moments/")
-}
-
-// checkKinds refuses a catalog that changes the kind of a known item.
-func checkKinds(state Names, c *catalog.Catalog) error {
-	for i := range c.Items {
-		it := &c.Items[i]
-		if num, known := state.ItemNum(it.ID); known && state.ItemKind(num) != uint8(it.Kind) {
-			return &ConflictError{Subject: "item " + it.ID, Message: "its kind cannot change between item and currency: use another id for the new one"}
-		}
-	}
-	return nil
 }

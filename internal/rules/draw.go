@@ -126,7 +126,7 @@ func (r *checks) inStock(pt *Pool, player uint32, count uint64) bool {
 	}
 	need := count * uint64(pt.Config.Rolls.Max)
 	for i := range r.draws {
-		if dr := &r.draws[i]; dr.pool.overlaps(pt) {
+		if dr := &r.draws[i]; dr.pool.reach.meets(pt.reach) {
 			need += dr.count * dr.pool.leaves
 		}
 	}

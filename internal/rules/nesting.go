@@ -251,9 +251,6 @@ func (w *Reward) reach() (leaves, taken uint64, below NumSet) {
 	return leaves, taken, below
 }
 
-// overlaps reports whether draws from two pools can take from the same stock that can run out.
-func (pt *Pool) overlaps(other *Pool) bool { return pt.reach.meets(other.reach) }
-
 // sumGains fills in the gains: for each item the most that entries with odds, in stock or not, can
 // give in one draw, here or below.
 func (pt *Pool) sumGains() {
@@ -352,7 +349,8 @@ func (r *stocks) countLeft(pt *Pool) {
 	}
 	o.live = 0
 	for i := range pt.Branches {
-		if r.liveBranch(pt, int32(i)) {
+		target := pt.Branches[i].Target
+		if r.hasStock(pt, int32(i)) && (target == nil || r.pools[target.Num].live > 0) {
 			o.live++
 		}
 	}
@@ -369,11 +367,6 @@ func (r *stocks) fixedWeight(pt *Pool, entry uint32) uint64 {
 // hasStock reports whether a branch has stock of its own.
 func (r *stocks) hasStock(pt *Pool, g int32) bool {
 	return pt.Branches[g].endless || r.pools[pt.Num].left[g] > 0
-}
-
-func (r *stocks) liveBranch(pt *Pool, g int32) bool {
-	target := pt.Branches[g].Target
-	return r.hasStock(pt, g) && (target == nil || r.pools[target.Num].live > 0)
 }
 
 // lower updates the supply after a limited entry was drawn, of which left are left now.
