@@ -81,7 +81,7 @@ const (
 const chunkLen = 64
 
 // blocks holds all weights of a table, in blocks of one width. If a group's sum outgrows the width, its
-// block moves to 64-bit sums elsewhere. It stays there, so a weight that goes up and down costs no copies.
+// block moves to 64-bit sums elsewhere. It stays there: a weight that goes up and down costs no copies.
 type blocks struct {
 	width  uint8
 	narrow []block[uint16] // used when width is 16

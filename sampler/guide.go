@@ -65,7 +65,7 @@ func (g *guide) counted() bool {
 	return true
 }
 
-// lookup returns the block that covers point, and where in it. It reports false if the tree must be asked.
+// lookup returns the block that covers point, and where in it, or false if the tree must be asked.
 func (g *guide) lookup(point uint64) (block, within uint64, ok bool) {
 	c := g.cells[point>>(g.shift&63)]
 	tree := uint64(1) << (g.shift & 63)

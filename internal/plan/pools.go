@@ -137,7 +137,7 @@ func newLimits(old *rules.Pool, c *catalog.Pool) (what []string) {
 	return what
 }
 
-// lostTracks returns the tracks whose counters the new pool does not have, by the names that clients know.
+// lostTracks returns the tracks whose counters the new pool does not have, by their shown names.
 func lostTracks(old *rules.Pool, c *catalog.Pool) (what []string) {
 	for i := range old.Config.Tracks {
 		was := &old.Config.Tracks[i]

@@ -74,7 +74,7 @@ func (k Kind) of() kind {
 type kind interface {
 	note() bool    // it can have a note
 	alone() string // why an atomic group cannot have it as a member; empty: it can
-	// form returns what is malformed in a command after its head, or nil.
+	// form returns what is malformed in a command, its head left aside, or nil.
 	form(c *Command) *CommandError
 	// unknown returns what a command names that the catalog in force does not have, or nil.
 	unknown(r *checks, c *Command) *CommandError

@@ -4,7 +4,7 @@ import "github.com/kuji-dev/kuji/internal/store"
 
 // Decide has two halves. The first checks everything that can fail, and uses no randomness. The
 // second writes the effects and chooses the outcomes of draws, and cannot fail. So success never
-// depends on what is drawn, and nobody can make unwanted outcomes fail to draw again for free:
+// depends on what is drawn, and nobody can draw again for free by making unwanted outcomes fail:
 //
 //   - a pool must have enough stock for every choice: see sure;
 //   - the most that draws can give must fit the player's balances;

@@ -157,7 +157,7 @@ func (r *accounts) fitsAll(pt *Pool, player uint32, count uint64) (item uint32, 
 type drawing struct {
 	effects
 	touched []uint32  // counters of tracks that the current draw has changed, in the order of the first change
-	spentOf []*Budget // those that it has spent from, in the same order
+	spentOf []*Budget // budgets that it has spent from, in the same order
 	touches overlay   // 1 for the counters of both
 	picked  []uint64  // what draws without repetition have taken so far; by entryKey
 	open    []*Budget // what is given now comes from these

@@ -64,7 +64,7 @@ func (k transferKind) asked(a *asked, c *Command) {
 	k.itemsKind.asked(a, c)
 }
 
-// move checks that items can move between two players, of whom one may be noPlayer.
+// move checks that items can move from one player to another. Either may be noPlayer.
 func (r *checks) move(from, to uint32, items []catalog.Stack) failure {
 	for i := range items {
 		item, q := r.t.ItemNum[items[i].Item], items[i].Quantity

@@ -104,7 +104,7 @@ func (r *counting) used(l *Limit, player uint32) uint64 {
 	return used
 }
 
-// count counts n draws of a player in all limits of a pool. Call withinLimits before.
+// count counts n draws of a player in all limits of a pool. Call withinLimits first.
 func (r *counting) count(pt *Pool, player uint32, n uint64) {
 	for i := range pt.Limits {
 		if l := &pt.Limits[i]; l.Per == catalog.PerWindow {

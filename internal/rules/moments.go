@@ -88,7 +88,7 @@ type Pending struct {
 	Part, Whole uint64
 }
 
-// pending says how many moments have come between two time stamps. There were this many before.
+// pending says how many moments have come between two time stamps. were is how many there were before.
 func (m *Moments) pending(last, now int64, were uint64) (p Pending) {
 	if m.Total == 0 {
 		return p
@@ -168,8 +168,8 @@ func (r *drawing) momentDue(pt *Pool, must uint32) (entry uint32, ok bool) {
 	return 0, false
 }
 
-// Takes reports whether a moment that is due takes the next pick. If a guarantee needs the draw for
-// its group must, moments of other entries wait for the next one.
+// Takes reports whether a moment that is due takes the next pick. If a guarantee needs the draw for its
+// group, must, then moments of other entries wait for the next draw.
 func (p *Pool) Takes(f Facts, m *Moments, must uint32) bool {
 	return p.Classes[p.Entries[m.Entry].Class].Groups&must == must && p.There(f, m.Entry)
 }

@@ -12,9 +12,9 @@ import (
 //
 // Tracks take their turn in the catalog's order, then guarantees. Each takes its chance from what
 // those before it left over; a certain one takes all of that. So if five stars come before four, the
-// draw that is certain to give four stars can still give five. If a certain track and one before it
-// have entries in common, the draw hits both. A group that is out of stock is passed over. Its track
-// keeps counting, so the group is certain as soon as it is back.
+// draw that is certain to give four stars can still give five. If the draw hits a track before a
+// certain one, and the two have entries in common, it hits both. A group that is out of stock is
+// passed over. Its track keeps counting, so the group is certain as soon as it is back.
 //
 // The draw that a guarantee needs comes from its group. Tracks have their chances within the group. A
 // certain track that has nothing in common with it takes its own draw at once. The guarantee gets an

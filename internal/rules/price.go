@@ -7,9 +7,9 @@ import (
 )
 
 // A price is a set of items, paid for each single draw, or for a bundle of draws. A pool can have
-// several: the caller chooses one, or the first that the player can pay is taken. A pool can have
-// some free draws, in all or in each hour, day or week. Everything is paid before anything is drawn.
-// Pools below cost nothing extra.
+// several: the caller chooses one, or the first that the player can pay is taken. A player can have
+// some free draws, in all or in each day or week. Everything is paid before anything is drawn. Pools
+// below cost nothing extra.
 //
 // As many draws as possible are free. The rest is paid with a bundle of exactly that many draws, or
 // draw by draw. Fewer are free if the rest then makes a bundle that costs no more of any item: where

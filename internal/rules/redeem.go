@@ -9,7 +9,7 @@ import (
 // pay are searched in the order of the catalog. A command holds only the code's sum, so that no log
 // has what was guessed.
 //
-// Each player can use a code once, and as many players as the catalog allows. If rewards give a list's
+// A player can use a code once. The catalog says how many players can use it. If rewards give a list's
 // codes, a code exists only once it was given. If several players can use such a code, an invitation,
 // the player who was given it cannot.
 //

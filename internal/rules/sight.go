@@ -8,10 +8,10 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Sight is how a command sees the realm: the state, under what the command has done so far. In the
-// first half of a command, values are those at the point that is checked, without the gains of draws.
-// In the second half they are what the effects so far have left; of items, only those that conditions
-// ask for. So what a draw of a group gives depends only on the members before it.
+// Sight is how a command sees the realm: the state, changed by what the command has done so far. In
+// the first half of a command, values are those at the point that is checked, without the gains of
+// draws. In the second half they are what the effects so far have left; of items, only those that
+// conditions ask for. So what a draw of a group gives depends only on the members before it.
 type Sight struct {
 	state  State
 	t      *Tables  // the catalog in force
@@ -98,7 +98,7 @@ const counterKey = 1 << 31
 
 func valueKey(player, key uint32) uint64 { return uint64(player)<<32 | uint64(key) }
 
-// noPlayer is the number of nobody. The realm's own counters have it in their keys.
+// noPlayer is no player's number. The realm's own counters have it in their keys.
 const noPlayer = 1<<32 - 1
 
 func (s *Sight) balance(player, item uint32) uint64 {
@@ -190,7 +190,7 @@ func (s *Sight) Resets(b *Budget) int64 {
 	}
 	from := s.now
 	if when := int64(s.tally(b.Counter+1)) - s.state.Back(); s.Spent(b) > 0 {
-		from = max(from, when) // later than now by another zone, or after the clock was set back
+		from = max(from, when) // of a zone whose clocks are ahead, or before the clock was set back
 	}
 	return s.t.Zone.Next(b.Per, from)
 }

@@ -15,7 +15,7 @@ type starting struct {
 	waiting uint32 // number of the counter startName; noCounter: nobody waits
 }
 
-// noCounter is the number of no counter.
+// noCounter is no counter's number.
 const noCounter = 1<<32 - 1
 
 func (r *checks) waits(player uint32) bool {

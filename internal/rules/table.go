@@ -45,7 +45,6 @@ type Stack struct {
 type Pool struct {
 	Num    uint32
 	Config *catalog.Pool
-
 	entrance
 	Entries []Entry  // by entry number; those of other catalogs are not present
 	Order   []uint32 // entry numbers in catalog order
@@ -69,7 +68,7 @@ type entrance struct {
 
 // traits say what is simple about a pool.
 type traits struct {
-	single      bool // each draw takes one entry: no mode each, no several rolls
+	single      bool // each draw takes one entry: not in mode each, nor with several rolls
 	raffle      bool
 	plain       bool // nothing in the pool depends on the player
 	conditional bool // an entry has a condition

@@ -10,7 +10,7 @@ import (
 	"github.com/kuji-dev/kuji/view"
 )
 
-// The event of some statuses says more, so that the same request id always gets the same answer:
+// With some statuses an event says more, so that the same request id always gets the same answer:
 //
 //	limit reached       the limit's per (1 byte: see catalog.Per), window in milliseconds, draws
 //	                    allowed, draws left, when there will be more of them (Unix milliseconds;
@@ -18,7 +18,7 @@ import (
 //	insufficient items  number of items, then for each: its number, how many the player has, how
 //	                    many the command needs; varints
 //
-// A member of a group finds what those before it have left.
+// In a group, the numbers are those after the members before.
 
 // Lack is an item of which a player has too few.
 type Lack struct {
@@ -123,7 +123,7 @@ type NamedLimit struct {
 	Free bool
 }
 
-// LimitOf returns the limit that has a counter, or nil.
+// LimitOf returns the limit that a counter belongs to, or nil.
 func (t *Tables) LimitOf(counter uint32) *NamedLimit {
 	i, found := slices.BinarySearchFunc(t.limits, counter, func(l NamedLimit, c uint32) int { return cmp.Compare(l.Counter, c) })
 	if !found {

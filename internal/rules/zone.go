@@ -63,8 +63,8 @@ func (z Zone) Period(per catalog.Per, now int64) uint64 {
 	return 0
 }
 
-// lasts reports whether the hour, day or week of a steady time is not over: see store.State.Back. It
-// can even be still to come, if the catalog's zone has changed.
+// lasts reports whether the hour, day or week of a steady time is not over: see store.State.Back. After
+// a change of the catalog's zone, it can even be still to come.
 func (m Instant) lasts(per catalog.Per, steady int64) bool {
 	return m.Zone.Period(per, steady-m.Back) >= m.Zone.Period(per, m.Now)
 }
