@@ -84,7 +84,7 @@ func LongRun(t *rules.Tables, pool string, count int) (all []view.OutcomeOdds, w
 	return all, ""
 }
 
-// requests returns what requests give that have as many draws as guarantees need.
+// requests returns what requests for as many draws as a guarantee needs give.
 func (s *Standing) requests() (all []view.DisclosedRequest) {
 	var counts []uint64
 	for k := range s.root.Must {

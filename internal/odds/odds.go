@@ -26,8 +26,8 @@ const (
 	// MaxOutcomes is the most entries, in a pool and all below it, whose odds are computed.
 	MaxOutcomes = 10_000
 	// MaxWork bounds the work for one pool's odds, about a second, in multiplications of machine words.
-	// Whatever can be repeated counts too: a look at a fact 2, a way that is kept at least 16. All work
-	// stops when the budget is used up: else refused odds would take many times as long.
+	// All that can be repeated counts: looking up a fact is 2, keeping a way at least 16. All work stops
+	// when the budget is used up, or refused odds would take many times as long.
 	MaxWork = 1 << 26
 	// askEvery is the work between two calls of Going: some ten thousand calls a second.
 	askEvery = 1 << 13

@@ -86,7 +86,7 @@ func (w *picks) sums(at facts, pt *rules.Pool, picked []uint32) []uint64 {
 }
 
 // dueIn returns the group that each pick from a calm pool must hit, or 0. Guarantees hold only in the
-// root, which then has one roll.
+// root. A pool with guarantees has one roll.
 func (w *picks) dueIn(i int) uint32 {
 	if i == 0 {
 		return w.due

@@ -280,7 +280,7 @@ func (c *crowd) reached(i int) {
 	}
 }
 
-// close adds up what players and entries have in the end.
+// close adds up what players and entries have at the end.
 func (c *crowd) close() {
 	if c.shared {
 		for i := range c.budgets {

@@ -51,7 +51,7 @@ type Amount struct {
 type Codes struct {
 	List  string  `json:"list"`
 	Given uint64  `json:"given"`
-	Of    *uint64 `json:"of,omitempty"`      // how many there were; absent: without end
+	Of    *uint64 `json:"of,omitempty"`      // how many there were; absent: no limit
 	Gone  *Moment `json:"used_up,omitempty"` // when the last one was given, if all players share the list
 }
 

@@ -42,7 +42,7 @@ type Config struct {
 	Seed    uint64
 	Until   string           // a player who gets this item stops; empty: nobody stops
 	Rate    float64          // draws of all players together in an hour; 0: no time passes
-	Codes   map[string]int64 // how many codes a list has; lists without an entry never end
+	Codes   map[string]int64 // how many codes a list has; others have no limit
 	// Independent gives each player stock of their own.
 	Independent bool
 	// Done counts the draws that are done or will not be made, up to Players × Draws. It may be nil.

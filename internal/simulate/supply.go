@@ -19,7 +19,7 @@ type supplies struct {
 type list struct {
 	name  string
 	num   uint32
-	limit uint64 // how many codes it has; 0: it never ends
+	limit uint64 // how many codes it has; 0: no limit
 }
 
 // budget is an item of a budget, and what was spent of it.
