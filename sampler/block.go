@@ -6,7 +6,7 @@ import "math"
 const blockLen = 16
 
 // block holds 16 weights as four groups of four running sums: a group's third number is the sum of its
-// first three weights. A block of 16 bits is half a cache line, one of 32 bits a whole one.
+// first three weights. A block of 16-bit sums is half a cache line, one of 32-bit sums a whole one.
 type block[T uint16 | uint32 | uint64] [4][4]T
 
 // find returns which of the 16 weights covers rest, a point within the block.
@@ -16,11 +16,11 @@ func (b *block[T]) find(rest uint64) uint64 {
 	return k*4 + less(uint64(g[0]), q) + less(uint64(g[1]), q) + less(uint64(g[2]), q)
 }
 
-// less returns 1 if sum < q and else 0, neither being above 2^63.
+// less returns 1 if sum < q, else 0. Neither may be above 2^63.
 func less(sum, q uint64) uint64 { return (sum - q) >> 63 }
 
-// group returns which of four groups covers the point before q, and how far q is into that group. The
-// first three groups have these sums.
+// group returns which of four groups covers the point before q, and how far q is into that group. s0,
+// s1 and s2 are the sums of the first three groups.
 func group(s0, s1, s2, q uint64) (k, within uint64) {
 	d0, d1, d2 := less(s0, q), less(s0+s1, q), less(s0+s1+s2, q)
 	return d0 + d1 + d2, q - (s0&-d0 + s1&-d1 + s2&-d2)
@@ -41,8 +41,8 @@ func (b *block[T]) add(i uint, delta uint64) {
 	g[3] += d
 }
 
-// lower lowers the i-th weight, i taken modulo 16, by one if that makes it weight, which is not 2^64-1. It
-// reports whether it did.
+// lower lowers the i-th weight, i taken modulo 16, by one, if that makes it weight, which must not be
+// 2^64-1. It reports whether it did.
 func (b *block[T]) lower(i uint, weight uint64) bool {
 	if b.weight(i)-1 != weight {
 		return false
@@ -63,7 +63,6 @@ func (b *block[T]) take(rest uint64) uint64 {
 	return k*4 + d0 + d1 + d2
 }
 
-// sum returns the sum of the block's weights.
 func (b *block[T]) sum() uint64 {
 	return uint64(b[0][3]) + uint64(b[1][3]) + uint64(b[2][3]) + uint64(b[3][3])
 }
@@ -81,8 +80,8 @@ const (
 // chunkLen is the number of moved blocks that are allocated together, 8 KiB.
 const chunkLen = 64
 
-// blocks holds all weights of a table, in blocks of one width. A block with a group that the width is too
-// small for moves to 64-bit sums elsewhere. It stays there: a weight that goes to and fro costs no copies.
+// blocks holds all weights of a table, in blocks of one width. If a group's sum outgrows the width, its
+// block moves to 64-bit sums elsewhere. It stays there: a weight that goes up and down costs no copies.
 type blocks struct {
 	width  uint8
 	narrow []block[uint16] // used when width is 16
@@ -91,7 +90,7 @@ type blocks struct {
 
 	moved  uint32            // number of blocks that have moved
 	places []uint32          // by block: 0, or 1 + its place among those that have moved; unused when width is 64
-	chunks [][]block[uint64] // the moved blocks, chunkLen in each; each allocated when the first block moves there
+	chunks [][]block[uint64] // the moved blocks, chunkLen in each; allocated when the first block moves there
 
 	count int // number of blocks
 }
@@ -122,7 +121,7 @@ func (b *blocks) init(weights []uint64) {
 // widthFor returns the smallest width that suffices for 15 in 16 blocks.
 func widthFor(weights []uint64) uint8 {
 	count := (len(weights) + blockLen - 1) / blockLen
-	over16, over32 := 0, 0 // number of blocks for which 16 and 32 bits do not suffice
+	over16, over32 := 0, 0 // number of blocks for which 16 or 32 bits do not suffice
 	for len(weights) > 0 {
 		n := min(blockLen, len(weights))
 		var most uint64 // the largest sum of a group
@@ -174,10 +173,9 @@ func (b *blocks) at(i uint64) store {
 	return &b.wide[i]
 }
 
-// weight returns the weight at index.
 func (b *blocks) weight(index uint) uint64 { return b.at(uint64(index / blockLen)).weight(index) }
 
-// fit returns the block of index, with room for weight: it moves the block if its sums are too narrow.
+// fit returns the block of index, with room for weight. If its sums are too narrow, it moves the block.
 func (b *blocks) fit(index uint, weight uint64) store {
 	i := index / blockLen
 	p := b.at(uint64(i))

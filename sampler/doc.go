@@ -15,25 +15,24 @@
 // the next 64-bit value. The point is the high half of the 128-bit product x·total, unless the low
 // half is less than 2^64 mod total. Then x is dropped and the next value is taken.
 //
-// An index depends on the current weights and the values of the source, and on nothing else: not on
-// how the weights came about, on earlier draws, on the data structure, the machine or the build.
-// Samplers with equal weights are interchangeable, a change that is undone leaves no trace, and a
-// verifier can repeat draws with ten lines of code. No caller can tell which data structures the
-// package chooses.
+// The index depends only on the current weights and the values of the source: not on the history of
+// the weights, on earlier draws, the data structure, the machine or the build. Samplers with equal
+// weights are interchangeable, a change that is undone leaves no trace, and a verifier can repeat
+// draws with ten lines of code.
 //
 // # How it works
 //
 // There are three structures, all of unsigned integers:
 //
 //   - Blocks of 16 weights, as four groups of four running sums. A weight takes 16, 32 or 64 bits,
-//     whichever New found enough for 15 of 16 blocks. A block that outgrows this moves, alone, to a
-//     place of 64-bit sums.
+//     whichever New finds enough for 15 of 16 blocks. A block that outgrows this moves, alone, to
+//     64-bit sums elsewhere.
 //   - A tree over the blocks with eight children a node: seven running sums in one cache line. A
 //     search compares all seven with the point and adds up the results, without a branch that the
 //     processor could mispredict. A change adds to the sums after the entry. It is the tree of
 //     P. Fenwick, "A New Data Structure for Cumulative Frequency Tables", Software: Practice and
-//     Experience 24(3), 1994, widened from two to eight. A million entries are five levels, and a
-//     draw misses the cache about once.
+//     Experience 24(3), 1994, widened from two children to eight. A million entries are five levels,
+//     and a draw misses the cache about once.
 //   - A guide over the blocks for weights at rest. It cuts [0, total) into equal cells: up to four a
 //     block, and more cells than blocks unless the total is smaller. A cell knows which block, or
 //     which two neighbouring blocks, it meets, so most draws need no tree. This is the indexed search
@@ -48,10 +47,10 @@
 //
 // With n entries, New is O(n). Draw, At, Take and Set take a fixed number of steps for each of the
 // tree's O(log n) levels: five for a million entries, at most nine. While the guide serves, more than
-// half of all Draws need none of them, and nearly all where blocks are alike. It serves again after at
-// most about five draws a block since the last change. No call waits for a rebuild.
+// half of all Draws need no level at all, and nearly all if the blocks are alike. It serves again
+// after at most about five draws a block since the last change. No call waits for a rebuild.
 //
-// Nothing is allocated after New, but one in 64 of the Sets that move a block to 64-bit sums allocates
-// 8 KiB. In large tables an entry of 16 bits takes 5.4 bytes, one of 32 bits 7.4, and one of 64 bits
+// After New nothing is allocated, except 8 KiB by one in 64 of the Sets that move a block to 64-bit
+// sums. In large tables an entry of 16 bits takes 5.4 bytes, one of 32 bits 7.4, and one of 64 bits
 // 11.1 at most. A moved block of 16 takes 128 bytes more.
 package sampler

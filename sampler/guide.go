@@ -5,10 +5,10 @@ import (
 	"math/bits"
 )
 
-// stepsPerDraw is how many steps of making a guide one draw does: a sum or a cell each, some 2 ns.
+// stepsPerDraw is how many steps of making a guide one draw does: each a sum or a cell, about 2 ns.
 const stepsPerDraw = 8
 
-// minGuided is the smallest number of blocks for which a guide is faster than the tree.
+// minGuided is the least number of blocks for which a guide is faster than the tree.
 const minGuided = 3
 
 // guide leads from a point straight to its block while the weights are at rest. It cuts [0, total)
@@ -19,27 +19,27 @@ const minGuided = 3
 //	                      │ first block   │ tree  │ last           │
 //	                      └───────────────┴───────┴────────────────┘
 //
-// The points of a cell up to its last-th lie in the first block, and those after it in the next one. If
-// tree is set, the cell meets more than two blocks, and the tree must be asked. Such a cell holds the ends
-// of two blocks, and there are more cells than blocks, so fewer than half of the points are in one. A cell
-// fits in 64 bits: there is room for at least twice as many cells as blocks, and that room times 2^shift
-// is less than twice the total, or shift is 0.
+// A cell's points up to number last lie in the first block, and those after it in the next one. If tree
+// is set, the cell meets more than two blocks, and the tree must be asked. Such a cell holds the ends of
+// two blocks, and there are more cells than blocks, so fewer than half of the points are in one. A cell
+// fits into 64 bits: there is room for at least twice as many cells as blocks, and that room times
+// 2^shift is less than twice the total, or shift is 0.
 type guide struct {
 	live  bool
 	shift uint8
-	cells []uint64 // room for the most cells that there can be; nil in a table that is too small for a guide
-	// starts[i] is the sum of the blocks before block i; then come the total, and more than every point.
+	cells []uint64 // with room for all cells that there can be; nil in a table too small for a guide
+	// starts[i] is the sum of the blocks before block i. Then come the total, and a number above every point.
 	starts []uint64
 
-	calm  uint64 // draws to go by without a change before the guide is made again
-	wait  uint64 // how many of them are still to go by
+	calm  uint64 // how many draws without a change pass before the guide is made again
+	wait  uint64 // how many of them are still to come
 	sum   int    // next element of starts to make
 	block int    // block at the beginning of the next cell
 	cell  int    // next element of cells to make
 	limit int    // number of cells in use
 }
 
-// init prepares a zero guide for so many blocks, to be made at once.
+// init prepares a zero guide for this many blocks, to be made at once.
 func (g *guide) init(blocks int) {
 	if blocks < minGuided {
 		g.calm, g.wait = math.MaxUint64, math.MaxUint64
@@ -50,14 +50,13 @@ func (g *guide) init(blocks int) {
 	g.calm = uint64(len(g.cells))
 }
 
-// changed tells the guide that weights have changed.
 func (g *guide) changed() {
 	g.live = false
 	g.wait = g.calm
 	g.sum = 0
 }
 
-// counted counts a draw while the guide is not live. It reports whether the guide shall advance.
+// counted counts a draw while the guide is not live. It reports whether the guide should advance.
 func (g *guide) counted() bool {
 	if g.wait > 0 {
 		g.wait--
@@ -66,7 +65,7 @@ func (g *guide) counted() bool {
 	return true
 }
 
-// lookup returns the block that covers point, and where in it. It reports false if the tree must be asked.
+// lookup returns the block that covers point, and where in it, or false if the tree must be asked.
 func (g *guide) lookup(point uint64) (block, within uint64, ok bool) {
 	c := g.cells[point>>(g.shift&63)]
 	tree := uint64(1) << (g.shift & 63)
@@ -78,8 +77,8 @@ func (g *guide) lookup(point uint64) (block, within uint64, ok bool) {
 	return block, point - g.starts[block], true
 }
 
-// advance does the next steps of making the guide for the blocks, whose sum is total, above zero. After the
-// last one the guide is live.
+// advance does the next steps of making the guide for the blocks, whose sum, total, is above zero. After
+// the last step the guide is live.
 func (g *guide) advance(b *blocks, total uint64) {
 	for range stepsPerDraw {
 		switch {
@@ -99,20 +98,17 @@ func (g *guide) advance(b *blocks, total uint64) {
 	}
 }
 
-// addStart makes the next element of starts.
+// addStart makes the next element of starts. The first one stays 0.
 func (g *guide) addStart(b *blocks) {
-	switch i := g.sum; {
-	case i == 0:
-		g.starts[i] = 0
-	case i <= b.count:
-		g.starts[i] = g.starts[i-1] + b.at(uint64(i-1)).sum()
-	default:
+	if i := g.sum; i > b.count {
 		g.starts[i] = math.MaxUint64
+	} else if i > 0 {
+		g.starts[i] = g.starts[i-1] + b.at(uint64(i-1)).sum()
 	}
 	g.sum++
 }
 
-// addCell makes the next cell, or goes on to the next block when this one ends before the cell begins.
+// addCell makes the next cell, or moves to the next block if this one ends before the cell begins.
 func (g *guide) addCell() {
 	low := uint64(g.cell) << g.shift
 	end, next := g.starts[g.block+1], g.starts[g.block+2]

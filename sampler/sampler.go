@@ -25,8 +25,8 @@ var (
 // Source is a source of uniformly distributed 64-bit values, as math/rand/v2.Source is.
 type Source interface{ Uint64() uint64 }
 
-// Sampler is a table of weights to draw from. The zero value is an empty table. Do not copy it. It is not
-// safe for concurrent use, not even by several Draws, because they advance the guide.
+// Sampler is a table of weights to draw from. The zero value is an empty table. Do not copy it. It is
+// not safe for concurrent use, not even for several Draws, because they advance the guide.
 type Sampler struct {
 	total  uint64
 	tree   tree
@@ -35,8 +35,9 @@ type Sampler struct {
 	length int
 }
 
-// New returns a Sampler with these weights. It does not keep the slice. A weight may be zero, and the slice
-// may be empty. It returns ErrOverflow if the sum exceeds MaxTotal, and ErrTooLong for more than MaxLen.
+// New returns a Sampler with these weights, and does not keep the slice. A weight may be zero, and the
+// slice may be empty. It returns ErrOverflow if the sum exceeds MaxTotal, and ErrTooLong for more than
+// MaxLen weights.
 func New(weights []uint64) (*Sampler, error) {
 	if err := checkLen(len(weights)); err != nil {
 		return nil, err
@@ -93,9 +94,9 @@ func (s *Sampler) outOfRange(index int) error {
 	return fmt.Errorf("%w: got %d, want at least 0 and less than %d", ErrIndex, index, s.length)
 }
 
-// Draw chooses an entry with probability weight/total, by the contract in the package comment. It reports
-// false, and takes nothing from src, if the total is zero. Otherwise it takes one value from src, and each
-// further value with a probability below total/2^64.
+// Draw chooses an entry with probability weight/total, by the contract in the package comment. It
+// reports false, and takes nothing from src, if the total is zero. Otherwise it takes one value from
+// src, and each further value with a probability below total/2^64.
 func (s *Sampler) Draw(src Source) (index int, ok bool) {
 	if s.total == 0 {
 		return 0, false
@@ -103,8 +104,8 @@ func (s *Sampler) Draw(src Source) (index int, ok bool) {
 	return s.find(uniform(src, s.total)), true
 }
 
-// At returns the entry that covers point: see the package comment. It reports false if point is not below
-// the total.
+// At returns the entry that covers point: see the package comment. It reports false if point is not
+// below the total.
 func (s *Sampler) At(point uint64) (index int, ok bool) {
 	if point >= s.total {
 		return 0, false
@@ -112,8 +113,8 @@ func (s *Sampler) At(point uint64) (index int, ok bool) {
 	return s.find(point), true
 }
 
-// find returns the entry that covers point, which is below the total. The tree's descent stands here, and
-// not in a function of its own, because a call for each structure would take a third of a draw.
+// find returns the entry that covers point, which is below the total. The descent of the tree is not a
+// function of its own: a call for each structure would take a third of a draw.
 func (s *Sampler) find(point uint64) int {
 	at, rest, found := uint64(0), point, s.guide.live // at: the block; rest: what of point lies within it
 	if found {
@@ -143,8 +144,8 @@ func (s *Sampler) find(point uint64) int {
 	return int(at*blockLen + b.at(at).find(rest))
 }
 
-// Take draws a ticket out of the box: in one descent it does what Draw and Set(index, Weight(index)-1) do.
-// Set(index, Weight(index)+1) undoes it.
+// Take takes a ticket out of the box: it does what Draw and Set(index, Weight(index)-1) do, in one
+// descent. Set(index, Weight(index)+1) undoes it.
 func (s *Sampler) Take(src Source) (index int, ok bool) {
 	if s.total == 0 {
 		return 0, false
@@ -163,8 +164,8 @@ func (s *Sampler) Set(index int, weight uint64) error {
 		return s.outOfRange(index)
 	}
 	i, b := uint(index), &s.blocks
-	// A ticket less is the usual change. Added as a constant, it spares the draws that follow from waiting,
-	// after a cache miss, for the difference of two numbers.
+	// The usual change is one ticket less. Added as a constant, it saves the next draws from waiting, after
+	// a cache miss, for the difference of two numbers.
 	if b.moved == 0 && weight <= MaxTotal {
 		var lowered bool
 		switch b.width {
@@ -178,7 +179,7 @@ func (s *Sampler) Set(index int, weight uint64) error {
 		if lowered {
 			s.total--
 			s.guide.changed()
-			if b.count > 1 { // the tree over a lone block is never asked anything that its sum could change
+			if b.count > 1 { // over a single block, the answers of the tree do not depend on its sum
 				s.tree.add(i/blockLen, ^uint64(0))
 			}
 			return nil

@@ -5,29 +5,29 @@ import "math/bits"
 // maxDepth is the number of levels over MaxLen entries: two halves of 8^9 blocks of 16 are 2^32.
 const maxDepth = 9
 
-// node is one cache line of the tree: the running sums of its eight children, each without the
-// child's own, so that the first is always zero. The sum of all eight stands one level higher.
+// node is one cache line of the tree: for each of its eight children the sum of the children before
+// it, so the first is always zero. The sum of all eight is one level higher.
 type node [8]uint64
 
 // find returns which of the node's children covers rest, a point within the node.
 func (n *node) find(rest uint64) (child uint64) {
-	q := rest + 1 // each term is less(n[i], q), spelled out: it is this that the compiler still inlines
+	q := rest + 1 // each term is less(n[i], q), spelled out: so the compiler still inlines it
 	return (n[1]-q)>>63 + (n[2]-q)>>63 + (n[3]-q)>>63 +
 		((n[4]-q)>>63 + (n[5]-q)>>63) + ((n[6]-q)>>63 + (n[7]-q)>>63)
 }
 
-// tree finds blocks by running sums. It has two halves with a root each, the first one or two nodes, and so
-// a level less.
+// tree finds blocks by running sums. Its top level has up to two nodes, the roots of its two halves.
+// That saves a level.
 type tree struct {
-	// half is the sum of the first half. With one half only, it is 2^63 more than all that was added since
-	// init, and so above every point.
+	// half is the sum of the first half. If there is only one half, it is 2^63 more than all that was
+	// added since init, and so above every point.
 	half   uint64
 	depth  int
 	levels [maxDepth]int // where in nodes each level begins, roots first
 	nodes  []node
 }
 
-// init makes a zero tree that of the blocks.
+// init makes a zero tree the tree of the blocks.
 func (t *tree) init(b *blocks) {
 	sums := make([]uint64, b.count)
 	for i := range sums {
@@ -63,13 +63,14 @@ func (t *tree) init(b *blocks) {
 	}
 }
 
-// root returns which half covers point, which is below the sum of all, and where in that half.
+// root returns which half covers point, which is below the sum of all, and where in that half it is.
 func (t *tree) root(point uint64) (half, within uint64) {
 	_, first := bits.Sub64(point, t.half, 0)
 	return 1 - first, point - t.half&(first-1)
 }
 
-// take is find, and lowers the block's sum by one: at each level, the sums that find does not count.
+// take finds the block that covers point, and lowers its sum by one: at each level, the sums that find
+// does not count.
 func (t *tree) take(point uint64) (block, within uint64) {
 	at, rest := t.root(point)
 	t.half -= 1 - at

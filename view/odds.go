@@ -6,13 +6,12 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// Odds is what the next draw from a pool gives a player, in a request for one draw. It is exact,
-// through all pools below, with pity, stock, budgets, codes, winning moments, limits and conditions as
-// they are at one point of time.
+// Odds is what a player's next request for draws from a pool gives. It is exact, through all pools
+// below, with pity, stock, budgets, codes, winning moments, limits and conditions as they are at one
+// moment.
 type Odds struct {
-	// Status is how the draw would end, and Subject what that is about: see Status. For a player who
-	// was not named it leaves the price out. If it is not OK, the odds are those if the player could
-	// draw.
+	// Status is how the request would end, and Subject what that is about: see Status. If no player is
+	// named, the price is left out. If Status is not OK, the odds are those if the player could draw.
 	Status   Status
 	Subject  string
 	Count    int           // how many draws the request makes
@@ -21,7 +20,7 @@ type Odds struct {
 	Pity     []TrackOdds   // of the pool and those below it
 
 	CatalogVersion uint64
-	Position       uint64 // the odds are those of the state as of this position
+	Position       uint64 // of the state whose odds these are
 }
 
 // OutcomeOdds says how likely a draw takes an entry. Most draws take an entry at most once: then
@@ -29,7 +28,7 @@ type Odds struct {
 type OutcomeOdds struct {
 	Pool, Entry string
 	Chance      *big.Rat // that the draw takes it at least once; nil for a request for several draws
-	Expected    *big.Rat // how many times the draw, or the request, takes it on average
+	Expected    *big.Rat // how many times the request takes it on average
 }
 
 // ItemOdds says how many of an item a draw gives on average.
@@ -38,11 +37,11 @@ type ItemOdds struct {
 	Expected *big.Rat
 }
 
-// TrackOdds says where a player stands in a track.
+// TrackOdds says what a track has counted for a player, and what it makes certain.
 type TrackOdds struct {
 	Pool, Track string
 	Draws       uint64 // since the last hit
-	CertainIn   uint64 // 1: the next draw is certain to hit; 0: no draw is, or nothing can be drawn of the group
+	CertainIn   uint64 // 1: the next draw is certain to hit; 0: none is, or nothing of the group can be drawn
 	Unless      string // what can come in place of that hit: see Track.Unless
 }
 
@@ -51,13 +50,13 @@ type Disclosed struct {
 	Pool *catalog.Pool
 	Odds Odds  // of the first draw of a player who was never seen: stock as declared, full budgets, no moment
 	Err  error // why they are not computed: see Pools.Odds in package kuji
-	// LongRun is how many times a draw takes each entry on average when a player draws from the pool
-	// again and again, in the order of Odds.Outcomes, while stock, codes and budgets last and between
-	// moments. It is nil if that is not known: then Why says why.
+	// LongRun is how many times a draw takes each entry on average when a player draws again and again,
+	// in the order of Odds.Outcomes, while stock, codes and budgets last and no moment comes. It is nil
+	// if that is not known: then Why says why.
 	LongRun []*big.Rat
 	Why     string
-	// Requests are what one request for as many draws as a guarantee needs gives a player who was never
-	// seen, by ascending count. A guarantee changes it.
+	// Requests are what requests with as many draws as guarantees need give a player who was never seen,
+	// by ascending count.
 	Requests []DisclosedRequest
 }
 

@@ -3,7 +3,7 @@ package view
 // Plan says what applying a catalog would change.
 type Plan struct {
 	Unchanged bool     // the catalog is already in force: applying it does nothing and is not logged
-	Version   uint64   // the version it would get; if Unchanged, the one it has
+	Version   uint64   // that it would get; if Unchanged, that it has
 	Changes   []Change // one for each item, pool or entry that changes
 	Kept      int      // entries that do not change
 }
@@ -25,11 +25,11 @@ type Change struct {
 	Entry   string // id of the entry in the pool; empty for items and pools
 	Warning string // why the change deserves a second look; empty: it does not
 	Text    string // the whole change, in words
-	// Settings are what differs; all that is set of what is added or removed.
+	// Settings are those that differ; of what is added or removed, all that are set.
 	Settings []Setting
 
 	// For entries: how many were drawn so far, and the total and remaining stock before and after.
-	// Before has no meaning for a new entry, After none for a removed one.
+	// Before has no meaning for a new entry, nor has After for a removed one.
 	Drawn                           uint64
 	UnlimitedBefore, UnlimitedAfter bool
 	StockBefore, StockAfter         uint64
@@ -39,9 +39,8 @@ type Change struct {
 // ChangeKind says what a Change is about. Package kuji has the constants.
 type ChangeKind string
 
-// Setting is a setting before and after, as catalogs write it; empty: it is not set. "odds of
-// POOL/ENTRY" and "ITEM per draw" are what the next draw from the pool gives a player who was never
-// seen.
+// Setting is a setting before and after, as in a catalog; empty: it is not set. "odds of POOL/ENTRY"
+// and "ITEM per draw" are what the next draw gives a player who was never seen.
 type Setting struct {
 	Name   string `json:"name"`
 	Before string `json:"before,omitempty"`

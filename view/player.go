@@ -8,8 +8,8 @@ type Limit struct {
 	Window int64       `json:"window_ms,omitempty"` // 0 unless Per is catalog.PerWindow
 	Draws  uint64      `json:"draws"`               // that the limit allows
 	Left   uint64      `json:"left"`                // of them
-	// Resets is when more draws than now are left, at the soonest: a time stamp, Unix milliseconds.
-	// All of them are left then, except of a window. 0: never, or all are left now.
+	// Resets is the first time stamp at which more draws are left than now, Unix milliseconds. All are
+	// left then, except in a window. 0: never, or all are left now.
 	Resets int64 `json:"resets,omitempty"`
 }
 
@@ -23,11 +23,12 @@ type PoolLimit struct {
 type Track struct {
 	Name  string // the one that pools share it by, or "pool/track"
 	Draws uint64 // since the last hit; not 0
-	// CertainIn: at the latest so many draws from now, a draw is certain to hit. 1 is the next one; 0: none
-	// is, or nothing of the group is in stock and for this player.
+	// CertainIn says that a draw is certain to hit, this many draws from now at the latest. 1 is the
+	// next one; 0: none is, or nothing of the group is in stock for this player.
 	CertainIn uint64
-	Pool      string // from which pool that draw must be; empty: each pool of the track promises the same
-	// Unless names what can come in place of that hit, with ", " between: tracks before this one that have
-	// no entry in common with it, and entries with winning moments. Then the track waits for the next draw.
+	Pool      string // that the draw must be from; empty: each pool of the track promises the same
+	// Unless names what can come in place of that hit, with ", " between: tracks before this one that
+	// have no entry in common with it, and entries with winning moments. Then the track waits for the
+	// next draw.
 	Unless string
 }

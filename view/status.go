@@ -2,9 +2,9 @@ package view
 
 import "fmt"
 
-// Status says how a command ended. Every status but 0, OK, is a refusal that depends on the state and
+// Status says how a command ended. Every status but 0, OK, is a failure that depends on the state and
 // changes nothing, except that UnknownCode counts the guess. The numbers are part of the event format:
-// never reuse one. 6, 7 and 13 once were unknown pools, items and tracks. Package kuji has the constants.
+// never reuse one. 6, 7 and 13 were unknown pools, items and tracks. Package kuji has the constants.
 type Status uint8
 
 var statusNames = [...]string{

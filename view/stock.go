@@ -1,6 +1,6 @@
-// Package view has what readers of a realm are told: how pools stand, what players have used of limits
-// and what tracks have counted, chances, and what a catalog would change. Package kuji returns these
-// types, and has a name for each. Nothing that computes may enter.
+// Package view has what readers of a realm are told: stock, what players have used of limits, what
+// tracks have counted, odds, and what a catalog would change. Package kuji returns these types, and has
+// a name for each. Nothing that computes may enter.
 package view
 
 import "github.com/kuji-dev/kuji/catalog"
@@ -18,19 +18,17 @@ type Pool struct {
 
 // Entry is an entry's stock and its odds at one moment.
 type Entry struct {
-	ID        string
-	Unlimited bool
-	Left      uint64 // still in stock; 0 when Unlimited
-	Drawn     uint64 // so far, over all catalog versions
-	Weight    uint64 // current odds are Weight / Pool.TotalWeight; 0 when out of stock
-	// OverBudget: the entry can give more than is left of a budget of the pool. Its weight is 0 then.
-	OverBudget bool
+	ID         string
+	Unlimited  bool
+	Left       uint64   // still in stock; 0 when Unlimited
+	Drawn      uint64   // so far, over all catalog versions
+	Weight     uint64   // current odds are Weight / Pool.TotalWeight; 0 when out of stock
+	OverBudget bool     // it can give more than is left of a budget of the pool, so Weight is 0
 	Moments    *Moments // nil: the entry has none
 }
 
-// Available reports whether a draw can take the entry now: it has odds, or a winning moment waits.
-// It ignores conditions on the player. A draw can also take an entry with random moments if one comes
-// before the draw.
+// Available reports whether a draw can take the entry now: it has odds, or a winning moment waits. It
+// ignores conditions on the player. A random moment can still come before the draw.
 func (e *Entry) Available() bool {
 	return e.Weight > 0 || e.Moments != nil && e.Moments.Waiting > 0
 }
@@ -41,18 +39,18 @@ type Budget struct {
 	Share        string // its name, if pools share it
 	Item         string
 	Limit, Spent uint64
-	ResetsAt     int64 // from when on the budget is full again, Unix milliseconds; 0: never
+	ResetsAt     int64 // when the budget is full again, Unix milliseconds; 0: never
 }
 
-// Left returns how much can still be given. Spent can be above Limit after a catalog has lowered it.
+// Left returns how much can still be given. Spent can be above Limit after a catalog has lowered that.
 func (b *Budget) Left() uint64 { return b.Limit - min(b.Limit, b.Spent) }
 
-// Moments is how the winning moments of an entry stand: see catalog.Moments. How many were taken is
-// Entry.Drawn. It tells no future moment but those that follow from the catalog.
+// Moments is the state of an entry's winning moments: see catalog.Moments. Entry.Drawn is how many were
+// taken. It tells no future moment, unless that follows from the catalog.
 type Moments struct {
 	Come    uint64 // those that draws have found, and those whose time is over
 	Waiting uint64 // of these, how many the next draws take: none while budgets or codes rule the entry out
-	NextAt  int64  // when the next one comes if they are even, Unix milliseconds; 0: not known, or none
+	NextAt  int64  // when the next one comes, if they are even, Unix milliseconds; 0: not known, or none
 }
 
 // PoolSum is what a pool has given, and what is left of it.

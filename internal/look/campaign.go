@@ -6,11 +6,11 @@ import (
 	"github.com/kuji-dev/kuji/view"
 )
 
-// Campaign is how a pool's budgets and moments stand at one time. It says only what follows from the catalog
-// and the results of all draws.
+// Campaign is the state of a pool's budgets and moments at one time. It says only what follows from
+// the catalog and the results of all draws.
 type Campaign struct {
 	Budgets []view.Budget  // item by item, in the order of the catalog
-	Moments []EntryMoments // entry by entry, in the order of the catalog
+	Moments []EntryMoments // in the order of the entries in the catalog
 	spent   map[*rules.Budget]uint64
 }
 
@@ -25,7 +25,7 @@ func Campaigns(t *rules.Tables, pool string) bool {
 	return pt != nil && (len(pt.Budgets) > 0 || len(pt.Moments) > 0)
 }
 
-// CampaignOf returns how the budgets and moments of a pool of the catalog in force stand.
+// CampaignOf returns the state of the budgets and moments of a pool of the catalog in force.
 func CampaignOf(r *rules.Rules, pool string, now int64) *Campaign {
 	c := &Campaign{spent: map[*rules.Budget]uint64{}}
 	r.Look("", now, func(s *rules.Sight) { c.fill(r.Tables().PoolByID[pool], s) })

@@ -24,8 +24,7 @@ func Limits(t *rules.Tables, pool string, counters []store.CounterValue, now, ba
 	return all, true
 }
 
-// Free returns where a player with these counters, ascending, stands in the free draws of a pool, as
-// Limits does; nil: it has none.
+// Free is Limits for a pool's free draws; nil: it has none.
 func Free(t *rules.Tables, pool string, counters []store.CounterValue, now, back int64) *view.Limit {
 	pt := t.PoolByID[pool]
 	if pt == nil || pt.Free == nil {
@@ -41,8 +40,8 @@ func HasLimits(t *rules.Tables, counters []store.CounterValue) bool {
 	return slices.ContainsFunc(counters, func(c store.CounterValue) bool { return t.LimitOf(c.Counter) != nil })
 }
 
-// LimitsUsed is Limits and Free for every pool, without those of which all draws are left, in the order in
-// which catalogs first named them.
+// LimitsUsed is Limits and Free for every pool, without those of which all draws are left. They are in
+// the order in which catalogs first named them.
 func LimitsUsed(t *rules.Tables, counters []store.CounterValue, now, back int64) (limits, free []view.PoolLimit) {
 	m := rules.Instant{Zone: t.Zone, Now: now, Back: back}
 	for len(counters) > 0 {

@@ -1,6 +1,6 @@
-// Package look says how a realm stands, for those who read it: stock and weights, limits, tracks,
-// budgets and moments, and which events a reader wants. It reads the rules' tables. Nothing that
-// decides or writes may enter it.
+// Package look tells readers the state of a realm: stock and weights, limits, tracks, budgets and
+// moments, and which events a reader wants. It reads the rules' tables. Nothing that decides or
+// writes may enter it.
 package look
 
 import (
@@ -18,7 +18,7 @@ type StockReader interface {
 	ReadStock(pool uint32, entries []uint32, version uint64, f func(i int, left, drawn uint64, limited bool)) (last uint64, ok bool)
 }
 
-// Items returns where in the catalog items stand, ascending, without those that it does not have.
+// Items returns the places of items in the catalog, ascending, without those that it does not have.
 func Items(t *rules.Tables, ids []string) (at []int) {
 	for _, id := range ids {
 		if num, ok := t.ItemNum[id]; ok {
@@ -29,10 +29,9 @@ func Items(t *rules.Tables, ids []string) (at []int) {
 	return slices.Compact(at)
 }
 
-// PoolOf returns a pool with at most n entries, beginning at index from in the catalog's order. It
-// may be called concurrently with the writer. known is false if the catalog has no such pool.
-// current is false if another catalog came into force during the call. c says which entries budgets
-// rule out; nil: none.
+// PoolOf returns a pool with at most n entries, from index from on in the catalog's order. It may be
+// called concurrently with the writer. c says which entries budgets rule out; nil: none. known is
+// false if the catalog has no such pool. current is false if another one came into force meanwhile.
 func PoolOf(t *rules.Tables, state StockReader, id string, from, n int, c *Campaign) (p view.Pool, known, current bool) {
 	pt := t.PoolByID[id]
 	if pt == nil {
@@ -68,9 +67,9 @@ func PoolOf(t *rules.Tables, state StockReader, id string, from, n int, c *Campa
 	return p, true, ok && !v.stale
 }
 
-// Sums returns the sums of at most n pools, in the catalog's order, without their Draws, and the position of
-// the last change to any of them. It may be called concurrently with the writer. current is false if another
-// catalog came into force during the call.
+// Sums returns the sums of at most n pools, in the catalog's order, without their Draws, and the
+// position of the last change to any of them. It may be called concurrently with the writer. current
+// is false if another catalog came into force meanwhile.
 func Sums(t *rules.Tables, state StockReader, n int) (sums []view.PoolSum, last uint64, current bool) {
 	v := viewer{t: t, state: state}
 	if t.Catalog == nil {
@@ -90,14 +89,14 @@ func Sums(t *rules.Tables, state StockReader, n int) (sums []view.PoolSum, last 
 	return sums, v.last, !v.stale
 }
 
-// viewer sees what chance depends on for nobody in particular: see [rules.Facts].
+// viewer has the facts for nobody in particular: see [rules.Facts].
 type viewer struct {
 	rules.Facts // nobody asks for the rest
 	t           *rules.Tables
 	state       StockReader
 	campaign    *Campaign
-	left        uint64          // of the entry that is read
-	live        map[uint32]bool // by number of the pools that were read
+	left        uint64          // of the entry being read
+	live        map[uint32]bool // by number of the pool, for pools that were read
 	last        uint64          // the newest position seen
 	stale       bool            // another catalog came into force
 }
@@ -113,8 +112,8 @@ func (v *viewer) read(pt *rules.Pool, f func(i int, left, drawn uint64, limited 
 	return ok
 }
 
-// readBelow finds out which of the pools that a pool leads to have something left. It comes first: until the
-// pool itself is read, more of them may run out. The event that empties a box fills it again.
+// readBelow finds out which of the pools that a pool leads to have something left. It comes before the
+// pool itself is read: later some of them may run out. The event that empties a box fills it again.
 func (v *viewer) readBelow(pt *rules.Pool) {
 	for i := range pt.Branches {
 		if target := pt.Branches[i].Target; target != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/kuji-dev/kuji/view"
 )
 
-// Tracks returns what the catalog's tracks have counted, by all counters of a player. It may be
-// called concurrently with the writer. If open is true, what is certain depends on what is in stock, or
-// on what the player holds: then [Promise] fills that in.
+// Tracks returns what the catalog's tracks have counted, from all counters of a player. It may be
+// called concurrently with the writer. If open is true, what is certain depends on stock or on what
+// the player holds: then call [Promise].
 func Tracks(t *rules.Tables, counters []store.CounterValue) (all []view.Track, open bool) {
 	for _, c := range counters {
 		nt := t.Counted[c.Counter]
@@ -32,7 +32,7 @@ func Tracks(t *rules.Tables, counters []store.CounterValue) (all []view.Track, o
 	return all, open
 }
 
-// Promise fills in what is certain of a player's tracks, as the next draws would keep it.
+// Promise fills in what is certain in a player's tracks.
 func Promise(r *rules.Rules, player string, now int64, tracks []view.Track) {
 	r.Look(player, now, func(s *rules.Sight) {
 		for i := range tracks {
@@ -51,8 +51,8 @@ func Promise(r *rules.Rules, player string, now int64, tracks []view.Track) {
 	})
 }
 
-// promise fills in what is certain, by the pools of the track. look returns the sums of a pool's
-// classes when the track has counted so many draws, and whether a moment can take an entry.
+// promise fills in what is certain in a track. look returns the sums of a pool's classes when the
+// track has counted this many draws, and whether a moment can take an entry.
 func promise(d *view.Track, nt *rules.NamedTrack, look func(at rules.Place, draws uint64) ([]uint64, func(uint32) bool)) {
 	d.CertainIn, d.Pool, d.Unless = 0, "", ""
 	differ := false

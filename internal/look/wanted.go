@@ -8,14 +8,14 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Wanted says which events a reader wants: those about a player, about a pool, or both. It finds them by
-// numbers, so that others need not be described.
+// Wanted says which events a reader wants: those about a player, about a pool, or both. It compares
+// numbers, so that other events need not be read.
 type Wanted struct {
 	Player, Pool       string // "": all
 	PlayerNum, PoolNum uint32 // NotNumbered: it has none yet
 }
 
-// WantedOf returns what a reader wants, of a player and a pool whose numbers are not known yet.
+// WantedOf returns a Wanted of a player and a pool whose numbers are not known yet.
 func WantedOf(player, pool string) Wanted {
 	return Wanted{Player: player, Pool: pool, PlayerNum: NotNumbered, PoolNum: NotNumbered}
 }
@@ -26,8 +26,9 @@ const NotNumbered = math.MaxUint32
 // All reports whether every event is wanted.
 func (w *Wanted) All() bool { return w.Player == "" && w.Pool == "" }
 
-// Match reports whether an event that was applied is wanted: whether its request, or a member of it, names
-// the player, who asks or gets, and the pool. One that cannot be read is: its reader says what is wrong.
+// Match reports whether an event that was applied is wanted: whether its request, or one member of it,
+// names the player, as giver or receiver, and the pool. An event that cannot be read is wanted: its
+// reader says what is wrong.
 func (w *Wanted) Match(ev *store.Event) bool {
 	kind := rules.Kind(ev.Kind)
 	switch {
@@ -45,12 +46,8 @@ func (w *Wanted) Match(ev *store.Event) bool {
 	return err != nil || w.match(&cmd)
 }
 
-// matchPlayer reports whether a ref refers to the player, or all are wanted.
 func (w *Wanted) matchPlayer(r store.Ref) bool {
-	if r.ID != "" {
-		return w.Player == "" || w.Player == r.ID
-	}
-	return w.Player == "" || w.PlayerNum == r.Num
+	return w.Player == "" || r.ID == w.Player || r.ID == "" && r.Num == w.PlayerNum
 }
 
 func (w *Wanted) match(cmd *rules.Command) bool {
@@ -62,7 +59,7 @@ func (w *Wanted) match(cmd *rules.Command) bool {
 	return len(cmd.Members) == 0 && (w.Player == "" || w.Player == cmd.Player || w.Player == cmd.To) && (w.Pool == "" || w.Pool == cmd.Pool)
 }
 
-// somethingElse stands for the id of everything that is not wanted. It is longer than an id can be.
+// somethingElse is the id of everything that is not wanted. It is longer than any id.
 var somethingElse = strings.Repeat("-", store.MaxID+1)
 
 // A Wanted is a [rules.Numbered]. Players that the event itself adds have a number by now.

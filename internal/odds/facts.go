@@ -7,28 +7,27 @@ import (
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
-// A fact is something that a pick can depend on: what is left of an entry, how many of an item the
-// player holds, a counter of the player, or one of the realm.
+// A fact is something that a pick can depend on: what is left of an entry or a list of codes, how many
+// of an item the player holds, a counter of the player, or one of the realm.
 type fact uint64
 
 const (
 	codesFact   fact = 1 << 61 // what is left of a list
-	hitsFact    fact = 3 << 61 // how often draws of the request have hit the group of a guarantee of the root
+	hitsFact    fact = 3 << 61 // how often the request has hit a guarantee of the root
 	balanceFact fact = 1 << 62
 	counterFact fact = 2 << 62
 	tallyFact   fact = 3 << 62
-	factKinds   fact = 3 << 62 // what is left: 0
+	factKinds   fact = 3 << 62 // 0: what is left of an entry
 )
 
-// Facts of a budget and of moments: what is spent; whether it is still to be decided how many moments
-// have come; how many are due.
+// What is spent of a budget; whether it is still open how many moments have come; how many are due.
 func spentOf(b *rules.Budget) fact              { return tallyFact | fact(b.Counter) }
 func openOf(m *rules.Moments) fact              { return tallyFact | fact(m.Counter) }
 func dueOf(m *rules.Moments) fact               { return tallyFact | fact(m.Counter+2) }
 func listOf(list uint32) fact                   { return codesFact | fact(list) }
 func stockOf(pt *rules.Pool, entry uint32) fact { return fact(pt.Num)<<32 | fact(entry) }
 
-// facts are those that have changed on a way, ascending.
+// facts are the facts that have changed on a way, ascending.
 type facts []changed
 
 type changed struct {
@@ -36,7 +35,7 @@ type changed struct {
 	value uint64
 }
 
-// value returns a fact as it is on a way.
+// value returns the value of a fact on a way.
 func (w *scheme) value(at facts, f fact) uint64 {
 	w.budget -= 2
 	if i, ok := at.search(f); ok {
@@ -49,7 +48,7 @@ func (at facts) search(f fact) (int, bool) {
 	return slices.BinarySearchFunc(at, f, func(c changed, f fact) int { return cmp.Compare(c.fact, f) })
 }
 
-// set returns facts with one changed, if ways keep it.
+// set returns facts with one of them changed, if ways keep it.
 func (w *scheme) set(at facts, f fact, value uint64) facts {
 	if _, kept := w.keeps[f]; !kept {
 		return at
@@ -58,7 +57,7 @@ func (w *scheme) set(at facts, f fact, value uint64) facts {
 	return w.put(slices.Clone(at), f, value)
 }
 
-// put is set for facts that nobody else has.
+// put is set, but changes facts in place.
 func (w *scheme) put(at facts, f fact, value uint64) facts {
 	most, kept := w.keeps[f]
 	if !kept {
@@ -76,7 +75,7 @@ func (w *scheme) put(at facts, f fact, value uint64) facts {
 type onWay struct {
 	w      *scheme
 	at     facts
-	picked []uint32 // the entries of the pool at hand that picks must not take again, ascending
+	picked []uint32 // the entries of the pool that picks must not take again, ascending
 }
 
 func (w *scheme) on(at facts, picked []uint32) *onWay { return &onWay{w, at, picked} }
@@ -88,7 +87,7 @@ func (o *onWay) Left(pt *rules.Pool, entry uint32) uint64 {
 	return o.w.value(o.at, stockOf(pt, entry))
 }
 
-func (o *onWay) Picked(_ *rules.Pool, entry uint32) bool { // pools below one with distinct picks are weighed by themselves
+func (o *onWay) Picked(_ *rules.Pool, entry uint32) bool { // each pool is weighed with its own picks
 	_, found := slices.BinarySearch(o.picked, entry)
 	return found
 }

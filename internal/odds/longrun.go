@@ -13,23 +13,19 @@ import (
 	"github.com/kuji-dev/kuji/view"
 )
 
-// What a pool gives in the long run, to a player who draws from it again and again, differs from
-// what the first draw gives if there is pity. The counters of the pool's tracks go from state to
-// state, a Markov chain. Its stationary distribution, the share of draws made in each state, gives
-// the long-run rate of every entry. All is exact but the solution of the chain, in 256 bits.
+// With pity, what a pool gives in the long run, to a player who draws again and again, differs from
+// what the first draw gives. The counters of its tracks go from state to state: a Markov chain. Its
+// stationary distribution, the share of draws made in each state, gives the long-run rate of every
+// entry. All is exact, except that the chain is solved in 256 bits.
 
 const (
-	// maxChain is the most states of a chain.
-	maxChain = 5000
-	// maxChainSize bounds states times entries.
-	maxChainSize = 1 << 19
-	// maxChainWork is as MaxWork, for all states together, and bounds the steps of the solution.
-	maxChainWork = 1 << 28
-	// precision is how many bits the solution is computed with.
-	precision = 256
+	maxChain     = 5000    // states of a chain
+	maxChainSize = 1 << 19 // states times entries
+	maxChainWork = 1 << 28 // as MaxWork, for all states together and for the solution
+	precision    = 256     // bits of the numbers in the solution
 )
 
-// always is the Going of a caller who waits for as long as it takes.
+// always is the Going of a caller who waits as long as it takes.
 func always() bool { return true }
 
 // Disclose returns the odds of every pool that players can draw from directly.
@@ -38,16 +34,14 @@ func Disclose(c *catalog.Catalog) ([]view.Disclosed, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := p.Tables
 	var all []view.Disclosed
-	for i := range t.Catalog.Pools {
-		pt := t.PoolByID[t.Catalog.Pools[i].ID]
-		if pt.Config.Internal {
+	for i := range p.Tables.Catalog.Pools {
+		d := view.Disclosed{Pool: &p.Tables.Catalog.Pools[i]}
+		if d.Pool.Internal {
 			continue
 		}
-		d := view.Disclosed{Pool: pt.Config}
 		var s *Standing
-		if s, d.Err = Newcomer(t, pt, declared, never); d.Err == nil {
+		if s, d.Err = first(p.Tables, d.Pool.ID); d.Err == nil {
 			if d.Odds, d.Err = s.Odds(always); d.Err == nil {
 				d.LongRun, d.Why = s.longRun(&d.Odds)
 				d.Requests = s.requests()
@@ -59,15 +53,14 @@ func Disclose(c *catalog.Catalog) ([]view.Disclosed, error) {
 }
 
 // LongRun returns how many times a draw from a pool takes each entry, here and below, when a player
-// draws again and again in requests for count, while stock, codes and budgets last and between
-// moments. If that is not known, it says why.
+// draws again and again in requests for count draws, while stock, codes and budgets last and no moment
+// comes. If that is not known, it says why.
 func LongRun(t *rules.Tables, pool string, count int) (all []view.OutcomeOdds, why string) {
-	pt := t.PoolByID[pool]
-	s, err := Newcomer(t, pt, declared, never)
+	s, err := first(t, pool)
 	if err != nil {
 		return nil, err.Error()
 	}
-	within := count > 1 && len(pt.Must) > 0
+	within := count > 1 && len(s.root.Must) > 0
 	if within {
 		s.count = uint64(count)
 	}
@@ -91,7 +84,7 @@ func LongRun(t *rules.Tables, pool string, count int) (all []view.OutcomeOdds, w
 	return all, ""
 }
 
-// requests returns what requests for as many draws as guarantees need give.
+// requests returns what requests for as many draws as a guarantee needs give.
 func (s *Standing) requests() (all []view.DisclosedRequest) {
 	var counts []uint64
 	for k := range s.root.Must {
@@ -113,21 +106,21 @@ func (s *Standing) requests() (all []view.DisclosedRequest) {
 	return all
 }
 
-// declared returns the stock that a catalog gives an entry.
-func declared(pt *rules.Pool, entry uint32) uint64 { return pt.Entries[entry].Config.Stock.Count }
-
-// never says of a box that it was not filled.
-func never(*rules.Pool) uint64 { return 0 }
+// first returns the standing of a newcomer before the first draw from a pool.
+func first(t *rules.Tables, pool string) (*Standing, error) {
+	left := func(pt *rules.Pool, entry uint32) uint64 { return pt.Entries[entry].Config.Stock.Count }
+	return Newcomer(t, t.PoolByID[pool], left, func(*rules.Pool) uint64 { return 0 })
+}
 
 // markov is the Markov chain of a pool's tracks.
 type markov struct {
 	rows   [][]step     // by state, ascending
 	taken  [][]*big.Rat // by state: how often a draw takes each outcome, on average
 	budget int
-	many   bool // there are more states than may be
+	many   bool // there are too many states
 }
 
-// step is how likely a chain goes from one state to another.
+// step is how likely the chain goes to another state.
 type step struct {
 	to     int
 	chance *big.Float
@@ -175,8 +168,8 @@ func (s *Standing) longRun(now *view.Odds) (rates []*big.Rat, why string) {
 	return rates, ""
 }
 
-// markov finds all states that can be reached, and the steps between them. If there are more than
-// most, its budget is used up.
+// markov finds all states that can be reached, and the steps between them. More than most states use
+// up its budget.
 func (s *Standing) markov(most int) *markov {
 	c := &markov{budget: maxChainWork}
 	states := joined{known: map[string]int{}}
@@ -199,7 +192,7 @@ func (s *Standing) markov(most int) *markov {
 		for _, end := range w.ends.all {
 			next := state
 			for _, f := range end.facts {
-				if f.fact&factKinds == counterFact { // stock stays as it is declared
+				if f.fact&factKinds == counterFact { // stock stays as declared
 					next = w.set(next, f.fact, f.value)
 				}
 			}
@@ -240,7 +233,6 @@ func settled(t *rules.Track, whole uint64) uint64 {
 	return t.From + whole/t.By[0] + 1
 }
 
-// plus adds a step to a row.
 func plus(row []step, to int, chance *big.Float) []step {
 	i, ok := search(row, to)
 	if ok {
@@ -254,14 +246,13 @@ func search(row []step, to int) (int, bool) {
 	return slices.BinarySearchFunc(row, to, func(s step, to int) int { return cmp.Compare(s.to, to) })
 }
 
-// stationary returns the share of draws made in each state in the long run. It takes one state
-// after the other out of the chain, the last one first, without a subtraction: Grassmann, Taksar,
-// Heyman, "Regenerative Analysis and Steady State Distributions for Markov Chains", Operations
-// Research 33 (1985). Later states are those of higher counts, from which few steps lead: the rows
-// stay short.
+// stationary returns the share of draws made in each state in the long run. It takes the states out
+// of the chain one by one, the last one first, without a subtraction: Grassmann, Taksar, Heyman,
+// "Regenerative Analysis and Steady State Distributions for Markov Chains", Operations Research 33
+// (1985). Later states have higher counts, and few steps lead from them: the rows stay short.
 func (c *markov) stationary() []*big.Float {
 	n := len(c.rows)
-	into := make([][]step, n) // by state: the steps to it when it is taken out, divided by the sum of those out of it
+	into := make([][]step, n) // by state: the steps to it when it is taken out, over the sum of those from it
 	from := make([][]int, n)  // by state: the earlier states with a step to it
 	for i, row := range c.rows {
 		for _, s := range row {
@@ -279,7 +270,7 @@ func (c *markov) stationary() []*big.Float {
 			out.Add(out, s.chance)
 		}
 		if out.Sign() == 0 {
-			break // nothing leads from here to the states before it: they are never come back to
+			break // no step leads back to an earlier state
 		}
 		for _, i := range from[first] {
 			at, _ := search(c.rows[i], first)

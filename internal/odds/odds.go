@@ -14,30 +14,27 @@ import (
 	"github.com/kuji-dev/kuji/view"
 )
 
-// Odds say what the next draw from a pool gives, through all pools below, exactly: in fractions of
-// integers. They are computed from a copy of everything that the draw depends on, a [Standing], so
-// that no command waits for them.
+// Odds say exactly what the next draw from a pool gives, through all pools below. They are computed
+// from a [Standing], a copy of all that the draw depends on, so no command waits for them.
 //
-// Most pools are calm: no pick of a draw depends on what the picks before it have taken. Their
-// odds are products and sums. A pool is restless if its picks do, such as a box that one draw takes
-// several tickets from, or an entry that goes away once the player holds its item. Its odds come
-// from following every way that a draw can go: see [ways].
+// Most pools are calm: no pick in a draw depends on what the picks before it took. Their odds are
+// products and sums. Other pools are restless, such as a box from which one draw takes several
+// tickets, or a pool with an entry that goes away once the player holds its item. Their odds come from
+// following every way that a draw can go: see [ways].
 
 const (
-	// MaxOutcomes is the most entries, in a pool and all below it, that odds are computed of.
+	// MaxOutcomes is the most entries, in a pool and all below it, whose odds are computed.
 	MaxOutcomes = 10_000
-	// MaxWork bounds the multiplications of machine words that one pool's odds may take, and all
-	// else in the same unit: a fact that is looked up is 2, a way that is kept at least 16. It is about a
-	// second. What is not a multiplication and can be repeated counts too, and nothing goes on when the
-	// budget is used up: else odds that are refused take many times as long as they may.
+	// MaxWork bounds the work for one pool's odds, about a second, in multiplications of machine words.
+	// All that can be repeated counts: looking up a fact is 2, keeping a way at least 16. All work stops
+	// when the budget is used up, or refused odds would take many times as long.
 	MaxWork = 1 << 26
-	// askEvery is after how many of them the caller is asked whether to go on: some ten thousand times
-	// a second.
+	// askEvery is the work between two calls of Going: some ten thousand calls a second.
 	askEvery = 1 << 13
 )
 
-// Going reports whether somebody still waits for what is computed. It is called often, and may let
-// others run meanwhile.
+// Going reports whether somebody still waits for the result. It is called often, and may let others
+// run.
 type Going func() bool
 
 // OddsError says why odds cannot be computed.
@@ -45,7 +42,7 @@ type OddsError struct{ Message string }
 
 func (e *OddsError) Error() string { return e.Message }
 
-// Standing is everything that the next draw from a pool depends on, at one moment.
+// Standing is all that the next draw from a pool depends on, at one moment.
 type Standing struct {
 	t       *rules.Tables
 	root    *rules.Pool
@@ -57,9 +54,9 @@ type Standing struct {
 	subject string
 }
 
-// Stand copies what a player's next request for count draws from a pool depends on; the player "" is
-// one who was never seen. It returns nil if the catalog has no such pool. The caller holds the realm's
-// lock, for a time in proportion to the entries.
+// Stand copies what a player's next request for count draws from a pool depends on. The player "" is
+// one who was never seen. Stand returns nil if the catalog has no such pool. The caller holds the
+// realm's lock, for a time in proportion to the entries.
 func Stand(r *rules.Rules, pool, player string, count int, now int64) (*Standing, error) {
 	pt := r.Tables().PoolByID[pool]
 	if pt == nil {
@@ -74,9 +71,9 @@ func Stand(r *rules.Rules, pool, player string, count int, now int64) (*Standing
 	return s, nil
 }
 
-// Newcomer returns the standing of a player who was never seen, in a catalog that need not be in force.
-// left says what is left of stocks, and refilled how often boxes were filled. No list of codes is used
-// up, budgets are full, and no moment has come.
+// Newcomer returns the standing of a player who was never seen, in a catalog that need not be in
+// force. left says what is left of stocks, and refilled how often boxes were filled. All lists have
+// codes, budgets are full, and no moment has come.
 func Newcomer(t *rules.Tables, pt *rules.Pool, left func(pt *rules.Pool, entry uint32) uint64, refilled func(*rules.Pool) uint64) (*Standing, error) {
 	s, err := newStanding(t, pt)
 	if err != nil {
@@ -86,7 +83,7 @@ func Newcomer(t *rules.Tables, pt *rules.Pool, left func(pt *rules.Pool, entry u
 	return s, nil
 }
 
-// unseen is what chance depends on for a player who was never seen.
+// unseen has the facts of a player who was never seen.
 type unseen struct {
 	rules.Facts // nobody asks for the rest
 	t           *rules.Tables
@@ -110,8 +107,8 @@ func (n *unseen) Balance(item uint32) uint64 {
 }
 
 func newStanding(t *rules.Tables, root *rules.Pool) (*Standing, error) {
-	s := &Standing{t: t, root: root, count: 1, facts: map[fact]uint64{}, pending: map[*rules.Moments]rules.Pending{}}
-	s.pools = Reach(t, root)
+	s := &Standing{t: t, root: root, pools: Reach(t, root), count: 1,
+		facts: map[fact]uint64{}, pending: map[*rules.Moments]rules.Pending{}}
 	entries := 0
 	for _, pt := range s.pools {
 		if entries += len(pt.Order); entries > MaxOutcomes {
@@ -171,14 +168,14 @@ func (s *Standing) copyFacts(from rules.Facts) {
 	}
 }
 
-// Odds computes the odds. It fails with an *OddsError if that takes too much work, or if nobody waits
+// Odds computes the odds. It fails with an *OddsError if they take too much work, or if nobody waits
 // any more.
 func (s *Standing) Odds(going Going) (view.Odds, error) {
 	budget := MaxWork
 	return s.OddsWithin(&budget, going)
 }
 
-// OddsWithin is Odds with no more work than a budget, which it reduces.
+// OddsWithin is Odds within a budget of work, which it reduces.
 func (s *Standing) OddsWithin(budget *int, going Going) (view.Odds, error) {
 	given := min(*budget, MaxWork)
 	w := newWays(s, given, going)
@@ -223,8 +220,7 @@ func (s *Standing) OddsWithin(budget *int, going Going) (view.Odds, error) {
 	return o, w.err()
 }
 
-// Text writes a fraction as a decimal number with so many significant digits, without trailing
-// zeros.
+// Text writes a fraction as a decimal number with this many significant digits, without trailing zeros.
 func Text(r *big.Rat, digits int) string {
 	if r.Sign() == 0 {
 		return "0"

@@ -10,16 +10,16 @@ import (
 	"github.com/kuji-dev/kuji/view"
 )
 
-// picks is how likely each pick takes what.
+// picks says how likely each pick takes what.
 type picks struct {
 	scheme
-	weights []uint64 // of the pool that is picked from: see chances
+	weights []uint64 // scratch memory of chances
 	due     uint32   // the group of a guarantee that one draw from the root must hit, or 0
 }
 
-// chances returns how likely the next pick takes each entry of a pool, in catalog order. due is
-// the group of a guarantee that must be hit, or 0, and picked the entries that this draw must not take
-// again. In mode each they are the chances of one roll, each entry by itself.
+// chances returns how likely the next pick takes each entry of a pool, in catalog order. due is the
+// group of a guarantee that must be hit, or 0. picked are the entries that this draw must not take
+// again. In mode each, the chances are those of one roll for each entry.
 func (w *picks) chances(at facts, pt *rules.Pool, due uint32, picked []uint32) []*big.Rat {
 	all := make([]*big.Rat, len(pt.Order))
 	if pt.Config.Mode == catalog.ModeEach {
@@ -79,25 +79,14 @@ func (w *picks) weigh(at facts, pt *rules.Pool, picked []uint32, ask bool, weigh
 	return total
 }
 
-// sums returns the sums of a pool's classes.
 func (w *picks) sums(at facts, pt *rules.Pool, picked []uint32) []uint64 {
 	sums := make([]uint64, len(pt.Classes))
 	w.weigh(at, pt, picked, true, make([]uint64, len(pt.Order)), sums)
 	return sums
 }
 
-// findDue returns the group of the guarantee that the draw, a request by itself, must hit: see
-// [Pool.Due].
-func (w *picks) findDue() uint32 {
-	pt := w.s.root
-	if len(pt.Must) == 0 {
-		return 0
-	}
-	return pt.DueAlone(w.sums(nil, pt, nil))
-}
-
-// dueIn returns the group that each pick from a calm pool must hit, or 0. Pools with guarantees have
-// one roll, and those below the root keep none.
+// dueIn returns the group that each pick from a calm pool must hit, or 0. Guarantees hold only in the
+// root. A pool with guarantees has one roll.
 func (w *picks) dueIn(i int) uint32 {
 	if i == 0 {
 		return w.due
@@ -105,8 +94,8 @@ func (w *picks) dueIn(i int) uint32 {
 	return 0
 }
 
-// dueNow returns the group that a pick must hit, or 0, and how often the set of draws at hand has hit
-// the groups of the guarantees.
+// dueNow returns the group that a pick must hit, or 0, and how often the current set of draws has hit
+// each guarantee.
 func (w *picks) dueNow(at facts, t *todo) (due uint32, hits [catalog.MaxTracks]uint64) {
 	if !w.promised(t.pool) {
 		return w.dueIn(t.pool), hits
@@ -119,7 +108,7 @@ func (w *picks) dueNow(at facts, t *todo) (due uint32, hits [catalog.MaxTracks]u
 	return due, hits
 }
 
-// kept counts the guarantees whose groups a pick has hit.
+// kept counts the guarantees that a pick has hit.
 func (w *picks) kept(at facts, t *todo, groups uint32, hits [catalog.MaxTracks]uint64) facts {
 	if !w.promised(t.pool) {
 		return at
@@ -131,8 +120,7 @@ func (w *picks) kept(at facts, t *todo, groups uint32, hits [catalog.MaxTracks]u
 	return at
 }
 
-// decided returns, for each class, the chance of one unit of its entries' weights: see
-// [Pool.Divide].
+// decided returns, for each class, the chance of one unit of weight: see [rules.Pool.Divide].
 func (w *picks) decided(at facts, pt *rules.Pool, due uint32, sums []uint64, total uint64) []*big.Rat {
 	rates := make([]*big.Rat, len(sums))
 	for i := range rates {
@@ -156,8 +144,8 @@ func (w *picks) decided(at facts, pt *rules.Pool, due uint32, sums []uint64, tot
 	return rates
 }
 
-// moments fills in the chances of the entries of a pool that a moment makes certain, and returns how
-// likely there is no such entry: see [rules.Pool.Takes].
+// moments fills in the chances of entries that a moment makes certain, and returns how likely there
+// is no such entry: see [rules.Pool.Takes].
 func (w *picks) moments(at facts, pt *rules.Pool, due uint32, all []*big.Rat) (none *big.Rat) {
 	none = w.one
 	f := w.on(at, nil)
@@ -177,7 +165,7 @@ func (w *picks) moments(at facts, pt *rules.Pool, due uint32, all []*big.Rat) (n
 	return none
 }
 
-// binomial returns how likely exactly n of the moments that are still to be decided have come.
+// binomial returns how likely exactly n of the open moments have come.
 func (w *picks) binomial(p rules.Pending, n uint64) *big.Rat {
 	if n > p.Open {
 		return new(big.Rat)
@@ -198,8 +186,8 @@ func (w *picks) binomial(p rules.Pending, n uint64) *big.Rat {
 	return new(big.Rat).SetFrac(ways, whole.Exp(whole, all, nil))
 }
 
-// settle divides a way by how many moments have come, where that matters to later picks. All that
-// one draw cannot take anyway come to the same.
+// settle divides a way by how many moments have come. More than most make no difference: one draw
+// cannot take them.
 func (w *picks) settle(y way, m *rules.Moments, most uint64, emit func(way)) {
 	p, due, rest := w.s.pending[m], w.value(y.facts, dueOf(m)), w.one
 	now := w.set(y.facts, openOf(m), 0)
@@ -215,7 +203,7 @@ func (w *picks) settle(y way, m *rules.Moments, most uint64, emit func(way)) {
 	}
 }
 
-// track says where the player stands in a track, and what is certain if nothing else changes.
+// track says where the player stands in a track, and what is certain if all else stays as it is.
 func (w *picks) track(pool, i int) view.TrackOdds {
 	pt := w.s.pools[pool]
 	t, c := &pt.Tracks[i], pt.Config.Tracks
@@ -230,7 +218,9 @@ func (w *picks) track(pool, i int) view.TrackOdds {
 		due = pt.DueAlone(sums)
 	}
 	var unless []string
-	out.CertainIn, unless = rules.Place{Pool: pt, Index: i}.CertainIn(out.Draws, due, sums, func(entry uint32) bool { return pt.There(w.on(nil, nil), entry) }, func(track int) string { return c[track].Name })
+	out.CertainIn, unless = rules.Place{Pool: pt, Index: i}.CertainIn(out.Draws, due, sums,
+		func(entry uint32) bool { return pt.There(w.on(nil, nil), entry) },
+		func(track int) string { return c[track].Name })
 	out.Unless = strings.Join(unless, ", ")
 	return out
 }

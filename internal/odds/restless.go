@@ -8,24 +8,21 @@ import (
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
-// What a draw can change and then ask for: the facts that the ways of a [ways] keep, and the pools
-// that are restless because of them.
-
-// scheme is what a draw can at most do.
+// scheme is what a draw can at most do: which facts it can change and then ask for, so that ways keep
+// them, and which pools are restless because of that. Slices are by index in Standing.pools.
 type scheme struct {
 	work
 	s        *Standing
-	at       map[uint32]int    // by pool number: index in Standing.pools, as in the slices below
+	at       map[uint32]int    // by pool number: the index
 	most     [][]uint64        // how often a draw from one pool can pick from another
-	uses     map[fact]uint64   // how much the draw can at most take from budgets and lists of codes
-	opened   [][]*rules.Budget // that what a pool gives can come from: see opens
-	keeps    map[fact]uint64   // the facts that ways keep, each with the value from which on it makes no difference
+	uses     map[fact]uint64   // the most that the draw can take from budgets and lists of codes
+	opened   [][]*rules.Budget // those that what a pool gives can come from: see opens
+	keeps    map[fact]uint64   // the facts that ways keep; from this value on, higher ones make no difference
 	restless []bool
 	calm     []bool // neither the pool nor one below it is restless
-	empties  []bool // boxes of which the draw can take the last ticket, where that matters
+	empties  []bool // boxes whose last ticket the draw can take, where that matters
 }
 
-// find finds out what a draw can do.
 func (w *scheme) find(s *Standing) {
 	n := len(s.pools)
 	w.s, w.at, w.uses, w.keeps = s, map[uint32]int{}, map[fact]uint64{}, map[fact]uint64{}
@@ -50,7 +47,7 @@ func (w *scheme) find(s *Standing) {
 }
 
 // countPicks counts how often a draw from a pool can at most pick from it and from those below. one is
-// space for as many numbers as there are pools.
+// scratch memory: a number for each pool.
 func (w *scheme) countPicks(i int, one []uint64) {
 	pt := w.s.pools[i]
 	w.most[i] = make([]uint64, len(w.s.pools))
@@ -77,7 +74,7 @@ func (w *scheme) countPicks(i int, one []uint64) {
 			}
 		}
 	}
-	count(pt.Last.Inner) // added to what the last ticket itself gives
+	count(pt.Last.Inner) // in addition to what the ticket itself gives
 	for below, n := range one {
 		w.most[i][below] = (w.most[i][below] + n) * uint64(pt.Config.Rolls.Max)
 	}
@@ -87,9 +84,8 @@ func (w *scheme) countPicks(i int, one []uint64) {
 // visits returns how often a draw can at most pick from a pool.
 func (w *scheme) visits(i int) uint64 { return w.most[0][i] }
 
-// findRestless finds the facts that a draw can change and then ask for, and the pools that do.
+// findRestless finds the facts that a draw can change and then ask for, and the pools in question.
 func (w *scheme) findRestless() {
-	restless := w.restless
 	type asker struct {
 		pool int
 		most uint64
@@ -99,7 +95,7 @@ func (w *scheme) findRestless() {
 		w.keeps[hitsFact|fact(k)] = w.s.root.Must[k].AtLeast
 	}
 	for i, pt := range w.s.pools {
-		restless[i] = w.empties[i] || w.promised(i) || pt.Config.Rolls.Distinct && pt.Config.Rolls.Max > 1
+		w.restless[i] = w.empties[i] || w.promised(i) || pt.Config.Rolls.Distinct && pt.Config.Rolls.Max > 1
 		w.asks(i, func(f fact, most uint64) { askers[f] = append(askers[f], asker{i, most}) })
 	}
 	for i := range w.s.pools {
@@ -111,14 +107,13 @@ func (w *scheme) findRestless() {
 			for _, a := range askers[f] {
 				if w.empties[a.pool] || w.before(i, a.pool, f) { // a box asks again after its ticket was taken
 					w.keeps[f] = max(w.keeps[f], a.most)
-					restless[i], restless[a.pool] = true, true
+					w.restless[i], w.restless[a.pool] = true, true
 				}
 			}
 		}
 	}
 }
 
-// findCalm finds the pools that neither are restless nor lead to one that is.
 func (w *scheme) findCalm() {
 	for i := len(w.s.pools) - 1; i >= 0; i-- {
 		w.calm[i] = !w.restless[i]
@@ -128,8 +123,7 @@ func (w *scheme) findCalm() {
 	}
 }
 
-// opens returns, for each pool, the budgets that what it gives can come from, but for those of its own
-// entries.
+// opens returns, for each pool, the budgets that what it gives can come from, without its own.
 func (w *scheme) opens() [][]*rules.Budget {
 	all := make([][]*rules.Budget, len(w.s.pools))
 	lead := func(inner []rules.Inner, open []*rules.Budget) {
@@ -168,7 +162,7 @@ func opensOf(e *rules.Entry, open []*rules.Budget) []*rules.Budget {
 
 // countUses counts how much a draw can at most take from each budget and each list of codes.
 func (w *scheme) countUses() {
-	const most = 1 << 60 // below it sums are exact
+	const most = 1 << 60 // sums below it are exact
 	for i, pt := range w.s.pools {
 		once, facts := map[fact]uint64{}, []fact(nil) // of one pick, or one roll of mode each
 		visits := w.visits(i)
@@ -208,13 +202,13 @@ func (w *scheme) before(a, b int, f fact) bool {
 	if w.visits(a) > 1 || w.visits(b) > 1 {
 		return true
 	}
-	if a == b { // one roll of mode each goes through all entries, but asks each for its stock only once
+	if a == b { // a roll of mode each goes through all entries, but asks each for its stock only once
 		return w.s.pools[a].Config.Mode == catalog.ModeEach && f >= codesFact
 	}
 	return w.most[b][a] == 0 // else b comes first, once
 }
 
-// asking takes a fact that picks ask for. From the value most on it makes no difference.
+// asking takes a fact that picks ask for. Values above most make no difference.
 type asking func(f fact, most uint64)
 
 // asks finds the facts that picks from a pool ask for.
@@ -241,7 +235,7 @@ func (w *scheme) asks(i int, ask asking) {
 	w.asksBelow(pt, ask)
 }
 
-// questions finds the facts about the player that decide what an entry weighs.
+// questions finds the facts about the player that an entry's weight depends on.
 func questions(e *rules.Entry, ask asking) {
 	for _, st := range e.When.Holds {
 		ask(balanceFact|fact(st.Item), st.Quantity)
@@ -261,7 +255,7 @@ func questions(e *rules.Entry, ask asking) {
 	}
 }
 
-// asksBelow finds the facts that decide whether there is something left in the pools below.
+// asksBelow finds the facts that decide whether something is left in the pools below.
 func (w *scheme) asksBelow(pt *rules.Pool, ask asking) {
 	for k := range pt.Branches {
 		target := pt.Branches[k].Target
@@ -279,7 +273,7 @@ func (w *scheme) asksBelow(pt *rules.Pool, ask asking) {
 	}
 }
 
-// asksStock asks for an entry's stock, if the draw can use it up, or if each ticket counts.
+// asksStock asks for an entry's stock if the draw can use it up, or if each ticket counts.
 func (w *scheme) asksStock(i int, entry uint32, tickets bool, ask asking) {
 	pt := w.s.pools[i]
 	if e := &pt.Entries[entry]; e.Limited && e.Most > 0 {
@@ -358,7 +352,7 @@ func (w *scheme) changes(i int) (all []fact) {
 	return all
 }
 
-// canEmpty reports whether the draw can take the last ticket of a box, and something follows.
+// canEmpty reports whether the draw can take the last ticket of a box and something follows.
 func (w *scheme) canEmpty(i int) bool {
 	pt, tickets := w.s.pools[i], uint64(0)
 	if len(pt.Last.Items) == 0 && len(pt.Last.Inner) == 0 && pt.RefillsLeft(w.on(nil, nil)) == 0 {
@@ -366,7 +360,7 @@ func (w *scheme) canEmpty(i int) bool {
 	}
 	for k := range pt.Branches {
 		if target := pt.Branches[k].Target; target != nil && !target.Endless {
-			return true // a box is empty, too, if its tickets lead to nothing
+			return true // a box whose tickets lead to nothing is empty too
 		}
 	}
 	for _, num := range pt.Order {
@@ -375,7 +369,6 @@ func (w *scheme) canEmpty(i int) bool {
 	return tickets <= w.visits(i)
 }
 
-// fills reports whether the draw can fill a box.
 func (w *scheme) fills(i int) bool {
 	return w.empties[i] && w.s.pools[i].RefillsLeft(w.on(nil, nil)) > 0
 }

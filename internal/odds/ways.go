@@ -10,28 +10,27 @@ import (
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
-// ways follow one draw, or the draws of one request, through all that can happen. Each way has its
-// chance, what is still to be done, and the facts that have changed on it. In each step every way does
-// the next thing, and ways that are the same by now are joined.
+// ways follow the draws of one request through all that can happen. Each way has its chance, what is
+// still to be done, and the facts that have changed on it. In each step every way does the next thing,
+// and ways that have become the same are joined.
 //
-// Ways keep only facts that a draw can change and then ask for. A pool that deals with such facts is
-// restless. A draw from a pool that leads to no restless one changes nothing for the rest of the
-// way: it is only counted, and spread divides it among the entries below.
+// Ways keep only facts that a draw can change and then ask for. The pools that deal with them are
+// restless. A draw from a calm pool changes nothing for the rest of the way: it is only counted, and
+// spread divides it among the entries below.
 type ways struct {
 	picks
 	drawn   []*big.Rat   // how often calm pools are drawn from, on average
 	taken   [][]*big.Rat // how often entries are taken, on average; by index in the catalog
 	base    [][]*big.Rat // the chances of a calm pool's entries
 	emptied []*big.Rat   // how often boxes give their last ticket, on average
-	hits    []*big.Rat   // that a draw from a calm pool takes the entry that follow looks for
+	hits    []*big.Rat   // the chances that a draw from a calm pool takes the sought entry
 	ends    *joined      // where the ways end; nil: nobody asks
 }
 
-// way is one way that a draw can go.
 type way struct {
 	chance *big.Rat
 	facts  facts
-	todo   []todo // the last one comes first
+	todo   []todo // a stack
 }
 
 // todo is something that is still to be done on a way.
@@ -39,11 +38,11 @@ type todo struct {
 	what   byte
 	pool   int             // index in Standing.pools
 	n      uint64          // how many draws, picks or rolls are left
-	left   uint64          // how many draws of the request are left, with the one that picks
-	next   int             // the next entry that is rolled for, or the next draws of a reward
+	left   uint64          // how many draws of the request are left, this one included
+	next   int             // the next entry to roll for, or the next draws of a reward
 	entry  uint32          // whose reward it is
 	picked []uint32        // the entries that picks must not take again, ascending
-	open   []*rules.Budget // that what is given comes from, of those that ways keep
+	open   []*rules.Budget // what is given comes from these, of those that ways keep
 }
 
 const (
@@ -54,10 +53,9 @@ const (
 	toEmpty             // what follows if a ticket was the last of its box
 )
 
-// lastTicket stands for an entry: the reward is that for the last ticket of the box.
+// lastTicket in place of an entry means the reward for the last ticket of the box.
 const lastTicket = math.MaxUint32
 
-// sought is an entry that ways look for.
 type sought struct {
 	pool  int
 	entry uint32
@@ -72,19 +70,21 @@ func newWays(s *Standing, budget int, going Going) *ways {
 		w.taken[i] = slices.Repeat([]*big.Rat{w.zero}, len(pt.Order))
 	}
 	w.find(s)
-	w.due = w.findDue()
+	if len(s.root.Must) > 0 {
+		w.due = s.root.DueAlone(w.sums(nil, s.root, nil)) // for a request of one draw
+	}
 	return w
 }
 
-// follow follows a draw from the root. Without a sought entry it counts what is taken from restless
-// pools and how often calm ones are drawn from. With one it drops the ways that take it, and
-// returns how likely the others are.
+// follow follows the draws from the root. Without a sought entry it counts what is taken from restless
+// pools, and how often calm ones are drawn from. With one, it drops the ways that take it and returns
+// how likely the others are.
 func (w *ways) follow(look *sought) (missed *big.Rat) {
 	ways := []way{{chance: big.NewRat(1, 1), todo: []todo{{what: toDraw, n: w.s.count}}}}
 	missed = new(big.Rat)
 	for len(ways) > 0 && w.budget > 0 {
 		next := joined{known: make(map[string]int, len(ways))}
-		for i := 0; i < len(ways) && w.budget > 0; i++ { // one step can make many thousand ways
+		for i := 0; i < len(ways) && w.budget > 0; i++ { // one step can make thousands of ways
 			w.step(&ways[i], look, func(one way) {
 				w.budget -= one.work()
 				if len(one.todo) > 0 {
@@ -102,28 +102,27 @@ func (w *ways) follow(look *sought) (missed *big.Rat) {
 	return missed
 }
 
-// joined is ways of which those that are the same are one.
+// joined is ways without two that are the same.
 type joined struct {
 	all   []way
 	known map[string]int // by key: index in all
 	key   []byte
 }
 
-// add adds a way, and returns which it is.
+// add adds a way, and returns its index.
 func (j *joined) add(w *work, one way) int {
 	j.key = one.key(j.key[:0])
 	at, ok := j.known[string(j.key)]
-	if !ok {
-		at = len(j.all)
-		j.known[string(j.key)] = at
-		j.all = append(j.all, one)
-	} else {
+	if ok {
 		j.all[at].chance = w.add(j.all[at].chance, one.chance)
+		return at
 	}
-	return at
+	j.known[string(j.key)] = len(j.all)
+	j.all = append(j.all, one)
+	return len(j.all) - 1
 }
 
-// work is what keeping a way takes, in the unit of the budget.
+// work is what keeping a way takes from the budget.
 func (y *way) work() int {
 	n := 16 + 4*len(y.facts) + 8*len(y.todo)
 	for i := range y.todo {
@@ -154,7 +153,7 @@ func (y *way) key(b []byte) []byte {
 	return b
 }
 
-// step does the next thing of a way, and emits all that can come of it.
+// step does the next thing on a way, and emits all that can come of it.
 func (w *ways) step(y *way, look *sought, emit func(way)) {
 	t := y.todo[len(y.todo)-1]
 	rest := way{y.chance, y.facts, slices.Clip(y.todo[:len(y.todo)-1])}
@@ -187,7 +186,7 @@ func (y way) with(t todo) way {
 	return y
 }
 
-// between divides a way among the numbers of a range, each as likely as any other.
+// between divides a way among the numbers of a range, all equally likely.
 func (w *ways) between(y way, low, high uint64, f func(way, uint64)) {
 	if low != high {
 		y.chance = w.mul(y.chance, new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).SetUint64(high-low+1)))
@@ -261,7 +260,7 @@ func (w *ways) stepPick(rest way, t todo, look *sought, emit func(way)) {
 	}
 }
 
-// stepRoll rolls for the next entry of a drop table that can drop.
+// stepRoll rolls for the next entry of a drop table that has a chance.
 func (w *ways) stepRoll(rest way, t todo, look *sought, emit func(way)) {
 	pt := w.s.pools[t.pool]
 	for ; t.n > 0; t.n-- {
@@ -283,7 +282,7 @@ func (w *ways) stepRoll(rest way, t todo, look *sought, emit func(way)) {
 	emit(rest)
 }
 
-// take takes an entry, by its index in the catalog, and then gives what is in it.
+// take takes an entry, by its index in the catalog, and gives its reward.
 func (w *ways) take(y way, t *todo, i int, look *sought, emit func(way)) {
 	pool, pt, open := t.pool, w.s.pools[t.pool], t.open
 	num := pt.Order[i]
@@ -313,8 +312,8 @@ func (w *ways) take(y way, t *todo, i int, look *sought, emit func(way)) {
 	w.give(y, e.Items, open, emit)
 }
 
-// stepEmpty does what follows if a box is empty, as the rules do. Nothing that the last
-// ticket gives can ask for the box, so it can be filled first.
+// stepEmpty does what the rules do if a box is empty. Nothing that the last ticket gives can ask for
+// the box, so it can be filled first.
 func (w *ways) stepEmpty(rest way, t todo, look *sought, emit func(way)) {
 	pool, pt := t.pool, w.s.pools[t.pool]
 	if pt.Alive(w.on(rest.facts, nil)) {
@@ -353,7 +352,7 @@ func (w *ways) give(y way, items []rules.Quantity, open []*rules.Budget, emit fu
 			}
 			return at
 		}
-		need := uint64(0) // from which quantity on it makes no difference
+		need := uint64(0) // a higher quantity makes no difference
 		for _, f := range given {
 			if most, kept := w.keeps[f]; kept {
 				need = max(need, most-min(most, w.value(y.facts, f)))
@@ -381,7 +380,7 @@ func (w *ways) give(y way, items []rules.Quantity, open []*rules.Budget, emit fu
 	emit(y)
 }
 
-// spread divides the draws from calm pools among their entries and the pools below.
+// spread divides the draws from calm pools among their entries and the pools below them.
 func (w *ways) spread() {
 	if w.calm[0] {
 		w.drawn[0] = new(big.Rat).SetUint64(w.s.count)
@@ -471,7 +470,6 @@ func (w *ways) hit(i int, look *sought) *big.Rat {
 	return w.hits[i]
 }
 
-// mean returns the mean of a range.
 func mean(low, high uint64) *big.Rat {
 	return new(big.Rat).SetFrac(new(big.Int).SetUint64(low+high), big.NewInt(2))
 }

@@ -5,24 +5,23 @@ import (
 	"math/big"
 )
 
-// work is what computing may take, and has taken.
+// work is how much work is left.
 type work struct {
-	budget int
-	going  Going
-	asked  int // what the budget was when going was asked
-	// one and zero are the chances of what is certain and of what cannot be. As of all chances, nobody
-	// changes their values.
-	one, zero *big.Rat
+	budget    int
+	going     Going
+	asked     int      // the budget when going was last asked
+	one, zero *big.Rat // no chance is ever changed in place, nor are these
 }
 
-// smallWork is what a result takes in addition to its words: memory, and keeping what it belongs to.
+// smallWork is what a result takes in addition to its words: memory, and keeping it.
 const smallWork = 24
 
 func (w *work) err() error {
 	if w.budget > 0 {
 		return nil
 	}
-	return &OddsError{fmt.Sprintf("a draw from the pool can go in too many different ways: its odds take more than %d multiplications and are not computed", MaxWork)}
+	return &OddsError{fmt.Sprintf("a draw from the pool can go in too many different ways: "+
+		"its odds take more than %d multiplications and are not computed", MaxWork)}
 }
 
 func (w *work) not(x *big.Rat) *big.Rat { return w.add(big.NewRat(1, 1), new(big.Rat).Neg(x)) }
@@ -41,7 +40,7 @@ func (w *work) power(x *big.Rat, low, high uint64) *big.Rat {
 	return w.mul(sum, new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).SetUint64(high-low+1)))
 }
 
-// add, mul and fraction account for their work: about that of bringing the result to lowest terms.
+// add, mul and fraction pay for their work, most of which is to bring the result to lowest terms.
 func (w *work) add(x, y *big.Rat) *big.Rat {
 	switch {
 	case x.Sign() == 0:

@@ -8,16 +8,17 @@ import (
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
-// notice is what deserves a second look in a catalog as a whole.
+// notice is something in a catalog that deserves a second look.
 type notice struct{ id, warning string }
 
 // noticesOf looks over a catalog. left says what is left of stocks.
 func noticesOf(t *rules.Tables, now int64, left func(pt *rules.Pool, entry uint32) uint64) []notice {
-	l := looker{t: t, now: now, left: left, gives: map[uint32]bool{}, named: map[uint32]bool{}, chance: map[uint32]bool{}, sure: map[uint32]bool{}}
-	l.open = make([]bool, len(t.PoolByNum))
-	l.entered = make([]bool, len(t.PoolByNum))
-	for i := len(t.BottomUp) - 1; i >= 0; i-- {
-		l.enter(t.BottomUp[i])
+	l := looker{
+		t: t, now: now, left: left, open: make([]bool, len(t.PoolByNum)), entered: make([]bool, len(t.PoolByNum)),
+		gives: map[uint32]bool{}, named: map[uint32]bool{}, chance: map[uint32]bool{}, sure: map[uint32]bool{},
+	}
+	for _, pt := range slices.Backward(t.BottomUp) {
+		l.enter(pt)
 	}
 	for _, st := range t.Start {
 		l.gives[st.Item], l.sure[st.Item] = true, true
@@ -50,7 +51,7 @@ type looker struct {
 
 func (l *looker) add(id, warning string) { l.all = append(l.all, notice{id, warning}) }
 
-// enter notes what can be reached through a pool. All pools that lead to it were entered before.
+// enter notes what can be reached through a pool. Call it first for all pools that lead to this one.
 func (l *looker) enter(pt *rules.Pool) {
 	c := pt.Config
 	if !c.Internal && (c.EndsAt == 0 || c.EndsAt > l.now) {
@@ -64,7 +65,7 @@ func (l *looker) enter(pt *rules.Pool) {
 	l.reward(&pt.Last, l.open[pt.Num])
 }
 
-// reward notes what a reward gives; can: whether it can be given.
+// reward notes what a reward gives. can says whether it can be given.
 func (l *looker) reward(w *rules.Reward, can bool) {
 	for i := range w.Items {
 		item := w.Items[i].Item
@@ -80,7 +81,6 @@ func (l *looker) reward(w *rules.Reward, can bool) {
 	}
 }
 
-// pool looks at one pool.
 func (l *looker) pool(pt *rules.Pool) {
 	c := pt.Config
 	switch {
@@ -123,8 +123,8 @@ func (l *looker) complete(pool, what string, set []catalog.Stack) {
 	}
 }
 
-// findChances finds the items that are given by chance and for a price, and those that can be had otherwise:
-// free, or in every draw of a pool with a price.
+// findChances finds the items that are given by chance and for a price, and those that can be had in
+// another way: free, or with every draw from a pool with a price.
 func (l *looker) findChances() {
 	always := make([][]uint32, len(l.t.PoolByNum)) // by pool: the items that every draw gives, ascending
 	for _, pt := range l.t.BottomUp {
@@ -143,14 +143,12 @@ func (l *looker) findChances() {
 	}
 }
 
-// alwaysOf returns the items that every draw from a pool gives, ascending; below has those of the pools that
-// it leads to.
-func alwaysOf(pt *rules.Pool, below [][]uint32) []uint32 {
-	var all []uint32
-	first := true
+// alwaysOf returns the items that every draw from a pool gives, ascending. below has those of the
+// pools that it leads to.
+func alwaysOf(pt *rules.Pool, below [][]uint32) (all []uint32) {
+	first, each := true, pt.Config.Mode == catalog.ModeEach
 	for _, num := range pt.Order {
 		e := &pt.Entries[num]
-		each := pt.Config.Mode == catalog.ModeEach
 		if e.Most == 0 || each && e.Weight < 100*pt.Config.WeightScale {
 			continue
 		}

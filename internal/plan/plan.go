@@ -26,15 +26,15 @@ const (
 	ChangeEntryChanged view.ChangeKind = "entry_changed"
 	ChangeEntryRemoved view.ChangeKind = "entry_removed"
 	ChangeRealm        view.ChangeKind = "realm_changed" // starting grants, idempotency window, name
-	ChangeNotice       view.ChangeKind = "notice"        // nothing changes, but the catalog deserves a second look
+	ChangeNotice       view.ChangeKind = "notice"        // no change: something deserves a second look
 )
 
-// Planner makes a plan concurrently with commands, but not with another catalog. It reads what commands
-// change at some moment after NewPlanner.
+// Planner makes a plan, concurrently with commands but not with another catalog. What commands change
+// is read at some moment after NewPlanner.
 type Planner struct {
 	state    PlanState
 	t        *rules.Tables
-	supplies []string // by item number: what players hold; empty: nobody holds any
+	supplies []string // by item number: what players hold; empty: nothing
 	now      int64    // the time stamp that applying the catalog would get
 	players  uint32
 	young    int // how many remembered request ids the new window would still cover
@@ -42,7 +42,7 @@ type Planner struct {
 	refilled map[string]uint64 // by pool: how often its box was filled
 }
 
-// PlanState is everything that a plan reads of a realm.
+// PlanState is all that a plan reads of a realm.
 type PlanState interface {
 	rules.State
 	Supply(item uint32) (text string, any bool)
@@ -50,10 +50,13 @@ type PlanState interface {
 	ReadStock(pool uint32, entries []uint32, version uint64, f func(i int, left, drawn uint64, limited bool)) (last uint64, ok bool)
 }
 
-// NewPlanner begins a plan of a catalog over t, applied at the time stamp now. The caller holds the realm's
-// lock meanwhile: it takes time in proportion to the number of items and pools.
+// NewPlanner begins a plan of a catalog over t, applied at the time stamp now. The caller holds the
+// realm's lock, for a time in proportion to the number of items and pools.
 func NewPlanner(state PlanState, t *rules.Tables, c *catalog.Catalog, now int64) *Planner {
-	p := &Planner{state: state, t: t, now: now, players: state.Players(), supplies: make([]string, state.Items()), pools: map[string]*counts{}, refilled: map[string]uint64{}}
+	p := &Planner{
+		state: state, t: t, now: now, players: state.Players(), supplies: make([]string, state.Items()),
+		pools: map[string]*counts{}, refilled: map[string]uint64{},
+	}
 	for i := range p.supplies {
 		if text, any := state.Supply(uint32(i)); any {
 			p.supplies[i] = text
@@ -73,14 +76,13 @@ func NewPlanner(state PlanState, t *rules.Tables, c *catalog.Catalog, now int64)
 	return p
 }
 
-// counts is how many were drawn from a pool over all catalogs, and how many are left.
+// counts is what was drawn from a pool over all catalogs, and what is left.
 type counts struct {
 	known       bool
 	num         uint32
 	drawn, left []uint64 // by entry number
 }
 
-// counts reads a pool's counts, once.
 func (s *Planner) counts(id string) *counts {
 	if c := s.pools[id]; c != nil {
 		return c
@@ -99,7 +101,6 @@ func (s *Planner) counts(id string) *counts {
 	return c
 }
 
-// total returns how many were drawn from the pool.
 func (c *counts) total() (sum uint64) {
 	for _, d := range c.drawn {
 		sum += d
@@ -107,8 +108,8 @@ func (c *counts) total() (sum uint64) {
 	return sum
 }
 
-// Plan says what applying c would change, or refuses it with a *ConflictError. It leaves out odds if nobody
-// waits for it any more.
+// Plan says what applying c would change, or refuses it with a *ConflictError. It leaves out the odds
+// if nobody waits for it any more.
 func (s *Planner) Plan(c *catalog.Catalog, going odds.Going) (view.Plan, error) {
 	prepared, err := rules.Prepare(s.state, s.t, c, nil, 0)
 	if err != nil {
@@ -125,7 +126,7 @@ func (s *Planner) Plan(c *catalog.Catalog, going odds.Going) (view.Plan, error) 
 	return p.Plan, nil
 }
 
-// planNotices adds what deserves a second look in the new catalog, and does not stand in the one in force.
+// planNotices adds the notices of the new catalog that the one in force does not have.
 func (s *Planner) planNotices(p *draft, t *rules.Tables) {
 	known := map[notice]bool{}
 	if s.t.Catalog != nil {
@@ -140,14 +141,14 @@ func (s *Planner) planNotices(p *draft, t *rules.Tables) {
 	}
 }
 
-// draft is a plan that is being made.
+// draft is a plan in the making.
 type draft struct {
 	view.Plan
 	settings int            // how many there are in all Changes
-	lines    map[string]int // by pool: index in Changes of what changes in its settings
+	lines    map[string]int // by pool: index in Changes of the change of its settings
 }
 
-// maxPlanSettings is the most settings that a plan lists. Later changes have only their text.
+// maxPlanSettings is the most settings that a plan lists. The changes after that have only their text.
 const maxPlanSettings = 200_000
 
 func (p *draft) add(c view.Change) {
@@ -214,7 +215,6 @@ func (s *Planner) planRealm(p *draft, c *catalog.Catalog) {
 	}
 }
 
-// realmChange is the change of a setting of the realm.
 func realmChange(name, before, after, format string, args ...any) view.Change {
 	return view.Change{Kind: ChangeRealm, ID: name, Text: fmt.Sprintf(format, args...), Settings: []view.Setting{{Name: name, Before: before, After: after}}}
 }
@@ -226,7 +226,6 @@ func guessesText(g catalog.Guesses) string {
 	return fmt.Sprintf("%d, %s", g.Count, g.Per.String())
 }
 
-// stacksText writes items with quantities.
 func stacksText(all []catalog.Stack) string {
 	var parts []string
 	for _, st := range all {
@@ -235,7 +234,6 @@ func stacksText(all []catalog.Stack) string {
 	return strings.Join(parts, ", ")
 }
 
-// planZone describes a change of the time zone.
 func planZone(old, z *catalog.Zone) view.Change {
 	was, now := cmp.Or(old.Name, "UTC"), cmp.Or(z.Name, "UTC")
 	ch := realmChange("zone", was, now, "zone: %s instead of %s, for days and weeks of limits, free draws, budgets and guesses", now, was)
@@ -247,7 +245,6 @@ func planZone(old, z *catalog.Zone) view.Change {
 	return ch
 }
 
-// planWindow describes a change of the idempotency window.
 func (s *Planner) planWindow(old, w catalog.Idempotency) view.Change {
 	ch := realmChange("idempotency", windowText(old), windowText(w),
 		"idempotency window: room for %d ids of the last %v, that is %s new ids a second, instead of %d of the last %v", w.Count, w.Age, rate(w), old.Count, old.Age)
@@ -270,7 +267,6 @@ func (s *Planner) planWindow(old, w catalog.Idempotency) view.Change {
 	return ch
 }
 
-// windowText writes an idempotency window as catalogs do.
 func windowText(w catalog.Idempotency) string {
 	text := fmt.Sprintf("count: %d, age: %v", w.Count, w.Age)
 	if w.IDs == catalog.IDsTimeOrdered {
@@ -279,7 +275,7 @@ func windowText(w catalog.Idempotency) string {
 	return text
 }
 
-// rate returns how many new ids per second fit a window in the long run.
+// rate returns how many new ids a second a window has room for in the long run.
 func rate(w catalog.Idempotency) string {
 	millis := uint64(w.Count) * 1_000_000 / uint64(w.Age.Milliseconds())
 	if millis >= 10_000 {

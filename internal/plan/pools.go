@@ -14,7 +14,6 @@ import (
 	"github.com/kuji-dev/kuji/view"
 )
 
-// planPools describes the changes of pools and their entries.
 func (s *Planner) planPools(p *draft, t *rules.Tables, going odds.Going) {
 	var touched rules.NumSet
 	for i := range t.Catalog.Pools {
@@ -62,7 +61,6 @@ func (s *Planner) planPool(p *draft, pt *rules.Pool) bool {
 	return len(p.Changes) > before
 }
 
-// differences returns the settings that differ.
 func differences(before, after []catalog.Setting) (all []view.Setting) {
 	value := func(in []catalog.Setting, key string) string {
 		for _, s := range in {
@@ -103,8 +101,8 @@ func settingsText(all []view.Setting) string {
 	return strings.Join(parts, ", ")
 }
 
-// warnings says what deserves a second look in a pool's settings: counters that begin again, and numbers
-// that move far.
+// warnings says what deserves a second look in a pool's settings: counters that begin again, and
+// numbers that move far.
 func warnings(old *rules.Pool, st *counts, c *catalog.Pool) string {
 	var all []string
 	warn := func(what []string, format string) {
@@ -129,7 +127,7 @@ func warnings(old *rules.Pool, st *counts, c *catalog.Pool) string {
 	return strings.Join(all, "; ")
 }
 
-// newLimits returns the limits over a time that the pool in force has no limit over.
+// newLimits returns the limits over a time over which the pool in force has none.
 func newLimits(old *rules.Pool, c *catalog.Pool) (what []string) {
 	for _, l := range c.Limits {
 		if !slices.ContainsFunc(old.Limits, func(o rules.Limit) bool { return o.Per == l.Per && o.Window == l.Window }) {
@@ -139,7 +137,7 @@ func newLimits(old *rules.Pool, c *catalog.Pool) (what []string) {
 	return what
 }
 
-// lostTracks returns the tracks whose counters the new pool does not have, by the names that clients know.
+// lostTracks returns the tracks whose counters the new pool does not have, by their shown names.
 func lostTracks(old *rules.Pool, c *catalog.Pool) (what []string) {
 	for i := range old.Config.Tracks {
 		was := &old.Config.Tracks[i]
@@ -151,7 +149,7 @@ func lostTracks(old *rules.Pool, c *catalog.Pool) (what []string) {
 	return what
 }
 
-// newBudgets returns the items that both pools have a budget of, but not the same one.
+// newBudgets returns the items of which both pools have a budget, but not the same one.
 func newBudgets(old *rules.Pool, c *catalog.Pool) (what []string) {
 	items, names := map[string]bool{}, map[string]bool{}
 	for i := range old.Config.Budgets {
@@ -185,7 +183,7 @@ func perText(p catalog.Per) string {
 	return "per " + p.String()
 }
 
-// removeEntries describes the entries of a pool that the new catalog does not keep.
+// removeEntries describes the entries of a pool that the new catalog drops.
 func (p *draft) removeEntries(pool *rules.Pool, st *counts, now *rules.Pool) {
 	for i, num := range pool.Order {
 		e := &pool.Entries[num]
@@ -258,7 +256,7 @@ func leftAfter(st catalog.Stock, drawn uint64) uint64 { return st.Count - min(st
 // maxPlanWork bounds the work for all pools whose odds a plan compares: see odds.MaxWork.
 const maxPlanWork = 4 * odds.MaxWork
 
-// planOdds compares what pools give a player who was never seen. touched are the pools that change.
+// planOdds compares what pools give a player who was never seen. touched are those that change.
 func (s *Planner) planOdds(p *draft, t *rules.Tables, touched rules.NumSet, going odds.Going) {
 	if s.t.Catalog == nil {
 		return
@@ -303,15 +301,14 @@ func leadTo(t *rules.Tables, some rules.NumSet) rules.NumSet {
 	return all
 }
 
-// refilledOf returns how often a box was filled.
 func (s *Planner) refilledOf(pt *rules.Pool) uint64 { return s.refilled[pt.Config.ID] }
 
-// leftNow returns what is left of an entry with the stock of the catalog in force.
+// leftNow returns what is left of an entry with the stock in force.
 func (s *Planner) leftNow(pt *rules.Pool, entry uint32) uint64 {
 	return s.counts(pt.Config.ID).left[entry]
 }
 
-// leftThen returns what is left of an entry with the stock of the new catalog.
+// leftThen returns what is left of an entry with the new stock.
 func (s *Planner) leftThen(pt *rules.Pool, entry uint32) uint64 {
 	drawn := uint64(0)
 	if st := s.counts(pt.Config.ID); int(entry) < len(st.drawn) {
@@ -320,7 +317,8 @@ func (s *Planner) leftThen(pt *rules.Pool, entry uint32) uint64 {
 	return leftAfter(pt.Entries[entry].Config.Stock, drawn)
 }
 
-// compareOdds returns what differs, and a warning of odds, or else averages, that moved more than threefold.
+// compareOdds returns what differs, and a warning of odds, or else averages, that move more than
+// threefold.
 func compareOdds(before, now *view.Odds) (changed []view.Setting, warning string) {
 	changed, moved := compare(before.Outcomes, now.Outcomes, percent,
 		func(e *view.OutcomeOdds) (string, *big.Rat) { return e.Pool + "/" + e.Entry, e.Chance })
@@ -341,7 +339,7 @@ func compareOdds(before, now *view.Odds) (changed []view.Setting, warning string
 	return append(changed, averages...), warning
 }
 
-// compare returns which figures differ, and which of them moved more than threefold.
+// compare returns which figures differ, and which of them move more than threefold.
 func compare[T any](before, now []T, text func(*big.Rat) string, figure func(*T) (name string, value *big.Rat)) (changed []view.Setting, moved []string) {
 	was := map[string]*big.Rat{}
 	for i := range before {
@@ -371,7 +369,6 @@ func compare[T any](before, now []T, text func(*big.Rat) string, figure func(*T)
 	return changed, moved
 }
 
-// few lists the first three of some.
 func few(all []string) string {
 	if len(all) > 3 {
 		all = append(all[:3], fmt.Sprintf("%d more", len(all)-3))
@@ -379,9 +376,9 @@ func few(all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// jumps reports whether a number moves more than threefold, up or down. Odds do if a digit or the point of a
-// weight slips: with a share of w, ten times the weight moves its odds by 10/(1+9w) and all others by
-// 1+9w, and one of the two is at least the root of ten, 3.16.
+// jumps reports whether a number moves more than threefold, up or down. Odds do if a weight gets a
+// digit too many: with a share of w, ten times the weight moves its odds by 10/(1+9w) and all others
+// by 1+9w, and one of the two is at least the root of ten, 3.16.
 func jumps(before, now *big.Rat) bool {
 	low, high := before, now
 	if low.Cmp(high) > 0 {
@@ -390,7 +387,7 @@ func jumps(before, now *big.Rat) bool {
 	return before.Sign() > 0 && new(big.Rat).Mul(low, big.NewRat(3, 1)).Cmp(high) < 0
 }
 
-// movedPrices returns the prices that move more than threefold, by their places among the alternatives.
+// movedPrices returns the prices that move more than threefold. It compares alternatives by place.
 func movedPrices(old, c *catalog.Pool) (moved []string) {
 	for i := range min(len(old.Price), len(c.Price)) {
 		for _, st := range c.Price[i] {
@@ -407,7 +404,8 @@ func movedPrices(old, c *catalog.Pool) (moved []string) {
 	return moved
 }
 
-// movedPity returns the numbers of pity that move more than threefold: one draw's odds do not show them.
+// movedPity returns the numbers of pity that move more than threefold. The odds of one draw do not show
+// them.
 func movedPity(old, c *catalog.Pool) (moved []string) {
 	compare := func(what string, before, now *big.Rat) {
 		if jumps(before, now) && now.Sign() > 0 {
@@ -440,7 +438,7 @@ func movedPity(old, c *catalog.Pool) (moved []string) {
 
 func percent(x *big.Rat) string { return odds.Text(new(big.Rat).Mul(x, big.NewRat(100, 1)), 6) + "%" }
 
-// addSettings adds to what a plan says of a pool.
+// addSettings adds settings to the change of a pool.
 func (p *draft) addSettings(pool string, changed []view.Setting, warning string) {
 	i, ok := p.lines[pool]
 	if !ok {

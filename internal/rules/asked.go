@@ -48,8 +48,8 @@ type Numbered interface {
 }
 
 // CommandOf returns the command of an event. The event must be that of a request; it may have been
-// applied or not. The command's strings are copies. For a group that failed, failed is the index
-// of the member that did.
+// applied or not. The command's strings are copies. If a group failed, failed is the index of the
+// member that did.
 func CommandOf(state Numbered, ev *store.Event) (cmd Command, failed int, err error) {
 	a := asked{Reader: store.NewReader(ev.Asked), state: state, status: Status(ev.Status)}
 	var e store.Effect
@@ -80,12 +80,11 @@ func (a *asked) arguments(c *Command) {
 	a.Fail("kind %d is not a request", c.Kind)
 }
 
-// text reads a text of at most limit bytes.
 func (a *asked) text(what string, limit uint64) string {
 	return string(a.Bytes(what, a.Uint(what, limit)))
 }
 
-// name reads the number of a pool or an item and returns its id.
+// name reads the number of a pool or an item, and returns its id.
 func (a *asked) name(what string, idOf func(num uint32) string) string {
 	id := idOf(uint32(a.Uint(what, math.MaxUint32)))
 	if id == "" {
@@ -94,7 +93,7 @@ func (a *asked) name(what string, idOf func(num uint32) string) string {
 	return id
 }
 
-// player returns the id of a player, whom the event itself may add.
+// player returns the id of a player. The event itself may add the player.
 func (a *asked) player(r store.Ref) string {
 	n := a.state.Players()
 	switch {
@@ -115,12 +114,12 @@ func Same(state State, cmd *Command, ev *store.Event) (bool, error) {
 	return err == nil && cmd.equal(&was), err
 }
 
-// sameCode reports whether a sum is one of the command's code.
-func (c *Command) sameCode(sum CodeSum) bool { return c.Code == sum || slices.Contains(c.Others, sum) }
-
+// equal reports whether o, read from an event, asks for what c asks for.
 func (c *Command) equal(o *Command) bool {
 	k := c.Kind.of()
-	return c.Kind == o.Kind && c.ID == o.ID && c.Player == o.Player && c.To == o.To && c.Pool == o.Pool && c.Count == o.Count && c.Pay == o.Pay && c.sameCode(o.Code) &&
-		slices.Equal(c.Items, o.Items) && sameNote(c.Note, o.Note) && (k == nil || k.same(c, o)) &&
+	return c.Kind == o.Kind && c.ID == o.ID && c.Player == o.Player && c.To == o.To &&
+		c.Pool == o.Pool && c.Count == o.Count && c.Pay == o.Pay &&
+		(c.Code == o.Code || slices.Contains(c.Others, o.Code)) &&
+		slices.Equal(c.Items, o.Items) && c.Note.asks() == o.Note.asks() && (k == nil || k.same(c, o)) &&
 		slices.EqualFunc(c.Members, o.Members, func(a, b Command) bool { return a.equal(&b) })
 }

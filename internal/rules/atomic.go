@@ -6,10 +6,8 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// An atomic group happens whole or not at all. Its members are checked in order. If none fails, their
-// effects are written and the outcomes of their draws chosen.
-
-// atomicKind is an atomic group.
+// atomicKind is an atomic group: it happens whole or not at all. Its members are checked in order. If
+// none fails, their effects are written and the outcomes of their draws chosen.
 type atomicKind struct{ noted }
 
 func (atomicKind) alone() string { return "an atomic group cannot contain another" }

@@ -2,14 +2,12 @@ package rules
 
 import "github.com/kuji-dev/kuji/internal/store"
 
-// A raffle is a box of tickets. The player who takes the last ticket also gets the pool's last reward,
-// as part of the same outcome. Then the box is filled again, if the pool still has a refill: every
-// ticket is put back, and the next draw, even of the same request, is from a full box.
-
-// box is a pool of mode raffle as a box of tickets.
+// box is a pool of mode raffle: a box of tickets. The player who takes the last ticket also gets the
+// pool's last reward, in the same outcome. If the pool has a refill left, all tickets are then put
+// back: the next draw, even in the same request, is from a full box.
 type box struct {
-	Last    Reward // for the player who takes the last ticket
-	boxful  uint64 // the tickets of a full box
+	Last    Reward
+	boxful  uint64 // the tickets in a full box
 	Refills uint32 // number of the realm's counter of refills, if there can be any
 }
 
@@ -22,8 +20,8 @@ func (r *effects) setTally(counter uint32, v uint64) {
 	r.w.More(store.Tally, uint64(counter), v)
 }
 
-// RefillsLeft returns how often a pool's box can still be filled. A catalog can have lowered the
-// limit below what was filled.
+// RefillsLeft returns how often a pool's box can still be filled. A catalog can lower the limit below
+// what was filled.
 func (pt *Pool) RefillsLeft(f Facts) uint64 {
 	n := uint64(pt.Config.Refill)
 	if n == 0 {
@@ -32,16 +30,8 @@ func (pt *Pool) RefillsLeft(f Facts) uint64 {
 	return n - min(n, f.Refilled(pt))
 }
 
-// moreBoxes returns how many tickets a pool's refills will still bring.
-func (r *stocks) moreBoxes(pt *Pool) uint64 {
-	return pt.RefillsLeft(&r.Sight) * pt.boxful // below 2^53: see catalog
-}
-
-// boxEmptied does what follows when the last ticket was just taken.
+// boxEmptied gives the last reward and fills the box again.
 func (r *drawing) boxEmptied(pt *Pool) {
-	if r.pools[pt.Num].live > 0 {
-		return
-	}
 	r.give(&pt.Last)
 	if pt.RefillsLeft(&r.Sight) == 0 {
 		return

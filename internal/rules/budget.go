@@ -7,20 +7,20 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// A budget bounds what the picks from a pool give of an item within an hour, a day, a week or ever.
-// It holds where an entry is picked in a pool that declares it: an entry that could give more than
-// is left, through pools below too, weighs nothing. What it gives is spent, and no more. While it
-// gives, nothing else is picked from the pool, so what it could give is still there.
+// A budget bounds what the picks from a pool give of an item in an hour, a day, a week or in all. An
+// entry of the pool that could give more than is left, here or through pools below, weighs nothing.
+// Only what the entry really gives is spent. Until it has given all, nothing else is picked from the
+// pool, so what it could give is still there.
 //
-// A budget has two counters of the realm: what was spent, and the steady time when something last was
-// (see store.State.Back). As limits do, it goes on where the clock is set back, and counts until the
-// hour, day or week of that time is over in the zone in force.
+// A budget has two counters of the realm: what was spent, and the steady time of the last spending
+// (see store.State.Back). The spending counts until the hour, day or week of that time is over in the
+// zone in force. As with limits, setting the clock back changes nothing.
 
 const budgetWidth = 2
 
 // Budget is one item of a catalog.Budget. Pools that share it have the same one.
 type Budget struct {
-	Counter uint32 // what was spent; the next one: when something last was
+	Counter uint32 // what was spent; the next counter has the time of the last spending
 	Per     catalog.Per
 	Item    uint32
 	Limit   uint64
@@ -32,8 +32,7 @@ type Cost struct {
 	Most uint64
 }
 
-// BudgetName returns the name of a budget's counters. Ids have no slash in them, so none of a pool
-// begins with one.
+// BudgetName returns the name of a budget's counters: see [TrackName].
 func BudgetName(pool string, b *catalog.Budget, item string) string {
 	if b.Share != "" {
 		return "/budget/" + b.Share + "/" + b.Per.String() + "/" + item
@@ -41,8 +40,8 @@ func BudgetName(pool string, b *catalog.Budget, item string) string {
 	return pool + "/budget/" + b.Per.String() + "/" + item
 }
 
-// setCosts notes what the entries of a pool can take from its budgets. The pools below have their
-// gains already.
+// setCosts notes what the entries of a pool can take from its budgets. The gains of pools below are
+// already known.
 func (pt *Pool) setCosts() {
 	if len(pt.Budgets) == 0 {
 		return
@@ -52,7 +51,7 @@ func (pt *Pool) setCosts() {
 		e := &pt.Entries[num]
 		gains = e.gains(gains[:0])
 		for _, b := range pt.Budgets {
-			if i := slices.IndexFunc(gains, func(st Stack) bool { return st.Item == b.Item }); i >= 0 {
+			if i := indexOf(gains, b.Item); i >= 0 {
 				e.Costs = append(e.Costs, Cost{b, gains[i].Quantity})
 				e.Conditional = true
 			}
@@ -60,11 +59,10 @@ func (pt *Pool) setCosts() {
 	}
 }
 
-// Left returns what is left of a budget if so much was spent. A catalog can have lowered the limit
-// below that.
+// Left returns what is left of a budget. A catalog can lower the limit below what was spent.
 func (b *Budget) Left(spent uint64) uint64 { return b.Limit - min(b.Limit, spent) }
 
-// openBudgets makes what an entry gives come from the budgets of its pool, from each once.
+// openBudgets opens the budgets that what an entry gives comes from, each once.
 func (r *drawing) openBudgets(e *Entry) {
 	for _, c := range e.Costs {
 		if !slices.Contains(r.open, c.Budget) {
@@ -73,7 +71,7 @@ func (r *drawing) openBudgets(e *Entry) {
 	}
 }
 
-// spendBudgets takes what is given of an item from the budgets that are open.
+// spendBudgets takes a quantity of an item from the open budgets.
 func (r *drawing) spendBudgets(item uint32, quantity uint64) {
 	for _, b := range r.open {
 		if b.Item != item {
@@ -87,7 +85,6 @@ func (r *drawing) spendBudgets(item uint32, quantity uint64) {
 	}
 }
 
-// writeBudgets writes what the current draw has spent.
 func (r *drawing) writeBudgets() {
 	for _, b := range r.spentOf {
 		r.w.More(store.Tally, uint64(b.Counter), r.tally(b.Counter))

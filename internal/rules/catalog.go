@@ -10,13 +10,13 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// A catalog is put in force in two steps. Prepare takes time in proportion to the catalog, and
-// runs concurrently with requests: names and their numbers change only when a catalog is put in
-// force. It numbers new items, pools, entries and limits, compiles the tables and encodes the
-// event: the new names, the stocks that change, and the catalog itself. The second step runs under
-// the realm's lock. It applies the event and calls [Rules.Reset].
+// A catalog is put in force in two steps. Prepare numbers what is new, compiles the tables and
+// encodes the event: the new names, the stocks that change, and the catalog itself. It takes time in
+// proportion to the catalog. Requests go on meanwhile, because names and numbers change only when a
+// catalog is put in force. The second step, under the realm's lock, applies the event and calls
+// [Rules.Reset].
 
-// ConflictError says why a catalog, well formed by itself, does not fit the realm's state.
+// ConflictError says why a well-formed catalog does not fit the realm's state.
 type ConflictError struct {
 	Subject string // the item or pool
 	Message string
@@ -24,7 +24,7 @@ type ConflictError struct {
 
 func (e *ConflictError) Error() string { return e.Subject + ": " + e.Message }
 
-// Prepared is a catalog that is ready to be put in force.
+// Prepared is a catalog ready to be put in force.
 type Prepared struct {
 	Tables    *Tables
 	Event     []byte // nil: the catalog is already in force
@@ -32,8 +32,8 @@ type Prepared struct {
 }
 
 // Prepare gets a catalog ready to be put in force over t, or refuses it with a *ConflictError. It
-// may run concurrently with commands, but not with another catalog. The note may be nil. The first
-// catalog of a new realm also says at which format level it begins; 0: at the one that it has.
+// may run concurrently with commands, but not with another catalog. note may be nil. begin is the
+// format level at which a new realm begins with its first catalog; 0: the one it has.
 func Prepare(state Names, t *Tables, c *catalog.Catalog, note *Note, begin format.Level) (*Prepared, error) {
 	canonical := c.AppendCanonical(nil)
 	hash := sha256.Sum256(canonical)
@@ -42,9 +42,6 @@ func Prepare(state Names, t *Tables, c *catalog.Catalog, note *Note, begin forma
 	}
 	c, err := catalog.Decode(canonical) // what a reader of the log will decode
 	if err != nil {
-		return nil, err
-	}
-	if err := checkKinds(state, c); err != nil {
 		return nil, err
 	}
 	var w store.Writer
@@ -69,18 +66,17 @@ func Prepare(state Names, t *Tables, c *catalog.Catalog, note *Note, begin forma
 }
 
 // Load returns the tables of the catalog in force.
-func Load(state Names, c store.InForce) (*Tables, error) {
+func Load(state Names, c store.InForce) (t *Tables, err error) {
 	if c.Version == 0 {
 		return NoTables(), nil
-	}
-	decoded, err := catalog.Decode(c.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("catalog version %d: %w", c.Version, err)
 	}
 	var w store.Writer
 	w.Begin(uint8(KindCatalog), "")
 	before := len(w.Buf)
-	t, err := newTables(&w, state, decoded, decoded.Hash(), c.Version)
+	decoded, err := catalog.Decode(c.Bytes)
+	if err == nil {
+		t, err = newTables(&w, state, decoded, decoded.Hash(), c.Version)
+	}
 	if err == nil && len(w.Buf) > before {
 		err = fmt.Errorf("it has names or stocks that the state lacks")
 	}
@@ -90,7 +86,7 @@ func Load(state Names, c store.InForce) (*Tables, error) {
 	return t, nil
 }
 
-// newTables compiles a checked catalog. It numbers everything that the catalog names, and writes the new
+// newTables compiles a checked catalog: it numbers all that the catalog names, and writes the new
 // names and the stocks that change.
 func newTables(w *store.Writer, state Names, c *catalog.Catalog, hash [32]byte, version uint64) (*Tables, error) {
 	t := &Tables{
@@ -102,8 +98,8 @@ func newTables(w *store.Writer, state Names, c *catalog.Catalog, hash [32]byte, 
 		starting: starting{waiting: noCounter},
 	}
 	d := definer{w: w, state: state, t: t, nextPool: uint32(state.Pools()), nextCounter: state.NextCounter(), fresh: map[string]uint32{}, budgets: map[uint32]*Budget{}}
-	if items := d.items(c); items > store.MaxItems {
-		return nil, tooMany("items", items, store.MaxItems)
+	if err := d.items(c); err != nil {
+		return nil, err
 	}
 	for i := range c.Pools {
 		if err := d.pool(&c.Pools[i]); err != nil {
@@ -111,7 +107,7 @@ func newTables(w *store.Writer, state Names, c *catalog.Catalog, hash [32]byte, 
 		}
 	}
 	if g := c.Guesses; g.Per != 0 {
-		t.guesses = Limit{Counter: d.counters(guessesName(g.Per), 1), Per: g.Per, Draws: g.Count}
+		t.guesses = Limit{Counter: d.counters("/guesses/"+g.Per.String(), 1), Per: g.Per, Draws: g.Count}
 	}
 	if _, named := state.CounterNum(startName); named || len(c.Start) > 0 {
 		t.waiting = d.counters(startName, 1)
@@ -156,24 +152,31 @@ type definer struct {
 	budgets     map[uint32]*Budget // by counter
 }
 
-// items numbers items. It returns how many the realm will have.
-func (d *definer) items(c *catalog.Catalog) int {
-	next := uint32(d.state.Items())
+// items numbers items. It refuses to change the kind of one.
+func (d *definer) items(c *catalog.Catalog) error {
+	next := d.state.Items()
 	for i := range c.Items {
-		num, ok := d.state.ItemNum(c.Items[i].ID)
-		if !ok {
-			num = next
+		it := &c.Items[i]
+		num, known := d.state.ItemNum(it.ID)
+		if known && d.state.ItemKind(num) != uint8(it.Kind) {
+			return &ConflictError{Subject: "item " + it.ID, Message: "its kind cannot change between item and currency: use another id for the new one"}
+		}
+		if !known {
+			num = uint32(next)
 			next++
 			d.w.More(store.Item)
-			d.w.Buf = append(d.w.Buf, byte(c.Items[i].Kind))
-			d.w.Text(c.Items[i].ID)
+			d.w.Buf = append(d.w.Buf, byte(it.Kind))
+			d.w.Text(it.ID)
 		}
 		if short := int(num) + 1 - len(d.t.ItemAt); short > 0 {
 			d.t.ItemAt = append(d.t.ItemAt, make([]uint32, short)...)
 		}
-		d.t.ItemNum[c.Items[i].ID], d.t.ItemAt[num] = num, uint32(i)
+		d.t.ItemNum[it.ID], d.t.ItemAt[num] = num, uint32(i)
 	}
-	return int(next)
+	if next > store.MaxItems {
+		return tooMany("items", next, store.MaxItems)
+	}
+	return nil
 }
 
 // pool numbers a pool, its entries and all that it counts.
@@ -183,12 +186,14 @@ func (d *definer) pool(p *catalog.Pool) error {
 	if err := d.entries(pt); err != nil {
 		return err
 	}
-	for _, l := range p.Limits {
-		counter := d.counters(counterName(p.ID, &l))
-		pt.Limits = append(pt.Limits, Limit{Counter: counter, Per: l.Per, Window: l.Window, Draws: l.Draws})
+	for _, c := range p.Limits {
+		l := Limit{Per: c.Per, Window: c.Window, Draws: c.Draws}
+		l.Counter = d.counters(counterName(p.ID+"/draws", &l), l.width())
+		pt.Limits = append(pt.Limits, l)
 	}
 	if p.Free.Per != 0 {
-		pt.Free = &Limit{Counter: d.counters(freeName(p.ID, p.Free), 1), Per: p.Free.Per, Draws: p.Free.Draws}
+		pt.Free = &Limit{Per: p.Free.Per, Draws: p.Free.Draws}
+		pt.Free.Counter = d.counters(counterName(p.ID+"/free", pt.Free), 1)
 	}
 	if p.Refill > 0 {
 		pt.Refills = d.counters(RefillName(p.ID), 1)
@@ -205,15 +210,12 @@ func (d *definer) pool(p *catalog.Pool) error {
 	}
 	for i := range p.Entries {
 		if e := &p.Entries[i]; e.Moments.Count > 0 {
-			pt.Moments = append(pt.Moments, newMoments(p, e, pt.Order[i], d.counters(momentsName(p.ID, e.ID), momentsWidth), d.t.Zone))
+			counter := d.counters(p.ID+"/moments/"+e.ID, momentsWidth)
+			pt.Moments = append(pt.Moments, newMoments(p, e, pt.Order[i], counter, d.t.Zone))
 		}
 	}
-	var tracks []uint32
-	for i := range p.Tracks {
-		tracks = append(tracks, d.counters(TrackName(p.ID, &p.Tracks[i]), 1))
-	}
-	pt.setTracks(tracks)
-	d.t.nameTracks(pt, tracks)
+	d.tracks(pt)
+	d.t.nameTracks(pt)
 	return nil
 }
 
@@ -270,7 +272,7 @@ func (d *definer) entries(pt *Pool) error {
 	return nil
 }
 
-// lists numbers the lists of codes that rewards give codes of, and those whose codes pay for draws.
+// lists numbers the lists of codes: those that rewards give, and those that pay for draws.
 func (d *definer) lists(c *catalog.Catalog) {
 	add := func(list string) {
 		if _, ok := d.t.ListNum[list]; ok {
@@ -296,7 +298,7 @@ func (d *definer) lists(c *catalog.Catalog) {
 	}
 }
 
-// counters returns the number of the first of width counters. It names them if they are new.
+// counters returns the number of the first of width counters, and names them if they are new.
 func (d *definer) counters(name string, width uint32) uint32 {
 	if first, ok := d.state.CounterNum(name); ok {
 		return first
@@ -327,20 +329,9 @@ func (d *definer) tallies() int {
 	return n
 }
 
-// ofRealm reports whether the counters with a name are the realm's own: those of a budget, of moments
-// or of refills. Ids have no slash in them.
+// ofRealm reports whether the counters with this name are the realm's own: those of a budget, of
+// moments or of refills.
 func ofRealm(name string) bool {
 	_, what, _ := strings.Cut(name, "/")
 	return what == "refills" || strings.HasPrefix(what, "budget/") || strings.HasPrefix(what, "moments/")
-}
-
-// checkKinds refuses a catalog that changes the kind of a known item.
-func checkKinds(state Names, c *catalog.Catalog) error {
-	for i := range c.Items {
-		it := &c.Items[i]
-		if num, known := state.ItemNum(it.ID); known && state.ItemKind(num) != uint8(it.Kind) {
-			return &ConflictError{Subject: "item " + it.ID, Message: "its kind cannot change between item and currency: use another id for the new one"}
-		}
-	}
-	return nil
 }

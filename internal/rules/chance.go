@@ -1,11 +1,11 @@
 package rules
 
-// Facts are what chance depends on, of a realm and of one player. Draws have them from the state and
-// from what the command at hand has done: see [Sight]. Odds have them on each way that a draw can go.
-// So what a rule says about chance stands once, and both ask it.
+// Facts are what chance depends on, of a realm and of one player. Draws take them from the state and
+// from what the command has done so far: see [Sight]. Odds take them from each way that a draw can
+// go. So each rule about chance is written once, for both.
 type Facts interface {
 	Left(p *Pool, entry uint32) uint64          // of the stock; more than 0 if that is unlimited
-	Picked(p *Pool, entry uint32) bool          // a draw without repetition has taken it and is not over
+	Picked(p *Pool, entry uint32) bool          // the current draw, without repetition, has taken it
 	Live(p *Pool) bool                          // something can be drawn from the pool: see [Pool.Alive]
 	Refilled(p *Pool) uint64                    // how often the box was filled again
 	CodesLeft(list uint32) uint64               // of a list
@@ -15,8 +15,8 @@ type Facts interface {
 	Counter(counter uint32) uint64              // of the player
 }
 
-// There reports whether an entry is there to be taken: its stock, its codes and the budgets of its
-// pool suffice.
+// There reports whether an entry can be taken: its stock, its codes and the budgets of its pool
+// suffice.
 func (p *Pool) There(f Facts, entry uint32) bool {
 	e := &p.Entries[entry]
 	if e.Limited && f.Left(p, entry) == 0 {
@@ -41,7 +41,7 @@ func (e *Entry) Afforded(f Facts) bool {
 }
 
 // Weigh returns what an entry weighs in the next pick from its pool; in mode each, its chance in the
-// next roll. Without ask, its condition is taken to hold.
+// next roll. If ask is false, its condition counts as met.
 func (p *Pool) Weigh(f Facts, entry uint32, ask bool) uint64 {
 	if !p.There(f, entry) || !p.single && f.Picked(p, entry) {
 		return 0
@@ -59,7 +59,7 @@ func (p *Pool) Weigh(f Facts, entry uint32, ask bool) uint64 {
 	return e.Weight
 }
 
-// Alive reports whether something can be drawn from a pool by every player.
+// Alive reports whether every player can draw something from a pool.
 func (p *Pool) Alive(f Facts) bool {
 	if p.Endless {
 		return true

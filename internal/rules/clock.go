@@ -1,13 +1,17 @@
 package rules
 
-import "github.com/kuji-dev/kuji/internal/store"
+import (
+	"cmp"
 
-// SetClock says that from here on time stamps follow a machine's clock that showed To. Somebody has
-// confirmed that this clock is right. If the stamps so far are ahead of it, they go back, by one
-// effect. If they are late, they go on from there.
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// SetClock makes time stamps follow a machine's clock that showed To and that somebody has confirmed
+// to be right. If the stamps so far are ahead of it, one effect sets them back. If they are late,
+// they continue from To.
 //
-// The event keeps what the log cannot tell otherwise: To, who confirmed it and why. It is the last
-// one of its batch, so that every batch has one time stamp.
+// The event keeps To, who confirmed it and why. It is the last one of its batch, so that every batch
+// has one time stamp.
 type SetClock struct {
 	To     int64  // Unix milliseconds, at most MaxTime
 	By     string // who, at most MaxClockText bytes; may be empty
@@ -30,23 +34,24 @@ func (c *SetClock) Check() *CommandError {
 
 // checkWho checks who does something to a realm, and why.
 func checkWho(by, reason string) *CommandError {
-	switch {
-	case len(by) > MaxClockText:
-		return malformed("by", "%d bytes long; at most %d are allowed", len(by), MaxClockText)
-	case len(reason) > MaxClockText:
-		return malformed("reason", "%d bytes long; at most %d are allowed", len(reason), MaxClockText)
-	}
-	return nil
+	return cmp.Or(checkLength("by", by, MaxClockText), checkLength("reason", reason, MaxClockText))
 }
 
-// readWho reads who did something to a realm, and why: the last of its arguments.
-func readWho(r *store.Reader) (by, reason string) {
-	by = string(r.Bytes("who asked", uint64(r.Byte("who asked"))))
-	reason = string(r.Bytes("the reason", uint64(r.Byte("the reason"))))
+// readWho reads the last arguments of an event, who did something to a realm and why. Then it checks
+// all that the event says.
+func readWho(r *store.Reader, by, reason *string, check func() *CommandError) error {
+	*by = string(r.Bytes("who asked", uint64(r.Byte("who asked"))))
+	*reason = string(r.Bytes("the reason", uint64(r.Byte("the reason"))))
 	if r.More() {
 		r.Fail("bytes after the arguments")
 	}
-	return by, reason
+	if err := r.Err(); err != nil {
+		return err
+	}
+	if bad := check(); bad != nil {
+		return bad
+	}
+	return nil
 }
 
 // Back returns how far the clock goes back for a batch with this time stamp, 0 if it does not.
@@ -71,17 +76,6 @@ func (c *SetClock) Write(w *store.Writer, now int64) {
 func SetClockOf(ev *store.Event) (c SetClock, err error) {
 	r := store.NewReader(ev.Asked)
 	c.To = int64(r.Uint("a time", MaxTime))
-	c.By, c.Reason = readWho(&r)
-	return c, errOr(r.Err(), c.Check)
-}
-
-// errOr returns an error, or else what a check finds.
-func errOr(err error, check func() *CommandError) error {
-	if err != nil {
-		return err
-	}
-	if bad := check(); bad != nil {
-		return bad
-	}
-	return nil
+	err = readWho(&r, &c.By, &c.Reason, c.Check)
+	return c, err
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// A reward can give the next code of a list. Lists grow by imports, which may come before or after
-// the catalog that gives their codes, and at any time. So an entry that gives a code is like one
-// with a condition: it is weighed at each pick, weighs nothing once one of its lists is used up, and
-// no draw relies on it to find stock. See inStock.
+// A reward can give the next code of a list. Lists grow by imports at any time, even before the
+// catalog that gives their codes. So an entry that gives a code is like one with a condition: it is
+// weighed at each pick, weighs nothing once one of its lists is used up, and no draw counts on its
+// stock: see inStock.
 
 // Bounds of one import.
 const (
@@ -27,10 +27,10 @@ type Codes interface {
 	RoomForCodes(list string) uint64
 }
 
-// Import writes the event that adds codes to a list: those that it does not have yet, each once, in
-// their order. It names the list if it is new. At most [store.MaxAlike] of a list may have the same
-// sum. If there is nothing to add, it writes nothing. It may run concurrently with commands, but
-// not with another import or a catalog.
+// Import writes the event that adds codes to a list: those that the list does not have yet, each
+// once, in their order; nothing if there are none. It names the list if it is new. At most
+// [store.MaxAlike] codes of a list may have the same sum. Import may run concurrently with commands,
+// but not with another import or a catalog.
 func Import(state Codes, list string, codes []string) (event []byte, added int, err error) {
 	num, known := state.CodeListNum(list)
 	fresh := make([]string, 0, len(codes))
@@ -76,8 +76,7 @@ func Import(state Codes, list string, codes []string) (event []byte, added int, 
 	return w.End(), len(fresh), nil
 }
 
-// ImportOf returns what an event of [Import] added. The list's name is empty unless the event names
-// it.
+// ImportOf returns what an event of [Import] added. name is empty unless the list was new.
 func ImportOf(ev *store.Event) (list uint32, name string, codes []string, err error) {
 	effects := ev.Changes()
 	for e := (store.Effect{}); effects.Next(&e); {

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kuji-dev/kuji/catalog"
 )
@@ -26,7 +27,7 @@ const (
 	KindSetLimit Kind = 13
 )
 
-// about returns a kind's name and what there is to say about it; nil: clients cannot ask for it.
+// about returns a kind's name and its methods; nil: clients cannot ask for it.
 func (k Kind) about() (name string, of kind) {
 	switch k {
 	case KindCatalog:
@@ -59,7 +60,6 @@ func (k Kind) about() (name string, of kind) {
 	return fmt.Sprintf("kind(%d)", uint8(k)), nil
 }
 
-// String returns the kind's name.
 func (k Kind) String() string {
 	name, _ := k.about()
 	return name
@@ -70,27 +70,25 @@ func (k Kind) of() kind {
 	return of
 }
 
-// kind is what there is to say about a kind of command. Each has a file of its own.
+// kind is a kind of command. Each has a file of its own.
 type kind interface {
 	note() bool    // it can have a note
 	alone() string // why an atomic group cannot have it as a member; empty: it can
-	// form returns what is malformed in a command besides its head, or nil.
+	// form returns what is malformed in a command, its head left aside, or nil.
 	form(c *Command) *CommandError
 	// unknown returns what a command names that the catalog in force does not have, or nil.
 	unknown(r *checks, c *Command) *CommandError
-	// check is the first half of a command, write its second. n draws of the command are written before.
+	// check is the first half of a command, write the second. n of its draws are written already.
 	check(r *checks, c *Command) failure
 	write(r *drawing, c *Command, n int)
 	// ask writes a command's arguments into its event, asked reads them.
 	ask(r *effects, c *Command, status Status)
 	asked(a *asked, c *Command)
-	// same reports whether two commands of one id ask for the same thing, apart from the fields that
-	// [Command.equal] compares.
+	// same compares the fields that [Command.equal] does not.
 	same(c, o *Command) bool
 }
 
-// plain is a kind of command that names nothing, can be in a group, has no note, and in whose way
-// nothing can stand.
+// plain is a kind of command that names nothing, can be in a group, has no note and cannot fail.
 type plain struct{}
 
 func (plain) note() bool                              { return false }
@@ -109,23 +107,20 @@ func (noted) note() bool { return true }
 
 // Limits of a command.
 const (
-	MaxID        = 64                   // request ids and player ids, bytes
-	MaxDrawCount = catalog.MaxDrawCount // draws in a Draw
-	MaxStacks    = catalog.MaxBundle    // items in a Grant, Consume or Transfer
-	MaxAtomic    = 100                  // members of an Atomic
-	// MaxAtomicDraws is the most draws in all members of an Atomic together.
-	MaxAtomicDraws = 2 * MaxDrawCount
+	MaxID          = 64                   // request ids and player ids, bytes
+	MaxDrawCount   = catalog.MaxDrawCount // draws in a Draw
+	MaxStacks      = catalog.MaxBundle    // items in a Grant, Consume or Transfer
+	MaxAtomic      = 100                  // members of an Atomic
+	MaxAtomicDraws = 2 * MaxDrawCount     // draws in all members of an Atomic
 	MaxQuantity    = catalog.MaxQuantity
 	MaxTrackName   = 2*catalog.MaxID + 1 // the name of a track: one that pools share, or pool/track
 	MaxBy          = 64                  // who sets a track, bytes
 	MaxReason      = 1 << 10             // why, bytes
 )
 
-// Command is a request in the form that the rules work on. Kind says which fields are used: Player,
-// Pool, Count and Pay of a Draw; Player, Code and Others of a Redeem; Player of a Register; Player and
-// Items of a Grant or Consume; Player (the giver), To and Items of a Transfer; Members of an
-// Atomic; Player and Set of a SetTrack; Player, Pool and Limit of a
-// SetLimit.
+// Command is a request in the form that the rules work on. An Atomic has Members, all others have a
+// Player; that of a Transfer is the giver. A Draw has Pool, Count and Pay; a Redeem Code and Others; a
+// Grant and a Consume Items; a Transfer To and Items; a SetTrack Set; a SetLimit Pool and Limit.
 type Command struct {
 	Kind    Kind
 	ID      string
@@ -139,8 +134,8 @@ type Command struct {
 	Set     *TrackSet
 	Limit   *LimitSet
 	Code    CodeSum
-	// Others are sums of the Code under other spellings: see [OtherSums]. One of them replaces Code if
-	// it finds a code and Code does not. What is read from an event has none.
+	// Others are sums of other spellings of the code: see [OtherSums]. One of them replaces Code if it
+	// finds a code and Code does not. A command read from an event has none.
 	Others []CodeSum
 	Note   *Note // of a kind that can have one; nil: none
 }
@@ -153,17 +148,23 @@ type CommandError struct {
 
 func (e *CommandError) Error() string { return e.Field + ": " + e.Message }
 
+//go:noinline // so that checks which call it are inlined
 func malformed(field, format string, args ...any) *CommandError {
 	return &CommandError{Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
+// checkLength refuses a text of more than most bytes.
+func checkLength(field, text string, most int) *CommandError {
+	if len(text) > most {
+		return malformed(field, "%d bytes long; at most %d are allowed", len(text), most)
+	}
+	return nil
+}
+
 // CheckHead checks what every kind of command has: the request id and the player.
 func (c *Command) CheckHead() *CommandError {
-	if len(c.ID) > MaxID {
-		return malformed("id", "%d bytes long; at most %d are allowed", len(c.ID), MaxID)
-	}
-	if c.Kind == KindAtomic {
-		return nil
+	if err := checkLength("id", c.ID, MaxID); err != nil || c.Kind == KindAtomic {
+		return err
 	}
 	return checkPlayer(c.playerField(), c.Player)
 }
@@ -176,8 +177,7 @@ func (c *Command) playerField() string {
 	return "player"
 }
 
-// Check reports what is malformed in c, or nil. It does not look at the state. Decide takes only
-// commands that have passed it.
+// Check reports what is malformed in c, whatever the state, or nil.
 func (c *Command) Check() *CommandError {
 	if err := c.CheckHead(); err != nil {
 		return err
@@ -195,20 +195,14 @@ func checkPlayer(field, id string) *CommandError {
 	if id == "" {
 		return malformed(field, "empty; want a player id of 1 to %d bytes", MaxID)
 	}
-	if len(id) > MaxID {
-		return malformed(field, "%d bytes long; at most %d are allowed", len(id), MaxID)
-	}
-	return nil
+	return checkLength(field, id, MaxID)
 }
 
 func checkPool(id string) *CommandError {
-	switch {
-	case id == "":
+	if id == "" {
 		return malformed("pool", "empty; want the id of a pool")
-	case len(id) > catalog.MaxID:
-		return malformed("pool", "%d bytes long; at most %d are allowed", len(id), catalog.MaxID)
 	}
-	return nil
+	return checkLength("pool", id, catalog.MaxID)
 }
 
 func checkStacks(items []catalog.Stack) *CommandError {
@@ -223,18 +217,16 @@ func checkStacks(items []catalog.Stack) *CommandError {
 			return malformed(fmt.Sprintf("items[%d].quantity", i), "%d; 1 to %d are allowed", it.Quantity, uint64(MaxQuantity))
 		}
 	}
-	for i := range items {
-		for j := range i { // at most 64 items: a map would be slower
-			if items[j].Item == items[i].Item {
-				return malformed(fmt.Sprintf("items[%d].item", i), "%q is already in items[%d]; name each item once", items[i].Item, j)
-			}
+	for i, it := range items { // at most 64 items: a map would be slower
+		if j := slices.IndexFunc(items[:i], func(o catalog.Stack) bool { return o.Item == it.Item }); j >= 0 {
+			return malformed(fmt.Sprintf("items[%d].item", i), "%q is already in items[%d]; name each item once", it.Item, j)
 		}
 	}
 	return nil
 }
 
-// Draws returns how many single draws the command asks for. A code says by itself what it pays for:
-// see [RedeemedOf].
+// Draws returns how many single draws the command asks for. For those that a code pays for, see
+// [RedeemedOf].
 func (c *Command) Draws() (n uint64) {
 	if c.Kind == KindDraw {
 		return uint64(c.Count)

@@ -2,11 +2,9 @@ package rules
 
 import "github.com/kuji-dev/kuji/catalog"
 
-// A condition is what must be true of a player: for a pool, who can draw; for an entry, whether it
-// is there for this player. An entry whose condition does not hold weighs nothing. No draw may rely
-// on it to find stock: see inStock.
-
-// Condition is a catalog.Condition by numbers.
+// Condition is what must be true of a player who draws from a pool, or takes an entry: a
+// catalog.Condition by numbers. An entry whose condition does not hold weighs nothing, and no draw
+// may count on its stock: see inStock.
 type Condition struct {
 	Holds  []Stack
 	Lacks  []uint32
@@ -20,7 +18,7 @@ type Reached struct {
 
 func (c *Condition) empty() bool { return len(c.Holds) == 0 && len(c.Lacks) == 0 && len(c.Tracks) == 0 }
 
-// condition compiles a condition of a pool, whose tracks are known, or of one of its entries.
+// condition compiles a condition of a pool or of one of its entries. The pool has its tracks.
 func (t *Tables) condition(pt *Pool, c *catalog.Condition) (out Condition) {
 	if c.Empty() {
 		return out
@@ -39,8 +37,8 @@ func (t *Tables) condition(pt *Pool, c *catalog.Condition) (out Condition) {
 	return out
 }
 
-// watch notes the items that an entry's condition and luck ask for: draws of one command must see
-// what earlier ones gave.
+// watch notes the items that an entry's condition and luck ask for: each draw of a command must see
+// what earlier draws gave.
 func (t *Tables) watch(e *Entry) {
 	for _, st := range e.When.Holds {
 		t.Watched.Add(st.Item)
@@ -53,15 +51,15 @@ func (t *Tables) watch(e *Entry) {
 	}
 }
 
-// Luck is a catalog.Luck by numbers: the weights of an entry by how many of an item the player
-// holds, or by what a track has counted.
+// Luck is a catalog.Luck by numbers: an entry's weights by how many of an item the player holds, or
+// by what a track has counted.
 type Luck struct {
-	Counts bool   // the track's counter, not an item
-	Item   uint32 // or the number of the counter
+	Counts bool   // by a track's counter
+	Item   uint32 // number of the item, or of the counter
 	Steps  []catalog.LuckStep
 }
 
-// Last returns the count from which on the last step holds.
+// Last returns the count at which the last step begins.
 func (l *Luck) Last() uint64 { return l.Steps[len(l.Steps)-1].From }
 
 func (t *Tables) luck(pt *Pool, l *catalog.Luck) Luck {
@@ -77,8 +75,7 @@ func (t *Tables) luck(pt *Pool, l *catalog.Luck) Luck {
 	return out
 }
 
-// weightFor returns what an entry in stock weighs for a player. Without ask, its condition is taken
-// to hold.
+// weightFor returns what an entry in stock weighs for a player: see [Pool.Weigh].
 func (e *Entry) weightFor(f Facts, ask bool) uint64 {
 	switch {
 	case ask && !e.When.Met(f):
@@ -91,7 +88,6 @@ func (e *Entry) weightFor(f Facts, ask bool) uint64 {
 	return e.weightAt(f.Balance(e.Luck.Item))
 }
 
-// weightAt returns what an entry weighs when its luck counts n.
 func (e *Entry) weightAt(n uint64) uint64 {
 	w := e.Weight
 	for _, s := range e.Luck.Steps {
@@ -122,9 +118,9 @@ func (c *Condition) Met(f Facts) bool {
 	return true
 }
 
-// collected returns how many entries are left of a pool for a player, if all of its entries have
-// conditions. Each is unique, and gives what no other does: drawing one takes away only itself. An
-// entry counts if it has stock for need draws by anyone.
+// collected returns how many entries of a pool a player can still take, if all its entries have
+// conditions. Each is unique and gives what no other does, so drawing one takes away only itself. An
+// entry counts if it has stock for need draws.
 func (r *stocks) collected(pt *Pool, player uint32, need uint64) (n uint64) {
 	for _, num := range pt.Order {
 		if e := &pt.Entries[num]; e.Weight > 0 && (!e.Limited || r.state.Left(pt.Num, num) >= need) && e.When.Met(&r.Sight) {

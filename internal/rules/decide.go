@@ -1,8 +1,6 @@
 package rules
 
-import (
-	"github.com/kuji-dev/kuji/internal/store"
-)
+import "github.com/kuji-dev/kuji/internal/store"
 
 // Decide has two halves. The first checks everything that can fail, and uses no randomness. The
 // second writes the effects and chooses the outcomes of draws, and cannot fail. So success never
@@ -15,7 +13,7 @@ import (
 // checks is the first half of a command: what it may do.
 type checks struct {
 	accounts
-	recent *Pool // the pool that was looked up last
+	recent *Pool // the pool looked up last
 	old    bool  // decide as version 5 did
 	failed int   // the member of a group that fails
 }
@@ -43,10 +41,10 @@ type set struct {
 	value   uint64
 }
 
-// failure is why a command fails and what that is about. The zero value is success.
+// failure is why a command fails. The zero value is success.
 type failure struct {
 	status  Status
-	subject uint32 // number of the pool, or of the item
+	subject uint32 // number of the pool or the item that it is about
 }
 
 const noPool = 1<<32 - 1
@@ -64,7 +62,11 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 	if cmd.Kind != KindAtomic {
 		w.Player(r.playerRef(cmd.Player, f.status))
 	}
-	r.fail(f)
+	if f.status != OK {
+		w.Fail(uint8(f.status), f.subject)
+		r.writeWhy(f.status)
+		w.EndWhy()
+	}
 	w.BeginAsked()
 	k.ask(&r.effects, cmd, f.status)
 	cmd.Note.write(w)
@@ -91,16 +93,8 @@ func (r *Rules) begin(now int64, src Source, w *store.Writer) {
 	r.picks, r.draws, r.sets = 0, r.draws[:0], r.sets[:0]
 }
 
-func (r *effects) fail(f failure) {
-	if f.status != OK {
-		r.w.Fail(uint8(f.status), f.subject)
-		r.writeWhy(f.status)
-		r.w.EndWhy()
-	}
-}
-
-// turn makes a player the one that the next effects are about. It adds the player first if they
-// are new. For those who come, call arrive instead.
+// turn makes the next effects be about a player, and adds the player first if they are new. For one
+// who comes, call arrive instead.
 func (r *effects) turn(player uint32) {
 	switch {
 	case r.isNew(player):
@@ -112,14 +106,14 @@ func (r *effects) turn(player uint32) {
 	}
 }
 
-// join adds a new player, in the order of their numbers.
+// join adds a new player. New players must join in the order of their numbers.
 func (r *effects) join(player uint32) {
 	r.w.Join(r.fresh[r.joined])
 	r.joined++
 	r.player = player
 }
 
-// change writes that the player whose turn it is gets or gives up some of an item.
+// change writes that the current player gets or gives up some of an item.
 func (r *effects) change(v store.Verb, item uint32, q uint64) {
 	r.w.Change(v, item, q)
 	if !r.t.Watched.Has(item) {
@@ -134,14 +128,14 @@ func (r *effects) change(v store.Verb, item uint32, q uint64) {
 	r.values.put(valueKey(r.player, item), have)
 }
 
-// maxPeak bounds sums that only tell whether a balance could come near MaxQuantity.
+// maxPeak bounds sums that only tell whether a balance comes near MaxQuantity.
 const maxPeak = 1 << 60
 
 // given records that the command gives at most q of some item.
 func (r *accounts) given(q uint64) { r.extra = min(r.extra+min(q, maxPeak), maxPeak) }
 
-// fits reports whether a player's balance has room for q more of an item, on top of the most that
-// the command's draws can give. It looks up the balance only if some balance may come near the limit.
+// fits reports whether a player's balance has room for q more of an item, in addition to the most
+// that the command's draws can give. It looks the balance up only if one may come near the limit.
 func (r *accounts) fits(player, item uint32, q uint64) bool {
 	if r.state.Peak()+r.extra+q <= MaxQuantity {
 		return true

@@ -5,7 +5,6 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// drawKind is a Draw.
 type drawKind struct{ plain }
 
 func (drawKind) form(c *Command) *CommandError {
@@ -73,7 +72,7 @@ func (drawKind) check(r *checks, cmd *Command) failure {
 	return r.addDraw(pt, player, count, &cost)
 }
 
-// mayDraw reports whether a pool will refuse draws of a player, however they are paid.
+// mayDraw reports why a pool refuses draws to a player, however they are paid.
 func (r *checks) mayDraw(pt *Pool, player uint32, count uint64) failure {
 	c, pool := pt.Config, pt.Num
 	switch {
@@ -91,8 +90,7 @@ func (r *checks) mayDraw(pt *Pool, player uint32, count uint64) failure {
 	return failure{}
 }
 
-// addDraw adds draws that are paid to the command, unless what they could give is not there or does
-// not fit.
+// addDraw adds paid draws to the command, unless what they could give is not there or does not fit.
 func (r *checks) addDraw(pt *Pool, player uint32, count uint64, cost *payment) failure {
 	if !r.inStock(pt, player, count) {
 		return failure{SoldOut, pt.Num}
@@ -107,8 +105,8 @@ func (r *checks) addDraw(pt *Pool, player uint32, count uint64, cost *payment) f
 	return failure{}
 }
 
-// findPool returns a pool of the catalog in force, nil if it has none with this id. It remembers
-// the last one: most draws in a row are from one pool.
+// findPool returns the pool with this id in the catalog in force, or nil. It remembers the last one:
+// most draws in a row are from one pool.
 func (r *checks) findPool(id string) *Pool {
 	if r.recent == nil || r.recent.Config.ID != id {
 		pt := r.t.PoolByID[id]
@@ -120,15 +118,15 @@ func (r *checks) findPool(id string) *Pool {
 	return r.recent
 }
 
-// inStock reports whether a pool has enough stock for count draws after the command's earlier
-// ones, for every choice.
+// inStock reports whether a pool has stock for count draws after the command's earlier ones, whatever
+// is chosen in them.
 func (r *checks) inStock(pt *Pool, player uint32, count uint64) bool {
 	if pt.Endless {
 		return true
 	}
 	need := count * uint64(pt.Config.Rolls.Max)
 	for i := range r.draws {
-		if dr := &r.draws[i]; dr.pool.overlaps(pt) {
+		if dr := &r.draws[i]; dr.pool.reach.meets(pt.reach) {
 			need += dr.count * dr.pool.leaves
 		}
 	}
@@ -159,16 +157,15 @@ func (r *accounts) fitsAll(pt *Pool, player uint32, count uint64) (item uint32, 
 type drawing struct {
 	effects
 	touched []uint32  // counters of tracks that the current draw has changed, in the order of the first change
-	touches overlay   // 1 for the counters of what is in touched and spentOf
+	spentOf []*Budget // budgets that it has spent from, in the same order
+	touches overlay   // 1 for the counters of both
 	picked  []uint64  // what draws without repetition have taken so far; by entryKey
-	open    []*Budget // that what is given now comes from
-	spentOf []*Budget // that the draw has spent from, in the order of the first time
+	open    []*Budget // what is given now comes from these
 }
 
 func (drawKind) write(r *drawing, _ *Command, n int) { r.writeDraw(n) }
 
-// writeDraw writes the effects of the command's draw number n: the price, the outcomes and the
-// counters of limits and tracks.
+// writeDraw writes the effects of the command's n-th draw: price, outcomes and counters.
 func (r *drawing) writeDraw(n int) {
 	dr := &r.draws[n]
 	r.arrive(dr.player)
@@ -194,14 +191,17 @@ func (r *drawing) writeDraw(n int) {
 	for _, s := range r.sets[first:dr.sets] {
 		r.w.Change(store.Set, s.counter, s.value)
 	}
-	r.writeTracks()
+	for _, c := range r.touched {
+		r.w.Change(store.Set, c, r.counter(dr.player, c))
+	}
+	r.touched = r.touched[:0]
 	r.writeBudgets()
 	r.touches.reset()
 }
 
 // draw makes one draw from a pool: it picks entries, takes them and gives their rewards. due is the
-// group of a guarantee that must be hit, or 0; a pool with guarantees has single rolls. draw returns
-// the groups that a single roll hit.
+// group of a guarantee that must be hit, or 0. A pool with guarantees has single rolls: draw returns
+// the groups that such a roll hit.
 func (r *drawing) draw(pt *Pool, due uint32) (groups uint32) {
 	if pt.single {
 		entry := r.pick(pt, due)
@@ -222,7 +222,7 @@ func (r *drawing) draw(pt *Pool, due uint32) (groups uint32) {
 	return 0
 }
 
-// between chooses a number of a range, each as likely as any other.
+// between chooses a number from a range, each as likely as any other.
 func (r *drawing) between(low, high uint64) uint64 {
 	if low == high {
 		return low
@@ -230,7 +230,7 @@ func (r *drawing) between(low, high uint64) uint64 {
 	return low + uniform(r.src, high-low+1)
 }
 
-// drawEach rolls n times for every entry of a drop table by itself.
+// drawEach rolls n times for every entry of a drop table.
 func (r *drawing) drawEach(pt *Pool, n uint64) {
 	certain := 100 * pt.Config.WeightScale
 	for range n {
@@ -242,7 +242,7 @@ func (r *drawing) drawEach(pt *Pool, n uint64) {
 	}
 }
 
-// drawDistinct picks n entries, none of them twice, or fewer if there are no more.
+// drawDistinct picks n entries, none twice; fewer if there are no more.
 func (r *drawing) drawDistinct(pt *Pool, n uint64) {
 	first := len(r.picked)
 	for range n {
@@ -263,7 +263,7 @@ func (r *drawing) drawDistinct(pt *Pool, n uint64) {
 	r.picked = r.picked[:first]
 }
 
-// take takes one of an entry from its stock and gives the reward.
+// take takes an entry from its stock and gives the reward.
 func (r *drawing) take(pt *Pool, entry uint32) {
 	e := &pt.Entries[entry]
 	if e.Limited {
@@ -281,12 +281,11 @@ func (r *drawing) take(pt *Pool, entry uint32) {
 	r.openBudgets(e)
 	r.give(&e.Reward)
 	r.open = r.open[:open]
-	if pt.raffle {
+	if pt.raffle && r.pools[pt.Num].live == 0 {
 		r.boxEmptied(pt)
 	}
 }
 
-// give gives a reward to the player.
 func (r *drawing) give(w *Reward) {
 	for i := range w.Items {
 		it := &w.Items[i]
@@ -305,7 +304,7 @@ func (r *drawing) give(w *Reward) {
 	}
 }
 
-// Look lets f see what chance depends on for a player, "" for nobody, at a time stamp.
+// Look shows f what chance depends on for a player, "" for nobody, at a time stamp.
 func (r *Rules) Look(player string, now int64, f func(*Sight)) {
 	r.begin(now, nil, nil)
 	defer r.end()
@@ -315,12 +314,12 @@ func (r *Rules) Look(player string, now int64, f func(*Sight)) {
 	f(&r.Sight)
 }
 
-// newcomer stands for a player who was never seen. No player has so long an id.
+// newcomer is the id of a player who was never seen. No player has so long an id.
 const newcomer = "a player whose id is longer than the id of any player ever can be"
 
 // Try returns how a player's next request for draws would end, and the id that a failure is about. It
-// lets f see what chance depends on in that request: what it costs is spent by then. The player "" is
-// one who was never seen; then the price is left out.
+// shows f what chance depends on in that request, with the price already spent. The player "" is one
+// who was never seen, and need not pay.
 func (r *Rules) Try(pt *Pool, player string, count int, now int64, f func(Facts)) (status Status, subject string) {
 	cmd := Command{Kind: KindDraw, Player: player, Pool: pt.Config.ID, Count: count}
 	if player == "" {

@@ -5,11 +5,9 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Request ids that carry their time can be refused once they may have been forgotten. So a late
-// repeat is never carried out again, although memory is bounded:
-// docs/internals/decisions/0008-ids-that-carry-their-time.md has the argument.
-
-// IDFault is why a request id is refused.
+// IDFault is why a request id is refused. One that carries its time is refused once it may have been
+// forgotten. So a late repeat is never carried out again, although memory is bounded: see
+// docs/internals/decisions/0008-ids-that-carry-their-time.md.
 type IDFault uint8
 
 const (
@@ -19,7 +17,6 @@ const (
 	IDTooFarAhead                // the clock that made it is too far ahead
 )
 
-// String says what is wrong.
 func (f IDFault) String() string {
 	switch f {
 	case IDWithoutTime:
@@ -32,7 +29,7 @@ func (f IDFault) String() string {
 	return "nothing is wrong with the request id"
 }
 
-// CheckID returns why a request id that is not remembered is refused at a time stamp.
+// CheckID returns why a request id that is not remembered is refused at the time stamp now.
 func (r *Rules) CheckID(id string, now int64) IDFault {
 	if id == "" || !r.timeOrdered() {
 		return IDAccepted
@@ -57,8 +54,8 @@ func (r *Rules) IDTime(id string) (made int64, ok bool) {
 	return store.IDTime(id)
 }
 
-// IDFloor returns a time before which new request ids are refused as too old, in Unix milliseconds;
-// 0 if the catalog in force takes ids without a time.
+// IDFloor returns the time before which new request ids are too old, in Unix milliseconds; 0 if the
+// catalog in force takes ids without a time.
 func (r *Rules) IDFloor() int64 {
 	if !r.timeOrdered() {
 		return 0
@@ -70,10 +67,10 @@ func (r *Rules) timeOrdered() bool {
 	return r.t.Version != 0 && r.t.Catalog.Idempotency.IDs == catalog.IDsTimeOrdered
 }
 
-// CheckNew returns what is wrong with the ids that a command brings, or nil: its request id, which is
-// not remembered, and players who have not come yet. Logs, terminals and databases that show ids take
-// control characters for orders, and JSON has no way to write what is not UTF-8. Older builds let
-// both in, so a player who has come may have such an id, and an old answer may be asked for again.
+// CheckNew returns what is wrong with the ids that are new in a command, or nil: its request id,
+// which is not remembered, and players who are not known. Programs that show ids obey control
+// characters in them, and JSON cannot hold what is not UTF-8. Older builds let both in, so ids that
+// are known may have them.
 func (r *Rules) CheckNew(cmd *Command) *CommandError {
 	if err := checkText("id", cmd.ID); err != nil {
 		return err
@@ -101,14 +98,14 @@ func checkText(field, id string) *CommandError {
 		switch {
 		case c == '\ufffd' && id[i:min(len(id), i+3)] != "\ufffd":
 			return malformed(field, "%q has byte 0x%02x at %d, which is not UTF-8; want UTF-8 without control characters", id, id[i], i)
-		case c < ' ' || 0x7f <= c && c < 0xa0: // U+0085 is a new line, U+009B begins an order
+		case c < ' ' || 0x7f <= c && c < 0xa0: // U+0085 is a new line, U+009B begins a command
 			return malformed(field, "%q has the control character %U at byte %d; want none", id, c, i)
 		}
 	}
 	return nil
 }
 
-// printable reports whether a text has only printable characters of ASCII, as nearly all ids have. It
+// printable reports whether a text has only printable ASCII characters, as nearly all ids do. It
 // looks at eight bytes at a time.
 func printable(s string) bool {
 	const ones = 0x0101010101010101

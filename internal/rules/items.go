@@ -7,9 +7,8 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Grant, Consume and Transfer move items that the request names.
-
-// itemsKind is what Grant, Consume and Transfer have in common.
+// itemsKind is what Grant, Consume and Transfer have in common: they move items that the request
+// names.
 type itemsKind struct{ noted }
 
 func (itemsKind) form(c *Command) *CommandError { return checkStacks(c.Items) }
@@ -65,17 +64,28 @@ func (k transferKind) asked(a *asked, c *Command) {
 	k.itemsKind.asked(a, c)
 }
 
+// move checks that items can move from one player to another. Either may be noPlayer.
+func (r *checks) move(from, to uint32, items []catalog.Stack) failure {
+	for i := range items {
+		item, q := r.t.ItemNum[items[i].Item], items[i].Quantity
+		if from != noPlayer && !r.spend(from, item, q) {
+			return r.lacking(from, len(items)-i, func(k int) (item uint32, need uint64) {
+				return r.t.ItemNum[items[i+k].Item], items[i+k].Quantity
+			})
+		}
+		if to != noPlayer && !r.gain(to, item, q) {
+			return failure{BalanceOverflow, item}
+		}
+	}
+	return failure{}
+}
+
 func (grantKind) check(r *checks, cmd *Command) failure {
 	player, f := r.come(cmd.Player)
 	if f.status != OK {
 		return f
 	}
-	for i := range cmd.Items {
-		if item := r.t.ItemNum[cmd.Items[i].Item]; !r.gain(player, item, cmd.Items[i].Quantity) {
-			return failure{BalanceOverflow, item}
-		}
-	}
-	return failure{}
+	return r.move(noPlayer, player, cmd.Items)
 }
 
 func (grantKind) write(r *drawing, cmd *Command, _ int) {
@@ -84,13 +94,7 @@ func (grantKind) write(r *drawing, cmd *Command, _ int) {
 }
 
 func (consumeKind) check(r *checks, cmd *Command) failure {
-	player := r.see(cmd.Player)
-	for i := range cmd.Items {
-		if item := r.t.ItemNum[cmd.Items[i].Item]; !r.spend(player, item, cmd.Items[i].Quantity) {
-			return r.tooPoor(player, cmd.Items[i:])
-		}
-	}
-	return failure{}
+	return r.move(r.see(cmd.Player), noPlayer, cmd.Items)
 }
 
 func (consumeKind) write(r *drawing, cmd *Command, _ int) {
@@ -99,17 +103,7 @@ func (consumeKind) write(r *drawing, cmd *Command, _ int) {
 }
 
 func (transferKind) check(r *checks, cmd *Command) failure {
-	from, to := r.see(cmd.Player), r.see(cmd.To)
-	for i := range cmd.Items {
-		item, q := r.t.ItemNum[cmd.Items[i].Item], cmd.Items[i].Quantity
-		if !r.spend(from, item, q) {
-			return r.tooPoor(from, cmd.Items[i:])
-		}
-		if !r.gain(to, item, q) {
-			return failure{BalanceOverflow, item}
-		}
-	}
-	return failure{}
+	return r.move(r.see(cmd.Player), r.see(cmd.To), cmd.Items)
 }
 
 func (transferKind) write(r *drawing, cmd *Command, _ int) {
@@ -117,12 +111,6 @@ func (transferKind) write(r *drawing, cmd *Command, _ int) {
 	r.writeItems(store.Spend, cmd.Items)
 	r.turn(r.see(cmd.To))
 	r.writeItems(store.Gain, cmd.Items)
-}
-
-// tooPoor is the failure of a player who holds too few of the first of some items, and perhaps of
-// others.
-func (r *accounts) tooPoor(player uint32, items []catalog.Stack) failure {
-	return r.lacking(player, len(items), func(i int) (item uint32, need uint64) { return r.t.ItemNum[items[i].Item], items[i].Quantity })
 }
 
 func (r *effects) writeItems(v store.Verb, items []catalog.Stack) {

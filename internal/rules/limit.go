@@ -13,23 +13,23 @@ import (
 
 type counterValue = store.CounterValue
 
-// A limit counts a player's draws from a pool, in counters of its own. It is checked by withinLimits,
-// and counted by count. What its counters hold:
+// A limit counts a player's draws from a pool, in counters of its own. withinLimits checks it, and
+// count counts. Free draws and guesses of codes are counted in the same way. The counters hold:
 //
-//	forever    the draws so far
-//	day, week  the time of the last draw <<drawBits | the draws in that day or week
-//	window     several counters, in no order: a time <<drawBits | the draws that count
-//	           until that time is a window ago
+//	forever          all draws so far
+//	hour, day, week  the time of the last draw <<drawBits | the draws in that hour, day or week
+//	window           several counters, in no order: a time <<drawBits | the draws that count
+//	                 until this time is a window ago
 //
-// These times are steady: time stamps plus how far the clock was set back in all (store.State.Back).
-// So setting the clock back gives nobody a draw and takes none away. A day or a week is the time since
-// it began by the time stamps. A midnight that the stamps pass twice begins a day each time, and draws
-// that a later one has replaced in the counter do not come back.
+// Hours, days and weeks are those that clocks in the catalog's zone show: see zone.go. The times in
+// counters are steady: time stamps plus how far the clock was set back in all (store.State.Back). So
+// setting the clock back gives nobody a draw and takes none away. A midnight that the stamps pass
+// twice begins a day each time: the draws of the day before, replaced in the counter, do not return.
 //
-// A window of at most exactDraws draws is exact: each request has a counter. A larger one counts in
-// steps, each a stepsth of the window. The draws of a step share a counter, and count as if they were
-// as late as its last. So no window ever sees more draws than declared, a draw may count for up to one
-// step too long, and the counters stay few.
+// A window of at most exactDraws draws is exact: each request has a counter. A larger one is divided
+// into steps. The draws of a step share a counter, and all count as late as the last of them. So a
+// draw may count up to one step too long, but no window has more draws than declared, and there are
+// few counters.
 const (
 	drawBits     = 18 // steady times have 46 bits: see MaxTime
 	maxStepDraws = catalog.MaxTimedDraws
@@ -43,7 +43,7 @@ type counting struct {
 	stocks
 	usedOf  []uint64             // of each limit of the draw that is checked
 	sets    []set                // counters that draws will set
-	window  []store.CounterValue // scratch memory of windowCounters
+	window  []store.CounterValue // scratch memory of countersOf
 	stopped view.Limit           // with LimitReached
 }
 
@@ -58,9 +58,7 @@ type Instant struct {
 	Back int64 // see store.State.Back
 }
 
-// counts reports whether the draws in a counter of a limit over a time count now.
-func (r *counting) counts(l *Limit, counter uint64) bool { return r.instant().counts(l, counter) }
-
+// counts reports whether the draws in a counter count now. The limit must not be forever.
 func (m Instant) counts(l *Limit, counter uint64) bool {
 	last := int64(counter >> drawBits)
 	if l.Per == catalog.PerWindow {
@@ -69,29 +67,27 @@ func (m Instant) counts(l *Limit, counter uint64) bool {
 	return m.lasts(l.Per, last)
 }
 
-// counterName returns the name of a limit's counters. It is the same in every catalog in which the
-// pool has a limit over the same time.
-func counterName(pool string, l *catalog.PlayerLimit) (name string, width uint32) {
+// counterName returns the name of a limit's counters: the same in every catalog in which the pool
+// has a limit over the same time.
+func counterName(of string, l *Limit) string {
 	switch l.Per {
 	case catalog.PerForever:
-		return pool + "/draws", 1
-	case catalog.PerDay:
-		return pool + "/draws/day", 1
-	case catalog.PerWeek:
-		return pool + "/draws/week", 1
+		return of
+	case catalog.PerWindow:
+		return fmt.Sprintf("%s/%dms", of, l.Window)
 	}
-	return fmt.Sprintf("%s/draws/%dms", pool, l.Window), windowWidth
+	return of + "/" + l.Per.String()
 }
 
-// withinLimits reports whether a pool's limits allow a player n more draws. It leaves the draws
-// used of each limit in r.usedOf, for count.
+// withinLimits reports whether a pool's limits allow a player n more draws. It leaves what is used of
+// each limit in usedOf, for count.
 func (r *counting) withinLimits(pt *Pool, player uint32, n uint64) bool {
 	r.usedOf = r.usedOf[:0]
 	for i := range pt.Limits {
 		l := &pt.Limits[i]
 		used := r.used(l, player)
 		if used+n > l.Draws {
-			r.stopped = r.limitState(l, player)
+			r.stopped = r.instant().Limit(l, r.countersOf(l, player))
 			return false
 		}
 		r.usedOf = append(r.usedOf, used)
@@ -100,21 +96,11 @@ func (r *counting) withinLimits(pt *Pool, player uint32, n uint64) bool {
 }
 
 // used returns how many draws of a limit a player has used at this point of the command.
-func (r *counting) used(l *Limit, player uint32) (used uint64) {
-	switch l.Per {
-	case catalog.PerForever:
+func (r *counting) used(l *Limit, player uint32) uint64 {
+	if l.Per == catalog.PerForever {
 		return r.counter(player, l.Counter)
-	case catalog.PerHour, catalog.PerDay, catalog.PerWeek:
-		if v := r.counter(player, l.Counter); v != 0 && r.counts(l, v) {
-			return v & maxStepDraws
-		}
-		return 0
 	}
-	for _, c := range r.windowCounters(l, player) {
-		if r.counts(l, c.Value) {
-			used += c.Value & maxStepDraws
-		}
-	}
+	used, _ := r.instant().used(l, r.countersOf(l, player))
 	return used
 }
 
@@ -129,8 +115,8 @@ func (r *counting) count(pt *Pool, player uint32, n uint64) {
 	}
 }
 
-// value returns the counter of n draws, the last of them at a steady time. The limit must not be
-// over a window.
+// value returns the counter of n draws, the last one at a steady time. The limit must not be over a
+// window.
 func (l *Limit) value(n uint64, steady int64) uint64 {
 	if l.Per == catalog.PerForever {
 		return n
@@ -138,15 +124,18 @@ func (l *Limit) value(n uint64, steady int64) uint64 {
 	return uint64(steady)<<drawBits | n
 }
 
-// setCounter sets a counter for the rest of the command, and notes it as an effect of the current
-// draw.
+// setCounter sets a counter for the rest of the command, as an effect of the current draw.
 func (r *counting) setCounter(player, counter uint32, value uint64) {
 	r.values.put(valueKey(player, counterKey|counter), value)
 	r.sets = append(r.sets, set{counter, value})
 }
 
-// windowCounters returns the counters of a window limit at this point of the command, ascending.
-func (r *counting) windowCounters(l *Limit, player uint32) []counterValue {
+// countersOf returns a player's counters of a limit at this point of the command, ascending.
+func (r *counting) countersOf(l *Limit, player uint32) []counterValue {
+	if l.Per != catalog.PerWindow {
+		r.window = append(r.window[:0], counterValue{Counter: l.Counter, Value: r.counter(player, l.Counter)})
+		return r.window
+	}
 	r.window = r.state.Counters(player, l.Counter, l.Counter+windowWidth-1, r.window[:0])
 	for _, s := range r.sets { // by earlier draws of the command, perhaps for another player
 		if s.counter < l.Counter || s.counter >= l.Counter+windowWidth {
@@ -172,10 +161,10 @@ func putCounter(all []counterValue, counter uint32, value uint64) []counterValue
 	return all
 }
 
-// countWindow adds n draws to a window limit. It reuses a counter whose time is over, if there is
-// one, and clears at most one more of those.
+// countWindow adds n draws to a window limit. It reuses a counter that does not count any more, if
+// there is one, and clears at most one other.
 func (r *counting) countWindow(l *Limit, player uint32, n uint64) {
-	all := r.windowCounters(l, player)
+	now, all := r.instant(), r.countersOf(l, player)
 	over, more, newest := -1, -1, -1
 	free := l.Counter // the first counter not in use
 	for i, c := range all {
@@ -183,7 +172,7 @@ func (r *counting) countWindow(l *Limit, player uint32, n uint64) {
 			free++
 		}
 		switch time := c.Value >> drawBits; {
-		case r.counts(l, c.Value):
+		case now.counts(l, c.Value):
 			if newest < 0 || time > all[newest].Value>>drawBits {
 				newest = i
 			}
@@ -196,7 +185,7 @@ func (r *counting) countWindow(l *Limit, player uint32, n uint64) {
 	v := uint64(r.steady)<<drawBits | n
 	gone := more
 	switch {
-	case newest >= 0 && r.sameStep(l, all[newest].Value):
+	case newest >= 0 && l.Draws > exactDraws && l.step(all[newest].Value) == l.step(v):
 		r.setCounter(player, all[newest].Counter, v+all[newest].Value&maxStepDraws)
 		gone = over
 	case over >= 0:
@@ -212,10 +201,9 @@ func (r *counting) countWindow(l *Limit, player uint32, n uint64) {
 	}
 }
 
-// joinStep merges two counters of one step, whose draws then count as late as the later ones, and
-// returns the counter that this frees. All counters of a player are in use when a catalog raises an
-// exact limit to one that counts in steps, or when one draw after the other is set by hand. Two of
-// them share a step: a window has fewer steps than counters.
+// joinStep merges two counters of one step, and returns the one that this frees. All counters can be
+// in use after a catalog raised an exact limit to one that counts in steps, or after draws were set by
+// hand one by one. Two of them share a step: a window has fewer steps than counters.
 func (r *counting) joinStep(l *Limit, player uint32, all []counterValue) (free uint32) {
 	for i, late := range all {
 		for _, early := range all[:i] {
@@ -232,14 +220,6 @@ func (r *counting) joinStep(l *Limit, player uint32, all []counterValue) (free u
 	panic("rules: a window has more steps than counters")
 }
 
-// sameStep reports whether a draw now shares that counter.
-func (r *counting) sameStep(l *Limit, counter uint64) bool {
-	if l.Draws <= exactDraws {
-		return false
-	}
-	return l.step(counter) == l.step(uint64(r.steady)<<drawBits)
-}
-
 // step returns the number of the step that a counter's time is in.
 func (l *Limit) step(counter uint64) int64 {
 	return int64(counter>>drawBits) / ((l.Window + steps - 1) / steps)
@@ -253,7 +233,7 @@ type LimitSet struct {
 	Per     catalog.Per // which of the pool's limits
 	Window  int64       // of a limit over a window, milliseconds
 	Used    uint64
-	Allowed uint64 // draws that the limit allowed then: the event says it for its readers, nobody asks for it
+	Allowed uint64 // draws that the limit allowed then; only in events, for their readers
 }
 
 func (setLimitKind) same(c, o *Command) bool {
@@ -301,7 +281,6 @@ func (setLimitKind) unknown(r *checks, c *Command) *CommandError {
 	return malformed("per", "pool %q has no limit per %v in catalog version %d", c.Pool, c.Limit.Per, r.t.Version)
 }
 
-// limit returns the limit that a SetLimit is about, or nil.
 func (pt *Pool) limit(s *LimitSet) *Limit {
 	i := slices.IndexFunc(pt.Limits, func(l Limit) bool { return l.Per == s.Per && l.Window == s.Window })
 	if i < 0 {
@@ -319,8 +298,8 @@ func (setLimitKind) write(r *drawing, c *Command, _ int) {
 	}
 }
 
-// setUsed makes a player have used n draws of a limit. More draws than before count as made now. If there
-// are fewer in a window, the latest are the first to go, so nobody waits longer for the others.
+// setUsed sets what a player has used of a limit to n draws. Added draws count as made now. In a
+// window the latest draws are taken away first, so nobody waits longer for the others.
 func (r *counting) setUsed(l *Limit, player uint32, n uint64) {
 	if l.Per != catalog.PerWindow {
 		v := uint64(0)
@@ -335,7 +314,7 @@ func (r *counting) setUsed(l *Limit, player uint32, n uint64) {
 		r.countWindow(l, player, n-used)
 	}
 	for used > n {
-		latest := slices.MaxFunc(r.windowCounters(l, player), func(a, b counterValue) int { return cmp.Compare(a.Value, b.Value) })
+		latest := slices.MaxFunc(r.countersOf(l, player), func(a, b counterValue) int { return cmp.Compare(a.Value, b.Value) })
 		drop := min(used-n, latest.Value&maxStepDraws)
 		used -= drop
 		if latest.Value -= drop; latest.Value&maxStepDraws == 0 {
@@ -345,8 +324,8 @@ func (r *counting) setUsed(l *Limit, player uint32, n uint64) {
 	}
 }
 
-// ask writes the pool's number, the limit's per (1 byte), its window in milliseconds, the draws that it
-// allows and those that are used: varints.
+// ask writes the pool's number, the limit's per (1 byte), its window in milliseconds, the draws that
+// it allows and those used; all but per are varints.
 func (setLimitKind) ask(r *effects, c *Command, _ Status) {
 	pt := r.findPool(c.Pool)
 	r.w.Uint(uint64(pt.Num))

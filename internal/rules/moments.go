@@ -6,18 +6,18 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// Moments release an entry over the time of its pool. Where they lie is decided as late as can be:
-// each command that draws decides only how many moments lie between the draw before and itself. No
-// schedule exists that could leak, and the moments are distributed as if one had been drawn in
-// advance: see docs/internals/decisions/0006-moments-decided-late.md.
+// Moments release an entry over the time of its pool. They are decided as late as possible: each
+// command that draws decides only how many moments there were since the draw before. So no schedule
+// exists that could leak, yet the moments are distributed as if one had been drawn in advance: see
+// docs/internals/decisions/0006-moments-decided-late.md.
 //
-// Three counters of the realm say how far that is: the time up to which it is decided, how many
-// moments there were, and how many of them are due.
+// There are three counters of the realm: the time up to which all is decided, how many moments there
+// were, and how many of them are due.
 
 const momentsWidth = 3
 
-// Moments is a catalog.Moments by numbers. Times are measured by weight: a millisecond of an hour
-// that weighs 3, on a day that weighs 2, measures 6.
+// Moments is a catalog.Moments by numbers. Times are measured by weight: a millisecond in an hour of
+// weight 3, on a day of weight 2, measures 6.
 type Moments struct {
 	Entry   uint32
 	Counter uint32
@@ -27,12 +27,10 @@ type Moments struct {
 	zone    Zone
 	byHour  [24]uint64
 	byDay   [7]uint64  // Monday first
-	before  [25]uint64 // what the hours before one measure, on a day that weighs 1
-	days    [8]uint64  // what the days before one weigh, in a week
+	before  [25]uint64 // what the hours before each measure, on a day of weight 1
+	days    [8]uint64  // what the days before each weigh, in a week
 	Total   uint64     // from start to end; below 2^58
 }
-
-func momentsName(pool, entry string) string { return pool + "/moments/" + entry }
 
 func newMoments(p *catalog.Pool, e *catalog.Entry, entry, counter uint32, z Zone) *Moments {
 	m := &Moments{Entry: entry, Counter: counter, Config: &e.Moments, Starts: p.StartsAt, Ends: p.EndsAt, zone: z,
@@ -68,29 +66,29 @@ func (m *Moments) Measure(t int64) (sum uint64) {
 	return sum
 }
 
-// shown measures the time from the last Monday before 1970 until clocks show t. In some zones that is before UTC.
+// shown measures the time from the last Monday before 1970 until clocks show t. West of UTC they may
+// show 1969.
 func (m *Moments) shown(t int64) uint64 {
 	t += mondayShift
 	week, day, hour := uint64(t/weekMillis), t%weekMillis/dayMillis, t%dayMillis/hourMillis
 	return (week*m.days[7]+m.days[day])*m.before[24] + (m.before[hour]+uint64(t%hourMillis)*m.byHour[hour])*m.byDay[day]
 }
 
-// Slot returns where a slot begins, of twice as many as there are moments.
+// Slot returns where a slot begins, of twice as many slots as moments.
 func (m *Moments) Slot(half uint64) uint64 {
 	hi, lo := bits.Mul64(m.Total, half)
 	q, _ := bits.Div64(hi, lo, 2*uint64(m.Config.Count)) // half is at most twice the count
 	return q
 }
 
-// Pending says how many moments have come since it was last decided how many: so many for sure, and of
-// some others each with the chance part/whole.
+// Pending says how many moments have come since that was last decided: Sure for certain, and each of
+// Open others with the chance Part/Whole.
 type Pending struct {
 	Sure, Open  uint64
 	Part, Whole uint64
 }
 
-// pending says how many moments have come between two time stamps, if there were so many until the
-// first.
+// pending says how many moments have come between two time stamps. were is how many there were before.
 func (m *Moments) pending(last, now int64, were uint64) (p Pending) {
 	if m.Total == 0 {
 		return p
@@ -136,7 +134,7 @@ func (m *Moments) Due(were, more uint64) uint64 {
 	return were + more
 }
 
-// settle decides how many moments there were until now.
+// settle decides how many moments have come by now.
 func (r *drawing) settle(m *Moments) {
 	last, now, were := int64(r.tally(m.Counter)), r.now, r.tally(m.Counter+1)
 	if last >= now || now < m.Starts {
@@ -156,8 +154,7 @@ func (r *drawing) settle(m *Moments) {
 	}
 }
 
-// momentDue returns the entry of a pool that a moment makes certain now. Where a guarantee needs the
-// draw for its group, moments of other entries wait for the next one.
+// momentDue returns the entry of a pool that a moment makes certain now.
 func (r *drawing) momentDue(pt *Pool, must uint32) (entry uint32, ok bool) {
 	for _, m := range pt.Moments {
 		r.settle(m)
@@ -171,13 +168,13 @@ func (r *drawing) momentDue(pt *Pool, must uint32) (entry uint32, ok bool) {
 	return 0, false
 }
 
-// Takes reports whether a moment that is due takes the next pick. Where a guarantee needs the draw
-// for its group, moments of other entries wait for the next one.
+// Takes reports whether a moment that is due takes the next pick. If a guarantee needs the draw for its
+// group, must, then moments of other entries wait for the next draw.
 func (p *Pool) Takes(f Facts, m *Moments, must uint32) bool {
 	return p.Classes[p.Entries[m.Entry].Class].Groups&must == must && p.There(f, m.Entry)
 }
 
-// Reaches returns the first time stamp at which more than a measure of the pool's time is over.
+// Reaches returns the first time stamp at which more than this measure of the pool's time is over.
 func (m *Moments) Reaches(measure uint64) int64 {
 	return firstTime(m.Starts, m.Ends, func(t int64) bool { return m.Measure(t) > measure })
 }

@@ -15,19 +15,19 @@ import (
 //
 // A pool's entries form branches: one for each pool that they lead to, and one for those that lead to
 // none. A branch is dead when the stock of its own entries is used up, or when its target is dead. A
-// pool is dead when all its branches are. A pool is sure to have stock for this many draws, wherever
-// they enter the pools below it:
+// pool is dead when all its branches are. A pool is sure to have stock for this many draws, whatever
+// they choose below it:
 //
 //	sure(branch) = the smaller of the sum of its entries' stock and sure(target)
 //	sure(pool)   = the sum of sure(branch); of branches that share a pool below, only the largest
-//	               counts. Those whose target cannot run out are one branch in this
+//	               counts. All whose target cannot run out count as one branch here
 //
-// Branches that share no pool do not touch each other's stock: without sharing, the number is exact.
+// Branches that share no pool never take each other's stock: without sharing, the number is exact.
 //
-// A draw can also take several entries: from a pool with several rolls, or through a reward of several
-// draws. The catalog's check sees to it that such pools cannot run out. But below them there can be
-// stock that another branch counts on. If one draw can take a branch's stock several times, the branch
-// counts as nothing where more than one draw is needed. Entries with conditions form no branch.
+// A draw can also take several entries: from a pool with several rolls, or by a reward of several
+// draws. The check of catalogs makes sure that such pools cannot run out. But another branch may
+// count on stock below them. If one draw can take a branch's stock several times, the branch counts
+// as nothing where more than one draw is needed. Entries with conditions form no branch.
 
 // nesting is the part of a Pool about the pools below and above it.
 type nesting struct {
@@ -35,9 +35,9 @@ type nesting struct {
 	Gains    []Stack  // the most that one draw can give of each item, here and below; ascending by item
 	maxGain  uint64   // the largest quantity in gains
 	Endless  bool     // can never run out
-	leaves   uint64   // the most often that one draw can reach a pool below
+	leaves   uint64   // how often one draw can at most reach a pool below
 	Picks    uint64   // the most entries that one draw can take, here and below; each of an entry's items counts as one
-	reach    NumSet   // the numbers of this pool and those below, of all that can run out
+	reach    NumSet   // the numbers of those of this pool and those below that can run out
 	parents  []parent // the branches that lead here
 }
 
@@ -46,8 +46,8 @@ type Branch struct {
 	Target  *Pool    // nil: the rewards are not a single draw from a pool
 	entries []uint32 // entry numbers; only if there is a target
 	endless bool     // an entry has unlimited stock
-	shared  bool     // another branch of this pool leads to a pool that this one leads to
-	drained bool     // one draw through other entries can take several times from such a pool
+	shared  bool     // another branch of this pool leads to one of the same pools
+	drained bool     // one draw through other entries can take several times from one of these
 }
 
 type parent struct {
@@ -64,11 +64,10 @@ type supply struct {
 	live     int                // branches from which something can be drawn; 0: sold out
 }
 
-// maxCounted is the most that one entry adds to supply.left: 2^20 of them fit 64 bits, and no command
-// asks for as much.
+// maxCounted is the most that one entry adds to supply.left. 2^20 of them fit into 64 bits, and no
+// command asks for as much.
 const maxCounted = 1 << 40
 
-// NumSet is a set of small numbers.
 type NumSet []uint64
 
 func (b NumSet) Has(n uint32) bool { return int(n/64) < len(b) && b[n/64]>>(n%64)&1 == 1 }
@@ -80,18 +79,12 @@ func (b *NumSet) Add(n uint32) {
 	(*b)[n/64] |= 1 << (n % 64)
 }
 
-// addAll adds another set and notes in twice what was there before.
+// addAll adds another set. What was there before is added to twice.
 func (b *NumSet) addAll(other NumSet, twice *NumSet) {
+	for _, set := range [...]*NumSet{b, twice} {
+		*set = append(*set, make(NumSet, max(0, len(other)-len(*set)))...)
+	}
 	for i, w := range other {
-		if w == 0 {
-			continue
-		}
-		for i >= len(*b) {
-			*b = append(*b, 0)
-		}
-		for i >= len(*twice) {
-			*twice = append(*twice, 0)
-		}
 		(*twice)[i] |= (*b)[i] & w
 		(*b)[i] |= w
 	}
@@ -132,8 +125,7 @@ func (t *Tables) nest() {
 	}
 }
 
-// Target returns the pool that an entry leads to with a single draw of a single entry, nil if it
-// does not.
+// Target returns the pool that an entry leads to with a single draw of a single entry, or nil.
 func (e *Entry) Target() *Pool {
 	if len(e.Inner) == 1 && e.Inner[0].Max == 1 && e.Inner[0].Pool.single {
 		return e.Inner[0].Pool
@@ -165,7 +157,7 @@ func (pt *Pool) branch() {
 	}
 }
 
-// summarize derives the rest of nesting, but gains, from the branches and entries.
+// summarize derives the rest of nesting from the branches and entries, all but the gains.
 func (pt *Pool) summarize() {
 	pt.Endless = pt.Config.Mode == catalog.ModeEach
 	var once, twice NumSet         // pools that entries lead to
@@ -205,7 +197,7 @@ func (pt *Pool) summarize() {
 	}
 	leaves, taken, below := pt.Last.reach()
 	if once.addAll(below, &twice); leaves > 0 {
-		wideOnce.addAll(below, &wideTwice) // added to what the last ticket itself gives
+		wideOnce.addAll(below, &wideTwice) // in addition to what the ticket itself gives
 	}
 	most, picks = most+leaves, picks+taken+uint64(len(pt.Last.Items))
 	pt.leaves, pt.Picks = most*uint64(pt.Config.Rolls.Max), picks*uint64(pt.Config.Rolls.Max)
@@ -246,7 +238,7 @@ func (pt *Pool) Targets() iter.Seq[*Pool] {
 	}
 }
 
-// reach returns the most often that a reward can reach a pool below, the most entries that this takes,
+// reach returns how often a reward can at most reach a pool below, the most entries that this takes,
 // and the pools below that can run out.
 func (w *Reward) reach() (leaves, taken uint64, below NumSet) {
 	var same NumSet
@@ -259,13 +251,10 @@ func (w *Reward) reach() (leaves, taken uint64, below NumSet) {
 	return leaves, taken, below
 }
 
-// overlaps reports whether draws from two pools can take from the same stock that can run out.
-func (pt *Pool) overlaps(other *Pool) bool { return pt.reach.meets(other.reach) }
-
-// sumGains fills in gains: for each item the most that entries with odds can give in one draw,
-// here or below, in stock or not.
+// sumGains fills in the gains: for each item the most that entries with odds, in stock or not, can
+// give in one draw, here or below.
 func (pt *Pool) sumGains() {
-	at := map[uint32]int{} // index in gains, by item
+	at := map[uint32]int{} // index in Gains, by item
 	var one []Stack        // what an entry can give
 	for _, num := range pt.Order {
 		e := &pt.Entries[num]
@@ -311,11 +300,9 @@ func (w *Reward) gains(all []Stack) []Stack {
 
 // addTo adds a quantity of an item to a list.
 func addTo(all []Stack, item uint32, quantity uint64) []Stack {
-	for i := range all {
-		if all[i].Item == item {
-			all[i].Quantity += quantity
-			return all
-		}
+	if i := indexOf(all, item); i >= 0 {
+		all[i].Quantity += quantity
+		return all
 	}
 	return append(all, Stack{item, quantity})
 }
@@ -351,7 +338,7 @@ func (r *stocks) countSamplers() {
 	}
 }
 
-// countLeft counts what is left of a pool's branches, and which of them live.
+// countLeft counts what is left in a pool's branches, and how many of them live.
 func (r *stocks) countLeft(pt *Pool) {
 	o := &r.pools[pt.Num]
 	clear(o.left)
@@ -362,13 +349,14 @@ func (r *stocks) countLeft(pt *Pool) {
 	}
 	o.live = 0
 	for i := range pt.Branches {
-		if r.liveBranch(pt, int32(i)) {
+		target := pt.Branches[i].Target
+		if r.hasStock(pt, int32(i)) && (target == nil || r.pools[target.Num].live > 0) {
 			o.live++
 		}
 	}
 }
 
-// fixedWeight returns an entry's weight in its sampler: that of entries with conditions is not there.
+// fixedWeight returns an entry's weight in its sampler. Entries with conditions have none there.
 func (r *stocks) fixedWeight(pt *Pool, entry uint32) uint64 {
 	if pt.Entries[entry].Conditional {
 		return 0
@@ -381,12 +369,7 @@ func (r *stocks) hasStock(pt *Pool, g int32) bool {
 	return pt.Branches[g].endless || r.pools[pt.Num].left[g] > 0
 }
 
-func (r *stocks) liveBranch(pt *Pool, g int32) bool {
-	target := pt.Branches[g].Target
-	return r.hasStock(pt, g) && (target == nil || r.pools[target.Num].live > 0)
-}
-
-// lower updates the supply after a draw of a limited entry, of which left are left now.
+// lower updates the supply after a limited entry was drawn, of which left are left now.
 func (r *stocks) lower(pt *Pool, entry uint32, left uint64) {
 	o, g := &r.pools[pt.Num], pt.Entries[entry].Branch
 	if g == NoBranch {
@@ -403,8 +386,7 @@ func (r *stocks) lower(pt *Pool, entry uint32, left uint64) {
 	}
 }
 
-// branchDied counts the death of a branch that had something to draw, and the deaths that follow
-// from it in the pools above.
+// branchDied counts the death of a living branch, and the deaths that follow in the pools above.
 func (r *stocks) branchDied(pt *Pool) {
 	o := &r.pools[pt.Num]
 	if o.live--; o.live > 0 {
@@ -421,7 +403,7 @@ func (r *stocks) branchDied(pt *Pool) {
 	}
 }
 
-// setWeight lowers a weight. The sampler has accepted a larger total, so it cannot fail.
+// setWeight changes a weight. It cannot fail: the sampler has accepted a larger total.
 func (r *stocks) setWeight(pt *Pool, entry uint32, weight uint64) {
 	e := &pt.Entries[entry]
 	if e.Branch == NoBranch {
@@ -432,8 +414,8 @@ func (r *stocks) setWeight(pt *Pool, entry uint32, weight uint64) {
 	}
 }
 
-// CheckSamplers compares supplies and samplers with the stock that is left. It takes time in proportion to
-// the catalog.
+// CheckSamplers compares supplies and samplers with the stock that is left. It takes time in
+// proportion to the catalog.
 func (r *stocks) CheckSamplers() error {
 	r.Sight.begin(0)
 	again := stocks{Sight: Sight{state: r.state, t: r.t}}
@@ -455,12 +437,8 @@ func (r *stocks) CheckSamplers() error {
 
 // sure returns how many draws a pool is sure to have stock for, at most need.
 func (r *stocks) sure(pt *Pool, need uint64) uint64 {
-	if r.sureGen++; r.sureGen == 0 {
-		clear(r.memos)
-		r.sureGen = 1
-	}
-	for len(r.memos) < len(r.pools) {
-		r.memos = append(r.memos, sureMemo{})
+	if r.sureGen++; r.sureGen == 0 || len(r.memos) < len(r.pools) {
+		r.memos, r.sureGen = make([]sureMemo, len(r.pools)), 1
 	}
 	return r.sureBelow(pt, need)
 }
@@ -488,7 +466,7 @@ func (r *stocks) sureBelow(pt *Pool, need uint64) uint64 {
 	}
 	o := &r.pools[pt.Num]
 	if o.live == 0 {
-		return 0 // not even of refills: only the draw of a last ticket fills a box
+		return 0 // refills do not help: only the draw of a last ticket fills a box
 	}
 	var sum, shared, endless uint64
 	for i := 0; i < len(pt.Branches) && sum+max(shared, endless) < need; i++ {
@@ -512,8 +490,8 @@ func (r *stocks) sureBelow(pt *Pool, need uint64) uint64 {
 			shared = max(shared, n)
 		}
 	}
-	if sum += max(shared, endless); sum > 0 && sum < need { // an empty box stays empty: nobody takes its last ticket
-		sum += r.moreBoxes(pt)
+	if sum += max(shared, endless); sum > 0 && sum < need { // an empty box stays empty
+		sum += pt.RefillsLeft(&r.Sight) * pt.boxful // below 2^53: see catalog
 	}
 	*m = sureMemo{gen: r.sureGen, value: min(sum, need)}
 	return m.value

@@ -1,15 +1,16 @@
 package rules
 
 import (
+	"cmp"
+
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
 // MaxMetadata bounds the metadata of a note, in bytes.
 const MaxMetadata = 1 << 10
 
-// A Note says who asked for something, and why. An event has it after the arguments, if there is one:
-// three texts, each a varint and so many bytes. It changes nothing. A repeat of a request id must give
-// the same reason and metadata; the key may be another.
+// A Note says who asked for something, and why. It changes nothing. An event has it after the
+// arguments, if there is one: three texts, each its length as a varint, then its bytes.
 type Note struct {
 	By       string // the name of an API key; at most MaxBy bytes
 	Reason   string // at most MaxReason bytes
@@ -18,19 +19,13 @@ type Note struct {
 
 // Check reports what is malformed in a note, or nil. The note may be nil.
 func (n *Note) Check() *CommandError {
-	switch {
-	case n == nil:
-	case len(n.By) > MaxBy:
-		return malformed("by", "%d bytes long; at most %d are allowed", len(n.By), MaxBy)
-	case len(n.Reason) > MaxReason:
-		return malformed("reason", "%d bytes long; at most %d are allowed", len(n.Reason), MaxReason)
-	case len(n.Metadata) > MaxMetadata:
-		return malformed("metadata", "%d bytes long; at most %d are allowed", len(n.Metadata), MaxMetadata)
+	if n == nil {
+		return nil
 	}
-	return nil
+	return cmp.Or(checkLength("by", n.By, MaxBy), checkLength("reason", n.Reason, MaxReason),
+		checkLength("metadata", n.Metadata, MaxMetadata))
 }
 
-// write writes the note at the end of what is asked.
 func (n *Note) write(w *store.Writer) {
 	if n == nil || *n == (Note{}) {
 		return
@@ -45,7 +40,7 @@ func (a *asked) note() *Note {
 	if !a.More() {
 		return nil
 	}
-	n := &Note{By: a.text("who asks", MaxBy), Reason: a.text("the reason", MaxReason), Metadata: a.text("the metadata", MaxMetadata)}
+	n := &Note{a.text("who asks", MaxBy), a.text("the reason", MaxReason), a.text("the metadata", MaxMetadata)}
 	if *n == (Note{}) {
 		a.Fail("a note that says nothing")
 	}
@@ -62,14 +57,10 @@ func NoteOf(ev *store.Event) (*Note, error) {
 	return n, a.Err()
 }
 
-// sameNote reports whether two notes give the same reason and metadata.
-func sameNote(a, b *Note) bool {
-	var x, y Note
-	if a != nil {
-		x = *a
+// asks returns what a repeat of a request id must have in its note too: all but the key.
+func (n *Note) asks() Note {
+	if n == nil {
+		return Note{}
 	}
-	if b != nil {
-		y = *b
-	}
-	return x.Reason == y.Reason && x.Metadata == y.Metadata
+	return Note{Reason: n.Reason, Metadata: n.Metadata}
 }

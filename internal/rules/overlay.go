@@ -1,10 +1,10 @@
 package rules
 
-// overlay holds tentative values over the state while Decide works: what later parts of a command
-// must see of earlier ones. A reset takes no time.
+// overlay holds values over the state while Decide works: what later parts of a command must see of
+// earlier ones. A reset takes no time.
 type overlay struct {
 	slots []overlaySlot // open addressing; len is a power of two
-	gen   uint32        // a slot of another generation is free
+	gen   uint32        // slots of other generations are free
 	n     int
 }
 
@@ -27,8 +27,7 @@ func (o *overlay) reset() {
 
 func (o *overlay) forget() {
 	o.n = 0
-	o.gen++
-	if o.gen == 0 { // after 2^32 commands old generations would look new
+	if o.gen++; o.gen == 0 { // after 2^32 commands old generations would look new
 		clear(o.slots)
 		o.gen = 1
 	}

@@ -2,17 +2,16 @@ package rules
 
 import "fmt"
 
-// Picking is choosing one entry of one pool. The entries are divided into classes: those that are
-// in the same groups of tracks and guarantees. Each class has a sampler for the entries that are
-// there for everybody. Entries with a condition are weighed for the player at each pick. So every
-// pick is one point among the sums of some classes. Most pools are one class, and their pick is one
-// draw from its sampler.
+// A pick chooses one entry of one pool. The entries are divided into classes. Each class has a sampler
+// for the entries that are there for everybody. Entries with a condition are weighed for the player at
+// each pick. So a pick is one point among the sums of some classes. Most pools have one class, and a
+// pick is one draw from its sampler.
 
-// Class is the entries of a pool that are in the same groups.
+// Class is the entries of a pool that are in the same groups of tracks and guarantees.
 type Class struct {
-	Groups      uint32   // bits: those of tracks and guarantees
+	Groups      uint32   // one bit each
 	members     []uint32 // entry numbers, ascending: the order in the sampler
-	conditional []uint32 // the members that have a condition or give a code, ascending; they weigh nothing in the sampler
+	conditional []uint32 // the members with Entry.Conditional, ascending; they weigh nothing in the sampler
 }
 
 // classify divides a pool's entries into classes.
@@ -81,7 +80,7 @@ func ranOut(pt *Pool) string {
 }
 
 // Among returns the sum of the classes that are in all of the groups in, and in none of the groups
-// out. sums are those of the classes: see weigh.
+// out. sums are those of all classes: see [Sight.Sums].
 func (pt *Pool) Among(sums []uint64, in, out uint32) (sum uint64) {
 	for i := range pt.Classes {
 		if pt.Classes[i].Within(in, out) {
@@ -95,8 +94,8 @@ func (c *Class) Within(in, out uint32) bool {
 	return c.Groups&in == in && c.Groups&out == 0
 }
 
-// at returns the entry that covers a point below among(in, out): class by class, in each first the
-// sampler, then entries with conditions.
+// at returns the entry that covers a point below Among(in, out). The classes come in order, each
+// with its sampler first, then its entries with conditions.
 func (r *drawing) at(pt *Pool, in, out uint32, point uint64) uint32 {
 	weights := r.weights
 	for i := range pt.Classes {

@@ -4,33 +4,31 @@ import (
 	"math/bits"
 
 	"github.com/kuji-dev/kuji/catalog"
-	"github.com/kuji-dev/kuji/internal/store"
 )
 
 // A track counts a player's draws from a pool since the last one that hit a group of entries. From
 // some draw on, it makes the group likelier (soft pity), and at last certain (hard pity). A guarantee
-// does the same for the last draws of one request. Pools that share a track share its counter.
+// makes its group certain in the last draws of a request. Pools that share a track share its counter.
 //
-// Tracks are asked in the catalog's order, and guarantees after them. Each takes its chance of what
-// those before it left over; a certain one takes all of that. So where five stars come before four,
-// the draw that is certain to give four stars can still give five. If a certain track has something in
-// common with one that is likelier, the draw hits both. A group that is out of stock is passed over.
-// Its track goes on counting, so the group is certain as soon as it is back.
+// Tracks take their turn in the catalog's order, then guarantees. Each takes its chance from what
+// those before it left over; a certain one takes all of that. So if five stars come before four, the
+// draw that is certain to give four stars can still give five. If the draw hits a track before a
+// certain one, and the two have entries in common, it hits both. A group that is out of stock is
+// passed over. Its track keeps counting, so the group is certain as soon as it is back.
 //
-// The draw that a guarantee needs comes from its group: there tracks have their chances. A certain
-// track that has nothing in common with the group needs another draw, and gets it when it is certain.
-// The guarantee gets an earlier or a later draw of the same set: see [Pool.Due].
+// The draw that a guarantee needs comes from its group. Tracks have their chances within the group. A
+// certain track that has nothing in common with it takes its own draw at once. The guarantee gets an
+// earlier or a later draw of the same set: see [Pool.Due].
 
 // pity is the tracks and guarantees of a pool.
 type pity struct {
 	Tracks []Track
 	Must   []Guarantee
 	Whole  uint64 // 100 % in the tracks' rising chances; 0: none rises
-	// Constant has the sums of the pool's classes if no draw, player or time changes them; else nil.
+	// Constant has the sums of the pool's classes, if no draw, player or time changes them.
 	Constant []uint64
 }
 
-// Track is a track of a pool.
 type Track struct {
 	Counter uint32 // number of the counter: draws since the last hit
 	Group   uint32 // its bit in class.groups
@@ -40,22 +38,22 @@ type Track struct {
 	Table   bool
 }
 
-// Guarantee is a guarantee of a pool.
 type Guarantee struct {
 	Draws, AtLeast uint64
 	group          uint32 // its bit in class.groups
 }
 
-// TrackName returns the name of a track's counter. Tracks with the same one share the counter.
+// TrackName returns the name of a track's counter. Tracks of one name share the counter. A name that
+// begins with a slash is not one of a pool's: ids have no slash.
 func TrackName(pool string, t *catalog.Track) string {
 	if t.Share != "" {
-		return "/pity/" + t.Share // no pool's counter: those begin with the pool's id
+		return "/pity/" + t.Share
 	}
 	return pool + "/pity/" + t.Name
 }
 
-// setTracks compiles a pool's tracks and guarantees.
-func (pt *Pool) setTracks(counters []uint32) {
+// tracks compiles a pool's tracks and guarantees.
+func (d *definer) tracks(pt *Pool) {
 	config := pt.Config
 	for i := range config.Tracks {
 		if r := &config.Tracks[i].Rising; r.From != 0 {
@@ -64,7 +62,10 @@ func (pt *Pool) setTracks(counters []uint32) {
 	}
 	for i := range config.Tracks {
 		c := &config.Tracks[i]
-		t := Track{Counter: counters[i], Group: 1 << i, Certain: uint64(c.Certain), From: uint64(c.Rising.From), Table: c.Rising.Table}
+		t := Track{
+			Counter: d.counters(TrackName(config.ID, c), 1), Group: 1 << i,
+			Certain: uint64(c.Certain), From: uint64(c.Rising.From), Table: c.Rising.Table,
+		}
 		for _, by := range c.Rising.By {
 			t.By = append(t.By, by*(pt.Whole/(100*c.Rising.Scale)))
 		}
@@ -76,7 +77,7 @@ func (pt *Pool) setTracks(counters []uint32) {
 	}
 }
 
-// added returns what draw n has in addition to its chance, in parts of Pool.Whole.
+// added returns by how much the chance of draw n has risen, in parts of Pool.Whole.
 func (t *Track) added(n, whole uint64) uint64 {
 	if t.From == 0 || n < t.From {
 		return 0
@@ -87,10 +88,10 @@ func (t *Track) added(n, whole uint64) uint64 {
 	return min(t.By[0]*min(n-t.From+1, whole), whole) // whole is at most 10^8; n has no bound
 }
 
-// next returns which draw the next one is for the player, counted from the last hit.
+// next returns the number of the player's next draw, counted from the last hit.
 func (t *Track) next(f Facts) uint64 { return f.Counter(t.Counter) + 1 }
 
-// Changing returns the tracks of a pool up to the last one that changes anything for the next draw.
+// Changing returns the tracks of a pool up to the last one that changes the next draw's odds.
 func (pt *pity) Changing(due uint32, f Facts) []Track {
 	n := len(pt.Tracks)
 	for n > 0 && due == 0 && !pt.Tracks[n-1].changes(pt.Tracks[n-1].next(f)) {
@@ -99,13 +100,13 @@ func (pt *pity) Changing(due uint32, f Facts) []Track {
 	return pt.Tracks[:n]
 }
 
-// Parts returns into how many parts of equal chance a draw is divided: Whole for each unit of weight.
+// Parts returns how many parts of equal chance a draw has: Whole for each unit of weight.
 func (pt *pity) Parts(sum uint64) uint64 { return sum * max(pt.Whole, 1) } // below 2^63: see catalog
 
-// Divide divides a draw among the groups that changing tracks and a due guarantee make likelier,
-// and all the rest. It calls each for every part in turn, until that returns false, with the groups
-// that must all be hit, 0 for none; those that must not; and how many of the parts that is. due is the group of a
-// guarantee, with something in stock, or 0. sums are those of the pool's classes.
+// Divide divides a draw among the groups that tracks and a due guarantee make likelier, and all the
+// rest. It calls each for one share after the other, until that returns false: with the groups that
+// must all be hit, 0 for none; those that must not be hit; and how many parts the share has. due is
+// the group of a guarantee, with something in stock, or 0. sums are those of the pool's classes.
 //
 //	hit = what the due guarantee is about, or everything
 //	for each certain track, in the catalog's order:    hard pity, or a chance of 100 % by now
@@ -117,13 +118,13 @@ func (pt *pity) Parts(sum uint64) uint64 { return sum * max(pt.Whole, 1) } // be
 //	    otherwise the group is missed
 //	pick from hit, without the groups missed so far
 //
-// So a certain track is hit, unless a track before it that has nothing in common with it is. A miss
-// takes nothing from what is certain: if the groups missed so far leave nothing to pick from, the
-// last of them is taken back, and the one before.
+// So a certain track is hit, unless a track before it is hit that has nothing in common with it. What
+// is certain stays possible: while the missed groups leave nothing to pick from, the last of them is
+// not missed after all.
 //
-// The chances are exact. Each group takes its weight × whole, and in addition its percentage points
-// × the sum of all weights, from what groups before it left over. Entries of no such group share
-// what remains, in proportion to their weights.
+// The chances are exact. Each group takes its weight × Whole, and its percentage points × the sum of
+// all weights, from what groups before it left over. The entries of no such group share what remains,
+// in proportion to their weights.
 func (pt *Pool) Divide(tracks []Track, due uint32, sums []uint64, f Facts, each func(hit, missed uint32, part uint64) bool) {
 	var c certainty
 	missed, left := uint32(0), pt.Parts(pt.Among(sums, 0, 0))
@@ -152,7 +153,7 @@ func (pt *Pool) Divide(tracks []Track, due uint32, sums []uint64, f Facts, each 
 		missed |= t.Group
 	}
 	if due != 0 && pt.Among(sums, due, missed) == 0 {
-		missed = 0 // what is in stock of the group is in groups that tracks have just missed
+		missed = 0 // all stock of the group is in groups that tracks have just missed
 	}
 	each(due, missed, left)
 }
@@ -160,13 +161,14 @@ func (pt *Pool) Divide(tracks []Track, due uint32, sums []uint64, f Facts, each 
 // certainty is what is certain in a draw: see [Pool.Divide].
 type certainty struct {
 	first  int                       // the first certain track; -1: none is
-	hit    uint32                    // the groups that the draw hits, unless a track before takes it
+	hit    uint32                    // the groups that the draw hits, unless an earlier track takes it
 	n      int                       // how many tracks are certain
-	groups [catalog.MaxTracks]uint32 // of them, in the order of the catalog
-	points [catalog.MaxTracks]uint64 // by track: what its chance has risen by, in parts
+	groups [catalog.MaxTracks]uint32 // theirs, in the order of the catalog
+	points [catalog.MaxTracks]uint64 // by track: by how much its chance has risen, in parts
 }
 
-// find finds the tracks that are certain, if something is there of their groups and the guarantee's.
+// find finds the tracks that are certain, if something is there that their group and the guarantee's
+// have in common.
 func (c *certainty) find(pt *Pool, tracks []Track, due uint32, sums []uint64, f Facts) {
 	c.first, c.hit = -1, due
 	for i := range tracks {
@@ -194,7 +196,7 @@ func (c *certainty) find(pt *Pool, tracks []Track, due uint32, sums []uint64, f 
 	}
 }
 
-// narrow returns the groups that a draw which hits a track hits too, because they are certain. ok is
+// narrow returns the groups that a draw hits together with a track, because they are certain. ok is
 // false if the track must not be hit: what it has in common with one of them is not in another.
 func (c *certainty) narrow(pt *Pool, own uint32, sums []uint64) (hit uint32, ok bool) {
 	if pt.Among(sums, own, 0) == 0 {
@@ -212,8 +214,7 @@ func (c *certainty) narrow(pt *Pool, own uint32, sums []uint64) (hit uint32, ok 
 	return hit, true
 }
 
-// release takes back the last of the groups that were missed, and those before it, until something is
-// left to hit.
+// release takes groups out of those missed, the last one first, until something is left to hit.
 func (pt *Pool) release(sums []uint64, hit, missed uint32) uint32 {
 	for missed != 0 && pt.Among(sums, hit, missed) == 0 {
 		missed &^= 1 << (bits.Len32(missed) - 1)
@@ -221,8 +222,8 @@ func (pt *Pool) release(sums []uint64, hit, missed uint32) uint32 {
 	return missed
 }
 
-// decided chooses how a draw goes: see [Pool.Divide]. It returns the groups that must all be
-// hit, 0 for none, and those that must not.
+// decided chooses a share of [Pool.Divide]. It returns the groups that must all be hit, 0 for none,
+// and those that must not.
 func (r *drawing) decided(pt *Pool, due uint32) (hit, missed uint32) {
 	tracks, parts := pt.Changing(due, &r.Sight), pt.Parts(pt.Among(r.sums, 0, 0))
 	if len(tracks) == 0 && due == 0 || parts == 0 {
@@ -250,8 +251,8 @@ func (t *Track) changes(n uint64) bool { return t.isCertain(n) || t.From != 0 &&
 
 func (t *Track) isCertain(n uint64) bool { return t.Certain != 0 && n >= t.Certain }
 
-// Count counts a draw in a pool's tracks. groups are those that it hit. It calls set for each track
-// with what that has counted now.
+// Count counts a draw that hit these groups in a pool's tracks. It calls set with the new count of
+// each track.
 func (pt *pity) Count(f Facts, groups uint32, set func(counter uint32, n uint64)) {
 	for i := range pt.Tracks {
 		t := &pt.Tracks[i]
@@ -263,7 +264,6 @@ func (pt *pity) Count(f Facts, groups uint32, set func(counter uint32, n uint64)
 	}
 }
 
-// counted counts a draw in a pool's tracks. groups are those that it hit.
 func (r *drawing) counted(pt *Pool, groups uint32) {
 	pt.Count(&r.Sight, groups, func(counter uint32, n uint64) {
 		r.values.put(valueKey(r.player, counterKey|counter), n)
@@ -273,8 +273,8 @@ func (r *drawing) counted(pt *Pool, groups uint32) {
 	})
 }
 
-// touch notes that the current draw has changed a counter while it chose, and reports whether it had
-// not before. One draw can change thousands, again and again.
+// touch notes that the current draw has changed a counter, and reports whether this is the first
+// time. One draw can change thousands, many times each.
 func (r *drawing) touch(counter uint32) bool {
 	if _, ok := r.touches.get(uint64(counter)); ok {
 		return false
@@ -283,23 +283,16 @@ func (r *drawing) touch(counter uint32) bool {
 	return true
 }
 
-// writeTracks writes the tracks that the current draw has changed.
-func (r *drawing) writeTracks() {
-	for _, c := range r.touched {
-		r.w.Change(store.Set, c, r.counter(r.player, c))
-	}
-	r.touched = r.touched[:0]
-}
-
-// Due returns the group of the guarantee that draw i of count must hit, if hits were hit so far; 0
-// for none. sums returns those of the pool's classes.
+// Due returns the group of the guarantee that draw i of count must hit, 0 for none. hits counts the
+// hits of each so far, and sums returns those of the pool's classes.
 //
-// The guarantee whose set ends first goes first, as soon as what is missing in all sets that end by
-// some draw leaves no draw to spare. A draw in which a track will be certain, and which cannot serve a
-// missing guarantee, is not to spare either. If only such draws are short, the track goes first in the
-// draw in which it is certain. Catalogs leave draws for all of them. If a group runs out of stock, that
-// may change: then guarantees go first, because tracks count on in the next request. A guarantee whose
-// group is out of stock waits, and takes no draw from the others.
+// A guarantee is due when no draw is left to spare: the hits missing in all sets that end by some draw
+// need all draws until then. The one whose set ends first is served first. A draw in which a track
+// will be certain, and which cannot serve a missing guarantee, is not to spare either. If only such
+// draws make it tight, the track is served first in the draw in which it is certain. Catalogs leave
+// draws for all of them. That may change when a group runs out of stock: then guarantees are served
+// first, because tracks keep counting in the next request. A guarantee whose group is out of stock
+// waits, and takes no draw from the others.
 func (pt *Pool) Due(i, count uint64, hits *[catalog.MaxTracks]uint64, sums func() []uint64, f Facts) uint32 {
 	var left, missing [catalog.MaxTracks]uint64
 	open := uint64(0)
@@ -337,15 +330,14 @@ func (pt *Pool) Due(i, count uint64, hits *[catalog.MaxTracks]uint64, sums func(
 			soon = soon || sum+pt.setAside(left[k], &missing, now, f) >= left[k]
 		}
 	}
-	switch {
-	case pressed, soon && !pt.certainApart(pt.Must[first].group, now, f):
+	if pressed || soon && !pt.certainApart(pt.Must[first].group, now, f) {
 		return pt.Must[first].group
 	}
 	return 0
 }
 
-// setAside returns how many of the next draws tracks can at most take because they are certain, and
-// have nothing in common with some guarantee that misses hits.
+// setAside returns how many of the next draws can at most be taken by certain tracks that have
+// nothing in common with some guarantee that misses hits.
 func (pt *Pool) setAside(draws uint64, missing *[catalog.MaxTracks]uint64, sums []uint64, f Facts) (n uint64) {
 	for i := range pt.Tracks {
 		t := &pt.Tracks[i]
@@ -362,7 +354,7 @@ func (pt *Pool) setAside(draws uint64, missing *[catalog.MaxTracks]uint64, sums 
 	return n
 }
 
-// certainApart reports whether a track is certain now that has nothing in common with a group.
+// certainApart reports whether a track that has nothing in common with a group is certain now.
 func (pt *Pool) certainApart(group uint32, sums []uint64, f Facts) bool {
 	for i := range pt.Tracks {
 		t := &pt.Tracks[i]
@@ -373,8 +365,8 @@ func (pt *Pool) certainApart(group uint32, sums []uint64, f Facts) bool {
 	return false
 }
 
-// rest returns how many draws are left of the set that draw i of count is in, that one included,
-// and how many of them must still hit.
+// rest returns how many draws are left in the set of draw i of count, with that draw, and how many of
+// them must still hit.
 func (g *Guarantee) rest(i, count, hits uint64) (left, missing uint64) {
 	at := i % g.Draws
 	if i-at+g.Draws > count { // not a full set

@@ -3,18 +3,17 @@ package rules
 import (
 	"slices"
 
-	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
 // A price is a set of items, paid for each single draw, or for a bundle of draws. A pool can have
-// several: the caller chooses one, or the first that the player can pay is taken. The first draws
-// of a day, a week or ever may be free. All of it is paid before anything is drawn. Nested pools
-// cost nothing extra.
+// several: the caller chooses one, or the first that the player can pay is taken. A player can have
+// some free draws, in all or in each day or week. Everything is paid before anything is drawn. Pools
+// below cost nothing extra.
 //
-// As many draws are free as can be, and the rest is paid: by a bundle of exactly that many draws, or
-// draw by draw. Fewer are free if what is paid then makes a bundle that costs no more of any item.
-// So where ten draws cost as much as nine, the free one is still there.
+// As many draws as possible are free. The rest is paid with a bundle of exactly that many draws, or
+// draw by draw. Fewer are free if the rest then makes a bundle that costs no more of any item: where
+// ten draws cost as much as nine, the player keeps the free draw.
 
 // payment is what a draw costs.
 type payment struct {
@@ -26,16 +25,16 @@ type payment struct {
 // accounts is what the players of a command can pay, and what they can take.
 type accounts struct {
 	counting
-	extra    uint64        // no less than what the command has given of any one item; at most maxPeak
+	extra    uint64        // at least what the command has given of any one item; at most maxPeak
 	draws    []pendingDraw // draws that have passed their checks
 	picks    uint64        // the most entries that they can take
-	have     []uint64      // what the player has of what the best payment takes, in the order of its price
-	haveNext []uint64      // the same of the payment that is looked at
+	have     []uint64      // what the player has of each item in the best payment's price
+	haveNext []uint64      // the same for the payment at hand
 	lacks    []Lack        // with InsufficientItems
 }
 
-// pay pays the price of count draws from the player's balances: one that has item choice in it, or
-// with an empty choice any. It fills in p, which must be zero.
+// pay pays for count draws from the player's balances: a price that has the item choice in it, or
+// any price if choice is empty. It fills in p, which must be zero.
 func (r *accounts) pay(pt *Pool, player uint32, count uint64, choice string, p *payment) failure {
 	if len(pt.price) == 0 && choice == "" {
 		return failure{}
@@ -59,8 +58,8 @@ func (r *accounts) pay(pt *Pool, player uint32, count uint64, choice string, p *
 	return failure{}
 }
 
-// offers is what is known of several payments while the best of them is looked for: the first that
-// the player can pay, or a later one that costs no more.
+// offers is a search for the best payment: the first that the player can pay, or a later one that
+// costs no more.
 type offers struct {
 	player uint32
 	item   uint32 // must be in the price, if chosen
@@ -69,8 +68,8 @@ type offers struct {
 	failed failure // why there is no best yet
 }
 
-// cheapest fills in how count draws are paid, of which best.free can be free, but not all. What the
-// player has of what it costs is in have.
+// cheapest fills in how count draws are paid. best.free of them can be free, but not all. It leaves
+// what the player has of the price in have.
 func (r *accounts) cheapest(pt *Pool, player uint32, count uint64, choice string, best *payment) failure {
 	o := offers{player: player, chosen: choice != "", best: best}
 	if o.chosen {
@@ -95,9 +94,9 @@ func (r *accounts) cheapest(pt *Pool, player uint32, count uint64, choice string
 	return o.failed
 }
 
-// offer makes a payment the best if it is.
+// offer makes a payment the best one, if it is.
 func (r *accounts) offer(o *offers, price []Stack, times, free uint64) {
-	if o.chosen && !has(price, o.item) {
+	if o.chosen && indexOf(price, o.item) < 0 {
 		return
 	}
 	p := payment{price, times, free}
@@ -105,15 +104,17 @@ func (r *accounts) offer(o *offers, price []Stack, times, free uint64) {
 	case ok && (o.failed.status != OK || p.noMore(o.best)):
 		*o.best, o.failed = p, failure{}
 		r.have, r.haveNext = r.haveNext, r.have
-	case !ok && o.failed.status == PriceNotOffered: // of several that are too much the first one counts
-		o.failed = r.tooDear(&p, o.player)
+	case !ok && o.failed.status == PriceNotOffered: // if several are too much, the first one counts
+		o.failed = r.lacking(o.player, len(price), func(i int) (item uint32, need uint64) {
+			return price[i].Item, price[i].Quantity * times
+		})
 	}
 }
 
 // noMore reports whether p costs no more than o of any item.
 func (p *payment) noMore(o *payment) bool {
 	for _, st := range p.price {
-		i := slices.IndexFunc(o.price, func(other Stack) bool { return other.Item == st.Item })
+		i := indexOf(o.price, st.Item)
 		if i < 0 || o.price[i].Quantity*o.times < st.Quantity*p.times { // below 2^53 × 1000
 			return false
 		}
@@ -121,12 +122,12 @@ func (p *payment) noMore(o *payment) bool {
 	return true
 }
 
-func has(price []Stack, item uint32) bool {
-	return slices.ContainsFunc(price, func(st Stack) bool { return st.Item == item })
+// indexOf returns where an item stands in a list; -1: nowhere.
+func indexOf(all []Stack, item uint32) int {
+	return slices.IndexFunc(all, func(st Stack) bool { return st.Item == item })
 }
 
-// canPay reports whether a player has what a payment takes. How much that is, is then in
-// haveNext.
+// canPay reports whether a player has what a payment takes. It leaves what they have in haveNext.
 func (r *accounts) canPay(p *payment, player uint32) bool {
 	r.haveNext = r.haveNext[:0]
 	for _, st := range p.price {
@@ -139,22 +140,8 @@ func (r *accounts) canPay(p *payment, player uint32) bool {
 	return true
 }
 
-// tooDear is the failure of a player who has less than a payment takes.
-func (r *accounts) tooDear(p *payment, player uint32) failure {
-	return r.lacking(player, len(p.price), func(i int) (item uint32, need uint64) { return p.price[i].Item, p.price[i].Quantity * p.times })
-}
-
-// writePrice writes what a draw costs.
 func (r *effects) writePrice(p *payment) {
 	for _, st := range p.price {
 		r.change(store.Spend, st.Item, st.Quantity*p.times)
 	}
-}
-
-// freeName returns the name of the counter of free draws.
-func freeName(pool string, f catalog.Free) string {
-	if f.Per == catalog.PerForever {
-		return pool + "/free"
-	}
-	return pool + "/free/" + f.Per.String()
 }

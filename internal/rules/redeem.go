@@ -5,29 +5,28 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// A code that a player sends pays for draws from a pool, instead of its price. What the code is for
-// is looked up in all lists whose codes pay, in the order of the catalog. A command holds only the
-// code's sum, so that no log has what was guessed.
+// A code that a player sends pays for draws from a pool, instead of its price. The lists whose codes
+// pay are searched in the order of the catalog. A command holds only the code's sum, so that no log
+// has what was guessed.
 //
-// A player can use each code once, and others too, up to what the catalog allows. If rewards give the
-// codes of a list, then one counts from when it was given: a code that nobody has yet does not exist.
-// If such a code is one to share, an invitation, it is not for the player who was given it.
+// A player can use a code once. The catalog says how many players can use it. If rewards give a list's
+// codes, a code exists only once it was given. If several players can use such a code, an invitation,
+// the player who was given it cannot.
 //
 // A code that does not exist counts as a guess, in a counter of the player, like a draw in a limit.
-// That is the only thing that a command which fails changes. It cannot be in a group, which changes
-// nothing when it fails.
+// Nothing else is ever changed by a command that fails. So a Redeem cannot be in a group, which
+// changes nothing when it fails.
 
 // CodeSum stands for a code: see [SumCode].
 type CodeSum = store.CodeSum
 
 // SumCode returns the sum of a code. Codes that differ only in spaces, hyphens and the case of the
-// letters a to z have the same one.
+// letters a to z have the same sum.
 func SumCode(code string) CodeSum { return store.SumCode([]byte(code)) }
 
-// OtherSums returns by what else a code is looked for that a player sends: see [Command].
+// OtherSums returns the sums of a code's other spellings: see [Command].
 func OtherSums(code string) []CodeSum { return store.OtherSums(code) }
 
-// redeemTable is a list whose codes pay for draws.
 type redeemTable struct {
 	list   uint32
 	pool   *Pool
@@ -41,18 +40,13 @@ type redeeming struct {
 	guesses Limit
 }
 
-// guessesName returns the name of the counter of guesses. Ids have no slash in them, so none of a
-// pool begins with one.
-func guessesName(per catalog.Per) string { return "/guesses/" + per.String() }
-
-// setRedeem compiles what codes pay for.
+// setRedeem compiles what codes pay for. The pools are compiled already.
 func (t *Tables) setRedeem() {
 	given := map[uint32]bool{}
-	for i := range t.Catalog.Pools {
-		p := &t.Catalog.Pools[i]
-		for j := range p.Entries {
-			for _, list := range p.Entries[j].Reward.Codes {
-				given[t.ListNum[list]] = true
+	for _, pt := range t.BottomUp {
+		for i := range pt.Entries {
+			for _, list := range pt.Entries[i].Codes {
+				given[list] = true
 			}
 		}
 	}
@@ -65,7 +59,6 @@ func (t *Tables) setRedeem() {
 	}
 }
 
-// redeemKind is a Redeem.
 type redeemKind struct{ plain }
 
 func (redeemKind) alone() string {
@@ -78,17 +71,16 @@ func (redeemKind) asked(a *asked, c *Command) {
 	copy(c.Code[:], a.Bytes("a code's sum", uint64(len(c.Code))))
 }
 
-// spell puts the sum in a command by which there is a code, if the code's spelling has another one.
-func (r *checks) spell(cmd *Command) {
-	if rt, _ := r.findCode(cmd.Code); rt != nil {
-		return
-	}
-	for _, sum := range cmd.Others {
-		if rt, _ := r.findCode(sum); rt != nil {
-			cmd.Code = sum
-			return
+// spelled is findCode for a command. If only another spelling's sum finds a code, the command gets
+// that sum.
+func (r *checks) spelled(cmd *Command) (rt *redeemTable, number uint64) {
+	rt, number = r.findCode(cmd.Code)
+	for i := 0; rt == nil && i < len(cmd.Others); i++ {
+		if rt, number = r.findCode(cmd.Others[i]); rt != nil {
+			cmd.Code = cmd.Others[i]
 		}
 	}
+	return rt, number
 }
 
 // findCode returns the code with a sum, and what it pays for; nil: there is no such code.
@@ -103,15 +95,13 @@ func (r *checks) findCode(sum CodeSum) (rt *redeemTable, number uint64) {
 	return nil, 0
 }
 
-// check reports whether a Redeem will fail. The limit on guesses comes first: a player
-// who has reached it learns nothing about any code.
+// check checks the limit on guesses first: a player who has reached it learns nothing about any code.
 func (redeemKind) check(r *checks, cmd *Command) failure {
 	player := r.see(cmd.Player)
 	if g := &r.t.guesses; g.Per != 0 && r.used(g, player) >= g.Draws {
 		return failure{TooManyGuesses, 0}
 	}
-	r.spell(cmd)
-	rt, number := r.findCode(cmd.Code)
+	rt, number := r.spelled(cmd)
 	if rt == nil {
 		return failure{UnknownCode, 0}
 	}
@@ -133,7 +123,6 @@ func (redeemKind) check(r *checks, cmd *Command) failure {
 	return r.addDraw(rt.pool, player, uint64(rt.config.Times), &payment{})
 }
 
-// write writes that the code is used, and the draws that it pays for.
 func (redeemKind) write(r *drawing, cmd *Command, _ int) {
 	rt, number := r.findCode(cmd.Code)
 	r.arrive(r.see(cmd.Player))
@@ -141,7 +130,6 @@ func (redeemKind) write(r *drawing, cmd *Command, _ int) {
 	r.writeDraw(0)
 }
 
-// writeGuess counts a code that does not exist.
 func (r *drawing) writeGuess(cmd *Command) {
 	g, player := &r.t.guesses, r.see(cmd.Player)
 	if g.Per == 0 {
@@ -155,41 +143,41 @@ func (r *drawing) writeGuess(cmd *Command) {
 type Redeemed struct {
 	List   uint32
 	Number uint64 // of the code
-	Draws  uint64 // that it paid for
-	Pool   uint32 // that they were from, if Drew
-	Drew   bool   // they took an entry at all
+	Draws  uint64 // how many it paid for
+	Pool   uint32 // where they were from, if Drew
+	Drew   bool   // they took an entry
 }
 
 // RedeemedOf reads what an event of a Redeem says.
 func RedeemedOf(ev *store.Event) (out Redeemed, err error) {
-	marked, taken, first := uint64(0), uint64(0), uint32(noPool)
-	pool := first
+	taken, pool := uint64(0), uint32(noPool)
+	out.Pool = noPool
 	effects := ev.Changes()
 	for e := (store.Effect{}); effects.Next(&e); {
 		switch e.Verb {
 		case store.UseCode:
 			out.List, out.Number = e.N, e.Value
 		case store.Draw:
-			marked++
+			out.Draws++
 		case store.Pool:
-			if pool = e.N; first == noPool {
-				first = pool
+			if pool = e.N; out.Pool == noPool {
+				out.Pool = pool
 			}
 		case store.Take:
-			if pool == first {
+			if pool == out.Pool {
 				taken++
 			}
 		}
 	}
-	out.Pool, out.Drew = first, first != noPool
-	if out.Draws = marked; marked == 0 { // then each draw takes one entry
+	out.Drew = out.Pool != noPool
+	if out.Draws == 0 { // then each draw takes one entry
 		out.Draws = taken
 	}
 	return out, effects.Err()
 }
 
-// Drawn returns how many single draws the last command made that was decided, if it did not fail, and
-// adds them to by, by pool number.
+// Drawn returns how many single draws the last decided command made, if it did not fail, and adds
+// them to by, by pool number.
 func (r *Rules) Drawn(by []uint64) (n uint64) {
 	for i := range r.draws {
 		d := &r.draws[i]

@@ -2,11 +2,12 @@
 //
 //	Decide(command, now, entropy) → event with its effects
 //
-// Deciding changes no state. Package internal/store applies the effects, and only the effects: a
-// new or changed rule never changes what an old log means.
+// Deciding changes no state. Package internal/store applies the effects, and nothing else: a new or
+// changed rule never changes what an old log means.
 //
-// A kind of command is a type with a method for each thing there is to say about it: see kind in
-// command.go. [Rules] has layers. Each knows only those below it:
+// Each noun has a file. A kind of command is a type with the methods of kind, in command.go. All
+// checks of a command are in one function, in the order in which they fail. [Rules] has layers, and
+// each knows only those below it:
 //
 //	Rules      decides
 //	drawing    makes the draws of a command
@@ -17,13 +18,11 @@
 //	stocks     knows what can be drawn, and what is sure to be there
 //	Sight      shows the realm as the command sees it
 //
-// What chance depends on is [Facts]. Draws, odds and pages of pools ask the same functions of it: see
-// chance.go. Odds, plans and views are rooms of their own. They read [Tables], to which a catalog is
-// compiled.
+// Draws, odds and views get an entry's weight from the same functions, in chance.go. Those read
+// [Facts]: what chance depends on. Odds, plans and views are other packages, which read [Tables], a
+// compiled catalog.
 //
-// Each noun has a file. The checks of a command are in one function, in the order in which they fail.
-//
-// The same state, command, time and entropy give the same bytes on every run, build and architecture.
+// The same state, command, time and entropy give the same bytes on every run and every machine.
 // Nothing here reads a clock, ranges over a map into a result, uses a float or starts a goroutine.
 package rules
 
@@ -108,8 +107,7 @@ func (r *Rules) Reset(t *Tables) {
 	r.countSamplers()
 }
 
-// uniform returns an unbiased integer in [0, n), n > 0: Lemire, "Fast Random
-// Integer Generation in an Interval", ACM TOMACS 29 (2019).
+// uniform returns an unbiased integer in [0, n), n > 0: see package sampler.
 func uniform(src Source, n uint64) uint64 {
 	hi, lo := bits.Mul64(src.Uint64(), n)
 	if lo < n {

@@ -8,34 +8,32 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Sight is how the command at hand sees the realm: the state, with what the command has done so far
-// laid over it. In the first half of a command, values are those at the point that is checked,
-// without the gains of draws. In the second half they are those that the effects so far have left;
-// of items, only those that conditions ask for. So what a draw of a group gives depends on the
-// members before it, not on those after it.
+// Sight is how a command sees the realm: the state, changed by what the command has done so far. In
+// the first half of a command, values are those at the point that is checked, without the gains of
+// draws. In the second half they are what the effects so far have left; of items, only those that
+// conditions ask for. So what a draw of a group gives depends only on the members before it.
 type Sight struct {
 	state  State
 	t      *Tables  // the catalog in force
 	pools  []supply // by pool number
 	now    int64    // the time stamp
 	steady int64    // the steady time: see store.State.Back
-	player uint32   // whom the command is about at this point
+	player uint32   // the current player
 	values overlay  // balances and counters: see valueKey
 	taken  overlay  // how many were taken; by entryKey
 	coded  overlay  // how many codes were given; by number of the list
 	apart  overlay  // 1 for what draws without repetition have taken so far; by entryKey
 	people
-	sums    []uint64 // by class of the pool that was weighed last
+	sums    []uint64 // by class of the pool weighed last
 	weights []uint64 // of its entries with conditions, class by class
 }
 
-// people are the players of a command.
 type people struct {
-	base   uint32   // how many players there are before the command
+	base   uint32   // how many players there were before the command
 	fresh  []string // players that the command adds; their numbers start at base
 	joined int      // how many of fresh have a Join effect
-	known  string   // the player looked up last in this command; number is theirs
-	number uint32
+	known  string   // the player looked up last in this command
+	number uint32   // of known
 }
 
 func (s *Sight) init() {
@@ -45,7 +43,7 @@ func (s *Sight) init() {
 	s.coded.init()
 }
 
-// begin clears what is left of the command before. now is in Unix milliseconds.
+// begin clears what the command before has left. now is in Unix milliseconds.
 func (s *Sight) begin(now int64) {
 	s.now = max(now, s.state.Now())
 	s.steady = s.now + s.state.Back()
@@ -56,7 +54,7 @@ func (s *Sight) begin(now int64) {
 	s.coded.reset()
 }
 
-// end lets go of the command, whose memory its caller may use again.
+// end forgets the command's strings, whose memory the caller may use again.
 func (s *Sight) end() {
 	s.known = ""
 	clear(s.fresh)
@@ -64,8 +62,7 @@ func (s *Sight) end() {
 }
 
 // see returns the number of a player. A new player gets a number and waits for the starting grants:
-// see come. The command must either succeed, or leave the player out of its event, or count what
-// failed.
+// see come. If the command then fails, its event must leave the player out, or count the failure.
 func (s *Sight) see(id string) uint32 {
 	if id == s.known {
 		return s.number
@@ -85,7 +82,7 @@ func (s *Sight) see(id string) uint32 {
 	return n
 }
 
-// playerRef refers to a player by number, or by id if the player is new and the command fails.
+// playerRef refers to a player by number; by id if the player is new and the command fails.
 func (s *Sight) playerRef(id string, status Status) store.Ref {
 	if n := s.see(id); n < s.base || status == OK {
 		return store.Ref{Num: n}
@@ -93,7 +90,7 @@ func (s *Sight) playerRef(id string, status Status) store.Ref {
 	return store.Ref{ID: id}
 }
 
-// isNew reports whether the effects so far have not added a player yet.
+// isNew reports whether no effect has added a player yet.
 func (s *Sight) isNew(player uint32) bool { return player >= s.base+uint32(s.joined) }
 
 // counterKey marks the keys of counters among values.
@@ -101,11 +98,9 @@ const counterKey = 1 << 31
 
 func valueKey(player, key uint32) uint64 { return uint64(player)<<32 | uint64(key) }
 
-// noPlayer stands for "no player" where a player's number is expected. The realm's own counters
-// have it in their keys.
+// noPlayer is no player's number. The realm's own counters have it in their keys.
 const noPlayer = 1<<32 - 1
 
-// balance returns how many of an item a player holds.
 func (s *Sight) balance(player, item uint32) uint64 {
 	if v, ok := s.values.get(valueKey(player, item)); ok {
 		return v
@@ -113,7 +108,6 @@ func (s *Sight) balance(player, item uint32) uint64 {
 	return s.state.Balance(player, item)
 }
 
-// counter returns a player's counter.
 func (s *Sight) counter(player, counter uint32) uint64 {
 	if v, ok := s.values.get(valueKey(player, counterKey|counter)); ok {
 		return v
@@ -121,7 +115,6 @@ func (s *Sight) counter(player, counter uint32) uint64 {
 	return s.state.Counter(player, counter)
 }
 
-// tally returns a counter of the realm.
 func (s *Sight) tally(counter uint32) uint64 {
 	if v, ok := s.values.get(valueKey(noPlayer, counterKey|counter)); ok {
 		return v
@@ -132,15 +125,22 @@ func (s *Sight) tally(counter uint32) uint64 {
 // instant is the time of the command.
 func (s *Sight) instant() Instant { return Instant{s.t.Zone, s.now, s.state.Back()} }
 
-// Balance implements [Facts].
-func (s *Sight) Balance(item uint32) uint64 { return s.balance(s.player, item) }
-
-// Counter implements [Facts].
-func (s *Sight) Counter(counter uint32) uint64 { return s.counter(s.player, counter) }
-
 func entryKey(pt *Pool, entry uint32) uint64 { return uint64(pt.Num)<<32 | uint64(entry) }
 
-// Left implements [Facts].
+// leftOf returns what is left of a limited entry of which the command has taken some. taken is
+// negative, in a ring of 64 bits, if the command has put back more.
+func (s *Sight) leftOf(pt *Pool, entry uint32, taken uint64) uint64 {
+	stock := pt.Entries[entry].Config.Stock.Count
+	return stock - min(stock, s.state.DrawnOf(pt.Num, entry)+taken) // a catalog can lower the stock
+}
+
+// These methods implement [Facts].
+
+func (s *Sight) Balance(item uint32) uint64    { return s.balance(s.player, item) }
+func (s *Sight) Counter(counter uint32) uint64 { return s.counter(s.player, counter) }
+func (s *Sight) Live(pt *Pool) bool            { return s.pools[pt.Num].live > 0 }
+func (s *Sight) Refilled(pt *Pool) uint64      { return s.tally(pt.Refills) }
+
 func (s *Sight) Left(pt *Pool, entry uint32) uint64 {
 	if !pt.Entries[entry].Limited {
 		return math.MaxUint64
@@ -149,33 +149,17 @@ func (s *Sight) Left(pt *Pool, entry uint32) uint64 {
 	return s.leftOf(pt, entry, taken)
 }
 
-// leftOf returns what is left of a limited entry of which the command has taken some. That is
-// negative, in a ring of 64 bits, after the command has put back what others took.
-func (s *Sight) leftOf(pt *Pool, entry uint32, taken uint64) uint64 {
-	stock := pt.Entries[entry].Config.Stock.Count
-	return stock - min(stock, s.state.DrawnOf(pt.Num, entry)+taken) // a catalog may have lowered the stock
-}
-
-// Picked implements [Facts].
 func (s *Sight) Picked(pt *Pool, entry uint32) bool {
 	picked, _ := s.apart.get(entryKey(pt, entry))
 	return picked == 1
 }
 
-// Live implements [Facts].
-func (s *Sight) Live(pt *Pool) bool { return s.pools[pt.Num].live > 0 }
-
-// Refilled implements [Facts].
-func (s *Sight) Refilled(pt *Pool) uint64 { return s.tally(pt.Refills) }
-
-// CodesLeft implements [Facts].
 func (s *Sight) CodesLeft(list uint32) uint64 {
 	taken, _ := s.coded.get(uint64(list))
 	left, _ := s.state.CodesLeft(list)
 	return left - min(left, taken)
 }
 
-// Spent implements [Facts].
 func (s *Sight) Spent(b *Budget) uint64 {
 	if !s.instant().lasts(b.Per, int64(s.tally(b.Counter+1))) {
 		return 0
@@ -183,7 +167,6 @@ func (s *Sight) Spent(b *Budget) uint64 {
 	return s.tally(b.Counter)
 }
 
-// Moments implements [Facts].
 func (s *Sight) Moments(m *Moments) (due uint64, p Pending) {
 	if last := int64(s.tally(m.Counter)); last < s.now && s.now >= m.Starts {
 		p = m.pending(last, s.now, s.tally(m.Counter+1))
@@ -212,8 +195,8 @@ func (s *Sight) Resets(b *Budget) int64 {
 	return s.t.Zone.Next(b.Per, from)
 }
 
-// Sums fills in what the entries of each class of a pool weigh together, and the weights of those
-// with conditions. Without ask, the conditions are taken to hold.
+// Sums weighs a pool: it fills in the sum of each class, and the weights of entries with conditions.
+// If ask is false, the conditions count as met.
 func (s *Sight) Sums(pt *Pool, ask bool) []uint64 {
 	s.sums, s.weights = s.sums[:0], s.weights[:0]
 	for i := range pt.Classes {
@@ -228,7 +211,7 @@ func (s *Sight) Sums(pt *Pool, ask bool) []uint64 {
 	return s.sums
 }
 
-// Suppose makes what is asked next see the player's counter with another value.
+// Suppose gives the player's counter another value for what is asked next.
 func (s *Sight) Suppose(counter uint32, value uint64) {
 	s.values.put(valueKey(s.player, counterKey|counter), value)
 }

@@ -2,31 +2,28 @@ package rules
 
 import "github.com/kuji-dev/kuji/internal/store"
 
-// A player gets the starting grants with the first draw, the first code, the first grant or when they
-// register. Others may be in the realm before: they received a transfer, someone set their track, or
-// they guessed a code that does not exist. Those wait. A counter says so until they come, so that nobody
-// gets starting grants twice, and no account that only passes items on gets them at all.
+// A player comes, and gets the starting grants, with the first draw, code or grant, or by registering.
+// A player can be in the realm before that: after a transfer, a track that was set, or a guess at a
+// code. Then they wait, and a counter says so. So nobody gets starting grants twice, and an account
+// that only passes items on gets none.
 
-// startName is the name of the counter: 1 while a player waits. Ids have no slash in them, so none of
-// a pool begins with one.
+// startName is the name of the counter: 1 while a player waits.
 const startName = "/start"
 
-// starting is what new players get.
 type starting struct {
 	Start   []Stack
-	waiting uint32 // number of the counter of players who wait for it; noCounter: none waits
+	waiting uint32 // number of the counter startName; noCounter: nobody waits
 }
 
-// noCounter stands for "no counter" where a counter's number is expected.
+// noCounter is no counter's number.
 const noCounter = 1<<32 - 1
 
-// waits reports whether the starting grants of a player are still to come.
 func (r *checks) waits(player uint32) bool {
 	return r.t.waiting != noCounter && r.counter(player, r.t.waiting) != 0
 }
 
-// come returns the number of a player who comes, and from here on holds the starting grants. It fails
-// if they do not fit: who waits may hold much already.
+// come returns the number of a player who comes, and adds the starting grants to what they hold. It
+// fails if the grants do not fit: a player who waits may hold much already.
 func (r *checks) come(id string) (player uint32, f failure) {
 	player = r.see(id)
 	r.player = player
@@ -44,16 +41,15 @@ func (r *checks) come(id string) (player uint32, f failure) {
 
 // arrive is turn for a player who comes.
 func (r *effects) arrive(player uint32) {
-	isNew := r.isNew(player)
-	if !isNew && !r.waits(player) {
-		r.turn(player)
-		return
-	}
-	if isNew {
+	switch {
+	case r.isNew(player):
 		r.join(player)
-	} else {
+	case r.waits(player):
 		r.turn(player)
 		r.wait(player, 0)
+	default:
+		r.turn(player)
+		return
 	}
 	for _, st := range r.t.Start {
 		r.change(store.Gain, st.Item, st.Quantity)
@@ -69,7 +65,6 @@ func (r *effects) wait(player uint32, v uint64) {
 	r.values.put(valueKey(player, counterKey|r.t.waiting), v)
 }
 
-// registerKind is a Register.
 type registerKind struct{ noted }
 
 func (registerKind) unknown(r *checks, c *Command) *CommandError {

@@ -7,14 +7,14 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// Tables is a catalog compiled to numbers. It does not change: it can be read without a lock.
+// Tables is a catalog compiled to numbers. It never changes, so it can be read without a lock.
 type Tables struct {
 	Version uint64 // 0: no catalog yet
 	Catalog *catalog.Catalog
 	Hash    [32]byte
 
 	ItemNum   map[string]uint32 // items of this catalog
-	ItemAt    []uint32          // by number: where those stand in it
+	ItemAt    []uint32          // by item number: the item's place in the catalog
 	PoolByID  map[string]*Pool
 	PoolByNum []*Pool // by pool number; nil for pools of other catalogs
 	BottomUp  []*Pool // every pool, each after the pools it leads to
@@ -27,7 +27,6 @@ type Tables struct {
 	redeeming
 }
 
-// NoTables returns the tables of a realm without a catalog.
 func NoTables() *Tables { return &Tables{starting: starting{waiting: noCounter}} }
 
 // Has reports whether the catalog has an item.
@@ -69,14 +68,13 @@ type entrance struct {
 
 // traits say what is simple about a pool.
 type traits struct {
-	single      bool // each draw takes one entry: mode each does not, nor do several rolls
+	single      bool // each draw takes one entry: not in mode each, nor with several rolls
 	raffle      bool
 	plain       bool // nothing in the pool depends on the player
 	conditional bool // an entry has a condition
-	Collect     bool // every entry with odds has
+	Collect     bool // every entry with odds has a condition
 }
 
-// bundleTable is the price of several draws.
 type bundleTable struct {
 	draws uint64
 	price []Stack
@@ -96,17 +94,15 @@ type Entry struct {
 	Present bool
 	Limited bool
 	Weight  uint64
-	Most    uint64 // the highest weight that it can have; more than weight only by luck
+	Most    uint64 // the highest weight that it can have; more than Weight only by luck
 	Reward
-	When Condition
-	Luck Luck
-	// costs is the most that it gives of each item in a budget of the pool.
-	Costs []Cost
-	// conditional entries weigh what they weigh for the player: see weigh.
-	Conditional bool
+	When        Condition
+	Luck        Luck
+	Costs       []Cost // what it can take from the pool's budgets
+	Conditional bool   // it is weighed at each pick: it has a condition, luck, codes or costs
 	Class       uint32 // index in Pool.Classes
 	slot        uint32 // index in the class's members
-	Branch      int32  // index in nesting.branches; noBranch: the pool does not count on it
+	Branch      int32  // index in nesting.Branches; NoBranch: the pool does not count on it
 }
 
 // Reward is what is given at once.
@@ -128,7 +124,7 @@ type Quantity struct {
 	Min, Max uint64
 }
 
-// compile fills in what follows from the catalog and from the numbers of what it names.
+// compile fills in what follows from the catalog and its numbers.
 func (t *Tables) compile() {
 	c := t.Catalog
 	t.Start = t.stacks(c.Start)

@@ -5,17 +5,13 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Clients and administrators know a track by its name: the one that pools share it by, or
-// "pool/track". What a track does is in pity.go.
-
-// NamedTrack is what a catalog's tracks with one name have in common.
+// NamedTrack is what a catalog's tracks of one name have in common. What a track does is in pity.go.
 type NamedTrack struct {
 	Name    string
 	Counter uint32
 	Places  []Place // in the order of the catalog
 }
 
-// tracks are those of a catalog.
 type tracks struct {
 	Track   map[string]*NamedTrack // by name
 	Counted map[uint32]*NamedTrack // by counter number
@@ -27,7 +23,8 @@ type Place struct {
 	Index int // in Pool.Tracks
 }
 
-// ShownName returns the name by which clients know a track.
+// ShownName returns the name by which clients know a track: the one that pools share it by, or
+// "pool/track".
 func ShownName(pool string, t *catalog.Track) string {
 	if t.Share != "" {
 		return t.Share
@@ -36,12 +33,12 @@ func ShownName(pool string, t *catalog.Track) string {
 }
 
 // nameTracks collects a pool's tracks by name.
-func (t *Tables) nameTracks(pt *Pool, counters []uint32) {
-	for i := range pt.Config.Tracks {
+func (t *Tables) nameTracks(pt *Pool) {
+	for i := range pt.Tracks {
 		name := ShownName(pt.Config.ID, &pt.Config.Tracks[i])
 		nt := t.Track[name]
 		if nt == nil {
-			nt = &NamedTrack{Name: name, Counter: counters[i]}
+			nt = &NamedTrack{Name: name, Counter: pt.Tracks[i].Counter}
 			t.Track[name], t.Counted[nt.Counter] = nt, nt
 		}
 		nt.Places = append(nt.Places, Place{pt, i})
@@ -50,10 +47,10 @@ func (t *Tables) nameTracks(pt *Pool, counters []uint32) {
 
 func (at Place) Track() *Track { return &at.Pool.Tracks[at.Index] }
 
-// CertainIn returns which draw from now on is certain to hit a track that has counted draws, and what
-// can come in its place: tracks by their names, and entries that a moment can make certain. It is 0 if
-// none is, or if nothing can be drawn of the group. sums are those of the pool's classes before that
-// draw. For due see [Pool.Divide].
+// CertainIn returns which draw from now on is certain to hit a track that has counted draws: 1 is the
+// next one; 0 if none is, or nothing of the group can be drawn. unless has what can come in its place:
+// tracks by name, and entries that a moment can make certain. sums are those of the pool's classes
+// before that draw. For due see [Pool.Divide].
 func (at Place) CertainIn(draws uint64, due uint32, sums []uint64, moment func(entry uint32) bool, name func(track int) string) (in uint64, unless []string) {
 	pt, t := at.Pool, at.Track()
 	if t.Certain == 0 || pt.Among(sums, t.Group|due, 0) == 0 {
@@ -74,15 +71,15 @@ func (at Place) CertainIn(draws uint64, due uint32, sums []uint64, moment func(e
 	return t.Certain - min(draws, t.Certain-1), unless
 }
 
-// instead returns the groups of tracks that a draw can hit in place of one that is certain: those
-// before it that have nothing in common with it, each by itself or several together.
+// instead returns the groups of tracks that a draw can hit in place of a certain one: those before it
+// that have nothing in common with it, alone or several together.
 func (pt *Pool) instead(track int, due uint32, sums []uint64) (groups uint32) {
 	own := pt.Tracks[track].Group | due
 	for set := uint32(1); set < pt.Tracks[track].Group; set++ { // each set of tracks before it: their bits are the lowest
 		if pt.Among(sums, set|due, 0) == 0 || pt.Among(sums, set|own, 0) > 0 {
 			continue
 		}
-		needed := true // all of the set are; and several must be certain to keep others from a draw
+		needed := true // each track of the set is; to keep others from a draw, several must be certain
 		for k := range track {
 			t := &pt.Tracks[k]
 			if set&t.Group != 0 && set != t.Group {
@@ -108,7 +105,6 @@ func (pt *Pool) DueAlone(sums []uint64) uint32 {
 	return 0
 }
 
-// fix sets the sums of a pool's classes, if they are the same for every player at any time.
 func (pt *Pool) fix() {
 	if len(pt.Tracks) == 0 || pt.conditional || pt.raffle || len(pt.Moments) > 0 {
 		return
@@ -129,13 +125,23 @@ type setTrackKind struct{ plain }
 
 func (setTrackKind) alone() string { return "an atomic group cannot set a track" }
 
-// same does not look at who asks.
+// same does not compare who asks.
 func (setTrackKind) same(c, o *Command) bool {
 	a, b := c.Set, o.Set
 	return a.Track == b.Track && a.Draws == b.Draws && a.Reason == b.Reason
 }
 
-func (setTrackKind) form(c *Command) *CommandError { return c.Set.check() }
+func (setTrackKind) form(c *Command) *CommandError {
+	switch s := c.Set; {
+	case s.Track == "" || len(s.Track) > MaxTrackName:
+		return malformed("track", "%d bytes long; want the name of a track, 1 to %d bytes", len(s.Track), MaxTrackName)
+	case s.Draws > catalog.MaxTrackDraws:
+		return malformed("draws", "%d; at most %d are allowed", s.Draws, catalog.MaxTrackDraws)
+	case s.Reason == "" || len(s.Reason) > MaxReason:
+		return malformed("reason", "%d bytes long; want a reason of 1 to %d bytes", len(s.Reason), MaxReason)
+	}
+	return checkLength("by", c.Set.By, MaxBy)
+}
 
 func (setTrackKind) unknown(r *checks, c *Command) *CommandError {
 	if r.t.Track[c.Set.Track] == nil {
@@ -165,22 +171,8 @@ func (setTrackKind) asked(a *asked, c *Command) {
 
 // TrackSet is what a SetTrack asks for.
 type TrackSet struct {
-	Track  string // its name: see [Tables.Tracks]
+	Track  string // its name: see [ShownName]
 	Draws  uint64 // since the last hit; at most catalog.MaxTrackDraws
 	By     string // who asks; may be empty
 	Reason string
-}
-
-func (s *TrackSet) check() *CommandError {
-	switch {
-	case s.Track == "" || len(s.Track) > MaxTrackName:
-		return malformed("track", "%d bytes long; want the name of a track, 1 to %d bytes", len(s.Track), MaxTrackName)
-	case s.Draws > catalog.MaxTrackDraws:
-		return malformed("draws", "%d; at most %d are allowed", s.Draws, catalog.MaxTrackDraws)
-	case len(s.By) > MaxBy:
-		return malformed("by", "%d bytes long; at most %d are allowed", len(s.By), MaxBy)
-	case s.Reason == "" || len(s.Reason) > MaxReason:
-		return malformed("reason", "%d bytes long; want a reason of 1 to %d bytes", len(s.Reason), MaxReason)
-	}
-	return nil
 }

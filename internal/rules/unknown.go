@@ -1,8 +1,8 @@
 package rules
 
-// Unknown returns what a command names that the catalog in force does not have, or nil. Such a command
-// is refused before it is decided and leaves no event, so a typing error, or a draw before its catalog,
-// uses up no request id. The command must have passed Check.
+// Unknown returns what a command names that the catalog in force does not have, or nil. Such a
+// command is refused and leaves no event. So a typing error, or a draw before its catalog, uses up no
+// request id. The command must have passed Check.
 func (r *checks) Unknown(cmd *Command) *CommandError {
 	return cmd.Kind.of().unknown(r, cmd)
 }

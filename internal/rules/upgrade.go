@@ -1,15 +1,13 @@
 package rules
 
 import (
-	"cmp"
-
 	"github.com/kuji-dev/kuji/internal/format"
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Upgrade raises the format level of a realm: from here on, its log may hold the words of that level,
-// and builds that do not know them refuse it by name. An administrator has confirmed that there is no way
-// back. The realm's first catalog does the same for a new realm: see [Prepare].
+// Upgrade raises the format level of a realm: from now on its log may hold the words of that level,
+// and builds that do not know these words refuse the log by name. An administrator has confirmed that
+// there is no way back. A new realm gets its level with its first catalog: see [Prepare].
 type Upgrade struct {
 	To     format.Level
 	By     string // who, at most MaxClockText bytes; may be empty
@@ -38,9 +36,10 @@ func (u *Upgrade) Write(w *store.Writer) {
 // UpgradeOf returns what an event that Write wrote says.
 func UpgradeOf(ev *store.Event) (u Upgrade, err error) {
 	r := store.NewReader(ev.Asked)
-	u.By, u.Reason = readWho(&r)
-	u.To, err = LevelOf(ev)
-	return u, errOr(cmp.Or(r.Err(), err), u.Check)
+	if u.To, err = LevelOf(ev); err == nil {
+		err = readWho(&r, &u.By, &u.Reason, u.Check)
+	}
+	return u, err
 }
 
 // Allow refuses a command that a realm of a format level does not have, with a *format.LevelError.

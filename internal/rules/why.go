@@ -10,8 +10,7 @@ import (
 	"github.com/kuji-dev/kuji/view"
 )
 
-// Some statuses say more than what they are about. It stands in the event, so that the same request
-// id always gets the same words:
+// With some statuses an event says more, so that the same request id always gets the same answer:
 //
 //	limit reached       the limit's per (1 byte: see catalog.Per), window in milliseconds, draws
 //	                    allowed, draws left, when there will be more of them (Unix milliseconds;
@@ -19,7 +18,7 @@ import (
 //	insufficient items  number of items, then for each: its number, how many the player has, how
 //	                    many the command needs; varints
 //
-// For a member of a group it is what that member found after those before it.
+// In a group, the numbers are those after the members before.
 
 // Lack is an item of which a player has too few.
 type Lack struct {
@@ -27,7 +26,7 @@ type Lack struct {
 	Have, Need uint64
 }
 
-// maxNeed is the most that a command needs of an item: a price for MaxDrawCount draws.
+// maxNeed is the most that a command can need of an item: a price for MaxDrawCount draws.
 const maxNeed = MaxQuantity * MaxDrawCount
 
 // lacking is the failure of a player who has less of some of n items than is needed.
@@ -42,7 +41,7 @@ func (r *accounts) lacking(player uint32, n int, needed func(i int) (item uint32
 	return failure{InsufficientItems, r.lacks[0].Item}
 }
 
-// writeWhy writes what the status of a command says besides its subject.
+// writeWhy writes what a status says in addition to its subject.
 func (r *effects) writeWhy(status Status) {
 	w := r.w
 	switch status {
@@ -63,8 +62,8 @@ func (r *effects) writeWhy(status Status) {
 	}
 }
 
-// WhyOf returns what an event that failed says about its status: a limit, or what was lacking. Both
-// are empty for any other status.
+// WhyOf returns what the event of a failure says: a limit, or what was lacking. Both are empty for
+// other statuses.
 func WhyOf(ev *store.Event) (limit view.Limit, lacks []Lack, err error) {
 	r := store.NewReader(ev.Why)
 	switch Status(ev.Status) {
@@ -88,21 +87,9 @@ func WhyOf(ev *store.Event) (limit view.Limit, lacks []Lack, err error) {
 	return limit, lacks, r.Err()
 }
 
-// limitState returns where a player stands in a limit at this point of the command.
-func (r *counting) limitState(l *Limit, player uint32) view.Limit {
-	if l.Per == catalog.PerWindow {
-		return r.instant().Limit(l, r.windowCounters(l, player))
-	}
-	return r.instant().Limit(l, []counterValue{{Counter: l.Counter, Value: r.counter(player, l.Counter)}})
-}
-
-// Limit returns where a player with these counters of a limit stands in it.
-func (m Instant) Limit(l *Limit, counters []counterValue) view.Limit {
-	s := view.Limit{Per: l.Per, Draws: l.Draws}
-	if l.Per == catalog.PerWindow {
-		s.Window = l.Window
-	}
-	used, first := uint64(0), int64(math.MaxInt64)
+// used returns how many draws of a limit its counters hold, and the first time in them.
+func (m Instant) used(l *Limit, counters []counterValue) (used uint64, first int64) {
+	first = math.MaxInt64
 	for _, c := range counters {
 		switch {
 		case l.Per == catalog.PerForever:
@@ -112,7 +99,13 @@ func (m Instant) Limit(l *Limit, counters []counterValue) view.Limit {
 			first = min(first, int64(c.Value>>drawBits))
 		}
 	}
-	s.Left = l.Draws - min(used, l.Draws)
+	return used, first
+}
+
+// Limit returns where a player with these counters of a limit stands in it.
+func (m Instant) Limit(l *Limit, counters []counterValue) view.Limit {
+	used, first := m.used(l, counters)
+	s := view.Limit{Per: l.Per, Window: l.Window, Draws: l.Draws, Left: l.Draws - min(used, l.Draws)}
 	switch {
 	case used == 0:
 	case l.Per == catalog.PerWindow:
@@ -123,7 +116,7 @@ func (m Instant) Limit(l *Limit, counters []counterValue) view.Limit {
 	return s
 }
 
-// NamedLimit is a limit, or the free draws, of a pool.
+// NamedLimit is a limit of a pool, or its free draws.
 type NamedLimit struct {
 	*Limit
 	Pool string
@@ -142,7 +135,6 @@ func (t *Tables) LimitOf(counter uint32) *NamedLimit {
 	return &t.limits[i]
 }
 
-// width returns how many counters a limit has.
 func (l *Limit) width() uint32 {
 	if l.Per == catalog.PerWindow {
 		return windowWidth
@@ -150,7 +142,7 @@ func (l *Limit) width() uint32 {
 	return 1
 }
 
-// Among returns the counters of the limit among others, which are ascending.
+// Among returns the limit's counters among others. All are ascending.
 func (l *Limit) Among(counters []store.CounterValue) []store.CounterValue {
 	first, _ := searchCounter(counters, l.Counter)
 	end, _ := searchCounter(counters, l.Counter+l.width())

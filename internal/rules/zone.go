@@ -6,8 +6,8 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// Hours, days and weeks are those of the catalog's time zone. Its clocks never go back here: while
-// they show an hour for the second time, they stand still. So no day comes twice, even where clocks
+// Hours, days and weeks are those of the catalog's time zone. Here its clocks never go back: instead
+// of showing an hour for the second time, they stand still. So no day comes twice, even where clocks
 // are set back over midnight.
 
 const (
@@ -40,8 +40,7 @@ func compileZone(c *catalog.Zone) Zone {
 	return z
 }
 
-// clock returns what clocks in the zone show at a time stamp, in milliseconds since they showed
-// the beginning of 1970.
+// clock returns what clocks in the zone show at a time stamp: the milliseconds since 1970 began there.
 func (z Zone) clock(now int64) int64 {
 	i := sort.Search(len(z), func(i int) bool { return z[i].from > now }) - 1
 	if i < 0 {
@@ -50,7 +49,7 @@ func (z Zone) clock(now int64) int64 {
 	return max(now+z[i].offset, z[i].shown)
 }
 
-// Period returns the number of the hour, day or week that clocks show at a time stamp; 0 of all time.
+// Period returns the number of the hour, day or week that clocks show at a time stamp; 0 for all time.
 func (z Zone) Period(per catalog.Per, now int64) uint64 {
 	shown := z.clock(now)
 	switch per {
@@ -64,21 +63,20 @@ func (z Zone) Period(per catalog.Per, now int64) uint64 {
 	return 0
 }
 
-// lasts reports whether the hour, day or week of a steady time is not over: see store.State.Back. One
-// that is still to come is another zone's.
+// lasts reports whether the hour, day or week of a steady time is not over: see store.State.Back. After
+// a change of the catalog's zone, it can even be still to come.
 func (m Instant) lasts(per catalog.Per, steady int64) bool {
 	return m.Zone.Period(per, steady-m.Back) >= m.Zone.Period(per, m.Now)
 }
 
-// Next returns the first time stamp after now of the hour, day or week that follows.
+// Next returns the time stamp at which the next hour, day or week begins.
 func (z Zone) Next(per catalog.Per, now int64) int64 {
 	this := z.Period(per, now)
 	// A week may be longer when clocks stand still, but not by a week.
 	return firstTime(now, now+2*weekMillis, func(t int64) bool { return z.Period(per, t) > this })
 }
 
-// firstTime returns the first time from one on at which f is true, or the other. Once it is true, it
-// stays so.
+// firstTime returns the first time in [from, to) at which f is true, else to. Once true, f stays true.
 func firstTime(from, to int64, f func(int64) bool) int64 {
 	for from < to {
 		if middle := from + (to-from)/2; f(middle) {

@@ -16,7 +16,7 @@ import (
 type crowd struct {
 	*plan
 	tally
-	first   int // place of its first player among all
+	first   int // index of its first player among all
 	players []player
 	ids     string // of all players, idLen bytes each
 	state   *store.State
@@ -35,15 +35,14 @@ type crowd struct {
 // book is what a crowd keeps until its players are done.
 type book struct {
 	made  []uint64 // codes, by list
-	uses  []budget // those of the plan, with what is spent of them
+	uses  []budget // those of the plan, with what was spent
 	taken []uint64 // by player, then line; in a shared crowd by line
-	spent []uint64 // by player, then item in paid; with Until only
+	spent []uint64 // by player, then item in paid; only with Until
 	low   []int32  // lines with limited stock that the request has taken from
 
 	step, next uint64 // draws between two samples, and until the next one
 }
 
-// player is somebody who draws.
 type player struct {
 	draws   uint32
 	stopped bool
@@ -102,10 +101,9 @@ func (c *crowd) do(cmd *rules.Command, now int64) (rules.Status, error) {
 	return st, c.apply(now)
 }
 
-// reportEvery is how many requests pass between two looks at the context.
+// reportEvery is how many requests pass between two checks of the context.
 const reportEvery = 1 << 10
 
-// run makes every player draw.
 func (c *crowd) run(ctx context.Context) error {
 	rounds, asked, done := c.Draws/c.Count, 0, 0
 	c.sample(c.start)
@@ -181,15 +179,12 @@ func (c *crowd) request(i int, now int64) error {
 
 // collect reports whether what is left differs between players: every entry has a condition.
 func (c *crowd) collect() bool {
-	for i := range c.pool.Entries {
-		if e := &c.pool.Entries[i]; e.When.Empty() && !e.Unique && e.Luck.Empty() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.pool.Entries, func(e catalog.Entry) bool {
+		return e.When.Empty() && !e.Unique && e.Luck.Empty()
+	})
 }
 
-// buy gives a player what they lack of a price, for one request or, where it makes no difference, for all.
+// buy gives a player what they lack of a price: for one request or, if it makes no difference, for all.
 func (c *crowd) buy(i int, o *offer, now int64) error {
 	times := o.times
 	if c.ahead {
@@ -221,7 +216,7 @@ func (c *crowd) count(i int, now int64) error {
 		r     = c.event.Changes()
 		mine  = c.taken
 		base  int32 // of the pool's lines
-		start int   // gains to come that are no draw's
+		start int   // how many gains to come are starting grants
 		found bool
 	)
 	if !c.shared {
@@ -266,7 +261,6 @@ func (c *crowd) count(i int, now int64) error {
 	return r.Err()
 }
 
-// pay counts what a player has paid.
 func (c *crowd) pay(i int, item uint32, q uint64) {
 	k := slices.Index(c.paid, item)
 	if k < 0 {
@@ -278,7 +272,7 @@ func (c *crowd) pay(i int, item uint32, q uint64) {
 	}
 }
 
-// reached notes what the item has cost a player.
+// reached notes what the item of Until has cost a player.
 func (c *crowd) reached(i int) {
 	c.costs[0][uint64(c.players[i].draws)]++
 	for k := range c.paid {
@@ -286,7 +280,7 @@ func (c *crowd) reached(i int) {
 	}
 }
 
-// close adds up what the entries gave to whole players.
+// close adds up what players and entries have at the end.
 func (c *crowd) close() {
 	if c.shared {
 		for i := range c.budgets {
@@ -312,7 +306,6 @@ func (c *crowd) close() {
 	}
 }
 
-// at says when something happens.
 func (c *crowd) at(now int64) *Moment {
 	m := &Moment{Draws: c.draws}
 	if c.Rate > 0 {
@@ -337,7 +330,7 @@ func (c *crowd) watch(now int64) {
 	}
 }
 
-// maxSamples bounds the samples of stock. At least half as many are kept, if there are as many requests.
+// maxSamples bounds the samples of stock. At least half as many are kept, if there are enough requests.
 const maxSamples = 400
 
 // sample notes what is left. When there are too many samples, it drops every other one.

@@ -2,11 +2,11 @@ package simulate
 
 import "github.com/kuji-dev/kuji/catalog"
 
-// wanted returns how often a draw takes each line by weights, chances and the stock of full boxes. It leaves out
-// what changes odds from draw to draw: conditions, luck, moments, what runs out, and pity and guarantees, for
-// which see [odds.LongRun].
+// wanted returns how often a draw takes each line by weights, chances and the stock of full boxes. It
+// leaves out what changes odds from draw to draw: conditions, luck, moments, what runs out, pity and
+// guarantees. For these two see [odds.LongRun].
 func (p *plan) wanted() []float64 {
-	draws := make([]float64, len(p.c.Pools)) // of each pool, for one of p.pool
+	draws := make([]float64, len(p.c.Pools)) // from each pool, for one from p.pool
 	draws[p.lines[0].in.Num] = 1
 	wanted := make([]float64, len(p.lines))
 	total := 0.0
@@ -36,7 +36,7 @@ func baseWeight(q *catalog.Pool, e *catalog.Entry) float64 {
 	return float64(e.Weight)
 }
 
-// baseTotal returns what a pool's base weights add up to, or in mode each what is certain.
+// baseTotal returns the sum of a pool's base weights; in mode each, the weight of what is certain.
 func baseTotal(q *catalog.Pool) (total float64) {
 	if q.Mode == catalog.ModeEach {
 		return 100 * float64(q.WeightScale)

@@ -37,7 +37,7 @@ type Report struct {
 type Refusal struct {
 	Status   string `json:"status"`
 	Requests uint64 `json:"requests"`
-	Stopped  uint64 `json:"players_stopped"` // because it would not have changed
+	Stopped  uint64 `json:"players_stopped"` // because all later requests would be refused too
 }
 
 // Amount is how many of an item were paid or given.
@@ -51,8 +51,8 @@ type Amount struct {
 type Codes struct {
 	List  string  `json:"list"`
 	Given uint64  `json:"given"`
-	Of    *uint64 `json:"of,omitempty"`      // how many there were; absent: as many as were asked for
-	Gone  *Moment `json:"used_up,omitempty"` // when the last one was given, if all players share them
+	Of    *uint64 `json:"of,omitempty"`      // how many there were; absent: no limit
+	Gone  *Moment `json:"used_up,omitempty"` // when the last one was given, if all players share the list
 }
 
 // Odds is how often a draw takes an entry, on average.
@@ -63,7 +63,7 @@ type Odds struct {
 	// LongRun is the long run with pity or guarantees; nil: not known, or the same as Wanted.
 	LongRun *float64 `json:"long_run,omitempty"`
 	Seen    float64  `json:"seen"`
-	Low     float64  `json:"low"` // of the interval with a confidence of 95 %
+	Low     float64  `json:"low"` // Low to High is the interval with a confidence of 95 %
 	High    float64  `json:"high"`
 	Taken   uint64   `json:"taken"`
 }
@@ -73,16 +73,16 @@ type Until struct {
 	Item    string `json:"item"`
 	Reached uint64 `json:"players_with_it"`
 	Costs   []Cost `json:"costs"` // in draws, then in each item that anybody paid with
-	// Players by draws, ascending: how many had the item after exactly so many.
+	// Distribution is how many players had the item after exactly so many draws, ascending.
 	Distribution []Step `json:"distribution"`
 }
 
-// Cost is how much of one thing players gave until they had the item. Players without it count as giving more
-// than all others, so a figure that depends on how much more is nil.
+// Cost is how much of one thing players gave until they had the item. Players without the item count
+// as giving more than all others; a figure that depends on how much more is nil.
 type Cost struct {
 	Item   string   `json:"item,omitempty"` // empty: in draws
 	Mean   *float64 `json:"mean"`
-	Error  *float64 `json:"mean_error"` // with a confidence of 95 % the mean is no further off
+	Error  *float64 `json:"mean_error"` // the mean is off by at most this, with a confidence of 95 %
 	Median *uint64  `json:"median"`
 	P90    *uint64  `json:"p90"`
 	P99    *uint64  `json:"p99"`
@@ -99,13 +99,13 @@ type Step struct {
 type Stock struct {
 	SoldOut *Moment       `json:"sold_out,omitempty"` // when the pool first refused a request for it
 	Entries []EntryStock  `json:"entries"`
-	Sampled int           `json:"sampled_entries"` // the first of Entries are in Samples
+	Sampled int           `json:"sampled_entries"` // how many of Entries, the first ones, are in Samples
 	Budgets []BudgetUse   `json:"budgets,omitempty"`
-	Lists   []string      `json:"lists,omitempty"` // of codes, that have a limit
+	Lists   []string      `json:"lists,omitempty"` // of codes, those with a limit
 	Samples []StockSample `json:"samples"`
 }
 
-// BudgetUse is what was spent of an item of a budget.
+// BudgetUse is what a budget has spent of an item.
 type BudgetUse struct {
 	Pool  string `json:"pool"` // one that has the budget
 	Per   string `json:"per"`
@@ -114,17 +114,17 @@ type BudgetUse struct {
 	Limit uint64 `json:"limit"`
 	Spent uint64 `json:"spent"` // in all
 	Spans uint64 `json:"spans"` // hours, days or weeks from the first request to the last
-	Most  uint64 `json:"most"`  // in one of them
+	Most  uint64 `json:"most"`  // spent in one of them
 	Full  uint64 `json:"full"`  // how many of them ended with less left than any entry may ask for
 }
 
-// Moment is after so many draws, and if there is a rate, so many days.
+// Moment is a time: after this many draws and, if there is a rate, days.
 type Moment struct {
 	Draws uint64   `json:"draws"`
 	Days  *float64 `json:"days,omitempty"`
 }
 
-// EntryStock is the stock of one entry in the end.
+// EntryStock is the stock of one entry at the end.
 type EntryStock struct {
 	Pool  string  `json:"pool"`
 	Entry string  `json:"entry"`
@@ -141,7 +141,6 @@ type StockSample struct {
 	Codes []uint64 `json:"codes,omitempty"` // left of Stock.Lists
 }
 
-// report writes down what was found.
 func (p *plan) report(t *tally) *Report {
 	r := &Report{
 		Catalog: p.c.Name, Pool: p.Pool, Players: p.Players, DrawsEach: p.Draws, Count: p.Count, Pay: p.Pay, Seed: p.Seed,
@@ -201,7 +200,7 @@ func (p *plan) stockOf() string {
 	return "none"
 }
 
-// oddsChange reports whether there is anything that wanted leaves out.
+// oddsChange reports whether wanted leaves anything out.
 func (p *plan) oddsChange() bool {
 	return p.scarce() || slices.ContainsFunc(p.lines, func(l line) bool {
 		return len(l.pool.Tracks) > 0 || len(l.pool.Guarantees) > 0 || l.pool.Rolls.Distinct ||
@@ -223,7 +222,7 @@ func (p *plan) reportUntil(t *tally) *Until {
 	return u
 }
 
-// cost sums up a spread over so many players, some of whom may be in it nowhere.
+// cost sums up a spread over this many players, some of whom may not be in it.
 func (s spread) cost(item string, players uint64) Cost {
 	c := Cost{Item: item}
 	values, reached := s.values(), s.count()

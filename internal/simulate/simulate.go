@@ -1,12 +1,12 @@
 // Package simulate draws from a pool as many players would, for those who design catalogs.
 //
-// It uses the real rules and store, without a log. A crowd is a realm: a fresh state, rules, randomness.
+// It uses the real rules and store, without a log. A crowd is a realm: state, rules and randomness.
 //
 //	limited stock, budgets or codes     one crowd for all players, who share them
-//	otherwise                           one crowd for some of the players each, side by side on all cores
+//	otherwise                           many crowds, each with some of the players, on all cores
 //
-// The same [Config] gives the same [Report] on any number of cores: crowds, players and seeds follow from it
-// alone, and results are added up in whole numbers.
+// The same [Config] gives the same [Report] on any number of cores: crowds, players and seeds follow
+// from it alone, and results are added up in whole numbers.
 package simulate
 
 import (
@@ -40,12 +40,12 @@ type Config struct {
 	Count   int    // draws in a request
 	Pay     string // the item to pay with; empty: the first price that the player can pay
 	Seed    uint64
-	Until   string           // a player stops who was given this item; empty: nobody stops
+	Until   string           // a player who gets this item stops; empty: nobody stops
 	Rate    float64          // draws of all players together in an hour; 0: no time passes
-	Codes   map[string]int64 // how many codes lists have; others have as many as are asked for
+	Codes   map[string]int64 // how many codes a list has; others have no limit
 	// Independent gives each player stock of their own.
 	Independent bool
-	// Done counts draws that need no more waiting for, up to Players × Draws. May be nil.
+	// Done counts the draws that are done or will not be made, up to Players × Draws. It may be nil.
 	Done *atomic.Int64
 }
 
@@ -58,7 +58,7 @@ func wrong(field, format string, args ...any) error {
 	return &ConfigError{field, fmt.Sprintf(format, args...)}
 }
 
-// plan is what all crowds of a simulation share. It is not changed.
+// plan is what all crowds of a simulation share. It does not change.
 type plan struct {
 	Config
 	c      *catalog.Catalog
@@ -100,17 +100,16 @@ type line struct {
 
 func (l *line) limited() bool { return !l.entry.Stock.Unlimited }
 
-// offer is a price that the players can pay.
 type offer struct {
 	price []catalog.Stack
 	items []uint32 // their numbers
 	times uint64   // how many of it a request takes
 }
 
-// begin is when pools without a start begin: a Monday, 00:00 UTC, before any pool ends.
+// begin is when a pool without a start begins: a Monday, 00:00 UTC, before any pool ends.
 const begin = 978_307_200_000 // 2001-01-01
 
-// newPlan checks a Config. In a first catalog, the numbers of items, pools and entries are their places.
+// newPlan checks a Config. In a first catalog, items, pools and entries have their indexes as numbers.
 func newPlan(c *catalog.Catalog, config Config) (*plan, error) {
 	p := &plan{Config: config, start: begin}
 	prepared, err := rules.Prepare(store.New(), rules.NoTables(), withoutCodes(c), nil, 0)
@@ -255,20 +254,19 @@ func (p *plan) findPrices() {
 	p.ahead = len(p.offers) == 1 && !slices.ContainsFunc(p.offers[0].price, p.watched)
 }
 
-// watched reports whether anything could depend on how many of an item a player holds.
+// watched reports whether anything can depend on how many of an item a player holds.
 func (p *plan) watched(st catalog.Stack) bool {
 	w := &p.pool.When
 	return p.tables.Watched.Has(p.tables.ItemNum[st.Item]) || slices.Contains(w.Lacks, st.Item) ||
 		slices.ContainsFunc(w.Holds, func(h catalog.Stack) bool { return h.Item == st.Item })
 }
 
-// Sizes of a crowd that shares nothing with others: about so many draws, and more in a large catalog, which
-// takes time to put in force; at most so many players, and numbers kept of them.
+// Sizes of a crowd that shares nothing with others.
 const (
-	crowdDraws    = 1 << 14
-	drawsForEntry = 16
-	crowdPlayers  = 1 << 12
-	crowdCells    = 1 << 20
+	crowdDraws    = 1 << 14 // about how many draws it makes
+	drawsForEntry = 16      // how many more for each entry: a large catalog takes time to put in force
+	crowdPlayers  = 1 << 12 // the most players
+	crowdCells    = 1 << 20 // the most numbers kept of them
 )
 
 // crowdSize returns how many players share a crowd.
@@ -300,7 +298,7 @@ func Run(ctx context.Context, c *catalog.Catalog, config Config) (*Report, error
 	all := newTally(p)
 	var (
 		mu      sync.Mutex
-		next    int // the crowd that nobody has begun yet
+		next    int // the next crowd to begin
 		failed  error
 		running sync.WaitGroup
 	)

@@ -8,28 +8,27 @@ import (
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
-// Supply is what all players of a crowd share besides stock: budgets and lists of codes.
-
+// supplies are what all players of a crowd share in addition to stock: budgets and lists of codes.
 type supplies struct {
 	lists     []list
 	budgets   []budget
-	mostCodes uint64 // that a request can take of a list
+	mostCodes uint64 // that a request can take from a list
 }
 
-// list is a list that draws give codes of.
+// list is a list whose codes draws give.
 type list struct {
 	name  string
 	num   uint32
-	limit uint64 // how many codes it has; 0: as many as are asked for
+	limit uint64 // how many codes it has; 0: no limit
 }
 
-// budget is an item of a budget, and what is spent of it.
+// budget is an item of a budget, and what was spent of it.
 type budget struct {
 	*rules.Budget
 	use      BudgetUse
 	cheapest uint64 // the least that an entry can ask for; 0: none asks for any
-	period   uint64 // the hour, day or week that now is for
-	now      uint64 // what is spent in it
+	period   uint64 // the hour, day or week
+	now      uint64 // what was spent in it
 }
 
 // findBudgets finds the items of the budgets of a pool.
@@ -56,7 +55,7 @@ func (p *plan) findBudgets(pt *rules.Pool) {
 	}
 }
 
-// importAtOnce is how many codes are made when a list without a limit comes to its end.
+// importAtOnce is how many codes are made when a list without a limit runs low.
 const importAtOnce = 1000
 
 // findSupply finds the budgets and the lists of codes of the pool and those below.
@@ -87,13 +86,13 @@ func (p *plan) findSupply() error {
 	return nil
 }
 
-// scarce reports whether anything is limited that all players take from.
+// scarce reports whether anything that players take is limited.
 func (p *plan) scarce() bool {
 	return len(p.budgets) > 0 || slices.ContainsFunc(p.lines, func(l line) bool { return l.limited() }) ||
 		slices.ContainsFunc(p.lists, func(l list) bool { return l.limit > 0 })
 }
 
-// stockCodes makes the codes of lists with a limit, once, and enough for a request in all others.
+// stockCodes makes all codes of lists with a limit, once, and for other lists enough for a request.
 func (c *crowd) stockCodes() error {
 	for i, l := range c.lists {
 		missing := l.limit - c.made[i]
@@ -110,7 +109,6 @@ func (c *crowd) stockCodes() error {
 	return nil
 }
 
-// makeCodes adds n codes to a list.
 func (c *crowd) makeCodes(list int, n uint64) error {
 	for n > 0 {
 		some := min(n, rules.MaxImport)
@@ -132,7 +130,7 @@ func (c *crowd) makeCodes(list int, n uint64) error {
 	return nil
 }
 
-// spend notes what is spent of a budget by now, if the counter is one of those.
+// spend notes what a budget has spent by now, if the counter is a budget's.
 func (c *crowd) spend(counter uint32, spent uint64, now int64) {
 	for i := range c.uses {
 		if b := &c.uses[i]; b.Counter == counter {
@@ -158,7 +156,7 @@ func (c *crowd) closeSpan(i int) {
 	b.now = 0
 }
 
-// supply returns what is spent of each budget now, and what is left of each list with a limit.
+// supply returns what each budget has spent now, and what is left of each list with a limit.
 func (c *crowd) supply(now int64) (spent, codes []uint64) {
 	for _, b := range c.uses {
 		if c.tables.Zone.Period(b.Per, now) != b.period {
@@ -175,7 +173,6 @@ func (c *crowd) supply(now int64) (spent, codes []uint64) {
 	return spent, codes
 }
 
-// giveCode notes that a code was given.
 func (c *crowd) giveCode(num uint32) {
 	for i := range c.lists {
 		if c.lists[i].num == num {
@@ -184,7 +181,6 @@ func (c *crowd) giveCode(num uint32) {
 	}
 }
 
-// watchCodes notes which lists are used up.
 func (c *crowd) watchCodes(now int64) {
 	for i := range c.lists {
 		if l := &c.lists[i]; l.limit > 0 && c.codes[i] == l.limit && c.gone[i] == nil {

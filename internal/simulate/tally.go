@@ -9,7 +9,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
-// tally is what a crowd, or all crowds, have found.
+// tally is what a crowd has found, or all crowds together.
 type tally struct {
 	requests uint64
 	draws    uint64
@@ -28,17 +28,17 @@ type tally struct {
 	ebb
 }
 
-// ebb is how what all players share went down. Only a shared crowd has it.
+// ebb is how the things that all players share went down. Only a shared crowd has it.
 type ebb struct {
 	soldOut *Moment   // when the pool first refused a request for it; nil: never
 	empty   []*Moment // by line: when the last one was taken
-	left    []uint64  // by line, in the end
+	left    []uint64  // by line, at the end
 	gone    []*Moment // by list: when the last code was given
 	used    []BudgetUse
 	samples []StockSample
 }
 
-// sum is a sum of products, exact up to 2^128: it does not depend on the order in which it is added up.
+// sum is a sum of products, exact up to 2^128, so the order of adding makes no difference.
 type sum struct{ hi, lo uint64 }
 
 func (s *sum) add(o sum) {
@@ -53,7 +53,7 @@ func (s *sum) addProduct(x, y uint64) {
 
 func (s sum) float() float64 { return float64(s.hi)*(1<<64) + float64(s.lo) }
 
-// spread is how many players have which value.
+// spread is how many players have each value.
 type spread map[uint64]uint64
 
 func newTally(p *plan) *tally {
@@ -100,7 +100,7 @@ func addAll(to, from []uint64) {
 	}
 }
 
-// values returns the values in ascending order.
+// values returns the values, ascending.
 func (s spread) values() []uint64 { return slices.Sorted(maps.Keys(s)) }
 
 // count returns how many players have a value.
@@ -116,10 +116,10 @@ const z95 = 1.959963984540054
 
 // seen returns how often a draw takes a line, and the interval of that with a confidence of 95 %.
 //
-// A player's draws depend on each other, by pity for instance; players do not. With enough players, the variance
-// is that of the ratio of takes to draws over players (Cochran, Sampling Techniques, 6.3), and draws count for
-// as many independent ones as have that variance (Kish, Survey Sampling, 8.2). A line that a draw takes at most
-// once has Wilson's interval.
+// A player's draws depend on each other, for instance by pity. Players do not. With enough players, the
+// variance is that of the ratio of takes to draws over players (Cochran, Sampling Techniques, 6.3), and
+// the draws count as the number of independent draws with that variance (Kish, Survey Sampling, 8.2). A
+// line that a draw takes at most once has Wilson's interval.
 func (p *plan) seen(t *tally, n int) (rate, low, high float64) {
 	draws, players := float64(t.draws), float64(p.Players)
 	if draws == 0 {
