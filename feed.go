@@ -420,8 +420,7 @@ func (p *places) passed(bytes int, at ledger.At, version uint64, time int64) {
 	}
 }
 
-// add adds a place; too many lose every other one of the older half. The caller holds p.mu, or nobody
-// reads.
+// add adds a place; too many lose every other one of the older half. p.mu is held, or nobody reads.
 func (p *places) add(next place) {
 	if len(p.known) >= maxPlaces {
 		kept := p.known[:0]

@@ -58,8 +58,7 @@ type Options struct {
 	ClockConfirmed time.Time
 	// Driver keeps the realms, not a data directory. Sync, SyncEvery and SegmentSize are then up to it.
 	Driver driver.Driver
-	// Follow makes realms carry out what others append to a shared Driver, until Replica.Lead makes them
-	// lead.
+	// Follow makes realms carry out what others append to a shared Driver, until Replica.Lead.
 	Follow bool
 	// FormatLevel returns the highest format level that all builds know which may read the realms: new ones
 	// begin with it. Default: that of this build.

@@ -170,9 +170,8 @@ func (w *writer) run(ctx context.Context, reqs []Request, results []Result) (Com
 	return c, nil
 }
 
-// runSome carries out the prepared requests from one on, until the open batch is full, and returns the next
-// one. The flusher begins after the last, or when the batch is full: several batches take a fifth more
-// work.
+// runSome carries out the prepared requests from one on, until the open batch is full, and returns
+// the next one. Then, or after the last, the flusher begins: more batches take a fifth more work.
 func (w *writer) runSome(ctx context.Context, mem *work, from int, results []Result, c *Commit) (next int, err error) {
 	if err := w.lockForRoom(ctx); err != nil {
 		return from, err

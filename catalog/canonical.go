@@ -51,8 +51,7 @@ func (c *Catalog) level() format.Level {
 	return need
 }
 
-// Allow refuses a catalog with words that a realm of a format level, as in its status, does not have. The
-// error names the first of them.
+// Allow refuses a catalog with words that a realm of a format level does not have. The error names one.
 func (c *Catalog) Allow(level uint8) error {
 	for _, w := range c.words() {
 		if err := format.Allow(format.Level(level), w); err != nil {
@@ -210,8 +209,7 @@ func (x *coder) nextNumber() uint64 {
 	return v
 }
 
-// nextCount reads how many elements follow, each at least size bytes long: no count makes Decode allocate
-// more than the form is worth.
+// nextCount reads how many elements follow, each at least size bytes long: Decode allocates no more.
 func (x *coder) nextCount(most, size int) int {
 	n := x.nextNumber()
 	switch {

@@ -11,8 +11,7 @@ import (
 // in Go. The error is an *[Errors] without lines and columns.
 func (c *Catalog) Check() error { return c.check(true) }
 
-// check is Check. A catalog that is not fresh comes from a log. It may promise what never comes: older
-// builds took such catalogs.
+// check is Check. A catalog from a log may promise what never comes: older builds took such ones.
 func (c *Catalog) check(fresh bool) error {
 	var errs log
 	k := check{report: report{send: func(at *log, _ bool, message string) {

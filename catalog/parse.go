@@ -263,8 +263,7 @@ func (r *reader) bounds(text []byte) bool {
 	return true
 }
 
-// estimateValues returns at least the number of YAML nodes in text: all but a few have an indicator of
-// their own.
+// estimateValues returns at least the number of YAML nodes in text: nearly all have an indicator.
 func estimateValues(text []byte) int {
 	n := 4
 	for i, c := range text {

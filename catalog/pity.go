@@ -189,8 +189,7 @@ func (t *Track) sure() int {
 	return sure
 }
 
-// neverThere returns the first entry of a track's group if nothing of it can be drawn when the track is
-// certain, else -1.
+// neverThere returns the first entry of a group that cannot be drawn when its track is certain, or -1.
 func (k *pityCheck) neverThere(track int) int {
 	p := k.p
 	t, first := &p.Tracks[track], -1

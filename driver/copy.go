@@ -18,8 +18,7 @@ type Copier interface {
 	// CopyFiles opens the files of a realm whose copy has not begun. Its log will begin at first.
 	CopyFiles(ctx context.Context, realm string, first Cursor) (Files, error)
 
-	// OpenCopy opens a realm to append another one's entries to it. If its copy has not begun, the log
-	// begins at first.
+	// OpenCopy opens a realm to append another one's entries to it. A new log begins at first.
 	OpenCopy(ctx context.Context, realm string, first Cursor) (Copy, error)
 }
 

@@ -70,8 +70,7 @@ type Driver interface {
 	// Realms returns the names of the realms that exist, ascending.
 	Realms(ctx context.Context) ([]string, error)
 
-	// Open opens a realm. Its name is 1 to 64 of a-z, 0-9, '-' and '_', and starts with a letter or
-	// digit.
+	// Open opens a realm. Its name is 1 to 64 of a-z, 0-9, '-' and '_', first a letter or digit.
 	Open(ctx context.Context, realm string, o Options) (Realm, error)
 
 	// Close closes the driver. Its realms must be closed.
@@ -133,15 +132,13 @@ type Log interface {
 	// answer may be old. A writer that must know begins an epoch and reads through its own entry.
 	Last(ctx context.Context) (Cursor, error)
 
-	// First returns the cursor of the oldest entry that is kept, or of the next entry if none is. It
-	// may be lower, by a gap.
+	// First returns the cursor of the oldest entry that is kept, or of the next one, or a lower one.
 	First(ctx context.Context) (Cursor, error)
 
 	// Sync makes every entry that was appended durable, whatever the policy is.
 	Sync(ctx context.Context) error
 
-	// Durable returns the cursor of the last entry that is known to survive a crash, whatever the
-	// policy is.
+	// Durable returns the cursor of the last entry that is known to survive a crash.
 	Durable() Cursor
 
 	// MaxEntry returns the size of the largest entry, in bytes: at least 64 KiB. A larger payload goes

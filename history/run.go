@@ -14,16 +14,14 @@ import (
 	"github.com/kuji-dev/kuji"
 )
 
-// Most of what waits for the writer, and is then one transaction. An event takes some ten times its
-// size in the log.
+// Most of what waits for the writer, and is then one transaction. An event takes ten times its log.
 const (
 	maxWaiting      = 1 << 15 // events
 	maxWaitingBytes = 4 << 20 // of the log
 	maxRead         = 64      // events that are read and do not wait yet
 )
 
-// Events gather for restTime, unless ripe ones wait or somebody asks: a transaction a batch costs more than
-// the realm.
+// Events gather for restTime, unless ripe ones wait or somebody asks: a transaction costs much.
 const (
 	restTime = 100 * time.Millisecond
 	ripe     = 1 << 12

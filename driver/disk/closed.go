@@ -91,8 +91,7 @@ func (c *lastClose) agrees(dir string, offset uint64, entry []byte) error {
 	return nil
 }
 
-// checkLast checks that the log still has what was its last entry when it was closed, or trimmed
-// it.
+// checkLast checks that the log has its last entry from when it was closed, or trimmed it.
 func (r *realm) checkLast() error {
 	next := r.last.next
 	if next <= r.log.First() {

@@ -199,8 +199,7 @@ func (w *writer) Abort() {
 	}
 }
 
-// Remove implements driver.Files. Until ctx ends it frees the space in pieces, so no fsync waits
-// long.
+// Remove implements driver.Files. It frees the space in pieces, so that no fsync waits long.
 func (f *files) Remove(ctx context.Context, name string) error {
 	if err := cmp.Or(f.mayWrite(), driver.CheckFile(name)); err != nil {
 		return err

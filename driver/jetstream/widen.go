@@ -25,8 +25,7 @@ func Widen(ctx context.Context, d *Driver) (changed int, err error) {
 	return changed, err
 }
 
-// Narrow reduces the cluster's streams to so many replicas. Only servers that keep them may be
-// left.
+// Narrow reduces the cluster's streams to so many replicas, on the servers that are left.
 func Narrow(ctx context.Context, d *Driver, replicas int) error {
 	_, err := d.replicate(ctx, replicas, func(c jetstream.StreamConfig) bool { return c.Replicas > replicas })
 	return err

@@ -154,8 +154,7 @@ func encodeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// jsonWriter writes characters that a terminal does not show, and that package json leaves, as \u009b. Every
-// Write is whole values.
+// jsonWriter writes characters that a terminal does not show as \u009b. Every Write is whole values.
 type jsonWriter struct{ w io.Writer }
 
 // Write implements [io.Writer].

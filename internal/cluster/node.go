@@ -347,8 +347,7 @@ func (n *Node) Stop(inOrder bool) (err error) {
 	return n.close(down)
 }
 
-// watch ends the node when it can no longer keep its part of the log, and has damaged copies of streams made
-// again.
+// watch ends the node when it cannot keep its log, and has damaged copies of streams made again.
 func (n *Node) watch(ctx context.Context) {
 	said := ""
 	for ctx.Err() == nil && n.nats != nil {

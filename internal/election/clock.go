@@ -20,8 +20,7 @@ import (
 // nobody knows which one is right. Then the later one does not lead, because it does more harm.
 
 const (
-	// MaxApart is how far a leader's clock may be from the others'. A node whose clock was off leads again
-	// below half.
+	// MaxApart is how far a leader's clock may be from the others'; half, to lead again.
 	MaxApart = 10 * time.Second
 	// postTime is how long a post may be on its way to the board.
 	postTime = TTL

@@ -25,8 +25,7 @@ import (
 const (
 	// TTL is how long the other nodes wait for a silent node, by their clocks, before they take its realms.
 	TTL = 3 * time.Second
-	// Hold is how long a node leads after it began to write the board: below TTL, as clocks may run a few
-	// percent apart.
+	// Hold is how long a node leads after it began to write the board. Clocks may run apart: below TTL.
 	Hold = TTL * 9 / 10
 	// RenewEvery is the time between two looks at the board.
 	RenewEvery = TTL / 3

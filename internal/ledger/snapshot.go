@@ -39,8 +39,7 @@ const (
 
 var snapshotMagic = []byte("KJSN")
 
-// Snapshots are a realm's snapshots. Methods may run concurrently, but one file is written or pruned at
-// once.
+// Snapshots are a realm's snapshots. Methods may run concurrently; one file is written at once.
 type Snapshots struct {
 	log   driver.Realm
 	realm string

@@ -168,8 +168,7 @@ func (s *Standing) longRun(now *view.Odds) (rates []*big.Rat, why string) {
 	return rates, ""
 }
 
-// markov finds all states that can be reached, and the steps between them. More than most states use
-// up its budget.
+// markov finds all states that can be reached, at most most, and the steps between them.
 func (s *Standing) markov(most int) *markov {
 	c := &markov{budget: maxChainWork}
 	states := joined{known: map[string]int{}}

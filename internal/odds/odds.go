@@ -33,8 +33,7 @@ const (
 	askEvery = 1 << 13
 )
 
-// Going reports whether somebody still waits for the result. It is called often, and may let others
-// run.
+// Going reports whether somebody still waits for the result. It is called often.
 type Going func() bool
 
 // OddsError says why odds cannot be computed.
@@ -168,8 +167,7 @@ func (s *Standing) copyFacts(from rules.Facts) {
 	}
 }
 
-// Odds computes the odds. It fails with an *OddsError if they take too much work, or if nobody waits
-// any more.
+// Odds computes the odds. It fails with an *OddsError after too much work, or if nobody waits.
 func (s *Standing) Odds(going Going) (view.Odds, error) {
 	budget := MaxWork
 	return s.OddsWithin(&budget, going)

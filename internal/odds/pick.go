@@ -94,8 +94,7 @@ func (w *picks) dueIn(i int) uint32 {
 	return 0
 }
 
-// dueNow returns the group that a pick must hit, or 0, and how often the current set of draws has hit
-// each guarantee.
+// dueNow returns the group that a pick must hit, or 0, and how often each guarantee was hit.
 func (w *picks) dueNow(at facts, t *todo) (due uint32, hits [catalog.MaxTracks]uint64) {
 	if !w.promised(t.pool) {
 		return w.dueIn(t.pool), hits
@@ -186,8 +185,7 @@ func (w *picks) binomial(p rules.Pending, n uint64) *big.Rat {
 	return new(big.Rat).SetFrac(ways, whole.Exp(whole, all, nil))
 }
 
-// settle divides a way by how many moments have come. More than most make no difference: one draw
-// cannot take them.
+// settle divides a way by how many moments have come, at most most: one draw cannot take more.
 func (w *picks) settle(y way, m *rules.Moments, most uint64, emit func(way)) {
 	p, due, rest := w.s.pending[m], w.value(y.facts, dueOf(m)), w.one
 	now := w.set(y.facts, openOf(m), 0)

@@ -143,8 +143,7 @@ func (l *looker) findChances() {
 	}
 }
 
-// alwaysOf returns the items that every draw from a pool gives, ascending. below has those of the
-// pools that it leads to.
+// alwaysOf returns the items that every draw from a pool gives, ascending. below has inner pools'.
 func alwaysOf(pt *rules.Pool, below [][]uint32) (all []uint32) {
 	first, each := true, pt.Config.Mode == catalog.ModeEach
 	for _, num := range pt.Order {

@@ -101,8 +101,7 @@ func settingsText(all []view.Setting) string {
 	return strings.Join(parts, ", ")
 }
 
-// warnings says what deserves a second look in a pool's settings: counters that begin again, and
-// numbers that move far.
+// warnings says what deserves a second look: counters that begin again, numbers that move far.
 func warnings(old *rules.Pool, st *counts, c *catalog.Pool) string {
 	var all []string
 	warn := func(what []string, format string) {
@@ -317,8 +316,7 @@ func (s *Planner) leftThen(pt *rules.Pool, entry uint32) uint64 {
 	return leftAfter(pt.Entries[entry].Config.Stock, drawn)
 }
 
-// compareOdds returns what differs, and a warning of odds, or else averages, that move more than
-// threefold.
+// compareOdds returns what differs, and a warning of odds or averages that move over threefold.
 func compareOdds(before, now *view.Odds) (changed []view.Setting, warning string) {
 	changed, moved := compare(before.Outcomes, now.Outcomes, percent,
 		func(e *view.OutcomeOdds) (string, *big.Rat) { return e.Pool + "/" + e.Entry, e.Chance })
@@ -404,8 +402,7 @@ func movedPrices(old, c *catalog.Pool) (moved []string) {
 	return moved
 }
 
-// movedPity returns the numbers of pity that move more than threefold. The odds of one draw do not show
-// them.
+// movedPity returns the numbers of pity that move over threefold, which one draw's odds do not show.
 func movedPity(old, c *catalog.Pool) (moved []string) {
 	compare := func(what string, before, now *big.Rat) {
 		if jumps(before, now) && now.Sign() > 0 {

@@ -20,8 +20,7 @@ func (r *effects) setTally(counter uint32, v uint64) {
 	r.w.More(store.Tally, uint64(counter), v)
 }
 
-// RefillsLeft returns how often a pool's box can still be filled. A catalog can lower the limit below
-// what was filled.
+// RefillsLeft returns how often a pool's box can still be filled, 0 if a new limit is lower.
 func (pt *Pool) RefillsLeft(f Facts) uint64 {
 	n := uint64(pt.Config.Refill)
 	if n == 0 {

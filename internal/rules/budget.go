@@ -40,8 +40,7 @@ func BudgetName(pool string, b *catalog.Budget, item string) string {
 	return pool + "/budget/" + b.Per.String() + "/" + item
 }
 
-// setCosts notes what the entries of a pool can take from its budgets. The gains of pools below are
-// already known.
+// setCosts notes what the entries of a pool can take from its budgets, by the known gains below.
 func (pt *Pool) setCosts() {
 	if len(pt.Budgets) == 0 {
 		return

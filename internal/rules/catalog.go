@@ -329,8 +329,7 @@ func (d *definer) tallies() int {
 	return n
 }
 
-// ofRealm reports whether the counters with this name are the realm's own: those of a budget, of
-// moments or of refills.
+// ofRealm reports whether counters are the realm's own: of a budget, of moments or of refills.
 func ofRealm(name string) bool {
 	_, what, _ := strings.Cut(name, "/")
 	return what == "refills" || strings.HasPrefix(what, "budget/") || strings.HasPrefix(what, "moments/")

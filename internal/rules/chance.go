@@ -15,8 +15,7 @@ type Facts interface {
 	Counter(counter uint32) uint64              // of the player
 }
 
-// There reports whether an entry can be taken: its stock, its codes and the budgets of its pool
-// suffice.
+// There reports whether an entry can be taken: stock, codes and budgets suffice.
 func (p *Pool) There(f Facts, entry uint32) bool {
 	e := &p.Entries[entry]
 	if e.Limited && f.Left(p, entry) == 0 {

@@ -225,8 +225,7 @@ func checkStacks(items []catalog.Stack) *CommandError {
 	return nil
 }
 
-// Draws returns how many single draws the command asks for. For those that a code pays for, see
-// [RedeemedOf].
+// Draws returns how many single draws the command asks for. See [RedeemedOf] for those of a code.
 func (c *Command) Draws() (n uint64) {
 	if c.Kind == KindDraw {
 		return uint64(c.Count)

@@ -37,8 +37,7 @@ func (t *Tables) condition(pt *Pool, c *catalog.Condition) (out Condition) {
 	return out
 }
 
-// watch notes the items that an entry's condition and luck ask for: each draw of a command must see
-// what earlier draws gave.
+// watch notes the items that an entry asks for: a draw must see what earlier ones gave.
 func (t *Tables) watch(e *Entry) {
 	for _, st := range e.When.Holds {
 		t.Watched.Add(st.Item)
@@ -51,8 +50,7 @@ func (t *Tables) watch(e *Entry) {
 	}
 }
 
-// Luck is a catalog.Luck by numbers: an entry's weights by how many of an item the player holds, or
-// by what a track has counted.
+// Luck is a catalog.Luck by numbers: an entry's weights by what is held, or by a track's count.
 type Luck struct {
 	Counts bool   // by a track's counter
 	Item   uint32 // number of the item, or of the counter

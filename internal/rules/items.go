@@ -7,8 +7,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// itemsKind is what Grant, Consume and Transfer have in common: they move items that the request
-// names.
+// itemsKind is what Grant, Consume and Transfer have in common: they move items.
 type itemsKind struct{ noted }
 
 func (itemsKind) form(c *Command) *CommandError { return checkStacks(c.Items) }

@@ -115,8 +115,7 @@ func (r *counting) count(pt *Pool, player uint32, n uint64) {
 	}
 }
 
-// value returns the counter of n draws, the last one at a steady time. The limit must not be over a
-// window.
+// value returns the counter, of no window, of n draws, the last one at a steady time.
 func (l *Limit) value(n uint64, steady int64) uint64 {
 	if l.Per == catalog.PerForever {
 		return n

@@ -66,8 +66,7 @@ func (m *Moments) Measure(t int64) (sum uint64) {
 	return sum
 }
 
-// shown measures the time from the last Monday before 1970 until clocks show t. West of UTC they may
-// show 1969.
+// shown measures the time from the last Monday before 1970, for clocks may show 1969 then.
 func (m *Moments) shown(t int64) uint64 {
 	t += mondayShift
 	week, day, hour := uint64(t/weekMillis), t%weekMillis/dayMillis, t%dayMillis/hourMillis

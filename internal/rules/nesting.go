@@ -414,8 +414,7 @@ func (r *stocks) setWeight(pt *Pool, entry uint32, weight uint64) {
 	}
 }
 
-// CheckSamplers compares supplies and samplers with the stock that is left. It takes time in
-// proportion to the catalog.
+// CheckSamplers compares supplies and samplers with the stock that is left, in all pools.
 func (r *stocks) CheckSamplers() error {
 	r.Sight.begin(0)
 	again := stocks{Sight: Sight{state: r.state, t: r.t}}

@@ -251,8 +251,7 @@ func (t *Track) changes(n uint64) bool { return t.isCertain(n) || t.From != 0 &&
 
 func (t *Track) isCertain(n uint64) bool { return t.Certain != 0 && n >= t.Certain }
 
-// Count counts a draw that hit these groups in a pool's tracks. It calls set with the new count of
-// each track.
+// Count counts a draw that hit these groups in a pool's tracks. It calls set with each new count.
 func (pt *pity) Count(f Facts, groups uint32, set func(counter uint32, n uint64)) {
 	for i := range pt.Tracks {
 		t := &pt.Tracks[i]

@@ -71,8 +71,7 @@ func (redeemKind) asked(a *asked, c *Command) {
 	copy(c.Code[:], a.Bytes("a code's sum", uint64(len(c.Code))))
 }
 
-// spelled is findCode for a command. If only another spelling's sum finds a code, the command gets
-// that sum.
+// spelled is findCode for a command. If another spelling finds a code, the command gets its sum.
 func (r *checks) spelled(cmd *Command) (rt *redeemTable, number uint64) {
 	rt, number = r.findCode(cmd.Code)
 	for i := 0; rt == nil && i < len(cmd.Others); i++ {
@@ -176,8 +175,7 @@ func RedeemedOf(ev *store.Event) (out Redeemed, err error) {
 	return out, effects.Err()
 }
 
-// Drawn returns how many single draws the last decided command made, if it did not fail, and adds
-// them to by, by pool number.
+// Drawn returns how many single draws the last decided command made, and adds them to by, by pool.
 func (r *Rules) Drawn(by []uint64) (n uint64) {
 	for i := range r.draws {
 		d := &r.draws[i]

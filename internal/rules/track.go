@@ -23,8 +23,7 @@ type Place struct {
 	Index int // in Pool.Tracks
 }
 
-// ShownName returns the name by which clients know a track: the one that pools share it by, or
-// "pool/track".
+// ShownName returns a track's name for clients: the one that pools share it by, or "pool/track".
 func ShownName(pool string, t *catalog.Track) string {
 	if t.Share != "" {
 		return t.Share
@@ -93,8 +92,7 @@ func (pt *Pool) instead(track int, due uint32, sums []uint64) (groups uint32) {
 	return groups
 }
 
-// DueAlone returns the group of the guarantee that the draw of a request for one must hit, or 0: see
-// [Pool.Due].
+// DueAlone returns the group that the draw of a request for one must hit, or 0: see [Pool.Due].
 func (pt *Pool) DueAlone(sums []uint64) uint32 {
 	for k := range pt.Must {
 		g := &pt.Must[k]

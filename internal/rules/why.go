@@ -62,8 +62,7 @@ func (r *effects) writeWhy(status Status) {
 	}
 }
 
-// WhyOf returns what the event of a failure says: a limit, or what was lacking. Both are empty for
-// other statuses.
+// WhyOf returns what the event of a failure says: a limit, or what was lacking, or neither.
 func WhyOf(ev *store.Event) (limit view.Limit, lacks []Lack, err error) {
 	r := store.NewReader(ev.Why)
 	switch Status(ev.Status) {

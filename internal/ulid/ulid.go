@@ -1,4 +1,4 @@
-// Package ulid makes request ids that carry their time.
+// Package ulid makes request ids that carry their time. What an id means is decided elsewhere.
 package ulid
 
 import (
