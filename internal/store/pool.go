@@ -107,16 +107,15 @@ func (s *stock) alter(p *pool, e *Effect, pos uint64) error {
 	return nil
 }
 
-// grow adds an entry. The writer must hold the pool's lock.
+// grow adds an entry. The writer must hold the pool's lock. After an error the pool cannot be used.
 func (p *pool) grow(id string) error {
-	if _, ok := p.entryNum[id]; ok {
-		return inconsistent("pool %q: entry %q is not new", p.id, id)
-	}
-	if len(p.entryIDs) >= MaxEntries {
+	num := uint32(len(p.entryIDs))
+	if num >= MaxEntries {
 		return inconsistent("pool %q: more than %d entries", p.id, MaxEntries)
 	}
-	num := uint32(len(p.entryIDs))
-	p.entryNum[id] = num
+	if p.entryNum[id] = num; len(p.entryNum) == int(num) { // one step for a lookup and an insertion
+		return inconsistent("pool %q: entry %q is not new", p.id, id)
+	}
 	p.entryIDs = append(p.entryIDs, id)
 	p.stock, p.drawn = append(p.stock, 0), append(p.drawn, 0)
 	if num%entryChunk == 0 {
