@@ -54,11 +54,11 @@ func (w *world) moved() {
 	}
 }
 
-// jump makes the clock jump: within a leap, by hours, by a year, or to the truth.
+// jump makes the clock jump: within a leap, by hours, by a year, or to the truth; not before 1970.
 func (w *world) jump() {
 	for _, most := range []int64{leap, 20 * 3_600_000, 400 * 24 * 3_600_000} {
 		if w.schedule.IntN(3) == 0 {
-			w.clock += w.schedule.Int64N(2*most+1) - most
+			w.clock = max(0, w.clock+w.schedule.Int64N(2*most+1)-most)
 			return
 		}
 	}
