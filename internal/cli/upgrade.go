@@ -39,6 +39,9 @@ func upgradeCommand(a *app) *cobra.Command {
 		return printUpgrade(a, out, err)
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if reason != "" && !finish {
+			return usagef("--reason without --finish: without it, the levels are only shown")
+		}
 		if data == "" {
 			return online(cmd, args)
 		}
