@@ -100,17 +100,17 @@ type Realm interface {
 
 // Log is a realm's log: entries in one order, which is the same for every reader and never changes.
 type Log interface {
-	// Append appends an entry after the one at a cursor, which the caller takes for the last one. It
-	// returns the new cursor once the entry is as durable as the driver's policy says. Then only
-	// copies of the entry stand between the two.
+	// Append appends an entry after the cursor of what the caller believes to be the last one. It
+	// returns the entry's cursor once it is as durable as the driver's policy says. Nothing stands
+	// between these cursors then but copies of the entry.
 	//
 	// ErrDeposed: other entries stand there, and Read finds them. This call has not appended the
 	// entry, or, if the log cannot refuse one, the entry stands after those others. To learn which,
 	// the caller reads on from the cursor and folds what it finds.
 	//
-	// ErrUnknown: the entry may be in the log, or may get there later, perhaps twice. The caller sends
-	// the same bytes after the same cursor until it gets another answer, or reads on until an entry
-	// shows what holds the place. A read that finds nothing proves nothing.
+	// ErrUnknown: the entry may be in the log, or may get there later, perhaps twice. The caller
+	// sends the same bytes after the same cursor until it gets another answer, or reads on until it
+	// sees which entry comes next. That a read finds nothing proves nothing.
 	//
 	// After any other error, nothing was appended and nothing will be: the writer must give up.
 	Append(ctx context.Context, after Cursor, entry []byte) (Cursor, error)
@@ -119,10 +119,10 @@ type Log interface {
 	// ErrDeposed. An entry that is sent again after ErrUnknown may be there twice.
 	Begin(ctx context.Context, entry []byte) (Cursor, error)
 
-	// Read iterates over the entries after a cursor, in order, up to the one at through. It waits for
-	// entries to come. If through is 0, it goes on until ctx ends, and yields only what survives a
-	// crash whatever the policy is: on a replicated log, what most replicas have. Otherwise it yields
-	// what is durable by the driver's policy. It ends after the first error, such as *TrimmedError,
+	// Read iterates over the entries after a cursor, in order, up to the one at through, and waits
+	// for those to come. It yields what is durable by the driver's policy. If through is 0, it goes
+	// on until ctx ends, and yields only what survives a crash under any policy: of a shared log,
+	// what a majority has. It ends after the first error, such as *TrimmedError,
 	// *CorruptError or that of ctx, which it checks before each entry.
 	//
 	// A slow reader delays no writer. A reader misses no entry when the log changes its leader.
@@ -132,7 +132,7 @@ type Log interface {
 	// answer may be old. A writer that must know begins an epoch and reads through its own entry.
 	Last(ctx context.Context) (Cursor, error)
 
-	// First returns the cursor of the oldest entry that is kept, or of the next one, or a lower one.
+	// First returns the cursor of the oldest entry kept, or of the next if none is, or a lower one.
 	First(ctx context.Context) (Cursor, error)
 
 	// Sync makes every entry that was appended durable, whatever the policy is.
@@ -141,7 +141,7 @@ type Log interface {
 	// Durable returns the cursor of the last entry that is known to survive a crash.
 	Durable() Cursor
 
-	// MaxEntry returns the size of the largest entry, in bytes: at least 64 KiB. A larger payload goes
+	// MaxEntry returns how large an entry may be, in bytes: at least 64 KiB. A larger payload goes
 	// into a file, and the entry names it.
 	MaxEntry() int
 

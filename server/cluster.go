@@ -22,15 +22,15 @@ import (
 // In a cluster, one of several servers leads each realm. The server decodes a request, which names
 // its realm, and then answers it or hands it on as it came:
 //
-//	held here:             answered. If the realm stopped meanwhile and nothing has happened: handed on
-//	a read that says stale: answered from what the realm that follows has; else handed on
-//	everything else:       handed on
+//    led here:            answered. If the realm stops before anything has happened: handed on
+//    a read that is stale: answered if the realm follows here and has it. Otherwise: handed on
+//    everything else:     handed on
 //
 // The server neither counts nor logs what it hands on: the one that answers does.
 
-// Cluster says what a server that shares realms with others leads, and reaches the others.
+// Cluster says what this server leads of the realms that servers share, and reaches the others.
 type Cluster interface {
-	// Holds reports whether this server leads a realm, and no other can have begun to.
+	// Holds reports whether this server leads a realm, and it is certain that no other does.
 	Holds(realm string) bool
 	// Call has another server answer a call, and returns the answer, whose body may still arrive.
 	// [ErrHere]: this server is to answer after all. Any other error tells the client that nobody
@@ -44,15 +44,15 @@ type Cluster interface {
 }
 
 // A Call is a call about a realm that this server does not hold, or that stopped before anything
-// happened. Like a client's, it is an HTTP request: procedure as path, the client's key in the
-// header, the message as body. GetBody returns the body from its beginning, except of a stream of
-// draws.
+// happened. It is an HTTP request, as a client sends it: the procedure is its path, the client's
+// key is in its header, the message is its body. GetBody returns the body again, from its
+// beginning. A stream of draws has no GetBody.
 type Call struct {
 	Realm   string
 	Request *http.Request
 	Began   time.Time // when it came to this server
-	Tries   int       // how often this server was to answer it, and then did not hold the realm
-	Streams bool      // it takes as long as the server that answers lets it
+	Tries   int       // how often Call said ErrHere, and the realm was not held after all
+	Streams bool      // it has no time limit here: the server that answers sets one
 }
 
 // ErrHere is the error of a [Call] that this server is to answer: it leads the realm by now, or
@@ -117,8 +117,8 @@ func (s *Server) handOver(w http.ResponseWriter, out *Call, c *call) (here bool)
 	}
 	proxy := httputil.ReverseProxy{
 		Transport:     roundTrip(func(r *http.Request) (*http.Response, error) { out.Request = r; return s.o.Cluster.Call(out) }),
-		FlushInterval: -1,                                                        // a stream's answers are for now
-		Rewrite:       func(r *httputil.ProxyRequest) { r.Out.Host = r.In.Host }, // what the leader allows
+		FlushInterval: -1,                                                        // at once: clients wait for a stream's answers
+		Rewrite:       func(r *httputil.ProxyRequest) { r.Out.Host = r.In.Host }, // the leader checks it
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if here = errors.Is(err, ErrHere); here {
 				return
@@ -170,7 +170,7 @@ type sharing struct {
 	elsewhere string // the realm, if another server is to answer
 }
 
-// begin makes the call one that this server is to answer.
+// begin makes this server the one that answers the call, and forgets the last attempt.
 func (c *call) begin() {
 	c.sharing = sharing{shared: true, here: true}
 	c.reached, c.ended, c.code, c.failed, c.work = false, false, 0, nil, 0

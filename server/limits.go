@@ -28,12 +28,12 @@ const (
 	catalogSlack = 64 << 10
 )
 
-// They are the contract's.
+// Those that package contract needs, too, are the same there: what differs does not compile.
 var _ = [1]bool{}[(MaxDepth-contract.MaxDepth)|(MaxPage-contract.MaxPage)|(DefaultPage-contract.DefaultPage)|(MaxBatchOutcomes-contract.MaxBatchOutcomes)]
 
-// Limits bounds what clients can make the server hold at a time. If there are keys, one can hold
-// three times what is then left of Connections, RequestMemory, InFlight, BulkInFlight, WorkBytes
-// and DrawStreams. Zero means the default. A negative value is an error.
+// Limits bounds what clients can make the server hold at a time. If there are keys, one key or
+// player can hold at most three times what it leaves free of Connections, RequestMemory, InFlight,
+// BulkInFlight, WorkBytes, DrawStreams and EventStreams. Zero: the default. Negative: an error.
 type Limits struct {
 	// RequestBytes is the largest request message, decompressed, except for the RPCs below.
 	// Default: 64 KiB, twice what the largest valid one needs in JSON with every character escaped.
@@ -53,12 +53,12 @@ type Limits struct {
 	// WriteTimeout is the time from a request's header to the end of its answer; in a stream, how
 	// long a client may take to read one answer. Default: 60 s.
 	WriteTimeout time.Duration
-	// IdleTimeout is how long a connection may be idle, a stream without a batch. Default: 2 min.
+	// IdleTimeout is how long a connection, or a stream between batches, may idle. Default: 2 min.
 	IdleTimeout time.Duration
 	// Streams is the most calls at a time on one HTTP/2 connection. Default: 256.
 	Streams int
 	// Connections is the most connections at a time, fewer if the process may not open so many
-	// files. One more replaces the one that has waited longest, if any does. Default: 16384.
+	// files. One more replaces one that waits for its client: see admission.Conns. Default: 16384.
 	Connections int
 	// RequestMemory is the most memory that requests may take, in bytes: their bodies until the
 	// call is answered, and 16 KiB for each request. Any more get unavailable at once. At least
@@ -71,18 +71,18 @@ type Limits struct {
 	// about 25 MB. Default: 16. ApplyCatalog calls are carried out one at a time.
 	BulkInFlight int
 	// WorkBytes is the most memory for results and answers of calls and batches, in bytes,
-	// estimated from their requests; 64 KiB of each call are free. More of them wait, each key's in
-	// order. Default: 256 MiB.
+	// estimated from their requests. A call of up to 64 KiB counts nothing, a larger one whole, and
+	// waits if too little is left. Those of one key go in order. Default: 256 MiB.
 	WorkBytes int
 	// DrawStreams is the most StreamDraws calls at a time, which count for InFlight. Any more get
 	// unavailable at once. Default: 256.
 	DrawStreams int
-	// EventStreams is the most StreamEvents and Backup calls at a time, which count for InFlight,
-	// and 120 of StreamEvents of one realm: fewer than kuji.MaxReaders, for the history needs one.
-	// Any more get unavailable at once. Default: 256.
+	// EventStreams is the most StreamEvents and Backup calls at a time, which count for InFlight.
+	// StreamEvents has at most 120 a realm: 8 of kuji.MaxReaders are kept for the history and the
+	// program that embeds the server. Any more get unavailable at once. Default: 256.
 	EventStreams int
-	// StreamBatches is the most batches of one stream that are read and not answered. Then the
-	// client waits. WorkBytes bounds their results and answers. Default: 4.
+	// StreamBatches is the most batches of one stream that are read and not answered. The client of
+	// a full stream waits. WorkBytes bounds their results and answers. Default: 4.
 	StreamBatches int
 }
 
@@ -120,7 +120,7 @@ func (l Limits) withDefaults() (Limits, error) {
 	return l, err
 }
 
-// page returns the range from ≤ i < to that offset and limit of a paged read select of n things.
+// page returns which of n things a paged read wants, by its offset and limit: from ≤ i < to.
 func page(field string, offset, limit uint32, n int) (from, to int, err error) {
 	most, err := pageLimit(field, limit, DefaultPage, MaxPage)
 	if err != nil {

@@ -5,10 +5,10 @@
 // This package translates and guards. No rule of the game may enter it: the engine decides what a
 // draw gives, which draws a limit refuses, and what a retry gets.
 //
-// The way of a request: net/http reads its header. [Server.ServeHTTP] checks its origin, its key
-// with role and shares, receives the body, and counts the call. Connect decodes it: see codec.go.
-// The interceptor in call.go admits it, and turns errors into answers. The handler calls the
-// engine: see commands.go, reads.go. A command of the Redis protocol comes to the same handlers.
+// The way of a request: net/http reads its header. [Server.ServeHTTP] checks its origin, its key,
+// the key's role and shares, receives the body, and counts the call. Connect decodes it: see
+// codec.go. The interceptor in call.go admits it, and turns errors into answers. The handler calls
+// the engine: see commands.go, reads.go. A command of Redis clients comes to the same handlers.
 package server
 
 import (

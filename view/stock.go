@@ -1,6 +1,6 @@
-// Package view has what readers of a realm are told: stock, what players have used of limits, what
-// tracks have counted, odds, and what a catalog would change. Package kuji returns these types, and has
-// a name for each. Nothing that computes may enter.
+// Package view has the types in which readers are told of a realm: stock, used limits, counts of
+// tracks, odds, and what a catalog would change. Package kuji returns them under names of its own.
+// Nothing that computes may enter.
 package view
 
 import "github.com/kuji-dev/kuji/catalog"

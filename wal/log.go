@@ -11,8 +11,8 @@
 //
 // One process at a time writes a log. Any number of goroutines may use all methods at once.
 //
-// This package does not know what a record means. It imports nothing of the project but the
-// file-system seam and the seam for goroutines and clocks.
+// This package does not know what a record means. It imports nothing of the project but the seams
+// for files, goroutines and clocks, and package hook, with which tests replace them.
 package wal
 
 import (

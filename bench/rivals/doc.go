@@ -6,8 +6,8 @@
 //	apt-get install redis-server postgresql
 //	cd bench/rivals && go test -run '^$' -bench . -benchtime 2s
 //
-// Each is driven by its usual Go client, and Redis and Kuji by a lean one as well (lean_test.go), which takes next to nothing of the
-// processor that it shares with the server.
+// Each is driven by its usual Go client. Redis and Kuji are driven by a lean client as well
+// (lean_test.go), which leaves nearly all of the shared processor to the server.
 //
 // An operation is one draw that was acknowledged, under a new request id, for one of 100 000 players at random, from a pool of 100
 // entries. The package is a module of its own, so that the library does not need the clients of databases. Nothing may import it.

@@ -6,5 +6,5 @@
 //
 // [Shared] is a driver in memory that several nodes share over a network which a test controls.
 //
-// Only tests import this package. It knows nothing of rewards, or of what the entries mean.
+// Only tests and the simulator import it. It knows nothing of rewards, or of what entries mean.
 package drivertest

@@ -1,7 +1,7 @@
 // Package jetstream keeps realms in NATS JetStream, replicated or not. Package embedded, below it,
 // runs the servers in this process; others are reached by URL.
 //
-// A realm has two streams. In its log's, an entry is a message, and a cursor is its sequence. The
+// A realm has two streams. One is its log: an entry is a message, and a cursor is its sequence. The
 // other has its files, in chunks. One more has the cluster's board: see [Driver.Update].
 //
 // Safety depends on the stream's leader alone. An append carries the sequence that it expects to be
@@ -9,8 +9,8 @@
 // state that a server reports of a stream: a replica without a leader reports an old one. The
 // client library never repeats an append, and keeps none for later.
 //
-// This package does not know what entries and files mean. Only the binary (internal/cli) and tests
-// import it, so programs that embed Kuji do not compile it.
+// This package does not know what entries and files mean. Only the binary (internal/cluster and
+// internal/cli) and tests import it, so programs that embed Kuji do not compile it.
 package jetstream
 
 import (

@@ -1,4 +1,4 @@
-// Package chart draws plots as SVG: two axes, and what stands between them.
+// Package chart draws plots as SVG: two axes, with lines, dots and labels between them.
 package chart
 
 import (

@@ -1,6 +1,6 @@
-// Package demo shows that Kuji keeps its promise: clients draw, the server is killed half-way, and every
-// answer is checked against their own books. It knows only the API. Its caller decides what is killed and how
-// a report looks.
+// Package demo shows that Kuji keeps its promise: clients draw, the server is killed half-way, and
+// every answer is checked against what the clients noted. It knows only the API. Its caller decides
+// what is killed, and prints the report.
 package demo
 
 import (

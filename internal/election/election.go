@@ -1,5 +1,5 @@
-// Package election decides which node of a cluster leads which realm. A node decides to lead a realm in
-// watch.go; docs/internals/decisions/0010-a-leader-for-each-realm.md says why in this way.
+// Package election decides which node of a cluster leads which realm: see decideToLead in watch.go.
+// docs/internals/decisions/0010-a-leader-for-each-realm.md says why it works in this way.
 //
 // The package is a pure core. A [Node] hears what its node sees and how its work ends, always with the
 // time. It answers with what to write on the board, and what to do about each realm:

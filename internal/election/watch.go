@@ -122,7 +122,7 @@ func (w *watcher) decideToLead(b Board, seats []*Seat, stops bool, now, wall tim
 	return v
 }
 
-// bury takes away the posts of nodes that are gone. After a failed look it waits: they could not write either.
+// bury drops posts of dead nodes. After a failed look it waits: the others may have failed as well.
 func (w *watcher) bury(b *Board, now time.Time) {
 	for name, p := range b.Nodes {
 		since := sinceWhen(w.beats, name, p.pulse(), now)

@@ -1,6 +1,6 @@
-// Package format says which version of everything that is written belongs to which format level, and
-// what a build answers that finds a newer one. It is a table and an error: what the bytes are, each room
-// knows for itself. Nothing that reads or writes comes in here.
+// Package format says which version of everything that is written belongs to which format level,
+// and how a build refuses what a newer one wrote. It is a table and an error. Each room knows its
+// own bytes. Nothing that reads or writes comes in here.
 package format
 
 import "fmt"
@@ -32,7 +32,7 @@ type row struct {
 }
 
 // levels is the one table of what needs which level. A change of a format adds a row, or adds to the
-// last one as long as no build with that row is released.
+// last one as long as testdata/golden has no directory of it.
 var levels = append([]row{
 	{Level: First, Snapshot: 6, Catalog: 3},
 	{Level: 2, Snapshot: 7, Catalog: 3, Words: []Word{

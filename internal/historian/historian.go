@@ -1,6 +1,6 @@
-// Package historian keeps the histories of a server's realms: it follows each realm with a database, and
-// answers the server from it. It tries a history that fails again, and never holds its realm up. Package
-// history knows what a history is, and how it is read and written.
+// Package historian keeps the histories of a server's realms: it follows each realm with a
+// database, and answers the server from it. It retries a history that failed, and never delays its
+// realm. Package history knows what a history is, and how it is read and written.
 package historian
 
 import (

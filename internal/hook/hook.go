@@ -1,7 +1,7 @@
 // Package hook puts engines, drivers and logs in a world that a test controls: a file system that
-// can crash, and tasks that run in an order of the test's choice. The packages that it speaks of set
-// its variables; the simulator, the tests of this module and the packages above use them. This
-// package exists so that the public surface has nothing that only they can use.
+// can crash, and tasks that run in an order of the test's choice. The packages that it controls
+// set its variables; the simulator, the tests and packages above them use those. So the public
+// surface has nothing that only tests can use.
 package hook
 
 import (

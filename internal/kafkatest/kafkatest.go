@@ -1,5 +1,5 @@
-// Package kafkatest runs tests against brokers of Kafka: some in the process of the tests, and a real
-// one where $KUJI_KAFKA names a directory with its jars (see pom.xml) and Java is there. Only tests
+// Package kafkatest gives tests Kafka brokers: simulated ones in their own process, and a real one
+// where $KUJI_KAFKA names a directory with its jars (see pom.xml) and Java is installed. Only tests
 // import it.
 package kafkatest
 

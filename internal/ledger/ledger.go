@@ -1,7 +1,7 @@
-// Package ledger is how a realm lasts: entries with their envelope, the fold that every reader makes of
-// them, epochs and their seeds, the writer's way into the log, snapshots, recovery, and a verifier's walk.
-// It stands on the contract in package driver. Package kuji brings a Machine, which knows what is in a
-// batch: no rule, no reward and no state enters here.
+// Package ledger makes a realm last: entries and their envelope, the fold by which every reader
+// finds which entries count, epochs and seeds, the writer's way into the log, snapshots, recovery
+// and the verifier's walk. It builds on package driver. Package kuji brings a Machine, which knows
+// what is in a batch: no rule, reward or state enters here.
 package ledger
 
 import (

@@ -1,5 +1,5 @@
-// Package logged reads what is kept of a realm: its entries as events, its snapshots as a state. Those who
-// run, follow or verify a realm share it. No decision and no result of a request may enter it.
+// Package logged reads what is kept of a realm: entries as events, snapshots as a state. Engine,
+// followers and verifier use it. No decision and no result of a request may enter.
 package logged
 
 import (

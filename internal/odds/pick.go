@@ -10,7 +10,7 @@ import (
 	"github.com/kuji-dev/kuji/view"
 )
 
-// picks says how likely each pick takes what.
+// picks computes the chances of one pick: which entry of a pool it takes, and how likely.
 type picks struct {
 	scheme
 	weights []uint64 // scratch memory of chances
@@ -39,7 +39,7 @@ func (w *picks) chances(at facts, pt *rules.Pool, due uint32, picked []uint32) [
 	w.weights = weights
 	sums := make([]uint64, len(pt.Classes))
 	total := w.weigh(at, pt, picked, true, weights, sums)
-	if pt.Collect && total == 0 && pt != w.s.root { // the root is sold out then: see pick
+	if pt.Collect && total == 0 && pt != w.s.root { // a root is sold out then
 		total = w.weigh(at, pt, picked, false, weights, sums)
 	}
 	rates := w.decided(at, pt, due, sums, total)
@@ -66,7 +66,7 @@ func (w *picks) rollChance(at facts, pt *rules.Pool, entry uint32) *big.Rat {
 	return w.fraction(new(big.Int).SetUint64(weight), new(big.Int).SetUint64(100*pt.Config.WeightScale))
 }
 
-// weigh fills in the weights of a pool's entries and the sums of its classes.
+// weigh fills in entries' weights and classes' sums. Without ask, conditions count as met.
 func (w *picks) weigh(at facts, pt *rules.Pool, picked []uint32, ask bool, weights, sums []uint64) (total uint64) {
 	clear(sums)
 	f := w.on(at, picked)
@@ -85,8 +85,8 @@ func (w *picks) sums(at facts, pt *rules.Pool, picked []uint32) []uint64 {
 	return sums
 }
 
-// dueIn returns the group that each pick from a calm pool must hit, or 0. Guarantees hold only in the
-// root. A pool with guarantees has one roll.
+// dueIn returns the group that every pick from a calm pool must hit, or 0. Only the root has
+// guarantees to keep. A pool with guarantees has one roll, so that is one pick of a draw.
 func (w *picks) dueIn(i int) uint32 {
 	if i == 0 {
 		return w.due
@@ -94,7 +94,7 @@ func (w *picks) dueIn(i int) uint32 {
 	return 0
 }
 
-// dueNow returns the group that a pick must hit, or 0, and how often each guarantee was hit.
+// dueNow returns the group that a pick must hit, or 0, and how often each guarantee was hit so far.
 func (w *picks) dueNow(at facts, t *todo) (due uint32, hits [catalog.MaxTracks]uint64) {
 	if !w.promised(t.pool) {
 		return w.dueIn(t.pool), hits
@@ -107,7 +107,7 @@ func (w *picks) dueNow(at facts, t *todo) (due uint32, hits [catalog.MaxTracks]u
 	return due, hits
 }
 
-// kept counts the guarantees that a pick has hit.
+// kept returns the facts after a pick that hit groups: with one hit more for their guarantees.
 func (w *picks) kept(at facts, t *todo, groups uint32, hits [catalog.MaxTracks]uint64) facts {
 	if !w.promised(t.pool) {
 		return at
@@ -143,8 +143,8 @@ func (w *picks) decided(at facts, pt *rules.Pool, due uint32, sums []uint64, tot
 	return rates
 }
 
-// moments fills in the chances of entries that a moment makes certain, and returns how likely there
-// is no such entry: see [rules.Pool.Takes].
+// moments fills in the chances of the entries that a due moment forces, and returns how likely no
+// moment forces one: see [rules.Pool.Takes].
 func (w *picks) moments(at facts, pt *rules.Pool, due uint32, all []*big.Rat) (none *big.Rat) {
 	none = w.one
 	f := w.on(at, nil)
@@ -185,7 +185,7 @@ func (w *picks) binomial(p rules.Pending, n uint64) *big.Rat {
 	return new(big.Rat).SetFrac(ways, whole.Exp(whole, all, nil))
 }
 
-// settle divides a way by how many moments have come, at most most: one draw cannot take more.
+// settle splits a way by how many moments have come. More than a draw can take, most, are most.
 func (w *picks) settle(y way, m *rules.Moments, most uint64, emit func(way)) {
 	p, due, rest := w.s.pending[m], w.value(y.facts, dueOf(m)), w.one
 	now := w.set(y.facts, openOf(m), 0)
@@ -201,7 +201,7 @@ func (w *picks) settle(y way, m *rules.Moments, most uint64, emit func(way)) {
 	}
 }
 
-// track says where the player stands in a track, and what is certain if all else stays as it is.
+// track says where the player stands in a track, and which draw is a certain hit, all else equal.
 func (w *picks) track(pool, i int) view.TrackOdds {
 	pt := w.s.pools[pool]
 	t, c := &pt.Tracks[i], pt.Config.Tracks

@@ -38,17 +38,17 @@ const (
 	windowWidth  = 72 // counters of a window: room for exactDraws, or for the steps and both ends
 )
 
-// counting is what a command counts in limits.
+// counting counts the draws of the command at hand in limits.
 type counting struct {
 	stocks
 	usedOf  []uint64             // of each limit of the draw that is checked
 	sets    []set                // counters that draws will set
 	window  []store.CounterValue // scratch memory of countersOf
-	stopped view.Limit           // with LimitReached
+	stopped view.Limit           // the limit that was reached, with LimitReached
 }
 
-// MaxTime is the latest time stamp, in Unix milliseconds. It is in the year 2527. Steady times can
-// be later by store.MaxBack, which gives them one bit pattern each in 46 bits.
+// MaxTime is the latest time stamp, in Unix milliseconds. It is in the year 2527. A steady time can
+// be later, by store.MaxBack: then it still fits in 46 bits.
 const MaxTime = 1<<(64-drawBits) - 1 - store.MaxBack
 
 // Instant is a time stamp, in the catalog's zone.
@@ -160,8 +160,8 @@ func putCounter(all []counterValue, counter uint32, value uint64) []counterValue
 	return all
 }
 
-// countWindow adds n draws to a window limit. It reuses a counter that does not count any more, if
-// there is one, and clears at most one other.
+// countWindow adds n draws to a window limit: to the newest counter if its step is the same, else
+// to one that no longer counts, else to a free one. It clears at most one that no longer counts.
 func (r *counting) countWindow(l *Limit, player uint32, n uint64) {
 	now, all := r.instant(), r.countersOf(l, player)
 	over, more, newest := -1, -1, -1
@@ -323,8 +323,8 @@ func (r *counting) setUsed(l *Limit, player uint32, n uint64) {
 	}
 }
 
-// ask writes the pool's number, the limit's per (1 byte), its window in milliseconds, the draws that
-// it allows and those used; all but per are varints.
+// ask writes the pool's number, the limit's per (1 byte), its window in milliseconds, the draws
+// that it allows, and those used. All but per are varints.
 func (setLimitKind) ask(r *effects, c *Command, _ Status) {
 	pt := r.findPool(c.Pool)
 	r.w.Uint(uint64(pt.Num))

@@ -5,9 +5,9 @@
 // Deciding changes no state. Package internal/store applies the effects, and nothing else: a new or
 // changed rule never changes what an old log means.
 //
-// Each noun has a file. A kind of command is a type with the methods of kind, in command.go. All
-// checks of a command are in one function, in the order in which they fail. [Rules] has layers, and
-// each knows only those below it:
+// Each noun has a file. A kind of command is a type with the methods of kind, in command.go. Its
+// method check makes all checks against the state, in the order in which they fail. [Rules] has
+// layers, and each knows only those below it:
 //
 //	Rules      decides
 //	drawing    makes the draws of a command

@@ -7,8 +7,8 @@ import (
 	"github.com/kuji-dev/kuji/internal/format"
 )
 
-// InconsistentError says that an event does not fit the state it is applied to. Either someone
-// tampered with the log, or something other than Kuji wrote it.
+// InconsistentError says that an event does not fit the state it is applied to. Rules and store
+// disagree, which is a bug, or something other than Kuji wrote or changed the log.
 type InconsistentError struct{ Message string }
 
 func (e *InconsistentError) Error() string { return "event does not fit the state: " + e.Message }
@@ -25,8 +25,8 @@ type At struct {
 }
 
 // Apply is Change, then Remember. Neither looks at what the other changes, so recovery runs them
-// concurrently. They keep nothing of the event except a copy of its bytes, if it has a request id.
-// After an error, an *InconsistentError or a *FormatError, the state must not be used again.
+// concurrently. They copy what they keep of the event. After an error, an *InconsistentError or a
+// *FormatError, the state must not be used again.
 func (s *State) Apply(ev *Event, at At) error {
 	if err := s.Change(ev, at); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (s *State) change(ev *Event, at At) error {
 		case NewList, AddCodes, GiveCode, UseCode:
 			err = s.changeCodes(&e, player, at)
 		case Window, Catalog, Clock, Level:
-			if ev.Named || len(ev.ID) > 0 { // where Remember does not look for them
+			if ev.Named || len(ev.ID) > 0 { // Remember looks for these only where both are missing
 				return inconsistent("an event with a player or a request id puts a catalog in force, sets the clock or raises the level")
 			}
 			switch e.Verb {
@@ -133,7 +133,7 @@ func (s *State) change(ev *Event, at At) error {
 	return err
 }
 
-// changeCodes applies an effect on codes, for the player whom the effects are about.
+// changeCodes applies an effect on codes. player is the one that the effects are about.
 func (s *State) changeCodes(e *Effect, player uint32, at At) (err error) {
 	if e.Verb == NewList {
 		s.named = true
@@ -197,7 +197,7 @@ func (s *State) join(name []byte, next Reader) (uint32, error) {
 	return n, nil
 }
 
-// hold changes what the player with block b holds. It returns the block, which it may have moved.
+// hold changes an item or counter of the player with block b. It returns where the block is now.
 func (s *State) hold(b *block, e *Effect) (*block, error) {
 	key := e.N
 	if e.Verb == Set {

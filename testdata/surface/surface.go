@@ -1,4 +1,4 @@
-// Package surface is a program outside the module. It uses everything that others build on, with
+// Package surface stands for a program outside the module. It uses all that others build on, with
 // its exact types: see TestSurface.
 package surface
 

@@ -1,7 +1,7 @@
 // Package embedded runs a NATS server with JetStream in this process, as one node of a cluster or
-// alone. The driver needs no socket. In a cluster the server listens for other nodes, and for
-// clients on this machine, with a password, because nats-server 2.15 opens no routes before it
-// does. It fsyncs all that it acknowledges. It knows nothing of realms.
+// alone. The driver needs no socket. In a cluster the server listens for other nodes, and also for
+// clients on this machine, with a password: nats-server 2.15 opens no routes until it listens for
+// clients. It fsyncs all that it acknowledges. It knows nothing of realms.
 package embedded
 
 import (

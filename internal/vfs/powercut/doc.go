@@ -3,10 +3,9 @@
 // down by force and drops all dirty pages and, if asked to, the journal that
 // has not reached the disk.
 //
-// A btrfs cannot be shut down so. Its image lies on an ext4 that is, with the same
-// ioctl. Then nothing more reaches the image, and of what reached it, whatever no
-// flush came after may be lost: it is a device with a cache of its own. Under the
-// others lies no such device: the loop device keeps what reached it.
+// A btrfs cannot be shut down in this way, so its image is a file on an ext4 that can. Then nothing
+// more reaches the image, and what no flush has followed may be lost as well, as on a device with a
+// cache. The other two have no such device: their loop device keeps what reached it.
 //
 // The package needs Linux, root, and mkfs.ext4, mkfs.xfs or mkfs.btrfs. It is off
 // unless the environment sets [Env].

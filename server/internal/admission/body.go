@@ -68,7 +68,7 @@ func (g *Gate) Receive(b *Body, r *http.Request, limit int64) *connect.Error {
 	}
 }
 
-// grow makes room for as many bytes again, and at most one more than the limit.
+// grow doubles the room, up to one byte more than the limit: with that byte a body is too large.
 func (g *Gate) grow(b *Body, limit int64) *connect.Error {
 	size := min(2*int64(cap(b.Data)), limit+1)
 	if refusal := g.Memory.Take(b.Who, size-b.taken); refusal != nil {
@@ -102,8 +102,8 @@ func (b *Body) Kept() []byte {
 	return b.Data
 }
 
-// Request returns r with the body that has arrived. r keeps its own, by which net/http reuses the
-// connection.
+// Request returns r with the body that has arrived. r itself keeps the connection's body, which
+// net/http needs to use the connection again.
 func (b *Body) Request(r *http.Request) *http.Request {
 	if b.first == nil {
 		return r
@@ -117,6 +117,6 @@ func (b *Body) Request(r *http.Request) *http.Request {
 // or after the answer, and closes the connection if it is missing or broken.
 func (g *Gate) Hurry(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 1 && r.Body != nil && r.Body != http.NoBody {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(g.HeaderTimeout)) // not supported: no connection
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(g.HeaderTimeout)) // if supported
 	}
 }

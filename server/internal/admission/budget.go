@@ -30,9 +30,9 @@ const keptForOperators = 16
 type Budget struct {
 	shared bool // callers have shares; otherwise one may take everything
 	total  int64
-	kept   int64  // of it, for operators; what they hold counts for it
-	what   string // callers hold, for those who are refused
-	whose  string // a caller's part is
+	kept   int64  // the part of total that is for operators; what they hold counts against it
+	what   string // in refusals, what used counts: "calls are being answered"
+	whose  string // in refusals, whose part a caller holds: "for this key"
 
 	mu       sync.Mutex
 	used     int64
@@ -43,8 +43,8 @@ type Budget struct {
 
 type waiter struct {
 	who   access.Caller
-	n     int64
-	taken chan struct{} // closed when it has its part
+	n     int64         // how much it waits for
+	taken chan struct{} // closed when it has that
 }
 
 // NewBudget returns a budget whose callers wait. It keeps nothing for operators: every wait ends.
@@ -114,8 +114,8 @@ func (b *Budget) hold(who access.Caller, held, n int64) {
 	}
 }
 
-// Wait takes n, at most b.Most, for a caller as soon as that is possible. With an error, ctx's, it
-// takes nothing.
+// Wait takes n for a caller as soon as that is possible. n must be at most b.Most(). If ctx ends
+// first, Wait takes nothing and returns ctx's error.
 func (b *Budget) Wait(ctx context.Context, who access.Caller, n int64) error {
 	w := &waiter{who: who, n: n, taken: make(chan struct{})}
 	b.mu.Lock()
@@ -173,8 +173,8 @@ func (b *Budget) Most() int64 {
 	return max(1, (b.total-b.kept)*greed/(greed+1))
 }
 
-// allows reports whether a caller may take n and then hold that much in all. Of places, everybody
-// may have one. mu must be held.
+// allows reports whether a caller may take n and then hold that much in all. Everybody may have
+// one, if it is left, whatever the shares. mu must be held.
 func (b *Budget) allows(who access.Caller, held, n int64) bool {
 	left := b.total - b.used - n
 	if !who.Operator {
@@ -191,7 +191,7 @@ func (b *Budget) Give(who access.Caller, n int64) {
 	b.serve()
 }
 
-// Room reports whether a caller could take n that holds nothing and is no operator.
+// Room reports whether a caller who holds nothing and is no operator could take n.
 func (b *Budget) Room(n int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -207,8 +207,8 @@ func (b *Budget) Holdings(who access.Caller) (used, mine, total int64, waiting i
 }
 
 // Crowd is the requests without a key: for health, and those that are refused. A newcomer to a full
-// crowd gets the place of the oldest request, which is cut off: honest ones take a moment. So
-// health stays reachable.
+// crowd gets the place of the oldest request, which is cut off. Honest requests end in a moment, so
+// it hits those that block the crowd, and health stays reachable.
 type Crowd struct {
 	mu     sync.Mutex
 	Places int

@@ -12,8 +12,8 @@ import (
 )
 
 // Conns is the server's open connections. A newcomer always finds room: it gets the place of a
-// connection that waits for its client. Only those that answer requests with keys keep their place:
-// three quarters at most.
+// connection that waits for its client. Connections that answer requests with keys keep theirs. At
+// most three quarters of all can do so.
 //
 // A connection belongs to strangers until a request on it presents a key, and then to that key. The
 // newcomer takes the place of the owner with the most connections, and there of the one that has
@@ -39,7 +39,7 @@ type Conn struct {
 	net.Conn
 	all   *Conns
 	owner *owner        // nil once it is closed
-	calls int           // requests of owner.who and others that are being answered
+	calls int           // requests with keys that are being answered, of any key
 	payer access.Caller // who holds the part of conns.Busy, if calls > 0
 	place *list.Element // in owner.waiting, if calls == 0
 }
@@ -67,7 +67,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if c := l.all.add(nc); c != nil {
 			return c, nil
 		}
-		_ = nc.Close() // refused: nobody listens
+		_ = nc.Close() // refused: nobody wants to know how that ends
 	}
 }
 
@@ -167,8 +167,8 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
-// Begin says that a request with a key is being answered on a connection, which keeps its place
-// until End. It refuses a key that has its share of busy connections.
+// Begin notes that a connection begins to answer a request with a key. It keeps its place until
+// End. Begin refuses a key that has used up its share of busy connections.
 func (s *Conns) Begin(c *Conn, who access.Caller) (refusal *connect.Error) {
 	s.locked(c, func() {
 		if c.calls == 0 {
@@ -190,7 +190,7 @@ func (s *Conns) Begin(c *Conn, who access.Caller) (refusal *connect.Error) {
 	return refusal
 }
 
-// locked does something to a connection, if it is one of the server's.
+// locked calls do under the lock. If c is nil, no connection of the server, it does nothing.
 func (s *Conns) locked(c *Conn, do func()) {
 	if c == nil {
 		return
@@ -210,7 +210,7 @@ func (s *Conns) End(c *Conn) {
 	})
 }
 
-// Trusts reports whether the last request with a credential on a connection had a good one.
+// Trusts reports whether a connection belongs to a key, and not to strangers.
 func (s *Conns) Trusts(c *Conn) (trusted bool) {
 	s.locked(c, func() { trusted = c.owner != nil && c.owner.who != access.Stranger })
 	return trusted
@@ -228,7 +228,7 @@ func (s *Conns) Distrust(c *Conn) {
 	})
 }
 
-// Touch says that a request without a key arrived on a connection, which has not waited long then.
+// Touch notes a request without a key: its connection now counts as the one that waited least.
 func (s *Conns) Touch(c *Conn) {
 	s.locked(c, func() {
 		if c.place != nil {

@@ -13,14 +13,14 @@ import (
 )
 
 // Checking a player's token takes far longer than looking up a key, and a stranger who sends bad
-// tokens holds nothing that could be shared out. So tokens are checked in turns, a few at a time,
-// unless the last credential on the connection was good. Addresses share the turns and the queue:
-// one that sends many delays only itself.
+// tokens has no key by which to limit them. So tokens are checked a few at a time, in turns. A
+// connection whose last credential was good need not wait. Each address has a share of the turns
+// and of the queue: one that sends many delays only itself.
 
 const (
 	// checksAtOnce is how many tokens of strangers are checked at a time.
 	checksAtOnce = 4
-	// tokensWaiting is how many may wait for that, with those that are checked.
+	// tokensWaiting is how many of them may wait or be checked at a time.
 	tokensWaiting = 1024
 )
 
@@ -34,8 +34,8 @@ func NewTokens() *Budget {
 
 func NewChecks() *Budget { return NewBudget(checksAtOnce, true) }
 
-// Find returns the access that a key or a token gives, or a refusal that begins with text. c is the
-// connection that it came on, nil: none of the server's. peer is the client's address.
+// Find returns the access of a key or a token, or a refusal, which begins with text if the secret
+// is bad. It came on c, nil if that is no connection of the server. peer is the client's address.
 func (g *Gate) Find(ctx context.Context, keys *access.Keys, c *Conn, peer, secret, text string) (*access.Access, *connect.Error) {
 	if a := keys.ByKey(secret); a != nil {
 		return a, nil

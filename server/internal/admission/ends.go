@@ -15,7 +15,7 @@ type Ends struct {
 	writing Watch
 }
 
-// Open replaces the timeouts of the whole call by one for each Send. Close must come before its end.
+// Open replaces the call's timeouts by one for each Send. Close must come before the call ends.
 func (e *Ends) Open(w http.ResponseWriter, send time.Duration) error {
 	c := http.NewResponseController(w)
 	if err := errors.Join(c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{})); err != nil {
@@ -35,17 +35,17 @@ func (e *Ends) Send(send func() error) error {
 	return send()
 }
 
-// StopReading ends what the server waits for.
+// StopReading makes reads that wait for the client fail, and all that follow.
 func (e *Ends) StopReading() { e.stop((*http.ResponseController).SetReadDeadline) }
 
-// StopWriting ends what the server sends.
+// StopWriting makes writes to the client fail, and all that follow.
 func (e *Ends) StopWriting() { e.stop((*http.ResponseController).SetWriteDeadline) }
 
 func (e *Ends) stop(set func(*http.ResponseController, time.Time) error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.conn != nil {
-		_ = set(e.conn, time.Unix(1, 0)) // cannot fail: Open has set it before
+		_ = set(e.conn, time.Unix(1, 0)) // not supported: nothing to cut. Open fails then
 	}
 }
 

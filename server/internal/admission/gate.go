@@ -12,29 +12,29 @@ import (
 // Gate is the budgets of a server. A request takes a part of several, as the comments say.
 type Gate struct {
 	Memory   *Budget // bytes: RequestCost for each request with a key, and its body
-	Calls    *Budget // one for each call being answered
-	Streams  *Budget // and one of these for each stream of draws
-	Feeds    *Budget // or one of these, of events
-	Reads    *Budget // and one of these while it reads old events; they wait
-	Bulk     *Budget // and one of these for each Atomic or Batch; they wait
-	Catalogs *Budget // or this one, for ApplyCatalog; they wait
-	History  *Budget // or one of these, for reads of the history; they wait
-	Odds     *Budget // or one of these, for GetOdds; they wait
+	Calls    *Budget // one for each call being answered. Some calls take one of these as well:
+	Streams  *Budget // streams of draws
+	Feeds    *Budget // streams of events, and backups
+	Reads    *Budget // a stream of events while it reads old ones; it waits for that
+	Bulk     *Budget // Atomic, Batch and all others that can be large; they wait
+	Catalogs *Budget // ApplyCatalog; they wait
+	History  *Budget // reads of the history, and ListCatalogs; they wait
+	Odds     *Budget // GetOdds; they wait
 	Work     *Budget // bytes: what results and answers take; calls wait
 
 	Tokens *Budget // one for each stranger's token that waits or is checked; callers are addresses
-	Checks *Budget // and one of these while it is checked; they wait
+	Checks *Budget // one for each that is checked; they wait
 
 	Conns *Conns
 	Crowd Crowd // requests without a key
 	Rates *Rates
 
-	HeaderTimeout time.Duration // that a client has to send a header, or the rest of what is refused
-	ReadTimeout   time.Duration // that a client has to send a request
+	HeaderTimeout time.Duration // for a client to send a header, or the rest of a refused request
+	ReadTimeout   time.Duration // for a client to send a request
 }
 
-// Enter counts a request with a key: it takes a part of the key's rate, a busy connection and
-// RequestCost of memory, or nothing if it refuses the request. Leave gives them back.
+// Enter counts a request with a key against its rate, and takes a busy connection and RequestCost
+// of memory, or neither if it refuses the request. Leave gives these two back.
 func (g *Gate) Enter(c *Conn, a *access.Access) *connect.Error {
 	if refusal := g.Rates.Check(a); refusal != nil {
 		return refusal
@@ -61,8 +61,8 @@ func (g *Gate) Busy() bool {
 }
 
 // A small request can ask for much: 50 bytes for a thousand outcomes, or ten thousand entries of a
-// pool. So a call takes the memory of its results and its answer before it is carried out, once,
-// and gives it back when the answer is sent. Then it needs nothing more to end, so every wait ends.
+// pool. So a call takes the memory of its results and its answer once, before it is carried out,
+// until the answer is sent. It never waits for more while it holds some, so every wait ends.
 
 // SmallWork is what each call may take outside the budget, in bytes. The number of calls bounds it.
 const SmallWork = 64 << 10

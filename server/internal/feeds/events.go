@@ -1,5 +1,5 @@
 // Package feeds sends streams out of a realm: its events as they happen, and backups. A slow reader
-// waits alone. Old events, and which ones a key may see, are the business of other rooms.
+// delays no other. What old events look like, and which ones a key may see, other rooms decide.
 package feeds
 
 import (

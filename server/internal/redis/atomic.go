@@ -12,10 +12,10 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/admission"
 )
 
-// MULTI, commands and EXEC are one Atomic of the API. Until EXEC the commands wait in the
-// connection. One of them has the Atomic's request id: clients send MULTI and EXEC bare.
+// MULTI, commands and EXEC are one Atomic of the API. Until EXEC the commands wait in memory.
+// Clients send MULTI and EXEC without arguments, so one of the commands brings the request id.
 
-// memberCost is what a command that waits takes in addition to its bytes.
+// memberCost is the memory that a waiting command takes besides its own bytes, in bytes.
 const memberCost = 512
 
 // atomic is what waits for EXEC.

@@ -19,7 +19,7 @@ import (
 	"github.com/kuji-dev/kuji/server/access"
 )
 
-// command is what the server knows of a command. But for EXEC, one of command, read, answer is set.
+// command is what the server knows of a command. Except EXEC, each has command, read or answer.
 type command struct {
 	name        string
 	usage       string // its arguments
@@ -54,7 +54,7 @@ func commands() []*command {
 	}...)
 }
 
-// Init makes a server ready whose exported fields are set.
+// Init makes a server ready to serve. Its exported fields must be set.
 func (s *Server) Init() *Server {
 	s.byName, s.all = make(map[string]*command), make(map[*conn]struct{})
 	for _, cmd := range commands() {
@@ -92,7 +92,7 @@ func (e *namedError) Error() string { return e.kind + " " + e.text }
 // Unwrap returns what is for the log, too.
 func (e *namedError) Unwrap() error { return e.err }
 
-// handle carries out a command of some bytes, or adds it to the run.
+// handle carries out a command of that many bytes, or adds it to the run.
 func (c *conn) handle(words [][]byte, size int) {
 	a := &arguments{slot{cmd: c.s.byName[string(bytes.ToUpper(words[0][:min(len(words[0]), 16)]))], size: size}, words[1:]}
 	switch cmd := a.cmd; {
@@ -164,7 +164,7 @@ func (c *conn) tried() {
 	c.leaving = c.leaving || c.tries >= maxTries
 }
 
-// arguments reads the arguments of a command. After a mistake, which err is, it returns zeros.
+// arguments reads a command's arguments. err is the first mistake. After it, all reads give zeros.
 type arguments struct {
 	slot
 	words [][]byte // those that are left
@@ -193,7 +193,7 @@ func (a *arguments) text(field string) string {
 	return string(word)
 }
 
-// number returns the next argument as a whole number up to a most.
+// number returns the next argument, which must be a whole number from least to most.
 func (a *arguments) number(field string, least, most uint64) uint64 {
 	text := a.text(field)
 	if a.err != nil {
@@ -294,7 +294,7 @@ func answerAuth(c *conn, a *arguments) {
 	}
 }
 
-// login reads a key, and the realm before it.
+// login gives the client the access of a key, and with realm, enters the realm named before it.
 func (c *conn) login(a *arguments, realm bool) {
 	who, secret := access.Anybody, a.words[0]
 	if realm {
@@ -399,7 +399,7 @@ func answerClient(c *conn, a *arguments) {
 		c.Integer(c.id)
 	case sub == "SETNAME" && len(a.words) == 1, sub == "SETINFO" && len(a.words) == 2:
 		c.simple("OK")
-	case sub == "MAINT_NOTIFICATIONS" && len(a.words) >= 1: // there is nothing that they would be told
+	case sub == "MAINT_NOTIFICATIONS" && len(a.words) >= 1: // on or off: none are ever sent
 		c.simple("OK")
 	default:
 		a.wrong("subcommand", "%.40q with %d arguments, want CLIENT %s", sub, len(a.words), a.cmd.usage)
@@ -452,7 +452,7 @@ func (cmd *command) writeDocs(w *resp) {
 	w.texts("summary", strings.TrimSpace(cmd.usage+" - "+cmd.summary), "since", "1.0.0", "group", "generic")
 }
 
-// writeInfo writes a command's name, arity and flags. It has no keys to spread over nodes.
+// writeInfo writes a command's name, arity and flags. No argument is a key in the sense of Redis.
 func (cmd *command) writeInfo(w *resp) {
 	w.List(6)
 	w.Text(strings.ToLower(cmd.name))

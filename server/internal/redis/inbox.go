@@ -30,8 +30,8 @@ type inbox struct {
 	began   time.Time // when the next command began to arrive; zero: it has not
 }
 
-// receive waits for a whole command, and takes all that have arrived with it. If a full buffer ends
-// within a command, more has come: receive reads that too, as far as there is room.
+// receive waits for a whole command, and takes all that have arrived with it. If they fill the
+// buffer and it ends within another command, receive waits for more of that, if it may grow.
 func (in *inbox) receive() error {
 	in.compact()
 	for {
@@ -140,7 +140,7 @@ var errFull = errors.New("the buffer is as large as it may be")
 func (in *inbox) grow() error {
 	size := min(2*len(in.buf), max(in.s.Limits.BatchBytes, in.s.Limits.RequestBytes))
 	if in.client.Access == nil || size <= len(in.buf) {
-		return errFull // a command that is alone fits: see scan
+		return errFull // there is a whole command then: scan refuses one that does not fit
 	}
 	if in.taken == 0 {
 		in.payer = in.client.Access.Who

@@ -16,17 +16,17 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/message"
 )
 
-// answersAtOnce is how many bytes of answers are sent at the latest, though the pipeline goes on.
+// answersAtOnce is how many bytes of answers may wait. More are sent before the pipeline ends.
 const answersAtOnce = 64 << 10
 
-// pipeline is what a connection has begun of the commands that arrived together.
+// pipeline is what is under way of the commands that arrived together on a connection.
 type pipeline struct {
 	arrived  time.Time
-	until    time.Time      // when its answers must be taken; zero: none was sent yet
+	until    time.Time      // until when the client must take the answers; zero: none was sent yet
 	size     int            // in bytes
-	larger   int            // bytes of an Atomic that came before; see takeTurn
+	larger   int            // bytes of the largest Atomic so far: see enter
 	entered  *access.Access // with which the engine was asked; nil: not yet
-	refusal  error          // why nothing of the pipeline is asked of the engine
+	refusal  error          // why the engine is asked for nothing more of the pipeline
 	turn     bool           // it has one of Gate.Bulk
 	commands int            // asked of the engine
 	work     int64          // taken from Gate.Work for answers that were not sent
@@ -43,7 +43,7 @@ type run struct {
 	work     int64
 }
 
-// slot is a command that came. In a run, it is the next of its commands, or refused.
+// slot is a command that came. In a run, each slot without err stands for the next of commands.
 type slot struct {
 	cmd  *command // nil: there is no such command
 	size int      // in bytes
@@ -60,7 +60,7 @@ func (c *conn) answer() {
 		}
 		c.from += n
 		c.whole--
-		if len(words) == 0 { // Redis answers nothing, and no client sends it: with a key, it counts too
+		if len(words) == 0 { // as Redis, no answer. It is a try: no client sends it
 			c.count(slot{size: n}, 0, nil)
 			c.tried()
 			continue
@@ -115,7 +115,7 @@ func (c *conn) tryEnter() error {
 	return nil
 }
 
-// takeTurn waits for a large pipeline's turn. It sends answers first, so that they hold no work.
+// takeTurn waits for a large pipeline's turn. It sends answers first: they give their memory back.
 func (c *conn) takeTurn() error {
 	if c.turn {
 		return nil
@@ -144,7 +144,7 @@ func (c *conn) exit() {
 	c.entered, c.refusal, c.turn, c.commands, c.larger = nil, nil, false, 0, 0
 }
 
-// ask asks the engine for a command, together with the rest of the run.
+// ask adds a command to the run, with which the engine is asked, if the client may send it.
 func (c *conn) ask(a *arguments, one Command) error {
 	if err := c.enter(); err != nil {
 		return err
@@ -157,7 +157,7 @@ func (c *conn) ask(a *arguments, one Command) error {
 	return nil
 }
 
-// look asks for something to read, at once.
+// look answers a read at once, after the run that came before it.
 func (c *conn) look(a *arguments, request proto.Message) error {
 	if err := c.enter(); err != nil {
 		return err
@@ -168,7 +168,7 @@ func (c *conn) look(a *arguments, request proto.Message) error {
 	}
 	c.flush()
 	if _, ok := request.(*kujiv1.GetOddsRequest); ok {
-		c.send() // a caller that waits for a turn holds no work
+		c.send() // a caller that waits for a turn holds no memory of Gate.Work
 		if err := c.s.Gate.Odds.Wait(c.link.ctx, c.entered.Who, 1); err != nil {
 			return err
 		}
@@ -238,14 +238,14 @@ func (c *conn) flush() {
 			}
 			next++
 		}
-		if c.isMuch() { // so a client that reads none makes the server hold no more
+		if c.isMuch() { // a client that reads no answers must not make them pile up here
 			c.transmit()
 		}
 	}
 	r.clear()
 }
 
-// writeResult writes how a command ended; of EXEC, a result for each command, and one receipt.
+// writeResult writes how a command ended: of EXEC, each member's result, with the group's receipt.
 func (c *conn) writeResult(one Command, res *kujiv1.Result) kujiv1.Status {
 	if _, atomic := one.Message.(*kujiv1.Atomic); !atomic {
 		c.write(res)
@@ -277,7 +277,7 @@ func (c *conn) runAll() error {
 	return c.s.Backend.Do(c.link.ctx, &client, c.realm, r.commands, r.answers)
 }
 
-// keptRun is how long a run is whose memory a connection keeps for the next.
+// keptRun is the longest run whose memory a connection keeps for the next run.
 const keptRun = 16
 
 // clear empties the run.
@@ -292,7 +292,7 @@ func (r *run) clear() {
 	*r = run{slots: r.slots[:0], commands: r.commands[:0], answers: r.answers[:0]}
 }
 
-// Kind is the first word of an error with a reason: that, unless Redis has another word for it.
+// Kind returns the first word of an error: its reason in capitals, but for three that are shorter.
 func Kind(reason kujiv1.Reason) string {
 	switch reason {
 	case kujiv1.Reason_REASON_UNAUTHENTICATED:
@@ -307,7 +307,7 @@ func Kind(reason kujiv1.Reason) string {
 	return strings.ToUpper(strings.ReplaceAll(contract.Word(reason), "_", ""))
 }
 
-// refuse writes the error of a command, and returns it as that of the API.
+// refuse writes the error of a command, and returns the API's form of it.
 func (c *conn) refuse(err error, about any) *connect.Error {
 	if named, ok := errors.AsType[*namedError](err); ok {
 		c.fail(named.kind, named.text)

@@ -33,13 +33,13 @@ import (
 // Commands become messages of the API, and the same permits, rates, budgets and handlers apply.
 // docs/reference/redis.md is what clients read.
 
-// Buffer is the room for commands of a connection, in bytes, before AUTH all. A token fits.
+// Buffer is a connection's room for commands, in bytes, at first and until AUTH. A token fits.
 const Buffer = access.MaxTokenBytes + 512
 
 // keptAnswers is how much memory for answers an idle connection keeps, in bytes.
 const keptAnswers = 4 << 10
 
-// maxTries ends a connection: so many commands were refused before AUTH, or had no words.
+// maxTries is how many commands that are empty, or refused before AUTH, end a connection.
 const maxTries = 16
 
 // Backend answers commands.
@@ -50,7 +50,7 @@ type Backend interface {
 	Read(ctx context.Context, c *Client, realm string, request proto.Message) (proto.Message, error)
 	// CheckRealm fails if it is known that a realm does not exist.
 	CheckRealm(realm string) error
-	// Error returns an error as the API says it. request is the command, the request, or nil.
+	// Error returns the API's form of an error about request: a command, a read, or nil.
 	Error(err error, request any) *connect.Error
 	// Ended counts and logs a command.
 	Ended(c *Client, e *Ended)
@@ -87,7 +87,7 @@ type Ended struct {
 	Realm    string
 	Arrived  time.Time
 	Size     int           // of the command in bytes
-	Answered int64         // bytes
+	Answered int64         // of the answer in bytes
 	Status   kujiv1.Status // of its result; 0: it has none
 	Failed   *connect.Error
 }
@@ -111,13 +111,13 @@ type Server struct {
 	work  sync.WaitGroup // their goroutines
 }
 
-// Limits are those of the server that this protocol knows, too.
+// Limits are the server's limits that hold for this protocol as well.
 type Limits struct {
 	RequestBytes, BatchBytes                              int
 	HeaderTimeout, ReadTimeout, WriteTimeout, IdleTimeout time.Duration
 }
 
-// conn is one connection. Its fields are its goroutine's.
+// conn is one connection. Only its goroutine changes its fields; Shutdown may end its link.
 type conn struct {
 	s      *Server
 	client Client
@@ -138,7 +138,7 @@ type link struct {
 	place  *admission.Conn // in Gate.Conns
 	ctx    context.Context
 	cancel context.CancelFunc
-	failed error // the answers cannot be sent
+	failed error // why answers can no longer be sent; nil: they can
 }
 
 // Serve accepts connections on l until Stopping ends, and closes l at the end.
@@ -174,7 +174,7 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 }
 
-// passing are errors of one connection, or of a machine that is short of something for a while.
+// passing are errors that pass: of one connection, or of a machine that is short of something.
 var passing = []error{syscall.ECONNABORTED, syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM}
 
 // start serves a connection that was accepted.
@@ -221,7 +221,7 @@ func (s *Server) Len() int {
 	return len(s.all)
 }
 
-// Shutdown ends each connection once all that it received whole is answered, or cuts it with ctx.
+// Shutdown ends each connection once all that it received whole is answered, or with ctx's end.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.each(func(c *conn) { _ = c.link.nc.SetReadDeadline(time.Unix(1, 0)) }) // it may be closed
 	done := make(chan struct{})
@@ -242,7 +242,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return fmt.Errorf("server: shutdown of the Redis protocol: %w", ctx.Err())
 }
 
-// each does something to each connection, the last ones that there will be.
+// each lets no more connections in, and calls do for each that there is.
 func (s *Server) each(do func(c *conn)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -280,7 +280,7 @@ func (c *conn) serve() {
 		if err := c.receive(); err != nil {
 			_, broken := errors.AsType[*kuji.Error](err)
 			_, overloaded := errors.AsType[*connect.Error](err)
-			if broken || overloaded { // the client is to learn it
+			if broken || overloaded { // tell the client
 				c.arrived = time.Now()
 				c.reject(slot{size: c.to - c.from, err: err})
 				c.send()

@@ -54,7 +54,7 @@ func ParseCommand(b []byte, limit int, words [][]byte) (_ [][]byte, n int, err e
 	return words, at, nil
 }
 
-// parseLength reads the line at a place in b: kind, digits, CR LF. next follows it; 0: b ends before.
+// parseLength reads a line of b: kind, digits, CR LF. next is where it ends, 0 if b ends before.
 func parseLength(b []byte, at int, kind byte) (length, next int, err error) {
 	if at == len(b) {
 		return 0, 0, nil
@@ -96,7 +96,7 @@ type resp struct {
 // written returns how many bytes of answers there were so far, sent or not.
 func (w *resp) written() int64 { return w.sent + int64(len(w.out)) }
 
-// isMuch reports whether the answers that wait are so many that they must be sent.
+// isMuch reports whether so many bytes of answers wait that they must be sent now.
 func (w *resp) isMuch() bool { return len(w.out) >= answersAtOnce }
 
 func (w *resp) head(kind byte, n int) {
@@ -105,7 +105,7 @@ func (w *resp) head(kind byte, n int) {
 
 func (w *resp) List(n int) { w.head('*', n) }
 
-// The methods of [contract.Writer]: an answer is the message of the API as a map.
+// List and these are the methods of [contract.Writer]. An answer is a message of the API as a map.
 
 // Key writes the name of a field.
 func (w *resp) Key(name string) { w.Text(name) }

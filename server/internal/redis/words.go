@@ -14,11 +14,11 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// words reads a command of the contract from arguments, as the contract says that it is written.
+// words reads a command of the contract from arguments, in the form that the contract gives it.
 type words struct {
 	message reflect.Type // a struct
 	first   []word       // in this order
-	items   []int        // the place of the field that follows them; nil: there are none
+	items   []int        // the place of the field for the items after first; nil: there are none
 	options []word
 	names   []string // of the options
 }
@@ -63,7 +63,7 @@ func newWords(message protoreflect.MessageType, usage string) *words {
 		switch {
 		case option:
 			w.options = append(w.options, one)
-		case !strings.HasSuffix(name, "]"): // what an option's argument is called
+		case !strings.HasSuffix(name, "]"): // else it only names the argument of an option
 			w.first = append(w.first, one)
 		}
 	}
@@ -95,7 +95,7 @@ func (w *word) bound() {
 	}
 }
 
-// read reads a command. It goes by the Go fields of the message: protoreflect takes twice as long.
+// read reads a command. It sets the Go fields of the message: protoreflect takes twice as long.
 func (w *words) read(a *arguments) (one Command) {
 	m := reflect.New(w.message)
 	one.Message = m.Interface().(proto.Message)
