@@ -17,7 +17,8 @@ const (
 	// SyncAlways: when its batch is fsynced. A crash, of the power too, loses nothing acknowledged.
 	SyncAlways SyncPolicy = iota
 	// SyncInterval: when its batch is handed to the operating system. Options.SyncEvery says when fsyncs
-	// follow. A crash of the process loses nothing, one of the machine at most SyncEvery plus one fsync.
+	// follow. A crash of the process loses nothing, one of the machine at most SyncEvery, or an fsync
+	// if that takes longer, and one more fsync.
 	SyncInterval
 	// SyncNone is SyncInterval with fsyncs only at Close: a crash of the machine may lose all since then.
 	SyncNone

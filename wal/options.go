@@ -57,8 +57,8 @@ type Options struct {
 	// records. Default: 0, never.
 	SyncEvery uint64
 	// SyncInterval fsyncs in the background at this interval, at least 1 ms, if there is anything
-	// new. A crash of the machine loses at most what was appended in the last interval and the
-	// fsync after it. Default: 0, never.
+	// new. A crash of the machine loses at most what was appended in the last interval, or in
+	// an fsync that took longer, and in the fsync after it. Default: 0, never.
 	SyncInterval time.Duration
 	// RetainBytes: each time a segment becomes full, the log drops the oldest segments while all
 	// files together are larger than this. Default: 0, keep all.
