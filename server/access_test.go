@@ -184,7 +184,7 @@ func ask(f *fixture, method protoreflect.MethodDescriptor, secret, body string) 
 		r.Header.Set("Content-Type", "application/connect+json")
 		r.ProtoMajor, r.ProtoMinor, r.Proto = 2, 0, "HTTP/2.0"
 	}
-	if !method.IsStreamingClient() && method.IsStreamingServer() { // it goes on for ever
+	if !method.IsStreamingClient() && method.IsStreamingServer() { // it never ends by itself
 		ctx, cancel := context.WithCancel(r.Context())
 		cancel()
 		r = r.WithContext(ctx)

@@ -138,7 +138,7 @@ func TestOddsTakeTurns(t *testing.T) {
 	}
 }
 
-// TestTurnsEnd: whoever waits for a turn, or has one, keeps nothing for longer than the time in which the
+// TestTurnsEnd: a call that waits for a turn, or has one, keeps nothing for longer than the time in which the
 // answer can be sent.
 func TestTurnsEnd(t *testing.T) {
 	f := newServer(t, server.Options{Keys: keyFile(t), Limits: server.Limits{WriteTimeout: 50 * time.Millisecond}, History: lateHistory{}})

@@ -909,7 +909,7 @@ func TestRedisHalfCommand(t *testing.T) {
 	c.ends()
 }
 
-// TestRedisDawdlers: a stranger has the time of a header for a command, and nobody may be idle for ever.
+// TestRedisDawdlers: a stranger has the time of a header for a command, and nobody may stay idle without end.
 func TestRedisDawdlers(t *testing.T) {
 	f := newServer(t, server.Options{Keys: keyFile(t), Limits: server.Limits{HeaderTimeout: 50 * time.Millisecond}})
 	p := newPipes()
@@ -1358,7 +1358,7 @@ func FuzzRedis(f *testing.F) {
 	})
 }
 
-// TestRedisUntaken: whoever takes no answers makes the server hold few of them.
+// TestRedisUntaken: the server holds few answers for a client that takes none.
 func TestRedisUntaken(t *testing.T) {
 	f := newServer(t, server.Options{Keys: keyFile(t)})
 	p := newPipes()
@@ -1422,7 +1422,7 @@ func TestRedisTries(t *testing.T) {
 	}
 }
 
-// writeDeadlines counts how often the time to take answers begins anew.
+// writeDeadlines counts how often the time to take answers begins again.
 type writeDeadlines struct {
 	net.Conn
 	n atomic.Int32

@@ -171,7 +171,7 @@ func TestServerSentEventsAccess(t *testing.T) {
 		{"a realm that there is not", "GET", "realm=nosuch", "admin", 404},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
-		cancel() // a stream goes on for ever
+		cancel() // a stream never ends by itself
 		r := httptest.NewRequestWithContext(ctx, tt.method, "/events", nil)
 		r.URL.RawQuery = tt.query
 		if tt.secret != "" {
