@@ -189,7 +189,7 @@ func (t *Track) sure() int {
 	return sure
 }
 
-// neverThere returns the first entry of a group that cannot be drawn when its track is certain, or -1.
+// neverThere returns a group's first entry if none of it can be drawn when its track is certain, or -1.
 func (k *pityCheck) neverThere(track int) int {
 	p := k.p
 	t, first := &p.Tracks[track], -1

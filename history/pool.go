@@ -13,7 +13,7 @@ type database interface {
 	open(ctx context.Context, write bool) (conn, error)
 	exists(ctx context.Context) (bool, error)
 	words() dialect
-	// replace moves away or removes what is there and cannot be read. Nothing has it open.
+	// replace moves away or removes what cannot be read, if that can be done from here.
 	replace(keep bool) error
 }
 

@@ -52,7 +52,7 @@ func newHTTP(h http.Handler, l *Limits, conf *tls.Config, log *slog.Logger) *htt
 
 // endFramedTwice ends the connection after a request that may give the length of its body in two
 // ways (RFC 9112, 6.1): a proxy may have read the other one. net/http does not say whether a
-// chunked request has a length too.
+// chunked request has a length too, or one of HTTP/1.0 has chunks.
 func endFramedTwice(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor == 1 && (r.ProtoMinor == 0 || len(r.TransferEncoding) > 0) {

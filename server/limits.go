@@ -64,7 +64,7 @@ type Limits struct {
 	// call is answered, and 16 KiB for each request. Any more get unavailable at once. At least
 	// twice the largest message. Default: 256 MiB.
 	RequestMemory int
-	// InFlight is the most calls at a time. Any more get unavailable at once. Default: 4096.
+	// InFlight is the most arrived calls at a time. Others get unavailable at once. Default: 4096.
 	InFlight int
 	// BulkInFlight is the most Atomic, Batch, ImportCodes and ExportCatalog calls that are carried
 	// out at a time. More of them wait, and count for InFlight. A decoded request takes at most

@@ -49,7 +49,7 @@ type Options struct {
 	TLS *tls.Config
 	// Limits bounds what clients can make the server hold. Zero fields mean defaults.
 	Limits Limits
-	// DrainDelay is how long Shutdown still accepts requests, until load balancers know.
+	// DrainDelay is how long Shutdown, not ready, still accepts requests. Default: 0.
 	DrainDelay time.Duration
 	// History answers what happened. Close it after the server is shut down and before the engine
 	// is closed. Without one, GetHistory, ListPlayers and ListHolders are refused.

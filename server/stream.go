@@ -59,7 +59,7 @@ type drawStream struct {
 	started chan *drawBatch
 	ends    admission.Ends
 	reading admission.Watch // armed while a batch is awaited
-	// unnamed: a draw without a request id was started, so a client must not repeat.
+	// unnamed: a draw without an id was started. After an unknown outcome no client may repeat.
 	unnamed atomic.Bool
 }
 

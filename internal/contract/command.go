@@ -87,7 +87,7 @@ func RealmOf(request any) (realm string, ok bool) {
 	return cmp.Or(realm, DefaultRealm), true
 }
 
-// AsCommand returns the command of a batch that has a message in it; nil: no command can.
+// AsCommand returns the command of a batch with a message in it, if a command can have it.
 func AsCommand(id string, m proto.Message) *kujiv1.Command {
 	out := &kujiv1.Command{RequestId: id}
 	put(out.ProtoReflect(), m.ProtoReflect())

@@ -153,7 +153,7 @@ func (r *drawing) settle(m *Moments) {
 	}
 }
 
-// momentDue returns the entry of a pool that a moment makes certain now.
+// momentDue uses up a due moment, and returns its entry. must is a guarantee's group that is due.
 func (r *drawing) momentDue(pt *Pool, must uint32) (entry uint32, ok bool) {
 	for _, m := range pt.Moments {
 		r.settle(m)

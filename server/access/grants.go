@@ -31,7 +31,7 @@ type grantCap struct {
 	day     uint64 // in a day of UTC; 0: no limit
 }
 
-// otherItems limits each item that a key's grants do not name. No item has this name.
+// otherItems is the name, of no item, under which grants limit each item that they do not name.
 const otherItems = "*"
 
 // parseGrants reads item:request or item:request/day, with commas between them.

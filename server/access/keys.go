@@ -267,7 +267,7 @@ func (k *Keys) again(a *Access) *Access {
 	return k.of(a.Who)
 }
 
-// of returns the access of the key with a hash, or nil, in constant time.
+// of returns the access of the key with a hash, or nil, in a time that tells nothing about keys.
 func (k *Keys) of(who Caller) *Access {
 	set, at := k.set.Load().keys, -1
 	for i := range set {
