@@ -75,47 +75,118 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 		done(Result{}, err)
 		return
 	}
-	var res Result
-	if b, err := r.w.submit(&mem.cmds[0], &res, done); b == nil { // refused or already durable
-		done(res, err)
+	if err, known := r.w.submit(&mem.cmds[0], &mem.res, done); known {
+		done(mem.res, err)
 	}
 }
 
-// submit carries out a command. The batch has done among its callbacks; nil: the answer is known.
-func (w *writer) submit(cmd *rules.Command, res *Result, done func(Result, error)) (b *ledger.Batch, err error) {
+// submit carries out a command and fills in res, which is zero. If the answer is not known yet, done is told later.
+func (w *writer) submit(cmd *rules.Command, res *Result, done func(Result, error)) (err error, known bool) {
 	w.mu.Lock()
 	defer w.unlock()
 	if err := w.gate.usable(); err != nil {
-		return nil, err
+		return err, true
 	}
-	if w.group.Full() || w.group.Calls() >= w.o.MaxPending {
-		return nil, errf(CodeOverloaded, "", "%d bytes of events and %d bytes of results wait for the log", len(w.group.Open().Buf), w.group.Calls())
+	if w.group.Full() || w.group.Waiting() >= w.o.MaxPending {
+		return errf(CodeOverloaded, "", "%d bytes of events and %d bytes of results wait for the log", len(w.group.Open().Buf), w.group.Waiting()), true
 	}
-	b, err = w.enter(w.draft.asked(cmd, w.state.Hashes(cmd.ID, cmd.Player)), res)
+	b, err := w.enter(w.draft.asked(cmd, w.state.Hashes(cmd.ID, cmd.Player)), res)
 	if err != nil {
 		*res = Result{}
 	}
 	if b != nil {
-		known, refused := *res, err
-		w.group.Call(b, func(unknown error) {
-			if unknown != nil {
-				done(Result{}, unknown)
-			} else {
-				done(known, refused)
-			}
-		}, sizeOf(res))
+		w.group.Wait(b, callsOf(b).add(done, res, err))
 	}
-	return b, err
+	return err, b == nil
 }
 
-// sizeOf returns about how much memory a callback takes that waits with a result.
+// calls are the callbacks of Submit that wait for a batch.
+type calls struct {
+	all     []call
+	receipt Receipt // of the first event; those of others differ in the index only, unless the call has an answer
+}
+
+// call is a callback, with what it is told.
+type call struct {
+	done     func(Result, error)
+	outcomes []Outcome
+	paid     []Stack
+	index    int     // of the event
+	other    *answer // nil: the rest says all that there is
+}
+
+type answer struct {
+	res Result
+	err error
+}
+
+func callsOf(b *ledger.Batch) *calls {
+	if b.Told == nil {
+		b.Told = new(calls)
+	}
+	return b.Told.(*calls)
+}
+
+// add adds a callback, and returns about how many bytes are kept for it. Most results say little that others of
+// the batch do not.
+func (c *calls) add(done func(Result, error), res *Result, err error) int {
+	rc := &res.Receipt
+	more := err != nil || res.Status != OK || res.Replayed || res.Members != nil || res.Redeemed != ""
+	if !more && c.receipt.Position == 0 {
+		c.receipt = *rc
+	}
+	if more || rc.CatalogVersion != c.receipt.CatalogVersion {
+		c.all = append(c.all, call{done: done, other: &answer{*res, err}})
+		return callBytes + sizeOf(res)
+	}
+	c.all = append(c.all, call{done: done, outcomes: res.Outcomes, paid: res.Paid, index: rc.Index})
+	return callBytes + 64*len(res.Outcomes)
+}
+
+// sizeOf returns about how much memory a result takes.
 func sizeOf(res *Result) int {
-	n := 192 + 64*len(res.Outcomes)
+	n := resultBytes + 64*len(res.Outcomes)
 	for i := range res.Members {
 		n += sizeOf(&res.Members[i])
 	}
 	return n
 }
+
+// Tell calls each callback once, even if one of them ends the goroutine. Then there are none.
+func (c *calls) Tell(lost error) { c.tell(lost, 0) }
+
+func (c *calls) tell(lost error, i int) {
+	defer func() {
+		if i < len(c.all) {
+			c.tell(lost, i)
+			return
+		}
+		clear(c.all)
+		if c.all, c.receipt = c.all[:0], (Receipt{}); cap(c.all) > mostKept {
+			c.all = nil
+		}
+	}()
+	for i < len(c.all) {
+		it := &c.all[i]
+		i++
+		switch {
+		case lost != nil:
+			it.done(Result{}, lost)
+		case it.other != nil:
+			it.done(it.other.res, it.other.err)
+		default:
+			res := Result{Outcomes: it.outcomes, Paid: it.paid, Receipt: c.receipt}
+			res.Receipt.Index = it.index
+			it.done(res, nil)
+		}
+	}
+}
+
+const (
+	mostKept    = 1 << 12 // callbacks whose memory is used again
+	callBytes   = 80      // of a call
+	resultBytes = 320     // of an answer
+)
 
 // Commit is what the caller of StartAll waits for: that the last of the requests is durable.
 type Commit struct {
@@ -223,6 +294,8 @@ type work struct {
 	hashes  [64]store.Hashes
 	members []rules.Command // of groups
 
+	res Result // of Submit
+
 	last      bool // the commands are the last ones of their call
 	unflushed bool // the flusher was not told of what was carried out
 }
@@ -233,7 +306,7 @@ var works = sync.Pool{New: func() any { return new(work) }}
 func (w *work) end() {
 	clear(w.cmds[:w.used])
 	clear(w.members)
-	w.used, w.members, w.last, w.unflushed = 0, w.members[:0], false, false
+	w.used, w.members, w.res, w.last, w.unflushed = 0, w.members[:0], Result{}, false, false
 	works.Put(w)
 }
 

@@ -33,8 +33,11 @@ type Batch struct {
 	asked bool          // a caller who added to it has no more to add, and waits
 	done  chan struct{} // made by Done; closed when err is final
 	err   error         // why the outcome is unknown; final once done is closed
-	calls []func(error) // to be called once it is durable or lost
-	bytes int           // that these take, about
+	bytes int           // that Told keeps, about
+
+	// Told is told once b is durable, or lost with err, without the lock. Nothing is flushed meanwhile. nil: nobody
+	// is. Its memory goes to a later batch: then it must have forgotten all that it was to tell.
+	Told interface{ Tell(lost error) }
 }
 
 const batchHeader = 12
@@ -63,7 +66,7 @@ type Batches struct {
 	flushing bool          // the flusher runs or was started
 	idle     chan struct{} // closed when the flusher ends; nil: nobody waits for that
 	gaveUp   error         // nothing of the open batch may be written
-	waiting  int           // bytes that callbacks take, about
+	waiting  int           // bytes that are kept for those who are told, about
 }
 
 // NewBatches returns a ledger's group, whose batches have about most bytes. Begin opens the first one.
@@ -84,7 +87,7 @@ func (bs *Batches) reset(b *Batch, position uint64) {
 	if cap(b.Buf) < head {
 		b.Buf = make([]byte, head, 64<<10)
 	}
-	*b = Batch{Position: position, Buf: b.Buf[:head], calls: b.calls[:0]}
+	*b = Batch{Position: position, Buf: b.Buf[:head], Told: b.Told}
 }
 
 func (bs *Batches) head() int { return HeadSize(bs.ledger.o.Realm) }
@@ -112,8 +115,8 @@ func (bs *Batches) Pending() (bytes uint64) {
 	return bytes
 }
 
-// Calls returns about how many bytes callbacks take that wait for the log.
-func (bs *Batches) Calls() int { return bs.waiting }
+// Waiting returns about how many bytes are kept for those who are told.
+func (bs *Batches) Waiting() int { return bs.waiting }
 
 // Full reports whether the open batch takes no more events.
 func (bs *Batches) Full() bool { return bs.open.Full || len(bs.open.Buf) >= bs.most }
@@ -132,10 +135,8 @@ func (b *Batch) Done() <-chan struct{} {
 // Err returns why the outcome of b is unknown, nil: b is durable. Done must be closed.
 func (b *Batch) Err() error { return b.err }
 
-// Call has the flusher call a function once, without the lock, when b is durable, or lost and with an
-// error. Nothing is flushed meanwhile. bytes is about how much memory it keeps. b must be neither yet.
-func (bs *Batches) Call(b *Batch, done func(error), bytes int) {
-	b.calls = append(b.calls, done)
+// Wait counts what the batch's Told keeps until b is durable or lost, about bytes. b must be neither yet.
+func (bs *Batches) Wait(b *Batch, bytes int) {
 	b.bytes += bytes
 	bs.waiting += bytes
 }
@@ -242,35 +243,16 @@ func (bs *Batches) take() *Batch {
 }
 
 // recycle keeps a finished batch's memory. Waiters may still read b itself.
-func (bs *Batches) recycle(b *Batch) {
-	const most = 1 << 10
-	if cap(b.calls) > most {
-		b.calls = nil
-	}
-	bs.spare = &Batch{Buf: b.Buf, calls: b.calls}
-}
+func (bs *Batches) recycle(b *Batch) { bs.spare = &Batch{Buf: b.Buf, Told: b.Told} }
 
-// finish wakes those that wait for b, and runs its callbacks: with err if it is not nil.
+// finish wakes those that wait for b, and tells whom it has: with err if it is not nil.
 func (b *Batch) finish(err error) {
 	b.err = err
 	if b.done != nil {
 		close(b.done)
 	}
-	b.call(err, 0)
-}
-
-// call runs the callbacks from number i on, each once, even if one of them ends the goroutine.
-func (b *Batch) call(err error, i int) {
-	defer func() {
-		if i < len(b.calls) {
-			b.call(err, i)
-		}
-	}()
-	for i < len(b.calls) {
-		done := b.calls[i]
-		b.calls[i] = nil // the memory is reused: keep nothing alive
-		i++
-		done(err)
+	if b.Told != nil {
+		b.Told.Tell(err)
 	}
 }
 
