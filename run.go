@@ -162,9 +162,7 @@ func (c *calls) tell(lost error, i int) {
 			return
 		}
 		clear(c.all)
-		if c.all, c.receipt = c.all[:0], (Receipt{}); cap(c.all) > mostKept {
-			c.all = nil
-		}
+		c.all, c.receipt = c.all[:0], Receipt{}
 	}()
 	for i < len(c.all) {
 		it := &c.all[i]
@@ -183,9 +181,8 @@ func (c *calls) tell(lost error, i int) {
 }
 
 const (
-	mostKept    = 1 << 12 // callbacks whose memory is used again
-	callBytes   = 80      // of a call
-	resultBytes = 320     // of an answer
+	callBytes   = 80  // of a call
+	resultBytes = 320 // of an answer
 )
 
 // Commit is what the caller of StartAll waits for: that the last of the requests is durable.

@@ -124,7 +124,7 @@ func TestReplaysDoNotQueueForEver(t *testing.T) {
 	r.Submit(draw, done)
 	<-stalled
 	r.Submit(kuji.Draw{Player: "ann", Pool: "free"}, done) // into the next batch, so that what comes then queues
-	const most, n = 1 << 20 / (80 + 320 + 64), 10_000 // a callback, its answer and one outcome
+	const most, n = 1 << 20 / (80 + 320 + 64), 10_000      // a callback, its answer and one outcome
 	for range n {
 		r.Submit(draw, done)
 	}
