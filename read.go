@@ -225,7 +225,7 @@ func lookup(ctx context.Context, w *writer, id string) (l Lookup, last uint64, e
 	if err := w.gate.answers(ctx); err != nil {
 		return Lookup{}, 0, err
 	}
-	a, known := w.state.Begin(id, "", w.state.Hashes(id, ""))
+	a, known := w.state.Begin(id)
 	defer w.state.End()
 	if !known {
 		l.Seen, l.Before = forgotten(w, id)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/kuji-dev/kuji/internal/ulid"
@@ -261,7 +262,7 @@ func (q Atomic) fill(w *work, cmd *rules.Command) error {
 		return invalid(cmp.Or(cmd.CheckHead(), rules.CheckMembers(len(q.Members))))
 	}
 	from := len(w.members)
-	w.members = append(w.members, make([]rules.Command, len(q.Members))...)
+	w.members = slices.Grow(w.members, len(q.Members))[:from+len(q.Members)] // what is beyond the length is clear
 	cmd.Members = w.members[from:len(w.members):len(w.members)]
 	for i, m := range q.Members {
 		switch m.(type) {

@@ -71,7 +71,7 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 	}
 	mem := works.Get().(*work)
 	defer mem.end()
-	if err := mem.prepare(0, req); err != nil {
+	if err := mem.prepare(0, req, r.w.tables.Load()); err != nil {
 		done(Result{}, err)
 		return
 	}
@@ -90,7 +90,7 @@ func (w *writer) submit(cmd *rules.Command, res *Result, done func(Result, error
 	if w.group.Full() || w.group.Waiting() >= w.o.MaxPending {
 		return errf(CodeOverloaded, "", "%d bytes of events and %d bytes of results wait for the log", len(w.group.Open().Buf), w.group.Waiting()), true
 	}
-	b, err := w.enter(w.draft.asked(cmd, w.state.Hashes(cmd.ID, cmd.Player)), res)
+	b, err := w.enter(w.draft.asked(cmd), res)
 	if err != nil {
 		*res = Result{}
 	}
@@ -208,14 +208,14 @@ func (w *writer) run(ctx context.Context, reqs []Request, results []Result) (Com
 	if len(reqs) > MaxBatch {
 		return Commit{}, errf(CodeInvalid, "requests", "%d; at most %d are allowed", len(reqs), MaxBatch)
 	}
-	mem := works.Get().(*work)
+	mem, tables := works.Get().(*work), w.tables.Load()
 	defer w.endRun(mem)
 	c := Commit{steps: w.world.steps}
 	for from := 0; from < len(reqs); from += len(mem.cmds) {
 		some := reqs[from:min(from+len(mem.cmds), len(reqs))]
 		known, refused := results[from:], 0
 		for i, req := range some {
-			if err := mem.prepare(i, req); err != nil {
+			if err := mem.prepare(i, req, tables); err != nil {
 				known[i] = Result{Status: Refused, Err: err}
 				refused++
 			}
@@ -251,10 +251,10 @@ func (w *writer) runSome(ctx context.Context, mem *work, from int, results []Res
 			w.unlock()
 		}
 	}()
-	for i := from; i < len(results); i++ {
-		mem.hashes[i] = w.state.Hashes(mem.cmds[i].ID, mem.cmds[i].Player)
-	}
 	if len(results) > 1 && w.state.Large() {
+		for i := from; i < len(results); i++ {
+			mem.hashes[i] = w.state.Hashes(mem.cmds[i].ID, mem.cmds[i].Player)
+		}
 		w.state.Warm(mem.hashes[from:len(results)])
 	}
 	for i := from; i < len(results); i++ {
@@ -264,7 +264,7 @@ func (w *writer) runSome(ctx context.Context, mem *work, from int, results []Res
 		if w.group.Full() {
 			return i, nil
 		}
-		b, err := w.enter(w.draft.asked(&mem.cmds[i], mem.hashes[i]), &results[i])
+		b, err := w.enter(w.draft.asked(&mem.cmds[i]), &results[i])
 		if err != nil {
 			results[i] = Result{Status: Refused, Err: err}
 		}
@@ -301,27 +301,39 @@ var works = sync.Pool{New: func() any { return new(work) }}
 
 // end puts w back into the pool, without references to the caller's memory.
 func (w *work) end() {
-	clear(w.cmds[:w.used])
-	clear(w.members)
-	w.used, w.members, w.res, w.last, w.unflushed = 0, w.members[:0], Result{}, false, false
+	for i := range w.cmds[:w.used] {
+		w.cmds[i].Clear()
+	}
+	w.forgetMembers()
+	w.used, w.res, w.last, w.unflushed = 0, Result{}, false, false
 	works.Put(w)
 }
 
-// prepare turns a request into command i. If it is refused, the command's kind stays 0.
-func (w *work) prepare(i int, req Request) error {
+func (w *work) forgetMembers() {
+	for i := range w.members {
+		w.members[i].Clear()
+	}
+	w.members = w.members[:0]
+}
+
+// prepare turns a request into command i, and looks up what it names. If it is refused, the command's kind stays 0.
+func (w *work) prepare(i int, req Request, t *rules.Tables) error {
 	if i == 0 {
-		clear(w.members)
-		w.members = w.members[:0]
+		w.forgetMembers()
 	}
 	cmd := &w.cmds[i]
+	if i < w.used {
+		cmd.Clear()
+	}
 	w.used = max(w.used, i+1)
-	*cmd = rules.Command{}
 	err := w.fill(req, cmd)
 	if err == nil {
 		err = invalid(cmd.Check())
 	}
 	if err != nil {
-		*cmd = rules.Command{}
+		cmd.Clear()
+		return err
 	}
-	return err
+	cmd.Resolve(t) // if it names something unknown, propose says so
+	return nil
 }

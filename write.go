@@ -79,8 +79,8 @@ type draft struct {
 }
 
 // asked returns the proposal of a command. There is one at a time, so that it takes no memory.
-func (d *draft) asked(cmd *rules.Command, ids store.Hashes) *request {
-	d.request = request{cmd, ids}
+func (d *draft) asked(cmd *rules.Command) *request {
+	d.request.cmd = cmd
 	return &d.request
 }
 
@@ -290,16 +290,15 @@ func checkWho(by, reason string, wrong *rules.CommandError) error {
 	return invalid(wrong)
 }
 
-// request is a checked command, with the hashes of its request id and player.
-type request struct {
-	cmd *rules.Command
-	ids store.Hashes
-}
+// request is a checked command.
+type request struct{ cmd *rules.Command }
 
 func (q *request) propose(w *writer, b *ledger.Batch, event *store.Writer) (found earlier, err error) {
-	if a, known := w.state.Begin(q.cmd.ID, q.cmd.Player, q.ids); known {
-		found = earlier{&w.draft.decoded, store.At{Position: a.Position, Index: a.Index, Time: a.Time}, a.Version}
-		return found, q.same(w, &a)
+	if q.cmd.ID != "" {
+		if a, known := w.state.Begin(q.cmd.ID); known {
+			found = earlier{&w.draft.decoded, store.At{Position: a.Position, Index: a.Index, Time: a.Time}, a.Version}
+			return found, q.same(w, &a)
+		}
 	}
 	w.stamp(b)
 	newer := q.cmd.Allow(w.state.Level())
@@ -340,7 +339,7 @@ func (q *request) same(w *writer, a *store.Answer) error {
 
 // refused returns why the catalog in force refuses a command whose id is not remembered, or nil.
 func (q *request) refused(w *writer, now int64) error {
-	if err := w.rules.Unknown(q.cmd); err != nil {
+	if err := q.cmd.Resolve(w.rules.Tables()); err != nil {
 		return &Error{Code: CodeNotFound, Field: err.Field, Message: err.Message}
 	}
 	if err := w.rules.CheckNew(q.cmd); err != nil {

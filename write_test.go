@@ -53,7 +53,7 @@ func TestUntold(t *testing.T) {
 	w := r.w
 	w.mu.Lock()
 	events := w.counts.stats.Events
-	b, err := w.enter(w.draft.asked(&grant, w.state.Hashes(grant.ID, grant.Player)), &results[0])
+	b, err := w.enter(w.draft.asked(&grant), &results[0])
 	if err != nil || results[0].Status != OK {
 		t.Fatalf("%v, %v", results[0], err)
 	}

@@ -29,9 +29,9 @@ func (atomicKind) form(c *Command) *CommandError {
 	return nil
 }
 
-func (atomicKind) unknown(r *checks, c *Command) *CommandError {
+func (atomicKind) resolve(t *Tables, c *Command) *CommandError {
 	for i := range c.Members {
-		if err := r.Unknown(&c.Members[i]); err != nil {
+		if err := c.Members[i].Resolve(t); err != nil {
 			return err.in(i)
 		}
 	}
@@ -68,7 +68,7 @@ func (atomicKind) ask(r *effects, c *Command, status Status) {
 	for i := range c.Members {
 		m := &c.Members[i]
 		r.w.Buf = append(r.w.Buf, byte(m.Kind))
-		r.w.Ref(r.playerRef(m.Player, status))
+		r.w.Ref(r.ref(r.who(m), m.Player, status))
 		m.Kind.of().ask(r, m, status)
 	}
 }
@@ -111,8 +111,7 @@ func (c *Command) checkMember() *CommandError {
 	return c.Check()
 }
 
-// in makes the field that of a member.
+// in returns the error with the field as that of a member.
 func (e *CommandError) in(member int) *CommandError {
-	e.Field = fmt.Sprintf("members[%d].%s", member, e.Field)
-	return e
+	return malformed(fmt.Sprintf("members[%d].%s", member, e.Field), "%s", e.Message)
 }

@@ -76,8 +76,8 @@ type kind interface {
 	alone() string // why an atomic group cannot have it as a member; empty: it can
 	// form returns what is malformed in a command, its head left aside, or nil.
 	form(c *Command) *CommandError
-	// unknown returns what a command names that the catalog in force does not have, or nil.
-	unknown(r *checks, c *Command) *CommandError
+	// resolve looks up what a command names in a catalog. It returns what the catalog does not have, or nil.
+	resolve(t *Tables, c *Command) *CommandError
 	// check is the first half of a command, write the second. n of its draws are written already.
 	check(r *checks, c *Command) failure
 	write(r *drawing, c *Command, n int)
@@ -94,7 +94,7 @@ type plain struct{}
 func (plain) note() bool                              { return false }
 func (plain) alone() string                           { return "" }
 func (plain) form(*Command) *CommandError             { return nil }
-func (plain) unknown(*checks, *Command) *CommandError { return nil }
+func (plain) resolve(*Tables, *Command) *CommandError { return nil }
 func (plain) check(*checks, *Command) failure         { return failure{} }
 func (plain) ask(*effects, *Command, Status)          {}
 func (plain) asked(*asked, *Command)                  {}
@@ -138,6 +138,8 @@ type Command struct {
 	// finds a code and Code does not. A command read from an event has none.
 	Others []CodeSum
 	Note   *Note // of a kind that can have one; nil: none
+
+	resolved
 }
 
 // CommandError says which field of a command is malformed, and how.
@@ -209,20 +211,31 @@ func checkStacks(items []catalog.Stack) *CommandError {
 	if n := len(items); n < 1 || n > MaxStacks {
 		return malformed("items", "%d items; 1 to %d are allowed", n, MaxStacks)
 	}
-	for i, it := range items {
+	var marks [4]uint64 // of the items so far
+	for i := range items {
+		it := &items[i]
 		if it.Item == "" || len(it.Item) > catalog.MaxID {
 			return malformed(fmt.Sprintf("items[%d].item", i), "%d bytes long; want an item id of 1 to %d bytes", len(it.Item), catalog.MaxID)
 		}
 		if it.Quantity < 1 || it.Quantity > MaxQuantity {
 			return malformed(fmt.Sprintf("items[%d].quantity", i), "%d; 1 to %d are allowed", it.Quantity, uint64(MaxQuantity))
 		}
-	}
-	for i, it := range items { // at most 64 items: a map would be slower
-		if j := slices.IndexFunc(items[:i], func(o catalog.Stack) bool { return o.Item == it.Item }); j >= 0 {
+		m := mark(it.Item)
+		if marks[m/64]>>(m%64)&1 == 0 {
+			marks[m/64] |= 1 << (m % 64)
+		} else if j := slices.IndexFunc(items[:i], func(o catalog.Stack) bool { return o.Item == it.Item }); j >= 0 {
 			return malformed(fmt.Sprintf("items[%d].item", i), "%q is already in items[%d]; name each item once", it.Item, j)
 		}
 	}
 	return nil
+}
+
+// mark tells most ids of a command apart: only those with the same mark are compared.
+func mark(id string) (m uint8) {
+	for i := max(0, len(id)-4); i < len(id); i++ {
+		m = m*33 + id[i]
+	}
+	return m
 }
 
 // Draws returns how many single draws the command asks for. See [RedeemedOf] for those of a code.

@@ -13,9 +13,8 @@ import "github.com/kuji-dev/kuji/internal/store"
 // checks is the first half of a command: what it may do.
 type checks struct {
 	accounts
-	recent *Pool // the pool looked up last
-	old    bool  // decide as version 5 did
-	failed int   // the member of a group that fails
+	old    bool // decide as version 5 did
+	failed int  // the member of a group that fails
 }
 
 // effects is the second half of a command: what it writes.
@@ -50,17 +49,19 @@ type failure struct {
 const noPool = 1<<32 - 1
 
 // Decide checks a command against the state, chooses its outcomes and writes the event to w. The
-// command must have passed Check and [Rules.Unknown]. now is in Unix milliseconds. Decide takes
+// command must have passed Check and [Command.Resolve]. now is in Unix milliseconds. Decide takes
 // values from src only for draws, and none if the command fails. The event must be applied before
 // the next call.
 func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Status {
 	r.begin(now, src, w)
 	defer r.end()
 	w.Begin(uint8(cmd.Kind), cmd.ID)
+	cmd.Resolve(r.t) // again, if another catalog came in between
+	r.alone = cmd.Kind != KindAtomic
 	k := cmd.Kind.of()
 	f := k.check(&r.checks, cmd)
 	if cmd.Kind != KindAtomic {
-		w.Player(r.playerRef(cmd.Player, f.status))
+		w.Player(r.ref(r.who(cmd), cmd.Player, f.status))
 	}
 	if f.status != OK {
 		w.Fail(uint8(f.status), f.subject)
@@ -73,7 +74,7 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 	w.EndAsked()
 	r.player, r.pool = noPlayer, noPool
 	if cmd.Kind != KindAtomic {
-		r.player = r.see(cmd.Player)
+		r.player = r.who(cmd)
 	}
 	switch f.status {
 	case OK:
@@ -149,12 +150,15 @@ func (r *accounts) fits(player, item uint32, q uint64) bool {
 	return have+q <= MaxQuantity
 }
 
-// gain adds q to a balance and reports whether it fits.
+// gain adds q to a balance and reports whether it fits. If the command is the only one in its event, nothing
+// later asks for that balance: it names each item once.
 func (r *accounts) gain(player, item uint32, q uint64) bool {
 	if !r.fits(player, item, q) {
 		return false
 	}
-	r.values.put(valueKey(player, item), r.balance(player, item)+q)
+	if !r.alone {
+		r.values.put(valueKey(player, item), r.balance(player, item)+q)
+	}
 	r.given(q)
 	return true
 }
@@ -165,6 +169,8 @@ func (r *accounts) spend(player, item uint32, q uint64) bool {
 	if have < q {
 		return false
 	}
-	r.values.put(valueKey(player, item), have-q)
+	if !r.alone {
+		r.values.put(valueKey(player, item), have-q)
+	}
 	return true
 }

@@ -20,27 +20,30 @@ func (drawKind) form(c *Command) *CommandError {
 	return nil
 }
 
-func (drawKind) unknown(r *checks, c *Command) *CommandError {
-	pt := r.findPool(c.Pool)
-	switch {
-	case pt == nil:
-		return r.unknown("pool", "pool", c.Pool)
-	case pt.Config.Internal:
+func (drawKind) resolve(t *Tables, c *Command) *CommandError {
+	switch c.pool = t.PoolByID[c.Pool]; {
+	case c.pool == nil:
+		return t.unknown("pool", "pool", c.Pool)
+	case c.pool.Config.Internal:
 		return malformed("pool", "%q is internal: only other pools draw from it", c.Pool)
-	case c.Pay != "" && !r.t.Has(c.Pay):
-		return r.unknown("pay", "item", c.Pay)
+	case c.Pay == "":
+		return nil
+	}
+	num, ok := t.ItemNum[c.Pay]
+	if c.pay = num; !ok {
+		return t.unknown("pay", "item", c.Pay)
 	}
 	return nil
 }
 
 func (drawKind) ask(r *effects, c *Command, _ Status) {
-	r.w.Uint(uint64(r.findPool(c.Pool).Num))
+	r.w.Uint(uint64(c.pool.Num))
 	if c.Pay == "" {
 		r.w.Uint(uint64(c.Count) << 1)
 		return
 	}
 	r.w.Uint(uint64(c.Count)<<1 | 1)
-	r.w.Uint(uint64(r.t.ItemNum[c.Pay]))
+	r.w.Uint(uint64(c.pay))
 }
 
 func (drawKind) asked(a *asked, c *Command) {
@@ -53,9 +56,8 @@ func (drawKind) asked(a *asked, c *Command) {
 
 // check reports whether a Draw will fail. Nothing here depends on what is chosen.
 func (drawKind) check(r *checks, cmd *Command) failure {
-	pt := r.findPool(cmd.Pool)
-	count := uint64(cmd.Count)
-	player, f := r.come(cmd.Player)
+	pt, count := cmd.pool, uint64(cmd.Count)
+	player, f := r.come(cmd)
 	if f.status != OK {
 		return f
 	}
@@ -66,7 +68,7 @@ func (drawKind) check(r *checks, cmd *Command) failure {
 		return failure{CodeRequired, pt.Num}
 	}
 	var cost payment
-	if f := r.pay(pt, player, count, cmd.Pay, &cost); f.status != OK {
+	if f := r.pay(cmd, player, count, &cost); f.status != OK {
 		return f
 	}
 	return r.addDraw(pt, player, count, &cost)
@@ -103,19 +105,6 @@ func (r *checks) addDraw(pt *Pool, player uint32, count uint64, cost *payment) f
 	r.given(pt.maxGain * count)
 	r.picks += count * pt.Picks
 	return failure{}
-}
-
-// findPool returns the pool with this id in the catalog in force, or nil. It remembers the last one:
-// most draws in a row are from one pool.
-func (r *checks) findPool(id string) *Pool {
-	if r.recent == nil || r.recent.Config.ID != id {
-		pt := r.t.PoolByID[id]
-		if pt == nil {
-			return nil
-		}
-		r.recent = pt
-	}
-	return r.recent
 }
 
 // inStock reports whether a pool has stock for count draws after the command's earlier ones, whatever
@@ -325,6 +314,7 @@ func (r *Rules) Try(pt *Pool, player string, count int, now int64, f func(Facts)
 	if player == "" {
 		cmd.Player = newcomer
 	}
+	cmd.Resolve(r.t)
 	r.Look(cmd.Player, now, func(s *Sight) {
 		fail := drawKind{}.check(&r.checks, &cmd)
 		if fail.status == CodeRequired || player == "" && fail.status == InsufficientItems {

@@ -68,7 +68,7 @@ func (r *Rules) timeOrdered() bool {
 }
 
 // CheckNew returns what is wrong with the ids that are new in a command, or nil: its request id,
-// which is not remembered, and players who are not known. Programs that show ids obey control
+// which is not remembered, and players who are not known. The command keeps the numbers of those who are. Programs that show ids obey control
 // characters in them, and JSON cannot hold what is not UTF-8. Older builds let both in, so ids that
 // are known may have them.
 func (r *Rules) CheckNew(cmd *Command) *CommandError {
@@ -80,12 +80,14 @@ func (r *Rules) CheckNew(cmd *Command) *CommandError {
 			return err.in(i)
 		}
 	}
-	for _, id := range [...]struct{ field, text string }{{cmd.playerField(), cmd.Player}, {"to", cmd.To}} {
-		if err := checkText(id.field, id.text); err != nil {
-			if _, ok := r.state.Player(id.text); !ok {
-				return err
-			}
+	cmd.meet(r.state)
+	if !cmd.knows {
+		if err := checkText(cmd.playerField(), cmd.Player); err != nil {
+			return err
 		}
+	}
+	if !cmd.knowsToo {
+		return checkText("to", cmd.To)
 	}
 	return nil
 }

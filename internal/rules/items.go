@@ -12,20 +12,24 @@ type itemsKind struct{ noted }
 
 func (itemsKind) form(c *Command) *CommandError { return checkStacks(c.Items) }
 
-func (itemsKind) unknown(r *checks, c *Command) *CommandError {
+func (itemsKind) resolve(t *Tables, c *Command) *CommandError {
+	c.stacks = c.stacks[:0]
 	for i := range c.Items {
-		if id := c.Items[i].Item; !r.t.Has(id) {
-			return r.unknown(fmt.Sprintf("items[%d].item", i), "item", id)
+		it := &c.Items[i]
+		num, ok := t.ItemNum[it.Item]
+		if !ok {
+			return t.unknown(fmt.Sprintf("items[%d].item", i), "item", it.Item)
 		}
+		c.stacks = append(c.stacks, Stack{num, it.Quantity})
 	}
 	return nil
 }
 
 func (itemsKind) ask(r *effects, c *Command, _ Status) {
-	r.w.Uint(uint64(len(c.Items)))
-	for i := range c.Items {
-		r.w.Uint(uint64(r.t.ItemNum[c.Items[i].Item]))
-		r.w.Uint(c.Items[i].Quantity)
+	r.w.Uint(uint64(len(c.stacks)))
+	for _, st := range c.stacks {
+		r.w.Uint(uint64(st.Item))
+		r.w.Uint(st.Quantity)
 	}
 }
 
@@ -54,7 +58,7 @@ func (k transferKind) form(c *Command) *CommandError {
 }
 
 func (k transferKind) ask(r *effects, c *Command, status Status) {
-	r.w.Ref(r.playerRef(c.To, status))
+	r.w.Ref(r.ref(r.whom(c), c.To, status))
 	k.itemsKind.ask(r, c, status)
 }
 
@@ -64,56 +68,55 @@ func (k transferKind) asked(a *asked, c *Command) {
 }
 
 // move checks that items can move from one player to another. Either may be noPlayer.
-func (r *checks) move(from, to uint32, items []catalog.Stack) failure {
-	for i := range items {
-		item, q := r.t.ItemNum[items[i].Item], items[i].Quantity
-		if from != noPlayer && !r.spend(from, item, q) {
+func (r *checks) move(from, to uint32, items []Stack) failure {
+	for i, st := range items {
+		if from != noPlayer && !r.spend(from, st.Item, st.Quantity) {
 			return r.lacking(from, len(items)-i, func(k int) (item uint32, need uint64) {
-				return r.t.ItemNum[items[i+k].Item], items[i+k].Quantity
+				return items[i+k].Item, items[i+k].Quantity
 			})
 		}
-		if to != noPlayer && !r.gain(to, item, q) {
-			return failure{BalanceOverflow, item}
+		if to != noPlayer && !r.gain(to, st.Item, st.Quantity) {
+			return failure{BalanceOverflow, st.Item}
 		}
 	}
 	return failure{}
 }
 
 func (grantKind) check(r *checks, cmd *Command) failure {
-	player, f := r.come(cmd.Player)
+	player, f := r.come(cmd)
 	if f.status != OK {
 		return f
 	}
-	return r.move(noPlayer, player, cmd.Items)
+	return r.move(noPlayer, player, cmd.stacks)
 }
 
 func (grantKind) write(r *drawing, cmd *Command, _ int) {
-	r.arrive(r.see(cmd.Player))
-	r.writeItems(store.Gain, cmd.Items)
+	r.arrive(r.who(cmd))
+	r.writeItems(store.Gain, cmd.stacks)
 }
 
 func (consumeKind) check(r *checks, cmd *Command) failure {
-	return r.move(r.see(cmd.Player), noPlayer, cmd.Items)
+	return r.move(r.who(cmd), noPlayer, cmd.stacks)
 }
 
 func (consumeKind) write(r *drawing, cmd *Command, _ int) {
-	r.turn(r.see(cmd.Player))
-	r.writeItems(store.Spend, cmd.Items)
+	r.turn(r.who(cmd))
+	r.writeItems(store.Spend, cmd.stacks)
 }
 
 func (transferKind) check(r *checks, cmd *Command) failure {
-	return r.move(r.see(cmd.Player), r.see(cmd.To), cmd.Items)
+	return r.move(r.who(cmd), r.whom(cmd), cmd.stacks)
 }
 
 func (transferKind) write(r *drawing, cmd *Command, _ int) {
-	r.turn(r.see(cmd.Player))
-	r.writeItems(store.Spend, cmd.Items)
-	r.turn(r.see(cmd.To))
-	r.writeItems(store.Gain, cmd.Items)
+	r.turn(r.who(cmd))
+	r.writeItems(store.Spend, cmd.stacks)
+	r.turn(r.whom(cmd))
+	r.writeItems(store.Gain, cmd.stacks)
 }
 
-func (r *effects) writeItems(v store.Verb, items []catalog.Stack) {
-	for i := range items {
-		r.change(v, r.t.ItemNum[items[i].Item], items[i].Quantity)
+func (r *effects) writeItems(v store.Verb, items []Stack) {
+	for _, st := range items {
+		r.change(v, st.Item, st.Quantity)
 	}
 }

@@ -267,17 +267,16 @@ func (setLimitKind) form(c *Command) *CommandError {
 	return nil
 }
 
-func (setLimitKind) unknown(r *checks, c *Command) *CommandError {
-	pt := r.findPool(c.Pool)
-	switch {
-	case pt == nil:
-		return r.unknown("pool", "pool", c.Pool)
-	case pt.limit(c.Limit) != nil:
+func (setLimitKind) resolve(t *Tables, c *Command) *CommandError {
+	switch c.pool = t.PoolByID[c.Pool]; {
+	case c.pool == nil:
+		return t.unknown("pool", "pool", c.Pool)
+	case c.pool.limit(c.Limit) != nil:
 		return nil
 	case c.Limit.Per == catalog.PerWindow:
-		return malformed("window_ms", "pool %q has no limit over %d ms in catalog version %d", c.Pool, c.Limit.Window, r.t.Version)
+		return malformed("window_ms", "pool %q has no limit over %d ms in catalog version %d", c.Pool, c.Limit.Window, t.Version)
 	}
-	return malformed("per", "pool %q has no limit per %v in catalog version %d", c.Pool, c.Limit.Per, r.t.Version)
+	return malformed("per", "pool %q has no limit per %v in catalog version %d", c.Pool, c.Limit.Per, t.Version)
 }
 
 func (pt *Pool) limit(s *LimitSet) *Limit {
@@ -289,9 +288,9 @@ func (pt *Pool) limit(s *LimitSet) *Limit {
 }
 
 func (setLimitKind) write(r *drawing, c *Command, _ int) {
-	player := r.see(c.Player)
+	player := r.who(c)
 	r.turn(player)
-	r.setUsed(r.findPool(c.Pool).limit(c.Limit), player, c.Limit.Used)
+	r.setUsed(c.pool.limit(c.Limit), player, c.Limit.Used)
 	for _, s := range r.sets {
 		r.w.Change(store.Set, s.counter, s.value)
 	}
@@ -326,11 +325,10 @@ func (r *counting) setUsed(l *Limit, player uint32, n uint64) {
 // ask writes the pool's number, the limit's per (1 byte), its window in milliseconds, the draws
 // that it allows, and those used. All but per are varints.
 func (setLimitKind) ask(r *effects, c *Command, _ Status) {
-	pt := r.findPool(c.Pool)
-	r.w.Uint(uint64(pt.Num))
+	r.w.Uint(uint64(c.pool.Num))
 	r.w.Buf = append(r.w.Buf, byte(c.Limit.Per))
 	r.w.Uint(uint64(c.Limit.Window))
-	r.w.Uint(pt.limit(c.Limit).Draws)
+	r.w.Uint(c.pool.limit(c.Limit).Draws)
 	r.w.Uint(c.Limit.Used)
 }
 

@@ -31,12 +31,14 @@ type accounts struct {
 	have     []uint64      // what the player has of each item in the best payment's price
 	haveNext []uint64      // the same for the payment at hand
 	lacks    []Lack        // with InsufficientItems
+	alone    bool          // the command is the only one in its event
 }
 
-// pay pays for count draws from the player's balances: a price that has the item choice in it, or
-// any price if choice is empty. It fills in p, which must be zero.
-func (r *accounts) pay(pt *Pool, player uint32, count uint64, choice string, p *payment) failure {
-	if len(pt.price) == 0 && choice == "" {
+// pay pays for a Draw from the player's balances: a price that has the item Pay in it, or any price
+// if Pay is empty. It fills in p, which must be zero.
+func (r *accounts) pay(cmd *Command, player uint32, count uint64, p *payment) failure {
+	pt := cmd.pool
+	if len(pt.price) == 0 && cmd.Pay == "" {
 		return failure{}
 	}
 	used := uint64(0)
@@ -45,7 +47,7 @@ func (r *accounts) pay(pt *Pool, player uint32, count uint64, choice string, p *
 		p.free = min(count, pt.Free.Draws-min(used, pt.Free.Draws))
 	}
 	if p.free < count {
-		if f := r.cheapest(pt, player, count, choice, p); f.status != OK {
+		if f := r.cheapest(cmd, player, count, p); f.status != OK {
 			return f
 		}
 	}
@@ -70,11 +72,8 @@ type offers struct {
 
 // cheapest fills in how count draws are paid. best.free of them can be free, but not all. It leaves
 // what the player has of the price in have.
-func (r *accounts) cheapest(pt *Pool, player uint32, count uint64, choice string, best *payment) failure {
-	o := offers{player: player, chosen: choice != "", best: best}
-	if o.chosen {
-		o.item = r.t.ItemNum[choice]
-	}
+func (r *accounts) cheapest(cmd *Command, player uint32, count uint64, best *payment) failure {
+	pt, o := cmd.pool, offers{player: player, item: cmd.pay, chosen: cmd.Pay != "", best: best}
 	o.failed = failure{PriceNotOffered, o.item}
 	free := best.free
 	paid := count - free

@@ -96,7 +96,7 @@ func (r *checks) findCode(sum CodeSum) (rt *redeemTable, number uint64) {
 
 // check checks the limit on guesses first: a player who has reached it learns nothing about any code.
 func (redeemKind) check(r *checks, cmd *Command) failure {
-	player := r.see(cmd.Player)
+	player := r.who(cmd)
 	if g := &r.t.guesses; g.Per != 0 && r.used(g, player) >= g.Draws {
 		return failure{TooManyGuesses, 0}
 	}
@@ -113,7 +113,7 @@ func (redeemKind) check(r *checks, cmd *Command) failure {
 	case r.state.CodeTimes(rt.list, number) >= rt.config.Uses, all >= store.MaxUses:
 		return failure{CodeUsedUp, rt.list}
 	}
-	if _, f := r.come(cmd.Player); f.status != OK {
+	if _, f := r.come(cmd); f.status != OK {
 		return f
 	}
 	if f := r.mayDraw(rt.pool, player, uint64(rt.config.Times)); f.status != OK {
@@ -124,13 +124,13 @@ func (redeemKind) check(r *checks, cmd *Command) failure {
 
 func (redeemKind) write(r *drawing, cmd *Command, _ int) {
 	rt, number := r.findCode(cmd.Code)
-	r.arrive(r.see(cmd.Player))
+	r.arrive(r.who(cmd))
 	r.w.More(store.UseCode, uint64(rt.list), number)
 	r.writeDraw(0)
 }
 
 func (r *drawing) writeGuess(cmd *Command) {
-	g, player := &r.t.guesses, r.see(cmd.Player)
+	g, player := &r.t.guesses, r.who(cmd)
 	if g.Per == 0 {
 		return // no code pays for anything
 	}

@@ -102,7 +102,7 @@ func (r *Rules) Tables() *Tables { return r.t }
 // Reset puts tables in force, and rebuilds samplers and odds from the stock that is left. Call it
 // after an event was applied that Decide did not write.
 func (r *Rules) Reset(t *Tables) {
-	r.t, r.recent = t, nil
+	r.t = t
 	r.Sight.begin(0)
 	r.countSamplers()
 }

@@ -24,18 +24,21 @@ func (r *checks) waits(player uint32) bool {
 
 // come returns the number of a player who comes, and adds the starting grants to what they hold. It
 // fails if the grants do not fit: a player who waits may hold much already.
-func (r *checks) come(id string) (player uint32, f failure) {
-	player = r.see(id)
+func (r *checks) come(c *Command) (player uint32, f failure) {
+	player = r.who(c)
 	r.player = player
 	if !r.waits(player) {
 		return player, f
 	}
 	r.values.put(valueKey(player, counterKey|r.t.waiting), 0)
+	alone := r.alone
+	r.alone = false // the command may ask for these balances
 	for _, st := range r.t.Start {
 		if !r.gain(player, st.Item, st.Quantity) {
 			return player, failure{BalanceOverflow, st.Item}
 		}
 	}
+	r.alone = alone
 	return player, f
 }
 
@@ -67,16 +70,16 @@ func (r *effects) wait(player uint32, v uint64) {
 
 type registerKind struct{ noted }
 
-func (registerKind) unknown(r *checks, c *Command) *CommandError {
-	if r.t.Version == 0 { // it would come too early for the starting grants
+func (registerKind) resolve(t *Tables, c *Command) *CommandError {
+	if t.Version == 0 { // it would come too early for the starting grants
 		return malformed("player", "%q cannot register: the realm has no catalog yet", c.Player)
 	}
 	return nil
 }
 
 func (registerKind) check(r *checks, c *Command) failure {
-	_, f := r.come(c.Player)
+	_, f := r.come(c)
 	return f
 }
 
-func (registerKind) write(r *drawing, c *Command, _ int) { r.arrive(r.see(c.Player)) }
+func (registerKind) write(r *drawing, c *Command, _ int) { r.arrive(r.who(c)) }

@@ -141,15 +141,15 @@ func (setTrackKind) form(c *Command) *CommandError {
 	return checkLength("by", c.Set.By, MaxBy)
 }
 
-func (setTrackKind) unknown(r *checks, c *Command) *CommandError {
-	if r.t.Track[c.Set.Track] == nil {
-		return r.unknown("track", "track", c.Set.Track)
+func (setTrackKind) resolve(t *Tables, c *Command) *CommandError {
+	if t.Track[c.Set.Track] == nil {
+		return t.unknown("track", "track", c.Set.Track)
 	}
 	return nil
 }
 
 func (setTrackKind) write(r *drawing, c *Command, _ int) {
-	r.turn(r.see(c.Player))
+	r.turn(r.who(c))
 	r.w.Change(store.Set, r.t.Track[c.Set.Track].Counter, c.Set.Draws)
 }
 

@@ -205,6 +205,7 @@ func (c *crowd) buy(i int, o *offer, now int64) error {
 	if len(c.grant.Items) == 0 {
 		return nil
 	}
+	c.grant.Change()
 	_, err := c.do(&c.grant, now)
 	return err
 }

@@ -43,8 +43,8 @@ type State struct {
 	tallies
 	readers
 	catalog InForce
-	named   bool  // the current event has named something that readers must know
-	begun   begun // the current command
+	named   bool // the current event has named something that readers must know
+	begun   begun
 }
 
 // asOf is the place in the log at which a state is, and what counts from there on.
@@ -104,11 +104,7 @@ func (s *asOf) Level() format.Level { return max(s.level, format.First) }
 
 // Player returns the number of the player with this id.
 func (s *State) Player(id string) (num uint32, ok bool) {
-	h := s.begun.Hashes.player
-	if id != s.begun.player || id == "" {
-		h = s.players.key.hash(id)
-	}
-	if b := s.players.lookup(id, h); b != nil {
+	if b := s.players.lookup(id, s.players.key.hash(id)); b != nil {
 		return b.num, true
 	}
 	return 0, false

@@ -31,8 +31,8 @@ func (s *State) Remember(ev *Event, at At) error {
 	r := &s.ids
 	r.log.now = at.Time + r.log.back
 	if len(ev.ID) > 0 {
-		hash := s.begun.request
-		if !s.begun.fresh || string(ev.ID) != s.begun.id {
+		hash := s.begun.hash
+		if string(ev.ID) != s.begun.id {
 			hash = r.key.hashBytes(ev.ID)
 			if _, ok := r.find(ev.ID, hash); ok {
 				return inconsistent("request id %q a second time", ev.ID)
@@ -70,30 +70,29 @@ type Answer struct {
 	Version  uint64 // of the catalog in force when it was decided
 }
 
-// Begin begins a command with a request id, which may be empty, and a player. h is from
-// [State.Hashes]. It returns the answer to the id if the idempotency window still has it. Until the
-// next Apply, lookups of the same ids are faster.
-func (s *State) Begin(id, player string, h Hashes) (Answer, bool) {
-	s.begun = begun{id: id, player: player, Hashes: h}
-	if id == "" {
-		return Answer{}, false
-	}
-	r, ok := s.ids.find([]byte(id), h.request)
+// Begin begins a command with a request id. It returns the answer to the id if the idempotency window
+// still has it. If not, Remember need not look for it again until End.
+func (s *State) Begin(id string) (Answer, bool) {
+	hash := s.ids.key.hash(id)
+	r, ok := s.ids.find([]byte(id), hash)
 	if !ok {
-		s.begun.fresh = true
+		s.begun = begun{id, hash}
 		return Answer{}, false
 	}
 	return Answer{Event: r.answer, Position: r.position, Index: r.index, Time: r.time - r.back, Version: r.version}, true
 }
 
 // End ends what Begin began. Nothing of the caller's memory is kept.
-func (s *State) End() { s.begun = begun{} }
+func (s *State) End() {
+	if s.begun.id != "" {
+		s.begun = begun{}
+	}
+}
 
-// begun is what Begin found out about the current command.
+// begun is the id of the current command, which is not in the window, and its hash.
 type begun struct {
-	id, player string
-	Hashes
-	fresh bool // the id is not in the window
+	id   string
+	hash uint32
 }
 
 // OldestAnswer returns the position of the oldest remembered answer, or of the last event if there

@@ -1,0 +1,48 @@
+package rules
+
+// resolved is what a command names, looked up once: see [Command.Resolve].
+type resolved struct {
+	in     *Tables // the catalog that it was looked up in; nil: none yet
+	pool   *Pool
+	pay    uint32  // number of the item to pay with
+	stacks []Stack // Items
+	wrong  *CommandError
+
+	who, whom       uint32 // numbers of Player and To, if they are known: see [Rules.CheckNew]
+	knows, knowsToo bool
+}
+
+// Resolve looks up what a command names in a catalog, unless that is where it was looked up last. It returns what
+// the catalog does not have, or nil. Such a command is refused and leaves no event. So a typing error, or
+// a draw before its catalog, uses up no request id. The command must have passed Check.
+func (c *Command) Resolve(t *Tables) *CommandError {
+	if c.in != t {
+		c.in = t
+		c.wrong = c.Kind.of().resolve(t, c)
+	}
+	return c.wrong
+}
+
+// Change makes a command that was resolved another one, of the same kind.
+func (c *Command) Change() { c.in, c.knows, c.knowsToo = nil, false, false }
+
+// Clear makes a command zero. It keeps memory for the next one.
+func (c *Command) Clear() { *c = Command{resolved: resolved{stacks: c.stacks[:0]}} }
+
+// meet looks up the players of a command.
+func (c *Command) meet(s State) {
+	if c.Player != "" {
+		c.who, c.knows = s.Player(c.Player)
+	}
+	if c.To != "" {
+		c.whom, c.knowsToo = s.Player(c.To)
+	}
+}
+
+// unknown says that a catalog has no such thing.
+func (t *Tables) unknown(field, noun, id string) *CommandError {
+	if t.Version == 0 {
+		return malformed(field, "there is no %s %q: the realm has no catalog yet", noun, id)
+	}
+	return malformed(field, "there is no %s %q in catalog version %d", noun, id, t.Version)
+}
