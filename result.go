@@ -117,31 +117,66 @@ type names interface {
 
 // describe fills in the result of an event that was applied, except for its receipt.
 func describe(s names, o *outcomes, ev *store.Event, res *Result) error {
-	res.Status = Status(ev.Status)
+	look, err := o.begin(s, ev, res)
+	if err != nil || look == nil {
+		return err
+	}
+	var e store.Effect
+	effects := ev.Changes()
+	for effects.Next(&e) {
+		look(&e)
+	}
+	o.finish()
+	return effects.Err()
+}
+
+// begin begins the result of an event. It returns who must see each of its effects before finish, nil if they say
+// nothing that belongs into a result.
+func (o *outcomes) begin(s names, ev *store.Event, res *Result) (look func(*store.Effect), err error) {
+	if res.Status = Status(ev.Status); res.Status != 0 {
+		if err := refusal(s, ev, res); err != nil {
+			return nil, err
+		}
+	}
+	switch rules.Kind(ev.Kind) {
+	case rules.KindAtomic:
+		if err := members(ev, res); err != nil {
+			return nil, err
+		}
+	case rules.KindDraw, rules.KindRedeem:
+	default:
+		return nil, nil
+	}
 	if ev.Status != 0 {
-		res.Subject = subject(s, ev)
-		limit, lacks, err := rules.WhyOf(ev)
-		if err != nil {
-			return err
-		}
-		if res.Status == LimitReached {
-			reached := limit // limit itself stays off the heap
-			res.Limit = &reached
-		}
-		for _, l := range lacks {
-			res.Lacks = append(res.Lacks, Lack{Item: s.ItemID(l.Item), Have: l.Have, Need: l.Need})
-		}
+		return nil, nil // nothing was drawn
 	}
-	if rules.Kind(ev.Kind) != rules.KindAtomic {
-		o.next(s, ev.Changes(), nil)
-		res.Outcomes, res.Paid = o.end(s)
-		if rules.Kind(ev.Kind) == rules.KindRedeem && ev.Status == 0 {
-			used, err := rules.RedeemedOf(ev)
-			res.Redeemed = s.CodeListName(used.List)
-			return err
-		}
-		return nil
+	if o.look == nil {
+		o.look = o.see
 	}
+	o.names, o.res, o.member = s, res, -1
+	o.command()
+	return o.look, nil
+}
+
+// refusal fills in why a request failed.
+func refusal(s names, ev *store.Event, res *Result) error {
+	res.Subject = subject(s, ev)
+	limit, lacks, err := rules.WhyOf(ev)
+	if err != nil {
+		return err
+	}
+	if res.Status == LimitReached {
+		reached := limit // limit itself stays off the heap
+		res.Limit = &reached
+	}
+	for _, l := range lacks {
+		res.Lacks = append(res.Lacks, Lack{Item: s.ItemID(l.Item), Have: l.Have, Need: l.Need})
+	}
+	return nil
+}
+
+// members makes the results of an atomic group's members.
+func members(ev *store.Event, res *Result) error {
 	asked := store.NewReader(ev.Asked)
 	failed := -1
 	if ev.Status != 0 {
@@ -156,7 +191,6 @@ func describe(s names, o *outcomes, ev *store.Event, res *Result) error {
 			m.Status = Aborted
 		}
 	}
-	o.next(s, ev.Changes(), res.Members)
 	return asked.Err()
 }
 
@@ -182,12 +216,19 @@ type outcomes struct {
 	// changed finds the changes of an event by player and item: see changes.
 	changed map[holding]int
 
+	// Of the current event:
+	names  names
+	res    *Result
+	member int // of a group; -1: none yet
+	look   func(*store.Effect)
 	// Of the current command:
-	asked uint32    // the pool of the request; noPool before the first effect
-	only  *entry    // the first outcome is the entry's, and all does not have it yet
-	all   []Outcome // those that are finished
-	draw  int       // the number of the current draw
-	paid  []gain    // what the draws cost
+	asked  uint32    // the pool of the request; noPool before the first effect
+	pool   uint32    // that the effects are about
+	marked bool      // effects say where draws begin
+	only   *entry    // the first outcome is the entry's, and all does not have it yet
+	all    []Outcome // those that are finished
+	draw   int       // the number of the current draw
+	paid   []gain    // what the draws cost
 	// The last price, which results share.
 	price     []gain
 	priceText []Stack
@@ -211,50 +252,59 @@ type entry struct {
 
 const noPool = 1<<32 - 1
 
-// next reads the outcomes of an event's draws; call end for them. For a group it fills in the members. The
-// pool of the request comes first. Each entry taken from it begins an outcome; those from other pools are
-// steps of it. Where a draw has other than one outcome, an effect says where it begins.
-func (o *outcomes) next(s names, effects store.Reader, members []Result) {
-	var e store.Effect
-	pool, member, marked := uint32(noPool), -1, false
-	o.asked, o.draw = noPool, -1
-	for effects.Next(&e) {
-		switch e.Verb {
-		case store.Member:
-			if some, paid := o.end(s); member >= 0 {
-				members[member].Outcomes, members[member].Paid = some, paid
-			}
-			if member++; member >= len(members) {
-				return // a damaged snapshot
-			}
-			o.asked, o.draw, marked = noPool, -1, false
-		case store.Draw:
-			o.endOutcome(s)
-			o.draw++
-			marked = true
-		case store.Pool:
-			if pool = e.N; o.asked == noPool {
-				o.asked = pool
-			}
-		case store.Take:
-			if pool == o.asked && !marked {
-				o.draw++
-			}
-			o.step(s, pool, e.N)
-		case store.Gain:
-			if o.open != nil {
-				o.gain(e.N, e.Value)
-			}
-		case store.GiveCode:
-			if o.open != nil {
-				o.code(s, e.N, e.Value)
-			}
-		case store.Spend:
-			o.paid = append(o.paid, gain{e.N, e.Value})
+// command begins a command: an event, or a member of a group.
+func (o *outcomes) command() { o.asked, o.pool, o.draw, o.marked = noPool, noPool, -1, false }
+
+// see reads the next effect. The pool of the request comes first. Each entry taken from it begins an outcome;
+// those from other pools are steps of it. Where a draw has other than one outcome, an effect says where it begins.
+func (o *outcomes) see(e *store.Effect) {
+	switch e.Verb {
+	case store.Pool:
+		if o.pool = e.N; o.asked == noPool {
+			o.asked = e.N
 		}
+	case store.Take:
+		if o.pool == o.asked && !o.marked {
+			o.draw++
+		}
+		o.step(o.names, o.pool, e.N)
+	case store.Gain:
+		if o.open != nil {
+			o.gain(e.N, e.Value)
+		}
+	case store.Spend:
+		o.paid = append(o.paid, gain{e.N, e.Value})
+	case store.Draw:
+		o.endOutcome(o.names)
+		o.draw++
+		o.marked = true
+	case store.GiveCode:
+		if o.open != nil {
+			o.code(o.names, e.N, e.Value)
+		}
+	case store.UseCode:
+		o.res.Redeemed = o.names.CodeListName(e.N)
+	case store.Member:
+		o.endCommand()
+		o.member++
+		o.command()
 	}
-	if member >= 0 && member < len(members) {
-		members[member].Outcomes, members[member].Paid = o.end(s)
+}
+
+// finish follows the last effect.
+func (o *outcomes) finish() {
+	o.endCommand()
+	o.names, o.res = nil, nil
+}
+
+// endCommand gives the result of a command what its draws gave.
+func (o *outcomes) endCommand() {
+	some, paid := o.end(o.names)
+	switch res := o.res; {
+	case o.member < 0:
+		res.Outcomes, res.Paid = some, paid
+	case o.member < len(res.Members): // there are more in a damaged snapshot
+		res.Members[o.member].Outcomes, res.Members[o.member].Paid = some, paid
 	}
 }
 
