@@ -203,7 +203,7 @@ func (w *writer) commit(b *ledger.Batch, buf []byte, res *Result) error {
 	if err := w.answer(ev, res, at, w.state.Catalog().Version); err != nil {
 		return w.defect(err)
 	}
-	if err := w.state.Apply(ev, at); err != nil {
+	if err := w.state.Apply(ev, at, nil); err != nil {
 		return w.defect(err) // the rules and the store disagree
 	}
 	b.Buf = buf
