@@ -197,7 +197,7 @@ func (m *machine) Change(e *ledger.Entry) error {
 	case ledger.KindBatch:
 		for le, err := range logged.Events(e, w.state.WarmChange) {
 			if err == nil {
-				err = e.Corrupt(w.state.Change(le.Event, le.At))
+				err = e.Corrupt(w.state.Change(le.Event, le.At, nil))
 			}
 			if err != nil {
 				return err

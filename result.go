@@ -121,10 +121,9 @@ func describe(s names, o *outcomes, ev *store.Event, res *Result) error {
 	if err != nil || look == nil {
 		return err
 	}
-	var e store.Effect
 	effects := ev.Changes()
-	for effects.Next(&e) {
-		look(&e)
+	for effects.Next(&o.effect) {
+		look(&o.effect)
 	}
 	o.finish()
 	return effects.Err()
@@ -221,6 +220,7 @@ type outcomes struct {
 	res    *Result
 	member int // of a group; -1: none yet
 	look   func(*store.Effect)
+	effect store.Effect // that describe reads
 	// Of the current command:
 	asked  uint32    // the pool of the request; noPool before the first effect
 	pool   uint32    // that the effects are about
@@ -291,8 +291,11 @@ func (o *outcomes) see(e *store.Effect) {
 	}
 }
 
-// finish follows the last effect.
+// finish ends what begin began.
 func (o *outcomes) finish() {
+	if o.res == nil {
+		return
+	}
 	o.endCommand()
 	o.names, o.res = nil, nil
 }

@@ -200,12 +200,16 @@ func (w *writer) commit(b *ledger.Batch, buf []byte, res *Result) error {
 		return w.defect(err)
 	}
 	at := store.At{Position: b.Position, Index: uint32(b.Events), Time: b.Time}
-	if err := w.answer(ev, res, at, w.state.Catalog().Version); err != nil {
+	version := w.state.Catalog().Version
+	look, err := w.outcomes.begin(w.state, ev, res)
+	if err != nil {
 		return w.defect(err)
 	}
-	if err := w.state.Apply(ev, at); err != nil {
+	if err := w.state.Apply(ev, at, look); err != nil {
 		return w.defect(err) // the rules and the store disagree
 	}
+	w.outcomes.finish()
+	w.receipt(res, at, version)
 	b.Buf = buf
 	b.Events++
 	w.clock.last = w.state.Now()
@@ -213,17 +217,22 @@ func (w *writer) commit(b *ledger.Batch, buf []byte, res *Result) error {
 	return nil
 }
 
-// answer fills in res from an event: one that is applied next, or one that was. The caller holds mu.
+// answer fills in res from an event that was applied. The caller holds mu.
 func (w *writer) answer(ev *store.Event, res *Result, at store.At, version uint64) error {
 	if err := describe(w.state, &w.outcomes, ev, res); err != nil {
 		return err
 	}
+	w.receipt(res, at, version)
+	return nil
+}
+
+// receipt fills in the receipts of a result.
+func (w *writer) receipt(res *Result, at store.At, version uint64) {
 	res.Receipt.Realm = w.name
 	w.proofs.receipt(&res.Receipt, at, version)
 	for i := range res.Members {
 		res.Members[i].Receipt = res.Receipt
 	}
-	return nil
 }
 
 // stamp sets the time of b if b has no events yet. The caller holds mu.

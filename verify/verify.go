@@ -445,7 +445,7 @@ func (v *verifier) event(epoch *Epoch, le *logged.Event) error {
 	if err := v.judge.decideAgain(epoch, le); err != nil {
 		return err
 	}
-	if err := v.state.Apply(le.Event, le.At); err != nil {
+	if err := v.state.Apply(le.Event, le.At, nil); err != nil {
 		return err
 	}
 	v.judge.applied()

@@ -54,7 +54,7 @@ func BenchmarkDecide(b *testing.B) {
 					b.Fatal(err)
 				}
 				n++
-				if err := r.state.Apply(&ev, store.At{Position: n, Time: r.now}); err != nil {
+				if err := r.state.Apply(&ev, store.At{Position: n, Time: r.now}, nil); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -80,7 +80,7 @@ func (r *realm) apply(raw []byte) (ev store.Event) {
 	if n, err := store.Decode(raw, &ev); err != nil || n != len(raw) {
 		r.t.Fatalf("%x is decoded as %d bytes, %v", raw, n, err)
 	}
-	if err := r.state.Apply(&ev, at); err != nil {
+	if err := r.state.Apply(&ev, at, nil); err != nil {
 		r.t.Fatalf("%x: %v", raw, err)
 	}
 	r.log = append(r.log, logged{raw, at})
@@ -218,7 +218,7 @@ func (r *realm) replay() *realm {
 		if _, err := store.Decode(l.raw, &ev); err != nil {
 			r.t.Fatalf("%v", err)
 		}
-		if err := again.state.Apply(&ev, l.at); err != nil {
+		if err := again.state.Apply(&ev, l.at, nil); err != nil {
 			r.t.Fatalf("%v", err)
 		}
 	}

@@ -91,7 +91,7 @@ func (c *crowd) apply(now int64) error {
 		return err
 	}
 	c.applied++
-	return c.state.Apply(&c.event, store.At{Position: c.applied, Time: now})
+	return c.state.Apply(&c.event, store.At{Position: c.applied, Time: now}, nil)
 }
 
 // do carries out a command as the engine does.

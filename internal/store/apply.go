@@ -27,15 +27,16 @@ type At struct {
 // Apply is Change, then Remember. Neither looks at what the other changes, so recovery runs them
 // concurrently. They copy what they keep of the event. After an error, an *InconsistentError or a
 // *FormatError, the state must not be used again.
-func (s *State) Apply(ev *Event, at At) error {
-	if err := s.Change(ev, at); err != nil {
+func (s *State) Apply(ev *Event, at At, look func(*Effect)) error {
+	if err := s.Change(ev, at, look); err != nil {
 		return err
 	}
 	return s.Remember(ev, at)
 }
 
-// Change applies an event's effects.
-func (s *State) Change(ev *Event, at At) error {
+// Change applies an event's effects. look, if not nil, is called with each of them once it is
+// applied.
+func (s *State) Change(ev *Event, at At, look func(*Effect)) error {
 	if at.Position < s.applied || at.Time < s.now {
 		return inconsistent("position %d, time %d after position %d, time %d", at.Position, at.Time, s.applied, s.now)
 	}
@@ -43,7 +44,7 @@ func (s *State) Change(ev *Event, at At) error {
 	if len(ev.Effects) == 0 {
 		return nil
 	}
-	err := s.change(ev, at)
+	err := s.change(ev, at, look)
 	s.release()
 	return err
 }
@@ -58,16 +59,16 @@ func (s *State) release() {
 	s.players.unlock()
 }
 
-func (s *State) change(ev *Event, at At) error {
+func (s *State) change(ev *Event, at At, look func(*Effect)) error {
 	var (
-		e      Effect
+		e      = &s.effect
 		r      = ev.Changes()
 		player = ev.Player.Num
 		b      *block // the player's; nil until their first change
 		p      *pool
 		err    error
 	)
-	for err == nil && r.Next(&e) {
+	for err == nil && r.Next(e) {
 		switch e.Verb {
 		case Player:
 			player, b = e.N, nil
@@ -81,7 +82,7 @@ func (s *State) change(ev *Event, at At) error {
 				}
 				b = s.players.change(player, at.Position)
 			}
-			b, err = s.hold(b, &e)
+			b, err = s.hold(b, e)
 		case Pool:
 			if int(e.N) >= len(s.names.pools) {
 				return inconsistent("pool number %d of %d", e.N, len(s.names.pools))
@@ -91,7 +92,7 @@ func (s *State) change(ev *Event, at At) error {
 			if p == nil {
 				return inconsistent("an entry, but no pool is named")
 			}
-			err = s.alter(p, &e, at.Position)
+			err = s.alter(p, e, at.Position)
 		case Member:
 			b, p = nil, nil
 		case Draw:
@@ -101,7 +102,7 @@ func (s *State) change(ev *Event, at At) error {
 			}
 			err = s.tallies.set(e.N, e.Value)
 		case NewList, AddCodes, GiveCode, UseCode:
-			err = s.changeCodes(&e, player, at)
+			err = s.changeCodes(e, player, at)
 		case Window, Catalog, Clock, Level:
 			if ev.Named || len(ev.ID) > 0 { // Remember looks for these only where both are missing
 				return inconsistent("an event with a player or a request id puts a catalog in force, sets the clock or raises the level")
@@ -116,7 +117,10 @@ func (s *State) change(ev *Event, at At) error {
 				s.named = true
 			}
 		default:
-			p, err = s.define(p, &e)
+			p, err = s.define(p, e)
+		}
+		if look != nil && err == nil {
+			look(e)
 		}
 	}
 	if err == nil {
@@ -124,6 +128,7 @@ func (s *State) change(ev *Event, at At) error {
 	}
 	if s.named {
 		s.named = false
+		e.Bytes = nil // perhaps a large catalog
 		s.names.shared()
 		s.show()
 	}

@@ -236,20 +236,44 @@ func TestApplyGoesForward(t *testing.T) {
 		if _, err := store.Decode(raw, &ev); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.s.Apply(&ev, store.At{Position: 7, Time: 100}); err != nil {
+		if err := r.s.Apply(&ev, store.At{Position: 7, Time: 100}, nil); err != nil {
 			t.Fatal(err)
 		}
 		none := r.write("", func(*store.Writer) {})
 		if _, err := store.Decode(none, &ev); err != nil {
 			t.Fatal(err)
 		}
-		err := r.s.Apply(&ev, store.At{Position: c.position, Time: c.time})
+		err := r.s.Apply(&ev, store.At{Position: c.position, Time: c.time}, nil)
 		if c.ok && (err != nil || r.s.Position() != c.position || r.s.Now() != c.time) {
 			t.Errorf("%+v: %v, and the state is at %d, %d", c, err, r.s.Position(), r.s.Now())
 		}
 		if !c.ok {
 			refused(t, fmt.Sprintf("%+v", c), err)
 		}
+	}
+}
+
+// TestApplyLooks: a look is shown each effect once, when it is applied, and none that is refused.
+func TestApplyLooks(t *testing.T) {
+	r := based(t)
+	var ev store.Event
+	if _, err := store.Decode(r.write("", func(w *store.Writer) {
+		w.Join("bob")
+		w.Change(store.Gain, 1, 7)
+		w.Effect(store.Player, 0)
+		w.Change(store.Spend, 0, 6) // of 5
+		w.Change(store.Gain, 1, 1)
+	}), &ev); err != nil {
+		t.Fatal(err)
+	}
+	seen := ""
+	err := r.s.Apply(&ev, store.At{Position: 9, Time: r.now}, func(e *store.Effect) {
+		seen += fmt.Sprintf("%d:%d:%s, bob has %d; ", e.Verb, e.N, e.Bytes, r.s.Balance(1, 1))
+		e.Bytes = nil
+	})
+	refused(t, "6 of 5 spent", err)
+	if want := "1:3:bob, bob has 0; 2:1:, bob has 7; 0:0:, bob has 7; "; seen != want {
+		t.Errorf("seen: %s, want %s", seen, want)
 	}
 }
 

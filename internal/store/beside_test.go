@@ -324,7 +324,7 @@ func TestApplyAllocatesNothing(t *testing.T) {
 		if _, err := store.Decode(raws[at.Index], &ev); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.s.Apply(&ev, at); err != nil {
+		if err := r.s.Apply(&ev, at, nil); err != nil {
 			t.Fatal(err)
 		}
 		at.Index++

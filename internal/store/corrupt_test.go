@@ -37,7 +37,7 @@ func TestCheckFindsDefects(t *testing.T) {
 			if _, err := Decode(w.End(), &ev); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Apply(&ev, At{Position: n + 1}); err != nil {
+			if err := s.Apply(&ev, At{Position: n + 1}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

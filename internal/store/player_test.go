@@ -275,7 +275,7 @@ func TestCheckFinds(t *testing.T) {
 			if _, err := Decode(w.End(), &ev); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Apply(&ev, At{Position: s.applied + 1, Time: 1 << 41}); err != nil {
+			if err := s.Apply(&ev, At{Position: s.applied + 1, Time: 1 << 41}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

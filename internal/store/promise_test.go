@@ -52,7 +52,7 @@ func (b *book) try(id string, effects func(w *store.Writer)) error {
 		b.t.Fatal(err)
 	}
 	b.at.Position++
-	return b.state.Apply(&ev, b.at)
+	return b.state.Apply(&ev, b.at, nil)
 }
 
 func (b *book) do(id string, effects func(w *store.Writer)) {
@@ -159,7 +159,7 @@ func TestRefusesAnIDTwice(t *testing.T) {
 			ev, err := b.event(id, status, nil)
 			if err == nil {
 				b.at.Position++
-				err = b.state.Apply(&ev, b.at)
+				err = b.state.Apply(&ev, b.at, nil)
 			}
 			if err != nil {
 				t.Fatalf("id %q: %v", id, err)
@@ -173,7 +173,7 @@ func TestRefusesAnIDTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		var refused *store.InconsistentError
-		if err := b.state.Apply(&ev, b.at); !errors.As(err, &refused) {
+		if err := b.state.Apply(&ev, b.at, nil); !errors.As(err, &refused) {
 			t.Errorf("an id is accepted a second time, behind status %d: %v", status, err)
 		}
 	}
@@ -189,7 +189,7 @@ func TestRefusesTimeThatGoesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		var refused *store.InconsistentError
-		if err := b.state.Apply(&ev, at); !errors.As(err, &refused) {
+		if err := b.state.Apply(&ev, at, nil); !errors.As(err, &refused) {
 			t.Errorf("position %d, time %d behind 1, 1000: %v", at.Position, at.Time, err)
 		}
 	}
@@ -227,7 +227,7 @@ func TestRefusesEffectsOfAFailure(t *testing.T) {
 		b := newBook(t)
 		b.do("", func(w *store.Writer) { nameAll(w, 1, 1, []uint64{5}); w.Join("ann"); w.Change(store.Gain, 0, 1) })
 		b.at.Position++
-		if err := b.state.Apply(&ev, b.at); !errors.As(err, &malformed) {
+		if err := b.state.Apply(&ev, b.at, nil); !errors.As(err, &malformed) {
 			t.Errorf("%s of an event that failed is applied: %v, want a FormatError", name, err)
 		}
 	}
@@ -242,7 +242,7 @@ func TestRefusesEffectsOfAFailure(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.at.Position++
-		if err := b.state.Apply(&ev, b.at); err != nil {
+		if err := b.state.Apply(&ev, b.at, nil); err != nil {
 			t.Errorf("%s of an event that failed: %v", name, err)
 		}
 	}

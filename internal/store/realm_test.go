@@ -45,7 +45,7 @@ func (r *realm) apply(raw []byte) error {
 	if n, err := store.Decode(l.raw, &ev); err != nil || n != len(raw) {
 		r.t.Fatalf("%x: %d bytes are decoded: %v", raw, n, err)
 	}
-	if err := r.s.Apply(&ev, l.at); err != nil {
+	if err := r.s.Apply(&ev, l.at, nil); err != nil {
 		return err
 	}
 	r.log = append(r.log, l)
@@ -163,7 +163,7 @@ func (r *realm) follow(s *store.State) {
 		if _, err := store.Decode(l.raw, &ev); err != nil {
 			r.t.Fatalf("%v", err)
 		}
-		if err := s.Apply(&ev, l.at); err != nil {
+		if err := s.Apply(&ev, l.at, nil); err != nil {
 			r.t.Fatalf("position %d: %v", l.at.Position, err)
 		}
 	}

@@ -490,7 +490,7 @@ func FuzzLoader(f *testing.F) {
 		if _, err := store.Decode(w.End(), &ev); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Apply(&ev, store.At{Position: s.Position() + 1, Time: s.Now()}); err != nil {
+		if err := s.Apply(&ev, store.At{Position: s.Position() + 1, Time: s.Now()}, nil); err != nil {
 			return // they may be in it
 		}
 		wantWhole(t, s)

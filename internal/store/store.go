@@ -45,6 +45,7 @@ type State struct {
 	catalog InForce
 	named   bool // the current event has named something that readers must know
 	begun   begun
+	effect  Effect // the one being applied; on the stack, a look would make every event allocate
 }
 
 // asOf is the place in the log at which a state is, and what counts from there on.
