@@ -54,7 +54,6 @@ const noPool = 1<<32 - 1
 // the next call.
 func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Status {
 	r.begin(now, src, w)
-	defer r.end()
 	w.Begin(uint8(cmd.Kind), cmd.ID)
 	cmd.Resolve(r.t) // again, if another catalog came in between
 	r.alone = cmd.Kind != KindAtomic
@@ -84,6 +83,7 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 		r.writeGuess(cmd)
 	}
 	w.End()
+	r.end()
 	return f.status
 }
 
@@ -91,7 +91,7 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 func (r *Rules) begin(now int64, src Source, w *store.Writer) {
 	r.Sight.begin(now)
 	r.src, r.w, r.extra = src, w, 0
-	r.picks, r.draws, r.sets = 0, r.draws[:0], r.sets[:0]
+	r.comers, r.picks, r.draws, r.sets = 0, 0, r.draws[:0], r.sets[:0]
 }
 
 // turn makes the next effects be about a player, and adds the player first if they are new. For one

@@ -159,19 +159,15 @@ func (r *drawing) writeDraw(n int) {
 	dr := &r.draws[n]
 	r.arrive(dr.player)
 	r.writePrice(&dr.cost)
-	var hits [catalog.MaxTracks]uint64 // by guarantee
-	for i := range dr.count {
-		if !dr.pool.single {
-			r.w.More(store.Draw)
-		}
-		if len(dr.pool.Must) == 0 {
+	if len(dr.pool.Must) > 0 {
+		r.drawAll(dr)
+	} else {
+		for range dr.count {
+			if !dr.pool.single {
+				r.w.More(store.Draw)
+			}
 			r.draw(dr.pool, 0)
-			continue
 		}
-		due := dr.pool.Due(i, dr.count, &hits, func() []uint64 {
-			return r.Sums(dr.pool, true)
-		}, &r.Sight)
-		dr.pool.Hit(r.draw(dr.pool, due), &hits)
 	}
 	first := 0
 	if n > 0 {
@@ -186,6 +182,17 @@ func (r *drawing) writeDraw(n int) {
 	r.touched = r.touched[:0]
 	r.writeBudgets()
 	r.touches.reset()
+}
+
+// drawAll makes the draws from a pool with guarantees. It has single rolls.
+func (r *drawing) drawAll(dr *pendingDraw) {
+	var hits [catalog.MaxTracks]uint64 // by guarantee
+	for i := range dr.count {
+		due := dr.pool.Due(i, dr.count, &hits, func() []uint64 {
+			return r.Sums(dr.pool, true)
+		}, &r.Sight)
+		dr.pool.Hit(r.draw(dr.pool, due), &hits)
+	}
 }
 
 // draw makes one draw from a pool: it picks entries, takes them and gives their rewards. due is the

@@ -31,6 +31,7 @@ type accounts struct {
 	have     []uint64      // what the player has of each item in the best payment's price
 	haveNext []uint64      // the same for the payment at hand
 	lacks    []Lack        // with InsufficientItems
+	comers   int           // players who come with the command
 	alone    bool          // the command is the only one in its event
 }
 

@@ -30,6 +30,7 @@ func (r *checks) come(c *Command) (player uint32, f failure) {
 	if !r.waits(player) {
 		return player, f
 	}
+	r.comers++
 	r.values.put(valueKey(player, counterKey|r.t.waiting), 0)
 	alone := r.alone
 	r.alone = false // the command may ask for these balances
@@ -45,6 +46,9 @@ func (r *checks) come(c *Command) (player uint32, f failure) {
 // arrive is turn for a player who comes.
 func (r *effects) arrive(player uint32) {
 	switch {
+	case r.comers == 0: // nobody does
+		r.turn(player)
+		return
 	case r.isNew(player):
 		r.join(player)
 	case r.waits(player):
