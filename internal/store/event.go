@@ -249,7 +249,7 @@ func (e *FormatError) Error() string { return fmt.Sprintf("format: byte %d: %s",
 // Unwrap returns the cause, or nil.
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// Reader reads what a Writer wrote. It keeps its first error.
+// Reader reads what a Writer wrote. It keeps its first error, after which nothing is left to read.
 type Reader struct {
 	b   []byte
 	off int
@@ -271,24 +271,28 @@ func (r *Reader) Err() error {
 }
 
 // More reports whether something is left to read.
-func (r *Reader) More() bool { return r.err == nil && r.off < len(r.b) }
+func (r *Reader) More() bool { return r.off < len(r.b) }
 
 // Fail makes the reader fail at the current byte, unless it has failed before.
 func (r *Reader) Fail(format string, args ...any) {
+	r.fail(&FormatError{Offset: r.off, Message: fmt.Sprintf(format, args...)})
+}
+
+func (r *Reader) fail(err *FormatError) {
 	if r.err == nil {
-		r.err = &FormatError{Offset: r.off, Message: fmt.Sprintf(format, args...)}
+		r.err, r.b = err, r.b[:r.off]
 	}
 }
 
 func (r *Reader) newer(what string, got, known uint64) {
-	if err := format.Newer(what, got, known); err != nil && r.err == nil {
-		r.err = &FormatError{Offset: r.off, Message: err.Error(), Err: err}
+	if err := format.Newer(what, got, known); err != nil {
+		r.fail(&FormatError{Offset: r.off, Message: err.Error(), Err: err})
 	}
 }
 
 // Byte returns the next byte.
 func (r *Reader) Byte(what string) byte {
-	if r.err != nil || r.off >= len(r.b) {
+	if r.off >= len(r.b) {
 		r.Fail("ends within %s", what)
 		return 0
 	}
@@ -298,17 +302,28 @@ func (r *Reader) Byte(what string) byte {
 
 // Uint returns the next number. A number above limit is an error.
 func (r *Reader) Uint(what string, limit uint64) uint64 {
-	if r.off < len(r.b) && r.b[r.off] < 0x80 && uint64(r.b[r.off]) <= limit && r.err == nil {
-		r.off++
-		return uint64(r.b[r.off-1])
+	v, end := short(r.b, r.off)
+	if end == 0 || v > limit {
+		return r.long(what, limit)
 	}
-	return r.large(what, limit)
+	r.off = end
+	return v
 }
 
-func (r *Reader) large(what string, limit uint64) uint64 {
-	if r.err != nil {
-		return 0
+// short returns the number at a place in b, and where it ends: 0 if it takes more than two bytes,
+// as few do, or is damaged.
+func short(b []byte, at int) (v uint64, end int) {
+	if uint(at) < uint(len(b)) && b[at] < 0x80 {
+		return uint64(b[at]), at + 1
 	}
+	if uint(at+1) < uint(len(b)) && b[at+1]-1 < 0x7f {
+		return uint64(b[at]&0x7f) | uint64(b[at+1])<<7, at + 2
+	}
+	return 0, 0
+}
+
+// long is Uint for any number.
+func (r *Reader) long(what string, limit uint64) uint64 {
 	v, n := binary.Uvarint(r.b[r.off:])
 	switch {
 	case n <= 0:
@@ -326,9 +341,6 @@ func (r *Reader) large(what string, limit uint64) uint64 {
 
 // Bytes returns the next n bytes. They alias what is read.
 func (r *Reader) Bytes(what string, n uint64) []byte {
-	if r.err != nil {
-		return nil
-	}
 	if n > uint64(len(r.b)-r.off) {
 		r.Fail("%s: %d bytes announced, but %d left", what, n, len(r.b)-r.off)
 		return nil
@@ -363,15 +375,16 @@ func Decode(b []byte, ev *Event) (int, error) {
 	start := r.off
 	r.b = b[:start+len(r.Bytes("an event", size))]
 	r.off = start
-	*ev = Event{Raw: r.b}
 	head := r.Byte("the head of an event")
-	ev.Kind, ev.Named = head>>3, head&headPlayer != 0
+	ev.Kind, ev.Named, ev.Raw = head>>3, head&headPlayer != 0, r.b
+	ev.ID, ev.Player = nil, Ref{}
 	if head&headID != 0 {
 		ev.ID = r.text("the request id", uint64(r.Byte("the request id")), MaxID)
 	}
 	if ev.Named {
 		ev.Player = r.Ref("the player")
 	}
+	ev.Status, ev.Subject, ev.Why = 0, 0, nil
 	if head&headFailed != 0 {
 		if ev.Status = r.Byte("the status"); ev.Status == 0 && r.err == nil {
 			r.Fail("failed, with status 0")
@@ -395,16 +408,24 @@ func (ev *Event) Changes() Reader {
 // Next reads the next effect and reports whether there was one. At the end, Err says whether there
 // was an error.
 func (r *Reader) Next(e *Effect) bool {
-	if !r.More() {
+	b, at := r.b, r.off
+	if at >= len(b) {
 		return false
 	}
-	v := r.Uint("an effect", 1<<35-1)
+	v, end := short(b, at)
+	if end == 0 {
+		v = r.long("an effect", 1<<35-1)
+		end = r.off
+	}
 	e.Verb, e.N = Verb(v&7), uint32(v>>3)
+	at, r.off = end, end
 	switch e.Verb {
-	case Gain, Spend:
-		e.Value = r.Uint("a quantity", MaxQuantity)
-	case Set:
-		e.Value = r.Uint("a counter", math.MaxUint64)
+	case Gain, Spend, Set:
+		if e.Value, end = short(b, at); end == 0 {
+			e.Value = r.value(e.Verb)
+		} else {
+			r.off = end
+		}
 	case Join:
 		e.Bytes = r.Bytes("a player's id", uint64(e.N))
 		if e.N == 0 || e.N > MaxID {
@@ -417,6 +438,14 @@ func (r *Reader) Next(e *Effect) bool {
 		r.counting(e.Verb)
 	}
 	return r.err == nil
+}
+
+// value reads the value of an effect, however long it is.
+func (r *Reader) value(v Verb) uint64 {
+	if v == Set {
+		return r.long("a counter", math.MaxUint64)
+	}
+	return r.long("a quantity", MaxQuantity)
 }
 
 // counting refuses effects of an event that failed which are not those of a count. was is Player
