@@ -126,6 +126,7 @@ func orNil(err *Error) error {
 func (r *Realm) close() error {
 	w := r.w
 	w.mu.Lock()
+	w.carryOut(false)
 	w.gate.close()
 	w.group.Ask() // also for a call that is not over
 	idle := w.group.Idle()

@@ -214,14 +214,28 @@ type outcomes struct {
 	secret func(list uint32, number uint64) string
 	// changed finds the changes of an event by player and item: see changes.
 	changed map[holding]int
+	// The last price, which results share.
+	price     []gain
+	priceText []Stack
+	reading
+}
 
-	// Of the current event:
+// reading is where outcomes is in the effects of an event.
+type reading struct {
+	look   func(*store.Effect) // see
+	effect store.Effect        // that describe reads
 	names  names
 	res    *Result
 	member int // of a group; -1: none yet
-	look   func(*store.Effect)
-	effect store.Effect // that describe reads
-	// Of the current command:
+	drawing
+	// Of the current outcome:
+	open  *entry // the last entry taken; nil: no outcome is open
+	now   Outcome
+	gains []gain
+}
+
+// drawing is what the draws of a command have given so far.
+type drawing struct {
 	asked  uint32    // the pool of the request; noPool before the first effect
 	pool   uint32    // that the effects are about
 	marked bool      // effects say where draws begin
@@ -229,13 +243,6 @@ type outcomes struct {
 	all    []Outcome // those that are finished
 	draw   int       // the number of the current draw
 	paid   []gain    // what the draws cost
-	// The last price, which results share.
-	price     []gain
-	priceText []Stack
-	// Of the current outcome:
-	open  *entry // the last entry taken; nil: no outcome is open
-	now   Outcome
-	gains []gain
 }
 
 type gain struct {

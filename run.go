@@ -61,130 +61,6 @@ func (r *Realm) StartAll(ctx context.Context, reqs []Request, results []Result) 
 	return r.w.run(ctx, reqs, results)
 }
 
-// Submit carries out one request and returns at once. It calls done once, with what Do would return: before
-// it returns if the answer is known, otherwise from the realm's flusher, which does nothing else meanwhile.
-// done must not block or call the realm. CodeOverloaded: Options.MaxPending bytes of events or results wait
-// for the log. Requests are carried out in the order of submission.
-func (r *Realm) Submit(req Request, done func(Result, error)) {
-	if done == nil {
-		panic("kuji: Submit without a callback")
-	}
-	mem := works.Get().(*work)
-	defer mem.end()
-	if err := mem.prepare(0, req, r.w.tables.Load()); err != nil {
-		done(Result{}, err)
-		return
-	}
-	if err, known := r.w.submit(&mem.cmds[0], &mem.res, done); known {
-		done(mem.res, err)
-	}
-}
-
-// submit carries out a command and fills in res, which is zero. If the answer is not known yet, done is told later.
-func (w *writer) submit(cmd *rules.Command, res *Result, done func(Result, error)) (err error, known bool) {
-	w.mu.Lock()
-	defer w.unlock()
-	if err := w.gate.usable(); err != nil {
-		return err, true
-	}
-	if w.group.Full() || w.group.Waiting() >= w.o.MaxPending {
-		return errf(CodeOverloaded, "", "%d bytes of events and %d bytes of results wait for the log", len(w.group.Open().Buf), w.group.Waiting()), true
-	}
-	b, err := w.enter(w.draft.asked(cmd), res)
-	if err != nil {
-		*res = Result{}
-	}
-	if b != nil {
-		w.group.Wait(b, callsOf(b).add(done, res, err))
-	}
-	return err, b == nil
-}
-
-// calls are the callbacks of Submit that wait for a batch.
-type calls struct {
-	all     []call
-	receipt Receipt // of the first event; those of others differ in the index only, unless the call has an answer
-}
-
-// call is a callback, with what it is told.
-type call struct {
-	done     func(Result, error)
-	outcomes []Outcome
-	paid     []Stack
-	index    int     // of the event
-	other    *answer // nil: the rest says all that there is
-}
-
-type answer struct {
-	res Result
-	err error
-}
-
-func callsOf(b *ledger.Batch) *calls {
-	if b.Told == nil {
-		b.Told = new(calls)
-	}
-	return b.Told.(*calls)
-}
-
-// add adds a callback, and returns about how many bytes are kept for it. Most results say little that others of
-// the batch do not.
-func (c *calls) add(done func(Result, error), res *Result, err error) int {
-	rc := &res.Receipt
-	more := err != nil || res.Status != OK || res.Replayed || res.Members != nil || res.Redeemed != ""
-	if !more && c.receipt.Position == 0 {
-		c.receipt = *rc
-	}
-	if more || rc.CatalogVersion != c.receipt.CatalogVersion {
-		c.all = append(c.all, call{done: done, other: &answer{*res, err}})
-		return callBytes + sizeOf(res)
-	}
-	c.all = append(c.all, call{done: done, outcomes: res.Outcomes, paid: res.Paid, index: rc.Index})
-	return callBytes + 64*len(res.Outcomes)
-}
-
-// sizeOf returns about how much memory a result takes.
-func sizeOf(res *Result) int {
-	n := resultBytes + 64*len(res.Outcomes)
-	for i := range res.Members {
-		n += sizeOf(&res.Members[i])
-	}
-	return n
-}
-
-// Tell calls each callback once, even if one of them ends the goroutine. Then there are none.
-func (c *calls) Tell(lost error) { c.tell(lost, 0) }
-
-func (c *calls) tell(lost error, i int) {
-	defer func() {
-		if i < len(c.all) {
-			c.tell(lost, i)
-			return
-		}
-		clear(c.all)
-		c.all, c.receipt = c.all[:0], Receipt{}
-	}()
-	for i < len(c.all) {
-		it := &c.all[i]
-		i++
-		switch {
-		case lost != nil:
-			it.done(Result{}, lost)
-		case it.other != nil:
-			it.done(it.other.res, it.other.err)
-		default:
-			res := Result{Outcomes: it.outcomes, Paid: it.paid, Receipt: c.receipt}
-			res.Receipt.Index = it.index
-			it.done(res, nil)
-		}
-	}
-}
-
-const (
-	callBytes   = 80  // of a call
-	resultBytes = 320 // of an answer
-)
-
 // Commit is what the caller of StartAll waits for: that the last of the requests is durable.
 type Commit struct {
 	batch *ledger.Batch // nil: already durable
@@ -251,11 +127,8 @@ func (w *writer) runSome(ctx context.Context, mem *work, from int, results []Res
 			w.unlock()
 		}
 	}()
-	if len(results) > 1 && w.state.Large() {
-		for i := from; i < len(results); i++ {
-			mem.hashes[i] = w.state.Hashes(mem.cmds[i].ID, mem.cmds[i].Player)
-		}
-		w.state.Warm(mem.hashes[from:len(results)])
+	if len(results) > 1 {
+		mem.warm(w.state, from, len(results))
 	}
 	for i := from; i < len(results); i++ {
 		if mem.cmds[i].Kind == 0 {
@@ -291,8 +164,12 @@ type work struct {
 	hashes  [64]store.Hashes
 	members []rules.Command // of groups
 
-	res Result // of Submit
+	// Of the queue:
+	dones [64]func(Result, error)
+	items []Stack // of commands that outlive their call
+	res   Result
 
+	// Of run:
 	last      bool // the commands are the last ones of their call
 	unflushed bool // the flusher was not told of what was carried out
 }
@@ -304,8 +181,10 @@ func (w *work) end() {
 	for i := range w.cmds[:w.used] {
 		w.cmds[i].Clear()
 	}
+	clear(w.dones[:w.used])
+	clear(w.items)
 	w.forgetMembers()
-	w.used, w.res, w.last, w.unflushed = 0, Result{}, false, false
+	w.used, w.items, w.res, w.last, w.unflushed = 0, w.items[:0], Result{}, false, false
 	works.Put(w)
 }
 
@@ -314,6 +193,29 @@ func (w *work) forgetMembers() {
 		w.members[i].Clear()
 	}
 	w.members = w.members[:0]
+}
+
+// warm fetches the memory that some of the commands need, if they probably wait for it.
+func (w *work) warm(s *store.State, from, to int) {
+	if !s.Large() {
+		return
+	}
+	for i := from; i < to; i++ {
+		w.hashes[i] = s.Hashes(w.cmds[i].ID, w.cmds[i].Player)
+	}
+	s.Warm(w.hashes[from:to])
+}
+
+// keep copies what the caller of Submit may change: the lists in a command. Texts never change.
+func (w *work) keep(cmd *rules.Command) {
+	if len(cmd.Items) > 0 {
+		from := len(w.items)
+		w.items = append(w.items, cmd.Items...)
+		cmd.Items = w.items[from:len(w.items):len(w.items)]
+	}
+	for i := range cmd.Members {
+		w.keep(&cmd.Members[i])
+	}
 }
 
 // prepare turns a request into command i, and looks up what it names. If it is refused, the command's kind stays 0.

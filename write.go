@@ -73,6 +73,7 @@ type writer struct {
 }
 
 type draft struct {
+	queue   *work // requests that wait for the next batch: see Submit
 	event   store.Writer
 	request request     // that asks for it
 	decoded store.Event // it, or the one that answers the request already
@@ -114,6 +115,15 @@ func (p *proofs) receipt(rc *Receipt, at store.At, version uint64) {
 	rc.Position, rc.Index, rc.Time, rc.CatalogVersion = at.Position, int(at.Index), at.Time, version
 	if i := p.at(at.Position); i >= 0 {
 		rc.Epoch, rc.Commitment = p.epochs[i].Number, p.epochs[i].Commitment
+	}
+}
+
+// receipts fills in the receipts of a result and of its members.
+func (p *proofs) receipts(res *Result, realm string, at store.At, version uint64) {
+	res.Receipt.Realm = realm
+	p.receipt(&res.Receipt, at, version)
+	for i := range res.Members {
+		res.Members[i].Receipt = res.Receipt
 	}
 }
 
@@ -200,7 +210,7 @@ func (w *writer) commit(b *ledger.Batch, buf []byte, res *Result) error {
 		return w.defect(err)
 	}
 	at := store.At{Position: b.Position, Index: uint32(b.Events), Time: b.Time}
-	version := w.state.Catalog().Version
+	version := w.rules.Tables().Version
 	look, err := w.outcomes.begin(w.state, ev, res)
 	if err != nil {
 		return w.defect(err)
@@ -209,7 +219,7 @@ func (w *writer) commit(b *ledger.Batch, buf []byte, res *Result) error {
 		return w.defect(err) // the rules and the store disagree
 	}
 	w.outcomes.finish()
-	w.receipt(res, at, version)
+	w.proofs.receipts(res, w.name, at, version)
 	b.Buf = buf
 	b.Events++
 	w.clock.last = w.state.Now()
@@ -222,17 +232,8 @@ func (w *writer) answer(ev *store.Event, res *Result, at store.At, version uint6
 	if err := describe(w.state, &w.outcomes, ev, res); err != nil {
 		return err
 	}
-	w.receipt(res, at, version)
+	w.proofs.receipts(res, w.name, at, version)
 	return nil
-}
-
-// receipt fills in the receipts of a result.
-func (w *writer) receipt(res *Result, at store.At, version uint64) {
-	res.Receipt.Realm = w.name
-	w.proofs.receipt(&res.Receipt, at, version)
-	for i := range res.Members {
-		res.Members[i].Receipt = res.Receipt
-	}
 }
 
 // stamp sets the time of b if b has no events yet. The caller holds mu.
@@ -406,6 +407,7 @@ func (w *writer) lockForRoom(ctx context.Context) error {
 			w.mu.Unlock()
 			return err
 		}
+		w.carryOut(false)
 		if !w.group.Full() {
 			return nil
 		}
@@ -449,6 +451,14 @@ func (b *batches) Taken(batch *ledger.Batch) {
 	b.snaps.begin(batch.Position)
 }
 
+// Ready adds what has waited while a batch was written.
+func (b *batches) Ready() {
+	if b.w.draft.queue != nil {
+		b.w.carryOut(false)
+		b.w.group.Ask()
+	}
+}
+
 func (b *batches) Durable(batch *ledger.Batch) {
 	w, at := b.w, b.w.ledger.At
 	w.counts.answered.Add(uint64(batch.Events))
@@ -470,6 +480,7 @@ func (b *batches) Lost(batch *ledger.Batch, cause error) error {
 	w.gate.lower(w.ledger.Durable())
 	b.snaps.lose()
 	w.gate.wake()
+	w.carryOut(false) // that is, refuse
 	return &Error{Code: CodeUnknownOutcome, Message: fmt.Sprintf("realm %q stopped before the request was durable; after a restart, send the same request id again to learn what became of it", w.name), Err: cause}
 }
 
@@ -480,6 +491,7 @@ func (b *batches) stateHash(ctx context.Context) (hash [32]byte, position uint64
 		w.mu.Unlock()
 		return hash, 0, err
 	}
+	w.carryOut(false)
 	open := w.group.Open()
 	if open.Events == 0 { // the state is that of the batch before it
 		position, hash = w.state.Position(), w.state.Hash()

@@ -128,7 +128,7 @@ func TestReplaysDoNotQueueForEver(t *testing.T) {
 	for range n {
 		r.Submit(draw, done)
 	}
-	if got := overloaded.Load(); got < n-most-2 || got > n-most+2 {
+	if got := overloaded.Load(); got < n-most-64 || got > n-most {
 		t.Errorf("%d of %d answers given again were refused, want all but about %d", got, n, most)
 	}
 	stall.Store(false)

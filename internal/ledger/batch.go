@@ -46,6 +46,8 @@ const batchHeader = 12
 type Owner interface {
 	// Taken is told that a batch takes no more events and is written next.
 	Taken(b *Batch)
+	// Ready is told that the flusher has written a batch and told those who waited. It may add events.
+	Ready()
 	// Durable is told that a batch is as durable as the driver's policy says, before its waiters are woken.
 	Durable(b *Batch)
 	// Lost is told that the outcome of a batch and all after it is unknown. It returns what waiters get.
@@ -143,7 +145,7 @@ func (bs *Batches) Wait(b *Batch, bytes int) {
 
 // Ask starts the flusher if there is something to flush: nothing more is added for now.
 func (bs *Batches) Ask() {
-	bs.open.asked = bs.open.Events > 0
+	bs.open.asked = bs.open.Events > 0 || bs.open.bytes > 0
 	if !bs.flushing {
 		bs.next()
 	}
@@ -177,6 +179,10 @@ func (bs *Batches) flush() {
 		bs.lose(bs.open, bs.gaveUp)
 		return
 	}
+	if bs.open.Events == 0 {
+		bs.tell()
+		return
+	}
 	b := bs.take()
 	bs.owner.Taken(b)
 	bs.mu.Unlock()
@@ -198,6 +204,21 @@ func (bs *Batches) flush() {
 		bs.mu.Lock()
 		bs.waiting -= b.bytes
 		bs.recycle(b)
+		bs.owner.Ready()
+		bs.next()
+		bs.mu.Unlock()
+	}()
+	b.finish(nil)
+}
+
+// tell tells those who wait for nothing, and unlocks the lock.
+func (bs *Batches) tell() {
+	b := &Batch{Told: bs.open.Told, bytes: bs.open.bytes}
+	bs.open.Told, bs.open.bytes, bs.open.asked = nil, 0, false
+	bs.mu.Unlock()
+	defer func() {
+		bs.mu.Lock()
+		bs.waiting -= b.bytes
 		bs.next()
 		bs.mu.Unlock()
 	}()

@@ -28,6 +28,8 @@ func (o *notes) Taken(b *ledger.Batch) {
 	o.taken = b.Position
 }
 
+func (o *notes) Ready() {}
+
 func (o *notes) Durable(b *ledger.Batch) {
 	if b.Position != o.taken || o.lost != nil {
 		o.wrong = append(o.wrong, fmt.Sprintf("batch %d is durable, %d was taken, lost: %v", b.Position, o.taken, o.lost))

@@ -68,7 +68,7 @@ func (atomicKind) ask(r *effects, c *Command, status Status) {
 	for i := range c.Members {
 		m := &c.Members[i]
 		r.w.Buf = append(r.w.Buf, byte(m.Kind))
-		r.w.Ref(r.ref(r.who(m), m.Player, status))
+		r.w.Ref(r.ref(m.who(&r.Sight), m.Player, status))
 		m.Kind.of().ask(r, m, status)
 	}
 }

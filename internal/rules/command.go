@@ -27,38 +27,47 @@ const (
 	KindSetLimit Kind = 13
 )
 
-// kinds has each kind's name and its methods; nil: clients cannot ask for it.
-var kinds = [...]struct {
-	name string
-	of   kind
-}{
-	KindCatalog:  {"catalog", nil},
-	KindDraw:     {"draw", drawKind{}},
-	KindGrant:    {"grant", grantKind{}},
-	KindConsume:  {"consume", consumeKind{}},
-	KindTransfer: {"transfer", transferKind{}},
-	KindAtomic:   {"atomic", atomicKind{}},
-	KindClock:    {"clock", nil},
-	KindSetTrack: {"set_track", setTrackKind{}},
-	KindCodes:    {"codes", nil},
-	KindRedeem:   {"redeem", redeemKind{}},
-	KindRegister: {"register", registerKind{}},
-	KindUpgrade:  {"upgrade", nil},
-	KindSetLimit: {"set_limit", setLimitKind{}},
+// about returns a kind's name and its methods; nil: clients cannot ask for it.
+func (k Kind) about() (name string, of kind) {
+	switch k {
+	case KindCatalog:
+		return "catalog", nil
+	case KindDraw:
+		return "draw", drawKind{}
+	case KindGrant:
+		return "grant", grantKind{}
+	case KindConsume:
+		return "consume", consumeKind{}
+	case KindTransfer:
+		return "transfer", transferKind{}
+	case KindAtomic:
+		return "atomic", atomicKind{}
+	case KindClock:
+		return "clock", nil
+	case KindSetTrack:
+		return "set_track", setTrackKind{}
+	case KindCodes:
+		return "codes", nil
+	case KindRedeem:
+		return "redeem", redeemKind{}
+	case KindRegister:
+		return "register", registerKind{}
+	case KindUpgrade:
+		return "upgrade", nil
+	case KindSetLimit:
+		return "set_limit", setLimitKind{}
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k)), nil
 }
 
 func (k Kind) String() string {
-	if int(k) < len(kinds) && kinds[k].name != "" {
-		return kinds[k].name
-	}
-	return fmt.Sprintf("kind(%d)", uint8(k))
+	name, _ := k.about()
+	return name
 }
 
 func (k Kind) of() kind {
-	if int(k) < len(kinds) {
-		return kinds[k].of
-	}
-	return nil
+	_, of := k.about()
+	return of
 }
 
 // kind is a kind of command. Each has a file of its own.

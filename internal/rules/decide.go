@@ -60,7 +60,7 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 	k := cmd.Kind.of()
 	f := k.check(&r.checks, cmd)
 	if cmd.Kind != KindAtomic {
-		w.Player(r.ref(r.who(cmd), cmd.Player, f.status))
+		w.Player(r.ref(cmd.who(&r.Sight), cmd.Player, f.status))
 	}
 	if f.status != OK {
 		w.Fail(uint8(f.status), f.subject)
@@ -73,7 +73,7 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 	w.EndAsked()
 	r.player, r.pool = noPlayer, noPool
 	if cmd.Kind != KindAtomic {
-		r.player = r.who(cmd)
+		r.player = cmd.who(&r.Sight)
 	}
 	switch f.status {
 	case OK:

@@ -81,12 +81,12 @@ func (r *Rules) CheckNew(cmd *Command) *CommandError {
 		}
 	}
 	cmd.meet(r.state)
-	if !cmd.knows {
+	if !cmd.knowsPlayer {
 		if err := checkText(cmd.playerField(), cmd.Player); err != nil {
 			return err
 		}
 	}
-	if !cmd.knowsToo {
+	if !cmd.knowsTo {
 		return checkText("to", cmd.To)
 	}
 	return nil

@@ -58,7 +58,7 @@ func (k transferKind) form(c *Command) *CommandError {
 }
 
 func (k transferKind) ask(r *effects, c *Command, status Status) {
-	r.w.Ref(r.ref(r.whom(c), c.To, status))
+	r.w.Ref(r.ref(c.whom(&r.Sight), c.To, status))
 	k.itemsKind.ask(r, c, status)
 }
 
@@ -91,27 +91,27 @@ func (grantKind) check(r *checks, cmd *Command) failure {
 }
 
 func (grantKind) write(r *drawing, cmd *Command, _ int) {
-	r.arrive(r.who(cmd))
+	r.arrive(cmd.who(&r.Sight))
 	r.writeItems(store.Gain, cmd.stacks)
 }
 
 func (consumeKind) check(r *checks, cmd *Command) failure {
-	return r.move(r.who(cmd), noPlayer, cmd.stacks)
+	return r.move(cmd.who(&r.Sight), noPlayer, cmd.stacks)
 }
 
 func (consumeKind) write(r *drawing, cmd *Command, _ int) {
-	r.turn(r.who(cmd))
+	r.turn(cmd.who(&r.Sight))
 	r.writeItems(store.Spend, cmd.stacks)
 }
 
 func (transferKind) check(r *checks, cmd *Command) failure {
-	return r.move(r.who(cmd), r.whom(cmd), cmd.stacks)
+	return r.move(cmd.who(&r.Sight), cmd.whom(&r.Sight), cmd.stacks)
 }
 
 func (transferKind) write(r *drawing, cmd *Command, _ int) {
-	r.turn(r.who(cmd))
+	r.turn(cmd.who(&r.Sight))
 	r.writeItems(store.Spend, cmd.stacks)
-	r.turn(r.whom(cmd))
+	r.turn(cmd.whom(&r.Sight))
 	r.writeItems(store.Gain, cmd.stacks)
 }
 

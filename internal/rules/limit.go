@@ -288,7 +288,7 @@ func (pt *Pool) limit(s *LimitSet) *Limit {
 }
 
 func (setLimitKind) write(r *drawing, c *Command, _ int) {
-	player := r.who(c)
+	player := c.who(&r.Sight)
 	r.turn(player)
 	r.setUsed(c.pool.limit(c.Limit), player, c.Limit.Used)
 	for _, s := range r.sets {

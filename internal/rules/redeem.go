@@ -96,7 +96,7 @@ func (r *checks) findCode(sum CodeSum) (rt *redeemTable, number uint64) {
 
 // check checks the limit on guesses first: a player who has reached it learns nothing about any code.
 func (redeemKind) check(r *checks, cmd *Command) failure {
-	player := r.who(cmd)
+	player := cmd.who(&r.Sight)
 	if g := &r.t.guesses; g.Per != 0 && r.used(g, player) >= g.Draws {
 		return failure{TooManyGuesses, 0}
 	}
@@ -124,13 +124,13 @@ func (redeemKind) check(r *checks, cmd *Command) failure {
 
 func (redeemKind) write(r *drawing, cmd *Command, _ int) {
 	rt, number := r.findCode(cmd.Code)
-	r.arrive(r.who(cmd))
+	r.arrive(cmd.who(&r.Sight))
 	r.w.More(store.UseCode, uint64(rt.list), number)
 	r.writeDraw(0)
 }
 
 func (r *drawing) writeGuess(cmd *Command) {
-	g, player := &r.t.guesses, r.who(cmd)
+	g, player := &r.t.guesses, cmd.who(&r.Sight)
 	if g.Per == 0 {
 		return // no code pays for anything
 	}

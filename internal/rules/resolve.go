@@ -8,8 +8,8 @@ type resolved struct {
 	stacks []Stack // Items
 	wrong  *CommandError
 
-	who, whom       uint32 // numbers of Player and To, if they are known: see [Rules.CheckNew]
-	knows, knowsToo bool
+	player, to           uint32 // numbers of Player and To, if they are known: see [Rules.CheckNew]
+	knowsPlayer, knowsTo bool
 }
 
 // Resolve looks up what a command names in a catalog, unless that is where it was looked up last. It returns what
@@ -24,7 +24,7 @@ func (c *Command) Resolve(t *Tables) *CommandError {
 }
 
 // Change makes a command that was resolved another one, of the same kind.
-func (c *Command) Change() { c.in, c.knows, c.knowsToo = nil, false, false }
+func (c *Command) Change() { c.in, c.knowsPlayer, c.knowsTo = nil, false, false }
 
 // Clear makes a command zero. It keeps memory for the next one.
 func (c *Command) Clear() { *c = Command{resolved: resolved{stacks: c.stacks[:0]}} }
@@ -32,11 +32,27 @@ func (c *Command) Clear() { *c = Command{resolved: resolved{stacks: c.stacks[:0]
 // meet looks up the players of a command.
 func (c *Command) meet(s State) {
 	if c.Player != "" {
-		c.who, c.knows = s.Player(c.Player)
+		c.player, c.knowsPlayer = s.Player(c.Player)
 	}
 	if c.To != "" {
-		c.whom, c.knowsToo = s.Player(c.To)
+		c.to, c.knowsTo = s.Player(c.To)
 	}
+}
+
+// who returns the number of the player: see [Sight.see].
+func (c *Command) who(s *Sight) uint32 {
+	if c.knowsPlayer {
+		return c.player
+	}
+	return s.see(c.Player)
+}
+
+// whom returns the number of the receiver.
+func (c *Command) whom(s *Sight) uint32 {
+	if c.knowsTo {
+		return c.to
+	}
+	return s.see(c.To)
 }
 
 // unknown says that a catalog has no such thing.

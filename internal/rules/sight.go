@@ -82,22 +82,6 @@ func (s *Sight) see(id string) uint32 {
 	return n
 }
 
-// who returns the number of a command's player: see [Sight.see].
-func (s *Sight) who(c *Command) uint32 {
-	if c.knows {
-		return c.who
-	}
-	return s.see(c.Player)
-}
-
-// whom is who for the receiver of a Transfer.
-func (s *Sight) whom(c *Command) uint32 {
-	if c.knowsToo {
-		return c.whom
-	}
-	return s.see(c.To)
-}
-
 // ref refers to a player by number; by id if the player is new and the command fails.
 func (s *Sight) ref(player uint32, id string, status Status) store.Ref {
 	if player < s.base || status == OK {

@@ -25,7 +25,7 @@ func (r *checks) waits(player uint32) bool {
 // come returns the number of a player who comes, and adds the starting grants to what they hold. It
 // fails if the grants do not fit: a player who waits may hold much already.
 func (r *checks) come(c *Command) (player uint32, f failure) {
-	player = r.who(c)
+	player = c.who(&r.Sight)
 	r.player = player
 	if !r.waits(player) {
 		return player, f
@@ -86,4 +86,4 @@ func (registerKind) check(r *checks, c *Command) failure {
 	return f
 }
 
-func (registerKind) write(r *drawing, c *Command, _ int) { r.arrive(r.who(c)) }
+func (registerKind) write(r *drawing, c *Command, _ int) { r.arrive(c.who(&r.Sight)) }

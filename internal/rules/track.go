@@ -149,7 +149,7 @@ func (setTrackKind) resolve(t *Tables, c *Command) *CommandError {
 }
 
 func (setTrackKind) write(r *drawing, c *Command, _ int) {
-	r.turn(r.who(c))
+	r.turn(c.who(&r.Sight))
 	r.w.Change(store.Set, r.t.Track[c.Set.Track].Counter, c.Set.Draws)
 }
 
