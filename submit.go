@@ -65,29 +65,38 @@ func (w *writer) carryOut(mine bool) *answer {
 		return nil
 	}
 	w.draft.queue = nil
-	defer q.end()
+	i := 0
+	defer func() { // the clock may end the goroutine
+		for ; i < q.used; i++ {
+			tellLater(w, nil, q.dones[i], &Result{}, orNil(w.gate.err))
+		}
+		q.end()
+	}()
 	if q.used > 1 {
 		q.warm(w.state, 0, q.used)
 	}
-	for i := range q.used {
-		last := i == q.used-1
+	for ; i < q.used; i++ {
 		b, err := w.enter(w.draft.asked(&q.cmds[i]), &q.res)
 		if err != nil {
 			q.res = Result{}
 		}
-		if b == nil && last && mine {
+		if b == nil && mine && i == q.used-1 {
+			i++
 			return &answer{q.res, err, true}
 		}
-		on := b
-		if on == nil {
-			on = w.group.Open()
-		}
-		w.group.Wait(on, callsOf(on).add(q.dones[i], &q.res, err, b == nil))
-		if !last {
-			q.res = Result{}
-		}
+		tellLater(w, b, q.dones[i], &q.res, err)
+		q.res = Result{}
 	}
 	return nil
+}
+
+// tellLater has a callback told of an answer once b is durable. nil: the answer is known.
+func tellLater(w *writer, b *ledger.Batch, done func(Result, error), res *Result, err error) {
+	known := b == nil
+	if known {
+		b = w.group.Open()
+	}
+	w.group.Wait(b, callsOf(b).add(done, res, err, known))
 }
 
 // calls are the callbacks of Submit that wait for a batch.

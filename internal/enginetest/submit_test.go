@@ -17,7 +17,30 @@ import (
 // faster than they become durable, and compares every result with what its id
 // answers later.
 func TestSubmitGivesWhatDoGives(t *testing.T) {
+	t.Run("small realm", func(t *testing.T) { submitAndDo(t, 0) })
+	t.Run("large realm", func(t *testing.T) { submitAndDo(t, large) })
+}
+
+// large is from how many players on requests that are submitted wait for each other.
+const large = 1 << 14
+
+// crowd adds players.
+func crowd(t *testing.T, r *kuji.Realm, players int) {
+	var reqs []kuji.Request
+	for i := range players {
+		reqs = append(reqs, kuji.Register{Player: fmt.Sprint("crowd ", i)})
+		if len(reqs) == kuji.MaxBatch || i == players-1 {
+			if _, err := r.DoAll(t.Context(), reqs); err != nil {
+				t.Fatal(err)
+			}
+			reqs = reqs[:0]
+		}
+	}
+}
+
+func submitAndDo(t *testing.T, players int) {
 	_, r := open(t, t.TempDir(), worldOptions{})
+	crowd(t, r, players)
 	request := func(i int) kuji.Request {
 		id, player := fmt.Sprint("id", i), fmt.Sprint("p", i%5)
 		switch i % 5 {

@@ -200,15 +200,7 @@ func (bs *Batches) flush() {
 	}
 	bs.owner.Durable(b)
 	bs.mu.Unlock()
-	defer func() { // also if a callback ends this goroutine
-		bs.mu.Lock()
-		bs.waiting -= b.bytes
-		bs.recycle(b)
-		bs.owner.Ready()
-		bs.next()
-		bs.mu.Unlock()
-	}()
-	b.finish(nil)
+	bs.finish(b, true)
 }
 
 // tell tells those who wait for nothing, and unlocks the lock.
@@ -216,11 +208,20 @@ func (bs *Batches) tell() {
 	b := &Batch{Told: bs.open.Told, bytes: bs.open.bytes}
 	bs.open.Told, bs.open.bytes, bs.open.asked = nil, 0, false
 	bs.mu.Unlock()
+	bs.finish(b, false)
+}
+
+// finish tells those who wait for b, and goes on: also if one of them, or the owner, ends this goroutine.
+func (bs *Batches) finish(b *Batch, wrote bool) {
 	defer func() {
 		bs.mu.Lock()
+		defer bs.mu.Unlock()
+		defer bs.next()
 		bs.waiting -= b.bytes
-		bs.next()
-		bs.mu.Unlock()
+		if wrote {
+			bs.recycle(b)
+			bs.owner.Ready()
+		}
 	}()
 	b.finish(nil)
 }

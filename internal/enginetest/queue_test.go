@@ -1,0 +1,102 @@
+package enginetest
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+// TestQueue: requests to a large realm that come while the disk stalls wait for each other. Whatever happens then,
+// each is told once, in order, and those that succeeded are in the log.
+func TestQueue(t *testing.T) {
+	broken := errors.New("the disk is broken")
+	for _, tt := range []struct {
+		name string
+		n    int // 64 wait together
+		then func(t *testing.T, e *kuji.Engine, r *kuji.Realm, fail, end func())
+		want kuji.Code // of the last request; none: it succeeds
+	}{
+		{"the disk goes on", 150, func(*testing.T, *kuji.Engine, *kuji.Realm, func(), func()) {}, 0},
+		{"another request comes", 150, func(t *testing.T, _ *kuji.Engine, r *kuji.Realm, _, _ func()) {
+			var res [1]kuji.Result
+			if _, err := r.StartAll(t.Context(), []kuji.Request{kuji.Consume{Player: "ann", Items: []kuji.Stack{{Item: "gem", Quantity: 150}}}}, res[:]); err != nil {
+				t.Error(err)
+			}
+			if res[0].Status != kuji.OK {
+				t.Errorf("%v: it did not see what was submitted before it", res[0])
+			}
+		}, 0},
+		{"the state is hashed", 150, func(t *testing.T, _ *kuji.Engine, r *kuji.Realm, _, _ func()) {
+			go r.StateHash(t.Context())
+		}, 0},
+		{"the realm is closed", 150, func(_ *testing.T, e *kuji.Engine, _ *kuji.Realm, _, _ func()) { go e.Close() }, 0},
+		{"the disk breaks", 150, func(_ *testing.T, _ *kuji.Engine, _ *kuji.Realm, fail, _ func()) { fail() }, kuji.CodeFailed},
+		{"the clock ends the goroutine", 40, func(_ *testing.T, _ *kuji.Engine, _ *kuji.Realm, _, end func()) { end() }, kuji.CodeFailed},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			disk := vfs.NewMem()
+			stalled, goOn := make(chan struct{}, 1), make(chan struct{})
+			var stall, fails, ends atomic.Bool
+			disk.SetHook(func(op vfs.Op) (fault vfs.Fault) {
+				if op.Kind == vfs.OpSync && stall.Load() {
+					select {
+					case stalled <- struct{}{}:
+					default:
+					}
+					<-goOn
+					if fails.Load() {
+						fault.Err = broken
+					}
+				}
+				return fault
+			})
+			e, r := open(t, "data", worldOptions{FS: disk, Now: func() time.Time {
+				if ends.Load() {
+					runtime.Goexit()
+				}
+				return time.Now()
+			}})
+			crowd(t, r, large)
+			stall.Store(true)
+			type told struct {
+				request int
+				res     kuji.Result
+				err     error
+			}
+			answers := make(chan told, tt.n+1)
+			submit := func(i int) {
+				req := kuji.Grant{ID: fmt.Sprint("id ", i), Player: "ann", Items: []kuji.Stack{{Item: "gem", Quantity: 1}}}
+				r.Submit(&req, func(res kuji.Result, err error) { answers <- told{i, res, err} })
+				req.Items[0] = kuji.Stack{Item: "none", Quantity: 1 << 50} // the caller uses its memory again
+			}
+			submit(0)
+			<-stalled
+			for i := 1; i <= tt.n; i++ {
+				submit(i)
+			}
+			tt.then(t, e, r, func() { fails.Store(true) }, func() { ends.Store(true) })
+			close(goOn)
+			var last told
+			for i := range tt.n + 1 {
+				if last = <-answers; last.request != i {
+					t.Fatalf("request %d is told after %d others", last.request, i)
+				}
+				if last.err == nil && (last.res.Status != kuji.OK || last.res.Receipt.Position == 0) {
+					t.Errorf("request %d: %+v", i, last.res)
+				}
+				if last.err != nil && tt.want == 0 {
+					t.Errorf("request %d: %v", i, last.err)
+				}
+			}
+			if tt.want != 0 && kuji.CodeOf(last.err) != tt.want {
+				t.Errorf("the last request: %v, want %v", last.err, tt.want)
+			}
+		})
+	}
+}
