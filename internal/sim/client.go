@@ -29,6 +29,7 @@ type call struct {
 	reused    bool // another request may have the same id
 	answered  bool
 	sent      int
+	since     int // how many catalogs were applied when it was first sent
 }
 
 type message struct {
@@ -168,6 +169,9 @@ func (l *life) deliver() {
 	s := l.of(c.client)
 	if s.realm == nil {
 		return // the realm is not open: nobody answers
+	}
+	if c.sent <= 1 {
+		c.since = s.applied
 	}
 	if w.schedule.IntN(10) == 0 && !l.within {
 		all, err := s.realm.DoAll(context.Background(), []kuji.Request{c.req, c.req})

@@ -403,7 +403,7 @@ func (s *session) told(err error, c *call) {
 	case code == kuji.CodeOverloaded && c != nil && w.cfg.Faults&Clock != 0: // the open batch has set the clock
 	case code == kuji.CodeTooOld && c != nil && c.id != "" && s.timeOrdered():
 	case code == kuji.CodeInvalid && c != nil && c.id != "" && s.timeOrdered(): // made by a clock that is ahead
-	case code == kuji.CodeNotFound && c != nil && s.namesUnknown(c.req):
+	case code == kuji.CodeNotFound && c != nil && s.namesUnknown(c):
 	case code == kuji.CodeIDReused && c != nil: // also after a batch failed: the refusal depends on a durable answer, which must survive
 		s.mustRemember(c)
 		s.refusals = append(s.refusals, refusal{call: c, lossy: s.l.policy != kuji.SyncAlways})
@@ -415,14 +415,15 @@ func (s *session) told(err error, c *call) {
 	}
 }
 
-// namesUnknown reports whether a request names what the catalog in force does not have, or the one
-// that is being put in force.
-func (s *session) namesUnknown(req kuji.Request) bool {
-	if s.applied == 0 {
+// namesUnknown reports whether a request names what a catalog does not have: the one in force when it was sent,
+// one since then, or the one that is being put in force. A request may be refused some time before it is told.
+func (s *session) namesUnknown(c *call) bool {
+	since := min(c.since, s.applied) // a crash can undo a catalog
+	if since == 0 {
 		return true
 	}
-	near := s.catalogs[s.applied-1 : min(s.applied+1, len(s.catalogs))]
-	return slices.ContainsFunc(near, func(c *catalog.Catalog) bool { return namesUnknown(c, req) })
+	near := s.catalogs[since-1 : min(s.applied+1, len(s.catalogs))]
+	return slices.ContainsFunc(near, func(one *catalog.Catalog) bool { return namesUnknown(one, c.req) })
 }
 
 // hook is called before every disk operation.

@@ -407,10 +407,13 @@ func (c *cluster) ask(m *member) {
 		return
 	}
 	k.sent++
+	before := m.version()
 	m.realm.Submit(k.req, func(res kuji.Result, err error) {
 		c.note("node %d answers %q: %v %v", m.number, k.id, res, kuji.CodeOf(err))
-		if kuji.CodeOf(err) == kuji.CodeNotFound && (m.version() == 0 || namesUnknown(c.catalogs[m.version()-1], k.req)) {
-			return
+		for v := before; v <= m.version() && kuji.CodeOf(err) == kuji.CodeNotFound; v++ {
+			if v == 0 || namesUnknown(c.catalogs[v-1], k.req) {
+				return
+			}
 		}
 		if err != nil {
 			c.fair(m, err)
