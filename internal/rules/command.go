@@ -231,12 +231,7 @@ func checkStacks(items []catalog.Stack) *CommandError {
 }
 
 // mark tells most ids of a command apart: only those with the same mark are compared.
-func mark(id string) (m uint8) {
-	for i := max(0, len(id)-4); i < len(id); i++ {
-		m = m*33 + id[i]
-	}
-	return m
-}
+func mark(id string) uint8 { return id[len(id)-1] + 33*id[len(id)/2] + 31*id[max(len(id)-2, 0)] }
 
 // Draws returns how many single draws the command asks for. See [RedeemedOf] for those of a code.
 func (c *Command) Draws() (n uint64) {

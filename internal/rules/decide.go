@@ -150,6 +150,15 @@ func (r *accounts) fits(player, item uint32, q uint64) bool {
 	return have+q <= MaxQuantity
 }
 
+// fitTogether reports whether all of some items fit any balance. If not, they may still fit.
+func (r *accounts) fitTogether(items []Stack) bool {
+	sum := r.state.Peak() + r.extra // below 2^61, and the items below 2^59
+	for _, st := range items {
+		sum += st.Quantity
+	}
+	return sum <= MaxQuantity
+}
+
 // gain adds q to a balance and reports whether it fits. If the command is the only one in its event, nothing
 // later asks for that balance: it names each item once.
 func (r *accounts) gain(player, item uint32, q uint64) bool {

@@ -27,10 +27,11 @@ func (itemsKind) resolve(t *Tables, c *Command) *CommandError {
 
 func (itemsKind) ask(r *effects, c *Command, _ Status) {
 	r.w.Uint(uint64(len(c.stacks)))
+	b := r.w.Buf // the processor keeps it in registers
 	for _, st := range c.stacks {
-		r.w.Uint(uint64(st.Item))
-		r.w.Uint(st.Quantity)
+		b = store.AppendUint(store.AppendUint(b, uint64(st.Item)), st.Quantity)
 	}
+	r.w.Buf = b
 }
 
 func (itemsKind) asked(a *asked, c *Command) {
@@ -69,6 +70,9 @@ func (k transferKind) asked(a *asked, c *Command) {
 
 // move checks that items can move from one player to another. Either may be noPlayer.
 func (r *checks) move(from, to uint32, items []Stack) failure {
+	if from == noPlayer && r.alone && r.fitTogether(items) {
+		return failure{}
+	}
 	for i, st := range items {
 		if from != noPlayer && !r.spend(from, st.Item, st.Quantity) {
 			return r.lacking(from, len(items)-i, func(k int) (item uint32, need uint64) {
@@ -116,6 +120,14 @@ func (transferKind) write(r *drawing, cmd *Command, _ int) {
 }
 
 func (r *effects) writeItems(v store.Verb, items []Stack) {
+	if len(r.t.Watched) == 0 || r.alone { // nothing later asks for the balances
+		b := r.w.Buf
+		for _, st := range items {
+			b = store.AppendChange(b, v, st.Item, st.Quantity)
+		}
+		r.w.Buf = b
+		return
+	}
 	for _, st := range items {
 		r.change(v, st.Item, st.Quantity)
 	}

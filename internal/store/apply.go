@@ -66,6 +66,7 @@ func (s *State) change(ev *Event, at At, look func(*Effect)) error {
 		player = ev.Player.Num
 		b      *block // the player's; nil until their first change
 		p      *pool
+		group  bool // the event is a group's
 		err    error
 	)
 	for err == nil && r.Next(e) {
@@ -94,7 +95,7 @@ func (s *State) change(ev *Event, at At, look func(*Effect)) error {
 			}
 			err = s.alter(p, e, at.Position)
 		case Member:
-			b, p = nil, nil
+			b, p, group = nil, nil, true
 		case Draw:
 		case Tally:
 			if e.N >= s.names.next {
@@ -104,8 +105,8 @@ func (s *State) change(ev *Event, at At, look func(*Effect)) error {
 		case NewList, AddCodes, GiveCode, UseCode:
 			err = s.changeCodes(e, player, at)
 		case Window, Catalog, Clock, Level:
-			if ev.Named || len(ev.ID) > 0 { // Remember looks for these only where both are missing
-				return inconsistent("an event with a player or a request id puts a catalog in force, sets the clock or raises the level")
+			if ev.Named || len(ev.ID) > 0 || group { // Remember does not look for these there
+				return inconsistent("an event with a player, a request id or members puts a catalog in force, sets the clock or raises the level")
 			}
 			switch e.Verb {
 			case Clock:

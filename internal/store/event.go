@@ -183,13 +183,7 @@ func (w *Writer) lengthAt(at int) {
 }
 
 // Uint appends a number.
-func (w *Writer) Uint(v uint64) {
-	if v < 0x80 {
-		w.Buf = append(w.Buf, byte(v))
-		return
-	}
-	w.Buf = binary.AppendUvarint(w.Buf, v)
-}
+func (w *Writer) Uint(v uint64) { w.Buf = AppendUint(w.Buf, v) }
 
 // Ref appends a ref.
 func (w *Writer) Ref(r Ref) {
@@ -205,9 +199,19 @@ func (w *Writer) Ref(r Ref) {
 func (w *Writer) Effect(v Verb, n uint32) { w.Uint(uint64(n)<<3 | uint64(v)) }
 
 // Change appends Gain, Spend or Set.
-func (w *Writer) Change(v Verb, n uint32, value uint64) {
-	w.Effect(v, n)
-	w.Uint(value)
+func (w *Writer) Change(v Verb, n uint32, value uint64) { w.Buf = AppendChange(w.Buf, v, n, value) }
+
+// AppendChange appends Gain, Spend or Set to b.
+func AppendChange(b []byte, v Verb, n uint32, value uint64) []byte {
+	return AppendUint(AppendUint(b, uint64(n)<<3|uint64(v)), value)
+}
+
+// AppendUint appends a number to b.
+func AppendUint(b []byte, v uint64) []byte {
+	if v < 0x80 {
+		return append(b, byte(v))
+	}
+	return binary.AppendUvarint(b, v)
 }
 
 // Join appends a Join.

@@ -57,6 +57,8 @@ func (r *ids) follow(effects Reader) {
 			r.log.version++
 		case Clock:
 			r.log.back += int64(e.Value)
+		case Member:
+			return // a group does none of these
 		}
 	}
 }
