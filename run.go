@@ -163,6 +163,7 @@ type work struct {
 	cmds    [64]rules.Command // few enough that they and the memory they touch stay in the nearest caches
 	hashes  [64]store.Hashes
 	members []rules.Command // of groups
+	finder  rules.Finder
 
 	// Of the queue:
 	dones [64]func(Result, error)
@@ -178,14 +179,18 @@ var works = sync.Pool{New: func() any { return new(work) }}
 
 // end puts w back into the pool, without references to the caller's memory.
 func (w *work) end() {
+	w.clear()
+	works.Put(w)
+}
+
+func (w *work) clear() {
 	for i := range w.cmds[:w.used] {
 		w.cmds[i].Clear()
 	}
 	clear(w.dones[:w.used])
 	clear(w.items)
 	w.forgetMembers()
-	w.used, w.items, w.res, w.last, w.unflushed = 0, w.items[:0], Result{}, false, false
-	works.Put(w)
+	w.used, w.items, w.last, w.unflushed = 0, w.items[:0], false, false
 }
 
 func (w *work) forgetMembers() {
@@ -236,6 +241,6 @@ func (w *work) prepare(i int, req Request, t *rules.Tables) error {
 		cmd.Clear()
 		return err
 	}
-	cmd.Resolve(t) // if it names something unknown, propose says so
+	w.finder.Resolve(t, cmd) // if it names something unknown, propose says so
 	return nil
 }

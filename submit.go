@@ -61,16 +61,15 @@ func submit(w *writer, req Request, done func(Result, error)) *answer {
 // that is known. All others are told later. The caller holds mu.
 func (w *writer) carryOut(mine bool) *answer {
 	q := w.draft.queue
-	if q == nil {
+	if q == nil || q.used == 0 {
 		return nil
 	}
-	w.draft.queue = nil
 	i := 0
 	defer func() { // the clock may end the goroutine
 		for ; i < q.used; i++ {
 			tellLater(w, nil, q.dones[i], &Result{}, orNil(w.gate.err))
 		}
-		q.end()
+		q.clear()
 	}()
 	if q.used > 1 {
 		q.warm(w.state, 0, q.used)
@@ -81,8 +80,9 @@ func (w *writer) carryOut(mine bool) *answer {
 			q.res = Result{}
 		}
 		if b == nil && mine && i == q.used-1 {
-			i++
-			return &answer{q.res, err, true}
+			a := &answer{q.res, err, true}
+			i, q.res = i+1, Result{}
+			return a
 		}
 		tellLater(w, b, q.dones[i], &q.res, err)
 		q.res = Result{}

@@ -349,7 +349,7 @@ func (q *request) same(w *writer, a *store.Answer) error {
 
 // refused returns why the catalog in force refuses a command whose id is not remembered, or nil.
 func (q *request) refused(w *writer, now int64) error {
-	if err := q.cmd.Resolve(w.rules.Tables()); err != nil {
+	if err := w.rules.Resolve(q.cmd); err != nil {
 		return &Error{Code: CodeNotFound, Field: err.Field, Message: err.Message}
 	}
 	if err := w.rules.CheckNew(q.cmd); err != nil {
@@ -453,9 +453,15 @@ func (b *batches) Taken(batch *ledger.Batch) {
 
 // Ready adds what has waited while a batch was written.
 func (b *batches) Ready() {
-	if b.w.draft.queue != nil {
+	d := &b.w.draft
+	switch {
+	case d.queue == nil:
+	case d.queue.used > 0:
 		b.w.carryOut(false)
 		b.w.group.Ask()
+	case b.w.group.Open().Events == 0: // nobody submits any more
+		d.queue.end()
+		d.queue = nil
 	}
 }
 

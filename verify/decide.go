@@ -116,7 +116,7 @@ func (d *decider) refused(cmd *rules.Command, now int64) error {
 	if err := cmd.Allow(d.j.state.Level()); err != nil {
 		return err
 	}
-	if err := cmd.Resolve(d.rules.Tables()); err != nil {
+	if err := d.rules.Resolve(cmd); err != nil {
 		return err
 	}
 	if fault := d.rules.CheckID(cmd.ID, now); fault != rules.IDAccepted {

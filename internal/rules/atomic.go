@@ -29,9 +29,9 @@ func (atomicKind) form(c *Command) *CommandError {
 	return nil
 }
 
-func (atomicKind) resolve(t *Tables, c *Command) *CommandError {
+func (atomicKind) resolve(f *Finder, c *Command) *CommandError {
 	for i := range c.Members {
-		if err := c.Members[i].Resolve(t); err != nil {
+		if err := f.Resolve(f.Tables, &c.Members[i]); err != nil {
 			return err.in(i)
 		}
 	}

@@ -77,7 +77,7 @@ type kind interface {
 	// form returns what is malformed in a command, its head left aside, or nil.
 	form(c *Command) *CommandError
 	// resolve looks up what a command names in a catalog. It returns what the catalog does not have, or nil.
-	resolve(t *Tables, c *Command) *CommandError
+	resolve(f *Finder, c *Command) *CommandError
 	// check is the first half of a command, write the second. n of its draws are written already.
 	check(r *checks, c *Command) failure
 	write(r *drawing, c *Command, n int)
@@ -94,7 +94,7 @@ type plain struct{}
 func (plain) note() bool                              { return false }
 func (plain) alone() string                           { return "" }
 func (plain) form(*Command) *CommandError             { return nil }
-func (plain) resolve(*Tables, *Command) *CommandError { return nil }
+func (plain) resolve(*Finder, *Command) *CommandError { return nil }
 func (plain) check(*checks, *Command) failure         { return failure{} }
 func (plain) ask(*effects, *Command, Status)          {}
 func (plain) asked(*asked, *Command)                  {}

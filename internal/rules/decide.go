@@ -49,13 +49,13 @@ type failure struct {
 const noPool = 1<<32 - 1
 
 // Decide checks a command against the state, chooses its outcomes and writes the event to w. The
-// command must have passed Check and [Command.Resolve]. now is in Unix milliseconds. Decide takes
+// command must have passed Check and [Finder.Resolve]. now is in Unix milliseconds. Decide takes
 // values from src only for draws, and none if the command fails. The event must be applied before
 // the next call.
 func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Status {
 	r.begin(now, src, w)
 	w.Begin(uint8(cmd.Kind), cmd.ID)
-	cmd.Resolve(r.t) // again, if another catalog came in between
+	r.finder.Resolve(r.t, cmd) // again, if another catalog came in between
 	r.alone = cmd.Kind != KindAtomic
 	k := cmd.Kind.of()
 	f := k.check(&r.checks, cmd)

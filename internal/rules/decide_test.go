@@ -102,7 +102,7 @@ func TestDecideAllocatesNothing(t *testing.T) {
 		cmd.ID = "0123456789abcdef"
 		if n := testing.AllocsPerRun(100, func() {
 			r.w.Buf = r.w.Buf[:0]
-			if err := cmd.Resolve(r.rules.Tables()); err != nil {
+			if err := r.rules.Resolve(&cmd); err != nil {
 				t.Fatal(err)
 			}
 			r.rules.Decide(&cmd, r.now, r.src, &r.w)

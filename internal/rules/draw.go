@@ -20,18 +20,18 @@ func (drawKind) form(c *Command) *CommandError {
 	return nil
 }
 
-func (drawKind) resolve(t *Tables, c *Command) *CommandError {
-	switch c.pool = t.PoolByID[c.Pool]; {
+func (drawKind) resolve(f *Finder, c *Command) *CommandError {
+	switch c.pool = f.pool(c.Pool); {
 	case c.pool == nil:
-		return t.unknown("pool", "pool", c.Pool)
+		return f.unknown("pool", "pool", c.Pool)
 	case c.pool.Config.Internal:
 		return malformed("pool", "%q is internal: only other pools draw from it", c.Pool)
 	case c.Pay == "":
 		return nil
 	}
-	num, ok := t.ItemNum[c.Pay]
+	num, ok := f.ItemNum[c.Pay]
 	if c.pay = num; !ok {
-		return t.unknown("pay", "item", c.Pay)
+		return f.unknown("pay", "item", c.Pay)
 	}
 	return nil
 }
@@ -321,7 +321,7 @@ func (r *Rules) Try(pt *Pool, player string, count int, now int64, f func(Facts)
 	if player == "" {
 		cmd.Player = newcomer
 	}
-	cmd.Resolve(r.t)
+	r.finder.Resolve(r.t, &cmd)
 	r.Look(cmd.Player, now, func(s *Sight) {
 		fail := drawKind{}.check(&r.checks, &cmd)
 		if fail.status == CodeRequired || player == "" && fail.status == InsufficientItems {

@@ -12,13 +12,13 @@ type itemsKind struct{ noted }
 
 func (itemsKind) form(c *Command) *CommandError { return checkStacks(c.Items) }
 
-func (itemsKind) resolve(t *Tables, c *Command) *CommandError {
+func (itemsKind) resolve(f *Finder, c *Command) *CommandError {
 	c.stacks = c.stacks[:0]
 	for i := range c.Items {
 		it := &c.Items[i]
-		num, ok := t.ItemNum[it.Item]
+		num, ok := f.ItemNum[it.Item]
 		if !ok {
-			return t.unknown(fmt.Sprintf("items[%d].item", i), "item", it.Item)
+			return f.unknown(fmt.Sprintf("items[%d].item", i), "item", it.Item)
 		}
 		c.stacks = append(c.stacks, Stack{num, it.Quantity})
 	}

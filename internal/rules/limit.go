@@ -267,16 +267,16 @@ func (setLimitKind) form(c *Command) *CommandError {
 	return nil
 }
 
-func (setLimitKind) resolve(t *Tables, c *Command) *CommandError {
-	switch c.pool = t.PoolByID[c.Pool]; {
+func (setLimitKind) resolve(f *Finder, c *Command) *CommandError {
+	switch c.pool = f.pool(c.Pool); {
 	case c.pool == nil:
-		return t.unknown("pool", "pool", c.Pool)
+		return f.unknown("pool", "pool", c.Pool)
 	case c.pool.limit(c.Limit) != nil:
 		return nil
 	case c.Limit.Per == catalog.PerWindow:
-		return malformed("window_ms", "pool %q has no limit over %d ms in catalog version %d", c.Pool, c.Limit.Window, t.Version)
+		return malformed("window_ms", "pool %q has no limit over %d ms in catalog version %d", c.Pool, c.Limit.Window, f.Version)
 	}
-	return malformed("per", "pool %q has no limit per %v in catalog version %d", c.Pool, c.Limit.Per, t.Version)
+	return malformed("per", "pool %q has no limit per %v in catalog version %d", c.Pool, c.Limit.Per, f.Version)
 }
 
 func (pt *Pool) limit(s *LimitSet) *Limit {

@@ -32,7 +32,8 @@ type accounts struct {
 	haveNext []uint64      // the same for the payment at hand
 	lacks    []Lack        // with InsufficientItems
 	comers   int           // players who come with the command
-	alone    bool          // the command is the only one in its event
+	finder   Finder
+	alone    bool // the command is the only one in its event
 }
 
 // pay pays for a Draw from the player's balances: a price that has the item Pay in it, or any price

@@ -113,7 +113,7 @@ func (r *realm) decide(cmd *rules.Command, src rules.Source) (rules.Status, stor
 		r.t.Fatalf("%v", err)
 	}
 	r.w.Buf = r.w.Buf[:0]
-	if err := cmd.Resolve(r.rules.Tables()); err != nil {
+	if err := r.rules.Resolve(cmd); err != nil {
 		r.refused = err
 		return rules.Refused, store.Event{Status: uint8(rules.Refused)}
 	}

@@ -1,6 +1,6 @@
 package rules
 
-// resolved is what a command names, looked up once: see [Command.Resolve].
+// resolved is what a command names, looked up once: see [Finder].
 type resolved struct {
 	in     *Tables // the catalog that it was looked up in; nil: none yet
 	pool   *Pool
@@ -12,15 +12,35 @@ type resolved struct {
 	knowsPlayer, knowsTo bool
 }
 
+// Finder looks up what commands name in a catalog. It remembers a pool: most draws in a row are from one.
+type Finder struct {
+	*Tables
+	recent *Pool // of Tables; nil: none yet
+}
+
 // Resolve looks up what a command names in a catalog, unless that is where it was looked up last. It returns what
 // the catalog does not have, or nil. Such a command is refused and leaves no event. So a typing error, or
 // a draw before its catalog, uses up no request id. The command must have passed Check.
-func (c *Command) Resolve(t *Tables) *CommandError {
+func (f *Finder) Resolve(t *Tables, c *Command) *CommandError {
 	if c.in != t {
+		if f.Tables != t {
+			f.Tables, f.recent = t, nil
+		}
 		c.in = t
-		c.wrong = c.Kind.of().resolve(t, c)
+		c.wrong = c.Kind.of().resolve(f, c)
 	}
 	return c.wrong
+}
+
+func (f *Finder) pool(id string) *Pool {
+	if f.recent == nil || f.recent.Config.ID != id {
+		pt := f.PoolByID[id]
+		if pt == nil {
+			return nil
+		}
+		f.recent = pt
+	}
+	return f.recent
 }
 
 // Change makes a command that was resolved another one, of the same kind.

@@ -96,6 +96,9 @@ func New(state State, t *Tables) *Rules {
 	return r
 }
 
+// Resolve looks up what a command names in the catalog in force: see [Finder].
+func (r *Rules) Resolve(c *Command) *CommandError { return r.finder.Resolve(r.t, c) }
+
 // Tables returns the catalog in force.
 func (r *Rules) Tables() *Tables { return r.t }
 

@@ -74,8 +74,8 @@ func (r *effects) wait(player uint32, v uint64) {
 
 type registerKind struct{ noted }
 
-func (registerKind) resolve(t *Tables, c *Command) *CommandError {
-	if t.Version == 0 { // it would come too early for the starting grants
+func (registerKind) resolve(f *Finder, c *Command) *CommandError {
+	if f.Version == 0 { // it would come too early for the starting grants
 		return malformed("player", "%q cannot register: the realm has no catalog yet", c.Player)
 	}
 	return nil

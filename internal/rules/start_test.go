@@ -90,7 +90,7 @@ func TestStartOfLaterCatalogs(t *testing.T) {
 	const none = `{kuji: 1, items: {gem: {kind: currency}, coin: {}}, pools: {free: {entries: [{id: a, weight: 1}]}}}`
 	const some = `{kuji: 1, items: {gem: {kind: currency}, coin: {}}, start: {gem: 7, coin: 2}, pools: {free: {entries: [{id: a, weight: 1}]}}}`
 	r := newRealm(t, 1)
-	if err := (&rules.Command{Kind: rules.KindRegister, Player: "ann"}).Resolve(r.rules.Tables()); err == nil {
+	if err := r.rules.Resolve(&rules.Command{Kind: rules.KindRegister, Player: "ann"}); err == nil {
 		t.Error("a register before there is a catalog is not refused")
 	}
 	r.put(none)

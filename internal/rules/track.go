@@ -141,9 +141,9 @@ func (setTrackKind) form(c *Command) *CommandError {
 	return checkLength("by", c.Set.By, MaxBy)
 }
 
-func (setTrackKind) resolve(t *Tables, c *Command) *CommandError {
-	if t.Track[c.Set.Track] == nil {
-		return t.unknown("track", "track", c.Set.Track)
+func (setTrackKind) resolve(f *Finder, c *Command) *CommandError {
+	if f.Track[c.Set.Track] == nil {
+		return f.unknown("track", "track", c.Set.Track)
 	}
 	return nil
 }
