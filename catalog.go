@@ -104,7 +104,7 @@ type applied struct {
 	version  uint64  // that it has
 }
 
-func (a *applied) propose(w *writer, b *ledger.Batch, event *store.Writer) (earlier, error) {
+func (a *applied) propose(w *writer, b *ledger.Batch, event *store.Writer) (*earlier, error) {
 	v := w.state.Catalog()
 	switch {
 	case a.over != nil && *a.over != v.Version && (a.refused != nil || a.prepared.Event != nil):
@@ -113,11 +113,11 @@ func (a *applied) propose(w *writer, b *ledger.Batch, event *store.Writer) (earl
 		return until(w.state.Position()), &Error{Code: CodeConflict, Field: "catalog", Message: "does not fit the realm's state", Err: a.refused}
 	case a.prepared.Event == nil:
 		a.version = v.Version
-		return earlier{at: store.At{Position: v.Position, Index: v.Index, Time: v.Time}, version: v.Version}, nil
+		return &earlier{at: store.At{Position: v.Position, Index: v.Index, Time: v.Time}, version: v.Version}, nil
 	}
 	w.stamp(b)
 	event.Buf = append(event.Buf, a.prepared.Event...)
-	return earlier{}, nil
+	return nil, nil
 }
 
 func (a *applied) entered(w *writer, _ *ledger.Batch) {

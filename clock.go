@@ -155,20 +155,20 @@ type clockSetter struct {
 	at  time.Time // as the machine's clock shows it
 }
 
-func (s *clockSetter) propose(w *writer, b *ledger.Batch, event *store.Writer) (earlier, error) {
+func (s *clockSetter) propose(w *writer, b *ledger.Batch, event *store.Writer) (*earlier, error) {
 	var wall int64
 	s.at, wall, _ = w.clock.now()
 	if apart := time.Duration(wall-s.now.UnixMilli()) * time.Millisecond; apart.Abs() > MaxLeap {
-		return earlier{}, errf(CodeConflict, "time", "%s; the machine's clock shows %s, which is more than %v away", utc(s.now.UnixMilli()), utc(wall), MaxLeap)
+		return nil, errf(CodeConflict, "time", "%s; the machine's clock shows %s, which is more than %v away", utc(s.now.UnixMilli()), utc(wall), MaxLeap)
 	}
 	w.stamp(b)
 	c := rules.SetClock{To: wall, By: s.By, Reason: s.Reason}
 	if c.Back(b.Time) > store.MaxBack-w.state.Back() {
-		return earlier{}, errf(CodeConflict, "time", "the clock was set back by %v before; it cannot go back so far again", time.Duration(w.state.Back())*time.Millisecond)
+		return nil, errf(CodeConflict, "time", "the clock was set back by %v before; it cannot go back so far again", time.Duration(w.state.Back())*time.Millisecond)
 	}
 	s.To = wall
 	c.Write(event, b.Time)
-	return earlier{}, nil
+	return nil, nil
 }
 
 // entered closes the batch: the events that follow have other stamps.

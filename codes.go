@@ -93,7 +93,7 @@ type imported struct {
 	refused error
 }
 
-func (i *imported) propose(w *writer, b *ledger.Batch, event *store.Writer) (earlier, error) {
+func (i *imported) propose(w *writer, b *ledger.Batch, event *store.Writer) (*earlier, error) {
 	if i.refused != nil {
 		return until(w.state.Position()), &Error{Code: CodeConflict, Field: "codes", Message: "do not fit the realm", Err: i.refused}
 	}
@@ -103,7 +103,7 @@ func (i *imported) propose(w *writer, b *ledger.Batch, event *store.Writer) (ear
 	}
 	w.stamp(b)
 	event.Buf = append(event.Buf, i.event...)
-	return earlier{}, nil
+	return nil, nil
 }
 
 func (i *imported) entered(w *writer, _ *ledger.Batch) { i.describe(w) }

@@ -45,18 +45,18 @@ type upgrader struct {
 	did Upgraded
 }
 
-func (u *upgrader) propose(w *writer, b *ledger.Batch, event *store.Writer) (earlier, error) {
+func (u *upgrader) propose(w *writer, b *ledger.Batch, event *store.Writer) (*earlier, error) {
 	u.did.From, u.did.To = uint8(w.state.Level()), uint8(u.To)
 	if known := w.newestLevel(); known < u.To {
-		return earlier{}, errf(CodeConflict, "level", "a node of an older build is there: it knows format level %d, this one %d; upgrade all nodes first", known, u.To)
+		return nil, errf(CodeConflict, "level", "a node of an older build is there: it knows format level %d, this one %d; upgrade all nodes first", known, u.To)
 	}
 	if w.state.Level() >= u.To {
 		u.did.To = u.did.From
-		return earlier{}, nil
+		return nil, nil
 	}
 	w.stamp(b)
 	u.Write(event)
-	return earlier{}, nil
+	return nil, nil
 }
 
 func (u *upgrader) entered(w *writer, _ *ledger.Batch) { w.world.levels.note(w.name, w.state) }

@@ -77,6 +77,7 @@ type draft struct {
 	event   store.Writer
 	request request     // that asks for it
 	decoded store.Event // it, or the one that answers the request already
+	found   earlier     // what answers the request already
 }
 
 // asked returns the proposal of a command. There is one at a time, so that it takes no memory.
@@ -141,12 +142,12 @@ func (p *proofs) needed(oldest, catalog uint64) (out []ledger.Epoch) {
 // proposal is something that may enter the log: a request, a catalog, codes, a clock, a format level.
 type proposal interface {
 	// propose writes an event to w, after the open batch's; otherwise it returns what its answer depends on.
-	propose(w *writer, b *ledger.Batch, event *store.Writer) (earlier, error)
+	propose(w *writer, b *ledger.Batch, event *store.Writer) (*earlier, error)
 	// entered follows once the event counts. It cannot fail.
 	entered(w *writer, b *ledger.Batch)
 }
 
-// earlier is an event that a proposal found, or only its place. Position 0: nothing.
+// earlier is an event that a proposal found, or only its place. nil, or position 0: nothing.
 type earlier struct {
 	event   *store.Event // nil: there is no more to say than where it is
 	at      store.At
@@ -154,7 +155,14 @@ type earlier struct {
 }
 
 // until returns what depends on everything up to a position.
-func until(position uint64) earlier { return earlier{at: store.At{Position: position}} }
+func until(position uint64) *earlier { return &earlier{at: store.At{Position: position}} }
+
+func (e *earlier) position() uint64 {
+	if e == nil {
+		return 0
+	}
+	return e.at.Position
+}
 
 // enter is the one way into the log. It fills in res, from the proposal's event or an earlier one, and
 // returns the batch that makes res durable, nil if it is. With an error, that is the batch that the
@@ -170,10 +178,10 @@ func (w *writer) enter(p proposal, res *Result) (b *ledger.Batch, err error) {
 	found, err := p.propose(w, b, &w.draft.event)
 	switch {
 	case err != nil:
-		b = w.batchAt(found.at.Position)
+		b = w.batchAt(found.position())
 	case len(w.draft.event.Buf) == len(b.Buf):
-		b = w.batchAt(found.at.Position)
-		err = w.again(&found, res)
+		b = w.batchAt(found.position())
+		err = w.again(found, res)
 	default:
 		if err = w.commit(b, w.draft.event.Buf, res); err != nil {
 			b = nil
@@ -187,8 +195,8 @@ func (w *writer) enter(p proposal, res *Result) (b *ledger.Batch, err error) {
 }
 
 func (w *writer) again(found *earlier, res *Result) error {
-	if found.event == nil {
-		if found.at.Position > 0 {
+	if found == nil || found.event == nil {
+		if found.position() > 0 {
 			res.Receipt.Realm = w.name
 			w.proofs.receipt(&res.Receipt, found.at, found.version)
 		}
@@ -303,11 +311,11 @@ func checkWho(by, reason string, wrong *rules.CommandError) error {
 // request is a checked command.
 type request struct{ cmd *rules.Command }
 
-func (q *request) propose(w *writer, b *ledger.Batch, event *store.Writer) (found earlier, err error) {
+func (q *request) propose(w *writer, b *ledger.Batch, event *store.Writer) (*earlier, error) {
 	if q.cmd.ID != "" {
 		if a, known := w.state.Begin(q.cmd.ID); known {
-			found = earlier{&w.draft.decoded, store.At{Position: a.Position, Index: a.Index, Time: a.Time}, a.Version}
-			return found, q.same(w, &a)
+			w.draft.found = earlier{&w.draft.decoded, store.At{Position: a.Position, Index: a.Index, Time: a.Time}, a.Version}
+			return &w.draft.found, q.same(w, &a)
 		}
 	}
 	w.stamp(b)
@@ -318,17 +326,17 @@ func (q *request) propose(w *writer, b *ledger.Batch, event *store.Writer) (foun
 		}
 	}
 	if newer != nil {
-		return found, &Error{Code: CodeFormat, Err: newer}
+		return nil, &Error{Code: CodeFormat, Err: newer}
 	}
 	if err := q.admit(w, b.Time); err != nil {
-		return found, err
+		return nil, err
 	}
 	if status := w.rules.Decide(q.cmd, b.Time, &w.source, event); status != rules.OK {
 		w.counts.stats.Failures++
 	} else {
 		w.counts.stats.Draws += w.rules.Drawn(w.counts.drawn)
 	}
-	return found, nil
+	return nil, nil
 }
 
 func (q *request) entered(*writer, *ledger.Batch) {}

@@ -12,13 +12,13 @@ import (
 // untold proposes an event that the state could apply, and whose result cannot be read.
 type untold struct{}
 
-func (untold) propose(w *writer, b *ledger.Batch, event *store.Writer) (earlier, error) {
+func (untold) propose(w *writer, b *ledger.Batch, event *store.Writer) (*earlier, error) {
 	w.stamp(b)
 	event.Begin(uint8(rules.KindAtomic), "untold")
 	event.BeginAsked()
 	event.EndAsked()
 	event.End()
-	return earlier{}, nil
+	return nil, nil
 }
 
 func (untold) entered(*writer, *ledger.Batch) {}

@@ -67,11 +67,10 @@ func (drawKind) check(r *checks, cmd *Command) failure {
 	if len(pt.Config.Redeem) > 0 && len(pt.price) == 0 {
 		return failure{CodeRequired, pt.Num}
 	}
-	var cost payment
-	if f := r.pay(cmd, player, count, &cost); f.status != OK {
+	if f := r.pay(cmd, player, count, r.nextCost()); f.status != OK {
 		return f
 	}
-	return r.addDraw(pt, player, count, &cost)
+	return r.addDraw(pt, player, count)
 }
 
 // mayDraw reports why a pool refuses draws to a player, however they are paid.
@@ -92,8 +91,17 @@ func (r *checks) mayDraw(pt *Pool, player uint32, count uint64) failure {
 	return failure{}
 }
 
-// addDraw adds paid draws to the command, unless what they could give is not there or does not fit.
-func (r *checks) addDraw(pt *Pool, player uint32, count uint64, cost *payment) failure {
+// nextCost returns what the draws cost that addDraw adds next: nothing yet.
+func (r *checks) nextCost() *payment {
+	r.draws = append(r.draws, pendingDraw{})
+	p := &r.draws[len(r.draws)-1]
+	r.draws = r.draws[:len(r.draws)-1]
+	return &p.cost
+}
+
+// addDraw adds draws to the command, paid as nextCost says, unless what they could give is not there or does
+// not fit.
+func (r *checks) addDraw(pt *Pool, player uint32, count uint64) failure {
 	if !r.inStock(pt, player, count) {
 		return failure{SoldOut, pt.Num}
 	}
@@ -101,7 +109,9 @@ func (r *checks) addDraw(pt *Pool, player uint32, count uint64, cost *payment) f
 		return failure{BalanceOverflow, item}
 	}
 	r.count(pt, player, count)
-	r.draws = append(r.draws, pendingDraw{player, pt, count, *cost, len(r.sets)})
+	r.draws = r.draws[:len(r.draws)+1]
+	d := &r.draws[len(r.draws)-1]
+	d.player, d.pool, d.count, d.sets = player, pt, count, len(r.sets)
 	r.given(pt.maxGain * count)
 	r.picks += count * pt.Picks
 	return failure{}

@@ -119,7 +119,8 @@ func (redeemKind) check(r *checks, cmd *Command) failure {
 	if f := r.mayDraw(rt.pool, player, uint64(rt.config.Times)); f.status != OK {
 		return f
 	}
-	return r.addDraw(rt.pool, player, uint64(rt.config.Times), &payment{})
+	r.nextCost()
+	return r.addDraw(rt.pool, player, uint64(rt.config.Times))
 }
 
 func (redeemKind) write(r *drawing, cmd *Command, _ int) {
