@@ -9,7 +9,7 @@ import (
 // they wait for each other first:
 //
 //	Submit:                                puts a request into the queue
-//	Submit, if the flusher writes nothing, the queue is full or the realm is small;
+//	Submit, if the flusher is idle, the queue is full or the realm is small;
 //	whoever else writes; the flusher, before it takes the next batch:
 //	                                       carries out what is in the queue, in order
 //
@@ -50,7 +50,7 @@ func submit(w *writer, req Request, done func(Result, error)) *answer {
 		return &answer{err: err}
 	}
 	q.dones[q.used-1] = done
-	if w.group.Writing() && q.used < len(q.cmds) && (w.state.Large() || w.world.steps != nil) {
+	if w.group.Busy() && q.used < len(q.cmds) && (w.state.Large() || w.world.steps != nil) {
 		q.keep(&q.cmds[q.used-1])
 		return nil
 	}

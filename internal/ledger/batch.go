@@ -63,6 +63,7 @@ type Batches struct {
 
 	open     *Batch        // takes events
 	inflight *Batch        // being appended; nil when the flusher is idle
+	busy     bool          // see Busy
 	spare    *Batch        // memory for reuse
 	taken    chan struct{} // closed and replaced when the flusher takes open
 	flushing bool          // the flusher runs or was started
@@ -106,6 +107,9 @@ func (bs *Batches) At(position uint64) *Batch {
 
 // Writing reports whether a batch is being written. If none is, the ledger stands still.
 func (bs *Batches) Writing() bool { return bs.inflight != nil }
+
+// Busy reports whether a batch is being written, or those who wait for it are being told: Ready comes after that.
+func (bs *Batches) Busy() bool { return bs.busy }
 
 // Pending returns how many bytes of events wait for the log.
 func (bs *Batches) Pending() (bytes uint64) {
@@ -219,6 +223,7 @@ func (bs *Batches) finish(b *Batch, wrote bool) {
 		defer bs.next()
 		bs.waiting -= b.bytes
 		if wrote {
+			bs.busy = false
 			bs.recycle(b)
 			bs.owner.Ready()
 		}
@@ -258,7 +263,7 @@ func (bs *Batches) take() *Batch {
 		next = &Batch{}
 	}
 	bs.reset(next, b.Position+1)
-	bs.open, bs.inflight = next, b
+	bs.open, bs.inflight, bs.busy = next, b, true
 	close(bs.taken)
 	bs.taken = make(chan struct{})
 	return b
