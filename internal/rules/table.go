@@ -87,22 +87,23 @@ type Limit struct {
 	Draws   uint64
 }
 
-// Entry is an entry of one catalog.
+// Entry is an entry of one catalog. What every draw reads comes first: it lies in two lines of memory.
 type Entry struct {
-	ID      string
-	Config  *catalog.Entry
-	Present bool
-	Limited bool
-	Weight  uint64
-	Most    uint64 // the highest weight that it can have; more than Weight only by luck
 	Reward
-	When        Condition
-	Luck        Luck
 	Costs       []Cost // what it can take from the pool's budgets
-	Conditional bool   // it is weighed at each pick: it has a condition, luck, codes or costs
 	Class       uint32 // index in Pool.Classes
-	slot        uint32 // index in the class's members
-	Branch      int32  // index in nesting.Branches; NoBranch: the pool does not count on it
+	Present     bool
+	Limited     bool
+	Conditional bool // it is weighed at each pick: it has a condition, luck, codes or costs
+
+	slot   uint32 // index in the class's members
+	Branch int32  // index in nesting.Branches; NoBranch: the pool does not count on it
+	Weight uint64
+	Most   uint64 // the highest weight that it can have; more than Weight only by luck
+	When   Condition
+	Luck   Luck
+	ID     string
+	Config *catalog.Entry
 }
 
 // Reward is what is given at once.
