@@ -34,14 +34,23 @@ BENCH ?= .
 COUNT ?= 6
 BENCHTIME ?= 1s
 PACKAGES ?= ./...
-BASELINE ?= $(lastword $(sort $(wildcard bench/results/baseline-*.txt)))
+MEASURE = go test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -timeout 0 $(PACKAGES)
 RESULTS := bench/results/$(shell date -u +%Y-%m-%d)-$(shell git rev-parse --short HEAD 2>/dev/null).txt
+# What they are compared with: the last baseline by name, so a release's rather than the unreleased.
+BASELINE ?= $(lastword $(sort $(wildcard bench/results/baseline-*.txt)))
+# What make baseline records: make baseline NAME=v1.0.0
+NAME ?= unreleased
 
 .PHONY: bench
-bench: ## every benchmark into bench/results/DATE-COMMIT.txt, compared with the release's baseline (long)
+bench: ## every benchmark into bench/results/DATE-COMMIT.txt, compared with the baseline (long)
 	mkdir -p bench/results
-	go test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -timeout 0 $(PACKAGES) > $(RESULTS) || (cat $(RESULTS); exit 1)
+	$(MEASURE) > $(RESULTS) || (cat $(RESULTS); exit 1)
 	go tool -modfile=tools/go.mod benchstat $(if $(BASELINE),baseline=$(BASELINE)) now=$(RESULTS)
+
+.PHONY: baseline
+baseline: ## every benchmark into bench/results/baseline-NAME.txt, with which make bench compares (long)
+	$(MEASURE) > bench/results/new.txt || (cat bench/results/new.txt; exit 1)
+	mv bench/results/new.txt bench/results/baseline-$(NAME).txt
 
 # What the profile measures: the engine in process, and below a server under load.
 HOT := DrawHot/store=kuji DrawWide/store=kuji DoAll/.*/store=kuji Atomic/.*/.*/form=group Grant Recovery/.*/.*/store=kuji

@@ -206,13 +206,7 @@ type meter struct {
 	b      *testing.B
 	realm  *kuji.Realm
 	before kuji.Stats
-	gc     uint32
-}
-
-func gcCycles() uint32 {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.NumGC
+	memory runtime.MemStats
 }
 
 // start begins to measure. realm may be nil.
@@ -222,7 +216,7 @@ func start(b *testing.B, realm *kuji.Realm) *meter {
 		m.before = realm.Stats()
 	}
 	b.ReportAllocs()
-	m.gc = gcCycles()
+	runtime.ReadMemStats(&m.memory)
 	b.ResetTimer()
 	return m
 }
@@ -233,7 +227,10 @@ func (m *meter) stop(draws int, logged int64) {
 	m.b.StopTimer()
 	took := max(m.b.Elapsed(), time.Nanosecond)
 	m.b.ReportMetric(float64(draws)/took.Seconds(), "draws/s")
-	m.b.ReportMetric(float64(gcCycles()-m.gc)/float64(draws)*1e6, "gc/Mdraw")
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	m.b.ReportMetric(float64(memory.NumGC-m.memory.NumGC)/float64(draws)*1e6, "gc/Mdraw")
+	m.b.ReportMetric(float64(memory.Mallocs-m.memory.Mallocs)/float64(draws), "allocs/draw") // allocs/op has no fractions
 	if m.realm != nil {
 		after := m.realm.Stats()
 		if got := after.Draws - m.before.Draws; got != uint64(draws) {
