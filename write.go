@@ -363,6 +363,9 @@ func (q *request) refused(w *writer, now int64) error {
 	if err := w.rules.CheckNew(q.cmd); err != nil {
 		return invalid(err)
 	}
+	if q.cmd.ID == "" {
+		return nil
+	}
 	fault := w.rules.CheckID(q.cmd.ID, now)
 	if fault == rules.IDAccepted {
 		return nil

@@ -27,47 +27,61 @@ const (
 	KindSetLimit Kind = 13
 )
 
-// about returns a kind's name and its methods; nil: clients cannot ask for it.
-func (k Kind) about() (name string, of kind) {
+func (k Kind) String() string {
 	switch k {
 	case KindCatalog:
-		return "catalog", nil
+		return "catalog"
 	case KindDraw:
-		return "draw", drawKind{}
+		return "draw"
 	case KindGrant:
-		return "grant", grantKind{}
+		return "grant"
 	case KindConsume:
-		return "consume", consumeKind{}
+		return "consume"
 	case KindTransfer:
-		return "transfer", transferKind{}
+		return "transfer"
 	case KindAtomic:
-		return "atomic", atomicKind{}
+		return "atomic"
 	case KindClock:
-		return "clock", nil
+		return "clock"
 	case KindSetTrack:
-		return "set_track", setTrackKind{}
+		return "set_track"
 	case KindCodes:
-		return "codes", nil
+		return "codes"
 	case KindRedeem:
-		return "redeem", redeemKind{}
+		return "redeem"
 	case KindRegister:
-		return "register", registerKind{}
+		return "register"
 	case KindUpgrade:
-		return "upgrade", nil
+		return "upgrade"
 	case KindSetLimit:
-		return "set_limit", setLimitKind{}
+		return "set_limit"
 	}
-	return fmt.Sprintf("kind(%d)", uint8(k)), nil
+	return fmt.Sprintf("kind(%d)", uint8(k))
 }
 
-func (k Kind) String() string {
-	name, _ := k.about()
-	return name
-}
-
+// of returns the methods of a kind; nil: clients cannot ask for it.
 func (k Kind) of() kind {
-	_, of := k.about()
-	return of
+	switch k {
+	case KindDraw:
+		return drawKind{}
+	case KindGrant:
+		return grantKind{}
+	case KindConsume:
+		return consumeKind{}
+	case KindTransfer:
+		return transferKind{}
+	case KindAtomic:
+		return atomicKind{}
+	case KindSetTrack:
+		return setTrackKind{}
+	case KindRedeem:
+		return redeemKind{}
+	case KindRegister:
+		return registerKind{}
+	case KindSetLimit:
+		return setLimitKind{}
+	}
+	return nil
 }
 
 // kind is a kind of command. Each has a file of its own.
@@ -157,10 +171,10 @@ func malformed(field, format string, args ...any) *CommandError {
 
 // checkLength refuses a text of more than most bytes.
 func checkLength(field, text string, most int) *CommandError {
-	if len(text) > most {
-		return malformed(field, "%d bytes long; at most %d are allowed", len(text), most)
+	if len(text) <= most {
+		return nil
 	}
-	return nil
+	return malformed(field, "%d bytes long; at most %d are allowed", len(text), most)
 }
 
 // CheckHead checks what every kind of command has: the request id and the player.

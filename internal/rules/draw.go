@@ -233,8 +233,10 @@ func (r *drawing) between(low, high uint64) uint64 {
 	if low == high {
 		return low
 	}
-	return low + uniform(r.src, high-low+1)
+	return low + r.below(high-low+1)
 }
+
+func (r *drawing) below(n uint64) uint64 { return uniform(r.src, n) }
 
 // drawEach rolls n times for every entry of a drop table.
 func (r *drawing) drawEach(pt *Pool, n uint64) {

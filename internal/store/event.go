@@ -208,8 +208,11 @@ func AppendChange(b []byte, v Verb, n uint32, value uint64) []byte {
 
 // AppendUint appends a number to b.
 func AppendUint(b []byte, v uint64) []byte {
-	if v < 0x80 {
+	switch {
+	case v < 0x80:
 		return append(b, byte(v))
+	case v < 1<<14:
+		return append(b, byte(v)|0x80, byte(v>>7))
 	}
 	return binary.AppendUvarint(b, v)
 }
