@@ -205,46 +205,44 @@ func (s *State) join(name []byte, next Reader) (uint32, error) {
 
 // hold changes an item or counter of the player with block b. It returns where the block is now.
 func (s *State) hold(b *block, e *Effect) (*block, error) {
-	key := e.N
 	if e.Verb == Set {
 		if e.N >= s.names.next {
 			return b, inconsistent("counter number %d of %d", e.N, s.names.next)
 		}
-		key |= counterSlot
-	} else if int(e.N) >= len(s.names.items) || e.Value == 0 {
+		key := e.N | counterSlot
+		return s.players.put(b, search(b.holdings(), key), key, e.Value), nil
+	}
+	if int(e.N) >= len(s.names.items) || e.Value == 0 {
 		return b, inconsistent("%d of item number %d, of %d items", e.Value, e.N, len(s.names.items))
 	}
+	it, v := &s.names.items[e.N], e.Value
 	h := b.holdings()
-	at := search(h, key)
-	found := at < len(h) && h[at].key == key
+	at := likely(h, e.N)
+	if at < 0 {
+		at = bisect(h, e.N)
+	}
 	var have uint64
-	if found {
+	if at < len(h) && h[at].key == e.N {
 		have = h[at].value()
 	}
-	v := e.Value
-	switch it := key; e.Verb {
-	case Gain:
+	if e.Verb == Gain {
 		if v > MaxQuantity-have {
-			return b, inconsistent("item %q of player %q: %d plus %d is more than %d", s.names.items[it].id, b.id(), have, v, uint64(MaxQuantity))
+			return b, inconsistent("item %q of player %q: %d plus %d is more than %d", it.id, b.id(), have, v, uint64(MaxQuantity))
 		}
-		s.names.items[it].supply.add(v)
-		s.names.raisePeak(&s.names.items[it])
+		it.supply.add(v)
+		s.names.raisePeak(it)
 		v += have
-	case Spend:
+	} else {
 		if v > have {
-			return b, inconsistent("item %q of player %q: %d spent of %d", s.names.items[it].id, b.id(), v, have)
+			return b, inconsistent("item %q of player %q: %d spent of %d", it.id, b.id(), v, have)
 		}
-		s.names.items[it].supply.sub(v)
+		it.supply.sub(v)
 		v = have - v
 	}
-	switch {
-	case found && v != 0:
-		h[at].set(v)
-	case found:
-		s.players.remove(b, at)
-	case v != 0:
-		return s.players.insert(b, at, newSlot(key, v)), nil
+	if have == 0 || v == 0 { // a slot comes or goes
+		return s.players.put(b, at, e.N, v), nil
 	}
+	h[at].set(v)
 	return b, nil
 }
 

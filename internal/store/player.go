@@ -90,17 +90,16 @@ func (b *block) id() []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(b), blockHead)), b.idLen)
 }
 
-// allSlots returns all slots of the block, in use or not.
-func (b *block) allSlots() []slot {
-	at := slotsAt(int(b.idLen))
-	if at+slotBytes > b.units*unitBytes {
-		return nil // a pointer here would be outside the block
-	}
-	return unsafe.Slice((*slot)(unsafe.Add(unsafe.Pointer(b), at)), (b.units*unitBytes-at)/slotBytes)
-}
+// room returns how many slots the block has room for.
+func (b *block) room() uint32 { return (b.units*unitBytes - slotsAt(int(b.idLen))) / slotBytes }
 
 // holdings returns the slots in use, ascending by key.
-func (b *block) holdings() []slot { return b.allSlots()[:b.slots] }
+func (b *block) holdings() []slot {
+	if b.slots == 0 {
+		return nil // a pointer may be outside the block
+	}
+	return unsafe.Slice((*slot)(unsafe.Add(unsafe.Pointer(b), slotsAt(int(b.idLen)))), b.slots)
+}
 
 func (p *players) init() {
 	p.key, p.most, p.mostChunks = newHashKey(), MaxPlayers, maxChunks
@@ -268,7 +267,7 @@ func (p *players) move(b *block, old, units uint32) *block {
 // locked.
 func (p *players) resize(n, slots uint32) *block {
 	b := p.at(n)
-	if int(slots) > len(b.allSlots()) {
+	if slots > b.room() {
 		b = p.move(b, p.addr(n), unitsFor(int(b.idLen), slots))
 	}
 	b.slots = slots
@@ -309,10 +308,28 @@ func (p *players) RoomForPlayers(n int) bool { return p.count()+n <= p.most }
 // in use.
 func (p *players) MemoryFull() bool { return p.mem.full(p.mostChunks) }
 
-// search returns the index of the first slot whose key is not below key. It first tries the index
-// that key has if the player holds every item up to it. Otherwise it bisects without branches that
-// the processor could mispredict. Counters are few and at the end, so it finds them from there.
+// likely returns the index that key has if the player holds every item up to it, -1 if it has
+// another or none.
+func likely(h []slot, key uint32) int {
+	if len(h) > 0 {
+		if i := key - h[0].key; i < uint32(len(h)) && h[i].key == key {
+			return int(i)
+		}
+	}
+	return -1
+}
+
+// search returns the index of the first slot whose key is not below key.
 func search(h []slot, key uint32) int {
+	if i := likely(h, key); i >= 0 {
+		return i
+	}
+	return bisect(h, key)
+}
+
+// bisect is search without a guess, and without branches that the processor could mispredict.
+// Counters are few and at the end, so it finds them from there.
+func bisect(h []slot, key uint32) int {
 	n := len(h)
 	if n == 0 {
 		return 0
@@ -322,9 +339,6 @@ func search(h []slot, key uint32) int {
 			n--
 		}
 		return n
-	}
-	if i := key - h[0].key; i < uint32(n) && h[i].key == key {
-		return int(i)
 	}
 	base := 0
 	for n > 1 {
@@ -351,10 +365,24 @@ func (p *players) get(n uint32, key uint32) uint64 {
 	return 0
 }
 
-// insert puts a slot at index i of the player with block b, and returns the block: a larger one if
-// that was full. Call change first, as for remove.
+// put gives a key of the player with block b a value, 0 for none. i is from search. It returns the
+// block: a larger one if that was full. Call change first.
+func (p *players) put(b *block, i int, key uint32, v uint64) *block {
+	h := b.holdings()
+	switch found := i < len(h) && h[i].key == key; {
+	case found && v != 0:
+		h[i].set(v)
+	case found:
+		b.remove(i)
+	case v != 0:
+		return p.insert(b, i, newSlot(key, v))
+	}
+	return b
+}
+
+// insert puts a slot at index i of the player with block b, and returns the block.
 func (p *players) insert(b *block, i int, s slot) *block {
-	if int(b.slots) == len(b.allSlots()) {
+	if b.slots == b.room() {
 		const more = 3 // and a quarter: new players often get new items
 		b = p.move(b, p.addr(b.num), unitsFor(int(b.idLen), b.slots+more+b.slots/4))
 	}
@@ -365,7 +393,7 @@ func (p *players) insert(b *block, i int, s slot) *block {
 	return b
 }
 
-func (p *players) remove(b *block, i int) {
+func (b *block) remove(i int) {
 	h := b.holdings()
 	copy(h[i:], h[i+1:])
 	b.slots--

@@ -7,19 +7,10 @@ import (
 	"testing"
 )
 
-// put sets a key of a player to a value, and lets readers see it.
-func (p *players) put(n, key uint32, v, pos uint64) {
+// set sets a key of a player to a value, and lets readers see it.
+func (p *players) set(n, key uint32, v, pos uint64) {
 	b := p.change(n, pos)
-	h := b.holdings()
-	at := search(h, key)
-	switch found := at < len(h) && h[at].key == key; {
-	case found && v != 0:
-		h[at].set(v)
-	case found:
-		p.remove(b, at)
-	case v != 0:
-		p.insert(b, at, newSlot(key, v))
-	}
+	p.put(b, search(b.holdings(), key), key, v)
 	if p.mem.dirty() {
 		p.clean()
 	}
@@ -61,7 +52,7 @@ func TestPlayersAgainstMap(t *testing.T) {
 			key, v = uint32(r.IntN(20_000)), r.Uint64N(20)<<40 // beyond what a chunk of blocks takes
 		}
 		before, addr := p.mem.cleaning, p.addr(n)
-		p.put(n, key, v, uint64(step))
+		p.set(n, key, v, uint64(step))
 		if v == 0 {
 			delete(want[n], key)
 		} else {
@@ -134,7 +125,7 @@ func TestArenaIsCleaned(t *testing.T) {
 	}
 	for key := range uint32(12) {
 		for i := range uint32(n) {
-			p.put(i, key, uint64(i)+1, uint64(key)+1)
+			p.set(i, key, uint64(i)+1, uint64(key)+1)
 		}
 	}
 	live := uint64(0)
@@ -164,7 +155,7 @@ func TestManyPlayers(t *testing.T) {
 		if got := p.join(id(n), 2); got != n || p.count() != int(n)+1 {
 			t.Fatalf("player %d is number %d of %d", n, got, p.count())
 		}
-		p.put(n, n%7, uint64(n)+1, 1)
+		p.set(n, n%7, uint64(n)+1, 1)
 	}
 	for n := range uint32(many) {
 		if got, ok := p.find(id(n)); !ok || got != n || p.PlayerID(n) != id(n) || p.get(n, n%7) != uint64(n)+1 {

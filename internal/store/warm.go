@@ -67,7 +67,7 @@ func (p *players) warm(addrs []uint32) {
 		b := (*block)(p.mem.pointer(addr))
 		at[n] = p.dirty.place(b.num)
 		n++
-		if int(b.slots) == len(b.allSlots()) { // a new item would move it
+		if b.slots == b.room() { // a new item would move it
 			h := p.key.hashBytes(b.id())
 			at[n] = p.index.shard(h).at(first(h))
 			n++
