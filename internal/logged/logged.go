@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
 
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/format"
@@ -26,6 +27,9 @@ type Event struct {
 
 const eventsAtOnce = 64 // whose memory is fetched together
 
+// rooms are for the events that an iteration has decoded: most batches are small, and this is not.
+var rooms = sync.Pool{New: func() any { return new([eventsAtOnce]store.Event) }}
+
 // Events iterates over the events of a batch. warm, if not nil, is called with the next few of them.
 func Events(e *ledger.Entry, warm func([]store.Event)) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
@@ -34,7 +38,8 @@ func Events(e *ledger.Entry, warm func([]store.Event)) iter.Seq2[Event, error] {
 			yield(Event{}, e.Corrupt(err))
 			return
 		}
-		var some [eventsAtOnce]store.Event
+		some := rooms.Get().(*[eventsAtOnce]store.Event)
+		defer rooms.Put(some)
 		for i := uint32(0); i < n && err == nil; {
 			m := uint32(0)
 			for m < uint32(len(some)) && i+m < n {

@@ -45,7 +45,9 @@ func (s *State) Change(ev *Event, at At, look func(*Effect)) error {
 		return nil
 	}
 	err := s.change(ev, at, look)
-	s.release()
+	if !s.stock.alone {
+		s.release()
+	}
 	return err
 }
 

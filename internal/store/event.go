@@ -424,12 +424,13 @@ func (r *Reader) Next(e *Effect) bool {
 		v = r.long("an effect", 1<<35-1)
 		end = r.off
 	}
-	e.Verb, e.N = Verb(v&7), uint32(v>>3)
+	verb := Verb(v & 7)
+	e.Verb, e.N = verb, uint32(v>>3)
 	at, r.off = end, end
-	switch e.Verb {
+	switch verb {
 	case Gain, Spend, Set:
 		if e.Value, end = short(b, at); end == 0 {
-			e.Value = r.value(e.Verb)
+			e.Value = r.value(verb)
 		} else {
 			r.off = end
 		}

@@ -187,9 +187,12 @@ func (p *players) enterNumber(n uint32) (b *block, guard *sync.Mutex) {
 
 // lock locks a guard for the writer, until unlock.
 func (a *guards) lock(g uint16) {
-	if a.mine[g] || a.alone {
-		return
+	if !a.alone && !a.mine[g] {
+		a.hold(g)
 	}
+}
+
+func (a *guards) hold(g uint16) {
 	a.all[g].Lock()
 	a.mine[g] = true
 	a.held = append(a.held, g)

@@ -49,11 +49,15 @@ type stock struct {
 
 // lockPool locks a pool for the writer, until release.
 func (s *stock) lockPool(p *pool) {
-	if !p.mine && !s.alone {
-		p.mu.Lock()
-		p.mine = true
-		s.held = append(s.held, p)
+	if !s.alone && !p.mine {
+		s.hold(p)
 	}
+}
+
+func (s *stock) hold(p *pool) {
+	p.mu.Lock()
+	p.mine = true
+	s.held = append(s.held, p)
 }
 
 func (s *stock) unlockPools() {
