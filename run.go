@@ -121,11 +121,11 @@ func (w *writer) runSome(ctx context.Context, mem *work, from int, results []Res
 		return from, err
 	}
 	defer func() {
-		if mem.unflushed = !mem.last && !w.group.Full(); mem.unflushed {
-			w.mu.Unlock()
-		} else {
-			w.unlock()
+		defer w.mu.Unlock()
+		if mem.unflushed = !mem.last && !w.group.Full(); !mem.unflushed {
+			w.group.Ask()
 		}
+		w.group.Help()
 	}()
 	if len(results) > 1 {
 		mem.warm(w.state, from, len(results))

@@ -431,8 +431,9 @@ func (w *writer) lockForRoom(ctx context.Context) error {
 
 // unlock unlocks mu for somebody who adds no more.
 func (w *writer) unlock() {
+	defer w.mu.Unlock()
 	w.group.Ask()
-	w.mu.Unlock()
+	w.group.Help()
 }
 
 // batchAt returns the batch at a position, nil if that is acknowledged. The caller holds mu.

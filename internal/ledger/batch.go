@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kuji-dev/kuji/internal/step"
 )
@@ -56,7 +57,7 @@ type Owner interface {
 
 // Batches makes batches durable, one after the other. Its methods want the lock held.
 type Batches struct {
-	mu     sync.Locker
+	mu     *sync.Mutex
 	owner  Owner
 	ledger *Ledger // the flusher's, while it runs
 	most   int     // bytes of a batch, except for the last event
@@ -67,14 +68,19 @@ type Batches struct {
 	spare    *Batch        // memory for reuse
 	taken    chan struct{} // closed and replaced when the flusher takes open
 	flushing bool          // the flusher runs or was started
+	turn     turn
+	wanted   atomic.Pointer[help] // what the flusher waits for; nil: nothing
+	steps    struct{ begin, written, end func() }
 	idle     chan struct{} // closed when the flusher ends; nil: nobody waits for that
 	gaveUp   error         // nothing of the open batch may be written
 	waiting  int           // bytes that are kept for those who are told, about
 }
 
 // NewBatches returns a ledger's group, whose batches have about most bytes. Begin opens the first one.
-func NewBatches(l *Ledger, mu sync.Locker, owner Owner, most int) *Batches {
-	return &Batches{mu: mu, owner: owner, ledger: l, most: most, open: closedBatch(), taken: make(chan struct{})}
+func NewBatches(l *Ledger, mu *sync.Mutex, owner Owner, most int) *Batches {
+	bs := &Batches{mu: mu, owner: owner, ledger: l, most: most, open: closedBatch(), taken: make(chan struct{})}
+	bs.steps.begin, bs.steps.written, bs.steps.end = bs.begin, bs.written, bs.end
+	return bs
 }
 
 func closedBatch() *Batch { return &Batch{Position: math.MaxUint64} }
@@ -174,61 +180,115 @@ func (bs *Batches) due() bool {
 	return bs.open.asked || bs.gaveUp != nil && bs.open.Position != math.MaxUint64
 }
 
+// turn is what the flusher is at. It has it alone, or whoever helps it under the lock.
+type turn struct {
+	batch   *Batch
+	write   bool // it is written, and not only told
+	err     error
+	lost    []*Batch // the group has ended: these are told why
+	unknown error
+}
+
 // flush makes the open batch durable, one at a time, and starts itself again while there are events.
 func (bs *Batches) flush() {
 	// Other goroutines first: under load they add events that share this fsync. Idle, this costs nothing.
 	step.Yield(bs.ledger.o.Steps)
-	bs.mu.Lock()
-	if bs.gaveUp != nil {
-		bs.lose(bs.open, bs.gaveUp)
-		return
+	t, h := &bs.turn, new(help)
+	bs.locked(h, bs.steps.begin)
+	if t.write {
+		b := t.batch
+		head := b.Buf[bs.head():] // Commit fills in that of the entry, before it
+		binary.LittleEndian.PutUint64(head, uint64(b.Time))
+		binary.LittleEndian.PutUint32(head[8:], uint32(b.Events))
+		t.err = bs.ledger.Commit(b.Buf)
+		bs.locked(h, bs.steps.written)
 	}
-	if bs.open.Events == 0 {
-		bs.tell()
-		return
-	}
-	b := bs.take()
-	bs.owner.Taken(b)
-	bs.mu.Unlock()
-
-	head := b.Buf[bs.head():] // Commit fills in that of the entry, before it
-	binary.LittleEndian.PutUint64(head, uint64(b.Time))
-	binary.LittleEndian.PutUint32(head[8:], uint32(b.Events))
-	err := bs.ledger.Commit(b.Buf)
-
-	bs.mu.Lock()
-	bs.inflight = nil
-	if err != nil {
-		bs.lose(b, err, b)
-		return
-	}
-	bs.owner.Durable(b)
-	bs.mu.Unlock()
-	bs.finish(b, true)
-}
-
-// tell tells those who wait for nothing, and unlocks the lock.
-func (bs *Batches) tell() {
-	b := &Batch{Told: bs.open.Told, bytes: bs.open.bytes}
-	bs.open.Told, bs.open.bytes, bs.open.asked = nil, 0, false
-	bs.mu.Unlock()
-	bs.finish(b, false)
-}
-
-// finish tells those who wait for b, and goes on: also if one of them, or the owner, ends this goroutine.
-func (bs *Batches) finish(b *Batch, wrote bool) {
-	defer func() {
-		bs.mu.Lock()
-		defer bs.mu.Unlock()
-		defer bs.next()
-		bs.waiting -= b.bytes
-		if wrote {
-			bs.busy = false
-			bs.recycle(b)
-			bs.owner.Ready()
+	if t.lost != nil {
+		for _, b := range t.lost {
+			b.finish(t.unknown)
 		}
-	}()
-	b.finish(nil)
+		return
+	}
+	defer bs.locked(h, bs.steps.end) // also if a callback ends this goroutine
+	t.batch.finish(nil)
+}
+
+// begin takes the open batch.
+func (bs *Batches) begin() {
+	t := &bs.turn
+	switch *t = (turn{}); {
+	case bs.gaveUp != nil:
+		bs.lose(bs.open, bs.gaveUp)
+	case bs.open.Events == 0: // those who are told wait for nothing
+		t.batch = &Batch{Told: bs.open.Told, bytes: bs.open.bytes}
+		bs.open.Told, bs.open.bytes, bs.open.asked = nil, 0, false
+	default:
+		t.batch, t.write = bs.take(), true
+		bs.owner.Taken(t.batch)
+	}
+}
+
+// written says what became of the batch.
+func (bs *Batches) written() {
+	t := &bs.turn
+	bs.inflight = nil
+	if t.err != nil {
+		bs.lose(t.batch, t.err, t.batch)
+		return
+	}
+	bs.owner.Durable(t.batch)
+}
+
+// end goes on, also if the owner ends the goroutine.
+func (bs *Batches) end() {
+	defer bs.next()
+	t := &bs.turn
+	bs.waiting -= t.batch.bytes
+	if t.write {
+		bs.busy = false
+		bs.recycle(t.batch)
+		bs.owner.Ready()
+	}
+}
+
+// locked does something for the flusher under the lock. Under load others hold the lock nearly all the time, each
+// for a microsecond. To sleep until it is free, and to be woken, would cost both sides a system call. So if
+// somebody has the lock, they do it: see Help.
+func (bs *Batches) locked(h *help, do func()) {
+	if bs.mu.TryLock() {
+		defer bs.mu.Unlock()
+		do()
+		return
+	}
+	h.do = do
+	h.done.Store(false)
+	bs.wanted.Store(h)
+	for range 1 << 6 {
+		if h.done.Load() {
+			return
+		}
+		step.Yield(bs.ledger.o.Steps)
+	}
+	bs.mu.Lock() // they may have been at it for long, or have left already
+	defer bs.mu.Unlock()
+	bs.Help()
+}
+
+// help is what somebody who has the lock should do for one run of the flusher.
+type help struct {
+	do   func()
+	done atomic.Bool
+}
+
+// Help does what the flusher waits to do under the lock, if it does. Call it before you unlock.
+func (bs *Batches) Help() {
+	h := bs.wanted.Load()
+	if h == nil {
+		return
+	}
+	bs.wanted.Store(nil)
+	defer h.done.Store(true)
+	h.do()
 }
 
 // next starts the flusher if it has something to do, or else says that it is idle.
@@ -242,18 +302,15 @@ func (bs *Batches) next() {
 	}
 }
 
-// lose ends the group: the outcome of b, of batches and of the open one is unknown. It unlocks the lock.
+// lose ends the group: the outcome of b, of batches and of the open one is unknown.
 func (bs *Batches) lose(b *Batch, cause error, batches ...*Batch) {
-	unknown := bs.owner.Lost(b, cause)
-	batches = append(batches, bs.open)
+	bs.turn.unknown = bs.owner.Lost(b, cause)
+	bs.turn.lost = append(batches, bs.open)
+	bs.turn.write = false
 	bs.open = closedBatch()
 	close(bs.taken)
 	bs.taken = make(chan struct{})
 	bs.next()
-	bs.mu.Unlock()
-	for _, b := range batches {
-		b.finish(unknown)
-	}
 }
 
 func (bs *Batches) take() *Batch {
