@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
@@ -69,7 +71,7 @@ func TestQueue(t *testing.T) {
 				res     kuji.Result
 				err     error
 			}
-			answers := make(chan told, tt.n+1)
+			answers := make(chan told, tt.n+2)
 			submit := func(i int) {
 				req := kuji.Grant{ID: fmt.Sprint("id ", i), Player: "ann", Items: []kuji.Stack{{Item: "gem", Quantity: 1}}}
 				r.Submit(&req, func(res kuji.Result, err error) { answers <- told{i, res, err} })
@@ -80,23 +82,79 @@ func TestQueue(t *testing.T) {
 			for i := 1; i <= tt.n; i++ {
 				submit(i)
 			}
+			submit(0) // again
 			tt.then(t, e, r, func() { fails.Store(true) }, func() { ends.Store(true) })
 			close(goOn)
 			var last told
-			for i := range tt.n + 1 {
-				if last = <-answers; last.request != i {
-					t.Fatalf("request %d is told after %d others", last.request, i)
+			for next, again := 0, 0; next+again < tt.n+2; {
+				got := <-answers
+				switch {
+				case got.err != nil && tt.want == 0:
+					t.Errorf("request %d: %v", got.request, got.err)
+				case got.err == nil && (got.res.Status != kuji.OK || got.res.Receipt.Position == 0):
+					t.Errorf("request %d: %+v", got.request, got.res)
 				}
-				if last.err == nil && (last.res.Status != kuji.OK || last.res.Receipt.Position == 0) {
-					t.Errorf("request %d: %+v", i, last.res)
+				if got.request == 0 && next > 0 { // its answer may be durable before the others'
+					again++
+					if got.err == nil && !got.res.Replayed {
+						t.Errorf("request 0 is carried out again: %+v", got.res)
+					}
+					continue
 				}
-				if last.err != nil && tt.want == 0 {
-					t.Errorf("request %d: %v", i, last.err)
+				if got.request != next {
+					t.Fatalf("request %d is told after %d others", got.request, next)
 				}
+				last, next = got, next+1
 			}
 			if tt.want != 0 && kuji.CodeOf(last.err) != tt.want {
 				t.Errorf("the last request: %v, want %v", last.err, tt.want)
 			}
 		})
 	}
+}
+
+// TestResolvedBeforeACatalog: a request that is prepared while a catalog comes into force is carried out by that
+// catalog, or refused by it.
+func TestResolvedBeforeACatalog(t *testing.T) {
+	e, r := open(t, t.TempDir(), worldOptions{})
+	defer e.Close()
+	with := func(item string) *catalog.Catalog {
+		return parse(t, "kuji: 1\nitems: {gem: {kind: currency}, rock: {}}\npools: {p: {entries: [{id: e, weight: 1, reward: {items: {"+item+": 1}}}]}}\n")
+	}
+	if _, err := r.Apply(t.Context(), with("gem")); err != nil {
+		t.Fatal(err)
+	}
+	const each = 300
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			reqs := make([]kuji.Request, each)
+			for i := range reqs {
+				reqs[i] = kuji.Draw{Player: "ann", Pool: "p"}
+			}
+			for range 20 {
+				results, err := r.DoAll(t.Context(), reqs)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for _, res := range results {
+					want := "gem"
+					if res.Receipt.CatalogVersion%2 == 1 {
+						want = "rock"
+					}
+					if got := res.Outcomes[0].Items[0].Item; got != want {
+						t.Errorf("catalog version %d gave a %s, want a %s", res.Receipt.CatalogVersion, got, want)
+						return
+					}
+				}
+			}
+		})
+	}
+	for v := range 40 {
+		if _, err := r.Apply(t.Context(), with([]string{"rock", "gem"}[v%2])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wg.Wait()
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"sync"
-	"sync/atomic"
 
 	"github.com/kuji-dev/kuji/internal/step"
 )
@@ -57,7 +56,7 @@ type Owner interface {
 
 // Batches makes batches durable, one after the other. Its methods want the lock held.
 type Batches struct {
-	mu     *sync.Mutex
+	handoff
 	owner  Owner
 	ledger *Ledger // the flusher's, while it runs
 	most   int     // bytes of a batch, except for the last event
@@ -68,8 +67,7 @@ type Batches struct {
 	spare    *Batch        // memory for reuse
 	taken    chan struct{} // closed and replaced when the flusher takes open
 	flushing bool          // the flusher runs or was started
-	turn     turn
-	wanted   atomic.Pointer[help] // what the flusher waits for; nil: nothing
+	turn     turn          // what the flusher is at
 	steps    struct{ begin, written, end func() }
 	idle     chan struct{} // closed when the flusher ends; nil: nobody waits for that
 	gaveUp   error         // nothing of the open batch may be written
@@ -78,7 +76,7 @@ type Batches struct {
 
 // NewBatches returns a ledger's group, whose batches have about most bytes. Begin opens the first one.
 func NewBatches(l *Ledger, mu *sync.Mutex, owner Owner, most int) *Batches {
-	bs := &Batches{mu: mu, owner: owner, ledger: l, most: most, open: closedBatch(), taken: make(chan struct{})}
+	bs := &Batches{handoff: handoff{mu: mu, runner: l.o.Steps}, owner: owner, ledger: l, most: most, open: closedBatch(), taken: make(chan struct{})}
 	bs.steps.begin, bs.steps.written, bs.steps.end = bs.begin, bs.written, bs.end
 	return bs
 }
@@ -193,7 +191,7 @@ type turn struct {
 func (bs *Batches) flush() {
 	// Other goroutines first: under load they add events that share this fsync. Idle, this costs nothing.
 	step.Yield(bs.ledger.o.Steps)
-	t, h := &bs.turn, new(help)
+	t, h := &bs.turn, new(task)
 	bs.locked(h, bs.steps.begin)
 	if t.write {
 		b := t.batch
@@ -249,46 +247,6 @@ func (bs *Batches) end() {
 		bs.recycle(t.batch)
 		bs.owner.Ready()
 	}
-}
-
-// locked does something for the flusher under the lock. Under load others hold the lock nearly all the time, each
-// for a microsecond. To sleep until it is free, and to be woken, would cost both sides a system call. So if
-// somebody has the lock, they do it: see Help.
-func (bs *Batches) locked(h *help, do func()) {
-	if bs.mu.TryLock() {
-		defer bs.mu.Unlock()
-		do()
-		return
-	}
-	h.do = do
-	h.done.Store(false)
-	bs.wanted.Store(h)
-	for range 1 << 6 {
-		if h.done.Load() {
-			return
-		}
-		step.Yield(bs.ledger.o.Steps)
-	}
-	bs.mu.Lock() // they may have been at it for long, or have left already
-	defer bs.mu.Unlock()
-	bs.Help()
-}
-
-// help is what somebody who has the lock should do for one run of the flusher.
-type help struct {
-	do   func()
-	done atomic.Bool
-}
-
-// Help does what the flusher waits to do under the lock, if it does. Call it before you unlock.
-func (bs *Batches) Help() {
-	h := bs.wanted.Load()
-	if h == nil {
-		return
-	}
-	bs.wanted.Store(nil)
-	defer h.done.Store(true)
-	h.do()
 }
 
 // next starts the flusher if it has something to do, or else says that it is idle.
