@@ -167,7 +167,8 @@ type work struct {
 
 	// Of the queue:
 	dones [64]func(Result, error)
-	items []Stack // of commands that outlive their call
+	items []Stack // of commands that outlive their call, as do the texts
+	texts store.Texts
 	res   Result
 
 	// Of run:
@@ -189,6 +190,7 @@ func (w *work) clear() {
 	}
 	clear(w.dones[:w.used])
 	clear(w.items)
+	w.texts.Clear()
 	w.forgetMembers()
 	w.used, w.items, w.last, w.unflushed = 0, w.items[:0], false, false
 }
@@ -211,11 +213,14 @@ func (w *work) warm(s *store.State, from, to int) {
 	s.Warm(w.hashes[from:to])
 }
 
-// keep copies what the caller of Submit may change: the lists in a command. Texts never change.
+// keep copies what the caller of Submit may use again: texts, too, as they may share memory.
 func (w *work) keep(cmd *rules.Command) {
+	cmd.EachText(func(s *string) { *s = w.texts.Keep(*s) })
 	if len(cmd.Items) > 0 {
 		from := len(w.items)
-		w.items = append(w.items, cmd.Items...)
+		for _, it := range cmd.Items {
+			w.items = append(w.items, Stack{Item: w.texts.Keep(it.Item), Quantity: it.Quantity})
+		}
 		cmd.Items = w.items[from:len(w.items):len(w.items)]
 	}
 	for i := range cmd.Members {

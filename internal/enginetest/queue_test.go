@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
@@ -73,9 +74,11 @@ func TestQueue(t *testing.T) {
 			}
 			answers := make(chan told, tt.n+2)
 			submit := func(i int) {
-				req := kuji.Grant{ID: fmt.Sprint("id ", i), Player: "ann", Items: []kuji.Stack{{Item: "gem", Quantity: 1}}}
+				id := fmt.Appendf(nil, "id %d", i)
+				req := kuji.Grant{ID: unsafe.String(&id[0], len(id)), Player: "ann", Items: []kuji.Stack{{Item: "gem", Quantity: 1}}}
 				r.Submit(&req, func(res kuji.Result, err error) { answers <- told{i, res, err} })
 				req.Items[0] = kuji.Stack{Item: "none", Quantity: 1 << 50} // the caller uses its memory again
+				copy(id, "none")
 			}
 			submit(0)
 			<-stalled

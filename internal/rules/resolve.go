@@ -49,6 +49,23 @@ func (c *Command) Change() { c.in, c.knowsPlayer, c.knowsTo = nil, false, false 
 // Clear makes a command zero. It keeps memory for the next one.
 func (c *Command) Clear() { *c = Command{resolved: resolved{stacks: c.stacks[:0]}} }
 
+// EachText calls f with every text of a command, except those in its list of items.
+func (c *Command) EachText(f func(*string)) {
+	for _, s := range [...]*string{&c.ID, &c.Player, &c.To, &c.Pool, &c.Pay} {
+		f(s)
+	}
+	if c.Set != nil {
+		f(&c.Set.Track)
+		f(&c.Set.By)
+		f(&c.Set.Reason)
+	}
+	if c.Note != nil {
+		f(&c.Note.By)
+		f(&c.Note.Reason)
+		f(&c.Note.Metadata)
+	}
+}
+
 // meet looks up the players of a command.
 func (c *Command) meet(s State) {
 	if c.Player != "" {

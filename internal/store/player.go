@@ -135,6 +135,23 @@ func (p *players) lookup(id string, h uint32) *block {
 // change.
 func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
+// Texts keeps copies of texts, without memory of its own for each.
+type Texts struct{ buf []byte }
+
+// Keep returns a copy, valid until Clear.
+func (t *Texts) Keep(s string) string {
+	const room = 8 << 10
+	if len(t.buf)+len(s) > cap(t.buf) {
+		t.buf = make([]byte, 0, max(room, len(s))) // the copies so far keep the memory before
+	}
+	from := len(t.buf)
+	t.buf = append(t.buf, s...)
+	return text(t.buf[from:])
+}
+
+// Clear forgets all copies.
+func (t *Texts) Clear() { t.buf = t.buf[:0] }
+
 // block returns the block that a slot of the index points to. For the writer.
 func (p *players) block(slot uint64) *block { return (*block)(p.mem.pointer(uint32(slot) - 1)) }
 
