@@ -61,23 +61,23 @@ type Batches struct {
 	ledger *Ledger // the flusher's, while it runs
 	most   int     // bytes of a batch, except for the last event
 
-	open     *Batch        // takes events
-	inflight *Batch        // being appended; nil when the flusher is idle
-	busy     bool          // see Busy
-	spare    *Batch        // memory for reuse
-	taken    chan struct{} // closed and replaced when the flusher takes open
-	flushing bool          // the flusher runs or was started
-	turn     turn          // what the flusher is at
-	steps    struct{ begin, written, end func() }
-	idle     chan struct{} // closed when the flusher ends; nil: nobody waits for that
-	gaveUp   error         // nothing of the open batch may be written
-	waiting  int           // bytes that are kept for those who are told, about
+	open     *Batch                                      // takes events
+	inflight *Batch                                      // being appended; nil when the flusher is idle
+	busy     bool                                        // see Busy
+	spare    *Batch                                      // memory for reuse
+	taken    chan struct{}                               // closed when the flusher takes open; nil: nobody waits for that
+	flushing bool                                        // the flusher runs or was started
+	turn     turn                                        // what the flusher is at
+	steps    struct{ flush, begin, written, end func() } // the methods, made once
+	idle     chan struct{}                               // closed when the flusher ends; nil: nobody waits for that
+	gaveUp   error                                       // nothing of the open batch may be written
+	waiting  int                                         // bytes that are kept for those who are told, about
 }
 
 // NewBatches returns a ledger's group, whose batches have about most bytes. Begin opens the first one.
 func NewBatches(l *Ledger, mu *sync.Mutex, owner Owner, most int) *Batches {
-	bs := &Batches{handoff: handoff{mu: mu, runner: l.o.Steps}, owner: owner, ledger: l, most: most, open: closedBatch(), taken: make(chan struct{})}
-	bs.steps.begin, bs.steps.written, bs.steps.end = bs.begin, bs.written, bs.end
+	bs := &Batches{handoff: handoff{mu: mu, runner: l.o.Steps}, owner: owner, ledger: l, most: most, open: closedBatch()}
+	bs.steps.flush, bs.steps.begin, bs.steps.written, bs.steps.end = bs.flush, bs.begin, bs.written, bs.end
 	return bs
 }
 
@@ -132,7 +132,12 @@ func (bs *Batches) Waiting() int { return bs.waiting }
 func (bs *Batches) Full() bool { return bs.open.Full || len(bs.open.Buf) >= bs.most }
 
 // Taken returns a channel that is closed when the flusher takes the open batch, or never will.
-func (bs *Batches) Taken() <-chan struct{} { return bs.taken }
+func (bs *Batches) Taken() <-chan struct{} {
+	if bs.taken == nil {
+		bs.taken = make(chan struct{})
+	}
+	return bs.taken
+}
 
 // Done returns a channel that is closed when b is durable or lost. Ask for it while b is not.
 func (b *Batch) Done() <-chan struct{} {
@@ -253,7 +258,7 @@ func (bs *Batches) end() {
 func (bs *Batches) next() {
 	bs.flushing = bs.due()
 	if bs.flushing {
-		step.Go(bs.ledger.o.Steps, bs.flush)
+		step.Go(bs.ledger.o.Steps, bs.steps.flush)
 	} else if bs.idle != nil {
 		close(bs.idle)
 		bs.idle = nil
@@ -266,8 +271,7 @@ func (bs *Batches) lose(b *Batch, cause error, batches ...*Batch) {
 	bs.turn.lost = append(batches, bs.open)
 	bs.turn.write = false
 	bs.open = closedBatch()
-	close(bs.taken)
-	bs.taken = make(chan struct{})
+	bs.tellTaken()
 	bs.next()
 }
 
@@ -279,9 +283,15 @@ func (bs *Batches) take() *Batch {
 	}
 	bs.reset(next, b.Position+1)
 	bs.open, bs.inflight, bs.busy = next, b, true
-	close(bs.taken)
-	bs.taken = make(chan struct{})
+	bs.tellTaken()
 	return b
+}
+
+func (bs *Batches) tellTaken() {
+	if bs.taken != nil {
+		close(bs.taken)
+		bs.taken = nil
+	}
 }
 
 // recycle keeps a finished batch's memory. Waiters may still read b itself.
