@@ -10,7 +10,7 @@ import (
 //
 //	Submit:                                puts a request into the queue
 //	Submit, if the flusher is idle, the queue is full or the realm is small;
-//	whoever else writes; the flusher, before it takes the next batch:
+//	any other write, and the flusher before it takes the next batch:
 //	                                       carries out what is in the queue, in order
 //
 // What waits in the queue would not be durable before the next batch anyway. In the simulator, requests to small
@@ -111,7 +111,7 @@ type call struct {
 	outcomes []Outcome
 	paid     []Stack
 	index    int     // of the event
-	other    *answer // nil: the rest says all that there is
+	other    *answer // the whole answer; nil: the fields above are all of it
 }
 
 type answer struct {
@@ -152,7 +152,7 @@ func sizeOf(res *Result) int {
 	return n
 }
 
-// Tell calls each callback once, even if one of them ends the goroutine. Then there are none.
+// Tell calls each callback once, even if one of them ends the goroutine, and then forgets them all.
 func (c *calls) Tell(lost error) { c.tell(lost, 0) }
 
 func (c *calls) tell(lost error, i int) {

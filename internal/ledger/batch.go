@@ -183,7 +183,7 @@ func (bs *Batches) due() bool {
 	return bs.open.asked || bs.gaveUp != nil && bs.open.Position != math.MaxUint64
 }
 
-// turn is what the flusher is at. It has it alone, or whoever helps it under the lock.
+// turn is the batch that the flusher works on. Only the flusher uses it, or a goroutine that helps it under the lock.
 type turn struct {
 	batch   *Batch
 	write   bool // it is written, and not only told

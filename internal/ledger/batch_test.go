@@ -139,7 +139,7 @@ func TestGroup(t *testing.T) {
 				t.Error(strings.Join(o.wrong, "\n"))
 			}
 			if g.Waiting() != 0 && o.lost == nil {
-				t.Errorf("%d bytes of callbacks wait, and there are none", g.Waiting())
+				t.Errorf("%d bytes wait, want 0: all callbacks were called", g.Waiting())
 			}
 			for w := range told {
 				for i, n := range told[w] {

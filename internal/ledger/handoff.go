@@ -7,9 +7,9 @@ import (
 	"github.com/kuji-dev/kuji/internal/step"
 )
 
-// handoff is a lock that others hold nearly all the time under load, each for a microsecond. If the flusher slept
-// until it is free, whoever unlocks would wake it by a system call, often in vain. So if somebody has the lock,
-// they do what the flusher would do under it.
+// handoff is the realm's lock, as the flusher takes it. Under load, callers hold it nearly all the time, each for a
+// microsecond. A flusher that sleeps must be woken by a system call, and often finds the lock taken again. So the
+// flusher leaves its step to the goroutine that has the lock, which does it before it unlocks.
 type handoff struct {
 	mu     *sync.Mutex
 	runner step.Runner
