@@ -127,7 +127,7 @@ func TestForgedFooter(t *testing.T) {
 	u64 := func(at int, v uint64) func([]byte) {
 		return func(b []byte) { binary.LittleEndian.PutUint64(b[at:], v) }
 	}
-	const values, last, first = 32, 40, 101
+	const values, last, first = 32, 40, 134
 	forged := []struct {
 		name    string
 		change  func([]byte)
