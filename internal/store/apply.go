@@ -64,13 +64,14 @@ func (s *State) release() {
 func (s *State) change(ev *Event, at At, look func(*Effect)) error {
 	var (
 		e      = &s.effect
-		r      = ev.Changes()
+		r      Reader
 		player = ev.Player.Num
 		b      *block // the player's; nil until their first change
 		p      *pool
 		group  bool // the event is a group's
 		err    error
 	)
+	r.changes(ev)
 	for err == nil && r.Next(e) {
 		switch e.Verb {
 		case Player:

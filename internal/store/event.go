@@ -378,18 +378,26 @@ func (r *Reader) Ref(what string) Ref {
 // and end, but does not read them: see [Reader.Next]. Errors are *FormatError.
 func Decode(b []byte, ev *Event) (int, error) {
 	r := Reader{b: b}
-	size := r.Uint("the size of an event", math.MaxInt32)
-	start := r.off
-	r.b = b[:start+len(r.Bytes("an event", size))]
-	r.off = start
-	head := r.Byte("the head of an event")
-	ev.Kind, ev.Named, ev.Raw = head>>3, head&headPlayer != 0, r.b
+	size, at := short(b, 0)
+	if at == 0 || size == 0 || size > uint64(len(b)-at) {
+		if size, at = r.sizeOfEvent(); r.err != nil {
+			return 0, r.err
+		}
+	}
+	b = b[:at+int(size)]
+	r.b, r.off = b, at+1
+	head := b[at]
+	ev.Kind, ev.Named, ev.Raw = head>>3, head&headPlayer != 0, b
 	ev.ID, ev.Player = nil, Ref{}
 	if head&headID != 0 {
 		ev.ID = r.text("the request id", uint64(r.Byte("the request id")), MaxID)
 	}
 	if ev.Named {
-		ev.Player = r.Ref("the player")
+		if v, end := short(b, r.off); end > 0 && v&1 == 0 {
+			ev.Player.Num, r.off = uint32(v>>1), end
+		} else {
+			ev.Player = r.Ref("the player")
+		}
 	}
 	ev.Status, ev.Subject, ev.Why = 0, 0, nil
 	if head&headFailed != 0 {
@@ -399,17 +407,36 @@ func Decode(b []byte, ev *Event) (int, error) {
 		ev.Subject = uint32(r.Uint("the subject", math.MaxUint32))
 		ev.Why = r.Bytes("why it failed", r.Uint("why it failed", math.MaxInt32))
 	}
-	ev.Asked = r.Bytes("what is asked", r.Uint("what is asked", math.MaxInt32))
+	if n, end := short(b, r.off); end > 0 && n <= uint64(len(b)-end) && r.err == nil {
+		ev.Asked, r.off = b[end:end+int(n)], end+int(n)
+	} else {
+		ev.Asked = r.Bytes("what is asked", r.Uint("what is asked", math.MaxInt32))
+	}
 	if r.err != nil {
 		return 0, r.err
 	}
-	ev.Effects = r.b[r.off:]
-	return len(r.b), nil
+	ev.Effects = b[r.off:]
+	return len(b), nil
+}
+
+// sizeOfEvent returns the size of an event that has a head, and where that is.
+func (r *Reader) sizeOfEvent() (size uint64, head int) {
+	size = r.Uint("the size of an event", math.MaxInt32)
+	head = r.off
+	r.b = r.b[:head+len(r.Bytes("an event", size))]
+	r.off = head
+	r.Byte("the head of an event")
+	return size, head
 }
 
 // Changes returns a reader of the event's effects. Call Next on it.
-func (ev *Event) Changes() Reader {
-	return Reader{b: ev.Raw, off: len(ev.Raw) - len(ev.Effects), failed: ev.Status != 0, was: Player}
+func (ev *Event) Changes() (r Reader) {
+	r.changes(ev)
+	return r
+}
+
+func (r *Reader) changes(ev *Event) {
+	r.b, r.off, r.failed, r.was = ev.Raw, len(ev.Raw)-len(ev.Effects), ev.Status != 0, Player
 }
 
 // Next reads the next effect and reports whether there was one. At the end, Err says whether there
