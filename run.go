@@ -167,6 +167,7 @@ type work struct {
 
 	// Of the queue:
 	dones [64]func(Result, error)
+	picks uint64
 	items []Stack // of commands that outlive their call, as do the texts
 	texts store.Texts
 	res   Result
@@ -192,7 +193,7 @@ func (w *work) clear() {
 	clear(w.items)
 	w.texts.Clear()
 	w.forgetMembers()
-	w.used, w.items, w.last, w.unflushed = 0, w.items[:0], false, false
+	w.used, w.picks, w.items, w.last, w.unflushed = 0, 0, w.items[:0], false, false
 }
 
 func (w *work) forgetMembers() {

@@ -4,17 +4,17 @@ import (
 	"github.com/kuji-dev/kuji/internal/ledger"
 )
 
-// Requests that come one by one wait for the log together. If there are too many players and request ids for
-// the processor's caches, a draw waits for memory several times, and 64 draws wait hardly longer than one. So
-// they wait for each other first:
+// Requests that come one by one wait for the log together. While a batch is written, they wait for each other
+// too: many that are carried out in a row find code and data in the processor's caches, and fetch together what
+// is not there.
 //
 //	Submit:                                puts a request into the queue
-//	Submit, if the flusher is idle, the queue is full or the realm is small;
+//	Submit, if the flusher is idle or the queue is full;
 //	any other write, and the flusher before it takes the next batch:
 //	                                       carries out what is in the queue, in order
 //
-// What waits in the queue would not be durable before the next batch anyway. In the simulator, requests to small
-// realms wait too.
+// What waits in the queue would not be durable before the next batch anyway. It is full with 64 requests, or with
+// queuePicks entries that its draws may take: Options.MaxPending limits results only once they are known.
 
 // Submit carries out one request and returns at once. It calls done once, with what Do would return: before
 // it returns if the answer is known, otherwise from the realm's flusher, which does nothing else meanwhile.
@@ -49,9 +49,10 @@ func submit(w *writer, req Request, done func(Result, error)) *answer {
 		q.cmds[q.used].Clear()
 		return &answer{err: err}
 	}
+	cmd := &q.cmds[q.used-1]
 	q.dones[q.used-1] = done
-	if w.group.Busy() && q.used < len(q.cmds) && (w.state.Large() || w.world.steps != nil) {
-		q.keep(&q.cmds[q.used-1])
+	if q.picks += cmd.Picks(); w.group.Busy() && q.used < len(q.cmds) && q.picks < queuePicks {
+		q.keep(cmd)
 		return nil
 	}
 	return w.carryOut(true)
@@ -181,6 +182,8 @@ func (c *calls) tell(lost error, i int) {
 }
 
 const (
+	queuePicks = 1000
+
 	callBytes   = 80  // of a call
 	resultBytes = 320 // of an answer
 )

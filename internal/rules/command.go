@@ -258,6 +258,21 @@ func (c *Command) Draws() (n uint64) {
 	return n
 }
 
+// Picks returns the most entries that the draws of a resolved command take. Which pool a code draws from is not
+// known yet.
+func (c *Command) Picks() (n uint64) {
+	switch {
+	case c.Kind == KindRedeem:
+		return catalog.MaxRequestPicks
+	case c.pool != nil:
+		return uint64(c.Count) * c.pool.Picks
+	}
+	for i := range c.Members {
+		n += c.Members[i].Picks()
+	}
+	return n
+}
+
 // NewPlayers returns how many players the command would add. It may count a player twice.
 func (c *Command) NewPlayers(state State) (n int) {
 	for i := range c.Members {

@@ -393,7 +393,7 @@ func Decode(b []byte, ev *Event) (int, error) {
 		ev.ID = r.text("the request id", uint64(r.Byte("the request id")), MaxID)
 	}
 	if ev.Named {
-		if v, end := short(b, r.off); end > 0 && v&1 == 0 {
+		if v, end := short(b, r.off); end > 0 && v&1 == 0 && r.err == nil {
 			ev.Player.Num, r.off = uint32(v>>1), end
 		} else {
 			ev.Player = r.Ref("the player")
