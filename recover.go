@@ -197,10 +197,10 @@ func (m *machine) Change(e *ledger.Entry) error {
 	case ledger.KindBatch:
 		for le, err := range logged.Events(e, w.state.WarmChange) {
 			if err == nil {
-				err = e.Corrupt(w.state.Change(le.Event, le.At, nil))
+				err = w.state.Change(le.Event, le.At, nil)
 			}
 			if err != nil {
-				return err
+				return e.Corrupt(err)
 			}
 			w.counts.stats.RecoveredEvents++
 		}
@@ -218,10 +218,10 @@ func (m *machine) Remember(e *ledger.Entry) error {
 	}
 	for le, err := range logged.Events(e, m.w.state.WarmRemember) {
 		if err == nil {
-			err = e.Corrupt(m.w.state.Remember(le.Event, le.At))
+			err = m.w.state.Remember(le.Event, le.At)
 		}
 		if err != nil {
-			return err
+			return e.Corrupt(err)
 		}
 	}
 	return nil

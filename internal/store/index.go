@@ -204,5 +204,8 @@ func (x *index) fresh() *shard {
 	}
 	s := &x.spare[0]
 	x.spare = x.spare[1:]
+	// Write both pages before anybody reads them. A page of new memory that is read first is mapped twice, and the
+	// second time interrupts all processors.
+	s.slots[0], s.slots[shardSlots-1] = 0, 0
 	return s
 }
