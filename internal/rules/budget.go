@@ -61,13 +61,16 @@ func (pt *Pool) setCosts() {
 // Left returns what is left of a budget. A catalog can lower the limit below what was spent.
 func (b *Budget) Left(spent uint64) uint64 { return b.Limit - min(b.Limit, spent) }
 
-// openBudgets opens the budgets that what an entry gives comes from, each once.
-func (r *drawing) openBudgets(e *Entry) {
+// giveFromBudgets gives the reward of an entry, out of its budgets and those that are open.
+func (r *drawing) giveFromBudgets(e *Entry) {
+	open := len(r.open)
 	for _, c := range e.Costs {
 		if !slices.Contains(r.open, c.Budget) {
 			r.open = append(r.open, c.Budget)
 		}
 	}
+	r.give(&e.Reward)
+	r.open = r.open[:open]
 }
 
 // spendBudgets takes a quantity of an item from the open budgets.

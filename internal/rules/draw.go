@@ -190,7 +190,9 @@ func (r *drawing) writeDraw(n int) {
 		r.w.Change(store.Set, c, r.counter(dr.player, c))
 	}
 	r.touched = r.touched[:0]
-	r.writeBudgets()
+	if len(r.spentOf) > 0 {
+		r.writeBudgets()
+	}
 	r.touches.reset()
 }
 
@@ -285,10 +287,11 @@ func (r *drawing) take(pt *Pool, entry uint32) {
 		r.pool = pt.Num
 	}
 	r.w.Effect(store.Take, entry)
-	open := len(r.open)
-	r.openBudgets(e)
-	r.give(&e.Reward)
-	r.open = r.open[:open]
+	if len(e.Costs) == 0 {
+		r.give(&e.Reward)
+	} else {
+		r.giveFromBudgets(e)
+	}
 	if pt.raffle && r.pools[pt.Num].live == 0 {
 		r.boxEmptied(pt)
 	}
@@ -303,7 +306,9 @@ func (r *drawing) give(w *Reward) {
 			r.spendBudgets(it.Item, q)
 		}
 	}
-	r.giveCodes(w)
+	if len(w.Codes) > 0 {
+		r.giveCodes(w)
+	}
 	for i := range w.Inner {
 		in := &w.Inner[i]
 		for range r.between(in.Min, in.Max) {

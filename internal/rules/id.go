@@ -72,8 +72,10 @@ func (r *Rules) timeOrdered() bool {
 // characters in them, and JSON cannot hold what is not UTF-8. Older builds let both in, so ids that
 // are known may have them.
 func (r *Rules) CheckNew(cmd *Command) *CommandError {
-	if err := checkText("id", cmd.ID); err != nil {
-		return err
+	if cmd.ID != "" {
+		if err := checkText("id", cmd.ID); err != nil {
+			return err
+		}
 	}
 	for i := range cmd.Members {
 		if err := r.CheckNew(&cmd.Members[i]); err != nil {

@@ -27,7 +27,13 @@ func (n *Note) Check() *CommandError {
 }
 
 func (n *Note) write(w *store.Writer) {
-	if n == nil || *n == (Note{}) {
+	if n != nil {
+		n.texts(w)
+	}
+}
+
+func (n *Note) texts(w *store.Writer) {
+	if *n == (Note{}) {
 		return
 	}
 	for _, text := range [...]string{n.By, n.Reason, n.Metadata} {

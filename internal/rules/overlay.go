@@ -48,6 +48,11 @@ func (o *overlay) get(key uint64) (uint64, bool) {
 	if o.n == 0 {
 		return 0, false
 	}
+	return o.find(key)
+}
+
+// find is get where there is something.
+func (o *overlay) find(key uint64) (uint64, bool) {
 	if s := o.slot(key); s.gen == o.gen {
 		return s.value, true
 	}

@@ -23,13 +23,17 @@ type Finder struct {
 // a draw before its catalog, uses up no request id. The command must have passed Check.
 func (f *Finder) Resolve(t *Tables, c *Command) *CommandError {
 	if c.in != t {
-		if f.Tables != t {
-			f.Tables, f.recent = t, nil
-		}
-		c.in = t
-		c.wrong = c.Kind.of().resolve(f, c)
+		f.resolve(t, c)
 	}
 	return c.wrong
+}
+
+func (f *Finder) resolve(t *Tables, c *Command) {
+	if f.Tables != t {
+		f.Tables, f.recent = t, nil
+	}
+	c.in = t
+	c.wrong = c.Kind.of().resolve(f, c)
 }
 
 func (f *Finder) pool(id string) *Pool {
