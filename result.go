@@ -123,7 +123,7 @@ func describe(s names, o *outcomes, ev *store.Event, res *Result) error {
 	}
 	effects := ev.Changes()
 	for effects.Next(&o.effect) {
-		look(&o.effect)
+		look.See(&o.effect)
 	}
 	o.finish()
 	return effects.Err()
@@ -131,7 +131,7 @@ func describe(s names, o *outcomes, ev *store.Event, res *Result) error {
 
 // begin begins the result of an event. It returns who must see each of its effects before finish, nil if they say
 // nothing that belongs into a result.
-func (o *outcomes) begin(s names, ev *store.Event, res *Result) (look func(*store.Effect), err error) {
+func (o *outcomes) begin(s names, ev *store.Event, res *Result) (look store.Looker, err error) {
 	if res.Status = Status(ev.Status); res.Status != 0 {
 		if err := refusal(s, ev, res); err != nil {
 			return nil, err
@@ -149,12 +149,9 @@ func (o *outcomes) begin(s names, ev *store.Event, res *Result) (look func(*stor
 	if ev.Status != 0 {
 		return nil, nil // nothing was drawn
 	}
-	if o.look == nil {
-		o.look = o.see
-	}
 	o.names, o.res, o.member = s, res, -1
 	o.command()
-	return o.look, nil
+	return o, nil
 }
 
 // refusal fills in why a request failed.
@@ -222,8 +219,7 @@ type outcomes struct {
 
 // reading is where outcomes is in the effects of an event.
 type reading struct {
-	look   func(*store.Effect) // see
-	effect store.Effect        // that describe reads
+	effect store.Effect // that describe reads
 	names  names
 	res    *Result
 	member int // of a group; -1: none yet
@@ -262,9 +258,9 @@ const noPool = 1<<32 - 1
 // command begins a command: an event, or a member of a group.
 func (o *outcomes) command() { o.asked, o.pool, o.draw, o.marked = noPool, noPool, -1, false }
 
-// see reads the next effect. The pool of the request comes first. Each entry taken from it begins an outcome;
+// See reads the next effect. The pool of the request comes first. Each entry taken from it begins an outcome;
 // those from other pools are steps of it. Where a draw has other than one outcome, an effect says where it begins.
-func (o *outcomes) see(e *store.Effect) {
+func (o *outcomes) See(e *store.Effect) {
 	switch e.Verb {
 	case store.Pool:
 		if o.pool = e.N; o.asked == noPool {
@@ -338,9 +334,11 @@ func (o *outcomes) code(s names, list uint32, number uint64) {
 
 // step goes one entry further in the current outcome, or begins the next one.
 func (o *outcomes) step(s names, pool, num uint32) {
-	e := o.entry(s, pool, num)
+	e := o.entry(pool, num)
 	if e == nil {
-		return // a damaged snapshot
+		if e = o.meet(s, pool, num); e == nil {
+			return // a damaged snapshot
+		}
 	}
 	switch {
 	case pool == o.asked:
@@ -354,11 +352,16 @@ func (o *outcomes) step(s names, pool, num uint32) {
 	o.open = e
 }
 
-// entry returns what is known about an entry, nil if there is no such entry.
-func (o *outcomes) entry(s names, pool, num uint32) *entry {
-	if int(pool) < len(o.known) && int(num) < len(o.known[pool]) && o.known[pool][num] != nil {
+// entry returns what is known about an entry, nil if it was not taken before.
+func (o *outcomes) entry(pool, num uint32) *entry {
+	if int(pool) < len(o.known) && int(num) < len(o.known[pool]) {
 		return o.known[pool][num]
 	}
+	return nil
+}
+
+// meet makes known an entry that was not taken before. It returns nil if there is no such entry.
+func (o *outcomes) meet(s names, pool, num uint32) *entry {
 	id := s.EntryID(pool, num)
 	if id == "" {
 		return nil
@@ -376,10 +379,12 @@ func (o *outcomes) entry(s names, pool, num uint32) *entry {
 }
 
 func (o *outcomes) endOutcome(s names) {
-	e := o.open
-	if e == nil {
-		return
+	if o.open != nil {
+		o.close(s, o.open)
 	}
+}
+
+func (o *outcomes) close(s names, e *entry) {
 	if !e.gave {
 		e.gave, e.gains, e.outcome[0].Items = true, slices.Clone(o.gains), stacks(s, o.gains)
 	}

@@ -27,16 +27,18 @@ type At struct {
 // Apply is Change, then Remember. Neither looks at what the other changes, so recovery runs them
 // concurrently. They copy what they keep of the event. After an error, an *InconsistentError or a
 // *FormatError, the state must not be used again.
-func (s *State) Apply(ev *Event, at At, look func(*Effect)) error {
+func (s *State) Apply(ev *Event, at At, look Looker) error {
 	if err := s.Change(ev, at, look); err != nil {
 		return err
 	}
 	return s.Remember(ev, at)
 }
 
-// Change applies an event's effects. look, if not nil, is called with each of them once it is
-// applied.
-func (s *State) Change(ev *Event, at At, look func(*Effect)) error {
+// Looker sees each effect of an event once it is applied.
+type Looker interface{ See(e *Effect) }
+
+// Change applies an event's effects. look may be nil.
+func (s *State) Change(ev *Event, at At, look Looker) error {
 	if at.Position < s.applied || at.Time < s.now {
 		return inconsistent("position %d, time %d after position %d, time %d", at.Position, at.Time, s.applied, s.now)
 	}
@@ -61,7 +63,7 @@ func (s *State) release() {
 	s.players.unlock()
 }
 
-func (s *State) change(ev *Event, at At, look func(*Effect)) error {
+func (s *State) change(ev *Event, at At, look Looker) error {
 	var (
 		e      = &s.effect
 		r      Reader
@@ -124,7 +126,7 @@ func (s *State) change(ev *Event, at At, look func(*Effect)) error {
 			p, err = s.define(p, e)
 		}
 		if look != nil && err == nil {
-			look(e)
+			look.See(e)
 		}
 	}
 	if err == nil {

@@ -253,6 +253,10 @@ func TestApplyGoesForward(t *testing.T) {
 	}
 }
 
+type looker func(*store.Effect)
+
+func (f looker) See(e *store.Effect) { f(e) }
+
 // TestApplyLooks: a look is shown each effect once, when it is applied, and none that is refused.
 func TestApplyLooks(t *testing.T) {
 	r := based(t)
@@ -267,10 +271,10 @@ func TestApplyLooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := ""
-	err := r.s.Apply(&ev, store.At{Position: 9, Time: r.now}, func(e *store.Effect) {
+	err := r.s.Apply(&ev, store.At{Position: 9, Time: r.now}, looker(func(e *store.Effect) {
 		seen += fmt.Sprintf("%d:%d:%s, bob has %d; ", e.Verb, e.N, e.Bytes, r.s.Balance(1, 1))
 		e.Bytes = nil
-	})
+	}))
 	refused(t, "6 of 5 spent", err)
 	if want := "1:3:bob, bob has 0; 2:1:, bob has 7; 0:0:, bob has 7; "; seen != want {
 		t.Errorf("seen: %s, want %s", seen, want)

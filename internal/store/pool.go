@@ -68,16 +68,13 @@ func (s *stock) unlockPools() {
 	s.held = s.held[:0]
 }
 
-// touch prepares a chunk of a pool for a change by an event at a position. The writer must hold the
+// touch prepares a chunk of a pool for changes by an event at a position. The writer must hold the
 // pool's lock.
-func (s *stock) touch(p *pool, entry uint32, pos uint64) {
-	if c := entry / entryChunk; p.changed[c] != pos {
-		if s.capture != nil {
-			s.capture.keepEntries(p, c)
-		}
-		p.changed[c] = pos
+func (s *stock) touch(p *pool, c uint32, pos uint64) {
+	if s.capture != nil {
+		s.capture.keepEntries(p, c)
 	}
-	p.last = pos
+	p.changed[c] = pos
 }
 
 // alter applies an effect on an entry of a pool: Take, Return, Entry or Stock.
@@ -93,7 +90,10 @@ func (s *stock) alter(p *pool, e *Effect, pos uint64) error {
 	if int(entry) >= len(p.entryIDs) {
 		return inconsistent("pool %q has no entry number %d", p.id, entry)
 	}
-	s.touch(p, entry, pos)
+	if c := entry / entryChunk; p.changed[c] != pos {
+		s.touch(p, c, pos)
+	}
+	p.last = pos
 	switch e.Verb {
 	case Take:
 		if p.left(entry) == 0 {
