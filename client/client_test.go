@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -285,6 +288,45 @@ func TestEnded(t *testing.T) {
 	_, err := c.Draw(ctx, &kujiv1.DrawRequest{RequestId: "the-id"})
 	if open, ok := errors.AsType[*client.UnknownError](err); !ok || open.RequestID != "the-id" || !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want one that is canceled and in doubt", err)
+	}
+}
+
+// countedConn counts the writes to a connection.
+type countedConn struct {
+	net.Conn
+	writes *atomic.Int64
+}
+
+func (c countedConn) Write(p []byte) (int, error) {
+	c.writes.Add(1)
+	return c.Conn.Write(p)
+}
+
+// TestOneWrite: a small call over HTTP/1.1 is one write, and a large one arrives, too.
+func TestOneWrite(t *testing.T) {
+	s := &script{answers: []answer{won}}
+	var writes atomic.Int64
+	over := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		return countedConn{conn, &writes}, err
+	}}
+	t.Cleanup(over.CloseIdleConnections)
+	c := newClient(t, client.Options{Transport: over}, s.serve(t))
+	const calls = 5
+	for i := range calls {
+		if _, err := c.Draw(t.Context(), &kujiv1.DrawRequest{RequestId: strconv.Itoa(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := writes.Load(); n != calls {
+		t.Errorf("%d writes for %d calls", n, calls)
+	}
+	large := strings.Repeat("x", 1<<20)
+	if _, err := c.Draw(t.Context(), &kujiv1.DrawRequest{RequestId: large}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"0", "1", "2", "3", "4", large}; !slices.Equal(s.sent(), want) {
+		t.Errorf("%d ids arrived, and not those that were sent", len(s.sent()))
 	}
 }
 

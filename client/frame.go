@@ -1,22 +1,41 @@
 package client
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 )
 
-// wholeMessages hands each message of a stream to the transport with its head of five bytes, as one frame.
-// Connect's client writes the two apart: twice the frames and system calls, for the receiver too.
+// wholeMessages hands messages to the transport as one piece. Twice the pieces are twice the system
+// calls, for the receiver too. Connect's client writes the head of a stream's message, five bytes,
+// apart from the rest. HTTP/1.1 sends the header of a call apart from its body, unless it knows that
+// the body is in memory.
 type wholeMessages struct{ http.RoundTripper }
+
+// smallBody is the largest body of a call that goes with its header, in bytes: it has room in the
+// transport's buffer.
+const smallBody = 3 << 10
 
 // RoundTrip implements [http.RoundTripper].
 func (w wholeMessages) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body != nil && r.ContentLength < 0 {
-		r = r.WithContext(r.Context()) // a copy: the caller's must stay as it is
-		r.Body = &messageBody{ReadCloser: r.Body}
+	if r.Body == nil || r.ContentLength == 0 || r.ContentLength > smallBody {
+		return w.RoundTripper.RoundTrip(r)
 	}
+	r = r.WithContext(r.Context()) // a copy: the caller's must stay as it is
+	if r.ContentLength < 0 {
+		r.Body = &messageBody{ReadCloser: r.Body}
+		return w.RoundTripper.RoundTrip(r)
+	}
+	data := make([]byte, r.ContentLength)
+	_, err := io.ReadFull(r.Body, data)
+	if err = errors.Join(err, r.Body.Close()); err != nil {
+		return nil, fmt.Errorf("reading a body of %d bytes: %w", r.ContentLength, err)
+	}
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+	r.Body, _ = r.GetBody()
 	return w.RoundTripper.RoundTrip(r)
 }
 
