@@ -42,6 +42,9 @@ type Conn struct {
 	calls int           // requests with keys that are being answered, of any key
 	payer access.Caller // who holds the part of conns.Busy, if calls > 0
 	place *list.Element // in owner.waiting, if calls == 0
+
+	room  []byte // for what is read ahead; nil: nothing was yet
+	ahead []byte // the part of it that is still to be read
 }
 
 func NewConns(most int, limit func() int, shared bool) *Conns {
@@ -147,6 +150,31 @@ func (s *Conns) remove(c *Conn) {
 	}
 	s.leave(c)
 	s.n--
+}
+
+// readAhead is how much a small read takes from the connection, in bytes: the frames of a small
+// call fit.
+const readAhead = 512
+
+// Read implements [net.Conn]. net/http reads the head of each HTTP/2 frame, and then the rest, from
+// the connection: a small call would take eight system calls. A read of one byte takes no more: with
+// it, net/http learns that a client of HTTP/1.1 is gone.
+func (c *Conn) Read(p []byte) (int, error) {
+	if len(c.ahead) == 0 {
+		if len(p) < 2 || len(p) >= readAhead {
+			return c.Conn.Read(p)
+		}
+		if c.room == nil {
+			c.room = make([]byte, readAhead)
+		}
+		n, err := c.Conn.Read(c.room)
+		if c.ahead = c.room[:n]; n == 0 {
+			return 0, err
+		}
+	}
+	n := copy(p, c.ahead)
+	c.ahead = c.ahead[n:]
+	return n, nil
 }
 
 // Close implements [net.Conn].
