@@ -78,21 +78,7 @@ func BenchmarkStream(b *testing.B) {
 	f := startWith(b, kuji.Options{Sync: kuji.SyncNone}, server.Options{})
 	durable := startWith(b, kuji.Options{}, server.Options{})
 	c := newClient("", h2c(b), f.url, connect.WithGRPC()).reward
-	first, err := c.StreamDraws(context.Background())
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := first.Send(drawsOf(size, -1)); err != nil {
-		b.Fatal(err)
-	}
-	res, err := first.Receive()
-	if err != nil {
-		b.Fatal(err)
-	}
-	answer, err := proto.Marshal(res)
-	if err != nil {
-		b.Fatal(err)
-	}
+	answer := answerTo(b, c, drawsOf(size, -1))
 	for _, ids := range []bool{false, true} {
 		for _, target := range []struct{ name, url string }{{"empty", emptyStream(b, answer)}, {"none", f.url}, {"always", durable.url}} {
 			for _, streams := range []int{1, 2, 4} {
@@ -113,6 +99,57 @@ func BenchmarkStream(b *testing.B) {
 				})
 			}
 		}
+	}
+}
+
+// answerTo returns the bytes of the answer to a batch.
+func answerTo(b *testing.B, c kujiv1connect.RewardServiceClient, batch *kujiv1.StreamDrawsRequest) []byte {
+	b.Helper()
+	s, err := c.StreamDraws(context.Background())
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := s.Send(batch); err != nil {
+		b.Fatal(err)
+	}
+	res, err := s.Receive()
+	if err != nil {
+		b.Fatal(err)
+	}
+	answer, err := proto.Marshal(res)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return answer
+}
+
+// BenchmarkStreamOne is BenchmarkStream with one draw a message: on each of 64 streams, with
+// connections of their own, the next one follows the answer.
+func BenchmarkStreamOne(b *testing.B) {
+	const streams = 64
+	f := startWith(b, kuji.Options{Sync: kuji.SyncNone}, server.Options{})
+	durable := startWith(b, kuji.Options{}, server.Options{})
+	c := newClient("", h2c(b), f.url, connect.WithGRPC()).reward
+	empty := emptyStream(b, answerTo(b, c, drawsOf(1, 0)))
+	for _, target := range []struct{ name, url string }{{"empty", empty}, {"none", f.url}, {"always", durable.url}} {
+		var all []kujiv1connect.RewardServiceClient
+		for range streams {
+			all = append(all, newClient("", h2c(b), target.url, connect.WithGRPC()).reward)
+		}
+		b.Run(target.name, func(b *testing.B) {
+			var next atomic.Int64
+			var wg sync.WaitGroup
+			b.ReportAllocs()
+			for _, c := range all {
+				wg.Go(func() {
+					if err := pump(c, 1, 1, true, &next, int64(b.N)); err != nil {
+						b.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "draws/s")
+		})
 	}
 }
 
