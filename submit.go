@@ -19,7 +19,8 @@ import (
 // Submit carries out one request and returns at once. It calls done once, with what Do would return: before
 // it returns if the answer is known, otherwise from the realm's flusher, which does nothing else meanwhile.
 // done must not block or call the realm. CodeOverloaded: Options.MaxPending bytes of events or results wait
-// for the log. Requests are carried out in the order of submission.
+// for the log. Requests are carried out in the order of submission, while a batch is written a little later:
+// until done is called, a stale read may not see what they change.
 func (r *Realm) Submit(req Request, done func(Result, error)) {
 	if done == nil {
 		panic("kuji: Submit without a callback")

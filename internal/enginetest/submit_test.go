@@ -21,7 +21,7 @@ func TestSubmitGivesWhatDoGives(t *testing.T) {
 	t.Run("large realm", func(t *testing.T) { submitAndDo(t, large) })
 }
 
-// large is from how many players on requests that are submitted wait for each other.
+// large is from how many players on the memory of requests is fetched ahead.
 const large = 1 << 14
 
 // crowd adds players.
