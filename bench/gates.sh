@@ -50,8 +50,8 @@ DrawParallel/store=kuji/goroutines=2           ns/op           old    -      2.0
 DrawWide/store=kuji/log=buffered               ns/op           old    2.4    1.6
 DrawWindow/store=kuji/ahead=64                 ns/op           old    2.5    1.6
 DrawWindow/store=kuji/ahead=1024               ns/op           old    2.5    1.6
-DrawHot/store=kuji/log=buffered                allocs/draw     most   0.03   -
-DrawParallel/store=kuji/goroutines=2           allocs/draw     most   0.03   -
+DrawHot/store=kuji/log=buffered                allocs/draw     most   0.01   -
+DrawParallel/store=kuji/goroutines=2           allocs/draw     most   0.01   -
 grants
 Grant/items=1/together                         ns/op           old    3.0    2.0
 Grant/items=10/together                        ns/op           old    2.5    1.6
