@@ -140,9 +140,10 @@ func TestPanicStopsTheRealm(t *testing.T) {
 			_, err := r.Do(t.Context(), draw)
 			return err
 		},
-		"Submit": func(r *kuji.Realm) (err error) {
-			r.Submit(draw, func(_ kuji.Result, failed error) { err = failed })
-			return err
+		"Submit": func(r *kuji.Realm) error {
+			told := make(chan error, 1)
+			r.Submit(draw, func(_ kuji.Result, err error) { told <- err })
+			return <-told
 		},
 		"Apply": func(r *kuji.Realm) error {
 			_, err := r.Apply(t.Context(), parse(t, testCatalog+"name: other\n"))
@@ -167,7 +168,7 @@ func TestPanicStopsTheRealm(t *testing.T) {
 		broken = true
 		err := request(r)
 		wantCode(t, err, kuji.CodeFailed)
-		if !strings.Contains(err.Error(), "no clock") || !strings.Contains(err.Error(), "kuji.(*Realm)") {
+		if !strings.Contains(err.Error(), "no clock") || !strings.Contains(err.Error(), "kuji.(*writer)") {
 			t.Errorf("%s: the error does not say what happened where: %v", name, err)
 		}
 		_, err = r.Player(t.Context(), "ann")
