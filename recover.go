@@ -196,10 +196,10 @@ func (m *machine) Change(e *ledger.Entry) error {
 		_, w.clock.last = e.Begun()
 	case ledger.KindBatch:
 		for le, err := range logged.Events(e, w.state.WarmChange) {
-			if err == nil {
-				err = w.state.Change(le.Event, le.At, nil)
-			}
 			if err != nil {
+				return err
+			}
+			if err := w.state.Change(le.Event, le.At, nil); err != nil {
 				return e.Corrupt(err)
 			}
 			w.counts.stats.RecoveredEvents++
@@ -217,10 +217,10 @@ func (m *machine) Remember(e *ledger.Entry) error {
 		return nil
 	}
 	for le, err := range logged.Events(e, m.w.state.WarmRemember) {
-		if err == nil {
-			err = m.w.state.Remember(le.Event, le.At)
-		}
 		if err != nil {
+			return err
+		}
+		if err := m.w.state.Remember(le.Event, le.At); err != nil {
 			return e.Corrupt(err)
 		}
 	}

@@ -377,7 +377,7 @@ func (r *Reader) Ref(what string) Ref {
 // Decode decodes the event at the start of b and returns its size. It checks where effects begin
 // and end, but does not read them: see [Reader.Next]. Errors are *FormatError.
 func Decode(b []byte, ev *Event) (int, error) {
-	r := Reader{b: b}
+	r := Reader{b: b} // reads what is rare, long or wrong; nearly all numbers are short
 	size, at := short(b, 0)
 	if at == 0 || size == 0 || size > uint64(len(b)-at) {
 		if size, at = r.sizeOfEvent(); r.err != nil {
@@ -408,7 +408,7 @@ func Decode(b []byte, ev *Event) (int, error) {
 		ev.Why = r.Bytes("why it failed", r.Uint("why it failed", math.MaxInt32))
 	}
 	if n, end := short(b, r.off); end > 0 && n <= uint64(len(b)-end) && r.err == nil {
-		ev.Asked, r.off = b[end:end+int(n)], end+int(n)
+		ev.Asked, r.off = b[end:end+int(n):end+int(n)], end+int(n)
 	} else {
 		ev.Asked = r.Bytes("what is asked", r.Uint("what is asked", math.MaxInt32))
 	}
