@@ -44,6 +44,27 @@ var levels = append([]row{
 		{"command", "set_limit"},
 		{"event", "set_limit"},
 	}},
+	{Level: 4, Snapshot: 8, Catalog: 4, Words: []Word{
+		{"effect", "order"},
+		{"block", "orders"},
+		{"effect", "claim"},
+		{"command", "progress"},
+		{"event", "progress"},
+		{"command", "claim"},
+		{"event", "claim"},
+		{"command", "set_counter"},
+		{"event", "set_counter"},
+		{"event", "due"},
+		{"catalog", "counters"},
+		{"catalog", "quests"},
+		{"catalog", "day"},
+		{"catalog", "seasons"},
+		{"catalog", "per: month"},
+		{"catalog", "lasts"},
+		{"catalog", "grows"},
+		{"catalog", "family"},
+		{"catalog", "most"},
+	}},
 }, probe...)
 
 // Need returns the level that a word needs: First for those that the table does not have.

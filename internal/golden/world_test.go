@@ -42,6 +42,13 @@ func (s *steps) Elapsed() time.Duration { return time.Duration(s.now.UnixNano())
 
 func (s *steps) Entropy(p []byte) { s.chaos.Read(p) } // never fails
 
+// newestKept returns the newest format level that testdata/golden has a directory of.
+func newestKept(t *testing.T) uint8 {
+	t.Helper()
+	dirs := versions(t)
+	return uint8(number(t, dirs[len(dirs)-1]))
+}
+
 // openIn opens a data directory in the world of s, and one of its realms.
 func openIn(t *testing.T, s *steps, dir, realm string, trim bool) (*kuji.Engine, *kuji.Realm) {
 	t.Helper()
@@ -49,7 +56,11 @@ func openIn(t *testing.T, s *steps, dir, realm string, trim bool) (*kuji.Engine,
 	if trim {
 		every = 1 << 40
 	}
-	e, err := hook.Open(vfs.OS(), s, dir, kuji.Options{Now: s.Now, SegmentSize: 4096, SnapshotEvery: every, TrimLog: trim})
+	level := kuji.FormatLevel()
+	if _, err := os.Stat(dir); err != nil && *write == "" { // a new one: a level that is not complete yet has no directory
+		level = newestKept(t)
+	}
+	e, err := hook.Open(vfs.OS(), s, dir, kuji.Options{Now: s.Now, SegmentSize: 4096, SnapshotEvery: every, TrimLog: trim, FormatLevel: func() uint8 { return level }})
 	if err != nil {
 		t.Fatal(err)
 	}

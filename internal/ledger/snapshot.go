@@ -29,12 +29,11 @@ import (
 // of the file that it builds on. The last one, the footer, binds the file to the log, and to the bytes
 // before the footer.
 const (
-	snapshotSuffix  = ".snapshot"
-	snapshotVersion = 7 // the newest; which one is written follows from the realm's format level
-	frameHead       = 9
-	frameHeader     = 0   // first frame
-	frameFooter     = 255 // last frame; between them, the blocks of the state
-	maxFrame        = 1 << 30
+	snapshotSuffix = ".snapshot"
+	frameHead      = 9
+	frameHeader    = 0   // first frame
+	frameFooter    = 255 // last frame; between them, the blocks of the state
+	maxFrame       = 1 << 30
 )
 
 var snapshotMagic = []byte("KJSN")
@@ -236,7 +235,7 @@ func decodeFooter(b []byte, realm string) (s Footer, digest [32]byte, err error)
 	if err := s.check(); err != nil {
 		return s, digest, err
 	}
-	if !bytes.Equal(b, s.append(nil, digest, snapshotVersion)) {
+	if !bytes.Equal(b, s.append(nil, digest, format.Snapshot(format.Newest))) {
 		return s, digest, errors.New("a flag of the footer is neither 0 nor 1")
 	}
 	return s, digest, nil
@@ -498,7 +497,7 @@ func checkSnapshotHeader(b []byte, realm string, base [32]byte) (version byte, e
 		return 0, errors.New("not a snapshot of Kuji")
 	}
 	version = b[4]
-	if err := format.Newer("snapshot", uint64(version), snapshotVersion); err != nil {
+	if err := format.Newer("snapshot", uint64(version), uint64(format.Snapshot(format.Newest))); err != nil {
 		return version, err
 	}
 	want := append(bytes.Clone(snapshotMagic), version, byte(len(realm)))
