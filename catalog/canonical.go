@@ -19,8 +19,9 @@ const (
 
 // What luck counts.
 const (
-	luckItem  = 1
-	luckTrack = 2
+	luckItem    = 1
+	luckTrack   = 2
+	luckCounter = 3 // from version 4 on
 )
 
 // MaxCanonical is the longest canonical form, in bytes. It is shorter than the source in practice.
@@ -33,14 +34,29 @@ func (c *Catalog) AppendCanonical(b []byte) []byte {
 		size += 32 * len(c.Pools[i].Entries)
 	}
 	b = append(slices.Grow(b, size), canonicalMagic...)
-	x := &coder{out: append(b, format.Catalog(c.level()))}
+	version := format.Catalog(c.level())
+	x := &coder{version: version, out: append(b, version)}
 	c.code(x)
 	return x.out
 }
 
 // words returns the catalog's words that not every format level has, each once: see package format. The
 // form has the version that the newest word needs, so without new words a catalog keeps its hash.
-func (c *Catalog) words() []format.Word { return probeWords(c) }
+func (c *Catalog) words() []format.Word {
+	all := probeWords(c)
+	for _, w := range []struct {
+		name string
+		used bool
+	}{
+		{"counters", len(c.Counters) > 0},
+		{"quests", len(c.Quests) > 0},
+	} {
+		if w.used {
+			all = append(all, format.Word{Of: "catalog", Name: w.name})
+		}
+	}
+	return all
+}
 
 // level returns the format level that the catalog needs.
 func (c *Catalog) level() format.Level {
@@ -72,11 +88,11 @@ func Decode(b []byte) (*Catalog, error) {
 		return nil, fmt.Errorf("%w: expected at most %d bytes, found %d", ErrCanonical, MaxCanonical, len(b))
 	}
 	x := &coder{reading: true, rest: b, size: len(b), seen: map[string]string{}, entriesLeft: MaxEntries}
-	version := x.begin()
+	x.version = x.begin()
 	c := &Catalog{}
 	c.code(x)
-	if want := format.Catalog(c.level()); x.err == nil && version != want {
-		x.fail("a form of version %d; this catalog has the form of version %d", version, want)
+	if want := format.Catalog(c.level()); x.err == nil && x.version != want {
+		x.fail("a form of version %d; this catalog has the form of version %d", x.version, want)
 	}
 	if x.err == nil && len(x.rest) > 0 {
 		x.fail("expected the end, found %d more bytes", len(x.rest))
@@ -92,7 +108,8 @@ func Decode(b []byte) (*Catalog, error) {
 
 // coder writes a canonical form, or reads one. The methods named code describe the form once, for both.
 type coder struct {
-	out []byte // the form so far, when writing
+	version byte   // of the form
+	out     []byte // the form so far, when writing
 
 	reading     bool
 	rest        []byte            // what is still to be read
@@ -296,6 +313,10 @@ func (c *Catalog) code(x *coder) {
 	if kind(x, &c.Guesses.Per); c.Guesses.Per != 0 {
 		number(x, &c.Guesses.Count)
 	}
+	if x.version >= 4 {
+		many(x, &c.Counters, MaxCounters, 15, (*Counter).code)
+		many(x, &c.Quests, MaxQuests, 13, (*Quest).code)
+	}
 }
 
 func (i *Item) code(x *coder) {
@@ -399,6 +420,10 @@ func (c *Condition) code(x *coder) {
 	stacks(&c.Holds, x)
 	x.refs(&c.Lacks, MaxConditions)
 	many(x, &c.Tracks, MaxTracks, 3, (*Reached).code)
+	if x.version >= 4 {
+		many(x, &c.Counters, MaxConditions, 4, (*Counted).code)
+		many(x, &c.Quests, MaxConditions, 3, (*Done).code)
+	}
 }
 
 func (r *Reached) code(x *coder) {
@@ -408,16 +433,21 @@ func (r *Reached) code(x *coder) {
 
 func (l *Luck) code(x *coder) {
 	of := byte(luckTrack)
-	if l.Item != "" {
+	switch {
+	case l.Item != "":
 		of = luckItem
+	case l.Counter != "":
+		of = luckCounter
 	}
 	switch kind(x, &of); of {
 	case luckItem:
 		x.ref(&l.Item)
 	case luckTrack:
 		x.ref(&l.Track)
+	case luckCounter:
+		x.ref(&l.Counter)
 	default:
-		x.fail("expected %d or %d, what luck counts, found %d", luckItem, luckTrack, of)
+		x.fail("expected %d to %d, what luck counts, found %d", luckItem, luckCounter, of)
 	}
 	if many(x, &l.Steps, MaxLuckSteps, 2, (*LuckStep).code); l.Empty() {
 		x.fail("expected at least one step of luck")

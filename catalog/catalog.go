@@ -54,6 +54,8 @@ type Catalog struct {
 	Zone        Zone        `json:"zone,omitzero"`
 	Items       []Item      `json:"items"`
 	Pools       []Pool      `json:"pools"`
+	Counters    []Counter   `json:"counters,omitempty"`
+	Quests      []Quest     `json:"quests,omitempty"`
 	Start       []Stack     `json:"start,omitempty"` // what a player gets on coming: see kuji.Register
 	Idempotency Idempotency `json:"idempotency"`
 	Guesses     Guesses     `json:"guesses,omitzero"` // how many wrong codes a player can send
@@ -157,13 +159,17 @@ type Guarantee struct {
 
 // Condition says when something applies to a player. All of it must hold. The zero value always does.
 type Condition struct {
-	Holds  []Stack   `json:"holds,omitempty"` // at least this many
-	Lacks  []string  `json:"lacks,omitempty"` // not a single one of these items
-	Tracks []Reached `json:"pity,omitempty"`  // the pool's own tracks
+	Holds    []Stack   `json:"holds,omitempty"`    // at least this many
+	Lacks    []string  `json:"lacks,omitempty"`    // not a single one of these items
+	Tracks   []Reached `json:"pity,omitempty"`     // the pool's own tracks
+	Counters []Counted `json:"counters,omitempty"` // each within its bounds
+	Quests   []Done    `json:"quests,omitempty"`   // each claimed so far
 }
 
 // Empty reports whether the condition always holds.
-func (c *Condition) Empty() bool { return len(c.Holds) == 0 && len(c.Lacks) == 0 && len(c.Tracks) == 0 }
+func (c *Condition) Empty() bool {
+	return len(c.Holds)+len(c.Lacks)+len(c.Tracks)+len(c.Counters)+len(c.Quests) == 0
+}
 
 // Reached asks that a track of the pool has counted at least Draws draws since the last hit.
 type Reached struct {
@@ -205,9 +211,10 @@ type Entry struct {
 // Luck replaces an entry's weight by that of the last step that the player has reached. Below the
 // first step the entry has its own. The zero value replaces nothing.
 type Luck struct {
-	Item  string     `json:"item,omitempty"` // counts how many of it the player holds
-	Track string     `json:"pity,omitempty"` // or counts as this track of the pool does; one of them is empty
-	Steps []LuckStep `json:"weights"`        // by ascending From
+	Item    string     `json:"item,omitempty"`    // counts how many of it the player holds
+	Track   string     `json:"pity,omitempty"`    // or counts as this track of the pool does
+	Counter string     `json:"counter,omitempty"` // or as this counter does; one of the three is not empty
+	Steps   []LuckStep `json:"weights"`           // by ascending From
 }
 
 // Empty reports whether the weight is always the entry's own.

@@ -40,9 +40,10 @@ type check struct {
 	// False if the source's items or pools could not be read. Then references to them can be anything.
 	itemsKnown, poolsKnown bool
 
-	pools    map[string]int // by id: index in c.Pools
-	budgets  budgetCheck
-	redeemed map[string]string // by list of codes: the pool whose draws it pays for
+	pools      map[string]int  // by id: index in c.Pools
+	entryPaths map[string]bool // of all pools, as pool/entry; nil: nobody asked
+	budgets    budgetCheck
+	redeemed   map[string]string // by list of codes: the pool whose draws it pays for
 }
 
 // poolCheck is the part of a check that is about one pool.
@@ -90,8 +91,12 @@ func (k *check) run() {
 	if k.poolsKnown {
 		k.thereAre("a pool", texts(k.c.Pools, func(p *Pool) string { return p.ID }))
 	}
+	k.thereAre("a counter", texts(k.c.Counters, func(c *Counter) string { return c.ID }))
+	k.thereAre("a quest", texts(k.c.Quests, func(q *Quest) string { return q.ID }))
 	rootShape.check(&k.report, k.c)
 	k.at("pools", k.checkPools)
+	k.at("counters", k.checkCounters)
+	k.at("quests", k.checkQuests)
 	k.at("idempotency", k.checkIdempotency)
 	k.at("guesses", k.checkGuesses)
 	if !k.fresh { // decoded: it is as long as the form
@@ -311,7 +316,7 @@ func (k *poolCheck) entries() {
 			k.at("group", func() { entryGroup.check(&k.report, e) })
 		}
 		k.condition(&e.When)
-		if l := &e.Luck; len(l.Steps)+len(l.Item)+len(l.Track) > 0 {
+		if l := &e.Luck; len(l.Steps)+len(l.Item)+len(l.Track)+len(l.Counter) > 0 {
 			k.at("luck", func() { k.luck(l) })
 		}
 		if !e.Moments.Empty() {

@@ -7,18 +7,22 @@ func (e *Entry) always() bool { return e.When.Empty() && !e.Unique && e.Luck.Emp
 
 // questions returns how many things of a player decide what an entry weighs.
 func (e *Entry) questions() uint64 {
-	n := len(e.When.Holds) + len(e.When.Lacks) + len(e.When.Tracks) + len(e.Luck.Steps)
+	n := e.When.questions() + len(e.Luck.Steps)
 	if e.Unique {
 		n += len(e.Reward.Items)
 	}
 	return uint64(n)
 }
 
+func (c *Condition) questions() int {
+	return len(c.Holds) + len(c.Lacks) + len(c.Tracks) + len(c.Counters) + len(c.Quests)
+}
+
 // everybody reports whether an entry is there for everybody while its stock and the pools below last.
 func (k *poolCheck) everybody(e *Entry) bool { return k.always(e) && len(e.Reward.Codes) == 0 }
 
-// condition checks a condition of the pool or of one of its entries.
-func (k *poolCheck) condition(c *Condition) {
+// condition checks a condition of a pool, an entry or a quest.
+func (k *check) condition(c *Condition) {
 	for i, id := range c.Lacks {
 		if slices.ContainsFunc(c.Holds, func(s Stack) bool { return s.Item == id }) {
 			k.faultUnder([]step{{key: "when"}, {key: "lacks"}, {index: i, inList: true}},
@@ -33,8 +37,8 @@ func (k *poolCheck) luck(l *Luck) {
 	case k.p.Mode != ModeWeighted:
 		k.fault("expected none outside of mode weighted")
 		return
-	case (l.Item == "") == (l.Track == ""):
-		k.fault("expected one of item and pity")
+	case len(slices.DeleteFunc([]string{l.Item, l.Track, l.Counter}, func(s string) bool { return s == "" })) != 1:
+		k.fault("expected one of item, pity and counter")
 	case l.Empty():
 		k.fault("expected weights, found none")
 	}

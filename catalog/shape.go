@@ -266,7 +266,7 @@ type idShape struct {
 }
 
 // referred is whose ids must stand elsewhere too; those of all others can be anything.
-var referred = [...]string{"", "an item", "a pool", "a track"}
+var referred = [...]string{"", "an item", "a pool", "a track", "a counter", "a quest", "a season"}
 
 // id is an id. what says of what.
 func id(what string) idShape {

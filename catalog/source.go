@@ -42,6 +42,12 @@ var rootShape = &object[Catalog]{
 		key("pools", dict[Pool]{id("a pool"), poolShape, func(p *Pool) *string { return &p.ID }, MaxPools},
 			func(c *Catalog) *[]Pool { return &c.Pools },
 			"What can be drawn from, by id."),
+		key("counters", dict[Counter]{id("a counter"), counterShape, func(c *Counter) *string { return &c.ID }, MaxCounters},
+			func(c *Catalog) *[]Counter { return &c.Counters },
+			"What is counted for each player or for the realm, by id."),
+		key("quests", dict[Quest]{id("a quest"), questShape, func(q *Quest) *string { return &q.ID }, MaxQuests},
+			func(c *Catalog) *[]Quest { return &c.Quests },
+			"What counters must reach, and the rewards for it, by id."),
 		key("start", stacksShape, func(c *Catalog) *[]Stack { return &c.Start },
 			"What a player gets with the first draw, grant, redeemed code or register: item ids with quantities."),
 		key("idempotency", idempotencyShape, func(c *Catalog) *Idempotency { return &c.Idempotency },
@@ -57,6 +63,7 @@ var rootShape = &object[Catalog]{
 		if c.Guesses == (Guesses{}) && c.redeems() {
 			c.Guesses = DefaultGuesses
 		}
+		c.inferPeriods()
 	},
 }
 
@@ -224,6 +231,10 @@ var conditionShape = &object[Condition]{
 			max:   MaxTracks,
 		}, func(c *Condition) *[]Reached { return &c.Tracks },
 			"Tracks of the pool, with the least number of draws that each must have counted."),
+		key("counters", countersShape, func(c *Condition) *[]Counted { return &c.Counters },
+			"Where counters must stand: at least at a number, or between two."),
+		key("quests", questsShape, func(c *Condition) *[]Done { return &c.Quests },
+			"Quests, with the least number of tiers that the player must have claimed."),
 	},
 }
 
@@ -235,7 +246,7 @@ var trackShape = mapping("track",
 	key("certain", integer[uint32](1, MaxTrackDraws), func(t *Track) *uint32 { return &t.Certain },
 		"The draw, counted from the last hit, that is certain to hit (hard pity). If the group is out of stock, it waits."),
 	key("rising", risingShape, func(t *Track) *Rising { return &t.Rising }, "How the chance rises before that (soft pity)."),
-	key("share", id("a counter"), func(t *Track) *string { return &t.Share },
+	key("share", id("a track's counter"), func(t *Track) *string { return &t.Share },
 		"The name of the counter. Tracks with the same name, in any pool and catalog, share it: it carries over to the next banner."),
 )
 
@@ -313,16 +324,17 @@ var momentsShape = mapping("moments", "Winning moments.",
 )
 
 var luckShape = mapping("luck",
-	"Weights that depend on a count: how many of an item the player holds, or what a track has counted. One of item and pity must be there.",
+	"Weights that depend on a count: how many of an item the player holds, or where a track or a counter stands. One of item, pity and counter must be there.",
 	key("item", id("an item"), func(l *Luck) *string { return &l.Item }, "The item whose number counts."),
 	key("pity", id("a track"), func(l *Luck) *string { return &l.Track }, "The track of the pool whose draws count."),
+	key("counter", id("a counter"), func(l *Luck) *string { return &l.Counter }, "The counter that counts."),
 	key("weights", list[LuckStep]{"steps", luckStepShape, MaxLuckSteps}, func(l *Luck) *[]LuckStep { return &l.Steps },
 		"Steps by ascending from. The last one that is reached holds; below the first, the entry has its own weight.").must(),
 )
 
 var luckStepShape = mapping("luck_step", "A weight from a count on.",
 	key("from", integer[uint64](1, MaxQuantity), func(s *LuckStep) *uint64 { return &s.From },
-		"The least count; for a track at most "+strconv.Itoa(MaxTrackDraws)+".").must(),
+		"The least count; of a track at most "+strconv.Itoa(MaxTrackDraws)+".").must(),
 	key("weight", weight, func(s *LuckStep) *uint64 { return &s.Weight }, "The weight in place of the entry's own.").must(),
 )
 
