@@ -33,14 +33,15 @@ func (c *Catalog) AppendCanonical(b []byte) []byte {
 		size += 32 * len(c.Pools[i].Entries)
 	}
 	b = append(slices.Grow(b, size), canonicalMagic...)
-	x := &coder{out: append(b, format.Catalog(c.level()))}
-	c.code(x)
+	version := format.Catalog(c.level())
+	x := &coder{out: append(b, version)}
+	c.code(x, version)
 	return x.out
 }
 
 // words returns the catalog's words that not every format level has, each once: see package format. The
 // form has the version that the newest word needs, so without new words a catalog keeps its hash.
-func (c *Catalog) words() []format.Word { return probeWords(c) }
+func (c *Catalog) words() []format.Word { return append(c.lastingWords(), probeWords(c)...) }
 
 // level returns the format level that the catalog needs.
 func (c *Catalog) level() format.Level {
@@ -74,7 +75,7 @@ func Decode(b []byte) (*Catalog, error) {
 	x := &coder{reading: true, rest: b, size: len(b), seen: map[string]string{}, entriesLeft: MaxEntries}
 	version := x.begin()
 	c := &Catalog{}
-	c.code(x)
+	c.code(x, version)
 	if want := format.Catalog(c.level()); x.err == nil && version != want {
 		x.fail("a form of version %d; this catalog has the form of version %d", version, want)
 	}
@@ -283,7 +284,7 @@ func span[T uint32 | uint64](x *coder, low, high *T) {
 	}
 }
 
-func (c *Catalog) code(x *coder) {
+func (c *Catalog) code(x *coder, version byte) {
 	x.name(&c.Name)
 	c.Zone.code(x)
 	many(x, &c.Items, MaxItems, 3, (*Item).code)
@@ -295,6 +296,9 @@ func (c *Catalog) code(x *coder) {
 	number(x, &c.Idempotency.Ahead)
 	if kind(x, &c.Guesses.Per); c.Guesses.Per != 0 {
 		number(x, &c.Guesses.Count)
+	}
+	if version >= 4 {
+		c.codeLasting(x)
 	}
 }
 

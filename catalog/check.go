@@ -91,6 +91,7 @@ func (k *check) run() {
 		k.thereAre("a pool", texts(k.c.Pools, func(p *Pool) string { return p.ID }))
 	}
 	rootShape.check(&k.report, k.c)
+	k.at("items", k.checkItems)
 	k.at("pools", k.checkPools)
 	k.at("idempotency", k.checkIdempotency)
 	k.at("guesses", k.checkGuesses)
