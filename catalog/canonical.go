@@ -43,7 +43,7 @@ func (c *Catalog) AppendCanonical(b []byte) []byte {
 // words returns the catalog's words that not every format level has, each once: see package format. The
 // form has the version that the newest word needs, so without new words a catalog keeps its hash.
 func (c *Catalog) words() []format.Word {
-	all := probeWords(c)
+	all := append(c.lastingWords(), probeWords(c)...)
 	for _, w := range []struct {
 		name string
 		used bool
@@ -323,6 +323,9 @@ func (i *Item) code(x *coder) {
 	x.ref(&i.ID)
 	kind(x, &i.Kind)
 	x.name(&i.Name)
+	if x.version >= 4 {
+		i.codeRules(x)
+	}
 }
 
 // stacks are items with quantities.
@@ -439,7 +442,10 @@ func (l *Luck) code(x *coder) {
 	case l.Counter != "":
 		of = luckCounter
 	}
-	switch kind(x, &of); of {
+	if kind(x, &of); of == luckCounter && x.version < 4 {
+		of = 0
+	}
+	switch of {
 	case luckItem:
 		x.ref(&l.Item)
 	case luckTrack:
@@ -447,7 +453,7 @@ func (l *Luck) code(x *coder) {
 	case luckCounter:
 		x.ref(&l.Counter)
 	default:
-		x.fail("expected %d to %d, what luck counts, found %d", luckItem, luckCounter, of)
+		x.fail("expected %d to %d, what luck counts, found something else", luckItem, luckCounter)
 	}
 	if many(x, &l.Steps, MaxLuckSteps, 2, (*LuckStep).code); l.Empty() {
 		x.fail("expected at least one step of luck")

@@ -124,7 +124,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"unknown flags":   {afterID("four-star", 0x20), "unknown flags 0x20"},
 		"no group":        {afterID("four-star", 1, 0), "expected the name of a group"},
 		"no condition":    {afterID("four-star", 2, 0, 0, 0), "expected a condition that asks for something"},
-		"luck by what":    {afterID("four-star", 8, 3), "expected 1 or 2, what luck counts, found 3"},
+		"luck by what":    {afterID("four-star", 8, 3), "expected 1 to 3, what luck counts"},
 		"luck by nothing": {afterID("four-star", 8, 1, 1, 'x', 0), "expected at least one step of luck"},
 		"many steps":      {afterID("four-star", 8, 1, 1, 'x', 101), "expected a count of at most 100, found 101"},
 		"too long":        {make([]byte, catalog.MaxCanonical+1), "expected at most 33554432 bytes"},
@@ -198,7 +198,7 @@ func TestCheck(t *testing.T) {
 		"rising far":       {func(c *catalog.Catalog) { c.Pools[0].Tracks[0].Rising.By[0] = 101 }, "pools.banner.pity.five-star.rising.by: expected at most 100"},
 		"rising two":       {func(c *catalog.Catalog) { c.Pools[0].Tracks[0].Rising.By = []uint64{1, 2} }, "pools.banner.pity.five-star.rising.by: expected a number"},
 		"rising finely":    {func(c *catalog.Catalog) { c.Pools[0].Entries[2].Weight = 1 << 60 }, "pools.banner.pity.five-star.rising.by: expected odds in the pool"},
-		"share":            {func(c *catalog.Catalog) { c.Pools[0].Tracks[0].Share = "a b" }, "pools.banner.pity.five-star.share: expected the id of a counter"},
+		"share":            {func(c *catalog.Catalog) { c.Pools[0].Tracks[0].Share = "a b" }, "pools.banner.pity.five-star.share: expected the id of a track's counter"},
 		"guarantee":        {func(c *catalog.Catalog) { c.Pools[0].Guarantees = make([]catalog.Guarantee, 9) }, "pools.banner.guarantee: expected a list of 1 to 8 guarantees, found 9"},
 		"guarantee of more": {func(c *catalog.Catalog) {
 			c.Pools[0].Guarantees = []catalog.Guarantee{{Draws: 2, AtLeast: 3, Of: []string{"five-star"}}}

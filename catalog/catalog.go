@@ -71,9 +71,11 @@ const (
 
 // Item is anything that can be held and counted.
 type Item struct {
-	ID   string   `json:"id"`
-	Kind ItemKind `json:"kind"`
-	Name string   `json:"name,omitempty"`
+	ID     string   `json:"id"`
+	Kind   ItemKind `json:"kind"`
+	Name   string   `json:"name,omitempty"`
+	Lasts  int64    `json:"lasts,omitempty"`  // milliseconds until a unit goes after it came; 0: it stays
+	Extend bool     `json:"extend,omitempty"` // of one that lasts: what comes while some is held begins to last when that goes
 }
 
 // Mode says how a pool chooses among its entries.

@@ -94,6 +94,7 @@ func (k *check) run() {
 	k.thereAre("a counter", texts(k.c.Counters, func(c *Counter) string { return c.ID }))
 	k.thereAre("a quest", texts(k.c.Quests, func(q *Quest) string { return q.ID }))
 	rootShape.check(&k.report, k.c)
+	k.at("items", k.checkItems)
 	k.at("pools", k.checkPools)
 	k.at("counters", k.checkCounters)
 	k.at("quests", k.checkQuests)

@@ -71,7 +71,9 @@ func drawCatalog(t *rapid.T) *written {
 	var items []string
 	for _, item := range ids(t, 1, 6, "items") {
 		kind := rapid.SampledFrom([]catalog.ItemKind{catalog.KindItem, catalog.KindCurrency}).Draw(t, "kind")
-		c.Items = append(c.Items, catalog.Item{ID: item, Kind: kind, Name: name(t)})
+		lasts := rapid.SampledFrom([]int64{0, 0, 0, 1000, 90_061_001, catalog.MaxLasts.Milliseconds()}).Draw(t, "lasts")
+		extend := lasts > 0 && rapid.Bool().Draw(t, "extend")
+		c.Items = append(c.Items, catalog.Item{ID: item, Kind: kind, Name: name(t), Lasts: lasts, Extend: extend})
 		items = append(items, item)
 	}
 	var drawn []*drawnPool
@@ -603,7 +605,7 @@ func (w *written) write(t *rapid.T) {
 	out.line(0, "items:")
 	for _, i := range c.Items {
 		switch {
-		case i.Name == "" && i.Kind == catalog.KindItem:
+		case i.Name == "" && i.Kind == catalog.KindItem && i.Lasts == 0:
 			out.line(2, "%q: {}", i.ID)
 		default:
 			out.line(2, "%s:", i.ID)
@@ -613,6 +615,12 @@ func (w *written) write(t *rapid.T) {
 				out.line(4, `"kind": 'item'`)
 			}
 			out.name(4, i.Name)
+			if i.Lasts > 0 {
+				out.line(4, "lasts: %s", duration(i.Lasts))
+			}
+			if i.Extend || i.Lasts > 0 && out.optional() {
+				out.line(4, "extend: %v", i.Extend)
+			}
 		}
 	}
 	if len(c.Pools) > 0 {

@@ -122,7 +122,8 @@ func reference(t *testing.T) string {
 	}
 	table("The catalog", &root)
 	for _, name := range []string{"item", "pool", "bundle", "free", "redeem", "limit", "budget", "condition", "rolls", "track", "rising", "guarantee",
-		"weighted_entry", "raffle_entry", "each_entry", "moments", "luck", "luck_step", "reward", "times", "quantity", "idempotency", "guesses"} {
+		"weighted_entry", "raffle_entry", "each_entry", "moments", "luck", "luck_step", "reward", "times", "quantity", "idempotency", "guesses",
+		"counter", "facts", "season_period", "streak", "most", "counted", "quest", "tier"} {
 		found := false
 		for _, d := range root.Defs {
 			if d.name == name {
@@ -134,7 +135,7 @@ func reference(t *testing.T) string {
 			t.Fatalf("no definition %s", name)
 		}
 	}
-	if len(root.Defs) != 24 { // those and id
+	if len(root.Defs) != 32 { // those and id
 		t.Fatalf("%d definitions", len(root.Defs))
 	}
 	return b.String()

@@ -76,6 +76,10 @@ var itemShape = mapping("item", "One thing that players hold and count. {} is en
 	}, probeKinds...), func(i *Item) *ItemKind { return &i.Kind }, KindItem,
 		"What it is shown as. The rules treat both alike."),
 	key("name", displayName, func(i *Item) *string { return &i.Name }, "A name to show."),
+	key("lasts", duration[int64](time.Millisecond, MinLasts, MaxLasts), func(i *Item) *int64 { return &i.Lasts },
+		"How long each unit lasts after it came, such as 30d; from "+formatDuration(MinLasts)+" to "+formatDuration(MaxLasts)+". The one that goes first is used first. Without it, units stay."),
+	keyOr("extend", boolean, func(i *Item) *bool { return &i.Extend }, false,
+		"Whether what comes while some is held begins to last only when that goes: for a pass that is bought again.").with("lasts"),
 )
 
 // stacksShape is a mapping from item ids to fixed quantities.

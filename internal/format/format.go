@@ -61,6 +61,7 @@ var levels = append([]row{
 		{"catalog", "seasons"},
 		{"catalog", "per: month"},
 		{"catalog", "lasts"},
+		{"catalog", "extend"},
 		{"catalog", "grows"},
 		{"catalog", "family"},
 		{"catalog", "most"},

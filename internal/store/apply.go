@@ -109,15 +109,18 @@ func (s *State) change(ev *Event, at At, look Looker) error {
 			err = s.tallies.set(e.N, e.Value)
 		case NewList, AddCodes, GiveCode, UseCode:
 			err = s.changeCodes(e, player, at)
-		case Window, Catalog, Clock, Level:
+		case Window, Catalog, Clock, Level, Order:
 			if ev.Named || len(ev.ID) > 0 || group { // Remember does not look for these there
-				return inconsistent("an event with a player, a request id or members puts a catalog in force, sets the clock or raises the level")
+				return inconsistent("an event with a player, a request id or members puts a catalog in force, declares an order, sets the clock or raises the level")
 			}
 			switch e.Verb {
 			case Clock:
 				err = s.setBack(int64(e.Value))
 			case Level:
 				err = s.raise(format.Level(e.Value))
+			case Order:
+				err = s.orders.declare(e.N, By(e.Value), s.names.next, at.Position)
+				s.named = true
 			case Catalog:
 				s.catalog = InForce{Version: s.catalog.Version + 1, Bytes: bytes.Clone(e.Bytes), Position: at.Position, Index: at.Index, Time: at.Time}
 				s.named = true
@@ -131,6 +134,9 @@ func (s *State) change(ev *Event, at At, look Looker) error {
 	}
 	if err == nil {
 		err = r.Err()
+	}
+	if len(s.orders.left) > 0 && err == nil {
+		s.orders.settle(at.Position)
 	}
 	if s.named {
 		s.named = false
@@ -213,6 +219,9 @@ func (s *State) hold(b *block, e *Effect) (*block, error) {
 	if e.Verb == Set {
 		if e.N >= s.names.next {
 			return b, inconsistent("counter number %d of %d", e.N, s.names.next)
+		}
+		if s.orders.ordered(e.N) {
+			s.orders.leave(b, e.N)
 		}
 		key := e.N | counterSlot
 		return s.players.put(b, search(b.holdings(), key), key, e.Value), nil

@@ -25,6 +25,7 @@ type Capture struct {
 	idsFrom  uint64 // the first id that base lacks
 	tallies  tallies
 	codes    []capturedCodes
+	orders   []*order // only counters and what they go by
 
 	blockSize int
 	next      atomic.Uint32 // players with lower numbers have been copied
@@ -87,7 +88,7 @@ func (s *State) Capture(base *Extent) *Capture {
 	c := &Capture{
 		asOf: s.asOf, reach: reach{partial: base != nil, extent: s.extent()}, players: p,
 		dirty: p.dirty.reset(), catalog: s.catalog, items: n.items, counters: n.counters,
-		ids: s.ids.frozen(), tallies: slices.Clone(s.tallies),
+		ids: s.ids.frozen(), tallies: slices.Clone(s.tallies), orders: s.orders.list,
 		blockSize: defaultBlockSize,
 		aside:     aside{kept: map[uint32][]byte{}, stock: map[uint64][]uint64{}},
 	}

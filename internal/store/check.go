@@ -1,14 +1,17 @@
 package store
 
 // Check verifies the invariants that hold at every position: an item's supply is the sum of its
-// balances, balances are within bounds, no code is in a list twice, and indexes agree with what
-// they index. Stock cannot be below zero by its representation. It takes time in proportion to the
+// balances, balances are within bounds, no code is in a list twice, and indexes and orders agree
+// with what they index. Stock cannot be below zero by its representation. It takes time in proportion to the
 // state.
 func (s *State) Check() error {
 	if err := s.names.checkSupply(&s.players); err != nil {
 		return err
 	}
 	if err := s.codes.check(s.players.count()); err != nil {
+		return err
+	}
+	if err := s.orders.check(); err != nil {
 		return err
 	}
 	n := s.ids.head

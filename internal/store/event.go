@@ -57,8 +57,9 @@ const (
 	GiveCode Verb = 8 + 14 // gives the list's next code to the player: the list's number, the code's
 	UseCode  Verb = 8 + 15 // the player uses a code, each at most once: the list's number, the code's
 	Level    Verb = 8 + 16 // raises the realm's format level: to which
+	Order    Verb = 8 + 17 // keeps players in the order of a counter: its number, by what; 0 drops the order
 
-	verbEnd Verb = 8 + 17
+	verbEnd Verb = 8 + 18
 )
 
 // Limits of the format.
@@ -86,7 +87,7 @@ type Ref struct {
 type Effect struct {
 	Verb  Verb
 	N     uint32 // player, item, pool, entry, counter, list; Counter: how many; Item: its kind
-	Value uint64 // quantity, counter, stock, window, number of a code, milliseconds
+	Value uint64 // quantity, counter, stock, window, number of a code, milliseconds; Order: By
 	Bytes []byte // the id, the catalog or the codes; aliases the event
 }
 
@@ -537,6 +538,9 @@ func (r *Reader) more(e *Effect) {
 	case Level:
 		e.Value = r.Uint("a format level", math.MaxUint8)
 		r.newer("realm", e.Value, uint64(format.Newest))
+	case Order:
+		e.N = uint32(r.Uint("a counter", MaxCounters))
+		e.Value = r.Uint("what an order goes by", uint64(ByStanding))
 	case Catalog:
 		e.Bytes = r.Bytes("a catalog", r.Uint("a catalog", maxCatalog))
 	}

@@ -61,6 +61,13 @@ func (s *State) Hash() [32]byte {
 		w.text("level")
 		w.nums(uint64(s.level))
 	}
+	if len(s.orders.list) > 0 {
+		w.text("orders")
+		w.nums(uint64(len(s.orders.list)))
+		for counter, by := range s.orders.Ordered() {
+			w.nums(uint64(counter), uint64(by))
+		}
+	}
 	w.flush()
 	return [32]byte(w.h.Sum(nil))
 }

@@ -97,6 +97,7 @@ func loads() [blockEnd]func(*Loader, *Reader) {
 		BlockGiven:    (*Loader).given,
 		BlockUses:     (*Loader).uses,
 		BlockLevel:    (*Loader).level,
+		BlockOrders:   (*Loader).orders,
 	}
 }
 
@@ -107,6 +108,24 @@ func (l *Loader) level(r *Reader) {
 		r.Fail("format level %d after %d", v, l.s.Level())
 	}
 	l.s.level = format.Level(v)
+}
+
+// orders loads which orders there are. They are filled when loading ends.
+func (l *Loader) orders(r *Reader) {
+	s := &l.s.orders
+	prev := int64(-1)
+	if n := len(s.list); n > 0 {
+		prev = int64(s.list[n-1].counter)
+	}
+	for r.More() {
+		counter, by := r.pair(&prev)
+		if by > uint64(ByStanding) {
+			r.Fail("an order of kind %d; want at most %d", by, ByStanding)
+			return
+		}
+		_, err := s.add(uint32(counter), By(by), l.s.names.next, l.want.Position)
+		r.try(err)
+	}
 }
 
 func (r *Reader) same(what string, want uint64) {
@@ -148,6 +167,7 @@ func (l *Loader) state(r *Reader) {
 		return
 	}
 	s.tallies = nil // the snapshot has all of them
+	s.orders.show(nil)
 	l.base, l.next = uint32(l.count()), 0
 	s.applied, s.now, s.back = l.want.Position, int64(now), back
 	s.ids.window, s.ids.log = w, logTime{now: s.now + s.back, back: s.back, version: l.want.Version}
@@ -497,6 +517,9 @@ func (l *Loader) State() (*State, Extent, error) {
 	}
 	for i := range s.names.items {
 		s.raisePeak(&s.names.items[i])
+	}
+	for _, o := range s.orders.list {
+		o.build(&s.players)
 	}
 	s.names.shared()
 	s.show()

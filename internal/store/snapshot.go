@@ -27,7 +27,8 @@ const (
 	BlockGiven    BlockKind = 12 // codes of one list: to whom and when
 	BlockUses     BlockKind = 13 // of codes of one list: which, by whom and when
 	BlockLevel    BlockKind = 14 // the realm's format level, if its log names one
-	blockEnd      BlockKind = 15
+	BlockOrders   BlockKind = 15 // by which counters players are in order, if by any
+	blockEnd      BlockKind = 16
 )
 
 // defaultBlockSize is the size in bytes at which a block is full. A catalog may be larger.
@@ -51,6 +52,7 @@ func (c *Capture) Blocks(pause func()) iter.Seq2[BlockKind, []byte] {
 			w.num(uint64(c.level))
 			w.end(BlockLevel)
 		}
+		c.writeOrders(&w)
 	}
 }
 
@@ -247,6 +249,16 @@ func (c *Capture) writeTallies(w *blockWriter) {
 		prev = c.tallies[i].Counter
 	}
 	w.end(BlockTallies)
+}
+
+// writeOrders writes the orders there are, whether or not they have changed: they are few.
+func (c *Capture) writeOrders(w *blockWriter) {
+	prev := uint32(0)
+	for _, o := range c.orders {
+		w.nums(uint64(o.counter-prev), uint64(o.by))
+		prev = o.counter
+	}
+	w.end(BlockOrders)
 }
 
 // writeCodes writes what the base lacks of each list of codes: first the codes of all lists, then

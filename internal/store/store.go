@@ -28,6 +28,7 @@ const (
 	MaxCounters  = 1<<31 - 1 // of players and of the realm
 	MaxTallies   = 1 << 16   // counters of the realm
 	MaxCodeLists = 1 << 12
+	MaxOrders    = 64 // at a time
 	MaxPlayers   = 1<<31 - 1
 )
 
@@ -41,6 +42,7 @@ type State struct {
 	ids
 	codes
 	tallies
+	orders
 	readers
 	catalog InForce
 	named   bool // the current event has named something that readers must know
@@ -72,7 +74,7 @@ func New() *State {
 	s.players.init()
 	s.ids.init()
 	s.codes.init()
-	s.readers.players = &s.players
+	s.readers.players, s.orders.of = &s.players, &s.players
 	s.show()
 	return s
 }
@@ -80,7 +82,7 @@ func New() *State {
 // show publishes names and the catalog to readers.
 func (s *State) show() {
 	n := &s.names
-	s.shown.Store(&shown{items: n.items, itemNum: n.itemNum, pools: n.pools, poolNum: n.poolNum, codes: s.codes.lists, catalog: s.catalog})
+	s.shown.Store(&shown{items: n.items, itemNum: n.itemNum, pools: n.pools, poolNum: n.poolNum, codes: s.codes.lists, orders: s.orders.list, catalog: s.catalog})
 }
 
 // Alone says whether only the writer uses the state, as during a replay. Then it takes no locks.

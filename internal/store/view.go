@@ -17,6 +17,7 @@ type shown struct {
 	pools   []*pool
 	poolNum map[string]uint32
 	codes   []*codeList // readers use only left and last
+	orders  []*order
 	catalog InForce
 }
 

@@ -527,7 +527,9 @@ def describe(state, event):
 
 def catalog(data):
     r = Reader(data)
-    assert r.take(8) == b"KUJICAT\x03"
+    assert r.take(7) == b"KUJICAT"
+    version = r.byte()
+    assert version in (3, 4)
     r.text()
     zone = []
     if r.text():
@@ -583,6 +585,8 @@ def catalog(data):
     r.number(), r.number(), r.byte(), r.number()  # idempotency
     if r.byte():
         r.number()  # guesses
+    if version == 4:
+        many(r.number, r.number, r.byte)  # items that last
     assert r.at == len(data)
     return zone, pools, start
 
