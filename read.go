@@ -29,9 +29,44 @@ type PlayerView struct {
 	ID     string
 	Items  []Stack // in the order in which catalogs first named them; no zero quantities
 	Tracks []TrackView
+	// Counters are those of the catalog in force that do not stand at 0, the realm's too; Quests are all of its quests.
+	Counters []CounterView
+	Quests   []QuestView
 	// Limits and Free are those of the catalog in force that the player has used; of others all is left.
 	Limits, Free []PoolLimit
 	Position     uint64 // of the last batch that changed this player
+}
+
+// CounterView is where a counter stands, QuestView how far a player is in a quest.
+type (
+	CounterView = view.Counter
+	QuestView   = view.Quest
+)
+
+// goals fills in what counters and quests of the catalog in force say of a player.
+func (w *writer) goals(t *rules.Tables, player string, counters *[]CounterView, quests *[]QuestView) (seen uint64, current bool) {
+	w.mu.Lock()
+	defer w.unlock()
+	if w.rules.Tables() != t {
+		return 0, false
+	}
+	*counters, *quests = look.Goals(w.rules, player, w.clockView().Time)
+	return w.state.Position(), true
+}
+
+// Goals returns where the counters of the catalog in force stand for a player, and how far the player is in its
+// quests, once that is durable. A player who was never seen has what a new one would have.
+func (r *Realm) Goals(ctx context.Context, player string) (counters []CounterView, quests []QuestView, err error) {
+	if err := r.w.gate.answers(ctx); err != nil {
+		return nil, nil, err
+	}
+	_, _, err = r.w.read(ctx, func(t *rules.Tables) (last uint64, current bool) {
+		return r.w.goals(t, player, &counters, &quests)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return counters, quests, nil
 }
 
 // TrackView is what a track of the catalog in force has counted for a player; 0 if PlayerView lacks it.
@@ -64,6 +99,11 @@ func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
 			seen, current = r.w.look(t, func(now int64) { look.Promise(r.w.rules, id, now, tracks) })
 		}
 		v.Tracks = tracks
+		if len(t.Counters)+len(t.Quests) > 0 && current {
+			var at uint64
+			at, current = r.w.goals(t, id, &v.Counters, &v.Quests)
+			seen = max(seen, at)
+		}
 		return max(last, seen), current
 	})
 	if err == nil && !known {

@@ -14,7 +14,7 @@ type Record struct {
 	Index             int    `json:"index"`          // in its batch
 	Last              bool   `json:"last,omitempty"` // of its batch
 	Time              int64  `json:"time"`           // of its batch, Unix milliseconds
-	Kind              string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade, set_limit
+	Kind              string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade, set_limit, progress, claim, set_counter, due
 	ID                string `json:"id,omitempty"`
 	Status            string `json:"status"`
 	Subject           string `json:"subject,omitempty"`
@@ -38,6 +38,14 @@ type Record struct {
 	// Of a set_track: which, and how many draws. Of a set_limit: how many are used.
 	Track string  `json:"track,omitempty"`
 	Draws *uint64 `json:"draws,omitempty"`
+	// Of a progress: the event, its key, and Value, how much of it. Of a set_counter: the counter, and where it stands.
+	Event   string  `json:"event,omitempty"`
+	Key     string  `json:"key,omitempty"`
+	Counter string  `json:"counter,omitempty"`
+	Value   *uint64 `json:"value,omitempty"`
+	// Of a claim: the quest. Claims are what it claimed, or what claimed itself in an event of any kind.
+	Quest  string    `json:"quest,omitempty"`
+	Claims []Claimed `json:"claims,omitempty"`
 	// Who asked and why, of a set_track or where there is a note.
 	By       string `json:"by,omitempty"`
 	Reason   string `json:"reason,omitempty"`
@@ -178,7 +186,10 @@ func (rec *Record) note(n *rules.Note) {
 
 func fillRecord(rec *Record, cmd *rules.Command, res *Result) {
 	rec.Player, rec.To, rec.Pool, rec.Count, rec.Items, rec.Outcomes = cmd.Player, cmd.To, cmd.Pool, cmd.Count, cmd.Items, res.Outcomes
-	rec.Pay, rec.Paid = cmd.Pay, res.Paid
+	rec.Pay, rec.Paid, rec.Claims = cmd.Pay, res.Paid, res.Claims
+	if rec.Event, rec.Key, rec.Counter, rec.Quest = cmd.Event, cmd.Key, cmd.Counter, cmd.Quest; rec.Event != "" || rec.Counter != "" {
+		rec.Value = &cmd.N
+	}
 	if s := cmd.Set; s != nil {
 		rec.Track, rec.Draws, rec.By, rec.Reason = s.Track, &s.Draws, s.By, s.Reason
 	}

@@ -57,8 +57,8 @@ const (
 // Stack is a quantity of one item.
 type Stack = catalog.Stack
 
-// Request is one of [Draw], [Redeem], [Register], [Grant], [Consume], [Transfer], [Atomic],
-// [SetTrack] and [SetLimit], or a pointer to one. The set is closed. A call reads its request before
+// Request is one of [Draw], [Redeem], [Register], [Grant], [Consume], [Transfer], [Progress], [Claim],
+// [Atomic], [SetTrack], [SetLimit] and [SetCounter], or a pointer to one. The set is closed. A call reads its request before
 // it returns and does not keep it: the caller may reuse the memory.
 //
 // ID is the request id. The client chooses it; it has at most MaxID bytes. The same id with the
@@ -136,8 +136,27 @@ type Transfer struct {
 	Note  Note
 }
 
-// Atomic is a group of requests that happens whole or not at all. Its members are Draw, Register,
-// Grant, Consume and Transfer, without an ID of their own. They are carried out in order. Each sees the
+// Progress reports an event of a player, which the catalog's counters count. It needs format level 4.
+type Progress struct {
+	ID     string
+	Player string
+	Event  string // its name: at least one counter counts it
+	Key    string // tells apart what happened, for counters of different keys; at most MaxID bytes, may be empty
+	N      uint64 // how much of it, at most MaxQuantity; 0 means 1
+	Note   Note
+}
+
+// Claim gives a player the rewards of the next tiers of a quest, in order. It needs format level 4.
+type Claim struct {
+	ID     string
+	Player string
+	Quest  string
+	Tiers  int // how many: all of them or none; 0 means those that are reached, at least one
+	Note   Note
+}
+
+// Atomic is a group of requests that happens whole or not at all. Its members are Draw, Register, Grant,
+// Consume, Transfer, Progress and Claim, without an ID of their own. They are carried out in order. Each sees the
 // effects of those before it, and none of those after it. The same group cannot consume, transfer
 // or pay with what its Draws give, and no pool's condition sees that; the conditions and the luck of
 // entries do. The first member that fails undoes them all.
@@ -190,6 +209,17 @@ type SetLimit struct {
 	Window int64       // of a limit over a window, milliseconds; else 0
 	Used   uint64      // at most MaxLimitDraws, of a limit forever at most MaxQuantity; it may be more than the limit allows
 	Note   Note        // it must have a Reason
+}
+
+// SetCounter sets by hand where a counter stands, in its present period: to make good a fault, or to carry a
+// count over. A counter of different keys can only be set to 0. It is for administrators. The log keeps who
+// asked and why. It cannot be a member of an Atomic. It needs format level 4.
+type SetCounter struct {
+	ID      string
+	Player  string // empty for a counter of the realm
+	Counter string
+	Value   uint64 // at most MaxQuantity
+	Note    Note   // it must have a Reason
 }
 
 // fill copies a request into cmd, which must be zero.
@@ -256,6 +286,22 @@ func (q SetLimit) fill(_ *work, cmd *rules.Command) error {
 	return nil
 }
 
+func (q Progress) fill(_ *work, cmd *rules.Command) error {
+	cmd.Kind, cmd.ID, cmd.Player, cmd.Note = rules.KindProgress, q.ID, q.Player, q.Note.note()
+	cmd.Event, cmd.Key, cmd.N = q.Event, q.Key, max(q.N, 1)
+	return nil
+}
+
+func (q Claim) fill(_ *work, cmd *rules.Command) error {
+	cmd.Kind, cmd.ID, cmd.Player, cmd.Quest, cmd.Count, cmd.Note = rules.KindClaim, q.ID, q.Player, q.Quest, q.Tiers, q.Note.note()
+	return nil
+}
+
+func (q SetCounter) fill(_ *work, cmd *rules.Command) error {
+	cmd.Kind, cmd.ID, cmd.Player, cmd.Counter, cmd.N, cmd.Note = rules.KindSetCounter, q.ID, q.Player, q.Counter, q.Value, q.Note.note()
+	return nil
+}
+
 func (q Atomic) fill(w *work, cmd *rules.Command) error {
 	cmd.Kind, cmd.ID, cmd.Note = rules.KindAtomic, q.ID, q.Note.note()
 	if len(q.Members) > MaxAtomic {
@@ -284,7 +330,7 @@ func noRequest(field string, req Request) error {
 	if isNil(req) {
 		return errf(CodeInvalid, field, "a nil %T; want a request", req)
 	}
-	return errf(CodeInvalid, field, "%T is not a request; want Draw, Redeem, Register, Grant, Consume, Transfer, Atomic, SetTrack or SetLimit", req)
+	return errf(CodeInvalid, field, "%T is not a request; want Draw, Redeem, Register, Grant, Consume, Transfer, Progress, Claim, Atomic, SetTrack, SetLimit or SetCounter", req)
 }
 
 func invalid(err *rules.CommandError) error {

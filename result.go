@@ -29,6 +29,9 @@ const (
 	CodeUsedUp        Status = 16  // others have used the code as often as it can be; Subject is the list
 	CodeRedeemed      Status = 17  // the player has used the code before, or was given it to share; Subject is the list
 	TooManyGuesses    Status = 18  // the player has sent too many codes that do not exist; no Subject
+	NotReached        Status = 20  // the quest's condition or what its next tier needs is not met; Subject is the quest
+	AlreadyClaimed    Status = 21  // all tiers of the quest are claimed, in its present period; Subject is the quest
+	RewardUnavailable Status = 22  // what the reward of the quest's next tier could give is not there; Subject is the quest
 	CodeRequired      Status = 19  // only codes pay for the pool: see Redeem; Subject is the pool
 	Refused           Status = 255 // in DoAll and StartAll: not carried out and not logged; Err says why
 )
@@ -48,11 +51,23 @@ type Result struct {
 	Outcomes []Outcome
 	// Paid is what a Draw cost, in the order of the pool's price. It is read-only.
 	Paid []Stack
+	// Claims are the tiers of quests that a Claim claimed, or that claimed themselves, with what they gave.
+	Claims []Claimed
 	// Redeemed is the list of the code that a Redeem used.
 	Redeemed string
 	// Members has one result for each member of an Atomic, in order.
 	Members []Result
 	Receipt Receipt
+}
+
+// Claimed is a tier of a quest that was claimed, with its reward. It is read-only.
+type Claimed struct {
+	Quest  string       `json:"quest"`
+	Tier   int          `json:"tier"`             // from 1
+	Player string       `json:"player,omitempty"` // whose; only where a group claimed it
+	Items  []Stack      `json:"items,omitempty"`
+	Via    []string     `json:"via,omitempty"` // as in an Outcome
+	Codes  []RewardCode `json:"codes,omitempty"`
 }
 
 // Lack is an item of which a player had too few.
@@ -117,7 +132,7 @@ type names interface {
 
 // describe fills in the result of an event that was applied, except for its receipt.
 func describe(s names, o *outcomes, ev *store.Event, res *Result) error {
-	look, err := o.begin(s, ev, res)
+	look, err := o.begin(s, ev, res, true)
 	if err != nil || look == nil {
 		return err
 	}
@@ -129,9 +144,9 @@ func describe(s names, o *outcomes, ev *store.Event, res *Result) error {
 	return effects.Err()
 }
 
-// begin begins the result of an event. It returns who must see each of its effects before finish, nil if they say
+// begin begins the result of an event. claims says whether quests may have claimed themselves. It returns who must see each of its effects before finish, nil if they say
 // nothing that belongs into a result.
-func (o *outcomes) begin(s names, ev *store.Event, res *Result) (look store.Looker, err error) {
+func (o *outcomes) begin(s names, ev *store.Event, res *Result, claims bool) (look store.Looker, err error) {
 	if res.Status = Status(ev.Status); res.Status != 0 {
 		if err := refusal(s, ev, res); err != nil {
 			return nil, err
@@ -142,12 +157,16 @@ func (o *outcomes) begin(s names, ev *store.Event, res *Result) (look store.Look
 		if err := members(ev, res); err != nil {
 			return nil, err
 		}
-	case rules.KindDraw, rules.KindRedeem:
+	case rules.KindDraw, rules.KindRedeem, rules.KindClaim:
+	case rules.KindProgress, rules.KindGrant, rules.KindConsume, rules.KindRegister, rules.KindSetCounter:
+		if !claims {
+			return nil, nil
+		}
 	default:
 		return nil, nil
 	}
 	if ev.Status != 0 {
-		return nil, nil // nothing was drawn
+		return nil, nil // nothing was given
 	}
 	o.names, o.res, o.member = s, res, -1
 	o.command()
@@ -196,9 +215,13 @@ func subject(s names, ev *store.Event) string {
 		return ""
 	case CodeExpired, CodeUsedUp, CodeRedeemed:
 		return s.CodeListName(ev.Subject)
+	case NotReached, AlreadyClaimed, RewardUnavailable:
+		quest, _ := rules.QuestOf(s.CounterName(ev.Subject))
+		return quest
 	case InsufficientItems, BalanceOverflow, PriceNotOffered:
 		return s.ItemID(ev.Subject)
 	}
+
 	return s.PoolID(ev.Subject)
 }
 
@@ -222,7 +245,9 @@ type reading struct {
 	effect store.Effect // that describe reads
 	names  names
 	res    *Result
-	member int // of a group; -1: none yet
+	member int    // of a group; -1: none yet
+	player uint32 // that the effects are about, or joined, one that the event adds
+	joined string
 	drawing
 	// Of the current outcome:
 	open  *entry // the last entry taken; nil: no outcome is open
@@ -239,6 +264,9 @@ type drawing struct {
 	all    []Outcome // those that are finished
 	draw   int       // the number of the current draw
 	paid   []gain    // what the draws cost
+	claim  Claimed   // the tier whose reward follows; no Quest: none does
+	claims []Claimed // those before it
+	reward entry     // open, with a claim
 }
 
 type gain struct {
@@ -285,6 +313,16 @@ func (o *outcomes) See(e *store.Effect) {
 		if o.open != nil {
 			o.code(o.names, e.N, e.Value)
 		}
+	case store.Claim:
+		o.endOutcome(o.names)
+		quest, _ := rules.QuestOf(o.names.CounterName(e.N))
+		o.claim, o.open = Claimed{Quest: quest, Tier: int(e.Value), Player: o.who(o.names)}, &o.reward
+	case store.Player:
+		o.player, o.joined = e.N, ""
+	case store.Join:
+		if o.member >= 0 {
+			o.joined = string(e.Bytes)
+		}
 	case store.UseCode:
 		o.res.Redeemed = o.names.CodeListName(e.N)
 	case store.Member:
@@ -306,12 +344,23 @@ func (o *outcomes) finish() {
 // endCommand gives the result of a command what its draws gave.
 func (o *outcomes) endCommand() {
 	some, paid := o.end(o.names)
-	switch res := o.res; {
-	case o.member < 0:
-		res.Outcomes, res.Paid = some, paid
-	case o.member < len(res.Members): // there are more in a damaged snapshot
-		res.Members[o.member].Outcomes, res.Members[o.member].Paid = some, paid
+	res := o.res
+	if o.member >= 0 && o.member < len(res.Members) { // after the last member, quests claim themselves
+		res = &res.Members[o.member]
 	}
+	res.Outcomes, res.Paid, res.Claims = some, paid, o.claims
+	o.claims = nil
+}
+
+// who returns whose quest is claimed, if the command does not say it.
+func (o *outcomes) who(s names) string {
+	switch {
+	case o.member < len(o.res.Members):
+		return ""
+	case o.joined != "":
+		return o.joined
+	}
+	return s.PlayerID(o.player)
 }
 
 func (o *outcomes) gain(item uint32, quantity uint64) {
@@ -329,6 +378,10 @@ func (o *outcomes) code(s names, list uint32, number uint64) {
 	if o.secret != nil {
 		c.Code = o.secret(list, number)
 	}
+	if o.claim.Quest != "" {
+		o.claim.Codes = append(o.claim.Codes, c)
+		return
+	}
 	o.now.Codes = append(o.now.Codes, c)
 }
 
@@ -341,6 +394,9 @@ func (o *outcomes) step(s names, pool, num uint32) {
 		}
 	}
 	switch {
+	case o.claim.Quest != "":
+		o.claim.Via = append(o.claim.Via, e.via[0])
+		return
 	case pool == o.asked:
 		o.endOutcome(s)
 		o.now.Entry, o.now.Draw = e.outcome[0].Entry, o.draw
@@ -385,6 +441,12 @@ func (o *outcomes) endOutcome(s names) {
 }
 
 func (o *outcomes) close(s names, e *entry) {
+	if o.claim.Quest != "" {
+		o.claim.Items = stacks(s, o.gains)
+		o.claims = append(o.claims, o.claim)
+		o.open, o.claim, o.gains = nil, Claimed{}, o.gains[:0]
+		return
+	}
 	if !e.gave {
 		e.gave, e.gains, e.outcome[0].Items = true, slices.Clone(o.gains), stacks(s, o.gains)
 	}

@@ -54,6 +54,7 @@ type Catalog struct {
 	Zone        Zone        `json:"zone,omitzero"`
 	Items       []Item      `json:"items"`
 	Pools       []Pool      `json:"pools"`
+	Seasons     []Season    `json:"seasons,omitempty"`
 	Counters    []Counter   `json:"counters,omitempty"`
 	Quests      []Quest     `json:"quests,omitempty"`
 	Start       []Stack     `json:"start,omitempty"` // what a player gets on coming: see kuji.Register

@@ -9,3 +9,8 @@ var monthWord = choice[Per]{"month", PerMonth, "The month, in the catalog's zone
 var seasonWord = choice[Per]{"season", PerSeason, "The season that runs."}
 
 func (k *check) seasonsApart() {}
+
+type Season struct {
+	ID           string
+	Starts, Ends int64
+}

@@ -46,6 +46,8 @@ func (w *Wanted) Match(ev *store.Event) bool {
 	return err != nil || w.match(&cmd)
 }
 
+func (w *Wanted) CounterName(uint32) string { return "/count/x/quest" } // no reader asks for one
+
 func (w *Wanted) matchPlayer(r store.Ref) bool {
 	return w.Player == "" || r.ID == w.Player || r.ID == "" && r.Num == w.PlayerNum
 }

@@ -96,6 +96,8 @@ func (n *unseen) CodesLeft(uint32) uint64                        { return math.M
 func (n *unseen) Spent(*rules.Budget) uint64                     { return 0 }
 func (n *unseen) Moments(*rules.Moments) (uint64, rules.Pending) { return 0, rules.Pending{} }
 func (n *unseen) Counter(uint32) uint64                          { return 0 }
+func (n *unseen) Count(*rules.Counter) uint64                    { return 0 }
+func (n *unseen) Claimed(*rules.Quest) uint64                    { return 0 }
 func (n *unseen) Balance(item uint32) uint64 {
 	for _, st := range n.t.Start {
 		if st.Item == item {
@@ -163,6 +165,15 @@ func (s *Standing) copyFacts(from rules.Facts) {
 					s.facts[f] = from.Balance(uint32(f))
 				}
 			})
+			for _, c := range e.When.Counters {
+				s.facts[countOf(c.Counter)] = from.Count(c.Counter)
+			}
+			if c := e.Luck.Counter; c != nil {
+				s.facts[countOf(c)] = from.Count(c)
+			}
+			for _, d := range e.When.Quests {
+				s.facts[claimedOf(d.Quest)] = from.Claimed(d.Quest)
+			}
 		}
 	}
 }

@@ -246,8 +246,19 @@ func questions(e *rules.Entry, ask asking) {
 	for _, t := range e.When.Tracks {
 		ask(counterFact|fact(t.Counter), t.Draws)
 	}
+	for _, c := range e.When.Counters {
+		ask(countOf(c.Counter), c.Min)
+		if c.Max < catalog.MaxCount {
+			ask(countOf(c.Counter), c.Max+1)
+		}
+	}
+	for _, d := range e.When.Quests {
+		ask(claimedOf(d.Quest), d.Tiers)
+	}
 	switch l := &e.Luck; {
 	case len(l.Steps) == 0:
+	case l.Counter != nil:
+		ask(countOf(l.Counter), l.Last())
 	case l.Counts:
 		ask(counterFact|fact(l.Item), l.Last())
 	default:

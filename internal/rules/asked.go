@@ -7,7 +7,8 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// An event keeps the arguments of its command, except the player. Those of a SetLimit are in limit.go:
+// An event keeps the arguments of its command, except the player. Those of a SetLimit are in limit.go, those of
+// a Progress and a SetCounter in progress.go, those of a Claim in quest.go:
 //
 //	draw             pool number, count << 1 | 1 if an item to pay with follows, varint; its number
 //	grant, consume   number of items, then for each: item number, quantity varint
@@ -45,6 +46,7 @@ type Numbered interface {
 	PlayerID(num uint32) string // of a number below Players
 	ItemID(num uint32) string   // "": nothing has this number
 	PoolID(num uint32) string
+	CounterName(first uint32) string
 }
 
 // CommandOf returns the command of an event. The event must be that of a request; it may have been
@@ -59,7 +61,7 @@ func CommandOf(state Numbered, ev *store.Event) (cmd Command, failed int, err er
 		}
 	}
 	cmd = Command{Kind: Kind(ev.Kind), ID: string(ev.ID)}
-	if cmd.Kind != KindAtomic {
+	if ev.Named {
 		cmd.Player = a.player(ev.Player)
 	}
 	a.arguments(&cmd)
@@ -120,6 +122,6 @@ func (c *Command) equal(o *Command) bool {
 	return c.Kind == o.Kind && c.ID == o.ID && c.Player == o.Player && c.To == o.To &&
 		c.Pool == o.Pool && c.Count == o.Count && c.Pay == o.Pay &&
 		(c.Code == o.Code || slices.Contains(c.Others, o.Code)) &&
-		slices.Equal(c.Items, o.Items) && c.Note.asks() == o.Note.asks() && (k == nil || k.same(c, o)) &&
+		c.Goal == o.Goal && slices.Equal(c.Items, o.Items) && c.Note.asks() == o.Note.asks() && (k == nil || k.same(c, o)) &&
 		slices.EqualFunc(c.Members, o.Members, func(a, b Command) bool { return a.equal(&b) })
 }

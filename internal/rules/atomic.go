@@ -48,15 +48,13 @@ func (atomicKind) check(r *checks, c *Command) (f failure) {
 	return f
 }
 
-func (atomicKind) write(r *drawing, c *Command, draws int) {
+func (atomicKind) write(r *drawing, c *Command) {
 	for i := range c.Members {
 		m := &c.Members[i]
 		r.w.More(store.Member)
 		r.pool = noPool
-		m.Kind.of().write(r, m, draws)
-		if m.Kind == KindDraw {
-			draws++
-		}
+		m.Kind.of().write(r, m)
+		r.writeMoves()
 	}
 }
 

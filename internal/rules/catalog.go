@@ -113,6 +113,8 @@ func newTables(w *store.Writer, state Names, c *catalog.Catalog, hash [32]byte, 
 		t.waiting = d.counters(startName, 1)
 	}
 	d.lists(c)
+	d.countersOf(c)
+	d.quests(c)
 	for _, of := range []struct {
 		what     string
 		n, limit int
@@ -332,5 +334,5 @@ func (d *definer) tallies() int {
 // ofRealm reports whether counters are the realm's own: of a budget, of moments or of refills.
 func ofRealm(name string) bool {
 	_, what, _ := strings.Cut(name, "/")
-	return what == "refills" || strings.HasPrefix(what, "budget/") || strings.HasPrefix(what, "moments/")
+	return what == "refills" || strings.HasPrefix(what, "budget/") || strings.HasPrefix(what, "moments/") || strings.HasPrefix(name, "/realm/")
 }

@@ -13,6 +13,8 @@ type Facts interface {
 	Moments(m *Moments) (due uint64, p Pending) // how many are due for sure, and what is still to be decided
 	Balance(item uint32) uint64                 // that the player holds
 	Counter(counter uint32) uint64              // of the player
+	Count(c *Counter) uint64                    // where one of the catalog's counters stands
+	Claimed(q *Quest) uint64                    // how many tiers the player has claimed
 }
 
 // There reports whether an entry can be taken: stock, codes and budgets suffice.

@@ -25,6 +25,11 @@ const (
 	KindRegister Kind = 11
 	KindUpgrade  Kind = 12
 	KindSetLimit Kind = 13
+	KindDue      Kind = 14 // nobody asks for it
+	KindProgress Kind = 15
+	KindClaim    Kind = 16
+
+	KindSetCounter Kind = 17
 )
 
 func (k Kind) String() string {
@@ -55,6 +60,14 @@ func (k Kind) String() string {
 		return "upgrade"
 	case KindSetLimit:
 		return "set_limit"
+	case KindDue:
+		return "due"
+	case KindProgress:
+		return "progress"
+	case KindClaim:
+		return "claim"
+	case KindSetCounter:
+		return "set_counter"
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
@@ -80,6 +93,12 @@ func (k Kind) of() kind {
 		return registerKind{}
 	case KindSetLimit:
 		return setLimitKind{}
+	case KindProgress:
+		return progressKind{}
+	case KindClaim:
+		return claimKind{}
+	case KindSetCounter:
+		return setCounterKind{}
 	}
 	return nil
 }
@@ -92,9 +111,9 @@ type kind interface {
 	form(c *Command) *CommandError
 	// resolve looks up what a command names in a catalog. It returns what the catalog does not have, or nil.
 	resolve(f *Finder, c *Command) *CommandError
-	// check is the first half of a command, write the second. n of its draws are written already.
+	// check is the first half of a command, write the second.
 	check(r *checks, c *Command) failure
-	write(r *drawing, c *Command, n int)
+	write(r *drawing, c *Command)
 	// ask writes a command's arguments into its event, asked reads them.
 	ask(r *effects, c *Command, status Status)
 	asked(a *asked, c *Command)
@@ -134,7 +153,8 @@ const (
 
 // Command is a request in the form that the rules work on. An Atomic has Members, all others have a
 // Player; that of a Transfer is the giver. A Draw has Pool, Count and Pay; a Redeem Code and Others; a
-// Grant and a Consume Items; a Transfer To and Items; a SetTrack Set; a SetLimit Pool and Limit.
+// Grant and a Consume Items; a Transfer To and Items; a SetTrack Set; a SetLimit Pool and Limit; a Progress
+// Event, Key and N; a Claim Quest and Count; a SetCounter Counter and N. A SetCounter of the realm's has no Player.
 type Command struct {
 	Kind    Kind
 	ID      string
@@ -145,15 +165,28 @@ type Command struct {
 	Pay     string // the item to pay with; empty: the first price that the player can pay
 	Items   []catalog.Stack
 	Members []Command
-	Set     *TrackSet
-	Limit   *LimitSet
-	Code    CodeSum
+	Hands
+	Goal
+	Code CodeSum
 	// Others are sums of other spellings of the code: see [OtherSums]. One of them replaces Code if it
 	// finds a code and Code does not. A command read from an event has none.
 	Others []CodeSum
 	Note   *Note // of a kind that can have one; nil: none
 
 	resolved
+}
+
+// Hands are what an administrator sets by hand.
+type Hands struct {
+	Set   *TrackSet
+	Limit *LimitSet
+}
+
+// Goal is what counters and quests are about.
+type Goal struct {
+	Event, Key     string
+	Counter, Quest string
+	N              uint64
 }
 
 // CommandError says which field of a command is malformed, and how.
@@ -179,10 +212,15 @@ func checkLength(field, text string, most int) *CommandError {
 
 // CheckHead checks what every kind of command has: the request id and the player.
 func (c *Command) CheckHead() *CommandError {
-	if err := checkLength("id", c.ID, MaxID); err != nil || c.Kind == KindAtomic {
+	if err := checkLength("id", c.ID, MaxID); err != nil || !c.one() {
 		return err
 	}
 	return checkPlayer(c.playerField(), c.Player)
+}
+
+// one reports whether a command is about one player: not a group, and not a counter of the realm.
+func (c *Command) one() bool {
+	return c.Kind != KindAtomic && (c.Kind != KindSetCounter || c.Player != "")
 }
 
 // playerField is how requests call Player.
@@ -266,6 +304,8 @@ func (c *Command) Picks() (n uint64) {
 		return catalog.MaxRequestPicks
 	case c.pool != nil:
 		return uint64(c.Count) * c.pool.Picks
+	case c.quest != nil:
+		return c.quest.picks
 	}
 	for i := range c.Members {
 		n += c.Members[i].Picks()

@@ -6,9 +6,11 @@ import "github.com/kuji-dev/kuji/catalog"
 // catalog.Condition by numbers. An entry whose condition does not hold weighs nothing, and no draw
 // may count on its stock: see inStock.
 type Condition struct {
-	Holds  []Stack
-	Lacks  []uint32
-	Tracks []Reached
+	Holds    []Stack
+	Lacks    []uint32
+	Tracks   []Reached
+	Counters []Range
+	Quests   []QuestDone
 }
 
 type Reached struct {
@@ -16,9 +18,12 @@ type Reached struct {
 	Draws   uint64
 }
 
-func (c *Condition) empty() bool { return len(c.Holds) == 0 && len(c.Lacks) == 0 && len(c.Tracks) == 0 }
+func (c *Condition) empty() bool {
+	return len(c.Holds)+len(c.Lacks)+len(c.Tracks)+len(c.Counters)+len(c.Quests) == 0
+}
 
-// condition compiles a condition of a pool or of one of its entries. The pool has its tracks.
+// condition compiles a condition of a pool or of one of its entries, which has its tracks, or with no pool that
+// of a quest.
 func (t *Tables) condition(pt *Pool, c *catalog.Condition) (out Condition) {
 	if c.Empty() {
 		return out
@@ -34,6 +39,10 @@ func (t *Tables) condition(pt *Pool, c *catalog.Condition) (out Condition) {
 			}
 		}
 	}
+	out.Counters = t.ranges(c.Counters)
+	for _, d := range c.Quests {
+		out.Quests = append(out.Quests, QuestDone{t.QuestByID[d.Quest], d.Tiers})
+	}
 	return out
 }
 
@@ -45,16 +54,17 @@ func (t *Tables) watch(e *Entry) {
 	for _, item := range e.When.Lacks {
 		t.Watched.Add(item)
 	}
-	if len(e.Luck.Steps) > 0 && !e.Luck.Counts {
+	if len(e.Luck.Steps) > 0 && !e.Luck.Counts && e.Luck.Counter == nil {
 		t.Watched.Add(e.Luck.Item)
 	}
 }
 
-// Luck is a catalog.Luck by numbers: an entry's weights by what is held, or by a track's count.
+// Luck is a catalog.Luck by numbers: an entry's weights by what is held, or by where a track or a counter stands.
 type Luck struct {
-	Counts bool   // by a track's counter
-	Item   uint32 // number of the item, or of the counter
-	Steps  []catalog.LuckStep
+	Counts  bool     // by a track's counter
+	Item    uint32   // number of the item, or of the track's counter
+	Counter *Counter // by a counter; nil: by one of the others
+	Steps   []catalog.LuckStep
 }
 
 // Last returns the count at which the last step begins.
@@ -64,7 +74,7 @@ func (t *Tables) luck(pt *Pool, l *catalog.Luck) Luck {
 	if l.Empty() {
 		return Luck{}
 	}
-	out := Luck{Counts: l.Track != "", Item: t.ItemNum[l.Item], Steps: l.Steps}
+	out := Luck{Counts: l.Track != "", Item: t.ItemNum[l.Item], Counter: t.CounterByID[l.Counter], Steps: l.Steps}
 	for i := range pt.Tracks {
 		if pt.Config.Tracks[i].Name == l.Track {
 			out.Item = pt.Tracks[i].Counter
@@ -80,6 +90,8 @@ func (e *Entry) weightFor(f Facts, ask bool) uint64 {
 		return 0
 	case len(e.Luck.Steps) == 0:
 		return e.Weight
+	case e.Luck.Counter != nil:
+		return e.weightAt(f.Count(e.Luck.Counter))
 	case e.Luck.Counts:
 		return e.weightAt(f.Counter(e.Luck.Item))
 	}
@@ -113,7 +125,12 @@ func (c *Condition) Met(f Facts) bool {
 			return false
 		}
 	}
-	return true
+	for _, d := range c.Quests {
+		if f.Claimed(d.Quest) < d.Tiers {
+			return false
+		}
+	}
+	return Reaches(c.Counters, f)
 }
 
 // collected returns how many entries of a pool a player can still take, if all its entries have

@@ -59,7 +59,7 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 	r.alone = cmd.Kind != KindAtomic
 	k := cmd.Kind.of()
 	f := k.check(&r.checks, cmd)
-	if cmd.Kind != KindAtomic {
+	if cmd.one() {
 		w.Player(r.ref(cmd.who(&r.Sight), cmd.Player, f.status))
 	}
 	if f.status != OK {
@@ -72,13 +72,16 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 	cmd.Note.write(w)
 	w.EndAsked()
 	r.player, r.pool = noPlayer, noPool
-	if cmd.Kind != KindAtomic {
+	if cmd.one() {
 		r.player = cmd.who(&r.Sight)
 	}
 	switch f.status {
 	case OK:
 		r.values.reset()
-		k.write(&r.drawing, cmd, 0)
+		r.beginRuns()
+		k.write(&r.drawing, cmd)
+		r.writeMoves()
+		r.fire()
 	case UnknownCode:
 		r.writeGuess(cmd)
 	}
@@ -92,6 +95,7 @@ func (r *Rules) begin(now int64, src Source, w *store.Writer) {
 	r.Sight.begin(now)
 	r.src, r.w, r.extra = src, w, 0
 	r.comers, r.picks, r.draws, r.sets = 0, 0, r.draws[:0], r.sets[:0]
+	r.next, r.fired = 0, 0
 }
 
 // turn makes the next effects be about a player, and adds the player first if they are new. For one

@@ -67,10 +67,16 @@ func (drawKind) check(r *checks, cmd *Command) failure {
 	if len(pt.Config.Redeem) > 0 && len(pt.price) == 0 {
 		return failure{CodeRequired, pt.Num}
 	}
-	if f := r.pay(cmd, player, count, r.nextCost()); f.status != OK {
+	cost := r.nextCost()
+	if f := r.pay(cmd, player, count, cost); f.status != OK {
 		return f
 	}
-	return r.addDraw(pt, player, count)
+	if f := r.addDraw(pt, player, count); f.status != OK {
+		return f
+	}
+	r.each(r.t.spends, player, cost.price, cost.times)
+	r.fact(pt.moves, player, count)
+	return failure{}
 }
 
 // mayDraw reports why a pool refuses draws to a player, however they are paid.
@@ -124,8 +130,8 @@ func (r *checks) inStock(pt *Pool, player uint32, count uint64) bool {
 		return true
 	}
 	need := count * uint64(pt.Config.Rolls.Max)
-	for i := range r.draws {
-		if dr := &r.draws[i]; dr.pool.reach.meets(pt.reach) {
+	for i := range r.draws[r.next:] {
+		if dr := &r.draws[r.next+i]; dr.pool.reach.meets(pt.reach) {
 			need += dr.count * dr.pool.leaves
 		}
 	}
@@ -160,15 +166,18 @@ type drawing struct {
 	touches overlay   // 1 for the counters of both
 	picked  []uint64  // what draws without repetition have taken so far; by entryKey
 	open    []*Budget // what is given now comes from these
+	firings []firing  // quests that may claim themselves
+	fired   int       // how many tiers have
 }
 
-func (drawKind) write(r *drawing, _ *Command, n int) { r.writeDraw(n) }
+func (drawKind) write(r *drawing, _ *Command) { r.writeDraw() }
 
-// writeDraw writes the effects of the command's n-th draw: price, outcomes and counters.
-func (r *drawing) writeDraw(n int) {
-	dr := &r.draws[n]
+// writeDraw writes the effects of the command's next draw: price, outcomes and counters.
+func (r *drawing) writeDraw() {
+	dr, sets := r.nextDraw()
 	r.arrive(dr.player)
 	r.writePrice(&dr.cost)
+	r.each(r.t.spends, dr.player, dr.cost.price, dr.cost.times)
 	if len(dr.pool.Must) > 0 {
 		r.drawAll(dr)
 	} else {
@@ -177,17 +186,30 @@ func (r *drawing) writeDraw(n int) {
 				r.w.More(store.Draw)
 			}
 			r.draw(dr.pool, 0)
+			r.fact(dr.pool.moves, dr.player, 1)
 		}
 	}
-	first := 0
-	if n > 0 {
-		first = r.draws[n-1].sets
-	}
-	for _, s := range r.sets[first:dr.sets] {
+	for _, s := range sets {
 		r.w.Change(store.Set, s.counter, s.value)
 	}
+	r.endDraw()
+}
+
+// nextDraw returns the next draw that has passed its checks, and the counters that it sets.
+func (r *drawing) nextDraw() (dr *pendingDraw, sets []set) {
+	first := 0
+	if r.next > 0 {
+		first = r.draws[r.next-1].sets
+	}
+	dr = &r.draws[r.next]
+	r.next++
+	return dr, r.sets[first:dr.sets]
+}
+
+// endDraw writes the tracks and budgets that a draw has changed.
+func (r *drawing) endDraw() {
 	for _, c := range r.touched {
-		r.w.Change(store.Set, c, r.counter(dr.player, c))
+		r.w.Change(store.Set, c, r.counter(r.player, c))
 	}
 	r.touched = r.touched[:0]
 	if len(r.spentOf) > 0 {
@@ -204,6 +226,7 @@ func (r *drawing) drawAll(dr *pendingDraw) {
 			return r.Sums(dr.pool, true)
 		}, &r.Sight)
 		dr.pool.Hit(r.draw(dr.pool, due), &hits)
+		r.fact(dr.pool.moves, dr.player, 1)
 	}
 }
 
@@ -287,6 +310,7 @@ func (r *drawing) take(pt *Pool, entry uint32) {
 		r.pool = pt.Num
 	}
 	r.w.Effect(store.Take, entry)
+	r.fact(e.moves, r.player, 1)
 	if len(e.Costs) == 0 {
 		r.give(&e.Reward)
 	} else {
@@ -302,6 +326,9 @@ func (r *drawing) give(w *Reward) {
 		it := &w.Items[i]
 		q := r.between(it.Min, it.Max)
 		r.change(store.Gain, it.Item, q)
+		if r.t.gains != nil {
+			r.fact(r.t.gains[it.Item], r.player, q)
+		}
 		if len(r.open) > 0 {
 			r.spendBudgets(it.Item, q)
 		}

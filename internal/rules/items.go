@@ -91,28 +91,33 @@ func (grantKind) check(r *checks, cmd *Command) failure {
 	if f.status != OK {
 		return f
 	}
+	r.each(r.t.gains, player, cmd.stacks, 1)
 	return r.move(noPlayer, player, cmd.stacks)
 }
 
-func (grantKind) write(r *drawing, cmd *Command, _ int) {
+func (grantKind) write(r *drawing, cmd *Command) {
 	r.arrive(cmd.who(&r.Sight))
 	r.writeItems(store.Gain, cmd.stacks)
+	r.each(r.t.gains, r.player, cmd.stacks, 1)
 }
 
 func (consumeKind) check(r *checks, cmd *Command) failure {
-	return r.move(cmd.who(&r.Sight), noPlayer, cmd.stacks)
+	player := cmd.who(&r.Sight)
+	r.each(r.t.consumes, player, cmd.stacks, 1)
+	return r.move(player, noPlayer, cmd.stacks)
 }
 
-func (consumeKind) write(r *drawing, cmd *Command, _ int) {
+func (consumeKind) write(r *drawing, cmd *Command) {
 	r.turn(cmd.who(&r.Sight))
 	r.writeItems(store.Spend, cmd.stacks)
+	r.each(r.t.consumes, r.player, cmd.stacks, 1)
 }
 
 func (transferKind) check(r *checks, cmd *Command) failure {
 	return r.move(cmd.who(&r.Sight), cmd.whom(&r.Sight), cmd.stacks)
 }
 
-func (transferKind) write(r *drawing, cmd *Command, _ int) {
+func (transferKind) write(r *drawing, cmd *Command) {
 	r.turn(cmd.who(&r.Sight))
 	r.writeItems(store.Spend, cmd.stacks)
 	r.turn(cmd.whom(&r.Sight))

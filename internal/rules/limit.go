@@ -287,7 +287,7 @@ func (pt *Pool) limit(s *LimitSet) *Limit {
 	return &pt.Limits[i]
 }
 
-func (setLimitKind) write(r *drawing, c *Command, _ int) {
+func (setLimitKind) write(r *drawing, c *Command) {
 	player := c.who(&r.Sight)
 	r.turn(player)
 	r.setUsed(c.pool.limit(c.Limit), player, c.Limit.Used)

@@ -101,7 +101,7 @@ func (b NumSet) meets(other NumSet) bool {
 
 // nest fills in the nesting of every pool. The catalog was checked and has no cycles.
 func (t *Tables) nest() {
-	done := make([]bool, len(t.PoolByNum))
+	done := make([]bool, len(t.PoolByNum)+len(t.tierPools))
 	var visit func(pt *Pool)
 	visit = func(pt *Pool) { // at most catalog.MaxPoolDepth deep
 		done[pt.Num] = true
@@ -116,12 +116,17 @@ func (t *Tables) nest() {
 		pt.summarize()
 		pt.fix()
 		pt.sumGains()
-		t.BottomUp = append(t.BottomUp, pt)
+		if int(pt.Num) < len(t.PoolByNum) {
+			t.BottomUp = append(t.BottomUp, pt)
+		}
 	}
 	for _, pt := range t.PoolByNum {
 		if pt != nil && !done[pt.Num] {
 			visit(pt)
 		}
+	}
+	for _, pt := range t.tierPools { // nothing leads to them
+		visit(pt)
 	}
 }
 
@@ -318,8 +323,8 @@ func (pt *nesting) gainOf(item uint32) uint64 {
 
 // countSamplers makes supplies and samplers from the tables and the stock that is left.
 func (r *stocks) countSamplers() {
-	r.pools = make([]supply, len(r.t.PoolByNum))
-	for _, pt := range r.t.BottomUp {
+	r.pools = make([]supply, len(r.t.PoolByNum)+len(r.t.tierPools))
+	for _, pt := range slices.Concat(r.t.BottomUp, r.t.tierPools) {
 		o := &r.pools[pt.Num]
 		o.left = make([]uint64, len(pt.Branches))
 		r.countLeft(pt)

@@ -27,6 +27,7 @@ type accounts struct {
 	counting
 	extra    uint64        // at least what the command has given of any one item; at most maxPeak
 	draws    []pendingDraw // draws that have passed their checks
+	next     int           // how many of them are written
 	picks    uint64        // the most entries that they can take
 	have     []uint64      // what the player has of each item in the best payment's price
 	haveNext []uint64      // the same for the payment at hand

@@ -248,7 +248,7 @@ func register(player string) rules.Command {
 }
 
 func setTrack(player, track string, draws uint64, by, reason string) rules.Command {
-	return rules.Command{Kind: rules.KindSetTrack, Player: player, Set: &rules.TrackSet{Track: track, Draws: draws, By: by, Reason: reason}}
+	return rules.Command{Kind: rules.KindSetTrack, Player: player, Hands: rules.Hands{Set: &rules.TrackSet{Track: track, Draws: draws, By: by, Reason: reason}}}
 }
 
 func consume(player string, items ...catalog.Stack) rules.Command {

@@ -123,11 +123,11 @@ func (redeemKind) check(r *checks, cmd *Command) failure {
 	return r.addDraw(rt.pool, player, uint64(rt.config.Times))
 }
 
-func (redeemKind) write(r *drawing, cmd *Command, _ int) {
+func (redeemKind) write(r *drawing, cmd *Command) {
 	rt, number := r.findCode(cmd.Code)
 	r.arrive(cmd.who(&r.Sight))
 	r.w.More(store.UseCode, uint64(rt.list), number)
-	r.writeDraw(0)
+	r.writeDraw()
 }
 
 func (r *drawing) writeGuess(cmd *Command) {
@@ -180,6 +180,9 @@ func RedeemedOf(ev *store.Event) (out Redeemed, err error) {
 func (r *Rules) Drawn(by []uint64) (n uint64) {
 	for i := range r.draws {
 		d := &r.draws[i]
+		if int(d.pool.Num) >= len(by) { // of a quest
+			continue
+		}
 		n += d.count
 		by[d.pool.Num] += d.count
 	}

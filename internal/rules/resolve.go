@@ -4,6 +4,11 @@ package rules
 type resolved struct {
 	in     *Tables // the catalog that it was looked up in; nil: none yet
 	pool   *Pool
+	quest  *Quest
+	event  movers
+	count  *Counter
+	tiers  int // of a Claim: how many it claims
+	key    uint64
 	pay    uint32  // number of the item to pay with
 	stacks []Stack // Items
 	wrong  *CommandError
@@ -55,7 +60,7 @@ func (c *Command) Clear() { *c = Command{resolved: resolved{stacks: c.stacks[:0]
 
 // EachText calls f with every text of a command, except those in its list of items.
 func (c *Command) EachText(f func(*string)) {
-	for _, s := range [...]*string{&c.ID, &c.Player, &c.To, &c.Pool, &c.Pay} {
+	for _, s := range [...]*string{&c.ID, &c.Player, &c.To, &c.Pool, &c.Pay, &c.Event, &c.Key, &c.Counter, &c.Quest} {
 		f(s)
 	}
 	if c.Set != nil {

@@ -75,6 +75,7 @@ type Names interface {
 	EntryNum(pool uint32, id string) (num uint32, ok bool)
 	Stock(pool, entry uint32) (stock uint64, limited bool)
 	CounterNum(name string) (first uint32, ok bool)
+	CounterName(first uint32) string
 	CounterNames() iter.Seq2[string, uint32] // and how many counters each name has
 	NextCounter() uint32
 	CodeLists() int
@@ -106,6 +107,7 @@ func (r *Rules) Tables() *Tables { return r.t }
 // after an event was applied that Decide did not write.
 func (r *Rules) Reset(t *Tables) {
 	r.t = t
+	r.periods = [len(r.periods)]dated{}
 	r.Sight.begin(0)
 	r.countSamplers()
 }

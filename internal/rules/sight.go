@@ -24,6 +24,8 @@ type Sight struct {
 	coded  overlay  // how many codes were given; by number of the list
 	apart  overlay  // 1 for what draws without repetition have taken so far; by entryKey
 	people
+	runs
+	calendar
 	sums    []uint64 // by class of the pool weighed last
 	weights []uint64 // of its entries with conditions, class by class
 }
@@ -46,6 +48,7 @@ func (s *Sight) init() {
 // begin clears what the command before has left. now is in Unix milliseconds.
 func (s *Sight) begin(now int64) {
 	s.now = max(now, s.state.Now())
+	s.beginRuns()
 	s.steady = s.now + s.state.Back()
 	s.base, s.joined = s.state.Players(), 0
 	s.values.reset()
@@ -120,6 +123,80 @@ func (s *Sight) tally(counter uint32) uint64 {
 		return v
 	}
 	return s.state.Tally(counter)
+}
+
+// calendar is the numbers of the periods that were asked for last.
+type calendar struct {
+	periods [8]dated // by catalog.Per
+}
+
+// dated is the number of a period at a time stamp.
+type dated struct {
+	now    int64
+	number uint64
+}
+
+// period is a catalog.Period that is looked up.
+type period struct {
+	per    catalog.Per
+	season *catalog.Season // of PerSeason; nil: the one that runs
+}
+
+func (t *Tables) period(p catalog.Period) (out period) {
+	if out.per = p.Per; p.Per == catalog.PerForever {
+		out.per = 0
+	}
+	for i := range t.Catalog.Seasons {
+		if s := &t.Catalog.Seasons[i]; p.Per == catalog.PerSeason && s.ID == p.Season {
+			out.season = s
+		}
+	}
+	return out
+}
+
+// numberOf returns the number of the present period, 0 of all time or before the first season, and whether it runs.
+// That of a season is the time at which it starts, also after it has ended.
+func (s *Sight) numberOf(p *period) (n uint64, runs bool) {
+	switch {
+	case p.per == 0:
+		return 0, true
+	case p.per != catalog.PerSeason:
+		at := &s.periods[p.per]
+		if at.now != s.now || at.number == 0 {
+			*at = dated{s.now, s.t.Zone.Number(p.per, s.now)}
+		}
+		return at.number, true
+	case p.season != nil:
+		if s.now < p.season.Starts {
+			return 0, false
+		}
+		return uint64(p.season.Starts), s.now < p.season.Ends
+	}
+	for i := range s.t.Catalog.Seasons {
+		if of := &s.t.Catalog.Seasons[i]; of.Starts <= s.now && uint64(of.Starts) > n {
+			n, runs = uint64(of.Starts), s.now < of.Ends
+		}
+	}
+	return n, runs
+}
+
+// ends returns the time stamp at which the present period ends, 0 if it never does.
+func (s *Sight) ends(p *period) int64 {
+	switch {
+	case p.per == 0:
+		return 0
+	case p.per != catalog.PerSeason:
+		return s.t.Zone.Next(p.per, s.now)
+	case p.season != nil:
+		return p.season.Ends
+	}
+	n, _ := s.numberOf(p)
+	for i := range s.t.Catalog.Seasons {
+		if of := &s.t.Catalog.Seasons[i]; uint64(of.Starts) == n {
+			return of.Ends
+		}
+	}
+	return 0
 }
 
 // instant is the time of the command.

@@ -40,6 +40,7 @@ func (r *checks) come(c *Command) (player uint32, f failure) {
 		}
 	}
 	r.alone = alone
+	r.each(r.t.gains, player, r.t.Start, 1)
 	return player, f
 }
 
@@ -61,6 +62,7 @@ func (r *effects) arrive(player uint32) {
 	for _, st := range r.t.Start {
 		r.change(store.Gain, st.Item, st.Quantity)
 	}
+	r.each(r.t.gains, player, r.t.Start, 1)
 }
 
 // wait writes that a player waits, 1, or does not wait any more, 0.
@@ -86,4 +88,4 @@ func (registerKind) check(r *checks, c *Command) failure {
 	return f
 }
 
-func (registerKind) write(r *drawing, c *Command, _ int) { r.arrive(c.who(&r.Sight)) }
+func (registerKind) write(r *drawing, c *Command) { r.arrive(c.who(&r.Sight)) }

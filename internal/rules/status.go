@@ -23,6 +23,9 @@ const (
 	CodeRedeemed      Status = 17
 	TooManyGuesses    Status = 18
 	CodeRequired      Status = 19
+	NotReached        Status = 20
+	AlreadyClaimed    Status = 21
+	RewardUnavailable Status = 22
 
 	// Refused is never in a log: the command is not carried out. Odds say it of a pool that only
 	// other pools draw from.

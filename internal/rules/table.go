@@ -25,6 +25,15 @@ type Tables struct {
 	tracks
 	starting
 	redeeming
+	counts
+	questing
+}
+
+// counts is the counters of a catalog, and who counts what.
+type counts struct {
+	Counters    []*Counter // in the order of the catalog
+	CounterByID map[string]*Counter
+	facts
 }
 
 func NoTables() *Tables { return &Tables{starting: starting{waiting: noCounter}} }
@@ -64,6 +73,7 @@ type entrance struct {
 	Free    *Limit // how many draws cost nothing; nil: none
 	Limits  []Limit
 	when    Condition
+	moves   movers // what counts draws that players ask for
 }
 
 // traits say what is simple about a pool.
@@ -102,6 +112,7 @@ type Entry struct {
 	Most   uint64 // the highest weight that it can have; more than Weight only by luck
 	When   Condition
 	Luck   Luck
+	moves  movers // what counts that it is taken
 	ID     string
 	Config *catalog.Entry
 }
@@ -153,6 +164,9 @@ func (t *Tables) compile() {
 			pt.boxful += p.Entries[j].Stock.Count
 		}
 	}
+	t.compileQuests()
+	t.watchQuests()
+	t.setFacts()
 	slices.SortFunc(t.limits, func(a, b NamedLimit) int { return cmp.Compare(a.Counter, b.Counter) })
 	t.nest()
 	t.setRedeem()

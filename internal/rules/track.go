@@ -148,7 +148,7 @@ func (setTrackKind) resolve(f *Finder, c *Command) *CommandError {
 	return nil
 }
 
-func (setTrackKind) write(r *drawing, c *Command, _ int) {
+func (setTrackKind) write(r *drawing, c *Command) {
 	r.turn(c.who(&r.Sight))
 	r.w.Change(store.Set, r.t.Track[c.Set.Track].Counter, c.Set.Draws)
 }

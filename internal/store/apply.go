@@ -101,7 +101,7 @@ func (s *State) change(ev *Event, at At, look Looker) error {
 			err = s.alter(p, e, at.Position)
 		case Member:
 			b, p, group = nil, nil, true
-		case Draw:
+		case Draw, Claim:
 		case Tally:
 			if e.N >= s.names.next {
 				return inconsistent("counter number %d of %d", e.N, s.names.next)

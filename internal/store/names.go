@@ -1,8 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"iter"
 	"maps"
+	"slices"
 )
 
 // names holds the numbers of everything that events have named: items, pools and counters. Entries
@@ -116,6 +118,14 @@ func (n *names) Pools() int { return len(n.pools) }
 func (n *names) CounterNum(name string) (first uint32, ok bool) {
 	first, ok = n.counterNum[name]
 	return first, ok
+}
+
+func nameAt(all []counters, first uint32) string {
+	i, ok := slices.BinarySearchFunc(all, first, func(c counters, first uint32) int { return cmp.Compare(c.first, first) })
+	if !ok {
+		return ""
+	}
+	return all[i].name
 }
 
 // NextCounter returns the number that the next counter gets.

@@ -82,7 +82,7 @@ func New() *State {
 // show publishes names and the catalog to readers.
 func (s *State) show() {
 	n := &s.names
-	s.shown.Store(&shown{items: n.items, itemNum: n.itemNum, pools: n.pools, poolNum: n.poolNum, codes: s.codes.lists, orders: s.orders.list, catalog: s.catalog})
+	s.shown.Store(&shown{items: n.items, itemNum: n.itemNum, pools: n.pools, poolNum: n.poolNum, codes: s.codes.lists, named: n.counters, orders: s.orders.list, catalog: s.catalog})
 }
 
 // Alone says whether only the writer uses the state, as during a replay. Then it takes no locks.

@@ -17,6 +17,7 @@ type shown struct {
 	pools   []*pool
 	poolNum map[string]uint32
 	codes   []*codeList // readers use only left and last
+	named   []counters
 	orders  []*order
 	catalog InForce
 }
@@ -39,6 +40,9 @@ func (s *readers) PoolID(num uint32) string {
 	}
 	return ""
 }
+
+// CounterName returns the name of counters by the number of the first, "" if no counters begin with it.
+func (s *readers) CounterName(first uint32) string { return nameAt(s.shown.Load().named, first) }
 
 // CodeListName returns the name of a list of codes, or "" if there is no such list.
 func (s *readers) CodeListName(num uint32) string {

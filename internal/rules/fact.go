@@ -1,0 +1,82 @@
+package rules
+
+// A fact is what counters count: progress that somebody reports, a draw that a player asks for, an entry
+// taken, an item gained, paid or consumed. Each event, pool, entry and item has the list of the counters that
+// count it. So no pool knows why anybody counts it, and what is not counted costs nothing.
+//
+// A command states its facts twice. In its first half, it states those that do not depend on chance: what
+// makes later members of a group fail sees them. In its second half it states all of them, in order: weights
+// and luck see each one as soon as it is there.
+
+// movers are the counters that count the same thing.
+type movers []mover
+
+type mover struct {
+	*Counter
+	key uint64 // of what is counted, for a distinct counter
+}
+
+// facts are what counters count of a catalog.
+type facts struct {
+	Events   map[string]movers // by name
+	gains    []movers          // by item number; nil: nobody counts any
+	spends   []movers
+	consumes []movers
+}
+
+// setFacts fills in who counts what. Pools and items have their numbers.
+func (t *Tables) setFacts() {
+	t.Events = map[string]movers{}
+	items := func(all *[]movers, ids []string, c *Counter) {
+		for _, id := range ids {
+			if *all == nil {
+				*all = make([]movers, len(t.ItemAt))
+			}
+			at := &(*all)[t.ItemNum[id]]
+			*at = append(*at, mover{c, keyOf(id)})
+		}
+	}
+	entries := map[string]movers{}
+	for _, c := range t.Counters {
+		of := &c.Config.Of
+		for _, e := range c.Config.Events() {
+			t.Events[e] = append(t.Events[e], mover{c, 0})
+		}
+		for _, id := range of.Draws {
+			pt := t.PoolByID[id]
+			pt.moves = append(pt.moves, mover{c, keyOf(id)})
+		}
+		for _, id := range of.Entries {
+			entries[id] = append(entries[id], mover{c, keyOf(id)})
+		}
+		items(&t.gains, of.Gains, c)
+		items(&t.spends, of.Spends, c)
+		items(&t.consumes, of.Consumes, c)
+	}
+	if len(entries) == 0 {
+		return
+	}
+	for _, pt := range t.PoolByID {
+		for _, num := range pt.Order {
+			e := &pt.Entries[num]
+			e.moves = entries[pt.Config.ID+"/"+e.ID]
+		}
+	}
+}
+
+// fact states a fact about a player: n of what the counters count.
+func (s *Sight) fact(all movers, player uint32, n uint64) {
+	for _, m := range all {
+		s.moveBy(m.Counter, player, n, m.key)
+	}
+}
+
+// each states a fact about each of some items. of has who counts them.
+func (s *Sight) each(of []movers, player uint32, items []Stack, times uint64) {
+	if of == nil {
+		return
+	}
+	for _, st := range items {
+		s.fact(of[st.Item], player, st.Quantity*times)
+	}
+}
