@@ -58,7 +58,7 @@ const (
 	UseCode  Verb = 8 + 15 // the player uses a code, each at most once: the list's number, the code's
 	Level    Verb = 8 + 16 // raises the realm's format level: to which
 	Order    Verb = 8 + 17 // keeps players in the order of a counter: its number, by what; 0 drops the order
-	Claim Verb = 8 + 18 // the effects of a quest's reward follow: the number of the quest's counter, which tier
+	Claim    Verb = 8 + 18 // the effects of a quest's reward follow: the number of the quest's counter, which tier
 
 	verbEnd Verb = 8 + 19
 )
