@@ -25,6 +25,7 @@ const (
 	KindRegister Kind = 11
 	KindUpgrade  Kind = 12
 	KindSetLimit Kind = 13
+	KindDue      Kind = 14
 )
 
 func (k Kind) String() string {
@@ -55,6 +56,8 @@ func (k Kind) String() string {
 		return "upgrade"
 	case KindSetLimit:
 		return "set_limit"
+	case KindDue:
+		return "due"
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }

@@ -23,6 +23,7 @@ const (
 	CodeRedeemed      Status = 17
 	TooManyGuesses    Status = 18
 	CodeRequired      Status = 19
+	TooManyLots       Status = 20
 
 	// Refused is never in a log: the command is not carried out. Odds say it of a pool that only
 	// other pools draw from.

@@ -25,9 +25,12 @@ type Tables struct {
 	tracks
 	starting
 	redeeming
+	lasting
 }
 
-func NoTables() *Tables { return &Tables{starting: starting{waiting: noCounter}} }
+func NoTables() *Tables {
+	return &Tables{starting: starting{waiting: noCounter}, lasting: lasting{due: noCounter}}
+}
 
 // Has reports whether the catalog has an item.
 func (t *Tables) Has(item string) bool {
@@ -155,6 +158,9 @@ func (t *Tables) compile() {
 	}
 	slices.SortFunc(t.limits, func(a, b NamedLimit) int { return cmp.Compare(a.Counter, b.Counter) })
 	t.nest()
+	for _, pt := range t.BottomUp {
+		pt.lasting = t.lastingOf(pt.Gains)
+	}
 	t.setRedeem()
 }
 
