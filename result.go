@@ -30,6 +30,7 @@ const (
 	CodeRedeemed      Status = 17  // the player has used the code before, or was given it to share; Subject is the list
 	TooManyGuesses    Status = 18  // the player has sent too many codes that do not exist; no Subject
 	CodeRequired      Status = 19  // only codes pay for the pool: see Redeem; Subject is the pool
+	TooManyLots       Status = 20  // the player's units would go at more than 100 times, for a Draw at worst; Subject is the item
 	Refused           Status = 255 // in DoAll and StartAll: not carried out and not logged; Err says why
 )
 
@@ -196,7 +197,7 @@ func subject(s names, ev *store.Event) string {
 		return ""
 	case CodeExpired, CodeUsedUp, CodeRedeemed:
 		return s.CodeListName(ev.Subject)
-	case InsufficientItems, BalanceOverflow, PriceNotOffered:
+	case InsufficientItems, BalanceOverflow, PriceNotOffered, TooManyLots:
 		return s.ItemID(ev.Subject)
 	}
 	return s.PoolID(ev.Subject)

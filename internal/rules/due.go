@@ -125,8 +125,8 @@ func (r *Rules) NextDue() (at uint64, ok bool) {
 	return at, ok
 }
 
-// isDue reports whether something is due in the realm at a time stamp.
-func (r *Rules) isDue(now int64) bool {
+// IsDue reports whether something is due in the realm at a time stamp.
+func (r *Rules) IsDue(now int64) bool {
 	at, ok := r.NextDue()
 	return ok && at <= r.steadyAt(now)
 }
@@ -138,7 +138,7 @@ func (r *Rules) steadyAt(now int64) uint64 { return uint64(max(now, r.state.Now(
 // before it. d gets those players.
 func (r *Rules) DueFor(cmd *Command, now int64, d *Due) bool {
 	d.Swept, d.Players = false, d.Players[:0]
-	if r.isDue(now) {
+	if r.IsDue(now) {
 		r.dueFor(cmd, r.steadyAt(now), d)
 	}
 	return len(d.Players) > 0
@@ -163,7 +163,7 @@ func (r *Rules) playerDue(player uint32, steady uint64) bool {
 // Sweep finds the players whose deadlines the next event settles that no command waits for.
 func (r *Rules) Sweep(now int64, d *Due) bool {
 	d.Swept, d.Players = true, d.Players[:0]
-	if !r.isDue(now) {
+	if !r.IsDue(now) {
 		return false
 	}
 	steady := r.steadyAt(now)
