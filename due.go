@@ -100,10 +100,16 @@ func (s *sweep) entered(*writer, *ledger.Batch) { s.swept() }
 // goOn adds an event of the sweep if it is time for one, and otherwise sets the alarm for the next. It
 // follows each batch.
 func (s *sweep) goOn() {
-	wait, ok := s.untilDue()
-	if !ok {
-		return
+	finished, b, err := false, (*ledger.Batch)(nil), error(nil)
+	defer s.w.ended(&finished, &b, &err) // the clock may panic, or end the goroutine
+	if wait, ok := s.untilDue(); ok {
+		s.next(wait)
 	}
+	finished = true
+}
+
+// next is goOn if something is due after a while.
+func (s *sweep) next(wait time.Duration) {
 	open := s.w.group.Open().Events > 0
 	idle := !open && s.w.counts.stats.Events == s.events
 	switch rest := sweepPause - (s.passed() - s.last); {

@@ -3,10 +3,14 @@ package enginetest
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/driver/drivertest"
+	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 const dueCatalog = `kuji: 1
@@ -210,4 +214,165 @@ func TestDueWhenTheClockIsSetBack(t *testing.T) {
 		t.Error("a ticket goes too late")
 	}
 	m.records(t, e)
+}
+
+// TestDueThroughCrashes: what falls due at one moment falls due once, in order, however often the power
+// is cut, at every write.
+func TestDueThroughCrashes(t *testing.T) {
+	const players = 150
+	m := newMachine()
+	e, r := m.startDue(t)
+	for i := range players {
+		m.give(t, r, fmt.Sprintf("p%03d", i), "ticket", uint64(i%7+1))
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m.passes(time.Hour)
+	before := m.disk
+	sweep := func(disk *vfs.Mem) { // until the power is cut
+		m.steps = &steps{now: m.now, chaos: m.chaos}
+		m.disk = disk
+		e, _, err := m.open(time.Time{})
+		if err == nil {
+			m.runAll()
+			_ = e.Close()
+		}
+	}
+	dry := before.KillClone()
+	_, first := dry.Ops()
+	sweep(dry)
+	_, last := dry.Ops()
+	if last-first < 10 {
+		t.Fatalf("only %d steps: nothing was swept", last-first)
+	}
+	halves := 0
+	for step := range last - first {
+		disk := before.KillClone()
+		disk.CutPowerAfter(step)
+		sweep(disk)
+		for crashed := range disk.CrashSamples(2, uint64(step), false) {
+			m.disk = crashed
+			m.steps = &steps{now: m.now, chaos: m.chaos}
+			e, r, err := m.open(time.Time{})
+			if err != nil {
+				t.Fatalf("power cut before step %d: %v", step, err)
+			}
+			if n := r.Stats().RecoveredEvents - players - 1; n > 0 && n < 3 {
+				halves++
+			}
+			m.runAll()
+			var want []string
+			for i := range players {
+				want = append(want, fmt.Sprintf("p%03d %d ticket", i, -(i%7+1)))
+			}
+			if got := dues(m.records(t, e)); !slices.Equal(got, want) {
+				t.Fatalf("power cut before step %d: %d fell due, want %d, in order: %v", step, len(got), len(want), got)
+			}
+		}
+	}
+	if halves == 0 {
+		t.Error("no sweep was cut in the middle")
+	}
+}
+
+// TestDueWithoutClock: a clock that panics while nobody waits stops the realm, and not the process.
+func TestDueWithoutClock(t *testing.T) {
+	m, broken := newMachine(), false
+	e, err := openWorld("data", worldOptions{FS: m.disk, Steps: m.steps, Now: func() time.Time {
+		if broken {
+			panic("no clock")
+		}
+		return m.now
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := e.Realm("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Apply(t.Context(), parse(t, dueCatalog)); err != nil {
+		t.Fatal(err)
+	}
+	m.give(t, r, "ann", "ticket", 1)
+	broken = true
+	m.passes(10 * time.Second)
+	m.ring()
+	wantCode(t, r.Err(), kuji.CodeFailed)
+	wantCode(t, e.Close(), kuji.CodeFailed)
+}
+
+// TestTakeoverWithinSweep: of two leaders, the second of which takes over while the first one sweeps, both
+// settle what they settle once, and a follower settles nothing.
+func TestTakeoverWithinSweep(t *testing.T) {
+	const players = 4000
+	s := drivertest.NewShared(drivertest.SharedOptions{})
+	var ahead atomic.Int64
+	clock := func() time.Time { return time.UnixMilli(1_800_000_000_000 + ahead.Load()) }
+	_, first := openAt(t, s, 1, kuji.Options{Now: clock})
+	if _, err := first.Apply(t.Context(), parse(t, dueCatalog)); err != nil {
+		t.Fatal(err)
+	}
+	for from := 0; from < players; from += 500 {
+		var reqs []kuji.Request
+		for i := range 500 {
+			reqs = append(reqs, kuji.Grant{Player: fmt.Sprintf("p%04d", from+i), Items: []kuji.Stack{{Item: "ticket", Quantity: uint64(i + 1)}}})
+		}
+		if _, err := first.DoAll(t.Context(), reqs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, second := openAt(t, s, 2, kuji.Options{Now: clock, Follow: true})
+	await(t, second, first)
+	ahead.Store(3_600_000)
+	do(t, first, kuji.Register{Player: "p0000"}) // from here on it sweeps
+	middle := first.Stats().Position + 10
+	if err := second.Replica().Await(t.Context(), middle); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Replica().Lead(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	left := func() (n uint64) {
+		for i := range players {
+			n += items(t, second, fmt.Sprintf("p%04d", i))["ticket"]
+		}
+		return n
+	}
+	for at := second.Stats().Position; left() > 0; at++ {
+		if err := second.Replica().Await(t.Context(), at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := first.Do(t.Context(), kuji.Register{Player: "p0000"}); err == nil {
+		t.Error("a leader that was deposed goes on")
+	}
+	if _, err := second.Do(t.Context(), kuji.Register{Player: "p0000"}); err != nil {
+		t.Fatal(err)
+	}
+	settled, swept := map[string]int{}, [2]int{}
+	rep, err := verify.Driver(s.Node(3), "test", verify.Options{Keys: [][32]byte{testKey}, Seen: func(rec kuji.Record) {
+		if rec.Due != nil {
+			if rec.Position <= middle {
+				swept[0]++
+			} else {
+				swept[1]++
+			}
+			for _, c := range rec.Changes {
+				settled[c.Player]++
+			}
+		}
+	}})
+	if err != nil || len(rep.Epochs) != 2 {
+		t.Fatalf("%+v: %v", rep, err)
+	}
+	if swept[0] == 0 || swept[1] == 0 {
+		t.Errorf("%d events of a sweep before the middle, %d after", swept[0], swept[1])
+	}
+	for i := range players {
+		if id := fmt.Sprintf("p%04d", i); settled[id] != 1 {
+			t.Errorf("player %s was settled %d times", id, settled[id])
+		}
+	}
 }

@@ -10,9 +10,9 @@ import (
 // steps runs what an engine does in the background only when something waits
 // for it, oldest first, with a clock and entropy that are the same every time.
 type steps struct {
-	tasks []func()
-	now   time.Time
-	chaos *rand.ChaCha8
+	tasks  []func()
+	now    time.Time
+	chaos  *rand.ChaCha8
 	timers []stepTimer
 	// instead, when not nil, is called by whoever waits, in the place of a task.
 	instead func()
