@@ -219,6 +219,7 @@ func (p *Replica) serve() {
 	p.w.gate.leads.Store(true)
 	if p.w.gate.readable() == nil { // it was not closed meanwhile
 		p.w.gate.stopped.Store(nil)
+		p.w.draft.sweep.begin()
 	}
 }
 

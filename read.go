@@ -26,8 +26,10 @@ type staleKey struct{}
 
 // PlayerView is what a player holds.
 type PlayerView struct {
-	ID     string
-	Items  []Stack // in the order in which catalogs first named them; no zero quantities
+	ID    string
+	Items []Stack // in the order in which catalogs first named them; no zero quantities
+	// Lots are the units that go, item by item in the same order, those that go first first. Other units stay.
+	Lots   []Lot
 	Tracks []TrackView
 	// Counters are those of the catalog in force that do not stand at 0, the realm's too; Quests are all of its quests.
 	Counters []CounterView
@@ -36,6 +38,9 @@ type PlayerView struct {
 	Limits, Free []PoolLimit
 	Position     uint64 // of the last batch that changed this player
 }
+
+// Lot is units of an item that go at one moment.
+type Lot = view.Lot
 
 // CounterView is where a counter stands, QuestView how far a player is in a quest.
 type (
@@ -91,6 +96,10 @@ func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
 		if look.HasLimits(t, counters) { // otherwise the realm's lock is not needed
 			now, back := r.w.instant()
 			v.Limits, v.Free = look.LimitsUsed(t, counters, now, back)
+		}
+		if v.Lots = nil; look.HasLots(t, counters) {
+			_, back := r.w.instant()
+			v.Lots = look.Lots(t, counters, back, r.w.state.ItemID)
 		}
 		// If what tracks promise depends on stock, or on what the player holds, the lock is needed too.
 		tracks, open := look.Tracks(t, counters)

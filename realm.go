@@ -129,9 +129,12 @@ func (r *Realm) close() error {
 	w.carryOut(false)
 	w.gate.close()
 	w.group.Ask() // also for a call that is not over
-	idle := w.group.Idle()
+	idle, swept := w.group.Idle(), w.draft.sweep.end()
 	w.mu.Unlock()
 	w.ledger.GiveUp()
+	if err := step.Wait(context.Background(), w.world.steps, swept); err != nil {
+		return err
+	}
 	if err := r.replica.end(); err != nil {
 		return err
 	}

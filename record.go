@@ -54,8 +54,15 @@ type Record struct {
 	Changes []BalanceChange `json:"changes,omitempty"`
 	Members []Record        `json:"members,omitempty"` // of an atomic group; each has the group's position and index
 	Clock   *ClockSet       `json:"clock,omitempty"`   // of an event that set the clock
+	Due     *Due            `json:"due,omitempty"`     // of an event that settled what was due; Changes say what went
 	Level   uint8           `json:"level,omitempty"`   // of an upgrade: the format level that it raised the realm to
 	Bytes   int             `json:"bytes,omitempty"`   // of the event in the log
+}
+
+// Due says whose deadlines an event settled.
+type Due struct {
+	Swept   bool     `json:"swept,omitempty"` // no request waited for it
+	Players []string `json:"players"`         // in the order in which they were settled
 }
 
 // BalanceChange is what an event changed in a player's balance of an item.
@@ -137,6 +144,11 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 		c, err := rules.SetClockOf(ev)
 		rec.Clock = &ClockSet{To: c.To, By: c.By, Reason: c.Reason}
 		return rec, err
+	case rules.KindDue:
+		if rec.Due, err = dueOf(s, ev); err == nil {
+			rec.Changes, err = gave.changes(s, ev)
+		}
+		return rec, err
 	case rules.KindUpgrade:
 		u, err := rules.UpgradeOf(ev)
 		rec.Level, rec.By, rec.Reason = uint8(u.To), u.By, u.Reason
@@ -175,6 +187,22 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 		rec.Members = append(rec.Members, m)
 	}
 	return rec, err
+}
+
+// dueOf returns whose deadlines an event settled.
+func dueOf(s names, ev *store.Event) (*Due, error) {
+	due, err := rules.DueOf(ev)
+	if err != nil {
+		return nil, err
+	}
+	d := &Due{Swept: due.Swept, Players: make([]string, len(due.Players))}
+	for i, num := range due.Players {
+		if num >= s.Players() {
+			return nil, fmt.Errorf("player number %d of %d", num, s.Players())
+		}
+		d.Players[i] = s.PlayerID(num)
+	}
+	return d, nil
 }
 
 // note fills in a note, which may be nil.

@@ -54,7 +54,7 @@ func openRealm(w world, name string, o Options) (*Realm, error) {
 
 func newRealm(h home, log driver.Realm) *Realm {
 	w := &writer{home: h, state: store.New(), clock: clock{read: h.o.Now, steps: h.world.steps, confirmed: h.o.ClockConfirmed}}
-	w.gate.name = h.name
+	w.gate.name, w.draft.sweep.w = h.name, w
 	w.ledger = ledger.New(ledger.Options{
 		Realm: h.name, Log: log, Steps: h.world.steps, Entropy: func(p []byte) { h.world.entropy(h.name, p) },
 		Key: h.world.key, OldKeys: h.world.oldKeys, KeyErr: h.world.keyErr, Rules: rules.Version,

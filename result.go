@@ -33,6 +33,7 @@ const (
 	AlreadyClaimed    Status = 21  // all tiers of the quest are claimed, in its present period; Subject is the quest
 	RewardUnavailable Status = 22  // what the reward of the quest's next tier could give is not there; Subject is the quest
 	CodeRequired      Status = 19  // only codes pay for the pool: see Redeem; Subject is the pool
+	TooManyLots       Status = 23  // the player's units would go at more than 100 times, for a Draw at worst; Subject is the item
 	Refused           Status = 255 // in DoAll and StartAll: not carried out and not logged; Err says why
 )
 
@@ -218,7 +219,7 @@ func subject(s names, ev *store.Event) string {
 	case NotReached, AlreadyClaimed, RewardUnavailable:
 		quest, _ := rules.QuestOf(s.CounterName(ev.Subject))
 		return quest
-	case InsufficientItems, BalanceOverflow, PriceNotOffered:
+	case InsufficientItems, BalanceOverflow, PriceNotOffered, TooManyLots:
 		return s.ItemID(ev.Subject)
 	}
 

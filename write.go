@@ -78,6 +78,7 @@ type draft struct {
 	request request     // that asks for it
 	decoded store.Event // it, or the one that answers the request already
 	found   earlier     // what answers the request already
+	sweep   sweep       // what enters when it is due
 }
 
 // asked returns the proposal of a command. There is one at a time, so that it takes no memory.
@@ -331,6 +332,9 @@ func (q *request) propose(w *writer, b *ledger.Batch, event *store.Writer) (*ear
 	if err := q.admit(w, b.Time); err != nil {
 		return nil, err
 	}
+	if err := w.draft.sweep.before(q.cmd, b, event); err != nil {
+		return nil, err
+	}
 	if status := w.rules.Decide(q.cmd, b.Time, &w.source, event); status != rules.OK {
 		w.counts.stats.Failures++
 	} else {
@@ -475,6 +479,7 @@ func (b *batches) Ready() {
 		d.queue.end()
 		d.queue = nil
 	}
+	d.sweep.goOn()
 }
 
 func (b *batches) Durable(batch *ledger.Batch) {

@@ -28,6 +28,7 @@ type decider struct {
 	j      *judge
 	source *ledger.Source
 	rules  *rules.Rules
+	due    rules.Due
 	tables *rules.Tables // of a catalog that the event being decided puts in force; nil: it does not
 }
 
@@ -88,6 +89,15 @@ func (d *decider) decide(le *logged.Event) error {
 			return err
 		}
 		c.Write(&w, le.At.Time)
+	case rules.KindDue:
+		due, err := rules.DueOf(ev)
+		if err == nil {
+			err = d.rules.CheckDue(&due, le.At.Time)
+		}
+		if err != nil {
+			return err
+		}
+		d.rules.DecideDue(&due, le.At.Time, &w)
 	case rules.KindUpgrade:
 		u, err := rules.UpgradeOf(ev)
 		if err != nil {
@@ -104,6 +114,9 @@ func (d *decider) decide(le *logged.Event) error {
 		}
 		if err := d.refused(&cmd, le.At.Time); err != nil {
 			return fmt.Errorf("the logged command should have been refused: %w", err)
+		}
+		if d.rules.DueFor(&cmd, le.At.Time, &d.due) {
+			return errors.New("what was due for the players of the logged command should have been settled before")
 		}
 		d.rules.Decide(&cmd, le.At.Time, d.source, &w)
 	}

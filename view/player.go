@@ -19,6 +19,15 @@ type PoolLimit struct {
 	Limit
 }
 
+// Lot is units of an item that go at one moment.
+type Lot struct {
+	Item     string `json:"item"`
+	Quantity uint64 `json:"quantity"`
+	// Until is the first time stamp at which they are gone, Unix milliseconds. If it has passed, they go
+	// before the player's next request. Setting the clock back makes it earlier by as much.
+	Until int64 `json:"until"`
+}
+
 // Track is what a track of the catalog in force has counted for a player.
 type Track struct {
 	Name  string // the one that pools share it by, or "pool/track"

@@ -10,9 +10,10 @@ import (
 // steps runs what an engine does in the background only when something waits
 // for it, oldest first, with a clock and entropy that are the same every time.
 type steps struct {
-	tasks []func()
-	now   time.Time
-	chaos *rand.ChaCha8
+	tasks  []func()
+	now    time.Time
+	chaos  *rand.ChaCha8
+	timers []stepTimer
 	// instead, when not nil, is called by whoever waits, in the place of a task.
 	instead func()
 }
@@ -35,7 +36,34 @@ func (s *steps) Step() {
 	task()
 }
 
-func (s *steps) Every(time.Duration, func() bool) {} // time stands still but for the test
+// stepTimer is a task that waits for its time, which comes only when a test says so: see ring.
+type stepTimer struct {
+	at   time.Time
+	task func() bool
+}
+
+func (s *steps) Every(interval time.Duration, task func() bool) {
+	s.timers = append(s.timers, stepTimer{s.now.Add(interval), task})
+}
+
+// ring runs the timers whose time has come, once each, and all that follows.
+func (s *steps) ring() {
+	for i := 0; i < len(s.timers); i++ {
+		if t := s.timers[i]; !t.at.After(s.now) {
+			s.timers = append(s.timers[:i], s.timers[i+1:]...)
+			i--
+			t.task()
+		}
+	}
+	s.runAll()
+}
+
+// runAll runs all tasks and those that they start.
+func (s *steps) runAll() {
+	for len(s.tasks) > 0 {
+		s.Step()
+	}
+}
 
 func (s *steps) Now() time.Time { return s.now }
 

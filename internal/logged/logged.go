@@ -90,7 +90,7 @@ func Catalogs(ev *store.Event) (n uint64) {
 // Draws returns how many single draws an event made. s has its names.
 func Draws(s rules.Numbered, ev *store.Event) (uint64, error) {
 	switch kind := rules.Kind(ev.Kind); {
-	case ev.Status != 0, kind == rules.KindCatalog, kind == rules.KindClock, kind == rules.KindCodes, kind == rules.KindUpgrade:
+	case ev.Status != 0, kind == rules.KindCatalog, kind == rules.KindClock, kind == rules.KindCodes, kind == rules.KindUpgrade, kind == rules.KindDue:
 		return 0, nil
 	case kind == rules.KindRedeem:
 		used, err := rules.RedeemedOf(ev)

@@ -96,6 +96,7 @@ func newTables(w *store.Writer, state Names, c *catalog.Catalog, hash [32]byte, 
 		ListNum:  map[string]uint32{},
 		tracks:   tracks{map[string]*NamedTrack{}, map[uint32]*NamedTrack{}},
 		starting: starting{waiting: noCounter},
+		lasting:  lasting{due: noCounter},
 	}
 	d := definer{w: w, state: state, t: t, nextPool: uint32(state.Pools()), nextCounter: state.NextCounter(), fresh: map[string]uint32{}, budgets: map[uint32]*Budget{}}
 	if err := d.items(c); err != nil {
@@ -115,6 +116,9 @@ func newTables(w *store.Writer, state Names, c *catalog.Catalog, hash [32]byte, 
 	d.lists(c)
 	d.countersOf(c)
 	d.quests(c)
+	if err := d.lasting(); err != nil {
+		return nil, err
+	}
 	for _, of := range []struct {
 		what     string
 		n, limit int

@@ -89,7 +89,7 @@ type running struct {
 type runs struct {
 	run     []running // by Counter.index
 	runGen  uint32
-	moved   []*Counter // with running.moved, in the order of the first move
+	moving  []*Counter // with running.moved, in the order of the first move
 	keySets []set      // keys that were seen for the first time
 	spilled bool       // values has some of it
 	many    []counterValue
@@ -103,7 +103,7 @@ func (s *Sight) beginRuns() {
 	if s.runGen++; len(s.run) < len(s.t.Counters) || s.runGen == 0 {
 		s.run, s.runGen = make([]running, len(s.t.Counters)), 1
 	}
-	s.moved, s.keySets, s.spilled = s.moved[:0], s.keySets[:0], false
+	s.moving, s.keySets, s.spilled = s.moving[:0], s.keySets[:0], false
 }
 
 // owner returns whose numbers a counter has: the player's, or the realm's.
@@ -209,7 +209,7 @@ func (s *Sight) moveBy(c *Counter, player uint32, n, key uint64) {
 	}
 	if r.spill = true; !r.moved {
 		r.moved = true
-		s.moved = append(s.moved, c)
+		s.moving = append(s.moving, c)
 	}
 }
 
@@ -268,10 +268,10 @@ func keyOf(key string) uint64 {
 // writeMoves writes the counters that were moved since it was called last. Those of players are of the current
 // one.
 func (r *drawing) writeMoves() {
-	if len(r.moved) == 0 {
+	if len(r.moving) == 0 {
 		return
 	}
-	for _, c := range r.moved {
+	for _, c := range r.moving {
 		run := &r.run[c.index]
 		for i, v := range run.is {
 			if v != run.state[i] {
@@ -288,7 +288,7 @@ func (r *drawing) writeMoves() {
 			r.reached(q)
 		}
 	}
-	r.moved, r.keySets = r.moved[:0], r.keySets[:0]
+	r.moving, r.keySets = r.moving[:0], r.keySets[:0]
 }
 
 // setNumber writes one of a counter's numbers.

@@ -23,6 +23,7 @@ type effects struct {
 	w    *store.Writer
 	src  Source
 	pool uint32 // the pool of the effects being written; noPool for none
+	deadlines
 }
 
 // pendingDraw is a draw that has passed its checks.
@@ -79,9 +80,11 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 	case OK:
 		r.values.reset()
 		r.beginRuns()
+		r.resetLots()
 		k.write(&r.drawing, cmd)
 		r.writeMoves()
 		r.fire()
+		r.writeDeadlines()
 	case UnknownCode:
 		r.writeGuess(cmd)
 	}
@@ -96,6 +99,7 @@ func (r *Rules) begin(now int64, src Source, w *store.Writer) {
 	r.src, r.w, r.extra = src, w, 0
 	r.comers, r.picks, r.draws, r.sets = 0, 0, r.draws[:0], r.sets[:0]
 	r.next, r.fired = 0, 0
+	r.resetLots()
 }
 
 // turn makes the next effects be about a player, and adds the player first if they are new. For one
@@ -121,6 +125,9 @@ func (r *effects) join(player uint32) {
 // change writes that the current player gets or gives up some of an item.
 func (r *effects) change(v store.Verb, item uint32, q uint64) {
 	r.w.Change(v, item, q)
+	if r.t.Lasting.Has(item) {
+		r.changeLots(v, item, q)
+	}
 	if !r.t.Watched.Has(item) {
 		return
 	}

@@ -114,6 +114,9 @@ func (r *checks) addDraw(pt *Pool, player uint32, count uint64) failure {
 	if item, ok := r.fitsAll(pt, player, count); !ok {
 		return failure{BalanceOverflow, item}
 	}
+	if item, ok := r.placeDrawn(pt, player, count); !ok {
+		return failure{TooManyLots, item}
+	}
 	r.count(pt, player, count)
 	r.draws = r.draws[:len(r.draws)+1]
 	d := &r.draws[len(r.draws)-1]
@@ -379,7 +382,7 @@ func (r *Rules) Try(pt *Pool, player string, count int, now int64, f func(Facts)
 		}
 		switch status = fail.status; status {
 		case OK:
-		case InsufficientItems, BalanceOverflow:
+		case InsufficientItems, BalanceOverflow, TooManyLots:
 			subject = r.state.ItemID(fail.subject)
 		default:
 			subject = r.state.PoolID(fail.subject)

@@ -70,18 +70,42 @@ func (k transferKind) asked(a *asked, c *Command) {
 
 // move checks that items can move from one player to another. Either may be noPlayer.
 func (r *checks) move(from, to uint32, items []Stack) failure {
-	if from == noPlayer && r.alone && r.fitTogether(items) {
+	if from == noPlayer && r.alone && len(r.t.lots) == 0 && r.fitTogether(items) {
 		return failure{}
 	}
+	r.moves, r.moved = from != noPlayer && to != noPlayer, r.moved[:0]
+	f := r.moveEach(from, to, items)
+	r.moves = false
+	return f
+}
+
+func (r *checks) moveEach(from, to uint32, items []Stack) failure {
 	for i, st := range items {
 		if from != noPlayer && !r.spend(from, st.Item, st.Quantity) {
 			return r.lacking(from, len(items)-i, func(k int) (item uint32, need uint64) {
 				return items[i+k].Item, items[i+k].Quantity
 			})
 		}
-		if to != noPlayer && !r.gain(to, st.Item, st.Quantity) {
-			return failure{BalanceOverflow, st.Item}
+		if from != noPlayer {
+			r.takeUnits(from, st.Item, st.Quantity)
 		}
+		if to == noPlayer {
+			continue
+		}
+		if f := r.gets(to, st); f.status != OK {
+			return f
+		}
+	}
+	return failure{}
+}
+
+// gets checks that a player has room for some of an item, and adds it.
+func (r *checks) gets(player uint32, st Stack) failure {
+	switch {
+	case !r.gain(player, st.Item, st.Quantity):
+		return failure{BalanceOverflow, st.Item}
+	case !r.placeUnits(player, st.Item, st.Quantity):
+		return failure{TooManyLots, st.Item}
 	}
 	return failure{}
 }
@@ -118,6 +142,10 @@ func (transferKind) check(r *checks, cmd *Command) failure {
 }
 
 func (transferKind) write(r *drawing, cmd *Command) {
+	if len(r.t.lots) > 0 {
+		r.moveItems(cmd.who(&r.Sight), cmd.whom(&r.Sight), cmd.stacks)
+		return
+	}
 	r.turn(cmd.who(&r.Sight))
 	r.writeItems(store.Spend, cmd.stacks)
 	r.turn(cmd.whom(&r.Sight))
@@ -125,7 +153,7 @@ func (transferKind) write(r *drawing, cmd *Command) {
 }
 
 func (r *effects) writeItems(v store.Verb, items []Stack) {
-	if len(r.t.Watched) == 0 || r.alone { // nothing later asks for the balances
+	if (len(r.t.Watched) == 0 || r.alone) && len(r.t.lots) == 0 { // nothing later asks for the balances
 		b := r.w.Buf
 		for _, st := range items {
 			b = store.AppendChange(b, v, st.Item, st.Quantity)

@@ -35,6 +35,7 @@ type accounts struct {
 	comers   int           // players who come with the command
 	finder   Finder
 	alone    bool // the command is the only one in its event
+	shelves
 }
 
 // pay pays for a Draw from the player's balances: a price that has the item Pay in it, or any price
@@ -59,6 +60,7 @@ func (r *accounts) pay(cmd *Command, player uint32, count uint64, p *payment) fa
 	}
 	for i, st := range p.price {
 		r.values.put(valueKey(player, st.Item), r.have[i]-st.Quantity*p.times)
+		r.takeUnits(player, st.Item, st.Quantity*p.times)
 	}
 	return failure{}
 }

@@ -124,6 +124,6 @@ func (s *Sight) put(c *Counter, r *running, v uint64) {
 	}
 	if r.spill = true; !r.moved {
 		r.moved = true
-		s.moved = append(s.moved, c)
+		s.moving = append(s.moving, c)
 	}
 }

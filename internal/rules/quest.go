@@ -303,6 +303,9 @@ func (r *drawing) mayFire(q *Quest, player uint32) bool {
 			return false
 		}
 	}
+	if !r.roomForLots(pt, r.player) {
+		return false
+	}
 	r.given(pt.maxGain)
 	r.picks += pt.Picks
 	return true

@@ -175,7 +175,7 @@ func (r *realm) subject(ev *store.Event) string {
 		return ""
 	case status == rules.Refused:
 		return r.refused.Field
-	case status == rules.InsufficientItems, status == rules.PriceNotOffered, status == rules.BalanceOverflow:
+	case status == rules.InsufficientItems, status == rules.PriceNotOffered, status == rules.BalanceOverflow, status == rules.TooManyLots:
 		return r.state.ItemID(ev.Subject)
 	}
 	return r.state.PoolID(ev.Subject)

@@ -59,6 +59,9 @@ type State interface {
 	CodeUsedBy(list uint32, number uint64, player uint32) bool
 	CodeGivenTo(list uint32, number uint64, player uint32) bool
 	CodeUses(list uint32) (uses, codes uint64) // of all its codes
+	// Of an order by time: the first player with the value of the counter, or the first few.
+	Earliest(counter uint32) (player uint32, value uint64, ok bool)
+	EachEarliest(counter uint32, most int) iter.Seq2[uint32, uint64]
 	Counters(player, first, last uint32, into []store.CounterValue) []store.CounterValue
 }
 

@@ -35,8 +35,8 @@ func (r *checks) come(c *Command) (player uint32, f failure) {
 	alone := r.alone
 	r.alone = false // the command may ask for these balances
 	for _, st := range r.t.Start {
-		if !r.gain(player, st.Item, st.Quantity) {
-			return player, failure{BalanceOverflow, st.Item}
+		if f := r.gets(player, st); f.status != OK {
+			return player, f
 		}
 	}
 	r.alone = alone

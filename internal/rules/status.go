@@ -26,6 +26,7 @@ const (
 	NotReached        Status = 20
 	AlreadyClaimed    Status = 21
 	RewardUnavailable Status = 22
+	TooManyLots       Status = 23
 
 	// Refused is never in a log: the command is not carried out. Odds say it of a pool that only
 	// other pools draw from.

@@ -27,6 +27,7 @@ type Tables struct {
 	redeeming
 	counts
 	questing
+	lasting
 }
 
 // counts is the counters of a catalog, and who counts what.
@@ -36,7 +37,9 @@ type counts struct {
 	facts
 }
 
-func NoTables() *Tables { return &Tables{starting: starting{waiting: noCounter}} }
+func NoTables() *Tables {
+	return &Tables{starting: starting{waiting: noCounter}, lasting: lasting{due: noCounter}}
+}
 
 // Has reports whether the catalog has an item.
 func (t *Tables) Has(item string) bool {
@@ -169,6 +172,9 @@ func (t *Tables) compile() {
 	t.setFacts()
 	slices.SortFunc(t.limits, func(a, b NamedLimit) int { return cmp.Compare(a.Counter, b.Counter) })
 	t.nest()
+	for _, pt := range slices.Concat(t.BottomUp, t.tierPools) {
+		pt.lasting = t.lastingOf(pt.Gains)
+	}
 	t.setRedeem()
 }
 

@@ -106,6 +106,27 @@ func Entropy(r Runner, p []byte) {
 	r.Entropy(p)
 }
 
+// After runs task once, after a time, on its own goroutine. stop keeps it from running, unless it runs
+// already or has run: then it returns false.
+func After(r Runner, d time.Duration, task func()) (stop func() bool) {
+	if r == nil {
+		return time.AfterFunc(d, task).Stop
+	}
+	over := false // it has run, or must not
+	r.Every(d, func() bool {
+		if !over {
+			over = true
+			task()
+		}
+		return false
+	})
+	return func() bool {
+		stopped := !over
+		over = true
+		return stopped
+	}
+}
+
 // Yield lets other goroutines run. With a Runner it does nothing: tasks run to their end.
 func Yield(r Runner) {
 	if r == nil {

@@ -1,0 +1,279 @@
+package rules
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// A deadline is a moment in the state at which something must happen. A player's deadlines come from
+// sources: so far the lots of items that last. A counter of the player, dueName, holds the earliest of
+// them, in steady time, and the store keeps players in its order. Every event that changes a source
+// sets the counter too.
+//
+// What is due is settled by an event of its own, of the kind due: for the players that a command
+// names, before the command, or swept: the first SweepPlayers, by deadline, then by number. It settles
+// all that is due for a player, and takes no randomness. It says whom it settles, so that the
+// verifier decides it again.
+
+// SweepPlayers is the most players that an event settles that no command waits for.
+const SweepPlayers = 64
+
+// MaxDueBytes is the length from which on an event settles no more players.
+const MaxDueBytes = 4 << 20
+
+const dueName = "/due"
+
+// source is something of a player that has deadlines.
+type source interface {
+	// earliest returns the first deadline of a player, math.MaxUint64 if there is none.
+	earliest(r *effects, player uint32) uint64
+	// settle writes what is due for the current player.
+	settle(r *effects, player uint32)
+}
+
+// sources is where deadlines come from, in the order in which a player's are settled.
+var sources = [...]source{lotSource{}}
+
+// deadlines numbers the counter of players' earliest deadlines, and has players kept in its order.
+func (d *definer) deadlines() {
+	if d.t.due != noCounter {
+		return
+	}
+	d.t.due = d.counters(dueName, 1)
+	if _, fresh := d.fresh[dueName]; fresh {
+		d.w.More(store.Order, uint64(d.t.due), uint64(store.ByTime))
+	}
+}
+
+// deadlines is what the event at hand does to deadlines.
+type deadlines struct {
+	touched []touched
+	held    []counterValue // scratch memory
+}
+
+// touched is a player some of whose deadlines came or went.
+type touched struct {
+	player uint32
+	first  uint64 // of those that came; math.MaxUint64: none did
+	look   bool   // the earliest may be gone
+}
+
+// touch returns what became of a player's deadlines in this event.
+func (r *effects) touch(player uint32) *touched {
+	for i := range r.touched {
+		if r.touched[i].player == player {
+			return &r.touched[i]
+		}
+	}
+	r.touched = append(r.touched, touched{player: player, first: math.MaxUint64})
+	return &r.touched[len(r.touched)-1]
+}
+
+// comes notes that a player has a deadline more.
+func (r *effects) comes(player uint32, at uint64) {
+	t := r.touch(player)
+	t.first = min(t.first, at)
+}
+
+// gone notes that a player has a deadline less.
+func (r *effects) gone(player uint32, at uint64) {
+	t := r.touch(player)
+	t.look = t.look || at <= t.first || at <= r.counter(player, r.t.due)
+}
+
+// writeDeadlines writes the earliest deadlines that have changed.
+func (r *effects) writeDeadlines() {
+	for i := range r.touched {
+		t := &r.touched[i]
+		was := r.counter(t.player, r.t.due)
+		next := t.first
+		switch {
+		case t.look:
+			next = math.MaxUint64
+			for _, s := range sources {
+				next = min(next, s.earliest(r, t.player))
+			}
+		case was > 0:
+			next = min(next, was)
+		}
+		if next == math.MaxUint64 {
+			next = 0
+		}
+		if next != was {
+			r.turn(t.player)
+			r.w.Change(store.Set, r.t.due, next)
+		}
+	}
+	r.touched = r.touched[:0]
+}
+
+// Due is whose deadlines an event settles.
+type Due struct {
+	Swept   bool     // no command waits for it
+	Players []uint32 // in the order in which they are settled
+}
+
+// NextDue returns the steady time of the realm's next deadline. ok is false if there is none.
+func (r *Rules) NextDue() (at uint64, ok bool) {
+	if r.t.due == noCounter {
+		return 0, false
+	}
+	_, at, ok = r.state.Earliest(r.t.due)
+	return at, ok
+}
+
+// IsDue reports whether something is due in the realm at a time stamp.
+func (r *Rules) IsDue(now int64) bool {
+	at, ok := r.NextDue()
+	return ok && at <= r.steadyAt(now)
+}
+
+// steadyAt returns the steady time of a batch with this time stamp.
+func (r *Rules) steadyAt(now int64) uint64 { return uint64(max(now, r.state.Now()) + r.state.Back()) }
+
+// DueFor finds out for whom something is due, of the players that a command names, and must be settled
+// before it. d gets those players.
+func (r *Rules) DueFor(cmd *Command, now int64, d *Due) bool {
+	d.Swept, d.Players = false, d.Players[:0]
+	if r.IsDue(now) {
+		r.dueFor(cmd, r.steadyAt(now), d)
+	}
+	return len(d.Players) > 0
+}
+
+func (r *Rules) dueFor(cmd *Command, steady uint64, d *Due) {
+	for _, id := range [...]string{cmd.Player, cmd.To} {
+		if num, ok := r.state.Player(id); ok && r.playerDue(num, steady) && !slices.Contains(d.Players, num) {
+			d.Players = append(d.Players, num)
+		}
+	}
+	for i := range cmd.Members {
+		r.dueFor(&cmd.Members[i], steady, d)
+	}
+}
+
+func (r *Rules) playerDue(player uint32, steady uint64) bool {
+	at := r.state.Counter(player, r.t.due)
+	return at != 0 && at <= steady
+}
+
+// Sweep finds the players whose deadlines the next event settles that no command waits for.
+func (r *Rules) Sweep(now int64, d *Due) bool {
+	d.Swept, d.Players = true, d.Players[:0]
+	if !r.IsDue(now) {
+		return false
+	}
+	steady := r.steadyAt(now)
+	for player, at := range r.state.EachEarliest(r.t.due, SweepPlayers) {
+		if at > steady {
+			break
+		}
+		d.Players = append(d.Players, player)
+	}
+	return true
+}
+
+// DecideDue writes the event that settles what is due for some players, if it does not get too long: then
+// ok is false for a command's, while a sweep settles fewer. The event must be applied before the next
+// call.
+func (r *Rules) DecideDue(d *Due, now int64, w *store.Writer) (ok bool) {
+	for len(d.Players) > 0 {
+		r.begin(now, nil, w)
+		w.Begin(uint8(KindDue), "")
+		d.ask(w)
+		from := len(w.Buf)
+		settled := 0
+		for settled < len(d.Players) && len(w.Buf)-from < MaxDueBytes {
+			r.settle(d.Players[settled])
+			settled++
+		}
+		r.end()
+		if settled == len(d.Players) {
+			w.End()
+			return true
+		}
+		w.Cut()
+		if !d.Swept {
+			return false
+		}
+		d.Players = d.Players[:settled]
+	}
+	return false
+}
+
+// settle writes what is due for a player.
+func (r *Rules) settle(player uint32) {
+	r.player = noPlayer
+	r.turn(player)
+	for _, s := range sources {
+		s.settle(&r.effects, player)
+	}
+	r.writeDeadlines()
+	r.resetLots()
+}
+
+// An event of the kind due has these arguments, as varints: 1 if it was swept, 2 if it was for a command; how
+// many players; then their numbers.
+const (
+	dueSwept   = 1
+	dueCommand = 2
+)
+
+func (d *Due) ask(w *store.Writer) {
+	w.BeginAsked()
+	if d.Swept {
+		w.Uint(dueSwept)
+	} else {
+		w.Uint(dueCommand)
+	}
+	w.Uint(uint64(len(d.Players)))
+	for _, p := range d.Players {
+		w.Uint(uint64(p))
+	}
+	w.EndAsked()
+}
+
+// maxDuePlayers is the most players that an event can settle: all that an atomic group names.
+const maxDuePlayers = 2 * MaxAtomic
+
+// DueOf returns whom an event of the kind due settles.
+func DueOf(ev *store.Event) (d Due, err error) {
+	r := store.NewReader(ev.Asked)
+	switch what := r.Uint("what is due", math.MaxUint32); what {
+	case dueSwept, dueCommand:
+		d.Swept = what == dueSwept
+	default:
+		r.Fail("what is due has number %d; this build knows 1 and 2", what)
+	}
+	for range r.Uint("the number of players", maxDuePlayers) {
+		d.Players = append(d.Players, uint32(r.Uint("a player", math.MaxUint32)))
+	}
+	if r.More() {
+		r.Fail("bytes after the players")
+	}
+	return d, r.Err()
+}
+
+// CheckDue reports why an event cannot settle deadlines of these players at a time stamp, or nil.
+func (r *Rules) CheckDue(d *Due, now int64) error {
+	if r.t.due == noCounter {
+		return fmt.Errorf("the catalog in force has nothing that falls due")
+	}
+	var first Due
+	if d.Swept {
+		r.Sweep(now, &first)
+		if n := len(d.Players); n == 0 || n > len(first.Players) || !slices.Equal(d.Players, first.Players[:n]) {
+			return fmt.Errorf("swept players %d; due first are %d", d.Players, first.Players)
+		}
+		return nil
+	}
+	for i, p := range d.Players {
+		if !r.playerDue(p, r.steadyAt(now)) || slices.Contains(d.Players[:i], p) {
+			return fmt.Errorf("nothing is due for player number %d", p)
+		}
+	}
+	return nil
+}
