@@ -57,6 +57,7 @@ type order struct {
 	by      By
 
 	mu      sync.Mutex
+	nodes   *rankNodes        // of all periods
 	periods map[uint64]*ranks // none of them is empty; ByTime has only 0
 	last    uint64            // position of the last change
 	dropped bool
@@ -188,13 +189,14 @@ func (o *order) move(from, to place, pos uint64) {
 			panic("store: an order has lost a player")
 		}
 		if r.len() == 0 {
+			r.drop()
 			delete(o.periods, from.period)
 		}
 	}
 	if to.in {
 		r := o.periods[to.period]
 		if r == nil {
-			r = newRanks()
+			r = newRanks(o.nodes)
 			o.periods[to.period] = r
 		}
 		r.insert(to.key)
@@ -240,7 +242,7 @@ func (s *orders) drop(counter uint32) error {
 	}
 	s.show(slices.DeleteFunc(slices.Clone(s.list), func(of *order) bool { return of == o }))
 	o.mu.Lock()
-	o.periods, o.dropped = nil, true
+	o.periods, o.nodes, o.dropped = nil, nil, true
 	o.mu.Unlock()
 	return nil
 }
@@ -262,10 +264,11 @@ func (o *order) build(p *players) {
 			sorted[at.period] = append(sorted[at.period], at.key)
 		}
 	}
-	o.periods = map[uint64]*ranks{}
+	o.periods, o.nodes = map[uint64]*ranks{}, newRankNodes(o.by == ByStanding)
 	for period, keys := range sorted {
 		slices.SortFunc(keys, rankKey.compare)
-		o.periods[period] = ranksOf(keys)
+		o.periods[period] = newRanks(o.nodes)
+		o.periods[period].fill(keys)
 	}
 }
 
