@@ -256,19 +256,42 @@ func (s *orders) show(list []*order) {
 	}
 }
 
-// build fills an order that readers do not know yet with the players.
+// build fills an order that readers do not know yet with the players. It looks at all of them twice,
+// to take no more memory than their keys.
 func (o *order) build(p *players) {
-	sorted := map[uint64][]rankKey{}
-	for n := range uint32(p.count()) {
-		if at := o.placeOf(n, p.at(n).holdings()); at.in {
-			sorted[at.period] = append(sorted[at.period], at.key)
-		}
-	}
 	o.periods, o.nodes = map[uint64]*ranks{}, newRankNodes(o.by == ByStanding)
-	for period, keys := range sorted {
-		slices.SortFunc(keys, rankKey.compare)
-		o.periods[period] = newRanks(o.nodes)
-		o.periods[period].fill(keys)
+	keys := map[uint64][]rankKey{}
+	counts := map[uint64]int{}
+	for at := range o.places(p) {
+		counts[at.period]++
+	}
+	if len(counts) == 0 {
+		return
+	}
+	for at := range o.places(p) {
+		of := keys[at.period]
+		if of == nil {
+			of = make([]rankKey, 0, counts[at.period])
+		}
+		keys[at.period] = append(of, at.key)
+	}
+	for period, of := range keys {
+		sortRanks(of)
+		r := newRanks(o.nodes)
+		r.fill(of)
+		o.periods[period] = r
+		delete(keys, period)
+	}
+}
+
+// places yields where the players stand who are in the order.
+func (o *order) places(p *players) iter.Seq[place] {
+	return func(yield func(place) bool) {
+		for n := range uint32(p.count()) {
+			if at := o.placeOf(n, (*block)(p.mem.pointer(p.addrs.get(n))).holdings()); at.in && !yield(at) {
+				return
+			}
+		}
 	}
 }
 

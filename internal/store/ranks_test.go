@@ -102,6 +102,23 @@ func TestRanksFill(t *testing.T) {
 	}
 }
 
+// TestSortRanks: keys are sorted, whichever of their bytes differ.
+func TestSortRanks(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	for round := range 200 {
+		keys := make([]rankKey, random.IntN(3000))
+		aBits, bBits, playerBits := random.IntN(65), random.IntN(65), random.IntN(33)
+		for i := range keys {
+			keys[i] = rankKey{random.Uint64() >> (64 - aBits), random.Uint64() >> (64 - bBits), random.Uint32() >> (32 - playerBits)}
+		}
+		want := slices.Clone(keys)
+		slices.SortFunc(want, rankKey.compare)
+		if sortRanks(keys); !slices.Equal(keys, want) {
+			t.Fatalf("round %d: %d keys of %d, %d and %d bits are not in order", round, len(keys), aBits, bBits, playerBits)
+		}
+	}
+}
+
 // filledRanks returns a set of n keys with random values, and where each player stands.
 func filledRanks(n int, b bool) (*ranks, []rankKey) {
 	random := rand.New(rand.NewPCG(1, 1))
@@ -113,7 +130,7 @@ func filledRanks(n int, b bool) (*ranks, []rankKey) {
 		}
 	}
 	sorted := slices.Clone(keys)
-	slices.SortFunc(sorted, rankKey.compare)
+	sortRanks(sorted)
 	r := newRanks(newRankNodes(b))
 	r.fill(sorted)
 	return r, keys
@@ -189,7 +206,7 @@ func BenchmarkRanksFill(b *testing.B) {
 	_, keys := filledRanks(n, true)
 	for b.Loop() {
 		sorted := slices.Clone(keys)
-		slices.SortFunc(sorted, rankKey.compare)
+		sortRanks(sorted)
 		r := newRanks(newRankNodes(true))
 		r.fill(sorted)
 	}
