@@ -209,9 +209,9 @@ func (m *rankNodes) release(n uint32) {
 	m.spare++
 }
 
-func newRanks(m *rankNodes) *ranks {
+func newRanks(m *rankNodes) ranks {
 	root, _ := m.alloc()
-	return &ranks{mem: m, root: root}
+	return ranks{mem: m, root: root}
 }
 
 func (r *ranks) len() uint64 { return r.n }
@@ -411,6 +411,12 @@ func (r *ranks) leaf(n uint64) (x *rankNode, at int) {
 		x = r.mem.at(x.child(i))
 	}
 	return x, int(n)
+}
+
+// at returns the key before which n others come, which must be there.
+func (r *ranks) at(n uint64) rankKey {
+	x, at := r.leaf(n)
+	return r.mem.leaf.key(x, at)
 }
 
 // from yields at most so many keys, in order, from the one before which n others come.

@@ -120,7 +120,7 @@ func TestSortRanks(t *testing.T) {
 }
 
 // filledRanks returns a set of n keys with random values, and where each player stands.
-func filledRanks(n int, b bool) (*ranks, []rankKey) {
+func filledRanks(n int, b bool) (ranks, []rankKey) {
 	random := rand.New(rand.NewPCG(1, 1))
 	keys := make([]rankKey, n)
 	for i := range keys {

@@ -38,11 +38,11 @@ func sortRanksFrom(keys []rankKey, digit int) {
 		for i := range keys {
 			end[keys[i].digit(digit)]++
 		}
-		if first := keys[0].digit(digit); end[first] < len(keys) {
+		first := keys[0].digit(digit)
+		if end[first] < len(keys) {
 			break
-		} else {
-			end[first] = 0
 		}
+		end[first] = 0
 	}
 	sum := 0
 	for d := range end {
