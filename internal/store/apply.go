@@ -47,6 +47,9 @@ func (s *State) Change(ev *Event, at At, look Looker) error {
 		return nil
 	}
 	err := s.change(ev, at, look)
+	if len(s.orders.left) > 0 && err == nil {
+		s.orders.settle(at.Position)
+	}
 	if !s.stock.alone {
 		s.release()
 	}
@@ -109,18 +112,15 @@ func (s *State) change(ev *Event, at At, look Looker) error {
 			err = s.tallies.set(e.N, e.Value)
 		case NewList, AddCodes, GiveCode, UseCode:
 			err = s.changeCodes(e, player, at)
-		case Window, Catalog, Clock, Level, Order:
+		case Window, Catalog, Clock, Level:
 			if ev.Named || len(ev.ID) > 0 || group { // Remember does not look for these there
-				return inconsistent("an event with a player, a request id or members puts a catalog in force, declares an order, sets the clock or raises the level")
+				return inconsistent("an event with a player, a request id or members puts a catalog in force, sets the clock or raises the level")
 			}
 			switch e.Verb {
 			case Clock:
 				err = s.setBack(int64(e.Value))
 			case Level:
 				err = s.raise(format.Level(e.Value))
-			case Order:
-				err = s.orders.declare(e.N, By(e.Value), s.names.next, at.Position)
-				s.named = true
 			case Catalog:
 				s.catalog = InForce{Version: s.catalog.Version + 1, Bytes: bytes.Clone(e.Bytes), Position: at.Position, Index: at.Index, Time: at.Time}
 				s.named = true
@@ -134,9 +134,6 @@ func (s *State) change(ev *Event, at At, look Looker) error {
 	}
 	if err == nil {
 		err = r.Err()
-	}
-	if len(s.orders.left) > 0 && err == nil {
-		s.orders.settle(at.Position)
 	}
 	if s.named {
 		s.named = false
@@ -260,7 +257,7 @@ func (s *State) hold(b *block, e *Effect) (*block, error) {
 	return b, nil
 }
 
-// define applies an effect that names something new. p is the pool that the effects are about;
+// define applies an effect that names something new, or declares an order. p is the pool that the effects are about;
 // define returns the pool of the following effects.
 func (s *State) define(p *pool, e *Effect) (*pool, error) {
 	n := &s.names
@@ -268,6 +265,9 @@ func (s *State) define(p *pool, e *Effect) (*pool, error) {
 		return p, n.addCounters(string(e.Bytes), e.N)
 	}
 	s.named = true
+	if e.Verb == Order {
+		return p, s.orders.declare(e.N, By(e.Value), n.next, s.applied)
+	}
 	if e.Verb == Item {
 		return p, n.addItem(string(e.Bytes), uint8(e.N))
 	}

@@ -23,9 +23,8 @@ type Capture struct {
 	pools    []capturedPool
 	ids      ids    // frozen; records never change, and the copied list of chunks keeps them alive
 	idsFrom  uint64 // the first id that base lacks
-	tallies  tallies
 	codes    []capturedCodes
-	orders   []*order // only counters and what they go by
+	whole
 
 	blockSize int
 	next      atomic.Uint32 // players with lower numbers have been copied
@@ -37,6 +36,12 @@ type Capture struct {
 type reach struct {
 	partial      bool
 	base, extent Extent
+}
+
+// whole is what every capture has all of, changed or not: there is little.
+type whole struct {
+	tallies tallies
+	orders  []*order // only their counters, and what they go by
 }
 
 // aside is what events have changed since the capture, as it was before.
@@ -88,7 +93,7 @@ func (s *State) Capture(base *Extent) *Capture {
 	c := &Capture{
 		asOf: s.asOf, reach: reach{partial: base != nil, extent: s.extent()}, players: p,
 		dirty: p.dirty.reset(), catalog: s.catalog, items: n.items, counters: n.counters,
-		ids: s.ids.frozen(), tallies: slices.Clone(s.tallies), orders: s.orders.list,
+		ids: s.ids.frozen(), whole: whole{slices.Clone(s.tallies), s.orders.list},
 		blockSize: defaultBlockSize,
 		aside:     aside{kept: map[uint32][]byte{}, stock: map[uint64][]uint64{}},
 	}

@@ -1,5 +1,7 @@
 package store
 
+import "math"
+
 // Check verifies the invariants that hold at every position: an item's supply is the sum of its
 // balances, balances are within bounds, no code is in a list twice, and indexes and orders agree
 // with what they index. Stock cannot be below zero by its representation. It takes time in proportion to the
@@ -67,6 +69,34 @@ func (n *names) checkSupply(p *players) error {
 		}
 		if sums[i] != it.supply {
 			return inconsistent("item %q: the sum of the balances is %v, but the supply is %v", it.id, sums[i], it.supply)
+		}
+	}
+	return nil
+}
+
+// check checks that each order has exactly the players who are in it, in order.
+func (s *orders) check() error {
+	for _, o := range s.list {
+		want, got := uint64(0), uint64(0)
+		for range o.places(s.of) {
+			want++
+		}
+		for i, p := range o.periods {
+			if i > 0 && p.num <= o.periods[i-1].num || p.len() == 0 {
+				return inconsistent("the order of counter %d has period %d after %d, with %d players", o.counter, p.num, o.periods[i-1].num, p.len())
+			}
+			if err := p.check(); err != nil {
+				return inconsistent("the order of counter %d, period %d: %v", o.counter, p.num, err)
+			}
+			for k := range p.from(0, math.MaxInt) {
+				if int(k.player) >= s.of.count() || o.placeOf(k.player, s.of.at(k.player).holdings()) != (place{p.num, k, true}) {
+					return inconsistent("the order of counter %d has player number %d at another place than the player's counters say", o.counter, k.player)
+				}
+			}
+			got += p.len()
+		}
+		if got != want {
+			return inconsistent("the order of counter %d has %d players; %d have the counter", o.counter, got, want)
 		}
 	}
 	return nil

@@ -113,11 +113,10 @@ func (l *Loader) level(r *Reader) {
 // orders loads which orders there are. They are filled when loading ends.
 func (l *Loader) orders(r *Reader) {
 	s := &l.s.orders
-	prev := int64(-1)
-	if n := len(s.list); n > 0 {
-		prev = int64(s.list[n-1].counter)
+	if len(s.list) > 0 {
+		r.Fail("a second block of orders")
 	}
-	for r.More() {
+	for prev := int64(-1); r.More(); {
 		counter, by := r.pair(&prev)
 		if by > uint64(ByStanding) {
 			r.Fail("an order of kind %d; want at most %d", by, ByStanding)

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"iter"
-	"math"
 	"slices"
 	"sync"
 )
@@ -57,9 +56,16 @@ type order struct {
 	by      By
 
 	mu      sync.Mutex
-	periods map[uint64]*ranks // none of them is empty; ByTime has only 0
-	last    uint64            // position of the last change
+	nodes   *rankNodes // of all periods
+	periods []*period  // ascending; ByTime has only 0
+	last    uint64     // position of the last change
 	dropped bool
+}
+
+// period is the part of an order that has the players of a period. It is not empty.
+type period struct {
+	num uint64
+	ranks
 }
 
 // place is where a player stands in an order. The zero value, with player 0, is not a place: see in.
@@ -183,22 +189,38 @@ func (o *order) move(from, to place, pos uint64) {
 	}
 	o.last = pos
 	if from.in {
-		r := o.periods[from.period]
-		if !r.remove(from.key) {
+		i, there := o.find(from.period)
+		if !there || !o.periods[i].remove(from.key) {
 			panic("store: an order has lost a player")
 		}
-		if r.len() == 0 {
-			delete(o.periods, from.period)
+		if p := o.periods[i]; p.len() == 0 {
+			p.drop()
+			o.periods = slices.Delete(o.periods, i, i+1)
 		}
 	}
 	if to.in {
-		r := o.periods[to.period]
-		if r == nil {
-			r = newRanks()
-			o.periods[to.period] = r
+		i, there := o.find(to.period)
+		if !there {
+			o.periods = slices.Insert(o.periods, i, &period{to.period, newRanks(o.nodes)})
 		}
-		r.insert(to.key)
+		o.periods[i].insert(to.key)
 	}
+}
+
+// find returns the index of a period, or where it would be, and whether it is there.
+func (o *order) find(num uint64) (i int, there bool) {
+	if n := len(o.periods); n > 0 && o.periods[n-1].num <= num { // most moves are in the newest one
+		return n - 1 + int(min(num-o.periods[n-1].num, 1)), o.periods[n-1].num == num
+	}
+	return slices.BinarySearchFunc(o.periods, num, func(p *period, num uint64) int { return cmp.Compare(p.num, num) })
+}
+
+// of returns the ranks of a period, nil if nobody is in it.
+func (o *order) of(num uint64) *ranks {
+	if i, there := o.find(num); there {
+		return &o.periods[i].ranks
+	}
+	return nil
 }
 
 // declare declares or drops an order. next is the number of the next counter.
@@ -240,7 +262,7 @@ func (s *orders) drop(counter uint32) error {
 	}
 	s.show(slices.DeleteFunc(slices.Clone(s.list), func(of *order) bool { return of == o }))
 	o.mu.Lock()
-	o.periods, o.dropped = nil, true
+	o.periods, o.nodes, o.dropped = nil, nil, true
 	o.mu.Unlock()
 	return nil
 }
@@ -254,18 +276,45 @@ func (s *orders) show(list []*order) {
 	}
 }
 
-// build fills an order that readers do not know yet with the players.
+// build fills an order that readers do not know yet with the players. It looks at all of them twice,
+// to take no more memory than their keys.
 func (o *order) build(p *players) {
-	sorted := map[uint64][]rankKey{}
-	for n := range uint32(p.count()) {
-		if at := o.placeOf(n, p.at(n).holdings()); at.in {
-			sorted[at.period] = append(sorted[at.period], at.key)
+	o.periods, o.nodes = nil, newRankNodes(o.by == ByStanding)
+	var counts []int // by period
+	for at := range o.places(p) {
+		i, there := o.find(at.period)
+		if !there {
+			o.periods = slices.Insert(o.periods, i, &period{at.period, newRanks(o.nodes)})
+			counts = slices.Insert(counts, i, 0)
 		}
+		counts[i]++
 	}
-	o.periods = map[uint64]*ranks{}
-	for period, keys := range sorted {
-		slices.SortFunc(keys, rankKey.compare)
-		o.periods[period] = ranksOf(keys)
+	if len(counts) == 0 {
+		return
+	}
+	keys := make([][]rankKey, len(counts))
+	for i, n := range counts {
+		keys[i] = make([]rankKey, 0, n)
+	}
+	for at := range o.places(p) {
+		i, _ := o.find(at.period)
+		keys[i] = append(keys[i], at.key)
+	}
+	for i, of := range keys {
+		sortRanks(of)
+		o.periods[i].fill(of)
+		keys[i] = nil
+	}
+}
+
+// places yields where the players stand who are in the order.
+func (o *order) places(p *players) iter.Seq[place] {
+	return func(yield func(place) bool) {
+		for n := range uint32(p.count()) {
+			if at := o.placeOf(n, (*block)(p.mem.pointer(p.addrs.get(n))).holdings()); at.in && !yield(at) {
+				return
+			}
+		}
 	}
 }
 
@@ -286,10 +335,12 @@ func (s *orders) Ordered() iter.Seq2[uint32, By] {
 // Earliest returns the first player of an order by time, and the player's counter. ok is false if
 // nobody is in the order, or there is no such order.
 func (s *orders) Earliest(counter uint32) (player uint32, value uint64, ok bool) {
-	for player, value := range s.EachEarliest(counter, 1) {
-		return player, value, true
+	o := s.first(counter)
+	if o == nil || len(o.periods) == 0 {
+		return 0, 0, false
 	}
-	return 0, 0, false
+	k := o.periods[0].at(0)
+	return k.player, o.value(k), true
 }
 
 // EachEarliest yields the first players of an order by time, at most so many, in order, with their
@@ -297,7 +348,7 @@ func (s *orders) Earliest(counter uint32) (player uint32, value uint64, ok bool)
 func (s *orders) EachEarliest(counter uint32, most int) iter.Seq2[uint32, uint64] {
 	return func(yield func(uint32, uint64) bool) {
 		o := s.first(counter)
-		if o == nil || o.periods[0] == nil {
+		if o == nil || len(o.periods) == 0 {
 			return
 		}
 		for k := range o.periods[0].from(0, most) {
@@ -319,7 +370,7 @@ func (s *orders) Rank(counter, player uint32) (rank uint64, ok bool) {
 	if !at.in {
 		return 0, false
 	}
-	return o.periods[at.period].before(at.key) + 1, true
+	return o.of(at.period).before(at.key) + 1, true
 }
 
 // Standing returns how many players are in the standing of a period.
@@ -331,7 +382,7 @@ func (s *orders) Standing(counter uint32, period uint64) uint64 {
 }
 
 func (o *order) standing(period uint64) uint64 {
-	if r := o.periods[period]; r != nil {
+	if r := o.of(period); r != nil {
 		return r.len()
 	}
 	return 0
@@ -354,7 +405,7 @@ func (s *orders) Top(counter uint32, period, from uint64, most int, into []Ranke
 }
 
 func (o *order) page(period, from uint64, most int, into []Ranked) []Ranked {
-	r := o.periods[period]
+	r := o.of(period)
 	if r == nil || from == 0 {
 		return into
 	}
@@ -408,7 +459,7 @@ func (s *readers) ReadAround(counter uint32, id string, before, after int) (r Ra
 		at := o.placeOf(b.num, b.holdings())
 		o.mu.Lock()
 		if ok = at.in && !o.dropped; ok {
-			rank := o.periods[at.period].before(at.key) + 1
+			rank := o.of(at.period).before(at.key) + 1
 			me = int(min(uint64(before), rank-1))
 			r = o.read(at.period, rank-uint64(me), me+1+after)
 		}
@@ -442,35 +493,4 @@ func (s *readers) nameRanks(r *Ranking) {
 	for i := range r.Ranks {
 		r.IDs[i] = numbers.PlayerID(r.Ranks[i].Player)
 	}
-}
-
-// checkOrders checks that the orders have exactly the players that are in them, in order.
-func (s *orders) check() error {
-	for _, o := range s.list {
-		want := uint64(0)
-		for n := range uint32(s.of.count()) {
-			if o.placeOf(n, s.of.at(n).holdings()).in {
-				want++
-			}
-		}
-		got := uint64(0)
-		for period, r := range o.periods {
-			n, prev := uint64(0), rankKey{}
-			for k := range r.from(0, math.MaxInt) {
-				if int(k.player) >= s.of.count() || o.placeOf(k.player, s.of.at(k.player).holdings()) != (place{period, k, true}) || n > 0 && k.compare(prev) <= 0 {
-					return inconsistent("the order of counter %d has player number %d at another place than the player's counters say", o.counter, k.player)
-				}
-				prev = k
-				n++
-			}
-			if n == 0 || n != r.len() {
-				return inconsistent("the order of counter %d has %d players in period %d, counted as %d", o.counter, n, period, r.len())
-			}
-			got += n
-		}
-		if got != want {
-			return inconsistent("the order of counter %d has %d players; the counter of %d is not 0", o.counter, got, want)
-		}
-	}
-	return nil
 }

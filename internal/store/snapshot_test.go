@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -47,7 +48,7 @@ func load(chain []snapshot) (*store.State, store.Extent, error) {
 }
 
 // step applies something to a realm after base: players join and change, stock is taken, ids
-// are remembered, and now and then there are new names and another window.
+// are remembered, and now and then there are new names, another window, and orders that come and go.
 func (r *realm) step(rnd *rand.Rand) {
 	r.t.Helper()
 	n := len(r.log)
@@ -98,6 +99,9 @@ func (r *realm) step(rnd *rand.Rand) {
 			}
 			codes(w, list, some...)
 		})
+	}
+	if rnd.IntN(20) == 0 {
+		r.reorder(rnd)
 	}
 	if rnd.IntN(30) > 0 {
 		return
@@ -329,6 +333,9 @@ func twoSnapshots(t testing.TB) (chain []snapshot, r *realm) {
 			r.step(rnd)
 		}
 		r.do("", func(w *store.Writer) { w.More(store.Tally, 0, 7); w.More(store.Tally, 1, r.s.Tally(1)+1) })
+		if len(maps.Collect(r.s.Ordered())) == 0 {
+			r.do("", func(w *store.Writer) { order(w, 1, store.ByTime) })
+		}
 		c := r.s.Capture(extent)
 		c.SetBlockSize(300)
 		chain = append(chain, taken(c))
@@ -349,7 +356,7 @@ func wantRefused(t *testing.T, what string, chain []snapshot) {
 
 // TestLoaderWantsAll: a snapshot that lacks a block, has one twice or in another place, or
 // stands on another base, is refused, unless what it lacks is announced nowhere, which a
-// file's checksums are for: counts of entries, and players that the base has, too.
+// file's checksums are for: counts of entries, orders, and players that the base has, too.
 func TestLoaderWantsAll(t *testing.T) {
 	chain, r := twoSnapshots(t)
 	s, _, err := load(chain)
@@ -367,7 +374,7 @@ func TestLoaderWantsAll(t *testing.T) {
 			}
 			name := fmt.Sprintf("snapshot %d, block %d of kind %d", which, i, b.kind)
 			changes := b.kind == store.BlockPlayers && which > 0
-			if b.kind != store.BlockStock && b.kind != store.BlockEntries && !changes {
+			if b.kind != store.BlockStock && b.kind != store.BlockEntries && b.kind != store.BlockOrders && !changes {
 				wantRefused(t, name+" is missing", with(slices.Delete(slices.Clone(chain[which]), i, i+1)))
 			}
 			if b.kind != store.BlockStock && b.kind != store.BlockEntries {
@@ -384,13 +391,13 @@ func TestLoaderWantsAll(t *testing.T) {
 			}
 		}
 	}
-	if len(kinds) != int(store.BlockUses) {
+	if len(kinds) != int(store.BlockUses)+1 || kinds[store.BlockOrders] != 2 {
 		t.Errorf("blocks of %d kinds: the test is too small", len(kinds))
 	}
 	wantRefused(t, "a base that is missing", chain[1:])
 	wantRefused(t, "the first twice", []snapshot{chain[0], chain[0]})
 	wantRefused(t, "the second twice", []snapshot{chain[0], chain[1], chain[1]})
-	wantRefused(t, "an unknown kind", []snapshot{append(slices.Clone(chain[0]), block{store.BlockUses + 1, nil})})
+	wantRefused(t, "an unknown kind", []snapshot{append(slices.Clone(chain[0]), block{store.BlockOrders + 1, nil})})
 	wantRefused(t, "no kind", []snapshot{append(slices.Clone(chain[0]), block{0, nil})})
 	l := store.NewLoader()
 	if err := l.Block(chain[0][0].kind, chain[0][0].data); err != nil {
