@@ -116,13 +116,16 @@ func (a *applied) propose(w *writer, b *ledger.Batch, event *store.Writer) (*ear
 		return &earlier{at: store.At{Position: v.Position, Index: v.Index, Time: v.Time}, version: v.Version}, nil
 	}
 	w.stamp(b)
-	event.Buf = append(event.Buf, a.prepared.Event...)
+	if err := a.prepared.Enter(w.state, b.Time, event); err != nil {
+		return nil, &Error{Code: CodeConflict, Field: "catalog", Message: "does not fit the realm's state", Err: err}
+	}
 	return nil, nil
 }
 
 func (a *applied) entered(w *writer, _ *ledger.Batch) {
 	a.version = a.prepared.Tables.Version
 	w.world.levels.note(w.name, w.state)
+	a.prepared.Tables.Grown(w.state)
 	w.tables.Store(a.prepared.Tables) // before the rules: readers wait for it
 	w.rules.Reset(a.prepared.Tables)
 	w.countPools()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"runtime"
+	"slices"
 
 	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/look"
@@ -29,7 +30,9 @@ type PlayerView struct {
 	ID    string
 	Items []Stack // in the order in which catalogs first named them; no zero quantities
 	// Lots are the units that go, item by item in the same order, those that go first first. Other units stay.
-	Lots   []Lot
+	Lots []Lot
+	// Grows are the items that grow and are not full. Items has what they have grown to.
+	Grows  []Growing
 	Tracks []TrackView
 	// Counters are those of the catalog in force that do not stand at 0, the realm's too; Quests are all of its quests.
 	Counters []CounterView
@@ -38,6 +41,9 @@ type PlayerView struct {
 	Limits, Free []PoolLimit
 	Position     uint64 // of the last batch that changed this player
 }
+
+// Growing is an item of a player that grows by itself.
+type Growing = view.Growing
 
 // Lot is units of an item that go at one moment.
 type Lot = view.Lot
@@ -92,6 +98,10 @@ func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
 		for i, it := range items {
 			v.Items[i] = Stack(it)
 		}
+		if len(t.Growths) > 0 {
+			now, back := r.w.instant()
+			v.Items, v.Grows = look.Grown(t, v.Items, counters, now, back)
+		}
 		v.Limits, v.Free = nil, nil
 		if look.HasLimits(t, counters) { // otherwise the realm's lock is not needed
 			now, back := r.w.instant()
@@ -132,6 +142,9 @@ func (r *Realm) Balance(ctx context.Context, player, item string) (uint64, error
 		none := errf(CodeNotFound, "item", "there is no item %q in the catalog of realm %q", item, r.w.name)
 		return 0, cmp.Or[error](r.w.settle(ctx, c.Position), none)
 	}
+	if t.GrowthOf(t.ItemNum[item]) != nil {
+		return r.grown(ctx, player, item)
+	}
 	quantity, last, ok := r.w.state.HoldingOf(player, item)
 	if err := r.w.settle(ctx, max(last, c.Position)); err != nil {
 		return 0, err
@@ -140,6 +153,16 @@ func (r *Realm) Balance(ctx context.Context, player, item string) (uint64, error
 		return 0, r.w.unseen(player)
 	}
 	return quantity, nil
+}
+
+// grown is Balance for an item that grows.
+func (r *Realm) grown(ctx context.Context, player, item string) (uint64, error) {
+	v, err := r.Player(ctx, player)
+	i := slices.IndexFunc(v.Items, func(s Stack) bool { return s.Item == item })
+	if err != nil || i < 0 {
+		return 0, err
+	}
+	return v.Items[i].Quantity, nil
 }
 
 func (h *home) unseen(player string) error {

@@ -75,7 +75,8 @@ type Item struct {
 	ID     string   `json:"id"`
 	Kind   ItemKind `json:"kind"`
 	Name   string   `json:"name,omitempty"`
-	Lasts  int64    `json:"lasts,omitempty"`  // milliseconds until a unit goes after it came; 0: it stays
+	Lasts  int64    `json:"lasts,omitempty"` // milliseconds until a unit goes after it came; 0: it stays
+	Grows  Grows    `json:"grows,omitzero"`
 	Extend bool     `json:"extend,omitempty"` // of one that lasts: what comes while some is held begins to last when that goes
 }
 

@@ -78,6 +78,7 @@ var itemShape = mapping("item", "One thing that players hold and count. {} is en
 	key("name", displayName, func(i *Item) *string { return &i.Name }, "A name to show."),
 	key("lasts", duration[int64](time.Millisecond, MinLasts, MaxLasts), func(i *Item) *int64 { return &i.Lasts },
 		"How long each unit lasts after it came, such as 30d; from "+formatDuration(MinLasts)+" to "+formatDuration(MaxLasts)+". The one that goes first is used first. Without it, units stay."),
+	key("grows", growsShape, func(i *Item) *Grows { return &i.Grows }, "How it grows by itself. Without it, it does not."),
 	keyOr("extend", boolean, func(i *Item) *bool { return &i.Extend }, false,
 		"Whether what comes while some is held begins to last only when that goes: for a pass that is bought again.").with("lasts"),
 )

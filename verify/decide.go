@@ -80,7 +80,7 @@ func (d *decider) decide(le *logged.Event) error {
 	w := store.Writer{Buf: j.buf[:0]}
 	switch rules.Kind(ev.Kind) {
 	case rules.KindCatalog:
-		return d.prepare(ev)
+		return d.prepare(le)
 	case rules.KindCodes:
 		return j.importAgain(ev)
 	case rules.KindClock:
@@ -139,8 +139,9 @@ func (d *decider) refused(cmd *rules.Command, now int64) error {
 }
 
 // prepare is decide for a catalog.
-func (d *decider) prepare(ev *store.Event) error {
+func (d *decider) prepare(le *logged.Event) error {
 	var e store.Effect
+	ev := le.Event
 	effects := ev.Changes()
 	for effects.Next(&e) {
 		if e.Verb != store.Catalog {
@@ -169,7 +170,11 @@ func (d *decider) prepare(ev *store.Event) error {
 			return err
 		}
 		d.tables = p.Tables
-		return agree(ev, p.Event)
+		var w store.Writer
+		if err := p.Enter(d.j.state, le.At.Time, &w); err != nil {
+			return err
+		}
+		return agree(ev, w.Buf)
 	}
 	return cmp.Or(effects.Err(), errors.New("a catalog event without a catalog"))
 }
@@ -178,6 +183,7 @@ func (d *decider) prepare(ev *store.Event) error {
 func (j *judge) applied() {
 	for i := range j.deciders {
 		if d := &j.deciders[i]; d.tables != nil {
+			d.tables.Grown(j.state)
 			d.rules.Reset(d.tables)
 			d.tables = nil
 		}

@@ -41,3 +41,10 @@ type Track struct {
 	// next draw.
 	Unless string
 }
+
+// Growing is an item of a player that grows by itself.
+type Growing struct {
+	Item string `json:"item"`
+	Next int64  `json:"next"` // the time stamp at which there is more of it, Unix milliseconds
+	Full int64  `json:"full"` // at which it grows no more
+}

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"strings"
@@ -116,7 +117,7 @@ func newTables(w *store.Writer, state Names, c *catalog.Catalog, hash [32]byte, 
 	d.lists(c)
 	d.countersOf(c)
 	d.quests(c)
-	if err := d.lasting(); err != nil {
+	if err := cmp.Or(d.lasting(), d.growing()); err != nil {
 		return nil, err
 	}
 	for _, of := range []struct {

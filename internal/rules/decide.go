@@ -1,6 +1,9 @@
 package rules
 
-import "github.com/kuji-dev/kuji/internal/store"
+import (
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/store"
+)
 
 // Decide has two halves. The first checks everything that can fail, and uses no randomness. The
 // second writes the effects and chooses the outcomes of draws, and cannot fail. So success never
@@ -97,6 +100,9 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 func (r *Rules) begin(now int64, src Source, w *store.Writer) {
 	r.Sight.begin(now)
 	r.src, r.w, r.extra = src, w, 0
+	if len(r.t.Growths) > 0 {
+		r.extra = catalog.MaxGrown
+	}
 	r.comers, r.picks, r.draws, r.sets = 0, 0, r.draws[:0], r.sets[:0]
 	r.next, r.fired = 0, 0
 	r.resetLots()
@@ -120,18 +126,26 @@ func (r *effects) join(player uint32) {
 	r.w.Join(r.fresh[r.joined])
 	r.joined++
 	r.player = player
+	r.begins()
 }
 
 // change writes that the current player gets or gives up some of an item.
 func (r *effects) change(v store.Verb, item uint32, q uint64) {
+	g := r.t.GrowthOf(item)
+	if g != nil {
+		r.settleGrowth(g)
+	}
 	r.w.Change(v, item, q)
 	if r.t.Lasting.Has(item) {
 		r.changeLots(v, item, q)
 	}
-	if !r.t.Watched.Has(item) {
+	if g == nil && !r.t.Watched.Has(item) {
 		return
 	}
 	have := r.balance(r.player, item)
+	if g != nil {
+		defer r.goesOn(g, have)
+	}
 	if v == store.Gain {
 		have += q
 	} else {

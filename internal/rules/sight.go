@@ -108,6 +108,10 @@ func (s *Sight) balance(player, item uint32) uint64 {
 	if v, ok := s.values.get(valueKey(player, item)); ok {
 		return v
 	}
+	if g := s.t.GrowthOf(item); g != nil {
+		balance, _ := s.grown(player, g)
+		return balance
+	}
 	return s.state.Balance(player, item)
 }
 

@@ -28,6 +28,7 @@ type Tables struct {
 	counts
 	questing
 	lasting
+	growing
 }
 
 // counts is the counters of a catalog, and who counts what.

@@ -116,7 +116,7 @@ func newPlan(c *catalog.Catalog, config Config) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.c, p.tables, p.event = prepared.Tables.Catalog, prepared.Tables, prepared.Event
+	p.c, p.tables = prepared.Tables.Catalog, prepared.Tables
 	at := slices.IndexFunc(p.c.Pools, func(q catalog.Pool) bool { return q.ID == p.Pool })
 	if at < 0 || p.c.Pools[at].Internal {
 		return nil, wrong("pool", "%q: expected one that players draw from: %s", p.Pool, drawable(p.c))
@@ -124,6 +124,9 @@ func newPlan(c *catalog.Catalog, config Config) (*plan, error) {
 	p.pool = &p.c.Pools[at]
 	if p.pool.StartsAt != 0 {
 		p.start = p.pool.StartsAt
+	}
+	if err := p.enter(prepared); err != nil {
+		return nil, err
 	}
 	if err := p.check(); err != nil {
 		return nil, err
@@ -329,4 +332,22 @@ func Run(ctx context.Context, c *catalog.Catalog, config Config) (*Report, error
 		return nil, failed
 	}
 	return p.report(all), nil
+}
+
+// enter keeps the event that puts the catalog in force when the pool begins, and what it says of items that grow.
+func (p *plan) enter(prepared *rules.Prepared) error {
+	var w store.Writer
+	if err := prepared.Enter(store.New(), p.start, &w); err != nil {
+		return err
+	}
+	p.event = w.Buf
+	s, ev := store.New(), store.Event{}
+	if _, err := store.Decode(p.event, &ev); err != nil {
+		return err
+	}
+	if err := s.Apply(&ev, store.At{Position: 1, Time: p.start}, nil); err != nil {
+		return err
+	}
+	p.tables.Grown(s)
+	return nil
 }

@@ -131,6 +131,13 @@ func (w *Writer) Begin(kind uint8, id string) {
 	w.Buf = append(w.Buf, id...)
 }
 
+// Again goes on with an event that End has returned: more effects can follow.
+func (w *Writer) Again(event []byte) {
+	w.start = len(w.Buf)
+	_, head := binary.Uvarint(event)
+	w.Buf = append(append(w.Buf, 0), event[head:]...)
+}
+
 // Cut removes everything since Begin.
 func (w *Writer) Cut() { w.Buf = w.Buf[:w.start] }
 
