@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 )
 
 var large = flag.Bool("large", false, "benchmark orders of ten million players")
@@ -211,4 +212,115 @@ func BenchmarkRanksFill(b *testing.B) {
 		r.fill(sorted)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/player")
+}
+
+// rankedState returns a state of n players with three counters, which are those of a standing or
+// not.
+func rankedState(b *testing.B, n int, ranked bool) *State {
+	s, random := New(), rand.New(rand.NewPCG(1, 1))
+	s.Alone(true)
+	var w Writer
+	apply := func(effects func()) {
+		w.Buf = w.Buf[:0]
+		w.Begin(2, "")
+		w.BeginAsked()
+		w.EndAsked()
+		effects()
+		var ev Event
+		if _, err := Decode(w.End(), &ev); err != nil {
+			b.Fatal(err)
+		}
+		if err := s.Change(&ev, At{Position: s.applied + 1}, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	apply(func() { w.More(Counter, 3); w.Text("rank") })
+	for i := range n {
+		apply(func() {
+			w.Join(fmt.Sprint("player-", i))
+			w.Change(Set, 0, 1+random.Uint64N(1<<30))
+			w.Change(Set, 1, uint64(i)+1)
+			w.Change(Set, 2, 1)
+		})
+	}
+	if ranked {
+		start := time.Now()
+		apply(func() { w.More(Order, 0, uint64(ByStanding)) })
+		b.ReportMetric(float64(time.Since(start).Milliseconds()), "ms/declared")
+	}
+	s.Alone(false)
+	return s
+}
+
+// BenchmarkOrder applies events that set the value and the move of a random player, ranked or not.
+func BenchmarkOrder(top *testing.B) {
+	sizes := []int{1e4, 1e6}
+	if *large {
+		sizes = append(sizes, 1e7)
+	}
+	for _, n := range sizes {
+		for _, ranked := range []bool{false, true} {
+			top.Run(fmt.Sprintf("n=%d,ranked=%t", n, ranked), func(b *testing.B) {
+				s := rankedState(b, n, ranked)
+				random := rand.New(rand.NewPCG(2, 2))
+				moved := uint64(n)
+				var w Writer
+				var ev Event
+				for b.Loop() {
+					p := random.Uint32N(uint32(n))
+					moved++
+					w.Buf = w.Buf[:0]
+					w.Begin(2, "")
+					w.BeginAsked()
+					w.EndAsked()
+					w.Effect(Player, p)
+					w.Change(Set, 0, s.Counter(p, 0)+random.Uint64N(1<<20))
+					w.Change(Set, 1, moved)
+					if _, err := Decode(w.End(), &ev); err != nil {
+						b.Fatal(err)
+					}
+					if err := s.Change(&ev, At{Position: s.applied + 1}, nil); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkOrderLoad loads a snapshot of ranked players, and one of players who are not.
+func BenchmarkOrderLoad(top *testing.B) {
+	n := int(1e5)
+	if *large {
+		n = 1e7
+	}
+	for _, ranked := range []bool{false, true} {
+		top.Run(fmt.Sprintf("n=%d,ranked=%t", n, ranked), func(b *testing.B) {
+			type part struct {
+				kind BlockKind
+				data []byte
+			}
+			var parts []part
+			s := rankedState(b, n, ranked)
+			for kind, data := range s.Capture(nil).Blocks(func() {}) {
+				parts = append(parts, part{kind, slices.Clone(data)})
+			}
+			s = nil
+			runtime.GC()
+			for b.Loop() {
+				l := NewLoader()
+				for _, p := range parts {
+					if err := l.Block(p.kind, p.data); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if err := l.Loaded(); err != nil {
+					b.Fatal(err)
+				}
+				if _, _, err := l.State(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
