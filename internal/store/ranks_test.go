@@ -324,3 +324,11 @@ func BenchmarkOrderLoad(top *testing.B) {
 		})
 	}
 }
+
+func BenchmarkEarliest(b *testing.B) {
+	r, _ := filledRanks(1e6, false)
+	s := &orders{list: []*order{{counter: 3, by: ByTime, nodes: r.mem, periods: []*period{{0, r}}}}}
+	for b.Loop() {
+		s.Earliest(3)
+	}
+}
