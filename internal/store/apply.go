@@ -258,8 +258,7 @@ func (s *State) hold(b *block, e *Effect) (*block, error) {
 }
 
 // define applies an effect that names something new, or declares an order. p is the pool that the
-// effects are about;
-// define returns the pool of the following effects.
+// effects are about; define returns the pool of the following effects.
 func (s *State) define(p *pool, e *Effect) (*pool, error) {
 	n := &s.names
 	if e.Verb == Counter {

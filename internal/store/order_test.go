@@ -34,8 +34,8 @@ func (r *realm) reorder(rnd *rand.Rand) {
 	}
 }
 
-// TestEarliest: players stand in the order of a counter, whoever has it before the order is declared
-// and whoever gets it later.
+// TestEarliest: players stand in the order of a counter, whoever has it before the order is
+// declared and whoever gets it later.
 func TestEarliest(t *testing.T) {
 	r := newRealm(t)
 	r.do("", func(w *store.Writer) {
@@ -116,8 +116,8 @@ func newRanking(t *testing.T, players int) *ranking {
 	return g
 }
 
-// move makes an event that changes some players in one of several ways: more points, another period,
-// no points any more, twice in one event, or only the move.
+// move makes an event that changes some players in one of several ways: more points, another
+// period, no points any more, twice in one event, or only the move.
 func (g *ranking) move() {
 	g.do("", func(w *store.Writer) {
 		for range 1 + g.rnd.IntN(3)*g.rnd.IntN(2) {
@@ -199,8 +199,8 @@ func (g *ranking) compare(period uint64) error {
 	return nil
 }
 
-// TestRanksOfEveryMove: after each of 100,000 random moves, standings, ranks and pages are those of a
-// naive sort.
+// TestRanksOfEveryMove: after each of 100,000 random moves, standings, ranks and pages are those of
+// a naive sort.
 func TestRanksOfEveryMove(t *testing.T) {
 	moves := 100_000
 	if testing.Short() {
@@ -218,8 +218,8 @@ func TestRanksOfEveryMove(t *testing.T) {
 	}
 }
 
-// TestRanksComeBack: standings are in no snapshot, and yet they are there after loading, replaying, and
-// declaring the order anew.
+// TestRanksComeBack: standings are in no snapshot, and yet they are there after loading, replaying,
+// and declaring the order anew.
 func TestRanksComeBack(t *testing.T) {
 	g := newRanking(t, 300)
 	same := func(what string, s *store.State) {

@@ -15,8 +15,8 @@ var large = flag.Bool("large", false, "benchmark orders of ten million players")
 // collect returns at most so many keys from one on.
 func (r *ranks) collect(n uint64, most int) []rankKey { return slices.Collect(r.from(n, most)) }
 
-// TestRanksModel: after each of many random changes a set has what a sorted slice has. The phases make
-// it grow, shrink, and move; keys come in ascending, descending and random order.
+// TestRanksModel: after each of many random changes a set has what a sorted slice has. The phases
+// make it grow, shrink, and move; keys come in ascending, descending and random order.
 func TestRanksModel(t *testing.T) {
 	for _, width := range []bool{false, true} {
 		for seed := range uint64(6) {
