@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"slices"
 	"testing"
-	"time"
 )
 
 var large = flag.Bool("large", false, "benchmark orders of ten million players")
@@ -139,11 +138,7 @@ func filledRanks(n int, b bool) (ranks, []rankKey) {
 
 // BenchmarkRanks moves, ranks and pages players of orders of different sizes.
 func BenchmarkRanks(top *testing.B) {
-	sizes := []int{1e4, 1e6}
-	if *large {
-		sizes = append(sizes, 1e7)
-	}
-	for _, n := range sizes {
+	for _, n := range sizesOfOrders() {
 		for _, b := range []bool{false, true} {
 			top.Run(fmt.Sprintf("n=%d,move=%t", n, b), func(top *testing.B) { benchmarkRanks(top, n, b) })
 		}
@@ -214,29 +209,36 @@ func BenchmarkRanksFill(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/player")
 }
 
-// rankedState returns a state of n players with three counters, which are those of a standing or
-// not.
-func rankedState(b *testing.B, n int, ranked bool) *State {
-	s, random := New(), rand.New(rand.NewPCG(1, 1))
-	s.Alone(true)
-	var w Writer
-	apply := func(effects func()) {
-		w.Buf = w.Buf[:0]
-		w.Begin(2, "")
-		w.BeginAsked()
-		w.EndAsked()
-		effects()
-		var ev Event
-		if _, err := Decode(w.End(), &ev); err != nil {
-			b.Fatal(err)
-		}
-		if err := s.Change(&ev, At{Position: s.applied + 1}, nil); err != nil {
-			b.Fatal(err)
-		}
+// writing writes events and applies them to a state.
+type writing struct {
+	tb testing.TB
+	s  *State
+	w  Writer
+	ev Event
+}
+
+func (a *writing) do(effects func(w *Writer)) {
+	a.w.Buf = a.w.Buf[:0]
+	a.w.Begin(2, "")
+	a.w.BeginAsked()
+	a.w.EndAsked()
+	effects(&a.w)
+	if _, err := Decode(a.w.End(), &a.ev); err != nil {
+		a.tb.Fatal(err)
 	}
-	apply(func() { w.More(Counter, 3); w.Text("rank") })
+	if err := a.s.Change(&a.ev, At{Position: a.s.applied + 1}, nil); err != nil {
+		a.tb.Fatal(err)
+	}
+}
+
+// rankedState returns a state of n players with six counters: the first three are those of a
+// standing, or not, and all players have them; nobody has the others.
+func rankedState(tb testing.TB, n int, ranked bool) *writing {
+	a, random := &writing{tb: tb, s: New()}, rand.New(rand.NewPCG(1, 1))
+	a.s.Alone(true)
+	a.do(func(w *Writer) { w.More(Counter, 6); w.Text("rank") })
 	for i := range n {
-		apply(func() {
+		a.do(func(w *Writer) {
 			w.Join(fmt.Sprint("player-", i))
 			w.Change(Set, 0, 1+random.Uint64N(1<<30))
 			w.Change(Set, 1, uint64(i)+1)
@@ -244,44 +246,51 @@ func rankedState(b *testing.B, n int, ranked bool) *State {
 		})
 	}
 	if ranked {
-		start := time.Now()
-		apply(func() { w.More(Order, 0, uint64(ByStanding)) })
-		b.ReportMetric(float64(time.Since(start).Milliseconds()), "ms/declared")
+		a.do(func(w *Writer) { w.More(Order, 0, uint64(ByStanding)) })
 	}
-	s.Alone(false)
-	return s
+	a.s.Alone(false)
+	return a
+}
+
+// sizesOfOrders returns the numbers of players that benchmarks have.
+func sizesOfOrders() []int {
+	if *large {
+		return []int{1e4, 1e6, 1e7}
+	}
+	return []int{1e4, 1e6}
 }
 
 // BenchmarkOrder applies events that set the value and the move of a random player, ranked or not.
 func BenchmarkOrder(top *testing.B) {
-	sizes := []int{1e4, 1e6}
-	if *large {
-		sizes = append(sizes, 1e7)
-	}
-	for _, n := range sizes {
+	for _, n := range sizesOfOrders() {
 		for _, ranked := range []bool{false, true} {
 			top.Run(fmt.Sprintf("n=%d,ranked=%t", n, ranked), func(b *testing.B) {
-				s := rankedState(b, n, ranked)
-				random := rand.New(rand.NewPCG(2, 2))
-				moved := uint64(n)
-				var w Writer
-				var ev Event
+				a, random := rankedState(b, n, ranked), rand.New(rand.NewPCG(2, 2))
+				for moved := uint64(n); b.Loop(); moved++ {
+					a.do(func(w *Writer) {
+						p := random.Uint32N(uint32(n))
+						w.Effect(Player, p)
+						w.Change(Set, 0, a.s.Counter(p, 0)+random.Uint64N(1<<20))
+						w.Change(Set, 1, moved)
+					})
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkOrderDeclare declares an order in a realm of many players, who all have the counter or of
+// whom nobody has it, and drops it again.
+func BenchmarkOrderDeclare(top *testing.B) {
+	for _, n := range sizesOfOrders() {
+		a := rankedState(top, n, false)
+		for _, counter := range []uint64{0, 3} {
+			top.Run(fmt.Sprintf("n=%d,all=%t", n, counter == 0), func(b *testing.B) {
 				for b.Loop() {
-					p := random.Uint32N(uint32(n))
-					moved++
-					w.Buf = w.Buf[:0]
-					w.Begin(2, "")
-					w.BeginAsked()
-					w.EndAsked()
-					w.Effect(Player, p)
-					w.Change(Set, 0, s.Counter(p, 0)+random.Uint64N(1<<20))
-					w.Change(Set, 1, moved)
-					if _, err := Decode(w.End(), &ev); err != nil {
-						b.Fatal(err)
-					}
-					if err := s.Change(&ev, At{Position: s.applied + 1}, nil); err != nil {
-						b.Fatal(err)
-					}
+					a.do(func(w *Writer) {
+						w.More(Order, counter, uint64(ByStanding))
+						w.More(Order, counter, uint64(Unordered))
+					})
 				}
 			})
 		}
@@ -301,11 +310,9 @@ func BenchmarkOrderLoad(top *testing.B) {
 				data []byte
 			}
 			var parts []part
-			s := rankedState(b, n, ranked)
-			for kind, data := range s.Capture(nil).Blocks(func() {}) {
+			for kind, data := range rankedState(b, n, ranked).s.Capture(nil).Blocks(func() {}) {
 				parts = append(parts, part{kind, slices.Clone(data)})
 			}
-			s = nil
 			runtime.GC()
 			for b.Loop() {
 				l := NewLoader()
