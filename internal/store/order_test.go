@@ -3,6 +3,7 @@ package store_test
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -433,10 +434,10 @@ func TestReadersOfNoOrder(t *testing.T) {
 			w.Change(store.Set, 1, 5)
 		}
 	})
-	if page, _ := big.s.ReadTop(1, 0, 1, 1<<40); len(page.Ranks) != store.MaxRanks || page.Of != 2500 {
+	if page, _ := big.s.ReadTop(1, 0, 1, math.MaxInt); len(page.Ranks) != store.MaxRanks || page.Of != 2500 {
 		t.Errorf("%d ranks at a time", len(page.Ranks))
 	}
-	if page, me, _ := big.s.ReadAround(1, "p1500", 1<<40, 1<<40); len(page.Ranks) != store.MaxRanks || page.Ranks[me].Rank != 1501 {
+	if page, me, _ := big.s.ReadAround(1, "p1500", math.MaxInt, math.MaxInt); len(page.Ranks) != store.MaxRanks || page.Ranks[me].Rank != 1501 {
 		t.Errorf("%d ranks around a player, who is number %d of them", len(page.Ranks), me)
 	}
 	if page, me, _ := big.s.ReadAround(1, "p1500", -5, 2); len(page.Ranks) != 3 || me != 0 {

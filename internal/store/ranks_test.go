@@ -339,3 +339,25 @@ func BenchmarkEarliest(b *testing.B) {
 		s.Earliest(3)
 	}
 }
+
+// TestRanksCheck: a tree of several levels in which one number is wrong is found out.
+func TestRanksCheck(t *testing.T) {
+	for name, change := range map[string]func(r *ranks){
+		"a count":           func(r *ranks) { r.mem.counts(r.mem.at(r.root))[1]++ },
+		"a bound":           func(r *ranks) { r.mem.at(r.root)[r.mem.inner.keys.at+r.mem.inner.keys.width] ^= 1 << 20 },
+		"a child":           func(r *ranks) { r.mem.at(r.root)[children] = r.mem.at(r.root).child(1) },
+		"a node of no keys": func(r *ranks) { r.mem.at(r.mem.at(r.root).child(0))[0] = 0 },
+		"a root of one":     func(r *ranks) { r.mem.at(r.root)[0] = 1 },
+		"an end":            func(r *ranks) { x, _ := r.leaf(0); x[1] = 0 },
+		"a link":            func(r *ranks) { x, _ := r.leaf(0); x[1]++ },
+		"a total":           func(r *ranks) { r.n++ },
+	} {
+		r, _ := filledRanks(5000, true)
+		if err := r.check(); err != nil {
+			t.Fatal(err)
+		}
+		if change(&r); r.check() == nil {
+			t.Errorf("%s: nothing is found", name)
+		}
+	}
+}
