@@ -257,8 +257,8 @@ func (s *State) hold(b *block, e *Effect) (*block, error) {
 	return b, nil
 }
 
-// define applies an effect that names something new, or declares an order. p is the pool that the effects are about;
-// define returns the pool of the following effects.
+// define applies an effect that names something new, or declares an order. p is the pool that the
+// effects are about; define returns the pool of the following effects.
 func (s *State) define(p *pool, e *Effect) (*pool, error) {
 	n := &s.names
 	if e.Verb == Counter {

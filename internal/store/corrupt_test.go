@@ -2,8 +2,12 @@ package store
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 )
+
+// leaf returns the first leaf of an order of few players.
+func (o *order) leaf() *rankNode { return o.nodes.at(o.periods[0].root) }
 
 // TestCheckFindsDefects changes one number of a sound state at a time, as a defect could:
 // Check reports each.
@@ -25,6 +29,15 @@ func TestCheckFindsDefects(t *testing.T) {
 			w.Join(fmt.Sprint("player", n))
 			w.Change(Gain, 0, 1+n)
 			w.Change(Gain, 1, 7)
+			if n == 0 {
+				w.More(Counter, 4)
+				w.Text("counters")
+				w.More(Order, 0, uint64(ByStanding))
+				w.More(Order, 3, uint64(ByTime))
+			}
+			w.Change(Set, 0, 1+n/2)
+			w.Change(Set, 2, n%2)
+			w.Change(Set, 3, 9-n)
 			if n == 0 {
 				w.Name(NewList, "list")
 				w.More(AddCodes, 0, 4)
@@ -68,7 +81,23 @@ func TestCheckFindsDefects(t *testing.T) {
 		"when a code was used":        func(s *State, _ []slot) { s.codes.lists[0].codes.uses.get(0).Position = 2 },
 		"how often a code was used":   func(s *State, _ []slot) { s.codes.lists[0].times[0][0]++ },
 		"how many codes were used":    func(s *State, _ []slot) { s.codes.lists[0].burnt++ },
-		"a request id":                func(s *State, _ []slot) { r, _ := s.ids.oldest(); answerID(r.answer)[0] ^= 1 },
+		"a player's counter":          func(_ *State, h []slot) { h[2].set(h[2].value() + 1) },
+		"a player's period":           func(_ *State, h []slot) { h[3].set(h[3].value() + 1) },
+		"a player's deadline":         func(_ *State, h []slot) { h[4].set(h[4].value() + 1) },
+		"a player who is in no order": func(s *State, _ []slot) { s.orders.list[1].periods = nil },
+		"a key":                       func(s *State, _ []slot) { s.orders.list[1].leaf()[nodeHead+1]++ },
+		"keys in disorder": func(s *State, _ []slot) {
+			x := s.orders.list[1].leaf()
+			x[nodeHead+1], x[nodeHead+4] = x[nodeHead+4], x[nodeHead+1]
+			x[nodeHead+2], x[nodeHead+5] = x[nodeHead+5], x[nodeHead+2]
+		},
+		"a player who is not": func(s *State, _ []slot) { s.orders.list[1].leaf()[nodeHead+2] = 77 },
+		"the number of keys":  func(s *State, _ []slot) { s.orders.list[1].periods[0].n++ },
+		"a key too few":       func(s *State, _ []slot) { s.orders.list[1].leaf()[0]--; s.orders.list[1].periods[0].n-- },
+		"a next leaf":         func(s *State, _ []slot) { s.orders.list[1].leaf()[1] = 1 },
+		"periods in disorder": func(s *State, _ []slot) { slices.Reverse(s.orders.list[0].periods) },
+		"a period's number":   func(s *State, _ []slot) { s.orders.list[0].periods[1].num++ },
+		"a request id":        func(s *State, _ []slot) { r, _ := s.ids.oldest(); answerID(r.answer)[0] ^= 1 },
 	} {
 		s := sound()
 		change(s, s.players.at(1).holdings())

@@ -39,9 +39,9 @@ func (by By) counters() uint32 {
 // orders holds the orders of a realm. A player is in an order if its first counter is not 0.
 //
 // One goroutine writes. Each order has a lock, which the writer holds while it moves players and a
-// reader while it copies what it wants: at most MaxRanks players. Whoever holds the lock waits for no
-// other one. Moves happen once an event's other effects are applied, while the writer still holds
-// the guards of the players. So the holder of a player's guard finds the player where the player's
+// reader while it copies what it wants: at most MaxRanks players. Whoever holds the lock waits for
+// no other one. Moves happen once an event's effects are applied, while the writer still holds the
+// guards of the players. So the holder of a player's guard finds the player where the player's
 // counters say.
 type orders struct {
 	of   *players
@@ -68,7 +68,7 @@ type period struct {
 	ranks
 }
 
-// place is where a player stands in an order. The zero value, with player 0, is not a place: see in.
+// place is where a player stands in an order, if in is set.
 type place struct {
 	period uint64
 	key    rankKey
@@ -276,8 +276,8 @@ func (s *orders) show(list []*order) {
 	}
 }
 
-// build fills an order that readers do not know yet with the players. It looks at all of them twice,
-// to take no more memory than their keys.
+// build fills an order that readers do not know yet with the players. It looks at all of them
+// twice, to take no more memory than their keys.
 func (o *order) build(p *players) {
 	o.periods, o.nodes = nil, newRankNodes(o.by == ByStanding)
 	var counts []int // by period

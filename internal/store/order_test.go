@@ -3,6 +3,7 @@ package store_test
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -34,8 +35,8 @@ func (r *realm) reorder(rnd *rand.Rand) {
 	}
 }
 
-// TestEarliest: players stand in the order of a counter, whoever has it before the order is declared
-// and whoever gets it later.
+// TestEarliest: players stand in the order of a counter, whoever has it before the order is
+// declared and whoever gets it later.
 func TestEarliest(t *testing.T) {
 	r := newRealm(t)
 	r.do("", func(w *store.Writer) {
@@ -116,8 +117,8 @@ func newRanking(t *testing.T, players int) *ranking {
 	return g
 }
 
-// move makes an event that changes some players in one of several ways: more points, another period,
-// no points any more, twice in one event, or only the move.
+// move makes an event that changes some players in one of several ways: more points, another
+// period, no points any more, twice in one event, or only the move.
 func (g *ranking) move() {
 	g.do("", func(w *store.Writer) {
 		for range 1 + g.rnd.IntN(3)*g.rnd.IntN(2) {
@@ -199,8 +200,8 @@ func (g *ranking) compare(period uint64) error {
 	return nil
 }
 
-// TestRanksOfEveryMove: after each of 100,000 random moves, standings, ranks and pages are those of a
-// naive sort.
+// TestRanksOfEveryMove: after each of 100,000 random moves, standings, ranks and pages are those of
+// a naive sort.
 func TestRanksOfEveryMove(t *testing.T) {
 	moves := 100_000
 	if testing.Short() {
@@ -218,8 +219,8 @@ func TestRanksOfEveryMove(t *testing.T) {
 	}
 }
 
-// TestRanksComeBack: standings are in no snapshot, and yet they are there after loading, replaying, and
-// declaring the order anew.
+// TestRanksComeBack: standings are in no snapshot, and yet they are there after loading, replaying,
+// and declaring the order anew.
 func TestRanksComeBack(t *testing.T) {
 	g := newRanking(t, 300)
 	same := func(what string, s *store.State) {
@@ -433,10 +434,10 @@ func TestReadersOfNoOrder(t *testing.T) {
 			w.Change(store.Set, 1, 5)
 		}
 	})
-	if page, _ := big.s.ReadTop(1, 0, 1, 1<<40); len(page.Ranks) != store.MaxRanks || page.Of != 2500 {
+	if page, _ := big.s.ReadTop(1, 0, 1, math.MaxInt); len(page.Ranks) != store.MaxRanks || page.Of != 2500 {
 		t.Errorf("%d ranks at a time", len(page.Ranks))
 	}
-	if page, me, _ := big.s.ReadAround(1, "p1500", 1<<40, 1<<40); len(page.Ranks) != store.MaxRanks || page.Ranks[me].Rank != 1501 {
+	if page, me, _ := big.s.ReadAround(1, "p1500", math.MaxInt, math.MaxInt); len(page.Ranks) != store.MaxRanks || page.Ranks[me].Rank != 1501 {
 		t.Errorf("%d ranks around a player, who is number %d of them", len(page.Ranks), me)
 	}
 	if page, me, _ := big.s.ReadAround(1, "p1500", -5, 2); len(page.Ranks) != 3 || me != 0 {

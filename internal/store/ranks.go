@@ -23,7 +23,8 @@ func (k rankKey) compare(o rankKey) int {
 // tree: a B-tree with all keys in its leaves (Comer, "The Ubiquitous B-Tree", ACM Computing Surveys
 // 11, 1979), in which every inner node has the number of keys below each child (Tatham, "Counted
 // B-Trees", 2001). A full node first shares with a neighbour and is split only if that is full too,
-// as in a B*-tree (Knuth, "The Art of Computer Programming" 3, 6.2.4). So nodes are four fifths full.
+// as in a B*-tree (Knuth, "The Art of Computer Programming" 3, 6.2.4). So nodes are about three
+// quarters full.
 //
 //	insert  go down to the leaf; while the node is full: level it with a neighbour, or split it,
 //	        which needs room in its parent; put the key in; count one more on the way up
@@ -53,9 +54,9 @@ type rankNode [nodeWords]uint32
 
 func (x *rankNode) len() int { return int(x[0]) }
 
-// form is how items lie in a node: those of a leaf are keys; those of an inner node are children, with
-// the number of keys below each, and a key that none of these is below and all before them are. In the
-// first item of a node that key has no meaning.
+// form is how items lie in a node. Those of a leaf are keys. Those of an inner node are children,
+// with the number of keys below each, and a bound: no key below the child is less, and all keys
+// below the children before it are. The bound of the first child has no meaning.
 type form struct {
 	most int // items
 	cols []column
@@ -364,8 +365,8 @@ func (r *ranks) remove(k rankKey) bool {
 	return true
 }
 
-// join merges a node on the way with a neighbour, or levels them if they have too much for one node.
-// It reports whether it merged them.
+// join merges a node on the way with a neighbour, or levels them if they have too much for one
+// node. It reports whether it merged them.
 func (r *ranks) join(w *way, h int) bool {
 	up, f := &w[h+1], r.mem.form(h)
 	i := min(up.at, up.node.len()-2) // the left one of the two

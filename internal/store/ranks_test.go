@@ -14,8 +14,8 @@ var large = flag.Bool("large", false, "benchmark orders of ten million players")
 // collect returns at most so many keys from one on.
 func (r *ranks) collect(n uint64, most int) []rankKey { return slices.Collect(r.from(n, most)) }
 
-// TestRanksModel: after each of many random changes a set has what a sorted slice has. The phases make
-// it grow, shrink, and move; keys come in ascending, descending and random order.
+// TestRanksModel: after each of many random changes a set has what a sorted slice has. The phases
+// make it grow, shrink, and move; keys come in ascending, descending and random order.
 func TestRanksModel(t *testing.T) {
 	for _, width := range []bool{false, true} {
 		for seed := range uint64(6) {
@@ -138,11 +138,7 @@ func filledRanks(n int, b bool) (ranks, []rankKey) {
 
 // BenchmarkRanks moves, ranks and pages players of orders of different sizes.
 func BenchmarkRanks(top *testing.B) {
-	sizes := []int{1e4, 1e6}
-	if *large {
-		sizes = append(sizes, 1e7)
-	}
-	for _, n := range sizes {
+	for _, n := range sizesOfOrders() {
 		for _, b := range []bool{false, true} {
 			top.Run(fmt.Sprintf("n=%d,move=%t", n, b), func(top *testing.B) { benchmarkRanks(top, n, b) })
 		}
@@ -211,4 +207,157 @@ func BenchmarkRanksFill(b *testing.B) {
 		r.fill(sorted)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/player")
+}
+
+// writing writes events and applies them to a state.
+type writing struct {
+	tb testing.TB
+	s  *State
+	w  Writer
+	ev Event
+}
+
+func (a *writing) do(effects func(w *Writer)) {
+	a.w.Buf = a.w.Buf[:0]
+	a.w.Begin(2, "")
+	a.w.BeginAsked()
+	a.w.EndAsked()
+	effects(&a.w)
+	if _, err := Decode(a.w.End(), &a.ev); err != nil {
+		a.tb.Fatal(err)
+	}
+	if err := a.s.Change(&a.ev, At{Position: a.s.applied + 1}, nil); err != nil {
+		a.tb.Fatal(err)
+	}
+}
+
+// rankedState returns a state of n players with six counters: the first three are those of a
+// standing, or not, and all players have them; nobody has the others.
+func rankedState(tb testing.TB, n int, ranked bool) *writing {
+	a, random := &writing{tb: tb, s: New()}, rand.New(rand.NewPCG(1, 1))
+	a.s.Alone(true)
+	a.do(func(w *Writer) { w.More(Counter, 6); w.Text("rank") })
+	for i := range n {
+		a.do(func(w *Writer) {
+			w.Join(fmt.Sprint("player-", i))
+			w.Change(Set, 0, 1+random.Uint64N(1<<30))
+			w.Change(Set, 1, uint64(i)+1)
+			w.Change(Set, 2, 1)
+		})
+	}
+	if ranked {
+		a.do(func(w *Writer) { w.More(Order, 0, uint64(ByStanding)) })
+	}
+	a.s.Alone(false)
+	return a
+}
+
+// sizesOfOrders returns the numbers of players that benchmarks have.
+func sizesOfOrders() []int {
+	if *large {
+		return []int{1e4, 1e6, 1e7}
+	}
+	return []int{1e4, 1e6}
+}
+
+// BenchmarkOrder applies events that set the value and the move of a random player, ranked or not.
+func BenchmarkOrder(top *testing.B) {
+	for _, n := range sizesOfOrders() {
+		for _, ranked := range []bool{false, true} {
+			top.Run(fmt.Sprintf("n=%d,ranked=%t", n, ranked), func(b *testing.B) {
+				a, random := rankedState(b, n, ranked), rand.New(rand.NewPCG(2, 2))
+				for moved := uint64(n); b.Loop(); moved++ {
+					a.do(func(w *Writer) {
+						p := random.Uint32N(uint32(n))
+						w.Effect(Player, p)
+						w.Change(Set, 0, a.s.Counter(p, 0)+random.Uint64N(1<<20))
+						w.Change(Set, 1, moved)
+					})
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkOrderDeclare declares an order in a realm of many players, who all have the counter or of
+// whom nobody has it, and drops it again.
+func BenchmarkOrderDeclare(top *testing.B) {
+	for _, n := range sizesOfOrders() {
+		a := rankedState(top, n, false)
+		for _, counter := range []uint64{0, 3} {
+			top.Run(fmt.Sprintf("n=%d,all=%t", n, counter == 0), func(b *testing.B) {
+				for b.Loop() {
+					a.do(func(w *Writer) {
+						w.More(Order, counter, uint64(ByStanding))
+						w.More(Order, counter, uint64(Unordered))
+					})
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkOrderLoad loads a snapshot of ranked players, and one of players who are not.
+func BenchmarkOrderLoad(top *testing.B) {
+	n := int(1e5)
+	if *large {
+		n = 1e7
+	}
+	for _, ranked := range []bool{false, true} {
+		top.Run(fmt.Sprintf("n=%d,ranked=%t", n, ranked), func(b *testing.B) {
+			type part struct {
+				kind BlockKind
+				data []byte
+			}
+			var parts []part
+			for kind, data := range rankedState(b, n, ranked).s.Capture(nil).Blocks(func() {}) {
+				parts = append(parts, part{kind, slices.Clone(data)})
+			}
+			runtime.GC()
+			for b.Loop() {
+				l := NewLoader()
+				for _, p := range parts {
+					if err := l.Block(p.kind, p.data); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if err := l.Loaded(); err != nil {
+					b.Fatal(err)
+				}
+				if _, _, err := l.State(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkEarliest(b *testing.B) {
+	r, _ := filledRanks(1e6, false)
+	s := &orders{list: []*order{{counter: 3, by: ByTime, nodes: r.mem, periods: []*period{{0, r}}}}}
+	for b.Loop() {
+		s.Earliest(3)
+	}
+}
+
+// TestRanksCheck: a tree of several levels in which one number is wrong is found out.
+func TestRanksCheck(t *testing.T) {
+	for name, change := range map[string]func(r *ranks){
+		"a count":           func(r *ranks) { r.mem.counts(r.mem.at(r.root))[1]++ },
+		"a bound":           func(r *ranks) { r.mem.at(r.root)[r.mem.inner.keys.at+r.mem.inner.keys.width] ^= 1 << 20 },
+		"a child":           func(r *ranks) { r.mem.at(r.root)[children] = r.mem.at(r.root).child(1) },
+		"a node of no keys": func(r *ranks) { r.mem.at(r.mem.at(r.root).child(0))[0] = 0 },
+		"a root of one":     func(r *ranks) { r.mem.at(r.root)[0] = 1 },
+		"an end":            func(r *ranks) { x, _ := r.leaf(0); x[1] = 0 },
+		"a link":            func(r *ranks) { x, _ := r.leaf(0); x[1]++ },
+		"a total":           func(r *ranks) { r.n++ },
+	} {
+		r, _ := filledRanks(5000, true)
+		if err := r.check(); err != nil {
+			t.Fatal(err)
+		}
+		if change(&r); r.check() == nil {
+			t.Errorf("%s: nothing is found", name)
+		}
+	}
 }

@@ -42,12 +42,12 @@ type State struct {
 	ids
 	codes
 	tallies
-	orders
 	readers
 	catalog InForce
 	named   bool // the current event has named something that readers must know
 	begun   begun
 	effect  Effect // the one being applied; on the stack, a look would make every event allocate
+	orders         // last: in front, it moved what stands behind it to other cache lines, which cost a fifth
 }
 
 // asOf is the place in the log at which a state is, and what counts from there on.

@@ -193,10 +193,10 @@ def closed(directory):
 
 PLAYER, JOIN, GAIN, SPEND, POOL, TAKE, SET, MORE = range(8)
 MEMBER, ITEM, NEW_POOL, ENTRY, STOCK, COUNTER, WINDOW, CATALOG, DRAW, TALLY, RETURN, CLOCK = range(8, 20)
-NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE, LEVEL = range(20, 25)
+NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE, LEVEL, ORDER = range(20, 26)
 KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes", "redeem", "register", "upgrade", "set_limit"]
 PERS = ["", "forever", "day", "week", "window"]
-KNOWN = 3  # the newest format level that this reader knows
+KNOWN = 4  # the newest format level that this reader knows
 COME = (2, 3, 10, 11)  # who asks for one of these, or gets it, has come
 STATUSES = ["ok", "sold_out", "limit_reached", "insufficient_items", "not_started", "ended", None, None,
             "count_too_large", "balance_overflow", "aborted", "not_eligible", "price_not_offered",
@@ -224,7 +224,7 @@ def effects(r):
                 n, value = r.byte(), r.name()
             elif verb in (NEW_POOL, ENTRY):
                 value = r.name()
-            elif verb in (STOCK, WINDOW, TALLY, RETURN):
+            elif verb in (STOCK, WINDOW, TALLY, RETURN, ORDER):
                 n, value = r.number(), r.number()
             elif verb == COUNTER:
                 n, value = r.number(), r.name()
@@ -355,6 +355,7 @@ class State:
         self.held, self.counted = [], []  # by player number: balances by item, counters
         self.tallies = {}  # the realm's counters
         self.level = 1  # of the format
+        self.orders = {}  # by the first counter of each: how many it goes by
         self.number = {}  # of players by id
         self.version, self.catalog = 0, b""
         self.time, self.back = 0, 0  # the last time stamp, and how far the clock was set back in all
@@ -430,6 +431,13 @@ class State:
         elif verb == LEVEL:
             assert value > self.level, "a format level that does not rise"
             self.level = value
+        elif verb == ORDER and value == 0:
+            del self.orders[n]
+        elif verb == ORDER:
+            width = {1: 1, 2: 3}[value]
+            assert n + width <= self.counters and len(self.orders) < 64, "an order of counters that there are not"
+            assert all(n + width <= first or first + of <= n for first, of in self.orders.items()), "two orders of a counter"
+            self.orders[n] = width
         elif verb == CLOCK:
             assert 0 < value <= self.time and self.back + value <= 3 << 44, "the clock is set back too far"
             self.time, self.back = self.time - value, self.back + value
