@@ -52,9 +52,10 @@ const (
 type Catalog struct {
 	Name        string      `json:"name,omitempty"`
 	Zone        Zone        `json:"zone,omitzero"`
+	Day         Day         `json:"day,omitzero"`
+	Seasons     []Season    `json:"seasons,omitempty"`
 	Items       []Item      `json:"items"`
 	Pools       []Pool      `json:"pools"`
-	Seasons     []Season    `json:"seasons,omitempty"`
 	Counters    []Counter   `json:"counters,omitempty"`
 	Quests      []Quest     `json:"quests,omitempty"`
 	Start       []Stack     `json:"start,omitempty"` // what a player gets on coming: see kuji.Register
@@ -185,10 +186,12 @@ type Per uint8
 
 const (
 	PerForever Per = 1 // all time
-	PerDay     Per = 2 // the calendar day, in the catalog's zone
-	PerWeek    Per = 3 // the ISO week, from Monday 00:00 in the catalog's zone
+	PerDay     Per = 2 // the day, in the catalog's zone: Catalog.Day says when it begins
+	PerWeek    Per = 3 // the week, in the catalog's zone: Catalog.Day says when it begins
 	PerWindow  Per = 4 // a rolling window of Window milliseconds
-	PerHour    Per = 5 // the hour, in the catalog's zone; of budgets and guesses only
+	PerHour    Per = 5 // the hour, in the catalog's zone; of budgets, guesses and caps of counters only
+	PerMonth   Per = 6 // the month, in the catalog's zone: it begins with its first day
+	PerSeason  Per = 7 // a season of the catalog; of counters and quests only
 )
 
 // PlayerLimit bounds the draws of one player from a pool.
