@@ -18,8 +18,8 @@ const MaxSeasons = 64
 // minutesOfDay is how many minutes clocks show in a day.
 const minutesOfDay = 24 * 60
 
-// Day says when days, weeks and months begin, by the clocks of the catalog's zone. The zero value: at 00:00, and weeks
-// on Monday.
+// Day says when days, weeks and months begin, by the clocks of the catalog's zone. The zero value: at
+// 00:00, and weeks on Monday.
 type Day struct {
 	Begins uint32  `json:"begins"` // minutes after 00:00, below 1440; weeks and months begin at this time too
 	Week   Weekday `json:"week"`   // the first day of the week
@@ -62,8 +62,8 @@ type Season struct {
 // Runs reports whether a time, in Unix milliseconds, is in the season.
 func (s *Season) Runs(now int64) bool { return s.Starts <= now && now < s.Ends }
 
-// Begun returns the season that began last at a time, in Unix milliseconds, even if it has ended; nil: none has begun.
-// While seasons do not overlap, it is the only one that can run.
+// Begun returns the season that began last at a time, in Unix milliseconds, even if it has ended; nil:
+// none has begun. While seasons do not overlap, it is the only one that can run.
 func (c *Catalog) Begun(now int64) (last *Season) {
 	for i := range c.Seasons {
 		if s := &c.Seasons[i]; s.Starts <= now && (last == nil || s.Starts > last.Starts) {
@@ -153,8 +153,8 @@ func parseClockTime(s string, clocks *Zone) (int64, string) {
 	return 0, "there is no such date or time; write it as in 2027-03-01T00:00"
 }
 
-// first returns the first moment at which clocks show a time, or the first after it if they leave it out: both in
-// milliseconds, the time as if clocks were those of UTC.
+// first returns the first moment at which clocks show a time, or the first after it if they leave it
+// out. Both are in milliseconds, the time as if clocks were those of UTC.
 func (z *Zone) first(shown int64) int64 {
 	t := shown
 	for i, o := range z.Offsets {
@@ -166,8 +166,8 @@ func (z *Zone) first(shown int64) int64 {
 	return t
 }
 
-// readClocks notes the zone of a catalog, by which its seasons are read, wherever the source has it. What is wrong with
-// it is said when it is read in its place.
+// readClocks notes the zone of a catalog, by which its seasons are read, wherever the source has it.
+// What is wrong with it is said when it is read in its place.
 func (r *reader) readClocks(root *yaml.Node) {
 	_, seasons := child(root, step{key: "seasons"})
 	if _, n := child(root, step{key: "zone"}); seasons != nil && n != nil {

@@ -2,15 +2,14 @@ package rules
 
 import (
 	"sort"
-	"time"
 
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// Hours, days, weeks and months are those of the catalog's time zone. Here its clocks never go back: instead
-// of showing an hour for the second time, they stand still. So no day comes twice, even where clocks
-// are set back over midnight. Days begin at the catalog's hour, weeks and months with one of these days. A
-// day that has no such hour, because clocks leave it out, begins with the first moment after it.
+// Hours, days, weeks and months are those of the catalog's time zone. Here its clocks never go back:
+// instead of showing an hour for the second time, they stand still. So no day comes twice, even where
+// clocks are set back over midnight. Days begin at the catalog's time of day, weeks and months with one
+// of these days. A day that lacks this time, because clocks leave it out, begins right after the gap.
 
 const (
 	minuteMillis = 60 * 1000
@@ -21,8 +20,8 @@ const (
 	mondayShift = 3 * dayMillis
 )
 
-// Zone is a catalog's zone, and when its days and weeks begin, in milliseconds. The zero value: UTC, with days that
-// begin at 00:00 and weeks on Thursday; compileZone makes those of catalogs.
+// Zone is a catalog's zone, and when its days and weeks begin, in milliseconds. The zero value is UTC,
+// with days that begin at 00:00 and weeks that begin on Thursday. compileZone makes those of catalogs.
 type Zone struct {
 	offsets []zoneOffset // none: UTC
 	begins  int64        // when days begin, after 00:00
@@ -62,7 +61,8 @@ func (z *Zone) clock(now int64) int64 {
 	return max(now+z.offsets[i].offset, z.offsets[i].shown)
 }
 
-// Period returns the number of the hour, day, week or month that runs at a time stamp, from 1970 on; 0 for all time.
+// Period returns the number of the hour, day, week or month that runs at a time stamp, counted from
+// 1970 on; 0 for all time.
 func (z *Zone) Period(per catalog.Per, now int64) uint64 {
 	shown := z.clock(now)
 	if per == catalog.PerHour {
@@ -75,17 +75,33 @@ func (z *Zone) Period(per catalog.Per, now int64) uint64 {
 	case catalog.PerWeek:
 		return uint64((shown + z.week) / weekMillis)
 	case catalog.PerMonth:
-		year, month, _ := time.UnixMilli(shown).UTC().Date()
-		return uint64((year-1970)*12 + int(month-time.January))
+		return uint64(monthOf(shown / dayMillis))
 	}
 	return 0
 }
 
-// Number returns the number of the hour, day, week or month that runs at a time stamp, counted from 1: see Counter.
+// monthOf returns the number of months from January 1970 to that of a day, which is counted from the
+// first of that month. Years are counted from March on, so that a leap day is the last of its year. See
+// Howard Hinnant, chrono-Compatible Low-Level Date Algorithms, civil_from_days.
+func monthOf(day int64) int64 {
+	const (
+		era       = 146097                 // days of 400 years
+		toEpoch   = 719468                 // days from 0000-03-01 to 1970-01-01
+		toJanuary = 1969*12 + 10           // months from March of year 0 to January 1970
+		fiveMonth = 31 + 30 + 31 + 30 + 31 // days of five months in a row, from March and from August on
+	)
+	day += toEpoch
+	inEra := day % era
+	year := (inEra - inEra/1460 + inEra/36524 - inEra/(era-1)) / 365
+	inYear := inEra - (365*year + year/4 - year/100)
+	return (day/era*400+year)*12 + (5*inYear+2)/fiveMonth - toJanuary
+}
+
+// Number returns the number of the period of a counter that runs at a time stamp, counted from 1.
 func (z *Zone) Number(per catalog.Per, now int64) uint64 { return z.Period(per, now) + 1 }
 
-// lasts reports whether the hour, day, week or month of a steady time is not over: see store.State.Back. After
-// a change of the catalog's zone or its days, it can even be still to come.
+// lasts reports whether the hour, day, week or month of a steady time is not over: see
+// store.State.Back. After a change of the catalog's zone or day, it can even be still to come.
 func (m Instant) lasts(per catalog.Per, steady int64) bool {
 	return m.Zone.Period(per, steady-m.Back) >= m.Zone.Period(per, m.Now)
 }
