@@ -160,6 +160,11 @@ pools:
 					t.Fatalf("%+v: %v of pool %s at %v", c, status, pool, time.UnixMilli(when).UTC())
 				}
 			}
+			want := rules.TooManyGuesses
+			if more {
+				want = rules.UnknownCode
+			}
+			r.wantCode("ann", "guess", want, "")
 			coins := r.holds("ann", "coin")
 			r.do(draw("ann", "fund", 1))
 			if got := r.holds("ann", "coin") > coins; got != more {
