@@ -20,7 +20,7 @@ const (
 	MaxQuantity       = 1<<53 - 1     // the largest quantity of an item: JSON clients read integers up to it exactly
 	MaxWeightSum      = 1<<63 - 1     // the largest sum of a pool's scaled weights (63 bits)
 	MaxDrawCount      = 1000          // the largest value of a pool's max_count
-	MaxTimedDraws     = 1<<18 - 1     // the most draws that a limit over a day, a week or a rolling window can allow
+	MaxTimedDraws     = 1<<18 - 1     // the most draws that a limit over a day, a week, a month or a window can allow
 	MaxPlayerLimits   = 8             // the most player limits on one pool
 	MaxPrices         = 8             // the most alternatives of a price, and the most bundles of a pool
 	MaxTracks         = 8             // the most tracks of one pool, and the most guarantees
