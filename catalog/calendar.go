@@ -73,6 +73,9 @@ func (c *Catalog) Begun(now int64) (last *Season) {
 	return last
 }
 
+// Settings returns when the season starts and ends, as UTC.
+func (s *Season) Settings() []Setting { return seasonShape.settings(1, s, "") }
+
 var dayShape = &object[Day]{
 	name: "day", doc: "When days, weeks and months begin, by the clocks of the catalog's zone.", some: true,
 	fields: []field[Day]{

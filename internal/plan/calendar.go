@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/view"
@@ -56,12 +55,13 @@ func dayText(d catalog.Day) string {
 // clockText writes minutes after 00:00 as clocks show them.
 func clockText(minutes uint32) string { return fmt.Sprintf("%02d:%02d", minutes/60, minutes%60) }
 
-func momentText(millis int64) string {
-	return time.UnixMilli(millis).UTC().Format("2006-01-02T15:04:05.999Z07:00")
-}
-
+// seasonText is when a season is.
 func seasonText(s *catalog.Season) string {
-	return fmt.Sprintf("from %s to %s", momentText(s.Starts), momentText(s.Ends))
+	var parts []string
+	for _, set := range s.Settings() {
+		parts = append(parts, set.Key+" "+set.Value)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // planSeasons says what changes about each season.
@@ -84,7 +84,7 @@ func (s *Planner) planSeasons(p *draft, c *catalog.Catalog) {
 	}
 	for i := range s.t.Catalog.Seasons {
 		if was := &s.t.Catalog.Seasons[i]; there[was.ID] != nil {
-			p.add(seasonChange(was.ID, was, nil, "removed; it was "+seasonText(was)))
+			p.add(seasonChange(was.ID, was, nil, "removed; "+seasonText(was)))
 		}
 	}
 	if len(p.Changes) == before {
@@ -92,15 +92,10 @@ func (s *Planner) planSeasons(p *draft, c *catalog.Catalog) {
 	}
 }
 
-// planSeason says what another time of a season does. What counters count over a season has the number of its start.
+// planSeason says what another time of a season does. What counters count over a season has the number of
+// its start.
 func (s *Planner) planSeason(was, now *catalog.Season, counts bool) view.Change {
-	var parts, warnings []string
-	if was.Starts != now.Starts {
-		parts = append(parts, fmt.Sprintf("starts %s instead of %s", momentText(now.Starts), momentText(was.Starts)))
-	}
-	if was.Ends != now.Ends {
-		parts = append(parts, fmt.Sprintf("ends %s instead of %s", momentText(now.Ends), momentText(was.Ends)))
-	}
+	var warnings []string
 	if counts && was.Starts <= s.now {
 		switch {
 		case now.Starts > s.now:
@@ -112,7 +107,7 @@ func (s *Planner) planSeason(was, now *catalog.Season, counts bool) view.Change 
 	if counts && now.Ends <= s.now && was.Ends > s.now {
 		warnings = append(warnings, "it is over as soon as this catalog is in force: its counters stand still")
 	}
-	ch := seasonChange(now.ID, was, now, strings.Join(parts, ", "))
+	ch := seasonChange(now.ID, was, now, settingsText(differences(was.Settings(), now.Settings())))
 	ch.Warning = strings.Join(warnings, "; ")
 	return ch
 }
