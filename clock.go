@@ -130,10 +130,10 @@ type ClockSet struct {
 // durable. now, within MaxLeap of that clock, confirms it. The log keeps who asked and why, at most
 // MaxClockText bytes each; a reason must be given.
 //
-// Pools start and end by the new stamps, and a day or a week is counted from when it began by them. Setting
+// Pools start and end by the new stamps, and a day, week or month is counted from when it began by them. Setting
 // the clock back gives nobody more draws and forgets no request id early: what counted counts for as long
 // as it would have. Setting it forward lets that time pass at once, for windows and remembered ids too:
-// each step gives each player at most one more window, day or week of draws from each such limit.
+// each step gives each player at most one more window, day, week or month of draws from each such limit.
 //
 // With a catalog that wants ids with a time, the realm may refuse new ids up to ClockSet.IDsFrom: clocks
 // that were ahead have made later ids, which are forgotten by now.

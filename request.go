@@ -205,7 +205,7 @@ type SetLimit struct {
 	ID     string
 	Player string
 	Pool   string
-	Per    catalog.Per // the limit: forever, day, week or window
+	Per    catalog.Per // the limit: forever, day, week, month or window
 	Window int64       // of a limit over a window, milliseconds; else 0
 	Used   uint64      // at most MaxLimitDraws, of a limit forever at most MaxQuantity; it may be more than the limit allows
 	Note   Note        // it must have a Reason

@@ -50,6 +50,9 @@ func (c *Catalog) words() []format.Word {
 	}{
 		{"counters", len(c.Counters) > 0},
 		{"quests", len(c.Quests) > 0},
+		{"day", c.Day != Day{}},
+		{"seasons", len(c.Seasons) > 0},
+		{"per: month", c.countsMonths()},
 	} {
 		if w.used {
 			all = append(all, format.Word{Of: "catalog", Name: w.name})
@@ -316,6 +319,8 @@ func (c *Catalog) code(x *coder) {
 	if x.version >= 4 {
 		many(x, &c.Counters, MaxCounters, 15, (*Counter).code)
 		many(x, &c.Quests, MaxQuests, 13, (*Quest).code)
+		c.Day.code(x)
+		many(x, &c.Seasons, MaxSeasons, 4, (*Season).code)
 	}
 }
 

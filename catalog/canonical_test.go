@@ -183,7 +183,7 @@ func TestCheck(t *testing.T) {
 		"many prices":      {func(c *catalog.Catalog) { c.Pools[0].Price = make([][]catalog.Stack, 9) }, "pools.banner.price: expected a list of 1 to 8 prices, found 9"},
 		"many bundles":     {func(c *catalog.Catalog) { c.Pools[0].Bundles = make([]catalog.Bundle, 9) }, "pools.banner.bundles: expected a list of 1 to 8 bundles, found 9"},
 		"bundle of one":    {func(c *catalog.Catalog) { c.Pools[0].Bundles = []catalog.Bundle{{Draws: 1, Price: c.Start}} }, "pools.banner.bundles[0].draws: expected a whole number from 2"},
-		"free per":         {func(c *catalog.Catalog) { c.Pools[0].Free = catalog.Free{Per: catalog.PerWindow, Draws: 1} }, "pools.banner.free.per: expected forever, day or week"},
+		"free per":         {func(c *catalog.Catalog) { c.Pools[0].Free = catalog.Free{Per: catalog.PerWindow, Draws: 1} }, "pools.banner.free.per: expected forever, day, week or month"},
 		"free draws":       {func(c *catalog.Catalog) { c.Pools[0].Free = catalog.Free{Per: catalog.PerDay} }, "pools.banner.free.draws: expected"},
 		"no rolls":         {func(c *catalog.Catalog) { c.Pools[0].Rolls.Min = 0 }, "pools.banner.rolls: expected whole numbers"},
 		"many rolls":       {func(c *catalog.Catalog) { c.Pools[0].Rolls.Max = 1001 }, "pools.banner.rolls: expected whole numbers"},
@@ -221,7 +221,7 @@ func TestCheck(t *testing.T) {
 		"an offset": {func(c *catalog.Catalog) {
 			c.Zone = catalog.Zone{Name: "Asia/Tokyo", Offsets: []catalog.Offset{{Seconds: 86400}}}
 		}, "zone.offsets: expected at most 86399 seconds"},
-		"budget per":     {func(c *catalog.Catalog) { budget(c).Per = catalog.PerWindow }, "pools.banner.budget.per: expected hour, day, week or forever"},
+		"budget per":     {func(c *catalog.Catalog) { budget(c).Per = catalog.PerWindow }, "pools.banner.budget.per: expected hour, day, week, month or forever"},
 		"budget of none": {func(c *catalog.Catalog) { budget(c).Of = nil }, "pools.banner.budget.of: expected a mapping whose keys are ids, each of an item, with 1 to 64 of them, found 0"},
 		"budget share":   {func(c *catalog.Catalog) { budget(c).Share = "a b" }, "pools.banner.budget.share: expected the id of a budget"},
 		"many budgets":   {func(c *catalog.Catalog) { c.Pools[0].Budgets = make([]catalog.Budget, 9) }, "pools.banner.budget: expected a list of 1 to 8 budgets, found 9"},
@@ -238,7 +238,7 @@ func TestCheck(t *testing.T) {
 		"redeem not at all": {func(c *catalog.Catalog) { redeem(c).Uses = 0 }, "pools.banner.redeem.uses: expected a whole number from 1 to 1000000000"},
 		"redeem until":      {func(c *catalog.Catalog) { redeem(c).Until = -1 }, "pools.banner.redeem.until: expected a time such as"},
 		"no guesses":        {func(c *catalog.Catalog) { redeem(c); c.Guesses = catalog.Guesses{} }, "guesses: expected a limit, as codes pay for draws, found none"},
-		"guesses per":       {func(c *catalog.Catalog) { c.Guesses = catalog.Guesses{Per: catalog.PerWindow, Count: 1} }, "guesses.per: expected hour, day, week or forever"},
+		"guesses per":       {func(c *catalog.Catalog) { c.Guesses = catalog.Guesses{Per: catalog.PerWindow, Count: 1} }, "guesses.per: expected hour, day, week, month or forever"},
 		"guesses of none":   {func(c *catalog.Catalog) { c.Guesses = catalog.Guesses{Per: catalog.PerDay} }, "guesses.count: expected a whole number from 1"},
 		"ids kept":          {func(c *catalog.Catalog) { c.Idempotency.Count = 0 }, "idempotency.count: expected"},
 		"ids kept by":       {func(c *catalog.Catalog) { c.Idempotency.Age = 1 }, "idempotency.age: expected"},

@@ -20,7 +20,7 @@ const (
 	MaxQuantity       = 1<<53 - 1     // the largest quantity of an item: JSON clients read integers up to it exactly
 	MaxWeightSum      = 1<<63 - 1     // the largest sum of a pool's scaled weights (63 bits)
 	MaxDrawCount      = 1000          // the largest value of a pool's max_count
-	MaxTimedDraws     = 1<<18 - 1     // the most draws that a limit over a day, a week or a rolling window can allow
+	MaxTimedDraws     = 1<<18 - 1     // the most draws that a limit over a day, a week, a month or a window can allow
 	MaxPlayerLimits   = 8             // the most player limits on one pool
 	MaxPrices         = 8             // the most alternatives of a price, and the most bundles of a pool
 	MaxTracks         = 8             // the most tracks of one pool, and the most guarantees
@@ -52,9 +52,10 @@ const (
 type Catalog struct {
 	Name        string      `json:"name,omitempty"`
 	Zone        Zone        `json:"zone,omitzero"`
+	Day         Day         `json:"day,omitzero"`
+	Seasons     []Season    `json:"seasons,omitempty"`
 	Items       []Item      `json:"items"`
 	Pools       []Pool      `json:"pools"`
-	Seasons     []Season    `json:"seasons,omitempty"`
 	Counters    []Counter   `json:"counters,omitempty"`
 	Quests      []Quest     `json:"quests,omitempty"`
 	Start       []Stack     `json:"start,omitempty"` // what a player gets on coming: see kuji.Register
@@ -186,10 +187,12 @@ type Per uint8
 
 const (
 	PerForever Per = 1 // all time
-	PerDay     Per = 2 // the calendar day, in the catalog's zone
-	PerWeek    Per = 3 // the ISO week, from Monday 00:00 in the catalog's zone
+	PerDay     Per = 2 // the day, in the catalog's zone: Catalog.Day says when it begins
+	PerWeek    Per = 3 // the week, in the catalog's zone: Catalog.Day says when it begins
 	PerWindow  Per = 4 // a rolling window of Window milliseconds
-	PerHour    Per = 5 // the hour, in the catalog's zone; of budgets and guesses only
+	PerHour    Per = 5 // the hour, in the catalog's zone; of budgets, guesses and caps of counters only
+	PerMonth   Per = 6 // the month, in the catalog's zone: it begins with its first day
+	PerSeason  Per = 7 // a season of the catalog; of counters and quests only
 )
 
 // PlayerLimit bounds the draws of one player from a pool.

@@ -93,7 +93,9 @@ func (k *check) run() {
 	}
 	k.thereAre("a counter", texts(k.c.Counters, func(c *Counter) string { return c.ID }))
 	k.thereAre("a quest", texts(k.c.Quests, func(q *Quest) string { return q.ID }))
+	k.thereAre("a season", texts(k.c.Seasons, func(s *Season) string { return s.ID }))
 	rootShape.check(&k.report, k.c)
+	k.at("seasons", k.checkSeasons)
 	k.at("items", k.checkItems)
 	k.at("pools", k.checkPools)
 	k.at("counters", k.checkCounters)

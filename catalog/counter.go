@@ -86,7 +86,7 @@ func (c *Counter) Events() []string {
 	return c.Of.Progress
 }
 
-var perMonthly = choiceShape[Per]{perWords[1], perWords[2], monthWord}
+var perMonthly = choiceShape[Per]{dayWord, weekWord, monthWord}
 
 var counterShape = mapping("counter",
 	"A number that is kept for each player, or for the realm. {} counts the event of its own name, which Progress brings.",
@@ -161,7 +161,7 @@ type periodShape struct {
 }
 
 var periods = periodShape{
-	append(choiceShape[Per]{perWords[0]}, append(perMonthly, seasonWord)...),
+	choiceShape[Per]{foreverWord, dayWord, weekWord, monthWord, seasonWord},
 	mapping("season_period", "One season.", key("season", id("a season"), func(p *Period) *string { return &p.Season }, "Which one.").must()),
 }
 
@@ -238,7 +238,7 @@ func (s streakShape) schema(d definitions) *schemaNode {
 }
 
 var mostShape = mapping("most", "By how much a counter can move within a time.",
-	key("per", append(choiceShape[Per]{everyPer[0]}, perMonthly...), func(m *Most) *Per { return &m.Per }, "Within what time.").must(),
+	key("per", choiceShape[Per]{hourWord, dayWord, weekWord, monthWord}, func(m *Most) *Per { return &m.Per }, "Within what time.").must(),
 	key("count", integer[uint64](1, MaxCount), func(m *Most) *uint64 { return &m.Count }, "By how much, at most.").must(),
 )
 

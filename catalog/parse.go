@@ -56,6 +56,7 @@ func (r *reader) parse(ctx context.Context, text []byte) *Catalog {
 		return nil
 	}
 	c := &Catalog{}
+	r.readClocks(root)
 	rootShape.read(r, root, c)
 	if r.full() {
 		return nil

@@ -68,6 +68,7 @@ func drawCatalog(t *rapid.T) *written {
 	c := &w.want
 	c.Name = name(t)
 	c.Zone = rapid.SampledFrom(zones).Draw(t, "zone")
+	drawCalendar(t, c)
 	var items []string
 	for _, item := range ids(t, 1, 6, "items") {
 		kind := rapid.SampledFrom([]catalog.ItemKind{catalog.KindItem, catalog.KindCurrency}).Draw(t, "kind")
@@ -102,12 +103,26 @@ func drawCatalog(t *rapid.T) *written {
 	return w
 }
 
+// drawCalendar says when days begin, and has seasons.
+func drawCalendar(t *rapid.T, c *catalog.Catalog) {
+	if maybe(t, "day") {
+		c.Day = catalog.Day{Begins: rapid.Uint32Range(0, 1439).Draw(t, "begins"), Week: catalog.Weekday(rapid.IntRange(0, 6).Draw(t, "week"))}
+	}
+	if !maybe(t, "seasons") {
+		return
+	}
+	for _, season := range ids(t, 1, 3, "seasons") {
+		starts := rapid.Int64Range(1, 200_000_000_000_000).Draw(t, "starts")
+		c.Seasons = append(c.Seasons, catalog.Season{ID: season, Starts: starts, Ends: rapid.Int64Range(starts+1, 253402300799999).Draw(t, "ends")})
+	}
+}
+
 // drawRedeem lets codes pay for draws.
 func (w *written) drawRedeem(t *rapid.T) {
 	c := &w.want
 	if maybe(t, "guesses") {
 		c.Guesses = catalog.Guesses{
-			Per:   rapid.SampledFrom([]catalog.Per{catalog.PerHour, catalog.PerDay, catalog.PerWeek, catalog.PerForever}).Draw(t, "per"),
+			Per:   rapid.SampledFrom([]catalog.Per{catalog.PerHour, catalog.PerDay, catalog.PerWeek, catalog.PerMonth, catalog.PerForever}).Draw(t, "per"),
 			Count: rapid.Uint64Range(1, catalog.MaxTimedDraws).Draw(t, "count"),
 		}
 	}
@@ -380,7 +395,7 @@ func (p *drawnPool) drawBudgets(t *rapid.T, items []string, nth int) {
 			free = append(free, item)
 		}
 	}
-	for _, per := range []catalog.Per{catalog.PerHour, catalog.PerDay, catalog.PerWeek, catalog.PerForever} {
+	for _, per := range []catalog.Per{catalog.PerHour, catalog.PerDay, catalog.PerWeek, catalog.PerMonth, catalog.PerForever} {
 		b := catalog.Budget{Per: per}
 		if maybe(t, "budget") {
 			b.Of = stacks(t, free)
@@ -418,7 +433,7 @@ func (p *drawnPool) drawTerms(t *rapid.T, items, entries []string) {
 	if rapid.Bool().Draw(t, "own max_count") {
 		p.MaxCount = rapid.Uint32Range(1, uint32(min(catalog.MaxDrawCount, catalog.MaxRequestPicks/p.picks))).Draw(t, "max_count")
 	}
-	for _, per := range []catalog.Per{catalog.PerForever, catalog.PerDay, catalog.PerWeek, catalog.PerWindow} {
+	for _, per := range []catalog.Per{catalog.PerForever, catalog.PerDay, catalog.PerWeek, catalog.PerMonth, catalog.PerWindow} {
 		if maybe(t, "limited") {
 			l := catalog.PlayerLimit{Per: per, Draws: quantity(t, 1)}
 			if per != catalog.PerForever {
@@ -436,7 +451,7 @@ func (p *drawnPool) drawTerms(t *rapid.T, items, entries []string) {
 		}
 	}
 	if len(p.Price) > 0 && maybe(t, "free") {
-		p.Free.Per = rapid.SampledFrom([]catalog.Per{catalog.PerForever, catalog.PerDay, catalog.PerWeek}).Draw(t, "free per")
+		p.Free.Per = rapid.SampledFrom([]catalog.Per{catalog.PerForever, catalog.PerDay, catalog.PerWeek, catalog.PerMonth}).Draw(t, "free per")
 		p.Free.Draws = min(quantity(t, 1), catalog.MaxTimedDraws)
 	}
 	for draws := uint32(2); len(p.Price) > 0 && draws <= min(10, p.MaxCount) && maybe(t, "bundle"); draws += 3 {
@@ -589,7 +604,7 @@ func (w *writer) between(low, high uint64) string {
 	return fmt.Sprintf("{min: %d, max: %d}", low, high)
 }
 
-var perWords = map[catalog.Per]string{catalog.PerForever: "forever", catalog.PerDay: "day", catalog.PerWeek: "week", catalog.PerWindow: "window", catalog.PerHour: "hour"}
+var perWords = map[catalog.Per]string{catalog.PerForever: "forever", catalog.PerDay: "day", catalog.PerWeek: "week", catalog.PerMonth: "month", catalog.PerWindow: "window", catalog.PerHour: "hour"}
 
 // write writes the catalog as YAML.
 func (w *written) write(t *rapid.T) {
@@ -601,6 +616,16 @@ func (w *written) write(t *rapid.T) {
 		out.line(0, "zone: %s", c.Zone.Name)
 	} else if out.optional() {
 		out.line(0, "zone: UTC")
+	}
+	if c.Day != (catalog.Day{}) {
+		out.line(0, `day: {begins: "%02d:%02d", week: %v}`, c.Day.Begins/60, c.Day.Begins%60, c.Day.Week)
+	}
+	if len(c.Seasons) > 0 {
+		out.line(0, "seasons:")
+	}
+	for _, s := range c.Seasons {
+		const layout = "2006-01-02T15:04:05.000Z"
+		out.line(2, "%q: {starts: %s, ends: '%s'}", s.ID, time.UnixMilli(s.Starts).UTC().Format(layout), time.UnixMilli(s.Ends).UTC().Format(layout))
 	}
 	out.line(0, "items:")
 	for _, i := range c.Items {

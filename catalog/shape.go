@@ -31,6 +31,7 @@ type shape[T any] interface {
 type reader struct {
 	log
 	weights []weightRead // of the pool that is read
+	clocks  Zone         // of the catalog
 }
 
 func (r *reader) fail(n *yaml.Node, format string, args ...any) {

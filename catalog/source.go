@@ -35,7 +35,12 @@ var rootShape = &object[Catalog]{
 		key("name", displayName, func(c *Catalog) *string { return &c.Name },
 			"A name to show, for the catalog as a whole."),
 		keyOr[Catalog, Zone]("zone", zone, func(c *Catalog) *Zone { return &c.Zone }, Zone{},
-			"The time zone whose days and weeks count for limits, free draws, budgets and guesses, by its name in the IANA database, such as Asia/Tokyo."),
+			"The time zone whose days, weeks and months count, by its name in the IANA database, such as Asia/Tokyo."),
+		key("day", dayShape, func(c *Catalog) *Day { return &c.Day },
+			"When days, weeks and months begin. Without it, at 00:00, and weeks on Monday."),
+		key("seasons", dict[Season]{id("a season"), seasonShape, func(s *Season) *string { return &s.ID }, MaxSeasons},
+			func(c *Catalog) *[]Season { return &c.Seasons },
+			"Times with a name, over which counters can count, by id. They may overlap."),
 		key("items", dict[Item]{id("an item"), itemShape, func(i *Item) *string { return &i.ID }, MaxItems},
 			func(c *Catalog) *[]Item { return &c.Items },
 			"Everything that can be held and counted, by id.").must().mayBeNone(),
@@ -97,12 +102,7 @@ var modeWords = choiceShape[Mode]{
 	{"each", ModeEach, "Every entry by itself, with its own chance: a drop table."},
 }
 
-var perWords = choiceShape[Per]{
-	{"forever", PerForever, "All time."},
-	{"day", PerDay, "The calendar day, in the catalog's zone."},
-	{"week", PerWeek, "The week, which begins on Monday 00:00 in the catalog's zone."},
-	{"window", PerWindow, "The time just past, of the length window."},
-}
+var perWords = choiceShape[Per]{foreverWord, dayWord, weekWord, monthWord, windowWord}
 
 var poolShape = &object[Pool]{
 	name: "pool",
@@ -186,11 +186,11 @@ var bundleShape = mapping("bundle", "A price for several draws in one request.",
 )
 
 var freeShape = mapping("free", "Draws that cost nothing: the first ones of each player.",
-	key("per", freePerShape{perWords[:3]}, func(f *Free) *Per { return &f.Per }, "Over what time draws are counted.").must(),
+	key("per", freePerShape{choiceShape[Per]{foreverWord, dayWord, weekWord, monthWord}}, func(f *Free) *Per { return &f.Per }, "Over what time draws are counted.").must(),
 	keyOr("draws", integer[uint64](1, MaxTimedDraws), func(f *Free) *uint64 { return &f.Draws }, 1, "How many of them are free."),
 )
 
-var budgetPerWords = choiceShape[Per]{everyPer[0], perWords[1], perWords[2], perWords[0]}
+var budgetPerWords = choiceShape[Per]{hourWord, dayWord, weekWord, monthWord, foreverWord}
 
 var budgetShape = mapping("budget",
 	"A limit on what the pool's entries give to all players together, through inner pools too.",

@@ -86,7 +86,7 @@ func limitCommand(a *app) *cobra.Command {
 		} else if per, err := contract.Value(req.Per.Descriptor(), text); err == nil {
 			req.Per = kujiv1.LimitPeriod(per)
 		} else {
-			return usagef("argument %q: expected forever, day, week, or the length of a window, such as 36h", text)
+			return usagef("argument %q: expected forever, day, week, month, or the length of a window, such as 36h", text)
 		}
 		if set.Flag("reason").Value.String() == "" {
 			return usagef("missing flag --reason: why the limit is set")

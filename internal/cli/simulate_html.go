@@ -177,7 +177,7 @@ func stockChart(r *simulate.Report) (template.HTML, error) {
 	return c.svg(len(s.Entries)+len(s.Lists), "entries")
 }
 
-// budgetChart shows how much of each budget is spent in the hour, day or week of each sample.
+// budgetChart shows how much of each budget is spent in the hour, day, week or month of each sample.
 func budgetChart(r *simulate.Report) (template.HTML, error) {
 	c := overTime(r, "budget spent")
 	for i := range r.Stock.Budgets {

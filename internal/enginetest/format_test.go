@@ -314,6 +314,30 @@ func TestFormatPages(t *testing.T) {
 			compare(t, dir)
 		}
 	})
+	t.Run("a calendar", func(t *testing.T) {
+		dir, clock := t.TempDir(), time.Date(2026, 12, 20, 9, 0, 0, 0, time.UTC)
+		e, r := open(t, dir, worldOptions{Now: func() time.Time { return clock }})
+		for _, day := range []string{"{begins: 05:00, week: sunday}", "{begins: 02:30}"} {
+			if _, err := r.Apply(t.Context(), parse(t, `{kuji: 1, zone: Australia/Sydney, day: `+day+`, items: {gem: {kind: currency}, coin: {}}, start: {coin: 90},
+				seasons: {summer: {starts: 2026-12-01T00:00, ends: 2027-03-01T00:00}},
+				counters: {bosses: {of: {progress: boss}, distinct: 9}, wins: {per: {season: summer}, most: {per: month, count: 3}}, days: {of: {spends: gem}, streak: {per: day, forgive: 1}}},
+				quests: {q: {needs: {wins: {min: 1, max: 9}}, reward: {items: {coin: 1}}}, r: {when: {counters: {bosses: 2}}, tiers: [{needs: {bosses: 1}}, {reward: {items: {gem: 1}}}]}},
+				pools: {p: {price: {coin: 1}, free: {per: month, draws: 9}, entries: [{id: a, weight: 1}, {id: b, weight: 2}]},
+					q: {price: {coin: 1}, free: {per: week, draws: 3}, limits: [{per: month, draws: 99}],
+						budget: [{per: month, of: {gem: 10}}, {per: day, of: {gem: 4}}],
+						entries: [{id: a, weight: 1, reward: {items: {gem: {min: 1, max: 3}}}}, {id: b, weight: 2}]}}}`)); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 60 {
+				clock = clock.Add(11 * time.Hour)
+				do(t, r, kuji.Draw{Player: fmt.Sprint("visitor-", i%2), Pool: []string{"p", "q"}[i/2%2], Count: 1})
+			}
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		compare(t, dir)
+	})
 	t.Run("an entry dropped", func(t *testing.T) {
 		dir := goldenCopy(t, "v1")
 		rewrite(t, dir, func(e [][]byte) [][]byte { return slices.Delete(e, len(e)-2, len(e)-1) }) // no epoch-begin follows

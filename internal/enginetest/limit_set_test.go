@@ -26,6 +26,9 @@ pools:
   steps: {limits: [{per: window, window: 1h, draws: 100}], max_count: 100, entries: [{id: e, weight: 1}]}
 `
 
+// monthPool is one more pool, which realms of older levels refuse.
+const monthPool = "  month: {limits: [{per: month, draws: 3}], entries: [{id: e, weight: 1}]}\n"
+
 const hour = 3_600_000
 
 func setLimit(id, player, pool string, per catalog.Per, used uint64) kuji.SetLimit {
@@ -42,7 +45,7 @@ func TestSetLimit(t *testing.T) {
 	now := time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
 	s := drivertest.NewShared(drivertest.SharedOptions{})
 	_, r := openAt(t, s, 1, kuji.Options{Now: func() time.Time { return now }})
-	if _, err := r.Apply(t.Context(), parse(t, setLimitCatalog)); err != nil {
+	if _, err := r.Apply(t.Context(), parse(t, setLimitCatalog+monthPool)); err != nil {
 		t.Fatal(err)
 	}
 	e, follower := openAt(t, s, 2, kuji.Options{Follow: true, Now: func() time.Time { return now }})
@@ -57,7 +60,7 @@ func TestSetLimit(t *testing.T) {
 			t.Errorf("%s from %s: after %d draws, one more is %v", player, pool, n, res)
 		}
 	}
-	for pool, per := range map[string]catalog.Per{"all": catalog.PerForever, "day": catalog.PerDay, "week": catalog.PerWeek, "exact": catalog.PerWindow} {
+	for pool, per := range map[string]catalog.Per{"all": catalog.PerForever, "day": catalog.PerDay, "week": catalog.PerWeek, "month": catalog.PerMonth, "exact": catalog.PerWindow} {
 		may(r, "ann", pool, 3)
 		do(t, r, setLimit("", "ann", pool, per, 1))
 		may(r, "ann", pool, 2)
@@ -74,7 +77,7 @@ func TestSetLimit(t *testing.T) {
 		may(r, "bob", pool, 0)
 		do(t, r, setLimit("", "cid", pool, per, 3))
 	}
-	if v, err := r.Player(t.Context(), "cid"); err != nil || len(v.Items) != 0 || len(v.Limits) != 4 {
+	if v, err := r.Player(t.Context(), "cid"); err != nil || len(v.Items) != 0 || len(v.Limits) != 5 {
 		t.Errorf("a limit that was set brings starting grants: %+v, %v", v, err)
 	}
 	first := do(t, r, setLimit("twice", "dan", "day", catalog.PerDay, 2))
@@ -105,13 +108,13 @@ func TestSetLimit(t *testing.T) {
 	}
 }
 
-// TestSetLimitEnds: what was set ends as draws do: with the day or the week, and a window after it was
-// set. Lowering the use of a window makes nobody wait longer.
+// TestSetLimitEnds: what was set ends as draws do: with the day, the week or the month, and a window after
+// it was set. Lowering the use of a window makes nobody wait longer.
 func TestSetLimitEnds(t *testing.T) {
 	now := time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
 	dir, o := t.TempDir(), worldOptions{Now: func() time.Time { return now }}
 	e, r := open(t, dir, o)
-	if _, err := r.Apply(t.Context(), parse(t, setLimitCatalog)); err != nil {
+	if _, err := r.Apply(t.Context(), parse(t, setLimitCatalog+monthPool)); err != nil {
 		t.Fatal(err)
 	}
 	left := func(pool string, want uint64) {
@@ -145,7 +148,7 @@ func TestSetLimitEnds(t *testing.T) {
 		left(pool, most)
 		now = now.Add(24 * time.Hour).Truncate(24 * time.Hour).Add(10 * time.Hour)
 	}
-	for pool, per := range map[string]catalog.Per{"day": catalog.PerDay, "week": catalog.PerWeek, "all": catalog.PerForever} {
+	for pool, per := range map[string]catalog.Per{"day": catalog.PerDay, "week": catalog.PerWeek, "month": catalog.PerMonth, "all": catalog.PerForever} {
 		do(t, r, setLimit("", "ann", pool, per, 3))
 		left(pool, 0)
 	}
@@ -170,6 +173,11 @@ func TestSetLimitEnds(t *testing.T) {
 	left("week", 0)
 	now = now.Add(7 * 24 * time.Hour)
 	left("week", 3)
+	left("month", 0)
+	now = time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC).Add(-time.Millisecond)
+	left("month", 0)
+	now = now.Add(time.Millisecond)
+	left("month", 3)
 	left("all", 0)
 	if err := e.Close(); err != nil {
 		t.Fatal(err)

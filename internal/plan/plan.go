@@ -3,7 +3,6 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -204,9 +203,7 @@ func (s *Planner) planRealm(p *draft, c *catalog.Catalog) {
 	if old.Idempotency != c.Idempotency {
 		p.add(s.planWindow(old.Idempotency, c.Idempotency))
 	}
-	if old.Zone.Name != c.Zone.Name || !slices.Equal(old.Zone.Offsets, c.Zone.Offsets) {
-		p.add(planZone(&old.Zone, &c.Zone))
-	}
+	s.planCalendar(p, c)
 	if was, now := guessesText(old.Guesses), guessesText(c.Guesses); was != now {
 		p.add(realmChange("guesses", was, now, "guesses of codes: %s instead of %s for each player", now, was))
 	}
@@ -232,17 +229,6 @@ func stacksText(all []catalog.Stack) string {
 		parts = append(parts, fmt.Sprintf("%s: %d", st.Item, st.Quantity))
 	}
 	return strings.Join(parts, ", ")
-}
-
-func planZone(old, z *catalog.Zone) view.Change {
-	was, now := cmp.Or(old.Name, "UTC"), cmp.Or(z.Name, "UTC")
-	ch := realmChange("zone", was, now, "zone: %s instead of %s, for days and weeks of limits, free draws, budgets and guesses", now, was)
-	if z.Name == old.Name {
-		ch.Text = fmt.Sprintf("zone: other offsets for %s", z.Name)
-		ch.Settings[0].After += ", with other offsets"
-		ch.Warning = "this machine's tables of time zones are not those that the catalog in force was read with"
-	}
-	return ch
 }
 
 func (s *Planner) planWindow(old, w catalog.Idempotency) view.Change {

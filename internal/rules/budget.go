@@ -7,13 +7,13 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// A budget bounds what the picks from a pool give of an item in an hour, a day, a week or in all. An
+// A budget bounds what the picks from a pool give of an item in an hour, a day, a week, a month or in all. An
 // entry of the pool that could give more than is left, here or through pools below, weighs nothing.
 // Only what the entry really gives is spent. Until it has given all, nothing else is picked from the
 // pool, so what it could give is still there.
 //
 // A budget has two counters of the realm: what was spent, and the steady time of the last spending
-// (see store.State.Back). The spending counts until the hour, day or week of that time is over in the
+// (see store.State.Back). The spending counts until the hour, day, week or month of that time is over in the
 // zone in force. As with limits, setting the clock back changes nothing.
 
 const budgetWidth = 2

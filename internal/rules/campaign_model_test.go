@@ -31,21 +31,26 @@ func (m *model) clock(now int64) int64 {
 	return shown
 }
 
-// period returns the number of the hour, day or week that clocks show.
+// period numbers the hours, days, weeks and months that begin by what clocks show, with gaps.
 func (m *model) period(per catalog.Per, now int64) int64 {
 	const hour, day = 3_600_000, 86_400_000
-	switch shown := m.clock(now); per {
-	case catalog.PerHour:
+	shown := m.clock(now)
+	if per == catalog.PerHour {
 		return shown / hour
+	}
+	today := max(0, shown-int64(m.c.Day.Begins)*60_000) / day * day
+	switch date := time.UnixMilli(today).UTC(); per {
 	case catalog.PerDay:
-		return shown / day
+		return today
 	case catalog.PerWeek:
-		return (shown + 3*day) / (7 * day)
+		return today - (int64(date.Weekday())+13-int64(m.c.Day.Week))%7*day
+	case catalog.PerMonth:
+		return today - int64(date.Day()-1)*day
 	}
 	return 0
 }
 
-// over reports whether the hour, day or week of a steady time is over.
+// over reports whether the hour, day, week or month of a steady time is over.
 func (m *model) over(per catalog.Per, steady, now int64) bool {
 	return m.period(per, max(0, steady-m.back)) < m.period(per, now)
 }
@@ -67,7 +72,7 @@ type part struct {
 // parts returns the budgets of a pool, item by item.
 func parts(p *catalog.Pool) (all []part) {
 	for _, b := range p.Budgets {
-		per := map[catalog.Per]string{catalog.PerHour: "hour", catalog.PerDay: "day", catalog.PerWeek: "week", catalog.PerForever: "forever"}[b.Per]
+		per := map[catalog.Per]string{catalog.PerHour: "hour", catalog.PerDay: "day", catalog.PerWeek: "week", catalog.PerMonth: "month", catalog.PerForever: "forever"}[b.Per]
 		for _, s := range b.Of {
 			name := p.ID + "/budget/" + per + "/" + s.Item
 			if b.Share != "" {
@@ -84,7 +89,7 @@ func (m *model) costly(p *catalog.Pool, e *catalog.Entry) bool {
 	return slices.ContainsFunc(parts(p), func(b part) bool { return m.mostOf(&e.Reward, b.item) > 0 })
 }
 
-// spent returns what was spent of a budget in the hour, day or week at hand.
+// spent returns what was spent of a budget in the hour, day, week or month at hand.
 func (k *chooser) spent(b part) uint64 {
 	if was := k.purses[b.name]; !k.over(b.per, was.last, k.now) {
 		return was.spent

@@ -91,7 +91,7 @@ func Load(state Names, c store.InForce) (t *Tables, err error) {
 // names and the stocks that change.
 func newTables(w *store.Writer, state Names, c *catalog.Catalog, hash [32]byte, version uint64) (*Tables, error) {
 	t := &Tables{
-		Version: version, Catalog: c, Hash: hash, Zone: compileZone(&c.Zone),
+		Version: version, Catalog: c, Hash: hash, Zone: compileZone(c),
 		ItemNum:  make(map[string]uint32, len(c.Items)),
 		PoolByID: make(map[string]*Pool, len(c.Pools)),
 		ListNum:  map[string]uint32{},

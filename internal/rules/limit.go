@@ -16,12 +16,12 @@ type counterValue = store.CounterValue
 // A limit counts a player's draws from a pool, in counters of its own. withinLimits checks it, and
 // count counts. Free draws and guesses of codes are counted in the same way. The counters hold:
 //
-//	forever          all draws so far
-//	hour, day, week  the time of the last draw <<drawBits | the draws in that hour, day or week
-//	window           several counters, in no order: a time <<drawBits | the draws that count
-//	                 until this time is a window ago
+//	forever                 all draws so far
+//	hour, day, week, month  the time of the last draw <<drawBits | the draws in that hour, day, week or month
+//	window                  several counters, in no order: a time <<drawBits | the draws that count
+//	                        until this time is a window ago
 //
-// Hours, days and weeks are those that clocks in the catalog's zone show: see zone.go. The times in
+// Hours, days, weeks and months are those that clocks in the catalog's zone show: see zone.go. The times in
 // counters are steady: time stamps plus how far the clock was set back in all (store.State.Back). So
 // setting the clock back gives nobody a draw and takes none away. A midnight that the stamps pass
 // twice begins a day each time: the draws of the day before, replaced in the counter, do not return.
@@ -250,11 +250,11 @@ func (setLimitKind) form(c *Command) *CommandError {
 	switch s.Per {
 	case catalog.PerForever:
 		most = MaxQuantity
-	case catalog.PerDay, catalog.PerWeek:
+	case catalog.PerDay, catalog.PerWeek, catalog.PerMonth:
 	case catalog.PerWindow:
 		longest = catalog.MaxWindow.Milliseconds()
 	default:
-		return malformed("per", "%v; want forever, day, week or window", s.Per)
+		return malformed("per", "%v; want forever, day, week, month or window", s.Per)
 	}
 	switch least := min(longest, 1); {
 	case s.Window < least || s.Window > longest:

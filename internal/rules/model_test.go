@@ -89,7 +89,7 @@ func limitKey(player, pool string, l catalog.PlayerLimit) string {
 // used returns how much of a limit a player has used.
 func (m *model) used(player, pool string, l catalog.PlayerLimit, now int64) (n uint64) {
 	times := m.counted[limitKey(player, pool, l)]
-	if l.Per != catalog.PerWindow { // all count until the day or week of the last is over
+	if l.Per != catalog.PerWindow { // all count until the day, week or month of the last is over
 		if n := len(times); n == 0 || m.over(l.Per, times[n-1], now) {
 			return 0
 		}
@@ -659,7 +659,7 @@ func TestModel(t *testing.T) {
 				continue
 			}
 			if pick("time passes", 3) == 0 {
-				r.now += []int64{1, 60_000, 1_799_999, 1_800_000, 43_200_000, 86_400_000}[pick("time", 6)]
+				r.now += []int64{1, 60_000, 1_799_999, 1_800_000, 43_200_000, 86_400_000, 12 * 86_400_000}[pick("time", 7)]
 			}
 			if pick("codes", 12) == 0 {
 				m.imports(r, pick)

@@ -24,7 +24,7 @@ type Moments struct {
 	Config  *catalog.Moments
 	Starts  int64
 	Ends    int64
-	zone    Zone
+	zone    []zoneOffset
 	byHour  [24]uint64
 	byDay   [7]uint64  // Monday first
 	before  [25]uint64 // what the hours before each measure, on a day of weight 1
@@ -33,7 +33,7 @@ type Moments struct {
 }
 
 func newMoments(p *catalog.Pool, e *catalog.Entry, entry, counter uint32, z Zone) *Moments {
-	m := &Moments{Entry: entry, Counter: counter, Config: &e.Moments, Starts: p.StartsAt, Ends: p.EndsAt, zone: z,
+	m := &Moments{Entry: entry, Counter: counter, Config: &e.Moments, Starts: p.StartsAt, Ends: p.EndsAt, zone: z.offsets,
 		byHour: e.Moments.ByHour(), byDay: e.Moments.ByDay()}
 	for h, w := range m.byHour {
 		m.before[h+1] = m.before[h] + w*hourMillis

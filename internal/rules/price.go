@@ -8,7 +8,7 @@ import (
 
 // A price is a set of items, paid for each single draw, or for a bundle of draws. A pool can have
 // several: the caller chooses one, or the first that the player can pay is taken. A player can have
-// some free draws, in all or in each day or week. Everything is paid before anything is drawn. Pools
+// some free draws, in all or in each day, week or month. Everything is paid before anything is drawn. Pools
 // below cost nothing extra.
 //
 // As many draws as possible are free. The rest is paid with a bundle of exactly that many draws, or

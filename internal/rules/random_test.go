@@ -53,7 +53,8 @@ func anyCatalog(pick picker) string {
 	}
 	item := func() string { return have[pick("item", len(have))] }
 	fmt.Fprintf(&b, "}\nzone: %s", []string{"UTC", "Asia/Kathmandu", "America/St_Johns"}[pick("zone", 3)])
-	funds := fmt.Sprintf("{per: %s, of: {gem: %d}, share: fund}", []string{"hour", "day", "week", "forever"}[pick("per", 4)], 20+pick("fund", 60))
+	b.WriteString([]string{"", "\nday: {begins: 05:00, week: sunday}", "\nday: {begins: 23:59}", "\nday: {week: thursday}"}[pick("day", 4)])
+	funds := fmt.Sprintf("{per: %s, of: {gem: %d}, share: fund}", []string{"hour", "day", "week", "month", "forever"}[pick("per", 5)], 20+pick("fund", 60))
 	fmt.Fprintf(&b, "\nstart: {gem: %d, hoard: %d}\npools:\n", 5+pick("gems", 40), []uint64{1, rules.MaxQuantity - 991, rules.MaxQuantity}[pick("hoard", 3)])
 	gone := map[int]bool{}
 	for i := range pools {
@@ -255,7 +256,7 @@ func randomPrice(b *strings.Builder, pick picker, item func() string) {
 		fmt.Fprintf(b, "    bundles: [{draws: 2, price: {%s: 1}}, {draws: 3, price: {gem: 3}}]\n", item())
 	}
 	if pick("free", 2) == 0 {
-		fmt.Fprintf(b, "    free: {per: %s, draws: %d}\n", []string{"day", "week", "forever"}[pick("per", 3)], 1+pick("free", 3))
+		fmt.Fprintf(b, "    free: {per: %s, draws: %d}\n", []string{"day", "week", "month", "forever"}[pick("per", 4)], 1+pick("free", 3))
 	}
 }
 
@@ -282,7 +283,7 @@ func randomBudget(b *strings.Builder, pick picker, distinct bool, item func() st
 	if distinct || pick("budget", 3) > 0 { // distinct entries need some that nothing rules out
 		return
 	}
-	own := fmt.Sprintf("{per: %s, of: {%s: %d}}", []string{"hour", "day", "forever"}[pick("per", 3)], item(), 10+pick("own", 30))
+	own := fmt.Sprintf("{per: %s, of: {%s: %d}}", []string{"hour", "day", "month", "forever"}[pick("per", 4)], item(), 10+pick("own", 30))
 	b.WriteString("    budget: " + []string{funds, own, "[" + funds + ", " + own + "]"}[pick("budgets", 3)] + "\n")
 }
 
@@ -337,7 +338,7 @@ func randomLimits(b *strings.Builder, pick picker) {
 		return
 	}
 	b.WriteString("    limits:\n")
-	for _, l := range []string{"per: day, draws: 4", "per: week, draws: 7", "per: forever, draws: 12", "per: window, window: 30m, draws: 2", "per: window, window: 12h, draws: 5"} {
+	for _, l := range []string{"per: day, draws: 4", "per: week, draws: 7", "per: month, draws: 9", "per: forever, draws: 12", "per: window, window: 30m, draws: 2", "per: window, window: 12h, draws: 5"} {
 		if pick("limit", 2) == 0 {
 			fmt.Fprintf(b, "      - {%s}\n", l)
 		}

@@ -176,12 +176,11 @@ func (s *Sight) numberOf(p *period) (n uint64, runs bool) {
 		}
 		return uint64(p.season.Starts), s.now < p.season.Ends
 	}
-	for i := range s.t.Catalog.Seasons {
-		if of := &s.t.Catalog.Seasons[i]; of.Starts <= s.now && uint64(of.Starts) > n {
-			n, runs = uint64(of.Starts), s.now < of.Ends
-		}
+	of := s.t.Catalog.Begun(s.now)
+	if of == nil {
+		return 0, false
 	}
-	return n, runs
+	return uint64(of.Starts), of.Runs(s.now)
 }
 
 // ends returns the time stamp at which the present period ends, 0 if it never does.
@@ -194,11 +193,8 @@ func (s *Sight) ends(p *period) int64 {
 	case p.season != nil:
 		return p.season.Ends
 	}
-	n, _ := s.numberOf(p)
-	for i := range s.t.Catalog.Seasons {
-		if of := &s.t.Catalog.Seasons[i]; uint64(of.Starts) == n {
-			return of.Ends
-		}
+	if of := s.t.Catalog.Begun(s.now); of != nil {
+		return of.Ends
 	}
 	return 0
 }

@@ -137,7 +137,7 @@ type EntryStock struct {
 type StockSample struct {
 	Moment
 	Left  []uint64 `json:"left"`            // of the first Sampled of Stock.Entries
-	Spent []uint64 `json:"spent,omitempty"` // of Stock.Budgets, in the hour, day or week of the moment
+	Spent []uint64 `json:"spent,omitempty"` // of Stock.Budgets, in the hour, day, week or month of the moment
 	Codes []uint64 `json:"codes,omitempty"` // left of Stock.Lists
 }
 

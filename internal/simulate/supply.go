@@ -27,7 +27,7 @@ type budget struct {
 	*rules.Budget
 	use      BudgetUse
 	cheapest uint64 // the least that an entry can ask for; 0: none asks for any
-	period   uint64 // the hour, day or week
+	period   uint64 // the hour, day, week or month
 	now      uint64 // what was spent in it
 }
 
@@ -143,7 +143,7 @@ func (c *crowd) spend(counter uint32, spent uint64, now int64) {
 	}
 }
 
-// closeSpan ends the hour, day or week of a budget.
+// closeSpan ends the hour, day, week or month of a budget.
 func (c *crowd) closeSpan(i int) {
 	b := &c.uses[i]
 	if b.now == 0 {

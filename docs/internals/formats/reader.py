@@ -17,13 +17,14 @@ A test compares what it finds with what Kuji finds: as long as that passes, the
 pages beside this file are true, and enough.
 """
 
+import datetime
 import hashlib
 import json
 import os
 import struct
 import sys
 
-M32, M64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
+M32, M64, MAX_COUNT = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF, 2**53 - 1
 
 
 # wal.md
@@ -195,7 +196,7 @@ PLAYER, JOIN, GAIN, SPEND, POOL, TAKE, SET, MORE = range(8)
 MEMBER, ITEM, NEW_POOL, ENTRY, STOCK, COUNTER, WINDOW, CATALOG, DRAW, TALLY, RETURN, CLOCK = range(8, 20)
 NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE, LEVEL, ORDER = range(20, 26)
 KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes", "redeem", "register", "upgrade", "set_limit"]
-PERS = ["", "forever", "day", "week", "window"]
+PERS = ["", "forever", "day", "week", "window", "hour", "month"]
 KNOWN = 4  # the newest format level that this reader knows
 COME = (2, 3, 10, 11)  # who asks for one of these, or gets it, has come
 STATUSES = ["ok", "sold_out", "limit_reached", "insufficient_items", "not_started", "ended", None, None,
@@ -542,7 +543,6 @@ def catalog(data):
     zone = []
     if r.text():
         zone = [(r.number() * 1000, (r.number() - 86399) * 1000) for _ in range(r.number())]
-    [(r.text(), r.byte(), r.text()) for _ in range(r.number())]  # items
     pools = {}
 
     def many(*fields):
@@ -551,8 +551,37 @@ def catalog(data):
     def names():
         return [r.text() for _ in range(r.number())]
 
+    def counted():
+        return r.text(), r.number(), MAX_COUNT - r.number()
+
     def condition():
-        return {"holds": r.stacks(), "lacks": names(), "pity": many(r.text, r.number)}
+        c = {"holds": r.stacks(), "lacks": names(), "pity": many(r.text, r.number), "counters": [], "quests": []}
+        if version == 4:
+            c["counters"], c["quests"] = many(counted), many(r.text, r.number)
+        return c
+
+    def over():
+        per = r.byte()
+        return per, r.text() if per == 7 else b""
+
+    def counter():
+        c = {"name": r.text(), "for": r.byte()}
+        c["progress"], c["draws"], c["gains"], c["spends"], c["consumes"], c["entries"] = (names() for _ in range(6))
+        c["per"], c["streak"], c["highest"], c["distinct"], c["cap"] = over(), (r.byte(), r.number()), r.byte(), r.number(), r.byte()
+        c["most"] = r.number() if c["cap"] else 0
+        return c
+
+    def quest():
+        q = {"name": r.text(), "when": condition(), "per": over(), "claim": r.byte()}
+        q["tiers"] = [(many(counted), reward())] + many(lambda: many(counted), reward)
+        return q
+
+    def item():
+        return r.text(), r.byte(), r.text(), lasts() if version == 4 else None
+
+    def lasts():
+        flags = r.byte()
+        return r.number() if flags & 1 else 0, flags & 2 > 0
 
     def rising():
         start = r.number()
@@ -561,6 +590,7 @@ def catalog(data):
     def reward():
         return {"items": many(r.text, r.number, r.number), "draws": many(r.text, r.number, r.number), "codes": names()}
 
+    many(item)
     for _ in range(r.number()):
         pool, _, p = r.text(), r.text(), {"mode": r.byte(), "flags": r.byte()}
         p["price"] = [r.stacks() for _ in range(r.number())]
@@ -593,16 +623,20 @@ def catalog(data):
     r.number(), r.number(), r.byte(), r.number()  # idempotency
     if r.byte():
         r.number()  # guesses
+    begins, week = 0, 0
     if version == 4:
-        many(r.number, r.number, r.byte)  # items that last
+        many(r.text, counter), many(r.text, quest)
+        begins, week = r.number(), r.byte()
+        many(r.text, r.number, r.number)  # seasons
     assert r.at == len(data)
-    return zone, pools, start
+    return (zone, begins * 60_000, (3 - week) % 7 * 86_400_000), pools, start
 
 
-def period(zone, per, time):
-    """The number of the day (2), week (3) or hour (5) at a time, by clocks that never go back; 0 of all time (1)."""
+def period(calendar, per, time):
+    """The number of the day (2), week (3), hour (5) or month (6) at a time, by clocks that never go back; 0 of all time (1)."""
     if per == 1:
         return 0
+    zone, day_begins, week = calendar
     shown, before, latest = max(time, 0), 0, 0
     for begins, offset in zone:
         if begins > time:
@@ -610,7 +644,13 @@ def period(zone, per, time):
         if begins:
             latest = max(latest, begins + before)
         shown, before = max(time + offset, latest), offset
-    return {2: shown // 86_400_000, 3: (shown + 259_200_000) // 604_800_000, 5: shown // 3_600_000}[per]
+    if per == 5:
+        return shown // 3_600_000
+    shown = max(shown - day_begins, 0)
+    if per == 6:
+        day = datetime.date(1970, 1, 1) + datetime.timedelta(days=shown // 86_400_000)
+        return (day.year - 1970) * 12 + day.month - 1
+    return {2: shown // 86_400_000, 3: (shown + week) // 604_800_000}[per]
 
 
 # event.md: randomness
@@ -753,11 +793,11 @@ class Pool:
         self.whole = max([100 * rising[2] for _, _, _, rising in self.tracks if rising], default=1)
         counters = {name: counter for name, counter, _, _ in self.tracks}
         self.refills = state.counter.get(p["id"] + b"/refills")
-        self.free_counter = self.free and state.counter[p["id"] + {1: b"/free", 2: b"/free/day", 3: b"/free/week"}[self.free[0]]]
+        self.free_counter = self.free and state.counter[p["id"] + {1: b"/free", 2: b"/free/day", 3: b"/free/week", 6: b"/free/month"}[self.free[0]]]
 
         budgets = []
         for per, of, share in p["budget"]:
-            name = (b"/budget/" + share if share else p["id"] + b"/budget") + {1: b"/forever", 2: b"/day", 3: b"/week", 5: b"/hour"}[per]
+            name = (b"/budget/" + share if share else p["id"] + b"/budget") + {1: b"/forever", 2: b"/day", 3: b"/week", 5: b"/hour", 6: b"/month"}[per]
             budgets += [(state.counter[name + b"/" + i], per, i, limit) for i, limit in of]
         self.costs, self.moments = {}, []  # by entry: budgets, the most that it takes from each
 
@@ -800,11 +840,11 @@ class Rules:
 
     def __init__(self, state):
         self.state, self.pools, self.start = state, {}, []
-        self.zone, self.redeem, self.waiting = [], {}, None
+        self.calendar, self.redeem, self.waiting = ([], 0, 0), {}, None
 
     def put_in_force(self):
         state = self.state
-        self.zone, pools, start = catalog(state.catalog)
+        self.calendar, pools, start = catalog(state.catalog)
         item = {name: n for n, name in enumerate(state.items)}
         number = {name: n for n, name in enumerate(state.pools)}
         self.start = [(item[i], q) for i, q in start]
@@ -812,7 +852,7 @@ class Rules:
         self.pools, self.redeem, known = {}, {}, {}
         for name, p in pools.items():
             of = {entry: n for n, entry in enumerate(state.entries[number[name]])}
-            self.pools[number[name]] = Pool({**p, "id": name}, state, number, item, of, self.zone, lambda reward: gains(pools, reward, known))
+            self.pools[number[name]] = Pool({**p, "id": name}, state, number, item, of, self.calendar[0], lambda reward: gains(pools, reward, known))
             self.redeem.update({state.lists.index(codes): (number[name], times) for codes, times, _, _ in p["redeem"]})
 
     # What the event at hand has changed so far.
@@ -861,7 +901,7 @@ class Rules:
 
     def spent(self, counter, per):
         last = self.tallied(counter + 1) - self.state.back
-        over = period(self.zone, per, last) < period(self.zone, per, self.time)
+        over = period(self.calendar, per, last) < period(self.calendar, per, self.time)
         return 0 if over else self.tallied(counter)
 
     def affords(self, pool, entry):
@@ -1066,8 +1106,8 @@ class Rules:
             value, steady = self.count(self.player, pool.free_counter), self.time + self.state.back
             used = value
             if per != 1:
-                last = period(self.zone, per, (value >> 18) - self.state.back)
-                used = value & (1 << 18) - 1 if last >= period(self.zone, per, self.time) else 0
+                last = period(self.calendar, per, (value >> 18) - self.state.back)
+                used = value & (1 << 18) - 1 if last >= period(self.calendar, per, self.time) else 0
             most_free = min(count, max(0, most - used))
         best, free = None, most_free
         if count == most_free:

@@ -28,14 +28,18 @@ const (
 	LimitPeriod_LIMIT_PERIOD_UNSPECIFIED LimitPeriod = 0
 	// All time.
 	LimitPeriod_LIMIT_PERIOD_FOREVER LimitPeriod = 1
-	// The calendar day, in the catalog's time zone.
+	// The calendar day, in the catalog's time zone: from 00:00, unless the catalog
+	// says otherwise.
 	LimitPeriod_LIMIT_PERIOD_DAY LimitPeriod = 2
-	// The week, from Monday 00:00, in the catalog's time zone.
+	// The week, in the catalog's time zone: from Monday 00:00, unless the catalog
+	// says otherwise.
 	LimitPeriod_LIMIT_PERIOD_WEEK LimitPeriod = 3
 	// A rolling window.
 	LimitPeriod_LIMIT_PERIOD_WINDOW LimitPeriod = 4
 	// The hour. Only budgets have it.
 	LimitPeriod_LIMIT_PERIOD_HOUR LimitPeriod = 5
+	// The calendar month, in the catalog's time zone.
+	LimitPeriod_LIMIT_PERIOD_MONTH LimitPeriod = 6
 )
 
 // Enum value maps for LimitPeriod.
@@ -47,6 +51,7 @@ var (
 		3: "LIMIT_PERIOD_WEEK",
 		4: "LIMIT_PERIOD_WINDOW",
 		5: "LIMIT_PERIOD_HOUR",
+		6: "LIMIT_PERIOD_MONTH",
 	}
 	LimitPeriod_value = map[string]int32{
 		"LIMIT_PERIOD_UNSPECIFIED": 0,
@@ -55,6 +60,7 @@ var (
 		"LIMIT_PERIOD_WEEK":        3,
 		"LIMIT_PERIOD_WINDOW":      4,
 		"LIMIT_PERIOD_HOUR":        5,
+		"LIMIT_PERIOD_MONTH":       6,
 	}
 )
 
@@ -252,14 +258,15 @@ const file_kuji_v1_limit_proto_rawDesc = "" +
 	"\x04Lack\x12\x12\n" +
 	"\x04item\x18\x01 \x01(\tR\x04item\x12\x12\n" +
 	"\x04have\x18\x02 \x01(\x04R\x04have\x12\x12\n" +
-	"\x04need\x18\x03 \x01(\x04R\x04need*\xa2\x01\n" +
+	"\x04need\x18\x03 \x01(\x04R\x04need*\xba\x01\n" +
 	"\vLimitPeriod\x12\x1c\n" +
 	"\x18LIMIT_PERIOD_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14LIMIT_PERIOD_FOREVER\x10\x01\x12\x14\n" +
 	"\x10LIMIT_PERIOD_DAY\x10\x02\x12\x15\n" +
 	"\x11LIMIT_PERIOD_WEEK\x10\x03\x12\x17\n" +
 	"\x13LIMIT_PERIOD_WINDOW\x10\x04\x12\x15\n" +
-	"\x11LIMIT_PERIOD_HOUR\x10\x05B/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
+	"\x11LIMIT_PERIOD_HOUR\x10\x05\x12\x16\n" +
+	"\x12LIMIT_PERIOD_MONTH\x10\x06B/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var (
 	file_kuji_v1_limit_proto_rawDescOnce sync.Once

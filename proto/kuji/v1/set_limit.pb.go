@@ -28,7 +28,7 @@ type SetLimit struct {
 	// 1 to 64 bytes.
 	Player string `protobuf:"bytes,1,opt,name=player,proto3" json:"player,omitempty"`
 	Pool   string `protobuf:"bytes,2,opt,name=pool,proto3" json:"pool,omitempty"`
-	// Which of the pool's limits: forever, day, week or window.
+	// Which of the pool's limits: forever, day, week, month or window.
 	Per LimitPeriod `protobuf:"varint,3,opt,name=per,proto3,enum=kuji.v1.LimitPeriod" json:"per,omitempty"`
 	// Milliseconds; for LIMIT_PERIOD_WINDOW only.
 	WindowMs int64 `protobuf:"varint,4,opt,name=window_ms,json=windowMs,proto3" json:"window_ms,omitempty"`

@@ -1,0 +1,141 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/view"
+)
+
+// planCalendar says what changes about days, weeks, months and seasons.
+func (s *Planner) planCalendar(p *draft, c *catalog.Catalog) {
+	old := s.t.Catalog
+	if old.Zone.Name != c.Zone.Name || !slices.Equal(old.Zone.Offsets, c.Zone.Offsets) {
+		p.add(planZone(&old.Zone, &c.Zone))
+	}
+	if old.Day != c.Day {
+		p.add(planDay(old.Day, c.Day))
+	}
+	if !slices.Equal(old.Seasons, c.Seasons) {
+		s.planSeasons(p, c)
+	}
+}
+
+func planZone(old, z *catalog.Zone) view.Change {
+	was, now := cmp.Or(old.Name, "UTC"), cmp.Or(z.Name, "UTC")
+	ch := realmChange("zone", was, now, "zone: %s instead of %s, for days, weeks and months", now, was)
+	if z.Name == old.Name {
+		ch.Text = fmt.Sprintf("zone: other offsets for %s", z.Name)
+		ch.Settings[0].After += ", with other offsets"
+		ch.Warning = "this machine's tables of time zones are not those that the catalog in force was read with"
+	}
+	return ch
+}
+
+func planDay(old, d catalog.Day) view.Change {
+	ch := realmChange("day", dayText(old), dayText(d), "")
+	var parts []string
+	if old.Begins != d.Begins {
+		parts = append(parts, fmt.Sprintf("days begin at %s instead of %s", clockText(d.Begins), clockText(old.Begins)))
+	}
+	if old.Week != d.Week {
+		parts = append(parts, fmt.Sprintf("weeks begin on %v instead of %v", d.Week, old.Week))
+	}
+	ch.Text = "day: " + strings.Join(parts, ", ") + "; what was counted so far counts until its day, week or month is over by this"
+	return ch
+}
+
+func dayText(d catalog.Day) string {
+	return fmt.Sprintf("begins: %s, week: %v", clockText(d.Begins), d.Week)
+}
+
+// clockText writes minutes after 00:00 as clocks show them.
+func clockText(minutes uint32) string { return fmt.Sprintf("%02d:%02d", minutes/60, minutes%60) }
+
+// seasonText is when a season is.
+func seasonText(s *catalog.Season) string {
+	var parts []string
+	for _, set := range s.Settings() {
+		parts = append(parts, set.Key+" "+set.Value)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// planSeasons says what changes about each season.
+func (s *Planner) planSeasons(p *draft, c *catalog.Catalog) {
+	before, there := len(p.Changes), map[string]*catalog.Season{}
+	for i := range s.t.Catalog.Seasons {
+		was := &s.t.Catalog.Seasons[i]
+		there[was.ID] = was
+	}
+	for i := range c.Seasons {
+		season := &c.Seasons[i]
+		was := there[season.ID]
+		delete(there, season.ID)
+		switch {
+		case was == nil:
+			p.add(seasonChange(season.ID, nil, season, "added, "+seasonText(season)))
+		case *was != *season:
+			p.add(s.planSeason(was, season, countsOver(c, season.ID)))
+		}
+	}
+	for i := range s.t.Catalog.Seasons {
+		if was := &s.t.Catalog.Seasons[i]; there[was.ID] != nil {
+			p.add(seasonChange(was.ID, was, nil, "removed; "+seasonText(was)))
+		}
+	}
+	if len(p.Changes) == before {
+		p.add(realmChange("seasons", seasonIDs(s.t.Catalog), seasonIDs(c), "seasons: in another order"))
+	}
+}
+
+// planSeason says what another time of a season does. What counters count over a season has the number of
+// its start.
+func (s *Planner) planSeason(was, now *catalog.Season, counts bool) view.Change {
+	var warnings []string
+	if counts && was.Starts <= s.now {
+		switch {
+		case now.Starts > s.now:
+			warnings = append(warnings, "it has started already: its counters stand still until it starts again, and then begin at 0")
+		case now.Starts > was.Starts:
+			warnings = append(warnings, "it has started already: its counters begin at 0 again")
+		}
+	}
+	if counts && now.Ends <= s.now && was.Ends > s.now {
+		warnings = append(warnings, "it is over as soon as this catalog is in force: its counters stand still")
+	}
+	ch := seasonChange(now.ID, was, now, settingsText(differences(was.Settings(), now.Settings())))
+	ch.Warning = strings.Join(warnings, "; ")
+	return ch
+}
+
+func seasonChange(id string, was, now *catalog.Season, text string) view.Change {
+	set := view.Setting{Name: "seasons." + id}
+	if was != nil {
+		set.Before = seasonText(was)
+	}
+	if now != nil {
+		set.After = seasonText(now)
+	}
+	return view.Change{Kind: ChangeRealm, ID: "seasons", Text: "season " + id + ": " + text, Settings: []view.Setting{set}}
+}
+
+// countsOver reports whether a counter or a quest goes by a season: by name, or by any that runs.
+func countsOver(c *catalog.Catalog, season string) bool {
+	by := func(p catalog.Period) bool {
+		return p.Per == catalog.PerSeason && (p.Season == "" || p.Season == season)
+	}
+	return slices.ContainsFunc(c.Counters, func(ct catalog.Counter) bool { return by(ct.Per) }) ||
+		slices.ContainsFunc(c.Quests, func(q catalog.Quest) bool { return by(q.Per) })
+}
+
+func seasonIDs(c *catalog.Catalog) string {
+	var ids []string
+	for i := range c.Seasons {
+		ids = append(ids, c.Seasons[i].ID)
+	}
+	return strings.Join(ids, ", ")
+}
