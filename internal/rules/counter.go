@@ -176,7 +176,7 @@ func (c *Counter) valueIn(n *[countUsed]uint64, period uint64) uint64 {
 		return n[countValue]
 	case c.Config.Streak.Per == 0:
 		return 0
-	case n[countMissed]+gap-1 > uint64(c.Config.Streak.Forgive):
+	case gap > 1 && n[countMissed]+gap-1 > uint64(c.Config.Streak.Forgive): // what was forgiven stays so
 		return 0
 	}
 	return n[countValue]
