@@ -192,11 +192,12 @@ func (claimKind) check(r *checks, c *Command) failure {
 		return failure{AlreadyClaimed, subject}
 	}
 	n := 0
+	f = failure{NotReached, subject} // if the quest has fewer tiers
 	for i := int(claimed); i < len(q.Tiers) && (c.Count == 0 || n < c.Count); i++ {
 		if f = r.mayClaim(q, &q.Tiers[i], player); f.status != OK {
 			break
 		}
-		n++
+		n, f = n+1, failure{NotReached, subject}
 	}
 	if n == 0 || n < c.Count {
 		return f

@@ -227,3 +227,20 @@ quests:
 	r = newOf("a", "b")
 	r.want(claim("ann", "two", 2), rules.OK, "")
 }
+
+// TestTiersAskedFor: a claim of more tiers than are left fails, and gives none.
+func TestTiersAskedFor(t *testing.T) {
+	r := newRealm(t, 1)
+	r.put(`{kuji: 1, items: {gold: {}}, counters: {wins: {}}, quests: {q: {tiers: [{needs: {wins: 1}, reward: {items: {gold: 1}}}, {reward: {items: {gold: 10}}}, {reward: {items: {gold: 100}}}]}}}`)
+	r.want(claim("ann", "q", 0), rules.NotReached, "q")
+	r.want(progress("ann", "wins", "", 1), rules.OK, "")
+	r.want(claim("ann", "q", 4), rules.NotReached, "q")
+	r.wantClaims(claim("ann", "q", 1), "q/1")
+	r.want(claim("ann", "q", 3), rules.NotReached, "q")
+	r.wantClaims(group(claim("ann", "q", 1), claim("ann", "q", 1)), "q/2 q/3")
+	r.want(group(claim("ann", "q", 1)), rules.AlreadyClaimed, "q")
+	if got := r.holds("ann", "gold"); got != 111 {
+		t.Errorf("ann holds %d, want 111", got)
+	}
+	r.replay()
+}

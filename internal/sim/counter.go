@@ -121,8 +121,7 @@ func (b goalBook) set(c *catalog.Counter, player string, v uint64, now int64) {
 func (m *model) facts(b goalBook, player string, n uint64, what string, kind func(*catalog.Facts) []string) {
 	for i := range m.catalog.Counters {
 		if c := &m.catalog.Counters[i]; slices.Contains(kind(&c.Of), what) {
-			b.move(c, player, n, what, m.now)
-			m.moved(c, player)
+			m.advance(b, c, player, n, what)
 		}
 	}
 }
@@ -151,15 +150,17 @@ func (m *model) startsGained(b goalBook, player string) {
 func (m *model) reports(b goalBook, rec kuji.Record) {
 	for i := range m.catalog.Counters {
 		if c := &m.catalog.Counters[i]; slices.Contains(c.Events(), rec.Event) {
-			b.move(c, rec.Player, *rec.Value, rec.Key, m.now)
-			m.moved(c, rec.Player)
+			m.advance(b, c, rec.Player, *rec.Value, rec.Key)
 		}
 	}
 }
 
-// moved notes who has moved a counter of the realm: quests that ask for it fire for them.
-func (m *model) moved(c *catalog.Counter, player string) {
-	if c.For == catalog.ForRealm {
+// advance moves a counter, and notes who has moved one of the realm: quests that ask for it fire for them.
+func (m *model) advance(b goalBook, c *catalog.Counter, player string, n uint64, key string) {
+	id := tallyOf(c, player)
+	before := b.tallies[id]
+	b.move(c, player, n, key, m.now)
+	if after := b.tallies[id]; c.For == catalog.ForRealm && (after.value != before.value || after.period != before.period) {
 		m.movers[player] = true
 	}
 }
@@ -219,7 +220,7 @@ func setCounterRequest(r *rand.Rand, player string) kuji.Request {
 
 // progressRequest reports an event.
 func progressRequest(r *rand.Rand, player string) kuji.Request {
-	req := kuji.Progress{Player: player, Event: []string{"wins", "boss", "boss", "damage", "nosuch"}[r.IntN(5)], N: r.Uint64N(4)}
+	req := kuji.Progress{Player: player, Event: []string{"wins", "boss", "boss", "damage", "wins", "boss", "boss", "damage", "nosuch"}[r.IntN(9)], N: r.Uint64N(4)}
 	if req.Event == "boss" {
 		req.Key = []string{"", "a", "b", "c", "d"}[r.IntN(5)]
 	}

@@ -65,6 +65,7 @@ func (t *trial) claimable(rec kuji.Record) (status kuji.Status, subject string) 
 			break
 		}
 		n++
+		status, subject = kuji.NotReached, q.ID // if the quest has no more tiers than these
 	}
 	if n == 0 || n < rec.Count {
 		return status, subject
@@ -223,10 +224,10 @@ func (m *model) manyGiven(rec kuji.Record, few uint64) bool {
 // rewards that may be gone or not fit.
 func questsText(r *rand.Rand, bosses string, pf func(string, ...any)) {
 	pf("quests:")
-	pf("  seller: {needs: {sold: %d}, reward: {items: {gold: 5}}}", 1+r.IntN(3))
+	pf("  seller: {needs: {sold: %d}, reward: {items: {gold: 5}}}", 1)
 	pf("  hunter:\n    tiers:")
 	pf("      - {needs: {bosses: 1}, reward: {items: {gold: {min: 1, max: 3}}}}")
-	pf("      - {needs: {bosses: 2}, reward: [{items: {key: 1}}, {pool: five}]}")
+	pf("      - {needs: {hits: %d}, reward: [{items: {key: 1}}, {pool: five}]}", 1+r.IntN(2))
 	pf("      - {needs: {bosses: 2, hits: 3}, reward: {pool: box}}")
 	if bosses == "forever" { // otherwise the quest begins again when the counter does
 		pf("    per: %s", []string{"day", "week", "forever"}[r.IntN(3)])
@@ -238,16 +239,19 @@ func questsText(r *rand.Rand, bosses string, pf func(string, ...any)) {
 	for n := range 4 {
 		pf("      - {needs: {earned: %d}, reward: {items: {key: 1, gold: %d}}}", 2+3*n, 1+n)
 	}
-	pf("  miser: {per: day, needs: {spent: {max: 3}, visits: 1}, when: {counters: {best: {min: 1, max: 1000}}}, reward: {items: {shield: %d}}}",
+	pf("  miser: {per: day, needs: {spent: {max: 3}}, when: {counters: {best: {max: 1000}}}, reward: {items: {shield: %d}}}",
 		[]uint64{1, 1, 1 << 52}[r.IntN(3)])
 	pf("  hoard: {claim: automatic, per: day, needs: {eaten: 2}, reward: {items: {cash: %d}}}", []uint64{1, 1, 1 << 52}[r.IntN(3)])
 	if r.IntN(2) == 0 {
-		pf("  gift: {when: {quests: {seller: 1}, counters: {nights: 1}}, reward: {items: {clover: 1}}}")
+		pf("  gift: {when: {quests: {seller: 1}, counters: {nights: {max: 3}}}, reward: {items: {clover: 1}}}")
 	}
 }
 
 // claimRequest claims a quest.
 func claimRequest(r *rand.Rand, player string) kuji.Request {
-	quests := []string{"seller", "hunter", "hunter", "winner", "after", "giant", "rich", "miser", "hoard", "gift", "nosuch"}
+	quests := []string{"seller", "seller", "hunter", "hunter", "hunter", "winner", "giant", "rich", "miser", "miser", "hoard", "gift", "after"}
+	if r.IntN(30) == 0 {
+		return kuji.Claim{Player: player, Quest: "nosuch"}
+	}
 	return kuji.Claim{Player: player, Quest: quests[r.IntN(len(quests))], Tiers: r.IntN(3) * r.IntN(2)}
 }

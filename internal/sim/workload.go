@@ -100,7 +100,7 @@ func catalogText(r *rand.Rand, faults Faults) string {
 	severalText(r, pf)
 	campaignText(r, pf)
 	if goals {
-		pf("  late:\n    when: {counters: {wins: {min: 1, max: 1000}, sold: %d}}\n    entries:", 1+r.IntN(3))
+		pf("  late:\n    when: {counters: {%s: %d}}\n    entries:", []string{"wins", "wins", "sold", "visits"}[r.IntN(4)], 1)
 		pf("      - {id: a, weight: 3, luck: {counter: hits, weights: [{from: 1, weight: 50}, {from: 4, weight: 0}]}, reward: {items: {gold: 1}}}")
 		pf("      - {id: b, weight: 3, when: {counters: {hits: 2}, quests: {hunter: 1}}, reward: {pool: five}}")
 		pf("      - {id: c, weight: 1}")
@@ -213,10 +213,10 @@ func makeRequest(r *rand.Rand) kuji.Request {
 		return out
 	}
 	simple := func() kuji.Request {
-		switch r.IntN(13) {
-		case 10, 11:
+		switch r.IntN(15) {
+		case 10, 11, 12:
 			return progressRequest(r, player())
-		case 12:
+		case 13, 14:
 			return claimRequest(r, player())
 		case 0:
 			if r.IntN(4) == 0 {
