@@ -65,7 +65,7 @@ type Result struct {
 type Claimed struct {
 	Quest  string       `json:"quest"`
 	Tier   int          `json:"tier"`             // from 1
-	Player string       `json:"player,omitempty"` // whose; only where a group claimed it
+	Player string       `json:"player,omitempty"` // whose; only where a group or a Transfer claimed it
 	Items  []Stack      `json:"items,omitempty"`
 	Via    []string     `json:"via,omitempty"` // as in an Outcome
 	Codes  []RewardCode `json:"codes,omitempty"`
@@ -159,7 +159,7 @@ func (o *outcomes) begin(s names, ev *store.Event, res *Result, claims bool) (lo
 			return nil, err
 		}
 	case rules.KindDraw, rules.KindRedeem, rules.KindClaim:
-	case rules.KindProgress, rules.KindGrant, rules.KindConsume, rules.KindRegister, rules.KindSetCounter:
+	case rules.KindProgress, rules.KindGrant, rules.KindConsume, rules.KindTransfer, rules.KindRegister, rules.KindSetCounter:
 		if !claims {
 			return nil, nil
 		}
@@ -170,6 +170,7 @@ func (o *outcomes) begin(s names, ev *store.Event, res *Result, claims bool) (lo
 		return nil, nil // nothing was given
 	}
 	o.names, o.res, o.member = s, res, -1
+	o.player, o.joined, o.two = ev.Player.Num, "", rules.Kind(ev.Kind) == rules.KindTransfer
 	o.command()
 	return o, nil
 }
@@ -247,6 +248,7 @@ type reading struct {
 	names  names
 	res    *Result
 	member int    // of a group; -1: none yet
+	two    bool   // a request that is about two players
 	player uint32 // that the effects are about, or joined, one that the event adds
 	joined string
 	drawing
@@ -321,7 +323,7 @@ func (o *outcomes) See(e *store.Effect) {
 	case store.Player:
 		o.player, o.joined = e.N, ""
 	case store.Join:
-		if o.member >= 0 {
+		if o.member >= 0 || o.two {
 			o.joined = string(e.Bytes)
 		}
 	case store.UseCode:
@@ -356,7 +358,7 @@ func (o *outcomes) endCommand() {
 // who returns whose quest is claimed, if the command does not say it.
 func (o *outcomes) who(s names) string {
 	switch {
-	case o.member < len(o.res.Members):
+	case o.member < len(o.res.Members) && !o.two:
 		return ""
 	case o.joined != "":
 		return o.joined

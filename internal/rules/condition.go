@@ -48,14 +48,21 @@ func (t *Tables) condition(pt *Pool, c *catalog.Condition) (out Condition) {
 
 // watch notes the items that an entry asks for: a draw must see what earlier ones gave.
 func (t *Tables) watch(e *Entry) {
-	for _, st := range e.When.Holds {
-		t.Watched.Add(st.Item)
-	}
-	for _, item := range e.When.Lacks {
-		t.Watched.Add(item)
-	}
+	t.watchItems(&e.When, func(uint32) {})
 	if len(e.Luck.Steps) > 0 && !e.Luck.Counts && e.Luck.Counter == nil {
 		t.Watched.Add(e.Luck.Item)
+	}
+}
+
+// watchItems notes the items that a condition asks for, and calls each for them.
+func (t *Tables) watchItems(c *Condition, each func(item uint32)) {
+	for _, st := range c.Holds {
+		t.Watched.Add(st.Item)
+		each(st.Item)
+	}
+	for _, item := range c.Lacks {
+		t.Watched.Add(item)
+		each(item)
 	}
 }
 

@@ -90,9 +90,16 @@ type runs struct {
 	run     []running // by Counter.index
 	runGen  uint32
 	moving  []*Counter // with running.moved, in the order of the first move
-	keySets []set      // keys that were seen for the first time
+	keySets []keySet   // keys that were seen for the first time
 	spilled bool       // values has some of it
 	many    []counterValue
+}
+
+// keySet is a key that a distinct counter has seen, and the number that keeps it.
+type keySet struct {
+	of  *Counter
+	num uint32
+	key uint64
 }
 
 // beginRuns forgets what was asked for.
@@ -169,7 +176,7 @@ func (c *Counter) valueIn(n *[countUsed]uint64, period uint64) uint64 {
 		return n[countValue]
 	case c.Config.Streak.Per == 0:
 		return 0
-	case n[countMissed]+gap-1 > uint64(c.Config.Streak.Forgive):
+	case gap > 1 && n[countMissed]+gap-1 > uint64(c.Config.Streak.Forgive): // what was forgiven stays so
 		return 0
 	}
 	return n[countValue]
@@ -194,7 +201,7 @@ func (s *Sight) moveBy(c *Counter, player uint32, n, key uint64) {
 		if r.value >= uint64(config.Distinct) || s.saw(c, r, key) {
 			return
 		}
-		s.keySets = append(s.keySets, set{c.keys + uint32(r.value), key})
+		s.keySets = append(s.keySets, keySet{c, c.keys + uint32(r.value), key})
 		s.values.put(valueKey(r.player, counterKey|(c.keys+uint32(r.value))), key)
 		r.value++
 	default:
@@ -279,8 +286,8 @@ func (r *drawing) writeMoves() {
 			}
 		}
 		for _, k := range r.keySets {
-			if k.counter >= c.keys && k.counter < c.keys+catalog.MaxDistinct {
-				r.setNumber(c, k.counter, k.value)
+			if k.of == c {
+				r.setNumber(c, k.num, k.key)
 			}
 		}
 		run.state, run.moved = run.is, false

@@ -27,6 +27,7 @@ type effects struct {
 	src  Source
 	pool uint32 // the pool of the effects being written; noPool for none
 	deadlines
+	reaching
 }
 
 // pendingDraw is a draw that has passed its checks.
@@ -104,7 +105,7 @@ func (r *Rules) begin(now int64, src Source, w *store.Writer) {
 		r.extra = catalog.MaxGrown
 	}
 	r.comers, r.picks, r.draws, r.sets = 0, 0, r.draws[:0], r.sets[:0]
-	r.next, r.fired = 0, 0
+	r.next, r.reaching = 0, reaching{firings: r.firings[:0]}
 	r.resetLots()
 }
 
@@ -152,6 +153,9 @@ func (r *effects) change(v store.Verb, item uint32, q uint64) {
 		have -= q
 	}
 	r.values.put(valueKey(r.player, item), have)
+	for _, q := range r.t.asking[item] {
+		r.reached(q)
+	}
 }
 
 // maxPeak bounds sums that only tell whether a balance comes near MaxQuantity.

@@ -75,7 +75,7 @@ func (drawKind) check(r *checks, cmd *Command) failure {
 		return f
 	}
 	r.each(r.t.spends, player, cost.price, cost.times)
-	r.fact(pt.moves, player, count)
+	r.drawn(pt.moves, player, count)
 	return failure{}
 }
 
@@ -169,8 +169,6 @@ type drawing struct {
 	touches overlay   // 1 for the counters of both
 	picked  []uint64  // what draws without repetition have taken so far; by entryKey
 	open    []*Budget // what is given now comes from these
-	firings []firing  // quests that may claim themselves
-	fired   int       // how many tiers have
 }
 
 func (drawKind) write(r *drawing, _ *Command) { r.writeDraw() }

@@ -71,6 +71,17 @@ func (s *Sight) fact(all movers, player uint32, n uint64) {
 	}
 }
 
+// drawn states the facts of some draws: one for each.
+func (s *Sight) drawn(all movers, player uint32, draws uint64) {
+	for _, m := range all {
+		n := draws
+		if m.Config.Highest {
+			n = 1
+		}
+		s.moveBy(m.Counter, player, n, m.key)
+	}
+}
+
 // each states a fact about each of some items. of has who counts them.
 func (s *Sight) each(of []movers, player uint32, items []Stack, times uint64) {
 	if of == nil {

@@ -153,7 +153,7 @@ func (transferKind) write(r *drawing, cmd *Command) {
 }
 
 func (r *effects) writeItems(v store.Verb, items []Stack) {
-	if (len(r.t.Watched) == 0 || r.alone) && len(r.t.lots)+len(r.t.Growths) == 0 { // nothing later asks for the balances
+	if (len(r.t.Watched) == 0 || r.alone && r.t.asking == nil) && len(r.t.lots)+len(r.t.Growths) == 0 { // nothing later asks for the balances
 		b := r.w.Buf
 		for _, st := range items {
 			b = store.AppendChange(b, v, st.Item, st.Quantity)

@@ -39,6 +39,7 @@ type nesting struct {
 	leaves   uint64   // how often one draw can at most reach a pool below
 	Picks    uint64   // the most entries that one draw can take, here and below; each of an entry's items counts as one
 	reach    NumSet   // the numbers of those of this pool and those below that can run out
+	codes    NumSet   // the lists whose codes one draw can give, here and below
 	parents  []parent // the branches that lead here
 }
 
@@ -117,6 +118,7 @@ func (t *Tables) nest() {
 		pt.summarize()
 		pt.fix()
 		pt.sumGains()
+		pt.listCodes()
 		if int(pt.Num) < len(t.PoolByNum) {
 			t.BottomUp = append(t.BottomUp, pt)
 		}
@@ -255,6 +257,19 @@ func (w *Reward) reach() (leaves, taken uint64, below NumSet) {
 		below.addAll(in.Pool.reach, &same)
 	}
 	return leaves, taken, below
+}
+
+// listCodes fills in the lists of codes.
+func (pt *Pool) listCodes() {
+	var same NumSet
+	for _, num := range pt.Order {
+		for _, list := range pt.Entries[num].Codes {
+			pt.codes.Add(list)
+		}
+	}
+	for target := range pt.Targets() {
+		pt.codes.addAll(target.codes, &same)
+	}
 }
 
 // sumGains fills in the gains: for each item the most that entries with odds, in stock or not, can

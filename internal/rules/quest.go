@@ -55,6 +55,7 @@ type questing struct {
 	Quests    []*Quest // in the order of the catalog
 	QuestByID map[string]*Quest
 	automatic []*Quest
+	asking    map[uint32][]*Quest // automatic ones that ask for an item, by its number
 	tierPools []*Pool
 }
 
@@ -86,7 +87,7 @@ func (t *Tables) compileQuests() {
 			pt := tier.pool
 			pt.Config = &catalog.Pool{Mode: catalog.ModeWeighted, Internal: true, MaxCount: 1, WeightScale: 1, Rolls: catalog.Rolls{Min: 1, Max: 1},
 				Entries: []catalog.Entry{{Weight: 1, Stock: catalog.Stock{Unlimited: true}, Reward: config.Reward}}}
-			pt.single, pt.Order = true, []uint32{0}
+			pt.single, pt.tier, pt.Order = true, true, []uint32{0}
 			// nest adds what its draw can give
 			pt.Entries = []Entry{{Config: &pt.Config.Entries[0], Present: true, Weight: 1, Most: 1, Reward: t.reward(&config.Reward)}}
 		}
@@ -108,6 +109,12 @@ func (t *Tables) watchQuests() {
 		for _, d := range q.When.Quests {
 			d.Quest.after = append(d.Quest.after, q)
 		}
+		t.watchItems(&q.When, func(item uint32) {
+			if t.asking == nil {
+				t.asking = map[uint32][]*Quest{}
+			}
+			t.asking[item] = append(t.asking[item], q)
+		})
 	}
 }
 
@@ -185,11 +192,12 @@ func (claimKind) check(r *checks, c *Command) failure {
 		return failure{AlreadyClaimed, subject}
 	}
 	n := 0
+	f = failure{NotReached, subject} // if the quest has fewer tiers
 	for i := int(claimed); i < len(q.Tiers) && (c.Count == 0 || n < c.Count); i++ {
 		if f = r.mayClaim(q, &q.Tiers[i], player); f.status != OK {
 			break
 		}
-		n++
+		n, f = n+1, failure{NotReached, subject}
 	}
 	if n == 0 || n < c.Count {
 		return f
@@ -223,13 +231,27 @@ func (r *checks) mayClaim(q *Quest, tier *Tier, player uint32) failure {
 	return failure{}
 }
 
-// promised returns how many codes of a list the command's claims so far give for sure.
+// promised returns how many codes of a list the command's draws and claims so far can give.
 func (r *checks) promised(list uint32) (n uint64) {
 	for i := range r.draws {
-		for _, l := range r.draws[i].pool.Entries[0].Codes {
-			if l == list && len(r.draws[i].pool.Entries) == 1 {
-				n++
-			}
+		switch d := &r.draws[i]; {
+		case d.pool.tier:
+			n += d.pool.Entries[0].promises(list)
+		case d.pool.codes.Has(list):
+			n += d.count * d.pool.Picks
+		}
+	}
+	return n
+}
+
+// promises returns how many codes of a list a reward can give.
+func (w *Reward) promises(list uint32) (n uint64) {
+	if slices.Contains(w.Codes, list) {
+		n = 1
+	}
+	for i := range w.Inner {
+		if in := &w.Inner[i]; in.Pool.codes.Has(list) {
+			n += in.Max * in.Pool.Picks
 		}
 	}
 	return n
@@ -274,6 +296,13 @@ func (r *drawing) writeClaim(q *Quest) {
 // counter which the quest needs, or to be claimed.
 const MaxFired = 100
 
+// reaching is the quests that the event at hand may reach, which claim themselves.
+type reaching struct {
+	firings []firing
+	looked  int // at how many of them the event has looked
+	fired   int // how many tiers have claimed themselves
+}
+
 // firing is a quest that may be reached.
 type firing struct {
 	player uint32
@@ -314,23 +343,22 @@ func (r *drawing) mayFire(q *Quest, player uint32) bool {
 // Fired reports whether quests have claimed themselves in the last decided command.
 func (r *Rules) Fired() bool { return r.fired > 0 }
 
-// reached notes that the current player may have reached a quest that is automatic.
-func (r *drawing) reached(q *Quest) {
+// reached notes that the current player may have reached a quest that is automatic. One that was looked at is
+// looked at again: what other quests give may reach it.
+func (r *effects) reached(q *Quest) {
 	if r.player == noPlayer { // a counter of the realm was set by hand
 		return
 	}
-	if f := (firing{r.player, q}); !slices.Contains(r.firings, f) {
+	if f := (firing{r.player, q}); !slices.Contains(r.firings[r.looked:], f) {
 		r.firings = append(r.firings, f)
 	}
 }
 
 // fire claims what is automatic and was reached.
 func (r *drawing) fire() {
-	if len(r.firings) == 0 {
-		return
-	}
-	for i := 0; i < len(r.firings); i++ {
-		f := r.firings[i]
+	for r.looked < len(r.firings) {
+		f := r.firings[r.looked]
+		r.looked++
 		for r.fired < MaxFired && r.mayFire(f.quest, f.player) {
 			if r.fired++; r.fired == 1 && !r.alone {
 				r.w.More(store.Member) // after those of the group
@@ -340,7 +368,6 @@ func (r *drawing) fire() {
 			r.writeMoves()
 		}
 	}
-	r.firings = r.firings[:0]
 }
 
 // Renews returns the time stamp at which a quest begins again, 0 if it never does.

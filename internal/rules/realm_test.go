@@ -154,7 +154,7 @@ func (r *realm) wantAnswers(cmd *rules.Command, ev *store.Event) {
 // equal compares commands, of which nil and no items are the same.
 func equal(a, b *rules.Command) bool {
 	return a.Kind == b.Kind && a.ID == b.ID && a.Player == b.Player && a.To == b.To && a.Pool == b.Pool &&
-		a.Count == b.Count && a.Pay == b.Pay && a.Code == b.Code && slices.Equal(a.Items, b.Items) &&
+		a.Count == b.Count && a.Pay == b.Pay && a.Code == b.Code && a.Goal == b.Goal && slices.Equal(a.Items, b.Items) &&
 		slices.EqualFunc(a.Members, b.Members, func(x, y rules.Command) bool { return equal(&x, &y) })
 }
 
@@ -177,6 +177,9 @@ func (r *realm) subject(ev *store.Event) string {
 		return r.refused.Field
 	case status == rules.InsufficientItems, status == rules.PriceNotOffered, status == rules.BalanceOverflow, status == rules.TooManyLots:
 		return r.state.ItemID(ev.Subject)
+	case status == rules.NotReached, status == rules.AlreadyClaimed, status == rules.RewardUnavailable:
+		id, _ := rules.QuestOf(r.state.CounterName(ev.Subject))
+		return id
 	}
 	return r.state.PoolID(ev.Subject)
 }

@@ -112,6 +112,7 @@ func (r *Rules) Tables() *Tables { return r.t }
 func (r *Rules) Reset(t *Tables) {
 	r.t = t
 	r.periods = [len(r.periods)]dated{}
+	r.runs = runs{many: r.many} // the counters are other ones
 	r.Sight.begin(0)
 	r.countSamplers()
 }

@@ -87,6 +87,7 @@ type traits struct {
 	plain       bool // nothing in the pool depends on the player
 	conditional bool // an entry has a condition
 	Collect     bool // every entry with odds has a condition
+	tier        bool // of a quest
 }
 
 type bundleTable struct {

@@ -35,6 +35,8 @@ type book struct {
 	purses  map[string]purse  // by budget and item
 	moments map[string]coming // by "pool/entry"
 	codeBook
+	goals  goalBook
+	movers map[string]bool // who has moved a counter of the realm in the event at hand
 }
 
 // holder is one player.
@@ -78,6 +80,7 @@ func newModel() *model {
 		players: map[string]*holder{}, drawn: map[string]uint64{}, refills: map[string]uint64{},
 		purses: map[string]purse{}, moments: map[string]coming{},
 		codeBook: codeBook{codes: map[string][]string{}, owners: map[string][]string{}, uses: map[string][]string{}},
+		goals:    goalBook{map[string]tally{}, map[string]taken{}},
 	}}
 }
 
@@ -91,6 +94,7 @@ func (b book) clone() book {
 	b.drawn, b.refills = maps.Clone(b.drawn), maps.Clone(b.refills)
 	b.purses, b.moments = maps.Clone(b.purses), maps.Clone(b.moments)
 	b.codeBook = b.codeBook.clone()
+	b.goals, b.movers = b.goals.clone(), map[string]bool{}
 	return b
 }
 
@@ -164,7 +168,7 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 			return 0, "", fmt.Errorf("member %d names %s, which the catalog in force does not have: it is to be refused", i, what)
 		}
 	}
-	t := trial{model: m, came: map[string]bool{}, sure: map[string]map[string]uint64{}, most: map[string]map[string]uint64{}, wrong: rec.Subject}
+	t := trial{model: m, sight: m.goals.clone(), came: map[string]bool{}, sure: map[string]map[string]uint64{}, most: map[string]map[string]uint64{}, wrong: rec.Subject}
 	for i, member := range members {
 		status, subject := t.member(member)
 		if status == kuji.OK && member.Status == kuji.TooManyLots.String() && t.crowded(rec, rec.Subject) {
@@ -178,9 +182,21 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 		}
 		return status, subject, t.explained(rec)
 	}
+	m.movers = map[string]bool{}
+	before, fired := m.reached(), rec.Claims
 	for _, member := range members {
 		if comes(member) {
 			m.come(member.Player)
+		}
+		if member.Kind == "claim" {
+			rest, err := m.claims(member, t.tiers[0])
+			if err != nil {
+				return 0, "", err
+			}
+			if t.earlier, t.tiers = t.earlier[t.tiers[0]:], t.tiers[1:]; rec.Kind == "claim" {
+				fired = rest
+			}
+			continue
 		}
 		if member.Kind != "draw" && member.Kind != "redeem" {
 			if err := m.move(member); err != nil {
@@ -197,6 +213,7 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 		for _, it := range d.price {
 			h.lose(it.Item, it.Quantity)
 		}
+		m.stacks(m.goals, d.rec.Player, d.price, ofSpends)
 		if err := m.draw(d); err != nil {
 			return 0, "", err
 		}
@@ -206,15 +223,21 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 			}
 		}
 	}
-	return kuji.OK, "", nil
+	return kuji.OK, "", m.fires(rec, fired, before)
 }
 
 // move carries out a member that is not a draw.
 func (m *model) move(rec kuji.Record) error {
+	if rec.Kind == "set_counter" {
+		return m.setCounter(rec)
+	}
 	h := m.meet(rec.Player)
 	switch rec.Kind {
 	case "set_limit":
 		return m.setLimit(rec, h)
+	case "progress":
+		m.reports(m.goals, rec)
+		return nil
 	case "register", "grant", "consume", "transfer":
 	default:
 		return fmt.Errorf("an event of kind %q", rec.Kind)
@@ -235,6 +258,30 @@ func (m *model) move(rec kuji.Record) error {
 			}
 		}
 	}
+	m.itemFacts(m.goals, rec)
+	return nil
+}
+
+// itemFacts states the facts of a Grant or a Consume.
+func (m *model) itemFacts(b goalBook, rec kuji.Record) {
+	switch rec.Kind {
+	case "grant":
+		m.stacks(b, rec.Player, rec.Items, ofGains)
+	case "consume":
+		m.stacks(b, rec.Player, rec.Items, ofConsumes)
+	}
+}
+
+// setCounter sets a counter by hand.
+func (m *model) setCounter(rec kuji.Record) error {
+	c := m.counter(rec.Counter)
+	if (c.For == catalog.ForRealm) != (rec.Player == "") || rec.Reason == "" {
+		return fmt.Errorf("%s was set for %q, because of %q", c.ID, rec.Player, rec.Reason)
+	}
+	if rec.Player != "" {
+		m.meet(rec.Player)
+	}
+	m.goals.set(c, rec.Player, *rec.Value, m.now)
 	return nil
 }
 
@@ -266,7 +313,11 @@ func (m *model) meet(id string) *holder {
 
 // comes reports whether a command that succeeds brings its player the starting grants.
 func comes(rec kuji.Record) bool {
-	return rec.Kind == "draw" || rec.Kind == "redeem" || rec.Kind == "grant" || rec.Kind == "register"
+	switch rec.Kind {
+	case "draw", "redeem", "grant", "register", "progress", "claim":
+		return true
+	}
+	return false
 }
 
 // come gives a player the starting grants, once.
@@ -276,6 +327,7 @@ func (m *model) come(id string) {
 		for _, s := range m.catalog.Start {
 			m.gain(h, s.Item, s.Quantity)
 		}
+		m.startsGained(m.goals, id)
 	}
 	h.waits = false
 }

@@ -41,6 +41,14 @@ func unknown(c *catalog.Catalog, rec kuji.Record) string {
 	if rec.Kind == "set_limit" && limitOf(c, rec) == nil {
 		return fmt.Sprintf("a limit per %v of pool %s", rec.Limit.Per, rec.Pool)
 	}
+	switch r := (rulebook{c}); {
+	case rec.Kind == "progress" && !slices.ContainsFunc(c.Counters, func(one catalog.Counter) bool { return slices.Contains(one.Events(), rec.Event) }):
+		return "event " + rec.Event
+	case rec.Kind == "claim" && r.quest(rec.Quest) == nil:
+		return "quest " + rec.Quest
+	case rec.Kind == "set_counter" && r.counter(rec.Counter) == nil:
+		return "counter " + rec.Counter
+	}
 	items := slices.Clone(rec.Items)
 	if rec.Pay != "" {
 		items = append(items, kuji.Stack{Item: rec.Pay})
@@ -80,6 +88,12 @@ func namesUnknown(c *catalog.Catalog, req kuji.Request) bool {
 		return unknown(c, kuji.Record{Items: q.Items}) != ""
 	case kuji.SetLimit:
 		return unknown(c, kuji.Record{Kind: "set_limit", Pool: q.Pool, Limit: &kuji.Limit{Per: q.Per, Window: q.Window}}) != ""
+	case kuji.Progress:
+		return unknown(c, kuji.Record{Kind: "progress", Event: q.Event}) != ""
+	case kuji.Claim:
+		return unknown(c, kuji.Record{Kind: "claim", Quest: q.Quest}) != ""
+	case kuji.SetCounter:
+		return unknown(c, kuji.Record{Kind: "set_counter", Counter: q.Counter}) != ""
 	case kuji.Atomic:
 		return slices.ContainsFunc(q.Members, func(m kuji.Request) bool { return namesUnknown(c, m) })
 	}

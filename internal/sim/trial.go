@@ -14,7 +14,9 @@ type trial struct {
 	*model
 	sure    map[string]map[string]uint64 // without what the command's draws give
 	most    map[string]map[string]uint64 // with the most that they can give
-	earlier []trialDraw                  // draws of the command so far
+	earlier []trialDraw                  // draws of the command so far, and tiers that it claims
+	sight   goalBook                     // with what is certain before anything is drawn
+	tiers   []int                        // how many each Claim of the command claims
 	came    map[string]bool              // who got the starting grants in the command
 	wrong   string                       // the subject of the failure, from the event
 	limit   *kuji.Limit                  // the one that is reached
@@ -48,6 +50,7 @@ func (t *trial) short(player string, need []kuji.Stack) {
 // trialDraw is a draw that passed its checks.
 type trialDraw struct {
 	rec   kuji.Record
+	pool  *catalog.Pool
 	price []kuji.Stack
 	free  int // draws
 }
@@ -79,6 +82,7 @@ func (t *trial) come(id string) (full string) {
 			return s.Item
 		}
 	}
+	t.startsGained(t.sight, id)
 	return ""
 }
 
@@ -109,9 +113,15 @@ func (t *trial) member(rec kuji.Record) (kuji.Status, string) {
 			return kuji.BalanceOverflow, full
 		}
 	}
-	if rec.Kind == "draw" {
+	switch rec.Kind {
+	case "draw":
 		return t.drawable(rec)
+	case "claim":
+		return t.claimable(rec)
+	case "progress":
+		t.reports(t.sight, rec)
 	}
+	t.itemFacts(t.sight, rec)
 	for i, it := range rec.Items {
 		if rec.Kind != "grant" && !t.take(rec.Player, it) {
 			t.short(rec.Player, rec.Items[i:])
@@ -138,8 +148,8 @@ func (t *trial) drawable(rec kuji.Record) (kuji.Status, string) {
 	case rec.Count > int(p.MaxCount):
 		return kuji.CountTooLarge, p.ID
 	}
-	sure, most := t.meet(rec.Player)
-	if !t.fulfils(&p.When, p, rec.Player, sure) {
+	sure, _ := t.meet(rec.Player)
+	if !t.fulfils(&p.When, p, rec.Player, sure, t.sight) {
 		return kuji.NotEligible, p.ID
 	}
 	before, need := 0, uint64(rec.Count)*uint64(p.Rolls.Max)
@@ -147,8 +157,8 @@ func (t *trial) drawable(rec kuji.Record) (kuji.Status, string) {
 		if e.rec.Player == rec.Player && e.rec.Pool == rec.Pool {
 			before += e.rec.Count
 		}
-		if other := t.pool(e.rec.Pool); intersect(t.below(p), t.below(other)) {
-			need += uint64(e.rec.Count) * t.leaves(other)
+		if intersect(t.below(p), t.below(e.pool)) {
+			need += uint64(e.rec.Count) * t.leaves(e.pool)
 		}
 	}
 	for _, l := range p.Limits {
@@ -157,7 +167,7 @@ func (t *trial) drawable(rec kuji.Record) (kuji.Status, string) {
 			return kuji.LimitReached, p.ID
 		}
 	}
-	d := trialDraw{rec: rec}
+	d := trialDraw{rec: rec, pool: p}
 	if rec.Kind == "draw" {
 		d.free = t.freeDraws(p, rec)
 		if status, subject := t.price(p, &d); status != kuji.OK {
@@ -170,18 +180,33 @@ func (t *trial) drawable(rec kuji.Record) (kuji.Status, string) {
 	if !t.stocked(p, rec.Player, sure, need) {
 		return kuji.SoldOut, p.ID
 	}
-	overflow := ""
-	for _, it := range t.catalog.Items {
-		most[it.ID] += t.best(p, it.ID) * uint64(rec.Count)
-		if most[it.ID] > kuji.MaxQuantity && (overflow == "" || it.ID == t.wrong) {
-			overflow = it.ID // any of several will do
-		}
-	}
-	if overflow != "" {
-		return kuji.BalanceOverflow, overflow
+	if full := t.overflows(p, rec.Player, uint64(rec.Count)); full != "" {
+		return kuji.BalanceOverflow, full
 	}
 	t.earlier = append(t.earlier, d)
+	if rec.Kind == "draw" {
+		t.stacks(t.sight, rec.Player, d.price, ofSpends)
+	}
+	for range rec.Count {
+		t.facts(t.sight, rec.Player, 1, p.ID, ofDraws)
+	}
 	return kuji.OK, ""
+}
+
+// overflows adds the most that draws can give, and returns an item that does not fit then.
+func (t *trial) overflows(p *catalog.Pool, player string, draws uint64) (full string) {
+	_, most := t.meet(player)
+	for _, it := range t.catalog.Items {
+		if most[it.ID]+t.best(p, it.ID)*draws > kuji.MaxQuantity && (full == "" || it.ID == t.wrong) {
+			full = it.ID // any of several will do
+		}
+	}
+	for _, it := range t.catalog.Items {
+		if full == "" {
+			most[it.ID] += t.best(p, it.ID) * draws
+		}
+	}
+	return full
 }
 
 // used returns how much of a limit a player has used before the command.

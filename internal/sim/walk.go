@@ -68,6 +68,7 @@ func (m *model) draw(d trialDraw) error {
 		if err != nil {
 			return fmt.Errorf("draw %d from pool %s: %w", i, p.ID, err)
 		}
+		m.facts(m.goals, rec.Player, 1, p.ID, ofDraws)
 	}
 	if len(outcomes) > 0 {
 		return fmt.Errorf("%d outcomes too many for %d draws", len(outcomes), rec.Count)
@@ -202,6 +203,7 @@ func (k *walk) take(p *catalog.Pool, e *catalog.Entry) error {
 	}
 	k.steps = k.steps[1:]
 	k.drawn[p.ID+"/"+e.ID]++
+	k.facts(k.goals, k.player, 1, p.ID+"/"+e.ID, ofEntries)
 	open := k.open
 	k.open = k.opens(p, e)
 	err := k.give(&e.Reward)
@@ -230,6 +232,7 @@ func (k *walk) give(w *catalog.Reward) error {
 			return err
 		}
 		k.gain(k.h, q.Item, q.Min)
+		k.facts(k.goals, k.player, q.Min, q.Item, ofGains)
 		i := slices.IndexFunc(k.given, func(s span) bool { return s.item == q.Item })
 		if i < 0 {
 			i = len(k.given)
@@ -263,7 +266,10 @@ func (k *walk) finish() error {
 	for i := 0; fits && i < len(k.given); i++ {
 		got, want := o.Items[i], k.given[i]
 		fits = got.Item == want.item && got.Quantity >= want.min && got.Quantity <= want.max
-		k.gain(k.h, got.Item, got.Quantity-want.min)
+		if more := got.Quantity - want.min; fits && more > 0 {
+			k.gain(k.h, got.Item, more)
+			k.facts(k.goals, k.player, more, got.Item, ofGains)
+		}
 		if k.h.items[got.Item] > kuji.MaxQuantity {
 			return fmt.Errorf("%s made %s overflow", o.Entry, got.Item)
 		}
@@ -291,7 +297,10 @@ func (k *walk) weighs(p *catalog.Pool, e *catalog.Entry, ask bool) uint64 {
 	weight := e.Weight
 	for _, s := range e.Luck.Steps {
 		have := k.h.items[e.Luck.Item]
-		if e.Luck.Track != "" {
+		switch {
+		case e.Luck.Counter != "":
+			have = k.goals.counts(k.counter(e.Luck.Counter), k.player, k.model.now)
+		case e.Luck.Track != "":
 			have = k.h.tracks[counterOf(p, e.Luck.Track)]
 		}
 		if have >= s.From {
@@ -423,12 +432,15 @@ func counterOf(p *catalog.Pool, track string) string {
 // applies reports whether a player who holds this can get an entry.
 func (m *model) applies(e *catalog.Entry, p *catalog.Pool, player string, held map[string]uint64) bool {
 	owned := slices.ContainsFunc(e.Reward.Items, func(q catalog.Quantity) bool { return held[q.Item] > 0 })
-	return !(e.Unique && owned) && m.fulfils(&e.When, p, player, held)
+	return !(e.Unique && owned) && m.fulfils(&e.When, p, player, held, m.goals)
 }
 
-// fulfils reports whether a condition of a pool or of one of its entries holds.
-func (m *model) fulfils(c *catalog.Condition, p *catalog.Pool, player string, held map[string]uint64) bool {
-	return !slices.ContainsFunc(c.Holds, func(s catalog.Stack) bool { return held[s.Item] < s.Quantity }) &&
+// fulfils reports whether a condition of a pool, of one of its entries or of a quest holds.
+func (m *model) fulfils(c *catalog.Condition, p *catalog.Pool, player string, held map[string]uint64, goals goalBook) bool {
+	return m.stand(goals, c.Counters, player) &&
+		!slices.ContainsFunc(c.Quests, func(d catalog.Done) bool {
+			return uint64(goals.claimed(m.quest(d.Quest), player, m.now)) < d.Tiers
+		}) && !slices.ContainsFunc(c.Holds, func(s catalog.Stack) bool { return held[s.Item] < s.Quantity }) &&
 		!slices.ContainsFunc(c.Lacks, func(item string) bool { return held[item] > 0 }) &&
 		!slices.ContainsFunc(c.Tracks, func(want catalog.Reached) bool {
 			h := m.players[player]

@@ -63,6 +63,10 @@ func catalogText(r *rand.Rand, faults Faults) string {
 	if r.IntN(2) == 0 {
 		pf("guesses: {per: %s, count: %d}", []string{"day", "week", "forever"}[r.IntN(3)], 1+r.IntN(3))
 	}
+	goals := r.IntN(4) > 0
+	if goals {
+		questsText(r, countersText(r, pf), pf)
+	}
 	pf("pools:")
 	pf("  open:")
 	if r.IntN(2) == 0 { // each draw takes one entry
@@ -99,6 +103,12 @@ func catalogText(r *rand.Rand, faults Faults) string {
 	adaptiveText(r, pf)
 	severalText(r, pf)
 	campaignText(r, pf)
+	if goals {
+		pf("  late:\n    when: {counters: {%s: %d}}\n    entries:", []string{"wins", "wins", "sold", "visits"}[r.IntN(4)], 1)
+		pf("      - {id: a, weight: 3, luck: {counter: hits, weights: [{from: 1, weight: 50}, {from: 4, weight: 0}]}, reward: {items: {gold: 1}}}")
+		pf("      - {id: b, weight: 3, when: {counters: {hits: 2}, quests: {hunter: 1}}, reward: {pool: five}}")
+		pf("      - {id: c, weight: 1}")
+	}
 	return b.String()
 }
 
@@ -207,7 +217,11 @@ func makeRequest(r *rand.Rand) kuji.Request {
 		return out
 	}
 	simple := func() kuji.Request {
-		switch r.IntN(10) {
+		switch r.IntN(15) {
+		case 10, 11, 12:
+			return progressRequest(r, player())
+		case 13, 14:
+			return claimRequest(r, player())
 		case 0:
 			if r.IntN(4) == 0 {
 				return kuji.Register{Player: player()}
@@ -222,7 +236,7 @@ func makeRequest(r *rand.Rand) kuji.Request {
 		}
 		pools := []string{
 			"open", "open", "box", "box", "paid", "paid", "chain", "timed", "nosuch", "five",
-			"banner", "banner", "encore", "encore", "cards", "luck", "chest", "drops", "hand", "kuji", "splash", "splash", "splash", "till",
+			"banner", "banner", "encore", "encore", "cards", "luck", "chest", "drops", "hand", "kuji", "splash", "splash", "splash", "till", "late", "late",
 		}
 		d := kuji.Draw{Player: player(), Pool: pools[r.IntN(len(pools))], Count: 1 + r.IntN(3)*r.IntN(3)}
 		if r.IntN(8) == 0 {
@@ -230,7 +244,9 @@ func makeRequest(r *rand.Rand) kuji.Request {
 		}
 		return d
 	}
-	switch r.IntN(16) {
+	switch r.IntN(17) {
+	case 16:
+		return setCounterRequest(r, player())
 	case 0, 1:
 	case 2:
 		return kuji.Redeem{Player: player()}
@@ -274,6 +290,15 @@ func withID(req kuji.Request, id string) kuji.Request {
 	case kuji.SetLimit:
 		q.ID = id
 		return q
+	case kuji.Progress:
+		q.ID = id
+		return q
+	case kuji.Claim:
+		q.ID = id
+		return q
+	case kuji.SetCounter:
+		q.ID = id
+		return q
 	case kuji.Atomic:
 		q.ID = id
 		return q
@@ -299,6 +324,12 @@ func asked(req kuji.Request, rec kuji.Record) bool {
 		return rec.Kind == "transfer" && rec.Player == q.From && rec.To == q.To && stacks(rec.Items, q.Items)
 	case kuji.SetLimit:
 		return rec.Kind == "set_limit" && rec.Player == q.Player && rec.Pool == q.Pool && rec.Limit.Per == q.Per && rec.Limit.Window == q.Window && *rec.Draws == q.Used
+	case kuji.Progress:
+		return rec.Kind == "progress" && rec.Player == q.Player && rec.Event == q.Event && rec.Key == q.Key && *rec.Value == max(1, q.N)
+	case kuji.Claim:
+		return rec.Kind == "claim" && rec.Player == q.Player && rec.Quest == q.Quest && rec.Count == q.Tiers
+	case kuji.SetCounter:
+		return rec.Kind == "set_counter" && rec.Player == q.Player && rec.Counter == q.Counter && *rec.Value == q.Value
 	case kuji.Atomic:
 		same := rec.Kind == "atomic" && len(rec.Members) == len(q.Members)
 		for i := 0; same && i < len(q.Members); i++ {

@@ -1,0 +1,246 @@
+package rules_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+func progress(player, event, key string, n uint64) rules.Command {
+	return rules.Command{Kind: rules.KindProgress, Player: player, Goal: rules.Goal{Event: event, Key: key, N: n}}
+}
+
+func claim(player, quest string, tiers int) rules.Command {
+	return rules.Command{Kind: rules.KindClaim, Player: player, Goal: rules.Goal{Quest: quest}, Count: tiers}
+}
+
+func setCounter(player, counter string, v uint64) rules.Command {
+	return rules.Command{Kind: rules.KindSetCounter, Player: player, Goal: rules.Goal{Counter: counter, N: v}, Note: &rules.Note{Reason: "test"}}
+}
+
+// count returns where a counter stands for a player.
+func (r *realm) count(player, counter string) (v uint64) {
+	r.rules.Look(player, r.now, func(s *rules.Sight) { v = s.Count(r.rules.Tables().CounterByID[counter]) })
+	return v
+}
+
+// claimed returns how many tiers of a quest a player has claimed.
+func (r *realm) claimed(player, quest string) (n uint64) {
+	r.rules.Look(player, r.now, func(s *rules.Sight) { n = s.Claimed(r.rules.Tables().QuestByID[quest]) })
+	return n
+}
+
+// claims lists the claims in an event, as quest/tier.
+func (r *realm) claims(ev *store.Event) string {
+	var all []string
+	effects := ev.Changes()
+	for e := (store.Effect{}); effects.Next(&e); {
+		if e.Verb == store.Claim {
+			id, _ := rules.QuestOf(r.state.CounterName(e.N))
+			all = append(all, fmt.Sprint(id, "/", e.Value))
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// wantClaims carries out a command in which these tiers are claimed.
+func (r *realm) wantClaims(cmd rules.Command, want string) {
+	r.t.Helper()
+	ev := r.want(cmd, rules.OK, "")
+	if got := r.claims(&ev); got != want {
+		r.t.Errorf("%+v claims %q, want %q", cmd, got, want)
+	}
+}
+
+// TestReachedByOthers: what a quest gives can reach another one in the same event, also one that was looked at
+// before and was not reached.
+func TestReachedByOthers(t *testing.T) {
+	r := newRealm(t, 1)
+	r.put(`
+kuji: 1
+items: {gold: {}, medal: {}, licence: {}}
+counters: {wins: {}, earned: {of: {gains: gold}}}
+quests:
+  rich: {claim: automatic, needs: {earned: 10}, when: {counters: {wins: 1}}, reward: {items: {medal: 1}}}
+  owner: {claim: automatic, needs: {wins: 1}, when: {holds: {medal: 1}}, reward: {items: {licence: 1}}}
+  winner: {claim: automatic, needs: {wins: 1}, reward: {items: {gold: 10}}}
+`)
+	r.wantClaims(progress("ann", "wins", "", 1), "winner/1 rich/1 owner/1")
+	r.wantClaims(group(progress("bob", "wins", "", 1), grant("cid", of("gold", 10)), progress("cid", "wins", "", 1)),
+		"winner/1 rich/1 owner/1 winner/1 rich/1 owner/1")
+	r.replay()
+}
+
+// TestHoldingsReach: a quest that fires by itself and asks for holdings sees those that the same event gives or
+// takes, alone or in a group.
+func TestHoldingsReach(t *testing.T) {
+	r := newRealm(t, 1)
+	r.put(`
+kuji: 1
+items: {gold: {}, pass: {}, ban: {}, medal: {}}
+counters: {earned: {of: {gains: gold}}, eaten: {of: {consumes: ban}}}
+quests:
+  both: {claim: automatic, needs: {earned: 1}, when: {holds: {pass: 1}}, reward: {items: {medal: 1}}}
+  free: {claim: automatic, needs: {eaten: 1}, when: {lacks: [ban]}, reward: {items: {medal: 5}}}
+`)
+	r.wantClaims(grant("ann", of("gold", 1), of("pass", 1)), "both/1")
+	r.wantClaims(grant("bob", of("gold", 1)), "")
+	r.wantClaims(grant("bob", of("pass", 1)), "both/1")
+	r.wantClaims(grant("cid", of("pass", 1)), "")
+	r.wantClaims(group(consume("cid", of("pass", 1)), grant("cid", of("gold", 1))), "")
+	r.wantClaims(transfer("ann", "cid", of("pass", 1)), "both/1")
+	r.wantClaims(grant("ann", of("ban", 2)), "")
+	r.wantClaims(consume("ann", of("ban", 1)), "")
+	r.wantClaims(consume("ann", of("ban", 1)), "free/1")
+	r.replay()
+}
+
+// TestKeysOfOne: of several counters that one event moves, only the one of different keys writes them.
+func TestKeysOfOne(t *testing.T) {
+	r := newRealm(t, 1)
+	r.put(`
+kuji: 1
+items: {gold: {}}
+counters:
+  seen: {of: {progress: boss}, distinct: 3}
+  kills: {of: {progress: boss}}
+  all: {for: realm, of: {progress: boss}}
+  names: {for: realm, of: {progress: boss}, distinct: 2}
+`)
+	for i, key := range []string{"a", "b", "a", "", "c"} {
+		r.want(progress("ann", "boss", key, 2), rules.OK, "")
+		if got, want := r.count("ann", "seen"), []uint64{1, 2, 2, 3, 3}[i]; got != want {
+			t.Errorf("after %q: %d different ones, want %d", key, got, want)
+		}
+	}
+	r.want(progress("bob", "boss", "a", 1), rules.OK, "")
+	if r.count("bob", "seen") != 1 || r.count("bob", "kills") != 1 || r.count("ann", "all") != 11 || r.count("ann", "names") != 2 {
+		t.Errorf("seen %d, kills %d, all %d, names %d", r.count("bob", "seen"), r.count("bob", "kills"), r.count("ann", "all"), r.count("ann", "names"))
+	}
+	wide, player := map[string]uint32{}, map[string]bool{}
+	for name, width := range r.state.CounterNames() {
+		wide[name] = width
+		player[name] = strings.HasPrefix(name, "/count/") || strings.HasPrefix(name, "/keys/")
+	}
+	for name, width := range wide {
+		first, _ := r.state.CounterNum(name)
+		num, _ := r.state.Player("ann")
+		for i := range width {
+			if player[name] && r.state.Tally(first+i) != 0 || !player[name] && r.state.Counter(num, first+i) != 0 {
+				t.Errorf("number %d of %s is kept for the wrong one", i, name)
+			}
+		}
+	}
+	r.replay()
+}
+
+// TestMovesOfAFailure: what a command moved that failed is not written by the next one, also if another catalog
+// comes in between.
+func TestMovesOfAFailure(t *testing.T) {
+	const counters = "counters: {sold: {of: {draws: p}}}"
+	catalog := func(more string) string {
+		return "{kuji: 1, items: {gold: {}}, pools: {p: {entries: [{id: e, weight: 1}]}, q: {price: {gold: 1}, entries: [{id: e, weight: 1}]}}" + more + "}"
+	}
+	failing := group(draw("ann", "p", 1), draw("ann", "q", 1))
+	r := newRealm(t, 1)
+	r.put(catalog(", " + counters))
+	r.want(draw("ann", "p", 1), rules.OK, "")
+	r.want(failing, rules.InsufficientItems, "gold")
+	r.want(grant("bob", of("gold", 1)), rules.OK, "")
+	if r.count("ann", "sold") != 1 || r.count("bob", "sold") != 0 {
+		t.Errorf("ann sold %d, bob %d", r.count("ann", "sold"), r.count("bob", "sold"))
+	}
+	r.decide(&failing, r.src) // nothing looks at the rules before the next catalog
+	r.put(catalog(""))
+	before := len(r.log)
+	r.want(grant("bob", of("gold", 1)), rules.OK, "")
+	other := newRealm(t, 1)
+	other.put(catalog(", " + counters))
+	other.want(draw("ann", "p", 1), rules.OK, "")
+	other.want(grant("bob", of("gold", 1)), rules.OK, "")
+	other.put(catalog(""))
+	other.want(grant("bob", of("gold", 1)), rules.OK, "")
+	if got, want := r.log[before].raw, other.log[len(other.log)-1].raw; string(got) != string(want) {
+		t.Errorf("after a failure under another catalog an event is %x, want %x", got, want)
+	}
+}
+
+// TestHighestOfDraws: each draw is one fact, in both halves of a command.
+func TestHighestOfDraws(t *testing.T) {
+	r := newRealm(t, 1)
+	r.put(`{kuji: 1, items: {gold: {}}, counters: {top: {of: {draws: p}, highest: true}},
+		pools: {p: {max_count: 9, entries: [{id: e, weight: 1}]}, q: {when: {counters: {top: 2}}, entries: [{id: e, weight: 1}]}}}`)
+	r.want(group(draw("ann", "p", 5), draw("ann", "q", 1)), rules.NotEligible, "q")
+	r.want(draw("ann", "p", 5), rules.OK, "")
+	if got := r.count("ann", "top"); got != 1 {
+		t.Errorf("the highest of five draws is %d, want 1", got)
+	}
+}
+
+// TestCodesOfQuests: a claim whose reward gives a code succeeds only if the code is left, whatever the draws and
+// claims before it in the group give.
+func TestCodesOfQuests(t *testing.T) {
+	const yaml = `
+kuji: 1
+items: {gold: {}}
+counters: {wins: {}}
+pools:
+  p: {entries: [{id: code, weight: 1000, reward: {code: keys}}, {id: none, weight: 1}]}
+  low: {internal: true, entries: [{id: code, weight: 1000, reward: {code: keys}}, {id: none, weight: 1}]}
+quests:
+  one: {reward: {code: keys}}
+  two: {tiers: [{reward: {pool: low}}, {reward: {code: keys}}]}
+  auto: {claim: automatic, needs: {wins: 1}, reward: {code: keys}}
+`
+	newOf := func(codes ...string) *realm {
+		r := newRealm(t, 1)
+		r.put(yaml)
+		event, _, err := rules.Import(r.state, "keys", codes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.apply(event)
+		r.rules.Reset(r.rules.Tables())
+		return r
+	}
+	short := func(r *realm, cmd rules.Command) {
+		t.Helper()
+		wantNoChoice(r, &cmd, true)
+		if ev := r.do(cmd); rules.Status(ev.Status) != rules.RewardUnavailable {
+			t.Errorf("%+v ends %v, want %v", cmd, rules.Status(ev.Status), rules.RewardUnavailable)
+		}
+	}
+	r := newOf("a")
+	short(r, group(draw("ann", "p", 1), claim("ann", "one", 0)))
+	short(r, group(claim("ann", "two", 1), claim("bob", "one", 1)))
+	short(r, group(claim("ann", "one", 1), claim("bob", "one", 1)))
+	short(r, claim("ann", "two", 2))
+	r.want(group(claim("ann", "one", 1), draw("ann", "p", 1), progress("ann", "wins", "", 1)), rules.OK, "")
+	if r.claimed("ann", "auto") != 0 {
+		t.Error("a code was given that is not there")
+	}
+	r = newOf("a", "b")
+	r.want(group(draw("ann", "p", 1), claim("ann", "one", 0)), rules.OK, "")
+	r = newOf("a", "b")
+	r.want(claim("ann", "two", 2), rules.OK, "")
+}
+
+// TestTiersAskedFor: a claim of more tiers than are left fails, and gives none.
+func TestTiersAskedFor(t *testing.T) {
+	r := newRealm(t, 1)
+	r.put(`{kuji: 1, items: {gold: {}}, counters: {wins: {}}, quests: {q: {tiers: [{needs: {wins: 1}, reward: {items: {gold: 1}}}, {reward: {items: {gold: 10}}}, {reward: {items: {gold: 100}}}]}}}`)
+	r.want(claim("ann", "q", 0), rules.NotReached, "q")
+	r.want(progress("ann", "wins", "", 1), rules.OK, "")
+	r.want(claim("ann", "q", 4), rules.NotReached, "q")
+	r.wantClaims(claim("ann", "q", 1), "q/1")
+	r.want(claim("ann", "q", 3), rules.NotReached, "q")
+	r.wantClaims(group(claim("ann", "q", 1), claim("ann", "q", 1)), "q/2 q/3")
+	r.want(group(claim("ann", "q", 1)), rules.AlreadyClaimed, "q")
+	if got := r.holds("ann", "gold"); got != 111 {
+		t.Errorf("ann holds %d, want 111", got)
+	}
+	r.replay()
+}

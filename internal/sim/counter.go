@@ -1,0 +1,231 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+// Counters, as the catalog's words say what they count.
+
+// tally is where a counter stands.
+type tally struct {
+	value  uint64
+	period int64    // that the value is of; of a streak, the last one in it
+	missed int64    // periods that the streak has missed
+	keys   []string // that a counter of different keys has seen in the period
+	capped uint64   // by how much it moved in the period of its cap
+	capOf  int64    // that period
+}
+
+// goalBook is where counters stand, and what was claimed of quests.
+type goalBook struct {
+	tallies map[string]tally // by counter, shape and player
+	quests  map[string]taken // by quest and player
+}
+
+func (b goalBook) clone() goalBook { return goalBook{maps.Clone(b.tallies), maps.Clone(b.quests)} }
+
+// tallyOf names a counter of a player, or of the realm. With another shape it is another one.
+func tallyOf(c *catalog.Counter, player string) string {
+	if c.For == catalog.ForRealm {
+		player = ""
+	}
+	return fmt.Sprint(c.For, c.ID, c.Per, c.Streak.Per, c.Highest, c.Distinct > 0, " of ", player)
+}
+
+// periodOf numbers the hours, days and weeks; for all time it is 0.
+func periodOf(per catalog.Per, now int64) int64 {
+	const day = 24 * hourMillis
+	switch per {
+	case catalog.PerHour:
+		return now / hourMillis
+	case catalog.PerDay:
+		return now / day
+	case catalog.PerWeek: // 1970-01-05 was a Monday
+		return (now + 3*day) / (7 * day)
+	}
+	return 0
+}
+
+// over is what a counter counts in one piece.
+func over(c *catalog.Counter) catalog.Per {
+	if c.Streak.Per != 0 {
+		return c.Streak.Per
+	}
+	return c.Per.Per
+}
+
+// counts returns where a counter stands for a player.
+func (b goalBook) counts(c *catalog.Counter, player string, now int64) uint64 {
+	t := b.tallies[tallyOf(c, player)]
+	switch later := periodOf(over(c), now) - t.period; {
+	case later <= 0, c.Streak.Per != 0 && later == 1:
+		return t.value
+	case c.Streak.Per == 0, t.missed+later-1 > int64(c.Streak.Forgive):
+		return 0
+	}
+	return t.value
+}
+
+// move moves a counter.
+func (b goalBook) move(c *catalog.Counter, player string, n uint64, key string, now int64) {
+	t, id := b.tallies[tallyOf(c, player)], tallyOf(c, player)
+	value, period := b.counts(c, player, now), periodOf(over(c), now)
+	switch {
+	case c.Streak.Per != 0:
+		switch {
+		case value == 0:
+			value, t.missed = 1, 0
+		case period > t.period:
+			value, t.missed = value+1, t.missed+period-t.period-1
+		}
+	case c.Highest:
+		value = max(value, n)
+	case c.Distinct > 0:
+		keys := t.keys[:min(int(value), len(t.keys))]
+		if slices.Contains(keys, key) || value >= uint64(c.Distinct) {
+			return
+		}
+		t.keys = append(slices.Clip(keys), key)
+		value++
+	default:
+		if c.Most.Per != 0 {
+			if p := periodOf(c.Most.Per, now); p > t.capOf {
+				t.capOf, t.capped = p, 0
+			}
+			n = min(n, c.Most.Count-min(c.Most.Count, t.capped))
+			t.capped += n
+		}
+		if n == 0 {
+			return
+		}
+		value = min(value+n, kuji.MaxQuantity)
+	}
+	t.value, t.period = value, max(t.period, period)
+	b.tallies[id] = t
+}
+
+// set sets a counter by hand.
+func (b goalBook) set(c *catalog.Counter, player string, v uint64, now int64) {
+	t, id := b.tallies[tallyOf(c, player)], tallyOf(c, player)
+	t.value, t.missed, t.keys, t.period = v, 0, nil, max(t.period, periodOf(over(c), now))
+	b.tallies[id] = t
+}
+
+// facts states that a player did n of something. kind chooses where counters name it.
+func (m *model) facts(b goalBook, player string, n uint64, what string, kind func(*catalog.Facts) []string) {
+	for i := range m.catalog.Counters {
+		if c := &m.catalog.Counters[i]; slices.Contains(kind(&c.Of), what) {
+			m.advance(b, c, player, n, what)
+		}
+	}
+}
+
+func ofDraws(f *catalog.Facts) []string    { return f.Draws }
+func ofEntries(f *catalog.Facts) []string  { return f.Entries }
+func ofGains(f *catalog.Facts) []string    { return f.Gains }
+func ofSpends(f *catalog.Facts) []string   { return f.Spends }
+func ofConsumes(f *catalog.Facts) []string { return f.Consumes }
+
+// stacks states a fact about each of some items.
+func (m *model) stacks(b goalBook, player string, items []kuji.Stack, kind func(*catalog.Facts) []string) {
+	for _, it := range items {
+		m.facts(b, player, it.Quantity, it.Item, kind)
+	}
+}
+
+// starts states the facts of the starting grants.
+func (m *model) startsGained(b goalBook, player string) {
+	for _, s := range m.catalog.Start {
+		m.facts(b, player, s.Quantity, s.Item, ofGains)
+	}
+}
+
+// reports moves the counters of the event that a Progress brings.
+func (m *model) reports(b goalBook, rec kuji.Record) {
+	for i := range m.catalog.Counters {
+		if c := &m.catalog.Counters[i]; slices.Contains(c.Events(), rec.Event) {
+			m.advance(b, c, rec.Player, *rec.Value, rec.Key)
+		}
+	}
+}
+
+// advance moves a counter, and notes who has moved one of the realm: quests that ask for it fire for them.
+func (m *model) advance(b goalBook, c *catalog.Counter, player string, n uint64, key string) {
+	id := tallyOf(c, player)
+	before := b.tallies[id]
+	b.move(c, player, n, key, m.now)
+	if after := b.tallies[id]; c.For == catalog.ForRealm && (after.value != before.value || after.period != before.period) {
+		m.movers[player] = true
+	}
+}
+
+// counter returns a counter, nil if the catalog does not have it.
+func (r rulebook) counter(id string) *catalog.Counter {
+	for i := range r.catalog.Counters {
+		if r.catalog.Counters[i].ID == id {
+			return &r.catalog.Counters[i]
+		}
+	}
+	return nil
+}
+
+// stands reports whether counters stand where they must.
+func (m *model) stand(b goalBook, all []catalog.Counted, player string) bool {
+	return !slices.ContainsFunc(all, func(c catalog.Counted) bool {
+		n := b.counts(m.counter(c.Counter), player, m.now)
+		return n < c.Min || n > c.Max
+	})
+}
+
+// countersText writes counters of every form, and of every kind of fact. It returns over what time one of them
+// counts.
+func countersText(r *rand.Rand, pf func(string, ...any)) (bosses string) {
+	per := func() string { return []string{"day", "week", "forever"}[r.IntN(3)] }
+	bosses = per()
+	pf("counters:")
+	pf("  wins: {per: %s}", per())
+	pf("  best: {of: {progress: wins, draws: open}, highest: true, per: %s}", per())
+	pf("  bosses: {of: {progress: boss}, distinct: %d, per: %s}", 2+r.IntN(3), bosses)
+	pf("  visits: {of: {draws: [open, hand]}, streak: {per: day, forgive: %d}}", r.IntN(3))
+	pf("  sold: {of: {draws: [box, paid]}, per: week}")
+	pf("  spent: {of: {spends: [gem, gold]}, per: day}")
+	pf("  earned: {of: {gains: [gold, sword, key]}, most: {per: %s, count: %d}}", []string{"hour", "day", "week"}[r.IntN(3)], 3+r.IntN(20))
+	pf("  eaten: {of: {consumes: [gem, gold, key]}, per: %s}", []string{"day", "forever"}[r.IntN(2)])
+	pf("  hits: {of: {entries: [open/sword, box/t0, hand/one, five/lost], draws: luck}}")
+	pf("  raid: {for: realm, of: {progress: [wins, damage], draws: hand}, per: %s}", per())
+	pf("  nights: {for: realm, of: {gains: gem}, streak: day}")
+	return bosses
+}
+
+// setCounterRequest sets a counter by hand.
+func setCounterRequest(r *rand.Rand, player string) kuji.Request {
+	req := kuji.SetCounter{Player: player, Value: r.Uint64N(6), Note: kuji.Note{Reason: "a fault"}}
+	req.Counter = []string{"wins", "best", "bosses", "visits", "sold", "earned", "hits", "raid", "nights"}[r.IntN(9)]
+	switch {
+	case req.Counter == "raid" || req.Counter == "nights":
+		req.Player = ""
+	case req.Counter == "bosses":
+		req.Value = 0
+	case r.IntN(40) == 0:
+		req.Value = kuji.MaxQuantity - r.Uint64N(2)
+	}
+	return req
+}
+
+// progressRequest reports an event.
+func progressRequest(r *rand.Rand, player string) kuji.Request {
+	req := kuji.Progress{Player: player, Event: []string{"wins", "boss", "boss", "damage", "wins", "boss", "boss", "damage", "nosuch"}[r.IntN(9)], N: r.Uint64N(4)}
+	if req.Event == "boss" {
+		req.Key = []string{"", "a", "b", "c", "d"}[r.IntN(5)]
+	}
+	if req.N > 0 && r.IntN(40) == 0 {
+		req.N = kuji.MaxQuantity - r.Uint64N(2)
+	}
+	return req
+}
