@@ -11,6 +11,7 @@ import (
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/driver/drivertest"
+	"github.com/kuji-dev/kuji/internal/format"
 	"github.com/kuji-dev/kuji/verify"
 )
 
@@ -233,11 +234,8 @@ func TestSetLimitRefused(t *testing.T) {
 	do(t, r, setLimit("free", "ann", "day", catalog.PerDay, 1))
 
 	// Older builds do not know the command: a realm of theirs refuses it by name until the upgrade is finished.
-	for level := range kuji.FormatLevel() {
-		if level == 0 {
-			continue
-		}
-		known := level
+	for level := range format.Need("command", "set_limit") - 1 {
+		known := uint8(level + 1)
 		s := drivertest.NewShared(drivertest.SharedOptions{})
 		_, r := openAt(t, s, 1, kuji.Options{FormatLevel: func() uint8 { return known }})
 		if _, err := r.Apply(t.Context(), parse(t, setLimitCatalog)); err != nil {
@@ -245,7 +243,7 @@ func TestSetLimitRefused(t *testing.T) {
 		}
 		_, err := r.Do(t.Context(), setLimit("", "ann", "day", catalog.PerDay, 1))
 		if wantCode(t, err, kuji.CodeFormat); !strings.Contains(fmt.Sprint(err), `"set_limit" needs format level 3`) {
-			t.Errorf("at level %d: %v", level, err)
+			t.Errorf("at level %d: %v", level+1, err)
 		}
 		known = kuji.FormatLevel()
 		if _, err := r.FinishUpgrade(t.Context(), "ops", "all is well"); err != nil {

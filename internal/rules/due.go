@@ -34,8 +34,8 @@ type source interface {
 	settle(r *effects, player uint32)
 }
 
-// sources is where deadlines come from, in the order in which a player's are settled.
-var sources = [...]source{lotSource{}}
+// sources returns where deadlines come from, in the order in which a player's are settled.
+func sources() [1]source { return [...]source{lotSource{}} }
 
 // deadlines numbers the counter of players' earliest deadlines, and has players kept in its order.
 func (d *definer) deadlines() {
@@ -93,7 +93,7 @@ func (r *effects) writeDeadlines() {
 		switch {
 		case t.look:
 			next = math.MaxUint64
-			for _, s := range sources {
+			for _, s := range sources() {
 				next = min(next, s.earliest(r, t.player))
 			}
 		case was > 0:
@@ -208,7 +208,7 @@ func (r *Rules) DecideDue(d *Due, now int64, w *store.Writer) (ok bool) {
 func (r *Rules) settle(player uint32) {
 	r.player = noPlayer
 	r.turn(player)
-	for _, s := range sources {
+	for _, s := range sources() {
 		s.settle(&r.effects, player)
 	}
 	r.writeDeadlines()
