@@ -67,7 +67,8 @@ func (f *Feed) Events(ctx context.Context, from uint64) iter.Seq2[Record, error]
 // EventsQuery says which events a reader of the feed wants. The zero value is all, from the beginning.
 type EventsQuery struct {
 	From uint64 // a position: see [Feed.Events]
-	// Player and Pool, if not empty, are those of the request or a member: who asks, or receives a transfer.
+	// Player and Pool, if not empty, are those of the request or a member: who asks, or receives a transfer. Or
+	// the event settles what was due for the player, perhaps among others.
 	Player, Pool string
 	// Pace, if not nil, is called before each entry of the log is read. It may wait; its error ends it all.
 	Pace func(ctx context.Context, at FeedPlace) error

@@ -40,13 +40,16 @@ func (p *Pool) appendYAML(b []byte) []byte {
 	return b
 }
 
-// Setting is a setting of a pool or an entry, as YAML on one line.
+// Setting is a setting of an item, a pool or an entry, as YAML on one line.
 type Setting struct{ Key, Value string }
 
 // Settings returns the settings of a pool that are not left out, except for its entries.
 func (p *Pool) Settings() []Setting {
 	return poolShape.settings(p.WeightScale, p, "entries")
 }
+
+// Settings returns the settings of an item that are not left out.
+func (i *Item) Settings() []Setting { return itemShape.settings(1, i, "") }
 
 // EntrySettings returns the settings of an entry that are not left out, except for its id.
 func (p *Pool) EntrySettings(i int) []Setting {

@@ -40,7 +40,7 @@ type detail struct {
 // detailOf returns the detail of a record.
 func detailOf(rec *kuji.Record) (string, error) {
 	d := detail{Version: rec.CatalogVersion, Record: *rec, Last: rec.Last}
-	d.To = textOf(d.To)
+	d.To, d.Due = textOf(d.To), settled(d.Due, textOf)
 	d.Members = slices.Clone(d.Members)
 	for i := range d.Members {
 		m := &d.Members[i]
@@ -57,7 +57,7 @@ func fill(rec *kuji.Record, text string) error {
 		return err
 	}
 	*rec = d.Record
-	rec.CatalogVersion, rec.Last, rec.To = d.Version, d.Last, idOf(d.To)
+	rec.CatalogVersion, rec.Last, rec.To, rec.Due = d.Version, d.Last, idOf(d.To), settled(d.Due, idOf)
 	if rec.Kind == "catalog" {
 		rec.NewCatalogVersion = rec.CatalogVersion + 1
 	}
@@ -66,6 +66,18 @@ func fill(rec *kuji.Record, text string) error {
 		m.Player, m.To = idOf(m.Player), idOf(m.To)
 	}
 	return nil
+}
+
+// settled returns a copy with the ids of players written otherwise.
+func settled(d *kuji.Due, write func(string) string) *kuji.Due {
+	if d == nil {
+		return nil
+	}
+	all := make([]string, len(d.Players))
+	for i, id := range d.Players {
+		all[i] = write(id)
+	}
+	return &kuji.Due{Swept: d.Swept, Players: all}
 }
 
 // textOf writes bytes that not every database takes, not UTF-8, NUL and \, as \xNN. Nearly no id has any.
@@ -294,6 +306,11 @@ func about(rec *kuji.Record, player, pool func(id string)) {
 	}
 	if rec.Pool != "" {
 		pool(rec.Pool)
+	}
+	if rec.Due != nil {
+		for _, id := range rec.Due.Players {
+			player(id)
+		}
 	}
 	for i := range rec.Members {
 		about(&rec.Members[i], player, pool)

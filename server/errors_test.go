@@ -60,6 +60,9 @@ func statuses(ctx context.Context, t *testing.T, c client) {
 	redeem := func(player, code string) *kujiv1.Result {
 		return result(c.reward.Redeem(ctx, &kujiv1.RedeemRequest{Player: player, Code: code + c.name}))
 	}
+	for range 100 { // one after the other
+		grant("pass", 1)
+	}
 	guesser := "bob" + c.name
 	redeem("ann", "ONE")
 	seen := map[kuji.Status]bool{kuji.Aborted: true} // of members only
@@ -83,6 +86,7 @@ func statuses(ctx context.Context, t *testing.T, c client) {
 		{kuji.UnknownCode, "", redeem(guesser, "three")},
 		{kuji.TooManyGuesses, "", redeem(guesser, "two")},
 		{kuji.BalanceOverflow, "gem", grant("gem", kuji.MaxQuantity)},
+		{kuji.TooManyLots, "pass", grant("pass", 1)},
 	} {
 		seen[tt.status] = true
 		if tt.got.GetStatus() != server.StatusProto(tt.status) || tt.got.GetSubject() != tt.subject || tt.got.GetReceipt().GetPosition() == 0 {

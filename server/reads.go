@@ -25,6 +25,9 @@ func (reads) GetPlayer(ctx context.Context, req *kujiv1.GetPlayerRequest) (*kuji
 			return &kujiv1.PlayerTrack{Track: t.Name, Draws: t.Draws, CertainIn: t.CertainIn, Pool: t.Pool, Unless: t.Unless}
 		}),
 		Limits: message.Each(v.Limits, poolLimit), Free: message.Each(v.Free, poolLimit),
+		Lots: message.Each(v.Lots, func(l *kuji.Lot) *kujiv1.Lot {
+			return &kujiv1.Lot{Item: l.Item, Quantity: l.Quantity, UntilUnixMs: l.Until}
+		}),
 	}}
 	out.Items, err = namesIn(ctx, req, out)
 	return out, err

@@ -32,6 +32,7 @@ items:
   gem: {kind: currency, name: Gem}
   sword: {name: Sword}
   shield: {name: Shield}
+  pass: {name: Pass, lasts: 30d, extend: true}
 pools:
   standard:
     name: Standard banner

@@ -250,6 +250,9 @@ func recordOf(e *kujiv1.Event) kuji.Record {
 	if c := e.GetClock(); c != nil {
 		rec.Clock = &kuji.ClockSet{To: c.GetToUnixMs(), By: c.GetBy(), Reason: c.GetReason()}
 	}
+	if d := e.GetDue(); d != nil {
+		rec.Due = &kuji.Due{Swept: d.GetSwept(), Players: d.GetPlayers()}
+	}
 	return rec
 }
 

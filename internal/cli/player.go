@@ -13,7 +13,7 @@ import (
 func playerCommand(a *app) *cobra.Command {
 	return read(a, &cobra.Command{
 		Use:   "player PLAYER",
-		Short: "Show what a player holds, how far pity has counted and what is left of limits and free draws",
+		Short: "Show what a player holds and until when, how far pity has counted and what is left of limits and free draws",
 	}, &kujiv1.GetPlayerRequest{}, (*api).GetPlayer,
 		func(w io.Writer, resp *kujiv1.GetPlayerResponse) { printPlayer(w, resp.GetPlayer()) })
 }
@@ -23,6 +23,9 @@ func printPlayer(w io.Writer, p *kujiv1.Player) {
 		fprintf(w, "%s holds nothing\n", word(p.GetId()))
 	} else {
 		rows(w, "ITEM\tQUANTITY", p.GetItems(), func(s *kujiv1.Stack) []any { return []any{s.GetItem(), s.GetQuantity()} })
+	}
+	if len(p.GetLots()) > 0 {
+		rows(w, "\nLOT\tQUANTITY\tUNTIL", p.GetLots(), func(l *kujiv1.Lot) []any { return []any{l.GetItem(), l.GetQuantity(), timeText(l.GetUntilUnixMs())} })
 	}
 	if len(p.GetPity()) > 0 {
 		rows(w, "\nPITY\tDRAWS\tCERTAIN IN", p.GetPity(), func(t *kujiv1.PlayerTrack) []any {

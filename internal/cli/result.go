@@ -125,5 +125,6 @@ var refusals = map[kujiv1.Status]string{
 	kujiv1.Status_STATUS_CODE_REDEEMED:      "the player has used this code of %s before",
 	kujiv1.Status_STATUS_TOO_MANY_GUESSES:   "the player has sent too many codes that do not exist%s",
 	kujiv1.Status_STATUS_CODE_REQUIRED:      "only codes pay for draws from pool %s: see kuji redeem",
+	kujiv1.Status_STATUS_TOO_MANY_LOTS:      "the player's units of %s would go at more than 100 different times",
 	kujiv1.Status_STATUS_ABORTED:            "another member failed%s",
 }

@@ -78,6 +78,11 @@ func eventText(e *kujiv1.Event) string {
 	if e.GetSubject() != "" {
 		add("(%s)", word(e.GetSubject()))
 	}
+	if e.GetDue() != nil {
+		for i, c := range e.GetChanges() {
+			add("%s%s %+d %s", when(i == 0, "expired: "), word(c.GetPlayer()), c.GetDelta(), word(c.GetItem()))
+		}
+	}
 	for i, o := range e.GetOutcomes() {
 		add("%s%s", when(i == 0, "→ "), word(o.GetEntry()))
 		for _, s := range o.GetItems() {

@@ -2,6 +2,7 @@ package look
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/kuji-dev/kuji/internal/rules"
@@ -27,7 +28,7 @@ const NotNumbered = math.MaxUint32
 func (w *Wanted) All() bool { return w.Player == "" && w.Pool == "" }
 
 // Match reports whether an event that was applied is wanted: whether its request, or one member of it,
-// names the player, as giver or receiver, and the pool. An event that cannot be read is wanted: its
+// names the player, as giver or receiver, and the pool, or whether it settles what is due for the player. An event that cannot be read is wanted: its
 // reader says what is wrong.
 func (w *Wanted) Match(ev *store.Event) bool {
 	kind := rules.Kind(ev.Kind)
@@ -36,6 +37,9 @@ func (w *Wanted) Match(ev *store.Event) bool {
 		return true
 	case kind == rules.KindCatalog, kind == rules.KindClock, kind == rules.KindCodes:
 		return false
+	case kind == rules.KindDue:
+		due, err := rules.DueOf(ev)
+		return err != nil || w.Pool == "" && slices.Contains(due.Players, w.PlayerNum)
 	case kind != rules.KindTransfer && kind != rules.KindAtomic && !w.matchPlayer(ev.Player):
 		return false
 	case kind == rules.KindRedeem && w.Pool != "":

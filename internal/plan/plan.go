@@ -163,8 +163,7 @@ func (s *Planner) planItems(p *draft, t *rules.Tables) {
 		num, known := s.state.ItemNum(it.ID)
 		if _, was := s.t.ItemNum[it.ID]; was {
 			if old := &s.t.Catalog.Items[s.t.ItemAt[num]]; *old != *it {
-				p.add(view.Change{Kind: ChangeItemChanged, ID: it.ID, Text: fmt.Sprintf("item %s: renamed from %q to %q", it.ID, old.Name, it.Name),
-					Settings: []view.Setting{{Name: "name", Before: old.Name, After: it.Name}}})
+				p.add(itemChange(old, it, s.supplies[num]))
 			}
 			continue
 		}
@@ -186,6 +185,9 @@ func (s *Planner) planItems(p *draft, t *rules.Tables) {
 		if supply := s.supplies[s.t.ItemNum[id]]; supply != "" {
 			ch.Text = fmt.Sprintf("item %s: removed; the %s that players hold stay theirs, but can be neither granted nor consumed until it returns", id, supply)
 			ch.Warning = "players hold an item that this catalog removes"
+			if s.t.LotsOf(s.t.ItemNum[id]) != nil {
+				ch.Text += "; units that last go at their times"
+			}
 		}
 		p.add(ch)
 	}

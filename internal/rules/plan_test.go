@@ -80,6 +80,7 @@ entry_added: pool new, entry a: added with unlimited stock left`},
 entry_added: pool away, entry a: added with 0 of 2 left; it was here before, and its 2 draws count`},
 		"an item returns":     {"items: {", "items: {held: {}, ", `item_added: item held: added; it was here before, and players still hold 1`},
 		"an item has a name":  {"gem: {}", "gem: {name: Gem}", `item_changed: item gem: renamed from "" to "Gem"`},
+		"an item lasts":       {"old: {}", "old: {lasts: 30d}", `item_changed: item old: lasts 30d; nobody holds any`},
 		"a start":             {"start: {old: 2}", "start: {old: 3}", `realm_changed: starting grants: changed for players who come from now on; of the 1 seen so far, those who have come keep theirs`},
 		"another kind of old": {"old: {}", "old: {kind: currency}", `item old: its kind cannot change between item and currency: use another id for the new one`},
 	} {
@@ -363,5 +364,34 @@ func TestPlanTime(t *testing.T) {
 	r.now += 1000
 	if got := r.plan(yaml); !strings.Contains(got, "warning: nobody can draw from this pool: it has ended") {
 		t.Errorf("at the end:\n%s", got)
+	}
+}
+
+// TestPlanOfLots: a plan says what becomes of units when an item lasts otherwise.
+func TestPlanOfLots(t *testing.T) {
+	r := newRealm(t, 1)
+	r.put(`{kuji: 1, items: {gem: {lasts: 1h}, pass: {}, coin: {}}, start: {gem: 2}}`)
+	r.want(rules.Command{Kind: rules.KindGrant, Player: "ann", Items: []catalogStack{{Item: "coin", Quantity: 7}}}, rules.OK, "")
+	r.want(rules.Command{Kind: rules.KindRegister, Player: "ann"}, rules.OK, "")
+	for after, want := range map[string]string{
+		"gem: {lasts: 2h}, pass: {}":                    "item_changed: item gem: lasts 2h instead of 1h; units that players hold keep their ends",
+		"gem: {lasts: 1h, extend: true}, pass: {}":      "item_changed: item gem: extend true; units that players hold keep their ends",
+		"gem: {name: Gem}, pass: {}":                    `item_changed: item gem: renamed from "" to "Gem", no lasts instead of 1h; units that come from now on stay, and those that players hold keep their ends`,
+		"gem: {lasts: 1h}, pass: {}, coin: {lasts: 5m}": "item_changed: item coin: lasts 5m; units that come from now on go after that, and the 7 that players hold keep their ends, or stay if they have none",
+		"gem: {lasts: 1h}, pass: {lasts: 1d}":           "item_changed: item pass: lasts 1d; nobody holds any",
+		"pass: {}": `item_removed: item gem: removed; the 2 that players hold stay theirs, but can be neither granted nor consumed until it returns; units that last go at their times
+	warning: players hold an item that this catalog removes
+realm_changed: starting grants: changed for players who come from now on; of the 1 seen so far, those who have come keep theirs`,
+	} {
+		start := ", start: {gem: 2}"
+		if after == "pass: {}" {
+			start = ""
+		}
+		if !strings.Contains(after, "coin") {
+			after += ", coin: {}"
+		}
+		if got := r.plan("{kuji: 1, items: {" + after + "}" + start + "}"); got != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", after, got, want)
+		}
 	}
 }

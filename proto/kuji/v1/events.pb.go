@@ -164,7 +164,7 @@ type Event struct {
 	// Of its batch, Unix milliseconds.
 	TimeUnixMs int64 `protobuf:"varint,3,opt,name=time_unix_ms,json=timeUnixMs,proto3" json:"time_unix_ms,omitempty"`
 	// "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock",
-	// "set_track", "codes", "redeem", "register", "upgrade" or "set_limit".
+	// "set_track", "codes", "redeem", "register", "upgrade", "set_limit" or "due".
 	Kind      string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
 	RequestId string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Status    Status `protobuf:"varint,6,opt,name=status,proto3,enum=kuji.v1.Status" json:"status,omitempty"`
@@ -214,7 +214,10 @@ type Event struct {
 	// Of a catalog: the version that it has been since.
 	NewCatalogVersion uint64 `protobuf:"varint,31,opt,name=new_catalog_version,json=newCatalogVersion,proto3" json:"new_catalog_version,omitempty"`
 	// Of an upgrade: the format level that the realm was raised to.
-	Level         uint32 `protobuf:"varint,40,opt,name=level,proto3" json:"level,omitempty"`
+	Level uint32 `protobuf:"varint,40,opt,name=level,proto3" json:"level,omitempty"`
+	// Of an event that settled what was due: units that have gone because they
+	// lasted no longer, as changes say.
+	Due           *EventDue `protobuf:"bytes,50,opt,name=due,proto3" json:"due,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -473,6 +476,68 @@ func (x *Event) GetLevel() uint32 {
 	return 0
 }
 
+func (x *Event) GetDue() *EventDue {
+	if x != nil {
+		return x.Due
+	}
+	return nil
+}
+
+// EventDue says whose deadlines an event settled.
+type EventDue struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// No request waited for it. Otherwise it stands in front of one that did.
+	Swept bool `protobuf:"varint,1,opt,name=swept,proto3" json:"swept,omitempty"`
+	// In the order in which they were settled. A player's token sees only its own.
+	Players       []string `protobuf:"bytes,2,rep,name=players,proto3" json:"players,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EventDue) Reset() {
+	*x = EventDue{}
+	mi := &file_kuji_v1_events_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EventDue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EventDue) ProtoMessage() {}
+
+func (x *EventDue) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_events_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EventDue.ProtoReflect.Descriptor instead.
+func (*EventDue) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_events_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *EventDue) GetSwept() bool {
+	if x != nil {
+		return x.Swept
+	}
+	return false
+}
+
+func (x *EventDue) GetPlayers() []string {
+	if x != nil {
+		return x.Players
+	}
+	return nil
+}
+
 // BalanceChange is what an event changed in a player's balance of an item.
 type BalanceChange struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -488,7 +553,7 @@ type BalanceChange struct {
 
 func (x *BalanceChange) Reset() {
 	*x = BalanceChange{}
-	mi := &file_kuji_v1_events_proto_msgTypes[3]
+	mi := &file_kuji_v1_events_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -500,7 +565,7 @@ func (x *BalanceChange) String() string {
 func (*BalanceChange) ProtoMessage() {}
 
 func (x *BalanceChange) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_events_proto_msgTypes[3]
+	mi := &file_kuji_v1_events_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -513,7 +578,7 @@ func (x *BalanceChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BalanceChange.ProtoReflect.Descriptor instead.
 func (*BalanceChange) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_events_proto_rawDescGZIP(), []int{3}
+	return file_kuji_v1_events_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *BalanceChange) GetPlayer() string {
@@ -556,7 +621,7 @@ type EventClock struct {
 
 func (x *EventClock) Reset() {
 	*x = EventClock{}
-	mi := &file_kuji_v1_events_proto_msgTypes[4]
+	mi := &file_kuji_v1_events_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -568,7 +633,7 @@ func (x *EventClock) String() string {
 func (*EventClock) ProtoMessage() {}
 
 func (x *EventClock) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_events_proto_msgTypes[4]
+	mi := &file_kuji_v1_events_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -581,7 +646,7 @@ func (x *EventClock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventClock.ProtoReflect.Descriptor instead.
 func (*EventClock) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_events_proto_rawDescGZIP(), []int{4}
+	return file_kuji_v1_events_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *EventClock) GetToUnixMs() int64 {
@@ -618,7 +683,7 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\x05_from\"R\n" +
 	"\x14StreamEventsResponse\x12&\n" +
 	"\x06events\x18\x01 \x03(\v2\x0e.kuji.v1.EventR\x06events\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\x04R\x04next\"\xd3\a\n" +
+	"\x04next\x18\x02 \x01(\x04R\x04next\"\xf8\a\n" +
 	"\x05Event\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x04R\bposition\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12 \n" +
@@ -654,9 +719,13 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\x04last\x18\x1d \x01(\bR\x04last\x120\n" +
 	"\achanges\x18\x1e \x03(\v2\x16.kuji.v1.BalanceChangeR\achanges\x12.\n" +
 	"\x13new_catalog_version\x18\x1f \x01(\x04R\x11newCatalogVersion\x12\x14\n" +
-	"\x05level\x18( \x01(\rR\x05levelB\t\n" +
+	"\x05level\x18( \x01(\rR\x05level\x12#\n" +
+	"\x03due\x182 \x01(\v2\x11.kuji.v1.EventDueR\x03dueB\t\n" +
 	"\a_numberB\b\n" +
-	"\x06_draws\"|\n" +
+	"\x06_draws\":\n" +
+	"\bEventDue\x12\x14\n" +
+	"\x05swept\x18\x01 \x01(\bR\x05swept\x12\x18\n" +
+	"\aplayers\x18\x02 \x03(\tR\aplayers\"|\n" +
 	"\rBalanceChange\x12\x16\n" +
 	"\x06player\x18\x01 \x01(\tR\x06player\x12\x12\n" +
 	"\x04item\x18\x02 \x01(\tR\x04item\x12\x14\n" +
@@ -683,35 +752,37 @@ func file_kuji_v1_events_proto_rawDescGZIP() []byte {
 	return file_kuji_v1_events_proto_rawDescData
 }
 
-var file_kuji_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_kuji_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_kuji_v1_events_proto_goTypes = []any{
 	(*StreamEventsRequest)(nil),  // 0: kuji.v1.StreamEventsRequest
 	(*StreamEventsResponse)(nil), // 1: kuji.v1.StreamEventsResponse
 	(*Event)(nil),                // 2: kuji.v1.Event
-	(*BalanceChange)(nil),        // 3: kuji.v1.BalanceChange
-	(*EventClock)(nil),           // 4: kuji.v1.EventClock
-	(Status)(0),                  // 5: kuji.v1.Status
-	(*Limit)(nil),                // 6: kuji.v1.Limit
-	(*Lack)(nil),                 // 7: kuji.v1.Lack
-	(*Stack)(nil),                // 8: kuji.v1.Stack
-	(*Outcome)(nil),              // 9: kuji.v1.Outcome
+	(*EventDue)(nil),             // 3: kuji.v1.EventDue
+	(*BalanceChange)(nil),        // 4: kuji.v1.BalanceChange
+	(*EventClock)(nil),           // 5: kuji.v1.EventClock
+	(Status)(0),                  // 6: kuji.v1.Status
+	(*Limit)(nil),                // 7: kuji.v1.Limit
+	(*Lack)(nil),                 // 8: kuji.v1.Lack
+	(*Stack)(nil),                // 9: kuji.v1.Stack
+	(*Outcome)(nil),              // 10: kuji.v1.Outcome
 }
 var file_kuji_v1_events_proto_depIdxs = []int32{
 	2,  // 0: kuji.v1.StreamEventsResponse.events:type_name -> kuji.v1.Event
-	5,  // 1: kuji.v1.Event.status:type_name -> kuji.v1.Status
-	6,  // 2: kuji.v1.Event.limit:type_name -> kuji.v1.Limit
-	7,  // 3: kuji.v1.Event.lacks:type_name -> kuji.v1.Lack
-	8,  // 4: kuji.v1.Event.items:type_name -> kuji.v1.Stack
-	9,  // 5: kuji.v1.Event.outcomes:type_name -> kuji.v1.Outcome
-	8,  // 6: kuji.v1.Event.paid:type_name -> kuji.v1.Stack
+	6,  // 1: kuji.v1.Event.status:type_name -> kuji.v1.Status
+	7,  // 2: kuji.v1.Event.limit:type_name -> kuji.v1.Limit
+	8,  // 3: kuji.v1.Event.lacks:type_name -> kuji.v1.Lack
+	9,  // 4: kuji.v1.Event.items:type_name -> kuji.v1.Stack
+	10, // 5: kuji.v1.Event.outcomes:type_name -> kuji.v1.Outcome
+	9,  // 6: kuji.v1.Event.paid:type_name -> kuji.v1.Stack
 	2,  // 7: kuji.v1.Event.members:type_name -> kuji.v1.Event
-	4,  // 8: kuji.v1.Event.clock:type_name -> kuji.v1.EventClock
-	3,  // 9: kuji.v1.Event.changes:type_name -> kuji.v1.BalanceChange
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	5,  // 8: kuji.v1.Event.clock:type_name -> kuji.v1.EventClock
+	4,  // 9: kuji.v1.Event.changes:type_name -> kuji.v1.BalanceChange
+	3,  // 10: kuji.v1.Event.due:type_name -> kuji.v1.EventDue
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_events_proto_init() }
@@ -723,14 +794,14 @@ func file_kuji_v1_events_proto_init() {
 	file_kuji_v1_result_proto_init()
 	file_kuji_v1_events_proto_msgTypes[0].OneofWrappers = []any{}
 	file_kuji_v1_events_proto_msgTypes[2].OneofWrappers = []any{}
-	file_kuji_v1_events_proto_msgTypes[3].OneofWrappers = []any{}
+	file_kuji_v1_events_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_events_proto_rawDesc), len(file_kuji_v1_events_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -164,7 +164,10 @@ type Player struct {
 	Limits []*Limit `protobuf:"bytes,40,rep,name=limits,proto3" json:"limits,omitempty"`
 	// Free draws of pools of the catalog in force of which the player has used
 	// some; of others all are left.
-	Free          []*Limit `protobuf:"bytes,41,rep,name=free,proto3" json:"free,omitempty"`
+	Free []*Limit `protobuf:"bytes,41,rep,name=free,proto3" json:"free,omitempty"`
+	// The units among items that go at some time, item by item in the same order,
+	// those that go first first. Other units stay.
+	Lots          []*Lot `protobuf:"bytes,50,rep,name=lots,proto3" json:"lots,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -241,6 +244,76 @@ func (x *Player) GetFree() []*Limit {
 	return nil
 }
 
+func (x *Player) GetLots() []*Lot {
+	if x != nil {
+		return x.Lots
+	}
+	return nil
+}
+
+// Lot is units of an item that go at one moment.
+type Lot struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Item     string                 `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
+	Quantity uint64                 `protobuf:"varint,2,opt,name=quantity,proto3" json:"quantity,omitempty"`
+	// The first moment at which they are gone. If it has passed, they go before the
+	// player's next request.
+	UntilUnixMs   int64 `protobuf:"varint,3,opt,name=until_unix_ms,json=untilUnixMs,proto3" json:"until_unix_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Lot) Reset() {
+	*x = Lot{}
+	mi := &file_kuji_v1_player_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Lot) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Lot) ProtoMessage() {}
+
+func (x *Lot) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_player_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Lot.ProtoReflect.Descriptor instead.
+func (*Lot) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_player_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Lot) GetItem() string {
+	if x != nil {
+		return x.Item
+	}
+	return ""
+}
+
+func (x *Lot) GetQuantity() uint64 {
+	if x != nil {
+		return x.Quantity
+	}
+	return 0
+}
+
+func (x *Lot) GetUntilUnixMs() int64 {
+	if x != nil {
+		return x.UntilUnixMs
+	}
+	return 0
+}
+
 // PlayerTrack is what a track has counted for a player.
 type PlayerTrack struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -266,7 +339,7 @@ type PlayerTrack struct {
 
 func (x *PlayerTrack) Reset() {
 	*x = PlayerTrack{}
-	mi := &file_kuji_v1_player_proto_msgTypes[3]
+	mi := &file_kuji_v1_player_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -278,7 +351,7 @@ func (x *PlayerTrack) String() string {
 func (*PlayerTrack) ProtoMessage() {}
 
 func (x *PlayerTrack) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_player_proto_msgTypes[3]
+	mi := &file_kuji_v1_player_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -291,7 +364,7 @@ func (x *PlayerTrack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerTrack.ProtoReflect.Descriptor instead.
 func (*PlayerTrack) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_player_proto_rawDescGZIP(), []int{3}
+	return file_kuji_v1_player_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PlayerTrack) GetTrack() string {
@@ -341,14 +414,19 @@ const file_kuji_v1_player_proto_rawDesc = "" +
 	"\x05names\x18) \x01(\bR\x05names\"a\n" +
 	"\x11GetPlayerResponse\x12'\n" +
 	"\x06player\x18\x01 \x01(\v2\x0f.kuji.v1.PlayerR\x06player\x12#\n" +
-	"\x05items\x18) \x03(\v2\r.kuji.v1.ItemR\x05items\"\xd0\x01\n" +
+	"\x05items\x18) \x03(\v2\r.kuji.v1.ItemR\x05items\"\xf2\x01\n" +
 	"\x06Player\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12$\n" +
 	"\x05items\x18\x02 \x03(\v2\x0e.kuji.v1.StackR\x05items\x12\x1a\n" +
 	"\bposition\x18\x03 \x01(\x04R\bposition\x12(\n" +
 	"\x04pity\x18\x04 \x03(\v2\x14.kuji.v1.PlayerTrackR\x04pity\x12&\n" +
 	"\x06limits\x18( \x03(\v2\x0e.kuji.v1.LimitR\x06limits\x12\"\n" +
-	"\x04free\x18) \x03(\v2\x0e.kuji.v1.LimitR\x04free\"\x84\x01\n" +
+	"\x04free\x18) \x03(\v2\x0e.kuji.v1.LimitR\x04free\x12 \n" +
+	"\x04lots\x182 \x03(\v2\f.kuji.v1.LotR\x04lots\"Y\n" +
+	"\x03Lot\x12\x12\n" +
+	"\x04item\x18\x01 \x01(\tR\x04item\x12\x1a\n" +
+	"\bquantity\x18\x02 \x01(\x04R\bquantity\x12\"\n" +
+	"\runtil_unix_ms\x18\x03 \x01(\x03R\vuntilUnixMs\"\x84\x01\n" +
 	"\vPlayerTrack\x12\x14\n" +
 	"\x05track\x18\x01 \x01(\tR\x05track\x12\x14\n" +
 	"\x05draws\x18\x02 \x01(\x04R\x05draws\x12\x1d\n" +
@@ -369,28 +447,30 @@ func file_kuji_v1_player_proto_rawDescGZIP() []byte {
 	return file_kuji_v1_player_proto_rawDescData
 }
 
-var file_kuji_v1_player_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_kuji_v1_player_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_kuji_v1_player_proto_goTypes = []any{
 	(*GetPlayerRequest)(nil),  // 0: kuji.v1.GetPlayerRequest
 	(*GetPlayerResponse)(nil), // 1: kuji.v1.GetPlayerResponse
 	(*Player)(nil),            // 2: kuji.v1.Player
-	(*PlayerTrack)(nil),       // 3: kuji.v1.PlayerTrack
-	(*Item)(nil),              // 4: kuji.v1.Item
-	(*Stack)(nil),             // 5: kuji.v1.Stack
-	(*Limit)(nil),             // 6: kuji.v1.Limit
+	(*Lot)(nil),               // 3: kuji.v1.Lot
+	(*PlayerTrack)(nil),       // 4: kuji.v1.PlayerTrack
+	(*Item)(nil),              // 5: kuji.v1.Item
+	(*Stack)(nil),             // 6: kuji.v1.Stack
+	(*Limit)(nil),             // 7: kuji.v1.Limit
 }
 var file_kuji_v1_player_proto_depIdxs = []int32{
 	2, // 0: kuji.v1.GetPlayerResponse.player:type_name -> kuji.v1.Player
-	4, // 1: kuji.v1.GetPlayerResponse.items:type_name -> kuji.v1.Item
-	5, // 2: kuji.v1.Player.items:type_name -> kuji.v1.Stack
-	3, // 3: kuji.v1.Player.pity:type_name -> kuji.v1.PlayerTrack
-	6, // 4: kuji.v1.Player.limits:type_name -> kuji.v1.Limit
-	6, // 5: kuji.v1.Player.free:type_name -> kuji.v1.Limit
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	5, // 1: kuji.v1.GetPlayerResponse.items:type_name -> kuji.v1.Item
+	6, // 2: kuji.v1.Player.items:type_name -> kuji.v1.Stack
+	4, // 3: kuji.v1.Player.pity:type_name -> kuji.v1.PlayerTrack
+	7, // 4: kuji.v1.Player.limits:type_name -> kuji.v1.Limit
+	7, // 5: kuji.v1.Player.free:type_name -> kuji.v1.Limit
+	3, // 6: kuji.v1.Player.lots:type_name -> kuji.v1.Lot
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_player_proto_init() }
@@ -407,7 +487,7 @@ func file_kuji_v1_player_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_player_proto_rawDesc), len(file_kuji_v1_player_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

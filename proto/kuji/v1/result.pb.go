@@ -69,6 +69,9 @@ const (
 	Status_STATUS_TOO_MANY_GUESSES Status = 19
 	// Only codes pay for draws from the pool: see Redeem. Subject: the pool.
 	Status_STATUS_CODE_REQUIRED Status = 20
+	// The player's units of an item would go at more than 100 different times; for
+	// draws, if they gave the most that they can. Subject: the item.
+	Status_STATUS_TOO_MANY_LOTS Status = 24
 	// In a batch: not carried out and not logged; BatchResult.error says why. In
 	// odds: of a pool that only other pools draw from.
 	Status_STATUS_REFUSED Status = 255
@@ -95,6 +98,7 @@ var (
 		18:  "STATUS_CODE_REDEEMED",
 		19:  "STATUS_TOO_MANY_GUESSES",
 		20:  "STATUS_CODE_REQUIRED",
+		24:  "STATUS_TOO_MANY_LOTS",
 		255: "STATUS_REFUSED",
 	}
 	Status_value = map[string]int32{
@@ -116,6 +120,7 @@ var (
 		"STATUS_CODE_REDEEMED":      18,
 		"STATUS_TOO_MANY_GUESSES":   19,
 		"STATUS_CODE_REQUIRED":      20,
+		"STATUS_TOO_MANY_LOTS":      24,
 		"STATUS_REFUSED":            255,
 	}
 )
@@ -620,7 +625,7 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x04paid\x18\a \x03(\v2\x0e.kuji.v1.StackR\x04paid\x12\x1a\n" +
 	"\bredeemed\x18\b \x01(\tR\bredeemed\x12$\n" +
 	"\x05limit\x18( \x01(\v2\x0e.kuji.v1.LimitR\x05limit\x12#\n" +
-	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacks*\xee\x03\n" +
+	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacks*\x88\x04\n" +
 	"\x06Status\x12\x16\n" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tSTATUS_OK\x10\x01\x12\x13\n" +
@@ -640,7 +645,8 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x13STATUS_CODE_USED_UP\x10\x11\x12\x18\n" +
 	"\x14STATUS_CODE_REDEEMED\x10\x12\x12\x1b\n" +
 	"\x17STATUS_TOO_MANY_GUESSES\x10\x13\x12\x18\n" +
-	"\x14STATUS_CODE_REQUIRED\x10\x14\x12\x13\n" +
+	"\x14STATUS_CODE_REQUIRED\x10\x14\x12\x18\n" +
+	"\x14STATUS_TOO_MANY_LOTS\x10\x18\x12\x13\n" +
 	"\x0eSTATUS_REFUSED\x10\xff\x01\"\x04\b\a\x10\a\"\x04\b\b\x10\b\"\x04\b\x0e\x10\x0eB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var (

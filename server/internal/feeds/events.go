@@ -215,6 +215,13 @@ func (f *Filter) Keep(rec *kuji.Record) bool {
 	if f.Player != "" {
 		rec.Changes = slices.DeleteFunc(rec.Changes, func(c kuji.BalanceChange) bool { return c.Player != f.Player })
 	}
+	if rec.Due != nil && f.Player != "" {
+		if !slices.Contains(rec.Due.Players, f.Player) {
+			return false
+		}
+		rec.Due = &kuji.Due{Swept: rec.Due.Swept, Players: []string{f.Player}}
+		return f.Pool == ""
+	}
 	if len(rec.Members) == 0 {
 		return (f.Player == "" || rec.Player == f.Player || rec.To == f.Player) && (f.Pool == "" || rec.Pool == f.Pool)
 	}

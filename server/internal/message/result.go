@@ -174,5 +174,8 @@ func Event(rec *kuji.Record) *kujiv1.Event {
 	if c := rec.Clock; c != nil {
 		m.Clock = &kujiv1.EventClock{ToUnixMs: c.To, By: c.By, Reason: c.Reason}
 	}
+	if d := rec.Due; d != nil {
+		m.Due = &kujiv1.EventDue{Swept: d.Swept, Players: d.Players}
+	}
 	return m
 }
