@@ -361,3 +361,35 @@ func TestLotsOfCatalogs(t *testing.T) {
 }
 
 type catalogStack = catalog.Stack
+
+// TestDueIsChecked: whoever decides an event again finds players for whom nothing is due, players twice, and
+// a sweep of others than those that come first.
+func TestDueIsChecked(t *testing.T) {
+	r := newRealm(t, 1)
+	r.put(lastingYAML)
+	for i, player := range []string{"ann", "bob", "cat"} {
+		r.now += int64(i)
+		r.want(rules.Command{Kind: rules.KindRegister, Player: player}, rules.OK, "")
+	}
+	r.now += 3_600_000 - 1 // cat's tickets go in 2 ms
+	for name, d := range map[string]rules.Due{
+		"somebody later": {Swept: true, Players: []uint32{1}},
+		"too many":       {Swept: true, Players: []uint32{0, 1, 2}},
+		"nobody":         {Swept: true},
+		"not yet":        {Players: []uint32{2}},
+		"twice":          {Players: []uint32{0, 0}},
+		"no such player": {Players: []uint32{9}},
+	} {
+		if err := r.rules.CheckDue(&d, r.now); err == nil {
+			t.Errorf("%s: %+v is taken", name, d)
+		}
+	}
+	for _, d := range []rules.Due{{Swept: true, Players: []uint32{0}}, {Swept: true, Players: []uint32{0, 1}}, {Players: []uint32{1}}} {
+		if err := r.rules.CheckDue(&d, r.now); err != nil {
+			t.Errorf("%+v: %v", d, err)
+		}
+	}
+	if err := rules.New(store.New(), rules.NoTables()).CheckDue(&rules.Due{Swept: true, Players: []uint32{0}}, r.now); err == nil {
+		t.Error("something is due in a realm without a catalog")
+	}
+}

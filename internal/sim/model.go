@@ -16,7 +16,8 @@ type model struct {
 	stamps
 	book
 	answers
-	version uint64 // of the catalog
+	version uint64   // of the catalog
+	owed    []string // for whom an event has settled what was due, on behalf of the command that follows
 }
 
 // stamps is the time, by the stamps of the log.
@@ -38,19 +39,24 @@ type book struct {
 
 // holder is one player.
 type holder struct {
+	number int  // players have numbers in the order in which they join
 	waits  bool // for the starting grants
 	items  map[string]uint64
+	lots   map[string]units
 	draws  map[limit][]int64 // the steady time of every draw that counted
 	free   map[limit][]int64 // the steady time of every draw that was free
 	tracks map[string]uint64 // draws since the last hit, by counter
 }
 
 func newHolder() *holder {
-	return &holder{items: map[string]uint64{}, draws: map[limit][]int64{}, free: map[limit][]int64{}, tracks: map[string]uint64{}}
+	return &holder{items: map[string]uint64{}, lots: map[string]units{}, draws: map[limit][]int64{}, free: map[limit][]int64{}, tracks: map[string]uint64{}}
 }
 
 func (h *holder) clone() *holder {
-	c := &holder{h.waits, maps.Clone(h.items), maps.Clone(h.draws), maps.Clone(h.free), maps.Clone(h.tracks)}
+	c := &holder{h.number, h.waits, maps.Clone(h.items), maps.Clone(h.lots), maps.Clone(h.draws), maps.Clone(h.free), maps.Clone(h.tracks)}
+	for item, u := range c.lots {
+		c.lots[item] = maps.Clone(u)
+	}
 	for k, times := range c.draws {
 		c.draws[k] = slices.Clone(times)
 	}
@@ -118,6 +124,12 @@ func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
 	if rec.Kind == "codes" {
 		return m.importCodes(rec)
 	}
+	if rec.Kind == "due" {
+		return m.settle(rec)
+	}
+	if err := m.settled(rec); err != nil {
+		return err
+	}
 	draft := *m
 	draft.book = m.book.clone()
 	status, subject, err := draft.carryOut(rec)
@@ -155,6 +167,9 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 	t := trial{model: m, came: map[string]bool{}, sure: map[string]map[string]uint64{}, most: map[string]map[string]uint64{}, wrong: rec.Subject}
 	for i, member := range members {
 		status, subject := t.member(member)
+		if status == kuji.OK && member.Status == kuji.TooManyLots.String() && t.crowded(rec, rec.Subject) {
+			return kuji.TooManyLots, rec.Subject, nil
+		}
 		if status == kuji.OK {
 			continue
 		}
@@ -180,7 +195,7 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 		}
 		h := m.meet(d.rec.Player)
 		for _, it := range d.price {
-			h.items[it.Item] -= it.Quantity
+			h.lose(it.Item, it.Quantity)
 		}
 		if err := m.draw(d); err != nil {
 			return 0, "", err
@@ -209,11 +224,15 @@ func (m *model) move(rec kuji.Record) error {
 		to = m.meet(rec.To)
 	}
 	for _, it := range rec.Items {
-		if rec.Kind != "grant" {
-			h.items[it.Item] -= it.Quantity
+		if rec.Kind == "grant" {
+			m.gain(h, it.Item, it.Quantity)
+			continue
 		}
-		if rec.Kind != "consume" {
-			to.items[it.Item] += it.Quantity
+		taken := h.lose(it.Item, it.Quantity)
+		for at, q := range taken {
+			if rec.Kind == "transfer" { // they keep their ends
+				to.add(it.Item, at, q)
+			}
 		}
 	}
 	return nil
@@ -239,7 +258,7 @@ func (m *model) meet(id string) *holder {
 	h := m.players[id]
 	if h == nil {
 		h = newHolder()
-		h.waits = m.starts
+		h.number, h.waits = len(m.players), m.starts
 		m.players[id] = h
 	}
 	return h
@@ -255,7 +274,7 @@ func (m *model) come(id string) {
 	h := m.meet(id)
 	if h.waits {
 		for _, s := range m.catalog.Start {
-			h.items[s.Item] += s.Quantity
+			m.gain(h, s.Item, s.Quantity)
 		}
 	}
 	h.waits = false
@@ -305,7 +324,7 @@ func (m *model) holds(v kuji.PlayerView) error {
 	if !same {
 		return fmt.Errorf("player %q holds %v, the model says %v", v.ID, v.Items, h.items)
 	}
-	return nil
+	return m.sameLots(v, h)
 }
 
 // stocks compares a pool's view with the model.

@@ -11,6 +11,8 @@ type Report struct {
 	Trace    [32]byte // hash of everything that happened, in order
 	Lines    int      // of the trace
 	Events   int      // in the log at the end
+	Due      int      // of them, those that settled what was due before a command
+	Swept    int      // and those that swept it
 	Lives    int      // of the engine
 	Audits   int      // of the whole log
 	Acked    int      // results that clients were told
@@ -25,6 +27,8 @@ type Report struct {
 func (r *Report) Add(o Report) {
 	r.Lines += o.Lines
 	r.Events += o.Events
+	r.Due += o.Due
+	r.Swept += o.Swept
 	r.Lives += o.Lives
 	r.Audits += o.Audits
 	r.Acked += o.Acked
@@ -53,8 +57,8 @@ func (r Report) Missing() Faults {
 
 func (r Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d events, %d results (%d of them again), %d unknown, %d reads, %d lives, %d audits, %d with several realms;",
-		r.Events, r.Acked, r.Replayed, r.Unknown, r.Reads, r.Lives, r.Audits, r.Shared)
+	fmt.Fprintf(&b, "%d events (%d and %d of them settled what was due), %d results (%d of them again), %d unknown, %d reads, %d lives, %d audits, %d with several realms;",
+		r.Events, r.Due, r.Swept, r.Acked, r.Replayed, r.Unknown, r.Reads, r.Lives, r.Audits, r.Shared)
 	for i, n := range r.Fired {
 		fmt.Fprintf(&b, " %s %d", faultNames[i], n)
 	}

@@ -50,6 +50,9 @@ func TestSeeds(t *testing.T) {
 	if missing := total.Missing(); *seeds >= 1000 && missing != 0 {
 		t.Errorf("these faults never happened: %v", missing)
 	}
+	if *seeds >= 100 && (total.Due == 0 || total.Swept == 0) {
+		t.Errorf("%d events settled what was due before a command, %d swept it", total.Due, total.Swept)
+	}
 	if *seeds >= 100 && total.Shared == 0 {
 		t.Errorf("%d runs with several realms", total.Shared)
 	}

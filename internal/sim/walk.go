@@ -229,7 +229,7 @@ func (k *walk) give(w *catalog.Reward) error {
 		if err := k.spend(q); err != nil {
 			return err
 		}
-		k.h.items[q.Item] += q.Min
+		k.gain(k.h, q.Item, q.Min)
 		i := slices.IndexFunc(k.given, func(s span) bool { return s.item == q.Item })
 		if i < 0 {
 			i = len(k.given)
@@ -263,7 +263,7 @@ func (k *walk) finish() error {
 	for i := 0; fits && i < len(k.given); i++ {
 		got, want := o.Items[i], k.given[i]
 		fits = got.Item == want.item && got.Quantity >= want.min && got.Quantity <= want.max
-		k.h.items[got.Item] += got.Quantity - want.min
+		k.gain(k.h, got.Item, got.Quantity-want.min)
 		if k.h.items[got.Item] > kuji.MaxQuantity {
 			return fmt.Errorf("%s made %s overflow", o.Entry, got.Item)
 		}

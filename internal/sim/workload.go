@@ -44,8 +44,12 @@ func catalogText(r *rand.Rand, faults Faults) string {
 	var b strings.Builder
 	pf := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	pf("kuji: 1")
-	pf("name: v%d", r.Uint32()) // no two are the same
-	pf("items: {gem: {kind: currency}, gold: {kind: currency}, sword: {}, shield: {}, key: {}, clover: {}, card-a: {}, card-b: {}, card-c: {}, cash: {}}")
+	version := r.Uint32()
+	pf("name: v%d", version) // no two are the same
+	key := []string{"{lasts: 40m}", "{lasts: 26h}", "{}"}[version%3]
+	gold := []string{"lasts: 10h, ", "", ""}[version/3%3]
+	clover := []string{"{lasts: 3h, extend: true}", "{lasts: 1m}", "{}"}[version/9%3]
+	pf("items: {gem: {kind: currency}, gold: {%skind: currency}, sword: {}, shield: {}, key: %s, clover: %s, card-a: {}, card-b: {}, card-c: {}, cash: {}}", gold, key, clover)
 	if r.IntN(3) > 0 {
 		pf("start: {gem: %d, key: %d}", 1+r.IntN(40), 1+r.IntN(9))
 	}

@@ -108,6 +108,16 @@ func (w *world) run() {
 	w.atTheEnd()
 	for _, g := range w.games {
 		w.report.Events += len(g.known)
+		for _, rec := range g.known {
+			if rec.Due == nil {
+				continue
+			}
+			if rec.Due.Swept {
+				w.report.Swept++
+			} else {
+				w.report.Due++
+			}
+		}
 	}
 	if w.cfg.Realms > 1 {
 		w.report.Shared++
