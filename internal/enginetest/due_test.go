@@ -15,7 +15,7 @@ import (
 
 const dueCatalog = `kuji: 1
 items:
-  gem: {}
+  gem: {kind: currency}
   ticket: {lasts: 1h}
   pass: {lasts: 24h, extend: true}
 pools:

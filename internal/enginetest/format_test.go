@@ -60,6 +60,7 @@ type formatEvent struct {
 	Lacks               []kuji.Lack
 	Metadata            string
 	Level               uint8 `json:"level,omitempty"`
+	Due                 *kuji.Due
 }
 
 type formatOutcome struct {
@@ -80,7 +81,7 @@ func formatOf(rec kuji.Record) formatEvent {
 	e := formatEvent{
 		Position: rec.Position, Time: uint64(rec.Time), Index: rec.Index, Kind: rec.Kind, ID: rec.ID, Status: rec.Status,
 		Subject: rec.Subject, Player: rec.Player, To: rec.To, Pool: rec.Pool, Count: rec.Count, Pay: rec.Pay,
-		List: rec.List, Number: rec.Number, Track: rec.Track, By: rec.By, Reason: rec.Reason, Draws: rec.Draws, Limit: rec.Limit, Lacks: rec.Lacks, Metadata: rec.Metadata, Level: rec.Level,
+		List: rec.List, Number: rec.Number, Track: rec.Track, By: rec.By, Reason: rec.Reason, Draws: rec.Draws, Limit: rec.Limit, Lacks: rec.Lacks, Metadata: rec.Metadata, Level: rec.Level, Due: rec.Due,
 	}
 	if rec.Clock != nil {
 		e.Clock = &kuji.ClockSet{To: rec.Clock.To, By: rec.Clock.By, Reason: rec.Clock.Reason}
@@ -261,6 +262,30 @@ func TestFormatPages(t *testing.T) {
 				t.Fatal(err)
 			}
 			ahead -= 10 * 24 * time.Hour
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		compare(t, dir)
+	})
+	t.Run("items that last", func(t *testing.T) {
+		dir, clock := t.TempDir(), time.UnixMilli(1_799_938_800_000)
+		e, r := open(t, dir, worldOptions{Now: func() time.Time { return clock }})
+		if _, err := r.Apply(t.Context(), parse(t, dueCatalog)); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 200 {
+			from, to := fmt.Sprint("p", i%7), fmt.Sprint("p", (i+1+i%5)%7)
+			some := []kuji.Stack{{Item: []string{"ticket", "pass"}[i/3%2], Quantity: uint64(1 + i%3)}}
+			for _, req := range []kuji.Request{kuji.Grant{Player: from, Items: some}, kuji.Transfer{From: to, To: from, Items: some}, kuji.Draw{Player: to, Pool: "box"}} {
+				do(t, r, req)
+			}
+			if clock = clock.Add(time.Duration(i%11) * 3 * time.Minute); i == 100 {
+				clock = clock.Add(-5 * time.Hour)
+				if _, err := r.SetClock(t.Context(), clock, "ops", "for a test"); err != nil {
+					t.Fatal(err)
+				}
+			}
 		}
 		if err := e.Close(); err != nil {
 			t.Fatal(err)

@@ -195,14 +195,14 @@ def closed(directory):
 PLAYER, JOIN, GAIN, SPEND, POOL, TAKE, SET, MORE = range(8)
 MEMBER, ITEM, NEW_POOL, ENTRY, STOCK, COUNTER, WINDOW, CATALOG, DRAW, TALLY, RETURN, CLOCK = range(8, 20)
 NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE, LEVEL, ORDER = range(20, 26)
-KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes", "redeem", "register", "upgrade", "set_limit"]
+KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes", "redeem", "register", "upgrade", "set_limit", "due"]
 PERS = ["", "forever", "day", "week", "window", "hour", "month"]
 KNOWN = 4  # the newest format level that this reader knows
 COME = (2, 3, 10, 11)  # who asks for one of these, or gets it, has come
 STATUSES = ["ok", "sold_out", "limit_reached", "insufficient_items", "not_started", "ended", None, None,
             "count_too_large", "balance_overflow", "aborted", "not_eligible", "price_not_offered",
             None, "unknown_code", "code_expired", "code_used_up", "code_redeemed", "too_many_guesses",
-            "code_required"]
+            "code_required", "not_reached", "already_claimed", "reward_unavailable", "too_many_lots"]
 
 
 def ref(r):
@@ -335,6 +335,8 @@ def arguments(r, kind):
         return r.number(), r.name(), r.name()  # to, by, reason
     if kind == 12:
         return r.name(), r.name()  # by, reason
+    if kind == 14:
+        return r.number(), [r.number() for _ in range(r.number())]  # 1 swept or 2 for a command, players
     if kind == 2:
         pool, count = r.number(), r.number()
         return pool, count >> 1, r.number() if count & 1 else None
@@ -444,6 +446,27 @@ class State:
             self.time, self.back = self.time - value, self.back + value
         return pool
 
+    def settle(self, event, time):
+        """What an event of kind 14 must do: what is due for its players, and for a sweep those that come first."""
+        what, players = event.commands()[0][2]
+        steady, due = time + self.back, self.counter[b"/due"]
+        waiting = sorted((counted[due], player) for player, counted in enumerate(self.counted) if counted.get(due))
+        waiting = [player for deadline, player in waiting if deadline <= steady]
+        assert players and (what == 1 and players == waiting[:len(players)] or what == 2 and set(players) <= set(waiting)), "not due"
+        want = []
+        for player in players:
+            want.append((PLAYER, player, None))
+            counted, left = self.counted[player], []
+            for first, item in sorted((first, name[6:]) for name, first in self.counter.items() if name.startswith(b"/lots/")):
+                lots = sorted((counted[at], at) for at in range(first, first + 200, 2) if counted.get(at))
+                gone = [at for end, at in lots if end <= steady]
+                left += [end for end, _ in lots if end > steady]
+                if gone:
+                    want.append((SPEND, self.items.index(item), sum(counted[at + 1] for at in gone)))
+                want += [(SET, at + half, 0) for at in gone for half in (0, 1)]
+            want.append((SET, due, min(left, default=0)))
+        assert event.effects == want, f"what is due is settled as {event.effects}, want {want}"
+
     def left(self, pool, entry):
         """What is left of an entry's stock; None without a bound."""
         if self.stock[pool][entry] is None:
@@ -496,7 +519,7 @@ def describe(state, event):
     if event.status in (15, 16, 17):
         said["subject"] = text(state.lists[event.subject])
     elif event.status and event.status not in (14, 18):
-        items = event.status in (3, 9, 12)
+        items = event.status in (3, 9, 12, 23)
         said["subject"] = of(state.items if items else state.pools, event.subject)
     if event.status == 2:
         said["limit"] = event.reasons()
@@ -513,6 +536,9 @@ def describe(state, event):
     if event.kind == 7:
         to, by, reason = event.commands()[0][2]
         return {**said, "clock": {"to": to, "by": text(by), "reason": text(reason)}}
+    if event.kind == 14:
+        what, settled = event.commands()[0][2]
+        return {**said, "due": {"swept": what == 1, "players": [of(state.players, player) for player in settled]}}
     if event.kind == 12:
         by, reason = event.commands()[0][2]
         return {**said, "level": state.level, "by": text(by), "reason": text(reason)}
@@ -1322,6 +1348,8 @@ class Realm:
             if event.kind == 7:
                 to = event.commands()[0][2][0]
                 assert event.effects == ([(CLOCK, None, time - to)] if to < time else []), "another time"
+            elif event.kind == 14:
+                self.state.settle(event, time)
             elif event.kind not in (1, 9, 12):
                 self.rules.welcome(event)
                 if self.source and not event.status:
