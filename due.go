@@ -16,15 +16,16 @@ import (
 //
 // An event of the sweep comes
 //
-//	with the next request that is carried out, if none came for sweepPause;
+//	with the next request that is carried out, if none came for sweepPause: a small one;
 //	in a batch of its own, if the realm is idle: then the next one comes once that is durable.
 //
-// So requests wait for one such event in sweepPause, and never for a batch that they would not have waited
-// for. An alarm wakes an idle realm for its next deadline.
+// So while others use the realm, they wait for a small event in sweepPause, and never for a batch that they
+// would not have waited for. An alarm wakes an idle realm for its next deadline.
 
 const (
-	sweepPause = 5 * time.Millisecond // between two events of the sweep, while others use the realm
-	sweepNap   = 10 * time.Second     // the longest that an alarm sleeps: meanwhile the wall clock may have been set right
+	sweepPause  = time.Millisecond // between two events of the sweep, while others use the realm
+	sweepBeside = 16               // players that such an event settles at most
+	sweepNap    = 10 * time.Second // the longest that an alarm sleeps: meanwhile the wall clock may have been set right
 )
 
 // sweep is what a realm keeps about what is due. The realm's lock guards it.
@@ -60,7 +61,7 @@ func (s *sweep) before(cmd *rules.Command, b *ledger.Batch, event *store.Writer)
 	if !s.w.rules.IsDue(b.Time) {
 		return nil
 	}
-	if s.passed()-s.last >= sweepPause && s.w.rules.Sweep(b.Time, &s.due) {
+	if s.passed()-s.last >= sweepPause && s.w.rules.Sweep(b.Time, sweepBeside, &s.due) {
 		if err := s.settle(b, event); err != nil {
 			return err
 		}
@@ -89,7 +90,7 @@ func (s *sweep) swept() { s.last, s.events = s.passed(), s.w.counts.stats.Events
 // propose proposes an event of the sweep.
 func (s *sweep) propose(w *writer, b *ledger.Batch, event *store.Writer) (*earlier, error) {
 	w.stamp(b)
-	if w.rules.Sweep(b.Time, &s.due) {
+	if w.rules.Sweep(b.Time, rules.SweepPlayers, &s.due) {
 		w.rules.DecideDue(&s.due, b.Time, event)
 	}
 	return nil, nil

@@ -160,14 +160,15 @@ func (r *Rules) playerDue(player uint32, steady uint64) bool {
 	return at != 0 && at <= steady
 }
 
-// Sweep finds the players whose deadlines the next event settles that no command waits for.
-func (r *Rules) Sweep(now int64, d *Due) bool {
+// Sweep finds the players whose deadlines the next event settles that no command waits for: at most most of
+// them, and SweepPlayers.
+func (r *Rules) Sweep(now int64, most int, d *Due) bool {
 	d.Swept, d.Players = true, d.Players[:0]
 	if !r.IsDue(now) {
 		return false
 	}
 	steady := r.steadyAt(now)
-	for player, at := range r.state.EachEarliest(r.t.due, SweepPlayers) {
+	for player, at := range r.state.EachEarliest(r.t.due, min(most, SweepPlayers)) {
 		if at > steady {
 			break
 		}
@@ -264,7 +265,7 @@ func (r *Rules) CheckDue(d *Due, now int64) error {
 	}
 	var first Due
 	if d.Swept {
-		r.Sweep(now, &first)
+		r.Sweep(now, SweepPlayers, &first)
 		if n := len(d.Players); n == 0 || n > len(first.Players) || !slices.Equal(d.Players, first.Players[:n]) {
 			return fmt.Errorf("swept players %d; due first are %d", d.Players, first.Players)
 		}

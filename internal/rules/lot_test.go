@@ -62,7 +62,7 @@ func (r *realm) due(d *rules.Due) store.Event {
 // sweep settles all that is due, as the engine does when nobody asks for anything.
 func (r *realm) sweep() (events int) {
 	var d rules.Due
-	for r.rules.Sweep(r.now, &d) {
+	for r.rules.Sweep(r.now, rules.SweepPlayers, &d) {
 		r.due(&d)
 		events++
 	}
