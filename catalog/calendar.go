@@ -25,6 +25,9 @@ type Day struct {
 	Week   Weekday `json:"week"`   // the first day of the week
 }
 
+// Time returns when days begin, as clocks show it.
+func (d Day) Time() string { return fmt.Sprintf("%02d:%02d", d.Begins/60, d.Begins%60) }
+
 // Weekday is a day of the week: 0 is Monday.
 type Weekday uint8
 
@@ -103,7 +106,7 @@ var timeOfDay = &scalar[uint32]{
 		return uint32(t.Hour()*60 + t.Minute()), "", true
 	},
 	valid:  func(v uint32) bool { return v < minutesOfDay },
-	format: func(v uint32) string { return fmt.Sprintf(`"%02d:%02d"`, v/60, v%60) }, // some YAML readers take 10:30 for 630
+	format: func(v uint32) string { return `"` + Day{Begins: v}.Time() + `"` }, // some YAML readers take 10:30 for 630
 	node:   schemaNode{Type: "string", Pattern: `^([01][0-9]|2[0-3]):[0-5][0-9]$`},
 }
 

@@ -98,12 +98,12 @@ func newDisclosure(c *catalog.Catalog, realm string, version uint64) (*disclosur
 		pools[c.Pools[i].ID] = &c.Pools[i]
 	}
 	for i := range all {
-		out.Pools = append(out.Pools, newDisclosurePool(&all[i], pools, cmp.Or(c.Zone.Name, "UTC")))
+		out.Pools = append(out.Pools, newDisclosurePool(&all[i], pools, c))
 	}
 	return out, err
 }
 
-func newDisclosurePool(d *kuji.Disclosed, pools map[string]*catalog.Pool, zone string) disclosurePool {
+func newDisclosurePool(d *kuji.Disclosed, pools map[string]*catalog.Pool, c *catalog.Catalog) disclosurePool {
 	p := disclosurePool{Pool: d.Pool.ID, Name: d.Pool.Name, LongRun: d.Why, Prices: each(d.Pool.Price, stacksText)}
 	if d.Err != nil {
 		p.Error, p.LongRun = d.Err.Error(), ""
@@ -119,7 +119,7 @@ func newDisclosurePool(d *kuji.Disclosed, pools map[string]*catalog.Pool, zone s
 	for k, e := range d.Odds.Outcomes {
 		pool := pools[e.Pool]
 		if k == 0 || d.Odds.Outcomes[k-1].Pool != e.Pool {
-			p.campaign(pool, zone)
+			p.campaign(pool, c)
 		}
 		entry := slices.IndexFunc(pool.Entries, func(one catalog.Entry) bool { return one.ID == e.Entry })
 		line := disclosureLine{Pool: e.Pool, Entry: e.Entry, Chance: decimal(e.Chance), Expected: decimal(e.Expected), Exact: e.Chance.RatString(),
@@ -179,7 +179,8 @@ func (p *disclosurePool) guarantees(d *kuji.Disclosed) {
 }
 
 // campaign adds the moments and the budgets of a pool.
-func (p *disclosurePool) campaign(of *catalog.Pool, zone string) {
+func (p *disclosurePool) campaign(of *catalog.Pool, c *catalog.Catalog) {
+	zone := cmp.Or(c.Zone.Name, "UTC")
 	for i := range of.Entries {
 		if e := &of.Entries[i]; e.Moments.Count > 0 {
 			p.Moments = append(p.Moments, fmt.Sprintf("%s/%s: the first draw after each of %d moments takes it, whatever the odds. They lie between %s and %s: %s, in the time zone %s. "+
@@ -187,6 +188,9 @@ func (p *disclosurePool) campaign(of *catalog.Pool, zone string) {
 		}
 	}
 	if len(of.Budgets) > 0 {
+		if c.Day != (catalog.Day{}) {
+			zone += fmt.Sprintf(", where days begin at %s and weeks on %v", c.Day.Time(), c.Day.Week)
+		}
 		p.Budgets = append(p.Budgets, fmt.Sprintf("%s: all players together are given no more than this: %s, in the time zone %s. "+
 			"An entry that could give more than is left is out of stock. The odds are those before", of.ID, setting(of.Settings(), "budget"), zone))
 	}

@@ -39,7 +39,7 @@ func planDay(old, d catalog.Day) view.Change {
 	ch := realmChange("day", dayText(old), dayText(d), "")
 	var parts []string
 	if old.Begins != d.Begins {
-		parts = append(parts, fmt.Sprintf("days begin at %s instead of %s", clockText(d.Begins), clockText(old.Begins)))
+		parts = append(parts, fmt.Sprintf("days begin at %s instead of %s", d.Time(), old.Time()))
 	}
 	if old.Week != d.Week {
 		parts = append(parts, fmt.Sprintf("weeks begin on %v instead of %v", d.Week, old.Week))
@@ -49,11 +49,8 @@ func planDay(old, d catalog.Day) view.Change {
 }
 
 func dayText(d catalog.Day) string {
-	return fmt.Sprintf("begins: %s, week: %v", clockText(d.Begins), d.Week)
+	return fmt.Sprintf("begins: %s, week: %v", d.Time(), d.Week)
 }
-
-// clockText writes minutes after 00:00 as clocks show them.
-func clockText(minutes uint32) string { return fmt.Sprintf("%02d:%02d", minutes/60, minutes%60) }
 
 // seasonText is when a season is.
 func seasonText(s *catalog.Season) string {

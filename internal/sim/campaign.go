@@ -19,12 +19,11 @@ type purse struct {
 	last  int64
 }
 
-// spent returns what was spent of a budget in this hour or day. The steady time of the last spending,
-// less all that the clock was set back, is the stamp to compare.
+// spent returns what was spent of a budget in this hour, day, week or month. The steady time of the last
+// spending, less all that the clock was set back, is the stamp to compare.
 func (m *model) spent(s share) uint64 {
-	length := map[catalog.Per]int64{catalog.PerHour: hourMillis, catalog.PerDay: 24 * hourMillis}[s.per]
 	was := m.purses[s.name]
-	if length > 0 && max(0, was.last-m.back)/length < m.now/length {
+	if s.per != catalog.PerForever && was.last-m.back < m.turned(s.per) {
 		return 0
 	}
 	return was.spent
@@ -180,7 +179,7 @@ func (k *walk) hand(w *catalog.Reward) {
 // campaignText writes pools with budgets, moments and codes.
 func campaignText(r *rand.Rand, pf func(string, ...any)) {
 	starts := epoch + r.Int64N(2*hourMillis)
-	fund := fmt.Sprintf("{per: %s, of: {cash: %d}, share: fund}", []string{"hour", "day", "forever"}[r.IntN(3)], 8+r.IntN(20))
+	fund := fmt.Sprintf("{per: %s, of: {cash: %d}, share: fund}", []string{"hour", "day", "week", "month", "forever"}[r.IntN(5)], 8+r.IntN(20))
 	pf("  splash:\n    starts: %s\n    ends: %s\n    budget: %s", stamp(starts), stamp(starts+(1+r.Int64N(50))*hourMillis), fund)
 	pf("    entries:")
 	spread := []string{"even", "slots", "random"}[r.IntN(3)]

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
@@ -344,17 +345,31 @@ func (m *model) left(p *catalog.Pool, e *catalog.Entry) (n uint64, limited bool)
 func (s stamps) steady() int64 { return s.now + s.back }
 
 // since returns the steady time after which draws count towards a limit.
-func (s stamps) since(l catalog.PlayerLimit) int64 {
-	const day = 24 * 60 * 60 * 1000
+func (m *model) since(l catalog.PlayerLimit) int64 {
 	switch l.Per {
-	case catalog.PerDay:
-		return s.steady() - s.now%day - 1
-	case catalog.PerWeek: // 1970-01-05 was a Monday
-		return s.steady() - (s.now-4*day)%(7*day) - 1
+	case catalog.PerForever:
+		return -1
 	case catalog.PerWindow:
-		return s.steady() - l.Window
+		return m.steady() - l.Window
 	}
-	return -1
+	return m.steady() - (m.now - m.turned(l.Per)) - 1
+}
+
+// turned returns the stamp at which the hour, day, week or month of now began, in UTC.
+func (m *model) turned(per catalog.Per) int64 {
+	if per == catalog.PerHour {
+		return m.now - m.now%hourMillis
+	}
+	begins := time.Duration(m.catalog.Day.Begins) * time.Minute
+	today := time.UnixMilli(m.now).UTC().Add(-begins)
+	year, month, day := today.Date()
+	switch per {
+	case catalog.PerWeek: // package time begins them on Sunday
+		day -= (int(today.Weekday()) + 6 - int(m.catalog.Day.Week)) % 7
+	case catalog.PerMonth:
+		day = 1
+	}
+	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Add(begins).UnixMilli()
 }
 
 // holds compares a player's view with the model.

@@ -85,7 +85,7 @@ func (m *model) drew(draws map[limit][]int64, l limit, n int) {
 	if n == 0 {
 		return
 	}
-	if l.per == catalog.PerDay || l.per == catalog.PerWeek { // draws count together, as late as the last
+	if l.per != catalog.PerForever && l.per != catalog.PerWindow { // draws count together, as late as the last
 		since := m.since(catalog.PlayerLimit{Per: l.per})
 		draws[l] = slices.DeleteFunc(draws[l], func(at int64) bool { return at <= since })
 		for i := range draws[l] {

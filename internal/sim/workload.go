@@ -61,7 +61,10 @@ func catalogText(r *rand.Rand, faults Faults) string {
 		pf("idempotency: {count: %d, age: %dm%s}", 4+r.IntN(60), (1+r.IntN(90))*(1+r.IntN(2)*40), form) // for an hour, or for days
 	}
 	if r.IntN(2) == 0 {
-		pf("guesses: {per: %s, count: %d}", []string{"day", "week", "forever"}[r.IntN(3)], 1+r.IntN(3))
+		pf("guesses: {per: %s, count: %d}", []string{"day", "week", "month", "forever"}[r.IntN(4)], 1+r.IntN(3))
+	}
+	if r.IntN(2) == 0 {
+		pf("day: {begins: '%02d:%02d', week: %v}", r.IntN(24), 30*r.IntN(2), catalog.Weekday(r.IntN(7)))
 	}
 	goals := r.IntN(4) > 0
 	if goals {
@@ -85,7 +88,7 @@ func catalogText(r *rand.Rand, faults Faults) string {
 	if r.IntN(2) == 0 {
 		pf("    limits: [{per: day, draws: %d}, {per: forever, draws: %d}]", 2+r.IntN(4), 4+r.IntN(9))
 	} else {
-		pf("    limits: [{per: week, draws: %d}, {per: window, window: %dms, draws: %d}]", 3+r.IntN(6), windows[r.IntN(len(windows))], 2+r.IntN(3))
+		pf("    limits: [{per: %s, draws: %d}, {per: window, window: %dms, draws: %d}]", []string{"week", "month"}[r.IntN(2)], 3+r.IntN(6), windows[r.IntN(len(windows))], 2+r.IntN(3))
 	}
 	pf("    entries:")
 	pf("      - {id: sword, weight: 1, stock: %d, reward: {items: {sword: 1}}}", r.IntN(5))
@@ -129,7 +132,7 @@ func adaptiveText(r *rand.Rand, pf func(string, ...any)) {
 			pf("    bundles: [{draws: 2, price: {gem: %d}}, {draws: 3, price: {key: 1}}]", 1+r.IntN(3))
 		}
 		if r.IntN(3) > 0 {
-			pf("    free: {per: %s, draws: %d}", []string{"day", "week", "forever"}[r.IntN(3)], 1+r.IntN(3))
+			pf("    free: {per: %s, draws: %d}", []string{"day", "week", "month", "forever"}[r.IntN(4)], 1+r.IntN(3))
 		}
 		pf("    pity:\n      five: {certain: %d, share: banner}\n      four: {of: [four, silver], %s}", 2+r.IntN(4), soft(2))
 		if r.IntN(2) == 0 {
@@ -252,7 +255,8 @@ func makeRequest(r *rand.Rand) kuji.Request {
 		return kuji.Redeem{Player: player()}
 	case 3:
 		set := kuji.SetLimit{Player: player(), Pool: []string{"open", "paid"}[r.IntN(2)], Used: r.Uint64N(7), Note: kuji.Note{Reason: "a fault"}}
-		if set.Per = catalog.Per(1 + r.IntN(4)); set.Per == catalog.PerWindow {
+		pers := []catalog.Per{catalog.PerForever, catalog.PerDay, catalog.PerWeek, catalog.PerMonth, catalog.PerWindow}
+		if set.Per = pers[r.IntN(len(pers))]; set.Per == catalog.PerWindow {
 			set.Window = windows[r.IntN(len(windows))]
 		}
 		return set
