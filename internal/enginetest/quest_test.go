@@ -51,12 +51,12 @@ quests:
 // counts returns where counters stand.
 func counts(t *testing.T, r *kuji.Realm, player string) map[string]uint64 {
 	t.Helper()
-	all, _, err := r.Goals(t.Context(), player)
+	v, err := r.Goals(t.Context(), player)
 	if err != nil {
 		t.Fatal(err)
 	}
 	by := map[string]uint64{}
-	for _, c := range all {
+	for _, c := range v.Counters {
 		by[c.ID] = c.Value
 	}
 	return by
@@ -64,11 +64,11 @@ func counts(t *testing.T, r *kuji.Realm, player string) map[string]uint64 {
 
 func questOf(t *testing.T, r *kuji.Realm, player, id string) kuji.QuestView {
 	t.Helper()
-	_, all, err := r.Goals(t.Context(), player)
+	v, err := r.Goals(t.Context(), player)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, q := range all {
+	for _, q := range v.Quests {
 		if q.ID == id {
 			return q
 		}

@@ -164,7 +164,8 @@ type Event struct {
 	// Of its batch, Unix milliseconds.
 	TimeUnixMs int64 `protobuf:"varint,3,opt,name=time_unix_ms,json=timeUnixMs,proto3" json:"time_unix_ms,omitempty"`
 	// "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock",
-	// "set_track", "codes", "redeem", "register", "upgrade" or "set_limit".
+	// "set_track", "codes", "redeem", "register", "upgrade", "set_limit",
+	// "progress", "claim", "set_counter" or "due".
 	Kind      string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
 	RequestId string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Status    Status `protobuf:"varint,6,opt,name=status,proto3,enum=kuji.v1.Status" json:"status,omitempty"`
@@ -214,7 +215,20 @@ type Event struct {
 	// Of a catalog: the version that it has been since.
 	NewCatalogVersion uint64 `protobuf:"varint,31,opt,name=new_catalog_version,json=newCatalogVersion,proto3" json:"new_catalog_version,omitempty"`
 	// Of an upgrade: the format level that the realm was raised to.
-	Level         uint32 `protobuf:"varint,40,opt,name=level,proto3" json:"level,omitempty"`
+	Level uint32 `protobuf:"varint,40,opt,name=level,proto3" json:"level,omitempty"`
+	// Of a progress: what happened, and its key.
+	Event string `protobuf:"bytes,41,opt,name=event,proto3" json:"event,omitempty"`
+	Key   string `protobuf:"bytes,42,opt,name=key,proto3" json:"key,omitempty"`
+	// Of a set_counter: which.
+	Counter string `protobuf:"bytes,43,opt,name=counter,proto3" json:"counter,omitempty"`
+	// Of a progress: how much of it. Of a set_counter: where it stands.
+	Value *uint64 `protobuf:"varint,44,opt,name=value,proto3,oneof" json:"value,omitempty"`
+	// Of a claim: which.
+	Quest string `protobuf:"bytes,45,opt,name=quest,proto3" json:"quest,omitempty"`
+	// The tiers of quests that it claimed, or that claimed themselves in an event
+	// of any kind. A player's token sees only its own, and a stream for one pool
+	// those of groups only if all members are about it.
+	Claims        []*Claimed `protobuf:"bytes,46,rep,name=claims,proto3" json:"claims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -473,6 +487,48 @@ func (x *Event) GetLevel() uint32 {
 	return 0
 }
 
+func (x *Event) GetEvent() string {
+	if x != nil {
+		return x.Event
+	}
+	return ""
+}
+
+func (x *Event) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Event) GetCounter() string {
+	if x != nil {
+		return x.Counter
+	}
+	return ""
+}
+
+func (x *Event) GetValue() uint64 {
+	if x != nil && x.Value != nil {
+		return *x.Value
+	}
+	return 0
+}
+
+func (x *Event) GetQuest() string {
+	if x != nil {
+		return x.Quest
+	}
+	return ""
+}
+
+func (x *Event) GetClaims() []*Claimed {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
 // BalanceChange is what an event changed in a player's balance of an item.
 type BalanceChange struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -618,7 +674,7 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\x05_from\"R\n" +
 	"\x14StreamEventsResponse\x12&\n" +
 	"\x06events\x18\x01 \x03(\v2\x0e.kuji.v1.EventR\x06events\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\x04R\x04next\"\xd3\a\n" +
+	"\x04next\x18\x02 \x01(\x04R\x04next\"\xfa\b\n" +
 	"\x05Event\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x04R\bposition\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12 \n" +
@@ -654,9 +710,16 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\x04last\x18\x1d \x01(\bR\x04last\x120\n" +
 	"\achanges\x18\x1e \x03(\v2\x16.kuji.v1.BalanceChangeR\achanges\x12.\n" +
 	"\x13new_catalog_version\x18\x1f \x01(\x04R\x11newCatalogVersion\x12\x14\n" +
-	"\x05level\x18( \x01(\rR\x05levelB\t\n" +
+	"\x05level\x18( \x01(\rR\x05level\x12\x14\n" +
+	"\x05event\x18) \x01(\tR\x05event\x12\x10\n" +
+	"\x03key\x18* \x01(\tR\x03key\x12\x18\n" +
+	"\acounter\x18+ \x01(\tR\acounter\x12\x19\n" +
+	"\x05value\x18, \x01(\x04H\x02R\x05value\x88\x01\x01\x12\x14\n" +
+	"\x05quest\x18- \x01(\tR\x05quest\x12(\n" +
+	"\x06claims\x18. \x03(\v2\x10.kuji.v1.ClaimedR\x06claimsB\t\n" +
 	"\a_numberB\b\n" +
-	"\x06_draws\"|\n" +
+	"\x06_drawsB\b\n" +
+	"\x06_value\"|\n" +
 	"\rBalanceChange\x12\x16\n" +
 	"\x06player\x18\x01 \x01(\tR\x06player\x12\x12\n" +
 	"\x04item\x18\x02 \x01(\tR\x04item\x12\x14\n" +
@@ -695,6 +758,7 @@ var file_kuji_v1_events_proto_goTypes = []any{
 	(*Lack)(nil),                 // 7: kuji.v1.Lack
 	(*Stack)(nil),                // 8: kuji.v1.Stack
 	(*Outcome)(nil),              // 9: kuji.v1.Outcome
+	(*Claimed)(nil),              // 10: kuji.v1.Claimed
 }
 var file_kuji_v1_events_proto_depIdxs = []int32{
 	2,  // 0: kuji.v1.StreamEventsResponse.events:type_name -> kuji.v1.Event
@@ -707,11 +771,12 @@ var file_kuji_v1_events_proto_depIdxs = []int32{
 	2,  // 7: kuji.v1.Event.members:type_name -> kuji.v1.Event
 	4,  // 8: kuji.v1.Event.clock:type_name -> kuji.v1.EventClock
 	3,  // 9: kuji.v1.Event.changes:type_name -> kuji.v1.BalanceChange
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	10, // 10: kuji.v1.Event.claims:type_name -> kuji.v1.Claimed
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_events_proto_init() }

@@ -164,7 +164,11 @@ type Player struct {
 	Limits []*Limit `protobuf:"bytes,40,rep,name=limits,proto3" json:"limits,omitempty"`
 	// Free draws of pools of the catalog in force of which the player has used
 	// some; of others all are left.
-	Free          []*Limit `protobuf:"bytes,41,rep,name=free,proto3" json:"free,omitempty"`
+	Free []*Limit `protobuf:"bytes,41,rep,name=free,proto3" json:"free,omitempty"`
+	// Counters of the catalog in force that do not stand at 0, the realm's too.
+	Counters []*PlayerCounter `protobuf:"bytes,42,rep,name=counters,proto3" json:"counters,omitempty"`
+	// All quests of the catalog in force.
+	Quests        []*PlayerQuest `protobuf:"bytes,43,rep,name=quests,proto3" json:"quests,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -237,6 +241,20 @@ func (x *Player) GetLimits() []*Limit {
 func (x *Player) GetFree() []*Limit {
 	if x != nil {
 		return x.Free
+	}
+	return nil
+}
+
+func (x *Player) GetCounters() []*PlayerCounter {
+	if x != nil {
+		return x.Counters
+	}
+	return nil
+}
+
+func (x *Player) GetQuests() []*PlayerQuest {
+	if x != nil {
+		return x.Quests
 	}
 	return nil
 }
@@ -333,7 +351,7 @@ var File_kuji_v1_player_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_player_proto_rawDesc = "" +
 	"\n" +
-	"\x14kuji/v1/player.proto\x12\akuji.v1\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/limit.proto\x1a\x14kuji/v1/result.proto\"l\n" +
+	"\x14kuji/v1/player.proto\x12\akuji.v1\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/limit.proto\x1a\x13kuji/v1/quest.proto\x1a\x14kuji/v1/result.proto\"l\n" +
 	"\x10GetPlayerRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x16\n" +
 	"\x06player\x18\x02 \x01(\tR\x06player\x12\x14\n" +
@@ -341,14 +359,16 @@ const file_kuji_v1_player_proto_rawDesc = "" +
 	"\x05names\x18) \x01(\bR\x05names\"a\n" +
 	"\x11GetPlayerResponse\x12'\n" +
 	"\x06player\x18\x01 \x01(\v2\x0f.kuji.v1.PlayerR\x06player\x12#\n" +
-	"\x05items\x18) \x03(\v2\r.kuji.v1.ItemR\x05items\"\xd0\x01\n" +
+	"\x05items\x18) \x03(\v2\r.kuji.v1.ItemR\x05items\"\xb2\x02\n" +
 	"\x06Player\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12$\n" +
 	"\x05items\x18\x02 \x03(\v2\x0e.kuji.v1.StackR\x05items\x12\x1a\n" +
 	"\bposition\x18\x03 \x01(\x04R\bposition\x12(\n" +
 	"\x04pity\x18\x04 \x03(\v2\x14.kuji.v1.PlayerTrackR\x04pity\x12&\n" +
 	"\x06limits\x18( \x03(\v2\x0e.kuji.v1.LimitR\x06limits\x12\"\n" +
-	"\x04free\x18) \x03(\v2\x0e.kuji.v1.LimitR\x04free\"\x84\x01\n" +
+	"\x04free\x18) \x03(\v2\x0e.kuji.v1.LimitR\x04free\x122\n" +
+	"\bcounters\x18* \x03(\v2\x16.kuji.v1.PlayerCounterR\bcounters\x12,\n" +
+	"\x06quests\x18+ \x03(\v2\x14.kuji.v1.PlayerQuestR\x06quests\"\x84\x01\n" +
 	"\vPlayerTrack\x12\x14\n" +
 	"\x05track\x18\x01 \x01(\tR\x05track\x12\x14\n" +
 	"\x05draws\x18\x02 \x01(\x04R\x05draws\x12\x1d\n" +
@@ -378,6 +398,8 @@ var file_kuji_v1_player_proto_goTypes = []any{
 	(*Item)(nil),              // 4: kuji.v1.Item
 	(*Stack)(nil),             // 5: kuji.v1.Stack
 	(*Limit)(nil),             // 6: kuji.v1.Limit
+	(*PlayerCounter)(nil),     // 7: kuji.v1.PlayerCounter
+	(*PlayerQuest)(nil),       // 8: kuji.v1.PlayerQuest
 }
 var file_kuji_v1_player_proto_depIdxs = []int32{
 	2, // 0: kuji.v1.GetPlayerResponse.player:type_name -> kuji.v1.Player
@@ -386,11 +408,13 @@ var file_kuji_v1_player_proto_depIdxs = []int32{
 	3, // 3: kuji.v1.Player.pity:type_name -> kuji.v1.PlayerTrack
 	6, // 4: kuji.v1.Player.limits:type_name -> kuji.v1.Limit
 	6, // 5: kuji.v1.Player.free:type_name -> kuji.v1.Limit
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	7, // 6: kuji.v1.Player.counters:type_name -> kuji.v1.PlayerCounter
+	8, // 7: kuji.v1.Player.quests:type_name -> kuji.v1.PlayerQuest
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_player_proto_init() }
@@ -400,6 +424,7 @@ func file_kuji_v1_player_proto_init() {
 	}
 	file_kuji_v1_catalog_proto_init()
 	file_kuji_v1_limit_proto_init()
+	file_kuji_v1_quest_proto_init()
 	file_kuji_v1_result_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
