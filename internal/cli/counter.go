@@ -11,7 +11,7 @@ import (
 func progressCommand(a *app) *cobra.Command {
 	req := &kujiv1.ProgressRequest{}
 	cmd := &cobra.Command{Use: "progress PLAYER EVENT [N]", Short: "Report an event of a player, which counters count"}
-	cmd.Flags().StringVar(&req.Key, "key", "", "what tells it apart, for counters of different keys: the boss, the level")
+	cmd.Flags().StringVar(&req.Key, "event-key", "", "the event's `key`: what tells it apart, for counters of different keys: the boss, the level")
 	return write(a, cmd, req, (*api).Progress, func() error {
 		if cmd.Flags().NArg() > 2 {
 			return atLeast("n", req.GetN(), 1)

@@ -111,4 +111,3 @@ func printClaims(w io.Writer, claims []*kujiv1.Claimed) {
 		fprintf(w, "claimed\t%s tier %d%s\t%s\n", c.GetQuest(), c.GetTier(), when(c.GetPlayer() != "", " of "+word(c.GetPlayer())), gave)
 	}
 }
-
