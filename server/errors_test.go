@@ -25,8 +25,8 @@ func TestStatuses(t *testing.T) {
 	ctx := context.Background()
 	f := start(t, server.Options{})
 	applyTo(t, f, "quests", `{kuji: 1, items: {gem: {}, pass: {lasts: 1h, extend: true}}, counters: {wins: {}},
-		pools: {empty: {internal: true, entries: [{id: e, weight: 1, stock: 0}]}, e: {entries: [{id: e, weight: 1}]}},
-		quests: {far: {needs: {wins: 1}}, near: {reward: {items: {gem: 1}}}, empty: {reward: {pool: empty}}}}`)
+		pools: {empty: {internal: true, entries: [{id: e, weight: 1, stock: 1}]}, e: {entries: [{id: e, weight: 1}]}},
+		quests: {last: {reward: {pool: empty}}, far: {needs: {wins: 1}}, near: {reward: {items: {gem: 1}}}, empty: {reward: {pool: empty}}}}`)
 	for _, named := range clients(t, f.url) {
 		t.Run(named.name, func(t *testing.T) { statuses(ctx, t, named) })
 	}
@@ -67,6 +67,7 @@ func statuses(ctx context.Context, t *testing.T, c client) {
 		return result(c.reward.Claim(ctx, &kujiv1.ClaimRequest{Realm: "quests", Player: "ann", Quest: quest}))
 	}
 	claim("near")
+	claim("last")
 	passes := make([]*kujiv1.Command, 100) // each goes at another time
 	for i := range passes {
 		passes[i] = &kujiv1.Command{Command: &kujiv1.Command_Grant{Grant: &kujiv1.Grant{Player: c.name, Items: []*kujiv1.Stack{{Item: "pass", Quantity: 1}}}}}

@@ -53,7 +53,10 @@ func printQuestPage(w io.Writer, page *kujiv1.ListQuestsResponse) {
 	}
 	for i, q := range page.GetQuests() {
 		p := q.GetPlayer()
-		fprintf(w, "%s%s\t%s\n", when(i > 0, "\n"), word(q.GetId()), strings.Join(append(states(p), when(q.GetName() != "", q.GetName())), "  "))
+		if i > 0 {
+			fprintf(w, "\n")
+		}
+		fprintf(w, "%s\t%s\n", word(q.GetId()), stateText(p))
 		for j, t := range q.GetTiers() {
 			fprintf(w, "  tier %d\t%s\t%s\t%s\n", j+1, tierState(p, uint32(j)), needsText(t.GetNeeds()), rewardText(t.GetReward()))
 		}
@@ -62,13 +65,13 @@ func printQuestPage(w io.Writer, page *kujiv1.ListQuestsResponse) {
 	printLimits(w, "FREE DRAWS", page.GetFree())
 }
 
-// states says in words how far a player is in a quest.
-func states(p *kujiv1.PlayerQuest) []string {
+// stateText says in words how far a player is in a quest.
+func stateText(p *kujiv1.PlayerQuest) string {
 	say := choose(p.GetOpen(), "open", "not open")
 	if p.GetClaimed() >= p.GetTiers() {
 		say = "done"
 	}
-	return []string{say, when(p.GetResetsUnixMs() != 0, "resets "+timeText(p.GetResetsUnixMs()))}
+	return say + when(p.GetResetsUnixMs() != 0, ", again from "+timeText(p.GetResetsUnixMs()))
 }
 
 // tierState says how far a player is with a tier, from 0.

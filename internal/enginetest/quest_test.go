@@ -309,3 +309,13 @@ func realmAt(t *testing.T, now *time.Time, catalog string) *kuji.Realm {
 	}
 	return r
 }
+
+// TestPoolsByCounters: what a pool shows to nobody in particular has every counter at 0.
+func TestPoolsByCounters(t *testing.T) {
+	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	r := realmAt(t, &now, questCatalog)
+	do(t, r, kuji.Progress{Player: "ann", Event: "wins", N: 9})
+	if v, err := r.Pool(t.Context(), "lucky"); err != nil || v.Entries[0].Weight != 0 || v.Entries[1].Weight != 1 {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
