@@ -48,37 +48,12 @@ type Growing = view.Growing
 // Lot is units of an item that go at one moment.
 type Lot = view.Lot
 
-// CounterView is where a counter stands, QuestView how far a player is in a quest.
+// CounterView is where a counter stands, QuestView how far a player is in a quest, and NeedView what it needs.
 type (
 	CounterView = view.Counter
 	QuestView   = view.Quest
+	NeedView    = view.Need
 )
-
-// goals fills in what counters and quests of the catalog in force say of a player.
-func (w *writer) goals(t *rules.Tables, player string, counters *[]CounterView, quests *[]QuestView) (seen uint64, current bool) {
-	w.mu.Lock()
-	defer w.unlock()
-	if w.rules.Tables() != t {
-		return 0, false
-	}
-	*counters, *quests = look.Goals(w.rules, player, w.clockView().Time)
-	return w.state.Position(), true
-}
-
-// Goals returns where the counters of the catalog in force stand for a player, and how far the player is in its
-// quests, once that is durable. A player who was never seen has what a new one would have.
-func (r *Realm) Goals(ctx context.Context, player string) (counters []CounterView, quests []QuestView, err error) {
-	if err := r.w.gate.answers(ctx); err != nil {
-		return nil, nil, err
-	}
-	_, _, err = r.w.read(ctx, func(t *rules.Tables) (last uint64, current bool) {
-		return r.w.goals(t, player, &counters, &quests)
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return counters, quests, nil
-}
 
 // TrackView is what a track of the catalog in force has counted for a player; 0 if PlayerView lacks it.
 type TrackView = view.Track
@@ -120,7 +95,7 @@ func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
 		v.Tracks = tracks
 		if len(t.Counters)+len(t.Quests) > 0 && current {
 			var at uint64
-			at, current = r.w.goals(t, id, &v.Counters, &v.Quests)
+			at, current = r.w.goals(t, id, func(g *GoalsView) { v.Counters, v.Quests = g.Counters, g.Quests })
 			seen = max(seen, at)
 		}
 		return max(last, seen), current

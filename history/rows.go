@@ -40,12 +40,8 @@ type detail struct {
 // detailOf returns the detail of a record.
 func detailOf(rec *kuji.Record) (string, error) {
 	d := detail{Version: rec.CatalogVersion, Record: *rec, Last: rec.Last}
-	d.To, d.Due = textOf(d.To), settled(d.Due, textOf)
 	d.Members = slices.Clone(d.Members)
-	for i := range d.Members {
-		m := &d.Members[i]
-		m.Player, m.To = textOf(m.Player), textOf(m.To)
-	}
+	d.ids(textOf)
 	b, err := json.Marshal(&d)
 	return string(b), err
 }
@@ -56,28 +52,34 @@ func fill(rec *kuji.Record, text string) error {
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		return err
 	}
+	d.ids(idOf)
 	*rec = d.Record
-	rec.CatalogVersion, rec.Last, rec.To, rec.Due = d.Version, d.Last, idOf(d.To), settled(d.Due, idOf)
+	rec.CatalogVersion, rec.Last = d.Version, d.Last
 	if rec.Kind == "catalog" {
 		rec.NewCatalogVersion = rec.CatalogVersion + 1
-	}
-	for i := range rec.Members {
-		m := &rec.Members[i]
-		m.Player, m.To = idOf(m.Player), idOf(m.To)
 	}
 	return nil
 }
 
-// settled returns a copy with the ids of players written otherwise.
-func settled(d *kuji.Due, write func(string) string) *kuji.Due {
-	if d == nil {
-		return nil
+// ids writes the ids in a detail in another form. Members must be its own.
+func (d *detail) ids(form func(string) string) {
+	d.To, d.Key = form(d.To), form(d.Key)
+	d.Claims = slices.Clone(d.Claims)
+	for i := range d.Claims {
+		d.Claims[i].Player = form(d.Claims[i].Player)
 	}
-	all := make([]string, len(d.Players))
-	for i, id := range d.Players {
-		all[i] = write(id)
+	if d.Due != nil {
+		due := *d.Due
+		due.Players = slices.Clone(due.Players)
+		for i := range due.Players {
+			due.Players[i] = form(due.Players[i])
+		}
+		d.Due = &due
 	}
-	return &kuji.Due{Swept: d.Swept, Players: all}
+	for i := range d.Members {
+		m := &d.Members[i]
+		m.Player, m.To, m.Key = form(m.Player), form(m.To), form(m.Key)
+	}
 }
 
 // textOf writes bytes that not every database takes, not UTF-8, NUL and \, as \xNN. Nearly no id has any.

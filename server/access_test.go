@@ -48,12 +48,15 @@ var needs = map[string]struct {
 	"Grant":         {command: "grant", realm: true, player: true},
 	"Consume":       {command: "consume", realm: true, player: true},
 	"Transfer":      {command: "transfer", realm: true, player: true},
+	"Progress":      {command: "progress", realm: true, player: true},
+	"Claim":         {command: "claim", realm: true, player: true},
 	"GetResult":     {command: "read", realm: true, player: true},
 	"StreamEvents":  {command: "read", realm: true, pool: true, player: true},
 	"GetHistory":    {command: "read", realm: true, pool: true, player: true},
 	"ListPlayers":   {command: "read", realm: true, whole: true},
 	"ListHolders":   {command: "read", realm: true, whole: true},
 	"GetPlayer":     {command: "read", realm: true, player: true},
+	"ListQuests":    {command: "read", realm: true, player: true},
 	"GetPool":       {command: "read", realm: true, pool: true, player: true},
 	"GetOdds":       {command: "read", realm: true, pool: true, player: true},
 	"GetCatalog":    {command: "read", realm: true, whole: true},
@@ -68,6 +71,7 @@ var needs = map[string]struct {
 	"FinishUpgrade": {command: "admin", realm: true, whole: true},
 	"SetTrack":      {command: "admin", realm: true, whole: true, player: true},
 	"SetLimit":      {command: "admin", realm: true, whole: true, pool: true, player: true},
+	"SetCounter":    {command: "admin", realm: true, whole: true, player: true},
 	"ImportCodes":   {command: "admin", realm: true, whole: true},
 	"ExportCodes":   {command: "admin", realm: true, whole: true},
 	"Backup":        {command: "admin", realm: true, whole: true},
@@ -75,7 +79,7 @@ var needs = map[string]struct {
 	"Batch": {command: "write", realm: true}, "Atomic": {command: "write", realm: true}, "StreamDraws": {command: "draw", realm: true},
 }
 
-var allCommands = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer"}
+var allCommands = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim"}
 
 // tokens makes player tokens.
 type tokens struct {
@@ -141,12 +145,12 @@ func playerKeys(t *testing.T) (*access.Keys, *tokens) {
 	}
 	lines := []string{
 		keyLine(t, "admin", "admin", ""),
-		keyLine(t, "read,draw,redeem,register,grant,consume,transfer", "everything", ""),
+		keyLine(t, "read,draw,redeem,register,grant,consume,transfer,progress,claim", "everything", ""),
 		keyLine(t, "admin", "admin-here", "", "realms=default"),
 		keyLine(t, "admin", "admin-elsewhere", "", "realms=other"),
-		keyLine(t, "read,draw,redeem,register,grant,consume,transfer", "free-pool", "", "pools=free"),
-		keyLine(t, "read,draw,redeem,register,grant,consume,transfer", "other-pool", "", "pools=standard,box"),
-		"read,draw,redeem,register,consume,transfer jwks=players.json players algs=EdDSA issuer=https://id.example audience=kuji",
+		keyLine(t, "read,draw,redeem,register,grant,consume,transfer,progress,claim", "free-pool", "", "pools=free"),
+		keyLine(t, "read,draw,redeem,register,grant,consume,transfer,progress,claim", "other-pool", "", "pools=standard,box"),
+		"read,draw,redeem,register,consume,transfer,claim jwks=players.json players algs=EdDSA issuer=https://id.example audience=kuji",
 	}
 	for _, c := range allCommands {
 		lines = append(lines, keyLine(t, c, "only-"+c, ""))
@@ -239,8 +243,8 @@ func TestWhoMayWhat(t *testing.T) {
 				"everything": 403 * b(n.command == "admin"),
 				"free-pool":  403 * b(n.command == "admin" || n.whole || n.anyPool),
 				"other-pool": 403 * b(n.command == "admin" || n.whole || n.anyPool || n.pool),
-				k.of("ann"):  403 * b(n.command == "admin" || n.command == "grant" || n.whole),
-				k.of("bob"):  403 * b(n.command == "admin" || n.command == "grant" || n.whole || n.player),
+				k.of("ann"):  403 * b(n.command == "admin" || n.command == "grant" || n.command == "progress" || n.whole),
+				k.of("bob"):  403 * b(n.command == "admin" || n.command == "grant" || n.command == "progress" || n.whole || n.player),
 			}
 			for _, c := range allCommands {
 				who["only-"+c] = 403 * b(!can(c))
@@ -298,13 +302,16 @@ func methodOf(t *testing.T, name protoreflect.Name) protoreflect.MethodDescripto
 func TestCommandsInside(t *testing.T) {
 	f, k, _ := accessServer(t)
 	inside := map[string]string{
-		"draw":      `{"draw": {"player": "ann", "pool": "free"}}`,
-		"redeem":    `{"redeem": {"player": "ann", "code": "x"}}`,
-		"register":  `{"register": {"player": "ann"}}`,
-		"grant":     `{"grant": {"player": "ann", "items": [{"item": "gem", "quantity": 1}]}}`,
-		"consume":   `{"consume": {"player": "ann", "items": [{"item": "gem", "quantity": 1}]}}`,
-		"transfer":  `{"transfer": {"from": "ann", "to": "bob", "items": [{"item": "gem", "quantity": 1}]}}`,
-		"set_limit": `{"set_limit": {"player": "ann", "pool": "once", "per": "LIMIT_PERIOD_FOREVER", "used": 1}, "reason": "x"}`,
+		"draw":        `{"draw": {"player": "ann", "pool": "free"}}`,
+		"redeem":      `{"redeem": {"player": "ann", "code": "x"}}`,
+		"register":    `{"register": {"player": "ann"}}`,
+		"grant":       `{"grant": {"player": "ann", "items": [{"item": "gem", "quantity": 1}]}}`,
+		"consume":     `{"consume": {"player": "ann", "items": [{"item": "gem", "quantity": 1}]}}`,
+		"transfer":    `{"transfer": {"from": "ann", "to": "bob", "items": [{"item": "gem", "quantity": 1}]}}`,
+		"progress":    `{"progress": {"player": "ann", "event": "wins"}}`,
+		"claim":       `{"claim": {"player": "ann", "quest": "winner"}}`,
+		"set_counter": `{"set_counter": {"player": "ann", "counter": "wins", "value": "1"}, "reason": "x"}`,
+		"set_limit":   `{"set_limit": {"player": "ann", "pool": "once", "per": "LIMIT_PERIOD_FOREVER", "used": 1}, "reason": "x"}`,
 	}
 	for _, m := range []proto.Message{&kujiv1.Command{}, &kujiv1.Member{}} {
 		fields := m.ProtoReflect().Descriptor().Oneofs().ByName("command").Fields()
@@ -321,7 +328,8 @@ func TestCommandsInside(t *testing.T) {
 		}
 		nested := `{"commands": [{"atomic": {"members": [` + one + `]}}]}`
 		rpcs := map[string][]string{"Atomic": {bodies["Atomic"]}, "Batch": {bodies["Batch"], nested}}
-		if command == "redeem" || command == "set_limit" { // no member of a group can be one
+		admins := command == "set_limit" || command == "set_counter"
+		if command == "redeem" || admins { // no member of a group can be one
 			rpcs = map[string][]string{"Batch": {bodies["Batch"]}}
 		}
 		for rpc, body := range rpcs {
@@ -332,9 +340,9 @@ func TestCommandsInside(t *testing.T) {
 					}
 				}
 				for secret, want := range map[string]int{
-					"admin": 0, "everything": 403 * b(command == "set_limit"), "free-pool": 403 * b(command == "redeem" || command == "set_limit"),
-					"other-pool": 403 * b(command == "draw" || command == "redeem" || command == "set_limit"),
-					k.of("ann"):  403 * b(command == "grant" || command == "set_limit"), k.of("bob"): 403,
+					"admin": 0, "everything": 403 * b(admins), "free-pool": 403 * b(command == "redeem" || admins),
+					"other-pool": 403 * b(command == "draw" || command == "redeem" || admins),
+					k.of("ann"):  403 * b(command == "grant" || command == "progress" || admins), k.of("bob"): 403,
 				} {
 					if got := denied(ask(f, methodOf(t, protoreflect.Name(rpc)), secret, body)); got != want {
 						t.Errorf("%s of a %s with %.20q: %d, want %d", rpc, command, secret, got, want)

@@ -61,9 +61,10 @@ var ErrHere = errors.New("this server answers")
 
 // mayBeStale are the RPCs that a follower can answer, if their requests say stale.
 var mayBeStale = map[string]bool{
-	kujiv1connect.RewardServiceGetPlayerProcedure: true,
-	kujiv1connect.RewardServiceGetPoolProcedure:   true,
-	kujiv1connect.RewardServiceGetResultProcedure: true,
+	kujiv1connect.RewardServiceGetPlayerProcedure:  true,
+	kujiv1connect.RewardServiceListQuestsProcedure: true,
+	kujiv1connect.RewardServiceGetPoolProcedure:    true,
+	kujiv1connect.RewardServiceGetResultProcedure:  true,
 }
 
 // errElsewhere ends a request that another server answers. No client sees it.

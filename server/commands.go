@@ -49,6 +49,16 @@ func (h *commands) Transfer(ctx context.Context, req *kujiv1.TransferRequest) (*
 	return &kujiv1.TransferResponse{Result: res}, err
 }
 
+func (h *commands) Progress(ctx context.Context, req *kujiv1.ProgressRequest) (*kujiv1.ProgressResponse, error) {
+	res, err := h.do(ctx, req)
+	return &kujiv1.ProgressResponse{Result: res}, err
+}
+
+func (h *commands) Claim(ctx context.Context, req *kujiv1.ClaimRequest) (*kujiv1.ClaimResponse, error) {
+	res, err := h.do(ctx, req)
+	return &kujiv1.ClaimResponse{Result: res}, err
+}
+
 func (h *commands) Atomic(ctx context.Context, req *kujiv1.AtomicRequest) (*kujiv1.AtomicResponse, error) {
 	res, err := h.do(ctx, req)
 	return &kujiv1.AtomicResponse{Result: res}, err
@@ -64,6 +74,12 @@ func (h *commands) SetTrack(ctx context.Context, req *kujiv1.SetTrackRequest) (*
 func (h *commands) SetLimit(ctx context.Context, req *kujiv1.SetLimitRequest) (*kujiv1.SetLimitResponse, error) {
 	res, err := h.do(ctx, req)
 	return &kujiv1.SetLimitResponse{Result: res}, err
+}
+
+// SetCounter is an administrator's.
+func (h *commands) SetCounter(ctx context.Context, req *kujiv1.SetCounterRequest) (*kujiv1.SetCounterResponse, error) {
+	res, err := h.do(ctx, req)
+	return &kujiv1.SetCounterResponse{Result: res}, err
 }
 
 func (h *commands) Batch(ctx context.Context, req *kujiv1.BatchRequest) (*kujiv1.BatchResponse, error) {

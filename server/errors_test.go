@@ -24,6 +24,9 @@ func asConnect(err error, ce **connect.Error) bool { return errors.As(err, ce) }
 func TestStatuses(t *testing.T) {
 	ctx := context.Background()
 	f := start(t, server.Options{})
+	applyTo(t, f, "quests", `{kuji: 1, items: {gem: {}, pass: {lasts: 1h, extend: true}}, counters: {wins: {}},
+		pools: {empty: {internal: true, entries: [{id: e, weight: 1, stock: 1}]}, e: {entries: [{id: e, weight: 1}]}},
+		quests: {last: {reward: {pool: empty}}, far: {needs: {wins: 1}}, near: {reward: {items: {gem: 1}}}, empty: {reward: {pool: empty}}}}`)
 	for _, named := range clients(t, f.url) {
 		t.Run(named.name, func(t *testing.T) { statuses(ctx, t, named) })
 	}
@@ -60,8 +63,17 @@ func statuses(ctx context.Context, t *testing.T, c client) {
 	redeem := func(player, code string) *kujiv1.Result {
 		return result(c.reward.Redeem(ctx, &kujiv1.RedeemRequest{Player: player, Code: code + c.name}))
 	}
-	for range 100 { // one after the other
-		grant("pass", 1)
+	claim := func(quest string) *kujiv1.Result {
+		return result(c.reward.Claim(ctx, &kujiv1.ClaimRequest{Realm: "quests", Player: "ann", Quest: quest}))
+	}
+	claim("near")
+	claim("last")
+	passes := make([]*kujiv1.Command, 100) // each goes at another time
+	for i := range passes {
+		passes[i] = &kujiv1.Command{Command: &kujiv1.Command_Grant{Grant: &kujiv1.Grant{Player: c.name, Items: []*kujiv1.Stack{{Item: "pass", Quantity: 1}}}}}
+	}
+	if _, err := c.reward.Batch(ctx, &kujiv1.BatchRequest{Realm: "quests", Commands: passes}); err != nil {
+		t.Fatal(err)
 	}
 	guesser := "bob" + c.name
 	redeem("ann", "ONE")
@@ -85,8 +97,11 @@ func statuses(ctx context.Context, t *testing.T, c client) {
 		{kuji.CodeExpired, "old", redeem(guesser, "late")},
 		{kuji.UnknownCode, "", redeem(guesser, "three")},
 		{kuji.TooManyGuesses, "", redeem(guesser, "two")},
+		{kuji.NotReached, "far", claim("far")},
+		{kuji.AlreadyClaimed, "near", claim("near")},
+		{kuji.RewardUnavailable, "empty", claim("empty")},
+		{kuji.TooManyLots, "pass", result(c.reward.Grant(ctx, &kujiv1.GrantRequest{Realm: "quests", Player: c.name, Items: []*kujiv1.Stack{{Item: "pass", Quantity: 1}}}))},
 		{kuji.BalanceOverflow, "gem", grant("gem", kuji.MaxQuantity)},
-		{kuji.TooManyLots, "pass", grant("pass", 1)},
 	} {
 		seen[tt.status] = true
 		if tt.got.GetStatus() != server.StatusProto(tt.status) || tt.got.GetSubject() != tt.subject || tt.got.GetReceipt().GetPosition() == 0 {

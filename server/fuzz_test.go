@@ -29,7 +29,7 @@ func FuzzRequest(f *testing.F) {
 	for _, path := range []string{"Draw", "Grant", "Consume", "Transfer", "Atomic", "Batch", "GetPlayer", "GetPool", "GetCatalog", "GetOdds", "ExportCatalog", "ListCatalogs"} {
 		paths = append(paths, "/kuji.v1.RewardService/"+path)
 	}
-	for _, path := range []string{"GetStatus", "ListRealms", "ApplyCatalog", "SetTrack", "SetLimit"} { // CreateRealm would leave files for every name tried
+	for _, path := range []string{"GetStatus", "ListRealms", "ApplyCatalog", "SetTrack", "SetLimit", "SetCounter"} { // CreateRealm would leave files for every name tried
 		paths = append(paths, "/kuji.v1.AdminService/"+path)
 	}
 	for _, path := range paths {

@@ -28,6 +28,7 @@ func (reads) GetPlayer(ctx context.Context, req *kujiv1.GetPlayerRequest) (*kuji
 		Lots: message.Each(v.Lots, func(l *kuji.Lot) *kujiv1.Lot {
 			return &kujiv1.Lot{Item: l.Item, Quantity: l.Quantity, UntilUnixMs: l.Until}
 		}),
+		Counters: message.Each(v.Counters, message.PlayerCounter), Quests: message.Each(v.Quests, message.PlayerQuest),
 	}}
 	out.Items, err = namesIn(ctx, req, out)
 	return out, err
@@ -37,6 +38,24 @@ func poolLimit(l *kuji.PoolLimit) *kujiv1.Limit {
 	out := message.Limit(&l.Limit)
 	out.Pool = l.Pool
 	return out
+}
+
+func (reads) ListQuests(ctx context.Context, req *kujiv1.ListQuestsRequest) (*kujiv1.ListQuestsResponse, error) {
+	v, err := realmOf(ctx).Goals(ctx, req.GetPlayer())
+	if err != nil {
+		return nil, err
+	}
+	from, to, err := page("quest_limit", req.GetQuestOffset(), req.GetQuestLimit(), len(v.Quests))
+	if err != nil {
+		return nil, err
+	}
+	out := &kujiv1.ListQuestsResponse{
+		Quests: message.Quests(&v, from, to), QuestCount: uint32(len(v.Quests)),
+		Counters: message.Each(v.Counters, message.PlayerCounter), Free: message.Each(v.Free, poolLimit),
+		CatalogVersion: v.CatalogVersion, Position: v.Position,
+	}
+	out.Items, err = namesIn(ctx, req, out)
+	return out, err
 }
 
 func (reads) GetPool(ctx context.Context, req *kujiv1.GetPoolRequest) (*kujiv1.GetPoolResponse, error) {
@@ -93,11 +112,18 @@ func (reads) GetResult(ctx context.Context, req *kujiv1.GetResultRequest) (*kuji
 // redact hides the codes in a result.
 func redact(res *kujiv1.Result) {
 	for _, o := range res.GetOutcomes() {
-		for _, c := range o.GetCodes() {
-			c.Code = kuji.Redacted
-		}
+		redactCodes(o.GetCodes())
+	}
+	for _, c := range res.GetClaims() {
+		redactCodes(c.GetCodes())
 	}
 	for _, m := range res.GetMembers() {
 		redact(m)
+	}
+}
+
+func redactCodes(codes []*kujiv1.RewardCode) {
+	for _, c := range codes {
+		c.Code = kuji.Redacted
 	}
 }

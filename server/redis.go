@@ -162,6 +162,7 @@ func (b *redisBackend) Read(ctx context.Context, c *redis.Client, realm string, 
 // readers are what answers what commands read, here or at another server.
 type readers interface {
 	GetPlayer(context.Context, *kujiv1.GetPlayerRequest) (*kujiv1.GetPlayerResponse, error)
+	ListQuests(context.Context, *kujiv1.ListQuestsRequest) (*kujiv1.ListQuestsResponse, error)
 	GetPool(context.Context, *kujiv1.GetPoolRequest) (*kujiv1.GetPoolResponse, error)
 	GetOdds(context.Context, *kujiv1.GetOddsRequest) (*kujiv1.GetOddsResponse, error)
 }
@@ -171,6 +172,8 @@ func look(ctx context.Context, from readers, m proto.Message) (proto.Message, er
 	case *kujiv1.GetPlayerRequest:
 		res, err := from.GetPlayer(ctx, m)
 		return res.GetPlayer(), err
+	case *kujiv1.ListQuestsRequest:
+		return from.ListQuests(ctx, m)
 	case *kujiv1.GetPoolRequest:
 		res, err := from.GetPool(ctx, m)
 		return res.GetPool(), err

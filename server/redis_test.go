@@ -15,6 +15,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"runtime"
 	"slices"
@@ -257,11 +258,42 @@ func catalogOf(t testing.TB, yaml string) *catalog.Catalog {
 	return c
 }
 
-// redisSession is commands with their answers in RESP3.
-var redisSession = []struct {
+// redisSteps is commands with their answers in RESP3.
+type redisSteps []struct {
 	command string
 	want    any // an error: how it begins
-}{
+}
+
+// questSession is about the catalog questCatalog.
+var questSession = redisSteps{
+	{"PROGRESS ann boss KEY hydra ID p1", dict{"status": "ok"}},
+	{"PROGRESS ann boss ID p1 KEY hydra", dict{"status": "ok", "replayed": true}},
+	{"PROGRESS ann boss ID p1 KEY kraken", errors.New("IDREUSED ")},
+	{"PROGRESS ann boss N 0", dict{"status": "ok"}},
+	{"PROGRESS ann boss N 9007199254740992", errors.New("INVALID n: ")},
+	{"PROGRESS ann nothing", errors.New("NOTFOUND event: ")},
+	{"PROGRESS ann", errors.New("INVALID 1 arguments, want PROGRESS player event [N n] [KEY key] [ID id]")},
+	{"CLAIM ann hunter TIERS 1 ID c1", dict{"status": "ok", "claims": []any{dict{"quest": "hunter", "tier": int64(1), "items": dict{"gold": int64(100)}}}}},
+	{"CLAIM ann hunter TIERS 1 ID c1", dict{"status": "ok", "replayed": true, "claims": []any{dict{"quest": "hunter", "tier": int64(1), "items": dict{"gold": int64(100)}}}}},
+	{"CLAIM ann winner", dict{"status": "not_reached", "subject": "winner"}},
+	{"CLAIM ann nothing", errors.New("NOTFOUND quest: ")},
+	{"CLAIM ann hunter TIERS 1001", errors.New("INVALID TIERS: ")},
+	{"SETCOUNTER ann wins 4 sorry ID s1", dict{"status": "ok"}},
+	{"SETCOUNTER ann raid 4 sorry", errors.New("NOTFOUND player: ")},
+	{"MULTI", "OK"},
+	{"PROGRESS ann wins", "QUEUED"},
+	{"CLAIM ann hunter", "QUEUED"},
+	{"SETCOUNTER ann wins 4 sorry", errors.New("INVALID SETCOUNTER in a group, want DRAW, REGISTER, GRANT, CONSUME, TRANSFER, PROGRESS, CLAIM, EXEC or DISCARD")},
+	{"DISCARD", "OK"},
+	{"MULTI", "OK"},
+	{"PROGRESS ann wins", "QUEUED"},
+	{"CLAIM ann hunter", "QUEUED"},
+	{"DISCARD", "OK"},
+	{"QUESTS", errors.New("INVALID 0 arguments, want QUESTS player")},
+}
+
+// redisSession is about the catalog testCatalog.
+var redisSession = redisSteps{
 	{"DRAW ann free", dict{"status": "ok", "outcomes": []any{dict{"entry": "sword", "items": dict{"sword": int64(1)}}}}},
 	{"draw ann free count 2 id d1", dict{"status": "ok", "outcomes": []any{dict{"entry": "sword", "items": dict{"sword": int64(1)}},
 		dict{"entry": "sword", "items": dict{"sword": int64(1)}, "draw": int64(1)}}}},
@@ -364,8 +396,22 @@ func TestRedisCommands(t *testing.T) {
 	f := newServer(t, server.Options{Version: "v1.2.3"})
 	c := dialRaw(t, startRedis(t, f))
 	playSession(t, c)
+	questRealm(t, f, "quests")
+	c.ask("REALM quests")
+	play(t, c, questSession)
+	for _, one := range []string{"MULTI", "PROGRESS ann boss KEY kraken", "CLAIM ann hunter"} {
+		c.ask(one)
+	}
+	results, ok := c.ask("EXEC").([]any)
+	if !ok || len(results) != 2 || !reflect.DeepEqual(results[1].(dict)["claims"], []any{dict{"quest": "hunter", "tier": int64(2), "items": dict{"medal": int64(1)}, "via": []any{"chest/medal"}}}) {
+		t.Errorf("a group ends with %v", results)
+	}
+	page, ok := c.ask("QUESTS ann").(dict)
+	if !ok || page["quest_count"] != int64(3) || len(page["quests"].([]any)) != 3 || len(page["free"].([]any)) != 1 {
+		t.Errorf("the quests are %v", page)
+	}
 	for name := range server.RedisCommands() {
-		if !slices.ContainsFunc(redisSession, func(s struct {
+		if !slices.ContainsFunc(slices.Concat(redisSession, questSession), func(s struct {
 			command string
 			want    any
 		}) bool {
@@ -384,7 +430,12 @@ func TestRedisCommands(t *testing.T) {
 func playSession(t *testing.T, c *raw, except ...string) {
 	t.Helper()
 	c.ask("HELLO 3")
-	for _, one := range redisSession {
+	play(t, c, redisSession, except...)
+}
+
+func play(t *testing.T, c *raw, session redisSteps, except ...string) {
+	t.Helper()
+	for _, one := range session {
 		if slices.Contains(except, one.command) {
 			continue
 		}
@@ -502,16 +553,20 @@ var redisNeeds = map[string]struct {
 	command      string
 	pool, player bool
 }{
-	"DRAW":     {"DRAW ann free", "draw", true, true},
-	"REDEEM":   {"REDEEM ann x", "redeem", true, true}, // of any pool
-	"REGISTER": {"REGISTER ann", "register", false, true},
-	"GRANT":    {"GRANT ann gem 1", "grant", false, true},
-	"CONSUME":  {"CONSUME ann gem 1", "consume", false, true},
-	"TRANSFER": {"TRANSFER ann bob gem 1", "transfer", false, true},
-	"SETLIMIT": {"SETLIMIT ann once forever 1 x", "admin", true, true}, // of no player, and of the whole realm
-	"PLAYER":   {"PLAYER ann", "read", false, true},
-	"POOL":     {"POOL free", "read", true, false},
-	"ODDS":     {"ODDS free PLAYER ann", "read", true, true},
+	"DRAW":       {"DRAW ann free", "draw", true, true},
+	"REDEEM":     {"REDEEM ann x", "redeem", true, true}, // of any pool
+	"REGISTER":   {"REGISTER ann", "register", false, true},
+	"GRANT":      {"GRANT ann gem 1", "grant", false, true},
+	"CONSUME":    {"CONSUME ann gem 1", "consume", false, true},
+	"TRANSFER":   {"TRANSFER ann bob gem 1", "transfer", false, true},
+	"PROGRESS":   {"PROGRESS ann wins", "progress", false, true},
+	"CLAIM":      {"CLAIM ann winner", "claim", false, true},
+	"SETCOUNTER": {"SETCOUNTER ann wins 1 x", "admin", true, true},
+	"QUESTS":     {"QUESTS ann", "read", false, true},
+	"SETLIMIT":   {"SETLIMIT ann once forever 1 x", "admin", true, true}, // of no player, and of the whole realm
+	"PLAYER":     {"PLAYER ann", "read", false, true},
+	"POOL":       {"POOL free", "read", true, false},
+	"ODDS":       {"ODDS free PLAYER ann", "read", true, true},
 }
 
 // TestRedisWhoMayWhat asks for every command with every kind of credential.
@@ -540,8 +595,8 @@ func TestRedisWhoMayWhat(t *testing.T) {
 			"": "NOAUTH", "nobody": "NOAUTH", k.of("ann") + "x": "NOAUTH",
 			"admin": "", "admin-here": "", "admin-elsewhere": "NOPERM", "everything": "", "free-pool": "",
 			"other-pool": map[bool]string{true: "NOPERM"}[n.pool],
-			k.of("ann"):  map[bool]string{true: "NOPERM"}[n.command == "grant"],
-			k.of("bob"):  map[bool]string{true: "NOPERM"}[n.command == "grant" || n.player],
+			k.of("ann"):  map[bool]string{true: "NOPERM"}[n.command == "grant" || n.command == "progress"],
+			k.of("bob"):  map[bool]string{true: "NOPERM"}[n.command == "grant" || n.command == "progress" || n.player],
 		}
 		if n.command == "redeem" {
 			who["free-pool"] = "NOPERM"

@@ -234,10 +234,11 @@ func recordOf(e *kujiv1.Event) kuji.Record {
 			return kuji.Lack{Item: l.GetItem(), Have: l.GetHave(), Need: l.GetNeed()}
 		}),
 		Outcomes: each(e.GetOutcomes(), func(o *kujiv1.Outcome) kuji.Outcome {
-			codes := each(o.GetCodes(), func(c *kujiv1.RewardCode) kuji.RewardCode {
-				return kuji.RewardCode{List: c.GetList(), Number: c.GetNumber(), Code: c.GetCode()}
-			})
-			return kuji.Outcome{Entry: o.GetEntry(), Items: kujiStacks(o.GetItems()), Via: o.GetVia(), Draw: int(o.GetDraw()), Codes: codes}
+			return kuji.Outcome{Entry: o.GetEntry(), Items: kujiStacks(o.GetItems()), Via: o.GetVia(), Draw: int(o.GetDraw()), Codes: kujiCodes(o.GetCodes())}
+		}),
+		Event: e.GetEvent(), Key: e.GetKey(), Counter: e.GetCounter(), Value: e.Value, Quest: e.GetQuest(),
+		Claims: each(e.GetClaims(), func(c *kujiv1.Claimed) kuji.Claimed {
+			return kuji.Claimed{Quest: c.GetQuest(), Tier: int(c.GetTier()), Player: c.GetPlayer(), Items: kujiStacks(c.GetItems()), Via: c.GetVia(), Codes: kujiCodes(c.GetCodes())}
 		}),
 		Members: each(e.GetMembers(), recordOf),
 		Changes: each(e.GetChanges(), func(c *kujiv1.BalanceChange) kuji.BalanceChange {
@@ -254,6 +255,12 @@ func recordOf(e *kujiv1.Event) kuji.Record {
 		rec.Due = &kuji.Due{Swept: d.GetSwept(), Players: d.GetPlayers()}
 	}
 	return rec
+}
+
+func kujiCodes(all []*kujiv1.RewardCode) []kuji.RewardCode {
+	return each(all, func(c *kujiv1.RewardCode) kuji.RewardCode {
+		return kuji.RewardCode{List: c.GetList(), Number: c.GetNumber(), Code: c.GetCode()}
+	})
 }
 
 func kujiStacks(all []*kujiv1.Stack) []kuji.Stack {

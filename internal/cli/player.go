@@ -13,7 +13,7 @@ import (
 func playerCommand(a *app) *cobra.Command {
 	return read(a, &cobra.Command{
 		Use:   "player PLAYER",
-		Short: "Show what a player holds and until when, how far pity has counted and what is left of limits and free draws",
+		Short: "Show what a player holds and until when, how far counters and quests are, and what is left of limits",
 	}, &kujiv1.GetPlayerRequest{}, (*api).GetPlayer,
 		func(w io.Writer, resp *kujiv1.GetPlayerResponse) { printPlayer(w, resp.GetPlayer()) })
 }
@@ -35,6 +35,8 @@ func printPlayer(w io.Writer, p *kujiv1.Player) {
 	}
 	printLimits(w, "LIMIT", p.GetLimits())
 	printLimits(w, "FREE DRAWS", p.GetFree())
+	printCounters(w, p.GetCounters())
+	printQuests(w, p.GetQuests())
 }
 
 // certainText says in how many draws a hit is certain: from which pool, and what can come in its place.

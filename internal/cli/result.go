@@ -69,9 +69,11 @@ func printResult(w io.Writer, id string, draws int, r *kujiv1.Result) {
 	if r.GetStatus() == kujiv1.Status_STATUS_OK {
 		printOutcomes(w, draws, r.GetOutcomes())
 	}
+	printClaims(w, r.GetClaims())
 	for i, m := range r.GetMembers() {
 		fprintf(w, "member %d\t%s\n", i+1, contract.Word(m.GetStatus()))
 		printOutcomes(w, drawsIn(m.GetOutcomes()), m.GetOutcomes())
+		printClaims(w, m.GetClaims())
 	}
 	if len(r.GetOutcomes()) > 1 {
 		fprintf(w, "total\t%s\n", itemsText(total(r.GetOutcomes())))
@@ -125,6 +127,9 @@ var refusals = map[kujiv1.Status]string{
 	kujiv1.Status_STATUS_CODE_REDEEMED:      "the player has used this code of %s before",
 	kujiv1.Status_STATUS_TOO_MANY_GUESSES:   "the player has sent too many codes that do not exist%s",
 	kujiv1.Status_STATUS_CODE_REQUIRED:      "only codes pay for draws from pool %s: see kuji redeem",
+	kujiv1.Status_STATUS_NOT_REACHED:        "the player has not reached the next tier of quest %s, or does not meet its condition",
+	kujiv1.Status_STATUS_ALREADY_CLAIMED:    "the player has claimed all of quest %s",
+	kujiv1.Status_STATUS_REWARD_UNAVAILABLE: "what quest %s could give is not in stock",
 	kujiv1.Status_STATUS_TOO_MANY_LOTS:      "the player's units of %s would go at more than 100 different times",
 	kujiv1.Status_STATUS_ABORTED:            "another member failed%s",
 }

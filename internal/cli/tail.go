@@ -60,10 +60,13 @@ func eventText(e *kujiv1.Event) string {
 	if e.GetNewCatalogVersion() > 0 {
 		add("version %d", e.GetNewCatalogVersion())
 	}
-	for _, s := range []string{e.GetPlayer(), e.GetPool(), e.GetTrack(), e.GetList()} {
+	for _, s := range []string{e.GetPlayer(), e.GetPool(), e.GetTrack(), e.GetList(), e.GetEvent(), e.GetKey(), e.GetCounter(), e.GetQuest()} {
 		if s != "" {
 			add("%s", word(s))
 		}
+	}
+	if e.Value != nil {
+		add("%d", e.GetValue())
 	}
 	if e.GetCount() > 1 {
 		add("x%d", e.GetCount())
@@ -86,6 +89,12 @@ func eventText(e *kujiv1.Event) string {
 	for i, o := range e.GetOutcomes() {
 		add("%s%s", when(i == 0, "→ "), word(o.GetEntry()))
 		for _, s := range o.GetItems() {
+			add("+%d %s", s.GetQuantity(), word(s.GetItem()))
+		}
+	}
+	for _, c := range e.GetClaims() {
+		add("→ quest %s tier %d%s", word(c.GetQuest()), c.GetTier(), when(c.GetPlayer() != "", " of "+word(c.GetPlayer())))
+		for _, s := range c.GetItems() {
 			add("+%d %s", s.GetQuantity(), word(s.GetItem()))
 		}
 	}

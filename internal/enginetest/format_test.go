@@ -61,6 +61,17 @@ type formatEvent struct {
 	Metadata            string
 	Level               uint8 `json:"level,omitempty"`
 	Due                 *kuji.Due
+	Event, Key, Counter string
+	Value               *uint64
+	Quest               string
+	Claims              []formatClaim
+}
+
+type formatClaim struct {
+	Quest, Player string
+	Tier          int
+	Way           []string
+	Items         map[string]uint64
 }
 
 type formatOutcome struct {
@@ -94,6 +105,10 @@ func formatOf(rec kuji.Record) formatEvent {
 	}
 	for _, o := range rec.Outcomes {
 		e.Outcomes = append(e.Outcomes, formatOutcome{Draw: o.Draw, Way: append([]string{rec.Pool + "/" + o.Entry}, o.Via...), Items: amounts(o.Items)})
+	}
+	e.Event, e.Key, e.Counter, e.Value, e.Quest = rec.Event, rec.Key, rec.Counter, rec.Value, rec.Quest
+	for _, c := range rec.Claims {
+		e.Claims = append(e.Claims, formatClaim{Quest: c.Quest, Player: c.Player, Tier: c.Tier, Way: append([]string{}, c.Via...), Items: amounts(c.Items)})
 	}
 	for _, m := range rec.Members { // their place and status are the group's
 		member := formatOf(m)
@@ -247,6 +262,43 @@ func TestFormatPages(t *testing.T) {
 				kuji.Draw{Player: player, Pool: "when", Count: 2}, kuji.Grant{Player: player, Items: clover},
 				kuji.Draw{Player: player, Pool: "when", Count: 2}, kuji.Consume{Player: player, Items: []kuji.Stack{{Item: "clover", Quantity: 1}}}, kuji.Draw{Player: player, Pool: "when", Count: 1},
 			}})
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		compare(t, dir)
+	})
+	t.Run("counters and quests", func(t *testing.T) {
+		c, err := catalog.Parse([]byte(`{kuji: 1, items: {gold: {kind: currency}, gem: {kind: currency}, medal: {}, pass: {lasts: 30d, extend: true}}, start: {gem: 3}, pools: {
+			open: {rolls: {min: 1, max: 2}, entries: [{id: a, weight: 1, reward: {items: {gold: {min: 1, max: 9}}}}, {id: b, weight: 2}]},
+			late: {when: {counters: {wins: {max: 30}}, quests: {hunter: 1}}, price: {gold: 1}, entries: [{id: a, weight: 1, reward: {items: {gem: 1}}}, {id: b, weight: 1}]},
+			chest: {internal: true, budget: [{per: day, of: {medal: 9}}], entries: [{id: medal, weight: 1, reward: {items: {medal: 1}}}, {id: gem, weight: 1, reward: {items: {gem: {min: 1, max: 4}}}}]}},
+			counters: {wins: {}, bosses: {of: {progress: boss}, distinct: 5, per: week}, raid: {for: realm, of: {draws: open}}, best: {of: {progress: wins}, highest: true}, earned: {of: {gains: gold}, most: {per: day, count: 50}}},
+			quests: {hunter: {tiers: [{needs: {bosses: 1}, reward: {items: {gold: {min: 10, max: 90}}}}, {needs: {bosses: 3}, reward: {pool: chest}}]},
+				winner: {claim: automatic, needs: {wins: 4}, reward: [{items: {gem: {min: 1, max: 5}}}, {pool: chest}]},
+				after: {claim: automatic, when: {quests: {winner: 1}}, needs: {raid: 5}, reward: {pool: chest}}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		e, r := open(t, dir, worldOptions{})
+		if _, err := r.Apply(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 60 {
+			player := fmt.Sprint("player-", i%5)
+			do(t, r, kuji.Progress{ID: fmt.Sprint("p", i), Player: player, Event: "boss", Key: fmt.Sprint(i % 7), Note: kuji.Note{By: "game"}})
+			do(t, r, kuji.Claim{Player: player, Quest: "hunter"})
+			do(t, r, kuji.Draw{Player: player, Pool: "open", Count: 1 + i%3})
+			do(t, r, kuji.Draw{Player: player, Pool: "late"})
+			do(t, r, kuji.Progress{Player: player, Event: "wins", N: uint64(1 + i%2)})
+			fresh := fmt.Sprint("fresh-", i)
+			do(t, r, kuji.Atomic{Members: []kuji.Request{
+				kuji.Progress{Player: fresh, Event: "boss", Key: "x"}, kuji.Claim{Player: fresh, Quest: "hunter", Tiers: 1},
+				kuji.Draw{Player: fresh, Pool: "open", Count: 2}, kuji.Progress{Player: fresh, Event: "wins", N: 3}, kuji.Progress{Player: player, Event: "wins", N: 2},
+			}})
+			do(t, r, kuji.SetCounter{Player: player, Counter: "wins", Value: uint64(i), Note: kuji.Note{Reason: "a test"}})
+			do(t, r, kuji.SetCounter{Counter: "raid", Value: uint64(i % 9), Note: kuji.Note{Reason: "a test"}})
 		}
 		if err := e.Close(); err != nil {
 			t.Fatal(err)

@@ -51,12 +51,12 @@ quests:
 // counts returns where counters stand.
 func counts(t *testing.T, r *kuji.Realm, player string) map[string]uint64 {
 	t.Helper()
-	all, _, err := r.Goals(t.Context(), player)
+	v, err := r.Goals(t.Context(), player)
 	if err != nil {
 		t.Fatal(err)
 	}
 	by := map[string]uint64{}
-	for _, c := range all {
+	for _, c := range v.Counters {
 		by[c.ID] = c.Value
 	}
 	return by
@@ -64,11 +64,11 @@ func counts(t *testing.T, r *kuji.Realm, player string) map[string]uint64 {
 
 func questOf(t *testing.T, r *kuji.Realm, player, id string) kuji.QuestView {
 	t.Helper()
-	_, all, err := r.Goals(t.Context(), player)
+	v, err := r.Goals(t.Context(), player)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, q := range all {
+	for _, q := range v.Quests {
 		if q.ID == id {
 			return q
 		}
@@ -308,4 +308,14 @@ func realmAt(t *testing.T, now *time.Time, catalog string) *kuji.Realm {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// TestPoolsByCounters: what a pool shows to nobody in particular has every counter at 0.
+func TestPoolsByCounters(t *testing.T) {
+	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	r := realmAt(t, &now, questCatalog)
+	do(t, r, kuji.Progress{Player: "ann", Event: "wins", N: 9})
+	if v, err := r.Pool(t.Context(), "lucky"); err != nil || v.Entries[0].Weight != 0 || v.Entries[1].Weight != 1 {
+		t.Errorf("%+v, %v", v, err)
+	}
 }

@@ -34,6 +34,18 @@ func Free(t *rules.Tables, pool string, counters []store.CounterValue, now, back
 	return &s
 }
 
+// FreeOfAll is Free for every pool that has free draws, in the order in which catalogs first
+// named them.
+func FreeOfAll(t *rules.Tables, counters []store.CounterValue, now, back int64) (all []view.PoolLimit) {
+	m := rules.Instant{Zone: t.Zone, Now: now, Back: back}
+	for _, l := range t.AllLimits() {
+		if l.Free {
+			all = append(all, view.PoolLimit{Pool: l.Pool, Limit: m.Limit(l.Limit, l.Among(counters))})
+		}
+	}
+	return all
+}
+
 // HasLimits reports whether the catalog has a limit, or free draws, that some of these counters,
 // ascending, belong to.
 func HasLimits(t *rules.Tables, counters []store.CounterValue) bool {

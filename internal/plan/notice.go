@@ -17,6 +17,7 @@ func noticesOf(t *rules.Tables, now int64, left func(pt *rules.Pool, entry uint3
 		t: t, now: now, left: left, open: make([]bool, len(t.PoolByNum)), entered: make([]bool, len(t.PoolByNum)),
 		gives: map[uint32]bool{}, named: map[uint32]bool{}, chance: map[uint32]bool{}, sure: map[uint32]bool{},
 	}
+	l.quests()
 	for _, pt := range slices.Backward(t.BottomUp) {
 		l.enter(pt)
 	}
@@ -63,6 +64,22 @@ func (l *looker) enter(pt *rules.Pool) {
 		l.reward(&e.Reward, l.open[pt.Num] && e.Most > 0 && stock)
 	}
 	l.reward(&pt.Last, l.open[pt.Num])
+}
+
+// quests notes what quests give, and which pools they draw from. Anybody can reach them.
+func (l *looker) quests() {
+	for i := range l.t.Catalog.Quests {
+		for _, tier := range l.t.Catalog.Quests[i].Steps() {
+			for _, q := range tier.Reward.Items {
+				num := l.t.ItemNum[q.Item]
+				l.named[num], l.gives[num], l.sure[num] = true, true, true
+			}
+			for _, in := range tier.Reward.Draws {
+				num := l.t.PoolByID[in.Pool].Num
+				l.entered[num], l.open[num] = true, true
+			}
+		}
+	}
 }
 
 // reward notes what a reward gives. can says whether it can be given.

@@ -215,6 +215,7 @@ func TestNotices(t *testing.T) {
 	const items = "{kuji: 1, items: {a: {}, b: {}, c: {}, ticket: {}}, "
 	for name, c := range map[string]struct{ pools, want string }{
 		"all is well":         {`p: {price: {ticket: 1}, entries: [{id: x, weight: 1, reward: {pool: q}}]}, q: {internal: true, entries: [{id: x, weight: 1, reward: {items: {a: 1}}}]}`, ""},
+		"a quest leads to it": {`p: {internal: true, entries: [{id: x, weight: 1, reward: {items: {a: 1}}}]}}, counters: {n: {}}, quests: {q: {needs: {n: 1}, reward: [{pool: p}, {items: {b: 1}}]}`, ""},
 		"no weight":           {`p: {entries: [{id: x, weight: 1}, {id: y, weight: 0, reward: {items: {a: 1}}}]}`, "a: nobody can get this item: no draw that anybody can make gives it"},
 		"weight by luck":      {`p: {entries: [{id: x, weight: 1}, {id: y, weight: 0, luck: {item: b, weights: [{from: 1, weight: 2}]}, reward: {items: {a: 1}}}, {id: z, weight: 1, reward: {items: {b: 1}}}]}`, ""},
 		"a last ticket":       {`p: {mode: raffle, last: [{items: {a: 1}}, {pool: q}], entries: [{id: x, stock: 1}]}, q: {internal: true, entries: [{id: x, weight: 1}]}`, ""},

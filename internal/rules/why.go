@@ -122,6 +122,9 @@ type NamedLimit struct {
 	Free bool
 }
 
+// AllLimits returns the limits and free draws of all pools, by counter number.
+func (t *Tables) AllLimits() []NamedLimit { return t.limits }
+
 // LimitOf returns the limit that a counter belongs to, or nil.
 func (t *Tables) LimitOf(counter uint32) *NamedLimit {
 	i, found := slices.BinarySearchFunc(t.limits, counter, func(l NamedLimit, c uint32) int { return cmp.Compare(l.Counter, c) })

@@ -27,13 +27,15 @@ const (
 	canGrant
 	canConsume
 	canTransfer
+	canProgress
+	canClaim
 	canAdmin
 
-	canWrite = canDraw | canRedeem | canRegister | canGrant | canConsume | canTransfer
+	canWrite = canDraw | canRedeem | canRegister | canGrant | canConsume | canTransfer | canProgress | canClaim
 	canAll   = canRead | canWrite | canAdmin
 )
 
-var commandNames = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "admin"}
+var commandNames = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim", "admin"}
 
 func (c commands) String() string {
 	if c&canAdmin != 0 {

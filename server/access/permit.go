@@ -73,6 +73,7 @@ func init() {
 	permit(func(a *Access, m *kujiv1.StreamDrawsRequest) error { return a.checkStream(m) })
 
 	reading[*kujiv1.GetPlayerRequest]()
+	reading[*kujiv1.ListQuestsRequest]()
 	reading[*kujiv1.GetPoolRequest]()
 	reading[*kujiv1.GetOddsRequest]()
 

@@ -194,11 +194,12 @@ def closed(directory):
 
 PLAYER, JOIN, GAIN, SPEND, POOL, TAKE, SET, MORE = range(8)
 MEMBER, ITEM, NEW_POOL, ENTRY, STOCK, COUNTER, WINDOW, CATALOG, DRAW, TALLY, RETURN, CLOCK = range(8, 20)
-NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE, LEVEL, ORDER = range(20, 26)
-KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes", "redeem", "register", "upgrade", "set_limit", "due"]
+NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE, LEVEL, ORDER, CLAIM = range(20, 27)
+KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes", "redeem", "register", "upgrade", "set_limit", "due",
+         "progress", "claim", "set_counter"]
 PERS = ["", "forever", "day", "week", "window", "hour", "month"]
 KNOWN = 4  # the newest format level that this reader knows
-COME = (2, 3, 10, 11)  # who asks for one of these, or gets it, has come
+COME = (2, 3, 10, 11, 15, 16)  # who asks for one of these, or gets it, has come
 STATUSES = ["ok", "sold_out", "limit_reached", "insufficient_items", "not_started", "ended", None, None,
             "count_too_large", "balance_overflow", "aborted", "not_eligible", "price_not_offered",
             None, "unknown_code", "code_expired", "code_used_up", "code_redeemed", "too_many_guesses",
@@ -225,7 +226,7 @@ def effects(r):
                 n, value = r.byte(), r.name()
             elif verb in (NEW_POOL, ENTRY):
                 value = r.name()
-            elif verb in (STOCK, WINDOW, TALLY, RETURN, ORDER):
+            elif verb in (STOCK, WINDOW, TALLY, RETURN, ORDER, CLAIM):
                 n, value = r.number(), r.number()
             elif verb == COUNTER:
                 n, value = r.number(), r.name()
@@ -272,13 +273,15 @@ class Event:
 
         An outcome is the number of the draw, its way and what it gave.
         """
-        members, asked, pool, draw, marked = [([], [])], None, None, -1, False
+        members, asked, pool, draw, marked, claimed = [([], [])], None, None, -1, False, False
         if self.kind == 6:
             members = []
         for verb, n, value in self.effects:
             if verb == MEMBER:
                 members.append(([], []))
-                asked, pool, draw, marked = None, None, -1, False
+                asked, pool, draw, marked, claimed = None, None, -1, False, False
+            elif verb == CLAIM or claimed:
+                claimed = True  # what follows is what quests gave
             elif verb == DRAW:
                 draw, marked = draw + 1, True
             elif verb == POOL:
@@ -293,6 +296,28 @@ class Event:
                 members[-1][1][-1][2].append((n, value))
             elif verb == SPEND:
                 members[-1][0].append((n, value))
+        return members
+
+    def claims(self):
+        """For each member, or the one command, the tiers of quests that were claimed: quest, tier, player, way, gains.
+
+        After the members of a group come those that claimed themselves.
+        """
+        members, pool, player = [[]] if self.kind != 6 else [], None, self.player
+        for verb, n, value in self.effects:
+            if verb == MEMBER:
+                members.append([])
+                pool = None
+            elif verb in (PLAYER, JOIN):
+                player = n if verb == PLAYER else value
+            elif verb == POOL:
+                pool = n
+            elif verb == CLAIM:
+                members[-1].append((n, value, player, [], []))
+            elif verb == TAKE and members[-1]:
+                members[-1][-1][3].append((pool, n))
+            elif verb == GAIN and members[-1]:
+                members[-1][-1][4].append((n, value))
         return members
 
     def reasons(self):
@@ -319,7 +344,7 @@ class Event:
         else:
             asked = [(self.kind, self.player, arguments(r, self.kind))]
         self.note = None
-        if self.kind in (1, 3, 4, 5, 6, 11, 13) and r.at < len(self.asked):
+        if self.kind in (1, 3, 4, 5, 6, 11, 13, 15, 16, 17) and r.at < len(self.asked):
             self.note = (r.text(), r.text(), r.text())  # by, reason, metadata
             assert any(self.note)
         assert r.at == len(self.asked)
@@ -342,6 +367,10 @@ def arguments(r, kind):
         return pool, count >> 1, r.number() if count & 1 else None
     if kind == 13:
         return r.number(), r.byte(), r.number(), r.number(), r.number()  # pool, per, window, draws allowed, draws used
+    if kind == 15:
+        return r.text(), r.text(), r.number()  # event, key, how much of it
+    if kind in (16, 17):
+        return r.number(), r.number()  # quest, how many tiers; counter, where it stands
     if kind == 8:
         return r.text(), r.number(), r.text(), r.text()  # track, draws, by, reason
     other = ref(r) if kind == 5 else None
@@ -403,7 +432,7 @@ class State:
                 self.tallies[n] = value
             elif verb == MEMBER:
                 pool = None
-            elif verb != DRAW:
+            elif verb not in (DRAW, CLAIM):
                 pool = self.define(pool, verb, n, value)
 
     def define(self, pool, verb, n, value):
@@ -469,6 +498,17 @@ class State:
             want.append((SET, due, min(left, default=0)))
         assert event.effects == want, f"what is due is settled as {event.effects}, want {want}"
 
+    def named(self, n):
+        """The id of the counter or quest whose first counter has a number."""
+        name = next(name for name, first in self.counter.items() if first == n)
+        return name.removeprefix(b"/realm").split(b"/")[2]
+
+    def of_realm(self):
+        """The numbers of the catalogs' counters for the realm."""
+        firsts = sorted(self.counter.values()) + [self.counters]
+        return {n for name, first in self.counter.items() if name.startswith(b"/realm/")
+                for n in range(first, firsts[firsts.index(first) + 1])}
+
     def left(self, pool, entry):
         """What is left of an entry's stock; None without a bound."""
         if self.stock[pool][entry] is None:
@@ -512,13 +552,22 @@ def describe(state, event):
                     "limit": {"per": PERS[per], "window_ms": window, "draws": allowed, "left": allowed - min(used, allowed)}}
         if kind == 10:
             return {"kind": "redeem", "player": of(state.players, player)}
+        if kind == 15:
+            return {"kind": KINDS[15], "player": of(state.players, player), "event": text(asked[0]), "key": text(asked[1]), "value": asked[2]}
+        if kind == 16:
+            return {"kind": KINDS[16], "player": of(state.players, player), "quest": text(state.named(asked[0])), "count": asked[1]}
+        if kind == 17:
+            player = "" if player is None else of(state.players, player)
+            return {"kind": KINDS[17], "player": player, "counter": text(state.named(asked[0])), "value": asked[1]}
         if kind == 11:
             return {"kind": "register", "player": of(state.players, player)}
         to = {"to": of(state.players, asked[0])} if kind == 5 else {}
         return {"kind": KINDS[kind], "player": of(state.players, player), **to, "items": stacks(asked[1])}
 
     said = {"kind": KINDS[event.kind], "id": text(event.id), "status": STATUSES[event.status]}
-    if event.status in (15, 16, 17):
+    if event.status in (20, 21, 22):
+        said["subject"] = text(state.named(event.subject))
+    elif event.status in (15, 16, 17):
         said["subject"] = text(state.lists[event.subject])
     elif event.status and event.status not in (14, 18):
         items = event.status in (3, 9, 12, 23)
@@ -544,7 +593,14 @@ def describe(state, event):
     if event.kind == 12:
         by, reason = event.commands()[0][2]
         return {**said, "level": state.level, "by": text(by), "reason": text(reason)}
-    all_of_it = []
+
+    def claims(some, whose):
+        return {"claims": [{
+            "quest": text(state.named(n)), "tier": tier, "player": of(state.players, player) if whose else "",
+            "way": [of(state.pools, p) + "/" + of(state.entries[p], e) for p, e in way], "items": stacks(gains),
+        } for n, tier, player, way, gains in some]} if some else {}
+
+    all_of_it, claimed = [], event.claims()
     for i, asked in enumerate(event.commands()):
         one = command(*asked)
         if not event.status and asked[0] == 10:
@@ -556,7 +612,11 @@ def describe(state, event):
             one["outcomes"] = [{
                 "draw": draw, "way": [of(state.pools, p) + "/" + of(state.entries[p], e) for p, e in way], "items": stacks(gains),
             } for draw, way, gains in outcomes]
+        if not event.status:
+            one.update(claims(claimed[i], False))
         all_of_it.append(one)
+    if event.kind == 6:
+        said.update(claims([c for some in claimed[len(all_of_it):] for c in some], True))
     return {**said, "members": all_of_it} if event.kind == 6 else {**said, **all_of_it[0]}
 
 
@@ -601,7 +661,8 @@ def catalog(data):
 
     def quest():
         q = {"name": r.text(), "when": condition(), "per": over(), "claim": r.byte()}
-        q["tiers"] = [(many(counted), reward())] + many(lambda: many(counted), reward)
+        only = many(counted), reward()
+        q["tiers"] = many(lambda: many(counted), reward) or [only]
         return q
 
     def item():
@@ -652,13 +713,14 @@ def catalog(data):
     r.number(), r.number(), r.byte(), r.number()  # idempotency
     if r.byte():
         r.number()  # guesses
-    begins, week = 0, 0
+    begins, week, quests = 0, 0, {}
     if version == 4:
-        many(r.text, counter), many(r.text, quest)
+        many(r.text, counter)
+        quests = dict(many(r.text, quest))
         begins, week = r.number(), r.byte()
         many(r.text, r.number, r.number)  # seasons
     assert r.at == len(data)
-    return (zone, begins * 60_000, (3 - week) % 7 * 86_400_000), pools, start
+    return (zone, begins * 60_000, (3 - week) % 7 * 86_400_000), pools, start, quests
 
 
 def period(calendar, per, time):
@@ -847,7 +909,7 @@ class Pool:
                 self.moments.append(Moments(n, state.counter[p["id"] + b"/moments/" + name], e["moments"], p["starts"], p["ends"], zone))
             if e["luck"]:
                 of, name_of, steps = e["luck"]
-                self.luck[n] = of, item[name_of] if of == 1 else counters[name_of], steps
+                self.luck[n] = of, item[name_of] if of == 1 else counters.get(name_of), steps
             groups_of = frozenset(g for g, of in enumerate(groups) if name in of or e["group"] and e["group"] in of)
             if groups_of not in classes:
                 classes[groups_of] = []
@@ -870,14 +932,23 @@ class Rules:
     def __init__(self, state):
         self.state, self.pools, self.start = state, {}, []
         self.calendar, self.redeem, self.waiting = ([], 0, 0), {}, None
+        self.quests, self.decides = {}, True
 
     def put_in_force(self):
         state = self.state
-        self.calendar, pools, start = catalog(state.catalog)
+        self.calendar, pools, start, quests = catalog(state.catalog)
         item = {name: n for n, name in enumerate(state.items)}
         number = {name: n for n, name in enumerate(state.pools)}
         self.start = [(item[i], q) for i, q in start]
         self.waiting = state.counter.get(b"/start")
+        self.quests = {state.counter[b"/quest/" + name]: [(
+            [(item[i], low, span) for i, low, span in of["items"]],
+            [(number[pool], low, span) for pool, low, span in of["draws"]],
+            [state.lists.index(codes) for codes in of["codes"]],
+        ) for _, of in q["tiers"]] for name, q in quests.items()}
+        # What asks for counters is not decided again: it would take all that moves them.
+        self.decides = not any(e["luck"] and e["luck"][0] == 3 or e["when"] and (e["when"]["counters"] or e["when"]["quests"])
+                               for p in pools.values() for e in p["entries"].values())
         self.pools, self.redeem, known = {}, {}, {}
         for name, p in pools.items():
             of = {entry: n for n, entry in enumerate(state.entries[number[name]])}
@@ -1214,11 +1285,11 @@ class Rules:
                 for item, quantity in prices[-1]:
                     self.add(self.player, item, -quantity)
                 continue
-            if kind not in (8, 11, 13):
+            if kind not in (8, 11, 13, 15, 16, 17):
                 self.move(kind, asked)
-        members = drawn(event)
+        members, claims = drawn(event, self.state)
         self.balance, self.came = {}, []  # from here on, as the effects so far have left it
-        for (kind, self.player, asked), price, (spent, effects) in zip(commands, prices, members, strict=True):
+        for i, ((kind, self.player, asked), price, (spent, effects)) in enumerate(zip(commands, prices, members)):
             if kind in COME:
                 self.arrive(self.player)
             if kind == 10:
@@ -1227,30 +1298,45 @@ class Rules:
                 assert hashlib.sha256(normal).digest()[:16] == asked, "another code"
                 asked = self.redeem[list_of]
             elif kind != 2:
-                if kind not in (8, 11, 13):
+                if kind not in (8, 11, 13, 15, 16, 17):
                     self.move(kind, asked)
+                self.claim(claims[i])
                 continue
             assert spent == price, "another price"
             for item, quantity in price:
                 self.add(self.player, item, -quantity)
             pool, count, self.made, hits = self.pools[asked[0]], asked[1], [], {}
-            for i in range(count):
-                due = self.due(pool, i, count, hits)
+            for n in range(count):
+                due = self.due(pool, n, count, hits)
                 if not pool.single:
                     self.made.append((DRAW, None, None))
                 for group in self.single(pool, due):
                     if group >= len(pool.tracks):
                         hits[group - len(pool.tracks)] += 1
-            for counter in self.paid:
-                self.made.append((TALLY, counter, self.tally[counter]))
-                if self.tally[counter + 1] != self.state.tallies.get(counter + 1, 0):
-                    self.made.append((TALLY, counter + 1, self.tally[counter + 1]))
-            self.paid = []
-            assert effects == self.made, f"another choice: {effects}, want {self.made}"
+            self.end(effects)
+            self.claim(claims[i])
+        for some in claims[len(commands):]:
+            self.claim(some)
         last = {(player, counter): value for player, counter, value in sets(event, len(self.state.players))}
         for key, value in self.counted.items():
             assert last[key] == value, "another count"
         return self.picks
+
+    def end(self, effects):
+        """What a draw or a claim has spent from budgets follows. Then it must be what the event says."""
+        for counter in self.paid:
+            self.made.append((TALLY, counter, self.tally[counter]))
+            if self.tally[counter + 1] != self.state.tallies.get(counter + 1, 0):
+                self.made.append((TALLY, counter + 1, self.tally[counter + 1]))
+        self.paid = []
+        assert effects == self.made, f"another choice: {effects}, want {self.made}"
+
+    def claim(self, claims):
+        """The rewards of tiers that were claimed. Whether they are reached is not looked at."""
+        for self.player, quest, tier, effects in claims:
+            self.made = []
+            self.give(self.quests[quest][tier - 1])
+            self.end(effects)
 
     def welcome(self, event):
         """Whoever comes gets the starting grants, once. Others who are new wait for them."""
@@ -1279,24 +1365,35 @@ class Rules:
 UPPER = bytes.maketrans(b"abcdefghijklmnopqrstuvwxyz", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
-def drawn(event):
-    """For each member, or the one command: what it spent, and what its draws did."""
-    members, pool = [([], [])], None
+def drawn(event, state):
+    """For each member, or the one command: what it spent, and what its draws did; and what was claimed.
+
+    In a group, what claimed itself comes after the members.
+    """
+    members, claims, pool = [([], [])], [[]], None
+    player, players, counters = event.player, len(state.players), state.of_realm()
     if event.kind == 6:
-        members = []
+        members, claims = [], []
     for verb, n, value in event.effects:
         if verb == MEMBER:
             members.append(([], []))
+            claims.append([])
             pool = None
+        elif verb == PLAYER:
+            player = n
+        elif verb == JOIN:
+            player, players = players, players + 1
         elif verb == POOL:
             pool = n
-        elif verb == TAKE:
-            members[-1][1].append((TAKE, pool, n))
-        elif verb in (DRAW, RETURN, TALLY, GIVE_CODE) or verb == GAIN and members[-1][1]:
-            members[-1][1].append((verb, n, value))
         elif verb == SPEND:
             members[-1][0].append((n, value))
-    return members
+        elif verb == CLAIM:
+            claims[-1].append((player, n, value, []))
+        elif verb in (TAKE, DRAW, RETURN, GIVE_CODE, GAIN) or verb == TALLY and n not in counters:
+            did = claims[-1][-1][3] if claims and claims[-1] else members[-1][1]
+            if verb != GAIN or did or claims[-1]:
+                did.append((TAKE, pool, n) if verb == TAKE else (verb, n, value))
+    return members, claims
 
 
 def sets(event, players):
@@ -1336,7 +1433,7 @@ class Realm:
             if epoch in self.seeds:
                 seed = self.seeds[epoch]
                 assert self.seal(b"rng-commitment", epoch, seed) == self.commitments[epoch], "commitment"
-                if payload[0] in DECIDED:
+                if payload[0] in DECIDED and self.rules.decides:
                     self.source = chacha8(self.seal(b"rng-stream", epoch, seed))
         elif kind == 2:
             self.batch(payload)
@@ -1360,6 +1457,8 @@ class Realm:
             self.state.apply(event, time)
             if event.kind == 1:
                 self.rules.put_in_force()
+                if not self.rules.decides:
+                    self.source = None  # until the next epoch
             self.found["events"] += 1
             if not event.status:
                 self.found["draws"] += sum(asked[1] for kind, _, asked in event.commands() if kind == 2)

@@ -24,13 +24,15 @@ var File_kuji_v1_admin_service_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_admin_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1bkuji/v1/admin_service.proto\x12\akuji.v1\x1a\x14kuji/v1/backup.proto\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/codes.proto\x1a\x13kuji/v1/realm.proto\x1a\x12kuji/v1/role.proto\x1a\x17kuji/v1/set_limit.proto\x1a\x13kuji/v1/track.proto2\xaf\a\n" +
+	"\x1bkuji/v1/admin_service.proto\x12\akuji.v1\x1a\x14kuji/v1/backup.proto\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/codes.proto\x1a\x13kuji/v1/realm.proto\x1a\x12kuji/v1/role.proto\x1a\x19kuji/v1/set_counter.proto\x1a\x17kuji/v1/set_limit.proto\x1a\x13kuji/v1/track.proto2\xfc\a\n" +
 	"\fAdminService\x12Q\n" +
 	"\fApplyCatalog\x12\x1c.kuji.v1.ApplyCatalogRequest\x1a\x1d.kuji.v1.ApplyCatalogResponse\"\x04\x88\xe7\x18\x03\x12Q\n" +
 	"\vCreateRealm\x12\x1b.kuji.v1.CreateRealmRequest\x1a\x1c.kuji.v1.CreateRealmResponse\"\a\x88\xe7\x18\x03\x90\x02\x02\x12E\n" +
 	"\bSetClock\x12\x18.kuji.v1.SetClockRequest\x1a\x19.kuji.v1.SetClockResponse\"\x04\x88\xe7\x18\x03\x12E\n" +
 	"\bSetTrack\x12\x18.kuji.v1.SetTrackRequest\x1a\x19.kuji.v1.SetTrackResponse\"\x04\x88\xe7\x18\x03\x12E\n" +
-	"\bSetLimit\x12\x18.kuji.v1.SetLimitRequest\x1a\x19.kuji.v1.SetLimitResponse\"\x04\x88\xe7\x18\x03\x12W\n" +
+	"\bSetLimit\x12\x18.kuji.v1.SetLimitRequest\x1a\x19.kuji.v1.SetLimitResponse\"\x04\x88\xe7\x18\x03\x12K\n" +
+	"\n" +
+	"SetCounter\x12\x1a.kuji.v1.SetCounterRequest\x1a\x1b.kuji.v1.SetCounterResponse\"\x04\x88\xe7\x18\x03\x12W\n" +
 	"\rFinishUpgrade\x12\x1d.kuji.v1.FinishUpgradeRequest\x1a\x1e.kuji.v1.FinishUpgradeResponse\"\a\x88\xe7\x18\x03\x90\x02\x02\x12N\n" +
 	"\n" +
 	"ListRealms\x12\x1a.kuji.v1.ListRealmsRequest\x1a\x1b.kuji.v1.ListRealmsResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12Q\n" +
@@ -46,25 +48,27 @@ var file_kuji_v1_admin_service_proto_goTypes = []any{
 	(*SetClockRequest)(nil),       // 2: kuji.v1.SetClockRequest
 	(*SetTrackRequest)(nil),       // 3: kuji.v1.SetTrackRequest
 	(*SetLimitRequest)(nil),       // 4: kuji.v1.SetLimitRequest
-	(*FinishUpgradeRequest)(nil),  // 5: kuji.v1.FinishUpgradeRequest
-	(*ListRealmsRequest)(nil),     // 6: kuji.v1.ListRealmsRequest
-	(*ImportCodesRequest)(nil),    // 7: kuji.v1.ImportCodesRequest
-	(*GetCodesRequest)(nil),       // 8: kuji.v1.GetCodesRequest
-	(*ExportCodesRequest)(nil),    // 9: kuji.v1.ExportCodesRequest
-	(*BackupRequest)(nil),         // 10: kuji.v1.BackupRequest
-	(*GetStatusRequest)(nil),      // 11: kuji.v1.GetStatusRequest
-	(*ApplyCatalogResponse)(nil),  // 12: kuji.v1.ApplyCatalogResponse
-	(*CreateRealmResponse)(nil),   // 13: kuji.v1.CreateRealmResponse
-	(*SetClockResponse)(nil),      // 14: kuji.v1.SetClockResponse
-	(*SetTrackResponse)(nil),      // 15: kuji.v1.SetTrackResponse
-	(*SetLimitResponse)(nil),      // 16: kuji.v1.SetLimitResponse
-	(*FinishUpgradeResponse)(nil), // 17: kuji.v1.FinishUpgradeResponse
-	(*ListRealmsResponse)(nil),    // 18: kuji.v1.ListRealmsResponse
-	(*ImportCodesResponse)(nil),   // 19: kuji.v1.ImportCodesResponse
-	(*GetCodesResponse)(nil),      // 20: kuji.v1.GetCodesResponse
-	(*ExportCodesResponse)(nil),   // 21: kuji.v1.ExportCodesResponse
-	(*BackupResponse)(nil),        // 22: kuji.v1.BackupResponse
-	(*GetStatusResponse)(nil),     // 23: kuji.v1.GetStatusResponse
+	(*SetCounterRequest)(nil),     // 5: kuji.v1.SetCounterRequest
+	(*FinishUpgradeRequest)(nil),  // 6: kuji.v1.FinishUpgradeRequest
+	(*ListRealmsRequest)(nil),     // 7: kuji.v1.ListRealmsRequest
+	(*ImportCodesRequest)(nil),    // 8: kuji.v1.ImportCodesRequest
+	(*GetCodesRequest)(nil),       // 9: kuji.v1.GetCodesRequest
+	(*ExportCodesRequest)(nil),    // 10: kuji.v1.ExportCodesRequest
+	(*BackupRequest)(nil),         // 11: kuji.v1.BackupRequest
+	(*GetStatusRequest)(nil),      // 12: kuji.v1.GetStatusRequest
+	(*ApplyCatalogResponse)(nil),  // 13: kuji.v1.ApplyCatalogResponse
+	(*CreateRealmResponse)(nil),   // 14: kuji.v1.CreateRealmResponse
+	(*SetClockResponse)(nil),      // 15: kuji.v1.SetClockResponse
+	(*SetTrackResponse)(nil),      // 16: kuji.v1.SetTrackResponse
+	(*SetLimitResponse)(nil),      // 17: kuji.v1.SetLimitResponse
+	(*SetCounterResponse)(nil),    // 18: kuji.v1.SetCounterResponse
+	(*FinishUpgradeResponse)(nil), // 19: kuji.v1.FinishUpgradeResponse
+	(*ListRealmsResponse)(nil),    // 20: kuji.v1.ListRealmsResponse
+	(*ImportCodesResponse)(nil),   // 21: kuji.v1.ImportCodesResponse
+	(*GetCodesResponse)(nil),      // 22: kuji.v1.GetCodesResponse
+	(*ExportCodesResponse)(nil),   // 23: kuji.v1.ExportCodesResponse
+	(*BackupResponse)(nil),        // 24: kuji.v1.BackupResponse
+	(*GetStatusResponse)(nil),     // 25: kuji.v1.GetStatusResponse
 }
 var file_kuji_v1_admin_service_proto_depIdxs = []int32{
 	0,  // 0: kuji.v1.AdminService.ApplyCatalog:input_type -> kuji.v1.ApplyCatalogRequest
@@ -72,27 +76,29 @@ var file_kuji_v1_admin_service_proto_depIdxs = []int32{
 	2,  // 2: kuji.v1.AdminService.SetClock:input_type -> kuji.v1.SetClockRequest
 	3,  // 3: kuji.v1.AdminService.SetTrack:input_type -> kuji.v1.SetTrackRequest
 	4,  // 4: kuji.v1.AdminService.SetLimit:input_type -> kuji.v1.SetLimitRequest
-	5,  // 5: kuji.v1.AdminService.FinishUpgrade:input_type -> kuji.v1.FinishUpgradeRequest
-	6,  // 6: kuji.v1.AdminService.ListRealms:input_type -> kuji.v1.ListRealmsRequest
-	7,  // 7: kuji.v1.AdminService.ImportCodes:input_type -> kuji.v1.ImportCodesRequest
-	8,  // 8: kuji.v1.AdminService.GetCodes:input_type -> kuji.v1.GetCodesRequest
-	9,  // 9: kuji.v1.AdminService.ExportCodes:input_type -> kuji.v1.ExportCodesRequest
-	10, // 10: kuji.v1.AdminService.Backup:input_type -> kuji.v1.BackupRequest
-	11, // 11: kuji.v1.AdminService.GetStatus:input_type -> kuji.v1.GetStatusRequest
-	12, // 12: kuji.v1.AdminService.ApplyCatalog:output_type -> kuji.v1.ApplyCatalogResponse
-	13, // 13: kuji.v1.AdminService.CreateRealm:output_type -> kuji.v1.CreateRealmResponse
-	14, // 14: kuji.v1.AdminService.SetClock:output_type -> kuji.v1.SetClockResponse
-	15, // 15: kuji.v1.AdminService.SetTrack:output_type -> kuji.v1.SetTrackResponse
-	16, // 16: kuji.v1.AdminService.SetLimit:output_type -> kuji.v1.SetLimitResponse
-	17, // 17: kuji.v1.AdminService.FinishUpgrade:output_type -> kuji.v1.FinishUpgradeResponse
-	18, // 18: kuji.v1.AdminService.ListRealms:output_type -> kuji.v1.ListRealmsResponse
-	19, // 19: kuji.v1.AdminService.ImportCodes:output_type -> kuji.v1.ImportCodesResponse
-	20, // 20: kuji.v1.AdminService.GetCodes:output_type -> kuji.v1.GetCodesResponse
-	21, // 21: kuji.v1.AdminService.ExportCodes:output_type -> kuji.v1.ExportCodesResponse
-	22, // 22: kuji.v1.AdminService.Backup:output_type -> kuji.v1.BackupResponse
-	23, // 23: kuji.v1.AdminService.GetStatus:output_type -> kuji.v1.GetStatusResponse
-	12, // [12:24] is the sub-list for method output_type
-	0,  // [0:12] is the sub-list for method input_type
+	5,  // 5: kuji.v1.AdminService.SetCounter:input_type -> kuji.v1.SetCounterRequest
+	6,  // 6: kuji.v1.AdminService.FinishUpgrade:input_type -> kuji.v1.FinishUpgradeRequest
+	7,  // 7: kuji.v1.AdminService.ListRealms:input_type -> kuji.v1.ListRealmsRequest
+	8,  // 8: kuji.v1.AdminService.ImportCodes:input_type -> kuji.v1.ImportCodesRequest
+	9,  // 9: kuji.v1.AdminService.GetCodes:input_type -> kuji.v1.GetCodesRequest
+	10, // 10: kuji.v1.AdminService.ExportCodes:input_type -> kuji.v1.ExportCodesRequest
+	11, // 11: kuji.v1.AdminService.Backup:input_type -> kuji.v1.BackupRequest
+	12, // 12: kuji.v1.AdminService.GetStatus:input_type -> kuji.v1.GetStatusRequest
+	13, // 13: kuji.v1.AdminService.ApplyCatalog:output_type -> kuji.v1.ApplyCatalogResponse
+	14, // 14: kuji.v1.AdminService.CreateRealm:output_type -> kuji.v1.CreateRealmResponse
+	15, // 15: kuji.v1.AdminService.SetClock:output_type -> kuji.v1.SetClockResponse
+	16, // 16: kuji.v1.AdminService.SetTrack:output_type -> kuji.v1.SetTrackResponse
+	17, // 17: kuji.v1.AdminService.SetLimit:output_type -> kuji.v1.SetLimitResponse
+	18, // 18: kuji.v1.AdminService.SetCounter:output_type -> kuji.v1.SetCounterResponse
+	19, // 19: kuji.v1.AdminService.FinishUpgrade:output_type -> kuji.v1.FinishUpgradeResponse
+	20, // 20: kuji.v1.AdminService.ListRealms:output_type -> kuji.v1.ListRealmsResponse
+	21, // 21: kuji.v1.AdminService.ImportCodes:output_type -> kuji.v1.ImportCodesResponse
+	22, // 22: kuji.v1.AdminService.GetCodes:output_type -> kuji.v1.GetCodesResponse
+	23, // 23: kuji.v1.AdminService.ExportCodes:output_type -> kuji.v1.ExportCodesResponse
+	24, // 24: kuji.v1.AdminService.Backup:output_type -> kuji.v1.BackupResponse
+	25, // 25: kuji.v1.AdminService.GetStatus:output_type -> kuji.v1.GetStatusResponse
+	13, // [13:26] is the sub-list for method output_type
+	0,  // [0:13] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -108,6 +114,7 @@ func file_kuji_v1_admin_service_proto_init() {
 	file_kuji_v1_codes_proto_init()
 	file_kuji_v1_realm_proto_init()
 	file_kuji_v1_role_proto_init()
+	file_kuji_v1_set_counter_proto_init()
 	file_kuji_v1_set_limit_proto_init()
 	file_kuji_v1_track_proto_init()
 	type x struct{}

@@ -83,6 +83,8 @@ type Member struct {
 	//	*Member_Consume
 	//	*Member_Transfer
 	//	*Member_Register
+	//	*Member_Progress
+	//	*Member_Claim
 	Command       isMember_Command `protobuf_oneof:"command"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -170,6 +172,24 @@ func (x *Member) GetRegister() *Register {
 	return nil
 }
 
+func (x *Member) GetProgress() *Progress {
+	if x != nil {
+		if x, ok := x.Command.(*Member_Progress); ok {
+			return x.Progress
+		}
+	}
+	return nil
+}
+
+func (x *Member) GetClaim() *Claim {
+	if x != nil {
+		if x, ok := x.Command.(*Member_Claim); ok {
+			return x.Claim
+		}
+	}
+	return nil
+}
+
 type isMember_Command interface {
 	isMember_Command()
 }
@@ -194,6 +214,14 @@ type Member_Register struct {
 	Register *Register `protobuf:"bytes,5,opt,name=register,proto3,oneof"`
 }
 
+type Member_Progress struct {
+	Progress *Progress `protobuf:"bytes,6,opt,name=progress,proto3,oneof"`
+}
+
+type Member_Claim struct {
+	Claim *Claim `protobuf:"bytes,7,opt,name=claim,proto3,oneof"`
+}
+
 func (*Member_Draw) isMember_Command() {}
 
 func (*Member_Grant) isMember_Command() {}
@@ -203,6 +231,10 @@ func (*Member_Consume) isMember_Command() {}
 func (*Member_Transfer) isMember_Command() {}
 
 func (*Member_Register) isMember_Command() {}
+
+func (*Member_Progress) isMember_Command() {}
+
+func (*Member_Claim) isMember_Command() {}
 
 type AtomicRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -335,15 +367,17 @@ var File_kuji_v1_atomic_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_atomic_proto_rawDesc = "" +
 	"\n" +
-	"\x14kuji/v1/atomic.proto\x12\akuji.v1\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/grant.proto\x1a\x16kuji/v1/register.proto\x1a\x14kuji/v1/result.proto\"3\n" +
+	"\x14kuji/v1/atomic.proto\x12\akuji.v1\x1a\x13kuji/v1/claim.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/grant.proto\x1a\x16kuji/v1/progress.proto\x1a\x16kuji/v1/register.proto\x1a\x14kuji/v1/result.proto\"3\n" +
 	"\x06Atomic\x12)\n" +
-	"\amembers\x18\x01 \x03(\v2\x0f.kuji.v1.MemberR\amembers\"\xf0\x01\n" +
+	"\amembers\x18\x01 \x03(\v2\x0f.kuji.v1.MemberR\amembers\"\xc9\x02\n" +
 	"\x06Member\x12#\n" +
 	"\x04draw\x18\x01 \x01(\v2\r.kuji.v1.DrawH\x00R\x04draw\x12&\n" +
 	"\x05grant\x18\x02 \x01(\v2\x0e.kuji.v1.GrantH\x00R\x05grant\x12,\n" +
 	"\aconsume\x18\x03 \x01(\v2\x10.kuji.v1.ConsumeH\x00R\aconsume\x12/\n" +
 	"\btransfer\x18\x04 \x01(\v2\x11.kuji.v1.TransferH\x00R\btransfer\x12/\n" +
-	"\bregister\x18\x05 \x01(\v2\x11.kuji.v1.RegisterH\x00R\bregisterB\t\n" +
+	"\bregister\x18\x05 \x01(\v2\x11.kuji.v1.RegisterH\x00R\bregister\x12/\n" +
+	"\bprogress\x18\x06 \x01(\v2\x11.kuji.v1.ProgressH\x00R\bprogress\x12&\n" +
+	"\x05claim\x18\a \x01(\v2\x0e.kuji.v1.ClaimH\x00R\x05claimB\t\n" +
 	"\acommand\"\xa3\x01\n" +
 	"\rAtomicRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x1d\n" +
@@ -378,22 +412,26 @@ var file_kuji_v1_atomic_proto_goTypes = []any{
 	(*Consume)(nil),        // 6: kuji.v1.Consume
 	(*Transfer)(nil),       // 7: kuji.v1.Transfer
 	(*Register)(nil),       // 8: kuji.v1.Register
-	(*Result)(nil),         // 9: kuji.v1.Result
+	(*Progress)(nil),       // 9: kuji.v1.Progress
+	(*Claim)(nil),          // 10: kuji.v1.Claim
+	(*Result)(nil),         // 11: kuji.v1.Result
 }
 var file_kuji_v1_atomic_proto_depIdxs = []int32{
-	1, // 0: kuji.v1.Atomic.members:type_name -> kuji.v1.Member
-	4, // 1: kuji.v1.Member.draw:type_name -> kuji.v1.Draw
-	5, // 2: kuji.v1.Member.grant:type_name -> kuji.v1.Grant
-	6, // 3: kuji.v1.Member.consume:type_name -> kuji.v1.Consume
-	7, // 4: kuji.v1.Member.transfer:type_name -> kuji.v1.Transfer
-	8, // 5: kuji.v1.Member.register:type_name -> kuji.v1.Register
-	1, // 6: kuji.v1.AtomicRequest.members:type_name -> kuji.v1.Member
-	9, // 7: kuji.v1.AtomicResponse.result:type_name -> kuji.v1.Result
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	1,  // 0: kuji.v1.Atomic.members:type_name -> kuji.v1.Member
+	4,  // 1: kuji.v1.Member.draw:type_name -> kuji.v1.Draw
+	5,  // 2: kuji.v1.Member.grant:type_name -> kuji.v1.Grant
+	6,  // 3: kuji.v1.Member.consume:type_name -> kuji.v1.Consume
+	7,  // 4: kuji.v1.Member.transfer:type_name -> kuji.v1.Transfer
+	8,  // 5: kuji.v1.Member.register:type_name -> kuji.v1.Register
+	9,  // 6: kuji.v1.Member.progress:type_name -> kuji.v1.Progress
+	10, // 7: kuji.v1.Member.claim:type_name -> kuji.v1.Claim
+	1,  // 8: kuji.v1.AtomicRequest.members:type_name -> kuji.v1.Member
+	11, // 9: kuji.v1.AtomicResponse.result:type_name -> kuji.v1.Result
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_atomic_proto_init() }
@@ -401,8 +439,10 @@ func file_kuji_v1_atomic_proto_init() {
 	if File_kuji_v1_atomic_proto != nil {
 		return
 	}
+	file_kuji_v1_claim_proto_init()
 	file_kuji_v1_draw_proto_init()
 	file_kuji_v1_grant_proto_init()
+	file_kuji_v1_progress_proto_init()
 	file_kuji_v1_register_proto_init()
 	file_kuji_v1_result_proto_init()
 	file_kuji_v1_atomic_proto_msgTypes[1].OneofWrappers = []any{
@@ -411,6 +451,8 @@ func file_kuji_v1_atomic_proto_init() {
 		(*Member_Consume)(nil),
 		(*Member_Transfer)(nil),
 		(*Member_Register)(nil),
+		(*Member_Progress)(nil),
+		(*Member_Claim)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

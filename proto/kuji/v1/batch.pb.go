@@ -38,9 +38,12 @@ type Command struct {
 	//	*Command_Redeem
 	//	*Command_Register
 	//	*Command_SetLimit
+	//	*Command_Progress
+	//	*Command_Claim
+	//	*Command_SetCounter
 	Command isCommand_Command `protobuf_oneof:"command"`
-	// Not of a draw or a code; a set_limit must have one. Why, at most 1024 bytes. The log keeps it, with the name of the API key that
-	// asked.
+	// Not of a draw or a code; a set_limit and a set_counter must have one. Why, at
+	// most 1024 bytes. The log keeps it, with the name of the API key that asked.
 	Reason string `protobuf:"bytes,40,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Not of a draw or a code. What the caller wants to find in the log, such as the number of an order: at
 	// most 1024 bytes. A repetition of the request id must give the same.
@@ -165,6 +168,33 @@ func (x *Command) GetSetLimit() *SetLimit {
 	return nil
 }
 
+func (x *Command) GetProgress() *Progress {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Progress); ok {
+			return x.Progress
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetClaim() *Claim {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Claim); ok {
+			return x.Claim
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetSetCounter() *SetCounter {
+	if x != nil {
+		if x, ok := x.Command.(*Command_SetCounter); ok {
+			return x.SetCounter
+		}
+	}
+	return nil
+}
+
 func (x *Command) GetReason() string {
 	if x != nil {
 		return x.Reason
@@ -215,6 +245,18 @@ type Command_SetLimit struct {
 	SetLimit *SetLimit `protobuf:"bytes,9,opt,name=set_limit,json=setLimit,proto3,oneof"`
 }
 
+type Command_Progress struct {
+	Progress *Progress `protobuf:"bytes,10,opt,name=progress,proto3,oneof"`
+}
+
+type Command_Claim struct {
+	Claim *Claim `protobuf:"bytes,11,opt,name=claim,proto3,oneof"`
+}
+
+type Command_SetCounter struct {
+	SetCounter *SetCounter `protobuf:"bytes,12,opt,name=set_counter,json=setCounter,proto3,oneof"`
+}
+
 func (*Command_Draw) isCommand_Command() {}
 
 func (*Command_Grant) isCommand_Command() {}
@@ -231,12 +273,19 @@ func (*Command_Register) isCommand_Command() {}
 
 func (*Command_SetLimit) isCommand_Command() {}
 
+func (*Command_Progress) isCommand_Command() {}
+
+func (*Command_Claim) isCommand_Command() {}
+
+func (*Command_SetCounter) isCommand_Command() {}
+
 type BatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty means "default".
 	Realm string `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
 	// 1 to 10000, independent of each other, carried out in order. Their draws
-	// may have at most 100000 outcomes in all; a redeem counts as 100.
+	// may have at most 100000 outcomes in all; a redeem counts as 100, a
+	// claim as many as its tiers, and as 100 if it does not say how many.
 	// The request is made of at most
 	// 100000 messages: commands, what each asks for, members, items.
 	Commands      []*Command `protobuf:"bytes,2,rep,name=commands,proto3" json:"commands,omitempty"`
@@ -379,6 +428,8 @@ type BatchResult struct {
 	Paid []*Stack `protobuf:"bytes,10,rep,name=paid,proto3" json:"paid,omitempty"`
 	// Of a redeem that ended OK: the list of the code.
 	Redeemed string `protobuf:"bytes,11,opt,name=redeemed,proto3" json:"redeemed,omitempty"`
+	// As in Result.
+	Claims []*Claimed `protobuf:"bytes,12,rep,name=claims,proto3" json:"claims,omitempty"`
 	// The limit that was reached, with LIMIT_REACHED only. What is left, and
 	// when it resets, are those of the time of the request.
 	Limit *Limit `protobuf:"bytes,40,opt,name=limit,proto3" json:"limit,omitempty"`
@@ -496,6 +547,13 @@ func (x *BatchResult) GetRedeemed() string {
 	return ""
 }
 
+func (x *BatchResult) GetClaims() []*Claimed {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
 func (x *BatchResult) GetLimit() *Limit {
 	if x != nil {
 		return x.Limit
@@ -514,7 +572,7 @@ var File_kuji_v1_batch_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\n" +
-	"\x13kuji/v1/batch.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/error.proto\x1a\x13kuji/v1/grant.proto\x1a\x13kuji/v1/limit.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x14kuji/v1/result.proto\x1a\x17kuji/v1/set_limit.proto\"\xcc\x03\n" +
+	"\x13kuji/v1/batch.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/claim.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/error.proto\x1a\x13kuji/v1/grant.proto\x1a\x13kuji/v1/limit.proto\x1a\x16kuji/v1/progress.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x14kuji/v1/result.proto\x1a\x19kuji/v1/set_counter.proto\x1a\x17kuji/v1/set_limit.proto\"\xdd\x04\n" +
 	"\aCommand\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12#\n" +
@@ -525,7 +583,12 @@ const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\x06atomic\x18\x06 \x01(\v2\x0f.kuji.v1.AtomicH\x00R\x06atomic\x12)\n" +
 	"\x06redeem\x18\a \x01(\v2\x0f.kuji.v1.RedeemH\x00R\x06redeem\x12/\n" +
 	"\bregister\x18\b \x01(\v2\x11.kuji.v1.RegisterH\x00R\bregister\x120\n" +
-	"\tset_limit\x18\t \x01(\v2\x11.kuji.v1.SetLimitH\x00R\bsetLimit\x12\x16\n" +
+	"\tset_limit\x18\t \x01(\v2\x11.kuji.v1.SetLimitH\x00R\bsetLimit\x12/\n" +
+	"\bprogress\x18\n" +
+	" \x01(\v2\x11.kuji.v1.ProgressH\x00R\bprogress\x12&\n" +
+	"\x05claim\x18\v \x01(\v2\x0e.kuji.v1.ClaimH\x00R\x05claim\x126\n" +
+	"\vset_counter\x18\f \x01(\v2\x13.kuji.v1.SetCounterH\x00R\n" +
+	"setCounter\x12\x16\n" +
 	"\x06reason\x18( \x01(\tR\x06reason\x12\x1a\n" +
 	"\bmetadata\x18) \x01(\tR\bmetadataB\t\n" +
 	"\acommand\"R\n" +
@@ -535,7 +598,7 @@ const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\rBatchResponse\x12.\n" +
 	"\aresults\x18\x01 \x03(\v2\x14.kuji.v1.BatchResultR\aresults\x12,\n" +
 	"\breceipts\x18\x02 \x03(\v2\x10.kuji.v1.ReceiptR\breceipts\x12,\n" +
-	"\boutcomes\x18\x03 \x03(\v2\x10.kuji.v1.OutcomeR\boutcomes\"\xd0\x03\n" +
+	"\boutcomes\x18\x03 \x03(\v2\x10.kuji.v1.OutcomeR\boutcomes\"\xfa\x03\n" +
 	"\vBatchResult\x12'\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x0f.kuji.v1.StatusR\x06status\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12\x1a\n" +
@@ -548,7 +611,8 @@ const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\routcome_draws\x18\t \x03(\rR\foutcomeDraws\x12\"\n" +
 	"\x04paid\x18\n" +
 	" \x03(\v2\x0e.kuji.v1.StackR\x04paid\x12\x1a\n" +
-	"\bredeemed\x18\v \x01(\tR\bredeemed\x12$\n" +
+	"\bredeemed\x18\v \x01(\tR\bredeemed\x12(\n" +
+	"\x06claims\x18\f \x03(\v2\x10.kuji.v1.ClaimedR\x06claims\x12$\n" +
 	"\x05limit\x18( \x01(\v2\x0e.kuji.v1.LimitR\x05limit\x12#\n" +
 	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacksB\n" +
 	"\n" +
@@ -580,14 +644,18 @@ var file_kuji_v1_batch_proto_goTypes = []any{
 	(*Redeem)(nil),        // 9: kuji.v1.Redeem
 	(*Register)(nil),      // 10: kuji.v1.Register
 	(*SetLimit)(nil),      // 11: kuji.v1.SetLimit
-	(*Receipt)(nil),       // 12: kuji.v1.Receipt
-	(*Outcome)(nil),       // 13: kuji.v1.Outcome
-	(Status)(0),           // 14: kuji.v1.Status
-	(*Result)(nil),        // 15: kuji.v1.Result
-	(*ErrorDetail)(nil),   // 16: kuji.v1.ErrorDetail
-	(*Stack)(nil),         // 17: kuji.v1.Stack
-	(*Limit)(nil),         // 18: kuji.v1.Limit
-	(*Lack)(nil),          // 19: kuji.v1.Lack
+	(*Progress)(nil),      // 12: kuji.v1.Progress
+	(*Claim)(nil),         // 13: kuji.v1.Claim
+	(*SetCounter)(nil),    // 14: kuji.v1.SetCounter
+	(*Receipt)(nil),       // 15: kuji.v1.Receipt
+	(*Outcome)(nil),       // 16: kuji.v1.Outcome
+	(Status)(0),           // 17: kuji.v1.Status
+	(*Result)(nil),        // 18: kuji.v1.Result
+	(*ErrorDetail)(nil),   // 19: kuji.v1.ErrorDetail
+	(*Stack)(nil),         // 20: kuji.v1.Stack
+	(*Claimed)(nil),       // 21: kuji.v1.Claimed
+	(*Limit)(nil),         // 22: kuji.v1.Limit
+	(*Lack)(nil),          // 23: kuji.v1.Lack
 }
 var file_kuji_v1_batch_proto_depIdxs = []int32{
 	4,  // 0: kuji.v1.Command.draw:type_name -> kuji.v1.Draw
@@ -598,21 +666,25 @@ var file_kuji_v1_batch_proto_depIdxs = []int32{
 	9,  // 5: kuji.v1.Command.redeem:type_name -> kuji.v1.Redeem
 	10, // 6: kuji.v1.Command.register:type_name -> kuji.v1.Register
 	11, // 7: kuji.v1.Command.set_limit:type_name -> kuji.v1.SetLimit
-	0,  // 8: kuji.v1.BatchRequest.commands:type_name -> kuji.v1.Command
-	3,  // 9: kuji.v1.BatchResponse.results:type_name -> kuji.v1.BatchResult
-	12, // 10: kuji.v1.BatchResponse.receipts:type_name -> kuji.v1.Receipt
-	13, // 11: kuji.v1.BatchResponse.outcomes:type_name -> kuji.v1.Outcome
-	14, // 12: kuji.v1.BatchResult.status:type_name -> kuji.v1.Status
-	15, // 13: kuji.v1.BatchResult.members:type_name -> kuji.v1.Result
-	16, // 14: kuji.v1.BatchResult.error:type_name -> kuji.v1.ErrorDetail
-	17, // 15: kuji.v1.BatchResult.paid:type_name -> kuji.v1.Stack
-	18, // 16: kuji.v1.BatchResult.limit:type_name -> kuji.v1.Limit
-	19, // 17: kuji.v1.BatchResult.lacks:type_name -> kuji.v1.Lack
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	12, // 8: kuji.v1.Command.progress:type_name -> kuji.v1.Progress
+	13, // 9: kuji.v1.Command.claim:type_name -> kuji.v1.Claim
+	14, // 10: kuji.v1.Command.set_counter:type_name -> kuji.v1.SetCounter
+	0,  // 11: kuji.v1.BatchRequest.commands:type_name -> kuji.v1.Command
+	3,  // 12: kuji.v1.BatchResponse.results:type_name -> kuji.v1.BatchResult
+	15, // 13: kuji.v1.BatchResponse.receipts:type_name -> kuji.v1.Receipt
+	16, // 14: kuji.v1.BatchResponse.outcomes:type_name -> kuji.v1.Outcome
+	17, // 15: kuji.v1.BatchResult.status:type_name -> kuji.v1.Status
+	18, // 16: kuji.v1.BatchResult.members:type_name -> kuji.v1.Result
+	19, // 17: kuji.v1.BatchResult.error:type_name -> kuji.v1.ErrorDetail
+	20, // 18: kuji.v1.BatchResult.paid:type_name -> kuji.v1.Stack
+	21, // 19: kuji.v1.BatchResult.claims:type_name -> kuji.v1.Claimed
+	22, // 20: kuji.v1.BatchResult.limit:type_name -> kuji.v1.Limit
+	23, // 21: kuji.v1.BatchResult.lacks:type_name -> kuji.v1.Lack
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_batch_proto_init() }
@@ -621,13 +693,16 @@ func file_kuji_v1_batch_proto_init() {
 		return
 	}
 	file_kuji_v1_atomic_proto_init()
+	file_kuji_v1_claim_proto_init()
 	file_kuji_v1_draw_proto_init()
 	file_kuji_v1_error_proto_init()
 	file_kuji_v1_grant_proto_init()
 	file_kuji_v1_limit_proto_init()
+	file_kuji_v1_progress_proto_init()
 	file_kuji_v1_redeem_proto_init()
 	file_kuji_v1_register_proto_init()
 	file_kuji_v1_result_proto_init()
+	file_kuji_v1_set_counter_proto_init()
 	file_kuji_v1_set_limit_proto_init()
 	file_kuji_v1_batch_proto_msgTypes[0].OneofWrappers = []any{
 		(*Command_Draw)(nil),
@@ -638,6 +713,9 @@ func file_kuji_v1_batch_proto_init() {
 		(*Command_Redeem)(nil),
 		(*Command_Register)(nil),
 		(*Command_SetLimit)(nil),
+		(*Command_Progress)(nil),
+		(*Command_Claim)(nil),
+		(*Command_SetCounter)(nil),
 	}
 	file_kuji_v1_batch_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}

@@ -164,7 +164,8 @@ type Event struct {
 	// Of its batch, Unix milliseconds.
 	TimeUnixMs int64 `protobuf:"varint,3,opt,name=time_unix_ms,json=timeUnixMs,proto3" json:"time_unix_ms,omitempty"`
 	// "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock",
-	// "set_track", "codes", "redeem", "register", "upgrade", "set_limit" or "due".
+	// "set_track", "codes", "redeem", "register", "upgrade", "set_limit",
+	// "progress", "claim", "set_counter" or "due".
 	Kind      string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
 	RequestId string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Status    Status `protobuf:"varint,6,opt,name=status,proto3,enum=kuji.v1.Status" json:"status,omitempty"`
@@ -215,6 +216,19 @@ type Event struct {
 	NewCatalogVersion uint64 `protobuf:"varint,31,opt,name=new_catalog_version,json=newCatalogVersion,proto3" json:"new_catalog_version,omitempty"`
 	// Of an upgrade: the format level that the realm was raised to.
 	Level uint32 `protobuf:"varint,40,opt,name=level,proto3" json:"level,omitempty"`
+	// Of a progress: what happened, and its key.
+	Event string `protobuf:"bytes,41,opt,name=event,proto3" json:"event,omitempty"`
+	Key   string `protobuf:"bytes,42,opt,name=key,proto3" json:"key,omitempty"`
+	// Of a set_counter: which.
+	Counter string `protobuf:"bytes,43,opt,name=counter,proto3" json:"counter,omitempty"`
+	// Of a progress: how much of it. Of a set_counter: where it stands.
+	Value *uint64 `protobuf:"varint,44,opt,name=value,proto3,oneof" json:"value,omitempty"`
+	// Of a claim: which.
+	Quest string `protobuf:"bytes,45,opt,name=quest,proto3" json:"quest,omitempty"`
+	// The tiers of quests that it claimed, or that claimed themselves in an event
+	// of any kind. A player's token sees only its own, and a stream for one pool
+	// those of groups only if all members are about it.
+	Claims []*Claimed `protobuf:"bytes,46,rep,name=claims,proto3" json:"claims,omitempty"`
 	// Of an event that settled what was due: units that have gone because they
 	// lasted no longer, as changes say.
 	Due           *EventDue `protobuf:"bytes,50,opt,name=due,proto3" json:"due,omitempty"`
@@ -476,6 +490,48 @@ func (x *Event) GetLevel() uint32 {
 	return 0
 }
 
+func (x *Event) GetEvent() string {
+	if x != nil {
+		return x.Event
+	}
+	return ""
+}
+
+func (x *Event) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Event) GetCounter() string {
+	if x != nil {
+		return x.Counter
+	}
+	return ""
+}
+
+func (x *Event) GetValue() uint64 {
+	if x != nil && x.Value != nil {
+		return *x.Value
+	}
+	return 0
+}
+
+func (x *Event) GetQuest() string {
+	if x != nil {
+		return x.Quest
+	}
+	return ""
+}
+
+func (x *Event) GetClaims() []*Claimed {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
 func (x *Event) GetDue() *EventDue {
 	if x != nil {
 		return x.Due
@@ -683,7 +739,7 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\x05_from\"R\n" +
 	"\x14StreamEventsResponse\x12&\n" +
 	"\x06events\x18\x01 \x03(\v2\x0e.kuji.v1.EventR\x06events\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\x04R\x04next\"\xf8\a\n" +
+	"\x04next\x18\x02 \x01(\x04R\x04next\"\x9f\t\n" +
 	"\x05Event\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x04R\bposition\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12 \n" +
@@ -719,10 +775,17 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\x04last\x18\x1d \x01(\bR\x04last\x120\n" +
 	"\achanges\x18\x1e \x03(\v2\x16.kuji.v1.BalanceChangeR\achanges\x12.\n" +
 	"\x13new_catalog_version\x18\x1f \x01(\x04R\x11newCatalogVersion\x12\x14\n" +
-	"\x05level\x18( \x01(\rR\x05level\x12#\n" +
+	"\x05level\x18( \x01(\rR\x05level\x12\x14\n" +
+	"\x05event\x18) \x01(\tR\x05event\x12\x10\n" +
+	"\x03key\x18* \x01(\tR\x03key\x12\x18\n" +
+	"\acounter\x18+ \x01(\tR\acounter\x12\x19\n" +
+	"\x05value\x18, \x01(\x04H\x02R\x05value\x88\x01\x01\x12\x14\n" +
+	"\x05quest\x18- \x01(\tR\x05quest\x12(\n" +
+	"\x06claims\x18. \x03(\v2\x10.kuji.v1.ClaimedR\x06claims\x12#\n" +
 	"\x03due\x182 \x01(\v2\x11.kuji.v1.EventDueR\x03dueB\t\n" +
 	"\a_numberB\b\n" +
-	"\x06_draws\":\n" +
+	"\x06_drawsB\b\n" +
+	"\x06_value\":\n" +
 	"\bEventDue\x12\x14\n" +
 	"\x05swept\x18\x01 \x01(\bR\x05swept\x12\x18\n" +
 	"\aplayers\x18\x02 \x03(\tR\aplayers\"|\n" +
@@ -765,6 +828,7 @@ var file_kuji_v1_events_proto_goTypes = []any{
 	(*Lack)(nil),                 // 8: kuji.v1.Lack
 	(*Stack)(nil),                // 9: kuji.v1.Stack
 	(*Outcome)(nil),              // 10: kuji.v1.Outcome
+	(*Claimed)(nil),              // 11: kuji.v1.Claimed
 }
 var file_kuji_v1_events_proto_depIdxs = []int32{
 	2,  // 0: kuji.v1.StreamEventsResponse.events:type_name -> kuji.v1.Event
@@ -777,12 +841,13 @@ var file_kuji_v1_events_proto_depIdxs = []int32{
 	2,  // 7: kuji.v1.Event.members:type_name -> kuji.v1.Event
 	5,  // 8: kuji.v1.Event.clock:type_name -> kuji.v1.EventClock
 	4,  // 9: kuji.v1.Event.changes:type_name -> kuji.v1.BalanceChange
-	3,  // 10: kuji.v1.Event.due:type_name -> kuji.v1.EventDue
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	11, // 10: kuji.v1.Event.claims:type_name -> kuji.v1.Claimed
+	3,  // 11: kuji.v1.Event.due:type_name -> kuji.v1.EventDue
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_events_proto_init() }

@@ -165,6 +165,10 @@ type Player struct {
 	// Free draws of pools of the catalog in force of which the player has used
 	// some; of others all are left.
 	Free []*Limit `protobuf:"bytes,41,rep,name=free,proto3" json:"free,omitempty"`
+	// Counters of the catalog in force that do not stand at 0, the realm's too.
+	Counters []*PlayerCounter `protobuf:"bytes,42,rep,name=counters,proto3" json:"counters,omitempty"`
+	// All quests of the catalog in force.
+	Quests []*PlayerQuest `protobuf:"bytes,43,rep,name=quests,proto3" json:"quests,omitempty"`
 	// The units among items that go at some time, item by item in the same order,
 	// those that go first first. Other units stay.
 	Lots          []*Lot `protobuf:"bytes,50,rep,name=lots,proto3" json:"lots,omitempty"`
@@ -240,6 +244,20 @@ func (x *Player) GetLimits() []*Limit {
 func (x *Player) GetFree() []*Limit {
 	if x != nil {
 		return x.Free
+	}
+	return nil
+}
+
+func (x *Player) GetCounters() []*PlayerCounter {
+	if x != nil {
+		return x.Counters
+	}
+	return nil
+}
+
+func (x *Player) GetQuests() []*PlayerQuest {
+	if x != nil {
+		return x.Quests
 	}
 	return nil
 }
@@ -406,7 +424,7 @@ var File_kuji_v1_player_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_player_proto_rawDesc = "" +
 	"\n" +
-	"\x14kuji/v1/player.proto\x12\akuji.v1\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/limit.proto\x1a\x14kuji/v1/result.proto\"l\n" +
+	"\x14kuji/v1/player.proto\x12\akuji.v1\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/limit.proto\x1a\x13kuji/v1/quest.proto\x1a\x14kuji/v1/result.proto\"l\n" +
 	"\x10GetPlayerRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x16\n" +
 	"\x06player\x18\x02 \x01(\tR\x06player\x12\x14\n" +
@@ -414,14 +432,16 @@ const file_kuji_v1_player_proto_rawDesc = "" +
 	"\x05names\x18) \x01(\bR\x05names\"a\n" +
 	"\x11GetPlayerResponse\x12'\n" +
 	"\x06player\x18\x01 \x01(\v2\x0f.kuji.v1.PlayerR\x06player\x12#\n" +
-	"\x05items\x18) \x03(\v2\r.kuji.v1.ItemR\x05items\"\xf2\x01\n" +
+	"\x05items\x18) \x03(\v2\r.kuji.v1.ItemR\x05items\"\xd4\x02\n" +
 	"\x06Player\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12$\n" +
 	"\x05items\x18\x02 \x03(\v2\x0e.kuji.v1.StackR\x05items\x12\x1a\n" +
 	"\bposition\x18\x03 \x01(\x04R\bposition\x12(\n" +
 	"\x04pity\x18\x04 \x03(\v2\x14.kuji.v1.PlayerTrackR\x04pity\x12&\n" +
 	"\x06limits\x18( \x03(\v2\x0e.kuji.v1.LimitR\x06limits\x12\"\n" +
-	"\x04free\x18) \x03(\v2\x0e.kuji.v1.LimitR\x04free\x12 \n" +
+	"\x04free\x18) \x03(\v2\x0e.kuji.v1.LimitR\x04free\x122\n" +
+	"\bcounters\x18* \x03(\v2\x16.kuji.v1.PlayerCounterR\bcounters\x12,\n" +
+	"\x06quests\x18+ \x03(\v2\x14.kuji.v1.PlayerQuestR\x06quests\x12 \n" +
 	"\x04lots\x182 \x03(\v2\f.kuji.v1.LotR\x04lots\"Y\n" +
 	"\x03Lot\x12\x12\n" +
 	"\x04item\x18\x01 \x01(\tR\x04item\x12\x1a\n" +
@@ -457,6 +477,8 @@ var file_kuji_v1_player_proto_goTypes = []any{
 	(*Item)(nil),              // 5: kuji.v1.Item
 	(*Stack)(nil),             // 6: kuji.v1.Stack
 	(*Limit)(nil),             // 7: kuji.v1.Limit
+	(*PlayerCounter)(nil),     // 8: kuji.v1.PlayerCounter
+	(*PlayerQuest)(nil),       // 9: kuji.v1.PlayerQuest
 }
 var file_kuji_v1_player_proto_depIdxs = []int32{
 	2, // 0: kuji.v1.GetPlayerResponse.player:type_name -> kuji.v1.Player
@@ -465,12 +487,14 @@ var file_kuji_v1_player_proto_depIdxs = []int32{
 	4, // 3: kuji.v1.Player.pity:type_name -> kuji.v1.PlayerTrack
 	7, // 4: kuji.v1.Player.limits:type_name -> kuji.v1.Limit
 	7, // 5: kuji.v1.Player.free:type_name -> kuji.v1.Limit
-	3, // 6: kuji.v1.Player.lots:type_name -> kuji.v1.Lot
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	8, // 6: kuji.v1.Player.counters:type_name -> kuji.v1.PlayerCounter
+	9, // 7: kuji.v1.Player.quests:type_name -> kuji.v1.PlayerQuest
+	3, // 8: kuji.v1.Player.lots:type_name -> kuji.v1.Lot
+	9, // [9:9] is the sub-list for method output_type
+	9, // [9:9] is the sub-list for method input_type
+	9, // [9:9] is the sub-list for extension type_name
+	9, // [9:9] is the sub-list for extension extendee
+	0, // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_player_proto_init() }
@@ -480,6 +504,7 @@ func file_kuji_v1_player_proto_init() {
 	}
 	file_kuji_v1_catalog_proto_init()
 	file_kuji_v1_limit_proto_init()
+	file_kuji_v1_quest_proto_init()
 	file_kuji_v1_result_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -1069,7 +1069,11 @@ type Condition struct {
 	// None of these items.
 	Lacks []string `protobuf:"bytes,2,rep,name=lacks,proto3" json:"lacks,omitempty"`
 	// Tracks of the pool that have counted at least so many draws.
-	Pity          []*TrackCount `protobuf:"bytes,3,rep,name=pity,proto3" json:"pity,omitempty"`
+	Pity []*TrackCount `protobuf:"bytes,3,rep,name=pity,proto3" json:"pity,omitempty"`
+	// Where counters must stand.
+	Counters []*CounterRange `protobuf:"bytes,4,rep,name=counters,proto3" json:"counters,omitempty"`
+	// How many tiers of quests must be claimed.
+	Quests        []*QuestCount `protobuf:"bytes,5,rep,name=quests,proto3" json:"quests,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1125,6 +1129,136 @@ func (x *Condition) GetPity() []*TrackCount {
 	return nil
 }
 
+func (x *Condition) GetCounters() []*CounterRange {
+	if x != nil {
+		return x.Counters
+	}
+	return nil
+}
+
+func (x *Condition) GetQuests() []*QuestCount {
+	if x != nil {
+		return x.Quests
+	}
+	return nil
+}
+
+// CounterRange says where a counter must stand.
+type CounterRange struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Counter string                 `protobuf:"bytes,1,opt,name=counter,proto3" json:"counter,omitempty"`
+	// At this or more.
+	Min uint64 `protobuf:"varint,2,opt,name=min,proto3" json:"min,omitempty"`
+	// At this or less; 2^53-1: any.
+	Max           uint64 `protobuf:"varint,3,opt,name=max,proto3" json:"max,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CounterRange) Reset() {
+	*x = CounterRange{}
+	mi := &file_kuji_v1_pool_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CounterRange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CounterRange) ProtoMessage() {}
+
+func (x *CounterRange) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_pool_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CounterRange.ProtoReflect.Descriptor instead.
+func (*CounterRange) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *CounterRange) GetCounter() string {
+	if x != nil {
+		return x.Counter
+	}
+	return ""
+}
+
+func (x *CounterRange) GetMin() uint64 {
+	if x != nil {
+		return x.Min
+	}
+	return 0
+}
+
+func (x *CounterRange) GetMax() uint64 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
+// QuestCount says how many tiers of a quest must be claimed.
+type QuestCount struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Quest         string                 `protobuf:"bytes,1,opt,name=quest,proto3" json:"quest,omitempty"`
+	Tiers         uint64                 `protobuf:"varint,2,opt,name=tiers,proto3" json:"tiers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QuestCount) Reset() {
+	*x = QuestCount{}
+	mi := &file_kuji_v1_pool_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QuestCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QuestCount) ProtoMessage() {}
+
+func (x *QuestCount) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_pool_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QuestCount.ProtoReflect.Descriptor instead.
+func (*QuestCount) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *QuestCount) GetQuest() string {
+	if x != nil {
+		return x.Quest
+	}
+	return ""
+}
+
+func (x *QuestCount) GetTiers() uint64 {
+	if x != nil {
+		return x.Tiers
+	}
+	return 0
+}
+
 type TrackCount struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Track         string                 `protobuf:"bytes,1,opt,name=track,proto3" json:"track,omitempty"`
@@ -1135,7 +1269,7 @@ type TrackCount struct {
 
 func (x *TrackCount) Reset() {
 	*x = TrackCount{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[11]
+	mi := &file_kuji_v1_pool_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1147,7 +1281,7 @@ func (x *TrackCount) String() string {
 func (*TrackCount) ProtoMessage() {}
 
 func (x *TrackCount) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[11]
+	mi := &file_kuji_v1_pool_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1160,7 +1294,7 @@ func (x *TrackCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrackCount.ProtoReflect.Descriptor instead.
 func (*TrackCount) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{11}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TrackCount) GetTrack() string {
@@ -1201,7 +1335,7 @@ type Track struct {
 
 func (x *Track) Reset() {
 	*x = Track{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[12]
+	mi := &file_kuji_v1_pool_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1213,7 +1347,7 @@ func (x *Track) String() string {
 func (*Track) ProtoMessage() {}
 
 func (x *Track) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[12]
+	mi := &file_kuji_v1_pool_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1226,7 +1360,7 @@ func (x *Track) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Track.ProtoReflect.Descriptor instead.
 func (*Track) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{12}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Track) GetName() string {
@@ -1298,7 +1432,7 @@ type Guarantee struct {
 
 func (x *Guarantee) Reset() {
 	*x = Guarantee{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[13]
+	mi := &file_kuji_v1_pool_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1310,7 +1444,7 @@ func (x *Guarantee) String() string {
 func (*Guarantee) ProtoMessage() {}
 
 func (x *Guarantee) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[13]
+	mi := &file_kuji_v1_pool_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1323,7 +1457,7 @@ func (x *Guarantee) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Guarantee.ProtoReflect.Descriptor instead.
 func (*Guarantee) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{13}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Guarantee) GetDraws() uint32 {
@@ -1361,7 +1495,7 @@ type PlayerLimit struct {
 
 func (x *PlayerLimit) Reset() {
 	*x = PlayerLimit{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[14]
+	mi := &file_kuji_v1_pool_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1507,7 @@ func (x *PlayerLimit) String() string {
 func (*PlayerLimit) ProtoMessage() {}
 
 func (x *PlayerLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[14]
+	mi := &file_kuji_v1_pool_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1520,7 @@ func (x *PlayerLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerLimit.ProtoReflect.Descriptor instead.
 func (*PlayerLimit) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{14}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PlayerLimit) GetPer() LimitPeriod {
@@ -1446,7 +1580,7 @@ type Entry struct {
 
 func (x *Entry) Reset() {
 	*x = Entry{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[15]
+	mi := &file_kuji_v1_pool_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1458,7 +1592,7 @@ func (x *Entry) String() string {
 func (*Entry) ProtoMessage() {}
 
 func (x *Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[15]
+	mi := &file_kuji_v1_pool_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1471,7 +1605,7 @@ func (x *Entry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entry.ProtoReflect.Descriptor instead.
 func (*Entry) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{15}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Entry) GetId() string {
@@ -1569,19 +1703,20 @@ func (x *Entry) GetMoments() *Moments {
 // reached.
 type Luck struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What is counted: how many the player holds of an item, or what a track of
-	// the pool has counted. The other one is empty.
+	// What is counted: how many the player holds of an item, what a track of the
+	// pool has counted, or where a counter stands. The others are empty.
 	Item  string `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
 	Track string `protobuf:"bytes,2,opt,name=track,proto3" json:"track,omitempty"`
 	// Ascending.
 	Steps         []*LuckStep `protobuf:"bytes,3,rep,name=steps,proto3" json:"steps,omitempty"`
+	Counter       string      `protobuf:"bytes,4,opt,name=counter,proto3" json:"counter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Luck) Reset() {
 	*x = Luck{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[16]
+	mi := &file_kuji_v1_pool_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1593,7 +1728,7 @@ func (x *Luck) String() string {
 func (*Luck) ProtoMessage() {}
 
 func (x *Luck) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[16]
+	mi := &file_kuji_v1_pool_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1606,7 +1741,7 @@ func (x *Luck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Luck.ProtoReflect.Descriptor instead.
 func (*Luck) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{16}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Luck) GetItem() string {
@@ -1630,6 +1765,13 @@ func (x *Luck) GetSteps() []*LuckStep {
 	return nil
 }
 
+func (x *Luck) GetCounter() string {
+	if x != nil {
+		return x.Counter
+	}
+	return ""
+}
+
 // LuckStep is the weight of an entry from a count on.
 type LuckStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1642,7 +1784,7 @@ type LuckStep struct {
 
 func (x *LuckStep) Reset() {
 	*x = LuckStep{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[17]
+	mi := &file_kuji_v1_pool_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1654,7 +1796,7 @@ func (x *LuckStep) String() string {
 func (*LuckStep) ProtoMessage() {}
 
 func (x *LuckStep) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[17]
+	mi := &file_kuji_v1_pool_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1667,7 +1809,7 @@ func (x *LuckStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LuckStep.ProtoReflect.Descriptor instead.
 func (*LuckStep) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{17}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LuckStep) GetFrom() uint64 {
@@ -1698,7 +1840,7 @@ type Reward struct {
 
 func (x *Reward) Reset() {
 	*x = Reward{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[18]
+	mi := &file_kuji_v1_pool_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1710,7 +1852,7 @@ func (x *Reward) String() string {
 func (*Reward) ProtoMessage() {}
 
 func (x *Reward) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[18]
+	mi := &file_kuji_v1_pool_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1723,7 +1865,7 @@ func (x *Reward) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reward.ProtoReflect.Descriptor instead.
 func (*Reward) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{18}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Reward) GetItems() []*RewardItem {
@@ -1760,7 +1902,7 @@ type InnerDraws struct {
 
 func (x *InnerDraws) Reset() {
 	*x = InnerDraws{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[19]
+	mi := &file_kuji_v1_pool_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1772,7 +1914,7 @@ func (x *InnerDraws) String() string {
 func (*InnerDraws) ProtoMessage() {}
 
 func (x *InnerDraws) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[19]
+	mi := &file_kuji_v1_pool_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1785,7 +1927,7 @@ func (x *InnerDraws) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InnerDraws.ProtoReflect.Descriptor instead.
 func (*InnerDraws) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{19}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *InnerDraws) GetPool() string {
@@ -1821,7 +1963,7 @@ type RewardItem struct {
 
 func (x *RewardItem) Reset() {
 	*x = RewardItem{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[20]
+	mi := &file_kuji_v1_pool_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1833,7 +1975,7 @@ func (x *RewardItem) String() string {
 func (*RewardItem) ProtoMessage() {}
 
 func (x *RewardItem) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[20]
+	mi := &file_kuji_v1_pool_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1846,7 +1988,7 @@ func (x *RewardItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RewardItem.ProtoReflect.Descriptor instead.
 func (*RewardItem) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{20}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RewardItem) GetItem() string {
@@ -1958,11 +2100,21 @@ const file_kuji_v1_pool_proto_rawDesc = "" +
 	"\x05Rolls\x12\x10\n" +
 	"\x03min\x18\x01 \x01(\rR\x03min\x12\x10\n" +
 	"\x03max\x18\x02 \x01(\rR\x03max\x12\x1a\n" +
-	"\bdistinct\x18\x03 \x01(\bR\bdistinct\"p\n" +
+	"\bdistinct\x18\x03 \x01(\bR\bdistinct\"\xd0\x01\n" +
 	"\tCondition\x12$\n" +
 	"\x05holds\x18\x01 \x03(\v2\x0e.kuji.v1.StackR\x05holds\x12\x14\n" +
 	"\x05lacks\x18\x02 \x03(\tR\x05lacks\x12'\n" +
-	"\x04pity\x18\x03 \x03(\v2\x13.kuji.v1.TrackCountR\x04pity\"8\n" +
+	"\x04pity\x18\x03 \x03(\v2\x13.kuji.v1.TrackCountR\x04pity\x121\n" +
+	"\bcounters\x18\x04 \x03(\v2\x15.kuji.v1.CounterRangeR\bcounters\x12+\n" +
+	"\x06quests\x18\x05 \x03(\v2\x13.kuji.v1.QuestCountR\x06quests\"L\n" +
+	"\fCounterRange\x12\x18\n" +
+	"\acounter\x18\x01 \x01(\tR\acounter\x12\x10\n" +
+	"\x03min\x18\x02 \x01(\x04R\x03min\x12\x10\n" +
+	"\x03max\x18\x03 \x01(\x04R\x03max\"8\n" +
+	"\n" +
+	"QuestCount\x12\x14\n" +
+	"\x05quest\x18\x01 \x01(\tR\x05quest\x12\x14\n" +
+	"\x05tiers\x18\x02 \x01(\x04R\x05tiers\"8\n" +
 	"\n" +
 	"TrackCount\x12\x14\n" +
 	"\x05track\x18\x01 \x01(\tR\x05track\x12\x14\n" +
@@ -2001,11 +2153,12 @@ const file_kuji_v1_pool_proto_rawDesc = "" +
 	"\vover_budget\x18\f \x01(\bR\n" +
 	"overBudget\x12*\n" +
 	"\amoments\x18\r \x01(\v2\x10.kuji.v1.MomentsR\amomentsB\a\n" +
-	"\x05_left\"Y\n" +
+	"\x05_left\"s\n" +
 	"\x04Luck\x12\x12\n" +
 	"\x04item\x18\x01 \x01(\tR\x04item\x12\x14\n" +
 	"\x05track\x18\x02 \x01(\tR\x05track\x12'\n" +
-	"\x05steps\x18\x03 \x03(\v2\x11.kuji.v1.LuckStepR\x05steps\"6\n" +
+	"\x05steps\x18\x03 \x03(\v2\x11.kuji.v1.LuckStepR\x05steps\x12\x18\n" +
+	"\acounter\x18\x04 \x01(\tR\acounter\"6\n" +
 	"\bLuckStep\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x04R\x04from\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\x04R\x06weight\"t\n" +
@@ -2047,7 +2200,7 @@ func file_kuji_v1_pool_proto_rawDescGZIP() []byte {
 }
 
 var file_kuji_v1_pool_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_kuji_v1_pool_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_kuji_v1_pool_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_kuji_v1_pool_proto_goTypes = []any{
 	(Spread)(0),             // 0: kuji.v1.Spread
 	(PoolMode)(0),           // 1: kuji.v1.PoolMode
@@ -2062,59 +2215,63 @@ var file_kuji_v1_pool_proto_goTypes = []any{
 	(*Bundle)(nil),          // 10: kuji.v1.Bundle
 	(*Rolls)(nil),           // 11: kuji.v1.Rolls
 	(*Condition)(nil),       // 12: kuji.v1.Condition
-	(*TrackCount)(nil),      // 13: kuji.v1.TrackCount
-	(*Track)(nil),           // 14: kuji.v1.Track
-	(*Guarantee)(nil),       // 15: kuji.v1.Guarantee
-	(*PlayerLimit)(nil),     // 16: kuji.v1.PlayerLimit
-	(*Entry)(nil),           // 17: kuji.v1.Entry
-	(*Luck)(nil),            // 18: kuji.v1.Luck
-	(*LuckStep)(nil),        // 19: kuji.v1.LuckStep
-	(*Reward)(nil),          // 20: kuji.v1.Reward
-	(*InnerDraws)(nil),      // 21: kuji.v1.InnerDraws
-	(*RewardItem)(nil),      // 22: kuji.v1.RewardItem
-	(*Limit)(nil),           // 23: kuji.v1.Limit
-	(*Item)(nil),            // 24: kuji.v1.Item
-	(LimitPeriod)(0),        // 25: kuji.v1.LimitPeriod
-	(*Stack)(nil),           // 26: kuji.v1.Stack
+	(*CounterRange)(nil),    // 13: kuji.v1.CounterRange
+	(*QuestCount)(nil),      // 14: kuji.v1.QuestCount
+	(*TrackCount)(nil),      // 15: kuji.v1.TrackCount
+	(*Track)(nil),           // 16: kuji.v1.Track
+	(*Guarantee)(nil),       // 17: kuji.v1.Guarantee
+	(*PlayerLimit)(nil),     // 18: kuji.v1.PlayerLimit
+	(*Entry)(nil),           // 19: kuji.v1.Entry
+	(*Luck)(nil),            // 20: kuji.v1.Luck
+	(*LuckStep)(nil),        // 21: kuji.v1.LuckStep
+	(*Reward)(nil),          // 22: kuji.v1.Reward
+	(*InnerDraws)(nil),      // 23: kuji.v1.InnerDraws
+	(*RewardItem)(nil),      // 24: kuji.v1.RewardItem
+	(*Limit)(nil),           // 25: kuji.v1.Limit
+	(*Item)(nil),            // 26: kuji.v1.Item
+	(LimitPeriod)(0),        // 27: kuji.v1.LimitPeriod
+	(*Stack)(nil),           // 28: kuji.v1.Stack
 }
 var file_kuji_v1_pool_proto_depIdxs = []int32{
 	4,  // 0: kuji.v1.GetPoolResponse.pool:type_name -> kuji.v1.Pool
-	23, // 1: kuji.v1.GetPoolResponse.player_limits:type_name -> kuji.v1.Limit
-	23, // 2: kuji.v1.GetPoolResponse.player_free:type_name -> kuji.v1.Limit
-	24, // 3: kuji.v1.GetPoolResponse.items:type_name -> kuji.v1.Item
+	25, // 1: kuji.v1.GetPoolResponse.player_limits:type_name -> kuji.v1.Limit
+	25, // 2: kuji.v1.GetPoolResponse.player_free:type_name -> kuji.v1.Limit
+	26, // 3: kuji.v1.GetPoolResponse.items:type_name -> kuji.v1.Item
 	1,  // 4: kuji.v1.Pool.mode:type_name -> kuji.v1.PoolMode
 	9,  // 5: kuji.v1.Pool.prices:type_name -> kuji.v1.Price
-	16, // 6: kuji.v1.Pool.limits:type_name -> kuji.v1.PlayerLimit
-	17, // 7: kuji.v1.Pool.entries:type_name -> kuji.v1.Entry
+	18, // 6: kuji.v1.Pool.limits:type_name -> kuji.v1.PlayerLimit
+	19, // 7: kuji.v1.Pool.entries:type_name -> kuji.v1.Entry
 	10, // 8: kuji.v1.Pool.bundles:type_name -> kuji.v1.Bundle
-	16, // 9: kuji.v1.Pool.free:type_name -> kuji.v1.PlayerLimit
+	18, // 9: kuji.v1.Pool.free:type_name -> kuji.v1.PlayerLimit
 	12, // 10: kuji.v1.Pool.when:type_name -> kuji.v1.Condition
 	11, // 11: kuji.v1.Pool.rolls:type_name -> kuji.v1.Rolls
-	14, // 12: kuji.v1.Pool.pity:type_name -> kuji.v1.Track
-	15, // 13: kuji.v1.Pool.guarantees:type_name -> kuji.v1.Guarantee
-	20, // 14: kuji.v1.Pool.last:type_name -> kuji.v1.Reward
+	16, // 12: kuji.v1.Pool.pity:type_name -> kuji.v1.Track
+	17, // 13: kuji.v1.Pool.guarantees:type_name -> kuji.v1.Guarantee
+	22, // 14: kuji.v1.Pool.last:type_name -> kuji.v1.Reward
 	6,  // 15: kuji.v1.Pool.budgets:type_name -> kuji.v1.Budget
 	5,  // 16: kuji.v1.Pool.redeem:type_name -> kuji.v1.RedeemTerms
-	25, // 17: kuji.v1.Budget.per:type_name -> kuji.v1.LimitPeriod
+	27, // 17: kuji.v1.Budget.per:type_name -> kuji.v1.LimitPeriod
 	0,  // 18: kuji.v1.Moments.spread:type_name -> kuji.v1.Spread
 	8,  // 19: kuji.v1.Moments.weights:type_name -> kuji.v1.TimeWeight
-	26, // 20: kuji.v1.Price.items:type_name -> kuji.v1.Stack
-	26, // 21: kuji.v1.Bundle.items:type_name -> kuji.v1.Stack
-	26, // 22: kuji.v1.Condition.holds:type_name -> kuji.v1.Stack
-	13, // 23: kuji.v1.Condition.pity:type_name -> kuji.v1.TrackCount
-	25, // 24: kuji.v1.PlayerLimit.per:type_name -> kuji.v1.LimitPeriod
-	20, // 25: kuji.v1.Entry.reward:type_name -> kuji.v1.Reward
-	12, // 26: kuji.v1.Entry.when:type_name -> kuji.v1.Condition
-	18, // 27: kuji.v1.Entry.luck:type_name -> kuji.v1.Luck
-	7,  // 28: kuji.v1.Entry.moments:type_name -> kuji.v1.Moments
-	19, // 29: kuji.v1.Luck.steps:type_name -> kuji.v1.LuckStep
-	22, // 30: kuji.v1.Reward.items:type_name -> kuji.v1.RewardItem
-	21, // 31: kuji.v1.Reward.draws:type_name -> kuji.v1.InnerDraws
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	28, // 20: kuji.v1.Price.items:type_name -> kuji.v1.Stack
+	28, // 21: kuji.v1.Bundle.items:type_name -> kuji.v1.Stack
+	28, // 22: kuji.v1.Condition.holds:type_name -> kuji.v1.Stack
+	15, // 23: kuji.v1.Condition.pity:type_name -> kuji.v1.TrackCount
+	13, // 24: kuji.v1.Condition.counters:type_name -> kuji.v1.CounterRange
+	14, // 25: kuji.v1.Condition.quests:type_name -> kuji.v1.QuestCount
+	27, // 26: kuji.v1.PlayerLimit.per:type_name -> kuji.v1.LimitPeriod
+	22, // 27: kuji.v1.Entry.reward:type_name -> kuji.v1.Reward
+	12, // 28: kuji.v1.Entry.when:type_name -> kuji.v1.Condition
+	20, // 29: kuji.v1.Entry.luck:type_name -> kuji.v1.Luck
+	7,  // 30: kuji.v1.Entry.moments:type_name -> kuji.v1.Moments
+	21, // 31: kuji.v1.Luck.steps:type_name -> kuji.v1.LuckStep
+	24, // 32: kuji.v1.Reward.items:type_name -> kuji.v1.RewardItem
+	23, // 33: kuji.v1.Reward.draws:type_name -> kuji.v1.InnerDraws
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_pool_proto_init() }
@@ -2125,14 +2282,14 @@ func file_kuji_v1_pool_proto_init() {
 	file_kuji_v1_catalog_proto_init()
 	file_kuji_v1_limit_proto_init()
 	file_kuji_v1_result_proto_init()
-	file_kuji_v1_pool_proto_msgTypes[15].OneofWrappers = []any{}
+	file_kuji_v1_pool_proto_msgTypes[17].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_pool_proto_rawDesc), len(file_kuji_v1_pool_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   21,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

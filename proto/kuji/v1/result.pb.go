@@ -69,8 +69,16 @@ const (
 	Status_STATUS_TOO_MANY_GUESSES Status = 19
 	// Only codes pay for draws from the pool: see Redeem. Subject: the pool.
 	Status_STATUS_CODE_REQUIRED Status = 20
-	// The player's units of an item would go at more than 100 different times; for
-	// draws, if they gave the most that they can. Subject: the item.
+	// The quest's condition, or what its next tier needs, is not met. Subject: the
+	// quest.
+	Status_STATUS_NOT_REACHED Status = 21
+	// All tiers of the quest are claimed, in its present period. Subject: the quest.
+	Status_STATUS_ALREADY_CLAIMED Status = 22
+	// What the reward of the quest's next tier could give is not there: stock or
+	// codes. Subject: the quest.
+	Status_STATUS_REWARD_UNAVAILABLE Status = 23
+	// The player's units of an item that lasts would go at more than 100 different
+	// times, for a draw by the most that it can give. Subject: the item.
 	Status_STATUS_TOO_MANY_LOTS Status = 24
 	// In a batch: not carried out and not logged; BatchResult.error says why. In
 	// odds: of a pool that only other pools draw from.
@@ -98,6 +106,9 @@ var (
 		18:  "STATUS_CODE_REDEEMED",
 		19:  "STATUS_TOO_MANY_GUESSES",
 		20:  "STATUS_CODE_REQUIRED",
+		21:  "STATUS_NOT_REACHED",
+		22:  "STATUS_ALREADY_CLAIMED",
+		23:  "STATUS_REWARD_UNAVAILABLE",
 		24:  "STATUS_TOO_MANY_LOTS",
 		255: "STATUS_REFUSED",
 	}
@@ -120,6 +131,9 @@ var (
 		"STATUS_CODE_REDEEMED":      18,
 		"STATUS_TOO_MANY_GUESSES":   19,
 		"STATUS_CODE_REQUIRED":      20,
+		"STATUS_NOT_REACHED":        21,
+		"STATUS_ALREADY_CLAIMED":    22,
+		"STATUS_REWARD_UNAVAILABLE": 23,
 		"STATUS_TOO_MANY_LOTS":      24,
 		"STATUS_REFUSED":            255,
 	}
@@ -355,6 +369,97 @@ func (x *RewardCode) GetCode() string {
 	return ""
 }
 
+// Claimed is a tier of a quest that was claimed, with all that it gave.
+type Claimed struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id of the quest.
+	Quest string `protobuf:"bytes,1,opt,name=quest,proto3" json:"quest,omitempty"`
+	// From 1.
+	Tier uint32 `protobuf:"varint,2,opt,name=tier,proto3" json:"tier,omitempty"`
+	// Whose; only where it claimed itself in an atomic group.
+	Player string `protobuf:"bytes,3,opt,name=player,proto3" json:"player,omitempty"`
+	// What the player got, here and from pools; empty for nothing.
+	Items []*Stack `protobuf:"bytes,4,rep,name=items,proto3" json:"items,omitempty"`
+	// As in Outcome.
+	Via []string `protobuf:"bytes,5,rep,name=via,proto3" json:"via,omitempty"`
+	// Codes that the player got. They are secrets of the player.
+	Codes         []*RewardCode `protobuf:"bytes,6,rep,name=codes,proto3" json:"codes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Claimed) Reset() {
+	*x = Claimed{}
+	mi := &file_kuji_v1_result_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Claimed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Claimed) ProtoMessage() {}
+
+func (x *Claimed) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_result_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Claimed.ProtoReflect.Descriptor instead.
+func (*Claimed) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_result_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Claimed) GetQuest() string {
+	if x != nil {
+		return x.Quest
+	}
+	return ""
+}
+
+func (x *Claimed) GetTier() uint32 {
+	if x != nil {
+		return x.Tier
+	}
+	return 0
+}
+
+func (x *Claimed) GetPlayer() string {
+	if x != nil {
+		return x.Player
+	}
+	return ""
+}
+
+func (x *Claimed) GetItems() []*Stack {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *Claimed) GetVia() []string {
+	if x != nil {
+		return x.Via
+	}
+	return nil
+}
+
+func (x *Claimed) GetCodes() []*RewardCode {
+	if x != nil {
+		return x.Codes
+	}
+	return nil
+}
+
 // Receipt is what proves a result: with it and the log anybody can find the
 // batch, see the catalog that was in force and, once the epoch's seed has been
 // revealed, compute the draw again.
@@ -379,7 +484,7 @@ type Receipt struct {
 
 func (x *Receipt) Reset() {
 	*x = Receipt{}
-	mi := &file_kuji_v1_result_proto_msgTypes[3]
+	mi := &file_kuji_v1_result_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -391,7 +496,7 @@ func (x *Receipt) String() string {
 func (*Receipt) ProtoMessage() {}
 
 func (x *Receipt) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_result_proto_msgTypes[3]
+	mi := &file_kuji_v1_result_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -404,7 +509,7 @@ func (x *Receipt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Receipt.ProtoReflect.Descriptor instead.
 func (*Receipt) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_result_proto_rawDescGZIP(), []int{3}
+	return file_kuji_v1_result_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Receipt) GetRealm() string {
@@ -475,6 +580,10 @@ type Result struct {
 	Paid []*Stack `protobuf:"bytes,7,rep,name=paid,proto3" json:"paid,omitempty"`
 	// Of a redeem that ended OK: the list of the code.
 	Redeemed string `protobuf:"bytes,8,opt,name=redeemed,proto3" json:"redeemed,omitempty"`
+	// The tiers of quests that a claim claimed, or that claimed themselves in an
+	// event of any kind. Those that claimed themselves in an atomic group stand in
+	// the result of the group.
+	Claims []*Claimed `protobuf:"bytes,9,rep,name=claims,proto3" json:"claims,omitempty"`
 	// The limit that was reached, with LIMIT_REACHED only. What is left, and
 	// when it resets, are those of the time of the request.
 	Limit *Limit `protobuf:"bytes,40,opt,name=limit,proto3" json:"limit,omitempty"`
@@ -487,7 +596,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_kuji_v1_result_proto_msgTypes[4]
+	mi := &file_kuji_v1_result_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -499,7 +608,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_result_proto_msgTypes[4]
+	mi := &file_kuji_v1_result_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -512,7 +621,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_result_proto_rawDescGZIP(), []int{4}
+	return file_kuji_v1_result_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Result) GetStatus() Status {
@@ -571,6 +680,13 @@ func (x *Result) GetRedeemed() string {
 	return ""
 }
 
+func (x *Result) GetClaims() []*Claimed {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
 func (x *Result) GetLimit() *Limit {
 	if x != nil {
 		return x.Limit
@@ -603,7 +719,14 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"RewardCode\x12\x12\n" +
 	"\x04list\x18\x01 \x01(\tR\x04list\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x17\n" +
-	"\x04code\x18\x03 \x01(\tB\x03\x80\x01\x01R\x04code\"\xd2\x01\n" +
+	"\x04code\x18\x03 \x01(\tB\x03\x80\x01\x01R\x04code\"\xae\x01\n" +
+	"\aClaimed\x12\x14\n" +
+	"\x05quest\x18\x01 \x01(\tR\x05quest\x12\x12\n" +
+	"\x04tier\x18\x02 \x01(\rR\x04tier\x12\x16\n" +
+	"\x06player\x18\x03 \x01(\tR\x06player\x12$\n" +
+	"\x05items\x18\x04 \x03(\v2\x0e.kuji.v1.StackR\x05items\x12\x10\n" +
+	"\x03via\x18\x05 \x03(\tR\x03via\x12)\n" +
+	"\x05codes\x18\x06 \x03(\v2\x13.kuji.v1.RewardCodeR\x05codes\"\xd2\x01\n" +
 	"\aReceipt\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\x04R\bposition\x12\x14\n" +
@@ -614,7 +737,7 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\x12\x1e\n" +
 	"\n" +
 	"commitment\x18\a \x01(\fR\n" +
-	"commitment\"\xf7\x02\n" +
+	"commitment\"\xa1\x03\n" +
 	"\x06Result\x12'\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x0f.kuji.v1.StatusR\x06status\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12,\n" +
@@ -623,9 +746,10 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\breplayed\x18\x05 \x01(\bR\breplayed\x12*\n" +
 	"\areceipt\x18\x06 \x01(\v2\x10.kuji.v1.ReceiptR\areceipt\x12\"\n" +
 	"\x04paid\x18\a \x03(\v2\x0e.kuji.v1.StackR\x04paid\x12\x1a\n" +
-	"\bredeemed\x18\b \x01(\tR\bredeemed\x12$\n" +
+	"\bredeemed\x18\b \x01(\tR\bredeemed\x12(\n" +
+	"\x06claims\x18\t \x03(\v2\x10.kuji.v1.ClaimedR\x06claims\x12$\n" +
 	"\x05limit\x18( \x01(\v2\x0e.kuji.v1.LimitR\x05limit\x12#\n" +
-	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacks*\x88\x04\n" +
+	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacks*\xdb\x04\n" +
 	"\x06Status\x12\x16\n" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tSTATUS_OK\x10\x01\x12\x13\n" +
@@ -645,7 +769,10 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x13STATUS_CODE_USED_UP\x10\x11\x12\x18\n" +
 	"\x14STATUS_CODE_REDEEMED\x10\x12\x12\x1b\n" +
 	"\x17STATUS_TOO_MANY_GUESSES\x10\x13\x12\x18\n" +
-	"\x14STATUS_CODE_REQUIRED\x10\x14\x12\x18\n" +
+	"\x14STATUS_CODE_REQUIRED\x10\x14\x12\x16\n" +
+	"\x12STATUS_NOT_REACHED\x10\x15\x12\x1a\n" +
+	"\x16STATUS_ALREADY_CLAIMED\x10\x16\x12\x1d\n" +
+	"\x19STATUS_REWARD_UNAVAILABLE\x10\x17\x12\x18\n" +
 	"\x14STATUS_TOO_MANY_LOTS\x10\x18\x12\x13\n" +
 	"\x0eSTATUS_REFUSED\x10\xff\x01\"\x04\b\a\x10\a\"\x04\b\b\x10\b\"\x04\b\x0e\x10\x0eB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
@@ -662,32 +789,36 @@ func file_kuji_v1_result_proto_rawDescGZIP() []byte {
 }
 
 var file_kuji_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_kuji_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_kuji_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_kuji_v1_result_proto_goTypes = []any{
 	(Status)(0),        // 0: kuji.v1.Status
 	(*Stack)(nil),      // 1: kuji.v1.Stack
 	(*Outcome)(nil),    // 2: kuji.v1.Outcome
 	(*RewardCode)(nil), // 3: kuji.v1.RewardCode
-	(*Receipt)(nil),    // 4: kuji.v1.Receipt
-	(*Result)(nil),     // 5: kuji.v1.Result
-	(*Limit)(nil),      // 6: kuji.v1.Limit
-	(*Lack)(nil),       // 7: kuji.v1.Lack
+	(*Claimed)(nil),    // 4: kuji.v1.Claimed
+	(*Receipt)(nil),    // 5: kuji.v1.Receipt
+	(*Result)(nil),     // 6: kuji.v1.Result
+	(*Limit)(nil),      // 7: kuji.v1.Limit
+	(*Lack)(nil),       // 8: kuji.v1.Lack
 }
 var file_kuji_v1_result_proto_depIdxs = []int32{
-	1, // 0: kuji.v1.Outcome.items:type_name -> kuji.v1.Stack
-	3, // 1: kuji.v1.Outcome.codes:type_name -> kuji.v1.RewardCode
-	0, // 2: kuji.v1.Result.status:type_name -> kuji.v1.Status
-	2, // 3: kuji.v1.Result.outcomes:type_name -> kuji.v1.Outcome
-	5, // 4: kuji.v1.Result.members:type_name -> kuji.v1.Result
-	4, // 5: kuji.v1.Result.receipt:type_name -> kuji.v1.Receipt
-	1, // 6: kuji.v1.Result.paid:type_name -> kuji.v1.Stack
-	6, // 7: kuji.v1.Result.limit:type_name -> kuji.v1.Limit
-	7, // 8: kuji.v1.Result.lacks:type_name -> kuji.v1.Lack
-	9, // [9:9] is the sub-list for method output_type
-	9, // [9:9] is the sub-list for method input_type
-	9, // [9:9] is the sub-list for extension type_name
-	9, // [9:9] is the sub-list for extension extendee
-	0, // [0:9] is the sub-list for field type_name
+	1,  // 0: kuji.v1.Outcome.items:type_name -> kuji.v1.Stack
+	3,  // 1: kuji.v1.Outcome.codes:type_name -> kuji.v1.RewardCode
+	1,  // 2: kuji.v1.Claimed.items:type_name -> kuji.v1.Stack
+	3,  // 3: kuji.v1.Claimed.codes:type_name -> kuji.v1.RewardCode
+	0,  // 4: kuji.v1.Result.status:type_name -> kuji.v1.Status
+	2,  // 5: kuji.v1.Result.outcomes:type_name -> kuji.v1.Outcome
+	6,  // 6: kuji.v1.Result.members:type_name -> kuji.v1.Result
+	5,  // 7: kuji.v1.Result.receipt:type_name -> kuji.v1.Receipt
+	1,  // 8: kuji.v1.Result.paid:type_name -> kuji.v1.Stack
+	4,  // 9: kuji.v1.Result.claims:type_name -> kuji.v1.Claimed
+	7,  // 10: kuji.v1.Result.limit:type_name -> kuji.v1.Limit
+	8,  // 11: kuji.v1.Result.lacks:type_name -> kuji.v1.Lack
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_result_proto_init() }
@@ -702,7 +833,7 @@ func file_kuji_v1_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_result_proto_rawDesc), len(file_kuji_v1_result_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

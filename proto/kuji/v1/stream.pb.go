@@ -171,7 +171,9 @@ type StreamDrawsResponse struct {
 	// its count, one after the other.
 	OutcomeCounts []uint32 `protobuf:"varint,5,rep,packed,name=outcome_counts,json=outcomeCounts,proto3" json:"outcome_counts,omitempty"`
 	// With outcome_counts: for each of outcome_indexes its Outcome.draw.
-	OutcomeDraws  []uint32 `protobuf:"varint,6,rep,packed,name=outcome_draws,json=outcomeDraws,proto3" json:"outcome_draws,omitempty"`
+	OutcomeDraws []uint32 `protobuf:"varint,6,rep,packed,name=outcome_draws,json=outcomeDraws,proto3" json:"outcome_draws,omitempty"`
+	// The tiers of quests that claimed themselves.
+	Claims        []*DrawClaim `protobuf:"bytes,7,rep,name=claims,proto3" json:"claims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -248,6 +250,67 @@ func (x *StreamDrawsResponse) GetOutcomeDraws() []uint32 {
 	return nil
 }
 
+func (x *StreamDrawsResponse) GetClaims() []*DrawClaim {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
+// DrawClaim is a tier of a quest that a draw of the batch reached.
+type DrawClaim struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The draw's place in the batch, from 0.
+	Draw          uint32   `protobuf:"varint,1,opt,name=draw,proto3" json:"draw,omitempty"`
+	Claimed       *Claimed `protobuf:"bytes,2,opt,name=claimed,proto3" json:"claimed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrawClaim) Reset() {
+	*x = DrawClaim{}
+	mi := &file_kuji_v1_stream_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrawClaim) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrawClaim) ProtoMessage() {}
+
+func (x *DrawClaim) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_stream_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrawClaim.ProtoReflect.Descriptor instead.
+func (*DrawClaim) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_stream_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *DrawClaim) GetDraw() uint32 {
+	if x != nil {
+		return x.Draw
+	}
+	return 0
+}
+
+func (x *DrawClaim) GetClaimed() *Claimed {
+	if x != nil {
+		return x.Claimed
+	}
+	return nil
+}
+
 // DrawRun is what draws that follow each other have in common.
 type DrawRun struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -279,7 +342,7 @@ type DrawRun struct {
 
 func (x *DrawRun) Reset() {
 	*x = DrawRun{}
-	mi := &file_kuji_v1_stream_proto_msgTypes[2]
+	mi := &file_kuji_v1_stream_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -291,7 +354,7 @@ func (x *DrawRun) String() string {
 func (*DrawRun) ProtoMessage() {}
 
 func (x *DrawRun) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_stream_proto_msgTypes[2]
+	mi := &file_kuji_v1_stream_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -304,7 +367,7 @@ func (x *DrawRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrawRun.ProtoReflect.Descriptor instead.
 func (*DrawRun) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_stream_proto_rawDescGZIP(), []int{2}
+	return file_kuji_v1_stream_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *DrawRun) GetDraws() uint32 {
@@ -391,14 +454,18 @@ const file_kuji_v1_stream_proto_rawDesc = "" +
 	"\x06counts\x18\x06 \x03(\rR\x06counts\x12\x1f\n" +
 	"\vrequest_ids\x18\a \x03(\tR\n" +
 	"requestIds\x12\x10\n" +
-	"\x03pay\x18\b \x01(\tR\x03pay\"\x8c\x02\n" +
+	"\x03pay\x18\b \x01(\tR\x03pay\"\xb8\x02\n" +
 	"\x13StreamDrawsResponse\x12$\n" +
 	"\x04runs\x18\x01 \x03(\v2\x10.kuji.v1.DrawRunR\x04runs\x12'\n" +
 	"\x0foutcome_indexes\x18\x02 \x03(\rR\x0eoutcomeIndexes\x12,\n" +
 	"\boutcomes\x18\x03 \x03(\v2\x10.kuji.v1.OutcomeR\boutcomes\x12,\n" +
 	"\breceipts\x18\x04 \x03(\v2\x10.kuji.v1.ReceiptR\breceipts\x12%\n" +
 	"\x0eoutcome_counts\x18\x05 \x03(\rR\routcomeCounts\x12#\n" +
-	"\routcome_draws\x18\x06 \x03(\rR\foutcomeDraws\"\xda\x02\n" +
+	"\routcome_draws\x18\x06 \x03(\rR\foutcomeDraws\x12*\n" +
+	"\x06claims\x18\a \x03(\v2\x12.kuji.v1.DrawClaimR\x06claims\"K\n" +
+	"\tDrawClaim\x12\x12\n" +
+	"\x04draw\x18\x01 \x01(\rR\x04draw\x12*\n" +
+	"\aclaimed\x18\x02 \x01(\v2\x10.kuji.v1.ClaimedR\aclaimed\"\xda\x02\n" +
 	"\aDrawRun\x12\x14\n" +
 	"\x05draws\x18\x01 \x01(\rR\x05draws\x12'\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x0f.kuji.v1.StatusR\x06status\x12\x18\n" +
@@ -425,33 +492,37 @@ func file_kuji_v1_stream_proto_rawDescGZIP() []byte {
 	return file_kuji_v1_stream_proto_rawDescData
 }
 
-var file_kuji_v1_stream_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_kuji_v1_stream_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_kuji_v1_stream_proto_goTypes = []any{
 	(*StreamDrawsRequest)(nil),  // 0: kuji.v1.StreamDrawsRequest
 	(*StreamDrawsResponse)(nil), // 1: kuji.v1.StreamDrawsResponse
-	(*DrawRun)(nil),             // 2: kuji.v1.DrawRun
-	(*Outcome)(nil),             // 3: kuji.v1.Outcome
-	(*Receipt)(nil),             // 4: kuji.v1.Receipt
-	(Status)(0),                 // 5: kuji.v1.Status
-	(*ErrorDetail)(nil),         // 6: kuji.v1.ErrorDetail
-	(*Stack)(nil),               // 7: kuji.v1.Stack
-	(*Limit)(nil),               // 8: kuji.v1.Limit
-	(*Lack)(nil),                // 9: kuji.v1.Lack
+	(*DrawClaim)(nil),           // 2: kuji.v1.DrawClaim
+	(*DrawRun)(nil),             // 3: kuji.v1.DrawRun
+	(*Outcome)(nil),             // 4: kuji.v1.Outcome
+	(*Receipt)(nil),             // 5: kuji.v1.Receipt
+	(*Claimed)(nil),             // 6: kuji.v1.Claimed
+	(Status)(0),                 // 7: kuji.v1.Status
+	(*ErrorDetail)(nil),         // 8: kuji.v1.ErrorDetail
+	(*Stack)(nil),               // 9: kuji.v1.Stack
+	(*Limit)(nil),               // 10: kuji.v1.Limit
+	(*Lack)(nil),                // 11: kuji.v1.Lack
 }
 var file_kuji_v1_stream_proto_depIdxs = []int32{
-	2, // 0: kuji.v1.StreamDrawsResponse.runs:type_name -> kuji.v1.DrawRun
-	3, // 1: kuji.v1.StreamDrawsResponse.outcomes:type_name -> kuji.v1.Outcome
-	4, // 2: kuji.v1.StreamDrawsResponse.receipts:type_name -> kuji.v1.Receipt
-	5, // 3: kuji.v1.DrawRun.status:type_name -> kuji.v1.Status
-	6, // 4: kuji.v1.DrawRun.error:type_name -> kuji.v1.ErrorDetail
-	7, // 5: kuji.v1.DrawRun.paid:type_name -> kuji.v1.Stack
-	8, // 6: kuji.v1.DrawRun.limit:type_name -> kuji.v1.Limit
-	9, // 7: kuji.v1.DrawRun.lacks:type_name -> kuji.v1.Lack
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	3,  // 0: kuji.v1.StreamDrawsResponse.runs:type_name -> kuji.v1.DrawRun
+	4,  // 1: kuji.v1.StreamDrawsResponse.outcomes:type_name -> kuji.v1.Outcome
+	5,  // 2: kuji.v1.StreamDrawsResponse.receipts:type_name -> kuji.v1.Receipt
+	2,  // 3: kuji.v1.StreamDrawsResponse.claims:type_name -> kuji.v1.DrawClaim
+	6,  // 4: kuji.v1.DrawClaim.claimed:type_name -> kuji.v1.Claimed
+	7,  // 5: kuji.v1.DrawRun.status:type_name -> kuji.v1.Status
+	8,  // 6: kuji.v1.DrawRun.error:type_name -> kuji.v1.ErrorDetail
+	9,  // 7: kuji.v1.DrawRun.paid:type_name -> kuji.v1.Stack
+	10, // 8: kuji.v1.DrawRun.limit:type_name -> kuji.v1.Limit
+	11, // 9: kuji.v1.DrawRun.lacks:type_name -> kuji.v1.Lack
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_stream_proto_init() }
@@ -462,14 +533,14 @@ func file_kuji_v1_stream_proto_init() {
 	file_kuji_v1_error_proto_init()
 	file_kuji_v1_limit_proto_init()
 	file_kuji_v1_result_proto_init()
-	file_kuji_v1_stream_proto_msgTypes[2].OneofWrappers = []any{}
+	file_kuji_v1_stream_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_stream_proto_rawDesc), len(file_kuji_v1_stream_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

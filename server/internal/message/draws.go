@@ -148,6 +148,9 @@ func DrawsResponse(draws []kuji.Draw, results []kuji.Result) *kujiv1.StreamDraws
 		plain = plain && (res.Status != kuji.OK || regular(res.Outcomes, draws[i].Count))
 	}
 	for i := range results {
+		for _, c := range results[i].Claims {
+			out.Claims = append(out.Claims, &kujiv1.DrawClaim{Draw: uint32(i), Claimed: claimed(&c)})
+		}
 		if res := &results[i]; !plain && res.Status == kuji.OK {
 			out.OutcomeCounts = append(out.OutcomeCounts, uint32(len(res.Outcomes)))
 			out.OutcomeDraws = drawsOf(out.OutcomeDraws, res.Outcomes)

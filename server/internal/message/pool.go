@@ -75,6 +75,12 @@ func condition(c *catalog.Condition) *kujiv1.Condition {
 		return nil
 	}
 	return &kujiv1.Condition{Holds: Stacks(c.Holds), Lacks: c.Lacks,
+		Counters: Each(c.Counters, func(n *catalog.Counted) *kujiv1.CounterRange {
+			return &kujiv1.CounterRange{Counter: n.Counter, Min: n.Min, Max: n.Max}
+		}),
+		Quests: Each(c.Quests, func(d *catalog.Done) *kujiv1.QuestCount {
+			return &kujiv1.QuestCount{Quest: d.Quest, Tiers: d.Tiers}
+		}),
 		Pity: Each(c.Tracks, func(t *catalog.Reached) *kujiv1.TrackCount {
 			return &kujiv1.TrackCount{Track: t.Track, Draws: t.Draws}
 		})}
@@ -84,7 +90,7 @@ func luck(l *catalog.Luck) *kujiv1.Luck {
 	if l.Empty() {
 		return nil
 	}
-	return &kujiv1.Luck{Item: l.Item, Track: l.Track, Steps: Each(l.Steps, func(s *catalog.LuckStep) *kujiv1.LuckStep {
+	return &kujiv1.Luck{Item: l.Item, Track: l.Track, Counter: l.Counter, Steps: Each(l.Steps, func(s *catalog.LuckStep) *kujiv1.LuckStep {
 		return &kujiv1.LuckStep{From: s.From, Weight: s.Weight}
 	})}
 }

@@ -39,6 +39,12 @@ func Request(id string, m proto.Message, note kuji.Note) kuji.Request {
 	case limitMessage:
 		per := catalog.Per(min(uint32(m.GetPer()), math.MaxUint8)) // too large stays too large
 		return &kuji.SetLimit{ID: id, Player: m.GetPlayer(), Pool: m.GetPool(), Per: per, Window: m.GetWindowMs(), Used: m.GetUsed(), Note: note}
+	case progressMessage:
+		return &kuji.Progress{ID: id, Player: m.GetPlayer(), Event: m.GetEvent(), Key: m.GetKey(), N: m.GetN(), Note: note}
+	case claimMessage:
+		return &kuji.Claim{ID: id, Player: m.GetPlayer(), Quest: m.GetQuest(), Tiers: count(m.GetTiers()), Note: note}
+	case counterMessage:
+		return &kuji.SetCounter{ID: id, Player: m.GetPlayer(), Counter: m.GetCounter(), Value: m.GetValue(), Note: note}
 	case *kujiv1.SetTrackRequest:
 		return &kuji.SetTrack{ID: id, Player: m.GetPlayer(), Track: m.GetTrack(), Draws: m.GetDraws(), By: note.By, Reason: note.Reason}
 	}
@@ -68,6 +74,22 @@ type (
 		GetWindowMs() int64
 		GetUsed() uint64
 	}
+	progressMessage interface {
+		GetPlayer() string
+		GetEvent() string
+		GetKey() string
+		GetN() uint64
+	}
+	claimMessage interface {
+		GetPlayer() string
+		GetQuest() string
+		GetTiers() uint32
+	}
+	counterMessage interface {
+		GetPlayer() string
+		GetCounter() string
+		GetValue() uint64
+	}
 	transferMessage interface {
 		GetFrom() string
 		GetTo() string
@@ -94,6 +116,7 @@ const (
 	outcomeBytes = 2560 // an outcome of a unary call
 	sharedBytes  = 384  // an outcome in an answer that writes equal ones once
 	entryBytes   = 4096 // an entry in a page of a pool
+	questBytes   = 4096 // a quest in a page of quests
 	itemBytes    = 1024 // an item in a page of a catalog
 )
 
@@ -114,13 +137,19 @@ func Commands(m proto.Message) int {
 	return 1
 }
 
-// Outcomes returns how many outcomes a command can have: one of a batch, or a request of its own.
+// manyTiers is how many tiers a claim counts as that does not say how many.
+const manyTiers = 100
+
+// Outcomes returns how many outcomes a command can have: one of a batch, or a request of its own. The
+// tiers of a claim count too.
 func Outcomes(m proto.Message) (n int64) {
 	switch m := m.(type) {
 	case drawMessage:
 		return asked(m.GetCount())
 	case redeemMessage:
 		return kuji.MaxRedeemTimes
+	case claimMessage:
+		return int64(cmp.Or(min(m.GetTiers(), catalog.MaxTiers), manyTiers))
 	case groupMessage:
 		for _, one := range m.GetMembers() {
 			n += Outcomes(contract.MemberOf(one))
@@ -158,6 +187,8 @@ func Work(m proto.Message) int64 {
 			return pageWork(m.GetEntryLimit(), entryBytes+itemBytes)
 		}
 		return pageWork(m.GetEntryLimit(), entryBytes)
+	case *kujiv1.ListQuestsRequest:
+		return pageWork(m.GetQuestLimit(), questBytes)
 	case *kujiv1.GetCatalogRequest:
 		return pageWork(m.GetItemLimit(), itemBytes)
 	}

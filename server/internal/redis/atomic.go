@@ -83,7 +83,7 @@ func (m *atomic) exec(c *conn, a *arguments) {
 func (m *atomic) queue(c *conn, a *arguments) {
 	c.flush()
 	if a.err == nil && !a.cmd.member {
-		a.wrong("", "%s in a group, want DRAW, REGISTER, GRANT, CONSUME, TRANSFER, EXEC or DISCARD", a.cmd.name)
+		a.wrong("", "%s in a group, want DRAW, REGISTER, GRANT, CONSUME, TRANSFER, PROGRESS, CLAIM, EXEC or DISCARD", a.cmd.name)
 	}
 	if a.err == nil {
 		m.wait(c, a)

@@ -39,6 +39,7 @@ func commands() []*command {
 		{name: "EXEC", summary: "Carry out the group, whole or not at all."},
 		{name: "DISCARD", summary: "Forget the group.", answer: answerDiscard},
 		{name: "PLAYER", usage: "player", summary: "What a player holds.", least: 1, most: 1, read: readPlayer},
+		{name: "QUESTS", usage: "player", summary: "Quests, and how far a player is in them.", least: 1, most: 1, read: readQuests},
 		{name: "POOL", usage: "pool [OFFSET n] [LIMIT n]", summary: "A pool and its stock.", least: 1, most: 5, read: readPool},
 		{name: "ODDS", usage: "pool [PLAYER player]", summary: "The exact odds of the next draw.", least: 1, most: 3, read: readOdds},
 		{name: "REALM", usage: "[realm]", summary: "Choose the realm of the commands that follow, or tell which it is.", most: 1, answer: answerRealm},
@@ -242,6 +243,10 @@ func (a *arguments) items() (items []*kujiv1.Stack, id string) {
 
 func readPlayer(realm string, a *arguments) proto.Message {
 	return &kujiv1.GetPlayerRequest{Realm: realm, Player: a.text("player")}
+}
+
+func readQuests(realm string, a *arguments) proto.Message {
+	return &kujiv1.ListQuestsRequest{Realm: realm, Player: a.text("player"), QuestLimit: contract.MaxPage}
 }
 
 func readPool(realm string, a *arguments) proto.Message {

@@ -45,6 +45,8 @@ const (
 	AdminServiceSetTrackProcedure = "/kuji.v1.AdminService/SetTrack"
 	// AdminServiceSetLimitProcedure is the fully-qualified name of the AdminService's SetLimit RPC.
 	AdminServiceSetLimitProcedure = "/kuji.v1.AdminService/SetLimit"
+	// AdminServiceSetCounterProcedure is the fully-qualified name of the AdminService's SetCounter RPC.
+	AdminServiceSetCounterProcedure = "/kuji.v1.AdminService/SetCounter"
 	// AdminServiceFinishUpgradeProcedure is the fully-qualified name of the AdminService's
 	// FinishUpgrade RPC.
 	AdminServiceFinishUpgradeProcedure = "/kuji.v1.AdminService/FinishUpgrade"
@@ -81,6 +83,9 @@ type AdminServiceClient interface {
 	// SetLimit sets what a player has used of a limit, by hand. The log keeps who
 	// asked and why.
 	SetLimit(context.Context, *v1.SetLimitRequest) (*v1.SetLimitResponse, error)
+	// SetCounter sets where a counter stands, by hand. The log keeps who asked and
+	// why.
+	SetCounter(context.Context, *v1.SetCounterRequest) (*v1.SetCounterResponse, error)
 	// FinishUpgrade raises a realm's format level to the newest that the server
 	// knows. From then on older builds refuse the realm: there is no way back to
 	// them. Made again, it changes nothing.
@@ -142,6 +147,12 @@ func NewAdminServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			connect.WithSchema(adminServiceMethods.ByName("SetLimit")),
 			connect.WithClientOptions(opts...),
 		),
+		setCounter: connect.NewClient[v1.SetCounterRequest, v1.SetCounterResponse](
+			httpClient,
+			baseURL+AdminServiceSetCounterProcedure,
+			connect.WithSchema(adminServiceMethods.ByName("SetCounter")),
+			connect.WithClientOptions(opts...),
+		),
 		finishUpgrade: connect.NewClient[v1.FinishUpgradeRequest, v1.FinishUpgradeResponse](
 			httpClient,
 			baseURL+AdminServiceFinishUpgradeProcedure,
@@ -199,6 +210,7 @@ type adminServiceClient struct {
 	setClock      *connect.Client[v1.SetClockRequest, v1.SetClockResponse]
 	setTrack      *connect.Client[v1.SetTrackRequest, v1.SetTrackResponse]
 	setLimit      *connect.Client[v1.SetLimitRequest, v1.SetLimitResponse]
+	setCounter    *connect.Client[v1.SetCounterRequest, v1.SetCounterResponse]
 	finishUpgrade *connect.Client[v1.FinishUpgradeRequest, v1.FinishUpgradeResponse]
 	listRealms    *connect.Client[v1.ListRealmsRequest, v1.ListRealmsResponse]
 	importCodes   *connect.Client[v1.ImportCodesRequest, v1.ImportCodesResponse]
@@ -247,6 +259,15 @@ func (c *adminServiceClient) SetTrack(ctx context.Context, req *v1.SetTrackReque
 // SetLimit calls kuji.v1.AdminService.SetLimit.
 func (c *adminServiceClient) SetLimit(ctx context.Context, req *v1.SetLimitRequest) (*v1.SetLimitResponse, error) {
 	response, err := c.setLimit.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// SetCounter calls kuji.v1.AdminService.SetCounter.
+func (c *adminServiceClient) SetCounter(ctx context.Context, req *v1.SetCounterRequest) (*v1.SetCounterResponse, error) {
+	response, err := c.setCounter.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -329,6 +350,9 @@ type AdminServiceHandler interface {
 	// SetLimit sets what a player has used of a limit, by hand. The log keeps who
 	// asked and why.
 	SetLimit(context.Context, *v1.SetLimitRequest) (*v1.SetLimitResponse, error)
+	// SetCounter sets where a counter stands, by hand. The log keeps who asked and
+	// why.
+	SetCounter(context.Context, *v1.SetCounterRequest) (*v1.SetCounterResponse, error)
 	// FinishUpgrade raises a realm's format level to the newest that the server
 	// knows. From then on older builds refuse the realm: there is no way back to
 	// them. Made again, it changes nothing.
@@ -384,6 +408,12 @@ func NewAdminServiceHandler(svc AdminServiceHandler, opts ...connect.HandlerOpti
 		AdminServiceSetLimitProcedure,
 		svc.SetLimit,
 		connect.WithSchema(adminServiceMethods.ByName("SetLimit")),
+		connect.WithHandlerOptions(opts...),
+	)
+	adminServiceSetCounterHandler := connect.NewUnaryHandlerSimple(
+		AdminServiceSetCounterProcedure,
+		svc.SetCounter,
+		connect.WithSchema(adminServiceMethods.ByName("SetCounter")),
 		connect.WithHandlerOptions(opts...),
 	)
 	adminServiceFinishUpgradeHandler := connect.NewUnaryHandlerSimple(
@@ -445,6 +475,8 @@ func NewAdminServiceHandler(svc AdminServiceHandler, opts ...connect.HandlerOpti
 			adminServiceSetTrackHandler.ServeHTTP(w, r)
 		case AdminServiceSetLimitProcedure:
 			adminServiceSetLimitHandler.ServeHTTP(w, r)
+		case AdminServiceSetCounterProcedure:
+			adminServiceSetCounterHandler.ServeHTTP(w, r)
 		case AdminServiceFinishUpgradeProcedure:
 			adminServiceFinishUpgradeHandler.ServeHTTP(w, r)
 		case AdminServiceListRealmsProcedure:
@@ -486,6 +518,10 @@ func (UnimplementedAdminServiceHandler) SetTrack(context.Context, *v1.SetTrackRe
 
 func (UnimplementedAdminServiceHandler) SetLimit(context.Context, *v1.SetLimitRequest) (*v1.SetLimitResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.SetLimit is not implemented"))
+}
+
+func (UnimplementedAdminServiceHandler) SetCounter(context.Context, *v1.SetCounterRequest) (*v1.SetCounterResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.SetCounter is not implemented"))
 }
 
 func (UnimplementedAdminServiceHandler) FinishUpgrade(context.Context, *v1.FinishUpgradeRequest) (*v1.FinishUpgradeResponse, error) {

@@ -45,6 +45,10 @@ const (
 	RewardServiceConsumeProcedure = "/kuji.v1.RewardService/Consume"
 	// RewardServiceTransferProcedure is the fully-qualified name of the RewardService's Transfer RPC.
 	RewardServiceTransferProcedure = "/kuji.v1.RewardService/Transfer"
+	// RewardServiceProgressProcedure is the fully-qualified name of the RewardService's Progress RPC.
+	RewardServiceProgressProcedure = "/kuji.v1.RewardService/Progress"
+	// RewardServiceClaimProcedure is the fully-qualified name of the RewardService's Claim RPC.
+	RewardServiceClaimProcedure = "/kuji.v1.RewardService/Claim"
 	// RewardServiceAtomicProcedure is the fully-qualified name of the RewardService's Atomic RPC.
 	RewardServiceAtomicProcedure = "/kuji.v1.RewardService/Atomic"
 	// RewardServiceBatchProcedure is the fully-qualified name of the RewardService's Batch RPC.
@@ -68,6 +72,9 @@ const (
 	RewardServiceListHoldersProcedure = "/kuji.v1.RewardService/ListHolders"
 	// RewardServiceGetPlayerProcedure is the fully-qualified name of the RewardService's GetPlayer RPC.
 	RewardServiceGetPlayerProcedure = "/kuji.v1.RewardService/GetPlayer"
+	// RewardServiceListQuestsProcedure is the fully-qualified name of the RewardService's ListQuests
+	// RPC.
+	RewardServiceListQuestsProcedure = "/kuji.v1.RewardService/ListQuests"
 	// RewardServiceGetPoolProcedure is the fully-qualified name of the RewardService's GetPool RPC.
 	RewardServiceGetPoolProcedure = "/kuji.v1.RewardService/GetPool"
 	// RewardServiceGetCatalogProcedure is the fully-qualified name of the RewardService's GetCatalog
@@ -97,6 +104,10 @@ type RewardServiceClient interface {
 	Consume(context.Context, *v1.ConsumeRequest) (*v1.ConsumeResponse, error)
 	// Transfer moves items between two players.
 	Transfer(context.Context, *v1.TransferRequest) (*v1.TransferResponse, error)
+	// Progress reports an event of a player, which counters count.
+	Progress(context.Context, *v1.ProgressRequest) (*v1.ProgressResponse, error)
+	// Claim gives a player what they have reached in a quest.
+	Claim(context.Context, *v1.ClaimRequest) (*v1.ClaimResponse, error)
 	// Atomic carries out a group of commands whole or not at all.
 	Atomic(context.Context, *v1.AtomicRequest) (*v1.AtomicResponse, error)
 	// Batch carries out independent commands: one result for each, in order,
@@ -134,6 +145,10 @@ type RewardServiceClient interface {
 	ListHolders(context.Context, *v1.ListHoldersRequest) (*v1.ListHoldersResponse, error)
 	// GetPlayer returns what a player holds; not_found for one never seen.
 	GetPlayer(context.Context, *v1.GetPlayerRequest) (*v1.GetPlayerResponse, error)
+	// ListQuests returns the quests of the catalog in force, how far a player is in
+	// them, and what is left of the player's free draws: all that a page of quests
+	// shows.
+	ListQuests(context.Context, *v1.ListQuestsRequest) (*v1.ListQuestsResponse, error)
 	// GetPool returns a pool with its stock and odds.
 	GetPool(context.Context, *v1.GetPoolRequest) (*v1.GetPoolResponse, error)
 	// GetCatalog returns the catalog in force.
@@ -197,6 +212,18 @@ func NewRewardServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(rewardServiceMethods.ByName("Transfer")),
 			connect.WithClientOptions(opts...),
 		),
+		progress: connect.NewClient[v1.ProgressRequest, v1.ProgressResponse](
+			httpClient,
+			baseURL+RewardServiceProgressProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("Progress")),
+			connect.WithClientOptions(opts...),
+		),
+		claim: connect.NewClient[v1.ClaimRequest, v1.ClaimResponse](
+			httpClient,
+			baseURL+RewardServiceClaimProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("Claim")),
+			connect.WithClientOptions(opts...),
+		),
 		atomic: connect.NewClient[v1.AtomicRequest, v1.AtomicResponse](
 			httpClient,
 			baseURL+RewardServiceAtomicProcedure,
@@ -256,6 +283,13 @@ func NewRewardServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		listQuests: connect.NewClient[v1.ListQuestsRequest, v1.ListQuestsResponse](
+			httpClient,
+			baseURL+RewardServiceListQuestsProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("ListQuests")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		getPool: connect.NewClient[v1.GetPoolRequest, v1.GetPoolResponse](
 			httpClient,
 			baseURL+RewardServiceGetPoolProcedure,
@@ -302,6 +336,8 @@ type rewardServiceClient struct {
 	grant         *connect.Client[v1.GrantRequest, v1.GrantResponse]
 	consume       *connect.Client[v1.ConsumeRequest, v1.ConsumeResponse]
 	transfer      *connect.Client[v1.TransferRequest, v1.TransferResponse]
+	progress      *connect.Client[v1.ProgressRequest, v1.ProgressResponse]
+	claim         *connect.Client[v1.ClaimRequest, v1.ClaimResponse]
 	atomic        *connect.Client[v1.AtomicRequest, v1.AtomicResponse]
 	batch         *connect.Client[v1.BatchRequest, v1.BatchResponse]
 	streamDraws   *connect.Client[v1.StreamDrawsRequest, v1.StreamDrawsResponse]
@@ -311,6 +347,7 @@ type rewardServiceClient struct {
 	listPlayers   *connect.Client[v1.ListPlayersRequest, v1.ListPlayersResponse]
 	listHolders   *connect.Client[v1.ListHoldersRequest, v1.ListHoldersResponse]
 	getPlayer     *connect.Client[v1.GetPlayerRequest, v1.GetPlayerResponse]
+	listQuests    *connect.Client[v1.ListQuestsRequest, v1.ListQuestsResponse]
 	getPool       *connect.Client[v1.GetPoolRequest, v1.GetPoolResponse]
 	getCatalog    *connect.Client[v1.GetCatalogRequest, v1.GetCatalogResponse]
 	getOdds       *connect.Client[v1.GetOddsRequest, v1.GetOddsResponse]
@@ -366,6 +403,24 @@ func (c *rewardServiceClient) Consume(ctx context.Context, req *v1.ConsumeReques
 // Transfer calls kuji.v1.RewardService.Transfer.
 func (c *rewardServiceClient) Transfer(ctx context.Context, req *v1.TransferRequest) (*v1.TransferResponse, error) {
 	response, err := c.transfer.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// Progress calls kuji.v1.RewardService.Progress.
+func (c *rewardServiceClient) Progress(ctx context.Context, req *v1.ProgressRequest) (*v1.ProgressResponse, error) {
+	response, err := c.progress.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// Claim calls kuji.v1.RewardService.Claim.
+func (c *rewardServiceClient) Claim(ctx context.Context, req *v1.ClaimRequest) (*v1.ClaimResponse, error) {
+	response, err := c.claim.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -445,6 +500,15 @@ func (c *rewardServiceClient) GetPlayer(ctx context.Context, req *v1.GetPlayerRe
 	return nil, err
 }
 
+// ListQuests calls kuji.v1.RewardService.ListQuests.
+func (c *rewardServiceClient) ListQuests(ctx context.Context, req *v1.ListQuestsRequest) (*v1.ListQuestsResponse, error) {
+	response, err := c.listQuests.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // GetPool calls kuji.v1.RewardService.GetPool.
 func (c *rewardServiceClient) GetPool(ctx context.Context, req *v1.GetPoolRequest) (*v1.GetPoolResponse, error) {
 	response, err := c.getPool.CallUnary(ctx, connect.NewRequest(req))
@@ -504,6 +568,10 @@ type RewardServiceHandler interface {
 	Consume(context.Context, *v1.ConsumeRequest) (*v1.ConsumeResponse, error)
 	// Transfer moves items between two players.
 	Transfer(context.Context, *v1.TransferRequest) (*v1.TransferResponse, error)
+	// Progress reports an event of a player, which counters count.
+	Progress(context.Context, *v1.ProgressRequest) (*v1.ProgressResponse, error)
+	// Claim gives a player what they have reached in a quest.
+	Claim(context.Context, *v1.ClaimRequest) (*v1.ClaimResponse, error)
 	// Atomic carries out a group of commands whole or not at all.
 	Atomic(context.Context, *v1.AtomicRequest) (*v1.AtomicResponse, error)
 	// Batch carries out independent commands: one result for each, in order,
@@ -541,6 +609,10 @@ type RewardServiceHandler interface {
 	ListHolders(context.Context, *v1.ListHoldersRequest) (*v1.ListHoldersResponse, error)
 	// GetPlayer returns what a player holds; not_found for one never seen.
 	GetPlayer(context.Context, *v1.GetPlayerRequest) (*v1.GetPlayerResponse, error)
+	// ListQuests returns the quests of the catalog in force, how far a player is in
+	// them, and what is left of the player's free draws: all that a page of quests
+	// shows.
+	ListQuests(context.Context, *v1.ListQuestsRequest) (*v1.ListQuestsResponse, error)
 	// GetPool returns a pool with its stock and odds.
 	GetPool(context.Context, *v1.GetPoolRequest) (*v1.GetPoolResponse, error)
 	// GetCatalog returns the catalog in force.
@@ -598,6 +670,18 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 		RewardServiceTransferProcedure,
 		svc.Transfer,
 		connect.WithSchema(rewardServiceMethods.ByName("Transfer")),
+		connect.WithHandlerOptions(opts...),
+	)
+	rewardServiceProgressHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceProgressProcedure,
+		svc.Progress,
+		connect.WithSchema(rewardServiceMethods.ByName("Progress")),
+		connect.WithHandlerOptions(opts...),
+	)
+	rewardServiceClaimHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceClaimProcedure,
+		svc.Claim,
+		connect.WithSchema(rewardServiceMethods.ByName("Claim")),
 		connect.WithHandlerOptions(opts...),
 	)
 	rewardServiceAtomicHandler := connect.NewUnaryHandlerSimple(
@@ -659,6 +743,13 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	rewardServiceListQuestsHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceListQuestsProcedure,
+		svc.ListQuests,
+		connect.WithSchema(rewardServiceMethods.ByName("ListQuests")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	rewardServiceGetPoolHandler := connect.NewUnaryHandlerSimple(
 		RewardServiceGetPoolProcedure,
 		svc.GetPool,
@@ -708,6 +799,10 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 			rewardServiceConsumeHandler.ServeHTTP(w, r)
 		case RewardServiceTransferProcedure:
 			rewardServiceTransferHandler.ServeHTTP(w, r)
+		case RewardServiceProgressProcedure:
+			rewardServiceProgressHandler.ServeHTTP(w, r)
+		case RewardServiceClaimProcedure:
+			rewardServiceClaimHandler.ServeHTTP(w, r)
 		case RewardServiceAtomicProcedure:
 			rewardServiceAtomicHandler.ServeHTTP(w, r)
 		case RewardServiceBatchProcedure:
@@ -726,6 +821,8 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 			rewardServiceListHoldersHandler.ServeHTTP(w, r)
 		case RewardServiceGetPlayerProcedure:
 			rewardServiceGetPlayerHandler.ServeHTTP(w, r)
+		case RewardServiceListQuestsProcedure:
+			rewardServiceListQuestsHandler.ServeHTTP(w, r)
 		case RewardServiceGetPoolProcedure:
 			rewardServiceGetPoolHandler.ServeHTTP(w, r)
 		case RewardServiceGetCatalogProcedure:
@@ -769,6 +866,14 @@ func (UnimplementedRewardServiceHandler) Transfer(context.Context, *v1.TransferR
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.Transfer is not implemented"))
 }
 
+func (UnimplementedRewardServiceHandler) Progress(context.Context, *v1.ProgressRequest) (*v1.ProgressResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.Progress is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) Claim(context.Context, *v1.ClaimRequest) (*v1.ClaimResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.Claim is not implemented"))
+}
+
 func (UnimplementedRewardServiceHandler) Atomic(context.Context, *v1.AtomicRequest) (*v1.AtomicResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.Atomic is not implemented"))
 }
@@ -803,6 +908,10 @@ func (UnimplementedRewardServiceHandler) ListHolders(context.Context, *v1.ListHo
 
 func (UnimplementedRewardServiceHandler) GetPlayer(context.Context, *v1.GetPlayerRequest) (*v1.GetPlayerResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.GetPlayer is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) ListQuests(context.Context, *v1.ListQuestsRequest) (*v1.ListQuestsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.ListQuests is not implemented"))
 }
 
 func (UnimplementedRewardServiceHandler) GetPool(context.Context, *v1.GetPoolRequest) (*v1.GetPoolResponse, error) {
