@@ -23,7 +23,7 @@ type purse struct {
 // spending, less all that the clock was set back, is the stamp to compare.
 func (m *model) spent(s share) uint64 {
 	was := m.purses[s.name]
-	if s.per != catalog.PerForever && was.last-m.back < m.turned(s.per) {
+	if s.per != catalog.PerForever && was.last-m.back < turned(s.per, m.now, m.catalog.Day) {
 		return 0
 	}
 	return was.spent

@@ -352,20 +352,20 @@ func (m *model) since(l catalog.PlayerLimit) int64 {
 	case catalog.PerWindow:
 		return m.steady() - l.Window
 	}
-	return m.steady() - (m.now - m.turned(l.Per)) - 1
+	return m.steady() - (m.now - turned(l.Per, m.now, m.catalog.Day)) - 1
 }
 
 // turned returns the stamp at which the hour, day, week or month of now began, in UTC.
-func (m *model) turned(per catalog.Per) int64 {
+func turned(per catalog.Per, now int64, of catalog.Day) int64 {
 	if per == catalog.PerHour {
-		return m.now - m.now%hourMillis
+		return now - now%hourMillis
 	}
-	begins := time.Duration(m.catalog.Day.Begins) * time.Minute
-	today := time.UnixMilli(m.now).UTC().Add(-begins)
+	begins := time.Duration(of.Begins) * time.Minute
+	today := time.UnixMilli(now).UTC().Add(-begins)
 	year, month, day := today.Date()
 	switch per {
 	case catalog.PerWeek: // package time begins them on Sunday
-		day -= (int(today.Weekday()) + 6 - int(m.catalog.Day.Week)) % 7
+		day -= (int(today.Weekday()) + 6 - int(of.Week)) % 7
 	case catalog.PerMonth:
 		day = 1
 	}
