@@ -327,7 +327,7 @@ func (r *drawing) writeMoves() {
 			}
 		}
 		for _, k := range r.keySets {
-			if k.counter >= c.keys && k.counter < c.keys+catalog.MaxDistinct {
+			if c.keys != 0 && k.counter >= c.keys && k.counter < c.keys+catalog.MaxDistinct {
 				r.setNumber(c, k.counter, k.value)
 			}
 		}
