@@ -50,6 +50,7 @@ func (c *Catalog) words() []format.Word {
 	}{
 		{"counters", len(c.Counters) > 0},
 		{"quests", len(c.Quests) > 0},
+		{"price_by", c.anyPriceBy()},
 	} {
 		if w.used {
 			all = append(all, format.Word{Of: "catalog", Name: w.name})
@@ -361,6 +362,9 @@ func (p *Pool) code(x *coder) {
 	number(x, &p.WeightScale)
 	many(x, &p.Entries, x.entriesLeft, 7, (*Entry).code)
 	x.entriesLeft -= len(p.Entries)
+	if x.version >= 4 {
+		p.PriceBy.code(x)
+	}
 }
 
 func (b *Bundle) code(x *coder) {

@@ -98,6 +98,7 @@ func (r *Rules) begin(now int64, src Source, w *store.Writer) {
 	r.Sight.begin(now)
 	r.src, r.w, r.extra = src, w, 0
 	r.comers, r.picks, r.draws, r.sets = 0, 0, r.draws[:0], r.sets[:0]
+	r.bills = r.bills[:0]
 	r.next, r.fired = 0, 0
 	r.resetLots()
 }
