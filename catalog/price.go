@@ -35,7 +35,7 @@ var priceStepShape = mapping("price_step", "A price from a count on.",
 func (k *poolCheck) priceBy() {
 	p := k.p
 	switch {
-	case p.PriceBy.Empty():
+	case p.PriceBy.Empty(), p.Internal:
 		return
 	case len(p.Price) != 1:
 		k.fault("expected one price of the pool too, which holds below the first step, found %d", len(p.Price))

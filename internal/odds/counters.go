@@ -22,13 +22,10 @@ func seenOf(c *rules.Counter, key int) fact {
 // kind.
 const keyBits = 16
 
-// keys numbers what distinct counters count.
-type keys map[rules.Mover]int
-
-// number returns the number of a key of its counter.
-func (k keys) number(m rules.Mover) (n int, known bool) {
-	n, known = k[m]
-	return n, known
+// keys are what distinct counters can count in a draw.
+type keys struct {
+	all    []rules.Mover
+	number map[rules.Mover]int // among those of the same counter
 }
 
 // copyCounters copies how the counters that picks ask for can still move.
@@ -38,21 +35,21 @@ func (s *Standing) copyCounters(from rules.Facts) {
 			s.facts[roomOf(c)] = from.Room(c)
 		}
 	}
-	s.keys = keys{}
+	s.number = map[rules.Mover]int{}
 	seen, numbers := map[*rules.Counter][]uint64{}, map[*rules.Counter]int{}
 	s.movers(func(all []rules.Mover) {
 		for _, m := range all {
 			if m.Config.Distinct == 0 || !s.asked(m.Counter) {
 				continue
 			}
-			if _, known := s.keys.number(m); known {
+			if _, known := s.number[m]; known {
 				continue
 			}
 			if _, known := seen[m.Counter]; !known {
 				seen[m.Counter] = from.Keys(m.Counter)
 			}
 			n := numbers[m.Counter]
-			s.keys[m], numbers[m.Counter] = n, n+1
+			s.keys.all, s.number[m], numbers[m.Counter] = append(s.keys.all, m), n, n+1
 			if slices.Contains(seen[m.Counter], m.Key) {
 				s.facts[seenOf(m.Counter, n)] = 1
 			}
@@ -84,30 +81,28 @@ func (s *Standing) movers(f func(all []rules.Mover)) {
 }
 
 // keepCounters makes ways keep what decides how the counters that they keep move on.
-func (w *scheme) keepCounters() {
-	w.budget -= len(w.s.t.Counters) + len(w.s.keys)
+func keepCounters(w *scheme) {
+	kept := func(c *rules.Counter) bool {
+		_, kept := w.keeps[countOf(c)]
+		return kept
+	}
+	w.budget -= len(w.s.t.Counters) + len(w.s.keys.all)
 	for _, c := range w.s.t.Counters {
-		if w.keeping(c) && (c.Config.Streak.Per != 0 || c.Config.Most.Per != 0) {
+		if kept(c) && (c.Config.Streak.Per != 0 || c.Config.Most.Per != 0) {
 			w.keeps[roomOf(c)] = catalog.MaxCount
 		}
 	}
-	for m, n := range w.s.keys {
-		if w.keeping(m.Counter) {
-			w.keeps[seenOf(m.Counter, n)] = 1
+	for _, m := range w.s.keys.all {
+		if kept(m.Counter) {
+			w.keeps[seenOf(m.Counter, w.s.number[m])] = 1
 		}
 	}
 }
 
-func (w *scheme) keeping(c *rules.Counter) bool {
-	_, kept := w.keeps[countOf(c)]
-	return kept
-}
-
-// moved adds the facts that picks change of counters.
-func (w *scheme) moves(all []fact, by []rules.Mover) []fact {
-	w.budget -= len(by)
+// moves adds the facts that picks change of counters.
+func (s *Standing) moves(all []fact, by []rules.Mover) []fact {
 	for _, m := range by {
-		if w.s.asked(m.Counter) && w.s.facts[roomOf(m.Counter)] > 0 {
+		if s.asked(m.Counter) && s.facts[roomOf(m.Counter)] > 0 {
 			all = append(all, countOf(m.Counter))
 		}
 	}
@@ -129,8 +124,7 @@ func (w *scheme) move(at facts, by []rules.Mover, n uint64) facts {
 			at = w.set(at, roomOf(c), 0)
 			at = slices.DeleteFunc(slices.Clone(at), func(f changed) bool { return f.fact>>keyBits == seenOf(c, 0)>>keyBits })
 		case c.Config.Distinct > 0:
-			key, _ := w.s.keys.number(m)
-			at = w.set(at, seenOf(c, key), 1)
+			at = w.set(at, seenOf(c, w.s.number[m]), 1)
 		default:
 			at = w.set(at, roomOf(c), room-used)
 		}
@@ -152,8 +146,7 @@ func (w *scheme) need(at facts, m rules.Mover) uint64 {
 	case m.Config.Highest:
 		return most
 	case m.Config.Distinct > 0:
-		key, _ := w.s.keys.number(m)
-		return 1 - w.value(at, seenOf(m.Counter, key))
+		return 1 - w.value(at, seenOf(m.Counter, w.s.number[m]))
 	}
 	return min(most-value, room)
 }
