@@ -30,7 +30,6 @@ type crowd struct {
 
 	over bool // nobody can draw any more
 	book
-	questing
 }
 
 // book is what a crowd keeps until its players are done.
@@ -42,6 +41,7 @@ type book struct {
 	low   []int32  // lines with limited stock that the request has taken from
 
 	step, next uint64 // draws between two samples, and until the next one
+	questing
 }
 
 type player struct {
@@ -191,35 +191,40 @@ func (c *crowd) request(i int, now int64) error {
 }
 
 // mayChange reports whether a later request of a player who was refused can end otherwise.
-func (c *crowd) mayChange(st rules.Status) bool {
+func (p *plan) mayChange(st rules.Status) bool {
 	switch st {
 	case rules.LimitReached:
-		return c.Rate > 0
+		return p.Rate > 0
 	case rules.NotEligible:
-		w := &c.pool.When
-		return (c.Rate > 0 || len(c.Progress) > 0) && (len(w.Counters) > 0 || len(w.Quests) > 0)
+		w := &p.pool.When
+		return (p.Rate > 0 || len(p.Progress) > 0) && (len(w.Counters) > 0 || len(w.Quests) > 0)
 	}
 	return false
 }
 
 // collect reports whether what is left differs between players: every entry has a condition.
-func (c *crowd) collect() bool {
-	return !slices.ContainsFunc(c.pool.Entries, func(e catalog.Entry) bool {
+func (p *plan) collect() bool {
+	return !slices.ContainsFunc(p.pool.Entries, func(e catalog.Entry) bool {
 		return e.When.Empty() && !e.Unique && e.Luck.Empty()
 	})
 }
 
 // buy gives a player what they lack of a price: for one request or, if it makes no difference, for all.
 func (c *crowd) buy(i int, o *offer, now int64) error {
+	c.grant.Player = c.cmd.Player
 	if c.rising {
-		return c.buyLacks(i, now)
+		var err error
+		if c.grant.Items, err = lacking(c.state, &c.event); err != nil {
+			return err
+		}
+		return c.grantItems(i, now)
 	}
 	times := o.times
 	if c.ahead {
 		times *= max(1, uint64(c.Draws-int(c.players[i].draws))/uint64(c.Count))
 	}
 	num, known := c.state.Player(c.cmd.Player)
-	c.grant.Player, c.grant.Items = c.cmd.Player, c.grant.Items[:0]
+	c.grant.Items = c.grant.Items[:0]
 	for k, st := range o.price {
 		have := uint64(0)
 		if known {
@@ -229,15 +234,6 @@ func (c *crowd) buy(i int, o *offer, now int64) error {
 		if need := min(st.Quantity, most/times) * times; need > have {
 			c.grant.Items = append(c.grant.Items, catalog.Stack{Item: st.Item, Quantity: need - have})
 		}
-	}
-	return c.grantItems(i, now)
-}
-
-// buyLacks gives a player what the last request has lacked.
-func (c *crowd) buyLacks(i int, now int64) (err error) {
-	c.grant.Player = c.cmd.Player
-	if c.grant.Items, err = c.lacks(); err != nil {
-		return err
 	}
 	return c.grantItems(i, now)
 }
@@ -301,7 +297,11 @@ func (c *crowd) tell(i int, now int64, drawn bool) error {
 			if !drawn && quest < 0 {
 				continue // what the player has bought
 			}
-			c.given(&e, quest)
+			of := c.gained
+			if quest >= 0 {
+				of = c.quests.prizes[quest]
+			}
+			of[e.N] += e.Value
 			found = found || e.N == c.untilItem
 		case store.Spend:
 			c.pay(i, e.N, e.Value)
@@ -310,7 +310,8 @@ func (c *crowd) tell(i int, now int64, drawn bool) error {
 		case store.Tally:
 			c.spend(e.N, e.Value, now)
 		case store.Claim:
-			quest = c.claimed(i, e.N, e.Value)
+			quest = c.questAt[e.N]
+			c.quests.claimed(c.farthest[i*len(c.c.Quests):], quest, e.Value)
 		case store.Join:
 			start = len(c.c.Start)
 		}

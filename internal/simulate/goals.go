@@ -170,7 +170,7 @@ func (c *crowd) claimAll(i int, now int64) error {
 	for again := len(c.tables.Quests) > 0; again; {
 		again = false
 		for k, q := range c.tables.Quests {
-			if !c.reaches(q, now) {
+			if !reaches(c.rules, q, c.cmd.Player, now) {
 				continue
 			}
 			c.claims.Player, c.claims.Quest = c.cmd.Player, c.c.Quests[k].ID
@@ -187,24 +187,21 @@ func (c *crowd) claimAll(i int, now int64) error {
 	return nil
 }
 
-// reaches reports whether the player of the request has reached the next tier of a quest.
-func (c *crowd) reaches(q *rules.Quest, now int64) (yes bool) {
-	c.rules.Look(c.cmd.Player, now, func(s *rules.Sight) {
+// reaches reports whether a player has reached the next tier of a quest.
+func reaches(r *rules.Rules, q *rules.Quest, player string, now int64) (yes bool) {
+	r.Look(player, now, func(s *rules.Sight) {
 		n := s.Claimed(q)
 		yes = n < uint64(len(q.Tiers)) && q.When.Met(s) && rules.Reaches(q.Tiers[n].Needs, s)
 	})
 	return yes
 }
 
-// claimed counts a tier that a player has claimed, and returns the place of its quest.
-func (c *crowd) claimed(i int, num uint32, tier uint64) (quest int) {
-	quest = c.questAt[num]
-	c.quests.tiers[quest]++
-	at := &c.farthest[i*len(c.c.Quests)+quest]
-	for ; uint64(*at) < tier; *at++ {
-		c.quests.got[quest][*at]++
+// claimed counts a tier that a player has claimed. farthest has the highest tier of each quest so far.
+func (q *quests) claimed(farthest []uint16, quest int, tier uint64) {
+	q.tiers[quest]++
+	for at := &farthest[quest]; uint64(*at) < tier; *at++ {
+		q.got[quest][*at]++
 	}
-	return quest
 }
 
 // settle settles what is due for the player of a command, as the engine does.
@@ -221,14 +218,14 @@ func (c *crowd) settle(cmd *rules.Command, now int64) error {
 	return nil
 }
 
-// lacks returns what the last request has lacked.
-func (c *crowd) lacks() (all []catalog.Stack, err error) {
-	_, lacks, err := rules.WhyOf(&c.event)
+// lacking returns what a request has lacked, from its event.
+func lacking(state *store.State, ev *store.Event) (all []catalog.Stack, err error) {
+	_, lacks, err := rules.WhyOf(ev)
 	for _, l := range lacks {
 		if l.Need > catalog.MaxQuantity {
 			return nil, err // nobody can hold so much
 		}
-		all = append(all, catalog.Stack{Item: c.state.ItemID(l.Item), Quantity: l.Need - l.Have})
+		all = append(all, catalog.Stack{Item: state.ItemID(l.Item), Quantity: l.Need - l.Have})
 	}
 	return all, err
 }
@@ -269,13 +266,4 @@ func (p *plan) reportQuests(t *tally) (all []Quest) {
 		all = append(all, q)
 	}
 	return all
-}
-
-// given notes an item that a quest has given, or draws.
-func (c *crowd) given(e *store.Effect, quest int) {
-	if quest >= 0 {
-		c.quests.prizes[quest][e.N] += e.Value
-	} else {
-		c.gained[e.N] += e.Value
-	}
 }
