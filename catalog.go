@@ -49,17 +49,23 @@ type Setting = view.Setting
 type ChangeKind = view.ChangeKind
 
 const (
-	ChangeItemAdded    ChangeKind = "item_added"
-	ChangeItemChanged  ChangeKind = "item_changed"
-	ChangeItemRemoved  ChangeKind = "item_removed"
-	ChangePoolAdded    ChangeKind = "pool_added"
-	ChangePoolChanged  ChangeKind = "pool_changed"
-	ChangePoolRemoved  ChangeKind = "pool_removed"
-	ChangeEntryAdded   ChangeKind = "entry_added"
-	ChangeEntryChanged ChangeKind = "entry_changed"
-	ChangeEntryRemoved ChangeKind = "entry_removed"
-	ChangeRealm        ChangeKind = "realm_changed" // starting grants, idempotency window, name
-	ChangeNotice       ChangeKind = "notice"        // nothing changes, but the catalog deserves a second look
+	ChangeItemAdded      ChangeKind = "item_added"
+	ChangeItemChanged    ChangeKind = "item_changed"
+	ChangeItemRemoved    ChangeKind = "item_removed"
+	ChangePoolAdded      ChangeKind = "pool_added"
+	ChangePoolChanged    ChangeKind = "pool_changed"
+	ChangePoolRemoved    ChangeKind = "pool_removed"
+	ChangeEntryAdded     ChangeKind = "entry_added"
+	ChangeEntryChanged   ChangeKind = "entry_changed"
+	ChangeEntryRemoved   ChangeKind = "entry_removed"
+	ChangeCounterAdded   ChangeKind = "counter_added"
+	ChangeCounterChanged ChangeKind = "counter_changed"
+	ChangeCounterRemoved ChangeKind = "counter_removed"
+	ChangeQuestAdded     ChangeKind = "quest_added"
+	ChangeQuestChanged   ChangeKind = "quest_changed"
+	ChangeQuestRemoved   ChangeKind = "quest_removed"
+	ChangeRealm          ChangeKind = "realm_changed" // starting grants, idempotency window, name
+	ChangeNotice         ChangeKind = "notice"        // nothing changes, but the catalog deserves a second look
 )
 
 // Apply puts a catalog in force and returns once that is durable. If it is in force already, nothing is

@@ -53,6 +53,7 @@ func (c *Catalog) words() []format.Word {
 		{"day", c.Day != Day{}},
 		{"seasons", len(c.Seasons) > 0},
 		{"per: month", c.countsMonths()},
+		{"price_by", c.anyPriceBy()},
 	} {
 		if w.used {
 			all = append(all, format.Word{Of: "catalog", Name: w.name})
@@ -366,6 +367,9 @@ func (p *Pool) code(x *coder) {
 	number(x, &p.WeightScale)
 	many(x, &p.Entries, x.entriesLeft, 7, (*Entry).code)
 	x.entriesLeft -= len(p.Entries)
+	if x.version >= 4 {
+		p.PriceBy.code(x)
+	}
 }
 
 func (b *Bundle) code(x *coder) {

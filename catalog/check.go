@@ -228,7 +228,7 @@ func (k *poolCheck) internal() {
 		key string
 		set bool
 	}{
-		{"price", len(p.Price) > 0}, {"bundles", len(p.Bundles) > 0}, {"free", p.Free.Per != 0}, {"redeem", len(p.Redeem) > 0}, {"starts", p.StartsAt != 0},
+		{"price", len(p.Price) > 0}, {"bundles", len(p.Bundles) > 0}, {"price_by", !p.PriceBy.Empty()}, {"free", p.Free.Per != 0}, {"redeem", len(p.Redeem) > 0}, {"starts", p.StartsAt != 0},
 		{"ends", p.EndsAt != 0}, {"max_count", p.MaxCount != DefaultMaxCount}, {"limits", len(p.Limits) > 0}, {"when", !p.When.Empty()}, {"guarantee", len(p.Guarantees) > 0},
 	} {
 		if rule.set {
@@ -251,6 +251,7 @@ func (k *poolCheck) prices() {
 			}
 		}
 	})
+	k.at("price_by", k.priceBy)
 	if p.Free != (Free{}) && len(p.Price) == 0 {
 		k.faultAt("free", "expected a price too: without one, every draw is free")
 	}

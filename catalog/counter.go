@@ -367,13 +367,18 @@ func (k *check) hasEntry(path string) bool {
 	return k.entryPaths[path] || !k.poolsKnown
 }
 
+// Shape names a period.
+func (p Period) Shape() string {
+	if p.Season != "" {
+		return p.Per.String() + ":" + p.Season
+	}
+	return p.Per.String()
+}
+
 // Shape names over what time a counter counts, and how. It is part of the name of its numbers: with another
 // shape it begins at 0.
 func (c *Counter) Shape() string {
-	name := c.Per.Per.String()
-	if c.Per.Season != "" {
-		name += ":" + c.Per.Season
-	}
+	name := c.Per.Shape()
 	switch {
 	case c.Streak.Per != 0:
 		return c.Streak.Per.String() + "/streak"

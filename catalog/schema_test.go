@@ -121,7 +121,7 @@ func reference(t *testing.T) string {
 		b.WriteString("\n")
 	}
 	table("The catalog", &root)
-	for _, name := range []string{"item", "pool", "bundle", "free", "redeem", "limit", "budget", "condition", "rolls", "track", "rising", "guarantee",
+	for _, name := range []string{"item", "pool", "bundle", "price_by", "price_step", "free", "redeem", "limit", "budget", "condition", "rolls", "track", "rising", "guarantee",
 		"weighted_entry", "raffle_entry", "each_entry", "moments", "luck", "luck_step", "reward", "times", "quantity", "idempotency", "guesses",
 		"counter", "facts", "season_period", "streak", "most", "counted", "quest", "tier", "grows", "day", "season"} {
 		found := false
@@ -135,7 +135,7 @@ func reference(t *testing.T) string {
 			t.Fatalf("no definition %s", name)
 		}
 	}
-	if len(root.Defs) != 35 { // those and id
+	if len(root.Defs) != 37 { // those and id
 		t.Fatalf("%d definitions", len(root.Defs))
 	}
 	return b.String()

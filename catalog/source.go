@@ -126,6 +126,7 @@ var poolShape = &object[Pool]{
 				"otherwise it is the first that the player can pay. Without it, drawing is free."),
 		key("bundles", list[Bundle]{"bundles", bundleShape, MaxPrices}, func(p *Pool) *[]Bundle { return &p.Bundles },
 			"Prices for several draws in one request, by ascending number of draws."),
+		key("price_by", priceByShape, func(p *Pool) *PriceBy { return &p.PriceBy }, "Other prices, by where a counter stands."),
 		key("free", freeShape, func(p *Pool) *Free { return &p.Free }, "How many draws cost nothing."),
 		key("redeem", oneOrList[Redeem]{redeemShape, list[Redeem]{"lists of codes", redeemShape, MaxRedeem}},
 			func(p *Pool) *[]Redeem { return &p.Redeem },

@@ -56,6 +56,15 @@ func (p *Pool) EntrySettings(i int) []Setting {
 	return entryShapes[p.Mode].settings(p.WeightScale, &p.Entries[i], "id")
 }
 
+// Settings returns the settings of a counter that are not left out.
+func (c *Counter) Settings() []Setting { return counterShape.settings(1, c, "") }
+
+// Settings returns the settings of a quest that are not left out.
+func (q *Quest) Settings() []Setting { return questShape.settings(1, q, "") }
+
+// Settings returns the settings of a tier that are not left out.
+func (t *Tier) Settings() []Setting { return tierShape.settings(1, t, "") }
+
 func texts[T any](all []T, one func(*T) string) []string {
 	out := make([]string, len(all))
 	for i := range all {

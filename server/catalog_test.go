@@ -29,6 +29,8 @@ func TestApplyCatalog(t *testing.T) {
 	changed := `
 kuji: 1
 name: Renamed
+counters: {hits: {per: day}, draws: {}}
+quests: {first: {needs: {hits: 2}}, other: {needs: {draws: 1}}}
 items:
   gem: {kind: currency, name: Jewel}
   sword: {name: Sword}

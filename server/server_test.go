@@ -28,6 +28,8 @@ const testCatalog = `
 kuji: 1
 guesses: {per: forever, count: 1}
 name: Test
+counters: {hits: {}, misses: {}}
+quests: {first: {needs: {hits: 1}}, last: {needs: {misses: 9}}}
 items:
   gem: {kind: currency, name: Gem}
   sword: {name: Sword}

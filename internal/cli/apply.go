@@ -142,6 +142,10 @@ func printChange(w io.Writer, c *kujiv1.Change) {
 	case mark == "":
 		mark = "~"
 	}
+	if what == "counter" || what == "quest" { // the text says what becomes of it, too
+		fprintf(w, "%s %s\n", mark, c.GetText())
+		return
+	}
 	fprintf(w, "%s %s %s", mark, what, changed(c))
 	switch before, after := c.GetBefore(), c.GetAfter(); {
 	case before != nil && after != nil:

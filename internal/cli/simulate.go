@@ -25,6 +25,7 @@ type simulateFlags struct {
 	simulate.Config
 	csv, html string
 	days      float64
+	progress  []string
 }
 
 func simulateCommand(a *app) *cobra.Command {
@@ -42,6 +43,10 @@ func simulateCommand(a *app) *cobra.Command {
 				}
 				f.Rate = float64(f.Players) * float64(f.Draws) / f.days / 24
 			}
+			var err error
+			if f.Progress, err = parseProgress(f.progress); err != nil {
+				return err
+			}
 			return runSimulation(cmd.Context(), a, args[0], f)
 		},
 	}
@@ -55,6 +60,7 @@ func simulateCommand(a *app) *cobra.Command {
 	flags.StringVar(&f.Until, "until", "", "players stop when they get this `item`")
 	flags.Float64Var(&f.Rate, "rate", 0, "`draws` of all players together in an hour (default: no time passes)")
 	flags.Float64Var(&f.days, "days", 0, "spread the draws of all players evenly over this many `days`, instead of --rate")
+	flags.StringSliceVar(&f.progress, "progress", nil, "what every player reports, as `EVENT=N/day` or EVENT=N/draw; with /KEYS, each with one of so many keys")
 	flags.StringToInt64Var(&f.Codes, "codes", nil, "how many codes lists have, as `LIST=N` (default: as many as are asked for)")
 	flags.Lookup("codes").DefValue = "" // the text says it
 	flags.BoolVar(&f.Independent, "independent", false, "every player has stock of their own, as if alone")
@@ -175,6 +181,9 @@ func (r *simulationJSON) facts() (all [][2]string) {
 	add("stock", "%s", map[string]string{
 		"all": "shared by all players", "each": "every player has their own", "none": "nothing is limited",
 	}[r.StockOf])
+	for i := range r.Progress {
+		add("progress", "%s", progressText(&r.Progress[i]))
+	}
 	add("draws", "%s", grouped(r.Draws))
 	for _, p := range r.Paid {
 		add("paid", "%s %s, %.4g a draw", grouped(p.Total), p.Item, p.PerDraw)
@@ -222,6 +231,9 @@ func (r *simulationJSON) sections() []*section {
 		given.add(g.Item, grouped(g.Total), fmt.Sprintf("%.4g", g.PerDraw))
 	}
 	all = append(all, given)
+	if len(r.Quests) > 0 {
+		all = append(all, r.quests()...)
+	}
 	if u := r.Until; u != nil {
 		until := &section{Title: "Until " + u.Item, Heads: []string{"UNTIL " + u.Item, "MEAN", "MEDIAN", "P90", "P99", "WORST"}, Texts: 1,
 			Chart: func() (template.HTML, error) { return untilChart(r.Report) }}

@@ -42,6 +42,18 @@ func (r *simulationJSON) csv() ([]byte, error) {
 			row("distribution", "", "", u.Item, whole(s.Draws), "players", whole(s.Players))
 		}
 	}
+	for _, p := range r.Progress {
+		rows("progress_"+p.Per, "", "", p.Event, p)
+	}
+	for _, q := range r.Quests {
+		rows("quest", q.Quest, "", "", q)
+		for tier, n := range q.Tiers {
+			row("quest_tier", q.Quest, strconv.Itoa(tier+1), "", "", "players", whole(n))
+		}
+		for _, g := range q.Given {
+			rows("quest_given", q.Quest, "", g.Item, g)
+		}
+	}
 	for _, c := range r.Codes {
 		rows("codes", "", "", c.List, c)
 	}

@@ -24,7 +24,6 @@ const (
 func spentOf(b *rules.Budget) fact              { return tallyFact | fact(b.Counter) }
 func openOf(m *rules.Moments) fact              { return tallyFact | fact(m.Counter) }
 func dueOf(m *rules.Moments) fact               { return tallyFact | fact(m.Counter+2) }
-func countOf(c *rules.Counter) fact             { return tallyFact | 1<<60 | fact(c.Num) }
 func claimedOf(q *rules.Quest) fact             { return tallyFact | 1<<59 | fact(q.Num) }
 func listOf(list uint32) fact                   { return codesFact | fact(list) }
 func stockOf(pt *rules.Pool, entry uint32) fact { return fact(pt.Num)<<32 | fact(entry) }
@@ -105,6 +104,8 @@ func (o *onWay) Spent(b *rules.Budget) uint64   { return o.w.value(o.at, spentOf
 func (o *onWay) Balance(item uint32) uint64     { return o.w.value(o.at, balanceFact|fact(item)) }
 func (o *onWay) Counter(counter uint32) uint64  { return o.w.value(o.at, counterFact|fact(counter)) }
 func (o *onWay) Count(c *rules.Counter) uint64  { return o.w.value(o.at, countOf(c)) }
+func (o *onWay) Room(c *rules.Counter) uint64   { return o.w.room(o.at, c) }
+func (o *onWay) Keys(*rules.Counter) []uint64   { return nil } // ways have a fact for each: see seenOf
 func (o *onWay) Claimed(q *rules.Quest) uint64  { return o.w.value(o.at, claimedOf(q)) }
 func (o *onWay) Moments(m *rules.Moments) (due uint64, p rules.Pending) {
 	if due = o.w.value(o.at, dueOf(m)); o.w.value(o.at, openOf(m)) > 0 {

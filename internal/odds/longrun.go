@@ -135,7 +135,12 @@ func (s *Standing) longRun(now *view.Odds) (rates []*big.Rat, why string) {
 		tracks = tracks || len(pt.Tracks) > 0
 		entries += len(pt.Order)
 		for _, num := range pt.Order {
-			if e := &pt.Entries[num]; len(e.When.Holds) > 0 || len(e.When.Lacks) > 0 || len(e.Luck.Steps) > 0 && !e.Luck.Counts {
+			switch e := &pt.Entries[num]; {
+			case len(e.When.Counters) > 0 || e.Luck.Counter != nil:
+				return nil, "odds depend on counters, which move and begin again with time"
+			case len(e.When.Quests) > 0:
+				return nil, "odds depend on the quests that the player has claimed"
+			case len(e.When.Holds) > 0 || len(e.When.Lacks) > 0 || len(e.Luck.Steps) > 0 && !e.Luck.Counts:
 				return nil, "odds depend on what the player holds"
 			}
 		}

@@ -48,6 +48,7 @@ type Standing struct {
 	pools   []*rules.Pool // root and those below it, each before those it leads to
 	facts   map[fact]uint64
 	pending map[*rules.Moments]rules.Pending
+	keys
 	count   uint64 // how many draws the request makes
 	status  rules.Status
 	subject string
@@ -96,7 +97,9 @@ func (n *unseen) CodesLeft(uint32) uint64                        { return math.M
 func (n *unseen) Spent(*rules.Budget) uint64                     { return 0 }
 func (n *unseen) Moments(*rules.Moments) (uint64, rules.Pending) { return 0, rules.Pending{} }
 func (n *unseen) Counter(uint32) uint64                          { return 0 }
-func (n *unseen) Count(*rules.Counter) uint64                    { return 0 }
+func (n *unseen) Count(c *rules.Counter) uint64                  { return n.start(c).value }
+func (n *unseen) Room(c *rules.Counter) uint64                   { return n.start(c).room }
+func (n *unseen) Keys(c *rules.Counter) []uint64                 { return n.start(c).keys }
 func (n *unseen) Claimed(*rules.Quest) uint64                    { return 0 }
 func (n *unseen) Balance(item uint32) uint64 {
 	for _, st := range n.t.Start {
@@ -105,6 +108,27 @@ func (n *unseen) Balance(item uint32) uint64 {
 		}
 	}
 	return 0
+}
+
+// started is where a counter stands once a player has the starting grants, if its period runs.
+type started struct {
+	value, room uint64
+	keys        []uint64
+}
+
+func (n *unseen) start(c *rules.Counter) (at started) {
+	at.room = c.Whole()
+	for _, st := range n.t.Start {
+		for _, m := range n.t.Gains(st.Item) {
+			if m.Counter != c {
+				continue
+			}
+			var used uint64
+			at.value, used = c.Move(at.value, at.room, st.Quantity)
+			at.room, at.keys = at.room-used, append(at.keys, m.Key)
+		}
+	}
+	return at
 }
 
 func newStanding(t *rules.Tables, root *rules.Pool) (*Standing, error) {
@@ -176,6 +200,7 @@ func (s *Standing) copyFacts(from rules.Facts) {
 			}
 		}
 	}
+	s.copyCounters(from)
 }
 
 // Odds computes the odds. It fails with an *OddsError after too much work, or if nobody waits.

@@ -98,6 +98,7 @@ func (w *scheme) findRestless() {
 		w.restless[i] = w.empties[i] || w.promised(i) || pt.Config.Rolls.Distinct && pt.Config.Rolls.Max > 1
 		w.asks(i, func(f fact, most uint64) { askers[f] = append(askers[f], asker{i, most}) })
 	}
+	defer keepCounters(w)
 	for i := range w.s.pools {
 		for _, f := range w.changes(i) {
 			w.budget -= len(askers[f]) / 4
@@ -336,6 +337,9 @@ func (w *scheme) changes(i int) (all []fact) {
 			if w.s.t.Watched.Has(items[k].Item) {
 				all = append(all, balanceFact|fact(items[k].Item))
 			}
+			moved := w.s.t.Gains(items[k].Item)
+			w.budget -= len(moved)
+			all = w.s.moves(all, moved)
 			for _, b := range open {
 				if b.Item == items[k].Item {
 					all = append(all, spentOf(b))
@@ -354,11 +358,16 @@ func (w *scheme) changes(i int) (all []fact) {
 		for _, list := range e.Codes {
 			all = append(all, listOf(list))
 		}
+		w.budget -= len(e.Moves())
+		all = w.s.moves(all, e.Moves())
 		give(e.Items, opensOf(e, w.opened[i]))
 	}
 	give(pt.Last.Items, w.opened[i])
 	if w.fills(i) {
 		all = append(all, tallyFact|fact(pt.Refills))
+	}
+	if i == 0 && w.s.count > 1 { // the last draw counts when nothing asks any more
+		all = w.s.moves(all, pt.Moves())
 	}
 	return all
 }

@@ -207,6 +207,9 @@ func (w *ways) stepDraws(rest way, t todo, look *sought, emit func(way)) {
 		emit(rest)
 		return
 	}
+	if t.pool == 0 && t.n < w.s.count {
+		rest.facts = w.move(rest.facts, pt.Moves(), 1) // the draw before
+	}
 	if t.n > 1 {
 		rest = rest.with(todo{what: toDraw, pool: t.pool, n: t.n - 1, open: t.open})
 	}
@@ -295,6 +298,7 @@ func (w *ways) take(y way, t *todo, i int, look *sought, emit func(way)) {
 	if e.Limited {
 		y.facts = w.set(y.facts, stockOf(pt, num), w.value(y.facts, stockOf(pt, num))-1)
 	}
+	y.facts = w.move(y.facts, e.Moves(), 1)
 	for _, list := range e.Codes {
 		y.facts = w.set(y.facts, listOf(list), w.value(y.facts, listOf(list))-1)
 	}
@@ -350,13 +354,16 @@ func (w *ways) give(y way, items []rules.Quantity, open []*rules.Budget, emit fu
 			for _, f := range given {
 				at = w.set(at, f, w.value(at, f)+q)
 			}
-			return at
+			return w.move(at, w.s.t.Gains(it.Item), q)
 		}
 		need := uint64(0) // a higher quantity makes no difference
 		for _, f := range given {
 			if most, kept := w.keeps[f]; kept {
 				need = max(need, most-min(most, w.value(y.facts, f)))
 			}
+		}
+		for _, m := range w.s.t.Gains(it.Item) {
+			need = max(need, w.need(y.facts, m))
 		}
 		switch {
 		case need == 0:

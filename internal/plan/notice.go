@@ -17,7 +17,14 @@ func noticesOf(t *rules.Tables, now int64, left func(pt *rules.Pool, entry uint3
 		t: t, now: now, left: left, open: make([]bool, len(t.PoolByNum)), entered: make([]bool, len(t.PoolByNum)),
 		gives: map[uint32]bool{}, named: map[uint32]bool{}, chance: map[uint32]bool{}, sure: map[uint32]bool{},
 	}
-	l.quests()
+	for _, q := range t.Quests {
+		for i := range q.Tiers {
+			l.reward(q.Tiers[i].Reward(), true)
+			for _, it := range q.Tiers[i].Reward().Items {
+				l.sure[it.Item] = true
+			}
+		}
+	}
 	for _, pt := range slices.Backward(t.BottomUp) {
 		l.enter(pt)
 	}
@@ -113,6 +120,9 @@ func (l *looker) pool(pt *rules.Pool) {
 	}
 	for _, price := range c.Price {
 		l.complete(c.ID, "a draw costs", price)
+	}
+	for _, step := range c.PriceBy.Steps {
+		l.complete(c.ID, "a draw costs", step.Price)
 	}
 	for i := range c.Bundles {
 		b := &c.Bundles[i]

@@ -15,17 +15,23 @@ import (
 
 // The kinds of change. Package kuji has the same, for go doc to show.
 const (
-	ChangeItemAdded    view.ChangeKind = "item_added"
-	ChangeItemChanged  view.ChangeKind = "item_changed"
-	ChangeItemRemoved  view.ChangeKind = "item_removed"
-	ChangePoolAdded    view.ChangeKind = "pool_added"
-	ChangePoolChanged  view.ChangeKind = "pool_changed"
-	ChangePoolRemoved  view.ChangeKind = "pool_removed"
-	ChangeEntryAdded   view.ChangeKind = "entry_added"
-	ChangeEntryChanged view.ChangeKind = "entry_changed"
-	ChangeEntryRemoved view.ChangeKind = "entry_removed"
-	ChangeRealm        view.ChangeKind = "realm_changed" // starting grants, idempotency window, name
-	ChangeNotice       view.ChangeKind = "notice"        // no change: something deserves a second look
+	ChangeItemAdded      view.ChangeKind = "item_added"
+	ChangeItemChanged    view.ChangeKind = "item_changed"
+	ChangeItemRemoved    view.ChangeKind = "item_removed"
+	ChangePoolAdded      view.ChangeKind = "pool_added"
+	ChangePoolChanged    view.ChangeKind = "pool_changed"
+	ChangePoolRemoved    view.ChangeKind = "pool_removed"
+	ChangeEntryAdded     view.ChangeKind = "entry_added"
+	ChangeEntryChanged   view.ChangeKind = "entry_changed"
+	ChangeEntryRemoved   view.ChangeKind = "entry_removed"
+	ChangeCounterAdded   view.ChangeKind = "counter_added"
+	ChangeCounterChanged view.ChangeKind = "counter_changed"
+	ChangeCounterRemoved view.ChangeKind = "counter_removed"
+	ChangeQuestAdded     view.ChangeKind = "quest_added"
+	ChangeQuestChanged   view.ChangeKind = "quest_changed"
+	ChangeQuestRemoved   view.ChangeKind = "quest_removed"
+	ChangeRealm          view.ChangeKind = "realm_changed" // starting grants, idempotency window, name
+	ChangeNotice         view.ChangeKind = "notice"        // no change: something deserves a second look
 )
 
 // Planner makes a plan, concurrently with commands but not with another catalog. What commands change
@@ -121,6 +127,8 @@ func (s *Planner) Plan(c *catalog.Catalog, going odds.Going) (view.Plan, error) 
 	s.planItems(&p, prepared.Tables)
 	s.planRealm(&p, c)
 	s.planPools(&p, prepared.Tables, going)
+	s.planCounters(&p, prepared.Tables.Catalog)
+	s.planQuests(&p, prepared.Tables.Catalog)
 	s.planNotices(&p, prepared.Tables)
 	return p.Plan, nil
 }

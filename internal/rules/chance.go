@@ -14,6 +14,8 @@ type Facts interface {
 	Balance(item uint32) uint64                 // that the player holds
 	Counter(counter uint32) uint64              // of the player
 	Count(c *Counter) uint64                    // where one of the catalog's counters stands
+	Room(c *Counter) uint64                     // by how much it can still move; 0: it does not count now
+	Keys(c *Counter) []uint64                   // what it has counted, if it is distinct
 	Claimed(q *Quest) uint64                    // how many tiers the player has claimed
 }
 

@@ -191,23 +191,25 @@ func (s *Sight) moveBy(c *Counter, player uint32, n, key uint64) {
 	if !r.open {
 		return
 	}
-	before := r.is
+	before, room := r.is, s.room(c, r)
+	if room == 0 {
+		return
+	}
 	switch config := c.Config; {
 	case config.Streak.Per != 0:
 		c.streak(r)
-	case config.Highest:
-		r.value = max(r.value, min(n, catalog.MaxCount))
 	case config.Distinct > 0:
-		if r.value >= uint64(config.Distinct) || s.saw(c, r, key) {
+		if s.saw(c, r, key) {
 			return
 		}
 		s.keySets = append(s.keySets, keySet{c, c.keys + uint32(r.value), key})
 		s.values.put(valueKey(r.player, counterKey|(c.keys+uint32(r.value))), key)
-		r.value++
-	default:
-		r.value += min(s.capped(c, r, n), catalog.MaxCount-r.value)
 	}
-	r.is[countValue] = r.value
+	next, used := c.Move(r.value, room, n)
+	if c.Config.Most.Per != 0 {
+		s.useCap(c, r, used)
+	}
+	r.value, r.is[countValue] = next, next
 	if c.period.per != catalog.PerForever {
 		r.is[countPeriod] = max(r.is[countPeriod], r.period)
 	}
@@ -220,50 +222,96 @@ func (s *Sight) moveBy(c *Counter, player uint32, n, key uint64) {
 	}
 }
 
-// streak counts the present period in a row with those before it.
-func (c *Counter) streak(r *running) {
-	last := r.is[countPeriod]
-	if last >= r.period && r.value > 0 {
-		return
+// Move returns where a counter stands after a fact of n, and how much of its room that takes. room is
+// by how much it can still move: see [Facts]. The key of a distinct counter's fact must be new.
+func (c *Counter) Move(value, room, n uint64) (next, used uint64) {
+	switch config := c.Config; {
+	case config.Highest:
+		return max(value, min(n, room)), 0
+	case config.Streak.Per != 0, config.Distinct > 0:
+		n = 1
 	}
+	used = min(n, room)
+	return min(value+used, catalog.MaxCount), used
+}
+
+// Whole returns by how much a counter can move that stands at 0 and has not moved yet.
+func (c *Counter) Whole() uint64 {
+	switch config := c.Config; {
+	case config.Streak.Per != 0:
+		return 1
+	case config.Distinct > 0:
+		return uint64(config.Distinct)
+	case config.Most.Per != 0:
+		return config.Most.Count
+	}
+	return catalog.MaxCount
+}
+
+// room returns by how much a counter can still move: see [Facts].
+func (s *Sight) room(c *Counter, r *running) uint64 {
+	whole := c.Whole()
+	switch config := c.Config; {
+	case !r.open, config.Streak.Per != 0 && r.is[countPeriod] >= r.period && r.value > 0:
+		return 0
+	case config.Distinct > 0:
+		return whole - min(r.value, whole)
+	case config.Most.Per != 0:
+		return whole - min(s.usedCap(c, r), whole)
+	}
+	return whole
+}
+
+// streak notes which periods were missed before the present one is counted.
+func (c *Counter) streak(r *running) {
 	if r.value == 0 {
 		r.is[countMissed] = 0
 	} else {
-		r.is[countMissed] += r.period - last - 1
+		r.is[countMissed] += r.period - r.is[countPeriod] - 1
 	}
-	r.value = min(r.value+1, catalog.MaxCount)
 }
 
-// capped returns how much of n the cap leaves, and counts it.
-func (s *Sight) capped(c *Counter, r *running, n uint64) uint64 {
-	if c.Config.Most.Per == 0 {
-		return n
+// usedCap returns by how much a counter has moved in the present period of its cap.
+func (s *Sight) usedCap(c *Counter, r *running) uint64 {
+	if now, _ := s.numberOf(&c.cap); r.is[countCapPeriod] < now {
+		return 0
 	}
+	return r.is[countCapped]
+}
+
+// useCap counts a move toward the cap.
+func (s *Sight) useCap(c *Counter, r *running, n uint64) {
 	now, _ := s.numberOf(&c.cap)
-	used := uint64(0)
-	if r.is[countCapPeriod] >= now {
-		used = r.is[countCapped]
+	r.is[countCapped], r.is[countCapPeriod] = s.usedCap(c, r)+n, max(r.is[countCapPeriod], now)
+}
+
+// Room implements [Facts].
+func (s *Sight) Room(c *Counter) uint64 { return s.room(c, s.stands(c, s.player)) }
+
+// Keys returns what a distinct counter has counted for the current player.
+func (s *Sight) Keys(c *Counter) (all []uint64) {
+	r := s.stands(c, s.player)
+	for i := range uint32(r.value) {
+		all = append(all, s.keyAt(c, r, i))
 	}
-	if n = min(n, c.Config.Most.Count-min(used, c.Config.Most.Count)); n > 0 {
-		r.is[countCapped], r.is[countCapPeriod] = used+n, max(r.is[countCapPeriod], now)
-	}
-	return n
+	return all
 }
 
 // saw reports whether a distinct counter has counted a key in its present period.
 func (s *Sight) saw(c *Counter, r *running, key uint64) bool {
 	for i := range uint32(r.value) {
-		v := uint64(0)
-		if c.realm {
-			v = s.tally(c.keys + i)
-		} else {
-			v = s.counter(r.player, c.keys+i)
-		}
-		if v == key {
+		if s.keyAt(c, r, i) == key {
 			return true
 		}
 	}
 	return false
+}
+
+func (s *Sight) keyAt(c *Counter, r *running, i uint32) uint64 {
+	if c.realm {
+		return s.tally(c.keys + i)
+	}
+	return s.counter(r.player, c.keys+i)
 }
 
 // keyOf returns what stands for a key of a distinct counter: 64 bits of its SHA-256, not 0.

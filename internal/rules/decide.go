@@ -105,6 +105,7 @@ func (r *Rules) begin(now int64, src Source, w *store.Writer) {
 		r.extra = catalog.MaxGrown
 	}
 	r.comers, r.picks, r.draws, r.sets = 0, 0, r.draws[:0], r.sets[:0]
+	r.bills = r.bills[:0]
 	r.next, r.reaching = 0, reaching{firings: r.firings[:0]}
 	r.resetLots()
 }

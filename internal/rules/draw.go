@@ -56,27 +56,35 @@ func (drawKind) asked(a *asked, c *Command) {
 
 // check reports whether a Draw will fail. Nothing here depends on what is chosen.
 func (drawKind) check(r *checks, cmd *Command) failure {
+	player, f := r.mayAsk(cmd)
+	if f.status == OK {
+		r.drawn(cmd.pool.moves, player, uint64(cmd.Count))
+	}
+	return f
+}
+
+// mayAsk is check without the fact that the draws are: counters stand where they do before the first one.
+func (r *checks) mayAsk(cmd *Command) (uint32, failure) {
 	pt, count := cmd.pool, uint64(cmd.Count)
 	player, f := r.come(cmd)
 	if f.status != OK {
-		return f
+		return player, f
 	}
 	if f := r.mayDraw(pt, player, count); f.status != OK {
-		return f
+		return player, f
 	}
 	if len(pt.Config.Redeem) > 0 && len(pt.price) == 0 {
-		return failure{CodeRequired, pt.Num}
+		return player, failure{CodeRequired, pt.Num}
 	}
 	cost := r.nextCost()
 	if f := r.pay(cmd, player, count, cost); f.status != OK {
-		return f
+		return player, f
 	}
 	if f := r.addDraw(pt, player, count); f.status != OK {
-		return f
+		return player, f
 	}
 	r.each(r.t.spends, player, cost.price, cost.times)
-	r.drawn(pt.moves, player, count)
-	return failure{}
+	return player, failure{}
 }
 
 // mayDraw reports why a pool refuses draws to a player, however they are paid.
@@ -368,7 +376,7 @@ func (r *Rules) Try(pt *Pool, player string, count int, now int64, f func(Facts)
 	}
 	r.finder.Resolve(r.t, &cmd)
 	r.Look(cmd.Player, now, func(s *Sight) {
-		fail := drawKind{}.check(&r.checks, &cmd)
+		_, fail := r.mayAsk(&cmd)
 		if fail.status == CodeRequired || player == "" && fail.status == InsufficientItems {
 			fail = failure{}
 			if !r.inStock(pt, s.player, uint64(count)) {

@@ -9,11 +9,26 @@ package rules
 // and luck see each one as soon as it is there.
 
 // movers are the counters that count the same thing.
-type movers []mover
+type movers []Mover
 
-type mover struct {
+// Mover is a counter with the key that a fact has for it, if it is distinct.
+type Mover struct {
 	*Counter
-	key uint64 // of what is counted, for a distinct counter
+	Key uint64
+}
+
+// Moves returns what counts draws from a pool that players ask for.
+func (pt *Pool) Moves() []Mover { return pt.moves }
+
+// Moves returns what counts that an entry is taken.
+func (e *Entry) Moves() []Mover { return e.moves }
+
+// Gains returns what counts that an item is gained.
+func (f *facts) Gains(item uint32) []Mover {
+	if f.gains == nil {
+		return nil
+	}
+	return f.gains[item]
 }
 
 // facts are what counters count of a catalog.
@@ -33,21 +48,21 @@ func (t *Tables) setFacts() {
 				*all = make([]movers, len(t.ItemAt))
 			}
 			at := &(*all)[t.ItemNum[id]]
-			*at = append(*at, mover{c, keyOf(id)})
+			*at = append(*at, Mover{c, keyOf(id)})
 		}
 	}
 	entries := map[string]movers{}
 	for _, c := range t.Counters {
 		of := &c.Config.Of
 		for _, e := range c.Config.Events() {
-			t.Events[e] = append(t.Events[e], mover{c, 0})
+			t.Events[e] = append(t.Events[e], Mover{c, 0})
 		}
 		for _, id := range of.Draws {
 			pt := t.PoolByID[id]
-			pt.moves = append(pt.moves, mover{c, keyOf(id)})
+			pt.moves = append(pt.moves, Mover{c, keyOf(id)})
 		}
 		for _, id := range of.Entries {
-			entries[id] = append(entries[id], mover{c, keyOf(id)})
+			entries[id] = append(entries[id], Mover{c, keyOf(id)})
 		}
 		items(&t.gains, of.Gains, c)
 		items(&t.spends, of.Spends, c)
@@ -67,7 +82,7 @@ func (t *Tables) setFacts() {
 // fact states a fact about a player: n of what the counters count.
 func (s *Sight) fact(all movers, player uint32, n uint64) {
 	for _, m := range all {
-		s.moveBy(m.Counter, player, n, m.key)
+		s.moveBy(m.Counter, player, n, m.Key)
 	}
 }
 
@@ -78,7 +93,7 @@ func (s *Sight) drawn(all movers, player uint32, draws uint64) {
 		if m.Config.Highest {
 			n = 1
 		}
-		s.moveBy(m.Counter, player, n, m.key)
+		s.moveBy(m.Counter, player, n, m.Key)
 	}
 }
 

@@ -26,6 +26,7 @@ func mixedCatalog(pick picker, name int) *catalog.Catalog {
 		c.Items = append(c.Items, catalog.Item{ID: id, Kind: catalog.KindItem})
 	}
 	c.Start = []catalog.Stack{of("gem", 1+uint64(pick("gems", 60)))}
+	c.Counters = mixedCounters(pick)
 	for i := mixedPools - 1; i >= 0; i-- {
 		for try := 0; ; try++ {
 			p := mixedPool(pick, i, c.Pools)
@@ -41,7 +42,47 @@ func mixedCatalog(pick picker, name int) *catalog.Catalog {
 			}
 		}
 	}
+	for i := range c.Counters {
+		mixedFacts(pick, c, &c.Counters[i].Of)
+	}
 	return c
+}
+
+// mixedCounters draws counters of every form. They count items that are gained or spent.
+func mixedCounters(pick picker) (all []catalog.Counter) {
+	for i := range 4 {
+		c := catalog.Counter{ID: fmt.Sprint("c", i), For: catalog.ForPlayer, Per: catalog.Period{Per: []catalog.Per{catalog.PerForever, catalog.PerDay}[pick("per", 2)]}}
+		if pick.one("of the realm", 4) {
+			c.For = catalog.ForRealm
+		}
+		switch pick("form", 5) {
+		case 0:
+			c.Most = catalog.Most{Per: catalog.PerDay, Count: 1 + uint64(pick("most", 6))}
+		case 1:
+			c.Highest = true
+		case 2:
+			c.Distinct = 1 + uint32(pick("distinct", 4))
+		case 3:
+			c.Per, c.Streak = catalog.Period{Per: catalog.PerForever}, catalog.Streak{Per: catalog.PerDay}
+		}
+		c.Of.Gains = mixedItems[pick("gains", len(mixedItems)):]
+		c.Of.Spends = mixedItems[:1+pick("spends", 2)]
+		all = append(all, c)
+	}
+	return all
+}
+
+// mixedFacts makes a counter count draws and entries, too.
+func mixedFacts(pick picker, c *catalog.Catalog, of *catalog.Facts) {
+	for i := range c.Pools {
+		p := &c.Pools[i]
+		if !p.Internal && pick.one("draws", 3) {
+			of.Draws = append(of.Draws, p.ID)
+		}
+		if pick.one("entries", 3) {
+			of.Entries = append(of.Entries, p.ID+"/"+p.Entries[pick("entry", len(p.Entries))].ID)
+		}
+	}
 }
 
 // one is true once in n times.
@@ -123,7 +164,11 @@ func mixedTracks(pick picker, p *catalog.Pool) {
 
 func mixedCondition(pick picker, p *catalog.Pool) (c catalog.Condition) {
 	item := func() string { return mixedItems[pick("item", len(mixedItems))] }
-	switch pick("condition", 3) {
+	switch pick("condition", 5) {
+	case 3:
+		c.Counters = []catalog.Counted{{Counter: fmt.Sprint("c", pick("counter", 4)), Min: 1 + uint64(pick("least", 6)), Max: catalog.MaxCount}}
+	case 4:
+		c.Counters = []catalog.Counted{{Counter: fmt.Sprint("c", pick("counter", 4)), Max: uint64(pick("most", 6))}}
 	case 0:
 		c.Holds = []catalog.Stack{of(item(), 1+uint64(pick("holds", 3)))}
 	case 1:
@@ -164,6 +209,9 @@ func mixedEntry(pick picker, p *catalog.Pool, n int, below []catalog.Pool, colle
 	case 2:
 		if p.Mode == catalog.ModeWeighted {
 			e.Luck = catalog.Luck{Item: "clover", Steps: []catalog.LuckStep{{From: 1, Weight: 5}, {From: 3, Weight: 50}}}
+			if pick.one("by a counter", 2) {
+				e.Luck.Item, e.Luck.Counter = "", fmt.Sprint("c", pick("counter", 4))
+			}
 		}
 	}
 	return e

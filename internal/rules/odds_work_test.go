@@ -45,6 +45,8 @@ func TestRefusedOddsTakeAsMuch(t *testing.T) {
 		"long fractions":      {pool("rolls: {min: 1, max: 1000}, entries: [" + entries(200, "{id: e#, weight: #}") + "]"), 1},
 		"boxes below":         {"{kuji: 1, items: {cash: {}}, pools: {p: {rolls: 10, entries: [" + entries(50, "{id: e#, weight: #, reward: {pool: q, times: {min: 1, max: 10}}}") + "]}, q: {entries: [{id: z, weight: 1}, " + entries(50, "{id: e#, weight: #, stock: 2}") + "]}}}", 1},
 		"many pools":          {"{kuji: 1, items: {cash: {}}, pools: {p: {rolls: 5, entries: [" + entries(500, "{id: e#, weight: #, reward: {pool: q#}}") + "]}, " + entries(500, "q#: {entries: [{id: a, weight: 1, stock: 1}, {id: b, weight: 1}]}") + "}}", 1},
+		"different things":    {"{kuji: 1, items: {cash: {}}, counters: {c: {of: {entries: [" + entries(60, "p/e#") + "]}, distinct: 60}}, pools: {p: {rolls: 30, entries: [{id: last, weight: 1, when: {counters: {c: 60}}}, " + entries(60, "{id: e#, weight: #}") + "]}}}", 1},
+		"many counters":       {"{kuji: 1, items: {cash: {}}, counters: {" + entries(60, "c#: {of: {entries: p/e#}}") + "}, pools: {p: {rolls: 30, entries: [{id: last, weight: 1}, " + entries(60, "{id: e#, weight: #, luck: {counter: c#, weights: [{from: 9, weight: 0}]}}") + "]}}}", 1},
 		"ten draws":           {pool("max_count: 10, guarantee: [{draws: 10, of: [e1, e2]}], entries: [" + entries(100, "{id: e#, weight: #, stock: 9}") + "]"), 10},
 		"a thousand draws":    {pool("max_count: 1000, pity: {a: {of: [e1], certain: 90}}, guarantee: [{draws: 10, of: [e1, e2]}], entries: [" + entries(100, "{id: e#, weight: #}") + "]"), 1000},
 	} {

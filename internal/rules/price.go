@@ -3,6 +3,7 @@ package rules
 import (
 	"slices"
 
+	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
@@ -14,6 +15,11 @@ import (
 // As many draws as possible are free. The rest is paid with a bundle of exactly that many draws, or
 // draw by draw. Fewer are free if the rest then makes a bundle that costs no more of any item: where
 // ten draws cost as much as nine, the player keeps the free draw.
+
+//
+// A price can rise with a counter: each single draw then costs what it costs where the counter stands
+// before that draw. That is certain before anything is drawn: the draws of the request before it count,
+// also those that are free, but not what they give or cost.
 
 // payment is what a draw costs.
 type payment struct {
@@ -32,6 +38,7 @@ type accounts struct {
 	have     []uint64      // what the player has of each item in the best payment's price
 	haveNext []uint64      // the same for the payment at hand
 	lacks    []Lack        // with InsufficientItems
+	bills    []Stack       // the prices of payments that differ from draw to draw
 	comers   int           // players who come with the command
 	finder   Finder
 	alone    bool // the command is the only one in its event
@@ -82,6 +89,10 @@ func (r *accounts) cheapest(cmd *Command, player uint32, count uint64, best *pay
 	o.failed = failure{PriceNotOffered, o.item}
 	free := best.free
 	paid := count - free
+	if pt.steps.Counter != nil {
+		r.offer(&o, r.stepped(pt, player, free, count), 1, free)
+		return o.failed
+	}
 	for i := range pt.bundles {
 		if b := &pt.bundles[i]; b.draws == paid && o.failed.status != OK {
 			r.offer(&o, b.price, 1, free)
@@ -113,6 +124,77 @@ func (r *accounts) offer(o *offers, price []Stack, times, free uint64) {
 			return price[i].Item, price[i].Quantity * times
 		})
 	}
+}
+
+// priceSteps is a catalog.PriceBy by numbers.
+type priceSteps struct {
+	*Counter
+	steps []priceStep
+}
+
+type priceStep struct {
+	from  uint64
+	price []Stack
+}
+
+func (t *Tables) priceSteps(c *catalog.PriceBy) (out priceSteps) {
+	if c.Empty() {
+		return out
+	}
+	out.Counter = t.CounterByID[c.Counter]
+	for _, s := range c.Steps {
+		out.steps = append(out.steps, priceStep{s.From, t.stacks(s.Price)})
+	}
+	return out
+}
+
+// stepped returns what the draws from free to count cost together, by where the counter of the price
+// stands before each.
+func (r *accounts) stepped(pt *Pool, player uint32, free, count uint64) []Stack {
+	var (
+		c     = pt.steps.Counter
+		run   = r.stands(c, player)
+		value = run.value
+		price = pt.price[0]
+		first = len(r.bills)
+		room  = r.roomFor(c, run, pt.moves)
+		next  = 0
+	)
+	for i := range count {
+		for ; next < len(pt.steps.steps) && value >= pt.steps.steps[next].from; next++ {
+			price = pt.steps.steps[next].price
+		}
+		if i >= free {
+			r.bills = addStacks(r.bills, first, price)
+		}
+		moved, used := c.Move(value, room, 1)
+		value, room = moved, room-used
+	}
+	return r.bills[first:len(r.bills):len(r.bills)]
+}
+
+// roomFor returns by how much draws of the pool can move a counter, by 1 each.
+func (s *Sight) roomFor(c *Counter, r *running, moves movers) uint64 {
+	i := slices.IndexFunc(moves, func(m Mover) bool { return m.Counter == c })
+	if i < 0 || c.Config.Distinct > 0 && s.saw(c, r, moves[i].Key) {
+		return 0
+	}
+	if c.Config.Distinct > 0 { // all of them are the same thing
+		return min(1, s.room(c, r))
+	}
+	return s.room(c, r)
+}
+
+// addStacks adds a price to the sums from first on.
+func addStacks(sums []Stack, first int, price []Stack) []Stack {
+	for _, st := range price {
+		if i := indexOf(sums[first:], st.Item); i >= 0 {
+			sums[first+i].Quantity += st.Quantity // below 2^53 × 1000
+		} else {
+			sums = append(sums, st)
+		}
+	}
+	return sums
 }
 
 // noMore reports whether p costs no more than o of any item.

@@ -313,6 +313,11 @@ func TestOddsOfRequests(t *testing.T) {
 		"the rare rate alone": {`p: {pity: {five: {}}, guarantee: [{draws: 2, of: [five, four]}], entries: [{id: five, weight: 1}, {id: four, weight: 3}, {id: z, weight: 6}]}`, 2, "1/5"},
 		"without":             {`p: {entries: [{id: five, weight: 1}, {id: z, weight: 9}]}`, 10, "1"},
 		"pity":                {`p: {pity: {five: {certain: 2}}, entries: [{id: five, weight: 1}, {id: z, weight: 1}]}`, 2, "5/4"},
+		"draws count":         {`p: {entries: [{id: x, weight: 1, when: {counters: {c: 1}}}, {id: z, weight: 1}]}}, counters: {c: {of: {draws: p}}`, 3, "1"},
+		"draws in a row":      {`p: {entries: [{id: x, weight: 1, when: {counters: {c: 2}}}, {id: z, weight: 1}]}}, counters: {c: {of: {draws: p}, streak: day}`, 3, "0"},
+		"draws and a cap":     {`p: {entries: [{id: x, weight: 1, when: {counters: {c: {min: 1, max: 2}}}}, {id: z, weight: 1}]}}, counters: {c: {of: {draws: p}, most: {per: day, count: 2}}`, 5, "2"},
+		"draws and entries": {`p: {max_count: 6, guarantee: [{draws: 3, of: [five]}], entries: [{id: five, weight: 1, luck: {counter: c, weights: [{from: 3, weight: 4}, {from: 5, weight: 0}]}}, {id: q, weight: 3, reward: {pool: q}}, {id: z, weight: 9, when: {counters: {d: {max: 2}}}}]},
+			q: {internal: true, entries: [{id: x, weight: 1}, {id: y, weight: 2, when: {counters: {c: 2}}}]}}, counters: {c: {of: {draws: p, entries: q/x}}, d: {of: {draws: p, entries: [p/q, q/x, q/y]}, distinct: 3}`, 6, ""},
 		"everything": {`p: {max_count: 12, pity: {five: {certain: 5}, four: {of: [four, five], certain: 2}}, guarantee: [{draws: 5, of: [five, four]}, {draws: 6, at_least: 2, of: [few, four]}], entries: [
 			{id: five, weight: 1, reward: {pool: q}}, {id: four, weight: 3}, {id: few, weight: 4, stock: 2}, {id: z, weight: 60}]},
 			q: {internal: true, pity: {x: {certain: 2}}, entries: [{id: x, weight: 1}, {id: y, weight: 2}]}`, 12, ""},

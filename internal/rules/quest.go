@@ -32,6 +32,9 @@ type Tier struct {
 	pool  *Pool
 }
 
+// Reward returns what the tier gives.
+func (t *Tier) Reward() *Reward { return &t.pool.Entries[0].Reward }
+
 // Range says where a counter must stand.
 type Range struct {
 	Counter  *Counter
@@ -46,9 +49,16 @@ type QuestDone struct {
 
 const questWidth = 2
 
-// QuestName returns the name of a quest's numbers, and QuestOf the quest that has a name.
-func QuestName(id string) string               { return "/quest/" + id }
-func QuestOf(name string) (id string, ok bool) { return strings.CutPrefix(name, "/quest/") }
+// QuestName returns the name of a quest's numbers. If it begins again at other times, they have another
+// name: numbers of days and of weeks do not compare.
+func QuestName(q *catalog.Quest) string { return "/quest/" + q.ID + "/" + q.Per.Shape() }
+
+// QuestOf returns the quest that has a name.
+func QuestOf(name string) (id string, ok bool) {
+	name, ok = strings.CutPrefix(name, "/quest/")
+	id, _, _ = strings.Cut(name, "/")
+	return id, ok
+}
 
 // questing is the quests of a catalog.
 type questing struct {
@@ -65,7 +75,7 @@ func (d *definer) quests(c *catalog.Catalog) {
 	d.t.QuestByID = make(map[string]*Quest, len(c.Quests))
 	for i := range c.Quests {
 		config := &c.Quests[i]
-		q := &Quest{Config: config, Num: d.counters(QuestName(config.ID), questWidth), period: d.t.period(config.Per)}
+		q := &Quest{Config: config, Num: d.counters(QuestName(config), questWidth), period: d.t.period(config.Per)}
 		d.t.Quests, d.t.QuestByID[config.ID] = append(d.t.Quests, q), q
 		if config.Claim == catalog.ClaimAutomatic {
 			d.t.automatic = append(d.t.automatic, q)

@@ -74,6 +74,7 @@ type Pool struct {
 type entrance struct {
 	price   [][]Stack // alternatives; none: free
 	bundles []bundleTable
+	steps   priceSteps
 	Free    *Limit // how many draws cost nothing; nil: none
 	Limits  []Limit
 	when    Condition
@@ -154,6 +155,7 @@ func (t *Tables) compile() {
 		for j := range p.Bundles {
 			pt.bundles = append(pt.bundles, bundleTable{uint64(p.Bundles[j].Draws), t.stacks(p.Bundles[j].Price)})
 		}
+		pt.steps = t.priceSteps(&p.PriceBy)
 		for j := range pt.Limits {
 			t.limits = append(t.limits, NamedLimit{&pt.Limits[j], p.ID, false})
 		}

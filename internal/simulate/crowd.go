@@ -41,10 +41,12 @@ type book struct {
 	low   []int32  // lines with limited stock that the request has taken from
 
 	step, next uint64 // draws between two samples, and until the next one
+	questing
 }
 
 type player struct {
 	draws   uint32
+	asked   uint32 // draws that were asked for, also in vain
 	stopped bool
 }
 
@@ -59,7 +61,8 @@ func newCrowd(p *plan, number, first, players int) (*crowd, error) {
 		src: rand.NewChaCha8(seed),
 		cmd: rules.Command{Kind: rules.KindDraw, Pool: p.Pool, Count: p.Count, Pay: p.Pay},
 	}
-	c.grant.Kind = rules.KindGrant
+	c.grant.Kind, c.makes.Kind, c.claims.Kind = rules.KindGrant, rules.KindProgress, rules.KindClaim
+	c.farthest, c.told = make([]uint16, players*len(p.c.Quests)), make([][]uint64, players)
 	ids := make([]byte, 0, players*idLen)
 	for i := range players {
 		ids = fmt.Appendf(ids, "%0*d", idLen, first+i)
@@ -96,6 +99,12 @@ func (c *crowd) apply(now int64) error {
 
 // do carries out a command as the engine does.
 func (c *crowd) do(cmd *rules.Command, now int64) (rules.Status, error) {
+	if err := c.stockCodes(); err != nil {
+		return 0, err
+	}
+	if err := c.settle(cmd, now); err != nil {
+		return 0, err
+	}
 	c.out.Buf = c.out.Buf[:0]
 	st := c.rules.Decide(cmd, now, c.src, &c.out)
 	return st, c.apply(now)
@@ -147,7 +156,11 @@ func (c *crowd) time(round, i int) int64 {
 // request makes one request of a player, and buys before it what the player lacks.
 func (c *crowd) request(i int, now int64) error {
 	c.cmd.Player = c.ids[i*idLen : (i+1)*idLen]
-	if err := c.stockCodes(); err != nil {
+	c.players[i].asked += uint32(c.Count)
+	if err := c.advance(i, now); err != nil {
+		return err
+	}
+	if err := c.claimAll(i, now); err != nil || c.players[i].stopped {
 		return err
 	}
 	st, err := c.do(&c.cmd, now)
@@ -165,7 +178,7 @@ func (c *crowd) request(i int, now int64) error {
 	}
 	refused := c.refused[st]
 	refused.Requests++
-	permanent := st != rules.LimitReached || c.Rate == 0
+	permanent := !c.mayChange(st)
 	switch {
 	case st == rules.SoldOut && c.shared && !c.collect():
 		c.soldOut, c.over = c.at(now), true
@@ -177,21 +190,41 @@ func (c *crowd) request(i int, now int64) error {
 	return nil
 }
 
+// mayChange reports whether a later request of a player who was refused can end otherwise.
+func (p *plan) mayChange(st rules.Status) bool {
+	switch st {
+	case rules.LimitReached:
+		return p.Rate > 0
+	case rules.NotEligible:
+		w := &p.pool.When
+		return (p.Rate > 0 || len(p.Progress) > 0) && (len(w.Counters) > 0 || len(w.Quests) > 0)
+	}
+	return false
+}
+
 // collect reports whether what is left differs between players: every entry has a condition.
-func (c *crowd) collect() bool {
-	return !slices.ContainsFunc(c.pool.Entries, func(e catalog.Entry) bool {
+func (p *plan) collect() bool {
+	return !slices.ContainsFunc(p.pool.Entries, func(e catalog.Entry) bool {
 		return e.When.Empty() && !e.Unique && e.Luck.Empty()
 	})
 }
 
 // buy gives a player what they lack of a price: for one request or, if it makes no difference, for all.
 func (c *crowd) buy(i int, o *offer, now int64) error {
+	c.grant.Player = c.cmd.Player
+	if c.rising {
+		var err error
+		if c.grant.Items, err = lacking(c.state, &c.event); err != nil {
+			return err
+		}
+		return c.grantItems(i, now)
+	}
 	times := o.times
 	if c.ahead {
 		times *= max(1, uint64(c.Draws-int(c.players[i].draws))/uint64(c.Count))
 	}
 	num, known := c.state.Player(c.cmd.Player)
-	c.grant.Player, c.grant.Items = c.cmd.Player, c.grant.Items[:0]
+	c.grant.Items = c.grant.Items[:0]
 	for k, st := range o.price {
 		have := uint64(0)
 		if known {
@@ -202,16 +235,33 @@ func (c *crowd) buy(i int, o *offer, now int64) error {
 			c.grant.Items = append(c.grant.Items, catalog.Stack{Item: st.Item, Quantity: need - have})
 		}
 	}
+	return c.grantItems(i, now)
+}
+
+func (c *crowd) grantItems(i int, now int64) error {
 	if len(c.grant.Items) == 0 {
 		return nil
 	}
 	c.grant.Change()
-	_, err := c.do(&c.grant, now)
-	return err
+	if _, err := c.do(&c.grant, now); err != nil {
+		return err
+	}
+	return c.tell(i, now, false)
 }
 
 // count counts what a request has given, from its event.
 func (c *crowd) count(i int, now int64) error {
+	c.players[i].draws += uint32(c.Count)
+	c.draws += uint64(c.Count)
+	if err := c.tell(i, now, true); err != nil {
+		return err
+	}
+	return c.claimAll(i, now)
+}
+
+// tell counts what an event of a player has given: if it is a request for draws, what these have given, and
+// what quests have.
+func (c *crowd) tell(i int, now int64, drawn bool) error {
 	var (
 		e     store.Effect
 		r     = c.event.Changes()
@@ -219,6 +269,7 @@ func (c *crowd) count(i int, now int64) error {
 		base  int32 // of the pool's lines
 		start int   // how many gains to come are starting grants
 		found bool
+		quest = -1 // whose reward follows; -1: not yet one's
 	)
 	if !c.shared {
 		mine = mine[i*len(c.lines):][:len(c.lines)]
@@ -226,8 +277,13 @@ func (c *crowd) count(i int, now int64) error {
 	for r.Next(&e) {
 		switch e.Verb {
 		case store.Take:
+			if base < 0 {
+				continue // below quests only
+			}
 			n := base + int32(e.N)
-			mine[n]++
+			if quest < 0 {
+				mine[n]++
+			}
 			if c.shared && c.lines[n].limited() {
 				c.low = append(c.low, n)
 			}
@@ -238,7 +294,14 @@ func (c *crowd) count(i int, now int64) error {
 				start--
 				continue
 			}
-			c.gained[e.N] += e.Value
+			if !drawn && quest < 0 {
+				continue // what the player has bought
+			}
+			of := c.gained
+			if quest >= 0 {
+				of = c.quests.prizes[quest]
+			}
+			of[e.N] += e.Value
 			found = found || e.N == c.untilItem
 		case store.Spend:
 			c.pay(i, e.N, e.Value)
@@ -246,16 +309,17 @@ func (c *crowd) count(i int, now int64) error {
 			c.giveCode(e.N)
 		case store.Tally:
 			c.spend(e.N, e.Value, now)
+		case store.Claim:
+			quest = c.questAt[e.N]
+			c.quests.claimed(c.farthest[i*len(c.c.Quests):], quest, e.Value)
 		case store.Join:
 			start = len(c.c.Start)
 		}
 	}
-	c.players[i].draws += uint32(c.Count)
-	c.draws += uint64(c.Count)
 	if c.shared {
 		c.watch(now)
 	}
-	if found {
+	if found && !c.players[i].stopped {
 		c.players[i].stopped = true
 		c.reached(i)
 	}

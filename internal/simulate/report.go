@@ -11,26 +11,28 @@ import (
 
 // Report is what a simulation found. Numbers that cannot be known are nil.
 type Report struct {
-	Catalog    string    `json:"catalog,omitempty"` // its name
-	Pool       string    `json:"pool"`
-	Players    int       `json:"players"`
-	DrawsEach  int       `json:"draws_each"` // the most draws of one player
-	Count      int       `json:"count"`
-	Pay        string    `json:"pay,omitempty"`
-	Seed       uint64    `json:"seed"`
-	Rate       float64   `json:"rate,omitempty"`
-	StockOf    string    `json:"stock_of"` // all: players share it; each: they have their own; none: none is limited
-	Requests   uint64    `json:"requests"`
-	Draws      uint64    `json:"draws"`
-	Refused    []Refusal `json:"refused,omitempty"`
-	Paid       []Amount  `json:"paid,omitempty"`
-	Given      []Amount  `json:"given,omitempty"`
-	Codes      []Codes   `json:"codes,omitempty"`
-	Odds       []Odds    `json:"odds"`
-	Until      *Until    `json:"until,omitempty"`
-	Stock      *Stock    `json:"stock,omitempty"`
-	OddsChange bool      `json:"odds_change"`           // the wanted odds leave something out
-	NoLongRun  string    `json:"no_long_run,omitempty"` // why the long run of pity is not known
+	Catalog    string     `json:"catalog,omitempty"` // its name
+	Pool       string     `json:"pool"`
+	Players    int        `json:"players"`
+	DrawsEach  int        `json:"draws_each"` // the most draws of one player
+	Count      int        `json:"count"`
+	Pay        string     `json:"pay,omitempty"`
+	Seed       uint64     `json:"seed"`
+	Rate       float64    `json:"rate,omitempty"`
+	StockOf    string     `json:"stock_of"` // all: players share it; each: they have their own; none: none is limited
+	Requests   uint64     `json:"requests"`
+	Draws      uint64     `json:"draws"`
+	Refused    []Refusal  `json:"refused,omitempty"`
+	Paid       []Amount   `json:"paid,omitempty"`
+	Given      []Amount   `json:"given,omitempty"`
+	Codes      []Codes    `json:"codes,omitempty"`
+	Odds       []Odds     `json:"odds"`
+	Until      *Until     `json:"until,omitempty"`
+	Progress   []Progress `json:"progress,omitempty"` // that each player has made
+	Quests     []Quest    `json:"quests,omitempty"`
+	Stock      *Stock     `json:"stock,omitempty"`
+	OddsChange bool       `json:"odds_change"`           // the wanted odds leave something out
+	NoLongRun  string     `json:"no_long_run,omitempty"` // why the long run of pity is not known
 }
 
 // Refusal is requests that were refused, by status.
@@ -184,6 +186,7 @@ func (p *plan) report(t *tally) *Report {
 	if p.Until != "" {
 		r.Until = p.reportUntil(t)
 	}
+	r.Progress, r.Quests = p.Progress, p.reportQuests(t)
 	if p.shared {
 		r.Stock = p.reportStock(t)
 	}

@@ -34,15 +34,16 @@ const (
 
 // Config says what to simulate.
 type Config struct {
-	Pool    string
-	Players int
-	Draws   int    // the most draws of one player; a multiple of Count
-	Count   int    // draws in a request
-	Pay     string // the item to pay with; empty: the first price that the player can pay
-	Seed    uint64
-	Until   string           // a player who gets this item stops; empty: nobody stops
-	Rate    float64          // draws of all players together in an hour; 0: no time passes
-	Codes   map[string]int64 // how many codes a list has; others have no limit
+	Pool     string
+	Players  int
+	Draws    int    // the most draws of one player; a multiple of Count
+	Count    int    // draws in a request
+	Pay      string // the item to pay with; empty: the first price that the player can pay
+	Seed     uint64
+	Until    string           // a player who gets this item stops; empty: nobody stops
+	Rate     float64          // draws of all players together in an hour; 0: no time passes
+	Codes    map[string]int64 // how many codes a list has; others have no limit
+	Progress []Progress       // that every player makes
 	// Independent gives each player stock of their own.
 	Independent bool
 	// Done counts the draws that are done or will not be made, up to Players × Draws. It may be nil.
@@ -74,6 +75,7 @@ type plan struct {
 	untilItem uint32  // number of Until; noItem: none
 	supplies
 	prices
+	goals
 }
 
 // prices is what the players pay.
@@ -135,11 +137,14 @@ func newPlan(c *catalog.Catalog, config Config) (*plan, error) {
 	if err := p.findSupply(); err != nil {
 		return nil, err
 	}
+	if err := p.checkProgress(); err != nil {
+		return nil, err
+	}
 	p.findPrices()
 	if p.Pay != "" && len(p.offers) == 0 {
 		return nil, wrong("pay", "%q: expected an item of the pool's price", p.Pay)
 	}
-	p.shared = !p.Independent && p.scarce()
+	p.shared = !p.Independent && (p.scarce() || p.realmWide)
 	if p.Until == "" {
 		p.untilItem = noItem
 		return p, nil
@@ -149,7 +154,7 @@ func newPlan(c *catalog.Catalog, config Config) (*plan, error) {
 		return nil, wrong("until", "%q: expected an item of the catalog", p.Until)
 	}
 	if !p.gives(p.Until) {
-		return nil, wrong("until", "%q: expected an item that the pool %s can give", p.Until, p.Pool)
+		return nil, wrong("until", "%q: expected an item that the pool %s or a quest can give", p.Until, p.Pool)
 	}
 	return p, nil
 }
@@ -229,6 +234,11 @@ func (p *plan) gives(item string) bool {
 	gives := func(w *catalog.Reward) bool {
 		return slices.ContainsFunc(w.Items, func(q catalog.Quantity) bool { return q.Item == item })
 	}
+	if slices.ContainsFunc(p.c.Quests, func(q catalog.Quest) bool {
+		return slices.ContainsFunc(q.Steps(), func(t catalog.Tier) bool { return gives(&t.Reward) || len(t.Reward.Draws) > 0 })
+	}) {
+		return true
+	}
 	return slices.ContainsFunc(p.lines, func(l line) bool { return gives(&l.entry.Reward) || gives(&l.pool.Last) })
 }
 
@@ -254,13 +264,36 @@ func (p *plan) findPrices() {
 	for _, price := range p.pool.Price {
 		add(price, p.Count)
 	}
+	if p.rising {
+		p.findSteps()
+		return
+	}
 	p.ahead = len(p.offers) == 1 && !slices.ContainsFunc(p.offers[0].price, p.watched)
+}
+
+// findSteps finds what else players pay where the price rises with a counter. They buy what a request lacks.
+func (p *plan) findSteps() {
+	for _, s := range p.pool.PriceBy.Steps {
+		for _, st := range s.Price {
+			if n := p.tables.ItemNum[st.Item]; !slices.Contains(p.paid, n) {
+				p.paid = append(p.paid, n)
+			}
+		}
+	}
+	if p.Pay != "" && len(p.offers) == 0 {
+		named := func(s catalog.PriceStep) bool {
+			return slices.ContainsFunc(s.Price, func(st catalog.Stack) bool { return st.Item == p.Pay })
+		}
+		if slices.ContainsFunc(p.pool.PriceBy.Steps, named) {
+			p.offers = append(p.offers, offer{times: 1})
+		}
+	}
 }
 
 // watched reports whether anything can depend on how many of an item a player holds.
 func (p *plan) watched(st catalog.Stack) bool {
 	w := &p.pool.When
-	return p.tables.Watched.Has(p.tables.ItemNum[st.Item]) || slices.Contains(w.Lacks, st.Item) ||
+	return p.tables.Watched.Has(p.tables.ItemNum[st.Item]) || len(p.tables.Gains(p.tables.ItemNum[st.Item])) > 0 || slices.Contains(w.Lacks, st.Item) ||
 		slices.ContainsFunc(w.Holds, func(h catalog.Stack) bool { return h.Item == st.Item })
 }
 
@@ -284,7 +317,7 @@ func (p *plan) crowdSize() int {
 	for i := range p.c.Pools {
 		draws += drawsForEntry * len(p.c.Pools[i].Entries)
 	}
-	return max(1, min(p.Players, crowdPlayers, draws/p.Draws, crowdCells/max(1, len(p.lines))))
+	return max(1, min(p.Players, crowdPlayers, draws/p.Draws, crowdCells/max(1, len(p.lines)+len(p.c.Quests))))
 }
 
 // Run simulates. It returns a *[ConfigError], an error of the rules about the catalog, or the context's.

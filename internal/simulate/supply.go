@@ -64,31 +64,36 @@ func (p *plan) findSupply() error {
 		if int(p.firstLine[l.in.Num]) == n {
 			p.findBudgets(l.in)
 		}
-		for _, name := range l.entry.Reward.Codes {
-			if !slices.ContainsFunc(p.lists, func(l list) bool { return l.name == name }) {
-				num := p.tables.ListNum[name]
-				p.lists = append(p.lists, list{name, num, 0})
-			}
-		}
+		p.addLists(l.entry.Reward.Codes)
 	}
+	more := p.findGoals()
 	for _, name := range slices.Sorted(maps.Keys(p.Codes)) {
 		i := slices.IndexFunc(p.lists, func(l list) bool { return l.name == name })
 		switch n := p.Codes[name]; {
 		case i < 0:
-			return wrong("codes", "%q: expected a list that draws from the pool %s give codes of", name, p.Pool)
+			return wrong("codes", "%q: expected a list that draws from the pool %s or quests give codes of", name, p.Pool)
 		case n < 1 || n > MaxCodes:
 			return wrong("codes", "%s=%d: expected from 1 to %d", name, n, MaxCodes)
 		default:
 			p.lists[i].limit = uint64(n)
 		}
 	}
-	p.mostCodes = uint64(p.Count) * p.tables.PoolByID[p.Pool].Picks
+	p.mostCodes = uint64(p.Count)*p.tables.PoolByID[p.Pool].Picks + more
 	return nil
+}
+
+// addLists adds the lists of codes that are not there yet.
+func (p *plan) addLists(names []string) {
+	for _, name := range names {
+		if !slices.ContainsFunc(p.lists, func(l list) bool { return l.name == name }) {
+			p.lists = append(p.lists, list{name, p.tables.ListNum[name], 0})
+		}
+	}
 }
 
 // scarce reports whether anything that players take is limited.
 func (p *plan) scarce() bool {
-	return len(p.budgets) > 0 || slices.ContainsFunc(p.lines, func(l line) bool { return l.limited() }) ||
+	return p.scarcer || len(p.budgets) > 0 || slices.ContainsFunc(p.lines, func(l line) bool { return l.limited() }) ||
 		slices.ContainsFunc(p.lists, func(l list) bool { return l.limit > 0 })
 }
 

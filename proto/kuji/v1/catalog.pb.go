@@ -90,7 +90,13 @@ const (
 	// Starting grants, idempotency window or name.
 	ChangeKind_CHANGE_KIND_REALM_CHANGED ChangeKind = 11
 	// Nothing changes, but the catalog deserves a second look here.
-	ChangeKind_CHANGE_KIND_NOTICE ChangeKind = 12
+	ChangeKind_CHANGE_KIND_NOTICE          ChangeKind = 12
+	ChangeKind_CHANGE_KIND_COUNTER_ADDED   ChangeKind = 13
+	ChangeKind_CHANGE_KIND_COUNTER_CHANGED ChangeKind = 14
+	ChangeKind_CHANGE_KIND_COUNTER_REMOVED ChangeKind = 15
+	ChangeKind_CHANGE_KIND_QUEST_ADDED     ChangeKind = 16
+	ChangeKind_CHANGE_KIND_QUEST_CHANGED   ChangeKind = 17
+	ChangeKind_CHANGE_KIND_QUEST_REMOVED   ChangeKind = 18
 )
 
 // Enum value maps for ChangeKind.
@@ -108,20 +114,32 @@ var (
 		10: "CHANGE_KIND_ENTRY_REMOVED",
 		11: "CHANGE_KIND_REALM_CHANGED",
 		12: "CHANGE_KIND_NOTICE",
+		13: "CHANGE_KIND_COUNTER_ADDED",
+		14: "CHANGE_KIND_COUNTER_CHANGED",
+		15: "CHANGE_KIND_COUNTER_REMOVED",
+		16: "CHANGE_KIND_QUEST_ADDED",
+		17: "CHANGE_KIND_QUEST_CHANGED",
+		18: "CHANGE_KIND_QUEST_REMOVED",
 	}
 	ChangeKind_value = map[string]int32{
-		"CHANGE_KIND_UNSPECIFIED":   0,
-		"CHANGE_KIND_ITEM_ADDED":    1,
-		"CHANGE_KIND_ITEM_CHANGED":  2,
-		"CHANGE_KIND_ITEM_REMOVED":  3,
-		"CHANGE_KIND_POOL_ADDED":    4,
-		"CHANGE_KIND_POOL_CHANGED":  5,
-		"CHANGE_KIND_POOL_REMOVED":  6,
-		"CHANGE_KIND_ENTRY_ADDED":   7,
-		"CHANGE_KIND_ENTRY_CHANGED": 8,
-		"CHANGE_KIND_ENTRY_REMOVED": 10,
-		"CHANGE_KIND_REALM_CHANGED": 11,
-		"CHANGE_KIND_NOTICE":        12,
+		"CHANGE_KIND_UNSPECIFIED":     0,
+		"CHANGE_KIND_ITEM_ADDED":      1,
+		"CHANGE_KIND_ITEM_CHANGED":    2,
+		"CHANGE_KIND_ITEM_REMOVED":    3,
+		"CHANGE_KIND_POOL_ADDED":      4,
+		"CHANGE_KIND_POOL_CHANGED":    5,
+		"CHANGE_KIND_POOL_REMOVED":    6,
+		"CHANGE_KIND_ENTRY_ADDED":     7,
+		"CHANGE_KIND_ENTRY_CHANGED":   8,
+		"CHANGE_KIND_ENTRY_REMOVED":   10,
+		"CHANGE_KIND_REALM_CHANGED":   11,
+		"CHANGE_KIND_NOTICE":          12,
+		"CHANGE_KIND_COUNTER_ADDED":   13,
+		"CHANGE_KIND_COUNTER_CHANGED": 14,
+		"CHANGE_KIND_COUNTER_REMOVED": 15,
+		"CHANGE_KIND_QUEST_ADDED":     16,
+		"CHANGE_KIND_QUEST_CHANGED":   17,
+		"CHANGE_KIND_QUEST_REMOVED":   18,
 	}
 )
 
@@ -1391,7 +1409,7 @@ const file_kuji_v1_catalog_proto_rawDesc = "" +
 	"\bItemKind\x12\x19\n" +
 	"\x15ITEM_KIND_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eITEM_KIND_ITEM\x10\x01\x12\x16\n" +
-	"\x12ITEM_KIND_CURRENCY\x10\x02*\xf1\x02\n" +
+	"\x12ITEM_KIND_CURRENCY\x10\x02*\xad\x04\n" +
 	"\n" +
 	"ChangeKind\x12\x1b\n" +
 	"\x17CHANGE_KIND_UNSPECIFIED\x10\x00\x12\x1a\n" +
@@ -1406,7 +1424,13 @@ const file_kuji_v1_catalog_proto_rawDesc = "" +
 	"\x19CHANGE_KIND_ENTRY_REMOVED\x10\n" +
 	"\x12\x1d\n" +
 	"\x19CHANGE_KIND_REALM_CHANGED\x10\v\x12\x16\n" +
-	"\x12CHANGE_KIND_NOTICE\x10\f\"\x04\b\t\x10\tB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
+	"\x12CHANGE_KIND_NOTICE\x10\f\x12\x1d\n" +
+	"\x19CHANGE_KIND_COUNTER_ADDED\x10\r\x12\x1f\n" +
+	"\x1bCHANGE_KIND_COUNTER_CHANGED\x10\x0e\x12\x1f\n" +
+	"\x1bCHANGE_KIND_COUNTER_REMOVED\x10\x0f\x12\x1b\n" +
+	"\x17CHANGE_KIND_QUEST_ADDED\x10\x10\x12\x1d\n" +
+	"\x19CHANGE_KIND_QUEST_CHANGED\x10\x11\x12\x1d\n" +
+	"\x19CHANGE_KIND_QUEST_REMOVED\x10\x12\"\x04\b\t\x10\tB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var (
 	file_kuji_v1_catalog_proto_rawDescOnce sync.Once

@@ -358,7 +358,9 @@ type Pool struct {
 	Budgets []*Budget `protobuf:"bytes,25,rep,name=budgets,proto3" json:"budgets,omitempty"`
 	// Lists whose codes pay for draws. If there are any and no price, nothing
 	// else does.
-	Redeem        []*RedeemTerms `protobuf:"bytes,28,rep,name=redeem,proto3" json:"redeem,omitempty"`
+	Redeem []*RedeemTerms `protobuf:"bytes,28,rep,name=redeem,proto3" json:"redeem,omitempty"`
+	// Prices in place of prices, by where a counter stands; absent: none.
+	PriceBy       *PriceBy `protobuf:"bytes,29,opt,name=price_by,json=priceBy,proto3" json:"price_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -571,6 +573,13 @@ func (x *Pool) GetBudgets() []*Budget {
 func (x *Pool) GetRedeem() []*RedeemTerms {
 	if x != nil {
 		return x.Redeem
+	}
+	return nil
+}
+
+func (x *Pool) GetPriceBy() *PriceBy {
+	if x != nil {
+		return x.PriceBy
 	}
 	return nil
 }
@@ -999,6 +1008,114 @@ func (x *Bundle) GetItems() []*Stack {
 	return nil
 }
 
+// PriceBy is what a single draw costs, by where a counter stands before it.
+type PriceBy struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id of the counter.
+	Counter string `protobuf:"bytes,1,opt,name=counter,proto3" json:"counter,omitempty"`
+	// Ascending. Below the first step, the pool's own price holds.
+	Steps         []*PriceStep `protobuf:"bytes,2,rep,name=steps,proto3" json:"steps,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PriceBy) Reset() {
+	*x = PriceBy{}
+	mi := &file_kuji_v1_pool_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PriceBy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PriceBy) ProtoMessage() {}
+
+func (x *PriceBy) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_pool_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PriceBy.ProtoReflect.Descriptor instead.
+func (*PriceBy) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *PriceBy) GetCounter() string {
+	if x != nil {
+		return x.Counter
+	}
+	return ""
+}
+
+func (x *PriceBy) GetSteps() []*PriceStep {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
+}
+
+// PriceStep is the price of a single draw from a count on.
+type PriceStep struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	From          uint64                 `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
+	Items         []*Stack               `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PriceStep) Reset() {
+	*x = PriceStep{}
+	mi := &file_kuji_v1_pool_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PriceStep) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PriceStep) ProtoMessage() {}
+
+func (x *PriceStep) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_pool_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PriceStep.ProtoReflect.Descriptor instead.
+func (*PriceStep) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *PriceStep) GetFrom() uint64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *PriceStep) GetItems() []*Stack {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
 // Rolls is a fixed (min = max) or uniformly random number of entries.
 type Rolls struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1012,7 +1129,7 @@ type Rolls struct {
 
 func (x *Rolls) Reset() {
 	*x = Rolls{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[9]
+	mi := &file_kuji_v1_pool_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1024,7 +1141,7 @@ func (x *Rolls) String() string {
 func (*Rolls) ProtoMessage() {}
 
 func (x *Rolls) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[9]
+	mi := &file_kuji_v1_pool_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1037,7 +1154,7 @@ func (x *Rolls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rolls.ProtoReflect.Descriptor instead.
 func (*Rolls) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{9}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Rolls) GetMin() uint32 {
@@ -1080,7 +1197,7 @@ type Condition struct {
 
 func (x *Condition) Reset() {
 	*x = Condition{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[10]
+	mi := &file_kuji_v1_pool_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1092,7 +1209,7 @@ func (x *Condition) String() string {
 func (*Condition) ProtoMessage() {}
 
 func (x *Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[10]
+	mi := &file_kuji_v1_pool_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1105,7 +1222,7 @@ func (x *Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Condition.ProtoReflect.Descriptor instead.
 func (*Condition) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{10}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Condition) GetHolds() []*Stack {
@@ -1157,7 +1274,7 @@ type CounterRange struct {
 
 func (x *CounterRange) Reset() {
 	*x = CounterRange{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[11]
+	mi := &file_kuji_v1_pool_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1169,7 +1286,7 @@ func (x *CounterRange) String() string {
 func (*CounterRange) ProtoMessage() {}
 
 func (x *CounterRange) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[11]
+	mi := &file_kuji_v1_pool_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1182,7 +1299,7 @@ func (x *CounterRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CounterRange.ProtoReflect.Descriptor instead.
 func (*CounterRange) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{11}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CounterRange) GetCounter() string {
@@ -1217,7 +1334,7 @@ type QuestCount struct {
 
 func (x *QuestCount) Reset() {
 	*x = QuestCount{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[12]
+	mi := &file_kuji_v1_pool_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1229,7 +1346,7 @@ func (x *QuestCount) String() string {
 func (*QuestCount) ProtoMessage() {}
 
 func (x *QuestCount) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[12]
+	mi := &file_kuji_v1_pool_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1242,7 +1359,7 @@ func (x *QuestCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuestCount.ProtoReflect.Descriptor instead.
 func (*QuestCount) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{12}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *QuestCount) GetQuest() string {
@@ -1269,7 +1386,7 @@ type TrackCount struct {
 
 func (x *TrackCount) Reset() {
 	*x = TrackCount{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[13]
+	mi := &file_kuji_v1_pool_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1281,7 +1398,7 @@ func (x *TrackCount) String() string {
 func (*TrackCount) ProtoMessage() {}
 
 func (x *TrackCount) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[13]
+	mi := &file_kuji_v1_pool_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1294,7 +1411,7 @@ func (x *TrackCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrackCount.ProtoReflect.Descriptor instead.
 func (*TrackCount) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{13}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TrackCount) GetTrack() string {
@@ -1335,7 +1452,7 @@ type Track struct {
 
 func (x *Track) Reset() {
 	*x = Track{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[14]
+	mi := &file_kuji_v1_pool_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1347,7 +1464,7 @@ func (x *Track) String() string {
 func (*Track) ProtoMessage() {}
 
 func (x *Track) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[14]
+	mi := &file_kuji_v1_pool_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1360,7 +1477,7 @@ func (x *Track) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Track.ProtoReflect.Descriptor instead.
 func (*Track) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{14}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Track) GetName() string {
@@ -1432,7 +1549,7 @@ type Guarantee struct {
 
 func (x *Guarantee) Reset() {
 	*x = Guarantee{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[15]
+	mi := &file_kuji_v1_pool_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1444,7 +1561,7 @@ func (x *Guarantee) String() string {
 func (*Guarantee) ProtoMessage() {}
 
 func (x *Guarantee) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[15]
+	mi := &file_kuji_v1_pool_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1457,7 +1574,7 @@ func (x *Guarantee) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Guarantee.ProtoReflect.Descriptor instead.
 func (*Guarantee) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{15}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Guarantee) GetDraws() uint32 {
@@ -1495,7 +1612,7 @@ type PlayerLimit struct {
 
 func (x *PlayerLimit) Reset() {
 	*x = PlayerLimit{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[16]
+	mi := &file_kuji_v1_pool_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1507,7 +1624,7 @@ func (x *PlayerLimit) String() string {
 func (*PlayerLimit) ProtoMessage() {}
 
 func (x *PlayerLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[16]
+	mi := &file_kuji_v1_pool_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1520,7 +1637,7 @@ func (x *PlayerLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerLimit.ProtoReflect.Descriptor instead.
 func (*PlayerLimit) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{16}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PlayerLimit) GetPer() LimitPeriod {
@@ -1580,7 +1697,7 @@ type Entry struct {
 
 func (x *Entry) Reset() {
 	*x = Entry{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[17]
+	mi := &file_kuji_v1_pool_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1592,7 +1709,7 @@ func (x *Entry) String() string {
 func (*Entry) ProtoMessage() {}
 
 func (x *Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[17]
+	mi := &file_kuji_v1_pool_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1605,7 +1722,7 @@ func (x *Entry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entry.ProtoReflect.Descriptor instead.
 func (*Entry) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{17}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Entry) GetId() string {
@@ -1716,7 +1833,7 @@ type Luck struct {
 
 func (x *Luck) Reset() {
 	*x = Luck{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[18]
+	mi := &file_kuji_v1_pool_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1728,7 +1845,7 @@ func (x *Luck) String() string {
 func (*Luck) ProtoMessage() {}
 
 func (x *Luck) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[18]
+	mi := &file_kuji_v1_pool_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1741,7 +1858,7 @@ func (x *Luck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Luck.ProtoReflect.Descriptor instead.
 func (*Luck) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{18}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Luck) GetItem() string {
@@ -1784,7 +1901,7 @@ type LuckStep struct {
 
 func (x *LuckStep) Reset() {
 	*x = LuckStep{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[19]
+	mi := &file_kuji_v1_pool_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1796,7 +1913,7 @@ func (x *LuckStep) String() string {
 func (*LuckStep) ProtoMessage() {}
 
 func (x *LuckStep) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[19]
+	mi := &file_kuji_v1_pool_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1809,7 +1926,7 @@ func (x *LuckStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LuckStep.ProtoReflect.Descriptor instead.
 func (*LuckStep) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{19}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LuckStep) GetFrom() uint64 {
@@ -1840,7 +1957,7 @@ type Reward struct {
 
 func (x *Reward) Reset() {
 	*x = Reward{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[20]
+	mi := &file_kuji_v1_pool_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1852,7 +1969,7 @@ func (x *Reward) String() string {
 func (*Reward) ProtoMessage() {}
 
 func (x *Reward) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[20]
+	mi := &file_kuji_v1_pool_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1865,7 +1982,7 @@ func (x *Reward) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reward.ProtoReflect.Descriptor instead.
 func (*Reward) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{20}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Reward) GetItems() []*RewardItem {
@@ -1902,7 +2019,7 @@ type InnerDraws struct {
 
 func (x *InnerDraws) Reset() {
 	*x = InnerDraws{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[21]
+	mi := &file_kuji_v1_pool_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1914,7 +2031,7 @@ func (x *InnerDraws) String() string {
 func (*InnerDraws) ProtoMessage() {}
 
 func (x *InnerDraws) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[21]
+	mi := &file_kuji_v1_pool_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1927,7 +2044,7 @@ func (x *InnerDraws) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InnerDraws.ProtoReflect.Descriptor instead.
 func (*InnerDraws) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{21}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *InnerDraws) GetPool() string {
@@ -1963,7 +2080,7 @@ type RewardItem struct {
 
 func (x *RewardItem) Reset() {
 	*x = RewardItem{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[22]
+	mi := &file_kuji_v1_pool_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1975,7 +2092,7 @@ func (x *RewardItem) String() string {
 func (*RewardItem) ProtoMessage() {}
 
 func (x *RewardItem) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[22]
+	mi := &file_kuji_v1_pool_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1988,7 +2105,7 @@ func (x *RewardItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RewardItem.ProtoReflect.Descriptor instead.
 func (*RewardItem) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{22}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RewardItem) GetItem() string {
@@ -2031,7 +2148,7 @@ const file_kuji_v1_pool_proto_rawDesc = "" +
 	"\rplayer_limits\x18( \x03(\v2\x0e.kuji.v1.LimitR\fplayerLimits\x12/\n" +
 	"\vplayer_free\x18) \x01(\v2\x0e.kuji.v1.LimitR\n" +
 	"playerFree\x12#\n" +
-	"\x05items\x18* \x03(\v2\r.kuji.v1.ItemR\x05items\"\xaf\a\n" +
+	"\x05items\x18* \x03(\v2\r.kuji.v1.ItemR\x05items\"\xdc\a\n" +
 	"\x04Pool\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
@@ -2065,7 +2182,8 @@ const file_kuji_v1_pool_proto_rawDesc = "" +
 	"\x04last\x18\x17 \x01(\v2\x0f.kuji.v1.RewardR\x04last\x12\x16\n" +
 	"\x06refill\x18\x18 \x01(\rR\x06refill\x12)\n" +
 	"\abudgets\x18\x19 \x03(\v2\x0f.kuji.v1.BudgetR\abudgets\x12,\n" +
-	"\x06redeem\x18\x1c \x03(\v2\x14.kuji.v1.RedeemTermsR\x06redeem\"o\n" +
+	"\x06redeem\x18\x1c \x03(\v2\x14.kuji.v1.RedeemTermsR\x06redeem\x12+\n" +
+	"\bprice_by\x18\x1d \x01(\v2\x10.kuji.v1.PriceByR\apriceBy\"o\n" +
 	"\vRedeemTerms\x12\x12\n" +
 	"\x04list\x18\x01 \x01(\tR\x04list\x12\x14\n" +
 	"\x05times\x18\x02 \x01(\rR\x05times\x12\x12\n" +
@@ -2096,6 +2214,12 @@ const file_kuji_v1_pool_proto_rawDesc = "" +
 	"\x05items\x18\x01 \x03(\v2\x0e.kuji.v1.StackR\x05items\"D\n" +
 	"\x06Bundle\x12\x14\n" +
 	"\x05draws\x18\x01 \x01(\rR\x05draws\x12$\n" +
+	"\x05items\x18\x02 \x03(\v2\x0e.kuji.v1.StackR\x05items\"M\n" +
+	"\aPriceBy\x12\x18\n" +
+	"\acounter\x18\x01 \x01(\tR\acounter\x12(\n" +
+	"\x05steps\x18\x02 \x03(\v2\x12.kuji.v1.PriceStepR\x05steps\"E\n" +
+	"\tPriceStep\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\x04R\x04from\x12$\n" +
 	"\x05items\x18\x02 \x03(\v2\x0e.kuji.v1.StackR\x05items\"G\n" +
 	"\x05Rolls\x12\x10\n" +
 	"\x03min\x18\x01 \x01(\rR\x03min\x12\x10\n" +
@@ -2200,7 +2324,7 @@ func file_kuji_v1_pool_proto_rawDescGZIP() []byte {
 }
 
 var file_kuji_v1_pool_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_kuji_v1_pool_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_kuji_v1_pool_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_kuji_v1_pool_proto_goTypes = []any{
 	(Spread)(0),             // 0: kuji.v1.Spread
 	(PoolMode)(0),           // 1: kuji.v1.PoolMode
@@ -2213,65 +2337,70 @@ var file_kuji_v1_pool_proto_goTypes = []any{
 	(*TimeWeight)(nil),      // 8: kuji.v1.TimeWeight
 	(*Price)(nil),           // 9: kuji.v1.Price
 	(*Bundle)(nil),          // 10: kuji.v1.Bundle
-	(*Rolls)(nil),           // 11: kuji.v1.Rolls
-	(*Condition)(nil),       // 12: kuji.v1.Condition
-	(*CounterRange)(nil),    // 13: kuji.v1.CounterRange
-	(*QuestCount)(nil),      // 14: kuji.v1.QuestCount
-	(*TrackCount)(nil),      // 15: kuji.v1.TrackCount
-	(*Track)(nil),           // 16: kuji.v1.Track
-	(*Guarantee)(nil),       // 17: kuji.v1.Guarantee
-	(*PlayerLimit)(nil),     // 18: kuji.v1.PlayerLimit
-	(*Entry)(nil),           // 19: kuji.v1.Entry
-	(*Luck)(nil),            // 20: kuji.v1.Luck
-	(*LuckStep)(nil),        // 21: kuji.v1.LuckStep
-	(*Reward)(nil),          // 22: kuji.v1.Reward
-	(*InnerDraws)(nil),      // 23: kuji.v1.InnerDraws
-	(*RewardItem)(nil),      // 24: kuji.v1.RewardItem
-	(*Limit)(nil),           // 25: kuji.v1.Limit
-	(*Item)(nil),            // 26: kuji.v1.Item
-	(LimitPeriod)(0),        // 27: kuji.v1.LimitPeriod
-	(*Stack)(nil),           // 28: kuji.v1.Stack
+	(*PriceBy)(nil),         // 11: kuji.v1.PriceBy
+	(*PriceStep)(nil),       // 12: kuji.v1.PriceStep
+	(*Rolls)(nil),           // 13: kuji.v1.Rolls
+	(*Condition)(nil),       // 14: kuji.v1.Condition
+	(*CounterRange)(nil),    // 15: kuji.v1.CounterRange
+	(*QuestCount)(nil),      // 16: kuji.v1.QuestCount
+	(*TrackCount)(nil),      // 17: kuji.v1.TrackCount
+	(*Track)(nil),           // 18: kuji.v1.Track
+	(*Guarantee)(nil),       // 19: kuji.v1.Guarantee
+	(*PlayerLimit)(nil),     // 20: kuji.v1.PlayerLimit
+	(*Entry)(nil),           // 21: kuji.v1.Entry
+	(*Luck)(nil),            // 22: kuji.v1.Luck
+	(*LuckStep)(nil),        // 23: kuji.v1.LuckStep
+	(*Reward)(nil),          // 24: kuji.v1.Reward
+	(*InnerDraws)(nil),      // 25: kuji.v1.InnerDraws
+	(*RewardItem)(nil),      // 26: kuji.v1.RewardItem
+	(*Limit)(nil),           // 27: kuji.v1.Limit
+	(*Item)(nil),            // 28: kuji.v1.Item
+	(LimitPeriod)(0),        // 29: kuji.v1.LimitPeriod
+	(*Stack)(nil),           // 30: kuji.v1.Stack
 }
 var file_kuji_v1_pool_proto_depIdxs = []int32{
 	4,  // 0: kuji.v1.GetPoolResponse.pool:type_name -> kuji.v1.Pool
-	25, // 1: kuji.v1.GetPoolResponse.player_limits:type_name -> kuji.v1.Limit
-	25, // 2: kuji.v1.GetPoolResponse.player_free:type_name -> kuji.v1.Limit
-	26, // 3: kuji.v1.GetPoolResponse.items:type_name -> kuji.v1.Item
+	27, // 1: kuji.v1.GetPoolResponse.player_limits:type_name -> kuji.v1.Limit
+	27, // 2: kuji.v1.GetPoolResponse.player_free:type_name -> kuji.v1.Limit
+	28, // 3: kuji.v1.GetPoolResponse.items:type_name -> kuji.v1.Item
 	1,  // 4: kuji.v1.Pool.mode:type_name -> kuji.v1.PoolMode
 	9,  // 5: kuji.v1.Pool.prices:type_name -> kuji.v1.Price
-	18, // 6: kuji.v1.Pool.limits:type_name -> kuji.v1.PlayerLimit
-	19, // 7: kuji.v1.Pool.entries:type_name -> kuji.v1.Entry
+	20, // 6: kuji.v1.Pool.limits:type_name -> kuji.v1.PlayerLimit
+	21, // 7: kuji.v1.Pool.entries:type_name -> kuji.v1.Entry
 	10, // 8: kuji.v1.Pool.bundles:type_name -> kuji.v1.Bundle
-	18, // 9: kuji.v1.Pool.free:type_name -> kuji.v1.PlayerLimit
-	12, // 10: kuji.v1.Pool.when:type_name -> kuji.v1.Condition
-	11, // 11: kuji.v1.Pool.rolls:type_name -> kuji.v1.Rolls
-	16, // 12: kuji.v1.Pool.pity:type_name -> kuji.v1.Track
-	17, // 13: kuji.v1.Pool.guarantees:type_name -> kuji.v1.Guarantee
-	22, // 14: kuji.v1.Pool.last:type_name -> kuji.v1.Reward
+	20, // 9: kuji.v1.Pool.free:type_name -> kuji.v1.PlayerLimit
+	14, // 10: kuji.v1.Pool.when:type_name -> kuji.v1.Condition
+	13, // 11: kuji.v1.Pool.rolls:type_name -> kuji.v1.Rolls
+	18, // 12: kuji.v1.Pool.pity:type_name -> kuji.v1.Track
+	19, // 13: kuji.v1.Pool.guarantees:type_name -> kuji.v1.Guarantee
+	24, // 14: kuji.v1.Pool.last:type_name -> kuji.v1.Reward
 	6,  // 15: kuji.v1.Pool.budgets:type_name -> kuji.v1.Budget
 	5,  // 16: kuji.v1.Pool.redeem:type_name -> kuji.v1.RedeemTerms
-	27, // 17: kuji.v1.Budget.per:type_name -> kuji.v1.LimitPeriod
-	0,  // 18: kuji.v1.Moments.spread:type_name -> kuji.v1.Spread
-	8,  // 19: kuji.v1.Moments.weights:type_name -> kuji.v1.TimeWeight
-	28, // 20: kuji.v1.Price.items:type_name -> kuji.v1.Stack
-	28, // 21: kuji.v1.Bundle.items:type_name -> kuji.v1.Stack
-	28, // 22: kuji.v1.Condition.holds:type_name -> kuji.v1.Stack
-	15, // 23: kuji.v1.Condition.pity:type_name -> kuji.v1.TrackCount
-	13, // 24: kuji.v1.Condition.counters:type_name -> kuji.v1.CounterRange
-	14, // 25: kuji.v1.Condition.quests:type_name -> kuji.v1.QuestCount
-	27, // 26: kuji.v1.PlayerLimit.per:type_name -> kuji.v1.LimitPeriod
-	22, // 27: kuji.v1.Entry.reward:type_name -> kuji.v1.Reward
-	12, // 28: kuji.v1.Entry.when:type_name -> kuji.v1.Condition
-	20, // 29: kuji.v1.Entry.luck:type_name -> kuji.v1.Luck
-	7,  // 30: kuji.v1.Entry.moments:type_name -> kuji.v1.Moments
-	21, // 31: kuji.v1.Luck.steps:type_name -> kuji.v1.LuckStep
-	24, // 32: kuji.v1.Reward.items:type_name -> kuji.v1.RewardItem
-	23, // 33: kuji.v1.Reward.draws:type_name -> kuji.v1.InnerDraws
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	11, // 17: kuji.v1.Pool.price_by:type_name -> kuji.v1.PriceBy
+	29, // 18: kuji.v1.Budget.per:type_name -> kuji.v1.LimitPeriod
+	0,  // 19: kuji.v1.Moments.spread:type_name -> kuji.v1.Spread
+	8,  // 20: kuji.v1.Moments.weights:type_name -> kuji.v1.TimeWeight
+	30, // 21: kuji.v1.Price.items:type_name -> kuji.v1.Stack
+	30, // 22: kuji.v1.Bundle.items:type_name -> kuji.v1.Stack
+	12, // 23: kuji.v1.PriceBy.steps:type_name -> kuji.v1.PriceStep
+	30, // 24: kuji.v1.PriceStep.items:type_name -> kuji.v1.Stack
+	30, // 25: kuji.v1.Condition.holds:type_name -> kuji.v1.Stack
+	17, // 26: kuji.v1.Condition.pity:type_name -> kuji.v1.TrackCount
+	15, // 27: kuji.v1.Condition.counters:type_name -> kuji.v1.CounterRange
+	16, // 28: kuji.v1.Condition.quests:type_name -> kuji.v1.QuestCount
+	29, // 29: kuji.v1.PlayerLimit.per:type_name -> kuji.v1.LimitPeriod
+	24, // 30: kuji.v1.Entry.reward:type_name -> kuji.v1.Reward
+	14, // 31: kuji.v1.Entry.when:type_name -> kuji.v1.Condition
+	22, // 32: kuji.v1.Entry.luck:type_name -> kuji.v1.Luck
+	7,  // 33: kuji.v1.Entry.moments:type_name -> kuji.v1.Moments
+	23, // 34: kuji.v1.Luck.steps:type_name -> kuji.v1.LuckStep
+	26, // 35: kuji.v1.Reward.items:type_name -> kuji.v1.RewardItem
+	25, // 36: kuji.v1.Reward.draws:type_name -> kuji.v1.InnerDraws
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_pool_proto_init() }
@@ -2282,14 +2411,14 @@ func file_kuji_v1_pool_proto_init() {
 	file_kuji_v1_catalog_proto_init()
 	file_kuji_v1_limit_proto_init()
 	file_kuji_v1_result_proto_init()
-	file_kuji_v1_pool_proto_msgTypes[17].OneofWrappers = []any{}
+	file_kuji_v1_pool_proto_msgTypes[19].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_pool_proto_rawDesc), len(file_kuji_v1_pool_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   23,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

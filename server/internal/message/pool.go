@@ -22,6 +22,11 @@ func Pool(v *kuji.PoolView, from int) *kujiv1.Pool {
 	for i := range c.Bundles {
 		p.Bundles = append(p.Bundles, &kujiv1.Bundle{Draws: c.Bundles[i].Draws, Items: Stacks(c.Bundles[i].Price)})
 	}
+	if !c.PriceBy.Empty() {
+		p.PriceBy = &kujiv1.PriceBy{Counter: c.PriceBy.Counter, Steps: Each(c.PriceBy.Steps, func(s *catalog.PriceStep) *kujiv1.PriceStep {
+			return &kujiv1.PriceStep{From: s.From, Items: Stacks(s.Price)}
+		})}
+	}
 	if c.Free.Per != 0 {
 		p.Free = &kujiv1.PlayerLimit{Per: kujiv1.LimitPeriod(c.Free.Per), Draws: c.Free.Draws}
 	}

@@ -1,0 +1,90 @@
+package rules_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kuji-dev/kuji/internal/rules"
+)
+
+// goalsBefore is a catalog with counters and quests, of which ann has claimed one.
+const goalsBefore = `{kuji: 1, items: {gem: {}, key: {}}, pools: {p: {price: {gem: 1}, price_by: {counter: sold, prices: [{from: 3, price: {gem: 2}}]}, entries: [{id: e, weight: 1}]}},
+	counters: {wins: {}, sold: {of: {draws: p}, per: day}, boss: {distinct: 9}}, start: {gem: 9},
+	quests: {win: {needs: {wins: 1}, reward: {items: {gem: 5}}}, path: {tiers: [{needs: {wins: 1}, reward: {items: {gem: 1}}}, {needs: {wins: 2}, reward: {items: {key: 1}}}]}, daily: {needs: {sold: 1}, reward: {items: {gem: 1}}}}}`
+
+// TestPlanOfGoals: what a plan says of counters, quests and prices by counters, change by change.
+func TestPlanOfGoals(t *testing.T) {
+	for name, c := range map[string]struct{ from, to, want string }{
+		"nothing":                 {"", "", "version 1 is in force"},
+		"a counter is new":        {"wins: {},", "wins: {}, losses: {},", "counter_added: counter losses: added; it counts from now on"},
+		"a counter goes":          {", boss: {distinct: 9}", "", "counter_removed: counter boss: removed; where it stands is kept, and counts again if it returns"},
+		"a name":                  {"wins: {},", "wins: {name: Wins},", `counter_changed: counter wins: name "Wins"; it goes on from where it stands`},
+		"what it counts":          {"wins: {},", "wins: {of: {progress: [wins, draws]}},", "counter_changed: counter wins: of {progress: [wins, draws]}; it goes on from where it stands"},
+		"a cap":                   {"wins: {},", "wins: {most: {per: day, count: 3}},", "counter_changed: counter wins: most {per: day, count: 3}; it goes on from where it stands"},
+		"more keys":               {"distinct: 9", "distinct: 10", "counter_changed: counter boss: distinct 10 instead of 9; it goes on from where it stands"},
+		"another time":            {"boss: {distinct: 9}", "boss: {distinct: 9, per: day}", "counter_changed: counter boss: per day; it begins at 0\n\twarning: what it has counted so far is kept, but does not count until it counts in the old way again"},
+		"another way":             {"wins: {},", "wins: {highest: true},", "counter_changed: counter wins: highest true; it begins at 0\n\twarning: what it has counted so far is kept, but does not count until it counts in the old way again"},
+		"of the realm":            {"wins: {},", "wins: {for: realm},", "counter_changed: counter wins: for realm; it begins at 0\n\twarning: what it has counted so far is kept, but does not count until it counts in the old way again"},
+		"a quest is new":          {"quests: {", "quests: {more: {needs: {wins: 9}}, ", "quest_added: quest more: added"},
+		"a quest goes":            {", daily: {needs: {sold: 1}, reward: {items: {gem: 1}}}", "", "quest_removed: quest daily: removed; what players have claimed is kept, and counts again if it returns"},
+		"more is needed":          {"win: {needs: {wins: 1}", "win: {needs: {wins: 4}", "quest_changed: quest win: needs {wins: 4} instead of {wins: 1}; the needs of a tier hold for players who have not claimed it yet"},
+		"another reward":          {"items: {gem: 5}", "items: {gem: 6}", "quest_changed: quest win: reward {items: {gem: 6}} instead of {items: {gem: 5}}; the reward of a tier holds for players who have not claimed it yet"},
+		"a reward of a tier":      {"items: {key: 1}", "items: {key: 2}", "quest_changed: quest path: tier 2 reward {items: {key: 2}} instead of {items: {key: 1}}; the reward of a tier holds for players who have not claimed it yet"},
+		"fewer tiers":             {", {needs: {wins: 2}, reward: {items: {key: 1}}}", "", "quest_changed: quest path: no tier 2 needs instead of {wins: 2}, no tier 2 reward instead of {items: {key: 1}}; players who have claimed more than 1 tier keep what they got, and have claimed all"},
+		"more tiers":              {"reward: {items: {key: 1}}}]", "reward: {items: {key: 1}}}, {needs: {wins: 3}}]", "quest_changed: quest path: tier 3 needs {wins: 3}; players who have claimed 2 tiers go on with tier 3"},
+		"a quest of another time": {"daily: {needs: {sold: 1}, ", "daily: {per: week, needs: {wins: 1}, ", "quest_changed: quest daily: per week instead of day, needs {wins: 1} instead of {sold: 1}; players begin at its first tier\n\twarning: what players have claimed is kept, but does not count until the quest begins again with the old time"},
+		"who claims":              {"win: {needs", "win: {claim: automatic, needs", "quest_changed: quest win: claim automatic; what is reached already waits until something that it needs moves, or to be claimed"},
+		"who can":                 {"win: {needs", "win: {when: {holds: {key: 1}}, needs", "quest_changed: quest win: when {holds: {key: 1}}"},
+		"a price by the counter":  {"price: {gem: 2}}]", "price: {gem: 3}}]", "pool_changed: pool p: price_by {counter: sold, prices: [{from: 3, price: {gem: 3}}]} instead of {counter: sold, prices: [{from: 3, price: {gem: 2}}]}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRealm(t, 1)
+			r.put(goalsBefore)
+			r.want(draw("ann", "p", 1), rules.OK, "")
+			if c.from != "" && !strings.Contains(goalsBefore, c.from) {
+				t.Fatalf("%q is not in the catalog", c.from)
+			}
+			got := r.plan(strings.Replace(goalsBefore, c.from, c.to, 1))
+			if got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+func claim(player, quest string) (c rules.Command) {
+	c.Kind, c.Player = rules.KindClaim, player
+	c.Quest = quest
+	return c
+}
+
+// TestGoalsComeBack: a counter and a quest that go and come back, or count another time in between, have what
+// they had.
+func TestGoalsComeBack(t *testing.T) {
+	r := newRealm(t, 1)
+	r.put(goalsBefore)
+	claim := claim("ann", "daily")
+	r.want(draw("ann", "p", 1), rules.OK, "")
+	r.want(claim, rules.OK, "")
+	weekly := strings.NewReplacer("per: day", "per: week").Replace(goalsBefore)
+	r.put(weekly)
+	r.want(claim, rules.NotReached, "")
+	r.want(draw("ann", "p", 1), rules.OK, "")
+	r.want(claim, rules.OK, "")
+	const want = `counter_changed: counter sold: per day instead of week; it goes on from where it stood when it last counted like this
+	warning: what it has counted in the present way is kept, but does not count until it counts in that way again
+quest_changed: quest daily: per day instead of week; what players claimed when it last began again with this time counts
+	warning: what players have claimed is kept, but does not count until the quest begins again with the old time`
+	if got := r.plan(goalsBefore); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	r.put(goalsBefore)
+	r.want(claim, rules.AlreadyClaimed, "")
+	gone := strings.Replace(goalsBefore, ", daily: {needs: {sold: 1}, reward: {items: {gem: 1}}}", "", 1)
+	r.put(gone)
+	if got, want := r.plan(goalsBefore), "quest_added: quest daily: added; it was here before, and what players have claimed counts"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	r.put(goalsBefore)
+	r.want(claim, rules.AlreadyClaimed, "")
+}
