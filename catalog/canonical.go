@@ -54,6 +54,7 @@ func (c *Catalog) words() []format.Word {
 		{"seasons", len(c.Seasons) > 0},
 		{"per: month", c.countsMonths()},
 		{"price_by", c.anyPriceBy()},
+		{"ranked", slices.ContainsFunc(c.Counters, func(c Counter) bool { return c.Ranked.Is })},
 	} {
 		if w.used {
 			all = append(all, format.Word{Of: "catalog", Name: w.name})

@@ -58,6 +58,7 @@ var levels = append([]row{
 		{"catalog", "counters"},
 		{"catalog", "quests"},
 		{"catalog", "price_by"},
+		{"catalog", "ranked"},
 		{"catalog", "day"},
 		{"catalog", "seasons"},
 		{"catalog", "per: month"},

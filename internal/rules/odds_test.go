@@ -112,7 +112,7 @@ pools:
 `
 
 // counted is plain with counters.
-func counted(counters string) string {
+func withCounters(counters string) string {
 	return strings.Replace(plain, "pools:", "counters: {"+counters+"}\npools:", 1)
 }
 
@@ -356,40 +356,40 @@ func TestOddsAreThoseOfDraws(t *testing.T) {
 		{name: "moments and a budget", pool: "p", from: start, later: 90 * hour, yaml: splash + `    rolls: 3
     budget: {per: day, of: {a: 5}}
     entries: [{id: x, moments: {count: 9, spread: random}, reward: {items: {a: 3}}}, {id: v, moments: {count: 9, spread: slots}}, {id: y, weight: 1, reward: {items: {a: 1}}}, {id: z, weight: 3}]`},
-		{name: "luck by draws so far", pool: "p", before: []rules.Command{draw("ann", "p", 2)}, yaml: counted("c: {of: {draws: p}}") + `
+		{name: "luck by draws so far", pool: "p", before: []rules.Command{draw("ann", "p", 2)}, yaml: withCounters("c: {of: {draws: p}}") + `
   p: {entries: [{id: x, weight: 1, luck: {counter: c, weights: [{from: 2, weight: 5}, {from: 3, weight: 100}]}}, {id: y, weight: 1}]}`},
-		{name: "entries that a draw takes are counted", pool: "p", yaml: counted("c: {of: {entries: [p/x, q/y]}}") + `
+		{name: "entries that a draw takes are counted", pool: "p", yaml: withCounters("c: {of: {entries: [p/x, q/y]}}") + `
   p: {rolls: {min: 2, max: 4}, entries: [{id: x, weight: 2, luck: {counter: c, weights: [{from: 1, weight: 7}, {from: 3, weight: 0}]}}, {id: y, weight: 3, reward: {pool: q}}, {id: z, weight: 9, when: {counters: {c: 2}}}]}
   q: {entries: [{id: x, weight: 1}, {id: y, weight: 1, when: {counters: {c: {max: 1}}}}]}`},
-		{name: "a sum of what a draw gains", pool: "p", before: []rules.Command{grant("ann", of("a", 2))}, yaml: counted("c: {of: {gains: [a, b]}}, d: {for: realm, of: {gains: b}}") + `
+		{name: "a sum of what a draw gains", pool: "p", before: []rules.Command{grant("ann", of("a", 2))}, yaml: withCounters("c: {of: {gains: [a, b]}}, d: {for: realm, of: {gains: b}}") + `
   p:
     rolls: 3
     entries:
       - {id: x, weight: 2, reward: {items: {a: {min: 1, max: 9}}}}
       - {id: y, weight: 2, when: {counters: {c: 6}}, reward: {items: {b: 1}}}
       - {id: z, weight: 1, luck: {counter: d, weights: [{from: 1, weight: 9}]}, reward: {items: {b: {min: 1, max: 2}}}}`},
-		{name: "a sum with a cap", pool: "p", before: []rules.Command{grant("ann", of("a", 2))}, yaml: counted("c: {of: {gains: a, entries: p/y}, most: {per: day, count: 4}}") + `
+		{name: "a sum with a cap", pool: "p", before: []rules.Command{grant("ann", of("a", 2))}, yaml: withCounters("c: {of: {gains: a, entries: p/y}, most: {per: day, count: 4}}") + `
   p:
     rolls: 3
     entries: [{id: x, weight: 1, reward: {items: {a: {min: 1, max: 5}}}}, {id: y, weight: 1}, {id: z, weight: 1, when: {counters: {c: {min: 3, max: 3}}}}, {id: w, weight: 9, when: {counters: {c: 5}}}]`},
-		{name: "a cap that was reached yesterday", pool: "p", before: []rules.Command{grant("ann", of("a", 9))}, later: day, yaml: counted("c: {of: {gains: a}, most: {per: day, count: 2}}") + `
+		{name: "a cap that was reached yesterday", pool: "p", before: []rules.Command{grant("ann", of("a", 9))}, later: day, yaml: withCounters("c: {of: {gains: a}, most: {per: day, count: 2}}") + `
   p: {rolls: 3, entries: [{id: x, weight: 1, reward: {items: {a: 1}}}, {id: y, weight: 1}, {id: z, weight: 1, when: {counters: {c: {min: 3}}}}, {id: w, weight: 9, when: {counters: {c: 4}}}]}`},
-		{name: "the highest", pool: "p", before: []rules.Command{grant("ann", of("a", 2))}, yaml: counted("c: {of: {gains: a}, highest: true}") + `
+		{name: "the highest", pool: "p", before: []rules.Command{grant("ann", of("a", 2))}, yaml: withCounters("c: {of: {gains: a}, highest: true}") + `
   p: {rolls: 3, entries: [{id: x, weight: 2, reward: {items: {a: {min: 1, max: 6}}}}, {id: y, weight: 1, when: {counters: {c: {max: 3}}}}, {id: z, weight: 3, when: {counters: {c: 5}}}]}`},
-		{name: "a streak", pool: "p", before: []rules.Command{draw("ann", "q", 1)}, later: day, yaml: counted("c: {of: {draws: q, entries: p/x}, streak: day}") + `
+		{name: "a streak", pool: "p", before: []rules.Command{draw("ann", "q", 1)}, later: day, yaml: withCounters("c: {of: {draws: q, entries: p/x}, streak: day}") + `
   p: {rolls: 3, entries: [{id: x, weight: 1}, {id: y, weight: 1}, {id: z, weight: 5, when: {counters: {c: 2}}}, {id: w, weight: 5, when: {counters: {c: 3}}}]}
   q: {entries: [{id: e, weight: 1}]}`},
-		{name: "a streak that has counted today", pool: "p", before: []rules.Command{draw("ann", "q", 1)}, yaml: counted("c: {of: {draws: q, entries: p/x}, streak: day}") + `
+		{name: "a streak that has counted today", pool: "p", before: []rules.Command{draw("ann", "q", 1)}, yaml: withCounters("c: {of: {draws: q, entries: p/x}, streak: day}") + `
   p: {rolls: 3, entries: [{id: x, weight: 1}, {id: y, weight: 1}, {id: z, weight: 5, when: {counters: {c: 2}}}]}
   q: {entries: [{id: e, weight: 1}]}`},
-		{name: "different things", pool: "p", before: []rules.Command{grant("ann", of("a", 1), of("c", 1)), draw("ann", "q", 1)}, yaml: counted("c: {of: {gains: [a, b], entries: [p/x, p/y, q/e]}, distinct: 4}") + `
+		{name: "different things", pool: "p", before: []rules.Command{grant("ann", of("a", 1), of("c", 1)), draw("ann", "q", 1)}, yaml: withCounters("c: {of: {gains: [a, b], entries: [p/x, p/y, q/e]}, distinct: 4}") + `
   p:
     rolls: 4
     entries: [{id: x, weight: 1}, {id: y, weight: 1, reward: {items: {a: 1}}}, {id: z, weight: 1, reward: {items: {b: 2}}}, {id: v, weight: 2, when: {counters: {c: 3}}}, {id: w, weight: 9, when: {counters: {c: {min: 4, max: 4}}}}]
   q: {entries: [{id: e, weight: 1}]}`},
-		{name: "a counter of a day that has passed", pool: "p", before: []rules.Command{draw("ann", "p", 5)}, later: day, yaml: counted("c: {of: {entries: p/x}, per: day}") + `
+		{name: "a counter of a day that has passed", pool: "p", before: []rules.Command{draw("ann", "p", 5)}, later: day, yaml: withCounters("c: {of: {entries: p/x}, per: day}") + `
   p: {rolls: 2, entries: [{id: x, weight: 1}, {id: y, weight: 3, when: {counters: {c: 1}}}]}`},
-		{name: "starting grants, the price, and counters", pool: "p", yaml: strings.Replace(counted("c: {of: {gains: [ticket, a]}}, d: {of: {spends: ticket}}"), "pools:", "start: {ticket: 3}\npools:", 1) + `
+		{name: "starting grants, the price, and counters", pool: "p", yaml: strings.Replace(withCounters("c: {of: {gains: [ticket, a]}}, d: {of: {spends: ticket}}"), "pools:", "start: {ticket: 3}\npools:", 1) + `
   p: {price: {ticket: 2}, rolls: 2, entries: [{id: x, weight: 1, when: {counters: {c: 4}}}, {id: y, weight: 3, when: {counters: {d: 2}}, reward: {items: {a: 1}}}, {id: z, weight: 1, when: {counters: {d: 3}}}, {id: w, weight: 1}]}`},
 		{name: "codes used up within a draw", pool: "p", codes: map[string]int{"one": 2, "two": 1}, yaml: plain + `
   p: {rolls: 3, entries: [{id: x, weight: 2, reward: {code: one}}, {id: y, weight: 1, reward: {pool: q}}, {id: z, weight: 1}]}
