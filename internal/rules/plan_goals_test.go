@@ -52,18 +52,12 @@ func TestPlanOfGoals(t *testing.T) {
 	}
 }
 
-func claim(player, quest string) (c rules.Command) {
-	c.Kind, c.Player = rules.KindClaim, player
-	c.Quest = quest
-	return c
-}
-
 // TestGoalsComeBack: a counter and a quest that go and come back, or count another time in between, have what
 // they had.
 func TestGoalsComeBack(t *testing.T) {
 	r := newRealm(t, 1)
 	r.put(goalsBefore)
-	claim := claim("ann", "daily")
+	claim := claim("ann", "daily", 0)
 	r.want(draw("ann", "p", 1), rules.OK, "")
 	r.want(claim, rules.OK, "")
 	weekly := strings.NewReplacer("per: day", "per: week").Replace(goalsBefore)

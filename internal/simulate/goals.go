@@ -208,7 +208,7 @@ func (q *quests) claimed(farthest []uint16, quest int, tier uint64) {
 func (c *crowd) settle(cmd *rules.Command, now int64) error {
 	for c.rules.DueFor(cmd, now, &c.dues) {
 		c.out.Buf = c.out.Buf[:0]
-		if !c.rules.DecideDue(&c.dues, now, &c.out) {
+		if !c.rules.DecideDue(&c.dues, now, c.src, &c.out) {
 			return nil
 		}
 		if err := c.apply(now); err != nil {
