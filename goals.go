@@ -31,7 +31,7 @@ func (r *Realm) Goals(ctx context.Context, player string) (v GoalsView, err erro
 		return v, err
 	}
 	t, _, err := r.w.read(ctx, func(t *rules.Tables) (last uint64, current bool) {
-		return r.w.goals(t, player, func(g *GoalsView) {
+		return goalsOf(r.w, t, player, func(g *GoalsView) {
 			v = *g
 			_, held, _, _ := r.w.state.Holdings(player)
 			clock := r.w.clockView()
@@ -45,8 +45,8 @@ func (r *Realm) Goals(ctx context.Context, player string) (v GoalsView, err erro
 	return value(v, err)
 }
 
-// goals calls each with what counters and quests of the catalog in force say of a player, under the realm's lock.
-func (w *writer) goals(t *rules.Tables, player string, each func(*GoalsView)) (seen uint64, current bool) {
+// goalsOf calls each with what counters and quests of the catalog in force say of a player, under the realm's lock.
+func goalsOf(w *writer, t *rules.Tables, player string, each func(*GoalsView)) (seen uint64, current bool) {
 	w.mu.Lock()
 	defer w.unlock()
 	if w.rules.Tables() != t {

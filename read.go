@@ -95,7 +95,7 @@ func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
 		v.Tracks = tracks
 		if len(t.Counters)+len(t.Quests) > 0 && current {
 			var at uint64
-			at, current = r.w.goals(t, id, func(g *GoalsView) { v.Counters, v.Quests = g.Counters, g.Quests })
+			at, current = goalsOf(r.w, t, id, func(g *GoalsView) { v.Counters, v.Quests = g.Counters, g.Quests })
 			seen = max(seen, at)
 		}
 		return max(last, seen), current

@@ -738,3 +738,25 @@ func TestQueries(t *testing.T) {
 		}
 	}
 }
+
+// TestDetail: what a record says that has no column comes back as it was, whatever bytes its ids have.
+func TestDetail(t *testing.T) {
+	const odd = "\xff\x00\\x41"
+	rec := kuji.Record{
+		Kind: "atomic", Status: "ok", CatalogVersion: 3, Last: true, To: odd, Key: odd, Event: "wins",
+		Claims:  []kuji.Claimed{{Quest: "q", Tier: 2, Player: odd, Items: []kuji.Stack{{Item: "gem", Quantity: 5}}}},
+		Due:     &kuji.Due{Players: []string{odd, "ann"}},
+		Members: []kuji.Record{{Kind: "progress", Player: odd, To: odd, Key: odd}},
+	}
+	text, err := detailOf(&rec)
+	if err != nil || strings.ContainsAny(text, "\x00\xff") || strings.Contains(text, "\ufffd") {
+		t.Errorf("%q, %v", text, err)
+	}
+	got := kuji.Record{Kind: rec.Kind, Status: rec.Status}
+	if err := fill(&got, text); err != nil || !reflect.DeepEqual(got, rec) {
+		t.Errorf("%+v, %v\nwant %+v", got, err, rec)
+	}
+	if rec.Key != odd || rec.Claims[0].Player != odd || rec.Due.Players[0] != odd || rec.Members[0].Key != odd {
+		t.Errorf("the record was changed: %+v", rec)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -130,4 +131,57 @@ func BenchmarkAccessLog(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkProgress reports progress that a counter of a quest counts, which claims itself: in batches of 1,000 by 4
+// callers, and in single calls by 64 clients on 64 connections. Every answer is durable.
+func BenchmarkProgress(b *testing.B) {
+	const size, connections = 1000, 64
+	f := startWith(b, kuji.Options{}, server.Options{})
+	questRealm(b, f, "quests")
+	player := func(i int) string { return "player-" + strconv.Itoa(i%100_000) }
+	b.Run("batches", func(b *testing.B) {
+		c := kujiv1connect.NewRewardServiceClient(h2c(b), f.url, connect.WithGRPC())
+		var wg sync.WaitGroup
+		var failed atomic.Int64
+		for worker := range 4 {
+			wg.Go(func() {
+				for at := worker * size; at < b.N; at += 4 * size {
+					batch := &kujiv1.BatchRequest{Realm: "quests", Commands: make([]*kujiv1.Command, min(size, b.N-at))}
+					for i := range batch.Commands {
+						batch.Commands[i] = &kujiv1.Command{Command: &kujiv1.Command_Progress{Progress: &kujiv1.Progress{Player: player(at + i), Event: "wins"}}}
+					}
+					resp, err := c.Batch(context.Background(), batch)
+					if err != nil || resp.GetResults()[0].GetStatus() != kujiv1.Status_STATUS_OK {
+						failed.Add(1)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if n := failed.Load(); n > 0 {
+			b.Errorf("%d batches failed", n)
+		}
+		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "progress/s")
+	})
+	b.Run("single", func(b *testing.B) {
+		var wg sync.WaitGroup
+		var failed atomic.Int64
+		for worker := range connections {
+			c := kujiv1connect.NewRewardServiceClient(h2c(b), f.url, connect.WithGRPC())
+			wg.Go(func() {
+				for i := range (b.N + worker) / connections {
+					req := &kujiv1.ProgressRequest{Realm: "quests", Player: player(i*connections + worker), Event: "wins"}
+					if _, err := c.Progress(context.Background(), req); err != nil {
+						failed.Add(1)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if n := failed.Load(); n > 0 {
+			b.Errorf("%d of %d calls failed", n, b.N)
+		}
+		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "progress/s")
+	})
 }

@@ -100,6 +100,7 @@ func TestKeyFileErrors(t *testing.T) {
 		{"a day of nothing", "admin " + hash + " a grants=*:1/", "want item:N"},
 		{"too many", many(access.MaxKeys + 1), "line 1025: more than 1024 keys"},
 		{"players who grant", "grant jwks=players.json p algs=ES256", "not grant"},
+		{"players who report progress", "progress jwks=players.json p algs=ES256", "not progress"},
 		{"players who are admin", "admin jwks=players.json p algs=ES256", "not admin"},
 		{"no algorithm", "draw jwks=players.json p", "no algs="},
 		{"shared secret", "draw jwks=players.json p algs=HS256", `algorithm "HS256"`},

@@ -319,3 +319,32 @@ func TestPoolsByCounters(t *testing.T) {
 		t.Errorf("%+v, %v", v, err)
 	}
 }
+
+// TestSubmittedClaims: a callback of Submit is told of quests that claimed themselves, among others that are told
+// of none.
+func TestSubmittedClaims(t *testing.T) {
+	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	r := realmAt(t, &now, questCatalog)
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	claimed := map[string]int{}
+	for i := range 20 {
+		player := fmt.Sprint("p", i%10)
+		wait.Add(1)
+		r.Submit(kuji.Progress{Player: player, Event: "wins", N: 3}, func(res kuji.Result, err error) {
+			defer wait.Done()
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				t.Error(err)
+			}
+			claimed[player] += len(res.Claims)
+		})
+	}
+	wait.Wait()
+	for i := range 10 {
+		if n := claimed[fmt.Sprint("p", i)]; n != 2 { // winner, and after
+			t.Errorf("player %d is told of %d claims, want 2", i, n)
+		}
+	}
+}

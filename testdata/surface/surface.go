@@ -70,6 +70,9 @@ var _ = []kuji.Request{
 	kuji.Register{ID: "", Player: ""},
 	kuji.Redeem{ID: "", Player: "", Code: ""},
 	kuji.SetTrack{ID: "", Player: "", Track: "", Draws: uint64(0), By: "", Reason: ""},
+	kuji.Progress{ID: "", Player: "", Event: "", Key: "", N: uint64(1), Note: kuji.Note{}},
+	kuji.Claim{ID: "", Player: "", Quest: "", Tiers: 1, Note: kuji.Note{}},
+	kuji.SetCounter{ID: "", Player: "", Counter: "", Value: uint64(0), Note: kuji.Note{}},
 	kuji.SetLimit{ID: "", Player: "", Pool: "", Per: catalog.PerDay, Window: int64(0), Used: uint64(0), Note: kuji.Note{}},
 }
 
