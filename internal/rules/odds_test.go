@@ -111,7 +111,7 @@ items: {a: {}, b: {}, c: {}, ticket: {}}
 pools:
 `
 
-// counted is plain with counters.
+// withCounters is plain with counters.
 func withCounters(counters string) string {
 	return strings.Replace(plain, "pools:", "counters: {"+counters+"}\npools:", 1)
 }
@@ -388,6 +388,13 @@ func TestOddsAreThoseOfDraws(t *testing.T) {
     entries: [{id: x, weight: 1}, {id: y, weight: 1, reward: {items: {a: 1}}}, {id: z, weight: 1, reward: {items: {b: 2}}}, {id: v, weight: 2, when: {counters: {c: 3}}}, {id: w, weight: 9, when: {counters: {c: {min: 4, max: 4}}}}]
   q: {entries: [{id: e, weight: 1}]}`},
 		{name: "a counter of a day that has passed", pool: "p", before: []rules.Command{draw("ann", "p", 5)}, later: day, yaml: withCounters("c: {of: {entries: p/x}, per: day}") + `
+  p: {rolls: 2, entries: [{id: x, weight: 1}, {id: y, weight: 3, when: {counters: {c: 1}}}]}`},
+		{name: "a counter of a season that has passed", pool: "p", yaml: `
+kuji: 1
+items: {a: {}}
+seasons: {spring: {starts: 2001-01-01T00:00, ends: 2002-01-01T00:00}}
+counters: {c: {of: {entries: p/x}, per: {season: spring}}}
+pools:
   p: {rolls: 2, entries: [{id: x, weight: 1}, {id: y, weight: 3, when: {counters: {c: 1}}}]}`},
 		{name: "starting grants, the price, and counters", pool: "p", yaml: strings.Replace(withCounters("c: {of: {gains: [ticket, a]}}, d: {of: {spends: ticket}}"), "pools:", "start: {ticket: 3}\npools:", 1) + `
   p: {price: {ticket: 2}, rolls: 2, entries: [{id: x, weight: 1, when: {counters: {c: 4}}}, {id: y, weight: 3, when: {counters: {d: 2}}, reward: {items: {a: 1}}}, {id: z, weight: 1, when: {counters: {d: 3}}}, {id: w, weight: 1}]}`},

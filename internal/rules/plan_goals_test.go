@@ -62,7 +62,7 @@ func TestGoalsComeBack(t *testing.T) {
 	r.want(claim, rules.OK, "")
 	weekly := strings.NewReplacer("per: day", "per: week").Replace(goalsBefore)
 	r.put(weekly)
-	r.want(claim, rules.NotReached, "")
+	r.want(claim, rules.NotReached, "daily")
 	r.want(draw("ann", "p", 1), rules.OK, "")
 	r.want(claim, rules.OK, "")
 	const want = `counter_changed: counter sold: per day instead of week; it goes on from where it stood when it last counted like this
@@ -73,12 +73,12 @@ quest_changed: quest daily: per day instead of week; what players claimed when i
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	r.put(goalsBefore)
-	r.want(claim, rules.AlreadyClaimed, "")
+	r.want(claim, rules.AlreadyClaimed, "daily")
 	gone := strings.Replace(goalsBefore, ", daily: {needs: {sold: 1}, reward: {items: {gem: 1}}}", "", 1)
 	r.put(gone)
 	if got, want := r.plan(goalsBefore), "quest_added: quest daily: added; it was here before, and what players have claimed counts"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	r.put(goalsBefore)
-	r.want(claim, rules.AlreadyClaimed, "")
+	r.want(claim, rules.AlreadyClaimed, "daily")
 }
