@@ -56,23 +56,22 @@ func (s *sweep) passed() time.Duration {
 }
 
 // before adds events to b in front of the one of a command: what is due for the players that it names,
-// and before that a part of the rest.
+// then a part of the rest.
 func (s *sweep) before(cmd *rules.Command, b *ledger.Batch, event *store.Writer) error {
 	if !s.w.rules.IsDue(b.Time) {
 		return nil
-	}
-	if s.passed()-s.last >= sweepPause && s.w.rules.Sweep(b.Time, sweepBeside, &s.due) {
-		if err := s.settle(b, event); err != nil {
-			return err
-		}
-		s.swept()
 	}
 	for s.w.rules.DueFor(cmd, b.Time, &s.due) {
 		if err := s.settle(b, event); err != nil {
 			return err
 		}
 	}
-	return nil
+	if s.passed()-s.last < sweepPause || !s.w.rules.Sweep(b.Time, sweepBeside, &s.due) {
+		return nil
+	}
+	err := s.settle(b, event)
+	s.swept()
+	return err
 }
 
 // settle adds an event to b that settles what is due for some players.

@@ -22,7 +22,7 @@ func TestBenchmarks(t *testing.T) {
 	for name, body := range map[string]func(*testing.B){
 		"DrawHot": BenchmarkDrawHot, "DrawWide": BenchmarkDrawWide, "DrawWindow": BenchmarkDrawWindow, "DrawParallel": BenchmarkDrawParallel, "Draw": BenchmarkDraw,
 		"DoAll": BenchmarkDoAll, "DoDurable": BenchmarkDoDurable, "Grant": BenchmarkGrant, "Atomic": BenchmarkAtomic,
-		"Recovery": BenchmarkRecovery, "Collect": BenchmarkCollect,
+		"Recovery": BenchmarkRecovery, "Sweep": BenchmarkSweep, "Collect": BenchmarkCollect,
 		"Catalogs": BenchmarkCatalogs, "CatalogApply": BenchmarkCatalogApply, "EventBytes": BenchmarkEventBytes,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -86,7 +86,7 @@ func sweep(b *testing.B, players, callers int, policy kuji.SyncPolicy) {
 		wg.Wait()
 		return took
 	}
-	until := time.Now().Add(time.Duration(size(5000)) * time.Millisecond)
+	until := time.Now().Add(time.Duration(players) * 5 * time.Microsecond)
 	without := draws(func() bool { return time.Now().Before(until) })
 	// What is due last is gone once the sweep is over.
 	last := func() bool {
@@ -102,8 +102,8 @@ func sweep(b *testing.B, players, callers int, policy kuji.SyncPolicy) {
 	must(b, err)
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		for last() {
-			time.Sleep(time.Millisecond)
+		for at := r.Stats().Position; last(); at++ {
+			must(b, r.Replica().Await(context.Background(), at+1))
 		}
 		over.Store(true)
 	})

@@ -80,14 +80,14 @@ func (h *holder) due() (first int64) {
 }
 
 // overdue reports whether something that a player holds should have gone.
-func (m *model) overdue(id string) bool {
+func overdue(m *model, id string) bool {
 	h := m.players[id]
 	return h != nil && h.due() > 0 && h.due() <= m.steady()
 }
 
 // waiting returns the players something of whose holdings is due, by deadline, then by number.
-func (m *model) waiting() []string {
-	all := slices.DeleteFunc(slices.Collect(maps.Keys(m.players)), func(id string) bool { return !m.overdue(id) })
+func waiting(m *model) []string {
+	all := slices.DeleteFunc(slices.Collect(maps.Keys(m.players)), func(id string) bool { return !overdue(m, id) })
 	slices.SortFunc(all, func(a, b string) int {
 		x, y := m.players[a], m.players[b]
 		return cmp.Or(cmp.Compare(x.due(), y.due()), cmp.Compare(x.number, y.number))
@@ -96,13 +96,13 @@ func (m *model) waiting() []string {
 }
 
 // settle judges an event that settles what is due, and carries it out.
-func (m *model) settle(rec kuji.Record) error {
+func settle(m *model, rec kuji.Record) error {
 	d := rec.Due
 	if d == nil || len(d.Players) == 0 {
 		return fmt.Errorf("it settles nothing")
 	}
 	if d.Swept {
-		if all := m.waiting(); !slices.Equal(d.Players, all[:min(len(all), 64)]) {
+		if all := waiting(m); !slices.Equal(d.Players, all[:min(len(all), 64)]) {
 			return fmt.Errorf("%v were swept; those that come first are %v", d.Players, all)
 		}
 	} else {
@@ -110,7 +110,7 @@ func (m *model) settle(rec kuji.Record) error {
 	}
 	var want []string
 	for _, id := range d.Players {
-		if !m.overdue(id) {
+		if !overdue(m, id) {
 			return fmt.Errorf("nothing is due for %s at %d", id, m.steady())
 		}
 		h := m.players[id]
@@ -139,13 +139,13 @@ func (m *model) settle(rec kuji.Record) error {
 }
 
 // settled checks that what is due for the players of a command was settled before it, and for nobody else.
-func (m *model) settled(rec kuji.Record) error {
+func settled(m *model, rec kuji.Record) error {
 	named := map[string]bool{}
 	for _, one := range append([]kuji.Record{rec}, rec.Members...) {
 		named[one.Player], named[one.To] = true, true
 	}
 	for id := range named {
-		if m.overdue(id) {
+		if overdue(m, id) {
 			return fmt.Errorf("what is due for %s at %d was not settled before", id, m.steady())
 		}
 	}
@@ -177,7 +177,7 @@ func (t *trial) crowded(rec kuji.Record, id string) bool {
 
 // sameLots compares the lots of a player's view with the model. The clock may have been set back between
 // the last change of the player and the view.
-func (m *model) sameLots(v kuji.PlayerView, h *holder) error {
+func sameLots(m *model, v kuji.PlayerView, h *holder) error {
 	var want []kuji.Lot
 	for _, it := range v.Items {
 		for _, at := range h.lots[it.Item].ends() {

@@ -130,9 +130,9 @@ func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
 		return m.importCodes(rec)
 	}
 	if rec.Kind == "due" {
-		return m.settle(rec)
+		return settle(m, rec)
 	}
-	if err := m.settled(rec); err != nil {
+	if err := settled(m, rec); err != nil {
 		return err
 	}
 	draft := *m
@@ -391,7 +391,7 @@ func (m *model) holds(v kuji.PlayerView) error {
 	if !same {
 		return fmt.Errorf("player %q holds %v, the model says %v", v.ID, v.Items, h.items)
 	}
-	return m.sameLots(v, h)
+	return sameLots(m, v, h)
 }
 
 // stocks compares a pool's view with the model.
