@@ -597,3 +597,15 @@ func TestLongRun(t *testing.T) {
 		})
 	}
 }
+
+// TestItemsThatLast: what a player got goes before the player's next request.
+func TestItemsThatLast(t *testing.T) {
+	c := parse(t, `{kuji: 1, items: {buff: {lasts: 30m}}, pools: {p: {entries: [
+		{id: buff, weight: 99, when: {lacks: [buff]}, reward: {items: {buff: 1}}}, {id: rest, weight: 1}]}}}`)
+	for rate, least := range map[float64]uint64{1: 180, 100: 0} { // draws an hour
+		taken := odds(t, run(t, c, simulate.Config{Pool: "p", Players: 2, Draws: 100, Count: 1, Seed: 1, Rate: 2 * rate}), "p", "buff").Taken
+		if taken < least || least == 0 && taken > 20 {
+			t.Errorf("at %v draws an hour of each player, the buff came %d times in 200 draws", rate, taken)
+		}
+	}
+}
