@@ -393,3 +393,14 @@ func TestDueIsChecked(t *testing.T) {
 		t.Error("something is due in a realm without a catalog")
 	}
 }
+
+// TestDamagedDue: what an event of the kind due asks is read whole, or not at all.
+func TestDamagedDue(t *testing.T) {
+	for name, asked := range map[string][]byte{
+		"nothing": {}, "another what": {3, 0}, "too few": {1, 2, 0}, "too many": {1, 201}, "more": {2, 1, 0, 0}, "no number": {1},
+	} {
+		if d, err := rules.DueOf(&store.Event{Kind: uint8(rules.KindDue), Asked: asked}); err == nil {
+			t.Errorf("%s is read as %+v", name, d)
+		}
+	}
+}
