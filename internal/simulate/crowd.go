@@ -38,8 +38,7 @@ type book struct {
 	uses  []budget // those of the plan, with what was spent
 	taken []uint64 // by player, then line; in a shared crowd by line
 	spent []uint64 // by player, then item in paid; only with Until
-	due   rules.Due
-	low   []int32 // lines with limited stock that the request has taken from
+	low   []int32  // lines with limited stock that the request has taken from
 
 	step, next uint64 // draws between two samples, and until the next one
 	questing
@@ -107,13 +106,6 @@ func (c *crowd) do(cmd *rules.Command, now int64) (rules.Status, error) {
 		return 0, err
 	}
 	c.out.Buf = c.out.Buf[:0]
-	if c.rules.DueFor(cmd, now, &c.due) {
-		c.rules.DecideDue(&c.due, now, &c.out)
-		if err := c.apply(now); err != nil {
-			return 0, err
-		}
-		c.out.Buf = c.out.Buf[:0]
-	}
 	st := c.rules.Decide(cmd, now, c.src, &c.out)
 	return st, c.apply(now)
 }
