@@ -30,6 +30,12 @@ type goalBook struct {
 
 func (b goalBook) clone() goalBook { return goalBook{maps.Clone(b.tallies), maps.Clone(b.quests)} }
 
+// ledger is where facts are stated: in the book of the model, or in that of a trial, which sees less.
+type ledger struct {
+	*model
+	book goalBook
+}
+
 // tallyOf names a counter of a player, or of the realm. With another shape it is another one.
 func tallyOf(c *catalog.Counter, player string) string {
 	if c.For == catalog.ForRealm {
@@ -118,10 +124,10 @@ func (b goalBook) set(c *catalog.Counter, player string, v uint64, now int64) {
 }
 
 // facts states that a player did n of something. kind chooses where counters name it.
-func (m *model) facts(b goalBook, player string, n uint64, what string, kind func(*catalog.Facts) []string) {
+func (m ledger) facts(player string, n uint64, what string, kind func(*catalog.Facts) []string) {
 	for i := range m.catalog.Counters {
 		if c := &m.catalog.Counters[i]; slices.Contains(kind(&c.Of), what) {
-			m.advance(b, c, player, n, what)
+			m.advance(c, player, n, what)
 		}
 	}
 }
@@ -133,34 +139,44 @@ func ofSpends(f *catalog.Facts) []string   { return f.Spends }
 func ofConsumes(f *catalog.Facts) []string { return f.Consumes }
 
 // stacks states a fact about each of some items.
-func (m *model) stacks(b goalBook, player string, items []kuji.Stack, kind func(*catalog.Facts) []string) {
+func (m ledger) stacks(player string, items []kuji.Stack, kind func(*catalog.Facts) []string) {
 	for _, it := range items {
-		m.facts(b, player, it.Quantity, it.Item, kind)
+		m.facts(player, it.Quantity, it.Item, kind)
 	}
 }
 
-// starts states the facts of the starting grants.
-func (m *model) startsGained(b goalBook, player string) {
+// startsGained states the facts of the starting grants.
+func (m ledger) startsGained(player string) {
 	for _, s := range m.catalog.Start {
-		m.facts(b, player, s.Quantity, s.Item, ofGains)
+		m.facts(player, s.Quantity, s.Item, ofGains)
+	}
+}
+
+// itemFacts states the facts of a Grant or a Consume.
+func (m ledger) itemFacts(rec kuji.Record) {
+	switch rec.Kind {
+	case "grant":
+		m.stacks(rec.Player, rec.Items, ofGains)
+	case "consume":
+		m.stacks(rec.Player, rec.Items, ofConsumes)
 	}
 }
 
 // reports moves the counters of the event that a Progress brings.
-func (m *model) reports(b goalBook, rec kuji.Record) {
+func (m ledger) reports(rec kuji.Record) {
 	for i := range m.catalog.Counters {
 		if c := &m.catalog.Counters[i]; slices.Contains(c.Events(), rec.Event) {
-			m.advance(b, c, rec.Player, *rec.Value, rec.Key)
+			m.advance(c, rec.Player, *rec.Value, rec.Key)
 		}
 	}
 }
 
 // advance moves a counter, and notes who has moved one of the realm: quests that ask for it fire for them.
-func (m *model) advance(b goalBook, c *catalog.Counter, player string, n uint64, key string) {
+func (m ledger) advance(c *catalog.Counter, player string, n uint64, key string) {
 	id := tallyOf(c, player)
-	before := b.tallies[id]
-	b.move(c, player, n, key, m.now)
-	if after := b.tallies[id]; c.For == catalog.ForRealm && (after.value != before.value || after.period != before.period) {
+	before := m.book.tallies[id]
+	m.book.move(c, player, n, key, m.now)
+	if after := m.book.tallies[id]; c.For == catalog.ForRealm && (after.value != before.value || after.period != before.period) {
 		m.movers[player] = true
 	}
 }
@@ -175,10 +191,10 @@ func (r rulebook) counter(id string) *catalog.Counter {
 	return nil
 }
 
-// stands reports whether counters stand where they must.
-func (m *model) stand(b goalBook, all []catalog.Counted, player string) bool {
+// stand reports whether counters stand where they must.
+func (m ledger) stand(all []catalog.Counted, player string) bool {
 	return !slices.ContainsFunc(all, func(c catalog.Counted) bool {
-		n := b.counts(m.counter(c.Counter), player, m.now)
+		n := m.book.counts(m.counter(c.Counter), player, m.now)
 		return n < c.Min || n > c.Max
 	})
 }
