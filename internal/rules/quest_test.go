@@ -239,6 +239,9 @@ func TestTiersAskedFor(t *testing.T) {
 	r.want(claim("ann", "q", 3), rules.NotReached, "q")
 	r.wantClaims(group(claim("ann", "q", 1), claim("ann", "q", 1)), "q/2 q/3")
 	r.want(group(claim("ann", "q", 1)), rules.AlreadyClaimed, "q")
+	r.want(progress("bob", "wins", "", 1), rules.OK, "")
+	r.want(group(claim("bob", "q", 2), claim("bob", "q", 2)), rules.NotReached, "q")
+	r.wantClaims(group(claim("bob", "q", 2), claim("bob", "q", 0)), "q/1 q/2 q/3")
 	if got := r.holds("ann", "gold"); got != 111 {
 		t.Errorf("ann holds %d, want 111", got)
 	}
