@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
@@ -26,9 +27,12 @@ type tally struct {
 type goalBook struct {
 	tallies map[string]tally // by counter, shape and player
 	quests  map[string]taken // by quest and player
+	day     catalog.Day      // of the catalog in force
 }
 
-func (b goalBook) clone() goalBook { return goalBook{maps.Clone(b.tallies), maps.Clone(b.quests)} }
+func (b goalBook) clone() goalBook {
+	return goalBook{maps.Clone(b.tallies), maps.Clone(b.quests), b.day}
+}
 
 // ledger is where facts are stated: in the book of the model, or in that of a trial, which sees less.
 type ledger struct {
@@ -44,16 +48,20 @@ func tallyOf(c *catalog.Counter, player string) string {
 	return fmt.Sprint(c.For, c.ID, c.Per, c.Streak.Per, c.Highest, c.Distinct > 0, " of ", player)
 }
 
-// periodOf numbers the hours, days and weeks; for all time it is 0.
-func periodOf(per catalog.Per, now int64) int64 {
-	const day = 24 * hourMillis
+// period numbers the hours, days, weeks and months of the catalog's calendar; for all time it is 0.
+func (b goalBook) period(per catalog.Per, now int64) int64 {
+	const dayMillis = 24 * hourMillis
+	today := now - int64(b.day.Begins)*60_000 // as if days began at 00:00
 	switch per {
 	case catalog.PerHour:
 		return now / hourMillis
 	case catalog.PerDay:
-		return now / day
-	case catalog.PerWeek: // 1970-01-05 was a Monday
-		return (now + 3*day) / (7 * day)
+		return today / dayMillis
+	case catalog.PerWeek: // 1969-12-29 was a Monday
+		return (today/dayMillis + (3+7-int64(b.day.Week))%7) / 7
+	case catalog.PerMonth:
+		year, month, _ := time.UnixMilli(today).UTC().Date()
+		return int64(year)*12 + int64(month)
 	}
 	return 0
 }
@@ -69,7 +77,7 @@ func over(c *catalog.Counter) catalog.Per {
 // counts returns where a counter stands for a player.
 func (b goalBook) counts(c *catalog.Counter, player string, now int64) uint64 {
 	t := b.tallies[tallyOf(c, player)]
-	switch later := periodOf(over(c), now) - t.period; {
+	switch later := b.period(over(c), now) - t.period; {
 	case later <= 0, c.Streak.Per != 0 && later == 1:
 		return t.value
 	case c.Streak.Per == 0, t.missed+later-1 > int64(c.Streak.Forgive):
@@ -81,7 +89,7 @@ func (b goalBook) counts(c *catalog.Counter, player string, now int64) uint64 {
 // move moves a counter.
 func (b goalBook) move(c *catalog.Counter, player string, n uint64, key string, now int64) {
 	t, id := b.tallies[tallyOf(c, player)], tallyOf(c, player)
-	value, period := b.counts(c, player, now), periodOf(over(c), now)
+	value, period := b.counts(c, player, now), b.period(over(c), now)
 	switch {
 	case c.Streak.Per != 0:
 		switch {
@@ -101,7 +109,7 @@ func (b goalBook) move(c *catalog.Counter, player string, n uint64, key string, 
 		value++
 	default:
 		if c.Most.Per != 0 {
-			if p := periodOf(c.Most.Per, now); p > t.capOf {
+			if p := b.period(c.Most.Per, now); p > t.capOf {
 				t.capOf, t.capped = p, 0
 			}
 			n = min(n, c.Most.Count-min(c.Most.Count, t.capped))
@@ -119,7 +127,7 @@ func (b goalBook) move(c *catalog.Counter, player string, n uint64, key string, 
 // set sets a counter by hand.
 func (b goalBook) set(c *catalog.Counter, player string, v uint64, now int64) {
 	t, id := b.tallies[tallyOf(c, player)], tallyOf(c, player)
-	t.value, t.missed, t.keys, t.period = v, 0, nil, max(t.period, periodOf(over(c), now))
+	t.value, t.missed, t.keys, t.period = v, 0, nil, max(t.period, b.period(over(c), now))
 	b.tallies[id] = t
 }
 
@@ -202,7 +210,7 @@ func (m ledger) stand(all []catalog.Counted, player string) bool {
 // countersText writes counters of every form, and of every kind of fact. It returns over what time one of them
 // counts.
 func countersText(r *rand.Rand, pf func(string, ...any)) (bosses string) {
-	per := func() string { return []string{"day", "week", "forever"}[r.IntN(3)] }
+	per := func() string { return []string{"day", "week", "month", "forever"}[r.IntN(4)] }
 	bosses = per()
 	pf("counters:")
 	pf("  wins: {per: %s}", per())

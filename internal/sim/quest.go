@@ -20,7 +20,7 @@ type taken struct {
 
 func (b goalBook) claimed(q *catalog.Quest, player string, now int64) int {
 	t := b.quests[q.ID+" of "+player]
-	if t.period < periodOf(q.Per.Per, now) {
+	if t.period < b.period(q.Per.Per, now) {
 		return 0
 	}
 	return t.tiers
@@ -28,7 +28,7 @@ func (b goalBook) claimed(q *catalog.Quest, player string, now int64) int {
 
 func (b goalBook) claim(q *catalog.Quest, player string, tiers int, now int64) {
 	id := q.ID + " of " + player
-	b.quests[id] = taken{tiers, max(b.quests[id].period, periodOf(q.Per.Per, now))}
+	b.quests[id] = taken{tiers, max(b.quests[id].period, b.period(q.Per.Per, now))}
 }
 
 // quest returns a quest, nil if the catalog does not have it.
