@@ -185,7 +185,7 @@ func (m ledger) advance(c *catalog.Counter, player string, n uint64, key string)
 	before := m.book.tallies[id]
 	m.book.move(c, player, n, key, m.now)
 	if after := m.book.tallies[id]; c.For == catalog.ForRealm && (after.value != before.value || after.period != before.period) {
-		m.movers[player] = true
+		m.movers[c.ID+" "+player] = true
 	}
 }
 

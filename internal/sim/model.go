@@ -37,7 +37,7 @@ type book struct {
 	moments map[string]coming // by "pool/entry"
 	codeBook
 	goals  goalBook
-	movers map[string]bool // who has moved a counter of the realm in the event at hand
+	movers map[string]bool // who has moved which counter of the realm in the event at hand
 }
 
 // holder is one player.

@@ -190,9 +190,11 @@ func (m questing) fires(rec kuji.Record, claims []kuji.Claimed, before map[strin
 // wakes reports whether an event that a player takes part in can reach a quest for them: of a counter of the
 // realm, only who has moved it does.
 func (m questing) wakes(q *catalog.Quest, player string) bool {
-	asks := func(c catalog.Counted) bool { return m.counter(c.Counter).For == catalog.ForRealm }
-	return m.movers[player] || !slices.ContainsFunc(q.Steps(), func(t catalog.Tier) bool { return slices.ContainsFunc(t.Needs, asks) }) &&
-		!slices.ContainsFunc(q.When.Counters, asks)
+	unmoved := func(c catalog.Counted) bool {
+		return m.counter(c.Counter).For == catalog.ForRealm && !m.movers[c.Counter+" "+player]
+	}
+	return !slices.ContainsFunc(q.Steps(), func(t catalog.Tier) bool { return slices.ContainsFunc(t.Needs, unmoved) }) &&
+		!slices.ContainsFunc(q.When.Counters, unmoved)
 }
 
 // fitsEasily reports whether the reward of a quest's next tier is there, and its quantities are far from what a
