@@ -88,6 +88,7 @@ func drawCatalog(t *rapid.T) *written {
 	if rapid.Bool().Draw(t, "redeem") {
 		w.drawRedeem(t)
 	}
+	w.drawGoals(t, items)
 	c.Start = stacks(t, items)
 	c.Idempotency = catalog.Idempotency{Count: catalog.DefaultIdempotencyCount, Age: catalog.DefaultIdempotencyAge}
 	if rapid.Bool().Draw(t, "own idempotency") {
@@ -657,6 +658,7 @@ func (w *written) write(t *rapid.T) {
 	if w.guesses.Per != 0 {
 		out.line(0, "guesses: {count: %d, per: %s}", w.guesses.Count, perWords[w.guesses.Per])
 	}
+	out.goals(c)
 	out.stacks(0, "start", c.Start)
 	out.line(0, "idempotency:")
 	out.line(2, "count: %d", c.Idempotency.Count)
@@ -836,6 +838,13 @@ func (w *writer) condition(indent int, c *catalog.Condition) {
 	}
 	for _, k := range c.Tracks {
 		w.line(indent+4, "%q: %d", k.Track, k.Draws)
+	}
+	w.counted(indent+2, "counters", c.Counters)
+	if len(c.Quests) > 0 {
+		w.line(indent+2, "quests:")
+	}
+	for _, d := range c.Quests {
+		w.line(indent+4, "%q: %d", d.Quest, d.Tiers)
 	}
 }
 

@@ -400,3 +400,5 @@ func TestUncounted(t *testing.T) {
 		}
 	}
 }
+
+func seededSource(seed uint64) rules.Source { return rand.NewPCG(seed, seed) }

@@ -71,7 +71,10 @@ func (t *Tables) setFacts() {
 	if len(entries) == 0 {
 		return
 	}
-	for _, pt := range t.PoolByID {
+	for _, pt := range t.PoolByNum {
+		if pt == nil {
+			continue
+		}
 		for _, num := range pt.Order {
 			e := &pt.Entries[num]
 			e.moves = entries[pt.Config.ID+"/"+e.ID]

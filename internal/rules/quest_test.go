@@ -239,8 +239,103 @@ func TestTiersAskedFor(t *testing.T) {
 	r.want(claim("ann", "q", 3), rules.NotReached, "q")
 	r.wantClaims(group(claim("ann", "q", 1), claim("ann", "q", 1)), "q/2 q/3")
 	r.want(group(claim("ann", "q", 1)), rules.AlreadyClaimed, "q")
+	r.want(progress("bob", "wins", "", 1), rules.OK, "")
+	r.want(group(claim("bob", "q", 2), claim("bob", "q", 2)), rules.NotReached, "q")
+	r.wantClaims(group(claim("bob", "q", 2), claim("bob", "q", 0)), "q/1 q/2 q/3")
 	if got := r.holds("ann", "gold"); got != 111 {
 		t.Errorf("ann holds %d, want 111", got)
 	}
+	r.replay()
+}
+
+// TestRewardAtItsLargest: a claim is checked against the most that the reward can give, whatever is drawn. An
+// automatic quest whose reward does not fit, or is not there, waits to be claimed.
+func TestRewardAtItsLargest(t *testing.T) {
+	r := newRealm(t, 1)
+	r.put(`
+kuji: 1
+items: {hoard: {}, gold: {}}
+counters: {wins: {}, all: {of: {gains: gold}}}
+pools:
+  rare: {internal: true, entries: [{id: few, weight: 1, stock: 1, reward: {items: {gold: 1}}}]}
+  any: {internal: true, entries: [{id: much, weight: 1, reward: {items: {hoard: 100}}}, {id: none, weight: 1000000000}]}
+quests:
+  range: {reward: {items: {hoard: {min: 1, max: 10}}}}
+  drawn: {reward: {pool: any}}
+  own: {claim: automatic, needs: {wins: 1}, reward: {items: {hoard: {min: 1, max: 20}}}}
+  rare: {claim: automatic, needs: {wins: 1}, reward: {pool: rare}}
+`)
+	fails := func(cmd rules.Command, status rules.Status, subject string) {
+		t.Helper()
+		wantNoChoice(r, &cmd, true)
+		r.want(cmd, status, subject)
+	}
+	for _, player := range []string{"ann", "bob"} {
+		r.want(grant(player, of("hoard", rules.MaxQuantity-9)), rules.OK, "")
+	}
+	fails(claim("ann", "range", 0), rules.BalanceOverflow, "hoard")
+	fails(claim("ann", "drawn", 0), rules.BalanceOverflow, "hoard")
+	r.wantClaims(progress("ann", "wins", "", 1), "rare/1")
+	fails(claim("ann", "own", 0), rules.BalanceOverflow, "hoard")
+	r.wantClaims(progress("bob", "wins", "", 1), "")
+	fails(claim("bob", "rare", 0), rules.RewardUnavailable, "rare")
+	fails(group(consume("ann", of("hoard", 1)), claim("ann", "range", 0), claim("ann", "drawn", 1)), rules.BalanceOverflow, "hoard")
+	r.wantClaims(group(consume("ann", of("hoard", 121)), claim("ann", "range", 0), claim("ann", "drawn", 1), claim("ann", "own", 1)), "range/1 drawn/1 own/1")
+	r.wantClaims(consume("bob", of("hoard", 11)), "")
+	r.wantClaims(progress("bob", "wins", "", 1), "own/1")
+	r.replay()
+}
+
+// TestMostFired: what an event cannot claim by itself waits for the next one that moves what the quest needs.
+func TestMostFired(t *testing.T) {
+	var tiers []string
+	for n := range rules.MaxFired + 50 {
+		tiers = append(tiers, fmt.Sprintf("{needs: {wins: %d}, reward: {items: {gold: 1}}}", n/2))
+	}
+	tiers[0], tiers[1] = "{needs: {wins: 1}}", "{needs: {wins: 1}}"
+	r := newRealm(t, 1)
+	r.put("{kuji: 1, items: {gold: {}}, counters: {wins: {}, gold: {of: {gains: gold}}}, quests: {\n" +
+		"q: {claim: automatic, tiers: [" + strings.Join(tiers, ", ") + "]},\n" +
+		"self: {claim: automatic, tiers: [{needs: {gold: 1}, reward: {items: {gold: 1}}}, {needs: {gold: 2}, reward: {items: {gold: 1}}}, {needs: {gold: 4}, reward: {items: {gold: 1}}}]}}}")
+	r.want(progress("ann", "wins", "", 1000), rules.OK, "")
+	if got := r.claimed("ann", "q") + r.claimed("ann", "self"); got != rules.MaxFired {
+		t.Errorf("%d tiers claim themselves in one event, want %d", got, rules.MaxFired)
+	}
+	r.want(progress("ann", "wins", "", 1), rules.OK, "")
+	r.want(grant("bob", of("gold", 1)), rules.OK, "")
+	if got := r.claimed("ann", "q"); got != rules.MaxFired+50 {
+		t.Errorf("%d tiers are claimed after the next event, want %d", got, rules.MaxFired+50)
+	}
+	if got := r.claimed("bob", "self"); got != 2 || r.holds("bob", "gold") != 3 {
+		t.Errorf("a quest that gives what it needs has %d tiers claimed, and bob %d", got, r.holds("bob", "gold"))
+	}
+	r.replay()
+}
+
+// TestHighestNumbers: sums stop at the highest value, and what is set by hand is moved on from there.
+func TestHighestNumbers(t *testing.T) {
+	r := newRealm(t, 1)
+	r.put(`{kuji: 1, items: {gold: {}}, counters: {wins: {}, day: {of: {progress: wins}, per: day}, row: {of: {progress: wins}, streak: day}, all: {for: realm, of: {progress: wins}}}}`)
+	want := func(wins, day, row, all uint64) {
+		t.Helper()
+		if a, b, c, d := r.count("ann", "wins"), r.count("ann", "day"), r.count("ann", "row"), r.count("ann", "all"); a != wins || b != day || c != row || d != all {
+			t.Errorf("%d, %d, %d, %d; want %d, %d, %d, %d", a, b, c, d, wins, day, row, all)
+		}
+	}
+	const most = rules.MaxQuantity
+	for _, counter := range []string{"wins", "day", "row"} {
+		r.want(setCounter("ann", counter, most-1), rules.OK, "")
+	}
+	r.want(setCounter("", "all", most-1), rules.OK, "")
+	r.want(group(progress("ann", "wins", "", most), progress("ann", "wins", "", 2)), rules.OK, "")
+	want(most, most, most-1, most)
+	r.now += day
+	want(most, 0, most-1, most)
+	r.want(progress("ann", "wins", "", 3), rules.OK, "")
+	r.want(progress("bob", "wins", "", most), rules.OK, "")
+	want(most, 3, most, most)
+	r.now += day
+	r.want(progress("ann", "wins", "", 3), rules.OK, "")
+	want(most, 3, most, most)
 	r.replay()
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
@@ -26,9 +27,18 @@ type tally struct {
 type goalBook struct {
 	tallies map[string]tally // by counter, shape and player
 	quests  map[string]taken // by quest and player
+	day     catalog.Day      // of the catalog in force
 }
 
-func (b goalBook) clone() goalBook { return goalBook{maps.Clone(b.tallies), maps.Clone(b.quests)} }
+func (b goalBook) clone() goalBook {
+	return goalBook{maps.Clone(b.tallies), maps.Clone(b.quests), b.day}
+}
+
+// ledger is where facts are stated: in the book of the model, or in that of a trial, which sees less.
+type ledger struct {
+	*model
+	book goalBook
+}
 
 // tallyOf names a counter of a player, or of the realm. With another shape it is another one.
 func tallyOf(c *catalog.Counter, player string) string {
@@ -38,16 +48,20 @@ func tallyOf(c *catalog.Counter, player string) string {
 	return fmt.Sprint(c.For, c.ID, c.Per, c.Streak.Per, c.Highest, c.Distinct > 0, " of ", player)
 }
 
-// periodOf numbers the hours, days and weeks; for all time it is 0.
-func periodOf(per catalog.Per, now int64) int64 {
-	const day = 24 * hourMillis
+// period numbers the hours, days, weeks and months of the catalog's calendar; for all time it is 0.
+func (b goalBook) period(per catalog.Per, now int64) int64 {
+	const dayMillis = 24 * hourMillis
+	today := now - int64(b.day.Begins)*60_000 // as if days began at 00:00
 	switch per {
 	case catalog.PerHour:
 		return now / hourMillis
 	case catalog.PerDay:
-		return now / day
-	case catalog.PerWeek: // 1970-01-05 was a Monday
-		return (now + 3*day) / (7 * day)
+		return today / dayMillis
+	case catalog.PerWeek: // 1969-12-29 was a Monday
+		return (today/dayMillis + (3+7-int64(b.day.Week))%7) / 7
+	case catalog.PerMonth:
+		year, month, _ := time.UnixMilli(today).UTC().Date()
+		return int64(year)*12 + int64(month)
 	}
 	return 0
 }
@@ -63,7 +77,7 @@ func over(c *catalog.Counter) catalog.Per {
 // counts returns where a counter stands for a player.
 func (b goalBook) counts(c *catalog.Counter, player string, now int64) uint64 {
 	t := b.tallies[tallyOf(c, player)]
-	switch later := periodOf(over(c), now) - t.period; {
+	switch later := b.period(over(c), now) - t.period; {
 	case later <= 0, c.Streak.Per != 0 && later == 1:
 		return t.value
 	case c.Streak.Per == 0, t.missed+later-1 > int64(c.Streak.Forgive):
@@ -75,7 +89,7 @@ func (b goalBook) counts(c *catalog.Counter, player string, now int64) uint64 {
 // move moves a counter.
 func (b goalBook) move(c *catalog.Counter, player string, n uint64, key string, now int64) {
 	t, id := b.tallies[tallyOf(c, player)], tallyOf(c, player)
-	value, period := b.counts(c, player, now), periodOf(over(c), now)
+	value, period := b.counts(c, player, now), b.period(over(c), now)
 	switch {
 	case c.Streak.Per != 0:
 		switch {
@@ -95,7 +109,7 @@ func (b goalBook) move(c *catalog.Counter, player string, n uint64, key string, 
 		value++
 	default:
 		if c.Most.Per != 0 {
-			if p := periodOf(c.Most.Per, now); p > t.capOf {
+			if p := b.period(c.Most.Per, now); p > t.capOf {
 				t.capOf, t.capped = p, 0
 			}
 			n = min(n, c.Most.Count-min(c.Most.Count, t.capped))
@@ -113,15 +127,15 @@ func (b goalBook) move(c *catalog.Counter, player string, n uint64, key string, 
 // set sets a counter by hand.
 func (b goalBook) set(c *catalog.Counter, player string, v uint64, now int64) {
 	t, id := b.tallies[tallyOf(c, player)], tallyOf(c, player)
-	t.value, t.missed, t.keys, t.period = v, 0, nil, max(t.period, periodOf(over(c), now))
+	t.value, t.missed, t.keys, t.period = v, 0, nil, max(t.period, b.period(over(c), now))
 	b.tallies[id] = t
 }
 
 // facts states that a player did n of something. kind chooses where counters name it.
-func (m *model) facts(b goalBook, player string, n uint64, what string, kind func(*catalog.Facts) []string) {
+func (m ledger) facts(player string, n uint64, what string, kind func(*catalog.Facts) []string) {
 	for i := range m.catalog.Counters {
 		if c := &m.catalog.Counters[i]; slices.Contains(kind(&c.Of), what) {
-			m.advance(b, c, player, n, what)
+			m.advance(c, player, n, what)
 		}
 	}
 }
@@ -133,35 +147,45 @@ func ofSpends(f *catalog.Facts) []string   { return f.Spends }
 func ofConsumes(f *catalog.Facts) []string { return f.Consumes }
 
 // stacks states a fact about each of some items.
-func (m *model) stacks(b goalBook, player string, items []kuji.Stack, kind func(*catalog.Facts) []string) {
+func (m ledger) stacks(player string, items []kuji.Stack, kind func(*catalog.Facts) []string) {
 	for _, it := range items {
-		m.facts(b, player, it.Quantity, it.Item, kind)
+		m.facts(player, it.Quantity, it.Item, kind)
 	}
 }
 
-// starts states the facts of the starting grants.
-func (m *model) startsGained(b goalBook, player string) {
+// startsGained states the facts of the starting grants.
+func (m ledger) startsGained(player string) {
 	for _, s := range m.catalog.Start {
-		m.facts(b, player, s.Quantity, s.Item, ofGains)
+		m.facts(player, s.Quantity, s.Item, ofGains)
+	}
+}
+
+// itemFacts states the facts of a Grant or a Consume.
+func (m ledger) itemFacts(rec kuji.Record) {
+	switch rec.Kind {
+	case "grant":
+		m.stacks(rec.Player, rec.Items, ofGains)
+	case "consume":
+		m.stacks(rec.Player, rec.Items, ofConsumes)
 	}
 }
 
 // reports moves the counters of the event that a Progress brings.
-func (m *model) reports(b goalBook, rec kuji.Record) {
+func (m ledger) reports(rec kuji.Record) {
 	for i := range m.catalog.Counters {
 		if c := &m.catalog.Counters[i]; slices.Contains(c.Events(), rec.Event) {
-			m.advance(b, c, rec.Player, *rec.Value, rec.Key)
+			m.advance(c, rec.Player, *rec.Value, rec.Key)
 		}
 	}
 }
 
 // advance moves a counter, and notes who has moved one of the realm: quests that ask for it fire for them.
-func (m *model) advance(b goalBook, c *catalog.Counter, player string, n uint64, key string) {
+func (m ledger) advance(c *catalog.Counter, player string, n uint64, key string) {
 	id := tallyOf(c, player)
-	before := b.tallies[id]
-	b.move(c, player, n, key, m.now)
-	if after := b.tallies[id]; c.For == catalog.ForRealm && (after.value != before.value || after.period != before.period) {
-		m.movers[player] = true
+	before := m.book.tallies[id]
+	m.book.move(c, player, n, key, m.now)
+	if after := m.book.tallies[id]; c.For == catalog.ForRealm && (after.value != before.value || after.period != before.period) {
+		m.movers[c.ID+" "+player] = true
 	}
 }
 
@@ -175,10 +199,10 @@ func (r rulebook) counter(id string) *catalog.Counter {
 	return nil
 }
 
-// stands reports whether counters stand where they must.
-func (m *model) stand(b goalBook, all []catalog.Counted, player string) bool {
+// stand reports whether counters stand where they must.
+func (m ledger) stand(all []catalog.Counted, player string) bool {
 	return !slices.ContainsFunc(all, func(c catalog.Counted) bool {
-		n := b.counts(m.counter(c.Counter), player, m.now)
+		n := m.book.counts(m.counter(c.Counter), player, m.now)
 		return n < c.Min || n > c.Max
 	})
 }
@@ -186,7 +210,7 @@ func (m *model) stand(b goalBook, all []catalog.Counted, player string) bool {
 // countersText writes counters of every form, and of every kind of fact. It returns over what time one of them
 // counts.
 func countersText(r *rand.Rand, pf func(string, ...any)) (bosses string) {
-	per := func() string { return []string{"day", "week", "forever"}[r.IntN(3)] }
+	per := func() string { return []string{"day", "week", "month", "forever"}[r.IntN(4)] }
 	bosses = per()
 	pf("counters:")
 	pf("  wins: {per: %s}", per())

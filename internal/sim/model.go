@@ -37,7 +37,7 @@ type book struct {
 	moments map[string]coming // by "pool/entry"
 	codeBook
 	goals  goalBook
-	movers map[string]bool // who has moved a counter of the realm in the event at hand
+	movers map[string]bool // who has moved which counter of the realm in the event at hand
 }
 
 // holder is one player.
@@ -81,7 +81,7 @@ func newModel() *model {
 		players: map[string]*holder{}, drawn: map[string]uint64{}, refills: map[string]uint64{},
 		purses: map[string]purse{}, moments: map[string]coming{},
 		codeBook: codeBook{codes: map[string][]string{}, owners: map[string][]string{}, uses: map[string][]string{}},
-		goals:    goalBook{map[string]tally{}, map[string]taken{}},
+		goals:    goalBook{tallies: map[string]tally{}, quests: map[string]taken{}},
 	}}
 }
 
@@ -122,6 +122,7 @@ func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
 		if c == nil {
 			return fmt.Errorf("a catalog in the log that nobody applied")
 		}
+		m.goals.day = c.Day
 		m.catalog, m.version, m.starts = c, m.version+1, m.starts || len(c.Start) > 0
 		m.forget(m.rulebook, m.steady())
 		return nil
@@ -184,13 +185,13 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 		return status, subject, t.explained(rec)
 	}
 	m.movers = map[string]bool{}
-	before, fired := m.reached(), rec.Claims
+	before, fired := questing{m}.reached(), rec.Claims
 	for _, member := range members {
 		if comes(member) {
 			m.come(member.Player)
 		}
 		if member.Kind == "claim" {
-			rest, err := m.claims(member, t.tiers[0])
+			rest, err := questing{m}.claims(member, t.tiers[0])
 			if err != nil {
 				return 0, "", err
 			}
@@ -214,7 +215,7 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 		for _, it := range d.price {
 			h.lose(it.Item, it.Quantity)
 		}
-		m.stacks(m.goals, d.rec.Player, d.price, ofSpends)
+		ledger{m, m.goals}.stacks(d.rec.Player, d.price, ofSpends)
 		if err := m.draw(d); err != nil {
 			return 0, "", err
 		}
@@ -224,7 +225,7 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 			}
 		}
 	}
-	return kuji.OK, "", m.fires(rec, fired, before)
+	return kuji.OK, "", questing{m}.fires(rec, fired, before)
 }
 
 // move carries out a member that is not a draw.
@@ -237,7 +238,7 @@ func (m *model) move(rec kuji.Record) error {
 	case "set_limit":
 		return m.setLimit(rec, h)
 	case "progress":
-		m.reports(m.goals, rec)
+		ledger{m, m.goals}.reports(rec)
 		return nil
 	case "register", "grant", "consume", "transfer":
 	default:
@@ -259,18 +260,8 @@ func (m *model) move(rec kuji.Record) error {
 			}
 		}
 	}
-	m.itemFacts(m.goals, rec)
+	ledger{m, m.goals}.itemFacts(rec)
 	return nil
-}
-
-// itemFacts states the facts of a Grant or a Consume.
-func (m *model) itemFacts(b goalBook, rec kuji.Record) {
-	switch rec.Kind {
-	case "grant":
-		m.stacks(b, rec.Player, rec.Items, ofGains)
-	case "consume":
-		m.stacks(b, rec.Player, rec.Items, ofConsumes)
-	}
 }
 
 // setCounter sets a counter by hand.
@@ -328,7 +319,7 @@ func (m *model) come(id string) {
 		for _, s := range m.catalog.Start {
 			m.gain(h, s.Item, s.Quantity)
 		}
-		m.startsGained(m.goals, id)
+		ledger{m, m.goals}.startsGained(id)
 	}
 	h.waits = false
 }

@@ -20,7 +20,7 @@ type taken struct {
 
 func (b goalBook) claimed(q *catalog.Quest, player string, now int64) int {
 	t := b.quests[q.ID+" of "+player]
-	if t.period < periodOf(q.Per.Per, now) {
+	if t.period < b.period(q.Per.Per, now) {
 		return 0
 	}
 	return t.tiers
@@ -28,7 +28,7 @@ func (b goalBook) claimed(q *catalog.Quest, player string, now int64) int {
 
 func (b goalBook) claim(q *catalog.Quest, player string, tiers int, now int64) {
 	id := q.ID + " of " + player
-	b.quests[id] = taken{tiers, max(b.quests[id].period, periodOf(q.Per.Per, now))}
+	b.quests[id] = taken{tiers, max(b.quests[id].period, b.period(q.Per.Per, now))}
 }
 
 // quest returns a quest, nil if the catalog does not have it.
@@ -77,7 +77,7 @@ func (t *trial) claimable(rec kuji.Record) (status kuji.Status, subject string) 
 
 // tier returns why a tier cannot be claimed. If it can, its reward counts for what comes later.
 func (t *trial) tier(q *catalog.Quest, tier int, player string, sure map[string]uint64) (kuji.Status, string) {
-	if !t.stand(t.sight, q.Steps()[tier].Needs, player) {
+	if !(ledger{t.model, t.sight}).stand(q.Steps()[tier].Needs, player) {
 		return kuji.NotReached, q.ID
 	}
 	p, need := tierPool(q, tier), uint64(1)
@@ -96,8 +96,11 @@ func (t *trial) tier(q *catalog.Quest, tier int, player string, sure map[string]
 	return kuji.OK, ""
 }
 
+// questing judges what a model's players claim, and what claims itself.
+type questing struct{ *model }
+
 // claims judges the claims of a Claim, n tiers, and returns those that follow.
-func (m *model) claims(rec kuji.Record, n int) (rest []kuji.Claimed, err error) {
+func (m questing) claims(rec kuji.Record, n int) (rest []kuji.Claimed, err error) {
 	if len(rec.Claims) < n {
 		return nil, fmt.Errorf("%d tiers of %s were claimed, the model says %d", len(rec.Claims), rec.Quest, n)
 	}
@@ -113,14 +116,14 @@ func (m *model) claims(rec kuji.Record, n int) (rest []kuji.Claimed, err error) 
 }
 
 // claim follows what one tier gave.
-func (m *model) claim(c kuji.Claimed, player string) error {
+func (m questing) claim(c kuji.Claimed, player string) error {
 	q, h := m.quest(c.Quest), m.meet(player)
 	tier := m.goals.claimed(q, player, m.now)
 	if c.Tier != tier+1 || tier >= len(q.Steps()) {
 		return fmt.Errorf("%s claimed tier %d of %s, the model says %d come before", player, c.Tier, q.ID, tier)
 	}
 	m.goals.claim(q, player, tier+1, m.now)
-	k := walk{model: m, player: player, h: h, now: &kuji.Outcome{Entry: q.ID, Items: c.Items, Codes: c.Codes}}
+	k := walk{model: m.model, player: player, h: h, now: &kuji.Outcome{Entry: q.ID, Items: c.Items, Codes: c.Codes}}
 	for _, via := range c.Via {
 		k.steps = append(k.steps, drawnEntry{name: via})
 	}
@@ -138,7 +141,7 @@ func (m *model) claim(c kuji.Claimed, player string) error {
 
 // reached returns the next tiers of automatic quests that players have reached and not claimed, as quest,
 // player and tier.
-func (m *model) reached() map[string]bool {
+func (m questing) reached() map[string]bool {
 	all := map[string]bool{}
 	for i := range m.catalog.Quests {
 		q := &m.catalog.Quests[i]
@@ -151,15 +154,15 @@ func (m *model) reached() map[string]bool {
 	return all
 }
 
-func (m *model) reaches(q *catalog.Quest, player string) bool {
+func (m questing) reaches(q *catalog.Quest, player string) bool {
 	tier := m.goals.claimed(q, player, m.now)
 	return tier < len(q.Steps()) && m.fulfils(&q.When, nil, player, m.players[player].items, m.goals) &&
-		m.stand(m.goals, q.Steps()[tier].Needs, player)
+		ledger{m.model, m.goals}.stand(q.Steps()[tier].Needs, player)
 }
 
 // fires judges the quests that claimed themselves in an event: each was reached, and none that the event has
 // reached is left, unless its reward does not fit. before is what was reached before.
-func (m *model) fires(rec kuji.Record, claims []kuji.Claimed, before map[string]bool) error {
+func (m questing) fires(rec kuji.Record, claims []kuji.Claimed, before map[string]bool) error {
 	for _, c := range claims {
 		q, player := m.quest(c.Quest), c.Player
 		if player == "" {
@@ -186,15 +189,17 @@ func (m *model) fires(rec kuji.Record, claims []kuji.Claimed, before map[string]
 
 // wakes reports whether an event that a player takes part in can reach a quest for them: of a counter of the
 // realm, only who has moved it does.
-func (m *model) wakes(q *catalog.Quest, player string) bool {
-	asks := func(c catalog.Counted) bool { return m.counter(c.Counter).For == catalog.ForRealm }
-	return m.movers[player] || !slices.ContainsFunc(q.Steps(), func(t catalog.Tier) bool { return slices.ContainsFunc(t.Needs, asks) }) &&
-		!slices.ContainsFunc(q.When.Counters, asks)
+func (m questing) wakes(q *catalog.Quest, player string) bool {
+	unmoved := func(c catalog.Counted) bool {
+		return m.counter(c.Counter).For == catalog.ForRealm && !m.movers[c.Counter+" "+player]
+	}
+	return !slices.ContainsFunc(q.Steps(), func(t catalog.Tier) bool { return slices.ContainsFunc(t.Needs, unmoved) }) &&
+		!slices.ContainsFunc(q.When.Counters, unmoved)
 }
 
 // fitsEasily reports whether the reward of a quest's next tier is there, and its quantities are far from what a
 // player can hold, so that it must be given.
-func (m *model) fitsEasily(rec kuji.Record, q *catalog.Quest, player string) bool {
+func (m questing) fitsEasily(rec kuji.Record, q *catalog.Quest, player string) bool {
 	const few = kuji.MaxQuantity / 1000
 	p := tierPool(q, m.goals.claimed(q, player, m.now))
 	for _, it := range m.catalog.Items {
@@ -210,7 +215,7 @@ func (m *model) fitsEasily(rec kuji.Record, q *catalog.Quest, player string) boo
 }
 
 // manyGiven reports whether claims have given much of an item.
-func (m *model) manyGiven(rec kuji.Record, few uint64) bool {
+func (m questing) manyGiven(rec kuji.Record, few uint64) bool {
 	claims := slices.Clone(rec.Claims)
 	for _, r := range rec.Members {
 		claims = append(claims, r.Claims...)

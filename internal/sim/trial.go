@@ -82,7 +82,7 @@ func (t *trial) come(id string) (full string) {
 			return s.Item
 		}
 	}
-	t.startsGained(t.sight, id)
+	ledger{t.model, t.sight}.startsGained(id)
 	return ""
 }
 
@@ -119,9 +119,9 @@ func (t *trial) member(rec kuji.Record) (kuji.Status, string) {
 	case "claim":
 		return t.claimable(rec)
 	case "progress":
-		t.reports(t.sight, rec)
+		ledger{t.model, t.sight}.reports(rec)
 	}
-	t.itemFacts(t.sight, rec)
+	ledger{t.model, t.sight}.itemFacts(rec)
 	for i, it := range rec.Items {
 		if rec.Kind != "grant" && !t.take(rec.Player, it) {
 			t.short(rec.Player, rec.Items[i:])
@@ -185,10 +185,10 @@ func (t *trial) drawable(rec kuji.Record) (kuji.Status, string) {
 	}
 	t.earlier = append(t.earlier, d)
 	if rec.Kind == "draw" {
-		t.stacks(t.sight, rec.Player, d.price, ofSpends)
+		ledger{t.model, t.sight}.stacks(rec.Player, d.price, ofSpends)
 	}
 	for range rec.Count {
-		t.facts(t.sight, rec.Player, 1, p.ID, ofDraws)
+		ledger{t.model, t.sight}.facts(rec.Player, 1, p.ID, ofDraws)
 	}
 	return kuji.OK, ""
 }

@@ -68,7 +68,7 @@ func (m *model) draw(d trialDraw) error {
 		if err != nil {
 			return fmt.Errorf("draw %d from pool %s: %w", i, p.ID, err)
 		}
-		m.facts(m.goals, rec.Player, 1, p.ID, ofDraws)
+		ledger{m, m.goals}.facts(rec.Player, 1, p.ID, ofDraws)
 	}
 	if len(outcomes) > 0 {
 		return fmt.Errorf("%d outcomes too many for %d draws", len(outcomes), rec.Count)
@@ -203,7 +203,7 @@ func (k *walk) take(p *catalog.Pool, e *catalog.Entry) error {
 	}
 	k.steps = k.steps[1:]
 	k.drawn[p.ID+"/"+e.ID]++
-	k.facts(k.goals, k.player, 1, p.ID+"/"+e.ID, ofEntries)
+	ledger{k.model, k.goals}.facts(k.player, 1, p.ID+"/"+e.ID, ofEntries)
 	open := k.open
 	k.open = k.opens(p, e)
 	err := k.give(&e.Reward)
@@ -232,7 +232,7 @@ func (k *walk) give(w *catalog.Reward) error {
 			return err
 		}
 		k.gain(k.h, q.Item, q.Min)
-		k.facts(k.goals, k.player, q.Min, q.Item, ofGains)
+		ledger{k.model, k.goals}.facts(k.player, q.Min, q.Item, ofGains)
 		i := slices.IndexFunc(k.given, func(s span) bool { return s.item == q.Item })
 		if i < 0 {
 			i = len(k.given)
@@ -268,7 +268,7 @@ func (k *walk) finish() error {
 		fits = got.Item == want.item && got.Quantity >= want.min && got.Quantity <= want.max
 		if more := got.Quantity - want.min; fits && more > 0 {
 			k.gain(k.h, got.Item, more)
-			k.facts(k.goals, k.player, more, got.Item, ofGains)
+			ledger{k.model, k.goals}.facts(k.player, more, got.Item, ofGains)
 		}
 		if k.h.items[got.Item] > kuji.MaxQuantity {
 			return fmt.Errorf("%s made %s overflow", o.Entry, got.Item)
@@ -437,7 +437,7 @@ func (m *model) applies(e *catalog.Entry, p *catalog.Pool, player string, held m
 
 // fulfils reports whether a condition of a pool, of one of its entries or of a quest holds.
 func (m *model) fulfils(c *catalog.Condition, p *catalog.Pool, player string, held map[string]uint64, goals goalBook) bool {
-	return m.stand(goals, c.Counters, player) &&
+	return ledger{m, goals}.stand(c.Counters, player) &&
 		!slices.ContainsFunc(c.Quests, func(d catalog.Done) bool {
 			return uint64(goals.claimed(m.quest(d.Quest), player, m.now)) < d.Tiers
 		}) && !slices.ContainsFunc(c.Holds, func(s catalog.Stack) bool { return held[s.Item] < s.Quantity }) &&
