@@ -53,6 +53,7 @@ func (c *Catalog) words() []format.Word {
 		{"day", c.Day != Day{}},
 		{"seasons", len(c.Seasons) > 0},
 		{"per: month", c.countsMonths()},
+		{"ranked", slices.ContainsFunc(c.Counters, func(c Counter) bool { return c.Ranked.Is })},
 	} {
 		if w.used {
 			all = append(all, format.Word{Of: "catalog", Name: w.name})

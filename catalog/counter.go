@@ -15,6 +15,9 @@ const (
 	MaxDistinct = 256         // the most different keys that a counter can count to
 	MaxForgiven = 1000        // the most periods that a streak can miss
 	MaxCount    = MaxQuantity // the highest value of a counter: it stops there
+	MaxRanked   = 16          // the most counters by which players are ranked
+	MaxPrizes   = 64          // the most rewards by rank that a counter has
+	MaxRank     = 100_000     // the last rank that can have a reward
 )
 
 // Counter is a number that is kept for each player, or for the realm. What it counts moves it.
@@ -28,6 +31,20 @@ type Counter struct {
 	Highest  bool   `json:"highest,omitempty"`  // it keeps the highest number in place of the sum
 	Distinct uint32 `json:"distinct,omitempty"` // it counts different keys, up to so many
 	Most     Most   `json:"most,omitzero"`
+	Ranked   Ranked `json:"ranked,omitzero"` // players are ranked by it
+}
+
+// Ranked says whether players are ranked by a counter, and what they get for their ranks when its period ends. The
+// zero value: they are not.
+type Ranked struct {
+	Is      bool    `json:"is"`
+	Rewards []Prize `json:"rewards,omitempty"` // ascending by To
+}
+
+// Prize is a reward for a rank: for all up to To that no prize before it is for.
+type Prize struct {
+	To     uint32 `json:"to"`
+	Reward Reward `json:"reward"`
 }
 
 // For says whose a counter is.
@@ -105,6 +122,8 @@ var counterShape = mapping("counter",
 	key("distinct", integer[uint32](1, MaxDistinct), func(c *Counter) *uint32 { return &c.Distinct },
 		"It counts different keys, up to so many: of an event those that Progress brings, otherwise the ids of what it counts."),
 	key("most", mostShape, func(c *Counter) *Most { return &c.Most }, "By how much it can move within a time. What is more does not count."),
+	key[Counter, Ranked]("ranked", rankedWords, func(c *Counter) *Ranked { return &c.Ranked },
+		"Whether players are ranked by it, the highest value first; or the rewards for ranks when its time ends, with rewards."),
 )
 
 // oneOrNames is an id, or a list of different ids.
@@ -291,11 +310,17 @@ var countersShape = dict[Counted]{id("a counter"), shape[Counted](counted), func
 
 // counters checks what spans several keys of counters.
 func (k *check) checkCounters() {
-	moved := map[string]int{} // by what is counted: how many count it
+	moved, ranked := map[string]int{}, 0 // by what is counted: how many count it
 	for i := range k.c.Counters {
 		c := &k.c.Counters[i]
 		k.enter(c.ID)
 		k.counter(c)
+		k.ranked(c)
+		if c.Ranked.Is {
+			if ranked++; ranked == MaxRanked+1 {
+				k.faultAt("ranked", "expected at most %d counters that are ranked, found more", MaxRanked)
+			}
+		}
 		k.facts(c, func(at []step, fact string) {
 			if moved[fact]++; moved[fact] == MaxMoved+1 {
 				k.faultUnder(at, "expected at most %d counters that count the same thing, found more", MaxMoved)
@@ -396,10 +421,13 @@ func (c *Counter) code(x *coder) {
 	c.Per.code(x)
 	kind(x, &c.Streak.Per)
 	number(x, &c.Streak.Forgive)
-	x.flags(&c.Highest)
+	x.flags(&c.Highest, &c.Ranked.Is)
 	number(x, &c.Distinct)
 	if kind(x, &c.Most.Per); c.Most.Per != 0 {
 		number(x, &c.Most.Count)
+	}
+	if c.Ranked.Is {
+		many(x, &c.Ranked.Rewards, MaxPrizes, 4, (*Prize).code)
 	}
 }
 

@@ -57,6 +57,7 @@ var levels = append([]row{
 		{"event", "due"},
 		{"catalog", "counters"},
 		{"catalog", "quests"},
+		{"catalog", "ranked"},
 		{"catalog", "day"},
 		{"catalog", "seasons"},
 		{"catalog", "per: month"},
