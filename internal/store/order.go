@@ -388,6 +388,15 @@ func (o *order) standing(period uint64) uint64 {
 	return 0
 }
 
+// Latest returns the latest period in whose standing somebody is. ok is false if nobody is in any.
+func (s *orders) Latest(counter uint32) (period uint64, ok bool) {
+	o := s.first(counter)
+	if o == nil || len(o.periods) == 0 {
+		return 0, false
+	}
+	return o.periods[len(o.periods)-1].num, true
+}
+
 // Ranked is a player in a standing.
 type Ranked struct {
 	Rank   uint64 // from 1
