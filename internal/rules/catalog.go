@@ -117,9 +117,11 @@ func newTables(w *store.Writer, state Names, c *catalog.Catalog, hash [32]byte, 
 	d.lists(c)
 	d.countersOf(c)
 	d.quests(c)
+	d.prizes()
 	if err := cmp.Or(d.lasting(), d.growing()); err != nil {
 		return nil, err
 	}
+	d.orders()
 	for _, of := range []struct {
 		what     string
 		n, limit int
@@ -293,14 +295,27 @@ func (d *definer) lists(c *catalog.Catalog) {
 		}
 		d.t.ListNum[list] = num
 	}
+	rewarded := func(w *catalog.Reward) {
+		for _, list := range w.Codes {
+			add(list)
+		}
+	}
 	for i := range c.Pools {
 		for j := range c.Pools[i].Entries {
-			for _, list := range c.Pools[i].Entries[j].Reward.Codes {
-				add(list)
-			}
+			rewarded(&c.Pools[i].Entries[j].Reward)
 		}
 		for j := range c.Pools[i].Redeem {
 			add(c.Pools[i].Redeem[j].List)
+		}
+	}
+	for i := range c.Quests {
+		for _, t := range c.Quests[i].Steps() {
+			rewarded(&t.Reward)
+		}
+	}
+	for i := range c.Counters {
+		for j := range c.Counters[i].Ranked.Rewards {
+			rewarded(&c.Counters[i].Ranked.Rewards[j].Reward)
 		}
 	}
 }

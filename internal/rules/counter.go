@@ -12,15 +12,18 @@ import (
 // the names that counterNames gives them. A number that a counter does not need stays 0.
 //
 //	value    sum, highest number, number of different keys, or length of a streak; at most catalog.MaxCount
+//	move     of a counter that ranks players: the number of the move with which the value was reached
 //	period   the number of the period that the value is of: see Zone.Number; of a streak, of the last move
 //	missed   how many periods a streak has missed
 //	capped   by how much the counter has moved in the period of its cap
 //	capPer   the number of that period
 //
 // A value counts while the period of now is not later than its own. So a period that has ended never ends
-// again: if the clock is set back over midnight, the day that has begun goes on.
+// again: if the clock is set back over midnight, the day that has begun goes on. A counter that ranks players
+// has a second place for the first three, and the realm says which of the two counts: see rank.go.
 const (
 	countValue = iota
+	countMove
 	countPeriod
 	countMissed
 	countCapped
@@ -34,7 +37,8 @@ type Counter struct {
 	Config *catalog.Counter
 	Num    uint32 // of the value; the other numbers follow
 	keys   uint32 // of a distinct counter: the first of what it has seen
-	index  int    // in Tables.Counters
+	ranking
+	index  int // in Tables.Counters
 	realm  bool
 	period period // that the value is of, or that a streak counts
 	cap    period
@@ -67,6 +71,7 @@ func (d *definer) countersOf(c *catalog.Catalog) {
 			ct.period = d.t.period(catalog.Period{Per: s.Per})
 		}
 		ct.cap = d.t.period(catalog.Period{Per: config.Most.Per})
+		d.ranks(ct)
 		d.t.Counters = append(d.t.Counters, ct)
 		d.t.CounterByID[config.ID] = ct
 	}
@@ -80,6 +85,7 @@ type running struct {
 	state  [countUsed]uint64 // as it is written: in the state, or by an effect of this command
 	value  uint64            // now
 	period uint64            // the present one
+	place  uint32            // where value, move and period stand: see Counter.number
 	open   bool              // the period runs: moves count
 	moved  bool              // it differs from state
 	spill  bool              // it differs from the state that the command found
@@ -142,30 +148,43 @@ func (s *Sight) evict(c *Counter, r *running) {
 		return
 	}
 	for i, v := range r.is {
-		s.values.put(valueKey(r.player, counterKey|(c.Num+uint32(i))), v)
+		s.values.put(valueKey(r.player, counterKey|c.number(i, r.place)), v)
 	}
 	s.spilled = true
 }
 
 func (s *Sight) load(c *Counter, r *running) {
+	r.period, r.place, r.open = c.present(s)
 	switch {
 	case c.realm:
 		for i := range r.is {
-			r.is[i] = s.tally(c.Num + uint32(i))
+			r.is[i] = s.tally(c.number(i, r.place))
 		}
 	case s.spilled:
 		for i := range r.is {
-			r.is[i] = s.counter(r.player, c.Num+uint32(i))
+			r.is[i] = s.counter(r.player, c.number(i, r.place))
 		}
 	default:
 		s.many = s.state.Counters(r.player, c.Num, c.Num+countUsed-1, s.many[:0])
 		for _, n := range s.many {
 			r.is[n.Counter-c.Num] = n.Value
 		}
+		if r.place > 0 {
+			for i := range uint32(rankWidth) {
+				r.is[i] = s.state.Counter(r.player, c.number(int(i), r.place))
+			}
+		}
 	}
 	r.state = r.is
-	r.period, r.open = s.numberOf(&c.period)
 	r.value = c.valueIn(&r.is, r.period)
+}
+
+// number returns which counter of the state has one of a counter's numbers, as present says where it stands.
+func (c *Counter) number(i int, place uint32) uint32 {
+	if i < rankWidth && place > 0 {
+		return c.second + uint32(i)
+	}
+	return c.Num + uint32(i)
 }
 
 // valueIn returns the value of a counter in a period.
@@ -205,18 +224,30 @@ func (s *Sight) moveBy(c *Counter, player uint32, n, key uint64) {
 		s.values.put(valueKey(r.player, counterKey|(c.keys+uint32(r.value))), key)
 		r.value++
 	default:
-		r.value += min(s.capped(c, r, n), catalog.MaxCount-r.value)
+		if n = min(s.capped(c, r, n), catalog.MaxCount-r.value); n == 0 {
+			return
+		}
+		r.value += n
 	}
-	r.is[countValue] = r.value
-	if c.period.per != catalog.PerForever {
-		r.is[countPeriod] = max(r.is[countPeriod], r.period)
-	}
+	c.keep(r)
 	if r.is == before {
 		return
 	}
 	if r.spill = true; !r.moved {
 		r.moved = true
 		s.moving = append(s.moving, c)
+	}
+}
+
+// keep notes the value, as one of the present period.
+func (c *Counter) keep(r *running) {
+	r.is[countValue] = r.value
+	switch {
+	case c.period.per == 0:
+	case c.tallies != 0: // all players count in the same one
+		r.is[countPeriod] = r.period
+	default:
+		r.is[countPeriod] = max(r.is[countPeriod], r.period)
 	}
 }
 
@@ -280,9 +311,12 @@ func (r *drawing) writeMoves() {
 	}
 	for _, c := range r.moving {
 		run := &r.run[c.index]
+		if c.tallies != 0 {
+			c.numberMove(&r.effects, run)
+		}
 		for i, v := range run.is {
 			if v != run.state[i] {
-				r.setNumber(c, c.Num+uint32(i), v)
+				r.setNumber(c, c.number(i, run.place), v)
 			}
 		}
 		for _, k := range r.keySets {

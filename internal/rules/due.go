@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
@@ -18,7 +19,7 @@ import (
 // all that is due for a player, and takes no randomness. It says whom it settles, so that the
 // verifier decides it again.
 
-// SweepPlayers is the most players that an event settles that no command waits for.
+// SweepPlayers is the most players or ranks that an event settles that no command waits for.
 const SweepPlayers = 64
 
 // MaxDueBytes is the length from which on an event settles no more players.
@@ -110,35 +111,59 @@ func (r *effects) writeDeadlines() {
 	r.touched = r.touched[:0]
 }
 
-// Due is whose deadlines an event settles.
+// Due is whose deadlines an event settles: those of some players, or a step of a counter that ranks players.
 type Due struct {
 	Swept   bool     // no command waits for it
 	Players []uint32 // in the order in which they are settled
+	Ranking Ranking  // with a Count: what is settled instead
 }
 
 // NextDue returns the steady time of the realm's next deadline. ok is false if there is none.
 func (r *Rules) NextDue() (at uint64, ok bool) {
-	if r.t.due == noCounter {
-		return 0, false
+	if r.t.due != noCounter {
+		_, at, ok = r.state.Earliest(r.t.due)
 	}
-	_, at, ok = r.state.Earliest(r.t.due)
+	for _, c := range r.t.ranked {
+		if r.paying(c, 1).Count > 0 {
+			return 0, true
+		}
+		if _, ends, runs := r.runningOf(c); runs {
+			steady := uint64(max(ends+r.state.Back(), 0))
+			if !ok || steady < at {
+				at, ok = steady, true
+			}
+		}
+	}
 	return at, ok
 }
 
 // IsDue reports whether something is due in the realm at a time stamp.
 func (r *Rules) IsDue(now int64) bool {
-	at, ok := r.NextDue()
+	return r.playersDue(now) || len(r.t.ranked) > 0 && r.ranksDue(now, 1).Count > 0
+}
+
+// playersDue reports whether something is due for a player.
+func (r *Rules) playersDue(now int64) bool {
+	if r.t.due == noCounter {
+		return false
+	}
+	_, at, ok := r.state.Earliest(r.t.due)
 	return ok && at <= r.steadyAt(now)
 }
 
 // steadyAt returns the steady time of a batch with this time stamp.
 func (r *Rules) steadyAt(now int64) uint64 { return uint64(max(now, r.state.Now()) + r.state.Back()) }
 
-// DueFor finds out for whom something is due, of the players that a command names, and must be settled
-// before it. d gets those players.
+// DueFor finds out what must be settled next before a command: that a period ends that is over, which all
+// commands see, or what is due for the players that it names. d gets it. Call it until it returns false.
 func (r *Rules) DueFor(cmd *Command, now int64, d *Due) bool {
-	d.Swept, d.Players = false, d.Players[:0]
-	if r.IsDue(now) {
+	d.Swept, d.Players, d.Ranking = false, d.Players[:0], Ranking{}
+	if len(r.t.ranked) > 0 {
+		if d.Ranking = r.endsFirst(now); d.Ranking.Count > 0 {
+			return true
+		}
+	}
+	if r.playersDue(now) {
 		r.dueFor(cmd, r.steadyAt(now), d)
 	}
 	return len(d.Players) > 0
@@ -155,16 +180,22 @@ func (r *Rules) dueFor(cmd *Command, steady uint64, d *Due) {
 	}
 }
 
-func (r *Rules) playerDue(player uint32, steady uint64) bool {
+func (r *ladder) playerDue(player uint32, steady uint64) bool {
 	at := r.state.Counter(player, r.t.due)
 	return at != 0 && at <= steady
 }
 
-// Sweep finds the players whose deadlines the next event settles that no command waits for: at most most of
-// them, and SweepPlayers.
+// Sweep finds what the next event settles that no command waits for: counters that rank players come before
+// players. It settles at most most ranks or players, and SweepPlayers.
 func (r *Rules) Sweep(now int64, most int, d *Due) bool {
-	d.Swept, d.Players = true, d.Players[:0]
-	if !r.IsDue(now) {
+	d.Swept, d.Players, d.Ranking = true, d.Players[:0], Ranking{}
+	if len(r.t.ranked) > 0 {
+		if d.Ranking = r.ranksDue(now, most); d.Ranking.Count > 0 {
+			d.Swept = false // nobody needs to know
+			return true
+		}
+	}
+	if !r.playersDue(now) {
 		return false
 	}
 	steady := r.steadyAt(now)
@@ -177,10 +208,20 @@ func (r *Rules) Sweep(now int64, most int, d *Due) bool {
 	return true
 }
 
-// DecideDue writes the event that settles what is due for some players, if it does not get too long: then
-// ok is false for a command's, while a sweep settles fewer. The event must be applied before the next
-// call.
-func (r *Rules) DecideDue(d *Due, now int64, w *store.Writer) (ok bool) {
+// DecideDue writes the event that settles what is due, if it does not get too long: then ok is false for a
+// command's, while a sweep settles fewer. It takes values from src only for rewards. The event must be applied
+// before the next call.
+func (r *Rules) DecideDue(d *Due, now int64, src Source, w *store.Writer) (ok bool) {
+	if d.Ranking.Count > 0 {
+		r.begin(now, src, w)
+		w.Begin(uint8(KindDue), "")
+		d.ask(w)
+		step := d.Ranking
+		r.rank(&step)
+		w.End()
+		r.end()
+		return true
+	}
 	for len(d.Players) > 0 {
 		r.begin(now, nil, w)
 		w.Begin(uint8(KindDue), "")
@@ -216,15 +257,23 @@ func (r *Rules) settle(player uint32) {
 	r.resetLots()
 }
 
-// An event of the kind due has these arguments, as varints: 1 if it was swept, 2 if it was for a command; how
-// many players; then their numbers.
+// An event of the kind due has these arguments, as varints: 1 if players were swept, 2 if they are settled for
+// a command, then how many players, then their numbers; or 3, and the numbers of a Ranking.
 const (
 	dueSwept   = 1
 	dueCommand = 2
+	dueRanking = 3
 )
 
 func (d *Due) ask(w *store.Writer) {
 	w.BeginAsked()
+	defer w.EndAsked()
+	if at := &d.Ranking; at.Count > 0 {
+		for _, n := range [...]uint64{dueRanking, uint64(at.Counter), at.Period, at.From, at.Count} {
+			w.Uint(n)
+		}
+		return
+	}
 	if d.Swept {
 		w.Uint(dueSwept)
 	} else {
@@ -234,34 +283,55 @@ func (d *Due) ask(w *store.Writer) {
 	for _, p := range d.Players {
 		w.Uint(uint64(p))
 	}
-	w.EndAsked()
 }
 
 // maxDuePlayers is the most players that an event can settle: all that an atomic group names.
 const maxDuePlayers = 2 * MaxAtomic
 
-// DueOf returns whom an event of the kind due settles.
+// DueOf returns what an event of the kind due settles.
 func DueOf(ev *store.Event) (d Due, err error) {
 	r := store.NewReader(ev.Asked)
 	switch what := r.Uint("what is due", math.MaxUint32); what {
 	case dueSwept, dueCommand:
 		d.Swept = what == dueSwept
+		for range r.Uint("the number of players", maxDuePlayers) {
+			d.Players = append(d.Players, uint32(r.Uint("a player", math.MaxUint32)))
+		}
+	case dueRanking:
+		at := &d.Ranking
+		at.Counter = uint32(r.Uint("a counter", math.MaxUint32))
+		at.Period = r.Uint("a period", math.MaxUint64)
+		at.From = r.Uint("the first rank", catalog.MaxRank)
+		if at.Count = r.Uint("how many ranks", math.MaxUint32); at.Count == 0 {
+			r.Fail("nobody is ranked")
+		}
 	default:
-		r.Fail("what is due has number %d; this build knows 1 and 2", what)
-	}
-	for range r.Uint("the number of players", maxDuePlayers) {
-		d.Players = append(d.Players, uint32(r.Uint("a player", math.MaxUint32)))
+		r.Fail("what is due has number %d; this build knows 1 to 3", what)
 	}
 	if r.More() {
-		r.Fail("bytes after the players")
+		r.Fail("bytes after what is due")
 	}
 	return d, r.Err()
 }
 
-// CheckDue reports why an event cannot settle deadlines of these players at a time stamp, or nil.
+// CheckDue reports why an event cannot settle this at a time stamp, or nil.
 func (r *Rules) CheckDue(d *Due, now int64) error {
+	if d.Ranking.Count > 0 {
+		c := r.t.rankedBy(d.Ranking.Counter)
+		if c == nil {
+			return fmt.Errorf("the catalog in force ranks nobody by counter number %d", d.Ranking.Counter)
+		}
+		first := r.nextOf(c, now, SweepPlayers)
+		if d.Ranking.From > 0 && d.Ranking.Count < first.Count {
+			first.Count = d.Ranking.Count
+		}
+		if d.Ranking != first {
+			return fmt.Errorf("%+v is settled; due first is %+v", d.Ranking, first)
+		}
+		return nil
+	}
 	if r.t.due == noCounter {
-		return fmt.Errorf("the catalog in force has nothing that falls due")
+		return fmt.Errorf("the catalog in force has nothing that falls due for a player")
 	}
 	var first Due
 	if d.Swept {

@@ -48,11 +48,11 @@ func (r *realm) due(d *rules.Due) store.Event {
 		r.t.Fatal(err)
 	}
 	r.w.Buf = r.w.Buf[:0]
-	if !r.rules.DecideDue(d, r.now, &r.w) {
+	if !r.rules.DecideDue(d, r.now, r.src, &r.w) {
 		r.t.Fatalf("%+v are not settled", d)
 	}
 	ev := r.apply(r.w.Buf)
-	if got, err := rules.DueOf(&ev); err != nil || got.Swept != d.Swept || !slices.Equal(got.Players, d.Players) {
+	if got, err := rules.DueOf(&ev); err != nil || got.Swept != d.Swept || got.Ranking != d.Ranking || !slices.Equal(got.Players, d.Players) {
 		r.t.Fatalf("%+v is read as %+v: %v", d, got, err)
 	}
 	r.check()

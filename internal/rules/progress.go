@@ -1,10 +1,6 @@
 package rules
 
-import (
-	"strings"
-
-	"github.com/kuji-dev/kuji/catalog"
-)
+import "github.com/kuji-dev/kuji/catalog"
 
 // progressKind is a Progress: it reports an event of a player, which counters count.
 type progressKind struct{ noted }
@@ -101,11 +97,20 @@ func (setCounterKind) ask(r *effects, c *Command, _ Status) {
 
 func (setCounterKind) asked(a *asked, c *Command) {
 	c.Counter = a.name("the counter", func(num uint32) string {
-		name := strings.TrimPrefix(a.state.CounterName(num), "/realm")
-		id, _, _ := strings.Cut(strings.TrimPrefix(name, "/count/"), "/")
+		id, _ := CounterOf(a.state.CounterName(num))
 		return id
 	})
 	c.N = a.Uint("where it stands", catalog.MaxCount)
+}
+
+// check reports that a counter cannot be set: what it has counted is frozen in the standing of the period that ended.
+func (setCounterKind) check(r *checks, c *Command) failure {
+	if c.count.second != 0 {
+		if _, _, open := c.count.present(&r.Sight); !open {
+			return failure{Ended, c.count.Num}
+		}
+	}
+	return failure{}
 }
 
 func (setCounterKind) write(r *drawing, c *Command) {
@@ -118,10 +123,8 @@ func (setCounterKind) write(r *drawing, c *Command) {
 
 // put gives a counter a value in the present period, as if it had been moved there now.
 func (s *Sight) put(c *Counter, r *running, v uint64) {
-	r.value, r.is[countValue] = v, v
-	if r.is[countMissed] = 0; c.period.per != 0 {
-		r.is[countPeriod] = max(r.is[countPeriod], r.period)
-	}
+	r.value, r.is[countMissed] = v, 0
+	c.keep(r)
 	if r.spill = true; !r.moved {
 		r.moved = true
 		s.moving = append(s.moving, c)

@@ -71,10 +71,24 @@ func (d *definer) quests(c *catalog.Catalog) {
 			d.t.automatic = append(d.t.automatic, q)
 		}
 		for range config.Steps() {
-			q.Tiers = append(q.Tiers, Tier{pool: &Pool{Num: d.nextPool + uint32(len(d.t.tierPools))}})
-			d.t.tierPools = append(d.t.tierPools, q.Tiers[len(q.Tiers)-1].pool)
+			q.Tiers = append(q.Tiers, Tier{pool: d.tierPool()})
 		}
 	}
+}
+
+// tierPool numbers a pool for a reward that nobody else draws.
+func (d *definer) tierPool() *Pool {
+	pt := &Pool{Num: d.nextPool + uint32(len(d.t.tierPools))}
+	d.t.tierPools = append(d.t.tierPools, pt)
+	return pt
+}
+
+// compileTier fills in such a pool. nest adds what its draw can give.
+func (t *Tables) compileTier(pt *Pool, reward *catalog.Reward) {
+	pt.Config = &catalog.Pool{Mode: catalog.ModeWeighted, Internal: true, MaxCount: 1, WeightScale: 1, Rolls: catalog.Rolls{Min: 1, Max: 1},
+		Entries: []catalog.Entry{{Weight: 1, Stock: catalog.Stock{Unlimited: true}, Reward: *reward}}}
+	pt.single, pt.tier, pt.Order = true, true, []uint32{0}
+	pt.Entries = []Entry{{Config: &pt.Config.Entries[0], Present: true, Weight: 1, Most: 1, Reward: t.reward(reward)}}
 }
 
 // compileQuests fills in what follows from the catalog and its numbers.
@@ -84,12 +98,7 @@ func (t *Tables) compileQuests() {
 		for i, config := range q.Config.Steps() {
 			tier := &q.Tiers[i]
 			tier.Needs = t.ranges(config.Needs)
-			pt := tier.pool
-			pt.Config = &catalog.Pool{Mode: catalog.ModeWeighted, Internal: true, MaxCount: 1, WeightScale: 1, Rolls: catalog.Rolls{Min: 1, Max: 1},
-				Entries: []catalog.Entry{{Weight: 1, Stock: catalog.Stock{Unlimited: true}, Reward: config.Reward}}}
-			pt.single, pt.tier, pt.Order = true, true, []uint32{0}
-			// nest adds what its draw can give
-			pt.Entries = []Entry{{Config: &pt.Config.Entries[0], Present: true, Weight: 1, Most: 1, Reward: t.reward(&config.Reward)}}
+			t.compileTier(tier.pool, &config.Reward)
 		}
 	}
 }
@@ -319,7 +328,12 @@ func (r *drawing) mayFire(q *Quest, player uint32) bool {
 		return false
 	}
 	pt := q.Tiers[claimed].pool
-	if r.picks+pt.Picks > catalog.MaxRequestPicks || !r.inStock(pt, r.player, 1) {
+	return r.mayGive(pt, r.player)
+}
+
+// mayGive reports whether a reward is there and fits, at its largest. If so, it counts as given.
+func (r *drawing) mayGive(pt *Pool, player uint32) bool {
+	if r.picks+pt.Picks > catalog.MaxRequestPicks || !r.inStock(pt, player, 1) {
 		return false
 	}
 	for _, list := range pt.Entries[0].Codes {
@@ -328,11 +342,11 @@ func (r *drawing) mayFire(q *Quest, player uint32) bool {
 		}
 	}
 	for _, g := range pt.Gains {
-		if r.state.Peak()+r.extra+g.Quantity > MaxQuantity && r.state.Balance(r.player, g.Item)+r.extra+g.Quantity > MaxQuantity {
+		if r.state.Peak()+r.extra+g.Quantity > MaxQuantity && r.state.Balance(player, g.Item)+r.extra+g.Quantity > MaxQuantity {
 			return false
 		}
 	}
-	if !r.roomForLots(pt, r.player) {
+	if !r.roomForLots(pt, player) {
 		return false
 	}
 	r.given(pt.maxGain)

@@ -10,6 +10,7 @@
 // layers, and each knows only those below it:
 //
 //	Rules      decides
+//	ladder     settles what is due for counters that rank players
 //	drawing    makes the draws of a command
 //	effects    writes its event
 //	checks     says whether it may
@@ -62,6 +63,11 @@ type State interface {
 	// Of an order by time: the first player with the value of the counter, or the first few.
 	Earliest(counter uint32) (player uint32, value uint64, ok bool)
 	EachEarliest(counter uint32, most int) iter.Seq2[uint32, uint64]
+	// Of an order by standing: the rank of a player, how many players there are and who, and the latest period.
+	Rank(counter, player uint32) (rank uint64, ok bool)
+	Standing(counter uint32, period uint64) uint64
+	Top(counter uint32, period, from uint64, most int, into []store.Ranked) []store.Ranked
+	Latest(counter uint32) (period uint64, ok bool)
 	Counters(player, first, last uint32, into []store.CounterValue) []store.CounterValue
 }
 
@@ -81,13 +87,14 @@ type Names interface {
 	CounterName(first uint32) string
 	CounterNames() iter.Seq2[string, uint32] // and how many counters each name has
 	NextCounter() uint32
+	Ordered() iter.Seq2[uint32, store.By] // the counters by which players are kept in order
 	CodeLists() int
 	CodeListNum(name string) (num uint32, ok bool)
 }
 
 // Rules decides the commands of one realm. Only one goroutine at a time may use it.
 type Rules struct {
-	drawing
+	ladder
 }
 
 // New returns the rules of a realm whose catalog in force is t.
@@ -113,6 +120,7 @@ func (r *Rules) Reset(t *Tables) {
 	r.t = t
 	r.periods = [len(r.periods)]dated{}
 	r.runs = runs{many: r.many} // the counters are other ones
+	r.endsOf = nil
 	r.Sight.begin(0)
 	r.countSamplers()
 }

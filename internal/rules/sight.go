@@ -132,6 +132,7 @@ func (s *Sight) tally(counter uint32) uint64 {
 // calendar is the numbers of the periods that were asked for last.
 type calendar struct {
 	periods [8]dated // by catalog.Per
+	endsOf  []dated  // when the period of a counter ends, by Counter.index: see endOf
 }
 
 // dated is the number of a period at a time stamp.

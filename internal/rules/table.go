@@ -35,6 +35,7 @@ type Tables struct {
 type counts struct {
 	Counters    []*Counter // in the order of the catalog
 	CounterByID map[string]*Counter
+	ranked      []*Counter // those that rank players and have periods
 	facts
 }
 
@@ -170,6 +171,7 @@ func (t *Tables) compile() {
 		}
 	}
 	t.compileQuests()
+	t.compilePrizes()
 	t.watchQuests()
 	t.setFacts()
 	slices.SortFunc(t.limits, func(a, b NamedLimit) int { return cmp.Compare(a.Counter, b.Counter) })
