@@ -67,15 +67,17 @@ func (s *sweep) before(cmd *rules.Command, b *ledger.Batch, event *store.Writer)
 		}
 		s.swept()
 	}
-	if !s.w.rules.DueFor(cmd, b.Time, &s.due) {
-		return nil
+	for s.w.rules.DueFor(cmd, b.Time, &s.due) {
+		if err := s.settle(b, event); err != nil {
+			return err
+		}
 	}
-	return s.settle(b, event)
+	return nil
 }
 
 // settle adds an event to b that settles what is due for some players.
 func (s *sweep) settle(b *ledger.Batch, event *store.Writer) error {
-	if !s.w.rules.DecideDue(&s.due, b.Time, event) {
+	if !s.w.rules.DecideDue(&s.due, b.Time, &s.w.source, event) {
 		event.Buf = event.Buf[:len(b.Buf)]
 		return errf(CodeOverloaded, "player", "so much is due for the players of the request that it would take an event of %d bytes or more: "+
 			"send it again once that is settled", rules.MaxDueBytes)
@@ -91,7 +93,7 @@ func (s *sweep) swept() { s.last, s.events = s.passed(), s.w.counts.stats.Events
 func (s *sweep) propose(w *writer, b *ledger.Batch, event *store.Writer) (*earlier, error) {
 	w.stamp(b)
 	if w.rules.Sweep(b.Time, rules.SweepPlayers, &s.due) {
-		w.rules.DecideDue(&s.due, b.Time, event)
+		w.rules.DecideDue(&s.due, b.Time, &w.source, event)
 	}
 	return nil, nil
 }

@@ -59,10 +59,17 @@ type Record struct {
 	Bytes   int             `json:"bytes,omitempty"`   // of the event in the log
 }
 
-// Due says whose deadlines an event settled.
+// Due says whose deadlines an event settled: those of some players, or those of a counter that ranks players.
 type Due struct {
-	Swept   bool     `json:"swept,omitempty"` // no request waited for it
-	Players []string `json:"players"`         // in the order in which they were settled
+	Swept   bool     `json:"swept,omitempty"`   // no request waited for it
+	Players []string `json:"players,omitempty"` // in the order in which they were settled
+	// Counter is a counter whose Period ended, if From is 0. Count is how many players are in its standing then.
+	// Otherwise the rewards for Count ranks were given, from the rank From on: Claims say to whom. A Period is the
+	// number of a day, week or month, or when a season begins, in Unix milliseconds.
+	Counter string `json:"counter,omitempty"`
+	Period  uint64 `json:"period,omitempty"`
+	From    uint64 `json:"from,omitempty"`
+	Count   uint64 `json:"count,omitempty"`
 }
 
 // BalanceChange is what an event changed in a player's balance of an item.
@@ -148,6 +155,11 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 		if rec.Due, err = dueOf(s, ev); err == nil {
 			rec.Changes, err = gave.changes(s, ev)
 		}
+		var res Result
+		if err == nil {
+			err = describe(s, gave, ev, &res)
+		}
+		rec.Claims = res.Claims
 		return rec, err
 	case rules.KindUpgrade:
 		u, err := rules.UpgradeOf(ev)
@@ -196,6 +208,10 @@ func dueOf(s names, ev *store.Event) (*Due, error) {
 		return nil, err
 	}
 	d := &Due{Swept: due.Swept, Players: make([]string, len(due.Players))}
+	if at := &due.Ranking; at.Count > 0 {
+		d.Counter, _ = rules.CounterOf(s.CounterName(at.Counter))
+		d.Period, d.From, d.Count = at.Period, at.From, at.Count
+	}
 	for i, num := range due.Players {
 		if num >= s.Players() {
 			return nil, fmt.Errorf("player number %d of %d", num, s.Players())

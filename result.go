@@ -18,7 +18,7 @@ const (
 	LimitReached      Status = 2   // the player has reached a limit of the pool; Subject is the pool
 	InsufficientItems Status = 3   // the player holds too few; Subject is the item
 	NotStarted        Status = 4   // the pool has not started yet; Subject is the pool
-	Ended             Status = 5   // the pool has ended; Subject is the pool
+	Ended             Status = 5   // the pool has ended, or for a SetCounter the period of a counter that ranks players; Subject is the pool or the counter
 	CountTooLarge     Status = 8   // more draws than the pool's max_count, or so many that they could take more than 100 000 entries; Subject is the pool
 	BalanceOverflow   Status = 9   // a balance would exceed MaxQuantity, for a Draw if it gave the most it can; Subject is the item
 	Aborted           Status = 10  // this member of an Atomic was undone or not tried because another one failed
@@ -61,14 +61,20 @@ type Result struct {
 	Receipt Receipt
 }
 
-// Claimed is a tier of a quest that was claimed, with its reward. It is read-only.
+// Claimed is a tier of a quest that was claimed, or a rank that was paid, with its reward. It is read-only.
 type Claimed struct {
-	Quest  string       `json:"quest"`
-	Tier   int          `json:"tier"`             // from 1
-	Player string       `json:"player,omitempty"` // whose; only where a group or a Transfer claimed it
-	Items  []Stack      `json:"items,omitempty"`
-	Via    []string     `json:"via,omitempty"` // as in an Outcome
-	Codes  []RewardCode `json:"codes,omitempty"`
+	Quest  string `json:"quest,omitempty"`
+	Tier   int    `json:"tier,omitempty"`   // from 1
+	Player string `json:"player,omitempty"` // whose; only where a group, a Transfer or what is due claimed it
+	// Of a rank: the counter that ranks players. Missed says that the reward was not there or did not fit, so that
+	// nothing was given.
+	Counter string `json:"counter,omitempty"`
+	Rank    uint64 `json:"rank,omitempty"`
+	Missed  bool   `json:"missed,omitempty"`
+
+	Items []Stack      `json:"items,omitempty"`
+	Via   []string     `json:"via,omitempty"` // as in an Outcome
+	Codes []RewardCode `json:"codes,omitempty"`
 }
 
 // Lack is an item of which a player had too few.
@@ -159,7 +165,7 @@ func (o *outcomes) begin(s names, ev *store.Event, res *Result, claims bool) (lo
 			return nil, err
 		}
 	case rules.KindDraw, rules.KindRedeem, rules.KindClaim:
-	case rules.KindProgress, rules.KindGrant, rules.KindConsume, rules.KindTransfer, rules.KindRegister, rules.KindSetCounter:
+	case rules.KindProgress, rules.KindGrant, rules.KindConsume, rules.KindTransfer, rules.KindRegister, rules.KindSetCounter, rules.KindDue:
 		if !claims {
 			return nil, nil
 		}
@@ -170,7 +176,8 @@ func (o *outcomes) begin(s names, ev *store.Event, res *Result, claims bool) (lo
 		return nil, nil // nothing was given
 	}
 	o.names, o.res, o.member = s, res, -1
-	o.player, o.joined, o.two = ev.Player.Num, "", rules.Kind(ev.Kind) == rules.KindTransfer
+	o.player, o.joined = ev.Player.Num, ""
+	o.two = rules.Kind(ev.Kind) == rules.KindTransfer || rules.Kind(ev.Kind) == rules.KindDue
 	o.command()
 	return o, nil
 }
@@ -217,6 +224,11 @@ func subject(s names, ev *store.Event) string {
 		return ""
 	case CodeExpired, CodeUsedUp, CodeRedeemed:
 		return s.CodeListName(ev.Subject)
+	case Ended:
+		if rules.Kind(ev.Kind) == rules.KindSetCounter {
+			counter, _ := rules.CounterOf(s.CounterName(ev.Subject))
+			return counter
+		}
 	case NotReached, AlreadyClaimed, RewardUnavailable:
 		quest, _ := rules.QuestOf(s.CounterName(ev.Subject))
 		return quest
@@ -248,7 +260,7 @@ type reading struct {
 	names  names
 	res    *Result
 	member int    // of a group; -1: none yet
-	two    bool   // a request that is about two players
+	two    bool   // it is about two players, or more
 	player uint32 // that the effects are about, or joined, one that the event adds
 	joined string
 	drawing
@@ -267,7 +279,7 @@ type drawing struct {
 	all    []Outcome // those that are finished
 	draw   int       // the number of the current draw
 	paid   []gain    // what the draws cost
-	claim  Claimed   // the tier whose reward follows; no Quest: none does
+	claim  Claimed   // the tier or rank whose reward follows; with neither none does
 	claims []Claimed // those before it
 	reward entry     // open, with a claim
 }
@@ -318,8 +330,8 @@ func (o *outcomes) See(e *store.Effect) {
 		}
 	case store.Claim:
 		o.endOutcome(o.names)
-		quest, _ := rules.QuestOf(o.names.CounterName(e.N))
-		o.claim, o.open = Claimed{Quest: quest, Tier: int(e.Value), Player: o.who(o.names)}, &o.reward
+		o.claim, o.open = claimed(o.names, e), &o.reward
+		o.claim.Player = o.who(o.names)
 	case store.Player:
 		o.player, o.joined = e.N, ""
 	case store.Join:
@@ -334,6 +346,20 @@ func (o *outcomes) See(e *store.Effect) {
 		o.command()
 	}
 }
+
+// claimed returns what a claim is for.
+func claimed(s names, e *store.Effect) (c Claimed) {
+	name := s.CounterName(e.N)
+	if quest, ok := rules.QuestOf(name); ok {
+		return Claimed{Quest: quest, Tier: int(e.Value)}
+	}
+	c.Counter, _ = rules.CounterOf(name)
+	c.Rank, c.Missed = rules.RankOf(e.Value)
+	return c
+}
+
+// claiming reports whether what is given now is for a tier or a rank.
+func (d *drawing) claiming() bool { return d.claim.Tier > 0 || d.claim.Rank > 0 }
 
 // finish ends what begin began.
 func (o *outcomes) finish() {
@@ -381,7 +407,7 @@ func (o *outcomes) code(s names, list uint32, number uint64) {
 	if o.secret != nil {
 		c.Code = o.secret(list, number)
 	}
-	if o.claim.Quest != "" {
+	if o.claiming() {
 		o.claim.Codes = append(o.claim.Codes, c)
 		return
 	}
@@ -397,7 +423,7 @@ func (o *outcomes) step(s names, pool, num uint32) {
 		}
 	}
 	switch {
-	case o.claim.Quest != "":
+	case o.claiming():
 		o.claim.Via = append(o.claim.Via, e.via[0])
 		return
 	case pool == o.asked:
@@ -444,7 +470,7 @@ func (o *outcomes) endOutcome(s names) {
 }
 
 func (o *outcomes) close(s names, e *entry) {
-	if o.claim.Quest != "" {
+	if o.claiming() {
 		o.claim.Items = stacks(s, o.gains)
 		o.claims = append(o.claims, o.claim)
 		o.open, o.claim, o.gains = nil, Claimed{}, o.gains[:0]

@@ -97,7 +97,7 @@ func (d *decider) decide(le *logged.Event) error {
 		if err != nil {
 			return err
 		}
-		d.rules.DecideDue(&due, le.At.Time, &w)
+		d.rules.DecideDue(&due, le.At.Time, d.source, &w)
 	case rules.KindUpgrade:
 		u, err := rules.UpgradeOf(ev)
 		if err != nil {
@@ -116,7 +116,7 @@ func (d *decider) decide(le *logged.Event) error {
 			return fmt.Errorf("the logged command should have been refused: %w", err)
 		}
 		if d.rules.DueFor(&cmd, le.At.Time, &d.due) {
-			return errors.New("what was due for the players of the logged command should have been settled before")
+			return errors.New("what was due for the logged command should have been settled before")
 		}
 		d.rules.Decide(&cmd, le.At.Time, d.source, &w)
 	}

@@ -5,6 +5,7 @@ type Counter struct {
 	ID    string `json:"id"`
 	Value uint64 `json:"value"`
 	Realm bool   `json:"realm,omitempty"` // it is the realm's
+	Rank  uint64 `json:"rank,omitempty"`  // the player's among all, of a counter that ranks players; 0: none
 	// Resets is when it begins at 0 again, or when a streak ends if nothing more is counted, in Unix milliseconds;
 	// 0: never, or it stands at 0.
 	Resets int64 `json:"resets,omitempty"`

@@ -15,7 +15,7 @@ func Goals(r *rules.Rules, player string, now int64) (counters []view.Counter, q
 		for _, c := range t.Counters {
 			v, resets := s.Standing(c)
 			if v > 0 {
-				counters = append(counters, view.Counter{ID: c.Config.ID, Value: v, Realm: c.Config.For == catalog.ForRealm, Resets: resets})
+				counters = append(counters, view.Counter{ID: c.Config.ID, Value: v, Realm: c.Config.For == catalog.ForRealm, Rank: c.Rank(s), Resets: resets})
 			}
 		}
 		for _, q := range t.Quests {
