@@ -207,11 +207,11 @@ func dueOf(s names, ev *store.Event) (*Due, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Due{Swept: due.Swept, Players: make([]string, len(due.Players))}
 	if at := &due.Ranking; at.Count > 0 {
-		d.Counter, _ = rules.CounterOf(s.CounterName(at.Counter))
-		d.Period, d.From, d.Count = at.Period, at.From, at.Count
+		counter, _ := rules.CounterOf(s.CounterName(at.Counter))
+		return &Due{Counter: counter, Period: at.Period, From: at.From, Count: at.Count}, nil
 	}
+	d := &Due{Swept: due.Swept, Players: make([]string, len(due.Players))}
 	for i, num := range due.Players {
 		if num >= s.Players() {
 			return nil, fmt.Errorf("player number %d of %d", num, s.Players())
