@@ -207,6 +207,10 @@ func dueOf(s names, ev *store.Event) (*Due, error) {
 	if err != nil {
 		return nil, err
 	}
+	if at := &due.Ranking; at.Count > 0 {
+		counter, _ := rules.CounterOf(s.CounterName(at.Counter))
+		return &Due{Counter: counter, Period: at.Period, From: at.From, Count: at.Count}, nil
+	}
 	d := &Due{Swept: due.Swept, Players: make([]string, len(due.Players))}
 	if at := &due.Ranking; at.Count > 0 {
 		d.Counter, _ = rules.CounterOf(s.CounterName(at.Counter))

@@ -55,6 +55,7 @@ var needs = map[string]struct {
 	"GetHistory":    {command: "read", realm: true, pool: true, player: true},
 	"ListPlayers":   {command: "read", realm: true, whole: true},
 	"ListHolders":   {command: "read", realm: true, whole: true},
+	"ListRanks":     {command: "read", realm: true, whole: true},
 	"GetPlayer":     {command: "read", realm: true, player: true},
 	"ListQuests":    {command: "read", realm: true, player: true},
 	"GetPool":       {command: "read", realm: true, pool: true, player: true},

@@ -63,6 +63,7 @@ var ErrHere = errors.New("this server answers")
 var mayBeStale = map[string]bool{
 	kujiv1connect.RewardServiceGetPlayerProcedure:  true,
 	kujiv1connect.RewardServiceListQuestsProcedure: true,
+	kujiv1connect.RewardServiceListRanksProcedure:  true,
 	kujiv1connect.RewardServiceGetPoolProcedure:    true,
 	kujiv1connect.RewardServiceGetResultProcedure:  true,
 }

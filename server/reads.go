@@ -34,6 +34,21 @@ func (reads) GetPlayer(ctx context.Context, req *kujiv1.GetPlayerRequest) (*kuji
 	return out, err
 }
 
+func (reads) ListRanks(ctx context.Context, req *kujiv1.ListRanksRequest) (*kujiv1.ListRanksResponse, error) {
+	v, err := realmOf(ctx).Ranks(ctx, kuji.RanksQuery{
+		Counter: req.GetCounter(), Ended: req.GetEnded(), Player: req.GetPlayer(), From: req.GetRankFrom(), Most: int(req.GetRankLimit()),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &kujiv1.ListRanksResponse{
+		RankCount: v.Of, EndsUnixMs: v.Ends, Position: v.Position,
+		Ranks: message.Each(v.Ranks, func(r *kuji.RankView) *kujiv1.Rank {
+			return &kujiv1.Rank{Rank: r.Rank, Player: r.Player, Value: r.Value}
+		}),
+	}, nil
+}
+
 func poolLimit(l *kuji.PoolLimit) *kujiv1.Limit {
 	out := message.Limit(&l.Limit)
 	out.Pool = l.Pool

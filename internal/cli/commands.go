@@ -41,6 +41,7 @@ var commands = []struct {
 		poolCommand,
 		progressCommand,
 		questsCommand,
+		ranksCommand,
 		redeemCommand,
 		registerCommand,
 		resultCommand,

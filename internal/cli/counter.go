@@ -37,7 +37,8 @@ func printCounters(w io.Writer, counters []*kujiv1.PlayerCounter) {
 		return
 	}
 	rows(w, "\nCOUNTER\tSTANDS AT\tRESETS", counters, func(c *kujiv1.PlayerCounter) []any {
-		return []any{c.GetCounter() + when(c.GetRealm(), " (realm)"), c.GetValue(), resetText(c.GetResetsUnixMs())}
+		value := whole(c.GetValue()) + when(c.GetRank() > 0, ", rank "+whole(c.GetRank()))
+		return []any{c.GetCounter() + when(c.GetRealm(), " (realm)"), value, resetText(c.GetResetsUnixMs())}
 	})
 }
 

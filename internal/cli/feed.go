@@ -238,7 +238,8 @@ func recordOf(e *kujiv1.Event) kuji.Record {
 		}),
 		Event: e.GetEvent(), Key: e.GetKey(), Counter: e.GetCounter(), Value: e.Value, Quest: e.GetQuest(),
 		Claims: each(e.GetClaims(), func(c *kujiv1.Claimed) kuji.Claimed {
-			return kuji.Claimed{Quest: c.GetQuest(), Tier: int(c.GetTier()), Player: c.GetPlayer(), Items: kujiStacks(c.GetItems()), Via: c.GetVia(), Codes: kujiCodes(c.GetCodes())}
+			return kuji.Claimed{Quest: c.GetQuest(), Tier: int(c.GetTier()), Player: c.GetPlayer(), Items: kujiStacks(c.GetItems()), Via: c.GetVia(), Codes: kujiCodes(c.GetCodes()),
+				Counter: c.GetCounter(), Rank: c.GetRank(), Missed: c.GetMissed()}
 		}),
 		Members: each(e.GetMembers(), recordOf),
 		Changes: each(e.GetChanges(), func(c *kujiv1.BalanceChange) kuji.BalanceChange {
@@ -252,7 +253,7 @@ func recordOf(e *kujiv1.Event) kuji.Record {
 		rec.Clock = &kuji.ClockSet{To: c.GetToUnixMs(), By: c.GetBy(), Reason: c.GetReason()}
 	}
 	if d := e.GetDue(); d != nil {
-		rec.Due = &kuji.Due{Swept: d.GetSwept(), Players: d.GetPlayers()}
+		rec.Due = &kuji.Due{Swept: d.GetSwept(), Players: d.GetPlayers(), Counter: d.GetCounter(), Period: d.GetPeriod(), From: d.GetRankFrom(), Count: d.GetRankCount()}
 	}
 	return rec
 }

@@ -111,6 +111,10 @@ func printQuests(w io.Writer, quests []*kujiv1.PlayerQuest) {
 func printClaims(w io.Writer, claims []*kujiv1.Claimed) {
 	for _, c := range claims {
 		gave := gaveText(&kujiv1.Outcome{Items: c.GetItems(), Via: c.GetVia(), Codes: c.GetCodes()})
+		if c.GetRank() > 0 {
+			fprintf(w, "rank %d\tof %s in %s\t%s\n", c.GetRank(), word(c.GetPlayer()), c.GetCounter(), choose(c.GetMissed(), "the reward was not there or did not fit", gave))
+			continue
+		}
 		fprintf(w, "claimed\t%s tier %d%s\t%s\n", c.GetQuest(), c.GetTier(), when(c.GetPlayer() != "", " of "+word(c.GetPlayer())), gave)
 	}
 }

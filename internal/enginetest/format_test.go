@@ -70,6 +70,9 @@ type formatEvent struct {
 type formatClaim struct {
 	Quest, Player string
 	Tier          int
+	Counter       string
+	Rank          uint64
+	Missed        bool
 	Way           []string
 	Items         map[string]uint64
 }
@@ -108,7 +111,7 @@ func formatOf(rec kuji.Record) formatEvent {
 	}
 	e.Event, e.Key, e.Counter, e.Value, e.Quest = rec.Event, rec.Key, rec.Counter, rec.Value, rec.Quest
 	for _, c := range rec.Claims {
-		e.Claims = append(e.Claims, formatClaim{Quest: c.Quest, Player: c.Player, Tier: c.Tier, Way: append([]string{}, c.Via...), Items: amounts(c.Items)})
+		e.Claims = append(e.Claims, formatClaim{Quest: c.Quest, Player: c.Player, Tier: c.Tier, Counter: c.Counter, Rank: c.Rank, Missed: c.Missed, Way: append([]string{}, c.Via...), Items: amounts(c.Items)})
 	}
 	for _, m := range rec.Members { // their place and status are the group's
 		member := formatOf(m)
@@ -314,6 +317,26 @@ func TestFormatPages(t *testing.T) {
 				t.Fatal(err)
 			}
 			ahead -= 10 * 24 * time.Hour
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		compare(t, dir)
+	})
+	t.Run("ranks", func(t *testing.T) {
+		dir, clock := t.TempDir(), time.UnixMilli(1_799_938_800_000)
+		e, r := open(t, dir, worldOptions{Now: func() time.Time { return clock }})
+		if _, err := r.Apply(t.Context(), parse(t, `{kuji: 1, items: {coin: {}, ticket: {lasts: 36h}},
+			pools: {few: {internal: true, entries: [{id: coin, weight: 1, stock: 3, reward: {items: {coin: 1}}}]}},
+			counters: {points: {per: day, ranked: {rewards: [{to: 2, reward: {items: {coin: 9, ticket: 1}}}, {to: 4, reward: {pool: few}}, {to: 90, reward: {items: {coin: 1}}}]}},
+				best: {of: {progress: points}, highest: true, ranked: true}}}`)); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 300 {
+			if i%100 == 99 {
+				clock = clock.Add(24 * time.Hour)
+			}
+			points(t, r, fmt.Sprint("p", i%80), uint64(1+i*7%11))
 		}
 		if err := e.Close(); err != nil {
 			t.Fatal(err)

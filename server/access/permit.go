@@ -92,6 +92,7 @@ func init() {
 	whole[*kujiv1.GetStatusRequest](canRead)
 	whole[*kujiv1.ListPlayersRequest](canRead)
 	whole[*kujiv1.ListHoldersRequest](canRead)
+	whole[*kujiv1.ListRanksRequest](canRead)
 	for _, request := range contract.Administrators() {
 		permits[request] = func(a *Access, _ proto.Message) error { return a.checkWhole(need{can: canAdmin}) }
 	}

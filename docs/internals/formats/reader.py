@@ -361,7 +361,8 @@ def arguments(r, kind):
     if kind == 12:
         return r.name(), r.name()  # by, reason
     if kind == 14:
-        return r.number(), [r.number() for _ in range(r.number())]  # 1 swept or 2 for a command, players
+        what = r.number()  # 1 swept or 2 for a command, players; or 3, counter, period, first rank, how many
+        return what, [r.number() for _ in range(4 if what == 3 else r.number())]
     if kind == 2:
         pool, count = r.number(), r.number()
         return pool, count >> 1, r.number() if count & 1 else None
@@ -477,9 +478,19 @@ class State:
             self.time, self.back = self.time - value, self.back + value
         return pool
 
+    def settle_ranks(self, counter, period, first, many):
+        """What an event must do that pays ranks: those that come next. Of one that ends a period, less is checked."""
+        tallies = self.counter[b"/realm/ranks/" + next(name for name, first in self.counter.items() if first == counter)[len(b"/count/"):]]
+        if first:
+            assert period == self.tallies.get(tallies + 4) and first == self.tallies.get(tallies + 5, 0) + 1 and 0 < many <= 64, "other ranks are due"
+        else:
+            assert many and period > self.tallies.get(tallies + 3, 0), "no period can end"
+
     def settle(self, event, time):
         """What an event of kind 14 must do: what is due for its players, and for a sweep those that come first."""
         what, players = event.commands()[0][2]
+        if what == 3:
+            return self.settle_ranks(*players)
         steady, due = time + self.back, self.counter[b"/due"]
         waiting = sorted((counted[due], player) for player, counted in enumerate(self.counted) if counted.get(due))
         waiting = [player for deadline, player in waiting if deadline <= steady]
@@ -589,6 +600,14 @@ def describe(state, event):
         return {**said, "clock": {"to": to, "by": text(by), "reason": text(reason)}}
     if event.kind == 14:
         what, settled = event.commands()[0][2]
+        if what == 3:
+            counter, period, first, many = settled
+            paid = [{
+                "counter": text(state.named(n)), "rank": tier >> 1, "missed": tier & 1 == 1, "player": of(state.players, player),
+                "way": [of(state.pools, p) + "/" + of(state.entries[p], e) for p, e in way], "items": stacks(gains),
+            } for n, tier, player, way, gains in event.claims()[0]]
+            said |= {"claims": paid} if paid else {}
+            return {**said, "due": {"counter": text(state.named(counter)), "period": period, "from": first, "count": many}}
         return {**said, "due": {"swept": what == 1, "players": [of(state.players, player) for player in settled]}}
     if event.kind == 12:
         by, reason = event.commands()[0][2]
@@ -657,6 +676,8 @@ def catalog(data):
         c["progress"], c["draws"], c["gains"], c["spends"], c["consumes"], c["entries"] = (names() for _ in range(6))
         c["per"], c["streak"], c["highest"], c["distinct"], c["cap"] = over(), (r.byte(), r.number()), r.byte(), r.number(), r.byte()
         c["most"] = r.number() if c["cap"] else 0
+        c["highest"], ranked = c["highest"] & 1, c["highest"] & 2
+        c["ranked"] = many(r.number, reward) if ranked else None
         return c
 
     def quest():

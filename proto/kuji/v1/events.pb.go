@@ -230,7 +230,8 @@ type Event struct {
 	// those of groups only if all members are about it.
 	Claims []*Claimed `protobuf:"bytes,46,rep,name=claims,proto3" json:"claims,omitempty"`
 	// Of an event that settled what was due: units that have gone because they
-	// lasted no longer, as changes say.
+	// lasted no longer, as changes say; the end of a period, or ranks that were
+	// paid, as claims say.
 	Due           *EventDue `protobuf:"bytes,50,opt,name=due,proto3" json:"due,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -545,7 +546,16 @@ type EventDue struct {
 	// No request waited for it. Otherwise it stands in front of one that did.
 	Swept bool `protobuf:"varint,1,opt,name=swept,proto3" json:"swept,omitempty"`
 	// In the order in which they were settled. A player's token sees only its own.
-	Players       []string `protobuf:"bytes,2,rep,name=players,proto3" json:"players,omitempty"`
+	Players []string `protobuf:"bytes,2,rep,name=players,proto3" json:"players,omitempty"`
+	// In place of players: a counter that ranks them.
+	Counter string `protobuf:"bytes,3,opt,name=counter,proto3" json:"counter,omitempty"`
+	// Of the counter: the number of a day, week or month, or when a season begins,
+	// Unix milliseconds.
+	Period uint64 `protobuf:"varint,4,opt,name=period,proto3" json:"period,omitempty"`
+	// The first rank that was paid; 0: the period has ended.
+	RankFrom uint64 `protobuf:"varint,5,opt,name=rank_from,json=rankFrom,proto3" json:"rank_from,omitempty"`
+	// How many ranks were paid; how many players are in the standing that ended.
+	RankCount     uint64 `protobuf:"varint,6,opt,name=rank_count,json=rankCount,proto3" json:"rank_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -592,6 +602,34 @@ func (x *EventDue) GetPlayers() []string {
 		return x.Players
 	}
 	return nil
+}
+
+func (x *EventDue) GetCounter() string {
+	if x != nil {
+		return x.Counter
+	}
+	return ""
+}
+
+func (x *EventDue) GetPeriod() uint64 {
+	if x != nil {
+		return x.Period
+	}
+	return 0
+}
+
+func (x *EventDue) GetRankFrom() uint64 {
+	if x != nil {
+		return x.RankFrom
+	}
+	return 0
+}
+
+func (x *EventDue) GetRankCount() uint64 {
+	if x != nil {
+		return x.RankCount
+	}
+	return 0
 }
 
 // BalanceChange is what an event changed in a player's balance of an item.
@@ -785,10 +823,15 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\x03due\x182 \x01(\v2\x11.kuji.v1.EventDueR\x03dueB\t\n" +
 	"\a_numberB\b\n" +
 	"\x06_drawsB\b\n" +
-	"\x06_value\":\n" +
+	"\x06_value\"\xa8\x01\n" +
 	"\bEventDue\x12\x14\n" +
 	"\x05swept\x18\x01 \x01(\bR\x05swept\x12\x18\n" +
-	"\aplayers\x18\x02 \x03(\tR\aplayers\"|\n" +
+	"\aplayers\x18\x02 \x03(\tR\aplayers\x12\x18\n" +
+	"\acounter\x18\x03 \x01(\tR\acounter\x12\x16\n" +
+	"\x06period\x18\x04 \x01(\x04R\x06period\x12\x1b\n" +
+	"\trank_from\x18\x05 \x01(\x04R\brankFrom\x12\x1d\n" +
+	"\n" +
+	"rank_count\x18\x06 \x01(\x04R\trankCount\"|\n" +
 	"\rBalanceChange\x12\x16\n" +
 	"\x06player\x18\x01 \x01(\tR\x06player\x12\x12\n" +
 	"\x04item\x18\x02 \x01(\tR\x04item\x12\x14\n" +

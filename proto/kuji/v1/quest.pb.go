@@ -535,7 +535,9 @@ type PlayerCounter struct {
 	Realm bool `protobuf:"varint,3,opt,name=realm,proto3" json:"realm,omitempty"`
 	// When it begins at 0 again, or when a streak ends if nothing more is counted,
 	// Unix milliseconds; 0: never.
-	ResetsUnixMs  int64 `protobuf:"varint,4,opt,name=resets_unix_ms,json=resetsUnixMs,proto3" json:"resets_unix_ms,omitempty"`
+	ResetsUnixMs int64 `protobuf:"varint,4,opt,name=resets_unix_ms,json=resetsUnixMs,proto3" json:"resets_unix_ms,omitempty"`
+	// Of a counter that ranks players: the player's rank; 0: none.
+	Rank          uint64 `protobuf:"varint,5,opt,name=rank,proto3" json:"rank,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -598,6 +600,13 @@ func (x *PlayerCounter) GetResetsUnixMs() int64 {
 	return 0
 }
 
+func (x *PlayerCounter) GetRank() uint64 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
 var File_kuji_v1_quest_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_quest_proto_rawDesc = "" +
@@ -642,12 +651,13 @@ const file_kuji_v1_quest_proto_rawDesc = "" +
 	"\aclaimed\x18\x04 \x01(\rR\aclaimed\x12\x1c\n" +
 	"\tclaimable\x18\x05 \x01(\rR\tclaimable\x12#\n" +
 	"\x05needs\x18\x06 \x03(\v2\r.kuji.v1.NeedR\x05needs\x12$\n" +
-	"\x0eresets_unix_ms\x18\a \x01(\x03R\fresetsUnixMs\"{\n" +
+	"\x0eresets_unix_ms\x18\a \x01(\x03R\fresetsUnixMs\"\x8f\x01\n" +
 	"\rPlayerCounter\x12\x18\n" +
 	"\acounter\x18\x01 \x01(\tR\acounter\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value\x12\x14\n" +
 	"\x05realm\x18\x03 \x01(\bR\x05realm\x12$\n" +
-	"\x0eresets_unix_ms\x18\x04 \x01(\x03R\fresetsUnixMsB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
+	"\x0eresets_unix_ms\x18\x04 \x01(\x03R\fresetsUnixMs\x12\x12\n" +
+	"\x04rank\x18\x05 \x01(\x04R\x04rankB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var (
 	file_kuji_v1_quest_proto_rawDescOnce sync.Once

@@ -376,14 +376,21 @@ type Claimed struct {
 	Quest string `protobuf:"bytes,1,opt,name=quest,proto3" json:"quest,omitempty"`
 	// From 1.
 	Tier uint32 `protobuf:"varint,2,opt,name=tier,proto3" json:"tier,omitempty"`
-	// Whose; only where it claimed itself in an atomic group.
+	// Whose; only where it claimed itself in an atomic group, or of a rank.
 	Player string `protobuf:"bytes,3,opt,name=player,proto3" json:"player,omitempty"`
 	// What the player got, here and from pools; empty for nothing.
 	Items []*Stack `protobuf:"bytes,4,rep,name=items,proto3" json:"items,omitempty"`
 	// As in Outcome.
 	Via []string `protobuf:"bytes,5,rep,name=via,proto3" json:"via,omitempty"`
 	// Codes that the player got. They are secrets of the player.
-	Codes         []*RewardCode `protobuf:"bytes,6,rep,name=codes,proto3" json:"codes,omitempty"`
+	Codes []*RewardCode `protobuf:"bytes,6,rep,name=codes,proto3" json:"codes,omitempty"`
+	// In place of a quest: a counter that ranks players, and the rank that was
+	// paid.
+	Counter string `protobuf:"bytes,7,opt,name=counter,proto3" json:"counter,omitempty"`
+	Rank    uint64 `protobuf:"varint,8,opt,name=rank,proto3" json:"rank,omitempty"`
+	// The reward for the rank was not there or did not fit: the player did not get
+	// it.
+	Missed        bool `protobuf:"varint,9,opt,name=missed,proto3" json:"missed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -458,6 +465,27 @@ func (x *Claimed) GetCodes() []*RewardCode {
 		return x.Codes
 	}
 	return nil
+}
+
+func (x *Claimed) GetCounter() string {
+	if x != nil {
+		return x.Counter
+	}
+	return ""
+}
+
+func (x *Claimed) GetRank() uint64 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *Claimed) GetMissed() bool {
+	if x != nil {
+		return x.Missed
+	}
+	return false
 }
 
 // Receipt is what proves a result: with it and the log anybody can find the
@@ -719,14 +747,17 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"RewardCode\x12\x12\n" +
 	"\x04list\x18\x01 \x01(\tR\x04list\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x17\n" +
-	"\x04code\x18\x03 \x01(\tB\x03\x80\x01\x01R\x04code\"\xae\x01\n" +
+	"\x04code\x18\x03 \x01(\tB\x03\x80\x01\x01R\x04code\"\xf4\x01\n" +
 	"\aClaimed\x12\x14\n" +
 	"\x05quest\x18\x01 \x01(\tR\x05quest\x12\x12\n" +
 	"\x04tier\x18\x02 \x01(\rR\x04tier\x12\x16\n" +
 	"\x06player\x18\x03 \x01(\tR\x06player\x12$\n" +
 	"\x05items\x18\x04 \x03(\v2\x0e.kuji.v1.StackR\x05items\x12\x10\n" +
 	"\x03via\x18\x05 \x03(\tR\x03via\x12)\n" +
-	"\x05codes\x18\x06 \x03(\v2\x13.kuji.v1.RewardCodeR\x05codes\"\xd2\x01\n" +
+	"\x05codes\x18\x06 \x03(\v2\x13.kuji.v1.RewardCodeR\x05codes\x12\x18\n" +
+	"\acounter\x18\a \x01(\tR\acounter\x12\x12\n" +
+	"\x04rank\x18\b \x01(\x04R\x04rank\x12\x16\n" +
+	"\x06missed\x18\t \x01(\bR\x06missed\"\xd2\x01\n" +
 	"\aReceipt\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\x04R\bposition\x12\x14\n" +

@@ -24,7 +24,7 @@ var File_kuji_v1_reward_service_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_reward_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/claim.proto\x1a\x12kuji/v1/draw.proto\x1a\x14kuji/v1/events.proto\x1a\x13kuji/v1/grant.proto\x1a\x15kuji/v1/history.proto\x1a\x14kuji/v1/lookup.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x16kuji/v1/progress.proto\x1a\x13kuji/v1/quest.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x12kuji/v1/role.proto\x1a\x14kuji/v1/stream.proto2\xb5\r\n" +
+	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/claim.proto\x1a\x12kuji/v1/draw.proto\x1a\x14kuji/v1/events.proto\x1a\x13kuji/v1/grant.proto\x1a\x15kuji/v1/history.proto\x1a\x14kuji/v1/lookup.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x16kuji/v1/progress.proto\x1a\x13kuji/v1/quest.proto\x1a\x12kuji/v1/rank.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x12kuji/v1/role.proto\x1a\x14kuji/v1/stream.proto2\x82\x0e\n" +
 	"\rRewardService\x129\n" +
 	"\x04Draw\x12\x14.kuji.v1.DrawRequest\x1a\x15.kuji.v1.DrawResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
 	"\x06Redeem\x12\x16.kuji.v1.RedeemRequest\x1a\x17.kuji.v1.RedeemResponse\"\x04\x88\xe7\x18\x02\x12E\n" +
@@ -45,7 +45,8 @@ const file_kuji_v1_reward_service_proto_rawDesc = "" +
 	"\vListHolders\x12\x1b.kuji.v1.ListHoldersRequest\x1a\x1c.kuji.v1.ListHoldersResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12K\n" +
 	"\tGetPlayer\x12\x19.kuji.v1.GetPlayerRequest\x1a\x1a.kuji.v1.GetPlayerResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12N\n" +
 	"\n" +
-	"ListQuests\x12\x1a.kuji.v1.ListQuestsRequest\x1a\x1b.kuji.v1.ListQuestsResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12E\n" +
+	"ListQuests\x12\x1a.kuji.v1.ListQuestsRequest\x1a\x1b.kuji.v1.ListQuestsResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12K\n" +
+	"\tListRanks\x12\x19.kuji.v1.ListRanksRequest\x1a\x1a.kuji.v1.ListRanksResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12E\n" +
 	"\aGetPool\x12\x17.kuji.v1.GetPoolRequest\x1a\x18.kuji.v1.GetPoolResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12N\n" +
 	"\n" +
 	"GetCatalog\x12\x1a.kuji.v1.GetCatalogRequest\x1a\x1b.kuji.v1.GetCatalogResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12E\n" +
@@ -72,34 +73,36 @@ var file_kuji_v1_reward_service_proto_goTypes = []any{
 	(*ListHoldersRequest)(nil),    // 15: kuji.v1.ListHoldersRequest
 	(*GetPlayerRequest)(nil),      // 16: kuji.v1.GetPlayerRequest
 	(*ListQuestsRequest)(nil),     // 17: kuji.v1.ListQuestsRequest
-	(*GetPoolRequest)(nil),        // 18: kuji.v1.GetPoolRequest
-	(*GetCatalogRequest)(nil),     // 19: kuji.v1.GetCatalogRequest
-	(*GetOddsRequest)(nil),        // 20: kuji.v1.GetOddsRequest
-	(*ExportCatalogRequest)(nil),  // 21: kuji.v1.ExportCatalogRequest
-	(*ListCatalogsRequest)(nil),   // 22: kuji.v1.ListCatalogsRequest
-	(*DrawResponse)(nil),          // 23: kuji.v1.DrawResponse
-	(*RedeemResponse)(nil),        // 24: kuji.v1.RedeemResponse
-	(*RegisterResponse)(nil),      // 25: kuji.v1.RegisterResponse
-	(*GrantResponse)(nil),         // 26: kuji.v1.GrantResponse
-	(*ConsumeResponse)(nil),       // 27: kuji.v1.ConsumeResponse
-	(*TransferResponse)(nil),      // 28: kuji.v1.TransferResponse
-	(*ProgressResponse)(nil),      // 29: kuji.v1.ProgressResponse
-	(*ClaimResponse)(nil),         // 30: kuji.v1.ClaimResponse
-	(*AtomicResponse)(nil),        // 31: kuji.v1.AtomicResponse
-	(*BatchResponse)(nil),         // 32: kuji.v1.BatchResponse
-	(*StreamDrawsResponse)(nil),   // 33: kuji.v1.StreamDrawsResponse
-	(*GetResultResponse)(nil),     // 34: kuji.v1.GetResultResponse
-	(*StreamEventsResponse)(nil),  // 35: kuji.v1.StreamEventsResponse
-	(*GetHistoryResponse)(nil),    // 36: kuji.v1.GetHistoryResponse
-	(*ListPlayersResponse)(nil),   // 37: kuji.v1.ListPlayersResponse
-	(*ListHoldersResponse)(nil),   // 38: kuji.v1.ListHoldersResponse
-	(*GetPlayerResponse)(nil),     // 39: kuji.v1.GetPlayerResponse
-	(*ListQuestsResponse)(nil),    // 40: kuji.v1.ListQuestsResponse
-	(*GetPoolResponse)(nil),       // 41: kuji.v1.GetPoolResponse
-	(*GetCatalogResponse)(nil),    // 42: kuji.v1.GetCatalogResponse
-	(*GetOddsResponse)(nil),       // 43: kuji.v1.GetOddsResponse
-	(*ExportCatalogResponse)(nil), // 44: kuji.v1.ExportCatalogResponse
-	(*ListCatalogsResponse)(nil),  // 45: kuji.v1.ListCatalogsResponse
+	(*ListRanksRequest)(nil),      // 18: kuji.v1.ListRanksRequest
+	(*GetPoolRequest)(nil),        // 19: kuji.v1.GetPoolRequest
+	(*GetCatalogRequest)(nil),     // 20: kuji.v1.GetCatalogRequest
+	(*GetOddsRequest)(nil),        // 21: kuji.v1.GetOddsRequest
+	(*ExportCatalogRequest)(nil),  // 22: kuji.v1.ExportCatalogRequest
+	(*ListCatalogsRequest)(nil),   // 23: kuji.v1.ListCatalogsRequest
+	(*DrawResponse)(nil),          // 24: kuji.v1.DrawResponse
+	(*RedeemResponse)(nil),        // 25: kuji.v1.RedeemResponse
+	(*RegisterResponse)(nil),      // 26: kuji.v1.RegisterResponse
+	(*GrantResponse)(nil),         // 27: kuji.v1.GrantResponse
+	(*ConsumeResponse)(nil),       // 28: kuji.v1.ConsumeResponse
+	(*TransferResponse)(nil),      // 29: kuji.v1.TransferResponse
+	(*ProgressResponse)(nil),      // 30: kuji.v1.ProgressResponse
+	(*ClaimResponse)(nil),         // 31: kuji.v1.ClaimResponse
+	(*AtomicResponse)(nil),        // 32: kuji.v1.AtomicResponse
+	(*BatchResponse)(nil),         // 33: kuji.v1.BatchResponse
+	(*StreamDrawsResponse)(nil),   // 34: kuji.v1.StreamDrawsResponse
+	(*GetResultResponse)(nil),     // 35: kuji.v1.GetResultResponse
+	(*StreamEventsResponse)(nil),  // 36: kuji.v1.StreamEventsResponse
+	(*GetHistoryResponse)(nil),    // 37: kuji.v1.GetHistoryResponse
+	(*ListPlayersResponse)(nil),   // 38: kuji.v1.ListPlayersResponse
+	(*ListHoldersResponse)(nil),   // 39: kuji.v1.ListHoldersResponse
+	(*GetPlayerResponse)(nil),     // 40: kuji.v1.GetPlayerResponse
+	(*ListQuestsResponse)(nil),    // 41: kuji.v1.ListQuestsResponse
+	(*ListRanksResponse)(nil),     // 42: kuji.v1.ListRanksResponse
+	(*GetPoolResponse)(nil),       // 43: kuji.v1.GetPoolResponse
+	(*GetCatalogResponse)(nil),    // 44: kuji.v1.GetCatalogResponse
+	(*GetOddsResponse)(nil),       // 45: kuji.v1.GetOddsResponse
+	(*ExportCatalogResponse)(nil), // 46: kuji.v1.ExportCatalogResponse
+	(*ListCatalogsResponse)(nil),  // 47: kuji.v1.ListCatalogsResponse
 }
 var file_kuji_v1_reward_service_proto_depIdxs = []int32{
 	0,  // 0: kuji.v1.RewardService.Draw:input_type -> kuji.v1.DrawRequest
@@ -120,36 +123,38 @@ var file_kuji_v1_reward_service_proto_depIdxs = []int32{
 	15, // 15: kuji.v1.RewardService.ListHolders:input_type -> kuji.v1.ListHoldersRequest
 	16, // 16: kuji.v1.RewardService.GetPlayer:input_type -> kuji.v1.GetPlayerRequest
 	17, // 17: kuji.v1.RewardService.ListQuests:input_type -> kuji.v1.ListQuestsRequest
-	18, // 18: kuji.v1.RewardService.GetPool:input_type -> kuji.v1.GetPoolRequest
-	19, // 19: kuji.v1.RewardService.GetCatalog:input_type -> kuji.v1.GetCatalogRequest
-	20, // 20: kuji.v1.RewardService.GetOdds:input_type -> kuji.v1.GetOddsRequest
-	21, // 21: kuji.v1.RewardService.ExportCatalog:input_type -> kuji.v1.ExportCatalogRequest
-	22, // 22: kuji.v1.RewardService.ListCatalogs:input_type -> kuji.v1.ListCatalogsRequest
-	23, // 23: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
-	24, // 24: kuji.v1.RewardService.Redeem:output_type -> kuji.v1.RedeemResponse
-	25, // 25: kuji.v1.RewardService.Register:output_type -> kuji.v1.RegisterResponse
-	26, // 26: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
-	27, // 27: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
-	28, // 28: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
-	29, // 29: kuji.v1.RewardService.Progress:output_type -> kuji.v1.ProgressResponse
-	30, // 30: kuji.v1.RewardService.Claim:output_type -> kuji.v1.ClaimResponse
-	31, // 31: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
-	32, // 32: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
-	33, // 33: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
-	34, // 34: kuji.v1.RewardService.GetResult:output_type -> kuji.v1.GetResultResponse
-	35, // 35: kuji.v1.RewardService.StreamEvents:output_type -> kuji.v1.StreamEventsResponse
-	36, // 36: kuji.v1.RewardService.GetHistory:output_type -> kuji.v1.GetHistoryResponse
-	37, // 37: kuji.v1.RewardService.ListPlayers:output_type -> kuji.v1.ListPlayersResponse
-	38, // 38: kuji.v1.RewardService.ListHolders:output_type -> kuji.v1.ListHoldersResponse
-	39, // 39: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
-	40, // 40: kuji.v1.RewardService.ListQuests:output_type -> kuji.v1.ListQuestsResponse
-	41, // 41: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
-	42, // 42: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
-	43, // 43: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
-	44, // 44: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
-	45, // 45: kuji.v1.RewardService.ListCatalogs:output_type -> kuji.v1.ListCatalogsResponse
-	23, // [23:46] is the sub-list for method output_type
-	0,  // [0:23] is the sub-list for method input_type
+	18, // 18: kuji.v1.RewardService.ListRanks:input_type -> kuji.v1.ListRanksRequest
+	19, // 19: kuji.v1.RewardService.GetPool:input_type -> kuji.v1.GetPoolRequest
+	20, // 20: kuji.v1.RewardService.GetCatalog:input_type -> kuji.v1.GetCatalogRequest
+	21, // 21: kuji.v1.RewardService.GetOdds:input_type -> kuji.v1.GetOddsRequest
+	22, // 22: kuji.v1.RewardService.ExportCatalog:input_type -> kuji.v1.ExportCatalogRequest
+	23, // 23: kuji.v1.RewardService.ListCatalogs:input_type -> kuji.v1.ListCatalogsRequest
+	24, // 24: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
+	25, // 25: kuji.v1.RewardService.Redeem:output_type -> kuji.v1.RedeemResponse
+	26, // 26: kuji.v1.RewardService.Register:output_type -> kuji.v1.RegisterResponse
+	27, // 27: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
+	28, // 28: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
+	29, // 29: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
+	30, // 30: kuji.v1.RewardService.Progress:output_type -> kuji.v1.ProgressResponse
+	31, // 31: kuji.v1.RewardService.Claim:output_type -> kuji.v1.ClaimResponse
+	32, // 32: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
+	33, // 33: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
+	34, // 34: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
+	35, // 35: kuji.v1.RewardService.GetResult:output_type -> kuji.v1.GetResultResponse
+	36, // 36: kuji.v1.RewardService.StreamEvents:output_type -> kuji.v1.StreamEventsResponse
+	37, // 37: kuji.v1.RewardService.GetHistory:output_type -> kuji.v1.GetHistoryResponse
+	38, // 38: kuji.v1.RewardService.ListPlayers:output_type -> kuji.v1.ListPlayersResponse
+	39, // 39: kuji.v1.RewardService.ListHolders:output_type -> kuji.v1.ListHoldersResponse
+	40, // 40: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
+	41, // 41: kuji.v1.RewardService.ListQuests:output_type -> kuji.v1.ListQuestsResponse
+	42, // 42: kuji.v1.RewardService.ListRanks:output_type -> kuji.v1.ListRanksResponse
+	43, // 43: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
+	44, // 44: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
+	45, // 45: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
+	46, // 46: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
+	47, // 47: kuji.v1.RewardService.ListCatalogs:output_type -> kuji.v1.ListCatalogsResponse
+	24, // [24:48] is the sub-list for method output_type
+	0,  // [0:24] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -174,6 +179,7 @@ func file_kuji_v1_reward_service_proto_init() {
 	file_kuji_v1_pool_proto_init()
 	file_kuji_v1_progress_proto_init()
 	file_kuji_v1_quest_proto_init()
+	file_kuji_v1_rank_proto_init()
 	file_kuji_v1_redeem_proto_init()
 	file_kuji_v1_register_proto_init()
 	file_kuji_v1_role_proto_init()

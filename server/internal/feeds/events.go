@@ -217,6 +217,9 @@ func (f *Filter) Keep(rec *kuji.Record) bool {
 		rec.Claims = slices.DeleteFunc(rec.Claims, func(c kuji.Claimed) bool { return c.Player != "" && c.Player != f.Player })
 	}
 	if rec.Due != nil && f.Player != "" {
+		if rec.Due.Counter != "" { // ranks are paid
+			return f.Pool == "" && len(rec.Claims) > 0
+		}
 		if !slices.Contains(rec.Due.Players, f.Player) {
 			return false
 		}

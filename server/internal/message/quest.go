@@ -39,5 +39,5 @@ func PlayerQuest(q *kuji.QuestView) *kujiv1.PlayerQuest {
 
 // PlayerCounter makes the message of where a counter stands.
 func PlayerCounter(c *kuji.CounterView) *kujiv1.PlayerCounter {
-	return &kujiv1.PlayerCounter{Counter: c.ID, Value: c.Value, Realm: c.Realm, ResetsUnixMs: c.Resets}
+	return &kujiv1.PlayerCounter{Counter: c.ID, Value: c.Value, Realm: c.Realm, Rank: c.Rank, ResetsUnixMs: c.Resets}
 }

@@ -117,6 +117,7 @@ const (
 	sharedBytes  = 384  // an outcome in an answer that writes equal ones once
 	entryBytes   = 4096 // an entry in a page of a pool
 	questBytes   = 4096 // a quest in a page of quests
+	rankBytes    = 128  // of a rank, with the id of a player
 	itemBytes    = 1024 // an item in a page of a catalog
 )
 
@@ -189,6 +190,8 @@ func Work(m proto.Message) int64 {
 		return pageWork(m.GetEntryLimit(), entryBytes)
 	case *kujiv1.ListQuestsRequest:
 		return pageWork(m.GetQuestLimit(), questBytes)
+	case *kujiv1.ListRanksRequest:
+		return int64(min(cmp.Or(m.GetRankLimit(), kuji.DefaultRanks), kuji.MaxRanks)) * rankBytes
 	case *kujiv1.GetCatalogRequest:
 		return pageWork(m.GetItemLimit(), itemBytes)
 	}

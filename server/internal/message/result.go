@@ -63,7 +63,8 @@ func outcome(o *kuji.Outcome) *kujiv1.Outcome {
 }
 
 func claimed(c *kuji.Claimed) *kujiv1.Claimed {
-	return &kujiv1.Claimed{Quest: c.Quest, Tier: uint32(c.Tier), Player: c.Player, Items: Stacks(c.Items), Via: c.Via, Codes: Each(c.Codes, code)}
+	return &kujiv1.Claimed{Quest: c.Quest, Tier: uint32(c.Tier), Player: c.Player, Items: Stacks(c.Items), Via: c.Via, Codes: Each(c.Codes, code),
+		Counter: c.Counter, Rank: c.Rank, Missed: c.Missed}
 }
 
 func code(c *kuji.RewardCode) *kujiv1.RewardCode {
@@ -182,7 +183,7 @@ func Event(rec *kuji.Record) *kujiv1.Event {
 		m.Clock = &kujiv1.EventClock{ToUnixMs: c.To, By: c.By, Reason: c.Reason}
 	}
 	if d := rec.Due; d != nil {
-		m.Due = &kujiv1.EventDue{Swept: d.Swept, Players: d.Players}
+		m.Due = &kujiv1.EventDue{Swept: d.Swept, Players: d.Players, Counter: d.Counter, Period: d.Period, RankFrom: d.From, RankCount: d.Count}
 	}
 	return m
 }

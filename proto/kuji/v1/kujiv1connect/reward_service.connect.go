@@ -75,6 +75,8 @@ const (
 	// RewardServiceListQuestsProcedure is the fully-qualified name of the RewardService's ListQuests
 	// RPC.
 	RewardServiceListQuestsProcedure = "/kuji.v1.RewardService/ListQuests"
+	// RewardServiceListRanksProcedure is the fully-qualified name of the RewardService's ListRanks RPC.
+	RewardServiceListRanksProcedure = "/kuji.v1.RewardService/ListRanks"
 	// RewardServiceGetPoolProcedure is the fully-qualified name of the RewardService's GetPool RPC.
 	RewardServiceGetPoolProcedure = "/kuji.v1.RewardService/GetPool"
 	// RewardServiceGetCatalogProcedure is the fully-qualified name of the RewardService's GetCatalog
@@ -149,6 +151,9 @@ type RewardServiceClient interface {
 	// them, and what is left of the player's free draws: all that a page of quests
 	// shows.
 	ListQuests(context.Context, *v1.ListQuestsRequest) (*v1.ListQuestsResponse, error)
+	// ListRanks returns part of the standing of a counter that ranks players: from
+	// a rank on, or around a player.
+	ListRanks(context.Context, *v1.ListRanksRequest) (*v1.ListRanksResponse, error)
 	// GetPool returns a pool with its stock and odds.
 	GetPool(context.Context, *v1.GetPoolRequest) (*v1.GetPoolResponse, error)
 	// GetCatalog returns the catalog in force.
@@ -290,6 +295,13 @@ func NewRewardServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		listRanks: connect.NewClient[v1.ListRanksRequest, v1.ListRanksResponse](
+			httpClient,
+			baseURL+RewardServiceListRanksProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("ListRanks")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		getPool: connect.NewClient[v1.GetPoolRequest, v1.GetPoolResponse](
 			httpClient,
 			baseURL+RewardServiceGetPoolProcedure,
@@ -348,6 +360,7 @@ type rewardServiceClient struct {
 	listHolders   *connect.Client[v1.ListHoldersRequest, v1.ListHoldersResponse]
 	getPlayer     *connect.Client[v1.GetPlayerRequest, v1.GetPlayerResponse]
 	listQuests    *connect.Client[v1.ListQuestsRequest, v1.ListQuestsResponse]
+	listRanks     *connect.Client[v1.ListRanksRequest, v1.ListRanksResponse]
 	getPool       *connect.Client[v1.GetPoolRequest, v1.GetPoolResponse]
 	getCatalog    *connect.Client[v1.GetCatalogRequest, v1.GetCatalogResponse]
 	getOdds       *connect.Client[v1.GetOddsRequest, v1.GetOddsResponse]
@@ -509,6 +522,15 @@ func (c *rewardServiceClient) ListQuests(ctx context.Context, req *v1.ListQuests
 	return nil, err
 }
 
+// ListRanks calls kuji.v1.RewardService.ListRanks.
+func (c *rewardServiceClient) ListRanks(ctx context.Context, req *v1.ListRanksRequest) (*v1.ListRanksResponse, error) {
+	response, err := c.listRanks.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // GetPool calls kuji.v1.RewardService.GetPool.
 func (c *rewardServiceClient) GetPool(ctx context.Context, req *v1.GetPoolRequest) (*v1.GetPoolResponse, error) {
 	response, err := c.getPool.CallUnary(ctx, connect.NewRequest(req))
@@ -613,6 +635,9 @@ type RewardServiceHandler interface {
 	// them, and what is left of the player's free draws: all that a page of quests
 	// shows.
 	ListQuests(context.Context, *v1.ListQuestsRequest) (*v1.ListQuestsResponse, error)
+	// ListRanks returns part of the standing of a counter that ranks players: from
+	// a rank on, or around a player.
+	ListRanks(context.Context, *v1.ListRanksRequest) (*v1.ListRanksResponse, error)
 	// GetPool returns a pool with its stock and odds.
 	GetPool(context.Context, *v1.GetPoolRequest) (*v1.GetPoolResponse, error)
 	// GetCatalog returns the catalog in force.
@@ -750,6 +775,13 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	rewardServiceListRanksHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceListRanksProcedure,
+		svc.ListRanks,
+		connect.WithSchema(rewardServiceMethods.ByName("ListRanks")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	rewardServiceGetPoolHandler := connect.NewUnaryHandlerSimple(
 		RewardServiceGetPoolProcedure,
 		svc.GetPool,
@@ -823,6 +855,8 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 			rewardServiceGetPlayerHandler.ServeHTTP(w, r)
 		case RewardServiceListQuestsProcedure:
 			rewardServiceListQuestsHandler.ServeHTTP(w, r)
+		case RewardServiceListRanksProcedure:
+			rewardServiceListRanksHandler.ServeHTTP(w, r)
 		case RewardServiceGetPoolProcedure:
 			rewardServiceGetPoolHandler.ServeHTTP(w, r)
 		case RewardServiceGetCatalogProcedure:
@@ -912,6 +946,10 @@ func (UnimplementedRewardServiceHandler) GetPlayer(context.Context, *v1.GetPlaye
 
 func (UnimplementedRewardServiceHandler) ListQuests(context.Context, *v1.ListQuestsRequest) (*v1.ListQuestsResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.ListQuests is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) ListRanks(context.Context, *v1.ListRanksRequest) (*v1.ListRanksResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.ListRanks is not implemented"))
 }
 
 func (UnimplementedRewardServiceHandler) GetPool(context.Context, *v1.GetPoolRequest) (*v1.GetPoolResponse, error) {
