@@ -729,6 +729,7 @@ def catalog(data):
             e["moments"] = (r.number(), r.byte(), r.byte(), many(r.text, r.number)) if flags & 16 else None
             e["reward"] = reward()
             p["entries"][entry] = e
+        p["price_by"] = (counter_of, many(r.number, r.stacks)) if version == 4 and (counter_of := r.text()) else None
         pools[pool] = p
     start = r.stacks()
     r.number(), r.number(), r.byte(), r.number()  # idempotency
