@@ -241,7 +241,7 @@ func (e *Engine) CloseRealm(ctx context.Context, name string) error {
 	if was.err != nil {
 		return nil
 	}
-	defer context.AfterFunc(ctx, was.realm.cut)()
+	defer context.AfterFunc(ctx, func() { cut(was.realm) })()
 	return was.realm.close()
 }
 

@@ -118,7 +118,7 @@ func (r *Realm) Balance(ctx context.Context, player, item string) (uint64, error
 		return 0, cmp.Or[error](r.w.settle(ctx, c.Position), none)
 	}
 	if t.GrowthOf(t.ItemNum[item]) != nil {
-		return r.grown(ctx, player, item)
+		return grown(ctx, r, player, item)
 	}
 	quantity, last, ok := r.w.state.HoldingOf(player, item)
 	if err := r.w.settle(ctx, max(last, c.Position)); err != nil {
@@ -131,7 +131,7 @@ func (r *Realm) Balance(ctx context.Context, player, item string) (uint64, error
 }
 
 // grown is Balance for an item that grows.
-func (r *Realm) grown(ctx context.Context, player, item string) (uint64, error) {
+func grown(ctx context.Context, r *Realm, player, item string) (uint64, error) {
 	v, err := r.Player(ctx, player)
 	i := slices.IndexFunc(v.Items, func(s Stack) bool { return s.Item == item })
 	if err != nil || i < 0 {

@@ -149,7 +149,7 @@ func (r *Realm) close() error {
 }
 
 // cut closes the log at once: what is under way there ends with an error, and close need not wait.
-func (r *Realm) cut() { _ = r.feed.log.Close() } // close reports the error
+func cut(r *Realm) { _ = r.feed.log.Close() } // close reports the error
 
 // Hold makes durable what was acknowledged, and returns the realm's log and files, to be read only. Nothing
 // of them is removed until release is called. CodeConflict: a realm in memory has no log. CodeNotLeader:

@@ -92,12 +92,12 @@ func Load(state Names, c store.InForce) (t *Tables, err error) {
 func newTables(w *store.Writer, state Names, c *catalog.Catalog, hash [32]byte, version uint64) (*Tables, error) {
 	t := &Tables{
 		Version: version, Catalog: c, Hash: hash, Zone: compileZone(c),
-		ItemNum:  make(map[string]uint32, len(c.Items)),
-		PoolByID: make(map[string]*Pool, len(c.Pools)),
-		ListNum:  map[string]uint32{},
-		tracks:   tracks{map[string]*NamedTrack{}, map[uint32]*NamedTrack{}},
-		starting: starting{waiting: noCounter},
-		lasting:  lasting{due: noCounter},
+		ItemNum:   make(map[string]uint32, len(c.Items)),
+		PoolByID:  make(map[string]*Pool, len(c.Pools)),
+		ListNum:   map[string]uint32{},
+		limiting:  limiting{tracks: tracks{map[string]*NamedTrack{}, map[uint32]*NamedTrack{}}},
+		entering:  entering{starting: starting{waiting: noCounter}},
+		itemRules: itemRules{lasting: lasting{due: noCounter}},
 	}
 	d := definer{w: w, state: state, t: t, nextPool: uint32(state.Pools()), nextCounter: state.NextCounter(), fresh: map[string]uint32{}, budgets: map[uint32]*Budget{}}
 	if err := d.items(c); err != nil {

@@ -109,7 +109,7 @@ type keySet struct {
 }
 
 // beginRuns forgets what was asked for.
-func (s *Sight) beginRuns() {
+func (s *tallying) beginRuns() {
 	if len(s.t.Counters) == 0 {
 		return
 	}
@@ -128,7 +128,7 @@ func (c *Counter) owner(player uint32) uint32 {
 }
 
 // stands returns a counter as it stands for a player.
-func (s *Sight) stands(c *Counter, player uint32) *running {
+func (s *tallying) stands(c *Counter, player uint32) *running {
 	player = c.owner(player)
 	r := &s.run[c.index]
 	if r.gen == s.runGen {
@@ -143,7 +143,7 @@ func (s *Sight) stands(c *Counter, player uint32) *running {
 }
 
 // evict keeps what is known of a counter among the values: another player's is asked for.
-func (s *Sight) evict(c *Counter, r *running) {
+func (s *tallying) evict(c *Counter, r *running) {
 	if !r.spill {
 		return
 	}
@@ -153,7 +153,7 @@ func (s *Sight) evict(c *Counter, r *running) {
 	s.spilled = true
 }
 
-func (s *Sight) load(c *Counter, r *running) {
+func (s *tallying) load(c *Counter, r *running) {
 	r.period, r.place, r.open = c.present(s)
 	switch {
 	case c.realm:
@@ -205,7 +205,7 @@ func (c *Counter) valueIn(n *[countUsed]uint64, period uint64) uint64 {
 func (s *Sight) Count(c *Counter) uint64 { return s.stands(c, s.player).value }
 
 // moveBy moves a counter by n. key is what a distinct counter counts.
-func (s *Sight) moveBy(c *Counter, player uint32, n, key uint64) {
+func (s *tallying) moveBy(c *Counter, player uint32, n, key uint64) {
 	r := s.stands(c, player)
 	if !r.open {
 		return
@@ -278,7 +278,7 @@ func (c *Counter) Whole() uint64 {
 }
 
 // room returns by how much a counter can still move: see [Facts].
-func (s *Sight) room(c *Counter, r *running) uint64 {
+func (s *tallying) room(c *Counter, r *running) uint64 {
 	whole := c.Whole()
 	switch config := c.Config; {
 	case !r.open, config.Streak.Per != 0 && r.is[countPeriod] >= r.period && r.value > 0:
@@ -301,7 +301,7 @@ func (c *Counter) streak(r *running) {
 }
 
 // usedCap returns by how much a counter has moved in the present period of its cap.
-func (s *Sight) usedCap(c *Counter, r *running) uint64 {
+func (s *tallying) usedCap(c *Counter, r *running) uint64 {
 	if now, _ := s.numberOf(&c.cap); r.is[countCapPeriod] < now {
 		return 0
 	}
@@ -309,7 +309,7 @@ func (s *Sight) usedCap(c *Counter, r *running) uint64 {
 }
 
 // useCap counts a move toward the cap.
-func (s *Sight) useCap(c *Counter, r *running, n uint64) {
+func (s *tallying) useCap(c *Counter, r *running, n uint64) {
 	now, _ := s.numberOf(&c.cap)
 	r.is[countCapped], r.is[countCapPeriod] = s.usedCap(c, r)+n, max(r.is[countCapPeriod], now)
 }
@@ -327,7 +327,7 @@ func (s *Sight) Keys(c *Counter) (all []uint64) {
 }
 
 // saw reports whether a distinct counter has counted a key in its present period.
-func (s *Sight) saw(c *Counter, r *running, key uint64) bool {
+func (s *tallying) saw(c *Counter, r *running, key uint64) bool {
 	for i := range uint32(r.value) {
 		if s.keyAt(c, r, i) == key {
 			return true
@@ -336,7 +336,7 @@ func (s *Sight) saw(c *Counter, r *running, key uint64) bool {
 	return false
 }
 
-func (s *Sight) keyAt(c *Counter, r *running, i uint32) uint64 {
+func (s *tallying) keyAt(c *Counter, r *running, i uint32) uint64 {
 	if c.realm {
 		return s.tally(c.keys + i)
 	}

@@ -23,12 +23,15 @@ type checks struct {
 // effects is the second half of a command: what it writes.
 type effects struct {
 	checks
-	w    *store.Writer
-	src  Source
+	w *store.Writer
+	dice
 	pool uint32 // the pool of the effects being written; noPool for none
 	deadlines
 	reaching
 }
+
+// dice chooses.
+type dice struct{ src Source }
 
 // pendingDraw is a draw that has passed its checks.
 type pendingDraw struct {
@@ -90,7 +93,7 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 		r.fire()
 		r.writeDeadlines()
 	case UnknownCode:
-		r.writeGuess(cmd)
+		writeGuess(&r.effects, cmd)
 	}
 	w.End()
 	r.end()

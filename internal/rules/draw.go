@@ -263,14 +263,14 @@ func (r *drawing) draw(pt *Pool, due uint32) (groups uint32) {
 }
 
 // between chooses a number from a range, each as likely as any other.
-func (r *drawing) between(low, high uint64) uint64 {
+func (r *dice) between(low, high uint64) uint64 {
 	if low == high {
 		return low
 	}
 	return low + r.below(high-low+1)
 }
 
-func (r *drawing) below(n uint64) uint64 { return uniform(r.src, n) }
+func (r *dice) below(n uint64) uint64 { return uniform(r.src, n) }
 
 // drawEach rolls n times for every entry of a drop table.
 func (r *drawing) drawEach(pt *Pool, n uint64) {

@@ -83,14 +83,14 @@ func (t *Tables) setFacts() {
 }
 
 // fact states a fact about a player: n of what the counters count.
-func (s *Sight) fact(all movers, player uint32, n uint64) {
+func (s *tallying) fact(all movers, player uint32, n uint64) {
 	for _, m := range all {
 		s.moveBy(m.Counter, player, n, m.Key)
 	}
 }
 
 // drawn states the facts of some draws: one for each.
-func (s *Sight) drawn(all movers, player uint32, draws uint64) {
+func (s *tallying) drawn(all movers, player uint32, draws uint64) {
 	for _, m := range all {
 		n := draws
 		if m.Config.Highest {
@@ -101,7 +101,7 @@ func (s *Sight) drawn(all movers, player uint32, draws uint64) {
 }
 
 // each states a fact about each of some items. of has who counts them.
-func (s *Sight) each(of []movers, player uint32, items []Stack, times uint64) {
+func (s *tallying) each(of []movers, player uint32, items []Stack, times uint64) {
 	if of == nil {
 		return
 	}

@@ -181,7 +181,7 @@ func (g *Growth) Next(balance, since uint64) (next, full uint64) {
 }
 
 // grown returns what a player's balance in the state has grown to, and since when it grows.
-func (s *Sight) grown(player uint32, g *Growth) (balance, since uint64) {
+func (s *scene) grown(player uint32, g *Growth) (balance, since uint64) {
 	balance = s.state.Balance(player, g.Item)
 	if player >= s.base { // new: it begins now
 		return balance, uint64(s.steady)

@@ -438,7 +438,7 @@ func (r *stocks) setWeight(pt *Pool, entry uint32, weight uint64) {
 // CheckSamplers compares supplies and samplers with the stock that is left, in all pools.
 func (r *stocks) CheckSamplers() error {
 	r.Sight.begin(0)
-	again := stocks{Sight: Sight{state: r.state, t: r.t}}
+	again := stocks{Sight: Sight{tallying: tallying{scene: scene{state: r.state, t: r.t}}}}
 	again.countSamplers()
 	for _, pt := range r.t.BottomUp {
 		have, want := &r.pools[pt.Num], &again.pools[pt.Num]

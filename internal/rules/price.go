@@ -174,7 +174,7 @@ func (r *accounts) stepped(pt *Pool, player uint32, free, count uint64) []Stack 
 }
 
 // roomFor returns by how much draws of the pool can move a counter, by 1 each.
-func (s *Sight) roomFor(c *Counter, r *running, moves movers) uint64 {
+func (s *tallying) roomFor(c *Counter, r *running, moves movers) uint64 {
 	i := slices.IndexFunc(moves, func(m Mover) bool { return m.Counter == c })
 	if i < 0 || c.Config.Distinct > 0 && s.saw(c, r, moves[i].Key) {
 		return 0

@@ -54,7 +54,7 @@ func (progressKind) write(r *drawing, c *Command) {
 }
 
 // report states the fact that a Progress reports.
-func (s *Sight) report(c *Command, player uint32) {
+func (s *tallying) report(c *Command, player uint32) {
 	for _, m := range c.event {
 		s.moveBy(m.Counter, player, c.N, c.key)
 	}
@@ -106,7 +106,7 @@ func (setCounterKind) asked(a *asked, c *Command) {
 // check reports that a counter cannot be set: what it has counted is frozen in the standing of the period that ended.
 func (setCounterKind) check(r *checks, c *Command) failure {
 	if c.count.second != 0 {
-		if _, _, open := c.count.present(&r.Sight); !open {
+		if _, _, open := c.count.present(&r.tallying); !open {
 			return failure{Ended, c.count.Num}
 		}
 	}
@@ -122,7 +122,7 @@ func (setCounterKind) write(r *drawing, c *Command) {
 }
 
 // put gives a counter a value in the present period, as if it had been moved there now.
-func (s *Sight) put(c *Counter, r *running, v uint64) {
+func (s *tallying) put(c *Counter, r *running, v uint64) {
 	r.value, r.is[countMissed] = v, 0
 	c.keep(r)
 	if r.spill = true; !r.moved {

@@ -133,7 +133,7 @@ func (c *Counter) order(place uint32) uint32 { return c.number(countValue, place
 
 // present returns the number of the period that a counter counts in, the place of its values, and whether moves
 // count.
-func (c *Counter) present(s *Sight) (period uint64, place uint32, open bool) {
+func (c *Counter) present(s *tallying) (period uint64, place uint32, open bool) {
 	n, open := s.numberOf(&c.period)
 	if c.second == 0 {
 		return n, 0, open
@@ -172,7 +172,7 @@ type Frame struct {
 // Standing returns the standing of a counter that ranks players in the period that runs, and the time stamp at
 // which that ends, 0 if it never does. ok is false if none runs. A period that is over runs until its end is settled.
 func (c *Counter) Standing(s *Sight) (at Frame, ends int64, ok bool) {
-	period, place, open := c.present(s)
+	period, place, open := c.present(&s.tallying)
 	at = Frame{c.order(place), period}
 	if c.second == 0 {
 		return at, 0, true
@@ -339,7 +339,7 @@ func (r *ladder) ranksDue(now int64, most int) (d Ranking) {
 }
 
 // rankedBy returns the counter that ranks players and has a number, nil if there is none.
-func (t *Tables) rankedBy(num uint32) *Counter {
+func (t *counts) rankedBy(num uint32) *Counter {
 	for _, c := range t.ranked {
 		if c.Num == num {
 			return c

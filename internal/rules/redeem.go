@@ -130,7 +130,7 @@ func (redeemKind) write(r *drawing, cmd *Command) {
 	r.writeDraw()
 }
 
-func (r *drawing) writeGuess(cmd *Command) {
+func writeGuess(r *effects, cmd *Command) {
 	g, player := &r.t.guesses, cmd.who(&r.Sight)
 	if g.Per == 0 {
 		return // no code pays for anything

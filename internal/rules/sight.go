@@ -13,21 +13,31 @@ import (
 // draws. In the second half they are what the effects so far have left; of items, only those that
 // conditions ask for. So what a draw of a group gives depends only on the members before it.
 type Sight struct {
-	state  State
-	t      *Tables  // the catalog in force
-	pools  []supply // by pool number
-	now    int64    // the time stamp
-	steady int64    // the steady time: see store.State.Back
-	player uint32   // the current player
-	values overlay  // balances and counters: see valueKey
-	taken  overlay  // how many were taken; by entryKey
-	coded  overlay  // how many codes were given; by number of the list
-	apart  overlay  // 1 for what draws without repetition have taken so far; by entryKey
-	people
-	runs
-	calendar
+	tallying
+	pools   []supply // by pool number
+	taken   overlay  // how many were taken; by entryKey
+	coded   overlay  // how many codes were given; by number of the list
+	apart   overlay  // 1 for what draws without repetition have taken so far; by entryKey
 	sums    []uint64 // by class of the pool weighed last
 	weights []uint64 // of its entries with conditions, class by class
+}
+
+// tallying is the counters of the catalog, over the scene: see counter.go.
+type tallying struct {
+	scene
+	runs
+}
+
+// scene is the realm's numbers as the command sees them, and the time.
+type scene struct {
+	state  State
+	t      *Tables // the catalog in force
+	now    int64   // the time stamp
+	steady int64   // the steady time: see store.State.Back
+	player uint32  // the current player
+	values overlay // balances and counters: see valueKey
+	people
+	calendar
 }
 
 type people struct {
@@ -58,7 +68,7 @@ func (s *Sight) begin(now int64) {
 }
 
 // end forgets the command's strings, whose memory the caller may use again.
-func (s *Sight) end() {
+func (s *scene) end() {
 	s.known = ""
 	clear(s.fresh)
 	s.fresh = s.fresh[:0]
@@ -66,7 +76,7 @@ func (s *Sight) end() {
 
 // see returns the number of a player. A new player gets a number and waits for the starting grants:
 // see come. If the command then fails, its event must leave the player out, or count the failure.
-func (s *Sight) see(id string) uint32 {
+func (s *scene) see(id string) uint32 {
 	if id == s.known {
 		return s.number
 	}
@@ -86,7 +96,7 @@ func (s *Sight) see(id string) uint32 {
 }
 
 // ref refers to a player by number; by id if the player is new and the command fails.
-func (s *Sight) ref(player uint32, id string, status Status) store.Ref {
+func (s *scene) ref(player uint32, id string, status Status) store.Ref {
 	if player < s.base || status == OK {
 		return store.Ref{Num: player}
 	}
@@ -94,7 +104,7 @@ func (s *Sight) ref(player uint32, id string, status Status) store.Ref {
 }
 
 // isNew reports whether no effect has added a player yet.
-func (s *Sight) isNew(player uint32) bool { return player >= s.base+uint32(s.joined) }
+func (s *scene) isNew(player uint32) bool { return player >= s.base+uint32(s.joined) }
 
 // counterKey marks the keys of counters among values.
 const counterKey = 1 << 31
@@ -104,7 +114,7 @@ func valueKey(player, key uint32) uint64 { return uint64(player)<<32 | uint64(ke
 // noPlayer is no player's number. The realm's own counters have it in their keys.
 const noPlayer = 1<<32 - 1
 
-func (s *Sight) balance(player, item uint32) uint64 {
+func (s *scene) balance(player, item uint32) uint64 {
 	if v, ok := s.values.get(valueKey(player, item)); ok {
 		return v
 	}
@@ -115,14 +125,14 @@ func (s *Sight) balance(player, item uint32) uint64 {
 	return s.state.Balance(player, item)
 }
 
-func (s *Sight) counter(player, counter uint32) uint64 {
+func (s *scene) counter(player, counter uint32) uint64 {
 	if v, ok := s.values.get(valueKey(player, counterKey|counter)); ok {
 		return v
 	}
 	return s.state.Counter(player, counter)
 }
 
-func (s *Sight) tally(counter uint32) uint64 {
+func (s *scene) tally(counter uint32) uint64 {
 	if v, ok := s.values.get(valueKey(noPlayer, counterKey|counter)); ok {
 		return v
 	}
@@ -161,7 +171,7 @@ func (t *Tables) period(p catalog.Period) (out period) {
 
 // numberOf returns the number of the present period, 0 of all time or before the first season, and whether it runs.
 // That of a season is the time at which it starts, also after it has ended.
-func (s *Sight) numberOf(p *period) (n uint64, runs bool) {
+func (s *scene) numberOf(p *period) (n uint64, runs bool) {
 	switch {
 	case p.per == 0:
 		return 0, true
@@ -185,7 +195,7 @@ func (s *Sight) numberOf(p *period) (n uint64, runs bool) {
 }
 
 // ends returns the time stamp at which the present period ends, 0 if it never does.
-func (s *Sight) ends(p *period) int64 {
+func (s *scene) ends(p *period) int64 {
 	switch {
 	case p.per == 0:
 		return 0
@@ -201,7 +211,7 @@ func (s *Sight) ends(p *period) int64 {
 }
 
 // instant is the time of the command.
-func (s *Sight) instant() Instant { return Instant{s.t.Zone, s.now, s.state.Back()} }
+func (s *scene) instant() Instant { return Instant{s.t.Zone, s.now, s.state.Back()} }
 
 func entryKey(pt *Pool, entry uint32) uint64 { return uint64(pt.Num)<<32 | uint64(entry) }
 

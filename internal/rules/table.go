@@ -21,12 +21,32 @@ type Tables struct {
 	Zone      Zone
 	Watched   NumSet            // the items that entries' conditions ask for
 	ListNum   map[string]uint32 // lists of codes of this catalog
-	limits    []NamedLimit      // and free draws, of all pools, by counter number
+	limiting
+	entering
+	goals
+	itemRules
+}
+
+// limiting is what is counted of draws.
+type limiting struct {
+	limits []NamedLimit // and free draws, of all pools, by counter number
 	tracks
+}
+
+// entering is how players come, and what codes pay for.
+type entering struct {
 	starting
 	redeeming
+}
+
+// goals is what players can reach.
+type goals struct {
 	counts
 	questing
+}
+
+// itemRules is what items do by themselves.
+type itemRules struct {
 	lasting
 	growing
 }
@@ -40,7 +60,7 @@ type counts struct {
 }
 
 func NoTables() *Tables {
-	return &Tables{starting: starting{waiting: noCounter}, lasting: lasting{due: noCounter}}
+	return &Tables{entering: entering{starting: starting{waiting: noCounter}}, itemRules: itemRules{lasting: lasting{due: noCounter}}}
 }
 
 // Has reports whether the catalog has an item.

@@ -32,7 +32,7 @@ func ShownName(pool string, t *catalog.Track) string {
 }
 
 // nameTracks collects a pool's tracks by name.
-func (t *Tables) nameTracks(pt *Pool) {
+func (t *tracks) nameTracks(pt *Pool) {
 	for i := range pt.Tracks {
 		name := ShownName(pt.Config.ID, &pt.Config.Tracks[i])
 		nt := t.Track[name]

@@ -284,7 +284,7 @@ func (m *model) setLimit(rec kuji.Record, h *holder) error {
 		return fmt.Errorf("set %+v for %q, the catalog has %+v", rec.Limit, rec.Reason, l)
 	}
 	id := limit{rec.Pool, l.Per, l.Window}
-	times := slices.DeleteFunc(h.draws[id], func(at int64) bool { return at <= m.since(*l) || l.Per != catalog.PerWindow })
+	times := slices.DeleteFunc(h.draws[id], func(at int64) bool { return at <= since(m, *l) || l.Per != catalog.PerWindow })
 	for len(times) < int(used) {
 		times = append(times, m.steady())
 	}
@@ -336,7 +336,7 @@ func (m *model) left(p *catalog.Pool, e *catalog.Entry) (n uint64, limited bool)
 func (s stamps) steady() int64 { return s.now + s.back }
 
 // since returns the steady time after which draws count towards a limit.
-func (m *model) since(l catalog.PlayerLimit) int64 {
+func since(m *model, l catalog.PlayerLimit) int64 {
 	switch l.Per {
 	case catalog.PerForever:
 		return -1

@@ -52,7 +52,7 @@ func (m *model) finds(code string) (p *catalog.Pool, terms *catalog.Redeem, numb
 // guess counts a code that does not exist.
 func (m *model) guess(player string) {
 	if per := m.guesses().Per; per != 0 {
-		m.drew(m.meet(player).draws, limit{"guesses", per, 0}, 1)
+		drew(m, m.meet(player).draws, limit{"guesses", per, 0}, 1)
 	}
 }
 

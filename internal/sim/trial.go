@@ -216,7 +216,7 @@ func (m *model) used(player string, p *catalog.Pool, l catalog.PlayerLimit) (n i
 		return 0
 	}
 	for _, at := range h.draws[limit{p.ID, l.Per, l.Window}] {
-		if at > m.since(l) {
+		if at > since(m, l) {
 			n++
 		}
 	}
@@ -231,7 +231,7 @@ func (t *trial) freeDraws(p *catalog.Pool, rec kuji.Record) int {
 	used := 0
 	if h := t.players[rec.Player]; h != nil {
 		for _, at := range h.free[limit{pool: p.ID, per: p.Free.Per}] {
-			if at > t.since(catalog.PlayerLimit{Per: p.Free.Per}) {
+			if at > since(t.model, catalog.PlayerLimit{Per: p.Free.Per}) {
 				used++
 			}
 		}

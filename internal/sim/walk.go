@@ -74,20 +74,20 @@ func (m *model) draw(d trialDraw) error {
 		return fmt.Errorf("%d outcomes too many for %d draws", len(outcomes), rec.Count)
 	}
 	for _, l := range p.Limits {
-		m.drew(k.h.draws, limit{p.ID, l.Per, l.Window}, rec.Count)
+		drew(m, k.h.draws, limit{p.ID, l.Per, l.Window}, rec.Count)
 	}
-	m.drew(k.h.free, limit{pool: p.ID, per: p.Free.Per}, d.free)
+	drew(m, k.h.free, limit{pool: p.ID, per: p.Free.Per}, d.free)
 	return nil
 }
 
 // drew counts n draws towards a limit.
-func (m *model) drew(draws map[limit][]int64, l limit, n int) {
+func drew(m *model, draws map[limit][]int64, l limit, n int) {
 	if n == 0 {
 		return
 	}
 	if l.per != catalog.PerForever && l.per != catalog.PerWindow { // draws count together, as late as the last
-		since := m.since(catalog.PlayerLimit{Per: l.per})
-		draws[l] = slices.DeleteFunc(draws[l], func(at int64) bool { return at <= since })
+		from := since(m, catalog.PlayerLimit{Per: l.per})
+		draws[l] = slices.DeleteFunc(draws[l], func(at int64) bool { return at <= from })
 		for i := range draws[l] {
 			draws[l][i] = m.steady()
 		}

@@ -745,6 +745,12 @@ def catalog(data):
     return (zone, begins * 60_000, (3 - week) % 7 * 86_400_000), pools, start, quests
 
 
+def shape(over):
+    """What the name of a counter or a quest says of the time over which it counts."""
+    per, season = over
+    return {1: b"forever", 2: b"day", 3: b"week", 6: b"month", 7: b"season"}[per] + (b":" + season if season else b"")
+
+
 def period(calendar, per, time):
     """The number of the day (2), week (3), hour (5) or month (6) at a time, by clocks that never go back; 0 of all time (1)."""
     if per == 1:
@@ -963,7 +969,7 @@ class Rules:
         number = {name: n for n, name in enumerate(state.pools)}
         self.start = [(item[i], q) for i, q in start]
         self.waiting = state.counter.get(b"/start")
-        self.quests = {state.counter[b"/quest/" + name]: [(
+        self.quests = {state.counter[b"/quest/" + name + b"/" + shape(q["per"])]: [(
             [(item[i], low, span) for i, low, span in of["items"]],
             [(number[pool], low, span) for pool, low, span in of["draws"]],
             [state.lists.index(codes) for codes in of["codes"]],
