@@ -317,7 +317,7 @@ func DueOf(ev *store.Event) (d Due, err error) {
 // CheckDue reports why an event cannot settle this at a time stamp, or nil.
 func (r *Rules) CheckDue(d *Due, now int64) error {
 	if d.Ranking.Count > 0 {
-		c := r.t.rankedBy(d.Ranking.Counter)
+		c := r.rankedBy(d.Ranking.Counter)
 		if c == nil {
 			return fmt.Errorf("the catalog in force ranks nobody by counter number %d", d.Ranking.Counter)
 		}

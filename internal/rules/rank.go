@@ -339,8 +339,8 @@ func (r *ladder) ranksDue(now int64, most int) (d Ranking) {
 }
 
 // rankedBy returns the counter that ranks players and has a number, nil if there is none.
-func (t *counts) rankedBy(num uint32) *Counter {
-	for _, c := range t.ranked {
+func (r *ladder) rankedBy(num uint32) *Counter {
+	for _, c := range r.t.ranked {
 		if c.Num == num {
 			return c
 		}
@@ -350,7 +350,7 @@ func (t *counts) rankedBy(num uint32) *Counter {
 
 // rank writes a step of what is due for a counter.
 func (r *ladder) rank(d *Ranking) {
-	c := r.t.rankedBy(d.Counter)
+	c := r.rankedBy(d.Counter)
 	r.player, r.pool, r.alone = noPlayer, noPool, true
 	if d.From == 0 {
 		r.endPeriod(c, d.Period)
