@@ -32,8 +32,11 @@ func (t *Tables) setFacts() {
 			if *all == nil {
 				*all = make([]movers, len(t.ItemAt))
 			}
-			at := &(*all)[t.ItemNum[id]]
-			*at = append(*at, mover{c, keyOf(id)})
+			num := t.ItemNum[id]
+			for _, item := range itemsOf(&num, t.kin(id)) {
+				at := &(*all)[item]
+				*at = append(*at, mover{c, keyOf(t.Catalog.Items[t.ItemAt[item]].ID)})
+			}
 		}
 	}
 	entries := map[string]movers{}

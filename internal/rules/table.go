@@ -29,6 +29,7 @@ type Tables struct {
 	questing
 	lasting
 	growing
+	families
 }
 
 // counts is the counters of a catalog, and who counts what.
@@ -183,7 +184,8 @@ func (t *Tables) compile() {
 func (t *Tables) stacks(in []catalog.Stack) []Stack {
 	out := make([]Stack, len(in))
 	for i, st := range in {
-		out[i] = Stack{Item: t.ItemNum[st.Item], Quantity: st.Quantity}
+		num, _ := t.named(st.Item)
+		out[i] = Stack{Item: num, Quantity: st.Quantity}
 	}
 	return out
 }
