@@ -78,8 +78,9 @@ type Draw struct {
 	Player string // at most MaxID bytes; with the first of these a player gets the catalog's starting grants
 	Pool   string
 	Count  int // at most MaxDrawCount; 0 means 1
-	// Pay chooses the first price of the pool that has this item in it, for pools with several
-	// prices. Empty: the first price that the player can pay.
+	// Pay chooses the first price of the pool that has this item, or its family, in it. Then this item alone
+	// pays what the price has of its family. Empty: the first price that the player can pay, and of a family
+	// its items in the order of the catalog.
 	Pay string
 }
 

@@ -43,7 +43,7 @@ func (c *Catalog) AppendCanonical(b []byte) []byte {
 // words returns the catalog's words that not every format level has, each once: see package format. The
 // form has the version that the newest word needs, so without new words a catalog keeps its hash.
 func (c *Catalog) words() []format.Word {
-	all := append(c.lastingWords(), probeWords(c)...)
+	all := append(c.itemWords(), probeWords(c)...)
 	for _, w := range []struct {
 		name string
 		used bool

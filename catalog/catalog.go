@@ -16,6 +16,7 @@ const (
 	MaxPools          = 1 << 12       // the most pools in a catalog
 	MaxEntries        = 1 << 20       // the most entries in all pools together
 	MaxBundle         = 64            // the most different items in one reward, price or start
+	MaxFamily         = 256           // the most items of a family, and the most that a price can take in all
 	MaxPoolDepth      = 8             // the most pools on a chain of pool rewards, the first included
 	MaxQuantity       = 1<<53 - 1     // the largest quantity of an item: JSON clients read integers up to it exactly
 	MaxWeightSum      = 1<<63 - 1     // the largest sum of a pool's scaled weights (63 bits)
@@ -78,6 +79,7 @@ type Item struct {
 	Name   string   `json:"name,omitempty"`
 	Lasts  int64    `json:"lasts,omitempty"` // milliseconds until a unit goes after it came; 0: it stays
 	Grows  Grows    `json:"grows,omitzero"`
+	Family string   `json:"family,omitempty"` // in a price, a condition, luck or a counter, it stands for any of its items
 	Extend bool     `json:"extend,omitempty"` // of one that lasts: what comes while some is held begins to last when that goes
 }
 

@@ -40,7 +40,8 @@ type check struct {
 	// False if the source's items or pools could not be read. Then references to them can be anything.
 	itemsKnown, poolsKnown bool
 
-	pools      map[string]int  // by id: index in c.Pools
+	pools      map[string]int // by id: index in c.Pools
+	families   map[string][]string
 	entryPaths map[string]bool // of all pools, as pool/entry; nil: nobody asked
 	budgets    budgetCheck
 	redeemed   map[string]string // by list of codes: the pool whose draws it pays for
@@ -86,7 +87,11 @@ func (k *check) run() {
 		k.pools[k.c.Pools[i].ID] = i
 	}
 	if k.itemsKnown {
-		k.thereAre("an item", texts(k.c.Items, func(i *Item) string { return i.ID }))
+		items := texts(k.c.Items, func(i *Item) string { return i.ID })
+		k.thereAre("an item", items)
+		var families []string
+		families, k.families = k.c.Families()
+		k.thereAre("an item or family", slices.Concat(items, families))
 	}
 	if k.poolsKnown {
 		k.thereAre("a pool", texts(k.c.Pools, func(p *Pool) string { return p.ID }))
@@ -242,8 +247,14 @@ func (k *poolCheck) prices() {
 	if len(p.Bundles) > 0 && len(p.Price) == 0 {
 		k.faultAt("bundles", "expected a price too: without one, drawing is free")
 	}
+	k.at("price", func() {
+		for i := range p.Price {
+			k.priceOf(p.Price[i])
+		}
+	})
 	k.at("bundles", func() {
 		for i := range k.each(len(p.Bundles)) {
+			k.priceOf(p.Bundles[i].Price)
 			k.fitsCount(p.Bundles[i].Draws)
 			if i > 0 && p.Bundles[i].Draws <= p.Bundles[i-1].Draws {
 				k.faultAt("draws", "expected more than %d, as in the bundle before, found %d",

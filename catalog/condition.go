@@ -6,16 +6,22 @@ import "slices"
 func (e *Entry) always() bool { return e.When.Empty() && !e.Unique && e.Luck.Empty() }
 
 // questions returns how many things of a player decide what an entry weighs.
-func (e *Entry) questions() uint64 {
-	n := e.When.questions() + len(e.Luck.Steps)
+func (k *check) questions(e *Entry) uint64 {
+	c := &e.When
+	n := len(c.Holds) + len(c.Lacks) + len(c.Tracks) + len(c.Counters) + len(c.Quests) + len(e.Luck.Steps)
+	if len(k.families) > 0 {
+		n += len(k.kinOf(e.Luck.Item)) - 1
+		for _, st := range c.Holds {
+			n += len(k.kinOf(st.Item)) - 1
+		}
+		for _, item := range c.Lacks {
+			n += len(k.kinOf(item)) - 1
+		}
+	}
 	if e.Unique {
 		n += len(e.Reward.Items)
 	}
 	return uint64(n)
-}
-
-func (c *Condition) questions() int {
-	return len(c.Holds) + len(c.Lacks) + len(c.Tracks) + len(c.Counters) + len(c.Quests)
 }
 
 // everybody reports whether an entry is there for everybody while its stock and the pools below last.
@@ -24,7 +30,7 @@ func (k *poolCheck) everybody(e *Entry) bool { return k.always(e) && len(e.Rewar
 // condition checks a condition of a pool, an entry or a quest.
 func (k *check) condition(c *Condition) {
 	for i, id := range c.Lacks {
-		if slices.ContainsFunc(c.Holds, func(s Stack) bool { return s.Item == id }) {
+		if k.contradicts(c.Holds, id) {
 			k.faultUnder([]step{{key: "when"}, {key: "lacks"}, {index: i, inList: true}},
 				"expected an item that holds does not ask for, found %s", quote(id))
 		}

@@ -164,12 +164,12 @@ var factsShape = &object[Facts]{
 			"Draws from these pools that players ask for. Draws that rewards make are none."),
 		key[Facts, []string]("entries", factNames("entries", entryPath), func(f *Facts) *[]string { return &f.Entries },
 			"Entries that are taken, each as pool/entry, by draws of players and of rewards."),
-		key[Facts, []string]("gains", factNames("items", id("an item")), func(f *Facts) *[]string { return &f.Gains },
-			"Items that are gained, each with its quantity. What comes by a transfer is not counted."),
-		key[Facts, []string]("spends", factNames("items", id("an item")), func(f *Facts) *[]string { return &f.Spends },
-			"Items that are paid as a price."),
-		key[Facts, []string]("consumes", factNames("items", id("an item")), func(f *Facts) *[]string { return &f.Consumes },
-			"Items that Consume takes."),
+		key[Facts, []string]("gains", factNames("items", itemOrFamily), func(f *Facts) *[]string { return &f.Gains },
+			"Items, or families, that are gained, each with its quantity. What comes by a transfer is not counted."),
+		key[Facts, []string]("spends", factNames("items", itemOrFamily), func(f *Facts) *[]string { return &f.Spends },
+			"Items, or families, that are paid as a price."),
+		key[Facts, []string]("consumes", factNames("items", itemOrFamily), func(f *Facts) *[]string { return &f.Consumes },
+			"Items, or families, that Consume takes."),
 	},
 }
 
@@ -366,14 +366,30 @@ func (k *check) facts(c *Counter, each func(at []step, fact string)) {
 		all []string
 	}{{"draws", of.Draws}, {"entries", of.Entries}, {"gains", of.Gains}, {"spends", of.Spends}, {"consumes", of.Consumes}} {
 		at := []step{{key: "of"}, {key: kind.key}}
-		for _, id := range kind.all {
-			each(at, kind.key+" "+id)
+		for i, id := range kind.all {
+			if kin := k.kinOf(id); kin[0] != id {
+				k.relatives(kind.all, i, kin, at)
+				for _, item := range kin {
+					each(at, kind.key+" "+item)
+				}
+			} else {
+				each(at, kind.key+" "+id)
+			}
 			if kind.key == "entries" && !k.hasEntry(id) {
 				k.faultUnder(at, "there is no entry %s", quote(id))
 			}
 			if p, ok := k.pools[id]; ok && kind.key == "draws" && k.c.Pools[p].Internal {
 				k.faultUnder(at, "expected a pool that players draw from, found %s, which is internal; count its entries", quote(id))
 			}
+		}
+	}
+}
+
+// relatives refuses an item next to its family: what is counted would be counted twice.
+func (k *check) relatives(all []string, family int, kin []string, at []step) {
+	for _, id := range all {
+		if slices.Contains(kin, id) {
+			k.faultUnder(at, "expected either a family or its items, found family %s and item %s", quote(all[family]), quote(id))
 		}
 	}
 }

@@ -52,6 +52,6 @@ pools:
 		}
 	}
 	// Output:
-	// line 6, column 13, pools.box.price.gems: there is no item "gems"; did you mean "gem"?
+	// line 6, column 13, pools.box.price.gems: there is no item or family "gems"; did you mean "gem"?
 	// line 8, column 25, pools.box.entries[0].weight: expected a number such as 3 or 0.06, at least 0, with at most 18 digits after the point, found "5%": write it without "%"
 }

@@ -18,7 +18,8 @@ const (
 func (i *Item) codeRules(x *coder) {
 	lasts := i.Lasts != 0
 	grows := i.Grows != Grows{}
-	if x.flags(&lasts, &i.Extend, &grows); lasts {
+	family := i.Family != ""
+	if x.flags(&lasts, &i.Extend, &grows, &family); lasts {
 		if number(x, &i.Lasts); i.Lasts == 0 {
 			x.fail("expected how long the item lasts, found 0")
 		}
@@ -26,30 +27,37 @@ func (i *Item) codeRules(x *coder) {
 	if grows {
 		i.Grows.code(x)
 	}
+	if family {
+		if x.ref(&i.Family); i.Family == "" {
+			x.fail("expected the id of a family, found none")
+		}
+	}
 }
 
-// lastingWords returns the words that the catalog uses.
-func (c *Catalog) lastingWords() (words []format.Word) {
-	lasts, extend, grows := false, false, false
-	for i := range c.Items {
-		lasts = lasts || c.Items[i].Lasts != 0
-		extend = extend || c.Items[i].Extend
-		grows = grows || c.Items[i].Grows != Grows{}
-	}
-	if lasts {
-		words = append(words, format.Word{Of: "catalog", Name: "lasts"})
-	}
-	if extend {
-		words = append(words, format.Word{Of: "catalog", Name: "extend"})
-	}
-	if grows {
-		words = append(words, format.Word{Of: "catalog", Name: "grows"})
+// itemWords returns the words about items that the catalog uses.
+func (c *Catalog) itemWords() (words []format.Word) {
+	for _, w := range []struct {
+		name string
+		used func(i *Item) bool
+	}{
+		{"lasts", func(i *Item) bool { return i.Lasts != 0 }},
+		{"extend", func(i *Item) bool { return i.Extend }},
+		{"grows", func(i *Item) bool { return i.Grows != Grows{} }},
+		{"family", func(i *Item) bool { return i.Family != "" }},
+	} {
+		for i := range c.Items {
+			if w.used(&c.Items[i]) {
+				words = append(words, format.Word{Of: "catalog", Name: w.name})
+				break
+			}
+		}
 	}
 	return words
 }
 
 // checkItems checks what keys of an item say together.
 func (k *check) checkItems() {
+	k.checkFamilies()
 	for i := range k.c.Items {
 		it := &k.c.Items[i]
 		if it.Extend && it.Lasts == 0 && k.line == nil {

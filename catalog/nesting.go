@@ -211,7 +211,7 @@ func (k *nestingCheck) reachOf(i int) reach {
 		}
 	}
 	for j := range p.Entries {
-		r.asked = plus(r.asked, p.Entries[j].questions())
+		r.asked = plus(r.asked, k.questions(&p.Entries[j]))
 	}
 	rolls := uint64(p.Rolls.Max)
 	r.picks, r.gain, r.asked = times(r.picks, rolls), times(r.gain, rolls), times(r.asked, rolls)

@@ -28,7 +28,7 @@ var priceByShape = mapping("price_by",
 
 var priceStepShape = mapping("price_step", "A price from a count on.",
 	key("from", integer[uint64](1, MaxCount), func(s *PriceStep) *uint64 { return &s.From }, "The least count.").must(),
-	key("price", stacksShape, func(s *PriceStep) *[]Stack { return &s.Price }, "What each single draw costs, in place of the pool's own price.").must(),
+	key("price", anyStacksShape, func(s *PriceStep) *[]Stack { return &s.Price }, "What each single draw costs, in place of the pool's own price.").must(),
 )
 
 // priceBy checks prices by a counter.

@@ -74,7 +74,8 @@ func drawCatalog(t *rapid.T) *written {
 		kind := rapid.SampledFrom([]catalog.ItemKind{catalog.KindItem, catalog.KindCurrency}).Draw(t, "kind")
 		lasts := rapid.SampledFrom([]int64{0, 0, 0, 1000, 90_061_001, catalog.MaxLasts.Milliseconds()}).Draw(t, "lasts")
 		extend := lasts > 0 && rapid.Bool().Draw(t, "extend")
-		c.Items = append(c.Items, catalog.Item{ID: item, Kind: kind, Name: name(t), Lasts: lasts, Extend: extend})
+		family := rapid.SampledFrom([]string{"", "", "a-family", "another-family"}).Draw(t, "family")
+		c.Items = append(c.Items, catalog.Item{ID: item, Kind: kind, Name: name(t), Lasts: lasts, Extend: extend, Family: family})
 		items = append(items, item)
 	}
 	var drawn []*drawnPool
@@ -631,7 +632,7 @@ func (w *written) write(t *rapid.T) {
 	out.line(0, "items:")
 	for _, i := range c.Items {
 		switch {
-		case i.Name == "" && i.Kind == catalog.KindItem && i.Lasts == 0:
+		case i.Name == "" && i.Kind == catalog.KindItem && i.Lasts == 0 && i.Family == "":
 			out.line(2, "%q: {}", i.ID)
 		default:
 			out.line(2, "%s:", i.ID)
@@ -646,6 +647,9 @@ func (w *written) write(t *rapid.T) {
 			}
 			if i.Extend || i.Lasts > 0 && out.optional() {
 				out.line(4, "extend: %v", i.Extend)
+			}
+			if i.Family != "" {
+				out.line(4, "family: %s", i.Family)
 			}
 		}
 	}

@@ -267,7 +267,9 @@ type idShape struct {
 }
 
 // referred is whose ids must stand elsewhere too; those of all others can be anything.
-var referred = [...]string{"", "an item", "a pool", "a track", "a counter", "a quest", "a season"}
+var referred = [...]string{"", "an item", "an item or family", "a pool", "a track", "a counter", "a quest", "a season"}
+
+const itemRef = 1 // of an item; what can be a family too follows
 
 // id is an id. what says of what.
 func id(what string) idShape {
@@ -286,6 +288,8 @@ func (s idShape) checkAt(k *report, id string, fault func(format string, args ..
 	switch all := k.there[s.ref]; {
 	case !ValidID(id):
 		fault("expected %s, found %s", s.text, quote(id))
+	case s.ref == itemRef && all != nil && !all[id] && k.there[itemRef+1][id]:
+		fault("expected an item, found family %s: nobody can hold one", quote(id))
 	case all != nil && !all[id]:
 		_, noun, _ := strings.Cut(s.what, " ")
 		fault("there is no %s %s%s", noun, quote(id), k.suggest(id, keys(all)))

@@ -86,6 +86,8 @@ var itemShape = mapping("item", "One thing that players hold and count. {} is en
 	key("grows", growsShape, func(i *Item) *Grows { return &i.Grows }, "How it grows by itself. Without it, it does not."),
 	keyOr("extend", boolean, func(i *Item) *bool { return &i.Extend }, false,
 		"Whether what comes while some is held begins to last only when that goes: for a pass that is bought again.").with("lasts"),
+	key("family", id("a family"), func(i *Item) *string { return &i.Family },
+		"The family that it is of. In a price, a condition, luck and what counters count, the id of a family stands for any of its items."),
 )
 
 // stacksShape is a mapping from item ids to fixed quantities.
@@ -120,9 +122,9 @@ var poolShape = &object[Pool]{
 			"Whether rewards of other pools are the only way to draw from the pool."),
 		keyOr("memoryless", boolean, func(p *Pool) *bool { return &p.Memoryless }, false,
 			"Whether to refuse everything that adapts the odds to the player (pity, guarantee, and entries with when, unique or luck), here and in the pools below."),
-		key("price", oneOrList[[]Stack]{stacksShape, list[[]Stack]{"prices", stacksShape, MaxPrices}},
+		key("price", oneOrList[[]Stack]{anyStacksShape, list[[]Stack]{"prices", anyStacksShape, MaxPrices}},
 			func(p *Pool) *[][]Stack { return &p.Price },
-			"What each single draw costs: ids of items of any kind, with quantities; or a list of such prices. The caller can choose one; "+
+			"What each single draw costs: ids of items of any kind, or of families, with quantities; or a list of such prices. The caller can choose one; "+
 				"otherwise it is the first that the player can pay. Without it, drawing is free."),
 		key("bundles", list[Bundle]{"bundles", bundleShape, MaxPrices}, func(p *Pool) *[]Bundle { return &p.Bundles },
 			"Prices for several draws in one request, by ascending number of draws."),
@@ -183,7 +185,7 @@ var limitShape = &object[PlayerLimit]{
 var bundleShape = mapping("bundle", "A price for several draws in one request.",
 	key("draws", integer[uint32](2, MaxDrawCount), func(b *Bundle) *uint32 { return &b.Draws },
 		"Exactly how many draws the request pays. Free draws do not count.").must(),
-	key("price", stacksShape, func(b *Bundle) *[]Stack { return &b.Price }, "What all of them cost together.").must(),
+	key("price", anyStacksShape, func(b *Bundle) *[]Stack { return &b.Price }, "What all of them cost together.").must(),
 )
 
 var freeShape = mapping("free", "Draws that cost nothing: the first ones of each player.",
@@ -228,8 +230,8 @@ var conditionShape = &object[Condition]{
 	doc:  "What must be true of a player. All conditions must hold.",
 	some: true,
 	fields: []field[Condition]{
-		key("holds", stacksShape, func(c *Condition) *[]Stack { return &c.Holds }, "Items that the player must hold, with the least number of each."),
-		key("lacks", names("an item"), func(c *Condition) *[]string { return &c.Lacks }, "Items of which the player holds none."),
+		key("holds", anyStacksShape, func(c *Condition) *[]Stack { return &c.Holds }, "Items that the player must hold, with the least number of each; of a family, of all its items together."),
+		key("lacks", names("an item or family"), func(c *Condition) *[]string { return &c.Lacks }, "Items, or families, of which the player holds none."),
 		key("pity", dict[Reached]{
 			key:   id("a track"),
 			value: part[Reached, uint64]{integer[uint64](1, MaxTrackDraws), func(r *Reached) *uint64 { return &r.Draws }},
@@ -331,7 +333,7 @@ var momentsShape = mapping("moments", "Winning moments.",
 
 var luckShape = mapping("luck",
 	"Weights that depend on a count: how many of an item the player holds, or where a track or a counter stands. One of item, pity and counter must be there.",
-	key("item", id("an item"), func(l *Luck) *string { return &l.Item }, "The item whose number counts."),
+	key("item", itemOrFamily, func(l *Luck) *string { return &l.Item }, "The item whose number counts, or the family."),
 	key("pity", id("a track"), func(l *Luck) *string { return &l.Track }, "The track of the pool whose draws count."),
 	key("counter", id("a counter"), func(l *Luck) *string { return &l.Counter }, "The counter that counts."),
 	key("weights", list[LuckStep]{"steps", luckStepShape, MaxLuckSteps}, func(l *Luck) *[]LuckStep { return &l.Steps },

@@ -238,8 +238,10 @@ func (w *scheme) asks(i int, ask asking) {
 
 // questions finds the facts about the player that an entry's weight depends on.
 func questions(e *rules.Entry, ask asking) {
-	for _, st := range e.When.Holds {
-		ask(balanceFact|fact(st.Item), st.Quantity)
+	for i := range e.When.Holds {
+		for _, item := range e.When.Holds[i].Items() {
+			ask(balanceFact|fact(item), e.When.Holds[i].Quantity)
+		}
 	}
 	for _, item := range e.When.Lacks {
 		ask(balanceFact|fact(item), 1)
@@ -263,7 +265,9 @@ func questions(e *rules.Entry, ask asking) {
 	case l.Counts:
 		ask(counterFact|fact(l.Item), l.Last())
 	default:
-		ask(balanceFact|fact(l.Item), l.Last())
+		for _, item := range l.Items() {
+			ask(balanceFact|fact(item), l.Last())
+		}
 	}
 }
 

@@ -139,7 +139,7 @@ func (l *looker) pool(pt *rules.Pool) {
 func (l *looker) complete(pool, what string, set []catalog.Stack) {
 	var items []string
 	for _, st := range set {
-		if num := l.t.ItemNum[st.Item]; l.chance[num] && !l.sure[num] {
+		if num, ok := l.t.ItemNum[st.Item]; ok && l.chance[num] && !l.sure[num] { // one item of a family is enough
 			items = append(items, st.Item)
 		}
 	}

@@ -167,25 +167,34 @@ func (d *definer) items(c *catalog.Catalog) error {
 	for i := range c.Items {
 		it := &c.Items[i]
 		num, known := d.state.ItemNum(it.ID)
+		if known && d.state.ItemKind(num) == kindFamily {
+			return &ConflictError{Subject: "item " + it.ID, Message: "an earlier catalog has a family with this id: use another id for the item"}
+		}
 		if known && d.state.ItemKind(num) != uint8(it.Kind) {
 			return &ConflictError{Subject: "item " + it.ID, Message: "its kind cannot change between item and currency: use another id for the new one"}
 		}
 		if !known {
 			num = uint32(next)
 			next++
-			d.w.More(store.Item)
-			d.w.Buf = append(d.w.Buf, byte(it.Kind))
-			d.w.Text(it.ID)
+			d.nameItem(uint8(it.Kind), it.ID)
 		}
 		if short := int(num) + 1 - len(d.t.ItemAt); short > 0 {
 			d.t.ItemAt = append(d.t.ItemAt, make([]uint32, short)...)
 		}
 		d.t.ItemNum[it.ID], d.t.ItemAt[num] = num, uint32(i)
 	}
+	next, err := d.families(c, next)
 	if next > store.MaxItems {
-		return tooMany("items", next, store.MaxItems)
+		return tooMany("items and families", next, store.MaxItems)
 	}
-	return nil
+	return err
+}
+
+// nameItem names the next item, or family.
+func (d *definer) nameItem(kind uint8, id string) {
+	d.w.More(store.Item)
+	d.w.Buf = append(d.w.Buf, kind)
+	d.w.Text(id)
 }
 
 // pool numbers a pool, its entries and all that it counts.

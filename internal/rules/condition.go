@@ -6,7 +6,7 @@ import "github.com/kuji-dev/kuji/catalog"
 // catalog.Condition by numbers. An entry whose condition does not hold weighs nothing, and no draw
 // may count on its stock: see inStock.
 type Condition struct {
-	Holds    []Stack
+	Holds    []Held
 	Lacks    []uint32
 	Tracks   []Reached
 	Counters []Range
@@ -28,9 +28,16 @@ func (t *Tables) condition(pt *Pool, c *catalog.Condition) (out Condition) {
 	if c.Empty() {
 		return out
 	}
-	out.Holds = t.stacks(c.Holds)
-	for _, item := range c.Lacks {
-		out.Lacks = append(out.Lacks, t.ItemNum[item])
+	for _, st := range t.stacks(c.Holds) {
+		h := Held{Stack: st}
+		if f := t.Family(st.Item); f != nil {
+			h.Of = f.Items
+		}
+		out.Holds = append(out.Holds, h)
+	}
+	for _, id := range c.Lacks {
+		num := t.ItemNum[id]
+		out.Lacks = append(out.Lacks, itemsOf(&num, t.kin(id))...)
 	}
 	for _, want := range c.Tracks {
 		for i := range pt.Tracks {
@@ -50,15 +57,19 @@ func (t *Tables) condition(pt *Pool, c *catalog.Condition) (out Condition) {
 func (t *Tables) watch(e *Entry) {
 	t.watchItems(&e.When, func(uint32) {})
 	if len(e.Luck.Steps) > 0 && !e.Luck.Counts && e.Luck.Counter == nil {
-		t.Watched.Add(e.Luck.Item)
+		for _, item := range e.Luck.Items() {
+			t.Watched.Add(item)
+		}
 	}
 }
 
 // watchItems notes the items that a condition asks for, and calls each for them.
 func (t *Tables) watchItems(c *Condition, each func(item uint32)) {
-	for _, st := range c.Holds {
-		t.Watched.Add(st.Item)
-		each(st.Item)
+	for i := range c.Holds {
+		for _, item := range c.Holds[i].Items() {
+			t.Watched.Add(item)
+			each(item)
+		}
 	}
 	for _, item := range c.Lacks {
 		t.Watched.Add(item)
@@ -69,10 +80,14 @@ func (t *Tables) watchItems(c *Condition, each func(item uint32)) {
 // Luck is a catalog.Luck by numbers: an entry's weights by what is held, or by where a track or a counter stands.
 type Luck struct {
 	Counts  bool     // by a track's counter
-	Item    uint32   // number of the item, or of the track's counter
+	Item    uint32   // number of the item or family, or of the track's counter
+	of      []uint32 // the items of the family
 	Counter *Counter // by a counter; nil: by one of the others
 	Steps   []catalog.LuckStep
 }
+
+// Items returns the items that it counts.
+func (l *Luck) Items() []uint32 { return itemsOf(&l.Item, l.of) }
 
 // Last returns the count at which the last step begins.
 func (l *Luck) Last() uint64 { return l.Steps[len(l.Steps)-1].From }
@@ -81,7 +96,8 @@ func (t *Tables) luck(pt *Pool, l *catalog.Luck) Luck {
 	if l.Empty() {
 		return Luck{}
 	}
-	out := Luck{Counts: l.Track != "", Item: t.ItemNum[l.Item], Counter: t.CounterByID[l.Counter], Steps: l.Steps}
+	out := Luck{Counts: l.Track != "", of: t.kin(l.Item), Counter: t.CounterByID[l.Counter], Steps: l.Steps}
+	out.Item, _ = named(t, l.Item)
 	for i := range pt.Tracks {
 		if pt.Config.Tracks[i].Name == l.Track {
 			out.Item = pt.Tracks[i].Counter
@@ -102,7 +118,7 @@ func (e *Entry) weightFor(f Facts, ask bool) uint64 {
 	case e.Luck.Counts:
 		return e.weightAt(f.Counter(e.Luck.Item))
 	}
-	return e.weightAt(f.Balance(e.Luck.Item))
+	return e.weightAt(held(f, e.Luck.Item, e.Luck.of))
 }
 
 func (e *Entry) weightAt(n uint64) uint64 {
@@ -117,8 +133,8 @@ func (e *Entry) weightAt(n uint64) uint64 {
 
 // Met reports whether a condition holds for a player.
 func (c *Condition) Met(f Facts) bool {
-	for _, st := range c.Holds {
-		if f.Balance(st.Item) < st.Quantity {
+	for i := range c.Holds {
+		if h := &c.Holds[i]; held(f, h.Item, h.Of) < h.Quantity {
 			return false
 		}
 	}

@@ -107,7 +107,7 @@ func (r *Rules) begin(now int64, src Source, w *store.Writer) {
 	if len(r.t.Growths) > 0 {
 		r.extra = catalog.MaxGrown
 	}
-	r.comers, r.picks, r.draws, r.sets = 0, 0, r.draws[:0], r.sets[:0]
+	r.comers, r.picks, r.draws, r.sets, r.taking = 0, 0, r.draws[:0], r.sets[:0], r.taking[:0]
 	r.bills = r.bills[:0]
 	r.next, r.reaching = 0, reaching{firings: r.firings[:0]}
 	r.resetLots()

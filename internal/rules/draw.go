@@ -29,9 +29,9 @@ func (drawKind) resolve(f *Finder, c *Command) *CommandError {
 	case c.Pay == "":
 		return nil
 	}
-	num, ok := f.ItemNum[c.Pay]
+	num, ok := named(f.Tables, c.Pay)
 	if c.pay = num; !ok {
-		return f.unknown("pay", "item", c.Pay)
+		return f.unknown("pay", "item or family", c.Pay)
 	}
 	return nil
 }

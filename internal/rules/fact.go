@@ -47,8 +47,11 @@ func (t *Tables) setFacts() {
 			if *all == nil {
 				*all = make([]movers, len(t.ItemAt))
 			}
-			at := &(*all)[t.ItemNum[id]]
-			*at = append(*at, Mover{c, keyOf(id)})
+			num := t.ItemNum[id]
+			for _, item := range itemsOf(&num, t.kin(id)) {
+				at := &(*all)[item]
+				*at = append(*at, Mover{c, keyOf(t.Catalog.Items[t.ItemAt[item]].ID)})
+			}
 		}
 	}
 	entries := map[string]movers{}

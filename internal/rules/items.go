@@ -82,8 +82,9 @@ func (r *checks) move(from, to uint32, items []Stack) failure {
 func (r *checks) moveEach(from, to uint32, items []Stack) failure {
 	for i, st := range items {
 		if from != noPlayer && !r.spend(from, st.Item, st.Quantity) {
-			return r.lacking(from, len(items)-i, func(k int) (item uint32, need uint64) {
-				return items[i+k].Item, items[i+k].Quantity
+			return r.lacking(len(items)-i, func(k int) Lack {
+				st := items[i+k]
+				return Lack{st.Item, r.balance(from, st.Item), st.Quantity}
 			})
 		}
 		if from != noPlayer {

@@ -138,6 +138,15 @@ func TestOddsAreThoseOfDraws(t *testing.T) {
 		{name: "tickets of one draw", pool: "p", yaml: plain + `
   p: {rolls: 1, entries: [{id: box, weight: 1, reward: [{pool: inner}]}, {id: no, weight: 2}]}
   inner: {rolls: {min: 1, max: 3}, entries: [{id: x, weight: 1, stock: 1}, {id: y, weight: 3, stock: 2}, {id: z, weight: 1}]}`},
+		{name: "families", pool: "p", yaml: strings.Replace(plain, "a: {}, b: {}", "a: {family: ab}, b: {family: ab}", 1) + `
+  p:
+    rolls: 3
+    entries:
+      - {id: x, weight: 1, reward: {items: {a: 1}}}
+      - {id: y, weight: 1, reward: {items: {b: {min: 1, max: 2}}}}
+      - {id: z, weight: 1, luck: {item: ab, weights: [{from: 1, weight: 4}, {from: 3, weight: 9}]}}
+      - {id: rich, weight: 5, when: {holds: {ab: 2}}, reward: {items: {a: 1}}}
+      - {id: poor, weight: 5, when: {lacks: [ab]}}`},
 		{name: "rolls", pool: "p", yaml: plain + `
   p: {rolls: {min: 3, max: 5}, entries: [{id: x, weight: 1}, {id: y, weight: 2, reward: {pool: q, times: {min: 2, max: 3}}}]}
   q: {entries: [{id: x, weight: 1}, {id: y, weight: 4}]}`},

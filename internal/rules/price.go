@@ -8,7 +8,7 @@ import (
 )
 
 // A price is a set of items, paid for each single draw, or for a bundle of draws. A pool can have
-// several: the caller chooses one, or the first that the player can pay is taken. A player can have
+// several: the caller chooses one, or the first that the player can pay is taken. Families: see family.go. A player can have
 // some free draws, in all or in each day, week or month. Everything is paid before anything is drawn. Pools
 // below cost nothing extra.
 //
@@ -37,6 +37,7 @@ type accounts struct {
 	picks    uint64        // the most entries that they can take
 	have     []uint64      // what the player has of each item in the best payment's price
 	haveNext []uint64      // the same for the payment at hand
+	taking   []Stack       // what payments take whose prices name families
 	lacks    []Lack        // with InsufficientItems
 	bills    []Stack       // the prices of payments that differ from draw to draw
 	comers   int           // players who come with the command
@@ -88,40 +89,48 @@ func (r *accounts) cheapest(cmd *Command, player uint32, count uint64, best *pay
 	pt, o := cmd.pool, offers{player: player, item: cmd.pay, chosen: cmd.Pay != "", best: best}
 	o.failed = failure{PriceNotOffered, o.item}
 	free := best.free
-	paid := count - free
 	if pt.steps.Counter != nil {
 		r.offer(&o, r.stepped(pt, player, free, count), 1, free)
-		return o.failed
+	} else {
+		r.offerAll(&o, pt, count, free)
 	}
-	for i := range pt.bundles {
-		if b := &pt.bundles[i]; b.draws == paid && o.failed.status != OK {
-			r.offer(&o, b.price, 1, free)
-		}
-	}
-	for i := 0; i < len(pt.price) && o.failed.status != OK; i++ {
-		r.offer(&o, pt.price[i], paid, free)
-	}
-	for i := range pt.bundles { // ascending
-		if b := &pt.bundles[i]; b.draws > paid && b.draws <= count {
-			r.offer(&o, b.price, 1, count-b.draws)
-		}
+	if o.failed.status == OK && len(r.t.Families) > 0 {
+		r.choose(&o, best)
 	}
 	return o.failed
 }
 
+// offerAll offers the prices and the bundles of a pool.
+func (r *accounts) offerAll(o *offers, pt *Pool, count, free uint64) {
+	paid := count - free
+	for i := range pt.bundles {
+		if b := &pt.bundles[i]; b.draws == paid && o.failed.status != OK {
+			r.offer(o, b.price, 1, free)
+		}
+	}
+	for i := 0; i < len(pt.price) && o.failed.status != OK; i++ {
+		r.offer(o, pt.price[i], paid, free)
+	}
+	for i := range pt.bundles { // ascending
+		if b := &pt.bundles[i]; b.draws > paid && b.draws <= count {
+			r.offer(o, b.price, 1, count-b.draws)
+		}
+	}
+}
+
 // offer makes a payment the best one, if it is.
 func (r *accounts) offer(o *offers, price []Stack, times, free uint64) {
-	if o.chosen && indexOf(price, o.item) < 0 {
+	if o.chosen && !r.t.offers(price, o.item) {
 		return
 	}
 	p := payment{price, times, free}
-	switch ok := r.canPay(&p, o.player); {
+	switch ok := r.canPay(&p, o); {
 	case ok && (o.failed.status != OK || p.noMore(o.best)):
 		*o.best, o.failed = p, failure{}
 		r.have, r.haveNext = r.haveNext, r.have
 	case !ok && o.failed.status == PriceNotOffered: // if several are too much, the first one counts
-		o.failed = r.lacking(o.player, len(price), func(i int) (item uint32, need uint64) {
-			return price[i].Item, price[i].Quantity * times
+		o.failed = r.lacking(len(price), func(i int) Lack {
+			return Lack{price[i].Item, r.payable(o, &p, price[i].Item), price[i].Quantity * times}
 		})
 	}
 }
@@ -214,10 +223,15 @@ func indexOf(all []Stack, item uint32) int {
 }
 
 // canPay reports whether a player has what a payment takes. It leaves what they have in haveNext.
-func (r *accounts) canPay(p *payment, player uint32) bool {
+func (r *accounts) canPay(p *payment, o *offers) bool {
 	r.haveNext = r.haveNext[:0]
 	for _, st := range p.price {
-		have := r.balance(player, st.Item)
+		have := uint64(0)
+		if len(r.t.Families) == 0 {
+			have = r.balance(o.player, st.Item)
+		} else {
+			have = r.payable(o, p, st.Item)
+		}
 		if have < st.Quantity*p.times { // below 2^53 × 1000
 			return false
 		}

@@ -49,6 +49,7 @@ type goals struct {
 type itemRules struct {
 	lasting
 	growing
+	families
 }
 
 // counts is the counters of a catalog, and who counts what.
@@ -207,7 +208,8 @@ func (t *Tables) compile() {
 func (t *Tables) stacks(in []catalog.Stack) []Stack {
 	out := make([]Stack, len(in))
 	for i, st := range in {
-		out[i] = Stack{Item: t.ItemNum[st.Item], Quantity: st.Quantity}
+		num, _ := named(t, st.Item)
+		out[i] = Stack{Item: num, Quantity: st.Quantity}
 	}
 	return out
 }

@@ -30,12 +30,11 @@ type Lack struct {
 const maxNeed = MaxQuantity * MaxDrawCount
 
 // lacking is the failure of a player who has less of some of n items than is needed.
-func (r *accounts) lacking(player uint32, n int, needed func(i int) (item uint32, need uint64)) failure {
+func (r *accounts) lacking(n int, needed func(i int) Lack) failure {
 	r.lacks = r.lacks[:0]
 	for i := range n {
-		item, need := needed(i)
-		if have := r.balance(player, item); have < need {
-			r.lacks = append(r.lacks, Lack{item, have, need})
+		if l := needed(i); l.Have < l.Need {
+			r.lacks = append(r.lacks, l)
 		}
 	}
 	return failure{InsufficientItems, r.lacks[0].Item}
@@ -75,7 +74,7 @@ func WhyOf(ev *store.Event) (limit view.Limit, lacks []Lack, err error) {
 	case InsufficientItems:
 		for range r.Uint("the number of items", MaxStacks) {
 			l := Lack{Item: uint32(r.Uint("an item", math.MaxUint32))}
-			l.Have = r.Uint("what the player has", MaxQuantity)
+			l.Have = r.Uint("what the player has", maxNeed) // of a family, more than of an item
 			l.Need = r.Uint("what is needed", maxNeed)
 			lacks = append(lacks, l)
 		}

@@ -226,10 +226,12 @@ func (c *crowd) buy(i int, o *offer, now int64) error {
 	}
 	num, known := c.state.Player(c.cmd.Player)
 	c.grant.Items = c.grant.Items[:0]
-	for k, st := range o.price {
+	for _, st := range o.price {
 		have := uint64(0)
-		if known {
-			have = c.state.Balance(num, o.items[k])
+		for _, item := range st.items {
+			if known {
+				have += c.state.Balance(num, item)
+			}
 		}
 		most := uint64(catalog.MaxQuantity)
 		if need := min(st.Quantity, most/times) * times; need > have {

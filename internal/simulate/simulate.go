@@ -103,9 +103,14 @@ type line struct {
 func (l *line) limited() bool { return !l.entry.Stock.Unlimited }
 
 type offer struct {
-	price []catalog.Stack
-	items []uint32 // their numbers
-	times uint64   // how many of it a request takes
+	price []bought
+	times uint64 // how many of it a request takes
+}
+
+// bought is a part of a price.
+type bought struct {
+	catalog.Stack          // what players buy of it: of a family, its first item or the one to pay with
+	items         []uint32 // what can pay for it
 }
 
 // begin is when a pool without a start begins: a Monday, 00:00 UTC, before any pool ends.
@@ -244,16 +249,30 @@ func (p *plan) gives(item string) bool {
 
 // findPrices finds what players buy to pay for a request, in the rules' order of prices.
 func (p *plan) findPrices() {
+	_, families := p.c.Families()
 	add := func(price []catalog.Stack, times int) {
-		var items []uint32
+		o, chosen := offer{times: uint64(times)}, p.Pay == ""
 		for _, st := range price {
-			n := p.tables.ItemNum[st.Item]
-			if items = append(items, n); !slices.Contains(p.paid, n) {
-				p.paid = append(p.paid, n)
+			chosen = chosen || st.Item == p.Pay
+			if of := families[st.Item]; of != nil {
+				st.Item = of[0]
+				if slices.Contains(of, p.Pay) {
+					of, st.Item, chosen = []string{p.Pay}, p.Pay, true
+				}
+				o.price = append(o.price, bought{st, numbers(p, of)})
+			} else {
+				o.price = append(o.price, bought{st, numbers(p, []string{st.Item})})
 			}
 		}
-		if p.Pay == "" || slices.ContainsFunc(price, func(st catalog.Stack) bool { return st.Item == p.Pay }) {
-			p.offers = append(p.offers, offer{price, items, uint64(times)})
+		for _, part := range o.price {
+			for _, n := range part.items {
+				if !slices.Contains(p.paid, n) {
+					p.paid = append(p.paid, n)
+				}
+			}
+		}
+		if chosen {
+			p.offers = append(p.offers, o)
 		}
 	}
 	for _, b := range p.pool.Bundles {
@@ -290,10 +309,17 @@ func (p *plan) findSteps() {
 	}
 }
 
+func numbers(p *plan, items []string) (all []uint32) {
+	for _, id := range items {
+		all = append(all, p.tables.ItemNum[id])
+	}
+	return all
+}
+
 // watched reports whether anything can depend on how many of an item a player holds.
-func (p *plan) watched(st catalog.Stack) bool {
+func (p *plan) watched(st bought) bool {
 	w := &p.pool.When
-	return p.tables.Watched.Has(p.tables.ItemNum[st.Item]) || len(p.tables.Gains(p.tables.ItemNum[st.Item])) > 0 || slices.Contains(w.Lacks, st.Item) ||
+	return len(p.tables.Families) > 0 || p.tables.Watched.Has(p.tables.ItemNum[st.Item]) || len(p.tables.Gains(p.tables.ItemNum[st.Item])) > 0 || slices.Contains(w.Lacks, st.Item) ||
 		slices.ContainsFunc(w.Holds, func(h catalog.Stack) bool { return h.Item == st.Item })
 }
 

@@ -692,7 +692,8 @@ def catalog(data):
     def item_rules():
         flags = r.byte()
         lasts = r.number() if flags & 1 else 0
-        return lasts, flags & 2 > 0, [r.number() for _ in range(3)] if flags & 4 else None  # grows: every, by, to
+        grows = [r.number() for _ in range(3)] if flags & 4 else None  # every, by, to
+        return lasts, flags & 2 > 0, grows, r.text() if flags & 8 else b""  # family
 
     def rising():
         start = r.number()
