@@ -53,6 +53,9 @@ func goalsOf(w *writer, t *rules.Tables, player string, each func(*GoalsView)) (
 		return 0, false
 	}
 	v := GoalsView{Position: w.state.Position()}
+	if !t.Together() { // then nobody else's events matter
+		_, v.Position, _ = w.state.HoldingOf(player, "")
+	}
 	v.Counters, v.Quests = look.Goals(w.rules, player, w.clockView().Time)
 	each(&v)
 	return v.Position, true

@@ -36,7 +36,7 @@ func (reads) GetPlayer(ctx context.Context, req *kujiv1.GetPlayerRequest) (*kuji
 
 func (reads) ListRanks(ctx context.Context, req *kujiv1.ListRanksRequest) (*kujiv1.ListRanksResponse, error) {
 	v, err := realmOf(ctx).Ranks(ctx, kuji.RanksQuery{
-		Counter: req.GetCounter(), Ended: req.GetEnded(), Player: req.GetPlayer(), From: req.GetRankFrom(), Most: int(req.GetRankLimit()),
+		Counter: req.GetCounter(), Ended: req.GetEnded(), Player: req.GetAround(), From: req.GetRankFrom(), Most: int(req.GetRankLimit()),
 	})
 	if err != nil {
 		return nil, err

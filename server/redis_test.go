@@ -324,7 +324,7 @@ var redisSession = redisSteps{
 	{"CONSUME ann gem 4000", dict{"status": "insufficient_items", "subject": "gem", "lacks": []any{dict{"item": "gem", "have": int64(100), "need": int64(4000)}}}},
 	{"TRANSFER ann bob gem 1 ID t1", dict{"status": "ok"}},
 	{"TRANSFER ann bob", errors.New("INVALID 2 arguments")},
-	{"PLAYER ann", dict{"id": "ann", "items": dict{"gem": int64(99), "sword": int64(4), "shield": int64(2)}}},
+	{"PLAYER ann", dict{"id": "ann", "items": dict{"gem": int64(99), "sword": int64(4), "shield": int64(2)}, "quests": untouched}},
 	{"PLAYER nobody", errors.New("NOTFOUND player: ")},
 	{"POOL last", dict{"id": "last", "mode": "raffle", "max_count": int64(100), "entry_count": int64(1), "weight_scale": int64(1), "catalog_version": int64(1),
 		"rolls": dict{"min": int64(1), "max": int64(1)},
@@ -389,6 +389,12 @@ var redisSession = redisSteps{
 	{"HELLO 3 MORE", errors.New("INVALID option: ")},
 	{"AUTH x", "OK"}, // there are no keys
 	{"GET x", errors.New("ERR unknown command \"GET\"")},
+}
+
+// untouched is the quests of testCatalog for a player who has reached nothing.
+var untouched = []any{
+	dict{"quest": "first", "open": true, "tiers": int64(1), "needs": []any{dict{"counter": "hits", "min": int64(1), "max": int64(kuji.MaxQuantity)}}},
+	dict{"quest": "last", "open": true, "tiers": int64(1), "needs": []any{dict{"counter": "misses", "min": int64(9), "max": int64(kuji.MaxQuantity)}}},
 }
 
 // TestRedisCommands: every command, as it ends and as it is answered.
@@ -1057,7 +1063,7 @@ func TestRedisPipeline(t *testing.T) {
 	for range 5 {
 		got = append(got, without(c.answer()))
 	}
-	want := []any{dict{"status": "ok"}, dict{"id": "zoe", "items": dict{"gem": int64(101)}}, "x", dict{"status": "ok"}, dict{"id": "zoe", "items": dict{"gem": int64(100)}}}
+	want := []any{dict{"status": "ok"}, dict{"id": "zoe", "items": dict{"gem": int64(101)}, "quests": untouched}, "x", dict{"status": "ok"}, dict{"id": "zoe", "items": dict{"gem": int64(100)}, "quests": untouched}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

@@ -13,7 +13,7 @@ func ranksCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "ranks COUNTER", Short: "Show who stands where in a counter that ranks players"}
 	flags := cmd.Flags()
 	flags.BoolVar(&req.Ended, "ended", false, "the standing of the last period that ended")
-	flags.StringVar(&req.Player, "around", "", "the ranks around this `player`")
+	flags.StringVar(&req.Around, "around", "", "the ranks around this `player`")
 	flags.Uint64Var(&req.RankFrom, "from", 0, "the first rank (default 1)")
 	flags.Uint32Var(&req.RankLimit, "limit", 0, "how many ranks at most (default 100)")
 	return read(a, cmd, req, (*api).ListRanks, printRanks)

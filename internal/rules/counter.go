@@ -3,6 +3,7 @@ package rules
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/store"
@@ -403,4 +404,10 @@ func (s *Sight) Standing(c *Counter) (value uint64, resets int64) {
 		resets = s.t.Zone.Next(c.period.per, resets)
 	}
 	return r.value, resets
+}
+
+// Together reports whether where the counters stand for a player depends on others: one is the realm's, or ranks
+// players.
+func (t *counts) Together() bool {
+	return slices.ContainsFunc(t.Counters, func(c *Counter) bool { return c.realm || c.Config.Ranked.Is })
 }

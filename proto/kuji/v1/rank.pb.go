@@ -34,8 +34,8 @@ type ListRanksRequest struct {
 	Ended bool `protobuf:"varint,4,opt,name=ended,proto3" json:"ended,omitempty"`
 	// The ranks around this player, who is in the middle; not_found if the player
 	// is not in the standing. Empty: the ranks from rank_from on.
-	Player string `protobuf:"bytes,5,opt,name=player,proto3" json:"player,omitempty"`
-	// The first rank; 0 means 1. It must be 0 with a player.
+	Around string `protobuf:"bytes,5,opt,name=around,proto3" json:"around,omitempty"`
+	// The first rank; 0 means 1. It must be 0 with around.
 	RankFrom uint64 `protobuf:"varint,6,opt,name=rank_from,json=rankFrom,proto3" json:"rank_from,omitempty"`
 	// How many ranks to return at most: 0 means 100, at most 1000.
 	RankLimit     uint32 `protobuf:"varint,7,opt,name=rank_limit,json=rankLimit,proto3" json:"rank_limit,omitempty"`
@@ -101,9 +101,9 @@ func (x *ListRanksRequest) GetEnded() bool {
 	return false
 }
 
-func (x *ListRanksRequest) GetPlayer() string {
+func (x *ListRanksRequest) GetAround() string {
 	if x != nil {
-		return x.Player
+		return x.Around
 	}
 	return ""
 }
@@ -269,7 +269,7 @@ const file_kuji_v1_rank_proto_rawDesc = "" +
 	"\acounter\x18\x02 \x01(\tR\acounter\x12\x14\n" +
 	"\x05stale\x18\x03 \x01(\bR\x05stale\x12\x14\n" +
 	"\x05ended\x18\x04 \x01(\bR\x05ended\x12\x16\n" +
-	"\x06player\x18\x05 \x01(\tR\x06player\x12\x1b\n" +
+	"\x06around\x18\x05 \x01(\tR\x06around\x12\x1b\n" +
 	"\trank_from\x18\x06 \x01(\x04R\brankFrom\x12\x1d\n" +
 	"\n" +
 	"rank_limit\x18\a \x01(\rR\trankLimit\"\x95\x01\n" +
