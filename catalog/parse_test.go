@@ -122,7 +122,7 @@ func TestExamples(t *testing.T) {
 
 func exampleFiles(t testing.TB) []string {
 	files, err := fs.Glob(examples.Files, "*.yaml")
-	if err != nil || len(files) != 8 {
+	if err != nil || len(files) != 11 {
 		t.Fatalf("%d files: %v", len(files), err)
 	}
 	return files
@@ -147,7 +147,7 @@ func TestExampleRates(t *testing.T) {
 	for _, e := range box.Entries {
 		tickets += e.Stock.Count
 	}
-	if box.Mode != catalog.ModeRaffle || tickets != 100 || len(box.Entries) != 8 {
+	if box.Mode != catalog.ModeRaffle || tickets != 100 || len(box.Entries) != 11 {
 		t.Errorf("the box has mode %d, %d tickets, %d prizes", box.Mode, tickets, len(box.Entries))
 	}
 	banner := example(t, "gacha-banner.yaml").Pools[0]

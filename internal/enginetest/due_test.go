@@ -160,7 +160,7 @@ func TestDueAfterDowntime(t *testing.T) {
 		m.passes(time.Millisecond)
 	}
 	m.passes(2 * time.Hour)
-	e, r = m.restart(t, e, time.Time{})
+	e, _ = m.restart(t, e, time.Time{})
 	m.runAll()
 	e, r = m.restart(t, e, time.Time{})
 	m.runAll()
@@ -190,9 +190,9 @@ func TestDueAfterDowntime(t *testing.T) {
 // TestDueWhenTheClockIsSetBack: units last as long as they would have.
 func TestDueWhenTheClockIsSetBack(t *testing.T) {
 	m := newMachine()
-	e, r := m.startDue(t)
+	e, _ := m.startDue(t)
 	m.set = time.Hour // the clock is an hour ahead
-	e, r = m.restart(t, e, time.Time{})
+	e, r := m.restart(t, e, time.Time{})
 	m.give(t, r, "ann", "ticket", 1)
 	m.passes(30 * time.Minute)
 	m.set = 0

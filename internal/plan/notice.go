@@ -73,22 +73,6 @@ func (l *looker) enter(pt *rules.Pool) {
 	l.reward(&pt.Last, l.open[pt.Num])
 }
 
-// quests notes what quests give, and which pools they draw from. Anybody can reach them.
-func (l *looker) quests() {
-	for i := range l.t.Catalog.Quests {
-		for _, tier := range l.t.Catalog.Quests[i].Steps() {
-			for _, q := range tier.Reward.Items {
-				num := l.t.ItemNum[q.Item]
-				l.named[num], l.gives[num], l.sure[num] = true, true, true
-			}
-			for _, in := range tier.Reward.Draws {
-				num := l.t.PoolByID[in.Pool].Num
-				l.entered[num], l.open[num] = true, true
-			}
-		}
-	}
-}
-
 // reward notes what a reward gives. can says whether it can be given.
 func (l *looker) reward(w *rules.Reward, can bool) {
 	for i := range w.Items {

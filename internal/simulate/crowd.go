@@ -38,8 +38,7 @@ type book struct {
 	uses  []budget // those of the plan, with what was spent
 	taken []uint64 // by player, then line; in a shared crowd by line
 	spent []uint64 // by player, then item in paid; only with Until
-	due   rules.Due
-	low   []int32 // lines with limited stock that the request has taken from
+	low   []int32  // lines with limited stock that the request has taken from
 
 	step, next uint64 // draws between two samples, and until the next one
 	questing
