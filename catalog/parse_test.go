@@ -147,7 +147,7 @@ func TestExampleRates(t *testing.T) {
 	for _, e := range box.Entries {
 		tickets += e.Stock.Count
 	}
-	if box.Mode != catalog.ModeRaffle || tickets != 100 || len(box.Entries) != 11 {
+	if box.Mode != catalog.ModeRaffle || tickets != 100 || len(box.Entries) != 8 {
 		t.Errorf("the box has mode %d, %d tickets, %d prizes", box.Mode, tickets, len(box.Entries))
 	}
 	banner := example(t, "gacha-banner.yaml").Pools[0]
