@@ -18,8 +18,13 @@ type taken struct {
 	period int64
 }
 
+// claimsOf names what a player has claimed of a quest. If it begins again at other times, that is another thing.
+func claimsOf(q *catalog.Quest, player string) string {
+	return fmt.Sprint(q.ID, " ", q.Per, " of ", player)
+}
+
 func (b goalBook) claimed(q *catalog.Quest, player string, now int64) int {
-	t := b.quests[q.ID+" of "+player]
+	t := b.quests[claimsOf(q, player)]
 	if t.period < b.period(q.Per.Per, now) {
 		return 0
 	}
@@ -27,7 +32,7 @@ func (b goalBook) claimed(q *catalog.Quest, player string, now int64) int {
 }
 
 func (b goalBook) claim(q *catalog.Quest, player string, tiers int, now int64) {
-	id := q.ID + " of " + player
+	id := claimsOf(q, player)
 	b.quests[id] = taken{tiers, max(b.quests[id].period, b.period(q.Per.Per, now))}
 }
 
