@@ -3,10 +3,12 @@ package enginetest
 import (
 	"os"
 	"regexp"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/driver/drivertest"
 )
 
 var recipe = regexp.MustCompile("(?s)```yaml (\\w+)\n(.*?)```")
@@ -17,8 +19,11 @@ func TestRecipes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC) // a Monday
-	day := func() { now = now.Add(24 * time.Hour) }
+	monday := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	var clock atomic.Int64 // Unix milliseconds; the realm reads it when something falls due
+	set := func(to time.Time) { clock.Store(to.UnixMilli()) }
+	pass := func(d time.Duration) { clock.Add(d.Milliseconds()) }
+	day := func() { pass(24 * time.Hour) }
 	give := func(t *testing.T, r *kuji.Realm, item string, n uint64) {
 		t.Helper()
 		if res := do(t, r, kuji.Grant{Player: "ann", Items: []kuji.Stack{{Item: item, Quantity: n}}}); res.Status != kuji.OK {
@@ -94,11 +99,11 @@ func TestRecipes(t *testing.T) {
 		},
 		"wheel": func(t *testing.T, r *kuji.Realm) {
 			draw(t, r, "daily-wheel", 1, kuji.OK)
-			if res := draw(t, r, "daily-wheel", 1, kuji.LimitReached); res.Limit.Resets <= now.UnixMilli() {
+			if res := draw(t, r, "daily-wheel", 1, kuji.LimitReached); res.Limit.Resets <= clock.Load() {
 				t.Errorf("the next turn comes at %d", res.Limit.Resets)
 			}
 			draw(t, r, "quick-wheel", 1, kuji.OK)
-			now = now.Add(4 * time.Hour)
+			pass(4 * time.Hour)
 			draw(t, r, "quick-wheel", 1, kuji.OK)
 		},
 		"weekly": func(t *testing.T, r *kuji.Realm) {
@@ -110,14 +115,14 @@ func TestRecipes(t *testing.T) {
 				draw(t, r, "sell-ore", 1, kuji.OK)
 				claim(t, r, "salesman", kuji.OK, 1)
 				claim(t, r, "salesman", kuji.AlreadyClaimed, 0)
-				now = now.Add(7 * 24 * time.Hour)
+				pass(7 * 24 * time.Hour)
 			}
 			has(t, r, "coin", 2*(60+800))
 		},
 		"pass": func(t *testing.T, r *kuji.Realm) {
 			progress(t, r, "ann", "match", 500, 0)
 			claim(t, r, "pass-free", kuji.NotReached, 0) // the season has not begun
-			now = time.Date(2027, 4, 1, 0, 0, 0, 0, time.UTC)
+			set(time.Date(2027, 4, 1, 0, 0, 0, 0, time.UTC))
 			progress(t, r, "ann", "match", 350, 0)
 			claim(t, r, "pass-paid", kuji.NotReached, 0)
 			give(t, r, "spring-pass", 1)
@@ -130,7 +135,7 @@ func TestRecipes(t *testing.T) {
 			day()
 			draw(t, r, "door-1", 1, kuji.OK)
 			draw(t, r, "door-1", 1, kuji.LimitReached)
-			now = time.Date(2026, 12, 24, 12, 0, 0, 0, time.UTC)
+			set(time.Date(2026, 12, 24, 12, 0, 0, 0, time.UTC))
 			draw(t, r, "door-1", 1, kuji.Ended)
 			draw(t, r, "door-24", 1, kuji.OK)
 			has(t, r, "star", 2)
@@ -155,20 +160,20 @@ func TestRecipes(t *testing.T) {
 		"mail": func(t *testing.T, r *kuji.Realm) {
 			give(t, r, "welcome-letter", 2)
 			draw(t, r, "open-welcome-letter", 1, kuji.OK)
-			now = now.Add(14 * 24 * time.Hour)
+			pass(14 * 24 * time.Hour)
 			draw(t, r, "open-welcome-letter", 1, kuji.InsufficientItems)
 			has(t, r, "coin", 100)
 		},
 		"energy": func(t *testing.T, r *kuji.Realm) {
 			draw(t, r, "run", 20, kuji.OK)
 			draw(t, r, "run", 1, kuji.InsufficientItems)
-			now = now.Add(25 * time.Minute)
+			pass(25 * time.Minute)
 			draw(t, r, "run", 1, kuji.OK)
 		},
 		"leaderboard": func(t *testing.T, r *kuji.Realm) {
 			progress(t, r, "ann", "score", 10, 0)
 			progress(t, r, "bob", "score", 7, 0)
-			now = now.Add(7 * 24 * time.Hour)
+			pass(7 * 24 * time.Hour)
 			for items(t, r, "ann")["gem"] == 0 { // what is due is paid beside other requests
 				do(t, r, kuji.Register{Player: "cid"})
 			}
@@ -178,11 +183,15 @@ func TestRecipes(t *testing.T) {
 	for _, m := range recipe.FindAllStringSubmatch(string(page), -1) {
 		name, yaml := m[1], m[2]
 		t.Run(name, func(t *testing.T) {
-			now = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+			set(monday)
 			if uses[name] == nil {
 				t.Fatal("nothing uses it")
 			}
-			uses[name](t, realmAt(t, &now, yaml))
+			_, r := openAt(t, drivertest.NewShared(drivertest.SharedOptions{}), 1, kuji.Options{Now: func() time.Time { return time.UnixMilli(clock.Load()) }})
+			if _, err := r.Apply(t.Context(), parse(t, yaml)); err != nil {
+				t.Fatal(err)
+			}
+			uses[name](t, r)
 			delete(uses, name)
 		})
 	}
