@@ -101,7 +101,7 @@ type Pool struct {
 	Memoryless bool          `json:"memoryless,omitempty"` // nothing here and in pools below adapts to the player
 	Price      [][]Stack     `json:"price,omitempty"`      // for each single draw: alternatives, the first that a player can pay; none: free
 	Bundles    []Bundle      `json:"bundles,omitempty"`    // by ascending number of draws
-	PriceBy    PriceBy       `json:"price_by,omitzero"`    // other prices, by a counter; not beside Bundles, and with one Price
+	PriceBy    PriceBy       `json:"price_by,omitzero"`    // prices that depend on a counter; needs one Price and no Bundles
 	Free       Free          `json:"free,omitzero"`        // draws that cost nothing
 	Redeem     []Redeem      `json:"redeem,omitempty"`     // whose codes pay for draws; without a price, only they do
 	StartsAt   int64         `json:"starts,omitempty"`     // Unix milliseconds; 0: no start

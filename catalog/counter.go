@@ -161,7 +161,7 @@ var factsShape = &object[Facts]{
 		key[Facts, []string]("progress", factNames("events", id("an event")), func(f *Facts) *[]string { return &f.Progress },
 			"Events that Progress brings, by name. Each counts with its number."),
 		key[Facts, []string]("draws", factNames("pools", id("a pool")), func(f *Facts) *[]string { return &f.Draws },
-			"Draws from these pools that players ask for. Draws that rewards make are none."),
+			"Draws from these pools that players ask for. Draws made by rewards do not count."),
 		key[Facts, []string]("entries", factNames("entries", entryPath), func(f *Facts) *[]string { return &f.Entries },
 			"Entries that are taken, each as pool/entry, by draws of players and of rewards."),
 		key[Facts, []string]("gains", factNames("items", itemOrFamily), func(f *Facts) *[]string { return &f.Gains },
@@ -341,9 +341,9 @@ func (k *check) counter(c *Counter) {
 	case kinds > 1:
 		k.fault("expected one of streak, highest and distinct, found several")
 	case c.Streak.Per != 0 && c.Per != Period{Per: PerForever}:
-		k.faultAt("per", "expected none beside streak, which says over what time it counts")
+		k.faultAt("per", "expected none with streak: the streak sets the period")
 	case kinds > 0 && c.Most.Per != 0:
-		k.faultAt("most", "expected none beside streak, highest and distinct: it is about sums")
+		k.faultAt("most", "expected none with streak, highest or distinct: only sums have a cap")
 	}
 	k.runs(&c.Per)
 }

@@ -40,7 +40,7 @@ func (k *poolCheck) priceBy() {
 	case len(p.Price) != 1:
 		k.fault("expected one price of the pool too, which holds below the first step, found %d", len(p.Price))
 	case len(p.Bundles) > 0:
-		k.fault("expected none beside bundles, which have a price of their own")
+		k.fault("expected none with bundles: each bundle has its own price")
 	}
 	k.enter("prices")
 	defer k.leave()

@@ -58,7 +58,7 @@ func (k *check) ranked(c *Counter) {
 	case c.For == ForRealm:
 		k.faultAt("ranked", "expected none: it is a counter of the realm, which no player has")
 	case c.Streak.Per != 0:
-		k.faultAt("ranked", "expected none beside streak: a streak ends for each player at another time")
+		k.faultAt("ranked", "expected none with streak: streaks of different players end at different times")
 	case len(r.Rewards) > 0 && c.Per.Per == PerForever:
 		k.faultAt("ranked", "expected no rewards without per: they are for the ranks when the time of the counter ends")
 	}
