@@ -10,7 +10,7 @@ import (
 )
 
 // A deadline is a moment in the state at which something must happen. A player's deadlines come from
-// sources: so far the lots of items that last. A counter of the player, dueName, holds the earliest of
+// sources: the lots of items that last, and mail. A counter of the player, dueName, holds the earliest of
 // them, in steady time, and the store keeps players in its order. Every event that changes a source
 // sets the counter too.
 //
@@ -36,7 +36,7 @@ type source interface {
 }
 
 // sources returns where deadlines come from, in the order in which a player's are settled.
-func sources() [1]source { return [...]source{lotSource{}} }
+func sources() [2]source { return [...]source{lotSource{}, mailSource{}} }
 
 // deadlines numbers the counter of players' earliest deadlines, and has players kept in its order.
 func (d *definer) deadlines() {
@@ -255,6 +255,7 @@ func (r *Rules) settle(player uint32) {
 	}
 	r.writeDeadlines()
 	r.resetLots()
+	r.resetMail()
 }
 
 // An event of the kind due has these arguments, as varints: 1 if players were swept, 2 if they are settled for

@@ -103,6 +103,7 @@ func New(state State, t *Tables) *Rules {
 	r.state = state
 	r.Sight.init()
 	r.touches.init()
+	r.heads.init()
 	t.Grown(state)
 	r.Reset(t)
 	return r

@@ -105,6 +105,10 @@ func (s *State) change(ev *Event, at At, look Looker) error {
 		case Member:
 			b, p, group = nil, nil, true
 		case Draw, Claim:
+		case Beyond:
+			if int(e.N) >= len(s.names.items) || e.Value == 0 {
+				return inconsistent("%d of item number %d, of %d items", e.Value, e.N, len(s.names.items))
+			}
 		case Tally:
 			if e.N >= s.names.next {
 				return inconsistent("counter number %d of %d", e.N, s.names.next)
