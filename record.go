@@ -156,13 +156,12 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 	case rules.KindDue:
 		if rec.Due, err = dueOf(s, ev); err == nil {
 			rec.Changes, err = gave.changes(s, ev)
-			rec.Beyond = goneOf(s, ev)
 		}
 		var res Result
 		if err == nil {
 			err = describe(s, gave, ev, &res)
 		}
-		rec.Claims = res.Claims
+		rec.Claims, rec.Beyond = res.Claims, res.Beyond
 		return rec, err
 	case rules.KindUpgrade:
 		u, err := rules.UpgradeOf(ev)
@@ -226,21 +225,6 @@ func dueOf(s names, ev *store.Event) (*Due, error) {
 		d.Players[i] = s.PlayerID(num)
 	}
 	return d, nil
-}
-
-// goneOf returns what went from mailboxes.
-func goneOf(s names, ev *store.Event) (all []Beyond) {
-	var e store.Effect
-	player, effects := ev.Player.Num, ev.Changes()
-	for effects.Next(&e) {
-		switch e.Verb {
-		case store.Player:
-			player = e.N
-		case store.Beyond:
-			all = append(all, Beyond{s.ItemID(e.N), e.Value, rules.HowText(e.Bytes), s.PlayerID(player)})
-		}
-	}
-	return all
 }
 
 // note fills in a note, which may be nil.

@@ -131,5 +131,8 @@ var refusals = map[kujiv1.Status]string{
 	kujiv1.Status_STATUS_ALREADY_CLAIMED:    "the player has claimed all of quest %s",
 	kujiv1.Status_STATUS_REWARD_UNAVAILABLE: "what quest %s could give is not in stock",
 	kujiv1.Status_STATUS_TOO_MANY_LOTS:      "the player's units of %s would go at more than 100 different times",
+	kujiv1.Status_STATUS_MOST_REACHED:       "the player would hold more than the most of %s",
+	kujiv1.Status_STATUS_MAILBOX_FULL:       "the player's mailbox has no room for %s",
+	kujiv1.Status_STATUS_NOTHING_TO_COLLECT: "nothing in the player's mailbox fits%s",
 	kujiv1.Status_STATUS_ABORTED:            "another member failed%s",
 }

@@ -80,6 +80,14 @@ const (
 	// The player's units of an item that lasts would go at more than 100 different
 	// times, for a draw by the most that it can give. Subject: the item.
 	Status_STATUS_TOO_MANY_LOTS Status = 24
+	// The player would hold more than the catalog's most of an item, for a draw
+	// by the most that it can give. Subject: the item.
+	Status_STATUS_MOST_REACHED Status = 25
+	// More than 100 letters would be in the player's mailbox, for a draw by the
+	// most that it can give. Subject: the item.
+	Status_STATUS_MAILBOX_FULL Status = 26
+	// Nothing in the player's mailbox fits.
+	Status_STATUS_NOTHING_TO_COLLECT Status = 27
 	// In a batch: not carried out and not logged; BatchResult.error says why. In
 	// odds: of a pool that only other pools draw from.
 	Status_STATUS_REFUSED Status = 255
@@ -110,6 +118,9 @@ var (
 		22:  "STATUS_ALREADY_CLAIMED",
 		23:  "STATUS_REWARD_UNAVAILABLE",
 		24:  "STATUS_TOO_MANY_LOTS",
+		25:  "STATUS_MOST_REACHED",
+		26:  "STATUS_MAILBOX_FULL",
+		27:  "STATUS_NOTHING_TO_COLLECT",
 		255: "STATUS_REFUSED",
 	}
 	Status_value = map[string]int32{
@@ -135,6 +146,9 @@ var (
 		"STATUS_ALREADY_CLAIMED":    22,
 		"STATUS_REWARD_UNAVAILABLE": 23,
 		"STATUS_TOO_MANY_LOTS":      24,
+		"STATUS_MOST_REACHED":       25,
+		"STATUS_MAILBOX_FULL":       26,
+		"STATUS_NOTHING_TO_COLLECT": 27,
 		"STATUS_REFUSED":            255,
 	}
 )
@@ -780,7 +794,7 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\bredeemed\x18\b \x01(\tR\bredeemed\x12(\n" +
 	"\x06claims\x18\t \x03(\v2\x10.kuji.v1.ClaimedR\x06claims\x12$\n" +
 	"\x05limit\x18( \x01(\v2\x0e.kuji.v1.LimitR\x05limit\x12#\n" +
-	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacks*\xdb\x04\n" +
+	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacks*\xac\x05\n" +
 	"\x06Status\x12\x16\n" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tSTATUS_OK\x10\x01\x12\x13\n" +
@@ -804,7 +818,10 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x12STATUS_NOT_REACHED\x10\x15\x12\x1a\n" +
 	"\x16STATUS_ALREADY_CLAIMED\x10\x16\x12\x1d\n" +
 	"\x19STATUS_REWARD_UNAVAILABLE\x10\x17\x12\x18\n" +
-	"\x14STATUS_TOO_MANY_LOTS\x10\x18\x12\x13\n" +
+	"\x14STATUS_TOO_MANY_LOTS\x10\x18\x12\x17\n" +
+	"\x13STATUS_MOST_REACHED\x10\x19\x12\x17\n" +
+	"\x13STATUS_MAILBOX_FULL\x10\x1a\x12\x1d\n" +
+	"\x19STATUS_NOTHING_TO_COLLECT\x10\x1b\x12\x13\n" +
 	"\x0eSTATUS_REFUSED\x10\xff\x01\"\x04\b\a\x10\a\"\x04\b\b\x10\b\"\x04\b\x0e\x10\x0eB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var (
