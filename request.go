@@ -27,7 +27,7 @@ const (
 	// that JSON clients read every quantity exactly.
 	MaxQuantity = catalog.MaxQuantity
 	// MaxMail is the most letters in a player's mailbox.
-	MaxMail = rules.MaxMail
+	MaxMail = 100
 	// MaxTrackDraws is the most draws that a SetTrack can set.
 	MaxTrackDraws = catalog.MaxTrackDraws
 	// MaxRedeemTimes is the most draws that the code of a Redeem pays for.
@@ -47,6 +47,7 @@ const (
 const (
 	_ = uint(MaxID-rules.MaxID) + uint(rules.MaxID-MaxID)
 	_ = uint(MaxAtomic-rules.MaxAtomic) + uint(rules.MaxAtomic-MaxAtomic)
+	_ = uint(MaxMail-rules.MaxMail) + uint(rules.MaxMail-MaxMail)
 	_ = uint(MaxBy-rules.MaxBy) + uint(rules.MaxBy-MaxBy)
 	_ = uint(MaxReason-rules.MaxReason) + uint(rules.MaxReason-MaxReason)
 	_ = uint(MaxMetadata-rules.MaxMetadata) + uint(rules.MaxMetadata-MaxMetadata)

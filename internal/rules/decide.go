@@ -22,12 +22,17 @@ type checks struct {
 
 // effects is the second half of a command: what it writes.
 type effects struct {
-	checks
-	w *store.Writer
+	timing
 	dice
 	pool uint32 // the pool of the effects being written; noPool for none
-	deadlines
 	reaching
+}
+
+// timing is what the second half does to deadlines and mailboxes.
+type timing struct {
+	checks
+	w *store.Writer
+	deadlines
 	over int // how often the event says what became of what was beyond a cap
 }
 

@@ -63,7 +63,7 @@ type touched struct {
 }
 
 // touch returns what became of a player's deadlines in this event.
-func (r *effects) touch(player uint32) *touched {
+func (r *timing) touch(player uint32) *touched {
 	for i := range r.touched {
 		if r.touched[i].player == player {
 			return &r.touched[i]
@@ -74,13 +74,13 @@ func (r *effects) touch(player uint32) *touched {
 }
 
 // comes notes that a player has a deadline more.
-func (r *effects) comes(player uint32, at uint64) {
+func (r *timing) comes(player uint32, at uint64) {
 	t := r.touch(player)
 	t.first = min(t.first, at)
 }
 
 // gone notes that a player has a deadline less.
-func (r *effects) gone(player uint32, at uint64) {
+func (r *timing) gone(player uint32, at uint64) {
 	t := r.touch(player)
 	t.look = t.look || at <= t.first || at <= r.counter(player, r.t.due)
 }

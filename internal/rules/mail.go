@@ -79,7 +79,7 @@ func (t *capping) letters(counters []counterValue, into []Letter) []Letter {
 }
 
 // Mail returns the letters in a player's counters, which are ascending: those that go first first.
-func (t *Tables) Mail(counters []store.CounterValue) []Letter {
+func (t *capping) Mail(counters []store.CounterValue) []Letter {
 	if t.mail == noCounter {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (r *accounts) reserve(player, item uint32, q uint64) bool {
 }
 
 // deliver writes that some of an item goes to the current player's mailbox.
-func (r *effects) deliver(c *Cap, q uint64) {
+func (r *timing) deliver(c *Cap, q uint64) {
 	b, until := r.mailbox(r.player), uint64(r.steady)+uint64(c.Beyond.Mail)
 	for i := range b.all {
 		if l := &b.all[i]; l.Until == until && l.Item == c.Item && l.Quantity+q <= MaxQuantity {
@@ -136,7 +136,7 @@ func (b *mailbox) free() (place uint32) {
 }
 
 // writeLetter writes a letter that came, or one that is empty and goes.
-func (r *effects) writeLetter(l *Letter) {
+func (r *timing) writeLetter(l *Letter) {
 	at, v := r.t.mail+letterWidth*l.place, [letterWidth]uint64{}
 	if l.Quantity > 0 {
 		v = [letterWidth]uint64{l.Until, uint64(l.Item) + 1, l.Quantity}

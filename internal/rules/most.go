@@ -110,7 +110,7 @@ func (r *accounts) fill(c *Cap, player uint32, q uint64, sure bool) failure {
 }
 
 // mayFill reports whether a player can get the most that a draw can give, after all that the event has given.
-func (r *effects) mayFill(pt *Pool, player uint32) bool {
+func (r *timing) mayFill(pt *Pool, player uint32) bool {
 	letters := 0
 	for _, g := range pt.capped {
 		c := r.t.CapOf(g.Item)
@@ -125,7 +125,7 @@ func (r *effects) mayFill(pt *Pool, player uint32) bool {
 }
 
 // within returns how much of a gain of the current player the cap leaves, and writes what becomes of the rest.
-func (r *effects) within(c *Cap, q uint64) uint64 {
+func (r *timing) within(c *Cap, q uint64) uint64 {
 	fits := min(q, c.room(r.balance(r.player, c.Item)))
 	switch rest := q - fits; {
 	case rest == 0:
@@ -154,7 +154,7 @@ func HowText(how []byte) string {
 }
 
 // beyond writes what became of what the current player does not get.
-func (r *effects) beyond(item uint32, q uint64, how store.How) {
+func (r *timing) beyond(item uint32, q uint64, how store.How) {
 	r.over++
 	r.w.More(store.Beyond, uint64(item), q)
 	r.w.Buf = append(r.w.Buf, byte(how))

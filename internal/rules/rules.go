@@ -13,6 +13,7 @@
 //	ladder     settles what is due for counters that rank players
 //	drawing    makes the draws of a command
 //	effects    writes its event
+//	timing     writes deadlines and mail
 //	checks     says whether it may
 //	accounts   knows what players can pay, and what they can take
 //	counting   counts draws in limits

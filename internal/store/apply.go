@@ -105,10 +105,6 @@ func (s *State) change(ev *Event, at At, look Looker) error {
 		case Member:
 			b, p, group = nil, nil, true
 		case Draw, Claim:
-		case Beyond:
-			if int(e.N) >= len(s.names.items) || e.Value == 0 {
-				return inconsistent("%d of item number %d, of %d items", e.Value, e.N, len(s.names.items))
-			}
 		case Tally:
 			if e.N >= s.names.next {
 				return inconsistent("counter number %d of %d", e.N, s.names.next)
@@ -261,10 +257,16 @@ func (s *State) hold(b *block, e *Effect) (*block, error) {
 	return b, nil
 }
 
-// define applies an effect that names something new, or declares an order. p is the pool that the
+// define applies an effect that names something new, declares an order, or changes nothing. p is the pool that the
 // effects are about; define returns the pool of the following effects.
 func (s *State) define(p *pool, e *Effect) (*pool, error) {
 	n := &s.names
+	if e.Verb == Beyond {
+		if int(e.N) >= len(n.items) || e.Value == 0 {
+			return p, inconsistent("%d of item number %d, of %d items", e.Value, e.N, len(n.items))
+		}
+		return p, nil
+	}
 	if e.Verb == Counter {
 		return p, n.addCounters(string(e.Bytes), e.N)
 	}
