@@ -566,6 +566,7 @@ var redisNeeds = map[string]struct {
 	"CONSUME":    {"CONSUME ann gem 1", "consume", false, true},
 	"TRANSFER":   {"TRANSFER ann bob gem 1", "transfer", false, true},
 	"PROGRESS":   {"PROGRESS ann wins", "progress", false, true},
+	"COLLECT":    {"COLLECT ann", "collect", false, true},
 	"CLAIM":      {"CLAIM ann winner", "claim", false, true},
 	"SETCOUNTER": {"SETCOUNTER ann wins 1 x", "admin", true, true},
 	"QUESTS":     {"QUESTS ann", "read", false, true},

@@ -69,11 +69,16 @@ func printResult(w io.Writer, id string, draws int, r *kujiv1.Result) {
 	if r.GetStatus() == kujiv1.Status_STATUS_OK {
 		printOutcomes(w, draws, r.GetOutcomes())
 	}
+	if len(r.GetCollected()) > 0 {
+		fprintf(w, "collected\t%s\n", itemsText(r.GetCollected()))
+	}
 	printClaims(w, r.GetClaims())
+	printBeyond(w, r.GetBeyond())
 	for i, m := range r.GetMembers() {
 		fprintf(w, "member %d\t%s\n", i+1, contract.Word(m.GetStatus()))
 		printOutcomes(w, drawsIn(m.GetOutcomes()), m.GetOutcomes())
 		printClaims(w, m.GetClaims())
+		printBeyond(w, m.GetBeyond())
 	}
 	if len(r.GetOutcomes()) > 1 {
 		fprintf(w, "total\t%s\n", itemsText(total(r.GetOutcomes())))
