@@ -147,12 +147,12 @@ func playerKeys(t *testing.T) (*access.Keys, *tokens) {
 	}
 	lines := []string{
 		keyLine(t, "admin", "admin", ""),
-		keyLine(t, "read,draw,redeem,register,grant,consume,transfer,progress,claim", "everything", ""),
+		keyLine(t, "read,draw,redeem,register,grant,consume,transfer,progress,claim,collect", "everything", ""),
 		keyLine(t, "admin", "admin-here", "", "realms=default"),
 		keyLine(t, "admin", "admin-elsewhere", "", "realms=other"),
-		keyLine(t, "read,draw,redeem,register,grant,consume,transfer,progress,claim", "free-pool", "", "pools=free"),
-		keyLine(t, "read,draw,redeem,register,grant,consume,transfer,progress,claim", "other-pool", "", "pools=standard,box"),
-		"read,draw,redeem,register,consume,transfer,claim jwks=players.json players algs=EdDSA issuer=https://id.example audience=kuji",
+		keyLine(t, "read,draw,redeem,register,grant,consume,transfer,progress,claim,collect", "free-pool", "", "pools=free"),
+		keyLine(t, "read,draw,redeem,register,grant,consume,transfer,progress,claim,collect", "other-pool", "", "pools=standard,box"),
+		"read,draw,redeem,register,consume,transfer,claim,collect jwks=players.json players algs=EdDSA issuer=https://id.example audience=kuji",
 	}
 	for _, c := range allCommands {
 		lines = append(lines, keyLine(t, c, "only-"+c, ""))
@@ -332,7 +332,7 @@ func TestCommandsInside(t *testing.T) {
 		nested := `{"commands": [{"atomic": {"members": [` + one + `]}}]}`
 		rpcs := map[string][]string{"Atomic": {bodies["Atomic"]}, "Batch": {bodies["Batch"], nested}}
 		admins := command == "set_limit" || command == "set_counter"
-		if command == "redeem" || admins { // no member of a group can be one
+		if command == "redeem" || command == "collect" || admins { // no member of a group can be one
 			rpcs = map[string][]string{"Batch": {bodies["Batch"]}}
 		}
 		for rpc, body := range rpcs {
