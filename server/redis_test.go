@@ -278,6 +278,7 @@ var questSession = redisSteps{
 	{"CLAIM ann winner", dict{"status": "not_reached", "subject": "winner"}},
 	{"CLAIM ann nothing", errors.New("NOTFOUND quest: ")},
 	{"CLAIM ann hunter TIERS 1001", errors.New("INVALID TIERS: ")},
+	{"COLLECT ann", dict{"status": "nothing_to_collect"}},
 	{"SETCOUNTER ann wins 4 sorry ID s1", dict{"status": "ok"}},
 	{"SETCOUNTER ann raid 4 sorry", errors.New("NOTFOUND player: ")},
 	{"MULTI", "OK"},
