@@ -31,6 +31,8 @@ type PlayerView struct {
 	Items []Stack // in the order in which catalogs first named them; no zero quantities
 	// Lots are the units that go, item by item in the same order, those that go first first. Other units stay.
 	Lots []Lot
+	// Mail is what waits in the mailbox, what goes first first: see Collect.
+	Mail []Letter
 	// Grows are the items that grow and are not full. Items has what they have grown to.
 	Grows  []Growing
 	Tracks []TrackView
@@ -54,6 +56,9 @@ type (
 	QuestView   = view.Quest
 	NeedView    = view.Need
 )
+
+// Letter is some of an item in a player's mailbox.
+type Letter = view.Letter
 
 // TrackView is what a track of the catalog in force has counted for a player; 0 if PlayerView lacks it.
 type TrackView = view.Track
@@ -86,6 +91,10 @@ func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
 			_, back := r.w.instant()
 			v.Lots = look.Lots(t, counters, back, r.w.state.ItemID)
 		}
+		v.Mail = look.Mail(t, counters, func() int64 {
+			_, back := r.w.instant()
+			return back
+		}, r.w.state.ItemID)
 		// If what tracks promise depends on stock, or on what the player holds, the lock is needed too.
 		tracks, open := look.Tracks(t, counters)
 		seen, current := uint64(0), true

@@ -14,7 +14,7 @@ type Record struct {
 	Index             int    `json:"index"`          // in its batch
 	Last              bool   `json:"last,omitempty"` // of its batch
 	Time              int64  `json:"time"`           // of its batch, Unix milliseconds
-	Kind              string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade, set_limit, progress, claim, set_counter, due
+	Kind              string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade, set_limit, progress, claim, set_counter, collect, due
 	ID                string `json:"id,omitempty"`
 	Status            string `json:"status"`
 	Subject           string `json:"subject,omitempty"`
@@ -46,6 +46,8 @@ type Record struct {
 	// Of a claim: the quest. Claims are what it claimed, or what claimed itself in an event of any kind.
 	Quest  string    `json:"quest,omitempty"`
 	Claims []Claimed `json:"claims,omitempty"`
+	// Beyond is what players did not get, as it would be more than they can hold, or what went from mailboxes.
+	Beyond []Beyond `json:"beyond,omitempty"`
 	// Who asked and why, of a set_track or where there is a note.
 	By       string `json:"by,omitempty"`
 	Reason   string `json:"reason,omitempty"`
@@ -159,7 +161,7 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 		if err == nil {
 			err = describe(s, gave, ev, &res)
 		}
-		rec.Claims = res.Claims
+		rec.Claims, rec.Beyond = res.Claims, res.Beyond
 		return rec, err
 	case rules.KindUpgrade:
 		u, err := rules.UpgradeOf(ev)
@@ -234,7 +236,10 @@ func (rec *Record) note(n *rules.Note) {
 
 func fillRecord(rec *Record, cmd *rules.Command, res *Result) {
 	rec.Player, rec.To, rec.Pool, rec.Count, rec.Items, rec.Outcomes = cmd.Player, cmd.To, cmd.Pool, cmd.Count, cmd.Items, res.Outcomes
-	rec.Pay, rec.Paid, rec.Claims = cmd.Pay, res.Paid, res.Claims
+	rec.Pay, rec.Paid, rec.Claims, rec.Beyond = cmd.Pay, res.Paid, res.Claims, res.Beyond
+	if cmd.Kind == rules.KindCollect {
+		rec.Items = res.Collected
+	}
 	if rec.Event, rec.Key, rec.Counter, rec.Quest = cmd.Event, cmd.Key, cmd.Counter, cmd.Quest; rec.Event != "" || rec.Counter != "" {
 		rec.Value = &cmd.N
 	}

@@ -26,6 +26,8 @@ const (
 	// MaxQuantity is the largest quantity in a request and the largest balance. It is 2^53-1, so
 	// that JSON clients read every quantity exactly.
 	MaxQuantity = catalog.MaxQuantity
+	// MaxMail is the most letters in a player's mailbox.
+	MaxMail = 100
 	// MaxTrackDraws is the most draws that a SetTrack can set.
 	MaxTrackDraws = catalog.MaxTrackDraws
 	// MaxRedeemTimes is the most draws that the code of a Redeem pays for.
@@ -45,6 +47,7 @@ const (
 const (
 	_ = uint(MaxID-rules.MaxID) + uint(rules.MaxID-MaxID)
 	_ = uint(MaxAtomic-rules.MaxAtomic) + uint(rules.MaxAtomic-MaxAtomic)
+	_ = uint(MaxMail-rules.MaxMail) + uint(rules.MaxMail-MaxMail)
 	_ = uint(MaxBy-rules.MaxBy) + uint(rules.MaxBy-MaxBy)
 	_ = uint(MaxReason-rules.MaxReason) + uint(rules.MaxReason-MaxReason)
 	_ = uint(MaxMetadata-rules.MaxMetadata) + uint(rules.MaxMetadata-MaxMetadata)
@@ -57,7 +60,7 @@ const (
 // Stack is a quantity of one item.
 type Stack = catalog.Stack
 
-// Request is one of [Draw], [Redeem], [Register], [Grant], [Consume], [Transfer], [Progress], [Claim],
+// Request is one of [Draw], [Redeem], [Register], [Grant], [Consume], [Transfer], [Progress], [Claim], [Collect],
 // [Atomic], [SetTrack], [SetLimit] and [SetCounter], or a pointer to one. The set is closed. A call reads its request before
 // it returns and does not keep it: the caller may reuse the memory.
 //
@@ -153,6 +156,13 @@ type Claim struct {
 	Player string
 	Quest  string
 	Tiers  int // how many: all of them or none; 0 means those that are reached, at least one
+	Note   Note
+}
+
+// Collect gives a player what fits from the mailbox, what goes first first. It needs format level 4.
+type Collect struct {
+	ID     string
+	Player string
 	Note   Note
 }
 
@@ -298,6 +308,11 @@ func (q Claim) fill(_ *work, cmd *rules.Command) error {
 	return nil
 }
 
+func (q Collect) fill(_ *work, cmd *rules.Command) error {
+	cmd.Kind, cmd.ID, cmd.Player, cmd.Note = rules.KindCollect, q.ID, q.Player, q.Note.note()
+	return nil
+}
+
 func (q SetCounter) fill(_ *work, cmd *rules.Command) error {
 	cmd.Kind, cmd.ID, cmd.Player, cmd.Counter, cmd.N, cmd.Note = rules.KindSetCounter, q.ID, q.Player, q.Counter, q.Value, q.Note.note()
 	return nil
@@ -331,7 +346,7 @@ func noRequest(field string, req Request) error {
 	if isNil(req) {
 		return errf(CodeInvalid, field, "a nil %T; want a request", req)
 	}
-	return errf(CodeInvalid, field, "%T is not a request; want Draw, Redeem, Register, Grant, Consume, Transfer, Progress, Claim, Atomic, SetTrack, SetLimit or SetCounter", req)
+	return errf(CodeInvalid, field, "%T is not a request; want Draw, Redeem, Register, Grant, Consume, Transfer, Progress, Claim, Collect, Atomic, SetTrack, SetLimit or SetCounter", req)
 }
 
 func invalid(err *rules.CommandError) error {

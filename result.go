@@ -34,6 +34,9 @@ const (
 	RewardUnavailable Status = 22  // what the reward of the quest's next tier could give is not there; Subject is the quest
 	CodeRequired      Status = 19  // only codes pay for the pool: see Redeem; Subject is the pool
 	TooManyLots       Status = 23  // the player's units would go at more than 100 times, for a Draw at worst; Subject is the item
+	MostReached       Status = 24  // the player would hold more than the most of an item, for a Draw at worst; Subject is the item
+	MailboxFull       Status = 25  // more than MaxMail letters would be in the player's mailbox, for a Draw at worst; Subject is the item
+	NothingToCollect  Status = 26  // nothing in the player's mailbox fits; no Subject
 	Refused           Status = 255 // in DoAll and StartAll: not carried out and not logged; Err says why
 )
 
@@ -54,6 +57,10 @@ type Result struct {
 	Paid []Stack
 	// Claims are the tiers of quests that a Claim claimed, or that claimed themselves, with what they gave.
 	Claims []Claimed
+	// Beyond is what the player did not get, as it would be more than the most of an item.
+	Beyond []Beyond
+	// Collected is what a Collect took from the mailbox.
+	Collected []Stack
 	// Redeemed is the list of the code that a Redeem used.
 	Redeemed string
 	// Members has one result for each member of an Atomic, in order.
@@ -75,6 +82,15 @@ type Claimed struct {
 	Items []Stack      `json:"items,omitempty"`
 	Via   []string     `json:"via,omitempty"` // as in an Outcome
 	Codes []RewardCode `json:"codes,omitempty"`
+}
+
+// Beyond is some of an item that a player did not get, as it would be more than the player can hold, and what
+// became of it.
+type Beyond struct {
+	Item     string `json:"item"`
+	Quantity uint64 `json:"quantity"`
+	How      string `json:"how"`              // cut; mailed; or gone: it was in the mailbox until its time
+	Player   string `json:"player,omitempty"` // whose; only where the request does not say it
 }
 
 // Lack is an item of which a player had too few.
@@ -151,9 +167,9 @@ func describe(s names, o *outcomes, ev *store.Event, res *Result) error {
 	return effects.Err()
 }
 
-// begin begins the result of an event. claims says whether quests may have claimed themselves. It returns who must see each of its effects before finish, nil if they say
+// begin begins the result of an event. tells says whether it may say more than was asked. It returns who must see each of its effects before finish, nil if they say
 // nothing that belongs into a result.
-func (o *outcomes) begin(s names, ev *store.Event, res *Result, claims bool) (look store.Looker, err error) {
+func (o *outcomes) begin(s names, ev *store.Event, res *Result, tells bool) (look store.Looker, err error) {
 	if res.Status = Status(ev.Status); res.Status != 0 {
 		if err := refusal(s, ev, res); err != nil {
 			return nil, err
@@ -164,9 +180,9 @@ func (o *outcomes) begin(s names, ev *store.Event, res *Result, claims bool) (lo
 		if err := members(ev, res); err != nil {
 			return nil, err
 		}
-	case rules.KindDraw, rules.KindRedeem, rules.KindClaim:
+	case rules.KindDraw, rules.KindRedeem, rules.KindClaim, rules.KindCollect:
 	case rules.KindProgress, rules.KindGrant, rules.KindConsume, rules.KindTransfer, rules.KindRegister, rules.KindSetCounter, rules.KindDue:
-		if !claims {
+		if !tells {
 			return nil, nil
 		}
 	default:
@@ -178,6 +194,7 @@ func (o *outcomes) begin(s names, ev *store.Event, res *Result, claims bool) (lo
 	o.names, o.res, o.member = s, res, -1
 	o.player, o.joined = ev.Player.Num, ""
 	o.two = rules.Kind(ev.Kind) == rules.KindTransfer || rules.Kind(ev.Kind) == rules.KindDue
+	o.collects = rules.Kind(ev.Kind) == rules.KindCollect
 	o.command()
 	return o, nil
 }
@@ -220,7 +237,7 @@ func members(ev *store.Event, res *Result) error {
 
 func subject(s names, ev *store.Event) string {
 	switch Status(ev.Status) {
-	case UnknownCode, TooManyGuesses:
+	case UnknownCode, TooManyGuesses, NothingToCollect:
 		return ""
 	case CodeExpired, CodeUsedUp, CodeRedeemed:
 		return s.CodeListName(ev.Subject)
@@ -232,7 +249,7 @@ func subject(s names, ev *store.Event) string {
 	case NotReached, AlreadyClaimed, RewardUnavailable:
 		quest, _ := rules.QuestOf(s.CounterName(ev.Subject))
 		return quest
-	case InsufficientItems, BalanceOverflow, PriceNotOffered, TooManyLots:
+	case InsufficientItems, BalanceOverflow, PriceNotOffered, TooManyLots, MostReached, MailboxFull:
 		return s.ItemID(ev.Subject)
 	}
 
@@ -282,6 +299,10 @@ type drawing struct {
 	claim  Claimed   // the tier or rank whose reward follows; with neither none does
 	claims []Claimed // those before it
 	reward entry     // open, with a claim
+	beyond []Beyond  // so far, of the command
+	// Of a Collect.
+	collects bool
+	got      []gain
 }
 
 type gain struct {
@@ -315,9 +336,14 @@ func (o *outcomes) See(e *store.Effect) {
 		}
 		o.step(o.names, o.pool, e.N)
 	case store.Gain:
-		if o.open != nil {
+		switch {
+		case o.open != nil:
 			o.gain(e.N, e.Value)
+		case o.collects:
+			o.got = append(o.got, gain{e.N, e.Value})
 		}
+	case store.Beyond:
+		o.beyond = append(o.beyond, Beyond{o.names.ItemID(e.N), e.Value, rules.HowText(e.Bytes), o.who(o.names)})
 	case store.Spend:
 		o.paid = append(o.paid, gain{e.N, e.Value})
 	case store.Draw:
@@ -377,11 +403,15 @@ func (o *outcomes) endCommand() {
 	if o.member >= 0 && o.member < len(res.Members) { // after the last member, quests claim themselves
 		res = &res.Members[o.member]
 	}
-	res.Outcomes, res.Paid, res.Claims = some, paid, o.claims
-	o.claims = nil
+	res.Outcomes, res.Paid, res.Claims, res.Beyond = some, paid, o.claims, o.beyond
+	o.claims, o.beyond = nil, nil
+	if o.collects {
+		res.Collected = stacks(o.names, o.got)
+		o.collects, o.got = false, o.got[:0]
+	}
 }
 
-// who returns whose quest is claimed, if the command does not say it.
+// who returns whose quest is claimed, or whose cap is reached, if the command does not say it.
 func (o *outcomes) who(s names) string {
 	switch {
 	case o.member < len(o.res.Members) && !o.two:

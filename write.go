@@ -220,7 +220,7 @@ func (w *writer) commit(b *ledger.Batch, buf []byte, res *Result) error {
 	}
 	at := store.At{Position: b.Position, Index: uint32(b.Events), Time: b.Time}
 	version := w.rules.Tables().Version
-	look, err := w.outcomes.begin(w.state, ev, res, w.rules.Fired())
+	look, err := w.outcomes.begin(w.state, ev, res, w.rules.Tells())
 	if err != nil {
 		return w.defect(err)
 	}

@@ -80,6 +80,8 @@ type Item struct {
 	Lasts  int64    `json:"lasts,omitempty"` // milliseconds until a unit goes after it came; 0: it stays
 	Grows  Grows    `json:"grows,omitzero"`
 	Family string   `json:"family,omitempty"` // in a price, a condition, luck or a counter, it stands for any of its items
+	Most   uint64   `json:"most,omitempty"`   // that a player can hold; 0: as many as there can be
+	Beyond Beyond   `json:"beyond,omitzero"`
 	Extend bool     `json:"extend,omitempty"` // of one that lasts: what comes while some is held begins to last when that goes
 }
 

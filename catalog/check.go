@@ -102,6 +102,7 @@ func (k *check) run() {
 	rootShape.check(&k.report, k.c)
 	k.at("seasons", k.checkSeasons)
 	k.at("items", k.checkItems)
+	k.checkStart()
 	k.at("pools", k.checkPools)
 	k.at("counters", k.checkCounters)
 	k.at("quests", k.checkQuests)

@@ -18,8 +18,8 @@ const (
 func (i *Item) codeRules(x *coder) {
 	lasts := i.Lasts != 0
 	grows := i.Grows != Grows{}
-	family := i.Family != ""
-	if x.flags(&lasts, &i.Extend, &grows, &family); lasts {
+	family, most := i.Family != "", i.Most != 0
+	if x.flags(&lasts, &i.Extend, &grows, &family, &most); lasts {
 		if number(x, &i.Lasts); i.Lasts == 0 {
 			x.fail("expected how long the item lasts, found 0")
 		}
@@ -32,6 +32,9 @@ func (i *Item) codeRules(x *coder) {
 			x.fail("expected the id of a family, found none")
 		}
 	}
+	if most {
+		i.codeMost(x)
+	}
 }
 
 // itemWords returns the words about items that the catalog uses.
@@ -43,6 +46,7 @@ func (c *Catalog) itemWords() (words []format.Word) {
 		{"lasts", func(i *Item) bool { return i.Lasts != 0 }},
 		{"extend", func(i *Item) bool { return i.Extend }},
 		{"grows", func(i *Item) bool { return i.Grows != Grows{} }},
+		{"most", func(i *Item) bool { return i.Most != 0 }},
 		{"family", func(i *Item) bool { return i.Family != "" }},
 	} {
 		for i := range c.Items {
@@ -60,6 +64,7 @@ func (k *check) checkItems() {
 	k.checkFamilies()
 	for i := range k.c.Items {
 		it := &k.c.Items[i]
+		k.at(it.ID, func() { k.checkMost(it) })
 		if it.Extend && it.Lasts == 0 && k.line == nil {
 			k.at(it.ID, func() { k.faultAt("extend", "expected none: it needs lasts") })
 		}

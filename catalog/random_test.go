@@ -75,7 +75,18 @@ func drawCatalog(t *rapid.T) *written {
 		lasts := rapid.SampledFrom([]int64{0, 0, 0, 1000, 90_061_001, catalog.MaxLasts.Milliseconds()}).Draw(t, "lasts")
 		extend := lasts > 0 && rapid.Bool().Draw(t, "extend")
 		family := rapid.SampledFrom([]string{"", "", "a-family", "another-family"}).Draw(t, "family")
-		c.Items = append(c.Items, catalog.Item{ID: item, Kind: kind, Name: name(t), Lasts: lasts, Extend: extend, Family: family})
+		most, beyond := uint64(0), catalog.Beyond{}
+		if rapid.IntRange(0, 3).Draw(t, "a most") == 0 {
+			most = rapid.SampledFrom([]uint64{catalog.MaxQuantity}).Draw(t, "most") // what is given must fit
+			beyond.Do = catalog.BeyondDo(rapid.IntRange(0, 2).Draw(t, "beyond"))
+		}
+		if lasts > 0 && beyond.Do == catalog.BeyondMail {
+			beyond.Do = catalog.BeyondCut
+		}
+		if beyond.Do == catalog.BeyondMail {
+			beyond.Mail = rapid.SampledFrom([]int64{60_000, 90_061_001, catalog.DefaultMail.Milliseconds()}).Draw(t, "mail")
+		}
+		c.Items = append(c.Items, catalog.Item{ID: item, Kind: kind, Name: name(t), Lasts: lasts, Extend: extend, Family: family, Most: most, Beyond: beyond})
 		items = append(items, item)
 	}
 	var drawn []*drawnPool
@@ -632,7 +643,7 @@ func (w *written) write(t *rapid.T) {
 	out.line(0, "items:")
 	for _, i := range c.Items {
 		switch {
-		case i.Name == "" && i.Kind == catalog.KindItem && i.Lasts == 0 && i.Family == "":
+		case i.Name == "" && i.Kind == catalog.KindItem && i.Lasts == 0 && i.Family == "" && i.Most == 0:
 			out.line(2, "%q: {}", i.ID)
 		default:
 			out.line(2, "%s:", i.ID)
@@ -647,6 +658,20 @@ func (w *written) write(t *rapid.T) {
 			}
 			if i.Extend || i.Lasts > 0 && out.optional() {
 				out.line(4, "extend: %v", i.Extend)
+			}
+			if i.Most > 0 {
+				out.line(4, "most: %d", i.Most)
+			}
+			switch b := i.Beyond; {
+			case i.Most == 0:
+			case b.Do == catalog.BeyondMail && b.Mail == catalog.DefaultMail.Milliseconds() && out.optional():
+				out.line(4, "beyond: mail")
+			case b.Do == catalog.BeyondMail:
+				out.line(4, "beyond: {mail: %s}", duration(b.Mail))
+			case b.Do == catalog.BeyondCut:
+				out.line(4, "beyond: 'cut'")
+			case out.optional():
+				out.line(4, "beyond: refuse")
 			}
 			if i.Family != "" {
 				out.line(4, "family: %s", i.Family)

@@ -86,6 +86,10 @@ var itemShape = mapping("item", "One thing that players hold and count. {} is en
 	key("grows", growsShape, func(i *Item) *Grows { return &i.Grows }, "How it grows by itself. Without it, it does not."),
 	keyOr("extend", boolean, func(i *Item) *bool { return &i.Extend }, false,
 		"Whether what comes while some is held begins to last only when that goes: for a pass that is bought again.").with("lasts"),
+	key("most", integer[uint64](1, MaxQuantity), func(i *Item) *uint64 { return &i.Most },
+		"The most that a player can hold. Without it, as many as there can be."),
+	keyOr[Item, Beyond]("beyond", beyonds, func(i *Item) *Beyond { return &i.Beyond }, Beyond{},
+		"What happens to what would be more: refuse, cut or mail, or for how long mail waits.").with("most"),
 	key("family", id("a family"), func(i *Item) *string { return &i.Family },
 		"The family that it is of. In a price, a condition, luck and what counters count, the id of a family stands for any of its items."),
 )

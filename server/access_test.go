@@ -50,6 +50,7 @@ var needs = map[string]struct {
 	"Transfer":      {command: "transfer", realm: true, player: true},
 	"Progress":      {command: "progress", realm: true, player: true},
 	"Claim":         {command: "claim", realm: true, player: true},
+	"Collect":       {command: "collect", realm: true, player: true},
 	"GetResult":     {command: "read", realm: true, player: true},
 	"StreamEvents":  {command: "read", realm: true, pool: true, player: true},
 	"GetHistory":    {command: "read", realm: true, pool: true, player: true},
@@ -80,7 +81,7 @@ var needs = map[string]struct {
 	"Batch": {command: "write", realm: true}, "Atomic": {command: "write", realm: true}, "StreamDraws": {command: "draw", realm: true},
 }
 
-var allCommands = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim"}
+var allCommands = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim", "collect"}
 
 // tokens makes player tokens.
 type tokens struct {
@@ -146,12 +147,12 @@ func playerKeys(t *testing.T) (*access.Keys, *tokens) {
 	}
 	lines := []string{
 		keyLine(t, "admin", "admin", ""),
-		keyLine(t, "read,draw,redeem,register,grant,consume,transfer,progress,claim", "everything", ""),
+		keyLine(t, "read,draw,redeem,register,grant,consume,transfer,progress,claim,collect", "everything", ""),
 		keyLine(t, "admin", "admin-here", "", "realms=default"),
 		keyLine(t, "admin", "admin-elsewhere", "", "realms=other"),
-		keyLine(t, "read,draw,redeem,register,grant,consume,transfer,progress,claim", "free-pool", "", "pools=free"),
-		keyLine(t, "read,draw,redeem,register,grant,consume,transfer,progress,claim", "other-pool", "", "pools=standard,box"),
-		"read,draw,redeem,register,consume,transfer,claim jwks=players.json players algs=EdDSA issuer=https://id.example audience=kuji",
+		keyLine(t, "read,draw,redeem,register,grant,consume,transfer,progress,claim,collect", "free-pool", "", "pools=free"),
+		keyLine(t, "read,draw,redeem,register,grant,consume,transfer,progress,claim,collect", "other-pool", "", "pools=standard,box"),
+		"read,draw,redeem,register,consume,transfer,claim,collect jwks=players.json players algs=EdDSA issuer=https://id.example audience=kuji",
 	}
 	for _, c := range allCommands {
 		lines = append(lines, keyLine(t, c, "only-"+c, ""))
@@ -310,6 +311,7 @@ func TestCommandsInside(t *testing.T) {
 		"consume":     `{"consume": {"player": "ann", "items": [{"item": "gem", "quantity": 1}]}}`,
 		"transfer":    `{"transfer": {"from": "ann", "to": "bob", "items": [{"item": "gem", "quantity": 1}]}}`,
 		"progress":    `{"progress": {"player": "ann", "event": "wins"}}`,
+		"collect":     `{"collect": {"player": "ann"}}`,
 		"claim":       `{"claim": {"player": "ann", "quest": "winner"}}`,
 		"set_counter": `{"set_counter": {"player": "ann", "counter": "wins", "value": "1"}, "reason": "x"}`,
 		"set_limit":   `{"set_limit": {"player": "ann", "pool": "once", "per": "LIMIT_PERIOD_FOREVER", "used": 1}, "reason": "x"}`,
@@ -330,7 +332,7 @@ func TestCommandsInside(t *testing.T) {
 		nested := `{"commands": [{"atomic": {"members": [` + one + `]}}]}`
 		rpcs := map[string][]string{"Atomic": {bodies["Atomic"]}, "Batch": {bodies["Batch"], nested}}
 		admins := command == "set_limit" || command == "set_counter"
-		if command == "redeem" || admins { // no member of a group can be one
+		if command == "redeem" || command == "collect" || admins { // no member of a group can be one
 			rpcs = map[string][]string{"Batch": {bodies["Batch"]}}
 		}
 		for rpc, body := range rpcs {

@@ -59,6 +59,11 @@ func (h *commands) Claim(ctx context.Context, req *kujiv1.ClaimRequest) (*kujiv1
 	return &kujiv1.ClaimResponse{Result: res}, err
 }
 
+func (h *commands) Collect(ctx context.Context, req *kujiv1.CollectRequest) (*kujiv1.CollectResponse, error) {
+	res, err := h.do(ctx, req)
+	return &kujiv1.CollectResponse{Result: res}, err
+}
+
 func (h *commands) Atomic(ctx context.Context, req *kujiv1.AtomicRequest) (*kujiv1.AtomicResponse, error) {
 	res, err := h.do(ctx, req)
 	return &kujiv1.AtomicResponse{Result: res}, err

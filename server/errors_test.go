@@ -27,6 +27,11 @@ func TestStatuses(t *testing.T) {
 	applyTo(t, f, "quests", `{kuji: 1, items: {gem: {}, pass: {lasts: 1h, extend: true}}, counters: {wins: {}},
 		pools: {empty: {internal: true, entries: [{id: e, weight: 1, stock: 1}]}, e: {entries: [{id: e, weight: 1}]}},
 		quests: {last: {reward: {pool: empty}}, far: {needs: {wins: 1}}, near: {reward: {items: {gem: 1}}}, empty: {reward: {pool: empty}}}}`)
+	var mailed strings.Builder // items, each of which makes a letter
+	for i := range kuji.MaxMail + 1 {
+		fmt.Fprintf(&mailed, "m%d: {most: 1, beyond: mail}, ", i)
+	}
+	applyTo(t, f, "mail", "{kuji: 1, items: {"+mailed.String()+"crate: {most: 1}}}")
 	for _, named := range clients(t, f.url) {
 		t.Run(named.name, func(t *testing.T) { statuses(ctx, t, named) })
 	}
@@ -68,6 +73,12 @@ func statuses(ctx context.Context, t *testing.T, c client) {
 	}
 	claim("near")
 	claim("last")
+	give := func(item string, n uint64) *kujiv1.Result {
+		return result(c.reward.Grant(ctx, &kujiv1.GrantRequest{Realm: "mail", Player: c.name, Items: []*kujiv1.Stack{{Item: item, Quantity: n}}}))
+	}
+	for i := range kuji.MaxMail {
+		give(fmt.Sprintf("m%d", i), 2)
+	}
 	passes := make([]*kujiv1.Command, 100) // each goes at another time
 	for i := range passes {
 		passes[i] = &kujiv1.Command{Command: &kujiv1.Command_Grant{Grant: &kujiv1.Grant{Player: c.name, Items: []*kujiv1.Stack{{Item: "pass", Quantity: 1}}}}}
@@ -101,6 +112,9 @@ func statuses(ctx context.Context, t *testing.T, c client) {
 		{kuji.AlreadyClaimed, "near", claim("near")},
 		{kuji.RewardUnavailable, "empty", claim("empty")},
 		{kuji.TooManyLots, "pass", result(c.reward.Grant(ctx, &kujiv1.GrantRequest{Realm: "quests", Player: c.name, Items: []*kujiv1.Stack{{Item: "pass", Quantity: 1}}}))},
+		{kuji.MostReached, "crate", give("crate", 2)},
+		{kuji.MailboxFull, "m100", give("m100", 2)},
+		{kuji.NothingToCollect, "", result(c.reward.Collect(ctx, &kujiv1.CollectRequest{Realm: "mail", Player: c.name}))},
 		{kuji.BalanceOverflow, "gem", grant("gem", kuji.MaxQuantity)},
 	} {
 		seen[tt.status] = true

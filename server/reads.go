@@ -28,6 +28,9 @@ func (reads) GetPlayer(ctx context.Context, req *kujiv1.GetPlayerRequest) (*kuji
 		Lots: message.Each(v.Lots, func(l *kuji.Lot) *kujiv1.Lot {
 			return &kujiv1.Lot{Item: l.Item, Quantity: l.Quantity, UntilUnixMs: l.Until}
 		}),
+		Mail: message.Each(v.Mail, func(l *kuji.Letter) *kujiv1.Lot {
+			return &kujiv1.Lot{Item: l.Item, Quantity: l.Quantity, UntilUnixMs: l.Until}
+		}),
 		Counters: message.Each(v.Counters, message.PlayerCounter), Quests: message.Each(v.Quests, message.PlayerQuest),
 	}}
 	out.Items, err = namesIn(ctx, req, out)

@@ -28,6 +28,14 @@ type Lot struct {
 	Until int64 `json:"until"`
 }
 
+// Letter is some of an item that waits in a player's mailbox: see kuji.Collect.
+type Letter struct {
+	Item     string `json:"item"`
+	Quantity uint64 `json:"quantity"`
+	// Until is the first time stamp at which it is gone, Unix milliseconds: as in a Lot.
+	Until int64 `json:"until"`
+}
+
 // Track is what a track of the catalog in force has counted for a player.
 type Track struct {
 	Name  string // the one that pools share it by, or "pool/track"

@@ -11,7 +11,8 @@ var statusNames = [...]string{
 	0: "ok", 1: "sold_out", 2: "limit_reached", 3: "insufficient_items", 4: "not_started", 5: "ended",
 	8: "count_too_large", 9: "balance_overflow", 10: "aborted", 11: "not_eligible", 12: "price_not_offered",
 	14: "unknown_code", 15: "code_expired", 16: "code_used_up", 17: "code_redeemed", 18: "too_many_guesses",
-	19: "code_required", 20: "not_reached", 21: "already_claimed", 22: "reward_unavailable", 23: "too_many_lots", 255: "refused",
+	19: "code_required", 20: "not_reached", 21: "already_claimed", 22: "reward_unavailable", 23: "too_many_lots",
+	24: "most_reached", 25: "mailbox_full", 26: "nothing_to_collect", 255: "refused",
 }
 
 // String returns the status in snake_case.

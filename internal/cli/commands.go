@@ -26,6 +26,7 @@ var commands = []struct {
 		claimCommand,
 		clockCommand,
 		codesCommand,
+		collectCommand,
 		consumeCommand,
 		contextCommand,
 		counterCommand,

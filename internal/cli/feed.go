@@ -241,6 +241,9 @@ func recordOf(e *kujiv1.Event) kuji.Record {
 			return kuji.Claimed{Quest: c.GetQuest(), Tier: int(c.GetTier()), Player: c.GetPlayer(), Items: kujiStacks(c.GetItems()), Via: c.GetVia(), Codes: kujiCodes(c.GetCodes()),
 				Counter: c.GetCounter(), Rank: c.GetRank(), Missed: c.GetMissed()}
 		}),
+		Beyond: each(e.GetBeyond(), func(b *kujiv1.Beyond) kuji.Beyond {
+			return kuji.Beyond{Item: b.GetItem(), Quantity: b.GetQuantity(), How: b.GetHow(), Player: b.GetPlayer()}
+		}),
 		Members: each(e.GetMembers(), recordOf),
 		Changes: each(e.GetChanges(), func(c *kujiv1.BalanceChange) kuji.BalanceChange {
 			return kuji.BalanceChange{Player: c.GetPlayer(), Item: c.GetItem(), Delta: c.GetDelta(), Balance: c.Balance}

@@ -69,11 +69,16 @@ func printResult(w io.Writer, id string, draws int, r *kujiv1.Result) {
 	if r.GetStatus() == kujiv1.Status_STATUS_OK {
 		printOutcomes(w, draws, r.GetOutcomes())
 	}
+	if len(r.GetCollected()) > 0 {
+		fprintf(w, "collected\t%s\n", itemsText(r.GetCollected()))
+	}
 	printClaims(w, r.GetClaims())
+	printBeyond(w, r.GetBeyond())
 	for i, m := range r.GetMembers() {
 		fprintf(w, "member %d\t%s\n", i+1, contract.Word(m.GetStatus()))
 		printOutcomes(w, drawsIn(m.GetOutcomes()), m.GetOutcomes())
 		printClaims(w, m.GetClaims())
+		printBeyond(w, m.GetBeyond())
 	}
 	if len(r.GetOutcomes()) > 1 {
 		fprintf(w, "total\t%s\n", itemsText(total(r.GetOutcomes())))
@@ -131,5 +136,8 @@ var refusals = map[kujiv1.Status]string{
 	kujiv1.Status_STATUS_ALREADY_CLAIMED:    "the player has claimed all of quest %s",
 	kujiv1.Status_STATUS_REWARD_UNAVAILABLE: "what quest %s could give is not in stock",
 	kujiv1.Status_STATUS_TOO_MANY_LOTS:      "the player's units of %s would go at more than 100 different times",
+	kujiv1.Status_STATUS_MOST_REACHED:       "the player would hold more than the most of %s",
+	kujiv1.Status_STATUS_MAILBOX_FULL:       "the player's mailbox has no room for %s",
+	kujiv1.Status_STATUS_NOTHING_TO_COLLECT: "nothing in the player's mailbox fits%s",
 	kujiv1.Status_STATUS_ABORTED:            "another member failed%s",
 }

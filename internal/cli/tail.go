@@ -92,6 +92,9 @@ func eventText(e *kujiv1.Event) string {
 			add("+%d %s", s.GetQuantity(), word(s.GetItem()))
 		}
 	}
+	for _, b := range e.GetBeyond() {
+		add("%d %s %s%s", b.GetQuantity(), word(b.GetItem()), b.GetHow(), when(b.GetPlayer() != "", " of "+word(b.GetPlayer())))
+	}
 	for _, c := range e.GetClaims() {
 		add("→ quest %s tier %d%s", word(c.GetQuest()), c.GetTier(), when(c.GetPlayer() != "", " of "+word(c.GetPlayer())))
 		for _, s := range c.GetItems() {

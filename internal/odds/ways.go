@@ -351,7 +351,11 @@ func (w *ways) give(y way, items []rules.Quantity, open []*rules.Budget, emit fu
 			}
 		}
 		add := func(at facts, q uint64) facts {
-			for _, f := range given {
+			for k, f := range given {
+				if k == 0 { // the balance
+					at = w.set(at, f, w.s.t.Gained(uint32(it.Item), w.value(at, f), q))
+					continue
+				}
 				at = w.set(at, f, w.value(at, f)+q)
 			}
 			return w.move(at, w.s.t.Gains(it.Item), q)

@@ -97,7 +97,7 @@ func newTables(w *store.Writer, state Names, c *catalog.Catalog, hash [32]byte, 
 		ListNum:   map[string]uint32{},
 		limiting:  limiting{tracks: tracks{map[string]*NamedTrack{}, map[uint32]*NamedTrack{}}},
 		entering:  entering{starting: starting{waiting: noCounter}},
-		itemRules: itemRules{lasting: lasting{due: noCounter}},
+		itemRules: itemRules{lasting: lasting{due: noCounter}, capping: capping{mail: noCounter}},
 	}
 	d := definer{w: w, state: state, t: t, nextPool: uint32(state.Pools()), nextCounter: state.NextCounter(), fresh: map[string]uint32{}, budgets: map[uint32]*Budget{}}
 	if err := d.items(c); err != nil {
@@ -118,6 +118,7 @@ func newTables(w *store.Writer, state Names, c *catalog.Catalog, hash [32]byte, 
 	d.countersOf(c)
 	d.quests(c)
 	d.prizes()
+	d.capping()
 	if err := cmp.Or(d.lasting(), d.growing()); err != nil {
 		return nil, err
 	}

@@ -30,6 +30,7 @@ const (
 	KindClaim    Kind = 16
 
 	KindSetCounter Kind = 17
+	KindCollect    Kind = 18
 )
 
 func (k Kind) String() string {
@@ -68,6 +69,8 @@ func (k Kind) String() string {
 		return "claim"
 	case KindSetCounter:
 		return "set_counter"
+	case KindCollect:
+		return "collect"
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
@@ -99,6 +102,8 @@ func (k Kind) of() kind {
 		return claimKind{}
 	case KindSetCounter:
 		return setCounterKind{}
+	case KindCollect:
+		return collectKind{}
 	}
 	return nil
 }

@@ -22,12 +22,18 @@ type checks struct {
 
 // effects is the second half of a command: what it writes.
 type effects struct {
-	checks
-	w *store.Writer
+	timing
 	dice
 	pool uint32 // the pool of the effects being written; noPool for none
-	deadlines
 	reaching
+}
+
+// timing is what the second half does to deadlines and mailboxes.
+type timing struct {
+	checks
+	w *store.Writer
+	deadlines
+	over int // how often the event says what became of what was beyond a cap
 }
 
 // dice chooses.
@@ -88,6 +94,7 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 		r.values.reset()
 		r.beginRuns()
 		r.resetLots()
+		r.resetMail()
 		k.write(&r.drawing, cmd)
 		r.writeMoves()
 		r.fire()
@@ -109,8 +116,11 @@ func (r *Rules) begin(now int64, src Source, w *store.Writer) {
 	}
 	r.comers, r.picks, r.draws, r.sets, r.taking = 0, 0, r.draws[:0], r.sets[:0], r.taking[:0]
 	r.bills = r.bills[:0]
-	r.next, r.reaching = 0, reaching{firings: r.firings[:0]}
+	r.next, r.reaching, r.over = 0, reaching{firings: r.firings[:0]}, 0
+	r.heads.reset()
+	r.collects = r.collects[:0]
 	r.resetLots()
+	r.resetMail()
 }
 
 // turn makes the next effects be about a player, and adds the player first if they are new. For one
@@ -140,11 +150,17 @@ func (r *effects) change(v store.Verb, item uint32, q uint64) {
 	if g != nil {
 		r.settleGrowth(g)
 	}
+	c := r.t.CapOf(item)
+	if c != nil && v == store.Gain {
+		if q = r.within(c, q); q == 0 {
+			return
+		}
+	}
 	r.w.Change(v, item, q)
 	if r.t.Lasting.Has(item) {
 		r.changeLots(v, item, q)
 	}
-	if g == nil && !r.t.Watched.Has(item) {
+	if g == nil && c == nil && !r.t.Watched.Has(item) {
 		return
 	}
 	have := r.balance(r.player, item)

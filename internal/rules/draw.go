@@ -122,6 +122,11 @@ func (r *checks) addDraw(pt *Pool, player uint32, count uint64) failure {
 	if item, ok := r.fitsAll(pt, player, count); !ok {
 		return failure{BalanceOverflow, item}
 	}
+	for _, g := range pt.capped {
+		if f := r.fill(r.t.CapOf(g.Item), player, g.Quantity*count, false); f.status != OK {
+			return f
+		}
+	}
 	if item, ok := r.placeDrawn(pt, player, count); !ok {
 		return failure{TooManyLots, item}
 	}
@@ -162,7 +167,7 @@ func (r *accounts) fitsAll(pt *Pool, player uint32, count uint64) (item uint32, 
 		return 0, true
 	}
 	for _, g := range pt.Gains {
-		if !r.fits(player, g.Item, g.Quantity*count) {
+		if !r.t.Capped.Has(g.Item) && !r.fits(player, g.Item, g.Quantity*count) { // see fill
 			return g.Item, false
 		}
 	}
@@ -388,7 +393,7 @@ func (r *Rules) Try(pt *Pool, player string, count int, now int64, f func(Facts)
 		}
 		switch status = fail.status; status {
 		case OK:
-		case InsufficientItems, BalanceOverflow, TooManyLots:
+		case InsufficientItems, BalanceOverflow, TooManyLots, MostReached, MailboxFull:
 			subject = r.state.ItemID(fail.subject)
 		default:
 			subject = r.state.PoolID(fail.subject)

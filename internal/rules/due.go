@@ -10,7 +10,7 @@ import (
 )
 
 // A deadline is a moment in the state at which something must happen. A player's deadlines come from
-// sources: so far the lots of items that last. A counter of the player, dueName, holds the earliest of
+// sources: the lots of items that last, and mail. A counter of the player, dueName, holds the earliest of
 // them, in steady time, and the store keeps players in its order. Every event that changes a source
 // sets the counter too.
 //
@@ -36,7 +36,7 @@ type source interface {
 }
 
 // sources returns where deadlines come from, in the order in which a player's are settled.
-func sources() [1]source { return [...]source{lotSource{}} }
+func sources() [2]source { return [...]source{lotSource{}, mailSource{}} }
 
 // deadlines numbers the counter of players' earliest deadlines, and has players kept in its order.
 func (d *definer) deadlines() {
@@ -63,7 +63,7 @@ type touched struct {
 }
 
 // touch returns what became of a player's deadlines in this event.
-func (r *effects) touch(player uint32) *touched {
+func (r *timing) touch(player uint32) *touched {
 	for i := range r.touched {
 		if r.touched[i].player == player {
 			return &r.touched[i]
@@ -74,13 +74,13 @@ func (r *effects) touch(player uint32) *touched {
 }
 
 // comes notes that a player has a deadline more.
-func (r *effects) comes(player uint32, at uint64) {
+func (r *timing) comes(player uint32, at uint64) {
 	t := r.touch(player)
 	t.first = min(t.first, at)
 }
 
 // gone notes that a player has a deadline less.
-func (r *effects) gone(player uint32, at uint64) {
+func (r *timing) gone(player uint32, at uint64) {
 	t := r.touch(player)
 	t.look = t.look || at <= t.first || at <= r.counter(player, r.t.due)
 }
@@ -255,6 +255,7 @@ func (r *Rules) settle(player uint32) {
 	}
 	r.writeDeadlines()
 	r.resetLots()
+	r.resetMail()
 }
 
 // An event of the kind due has these arguments, as varints: 1 if players were swept, 2 if they are settled for

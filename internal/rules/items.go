@@ -70,7 +70,7 @@ func (k transferKind) asked(a *asked, c *Command) {
 
 // move checks that items can move from one player to another. Either may be noPlayer.
 func (r *checks) move(from, to uint32, items []Stack) failure {
-	if from == noPlayer && r.alone && len(r.t.lots) == 0 && r.fitTogether(items) {
+	if from == noPlayer && r.alone && len(r.t.lots)+len(r.t.caps) == 0 && r.fitTogether(items) {
 		return failure{}
 	}
 	r.moves, r.moved = from != noPlayer && to != noPlayer, r.moved[:0]
@@ -102,9 +102,14 @@ func (r *checks) moveEach(from, to uint32, items []Stack) failure {
 
 // gets checks that a player has room for some of an item, and adds it.
 func (r *checks) gets(player uint32, st Stack) failure {
-	switch {
-	case !r.gain(player, st.Item, st.Quantity):
+	if c := r.t.CapOf(st.Item); c != nil {
+		if f := r.fill(c, player, st.Quantity, true); f.status != OK {
+			return f
+		}
+	} else if !r.gain(player, st.Item, st.Quantity) {
 		return failure{BalanceOverflow, st.Item}
+	}
+	switch {
 	case !r.placeUnits(player, st.Item, st.Quantity):
 		return failure{TooManyLots, st.Item}
 	}
@@ -154,7 +159,7 @@ func (transferKind) write(r *drawing, cmd *Command) {
 }
 
 func (r *effects) writeItems(v store.Verb, items []Stack) {
-	if (len(r.t.Watched) == 0 || r.alone && r.t.asking == nil) && len(r.t.lots)+len(r.t.Growths) == 0 { // nothing later asks for the balances
+	if (len(r.t.Watched) == 0 || r.alone && r.t.asking == nil) && len(r.t.lots)+len(r.t.Growths)+len(r.t.caps) == 0 { // nothing later asks for the balances
 		b := r.w.Buf
 		for _, st := range items {
 			b = store.AppendChange(b, v, st.Item, st.Quantity)

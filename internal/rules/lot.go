@@ -311,9 +311,13 @@ func (r *effects) changeLots(v store.Verb, item uint32, q uint64) {
 			}
 		})
 	case r.moves:
-		for _, m := range r.moved {
-			if m.item == item && m.Until > 0 {
-				r.addLot(s, m.Until, m.Quantity)
+		for _, m := range r.moved { // all of them, or those that end first if the rest is mailed
+			if m.item != item {
+				continue
+			}
+			n := min(m.Quantity, q)
+			if q -= n; n > 0 && m.Until > 0 {
+				r.addLot(s, m.Until, n)
 			}
 		}
 	case s.of.Lasts > 0:

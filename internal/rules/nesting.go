@@ -35,6 +35,7 @@ type nesting struct {
 	Gains    []Stack  // the most that one draw can give of each item, here and below; ascending by item
 	maxGain  uint64   // the largest quantity in gains
 	lasting  []Stack  // those of gains that last
+	capped   []Stack  // those of which a player can hold only so many
 	Endless  bool     // can never run out
 	leaves   uint64   // how often one draw can at most reach a pool below
 	Picks    uint64   // the most entries that one draw can take, here and below; each of an entry's items counts as one

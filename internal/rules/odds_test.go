@@ -51,7 +51,7 @@ func (r *realm) sample(player, pool string, n int) map[string][3]float64 {
 		}
 		for effects := ev.Changes(); effects.Next(&e); {
 			took = took || e.Verb == store.Take
-			if e.Verb == store.Gain && took { // before the first entry it is what newcomers get
+			if (e.Verb == store.Gain || e.Verb == store.Beyond) && took { // before the first entry it is what newcomers get
 				one[r.state.ItemID(e.N)] += float64(e.Value)
 			}
 		}
@@ -147,6 +147,13 @@ func TestOddsAreThoseOfDraws(t *testing.T) {
       - {id: z, weight: 1, luck: {item: ab, weights: [{from: 1, weight: 4}, {from: 3, weight: 9}]}}
       - {id: rich, weight: 5, when: {holds: {ab: 2}}, reward: {items: {a: 1}}}
       - {id: poor, weight: 5, when: {lacks: [ab]}}`},
+		{name: "items of which a player can hold only so many", pool: "p", yaml: strings.Replace(plain, "a: {}, b: {}", "a: {most: 2, beyond: cut}, b: {most: 1, beyond: mail}", 1) + `
+  p:
+    rolls: 4
+    entries:
+      - {id: x, weight: 1, reward: {items: {a: {min: 1, max: 2}, b: 3}}}
+      - {id: y, weight: 1, luck: {item: a, weights: [{from: 2, weight: 4}, {from: 3, weight: 90}]}}
+      - {id: rich, weight: 50, when: {holds: {b: 2}}, reward: {items: {a: 1}}}`},
 		{name: "rolls", pool: "p", yaml: plain + `
   p: {rolls: {min: 3, max: 5}, entries: [{id: x, weight: 1}, {id: y, weight: 2, reward: {pool: q, times: {min: 2, max: 3}}}]}
   q: {entries: [{id: x, weight: 1}, {id: y, weight: 4}]}`},

@@ -44,6 +44,7 @@ type accounts struct {
 	finder   Finder
 	alone    bool // the command is the only one in its event
 	shelves
+	mailing
 }
 
 // pay pays for a Draw from the player's balances: a price that has the item Pay in it, or any price

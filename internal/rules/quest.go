@@ -351,8 +351,11 @@ func (r *drawing) mayGive(pt *Pool, player uint32) bool {
 			return false
 		}
 	}
+	if !r.mayFill(pt, player) {
+		return false
+	}
 	for _, g := range pt.Gains {
-		if r.state.Peak()+r.extra+g.Quantity > MaxQuantity && r.state.Balance(player, g.Item)+r.extra+g.Quantity > MaxQuantity {
+		if !r.t.Capped.Has(g.Item) && r.state.Peak()+r.extra+g.Quantity > MaxQuantity && r.state.Balance(player, g.Item)+r.extra+g.Quantity > MaxQuantity {
 			return false
 		}
 	}
@@ -364,8 +367,9 @@ func (r *drawing) mayGive(pt *Pool, player uint32) bool {
 	return true
 }
 
-// Fired reports whether quests have claimed themselves in the last decided command.
-func (r *Rules) Fired() bool { return r.fired > 0 }
+// Tells reports whether the event of the last decided command says more than what was asked: quests have claimed
+// themselves, or something was beyond a cap.
+func (r *Rules) Tells() bool { return r.fired+r.over > 0 }
 
 // reached notes that the current player may have reached a quest that is automatic. One that was looked at is
 // looked at again: what other quests give may reach it.

@@ -13,6 +13,7 @@
 //	ladder     settles what is due for counters that rank players
 //	drawing    makes the draws of a command
 //	effects    writes its event
+//	timing     writes deadlines and mail
 //	checks     says whether it may
 //	accounts   knows what players can pay, and what they can take
 //	counting   counts draws in limits
@@ -103,6 +104,7 @@ func New(state State, t *Tables) *Rules {
 	r.state = state
 	r.Sight.init()
 	r.touches.init()
+	r.heads.init()
 	t.Grown(state)
 	r.Reset(t)
 	return r

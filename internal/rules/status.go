@@ -27,6 +27,9 @@ const (
 	AlreadyClaimed    Status = 21
 	RewardUnavailable Status = 22
 	TooManyLots       Status = 23
+	MostReached       Status = 24
+	MailboxFull       Status = 25
+	NothingToCollect  Status = 26
 
 	// Refused is never in a log: the command is not carried out. Odds say it of a pool that only
 	// other pools draw from.

@@ -50,6 +50,7 @@ type itemRules struct {
 	lasting
 	growing
 	families
+	capping
 }
 
 // counts is the counters of a catalog, and who counts what.
@@ -61,7 +62,7 @@ type counts struct {
 }
 
 func NoTables() *Tables {
-	return &Tables{entering: entering{starting: starting{waiting: noCounter}}, itemRules: itemRules{lasting: lasting{due: noCounter}}}
+	return &Tables{entering: entering{starting: starting{waiting: noCounter}}, itemRules: itemRules{lasting: lasting{due: noCounter}, capping: capping{mail: noCounter}}}
 }
 
 // Has reports whether the catalog has an item.
@@ -200,7 +201,7 @@ func (t *Tables) compile() {
 	slices.SortFunc(t.limits, func(a, b NamedLimit) int { return cmp.Compare(a.Counter, b.Counter) })
 	t.nest()
 	for _, pt := range slices.Concat(t.BottomUp, t.tierPools) {
-		pt.lasting = t.lastingOf(pt.Gains)
+		pt.lasting, pt.capped = t.lastingOf(pt.Gains), t.cappedOf(pt.Gains)
 	}
 	t.setRedeem()
 }

@@ -257,10 +257,16 @@ func (s *State) hold(b *block, e *Effect) (*block, error) {
 	return b, nil
 }
 
-// define applies an effect that names something new, or declares an order. p is the pool that the
+// define applies an effect that names something new, declares an order, or changes nothing. p is the pool that the
 // effects are about; define returns the pool of the following effects.
 func (s *State) define(p *pool, e *Effect) (*pool, error) {
 	n := &s.names
+	if e.Verb == Beyond {
+		if int(e.N) >= len(n.items) || e.Value == 0 {
+			return p, inconsistent("%d of item number %d, of %d items", e.Value, e.N, len(n.items))
+		}
+		return p, nil
+	}
 	if e.Verb == Counter {
 		return p, n.addCounters(string(e.Bytes), e.N)
 	}

@@ -60,7 +60,18 @@ const (
 	Order    Verb = 8 + 17 // keeps players in the order of a counter: its number, by what; 0 drops the order
 	Claim    Verb = 8 + 18 // the effects of a quest's reward follow: the number of the quest's counter, which tier
 
-	verbEnd Verb = 8 + 19
+	Beyond Verb = 8 + 19 // the player does not get some of item n: quantity, and a byte that says what became of it
+
+	verbEnd Verb = 8 + 20
+)
+
+// How says what became of what a player did not get.
+type How uint8
+
+const (
+	Cut    How = 1 // it was not given
+	Mailed How = 2 // it waits in the player's mailbox
+	Gone   How = 3 // it waited there, and its time is over
 )
 
 // Limits of the format.
@@ -89,7 +100,7 @@ type Effect struct {
 	Verb  Verb
 	N     uint32 // player, item, pool, entry, counter, list; Counter: how many; Item: its kind
 	Value uint64 // quantity, counter, stock, window, number of a code, milliseconds; Order: By
-	Bytes []byte // the id, the catalog or the codes; aliases the event
+	Bytes []byte // the id, the catalog or the codes; Beyond: a How; aliases the event
 }
 
 // Event is a decoded event. It aliases the bytes it was decoded from.
@@ -536,6 +547,10 @@ func (r *Reader) more(e *Effect) {
 	case Claim:
 		e.N = uint32(r.Uint("a counter", MaxCounters))
 		e.Value = r.Uint("a tier", math.MaxUint32)
+	case Beyond:
+		e.N = uint32(r.Uint("an item", MaxItems))
+		e.Value = r.Uint("a quantity", MaxQuantity)
+		e.Bytes = r.Bytes("what became of it", 1)
 	case Clock:
 		e.Value = r.Uint("milliseconds", MaxBack)
 	case NewList:

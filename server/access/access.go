@@ -29,13 +29,14 @@ const (
 	canTransfer
 	canProgress
 	canClaim
+	canCollect
 	canAdmin
 
-	canWrite = canDraw | canRedeem | canRegister | canGrant | canConsume | canTransfer | canProgress | canClaim
+	canWrite = canDraw | canRedeem | canRegister | canGrant | canConsume | canTransfer | canProgress | canClaim | canCollect
 	canAll   = canRead | canWrite | canAdmin
 )
 
-var commandNames = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim", "admin"}
+var commandNames = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim", "collect", "admin"}
 
 func (c commands) String() string {
 	if c&canAdmin != 0 {

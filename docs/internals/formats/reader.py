@@ -194,16 +194,17 @@ def closed(directory):
 
 PLAYER, JOIN, GAIN, SPEND, POOL, TAKE, SET, MORE = range(8)
 MEMBER, ITEM, NEW_POOL, ENTRY, STOCK, COUNTER, WINDOW, CATALOG, DRAW, TALLY, RETURN, CLOCK = range(8, 20)
-NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE, LEVEL, ORDER, CLAIM = range(20, 27)
+NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE, LEVEL, ORDER, CLAIM, BEYOND = range(20, 28)
 KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes", "redeem", "register", "upgrade", "set_limit", "due",
-         "progress", "claim", "set_counter"]
+         "progress", "claim", "set_counter", "collect"]
 PERS = ["", "forever", "day", "week", "window", "hour", "month"]
 KNOWN = 4  # the newest format level that this reader knows
 COME = (2, 3, 10, 11, 15, 16)  # who asks for one of these, or gets it, has come
 STATUSES = ["ok", "sold_out", "limit_reached", "insufficient_items", "not_started", "ended", None, None,
             "count_too_large", "balance_overflow", "aborted", "not_eligible", "price_not_offered",
             None, "unknown_code", "code_expired", "code_used_up", "code_redeemed", "too_many_guesses",
-            "code_required", "not_reached", "already_claimed", "reward_unavailable", "too_many_lots"]
+            "code_required", "not_reached", "already_claimed", "reward_unavailable", "too_many_lots",
+            "most_reached", "mailbox_full", "nothing_to_collect"]
 
 
 def ref(r):
@@ -228,6 +229,8 @@ def effects(r):
                 value = r.name()
             elif verb in (STOCK, WINDOW, TALLY, RETURN, ORDER, CLAIM):
                 n, value = r.number(), r.number()
+            elif verb == BEYOND:
+                n, value = r.number(), (r.number(), r.byte())
             elif verb == COUNTER:
                 n, value = r.number(), r.name()
             elif verb == CATALOG:
@@ -433,7 +436,7 @@ class State:
                 self.tallies[n] = value
             elif verb == MEMBER:
                 pool = None
-            elif verb not in (DRAW, CLAIM):
+            elif verb not in (DRAW, CLAIM, BEYOND):
                 pool = self.define(pool, verb, n, value)
 
     def define(self, pool, verb, n, value):
@@ -506,6 +509,13 @@ class State:
                 if gone:
                     want.append((SPEND, self.items.index(item), sum(counted[at + 1] for at in gone)))
                 want += [(SET, at + half, 0) for at in gone for half in (0, 1)]
+            mail = self.counter.get(b"/mail", 0)
+            letters = sorted((counted[at], at) for at in range(mail, mail + 300, 3) if b"/mail" in self.counter and counted.get(at))
+            left += [end for end, _ in letters if end > steady]
+            for end, at in letters:
+                if end <= steady:
+                    want.append((BEYOND, counted[at + 1] - 1, (counted[at + 2], 3)))
+                    want += [(SET, at + part, 0) for part in range(3)]
             want.append((SET, due, min(left, default=0)))
         assert event.effects == want, f"what is due is settled as {event.effects}, want {want}"
 
@@ -570,6 +580,8 @@ def describe(state, event):
         if kind == 17:
             player = "" if player is None else of(state.players, player)
             return {"kind": KINDS[17], "player": player, "counter": text(state.named(asked[0])), "value": asked[1]}
+        if kind == 18:
+            return {"kind": "collect", "player": of(state.players, player)}
         if kind == 11:
             return {"kind": "register", "player": of(state.players, player)}
         to = {"to": of(state.players, asked[0])} if kind == 5 else {}
@@ -693,7 +705,9 @@ def catalog(data):
         flags = r.byte()
         lasts = r.number() if flags & 1 else 0
         grows = [r.number() for _ in range(3)] if flags & 4 else None  # every, by, to
-        return lasts, flags & 2 > 0, grows, r.text() if flags & 8 else b""  # family
+        family = r.text() if flags & 8 else b""
+        most, beyond = (r.number(), r.byte()) if flags & 16 else (0, 0)
+        return lasts, flags & 2 > 0, grows, family, (most, beyond, r.number() if beyond == 2 else 0)
 
     def rising():
         start = r.number()

@@ -41,6 +41,7 @@ type Command struct {
 	//	*Command_Progress
 	//	*Command_Claim
 	//	*Command_SetCounter
+	//	*Command_Collect
 	Command isCommand_Command `protobuf_oneof:"command"`
 	// Not of a draw or a code; a set_limit and a set_counter must have one. Why, at
 	// most 1024 bytes. The log keeps it, with the name of the API key that asked.
@@ -195,6 +196,15 @@ func (x *Command) GetSetCounter() *SetCounter {
 	return nil
 }
 
+func (x *Command) GetCollect() *Collect {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Collect); ok {
+			return x.Collect
+		}
+	}
+	return nil
+}
+
 func (x *Command) GetReason() string {
 	if x != nil {
 		return x.Reason
@@ -257,6 +267,10 @@ type Command_SetCounter struct {
 	SetCounter *SetCounter `protobuf:"bytes,12,opt,name=set_counter,json=setCounter,proto3,oneof"`
 }
 
+type Command_Collect struct {
+	Collect *Collect `protobuf:"bytes,13,opt,name=collect,proto3,oneof"`
+}
+
 func (*Command_Draw) isCommand_Command() {}
 
 func (*Command_Grant) isCommand_Command() {}
@@ -278,6 +292,8 @@ func (*Command_Progress) isCommand_Command() {}
 func (*Command_Claim) isCommand_Command() {}
 
 func (*Command_SetCounter) isCommand_Command() {}
+
+func (*Command_Collect) isCommand_Command() {}
 
 type BatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -430,6 +446,10 @@ type BatchResult struct {
 	Redeemed string `protobuf:"bytes,11,opt,name=redeemed,proto3" json:"redeemed,omitempty"`
 	// As in Result.
 	Claims []*Claimed `protobuf:"bytes,12,rep,name=claims,proto3" json:"claims,omitempty"`
+	// As in Result.
+	Beyond []*Beyond `protobuf:"bytes,13,rep,name=beyond,proto3" json:"beyond,omitempty"`
+	// As in Result.
+	Collected []*Stack `protobuf:"bytes,14,rep,name=collected,proto3" json:"collected,omitempty"`
 	// The limit that was reached, with LIMIT_REACHED only. What is left, and
 	// when it resets, are those of the time of the request.
 	Limit *Limit `protobuf:"bytes,40,opt,name=limit,proto3" json:"limit,omitempty"`
@@ -554,6 +574,20 @@ func (x *BatchResult) GetClaims() []*Claimed {
 	return nil
 }
 
+func (x *BatchResult) GetBeyond() []*Beyond {
+	if x != nil {
+		return x.Beyond
+	}
+	return nil
+}
+
+func (x *BatchResult) GetCollected() []*Stack {
+	if x != nil {
+		return x.Collected
+	}
+	return nil
+}
+
 func (x *BatchResult) GetLimit() *Limit {
 	if x != nil {
 		return x.Limit
@@ -572,7 +606,7 @@ var File_kuji_v1_batch_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\n" +
-	"\x13kuji/v1/batch.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/claim.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/error.proto\x1a\x13kuji/v1/grant.proto\x1a\x13kuji/v1/limit.proto\x1a\x16kuji/v1/progress.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x14kuji/v1/result.proto\x1a\x19kuji/v1/set_counter.proto\x1a\x17kuji/v1/set_limit.proto\"\xdd\x04\n" +
+	"\x13kuji/v1/batch.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/claim.proto\x1a\x15kuji/v1/collect.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/error.proto\x1a\x13kuji/v1/grant.proto\x1a\x13kuji/v1/limit.proto\x1a\x16kuji/v1/progress.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x14kuji/v1/result.proto\x1a\x19kuji/v1/set_counter.proto\x1a\x17kuji/v1/set_limit.proto\"\x8b\x05\n" +
 	"\aCommand\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12#\n" +
@@ -588,7 +622,8 @@ const file_kuji_v1_batch_proto_rawDesc = "" +
 	" \x01(\v2\x11.kuji.v1.ProgressH\x00R\bprogress\x12&\n" +
 	"\x05claim\x18\v \x01(\v2\x0e.kuji.v1.ClaimH\x00R\x05claim\x126\n" +
 	"\vset_counter\x18\f \x01(\v2\x13.kuji.v1.SetCounterH\x00R\n" +
-	"setCounter\x12\x16\n" +
+	"setCounter\x12,\n" +
+	"\acollect\x18\r \x01(\v2\x10.kuji.v1.CollectH\x00R\acollect\x12\x16\n" +
 	"\x06reason\x18( \x01(\tR\x06reason\x12\x1a\n" +
 	"\bmetadata\x18) \x01(\tR\bmetadataB\t\n" +
 	"\acommand\"R\n" +
@@ -598,7 +633,7 @@ const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\rBatchResponse\x12.\n" +
 	"\aresults\x18\x01 \x03(\v2\x14.kuji.v1.BatchResultR\aresults\x12,\n" +
 	"\breceipts\x18\x02 \x03(\v2\x10.kuji.v1.ReceiptR\breceipts\x12,\n" +
-	"\boutcomes\x18\x03 \x03(\v2\x10.kuji.v1.OutcomeR\boutcomes\"\xfa\x03\n" +
+	"\boutcomes\x18\x03 \x03(\v2\x10.kuji.v1.OutcomeR\boutcomes\"\xd1\x04\n" +
 	"\vBatchResult\x12'\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x0f.kuji.v1.StatusR\x06status\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12\x1a\n" +
@@ -612,7 +647,9 @@ const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\x04paid\x18\n" +
 	" \x03(\v2\x0e.kuji.v1.StackR\x04paid\x12\x1a\n" +
 	"\bredeemed\x18\v \x01(\tR\bredeemed\x12(\n" +
-	"\x06claims\x18\f \x03(\v2\x10.kuji.v1.ClaimedR\x06claims\x12$\n" +
+	"\x06claims\x18\f \x03(\v2\x10.kuji.v1.ClaimedR\x06claims\x12'\n" +
+	"\x06beyond\x18\r \x03(\v2\x0f.kuji.v1.BeyondR\x06beyond\x12,\n" +
+	"\tcollected\x18\x0e \x03(\v2\x0e.kuji.v1.StackR\tcollected\x12$\n" +
 	"\x05limit\x18( \x01(\v2\x0e.kuji.v1.LimitR\x05limit\x12#\n" +
 	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacksB\n" +
 	"\n" +
@@ -647,15 +684,17 @@ var file_kuji_v1_batch_proto_goTypes = []any{
 	(*Progress)(nil),      // 12: kuji.v1.Progress
 	(*Claim)(nil),         // 13: kuji.v1.Claim
 	(*SetCounter)(nil),    // 14: kuji.v1.SetCounter
-	(*Receipt)(nil),       // 15: kuji.v1.Receipt
-	(*Outcome)(nil),       // 16: kuji.v1.Outcome
-	(Status)(0),           // 17: kuji.v1.Status
-	(*Result)(nil),        // 18: kuji.v1.Result
-	(*ErrorDetail)(nil),   // 19: kuji.v1.ErrorDetail
-	(*Stack)(nil),         // 20: kuji.v1.Stack
-	(*Claimed)(nil),       // 21: kuji.v1.Claimed
-	(*Limit)(nil),         // 22: kuji.v1.Limit
-	(*Lack)(nil),          // 23: kuji.v1.Lack
+	(*Collect)(nil),       // 15: kuji.v1.Collect
+	(*Receipt)(nil),       // 16: kuji.v1.Receipt
+	(*Outcome)(nil),       // 17: kuji.v1.Outcome
+	(Status)(0),           // 18: kuji.v1.Status
+	(*Result)(nil),        // 19: kuji.v1.Result
+	(*ErrorDetail)(nil),   // 20: kuji.v1.ErrorDetail
+	(*Stack)(nil),         // 21: kuji.v1.Stack
+	(*Claimed)(nil),       // 22: kuji.v1.Claimed
+	(*Beyond)(nil),        // 23: kuji.v1.Beyond
+	(*Limit)(nil),         // 24: kuji.v1.Limit
+	(*Lack)(nil),          // 25: kuji.v1.Lack
 }
 var file_kuji_v1_batch_proto_depIdxs = []int32{
 	4,  // 0: kuji.v1.Command.draw:type_name -> kuji.v1.Draw
@@ -669,22 +708,25 @@ var file_kuji_v1_batch_proto_depIdxs = []int32{
 	12, // 8: kuji.v1.Command.progress:type_name -> kuji.v1.Progress
 	13, // 9: kuji.v1.Command.claim:type_name -> kuji.v1.Claim
 	14, // 10: kuji.v1.Command.set_counter:type_name -> kuji.v1.SetCounter
-	0,  // 11: kuji.v1.BatchRequest.commands:type_name -> kuji.v1.Command
-	3,  // 12: kuji.v1.BatchResponse.results:type_name -> kuji.v1.BatchResult
-	15, // 13: kuji.v1.BatchResponse.receipts:type_name -> kuji.v1.Receipt
-	16, // 14: kuji.v1.BatchResponse.outcomes:type_name -> kuji.v1.Outcome
-	17, // 15: kuji.v1.BatchResult.status:type_name -> kuji.v1.Status
-	18, // 16: kuji.v1.BatchResult.members:type_name -> kuji.v1.Result
-	19, // 17: kuji.v1.BatchResult.error:type_name -> kuji.v1.ErrorDetail
-	20, // 18: kuji.v1.BatchResult.paid:type_name -> kuji.v1.Stack
-	21, // 19: kuji.v1.BatchResult.claims:type_name -> kuji.v1.Claimed
-	22, // 20: kuji.v1.BatchResult.limit:type_name -> kuji.v1.Limit
-	23, // 21: kuji.v1.BatchResult.lacks:type_name -> kuji.v1.Lack
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	15, // 11: kuji.v1.Command.collect:type_name -> kuji.v1.Collect
+	0,  // 12: kuji.v1.BatchRequest.commands:type_name -> kuji.v1.Command
+	3,  // 13: kuji.v1.BatchResponse.results:type_name -> kuji.v1.BatchResult
+	16, // 14: kuji.v1.BatchResponse.receipts:type_name -> kuji.v1.Receipt
+	17, // 15: kuji.v1.BatchResponse.outcomes:type_name -> kuji.v1.Outcome
+	18, // 16: kuji.v1.BatchResult.status:type_name -> kuji.v1.Status
+	19, // 17: kuji.v1.BatchResult.members:type_name -> kuji.v1.Result
+	20, // 18: kuji.v1.BatchResult.error:type_name -> kuji.v1.ErrorDetail
+	21, // 19: kuji.v1.BatchResult.paid:type_name -> kuji.v1.Stack
+	22, // 20: kuji.v1.BatchResult.claims:type_name -> kuji.v1.Claimed
+	23, // 21: kuji.v1.BatchResult.beyond:type_name -> kuji.v1.Beyond
+	21, // 22: kuji.v1.BatchResult.collected:type_name -> kuji.v1.Stack
+	24, // 23: kuji.v1.BatchResult.limit:type_name -> kuji.v1.Limit
+	25, // 24: kuji.v1.BatchResult.lacks:type_name -> kuji.v1.Lack
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_batch_proto_init() }
@@ -694,6 +736,7 @@ func file_kuji_v1_batch_proto_init() {
 	}
 	file_kuji_v1_atomic_proto_init()
 	file_kuji_v1_claim_proto_init()
+	file_kuji_v1_collect_proto_init()
 	file_kuji_v1_draw_proto_init()
 	file_kuji_v1_error_proto_init()
 	file_kuji_v1_grant_proto_init()
@@ -716,6 +759,7 @@ func file_kuji_v1_batch_proto_init() {
 		(*Command_Progress)(nil),
 		(*Command_Claim)(nil),
 		(*Command_SetCounter)(nil),
+		(*Command_Collect)(nil),
 	}
 	file_kuji_v1_batch_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}

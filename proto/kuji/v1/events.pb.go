@@ -229,6 +229,9 @@ type Event struct {
 	// of any kind. A player's token sees only its own, and a stream for one pool
 	// those of groups only if all members are about it.
 	Claims []*Claimed `protobuf:"bytes,46,rep,name=claims,proto3" json:"claims,omitempty"`
+	// What players did not get, as it would be more than they can hold, and what
+	// has gone from mailboxes. A player's token sees only its own.
+	Beyond []*Beyond `protobuf:"bytes,47,rep,name=beyond,proto3" json:"beyond,omitempty"`
 	// Of an event that settled what was due: units that have gone because they
 	// lasted no longer, as changes say; the end of a period, or ranks that were
 	// paid, as claims say.
@@ -533,6 +536,13 @@ func (x *Event) GetClaims() []*Claimed {
 	return nil
 }
 
+func (x *Event) GetBeyond() []*Beyond {
+	if x != nil {
+		return x.Beyond
+	}
+	return nil
+}
+
 func (x *Event) GetDue() *EventDue {
 	if x != nil {
 		return x.Due
@@ -777,7 +787,7 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\x05_from\"R\n" +
 	"\x14StreamEventsResponse\x12&\n" +
 	"\x06events\x18\x01 \x03(\v2\x0e.kuji.v1.EventR\x06events\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\x04R\x04next\"\x9f\t\n" +
+	"\x04next\x18\x02 \x01(\x04R\x04next\"\xc8\t\n" +
 	"\x05Event\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x04R\bposition\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12 \n" +
@@ -819,7 +829,8 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\acounter\x18+ \x01(\tR\acounter\x12\x19\n" +
 	"\x05value\x18, \x01(\x04H\x02R\x05value\x88\x01\x01\x12\x14\n" +
 	"\x05quest\x18- \x01(\tR\x05quest\x12(\n" +
-	"\x06claims\x18. \x03(\v2\x10.kuji.v1.ClaimedR\x06claims\x12#\n" +
+	"\x06claims\x18. \x03(\v2\x10.kuji.v1.ClaimedR\x06claims\x12'\n" +
+	"\x06beyond\x18/ \x03(\v2\x0f.kuji.v1.BeyondR\x06beyond\x12#\n" +
 	"\x03due\x182 \x01(\v2\x11.kuji.v1.EventDueR\x03dueB\t\n" +
 	"\a_numberB\b\n" +
 	"\x06_drawsB\b\n" +
@@ -872,6 +883,7 @@ var file_kuji_v1_events_proto_goTypes = []any{
 	(*Stack)(nil),                // 9: kuji.v1.Stack
 	(*Outcome)(nil),              // 10: kuji.v1.Outcome
 	(*Claimed)(nil),              // 11: kuji.v1.Claimed
+	(*Beyond)(nil),               // 12: kuji.v1.Beyond
 }
 var file_kuji_v1_events_proto_depIdxs = []int32{
 	2,  // 0: kuji.v1.StreamEventsResponse.events:type_name -> kuji.v1.Event
@@ -885,12 +897,13 @@ var file_kuji_v1_events_proto_depIdxs = []int32{
 	5,  // 8: kuji.v1.Event.clock:type_name -> kuji.v1.EventClock
 	4,  // 9: kuji.v1.Event.changes:type_name -> kuji.v1.BalanceChange
 	11, // 10: kuji.v1.Event.claims:type_name -> kuji.v1.Claimed
-	3,  // 11: kuji.v1.Event.due:type_name -> kuji.v1.EventDue
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	12, // 11: kuji.v1.Event.beyond:type_name -> kuji.v1.Beyond
+	3,  // 12: kuji.v1.Event.due:type_name -> kuji.v1.EventDue
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_events_proto_init() }

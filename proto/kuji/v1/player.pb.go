@@ -171,7 +171,9 @@ type Player struct {
 	Quests []*PlayerQuest `protobuf:"bytes,43,rep,name=quests,proto3" json:"quests,omitempty"`
 	// The units among items that go at some time, item by item in the same order,
 	// those that go first first. Other units stay.
-	Lots          []*Lot `protobuf:"bytes,50,rep,name=lots,proto3" json:"lots,omitempty"`
+	Lots []*Lot `protobuf:"bytes,50,rep,name=lots,proto3" json:"lots,omitempty"`
+	// What waits in the mailbox, what goes first first. Collect gives it.
+	Mail          []*Lot `protobuf:"bytes,51,rep,name=mail,proto3" json:"mail,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -269,7 +271,15 @@ func (x *Player) GetLots() []*Lot {
 	return nil
 }
 
-// Lot is units of an item that go at one moment.
+func (x *Player) GetMail() []*Lot {
+	if x != nil {
+		return x.Mail
+	}
+	return nil
+}
+
+// Lot is units of an item that go at one moment: of those that the player holds,
+// or in the mailbox.
 type Lot struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Item     string                 `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
@@ -432,7 +442,7 @@ const file_kuji_v1_player_proto_rawDesc = "" +
 	"\x05names\x18) \x01(\bR\x05names\"a\n" +
 	"\x11GetPlayerResponse\x12'\n" +
 	"\x06player\x18\x01 \x01(\v2\x0f.kuji.v1.PlayerR\x06player\x12#\n" +
-	"\x05items\x18) \x03(\v2\r.kuji.v1.ItemR\x05items\"\xd4\x02\n" +
+	"\x05items\x18) \x03(\v2\r.kuji.v1.ItemR\x05items\"\xf6\x02\n" +
 	"\x06Player\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12$\n" +
 	"\x05items\x18\x02 \x03(\v2\x0e.kuji.v1.StackR\x05items\x12\x1a\n" +
@@ -442,7 +452,8 @@ const file_kuji_v1_player_proto_rawDesc = "" +
 	"\x04free\x18) \x03(\v2\x0e.kuji.v1.LimitR\x04free\x122\n" +
 	"\bcounters\x18* \x03(\v2\x16.kuji.v1.PlayerCounterR\bcounters\x12,\n" +
 	"\x06quests\x18+ \x03(\v2\x14.kuji.v1.PlayerQuestR\x06quests\x12 \n" +
-	"\x04lots\x182 \x03(\v2\f.kuji.v1.LotR\x04lots\"Y\n" +
+	"\x04lots\x182 \x03(\v2\f.kuji.v1.LotR\x04lots\x12 \n" +
+	"\x04mail\x183 \x03(\v2\f.kuji.v1.LotR\x04mail\"Y\n" +
 	"\x03Lot\x12\x12\n" +
 	"\x04item\x18\x01 \x01(\tR\x04item\x12\x1a\n" +
 	"\bquantity\x18\x02 \x01(\x04R\bquantity\x12\"\n" +
@@ -481,20 +492,21 @@ var file_kuji_v1_player_proto_goTypes = []any{
 	(*PlayerQuest)(nil),       // 9: kuji.v1.PlayerQuest
 }
 var file_kuji_v1_player_proto_depIdxs = []int32{
-	2, // 0: kuji.v1.GetPlayerResponse.player:type_name -> kuji.v1.Player
-	5, // 1: kuji.v1.GetPlayerResponse.items:type_name -> kuji.v1.Item
-	6, // 2: kuji.v1.Player.items:type_name -> kuji.v1.Stack
-	4, // 3: kuji.v1.Player.pity:type_name -> kuji.v1.PlayerTrack
-	7, // 4: kuji.v1.Player.limits:type_name -> kuji.v1.Limit
-	7, // 5: kuji.v1.Player.free:type_name -> kuji.v1.Limit
-	8, // 6: kuji.v1.Player.counters:type_name -> kuji.v1.PlayerCounter
-	9, // 7: kuji.v1.Player.quests:type_name -> kuji.v1.PlayerQuest
-	3, // 8: kuji.v1.Player.lots:type_name -> kuji.v1.Lot
-	9, // [9:9] is the sub-list for method output_type
-	9, // [9:9] is the sub-list for method input_type
-	9, // [9:9] is the sub-list for extension type_name
-	9, // [9:9] is the sub-list for extension extendee
-	0, // [0:9] is the sub-list for field type_name
+	2,  // 0: kuji.v1.GetPlayerResponse.player:type_name -> kuji.v1.Player
+	5,  // 1: kuji.v1.GetPlayerResponse.items:type_name -> kuji.v1.Item
+	6,  // 2: kuji.v1.Player.items:type_name -> kuji.v1.Stack
+	4,  // 3: kuji.v1.Player.pity:type_name -> kuji.v1.PlayerTrack
+	7,  // 4: kuji.v1.Player.limits:type_name -> kuji.v1.Limit
+	7,  // 5: kuji.v1.Player.free:type_name -> kuji.v1.Limit
+	8,  // 6: kuji.v1.Player.counters:type_name -> kuji.v1.PlayerCounter
+	9,  // 7: kuji.v1.Player.quests:type_name -> kuji.v1.PlayerQuest
+	3,  // 8: kuji.v1.Player.lots:type_name -> kuji.v1.Lot
+	3,  // 9: kuji.v1.Player.mail:type_name -> kuji.v1.Lot
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_player_proto_init() }

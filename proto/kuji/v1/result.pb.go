@@ -80,6 +80,14 @@ const (
 	// The player's units of an item that lasts would go at more than 100 different
 	// times, for a draw by the most that it can give. Subject: the item.
 	Status_STATUS_TOO_MANY_LOTS Status = 24
+	// The player would hold more than the catalog's most of an item, for a draw
+	// by the most that it can give. Subject: the item.
+	Status_STATUS_MOST_REACHED Status = 25
+	// More than 100 letters would be in the player's mailbox, for a draw by the
+	// most that it can give. Subject: the item.
+	Status_STATUS_MAILBOX_FULL Status = 26
+	// Nothing in the player's mailbox fits.
+	Status_STATUS_NOTHING_TO_COLLECT Status = 27
 	// In a batch: not carried out and not logged; BatchResult.error says why. In
 	// odds: of a pool that only other pools draw from.
 	Status_STATUS_REFUSED Status = 255
@@ -110,6 +118,9 @@ var (
 		22:  "STATUS_ALREADY_CLAIMED",
 		23:  "STATUS_REWARD_UNAVAILABLE",
 		24:  "STATUS_TOO_MANY_LOTS",
+		25:  "STATUS_MOST_REACHED",
+		26:  "STATUS_MAILBOX_FULL",
+		27:  "STATUS_NOTHING_TO_COLLECT",
 		255: "STATUS_REFUSED",
 	}
 	Status_value = map[string]int32{
@@ -135,6 +146,9 @@ var (
 		"STATUS_ALREADY_CLAIMED":    22,
 		"STATUS_REWARD_UNAVAILABLE": 23,
 		"STATUS_TOO_MANY_LOTS":      24,
+		"STATUS_MOST_REACHED":       25,
+		"STATUS_MAILBOX_FULL":       26,
+		"STATUS_NOTHING_TO_COLLECT": 27,
 		"STATUS_REFUSED":            255,
 	}
 )
@@ -369,6 +383,78 @@ func (x *RewardCode) GetCode() string {
 	return ""
 }
 
+// Beyond is some of an item that a player did not get, as it would be more than
+// the player can hold.
+type Beyond struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Item     string                 `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
+	Quantity uint64                 `protobuf:"varint,2,opt,name=quantity,proto3" json:"quantity,omitempty"`
+	// What became of it: cut; mailed; or gone: it was in the mailbox until its time.
+	How string `protobuf:"bytes,3,opt,name=how,proto3" json:"how,omitempty"`
+	// Whose; only where the request does not say it.
+	Player        string `protobuf:"bytes,4,opt,name=player,proto3" json:"player,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Beyond) Reset() {
+	*x = Beyond{}
+	mi := &file_kuji_v1_result_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Beyond) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Beyond) ProtoMessage() {}
+
+func (x *Beyond) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_result_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Beyond.ProtoReflect.Descriptor instead.
+func (*Beyond) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_result_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Beyond) GetItem() string {
+	if x != nil {
+		return x.Item
+	}
+	return ""
+}
+
+func (x *Beyond) GetQuantity() uint64 {
+	if x != nil {
+		return x.Quantity
+	}
+	return 0
+}
+
+func (x *Beyond) GetHow() string {
+	if x != nil {
+		return x.How
+	}
+	return ""
+}
+
+func (x *Beyond) GetPlayer() string {
+	if x != nil {
+		return x.Player
+	}
+	return ""
+}
+
 // Claimed is a tier of a quest that was claimed, with all that it gave.
 type Claimed struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -397,7 +483,7 @@ type Claimed struct {
 
 func (x *Claimed) Reset() {
 	*x = Claimed{}
-	mi := &file_kuji_v1_result_proto_msgTypes[3]
+	mi := &file_kuji_v1_result_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -409,7 +495,7 @@ func (x *Claimed) String() string {
 func (*Claimed) ProtoMessage() {}
 
 func (x *Claimed) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_result_proto_msgTypes[3]
+	mi := &file_kuji_v1_result_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -422,7 +508,7 @@ func (x *Claimed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claimed.ProtoReflect.Descriptor instead.
 func (*Claimed) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_result_proto_rawDescGZIP(), []int{3}
+	return file_kuji_v1_result_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Claimed) GetQuest() string {
@@ -512,7 +598,7 @@ type Receipt struct {
 
 func (x *Receipt) Reset() {
 	*x = Receipt{}
-	mi := &file_kuji_v1_result_proto_msgTypes[4]
+	mi := &file_kuji_v1_result_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -524,7 +610,7 @@ func (x *Receipt) String() string {
 func (*Receipt) ProtoMessage() {}
 
 func (x *Receipt) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_result_proto_msgTypes[4]
+	mi := &file_kuji_v1_result_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -537,7 +623,7 @@ func (x *Receipt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Receipt.ProtoReflect.Descriptor instead.
 func (*Receipt) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_result_proto_rawDescGZIP(), []int{4}
+	return file_kuji_v1_result_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Receipt) GetRealm() string {
@@ -612,6 +698,10 @@ type Result struct {
 	// event of any kind. Those that claimed themselves in an atomic group stand in
 	// the result of the group.
 	Claims []*Claimed `protobuf:"bytes,9,rep,name=claims,proto3" json:"claims,omitempty"`
+	// What the player did not get, as it would be more than the most of an item.
+	Beyond []*Beyond `protobuf:"bytes,10,rep,name=beyond,proto3" json:"beyond,omitempty"`
+	// What a collect took from the mailbox.
+	Collected []*Stack `protobuf:"bytes,11,rep,name=collected,proto3" json:"collected,omitempty"`
 	// The limit that was reached, with LIMIT_REACHED only. What is left, and
 	// when it resets, are those of the time of the request.
 	Limit *Limit `protobuf:"bytes,40,opt,name=limit,proto3" json:"limit,omitempty"`
@@ -624,7 +714,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_kuji_v1_result_proto_msgTypes[5]
+	mi := &file_kuji_v1_result_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -636,7 +726,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_result_proto_msgTypes[5]
+	mi := &file_kuji_v1_result_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -649,7 +739,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_result_proto_rawDescGZIP(), []int{5}
+	return file_kuji_v1_result_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Result) GetStatus() Status {
@@ -715,6 +805,20 @@ func (x *Result) GetClaims() []*Claimed {
 	return nil
 }
 
+func (x *Result) GetBeyond() []*Beyond {
+	if x != nil {
+		return x.Beyond
+	}
+	return nil
+}
+
+func (x *Result) GetCollected() []*Stack {
+	if x != nil {
+		return x.Collected
+	}
+	return nil
+}
+
 func (x *Result) GetLimit() *Limit {
 	if x != nil {
 		return x.Limit
@@ -747,7 +851,12 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"RewardCode\x12\x12\n" +
 	"\x04list\x18\x01 \x01(\tR\x04list\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x17\n" +
-	"\x04code\x18\x03 \x01(\tB\x03\x80\x01\x01R\x04code\"\xf4\x01\n" +
+	"\x04code\x18\x03 \x01(\tB\x03\x80\x01\x01R\x04code\"b\n" +
+	"\x06Beyond\x12\x12\n" +
+	"\x04item\x18\x01 \x01(\tR\x04item\x12\x1a\n" +
+	"\bquantity\x18\x02 \x01(\x04R\bquantity\x12\x10\n" +
+	"\x03how\x18\x03 \x01(\tR\x03how\x12\x16\n" +
+	"\x06player\x18\x04 \x01(\tR\x06player\"\xf4\x01\n" +
 	"\aClaimed\x12\x14\n" +
 	"\x05quest\x18\x01 \x01(\tR\x05quest\x12\x12\n" +
 	"\x04tier\x18\x02 \x01(\rR\x04tier\x12\x16\n" +
@@ -768,7 +877,7 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\x12\x1e\n" +
 	"\n" +
 	"commitment\x18\a \x01(\fR\n" +
-	"commitment\"\xa1\x03\n" +
+	"commitment\"\xf8\x03\n" +
 	"\x06Result\x12'\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x0f.kuji.v1.StatusR\x06status\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12,\n" +
@@ -778,9 +887,12 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\areceipt\x18\x06 \x01(\v2\x10.kuji.v1.ReceiptR\areceipt\x12\"\n" +
 	"\x04paid\x18\a \x03(\v2\x0e.kuji.v1.StackR\x04paid\x12\x1a\n" +
 	"\bredeemed\x18\b \x01(\tR\bredeemed\x12(\n" +
-	"\x06claims\x18\t \x03(\v2\x10.kuji.v1.ClaimedR\x06claims\x12$\n" +
+	"\x06claims\x18\t \x03(\v2\x10.kuji.v1.ClaimedR\x06claims\x12'\n" +
+	"\x06beyond\x18\n" +
+	" \x03(\v2\x0f.kuji.v1.BeyondR\x06beyond\x12,\n" +
+	"\tcollected\x18\v \x03(\v2\x0e.kuji.v1.StackR\tcollected\x12$\n" +
 	"\x05limit\x18( \x01(\v2\x0e.kuji.v1.LimitR\x05limit\x12#\n" +
-	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacks*\xdb\x04\n" +
+	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacks*\xac\x05\n" +
 	"\x06Status\x12\x16\n" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tSTATUS_OK\x10\x01\x12\x13\n" +
@@ -804,7 +916,10 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x12STATUS_NOT_REACHED\x10\x15\x12\x1a\n" +
 	"\x16STATUS_ALREADY_CLAIMED\x10\x16\x12\x1d\n" +
 	"\x19STATUS_REWARD_UNAVAILABLE\x10\x17\x12\x18\n" +
-	"\x14STATUS_TOO_MANY_LOTS\x10\x18\x12\x13\n" +
+	"\x14STATUS_TOO_MANY_LOTS\x10\x18\x12\x17\n" +
+	"\x13STATUS_MOST_REACHED\x10\x19\x12\x17\n" +
+	"\x13STATUS_MAILBOX_FULL\x10\x1a\x12\x1d\n" +
+	"\x19STATUS_NOTHING_TO_COLLECT\x10\x1b\x12\x13\n" +
 	"\x0eSTATUS_REFUSED\x10\xff\x01\"\x04\b\a\x10\a\"\x04\b\b\x10\b\"\x04\b\x0e\x10\x0eB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var (
@@ -820,17 +935,18 @@ func file_kuji_v1_result_proto_rawDescGZIP() []byte {
 }
 
 var file_kuji_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_kuji_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_kuji_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_kuji_v1_result_proto_goTypes = []any{
 	(Status)(0),        // 0: kuji.v1.Status
 	(*Stack)(nil),      // 1: kuji.v1.Stack
 	(*Outcome)(nil),    // 2: kuji.v1.Outcome
 	(*RewardCode)(nil), // 3: kuji.v1.RewardCode
-	(*Claimed)(nil),    // 4: kuji.v1.Claimed
-	(*Receipt)(nil),    // 5: kuji.v1.Receipt
-	(*Result)(nil),     // 6: kuji.v1.Result
-	(*Limit)(nil),      // 7: kuji.v1.Limit
-	(*Lack)(nil),       // 8: kuji.v1.Lack
+	(*Beyond)(nil),     // 4: kuji.v1.Beyond
+	(*Claimed)(nil),    // 5: kuji.v1.Claimed
+	(*Receipt)(nil),    // 6: kuji.v1.Receipt
+	(*Result)(nil),     // 7: kuji.v1.Result
+	(*Limit)(nil),      // 8: kuji.v1.Limit
+	(*Lack)(nil),       // 9: kuji.v1.Lack
 }
 var file_kuji_v1_result_proto_depIdxs = []int32{
 	1,  // 0: kuji.v1.Outcome.items:type_name -> kuji.v1.Stack
@@ -839,17 +955,19 @@ var file_kuji_v1_result_proto_depIdxs = []int32{
 	3,  // 3: kuji.v1.Claimed.codes:type_name -> kuji.v1.RewardCode
 	0,  // 4: kuji.v1.Result.status:type_name -> kuji.v1.Status
 	2,  // 5: kuji.v1.Result.outcomes:type_name -> kuji.v1.Outcome
-	6,  // 6: kuji.v1.Result.members:type_name -> kuji.v1.Result
-	5,  // 7: kuji.v1.Result.receipt:type_name -> kuji.v1.Receipt
+	7,  // 6: kuji.v1.Result.members:type_name -> kuji.v1.Result
+	6,  // 7: kuji.v1.Result.receipt:type_name -> kuji.v1.Receipt
 	1,  // 8: kuji.v1.Result.paid:type_name -> kuji.v1.Stack
-	4,  // 9: kuji.v1.Result.claims:type_name -> kuji.v1.Claimed
-	7,  // 10: kuji.v1.Result.limit:type_name -> kuji.v1.Limit
-	8,  // 11: kuji.v1.Result.lacks:type_name -> kuji.v1.Lack
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	5,  // 9: kuji.v1.Result.claims:type_name -> kuji.v1.Claimed
+	4,  // 10: kuji.v1.Result.beyond:type_name -> kuji.v1.Beyond
+	1,  // 11: kuji.v1.Result.collected:type_name -> kuji.v1.Stack
+	8,  // 12: kuji.v1.Result.limit:type_name -> kuji.v1.Limit
+	9,  // 13: kuji.v1.Result.lacks:type_name -> kuji.v1.Lack
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_result_proto_init() }
@@ -864,7 +982,7 @@ func file_kuji_v1_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_result_proto_rawDesc), len(file_kuji_v1_result_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -24,7 +24,7 @@ var File_kuji_v1_reward_service_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_reward_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/claim.proto\x1a\x12kuji/v1/draw.proto\x1a\x14kuji/v1/events.proto\x1a\x13kuji/v1/grant.proto\x1a\x15kuji/v1/history.proto\x1a\x14kuji/v1/lookup.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x16kuji/v1/progress.proto\x1a\x13kuji/v1/quest.proto\x1a\x12kuji/v1/rank.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x12kuji/v1/role.proto\x1a\x14kuji/v1/stream.proto2\x82\x0e\n" +
+	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/claim.proto\x1a\x15kuji/v1/collect.proto\x1a\x12kuji/v1/draw.proto\x1a\x14kuji/v1/events.proto\x1a\x13kuji/v1/grant.proto\x1a\x15kuji/v1/history.proto\x1a\x14kuji/v1/lookup.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x16kuji/v1/progress.proto\x1a\x13kuji/v1/quest.proto\x1a\x12kuji/v1/rank.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x12kuji/v1/role.proto\x1a\x14kuji/v1/stream.proto2\xc6\x0e\n" +
 	"\rRewardService\x129\n" +
 	"\x04Draw\x12\x14.kuji.v1.DrawRequest\x1a\x15.kuji.v1.DrawResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
 	"\x06Redeem\x12\x16.kuji.v1.RedeemRequest\x1a\x17.kuji.v1.RedeemResponse\"\x04\x88\xe7\x18\x02\x12E\n" +
@@ -33,7 +33,8 @@ const file_kuji_v1_reward_service_proto_rawDesc = "" +
 	"\aConsume\x12\x17.kuji.v1.ConsumeRequest\x1a\x18.kuji.v1.ConsumeResponse\"\x04\x88\xe7\x18\x02\x12E\n" +
 	"\bTransfer\x12\x18.kuji.v1.TransferRequest\x1a\x19.kuji.v1.TransferResponse\"\x04\x88\xe7\x18\x02\x12E\n" +
 	"\bProgress\x12\x18.kuji.v1.ProgressRequest\x1a\x19.kuji.v1.ProgressResponse\"\x04\x88\xe7\x18\x02\x12<\n" +
-	"\x05Claim\x12\x15.kuji.v1.ClaimRequest\x1a\x16.kuji.v1.ClaimResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
+	"\x05Claim\x12\x15.kuji.v1.ClaimRequest\x1a\x16.kuji.v1.ClaimResponse\"\x04\x88\xe7\x18\x02\x12B\n" +
+	"\aCollect\x12\x17.kuji.v1.CollectRequest\x1a\x18.kuji.v1.CollectResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
 	"\x06Atomic\x12\x16.kuji.v1.AtomicRequest\x1a\x17.kuji.v1.AtomicResponse\"\x04\x88\xe7\x18\x02\x12<\n" +
 	"\x05Batch\x12\x15.kuji.v1.BatchRequest\x1a\x16.kuji.v1.BatchResponse\"\x04\x88\xe7\x18\x02\x12R\n" +
 	"\vStreamDraws\x12\x1b.kuji.v1.StreamDrawsRequest\x1a\x1c.kuji.v1.StreamDrawsResponse\"\x04\x88\xe7\x18\x02(\x010\x01\x12K\n" +
@@ -63,46 +64,48 @@ var file_kuji_v1_reward_service_proto_goTypes = []any{
 	(*TransferRequest)(nil),       // 5: kuji.v1.TransferRequest
 	(*ProgressRequest)(nil),       // 6: kuji.v1.ProgressRequest
 	(*ClaimRequest)(nil),          // 7: kuji.v1.ClaimRequest
-	(*AtomicRequest)(nil),         // 8: kuji.v1.AtomicRequest
-	(*BatchRequest)(nil),          // 9: kuji.v1.BatchRequest
-	(*StreamDrawsRequest)(nil),    // 10: kuji.v1.StreamDrawsRequest
-	(*GetResultRequest)(nil),      // 11: kuji.v1.GetResultRequest
-	(*StreamEventsRequest)(nil),   // 12: kuji.v1.StreamEventsRequest
-	(*GetHistoryRequest)(nil),     // 13: kuji.v1.GetHistoryRequest
-	(*ListPlayersRequest)(nil),    // 14: kuji.v1.ListPlayersRequest
-	(*ListHoldersRequest)(nil),    // 15: kuji.v1.ListHoldersRequest
-	(*GetPlayerRequest)(nil),      // 16: kuji.v1.GetPlayerRequest
-	(*ListQuestsRequest)(nil),     // 17: kuji.v1.ListQuestsRequest
-	(*ListRanksRequest)(nil),      // 18: kuji.v1.ListRanksRequest
-	(*GetPoolRequest)(nil),        // 19: kuji.v1.GetPoolRequest
-	(*GetCatalogRequest)(nil),     // 20: kuji.v1.GetCatalogRequest
-	(*GetOddsRequest)(nil),        // 21: kuji.v1.GetOddsRequest
-	(*ExportCatalogRequest)(nil),  // 22: kuji.v1.ExportCatalogRequest
-	(*ListCatalogsRequest)(nil),   // 23: kuji.v1.ListCatalogsRequest
-	(*DrawResponse)(nil),          // 24: kuji.v1.DrawResponse
-	(*RedeemResponse)(nil),        // 25: kuji.v1.RedeemResponse
-	(*RegisterResponse)(nil),      // 26: kuji.v1.RegisterResponse
-	(*GrantResponse)(nil),         // 27: kuji.v1.GrantResponse
-	(*ConsumeResponse)(nil),       // 28: kuji.v1.ConsumeResponse
-	(*TransferResponse)(nil),      // 29: kuji.v1.TransferResponse
-	(*ProgressResponse)(nil),      // 30: kuji.v1.ProgressResponse
-	(*ClaimResponse)(nil),         // 31: kuji.v1.ClaimResponse
-	(*AtomicResponse)(nil),        // 32: kuji.v1.AtomicResponse
-	(*BatchResponse)(nil),         // 33: kuji.v1.BatchResponse
-	(*StreamDrawsResponse)(nil),   // 34: kuji.v1.StreamDrawsResponse
-	(*GetResultResponse)(nil),     // 35: kuji.v1.GetResultResponse
-	(*StreamEventsResponse)(nil),  // 36: kuji.v1.StreamEventsResponse
-	(*GetHistoryResponse)(nil),    // 37: kuji.v1.GetHistoryResponse
-	(*ListPlayersResponse)(nil),   // 38: kuji.v1.ListPlayersResponse
-	(*ListHoldersResponse)(nil),   // 39: kuji.v1.ListHoldersResponse
-	(*GetPlayerResponse)(nil),     // 40: kuji.v1.GetPlayerResponse
-	(*ListQuestsResponse)(nil),    // 41: kuji.v1.ListQuestsResponse
-	(*ListRanksResponse)(nil),     // 42: kuji.v1.ListRanksResponse
-	(*GetPoolResponse)(nil),       // 43: kuji.v1.GetPoolResponse
-	(*GetCatalogResponse)(nil),    // 44: kuji.v1.GetCatalogResponse
-	(*GetOddsResponse)(nil),       // 45: kuji.v1.GetOddsResponse
-	(*ExportCatalogResponse)(nil), // 46: kuji.v1.ExportCatalogResponse
-	(*ListCatalogsResponse)(nil),  // 47: kuji.v1.ListCatalogsResponse
+	(*CollectRequest)(nil),        // 8: kuji.v1.CollectRequest
+	(*AtomicRequest)(nil),         // 9: kuji.v1.AtomicRequest
+	(*BatchRequest)(nil),          // 10: kuji.v1.BatchRequest
+	(*StreamDrawsRequest)(nil),    // 11: kuji.v1.StreamDrawsRequest
+	(*GetResultRequest)(nil),      // 12: kuji.v1.GetResultRequest
+	(*StreamEventsRequest)(nil),   // 13: kuji.v1.StreamEventsRequest
+	(*GetHistoryRequest)(nil),     // 14: kuji.v1.GetHistoryRequest
+	(*ListPlayersRequest)(nil),    // 15: kuji.v1.ListPlayersRequest
+	(*ListHoldersRequest)(nil),    // 16: kuji.v1.ListHoldersRequest
+	(*GetPlayerRequest)(nil),      // 17: kuji.v1.GetPlayerRequest
+	(*ListQuestsRequest)(nil),     // 18: kuji.v1.ListQuestsRequest
+	(*ListRanksRequest)(nil),      // 19: kuji.v1.ListRanksRequest
+	(*GetPoolRequest)(nil),        // 20: kuji.v1.GetPoolRequest
+	(*GetCatalogRequest)(nil),     // 21: kuji.v1.GetCatalogRequest
+	(*GetOddsRequest)(nil),        // 22: kuji.v1.GetOddsRequest
+	(*ExportCatalogRequest)(nil),  // 23: kuji.v1.ExportCatalogRequest
+	(*ListCatalogsRequest)(nil),   // 24: kuji.v1.ListCatalogsRequest
+	(*DrawResponse)(nil),          // 25: kuji.v1.DrawResponse
+	(*RedeemResponse)(nil),        // 26: kuji.v1.RedeemResponse
+	(*RegisterResponse)(nil),      // 27: kuji.v1.RegisterResponse
+	(*GrantResponse)(nil),         // 28: kuji.v1.GrantResponse
+	(*ConsumeResponse)(nil),       // 29: kuji.v1.ConsumeResponse
+	(*TransferResponse)(nil),      // 30: kuji.v1.TransferResponse
+	(*ProgressResponse)(nil),      // 31: kuji.v1.ProgressResponse
+	(*ClaimResponse)(nil),         // 32: kuji.v1.ClaimResponse
+	(*CollectResponse)(nil),       // 33: kuji.v1.CollectResponse
+	(*AtomicResponse)(nil),        // 34: kuji.v1.AtomicResponse
+	(*BatchResponse)(nil),         // 35: kuji.v1.BatchResponse
+	(*StreamDrawsResponse)(nil),   // 36: kuji.v1.StreamDrawsResponse
+	(*GetResultResponse)(nil),     // 37: kuji.v1.GetResultResponse
+	(*StreamEventsResponse)(nil),  // 38: kuji.v1.StreamEventsResponse
+	(*GetHistoryResponse)(nil),    // 39: kuji.v1.GetHistoryResponse
+	(*ListPlayersResponse)(nil),   // 40: kuji.v1.ListPlayersResponse
+	(*ListHoldersResponse)(nil),   // 41: kuji.v1.ListHoldersResponse
+	(*GetPlayerResponse)(nil),     // 42: kuji.v1.GetPlayerResponse
+	(*ListQuestsResponse)(nil),    // 43: kuji.v1.ListQuestsResponse
+	(*ListRanksResponse)(nil),     // 44: kuji.v1.ListRanksResponse
+	(*GetPoolResponse)(nil),       // 45: kuji.v1.GetPoolResponse
+	(*GetCatalogResponse)(nil),    // 46: kuji.v1.GetCatalogResponse
+	(*GetOddsResponse)(nil),       // 47: kuji.v1.GetOddsResponse
+	(*ExportCatalogResponse)(nil), // 48: kuji.v1.ExportCatalogResponse
+	(*ListCatalogsResponse)(nil),  // 49: kuji.v1.ListCatalogsResponse
 }
 var file_kuji_v1_reward_service_proto_depIdxs = []int32{
 	0,  // 0: kuji.v1.RewardService.Draw:input_type -> kuji.v1.DrawRequest
@@ -113,48 +116,50 @@ var file_kuji_v1_reward_service_proto_depIdxs = []int32{
 	5,  // 5: kuji.v1.RewardService.Transfer:input_type -> kuji.v1.TransferRequest
 	6,  // 6: kuji.v1.RewardService.Progress:input_type -> kuji.v1.ProgressRequest
 	7,  // 7: kuji.v1.RewardService.Claim:input_type -> kuji.v1.ClaimRequest
-	8,  // 8: kuji.v1.RewardService.Atomic:input_type -> kuji.v1.AtomicRequest
-	9,  // 9: kuji.v1.RewardService.Batch:input_type -> kuji.v1.BatchRequest
-	10, // 10: kuji.v1.RewardService.StreamDraws:input_type -> kuji.v1.StreamDrawsRequest
-	11, // 11: kuji.v1.RewardService.GetResult:input_type -> kuji.v1.GetResultRequest
-	12, // 12: kuji.v1.RewardService.StreamEvents:input_type -> kuji.v1.StreamEventsRequest
-	13, // 13: kuji.v1.RewardService.GetHistory:input_type -> kuji.v1.GetHistoryRequest
-	14, // 14: kuji.v1.RewardService.ListPlayers:input_type -> kuji.v1.ListPlayersRequest
-	15, // 15: kuji.v1.RewardService.ListHolders:input_type -> kuji.v1.ListHoldersRequest
-	16, // 16: kuji.v1.RewardService.GetPlayer:input_type -> kuji.v1.GetPlayerRequest
-	17, // 17: kuji.v1.RewardService.ListQuests:input_type -> kuji.v1.ListQuestsRequest
-	18, // 18: kuji.v1.RewardService.ListRanks:input_type -> kuji.v1.ListRanksRequest
-	19, // 19: kuji.v1.RewardService.GetPool:input_type -> kuji.v1.GetPoolRequest
-	20, // 20: kuji.v1.RewardService.GetCatalog:input_type -> kuji.v1.GetCatalogRequest
-	21, // 21: kuji.v1.RewardService.GetOdds:input_type -> kuji.v1.GetOddsRequest
-	22, // 22: kuji.v1.RewardService.ExportCatalog:input_type -> kuji.v1.ExportCatalogRequest
-	23, // 23: kuji.v1.RewardService.ListCatalogs:input_type -> kuji.v1.ListCatalogsRequest
-	24, // 24: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
-	25, // 25: kuji.v1.RewardService.Redeem:output_type -> kuji.v1.RedeemResponse
-	26, // 26: kuji.v1.RewardService.Register:output_type -> kuji.v1.RegisterResponse
-	27, // 27: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
-	28, // 28: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
-	29, // 29: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
-	30, // 30: kuji.v1.RewardService.Progress:output_type -> kuji.v1.ProgressResponse
-	31, // 31: kuji.v1.RewardService.Claim:output_type -> kuji.v1.ClaimResponse
-	32, // 32: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
-	33, // 33: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
-	34, // 34: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
-	35, // 35: kuji.v1.RewardService.GetResult:output_type -> kuji.v1.GetResultResponse
-	36, // 36: kuji.v1.RewardService.StreamEvents:output_type -> kuji.v1.StreamEventsResponse
-	37, // 37: kuji.v1.RewardService.GetHistory:output_type -> kuji.v1.GetHistoryResponse
-	38, // 38: kuji.v1.RewardService.ListPlayers:output_type -> kuji.v1.ListPlayersResponse
-	39, // 39: kuji.v1.RewardService.ListHolders:output_type -> kuji.v1.ListHoldersResponse
-	40, // 40: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
-	41, // 41: kuji.v1.RewardService.ListQuests:output_type -> kuji.v1.ListQuestsResponse
-	42, // 42: kuji.v1.RewardService.ListRanks:output_type -> kuji.v1.ListRanksResponse
-	43, // 43: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
-	44, // 44: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
-	45, // 45: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
-	46, // 46: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
-	47, // 47: kuji.v1.RewardService.ListCatalogs:output_type -> kuji.v1.ListCatalogsResponse
-	24, // [24:48] is the sub-list for method output_type
-	0,  // [0:24] is the sub-list for method input_type
+	8,  // 8: kuji.v1.RewardService.Collect:input_type -> kuji.v1.CollectRequest
+	9,  // 9: kuji.v1.RewardService.Atomic:input_type -> kuji.v1.AtomicRequest
+	10, // 10: kuji.v1.RewardService.Batch:input_type -> kuji.v1.BatchRequest
+	11, // 11: kuji.v1.RewardService.StreamDraws:input_type -> kuji.v1.StreamDrawsRequest
+	12, // 12: kuji.v1.RewardService.GetResult:input_type -> kuji.v1.GetResultRequest
+	13, // 13: kuji.v1.RewardService.StreamEvents:input_type -> kuji.v1.StreamEventsRequest
+	14, // 14: kuji.v1.RewardService.GetHistory:input_type -> kuji.v1.GetHistoryRequest
+	15, // 15: kuji.v1.RewardService.ListPlayers:input_type -> kuji.v1.ListPlayersRequest
+	16, // 16: kuji.v1.RewardService.ListHolders:input_type -> kuji.v1.ListHoldersRequest
+	17, // 17: kuji.v1.RewardService.GetPlayer:input_type -> kuji.v1.GetPlayerRequest
+	18, // 18: kuji.v1.RewardService.ListQuests:input_type -> kuji.v1.ListQuestsRequest
+	19, // 19: kuji.v1.RewardService.ListRanks:input_type -> kuji.v1.ListRanksRequest
+	20, // 20: kuji.v1.RewardService.GetPool:input_type -> kuji.v1.GetPoolRequest
+	21, // 21: kuji.v1.RewardService.GetCatalog:input_type -> kuji.v1.GetCatalogRequest
+	22, // 22: kuji.v1.RewardService.GetOdds:input_type -> kuji.v1.GetOddsRequest
+	23, // 23: kuji.v1.RewardService.ExportCatalog:input_type -> kuji.v1.ExportCatalogRequest
+	24, // 24: kuji.v1.RewardService.ListCatalogs:input_type -> kuji.v1.ListCatalogsRequest
+	25, // 25: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
+	26, // 26: kuji.v1.RewardService.Redeem:output_type -> kuji.v1.RedeemResponse
+	27, // 27: kuji.v1.RewardService.Register:output_type -> kuji.v1.RegisterResponse
+	28, // 28: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
+	29, // 29: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
+	30, // 30: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
+	31, // 31: kuji.v1.RewardService.Progress:output_type -> kuji.v1.ProgressResponse
+	32, // 32: kuji.v1.RewardService.Claim:output_type -> kuji.v1.ClaimResponse
+	33, // 33: kuji.v1.RewardService.Collect:output_type -> kuji.v1.CollectResponse
+	34, // 34: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
+	35, // 35: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
+	36, // 36: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
+	37, // 37: kuji.v1.RewardService.GetResult:output_type -> kuji.v1.GetResultResponse
+	38, // 38: kuji.v1.RewardService.StreamEvents:output_type -> kuji.v1.StreamEventsResponse
+	39, // 39: kuji.v1.RewardService.GetHistory:output_type -> kuji.v1.GetHistoryResponse
+	40, // 40: kuji.v1.RewardService.ListPlayers:output_type -> kuji.v1.ListPlayersResponse
+	41, // 41: kuji.v1.RewardService.ListHolders:output_type -> kuji.v1.ListHoldersResponse
+	42, // 42: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
+	43, // 43: kuji.v1.RewardService.ListQuests:output_type -> kuji.v1.ListQuestsResponse
+	44, // 44: kuji.v1.RewardService.ListRanks:output_type -> kuji.v1.ListRanksResponse
+	45, // 45: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
+	46, // 46: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
+	47, // 47: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
+	48, // 48: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
+	49, // 49: kuji.v1.RewardService.ListCatalogs:output_type -> kuji.v1.ListCatalogsResponse
+	25, // [25:50] is the sub-list for method output_type
+	0,  // [0:25] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -169,6 +174,7 @@ func file_kuji_v1_reward_service_proto_init() {
 	file_kuji_v1_batch_proto_init()
 	file_kuji_v1_catalog_proto_init()
 	file_kuji_v1_claim_proto_init()
+	file_kuji_v1_collect_proto_init()
 	file_kuji_v1_draw_proto_init()
 	file_kuji_v1_events_proto_init()
 	file_kuji_v1_grant_proto_init()

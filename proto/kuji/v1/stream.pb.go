@@ -330,6 +330,8 @@ type DrawRun struct {
 	Error *ErrorDetail `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
 	// What each of the draws cost; empty: nothing.
 	Paid []*Stack `protobuf:"bytes,8,rep,name=paid,proto3" json:"paid,omitempty"`
+	// As in Result: of each of the draws.
+	Beyond []*Beyond `protobuf:"bytes,9,rep,name=beyond,proto3" json:"beyond,omitempty"`
 	// The limit that was reached, with LIMIT_REACHED only. What is left, and
 	// when it resets, are those of the time of the request.
 	Limit *Limit `protobuf:"bytes,40,opt,name=limit,proto3" json:"limit,omitempty"`
@@ -426,6 +428,13 @@ func (x *DrawRun) GetPaid() []*Stack {
 	return nil
 }
 
+func (x *DrawRun) GetBeyond() []*Beyond {
+	if x != nil {
+		return x.Beyond
+	}
+	return nil
+}
+
 func (x *DrawRun) GetLimit() *Limit {
 	if x != nil {
 		return x.Limit
@@ -465,7 +474,7 @@ const file_kuji_v1_stream_proto_rawDesc = "" +
 	"\x06claims\x18\a \x03(\v2\x12.kuji.v1.DrawClaimR\x06claims\"K\n" +
 	"\tDrawClaim\x12\x12\n" +
 	"\x04draw\x18\x01 \x01(\rR\x04draw\x12*\n" +
-	"\aclaimed\x18\x02 \x01(\v2\x10.kuji.v1.ClaimedR\aclaimed\"\xda\x02\n" +
+	"\aclaimed\x18\x02 \x01(\v2\x10.kuji.v1.ClaimedR\aclaimed\"\x83\x03\n" +
 	"\aDrawRun\x12\x14\n" +
 	"\x05draws\x18\x01 \x01(\rR\x05draws\x12'\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x0f.kuji.v1.StatusR\x06status\x12\x18\n" +
@@ -474,7 +483,8 @@ const file_kuji_v1_stream_proto_rawDesc = "" +
 	"\areceipt\x18\x05 \x01(\rH\x00R\areceipt\x88\x01\x01\x12\x14\n" +
 	"\x05index\x18\x06 \x01(\rR\x05index\x12*\n" +
 	"\x05error\x18\a \x01(\v2\x14.kuji.v1.ErrorDetailR\x05error\x12\"\n" +
-	"\x04paid\x18\b \x03(\v2\x0e.kuji.v1.StackR\x04paid\x12$\n" +
+	"\x04paid\x18\b \x03(\v2\x0e.kuji.v1.StackR\x04paid\x12'\n" +
+	"\x06beyond\x18\t \x03(\v2\x0f.kuji.v1.BeyondR\x06beyond\x12$\n" +
 	"\x05limit\x18( \x01(\v2\x0e.kuji.v1.LimitR\x05limit\x12#\n" +
 	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacksB\n" +
 	"\n" +
@@ -504,8 +514,9 @@ var file_kuji_v1_stream_proto_goTypes = []any{
 	(Status)(0),                 // 7: kuji.v1.Status
 	(*ErrorDetail)(nil),         // 8: kuji.v1.ErrorDetail
 	(*Stack)(nil),               // 9: kuji.v1.Stack
-	(*Limit)(nil),               // 10: kuji.v1.Limit
-	(*Lack)(nil),                // 11: kuji.v1.Lack
+	(*Beyond)(nil),              // 10: kuji.v1.Beyond
+	(*Limit)(nil),               // 11: kuji.v1.Limit
+	(*Lack)(nil),                // 12: kuji.v1.Lack
 }
 var file_kuji_v1_stream_proto_depIdxs = []int32{
 	3,  // 0: kuji.v1.StreamDrawsResponse.runs:type_name -> kuji.v1.DrawRun
@@ -516,13 +527,14 @@ var file_kuji_v1_stream_proto_depIdxs = []int32{
 	7,  // 5: kuji.v1.DrawRun.status:type_name -> kuji.v1.Status
 	8,  // 6: kuji.v1.DrawRun.error:type_name -> kuji.v1.ErrorDetail
 	9,  // 7: kuji.v1.DrawRun.paid:type_name -> kuji.v1.Stack
-	10, // 8: kuji.v1.DrawRun.limit:type_name -> kuji.v1.Limit
-	11, // 9: kuji.v1.DrawRun.lacks:type_name -> kuji.v1.Lack
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	10, // 8: kuji.v1.DrawRun.beyond:type_name -> kuji.v1.Beyond
+	11, // 9: kuji.v1.DrawRun.limit:type_name -> kuji.v1.Limit
+	12, // 10: kuji.v1.DrawRun.lacks:type_name -> kuji.v1.Lack
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_stream_proto_init() }

@@ -215,6 +215,7 @@ func (f *Filter) Keep(rec *kuji.Record) bool {
 	if f.Player != "" {
 		rec.Changes = slices.DeleteFunc(rec.Changes, func(c kuji.BalanceChange) bool { return c.Player != f.Player })
 		rec.Claims = slices.DeleteFunc(rec.Claims, func(c kuji.Claimed) bool { return c.Player != "" && c.Player != f.Player })
+		rec.Beyond = slices.DeleteFunc(rec.Beyond, func(b kuji.Beyond) bool { return b.Player != "" && b.Player != f.Player })
 	}
 	if rec.Due != nil && f.Player != "" {
 		if rec.Due.Counter != "" { // ranks are paid
@@ -233,7 +234,7 @@ func (f *Filter) Keep(rec *kuji.Record) bool {
 		all := len(rec.Members)
 		rec.Members = slices.DeleteFunc(rec.Members, func(m kuji.Record) bool { return !f.Keep(&m) })
 		if f.Pool != "" && len(rec.Members) < all { // neither a change nor a claim names its member
-			rec.Changes, rec.Claims = nil, nil
+			rec.Changes, rec.Claims, rec.Beyond = nil, nil, nil
 		}
 		rec.Subject, rec.Limit, rec.Lacks = "", nil, nil // of a member, which says it too
 	}

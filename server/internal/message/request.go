@@ -43,6 +43,8 @@ func Request(id string, m proto.Message, note kuji.Note) kuji.Request {
 		return &kuji.Progress{ID: id, Player: m.GetPlayer(), Event: m.GetEvent(), Key: m.GetKey(), N: m.GetN(), Note: note}
 	case claimMessage:
 		return &kuji.Claim{ID: id, Player: m.GetPlayer(), Quest: m.GetQuest(), Tiers: count(m.GetTiers()), Note: note}
+	case *kujiv1.Collect, *kujiv1.CollectRequest:
+		return &kuji.Collect{ID: id, Player: m.(interface{ GetPlayer() string }).GetPlayer(), Note: note}
 	case counterMessage:
 		return &kuji.SetCounter{ID: id, Player: m.GetPlayer(), Counter: m.GetCounter(), Value: m.GetValue(), Note: note}
 	case *kujiv1.SetTrackRequest:

@@ -35,7 +35,7 @@ func member(res *kuji.Result) *kujiv1.Result {
 		Status: Status(res.Status), Subject: res.Subject, Replayed: res.Replayed,
 		Outcomes: Each(res.Outcomes, outcome), Members: Each(res.Members, member),
 		Paid: Stacks(res.Paid), Redeemed: res.Redeemed, Limit: Limit(res.Limit), Lacks: Each(res.Lacks, lack),
-		Claims: Each(res.Claims, claimed),
+		Claims: Each(res.Claims, claimed), Beyond: Each(res.Beyond, beyond), Collected: Stacks(res.Collected),
 	}
 }
 
@@ -60,6 +60,10 @@ func receipt(r *kuji.Receipt) *kujiv1.Receipt {
 
 func outcome(o *kuji.Outcome) *kujiv1.Outcome {
 	return &kujiv1.Outcome{Entry: o.Entry, Items: Stacks(o.Items), Via: o.Via, Draw: uint32(o.Draw), Codes: Each(o.Codes, code)}
+}
+
+func beyond(b *kuji.Beyond) *kujiv1.Beyond {
+	return &kujiv1.Beyond{Item: b.Item, Quantity: b.Quantity, How: b.How, Player: b.Player}
 }
 
 func claimed(c *kuji.Claimed) *kujiv1.Claimed {
@@ -172,7 +176,7 @@ func Event(rec *kuji.Record) *kujiv1.Event {
 		Subject: rec.Subject, Limit: Limit(rec.Limit), Lacks: Each(rec.Lacks, lack), CatalogVersion: rec.CatalogVersion, NewCatalogVersion: rec.NewCatalogVersion,
 		Player: rec.Player, To: rec.To, Pool: rec.Pool, Count: uint32(rec.Count), List: rec.List, Number: rec.Number, Pay: rec.Pay,
 		Items: Stacks(rec.Items), Outcomes: Each(rec.Outcomes, outcome), Paid: Stacks(rec.Paid),
-		Event: rec.Event, Key: rec.Key, Counter: rec.Counter, Value: rec.Value, Quest: rec.Quest, Claims: Each(rec.Claims, claimed),
+		Event: rec.Event, Key: rec.Key, Counter: rec.Counter, Value: rec.Value, Quest: rec.Quest, Claims: Each(rec.Claims, claimed), Beyond: Each(rec.Beyond, beyond),
 		Track: rec.Track, Draws: rec.Draws, By: rec.By, Reason: rec.Reason, Metadata: rec.Metadata,
 		Members: Each(rec.Members, Event), Level: uint32(rec.Level), Bytes: uint32(rec.Bytes), Last: rec.Last,
 		Changes: Each(rec.Changes, func(c *kuji.BalanceChange) *kujiv1.BalanceChange {

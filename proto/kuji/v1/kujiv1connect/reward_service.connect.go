@@ -49,6 +49,8 @@ const (
 	RewardServiceProgressProcedure = "/kuji.v1.RewardService/Progress"
 	// RewardServiceClaimProcedure is the fully-qualified name of the RewardService's Claim RPC.
 	RewardServiceClaimProcedure = "/kuji.v1.RewardService/Claim"
+	// RewardServiceCollectProcedure is the fully-qualified name of the RewardService's Collect RPC.
+	RewardServiceCollectProcedure = "/kuji.v1.RewardService/Collect"
 	// RewardServiceAtomicProcedure is the fully-qualified name of the RewardService's Atomic RPC.
 	RewardServiceAtomicProcedure = "/kuji.v1.RewardService/Atomic"
 	// RewardServiceBatchProcedure is the fully-qualified name of the RewardService's Batch RPC.
@@ -110,6 +112,8 @@ type RewardServiceClient interface {
 	Progress(context.Context, *v1.ProgressRequest) (*v1.ProgressResponse, error)
 	// Claim gives a player what they have reached in a quest.
 	Claim(context.Context, *v1.ClaimRequest) (*v1.ClaimResponse, error)
+	// Collect gives a player what fits from the mailbox.
+	Collect(context.Context, *v1.CollectRequest) (*v1.CollectResponse, error)
 	// Atomic carries out a group of commands whole or not at all.
 	Atomic(context.Context, *v1.AtomicRequest) (*v1.AtomicResponse, error)
 	// Batch carries out independent commands: one result for each, in order,
@@ -227,6 +231,12 @@ func NewRewardServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			httpClient,
 			baseURL+RewardServiceClaimProcedure,
 			connect.WithSchema(rewardServiceMethods.ByName("Claim")),
+			connect.WithClientOptions(opts...),
+		),
+		collect: connect.NewClient[v1.CollectRequest, v1.CollectResponse](
+			httpClient,
+			baseURL+RewardServiceCollectProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("Collect")),
 			connect.WithClientOptions(opts...),
 		),
 		atomic: connect.NewClient[v1.AtomicRequest, v1.AtomicResponse](
@@ -350,6 +360,7 @@ type rewardServiceClient struct {
 	transfer      *connect.Client[v1.TransferRequest, v1.TransferResponse]
 	progress      *connect.Client[v1.ProgressRequest, v1.ProgressResponse]
 	claim         *connect.Client[v1.ClaimRequest, v1.ClaimResponse]
+	collect       *connect.Client[v1.CollectRequest, v1.CollectResponse]
 	atomic        *connect.Client[v1.AtomicRequest, v1.AtomicResponse]
 	batch         *connect.Client[v1.BatchRequest, v1.BatchResponse]
 	streamDraws   *connect.Client[v1.StreamDrawsRequest, v1.StreamDrawsResponse]
@@ -434,6 +445,15 @@ func (c *rewardServiceClient) Progress(ctx context.Context, req *v1.ProgressRequ
 // Claim calls kuji.v1.RewardService.Claim.
 func (c *rewardServiceClient) Claim(ctx context.Context, req *v1.ClaimRequest) (*v1.ClaimResponse, error) {
 	response, err := c.claim.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// Collect calls kuji.v1.RewardService.Collect.
+func (c *rewardServiceClient) Collect(ctx context.Context, req *v1.CollectRequest) (*v1.CollectResponse, error) {
+	response, err := c.collect.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -594,6 +614,8 @@ type RewardServiceHandler interface {
 	Progress(context.Context, *v1.ProgressRequest) (*v1.ProgressResponse, error)
 	// Claim gives a player what they have reached in a quest.
 	Claim(context.Context, *v1.ClaimRequest) (*v1.ClaimResponse, error)
+	// Collect gives a player what fits from the mailbox.
+	Collect(context.Context, *v1.CollectRequest) (*v1.CollectResponse, error)
 	// Atomic carries out a group of commands whole or not at all.
 	Atomic(context.Context, *v1.AtomicRequest) (*v1.AtomicResponse, error)
 	// Batch carries out independent commands: one result for each, in order,
@@ -707,6 +729,12 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 		RewardServiceClaimProcedure,
 		svc.Claim,
 		connect.WithSchema(rewardServiceMethods.ByName("Claim")),
+		connect.WithHandlerOptions(opts...),
+	)
+	rewardServiceCollectHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceCollectProcedure,
+		svc.Collect,
+		connect.WithSchema(rewardServiceMethods.ByName("Collect")),
 		connect.WithHandlerOptions(opts...),
 	)
 	rewardServiceAtomicHandler := connect.NewUnaryHandlerSimple(
@@ -835,6 +863,8 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 			rewardServiceProgressHandler.ServeHTTP(w, r)
 		case RewardServiceClaimProcedure:
 			rewardServiceClaimHandler.ServeHTTP(w, r)
+		case RewardServiceCollectProcedure:
+			rewardServiceCollectHandler.ServeHTTP(w, r)
 		case RewardServiceAtomicProcedure:
 			rewardServiceAtomicHandler.ServeHTTP(w, r)
 		case RewardServiceBatchProcedure:
@@ -906,6 +936,10 @@ func (UnimplementedRewardServiceHandler) Progress(context.Context, *v1.ProgressR
 
 func (UnimplementedRewardServiceHandler) Claim(context.Context, *v1.ClaimRequest) (*v1.ClaimResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.Claim is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) Collect(context.Context, *v1.CollectRequest) (*v1.CollectResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.Collect is not implemented"))
 }
 
 func (UnimplementedRewardServiceHandler) Atomic(context.Context, *v1.AtomicRequest) (*v1.AtomicResponse, error) {
