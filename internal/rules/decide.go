@@ -96,9 +96,11 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 		r.resetLots()
 		r.resetMail()
 		k.write(&r.drawing, cmd)
-		r.writeMoves()
-		r.fire()
-		r.writeDeadlines()
+		if len(r.moving)+len(r.firings)+len(r.touched) > 0 {
+			r.writeMoves()
+			r.fire()
+			r.writeDeadlines()
+		}
 	case UnknownCode:
 		writeGuess(&r.effects, cmd)
 	}
@@ -116,7 +118,7 @@ func (r *Rules) begin(now int64, src Source, w *store.Writer) {
 	}
 	r.comers, r.picks, r.draws, r.sets, r.taking = 0, 0, r.draws[:0], r.sets[:0], r.taking[:0]
 	r.bills = r.bills[:0]
-	r.next, r.reaching, r.over = 0, reaching{firings: r.firings[:0]}, 0
+	r.next, r.firings, r.looked, r.fired, r.over = 0, r.firings[:0], 0, 0, 0
 	r.heads.reset()
 	r.collects = r.collects[:0]
 	r.resetLots()
@@ -146,6 +148,15 @@ func (r *effects) join(player uint32) {
 
 // change writes that the current player gets or gives up some of an item.
 func (r *effects) change(v store.Verb, item uint32, q uint64) {
+	if !r.t.ruled.Has(item) {
+		r.w.Change(v, item, q)
+		return
+	}
+	r.changeRuled(v, item, q)
+}
+
+// changeRuled is change for an item that has rules of its own, or that conditions ask for.
+func (r *effects) changeRuled(v store.Verb, item uint32, q uint64) {
 	g := r.t.GrowthOf(item)
 	if g != nil {
 		r.settleGrowth(g)

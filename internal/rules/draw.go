@@ -127,8 +127,10 @@ func (r *checks) addDraw(pt *Pool, player uint32, count uint64) failure {
 			return f
 		}
 	}
-	if item, ok := r.placeDrawn(pt, player, count); !ok {
-		return failure{TooManyLots, item}
+	if len(pt.lasting) > 0 {
+		if item, ok := r.placeDrawn(pt, player, count); !ok {
+			return failure{TooManyLots, item}
+		}
 	}
 	r.count(pt, player, count)
 	r.draws = r.draws[:len(r.draws)+1]

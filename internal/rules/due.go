@@ -139,6 +139,10 @@ func (r *Rules) NextDue() (at uint64, ok bool) {
 
 // IsDue reports whether something is due in the realm at a time stamp.
 func (r *Rules) IsDue(now int64) bool {
+	return (r.t.due != noCounter || len(r.t.ranked) > 0) && r.anyDue(now)
+}
+
+func (r *Rules) anyDue(now int64) bool {
 	return r.playersDue(now) || len(r.t.ranked) > 0 && r.ranksDue(now, 1).Count > 0
 }
 

@@ -94,6 +94,12 @@ func (s *tallying) fact(all movers, player uint32, n uint64) {
 
 // drawn states the facts of some draws: one for each.
 func (s *tallying) drawn(all movers, player uint32, draws uint64) {
+	if len(all) > 0 {
+		s.drawnBy(all, player, draws)
+	}
+}
+
+func (s *tallying) drawnBy(all movers, player uint32, draws uint64) {
 	for _, m := range all {
 		n := draws
 		if m.Config.Highest {
@@ -105,9 +111,12 @@ func (s *tallying) drawn(all movers, player uint32, draws uint64) {
 
 // each states a fact about each of some items. of has who counts them.
 func (s *tallying) each(of []movers, player uint32, items []Stack, times uint64) {
-	if of == nil {
-		return
+	if of != nil {
+		s.eachBy(of, player, items, times)
 	}
+}
+
+func (s *tallying) eachBy(of []movers, player uint32, items []Stack, times uint64) {
 	for _, st := range items {
 		s.fact(of[st.Item], player, st.Quantity*times)
 	}

@@ -51,6 +51,7 @@ type itemRules struct {
 	growing
 	families
 	capping
+	ruled NumSet // the items of any of these, and those that conditions ask for
 }
 
 // counts is the counters of a catalog, and who counts what.
@@ -197,6 +198,9 @@ func (t *Tables) compile() {
 	t.compileQuests()
 	t.compilePrizes()
 	t.watchQuests()
+	for _, set := range [...]NumSet{t.Lasting, t.Growing, t.Capped, t.Watched} {
+		t.ruled.addAll(set, &NumSet{})
+	}
 	t.setFacts()
 	slices.SortFunc(t.limits, func(a, b NamedLimit) int { return cmp.Compare(a.Counter, b.Counter) })
 	t.nest()
