@@ -403,8 +403,11 @@ func (o *outcomes) endCommand() {
 	if o.member >= 0 && o.member < len(res.Members) { // after the last member, quests claim themselves
 		res = &res.Members[o.member]
 	}
-	res.Outcomes, res.Paid, res.Claims, res.Beyond = some, paid, o.claims, o.beyond
-	o.claims, o.beyond = nil, nil
+	res.Outcomes, res.Paid = some, paid
+	if len(o.claims)+len(o.beyond) > 0 {
+		res.Claims, res.Beyond = o.claims, o.beyond
+		o.claims, o.beyond = nil, nil
+	}
 	if o.collects {
 		res.Collected = stacks(o.names, o.got)
 		o.collects, o.got = false, o.got[:0]
