@@ -376,3 +376,53 @@ func TestTakeoverWithinSweep(t *testing.T) {
 		}
 	}
 }
+
+// TestExpiryReachesQuest: a quest that claims itself once a player lacks something does so in the event in which
+// the last unit goes, for everybody of a sweep, and the log proves its random reward.
+func TestExpiryReachesQuest(t *testing.T) {
+	m := newMachine()
+	e, r, err := m.open(time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Apply(t.Context(), parse(t, `kuji: 1
+items: {curse: {lasts: 1h}, lamp: {}, bell: {lasts: 2h}}
+pools:
+  relief: {entries: [{id: lamp, weight: 1, reward: {items: {lamp: 1}}}, {id: bell, weight: 1, reward: {items: {bell: 1}}}]}
+counters: {cursed: {of: {gains: curse}}}
+quests:
+  freed: {claim: automatic, when: {lacks: [curse]}, needs: {cursed: 1}, reward: {pool: relief}}
+`)); err != nil {
+		t.Fatal(err)
+	}
+	const players = 10
+	for i := range players {
+		m.give(t, r, fmt.Sprint("p", i), "curse", 2)
+	}
+	m.passes(time.Hour)
+	if got := items(t, r, "p3"); got["lamp"]+got["bell"] > 0 && got["curse"] > 0 {
+		t.Errorf("p3 is cursed and freed: %v", got)
+	}
+	do(t, r, kuji.Register{Player: "p3"})
+	if got := items(t, r, "p3"); got["lamp"]+got["bell"] != 1 || got["curse"] != 0 {
+		t.Errorf("p3 has %v; the curse is over", got)
+	}
+	for range 10 {
+		m.passes(10 * time.Second)
+		m.ring()
+	}
+	claims := map[string]int{}
+	for _, rec := range m.records(t, e) {
+		for _, c := range rec.Claims {
+			if rec.Kind != "due" || c.Quest != "freed" || len(c.Items) != 1 {
+				t.Errorf("claimed in a %s: %+v", rec.Kind, c)
+			}
+			claims[c.Player]++
+		}
+	}
+	for i := range players {
+		if n := claims[fmt.Sprint("p", i)]; n != 1 {
+			t.Errorf("p%d claimed %d times: %v", i, n, claims)
+		}
+	}
+}

@@ -96,7 +96,7 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 		r.resetLots()
 		r.resetMail()
 		k.write(&r.drawing, cmd)
-		if len(r.moving)+len(r.firings)+len(r.touched) > 0 {
+		if len(r.moving)+len(r.firings)+len(r.deadlines.touched) > 0 {
 			r.writeMoves()
 			r.fire()
 			r.writeDeadlines()

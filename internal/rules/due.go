@@ -16,8 +16,8 @@ import (
 //
 // What is due is settled by an event of its own, of the kind due: for the players that a command
 // names, before the command, or swept: the first SweepPlayers, by deadline, then by number. It settles
-// all that is due for a player, and takes no randomness. It says whom it settles, so that the
-// verifier decides it again.
+// all that is due for a player. Then quests that it reaches claim themselves: only these take
+// randomness. It says whom it settles, so that the verifier decides it again.
 
 // SweepPlayers is the most players or ranks that an event settles that no command waits for.
 const SweepPlayers = 64
@@ -213,8 +213,8 @@ func (r *Rules) Sweep(now int64, most int, d *Due) bool {
 }
 
 // DecideDue writes the event that settles what is due, if it does not get too long: then ok is false for a
-// command's, while a sweep settles fewer. It takes values from src only for rewards. The event must be applied
-// before the next call.
+// command's, while a sweep settles fewer. It takes values from src only for rewards, once it is sure whom it
+// settles. The event must be applied before the next call.
 func (r *Rules) DecideDue(d *Due, now int64, src Source, w *store.Writer) (ok bool) {
 	if d.Ranking.Count > 0 {
 		r.begin(now, src, w)
@@ -227,7 +227,8 @@ func (r *Rules) DecideDue(d *Due, now int64, src Source, w *store.Writer) (ok bo
 		return true
 	}
 	for len(d.Players) > 0 {
-		r.begin(now, nil, w)
+		r.begin(now, src, w)
+		r.pool, r.alone = noPool, true
 		w.Begin(uint8(KindDue), "")
 		d.ask(w)
 		from := len(w.Buf)
@@ -236,11 +237,14 @@ func (r *Rules) DecideDue(d *Due, now int64, src Source, w *store.Writer) (ok bo
 			r.settle(d.Players[settled])
 			settled++
 		}
-		r.end()
 		if settled == len(d.Players) {
+			r.fire()
+			r.writeDeadlines()
 			w.End()
+			r.end()
 			return true
 		}
+		r.end()
 		w.Cut()
 		if !d.Swept {
 			return false
@@ -258,8 +262,10 @@ func (r *Rules) settle(player uint32) {
 		s.settle(&r.effects, player)
 	}
 	r.writeDeadlines()
-	r.resetLots()
-	r.resetMail()
+	if len(r.firings) == 0 { // nothing later asks for the player's
+		r.resetLots()
+		r.resetMail()
+	}
 }
 
 // An event of the kind due has these arguments, as varints: 1 if players were swept, 2 if they are settled for
