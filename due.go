@@ -90,11 +90,15 @@ func (s *sweep) swept() { s.last, s.events = s.passed(), s.w.counts.stats.Events
 
 // propose proposes an event of the sweep.
 func (s *sweep) propose(w *writer, b *ledger.Batch, event *store.Writer) (*earlier, error) {
-	w.stamp(b)
-	if w.rules.Sweep(b.Time, rules.SweepPlayers, &s.due) {
-		w.rules.DecideDue(&s.due, b.Time, &w.source, event)
-	}
+	s.step(b, event)
 	return nil, nil
+}
+
+// step writes an event of the sweep, and reports whether there is anything for one.
+func (s *sweep) step(b *ledger.Batch, event *store.Writer) bool {
+	w := s.w
+	w.stamp(b)
+	return w.rules.Sweep(b.Time, rules.SweepPlayers, &s.due) && w.rules.DecideDue(&s.due, b.Time, &w.source, event)
 }
 
 func (s *sweep) entered(*writer, *ledger.Batch) { s.swept() }

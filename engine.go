@@ -242,7 +242,7 @@ func (e *Engine) CloseRealm(ctx context.Context, name string) error {
 		return nil
 	}
 	defer context.AfterFunc(ctx, func() { cut(was.realm) })()
-	return was.realm.close()
+	return closeRealm(was.realm)
 }
 
 // Close answers the calls under way, ends the realms' epochs, which reveals their seeds, and closes the
@@ -264,7 +264,7 @@ func (e *Engine) Close() error {
 	for _, o := range open {
 		<-o.done
 		if o.err == nil {
-			errs = append(errs, o.realm.close())
+			errs = append(errs, closeRealm(o.realm))
 		}
 	}
 	return errors.Join(append(errs, e.world.driver.Close())...)

@@ -122,8 +122,8 @@ func orNil(err *Error) error {
 	return err
 }
 
-// close answers what was accepted, reveals the epoch's seed if the realm leads, and closes the log.
-func (r *Realm) close() error {
+// closeRealm answers what was accepted, reveals the epoch's seed if the realm leads, and closes the log.
+func closeRealm(r *Realm) error {
 	w := r.w
 	w.mu.Lock()
 	w.carryOut(false)

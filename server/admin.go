@@ -21,7 +21,8 @@ type admin struct {
 	realms   *realms
 	files    *admission.Descriptors
 	log      *slog.Logger
-	cluster  Cluster // may be nil
+	cluster  Cluster         // may be nil
+	tests    *kuji.TestClock // nil: the clock is the machine's
 	version  string
 	draining *atomic.Bool
 }
@@ -95,12 +96,30 @@ func merged(own, leaders []*kujiv1.RealmStatus) []*kujiv1.RealmStatus {
 
 func (h admin) SetClock(ctx context.Context, req *kujiv1.SetClockRequest) (*kujiv1.SetClockResponse, error) {
 	r := realmOf(ctx)
-	set, err := r.SetClock(ctx, time.UnixMilli(req.GetTimeUnixMs()), cmp.Or(accessOf(ctx).Name, "no key"), req.GetReason())
+	to := time.UnixMilli(req.GetTimeUnixMs())
+	moved, back := h.moveClock(to)
+	set, err := r.SetClock(ctx, to, cmp.Or(accessOf(ctx).Name, "no key"), req.GetReason())
 	if err != nil {
+		back()
 		return nil, err
+	}
+	if moved {
+		if err := r.Settle(ctx); err != nil {
+			return nil, err
+		}
 	}
 	h.log.Warn("the clock was set", "realm", r.Name(), "from", time.UnixMilli(set.Receipt.Time).UTC(), "to", time.UnixMilli(set.To).UTC(), "by", set.By, "reason", set.Reason)
 	return &kujiv1.SetClockResponse{FromUnixMs: set.Receipt.Time, ToUnixMs: set.To, Position: set.Receipt.Position, IdsFromUnixMs: set.IDsFrom}, nil
+}
+
+// moveClock moves the clock of a server for tests. back undoes that.
+func (h admin) moveClock(to time.Time) (moved bool, back func()) {
+	if h.tests == nil {
+		return false, func() {}
+	}
+	by := to.Sub(h.tests.Now())
+	h.tests.Move(by)
+	return true, func() { h.tests.Move(-by) }
 }
 
 func (h admin) FinishUpgrade(ctx context.Context, req *kujiv1.FinishUpgradeRequest) (*kujiv1.FinishUpgradeResponse, error) {

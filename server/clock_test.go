@@ -2,7 +2,9 @@ package server_test
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -80,5 +82,61 @@ func TestClock(t *testing.T) {
 	f.server.CheckClocks()
 	if said.Len() > 0 {
 		t.Errorf("the server still says %q", said.String())
+	}
+}
+
+// TestMovedClock: the clock of a server for tests goes where SetClock says, forward and back, and what is due then
+// has happened when it answers. After an error it is where it was.
+func TestMovedClock(t *testing.T) {
+	clock := &kuji.TestClock{}
+	f := startWith(t, kuji.Options{Sync: kuji.SyncNone, Now: clock.Now}, server.Options{TestClock: clock})
+	applyTo(t, f, server.DefaultRealm, `{kuji: 1, items: {pass: {lasts: 30d}, gem: {kind: currency}},
+pools: {shop: {limits: [{per: day, draws: 1}], entries: [{id: a, weight: 1, reward: {items: {gem: 1, pass: 1}}}]}}}`)
+	c := newClient("", h1(t), f.url)
+	at := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	move := func(by time.Duration, reason string) error {
+		t.Helper()
+		at = at.Add(by)
+		_, err := c.admin.SetClock(t.Context(), &kujiv1.SetClockRequest{TimeUnixMs: at.UnixMilli(), Reason: reason})
+		return err
+	}
+	for _, step := range []struct {
+		by     time.Duration
+		status string
+		holds  string
+	}{
+		{0, "STATUS_OK", "gem=1 pass=1"},
+		{time.Hour, "STATUS_LIMIT_REACHED", "gem=1 pass=1"},
+		{24 * time.Hour, "STATUS_OK", "gem=2 pass=2"},
+		{-24 * time.Hour, "STATUS_LIMIT_REACHED", "gem=2 pass=2"}, // nobody gets a day twice
+		{29 * 24 * time.Hour, "STATUS_OK", "gem=3 pass=2"},        // 30 days and an hour have passed: the first pass has gone
+	} {
+		if err := move(step.by, "a test"); err != nil {
+			t.Fatal(err)
+		}
+		res, err := c.reward.Draw(t.Context(), &kujiv1.DrawRequest{Player: "ann", Pool: "shop"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		status := res.GetResult().GetStatus().String()
+		v, err := c.reward.GetPlayer(t.Context(), &kujiv1.GetPlayerRequest{Player: "ann"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var holds []string
+		for _, it := range v.GetPlayer().GetItems() {
+			holds = append(holds, fmt.Sprintf("%s=%d", it.GetItem(), it.GetQuantity()))
+		}
+		slices.Sort(holds)
+		if got := strings.Join(holds, " "); status != step.status || got != step.holds {
+			t.Errorf("%v later: %v, and ann has %s; want %s and %s", step.by, status, got, step.status, step.holds)
+		}
+	}
+	was := clock.Now()
+	if err := move(time.Hour, ""); connect.CodeOf(err) != connect.CodeInvalidArgument {
+		t.Errorf("without a reason: %v", err)
+	}
+	if moved := clock.Now().Sub(was); moved > 30*time.Minute {
+		t.Errorf("a refused request moved the clock by %v", moved)
 	}
 }

@@ -219,5 +219,5 @@ func (s *Server) services() (rewardService, adminService, http.Handler) {
 			HeaderTimeout: l.HeaderTimeout, ReadTimeout: l.ReadTimeout, WriteTimeout: l.WriteTimeout, IdleTimeout: l.IdleTimeout},
 	}).Init()
 	return rewardService{c, reads{}, cat, past{s.o.History}, d, e},
-		adminService{c, admin{s.realms, s.files, s.o.Logger, s.o.Cluster, s.o.Version, &s.draining}, cat, codes{}, e}, http.HandlerFunc(e.serve)
+		adminService{c, admin{s.realms, s.files, s.o.Logger, s.o.Cluster, s.o.TestClock, s.o.Version, &s.draining}, cat, codes{}, e}, http.HandlerFunc(e.serve)
 }

@@ -58,6 +58,8 @@ type Options struct {
 	// The engine must be opened with [kuji.Options].Follow. The server opens no realm by itself:
 	// see [Server.Open] and [Server.Lead].
 	Cluster Cluster
+	// TestClock, if not nil, is the engine's [kuji.Options].Now, for tests: SetClock moves it.
+	TestClock *kuji.TestClock
 	// Version is the program's version, for metrics and GetStatus.
 	Version string
 	// Logger gets what an operator must know: panics, failed realms, and each request that is

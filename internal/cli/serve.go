@@ -89,6 +89,9 @@ func settleAndServe(a *app, cmd *cobra.Command, f *serveFlags) error {
 
 // check checks what no other package does.
 func (f *serveFlags) check() error {
+	if f.testClock && f.cluster.Name != "" {
+		return usagef("--test-clock with a cluster: its nodes have a clock each; expected a server that is alone")
+	}
 	return cmp.Or(f.storeFlags.check(), f.catalogFlags.check(), f.edgeFlags.check(), f.cluster.check(f.data), f.historyFlags.check())
 }
 
@@ -111,11 +114,11 @@ func serve(ctx context.Context, a *app, f *serveFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	engineOptions.Now = a.now
 	serverOptions, reload, err := f.edgeFlags.options(log)
 	if err != nil {
 		return err
 	}
+	f.storeFlags.clock(a, log, &engineOptions, &serverOptions)
 	var c *catalog.Catalog
 	if f.catalog != "" {
 		if c, err = loadCatalog(a, f.catalog); err != nil {

@@ -27,6 +27,7 @@ type storeFlags struct {
 	segmentSize, snapshotEvery int64
 	trimLog, mustExist         bool
 	confirmClock               string
+	testClock                  bool
 }
 
 func (f *storeFlags) add(flags *pflag.FlagSet) {
@@ -38,6 +39,7 @@ func (f *storeFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.trimLog, "trim-log", false, "remove log segments that both series of snapshots cover; older draws can then no longer be verified")
 	flags.BoolVar(&f.mustExist, "must-exist", false, "create neither the data directory nor a realm; end with exit code 3 if one is missing")
 	flags.StringVar(&f.confirmClock, "confirm-clock", "", "believe the machine's clock up to this `time`, such as 2026-11-23T19:20:00Z, however far it is ahead of the log")
+	flags.BoolVar(&f.testClock, "test-clock", false, "for tests: kuji clock set --time moves the time of all realms to any time, and it runs on from there")
 }
 
 func (f *storeFlags) check() error {
@@ -62,6 +64,16 @@ func (f *storeFlags) options() (kuji.Options, error) {
 	var err error
 	o.Sync, err = syncPolicy(f.sync)
 	return o, err
+}
+
+// clock sets what time it is.
+func (f *storeFlags) clock(a *app, log *slog.Logger, engine *kuji.Options, edge *server.Options) {
+	engine.Now = a.now
+	if f.testClock {
+		edge.TestClock = &kuji.TestClock{}
+		engine.Now = edge.TestClock.Now
+		log.Warn("--test-clock: this server is for tests; a log with times to come is of no use later", "data", f.data)
+	}
 }
 
 // syncPolicy returns the policy that --sync names.

@@ -178,7 +178,9 @@ type SetClockRequest struct {
 	Realm string `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
 	// What the time is, in Unix milliseconds. The server's clock must show the
 	// same within a minute, or it is REASON_CONFLICT: nobody confirms a clock that
-	// they have not looked at.
+	// they have not looked at. A server for tests (kuji serve --test-clock) moves
+	// the clock of all its realms there instead, and settles what is due in this
+	// one before it answers.
 	TimeUnixMs int64 `protobuf:"varint,2,opt,name=time_unix_ms,json=timeUnixMs,proto3" json:"time_unix_ms,omitempty"`
 	// Why, for the log: 1 to 200 bytes.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
