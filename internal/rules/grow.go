@@ -219,10 +219,11 @@ func (r *effects) goesOn(g *Growth, before uint64) {
 	}
 }
 
-// begins makes all that grows begin for the current player, who has joined.
+// begins makes all that grows, or has grown, begin for the current player, who has joined: nobody gains what has grown
+// before.
 func (r *effects) begins() {
 	for i := range r.t.Growths {
-		if g := &r.t.Growths[i]; g.now().Every > 0 {
+		if g := &r.t.Growths[i]; len(g.Rates) > 0 {
 			r.growsSince(g, uint64(r.steady))
 		}
 	}
