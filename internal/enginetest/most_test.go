@@ -196,6 +196,33 @@ func TestMostGoesDown(t *testing.T) {
 	}
 }
 
+// TestCollectThenQuest: a quest that claims itself gives nothing for which a Collect has left no room.
+func TestCollectThenQuest(t *testing.T) {
+	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	r := realmAt(t, &now, "kuji: 1\nitems: {gem: {most: 10, beyond: mail}}\n")
+	do(t, r, kuji.Grant{Player: "ann", Items: []kuji.Stack{{Item: "gem", Quantity: kuji.MaxQuantity}}})
+	c := parse(t, `
+kuji: 1
+items: {gem: {}}
+counters: {wins: {}}
+quests: {rich: {claim: automatic, needs: {wins: 1}, when: {holds: {gem: 20}}, reward: {items: {gem: 5}}}}
+`)
+	if _, err := r.Apply(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	do(t, r, kuji.Progress{Player: "ann", Event: "wins"})
+	if res := do(t, r, kuji.Collect{Player: "ann"}); res.Status != kuji.OK || len(res.Claims) != 0 {
+		t.Errorf("collected %+v", res)
+	}
+	if got := items(t, r, "ann")["gem"]; got != kuji.MaxQuantity {
+		t.Errorf("%d gems", got)
+	}
+	do(t, r, kuji.Consume{Player: "ann", Items: stacksOf("5 gem")})
+	if res := do(t, r, kuji.Progress{Player: "ann", Event: "wins"}); len(res.Claims) != 1 {
+		t.Errorf("the quest fits now: %+v", res)
+	}
+}
+
 // boxOf is a plain model of one player's balances and mail.
 type boxOf struct {
 	has  map[string]int

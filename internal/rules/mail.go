@@ -194,6 +194,7 @@ func (collectKind) check(r *checks, c *Command) failure {
 			continue
 		}
 		r.values.put(valueKey(player, l.Item), have+fits)
+		r.given(fits) // quests that claim themselves may follow
 		l.Quantity = fits
 		r.collects = append(r.collects, l)
 	}
