@@ -149,6 +149,19 @@ func TestStreakSetBack(t *testing.T) {
 	}
 	twice()
 	want(2, 4, 2000)
+	v, err := r.Goals(t.Context(), "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resets := map[string]int64{"daily": questOf(t, r, "ann", "daily").Resets}
+	for _, c := range v.Counters {
+		resets[c.ID] = c.Resets
+	}
+	for id, day := range map[string]int{"daily": 8, "today": 8, "visits": 9, "kind": 10, "week": 14, "weeks": 21} { // the day that had begun goes on
+		if want := time.Date(2026, 9, day, 3, 0, 0, 0, time.UTC).UnixMilli(); resets[id] != want {
+			t.Errorf("%s resets at %s, want the %dth", id, time.UnixMilli(resets[id]).UTC(), day)
+		}
+	}
 	now = now.Add(19 * time.Hour)
 	twice()
 	want(2, 6, 2000)

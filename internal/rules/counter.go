@@ -396,14 +396,10 @@ func (s *Sight) Standing(c *Counter) (value uint64, resets int64) {
 		return 0, 0
 	}
 	if c.Config.Streak.Per == 0 {
-		return r.value, s.ends(&c.period)
+		return r.value, s.ends(&c.period, r.is[countPeriod])
 	}
 	left := uint64(c.Config.Streak.Forgive) - min(r.is[countMissed], uint64(c.Config.Streak.Forgive))
-	resets = s.now
-	for n := r.period; n <= r.is[countPeriod]+left+1; n++ {
-		resets = s.t.Zone.Next(c.period.per, resets)
-	}
-	return r.value, resets
+	return r.value, s.after(c.period.per, r.is[countPeriod]+left+1)
 }
 
 // Together reports whether where the counters stand for a player depends on others: one is the realm's, or ranks

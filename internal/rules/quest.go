@@ -399,4 +399,4 @@ func (r *drawing) fire() {
 }
 
 // Renews returns the time stamp at which a quest begins again, 0 if it never does.
-func (s *Sight) Renews(q *Quest) int64 { return s.ends(&q.period) }
+func (s *Sight) Renews(q *Quest) int64 { return s.ends(&q.period, s.counter(s.player, q.Num+1)) }

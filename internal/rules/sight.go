@@ -194,20 +194,31 @@ func (s *scene) numberOf(p *period) (n uint64, runs bool) {
 	return uint64(of.Starts), of.Runs(s.now)
 }
 
-// ends returns the time stamp at which the present period ends, 0 if it never does.
-func (s *scene) ends(p *period) int64 {
+// ends returns the time stamp at which the present period ends, 0 if it never does. kept is the number of the period of
+// a value: a later one goes on if the clock was set back.
+func (s *scene) ends(p *period, kept uint64) int64 {
+	n, _ := s.numberOf(p)
 	switch {
 	case p.per == 0:
 		return 0
+	case p.per != catalog.PerSeason && kept > n:
+		return s.after(p.per, kept)
 	case p.per != catalog.PerSeason:
 		return s.t.Zone.Next(p.per, s.now)
 	case p.season != nil:
 		return p.season.Ends
+	case kept > n:
+		return s.t.seasonEnds(p, kept)
 	}
 	if of := s.t.Catalog.Begun(s.now); of != nil {
 		return of.Ends
 	}
 	return 0
+}
+
+// after returns the first time stamp from now on that is after the day, week or month with a number.
+func (s *scene) after(per catalog.Per, number uint64) int64 {
+	return firstTime(s.now, MaxTime, func(t int64) bool { return s.t.Zone.Number(per, t) > number })
 }
 
 // instant is the time of the command.
