@@ -245,7 +245,11 @@ func countersText(r *rand.Rand, pf func(string, ...any)) (bosses string) {
 	per := func() string { return []string{"day", "week", "month", "forever"}[r.IntN(4)] }
 	bosses = per()
 	pf("counters:")
-	pf("  wins: {per: %s}", per())
+	if wins := per(); wins == "forever" {
+		pf("  wins: {per: forever%s}", rankedText(r, false))
+	} else {
+		pf("  wins: {per: %s%s}", wins, rankedText(r, true))
+	}
 	pf("  best: {of: {progress: wins, draws: open}, highest: true, per: %s}", per())
 	pf("  bosses: {of: {progress: boss}, distinct: %d, per: %s}", 2+r.IntN(3), bosses)
 	pf("  visits: {of: {draws: [open, hand]}, streak: {per: day, forgive: %d}}", r.IntN(3))

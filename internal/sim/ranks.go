@@ -448,6 +448,9 @@ func (m rankings) seen(v kuji.PlayerView) error {
 			continue
 		}
 		l := m.goals.ladders[tallyOf(c, "")]
+		if m.goals.tallies[placed(c, v.ID, l.place)].period > l.runs { // from before anybody was ranked, by a clock that was ahead
+			continue
+		}
 		ok := got.Value == 0 && got.Rank == 0 && m.goals.counts(c, v.ID, m.now) == 0
 		for _, standing := range [][]ranker{m.standing(c, l.place, l.runs), m.frozen(c)} {
 			at := slices.IndexFunc(standing, func(r ranker) bool { return r.player == v.ID })
@@ -479,26 +482,28 @@ func seasonsText(r *rand.Rand, pf func(string, ...any)) {
 
 // ranksText writes counters that rank players.
 func ranksText(r *rand.Rand, pf func(string, ...any)) {
-	ranked := func(rewards bool) string {
-		switch n := r.IntN(8); {
-		case n == 0:
-			return ""
-		case n < 3 || !rewards:
-			return ", ranked: true"
-		}
-		return ", ranked: {rewards: " + prizesText(r) + "}"
-	}
 	one := func(of ...string) string { return of[r.IntN(len(of))] }
-	pf("  score: {of: {progress: [wins, damage]}, per: %s%s}", one("season", "season", "day"), ranked(true))
+	pf("  score: {of: {progress: [wins, damage]}, per: %s%s}", one("season", "season", "day"), rankedText(r, true))
 	if per := one("forever", "day", "season"); per == "forever" {
-		pf("  peak: {of: {progress: damage}, highest: true%s}", ranked(false))
+		pf("  peak: {of: {progress: damage}, highest: true%s}", rankedText(r, false))
 	} else {
-		pf("  peak: {of: {progress: [damage, boss]}, highest: true, per: %s%s}", per, ranked(true))
+		pf("  peak: {of: {progress: [damage, boss]}, highest: true, per: %s%s}", per, rankedText(r, true))
 	}
-	pf("  kinds: {of: {progress: boss}, distinct: %d, per: %s%s}", 2+r.IntN(3), one("week", "day", "month"), ranked(true))
-	pf("  purse: {of: {gains: [gold, shield], spends: gem}, per: day, most: {per: week, count: %d}%s}", 10+r.IntN(40), ranked(true))
-	pf("  total: {of: {progress: [wins, damage], draws: open}%s}", ranked(false))
-	pf("  laps: {of: {draws: [hand, box]}, per: {season: s%d}%s}", r.IntN(3), ranked(true))
+	pf("  kinds: {of: {progress: boss}, distinct: %d, per: %s%s}", 2+r.IntN(3), one("week", "day", "month"), rankedText(r, true))
+	pf("  purse: {of: {gains: [gold, shield], spends: gem}, per: day, most: {per: week, count: %d}%s}", 10+r.IntN(40), rankedText(r, true))
+	pf("  total: {of: {progress: [wins, damage], draws: open}%s}", rankedText(r, false))
+	pf("  laps: {of: {draws: [hand, box]}, per: {season: s%d}%s}", r.IntN(3), rankedText(r, true))
+}
+
+// rankedText says whether a counter ranks players, and what they get for their ranks.
+func rankedText(r *rand.Rand, rewards bool) string {
+	switch n := r.IntN(8); {
+	case n == 0:
+		return ""
+	case n < 3 || !rewards:
+		return ", ranked: true"
+	}
+	return ", ranked: {rewards: " + prizesText(r) + "}"
 }
 
 // prizesText writes rewards by rank. Some run out, and some do not fit.

@@ -17,6 +17,7 @@ type Report struct {
 	Swept    int      // and those that swept it
 	Ended    int      // and those that ended a period of a counter that ranks players
 	Paid     int      // and those that paid ranks
+	Later    int      // of them, those that were not the first of a standing
 	Missed   int      // ranks whose reward was not there or did not fit
 	Lives    int      // of the engine
 	Audits   int      // of the whole log
@@ -36,6 +37,7 @@ func (r *Report) Add(o Report) {
 	r.Swept += o.Swept
 	r.Ended += o.Ended
 	r.Paid += o.Paid
+	r.Later += o.Later
 	r.Missed += o.Missed
 	r.Lives += o.Lives
 	r.Audits += o.Audits
@@ -56,7 +58,9 @@ func (r *Report) settled(rec kuji.Record) {
 	case d.Counter != "" && d.From == 0:
 		r.Ended++
 	case d.Counter != "":
-		r.Paid++
+		if r.Paid++; d.From > 1 {
+			r.Later++
+		}
 		for _, c := range rec.Claims {
 			if c.Missed {
 				r.Missed++
@@ -85,8 +89,8 @@ func (r Report) Missing() Faults {
 
 func (r Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d events (%d and %d of them settled what was due, %d ended periods and %d paid ranks, of which %d were missed), %d results (%d of them again), %d unknown, %d reads, %d lives, %d audits, %d with several realms;",
-		r.Events, r.Due, r.Swept, r.Ended, r.Paid, r.Missed, r.Acked, r.Replayed, r.Unknown, r.Reads, r.Lives, r.Audits, r.Shared)
+	fmt.Fprintf(&b, "%d events (%d and %d of them settled what was due, %d ended periods and %d paid ranks, %d of them further ones; %d ranks were missed), %d results (%d of them again), %d unknown, %d reads, %d lives, %d audits, %d with several realms;",
+		r.Events, r.Due, r.Swept, r.Ended, r.Paid, r.Later, r.Missed, r.Acked, r.Replayed, r.Unknown, r.Reads, r.Lives, r.Audits, r.Shared)
 	for i, n := range r.Fired {
 		fmt.Fprintf(&b, " %s %d", faultNames[i], n)
 	}
