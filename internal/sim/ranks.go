@@ -514,7 +514,7 @@ func prizesText(r *rand.Rand) string {
 	}
 	text, to := "", 0
 	for range 1 + r.IntN(3) {
-		to += 1 + r.IntN(3)*r.IntN(9)
+		to += 1 + []int{0, 1, 2, 12, 30, 80}[r.IntN(6)]
 		text += fmt.Sprintf(", {to: %d, reward: %s}", to, rewards[r.IntN(len(rewards))])
 	}
 	return "[" + text[2:] + "]"
@@ -523,8 +523,9 @@ func prizesText(r *rand.Rand) string {
 // crowdRequest lets more players count than one step of what is due pays.
 func crowdRequest(r *rand.Rand) kuji.Request {
 	var all kuji.Atomic
-	for i := range 20 {
-		event := []string{"wins", "damage", "boss"}[r.IntN(3)]
+	events := [][]string{{"wins", "wins"}, {"damage", "damage"}, {"boss", "boss"}, {"wins", "damage"}}[r.IntN(4)]
+	for i := range []int{20, 70, 70}[r.IntN(3)] {
+		event := events[r.IntN(2)]
 		all.Members = append(all.Members, kuji.Progress{Player: fmt.Sprint("crowd", i), Event: event, N: 1 + r.Uint64N(3), Key: "a"})
 	}
 	return all

@@ -252,7 +252,7 @@ func makeRequest(r *rand.Rand) kuji.Request {
 	}
 	switch r.IntN(17) {
 	case 16:
-		if r.IntN(4) == 0 {
+		if r.IntN(2) == 0 {
 			return crowdRequest(r)
 		}
 		return setCounterRequest(r, player())
