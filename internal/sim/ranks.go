@@ -152,12 +152,25 @@ func (m rankings) over(c *catalog.Counter) bool {
 	if c.Per.Per != catalog.PerSeason {
 		return m.goals.period(c.Per.Per, m.now) > period
 	}
+	return m.seasonEnds(c, period) <= m.now
+}
+
+// seasonEnds returns when a season ends, 0 if the catalog has it no more.
+func (m rankings) seasonEnds(c *catalog.Counter, starts int64) int64 {
 	for _, s := range m.catalog.Seasons {
-		if c.Per.Season == s.ID && s.Starts <= period || c.Per.Season == "" && s.Starts == period {
-			return s.Ends <= m.now
+		if c.Per.Season == s.ID && s.Starts <= starts || c.Per.Season == "" && s.Starts == starts {
+			return s.Ends
 		}
 	}
-	return true // no catalog has it any more
+	return 0
+}
+
+// ends returns when a standing of a season, or of all time, ends. 0: it does not, or it has ended.
+func (m rankings) ends(c *catalog.Counter, ended bool) int64 {
+	if ended || c.Per.Per != catalog.PerSeason {
+		return 0
+	}
+	return m.seasonEnds(c, m.goals.ladders[tallyOf(c, "")].runs)
 }
 
 // unpaid returns how many ranks of the last standing are still to be paid.
@@ -433,6 +446,9 @@ func (m rankings) stand(rd *ranksRead) error {
 	same = same && len(rd.view.Ranks) == to-from
 	for i := 0; same && i < to-from; i++ {
 		same = rd.view.Ranks[i] == kuji.RankView{Rank: uint64(from + i + 1), Player: want[from+i].player, Value: want[from+i].value}
+	}
+	if code == 0 && of > 0 && (rd.query.Ended || over(c) == catalog.PerForever || c.Per.Per == catalog.PerSeason) {
+		same = same && rd.view.Ends == m.ends(c, rd.query.Ended)
 	}
 	if !same {
 		return fmt.Errorf("%+v shows %+v %v, the model says %v %v", rd.query, rd.view, rd.code, want, code)
