@@ -487,19 +487,20 @@ func seasonsText(r *rand.Rand, pf func(string, ...any)) {
 	at := func(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04") }
 	first := int64(epoch) - epoch%hour - 2*hour
 	pf("seasons:")
-	for i := range int64(6) {
-		starts := first + i*10*hour
+	for i := range int64(8) {
+		starts := first + i*8*hour
+		ends := starts + (2+r.Int64N(3)*2)*hour
 		if r.IntN(12) == 0 {
 			starts += hour
 		}
-		pf("  s%d: {starts: %s, ends: %s}", i, at(starts), at(first+i*10*hour+5*hour+r.Int64N(3)*2*hour))
+		pf("  s%d: {starts: %s, ends: %s}", i, at(starts), at(ends))
 	}
 }
 
 // ranksText writes counters that rank players.
 func ranksText(r *rand.Rand, pf func(string, ...any)) {
 	one := func(of ...string) string { return of[r.IntN(len(of))] }
-	pf("  score: {of: {progress: [wins, damage]}, per: %s%s}", one("season", "season", "day"), rankedText(r, true))
+	pf("  score: {of: {progress: [wins, damage]}, per: %s%s}", one("season", "season", "season", "day"), rankedText(r, true))
 	if per := one("forever", "day", "season"); per == "forever" {
 		pf("  peak: {of: {progress: damage}, highest: true%s}", rankedText(r, false))
 	} else {
