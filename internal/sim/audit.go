@@ -166,6 +166,8 @@ func (m *model) shows(rd *read) error {
 	switch {
 	case rd.codes != nil:
 		return m.exports(rd.codes)
+	case rd.ranks != nil:
+		return rankings{m}.stand(rd.ranks)
 	case rd.player != "" && rd.seen:
 		return m.holds(rd.holds)
 	case rd.player != "" && m.players[rd.player] != nil:

@@ -259,6 +259,7 @@ type read struct {
 	holds    kuji.PlayerView
 	stocks   kuji.PoolView
 	codes    *codesRead
+	ranks    *ranksRead
 }
 
 // read looks at a player or a pool, without waiting.
@@ -269,6 +270,10 @@ func (s *session) read() {
 	}
 	if w.schedule.IntN(6) == 0 {
 		s.readCodes()
+		return
+	}
+	if w.schedule.IntN(4) == 0 {
+		s.readRanks()
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())

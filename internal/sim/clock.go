@@ -33,6 +33,8 @@ func (w *world) tick() {
 		ms = w.schedule.Int64N(3_600_000)
 	case 3:
 		ms = w.schedule.Int64N(30 * 3_600_000)
+	case 4, 5:
+		ms = w.schedule.Int64N(4 * 3_600_000)
 	}
 	w.truth += ms
 	w.clock += ms
@@ -124,8 +126,12 @@ func (s *session) clockRead(open bool) {
 // setClock makes a realm follow the machine's clock, right or wrong.
 func (s *session) setClock() {
 	w := s.w
-	if w.schedule.IntN(2) == 0 {
+	switch w.schedule.IntN(4) {
+	case 0, 1:
 		w.clock = w.truth
+		w.moved()
+	case 2: // over the end of a season, perhaps
+		w.clock = max(0, w.clock-w.schedule.Int64N(8*3_600_000))
 		w.moved()
 	}
 	asked := w.clock

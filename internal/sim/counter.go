@@ -16,22 +16,24 @@ import (
 // tally is where a counter stands.
 type tally struct {
 	value  uint64
+	move   uint64   // with ranks: the number of the move that reached it, among those of all players
 	period int64    // that the value is of; of a streak, the last one in it
 	missed int64    // periods that the streak has missed
 	keys   []string // that a counter of different keys has seen in the period
-	capped uint64   // by how much it moved in the period of its cap
-	capOf  int64    // that period
 }
 
 // goalBook is where counters stand, and what was claimed of quests.
 type goalBook struct {
-	tallies map[string]tally // by counter, shape and player
-	quests  map[string]taken // by quest and player
-	day     catalog.Day      // of the catalog in force
+	tallies map[string]tally  // by counter, shape and player
+	quests  map[string]taken  // by quest and player
+	ladders map[string]ladder // by counter and shape: those that rank players, or have ranked them
+	day     catalog.Day       // of the catalog in force
+	seasons []catalog.Season
 }
 
 func (b goalBook) clone() goalBook {
-	return goalBook{maps.Clone(b.tallies), maps.Clone(b.quests), b.day}
+	b.tallies, b.quests, b.ladders = maps.Clone(b.tallies), maps.Clone(b.quests), maps.Clone(b.ladders)
+	return b
 }
 
 // ledger is where facts are stated: in the book of the model, or in that of a trial, which sees less.
@@ -76,8 +78,9 @@ func over(c *catalog.Counter) catalog.Per {
 
 // counts returns where a counter stands for a player.
 func (b goalBook) counts(c *catalog.Counter, player string, now int64) uint64 {
-	t := b.tallies[tallyOf(c, player)]
-	switch later := b.period(over(c), now) - t.period; {
+	period, place, _ := b.present(c, now)
+	t := b.tallies[placed(c, player, place)]
+	switch later := period - t.period; {
 	case later <= 0, c.Streak.Per != 0 && later == 1:
 		return t.value
 	case c.Streak.Per == 0, t.missed+later-1 > int64(c.Streak.Forgive):
@@ -88,8 +91,13 @@ func (b goalBook) counts(c *catalog.Counter, player string, now int64) uint64 {
 
 // move moves a counter.
 func (b goalBook) move(c *catalog.Counter, player string, n uint64, key string, now int64) {
-	t, id := b.tallies[tallyOf(c, player)], tallyOf(c, player)
-	value, period := b.counts(c, player, now), b.period(over(c), now)
+	period, place, open := b.present(c, now)
+	if !open {
+		return
+	}
+	id, value := placed(c, player, place), b.counts(c, player, now)
+	t := b.tallies[id]
+	was := t
 	switch {
 	case c.Streak.Per != 0:
 		switch {
@@ -109,26 +117,47 @@ func (b goalBook) move(c *catalog.Counter, player string, n uint64, key string, 
 		value++
 	default:
 		if c.Most.Per != 0 {
-			if p := b.period(c.Most.Per, now); p > t.capOf {
-				t.capOf, t.capped = p, 0
-			}
-			n = min(n, c.Most.Count-min(c.Most.Count, t.capped))
-			t.capped += n
+			n = b.capped(c, player, n, now)
 		}
 		if n == 0 {
 			return
 		}
 		value = min(value+n, kuji.MaxQuantity)
 	}
-	t.value, t.period = value, max(t.period, period)
+	t.value = value
+	b.keep(c, id, was, t, period)
+}
+
+// keep notes where a counter stands, in a period.
+func (b goalBook) keep(c *catalog.Counter, id string, was, t tally, period int64) {
+	if _, ranks := b.ladders[tallyOf(c, "")]; ranks || period > t.period {
+		t.period = period // with ranks, the same for all
+	}
+	b.ranks(c, was, &t)
 	b.tallies[id] = t
+}
+
+// capped returns how much of a move counts, and counts it toward the cap.
+func (b goalBook) capped(c *catalog.Counter, player string, n uint64, now int64) uint64 {
+	id := tallyOf(c, player) + " cap"
+	t := b.tallies[id]
+	if p := b.period(c.Most.Per, now); p > t.period {
+		t.period, t.value = p, 0
+	}
+	n = min(n, c.Most.Count-min(c.Most.Count, t.value))
+	t.value += n
+	b.tallies[id] = t
+	return n
 }
 
 // set sets a counter by hand.
 func (b goalBook) set(c *catalog.Counter, player string, v uint64, now int64) {
-	t, id := b.tallies[tallyOf(c, player)], tallyOf(c, player)
-	t.value, t.missed, t.keys, t.period = v, 0, nil, max(t.period, b.period(over(c), now))
-	b.tallies[id] = t
+	period, place, _ := b.present(c, now)
+	id := placed(c, player, place)
+	t := b.tallies[id]
+	was := t
+	t.value, t.missed, t.keys = v, 0, nil
+	b.keep(c, id, was, t, period)
 }
 
 // facts states that a player did n of something. kind chooses where counters name it.
@@ -191,6 +220,9 @@ func (m ledger) advance(c *catalog.Counter, player string, n uint64, key string)
 
 // counter returns a counter, nil if the catalog does not have it.
 func (r rulebook) counter(id string) *catalog.Counter {
+	if r.catalog == nil {
+		return nil
+	}
 	for i := range r.catalog.Counters {
 		if r.catalog.Counters[i].ID == id {
 			return &r.catalog.Counters[i]
@@ -213,7 +245,11 @@ func countersText(r *rand.Rand, pf func(string, ...any)) (bosses string) {
 	per := func() string { return []string{"day", "week", "month", "forever"}[r.IntN(4)] }
 	bosses = per()
 	pf("counters:")
-	pf("  wins: {per: %s}", per())
+	if wins := per(); wins == "forever" {
+		pf("  wins: {per: forever%s}", rankedText(r, false))
+	} else {
+		pf("  wins: {per: %s%s}", wins, rankedText(r, true))
+	}
 	pf("  best: {of: {progress: wins, draws: open}, highest: true, per: %s}", per())
 	pf("  bosses: {of: {progress: boss}, distinct: %d, per: %s}", 2+r.IntN(3), bosses)
 	pf("  visits: {of: {draws: [open, hand]}, streak: {per: day, forgive: %d}}", r.IntN(3))
@@ -230,7 +266,7 @@ func countersText(r *rand.Rand, pf func(string, ...any)) (bosses string) {
 // setCounterRequest sets a counter by hand.
 func setCounterRequest(r *rand.Rand, player string) kuji.Request {
 	req := kuji.SetCounter{Player: player, Value: r.Uint64N(6), Note: kuji.Note{Reason: "a fault"}}
-	req.Counter = []string{"wins", "best", "bosses", "visits", "sold", "earned", "hits", "raid", "nights"}[r.IntN(9)]
+	req.Counter = []string{"wins", "best", "bosses", "visits", "sold", "earned", "hits", "raid", "nights", "score", "peak", "total", "purse"}[r.IntN(13)]
 	switch {
 	case req.Counter == "raid" || req.Counter == "nights":
 		req.Player = ""

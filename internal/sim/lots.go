@@ -15,6 +15,9 @@ import (
 // mostLots is the most lots of an item that a player can have.
 const mostLots = 100
 
+// fewSwept is the fewest players that an event sweeps, if something is due for so many.
+const fewSwept = 16
+
 // units are how many of an item go when: by steady time, 0 for those that stay.
 type units map[int64]uint64
 
@@ -98,11 +101,14 @@ func waiting(m *model) []string {
 // settle judges an event that settles what is due, and carries it out.
 func settle(m *model, rec kuji.Record) error {
 	d := rec.Due
+	if d != nil && d.Counter != "" {
+		return rankings{m}.step(rec)
+	}
 	if d == nil || len(d.Players) == 0 {
 		return fmt.Errorf("it settles nothing")
 	}
 	if d.Swept {
-		if all := waiting(m); !slices.Equal(d.Players, all[:min(len(all), 64)]) {
+		if all, n := waiting(m), len(d.Players); n < min(len(all), fewSwept) || n > min(len(all), 64) || !slices.Equal(d.Players, all[:n]) {
 			return fmt.Errorf("%v were swept; those that come first are %v", d.Players, all)
 		}
 	} else {
@@ -140,6 +146,9 @@ func settle(m *model, rec kuji.Record) error {
 
 // settled checks that what is due for the players of a command was settled before it, and for nobody else.
 func settled(m *model, rec kuji.Record) error {
+	if c := (rankings{m}).first(); c != nil {
+		return fmt.Errorf("the period of %s is over, and did not end before", c.ID)
+	}
 	named := map[string]bool{}
 	for _, one := range append([]kuji.Record{rec}, rec.Members...) {
 		named[one.Player], named[one.To] = true, true

@@ -81,7 +81,7 @@ func newModel() *model {
 		players: map[string]*holder{}, drawn: map[string]uint64{}, refills: map[string]uint64{},
 		purses: map[string]purse{}, moments: map[string]coming{},
 		codeBook: codeBook{codes: map[string][]string{}, owners: map[string][]string{}, uses: map[string][]string{}},
-		goals:    goalBook{tallies: map[string]tally{}, quests: map[string]taken{}},
+		goals:    goalBook{tallies: map[string]tally{}, quests: map[string]taken{}, ladders: map[string]ladder{}},
 	}}
 }
 
@@ -122,7 +122,7 @@ func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
 		if c == nil {
 			return fmt.Errorf("a catalog in the log that nobody applied")
 		}
-		m.goals.day = c.Day
+		m.goals.calendar(c)
 		m.catalog, m.version, m.starts = c, m.version+1, m.starts || len(c.Start) > 0
 		m.forget(m.rulebook, m.steady())
 		return nil
@@ -381,6 +381,9 @@ func (m *model) holds(v kuji.PlayerView) error {
 	}
 	if !same {
 		return fmt.Errorf("player %q holds %v, the model says %v", v.ID, v.Items, h.items)
+	}
+	if err := (rankings{m}).seen(v); err != nil {
+		return err
 	}
 	return sameLots(m, v, h)
 }

@@ -48,9 +48,14 @@ func (r rulebook) quest(id string) *catalog.Quest {
 
 // tierPool is a pool whose one entry gives the reward of a tier.
 func tierPool(q *catalog.Quest, tier int) *catalog.Pool {
+	return rewardPool(fmt.Sprint("quest ", q.ID, " ", tier), &q.Steps()[tier].Reward)
+}
+
+// rewardPool is a pool whose one entry gives a reward.
+func rewardPool(id string, w *catalog.Reward) *catalog.Pool {
 	return &catalog.Pool{
-		ID: fmt.Sprint("quest ", q.ID, " ", tier), Mode: catalog.ModeWeighted, Rolls: catalog.Rolls{Min: 1, Max: 1}, MaxCount: 1, WeightScale: 1,
-		Entries: []catalog.Entry{{ID: "reward", Weight: 1, Stock: catalog.Stock{Unlimited: true}, Reward: q.Steps()[tier].Reward}},
+		ID: id, Mode: catalog.ModeWeighted, Rolls: catalog.Rolls{Min: 1, Max: 1}, MaxCount: 1, WeightScale: 1,
+		Entries: []catalog.Entry{{ID: "reward", Weight: 1, Stock: catalog.Stock{Unlimited: true}, Reward: *w}},
 	}
 }
 

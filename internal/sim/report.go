@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/bits"
 	"strings"
+
+	"github.com/kuji-dev/kuji"
 )
 
 // Report counts what a run did.
@@ -13,6 +15,10 @@ type Report struct {
 	Events   int      // in the log at the end
 	Due      int      // of them, those that settled what was due before a command
 	Swept    int      // and those that swept it
+	Ended    int      // and those that ended a period of a counter that ranks players
+	Paid     int      // and those that paid ranks
+	Later    int      // of them, those that were not the first of a standing
+	Missed   int      // ranks whose reward was not there or did not fit
 	Lives    int      // of the engine
 	Audits   int      // of the whole log
 	Acked    int      // results that clients were told
@@ -29,6 +35,10 @@ func (r *Report) Add(o Report) {
 	r.Events += o.Events
 	r.Due += o.Due
 	r.Swept += o.Swept
+	r.Ended += o.Ended
+	r.Paid += o.Paid
+	r.Later += o.Later
+	r.Missed += o.Missed
 	r.Lives += o.Lives
 	r.Audits += o.Audits
 	r.Acked += o.Acked
@@ -38,6 +48,28 @@ func (r *Report) Add(o Report) {
 	r.Shared += o.Shared
 	for i := range r.Fired {
 		r.Fired[i] += o.Fired[i]
+	}
+}
+
+// settled counts an event, if it settled what was due.
+func (r *Report) settled(rec kuji.Record) {
+	switch d := rec.Due; {
+	case d == nil:
+	case d.Counter != "" && d.From == 0:
+		r.Ended++
+	case d.Counter != "":
+		if r.Paid++; d.From > 1 {
+			r.Later++
+		}
+		for _, c := range rec.Claims {
+			if c.Missed {
+				r.Missed++
+			}
+		}
+	case d.Swept:
+		r.Swept++
+	default:
+		r.Due++
 	}
 }
 
@@ -57,8 +89,8 @@ func (r Report) Missing() Faults {
 
 func (r Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d events (%d and %d of them settled what was due), %d results (%d of them again), %d unknown, %d reads, %d lives, %d audits, %d with several realms;",
-		r.Events, r.Due, r.Swept, r.Acked, r.Replayed, r.Unknown, r.Reads, r.Lives, r.Audits, r.Shared)
+	fmt.Fprintf(&b, "%d events (%d and %d of them settled what was due, %d ended periods and %d paid ranks, %d of them further ones; %d ranks were missed), %d results (%d of them again), %d unknown, %d reads, %d lives, %d audits, %d with several realms;",
+		r.Events, r.Due, r.Swept, r.Ended, r.Paid, r.Later, r.Missed, r.Acked, r.Replayed, r.Unknown, r.Reads, r.Lives, r.Audits, r.Shared)
 	for i, n := range r.Fired {
 		fmt.Fprintf(&b, " %s %d", faultNames[i], n)
 	}

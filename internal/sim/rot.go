@@ -160,6 +160,12 @@ func (g *game) unharmed(disk *vfs.Mem, how string) {
 		w.fail("%s lost the log behind position %d, and did not say so: it was closed at %d", how, rep.Position, g.ended)
 	}
 	records = g.whole(records, rep.From)
+	n := len(records)
+	for how == "open" && n > 0 && records[n-1].Kind == "due" && (n > len(g.known) || !reflect.DeepEqual(records[n-1], g.known[n-1])) {
+		n-- // what was due was settled after the realm had opened
+	}
+	swept := n < len(records)
+	records = records[:n]
 	for i, rec := range records {
 		if i >= len(g.known) || !reflect.DeepEqual(rec, g.known[i]) {
 			w.fail("%s served damage: %+v", how, rec)
@@ -170,7 +176,7 @@ func (g *game) unharmed(disk *vfs.Mem, how string) {
 		if lost <= g.settled {
 			w.fail("%s lost position %d to damage and did not say so", how, lost)
 		}
-	} else if rep.StateHash != g.hash {
+	} else if rep.StateHash != g.hash && !swept {
 		w.fail("%s served a damaged state", how)
 	}
 }

@@ -53,6 +53,9 @@ func TestSeeds(t *testing.T) {
 	if *seeds >= 100 && (total.Due == 0 || total.Swept == 0) {
 		t.Errorf("%d events settled what was due before a command, %d swept it", total.Due, total.Swept)
 	}
+	if *seeds >= 300 && (total.Ended == 0 || total.Paid == 0 || total.Later == 0 || total.Missed == 0) {
+		t.Errorf("%d periods ended and were paid in %d steps, %d of them not the first; %d ranks were missed", total.Ended, total.Paid, total.Later, total.Missed)
+	}
 	if *seeds >= 100 && total.Shared == 0 {
 		t.Errorf("%d runs with several realms", total.Shared)
 	}

@@ -120,6 +120,10 @@ func (t *trial) member(rec kuji.Record) (kuji.Status, string) {
 		return t.claimable(rec)
 	case "progress":
 		ledger{t.model, t.sight}.reports(rec)
+	case "set_counter":
+		if c := t.counter(rec.Counter); t.frozen(c) {
+			return kuji.Ended, c.ID
+		}
 	}
 	ledger{t.model, t.sight}.itemFacts(rec)
 	for i, it := range rec.Items {

@@ -66,9 +66,12 @@ func catalogText(r *rand.Rand, faults Faults) string {
 	if r.IntN(2) == 0 {
 		pf("day: {begins: '%02d:%02d', week: %v}", r.IntN(24), 30*r.IntN(2), catalog.Weekday(r.IntN(7)))
 	}
+	seasonsText(r, pf)
 	goals := r.IntN(4) > 0
 	if goals {
-		questsText(r, countersText(r, pf), pf)
+		bosses := countersText(r, pf)
+		ranksText(r, pf)
+		questsText(r, bosses, pf)
 	}
 	pf("pools:")
 	pf("  open:")
@@ -249,6 +252,9 @@ func makeRequest(r *rand.Rand) kuji.Request {
 	}
 	switch r.IntN(17) {
 	case 16:
+		if r.IntN(2) == 0 {
+			return crowdRequest(r)
+		}
 		return setCounterRequest(r, player())
 	case 0, 1:
 	case 2:

@@ -109,14 +109,7 @@ func (w *world) run() {
 	for _, g := range w.games {
 		w.report.Events += len(g.known)
 		for _, rec := range g.known {
-			if rec.Due == nil {
-				continue
-			}
-			if rec.Due.Swept {
-				w.report.Swept++
-			} else {
-				w.report.Due++
-			}
+			w.report.settled(rec)
 		}
 	}
 	if w.cfg.Realms > 1 {
