@@ -194,7 +194,7 @@ def closed(directory):
 
 PLAYER, JOIN, GAIN, SPEND, POOL, TAKE, SET, MORE = range(8)
 MEMBER, ITEM, NEW_POOL, ENTRY, STOCK, COUNTER, WINDOW, CATALOG, DRAW, TALLY, RETURN, CLOCK = range(8, 20)
-NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE, LEVEL, ORDER, CLAIM, BEYOND = range(20, 28)
+NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE, LEVEL, ORDER, CLAIM, BEYOND, GROW = range(20, 29)
 KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes", "redeem", "register", "upgrade", "set_limit", "due",
          "progress", "claim", "set_counter", "collect"]
 PERS = ["", "forever", "day", "week", "window", "hour", "month"]
@@ -227,7 +227,7 @@ def effects(r):
                 n, value = r.byte(), r.name()
             elif verb in (NEW_POOL, ENTRY):
                 value = r.name()
-            elif verb in (STOCK, WINDOW, TALLY, RETURN, ORDER, CLAIM):
+            elif verb in (STOCK, WINDOW, TALLY, RETURN, ORDER, CLAIM, GROW):
                 n, value = r.number(), r.number()
             elif verb == BEYOND:
                 n, value = r.number(), (r.number(), r.byte())
@@ -242,7 +242,7 @@ def effects(r):
                 value = r.name()
             elif verb == ADD_CODES:
                 n, value = r.number(), r.text()
-            elif verb in (GIVE_CODE, USE_CODE, ORDER):
+            elif verb in (GIVE_CODE, USE_CODE):
                 n, value = r.number(), r.number()
             else:
                 assert verb in (MEMBER, DRAW), "unknown effect: a newer Kuji wrote this log"
@@ -403,10 +403,10 @@ class State:
         self.time = time
         player, pool = event.player, None
         for verb, n, value in event.effects:
-            if verb in (GAIN, SPEND):
+            if verb in (GAIN, SPEND, GROW):
                 assert n < len(self.items) and value > 0, "an item that there is not"
                 held = self.held[player]
-                held[n] = held.get(n, 0) + (value if verb == GAIN else -value)
+                held[n] = held.get(n, 0) + (-value if verb == SPEND else value)
                 assert 0 <= held[n] < 1 << 53, f"balance of player {player}, item {n}"
             elif verb == PLAYER:
                 player = n
