@@ -323,6 +323,31 @@ class Event:
                 members[-1][-1][4].append((n, value))
         return members
 
+    def beyond(self):
+        """For each member, or the one command: item, quantity, what became of it and player, of what was beyond a cap.
+
+        After the members of a group comes what those brought that claimed themselves.
+        """
+        members, player = [[]] if self.kind != 6 else [], self.player
+        for verb, n, value in self.effects:
+            if verb == MEMBER:
+                members.append([])
+            elif verb in (PLAYER, JOIN):
+                player = n if verb == PLAYER else value
+            elif verb == BEYOND:
+                members[-1].append((n, value[0], ["", "cut", "mailed", "gone"][value[1]], player))
+        return members
+
+    def collected(self):
+        """What an event of kind 18 took from the mailbox."""
+        some = []
+        for verb, n, value in self.effects:
+            if verb == CLAIM:
+                break  # what follows is what quests gave
+            if verb == GAIN:
+                some.append((n, value))
+        return some
+
     def reasons(self):
         """What an event that failed says besides its status."""
         r, said = Reader(self.why), None
@@ -347,7 +372,7 @@ class Event:
         else:
             asked = [(self.kind, self.player, arguments(r, self.kind))]
         self.note = None
-        if self.kind in (1, 3, 4, 5, 6, 11, 13, 15, 16, 17) and r.at < len(self.asked):
+        if self.kind in (1, 3, 4, 5, 6, 11, 13, 15, 16, 17, 18) and r.at < len(self.asked):
             self.note = (r.text(), r.text(), r.text())  # by, reason, metadata
             assert any(self.note)
         assert r.at == len(self.asked)
@@ -355,7 +380,7 @@ class Event:
 
 
 def arguments(r, kind):
-    if kind in (1, 9, 11):
+    if kind in (1, 9, 11, 18):
         return None
     if kind == 10:
         return r.take(16)  # a code's sum
@@ -464,15 +489,13 @@ class State:
             assert len(self.codes[n]) == len(set(self.codes[n])), "a code twice"
         elif verb == CATALOG:
             self.version, self.catalog = self.version + 1, value
-        elif verb == ORDER:
-            assert value in (0, 1, 2) and n < self.counters, "an order that there is not"
         elif verb == LEVEL:
             assert value > self.level, "a format level that does not rise"
             self.level = value
         elif verb == ORDER and value == 0:
             del self.orders[n]
         elif verb == ORDER:
-            width = {1: 1, 2: 3}[value]
+            width = {1: 1, 2: 3}[value]  # by a time; by a value, a move and a period
             assert n + width <= self.counters and len(self.orders) < 64, "an order of counters that there are not"
             assert all(n + width <= first or first + of <= n for first, of in self.orders.items()), "two orders of a counter"
             self.orders[n] = width
@@ -481,19 +504,29 @@ class State:
             self.time, self.back = self.time - value, self.back + value
         return pool
 
-    def settle_ranks(self, counter, period, first, many):
-        """What an event must do that pays ranks: those that come next. Of one that ends a period, less is checked."""
-        tallies = self.counter[b"/realm/ranks/" + next(name for name, first in self.counter.items() if first == counter)[len(b"/count/"):]]
-        if first:
-            assert period == self.tallies.get(tallies + 4) and first == self.tallies.get(tallies + 5, 0) + 1 and 0 < many <= 64, "other ranks are due"
-        else:
-            assert many and period > self.tallies.get(tallies + 3, 0), "no period can end"
+    def settle_ranks(self, event, counter, period, first, many):
+        """What an event must do that ends a period, or pays the ranks that come next."""
+        name = next(name for name, first in self.counter.items() if first == counter)[len(b"/count/"):]
+        tallies, second = self.counter[b"/realm/ranks/" + name], self.counter[b"/rank/" + name]
+        frozen = self.tallies.get(tallies + 2, 0) == (1 if first else 0)  # it stands in the first place
+        standing = self.standing(counter if frozen else second, period)
+        if not first:
+            assert many == len(standing) > 0 and period > self.tallies.get(tallies + 3, 0), "no period can end"
+            return
+        assert period == self.tallies.get(tallies + 4) and first == self.tallies.get(tallies + 5, 0) + 1 and 0 < many <= 64, "other ranks are due"
+        paid = [(tier >> 1, player) for n, tier, player, _, _ in event.claims()[0] if n == counter]
+        assert paid == list(enumerate(standing[first - 1:first - 1 + many], first)), "ranks of others"
+
+    def standing(self, at, period):
+        """The players in the order of the three counters from a number on, the highest first."""
+        ranked = [(-c[at], c.get(at + 1, 0), player) for player, c in enumerate(self.counted) if c.get(at) and c.get(at + 2, 0) == period]
+        return [player for _, _, player in sorted(ranked)]
 
     def settle(self, event, time):
         """What an event of kind 14 must do: what is due for its players, and for a sweep those that come first."""
         what, players = event.commands()[0][2]
         if what == 3:
-            return self.settle_ranks(*players)
+            return self.settle_ranks(event, *players)
         steady, due = time + self.back, self.counter[b"/due"]
         waiting = sorted((counted[due], player) for player, counted in enumerate(self.counted) if counted.get(due))
         waiting = [player for deadline, player in waiting if deadline <= steady]
@@ -518,6 +551,26 @@ class State:
                     want += [(SET, at + part, 0) for part in range(3)]
             want.append((SET, due, min(left, default=0)))
         assert event.effects == want, f"what is due is settled as {event.effects}, want {want}"
+
+    def grown(self, player, item, held, time):
+        """What a balance has grown to at a time stamp, by the rates that the realm's counters have."""
+        name, steady = self.items[item], time + self.back
+        if b"/grows/" + name not in self.counter or player >= len(self.players):
+            return held
+        since, first = self.counted[player].get(self.counter[b"/grows/" + name], 0), self.counter[b"/realm/growth/" + name]
+        rates = [[self.tallies.get(at + i, 0) for i in range(4)] for at in range(first, first + 400, 4) if at in self.tallies]
+        for (begins, every, by, to), after in zip(rates, rates[1:] + [[steady]]):
+            start, end = max(since, begins), min(after[0], steady)
+            if start < end and held < to and every:
+                n = min((end - start) // every, -((held - to) // by))
+                held, since = min(held + n * by, to), start + n * every
+        return held
+
+    def holdings(self, player):
+        """What a player holds, at the last time stamp."""
+        held = self.held[player]
+        growing = [item for item, name in enumerate(self.items) if b"/grows/" + name in self.counter]
+        return [(item, self.grown(player, item, held.get(item, 0), self.time)) for item in sorted({*held, *growing})]
 
     def named(self, n):
         """The id of the counter or quest whose first counter has a number."""
@@ -559,6 +612,10 @@ def describe(state, event):
             held[of(state.items, item)] = held.get(of(state.items, item), 0) + quantity
         return held
 
+    def beyond(some, whose):
+        return {"beyond": [{"item": of(state.items, item), "quantity": quantity, "how": how, "player": of(state.players, player) if whose else ""}
+                           for item, quantity, how, player in some]} if some else {}
+
     def command(kind, player, asked):
         if kind == 2:
             pay = {} if asked[2] is None else {"pay": of(state.items, asked[2])}
@@ -581,7 +638,7 @@ def describe(state, event):
             player = "" if player is None else of(state.players, player)
             return {"kind": KINDS[17], "player": player, "counter": text(state.named(asked[0])), "value": asked[1]}
         if kind == 18:
-            return {"kind": "collect", "player": of(state.players, player)}
+            return {"kind": "collect", "player": of(state.players, player), "items": stacks(event.collected())}
         if kind == 11:
             return {"kind": "register", "player": of(state.players, player)}
         to = {"to": of(state.players, asked[0])} if kind == 5 else {}
@@ -590,10 +647,12 @@ def describe(state, event):
     said = {"kind": KINDS[event.kind], "id": text(event.id), "status": STATUSES[event.status]}
     if event.status in (20, 21, 22):
         said["subject"] = text(state.named(event.subject))
+    elif event.status == 5 and event.kind == 17:
+        said["subject"] = text(state.named(event.subject))
     elif event.status in (15, 16, 17):
         said["subject"] = text(state.lists[event.subject])
-    elif event.status and event.status not in (14, 18):
-        items = event.status in (3, 9, 12, 23)
+    elif event.status and event.status not in (14, 18, 26):
+        items = event.status in (3, 9, 12, 23, 24, 25)
         said["subject"] = of(state.items if items else state.pools, event.subject)
     if event.status == 2:
         said["limit"] = event.reasons()
@@ -619,7 +678,9 @@ def describe(state, event):
                 "way": [of(state.pools, p) + "/" + of(state.entries[p], e) for p, e in way], "items": stacks(gains),
             } for n, tier, player, way, gains in event.claims()[0]]
             said |= {"claims": paid} if paid else {}
+            said |= beyond(event.beyond()[0], True)
             return {**said, "due": {"counter": text(state.named(counter)), "period": period, "from": first, "count": many}}
+        said |= beyond(event.beyond()[0], True)
         return {**said, "due": {"swept": what == 1, "players": [of(state.players, player) for player in settled]}}
     if event.kind == 12:
         by, reason = event.commands()[0][2]
@@ -631,7 +692,7 @@ def describe(state, event):
             "way": [of(state.pools, p) + "/" + of(state.entries[p], e) for p, e in way], "items": stacks(gains),
         } for n, tier, player, way, gains in some]} if some else {}
 
-    all_of_it, claimed = [], event.claims()
+    all_of_it, claimed, over = [], event.claims(), event.beyond()
     for i, asked in enumerate(event.commands()):
         one = command(*asked)
         if not event.status and asked[0] == 10:
@@ -645,9 +706,11 @@ def describe(state, event):
             } for draw, way, gains in outcomes]
         if not event.status:
             one.update(claims(claimed[i], False))
+            one.update(beyond(over[i], event.kind == 5))
         all_of_it.append(one)
     if event.kind == 6:
         said.update(claims([c for some in claimed[len(all_of_it):] for c in some], True))
+        said.update(beyond([b for some in over[len(all_of_it):] for b in some], True))
     return {**said, "members": all_of_it} if event.kind == 6 else {**said, **all_of_it[0]}
 
 
@@ -1535,7 +1598,7 @@ def main(directory, seen=None):
         **realm.found, "void": chain.void, "position": chain.index, "chain_hash": chain.prev.hex(),
         "catalog_version": state.version, "epochs": len(realm.commitments), "revealed": len(seeds),
         "players": {
-            who.decode("utf-8", "backslashreplace"): {items[i]: n for i, n in state.held[number].items() if n}
+            who.decode("utf-8", "backslashreplace"): {items[i]: n for i, n in state.holdings(number) if n}
             for who, number in state.number.items()
         },
     })
