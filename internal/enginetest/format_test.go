@@ -310,6 +310,7 @@ func TestFormatPages(t *testing.T) {
 		}
 		compare(t, dir)
 	})
+	t.Run("entries that ask, families, caps, growth", func(t *testing.T) { compare(t, formatGoals(t)) })
 	t.Run("the clock set", func(t *testing.T) {
 		dir, ahead := t.TempDir(), 20*24*time.Hour
 		e, r := open(t, dir, worldOptions{Now: func() time.Time { return time.Now().Round(0).Add(ahead) }})

@@ -19,6 +19,7 @@ pages beside this file are true, and enough.
 
 import datetime
 import hashlib
+import itertools
 import json
 import os
 import struct
@@ -1750,12 +1751,17 @@ class Rules:
                 continue
             if verb == JOIN:
                 player, players = players, players + 1
-                if event.effects[i + 1:i + 2] == [(SET, self.waiting, 1)]:
+                follows = itertools.takewhile(lambda effect: effect[0] == SET, event.effects[i + 1:])
+                if (SET, self.waiting, 1) in follows:
                     continue
             elif (verb, n, value) != (SET, self.waiting, 0):
                 continue
-            given = [(n, value) for verb, n, value in event.effects[i + 1:i + 1 + len(self.start)] if verb == GAIN]
-            assert given == self.start, "other starting grants"
+            given = iter([(n, value[0] if verb == BEYOND else value) for verb, n, value in event.effects[i + 1:] if verb in (GAIN, BEYOND)])
+            for item, quantity in self.start:
+                while quantity > 0:  # what is beyond the most of the item comes before the rest
+                    n, some = next(given, (None, 0))
+                    assert n == item and some <= quantity, "other starting grants"
+                    quantity -= some
             came.append(player)
         for kind, player, _ in event.commands() if not event.status else []:
             if kind in COME and player not in want and self.waits(player):
