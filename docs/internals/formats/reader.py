@@ -1819,7 +1819,7 @@ def sets(event, players):
 
 # All of it together.
 
-DECIDED = (5, 6)  # versions of the rules by which Rules can decide again; of 6, not yet groups of tracks that overlap
+DECIDED = (5, 6)  # versions of the rules by which Rules can decide again, where they agree: not groups of tracks that overlap
 
 class Realm:
     def __init__(self, name, files, seeds, seen=None):
