@@ -86,8 +86,12 @@ func eventText(e *kujiv1.Event) string {
 	case d.GetCounter() != "" && d.GetRankFrom() == 0:
 		add("%s: period %d has ended, with %s", word(d.GetCounter()), d.GetPeriod(), counted(d.GetRankCount(), "player"))
 	case d != nil && d.GetCounter() == "":
-		for i, c := range e.GetChanges() {
-			add("%s%s %+d %s", when(i == 0, "expired: "), word(c.GetPlayer()), c.GetDelta(), word(c.GetItem()))
+		gone := "expired: "
+		for _, c := range e.GetChanges() {
+			if c.GetDelta() < 0 { // others are what quests gave then
+				add("%s%s %+d %s", gone, word(c.GetPlayer()), c.GetDelta(), word(c.GetItem()))
+				gone = ""
+			}
 		}
 	}
 	for i, o := range e.GetOutcomes() {

@@ -26,6 +26,7 @@ start: {coin: 5, bronze: 2}
 counters:
   wins: {}
   draws: {of: {draws: [lucky, shop]}}
+  silvers: {of: {gains: silver}, per: week}
   daily: {of: {gains: coin}, per: day, most: {per: hour, count: 40}}
   kinds: {of: {gains: box, entries: [lucky/luck]}, distinct: 4, per: week}
   days: {of: {draws: lucky}, streak: {per: day, forgive: 1}}
@@ -35,6 +36,7 @@ counters:
   points: {of: {progress: wins, draws: shop}, per: day,
     ranked: {rewards: [{to: 1, reward: {items: {gem: {min: 1, max: 9}}, pool: bonus}}, {to: 4, reward: {pool: bonus}}, {to: 9, reward: {items: {energy: {min: 1, max: 30}}}}]}}
 quests:
+  rusty: {claim: automatic, per: week, when: {lacks: [silver]}, needs: {silvers: 1}, reward: {items: {gem: {min: 1, max: 3}}, pool: bonus}}
   first: {claim: automatic, needs: {wins: 2}, reward: {items: {gem: {min: 1, max: 12}}}}
   daily: {per: day, tiers: [{needs: {daily: 5}, reward: {items: {bronze: {min: 1, max: 3}}}}, {needs: {daily: 20}, reward: {pool: bonus}}]}
 pools:
@@ -111,12 +113,14 @@ func formatGoals(t *testing.T) (dir string) {
 		if rec.Kind != "due" {
 			continue
 		}
-		note("ranks", len(rec.Claims))
+		for _, c := range rec.Claims {
+			note(map[bool]string{true: "ranks", false: "due quests"}[c.Rank > 0], 1)
+		}
 		for _, b := range rec.Beyond {
 			note("due "+b.How, 1)
 		}
 	}
-	for _, what := range []string{"collected", "claims", "cut", "mailed", "ranks", "due gone", "pay box", "pay gold"} {
+	for _, what := range []string{"collected", "claims", "cut", "mailed", "ranks", "due quests", "due gone", "pay box", "pay gold"} {
 		if met[what] == 0 {
 			t.Errorf("%s: never met, of %v", what, met)
 		}

@@ -551,7 +551,9 @@ class State:
                     want.append((BEYOND, counted[at + 1] - 1, (counted[at + 2], 3)))
                     want += [(SET, at + part, 0) for part in range(3)]
             want.append((SET, due, min(left, default=0)))
-        assert event.effects == want, f"what is due is settled as {event.effects}, want {want}"
+        more = event.effects[len(want):]  # what quests gave that it reached
+        assert event.effects[:len(want)] == want, f"what is due is settled as {event.effects}, want {want}"
+        assert not more or CLAIM in [verb for verb, _, _ in more[:2]], "more is settled than is due"
 
     def grown(self, player, item, held, time):
         """What a balance has grown to at a time stamp, by the rates that the realm's counters have."""
@@ -577,6 +579,10 @@ class State:
         """The id of the counter or quest whose first counter has a number."""
         name = next(name for name, first in self.counter.items() if first == n)
         return name.removeprefix(b"/realm").split(b"/")[2]
+
+    def ranks(self, n):
+        """Whether the first counter with a number is one of the catalog's counters, and none of a quest."""
+        return next(name for name, first in self.counter.items() if first == n).startswith(b"/count/")
 
     def of_realm(self):
         """The numbers of the catalogs' counters for the realm."""
@@ -672,16 +678,17 @@ def describe(state, event):
         return {**said, "clock": {"to": to, "by": text(by), "reason": text(reason)}}
     if event.kind == 14:
         what, settled = event.commands()[0][2]
+        claimed = []
+        for n, tier, player, way, gains in event.claims()[0]:
+            ranks = state.ranks(n)
+            what_for = {"counter": text(state.named(n)), "rank": tier >> 1, "missed": tier & 1 == 1} if ranks else {"quest": text(state.named(n)), "tier": tier}
+            way = [of(state.pools, p) + "/" + of(state.entries[p], e) for p, e in way]
+            claimed.append({**what_for, "player": of(state.players, player), "way": way, "items": stacks(gains)})
+        said |= {"claims": claimed} if claimed else {}
+        said |= beyond(event.beyond()[0], True)
         if what == 3:
             counter, period, first, many = settled
-            paid = [{
-                "counter": text(state.named(n)), "rank": tier >> 1, "missed": tier & 1 == 1, "player": of(state.players, player),
-                "way": [of(state.pools, p) + "/" + of(state.entries[p], e) for p, e in way], "items": stacks(gains),
-            } for n, tier, player, way, gains in event.claims()[0]]
-            said |= {"claims": paid} if paid else {}
-            said |= beyond(event.beyond()[0], True)
             return {**said, "due": {"counter": text(state.named(counter)), "period": period, "from": first, "count": many}}
-        said |= beyond(event.beyond()[0], True)
         return {**said, "due": {"swept": what == 1, "players": [of(state.players, player) for player in settled]}}
     if event.kind == 12:
         by, reason = event.commands()[0][2]
@@ -706,7 +713,7 @@ def describe(state, event):
                 "draw": draw, "way": [of(state.pools, p) + "/" + of(state.entries[p], e) for p, e in way], "items": stacks(gains),
             } for draw, way, gains in outcomes]
         if not event.status:
-            one.update(claims(claimed[i], False))
+            one.update(claims(claimed[i], event.kind == 5))
             one.update(beyond(over[i], event.kind == 5))
         all_of_it.append(one)
     if event.kind == 6:
@@ -1692,10 +1699,10 @@ class Rules:
         self.check_counts(event)
         return self.picks
 
-    def compare_ranks(self, event, source, time):
-        """Decides the rewards of ranks again, and what quests gave then."""
+    def compare_due(self, event, source, time):
+        """Decides the rewards of ranks again, and what quests gave that were reached by what was due."""
         self.begin(event, source, time)
-        (counter, _, _, _), (_, claims) = event.commands()[0][2][1], drawn(event, self.state)
+        _, claims = drawn(event, self.state)
         rewards, player = iter(claims[0]), None
         for verb, n, value in event.effects:
             if verb == PLAYER:
@@ -1859,9 +1866,8 @@ class Realm:
                 assert event.effects == ([(CLOCK, None, time - to)] if to < time else []), "another time"
             elif event.kind == 14:
                 self.state.settle(event, time)
-                what, settled = event.commands()[0][2]
-                if self.source and what == 3 and settled[2]:
-                    self.found["choices"] += self.rules.compare_ranks(event, self.source, time)
+                if self.source:
+                    self.found["choices"] += self.rules.compare_due(event, self.source, time)
             elif event.kind not in (1, 9, 12):
                 self.rules.welcome(event)
                 if self.source and not event.status:
