@@ -106,7 +106,7 @@ func (o *outcomes) changes(s names, ev *store.Event) ([]BalanceChange, error) {
 		case store.Join:
 			id, known = string(e.Bytes), true
 			continue
-		case store.Gain:
+		case store.Gain, store.Grow:
 		case store.Spend:
 			delta = -delta
 		default:

@@ -745,6 +745,7 @@ func TestDetail(t *testing.T) {
 	rec := kuji.Record{
 		Kind: "atomic", Status: "ok", CatalogVersion: 3, Last: true, To: odd, Key: odd, Event: "wins",
 		Claims:  []kuji.Claimed{{Quest: "q", Tier: 2, Player: odd, Items: []kuji.Stack{{Item: "gem", Quantity: 5}}}},
+		Beyond:  []kuji.Beyond{{Item: "gem", Quantity: 3, How: "mailed", Player: odd}},
 		Due:     &kuji.Due{Players: []string{odd, "ann"}},
 		Members: []kuji.Record{{Kind: "progress", Player: odd, To: odd, Key: odd}},
 	}
@@ -756,7 +757,7 @@ func TestDetail(t *testing.T) {
 	if err := fill(&got, text); err != nil || !reflect.DeepEqual(got, rec) {
 		t.Errorf("%+v, %v\nwant %+v", got, err, rec)
 	}
-	if rec.Key != odd || rec.Claims[0].Player != odd || rec.Due.Players[0] != odd || rec.Members[0].Key != odd {
+	if rec.Key != odd || rec.Claims[0].Player != odd || rec.Beyond[0].Player != odd || rec.Due.Players[0] != odd || rec.Members[0].Key != odd {
 		t.Errorf("the record was changed: %+v", rec)
 	}
 }

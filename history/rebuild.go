@@ -110,13 +110,13 @@ func (b *rebuild) build(ctx context.Context) error {
 	return nil
 }
 
-// startOver makes the tables again, with nothing in them.
+// startOver makes the tables and views again, with nothing in them.
 func (b *rebuild) startOver(ctx context.Context) error {
-	statements := []string{"BEGIN"}
+	statements := []string{"BEGIN", "DROP VIEW IF EXISTS claims", "DROP VIEW IF EXISTS beyond", "DROP VIEW IF EXISTS collected"}
 	for _, table := range []string{"players", "items", "pools", "events", "pool_events", "item_events", "changes", "holdings", "progress"} {
 		statements = append(statements, "DROP TABLE IF EXISTS "+table)
 	}
-	statements = append(statements, b.h.db.words().statements(progressTable+";"+schema)...)
+	statements = append(statements, b.h.db.words().statements(progressTable+";"+schema+";"+views)...)
 	if err := b.run(ctx, statements...); err != nil {
 		return err
 	}

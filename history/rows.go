@@ -64,6 +64,10 @@ func fill(rec *kuji.Record, text string) error {
 // ids writes the ids in a detail in another form. Members must be its own.
 func (d *detail) ids(form func(string) string) {
 	d.To, d.Key = form(d.To), form(d.Key)
+	d.Beyond = slices.Clone(d.Beyond)
+	for i := range d.Beyond {
+		d.Beyond[i].Player = form(d.Beyond[i].Player)
+	}
 	d.Claims = slices.Clone(d.Claims)
 	for i := range d.Claims {
 		d.Claims[i].Player = form(d.Claims[i].Player)

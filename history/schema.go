@@ -13,7 +13,7 @@ import (
 )
 
 // format is the schema's version. Opening upgrades an older one, see upgrades, and refuses a newer one.
-const format = 3
+const format = 4
 
 // progressTable comes first: it says which version the others have.
 const progressTable = `
@@ -49,18 +49,21 @@ ALTER TABLE holdings ADD COLUMN sum INT;
 ALTER TABLE progress ADD COLUMN proven_from INT NOT NULL DEFAULT 0;
 ALTER TABLE progress ADD COLUMN rebuild INT NOT NULL DEFAULT 1;
 ALTER TABLE progress ADD COLUMN sum INT`,
+	3: views, // of details that are there
 }
 
 // dialect is the words that databases have of their own.
 type dialect struct {
 	integer, name, clustered string   // in the schema
+	view, each               string   // makes or replaces a view; the elements of list $2 in the JSON of $1
 	first                    []string // statements before the tables are made
 	read                     string   // begins a transaction that only reads, and sees one snapshot
 }
 
 // statements returns some of the schema in the words of a database.
 func (d dialect) statements(sql string) []string {
-	sql = strings.NewReplacer(" INT", " "+d.integer, " NAME", " "+d.name, " CLUSTERED", d.clustered).Replace(sql)
+	sql = eachWord.ReplaceAllString(sql, d.each)
+	sql = strings.NewReplacer("VIEW ", d.view+" ", " INT", " "+d.integer, " NAME", " "+d.name, " CLUSTERED", d.clustered).Replace(sql)
 	return strings.Split(strings.TrimSpace(sql), ";\n")
 }
 
@@ -122,7 +125,9 @@ func (t tables) create(ctx context.Context) error {
 		return err
 	}
 	if err = t.run(ctx, words.statements(schema)...); err == nil && f == 0 {
-		err = t.insertProgress(ctx, nothing)
+		if err = t.run(ctx, words.statements(views)...); err == nil {
+			err = t.insertProgress(ctx, nothing)
+		}
 	}
 	return failed("creating", err)
 }
@@ -138,7 +143,7 @@ func (t tables) formatOf(ctx context.Context) (f int64, err error) {
 		return f, &kuji.Error{Code: kuji.CodeFormat, Message: "use the build that wrote it, or delete the history, and it is built again", Err: newer}
 	}
 	if _, known := upgrades[f]; f != 0 && f != format && !known {
-		return f, &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("a history of format %d: too old for this build, which upgrades format 2 and keeps format %d: delete the history, and it is built again", f, format)}
+		return f, &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("a history of format %d: too old for this build, which upgrades formats from 2 on and keeps format %d: delete the history, and it is built again", f, format)}
 	}
 	return f, nil
 }

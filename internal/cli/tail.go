@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strings"
 
@@ -81,9 +82,16 @@ func eventText(e *kujiv1.Event) string {
 	if e.GetSubject() != "" {
 		add("(%s)", word(e.GetSubject()))
 	}
-	if e.GetDue() != nil {
-		for i, c := range e.GetChanges() {
-			add("%s%s %+d %s", when(i == 0, "expired: "), word(c.GetPlayer()), c.GetDelta(), word(c.GetItem()))
+	switch d := e.GetDue(); {
+	case d.GetCounter() != "" && d.GetRankFrom() == 0:
+		add("%s: period %d has ended, with %s", word(d.GetCounter()), d.GetPeriod(), counted(d.GetRankCount(), "player"))
+	case d != nil && d.GetCounter() == "":
+		gone := "expired: "
+		for _, c := range e.GetChanges() {
+			if c.GetDelta() < 0 { // others are what quests gave then
+				add("%s%s %+d %s", gone, word(c.GetPlayer()), c.GetDelta(), word(c.GetItem()))
+				gone = ""
+			}
 		}
 	}
 	for i, o := range e.GetOutcomes() {
@@ -96,7 +104,11 @@ func eventText(e *kujiv1.Event) string {
 		add("%d %s %s%s", b.GetQuantity(), word(b.GetItem()), b.GetHow(), when(b.GetPlayer() != "", " of "+word(b.GetPlayer())))
 	}
 	for _, c := range e.GetClaims() {
-		add("→ quest %s tier %d%s", word(c.GetQuest()), c.GetTier(), when(c.GetPlayer() != "", " of "+word(c.GetPlayer())))
+		what := fmt.Sprintf("quest %s tier %d", word(c.GetQuest()), c.GetTier())
+		if c.GetRank() > 0 {
+			what = fmt.Sprintf("%s rank %d", word(c.GetCounter()), c.GetRank())
+		}
+		add("→ %s%s%s", what, when(c.GetPlayer() != "", " of "+word(c.GetPlayer())), when(c.GetMissed(), " missed"))
 		for _, s := range c.GetItems() {
 			add("+%d %s", s.GetQuantity(), word(s.GetItem()))
 		}

@@ -65,6 +65,7 @@ type formatEvent struct {
 	Value               *uint64
 	Quest               string
 	Claims              []formatClaim
+	Beyond              []kuji.Beyond
 }
 
 type formatClaim struct {
@@ -88,7 +89,7 @@ func formatOf(rec kuji.Record) formatEvent {
 	amounts := func(stacks []kuji.Stack) map[string]uint64 {
 		m := map[string]uint64{}
 		for _, s := range stacks {
-			m[s.Item] = s.Quantity
+			m[s.Item] += s.Quantity
 		}
 		return m
 	}
@@ -100,7 +101,8 @@ func formatOf(rec kuji.Record) formatEvent {
 	if rec.Clock != nil {
 		e.Clock = &kuji.ClockSet{To: rec.Clock.To, By: rec.Clock.By, Reason: rec.Clock.Reason}
 	}
-	if rec.Items != nil {
+	e.Beyond = rec.Beyond
+	if rec.Items != nil || rec.Kind == "collect" {
 		e.Items = amounts(rec.Items)
 	}
 	if rec.Status == "ok" && (rec.Kind == "draw" || rec.Kind == "redeem") {
@@ -308,6 +310,7 @@ func TestFormatPages(t *testing.T) {
 		}
 		compare(t, dir)
 	})
+	t.Run("entries that ask, families, caps, growth", func(t *testing.T) { compare(t, formatGoals(t)) })
 	t.Run("the clock set", func(t *testing.T) {
 		dir, ahead := t.TempDir(), 20*24*time.Hour
 		e, r := open(t, dir, worldOptions{Now: func() time.Time { return time.Now().Round(0).Add(ahead) }})

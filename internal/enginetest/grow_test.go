@@ -214,3 +214,45 @@ func TestGrowsForAll(t *testing.T) {
 	has("ann", 0)
 	has("bob", 42)
 }
+
+// TestGrowIsNotGiven: what has grown by itself is in no outcome, in nothing that is collected or claimed, only in
+// the changes.
+func TestGrowIsNotGiven(t *testing.T) {
+	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	r := realmAt(t, &now, `
+kuji: 1
+items: {energy: {grows: {every: 1m, to: 50}, most: 60, beyond: mail}}
+pools: {p: {entries: [{id: e, weight: 1, reward: {items: {energy: 5}}}]}}
+counters: {wins: {}}
+quests: {q: {claim: automatic, needs: {wins: 1}, reward: {items: {energy: 7}}}}
+`)
+	do(t, r, kuji.Register{Player: "ann"})
+	later := func() { now = now.Add(3 * time.Minute) }
+	later()
+	if res := do(t, r, kuji.Draw{Player: "ann", Pool: "p"}); !reflect.DeepEqual(res.Outcomes[0].Items, stacksOf("5 energy")) {
+		t.Errorf("a draw gave %v, want 5 energy", res.Outcomes)
+	}
+	later()
+	if res := do(t, r, kuji.Progress{Player: "ann", Event: "wins"}); len(res.Claims) != 1 || !reflect.DeepEqual(res.Claims[0].Items, stacksOf("7 energy")) {
+		t.Errorf("a quest gave %v, want 7 energy", res.Claims)
+	}
+	do(t, r, kuji.Grant{Player: "ann", Items: stacksOf("50 energy")})
+	do(t, r, kuji.Consume{Player: "ann", Items: stacksOf("59 energy")})
+	later()
+	if res := do(t, r, kuji.Collect{Player: "ann"}); !reflect.DeepEqual(res.Collected, stacksOf("8 energy")) {
+		t.Errorf("collected %v, want 8 energy", res.Collected)
+	}
+	var deltas []int64
+	records, err := through(t.Context(), r, 1, r.Stats().LastEvent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rec := range records {
+		for _, c := range rec.Changes {
+			deltas = append(deltas, c.Delta)
+		}
+	}
+	if want := []int64{3 + 5, 3 + 7, 42, -59, 3 + 8}; !reflect.DeepEqual(deltas, want) {
+		t.Errorf("changes %v, want %v", deltas, want)
+	}
+}

@@ -56,6 +56,7 @@ var levels = append([]row{
 		{"event", "set_counter"},
 		{"event", "due"},
 		{"effect", "beyond"},
+		{"effect", "grow"},
 		{"command", "collect"},
 		{"event", "collect"},
 		{"catalog", "counters"},

@@ -20,7 +20,7 @@ import (
 //
 // All times are steady. The rates stand in counters of the realm, one after the other: a catalog that changes
 // how the item grows adds one, from its own moment on. The time is a counter of the player; 0 stands for the
-// beginning of the first rate. An event that changes the item first gains what has grown, and moves the time on.
+// beginning of the first rate. An event that changes the item first writes what has grown, and moves the time on.
 // At the bound nothing grows: the interval begins when the player falls below it.
 
 // Bounds of what grows.
@@ -189,7 +189,7 @@ func (s *scene) grown(player uint32, g *Growth) (balance, since uint64) {
 	return g.At(balance, s.counter(player, g.Since), uint64(s.steady))
 }
 
-// settleGrowth gains what an item of the current player has grown, before the first change of it in this event.
+// settleGrowth writes what an item of the current player has grown, before the first change of it in this event.
 func (r *effects) settleGrowth(g *Growth) {
 	key := valueKey(r.player, g.Item)
 	if _, settled := r.values.get(key); settled {
@@ -201,7 +201,7 @@ func (r *effects) settleGrowth(g *Growth) {
 	if balance == was {
 		return
 	}
-	r.w.Change(store.Gain, g.Item, balance-was)
+	r.w.More(store.Grow, uint64(g.Item), balance-was)
 	if balance < g.now().To { // else it does not matter
 		r.growsSince(g, since)
 	}

@@ -84,7 +84,7 @@ func (s *State) change(ev *Event, at At, look Looker) error {
 		case Join:
 			player, err = s.join(e.Bytes, r)
 			b = nil
-		case Gain, Spend, Set:
+		case Gain, Spend, Set, Grow:
 			if b == nil {
 				if int(player) >= s.players.count() {
 					return inconsistent("player number %d of %d", player, s.players.count())
@@ -236,7 +236,7 @@ func (s *State) hold(b *block, e *Effect) (*block, error) {
 	if at < len(h) && h[at].key == e.N {
 		have = h[at].value()
 	}
-	if e.Verb == Gain {
+	if e.Verb != Spend {
 		if v > MaxQuantity-have {
 			return b, inconsistent("item %q of player %q: %d plus %d is more than %d", it.id, b.id(), have, v, uint64(MaxQuantity))
 		}

@@ -402,13 +402,13 @@ func (n *naive) apply(effects []store.Effect) bool {
 			}
 			player = len(n.players)
 			n.players, n.holds = append(n.players, string(e.Bytes)), append(n.holds, map[string]uint64{})
-		case store.Gain, store.Spend:
+		case store.Gain, store.Grow, store.Spend:
 			k := fmt.Sprint("item ", e.N)
 			if player >= len(n.players) || int(e.N) >= len(n.items) || e.Value == 0 ||
-				e.Verb == store.Gain && n.holds[player][k]+e.Value > store.MaxQuantity || e.Verb == store.Spend && n.holds[player][k] < e.Value {
+				e.Verb != store.Spend && n.holds[player][k]+e.Value > store.MaxQuantity || e.Verb == store.Spend && n.holds[player][k] < e.Value {
 				return false
 			}
-			if e.Verb == store.Gain {
+			if e.Verb != store.Spend {
 				n.holds[player][k] += e.Value
 			} else {
 				n.holds[player][k] -= e.Value

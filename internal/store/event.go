@@ -62,7 +62,9 @@ const (
 
 	Beyond Verb = 8 + 19 // the player does not get some of item n: quantity, and a byte that says what became of it
 
-	verbEnd Verb = 8 + 20
+	Grow Verb = 8 + 20 // some of the player's item n have grown by themselves, so nothing that is asked gives them: quantity
+
+	verbEnd Verb = 8 + 21
 )
 
 // How says what became of what a player did not get.
@@ -551,6 +553,9 @@ func (r *Reader) more(e *Effect) {
 		e.N = uint32(r.Uint("an item", MaxItems))
 		e.Value = r.Uint("a quantity", MaxQuantity)
 		e.Bytes = r.Bytes("what became of it", 1)
+	case Grow:
+		e.N = uint32(r.Uint("an item", MaxItems))
+		e.Value = r.Uint("a quantity", MaxQuantity)
 	case Clock:
 		e.Value = r.Uint("milliseconds", MaxBack)
 	case NewList:

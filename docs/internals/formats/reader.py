@@ -19,6 +19,7 @@ pages beside this file are true, and enough.
 
 import datetime
 import hashlib
+import itertools
 import json
 import os
 import struct
@@ -194,7 +195,7 @@ def closed(directory):
 
 PLAYER, JOIN, GAIN, SPEND, POOL, TAKE, SET, MORE = range(8)
 MEMBER, ITEM, NEW_POOL, ENTRY, STOCK, COUNTER, WINDOW, CATALOG, DRAW, TALLY, RETURN, CLOCK = range(8, 20)
-NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE, LEVEL, ORDER, CLAIM, BEYOND = range(20, 28)
+NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE, LEVEL, ORDER, CLAIM, BEYOND, GROW = range(20, 29)
 KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes", "redeem", "register", "upgrade", "set_limit", "due",
          "progress", "claim", "set_counter", "collect"]
 PERS = ["", "forever", "day", "week", "window", "hour", "month"]
@@ -227,7 +228,7 @@ def effects(r):
                 n, value = r.byte(), r.name()
             elif verb in (NEW_POOL, ENTRY):
                 value = r.name()
-            elif verb in (STOCK, WINDOW, TALLY, RETURN, ORDER, CLAIM):
+            elif verb in (STOCK, WINDOW, TALLY, RETURN, ORDER, CLAIM, GROW):
                 n, value = r.number(), r.number()
             elif verb == BEYOND:
                 n, value = r.number(), (r.number(), r.byte())
@@ -242,7 +243,7 @@ def effects(r):
                 value = r.name()
             elif verb == ADD_CODES:
                 n, value = r.number(), r.text()
-            elif verb in (GIVE_CODE, USE_CODE, ORDER):
+            elif verb in (GIVE_CODE, USE_CODE):
                 n, value = r.number(), r.number()
             else:
                 assert verb in (MEMBER, DRAW), "unknown effect: a newer Kuji wrote this log"
@@ -323,6 +324,31 @@ class Event:
                 members[-1][-1][4].append((n, value))
         return members
 
+    def beyond(self):
+        """For each member, or the one command: item, quantity, what became of it and player, of what was beyond a cap.
+
+        After the members of a group comes what those brought that claimed themselves.
+        """
+        members, player = [[]] if self.kind != 6 else [], self.player
+        for verb, n, value in self.effects:
+            if verb == MEMBER:
+                members.append([])
+            elif verb in (PLAYER, JOIN):
+                player = n if verb == PLAYER else value
+            elif verb == BEYOND:
+                members[-1].append((n, value[0], ["", "cut", "mailed", "gone"][value[1]], player))
+        return members
+
+    def collected(self):
+        """What an event of kind 18 took from the mailbox."""
+        some = []
+        for verb, n, value in self.effects:
+            if verb == CLAIM:
+                break  # what follows is what quests gave
+            if verb == GAIN:
+                some.append((n, value))
+        return some
+
     def reasons(self):
         """What an event that failed says besides its status."""
         r, said = Reader(self.why), None
@@ -347,7 +373,7 @@ class Event:
         else:
             asked = [(self.kind, self.player, arguments(r, self.kind))]
         self.note = None
-        if self.kind in (1, 3, 4, 5, 6, 11, 13, 15, 16, 17) and r.at < len(self.asked):
+        if self.kind in (1, 3, 4, 5, 6, 11, 13, 15, 16, 17, 18) and r.at < len(self.asked):
             self.note = (r.text(), r.text(), r.text())  # by, reason, metadata
             assert any(self.note)
         assert r.at == len(self.asked)
@@ -355,7 +381,7 @@ class Event:
 
 
 def arguments(r, kind):
-    if kind in (1, 9, 11):
+    if kind in (1, 9, 11, 18):
         return None
     if kind == 10:
         return r.take(16)  # a code's sum
@@ -403,10 +429,10 @@ class State:
         self.time = time
         player, pool = event.player, None
         for verb, n, value in event.effects:
-            if verb in (GAIN, SPEND):
+            if verb in (GAIN, SPEND, GROW):
                 assert n < len(self.items) and value > 0, "an item that there is not"
                 held = self.held[player]
-                held[n] = held.get(n, 0) + (value if verb == GAIN else -value)
+                held[n] = held.get(n, 0) + (-value if verb == SPEND else value)
                 assert 0 <= held[n] < 1 << 53, f"balance of player {player}, item {n}"
             elif verb == PLAYER:
                 player = n
@@ -464,15 +490,13 @@ class State:
             assert len(self.codes[n]) == len(set(self.codes[n])), "a code twice"
         elif verb == CATALOG:
             self.version, self.catalog = self.version + 1, value
-        elif verb == ORDER:
-            assert value in (0, 1, 2) and n < self.counters, "an order that there is not"
         elif verb == LEVEL:
             assert value > self.level, "a format level that does not rise"
             self.level = value
         elif verb == ORDER and value == 0:
             del self.orders[n]
         elif verb == ORDER:
-            width = {1: 1, 2: 3}[value]
+            width = {1: 1, 2: 3}[value]  # by a time; by a value, a move and a period
             assert n + width <= self.counters and len(self.orders) < 64, "an order of counters that there are not"
             assert all(n + width <= first or first + of <= n for first, of in self.orders.items()), "two orders of a counter"
             self.orders[n] = width
@@ -481,19 +505,29 @@ class State:
             self.time, self.back = self.time - value, self.back + value
         return pool
 
-    def settle_ranks(self, counter, period, first, many):
-        """What an event must do that pays ranks: those that come next. Of one that ends a period, less is checked."""
-        tallies = self.counter[b"/realm/ranks/" + next(name for name, first in self.counter.items() if first == counter)[len(b"/count/"):]]
-        if first:
-            assert period == self.tallies.get(tallies + 4) and first == self.tallies.get(tallies + 5, 0) + 1 and 0 < many <= 64, "other ranks are due"
-        else:
-            assert many and period > self.tallies.get(tallies + 3, 0), "no period can end"
+    def settle_ranks(self, event, counter, period, first, many):
+        """What an event must do that ends a period, or pays the ranks that come next."""
+        name = next(name for name, first in self.counter.items() if first == counter)[len(b"/count/"):]
+        tallies, second = self.counter[b"/realm/ranks/" + name], self.counter[b"/rank/" + name]
+        frozen = self.tallies.get(tallies + 2, 0) == (1 if first else 0)  # it stands in the first place
+        standing = self.standing(counter if frozen else second, period)
+        if not first:
+            assert many == len(standing) > 0 and period > self.tallies.get(tallies + 3, 0), "no period can end"
+            return
+        assert period == self.tallies.get(tallies + 4) and first == self.tallies.get(tallies + 5, 0) + 1 and 0 < many <= 64, "other ranks are due"
+        paid = [(tier >> 1, player) for n, tier, player, _, _ in event.claims()[0] if n == counter]
+        assert paid == list(enumerate(standing[first - 1:first - 1 + many], first)), "ranks of others"
+
+    def standing(self, at, period):
+        """The players in the order of the three counters from a number on, the highest first."""
+        ranked = [(-c[at], c.get(at + 1, 0), player) for player, c in enumerate(self.counted) if c.get(at) and c.get(at + 2, 0) == period]
+        return [player for _, _, player in sorted(ranked)]
 
     def settle(self, event, time):
         """What an event of kind 14 must do: what is due for its players, and for a sweep those that come first."""
         what, players = event.commands()[0][2]
         if what == 3:
-            return self.settle_ranks(*players)
+            return self.settle_ranks(event, *players)
         steady, due = time + self.back, self.counter[b"/due"]
         waiting = sorted((counted[due], player) for player, counted in enumerate(self.counted) if counted.get(due))
         waiting = [player for deadline, player in waiting if deadline <= steady]
@@ -517,12 +551,38 @@ class State:
                     want.append((BEYOND, counted[at + 1] - 1, (counted[at + 2], 3)))
                     want += [(SET, at + part, 0) for part in range(3)]
             want.append((SET, due, min(left, default=0)))
-        assert event.effects == want, f"what is due is settled as {event.effects}, want {want}"
+        more = event.effects[len(want):]  # what quests gave that it reached
+        assert event.effects[:len(want)] == want, f"what is due is settled as {event.effects}, want {want}"
+        assert not more or CLAIM in [verb for verb, _, _ in more[:2]], "more is settled than is due"
+
+    def grown(self, player, item, held, time):
+        """What a balance has grown to at a time stamp, by the rates that the realm's counters have."""
+        name, steady = self.items[item], time + self.back
+        if b"/grows/" + name not in self.counter or player >= len(self.players):
+            return held
+        since, first = self.counted[player].get(self.counter[b"/grows/" + name], 0), self.counter[b"/realm/growth/" + name]
+        rates = [[self.tallies.get(at + i, 0) for i in range(4)] for at in range(first, first + 400, 4) if at in self.tallies]
+        for (begins, every, by, to), after in zip(rates, rates[1:] + [[steady]]):
+            start, end = max(since, begins), min(after[0], steady)
+            if start < end and held < to and every:
+                n = min((end - start) // every, -((held - to) // by))
+                held, since = min(held + n * by, to), start + n * every
+        return held
+
+    def holdings(self, player):
+        """What a player holds, at the last time stamp."""
+        held = self.held[player]
+        growing = [item for item, name in enumerate(self.items) if b"/grows/" + name in self.counter]
+        return [(item, self.grown(player, item, held.get(item, 0), self.time)) for item in sorted({*held, *growing})]
 
     def named(self, n):
         """The id of the counter or quest whose first counter has a number."""
         name = next(name for name, first in self.counter.items() if first == n)
         return name.removeprefix(b"/realm").split(b"/")[2]
+
+    def ranks(self, n):
+        """Whether the first counter with a number is one of the catalog's counters, and none of a quest."""
+        return next(name for name, first in self.counter.items() if first == n).startswith(b"/count/")
 
     def of_realm(self):
         """The numbers of the catalogs' counters for the realm."""
@@ -559,6 +619,10 @@ def describe(state, event):
             held[of(state.items, item)] = held.get(of(state.items, item), 0) + quantity
         return held
 
+    def beyond(some, whose):
+        return {"beyond": [{"item": of(state.items, item), "quantity": quantity, "how": how, "player": of(state.players, player) if whose else ""}
+                           for item, quantity, how, player in some]} if some else {}
+
     def command(kind, player, asked):
         if kind == 2:
             pay = {} if asked[2] is None else {"pay": of(state.items, asked[2])}
@@ -581,7 +645,7 @@ def describe(state, event):
             player = "" if player is None else of(state.players, player)
             return {"kind": KINDS[17], "player": player, "counter": text(state.named(asked[0])), "value": asked[1]}
         if kind == 18:
-            return {"kind": "collect", "player": of(state.players, player)}
+            return {"kind": "collect", "player": of(state.players, player), "items": stacks(event.collected())}
         if kind == 11:
             return {"kind": "register", "player": of(state.players, player)}
         to = {"to": of(state.players, asked[0])} if kind == 5 else {}
@@ -590,10 +654,12 @@ def describe(state, event):
     said = {"kind": KINDS[event.kind], "id": text(event.id), "status": STATUSES[event.status]}
     if event.status in (20, 21, 22):
         said["subject"] = text(state.named(event.subject))
+    elif event.status == 5 and event.kind == 17:
+        said["subject"] = text(state.named(event.subject))
     elif event.status in (15, 16, 17):
         said["subject"] = text(state.lists[event.subject])
-    elif event.status and event.status not in (14, 18):
-        items = event.status in (3, 9, 12, 23)
+    elif event.status and event.status not in (14, 18, 26):
+        items = event.status in (3, 9, 12, 23, 24, 25)
         said["subject"] = of(state.items if items else state.pools, event.subject)
     if event.status == 2:
         said["limit"] = event.reasons()
@@ -612,13 +678,16 @@ def describe(state, event):
         return {**said, "clock": {"to": to, "by": text(by), "reason": text(reason)}}
     if event.kind == 14:
         what, settled = event.commands()[0][2]
+        claimed = []
+        for n, tier, player, way, gains in event.claims()[0]:
+            ranks = state.ranks(n)
+            what_for = {"counter": text(state.named(n)), "rank": tier >> 1, "missed": tier & 1 == 1} if ranks else {"quest": text(state.named(n)), "tier": tier}
+            way = [of(state.pools, p) + "/" + of(state.entries[p], e) for p, e in way]
+            claimed.append({**what_for, "player": of(state.players, player), "way": way, "items": stacks(gains)})
+        said |= {"claims": claimed} if claimed else {}
+        said |= beyond(event.beyond()[0], True)
         if what == 3:
             counter, period, first, many = settled
-            paid = [{
-                "counter": text(state.named(n)), "rank": tier >> 1, "missed": tier & 1 == 1, "player": of(state.players, player),
-                "way": [of(state.pools, p) + "/" + of(state.entries[p], e) for p, e in way], "items": stacks(gains),
-            } for n, tier, player, way, gains in event.claims()[0]]
-            said |= {"claims": paid} if paid else {}
             return {**said, "due": {"counter": text(state.named(counter)), "period": period, "from": first, "count": many}}
         return {**said, "due": {"swept": what == 1, "players": [of(state.players, player) for player in settled]}}
     if event.kind == 12:
@@ -631,7 +700,7 @@ def describe(state, event):
             "way": [of(state.pools, p) + "/" + of(state.entries[p], e) for p, e in way], "items": stacks(gains),
         } for n, tier, player, way, gains in some]} if some else {}
 
-    all_of_it, claimed = [], event.claims()
+    all_of_it, claimed, over = [], event.claims(), event.beyond()
     for i, asked in enumerate(event.commands()):
         one = command(*asked)
         if not event.status and asked[0] == 10:
@@ -644,10 +713,12 @@ def describe(state, event):
                 "draw": draw, "way": [of(state.pools, p) + "/" + of(state.entries[p], e) for p, e in way], "items": stacks(gains),
             } for draw, way, gains in outcomes]
         if not event.status:
-            one.update(claims(claimed[i], False))
+            one.update(claims(claimed[i], event.kind == 5))
+            one.update(beyond(over[i], event.kind == 5))
         all_of_it.append(one)
     if event.kind == 6:
         said.update(claims([c for some in claimed[len(all_of_it):] for c in some], True))
+        said.update(beyond([b for some in over[len(all_of_it):] for b in some], True))
     return {**said, "members": all_of_it} if event.kind == 6 else {**said, **all_of_it[0]}
 
 
@@ -665,7 +736,7 @@ def catalog(data):
     pools = {}
 
     def many(*fields):
-        return [tuple(field() for field in fields) for _ in range(r.number())]
+        return [fields[0]() if len(fields) == 1 else tuple(field() for field in fields) for _ in range(r.number())]
 
     def names():
         return [r.text() for _ in range(r.number())]
@@ -716,7 +787,7 @@ def catalog(data):
     def reward():
         return {"items": many(r.text, r.number, r.number), "draws": many(r.text, r.number, r.number), "codes": names()}
 
-    many(item)
+    items = many(item)
     for _ in range(r.number()):
         pool, _, p = r.text(), r.text(), {"mode": r.byte(), "flags": r.byte()}
         p["price"] = [r.stacks() for _ in range(r.number())]
@@ -750,14 +821,14 @@ def catalog(data):
     r.number(), r.number(), r.byte(), r.number()  # idempotency
     if r.byte():
         r.number()  # guesses
-    begins, week, quests = 0, 0, {}
+    begins, week, counters, quests, seasons = 0, 0, [], {}, []
     if version == 4:
-        many(r.text, counter)
-        quests = dict(many(r.text, quest))
+        counters, quests = many(r.text, counter), dict(many(r.text, quest))
         begins, week = r.number(), r.byte()
-        many(r.text, r.number, r.number)  # seasons
+        seasons = many(r.text, r.number, r.number)
     assert r.at == len(data)
-    return (zone, begins * 60_000, (3 - week) % 7 * 86_400_000), pools, start, quests
+    calendar = zone, begins * 60_000, (3 - week) % 7 * 86_400_000
+    return {"calendar": calendar, "items": items, "pools": pools, "start": start, "counters": dict(counters), "quests": quests, "seasons": seasons}
 
 
 def shape(over):
@@ -899,10 +970,41 @@ class Moments:
         return self.end * halves // (2 * self.count)
 
 
+def key_of(text):
+    """What a distinct counter keeps of a key."""
+    return max(1, le(hashlib.sha256(text).digest(), 0, 8))
+
+
+class Counter:
+    """A counter of the catalog in force, by the state's numbers."""
+
+    def __init__(self, state, name, c):
+        self.per, self.streak, self.forgive = c["per"], *c["streak"]
+        self.highest, self.distinct, self.cap, self.most = c["highest"], c["distinct"], c["cap"], c["most"]
+        of = name + b"/" + shape(self.per) + (b"/highest" if self.highest else b"/distinct" if self.distinct else b"")
+        if self.streak:
+            self.per, of = (self.streak, b""), name + b"/" + shape((self.streak, b"")) + b"/streak"
+        self.realm = c["for"] == 2
+        whose = b"/realm" if self.realm else b""
+        self.number, self.keys = state.counter[whose + b"/count/" + of], state.counter.get(whose + b"/keys/" + of)
+        self.tallies, self.second = state.counter.get(b"/realm/ranks/" + of), state.counter.get(b"/rank/" + of)
+
+    def at(self, i, place):
+        """Which counter of the state has one of the numbers: value, move, period, missed, moved toward the cap, its period."""
+        return self.second + i if place and i < 3 else self.number + i
+
+    def move(self, value, room, n):
+        """Where it stands after a fact of n, if it can move by so much; and how much of that it took."""
+        if self.highest:
+            return max(value, min(n, room)), 0
+        used = min(1 if self.streak or self.distinct else n, room)
+        return min(value + used, MAX_COUNT), used
+
+
 class Pool:
     """A pool of the catalog in force, by the state's numbers."""
 
-    def __init__(self, p, state, number, item, entry, zone, most):
+    def __init__(self, p, state, number, item, entry, zone, most, rules):
         def stacks(some):
             return [(item[i], q) for i, q in some]
 
@@ -914,6 +1016,7 @@ class Pool:
         self.number, self.mode, self.scale, self.refill = number[p["id"]], p["mode"], p["scale"], p["refill"]
         self.distinct, self.rolls = p["flags"] & 4 > 0, p["rolls"]
         self.prices = [stacks(price) for price in p["price"]]
+        self.price_by = p["price_by"] and (rules.counters[p["price_by"][0]], [(begins, stacks(price)) for begins, price in p["price_by"][1]])
         self.bundles = [(draws, stacks(price)) for draws, price in p["bundles"]]
         self.free, self.last = p["free"], reward(p["last"])
         self.single = self.mode != 3 and sum(self.rolls) == 1
@@ -942,17 +1045,19 @@ class Pool:
             assert state.stock[self.number][n] == (e["stock"] - 1 if e["stock"] else None), "the stock is not the catalog's"
             self.order.append(n)
             self.weight[n], self.reward[n] = e["weight"], reward(e["reward"])
-            when = e["when"] or {"holds": [], "lacks": [], "pity": []}
-            lacks = [item[i] for i in when["lacks"]] + ([i for i, _, _ in self.reward[n][0]] if e["unique"] else [])
+            when = e["when"] or {"holds": [], "lacks": [], "pity": [], "counters": [], "quests": []}
+            lacks = [one for i in when["lacks"] for one in rules.items_of(item[i])] + ([i for i, _, _ in self.reward[n][0]] if e["unique"] else [])
             if e["when"] or e["unique"]:
-                self.condition[n] = stacks(when["holds"]), lacks, [(counters[t], draws) for t, draws in when["pity"]]
+                self.condition[n] = (stacks(when["holds"]), lacks, [(counters[t], draws) for t, draws in when["pity"]],
+                                     [(rules.counters[c], low, high) for c, low, high in when["counters"]],
+                                     [(rules.claimed[q], tiers) for q, tiers in when["quests"]])
             gives = most(e["reward"])
             self.costs[n] = [(counter, per, item[i], limit, gives[i]) for counter, per, i, limit in budgets if i in gives]
             if e["moments"]:
                 self.moments.append(Moments(n, state.counter[p["id"] + b"/moments/" + name], e["moments"], p["starts"], p["ends"], zone))
             if e["luck"]:
                 of, name_of, steps = e["luck"]
-                self.luck[n] = of, item[name_of] if of == 1 else counters.get(name_of), steps
+                self.luck[n] = of, item[name_of] if of == 1 else counters[name_of] if of == 2 else rules.counters[name_of], steps
             groups_of = frozenset(g for g, of in enumerate(groups) if name in of or e["group"] and e["group"] in of)
             if groups_of not in classes:
                 classes[groups_of] = []
@@ -975,28 +1080,62 @@ class Rules:
     def __init__(self, state):
         self.state, self.pools, self.start = state, {}, []
         self.calendar, self.redeem, self.waiting = ([], 0, 0), {}, None
-        self.quests, self.decides = {}, True
+        self.quests = {}
 
     def put_in_force(self):
-        state = self.state
-        self.calendar, pools, start, quests = catalog(state.catalog)
+        state, c = self.state, catalog(self.state.catalog)
+        self.calendar, self.seasons, pools, start, quests = c["calendar"], c["seasons"], c["pools"], c["start"], c["quests"]
         item = {name: n for n, name in enumerate(state.items)}
         number = {name: n for n, name in enumerate(state.pools)}
         self.start = [(item[i], q) for i, q in start]
         self.waiting = state.counter.get(b"/start")
-        self.quests = {state.counter[b"/quest/" + name + b"/" + shape(q["per"])]: [(
-            [(item[i], low, span) for i, low, span in of["items"]],
-            [(number[pool], low, span) for pool, low, span in of["draws"]],
-            [state.lists.index(codes) for codes in of["codes"]],
-        ) for _, of in q["tiers"]] for name, q in quests.items()}
-        # What asks for counters is not decided again: it would take all that moves them.
-        self.decides = not any(e["luck"] and e["luck"][0] == 3 or e["when"] and (e["when"]["counters"] or e["when"]["quests"])
-                               for p in pools.values() for e in p["entries"].values())
+        self.families, self.family, self.caps = {}, {}, {}
+        for name, _, _, more in c["items"]:
+            lasts, extend, grows, family, (most, beyond, _) = more or (0, False, None, b"", (0, 0, 0))
+            if family:
+                self.families.setdefault(item[family], []).append(item[name])
+                self.family[item[name]] = item[family]
+            if most:
+                self.caps[item[name]] = most, beyond
+
+        def reward(of):
+            return ([(item[i], low, span) for i, low, span in of["items"]],
+                    [(number[pool], low, span) for pool, low, span in of["draws"]],
+                    [state.lists.index(codes) for codes in of["codes"]])
+
+        self.quests, self.claimed, self.counters, self.prizes = {}, {}, {}, {}
+        for name, q in quests.items():
+            first = state.counter[b"/quest/" + name + b"/" + shape(q["per"])]
+            self.quests[first], self.claimed[name] = [reward(of) for _, of in q["tiers"]], (first, q["per"])
+        self.events, self.drawn, self.taken, self.facts = {}, {}, {}, {"gains": {}, "spends": {}, "consumes": {}}
+        for name, config in c["counters"].items():
+            counter = self.counters[name] = Counter(state, name, config)
+            self.prizes[counter.number] = [(to, reward(of)) for to, of in config["ranked"] or []]
+            self.count_facts(name, counter, config, item, number)
         self.pools, self.redeem, known = {}, {}, {}
         for name, p in pools.items():
             of = {entry: n for n, entry in enumerate(state.entries[number[name]])}
-            self.pools[number[name]] = Pool({**p, "id": name}, state, number, item, of, self.calendar[0], lambda reward: gains(pools, reward, known))
+            self.pools[number[name]] = Pool({**p, "id": name}, state, number, item, of, self.calendar[0], lambda reward: gains(pools, reward, known), self)
             self.redeem.update({state.lists.index(codes): (number[name], times) for codes, times, _, _ in p["redeem"]})
+
+    def count_facts(self, name, counter, config, item, number):
+        """Notes which facts a counter counts, and the key of each."""
+        kinds = ["progress", "draws", "gains", "spends", "consumes", "entries"]
+        events = config["progress"] if any(config[kind] for kind in kinds) else [name]
+        for event in events:
+            self.events.setdefault(event, []).append(counter)
+        for pool in config["draws"]:
+            self.drawn.setdefault(number[pool], []).append((counter, key_of(pool)))
+        for entry in config["entries"]:
+            pool, _, of = entry.partition(b"/")
+            self.taken.setdefault((number[pool], self.state.entries[number[pool]].index(of)), []).append((counter, key_of(entry)))
+        for kind, facts in self.facts.items():
+            for one in [one for i in config[kind] for one in self.items_of(item[i])]:
+                facts.setdefault(one, []).append((counter, key_of(self.state.items[one])))
+
+    def items_of(self, item):
+        """The items that a number stands for: those of a family, or the one."""
+        return self.families.get(item, [item])
 
     # What the event at hand has changed so far.
 
@@ -1005,12 +1144,40 @@ class Rules:
         self.gone, self.tally = {}, {}  # by pool and entry number; by counter
         self.balance, self.counted, self.picks, self.came = {}, {}, 0, []
         self.open, self.paid, self.coded = [], [], {}  # budgets; those of the draw at hand; codes given by list
+        self.grew, self.free = set(), {}  # what has grown before it changed; counters of free draws
 
     def held(self, player, item):
+        if item in self.families:
+            return sum(self.held(player, one) for one in self.families[item])
         if (player, item) not in self.balance:
             known = player < len(self.state.players)
-            self.balance[player, item] = self.state.held[player].get(item, 0) if known else 0
+            self.balance[player, item] = self.state.grown(player, item, self.state.held[player].get(item, 0), self.time) if known else 0
         return self.balance[player, item]
+
+    def changes(self, player, item):
+        """What has grown comes before the first change of the item."""
+        known = player < len(self.state.players) and (player, item) not in self.grew
+        self.grew.add((player, item))
+        grown = self.held(player, item) - self.state.held[player].get(item, 0) if known else 0
+        if grown and b"/grows/" + self.state.items[item] in self.state.counter:
+            self.made.append((GROW, item, grown))
+
+    def gain(self, player, item, quantity):
+        """Gains what the most of the item leaves."""
+        self.changes(player, item)
+        fits, beyond = quantity, 0
+        if item in self.caps:
+            most, beyond = self.caps[item]
+            fits = min(quantity, max(0, most - self.held(player, item)))
+        if fits < quantity:
+            self.made.append((BEYOND, item, (quantity - fits, beyond)))
+        if fits:
+            self.made.append((GAIN, item, fits))
+            self.add(player, item, fits)
+
+    def lose(self, player, item, quantity):
+        self.changes(player, item)
+        self.add(player, item, -quantity)
 
     def add(self, player, item, quantity):
         self.balance[player, item] = self.held(player, item) + quantity
@@ -1024,7 +1191,8 @@ class Rules:
         if player not in self.came and self.waits(player):
             self.came.append(player)
             for item, quantity in self.start:
-                self.add(player, item, quantity)
+                self.gain(player, item, quantity)
+            self.count_items("gains", player, self.start)
 
     def count(self, player, counter):
         before = self.state.counted[player].get(counter, 0) if player < len(self.state.players) else 0
@@ -1039,6 +1207,111 @@ class Rules:
 
     def refilled(self, pool):
         return self.tallied(pool.refills)
+
+    # Counters of the catalog, and quests.
+
+    def period_of(self, over):
+        """The number of the present period, and whether it runs."""
+        per, of = over
+        if per == 1:
+            return 0, True
+        if per != 7:
+            return period(self.calendar, per, self.time) + 1, True
+        seasons = [(starts, ends) for name, starts, ends in self.seasons if name == of or not of]
+        starts, ends = max([season for season in seasons if season[0] <= self.time], default=(0, 0))
+        return starts, self.time < ends
+
+    def present(self, c):
+        """The period that a counter counts in, the place of its values, and whether it moves."""
+        n, runs = self.period_of(c.per)
+        if c.second is None:
+            return n, 0, runs
+        running, place, ended = (self.tallied(c.tallies + i) for i in (1, 2, 3))
+        if running > n:  # the clock was set back
+            return running, place, True
+        return (n, place, runs) if n > ended else (n, 1 - place, False)
+
+    def number(self, c, player, counter):
+        return self.tallied(counter) if c.realm else self.count(player, counter)
+
+    def put(self, c, player, counter, value):
+        if c.realm:
+            self.tally[counter] = value
+        else:
+            self.counted[player, counter] = value
+
+    def stands(self, c, player):
+        """Where a counter stands."""
+        now, place, _ = self.present(c)
+        value, then, missed = (self.number(c, player, c.at(i, place)) for i in (0, 2, 3))
+        gap = max(0, now - then)
+        return value if not gap or c.streak and (gap == 1 or missed + gap - 1 <= c.forgive) else 0
+
+    def toward_cap(self, c, player):
+        """How much a counter has moved toward its cap, and the period of that."""
+        now, then = period(self.calendar, c.cap, self.time) + 1, self.number(c, player, c.at(5, 0))
+        return self.number(c, player, c.at(4, 0)) if then >= now else 0, max(now, then)
+
+    def room(self, c, player):
+        """By how much a counter can still move."""
+        now, place, runs = self.present(c)
+        value = self.stands(c, player)
+        if not runs or c.streak and value and self.number(c, player, c.at(2, place)) >= now:
+            return 0
+        if c.streak:
+            return 1
+        if c.distinct:
+            return max(0, c.distinct - value)
+        return max(0, c.most - self.toward_cap(c, player)[0]) if c.cap else MAX_COUNT
+
+    def saw(self, c, player, key):
+        return any(self.number(c, player, c.keys + i) == key for i in range(self.stands(c, player)))
+
+    def fact(self, c, player, n, key):
+        """Moves a counter by n."""
+        value, room, (now, place, _) = self.stands(c, player), self.room(c, player), self.present(c)
+        if not room or c.distinct and self.saw(c, player, key):
+            return
+        if c.streak:
+            missed = self.number(c, player, c.at(3, 0)) + now - self.number(c, player, c.at(2, place)) - 1 if value else 0
+            self.put(c, player, c.at(3, 0), missed)
+        if c.distinct:
+            self.put(c, player, c.keys + value, key)
+        value, used = c.move(value, room, n)
+        if c.cap:
+            so_far, then = self.toward_cap(c, player)
+            self.put(c, player, c.at(4, 0), so_far + used)
+            self.put(c, player, c.at(5, 0), then)
+        self.keep(c, player, value)
+
+    def keep(self, c, player, value):
+        """Where a counter stands is of the present period."""
+        now, place, _ = self.present(c)
+        self.put(c, player, c.at(0, place), value)
+        if c.per[0] != 1:
+            self.put(c, player, c.at(2, place), now if c.tallies is not None else max(now, self.number(c, player, c.at(2, place))))
+
+    def set_counter(self, player, number, value):
+        c = next(c for c in self.counters.values() if c.number == number)
+        self.put(c, player, c.at(3, 0), 0)
+        self.keep(c, player, value)
+
+    def count_items(self, kind, player, stacks):
+        for item, quantity in stacks:
+            for c, key in self.facts[kind].get(item, []):
+                self.fact(c, player, quantity, key)
+
+    def count_draws(self, player, pool, draws=1):
+        for c, key in self.drawn.get(pool, []):
+            self.fact(c, player, 1 if c.highest else draws, key)
+
+    def report(self, player, event, key, n):
+        for c in self.events[event]:
+            self.fact(c, player, n, key_of(key))
+
+    def tiers(self, first, over):
+        """How many tiers of a quest the player has claimed in the present period."""
+        return 0 if self.count(self.player, first + 1) < self.period_of(over)[0] else self.count(self.player, first)
 
     # Budgets and codes.
 
@@ -1083,17 +1356,19 @@ class Rules:
         weight = pool.weight[entry]
         if entry in pool.luck:
             of, what, steps = pool.luck[entry]
-            have = self.held(self.player, what) if of == 1 else self.count(self.player, what)
+            have = self.held(self.player, what) if of == 1 else self.count(self.player, what) if of == 2 else self.stands(what, self.player)
             weight = [weight, *(w for start, w in steps if have >= start)][-1]
         return weight
 
     def holds(self, condition):
         if condition is None:
             return True
-        holds, lacks, tracks = condition
+        holds, lacks, tracks, counters, quests = condition
         return (all(self.held(self.player, item) >= n for item, n in holds)
                 and not any(self.held(self.player, item) for item in lacks)
-                and all(self.count(self.player, counter) >= n for counter, n in tracks))
+                and all(self.count(self.player, counter) >= n for counter, n in tracks)
+                and all(low <= self.stands(c, self.player) <= high for c, low, high in counters)
+                and all(self.tiers(*quest) >= tiers for quest, tiers in quests))
 
     # Choices.
 
@@ -1210,6 +1485,8 @@ class Rules:
         self.made.append((TAKE, pool.number, entry))
         self.gone[pool.number, entry] = self.gone.get((pool.number, entry), 0) + 1
         self.picks += 1
+        for c, key in self.taken.get((pool.number, entry), []):
+            self.fact(c, self.player, 1, key)
         before = self.open
         mine = [(counter, per, item) for counter, per, item, _, _ in pool.costs[entry]]
         self.open = before + [budget for budget in mine if budget not in before]
@@ -1229,8 +1506,8 @@ class Rules:
         items, draws, codes = reward
         for item, low, span in items:
             quantity = self.range(low, span)
-            self.made.append((GAIN, item, quantity))
-            self.add(self.player, item, quantity)
+            self.gain(self.player, item, quantity)
+            self.count_items("gains", self.player, [(item, quantity)])
             self.spend(item, quantity)
         for n in codes:
             self.made.append((GIVE_CODE, n, len(self.state.given[n]) + self.coded.get(n, 0)))
@@ -1256,20 +1533,61 @@ class Rules:
         if count == most_free:
             best = []
         else:
-            paid = count - most_free
-            offers = [(price, most_free) for draws, price in pool.bundles if draws == paid]
-            offers += [([(item, q * paid) for item, q in price], most_free) for price in pool.prices]
-            offers += [(price, count - draws) for draws, price in pool.bundles if paid < draws <= count]
-            for price, gratis in offers:
-                offered = pay is None or pay in [item for item, _ in price]
-                if not offered or any(self.held(self.player, item) < q for item, q in price):
+            for price, gratis in self.offers(pool, count, most_free):
+                offered = pay is None or any(pay == item or self.family.get(pay) == item for item, _ in price)
+                if not offered or any(self.payable(price, pay, item) < q for item, q in price):
                     continue
                 if best is None or gratis < most_free and all(any(i == item and n >= q for i, n in best) for item, q in price):
                     best, free = price, gratis
-            assert best is not None or not offers, "a price that could not be paid"
+            assert best is not None or not pool.prices, "a price that could not be paid"
         if free:
             self.counted[self.player, pool.free_counter] = used + free if per == 1 else steady << 18 | used + free
-        return best or []
+            self.free[self.player, pool.free_counter] = self.counted[self.player, pool.free_counter]
+        return self.concrete(best or [], pay)
+
+    def offers(self, pool, count, free):
+        """What so many draws can cost, and how many of them are free then."""
+        paid = count - free
+        if pool.price_by:
+            return [(self.stepped(pool, free, count), free)]
+        offers = [(price, free) for draws, price in pool.bundles if draws == paid]
+        offers += [([(item, q * paid) for item, q in price], free) for price in pool.prices]
+        return offers + [(price, count - draws) for draws, price in pool.bundles if paid < draws <= count]
+
+    def stepped(self, pool, free, count):
+        """A price that rises with a counter, by where that stands before each draw."""
+        c, steps = pool.price_by
+        value, key = self.stands(c, self.player), next((key for of, key in self.drawn.get(pool.number, []) if of is c), None)
+        room = 0 if key is None or c.distinct and self.saw(c, self.player, key) else self.room(c, self.player)
+        room, sums = min(room, 1) if c.distinct else room, {}
+        for i in range(count):
+            price = [pool.prices[0], *(price for begins, price in steps if value >= begins)][-1]
+            for item, q in price if i >= free else []:
+                sums[item] = sums.get(item, 0) + q
+            value, used = c.move(value, room, 1)
+            room -= used
+        return list(sums.items())
+
+    def rest(self, price, pay, item):
+        """How many of an item can pay for its family: what the price does not take by the item's own id."""
+        if pay is not None and pay not in self.families and pay != item and self.family.get(pay) == self.family[item]:
+            return 0  # the player chose another one
+        return max(0, self.held(self.player, item) - dict(price).get(item, 0))
+
+    def payable(self, price, pay, item):
+        if item in self.families:
+            return sum(self.rest(price, pay, one) for one in self.families[item])
+        return self.held(self.player, item)
+
+    def concrete(self, price, pay):
+        """A price with items in place of families, in the order of the catalog."""
+        taken = {}
+        for item, need in price:
+            for one in self.items_of(item):
+                some = min(need, self.rest(price, pay, one)) if item in self.families else need
+                if some:
+                    taken[one], need = taken.get(one, 0) + some, need - some
+        return list(taken.items())
 
     def due(self, pool, i, count, hits):
         """The group of the guarantee that is due in draw i of count, None without one."""
@@ -1304,34 +1622,51 @@ class Rules:
             return first
         return None
 
-    def move(self, kind, asked):
-        """A grant, a consume or a transfer."""
-        for item, quantity in asked[1]:
-            if kind != 3:
-                self.add(self.player, item, -quantity)
-            if kind != 4:
-                self.add(asked[0] if kind == 5 else self.player, item, quantity)
+    def act(self, event, kind, asked):
+        """What a command does that draws nothing."""
+        if kind in (3, 4, 5):
+            for item, quantity in asked[1]:
+                if kind != 3:
+                    self.lose(self.player, item, quantity)
+            for item, quantity in asked[1]:
+                if kind != 4:
+                    self.gain(asked[0] if kind == 5 else self.player, item, quantity)
+            if kind != 5:
+                self.count_items("gains" if kind == 3 else "consumes", self.player, asked[1])
+        elif kind == 15:
+            self.report(self.player, *asked)
+        elif kind == 17:
+            self.set_counter(self.player, *asked)
+        elif kind == 18:
+            for item, quantity in event.collected():
+                self.changes(self.player, item)
+                self.add(self.player, item, quantity)
 
-    def compare(self, event, source, time):
-        """Decides the draws of an event again, before it is applied. Returns how many choices that took."""
-        self.begin(event, source, time)
-        commands, prices = event.commands(), []
-        for kind, self.player, asked in commands:  # all are paid before anything is drawn
+    def pay(self, commands):
+        """What each command costs: all are paid before anything is drawn."""
+        prices = []
+        for kind, self.player, asked in commands:
             prices.append([])
             if kind in COME:
                 self.arrive(self.player)
-            if kind == 10:
-                continue
             if kind == 2:
                 pool, count, pay = asked
                 prices[-1] = self.price(self.pools[pool], count, pay)
                 for item, quantity in prices[-1]:
                     self.add(self.player, item, -quantity)
-                continue
-            if kind not in (8, 11, 13, 15, 16, 17):
-                self.move(kind, asked)
-        members, claims = drawn(event, self.state)
-        self.balance, self.came = {}, []  # from here on, as the effects so far have left it
+                self.count_items("spends", self.player, prices[-1])
+                self.count_draws(self.player, pool, count)
+            elif kind in (3, 4, 5, 15):
+                self.act(None, kind, asked)
+        return prices
+
+    def compare(self, event, source, time):
+        """Decides the draws of an event again, before it is applied. Returns how many choices that took."""
+        self.begin(event, source, time)
+        commands = event.commands()
+        prices, (members, claims) = self.pay(commands), drawn(event, self.state)
+        self.balance, self.came, self.grew = {}, [], set()  # from here on, as the effects so far have left it
+        self.counted, self.tally = dict(self.free), {}
         for i, ((kind, self.player, asked), price, (spent, effects)) in enumerate(zip(commands, prices, members)):
             if kind in COME:
                 self.arrive(self.player)
@@ -1341,13 +1676,13 @@ class Rules:
                 assert hashlib.sha256(normal).digest()[:16] == asked, "another code"
                 asked = self.redeem[list_of]
             elif kind != 2:
-                if kind not in (8, 11, 13, 15, 16, 17):
-                    self.move(kind, asked)
+                self.act(event, kind, asked)
                 self.claim(claims[i])
                 continue
             assert spent == price, "another price"
             for item, quantity in price:
-                self.add(self.player, item, -quantity)
+                self.lose(self.player, item, quantity)
+            self.count_items("spends", self.player, price)
             pool, count, self.made, hits = self.pools[asked[0]], asked[1], [], {}
             for n in range(count):
                 due = self.due(pool, n, count, hits)
@@ -1356,14 +1691,39 @@ class Rules:
                 for group in self.single(pool, due):
                     if group >= len(pool.tracks):
                         hits[group - len(pool.tracks)] += 1
+                self.count_draws(self.player, pool.number)
             self.end(effects)
             self.claim(claims[i])
         for some in claims[len(commands):]:
             self.claim(some)
-        last = {(player, counter): value for player, counter, value in sets(event, len(self.state.players))}
-        for key, value in self.counted.items():
-            assert last[key] == value, "another count"
+        self.check_counts(event)
         return self.picks
+
+    def compare_due(self, event, source, time):
+        """Decides the rewards of ranks again, and what quests gave that were reached by what was due."""
+        self.begin(event, source, time)
+        _, claims = drawn(event, self.state)
+        rewards, player = iter(claims[0]), None
+        for verb, n, value in event.effects:
+            if verb == PLAYER:
+                player = n
+            elif verb == SPEND:  # it has lasted no longer
+                self.lose(player, n, value)
+            elif verb == CLAIM:
+                self.claim([next(rewards)])
+        self.check_counts(event)
+        return self.picks
+
+    def check_counts(self, event):
+        """What the event leaves in counters of players and of the realm."""
+        state = self.state
+        last = {(player, counter): value for player, counter, value in sets(event, len(state.players))}
+        tallies = {n: value for verb, n, value in event.effects if verb == TALLY}
+        for (player, counter), value in self.counted.items():
+            before = state.counted[player].get(counter, 0) if player < len(state.players) else 0
+            assert last.get((player, counter), before) == value, "another count"
+        for counter, value in self.tally.items():
+            assert tallies.get(counter, state.tallies.get(counter, 0)) == value, "another count of the realm"
 
     def end(self, effects):
         """What a draw or a claim has spent from budgets follows. Then it must be what the event says."""
@@ -1375,10 +1735,16 @@ class Rules:
         assert effects == self.made, f"another choice: {effects}, want {self.made}"
 
     def claim(self, claims):
-        """The rewards of tiers that were claimed. Whether they are reached is not looked at."""
-        for self.player, quest, tier, effects in claims:
+        """The rewards of tiers and ranks that were claimed. Whether tiers are reached is not looked at."""
+        for self.player, number, tier, effects in claims:
             self.made = []
-            self.give(self.quests[quest][tier - 1])
+            if number in self.quests:
+                self.counted[self.player, number] = tier
+                per = next(over for first, over in self.claimed.values() if first == number)
+                self.counted[self.player, number + 1] = max(self.period_of(per)[0], self.count(self.player, number + 1))
+                self.give(self.quests[number][tier - 1])
+            elif not tier & 1:  # a rank whose reward was there, and fitted
+                self.give(next(reward for to, reward in self.prizes[number] if tier >> 1 <= to))
             self.end(effects)
 
     def welcome(self, event):
@@ -1392,12 +1758,17 @@ class Rules:
                 continue
             if verb == JOIN:
                 player, players = players, players + 1
-                if event.effects[i + 1:i + 2] == [(SET, self.waiting, 1)]:
+                follows = itertools.takewhile(lambda effect: effect[0] == SET, event.effects[i + 1:])
+                if (SET, self.waiting, 1) in follows:
                     continue
             elif (verb, n, value) != (SET, self.waiting, 0):
                 continue
-            given = [(n, value) for verb, n, value in event.effects[i + 1:i + 1 + len(self.start)] if verb == GAIN]
-            assert given == self.start, "other starting grants"
+            given = iter([(n, value[0] if verb == BEYOND else value) for verb, n, value in event.effects[i + 1:] if verb in (GAIN, BEYOND)])
+            for item, quantity in self.start:
+                while quantity > 0:  # what is beyond the most of the item comes before the rest
+                    n, some = next(given, (None, 0))
+                    assert n == item and some <= quantity, "other starting grants"
+                    quantity -= some
             came.append(player)
         for kind, player, _ in event.commands() if not event.status else []:
             if kind in COME and player not in want and self.waits(player):
@@ -1432,9 +1803,11 @@ def drawn(event, state):
             members[-1][0].append((n, value))
         elif verb == CLAIM:
             claims[-1].append((player, n, value, []))
-        elif verb in (TAKE, DRAW, RETURN, GIVE_CODE, GAIN) or verb == TALLY and n not in counters:
+        elif verb in (TAKE, DRAW, RETURN, GIVE_CODE, GAIN, GROW, BEYOND) or verb == TALLY and n not in counters:
             did = claims[-1][-1][3] if claims and claims[-1] else members[-1][1]
-            if verb != GAIN or did or claims[-1]:
+            if verb == BEYOND and value[1] == 3:
+                continue  # what waited in a mailbox
+            if verb not in (GAIN, GROW, BEYOND) or did or claims[-1]:
                 did.append((TAKE, pool, n) if verb == TAKE else (verb, n, value))
     return members, claims
 
@@ -1453,7 +1826,7 @@ def sets(event, players):
 
 # All of it together.
 
-DECIDED = (5, 6)  # versions of the rules by which Rules can decide again; of 6, not yet groups of tracks that overlap
+DECIDED = (5, 6)  # versions of the rules by which Rules can decide again, where they agree: not groups of tracks that overlap
 
 class Realm:
     def __init__(self, name, files, seeds, seen=None):
@@ -1476,7 +1849,7 @@ class Realm:
             if epoch in self.seeds:
                 seed = self.seeds[epoch]
                 assert self.seal(b"rng-commitment", epoch, seed) == self.commitments[epoch], "commitment"
-                if payload[0] in DECIDED and self.rules.decides:
+                if payload[0] in DECIDED:
                     self.source = chacha8(self.seal(b"rng-stream", epoch, seed))
         elif kind == 2:
             self.batch(payload)
@@ -1493,6 +1866,8 @@ class Realm:
                 assert event.effects == ([(CLOCK, None, time - to)] if to < time else []), "another time"
             elif event.kind == 14:
                 self.state.settle(event, time)
+                if self.source:
+                    self.found["choices"] += self.rules.compare_due(event, self.source, time)
             elif event.kind not in (1, 9, 12):
                 self.rules.welcome(event)
                 if self.source and not event.status:
@@ -1500,8 +1875,6 @@ class Realm:
             self.state.apply(event, time)
             if event.kind == 1:
                 self.rules.put_in_force()
-                if not self.rules.decides:
-                    self.source = None  # until the next epoch
             self.found["events"] += 1
             if not event.status:
                 self.found["draws"] += sum(asked[1] for kind, _, asked in event.commands() if kind == 2)
@@ -1535,7 +1908,7 @@ def main(directory, seen=None):
         **realm.found, "void": chain.void, "position": chain.index, "chain_hash": chain.prev.hex(),
         "catalog_version": state.version, "epochs": len(realm.commitments), "revealed": len(seeds),
         "players": {
-            who.decode("utf-8", "backslashreplace"): {items[i]: n for i, n in state.held[number].items() if n}
+            who.decode("utf-8", "backslashreplace"): {items[i]: n for i, n in state.holdings(number) if n}
             for who, number in state.number.items()
         },
     })

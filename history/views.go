@@ -1,0 +1,28 @@
+package history
+
+import "regexp"
+
+// views are what people ask with SQL of the details of events: what quests and ranks gave, what was beyond a cap, and
+// what was collected. Members of groups are in them too. A view has nothing of its own: no checksum, no row that could be
+// missing. EACH is each element of a list in a JSON text, VIEW how a database makes or replaces one.
+const views = `
+VIEW claims AS
+SELECT e.seq AS seq, COALESCE(c.value->>'player', p.name) AS player, c.value->>'quest' AS quest, CAST(c.value->>'tier' AS INT) AS tier,
+	c.value->>'counter' AS counter, CAST(c.value->>'rank' AS INT) AS rank, CASE WHEN c.value->>'missed' IS NULL THEN 0 ELSE 1 END AS missed, c.value->>'items' AS items
+FROM events e LEFT JOIN players p ON p.id = e.player, EACH(e.detail claims) c
+UNION ALL
+SELECT e.seq, COALESCE(c.value->>'player', m.value->>'player'), c.value->>'quest', CAST(c.value->>'tier' AS INT),
+	c.value->>'counter', CAST(c.value->>'rank' AS INT), CASE WHEN c.value->>'missed' IS NULL THEN 0 ELSE 1 END, c.value->>'items'
+FROM events e, EACH(e.detail members) m, EACH(m.value claims) c;
+VIEW beyond AS
+SELECT e.seq AS seq, COALESCE(b.value->>'player', p.name) AS player, b.value->>'item' AS item,
+	CAST(b.value->>'quantity' AS INT) AS quantity, b.value->>'how' AS how
+FROM events e LEFT JOIN players p ON p.id = e.player, EACH(e.detail beyond) b
+UNION ALL
+SELECT e.seq, COALESCE(b.value->>'player', m.value->>'to', m.value->>'player'), b.value->>'item', CAST(b.value->>'quantity' AS INT), b.value->>'how'
+FROM events e, EACH(e.detail members) m, EACH(m.value beyond) b;
+VIEW collected AS
+SELECT e.seq AS seq, p.name AS player, s.value->>'item' AS item, CAST(s.value->>'quantity' AS INT) AS quantity
+FROM events e JOIN players p ON p.id = e.player, EACH(e.detail items) s WHERE e.kind = 'collect'`
+
+var eachWord = regexp.MustCompile(`EACH\((\S+) (\w+)\)`)
