@@ -62,15 +62,19 @@ func (k *check) ranked(c *Counter) {
 	case len(r.Rewards) > 0 && c.Per.Per == PerForever:
 		k.faultAt("ranked", "expected no rewards without per: they are for the ranks when the time of the counter ends")
 	}
-	for i := range r.Rewards {
-		p := &r.Rewards[i]
-		if i > 0 && p.To <= r.Rewards[i-1].To {
-			k.faultAt("ranked", "expected rewards by rank, each to a later one than the one before, found to: %d after to: %d", p.To, r.Rewards[i-1].To)
-		}
-		if p.Reward.Nothing() {
-			k.faultAt("ranked", "expected something for the ranks to %d, found nothing", p.To)
-		}
-	}
+	k.at("ranked", func() {
+		k.at("rewards", func() {
+			for i := range k.each(len(r.Rewards)) {
+				p := &r.Rewards[i]
+				if i > 0 && p.To <= r.Rewards[i-1].To {
+					k.faultAt("to", "expected a later rank than %d, to which the reward before it goes, found %d", r.Rewards[i-1].To, p.To)
+				}
+				if p.Reward.Nothing() {
+					k.faultAt("reward", "expected something, found nothing: ranks without a reward need not be there")
+				}
+			}
+		})
+	})
 }
 
 func (p *Prize) code(x *coder) {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 	"github.com/google/go-cmp/cmp"
@@ -109,6 +110,52 @@ start: {gem: 100}
 	if after.GetVersion() != 2 || after.GetName() != "Renamed" || after.GetItemCount() != 4 || len(after.GetHash()) != 32 ||
 		!cmp.Equal(after.GetPools(), []string{"standard", "free", "extra"}) || after.GetIdempotency().GetCount() == 0 || after.GetIdempotency().GetAgeMs() == 0 {
 		t.Errorf("catalog in force: %v", after)
+	}
+}
+
+// TestItemRules: items say what becomes of them, in the catalog and where an answer names them.
+func TestItemRules(t *testing.T) {
+	f := start(t, server.Options{})
+	applyTo(t, f, "items", `
+kuji: 1
+items:
+  gem: {kind: currency, name: Gem}
+  pass: {lasts: 30d, extend: true}
+  energy: {grows: {every: 5m, by: 2, to: 100}}
+  wood: {family: box, most: 999}
+  iron: {family: box, most: 10, beyond: cut}
+  gold: {most: 5, beyond: mail}
+  ruby: {most: 5, beyond: {mail: 1h}}
+pools: {a: {price: {energy: 1}, entries: [{id: e, weight: 1, reward: {items: {ruby: 1}}}]}}
+`)
+	const day = int64(24 * time.Hour / time.Millisecond)
+	item, currency := kujiv1.ItemKind_ITEM_KIND_ITEM, kujiv1.ItemKind_ITEM_KIND_CURRENCY
+	energy := &kujiv1.Item{Id: "energy", Kind: item, Grows: &kujiv1.Growth{EveryMs: 300_000, By: 2, To: 100}}
+	ruby := &kujiv1.Item{Id: "ruby", Kind: item, Most: 5, Beyond: kujiv1.ItemBeyond_ITEM_BEYOND_MAIL, MailMs: 3_600_000}
+	want := []*kujiv1.Item{
+		{Id: "gem", Kind: currency, Name: "Gem"},
+		{Id: "pass", Kind: item, LastsMs: 30 * day, Extend: true},
+		energy,
+		{Id: "wood", Kind: item, Family: "box", Most: 999, Beyond: kujiv1.ItemBeyond_ITEM_BEYOND_REFUSE},
+		{Id: "iron", Kind: item, Family: "box", Most: 10, Beyond: kujiv1.ItemBeyond_ITEM_BEYOND_CUT},
+		{Id: "gold", Kind: item, Most: 5, Beyond: kujiv1.ItemBeyond_ITEM_BEYOND_MAIL, MailMs: 30 * day},
+		ruby,
+	}
+	for _, c := range clients(t, f.url) {
+		got, err := c.reward.GetCatalog(t.Context(), &kujiv1.GetCatalogRequest{Realm: "items"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got.GetItems(), protocmp.Transform()); d != "" {
+			t.Errorf("%s: items of the catalog, - wanted, + got:\n%s", c.name, d)
+		}
+		pool, err := c.reward.GetPool(t.Context(), &kujiv1.GetPoolRequest{Realm: "items", Pool: "a", Names: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff([]*kujiv1.Item{energy, ruby}, pool.GetItems(), protocmp.Transform()); d != "" {
+			t.Errorf("%s: items that a pool names, - wanted, + got:\n%s", c.name, d)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -41,6 +42,11 @@ func (reads) ListRanks(ctx context.Context, req *kujiv1.ListRanksRequest) (*kuji
 	v, err := realmOf(ctx).Ranks(ctx, kuji.RanksQuery{
 		Counter: req.GetCounter(), Ended: req.GetEnded(), Player: req.GetAround(), From: req.GetRankFrom(), Most: int(req.GetRankLimit()),
 	})
+	if e, ok := errors.AsType[*kuji.Error](err); ok {
+		as := *e
+		as.Field = cmp.Or(map[string]string{"player": "around", "from": "rank_from", "most": "rank_limit"}[e.Field], e.Field)
+		return nil, &as
+	}
 	if err != nil {
 		return nil, err
 	}

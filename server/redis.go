@@ -163,6 +163,7 @@ func (b *redisBackend) Read(ctx context.Context, c *redis.Client, realm string, 
 type readers interface {
 	GetPlayer(context.Context, *kujiv1.GetPlayerRequest) (*kujiv1.GetPlayerResponse, error)
 	ListQuests(context.Context, *kujiv1.ListQuestsRequest) (*kujiv1.ListQuestsResponse, error)
+	ListRanks(context.Context, *kujiv1.ListRanksRequest) (*kujiv1.ListRanksResponse, error)
 	GetPool(context.Context, *kujiv1.GetPoolRequest) (*kujiv1.GetPoolResponse, error)
 	GetOdds(context.Context, *kujiv1.GetOddsRequest) (*kujiv1.GetOddsResponse, error)
 }
@@ -174,6 +175,8 @@ func look(ctx context.Context, from readers, m proto.Message) (proto.Message, er
 		return res.GetPlayer(), err
 	case *kujiv1.ListQuestsRequest:
 		return from.ListQuests(ctx, m)
+	case *kujiv1.ListRanksRequest:
+		return from.ListRanks(ctx, m)
 	case *kujiv1.GetPoolRequest:
 		res, err := from.GetPool(ctx, m)
 		return res.GetPool(), err

@@ -291,6 +291,7 @@ var questSession = redisSteps{
 	{"CLAIM ann hunter", "QUEUED"},
 	{"DISCARD", "OK"},
 	{"QUESTS", errors.New("INVALID 0 arguments, want QUESTS player")},
+	{"RANKS wins", errors.New("INVALID counter: ")},
 }
 
 // redisSession is about the catalog testCatalog.
@@ -571,6 +572,7 @@ var redisNeeds = map[string]struct {
 	"CLAIM":      {"CLAIM ann winner", "claim", false, true},
 	"SETCOUNTER": {"SETCOUNTER ann wins 1 x", "admin", true, true},
 	"QUESTS":     {"QUESTS ann", "read", false, true},
+	"RANKS":      {"RANKS wins", "read", true, true},
 	"SETLIMIT":   {"SETLIMIT ann once forever 1 x", "admin", true, true}, // of no player, and of the whole realm
 	"PLAYER":     {"PLAYER ann", "read", false, true},
 	"POOL":       {"POOL free", "read", true, false},
@@ -608,6 +610,9 @@ func TestRedisWhoMayWhat(t *testing.T) {
 		}
 		if n.command == "redeem" {
 			who["free-pool"] = "NOPERM"
+		}
+		if name == "RANKS" { // of the whole realm
+			who["free-pool"], who[k.of("ann")] = "NOPERM", "NOPERM"
 		}
 		if n.command == "admin" {
 			who["everything"], who["free-pool"], who["other-pool"], who[k.of("ann")], who[k.of("bob")] = "NOPERM", "NOPERM", "NOPERM", "NOPERM", "NOPERM"

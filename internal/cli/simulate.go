@@ -234,6 +234,7 @@ func (r *simulationJSON) sections() []*section {
 	if len(r.Quests) > 0 {
 		all = append(all, r.quests()...)
 	}
+	all = append(all, r.ranks()...)
 	if u := r.Until; u != nil {
 		until := &section{Title: "Until " + u.Item, Heads: []string{"UNTIL " + u.Item, "MEAN", "MEDIAN", "P90", "P99", "WORST"}, Texts: 1,
 			Chart: func() (template.HTML, error) { return untilChart(r.Report) }}

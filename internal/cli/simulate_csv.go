@@ -54,6 +54,13 @@ func (r *simulationJSON) csv() ([]byte, error) {
 			rows("quest_given", q.Quest, "", g.Item, g)
 		}
 	}
+	for _, k := range r.Ranks {
+		rows("rank", k.Counter, "", "", k)
+		for _, g := range k.Given {
+			rows("rank_given", k.Counter, "", g.Item, g)
+		}
+	}
+	ofItems(r, rows)
 	for _, c := range r.Codes {
 		rows("codes", "", "", c.List, c)
 	}
@@ -109,3 +116,13 @@ func figures(of any, row func(draws, measure, value string)) {
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 func whole(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// ofItems writes the rows of what has grown, and of what was beyond the most of an item.
+func ofItems(r *simulationJSON, rows func(table, pool, entry, item string, of any)) {
+	for _, g := range r.Grown {
+		rows("grown", "", "", g.Item, g)
+	}
+	for _, b := range r.Beyond {
+		rows("beyond", "", "", b.Item, b)
+	}
+}

@@ -47,12 +47,40 @@ func (r *simulationJSON) quests() (all []*section) {
 			reached.add(q.Quest, strconv.Itoa(tier+1), grouped(n), fmt.Sprintf("%.2f", 100*float64(n)/float64(r.Players)))
 		}
 		for _, g := range q.Given {
-			day := unknown
-			if g.PerDay != nil {
-				day = fmt.Sprintf("%.4g", *g.PerDay)
-			}
-			given.add(q.Quest, g.Item, grouped(g.Total), fmt.Sprintf("%.4g", g.PerPlayer), day)
+			given.add(prizeRow(q.Quest, &g)...)
 		}
 	}
 	return append(all, reached, given)
+}
+
+// prizeRow is a row of how many of an item there were.
+func prizeRow(of string, g *simulate.Prize) []string {
+	day := unknown
+	if g.PerDay != nil {
+		day = fmt.Sprintf("%.4g", *g.PerDay)
+	}
+	return []string{of, g.Item, grouped(g.Total), fmt.Sprintf("%.4g", g.PerPlayer), day}
+}
+
+// ranks are rewards by rank, what has grown, and what was beyond the most of an item.
+func (r *simulationJSON) ranks() []*section {
+	ended := &section{Title: "Ranks", Heads: []string{"RANKS", "PERIODS ENDED", "RANKS PAID", "MISSED"}, Texts: 1,
+		Notes: []string{"Missed: the reward was not there, or did not fit. Periods that have not ended are not paid."}}
+	given := &section{Title: "Given to ranks", Heads: []string{"RANKS GIVE", "", "TOTAL", "A PLAYER", "A PLAYER AND DAY"}, Texts: 2}
+	for i := range r.Ranks {
+		k := &r.Ranks[i]
+		ended.add(k.Counter, grouped(k.Ended), grouped(k.Paid), grouped(k.Missed))
+		for _, g := range k.Given {
+			given.add(prizeRow(k.Counter, &g)...)
+		}
+	}
+	grown := &section{Title: "Grown", Heads: []string{"GROWN", "TOTAL", "A PLAYER", "A PLAYER AND DAY"}, Texts: 1}
+	for i := range r.Grown {
+		grown.add(prizeRow("", &r.Grown[i])[1:]...)
+	}
+	beyond := &section{Title: "Beyond the most", Heads: []string{"BEYOND THE MOST", "CUT", "MAILED", "COLLECTED", "GONE"}, Texts: 1}
+	for _, b := range r.Beyond {
+		beyond.add(b.Item, grouped(b.Cut), grouped(b.Mailed), grouped(b.Collected), grouped(b.Gone))
+	}
+	return []*section{ended, given, grown, beyond}
 }

@@ -76,12 +76,16 @@ func (s *Planner) planSeasons(p *draft, c *catalog.Catalog) {
 		case was == nil:
 			p.add(seasonChange(season.ID, nil, season, "added, "+seasonText(season)))
 		case *was != *season:
-			p.add(s.planSeason(was, season, countsOver(c, season.ID)))
+			p.add(s.planSeason(was, season, countsOver(c, season.ID), paidRanks(c, season.ID)))
 		}
 	}
 	for i := range s.t.Catalog.Seasons {
 		if was := &s.t.Catalog.Seasons[i]; there[was.ID] != nil {
-			p.add(seasonChange(was.ID, was, nil, "removed; "+seasonText(was)))
+			ch := seasonChange(was.ID, was, nil, "removed; "+seasonText(was))
+			if was.Starts <= s.now && s.now < was.Ends && countsOver(c, was.ID) {
+				ch.Warning = "it runs: its counters stand still" + paidRanks(c, was.ID)
+			}
+			p.add(ch)
 		}
 	}
 	if len(p.Changes) == before {
@@ -91,18 +95,18 @@ func (s *Planner) planSeasons(p *draft, c *catalog.Catalog) {
 
 // planSeason says what another time of a season does. What counters count over a season has the number of
 // its start.
-func (s *Planner) planSeason(was, now *catalog.Season, counts bool) view.Change {
+func (s *Planner) planSeason(was, now *catalog.Season, counts bool, ranks string) view.Change {
 	var warnings []string
 	if counts && was.Starts <= s.now {
 		switch {
 		case now.Starts > s.now:
-			warnings = append(warnings, "it has started already: its counters stand still until it starts again, and then begin at 0")
+			warnings = append(warnings, "it has started already: its counters stand still until it starts again, and then begin at 0"+ranks)
 		case now.Starts > was.Starts:
-			warnings = append(warnings, "it has started already: its counters begin at 0 again")
+			warnings = append(warnings, "it has started already: its counters begin at 0 again"+ranks)
 		}
 	}
 	if counts && now.Ends <= s.now && was.Ends > s.now {
-		warnings = append(warnings, "it is over as soon as this catalog is in force: its counters stand still")
+		warnings = append(warnings, "it is over as soon as this catalog is in force: its counters stand still"+ranks)
 	}
 	ch := seasonChange(now.ID, was, now, settingsText(differences(was.Settings(), now.Settings())))
 	ch.Warning = strings.Join(warnings, "; ")
@@ -120,13 +124,23 @@ func seasonChange(id string, was, now *catalog.Season, text string) view.Change 
 	return view.Change{Kind: ChangeRealm, ID: "seasons", Text: "season " + id + ": " + text, Settings: []view.Setting{set}}
 }
 
-// countsOver reports whether a counter or a quest goes by a season: by name, or by any that runs.
+// bySeason reports whether a time is a season: by name, or any that runs.
+func bySeason(p catalog.Period, season string) bool {
+	return p.Per == catalog.PerSeason && (p.Season == "" || p.Season == season)
+}
+
+// countsOver reports whether a counter or a quest goes by a season.
 func countsOver(c *catalog.Catalog, season string) bool {
-	by := func(p catalog.Period) bool {
-		return p.Per == catalog.PerSeason && (p.Season == "" || p.Season == season)
+	return slices.ContainsFunc(c.Counters, func(ct catalog.Counter) bool { return bySeason(ct.Per, season) }) ||
+		slices.ContainsFunc(c.Quests, func(q catalog.Quest) bool { return bySeason(q.Per, season) })
+}
+
+// paidRanks says that ranks get their rewards when a season ends, if a counter of it has some.
+func paidRanks(c *catalog.Catalog, season string) string {
+	if slices.ContainsFunc(c.Counters, func(ct catalog.Counter) bool { return len(ct.Ranked.Rewards) > 0 && bySeason(ct.Per, season) }) {
+		return "; ranks get their rewards"
 	}
-	return slices.ContainsFunc(c.Counters, func(ct catalog.Counter) bool { return by(ct.Per) }) ||
-		slices.ContainsFunc(c.Quests, func(q catalog.Quest) bool { return by(q.Per) })
+	return ""
 }
 
 func seasonIDs(c *catalog.Catalog) string {

@@ -38,13 +38,51 @@ func (s *Planner) planCounters(p *draft, c *catalog.Catalog) {
 			ch.Text += "; it begins at 0"
 			ch.Warning = "what it has counted so far is kept, but does not count until it counts in the old way again"
 		}
+		s.rankedOtherwise(&ch, old, now)
 		p.add(ch)
 	}
 	for _, old := range s.counters() {
 		if !slices.ContainsFunc(c.Counters, func(n catalog.Counter) bool { return n.ID == old.ID }) {
-			p.add(view.Change{Kind: ChangeCounterRemoved, ID: old.ID,
-				Text: "counter " + old.ID + ": removed; where it stands is kept, and counts again if it returns"})
+			ch := view.Change{Kind: ChangeCounterRemoved, ID: old.ID,
+				Text: "counter " + old.ID + ": removed; where it stands is kept, and counts again if it returns"}
+			s.rankedOtherwise(&ch, &old, &catalog.Counter{ID: old.ID})
+			p.add(ch)
 		}
+	}
+}
+
+// rankedOtherwise adds to the change of a counter what becomes of its ranks.
+func (s *Planner) rankedOtherwise(ch *view.Change, old, now *catalog.Counter) {
+	was, is := &old.Ranked, &now.Ranked
+	same := rules.CounterName(old) == rules.CounterName(now)
+	owed := ""
+	if len(was.Rewards) > 0 {
+		owed = "ranks that are not paid yet wait until players are ranked by it like that again"
+	}
+	switch {
+	case same && valueOf(old.Settings(), "ranked") == valueOf(now.Settings(), "ranked"), !was.Is && !is.Is:
+		return
+	case !was.Is:
+		ch.Text += "; players are ranked by it"
+		if same {
+			ch.Text += ", by what they have counted so far"
+		}
+		if s.known(rules.RanksName(now)) && len(is.Rewards) > 0 {
+			ch.Text += "; ranks that were not paid earlier get the rewards of this catalog"
+		}
+	case is.Is && !same:
+		ch.Text += "; players are ranked anew"
+	case !is.Is:
+		ch.Text += "; nobody is ranked by it any more"
+	case len(is.Rewards) == 0:
+		ch.Text += "; ranks get nothing any more"
+		owed = "ranks that are not paid yet get nothing, unless it has rewards again before its next period ends"
+	default:
+		ch.Text += "; ranks that are not paid yet get the rewards of this catalog"
+		owed = ""
+	}
+	if owed != "" {
+		ch.Warning = strings.TrimPrefix(ch.Warning+"; "+owed, "; ")
 	}
 }
 
@@ -143,16 +181,22 @@ func (s *Planner) claimed(old, now *catalog.Quest) (said []string, warning strin
 		}
 	}
 	open("the needs of a tier hold", func(a, b *catalog.Tier) bool { return slices.Equal(a.Needs, b.Needs) })
-	open("the reward of a tier holds", func(a, b *catalog.Tier) bool { return rewardText(a) == rewardText(b) })
+	open("the reward of a tier holds", func(a, b *catalog.Tier) bool {
+		return valueOf(a.Settings(), "reward") == valueOf(b.Settings(), "reward")
+	})
+	if valueOf(old.Settings(), "when") != valueOf(now.Settings(), "when") {
+		said = append(said, "who can claim holds for tiers that are not claimed yet")
+	}
 	if old.Claim != now.Claim && now.Claim == catalog.ClaimAutomatic {
 		said = append(said, "what is reached already waits until something that it needs moves, or to be claimed")
 	}
 	return said, ""
 }
 
-func rewardText(t *catalog.Tier) string {
-	for _, set := range t.Settings() {
-		if set.Key == "reward" {
+// valueOf returns the value of a setting, empty if it is not set.
+func valueOf(all []catalog.Setting, key string) string {
+	for _, set := range all {
+		if set.Key == key {
 			return set.Value
 		}
 	}

@@ -28,7 +28,56 @@ func itemChange(old, it *catalog.Item, supply string) view.Change {
 	if old.Lasts != it.Lasts || old.Extend != it.Extend {
 		ch.Text += "; " + lastingText(old, it, supply)
 	}
+	if old.Grows != it.Grows {
+		ch.Text += "; " + growingText(old, it)
+	}
+	if old.Family != it.Family {
+		ch.Text += "; " + familyText(old, it)
+	}
+	if old.Most != it.Most || old.Beyond != it.Beyond {
+		ch.Text += "; " + mostText(old, it)
+	}
 	return ch
+}
+
+// growingText says what becomes of what has grown when an item grows otherwise.
+func growingText(old, it *catalog.Item) string {
+	switch {
+	case it.Grows.Every == 0:
+		return "players keep what has grown so far"
+	case old.Grows.Every == 0:
+		return "it grows from now on, for all players"
+	case it.Grows.To < old.Grows.To:
+		return fmt.Sprintf("players keep what has grown so far, and the interval begins anew; who has more than %d keeps that, and gains none", it.Grows.To)
+	}
+	return "players keep what has grown so far, and the interval begins anew"
+}
+
+// familyText says what another family of an item does to prices, conditions and counters.
+func familyText(old, it *catalog.Item) string {
+	var parts []string
+	if old.Family != "" {
+		parts = append(parts, old.Family+" stands for it no more")
+	}
+	if it.Family != "" {
+		parts = append(parts, it.Family+" stands for it from now on, also for what players hold")
+	}
+	return strings.Join(append(parts, "what counters have counted stays"), "; ")
+}
+
+// mostText says what becomes of what players hold, and of what waits in mailboxes, when an item has another most.
+func mostText(old, it *catalog.Item) string {
+	var parts []string
+	if it.Most > 0 && (old.Most == 0 || it.Most < old.Most) {
+		parts = append(parts, "who holds more keeps it, and gets no more")
+	}
+	if old.Beyond.Do == catalog.BeyondMail {
+		parts = append(parts, "what waits in mailboxes stays until its time")
+	}
+	if len(parts) == 0 {
+		return "it holds for what players get from now on"
+	}
+	return strings.Join(parts, "; ")
 }
 
 // lastingText says what becomes of units when an item lasts otherwise.

@@ -25,11 +25,22 @@ func noticesOf(t *rules.Tables, now int64, left func(pt *rules.Pool, entry uint3
 			}
 		}
 	}
+	for _, c := range t.Counters {
+		for reward := range c.Prizes() {
+			l.reward(reward, true)
+		}
+	}
 	for _, pt := range slices.Backward(t.BottomUp) {
 		l.enter(pt)
 	}
 	for _, st := range t.Start {
 		l.gives[st.Item], l.sure[st.Item] = true, true
+	}
+	for i := range t.Catalog.Items {
+		if it := &t.Catalog.Items[i]; it.Grows.Every > 0 {
+			num := t.ItemNum[it.ID]
+			l.gives[num], l.sure[num] = true, true
+		}
 	}
 	l.findChances()
 	for i := range t.Catalog.Pools {

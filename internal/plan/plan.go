@@ -179,6 +179,9 @@ func (s *Planner) planItems(p *draft, t *rules.Tables) {
 		if known && s.supplies[num] != "" {
 			text += fmt.Sprintf("; it was here before, and players still hold %s", s.supplies[num])
 		}
+		if s.players > 0 && it.Grows.Every > 0 {
+			text += "; it grows from now on, for all players"
+		}
 		p.add(view.Change{Kind: ChangeItemAdded, ID: it.ID, Text: text})
 	}
 	if s.t.Catalog == nil {
@@ -189,16 +192,37 @@ func (s *Planner) planItems(p *draft, t *rules.Tables) {
 		if _, stays := t.ItemNum[id]; stays {
 			continue
 		}
-		ch := view.Change{Kind: ChangeItemRemoved, ID: id, Text: "item " + id + ": removed; nobody holds any"}
-		if supply := s.supplies[s.t.ItemNum[id]]; supply != "" {
-			ch.Text = fmt.Sprintf("item %s: removed; the %s that players hold stay theirs, but can be neither granted nor consumed until it returns", id, supply)
-			ch.Warning = "players hold an item that this catalog removes"
-			if s.t.LotsOf(s.t.ItemNum[id]) != nil {
-				ch.Text += "; units that last go at their times"
-			}
-		}
-		p.add(ch)
+		p.add(s.itemRemoved(&s.t.Catalog.Items[i]))
 	}
+}
+
+// itemRemoved says what becomes of what players hold of an item that leaves the catalog.
+func (s *Planner) itemRemoved(it *catalog.Item) view.Change {
+	num := s.t.ItemNum[it.ID]
+	ch := view.Change{Kind: ChangeItemRemoved, ID: it.ID, Text: "item " + it.ID + ": removed; "}
+	supply, grows := s.supplies[num], s.players > 0 && s.t.GrowthOf(num) != nil
+	switch {
+	case supply == "" && !grows:
+		ch.Text += "nobody holds any"
+	case supply == "":
+		ch.Text += "what has grown for players stays theirs"
+	default:
+		ch.Text += fmt.Sprintf("the %s that players hold stay theirs", supply)
+	}
+	if supply != "" || grows {
+		ch.Text += ", but can be neither granted nor consumed until it returns"
+		ch.Warning = "players hold an item that this catalog removes"
+	}
+	if supply != "" && s.t.LotsOf(num) != nil {
+		ch.Text += "; units that last go at their times"
+	}
+	if it.Grows.Every > 0 && grows {
+		ch.Text += "; it grows no more"
+	}
+	if it.Beyond.Do == catalog.BeyondMail {
+		ch.Text += "; what waits in mailboxes can be collected only if it returns before its time"
+	}
+	return ch
 }
 
 func (s *Planner) planRealm(p *draft, c *catalog.Catalog) {

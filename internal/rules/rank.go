@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"iter"
 	"strings"
 
 	"github.com/kuji-dev/kuji/catalog"
@@ -45,6 +46,17 @@ type ranking struct {
 type prize struct {
 	to   uint64
 	pool *Pool
+}
+
+// Prizes returns what ranks get, the first ranks first.
+func (c *Counter) Prizes() iter.Seq[*Reward] {
+	return func(yield func(*Reward) bool) {
+		for i := range c.prizes {
+			if !yield(&c.prizes[i].pool.Entries[0].Reward) {
+				return
+			}
+		}
+	}
 }
 
 // RankName and RanksName return the names of a counter's second place and of the realm's counters for it.

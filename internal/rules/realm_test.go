@@ -67,7 +67,12 @@ func (r *realm) force(c *catalog.Catalog) {
 	if p.Event == nil {
 		return
 	}
-	r.apply(p.Event)
+	r.w.Buf = r.w.Buf[:0]
+	if err := p.Enter(r.state, r.now, &r.w); err != nil {
+		r.t.Fatalf("%v", err)
+	}
+	r.apply(r.w.Buf)
+	p.Tables.Grown(r.state)
 	r.rules.Reset(p.Tables)
 	r.check()
 }

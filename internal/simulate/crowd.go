@@ -61,8 +61,8 @@ func newCrowd(p *plan, number, first, players int) (*crowd, error) {
 		src: rand.NewChaCha8(seed),
 		cmd: rules.Command{Kind: rules.KindDraw, Pool: p.Pool, Count: p.Count, Pay: p.Pay},
 	}
-	c.grant.Kind, c.makes.Kind, c.claims.Kind = rules.KindGrant, rules.KindProgress, rules.KindClaim
-	c.farthest, c.told = make([]uint16, players*len(p.c.Quests)), make([][]uint64, players)
+	c.grant.Kind, c.makes.Kind, c.claims.Kind, c.collects.Kind = rules.KindGrant, rules.KindProgress, rules.KindClaim, rules.KindCollect
+	c.farthest, c.told, c.waits = make([]uint16, players*len(p.c.Quests)), make([][]uint64, players), make([]uint64, players)
 	ids := make([]byte, 0, players*idLen)
 	for i := range players {
 		ids = fmt.Appendf(ids, "%0*d", idLen, first+i)
@@ -93,6 +93,7 @@ func (c *crowd) apply(now int64) error {
 	if _, err := store.Decode(c.out.Buf, &c.event); err != nil {
 		return err
 	}
+	findGrown(c, now)
 	c.applied++
 	return c.state.Apply(&c.event, store.At{Position: c.applied, Time: now}, nil)
 }
@@ -160,6 +161,9 @@ func (c *crowd) request(i int, now int64) error {
 	if err := c.advance(i, now); err != nil {
 		return err
 	}
+	if err := collectMail(c, i, now); err != nil {
+		return err
+	}
 	if err := c.claimAll(i, now); err != nil || c.players[i].stopped {
 		return err
 	}
@@ -193,7 +197,7 @@ func (c *crowd) request(i int, now int64) error {
 // mayChange reports whether a later request of a player who was refused can end otherwise.
 func (p *plan) mayChange(st rules.Status) bool {
 	switch st {
-	case rules.LimitReached:
+	case rules.LimitReached, rules.MailboxFull:
 		return p.Rate > 0
 	case rules.NotEligible:
 		w := &p.pool.When
@@ -229,7 +233,7 @@ func (c *crowd) buy(i int, o *offer, now int64) error {
 		have := uint64(0)
 		for _, item := range st.items {
 			if known {
-				have += c.state.Balance(num, item)
+				have += holding(c, num, item, now)
 			}
 		}
 		most := uint64(catalog.MaxQuantity)
@@ -276,7 +280,7 @@ func (c *crowd) tell(i int, now int64, drawn bool) error {
 	if !c.shared {
 		mine = mine[i*len(c.lines):][:len(c.lines)]
 	}
-	for r.Next(&e) {
+	for n := 0; r.Next(&e); n++ {
 		switch e.Verb {
 		case store.Take:
 			if base < 0 {
@@ -292,6 +296,10 @@ func (c *crowd) tell(i int, now int64, drawn bool) error {
 		case store.Pool:
 			base = c.firstLine[e.N]
 		case store.Gain:
+			if slices.Contains(c.grew, n) {
+				c.grown[e.N] += e.Value
+				continue
+			}
 			if start > 0 {
 				start--
 				continue
@@ -314,6 +322,8 @@ func (c *crowd) tell(i int, now int64, drawn bool) error {
 		case store.Claim:
 			quest = c.questAt[e.N]
 			c.quests.claimed(c.farthest[i*len(c.c.Quests):], quest, e.Value)
+		case store.Beyond:
+			isBeyond(c, i, &e)
 		case store.Join:
 			start = len(c.c.Start)
 		}
@@ -321,9 +331,8 @@ func (c *crowd) tell(i int, now int64, drawn bool) error {
 	if c.shared {
 		c.watch(now)
 	}
-	if found && !c.players[i].stopped {
-		c.players[i].stopped = true
-		c.reached(i)
+	if found {
+		stopWith(c, i, c.untilItem)
 	}
 	return r.Err()
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Progress is an event that every player reports again and again. It is reported before a request: all that
-// has come together since the request before.
+// holding come together since the request before.
 type Progress struct {
 	Event string  `json:"event"`
 	N     float64 `json:"n"`
@@ -36,6 +36,8 @@ type goals struct {
 	realmWide bool           // a counter is the realm's
 	scarcer   bool           // something that quests give is limited
 	rising    bool           // the price rises with a counter
+	rankedAt  map[uint32]int // by the number of a counter whose ranks have rewards: its place in the catalog
+	prized    bool           // there are some
 }
 
 // findGoals finds what quests give, and what makes players depend on each other. It returns the most codes
@@ -52,10 +54,10 @@ func (p *plan) findGoals() (codes uint64) {
 			codes = max(codes, p.findGiven(q.Tiers[k].Reward(), &t.Reward))
 		}
 	}
-	return codes * rules.MaxFired
+	return max(codes*rules.MaxFired, findRanks(p))
 }
 
-// findGiven finds what the reward of a quest can give, and returns the most codes of it.
+// findGiven finds what the reward of a quest or a rank can give, and returns the most codes of it.
 func (p *plan) findGiven(w *rules.Reward, config *catalog.Reward) (codes uint64) {
 	p.addLists(config.Codes)
 	codes = min(uint64(len(config.Codes)), 1)
@@ -127,6 +129,9 @@ type questing struct {
 	dues     rules.Due
 	makes    rules.Command // a Progress
 	claims   rules.Command
+	collects rules.Command
+	waits    []uint64 // by player: what is in the mailbox
+	grew     []int    // which effects of the event at hand gain what has grown
 }
 
 // advance reports the progress that a player has made since the request before.
@@ -204,20 +209,6 @@ func (q *quests) claimed(farthest []uint16, quest int, tier uint64) {
 	}
 }
 
-// settle settles what is due for the player of a command, as the engine does.
-func (c *crowd) settle(cmd *rules.Command, now int64) error {
-	for c.rules.DueFor(cmd, now, &c.dues) {
-		c.out.Buf = c.out.Buf[:0]
-		if !c.rules.DecideDue(&c.dues, now, c.src, &c.out) {
-			return nil
-		}
-		if err := c.apply(now); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // lacking returns what a request has lacked, from its event.
 func lacking(state *store.State, ev *store.Event) (all []catalog.Stack, err error) {
 	_, lacks, err := rules.WhyOf(ev)
@@ -238,7 +229,7 @@ type Quest struct {
 	Given  []Prize  `json:"given,omitempty"`
 }
 
-// Prize is how many of an item a quest has given.
+// Prize is how many of an item there were in all, such as what a quest has given.
 type Prize struct {
 	Item      string   `json:"item"`
 	Total     uint64   `json:"total"`
@@ -247,23 +238,27 @@ type Prize struct {
 }
 
 func (p *plan) reportQuests(t *tally) (all []Quest) {
+	for i := range p.c.Quests {
+		all = append(all, Quest{p.c.Quests[i].ID, t.quests.tiers[i], t.quests.got[i], prizesOf(p, t.quests.prizes[i])})
+	}
+	return all
+}
+
+// prizesOf says how many of each item there are, by number, for a player and a day.
+func prizesOf(p *plan, items []uint64) (all []Prize) {
 	days := 0.0
 	if p.Rate > 0 {
 		days = float64(p.Players) * float64(p.Draws) / p.Rate / 24
 	}
-	for i := range p.c.Quests {
-		q := Quest{Quest: p.c.Quests[i].ID, Claims: t.quests.tiers[i], Tiers: t.quests.got[i]}
-		for k, n := range t.quests.prizes[i] {
-			if n == 0 {
-				continue
-			}
-			prize := Prize{Item: p.c.Items[k].ID, Total: n, PerPlayer: float64(n) / float64(p.Players)}
-			if days > 0 {
-				prize.PerDay = new(prize.PerPlayer / days)
-			}
-			q.Given = append(q.Given, prize)
+	for k, n := range items {
+		if n == 0 {
+			continue
 		}
-		all = append(all, q)
+		prize := Prize{Item: p.c.Items[k].ID, Total: n, PerPlayer: float64(n) / float64(p.Players)}
+		if days > 0 {
+			prize.PerDay = new(prize.PerPlayer / days)
+		}
+		all = append(all, prize)
 	}
 	return all
 }

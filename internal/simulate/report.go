@@ -30,6 +30,9 @@ type Report struct {
 	Until      *Until     `json:"until,omitempty"`
 	Progress   []Progress `json:"progress,omitempty"` // that each player has made
 	Quests     []Quest    `json:"quests,omitempty"`
+	Ranks      []Ranking  `json:"ranks,omitempty"`
+	Grown      []Prize    `json:"grown,omitempty"` // of what players used or came to hold
+	Beyond     []Beyond   `json:"beyond,omitempty"`
 	Stock      *Stock     `json:"stock,omitempty"`
 	OddsChange bool       `json:"odds_change"`           // the wanted odds leave something out
 	NoLongRun  string     `json:"no_long_run,omitempty"` // why the long run of pity is not known
@@ -187,6 +190,7 @@ func (p *plan) report(t *tally) *Report {
 		r.Until = p.reportUntil(t)
 	}
 	r.Progress, r.Quests = p.Progress, p.reportQuests(t)
+	r.Ranks, r.Grown, r.Beyond = reportRanks(p, t), prizesOf(p, t.grown), reportBeyond(p, t)
 	if p.shared {
 		r.Stock = p.reportStock(t)
 	}

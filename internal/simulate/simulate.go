@@ -10,6 +10,7 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -129,7 +130,7 @@ func newPlan(c *catalog.Catalog, config Config) (*plan, error) {
 		return nil, wrong("pool", "%q: expected one that players draw from: %s", p.Pool, drawable(p.c))
 	}
 	p.pool = &p.c.Pools[at]
-	if p.pool.StartsAt != 0 {
+	if p.start = firstSeason(p.c, p.pool.EndsAt); p.pool.StartsAt != 0 {
 		p.start = p.pool.StartsAt
 	}
 	if err := p.enter(prepared); err != nil {
@@ -159,9 +160,24 @@ func newPlan(c *catalog.Catalog, config Config) (*plan, error) {
 		return nil, wrong("until", "%q: expected an item of the catalog", p.Until)
 	}
 	if !p.gives(p.Until) {
-		return nil, wrong("until", "%q: expected an item that the pool %s or a quest can give", p.Until, p.Pool)
+		return nil, wrong("until", "%q: expected an item that the pool %s, a quest or a rank can give", p.Until, p.Pool)
 	}
 	return p, nil
+}
+
+// firstSeason returns when the first season begins by which something counts, unless the pool has ended by then: the
+// first moment for pools without a start.
+func firstSeason(c *catalog.Catalog, ends int64) int64 {
+	start := int64(begin)
+	by := func(p catalog.Period) bool { return p.Per == catalog.PerSeason }
+	if len(c.Seasons) == 0 || !slices.ContainsFunc(c.Counters, func(ct catalog.Counter) bool { return by(ct.Per) }) && !slices.ContainsFunc(c.Quests, func(q catalog.Quest) bool { return by(q.Per) }) {
+		return start
+	}
+	first := slices.MinFunc(c.Seasons, func(a, b catalog.Season) int { return cmp.Compare(a.Starts, b.Starts) }).Starts
+	if ends == 0 || first < ends {
+		return first
+	}
+	return start
 }
 
 // withoutCodes returns a catalog without codes that pay: simulated players have as many as they want.
@@ -241,6 +257,8 @@ func (p *plan) gives(item string) bool {
 	}
 	if slices.ContainsFunc(p.c.Quests, func(q catalog.Quest) bool {
 		return slices.ContainsFunc(q.Steps(), func(t catalog.Tier) bool { return gives(&t.Reward) || len(t.Reward.Draws) > 0 })
+	}) || slices.ContainsFunc(p.c.Counters, func(c catalog.Counter) bool {
+		return slices.ContainsFunc(c.Ranked.Rewards, func(r catalog.Prize) bool { return gives(&r.Reward) || len(r.Reward.Draws) > 0 })
 	}) {
 		return true
 	}
@@ -319,6 +337,11 @@ func numbers(p *plan, items []string) (all []uint32) {
 // watched reports whether anything can depend on how many of an item a player holds.
 func (p *plan) watched(st bought) bool {
 	w := &p.pool.When
+	for _, item := range st.items {
+		if p.tables.GrowthOf(item) != nil || p.tables.CapOf(item) != nil {
+			return true
+		}
+	}
 	return len(p.tables.Families) > 0 || p.tables.Watched.Has(p.tables.ItemNum[st.Item]) || len(p.tables.Gains(p.tables.ItemNum[st.Item])) > 0 || slices.Contains(w.Lacks, st.Item) ||
 		slices.ContainsFunc(w.Holds, func(h catalog.Stack) bool { return h.Item == st.Item })
 }
@@ -336,7 +359,7 @@ func (p *plan) crowdSize() int {
 	switch {
 	case p.shared:
 		return p.Players
-	case p.Independent && p.scarce():
+	case p.Independent && (p.scarce() || p.realmWide):
 		return 1
 	}
 	draws := crowdDraws

@@ -404,18 +404,18 @@ func TestNobodyDraws(t *testing.T) {
 func TestRefusesConfig(t *testing.T) {
 	good := simulate.Config{Pool: "banner", Players: 1, Draws: 10, Count: 10}
 	for want, change := range map[string]func(*simulate.Config){
-		`pool: "x": expected one that players draw from: banner`:                     func(c *simulate.Config) { c.Pool = "x" },
-		`pool: "five-star": expected one that`:                                       func(c *simulate.Config) { c.Pool = "five-star" },
-		`players: 0: expected from 1 to 10000000`:                                    func(c *simulate.Config) { c.Players = 0 },
-		`draws: 10000010: expected from 1 to`:                                        func(c *simulate.Config) { c.Draws = 10_000_010 },
-		`draws: 15: expected a multiple of 10`:                                       func(c *simulate.Config) { c.Draws = 15 },
-		`count: 11: expected from 1 to 10`:                                           func(c *simulate.Config) { c.Count = 11 },
-		`rate: -1: expected from 0 to`:                                               func(c *simulate.Config) { c.Rate = -1 },
-		`rate: NaN: expected from 0 to`:                                              func(c *simulate.Config) { c.Rate = math.NaN() },
-		`rate: 1e-09: expected a rate at which`:                                      func(c *simulate.Config) { c.Rate = 1e-9 },
-		`pay: "x": expected an item of the pool's price`:                             func(c *simulate.Config) { c.Pay = "x" },
-		`until: "x": expected an item of the catalog`:                                func(c *simulate.Config) { c.Until = "x" },
-		`until: "ticket": expected an item that the pool banner or a quest can give`: func(c *simulate.Config) { c.Until = "ticket" },
+		`pool: "x": expected one that players draw from: banner`:                             func(c *simulate.Config) { c.Pool = "x" },
+		`pool: "five-star": expected one that`:                                               func(c *simulate.Config) { c.Pool = "five-star" },
+		`players: 0: expected from 1 to 10000000`:                                            func(c *simulate.Config) { c.Players = 0 },
+		`draws: 10000010: expected from 1 to`:                                                func(c *simulate.Config) { c.Draws = 10_000_010 },
+		`draws: 15: expected a multiple of 10`:                                               func(c *simulate.Config) { c.Draws = 15 },
+		`count: 11: expected from 1 to 10`:                                                   func(c *simulate.Config) { c.Count = 11 },
+		`rate: -1: expected from 0 to`:                                                       func(c *simulate.Config) { c.Rate = -1 },
+		`rate: NaN: expected from 0 to`:                                                      func(c *simulate.Config) { c.Rate = math.NaN() },
+		`rate: 1e-09: expected a rate at which`:                                              func(c *simulate.Config) { c.Rate = 1e-9 },
+		`pay: "x": expected an item of the pool's price`:                                     func(c *simulate.Config) { c.Pay = "x" },
+		`until: "x": expected an item of the catalog`:                                        func(c *simulate.Config) { c.Until = "x" },
+		`until: "ticket": expected an item that the pool banner, a quest or a rank can give`: func(c *simulate.Config) { c.Until = "ticket" },
 	} {
 		config := good
 		change(&config)

@@ -26,6 +26,7 @@ type tally struct {
 	costs []spread // until the item: in draws, then in each item of plan.paid
 
 	quests
+	standings
 	ebb
 }
 
@@ -63,8 +64,8 @@ func newTally(p *plan) *tally {
 		refused: map[rules.Status]Refusal{}, gained: make([]uint64, len(p.c.Items)), payments: make([]uint64, len(p.paid)),
 		takes: make([]uint64, lines), codes: make([]uint64, lists),
 		squares: make([]sum, lines), products: make([]sum, lines), costs: make([]spread, 1+len(p.paid)),
-		quests: newQuests(p),
-		ebb:    ebb{empty: make([]*Moment, lines), gone: make([]*Moment, lists)},
+		quests: newQuests(p), standings: newStandings(p),
+		ebb: ebb{empty: make([]*Moment, lines), gone: make([]*Moment, lists)},
 	}
 	for i := range t.costs {
 		t.costs[i] = spread{}
@@ -82,6 +83,7 @@ func (t *tally) add(o *tally) {
 	addAll(t.takes, o.takes)
 	addAll(t.codes, o.codes)
 	t.quests.add(&o.quests)
+	t.standings.add(&o.standings)
 	for i := range t.squares {
 		t.squares[i].add(o.squares[i])
 		t.products[i].add(o.products[i])

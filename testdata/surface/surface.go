@@ -57,6 +57,7 @@ var (
 	_ func(r *kuji.Realm, req kuji.Request, done func(kuji.Result, error))                 = (*kuji.Realm).Submit
 	_ func(r *kuji.Realm, ctx context.Context, id string) (kuji.PlayerView, error)         = (*kuji.Realm).Player
 	_ func(r *kuji.Realm, ctx context.Context, id string) (kuji.PoolView, error)           = (*kuji.Realm).Pool
+	_ func(r *kuji.Realm, ctx context.Context, q kuji.RanksQuery) (kuji.RanksView, error)  = (*kuji.Realm).Ranks
 	_ func(yaml []byte) (*catalog.Catalog, error)                                          = catalog.Parse
 )
 
@@ -72,9 +73,16 @@ var _ = []kuji.Request{
 	kuji.SetTrack{ID: "", Player: "", Track: "", Draws: uint64(0), By: "", Reason: ""},
 	kuji.Progress{ID: "", Player: "", Event: "", Key: "", N: uint64(1), Note: kuji.Note{}},
 	kuji.Claim{ID: "", Player: "", Quest: "", Tiers: 1, Note: kuji.Note{}},
+	kuji.Collect{ID: "", Player: "", Note: kuji.Note{}},
 	kuji.SetCounter{ID: "", Player: "", Counter: "", Value: uint64(0), Note: kuji.Note{}},
 	kuji.SetLimit{ID: "", Player: "", Pool: "", Per: catalog.PerDay, Window: int64(0), Used: uint64(0), Note: kuji.Note{}},
 }
+
+// A part of a standing is asked for, and read.
+var (
+	_ = kuji.RanksQuery{Counter: "", Ended: false, Player: "", From: uint64(1), Most: 10}
+	_ = kuji.RanksView{Of: uint64(0), Ranks: []kuji.RankView{{Rank: uint64(1), Player: "", Value: uint64(0)}}, Ends: int64(0), Position: uint64(0)}
+)
 
 // Calls to servers.
 var (

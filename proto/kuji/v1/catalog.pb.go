@@ -21,6 +21,63 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// ItemBeyond says what happens to what would be more of an item than a player can
+// hold.
+type ItemBeyond int32
+
+const (
+	ItemBeyond_ITEM_BEYOND_UNSPECIFIED ItemBeyond = 0
+	// A command that could give more fails.
+	ItemBeyond_ITEM_BEYOND_REFUSE ItemBeyond = 1
+	// What is more is not gained.
+	ItemBeyond_ITEM_BEYOND_CUT ItemBeyond = 2
+	// What is more waits in the player's mailbox: see Collect.
+	ItemBeyond_ITEM_BEYOND_MAIL ItemBeyond = 3
+)
+
+// Enum value maps for ItemBeyond.
+var (
+	ItemBeyond_name = map[int32]string{
+		0: "ITEM_BEYOND_UNSPECIFIED",
+		1: "ITEM_BEYOND_REFUSE",
+		2: "ITEM_BEYOND_CUT",
+		3: "ITEM_BEYOND_MAIL",
+	}
+	ItemBeyond_value = map[string]int32{
+		"ITEM_BEYOND_UNSPECIFIED": 0,
+		"ITEM_BEYOND_REFUSE":      1,
+		"ITEM_BEYOND_CUT":         2,
+		"ITEM_BEYOND_MAIL":        3,
+	}
+)
+
+func (x ItemBeyond) Enum() *ItemBeyond {
+	p := new(ItemBeyond)
+	*p = x
+	return p
+}
+
+func (x ItemBeyond) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ItemBeyond) Descriptor() protoreflect.EnumDescriptor {
+	return file_kuji_v1_catalog_proto_enumTypes[0].Descriptor()
+}
+
+func (ItemBeyond) Type() protoreflect.EnumType {
+	return &file_kuji_v1_catalog_proto_enumTypes[0]
+}
+
+func (x ItemBeyond) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ItemBeyond.Descriptor instead.
+func (ItemBeyond) EnumDescriptor() ([]byte, []int) {
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{0}
+}
+
 // ItemKind says what an item is.
 type ItemKind int32
 
@@ -57,11 +114,11 @@ func (x ItemKind) String() string {
 }
 
 func (ItemKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_kuji_v1_catalog_proto_enumTypes[0].Descriptor()
+	return file_kuji_v1_catalog_proto_enumTypes[1].Descriptor()
 }
 
 func (ItemKind) Type() protoreflect.EnumType {
-	return &file_kuji_v1_catalog_proto_enumTypes[0]
+	return &file_kuji_v1_catalog_proto_enumTypes[1]
 }
 
 func (x ItemKind) Number() protoreflect.EnumNumber {
@@ -70,7 +127,7 @@ func (x ItemKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ItemKind.Descriptor instead.
 func (ItemKind) EnumDescriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{0}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{1}
 }
 
 // ChangeKind says what a change is about.
@@ -154,11 +211,11 @@ func (x ChangeKind) String() string {
 }
 
 func (ChangeKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_kuji_v1_catalog_proto_enumTypes[1].Descriptor()
+	return file_kuji_v1_catalog_proto_enumTypes[2].Descriptor()
 }
 
 func (ChangeKind) Type() protoreflect.EnumType {
-	return &file_kuji_v1_catalog_proto_enumTypes[1]
+	return &file_kuji_v1_catalog_proto_enumTypes[2]
 }
 
 func (x ChangeKind) Number() protoreflect.EnumNumber {
@@ -167,7 +224,7 @@ func (x ChangeKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeKind.Descriptor instead.
 func (ChangeKind) EnumDescriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{1}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{2}
 }
 
 type GetCatalogRequest struct {
@@ -353,10 +410,26 @@ func (x *GetCatalogResponse) GetIdempotency() *Idempotency {
 
 // Item is anything that can be held and counted.
 type Item struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Kind          ItemKind               `protobuf:"varint,2,opt,name=kind,proto3,enum=kuji.v1.ItemKind" json:"kind,omitempty"`
-	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Kind  ItemKind               `protobuf:"varint,2,opt,name=kind,proto3,enum=kuji.v1.ItemKind" json:"kind,omitempty"`
+	Name  string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// How long a unit lasts after it came, in milliseconds; 0: it stays.
+	LastsMs int64 `protobuf:"varint,4,opt,name=lasts_ms,json=lastsMs,proto3" json:"lasts_ms,omitempty"`
+	// Of an item that lasts: what comes while a player holds some begins to last
+	// when that goes.
+	Extend bool `protobuf:"varint,5,opt,name=extend,proto3" json:"extend,omitempty"`
+	// How it grows by itself; absent: it does not.
+	Grows *Growth `protobuf:"bytes,6,opt,name=grows,proto3" json:"grows,omitempty"`
+	// The family that it is of; empty: none.
+	Family string `protobuf:"bytes,7,opt,name=family,proto3" json:"family,omitempty"`
+	// How many a player can hold; 0: as many as there can be.
+	Most uint64 `protobuf:"varint,8,opt,name=most,proto3" json:"most,omitempty"`
+	// What happens to what would be more; unspecified without most.
+	Beyond ItemBeyond `protobuf:"varint,9,opt,name=beyond,proto3,enum=kuji.v1.ItemBeyond" json:"beyond,omitempty"`
+	// How long what is more waits in the mailbox, in milliseconds; only with
+	// ITEM_BEYOND_MAIL.
+	MailMs        int64 `protobuf:"varint,10,opt,name=mail_ms,json=mailMs,proto3" json:"mail_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -412,6 +485,119 @@ func (x *Item) GetName() string {
 	return ""
 }
 
+func (x *Item) GetLastsMs() int64 {
+	if x != nil {
+		return x.LastsMs
+	}
+	return 0
+}
+
+func (x *Item) GetExtend() bool {
+	if x != nil {
+		return x.Extend
+	}
+	return false
+}
+
+func (x *Item) GetGrows() *Growth {
+	if x != nil {
+		return x.Grows
+	}
+	return nil
+}
+
+func (x *Item) GetFamily() string {
+	if x != nil {
+		return x.Family
+	}
+	return ""
+}
+
+func (x *Item) GetMost() uint64 {
+	if x != nil {
+		return x.Most
+	}
+	return 0
+}
+
+func (x *Item) GetBeyond() ItemBeyond {
+	if x != nil {
+		return x.Beyond
+	}
+	return ItemBeyond_ITEM_BEYOND_UNSPECIFIED
+}
+
+func (x *Item) GetMailMs() int64 {
+	if x != nil {
+		return x.MailMs
+	}
+	return 0
+}
+
+// Growth says that a player who holds fewer of an item than a bound gains some
+// every so often.
+type Growth struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Milliseconds.
+	EveryMs int64  `protobuf:"varint,1,opt,name=every_ms,json=everyMs,proto3" json:"every_ms,omitempty"`
+	By      uint64 `protobuf:"varint,2,opt,name=by,proto3" json:"by,omitempty"`
+	// The bound. A player who holds as many or more gains none.
+	To            uint64 `protobuf:"varint,3,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Growth) Reset() {
+	*x = Growth{}
+	mi := &file_kuji_v1_catalog_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Growth) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Growth) ProtoMessage() {}
+
+func (x *Growth) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_catalog_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Growth.ProtoReflect.Descriptor instead.
+func (*Growth) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Growth) GetEveryMs() int64 {
+	if x != nil {
+		return x.EveryMs
+	}
+	return 0
+}
+
+func (x *Growth) GetBy() uint64 {
+	if x != nil {
+		return x.By
+	}
+	return 0
+}
+
+func (x *Growth) GetTo() uint64 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
 // Idempotency declares how long a request id is remembered: until its batch is
 // older than age_ms, and longer while it is among the newest 1048576 ids of the
 // realm, or count if that is less. When count ids are no older than age_ms, new
@@ -433,7 +619,7 @@ type Idempotency struct {
 
 func (x *Idempotency) Reset() {
 	*x = Idempotency{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[3]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -445,7 +631,7 @@ func (x *Idempotency) String() string {
 func (*Idempotency) ProtoMessage() {}
 
 func (x *Idempotency) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[3]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -458,7 +644,7 @@ func (x *Idempotency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Idempotency.ProtoReflect.Descriptor instead.
 func (*Idempotency) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{3}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Idempotency) GetCount() uint32 {
@@ -501,7 +687,7 @@ type ExportCatalogRequest struct {
 
 func (x *ExportCatalogRequest) Reset() {
 	*x = ExportCatalogRequest{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[4]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -513,7 +699,7 @@ func (x *ExportCatalogRequest) String() string {
 func (*ExportCatalogRequest) ProtoMessage() {}
 
 func (x *ExportCatalogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[4]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -526,7 +712,7 @@ func (x *ExportCatalogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportCatalogRequest.ProtoReflect.Descriptor instead.
 func (*ExportCatalogRequest) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{4}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ExportCatalogRequest) GetRealm() string {
@@ -557,7 +743,7 @@ type ExportCatalogResponse struct {
 
 func (x *ExportCatalogResponse) Reset() {
 	*x = ExportCatalogResponse{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[5]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -569,7 +755,7 @@ func (x *ExportCatalogResponse) String() string {
 func (*ExportCatalogResponse) ProtoMessage() {}
 
 func (x *ExportCatalogResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[5]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -582,7 +768,7 @@ func (x *ExportCatalogResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportCatalogResponse.ProtoReflect.Descriptor instead.
 func (*ExportCatalogResponse) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{5}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ExportCatalogResponse) GetVersion() uint64 {
@@ -620,7 +806,7 @@ type ListCatalogsRequest struct {
 
 func (x *ListCatalogsRequest) Reset() {
 	*x = ListCatalogsRequest{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[6]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -632,7 +818,7 @@ func (x *ListCatalogsRequest) String() string {
 func (*ListCatalogsRequest) ProtoMessage() {}
 
 func (x *ListCatalogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[6]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -645,7 +831,7 @@ func (x *ListCatalogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCatalogsRequest.ProtoReflect.Descriptor instead.
 func (*ListCatalogsRequest) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{6}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListCatalogsRequest) GetRealm() string {
@@ -681,7 +867,7 @@ type ListCatalogsResponse struct {
 
 func (x *ListCatalogsResponse) Reset() {
 	*x = ListCatalogsResponse{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[7]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -693,7 +879,7 @@ func (x *ListCatalogsResponse) String() string {
 func (*ListCatalogsResponse) ProtoMessage() {}
 
 func (x *ListCatalogsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[7]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -706,7 +892,7 @@ func (x *ListCatalogsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCatalogsResponse.ProtoReflect.Descriptor instead.
 func (*ListCatalogsResponse) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{7}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListCatalogsResponse) GetCatalogs() []*CatalogVersion {
@@ -745,7 +931,7 @@ type CatalogVersion struct {
 
 func (x *CatalogVersion) Reset() {
 	*x = CatalogVersion{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[8]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -757,7 +943,7 @@ func (x *CatalogVersion) String() string {
 func (*CatalogVersion) ProtoMessage() {}
 
 func (x *CatalogVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[8]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -770,7 +956,7 @@ func (x *CatalogVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CatalogVersion.ProtoReflect.Descriptor instead.
 func (*CatalogVersion) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{8}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CatalogVersion) GetVersion() uint64 {
@@ -868,7 +1054,7 @@ type ApplyCatalogRequest struct {
 
 func (x *ApplyCatalogRequest) Reset() {
 	*x = ApplyCatalogRequest{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[9]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -880,7 +1066,7 @@ func (x *ApplyCatalogRequest) String() string {
 func (*ApplyCatalogRequest) ProtoMessage() {}
 
 func (x *ApplyCatalogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[9]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -893,7 +1079,7 @@ func (x *ApplyCatalogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyCatalogRequest.ProtoReflect.Descriptor instead.
 func (*ApplyCatalogRequest) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{9}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ApplyCatalogRequest) GetRealm() string {
@@ -952,7 +1138,7 @@ type ApplyCatalogResponse struct {
 
 func (x *ApplyCatalogResponse) Reset() {
 	*x = ApplyCatalogResponse{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[10]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -964,7 +1150,7 @@ func (x *ApplyCatalogResponse) String() string {
 func (*ApplyCatalogResponse) ProtoMessage() {}
 
 func (x *ApplyCatalogResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[10]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -977,7 +1163,7 @@ func (x *ApplyCatalogResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyCatalogResponse.ProtoReflect.Descriptor instead.
 func (*ApplyCatalogResponse) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{10}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ApplyCatalogResponse) GetPlan() *Plan {
@@ -1011,7 +1197,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[11]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1023,7 +1209,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[11]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1036,7 +1222,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{11}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Plan) GetUnchanged() bool {
@@ -1093,7 +1279,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[12]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1105,7 +1291,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[12]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1118,7 +1304,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{12}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Change) GetKind() ChangeKind {
@@ -1201,7 +1387,7 @@ type Setting struct {
 
 func (x *Setting) Reset() {
 	*x = Setting{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[13]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1213,7 +1399,7 @@ func (x *Setting) String() string {
 func (*Setting) ProtoMessage() {}
 
 func (x *Setting) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[13]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1226,7 +1412,7 @@ func (x *Setting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Setting.ProtoReflect.Descriptor instead.
 func (*Setting) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{13}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Setting) GetName() string {
@@ -1264,7 +1450,7 @@ type EntryStock struct {
 
 func (x *EntryStock) Reset() {
 	*x = EntryStock{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[14]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1276,7 +1462,7 @@ func (x *EntryStock) String() string {
 func (*EntryStock) ProtoMessage() {}
 
 func (x *EntryStock) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[14]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1289,7 +1475,7 @@ func (x *EntryStock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryStock.ProtoReflect.Descriptor instead.
 func (*EntryStock) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{14}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *EntryStock) GetUnlimited() bool {
@@ -1334,11 +1520,23 @@ const file_kuji_v1_catalog_proto_rawDesc = "" +
 	"item_count\x18\x06 \x01(\rR\titemCount\x12\x14\n" +
 	"\x05pools\x18\a \x03(\tR\x05pools\x12$\n" +
 	"\x05start\x18\b \x03(\v2\x0e.kuji.v1.StackR\x05start\x126\n" +
-	"\vidempotency\x18\t \x01(\v2\x14.kuji.v1.IdempotencyR\vidempotency\"Q\n" +
+	"\vidempotency\x18\t \x01(\v2\x14.kuji.v1.IdempotencyR\vidempotency\"\x9d\x02\n" +
 	"\x04Item\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x11.kuji.v1.ItemKindR\x04kind\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\tR\x04name\"x\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x19\n" +
+	"\blasts_ms\x18\x04 \x01(\x03R\alastsMs\x12\x16\n" +
+	"\x06extend\x18\x05 \x01(\bR\x06extend\x12%\n" +
+	"\x05grows\x18\x06 \x01(\v2\x0f.kuji.v1.GrowthR\x05grows\x12\x16\n" +
+	"\x06family\x18\a \x01(\tR\x06family\x12\x12\n" +
+	"\x04most\x18\b \x01(\x04R\x04most\x12+\n" +
+	"\x06beyond\x18\t \x01(\x0e2\x13.kuji.v1.ItemBeyondR\x06beyond\x12\x17\n" +
+	"\amail_ms\x18\n" +
+	" \x01(\x03R\x06mailMs\"C\n" +
+	"\x06Growth\x12\x19\n" +
+	"\bevery_ms\x18\x01 \x01(\x03R\aeveryMs\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\x04R\x02by\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\x04R\x02to\"x\n" +
 	"\vIdempotency\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12\x15\n" +
 	"\x06age_ms\x18\x02 \x01(\x03R\x05ageMs\x12!\n" +
@@ -1405,7 +1603,13 @@ const file_kuji_v1_catalog_proto_rawDesc = "" +
 	"EntryStock\x12\x1c\n" +
 	"\tunlimited\x18\x01 \x01(\bR\tunlimited\x12\x14\n" +
 	"\x05stock\x18\x02 \x01(\x04R\x05stock\x12\x12\n" +
-	"\x04left\x18\x03 \x01(\x04R\x04left*Q\n" +
+	"\x04left\x18\x03 \x01(\x04R\x04left*l\n" +
+	"\n" +
+	"ItemBeyond\x12\x1b\n" +
+	"\x17ITEM_BEYOND_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12ITEM_BEYOND_REFUSE\x10\x01\x12\x13\n" +
+	"\x0fITEM_BEYOND_CUT\x10\x02\x12\x14\n" +
+	"\x10ITEM_BEYOND_MAIL\x10\x03*Q\n" +
 	"\bItemKind\x12\x19\n" +
 	"\x15ITEM_KIND_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eITEM_KIND_ITEM\x10\x01\x12\x16\n" +
@@ -1444,47 +1648,51 @@ func file_kuji_v1_catalog_proto_rawDescGZIP() []byte {
 	return file_kuji_v1_catalog_proto_rawDescData
 }
 
-var file_kuji_v1_catalog_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_kuji_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_kuji_v1_catalog_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_kuji_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_kuji_v1_catalog_proto_goTypes = []any{
-	(ItemKind)(0),                 // 0: kuji.v1.ItemKind
-	(ChangeKind)(0),               // 1: kuji.v1.ChangeKind
-	(*GetCatalogRequest)(nil),     // 2: kuji.v1.GetCatalogRequest
-	(*GetCatalogResponse)(nil),    // 3: kuji.v1.GetCatalogResponse
-	(*Item)(nil),                  // 4: kuji.v1.Item
-	(*Idempotency)(nil),           // 5: kuji.v1.Idempotency
-	(*ExportCatalogRequest)(nil),  // 6: kuji.v1.ExportCatalogRequest
-	(*ExportCatalogResponse)(nil), // 7: kuji.v1.ExportCatalogResponse
-	(*ListCatalogsRequest)(nil),   // 8: kuji.v1.ListCatalogsRequest
-	(*ListCatalogsResponse)(nil),  // 9: kuji.v1.ListCatalogsResponse
-	(*CatalogVersion)(nil),        // 10: kuji.v1.CatalogVersion
-	(*ApplyCatalogRequest)(nil),   // 11: kuji.v1.ApplyCatalogRequest
-	(*ApplyCatalogResponse)(nil),  // 12: kuji.v1.ApplyCatalogResponse
-	(*Plan)(nil),                  // 13: kuji.v1.Plan
-	(*Change)(nil),                // 14: kuji.v1.Change
-	(*Setting)(nil),               // 15: kuji.v1.Setting
-	(*EntryStock)(nil),            // 16: kuji.v1.EntryStock
-	(*Stack)(nil),                 // 17: kuji.v1.Stack
-	(*Result)(nil),                // 18: kuji.v1.Result
+	(ItemBeyond)(0),               // 0: kuji.v1.ItemBeyond
+	(ItemKind)(0),                 // 1: kuji.v1.ItemKind
+	(ChangeKind)(0),               // 2: kuji.v1.ChangeKind
+	(*GetCatalogRequest)(nil),     // 3: kuji.v1.GetCatalogRequest
+	(*GetCatalogResponse)(nil),    // 4: kuji.v1.GetCatalogResponse
+	(*Item)(nil),                  // 5: kuji.v1.Item
+	(*Growth)(nil),                // 6: kuji.v1.Growth
+	(*Idempotency)(nil),           // 7: kuji.v1.Idempotency
+	(*ExportCatalogRequest)(nil),  // 8: kuji.v1.ExportCatalogRequest
+	(*ExportCatalogResponse)(nil), // 9: kuji.v1.ExportCatalogResponse
+	(*ListCatalogsRequest)(nil),   // 10: kuji.v1.ListCatalogsRequest
+	(*ListCatalogsResponse)(nil),  // 11: kuji.v1.ListCatalogsResponse
+	(*CatalogVersion)(nil),        // 12: kuji.v1.CatalogVersion
+	(*ApplyCatalogRequest)(nil),   // 13: kuji.v1.ApplyCatalogRequest
+	(*ApplyCatalogResponse)(nil),  // 14: kuji.v1.ApplyCatalogResponse
+	(*Plan)(nil),                  // 15: kuji.v1.Plan
+	(*Change)(nil),                // 16: kuji.v1.Change
+	(*Setting)(nil),               // 17: kuji.v1.Setting
+	(*EntryStock)(nil),            // 18: kuji.v1.EntryStock
+	(*Stack)(nil),                 // 19: kuji.v1.Stack
+	(*Result)(nil),                // 20: kuji.v1.Result
 }
 var file_kuji_v1_catalog_proto_depIdxs = []int32{
-	4,  // 0: kuji.v1.GetCatalogResponse.items:type_name -> kuji.v1.Item
-	17, // 1: kuji.v1.GetCatalogResponse.start:type_name -> kuji.v1.Stack
-	5,  // 2: kuji.v1.GetCatalogResponse.idempotency:type_name -> kuji.v1.Idempotency
-	0,  // 3: kuji.v1.Item.kind:type_name -> kuji.v1.ItemKind
-	10, // 4: kuji.v1.ListCatalogsResponse.catalogs:type_name -> kuji.v1.CatalogVersion
-	13, // 5: kuji.v1.ApplyCatalogResponse.plan:type_name -> kuji.v1.Plan
-	18, // 6: kuji.v1.ApplyCatalogResponse.result:type_name -> kuji.v1.Result
-	14, // 7: kuji.v1.Plan.changes:type_name -> kuji.v1.Change
-	1,  // 8: kuji.v1.Change.kind:type_name -> kuji.v1.ChangeKind
-	16, // 9: kuji.v1.Change.before:type_name -> kuji.v1.EntryStock
-	16, // 10: kuji.v1.Change.after:type_name -> kuji.v1.EntryStock
-	15, // 11: kuji.v1.Change.settings:type_name -> kuji.v1.Setting
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	5,  // 0: kuji.v1.GetCatalogResponse.items:type_name -> kuji.v1.Item
+	19, // 1: kuji.v1.GetCatalogResponse.start:type_name -> kuji.v1.Stack
+	7,  // 2: kuji.v1.GetCatalogResponse.idempotency:type_name -> kuji.v1.Idempotency
+	1,  // 3: kuji.v1.Item.kind:type_name -> kuji.v1.ItemKind
+	6,  // 4: kuji.v1.Item.grows:type_name -> kuji.v1.Growth
+	0,  // 5: kuji.v1.Item.beyond:type_name -> kuji.v1.ItemBeyond
+	12, // 6: kuji.v1.ListCatalogsResponse.catalogs:type_name -> kuji.v1.CatalogVersion
+	15, // 7: kuji.v1.ApplyCatalogResponse.plan:type_name -> kuji.v1.Plan
+	20, // 8: kuji.v1.ApplyCatalogResponse.result:type_name -> kuji.v1.Result
+	16, // 9: kuji.v1.Plan.changes:type_name -> kuji.v1.Change
+	2,  // 10: kuji.v1.Change.kind:type_name -> kuji.v1.ChangeKind
+	18, // 11: kuji.v1.Change.before:type_name -> kuji.v1.EntryStock
+	18, // 12: kuji.v1.Change.after:type_name -> kuji.v1.EntryStock
+	17, // 13: kuji.v1.Change.settings:type_name -> kuji.v1.Setting
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_catalog_proto_init() }
@@ -1493,14 +1701,14 @@ func file_kuji_v1_catalog_proto_init() {
 		return
 	}
 	file_kuji_v1_result_proto_init()
-	file_kuji_v1_catalog_proto_msgTypes[9].OneofWrappers = []any{}
+	file_kuji_v1_catalog_proto_msgTypes[10].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_catalog_proto_rawDesc), len(file_kuji_v1_catalog_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   15,
+			NumEnums:      3,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

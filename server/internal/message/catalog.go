@@ -12,7 +12,17 @@ import (
 
 // Item makes the message of an item.
 func Item(it *catalog.Item) *kujiv1.Item {
-	return &kujiv1.Item{Id: it.ID, Kind: kujiv1.ItemKind(it.Kind), Name: it.Name}
+	m := &kujiv1.Item{
+		Id: it.ID, Kind: kujiv1.ItemKind(it.Kind), Name: it.Name,
+		LastsMs: it.Lasts, Extend: it.Extend, Family: it.Family, Most: it.Most, MailMs: it.Beyond.Mail,
+	}
+	if g := it.Grows; g != (catalog.Grows{}) {
+		m.Grows = &kujiv1.Growth{EveryMs: g.Every, By: g.By, To: g.To}
+	}
+	if it.Most > 0 {
+		m.Beyond = kujiv1.ItemBeyond(it.Beyond.Do) + kujiv1.ItemBeyond_ITEM_BEYOND_REFUSE
+	}
+	return m
 }
 
 // ItemsNamed adds the items that a message names: in fields named item, and what a player must lack.

@@ -40,6 +40,7 @@ func commands() []*command {
 		{name: "DISCARD", summary: "Forget the group.", answer: answerDiscard},
 		{name: "PLAYER", usage: "player", summary: "What a player holds.", least: 1, most: 1, read: readPlayer},
 		{name: "QUESTS", usage: "player", summary: "Quests, and how far a player is in them.", least: 1, most: 1, read: readQuests},
+		{name: "RANKS", usage: "counter [AROUND player] [FROM n] [LIMIT n] [ENDED]", summary: "Who stands where in a counter that ranks players.", least: 1, most: 8, read: readRanks},
 		{name: "POOL", usage: "pool [OFFSET n] [LIMIT n]", summary: "A pool and its stock.", least: 1, most: 5, read: readPool},
 		{name: "ODDS", usage: "pool [PLAYER player]", summary: "The exact odds of the next draw.", least: 1, most: 3, read: readOdds},
 		{name: "REALM", usage: "[realm]", summary: "Choose the realm of the commands that follow, or tell which it is.", most: 1, answer: answerRealm},
@@ -247,6 +248,23 @@ func readPlayer(realm string, a *arguments) proto.Message {
 
 func readQuests(realm string, a *arguments) proto.Message {
 	return &kujiv1.ListQuestsRequest{Realm: realm, Player: a.text("player"), QuestLimit: contract.MaxPage}
+}
+
+func readRanks(realm string, a *arguments) proto.Message {
+	m := &kujiv1.ListRanksRequest{Realm: realm, Counter: a.text("counter")}
+	a.options([]string{"AROUND", "FROM", "LIMIT", "ENDED"}, func(name string) {
+		switch name {
+		case "AROUND":
+			m.Around = a.text(name)
+		case "FROM":
+			m.RankFrom = a.number(name, 1, math.MaxUint64)
+		case "LIMIT":
+			m.RankLimit = uint32(a.number(name, 1, kuji.MaxRanks))
+		case "ENDED":
+			m.Ended = true
+		}
+	})
+	return m
 }
 
 func readPool(realm string, a *arguments) proto.Message {
