@@ -38,10 +38,12 @@ type book struct {
 	codeBook
 	goals  goalBook
 	movers map[string]bool // who has moved which counter of the realm in the event at hand
+	beyondBook
 }
 
 // holder is one player.
 type holder struct {
+	id     string
 	number int  // players have numbers in the order in which they join
 	waits  bool // for the starting grants
 	items  map[string]uint64
@@ -49,14 +51,15 @@ type holder struct {
 	draws  map[limit][]int64 // the steady time of every draw that counted
 	free   map[limit][]int64 // the steady time of every draw that was free
 	tracks map[string]uint64 // draws since the last hit, by counter
+	mail   []letter          // ascending by when they go
 }
 
-func newHolder() *holder {
-	return &holder{items: map[string]uint64{}, lots: map[string]units{}, draws: map[limit][]int64{}, free: map[limit][]int64{}, tracks: map[string]uint64{}}
+func newHolder(id string) *holder {
+	return &holder{id: id, items: map[string]uint64{}, lots: map[string]units{}, draws: map[limit][]int64{}, free: map[limit][]int64{}, tracks: map[string]uint64{}}
 }
 
 func (h *holder) clone() *holder {
-	c := &holder{h.number, h.waits, maps.Clone(h.items), maps.Clone(h.lots), maps.Clone(h.draws), maps.Clone(h.free), maps.Clone(h.tracks)}
+	c := &holder{h.id, h.number, h.waits, maps.Clone(h.items), maps.Clone(h.lots), maps.Clone(h.draws), maps.Clone(h.free), maps.Clone(h.tracks), slices.Clone(h.mail)}
 	for item, u := range c.lots {
 		c.lots[item] = maps.Clone(u)
 	}
@@ -95,7 +98,7 @@ func (b book) clone() book {
 	b.drawn, b.refills = maps.Clone(b.drawn), maps.Clone(b.refills)
 	b.purses, b.moments = maps.Clone(b.purses), maps.Clone(b.moments)
 	b.codeBook = b.codeBook.clone()
-	b.goals, b.movers = b.goals.clone(), map[string]bool{}
+	b.goals, b.movers, b.over = b.goals.clone(), map[string]bool{}, map[string]uint64{}
 	return b
 }
 
@@ -170,7 +173,7 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 			return 0, "", fmt.Errorf("member %d names %s, which the catalog in force does not have: it is to be refused", i, what)
 		}
 	}
-	t := trial{model: m, sight: m.goals.clone(), came: map[string]bool{}, sure: map[string]map[string]uint64{}, most: map[string]map[string]uint64{}, wrong: rec.Subject}
+	t := trial{model: m, sight: m.goals.clone(), came: map[string]bool{}, sure: map[string]map[string]uint64{}, upmost: map[string]map[string]uint64{}, posted: map[string]map[string]uint64{}, wrong: rec.Subject}
 	for i, member := range members {
 		status, subject := t.member(member)
 		if status == kuji.OK && member.Status == kuji.TooManyLots.String() && t.crowded(rec, rec.Subject) {
@@ -225,7 +228,10 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 			}
 		}
 	}
-	return kuji.OK, "", questing{m}.fires(rec, fired, before)
+	if err := (questing{m}).fires(rec, fired, before); err != nil {
+		return 0, "", err
+	}
+	return kuji.OK, "", m.says(rec)
 }
 
 // move carries out a member that is not a draw.
@@ -240,6 +246,8 @@ func (m *model) move(rec kuji.Record) error {
 	case "progress":
 		ledger{m, m.goals}.reports(rec)
 		return nil
+	case "collect":
+		return m.collect(rec)
 	case "register", "grant", "consume", "transfer":
 	default:
 		return fmt.Errorf("an event of kind %q", rec.Kind)
@@ -254,9 +262,14 @@ func (m *model) move(rec kuji.Record) error {
 			continue
 		}
 		taken := h.lose(it.Item, it.Quantity)
-		for at, q := range taken {
-			if rec.Kind == "transfer" { // they keep their ends
-				to.add(it.Item, at, q)
+		if rec.Kind != "transfer" {
+			continue
+		}
+		fits := m.within(to, it.Item, it.Quantity)
+		for _, at := range taken.ends() { // they keep their ends
+			n := min(fits, taken[at])
+			if fits -= n; n > 0 {
+				to.add(it.Item, at, n)
 			}
 		}
 	}
@@ -296,7 +309,7 @@ func (m *model) setLimit(rec kuji.Record, h *holder) error {
 func (m *model) meet(id string) *holder {
 	h := m.players[id]
 	if h == nil {
-		h = newHolder()
+		h = newHolder(id)
 		h.number, h.waits = len(m.players), m.starts
 		m.players[id] = h
 	}
@@ -385,7 +398,10 @@ func (m *model) holds(v kuji.PlayerView) error {
 	if err := (rankings{m}).seen(v); err != nil {
 		return err
 	}
-	return sameLots(m, v, h)
+	if err := sameLots(m, v, h); err != nil {
+		return err
+	}
+	return sameMail(m, v, h)
 }
 
 // stocks compares a pool's view with the model.

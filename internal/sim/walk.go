@@ -231,15 +231,18 @@ func (k *walk) give(w *catalog.Reward) error {
 		if err := k.spend(q); err != nil {
 			return err
 		}
-		k.gain(k.h, q.Item, q.Min)
+		gets := k.gain(k.h, q.Item, q.Min)
 		ledger{k.model, k.goals}.facts(k.player, q.Min, q.Item, ofGains)
+		if gets == 0 && q.Max == q.Min { // an outcome says only what the player got; what has a cap comes in no range
+			continue
+		}
 		i := slices.IndexFunc(k.given, func(s span) bool { return s.item == q.Item })
 		if i < 0 {
 			i = len(k.given)
 			k.given = append(k.given, span{item: q.Item})
 		}
-		k.given[i].min += q.Min
-		k.given[i].max += q.Max
+		k.given[i].min += gets
+		k.given[i].max += gets + q.Max - q.Min
 	}
 	k.hand(w)
 	for _, d := range w.Draws {

@@ -46,10 +46,7 @@ func catalogText(r *rand.Rand, faults Faults) string {
 	pf("kuji: 1")
 	version := r.Uint32()
 	pf("name: v%d", version) // no two are the same
-	key := []string{"{lasts: 40m}", "{lasts: 26h}", "{}"}[version%3]
-	gold := []string{"lasts: 10h, ", "", ""}[version/3%3]
-	clover := []string{"{lasts: 3h, extend: true}", "{lasts: 1m}", "{}"}[version/9%3]
-	pf("items: {gem: {kind: currency}, gold: {%skind: currency}, sword: {}, shield: {}, key: %s, clover: %s, card-a: {}, card-b: {}, card-c: {}, cash: {}}", gold, key, clover)
+	itemsText(r, version, pf)
 	if r.IntN(3) > 0 {
 		pf("start: {gem: %d, key: %d}", 1+r.IntN(40), 1+r.IntN(9))
 	}
@@ -115,7 +112,23 @@ func catalogText(r *rand.Rand, faults Faults) string {
 		pf("      - {id: b, weight: 3, when: {counters: {hits: 2}, quests: {hunter: 1}}, reward: {pool: five}}")
 		pf("      - {id: c, weight: 1}")
 	}
-	return b.String()
+	return withoutRanges(b.String())
+}
+
+// itemsText writes the items: some last, some are capped.
+func itemsText(r *rand.Rand, version uint32, pf func(string, ...any)) {
+	key := []string{"lasts: 40m, ", "lasts: 26h, ", ""}[version%3]
+	gold := []string{"lasts: 10h, ", "", ""}[version/3%3]
+	clover := []string{"{lasts: 3h, extend: true}", "{lasts: 1m}", "{}"}[version/9%3]
+	pf("items:")
+	pf("  gem: {kind: currency}")
+	pf("  gold: {%s%skind: currency}", capText(r, 10, gold != ""), gold)
+	pf("  sword: {%s}", strings.TrimSuffix(capText(r, 1, false), ", "))
+	pf("  shield: {%s}", strings.TrimSuffix(capText(r, 2, false), ", "))
+	pf("  key: {%s}", strings.TrimSuffix(capText(r, 9, key != "")+key, ", "))
+	pf("  clover: %s", clover)
+	pf("  card-a: {%s}", strings.TrimSuffix(capText(r, 1, false), ", "))
+	pf("  card-b: {}\n  card-c: {}\n  cash: {}")
 }
 
 // adaptiveText writes pools whose odds depend on the player. Two banners share a track.
@@ -250,7 +263,9 @@ func makeRequest(r *rand.Rand) kuji.Request {
 		}
 		return d
 	}
-	switch r.IntN(17) {
+	switch r.IntN(18) {
+	case 17:
+		return kuji.Collect{Player: player()}
 	case 16:
 		if r.IntN(2) == 0 {
 			return crowdRequest(r)
@@ -309,6 +324,9 @@ func withID(req kuji.Request, id string) kuji.Request {
 	case kuji.SetCounter:
 		q.ID = id
 		return q
+	case kuji.Collect:
+		q.ID = id
+		return q
 	case kuji.Atomic:
 		q.ID = id
 		return q
@@ -340,6 +358,8 @@ func asked(req kuji.Request, rec kuji.Record) bool {
 		return rec.Kind == "claim" && rec.Player == q.Player && rec.Quest == q.Quest && rec.Count == q.Tiers
 	case kuji.SetCounter:
 		return rec.Kind == "set_counter" && rec.Player == q.Player && rec.Counter == q.Counter && *rec.Value == q.Value
+	case kuji.Collect:
+		return rec.Kind == "collect" && rec.Player == q.Player
 	case kuji.Atomic:
 		same := rec.Kind == "atomic" && len(rec.Members) == len(q.Members)
 		for i := 0; same && i < len(q.Members); i++ {
