@@ -241,7 +241,7 @@ func capText(r *rand.Rand, least int, lasts bool) string {
 	if r.IntN(2) == 0 {
 		return ""
 	}
-	beyond := []string{"refuse", "cut", "cut", "mail", "{mail: 1m}", "{mail: 90m}", "{mail: 5h}"}[r.IntN(7)]
+	beyond := []string{"refuse", "cut", "mail", "mail", "{mail: 1m}", "{mail: 90m}", "{mail: 5h}"}[r.IntN(7)]
 	if lasts {
 		beyond = []string{"refuse", "cut"}[r.IntN(2)]
 	}

@@ -263,8 +263,8 @@ func makeRequest(r *rand.Rand) kuji.Request {
 		}
 		return d
 	}
-	switch r.IntN(18) {
-	case 17:
+	switch r.IntN(20) {
+	case 17, 18, 19:
 		return kuji.Collect{Player: player()}
 	case 16:
 		if r.IntN(2) == 0 {
@@ -286,6 +286,10 @@ func makeRequest(r *rand.Rand) kuji.Request {
 	}
 	var group kuji.Atomic
 	for range 1 + r.IntN(4) {
+		if n := len(group.Members); n > 0 && r.IntN(3) == 0 {
+			group.Members = append(group.Members, group.Members[n-1])
+			continue
+		}
 		group.Members = append(group.Members, simple())
 	}
 	return group
