@@ -135,7 +135,7 @@ func settle(m *model, rec kuji.Record) error {
 				}
 			}
 			if n > 0 {
-				h.lose(item, n)
+				m.spends(h, item, n)
 				want = append(want, fmt.Sprintf("%s -%d %s", id, n, item))
 			}
 		}

@@ -39,6 +39,7 @@ type book struct {
 	goals  goalBook
 	movers map[string]bool // who has moved which counter of the realm in the event at hand
 	beyondBook
+	sums // shared by all books
 }
 
 // holder is one player.
@@ -52,14 +53,15 @@ type holder struct {
 	free   map[limit][]int64 // the steady time of every draw that was free
 	tracks map[string]uint64 // draws since the last hit, by counter
 	mail   []letter          // ascending by when they go
+	since  map[string]int64  // the steady time from which on items grow
 }
 
 func newHolder(id string) *holder {
-	return &holder{id: id, items: map[string]uint64{}, lots: map[string]units{}, draws: map[limit][]int64{}, free: map[limit][]int64{}, tracks: map[string]uint64{}}
+	return &holder{id: id, since: map[string]int64{}, items: map[string]uint64{}, lots: map[string]units{}, draws: map[limit][]int64{}, free: map[limit][]int64{}, tracks: map[string]uint64{}}
 }
 
 func (h *holder) clone() *holder {
-	c := &holder{h.id, h.number, h.waits, maps.Clone(h.items), maps.Clone(h.lots), maps.Clone(h.draws), maps.Clone(h.free), maps.Clone(h.tracks), slices.Clone(h.mail)}
+	c := &holder{h.id, h.number, h.waits, maps.Clone(h.items), maps.Clone(h.lots), maps.Clone(h.draws), maps.Clone(h.free), maps.Clone(h.tracks), slices.Clone(h.mail), maps.Clone(h.since)}
 	for item, u := range c.lots {
 		c.lots[item] = maps.Clone(u)
 	}
@@ -82,7 +84,7 @@ type limit struct {
 func newModel() *model {
 	return &model{book: book{
 		players: map[string]*holder{}, drawn: map[string]uint64{}, refills: map[string]uint64{},
-		purses: map[string]purse{}, moments: map[string]coming{},
+		purses: map[string]purse{}, moments: map[string]coming{}, sums: sums{},
 		codeBook: codeBook{codes: map[string][]string{}, owners: map[string][]string{}, uses: map[string][]string{}},
 		goals:    goalBook{tallies: map[string]tally{}, quests: map[string]taken{}, ladders: map[string]ladder{}},
 	}}
@@ -108,6 +110,7 @@ func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
 		return fmt.Errorf("time stamp %d after %d", rec.Time, m.now)
 	}
 	m.now = rec.Time
+	m.grow()
 	if rec.CatalogVersion != m.version {
 		return fmt.Errorf("decided under catalog version %d, %d was in force", rec.CatalogVersion, m.version)
 	}
@@ -125,16 +128,21 @@ func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
 		if c == nil {
 			return fmt.Errorf("a catalog in the log that nobody applied")
 		}
+		was := m.rulebook
 		m.goals.calendar(c)
 		m.catalog, m.version, m.starts = c, m.version+1, m.starts || len(c.Start) > 0
 		m.forget(m.rulebook, m.steady())
+		m.growsBy(was)
 		return nil
 	}
 	if rec.Kind == "codes" {
 		return m.importCodes(rec)
 	}
 	if rec.Kind == "due" {
-		return settle(m, rec)
+		if err := settle(m, rec); err != nil {
+			return err
+		}
+		return m.adds(m, rec)
 	}
 	if err := settled(m, rec); err != nil {
 		return err
@@ -150,6 +158,9 @@ func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
 	}
 	if status == kuji.OK { // anything else changes nothing
 		m.book = draft.book
+		if err := m.adds(m, rec); err != nil {
+			return err
+		}
 	}
 	if status == kuji.UnknownCode { // but a guess counts
 		m.guess(rec.Player)
@@ -216,7 +227,7 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 		}
 		h := m.meet(d.rec.Player)
 		for _, it := range d.price {
-			h.lose(it.Item, it.Quantity)
+			m.spends(h, it.Item, it.Quantity)
 		}
 		ledger{m, m.goals}.stacks(d.rec.Player, d.price, ofSpends)
 		if err := m.draw(d); err != nil {
@@ -261,7 +272,7 @@ func (m *model) move(rec kuji.Record) error {
 			m.gain(h, it.Item, it.Quantity)
 			continue
 		}
-		taken := h.lose(it.Item, it.Quantity)
+		taken := m.spends(h, it.Item, it.Quantity)
 		if rec.Kind != "transfer" {
 			continue
 		}
@@ -312,6 +323,11 @@ func (m *model) meet(id string) *holder {
 		h = newHolder(id)
 		h.number, h.waits = len(m.players), m.starts
 		m.players[id] = h
+		if m.catalog != nil {
+			for _, it := range m.catalog.Items {
+				m.begins(h, it.ID)
+			}
+		}
 	}
 	return h
 }
@@ -382,18 +398,21 @@ func (m *model) holds(v kuji.PlayerView) error {
 	if h == nil {
 		return fmt.Errorf("player %q was never seen", v.ID)
 	}
-	want := 0
-	for _, q := range h.items {
+	want, held := 0, maps.Clone(h.items)
+	if err := grown(m, v, h, held); err != nil {
+		return err
+	}
+	for _, q := range held {
 		if q > 0 {
 			want++
 		}
 	}
 	same := len(v.Items) == want
 	for _, it := range v.Items {
-		same = same && it.Quantity > 0 && h.items[it.Item] == it.Quantity
+		same = same && it.Quantity > 0 && held[it.Item] == it.Quantity
 	}
 	if !same {
-		return fmt.Errorf("player %q holds %v, the model says %v", v.ID, v.Items, h.items)
+		return fmt.Errorf("player %q holds %v, the model says %v", v.ID, v.Items, held)
 	}
 	if err := (rankings{m}).seen(v); err != nil {
 		return err

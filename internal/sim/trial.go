@@ -38,12 +38,12 @@ func (t *trial) explained(rec kuji.Record) error {
 }
 
 // short notes of which items a player holds less than needed.
-func (t *trial) short(player string, need []kuji.Stack) {
+func (t *trial) short(player string, need []kuji.Stack, pay string) {
 	sure, _ := t.meet(player)
 	t.lacks = nil
 	for _, it := range need {
-		if sure[it.Item] < it.Quantity {
-			t.lacks = append(t.lacks, kuji.Lack{Item: it.Item, Have: sure[it.Item], Need: it.Quantity})
+		if have := t.payable(sure, need, pay, it.Item); have < it.Quantity {
+			t.lacks = append(t.lacks, kuji.Lack{Item: it.Item, Have: have, Need: it.Quantity})
 		}
 	}
 }
@@ -138,7 +138,7 @@ func (t *trial) member(rec kuji.Record) (kuji.Status, string) {
 	ledger{t.model, t.sight}.itemFacts(rec)
 	for i, it := range rec.Items {
 		if rec.Kind != "grant" && !t.take(rec.Player, it) {
-			t.short(rec.Player, rec.Items[i:])
+			t.short(rec.Player, rec.Items[i:], "")
 			return kuji.InsufficientItems, it.Item
 		}
 		to := rec.Player
@@ -277,8 +277,8 @@ func (t *trial) price(p *catalog.Pool, d *trialDraw) (status kuji.Status, subjec
 	offer := func(price []kuji.Stack, free int) {
 		wanted, short, dearer := d.rec.Pay == "", "", false
 		for _, it := range price {
-			wanted = wanted || it.Item == d.rec.Pay
-			if short == "" && sure[it.Item] < it.Quantity {
+			wanted = wanted || slices.Contains([]string{it.Item, ""}, d.rec.Pay) || slices.Contains(t.kin(it.Item), d.rec.Pay)
+			if short == "" && t.payable(sure, price, d.rec.Pay, it.Item) < it.Quantity {
 				short = it.Item
 			}
 			dearer = dearer || !slices.ContainsFunc(d.price, func(o kuji.Stack) bool { return o.Item == it.Item && o.Quantity >= it.Quantity })
@@ -289,15 +289,20 @@ func (t *trial) price(p *catalog.Pool, d *trialDraw) (status kuji.Status, subjec
 			d.price, d.free, status, subject, t.lacks = price, free, kuji.OK, "", nil
 		case short != "" && status == kuji.PriceNotOffered: // of several that cost too much, the first one counts
 			status, subject = kuji.InsufficientItems, short
-			t.short(d.rec.Player, price)
+			t.short(d.rec.Player, price, d.rec.Pay)
 		}
+	}
+	singles := p.Price
+	if !p.PriceBy.Empty() {
+		singles = nil
+		offer(t.bill(p, d.rec.Player, most, d.rec.Count), most)
 	}
 	for _, b := range p.Bundles {
 		if int(b.Draws) == d.rec.Count-most {
 			offer(times(b.Price, 1), most)
 		}
 	}
-	for _, one := range p.Price {
+	for _, one := range singles {
 		offer(times(one, uint64(d.rec.Count-most)), most)
 	}
 	for _, b := range p.Bundles {
@@ -305,6 +310,7 @@ func (t *trial) price(p *catalog.Pool, d *trialDraw) (status kuji.Status, subjec
 			offer(times(b.Price, 1), free)
 		}
 	}
+	d.price = t.takes(sure, d.price, d.rec.Pay)
 	return status, subject
 }
 

@@ -299,7 +299,7 @@ func (k *walk) weighs(p *catalog.Pool, e *catalog.Entry, ask bool) uint64 {
 	}
 	weight := e.Weight
 	for _, s := range e.Luck.Steps {
-		have := k.h.items[e.Luck.Item]
+		have := k.has(k.h.items, e.Luck.Item)
 		switch {
 		case e.Luck.Counter != "":
 			have = k.goals.counts(k.counter(e.Luck.Counter), k.player, k.model.now)
@@ -443,8 +443,8 @@ func (m *model) fulfils(c *catalog.Condition, p *catalog.Pool, player string, he
 	return ledger{m, goals}.stand(c.Counters, player) &&
 		!slices.ContainsFunc(c.Quests, func(d catalog.Done) bool {
 			return uint64(goals.claimed(m.quest(d.Quest), player, m.now)) < d.Tiers
-		}) && !slices.ContainsFunc(c.Holds, func(s catalog.Stack) bool { return held[s.Item] < s.Quantity }) &&
-		!slices.ContainsFunc(c.Lacks, func(item string) bool { return held[item] > 0 }) &&
+		}) && !slices.ContainsFunc(c.Holds, func(s catalog.Stack) bool { return m.has(held, s.Item) < s.Quantity }) &&
+		!slices.ContainsFunc(c.Lacks, func(item string) bool { return m.has(held, item) > 0 }) &&
 		!slices.ContainsFunc(c.Tracks, func(want catalog.Reached) bool {
 			h := m.players[player]
 			return h == nil || h.tracks[counterOf(p, want.Track)] < want.Draws

@@ -106,6 +106,7 @@ func catalogText(r *rand.Rand, faults Faults) string {
 	adaptiveText(r, pf)
 	severalText(r, pf)
 	campaignText(r, pf)
+	heldText(goals, r, pf)
 	if goals {
 		pf("  late:\n    when: {counters: {%s: %d}}\n    entries:", []string{"wins", "wins", "sold", "visits"}[r.IntN(4)], 1)
 		pf("      - {id: a, weight: 3, luck: {counter: hits, weights: [{from: 1, weight: 50}, {from: 4, weight: 0}]}, reward: {items: {gold: 1}}}")
@@ -119,16 +120,16 @@ func catalogText(r *rand.Rand, faults Faults) string {
 func itemsText(r *rand.Rand, version uint32, pf func(string, ...any)) {
 	key := []string{"lasts: 40m, ", "lasts: 26h, ", ""}[version%3]
 	gold := []string{"lasts: 10h, ", "", ""}[version/3%3]
-	clover := []string{"{lasts: 3h, extend: true}", "{lasts: 1m}", "{}"}[version/9%3]
+	clover := []string{"{lasts: 3h, extend: true}", "{lasts: 1m}", "{" + strings.TrimSuffix(growText(r), ", ") + "}"}[version/9%3]
 	pf("items:")
-	pf("  gem: {kind: currency}")
+	pf("  gem: {%skind: currency}", growText(r))
 	pf("  gold: {%s%skind: currency}", capText(r, 10, gold != ""), gold)
-	pf("  sword: {%s}", strings.TrimSuffix(capText(r, 1, false), ", "))
-	pf("  shield: {%s}", strings.TrimSuffix(capText(r, 2, false), ", "))
+	pf("  sword: {%sfamily: arms}", capText(r, 1, false))
+	pf("  shield: {%sfamily: arms}", capText(r, 2, false))
 	pf("  key: {%s}", strings.TrimSuffix(capText(r, 9, key != "")+key, ", "))
 	pf("  clover: %s", clover)
-	pf("  card-a: {%s}", strings.TrimSuffix(capText(r, 1, false), ", "))
-	pf("  card-b: {}\n  card-c: {}\n  cash: {}")
+	pf("  card-a: {%sfamily: deck}", capText(r, 1, false))
+	pf("  card-b: {family: %s}\n  card-c: {family: deck}\n  cash: {}", []string{"arms", "deck"}[r.IntN(2)])
 }
 
 // adaptiveText writes pools whose odds depend on the player. Two banners share a track.
@@ -256,10 +257,11 @@ func makeRequest(r *rand.Rand) kuji.Request {
 		pools := []string{
 			"open", "open", "box", "box", "paid", "paid", "chain", "timed", "nosuch", "five",
 			"banner", "banner", "encore", "encore", "cards", "luck", "chest", "drops", "hand", "kuji", "splash", "splash", "splash", "till", "late", "late",
+			"armory", "armory", "armory", "refresh", "refresh", "refresh",
 		}
 		d := kuji.Draw{Player: player(), Pool: pools[r.IntN(len(pools))], Count: 1 + r.IntN(3)*r.IntN(3)}
 		if r.IntN(8) == 0 {
-			d.Pay = []string{"gem", "gold", "key", "nosuch"}[r.IntN(4)]
+			d.Pay = []string{"gem", "gold", "key", "nosuch", "sword", "shield", "arms"}[r.IntN(7)]
 		}
 		return d
 	}
