@@ -32,6 +32,9 @@ type beyondBook struct {
 	excess string            // what somebody got beyond a cap that refuses
 }
 
+// holdings changes what players hold.
+type holdings struct{ *model }
+
 func overOf(player, item, how string) string { return fmt.Sprint(how, " ", item, " of ", player) }
 
 // item returns an item of the catalog in force, nil if it does not have it.
@@ -56,7 +59,7 @@ func (r rulebook) most(id string) (most uint64, beyond catalog.Beyond) {
 func less(a, b uint64) uint64 { return a - min(a, b) }
 
 // within returns how much of a gain the cap leaves a player. The rest is cut or mailed.
-func (m *model) within(h *holder, item string, q uint64) uint64 {
+func (m holdings) within(h *holder, item string, q uint64) uint64 {
 	most, beyond := m.most(item)
 	fits := min(q, less(most, h.items[item]))
 	rest := q - fits
@@ -92,7 +95,7 @@ func (h *holder) post(item string, q uint64, until int64) {
 }
 
 // expire removes the letters whose time has come.
-func (m *model) expire(h *holder) {
+func (m holdings) expire(h *holder) {
 	for len(h.mail) > 0 && h.mail[0].until <= m.steady() {
 		m.over[overOf(h.id, h.mail[0].item, "gone")] += h.mail[0].quantity
 		h.mail = slices.Delete(h.mail, 0, 1)
@@ -100,7 +103,7 @@ func (m *model) expire(h *holder) {
 }
 
 // collectable returns what a Collect takes, letter by letter.
-func (m *model) collectable(id string) (all []letter) {
+func (m holdings) collectable(id string) (all []letter) {
 	h := m.players[id]
 	if h == nil {
 		return nil
@@ -120,7 +123,7 @@ func (m *model) collectable(id string) (all []letter) {
 }
 
 // collect carries out a Collect, and compares what the event says that it gave.
-func (m *model) collect(rec kuji.Record) error {
+func (m holdings) collect(rec kuji.Record) error {
 	got, h := map[string]uint64{}, m.meet(rec.Player)
 	for _, it := range rec.Items {
 		got[it.Item] += it.Quantity

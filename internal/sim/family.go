@@ -44,8 +44,11 @@ func (r rulebook) has(held map[string]uint64, id string) (n uint64) {
 	return n
 }
 
+// prices works out what is paid.
+type prices struct{ rulebook }
+
 // rest returns how much of an item can pay for its family in a price. pay is what the caller wants to pay with.
-func (r rulebook) rest(held map[string]uint64, price []kuji.Stack, pay, item string) uint64 {
+func (r prices) rest(held map[string]uint64, price []kuji.Stack, pay, item string) uint64 {
 	if pay != "" && pay != item && !r.isFamily(pay) && r.family(pay) == r.family(item) {
 		return 0
 	}
@@ -59,7 +62,7 @@ func (r rulebook) rest(held map[string]uint64, price []kuji.Stack, pay, item str
 }
 
 // payable returns how much of an item or a family of a price can be paid.
-func (r rulebook) payable(held map[string]uint64, price []kuji.Stack, pay, id string) (n uint64) {
+func (r prices) payable(held map[string]uint64, price []kuji.Stack, pay, id string) (n uint64) {
 	if !r.isFamily(id) {
 		return held[id]
 	}
@@ -70,7 +73,7 @@ func (r rulebook) payable(held map[string]uint64, price []kuji.Stack, pay, id st
 }
 
 // takes returns the items that a price takes from somebody who can pay it.
-func (r rulebook) takes(held map[string]uint64, price []kuji.Stack, pay string) (all []kuji.Stack) {
+func (r prices) takes(held map[string]uint64, price []kuji.Stack, pay string) (all []kuji.Stack) {
 	add := func(item string, q uint64) {
 		if i := slices.IndexFunc(all, func(st kuji.Stack) bool { return st.Item == item }); i >= 0 {
 			all[i].Quantity += q

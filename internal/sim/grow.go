@@ -22,7 +22,7 @@ func (r rulebook) grows(item string) *catalog.Grows {
 }
 
 // grow lets everything grow until now.
-func (m *model) grow() {
+func (m holdings) grow() {
 	for _, h := range m.players {
 		for item := range h.since {
 			for g := m.grows(item); g != nil && h.items[item] < g.To && h.since[item]+g.Every <= m.steady(); h.since[item] += g.Every {
@@ -33,14 +33,14 @@ func (m *model) grow() {
 }
 
 // begins makes an item begin to grow for a player.
-func (m *model) begins(h *holder, item string) {
+func (m holdings) begins(h *holder, item string) {
 	if m.grows(item) != nil {
 		h.since[item] = m.steady()
 	}
 }
 
 // growsBy makes items that grow in another way by the next catalog begin again for everybody.
-func (m *model) growsBy(was rulebook) {
+func (m holdings) growsBy(was rulebook) {
 	for _, it := range m.catalog.Items {
 		before, now := was.grows(it.ID), m.grows(it.ID)
 		if now == nil || before != nil && *before == *now {
@@ -53,7 +53,7 @@ func (m *model) growsBy(was rulebook) {
 }
 
 // spends takes some of an item from a player. Below its bound it begins to grow.
-func (m *model) spends(h *holder, item string, q uint64) units {
+func (m holdings) spends(h *holder, item string, q uint64) units {
 	before, g := h.items[item], m.grows(item)
 	taken := h.lose(item, q)
 	if g != nil && before >= g.To && h.items[item] < g.To {

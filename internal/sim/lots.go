@@ -24,7 +24,7 @@ type units map[int64]uint64
 // gain gives a player some of an item, which go after a while if the catalog says so. It returns how many the
 // player gets.
 func (m *model) gain(h *holder, item string, q uint64) (gets uint64) {
-	if q = m.within(h, item, q); q == 0 {
+	if q = (holdings{m}).within(h, item, q); q == 0 {
 		return 0
 	}
 	at := int64(0)
@@ -126,7 +126,7 @@ func settle(m *model, rec kuji.Record) error {
 			return fmt.Errorf("nothing is due for %s at %d", id, m.steady())
 		}
 		h := m.players[id]
-		m.expire(h)
+		holdings{m}.expire(h)
 		for item, u := range h.lots {
 			n := uint64(0)
 			for at, q := range u {
@@ -135,7 +135,7 @@ func settle(m *model, rec kuji.Record) error {
 				}
 			}
 			if n > 0 {
-				m.spends(h, item, n)
+				holdings{m}.spends(h, item, n)
 				want = append(want, fmt.Sprintf("%s -%d %s", id, n, item))
 			}
 		}

@@ -110,7 +110,7 @@ func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
 		return fmt.Errorf("time stamp %d after %d", rec.Time, m.now)
 	}
 	m.now = rec.Time
-	m.grow()
+	holdings{m}.grow()
 	if rec.CatalogVersion != m.version {
 		return fmt.Errorf("decided under catalog version %d, %d was in force", rec.CatalogVersion, m.version)
 	}
@@ -132,7 +132,7 @@ func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
 		m.goals.calendar(c)
 		m.catalog, m.version, m.starts = c, m.version+1, m.starts || len(c.Start) > 0
 		m.forget(m.rulebook, m.steady())
-		m.growsBy(was)
+		holdings{m}.growsBy(was)
 		return nil
 	}
 	if rec.Kind == "codes" {
@@ -227,7 +227,7 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 		}
 		h := m.meet(d.rec.Player)
 		for _, it := range d.price {
-			m.spends(h, it.Item, it.Quantity)
+			holdings{m}.spends(h, it.Item, it.Quantity)
 		}
 		ledger{m, m.goals}.stacks(d.rec.Player, d.price, ofSpends)
 		if err := m.draw(d); err != nil {
@@ -258,7 +258,7 @@ func (m *model) move(rec kuji.Record) error {
 		ledger{m, m.goals}.reports(rec)
 		return nil
 	case "collect":
-		return m.collect(rec)
+		return holdings{m}.collect(rec)
 	case "register", "grant", "consume", "transfer":
 	default:
 		return fmt.Errorf("an event of kind %q", rec.Kind)
@@ -272,11 +272,11 @@ func (m *model) move(rec kuji.Record) error {
 			m.gain(h, it.Item, it.Quantity)
 			continue
 		}
-		taken := m.spends(h, it.Item, it.Quantity)
+		taken := holdings{m}.spends(h, it.Item, it.Quantity)
 		if rec.Kind != "transfer" {
 			continue
 		}
-		fits := m.within(to, it.Item, it.Quantity)
+		fits := holdings{m}.within(to, it.Item, it.Quantity)
 		for _, at := range taken.ends() { // they keep their ends
 			n := min(fits, taken[at])
 			if fits -= n; n > 0 {
@@ -325,7 +325,7 @@ func (m *model) meet(id string) *holder {
 		m.players[id] = h
 		if m.catalog != nil {
 			for _, it := range m.catalog.Items {
-				m.begins(h, it.ID)
+				holdings{m}.begins(h, it.ID)
 			}
 		}
 	}

@@ -42,7 +42,7 @@ func (t *trial) short(player string, need []kuji.Stack, pay string) {
 	sure, _ := t.meet(player)
 	t.lacks = nil
 	for _, it := range need {
-		if have := t.payable(sure, need, pay, it.Item); have < it.Quantity {
+		if have := (prices{t.rulebook}).payable(sure, need, pay, it.Item); have < it.Quantity {
 			t.lacks = append(t.lacks, kuji.Lack{Item: it.Item, Have: have, Need: it.Quantity})
 		}
 	}
@@ -130,7 +130,7 @@ func (t *trial) member(rec kuji.Record) (kuji.Status, string) {
 			return kuji.Ended, c.ID
 		}
 	case "collect":
-		if len(t.collectable(rec.Player)) == 0 {
+		if len((holdings{t.model}).collectable(rec.Player)) == 0 {
 			return kuji.NothingToCollect, ""
 		}
 		return kuji.OK, "" // Items are what it gave
@@ -278,7 +278,7 @@ func (t *trial) price(p *catalog.Pool, d *trialDraw) (status kuji.Status, subjec
 		wanted, short, dearer := d.rec.Pay == "", "", false
 		for _, it := range price {
 			wanted = wanted || slices.Contains([]string{it.Item, ""}, d.rec.Pay) || slices.Contains(t.kin(it.Item), d.rec.Pay)
-			if short == "" && t.payable(sure, price, d.rec.Pay, it.Item) < it.Quantity {
+			if short == "" && (prices{t.rulebook}).payable(sure, price, d.rec.Pay, it.Item) < it.Quantity {
 				short = it.Item
 			}
 			dearer = dearer || !slices.ContainsFunc(d.price, func(o kuji.Stack) bool { return o.Item == it.Item && o.Quantity >= it.Quantity })
@@ -310,7 +310,7 @@ func (t *trial) price(p *catalog.Pool, d *trialDraw) (status kuji.Status, subjec
 			offer(times(b.Price, 1), free)
 		}
 	}
-	d.price = t.takes(sure, d.price, d.rec.Pay)
+	d.price = prices{t.rulebook}.takes(sure, d.price, d.rec.Pay)
 	return status, subject
 }
 
