@@ -32,6 +32,9 @@ func (m holdings) grow() {
 	}
 }
 
+// grew reports whether some of an item may have grown for a player: its changes then tell more than what moved it.
+func (h *holder) grew(item string) bool { return h.since[item] > 0 }
+
 // begins makes an item begin to grow for a player.
 func (m holdings) begins(h *holder, item string) {
 	if m.grows(item) != nil {

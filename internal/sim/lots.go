@@ -107,7 +107,11 @@ func waiting(m *model) []string {
 func settle(m *model, rec kuji.Record) error {
 	d := rec.Due
 	if d != nil && d.Counter != "" {
-		return rankings{m}.step(rec)
+		m.over = map[string]uint64{}
+		if err := (rankings{m}).step(rec); err != nil {
+			return err
+		}
+		return m.says(rec)
 	}
 	if d == nil || len(d.Players) == 0 {
 		return fmt.Errorf("it settles nothing")
@@ -136,12 +140,18 @@ func settle(m *model, rec kuji.Record) error {
 			}
 			if n > 0 {
 				holdings{m}.spends(h, item, n)
+				if h.grew(item) { // see sums
+					continue
+				}
 				want = append(want, fmt.Sprintf("%s -%d %s", id, n, item))
 			}
 		}
 	}
 	var got []string
 	for _, c := range rec.Changes {
+		if m.players[c.Player].grew(c.Item) {
+			continue
+		}
 		got = append(got, fmt.Sprintf("%s %d %s", c.Player, c.Delta, c.Item))
 	}
 	slices.Sort(got)
