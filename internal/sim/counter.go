@@ -163,7 +163,7 @@ func (b goalBook) set(c *catalog.Counter, player string, v uint64, now int64) {
 // facts states that a player did n of something. kind chooses where counters name it.
 func (m ledger) facts(player string, n uint64, what string, kind func(*catalog.Facts) []string) {
 	for i := range m.catalog.Counters {
-		if c := &m.catalog.Counters[i]; slices.Contains(kind(&c.Of), what) {
+		if c := &m.catalog.Counters[i]; slices.ContainsFunc(kind(&c.Of), func(id string) bool { return slices.Contains(m.kin(id), what) }) {
 			m.advance(c, player, n, what)
 		}
 	}
@@ -256,6 +256,8 @@ func countersText(r *rand.Rand, pf func(string, ...any)) (bosses string) {
 	pf("  sold: {of: {draws: [box, paid]}, per: week}")
 	pf("  spent: {of: {spends: [gem, gold]}, per: day}")
 	pf("  earned: {of: {gains: [gold, sword, key]}, most: {per: %s, count: %d}}", []string{"hour", "day", "week"}[r.IntN(3)], 3+r.IntN(20))
+	pf("  refreshes: {of: {draws: [refresh, armory]}, per: %s}", per())
+	pf("  worn: {of: {gains: arms, spends: [arms, gem], consumes: deck}, per: %s}", per())
 	pf("  eaten: {of: {consumes: [gem, gold, key]}, per: %s}", []string{"day", "forever"}[r.IntN(2)])
 	pf("  hits: {of: {entries: [open/sword, box/t0, hand/one, five/lost], draws: luck}}")
 	pf("  raid: {for: realm, of: {progress: [wins, damage], draws: hand}, per: %s}", per())

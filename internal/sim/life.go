@@ -404,6 +404,7 @@ func (s *session) told(err error, c *call) {
 	case code == kuji.CodeTooOld && c != nil && c.id != "" && s.timeOrdered():
 	case code == kuji.CodeInvalid && c != nil && c.id != "" && s.timeOrdered(): // made by a clock that is ahead
 	case code == kuji.CodeNotFound && c != nil && s.namesUnknown(c):
+	case code == kuji.CodeFormat && c != nil && min(c.since, s.applied) == 0: // the first catalog raises the level
 	case code == kuji.CodeIDReused && c != nil: // also after a batch failed: the refusal depends on a durable answer, which must survive
 		s.mustRemember(c)
 		s.refusals = append(s.refusals, refusal{call: c, lossy: s.l.policy != kuji.SyncAlways})

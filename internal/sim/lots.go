@@ -21,10 +21,11 @@ const fewSwept = 16
 // units are how many of an item go when: by steady time, 0 for those that stay.
 type units map[int64]uint64
 
-// gain gives a player some of an item, which go after a while if the catalog says so.
-func (m *model) gain(h *holder, item string, q uint64) {
-	if q == 0 {
-		return
+// gain gives a player some of an item, which go after a while if the catalog says so. It returns how many the
+// player gets.
+func (m *model) gain(h *holder, item string, q uint64) (gets uint64) {
+	if q = (holdings{m}).within(h, item, q); q == 0 {
+		return 0
 	}
 	at := int64(0)
 	for _, it := range m.catalog.Items {
@@ -40,6 +41,7 @@ func (m *model) gain(h *holder, item string, q uint64) {
 		at += it.Lasts
 	}
 	h.add(item, at, q)
+	return q
 }
 
 func (h *holder) add(item string, at int64, q uint64) {
@@ -79,6 +81,9 @@ func (h *holder) due() (first int64) {
 			}
 		}
 	}
+	if len(h.mail) > 0 && (first == 0 || h.mail[0].until < first) {
+		first = h.mail[0].until
+	}
 	return first
 }
 
@@ -102,7 +107,11 @@ func waiting(m *model) []string {
 func settle(m *model, rec kuji.Record) error {
 	d := rec.Due
 	if d != nil && d.Counter != "" {
-		return rankings{m}.step(rec)
+		m.over = map[string]uint64{}
+		if err := (rankings{m}).step(rec); err != nil {
+			return err
+		}
+		return m.says(rec)
 	}
 	if d == nil || len(d.Players) == 0 {
 		return fmt.Errorf("it settles nothing")
@@ -115,11 +124,13 @@ func settle(m *model, rec kuji.Record) error {
 		m.owed = d.Players
 	}
 	var want []string
+	m.over = map[string]uint64{}
 	for _, id := range d.Players {
 		if !overdue(m, id) {
 			return fmt.Errorf("nothing is due for %s at %d", id, m.steady())
 		}
 		h := m.players[id]
+		holdings{m}.expire(h)
 		for item, u := range h.lots {
 			n := uint64(0)
 			for at, q := range u {
@@ -128,20 +139,26 @@ func settle(m *model, rec kuji.Record) error {
 				}
 			}
 			if n > 0 {
-				h.lose(item, n)
+				holdings{m}.spends(h, item, n)
+				if h.grew(item) { // see sums
+					continue
+				}
 				want = append(want, fmt.Sprintf("%s -%d %s", id, n, item))
 			}
 		}
 	}
 	var got []string
 	for _, c := range rec.Changes {
+		if m.players[c.Player].grew(c.Item) {
+			continue
+		}
 		got = append(got, fmt.Sprintf("%s %d %s", c.Player, c.Delta, c.Item))
 	}
 	slices.Sort(got)
 	if slices.Sort(want); !slices.Equal(got, want) {
 		return fmt.Errorf("it settles %v, the model says %v", got, want)
 	}
-	return nil
+	return m.says(rec)
 }
 
 // settled checks that what is due for the players of a command was settled before it, and for nobody else.

@@ -38,10 +38,13 @@ type book struct {
 	codeBook
 	goals  goalBook
 	movers map[string]bool // who has moved which counter of the realm in the event at hand
+	beyondBook
+	sums // shared by all books
 }
 
 // holder is one player.
 type holder struct {
+	id     string
 	number int  // players have numbers in the order in which they join
 	waits  bool // for the starting grants
 	items  map[string]uint64
@@ -49,14 +52,16 @@ type holder struct {
 	draws  map[limit][]int64 // the steady time of every draw that counted
 	free   map[limit][]int64 // the steady time of every draw that was free
 	tracks map[string]uint64 // draws since the last hit, by counter
+	mail   []letter          // ascending by when they go
+	since  map[string]int64  // the steady time from which on items grow
 }
 
-func newHolder() *holder {
-	return &holder{items: map[string]uint64{}, lots: map[string]units{}, draws: map[limit][]int64{}, free: map[limit][]int64{}, tracks: map[string]uint64{}}
+func newHolder(id string) *holder {
+	return &holder{id: id, since: map[string]int64{}, items: map[string]uint64{}, lots: map[string]units{}, draws: map[limit][]int64{}, free: map[limit][]int64{}, tracks: map[string]uint64{}}
 }
 
 func (h *holder) clone() *holder {
-	c := &holder{h.number, h.waits, maps.Clone(h.items), maps.Clone(h.lots), maps.Clone(h.draws), maps.Clone(h.free), maps.Clone(h.tracks)}
+	c := &holder{h.id, h.number, h.waits, maps.Clone(h.items), maps.Clone(h.lots), maps.Clone(h.draws), maps.Clone(h.free), maps.Clone(h.tracks), slices.Clone(h.mail), maps.Clone(h.since)}
 	for item, u := range c.lots {
 		c.lots[item] = maps.Clone(u)
 	}
@@ -79,7 +84,7 @@ type limit struct {
 func newModel() *model {
 	return &model{book: book{
 		players: map[string]*holder{}, drawn: map[string]uint64{}, refills: map[string]uint64{},
-		purses: map[string]purse{}, moments: map[string]coming{},
+		purses: map[string]purse{}, moments: map[string]coming{}, sums: sums{},
 		codeBook: codeBook{codes: map[string][]string{}, owners: map[string][]string{}, uses: map[string][]string{}},
 		goals:    goalBook{tallies: map[string]tally{}, quests: map[string]taken{}, ladders: map[string]ladder{}},
 	}}
@@ -95,7 +100,7 @@ func (b book) clone() book {
 	b.drawn, b.refills = maps.Clone(b.drawn), maps.Clone(b.refills)
 	b.purses, b.moments = maps.Clone(b.purses), maps.Clone(b.moments)
 	b.codeBook = b.codeBook.clone()
-	b.goals, b.movers = b.goals.clone(), map[string]bool{}
+	b.goals, b.movers, b.over = b.goals.clone(), map[string]bool{}, map[string]uint64{}
 	return b
 }
 
@@ -105,6 +110,7 @@ func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
 		return fmt.Errorf("time stamp %d after %d", rec.Time, m.now)
 	}
 	m.now = rec.Time
+	holdings{m}.grow()
 	if rec.CatalogVersion != m.version {
 		return fmt.Errorf("decided under catalog version %d, %d was in force", rec.CatalogVersion, m.version)
 	}
@@ -122,16 +128,21 @@ func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
 		if c == nil {
 			return fmt.Errorf("a catalog in the log that nobody applied")
 		}
+		was := m.rulebook
 		m.goals.calendar(c)
 		m.catalog, m.version, m.starts = c, m.version+1, m.starts || len(c.Start) > 0
 		m.forget(m.rulebook, m.steady())
+		holdings{m}.growsBy(was)
 		return nil
 	}
 	if rec.Kind == "codes" {
 		return m.importCodes(rec)
 	}
 	if rec.Kind == "due" {
-		return settle(m, rec)
+		if err := settle(m, rec); err != nil {
+			return err
+		}
+		return m.adds(m, rec)
 	}
 	if err := settled(m, rec); err != nil {
 		return err
@@ -147,6 +158,9 @@ func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
 	}
 	if status == kuji.OK { // anything else changes nothing
 		m.book = draft.book
+		if err := m.adds(m, rec); err != nil {
+			return err
+		}
 	}
 	if status == kuji.UnknownCode { // but a guess counts
 		m.guess(rec.Player)
@@ -170,7 +184,7 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 			return 0, "", fmt.Errorf("member %d names %s, which the catalog in force does not have: it is to be refused", i, what)
 		}
 	}
-	t := trial{model: m, sight: m.goals.clone(), came: map[string]bool{}, sure: map[string]map[string]uint64{}, most: map[string]map[string]uint64{}, wrong: rec.Subject}
+	t := trial{model: m, sight: m.goals.clone(), came: map[string]bool{}, sure: map[string]map[string]uint64{}, upmost: map[string]map[string]uint64{}, posted: map[string]map[string]uint64{}, wrong: rec.Subject}
 	for i, member := range members {
 		status, subject := t.member(member)
 		if status == kuji.OK && member.Status == kuji.TooManyLots.String() && t.crowded(rec, rec.Subject) {
@@ -213,7 +227,7 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 		}
 		h := m.meet(d.rec.Player)
 		for _, it := range d.price {
-			h.lose(it.Item, it.Quantity)
+			holdings{m}.spends(h, it.Item, it.Quantity)
 		}
 		ledger{m, m.goals}.stacks(d.rec.Player, d.price, ofSpends)
 		if err := m.draw(d); err != nil {
@@ -225,7 +239,10 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 			}
 		}
 	}
-	return kuji.OK, "", questing{m}.fires(rec, fired, before)
+	if err := (questing{m}).fires(rec, fired, before); err != nil {
+		return 0, "", err
+	}
+	return kuji.OK, "", m.says(rec)
 }
 
 // move carries out a member that is not a draw.
@@ -240,6 +257,8 @@ func (m *model) move(rec kuji.Record) error {
 	case "progress":
 		ledger{m, m.goals}.reports(rec)
 		return nil
+	case "collect":
+		return holdings{m}.collect(rec)
 	case "register", "grant", "consume", "transfer":
 	default:
 		return fmt.Errorf("an event of kind %q", rec.Kind)
@@ -253,10 +272,15 @@ func (m *model) move(rec kuji.Record) error {
 			m.gain(h, it.Item, it.Quantity)
 			continue
 		}
-		taken := h.lose(it.Item, it.Quantity)
-		for at, q := range taken {
-			if rec.Kind == "transfer" { // they keep their ends
-				to.add(it.Item, at, q)
+		taken := holdings{m}.spends(h, it.Item, it.Quantity)
+		if rec.Kind != "transfer" {
+			continue
+		}
+		fits := holdings{m}.within(to, it.Item, it.Quantity)
+		for _, at := range taken.ends() { // they keep their ends
+			n := min(fits, taken[at])
+			if fits -= n; n > 0 {
+				to.add(it.Item, at, n)
 			}
 		}
 	}
@@ -296,9 +320,14 @@ func (m *model) setLimit(rec kuji.Record, h *holder) error {
 func (m *model) meet(id string) *holder {
 	h := m.players[id]
 	if h == nil {
-		h = newHolder()
+		h = newHolder(id)
 		h.number, h.waits = len(m.players), m.starts
 		m.players[id] = h
+		if m.catalog != nil {
+			for _, it := range m.catalog.Items {
+				holdings{m}.begins(h, it.ID)
+			}
+		}
 	}
 	return h
 }
@@ -369,23 +398,29 @@ func (m *model) holds(v kuji.PlayerView) error {
 	if h == nil {
 		return fmt.Errorf("player %q was never seen", v.ID)
 	}
-	want := 0
-	for _, q := range h.items {
+	want, held := 0, maps.Clone(h.items)
+	if err := grown(m, v, h, held); err != nil {
+		return err
+	}
+	for _, q := range held {
 		if q > 0 {
 			want++
 		}
 	}
 	same := len(v.Items) == want
 	for _, it := range v.Items {
-		same = same && it.Quantity > 0 && h.items[it.Item] == it.Quantity
+		same = same && it.Quantity > 0 && held[it.Item] == it.Quantity
 	}
 	if !same {
-		return fmt.Errorf("player %q holds %v, the model says %v", v.ID, v.Items, h.items)
+		return fmt.Errorf("player %q holds %v, the model says %v", v.ID, v.Items, held)
 	}
 	if err := (rankings{m}).seen(v); err != nil {
 		return err
 	}
-	return sameLots(m, v, h)
+	if err := sameLots(m, v, h); err != nil {
+		return err
+	}
+	return sameMail(m, v, h)
 }
 
 // stocks compares a pool's view with the model.

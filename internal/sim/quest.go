@@ -99,8 +99,8 @@ func (t *trial) tier(q *catalog.Quest, tier int, player string, sure map[string]
 	if !t.stocked(p, player, sure, need) {
 		return kuji.RewardUnavailable, q.ID
 	}
-	if full := t.overflows(p, player, 1); full != "" {
-		return kuji.BalanceOverflow, full
+	if status, full := t.overflows(p, player, 1); full != "" {
+		return status, full
 	}
 	t.earlier = append(t.earlier, trialDraw{rec: kuji.Record{Player: player, Count: 1}, pool: p})
 	return kuji.OK, ""
@@ -213,7 +213,8 @@ func (m questing) fitsEasily(rec kuji.Record, q *catalog.Quest, player string) b
 	const few = kuji.MaxQuantity / 1000
 	p := tierPool(q, m.goals.claimed(q, player, m.now))
 	for _, it := range m.catalog.Items {
-		if n := m.best(p, it.ID); n > few || n > 0 && m.players[player].items[it.ID] > few {
+		n := m.best(p, it.ID)
+		if n > few || n > 0 && m.players[player].items[it.ID] > few || !m.capFits(rec, m.players[player], it.ID, n) {
 			return false
 		}
 	}

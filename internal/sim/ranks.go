@@ -327,6 +327,7 @@ func (m rankings) roomy(p *catalog.Pool, h *holder) bool {
 
 // lapse takes what should have gone.
 func (m rankings) lapse(h *holder) {
+	holdings{m.model}.expire(h)
 	for item, u := range h.lots {
 		n := uint64(0)
 		for at, q := range u {
@@ -335,7 +336,7 @@ func (m rankings) lapse(h *holder) {
 			}
 		}
 		if n > 0 {
-			h.lose(item, n)
+			holdings{m.model}.spends(h, item, n)
 		}
 	}
 }
@@ -361,6 +362,10 @@ func (m rankings) changed(before map[[2]string]uint64, rec kuji.Record) error {
 	}
 	for _, ch := range rec.Changes {
 		of := [2]string{ch.Player, ch.Item}
+		if m.players[ch.Player].grew(ch.Item) { // see sums
+			delete(deltas, of)
+			continue
+		}
 		if ch.Delta != deltas[of] {
 			return fmt.Errorf("%s got %d %s, the model says %d", ch.Player, ch.Delta, ch.Item, deltas[of])
 		}

@@ -75,8 +75,8 @@ func (t *trial) redeemable(rec kuji.Record) (kuji.Status, string) {
 	case uint64(len(users)) >= terms.Uses:
 		return kuji.CodeUsedUp, terms.List
 	}
-	if full := t.come(rec.Player); full != "" {
-		return kuji.BalanceOverflow, full
+	if status, full := t.come(rec.Player); status != kuji.OK {
+		return status, full
 	}
 	rec.Pool, rec.Count, rec.List, rec.Number = p.ID, int(terms.Times), terms.List, &number
 	return t.drawable(rec)

@@ -167,6 +167,9 @@ func (g *game) unharmed(disk *vfs.Mem, how string) {
 	swept := n < len(records)
 	records = records[:n]
 	for i, rec := range records {
+		if how == "open" && i >= len(g.known) && rec.Kind == "due" { // it was open for a moment, in which it swept
+			return
+		}
 		if i >= len(g.known) || !reflect.DeepEqual(rec, g.known[i]) {
 			w.fail("%s served damage: %+v", how, rec)
 		}

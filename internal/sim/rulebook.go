@@ -50,7 +50,7 @@ func unknown(c *catalog.Catalog, rec kuji.Record) string {
 		return "counter " + rec.Counter
 	}
 	items := slices.Clone(rec.Items)
-	if rec.Pay != "" {
+	if rec.Pay != "" && !(rulebook{c}).isFamily(rec.Pay) {
 		items = append(items, kuji.Stack{Item: rec.Pay})
 	}
 	for _, it := range items {

@@ -13,7 +13,8 @@ import (
 type trial struct {
 	*model
 	sure    map[string]map[string]uint64 // without what the command's draws give
-	most    map[string]map[string]uint64 // with the most that they can give
+	upmost  map[string]map[string]uint64 // with the most that they can give
+	posted  map[string]map[string]uint64 // what may be mailed, by player and item
 	earlier []trialDraw                  // draws of the command so far, and tiers that it claims
 	sight   goalBook                     // with what is certain before anything is drawn
 	tiers   []int                        // how many each Claim of the command claims
@@ -37,12 +38,12 @@ func (t *trial) explained(rec kuji.Record) error {
 }
 
 // short notes of which items a player holds less than needed.
-func (t *trial) short(player string, need []kuji.Stack) {
+func (t *trial) short(player string, need []kuji.Stack, pay string) {
 	sure, _ := t.meet(player)
 	t.lacks = nil
 	for _, it := range need {
-		if sure[it.Item] < it.Quantity {
-			t.lacks = append(t.lacks, kuji.Lack{Item: it.Item, Have: sure[it.Item], Need: it.Quantity})
+		if have := (prices{t.rulebook}).payable(sure, need, pay, it.Item); have < it.Quantity {
+			t.lacks = append(t.lacks, kuji.Lack{Item: it.Item, Have: have, Need: it.Quantity})
 		}
 	}
 }
@@ -58,10 +59,10 @@ type trialDraw struct {
 // meet returns the least and the most that a player can hold.
 func (t *trial) meet(id string) (sure, most map[string]uint64) {
 	if t.sure[id] != nil {
-		return t.sure[id], t.most[id]
+		return t.sure[id], t.upmost[id]
 	}
 	sure, most = map[string]uint64{}, map[string]uint64{}
-	t.sure[id], t.most[id] = sure, most
+	t.sure[id], t.upmost[id] = sure, most
 	if h := t.players[id]; h != nil {
 		for item, n := range h.items {
 			sure[item], most[item] = n, n
@@ -70,20 +71,20 @@ func (t *trial) meet(id string) (sure, most map[string]uint64) {
 	return sure, most
 }
 
-// come gives a player the starting grants, once. It returns an item that does not fit.
-func (t *trial) come(id string) (full string) {
+// come gives a player the starting grants, once. If one does not fit, it says why.
+func (t *trial) come(id string) (status kuji.Status, full string) {
 	h := t.players[id]
 	if t.came[id] || h != nil && !h.waits {
-		return ""
+		return kuji.OK, ""
 	}
 	t.came[id] = true
 	for _, s := range t.catalog.Start {
-		if !t.give(id, s) {
-			return s.Item
+		if status := t.give(id, s, false); status != kuji.OK {
+			return status, s.Item
 		}
 	}
 	ledger{t.model, t.sight}.startsGained(id)
-	return ""
+	return kuji.OK, ""
 }
 
 func (t *trial) take(player string, it kuji.Stack) bool {
@@ -96,11 +97,15 @@ func (t *trial) take(player string, it kuji.Stack) bool {
 	return true
 }
 
-func (t *trial) give(player string, it kuji.Stack) bool {
-	sure, most := t.meet(player)
-	sure[it.Item] += it.Quantity
-	most[it.Item] += it.Quantity
-	return most[it.Item] <= kuji.MaxQuantity
+// give adds a gain that is sure. moves: it comes from another player.
+func (t *trial) give(player string, it kuji.Stack, moves bool) kuji.Status {
+	if status := t.fill(player, it, true, moves); status != kuji.OK {
+		return status
+	}
+	if _, most := t.meet(player); most[it.Item] > kuji.MaxQuantity {
+		return kuji.BalanceOverflow
+	}
+	return kuji.OK
 }
 
 // member returns how a member must end.
@@ -109,8 +114,8 @@ func (t *trial) member(rec kuji.Record) (kuji.Status, string) {
 		return t.redeemable(rec)
 	}
 	if comes(rec) {
-		if full := t.come(rec.Player); full != "" {
-			return kuji.BalanceOverflow, full
+		if status, full := t.come(rec.Player); status != kuji.OK {
+			return status, full
 		}
 	}
 	switch rec.Kind {
@@ -124,19 +129,27 @@ func (t *trial) member(rec kuji.Record) (kuji.Status, string) {
 		if c := t.counter(rec.Counter); t.frozen(c) {
 			return kuji.Ended, c.ID
 		}
+	case "collect":
+		if len((holdings{t.model}).collectable(rec.Player)) == 0 {
+			return kuji.NothingToCollect, ""
+		}
+		return kuji.OK, "" // Items are what it gave
 	}
 	ledger{t.model, t.sight}.itemFacts(rec)
 	for i, it := range rec.Items {
 		if rec.Kind != "grant" && !t.take(rec.Player, it) {
-			t.short(rec.Player, rec.Items[i:])
+			t.short(rec.Player, rec.Items[i:], "")
 			return kuji.InsufficientItems, it.Item
 		}
 		to := rec.Player
 		if rec.Kind == "transfer" {
 			to = rec.To
 		}
-		if rec.Kind != "consume" && !t.give(to, it) {
-			return kuji.BalanceOverflow, it.Item
+		if rec.Kind == "consume" {
+			continue
+		}
+		if status := t.give(to, it, rec.Kind == "transfer"); status != kuji.OK {
+			return status, it.Item
 		}
 	}
 	return kuji.OK, ""
@@ -184,8 +197,8 @@ func (t *trial) drawable(rec kuji.Record) (kuji.Status, string) {
 	if !t.stocked(p, rec.Player, sure, need) {
 		return kuji.SoldOut, p.ID
 	}
-	if full := t.overflows(p, rec.Player, uint64(rec.Count)); full != "" {
-		return kuji.BalanceOverflow, full
+	if status, full := t.overflows(p, rec.Player, uint64(rec.Count)); full != "" {
+		return status, full
 	}
 	t.earlier = append(t.earlier, d)
 	if rec.Kind == "draw" {
@@ -197,20 +210,23 @@ func (t *trial) drawable(rec kuji.Record) (kuji.Status, string) {
 	return kuji.OK, ""
 }
 
-// overflows adds the most that draws can give, and returns an item that does not fit then.
-func (t *trial) overflows(p *catalog.Pool, player string, draws uint64) (full string) {
+// overflows adds the most that draws can give. If an item does not fit then, it says why.
+func (t *trial) overflows(p *catalog.Pool, player string, draws uint64) (status kuji.Status, full string) {
 	_, most := t.meet(player)
 	for _, it := range t.catalog.Items {
-		if most[it.ID]+t.best(p, it.ID)*draws > kuji.MaxQuantity && (full == "" || it.ID == t.wrong) {
+		if it.Most == 0 && most[it.ID]+t.best(p, it.ID)*draws > kuji.MaxQuantity && (full == "" || it.ID == t.wrong) {
 			full = it.ID // any of several will do
 		}
 	}
+	if full != "" {
+		return kuji.BalanceOverflow, full
+	}
 	for _, it := range t.catalog.Items {
-		if full == "" {
+		if it.Most == 0 {
 			most[it.ID] += t.best(p, it.ID) * draws
 		}
 	}
-	return full
+	return t.fillAll(p, player, draws)
 }
 
 // used returns how much of a limit a player has used before the command.
@@ -261,8 +277,8 @@ func (t *trial) price(p *catalog.Pool, d *trialDraw) (status kuji.Status, subjec
 	offer := func(price []kuji.Stack, free int) {
 		wanted, short, dearer := d.rec.Pay == "", "", false
 		for _, it := range price {
-			wanted = wanted || it.Item == d.rec.Pay
-			if short == "" && sure[it.Item] < it.Quantity {
+			wanted = wanted || slices.Contains([]string{it.Item, ""}, d.rec.Pay) || slices.Contains(t.kin(it.Item), d.rec.Pay)
+			if short == "" && (prices{t.rulebook}).payable(sure, price, d.rec.Pay, it.Item) < it.Quantity {
 				short = it.Item
 			}
 			dearer = dearer || !slices.ContainsFunc(d.price, func(o kuji.Stack) bool { return o.Item == it.Item && o.Quantity >= it.Quantity })
@@ -273,15 +289,20 @@ func (t *trial) price(p *catalog.Pool, d *trialDraw) (status kuji.Status, subjec
 			d.price, d.free, status, subject, t.lacks = price, free, kuji.OK, "", nil
 		case short != "" && status == kuji.PriceNotOffered: // of several that cost too much, the first one counts
 			status, subject = kuji.InsufficientItems, short
-			t.short(d.rec.Player, price)
+			t.short(d.rec.Player, price, d.rec.Pay)
 		}
+	}
+	singles := p.Price
+	if !p.PriceBy.Empty() {
+		singles = nil
+		offer(t.bill(p, d.rec.Player, most, d.rec.Count), most)
 	}
 	for _, b := range p.Bundles {
 		if int(b.Draws) == d.rec.Count-most {
 			offer(times(b.Price, 1), most)
 		}
 	}
-	for _, one := range p.Price {
+	for _, one := range singles {
 		offer(times(one, uint64(d.rec.Count-most)), most)
 	}
 	for _, b := range p.Bundles {
@@ -289,6 +310,7 @@ func (t *trial) price(p *catalog.Pool, d *trialDraw) (status kuji.Status, subjec
 			offer(times(b.Price, 1), free)
 		}
 	}
+	d.price = prices{t.rulebook}.takes(sure, d.price, d.rec.Pay)
 	return status, subject
 }
 

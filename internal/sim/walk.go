@@ -231,15 +231,18 @@ func (k *walk) give(w *catalog.Reward) error {
 		if err := k.spend(q); err != nil {
 			return err
 		}
-		k.gain(k.h, q.Item, q.Min)
+		gets := k.gain(k.h, q.Item, q.Min)
 		ledger{k.model, k.goals}.facts(k.player, q.Min, q.Item, ofGains)
+		if gets == 0 && q.Max == q.Min { // an outcome says only what the player got; what has a cap comes in no range
+			continue
+		}
 		i := slices.IndexFunc(k.given, func(s span) bool { return s.item == q.Item })
 		if i < 0 {
 			i = len(k.given)
 			k.given = append(k.given, span{item: q.Item})
 		}
-		k.given[i].min += q.Min
-		k.given[i].max += q.Max
+		k.given[i].min += gets
+		k.given[i].max += gets + q.Max - q.Min
 	}
 	k.hand(w)
 	for _, d := range w.Draws {
@@ -296,7 +299,7 @@ func (k *walk) weighs(p *catalog.Pool, e *catalog.Entry, ask bool) uint64 {
 	}
 	weight := e.Weight
 	for _, s := range e.Luck.Steps {
-		have := k.h.items[e.Luck.Item]
+		have := k.has(k.h.items, e.Luck.Item)
 		switch {
 		case e.Luck.Counter != "":
 			have = k.goals.counts(k.counter(e.Luck.Counter), k.player, k.model.now)
@@ -440,8 +443,8 @@ func (m *model) fulfils(c *catalog.Condition, p *catalog.Pool, player string, he
 	return ledger{m, goals}.stand(c.Counters, player) &&
 		!slices.ContainsFunc(c.Quests, func(d catalog.Done) bool {
 			return uint64(goals.claimed(m.quest(d.Quest), player, m.now)) < d.Tiers
-		}) && !slices.ContainsFunc(c.Holds, func(s catalog.Stack) bool { return held[s.Item] < s.Quantity }) &&
-		!slices.ContainsFunc(c.Lacks, func(item string) bool { return held[item] > 0 }) &&
+		}) && !slices.ContainsFunc(c.Holds, func(s catalog.Stack) bool { return m.has(held, s.Item) < s.Quantity }) &&
+		!slices.ContainsFunc(c.Lacks, func(item string) bool { return m.has(held, item) > 0 }) &&
 		!slices.ContainsFunc(c.Tracks, func(want catalog.Reached) bool {
 			h := m.players[player]
 			return h == nil || h.tracks[counterOf(p, want.Track)] < want.Draws

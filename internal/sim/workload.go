@@ -46,10 +46,7 @@ func catalogText(r *rand.Rand, faults Faults) string {
 	pf("kuji: 1")
 	version := r.Uint32()
 	pf("name: v%d", version) // no two are the same
-	key := []string{"{lasts: 40m}", "{lasts: 26h}", "{}"}[version%3]
-	gold := []string{"lasts: 10h, ", "", ""}[version/3%3]
-	clover := []string{"{lasts: 3h, extend: true}", "{lasts: 1m}", "{}"}[version/9%3]
-	pf("items: {gem: {kind: currency}, gold: {%skind: currency}, sword: {}, shield: {}, key: %s, clover: %s, card-a: {}, card-b: {}, card-c: {}, cash: {}}", gold, key, clover)
+	itemsText(r, version, pf)
 	if r.IntN(3) > 0 {
 		pf("start: {gem: %d, key: %d}", 1+r.IntN(40), 1+r.IntN(9))
 	}
@@ -109,13 +106,30 @@ func catalogText(r *rand.Rand, faults Faults) string {
 	adaptiveText(r, pf)
 	severalText(r, pf)
 	campaignText(r, pf)
+	heldText(goals, r, pf)
 	if goals {
 		pf("  late:\n    when: {counters: {%s: %d}}\n    entries:", []string{"wins", "wins", "sold", "visits"}[r.IntN(4)], 1)
 		pf("      - {id: a, weight: 3, luck: {counter: hits, weights: [{from: 1, weight: 50}, {from: 4, weight: 0}]}, reward: {items: {gold: 1}}}")
 		pf("      - {id: b, weight: 3, when: {counters: {hits: 2}, quests: {hunter: 1}}, reward: {pool: five}}")
 		pf("      - {id: c, weight: 1}")
 	}
-	return b.String()
+	return withoutRanges(b.String())
+}
+
+// itemsText writes the items: some last, some are capped.
+func itemsText(r *rand.Rand, version uint32, pf func(string, ...any)) {
+	key := []string{"lasts: 40m, ", "lasts: 26h, ", ""}[version%3]
+	gold := []string{"lasts: 10h, ", "", ""}[version/3%3]
+	clover := []string{"{lasts: 3h, extend: true}", "{lasts: 1m}", "{" + strings.TrimSuffix(growText(r), ", ") + "}"}[version/9%3]
+	pf("items:")
+	pf("  gem: {%skind: currency}", growText(r))
+	pf("  gold: {%s%skind: currency}", capText(r, 10, gold != ""), gold)
+	pf("  sword: {%sfamily: arms}", capText(r, 1, false))
+	pf("  shield: {%sfamily: arms}", capText(r, 2, false))
+	pf("  key: {%s}", strings.TrimSuffix(capText(r, 9, key != "")+key, ", "))
+	pf("  clover: %s", clover)
+	pf("  card-a: {%sfamily: deck}", capText(r, 1, false))
+	pf("  card-b: {family: %s}\n  card-c: {family: deck}\n  cash: {}", []string{"arms", "deck"}[r.IntN(2)])
 }
 
 // adaptiveText writes pools whose odds depend on the player. Two banners share a track.
@@ -243,14 +257,17 @@ func makeRequest(r *rand.Rand) kuji.Request {
 		pools := []string{
 			"open", "open", "box", "box", "paid", "paid", "chain", "timed", "nosuch", "five",
 			"banner", "banner", "encore", "encore", "cards", "luck", "chest", "drops", "hand", "kuji", "splash", "splash", "splash", "till", "late", "late",
+			"armory", "armory", "armory", "refresh", "refresh", "refresh",
 		}
 		d := kuji.Draw{Player: player(), Pool: pools[r.IntN(len(pools))], Count: 1 + r.IntN(3)*r.IntN(3)}
 		if r.IntN(8) == 0 {
-			d.Pay = []string{"gem", "gold", "key", "nosuch"}[r.IntN(4)]
+			d.Pay = []string{"gem", "gold", "key", "nosuch", "sword", "shield", "arms"}[r.IntN(7)]
 		}
 		return d
 	}
-	switch r.IntN(17) {
+	switch r.IntN(20) {
+	case 17, 18, 19:
+		return kuji.Collect{Player: player()}
 	case 16:
 		if r.IntN(2) == 0 {
 			return crowdRequest(r)
@@ -271,6 +288,10 @@ func makeRequest(r *rand.Rand) kuji.Request {
 	}
 	var group kuji.Atomic
 	for range 1 + r.IntN(4) {
+		if n := len(group.Members); n > 0 && r.IntN(3) == 0 {
+			group.Members = append(group.Members, group.Members[n-1])
+			continue
+		}
 		group.Members = append(group.Members, simple())
 	}
 	return group
@@ -309,6 +330,9 @@ func withID(req kuji.Request, id string) kuji.Request {
 	case kuji.SetCounter:
 		q.ID = id
 		return q
+	case kuji.Collect:
+		q.ID = id
+		return q
 	case kuji.Atomic:
 		q.ID = id
 		return q
@@ -340,6 +364,8 @@ func asked(req kuji.Request, rec kuji.Record) bool {
 		return rec.Kind == "claim" && rec.Player == q.Player && rec.Quest == q.Quest && rec.Count == q.Tiers
 	case kuji.SetCounter:
 		return rec.Kind == "set_counter" && rec.Player == q.Player && rec.Counter == q.Counter && *rec.Value == q.Value
+	case kuji.Collect:
+		return rec.Kind == "collect" && rec.Player == q.Player
 	case kuji.Atomic:
 		same := rec.Kind == "atomic" && len(rec.Members) == len(q.Members)
 		for i := 0; same && i < len(q.Members); i++ {
