@@ -256,8 +256,7 @@ func makeRequest(r *rand.Rand) kuji.Request {
 		}
 		pools := []string{
 			"open", "open", "box", "box", "paid", "paid", "chain", "timed", "nosuch", "five",
-			"banner", "banner", "encore", "encore", "cards", "luck", "chest", "drops", "hand", "kuji", "splash", "splash", "splash", "till", "late", "late",
-			"armory", "armory", "armory", "refresh", "refresh", "refresh",
+			"banner", "banner", "encore", "encore", "cards", "luck", "chest", "drops", "hand", "kuji", "splash", "splash", "splash", "till", "late", "late", "armory", "armory", "armory", "refresh", "refresh", "refresh",
 		}
 		d := kuji.Draw{Player: player(), Pool: pools[r.IntN(len(pools))], Count: 1 + r.IntN(3)*r.IntN(3)}
 		if r.IntN(8) == 0 {
