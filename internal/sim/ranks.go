@@ -266,7 +266,7 @@ func (m rankings) pay(c *catalog.Counter, rec kuji.Record) error {
 			*d, len(rec.Claims), left, told(c, l.paying), c.ID, l.paid)
 	}
 	m.movers = map[string]bool{}
-	reached, standing := questing{m.model}.reached(), m.frozen(c)
+	reached, standing := questing(m).reached(), m.frozen(c)
 	for i, claim := range rec.Claims[:d.Count] {
 		rank := l.paid + uint64(i) + 1
 		who := standing[rank-1].player
@@ -283,7 +283,7 @@ func (m rankings) pay(c *catalog.Counter, rec kuji.Record) error {
 		l.paying, l.paid = 0, 0
 	}
 	m.goals.ladders[id] = l
-	return questing{m.model}.fires(rec, rec.Claims[d.Count:], reached)
+	return questing(m).fires(rec, rec.Claims[d.Count:], reached)
 }
 
 // prize judges what a player got for a rank. What was due for the player goes first.
@@ -327,7 +327,7 @@ func (m rankings) roomy(p *catalog.Pool, h *holder) bool {
 
 // lapse takes what should have gone.
 func (m rankings) lapse(h *holder) {
-	holdings{m.model}.expire(h)
+	holdings(m).expire(h)
 	for item, u := range h.lots {
 		n := uint64(0)
 		for at, q := range u {
@@ -336,7 +336,7 @@ func (m rankings) lapse(h *holder) {
 			}
 		}
 		if n > 0 {
-			holdings{m.model}.spends(h, item, n)
+			holdings(m).spends(h, item, n)
 		}
 	}
 }
