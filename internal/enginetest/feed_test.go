@@ -243,9 +243,9 @@ func TestFeedRefused(t *testing.T) {
 // TestFeedRedacted: no code that a reward gave, nor one that a player sent, is in the feed.
 func TestFeedRedacted(t *testing.T) {
 	_, r := openCodes(t, t.TempDir(), worldOptions{})
-	importCodes(t, r, "ten-percent", someCodes("ten", 40))
-	importCodes(t, r, "keys", someCodes("key", 40))
-	res := do(t, r, kuji.Draw{ID: "codes", Player: "ann", Pool: "splash", Count: 10})
+	importCodes(t, r, "ten-percent", someCodes("ten", 200))
+	importCodes(t, r, "keys", someCodes("key", 200))
+	res := do(t, r, kuji.Draw{ID: "codes", Player: "ann", Pool: "splash", Count: 50})
 	all, err := through(t.Context(), r, 0, res.Receipt.Position)
 	if err != nil {
 		t.Fatal(err)

@@ -380,6 +380,7 @@ func (c *cluster) fair(m *member, err error) {
 		c.Cluster.Unknown++
 	case kuji.CodeNotLeader:
 		c.Cluster.Deposed++
+	case kuji.CodeFormat: // before the first catalog, which raises the level
 	case kuji.CodeInvalid, kuji.CodeIDReused, kuji.CodeOverloaded, kuji.CodeConflict, kuji.CodeCanceled:
 	case kuji.CodeClosed:
 		if !m.dead && !m.busy {

@@ -93,7 +93,6 @@ func (c *crowd) apply(now int64) error {
 	if _, err := store.Decode(c.out.Buf, &c.event); err != nil {
 		return err
 	}
-	findGrown(c, now)
 	c.applied++
 	return c.state.Apply(&c.event, store.At{Position: c.applied, Time: now}, nil)
 }
@@ -280,7 +279,7 @@ func (c *crowd) tell(i int, now int64, drawn bool) error {
 	if !c.shared {
 		mine = mine[i*len(c.lines):][:len(c.lines)]
 	}
-	for n := 0; r.Next(&e); n++ {
+	for r.Next(&e) {
 		switch e.Verb {
 		case store.Take:
 			if base < 0 {
@@ -295,11 +294,9 @@ func (c *crowd) tell(i int, now int64, drawn bool) error {
 			}
 		case store.Pool:
 			base = c.firstLine[e.N]
+		case store.Grow:
+			c.grown[e.N] += e.Value
 		case store.Gain:
-			if slices.Contains(c.grew, n) {
-				c.grown[e.N] += e.Value
-				continue
-			}
 			if start > 0 {
 				start--
 				continue

@@ -131,7 +131,6 @@ type questing struct {
 	claims   rules.Command
 	collects rules.Command
 	waits    []uint64 // by player: what is in the mailbox
-	grew     []int    // which effects of the event at hand gain what has grown
 }
 
 // advance reports the progress that a player has made since the request before.

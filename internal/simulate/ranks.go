@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/kuji-dev/kuji/internal/rules"
@@ -107,7 +106,7 @@ func tellDue(c *crowd, now int64) error {
 		base          int32
 		counter, tier = -1, -1
 	)
-	for n := 0; r.Next(&e); n++ {
+	for r.Next(&e) {
 		switch e.Verb {
 		case store.Player:
 			at, err := strconv.Atoi(c.state.PlayerID(e.N))
@@ -139,11 +138,10 @@ func tellDue(c *crowd, now int64) error {
 			c.spend(e.N, e.Value, now)
 		case store.Beyond:
 			isBeyond(c, i, &e)
+		case store.Grow:
+			c.grown[e.N] += e.Value
 		case store.Gain:
-			switch {
-			case slices.Contains(c.grew, n):
-				c.grown[e.N] += e.Value
-			case of != nil:
+			if of != nil {
 				of[e.N] += e.Value
 				stopWith(c, i, e.N)
 			}
@@ -187,51 +185,16 @@ func collectMail(c *crowd, i int, now int64) error {
 	}
 	var e store.Effect
 	r := c.event.Changes()
-	for n := 0; r.Next(&e); n++ {
-		switch {
-		case e.Verb != store.Gain:
-		case slices.Contains(c.grew, n):
+	for r.Next(&e) {
+		switch e.Verb {
+		case store.Grow:
 			c.grown[e.N] += e.Value
-		default:
+		case store.Gain:
 			c.collected[e.N] += e.Value
 			c.waits[i] -= min(c.waits[i], e.Value)
 		}
 	}
 	return r.Err()
-}
-
-// findGrown finds which effects of the event at hand, before it is applied, gain what has grown: the first change
-// of an item that has.
-func findGrown(c *crowd, now int64) {
-	if c.grew = c.grew[:0]; len(c.tables.Growths) == 0 {
-		return
-	}
-	var (
-		e       store.Effect
-		r       = c.event.Changes()
-		player  = c.event.Player.Num // whom effects are about without more
-		known   = c.event.Named && c.event.Player.ID == ""
-		changed [][2]uint32
-		steady  = uint64(max(now, c.state.Now()) + c.state.Back())
-	)
-	for n := 0; r.Next(&e); n++ {
-		switch e.Verb {
-		case store.Player:
-			player, known = e.N, true
-		case store.Join:
-			known = false
-		case store.Gain, store.Spend:
-			g := c.tables.GrowthOf(e.N)
-			if !known || g == nil || slices.Contains(changed, [2]uint32{player, e.N}) {
-				continue
-			}
-			changed = append(changed, [2]uint32{player, e.N})
-			balance := c.state.Balance(player, e.N)
-			if grown, _ := g.At(balance, c.state.Counter(player, g.Since), steady); grown > balance && e.Verb == store.Gain {
-				c.grew = append(c.grew, n)
-			}
-		}
-	}
 }
 
 // holding returns how many of an item a player has, with what has grown.
