@@ -573,7 +573,10 @@ func (c *cluster) finish() {
 	var hash [32]byte
 	c.fibers.Go(func() {
 		c.open(last)
-		var err error
+		err := last.realm.Settle(context.Background()) // what is due would come any time
+		if err != nil {
+			c.fail("settle: %w", err)
+		}
 		if hash, position, err = last.realm.StateHash(context.Background()); err != nil {
 			c.fail("state hash: %w", err)
 		}
