@@ -71,7 +71,7 @@ func (s *Planner) rankedOtherwise(ch *view.Change, old, now *catalog.Counter) {
 			ch.Text += "; ranks that were not paid earlier get the rewards of this catalog"
 		}
 	case is.Is && !same:
-		ch.Text += "; players are ranked anew"
+		ch.Text += "; players are ranked again"
 	case !is.Is:
 		ch.Text += "; nobody is ranked by it any more"
 	case len(is.Rewards) == 0:

@@ -48,9 +48,9 @@ func growingText(old, it *catalog.Item) string {
 	case old.Grows.Every == 0:
 		return "it grows from now on, for all players"
 	case it.Grows.To < old.Grows.To:
-		return fmt.Sprintf("players keep what has grown so far, and the interval begins anew; who has more than %d keeps that, and gains none", it.Grows.To)
+		return fmt.Sprintf("players keep what has grown so far, and the interval begins again; who has more than %d keeps that, and gains none", it.Grows.To)
 	}
-	return "players keep what has grown so far, and the interval begins anew"
+	return "players keep what has grown so far, and the interval begins again"
 }
 
 // familyText says what another family of an item does to prices, conditions and counters.

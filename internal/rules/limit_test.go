@@ -213,7 +213,7 @@ func TestWindowLimitRises(t *testing.T) {
 }
 
 // TestLimitsKeepTheirCounts: a limit over the same time keeps its count from catalog to
-// catalog, also while the pool or the limit is away; one over another time begins anew.
+// catalog, also while the pool or the limit is away; one over another time begins again.
 func TestLimitsKeepTheirCounts(t *testing.T) {
 	r := newRealm(t, 1)
 	r.put(limited("{per: day, draws: 2}"))

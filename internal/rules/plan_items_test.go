@@ -14,8 +14,8 @@ import (
 func TestPlanOfItems(t *testing.T) {
 	const before = "energy: {grows: {every: 1h, to: 10}}, wood: {family: box}, iron: {}, coin: {most: 10, beyond: cut}, gem: {most: 10, beyond: mail}, ore: {}, mana: {grows: {every: 1h, to: 10}}"
 	for name, c := range map[string]struct{ after, want string }{
-		"it grows faster":        {"energy: {grows: {every: 30m, to: 10}}", "item_changed: item energy: grows {every: 30m, to: 10} instead of {every: 1h, to: 10}; players keep what has grown so far, and the interval begins anew"},
-		"to less":                {"energy: {grows: {every: 1h, to: 4}}", "item_changed: item energy: grows {every: 1h, to: 4} instead of {every: 1h, to: 10}; players keep what has grown so far, and the interval begins anew; who has more than 4 keeps that, and gains none"},
+		"it grows faster":        {"energy: {grows: {every: 30m, to: 10}}", "item_changed: item energy: grows {every: 30m, to: 10} instead of {every: 1h, to: 10}; players keep what has grown so far, and the interval begins again"},
+		"to less":                {"energy: {grows: {every: 1h, to: 4}}", "item_changed: item energy: grows {every: 1h, to: 4} instead of {every: 1h, to: 10}; players keep what has grown so far, and the interval begins again; who has more than 4 keeps that, and gains none"},
 		"it grows no more":       {"energy: {}", "item_changed: item energy: no grows instead of {every: 1h, to: 10}; players keep what has grown so far"},
 		"it begins to grow":      {"ore: {grows: {every: 1h, to: 4}}", "item_changed: item ore: grows {every: 1h, to: 4}; it grows from now on, for all players"},
 		"it grows and is new":    {"heart: {grows: {every: 1h, to: 4}}", "item_added: item heart: added; it grows from now on, for all players"},
