@@ -52,7 +52,8 @@ type Options struct {
 	// MustExist makes Open and Engine.Realm fail with CodeNotFound, not create: a disk may not be mounted.
 	MustExist bool
 	// Now is the wall clock for batches' stamps, up to the year 2527. A jump by more than MaxLeap, measured
-	// by the monotonic readings if it has any, is not followed: see ClockView. Default: time.Now.
+	// by the monotonic readings if it has any, is not followed: see ClockView. It is called from several
+	// goroutines at once. Default: time.Now.
 	Now func() time.Time
 	// ClockConfirmed is a time that somebody compared with the machine's clock. A realm whose log ends
 	// more than MaxDowntime before Now opens only if Now is at most MaxLeap past it. Default: none.

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,8 +43,9 @@ func rankRealm(t *testing.T, f *fixture, name string) *kuji.Realm {
 // TestRanks: a standing is read from a rank on and around a player, while it runs and after it ended, by each
 // protocol. What it cannot be asked for is named as the request names it.
 func TestRanks(t *testing.T) {
-	now := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
-	f := startWith(t, kuji.Options{Sync: kuji.SyncNone, Now: func() time.Time { return now }}, server.Options{})
+	ahead := atomic.Int64{}
+	now := func() time.Time { return time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC).Add(time.Duration(ahead.Load())) }
+	f := startWith(t, kuji.Options{Sync: kuji.SyncNone, Now: now}, server.Options{})
 	all := []*kujiv1.Rank{{Rank: 1, Player: "ann", Value: 30}, {Rank: 2, Player: "bob", Value: 20}, {Rank: 3, Player: "cat", Value: 20},
 		{Rank: 4, Player: "dan", Value: 10}, {Rank: 5, Player: "eve", Value: 5}}
 	midnight := time.Date(2027, 1, 16, 0, 0, 0, 0, time.UTC).UnixMilli()
@@ -90,7 +92,7 @@ func TestRanks(t *testing.T) {
 			}
 		}
 	}
-	now = now.Add(24 * time.Hour)
+	ahead.Store(int64(24 * time.Hour))
 	c := &both[0]
 	if _, err := c.reward.Progress(t.Context(), &kujiv1.ProgressRequest{Realm: "ranks", Player: "eve", Event: "points", N: 50}); err != nil {
 		t.Fatal(err)

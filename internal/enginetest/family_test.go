@@ -43,8 +43,8 @@ func stacksOf(text string) (all []kuji.Stack) {
 
 // TestFamily: a family stands for its items in a price, a condition, luck, counters and quests, and nowhere else.
 func TestFamily(t *testing.T) {
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	r := realmAt(t, &now, familyCatalog)
+	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
+	r := realmAt(t, now, familyCatalog)
 	for i, c := range []struct{ has, pool, pay, status, subject, paid string }{
 		{"5 wood", "open", "", "ok", "", "2 wood"},
 		{"1 iron, 5 gold, 1 wood", "open", "", "ok", "", "1 wood, 1 gold"},
@@ -137,8 +137,8 @@ func TestFamily(t *testing.T) {
 
 // TestFamilyIsFixed: what the draws of a group give pays for none of its draws, even if it is of the same family.
 func TestFamilyIsFixed(t *testing.T) {
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	r := realmAt(t, &now, familyCatalog)
+	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
+	r := realmAt(t, now, familyCatalog)
 	do(t, r, kuji.Grant{Player: "ann", Items: stacksOf("4 iron")})
 	two := kuji.Atomic{Members: []kuji.Request{kuji.Draw{Player: "ann", Pool: "open"}, kuji.Draw{Player: "ann", Pool: "open"}}}
 	res := do(t, r, two)
@@ -155,8 +155,8 @@ func TestFamilyIsFixed(t *testing.T) {
 
 // TestFamilyIds: a family has an id of its own, over all catalogs of a realm.
 func TestFamilyIds(t *testing.T) {
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	r := realmAt(t, &now, familyCatalog)
+	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
+	r := realmAt(t, now, familyCatalog)
 	for _, c := range []struct{ yaml, want string }{
 		{"kuji: 1\nitems: {box: {}}\n", "an earlier catalog has a family with this id"},
 		{"kuji: 1\nitems: {wood: {family: gem}}\n", "an earlier catalog has an item with this id"},
@@ -175,9 +175,9 @@ func TestFamilyIds(t *testing.T) {
 
 // TestFamilyPays: many draws whose prices name families, against a plain model, and the verifier.
 func TestFamilyPays(t *testing.T) {
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
 	dir := t.TempDir()
-	e, r := openDir(t, dir, &now)
+	e, r := openDir(t, dir, now)
 	if _, err := r.Apply(t.Context(), parse(t, familyCatalog)); err != nil {
 		t.Fatal(err)
 	}
@@ -232,8 +232,8 @@ func TestFamilyPays(t *testing.T) {
 
 // TestFamilyInRisingPrice: a price that rises with a counter can name a family too.
 func TestFamilyInRisingPrice(t *testing.T) {
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	r := realmAt(t, &now, `
+	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
+	r := realmAt(t, now, `
 kuji: 1
 items: {wood: {family: box}, iron: {family: box}}
 counters: {opened: {of: {draws: open}}}

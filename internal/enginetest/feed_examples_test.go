@@ -35,8 +35,8 @@ func TestFeedExamples(t *testing.T) {
 	if !ok || !ends {
 		t.Fatal("feed.md shows no events")
 	}
-	now := time.Date(2026, 11, 28, 22, 0, 0, 0, time.UTC)
-	_, r := openAt(t, drivertest.NewShared(drivertest.SharedOptions{}), 1, kuji.Options{Now: func() time.Time { return now }})
+	now := handAt(time.Date(2026, 11, 28, 22, 0, 0, 0, time.UTC))
+	_, r := openAt(t, drivertest.NewShared(drivertest.SharedOptions{}), 1, kuji.Options{Now: now.Now})
 	if _, err := r.Apply(t.Context(), parse(t, `
 kuji: 1
 items: {gem: {most: 10, beyond: {mail: 5h}}, ticket: {lasts: 3h}}
@@ -47,7 +47,7 @@ counters: {points: {per: day, ranked: {rewards: [{to: 1, reward: {items: {gem: 5
 	do(t, r, kuji.Grant{Player: "ann", Items: stacksOf("12 gem, 2 ticket")})
 	points(t, r, "bob", 7)
 	for range 3 {
-		now = now.Add(2 * time.Hour)
+		now.Add(2 * time.Hour)
 		do(t, r, kuji.Register{Player: "ann"}) // settles what is due
 		paidRanks(t, r, 1)
 	}

@@ -54,8 +54,8 @@ pools:
 
 // formatGoals plays with that catalog for some weeks, in which all of it is met.
 func formatGoals(t *testing.T) (dir string) {
-	dir, clock := t.TempDir(), time.UnixMilli(1_799_938_800_000)
-	e, r := open(t, dir, worldOptions{Now: func() time.Time { return clock }})
+	dir, clock := t.TempDir(), handAt(time.UnixMilli(1_799_938_800_000))
+	e, r := open(t, dir, worldOptions{Now: clock.Now})
 	apply := func(minutes int) {
 		t.Helper()
 		if _, err := r.Apply(t.Context(), parse(t, fmt.Sprintf(goalsCatalog, minutes))); err != nil {
@@ -69,13 +69,13 @@ func formatGoals(t *testing.T) (dir string) {
 		return []kuji.Stack{{Item: items[rnd.IntN(len(items))], Quantity: uint64(1 + rnd.IntN(6))}}
 	}
 	for i := range 900 {
-		clock = clock.Add(time.Duration(rnd.IntN(90)) * time.Minute)
+		clock.Add(time.Duration(rnd.IntN(90)) * time.Minute)
 		switch i {
 		case 300:
 			apply(3)
 		case 600:
-			clock = clock.Add(-30 * time.Hour)
-			if _, err := r.SetClock(t.Context(), clock, "ops", "for a test"); err != nil {
+			clock.Add(-30 * time.Hour)
+			if _, err := r.SetClock(t.Context(), clock.Now(), "ops", "for a test"); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -327,8 +327,8 @@ func TestFormatPages(t *testing.T) {
 		compare(t, dir)
 	})
 	t.Run("ranks", func(t *testing.T) {
-		dir, clock := t.TempDir(), time.UnixMilli(1_799_938_800_000)
-		e, r := open(t, dir, worldOptions{Now: func() time.Time { return clock }})
+		dir, clock := t.TempDir(), handAt(time.UnixMilli(1_799_938_800_000))
+		e, r := open(t, dir, worldOptions{Now: clock.Now})
 		if _, err := r.Apply(t.Context(), parse(t, `{kuji: 1, items: {coin: {}, ticket: {lasts: 36h}},
 			pools: {few: {internal: true, entries: [{id: coin, weight: 1, stock: 3, reward: {items: {coin: 1}}}]}},
 			counters: {points: {per: day, ranked: {rewards: [{to: 2, reward: {items: {coin: 9, ticket: 1}}}, {to: 4, reward: {pool: few}}, {to: 90, reward: {items: {coin: 1}}}]}},
@@ -337,7 +337,7 @@ func TestFormatPages(t *testing.T) {
 		}
 		for i := range 300 {
 			if i%100 == 99 {
-				clock = clock.Add(24 * time.Hour)
+				clock.Add(24 * time.Hour)
 			}
 			points(t, r, fmt.Sprint("p", i%80), uint64(1+i*7%11))
 		}
@@ -359,8 +359,8 @@ func TestFormatPages(t *testing.T) {
 		compare(t, dir)
 	})
 	t.Run("items that last", func(t *testing.T) {
-		dir, clock := t.TempDir(), time.UnixMilli(1_799_938_800_000)
-		e, r := open(t, dir, worldOptions{Now: func() time.Time { return clock }})
+		dir, clock := t.TempDir(), handAt(time.UnixMilli(1_799_938_800_000))
+		e, r := open(t, dir, worldOptions{Now: clock.Now})
 		if _, err := r.Apply(t.Context(), parse(t, dueCatalog)); err != nil {
 			t.Fatal(err)
 		}
@@ -370,9 +370,10 @@ func TestFormatPages(t *testing.T) {
 			for _, req := range []kuji.Request{kuji.Grant{Player: from, Items: some}, kuji.Transfer{From: to, To: from, Items: some}, kuji.Draw{Player: to, Pool: "box"}} {
 				do(t, r, req)
 			}
-			if clock = clock.Add(time.Duration(i%11) * 3 * time.Minute); i == 100 {
-				clock = clock.Add(-5 * time.Hour)
-				if _, err := r.SetClock(t.Context(), clock, "ops", "for a test"); err != nil {
+			clock.Add(time.Duration(i%11) * 3 * time.Minute)
+			if i == 100 {
+				clock.Add(-5 * time.Hour)
+				if _, err := r.SetClock(t.Context(), clock.Now(), "ops", "for a test"); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -388,8 +389,8 @@ func TestFormatPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, spread := range []string{"even", "slots", "random"} {
-			dir, clock := t.TempDir(), time.UnixMilli(1_799_938_800_000) // the campaign starts
-			e, r := open(t, dir, worldOptions{Now: func() time.Time { return clock }})
+			dir, clock := t.TempDir(), handAt(time.UnixMilli(1_799_938_800_000)) // the campaign starts
+			e, r := open(t, dir, worldOptions{Now: clock.Now})
 			apply := func(missed string) {
 				if _, err := r.Apply(t.Context(), parse(t, strings.NewReplacer("Etc/GMT-9", "Asia/Tokyo", "spread: slots", "spread: "+spread, "MISSED", missed).Replace(string(campaign)))); err != nil {
 					t.Fatal(err)
@@ -406,12 +407,12 @@ func TestFormatPages(t *testing.T) {
 					}
 				}
 				if i%50 == 40 {
-					clock = clock.Add(-5 * time.Hour)
-					if _, err := r.SetClock(t.Context(), clock, "ops", "for a test"); err != nil {
+					clock.Add(-5 * time.Hour)
+					if _, err := r.SetClock(t.Context(), clock.Now(), "ops", "for a test"); err != nil {
 						t.Fatal(err)
 					}
 				}
-				clock = clock.Add(time.Duration(i%7) * 9 * time.Minute)
+				clock.Add(time.Duration(i%7) * 9 * time.Minute)
 				if i%40 == 20 {
 					do(t, r, kuji.SetTrack{Player: fmt.Sprint("p", i%3), Track: "splash/coupon", Draws: 4, By: "ops", Reason: "for a test"})
 				}
@@ -430,8 +431,8 @@ func TestFormatPages(t *testing.T) {
 		}
 	})
 	t.Run("a calendar", func(t *testing.T) {
-		dir, clock := t.TempDir(), time.Date(2026, 12, 20, 9, 0, 0, 0, time.UTC)
-		e, r := open(t, dir, worldOptions{Now: func() time.Time { return clock }})
+		dir, clock := t.TempDir(), handAt(time.Date(2026, 12, 20, 9, 0, 0, 0, time.UTC))
+		e, r := open(t, dir, worldOptions{Now: clock.Now})
 		for _, day := range []string{"{begins: 05:00, week: sunday}", "{begins: 02:30}"} {
 			if _, err := r.Apply(t.Context(), parse(t, `{kuji: 1, zone: Australia/Sydney, day: `+day+`, items: {gem: {kind: currency}, coin: {}}, start: {coin: 90},
 				seasons: {summer: {starts: 2026-12-01T00:00, ends: 2027-03-01T00:00}},
@@ -444,7 +445,7 @@ func TestFormatPages(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range 60 {
-				clock = clock.Add(11 * time.Hour)
+				clock.Add(11 * time.Hour)
 				do(t, r, kuji.Draw{Player: fmt.Sprint("visitor-", i%2), Pool: []string{"p", "q"}[i/2%2], Count: 1})
 			}
 		}

@@ -12,8 +12,8 @@ import (
 // TestGranted: what grants gave since a time is counted from the log, so a restart changes nothing.
 func TestGranted(t *testing.T) {
 	for _, o := range []worldOptions{{}, {SnapshotEvery: 300}, {SnapshotEvery: 300, SegmentSize: 4096}, {Sync: kuji.SyncNone}} {
-		now := time.UnixMilli(1_700_000_000_000)
-		o.FS, o.Now = vfs.NewMem(), func() time.Time { return now }
+		now := handAt(time.UnixMilli(1_700_000_000_000))
+		o.FS, o.Now = vfs.NewMem(), now.Now
 		e, r := open(t, "data", o)
 		give := func(by, player string, gems uint64) {
 			t.Helper()
@@ -37,18 +37,18 @@ func TestGranted(t *testing.T) {
 				t.Errorf("nobody granted %v", all[""])
 			}
 		}
-		day := now
+		day := now.Now()
 		check(day, "shop", 0, 0)
 		for range 30 {
 			give("shop", "ann", 1)
-			now = now.Add(time.Second)
+			now.Add(time.Second)
 		}
-		noon := now
+		noon := now.Now()
 		for range 30 {
 			give("shop", "bob", 2)
 			give("desk", "bob", 5)
 			give("", "bob", 100)
-			now = now.Add(time.Second)
+			now.Add(time.Second)
 		}
 		do(t, r, kuji.Atomic{Members: []kuji.Request{kuji.Grant{Player: "ann", Items: []kuji.Stack{{Item: "gem", Quantity: 7}}},
 			kuji.Consume{Player: "ann", Items: []kuji.Stack{{Item: "gem", Quantity: 3}}}}, Note: kuji.Note{By: "shop"}})
@@ -62,7 +62,7 @@ func TestGranted(t *testing.T) {
 			check(day, "shop", 30+60+7, 60)
 			check(noon, "shop", 60+7, 30)
 			check(noon, "desk", 150, 30)
-			check(now.Add(time.Hour), "shop", 0, 0)
+			check(now.Now().Add(time.Hour), "shop", 0, 0)
 		}
 		all()
 		for range 2 {

@@ -49,9 +49,9 @@ func (g *growing) change(by int) {
 // has grown is what walking through the seconds gives.
 func TestEnergy(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
 	dir := t.TempDir()
-	e, r := openDir(t, dir, &now)
+	e, r := openDir(t, dir, now)
 	model := map[string]*growing{}
 	rate := growing{every: 300, by: 1, to: 100}
 	apply := func() {
@@ -66,7 +66,7 @@ func TestEnergy(t *testing.T) {
 	apply()
 	for i := range 3000 {
 		seconds := rnd.IntN(2000)
-		now = now.Add(time.Duration(seconds) * time.Second)
+		now.Add(time.Duration(seconds) * time.Second)
 		for _, g := range model {
 			g.pass(seconds)
 		}
@@ -101,15 +101,15 @@ func TestEnergy(t *testing.T) {
 			apply()
 		case n < 16 && rnd.IntN(20) == 0:
 			do(t, r, kuji.Register{Player: player}) // the log says that it is so late
-			now = now.Add(-time.Duration(rnd.IntN(3600)) * time.Second)
-			if _, err := r.SetClock(t.Context(), now, "ops", "wrong"); err != nil {
+			now.Add(-time.Duration(rnd.IntN(3600)) * time.Second)
+			if _, err := r.SetClock(t.Context(), now.Now(), "ops", "wrong"); err != nil {
 				t.Fatal(err)
 			}
 		case n < 17 && rnd.IntN(20) == 0:
 			if err := e.Close(); err != nil {
 				t.Fatal(err)
 			}
-			e, r = openDir(t, dir, &now)
+			e, r = openDir(t, dir, now)
 		}
 		got, err := r.Balance(t.Context(), player, "energy")
 		if err != nil || got != uint64(g.n) {
@@ -121,7 +121,7 @@ func TestEnergy(t *testing.T) {
 		}
 		var want []kuji.Growing
 		if g.n < g.to {
-			next := now.Add(time.Duration(g.every-g.since) * time.Second)
+			next := now.Now().Add(time.Duration(g.every-g.since) * time.Second)
 			full := next.Add(time.Duration(((g.to-g.n+g.by-1)/g.by-1)*g.every) * time.Second)
 			want = []kuji.Growing{{Item: "energy", Next: next.UnixMilli(), Full: full.UnixMilli()}}
 		}
@@ -155,9 +155,9 @@ func (g *growing) atomic(t *testing.T, r *kuji.Realm, player string) {
 }
 
 // openDir opens a realm in a directory, with a clock that shows *now.
-func openDir(t *testing.T, dir string, now *time.Time) (*kuji.Engine, *kuji.Realm) {
+func openDir(t *testing.T, dir string, now *hand) (*kuji.Engine, *kuji.Realm) {
 	t.Helper()
-	e, err := kuji.Open(dir, kuji.Options{Now: func() time.Time { return *now }, Sync: kuji.SyncNone})
+	e, err := kuji.Open(dir, kuji.Options{Now: now.Now, Sync: kuji.SyncNone})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,9 +172,9 @@ func openDir(t *testing.T, dir string, now *time.Time) (*kuji.Engine, *kuji.Real
 // TestGrowsForAll: who was there before an item grew has grown since then; who comes later, since then; and
 // nothing grows beyond what a catalog says any more.
 func TestGrowsForAll(t *testing.T) {
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
 	s := drivertest.NewShared(drivertest.SharedOptions{})
-	_, r := openAt(t, s, 1, kuji.Options{Now: func() time.Time { return now }})
+	_, r := openAt(t, s, 1, kuji.Options{Now: now.Now})
 	put := func(yaml string) {
 		t.Helper()
 		if _, err := r.Apply(t.Context(), parse(t, yaml)); err != nil {
@@ -189,23 +189,23 @@ func TestGrowsForAll(t *testing.T) {
 	}
 	put("kuji: 1\nitems: {energy: {}}\n")
 	do(t, r, kuji.Register{Player: "ann"})
-	now = now.Add(time.Hour)
+	now.Add(time.Hour)
 	put("kuji: 1\nitems: {energy: {grows: {every: 1m, to: 100}}}\nstart: {energy: 3}\n")
-	now = now.Add(10 * time.Minute)
+	now.Add(10 * time.Minute)
 	has("ann", 10)
 	do(t, r, kuji.Register{Player: "bob"})
-	now = now.Add(10 * time.Minute)
+	now.Add(10 * time.Minute)
 	has("ann", 20)
 	has("bob", 13)
 	put("kuji: 1\nitems: {energy: {}}\n")
-	now = now.Add(time.Hour)
+	now.Add(time.Hour)
 	has("ann", 20)
 	do(t, r, kuji.Register{Player: "cid"}) // when it grows no more: what has grown before is not for cid
 	do(t, r, kuji.Transfer{From: "ann", To: "dan", Items: []kuji.Stack{{Item: "energy", Quantity: 1}}})
 	has("cid", 0)
 	has("dan", 1)
 	put("kuji: 1\nitems: {energy: {grows: {every: 1h, by: 7, to: 22}}}\n")
-	now = now.Add(time.Hour)
+	now.Add(time.Hour)
 	has("ann", 22)
 	has("bob", 20)
 	has("cid", 7)
@@ -218,8 +218,8 @@ func TestGrowsForAll(t *testing.T) {
 // TestGrowIsNotGiven: what has grown by itself is in no outcome, in nothing that is collected or claimed, only in
 // the changes.
 func TestGrowIsNotGiven(t *testing.T) {
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	r := realmAt(t, &now, `
+	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
+	r := realmAt(t, now, `
 kuji: 1
 items: {energy: {grows: {every: 1m, to: 50}, most: 60, beyond: mail}}
 pools: {p: {entries: [{id: e, weight: 1, reward: {items: {energy: 5}}}]}}
@@ -227,7 +227,7 @@ counters: {wins: {}}
 quests: {q: {claim: automatic, needs: {wins: 1}, reward: {items: {energy: 7}}}}
 `)
 	do(t, r, kuji.Register{Player: "ann"})
-	later := func() { now = now.Add(3 * time.Minute) }
+	later := func() { now.Add(3 * time.Minute) }
 	later()
 	if res := do(t, r, kuji.Draw{Player: "ann", Pool: "p"}); !reflect.DeepEqual(res.Outcomes[0].Items, stacksOf("5 energy")) {
 		t.Errorf("a draw gave %v, want 5 energy", res.Outcomes)

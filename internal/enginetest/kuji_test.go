@@ -378,10 +378,10 @@ func TestRealms(t *testing.T) {
 
 // TestTimeNeverDecreases: a clock that steps back does not move batches back.
 func TestTimeNeverDecreases(t *testing.T) {
-	now := time.UnixMilli(1_800_000_000_000)
-	_, r := open(t, t.TempDir(), worldOptions{Now: func() time.Time { return now }})
+	now := handAt(time.UnixMilli(1_800_000_000_000))
+	_, r := open(t, t.TempDir(), worldOptions{Now: now.Now})
 	a := do(t, r, kuji.Draw{Player: "ann", Pool: "free"})
-	now = now.Add(-time.Hour)
+	now.Add(-time.Hour)
 	b := do(t, r, kuji.Draw{Player: "ann", Pool: "free"})
 	if a.Receipt.Time != 1_800_000_000_000 || b.Receipt.Time != a.Receipt.Time || b.Receipt.Position != a.Receipt.Position+1 {
 		t.Errorf("receipts %+v, then %+v", a.Receipt, b.Receipt)

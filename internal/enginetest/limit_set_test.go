@@ -42,13 +42,13 @@ func setLimit(id, player, pool string, per catalog.Per, used uint64) kuji.SetLim
 // TestSetLimit: what is set of each kind of limit holds for draws, ends when the limit's time ends, and
 // is there after a crash and on a follower. The log says who set it and why, and verifies.
 func TestSetLimit(t *testing.T) {
-	now := time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
+	now := handAt(time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC))
 	s := drivertest.NewShared(drivertest.SharedOptions{})
-	_, r := openAt(t, s, 1, kuji.Options{Now: func() time.Time { return now }})
+	_, r := openAt(t, s, 1, kuji.Options{Now: now.Now})
 	if _, err := r.Apply(t.Context(), parse(t, setLimitCatalog+monthPool)); err != nil {
 		t.Fatal(err)
 	}
-	e, follower := openAt(t, s, 2, kuji.Options{Follow: true, Now: func() time.Time { return now }})
+	e, follower := openAt(t, s, 2, kuji.Options{Follow: true, Now: now.Now})
 	may := func(r *kuji.Realm, player, pool string, n int) {
 		t.Helper()
 		for i := range n {
@@ -111,8 +111,8 @@ func TestSetLimit(t *testing.T) {
 // TestSetLimitEnds: what was set ends as draws do: with the day, the week or the month, and a window after
 // it was set. Lowering the use of a window makes nobody wait longer.
 func TestSetLimitEnds(t *testing.T) {
-	now := time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
-	dir, o := t.TempDir(), worldOptions{Now: func() time.Time { return now }}
+	now := handAt(time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC))
+	dir, o := t.TempDir(), worldOptions{Now: now.Now}
 	e, r := open(t, dir, o)
 	if _, err := r.Apply(t.Context(), parse(t, setLimitCatalog+monthPool)); err != nil {
 		t.Fatal(err)
@@ -127,26 +127,26 @@ func TestSetLimitEnds(t *testing.T) {
 	for _, pool := range []string{"exact", "steps"} {
 		for range 3 { // at 10:00, 10:20 and 10:40
 			do(t, r, kuji.Draw{Player: "ann", Pool: pool})
-			now = now.Add(20 * time.Minute)
+			now.Add(20 * time.Minute)
 		}
-		now = now.Add(-time.Minute) // 10:59
+		now.Add(-time.Minute) // 10:59
 		set := setLimit("", "ann", pool, catalog.PerWindow, 1)
 		do(t, r, set) // that of 10:00 stays
 		most := map[string]uint64{"exact": 3, "steps": 100}[pool]
 		left(pool, most-1)
-		now = now.Add(2 * time.Minute) // 11:01
+		now.Add(2 * time.Minute) // 11:01
 		left(pool, most)
 		set.Used = 2
 		do(t, r, set)
 		for i := range 200 { // never more counters than a window has
-			now = now.Add(time.Second / 5)
+			now.Add(time.Second / 5)
 			set.Used = uint64(2 + i%(int(most)-1))
 			do(t, r, set)
 			left(pool, most-set.Used)
 		}
-		now = now.Add(time.Hour + 2*time.Minute)
+		now.Add(time.Hour + 2*time.Minute)
 		left(pool, most)
-		now = now.Add(24 * time.Hour).Truncate(24 * time.Hour).Add(10 * time.Hour)
+		now.Set(now.Now().Add(24 * time.Hour).Truncate(24 * time.Hour).Add(10 * time.Hour))
 	}
 	for pool, per := range map[string]catalog.Per{"day": catalog.PerDay, "week": catalog.PerWeek, "month": catalog.PerMonth, "all": catalog.PerForever} {
 		do(t, r, setLimit("", "ann", pool, per, 3))
@@ -163,20 +163,20 @@ func TestSetLimitEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	left("day", 0)
-	now = now.Add(-time.Hour)
-	if _, err := r.SetClock(t.Context(), now, "ops", "the clock was ahead"); err != nil {
+	now.Add(-time.Hour)
+	if _, err := r.SetClock(t.Context(), now.Now(), "ops", "the clock was ahead"); err != nil {
 		t.Fatal(err)
 	}
 	left("day", 0)
-	now = now.Add(25 * time.Hour)
+	now.Add(25 * time.Hour)
 	left("day", 3)
 	left("week", 0)
-	now = now.Add(7 * 24 * time.Hour)
+	now.Add(7 * 24 * time.Hour)
 	left("week", 3)
 	left("month", 0)
-	now = time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC).Add(-time.Millisecond)
+	now.Set(time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC).Add(-time.Millisecond))
 	left("month", 0)
-	now = now.Add(time.Millisecond)
+	now.Add(time.Millisecond)
 	left("month", 3)
 	left("all", 0)
 	if err := e.Close(); err != nil {

@@ -22,8 +22,8 @@ pools:
 // TestWhyRefused: a limit names itself, too poor says have and need, and the same id gets the same
 // words for ever: from memory, and from the log.
 func TestWhyRefused(t *testing.T) {
-	now := time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
-	dir, o := t.TempDir(), worldOptions{Now: func() time.Time { return now }}
+	now := handAt(time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC))
+	dir, o := t.TempDir(), worldOptions{Now: now.Now}
 	e, r := open(t, dir, o)
 	if _, err := r.Apply(t.Context(), parse(t, limitCatalog)); err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestWhyRefused(t *testing.T) {
 		t.Errorf("ann stands at %+v, want %+v", got, want)
 	}
 	do(t, r, kuji.Grant{Player: "ann", Items: []kuji.Stack{{Item: "gem", Quantity: 500}}})
-	now = now.Add(24 * time.Hour)
+	now.Add(24 * time.Hour)
 	check("when it would be otherwise", true)
 	if got := view(); !reflect.DeepEqual(got, want[:1]) {
 		t.Errorf("a day later ann stands at %+v, want %+v", got, want[:1])
@@ -97,8 +97,8 @@ func TestWhyRefused(t *testing.T) {
 
 // TestFreeDraws: reads say whether a free draw is left, and when the next one comes.
 func TestFreeDraws(t *testing.T) {
-	now := time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
-	dir, o := t.TempDir(), worldOptions{Now: func() time.Time { return now }}
+	now := handAt(time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC))
+	dir, o := t.TempDir(), worldOptions{Now: now.Now}
 	e, r := open(t, dir, o)
 	if _, err := r.Apply(t.Context(), parse(t, `
 kuji: 1
@@ -168,7 +168,7 @@ pools:
 		t.Fatal(err)
 	}
 	after()
-	now = now.Add(24 * time.Hour)
+	now.Add(24 * time.Hour)
 	do(t, r, kuji.Grant{Player: "bob", Items: []kuji.Stack{{Item: "gem", Quantity: 1}}})
 	check("ann", day(2, 0), once(0))
 	views(kuji.PoolLimit{Pool: "once", Limit: once(0)})

@@ -146,7 +146,7 @@ func (m mixer) next() kuji.Request {
 }
 
 // reopened closes a realm, after a snapshot or without one, and opens it again: its state must be the same.
-func reopened(t *testing.T, e *kuji.Engine, r *kuji.Realm, dir string, now *time.Time, snapshot bool) (*kuji.Engine, *kuji.Realm) {
+func reopened(t *testing.T, e *kuji.Engine, r *kuji.Realm, dir string, now *hand, snapshot bool) (*kuji.Engine, *kuji.Realm) {
 	t.Helper()
 	if snapshot {
 		if _, err := r.Snapshot(t.Context()); err != nil {
@@ -171,8 +171,8 @@ func reopened(t *testing.T, e *kuji.Engine, r *kuji.Realm, dir string, now *time
 // TestAllMixed: whatever catalogs say in turn, wherever the clock is set, and however often the realm is opened again, no
 // request stops it, and the verifier decides all of it once more.
 func TestAllMixed(t *testing.T) {
-	m, now, dir := mixer{rand.New(rand.NewPCG(3, 99))}, time.Date(2026, 3, 6, 12, 0, 0, 0, time.UTC), t.TempDir()
-	e, r := openDir(t, dir, &now)
+	m, now, dir := mixer{rand.New(rand.NewPCG(3, 99))}, handAt(time.Date(2026, 3, 6, 12, 0, 0, 0, time.UTC)), t.TempDir()
+	e, r := openDir(t, dir, now)
 	apply := func(i int) {
 		t.Helper()
 		if _, err := r.Apply(t.Context(), parse(t, mixedCatalogs[i])); err != nil {
@@ -182,20 +182,20 @@ func TestAllMixed(t *testing.T) {
 	apply(0)
 	catalogs, statuses := 0, map[kuji.Status]int{}
 	for i := range 1500 {
-		now = now.Add(time.Duration(m.IntN(3)/2*m.IntN(900_000)) * time.Millisecond)
+		now.Add(time.Duration(m.IntN(3)/2*m.IntN(900_000)) * time.Millisecond)
 		switch m.IntN(60) {
 		case 0:
-			now = now.Add(time.Duration(m.IntN(40)) * time.Hour)
+			now.Add(time.Duration(m.IntN(40)) * time.Hour)
 		case 1:
-			now = now.Add(-time.Duration(m.IntN(30)) * time.Hour)
-			if _, err := r.SetClock(t.Context(), now, "ops", "it was wrong"); err != nil {
+			now.Add(-time.Duration(m.IntN(30)) * time.Hour)
+			if _, err := r.SetClock(t.Context(), now.Now(), "ops", "it was wrong"); err != nil {
 				t.Fatal(err)
 			}
 		case 2:
 			catalogs++
 			apply(catalogs % 2)
 		case 3:
-			e, r = reopened(t, e, r, dir, &now, m.IntN(2) == 0)
+			e, r = reopened(t, e, r, dir, now, m.IntN(2) == 0)
 		}
 		res, err := r.Do(t.Context(), m.next())
 		if err == nil {
@@ -223,8 +223,8 @@ func TestAllMixed(t *testing.T) {
 
 // TestAnswersStay: an answer comes again after the catalog has lost what it is about.
 func TestAnswersStay(t *testing.T) {
-	now := time.Date(2026, 3, 6, 12, 0, 0, 0, time.UTC)
-	r := realmAt(t, &now, `
+	now := handAt(time.Date(2026, 3, 6, 12, 0, 0, 0, time.UTC))
+	r := realmAt(t, now, `
 kuji: 1
 items: {gem: {most: 5, beyond: mail}, ore: {}}
 counters: {wins: {}}

@@ -31,15 +31,15 @@ pools:
   sell: {price: {coin: 5}, entries: [{id: e, weight: 1, reward: {items: {ore: 1}}}]}
 `
 
-func mostRealm(t *testing.T, now *time.Time) *kuji.Realm {
+func mostRealm(t *testing.T, now *hand) *kuji.Realm {
 	return realmAt(t, now, fmt.Sprintf(mostCatalog, 10))
 }
 
 // TestMost: what would be more than the most of an item is refused by the largest outcome, cut or mailed, and each
 // result says so.
 func TestMost(t *testing.T) {
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	r := mostRealm(t, &now)
+	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
+	r := mostRealm(t, now)
 	give := func(items string) kuji.Result { return do(t, r, kuji.Grant{Player: "ann", Items: stacksOf(items)}) }
 	want := func(what string, res kuji.Result, status kuji.Status, subject string, beyond ...kuji.Beyond) {
 		t.Helper()
@@ -89,9 +89,9 @@ func TestMost(t *testing.T) {
 // TestMail: mail waits until its time, in the order in which it goes; Collect takes what fits; a mailbox that could
 // get too full refuses.
 func TestMail(t *testing.T) {
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	r := mostRealm(t, &now)
-	start := now
+	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
+	r := mostRealm(t, now)
+	start := now.Now()
 	mail := func() (all []kuji.Letter) {
 		t.Helper()
 		v, err := r.Player(t.Context(), "ann")
@@ -103,7 +103,7 @@ func TestMail(t *testing.T) {
 	at := func(d time.Duration) int64 { return start.Add(d).UnixMilli() }
 	do(t, r, kuji.Grant{Player: "ann", Items: stacksOf("12 pearl, 15 gem")})
 	do(t, r, kuji.Grant{Player: "ann", Items: stacksOf("1 gem")}) // at the same moment
-	now = now.Add(time.Hour)
+	now.Add(time.Hour)
 	do(t, r, kuji.Grant{Player: "ann", Items: stacksOf("4 gem")})
 	want := []kuji.Letter{{Item: "gem", Quantity: 6, Until: at(2 * time.Hour)}, {Item: "gem", Quantity: 4, Until: at(3 * time.Hour)}, {Item: "pearl", Quantity: 2, Until: at(720 * time.Hour)}}
 	if got := mail(); !reflect.DeepEqual(got, want) {
@@ -124,7 +124,7 @@ func TestMail(t *testing.T) {
 	if got := mail(); !reflect.DeepEqual(got, want) {
 		t.Errorf("mail %v, want %v", got, want)
 	}
-	now = start.Add(3 * time.Hour)
+	now.Set(start.Add(3 * time.Hour))
 	do(t, r, kuji.Consume{Player: "ann", Items: stacksOf("5 gem")}) // what is due goes before
 	if got := mail(); !reflect.DeepEqual(got, want[1:]) {
 		t.Errorf("mail %v, want %v", got, want[1:])
@@ -147,12 +147,12 @@ func TestMail(t *testing.T) {
 	// A hundred letters, then no room.
 	do(t, r, kuji.Grant{Player: "ann", Items: stacksOf("5 gem")})
 	for i := 1; i < kuji.MaxMail; i++ {
-		now = now.Add(time.Millisecond)
+		now.Add(time.Millisecond)
 		if res := do(t, r, kuji.Grant{Player: "ann", Items: stacksOf("1 gem")}); res.Status != kuji.OK {
 			t.Fatalf("letter %d: %v", i, res)
 		}
 	}
-	now = now.Add(time.Millisecond)
+	now.Add(time.Millisecond)
 	for _, req := range []kuji.Request{
 		kuji.Grant{Player: "ann", Items: stacksOf("1 gem")},
 		kuji.Draw{Player: "ann", Pool: "gems"},
@@ -178,8 +178,8 @@ func TestMail(t *testing.T) {
 
 // TestMostGoesDown: a catalog that lowers the most takes nothing away, and what comes then is beyond.
 func TestMostGoesDown(t *testing.T) {
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	r := mostRealm(t, &now)
+	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
+	r := mostRealm(t, now)
 	do(t, r, kuji.Grant{Player: "ann", Items: stacksOf("10 pearl")})
 	if _, err := r.Apply(t.Context(), parse(t, fmt.Sprintf(mostCatalog, 4))); err != nil {
 		t.Fatal(err)
@@ -198,8 +198,8 @@ func TestMostGoesDown(t *testing.T) {
 
 // TestCollectThenQuest: a quest that claims itself gives nothing for which a Collect has left no room.
 func TestCollectThenQuest(t *testing.T) {
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	r := realmAt(t, &now, "kuji: 1\nitems: {gem: {most: 10, beyond: mail}}\n")
+	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
+	r := realmAt(t, now, "kuji: 1\nitems: {gem: {most: 10, beyond: mail}}\n")
 	do(t, r, kuji.Grant{Player: "ann", Items: []kuji.Stack{{Item: "gem", Quantity: kuji.MaxQuantity}}})
 	c := parse(t, `
 kuji: 1
@@ -248,9 +248,9 @@ func (b *boxOf) gain(item string, n int, now time.Time) {
 // TestMostIsKept: through thousands of commands and restarts, balances and mail are those of a plain model; nothing
 // is ever lost but by its time; and the verifier decides the same.
 func TestMostIsKept(t *testing.T) {
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
 	dir := t.TempDir()
-	e, r := openDir(t, dir, &now)
+	e, r := openDir(t, dir, now)
 	if _, err := r.Apply(t.Context(), parse(t, fmt.Sprintf(mostCatalog, 10))); err != nil {
 		t.Fatal(err)
 	}
@@ -258,15 +258,15 @@ func TestMostIsKept(t *testing.T) {
 	model := boxOf{has: map[string]int{"coin": 3}}
 	do(t, r, kuji.Register{Player: "ann"})
 	for i := range 3000 {
-		now = now.Add(time.Duration(rnd.IntN(3)*rnd.IntN(3_000_000)) * time.Millisecond)
-		for len(model.mail) > 0 && model.mail[0].Until <= now.UnixMilli() {
+		now.Add(time.Duration(rnd.IntN(3)*rnd.IntN(3_000_000)) * time.Millisecond)
+		for len(model.mail) > 0 && model.mail[0].Until <= now.Now().UnixMilli() {
 			model.mail = model.mail[1:]
 		}
 		item, n := []string{"coin", "gem"}[rnd.IntN(2)], 1+rnd.IntN(8)
 		switch rnd.IntN(6) {
 		case 0, 1:
 			do(t, r, kuji.Grant{Player: "ann", Items: []kuji.Stack{{Item: item, Quantity: uint64(n)}}})
-			model.gain(item, n, now)
+			model.gain(item, n, now.Now())
 		case 2:
 			res := do(t, r, kuji.Consume{Player: "ann", Items: []kuji.Stack{{Item: item, Quantity: uint64(n)}}})
 			if res.Status == kuji.OK {
@@ -284,7 +284,7 @@ func TestMostIsKept(t *testing.T) {
 			if res.Status != kuji.OK || given < n || given > 6*n {
 				t.Fatalf("step %d: %d draws gave %d: %+v", i, n, given, res)
 			}
-			model.gain(item, given, now)
+			model.gain(item, given, now.Now())
 		case 4:
 			do(t, r, kuji.Collect{Player: "ann"})
 			for len(model.mail) > 0 && model.has["gem"] < 10 {
@@ -300,7 +300,7 @@ func TestMostIsKept(t *testing.T) {
 				if err := e.Close(); err != nil {
 					t.Fatal(err)
 				}
-				e, r = openDir(t, dir, &now)
+				e, r = openDir(t, dir, now)
 			}
 		}
 		v, err := r.Player(t.Context(), "ann")
@@ -309,7 +309,7 @@ func TestMostIsKept(t *testing.T) {
 		}
 		var live []kuji.Letter
 		for _, l := range v.Mail {
-			if l.Until > now.UnixMilli() {
+			if l.Until > now.Now().UnixMilli() {
 				live = append(live, l)
 			}
 		}
@@ -329,16 +329,16 @@ func TestMostIsKept(t *testing.T) {
 // TestMostInGroups: whatever groups draw, give, take and move, nobody holds more than the most, each group happens
 // whole or not at all, and balances are the sums of what events say. What is mailed is what comes out again.
 func TestMostInGroups(t *testing.T) {
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
 	dir := t.TempDir()
-	e, r := openDir(t, dir, &now)
+	e, r := openDir(t, dir, now)
 	if _, err := r.Apply(t.Context(), parse(t, fmt.Sprintf(mostCatalog, 10))); err != nil {
 		t.Fatal(err)
 	}
 	rnd := rand.New(rand.NewPCG(7, 7))
 	players, all := []string{"ann", "bob", "cid"}, []string{"crate", "coin", "gem", "pearl"}
 	for i := range 4000 {
-		now = now.Add(time.Duration(rnd.IntN(2)*rnd.IntN(600_000)) * time.Millisecond)
+		now.Add(time.Duration(rnd.IntN(2)*rnd.IntN(600_000)) * time.Millisecond)
 		var members []kuji.Request
 		for range 1 + rnd.IntN(5) {
 			from := rnd.IntN(3)

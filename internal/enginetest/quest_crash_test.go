@@ -59,9 +59,9 @@ func standing(t *testing.T, r *kuji.Realm) map[string]any {
 // TestQuestsThroughCrashes: however often the power is cut, at every write, with a snapshot in between: who asks
 // again until there is an answer has every counter moved once, and every tier claimed once.
 func TestQuestsThroughCrashes(t *testing.T) {
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
 	options := func(disk *vfs.Mem) worldOptions {
-		return worldOptions{FS: disk, SegmentSize: 8 << 10, TrimLog: true, Now: func() time.Time { return now }}
+		return worldOptions{FS: disk, SegmentSize: 8 << 10, TrimLog: true, Now: now.Now}
 	}
 	reqs := questRequests()
 	session := func(disk *vfs.Mem, snapshots bool) (e *kuji.Engine, r *kuji.Realm, err error) { // until the power is cut
@@ -131,9 +131,9 @@ func TestQuestsThroughCrashes(t *testing.T) {
 // TestQuestsFollowed: a follower has the counters and claims of its leader. When it leads, it goes on with them,
 // gives the first answers again, and the verifier decides all of it again.
 func TestQuestsFollowed(t *testing.T) {
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
 	s := drivertest.NewShared(drivertest.SharedOptions{})
-	options := kuji.Options{Now: func() time.Time { return now }}
+	options := kuji.Options{Now: now.Now}
 	_, leader := openAt(t, s, 1, options)
 	if _, err := leader.Apply(t.Context(), parse(t, questCatalog)); err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestQuestsFollowed(t *testing.T) {
 	if res := do(t, follower, kuji.Claim{Player: "ann", Quest: "salesman"}); res.Status != kuji.AlreadyClaimed {
 		t.Errorf("a claim after the takeover: %v", res)
 	}
-	now = now.Add(7 * 24 * time.Hour)
+	now.Add(7 * 24 * time.Hour)
 	if res := do(t, follower, kuji.Claim{Player: "ann", Quest: "salesman"}); res.Status != kuji.NotReached {
 		t.Errorf("a claim in the next week: %v", res)
 	}
@@ -194,8 +194,8 @@ func TestQuestsFollowed(t *testing.T) {
 
 // TestClaimsOfSubmit: Submit tells what was claimed, and a transfer tells whose quests it has reached.
 func TestClaimsOfSubmit(t *testing.T) {
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	r := realmAt(t, &now, `
+	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
+	r := realmAt(t, now, `
 kuji: 1
 items: {gold: {}, pass: {}}
 counters: {wins: {}}

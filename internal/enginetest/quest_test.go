@@ -79,8 +79,8 @@ func questOf(t *testing.T, r *kuji.Realm, player, id string) kuji.QuestView {
 
 // TestCounters: every kind of fact moves the counters that count it, in each of their forms.
 func TestCounters(t *testing.T) {
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	r := realmAt(t, &now, questCatalog)
+	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
+	r := realmAt(t, now, questCatalog)
 	do(t, r, kuji.Grant{Player: "ann", Items: []kuji.Stack{{Item: "ore", Quantity: 5}, {Item: "gem", Quantity: 2}, {Item: "gold", Quantity: 3}}})
 	do(t, r, kuji.Draw{Player: "ann", Pool: "sell-ore", Count: 2})
 	do(t, r, kuji.Draw{Player: "ann", Pool: "sell-gem"})
@@ -102,7 +102,7 @@ func TestCounters(t *testing.T) {
 	if got, want := counts(t, r, "bob"), (map[string]uint64{"raid": 42}); !reflect.DeepEqual(got, want) {
 		t.Errorf("bob has %v, want %v", got, want)
 	}
-	now = now.Add(24 * time.Hour)
+	now.Add(24 * time.Hour)
 	do(t, r, kuji.Grant{Player: "ann", Items: []kuji.Stack{{Item: "gold", Quantity: 4}}})
 	do(t, r, kuji.Draw{Player: "ann", Pool: "daily"})
 	delete(want, "spent")
@@ -110,12 +110,12 @@ func TestCounters(t *testing.T) {
 	if got := counts(t, r, "ann"); !reflect.DeepEqual(got, want) {
 		t.Errorf("a day later ann has %v, want %v", got, want)
 	}
-	now = now.Add(48 * time.Hour) // one day is missed, and forgiven
+	now.Add(48 * time.Hour) // one day is missed, and forgiven
 	do(t, r, kuji.Draw{Player: "ann", Pool: "daily"})
 	if got := counts(t, r, "ann")["visits"]; got != 3 {
 		t.Errorf("after a day that is forgiven, a streak of %d, want 3", got)
 	}
-	now = now.Add(48 * time.Hour)
+	now.Add(48 * time.Hour)
 	if got := counts(t, r, "ann")["visits"]; got != 0 {
 		t.Errorf("after another one, a streak of %d, want 0", got)
 	}
@@ -130,8 +130,8 @@ func TestCounters(t *testing.T) {
 
 // TestCountersDecide: conditions and luck see counters, in the same group too, as far as they are certain there.
 func TestCountersDecide(t *testing.T) {
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	r := realmAt(t, &now, questCatalog)
+	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
+	r := realmAt(t, now, questCatalog)
 	do(t, r, kuji.Grant{Player: "ann", Items: []kuji.Stack{{Item: "ore", Quantity: 9}}})
 	if res := do(t, r, kuji.Draw{Player: "ann", Pool: "late"}); res.Status != kuji.NotEligible {
 		t.Errorf("before anything is sold: %v", res)
@@ -158,8 +158,8 @@ func TestCountersDecide(t *testing.T) {
 
 // TestQuests: tiers are claimed in order, once, by the player or by the event that reaches them.
 func TestQuests(t *testing.T) {
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	r := realmAt(t, &now, questCatalog)
+	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
+	r := realmAt(t, now, questCatalog)
 	claim := func(quest string, tiers int) kuji.Result {
 		return do(t, r, kuji.Claim{Player: "ann", Quest: quest, Tiers: tiers})
 	}
@@ -215,10 +215,10 @@ func TestQuests(t *testing.T) {
 // TestWeeklyClaim: of 50 concurrent claims one is paid. After Monday 00:00, with the realm closed over midnight,
 // the next one is.
 func TestWeeklyClaim(t *testing.T) {
-	now := time.Date(2026, 3, 8, 22, 0, 0, 0, time.UTC) // Sunday evening in New York; clocks change on this day
+	now := handAt(time.Date(2026, 3, 8, 22, 0, 0, 0, time.UTC)) // Sunday evening in New York; clocks change on this day
 	s := drivertest.NewShared(drivertest.SharedOptions{})
 	open := func() (*kuji.Engine, *kuji.Realm) {
-		return openAt(t, s, 1, kuji.Options{Now: func() time.Time { return now }})
+		return openAt(t, s, 1, kuji.Options{Now: now.Now})
 	}
 	e, r := open()
 	if _, err := r.Apply(t.Context(), parse(t, questCatalog)); err != nil {
@@ -256,7 +256,7 @@ func TestWeeklyClaim(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	now = now.Add(24 * time.Hour)
+	now.Add(24 * time.Hour)
 	_, r = open()
 	if n := claims(); n != 0 {
 		t.Errorf("%d claims are paid with nothing sold this week", n)
@@ -272,8 +272,8 @@ func TestWeeklyClaim(t *testing.T) {
 
 // TestSetCounter: what is set by hand counts, with who and why in the log.
 func TestSetCounter(t *testing.T) {
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	r := realmAt(t, &now, questCatalog)
+	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
+	r := realmAt(t, now, questCatalog)
 	set := func(player, counter string, v uint64) (kuji.Result, error) {
 		return r.Do(t.Context(), kuji.SetCounter{Player: player, Counter: counter, Value: v, Note: kuji.Note{By: "ops", Reason: "ticket 1"}})
 	}
@@ -293,7 +293,7 @@ func TestSetCounter(t *testing.T) {
 			t.Errorf("%+v: %v", bad, res)
 		}
 	}
-	now = now.Add(24 * time.Hour)
+	now.Add(24 * time.Hour)
 	do(t, r, kuji.Draw{Player: "ann", Pool: "daily"})
 	if got := counts(t, r, "ann")["visits"]; got != 10 {
 		t.Errorf("a streak that was set goes on to %d, want 10", got)
@@ -301,9 +301,9 @@ func TestSetCounter(t *testing.T) {
 }
 
 // realmAt returns a realm in memory with a catalog, whose clock shows *now.
-func realmAt(t *testing.T, now *time.Time, catalog string) *kuji.Realm {
+func realmAt(t *testing.T, now *hand, catalog string) *kuji.Realm {
 	t.Helper()
-	_, r := openAt(t, drivertest.NewShared(drivertest.SharedOptions{}), 1, kuji.Options{Now: func() time.Time { return *now }})
+	_, r := openAt(t, drivertest.NewShared(drivertest.SharedOptions{}), 1, kuji.Options{Now: now.Now})
 	if _, err := r.Apply(t.Context(), parse(t, catalog)); err != nil {
 		t.Fatal(err)
 	}
@@ -312,8 +312,8 @@ func realmAt(t *testing.T, now *time.Time, catalog string) *kuji.Realm {
 
 // TestPoolsByCounters: what a pool shows to nobody in particular has every counter at 0.
 func TestPoolsByCounters(t *testing.T) {
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	r := realmAt(t, &now, questCatalog)
+	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
+	r := realmAt(t, now, questCatalog)
 	do(t, r, kuji.Progress{Player: "ann", Event: "wins", N: 9})
 	if v, err := r.Pool(t.Context(), "lucky"); err != nil || v.Entries[0].Weight != 0 || v.Entries[1].Weight != 1 {
 		t.Errorf("%+v, %v", v, err)
@@ -323,8 +323,8 @@ func TestPoolsByCounters(t *testing.T) {
 // TestSubmittedClaims: a callback of Submit is told of quests that claimed themselves, among others that are told
 // of none.
 func TestSubmittedClaims(t *testing.T) {
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	r := realmAt(t, &now, questCatalog)
+	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
+	r := realmAt(t, now, questCatalog)
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	claimed := map[string]int{}

@@ -93,8 +93,8 @@ func TestRecoverManyPlayers(t *testing.T) {
 // it did, and no other.
 func TestRecoverUnderManyCatalogs(t *testing.T) {
 	dir := t.TempDir()
-	now := time.UnixMilli(1_700_000_000_000)
-	o := worldOptions{Sync: kuji.SyncNone, SnapshotEvery: -1, Now: func() time.Time { return now }}
+	now := handAt(time.UnixMilli(1_700_000_000_000))
+	o := worldOptions{Sync: kuji.SyncNone, SnapshotEvery: -1, Now: now.Now}
 	e, r := open(t, dir, o)
 	long := strings.Repeat("-", 50)
 	var asked []kuji.Request
@@ -123,7 +123,7 @@ func TestRecoverUnderManyCatalogs(t *testing.T) {
 				reqs[i] = kuji.Draw{ID: id, Player: player, Pool: "free"}
 			}
 		}
-		now = now.Add(4 * time.Minute)
+		now.Add(4 * time.Minute)
 		res, err := r.DoAll(t.Context(), reqs)
 		if err != nil {
 			t.Fatal(err)

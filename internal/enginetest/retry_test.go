@@ -115,8 +115,8 @@ func TestOverload(t *testing.T) {
 // than its age, new ids are refused in every form of call, nothing of them is
 // logged, and old ones are still answered.
 func TestNoRoomForIDs(t *testing.T) {
-	now := time.UnixMilli(1_800_000_000_000)
-	_, r := open(t, t.TempDir(), worldOptions{Now: func() time.Time { return now }})
+	now := handAt(time.UnixMilli(1_800_000_000_000))
+	_, r := open(t, t.TempDir(), worldOptions{Now: now.Now})
 	if _, err := r.Apply(t.Context(), parse(t, testCatalog+"idempotency: {count: 2, age: 1h}\n")); err != nil {
 		t.Fatal(err)
 	}
@@ -140,10 +140,10 @@ func TestNoRoomForIDs(t *testing.T) {
 	if got := items(t, r, "ann")["sword"]; got != 3 {
 		t.Errorf("%d granted, want a, b and the one without an id", got)
 	}
-	if st := r.Stats(); st.RefusedIDs != 3 || st.RequestIDs != 2 || st.RequestIDLimit != 2 || st.OldestRequestID != now.UnixMilli() || st.RequestIDBytes == 0 {
+	if st := r.Stats(); st.RefusedIDs != 3 || st.RequestIDs != 2 || st.RequestIDLimit != 2 || st.OldestRequestID != now.Now().UnixMilli() || st.RequestIDBytes == 0 {
 		t.Errorf("%+v", st)
 	}
-	now = now.Add(time.Hour + time.Millisecond)
+	now.Add(time.Hour + time.Millisecond)
 	if res := do(t, r, grant("c")); res.Status != kuji.OK || res.Replayed {
 		t.Errorf("once the oldest has aged: %v", res)
 	}

@@ -49,8 +49,8 @@ func TestStreaksOverClockChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 			first := time.Date(2026, 2, 23, 0, 0, 0, 0, time.UTC) // a Monday
-			now := dayBegins(first, in)
-			r := realmAt(t, &now, fmt.Sprintf(streakCatalog, place))
+			now := handAt(dayBegins(first, in))
+			r := realmAt(t, now, fmt.Sprintf(streakCatalog, place))
 			ask := func(player string) (paid bool) {
 				do(t, r, kuji.Draw{Player: player, Pool: "daily"})
 				return do(t, r, kuji.Claim{Player: player, Quest: "weekly"}).Status == kuji.OK
@@ -62,7 +62,7 @@ func TestStreaksOverClockChanges(t *testing.T) {
 				lengths[ends.Sub(begins)]++
 				want := map[string]uint64{"visits": uint64(i + 1), "kind": uint64(i + 1), "weeks": uint64(i/7 + 1)}
 				for n, at := range []time.Time{begins, ends.Add(-time.Millisecond)} {
-					now = at
+					now.Set(at)
 					if paid := ask("ann"); paid != (i%7 == 0 && n == 0) {
 						t.Errorf("%v, time %d: the week is paid: %v", day, n, paid)
 					}
@@ -92,13 +92,14 @@ func TestStreaksOverClockChanges(t *testing.T) {
 
 // TestDayWithoutMidnight: a day that begins at 01:00, and one before which clocks show an hour twice, each count once.
 func TestDayWithoutMidnight(t *testing.T) {
-	var now time.Time
+	now := new(hand)
 	at := func(text string) {
 		t.Helper()
-		var err error
-		if now, err = time.Parse("2006-01-02 15:04:05.000 -0700", text); err != nil {
+		parsed, err := time.Parse("2006-01-02 15:04:05.000 -0700", text)
+		if err != nil {
 			t.Fatal(err)
 		}
+		now.Set(parsed)
 	}
 	for _, days := range []string{
 		"2026-09-05 23:59:59.999 -0400 1 1, 2026-09-06 01:00:00.000 -0300 2 1, 2026-09-06 23:59:59.999 -0300 2 2, 2026-09-07 00:00:00.000 -0300 3 1",
@@ -106,7 +107,7 @@ func TestDayWithoutMidnight(t *testing.T) {
 			"2026-04-05 00:00:00.000 -0400 2 3, 2026-04-05 23:59:59.999 -0400 2 4, 2026-04-06 00:00:00.000 -0400 3 1",
 	} {
 		at(days[:29])
-		r := realmAt(t, &now, fmt.Sprintf(streakCatalog, "America/Santiago"))
+		r := realmAt(t, now, fmt.Sprintf(streakCatalog, "America/Santiago"))
 		for _, step := range strings.Split(days, ", ") {
 			var visits, today uint64
 			at(step[:29])
@@ -123,8 +124,8 @@ func TestDayWithoutMidnight(t *testing.T) {
 
 // TestStreakSetBack: a clock that is set back over midnight ends no day twice, and pays no quest of a day twice.
 func TestStreakSetBack(t *testing.T) {
-	now := time.Date(2026, 9, 6, 12, 0, 0, 0, time.UTC)
-	r := realmAt(t, &now, fmt.Sprintf(streakCatalog, "America/Santiago"))
+	now := handAt(time.Date(2026, 9, 6, 12, 0, 0, 0, time.UTC))
+	r := realmAt(t, now, fmt.Sprintf(streakCatalog, "America/Santiago"))
 	twice := func() {
 		for range 2 {
 			do(t, r, kuji.Draw{Player: "ann", Pool: "daily"})
@@ -140,11 +141,11 @@ func TestStreakSetBack(t *testing.T) {
 	}
 	twice()
 	want(1, 2, 1000)
-	now = now.Add(24 * time.Hour)
+	now.Add(24 * time.Hour)
 	twice()
 	want(2, 2, 2000)
-	now = now.Add(-20 * time.Hour) // it was wrong
-	if _, err := r.SetClock(t.Context(), now, "ops", "it was ahead"); err != nil {
+	now.Add(-20 * time.Hour) // it was wrong
+	if _, err := r.SetClock(t.Context(), now.Now(), "ops", "it was ahead"); err != nil {
 		t.Fatal(err)
 	}
 	twice()
@@ -162,10 +163,10 @@ func TestStreakSetBack(t *testing.T) {
 			t.Errorf("%s resets at %s, want the %dth", id, time.UnixMilli(resets[id]).UTC(), day)
 		}
 	}
-	now = now.Add(19 * time.Hour)
+	now.Add(19 * time.Hour)
 	twice()
 	want(2, 6, 2000)
-	now = now.Add(24 * time.Hour)
+	now.Add(24 * time.Hour)
 	twice()
 	want(3, 2, 3000)
 }
