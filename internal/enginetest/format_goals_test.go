@@ -3,66 +3,29 @@ package enginetest
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/kuji-dev/kuji"
 )
 
-// goalsCatalog has all that counters, quests and rules of items can say of a choice.
-const goalsCatalog = `
-kuji: 1
-zone: Europe/Berlin
-seasons: {spring: {starts: 2027-01-10T00:00, ends: 2027-01-19T00:00}}
-items:
-  coin: {kind: currency, most: 60, beyond: cut}
-  gem: {kind: currency, most: 9, beyond: {mail: 20h}}
-  crate: {most: 500}
-  energy: {grows: {every: %dm, by: 2, to: 30}, most: 40, beyond: mail}
-  bronze: {family: box}
-  silver: {family: box, lasts: 60h}
-  gold: {family: box}
-start: {coin: 5, bronze: 2}
-counters:
-  wins: {}
-  draws: {of: {draws: [lucky, shop]}}
-  silvers: {of: {gains: silver}, per: week}
-  daily: {of: {gains: coin}, per: day, most: {per: hour, count: 40}}
-  kinds: {of: {gains: box, entries: [lucky/luck]}, distinct: 4, per: week}
-  days: {of: {draws: lucky}, streak: {per: day, forgive: 1}}
-  best: {of: {spends: [coin, box]}, highest: true}
-  raid: {for: realm, of: {entries: [lucky/raid], consumes: box}, per: month}
-  season: {of: {progress: wins}, per: {season: spring}}
-  points: {of: {progress: wins, draws: shop}, per: day,
-    ranked: {rewards: [{to: 1, reward: {items: {gem: {min: 1, max: 9}}, pool: bonus}}, {to: 4, reward: {pool: bonus}}, {to: 9, reward: {items: {energy: {min: 1, max: 30}}}}]}}
-quests:
-  rusty: {claim: automatic, per: week, when: {lacks: [silver]}, needs: {silvers: 1}, reward: {items: {gem: {min: 1, max: 3}}, pool: bonus}}
-  first: {claim: automatic, needs: {wins: 2}, reward: {items: {gem: {min: 1, max: 12}}}}
-  daily: {per: day, tiers: [{needs: {daily: 5}, reward: {items: {bronze: {min: 1, max: 3}}}}, {needs: {daily: 20}, reward: {pool: bonus}}]}
-pools:
-  bonus: {internal: true, entries: [{id: a, weight: 1, reward: {items: {coin: {min: 1, max: 90}}}}, {id: b, weight: 1, reward: {items: {energy: {min: 1, max: 5}}}},
-    {id: c, weight: 4, when: {quests: {first: 1}}, reward: {items: {gem: 2}}}]}
-  lucky: {rolls: {min: 1, max: 2}, entries: [{id: luck, weight: 1, luck: {counter: draws, weights: [{from: 3, weight: 9}, {from: 40, weight: 2}]}, reward: {items: {coin: {min: 1, max: 7}}}},
-    {id: days, weight: 3, when: {counters: {days: 2}}, reward: {items: {silver: 1}}}, {id: raid, weight: 2, when: {counters: {raid: {max: 9}}}, reward: {items: {gold: 1}}},
-    {id: kinds, weight: 3, when: {counters: {kinds: {min: 1, max: 3}}}, reward: {items: {silver: {min: 1, max: 2}}}}, {id: season, weight: 3, when: {counters: {season: 1, best: 2}}},
-    {id: quest, weight: 3, when: {quests: {daily: 1}}, reward: {pool: bonus}}, {id: box, weight: 2, when: {holds: {box: 4}, lacks: [gem]}, reward: {items: {gem: 1}}},
-    {id: many, weight: 1, luck: {item: box, weights: [{from: 3, weight: 5}]}, reward: {items: {crate: 1}}}, {id: z, weight: 1}]}
-  shop: {price: {coin: 1}, price_by: {counter: points, prices: [{from: 2, price: {coin: 2, box: 1}}, {from: 6, price: {box: 2, silver: 1}}]}, free: {per: day, draws: 1},
-    entries: [{id: a, weight: 1, reward: {items: {energy: 3}}}, {id: b, weight: 1, reward: {items: {gem: {min: 1, max: 5}}}}]}
-  boxes: {price: [{box: 2, energy: 1}, {energy: 9}], entries: [{id: a, weight: 1, reward: {items: {coin: {min: 1, max: 20}, gem: 1}}}, {id: b, weight: 1, reward: {items: {energy: {min: 1, max: 4}}}}]}
-`
-
-// formatGoals plays with that catalog for some weeks, in which all of it is met.
+// formatGoals plays with a catalog of goals for some weeks, in which all of it is met.
 func formatGoals(t *testing.T) (dir string) {
 	dir, clock := t.TempDir(), handAt(time.UnixMilli(1_799_938_800_000))
 	e, r := open(t, dir, worldOptions{Now: clock.Now})
-	apply := func(minutes int) {
+	goals, err := os.ReadFile("../../testdata/goals.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply := func(minutes string) {
 		t.Helper()
-		if _, err := r.Apply(t.Context(), parse(t, fmt.Sprintf(goalsCatalog, minutes))); err != nil {
+		if _, err := r.Apply(t.Context(), parse(t, strings.ReplaceAll(string(goals), "EVERY", minutes))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	apply(7)
+	apply("7")
 	rnd, met := rand.New(rand.NewPCG(4, 4)), map[string]int{}
 	note := func(what string, n int) { met[what] += n }
 	some := func(items ...string) []kuji.Stack {
@@ -72,7 +35,7 @@ func formatGoals(t *testing.T) (dir string) {
 		clock.Add(time.Duration(rnd.IntN(90)) * time.Minute)
 		switch i {
 		case 300:
-			apply(3)
+			apply("3")
 		case 600:
 			clock.Add(-30 * time.Hour)
 			if _, err := r.SetClock(t.Context(), clock.Now(), "ops", "for a test"); err != nil {
@@ -85,7 +48,7 @@ func formatGoals(t *testing.T) (dir string) {
 			kuji.Draw{Player: ann, Pool: "lucky", Count: 1 + i%5}, kuji.Draw{Player: ann, Pool: "shop", Count: 1 + i%4, Pay: pay},
 			kuji.Draw{Player: bob, Pool: "boxes", Count: 1 + i%3, Pay: pay}, kuji.Progress{Player: ann, Event: "wins", N: uint64(1 + i%3)},
 			kuji.Claim{Player: ann, Quest: "daily"}, kuji.Collect{Player: ann}, kuji.Transfer{From: ann, To: bob, Items: some("gem", "energy", "gold", "silver")},
-			kuji.Grant{Player: bob, Items: some("coin", "gem", "bronze", "silver", "energy")}, kuji.Consume{Player: ann, Items: some("energy", "gold", "gem", "bronze")},
+			kuji.Grant{Player: bob, Items: some("coin", "gem", "bronze", "silver", "energy", "pass")}, kuji.Consume{Player: ann, Items: some("energy", "gold", "gem", "bronze")},
 			kuji.Atomic{Members: []kuji.Request{
 				kuji.Grant{Player: ann, Items: some("coin", "gem", "energy", "bronze")}, kuji.Draw{Player: ann, Pool: "lucky", Count: 2}, kuji.Progress{Player: bob, Event: "wins"},
 				kuji.Consume{Player: ann, Items: []kuji.Stack{{Item: "bronze", Quantity: 1}}}, kuji.Draw{Player: ann, Pool: "shop", Count: 2}, kuji.Draw{Player: ann, Pool: "lucky"},

@@ -25,7 +25,9 @@ import (
 //	VERSION/upgraded  the data of v1, opened by this build, with its upgrade finished; not in v1
 //	VERSION/backup    a backup of data
 //	VERSION/shared    a backup of a log that nodes shared: takeovers, copies, a payload outside its entry
+//	VERSION/goals     counters, quests, ranks and deadlines, a clock that was set: realm goals; from v4 on
 //	VERSION/history   the history of data, in SQLite
+//	VERSION/history-goals  the history of goals; from v4 on
 //	VERSION/catalogs  canonical forms
 //	VERSION/*.jsonl   what the build of the time read from each
 const root = "../../testdata/golden"
@@ -33,7 +35,10 @@ const root = "../../testdata/golden"
 // kept is a data directory of a version and its realm.
 type kept struct{ dir, realm string }
 
-var all = []kept{{"data", "test"}, {"killed", "test"}, {"campaign", "campaign"}, {"trimmed", "campaign"}, {"upgraded", "test"}}
+var all = []kept{{"data", "test"}, {"killed", "test"}, {"campaign", "campaign"}, {"trimmed", "campaign"}, {"upgraded", "test"}, {"goals", "goals"}}
+
+// histories are the histories of a version, each of a data directory.
+var histories = map[string]kept{"history": {"data", "test"}, "history-goals": {"goals", "goals"}}
 
 // keptIn returns the data directories that a version has.
 func keptIn(version string) []kept {
@@ -117,8 +122,32 @@ func reads(t *testing.T, dir, realm string) (lines []string) {
 		}
 		line("pool", map[string]any{"id": v.ID, "catalog": v.CatalogVersion, "entries": v.Entries, "position": v.Position})
 	}
+	for _, counter := range ranked(t, r) {
+		for _, ended := range []bool{false, true} {
+			v, err := r.Ranks(t.Context(), kuji.RanksQuery{Counter: counter, Ended: ended})
+			if err != nil {
+				t.Fatal(err)
+			}
+			line("ranks", map[string]any{"of": v.Of, "ranks": v.Ranks, "ends": v.Ends})
+		}
+	}
 	closed(t, e)
 	return lines
+}
+
+// ranked returns the counters of the catalog in force that rank players.
+func ranked(t *testing.T, r *kuji.Realm) (ids []string) {
+	t.Helper()
+	v, err := r.Catalogs().InForce(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range v.Catalog.Counters {
+		if c.Ranked.Is {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
 }
 
 // idsIn returns the request ids of a realm, with those that only a snapshot has.

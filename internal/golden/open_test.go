@@ -51,10 +51,9 @@ func goOn(t *testing.T, dir, realm string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	requests := goldenRequests(20)
-	if realm == "campaign" {
-		requests = []kuji.Request{kuji.Draw{ID: "on", Player: "p1", Pool: "tour", Count: 9}}
-	}
+	requests := map[string][]kuji.Request{
+		"test": goldenRequests(20), "campaign": {kuji.Draw{ID: "on", Player: "p1", Pool: "tour", Count: 9}}, "goals": goalsRequests(60),
+	}[realm]
 	e, r := open(t, dir, realm)
 	results, err := r.DoAll(t.Context(), requests)
 	if err != nil {
@@ -292,28 +291,38 @@ func TestCatalogs(t *testing.T) {
 // later build may build it again.)
 func TestHistory(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
-		dir := copied(t, filepath.Join(version, "data"))
-		file := filepath.Join(copied(t, filepath.Join(version, "history")), "test.db")
-		e, r := open(t, dir, "test")
-		h, err := history.Open(t.Context(), file, "test", history.Options{})
-		if err != nil {
-			t.Fatal(err)
+		for name, k := range histories {
+			if _, err := os.Stat(filepath.Join(version, name)); err == nil {
+				t.Run(name, func(t *testing.T) { historyGoesOn(t, version, name, k) })
+			}
 		}
-		same(t, "history", linesOf(t, filepath.Join(version, "history.jsonl")), asked(t, h))
-		if _, err := r.DoAll(t.Context(), goldenRequests(12)); err != nil {
-			t.Fatal(err)
-		}
-		if err := h.Run(t.Context(), through(r)); err != nil {
-			t.Fatal(err)
-		}
-		if at, want := h.State(), r.Stats().LastEvent; at.Position != want || at.CompleteFrom != 1 {
-			t.Errorf("the history has come to %+v, want %d", at, want)
-		}
-		if err := h.Close(); err != nil {
-			t.Fatal(err)
-		}
-		closed(t, e)
 	})
+}
+
+func historyGoesOn(t *testing.T, version, name string, k kept) {
+	t.Helper()
+	dir := copied(t, filepath.Join(version, k.dir))
+	file := filepath.Join(copied(t, filepath.Join(version, name)), k.realm+".db")
+	e, r := open(t, dir, k.realm)
+	h, err := history.Open(t.Context(), file, k.realm, history.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "history", linesOf(t, filepath.Join(version, name+".jsonl")), asked(t, h))
+	requests := map[string][]kuji.Request{"test": goldenRequests(12), "goals": goalsRequests(60)}[k.realm]
+	if _, err := r.DoAll(t.Context(), requests); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Run(t.Context(), through(r)); err != nil {
+		t.Fatal(err)
+	}
+	if at, want := h.State(), r.Stats().LastEvent; at.Position != want || at.CompleteFrom != 1 {
+		t.Errorf("the history has come to %+v, want %d", at, want)
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	closed(t, e)
 }
 
 // asked returns lines for what a history answers.

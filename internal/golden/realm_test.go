@@ -218,9 +218,48 @@ func idOf(req kuji.Request) string { return reflect.ValueOf(req).FieldByName("ID
 // campaign returns a catalog with budgets, moments and codes that meet.
 func campaign(t *testing.T, missed string) string {
 	t.Helper()
-	yaml, err := os.ReadFile("../../testdata/campaign.yaml")
+	return strings.ReplaceAll(shared(t, "campaign.yaml"), "MISSED", missed)
+}
+
+// goals returns a catalog with counters, quests, ranks, and items that last, grow or are bounded.
+func goals(t *testing.T, minutes string) string {
+	t.Helper()
+	return strings.ReplaceAll(shared(t, "goals.yaml"), "EVERY", minutes)
+}
+
+// shared returns a catalog that tests of other rooms use too.
+func shared(t *testing.T, name string) string {
+	t.Helper()
+	yaml, err := os.ReadFile("../../testdata/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.ReplaceAll(string(yaml), "MISSED", missed)
+	return string(yaml)
+}
+
+// goalsRequests returns requests in a realm of goals.
+func goalsRequests(i int) []kuji.Request {
+	id := func(s string) string { return fmt.Sprint(s, "-", i) }
+	ann, bob := fmt.Sprint("p", i%4), fmt.Sprint("q", i%3)
+	some := func(items ...string) []kuji.Stack {
+		return []kuji.Stack{{Item: items[i%len(items)], Quantity: uint64(1 + i%6)}}
+	}
+	return []kuji.Request{
+		kuji.Draw{ID: id("lucky"), Player: ann, Pool: "lucky", Count: 1 + i%5},
+		kuji.Draw{ID: id("shop"), Player: ann, Pool: "shop", Count: 1 + i%3, Pay: []string{"", "", "box", "bronze"}[i%4]},
+		kuji.Draw{ID: id("boxes"), Player: bob, Pool: "boxes", Count: 1 + i%2},
+		kuji.Progress{ID: id("wins"), Player: ann, Event: "wins", N: uint64(1 + i%3)},
+		kuji.Claim{ID: id("daily"), Player: ann, Quest: "daily"},
+		kuji.Collect{ID: id("mail"), Player: ann},
+		kuji.Transfer{ID: id("gift"), From: ann, To: bob, Items: some("gem", "energy", "silver", "gold")},
+		kuji.Grant{ID: id("grant"), Player: bob, Items: some("coin", "gem", "bronze", "silver", "energy", "pass", "crate")},
+		kuji.Consume{ID: id("eat"), Player: ann, Items: some("energy", "gem")},
+		kuji.Atomic{ID: id("group"), Members: []kuji.Request{
+			kuji.Grant{Player: ann, Items: some("coin", "gem", "energy", "pass")},
+			kuji.Draw{Player: ann, Pool: "lucky", Count: 2},
+			kuji.Progress{Player: bob, Event: "wins"},
+			kuji.Claim{Player: bob, Quest: "daily"},
+		}},
+		kuji.SetCounter{ID: id("raid"), Counter: "raid", Value: uint64(i % 20), Note: kuji.Note{By: "ops", Reason: "to put it right"}},
+	}
 }

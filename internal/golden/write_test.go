@@ -37,7 +37,9 @@ func TestWrite(t *testing.T) {
 	to = t.TempDir()
 	dir := makeAll(t)
 	writeBackup(t, copied(t, dir["data"]), to+"/backup")
-	writeHistory(t, copied(t, dir["data"]), to+"/history")
+	for name, k := range histories {
+		writeHistory(t, copied(t, dir[k.dir]), k.realm, to+"/"+name)
+	}
 	writeShared(t, to+"/shared")
 	writeCatalogs(t, to+"/catalogs")
 	shared := t.TempDir() + "/data"
@@ -73,7 +75,8 @@ func put(t *testing.T, name string, data []byte) {
 func makeAll(t *testing.T) map[string]string {
 	t.Helper()
 	data, killed := makeLives(t)
-	return map[string]string{"data": data, "killed": killed, "campaign": makeCampaign(t, false), "trimmed": makeCampaign(t, true), "upgraded": makeUpgraded(t)}
+	return map[string]string{"data": data, "killed": killed, "campaign": makeCampaign(t, false), "trimmed": makeCampaign(t, true), "upgraded": makeUpgraded(t),
+		"goals": makeGoals(t)}
 }
 
 // makeLives fills a data directory in three lives. The second ends in a crash, the others take
@@ -147,6 +150,40 @@ func makeCampaign(t *testing.T, trim bool) string {
 			}
 		}
 		snapshot(t, r)
+	}
+	closed(t, e)
+	return dir
+}
+
+// makeGoals fills a data directory with what counters, quests, ranks and deadlines bring. What falls due comes with
+// requests and in events of the sweep.
+func makeGoals(t *testing.T) string {
+	t.Helper()
+	dir, s := filepath.Join(t.TempDir(), "data"), newSteps()
+	e, r := openIn(t, s, dir, "goals", false)
+	for i, minutes := range []string{"7", "3"} {
+		if _, err := r.Apply(t.Context(), parse(t, goals(t, minutes))); err != nil {
+			t.Fatal(err)
+		}
+		for j := range 24 {
+			n := 24*i + j
+			if n == 30 {
+				s.now = s.now.Add(-20 * time.Hour)
+				if _, err := r.SetClock(t.Context(), s.now, "ops", "the clock was ahead"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := r.DoAll(t.Context(), goalsRequests(n)); err != nil {
+				t.Fatal(err)
+			}
+			s.now = s.now.Add(time.Duration(1+n%7) * 97 * time.Minute)
+			if n%16 == 9 {
+				if err := r.Settle(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				snapshot(t, r)
+			}
+		}
 	}
 	closed(t, e)
 	return dir
@@ -229,13 +266,13 @@ func writeBackup(t *testing.T, dir, to string) {
 	closed(t, e)
 }
 
-func writeHistory(t *testing.T, dir, to string) {
+func writeHistory(t *testing.T, dir, realm, to string) {
 	t.Helper()
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	e, r := open(t, dir, "test")
-	h, err := history.Open(t.Context(), to+"/test.db", "test", history.Options{})
+	e, r := open(t, dir, realm)
+	h, err := history.Open(t.Context(), to+"/"+realm+".db", realm, history.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +288,7 @@ func writeHistory(t *testing.T, dir, to string) {
 
 func writeCatalogs(t *testing.T, to string) {
 	t.Helper()
-	sources := map[string]string{"realm-campaign": campaign(t, "wait")}
+	sources := map[string]string{"realm-campaign": campaign(t, "wait"), "realm-goals": goals(t, "7")}
 	for i, yaml := range goldenCatalogs {
 		sources[fmt.Sprint("realm-", i)] = yaml
 	}
