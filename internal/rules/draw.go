@@ -179,7 +179,7 @@ func (r *accounts) fitsAll(pt *Pool, player uint32, count uint64) (item uint32, 
 // drawing is what the draws of a command have done so far.
 type drawing struct {
 	effects
-	touched []uint32  // counters of tracks that the current draw has changed, in the order of the first change
+	tracked []uint32  // counters of tracks that the current draw has changed, in the order of the first change
 	spentOf []*Budget // budgets that it has spent from, in the same order
 	touches overlay   // 1 for the counters of both
 	picked  []uint64  // what draws without repetition have taken so far; by entryKey
@@ -224,10 +224,10 @@ func (r *drawing) nextDraw() (dr *pendingDraw, sets []set) {
 
 // endDraw writes the tracks and budgets that a draw has changed.
 func (r *drawing) endDraw() {
-	for _, c := range r.touched {
+	for _, c := range r.tracked {
 		r.w.Change(store.Set, c, r.counter(r.player, c))
 	}
-	r.touched = r.touched[:0]
+	r.tracked = r.tracked[:0]
 	if len(r.spentOf) > 0 {
 		r.writeBudgets()
 	}

@@ -267,7 +267,7 @@ func (r *drawing) counted(pt *Pool, groups uint32) {
 	pt.Count(&r.Sight, groups, func(counter uint32, n uint64) {
 		r.values.put(valueKey(r.player, counterKey|counter), n)
 		if r.touch(counter) {
-			r.touched = append(r.touched, counter)
+			r.tracked = append(r.tracked, counter)
 		}
 	})
 }
