@@ -23,7 +23,7 @@ func TestBenchmarks(t *testing.T) {
 		"DrawHot": BenchmarkDrawHot, "DrawWide": BenchmarkDrawWide, "DrawWindow": BenchmarkDrawWindow, "DrawParallel": BenchmarkDrawParallel, "Draw": BenchmarkDraw,
 		"DoAll": BenchmarkDoAll, "DoDurable": BenchmarkDoDurable, "Grant": BenchmarkGrant, "Atomic": BenchmarkAtomic,
 		"Recovery": BenchmarkRecovery, "Sweep": BenchmarkSweep, "Collect": BenchmarkCollect,
-		"Catalogs": BenchmarkCatalogs, "CatalogApply": BenchmarkCatalogApply, "EventBytes": BenchmarkEventBytes,
+		"Catalogs": BenchmarkCatalogs, "CatalogApply": BenchmarkCatalogApply, "Counters": BenchmarkCounters, "EventBytes": BenchmarkEventBytes,
 	} {
 		t.Run(name, func(t *testing.T) {
 			failed := true

@@ -42,7 +42,32 @@ var userCatalogs = []struct {
       five-star: {certain: 90, rising: {from: 74, by: 6}}
       four-star: {certain: 10}
 `, 1)},
+	{"quests", "chest", "gem", chestItems + chestEntries + questYAML}, // commits before counters cannot read it
 }
+
+// threeCounters count every draw of a chest.
+const threeCounters = `
+counters:
+  opened: {of: {draws: chest}}
+  today: {of: {draws: chest}, per: day}
+  days: {of: {draws: chest}, streak: day}
+`
+
+// questYAML is what players of a game with chests are asked to do.
+const questYAML = `
+counters:
+  opened: {of: {draws: chest}, per: day}
+  herbs: {of: {gains: herb}, per: week}
+  kinds: {of: {entries: [chest/crown, chest/cloak, chest/long-sword, chest/short-bow, chest/shield]}, distinct: 5}
+quests:
+  opener: {per: day, needs: {opened: 5}, reward: {items: {gem: 20}}}
+  herbalist: {claim: automatic, per: week, needs: {herbs: 9}, reward: {items: {potion: 3, gem: 10}}}
+  armed:
+    claim: automatic
+    tiers:
+      - {needs: {kinds: 2}, reward: {items: {gem: 50}}}
+      - {needs: {kinds: 4}, reward: {items: {lantern: 1}}}
+`
 
 const chestItems = `
 kuji: 1
@@ -186,6 +211,13 @@ const (
 func BenchmarkCatalogs(b *testing.B) {
 	for _, c := range userCatalogs {
 		b.Run(c.name, func(b *testing.B) { drawFrom(b, c.yaml, c.pool, c.funds, true) })
+	}
+}
+
+// BenchmarkCounters is BenchmarkCatalogs with draws that move no counter, and with draws that move three.
+func BenchmarkCounters(b *testing.B) {
+	for _, c := range [][2]string{{"none", ""}, {"three", threeCounters}} {
+		b.Run(c[0], func(b *testing.B) { drawFrom(b, chestItems+chestEntries+c[1], "chest", "gem", true) })
 	}
 }
 

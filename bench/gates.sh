@@ -19,6 +19,7 @@ Groups of rows (default: all), with the minutes they take:
   groups     1    an atomic group, and the same as single draws
   batches    1    durable draws, 1000 in a call, hot and wide
   catalogs   1    durable draws from five catalogs, 1000 in a call, with request ids
+  counters   0.5  draws that move three counters, and none; draws among quests. This tree only
   bytes      0.5  bytes of log that a draw without a request id takes
   recovery   1    opening a realm whose log has a million events, hot and wide
   peers      3    reads and writes of a million players, and the same of an xsync map
@@ -38,7 +39,8 @@ TEXT
 }
 
 # The gates: row, unit, kind, gate and aim, under the name of their group. "-": there is none.
-# Kinds: old: new over old. actor, xsync: new over the same work of that store, run by run.
+# Kinds: old: new over old. actor, xsync: new over the same work of that store, run by run. none: new
+# over draws that move no counter, run by run.
 # most: new, whatever old is; these limits are what d61c231 and its successors need, rounded up.
 gates() {
   cat <<'TEXT'
@@ -78,6 +80,10 @@ Catalogs/limits                                log-bytes/draw  most   40.8   -
 Catalogs/price                                 log-bytes/draw  most   31.8   -
 Catalogs/raffle                                log-bytes/draw  most   31.8   -
 Catalogs/banner                                log-bytes/draw  most   35.8   -
+counters
+Counters/three                                 ns/draw         none   1.25   -
+Catalogs/quests                                allocs/draw     most   0.2    -
+Catalogs/quests                                log-bytes/draw  most   40.8   -
 bytes
 EventBytes/plain                               log-bytes/draw  most   11.8   -
 EventBytes/banner                              log-bytes/draw  most   18.8   -
@@ -115,6 +121,7 @@ measure() {
   batches) turns bench test '^BenchmarkDoAll$/^(hot|wide)$/^store=kuji$/^callers=1$' -test.benchtime 2000000x ;;
   catalogs) for c in plain limits price raffle banner; do measure "catalogs/$c"; done ;;
   catalogs/*) turns bench test "^BenchmarkCatalogs\$/^${1#*/}\$" -test.benchtime 1000x ;;
+  counters) alone bench test '^Benchmark(Counters|Catalogs)$/^(none|three|quests)$' -test.benchtime 500x ;;
   bytes) turns bench test '^BenchmarkEventBytes$/^(plain|banner)$' -test.benchtime 100x ;;
   recovery) turns bench test '^BenchmarkRecovery$/^(hot|wide)$/^events=1000000$/^store=kuji$' -test.benchtime 5x ;;
   peers) turns bench peers '^BenchmarkState$/^keys=(skewed|uniform)$/^writes=(0|30)$' ;;
@@ -138,10 +145,10 @@ while getopts b:n:d:k:h flag; do
   esac
 done
 shift $((OPTIND - 1))
-if [[ $# -gt 0 ]]; then groups="$*"; else groups='submit grants groups batches catalogs bytes recovery peers served memory'; fi
+if [[ $# -gt 0 ]]; then groups="$*"; else groups='submit grants groups batches catalogs counters bytes recovery peers served memory'; fi
 for group in $groups; do
   case $group in
-  submit | grants | groups | batches | catalogs | bytes | recovery | peers | served | memory) ;;
+  submit | grants | groups | batches | catalogs | counters | bytes | recovery | peers | served | memory) ;;
   catalogs/plain | catalogs/limits | catalogs/price | catalogs/raffle | catalogs/banner) ;;
   *) echo "bench/gates.sh: there is no group $group" >&2 && usage >&2 && exit 2 ;;
   esac
@@ -201,6 +208,16 @@ served() {
     $1 == "draws_per_second" { printf "%s %s ns/draw %.1f\n", side, row, 1e9 / $2; found = 1 }
     $1 == "log_bytes_per_draw" { print side, row, "log-bytes/draw", $2 }
     END { if (!found) { print "kuji bench reports no draws_per_second" > "/dev/stderr"; exit 1 } }' >>"$out"
+}
+
+# alone COMMAND ARGUMENTS...: runs COMMAND new ARGUMENTS, for what the older commit may not have.
+alone() {
+  local command=$1
+  shift
+  for ((round = 1; round <= rounds; round++)); do
+    say "$group: round $round of $rounds, new"
+    "$command" new "$@"
+  done
 }
 
 # turns COMMAND ARGUMENTS...: runs COMMAND old ARGUMENTS and COMMAND new ARGUMENTS in turns.
@@ -277,6 +294,7 @@ awk -v base="$base" -v gates="$tmp/gates" -v groups=" $groups " \
       side = kind == "old" ? "old" : "new"
       k2 = k
       if (kind == "actor") k2 = "DrawHot/store=actor/log=off ns/op"
+      if (kind == "none") k2 = "Counters/none " f[2]
       if (kind == "xsync") sub(/store=[^ ]*/, "store=xsync", k2)
       if (kind == "most") k2 = "none"
       got = kind == "most" ? middle("new", k) : over(k, side, k2)

@@ -17,7 +17,7 @@ type Quest struct {
 	Open      bool   `json:"open"`                // the player meets its condition
 	Tiers     int    `json:"tiers"`               // in all
 	Claimed   int    `json:"claimed"`             // of them, in the present period
-	Claimable int    `json:"claimable,omitempty"` // how many more are reached, and can be claimed now
+	Claimable int    `json:"claimable,omitempty"` // how many more are reached: they can be claimed if their rewards are there and fit
 	Needs     []Need `json:"needs,omitempty"`     // what the first tier needs that is neither claimed nor reached
 	Resets    int64  `json:"resets,omitempty"`    // when it begins again, Unix milliseconds; 0: never
 }
