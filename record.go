@@ -161,7 +161,7 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 		if err == nil {
 			err = describe(s, gave, ev, &res)
 		}
-		rec.Claims, rec.Beyond = res.Claims, res.Beyond
+		rec.Claims, rec.Beyond = res.Claims(), res.Beyond()
 		return rec, err
 	case rules.KindUpgrade:
 		u, err := rules.UpgradeOf(ev)
@@ -236,9 +236,9 @@ func (rec *Record) note(n *rules.Note) {
 
 func fillRecord(rec *Record, cmd *rules.Command, res *Result) {
 	rec.Player, rec.To, rec.Pool, rec.Count, rec.Items, rec.Outcomes = cmd.Player, cmd.To, cmd.Pool, cmd.Count, cmd.Items, res.Outcomes
-	rec.Pay, rec.Paid, rec.Claims, rec.Beyond = cmd.Pay, res.Paid, res.Claims, res.Beyond
+	rec.Pay, rec.Paid, rec.Claims, rec.Beyond = cmd.Pay, res.Paid, res.Claims(), res.Beyond()
 	if cmd.Kind == rules.KindCollect {
-		rec.Items = res.Collected
+		rec.Items = res.Collected()
 	}
 	if rec.Event, rec.Key, rec.Counter, rec.Quest = cmd.Event, cmd.Key, cmd.Counter, cmd.Quest; rec.Event != "" || rec.Counter != "" {
 		rec.Value = &cmd.N

@@ -55,17 +55,45 @@ type Result struct {
 	Outcomes []Outcome
 	// Paid is what a Draw cost, in the order of the pool's price. It is read-only.
 	Paid []Stack
-	// Claims are the tiers of quests that a Claim claimed, or that claimed themselves, with what they gave.
-	Claims []Claimed
-	// Beyond is what the player did not get, as it would be more than the most of an item.
-	Beyond []Beyond
-	// Collected is what a Collect took from the mailbox.
-	Collected []Stack
 	// Redeemed is the list of the code that a Redeem used.
 	Redeemed string
 	// Members has one result for each member of an Atomic, in order.
 	Members []Result
 	Receipt Receipt
+
+	rare *rare // what few results have; nil: nothing
+}
+
+// rare is apart from the rest of a Result, as batches have many of these.
+type rare struct {
+	claims    []Claimed
+	beyond    []Beyond
+	collected []Stack
+}
+
+// Claims are the tiers of quests that a Claim claimed, or that claimed themselves, with what they gave. They are
+// read-only.
+func (r Result) Claims() []Claimed {
+	if r.rare == nil {
+		return nil
+	}
+	return r.rare.claims
+}
+
+// Beyond is what the player did not get, as it would be more than the most of an item. It is read-only.
+func (r Result) Beyond() []Beyond {
+	if r.rare == nil {
+		return nil
+	}
+	return r.rare.beyond
+}
+
+// Collected is what a Collect took from the mailbox. It is read-only.
+func (r Result) Collected() []Stack {
+	if r.rare == nil {
+		return nil
+	}
+	return r.rare.collected
 }
 
 // Claimed is a tier of a quest that was claimed, or a rank that was paid, with its reward. It is read-only.
@@ -396,6 +424,16 @@ func (o *outcomes) finish() {
 	o.names, o.res = nil, nil
 }
 
+// endRare gives the result of a command what few have.
+func (o *outcomes) endRare(res *Result) {
+	res.rare = &rare{claims: o.claims, beyond: o.beyond}
+	o.claims, o.beyond = nil, nil
+	if o.collects {
+		res.rare.collected = stacks(o.names, o.got)
+		o.collects, o.got = false, o.got[:0]
+	}
+}
+
 // endCommand gives the result of a command what its draws gave.
 func (o *outcomes) endCommand() {
 	some, paid := o.end(o.names)
@@ -404,13 +442,8 @@ func (o *outcomes) endCommand() {
 		res = &res.Members[o.member]
 	}
 	res.Outcomes, res.Paid = some, paid
-	if len(o.claims)+len(o.beyond) > 0 {
-		res.Claims, res.Beyond = o.claims, o.beyond
-		o.claims, o.beyond = nil, nil
-	}
-	if o.collects {
-		res.Collected = stacks(o.names, o.got)
-		o.collects, o.got = false, o.got[:0]
+	if o.collects || len(o.claims)+len(o.beyond) > 0 {
+		o.endRare(res)
 	}
 }
 

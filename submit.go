@@ -133,7 +133,7 @@ func callsOf(b *ledger.Batch) *calls {
 // the batch do not.
 func (c *calls) add(done func(Result, error), res *Result, err error, known bool) int {
 	rc := &res.Receipt
-	more := known || err != nil || res.Status != OK || res.Replayed || res.Members != nil || res.Redeemed != "" || res.Claims != nil
+	more := known || err != nil || res.Status != OK || res.Replayed || res.Members != nil || res.Redeemed != "" || res.rare != nil
 	if !more && c.receipt.Position == 0 {
 		c.receipt = *rc
 	}
@@ -147,7 +147,7 @@ func (c *calls) add(done func(Result, error), res *Result, err error, known bool
 
 // sizeOf returns about how much memory a result takes.
 func sizeOf(res *Result) int {
-	n := resultBytes + 64*len(res.Outcomes) + claimBytes*len(res.Claims)
+	n := resultBytes + 64*len(res.Outcomes) + claimBytes*len(res.Claims()) + 64*(len(res.Beyond())+len(res.Collected()))
 	for i := range res.Members {
 		n += sizeOf(&res.Members[i])
 	}

@@ -59,9 +59,9 @@ func formatGoals(t *testing.T) (dir string) {
 				continue
 			}
 			res := do(t, r, req)
-			note("collected", len(res.Collected))
-			note("claims", len(res.Claims))
-			for _, b := range res.Beyond {
+			note("collected", len(res.Collected()))
+			note("claims", len(res.Claims()))
+			for _, b := range res.Beyond() {
 				note(b.How, 1)
 			}
 		}

@@ -233,14 +233,14 @@ quests: {q: {claim: automatic, needs: {wins: 1}, reward: {items: {energy: 7}}}}
 		t.Errorf("a draw gave %v, want 5 energy", res.Outcomes)
 	}
 	later()
-	if res := do(t, r, kuji.Progress{Player: "ann", Event: "wins"}); len(res.Claims) != 1 || !reflect.DeepEqual(res.Claims[0].Items, stacksOf("7 energy")) {
-		t.Errorf("a quest gave %v, want 7 energy", res.Claims)
+	if res := do(t, r, kuji.Progress{Player: "ann", Event: "wins"}); len(res.Claims()) != 1 || !reflect.DeepEqual(res.Claims()[0].Items, stacksOf("7 energy")) {
+		t.Errorf("a quest gave %v, want 7 energy", res.Claims())
 	}
 	do(t, r, kuji.Grant{Player: "ann", Items: stacksOf("50 energy")})
 	do(t, r, kuji.Consume{Player: "ann", Items: stacksOf("59 energy")})
 	later()
-	if res := do(t, r, kuji.Collect{Player: "ann"}); !reflect.DeepEqual(res.Collected, stacksOf("8 energy")) {
-		t.Errorf("collected %v, want 8 energy", res.Collected)
+	if res := do(t, r, kuji.Collect{Player: "ann"}); !reflect.DeepEqual(res.Collected(), stacksOf("8 energy")) {
+		t.Errorf("collected %v, want 8 energy", res.Collected())
 	}
 	var deltas []int64
 	records, err := through(t.Context(), r, 1, r.Stats().LastEvent)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"sync"
 	"testing"
 	"time"
 
@@ -43,8 +44,8 @@ func TestMost(t *testing.T) {
 	give := func(items string) kuji.Result { return do(t, r, kuji.Grant{Player: "ann", Items: stacksOf(items)}) }
 	want := func(what string, res kuji.Result, status kuji.Status, subject string, beyond ...kuji.Beyond) {
 		t.Helper()
-		if res.Status != status || res.Subject != subject || !reflect.DeepEqual(res.Beyond, beyond) {
-			t.Errorf("%s: %v, beyond %v; want %v (%s), %v", what, res, res.Beyond, status, subject, beyond)
+		if res.Status != status || res.Subject != subject || !reflect.DeepEqual(res.Beyond(), beyond) {
+			t.Errorf("%s: %v, beyond %v; want %v (%s), %v", what, res, res.Beyond(), status, subject, beyond)
 		}
 	}
 	want("crates that fit", give("9 crate"), kuji.OK, "")
@@ -58,7 +59,7 @@ func TestMost(t *testing.T) {
 	}
 	want("gems", give("25 gem"), kuji.OK, "", kuji.Beyond{Item: "gem", Quantity: 15, How: "mailed"})
 	res := do(t, r, kuji.Draw{Player: "ann", Pool: "gems"})
-	if len(res.Outcomes) != 1 || res.Outcomes[0].Items != nil || len(res.Beyond) != 1 {
+	if len(res.Outcomes) != 1 || res.Outcomes[0].Items != nil || len(res.Beyond()) != 1 {
 		t.Errorf("a draw of gems that are mailed: %+v", res)
 	}
 	want("a transfer that is refused", do(t, r, kuji.Transfer{From: "ann", To: "bob", Items: stacksOf("10 crate, 10 coin")}), kuji.OK, "")
@@ -76,13 +77,13 @@ func TestMost(t *testing.T) {
 	}
 	want("a quest", do(t, r, kuji.Claim{Player: "ann", Quest: "rich"}), kuji.NotReached, "rich")
 	res = do(t, r, kuji.Progress{Player: "ann", Event: "wins"})
-	if len(res.Claims) != 0 {
-		t.Errorf("an automatic quest gave what does not fit: %+v", res.Claims)
+	if len(res.Claims()) != 0 {
+		t.Errorf("an automatic quest gave what does not fit: %+v", res.Claims())
 	}
 	want("a claim", do(t, r, kuji.Claim{Player: "ann", Quest: "rich"}), kuji.MostReached, "crate")
 	do(t, r, kuji.Consume{Player: "ann", Items: stacksOf("8 crate")})
-	if res = do(t, r, kuji.Progress{Player: "ann", Event: "wins"}); len(res.Claims) != 1 {
-		t.Errorf("the automatic quest fits, and gave %+v", res.Claims)
+	if res = do(t, r, kuji.Progress{Player: "ann", Event: "wins"}); len(res.Claims()) != 1 {
+		t.Errorf("the automatic quest fits, and gave %+v", res.Claims())
 	}
 }
 
@@ -114,10 +115,10 @@ func TestMail(t *testing.T) {
 	}
 	do(t, r, kuji.Consume{Player: "ann", Items: stacksOf("7 gem, 1 pearl")})
 	res := do(t, r, kuji.Collect{ID: "once", Player: "ann"})
-	if want := stacksOf("6 gem, 1 gem, 1 pearl"); res.Status != kuji.OK || !reflect.DeepEqual(res.Collected, want) {
-		t.Errorf("collected %v, %v; want %v", res, res.Collected, want)
+	if want := stacksOf("6 gem, 1 gem, 1 pearl"); res.Status != kuji.OK || !reflect.DeepEqual(res.Collected(), want) {
+		t.Errorf("collected %v, %v; want %v", res, res.Collected(), want)
 	}
-	if again := do(t, r, kuji.Collect{ID: "once", Player: "ann"}); !again.Replayed || !reflect.DeepEqual(again.Collected, res.Collected) {
+	if again := do(t, r, kuji.Collect{ID: "once", Player: "ann"}); !again.Replayed || !reflect.DeepEqual(again.Collected(), res.Collected()) {
 		t.Errorf("again: %+v", again)
 	}
 	want = []kuji.Letter{{Item: "gem", Quantity: 3, Until: at(3 * time.Hour)}, {Item: "pearl", Quantity: 1, Until: at(720 * time.Hour)}}
@@ -185,7 +186,7 @@ func TestMostGoesDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	res := do(t, r, kuji.Grant{Player: "ann", Items: stacksOf("3 pearl")})
-	if want := []kuji.Beyond{{Item: "pearl", Quantity: 3, How: "mailed"}}; !reflect.DeepEqual(res.Beyond, want) || items(t, r, "ann")["pearl"] != 10 {
+	if want := []kuji.Beyond{{Item: "pearl", Quantity: 3, How: "mailed"}}; !reflect.DeepEqual(res.Beyond(), want) || items(t, r, "ann")["pearl"] != 10 {
 		t.Errorf("%+v, with %v", res, items(t, r, "ann"))
 	}
 	if _, err := r.Apply(t.Context(), parse(t, "kuji: 1\nitems: {pearl: {}, coin: {}, ore: {}}\n")); err != nil {
@@ -211,14 +212,14 @@ quests: {rich: {claim: automatic, needs: {wins: 1}, when: {holds: {gem: 20}}, re
 		t.Fatal(err)
 	}
 	do(t, r, kuji.Progress{Player: "ann", Event: "wins"})
-	if res := do(t, r, kuji.Collect{Player: "ann"}); res.Status != kuji.OK || len(res.Claims) != 0 {
+	if res := do(t, r, kuji.Collect{Player: "ann"}); res.Status != kuji.OK || len(res.Claims()) != 0 {
 		t.Errorf("collected %+v", res)
 	}
 	if got := items(t, r, "ann")["gem"]; got != kuji.MaxQuantity {
 		t.Errorf("%d gems", got)
 	}
 	do(t, r, kuji.Consume{Player: "ann", Items: stacksOf("5 gem")})
-	if res := do(t, r, kuji.Progress{Player: "ann", Event: "wins"}); len(res.Claims) != 1 {
+	if res := do(t, r, kuji.Progress{Player: "ann", Event: "wins"}); len(res.Claims()) != 1 {
 		t.Errorf("the quest fits now: %+v", res)
 	}
 }
@@ -243,6 +244,36 @@ func (b *boxOf) gain(item string, n int, now time.Time) {
 		}
 	}
 	b.mail = append(b.mail, kuji.Letter{Item: "gem", Quantity: uint64(over), Until: until})
+}
+
+// TestSubmittedMail: callbacks of Submit are told of what was cut and mailed, and of what a Collect took, among
+// others that are told of neither.
+func TestSubmittedMail(t *testing.T) {
+	r := mostRealm(t, handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)))
+	var results [4]kuji.Result
+	var wait sync.WaitGroup
+	for i, req := range []kuji.Request{
+		kuji.Grant{Player: "ann", Items: stacksOf("2 gem")}, kuji.Grant{Player: "bob", Items: stacksOf("13 gem, 9 coin")},
+		kuji.Consume{Player: "bob", Items: stacksOf("5 gem")}, kuji.Collect{Player: "bob"},
+	} {
+		wait.Add(1)
+		r.Submit(req, func(res kuji.Result, err error) {
+			defer wait.Done()
+			if results[i] = res; err != nil || res.Status != kuji.OK {
+				t.Errorf("%+v: %v, %v", req, res, err)
+			}
+		})
+	}
+	wait.Wait()
+	beyond := []kuji.Beyond{{Item: "gem", Quantity: 3, How: "mailed"}, {Item: "coin", Quantity: 2, How: "cut"}}
+	for i, want := range [][]kuji.Beyond{nil, beyond, nil, nil} {
+		if got := results[i].Beyond(); !reflect.DeepEqual(got, want) {
+			t.Errorf("request %d: beyond %+v, want %+v", i, got, want)
+		}
+	}
+	if got := results[3].Collected(); !reflect.DeepEqual(got, stacksOf("3 gem")) {
+		t.Errorf("collected %+v, want 3 gems", got)
+	}
 }
 
 // TestMostIsKept: through thousands of commands and restarts, balances and mail are those of a plain model; nothing
@@ -278,7 +309,7 @@ func TestMostIsKept(t *testing.T) {
 			for _, s := range res.Total() {
 				given += int(s.Quantity)
 			}
-			for _, b := range res.Beyond {
+			for _, b := range res.Beyond() {
 				given += int(b.Quantity)
 			}
 			if res.Status != kuji.OK || given < n || given > 6*n {

@@ -158,7 +158,7 @@ func TestQuestsFollowed(t *testing.T) {
 	}
 	for i, req := range reqs {
 		again := do(t, follower, req)
-		if !again.Replayed || !reflect.DeepEqual(again.Claims, first[i].Claims) || fmt.Sprint(again.Members) != fmt.Sprint(first[i].Members) {
+		if !again.Replayed || !reflect.DeepEqual(again.Claims(), first[i].Claims()) || fmt.Sprint(again.Members) != fmt.Sprint(first[i].Members) {
 			t.Errorf("%+v again: %+v, was %+v", req, again, first[i])
 		}
 	}
@@ -170,7 +170,7 @@ func TestQuestsFollowed(t *testing.T) {
 		t.Errorf("a claim in the next week: %v", res)
 	}
 	do(t, follower, kuji.Draw{Player: "ann", Pool: "sell-ore", Count: 3})
-	if res := do(t, follower, kuji.Claim{Player: "ann", Quest: "salesman"}); res.Status != kuji.OK || len(res.Claims) != 1 {
+	if res := do(t, follower, kuji.Claim{Player: "ann", Quest: "salesman"}); res.Status != kuji.OK || len(res.Claims()) != 1 {
 		t.Errorf("a claim in the next week: %v", res)
 	}
 	if err := e.Close(); err != nil {
@@ -228,8 +228,8 @@ quests:
 			[]kuji.Claimed{{Quest: "none", Tier: 1, Player: "ann", Items: gold(9)}, {Quest: "pass", Tier: 1, Player: "bob", Items: gold(7)}}},
 	} {
 		for _, res := range []kuji.Result{submit(step.req), submit(step.req), do(t, r, step.req)} {
-			if !reflect.DeepEqual(res.Claims, step.want) {
-				t.Errorf("%+v claims %+v, want %+v", step.req, res.Claims, step.want)
+			if !reflect.DeepEqual(res.Claims(), step.want) {
+				t.Errorf("%+v claims %+v, want %+v", step.req, res.Claims(), step.want)
 			}
 		}
 	}

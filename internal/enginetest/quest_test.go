@@ -180,7 +180,7 @@ func TestQuests(t *testing.T) {
 		{Quest: "hunter", Tier: 1, Items: []kuji.Stack{{Item: "gold", Quantity: 100}}},
 		{Quest: "hunter", Tier: 2, Items: []kuji.Stack{{Item: "medal", Quantity: 1}}, Via: []string{"rare-chest/medal"}},
 	}
-	if res := claim("hunter", 0); res.Status != kuji.OK || !reflect.DeepEqual(res.Claims, want) {
+	if res := claim("hunter", 0); res.Status != kuji.OK || !reflect.DeepEqual(res.Claims(), want) {
 		t.Errorf("claimed %+v, want %+v", res, want)
 	}
 	if res := claim("hunter", 0); res.Status != kuji.AlreadyClaimed || res.Subject != "hunter" {
@@ -192,10 +192,10 @@ func TestQuests(t *testing.T) {
 		{Quest: "winner", Tier: 1, Items: []kuji.Stack{{Item: "gem", Quantity: 5}}},
 		{Quest: "after", Tier: 1, Items: []kuji.Stack{{Item: "medal", Quantity: 1}}, Via: []string{"rare-chest/medal"}},
 	}
-	if !reflect.DeepEqual(won.Claims, want) {
-		t.Errorf("by itself %+v, want %+v", won.Claims, want)
+	if !reflect.DeepEqual(won.Claims(), want) {
+		t.Errorf("by itself %+v, want %+v", won.Claims(), want)
 	}
-	if again := do(t, r, kuji.Progress{ID: "won", Player: "ann", Event: "wins"}); !again.Replayed || !reflect.DeepEqual(again.Claims, want) {
+	if again := do(t, r, kuji.Progress{ID: "won", Player: "ann", Event: "wins"}); !again.Replayed || !reflect.DeepEqual(again.Claims(), want) {
 		t.Errorf("the same id again: %+v", again)
 	}
 	group := do(t, r, kuji.Atomic{Members: []kuji.Request{
@@ -207,7 +207,7 @@ func TestQuests(t *testing.T) {
 		{Quest: "winner", Tier: 1, Player: "bob", Items: []kuji.Stack{{Item: "gem", Quantity: 5}}},
 		{Quest: "after", Tier: 1, Player: "bob", Items: []kuji.Stack{{Item: "medal", Quantity: 1}}, Via: []string{"rare-chest/medal"}},
 	}
-	if group.Status != kuji.OK || len(group.Members[1].Claims) != 1 || !reflect.DeepEqual(group.Claims, want) {
+	if group.Status != kuji.OK || len(group.Members[1].Claims()) != 1 || !reflect.DeepEqual(group.Claims(), want) {
 		t.Errorf("in a group: %+v, want %+v", group, want)
 	}
 }
@@ -338,7 +338,7 @@ func TestSubmittedClaims(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			claimed[player] += len(res.Claims)
+			claimed[player] += len(res.Claims())
 		})
 	}
 	wait.Wait()

@@ -40,14 +40,14 @@ func TestRecipes(t *testing.T) {
 	}
 	claim := func(t *testing.T, r *kuji.Realm, quest string, want kuji.Status, tiers int) {
 		t.Helper()
-		if res := do(t, r, kuji.Claim{Player: "ann", Quest: quest}); res.Status != want || len(res.Claims) != tiers {
+		if res := do(t, r, kuji.Claim{Player: "ann", Quest: quest}); res.Status != want || len(res.Claims()) != tiers {
 			t.Errorf("claim of %s: %+v, want %v with %d tiers", quest, res, want, tiers)
 		}
 	}
 	progress := func(t *testing.T, r *kuji.Realm, player, event string, n uint64, tiers int) {
 		t.Helper()
-		if res := do(t, r, kuji.Progress{Player: player, Event: event, N: n}); len(res.Claims) != tiers {
-			t.Errorf("%d of %s pays %+v, want %d tiers", n, event, res.Claims, tiers)
+		if res := do(t, r, kuji.Progress{Player: player, Event: event, N: n}); len(res.Claims()) != tiers {
+			t.Errorf("%d of %s pays %+v, want %d tiers", n, event, res.Claims(), tiers)
 		}
 	}
 	has := func(t *testing.T, r *kuji.Realm, item string, want uint64) {

@@ -181,23 +181,27 @@ func reportOf(rep *verify.Report) any {
 // answerOf is an answer, without the array of numbers that its commitment is.
 func answerOf(t *testing.T, id string, res kuji.Result) any {
 	t.Helper()
-	commitment := fmt.Sprintf("%x", res.Receipt.Commitment)
-	var v map[string]any
+	v := resultOf(t, &res)
+	v["ID"], v["Commitment"] = id, fmt.Sprintf("%x", res.Receipt.Commitment)
+	return v
+}
+
+func resultOf(t *testing.T, res *kuji.Result) (v map[string]any) {
+	t.Helper()
 	if err := json.Unmarshal(marshal(t, res), &v); err != nil {
 		t.Fatal(err)
 	}
-	var strip func(v map[string]any)
-	strip = func(v map[string]any) {
-		if r, ok := v["Receipt"].(map[string]any); ok {
-			delete(r, "Commitment")
-		}
-		members, _ := v["Members"].([]any)
-		for _, m := range members {
-			strip(m.(map[string]any))
-		}
+	if r, ok := v["Receipt"].(map[string]any); ok {
+		delete(r, "Commitment")
 	}
-	strip(v)
-	v["ID"], v["Commitment"] = id, commitment
+	v["Claims"], v["Beyond"], v["Collected"] = res.Claims(), res.Beyond(), res.Collected()
+	members := make([]any, len(res.Members))
+	for i := range members {
+		members[i] = resultOf(t, &res.Members[i])
+	}
+	if v["Members"] != nil {
+		v["Members"] = members
+	}
 	return v
 }
 

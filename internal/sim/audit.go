@@ -230,10 +230,10 @@ func matches(a ack, rec *kuji.Record) error {
 	}
 	same := rec.Status == res.Status.String() && rec.Subject == res.Subject &&
 		rec.Time == res.Receipt.Time && rec.CatalogVersion == res.Receipt.CatalogVersion &&
-		sameOutcomes(rec.Outcomes, res.Outcomes) && sameClaims(rec.Claims, res.Claims) && slices.Equal(rec.Paid, res.Paid) && len(rec.Members) == len(res.Members)
+		sameOutcomes(rec.Outcomes, res.Outcomes) && sameClaims(rec.Claims, res.Claims()) && slices.Equal(rec.Paid, res.Paid) && len(rec.Members) == len(res.Members)
 	for i := 0; same && i < len(rec.Members); i++ {
 		is, was := &rec.Members[i], &res.Members[i]
-		same = is.Status == was.Status.String() && was.Receipt == res.Receipt && sameOutcomes(is.Outcomes, was.Outcomes) && sameClaims(is.Claims, was.Claims) && slices.Equal(is.Paid, was.Paid)
+		same = is.Status == was.Status.String() && was.Receipt == res.Receipt && sameOutcomes(is.Outcomes, was.Outcomes) && sameClaims(is.Claims, was.Claims()) && slices.Equal(is.Paid, was.Paid)
 	}
 	if !same {
 		return fmt.Errorf("%+v was acknowledged, the log has %+v", res, *rec)

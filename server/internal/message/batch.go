@@ -24,7 +24,7 @@ func Batch(results []kuji.Result) *kujiv1.BatchResponse {
 		}
 		return &kujiv1.BatchResult{
 			OutcomeDraws: draws, Paid: Stacks(res.Paid), Redeemed: res.Redeemed,
-			Limit: Limit(res.Limit), Lacks: Each(res.Lacks, lack), Claims: Each(res.Claims, claimed), Beyond: Each(res.Beyond, beyond), Collected: Stacks(res.Collected),
+			Limit: Limit(res.Limit), Lacks: Each(res.Lacks, lack), Claims: Each(res.Claims(), claimed), Beyond: Each(res.Beyond(), beyond), Collected: Stacks(res.Collected()),
 			Status: Status(res.Status), Subject: res.Subject, Replayed: res.Replayed,
 			Outcomes: t.addOutcomes(nil, res.Outcomes), Members: Each(res.Members, member),
 			Receipt: t.receipt(&res.Receipt), Index: uint32(res.Receipt.Index),

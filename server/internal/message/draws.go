@@ -148,7 +148,7 @@ func DrawsResponse(draws []kuji.Draw, results []kuji.Result) *kujiv1.StreamDraws
 		plain = plain && (res.Status != kuji.OK || regular(res.Outcomes, draws[i].Count))
 	}
 	for i := range results {
-		for _, c := range results[i].Claims {
+		for _, c := range results[i].Claims() {
 			out.Claims = append(out.Claims, &kujiv1.DrawClaim{Draw: uint32(i), Claimed: claimed(&c)})
 		}
 		if res := &results[i]; !plain && res.Status == kuji.OK {
@@ -164,7 +164,7 @@ func DrawsResponse(draws []kuji.Draw, results []kuji.Result) *kujiv1.StreamDraws
 func follows(first, res *kuji.Result, n int) bool {
 	a, b := &first.Receipt, &res.Receipt
 	return res.Err == nil && first.Status == res.Status && first.Replayed == res.Replayed && first.Subject == res.Subject &&
-		slices.Equal(first.Paid, res.Paid) && equalLimits(first.Limit, res.Limit) && slices.Equal(first.Lacks, res.Lacks) && slices.Equal(first.Beyond, res.Beyond) &&
+		slices.Equal(first.Paid, res.Paid) && equalLimits(first.Limit, res.Limit) && slices.Equal(first.Lacks, res.Lacks) && slices.Equal(first.Beyond(), res.Beyond()) &&
 		a.Position == b.Position && a.CatalogVersion == b.CatalogVersion && b.Index == a.Index+n
 }
 
@@ -178,7 +178,7 @@ func run(t *tables, res *kuji.Result) *kujiv1.DrawRun {
 		return out
 	}
 	out.Paid, out.Limit, out.Lacks = Stacks(res.Paid), Limit(res.Limit), Each(res.Lacks, lack)
-	out.Beyond = Each(res.Beyond, beyond)
+	out.Beyond = Each(res.Beyond(), beyond)
 	out.Receipt, out.Index = t.receipt(&res.Receipt), uint32(res.Receipt.Index)
 	return out
 }

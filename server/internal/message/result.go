@@ -35,7 +35,7 @@ func member(res *kuji.Result) *kujiv1.Result {
 		Status: Status(res.Status), Subject: res.Subject, Replayed: res.Replayed,
 		Outcomes: Each(res.Outcomes, outcome), Members: Each(res.Members, member),
 		Paid: Stacks(res.Paid), Redeemed: res.Redeemed, Limit: Limit(res.Limit), Lacks: Each(res.Lacks, lack),
-		Claims: Each(res.Claims, claimed), Beyond: Each(res.Beyond, beyond), Collected: Stacks(res.Collected),
+		Claims: Each(res.Claims(), claimed), Beyond: Each(res.Beyond(), beyond), Collected: Stacks(res.Collected()),
 	}
 }
 
