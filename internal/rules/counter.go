@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"slices"
@@ -37,6 +38,7 @@ const (
 type Counter struct {
 	Config *catalog.Counter
 	Num    uint32 // of the value; the other numbers follow
+	near   span   // of the numbers of this and other counters without a gap
 	keys   uint32 // of a distinct counter: the first of what it has seen
 	ranking
 	index  int // in Tables.Counters
@@ -45,6 +47,9 @@ type Counter struct {
 	cap    period
 	quests []*Quest // automatic ones that ask for it
 }
+
+// span is numbers of counters, from the first to the last.
+type span struct{ first, last uint32 }
 
 // CounterName and KeysName return the names of a counter's numbers. Those of the realm begin with /realm.
 func CounterName(c *catalog.Counter) string { return whose(c) + "/count/" + c.ID + "/" + c.Shape() }
@@ -76,6 +81,22 @@ func (d *definer) countersOf(c *catalog.Catalog) {
 		d.t.Counters = append(d.t.Counters, ct)
 		d.t.CounterByID[config.ID] = ct
 	}
+	d.spans()
+}
+
+// spans joins the numbers of counters without a gap: they are read together.
+func (d *definer) spans() {
+	all := slices.SortedFunc(slices.Values(d.t.Counters), func(a, b *Counter) int { return cmp.Compare(a.Num, b.Num) })
+	for from := 0; from < len(all); {
+		to := from + 1
+		for to < len(all) && all[to].Num == all[to-1].Num+countWidth {
+			to++
+		}
+		for _, c := range all[from:to] {
+			c.near = span{all[from].Num, all[to-1].Num + countUsed - 1}
+		}
+		from = to
+	}
 }
 
 // running is a counter as the command at hand has left it, for one player or the realm.
@@ -100,6 +121,13 @@ type runs struct {
 	keySets []keySet   // keys that were seen for the first time
 	spilled bool       // values has some of it
 	many    []counterValue
+	manyOf  asOf // what many is of
+}
+
+// asOf says whose numbers were read last, and for which command.
+type asOf struct {
+	gen, player uint32
+	span
 }
 
 // keySet is a key that a distinct counter has seen, and the number that keeps it.
@@ -115,7 +143,7 @@ func (s *tallying) beginRuns() {
 		return
 	}
 	if s.runGen++; len(s.run) < len(s.t.Counters) || s.runGen == 0 {
-		s.run, s.runGen = make([]running, len(s.t.Counters)), 1
+		s.run, s.runGen, s.manyOf = make([]running, len(s.t.Counters)), 1, asOf{}
 	}
 	s.moving, s.keySets, s.spilled = s.moving[:0], s.keySets[:0], false
 }
@@ -166,9 +194,10 @@ func (s *tallying) load(c *Counter, r *running) {
 			r.is[i] = s.counter(r.player, c.number(i, r.place))
 		}
 	default:
-		s.many = s.state.Counters(r.player, c.Num, c.Num+countUsed-1, s.many[:0])
-		for _, n := range s.many {
-			r.is[n.Counter-c.Num] = n.Value
+		for _, n := range s.nearby(c, r.player) {
+			if i := n.Counter - c.Num; i < countUsed {
+				r.is[i] = n.Value
+			}
 		}
 		if r.place > 0 {
 			for i := range uint32(rankWidth) {
@@ -178,6 +207,14 @@ func (s *tallying) load(c *Counter, r *running) {
 	}
 	r.state = r.is
 	r.value = c.valueIn(&r.is, r.period)
+}
+
+// nearby returns what a player has in the state of a counter's numbers, and of those near it.
+func (s *tallying) nearby(c *Counter, player uint32) []counterValue {
+	if is := (asOf{s.runGen, player, c.near}); s.manyOf != is {
+		s.many, s.manyOf = s.state.Counters(player, c.near.first, c.near.last, s.many[:0]), is
+	}
+	return s.many
 }
 
 // number returns which counter of the state has one of a counter's numbers, as present says where it stands.
@@ -361,8 +398,8 @@ func (r *drawing) writeMoves() {
 		if c.tallies != 0 {
 			c.numberMove(&r.effects, run)
 		}
-		for i, v := range run.is {
-			if v != run.state[i] {
+		for i := range run.is { // without a copy
+			if v := run.is[i]; v != run.state[i] {
 				r.setNumber(c, c.number(i, run.place), v)
 			}
 		}

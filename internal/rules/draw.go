@@ -57,7 +57,7 @@ func (drawKind) asked(a *asked, c *Command) {
 // check reports whether a Draw will fail. Nothing here depends on what is chosen.
 func (drawKind) check(r *checks, cmd *Command) failure {
 	player, f := r.mayAsk(cmd)
-	if f.status == OK {
+	if f.status == OK && !r.alone {
 		r.drawn(cmd.pool.moves, player, uint64(cmd.Count))
 	}
 	return f
@@ -83,7 +83,9 @@ func (r *checks) mayAsk(cmd *Command) (uint32, failure) {
 	if f := r.addDraw(pt, player, count); f.status != OK {
 		return player, f
 	}
-	r.each(r.t.spends, player, cost.price, cost.times)
+	if !r.alone {
+		r.each(r.t.spends, player, cost.price, cost.times)
+	}
 	return player, failure{}
 }
 

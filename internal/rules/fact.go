@@ -5,8 +5,8 @@ package rules
 // count it. So no pool knows why anybody counts it, and what is not counted costs nothing.
 //
 // A command states its facts twice. In its first half, it states those that do not depend on chance: what
-// makes later members of a group fail sees them. In its second half it states all of them, in order: weights
-// and luck see each one as soon as it is there.
+// makes later members of a group fail sees them. A command that is no group leaves that out. In its second
+// half it states all of them, in order: weights and luck see each one as soon as it is there.
 
 // movers are the counters that count the same thing.
 type movers []Mover

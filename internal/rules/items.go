@@ -121,7 +121,9 @@ func (grantKind) check(r *checks, cmd *Command) failure {
 	if f.status != OK {
 		return f
 	}
-	r.each(r.t.gains, player, cmd.stacks, 1)
+	if !r.alone {
+		r.each(r.t.gains, player, cmd.stacks, 1)
+	}
 	return r.move(noPlayer, player, cmd.stacks)
 }
 
@@ -133,7 +135,9 @@ func (grantKind) write(r *drawing, cmd *Command) {
 
 func (consumeKind) check(r *checks, cmd *Command) failure {
 	player := cmd.who(&r.Sight)
-	r.each(r.t.consumes, player, cmd.stacks, 1)
+	if !r.alone {
+		r.each(r.t.consumes, player, cmd.stacks, 1)
+	}
 	return r.move(player, noPlayer, cmd.stacks)
 }
 

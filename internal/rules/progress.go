@@ -42,7 +42,7 @@ func (progressKind) asked(a *asked, c *Command) {
 
 func (progressKind) check(r *checks, c *Command) failure {
 	player, f := r.come(c)
-	if f.status == OK {
+	if f.status == OK && !r.alone {
 		r.report(c, player)
 	}
 	return f
