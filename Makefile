@@ -104,6 +104,7 @@ nightly: sabotage chaos ## every planted bug, ten minutes of chaos, the simulato
 	go generate ./... && git diff --exit-code
 	go test -race -count=1 -timeout 60m ./...
 	go test -count=1 -timeout 120m -v ./internal/sim -first $$(date +%Y%m%d)00000 -seeds 20000 -stocks 4 -histories 8000 -served 2000 -kills 2000 -injections 1000 -idle 10000 -greed 16
+	go test -count=1 -timeout 30m -v ./internal/enginetest -run 'TestManyDue' -due 1000000
 	go test -count=1 -timeout 60m -v ./server -run 'TestRawStreams$$' -rawfirst $$(date +%Y%m%d)00000 -rawstreams 100000
 	KUJI_POWERCUTS=200 go test -count=1 -timeout 90m -v -run 'PowerCuts|Kernel' ./wal ./internal/vfs/... ./internal/sim
 	if command -v mvn >/dev/null && command -v java >/dev/null; then dir=$$(mktemp -d) && mvn -q -B -f internal/kafkatest/pom.xml dependency:copy-dependencies -DoutputDirectory=$$dir && \

@@ -1,7 +1,9 @@
 package enginetest
 
 import (
+	"flag"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -273,6 +275,76 @@ func TestDueThroughCrashes(t *testing.T) {
 	}
 	if halves == 0 {
 		t.Error("no sweep was cut in the middle")
+	}
+}
+
+var manyDue = flag.Int("due", 20_000, "how many players have something due at once, in TestManyDueThroughCrashes")
+
+// TestManyDueThroughCrashes: what many players hold falls due at once, and the power is cut again and again while it
+// is swept. All of it is gone in the end, each once, in order, and the sums are exact.
+func TestManyDueThroughCrashes(t *testing.T) {
+	m := newMachine()
+	e, r := m.startDue(t)
+	units := func(i int) int64 { return int64(i%7 + 1) }
+	id := func(i int) string { return fmt.Sprintf("p%07d", i) }
+	sum := int64(0)
+	for from := 0; from < *manyDue; from += kuji.MaxBatch {
+		var reqs []kuji.Request
+		for i := from; i < min(from+kuji.MaxBatch, *manyDue); i++ {
+			reqs = append(reqs, kuji.Grant{Player: id(i), Items: []kuji.Stack{{Item: "ticket", Quantity: uint64(units(i))}}})
+			sum += units(i)
+		}
+		if _, err := r.DoAll(t.Context(), reqs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	snapshot(t, r)
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m.passes(time.Hour)
+	rnd, cuts := rand.New(rand.NewPCG(7, 7)), 0
+	for settled := false; !settled; cuts++ {
+		m.steps = &steps{now: m.now, chaos: m.chaos}
+		m.disk = m.disk.KillClone()
+		m.disk.CutPowerAfter(20 + rnd.Int64N(int64(*manyDue/100)))
+		e, r, err := m.open(time.Time{})
+		if err == nil {
+			m.runAll()
+			settled = r.Err() == nil
+			_ = e.Close()
+		}
+		if !settled {
+			for crashed := range m.disk.CrashSamples(1+cuts%3, uint64(cuts), false) {
+				m.disk = crashed
+			}
+		}
+	}
+	t.Logf("the power was cut %d times", cuts)
+	if cuts < 4 {
+		t.Errorf("the power was cut %d times: too few", cuts)
+	}
+	m.steps, m.disk = &steps{now: m.now, chaos: m.chaos}, m.disk.KillClone()
+	e, _, err := m.open(time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.runAll()
+	next := 0
+	for _, rec := range m.records(t, e) {
+		for _, c := range rec.Changes {
+			if rec.Kind != "due" {
+				continue
+			}
+			if c.Player != id(next) || c.Item != "ticket" || c.Delta != -units(next) {
+				t.Fatalf("after %d others, %+v fell due", next, c)
+			}
+			next++
+			sum += c.Delta
+		}
+	}
+	if next != *manyDue || sum != 0 {
+		t.Errorf("%d fell due, want %d; %d units are left", next, *manyDue, sum)
 	}
 }
 
