@@ -75,6 +75,11 @@ func TestMost(t *testing.T) {
 	if got := items(t, r, "ann")["coin"]; got != 10 {
 		t.Errorf("%d coins, want 10", got)
 	}
+	both := func(crates string) kuji.Result {
+		return do(t, r, kuji.Atomic{Members: []kuji.Request{kuji.Draw{Player: "cat", Pool: "crates"}, kuji.Grant{Player: "cat", Items: stacksOf(crates)}}}).Members[1]
+	}
+	want("five beside a draw that could give six", both("5 crate"), kuji.MostReached, "crate")
+	want("four beside it", both("4 crate"), kuji.OK, "")
 	want("a quest", do(t, r, kuji.Claim{Player: "ann", Quest: "rich"}), kuji.NotReached, "rich")
 	res = do(t, r, kuji.Progress{Player: "ann", Event: "wins"})
 	if len(res.Claims()) != 0 {
