@@ -60,8 +60,13 @@ func (c *Command) Clear() { *c = Command{resolved: resolved{stacks: c.stacks[:0]
 
 // EachText calls f with every text of a command, except those in its list of items.
 func (c *Command) EachText(f func(*string)) {
-	for _, s := range [...]*string{&c.ID, &c.Player, &c.To, &c.Pool, &c.Pay, &c.Event, &c.Key, &c.Counter, &c.Quest} {
+	for _, s := range [...]*string{&c.ID, &c.Player, &c.To, &c.Pool, &c.Pay} {
 		f(s)
+	}
+	if c.Goal != (Goal{}) {
+		for _, s := range [...]*string{&c.Event, &c.Key, &c.Counter, &c.Quest} {
+			f(s)
+		}
 	}
 	if c.Set != nil {
 		f(&c.Set.Track)
