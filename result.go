@@ -195,8 +195,8 @@ func describe(s names, o *outcomes, ev *store.Event, res *Result) error {
 	return effects.Err()
 }
 
-// begin begins the result of an event. tells says whether it may say more than was asked. It returns who must see each of its effects before finish, nil if they say
-// nothing that belongs into a result.
+// begin begins the result of an event. tells says whether it may say more than was asked. It returns who must see
+// each of its effects before finish, or nil if they say nothing that belongs into a result.
 func (o *outcomes) begin(s names, ev *store.Event, res *Result, tells bool) (look store.Looker, err error) {
 	if res.Status = Status(ev.Status); res.Status != 0 {
 		if err := refusal(s, ev, res); err != nil {

@@ -310,6 +310,41 @@ func realmAt(t *testing.T, now *hand, catalog string) *kuji.Realm {
 	return r
 }
 
+// TestCertainFacts: a later member of a group sees what earlier ones gain, consume, pay, draw and report for sure.
+func TestCertainFacts(t *testing.T) {
+	gold := []kuji.Stack{{Item: "gold", Quantity: 2}}
+	for fact, first := range map[string]kuji.Request{
+		"gains": kuji.Grant{Player: "ann", Items: gold}, "consumes": kuji.Consume{Player: "ann", Items: gold},
+		"spends": kuji.Draw{Player: "ann", Pool: "shop"}, "draws": kuji.Draw{Player: "ann", Pool: "shop"}, "progress": kuji.Progress{Player: "ann", Event: "gold", N: 2},
+	} {
+		of, min := "gold", 2
+		if fact == "draws" {
+			of, min = "shop", 1
+		}
+		r := realmAt(t, handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)), fmt.Sprintf(`
+kuji: 1
+items: {gold: {}}
+start: {gold: 9}
+counters: {seen: {of: {%s: %s}}}
+pools:
+  shop: {price: {gold: 2}, entries: [{id: a, weight: 1}]}
+  gate: {when: {counters: {seen: %d}}, entries: [{id: a, weight: 1}]}
+`, fact, of, min))
+		do(t, r, kuji.Register{Player: "ann"})
+		do(t, r, kuji.SetCounter{Player: "ann", Counter: "seen", Note: kuji.Note{Reason: "what the player began with"}})
+		gate := kuji.Draw{Player: "ann", Pool: "gate"}
+		if res := do(t, r, kuji.Atomic{Members: []kuji.Request{gate, first}}); res.Status == kuji.OK {
+			t.Errorf("%s: the gate is open before it", fact)
+		}
+		if res := do(t, r, kuji.Atomic{Members: []kuji.Request{first, gate}}); res.Status != kuji.OK {
+			t.Errorf("%s: a later member does not see it: %v", fact, res)
+		}
+		if res := do(t, r, gate); res.Status != kuji.OK {
+			t.Errorf("%s: the next command does not see it: %v", fact, res)
+		}
+	}
+}
+
 // TestPoolsByCounters: what a pool shows to nobody in particular has every counter at 0.
 func TestPoolsByCounters(t *testing.T) {
 	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
