@@ -28,7 +28,8 @@ type staleKey struct{}
 // PlayerView is what a player holds.
 type PlayerView struct {
 	ID    string
-	Items []Stack // in the order in which catalogs first named them; no zero quantities
+	Items []Stack // that the player can spend, in the order in which catalogs first named them; no zero quantities
+	Held  []Stack // that the player has, and cannot spend now: stakes, and what holds take
 	// Lots are the units that go, item by item in the same order, those that go first first. Other units stay.
 	Lots []Lot
 	// Mail is what waits in the mailbox, what goes first first: see Collect.
@@ -74,9 +75,14 @@ func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
 		if known = ok; !known || r.w.tables.Load() != t { // the counters may be those of another catalog
 			return 0, !known
 		}
-		v.Items, v.Position = make([]Stack, len(items)), last
-		for i, it := range items {
-			v.Items[i] = Stack(it)
+		v.Items, v.Held, v.Position = make([]Stack, 0, len(items)), nil, last
+		for _, it := range items {
+			if it.Quantity > 0 {
+				v.Items = append(v.Items, Stack{Item: it.Item, Quantity: it.Quantity})
+			}
+			if it.Held > 0 {
+				v.Held = append(v.Held, Stack{Item: it.Item, Quantity: it.Held})
+			}
 		}
 		if len(t.Growths) > 0 {
 			now, back := r.w.instant()

@@ -72,6 +72,16 @@ var levels = append([]row{
 		{"catalog", "family"},
 		{"catalog", "most"},
 	}},
+	{Level: 5, Snapshot: 9, Catalog: 5, Words: []Word{
+		{"effect", "hold"},
+		{"effect", "release"},
+		{"effect", "forfeit"},
+		{"effect", "promise"},
+		{"effect", "put"},
+		{"effect", "drop"},
+		{"effect", "place"},
+		{"block", "records"},
+	}},
 }, probe...)
 
 // Need returns the level that a word needs: First for those that the table does not have.

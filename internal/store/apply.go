@@ -64,6 +64,7 @@ func (s *State) Abandon() { s.release() }
 func (s *State) release() {
 	s.unlockPools()
 	s.players.unlock()
+	s.records.unlock()
 }
 
 func (s *State) change(ev *Event, at At, look Looker) error {
@@ -84,7 +85,7 @@ func (s *State) change(ev *Event, at At, look Looker) error {
 		case Join:
 			player, err = s.join(e.Bytes, r)
 			b = nil
-		case Gain, Spend, Set, Grow:
+		case Gain, Spend, Set, Grow, Hold, Release, Forfeit:
 			if b == nil {
 				if int(player) >= s.players.count() {
 					return inconsistent("player number %d of %d", player, s.players.count())
@@ -104,7 +105,11 @@ func (s *State) change(ev *Event, at At, look Looker) error {
 			err = s.alter(p, e, at.Position)
 		case Member:
 			b, p, group = nil, nil, true
-		case Draw, Claim:
+		case Draw, Claim, Place:
+		case Put:
+			err = s.records.put(e.Bytes[:e.N], e.Bytes[e.N:], at.Position)
+		case Drop:
+			err = s.records.drop(e.Bytes, at.Position)
 		case Tally:
 			if e.N >= s.names.next {
 				return inconsistent("counter number %d of %d", e.N, s.names.next)
@@ -227,6 +232,9 @@ func (s *State) hold(b *block, e *Effect) (*block, error) {
 		return b, inconsistent("%d of item number %d, of %d items", e.Value, e.N, len(s.names.items))
 	}
 	it, v := &s.names.items[e.N], e.Value
+	if e.Verb >= Hold {
+		return s.keep(b, it, e)
+	}
 	h := b.holdings()
 	at := likely(h, e.N)
 	if at < 0 {
@@ -257,11 +265,30 @@ func (s *State) hold(b *block, e *Effect) (*block, error) {
 	return b, nil
 }
 
+// keep moves some of an item between what the player of a block can spend and what is held.
+func (s *State) keep(b *block, it *item, e *Effect) (*block, error) {
+	v, held := e.Value, e.N|heldSlot
+	have, was := valueOf(b.holdings(), e.N), valueOf(b.holdings(), held)
+	switch {
+	case e.Verb == Hold && v <= have && v <= MaxQuantity-was:
+		have, was = have-v, was+v
+	case e.Verb == Release && v <= was && v <= MaxQuantity-have:
+		have, was = have+v, was-v
+	case e.Verb == Forfeit && v <= was:
+		was -= v
+		it.supply.sub(v)
+	default:
+		return b, inconsistent("item %q of player %q: verb %d of %d, with %d, and %d held", it.id, b.id(), e.Verb, v, have, was)
+	}
+	b = s.players.put(b, search(b.holdings(), e.N), e.N, have)
+	return s.players.put(b, search(b.holdings(), held), held, was), nil
+}
+
 // define applies an effect that names something new, declares an order, or changes nothing. p is the pool that the
 // effects are about; define returns the pool of the following effects.
 func (s *State) define(p *pool, e *Effect) (*pool, error) {
 	n := &s.names
-	if e.Verb == Beyond {
+	if e.Verb == Beyond || e.Verb == Promise {
 		if int(e.N) >= len(n.items) || e.Value == 0 {
 			return p, inconsistent("%d of item number %d, of %d items", e.Value, e.N, len(n.items))
 		}

@@ -770,7 +770,7 @@ func wantWhole(t testing.TB, s *store.State) {
 			t.Fatalf("player %q is not found", id)
 		}
 		for _, b := range items {
-			if q, _, _ := s.HoldingOf(id, b.Item); q != b.Quantity || q > store.MaxQuantity || q > s.Peak() || q == 0 {
+			if q, _, _ := s.HoldingOf(id, b.Item); q != b.Quantity || q > store.MaxQuantity || q+b.Held > s.Peak() || q+b.Held == 0 {
 				t.Fatalf("player %q holds %+v, or %d, where no balance is above %d", id, b, q, s.Peak())
 			}
 		}

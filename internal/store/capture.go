@@ -42,6 +42,10 @@ type reach struct {
 type whole struct {
 	tallies tallies
 	orders  []*order // only their counters, and what they go by
+	records []leaf   // frozen
+
+	noted     int // how many records there are
+	notedSize uint64
 }
 
 // aside is what events have changed since the capture, as it was before.
@@ -93,7 +97,7 @@ func (s *State) Capture(base *Extent) *Capture {
 	c := &Capture{
 		asOf: s.asOf, reach: reach{partial: base != nil, extent: s.extent()}, players: p,
 		dirty: p.dirty.reset(), catalog: s.catalog, items: n.items, counters: n.counters,
-		ids: s.ids.frozen(), whole: whole{slices.Clone(s.tallies), s.orders.list},
+		ids: s.ids.frozen(), whole: whole{slices.Clone(s.tallies), s.orders.list, s.records.freeze(), s.records.n, s.records.size},
 		blockSize: defaultBlockSize,
 		aside:     aside{kept: map[uint32][]byte{}, stock: map[uint64][]uint64{}},
 	}

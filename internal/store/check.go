@@ -1,6 +1,9 @@
 package store
 
-import "math"
+import (
+	"bytes"
+	"math"
+)
 
 // Check verifies the invariants that hold at every position: an item's supply is the sum of its
 // balances, balances are within bounds, no code is in a list twice, and indexes and orders agree
@@ -14,6 +17,9 @@ func (s *State) Check() error {
 		return err
 	}
 	if err := s.orders.check(); err != nil {
+		return err
+	}
+	if err := s.records.check(); err != nil {
 		return err
 	}
 	n := s.ids.head
@@ -36,7 +42,7 @@ func (s *State) Check() error {
 	return nil
 }
 
-// checkSupply checks players, and that each item's supply is the sum of its balances.
+// checkSupply checks players, and that each item's supply is the sum of its balances and of what is held.
 func (n *names) checkSupply(p *players) error {
 	items := n.items
 	sums := make([]sum, len(items))
@@ -51,14 +57,13 @@ func (n *names) checkSupply(p *players) error {
 		}
 		prev := int64(-1)
 		for _, sl := range p.at(num).holdings() {
-			v, counter := sl.value(), sl.key&counterSlot != 0
-			known := counter && sl.key&^counterSlot < n.next || !counter && int(sl.key) < len(items) && v <= MaxQuantity
-			if int64(sl.key) <= prev || v == 0 || !known {
+			v := sl.value()
+			if int64(sl.key) <= prev || v == 0 || !n.known(sl) {
 				return inconsistent("player %q: slot with key %d, value %d after key %d", id, sl.key, v, prev)
 			}
 			prev = int64(sl.key)
-			if !counter {
-				sums[sl.key].add(v)
+			if sl.key&counterSlot == 0 {
+				sums[sl.key&^heldSlot].add(v)
 			}
 		}
 	}
@@ -70,6 +75,29 @@ func (n *names) checkSupply(p *players) error {
 		if sums[i] != it.supply {
 			return inconsistent("item %q: the sum of the balances is %v, but the supply is %v", it.id, sums[i], it.supply)
 		}
+	}
+	return nil
+}
+
+// check checks that records are in order, each in the leaf of its key, and counted.
+func (r *records) check() error {
+	n, size := 0, uint64(0)
+	var prev []byte
+	for i := range r.leaves {
+		l := &r.leaves[i]
+		if bytes.Compare(l.from, prev) < 0 || (i == 0) != (len(l.from) == 0) {
+			return inconsistent("a leaf of records begins at %q, after %q", l.from, prev)
+		}
+		for j := range l.at {
+			key, value := l.record(j)
+			if bytes.Compare(key, prev) <= 0 || bytes.Compare(key, l.from) < 0 {
+				return inconsistent("the record %q stands after %q, in a leaf that begins at %q", key, prev, l.from)
+			}
+			n, size, prev = n+1, size+uint64(len(key)+len(value)), key
+		}
+	}
+	if n != r.n || size != r.size {
+		return inconsistent("%d records of %d bytes, counted as %d of %d", n, size, r.n, r.size)
 	}
 	return nil
 }

@@ -64,7 +64,15 @@ const (
 
 	Grow Verb = 8 + 20 // some of the player's item n have grown by themselves, so nothing that is asked gives them: quantity
 
-	verbEnd Verb = 8 + 21
+	Hold    Verb = 8 + 21 // the player can no longer spend some of item n, but has it: quantity
+	Release Verb = 8 + 22 // the player can spend it again: quantity
+	Forfeit Verb = 8 + 23 // the player has no more what was held of item n: quantity
+	Promise Verb = 8 + 24 // the player is to get some of item n, and has not yet got it: quantity
+	Put     Verb = 8 + 25 // writes a record: length of the key, length of the value, both
+	Drop    Verb = 8 + 26 // removes a record: length of the key, the key
+	Place   Verb = 8 + 27 // the player takes a place in a round: which, with what value
+
+	verbEnd Verb = 8 + 28
 )
 
 // How says what became of what a player did not get.
@@ -100,9 +108,9 @@ type Ref struct {
 // Effect is one change in an event.
 type Effect struct {
 	Verb  Verb
-	N     uint32 // player, item, pool, entry, counter, list; Counter: how many; Item: its kind
-	Value uint64 // quantity, counter, stock, window, number of a code, milliseconds; Order: By
-	Bytes []byte // the id, the catalog or the codes; Beyond: a How; aliases the event
+	N     uint32 // player, item, pool, entry, counter, list, place; Counter: how many; Item: its kind; Put, Drop: length of the key
+	Value uint64 // quantity, counter, stock, window, number of a code, milliseconds; Order: By; Put: length of the value
+	Bytes []byte // the id, the catalog or the codes; Beyond: a How; Put: key and value; Drop: key; aliases the event
 }
 
 // Event is a decoded event. It aliases the bytes it was decoded from.
@@ -263,6 +271,18 @@ func (w *Writer) Text(s string) {
 func (w *Writer) Name(v Verb, id string) {
 	w.More(v)
 	w.Text(id)
+}
+
+// Put appends a Put.
+func (w *Writer) Put(key, value []byte) {
+	w.More(Put, uint64(len(key)), uint64(len(value)))
+	w.Buf = append(append(w.Buf, key...), value...)
+}
+
+// Drop appends a Drop.
+func (w *Writer) Drop(key []byte) {
+	w.More(Drop, uint64(len(key)))
+	w.Buf = append(w.Buf, key...)
 }
 
 // FormatError says that bytes are not an event or a snapshot's block that this version knows, and
@@ -553,9 +573,19 @@ func (r *Reader) more(e *Effect) {
 		e.N = uint32(r.Uint("an item", MaxItems))
 		e.Value = r.Uint("a quantity", MaxQuantity)
 		e.Bytes = r.Bytes("what became of it", 1)
-	case Grow:
+	case Grow, Hold, Release, Forfeit, Promise:
 		e.N = uint32(r.Uint("an item", MaxItems))
 		e.Value = r.Uint("a quantity", MaxQuantity)
+	case Put:
+		e.N = uint32(r.Uint("the length of a key", MaxKey))
+		e.Value = r.Uint("the length of a value", MaxRecord)
+		e.Bytes = r.Bytes("a record", uint64(e.N)+e.Value)
+	case Drop:
+		e.N = uint32(r.Uint("the length of a key", MaxKey))
+		e.Bytes = r.Bytes("a key", uint64(e.N))
+	case Place:
+		e.N = uint32(r.Uint("a place", math.MaxUint32))
+		e.Value = r.Uint("a value", math.MaxUint64)
 	case Clock:
 		e.Value = r.Uint("milliseconds", MaxBack)
 	case NewList:

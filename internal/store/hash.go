@@ -68,6 +68,14 @@ func (s *State) Hash() [32]byte {
 			w.nums(uint64(counter), uint64(by))
 		}
 	}
+	if s.records.n > 0 {
+		w.text("records")
+		w.nums(uint64(s.records.n))
+		for key, value := range s.records.Records(nil, nil) {
+			w.bytes(key)
+			w.bytes(value)
+		}
+	}
 	w.flush()
 	return [32]byte(w.h.Sum(nil))
 }

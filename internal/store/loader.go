@@ -21,6 +21,11 @@ type Loader struct {
 	kind    BlockKind
 	tallied int      // how many counters the realm has
 	last    idRecord // the last request loaded, without its answer
+	upto    []byte   // where the last leaf of records ended
+	ended   bool     // there are no keys after it
+
+	noted     int // how many records there are
+	notedSize uint64
 
 	slots []slot // scratch memory
 }
@@ -33,7 +38,7 @@ func NewLoader() *Loader {
 }
 
 // NewChecker returns a loader that finds out whether snapshots can be loaded, in little memory. It
-// keeps codes, but neither players nor requests, and does not see that one of these is there twice.
+// keeps codes and records, but neither players nor requests, and does not see that one of these is there twice.
 // It has no state to give.
 func NewChecker() *Loader {
 	l := NewLoader()
@@ -98,6 +103,7 @@ func loads() [blockEnd]func(*Loader, *Reader) {
 		BlockUses:     (*Loader).uses,
 		BlockLevel:    (*Loader).level,
 		BlockOrders:   (*Loader).orders,
+		BlockRecords:  (*Loader).records,
 	}
 }
 
@@ -124,6 +130,39 @@ func (l *Loader) orders(r *Reader) {
 		}
 		_, err := s.add(uint32(counter), By(by), l.s.names.next, l.want.Position)
 		r.try(err)
+	}
+}
+
+// records loads leaves of records: each takes the place of what the base has from one key up to another.
+func (l *Loader) records(r *Reader) {
+	s := &l.s.records
+	for r.More() {
+		from := r.Bytes("a key", r.Uint("the length of a key", MaxKey))
+		to := r.Bytes("a key", r.Uint("the length of a key", MaxKey))
+		if l.ended || bytes.Compare(from, l.upto) < 0 || len(to) > 0 && bytes.Compare(from, to) >= 0 {
+			r.Fail("records from %q to %q, after %q", from, to, l.upto)
+			return
+		}
+		l.upto = append(l.upto[:0], to...)
+		if len(to) == 0 {
+			to, l.ended = nil, true
+		}
+		r.try(s.clear(from, to, l.want.Position))
+		prev := []byte(nil)
+		for range r.Uint("a number of records", MaxRecords) {
+			n, size := r.Uint("the length of a key", MaxKey), r.Uint("the length of a value", MaxRecord)
+			b := r.Bytes("a record", n+size)
+			if r.err != nil {
+				return
+			}
+			key := b[:n]
+			if bytes.Compare(key, prev) <= 0 || bytes.Compare(key, from) < 0 || to != nil && bytes.Compare(key, to) >= 0 {
+				r.Fail("the record %q after %q, from %q to %q", key, prev, from, to)
+				return
+			}
+			prev = key
+			r.try(s.put(key, b[n:], l.want.Position))
+		}
 	}
 }
 
@@ -156,6 +195,10 @@ func (l *Loader) state(r *Reader) {
 	floor := int64(r.Uint("the floor of request ids", 1<<48))
 	l.tallied = int(r.Uint("the number of the realm's counters", MaxTallies))
 	l.codeLists(r)
+	l.noted, l.notedSize = 0, 0
+	if r.More() { // some records
+		l.noted, l.notedSize = int(r.Uint("the number of records", MaxRecords)), r.Uint("the size of records", math.MaxInt64)
+	}
 	if r.More() {
 		r.Fail("bytes after the state's numbers")
 	}
@@ -167,6 +210,7 @@ func (l *Loader) state(r *Reader) {
 	}
 	s.tallies = nil // the snapshot has all of them
 	s.orders.show(nil)
+	l.upto, l.ended = nil, false
 	l.base, l.next = uint32(l.count()), 0
 	s.applied, s.now, s.back = l.want.Position, int64(now), back
 	s.ids.window, s.ids.log = w, logTime{now: s.now + s.back, back: s.back, version: l.want.Version}
@@ -393,8 +437,7 @@ func (l *Loader) readSlots(r *Reader, player uint64) {
 	prev := int64(-1)
 	for range r.Uint("a player's holdings", uint64(len(r.b))) {
 		key, v := r.pair(&prev)
-		counter := uint32(key)&counterSlot != 0
-		if counter && uint32(key)&^counterSlot >= names.next || !counter && (key >= uint64(len(names.items)) || v > MaxQuantity) {
+		if !names.known(newSlot(uint32(key), v)) {
 			r.Fail("player %d: a slot with key %d, value %d", player, key, v)
 		}
 		if r.err != nil {
@@ -411,7 +454,7 @@ func (l *Loader) place(n uint32, last uint64) {
 	p.lock(b.guard)
 	for _, sl := range b.holdings() {
 		if sl.key&counterSlot == 0 {
-			items[sl.key].supply.sub(sl.value())
+			items[sl.key&^heldSlot].supply.sub(sl.value())
 		}
 	}
 	b = p.resize(n, uint32(len(l.slots)))
@@ -419,7 +462,7 @@ func (l *Loader) place(n uint32, last uint64) {
 	copy(b.holdings(), l.slots)
 	for _, sl := range l.slots {
 		if sl.key&counterSlot == 0 {
-			items[sl.key].supply.add(sl.value())
+			items[sl.key&^heldSlot].supply.add(sl.value())
 		}
 	}
 	p.unlock()
@@ -483,6 +526,8 @@ func (l *Loader) Loaded() error {
 		return fail("%+v and has %+v", want, got)
 	case len(s.tallies) != l.tallied:
 		return fail("%d counters of the realm and has %d", l.tallied, len(s.tallies))
+	case s.records.n != l.noted || s.records.size != l.notedSize:
+		return fail("%d records of %d bytes and has %d of %d", l.noted, l.notedSize, s.records.n, s.records.size)
 	case s.ids.head != l.head:
 		return fail("number %d as the oldest request, which is number %d", l.head, s.ids.head)
 	}

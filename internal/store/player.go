@@ -68,13 +68,16 @@ const (
 
 // slot is one holding: an item's balance or a counter.
 type slot struct {
-	key uint32 // item number, or counterSlot|counter number; ascending within a player
+	key uint32 // item number, heldSlot|item number, or counterSlot|counter number; ascending within a player
 	hi  uint32 // the value's upper half, so that a slot takes 12 bytes
 	lo  uint32
 }
 
-// counterSlot marks the key of a counter.
-const counterSlot = 1 << 31
+// counterSlot marks the key of a counter, heldSlot that of what is held of an item.
+const (
+	counterSlot = 1 << 31
+	heldSlot    = 1 << 30
+)
 
 func (s slot) value() uint64          { return uint64(s.hi)<<32 | uint64(s.lo) }
 func (s *slot) set(v uint64)          { s.hi, s.lo = uint32(v>>32), uint32(v) }
@@ -300,8 +303,11 @@ func (p *players) Players() uint32 { return uint32(p.count()) }
 // PlayerID returns the id of a player, who must exist.
 func (p *players) PlayerID(num uint32) string { return string(p.at(num).id()) }
 
-// Balance returns how many of an item a player holds, 0 if there is no such player.
+// Balance returns how many of an item a player can spend, 0 if there is no such player.
 func (p *players) Balance(player, item uint32) uint64 { return p.get(player, item) }
+
+// Held returns how many of an item a player has that cannot be spent now.
+func (p *players) Held(player, item uint32) uint64 { return p.get(player, heldSlot|item) }
 
 // Counter returns a player's counter, 0 if there is no such player.
 func (p *players) Counter(player, counter uint32) uint64 { return p.get(player, counterSlot|counter) }
@@ -378,11 +384,23 @@ func (p *players) get(n uint32, key uint32) uint64 {
 	if int(n) >= p.count() {
 		return 0
 	}
-	h := p.at(n).holdings()
+	return valueOf(p.at(n).holdings(), key)
+}
+
+// valueOf returns what a player has under a key.
+func valueOf(h []slot, key uint32) uint64 {
 	if i := search(h, key); i < len(h) && h[i].key == key {
 		return h[i].value()
 	}
 	return 0
+}
+
+// known reports whether a slot has the key of something that was named, and a value that it can have.
+func (n *names) known(sl slot) bool {
+	if sl.key&counterSlot != 0 {
+		return sl.key&^counterSlot < n.next
+	}
+	return int(sl.key&^heldSlot) < len(n.items) && sl.value() <= MaxQuantity
 }
 
 // put gives a key of the player with block b a value, 0 for none. i is from search. It returns the

@@ -202,7 +202,7 @@ func TestStory(t *testing.T) {
 		w.Change(store.Gain, 0, 3)
 	})
 	items, _, last, ok := r.s.Holdings("bob")
-	if got := fmt.Sprint(items, last, ok); got != "[{a 3} {b 7}] 4 true" {
+	if got := fmt.Sprint(items, last, ok); got != "[{a 3 0} {b 7 0}] 4 true" {
 		t.Errorf("bob holds %s", got)
 	}
 	if l, d, limited := left(r.s, 0, 0); l != 2 || d != 1 || !limited {

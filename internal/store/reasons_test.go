@@ -13,7 +13,7 @@ func TestApplyErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := map[string]bool{}
-	for _, file := range []string{"apply.go", "names.go", "pool.go", "codes.go", "tally.go", "window.go", "order.go"} {
+	for _, file := range []string{"apply.go", "names.go", "pool.go", "codes.go", "tally.go", "window.go", "order.go", "records.go"} {
 		src, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -28,7 +28,8 @@ const (
 	BlockUses     BlockKind = 13 // of codes of one list: which, by whom and when
 	BlockLevel    BlockKind = 14 // the realm's format level, if its log names one
 	BlockOrders   BlockKind = 15 // by which counters players are in order, if by any
-	blockEnd      BlockKind = 16
+	BlockRecords  BlockKind = 16 // the records from one key up to another
+	blockEnd      BlockKind = 17
 )
 
 // defaultBlockSize is the size in bytes at which a block is full. A catalog may be larger.
@@ -53,6 +54,7 @@ func (c *Capture) Blocks(pause func()) iter.Seq2[BlockKind, []byte] {
 			w.end(BlockLevel)
 		}
 		c.writeOrders(&w)
+		c.writeRecords(&w)
 	}
 }
 
@@ -122,6 +124,9 @@ func (c *Capture) writeState(w *blockWriter) {
 		l := &c.codes[i]
 		w.str(l.name)
 		w.nums(l.last, l.Count(), l.Given(), l.Uses())
+	}
+	if c.noted > 0 {
+		w.nums(uint64(c.noted), c.notedSize)
 	}
 	w.end(BlockState)
 }
@@ -259,6 +264,34 @@ func (c *Capture) writeOrders(w *blockWriter) {
 		prev = o.counter
 	}
 	w.end(BlockOrders)
+}
+
+// writeRecords writes the leaves of records that have changed since the base. Each takes the place of what
+// the base has from one key up to another.
+func (c *Capture) writeRecords(w *blockWriter) {
+	for i := range c.records {
+		l := &c.records[i]
+		if c.partial && l.last <= c.base.Position || len(c.records) == 1 && l.last == 0 {
+			w.work(workLook)
+			continue
+		}
+		w.work(workItem)
+		w.num(uint64(len(l.from)))
+		w.b = append(w.b, l.from...)
+		var to []byte
+		if i+1 < len(c.records) {
+			to = c.records[i+1].from
+		}
+		w.num(uint64(len(to)))
+		w.b = append(w.b, to...)
+		w.num(uint64(len(l.at)))
+		w.b = append(w.b, l.data...)
+		w.work(len(l.data) / workBytes)
+		if len(w.b) >= w.size {
+			w.end(BlockRecords)
+		}
+	}
+	w.end(BlockRecords)
 }
 
 // writeCodes writes what the base lacks of each list of codes: first the codes of all lists, then

@@ -87,6 +87,7 @@ func (r *realm) step(rnd *rand.Rand) {
 			}
 		}
 	})
+	r.keep(rnd)
 	if rnd.IntN(20) == 0 {
 		r.do("", func(w *store.Writer) {
 			list := rnd.Uint32N(uint32(r.s.CodeLists()) + 1)
@@ -121,6 +122,37 @@ func (r *realm) step(rnd *rand.Rand) {
 		counters(w, 1+rnd.Uint64N(9), fmt.Sprint("counters", n))
 		window(w, 1+rnd.Uint64N(100), rnd.Uint64N(60_000))
 		inForce(w, strings.Repeat("catalog", n%40))
+	})
+}
+
+// keep holds, releases and forfeits items of a player, and writes and drops records.
+func (r *realm) keep(rnd *rand.Rand) {
+	player := rnd.Uint32N(r.s.Players())
+	r.do("", func(w *store.Writer) {
+		w.Effect(store.Player, player)
+		for n := range uint32(r.s.Items()) {
+			if have := r.s.Balance(player, n); have > 0 && rnd.IntN(3) == 0 {
+				w.More(store.Hold, uint64(n), 1+rnd.Uint64N(have))
+			}
+			if held := r.s.Held(player, n); held > 1 && rnd.IntN(3) == 0 {
+				w.More(store.Release, uint64(n), 1+rnd.Uint64N(held/2))
+				w.More(store.Forfeit, uint64(n), 1+rnd.Uint64N(held-held/2))
+			}
+		}
+		for range rnd.IntN(12) {
+			key := []byte(fmt.Sprint("record ", rnd.IntN(1000)))
+			w.Put(key, make([]byte, rnd.IntN(300)))
+		}
+		dropped := map[string]bool{}
+		for key := range r.s.Records(fmt.Append(nil, "record ", rnd.IntN(1000)), nil) {
+			if rnd.IntN(3) == 0 {
+				break
+			}
+			if !bytes.Contains(w.Buf, key) && !dropped[string(key)] { // it was not written just now
+				dropped[string(key)] = true
+				w.Drop(key)
+			}
+		}
 	})
 }
 
@@ -391,13 +423,13 @@ func TestLoaderWantsAll(t *testing.T) {
 			}
 		}
 	}
-	if len(kinds) != int(store.BlockUses)+1 || kinds[store.BlockOrders] != 2 {
+	if len(kinds) != int(store.BlockRecords)-1 || kinds[store.BlockOrders] != 2 {
 		t.Errorf("blocks of %d kinds: the test is too small", len(kinds))
 	}
 	wantRefused(t, "a base that is missing", chain[1:])
 	wantRefused(t, "the first twice", []snapshot{chain[0], chain[0]})
 	wantRefused(t, "the second twice", []snapshot{chain[0], chain[1], chain[1]})
-	wantRefused(t, "an unknown kind", []snapshot{append(slices.Clone(chain[0]), block{store.BlockOrders + 1, nil})})
+	wantRefused(t, "an unknown kind", []snapshot{append(slices.Clone(chain[0]), block{store.BlockRecords + 1, nil})})
 	wantRefused(t, "no kind", []snapshot{append(slices.Clone(chain[0]), block{0, nil})})
 	l := store.NewLoader()
 	if err := l.Block(chain[0][0].kind, chain[0][0].data); err != nil {

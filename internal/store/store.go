@@ -47,7 +47,8 @@ type State struct {
 	named   bool // the current event has named something that readers must know
 	begun   begun
 	effect  Effect // the one being applied; on the stack, a look would make every event allocate
-	orders         // last: in front, it moved what stands behind it to other cache lines, which cost a fifth
+	records
+	orders // last: in front, it moved what stands behind it to other cache lines, which cost a fifth
 }
 
 // asOf is the place in the log at which a state is, and what counts from there on.
@@ -74,6 +75,7 @@ func New() *State {
 	s.players.init()
 	s.ids.init()
 	s.codes.init()
+	s.records.init()
 	s.readers.players, s.orders.of = &s.players, &s.players
 	s.show()
 	return s
@@ -87,7 +89,7 @@ func (s *State) show() {
 
 // Alone says whether only the writer uses the state, as during a replay. Then it takes no locks.
 func (s *State) Alone(alone bool) {
-	s.players.index.alone, s.players.guards.alone, s.stock.alone = alone, alone, alone
+	s.players.index.alone, s.players.guards.alone, s.stock.alone, s.records.alone = alone, alone, alone, alone
 }
 
 // Position returns the position of the last applied event.

@@ -60,10 +60,11 @@ func (s *readers) CodesLeft(list uint32) (left, last uint64) {
 	return left, l.last.Load()
 }
 
-// Balance is how many of an item a player holds.
+// Balance is how many of an item a player has.
 type Balance struct {
 	Item     string
-	Quantity uint64
+	Quantity uint64 // that can be spent
+	Held     uint64 // that cannot be spent now
 }
 
 // Holdings returns what a player holds, by item number (the order in which catalogs named the
@@ -87,12 +88,28 @@ func (s *readers) Holdings(id string) (items []Balance, counters []CounterValue,
 			counters = append(counters, CounterValue{Counter: sl.key &^ counterSlot, Value: sl.value()})
 		}
 	}
-	h = h[:n]
-	items = make([]Balance, len(h))
-	for i, sl := range h {
-		items[i] = Balance{Item: names[sl.key].id, Quantity: sl.value()}
+	return balances(h[:n], names), counters, last, true
+}
+
+// balances returns what slots of items say, by item number.
+func balances(h []slot, names []item) []Balance {
+	n := search(h, heldSlot)
+	held, h := h[n:], h[:n]
+	all := make([]Balance, 0, len(h)+len(held))
+	for len(h)+len(held) > 0 {
+		switch {
+		case len(held) == 0 || len(h) > 0 && h[0].key < held[0].key&^heldSlot:
+			all = append(all, Balance{Item: names[h[0].key].id, Quantity: h[0].value()})
+			h = h[1:]
+		case len(h) > 0 && h[0].key == held[0].key&^heldSlot:
+			all = append(all, Balance{names[h[0].key].id, h[0].value(), held[0].value()})
+			h, held = h[1:], held[1:]
+		default:
+			all = append(all, Balance{Item: names[held[0].key&^heldSlot].id, Held: held[0].value()})
+			held = held[1:]
+		}
 	}
-	return items, counters, last, true
+	return all
 }
 
 // HoldingOf returns how many of one item a player holds, and the position of the player's last

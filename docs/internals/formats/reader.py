@@ -196,10 +196,11 @@ def closed(directory):
 PLAYER, JOIN, GAIN, SPEND, POOL, TAKE, SET, MORE = range(8)
 MEMBER, ITEM, NEW_POOL, ENTRY, STOCK, COUNTER, WINDOW, CATALOG, DRAW, TALLY, RETURN, CLOCK = range(8, 20)
 NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE, LEVEL, ORDER, CLAIM, BEYOND, GROW = range(20, 29)
+HOLD, RELEASE, FORFEIT, PROMISE, PUT, DROP, PLACE = range(29, 36)
 KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes", "redeem", "register", "upgrade", "set_limit", "due",
          "progress", "claim", "set_counter", "collect"]
 PERS = ["", "forever", "day", "week", "window", "hour", "month"]
-KNOWN = 4  # the newest format level that this reader knows
+KNOWN = 5  # the newest format level that this reader knows
 COME = (2, 3, 10, 11, 15, 16)  # who asks for one of these, or gets it, has come
 STATUSES = ["ok", "sold_out", "limit_reached", "insufficient_items", "not_started", "ended", None, None,
             "count_too_large", "balance_overflow", "aborted", "not_eligible", "price_not_offered",
@@ -228,10 +229,15 @@ def effects(r):
                 n, value = r.byte(), r.name()
             elif verb in (NEW_POOL, ENTRY):
                 value = r.name()
-            elif verb in (STOCK, WINDOW, TALLY, RETURN, ORDER, CLAIM, GROW):
+            elif verb in (STOCK, WINDOW, TALLY, RETURN, ORDER, CLAIM, GROW, HOLD, RELEASE, FORFEIT, PROMISE, PLACE):
                 n, value = r.number(), r.number()
             elif verb == BEYOND:
                 n, value = r.number(), (r.number(), r.byte())
+            elif verb == PUT:
+                key, size = r.number(), r.number()
+                n, value = r.take(key), r.take(size)
+            elif verb == DROP:
+                n = r.text()
             elif verb == COUNTER:
                 n, value = r.number(), r.name()
             elif verb == CATALOG:
@@ -415,6 +421,7 @@ class State:
         self.counters, self.counter = 0, {}  # how many are named; the first of each name
         self.stock, self.taken, self.entries = [], [], []  # by pool and entry number; stock None: unlimited
         self.held, self.counted = [], []  # by player number: balances by item, counters
+        self.kept, self.records = [], {}  # by player number: what is held by item; records by key
         self.tallies = {}  # the realm's counters
         self.level = 1  # of the format
         self.orders = {}  # by the first counter of each: how many it goes by
@@ -434,12 +441,21 @@ class State:
                 held = self.held[player]
                 held[n] = held.get(n, 0) + (-value if verb == SPEND else value)
                 assert 0 <= held[n] < 1 << 53, f"balance of player {player}, item {n}"
+            elif verb in (HOLD, RELEASE, FORFEIT):
+                free, kept = self.held[player], self.kept[player]
+                free[n] = free.get(n, 0) + {HOLD: -value, RELEASE: value, FORFEIT: 0}[verb]
+                kept[n] = kept.get(n, 0) + (value if verb == HOLD else -value)
+                assert value > 0 and 0 <= free[n] < 1 << 53 and 0 <= kept[n] < 1 << 53, f"what player {player} holds of item {n}"
+            elif verb == PUT:
+                self.records[n] = value
+            elif verb == DROP:
+                del self.records[n]
             elif verb == PLAYER:
                 player = n
             elif verb == JOIN:
                 assert value not in self.number, "joins twice"
                 player = self.number[value] = len(self.players)
-                self.players.append(value), self.held.append({}), self.counted.append({})
+                self.players.append(value), self.held.append({}), self.kept.append({}), self.counted.append({})
             elif verb == GIVE_CODE:
                 assert value == len(self.given[n]) < len(self.codes[n]), "a code out of its turn"
                 self.given[n].append(player)
@@ -462,7 +478,7 @@ class State:
                 self.tallies[n] = value
             elif verb == MEMBER:
                 pool = None
-            elif verb not in (DRAW, CLAIM, BEYOND):
+            elif verb not in (DRAW, CLAIM, BEYOND, PROMISE, PLACE):
                 pool = self.define(pool, verb, n, value)
 
     def define(self, pool, verb, n, value):
