@@ -106,10 +106,6 @@ func (s *State) change(ev *Event, at At, look Looker) error {
 		case Member:
 			b, p, group = nil, nil, true
 		case Draw, Claim, Place:
-		case Put:
-			err = s.records.put(e.Bytes[:e.N], e.Bytes[e.N:], at.Position)
-		case Drop:
-			err = s.records.drop(e.Bytes, at.Position)
 		case Tally:
 			if e.N >= s.names.next {
 				return inconsistent("counter number %d of %d", e.N, s.names.next)
@@ -233,7 +229,7 @@ func (s *State) hold(b *block, e *Effect) (*block, error) {
 	}
 	it, v := &s.names.items[e.N], e.Value
 	if e.Verb >= Hold {
-		return s.keep(b, it, e)
+		return it.keep(&s.players, b, e)
 	}
 	h := b.holdings()
 	at := likely(h, e.N)
@@ -266,7 +262,7 @@ func (s *State) hold(b *block, e *Effect) (*block, error) {
 }
 
 // keep moves some of an item between what the player of a block can spend and what is held.
-func (s *State) keep(b *block, it *item, e *Effect) (*block, error) {
+func (it *item) keep(p *players, b *block, e *Effect) (*block, error) {
 	v, held := e.Value, e.N|heldSlot
 	have, was := valueOf(b.holdings(), e.N), valueOf(b.holdings(), held)
 	switch {
@@ -280,11 +276,11 @@ func (s *State) keep(b *block, it *item, e *Effect) (*block, error) {
 	default:
 		return b, inconsistent("item %q of player %q: verb %d of %d, with %d, and %d held", it.id, b.id(), e.Verb, v, have, was)
 	}
-	b = s.players.put(b, search(b.holdings(), e.N), e.N, have)
-	return s.players.put(b, search(b.holdings(), held), held, was), nil
+	b = p.put(b, search(b.holdings(), e.N), e.N, have)
+	return p.put(b, search(b.holdings(), held), held, was), nil
 }
 
-// define applies an effect that names something new, declares an order, or changes nothing. p is the pool that the
+// define applies an effect that names something new, declares an order, writes a record, or changes nothing. p is the pool that the
 // effects are about; define returns the pool of the following effects.
 func (s *State) define(p *pool, e *Effect) (*pool, error) {
 	n := &s.names
@@ -294,8 +290,13 @@ func (s *State) define(p *pool, e *Effect) (*pool, error) {
 		}
 		return p, nil
 	}
-	if e.Verb == Counter {
+	switch e.Verb {
+	case Counter:
 		return p, n.addCounters(string(e.Bytes), e.N)
+	case Put:
+		return p, s.records.put(e.Bytes[:e.N], e.Bytes[e.N:], s.applied)
+	case Drop:
+		return p, s.records.drop(e.Bytes, s.applied)
 	}
 	s.named = true
 	if e.Verb == Order {

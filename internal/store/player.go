@@ -303,11 +303,12 @@ func (p *players) Players() uint32 { return uint32(p.count()) }
 // PlayerID returns the id of a player, who must exist.
 func (p *players) PlayerID(num uint32) string { return string(p.at(num).id()) }
 
-// Balance returns how many of an item a player can spend, 0 if there is no such player.
+// Balance returns how many of an item a player can spend, or has of what [HeldOf] an item says. It is 0 if there
+// is no such player.
 func (p *players) Balance(player, item uint32) uint64 { return p.get(player, item) }
 
-// Held returns how many of an item a player has that cannot be spent now.
-func (p *players) Held(player, item uint32) uint64 { return p.get(player, heldSlot|item) }
+// HeldOf stands for what is held of an item, as another item.
+func HeldOf(item uint32) uint32 { return heldSlot | item }
 
 // Counter returns a player's counter, 0 if there is no such player.
 func (p *players) Counter(player, counter uint32) uint64 { return p.get(player, counterSlot|counter) }

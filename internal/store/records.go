@@ -17,7 +17,7 @@ import (
 // One goroutine writes. Others read under mu, which the writer holds from an event's first change of a
 // record until the whole event is applied.
 type records struct {
-	mu     sync.RWMutex
+	mu     sync.Mutex
 	mine   bool   // the writer holds mu
 	alone  bool   // nobody else reads
 	leaves []leaf // at least one; the bound of the first is empty
@@ -274,8 +274,8 @@ type Noted struct{ Key, Value []byte }
 // ReadRecord returns a copy of the value of a record, and a position that covers it. It runs
 // concurrently with the writer.
 func (r *records) ReadRecord(key []byte) (value []byte, last uint64, ok bool) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	l := &r.leaves[r.leafOf(key)]
 	value, ok = r.Record(key)
 	return bytes.Clone(value), l.last, ok
@@ -284,8 +284,8 @@ func (r *records) ReadRecord(key []byte) (value []byte, last uint64, ok bool) {
 // ReadRecords returns copies of at most most records with keys from one up to another, and a position
 // that covers them. It runs concurrently with the writer.
 func (r *records) ReadRecords(from, to []byte, most int) (all []Noted, last uint64) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for n := r.leafOf(from); n < len(r.leaves) && (to == nil || bytes.Compare(r.leaves[n].from, to) < 0); n++ {
 		l := &r.leaves[n]
 		last = max(last, l.last)

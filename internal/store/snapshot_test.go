@@ -134,7 +134,7 @@ func (r *realm) keep(rnd *rand.Rand) {
 			if have := r.s.Balance(player, n); have > 0 && rnd.IntN(3) == 0 {
 				w.More(store.Hold, uint64(n), 1+rnd.Uint64N(have))
 			}
-			if held := r.s.Held(player, n); held > 1 && rnd.IntN(3) == 0 {
+			if held := r.s.Balance(player, store.HeldOf(n)); held > 1 && rnd.IntN(3) == 0 {
 				w.More(store.Release, uint64(n), 1+rnd.Uint64N(held/2))
 				w.More(store.Forfeit, uint64(n), 1+rnd.Uint64N(held-held/2))
 			}
