@@ -244,50 +244,57 @@ func (c *Catalog) pots() (all []string) {
 	return all
 }
 
+// roundCheck is the part of a check that is about one round.
+type roundCheck struct {
+	*check
+	r        *Round
+	openings map[string][]string // by item: the pools that open it
+}
+
 // checkRounds checks what spans several keys of rounds.
 func (k *check) checkRounds() {
 	if n := len(k.c.pots()); n > MaxPots {
 		k.fault("expected at most %d pots of all rounds together, found %d", MaxPots, n)
 	}
-	openings := map[string][]string{} // by item: the pools that open it
+	openings := map[string][]string{}
 	for i := range k.c.Pools {
 		if p := &k.c.Pools[i]; p.opened() != "" {
 			openings[p.opened()] = append(openings[p.opened()], p.ID)
 		}
 	}
 	for i := range k.c.Rounds {
-		r := &k.c.Rounds[i]
-		k.enter(r.ID)
-		k.round(r)
-		k.opens(r, openings)
-		k.winners(r)
+		k.enter(k.c.Rounds[i].ID)
+		(&roundCheck{k, &k.c.Rounds[i], openings}).run()
 		k.leave()
 	}
 }
 
-func (k *check) round(r *Round) {
+func (k *roundCheck) run() {
+	r := k.r
 	switch {
 	case r.staked() && r.Ticket.Is:
 		k.fault("expected one of stake and ticket, found both")
 	case !r.staked() && !r.Ticket.Is:
 		k.fault("expected one of stake and ticket, found none")
 	}
-	if r.staked() {
-		k.at("stake", func() { k.stake(&r.Stake) })
-	}
-	k.at("ticket", func() { k.ticket(&r.Ticket) })
+	k.at("stake", k.stake)
+	k.at("ticket", k.ticket)
 	k.at("entrants", func() {
-		e, any := r.Entrants, r.anyEntrants()
-		k.between("min", uint64(e.Min), 1, uint64(any.Max))
-		k.between("max", uint64(e.Max), 1, uint64(any.Max))
+		e, most := r.Entrants, r.anyEntrants().Max
+		k.between("min", uint64(e.Min), 1, uint64(most))
+		k.between("max", uint64(e.Max), 1, uint64(most))
 		if e.Min > e.Max && e.Max > 0 {
 			k.faultAt("min", "expected at most %d, the most that can enter, found %d", e.Max, e.Min)
 		}
 	})
-	if r.Every == 0 {
-		return
-	}
-	switch {
+	k.times()
+	k.opens()
+	k.at("winners", k.winners)
+}
+
+func (k *roundCheck) times() {
+	switch r := k.r; {
+	case r.Every == 0:
 	case !r.Ticket.Is:
 		k.faultAt("every", "expected none without tickets: nobody would stake anything to open it")
 	case r.Open != 0:
@@ -297,14 +304,15 @@ func (k *check) round(r *Round) {
 	}
 }
 
-func (k *check) stake(s *Stake) {
-	of := 0
+func (k *roundCheck) stake() {
+	s, of := &k.r.Stake, 0
 	for _, is := range []bool{s.Item != "", s.Family != "", s.Any} {
 		if is {
 			of++
 		}
 	}
 	switch {
+	case !k.r.staked():
 	case of == 0:
 		k.fault("expected one of item, family and any, found none")
 	case of > 1:
@@ -314,7 +322,8 @@ func (k *check) stake(s *Stake) {
 	}
 }
 
-func (k *check) ticket(t *Ticket) {
+func (k *roundCheck) ticket() {
+	t := &k.r.Ticket
 	if !t.Is {
 		if t.Most != 0 || len(t.Price) > 0 || len(t.Adds) > 0 {
 			k.fault("expected nothing of a ticket that is not there")
@@ -336,7 +345,8 @@ func (k *check) ticket(t *Ticket) {
 }
 
 // opens checks that what can be staked can be opened, each item in one pool.
-func (k *check) opens(r *Round, openings map[string][]string) {
+func (k *roundCheck) opens() {
+	r := k.r
 	switch {
 	case !r.Opens || !k.itemsKnown || !k.poolsKnown:
 		return
@@ -352,7 +362,7 @@ func (k *check) opens(r *Round, openings map[string][]string) {
 		items = []string{r.Stake.Item}
 	}
 	for _, item := range items {
-		if pools := openings[item]; len(pools) != 1 {
+		if pools := k.openings[item]; len(pools) != 1 {
 			found := "none"
 			if len(pools) > 1 {
 				found = fmt.Sprintf("%d, such as %s and %s", len(pools), quote(pools[0]), quote(pools[1]))
@@ -400,18 +410,16 @@ func (s *Stake) code(x *coder) {
 	case stakeFamily:
 		x.ref(&s.Family)
 	case stakeAny:
-		s.Any = true
+		s.Any = s.Any || x.reading
 	default:
 		x.fail("expected %d to %d, what is staked, found %d", stakeItem, stakeAny, of)
 	}
 	span(x, &s.Min, &s.Max)
-	if x.flags(&s.Same); *s == (Stake{}) {
-		x.fail("expected a stake of something")
-	}
+	x.flags(&s.Same)
 }
 
 func (t *Ticket) code(x *coder) {
-	t.Is = true
+	t.Is = t.Is || x.reading
 	stacks(&t.Price, x)
 	number(x, &t.Most)
 	many(x, &t.Adds, MaxRoundPots, 3, func(a *Adds, x *coder) {

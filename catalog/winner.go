@@ -201,10 +201,8 @@ func (s winBy) schema(d definitions) *schemaNode {
 }
 
 // winners checks who wins a round, and what.
-func (k *check) winners(r *Round) {
-	w := &r.Winners
-	k.enter("winners")
-	defer k.leave()
+func (k *roundCheck) winners() {
+	r, w := k.r, &k.r.Winners
 	if w.Count == 0 {
 		k.fault("expected winner or winners, found none")
 		return
@@ -212,8 +210,8 @@ func (k *check) winners(r *Round) {
 	if most := r.Entrants.Max; w.Distinct && w.Count > most && most > 0 {
 		k.faultAt("count", "expected at most %d, the most that can enter, or distinct: false, found %d", most, w.Count)
 	}
-	k.decides(r)
-	k.shares(r)
+	k.decides()
+	k.shares()
 	if !w.Everything && w.Pot == "" && w.Reward.Nothing() {
 		k.fault("expected gets, reward or both, found none")
 	}
@@ -229,8 +227,8 @@ func (k *check) winners(r *Round) {
 }
 
 // decides checks what decides who wins.
-func (k *check) decides(r *Round) {
-	w := &r.Winners
+func (k *roundCheck) decides() {
+	r, w := k.r, &k.r.Winners
 	switch {
 	case w.By == ByTickets && r.staked():
 		k.faultAt("by", "expected chance, value or rank, found tickets: the round has none")
@@ -250,14 +248,14 @@ func (k *check) decides(r *Round) {
 }
 
 // shares checks what the places get.
-func (k *check) shares(r *Round) {
-	w := &r.Winners
+func (k *roundCheck) shares() {
+	w := &k.r.Winners
 	sum := uint32(0)
 	for _, percent := range w.Shares {
 		sum += min(percent, 101)
 	}
 	switch {
-	case w.Everything && !r.staked():
+	case w.Everything && !k.r.staked():
 		k.faultAt("gets", "expected a pot, found everything, which is all that is staked: the round has tickets")
 	case w.Everything && w.Count > 1 && len(w.Shares) == 0:
 		k.faultAt("gets", "expected shares too, as several win, found none")
