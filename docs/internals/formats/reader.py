@@ -199,7 +199,7 @@ NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE, LEVEL, ORDER, CLAIM, BEYOND, GROW = ra
 KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes", "redeem", "register", "upgrade", "set_limit", "due",
          "progress", "claim", "set_counter", "collect"]
 PERS = ["", "forever", "day", "week", "window", "hour", "month"]
-KNOWN = 4  # the newest format level that this reader knows
+KNOWN = 5  # the newest format level that this reader knows
 COME = (2, 3, 10, 11, 15, 16)  # who asks for one of these, or gets it, has come
 STATUSES = ["ok", "sold_out", "limit_reached", "insufficient_items", "not_started", "ended", None, None,
             "count_too_large", "balance_overflow", "aborted", "not_eligible", "price_not_offered",
