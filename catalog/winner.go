@@ -43,7 +43,7 @@ const gotAll = "everything"
 // one reports whether the source can say winner in place of winners.
 func (w *Winners) one() bool { return w.Count == 1 && w.Distinct }
 
-// winnersWords are the keys of winners, read into a fresh value only: a round has winner or winners.
+// winnersWords is a mapping that only one of two keys can have: a round has winner or winners.
 type winnersWords struct{ *object[Winners] }
 
 func (s winnersWords) read(r *reader, n *yaml.Node, dst *Winners) {
@@ -54,7 +54,7 @@ func (s winnersWords) read(r *reader, n *yaml.Node, dst *Winners) {
 	s.object.read(r, n, dst)
 }
 
-// sources have winner or winners: see locate.
+// otherKey is the key that a source can have in place of another one. Checks name winners.
 var otherKey = map[string]string{"winners": "winner"}
 
 var winnerShape = winnersWords{&object[Winners]{
