@@ -54,6 +54,8 @@ func (c *Catalog) words() []format.Word {
 		{"seasons", len(c.Seasons) > 0},
 		{"per: month", c.countsMonths()},
 		{"price_by", c.anyPriceBy()},
+		{"rounds", len(c.Rounds) > 0},
+		{"purchases", c.Idempotency.Purchases != ""},
 		{"ranked", slices.ContainsFunc(c.Counters, func(c Counter) bool { return c.Ranked.Is })},
 	} {
 		if w.used {
@@ -323,6 +325,10 @@ func (c *Catalog) code(x *coder) {
 		many(x, &c.Quests, MaxQuests, 13, (*Quest).code)
 		c.Day.code(x)
 		many(x, &c.Seasons, MaxSeasons, 4, (*Season).code)
+	}
+	if x.version >= 5 {
+		many(x, &c.Rounds, MaxRounds, 18, (*Round).code)
+		x.text(&c.Idempotency.Purchases, MaxPurchases)
 	}
 }
 

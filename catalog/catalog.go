@@ -59,6 +59,7 @@ type Catalog struct {
 	Pools       []Pool      `json:"pools"`
 	Counters    []Counter   `json:"counters,omitempty"`
 	Quests      []Quest     `json:"quests,omitempty"`
+	Rounds      []Round     `json:"rounds,omitempty"`
 	Start       []Stack     `json:"start,omitempty"` // what a player gets on coming: see kuji.Register
 	Idempotency Idempotency `json:"idempotency"`
 	Guesses     Guesses     `json:"guesses,omitzero"` // how many wrong codes a player can send
@@ -285,6 +286,8 @@ type Idempotency struct {
 	Age   time.Duration `json:"age"`   // at least one minute
 	IDs   IDForm        `json:"ids"`
 	Ahead time.Duration `json:"ahead"` // how far an id's own time may be ahead; 0 unless IDs is IDsTimeOrdered
+	// Purchases is how request ids begin that are never forgotten, 1 to MaxPurchases bytes; empty: all are.
+	Purchases string `json:"purchases,omitempty"`
 }
 
 // IDForm says what request ids are like.
@@ -307,4 +310,6 @@ const (
 	MinAhead     = 10 * time.Second
 	MaxAhead     = time.Hour
 	DefaultAhead = 5 * time.Minute
+
+	MaxPurchases = 16 // the longest Idempotency.Purchases, in bytes
 )

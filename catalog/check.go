@@ -99,6 +99,7 @@ func (k *check) run() {
 	k.thereAre("a counter", texts(k.c.Counters, func(c *Counter) string { return c.ID }))
 	k.thereAre("a quest", texts(k.c.Quests, func(q *Quest) string { return q.ID }))
 	k.thereAre("a season", texts(k.c.Seasons, func(s *Season) string { return s.ID }))
+	k.thereAre("a pot", k.c.pots())
 	rootShape.check(&k.report, k.c)
 	k.at("seasons", k.checkSeasons)
 	k.at("items", k.checkItems)
@@ -106,6 +107,7 @@ func (k *check) run() {
 	k.at("pools", k.checkPools)
 	k.at("counters", k.checkCounters)
 	k.at("quests", k.checkQuests)
+	k.at("rounds", k.checkRounds)
 	k.at("idempotency", k.checkIdempotency)
 	k.at("guesses", k.checkGuesses)
 	if !k.fresh { // decoded: it is as long as the form

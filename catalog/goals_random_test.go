@@ -147,6 +147,9 @@ func (w *writer) counter(k *catalog.Counter) {
 		w.line(4, "for: player")
 	}
 	w.name(4, k.Name)
+	if k.Ranked.Is {
+		w.line(4, "ranked: true")
+	}
 	if !k.Of.Empty() {
 		w.line(4, "of:")
 	}

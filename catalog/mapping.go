@@ -98,6 +98,8 @@ func (f field[T]) from(preset func(dst *T)) field[T]      { f.preset = preset; r
 func (f field[T]) mayBeNone() field[T]                    { f.orNone = true; return f }
 func (f field[T]) unless(name string) field[T]            { f.instead = name; return f }
 func (f field[T]) writtenIf(set func(v *T) bool) field[T] { f.set = set; return f }
+func (f field[T]) givenIf(given func(v *T) bool) field[T] { f.given, f.set = given, given; return f }
+func (f field[T]) unchecked() field[T]                    { f.anything = true; return f }
 func (f field[T]) only(when string) field[T]              { f.when = when; return f }
 func (f field[T]) with(name string) field[T]              { f.requires = name; return f }
 func (f field[T]) must() field[T] {

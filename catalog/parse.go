@@ -97,6 +97,10 @@ func locate(n *yaml.Node, path []step, onKey bool) (*yaml.Node, []step) {
 			n, exact = n.Content[at], append(exact, step{index: at, inList: true})
 		}
 		k, next := child(n, s)
+		if other := otherKey[s.key]; next == nil && other != "" && !s.inList {
+			s.key = other
+			k, next = child(n, s)
+		}
 		if next == nil {
 			return n, append(exact, path[i:]...)
 		}

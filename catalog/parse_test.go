@@ -122,7 +122,7 @@ func TestExamples(t *testing.T) {
 
 func exampleFiles(t testing.TB) []string {
 	files, err := fs.Glob(examples.Files, "*.yaml")
-	if err != nil || len(files) != 11 {
+	if err != nil || len(files) != 12 {
 		t.Fatalf("%d files: %v", len(files), err)
 	}
 	return files

@@ -101,6 +101,9 @@ func drawCatalog(t *rapid.T) *written {
 		w.drawRedeem(t)
 	}
 	w.drawGoals(t, items)
+	if rapid.Bool().Draw(t, "rounds") {
+		w.drawRounds(t, items)
+	}
 	c.Start = stacks(t, items)
 	c.Idempotency = catalog.Idempotency{Count: catalog.DefaultIdempotencyCount, Age: catalog.DefaultIdempotencyAge}
 	if rapid.Bool().Draw(t, "own idempotency") {
@@ -111,6 +114,9 @@ func drawCatalog(t *rapid.T) *written {
 			c.Idempotency.IDs = catalog.IDsTimeOrdered
 			c.Idempotency.Ahead = time.Duration(rapid.Int64Range(catalog.MinAhead.Milliseconds(), most).Draw(t, "ahead")) * time.Millisecond
 		}
+	}
+	if maybe(t, "purchases") {
+		c.Idempotency.Purchases = rapid.StringMatching(`[ -~]{1,16}`).Draw(t, "purchases")
 	}
 	w.write(t)
 	return w
@@ -688,6 +694,7 @@ func (w *written) write(t *rapid.T) {
 		out.line(0, "guesses: {count: %d, per: %s}", w.guesses.Count, perWords[w.guesses.Per])
 	}
 	out.goals(c)
+	out.rounds(c)
 	out.stacks(0, "start", c.Start)
 	out.line(0, "idempotency:")
 	out.line(2, "count: %d", c.Idempotency.Count)
@@ -695,6 +702,9 @@ func (w *written) write(t *rapid.T) {
 	if c.Idempotency.IDs == catalog.IDsTimeOrdered {
 		out.line(2, "ids: time-ordered")
 		out.line(2, "ahead: %s", duration(c.Idempotency.Ahead.Milliseconds()))
+	}
+	if c.Idempotency.Purchases != "" {
+		out.line(2, "purchases: %q", c.Idempotency.Purchases)
 	}
 	w.yaml = out.String()
 }

@@ -136,7 +136,10 @@ func (o *object[T]) schema(d definitions) *schemaNode {
 			n.Required = append(n.Required, f.name)
 		}
 		if f.requires != "" {
-			n.DependentRequired = map[string][]string{f.name: {f.requires}}
+			if n.DependentRequired == nil {
+				n.DependentRequired = map[string][]string{}
+			}
+			n.DependentRequired[f.name] = []string{f.requires}
 		}
 	}
 	if o.some {

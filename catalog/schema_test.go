@@ -123,7 +123,8 @@ func reference(t *testing.T) string {
 	table("The catalog", &root)
 	for _, name := range []string{"item", "pool", "bundle", "price_by", "price_step", "free", "redeem", "limit", "budget", "condition", "rolls", "track", "rising", "guarantee",
 		"weighted_entry", "raffle_entry", "each_entry", "moments", "luck", "luck_step", "reward", "times", "quantity", "idempotency", "guesses",
-		"counter", "facts", "season_period", "streak", "most", "counted", "quest", "tier", "ranked", "prize", "grows", "beyond", "day", "season"} {
+		"counter", "facts", "season_period", "streak", "most", "counted", "quest", "tier", "ranked", "prize", "grows", "beyond", "day", "season",
+		"round", "stake", "stake_count", "ticket", "entrants", "winners", "winner", "win_by", "rerolls"} {
 		found := false
 		for _, d := range root.Defs {
 			if d.name == name {
@@ -135,7 +136,7 @@ func reference(t *testing.T) string {
 			t.Fatalf("no definition %s", name)
 		}
 	}
-	if len(root.Defs) != 40 { // those and id
+	if len(root.Defs) != 49 { // those and id
 		t.Fatalf("%d definitions", len(root.Defs))
 	}
 	return b.String()

@@ -267,7 +267,7 @@ type idShape struct {
 }
 
 // referred is whose ids must stand elsewhere too; those of all others can be anything.
-var referred = [...]string{"", "an item", "an item or family", "a pool", "a track", "a counter", "a quest", "a season"}
+var referred = [...]string{"", "an item", "an item or family", "a pool", "a track", "a counter", "a quest", "a season", "a pot"}
 
 const itemRef = 1 // of an item; what can be a family too follows
 

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 )
@@ -53,6 +54,9 @@ var rootShape = &object[Catalog]{
 		key("quests", dict[Quest]{id("a quest"), questShape, func(q *Quest) *string { return &q.ID }, MaxQuests},
 			func(c *Catalog) *[]Quest { return &c.Quests },
 			"What counters must reach, and the rewards for it, by id."),
+		key("rounds", dict[Round]{id("a round"), roundShape, func(r *Round) *string { return &r.ID }, MaxRounds},
+			func(c *Catalog) *[]Round { return &c.Rounds },
+			"What players enter with stakes or tickets, and what winners get, by id."),
 		key("start", stacksShape, func(c *Catalog) *[]Stack { return &c.Start },
 			"What a player gets with the first draw, grant, redeemed code or register: item ids with quantities."),
 		key("idempotency", idempotencyShape, func(c *Catalog) *Idempotency { return &c.Idempotency },
@@ -415,6 +419,15 @@ var idFormWords = choiceShape[IDForm]{
 	{"time-ordered", IDsTimeOrdered, "UUIDv7 or ULID: they begin with the time at which the client made them."},
 }
 
+// purchasePrefix is how some request ids begin.
+var purchasePrefix = &scalar[string]{
+	text: fmt.Sprintf("a text of 1 to %d bytes on one line", MaxPurchases), take: (*reader).text,
+	parse:  func(text string) (string, string, bool) { return text, textProblem(text), true },
+	valid:  func(v string) bool { return v != "" && len(v) <= MaxPurchases && textProblem(v) == "" },
+	format: yamlText,
+	node:   schemaNode{Type: "string", MinLength: 1, MaxLength: MaxPurchases, Pattern: displayName.node.Pattern},
+}
+
 var idempotencyShape = &object[Idempotency]{
 	name: "idempotency",
 	doc: "A request id is remembered until its batch is older than age, by the time stamps of the log. It stays longer while it is " +
@@ -430,5 +443,7 @@ var idempotencyShape = &object[Idempotency]{
 			"What request ids are like. Ids that carry their time are refused once they may have been forgotten, so that a late repeat is never carried out again."),
 		keyOr("ahead", duration[time.Duration](1, MinAhead, MaxAhead), func(i *Idempotency) *time.Duration { return &i.Ahead }, DefaultAhead,
 			"How far the time that an id carries may be ahead of the server's clock; from "+formatDuration(MinAhead)+" to "+formatDuration(MaxAhead)+", and at most half of age. Without it, "+formatDuration(DefaultAhead)+".").only("time-ordered"),
+		key("purchases", purchasePrefix, func(i *Idempotency) *string { return &i.Purchases },
+			"Request ids that begin so are never forgotten: of each, 16 bytes stay for good."),
 	},
 }

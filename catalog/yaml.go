@@ -21,6 +21,11 @@ func (c *Catalog) AppendYAML(b []byte) []byte {
 			for i := range c.Pools {
 				b = c.Pools[i].appendYAML(b)
 			}
+		case "rounds":
+			b = append(b, "rounds:\n"...)
+			for i := range c.Rounds {
+				b = fmt.Appendf(b, "  %s: %s\n", yamlID(c.Rounds[i].ID), roundShape.write(1, &c.Rounds[i]))
+			}
 		default:
 			b = fmt.Appendf(b, "%s: %s\n", f.name, f.write(1, c))
 		}
@@ -64,6 +69,9 @@ func (q *Quest) Settings() []Setting { return questShape.settings(1, q, "") }
 
 // Settings returns the settings of a tier that are not left out.
 func (t *Tier) Settings() []Setting { return tierShape.settings(1, t, "") }
+
+// Settings returns the settings of a round that are not left out.
+func (r *Round) Settings() []Setting { return roundShape.settings(1, r, "") }
 
 func texts[T any](all []T, one func(*T) string) []string {
 	out := make([]string, len(all))

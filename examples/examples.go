@@ -6,7 +6,7 @@ import "embed"
 
 // Files holds the example catalogs: instant-win.yaml, gacha-banner.yaml,
 // box-raffle.yaml, drop-table.yaml, boxes.yaml, collection.yaml, bottle-caps.yaml and
-// campaign.yaml, quests.yaml, season.yaml and farm.yaml.
+// campaign.yaml, quests.yaml, season.yaml, farm.yaml and rounds.yaml.
 //
 //go:embed *.yaml
 var Files embed.FS

@@ -81,6 +81,8 @@ var levels = append([]row{
 		{"effect", "drop"},
 		{"effect", "place"},
 		{"block", "records"},
+		{"catalog", "rounds"},
+		{"catalog", "purchases"},
 	}},
 }, probe...)
 

@@ -29,7 +29,7 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	snapshot(t, r)
-	if version := newestSnapshot(t, dir); version != 8 {
+	if version := newestSnapshot(t, dir); version != 9 {
 		t.Errorf("after it: snapshots of version %d", version)
 	}
 	hash, _, err := r.StateHash(t.Context())

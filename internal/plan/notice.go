@@ -30,6 +30,9 @@ func noticesOf(t *rules.Tables, now int64, left func(pt *rules.Pool, entry uint3
 			l.reward(reward, true)
 		}
 	}
+	for i := range t.Catalog.Rounds {
+		l.won(&t.Catalog.Rounds[i].Winners.Reward)
+	}
 	for _, pt := range slices.Backward(t.BottomUp) {
 		l.enter(pt)
 	}
@@ -97,6 +100,18 @@ func (l *looker) reward(w *rules.Reward, can bool) {
 		below := w.Inner[i].Pool.Num
 		l.entered[below] = true
 		l.open[below] = l.open[below] || can
+	}
+}
+
+// won notes what the winners of a round get.
+func (l *looker) won(w *catalog.Reward) {
+	for _, q := range w.Items {
+		item := l.t.ItemNum[q.Item]
+		l.named[item], l.gives[item] = true, true
+	}
+	for _, in := range w.Draws {
+		below := l.t.PoolByID[in.Pool].Num
+		l.entered[below], l.open[below] = true, true
 	}
 }
 

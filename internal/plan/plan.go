@@ -129,6 +129,7 @@ func (s *Planner) Plan(c *catalog.Catalog, going odds.Going) (view.Plan, error) 
 	s.planPools(&p, prepared.Tables, going)
 	s.planCounters(&p, prepared.Tables.Catalog)
 	s.planQuests(&p, prepared.Tables.Catalog)
+	s.planRounds(&p, prepared.Tables.Catalog)
 	s.planNotices(&p, prepared.Tables)
 	return p.Plan, nil
 }
@@ -269,6 +270,9 @@ func (s *Planner) planWindow(old, w catalog.Idempotency) view.Change {
 	ch := realmChange("idempotency", windowText(old), windowText(w),
 		"idempotency window: room for %d ids of the last %v, that is %s new ids a second, instead of %d of the last %v", w.Count, w.Age, rate(w), old.Count, old.Age)
 	young := s.young
+	if w.Purchases != old.Purchases {
+		ch.Text += "; " + purchasesText(w.Purchases)
+	}
 	if w.IDs == catalog.IDsTimeOrdered {
 		ch.Text += fmt.Sprintf("; ids carry their time, at most %v ahead", w.Ahead)
 	}
@@ -287,10 +291,20 @@ func (s *Planner) planWindow(old, w catalog.Idempotency) view.Change {
 	return ch
 }
 
+func purchasesText(prefix string) string {
+	if prefix == "" {
+		return "new ids of purchases are forgotten too"
+	}
+	return fmt.Sprintf("ids that begin with %q are never forgotten from now on", prefix)
+}
+
 func windowText(w catalog.Idempotency) string {
 	text := fmt.Sprintf("count: %d, age: %v", w.Count, w.Age)
 	if w.IDs == catalog.IDsTimeOrdered {
 		text += fmt.Sprintf(", ids: time-ordered, ahead: %v", w.Ahead)
+	}
+	if w.Purchases != "" {
+		text += fmt.Sprintf(", purchases: %q", w.Purchases)
 	}
 	return text
 }

@@ -744,7 +744,7 @@ def catalog(data):
     r = Reader(data)
     assert r.take(7) == b"KUJICAT"
     version = r.byte()
-    assert version in (3, 4)
+    assert version in (3, 4, 5)
     r.text()
     zone = []
     if r.text():
@@ -762,7 +762,7 @@ def catalog(data):
 
     def condition():
         c = {"holds": r.stacks(), "lacks": names(), "pity": many(r.text, r.number), "counters": [], "quests": []}
-        if version == 4:
+        if version >= 4:
             c["counters"], c["quests"] = many(counted), many(r.text, r.number)
         return c
 
@@ -785,8 +785,32 @@ def catalog(data):
         q["tiers"] = many(lambda: many(counted), reward) or [only]
         return q
 
+    def stake():
+        of = r.byte()
+        assert 1 <= of <= 3
+        return of, r.text() if of < 3 else b"", r.number(), r.number(), r.byte()
+
+    def winners():
+        w = {"count": r.number(), "by": r.byte()}
+        flags = r.byte()
+        w["distinct"], w["everything"] = flags & 1 > 0, flags & 2 > 0
+        w["values"] = many(r.text, r.number) if w["by"] == 3 else []
+        w["rank"] = r.text() if w["by"] == 4 else b""
+        w["pot"] = r.text() if flags & 4 else b""
+        w["shares"], w["reward"] = many(r.number), reward()
+        w["rerolls"] = (r.number(), r.number()) if flags & 8 else None  # most, within
+        return w
+
+    def round_of():
+        name, flags = r.text(), r.byte()
+        c = {"name": name, "one": flags & 2 > 0, "opens": flags & 4 > 0, "stake": stake() if flags & 1 else None}
+        c["ticket"] = None if flags & 1 else (r.stacks(), r.number(), many(r.text, r.number))  # price, most, shares by pot
+        least = r.number()
+        c["entrants"], c["open"], c["every"], c["winners"] = (least, least + r.number()), r.number(), r.byte(), winners()
+        return c
+
     def item():
-        return r.text(), r.byte(), r.text(), item_rules() if version == 4 else None
+        return r.text(), r.byte(), r.text(), item_rules() if version >= 4 else None
 
     def item_rules():
         flags = r.byte()
@@ -831,20 +855,24 @@ def catalog(data):
             e["moments"] = (r.number(), r.byte(), r.byte(), many(r.text, r.number)) if flags & 16 else None
             e["reward"] = reward()
             p["entries"][entry] = e
-        p["price_by"] = (counter_of, many(r.number, r.stacks)) if version == 4 and (counter_of := r.text()) else None
+        p["price_by"] = (counter_of, many(r.number, r.stacks)) if version >= 4 and (counter_of := r.text()) else None
         pools[pool] = p
     start = r.stacks()
     r.number(), r.number(), r.byte(), r.number()  # idempotency
     if r.byte():
         r.number()  # guesses
     begins, week, counters, quests, seasons = 0, 0, [], {}, []
-    if version == 4:
+    if version >= 4:
         counters, quests = many(r.text, counter), dict(many(r.text, quest))
         begins, week = r.number(), r.byte()
         seasons = many(r.text, r.number, r.number)
+    rounds, purchases = {}, b""
+    if version >= 5:
+        rounds, purchases = dict(many(r.text, round_of)), r.text()
     assert r.at == len(data)
     calendar = zone, begins * 60_000, (3 - week) % 7 * 86_400_000
-    return {"calendar": calendar, "items": items, "pools": pools, "start": start, "counters": dict(counters), "quests": quests, "seasons": seasons}
+    return {"calendar": calendar, "items": items, "pools": pools, "start": start, "counters": dict(counters), "quests": quests, "seasons": seasons,
+            "rounds": rounds, "purchases": purchases}
 
 
 def shape(over):

@@ -1,0 +1,31 @@
+package rules_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestPlanOfRounds: what a plan says of rounds and of purchases, change by change.
+func TestPlanOfRounds(t *testing.T) {
+	const before = `{kuji: 1, items: {gem: {}}, rounds: {duel: {stake: {any: true}, winner: {gets: everything}}, race: {ticket: {}, winners: {count: 3, reward: {items: {gem: 1}}}}}}`
+	for name, c := range map[string]struct{ from, to, want string }{
+		"nothing":   {"", "", "version 1 is in force"},
+		"new":       {"rounds: {", "rounds: {more: {ticket: {}, winner: {reward: {items: {gem: 1}}}}, ", "realm_changed: round more: added"},
+		"gone":      {", race: {ticket: {}, winners: {count: 3, reward: {items: {gem: 1}}}}", "", "realm_changed: round race: removed; those that are open give everything back when they end"},
+		"changed":   {"count: 3", "count: 2", "realm_changed: round race: winners {count: 2, by: tickets, reward: {items: {gem: 1}}} instead of {count: 3, by: tickets, reward: {items: {gem: 1}}}"},
+		"purchases": {"kuji: 1,", `kuji: 1, idempotency: {purchases: "order-"},`, `realm_changed: idempotency window: room for 33554432 ids of the last 24h0m0s, that is 388 new ids a second, instead of 33554432 of the last 24h0m0s; ids that begin with "order-" are never forgotten from now on`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRealm(t, 1)
+			r.put(before)
+			if got := r.plan(strings.Replace(before, c.from, c.to, 1)); got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+	// What only winners get, somebody can get.
+	const won = `{kuji: 1, items: {cup: {}, pin: {}}, pools: {cups: {internal: true, entries: [{id: e, weight: 1, reward: {items: {cup: 1}}}]}}, rounds: {race: {ticket: {}, winner: {reward: [{items: {pin: 1}}, {pool: cups}]}}}}`
+	if got := newRealm(t, 1).plan(won); strings.Contains(got, "notice") {
+		t.Errorf("winners get a pin and a cup, and the plan says\n%s", got)
+	}
+}
