@@ -14,7 +14,7 @@ type Record struct {
 	Index             int    `json:"index"`          // in its batch
 	Last              bool   `json:"last,omitempty"` // of its batch
 	Time              int64  `json:"time"`           // of its batch, Unix milliseconds
-	Kind              string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade, set_limit, progress, claim, set_counter, collect, due
+	Kind              string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade, set_limit, progress, claim, set_counter, collect, due, open, join, settle, reroll, cancel
 	ID                string `json:"id,omitempty"`
 	Status            string `json:"status"`
 	Subject           string `json:"subject,omitempty"`
@@ -48,6 +48,8 @@ type Record struct {
 	Claims []Claimed `json:"claims,omitempty"`
 	// Beyond is what players did not get, as it would be more than they can hold, or what went from mailboxes.
 	Beyond []Beyond `json:"beyond,omitempty"`
+	// Round is the round that an event is about, as it has left it. Claims are what winners got.
+	Round *RoundView `json:"round,omitempty"`
 	// Who asked and why, of a set_track or where there is a note.
 	By       string `json:"by,omitempty"`
 	Reason   string `json:"reason,omitempty"`
@@ -72,6 +74,7 @@ type Due struct {
 	Period  uint64 `json:"period,omitempty"`
 	From    uint64 `json:"from,omitempty"`
 	Count   uint64 `json:"count,omitempty"`
+	Round   uint64 `json:"round,omitempty"` // the round that was settled, or whose entrants were dealt with, or that was forgotten
 }
 
 // BalanceChange is what an event changed in a player's balance of an item.
@@ -106,8 +109,8 @@ func (o *outcomes) changes(s names, ev *store.Event) ([]BalanceChange, error) {
 		case store.Join:
 			id, known = string(e.Bytes), true
 			continue
-		case store.Gain, store.Grow:
-		case store.Spend:
+		case store.Gain, store.Grow, store.Release:
+		case store.Spend, store.Hold:
 			delta = -delta
 		default:
 			continue
@@ -161,7 +164,7 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 		if err == nil {
 			err = describe(s, gave, ev, &res)
 		}
-		rec.Claims, rec.Beyond = res.Claims(), res.Beyond()
+		rec.Claims, rec.Beyond, rec.Round = res.Claims(), res.Beyond(), res.Round()
 		return rec, err
 	case rules.KindUpgrade:
 		u, err := rules.UpgradeOf(ev)
@@ -213,6 +216,9 @@ func dueOf(s names, ev *store.Event) (*Due, error) {
 		counter, _ := rules.CounterOf(s.CounterName(at.Counter))
 		return &Due{Counter: counter, Period: at.Period, From: at.From, Count: at.Count}, nil
 	}
+	if due.Round != 0 {
+		return &Due{Round: due.Round}, nil
+	}
 	d := &Due{Swept: due.Swept, Players: make([]string, len(due.Players))}
 	if at := &due.Ranking; at.Count > 0 {
 		d.Counter, _ = rules.CounterOf(s.CounterName(at.Counter))
@@ -236,7 +242,10 @@ func (rec *Record) note(n *rules.Note) {
 
 func fillRecord(rec *Record, cmd *rules.Command, res *Result) {
 	rec.Player, rec.To, rec.Pool, rec.Count, rec.Items, rec.Outcomes = cmd.Player, cmd.To, cmd.Pool, cmd.Count, cmd.Items, res.Outcomes
-	rec.Pay, rec.Paid, rec.Claims, rec.Beyond = cmd.Pay, res.Paid, res.Claims(), res.Beyond()
+	rec.Pay, rec.Paid, rec.Claims, rec.Beyond, rec.Round = cmd.Pay, res.Paid, res.Claims(), res.Beyond(), res.Round()
+	if rec.Round == nil && cmd.Round != nil {
+		rec.Round = &RoundView{Name: cmd.Round.Name, Number: cmd.Round.Number}
+	}
 	if cmd.Kind == rules.KindCollect {
 		rec.Items = res.Collected()
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
+	"github.com/kuji-dev/kuji/view"
 )
 
 // Status says how a request ended. Every status but OK is a refusal that depends on the state: it is
@@ -37,6 +38,14 @@ const (
 	MostReached       Status = 24  // the player would hold more than the most of an item, for a Draw at worst; Subject is the item
 	MailboxFull       Status = 25  // more than MaxMail letters would be in the player's mailbox, for a Draw at worst; Subject is the item
 	NothingToCollect  Status = 26  // nothing in the player's mailbox fits; no Subject
+	UnknownRound      Status = 27  // there is no such round, or none of this name is open; no Subject, as with those that follow
+	RoundClosed       Status = 28  // the round is not open, or for a Reroll, its time is over
+	AlreadyJoined     Status = 29  // the player has joined the round
+	RoundFull         Status = 30  // the round has as many entrants as it takes
+	WrongStake        Status = 31  // the round takes other stakes: see the catalog, and what the first entrant has staked
+	AlreadyOpen       Status = 32  // a round of this name is open, and the catalog allows one
+	TooManyRounds     Status = 33  // the player is in 100 rounds, or 10 000 are open in the realm
+	NobodyLeft        Status = 34  // no more winners can be drawn
 	Refused           Status = 255 // in DoAll and StartAll: not carried out and not logged; Err says why
 )
 
@@ -69,6 +78,16 @@ type rare struct {
 	claims    []Claimed
 	beyond    []Beyond
 	collected []Stack
+	round     *RoundView
+}
+
+// Round is the round that a request about one has changed, without its entrants. Claims has what its winners got. It is
+// read-only. Other results have nil.
+func (r Result) Round() *RoundView {
+	if r.rare == nil {
+		return nil
+	}
+	return r.rare.round
 }
 
 // Claims are the tiers of quests that a Claim claimed, or that claimed themselves, with what they gave. They are
@@ -105,7 +124,9 @@ type Claimed struct {
 	// nothing was given.
 	Counter string `json:"counter,omitempty"`
 	Rank    uint64 `json:"rank,omitempty"`
-	Missed  bool   `json:"missed,omitempty"`
+	// Of a round: the place of a winner, from 1.
+	Place  uint64 `json:"place,omitempty"`
+	Missed bool   `json:"missed,omitempty"`
 
 	Items []Stack      `json:"items,omitempty"`
 	Via   []string     `json:"via,omitempty"` // as in an Outcome
@@ -208,7 +229,8 @@ func (o *outcomes) begin(s names, ev *store.Event, res *Result, tells bool) (loo
 		if err := members(ev, res); err != nil {
 			return nil, err
 		}
-	case rules.KindDraw, rules.KindRedeem, rules.KindClaim, rules.KindCollect:
+	case rules.KindDraw, rules.KindRedeem, rules.KindClaim, rules.KindCollect,
+		rules.KindOpen, rules.KindJoin, rules.KindSettle, rules.KindReroll, rules.KindCancel:
 	case rules.KindProgress, rules.KindGrant, rules.KindConsume, rules.KindTransfer, rules.KindRegister, rules.KindSetCounter, rules.KindDue:
 		if !tells {
 			return nil, nil
@@ -221,7 +243,12 @@ func (o *outcomes) begin(s names, ev *store.Event, res *Result, tells bool) (loo
 	}
 	o.names, o.res, o.member = s, res, -1
 	o.player, o.joined = ev.Player.Num, ""
-	o.two = rules.Kind(ev.Kind) == rules.KindTransfer || rules.Kind(ev.Kind) == rules.KindDue
+	switch rules.Kind(ev.Kind) {
+	case rules.KindTransfer, rules.KindDue, rules.KindSettle, rules.KindReroll, rules.KindCancel:
+		o.two = true
+	default:
+		o.two = false
+	}
 	o.collects = rules.Kind(ev.Kind) == rules.KindCollect
 	o.command()
 	return o, nil
@@ -265,7 +292,7 @@ func members(ev *store.Event, res *Result) error {
 
 func subject(s names, ev *store.Event) string {
 	switch Status(ev.Status) {
-	case UnknownCode, TooManyGuesses, NothingToCollect:
+	case UnknownCode, TooManyGuesses, NothingToCollect, UnknownRound, RoundClosed, AlreadyJoined, RoundFull, WrongStake, AlreadyOpen, TooManyRounds, NobodyLeft:
 		return ""
 	case CodeExpired, CodeUsedUp, CodeRedeemed:
 		return s.CodeListName(ev.Subject)
@@ -328,6 +355,7 @@ type drawing struct {
 	claims []Claimed // those before it
 	reward entry     // open, with a claim
 	beyond []Beyond  // so far, of the command
+	round  *RoundView
 	// Of a Collect.
 	collects bool
 	got      []gain
@@ -386,7 +414,15 @@ func (o *outcomes) See(e *store.Effect) {
 		o.endOutcome(o.names)
 		o.claim, o.open = claimed(o.names, e), &o.reward
 		o.claim.Player = o.who(o.names)
+	case store.Place:
+		o.endOutcome(o.names)
+		o.claim, o.open = Claimed{Place: uint64(e.N), Missed: e.Value&1 == 1, Player: o.who(o.names)}, &o.reward
+	case store.Put:
+		if v, ok := rules.RoundIn(e); ok {
+			o.round = roundView(o.names, &v)
+		}
 	case store.Player:
+		o.endClaim()
 		o.player, o.joined = e.N, ""
 	case store.Join:
 		if o.member >= 0 || o.two {
@@ -413,7 +449,23 @@ func claimed(s names, e *store.Effect) (c Claimed) {
 }
 
 // claiming reports whether what is given now is for a tier or a rank.
-func (d *drawing) claiming() bool { return d.claim.Tier > 0 || d.claim.Rank > 0 }
+func (d *drawing) claiming() bool { return d.claim.Tier > 0 || d.claim.Rank > 0 || d.claim.Place > 0 }
+
+// endClaim ends what a winner of a round gets: effects about another player follow.
+func (o *outcomes) endClaim() {
+	if o.claim.Place > 0 {
+		o.endOutcome(o.names)
+	}
+}
+
+// roundView is what a result says of a round.
+func roundView(s names, o *rules.RoundNow) *RoundView {
+	v := &RoundView{Name: o.Name, Number: o.Number, State: o.State, Entrants: o.Entrants, Tickets: o.Tickets}
+	for _, w := range o.Winners {
+		v.Winners = append(v.Winners, view.Winner{Player: s.PlayerID(w.Player), Missed: w.Missed})
+	}
+	return v
+}
 
 // finish ends what begin began.
 func (o *outcomes) finish() {
@@ -426,8 +478,8 @@ func (o *outcomes) finish() {
 
 // endRare gives the result of a command what few have.
 func (o *outcomes) endRare(res *Result) {
-	res.rare = &rare{claims: o.claims, beyond: o.beyond}
-	o.claims, o.beyond = nil, nil
+	res.rare = &rare{claims: o.claims, beyond: o.beyond, round: o.round}
+	o.claims, o.beyond, o.round = nil, nil, nil
 	if o.collects {
 		res.rare.collected = stacks(o.names, o.got)
 		o.collects, o.got = false, o.got[:0]
@@ -442,7 +494,7 @@ func (o *outcomes) endCommand() {
 		res = &res.Members[o.member]
 	}
 	res.Outcomes, res.Paid = some, paid
-	if o.collects || len(o.claims)+len(o.beyond) > 0 {
+	if o.collects || len(o.claims)+len(o.beyond) > 0 || o.round != nil {
 		o.endRare(res)
 	}
 }

@@ -12,7 +12,9 @@ var statusNames = [...]string{
 	8: "count_too_large", 9: "balance_overflow", 10: "aborted", 11: "not_eligible", 12: "price_not_offered",
 	14: "unknown_code", 15: "code_expired", 16: "code_used_up", 17: "code_redeemed", 18: "too_many_guesses",
 	19: "code_required", 20: "not_reached", 21: "already_claimed", 22: "reward_unavailable", 23: "too_many_lots",
-	24: "most_reached", 25: "mailbox_full", 26: "nothing_to_collect", 255: "refused",
+	24: "most_reached", 25: "mailbox_full", 26: "nothing_to_collect", 27: "unknown_round",
+	28: "round_closed", 29: "already_joined", 30: "round_full", 31: "wrong_stake", 32: "already_open", 33: "too_many_rounds",
+	34: "nobody_left", 255: "refused",
 }
 
 // String returns the status in snake_case.

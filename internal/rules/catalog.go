@@ -97,6 +97,7 @@ func newTables(w *store.Writer, state Names, c *catalog.Catalog, hash [32]byte, 
 		ListNum:   map[string]uint32{},
 		limiting:  limiting{tracks: tracks{map[string]*NamedTrack{}, map[uint32]*NamedTrack{}}},
 		entering:  entering{starting: starting{waiting: noCounter}},
+		goals:     goals{playing: playing{rounds: noCounter}},
 		itemRules: itemRules{lasting: lasting{due: noCounter}, capping: capping{mail: noCounter}},
 	}
 	d := definer{w: w, state: state, t: t, nextPool: uint32(state.Pools()), nextCounter: state.NextCounter(), fresh: map[string]uint32{}, budgets: map[uint32]*Budget{}}
@@ -119,7 +120,7 @@ func newTables(w *store.Writer, state Names, c *catalog.Catalog, hash [32]byte, 
 	d.quests(c)
 	d.prizes()
 	d.capping()
-	if err := cmp.Or(d.lasting(), d.growing()); err != nil {
+	if err := cmp.Or(d.lasting(), d.growing(), d.rounds(c)); err != nil {
 		return nil, err
 	}
 	d.orders()
@@ -327,6 +328,9 @@ func (d *definer) lists(c *catalog.Catalog) {
 		for j := range c.Counters[i].Ranked.Rewards {
 			rewarded(&c.Counters[i].Ranked.Rewards[j].Reward)
 		}
+	}
+	for i := range c.Rounds {
+		rewarded(&c.Rounds[i].Winners.Reward)
 	}
 }
 

@@ -31,6 +31,12 @@ const (
 
 	KindSetCounter Kind = 17
 	KindCollect    Kind = 18
+
+	KindOpen   Kind = 19
+	KindJoin   Kind = 20
+	KindSettle Kind = 21
+	KindReroll Kind = 22
+	KindCancel Kind = 23
 )
 
 func (k Kind) String() string {
@@ -71,6 +77,16 @@ func (k Kind) String() string {
 		return "set_counter"
 	case KindCollect:
 		return "collect"
+	case KindOpen:
+		return "open"
+	case KindJoin:
+		return "join"
+	case KindSettle:
+		return "settle"
+	case KindReroll:
+		return "reroll"
+	case KindCancel:
+		return "cancel"
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
@@ -104,6 +120,16 @@ func (k Kind) of() kind {
 		return setCounterKind{}
 	case KindCollect:
 		return collectKind{}
+	case KindOpen:
+		return openKind{}
+	case KindJoin:
+		return joinKind{}
+	case KindSettle:
+		return settleKind{}
+	case KindReroll:
+		return rerollKind{}
+	case KindCancel:
+		return cancelKind{}
 	}
 	return nil
 }
@@ -181,10 +207,11 @@ type Command struct {
 	resolved
 }
 
-// Hands are what an administrator sets by hand.
+// Hands are what an administrator sets by hand, and which round a command is about.
 type Hands struct {
 	Set   *TrackSet
 	Limit *LimitSet
+	Round *RoundOf
 }
 
 // Goal is what counters and quests are about.
@@ -223,9 +250,15 @@ func (c *Command) CheckHead() *CommandError {
 	return checkPlayer(c.playerField(), c.Player)
 }
 
-// one reports whether a command is about one player: not a group, and not a counter of the realm.
+// one reports whether a command is about one player: not a group, nor a counter or a round of the realm.
 func (c *Command) one() bool {
-	return c.Kind != KindAtomic && (c.Kind != KindSetCounter || c.Player != "")
+	switch c.Kind {
+	case KindAtomic, KindSettle, KindReroll, KindCancel:
+		return false
+	case KindSetCounter, KindOpen:
+		return c.Player != ""
+	}
+	return true
 }
 
 // playerField is how requests call Player.

@@ -292,12 +292,12 @@ func TestCommandOfIsStrict(t *testing.T) {
 
 // TestNames: what statuses and kinds are called is part of the API.
 func TestNames(t *testing.T) {
-	for status, want := range map[rules.Status]string{rules.OK: "ok", rules.SoldOut: "sold_out", rules.BalanceOverflow: "balance_overflow", rules.Aborted: "aborted", rules.CodeRequired: "code_required", rules.AlreadyClaimed: "already_claimed", 30: "status(30)", 6: "status(6)", 7: "status(7)", 13: "status(13)", rules.Refused: "refused"} {
+	for status, want := range map[rules.Status]string{rules.OK: "ok", rules.SoldOut: "sold_out", rules.BalanceOverflow: "balance_overflow", rules.Aborted: "aborted", rules.CodeRequired: "code_required", rules.AlreadyClaimed: "already_claimed", 99: "status(99)", 6: "status(6)", 7: "status(7)", 13: "status(13)", rules.Refused: "refused"} {
 		if status.String() != want {
 			t.Errorf("status %d is called %v, want %s", uint8(status), status, want)
 		}
 	}
-	for kind, want := range map[rules.Kind]string{rules.KindCatalog: "catalog", rules.KindAtomic: "atomic", rules.KindClock: "clock", 0: "kind(0)", rules.KindSetTrack: "set_track", rules.KindCodes: "codes", rules.KindRedeem: "redeem", rules.KindRegister: "register", rules.KindUpgrade: "upgrade", rules.KindSetLimit: "set_limit", rules.KindProgress: "progress", rules.KindClaim: "claim", rules.KindSetCounter: "set_counter", rules.KindDue: "due", rules.KindCollect: "collect", 19: "kind(19)"} {
+	for kind, want := range map[rules.Kind]string{rules.KindCatalog: "catalog", rules.KindAtomic: "atomic", rules.KindClock: "clock", 0: "kind(0)", rules.KindSetTrack: "set_track", rules.KindCodes: "codes", rules.KindRedeem: "redeem", rules.KindRegister: "register", rules.KindUpgrade: "upgrade", rules.KindSetLimit: "set_limit", rules.KindProgress: "progress", rules.KindClaim: "claim", rules.KindSetCounter: "set_counter", rules.KindDue: "due", rules.KindCollect: "collect", rules.KindOpen: "open", rules.KindJoin: "join", rules.KindSettle: "settle", rules.KindReroll: "reroll", rules.KindCancel: "cancel", 24: "kind(24)"} {
 		if kind.String() != want {
 			t.Errorf("kind %d is called %v, want %s", uint8(kind), kind, want)
 		}

@@ -116,12 +116,22 @@ type Due struct {
 	Swept   bool     // no command waits for it
 	Players []uint32 // in the order in which they are settled
 	Ranking Ranking  // with a Count: what is settled instead
+	Round   uint64   // not 0: the round that is settled instead, or forgotten, at its deadline
+	Step    bool     // of the round, what follows for some of its entrants
 }
 
 // NextDue returns the steady time of the realm's next deadline. ok is false if there is none.
 func (r *Rules) NextDue() (at uint64, ok bool) {
 	if r.t.due != noCounter {
 		_, at, ok = r.state.Earliest(r.t.due)
+	}
+	if r.t.playing.rounds != noCounter {
+		if _, some := r.firstStep(); some {
+			return 0, true
+		}
+		if first, _, some := r.firstDue(); some && (!ok || first < at) {
+			at, ok = first, true
+		}
 	}
 	for _, c := range r.t.ranked {
 		if r.paying(c, 1).Count > 0 {
@@ -142,7 +152,30 @@ func (r *Rules) IsDue(now int64) bool {
 	return (r.t.due != noCounter || len(r.t.ranked) > 0) && r.anyDue(now)
 }
 
+// roundDue returns the round whose deadline is due first.
+func (r *Rules) roundDue(now int64) (number uint64, ok bool) {
+	if r.t.playing.rounds == noCounter || !r.recordsDue(now) {
+		return 0, false
+	}
+	_, number, _ = r.firstDue()
+	return number, true
+}
+
+// firstStep returns the first round with entrants for whom something follows.
+func (r *ladder) firstStep() (number uint64, ok bool) {
+	from := key{recordStep}
+	for k := range r.state.Records(from, from.after()) {
+		return key(k).last(), true
+	}
+	return 0, false
+}
+
 func (r *Rules) anyDue(now int64) bool {
+	if r.t.playing.rounds != noCounter {
+		if _, some := r.firstStep(); some || r.recordsDue(now) {
+			return true
+		}
+	}
 	return r.playersDue(now) || len(r.t.ranked) > 0 && r.ranksDue(now, 1).Count > 0
 }
 
@@ -161,11 +194,15 @@ func (r *Rules) steadyAt(now int64) uint64 { return uint64(max(now, r.state.Now(
 // DueFor finds out what must be settled next before a command: that a period ends that is over, which all
 // commands see, or what is due for the players that it names. d gets it. Call it until it returns false.
 func (r *Rules) DueFor(cmd *Command, now int64, d *Due) bool {
-	d.Swept, d.Players, d.Ranking = false, d.Players[:0], Ranking{}
+	*d = Due{Players: d.Players[:0]}
 	if len(r.t.ranked) > 0 {
 		if d.Ranking = r.endsFirst(now); d.Ranking.Count > 0 {
 			return true
 		}
+	}
+	if number, ok := r.roundDue(now); ok {
+		d.Round = number
+		return true
 	}
 	if r.playersDue(now) {
 		r.dueFor(cmd, r.steadyAt(now), d)
@@ -192,14 +229,19 @@ func (r *ladder) playerDue(player uint32, steady uint64) bool {
 // Sweep finds what the next event settles that no command waits for: counters that rank players come before
 // players. It settles at most most ranks or players, and SweepPlayers.
 func (r *Rules) Sweep(now int64, most int, d *Due) bool {
-	d.Swept, d.Players, d.Ranking = true, d.Players[:0], Ranking{}
+	*d = Due{Swept: true, Players: d.Players[:0]}
 	if len(r.t.ranked) > 0 {
 		if d.Ranking = r.ranksDue(now, most); d.Ranking.Count > 0 {
 			d.Swept = false // nobody needs to know
 			return true
 		}
 	}
-	if !r.playersDue(now) {
+	if r.t.playing.rounds != noCounter {
+		if d.Round, d.Swept = r.roundOrStep(now, d); d.Round != 0 {
+			return true
+		}
+	}
+	if d.Swept = true; !r.playersDue(now) {
 		return false
 	}
 	steady := r.steadyAt(now)
@@ -222,6 +264,22 @@ func (r *Rules) DecideDue(d *Due, now int64, src Source, w *store.Writer) (ok bo
 		d.ask(w)
 		step := d.Ranking
 		r.rank(&step)
+		w.End()
+		r.end()
+		return true
+	}
+	if d.Round != 0 {
+		r.begin(now, src, w)
+		r.pool, r.alone, r.player = noPool, true, noPlayer
+		w.Begin(uint8(KindDue), "")
+		d.ask(w)
+		if d.Step {
+			r.stepOf(d.Round)
+		} else {
+			r.atDeadline(d.Round)
+		}
+		r.fire()
+		r.writeDeadlines()
 		w.End()
 		r.end()
 		return true
@@ -274,7 +332,20 @@ const (
 	dueSwept   = 1
 	dueCommand = 2
 	dueRanking = 3
+	dueRound   = 4 // then the number of the round
+	dueStep    = 5 // likewise
 )
+
+// roundOrStep returns the round that is due first, or that a step is due for. It is not swept: nobody needs to know.
+func (r *Rules) roundOrStep(now int64, d *Due) (number uint64, swept bool) {
+	if number, ok := r.roundDue(now); ok {
+		return number, false
+	}
+	if number, d.Step = r.firstStep(); !d.Step {
+		return 0, true
+	}
+	return number, false
+}
 
 func (d *Due) ask(w *store.Writer) {
 	w.BeginAsked()
@@ -283,6 +354,15 @@ func (d *Due) ask(w *store.Writer) {
 		for _, n := range [...]uint64{dueRanking, uint64(at.Counter), at.Period, at.From, at.Count} {
 			w.Uint(n)
 		}
+		return
+	}
+	if d.Round != 0 {
+		what := uint64(dueRound)
+		if d.Step {
+			what = dueStep
+		}
+		w.Uint(what)
+		w.Uint(d.Round)
 		return
 	}
 	if d.Swept {
@@ -316,8 +396,13 @@ func DueOf(ev *store.Event) (d Due, err error) {
 		if at.Count = r.Uint("how many ranks", math.MaxUint32); at.Count == 0 {
 			r.Fail("nobody is ranked")
 		}
+	case dueRound, dueStep:
+		d.Step = what == dueStep
+		if d.Round = r.Uint("a round", math.MaxInt64); d.Round == 0 {
+			r.Fail("round number 0")
+		}
 	default:
-		r.Fail("what is due has number %d; this build knows 1 to 3", what)
+		r.Fail("what is due has number %d; this build knows 1 to 5", what)
 	}
 	if r.More() {
 		r.Fail("bytes after what is due")
@@ -338,6 +423,16 @@ func (r *Rules) CheckDue(d *Due, now int64) error {
 		}
 		if d.Ranking != first {
 			return fmt.Errorf("%+v is settled; due first is %+v", d.Ranking, first)
+		}
+		return nil
+	}
+	if d.Round != 0 {
+		first, ok := r.roundDue(now)
+		if d.Step {
+			first, ok = r.firstStep()
+		}
+		if !ok || first != d.Round {
+			return fmt.Errorf("round %d is settled; due first is %d", d.Round, first)
 		}
 		return nil
 	}

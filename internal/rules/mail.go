@@ -188,7 +188,7 @@ func (collectKind) check(r *checks, c *Command) failure {
 		have := r.balance(player, l.Item)
 		fits := min(l.Quantity, MaxQuantity-have)
 		if c := r.t.CapOf(l.Item); c != nil {
-			fits = min(fits, c.room(have))
+			fits = min(fits, c.room(r.has(player, l.Item)))
 		}
 		if fits == 0 || !r.placeUnits(player, l.Item, fits) {
 			continue

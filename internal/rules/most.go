@@ -74,6 +74,11 @@ func (t *capping) cappedOf(gains []Stack) (some []Stack) {
 	return some
 }
 
+// has returns how many of an item a player has, with what is held.
+func (r *accounts) has(player, item uint32) uint64 {
+	return r.balance(player, item) + r.balance(player, store.HeldOf(item))
+}
+
 // room returns how many more a player can hold who holds some.
 func (c *Cap) room(have uint64) uint64 { return c.Most - min(have, c.Most) }
 
@@ -91,7 +96,8 @@ func (r *accounts) fill(c *Cap, player uint32, q uint64, sure bool) failure {
 	key := valueKey(player, c.Item)
 	low := r.balance(player, c.Item)
 	head, _ := r.heads.get(key)
-	if room := c.room(low + head); q > room {
+	held := r.balance(player, store.HeldOf(c.Item))
+	if room := c.room(low + head + held); q > room {
 		switch {
 		case c.Beyond.Do == catalog.BeyondRefuse, c.Beyond.Do == catalog.BeyondCut && r.moves:
 			return failure{MostReached, c.Item}
@@ -99,9 +105,9 @@ func (r *accounts) fill(c *Cap, player uint32, q uint64, sure bool) failure {
 			return failure{MailboxFull, c.Item}
 		}
 	}
-	high := low + head + min(q, c.room(low+head))
+	high := low + head + min(q, c.room(low+head+held))
 	if sure {
-		low += min(q, c.room(low))
+		low += min(q, c.room(low+held))
 		r.values.put(key, low)
 		r.given(q)
 	}
@@ -114,7 +120,7 @@ func (r *timing) mayFill(pt *Pool, player uint32) bool {
 	letters := 0
 	for _, g := range pt.capped {
 		c := r.t.CapOf(g.Item)
-		switch over := g.Quantity > c.room(r.balance(player, g.Item)); {
+		switch over := g.Quantity > c.room(r.has(player, g.Item)); {
 		case over && c.Beyond.Do == catalog.BeyondRefuse:
 			return false
 		case over && c.Beyond.Do == catalog.BeyondMail:
@@ -126,7 +132,7 @@ func (r *timing) mayFill(pt *Pool, player uint32) bool {
 
 // within returns how much of a gain of the current player the cap leaves, and writes what becomes of the rest.
 func (r *timing) within(c *Cap, q uint64) uint64 {
-	fits := min(q, c.room(r.balance(r.player, c.Item)))
+	fits := min(q, c.room(r.has(r.player, c.Item)))
 	switch rest := q - fits; {
 	case rest == 0:
 	case c.Beyond.Do == catalog.BeyondCut:

@@ -5,6 +5,7 @@ type resolved struct {
 	in     *Tables // the catalog that it was looked up in; nil: none yet
 	pool   *Pool
 	quest  *Quest
+	round  *Round
 	event  movers
 	count  *Counter
 	tiers  int // of a Claim: how many it claims
@@ -72,6 +73,9 @@ func (c *Command) EachText(f func(*string)) {
 		f(&c.Set.Track)
 		f(&c.Set.By)
 		f(&c.Set.Reason)
+	}
+	if c.Round != nil {
+		f(&c.Round.Name)
 	}
 	if c.Note != nil {
 		f(&c.Note.By)

@@ -60,6 +60,9 @@ type State interface {
 	CodeTimes(list uint32, number uint64) uint64 // how often it was used
 	CodeUsedBy(list uint32, number uint64, player uint32) bool
 	CodeGivenTo(list uint32, number uint64, player uint32) bool
+	Record(key []byte) (value []byte, ok bool)
+	Records(from, to []byte) iter.Seq2[[]byte, []byte]
+	RecordChanges() uint64                     // how often records have changed
 	CodeUses(list uint32) (uses, codes uint64) // of all its codes
 	// Of an order by time: the first player with the value of the counter, or the first few.
 	Earliest(counter uint32) (player uint32, value uint64, ok bool)

@@ -30,6 +30,14 @@ const (
 	MostReached       Status = 24
 	MailboxFull       Status = 25
 	NothingToCollect  Status = 26
+	UnknownRound      Status = 27
+	RoundClosed       Status = 28
+	AlreadyJoined     Status = 29
+	RoundFull         Status = 30
+	WrongStake        Status = 31
+	AlreadyOpen       Status = 32
+	TooManyRounds     Status = 33
+	NobodyLeft        Status = 34
 
 	// Refused is never in a log: the command is not carried out. Odds say it of a pool that only
 	// other pools draw from.

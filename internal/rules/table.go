@@ -43,6 +43,7 @@ type entering struct {
 type goals struct {
 	counts
 	questing
+	playing
 }
 
 // itemRules is what items do by themselves.
@@ -63,7 +64,7 @@ type counts struct {
 }
 
 func NoTables() *Tables {
-	return &Tables{entering: entering{starting: starting{waiting: noCounter}}, itemRules: itemRules{lasting: lasting{due: noCounter}, capping: capping{mail: noCounter}}}
+	return &Tables{entering: entering{starting: starting{waiting: noCounter}}, goals: goals{playing: playing{rounds: noCounter}}, itemRules: itemRules{lasting: lasting{due: noCounter}, capping: capping{mail: noCounter}}}
 }
 
 // Has reports whether the catalog has an item.
@@ -197,6 +198,7 @@ func (t *Tables) compile() {
 	}
 	t.compileQuests()
 	t.compilePrizes()
+	t.compileRounds()
 	t.watchQuests()
 	for _, set := range [...]NumSet{t.Lasting, t.Growing, t.Capped, t.Watched} {
 		t.ruled.addAll(set, &NumSet{})

@@ -23,6 +23,7 @@ type records struct {
 	leaves []leaf // at least one; the bound of the first is empty
 	n      int
 	size   uint64 // bytes of keys and values
+	moves  uint64 // how often records have changed, since the start
 	frozen uint64 // how many captures there were: a leaf from before the latest one may be read by it
 }
 
@@ -121,6 +122,9 @@ func (r *records) Records(from, to []byte) iter.Seq2[[]byte, []byte] {
 // RecordsSize returns how many records there are, and how many bytes their keys and values have.
 func (r *records) RecordsSize() (n int, size uint64) { return r.n, r.size }
 
+// RecordChanges returns how often records have changed since the start. Other runs count otherwise.
+func (r *records) RecordChanges() uint64 { return r.moves }
+
 // own makes the memory of a leaf the writer's: no capture reads it.
 func (r *records) own(i int, pos uint64) *leaf {
 	l := &r.leaves[i]
@@ -137,6 +141,7 @@ func (r *records) put(key, value []byte, pos uint64) error {
 		return inconsistent("a record with a key of %d bytes and a value of %d", len(key), len(value))
 	}
 	r.lock()
+	r.moves++
 	at := r.leafOf(key)
 	l := r.own(at, pos)
 	i, found := l.find(key)
@@ -220,6 +225,7 @@ func (r *records) split(n, added int, pos uint64) {
 // drop removes a record.
 func (r *records) drop(key []byte, pos uint64) error {
 	r.lock()
+	r.moves++
 	n := r.leafOf(key)
 	l := &r.leaves[n]
 	i, found := l.find(key)

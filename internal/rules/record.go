@@ -1,0 +1,113 @@
+package rules
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// Records are what the rules keep that is no number: see docs/internals/decisions/0014. The first byte of a
+// key says what it is. Numbers in keys have a fixed width, so that the order of keys is theirs:
+//
+//	d  time, number    a round must be settled, or forgotten, at a steady time (milliseconds)
+//	s  number          what follows for the entrants of a round is done in steps
+//	r  number          a round: see round
+//	o  name, 0, number a round that is open
+//	e  number, place   an entrant of a round, by the order of joining: see entrant
+//	j  number, player  which entrant a player is
+//	p  player, number  a round in which a player has something held, or might win
+const (
+	recordDue     = 'd'
+	recordStep    = 's'
+	recordRound   = 'r'
+	recordOpen    = 'o'
+	recordEntrant = 'e'
+	recordJoined  = 'j'
+	recordPlays   = 'p'
+)
+
+// key is the key of a record in the making.
+type key []byte
+
+func (k key) num(n uint64) key     { return binary.BigEndian.AppendUint64(k, n) }
+func (k key) short(n uint32) key   { return binary.BigEndian.AppendUint32(k, n) }
+func (k key) text(s string) key    { return append(append(k, s...), 0) }
+func (k key) and(what byte) key    { return append(k, what) }
+func (k key) number(at int) uint64 { return binary.BigEndian.Uint64(k[at:]) }
+
+// last returns the number that a key ends with.
+func (k key) last() uint64 { return k.number(len(k) - 8) }
+
+// after returns the first key after all that begin with k.
+func (k key) after() key {
+	next := slices.Clone(k)
+	for i := len(next) - 1; i >= 0; i-- {
+		if next[i]++; next[i] != 0 {
+			return next[:i+1]
+		}
+	}
+	return nil
+}
+
+// newKey begins the key of a record, in memory that the next one of the same kind uses again.
+func (s *noting) newKey(what byte) key {
+	return key(s.keys[:0]).and(what)
+}
+
+// noting is what the command at hand does to records.
+type noting struct {
+	keys    [store.MaxKey]byte // scratch memory
+	value   []byte
+	dueAt   uint64 // the first deadline of records, when there were dueSeen changes
+	dueSeen uint64
+	dueIs   bool
+}
+
+// firstDue returns the first deadline of records.
+func (r *ladder) firstDue() (at, number uint64, ok bool) {
+	from := key{recordDue}
+	for k := range r.state.Records(from, from.after()) {
+		return key(k).number(1), key(k).last(), true
+	}
+	return 0, 0, false
+}
+
+// recordsDue reports whether a deadline of records is over at a time stamp. It looks again only after records have
+// changed.
+func (r *Rules) recordsDue(now int64) bool {
+	if n := r.state.RecordChanges(); n != r.notes.dueSeen {
+		r.notes.dueSeen = n
+		r.notes.dueAt, _, r.notes.dueIs = r.firstDue()
+	}
+	return r.notes.dueIs && r.notes.dueAt <= r.steadyAt(now)
+}
+
+// numbers writes and reads the numbers in the value of a record.
+type numbers struct{ b []byte }
+
+func (n *numbers) add(all ...uint64) {
+	for _, v := range all {
+		n.b = binary.AppendUvarint(n.b, v)
+	}
+}
+
+func (n *numbers) stacks(all []Stack) {
+	n.add(uint64(len(all)))
+	for _, st := range all {
+		n.add(uint64(st.Item), st.Quantity)
+	}
+}
+
+func (n *numbers) next() uint64 {
+	v, size := binary.Uvarint(n.b)
+	n.b = n.b[size:]
+	return v
+}
+
+func (n *numbers) nextStacks(into []Stack) []Stack {
+	for range n.next() {
+		into = append(into, Stack{uint32(n.next()), n.next()})
+	}
+	return into
+}
