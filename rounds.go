@@ -9,7 +9,19 @@ import (
 )
 
 // MaxEntrants is the most entrants of a round that a read returns at a time.
-const MaxEntrants = look.MaxEntrants
+const MaxEntrants = 1000
+
+// What is documented is what is shown.
+var (
+	_ [look.MaxEntrants - MaxEntrants]struct{}
+	_ [MaxEntrants - look.MaxEntrants]struct{}
+)
+
+// Rounds is the view of a realm's rounds.
+type Rounds struct{ w *writer }
+
+// RoundsOf returns the view of a realm's rounds.
+func RoundsOf(r *Realm) Rounds { return Rounds{r.w} }
 
 // RoundView is a round: one that is open, or was closed in the last day, or whose winners can be drawn again.
 type RoundView = view.Round
@@ -93,12 +105,12 @@ func fillRound(cmd *rules.Command, kind rules.Kind, id, round string, number uin
 	return nil
 }
 
-// Round returns a round by its number, with at most MaxEntrants of its entrants, by the order of joining, from one on.
+// Get returns a round by its number, with at most MaxEntrants of its entrants, by the order of joining, from one on.
 // CodeNotFound: there is no such round, or it was forgotten.
-func (r *Realm) Round(ctx context.Context, number, from uint64) (RoundView, error) {
+func (r Rounds) Get(ctx context.Context, number, from uint64) (RoundView, error) {
 	var v RoundView
 	found := false
-	err := r.readRounds(ctx, func(t *rules.Tables) (uint64, bool) {
+	err := r.read(ctx, func(t *rules.Tables) (uint64, bool) {
 		return r.w.look(t, func(int64) { v, found = look.Round(r.w.state, number, from) })
 	})
 	if err == nil && !found {
@@ -107,16 +119,16 @@ func (r *Realm) Round(ctx context.Context, number, from uint64) (RoundView, erro
 	return value(v, err)
 }
 
-// Rounds returns the rounds that are open, by name and then by number, without their entrants.
-func (r *Realm) Rounds(ctx context.Context) ([]RoundView, error) {
+// Open returns the rounds that are open, by name and then by number, without their entrants.
+func (r Rounds) Open(ctx context.Context) ([]RoundView, error) {
 	var all []RoundView
-	err := r.readRounds(ctx, func(t *rules.Tables) (uint64, bool) {
+	err := r.read(ctx, func(t *rules.Tables) (uint64, bool) {
 		return r.w.look(t, func(int64) { all = look.Rounds(r.w.state) })
 	})
 	return value(all, err)
 }
 
-func (r *Realm) readRounds(ctx context.Context, read func(t *rules.Tables) (last uint64, current bool)) error {
+func (r Rounds) read(ctx context.Context, read func(t *rules.Tables) (last uint64, current bool)) error {
 	if err := r.w.gate.answers(ctx); err != nil {
 		return err
 	}

@@ -18,6 +18,8 @@ type checks struct {
 	accounts
 	old    bool // decide as version 5 did
 	failed int  // the member of a group that fails
+	notes  noting
+	enters seat // the round that the command is about, and who joins it
 }
 
 // effects is the second half of a command: what it writes.

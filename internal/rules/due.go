@@ -126,10 +126,10 @@ func (r *Rules) NextDue() (at uint64, ok bool) {
 		_, at, ok = r.state.Earliest(r.t.due)
 	}
 	if r.t.playing.rounds != noCounter {
-		if _, some := r.firstStep(); some {
+		if _, some := r.notes.firstStep(); some {
 			return 0, true
 		}
-		if first, _, some := r.firstDue(); some && (!ok || first < at) {
+		if first, _, some := r.notes.firstDue(); some && (!ok || first < at) {
 			at, ok = first, true
 		}
 	}
@@ -152,27 +152,9 @@ func (r *Rules) IsDue(now int64) bool {
 	return (r.t.due != noCounter || len(r.t.ranked) > 0) && r.anyDue(now)
 }
 
-// roundDue returns the round whose deadline is due first.
-func (r *Rules) roundDue(now int64) (number uint64, ok bool) {
-	if r.t.playing.rounds == noCounter || !r.recordsDue(now) {
-		return 0, false
-	}
-	_, number, _ = r.firstDue()
-	return number, true
-}
-
-// firstStep returns the first round with entrants for whom something follows.
-func (r *ladder) firstStep() (number uint64, ok bool) {
-	from := key{recordStep}
-	for k := range r.state.Records(from, from.after()) {
-		return key(k).last(), true
-	}
-	return 0, false
-}
-
 func (r *Rules) anyDue(now int64) bool {
 	if r.t.playing.rounds != noCounter {
-		if _, some := r.firstStep(); some || r.recordsDue(now) {
+		if _, _, some := r.notes.next(r.steadyAt(now)); some {
 			return true
 		}
 	}
@@ -200,9 +182,12 @@ func (r *Rules) DueFor(cmd *Command, now int64, d *Due) bool {
 			return true
 		}
 	}
-	if number, ok := r.roundDue(now); ok {
-		d.Round = number
-		return true
+	if r.t.playing.rounds != noCounter {
+		var ok bool
+		if d.Round, ok = r.notes.due(r.steadyAt(now)); ok {
+			return true
+		}
+		d.Round = 0
 	}
 	if r.playersDue(now) {
 		r.dueFor(cmd, r.steadyAt(now), d)
@@ -237,11 +222,13 @@ func (r *Rules) Sweep(now int64, most int, d *Due) bool {
 		}
 	}
 	if r.t.playing.rounds != noCounter {
-		if d.Round, d.Swept = r.roundOrStep(now, d); d.Round != 0 {
+		var ok bool
+		if d.Round, d.Step, ok = r.notes.next(r.steadyAt(now)); ok {
+			d.Swept = false // nobody needs to know
 			return true
 		}
 	}
-	if d.Swept = true; !r.playersDue(now) {
+	if !r.playersDue(now) {
 		return false
 	}
 	steady := r.steadyAt(now)
@@ -274,9 +261,9 @@ func (r *Rules) DecideDue(d *Due, now int64, src Source, w *store.Writer) (ok bo
 		w.Begin(uint8(KindDue), "")
 		d.ask(w)
 		if d.Step {
-			r.stepOf(d.Round)
+			hosting{&r.drawing}.stepOf(d.Round)
 		} else {
-			r.atDeadline(d.Round)
+			hosting{&r.drawing}.atDeadline(d.Round)
 		}
 		r.fire()
 		r.writeDeadlines()
@@ -335,17 +322,6 @@ const (
 	dueRound   = 4 // then the number of the round
 	dueStep    = 5 // likewise
 )
-
-// roundOrStep returns the round that is due first, or that a step is due for. It is not swept: nobody needs to know.
-func (r *Rules) roundOrStep(now int64, d *Due) (number uint64, swept bool) {
-	if number, ok := r.roundDue(now); ok {
-		return number, false
-	}
-	if number, d.Step = r.firstStep(); !d.Step {
-		return 0, true
-	}
-	return number, false
-}
 
 func (d *Due) ask(w *store.Writer) {
 	w.BeginAsked()
@@ -427,11 +403,7 @@ func (r *Rules) CheckDue(d *Due, now int64) error {
 		return nil
 	}
 	if d.Round != 0 {
-		first, ok := r.roundDue(now)
-		if d.Step {
-			first, ok = r.firstStep()
-		}
-		if !ok || first != d.Round {
+		if first, step, ok := r.notes.next(r.steadyAt(now)); !ok || first != d.Round || step != d.Step {
 			return fmt.Errorf("round %d is settled; due first is %d", d.Round, first)
 		}
 		return nil

@@ -74,11 +74,6 @@ func (t *capping) cappedOf(gains []Stack) (some []Stack) {
 	return some
 }
 
-// has returns how many of an item a player has, with what is held.
-func (r *accounts) has(player, item uint32) uint64 {
-	return r.balance(player, item) + r.balance(player, store.HeldOf(item))
-}
-
 // room returns how many more a player can hold who holds some.
 func (c *Cap) room(have uint64) uint64 { return c.Most - min(have, c.Most) }
 

@@ -45,8 +45,6 @@ type accounts struct {
 	alone    bool // the command is the only one in its event
 	shelves
 	mailing
-	notes  noting
-	enters seat
 }
 
 // pay pays for a Draw from the player's balances: a price that has the item Pay in it, or any price

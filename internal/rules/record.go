@@ -55,32 +55,52 @@ func (s *noting) newKey(what byte) key {
 	return key(s.keys[:0]).and(what)
 }
 
-// noting is what the command at hand does to records.
+// noting reads records, and makes their keys.
 type noting struct {
+	state   State
 	keys    [store.MaxKey]byte // scratch memory
 	value   []byte
 	dueAt   uint64 // the first deadline of records, when there were dueSeen changes
+	dueOf   uint64 // whose it is
 	dueSeen uint64
 	dueIs   bool
 }
 
 // firstDue returns the first deadline of records.
-func (r *ladder) firstDue() (at, number uint64, ok bool) {
+func (s *noting) firstDue() (at, number uint64, ok bool) {
 	from := key{recordDue}
-	for k := range r.state.Records(from, from.after()) {
+	for k := range s.state.Records(from, from.after()) {
 		return key(k).number(1), key(k).last(), true
 	}
 	return 0, 0, false
 }
 
-// recordsDue reports whether a deadline of records is over at a time stamp. It looks again only after records have
-// changed.
-func (r *Rules) recordsDue(now int64) bool {
-	if n := r.state.RecordChanges(); n != r.notes.dueSeen {
-		r.notes.dueSeen = n
-		r.notes.dueAt, _, r.notes.dueIs = r.firstDue()
+// due returns the round whose deadline comes first, if it is over at a steady time. It looks again only after records
+// have changed.
+func (s *noting) due(steady uint64) (number uint64, ok bool) {
+	if n := s.state.RecordChanges(); n != s.dueSeen || n == 0 {
+		s.dueSeen = n
+		s.dueAt, s.dueOf, s.dueIs = s.firstDue()
 	}
-	return r.notes.dueIs && r.notes.dueAt <= r.steadyAt(now)
+	return s.dueOf, s.dueIs && s.dueAt <= steady
+}
+
+// firstStep returns the first round with entrants for whom something follows.
+func (s *noting) firstStep() (number uint64, ok bool) {
+	from := key{recordStep}
+	for k := range s.state.Records(from, from.after()) {
+		return key(k).last(), true
+	}
+	return 0, false
+}
+
+// next returns what is due next for a round: that whose deadline is over, or a step.
+func (s *noting) next(steady uint64) (number uint64, step, ok bool) {
+	if number, ok = s.due(steady); ok {
+		return number, false, true
+	}
+	number, ok = s.firstStep()
+	return number, ok, ok
 }
 
 // numbers writes and reads the numbers in the value of a record.

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 
@@ -107,7 +106,7 @@ func (d *definer) rounds(c *catalog.Catalog) error {
 }
 
 // compileRounds fills in what follows from the catalog and its numbers.
-func (t *Tables) compileRounds() {
+func compileRounds(t *Tables) {
 	for _, round := range t.Rounds {
 		c := round.Config
 		switch {
@@ -223,8 +222,8 @@ func (e *entrant) read(b []byte) {
 }
 
 // roundOf reads a round. ok is false if there is none with this number.
-func (r *accounts) roundOf(number uint64) (o round, ok bool) {
-	value, ok := r.state.Record(r.notes.newKey(recordRound).num(number))
+func (r *noting) roundOf(number uint64) (o round, ok bool) {
+	value, ok := r.state.Record(r.newKey(recordRound).num(number))
 	if ok {
 		o.read(value)
 		o.number = number
@@ -233,8 +232,8 @@ func (r *accounts) roundOf(number uint64) (o round, ok bool) {
 }
 
 // entrantOf reads an entrant, who must be there.
-func (r *accounts) entrantOf(number, place uint64) (e entrant) {
-	value, ok := r.state.Record(r.notes.newKey(recordEntrant).num(number).short(uint32(place)))
+func (r *noting) entrantOf(number, place uint64) (e entrant) {
+	value, ok := r.state.Record(r.newKey(recordEntrant).num(number).short(uint32(place)))
 	if !ok {
 		panic(fmt.Sprintf("rules: round %d has no entrant %d", number, place))
 	}
@@ -243,12 +242,12 @@ func (r *accounts) entrantOf(number, place uint64) (e entrant) {
 }
 
 // find returns the round that a command is about.
-func (r *accounts) find(of *RoundOf) (o round, ok bool) {
+func (r *noting) find(of *RoundOf) (o round, ok bool) {
 	if of.Number > 0 {
 		o, ok = r.roundOf(of.Number)
 		return o, ok && o.name == of.Name
 	}
-	from := r.notes.newKey(recordOpen).text(of.Name)
+	from := r.newKey(recordOpen).text(of.Name)
 	last := uint64(0)
 	for k := range r.state.Records(from, from.after()) {
 		last = key(k).last()
@@ -256,11 +255,14 @@ func (r *accounts) find(of *RoundOf) (o round, ok bool) {
 	return r.roundOf(last)
 }
 
+// hosting writes what happens to rounds.
+type hosting struct{ *drawing }
+
 // record writes the record of a key that newKey has made.
-func (r *effects) record(k key, value []byte) { r.w.Put(k, value) }
+func (r hosting) record(k key, value []byte) { r.w.Put(k, value) }
 
 // keepRound writes what the state has of a round.
-func (r *effects) keepRound(o *round) {
+func (r hosting) keepRound(o *round) {
 	r.notes.value = o.append(r.notes.value[:0])
 	r.record(r.notes.newKey(recordRound).num(o.number), r.notes.value)
 }
@@ -355,7 +357,7 @@ func (openKind) check(r *checks, c *Command) failure {
 	if config.Open > 0 {
 		e.round.until = uint64(r.steady) + uint64(config.Open)
 	}
-	if _, open := r.find(&RoundOf{Name: config.ID}); open && config.One {
+	if _, open := r.notes.find(&RoundOf{Name: config.ID}); open && config.One {
 		return failure{AlreadyOpen, 0}
 	}
 	if r.tally(r.t.rounds+roundsOpened) >= MaxOpenRounds {
@@ -374,7 +376,7 @@ func (openKind) check(r *checks, c *Command) failure {
 func entryOf(o round) seat { return seat{round: o, who: entrant{player: noPlayer}} }
 
 func (joinKind) check(r *checks, c *Command) failure {
-	o, ok := r.find(c.Round)
+	o, ok := r.notes.find(c.Round)
 	switch {
 	case !ok:
 		return failure{UnknownRound, 0}
@@ -400,7 +402,7 @@ func (r *checks) enter(c *Command) failure {
 	if o.entrants >= uint64(config.Entrants.Max) {
 		return failure{RoundFull, 0}
 	}
-	if r.plays(player) >= MaxPlayerRounds {
+	if r.notes.plays(player) >= MaxPlayerRounds {
 		return failure{TooManyRounds, 0}
 	}
 	who := &r.enters.who
@@ -429,8 +431,8 @@ func (r *checks) enter(c *Command) failure {
 }
 
 // plays returns in how many rounds a player is, at most MaxPlayerRounds.
-func (r *checks) plays(player uint32) (n int) {
-	from := r.notes.newKey(recordPlays).short(player)
+func (r *noting) plays(player uint32) (n int) {
+	from := r.newKey(recordPlays).short(player)
 	for range r.state.Records(from, from.after()) {
 		if n++; n == MaxPlayerRounds {
 			break
@@ -464,7 +466,8 @@ func sameStacks(a, b []Stack) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, func(st Stack) bool { return !slices.Contains(b, st) })
 }
 
-func (openKind) write(r *drawing, c *Command) {
+func (openKind) write(d *drawing, c *Command) {
+	r := hosting{d}
 	o := &r.enters.round
 	if c.Player != "" {
 		r.arrive(c.who(&r.Sight))
@@ -484,11 +487,11 @@ func (openKind) write(r *drawing, c *Command) {
 
 func (joinKind) write(r *drawing, c *Command) {
 	r.arrive(c.who(&r.Sight))
-	r.takeSeat(c)
+	hosting{r}.takeSeat(c)
 }
 
 // takeSeat writes that the player has joined the round. One that is full is due at once.
-func (r *drawing) takeSeat(c *Command) {
+func (r hosting) takeSeat(c *Command) {
 	o, who := &r.enters.round, &r.enters.who
 	for _, st := range who.held {
 		r.keep(store.Hold, st.Item, st.Quantity)
@@ -515,7 +518,7 @@ func (n *numbers) of(v uint64) []byte {
 }
 
 // due gives a round another deadline, 0 for none.
-func (r *effects) due(o *round, at uint64) {
+func (r hosting) due(o *round, at uint64) {
 	if o.until > 0 {
 		r.w.Drop(r.notes.newKey(recordDue).num(o.until).num(o.number))
 	}
@@ -535,7 +538,7 @@ func (o *round) hold(st Stack) {
 }
 
 // keep writes that some of an item of the current player is held, released or forfeited.
-func (r *effects) keep(v store.Verb, item uint32, q uint64) {
+func (r hosting) keep(v store.Verb, item uint32, q uint64) {
 	g := r.t.GrowthOf(item)
 	if g != nil {
 		r.settleGrowth(g)
@@ -614,7 +617,7 @@ func (cancelKind) same(c, o *Command) bool { return *c.Round == *o.Round }
 func (rerollKind) same(c, o *Command) bool { return *c.Round == *o.Round }
 
 func (settleKind) check(r *checks, c *Command) failure {
-	o, ok := r.find(c.Round)
+	o, ok := r.notes.find(c.Round)
 	switch {
 	case !ok:
 		return failure{UnknownRound, 0}
@@ -628,7 +631,7 @@ func (settleKind) check(r *checks, c *Command) failure {
 func (cancelKind) check(r *checks, c *Command) failure { return settleKind{}.check(r, c) }
 
 func (rerollKind) check(r *checks, c *Command) failure {
-	o, ok := r.find(c.Round)
+	o, ok := r.notes.find(c.Round)
 	more := c.round.Config.Winners.Rerolls
 	switch {
 	case !ok:
@@ -642,90 +645,6 @@ func (rerollKind) check(r *checks, c *Command) failure {
 	return failure{}
 }
 
-func (settleKind) write(r *drawing, c *Command) { r.settleRound(&r.enters.round, c.round) }
-func (cancelKind) write(r *drawing, _ *Command) { r.giveBack(&r.enters.round) }
-func (rerollKind) write(r *drawing, c *Command) { r.reroll(&r.enters.round, c.round) }
-
-// RoundNow is a round for readers.
-type RoundNow struct {
-	Name              string
-	Number            uint64
-	State             string // open, settled or returned
-	Opener            uint32 // number of the player, with ByPlayer
-	ByPlayer          bool
-	Opened, Until     uint64 // steady times; Until 0: none
-	Entrants, Tickets uint64
-	Winners           []Won
-}
-
-// Won is a winner of a round.
-type Won struct {
-	Player uint32
-	Missed bool
-}
-
-// EntrantNow is an entrant of a round for readers.
-type EntrantNow struct {
-	Player  uint32
-	Tickets uint64
-	Held    []Stack
-}
-
-var roundStates = [...]string{roundOpen: "open", roundSettled: "settled", roundReturned: "returned", roundForgotten: "settled"}
-
-func (o *round) now() RoundNow {
-	v := RoundNow{Name: o.name, Number: o.number, State: roundStates[o.is], Opener: o.opener, ByPlayer: o.opener != noPlayer,
-		Opened: o.opened, Until: o.until, Entrants: o.entrants, Tickets: o.tickets}
-	for _, w := range o.winners {
-		v.Winners = append(v.Winners, Won{w.player, w.missed})
-	}
-	return v
-}
-
-// RoundAt returns a round. ok is false if there is none with this number.
-func RoundAt(s State, number uint64) (v RoundNow, ok bool) {
-	value, ok := s.Record(key{recordRound}.num(number))
-	if !ok {
-		return v, false
-	}
-	o := round{number: number}
-	o.read(value)
-	return o.now(), true
-}
-
-// RoundIn returns the round that an effect writes. ok is false if it writes none.
-func RoundIn(e *store.Effect) (v RoundNow, ok bool) {
-	if e.Verb != store.Put || e.N != 9 || e.Bytes[0] != recordRound {
-		return v, false
-	}
-	o := round{number: key(e.Bytes[:e.N]).last()}
-	o.read(e.Bytes[e.N:])
-	return o.now(), true
-}
-
-// OpenRounds iterates over the numbers of the rounds that are open, in the order of their names and numbers.
-func OpenRounds(s State) iter.Seq[uint64] {
-	return func(yield func(uint64) bool) {
-		from := key{recordOpen}
-		for k := range s.Records(from, from.after()) {
-			if !yield(key(k).last()) {
-				return
-			}
-		}
-	}
-}
-
-// EntrantsOf iterates over the entrants of a round, from one on.
-func EntrantsOf(s State, number, from uint64) iter.Seq[EntrantNow] {
-	return func(yield func(EntrantNow) bool) {
-		first := key{recordEntrant}.num(number)
-		end := first.after()
-		for _, value := range s.Records(first.short(uint32(min(from, math.MaxUint32))), end) {
-			var e entrant
-			e.read(value)
-			if !yield(EntrantNow{e.player, e.tickets, e.held}) {
-				return
-			}
-		}
-	}
-}
+func (settleKind) write(r *drawing, c *Command) { hosting{r}.settleRound(&r.enters.round, c.round) }
+func (cancelKind) write(r *drawing, _ *Command) { hosting{r}.giveBack(&r.enters.round) }
+func (rerollKind) write(r *drawing, c *Command) { hosting{r}.reroll(&r.enters.round, c.round) }

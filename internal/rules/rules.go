@@ -104,7 +104,7 @@ type Rules struct {
 // New returns the rules of a realm whose catalog in force is t.
 func New(state State, t *Tables) *Rules {
 	r := new(Rules)
-	r.state = state
+	r.state, r.notes.state = state, state
 	r.Sight.init()
 	r.touches.init()
 	r.heads.init()

@@ -28,7 +28,7 @@ const keepRounds = 24 * 3600 * 1000
 const dealStep = SweepPlayers
 
 // settleRound settles a round that is open. p is nil if the catalog does not have it.
-func (r *drawing) settleRound(o *round, p *Round) {
+func (r hosting) settleRound(o *round, p *Round) {
 	if p == nil || o.entrants < uint64(p.Config.Entrants.Min) {
 		r.giveBack(o)
 		return
@@ -51,7 +51,7 @@ func (r *drawing) settleRound(o *round, p *Round) {
 }
 
 // giveBack closes a round, and gives everything back.
-func (r *drawing) giveBack(o *round) {
+func (r hosting) giveBack(o *round) {
 	r.closes(o, roundReturned, 0)
 	for place := range o.entrants {
 		if o.entrants > catalog.MaxStakes {
@@ -64,7 +64,7 @@ func (r *drawing) giveBack(o *round) {
 }
 
 // closes writes that a round is open no more. within is for how long winners can be drawn again.
-func (r *drawing) closes(o *round, is uint64, within int64) {
+func (r hosting) closes(o *round, is uint64, within int64) {
 	o.is = is
 	r.w.Drop(r.notes.newKey(recordOpen).text(o.name).num(o.number))
 	r.setTally(r.t.rounds+roundsOpened, r.tally(r.t.rounds+roundsOpened)-1)
@@ -72,8 +72,8 @@ func (r *drawing) closes(o *round, is uint64, within int64) {
 }
 
 // deal writes what becomes of what an entrant has held. With back, what nobody wins goes back; else it is gone.
-func (r *drawing) deal(o *round, place uint64, back bool, shares *sharing) {
-	e := r.entrantOf(o.number, place)
+func (r hosting) deal(o *round, place uint64, back bool, shares *sharing) {
+	e := r.notes.entrantOf(o.number, place)
 	r.turn(e.player)
 	for _, st := range e.held {
 		gone := st.Quantity
@@ -96,13 +96,13 @@ func (r *drawing) deal(o *round, place uint64, back bool, shares *sharing) {
 }
 
 // again reports whether winners of a round that was settled can be drawn again, so that its entrants must be kept.
-func (r *drawing) again(o *round) bool {
+func (r hosting) again(o *round) bool {
 	p := r.t.RoundByID[o.name]
 	return o.is == roundSettled && p != nil && p.Config.Winners.Rerolls.Most > 0
 }
 
 // win chooses more winners, at most n.
-func (r *drawing) win(o *round, p *Round, n int) {
+func (r hosting) win(o *round, p *Round, n int) {
 	if p.rank != nil {
 		r.winByRank(o, p, n)
 		return
@@ -126,25 +126,25 @@ func (r *drawing) win(o *round, p *Round, n int) {
 		if p.Config.Winners.Distinct {
 			passed.add(r.ticketsOf(o, p, place))
 		}
-		o.winners = append(o.winners, winner{place: place, player: r.entrantOf(o.number, place).player})
+		o.winners = append(o.winners, winner{place: place, player: r.notes.entrantOf(o.number, place).player})
 	}
 }
 
 // ticketsOf returns the tickets of an entrant: one each if these do not count.
-func (r *drawing) ticketsOf(o *round, p *Round, place uint64) ticketSpan {
+func (r hosting) ticketsOf(o *round, p *Round, place uint64) ticketSpan {
 	if p.Config.Winners.By != catalog.ByTickets {
 		return ticketSpan{place, place + 1}
 	}
-	e := r.entrantOf(o.number, place)
+	e := r.notes.entrantOf(o.number, place)
 	return ticketSpan{e.upto - e.tickets, e.upto}
 }
 
 // holderOf returns the entrant who has a ticket.
-func (r *drawing) holderOf(o *round, p *Round, ticket uint64) (place uint64) {
+func (r hosting) holderOf(o *round, p *Round, ticket uint64) (place uint64) {
 	if p.Config.Winners.By != catalog.ByTickets {
 		return ticket
 	}
-	return uint64(sort.Search(int(o.entrants), func(i int) bool { return r.entrantOf(o.number, uint64(i)).upto > ticket }))
+	return uint64(sort.Search(int(o.entrants), func(i int) bool { return r.notes.entrantOf(o.number, uint64(i)).upto > ticket }))
 }
 
 // tickets are ranges of tickets, ascending.
@@ -176,11 +176,11 @@ func (t tickets) skip(n uint64) uint64 {
 }
 
 // winByRank makes those winners who stand best in a counter.
-func (r *drawing) winByRank(o *round, p *Round, n int) {
+func (r hosting) winByRank(o *round, p *Round, n int) {
 	type ranked struct{ rank, place uint64 }
 	var all []ranked
 	for place := range o.entrants {
-		r.player = r.entrantOf(o.number, place).player
+		r.player = r.notes.entrantOf(o.number, place).player
 		if rank := p.rank.Rank(&r.Sight); rank > 0 {
 			all = append(all, ranked{rank, place})
 		}
@@ -188,12 +188,12 @@ func (r *drawing) winByRank(o *round, p *Round, n int) {
 	r.player = noPlayer
 	slices.SortFunc(all, func(a, b ranked) int { return cmp.Compare(a.rank, b.rank) })
 	for _, at := range all[:min(n, len(all))] {
-		o.winners = append(o.winners, winner{place: at.place, player: r.entrantOf(o.number, at.place).player})
+		o.winners = append(o.winners, winner{place: at.place, player: r.notes.entrantOf(o.number, at.place).player})
 	}
 }
 
 // addToPots writes what the price of all tickets adds to pots.
-func (r *drawing) addToPots(o *round, p *Round) {
+func (r hosting) addToPots(o *round, p *Round) {
 	for _, to := range p.pots {
 		i := indexOf(o.held, to.Item)
 		if i < 0 {
@@ -217,7 +217,7 @@ type sharing struct {
 }
 
 // sharesOf returns who gets how much.
-func (r *drawing) sharesOf(o *round, p *Round) *sharing {
+func (r hosting) sharesOf(o *round, p *Round) *sharing {
 	s, config := &sharing{}, &p.Config.Winners
 	switch {
 	case config.Everything:
@@ -235,7 +235,7 @@ func (r *drawing) sharesOf(o *round, p *Round) *sharing {
 		parts := partsOf(config, st.Quantity, len(o.winners))
 		for i, w := range o.winners {
 			own := uint64(0)
-			if e := r.entrantOf(o.number, w.place); config.Everything {
+			if e := r.notes.entrantOf(o.number, w.place); config.Everything {
 				if k := indexOf(e.held, st.Item); k >= 0 {
 					own = e.held[k].Quantity
 				}
@@ -291,7 +291,7 @@ func (s *sharing) from(st Stack) uint64 {
 }
 
 // room returns how much of an item a player can get, of what the player has held some of which is given up before.
-func (r *drawing) room(player, item uint32, q, own uint64) uint64 {
+func (r hosting) room(player, item uint32, q, own uint64) uint64 {
 	have := r.balance(player, item)
 	q = min(q, MaxQuantity-have)
 	c := r.t.CapOf(item)
@@ -307,7 +307,7 @@ func (r *drawing) room(player, item uint32, q, own uint64) uint64 {
 }
 
 // award gives a winner what they get.
-func (r *drawing) award(o *round, p *Round, i int, shares *sharing) {
+func (r hosting) award(o *round, p *Round, i int, shares *sharing) {
 	w := &o.winners[i]
 	r.turn(w.player)
 	if r.t.due != noCounter {
@@ -338,7 +338,7 @@ func (r *drawing) award(o *round, p *Round, i int, shares *sharing) {
 }
 
 // reroll draws one winner more.
-func (r *drawing) reroll(o *round, p *Round) {
+func (r hosting) reroll(o *round, p *Round) {
 	n := len(o.winners)
 	distinct := *p
 	config := *p.Config
@@ -351,8 +351,8 @@ func (r *drawing) reroll(o *round, p *Round) {
 }
 
 // stepOf writes a step of what follows for the entrants of a round.
-func (r *drawing) stepOf(number uint64) {
-	o, _ := r.roundOf(number)
+func (r hosting) stepOf(number uint64) {
+	o, _ := r.notes.roundOf(number)
 	for range dealStep {
 		if o.dealt == o.entrants {
 			break
@@ -379,7 +379,7 @@ func (r *drawing) stepOf(number uint64) {
 const roundForgotten = 4
 
 // forget writes that a closed round can be read no more.
-func (r *drawing) forget(o *round) {
+func (r hosting) forget(o *round) {
 	r.due(o, 0)
 	from := key{recordEntrant}.num(o.number)
 	kept := slices.Collect(func(yield func(uint64) bool) {
@@ -399,8 +399,8 @@ func (r *drawing) forget(o *round) {
 }
 
 // atDeadline writes what happens at the deadline of a round.
-func (r *drawing) atDeadline(number uint64) {
-	if o, _ := r.roundOf(number); o.is == roundOpen {
+func (r hosting) atDeadline(number uint64) {
+	if o, _ := r.notes.roundOf(number); o.is == roundOpen {
 		r.settleRound(&o, r.t.RoundByID[o.name])
 	} else {
 		r.forget(&o)

@@ -125,6 +125,11 @@ func (s *scene) balance(player, item uint32) uint64 {
 	return s.state.Balance(player, item)
 }
 
+// has returns how many of an item a player has, with what is held.
+func (s *scene) has(player, item uint32) uint64 {
+	return s.balance(player, item) + s.balance(player, store.HeldOf(item))
+}
+
 func (s *scene) counter(player, counter uint32) uint64 {
 	if v, ok := s.values.get(valueKey(player, counterKey|counter)); ok {
 		return v

@@ -198,7 +198,7 @@ func (t *Tables) compile() {
 	}
 	t.compileQuests()
 	t.compilePrizes()
-	t.compileRounds()
+	compileRounds(t)
 	t.watchQuests()
 	for _, set := range [...]NumSet{t.Lasting, t.Growing, t.Capped, t.Watched} {
 		t.ruled.addAll(set, &NumSet{})

@@ -198,7 +198,7 @@ MEMBER, ITEM, NEW_POOL, ENTRY, STOCK, COUNTER, WINDOW, CATALOG, DRAW, TALLY, RET
 NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE, LEVEL, ORDER, CLAIM, BEYOND, GROW = range(20, 29)
 HOLD, RELEASE, FORFEIT, PROMISE, PUT, DROP, PLACE = range(29, 36)
 KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes", "redeem", "register", "upgrade", "set_limit", "due",
-         "progress", "claim", "set_counter", "collect"]
+         "progress", "claim", "set_counter", "collect", "open", "join", "settle", "reroll", "cancel"]
 PERS = ["", "forever", "day", "week", "window", "hour", "month"]
 KNOWN = 5  # the newest format level that this reader knows
 COME = (2, 3, 10, 11, 15, 16)  # who asks for one of these, or gets it, has come
@@ -206,7 +206,8 @@ STATUSES = ["ok", "sold_out", "limit_reached", "insufficient_items", "not_starte
             "count_too_large", "balance_overflow", "aborted", "not_eligible", "price_not_offered",
             None, "unknown_code", "code_expired", "code_used_up", "code_redeemed", "too_many_guesses",
             "code_required", "not_reached", "already_claimed", "reward_unavailable", "too_many_lots",
-            "most_reached", "mailbox_full", "nothing_to_collect"]
+            "most_reached", "mailbox_full", "nothing_to_collect", "unknown_round", "round_closed",
+            "already_joined", "round_full", "wrong_stake", "already_open", "too_many_rounds", "nobody_left"]
 
 
 def ref(r):
