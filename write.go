@@ -381,6 +381,9 @@ func (q *request) refused(w *writer, now int64) error {
 	case rules.IDTooFarAhead:
 		return errf(CodeInvalid, "id", "%q: %v: it was made at %s, and here it is %s", q.cmd.ID, fault, stampText(made), stampText(now))
 	}
+	if fault == rules.IDUsed {
+		return errf(CodeTooOld, "id", "%q: %v", q.cmd.ID, fault)
+	}
 	return errf(CodeInvalid, "id", "%q: %v", q.cmd.ID, fault)
 }
 

@@ -115,9 +115,6 @@ func newTables(w *store.Writer, state Names, c *catalog.Catalog, hash [32]byte, 
 	if _, named := state.CounterNum(startName); named || len(c.Start) > 0 {
 		t.waiting = d.counters(startName, 1)
 	}
-	if c.Idempotency.Purchases != "" {
-		return nil, &ConflictError{Subject: "purchases", Message: "this version of Kuji forgets all request ids in the end"}
-	}
 	d.lists(c)
 	d.countersOf(c)
 	d.quests(c)

@@ -103,6 +103,9 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 			r.fire()
 			r.writeDeadlines()
 		}
+		if r.buys(cmd.ID) {
+			w.Put(r.notes.newKey(recordPurchase).id(cmd.ID), nil)
+		}
 	case UnknownCode:
 		writeGuess(&r.effects, cmd)
 	}

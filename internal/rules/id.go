@@ -1,6 +1,9 @@
 package rules
 
 import (
+	"crypto/sha256"
+	"strings"
+
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -15,6 +18,7 @@ const (
 	IDWithoutTime                // it carries no time, and must
 	IDTooOld                     // it may have been answered and forgotten
 	IDTooFarAhead                // the clock that made it is too far ahead
+	IDUsed                       // it is a purchase that was carried out; its answer is forgotten
 )
 
 func (f IDFault) String() string {
@@ -26,11 +30,20 @@ func (f IDFault) String() string {
 	case IDTooFarAhead:
 		return "the request id was made by a clock that is too far ahead"
 	}
+	if f == IDUsed {
+		return "the purchase with this request id was carried out, and its answer is forgotten"
+	}
 	return "nothing is wrong with the request id"
 }
 
 // CheckID returns why a request id that is not remembered is refused at the time stamp now.
 func (r *Rules) CheckID(id string, now int64) IDFault {
+	if r.buys(id) {
+		if _, used := r.state.Record(r.notes.newKey(recordPurchase).id(id)); used {
+			return IDUsed
+		}
+		return IDAccepted
+	}
 	if id == "" || !r.timeOrdered() {
 		return IDAccepted
 	}
@@ -44,6 +57,21 @@ func (r *Rules) CheckID(id string, now int64) IDFault {
 		return IDTooFarAhead
 	}
 	return IDAccepted
+}
+
+// buys reports whether a request id is one of a purchase, which is never forgotten.
+func (r *checks) buys(id string) bool {
+	if r.t.Version == 0 {
+		return false
+	}
+	prefix := r.t.Catalog.Idempotency.Purchases
+	return prefix != "" && strings.HasPrefix(id, prefix)
+}
+
+// id adds the first half of the SHA-256 of a request id to a key.
+func (k key) id(id string) key {
+	sum := sha256.Sum256([]byte(id))
+	return append(k, sum[:16]...)
 }
 
 // IDTime returns the time that a request id carries, if the catalog in force wants such ids.

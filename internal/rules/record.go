@@ -17,6 +17,7 @@ import (
 //	e  number, place   an entrant of a round, by the order of joining: see entrant
 //	j  number, player  which entrant a player is
 //	p  player, number  a round in which a player has something held, or might win
+//	u  hash            16 bytes of the SHA-256 of the request id of a purchase that was carried out
 const (
 	recordDue     = 'd'
 	recordStep    = 's'
@@ -25,6 +26,8 @@ const (
 	recordEntrant = 'e'
 	recordJoined  = 'j'
 	recordPlays   = 'p'
+
+	recordPurchase = 'u'
 )
 
 // key is the key of a record in the making.
