@@ -125,7 +125,9 @@ type Claimed struct {
 	Counter string `json:"counter,omitempty"`
 	Rank    uint64 `json:"rank,omitempty"`
 	// Of a round: the place of a winner, from 1.
-	Place  uint64 `json:"place,omitempty"`
+	Place uint64 `json:"place,omitempty"`
+	// Value is what the draws of an entrant count, where that decides. Entrants who have not won have a place too.
+	Value  uint64 `json:"value,omitempty"`
 	Missed bool   `json:"missed,omitempty"`
 
 	Items []Stack      `json:"items,omitempty"`
@@ -416,7 +418,7 @@ func (o *outcomes) See(e *store.Effect) {
 		o.claim.Player = o.who(o.names)
 	case store.Place:
 		o.endOutcome(o.names)
-		o.claim, o.open = Claimed{Place: uint64(e.N), Missed: e.Value&1 == 1, Player: o.who(o.names)}, &o.reward
+		o.claim, o.open = Claimed{Place: uint64(e.N), Value: e.Value >> 1, Missed: e.Value&1 == 1, Player: o.who(o.names)}, &o.reward
 	case store.Put:
 		if v, ok := rules.RoundIn(e); ok {
 			o.round = roundView(o.names, &v)

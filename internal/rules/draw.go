@@ -186,6 +186,7 @@ type drawing struct {
 	touches overlay   // 1 for the counters of both
 	picked  []uint64  // what draws without repetition have taken so far; by entryKey
 	open    []*Budget // what is given now comes from these
+	table   *[]Stack  // where what is drawn goes until somebody has won it; nil: the player gets it
 }
 
 func (drawKind) write(r *drawing, _ *Command) { r.writeDraw() }
@@ -196,21 +197,26 @@ func (r *drawing) writeDraw() {
 	r.arrive(dr.player)
 	r.writePrice(&dr.cost)
 	r.each(r.t.spends, dr.player, dr.cost.price, dr.cost.times)
-	if len(dr.pool.Must) > 0 {
-		r.drawAll(dr)
-	} else {
-		for range dr.count {
-			if !dr.pool.single {
-				r.w.More(store.Draw)
-			}
-			r.draw(dr.pool, 0)
-			r.fact(dr.pool.moves, dr.player, 1)
-		}
-	}
+	r.drawEvery(dr)
 	for _, s := range sets {
 		r.w.Change(store.Set, s.counter, s.value)
 	}
 	r.endDraw()
+}
+
+// drawEvery makes the draws of a player from a pool.
+func (r *drawing) drawEvery(dr *pendingDraw) {
+	if len(dr.pool.Must) > 0 {
+		r.drawAll(dr)
+		return
+	}
+	for range dr.count {
+		if !dr.pool.single {
+			r.w.More(store.Draw)
+		}
+		r.draw(dr.pool, 0)
+		r.fact(dr.pool.moves, dr.player, 1)
+	}
 }
 
 // nextDraw returns the next draw that has passed its checks, and the counters that it sets.
@@ -343,9 +349,13 @@ func (r *drawing) give(w *Reward) {
 	for i := range w.Items {
 		it := &w.Items[i]
 		q := r.between(it.Min, it.Max)
-		r.change(store.Gain, it.Item, q)
-		if r.t.gains != nil {
-			r.fact(r.t.gains[it.Item], r.player, q)
+		if r.table != nil {
+			r.lay(it.Item, q)
+		} else {
+			r.change(store.Gain, it.Item, q)
+			if r.t.gains != nil {
+				r.fact(r.t.gains[it.Item], r.player, q)
+			}
 		}
 		if len(r.open) > 0 {
 			r.spendBudgets(it.Item, q)

@@ -31,6 +31,13 @@ type Round struct {
 	reward *Pool     // a pool with one entry: what each winner gets; nil: nothing
 	pots   []pot     // what its price adds to
 	gets   []potItem // of the pot that winners get
+	opens  []opening // the pools from which what is staked is opened; none: it is not
+}
+
+// opening is the pool from which an item is opened.
+type opening struct {
+	item uint32
+	pool *Pool
 }
 
 // pot is a share of an item of the price that goes into a pot.
@@ -95,8 +102,8 @@ func (d *definer) rounds(c *catalog.Catalog) error {
 				return &ConflictError{Subject: "round " + config.ID, Message: fmt.Sprintf("units of %q last for a time, so they cannot be held", item.Item)}
 			}
 		}
-		if config.Opens || config.Every != 0 {
-			return &ConflictError{Subject: "round " + config.ID, Message: "this version of Kuji cannot open what is staked, nor open rounds by the calendar"}
+		if config.Every != 0 {
+			return &ConflictError{Subject: "round " + config.ID, Message: "this version of Kuji cannot open rounds by the calendar"}
 		}
 	}
 	for _, round := range t.Rounds {
@@ -125,7 +132,44 @@ func compileRounds(t *Tables) {
 		if round.reward != nil {
 			t.compileTier(round.reward, &c.Winners.Reward)
 		}
+		for i := range t.Catalog.Items {
+			id := t.Catalog.Items[i].ID
+			if at := t.Catalog.Opening(id); c.Opens && at >= 0 && round.stake.Has(t.ItemNum[id]) {
+				round.opens = append(round.opens, opening{t.ItemNum[id], t.PoolByID[t.Catalog.Pools[at].ID]})
+			}
+		}
 	}
+}
+
+// openable reports why a round cannot open what is staked, once it is known what its pools give.
+func (t *Tables) openable() error {
+	for _, round := range t.Rounds {
+		for _, o := range round.opens {
+			wrong, c := "", round.Config
+			switch {
+			case len(o.pool.codes) > 0:
+				wrong = "gives codes, which nobody can win from another player"
+			case len(o.pool.lasting) > 0:
+				wrong = "gives items that last for a time, which nobody can win from another player"
+			case uint64(c.Entrants.Max)*c.Stake.Max*o.pool.Picks > catalog.MaxRequestPicks:
+				wrong = fmt.Sprintf("could take more than %d entries when all open as much as they can", catalog.MaxRequestPicks)
+			}
+			if wrong != "" {
+				return &ConflictError{Subject: "round " + c.ID, Message: fmt.Sprintf("pool %q, which it opens, %s", o.pool.Config.ID, wrong)}
+			}
+		}
+	}
+	return nil
+}
+
+// openingOf returns the pool from which an item is opened, nil if there is none.
+func (p *Round) openingOf(item uint32) *Pool {
+	for _, o := range p.opens {
+		if o.item == item {
+			return o.pool
+		}
+	}
+	return nil
 }
 
 // RoundOf says which round a command is about: the one with a number, or if that is 0, the one of this name that was

@@ -284,3 +284,109 @@ func TestChanceByTickets(t *testing.T) {
 		t.Fatalf("chi-square is %.1f: %v", chi, won)
 	}
 }
+
+const boxes = `
+kuji: 1
+items: {gold: {}, sword: {}, box: {family: boxes}, crate: {family: boxes}, coin: {kind: currency}}
+pools:
+  small: {price: {box: 1}, pity: {sword: {certain: 5}}, entries: [{id: gold, weight: 9, reward: {items: {gold: {min: 1, max: 9}}}}, {id: sword, weight: 1, reward: {items: {sword: 1}}}]}
+  large: {price: {crate: 1}, entries: [{id: sword, weight: 1, stock: 40, reward: {items: {sword: 2}}}, {id: gold, weight: 1, stock: 40, reward: {items: {gold: 100}}}]}
+rounds:
+  gamble:
+    stake: {family: boxes, count: {min: 1, max: 5}}
+    entrants: {min: 2, max: 5}
+    opens: stakes
+    winner: {by: {value: {gold: 1, sword: 250}}, gets: everything}
+`
+
+// TestBoxesOfAGamble: the staked boxes are opened, each entrant's draws are worth what the catalog says, and the one
+// with the highest value gets all of it. If a pool may not have enough, everything goes back.
+func TestBoxesOfAGamble(t *testing.T) {
+	r, rng := newRealm(t, 3), rand.New(rand.NewPCG(3, 3))
+	r.put(boxes)
+	settled, returned := 0, 0
+	for round := range uint64(60) {
+		before := map[string]uint64{}
+		for i := range 5 {
+			p, kind := fmt.Sprint("p", i), []string{"box", "crate"}[rng.IntN(2)]
+			n := 1 + rng.Uint64N(5)
+			r.do(grant(p, of(kind, n)))
+			before[p] = n
+			if i == 0 {
+				r.want(opened(p, "gamble", of(kind, n)), rules.OK, "")
+			} else {
+				r.want(joined(p, "gamble", 0, 0, of(kind, n)), rules.OK, "")
+			}
+		}
+		gold, swords := r.sum("gold"), r.sum("sword")
+		var d rules.Due
+		if !r.rules.Sweep(r.now, 1, &d) || d.Round != round+1 {
+			t.Fatalf("due is %+v", d)
+		}
+		ev := r.due(&d)
+		places := r.winners(&ev)
+		if len(places) == 0 {
+			returned++
+			for p, n := range before {
+				if r.holds(p, "box")+r.holds(p, "crate") < n || r.held(p, "box")+r.held(p, "crate") > 0 {
+					t.Fatalf("%s did not get %d back", p, n)
+				}
+			}
+			break
+		}
+		settled++
+		best, drawn := r.drawn(&ev)
+		if best != places[0] || len(places) != 5 {
+			t.Fatalf("places are %v; the highest value is of %s", places, best)
+		}
+		if r.sum("gold")-gold != drawn["gold"] || r.sum("sword")-swords != drawn["sword"] {
+			t.Fatalf("%v were drawn; there are %d gold and %d swords more", drawn, r.sum("gold")-gold, r.sum("sword")-swords)
+		}
+		for _, p := range places[1:] {
+			if r.held(p, "box")+r.held(p, "crate") > 0 {
+				t.Fatalf("%s still has a stake", p)
+			}
+		}
+	}
+	if settled < 5 || returned != 1 {
+		t.Fatalf("%d were settled, %d returned", settled, returned)
+	}
+	r.check()
+	r.replay()
+}
+
+// sum returns how many of an item the five players hold.
+func (r *realm) sum(item string) (n uint64) {
+	for i := range 5 {
+		n += r.holds(fmt.Sprint("p", i), item)
+	}
+	return n
+}
+
+// drawn returns who drew the highest value by an event's promises, and what all drew. It fails if two drew as much: a
+// tie is for another test.
+func (r *realm) drawn(ev *store.Event) (best string, all map[string]uint64) {
+	values, player := map[string]uint64{}, ""
+	all = map[string]uint64{}
+	effects := ev.Changes()
+	for e := (store.Effect{}); effects.Next(&e); {
+		switch e.Verb {
+		case store.Player:
+			player = r.state.PlayerID(e.N)
+		case store.Promise:
+			item := r.state.ItemID(e.N)
+			all[item] += e.Value
+			values[player] += e.Value * map[string]uint64{"gold": 1, "sword": 250}[item]
+		case store.Place:
+			if e.N == 1 {
+				best = player
+			}
+		}
+	}
+	for p, v := range values {
+		if v > values[best] {
+			r.t.Fatalf("%s drew %d, and %s, who is first, %d", p, v, best, values[best])
+		}
+	}
+	return best, all
+}

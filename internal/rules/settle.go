@@ -29,11 +29,16 @@ const dealStep = SweepPlayers
 
 // settleRound settles a round that is open. p is nil if the catalog does not have it.
 func (r hosting) settleRound(o *round, p *Round) {
-	if p == nil || o.entrants < uint64(p.Config.Entrants.Min) {
+	if p == nil || o.entrants < uint64(p.Config.Entrants.Min) || p.Config.Opens && !r.mayOpen(o, p) {
 		r.giveBack(o)
 		return
 	}
 	r.closes(o, roundSettled, p.Config.Winners.Rerolls.Within)
+	if p.Config.Opens {
+		r.settleOpened(o, p)
+		r.keepRound(o)
+		return
+	}
 	r.win(o, p, int(p.Config.Winners.Count))
 	r.addToPots(o, p)
 	shares := r.sharesOf(o, p)
@@ -45,7 +50,7 @@ func (r hosting) settleRound(o *round, p *Round) {
 		r.deal(o, place, p.Config.Winners.Everything, shares)
 	}
 	for i := range o.winners {
-		r.award(o, p, i, shares)
+		r.award(o, p, i, shares.of[i], 0)
 	}
 	r.keepRound(o)
 }
@@ -87,6 +92,11 @@ func (r hosting) deal(o *round, place uint64, back bool, shares *sharing) {
 			r.keep(store.Release, st.Item, st.Quantity-gone)
 		}
 	}
+	r.leaves(o, place, &e)
+}
+
+// leaves writes that an entrant has nothing more to do with a round.
+func (r hosting) leaves(o *round, place uint64, e *entrant) {
 	r.w.Drop(r.notes.newKey(recordJoined).num(o.number).short(e.player))
 	r.w.Drop(r.notes.newKey(recordPlays).short(e.player).num(o.number))
 	if !r.again(o) {
@@ -306,8 +316,8 @@ func (r hosting) room(player, item uint32, q, own uint64) uint64 {
 	return fits
 }
 
-// award gives a winner what they get.
-func (r hosting) award(o *round, p *Round, i int, shares *sharing) {
+// award gives a winner what they get: some of the stakes or of a pot, and the reward.
+func (r hosting) award(o *round, p *Round, i int, gets []Stack, value uint64) {
 	w := &o.winners[i]
 	r.turn(w.player)
 	if r.t.due != noCounter {
@@ -322,11 +332,9 @@ func (r hosting) award(o *round, p *Round, i int, shares *sharing) {
 	if w.missed {
 		missed = 1
 	}
-	r.w.More(store.Place, uint64(i)+1, missed)
-	if shares != nil && i < len(shares.of) {
-		for _, st := range shares.of[i] {
-			r.change(store.Gain, st.Item, st.Quantity)
-		}
+	r.w.More(store.Place, uint64(i)+1, value<<1|missed)
+	for _, st := range gets {
+		r.change(store.Gain, st.Item, st.Quantity)
 	}
 	if p.reward == nil || w.missed {
 		return
@@ -345,7 +353,7 @@ func (r hosting) reroll(o *round, p *Round) {
 	config.Winners.Distinct, distinct.Config = true, &config // never a former winner
 	r.win(o, &distinct, 1)
 	if len(o.winners) > n {
-		r.award(o, p, n, nil)
+		r.award(o, p, n, nil, 0)
 	}
 	r.keepRound(o)
 }
