@@ -143,7 +143,7 @@ func newTables(w *store.Writer, state Names, c *catalog.Catalog, hash [32]byte, 
 		t.PoolByNum[pt.Num] = pt
 	}
 	t.compile()
-	return t, t.openable()
+	return t, openable(t)
 }
 
 func tooMany(what string, n, limit int) error {

@@ -186,7 +186,7 @@ type drawing struct {
 	touches overlay   // 1 for the counters of both
 	picked  []uint64  // what draws without repetition have taken so far; by entryKey
 	open    []*Budget // what is given now comes from these
-	table   *[]Stack  // where what is drawn goes until somebody has won it; nil: the player gets it
+	table   *laid     // where what is drawn goes until somebody has won it; nil: the player gets it
 }
 
 func (drawKind) write(r *drawing, _ *Command) { r.writeDraw() }
@@ -206,15 +206,23 @@ func (r *drawing) writeDraw() {
 
 // drawEvery makes the draws of a player from a pool.
 func (r *drawing) drawEvery(dr *pendingDraw) {
-	if len(dr.pool.Must) > 0 {
-		r.drawAll(dr)
+	if len(dr.pool.Must) == 0 {
+		for range dr.count {
+			if !dr.pool.single {
+				r.w.More(store.Draw)
+			}
+			r.draw(dr.pool, 0)
+			r.fact(dr.pool.moves, dr.player, 1)
+		}
 		return
 	}
-	for range dr.count {
-		if !dr.pool.single {
-			r.w.More(store.Draw)
-		}
-		r.draw(dr.pool, 0)
+	// A pool with guarantees has single rolls.
+	var hits [catalog.MaxTracks]uint64 // by guarantee
+	for i := range dr.count {
+		due := dr.pool.Due(i, dr.count, &hits, func() []uint64 {
+			return r.Sums(dr.pool, true)
+		}, &r.Sight)
+		dr.pool.Hit(r.draw(dr.pool, due), &hits)
 		r.fact(dr.pool.moves, dr.player, 1)
 	}
 }
@@ -240,18 +248,6 @@ func (r *drawing) endDraw() {
 		r.writeBudgets()
 	}
 	r.touches.reset()
-}
-
-// drawAll makes the draws from a pool with guarantees. It has single rolls.
-func (r *drawing) drawAll(dr *pendingDraw) {
-	var hits [catalog.MaxTracks]uint64 // by guarantee
-	for i := range dr.count {
-		due := dr.pool.Due(i, dr.count, &hits, func() []uint64 {
-			return r.Sums(dr.pool, true)
-		}, &r.Sight)
-		dr.pool.Hit(r.draw(dr.pool, due), &hits)
-		r.fact(dr.pool.moves, dr.player, 1)
-	}
 }
 
 // draw makes one draw from a pool: it picks entries, takes them and gives their rewards. due is the
@@ -350,7 +346,7 @@ func (r *drawing) give(w *Reward) {
 		it := &w.Items[i]
 		q := r.between(it.Min, it.Max)
 		if r.table != nil {
-			r.lay(it.Item, q)
+			r.table.lay(r.w, it.Item, q)
 		} else {
 			r.change(store.Gain, it.Item, q)
 			if r.t.gains != nil {

@@ -17,22 +17,28 @@ import (
 
 // table is what the entrants of a round have drawn.
 type table struct {
-	of    [][]Stack // by entrant
-	value []uint64  // what that counts, at most maxValue
+	of    []laid   // by entrant
+	value []uint64 // what that counts, at most maxValue
 	total []Stack
 }
 
 // maxValue bounds what an entrant's draws count.
 const maxValue = 1 << 62
 
-// lay puts what is drawn on the table.
-func (r *drawing) lay(item uint32, q uint64) {
-	r.w.More(store.Promise, uint64(item), q)
-	*r.table = addTo(*r.table, item, q)
+// laid is what an entrant has drawn.
+type laid []Stack
+
+// lay puts some more on the table.
+func (l *laid) lay(w *store.Writer, item uint32, q uint64) {
+	w.More(store.Promise, uint64(item), q)
+	*l = addTo(*l, item, q)
 }
 
+// opens is hosting of a round that opens what is staked.
+type opens struct{ hosting }
+
 // mayOpen reports whether all that is staked in a round can be opened.
-func (r hosting) mayOpen(o *round, p *Round) bool {
+func (r opens) mayOpen(o *round, p *Round) bool {
 	for place := range o.entrants {
 		e := r.notes.entrantOf(o.number, place)
 		for _, st := range e.held {
@@ -48,8 +54,8 @@ func (r hosting) mayOpen(o *round, p *Round) bool {
 }
 
 // openAll opens what is staked in a round, entrant by entrant.
-func (r hosting) openAll(o *round, p *Round) *table {
-	t := &table{of: make([][]Stack, o.entrants), value: make([]uint64, o.entrants)}
+func (r opens) openAll(o *round, p *Round) *table {
+	t := &table{of: make([]laid, o.entrants), value: make([]uint64, o.entrants)}
 	for place := range o.entrants {
 		e := r.notes.entrantOf(o.number, place)
 		r.turn(e.player)
@@ -72,8 +78,8 @@ func (r hosting) openAll(o *round, p *Round) *table {
 	return t
 }
 
-// settleOpened is settleRound of a round that opens what is staked.
-func (r hosting) settleOpened(o *round, p *Round) {
+// settle is settleRound of a round that opens what is staked.
+func (r opens) settle(o *round, p *Round) {
 	t := r.openAll(o, p)
 	var order []uint64
 	if n := int(p.Config.Winners.Count); p.Config.Winners.By == catalog.ByValue {
@@ -105,7 +111,7 @@ func (r hosting) settleOpened(o *round, p *Round) {
 }
 
 // remain gives what no winner gets to those who drew it. What does not fit there either is gone, and the event says so.
-func (r hosting) remain(o *round, t *table, left []Stack) {
+func (r opens) remain(o *round, t *table, left []Stack) {
 	for k := range left {
 		for place := uint64(0); place < o.entrants && left[k].Quantity > 0; place++ {
 			i := indexOf(t.of[place], left[k].Item)
@@ -142,7 +148,7 @@ func (p *Round) worth(st Stack) uint64 {
 
 // winByValue makes those winners whose draws count most. Among equals, chance decides. It returns all entrants in
 // that order.
-func (r hosting) winByValue(o *round, t *table, n int) (order []uint64) {
+func (r opens) winByValue(o *round, t *table, n int) (order []uint64) {
 	for place := range o.entrants {
 		order = append(order, place)
 	}

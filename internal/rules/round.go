@@ -142,7 +142,7 @@ func compileRounds(t *Tables) {
 }
 
 // openable reports why a round cannot open what is staked, once it is known what its pools give.
-func (t *Tables) openable() error {
+func openable(t *Tables) error {
 	for _, round := range t.Rounds {
 		for _, o := range round.opens {
 			wrong, c := "", round.Config

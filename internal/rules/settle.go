@@ -29,13 +29,13 @@ const dealStep = SweepPlayers
 
 // settleRound settles a round that is open. p is nil if the catalog does not have it.
 func (r hosting) settleRound(o *round, p *Round) {
-	if p == nil || o.entrants < uint64(p.Config.Entrants.Min) || p.Config.Opens && !r.mayOpen(o, p) {
+	if p == nil || o.entrants < uint64(p.Config.Entrants.Min) || p.Config.Opens && !(opens{r}).mayOpen(o, p) {
 		r.giveBack(o)
 		return
 	}
 	r.closes(o, roundSettled, p.Config.Winners.Rerolls.Within)
 	if p.Config.Opens {
-		r.settleOpened(o, p)
+		opens{r}.settle(o, p)
 		r.keepRound(o)
 		return
 	}
