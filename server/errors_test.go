@@ -126,6 +126,9 @@ func statuses(ctx context.Context, t *testing.T, c client) {
 		}
 	}
 	for _, st := range statusesOf()[1:] {
+		if st >= kuji.UnknownRound && st <= kuji.NobodyLeft {
+			continue // the contract has no command about rounds yet: internal/enginetest brings these about
+		}
 		if !seen[st] {
 			t.Errorf("nothing here brings about %v", st)
 		}

@@ -139,5 +139,13 @@ var refusals = map[kujiv1.Status]string{
 	kujiv1.Status_STATUS_MOST_REACHED:       "the player would hold more than the most of %s",
 	kujiv1.Status_STATUS_MAILBOX_FULL:       "the player's mailbox has no room for %s",
 	kujiv1.Status_STATUS_NOTHING_TO_COLLECT: "nothing in the player's mailbox fits%s",
+	kujiv1.Status_STATUS_UNKNOWN_ROUND:      "there is no such round, or none of this name is open%s",
+	kujiv1.Status_STATUS_ROUND_CLOSED:       "the round is not open, or for a reroll, its time is over%s",
+	kujiv1.Status_STATUS_ALREADY_JOINED:     "the player has joined the round%s",
+	kujiv1.Status_STATUS_ROUND_FULL:         "the round has as many entrants as it takes%s",
+	kujiv1.Status_STATUS_WRONG_STAKE:        "the round takes other stakes: see the catalog, and what the first entrant has staked%s",
+	kujiv1.Status_STATUS_ALREADY_OPEN:       "a round of this name is open, and the catalog allows one%s",
+	kujiv1.Status_STATUS_TOO_MANY_ROUNDS:    "the player is in 100 rounds, or 10,000 are open in the realm%s",
+	kujiv1.Status_STATUS_NOBODY_LEFT:        "no more winners can be drawn%s",
 	kujiv1.Status_STATUS_ABORTED:            "another member failed%s",
 }

@@ -88,6 +88,22 @@ const (
 	Status_STATUS_MAILBOX_FULL Status = 26
 	// Nothing in the player's mailbox fits.
 	Status_STATUS_NOTHING_TO_COLLECT Status = 27
+	// There is no such round, or none of this name is open.
+	Status_STATUS_UNKNOWN_ROUND Status = 28
+	// The round is not open, or for a reroll, its time is over.
+	Status_STATUS_ROUND_CLOSED Status = 29
+	// The player has joined the round.
+	Status_STATUS_ALREADY_JOINED Status = 30
+	// The round has as many entrants as it takes.
+	Status_STATUS_ROUND_FULL Status = 31
+	// The round takes other stakes: see the catalog, and what the first entrant has staked.
+	Status_STATUS_WRONG_STAKE Status = 32
+	// A round of this name is open, and the catalog allows one.
+	Status_STATUS_ALREADY_OPEN Status = 33
+	// The player is in 100 rounds, or 10,000 are open in the realm.
+	Status_STATUS_TOO_MANY_ROUNDS Status = 34
+	// No more winners can be drawn.
+	Status_STATUS_NOBODY_LEFT Status = 35
 	// In a batch: not carried out and not logged; BatchResult.error says why. In
 	// odds: of a pool that only other pools draw from.
 	Status_STATUS_REFUSED Status = 255
@@ -121,6 +137,14 @@ var (
 		25:  "STATUS_MOST_REACHED",
 		26:  "STATUS_MAILBOX_FULL",
 		27:  "STATUS_NOTHING_TO_COLLECT",
+		28:  "STATUS_UNKNOWN_ROUND",
+		29:  "STATUS_ROUND_CLOSED",
+		30:  "STATUS_ALREADY_JOINED",
+		31:  "STATUS_ROUND_FULL",
+		32:  "STATUS_WRONG_STAKE",
+		33:  "STATUS_ALREADY_OPEN",
+		34:  "STATUS_TOO_MANY_ROUNDS",
+		35:  "STATUS_NOBODY_LEFT",
 		255: "STATUS_REFUSED",
 	}
 	Status_value = map[string]int32{
@@ -149,6 +173,14 @@ var (
 		"STATUS_MOST_REACHED":       25,
 		"STATUS_MAILBOX_FULL":       26,
 		"STATUS_NOTHING_TO_COLLECT": 27,
+		"STATUS_UNKNOWN_ROUND":      28,
+		"STATUS_ROUND_CLOSED":       29,
+		"STATUS_ALREADY_JOINED":     30,
+		"STATUS_ROUND_FULL":         31,
+		"STATUS_WRONG_STAKE":        32,
+		"STATUS_ALREADY_OPEN":       33,
+		"STATUS_TOO_MANY_ROUNDS":    34,
+		"STATUS_NOBODY_LEFT":        35,
 		"STATUS_REFUSED":            255,
 	}
 )
@@ -892,7 +924,7 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	" \x03(\v2\x0f.kuji.v1.BeyondR\x06beyond\x12,\n" +
 	"\tcollected\x18\v \x03(\v2\x0e.kuji.v1.StackR\tcollected\x12$\n" +
 	"\x05limit\x18( \x01(\v2\x0e.kuji.v1.LimitR\x05limit\x12#\n" +
-	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacks*\xac\x05\n" +
+	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacks*\xf6\x06\n" +
 	"\x06Status\x12\x16\n" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tSTATUS_OK\x10\x01\x12\x13\n" +
@@ -919,7 +951,15 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x14STATUS_TOO_MANY_LOTS\x10\x18\x12\x17\n" +
 	"\x13STATUS_MOST_REACHED\x10\x19\x12\x17\n" +
 	"\x13STATUS_MAILBOX_FULL\x10\x1a\x12\x1d\n" +
-	"\x19STATUS_NOTHING_TO_COLLECT\x10\x1b\x12\x13\n" +
+	"\x19STATUS_NOTHING_TO_COLLECT\x10\x1b\x12\x18\n" +
+	"\x14STATUS_UNKNOWN_ROUND\x10\x1c\x12\x17\n" +
+	"\x13STATUS_ROUND_CLOSED\x10\x1d\x12\x19\n" +
+	"\x15STATUS_ALREADY_JOINED\x10\x1e\x12\x15\n" +
+	"\x11STATUS_ROUND_FULL\x10\x1f\x12\x16\n" +
+	"\x12STATUS_WRONG_STAKE\x10 \x12\x17\n" +
+	"\x13STATUS_ALREADY_OPEN\x10!\x12\x1a\n" +
+	"\x16STATUS_TOO_MANY_ROUNDS\x10\"\x12\x16\n" +
+	"\x12STATUS_NOBODY_LEFT\x10#\x12\x13\n" +
 	"\x0eSTATUS_REFUSED\x10\xff\x01\"\x04\b\a\x10\a\"\x04\b\b\x10\b\"\x04\b\x0e\x10\x0eB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var (
