@@ -232,7 +232,7 @@ func (o *outcomes) begin(s names, ev *store.Event, res *Result, tells bool) (loo
 			return nil, err
 		}
 	case rules.KindDraw, rules.KindRedeem, rules.KindClaim, rules.KindCollect,
-		rules.KindOpen, rules.KindJoin, rules.KindSettle, rules.KindReroll, rules.KindCancel:
+		rules.KindOpenRound, rules.KindJoin, rules.KindSettle, rules.KindReroll, rules.KindCancelRound:
 	case rules.KindProgress, rules.KindGrant, rules.KindConsume, rules.KindTransfer, rules.KindRegister, rules.KindSetCounter, rules.KindDue:
 		if !tells {
 			return nil, nil
@@ -246,7 +246,7 @@ func (o *outcomes) begin(s names, ev *store.Event, res *Result, tells bool) (loo
 	o.names, o.res, o.member = s, res, -1
 	o.player, o.joined = ev.Player.Num, ""
 	switch rules.Kind(ev.Kind) {
-	case rules.KindTransfer, rules.KindDue, rules.KindSettle, rules.KindReroll, rules.KindCancel:
+	case rules.KindTransfer, rules.KindDue, rules.KindSettle, rules.KindReroll, rules.KindCancelRound:
 		o.two = true
 	default:
 		o.two = false

@@ -68,8 +68,8 @@ type Reroll struct {
 	Note   Note
 }
 
-// Cancel closes a round that is open, and gives everything back.
-type Cancel struct {
+// CancelRound closes a round that is open, and gives everything back.
+type CancelRound struct {
 	ID     string
 	Round  string
 	Number uint64 // 0: the one of this name that was opened last, of those that are open
@@ -77,7 +77,7 @@ type Cancel struct {
 }
 
 func (q OpenRound) fill(_ *work, cmd *rules.Command) error {
-	cmd.Kind, cmd.ID, cmd.Player, cmd.Items, cmd.Note = rules.KindOpen, q.ID, q.Player, q.Stake, q.Note.note()
+	cmd.Kind, cmd.ID, cmd.Player, cmd.Items, cmd.Note = rules.KindOpenRound, q.ID, q.Player, q.Stake, q.Note.note()
 	cmd.Round = &rules.RoundOf{Name: q.Round, Tickets: q.Tickets}
 	return nil
 }
@@ -96,8 +96,8 @@ func (q Reroll) fill(_ *work, cmd *rules.Command) error {
 	return fillRound(cmd, rules.KindReroll, q.ID, q.Round, q.Number, q.Note)
 }
 
-func (q Cancel) fill(_ *work, cmd *rules.Command) error {
-	return fillRound(cmd, rules.KindCancel, q.ID, q.Round, q.Number, q.Note)
+func (q CancelRound) fill(_ *work, cmd *rules.Command) error {
+	return fillRound(cmd, rules.KindCancelRound, q.ID, q.Round, q.Number, q.Note)
 }
 
 func fillRound(cmd *rules.Command, kind rules.Kind, id, round string, number uint64, n Note) error {

@@ -35,7 +35,7 @@ func roundRequests() (all []kuji.Request) {
 	all = append(all, kuji.Settle{ID: id(), Round: "jackpot"})
 	all = append(all, kuji.Settle{ID: id(), Round: "giveaway"})
 	all = append(all, kuji.OpenRound{ID: id(), Player: "p3", Round: "gamble", Stake: []kuji.Stack{{Item: "box", Quantity: 1}}})
-	all = append(all, kuji.Cancel{ID: id(), Round: "gamble", Number: 4})
+	all = append(all, kuji.CancelRound{ID: id(), Round: "gamble", Number: 4})
 	return all
 }
 
@@ -164,7 +164,7 @@ func TestJoinsTwiceAtOnce(t *testing.T) {
 	}
 	number := opened.Round().Number
 	for range 3 {
-		if res := do(t, r, kuji.Cancel{ID: "back", Round: "gamble", Number: number}); res.Status != kuji.OK || res.Round().State != "returned" {
+		if res := do(t, r, kuji.CancelRound{ID: "back", Round: "gamble", Number: number}); res.Status != kuji.OK || res.Round().State != "returned" {
 			t.Errorf("%v", res)
 		}
 	}

@@ -32,11 +32,11 @@ const (
 	KindSetCounter Kind = 17
 	KindCollect    Kind = 18
 
-	KindOpen   Kind = 19
-	KindJoin   Kind = 20
-	KindSettle Kind = 21
-	KindReroll Kind = 22
-	KindCancel Kind = 23
+	KindOpenRound   Kind = 19
+	KindJoin        Kind = 20
+	KindSettle      Kind = 21
+	KindReroll      Kind = 22
+	KindCancelRound Kind = 23
 )
 
 func (k Kind) String() string {
@@ -77,16 +77,16 @@ func (k Kind) String() string {
 		return "set_counter"
 	case KindCollect:
 		return "collect"
-	case KindOpen:
-		return "open"
+	case KindOpenRound:
+		return "open_round"
 	case KindJoin:
 		return "join"
 	case KindSettle:
 		return "settle"
 	case KindReroll:
 		return "reroll"
-	case KindCancel:
-		return "cancel"
+	case KindCancelRound:
+		return "cancel_round"
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
@@ -120,16 +120,16 @@ func (k Kind) of() kind {
 		return setCounterKind{}
 	case KindCollect:
 		return collectKind{}
-	case KindOpen:
-		return openKind{}
+	case KindOpenRound:
+		return openRoundKind{}
 	case KindJoin:
 		return joinKind{}
 	case KindSettle:
 		return settleKind{}
 	case KindReroll:
 		return rerollKind{}
-	case KindCancel:
-		return cancelKind{}
+	case KindCancelRound:
+		return cancelRoundKind{}
 	}
 	return nil
 }
@@ -253,9 +253,9 @@ func (c *Command) CheckHead() *CommandError {
 // one reports whether a command is about one player: not a group, nor a counter or a round of the realm.
 func (c *Command) one() bool {
 	switch c.Kind {
-	case KindAtomic, KindSettle, KindReroll, KindCancel:
+	case KindAtomic, KindSettle, KindReroll, KindCancelRound:
 		return false
-	case KindSetCounter, KindOpen:
+	case KindSetCounter, KindOpenRound:
 		return c.Player != ""
 	}
 	return true

@@ -311,14 +311,14 @@ func (r hosting) keepRound(o *round) {
 	r.record(r.notes.newKey(recordRound).num(o.number), r.notes.value)
 }
 
-// openKind opens a round. If it names a player, that player joins it.
-type openKind struct{ noted }
+// openRoundKind opens a round. If it names a player, that player joins it.
+type openRoundKind struct{ noted }
 
 // joinKind joins one.
 type joinKind struct{ noted }
 
-func (openKind) alone() string { return "an atomic group cannot open a round" }
-func (joinKind) alone() string { return "an atomic group cannot join a round" }
+func (openRoundKind) alone() string { return "an atomic group cannot open a round" }
+func (joinKind) alone() string      { return "an atomic group cannot join a round" }
 
 func (of *RoundOf) form() *CommandError {
 	switch {
@@ -337,7 +337,7 @@ func (joinKind) form(c *Command) *CommandError {
 	return checkStacks(c.Items)
 }
 
-func (openKind) form(c *Command) *CommandError {
+func (openRoundKind) form(c *Command) *CommandError {
 	if c.Round.Number != 0 {
 		return malformed("number", "%d; a round gets its number when it is opened", c.Round.Number)
 	}
@@ -362,7 +362,7 @@ func (k joinKind) resolve(f *Finder, c *Command) *CommandError {
 	return itemsKind{}.resolve(f, c)
 }
 
-func (openKind) resolve(f *Finder, c *Command) *CommandError { return joinKind{}.resolve(f, c) }
+func (openRoundKind) resolve(f *Finder, c *Command) *CommandError { return joinKind{}.resolve(f, c) }
 
 // ask writes the round's name and number, the tickets, and the stake.
 func (joinKind) ask(r *effects, c *Command, status Status) {
@@ -382,11 +382,11 @@ func (a *asked) round() *RoundOf {
 	return &RoundOf{Name: a.text("the round", catalog.MaxID), Number: a.Uint("the round's number", math.MaxInt64)}
 }
 
-func (openKind) ask(r *effects, c *Command, status Status) { joinKind{}.ask(r, c, status) }
-func (openKind) asked(a *asked, c *Command)                { joinKind{}.asked(a, c) }
+func (openRoundKind) ask(r *effects, c *Command, status Status) { joinKind{}.ask(r, c, status) }
+func (openRoundKind) asked(a *asked, c *Command)                { joinKind{}.asked(a, c) }
 
-func (joinKind) same(c, o *Command) bool { return *c.Round == *o.Round }
-func (openKind) same(c, o *Command) bool { return *c.Round == *o.Round }
+func (joinKind) same(c, o *Command) bool      { return *c.Round == *o.Round }
+func (openRoundKind) same(c, o *Command) bool { return *c.Round == *o.Round }
 
 // seat is a player about to join a round.
 type seat struct {
@@ -394,7 +394,7 @@ type seat struct {
 	who   entrant
 }
 
-func (openKind) check(r *checks, c *Command) failure {
+func (openRoundKind) check(r *checks, c *Command) failure {
 	e := &r.enters
 	config := c.round.Config
 	*e = entryOf(round{number: r.tally(r.t.rounds+roundsLast) + 1, name: config.ID, is: roundOpen, opener: noPlayer, opened: uint64(r.steady)})
@@ -510,7 +510,7 @@ func sameStacks(a, b []Stack) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, func(st Stack) bool { return !slices.Contains(b, st) })
 }
 
-func (openKind) write(d *drawing, c *Command) {
+func (openRoundKind) write(d *drawing, c *Command) {
 	r := hosting{d}
 	o := &r.enters.round
 	if c.Player != "" {
@@ -608,19 +608,19 @@ func (r hosting) keep(v store.Verb, item uint32, q uint64) {
 	}
 }
 
-// settleKind settles a round, cancelKind gives everything back.
+// settleKind settles a round, cancelRoundKind gives everything back.
 type (
-	settleKind struct{ noted }
-	cancelKind struct{ noted }
-	rerollKind struct{ noted }
+	settleKind      struct{ noted }
+	cancelRoundKind struct{ noted }
+	rerollKind      struct{ noted }
 )
 
-func (settleKind) alone() string { return "an atomic group cannot settle a round" }
-func (cancelKind) alone() string { return "an atomic group cannot cancel a round" }
-func (rerollKind) alone() string { return "an atomic group cannot draw a winner again" }
+func (settleKind) alone() string      { return "an atomic group cannot settle a round" }
+func (cancelRoundKind) alone() string { return "an atomic group cannot cancel a round" }
+func (rerollKind) alone() string      { return "an atomic group cannot draw a winner again" }
 
-func (settleKind) form(c *Command) *CommandError { return c.Round.form() }
-func (cancelKind) form(c *Command) *CommandError { return c.Round.form() }
+func (settleKind) form(c *Command) *CommandError      { return c.Round.form() }
+func (cancelRoundKind) form(c *Command) *CommandError { return c.Round.form() }
 
 func (rerollKind) form(c *Command) *CommandError {
 	if c.Round.Number == 0 {
@@ -637,7 +637,7 @@ func (settleKind) resolve(f *Finder, c *Command) *CommandError {
 }
 
 // A round can be cancelled that the catalog in force does not have.
-func (cancelKind) resolve(f *Finder, c *Command) *CommandError {
+func (cancelRoundKind) resolve(f *Finder, c *Command) *CommandError {
 	c.round = f.RoundByID[c.Round.Name]
 	return nil
 }
@@ -651,14 +651,14 @@ func (settleKind) ask(r *effects, c *Command, _ Status) {
 
 func (settleKind) asked(a *asked, c *Command) { c.Round = a.round() }
 
-func (cancelKind) ask(r *effects, c *Command, s Status) { settleKind{}.ask(r, c, s) }
-func (cancelKind) asked(a *asked, c *Command)           { settleKind{}.asked(a, c) }
-func (rerollKind) ask(r *effects, c *Command, s Status) { settleKind{}.ask(r, c, s) }
-func (rerollKind) asked(a *asked, c *Command)           { settleKind{}.asked(a, c) }
+func (cancelRoundKind) ask(r *effects, c *Command, s Status) { settleKind{}.ask(r, c, s) }
+func (cancelRoundKind) asked(a *asked, c *Command)           { settleKind{}.asked(a, c) }
+func (rerollKind) ask(r *effects, c *Command, s Status)      { settleKind{}.ask(r, c, s) }
+func (rerollKind) asked(a *asked, c *Command)                { settleKind{}.asked(a, c) }
 
-func (settleKind) same(c, o *Command) bool { return *c.Round == *o.Round }
-func (cancelKind) same(c, o *Command) bool { return *c.Round == *o.Round }
-func (rerollKind) same(c, o *Command) bool { return *c.Round == *o.Round }
+func (settleKind) same(c, o *Command) bool      { return *c.Round == *o.Round }
+func (cancelRoundKind) same(c, o *Command) bool { return *c.Round == *o.Round }
+func (rerollKind) same(c, o *Command) bool      { return *c.Round == *o.Round }
 
 func (settleKind) check(r *checks, c *Command) failure {
 	o, ok := r.notes.find(c.Round)
@@ -672,7 +672,7 @@ func (settleKind) check(r *checks, c *Command) failure {
 	return failure{}
 }
 
-func (cancelKind) check(r *checks, c *Command) failure { return settleKind{}.check(r, c) }
+func (cancelRoundKind) check(r *checks, c *Command) failure { return settleKind{}.check(r, c) }
 
 func (rerollKind) check(r *checks, c *Command) failure {
 	o, ok := r.notes.find(c.Round)
@@ -689,6 +689,6 @@ func (rerollKind) check(r *checks, c *Command) failure {
 	return failure{}
 }
 
-func (settleKind) write(r *drawing, c *Command) { hosting{r}.settleRound(&r.enters.round, c.round) }
-func (cancelKind) write(r *drawing, _ *Command) { hosting{r}.giveBack(&r.enters.round) }
-func (rerollKind) write(r *drawing, c *Command) { hosting{r}.reroll(&r.enters.round, c.round) }
+func (settleKind) write(r *drawing, c *Command)      { hosting{r}.settleRound(&r.enters.round, c.round) }
+func (cancelRoundKind) write(r *drawing, _ *Command) { hosting{r}.giveBack(&r.enters.round) }
+func (rerollKind) write(r *drawing, c *Command)      { hosting{r}.reroll(&r.enters.round, c.round) }

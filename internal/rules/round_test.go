@@ -39,7 +39,7 @@ rounds:
 `
 
 func opened(player, name string, items ...catalog.Stack) rules.Command {
-	return rules.Command{Kind: rules.KindOpen, Player: player, Items: items, Hands: rules.Hands{Round: &rules.RoundOf{Name: name}}}
+	return rules.Command{Kind: rules.KindOpenRound, Player: player, Items: items, Hands: rules.Hands{Round: &rules.RoundOf{Name: name}}}
 }
 
 func joined(player, name string, number, tickets uint64, items ...catalog.Stack) rules.Command {
@@ -129,7 +129,7 @@ func TestRoundsComeToNothing(t *testing.T) {
 	ends := map[string]func(r *realm){
 		"deadline":  func(r *realm) { r.now += 2 * 60 * 1000; r.sweep() },
 		"settled":   func(r *realm) { r.want(ofRound(rules.KindSettle, "gamble", 1), rules.OK, "") },
-		"cancelled": func(r *realm) { r.want(ofRound(rules.KindCancel, "gamble", 0), rules.OK, "") },
+		"cancelled": func(r *realm) { r.want(ofRound(rules.KindCancelRound, "gamble", 0), rules.OK, "") },
 		"gone": func(r *realm) {
 			r.want(joined("bob", "gamble", 0, 0), rules.OK, "")
 			r.put("kuji: 1\nitems: {coin: {kind: currency}, box: {}, crate: {}, key: {}}")

@@ -198,7 +198,7 @@ MEMBER, ITEM, NEW_POOL, ENTRY, STOCK, COUNTER, WINDOW, CATALOG, DRAW, TALLY, RET
 NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE, LEVEL, ORDER, CLAIM, BEYOND, GROW = range(20, 29)
 HOLD, RELEASE, FORFEIT, PROMISE, PUT, DROP, PLACE = range(29, 36)
 KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes", "redeem", "register", "upgrade", "set_limit", "due",
-         "progress", "claim", "set_counter", "collect", "open", "join", "settle", "reroll", "cancel"]
+         "progress", "claim", "set_counter", "collect", "open_round", "join", "settle", "reroll", "cancel_round"]
 PERS = ["", "forever", "day", "week", "window", "hour", "month"]
 KNOWN = 5  # the newest format level that this reader knows
 COME = (2, 3, 10, 11, 15, 16)  # who asks for one of these, or gets it, has come
