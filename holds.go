@@ -84,6 +84,40 @@ func (h Holding) hold(w *work, cmd *rules.Command) {
 	cmd.Hold = &rules.HoldOf{For: h.For.Milliseconds(), Refund: h.Refund, One: true}
 }
 
+// Hold is what a request that is held, or that confirms or cancels a hold, has left of it. With [HoldEnded] it says what
+// became of it before. It is read-only. Other results have nil.
+func (r Result) Hold() *HoldView {
+	if r.rare == nil || r.rare.hold == nil {
+		return nil
+	}
+	h := *r.rare.hold // its times are relative to that of the event
+	at := r.Receipt.Time
+	h.Asked, h.Until, h.Ended = h.Asked+at, h.Until+at, h.Ended+at
+	switch {
+	case h.State == "open":
+		h.Ended = 0
+	case r.Status != OK:
+		h.Asked, h.Until = 0, 0
+	default:
+		h.Until = 0
+	}
+	return &h
+}
+
+// Given is what a Confirm gave of what was held or promised. What it drew is in Outcomes.
+func (r Result) Given() Given {
+	if r.rare == nil {
+		return Given{}
+	}
+	return r.rare.given
+}
+
+// Given is what players got with a Confirm: for a group, those of all members. It is read-only.
+type Given struct {
+	Items []Stack
+	Codes []RewardCode
+}
+
 // Holds is the view of what is held in a realm.
 type Holds struct{ w *writer }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/kuji-dev/kuji/internal/look"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
-	"github.com/kuji-dev/kuji/view"
 )
 
 // Status says how a request ended. Every status but OK is a refusal that depends on the state: it is
@@ -85,49 +84,6 @@ type rare struct {
 	round     *RoundView
 	hold      *HoldView
 	given     Given
-}
-
-// Hold is what a request that is held, or that confirms or cancels a hold, has left of it. With [HoldEnded] it says what
-// became of it before. It is read-only. Other results have nil.
-func (r Result) Hold() *HoldView {
-	if r.rare == nil || r.rare.hold == nil {
-		return nil
-	}
-	h := *r.rare.hold // its times are relative to that of the event
-	at := r.Receipt.Time
-	h.Asked, h.Until, h.Ended = h.Asked+at, h.Until+at, h.Ended+at
-	switch {
-	case h.State == "open":
-		h.Ended = 0
-	case r.Status != OK:
-		h.Asked, h.Until = 0, 0
-	default:
-		h.Until = 0
-	}
-	return &h
-}
-
-// Given is what a Confirm gave of what was held or promised. What it drew is in Outcomes.
-func (r Result) Given() Given {
-	if r.rare == nil {
-		return Given{}
-	}
-	return r.rare.given
-}
-
-// Given is what players got with a Confirm: for a group, those of all members. It is read-only.
-type Given struct {
-	Items []Stack
-	Codes []RewardCode
-}
-
-// Round is the round that a request about one has changed, without its entrants. Claims has what its winners got. It is
-// read-only. Other results have nil.
-func (r Result) Round() *RoundView {
-	if r.rare == nil {
-		return nil
-	}
-	return r.rare.round
 }
 
 // Claims are the tiers of quests that a Claim claimed, or that claimed themselves, with what they gave. They are
@@ -412,7 +368,11 @@ type drawing struct {
 	beyond []Beyond  // so far, of the command
 	round  *RoundView
 	hold   *HoldView
-	// Of a Collect, or a Confirm.
+	bag
+}
+
+// bag is what a Collect or a Confirm gave.
+type bag struct {
 	collects bool
 	confirms bool
 	got      []gain
@@ -526,15 +486,6 @@ func (o *outcomes) endClaim() {
 	if o.claim.Place > 0 {
 		o.endOutcome(o.names)
 	}
-}
-
-// roundView is what a result says of a round.
-func roundView(s names, o *rules.RoundNow) *RoundView {
-	v := &RoundView{Name: o.Name, Number: o.Number, State: o.State, Entrants: o.Entrants, Tickets: o.Tickets}
-	for _, w := range o.Winners {
-		v.Winners = append(v.Winners, view.Winner{Player: s.PlayerID(w.Player), Missed: w.Missed})
-	}
-	return v
 }
 
 // finish ends what begin began.

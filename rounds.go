@@ -135,3 +135,21 @@ func (r Rounds) read(ctx context.Context, read func(t *rules.Tables) (last uint6
 	_, _, err := r.w.read(ctx, read)
 	return err
 }
+
+// Round is the round that a request about one has changed, without its entrants. Claims has what its winners got. It is
+// read-only. Other results have nil.
+func (r Result) Round() *RoundView {
+	if r.rare == nil {
+		return nil
+	}
+	return r.rare.round
+}
+
+// roundView is what a result says of a round.
+func roundView(s names, o *rules.RoundNow) *RoundView {
+	v := &RoundView{Name: o.Name, Number: o.Number, State: o.State, Entrants: o.Entrants, Tickets: o.Tickets}
+	for _, w := range o.Winners {
+		v.Winners = append(v.Winners, view.Winner{Player: s.PlayerID(w.Player), Missed: w.Missed})
+	}
+	return v
+}

@@ -97,12 +97,8 @@ func ImportOf(ev *store.Event) (list uint32, name string, codes []string, err er
 }
 
 // giveCodes gives the player the next code of each list of a reward.
-func (r *drawing) giveCodes(w *Reward) {
+func (r *effects) giveCodes(w *Reward) {
 	for _, list := range w.Codes {
-		if r.aside != nil {
-			r.aside.code(r, list)
-			continue
-		}
 		taken, _ := r.coded.get(uint64(list))
 		r.coded.put(uint64(list), taken+1)
 		r.w.More(store.GiveCode, uint64(list), r.state.CodesGiven(list)+taken)

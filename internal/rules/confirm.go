@@ -93,7 +93,7 @@ func (r *checks) mayConfirm(p *part) failure {
 	if p.draws == 0 {
 		return failure{}
 	}
-	pt := r.t.poolOf(p.pool)
+	pt := poolOf(r.t, p.pool)
 	if pt == nil || len(pt.lasting) > 0 {
 		return failure{SoldOut, p.pool}
 	}
@@ -111,7 +111,7 @@ func (r *checks) mayFinish(h *hold) failure {
 	for i := range h.parts {
 		p := &h.parts[i]
 		for _, t := range p.taken {
-			pt := r.t.boxOf(t.pool)
+			pt := boxOf(r.t, t.pool)
 			if pt == nil {
 				continue
 			}

@@ -173,7 +173,7 @@ func (r *checks) inStock(pt *Pool, player uint32, count uint64) bool {
 		}
 	}
 	for _, held := range r.kept.draws {
-		if other := r.t.poolOf(held.Item); other != nil && other.reach.meets(pt.reach) {
+		if other := poolOf(r.t, held.Item); other != nil && other.reach.meets(pt.reach) {
 			need += (held.Quantity - keptOf(r.freed, held.Item)) * other.leaves
 		}
 	}
@@ -215,7 +215,7 @@ type drawing struct {
 type aside interface {
 	took(r *drawing, pt *Pool, entry uint32)
 	lay(r *drawing, item uint32, q uint64)
-	code(r *drawing, list uint32)
+	codes(r *drawing, lists []uint32)
 	spent(b *Budget, q uint64)
 	moment(m *Moments)
 }
@@ -392,7 +392,10 @@ func (r *drawing) give(w *Reward) {
 			r.spendBudgets(it.Item, q)
 		}
 	}
-	if len(w.Codes) > 0 {
+	switch {
+	case len(w.Codes) > 0 && r.aside != nil:
+		r.aside.codes(r, w.Codes)
+	case len(w.Codes) > 0:
 		r.giveCodes(w)
 	}
 	for i := range w.Inner {

@@ -155,7 +155,7 @@ func (r *Rules) IsDue(now int64) bool {
 }
 
 // noted reports whether records can have deadlines.
-func (r *Rules) noted() bool { return r.t.playing.rounds != noCounter || r.kept.all > 0 }
+func (s *Sight) noted() bool { return s.t.playing.rounds != noCounter || s.kept.all > 0 }
 
 func (r *Rules) anyDue(now int64) bool {
 	if r.noted() {
@@ -189,7 +189,7 @@ func (r *Rules) DueFor(cmd *Command, now int64, d *Due) bool {
 	}
 	if r.noted() {
 		if of, ok := r.notes.due(r.steadyAt(now)); ok {
-			r.dueIs(d, of, now, SweepPlayers)
+			d.records(&r.notes, of, r.steadyAt(now), SweepPlayers)
 			return true
 		}
 	}
@@ -199,10 +199,10 @@ func (r *Rules) DueFor(cmd *Command, now int64, d *Due) bool {
 	return len(d.Players) > 0
 }
 
-// dueIs notes what is due of what records say.
-func (r *Rules) dueIs(d *Due, of dueOf, now int64, most int) {
+// records notes what is due of what records say.
+func (d *Due) records(s *noting, of dueOf, steady uint64, most int) {
 	if d.Round = of.round; of.round == 0 {
-		d.Holds = r.notes.holdsDue(r.steadyAt(now), most)
+		d.Holds = s.holdsDue(steady, most)
 	}
 }
 
@@ -242,7 +242,7 @@ func (r *Rules) Sweep(now int64, most int, d *Due) bool {
 	}
 	if r.noted() {
 		if of, step, ok := r.notes.next(r.steadyAt(now)); ok {
-			r.dueIs(d, of, now, most)
+			d.records(&r.notes, of, r.steadyAt(now), most)
 			d.Step, d.Swept = step, false // nobody needs to know who waits
 			return true
 		}

@@ -61,19 +61,19 @@ type hold struct {
 
 // part is what is held of a member.
 type part struct {
-	kind    Kind
-	player  uint32
-	to      uint32  // of a transfer
-	pool    uint32  // of a draw
-	draws   uint64  // of a draw that is still to be made
-	free    uint64  // of them, those that were free
-	takes   []Stack // gone when it is confirmed; else they come back
-	gains   []Stack // given when it is confirmed; else they are gone
-	more    []Stack // promised, as it is beyond what the player could hold: given when it is confirmed
-	codes   []Stack // promised: list, how many
-	moments []Stack // used up: the first counter of the moments, how many
-	taken   []taking
-	budgets []spending
+	kind     Kind
+	player   uint32
+	to       uint32  // of a transfer
+	pool     uint32  // of a draw
+	draws    uint64  // of a draw that is still to be made
+	free     uint64  // of them, those that were free
+	takes    []Stack // gone when it is confirmed; else they come back
+	gains    []Stack // given when it is confirmed; else they are gone
+	more     []Stack // promised, as it is beyond what the player could hold: given when it is confirmed
+	promised []Stack // codes: list, how many
+	moments  []Stack // used up: the first counter of the moments, how many
+	taken    []taking
+	budgets  []spending
 }
 
 // taking is what was taken from a pool.
@@ -100,7 +100,7 @@ func (h *hold) append(b []byte) []byte {
 	for i := range h.parts {
 		p := &h.parts[i]
 		n.add(uint64(p.kind), uint64(p.player), uint64(p.to), uint64(p.pool), p.draws, p.free)
-		for _, all := range [...][]Stack{p.takes, p.gains, p.more, p.codes, p.moments} {
+		for _, all := range [...][]Stack{p.takes, p.gains, p.more, p.promised, p.moments} {
 			n.stacks(all)
 		}
 		n.add(uint64(len(p.taken)))
@@ -128,7 +128,7 @@ func (h *hold) read(b []byte) {
 		p := &h.parts[i]
 		p.kind, p.player, p.to, p.pool = Kind(n.next()), uint32(n.next()), uint32(n.next()), uint32(n.next())
 		p.draws, p.free = n.next(), n.next()
-		for _, all := range [...]*[]Stack{&p.takes, &p.gains, &p.more, &p.codes, &p.moments} {
+		for _, all := range [...]*[]Stack{&p.takes, &p.gains, &p.more, &p.promised, &p.moments} {
 			*all = n.nextStacks(nil)
 		}
 		for range n.next() {
@@ -142,7 +142,7 @@ func (h *hold) read(b []byte) {
 
 // empty reports whether nothing of the member is held.
 func (p *part) empty() bool {
-	return p.draws == 0 && len(p.takes)+len(p.gains)+len(p.more)+len(p.codes)+len(p.moments)+len(p.taken)+len(p.budgets) == 0
+	return p.draws == 0 && len(p.takes)+len(p.gains)+len(p.more)+len(p.promised)+len(p.moments)+len(p.taken)+len(p.budgets) == 0
 }
 
 // who returns the players of whom something is held, each once.
@@ -231,7 +231,7 @@ func (f *Finder) holdable(c, m *Command) *CommandError {
 		return nil
 	}
 	for i := range m.Items {
-		if f.lasts(m.Items[i].Item) {
+		if num, ok := f.ItemNum[m.Items[i].Item]; ok && f.Lasting.Has(num) {
 			return malformed("items", "%q lasts for a time, so it cannot be held", m.Items[i].Item)
 		}
 	}
@@ -255,7 +255,7 @@ func (f *Finder) holdableDraw(pt *Pool, refund bool) *CommandError {
 	case pt.Collect:
 		return malformed("refund", "what pool %q has depends on the player, so its stock cannot be reserved for a refund", pt.Config.ID)
 	}
-	for _, price := range pt.prices() {
+	for _, price := range pricesOf(pt) {
 		for _, st := range price {
 			if f.Lasting.Has(st.Item) || slices.ContainsFunc(f.familyItems(st.Item), f.Lasting.Has) {
 				return malformed("refund", "the price of pool %q has items that last for a time, so its draws cannot be held with a refund", pt.Config.ID)
@@ -265,8 +265,8 @@ func (f *Finder) holdableDraw(pt *Pool, refund bool) *CommandError {
 	return nil
 }
 
-// prices returns all prices of a pool, also those of bundles.
-func (pt *Pool) prices() [][]Stack {
+// pricesOf returns all prices of a pool, also those of bundles.
+func pricesOf(pt *Pool) [][]Stack {
 	all := slices.Clone(pt.price)
 	for i := range pt.bundles {
 		all = append(all, pt.bundles[i].price)
@@ -280,11 +280,6 @@ func (t *families) familyItems(num uint32) []uint32 {
 		return f.Items
 	}
 	return nil
-}
-
-func (t *Tables) lasts(item string) bool {
-	num, ok := t.ItemNum[item]
-	return ok && t.Lasting.Has(num)
 }
 
 // atOnce reports whether the consumes and transfers of a hold are for good at once.

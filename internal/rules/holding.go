@@ -39,14 +39,14 @@ func (holdKind) write(d *drawing, c *Command) {
 	}
 	for i := range h.parts {
 		p := &h.parts[i]
-		for _, l := range p.codes {
+		for _, l := range p.promised {
 			r.keeps(keptCodes, l.Item, l.Quantity)
 		}
 		if p.draws > 0 {
 			r.keeps(keptDraws, p.pool, p.draws)
 		}
 		for _, t := range p.taken {
-			if r.t.boxOf(t.pool) != nil {
+			if boxOf(r.t, t.pool) != nil {
 				r.keeps(keptBoxes, t.pool, uint64(t.n))
 			}
 		}
@@ -55,17 +55,15 @@ func (holdKind) write(d *drawing, c *Command) {
 }
 
 // boxOf returns the box with a pool's number, nil if the pool is none.
-func (t *Tables) boxOf(num uint32) *Pool {
-	if int(num) < len(t.PoolByNum) {
-		if pt := t.PoolByNum[num]; pt != nil && pt.raffle {
-			return pt
-		}
+func boxOf(t *Tables, num uint32) *Pool {
+	if pt := poolOf(t, num); pt != nil && pt.raffle {
+		return pt
 	}
 	return nil
 }
 
 // poolOf returns the pool with a number, nil if the catalog in force does not have it.
-func (t *Tables) poolOf(num uint32) *Pool {
+func poolOf(t *Tables, num uint32) *Pool {
 	if int(num) >= len(t.PoolByNum) {
 		return nil
 	}
@@ -156,10 +154,12 @@ func (h *heldDraw) took(r *drawing, pt *Pool, entry uint32) {
 	h.taken[i].n++
 }
 
-func (h *heldDraw) code(r *drawing, list uint32) {
-	taken, _ := r.coded.get(uint64(list))
-	r.coded.put(uint64(list), taken+1)
-	h.codes = addTo(h.codes, list, 1)
+func (h *heldDraw) codes(r *drawing, lists []uint32) {
+	for _, list := range lists {
+		taken, _ := r.coded.get(uint64(list))
+		r.coded.put(uint64(list), taken+1)
+		h.promised = addTo(h.promised, list, 1)
+	}
 }
 
 func (h *heldDraw) spent(b *Budget, q uint64) {
@@ -195,7 +195,7 @@ func (r holding) forgetHold(h *hold) {
 
 // unkeep writes that a part keeps nothing from others any more. Boxes that are finished then are added to done.
 func (r holding) unkeep(p *part, done []*Pool) []*Pool {
-	for _, l := range p.codes {
+	for _, l := range p.promised {
 		r.frees(keptCodes, l.Item, l.Quantity)
 	}
 	if p.draws > 0 {
@@ -206,7 +206,7 @@ func (r holding) unkeep(p *part, done []*Pool) []*Pool {
 			continue // it is no box
 		}
 		r.frees(keptBoxes, t.pool, uint64(t.n))
-		if pt := r.t.boxOf(t.pool); pt != nil && keptOf(r.kept.boxes, t.pool) == 0 {
+		if pt := boxOf(r.t, t.pool); pt != nil && keptOf(r.kept.boxes, t.pool) == 0 {
 			done = append(done, pt)
 		}
 	}
@@ -224,7 +224,7 @@ func (r holding) cancel(h *hold, is uint64, by string) {
 		for _, st := range p.gains {
 			r.keep(store.Forfeit, st.Item, st.Quantity)
 		}
-		if pt := r.t.poolOf(p.pool); p.draws > 0 && pt != nil {
+		if pt := poolOf(r.t, p.pool); p.draws > 0 && pt != nil {
 			r.unuse(pt, p, h.asked)
 		}
 		for _, t := range p.taken {
@@ -236,7 +236,7 @@ func (r holding) cancel(h *hold, is uint64, by string) {
 			}
 		}
 		for _, m := range p.moments {
-			r.setTally(m.Item+2, r.t.momentsBack(m.Item, r.tally(m.Item+2)+m.Quantity))
+			r.setTally(m.Item+2, momentsBack(r.t, m.Item, r.tally(m.Item+2)+m.Quantity))
 		}
 		r.unkeep(p, nil)
 	}
@@ -244,7 +244,7 @@ func (r holding) cancel(h *hold, is uint64, by string) {
 }
 
 // momentsBack returns how many of some moments are due, after some have come back.
-func (t *Tables) momentsBack(counter uint32, due uint64) uint64 {
+func momentsBack(t *Tables, counter uint32, due uint64) uint64 {
 	for _, pt := range t.BottomUp {
 		for _, m := range pt.Moments {
 			if m.Counter == counter && m.Config.Pass {
@@ -285,7 +285,7 @@ func (r holding) putBack(t taking) {
 		r.pool = t.pool
 	}
 	r.w.More(store.Return, uint64(t.entry), uint64(t.n))
-	pt := r.t.poolOf(t.pool)
+	pt := poolOf(r.t, t.pool)
 	if pt == nil || int(t.entry) >= len(pt.Entries) || !pt.Entries[t.entry].Present || !pt.Entries[t.entry].Limited {
 		return
 	}
@@ -372,11 +372,11 @@ func (r holding) confirmDraws(p *part, done []*Pool) []*Pool {
 		return done
 	}
 	for _, t := range p.taken {
-		if pt := r.t.poolOf(t.pool); pt != nil && int(t.entry) < len(pt.Entries) {
+		if pt := poolOf(r.t, t.pool); pt != nil && int(t.entry) < len(pt.Entries) {
 			r.drawn(pt.Entries[t.entry].moves, p.player, uint64(t.n))
 		}
 	}
-	for _, l := range p.codes {
+	for _, l := range p.promised {
 		for range l.Quantity {
 			taken, _ := r.coded.get(uint64(l.Item))
 			r.coded.put(uint64(l.Item), taken+1)

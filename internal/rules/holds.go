@@ -42,7 +42,7 @@ func (h *hold) now() HoldNow {
 	}
 	for i := range h.parts {
 		p := &h.parts[i]
-		part := HeldPart{Kind: p.kind, Player: p.player, To: p.to, Pool: p.pool, Draws: p.draws, Takes: p.takes, Codes: p.codes}
+		part := HeldPart{Kind: p.kind, Player: p.player, To: p.to, Pool: p.pool, Draws: p.draws, Takes: p.takes, Codes: p.promised}
 		for _, all := range [...][]Stack{p.gains, p.more} {
 			for _, st := range all {
 				part.Gives = addTo(part.Gives, st.Item, st.Quantity)

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"cmp"
 	"encoding/binary"
 	"slices"
 )
@@ -55,15 +54,9 @@ func (k *kept) of(what byte) *[]Stack {
 	return &k.boxes
 }
 
-// sorted returns a copy, in order.
-func (k *kept) sorted() kept {
-	out := kept{all: k.all, open: k.open}
-	for _, what := range [...]byte{keptCodes, keptDraws, keptBoxes} {
-		list := append([]Stack(nil), *k.of(what)...)
-		slices.SortFunc(list, func(a, b Stack) int { return cmp.Compare(a.Item, b.Item) })
-		*out.of(what) = list
-	}
-	return out
+// same reports whether two are the same, in any order.
+func (k *kept) same(o *kept) bool {
+	return k.all == o.all && k.open == o.open && sameStacks(k.codes, o.codes) && sameStacks(k.draws, o.draws) && sameStacks(k.boxes, o.boxes)
 }
 
 // keptOf returns how much is kept of a list or a pool.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
-	"reflect"
 	"slices"
 
 	"github.com/kuji-dev/kuji/catalog"
@@ -443,8 +442,8 @@ func (r *stocks) CheckSamplers() error {
 	again := stocks{Sight: Sight{tallying: tallying{scene: scene{state: r.state, t: r.t}}}}
 	again.countSamplers()
 	again.loadKept()
-	if have, want := r.kept.sorted(), again.kept.sorted(); !reflect.DeepEqual(have, want) {
-		return fmt.Errorf("holds keep %+v, instead of %+v", have, want)
+	if have, want := &r.kept, &again.kept; !have.same(want) {
+		return fmt.Errorf("holds keep %+v, instead of %+v", *have, *want)
 	}
 	for _, pt := range r.t.BottomUp {
 		have, want := &r.pools[pt.Num], &again.pools[pt.Num]

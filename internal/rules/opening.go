@@ -35,7 +35,7 @@ func (l *laid) lay(r *drawing, item uint32, q uint64) {
 }
 
 func (l *laid) took(r *drawing, pt *Pool, entry uint32) { r.fact(pt.Entries[entry].moves, r.player, 1) }
-func (l *laid) code(*drawing, uint32)                   {} // pools with codes cannot be opened
+func (l *laid) codes(*drawing, []uint32)                {} // pools with codes cannot be opened
 func (l *laid) spent(*Budget, uint64)                   {}
 func (l *laid) moment(*Moments)                         {}
 
