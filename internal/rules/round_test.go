@@ -234,6 +234,34 @@ func TestGiveawayOfMany(t *testing.T) {
 	r.replay()
 }
 
+// TestNobodyWinsTwice: as long as others are left, nobody wins a round twice, when it is settled or drawn again.
+func TestNobodyWinsTwice(t *testing.T) {
+	for seed := range uint64(40) {
+		r := newRealm(t, seed)
+		r.put(rounds)
+		r.want(opened("", "giveaway"), rules.OK, "")
+		const players = 7
+		for i := range players {
+			p := fmt.Sprint("p", i)
+			r.do(grant(p, of("coin", 1000)))
+			r.want(joined(p, "giveaway", 1, 1+99*uint64(i/6)), rules.OK, "") // the last one is likely to win again
+		}
+		ev := r.want(ofRound(rules.KindSettle, "giveaway", 1), rules.OK, "")
+		won := r.winners(&ev)
+		for len(won) < players {
+			ev := r.want(ofRound(rules.KindReroll, "giveaway", 1), rules.OK, "")
+			won = append(won, r.winnersAfter(&ev, len(won))...)
+		}
+		r.want(ofRound(rules.KindReroll, "giveaway", 1), rules.NobodyLeft, "")
+		for i := range players {
+			if p := fmt.Sprint("p", i); r.holds(p, "key") != 1 {
+				t.Fatalf("seed %d: %s has won %d times; the winners are %v", seed, p, r.holds(p, "key"), won)
+			}
+		}
+		r.replay()
+	}
+}
+
 // winnersAfter is winners of an event in which places begin after n.
 func (r *realm) winnersAfter(ev *store.Event, n int) (all []string) {
 	player := ""
