@@ -19,6 +19,7 @@ type checks struct {
 	old    bool // decide as version 5 did
 	failed int  // the member of a group that fails
 	notes  noting
+	turns  turns
 	enters seat // the round that the command is about, and who joins it
 }
 

@@ -116,7 +116,7 @@ type Due struct {
 	Swept   bool     // no command waits for it
 	Players []uint32 // in the order in which they are settled
 	Ranking Ranking  // with a Count: what is settled instead
-	Round   uint64   // not 0: the round that is settled instead, or forgotten, at its deadline
+	Round   uint64   // not 0: the round that is settled instead, forgotten, or opened, at its deadline or by the calendar
 	Step    bool     // of the round, what follows for some of its entrants
 }
 
@@ -126,10 +126,7 @@ func (r *Rules) NextDue() (at uint64, ok bool) {
 		_, at, ok = r.state.Earliest(r.t.due)
 	}
 	if r.t.playing.rounds != noCounter {
-		if _, some := r.notes.firstStep(); some {
-			return 0, true
-		}
-		if first, _, some := r.notes.firstDue(); some && (!ok || first < at) {
+		if first, some := r.nextRound(); some && (!ok || first < at) {
 			at, ok = first, true
 		}
 	}
@@ -154,7 +151,7 @@ func (r *Rules) IsDue(now int64) bool {
 
 func (r *Rules) anyDue(now int64) bool {
 	if r.t.playing.rounds != noCounter {
-		if _, _, some := r.notes.next(r.steadyAt(now)); some {
+		if _, _, some := r.roundNext(now); some {
 			return true
 		}
 	}
@@ -184,7 +181,7 @@ func (r *Rules) DueFor(cmd *Command, now int64, d *Due) bool {
 	}
 	if r.t.playing.rounds != noCounter {
 		var ok bool
-		if d.Round, ok = r.notes.due(r.steadyAt(now)); ok {
+		if d.Round, ok = r.roundDue(now); ok {
 			return true
 		}
 		d.Round = 0
@@ -223,7 +220,7 @@ func (r *Rules) Sweep(now int64, most int, d *Due) bool {
 	}
 	if r.t.playing.rounds != noCounter {
 		var ok bool
-		if d.Round, d.Step, ok = r.notes.next(r.steadyAt(now)); ok {
+		if d.Round, d.Step, ok = r.roundNext(now); ok {
 			d.Swept = false // nobody needs to know
 			return true
 		}
@@ -403,7 +400,7 @@ func (r *Rules) CheckDue(d *Due, now int64) error {
 		return nil
 	}
 	if d.Round != 0 {
-		if first, step, ok := r.notes.next(r.steadyAt(now)); !ok || first != d.Round || step != d.Step {
+		if first, step, ok := r.roundNext(now); !ok || first != d.Round || step != d.Step {
 			return fmt.Errorf("round %d is settled; due first is %d", d.Round, first)
 		}
 		return nil

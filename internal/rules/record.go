@@ -17,6 +17,7 @@ import (
 //	e  number, place   an entrant of a round, by the order of joining: see entrant
 //	j  number, player  which entrant a player is
 //	p  player, number  a round in which a player has something held, or might win
+//	t  name, 0, per    what the calendar does about a round: see turn
 //	u  hash            16 bytes of the SHA-256 of the request id of a purchase that was carried out
 const (
 	recordDue     = 'd'
@@ -26,6 +27,7 @@ const (
 	recordEntrant = 'e'
 	recordJoined  = 'j'
 	recordPlays   = 'p'
+	recordTurn    = 't'
 
 	recordPurchase = 'u'
 )
@@ -95,15 +97,6 @@ func (s *noting) firstStep() (number uint64, ok bool) {
 		return key(k).last(), true
 	}
 	return 0, false
-}
-
-// next returns what is due next for a round: that whose deadline is over, or a step.
-func (s *noting) next(steady uint64) (number uint64, step, ok bool) {
-	if number, ok = s.due(steady); ok {
-		return number, false, true
-	}
-	number, ok = s.firstStep()
-	return number, ok, ok
 }
 
 // numbers writes and reads the numbers in the value of a record.

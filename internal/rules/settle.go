@@ -27,6 +27,91 @@ const keepRounds = 24 * 3600 * 1000
 // dealStep is the most entrants with whom a step deals.
 const dealStep = SweepPlayers
 
+// settleKind settles a round, cancelRoundKind gives everything back.
+type (
+	settleKind      struct{ noted }
+	cancelRoundKind struct{ noted }
+	rerollKind      struct{ noted }
+)
+
+func (settleKind) alone() string      { return "an atomic group cannot settle a round" }
+func (cancelRoundKind) alone() string { return "an atomic group cannot cancel a round" }
+func (rerollKind) alone() string      { return "an atomic group cannot draw a winner again" }
+
+func (settleKind) form(c *Command) *CommandError      { return c.Round.form() }
+func (cancelRoundKind) form(c *Command) *CommandError { return c.Round.form() }
+
+func (rerollKind) form(c *Command) *CommandError {
+	if c.Round.Number == 0 {
+		return malformed("number", "0; want the number of a round")
+	}
+	return c.Round.form()
+}
+
+func (settleKind) resolve(f *Finder, c *Command) *CommandError {
+	if c.round = f.RoundByID[c.Round.Name]; c.round == nil {
+		return f.unknown("round", "round", c.Round.Name)
+	}
+	return nil
+}
+
+// A round can be cancelled that the catalog in force does not have.
+func (cancelRoundKind) resolve(f *Finder, c *Command) *CommandError {
+	c.round = f.RoundByID[c.Round.Name]
+	return nil
+}
+
+func (rerollKind) resolve(f *Finder, c *Command) *CommandError { return settleKind{}.resolve(f, c) }
+
+func (settleKind) ask(r *effects, c *Command, _ Status) {
+	writeText(r.w, c.Round.Name)
+	r.w.Uint(c.Round.Number)
+}
+
+func (settleKind) asked(a *asked, c *Command) { c.Round = a.round() }
+
+func (cancelRoundKind) ask(r *effects, c *Command, s Status) { settleKind{}.ask(r, c, s) }
+func (cancelRoundKind) asked(a *asked, c *Command)           { settleKind{}.asked(a, c) }
+func (rerollKind) ask(r *effects, c *Command, s Status)      { settleKind{}.ask(r, c, s) }
+func (rerollKind) asked(a *asked, c *Command)                { settleKind{}.asked(a, c) }
+
+func (settleKind) same(c, o *Command) bool      { return *c.Round == *o.Round }
+func (cancelRoundKind) same(c, o *Command) bool { return *c.Round == *o.Round }
+func (rerollKind) same(c, o *Command) bool      { return *c.Round == *o.Round }
+
+func (settleKind) check(r *checks, c *Command) failure {
+	o, ok := r.notes.find(c.Round)
+	switch {
+	case !ok:
+		return failure{UnknownRound, 0}
+	case o.is != roundOpen:
+		return failure{RoundClosed, 0}
+	}
+	r.enters = entryOf(o)
+	return failure{}
+}
+
+func (cancelRoundKind) check(r *checks, c *Command) failure { return settleKind{}.check(r, c) }
+
+func (rerollKind) check(r *checks, c *Command) failure {
+	o, ok := r.notes.find(c.Round)
+	more := c.round.Config.Winners.Rerolls
+	switch {
+	case !ok:
+		return failure{UnknownRound, 0}
+	case o.is != roundSettled, more.Most == 0, uint64(r.steady) >= o.until:
+		return failure{RoundClosed, 0}
+	case uint64(len(o.winners)) >= o.entrants, len(o.winners) >= int(c.round.Config.Winners.Count+more.Most):
+		return failure{NobodyLeft, 0}
+	}
+	r.enters = entryOf(o)
+	return failure{}
+}
+
+func (settleKind) write(r *drawing, c *Command)      { hosting{r}.settleRound(&r.enters.round, c.round) }
+func (cancelRoundKind) write(r *drawing, _ *Command) { hosting{r}.giveBack(&r.enters.round) }
+func (rerollKind) write(r *drawing, c *Command)      { hosting{r}.reroll(&r.enters.round, c.round) }
+
 // settleRound settles a round that is open. p is nil if the catalog does not have it.
 func (r hosting) settleRound(o *round, p *Round) {
 	if p == nil || o.entrants < uint64(p.Config.Entrants.Min) || p.Config.Opens && !(opens{r}).mayOpen(o, p) {
@@ -73,6 +158,9 @@ func (r hosting) closes(o *round, is uint64, within int64) {
 	o.is = is
 	r.w.Drop(r.notes.newKey(recordOpen).text(o.name).num(o.number))
 	r.setTally(r.t.rounds+roundsOpened, r.tally(r.t.rounds+roundsOpened)-1)
+	if o.every != 0 {
+		r.keepTurn(o, 0)
+	}
 	r.due(o, uint64(r.steady+max(within, keepRounds)))
 }
 
@@ -406,11 +494,15 @@ func (r hosting) forget(o *round) {
 	r.keepRound(o)
 }
 
-// atDeadline writes what happens at the deadline of a round.
+// atDeadline writes what happens at the deadline of a round, at the end of its period, or when that of the next one
+// begins.
 func (r hosting) atDeadline(number uint64) {
-	if o, _ := r.notes.roundOf(number); o.is == roundOpen {
+	switch o, ok := r.notes.roundOf(number); {
+	case !ok:
+		r.openNext(number)
+	case o.is == roundOpen:
 		r.settleRound(&o, r.t.RoundByID[o.name])
-	} else {
+	default:
 		r.forget(&o)
 	}
 }

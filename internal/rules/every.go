@@ -1,0 +1,171 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+// A round with `every` is opened by the calendar, and open as long as its day, week or month lasts. Its end is due at a
+// time stamp, as that of ranks is: if the clock is set back, the period goes on. What has begun ends with the period
+// it began in, also under a catalog that has no `every` of it.
+//
+// A record of each says for which period the calendar has opened it last. So none begins twice, whatever the clock
+// says. While it is open, the calendar opens no other one of that name. After a time in which nobody led, only the
+// period that runs then has a round.
+
+// turn is what the calendar does next about rounds.
+type turn struct {
+	at     int64  // the time stamp
+	number uint64 // the round that ends; 0: one is opened
+	opens  *Round
+}
+
+// turns finds that out, again only if records or the catalog have changed.
+type turns struct {
+	of   *Tables
+	seen uint64 // how often records had changed
+	next turn
+	is   bool // there is a next one
+	ends []ending
+}
+
+// ending is when a period ends, the time stamp. It takes some work to find.
+type ending struct {
+	per    catalog.Per
+	number uint64
+	at     int64
+}
+
+// turnKey returns the key of what a record says of the calendar of a round.
+func (s *noting) turnKey(name string, per catalog.Per) key {
+	return s.newKey(recordTurn).text(name).and(byte(per))
+}
+
+// turnOf reads such a record: for which period the calendar has opened the round last, and which one it is, 0 if it is
+// open no more.
+func turnOf(value []byte) (period, number uint64) {
+	n := numbers{value}
+	period = n.next()
+	return period, n.next()
+}
+
+// keepTurn writes such a record.
+func (r hosting) keepTurn(o *round, number uint64) {
+	n := numbers{r.notes.value[:0]}
+	n.add(o.period, number)
+	r.notes.value = n.b
+	r.record(r.notes.turnKey(o.name, o.every), n.b)
+}
+
+// nextTurn returns what the calendar does next about rounds. ok is false if it never does anything.
+func (r *checks) nextTurn() (next turn, ok bool) {
+	c := &r.turns
+	if c.of == r.t && c.seen == r.state.RecordChanges() {
+		return c.next, c.is
+	}
+	if c.of != r.t {
+		c.ends = c.ends[:0]
+	}
+	c.of, c.seen, c.is = r.t, r.state.RecordChanges(), false
+	from := key{recordTurn}
+	for k, value := range r.state.Records(from, from.after()) {
+		if period, number := turnOf(value); number > 0 {
+			c.earlier(turn{at: c.endOf(catalog.Per(k[len(k)-1]), period), number: number})
+		}
+	}
+	for _, p := range r.t.Rounds {
+		if per := p.Config.Every; per != 0 && !r.notes.turning(p.Config.ID) {
+			at := int64(0)
+			if value, ok := r.state.Record(r.notes.turnKey(p.Config.ID, per)); ok {
+				last, _ := turnOf(value)
+				at = c.endOf(per, last)
+			}
+			c.earlier(turn{at: at, opens: p})
+		}
+	}
+	return c.next, c.is
+}
+
+// earlier makes a turn the next one, if it comes before what was found so far.
+func (c *turns) earlier(next turn) {
+	if !c.is || next.at < c.next.at {
+		c.next, c.is = next, true
+	}
+}
+
+// endOf returns the time stamp at which a day, week or month ends.
+func (c *turns) endOf(per catalog.Per, number uint64) int64 {
+	i := slices.IndexFunc(c.ends, func(e ending) bool { return e.per == per && e.number == number })
+	if i < 0 {
+		i = len(c.ends)
+		c.ends = append(c.ends, ending{per, number, c.of.Zone.endOf(per, number)})
+	}
+	return c.ends[i].at
+}
+
+// endOf returns the time stamp at which a day, week or month ends that has this Number.
+func (z *Zone) endOf(per catalog.Per, number uint64) int64 {
+	return firstTime(0, MaxTime, func(now int64) bool { return z.Number(per, now) > number })
+}
+
+// turning reports whether a round is open that the calendar has opened under a name.
+func (s *noting) turning(name string) bool {
+	from := s.newKey(recordTurn).text(name)
+	for _, value := range s.state.Records(from, from.after()) {
+		if _, number := turnOf(value); number > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// roundDue returns the number of the round that is due first at a time stamp: that at its deadline, that whose period is
+// over, or the next one, which the calendar opens.
+func (r *Rules) roundDue(now int64) (number uint64, ok bool) {
+	if number, ok = r.notes.due(r.steadyAt(now)); ok {
+		return number, true
+	}
+	next, ok := r.nextTurn()
+	switch {
+	case !ok || next.at > max(now, r.state.Now()):
+		return 0, false
+	case next.number == 0:
+		return r.state.Tally(r.t.playing.rounds+roundsLast) + 1, true
+	}
+	return next.number, true
+}
+
+// roundNext is roundDue, or if there is none, a step of what follows for entrants.
+func (r *Rules) roundNext(now int64) (number uint64, step, ok bool) {
+	if number, ok = r.roundDue(now); ok {
+		return number, false, true
+	}
+	number, ok = r.notes.firstStep()
+	return number, ok, ok
+}
+
+// nextRound returns the steady time at which the first round is due. ok is false if none ever is.
+func (r *Rules) nextRound() (at uint64, ok bool) {
+	if _, some := r.notes.firstStep(); some {
+		return 0, true
+	}
+	at, _, ok = r.notes.firstDue()
+	if next, some := r.nextTurn(); some {
+		if steady := uint64(max(next.at+r.state.Back(), 0)); !ok || steady < at {
+			at, ok = steady, true
+		}
+	}
+	return at, ok
+}
+
+// openNext writes that the calendar opens a round. There may be more of these than of those that somebody opens.
+func (r hosting) openNext(number uint64) {
+	next, _ := r.nextTurn()
+	c := next.opens.Config
+	o := round{number: number, name: c.ID, is: roundOpen, opener: noPlayer, opened: uint64(r.steady), every: c.Every}
+	o.period, _ = r.numberOf(&period{per: c.Every})
+	r.begins(&o)
+	r.keepTurn(&o, number)
+	r.keepRound(&o)
+}
