@@ -168,7 +168,7 @@ func (r *Rules) playersDue(now int64) bool {
 }
 
 // steadyAt returns the steady time of a batch with this time stamp.
-func (r *Rules) steadyAt(now int64) uint64 { return uint64(max(now, r.state.Now()) + r.state.Back()) }
+func (r *checks) steadyAt(now int64) uint64 { return uint64(max(now, r.state.Now()) + r.state.Back()) }
 
 // DueFor finds out what must be settled next before a command: that a period ends that is over, which all
 // commands see, or what is due for the players that it names. d gets it. Call it until it returns false.

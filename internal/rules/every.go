@@ -50,8 +50,11 @@ func turnOf(value []byte) (period, number uint64) {
 	return period, n.next()
 }
 
+// calling is hosting of rounds that the calendar opens.
+type calling struct{ hosting }
+
 // keepTurn writes such a record.
-func (r hosting) keepTurn(o *round, number uint64) {
+func (r calling) keepTurn(o *round, number uint64) {
 	n := numbers{r.notes.value[:0]}
 	n.add(o.period, number)
 	r.notes.value = n.b
@@ -120,9 +123,9 @@ func (s *noting) turning(name string) bool {
 	return false
 }
 
-// roundDue returns the number of the round that is due first at a time stamp: that at its deadline, that whose period is
-// over, or the next one, which the calendar opens.
-func (r *Rules) roundDue(now int64) (number uint64, ok bool) {
+// roundDue returns the number of the round that is due first at a time stamp: that at its deadline, that whose period
+// is over, or the next one, which the calendar opens.
+func (r *checks) roundDue(now int64) (number uint64, ok bool) {
 	if number, ok = r.notes.due(r.steadyAt(now)); ok {
 		return number, true
 	}
@@ -137,7 +140,7 @@ func (r *Rules) roundDue(now int64) (number uint64, ok bool) {
 }
 
 // roundNext is roundDue, or if there is none, a step of what follows for entrants.
-func (r *Rules) roundNext(now int64) (number uint64, step, ok bool) {
+func (r *checks) roundNext(now int64) (number uint64, step, ok bool) {
 	if number, ok = r.roundDue(now); ok {
 		return number, false, true
 	}
@@ -146,7 +149,7 @@ func (r *Rules) roundNext(now int64) (number uint64, step, ok bool) {
 }
 
 // nextRound returns the steady time at which the first round is due. ok is false if none ever is.
-func (r *Rules) nextRound() (at uint64, ok bool) {
+func (r *checks) nextRound() (at uint64, ok bool) {
 	if _, some := r.notes.firstStep(); some {
 		return 0, true
 	}
@@ -160,7 +163,7 @@ func (r *Rules) nextRound() (at uint64, ok bool) {
 }
 
 // openNext writes that the calendar opens a round. There may be more of these than of those that somebody opens.
-func (r hosting) openNext(number uint64) {
+func (r calling) openNext(number uint64) {
 	next, _ := r.nextTurn()
 	c := next.opens.Config
 	o := round{number: number, name: c.ID, is: roundOpen, opener: noPlayer, opened: uint64(r.steady), every: c.Every}

@@ -70,8 +70,8 @@ func (r *realm) buy(player string, tickets uint64, status rules.Status) {
 	r.want(cmd, status, "")
 }
 
-// TestRoundOfEveryWeek: a round is open as long as its week lasts in the realm's zone, also where that has an hour less. Then it is
-// settled, and the next one opens.
+// TestRoundOfEveryWeek: a round is open as long as its week lasts in the realm's zone, also where that has an hour less.
+// Then it is settled, and the next one opens.
 func TestRoundOfEveryWeek(t *testing.T) {
 	r := newRealm(t, 1)
 	r.now = berlin(t, "2026-03-18 12:00:00")
@@ -121,7 +121,7 @@ func TestRoundAfterAnOutage(t *testing.T) {
 	r.replay()
 }
 
-// TestRoundWithSetClock: a week that has ended never begins again, and one goes on that an earlier time has made longer.
+// TestRoundWithSetClock: a week that has ended never begins again, and the one that runs goes on.
 func TestRoundWithSetClock(t *testing.T) {
 	r := newRealm(t, 1)
 	r.now = berlin(t, "2026-03-18 12:00:00")

@@ -159,7 +159,7 @@ func (r hosting) closes(o *round, is uint64, within int64) {
 	r.w.Drop(r.notes.newKey(recordOpen).text(o.name).num(o.number))
 	r.setTally(r.t.rounds+roundsOpened, r.tally(r.t.rounds+roundsOpened)-1)
 	if o.every != 0 {
-		r.keepTurn(o, 0)
+		calling{r}.keepTurn(o, 0)
 	}
 	r.due(o, uint64(r.steady+max(within, keepRounds)))
 }
@@ -499,7 +499,7 @@ func (r hosting) forget(o *round) {
 func (r hosting) atDeadline(number uint64) {
 	switch o, ok := r.notes.roundOf(number); {
 	case !ok:
-		r.openNext(number)
+		calling{r}.openNext(number)
 	case o.is == roundOpen:
 		r.settleRound(&o, r.t.RoundByID[o.name])
 	default:
