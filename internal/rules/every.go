@@ -14,20 +14,21 @@ import (
 // says. While it is open, the calendar opens no other one of that name. After a time in which nobody led, only the
 // period that runs then has a round.
 
-// turn is what the calendar does next about rounds.
+// turn is what the calendar does about rounds: one ends, or the next one opens.
 type turn struct {
+	is     bool   // else it never does
 	at     int64  // the time stamp
-	number uint64 // the round that ends; 0: one is opened
+	number uint64 // of the round that ends
 	opens  *Round
 }
 
-// turns finds that out, again only if records or the catalog have changed.
+// turns finds out what comes next, again only if records or the catalog have changed.
 type turns struct {
-	of   *Tables
-	seen uint64 // how often records had changed
-	next turn
-	is   bool // there is a next one
-	ends []ending
+	of    *Tables
+	seen  uint64 // how often records had changed
+	close turn   // the first that ends
+	open  turn   // the first that opens
+	known []ending
 }
 
 // ending is when a period ends, the time stamp. It takes some work to find.
@@ -61,20 +62,20 @@ func (r calling) keepTurn(o *round, number uint64) {
 	r.record(r.notes.turnKey(o.name, o.every), n.b)
 }
 
-// nextTurn returns what the calendar does next about rounds. ok is false if it never does anything.
-func (r *checks) nextTurn() (next turn, ok bool) {
+// nextTurns returns what the calendar does next about rounds.
+func (r *checks) nextTurns() *turns {
 	c := &r.turns
 	if c.of == r.t && c.seen == r.state.RecordChanges() {
-		return c.next, c.is
+		return c
 	}
 	if c.of != r.t {
-		c.ends = c.ends[:0]
+		c.known = c.known[:0]
 	}
-	c.of, c.seen, c.is = r.t, r.state.RecordChanges(), false
+	c.of, c.seen, c.close, c.open = r.t, r.state.RecordChanges(), turn{}, turn{}
 	from := key{recordTurn}
 	for k, value := range r.state.Records(from, from.after()) {
 		if period, number := turnOf(value); number > 0 {
-			c.earlier(turn{at: c.endOf(catalog.Per(k[len(k)-1]), period), number: number})
+			c.close.earlier(turn{at: c.endOf(catalog.Per(k[len(k)-1]), period), number: number})
 		}
 	}
 	for _, p := range r.t.Rounds {
@@ -84,27 +85,28 @@ func (r *checks) nextTurn() (next turn, ok bool) {
 				last, _ := turnOf(value)
 				at = c.endOf(per, last)
 			}
-			c.earlier(turn{at: at, opens: p})
+			c.open.earlier(turn{at: at, opens: p})
 		}
 	}
-	return c.next, c.is
+	return c
 }
 
-// earlier makes a turn the next one, if it comes before what was found so far.
-func (c *turns) earlier(next turn) {
-	if !c.is || next.at < c.next.at {
-		c.next, c.is = next, true
+// earlier makes it another turn, if that comes earlier.
+func (t *turn) earlier(next turn) {
+	if !t.is || next.at < t.at {
+		*t = next
+		t.is = true
 	}
 }
 
 // endOf returns the time stamp at which a day, week or month ends.
 func (c *turns) endOf(per catalog.Per, number uint64) int64 {
-	i := slices.IndexFunc(c.ends, func(e ending) bool { return e.per == per && e.number == number })
+	i := slices.IndexFunc(c.known, func(e ending) bool { return e.per == per && e.number == number })
 	if i < 0 {
-		i = len(c.ends)
-		c.ends = append(c.ends, ending{per, number, c.of.Zone.endOf(per, number)})
+		i = len(c.known)
+		c.known = append(c.known, ending{per, number, c.of.Zone.endOf(per, number)})
 	}
-	return c.ends[i].at
+	return c.known[i].at
 }
 
 // endOf returns the time stamp at which a day, week or month ends that has this Number.
@@ -129,14 +131,14 @@ func (r *checks) roundDue(now int64) (number uint64, ok bool) {
 	if number, ok = r.notes.due(r.steadyAt(now)); ok {
 		return number, true
 	}
-	next, ok := r.nextTurn()
-	switch {
-	case !ok || next.at > max(now, r.state.Now()):
-		return 0, false
-	case next.number == 0:
+	next := r.nextTurns()
+	switch now = max(now, r.state.Now()); {
+	case next.close.is && next.close.at <= now:
+		return next.close.number, true
+	case next.open.is && next.open.at <= now:
 		return r.state.Tally(r.t.playing.rounds+roundsLast) + 1, true
 	}
-	return next.number, true
+	return 0, false
 }
 
 // roundNext is roundDue, or if there is none, a step of what follows for entrants.
@@ -154,8 +156,9 @@ func (r *checks) nextRound() (at uint64, ok bool) {
 		return 0, true
 	}
 	at, _, ok = r.notes.firstDue()
-	if next, some := r.nextTurn(); some {
-		if steady := uint64(max(next.at+r.state.Back(), 0)); !ok || steady < at {
+	next := r.nextTurns()
+	for _, t := range [...]turn{next.close, next.open} {
+		if steady := uint64(max(t.at+r.state.Back(), 0)); t.is && (!ok || steady < at) {
 			at, ok = steady, true
 		}
 	}
@@ -164,8 +167,7 @@ func (r *checks) nextRound() (at uint64, ok bool) {
 
 // openNext writes that the calendar opens a round. There may be more of these than of those that somebody opens.
 func (r calling) openNext(number uint64) {
-	next, _ := r.nextTurn()
-	c := next.opens.Config
+	c := r.nextTurns().open.opens.Config
 	o := round{number: number, name: c.ID, is: roundOpen, opener: noPlayer, opened: uint64(r.steady), every: c.Every}
 	o.period, _ = r.numberOf(&period{per: c.Every})
 	r.begins(&o)

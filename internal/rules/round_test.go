@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/kuji-dev/kuji/catalog"
@@ -260,6 +261,28 @@ func TestNobodyWinsTwice(t *testing.T) {
 		}
 		r.replay()
 	}
+}
+
+// TestRerollsEnd: winners are drawn again within a time, and not as long as the round can be read.
+func TestRerollsEnd(t *testing.T) {
+	r := newRealm(t, 1)
+	r.put(rounds)
+	r.want(opened("", "giveaway"), rules.OK, "")
+	for i := range 8 {
+		p := fmt.Sprint("p", i)
+		r.do(grant(p, of("coin", 10)))
+		r.want(joined(p, "giveaway", 1, 1), rules.OK, "")
+	}
+	r.want(ofRound(rules.KindSettle, "giveaway", 1), rules.OK, "")
+	r.now += 2*3600*1000 - 1
+	r.want(ofRound(rules.KindReroll, "giveaway", 1), rules.OK, "")
+	r.now++
+	r.want(ofRound(rules.KindReroll, "giveaway", 1), rules.RoundClosed, "")
+	for _, within := range []string{"3h", "100h"} { // the catalog in force says how long
+		r.put(strings.Replace(rounds, "within: 2h", "within: "+within, 1))
+		r.want(ofRound(rules.KindReroll, "giveaway", 1), rules.OK, "")
+	}
+	r.replay()
 }
 
 // winnersAfter is winners of an event in which places begin after n.

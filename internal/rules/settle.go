@@ -99,7 +99,7 @@ func (rerollKind) check(r *checks, c *Command) failure {
 	switch {
 	case !ok:
 		return failure{UnknownRound, 0}
-	case o.is != roundSettled, more.Most == 0, uint64(r.steady) >= o.until:
+	case o.is != roundSettled, more.Most == 0, uint64(r.steady) >= o.until-uint64(max(more.Within, keepRounds)-more.Within):
 		return failure{RoundClosed, 0}
 	case uint64(len(o.winners)) >= o.entrants, len(o.winners) >= int(c.round.Config.Winners.Count+more.Most):
 		return failure{NobodyLeft, 0}
