@@ -198,7 +198,7 @@ type round struct {
 	every    catalog.Per // the calendar opened it for a day, week or month; 0: somebody did
 	period   uint64      // for the one with this number
 	held     []Stack     // of all entrants, of each item at most maxPeak
-	same     []Stack     // what each entrant stakes; none: not yet known, or anything
+	same     []Stack     // what the first entrant has staked
 	winners  []winner
 }
 
@@ -551,8 +551,8 @@ func (r hosting) takeSeat(c *Command) {
 		r.keep(store.Hold, st.Item, st.Quantity)
 		o.hold(st)
 	}
-	if c.round.Config.Stake.Same {
-		o.same = who.held
+	if o.entrants == 0 && !c.round.Config.Ticket.Is {
+		o.same = who.held // a later catalog may want all to stake the same
 	}
 	r.notes.value = who.append(r.notes.value[:0])
 	r.record(r.notes.newKey(recordEntrant).num(o.number).short(uint32(o.entrants)), r.notes.value)

@@ -263,6 +263,22 @@ func TestNobodyWinsTwice(t *testing.T) {
 	}
 }
 
+// TestSameStakeFromNowOn: where a catalog wants all to stake the same while a round is open, that is what the first
+// entrant has staked. Nobody joins for nothing.
+func TestSameStakeFromNowOn(t *testing.T) {
+	r := newRealm(t, 1)
+	r.put(strings.Replace(rounds, ", same: true", "", 1))
+	for _, p := range []string{"ann", "bob", "cid"} {
+		r.do(grant(p, of("box", 10)))
+	}
+	r.want(opened("ann", "gamble", of("box", 5)), rules.OK, "")
+	r.put(rounds)
+	r.want(joined("bob", "gamble", 0, 0, of("box", 4)), rules.WrongStake, "")
+	r.want(joined("bob", "gamble", 0, 0), rules.OK, "")
+	r.wantHas("bob", "box", 5, 5)
+	r.replay()
+}
+
 // TestRerollsEnd: winners are drawn again within a time, and not as long as the round can be read.
 func TestRerollsEnd(t *testing.T) {
 	r := newRealm(t, 1)
