@@ -260,8 +260,10 @@ func (rec *Record) note(n *rules.Note) {
 func fillRecord(rec *Record, cmd *rules.Command, res *Result) {
 	rec.Player, rec.To, rec.Pool, rec.Count, rec.Items, rec.Outcomes = cmd.Player, cmd.To, cmd.Pool, cmd.Count, cmd.Items, res.Outcomes
 	rec.Pay, rec.Paid, rec.Claims, rec.Beyond, rec.Round = cmd.Pay, res.Paid, res.Claims(), res.Beyond(), res.Round()
-	if rec.Round == nil && cmd.Round != nil {
-		rec.Round = &RoundView{Name: cmd.Round.Name, Number: cmd.Round.Number}
+	if of := cmd.Round; of != nil {
+		if rec.Count = int(of.Tickets); rec.Round == nil {
+			rec.Round = &RoundView{Name: of.Name, Number: of.Number}
+		}
 	}
 	if cmd.Kind == rules.KindCollect {
 		rec.Items = res.Collected()

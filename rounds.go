@@ -29,7 +29,7 @@ type RoundView = view.Round
 // EntrantView is a player who has joined a round.
 type EntrantView = view.Entrant
 
-// OpenRound opens a round that the catalog declares. A player who is named joins it: with a stake, or with tickets if
+// OpenRound opens a round that the catalog declares, and that the calendar does not open. A player who is named joins it: with a stake, or with tickets if
 // Tickets is not 0. It needs format level 5, as all requests about rounds do. None of them can be a member of an Atomic.
 type OpenRound struct {
 	ID      string
@@ -111,7 +111,7 @@ func (r Rounds) Get(ctx context.Context, number, from uint64) (RoundView, error)
 	var v RoundView
 	found := false
 	err := r.read(ctx, func(t *rules.Tables) (uint64, bool) {
-		return r.w.look(t, func(int64) { v, found = look.Round(r.w.state, number, from) })
+		return r.w.look(t, func(int64) { v, found = look.Round(r.w.state, t, number, from) })
 	})
 	if err == nil && !found {
 		err = errf(CodeNotFound, "number", "there is no round number %d in realm %q", number, r.w.name)
@@ -123,7 +123,7 @@ func (r Rounds) Get(ctx context.Context, number, from uint64) (RoundView, error)
 func (r Rounds) Open(ctx context.Context) ([]RoundView, error) {
 	var all []RoundView
 	err := r.read(ctx, func(t *rules.Tables) (uint64, bool) {
-		return r.w.look(t, func(int64) { all = look.Rounds(r.w.state) })
+		return r.w.look(t, func(int64) { all = look.Rounds(r.w.state, t) })
 	})
 	return value(all, err)
 }

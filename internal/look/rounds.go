@@ -9,8 +9,8 @@ import (
 const MaxEntrants = 1000
 
 // Round returns a round with some of its entrants, from one on. ok is false if there is none with this number.
-func Round(s rules.State, number, from uint64) (v view.Round, ok bool) {
-	o, ok := rules.RoundAt(s, number)
+func Round(s rules.State, t *rules.Tables, number, from uint64) (v view.Round, ok bool) {
+	o, ok := rules.RoundAt(s, t, number)
 	if !ok {
 		return v, false
 	}
@@ -29,9 +29,9 @@ func Round(s rules.State, number, from uint64) (v view.Round, ok bool) {
 }
 
 // Rounds returns the rounds that are open.
-func Rounds(s rules.State) (all []view.Round) {
+func Rounds(s rules.State, t *rules.Tables) (all []view.Round) {
 	for number := range rules.OpenRounds(s) {
-		if o, ok := rules.RoundAt(s, number); ok {
+		if o, ok := rules.RoundAt(s, t, number); ok {
 			all = append(all, round(s, o))
 		}
 	}

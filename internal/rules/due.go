@@ -116,7 +116,7 @@ type Due struct {
 	Swept   bool     // no command waits for it
 	Players []uint32 // in the order in which they are settled
 	Ranking Ranking  // with a Count: what is settled instead
-	Round   uint64   // not 0: the round that is settled instead, or forgotten, at its deadline
+	Round   uint64   // not 0: the round that is settled instead, forgotten, or opened, at its deadline or by the calendar
 	Step    bool     // of the round, what follows for some of its entrants
 	Holds   []string // the holds that are settled instead, or forgotten, at their deadlines: their request ids
 }
@@ -127,12 +127,8 @@ func (r *Rules) NextDue() (at uint64, ok bool) {
 		_, at, ok = r.state.Earliest(r.t.due)
 	}
 	if r.noted() {
-		first := r.notes.look()
-		if first.step {
-			return 0, true
-		}
-		if first.some && (!ok || first.at < at) {
-			at, ok = first.at, true
+		if first, some := r.nextRecord(); some && (!ok || first < at) {
+			at, ok = first, true
 		}
 	}
 	for _, c := range r.t.ranked {
@@ -159,7 +155,7 @@ func (s *Sight) noted() bool { return s.t.playing.rounds != noCounter || s.kept.
 
 func (r *Rules) anyDue(now int64) bool {
 	if r.noted() {
-		if _, _, some := r.notes.next(r.steadyAt(now)); some {
+		if _, _, some := r.recordNext(now); some {
 			return true
 		}
 	}
@@ -176,7 +172,7 @@ func (r *Rules) playersDue(now int64) bool {
 }
 
 // steadyAt returns the steady time of a batch with this time stamp.
-func (r *Rules) steadyAt(now int64) uint64 { return uint64(max(now, r.state.Now()) + r.state.Back()) }
+func (r *checks) steadyAt(now int64) uint64 { return uint64(max(now, r.state.Now()) + r.state.Back()) }
 
 // DueFor finds out what must be settled next before a command: that a period ends that is over, which all
 // commands see, or what is due for the players that it names. d gets it. Call it until it returns false.
@@ -188,7 +184,7 @@ func (r *Rules) DueFor(cmd *Command, now int64, d *Due) bool {
 		}
 	}
 	if r.noted() {
-		if of, ok := r.notes.due(r.steadyAt(now)); ok {
+		if of, ok := r.recordDue(now); ok {
 			d.records(&r.notes, of, r.steadyAt(now), SweepPlayers)
 			return true
 		}
@@ -241,7 +237,7 @@ func (r *Rules) Sweep(now int64, most int, d *Due) bool {
 		}
 	}
 	if r.noted() {
-		if of, step, ok := r.notes.next(r.steadyAt(now)); ok {
+		if of, step, ok := r.recordNext(now); ok {
 			d.records(&r.notes, of, r.steadyAt(now), most)
 			d.Step, d.Swept = step, false // nobody needs to know who waits
 			return true
@@ -442,7 +438,7 @@ func (r *Rules) CheckDue(d *Due, now int64) error {
 		return nil
 	}
 	if d.Round != 0 {
-		if first, step, ok := r.notes.next(r.steadyAt(now)); !ok || first.round != d.Round || step != d.Step {
+		if first, step, ok := r.recordNext(now); !ok || first.round != d.Round || step != d.Step {
 			return fmt.Errorf("round %d is settled; due first is %v", d.Round, first)
 		}
 		return nil

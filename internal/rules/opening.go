@@ -94,12 +94,13 @@ func (r opens) settle(o *round, p *Round) {
 	}
 	gets := make([][]Stack, len(o.winners))
 	left := slices.Clone(t.total)
+	room := giving{hosting: r.hosting}
 	for k := range left {
 		if !p.Config.Winners.Everything {
 			break
 		}
 		for i, part := range partsOf(&p.Config.Winners, t.total[k].Quantity, len(o.winners)) {
-			if fits := r.room(o.winners[i].player, left[k].Item, part, 0); fits > 0 {
+			if fits := room.take(o.winners[i].player, left[k].Item, part, 0); fits > 0 {
 				gets[i] = append(gets[i], Stack{left[k].Item, fits})
 				left[k].Quantity -= fits
 			}
@@ -127,8 +128,9 @@ func (r opens) remain(o *round, t *table, left []Stack) {
 			q := min(left[k].Quantity, t.of[place][i].Quantity)
 			left[k].Quantity -= q
 			r.turn(player)
-			fits := r.room(player, left[k].Item, q, 0)
+			fits := (&giving{hosting: r.hosting}).take(player, left[k].Item, q, 0)
 			if fits > 0 {
+				r.given(fits)
 				r.change(store.Gain, left[k].Item, fits)
 			}
 			if q > fits {

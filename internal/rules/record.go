@@ -21,6 +21,7 @@ import (
 //	h  request id      a hold: see hold
 //	q  player, id      a hold in which something of a player is held
 //	k  …               what holds keep from others: see kept
+//	t  name, 0, per    what the calendar does about a round: see turn
 //	u  hash            16 bytes of the SHA-256 of the request id of a purchase that was carried out
 const (
 	recordDue     = 'd'
@@ -30,6 +31,7 @@ const (
 	recordEntrant = 'e'
 	recordJoined  = 'j'
 	recordPlays   = 'p'
+	recordTurn    = 't'
 
 	recordHold = 'h'
 	recordHeld = 'q'
@@ -92,7 +94,7 @@ type dueOf struct {
 	hold  string
 }
 
-// ofKey returns what the key of a deadline is about.
+// dueOf returns what the key of a deadline is about.
 func (k key) dueOf() dueOf {
 	if k[9] == dueHold {
 		return dueOf{hold: string(k[10:])}
@@ -125,15 +127,6 @@ func (s *noting) look() *firstDue {
 func (s *noting) due(steady uint64) (of dueOf, ok bool) {
 	f := s.look()
 	return f.of, f.some && f.at <= steady
-}
-
-// next returns what is due next: a deadline that is over, or a step of a round.
-func (s *noting) next(steady uint64) (of dueOf, step, ok bool) {
-	if of, ok = s.due(steady); ok {
-		return of, false, true
-	}
-	f := s.look()
-	return dueOf{round: f.stepOf}, f.step, f.step
 }
 
 // maxHoldsDue is the most bytes of records of holds that an event settles, but for the first.
