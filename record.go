@@ -14,7 +14,7 @@ type Record struct {
 	Index             int    `json:"index"`          // in its batch
 	Last              bool   `json:"last,omitempty"` // of its batch
 	Time              int64  `json:"time"`           // of its batch, Unix milliseconds
-	Kind              string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade, set_limit, progress, claim, set_counter, collect, due, open, join, settle, reroll, cancel
+	Kind              string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade, set_limit, progress, claim, set_counter, collect, due, open_round, join, settle, reroll, cancel_round
 	ID                string `json:"id,omitempty"`
 	Status            string `json:"status"`
 	Subject           string `json:"subject,omitempty"`
@@ -50,6 +50,8 @@ type Record struct {
 	Beyond []Beyond `json:"beyond,omitempty"`
 	// Round is the round that an event is about, as it has left it. Claims are what winners got.
 	Round *RoundView `json:"round,omitempty"`
+	// Entrants are those of a round whose stakes or tickets the event gave back or took for good, as Changes say.
+	Entrants []string `json:"entrants,omitempty"`
 	// Who asked and why, of a set_track or where there is a note.
 	By       string `json:"by,omitempty"`
 	Reason   string `json:"reason,omitempty"`
@@ -164,6 +166,9 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 		if err == nil {
 			err = describe(s, gave, ev, &res)
 		}
+		if err == nil && rec.Due.Round != 0 {
+			rec.Entrants, err = entrantsIn(s, ev)
+		}
 		rec.Claims, rec.Beyond, rec.Round = res.Claims(), res.Beyond(), res.Round()
 		return rec, err
 	case rules.KindUpgrade:
@@ -181,6 +186,11 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 	}
 	if rec.Changes, err = gave.changes(s, ev); err != nil {
 		return rec, err
+	}
+	if cmd.Round != nil {
+		if rec.Entrants, err = entrantsIn(s, ev); err != nil {
+			return rec, err
+		}
 	}
 	var res Result
 	err = describe(s, gave, ev, &res)
@@ -233,6 +243,23 @@ func dueOf(s names, ev *store.Event) (*Due, error) {
 	return d, nil
 }
 
+// entrantsIn returns the entrants of a round with whom an event has dealt.
+func entrantsIn(s names, ev *store.Event) (all []string, err error) {
+	var e store.Effect
+	effects := ev.Changes()
+	for effects.Next(&e) {
+		num, ok := rules.LeftIn(&e)
+		switch {
+		case !ok:
+		case num >= s.Players():
+			return nil, fmt.Errorf("player number %d of %d", num, s.Players())
+		default:
+			all = append(all, s.PlayerID(num))
+		}
+	}
+	return all, effects.Err()
+}
+
 // note fills in a note, which may be nil.
 func (rec *Record) note(n *rules.Note) {
 	if n != nil {
@@ -243,8 +270,10 @@ func (rec *Record) note(n *rules.Note) {
 func fillRecord(rec *Record, cmd *rules.Command, res *Result) {
 	rec.Player, rec.To, rec.Pool, rec.Count, rec.Items, rec.Outcomes = cmd.Player, cmd.To, cmd.Pool, cmd.Count, cmd.Items, res.Outcomes
 	rec.Pay, rec.Paid, rec.Claims, rec.Beyond, rec.Round = cmd.Pay, res.Paid, res.Claims(), res.Beyond(), res.Round()
-	if rec.Round == nil && cmd.Round != nil {
-		rec.Round = &RoundView{Name: cmd.Round.Name, Number: cmd.Round.Number}
+	if of := cmd.Round; of != nil {
+		if rec.Count = int(of.Tickets); rec.Round == nil {
+			rec.Round = &RoundView{Name: of.Name, Number: of.Number}
+		}
 	}
 	if cmd.Kind == rules.KindCollect {
 		rec.Items = res.Collected()

@@ -26,8 +26,14 @@ func RoundsOf(r *Realm) Rounds { return Rounds{r.w} }
 // RoundView is a round: one that is open, or was closed in the last day, or whose winners can be drawn again.
 type RoundView = view.Round
 
-// EntrantView is a player who has joined a round.
-type EntrantView = view.Entrant
+// EntrantView is a player who has joined a round, and HeldView some of an item that is held of one.
+type (
+	EntrantView = view.Entrant
+	HeldView    = view.Held
+)
+
+// WinnerView is a player who has won a round.
+type WinnerView = view.Winner
 
 // OpenRound opens a round that the catalog declares. A player who is named joins it: with a stake, or with tickets if
 // Tickets is not 0. It needs format level 5, as all requests about rounds do. None of them can be a member of an Atomic.

@@ -25,7 +25,7 @@ func (reads) GetPlayer(ctx context.Context, req *kujiv1.GetPlayerRequest) (*kuji
 		Pity: message.Each(v.Tracks, func(t *kuji.TrackView) *kujiv1.PlayerTrack {
 			return &kujiv1.PlayerTrack{Track: t.Name, Draws: t.Draws, CertainIn: t.CertainIn, Pool: t.Pool, Unless: t.Unless}
 		}),
-		Limits: message.Each(v.Limits, poolLimit), Free: message.Each(v.Free, poolLimit),
+		Limits: message.Each(v.Limits, poolLimit), Free: message.Each(v.Free, poolLimit), Held: message.Stacks(v.Held),
 		Lots: message.Each(v.Lots, func(l *kuji.Lot) *kujiv1.Lot {
 			return &kujiv1.Lot{Item: l.Item, Quantity: l.Quantity, UntilUnixMs: l.Until}
 		}),
@@ -56,6 +56,31 @@ func (reads) ListRanks(ctx context.Context, req *kujiv1.ListRanksRequest) (*kuji
 			return &kujiv1.Rank{Rank: r.Rank, Player: r.Player, Value: r.Value}
 		}),
 	}, nil
+}
+
+func (reads) GetRound(ctx context.Context, req *kujiv1.GetRoundRequest) (*kujiv1.GetRoundResponse, error) {
+	most := int(cmp.Or(req.GetEntrantLimit(), message.DefaultEntrants))
+	if most > kuji.MaxEntrants {
+		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "entrant_limit", Message: fmt.Sprintf("%d, want at most %d", most, kuji.MaxEntrants)}
+	}
+	v, err := kuji.RoundsOf(realmOf(ctx)).Get(ctx, req.GetNumber(), req.GetEntrantOffset())
+	if err != nil {
+		return nil, err
+	}
+	joined := v.Joined[:min(most, len(v.Joined))]
+	return &kujiv1.GetRoundResponse{Round: message.Round(&v), Entrants: message.Each(joined, message.Entrant)}, nil
+}
+
+func (reads) ListRounds(ctx context.Context, req *kujiv1.ListRoundsRequest) (*kujiv1.ListRoundsResponse, error) {
+	all, err := kuji.RoundsOf(realmOf(ctx)).Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	from, to, err := page("round_limit", req.GetRoundOffset(), req.GetRoundLimit(), len(all))
+	if err != nil {
+		return nil, err
+	}
+	return &kujiv1.ListRoundsResponse{Rounds: message.Each(all[from:to], message.Round), RoundCount: uint32(len(all))}, nil
 }
 
 func poolLimit(l *kuji.PoolLimit) *kujiv1.Limit {
