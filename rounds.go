@@ -114,10 +114,18 @@ func fillRound(cmd *rules.Command, kind rules.Kind, id, round string, number uin
 // Get returns a round by its number, with at most MaxEntrants of its entrants, by the order of joining, from one on.
 // CodeNotFound: there is no such round, or it was forgotten.
 func (r Rounds) Get(ctx context.Context, number, from uint64) (RoundView, error) {
+	return r.Page(ctx, number, from, MaxEntrants)
+}
+
+// Page is Get with at most so many entrants.
+func (r Rounds) Page(ctx context.Context, number, from uint64, entrants int) (RoundView, error) {
+	if entrants < 0 || entrants > MaxEntrants {
+		return RoundView{}, errf(CodeInvalid, "entrants", "%d, want at most %d", entrants, MaxEntrants)
+	}
 	var v RoundView
 	found := false
 	err := r.read(ctx, func(t *rules.Tables) (uint64, bool) {
-		return r.w.look(t, func(int64) { v, found = look.Round(r.w.state, number, from) })
+		return r.w.look(t, func(int64) { v, found = look.Round(r.w.state, number, from, entrants) })
 	})
 	if err == nil && !found {
 		err = errf(CodeNotFound, "number", "there is no round number %d in realm %q", number, r.w.name)
@@ -127,11 +135,19 @@ func (r Rounds) Get(ctx context.Context, number, from uint64) (RoundView, error)
 
 // Open returns the rounds that are open, by name and then by number, without their entrants.
 func (r Rounds) Open(ctx context.Context) ([]RoundView, error) {
-	var all []RoundView
-	err := r.read(ctx, func(t *rules.Tables) (uint64, bool) {
-		return r.w.look(t, func(int64) { all = look.Rounds(r.w.state) })
+	all, _, err := r.OpenPage(ctx, 0, rules.MaxOpenRounds)
+	return all, err
+}
+
+// OpenPage is Open with at most some of the rounds, from one on. It returns how many are open, too.
+func (r Rounds) OpenPage(ctx context.Context, from, most int) (some []RoundView, of int, err error) {
+	err = r.read(ctx, func(t *rules.Tables) (uint64, bool) {
+		return r.w.look(t, func(int64) { some, of = look.Rounds(r.w.state, from, most) })
 	})
-	return value(all, err)
+	if err != nil {
+		return nil, 0, err
+	}
+	return some, of, nil
 }
 
 func (r Rounds) read(ctx context.Context, read func(t *rules.Tables) (last uint64, current bool)) error {

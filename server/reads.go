@@ -59,28 +59,27 @@ func (reads) ListRanks(ctx context.Context, req *kujiv1.ListRanksRequest) (*kuji
 }
 
 func (reads) GetRound(ctx context.Context, req *kujiv1.GetRoundRequest) (*kujiv1.GetRoundResponse, error) {
-	most := int(cmp.Or(req.GetEntrantLimit(), message.DefaultEntrants))
-	if most > kuji.MaxEntrants {
-		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "entrant_limit", Message: fmt.Sprintf("%d, want at most %d", most, kuji.MaxEntrants)}
-	}
-	v, err := kuji.RoundsOf(realmOf(ctx)).Get(ctx, req.GetNumber(), req.GetEntrantOffset())
+	most, err := pageLimit("entrant_limit", req.GetEntrantLimit(), message.DefaultEntrants, kuji.MaxEntrants)
 	if err != nil {
 		return nil, err
 	}
-	joined := v.Joined[:min(most, len(v.Joined))]
-	return &kujiv1.GetRoundResponse{Round: message.Round(&v), Entrants: message.Each(joined, message.Entrant)}, nil
+	v, err := kuji.RoundsOf(realmOf(ctx)).Page(ctx, req.GetNumber(), req.GetEntrantOffset(), most)
+	if err != nil {
+		return nil, err
+	}
+	return &kujiv1.GetRoundResponse{Round: message.Round(&v), Entrants: message.Each(v.Joined, message.Entrant)}, nil
 }
 
 func (reads) ListRounds(ctx context.Context, req *kujiv1.ListRoundsRequest) (*kujiv1.ListRoundsResponse, error) {
-	all, err := kuji.RoundsOf(realmOf(ctx)).Open(ctx)
+	from, to, err := page("round_limit", req.GetRoundOffset(), req.GetRoundLimit(), math.MaxInt)
 	if err != nil {
 		return nil, err
 	}
-	from, to, err := page("round_limit", req.GetRoundOffset(), req.GetRoundLimit(), len(all))
+	some, of, err := kuji.RoundsOf(realmOf(ctx)).OpenPage(ctx, from, to-from)
 	if err != nil {
 		return nil, err
 	}
-	return &kujiv1.ListRoundsResponse{Rounds: message.Each(all[from:to], message.Round), RoundCount: uint32(len(all))}, nil
+	return &kujiv1.ListRoundsResponse{Rounds: message.Each(some, message.Round), RoundCount: uint32(of)}, nil
 }
 
 func poolLimit(l *kuji.PoolLimit) *kujiv1.Limit {

@@ -237,11 +237,17 @@ func kindOf(v any) string {
 
 // without drops what differs from run to run.
 func without(v any) any {
-	if m, ok := v.(map[any]any); ok {
-		delete(m, "receipt")
-		delete(m, "position")
-		for k := range m {
-			m[k] = without(m[k])
+	switch v := v.(type) {
+	case map[any]any:
+		delete(v, "receipt")
+		delete(v, "position")
+		delete(v, "opened_unix_ms")
+		for k := range v {
+			v[k] = without(v[k])
+		}
+	case []any:
+		for i := range v {
+			v[i] = without(v[i])
 		}
 	}
 	return v
@@ -418,8 +424,11 @@ func TestRedisCommands(t *testing.T) {
 	if !ok || page["quest_count"] != int64(3) || len(page["quests"].([]any)) != 3 || len(page["free"].([]any)) != 1 {
 		t.Errorf("the quests are %v", page)
 	}
+	roundRealm(t, f, "rounds", "ann", "bob")
+	c.ask("REALM rounds")
+	play(t, c, roundSession)
 	for name := range server.RedisCommands() {
-		if !slices.ContainsFunc(slices.Concat(redisSession, questSession), func(s struct {
+		if !slices.ContainsFunc(slices.Concat(redisSession, questSession, roundSession), func(s struct {
 			command string
 			want    any
 		}) bool {

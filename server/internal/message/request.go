@@ -148,8 +148,8 @@ const (
 	questBytes   = 4096 // a quest in a page of quests
 	rankBytes    = 128  // of a rank, with the id of a player
 	itemBytes    = 1024 // an item in a page of a catalog
-	roundBytes   = 768  // a round in a page of rounds
-	entrantBytes = 512  // an entrant in a page of a round
+	roundBytes   = 3072 // a round in a page of rounds
+	entrantBytes = 2048 // an entrant in a page of a round
 )
 
 // Commands returns how many commands a request asks for; a read is one.
