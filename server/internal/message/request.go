@@ -147,6 +147,7 @@ const (
 	entryBytes   = 4096 // an entry in a page of a pool
 	questBytes   = 4096 // a quest in a page of quests
 	rankBytes    = 128  // of a rank, with the id of a player
+	winnerBytes  = 4096 // a winner of a round, with what the winner gets
 	itemBytes    = 1024 // an item in a page of a catalog
 	roundBytes   = 3072 // a round in a page of rounds
 	entrantBytes = 2048 // an entrant in a page of a round
@@ -211,13 +212,15 @@ func Work(m proto.Message) int64 {
 		n := int64(0)
 		for _, one := range m.GetCommands() {
 			n += CommandBytes
-			if c := contract.CommandOf(one); one.GetAtomic() != nil {
+			if c := contract.CommandOf(one); one.GetAtomic() != nil || one.GetSettle() != nil {
 				n += Work(c)
 			} else {
 				n += Outcomes(c) * sharedBytes
 			}
 		}
 		return n
+	case *kujiv1.Settle, *kujiv1.SettleRequest:
+		return catalog.MaxWinners * winnerBytes
 	case *kujiv1.GetPoolRequest:
 		if m.GetNames() {
 			return pageWork(m.GetEntryLimit(), entryBytes+itemBytes)
