@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -24,7 +25,7 @@ func roundOpenCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "open ROUND [ITEM=QUANTITY...]", Short: "Open a round; a player who is named stakes the items, or buys tickets"}
 	cmd.Flags().StringVar(&req.Player, "player", "", "the `player` who opens and joins it")
 	cmd.Flags().Uint64Var(&req.Tickets, "tickets", 0, "how many tickets the player buys (default: the player does not join)")
-	return write(a, cmd, req, (*api).OpenRound)
+	return write(a, cmd, req, (*api).OpenRound, func() error { return givenAtLeastOne(cmd, "tickets", req.GetTickets()) })
 }
 
 func roundJoinCommand(a *app) *cobra.Command {
@@ -32,14 +33,16 @@ func roundJoinCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "join PLAYER ROUND [ITEM=QUANTITY...]", Short: "Join a round, with a stake or with tickets"}
 	cmd.Flags().Uint64Var(&req.Tickets, "tickets", 0, "how many tickets, of a round with tickets (default 1)")
 	roundNumber(cmd, &req.Number)
-	return write(a, cmd, req, (*api).Join)
+	return write(a, cmd, req, (*api).Join, func() error {
+		return errors.Join(givenAtLeastOne(cmd, "tickets", req.GetTickets()), givenAtLeastOne(cmd, "number", req.GetNumber()))
+	})
 }
 
 func roundSettleCommand(a *app) *cobra.Command {
 	req := &kujiv1.SettleRequest{}
 	cmd := &cobra.Command{Use: "settle ROUND", Short: "Close a round, and choose its winners"}
 	roundNumber(cmd, &req.Number)
-	return write(a, cmd, req, (*api).Settle)
+	return write(a, cmd, req, (*api).Settle, func() error { return givenAtLeastOne(cmd, "number", req.GetNumber()) })
 }
 
 func roundRerollCommand(a *app) *cobra.Command {
@@ -51,12 +54,20 @@ func roundCancelCommand(a *app) *cobra.Command {
 	req := &kujiv1.CancelRoundRequest{}
 	cmd := &cobra.Command{Use: "cancel ROUND", Short: "Close a round, and give everything back"}
 	roundNumber(cmd, &req.Number)
-	return write(a, cmd, req, (*api).CancelRound)
+	return write(a, cmd, req, (*api).CancelRound, func() error { return givenAtLeastOne(cmd, "number", req.GetNumber()) })
 }
 
 // roundNumber adds the flag that says which round of a name is meant.
 func roundNumber(cmd *cobra.Command, number *uint64) {
 	cmd.Flags().Uint64Var(number, "number", 0, "the round's `number` (default: of those of this name that are open, the one opened last)")
+}
+
+// givenAtLeastOne refuses 0 for a flag that is given.
+func givenAtLeastOne(cmd *cobra.Command, flag string, n uint64) error {
+	if !cmd.Flags().Changed(flag) {
+		return nil
+	}
+	return atLeast(flag, n, 1)
 }
 
 func roundGetCommand(a *app) *cobra.Command {
