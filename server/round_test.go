@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
@@ -22,6 +24,7 @@ rounds:
   prize: {ticket: {}, winner: {reward: {items: {key: 1}}, rerolls: {most: 1, within: 1h}}}
   lottery: {ticket: {price: {coin: 2}, most: 10}, one: true, winner: {reward: {items: {key: 1}}}}
   crowd: {ticket: {}, winners: {count: 100, reward: {items: {key: 1, gem: 1}}}}
+  short: {stake: {item: gem}, open: 1m, winner: {gets: everything}}
   duel: {stake: {item: gem, count: {min: 1, max: 5}, same: true}, winner: {gets: everything}}
 `
 
@@ -405,6 +408,57 @@ func TestRoundsInFeeds(t *testing.T) {
 		if all := names.Replace(strings.Join(want, "\n")); strings.Join(got, "\n") != all {
 			t.Errorf("%q sees\n%s\nwant\n%s (%v)", player, strings.Join(got, "\n"), all, feed.Err())
 		}
+	}
+}
+
+// TestDueInFeeds: what falls due without a request is in the feed of each player whom it is about, and of nobody else.
+func TestDueInFeeds(t *testing.T) {
+	ahead := atomic.Int64{}
+	now := func() time.Time { return time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC).Add(time.Duration(ahead.Load())) }
+	f := startWith(t, kuji.Options{Now: now}, server.Options{})
+	rounds, ranks := roundRealm(t, f, "rounds", "ann", "bob"), rankRealm(t, f, "ranks")
+	do := func(r *kuji.Realm, req kuji.Request) {
+		t.Helper()
+		if _, err := r.Do(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(rounds, kuji.OpenRound{Round: "short", Player: "ann", Stake: []kuji.Stack{{Item: "gem", Quantity: 1}}})
+	ahead.Store(int64(24 * time.Hour))
+	for _, player := range []string{"ann", "bob"} {
+		do(rounds, kuji.Grant{Player: player, Items: []kuji.Stack{{Item: "key", Quantity: 1}}}) // ends what is read below
+		do(ranks, kuji.Grant{Player: player, Items: []kuji.Stack{{Item: "coin", Quantity: 1}}})
+	}
+	c := newClient("grpc", h2c(t), f.url, connect.WithGRPC())
+	due := func(realm, player string) (all []*kujiv1.Event) {
+		t.Helper()
+		from := uint64(1)
+		feed, err := c.reward.StreamEvents(t.Context(), &kujiv1.StreamEventsRequest{Realm: realm, Player: player, From: &from})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for feed.Receive() {
+			for _, e := range feed.Msg().GetEvents() {
+				switch {
+				case e.GetKind() == "due":
+					all = append(all, e)
+				case e.GetKind() == "grant" && len(e.GetItems()) == 1:
+					return all
+				}
+			}
+		}
+		t.Fatal(feed.Err())
+		return nil
+	}
+	want := `due {"round":"short","number":1,"state":"returned","entrants":1,"tickets":1} left ann ann gem +1`
+	if got := due("rounds", "ann"); len(got) != 1 || roundEvent(got[0]) != want || got[0].GetDue().GetRound() != 1 {
+		t.Errorf("ann sees %v, want %s", got, want)
+	}
+	if got := due("rounds", "bob"); len(got) != 0 {
+		t.Errorf("bob sees %v", got)
+	}
+	if got := due("ranks", "bob"); len(got) != 1 || len(got[0].GetClaims()) != 1 || got[0].GetClaims()[0].GetPlayer() != "bob" || got[0].GetClaims()[0].GetRank() != 2 {
+		t.Errorf("bob sees %v", got)
 	}
 }
 
