@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/store"
@@ -336,14 +335,6 @@ func (joinKind) form(c *Command) *CommandError {
 		return err
 	}
 	return ofStake(checkStacks(c.Items))
-}
-
-// ofStake names what is wrong with items as requests do.
-func ofStake(err *CommandError) *CommandError {
-	if err != nil {
-		err.Field = "stake" + strings.TrimPrefix(err.Field, "items")
-	}
-	return err
 }
 
 func (openRoundKind) form(c *Command) *CommandError {
