@@ -411,6 +411,39 @@ func TestRoundsInFeeds(t *testing.T) {
 	}
 }
 
+// TestLosersInFeeds: who joins for nothing and wins nothing sees how the round has ended, too.
+func TestLosersInFeeds(t *testing.T) {
+	f := startWith(t, kuji.Options{}, server.Options{})
+	r := roundRealm(t, f, "free")
+	for _, req := range []kuji.Request{kuji.OpenRound{Round: "prize"}, kuji.Join{Round: "prize", Player: "ann"}, kuji.Join{Round: "prize", Player: "bob"},
+		kuji.Settle{Round: "prize"}, kuji.Register{Player: "ann"}, kuji.Register{Player: "bob"}} {
+		if _, err := r.Do(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := newClient("grpc", h2c(t), f.url, connect.WithGRPC())
+	wins := 0
+	for _, player := range []string{"ann", "bob"} {
+		from, kinds := uint64(1), ""
+		feed, err := c.reward.StreamEvents(t.Context(), &kujiv1.StreamEventsRequest{Realm: "free", Player: player, From: &from})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for !strings.HasSuffix(kinds, "register ") && feed.Receive() {
+			for _, e := range feed.Msg().GetEvents() {
+				kinds += e.GetKind() + " "
+				wins += len(e.GetClaims())
+			}
+		}
+		if kinds != "join settle register " {
+			t.Errorf("%s sees %s (%v)", player, kinds, feed.Err())
+		}
+	}
+	if wins != 1 {
+		t.Errorf("%d have won, want 1", wins)
+	}
+}
+
 // TestDueInFeeds: what falls due without a request is in the feed of each player whom it is about, and of nobody else.
 func TestDueInFeeds(t *testing.T) {
 	ahead := atomic.Int64{}

@@ -66,7 +66,7 @@ func (w *Wanted) touched(ev *store.Event) bool {
 	var e store.Effect
 	effects := ev.Changes()
 	for effects.Next(&e) {
-		if num, left := rules.LeftIn(&e); left && num == w.PlayerNum || e.Verb == store.Player && e.N == w.PlayerNum {
+		if e.Verb == store.Player && e.N == w.PlayerNum {
 			return true
 		}
 	}
