@@ -30,9 +30,6 @@ var (
 // HoldView is a request that is held, or was in the last day.
 type HoldView = view.Hold
 
-// HeldItem is some of an item that is held.
-type HeldItem = view.Held
-
 // HeldPart is what is held of a member of a HoldView.
 type HeldPart = view.HoldPart
 

@@ -53,6 +53,8 @@ type Record struct {
 	// Hold is the hold that an event is about, as it has left it, and Given what a confirm gave.
 	Hold  *HoldView `json:"hold,omitempty"`
 	Given []Stack   `json:"given,omitempty"`
+	// Entrants are those of a round whose stakes or tickets the event gave back or took for good, as Changes say.
+	Entrants []string `json:"entrants,omitempty"`
 	// Who asked and why, of a set_track or where there is a note.
 	By       string `json:"by,omitempty"`
 	Reason   string `json:"reason,omitempty"`
@@ -169,6 +171,9 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 		if err == nil {
 			err = describe(s, gave, ev, &res)
 		}
+		if err == nil && rec.Due.Round != 0 {
+			rec.Entrants, err = entrantsIn(s, ev)
+		}
 		rec.Claims, rec.Beyond, rec.Round = res.Claims(), res.Beyond(), res.Round()
 		return rec, err
 	case rules.KindUpgrade:
@@ -186,6 +191,11 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 	}
 	if rec.Changes, err = gave.changes(s, ev); err != nil {
 		return rec, err
+	}
+	if cmd.Round != nil {
+		if rec.Entrants, err = entrantsIn(s, ev); err != nil {
+			return rec, err
+		}
 	}
 	var res Result
 	res.Receipt.Time = rec.Time
@@ -248,6 +258,23 @@ func dueOf(s names, ev *store.Event) (*Due, error) {
 		d.Players[i] = s.PlayerID(num)
 	}
 	return d, nil
+}
+
+// entrantsIn returns the entrants of a round with whom an event has dealt.
+func entrantsIn(s names, ev *store.Event) (all []string, err error) {
+	var e store.Effect
+	effects := ev.Changes()
+	for effects.Next(&e) {
+		num, ok := rules.LeftIn(&e)
+		switch {
+		case !ok:
+		case num >= s.Players():
+			return nil, fmt.Errorf("player number %d of %d", num, s.Players())
+		default:
+			all = append(all, s.PlayerID(num))
+		}
+	}
+	return all, effects.Err()
 }
 
 // note fills in a note, which may be nil.

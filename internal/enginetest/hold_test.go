@@ -170,7 +170,7 @@ func TestHoldResults(t *testing.T) {
 	held := do(t, r, kuji.Draw{ID: "h", Player: "ann", Pool: "codes", Hold: tenMinutes})
 	at := now.Now().UnixMilli()
 	want := kuji.HoldView{ID: "h", State: "open", Asked: at, Until: at + 600_000,
-		Parts: []kuji.HeldPart{{Kind: "draw", Player: "ann", Gives: []kuji.HeldItem{{Item: "key", Quantity: 1}}, Codes: 1}}}
+		Parts: []kuji.HeldPart{{Kind: "draw", Player: "ann", Gives: []kuji.HeldView{{Item: "key", Quantity: 1}}, Codes: 1}}}
 	if !reflect.DeepEqual(*held.Hold(), want) || len(held.Outcomes) != 1 || held.Outcomes[0].Codes != nil || held.Outcomes[0].Items[0].Item != "key" {
 		t.Errorf("%+v, %+v", held.Hold(), held.Outcomes)
 	}
