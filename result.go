@@ -49,6 +49,9 @@ const (
 	UnknownHold       Status = 35  // nothing is held with this request id, or it was forgotten
 	HoldEnded         Status = 36  // the hold was confirmed or cancelled before, or its deadline is over: see Result.Hold
 	TooManyHolds      Status = 37  // a player has something in 100 holds, or 1 000 000 are open in the realm
+	UnknownRequest    Status = 38  // the request id is not remembered, so what it did cannot be reversed
+	NotReversible     Status = 39  // the request was no Grant and no Draw, or changed nothing
+	AlreadyReversed   Status = 40  // it was reversed before
 	Refused           Status = 255 // in DoAll and StartAll: not carried out and not logged; Err says why
 )
 
@@ -136,7 +139,7 @@ type Claimed struct {
 type Beyond struct {
 	Item     string `json:"item"`
 	Quantity uint64 `json:"quantity"`
-	How      string `json:"how"`              // cut; mailed; or gone: it was in the mailbox until its time
+	How      string `json:"how"`              // cut; mailed; gone: it was in the mailbox until its time; or missing: it could not be taken back
 	Player   string `json:"player,omitempty"` // whose; only where the request does not say it
 }
 
@@ -229,7 +232,7 @@ func (o *outcomes) begin(s names, ev *store.Event, res *Result, tells bool) (loo
 		}
 	case rules.KindDraw, rules.KindRedeem, rules.KindClaim, rules.KindCollect,
 		rules.KindOpenRound, rules.KindJoin, rules.KindSettle, rules.KindReroll, rules.KindCancelRound,
-		rules.KindConfirm, rules.KindCancel:
+		rules.KindConfirm, rules.KindCancel, rules.KindReverse:
 	case rules.KindProgress, rules.KindGrant, rules.KindConsume, rules.KindTransfer, rules.KindRegister, rules.KindSetCounter, rules.KindDue:
 		if !tells {
 			return nil, nil
@@ -243,7 +246,7 @@ func (o *outcomes) begin(s names, ev *store.Event, res *Result, tells bool) (loo
 	o.names, o.res, o.member = s, res, -1
 	o.player, o.joined = ev.Player.Num, ""
 	switch rules.Kind(ev.Kind) {
-	case rules.KindTransfer, rules.KindDue, rules.KindSettle, rules.KindReroll, rules.KindCancelRound, rules.KindHold, rules.KindConfirm, rules.KindCancel:
+	case rules.KindTransfer, rules.KindDue, rules.KindSettle, rules.KindReroll, rules.KindCancelRound, rules.KindHold, rules.KindConfirm, rules.KindCancel, rules.KindReverse:
 		o.two = true
 	default:
 		o.two = false
@@ -303,7 +306,7 @@ func members(ev *store.Event, res *Result) error {
 func subject(s names, ev *store.Event) string {
 	switch Status(ev.Status) {
 	case UnknownCode, TooManyGuesses, NothingToCollect, UnknownRound, RoundClosed, AlreadyJoined, RoundFull, WrongStake, AlreadyOpen, TooManyRounds, NobodyLeft,
-		UnknownHold, HoldEnded, TooManyHolds:
+		UnknownHold, HoldEnded, TooManyHolds, UnknownRequest, NotReversible, AlreadyReversed:
 		return ""
 	case CodeExpired, CodeUsedUp, CodeRedeemed:
 		return s.CodeListName(ev.Subject)

@@ -97,6 +97,8 @@ var levels = append([]row{
 		{"event", "confirm"},
 		{"command", "cancel"},
 		{"event", "cancel"},
+		{"command", "reverse"},
+		{"event", "reverse"},
 		{"catalog", "rounds"},
 		{"catalog", "purchases"},
 	}},

@@ -41,6 +41,8 @@ const (
 	KindHold    Kind = 24 // a command that is held
 	KindConfirm Kind = 25
 	KindCancel  Kind = 26
+
+	KindReverse Kind = 33
 )
 
 func (k Kind) String() string {
@@ -97,6 +99,8 @@ func (k Kind) String() string {
 		return "confirm"
 	case KindCancel:
 		return "cancel"
+	case KindReverse:
+		return "reverse"
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
@@ -146,6 +150,8 @@ func (k Kind) of() kind {
 		return confirmKind{}
 	case KindCancel:
 		return cancelKind{}
+	case KindReverse:
+		return reverseKind{}
 	}
 	return nil
 }
@@ -270,7 +276,7 @@ func (c *Command) CheckHead() *CommandError {
 // one reports whether a command is about one player: not a group, nor a counter or a round of the realm.
 func (c *Command) one() bool {
 	switch c.Kind {
-	case KindAtomic, KindSettle, KindReroll, KindCancelRound, KindHold, KindConfirm, KindCancel:
+	case KindAtomic, KindSettle, KindReroll, KindCancelRound, KindHold, KindConfirm, KindCancel, KindReverse:
 		return false
 	case KindSetCounter, KindOpenRound:
 		return c.Player != ""

@@ -22,6 +22,7 @@ type checks struct {
 	turns  turns
 	enters seat // the round that the command is about, and who joins it
 	ending hold // the hold that it confirms or cancels
+	undoing
 }
 
 // effects is the second half of a command: what it writes.

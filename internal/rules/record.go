@@ -22,6 +22,7 @@ import (
 //	q  player, id      a hold in which something of a player is held
 //	k  …               what holds keep from others: see kept
 //	t  name, 0, per    what the calendar does about a round: see turn
+//	v  hash            16 bytes of the SHA-256 of a request id that was reversed
 //	u  hash            16 bytes of the SHA-256 of the request id of a purchase that was carried out
 const (
 	recordDue     = 'd'
@@ -37,6 +38,7 @@ const (
 	recordHeld = 'q'
 
 	recordPurchase = 'u'
+	recordReversed = 'v'
 
 	dueHold = 255 // follows the time of a deadline; numbers of rounds begin with less
 )

@@ -41,6 +41,9 @@ const (
 	UnknownHold       Status = 35
 	HoldEnded         Status = 36
 	TooManyHolds      Status = 37
+	UnknownRequest    Status = 38
+	NotReversible     Status = 39
+	AlreadyReversed   Status = 40
 
 	// Refused is never in a log: the command is not carried out. Odds say it of a pool that only
 	// other pools draw from.

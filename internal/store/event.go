@@ -82,6 +82,8 @@ const (
 	Cut    How = 1 // it was not given
 	Mailed How = 2 // it waits in the player's mailbox
 	Gone   How = 3 // it waited there, and its time is over
+
+	Missing How = 4 // it was to be taken back, and the player has it no more
 )
 
 // Limits of the format.

@@ -84,6 +84,12 @@ func (s *State) Begin(id string) (Answer, bool) {
 	return Answer{Event: r.answer, Position: r.position, Index: r.index, Time: r.time - r.back, Version: r.version}, true
 }
 
+// Answered returns the event that is remembered of a request id. It is valid until the next Apply.
+func (s *State) Answered(id string) (event []byte, ok bool) {
+	r, ok := s.ids.find([]byte(id), s.ids.key.hash(id))
+	return r.answer, ok
+}
+
 // End ends what Begin began. Nothing of the caller's memory is kept.
 func (s *State) End() {
 	if s.begun.id != "" {
