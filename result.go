@@ -46,6 +46,15 @@ const (
 	AlreadyOpen       Status = 32  // a round of this name is open, and the catalog allows one
 	TooManyRounds     Status = 33  // the player is in 100 rounds, or 10 000 are open in the realm
 	NobodyLeft        Status = 34  // no more winners can be drawn
+	Blocked           Status = 42  // a player of the request is blocked: see Block
+	UnknownPlayer     Status = 43  // the realm has never seen the player
+	AlreadyLinked     Status = 44  // the name is another name of a player already
+	UnknownLinkCode   Status = 45  // there is no such link code, or its time is over, and the guess was counted
+	NotLinked         Status = 46  // the name is no other name of anybody, or a player who was merged, which stays
+	MergeNeeded       Status = 47  // the name is a player who has something: Merge makes them one
+	TooManyAliases    Status = 48  // the player would have more than MaxAliases other names
+	LinkCodeTaken     Status = 49  // another player has this link code: take another one
+	Forgotten         Status = 50  // the request was carried out, and a player of it was forgotten since
 	Refused           Status = 255 // in DoAll and StartAll: not carried out and not logged; Err says why
 )
 
@@ -294,7 +303,8 @@ func members(ev *store.Event, res *Result) error {
 
 func subject(s names, ev *store.Event) string {
 	switch Status(ev.Status) {
-	case UnknownCode, TooManyGuesses, NothingToCollect, UnknownRound, RoundClosed, AlreadyJoined, RoundFull, WrongStake, AlreadyOpen, TooManyRounds, NobodyLeft:
+	case UnknownCode, TooManyGuesses, NothingToCollect, UnknownRound, RoundClosed, AlreadyJoined, RoundFull, WrongStake, AlreadyOpen, TooManyRounds, NobodyLeft,
+		Blocked, UnknownPlayer, AlreadyLinked, UnknownLinkCode, NotLinked, MergeNeeded, TooManyAliases, LinkCodeTaken, Forgotten:
 		return ""
 	case CodeExpired, CodeUsedUp, CodeRedeemed:
 		return s.CodeListName(ev.Subject)

@@ -37,6 +37,13 @@ const (
 	KindSettle      Kind = 21
 	KindReroll      Kind = 22
 	KindCancelRound Kind = 23
+
+	KindLinkCode Kind = 27
+	KindLink     Kind = 28
+	KindUnlink   Kind = 29
+	KindMerge    Kind = 30
+	KindForget   Kind = 31
+	KindBlock    Kind = 32
 )
 
 func (k Kind) String() string {
@@ -87,6 +94,18 @@ func (k Kind) String() string {
 		return "reroll"
 	case KindCancelRound:
 		return "cancel_round"
+	case KindLinkCode:
+		return "link_code"
+	case KindLink:
+		return "link"
+	case KindUnlink:
+		return "unlink"
+	case KindMerge:
+		return "merge"
+	case KindForget:
+		return "forget"
+	case KindBlock:
+		return "block"
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
@@ -130,6 +149,14 @@ func (k Kind) of() kind {
 		return rerollKind{}
 	case KindCancelRound:
 		return cancelRoundKind{}
+	case KindLinkCode:
+		return linkCodeKind{}
+	case KindLink:
+		return linkKind{}
+	case KindUnlink:
+		return unlinkKind{}
+	case KindBlock:
+		return blockKind{}
 	}
 	return nil
 }
@@ -138,6 +165,7 @@ func (k Kind) of() kind {
 type kind interface {
 	note() bool    // it can have a note
 	alone() string // why an atomic group cannot have it as a member; empty: it can
+	barred() bool  // it is refused of players who are blocked
 	// form returns what is malformed in a command, its head left aside, or nil.
 	form(c *Command) *CommandError
 	// resolve looks up what a command names in a catalog. It returns what the catalog does not have, or nil.
@@ -156,6 +184,7 @@ type kind interface {
 type plain struct{}
 
 func (plain) note() bool                              { return false }
+func (plain) barred() bool                            { return true }
 func (plain) alone() string                           { return "" }
 func (plain) form(*Command) *CommandError             { return nil }
 func (plain) resolve(*Finder, *Command) *CommandError { return nil }

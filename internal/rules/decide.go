@@ -74,7 +74,10 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 	r.finder.Resolve(r.t, cmd) // again, if another catalog came in between
 	r.alone = cmd.Kind != KindAtomic
 	k := cmd.Kind.of()
-	f := k.check(&r.checks, cmd)
+	f := r.barred(cmd)
+	if f.status == OK {
+		f = k.check(&r.checks, cmd)
+	}
 	if cmd.one() {
 		w.Player(r.ref(cmd.who(&r.Sight), cmd.Player, f.status))
 	}
@@ -108,6 +111,8 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 		}
 	case UnknownCode:
 		writeGuess(&r.effects, cmd)
+	case UnknownLinkCode:
+		naming{&r.drawing}.writeGuess(cmd)
 	}
 	w.End()
 	r.end()

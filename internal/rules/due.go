@@ -116,16 +116,19 @@ type Due struct {
 	Swept   bool     // no command waits for it
 	Players []uint32 // in the order in which they are settled
 	Ranking Ranking  // with a Count: what is settled instead
-	Round   uint64   // not 0: the round that is settled instead, or forgotten, at its deadline
+	Round   uint64   // not 0: the round that is settled instead, or forgotten, at its deadline; with lapsing, what lapses
 	Step    bool     // of the round, what follows for some of its entrants
 }
+
+// Lapses reports whether something lapses that is no round: a link code, or guesses at one.
+func (d *Due) Lapses() bool { return d.Round&lapsing != 0 }
 
 // NextDue returns the steady time of the realm's next deadline. ok is false if there is none.
 func (r *Rules) NextDue() (at uint64, ok bool) {
 	if r.t.due != noCounter {
 		_, at, ok = r.state.Earliest(r.t.due)
 	}
-	if r.t.playing.rounds != noCounter {
+	if r.notes.any() {
 		if _, some := r.notes.firstStep(); some {
 			return 0, true
 		}
@@ -149,11 +152,11 @@ func (r *Rules) NextDue() (at uint64, ok bool) {
 
 // IsDue reports whether something is due in the realm at a time stamp.
 func (r *Rules) IsDue(now int64) bool {
-	return (r.t.due != noCounter || len(r.t.ranked) > 0) && r.anyDue(now)
+	return (r.t.due != noCounter || len(r.t.ranked) > 0 || r.notes.any()) && r.anyDue(now)
 }
 
 func (r *Rules) anyDue(now int64) bool {
-	if r.t.playing.rounds != noCounter {
+	if r.notes.any() {
 		if _, _, some := r.notes.next(r.steadyAt(now)); some {
 			return true
 		}
@@ -182,7 +185,7 @@ func (r *Rules) DueFor(cmd *Command, now int64, d *Due) bool {
 			return true
 		}
 	}
-	if r.t.playing.rounds != noCounter {
+	if r.notes.any() {
 		var ok bool
 		if d.Round, ok = r.notes.due(r.steadyAt(now)); ok {
 			return true
@@ -221,7 +224,7 @@ func (r *Rules) Sweep(now int64, most int, d *Due) bool {
 			return true
 		}
 	}
-	if r.t.playing.rounds != noCounter {
+	if r.notes.any() {
 		var ok bool
 		if d.Round, d.Step, ok = r.notes.next(r.steadyAt(now)); ok {
 			d.Swept = false // nobody needs to know
@@ -260,7 +263,9 @@ func (r *Rules) DecideDue(d *Due, now int64, src Source, w *store.Writer) (ok bo
 		r.pool, r.alone, r.player = noPool, true, noPlayer
 		w.Begin(uint8(KindDue), "")
 		d.ask(w)
-		if d.Step {
+		if d.Round&lapsing != 0 {
+			naming{&r.drawing}.lapse(d.Round)
+		} else if d.Step {
 			hosting{&r.drawing}.stepOf(d.Round)
 		} else {
 			hosting{&r.drawing}.atDeadline(d.Round)
@@ -321,6 +326,7 @@ const (
 	dueRanking = 3
 	dueRound   = 4 // then the number of the round
 	dueStep    = 5 // likewise
+	dueLapse   = 7 // then the number of what lapses, without lapsing
 )
 
 func (d *Due) ask(w *store.Writer) {
@@ -333,12 +339,15 @@ func (d *Due) ask(w *store.Writer) {
 		return
 	}
 	if d.Round != 0 {
-		what := uint64(dueRound)
-		if d.Step {
+		what, number := uint64(dueRound), d.Round
+		switch {
+		case number&lapsing != 0:
+			what, number = dueLapse, number&^lapsing
+		case d.Step:
 			what = dueStep
 		}
 		w.Uint(what)
-		w.Uint(d.Round)
+		w.Uint(number)
 		return
 	}
 	if d.Swept {
@@ -374,11 +383,13 @@ func DueOf(ev *store.Event) (d Due, err error) {
 		}
 	case dueRound, dueStep:
 		d.Step = what == dueStep
-		if d.Round = r.Uint("a round", math.MaxInt64); d.Round == 0 {
+		if d.Round = r.Uint("a round", lapsing-1); d.Round == 0 {
 			r.Fail("round number 0")
 		}
+	case dueLapse:
+		d.Round = r.Uint("what lapses", lapsing-1) | lapsing
 	default:
-		r.Fail("what is due has number %d; this build knows 1 to 5", what)
+		r.Fail("what is due has number %d; this build knows 1 to 5 and 7", what)
 	}
 	if r.More() {
 		r.Fail("bytes after what is due")

@@ -10,7 +10,8 @@ import (
 // Records are what the rules keep that is no number: see docs/internals/decisions/0014. The first byte of a
 // key says what it is. Numbers in keys have a fixed width, so that the order of keys is theirs:
 //
-//	d  time, number    a round must be settled, or forgotten, at a steady time (milliseconds)
+//	d  time, number    a round must be settled, or forgotten, at a steady time (milliseconds). A number with bit 62
+//	                   is one of what lapses: see lapsing
 //	s  number          what follows for the entrants of a round is done in steps
 //	r  number          a round: see round
 //	o  name, 0, number a round that is open
@@ -18,6 +19,11 @@ import (
 //	j  number, player  which entrant a player is
 //	p  player, number  a round in which a player has something held, or might win
 //	u  hash            16 bytes of the SHA-256 of the request id of a purchase that was carried out
+//	a  player, player  the second is another name of the first: see alias
+//	l  sum             a link code
+//	k  player          the sum of the link code that a player has
+//	g  hash            guesses at link codes of a name: 16 bytes of its SHA-256
+//	b  player          why a player is blocked
 const (
 	recordDue     = 'd'
 	recordStep    = 's'
@@ -28,6 +34,12 @@ const (
 	recordPlays   = 'p'
 
 	recordPurchase = 'u'
+
+	recordAlias   = 'a'
+	recordLink    = 'l'
+	recordLinkOf  = 'k'
+	recordGuesses = 'g'
+	recordBlock   = 'b'
 )
 
 // key is the key of a record in the making.
@@ -77,6 +89,9 @@ func (s *noting) firstDue() (at, number uint64, ok bool) {
 	}
 	return 0, 0, false
 }
+
+// any reports whether there may be records.
+func (s *noting) any() bool { return s.state.RecordChanges() > 0 }
 
 // due returns the round whose deadline comes first, if it is over at a steady time. It looks again only after records
 // have changed.

@@ -53,6 +53,12 @@ func RoundAt(s State, number uint64) (v RoundNow, ok bool) {
 	}
 	o := round{number: number}
 	o.read(value)
+	if o.opener != noPlayer {
+		o.opener = s.Whose(o.opener)
+	}
+	for i := range o.winners {
+		o.winners[i].player = s.Whose(o.winners[i].player)
+	}
 	return o.now(), true
 }
 
@@ -86,7 +92,7 @@ func EntrantsOf(s State, number, from uint64) iter.Seq[EntrantNow] {
 		for _, value := range s.Records(first.short(uint32(min(from, math.MaxUint32))), end) {
 			var e entrant
 			e.read(value)
-			if !yield(EntrantNow{e.player, e.tickets, e.held}) {
+			if !yield(EntrantNow{s.Whose(e.player), e.tickets, e.held}) {
 				return
 			}
 		}

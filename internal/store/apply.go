@@ -93,6 +93,9 @@ func (s *State) change(ev *Event, at At, look Looker) error {
 				b = s.players.change(player, at.Position)
 			}
 			b, err = s.hold(b, e)
+		case Identity:
+			err = s.players.identify(player, e.Value, at.Position)
+			b = nil
 		case Pool:
 			if int(e.N) >= len(s.names.pools) {
 				return inconsistent("pool number %d of %d", e.N, len(s.names.pools))

@@ -460,6 +460,7 @@ func (l *Loader) place(n uint32, last uint64) {
 	b = p.resize(n, uint32(len(l.slots)))
 	b.last = last
 	copy(b.holdings(), l.slots)
+	p.setIs(b, b.is)
 	for _, sl := range l.slots {
 		if sl.key&counterSlot == 0 {
 			items[sl.key&^heldSlot].supply.add(sl.value())

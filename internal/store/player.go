@@ -36,6 +36,7 @@ type players struct {
 	}
 
 	capture *Capture // the snapshot being taken, if any
+	blocked int      // how many players are
 	warmed  uint64   // has no meaning: see Warm
 }
 
@@ -56,7 +57,7 @@ type block struct {
 	units uint32 // size of the block
 	slots uint32 // in use
 	idLen uint8
-	_     uint8
+	is    uint8  // 0, isBlocked or isName: see identity.go
 	guard uint16 // number of the player's guard
 }
 
@@ -398,6 +399,9 @@ func valueOf(h []slot, key uint32) uint64 {
 
 // known reports whether a slot has the key of something that was named, and a value that it can have.
 func (n *names) known(sl slot) bool {
+	if sl.key == identityKey {
+		return sl.value() < isName+MaxPlayers
+	}
 	if sl.key&counterSlot != 0 {
 		return sl.key&^counterSlot < n.next
 	}

@@ -285,5 +285,8 @@ func answerID(event []byte) []byte {
 		at++
 	}
 	at += 2 // the last byte of the size, and the head
+	if event[at-1]>>3 == 0 {
+		at++ // the kind
+	}
 	return event[at+1 : at+1+int(event[at])]
 }

@@ -107,9 +107,12 @@ func (s *asOf) Back() int64 { return s.back }
 // Level returns the realm's format level.
 func (s *asOf) Level() format.Level { return max(s.level, format.First) }
 
-// Player returns the number of the player with this id.
+// Player returns the number of the player of whom this id is a name.
 func (s *State) Player(id string) (num uint32, ok bool) {
 	if b := s.players.lookup(id, s.players.key.hash(id)); b != nil {
+		if b.is == isName {
+			return b.whose(), true
+		}
 		return b.num, true
 	}
 	return 0, false
