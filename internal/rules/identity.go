@@ -28,33 +28,6 @@ const (
 	lapsing = 1 << 62
 )
 
-// alias is what the state has of another name of a player.
-type alias struct {
-	merged bool     // it is a player who was merged, and stays
-	former []uint32 // the players whose name it was before a Merge
-}
-
-func (a *alias) append(b []byte) []byte {
-	n := numbers{b}
-	merged := uint64(0)
-	if a.merged {
-		merged = 1
-	}
-	n.add(merged, uint64(len(a.former)))
-	for _, p := range a.former {
-		n.add(uint64(p))
-	}
-	return n.b
-}
-
-func (a *alias) read(b []byte) {
-	n := numbers{b}
-	a.merged = n.next() == 1
-	for range n.next() {
-		a.former = append(a.former, uint32(n.next()))
-	}
-}
-
 // aliasesOf returns the numbers of the other names of a player, ascending.
 func aliasesOf(s State, player uint32) (all []uint32) {
 	if s.RecordChanges() == 0 {
@@ -67,29 +40,24 @@ func aliasesOf(s State, player uint32) (all []uint32) {
 	return all
 }
 
-// aliasOf reads what the state has of another name of a player.
-func aliasOf(s State, player, name uint32) (a alias, ok bool) {
-	value, ok := s.Record(key{recordAlias}.short(player).short(name))
-	if ok {
-		a.read(value)
-	}
-	return a, ok
+// merged reports whether another name of a player is one who was merged into it.
+func merged(s State, player, name uint32) bool {
+	value, _ := s.Record(key{recordAlias}.short(player).short(name))
+	return len(value) > 0
 }
 
-// sameName reports whether a name, other than that of the player of an event, named that player then, as far as is
-// known: it is another name of the player, or was one when the player was merged.
+// sameName reports whether a name, other than that of the player of an event, names that player, or did so not long ago.
 func sameName(s State, name, player string) bool {
 	own, known := s.NumberOf(name)
 	was, there := s.NumberOf(player)
 	if !known || !there {
 		return false
 	}
-	now := s.Whose(own)
-	if now == was {
+	if s.Whose(own) == was {
 		return true
 	}
-	a, _ := aliasOf(s, now, own)
-	return slices.Contains(a.former, was)
+	_, did := s.Record(key{recordFormer}.short(own).short(was))
+	return did
 }
 
 // AliasRecords returns the keys of the records of a player's other names: from one up to another.
@@ -100,9 +68,7 @@ func AliasRecords(player uint32) (from, to []byte) {
 
 // AliasIn returns what such a record says: which name, and whether it is a player who was merged.
 func AliasIn(rec store.Noted) (name uint32, merged bool) {
-	var a alias
-	a.read(rec.Value)
-	return binary.BigEndian.Uint32(rec.Key[5:]), a.merged
+	return binary.BigEndian.Uint32(rec.Key[5:]), len(rec.Value) > 0
 }
 
 // BlockRecord returns the key of the record that says why a player is blocked.
@@ -125,10 +91,25 @@ const (
 )
 
 // keepAlias writes the record of another name of a player.
-func (r naming) keepAlias(player, name uint32, a alias) {
-	r.notes.value = a.append(r.notes.value[:0])
-	r.w.Put(r.notes.newKey(recordAlias).short(player).short(name), r.notes.value)
+func (r naming) keepAlias(player, name uint32, merged bool) {
+	var value []byte
+	if merged {
+		value = []byte{1}
+	}
+	r.w.Put(r.notes.newKey(recordAlias).short(player).short(name), value)
 }
+
+// dropAlias writes that a name is no other name of a player any more. Repeats by it count for as long as request ids
+// are remembered.
+func (r naming) dropAlias(player, name uint32) {
+	r.w.Drop(r.notes.newKey(recordAlias).short(player).short(name))
+	k := key{recordFormer}.short(name).short(player)
+	r.w.Put(k, nil)
+	r.lapses(uint64(r.steady)+max(formerLasts, uint64(r.t.Catalog.Idempotency.Age.Milliseconds())), k)
+}
+
+// formerLasts is for how long at least it is known whose name a name was, milliseconds.
+const formerLasts = 24 * 3600 * 1000
 
 // lapseKey is the key of the deadline at which the record with a key goes.
 func lapseKey(at uint64, k key) key {
@@ -150,7 +131,9 @@ func (r naming) lapse(number uint64) {
 			r.dropCode(value[1:])
 			return
 		}
-		r.w.Drop(value)
+		if _, ok := r.state.Record(value); ok { // it may have been written again, and gone
+			r.w.Drop(value)
+		}
 		r.w.Drop(k)
 		return
 	}

@@ -95,7 +95,7 @@ func TestLinks(t *testing.T) {
 	r.wantHas("ann", "coin", 22, 0)
 	if r.records() != 1 { // discord:1, and no code
 		r.sweep()
-		r.now += 2 * rules.LinkLasts
+		r.now += 25 * 3600_000
 		if r.sweep(); r.records() != 1 {
 			t.Errorf("%d records are left", r.records())
 		}
@@ -176,7 +176,8 @@ func TestBlocked(t *testing.T) {
 	r.ends(block("ann", 1), rules.OK)
 	r.ends(block("ann", 1), rules.OK)
 	r.ends(draw("ann", "p", 1), rules.OK)
-	if r.records() != 0 {
+	r.now += 25 * 3600_000
+	if r.sweep(); r.records() != 0 {
 		t.Errorf("%d records are left", r.records())
 	}
 	r.replay()

@@ -174,7 +174,7 @@ func (linkKind) write(d *drawing, c *Command) {
 		}
 	}
 	r.identity(name, identityName+uint64(owner))
-	r.keepAlias(owner, name, alias{})
+	r.keepAlias(owner, name, false)
 	if c.To == "" {
 		r.dropCodeOf(owner)
 	}
@@ -209,7 +209,7 @@ func (unlinkKind) check(r *checks, c *Command) failure {
 	c.player, c.knowsPlayer = name, true
 	if owner := r.state.Whose(name); owner == name {
 		return failure{NotLinked, 0}
-	} else if a, _ := aliasOf(r.state, owner, name); a.merged {
+	} else if merged(r.state, owner, name) {
 		return failure{NotLinked, 0}
 	}
 	return failure{}
@@ -218,7 +218,7 @@ func (unlinkKind) check(r *checks, c *Command) failure {
 func (unlinkKind) write(d *drawing, c *Command) {
 	r := naming{d}
 	name := c.player
-	r.w.Drop(r.notes.newKey(recordAlias).short(r.state.Whose(name)).short(name))
+	r.dropAlias(r.state.Whose(name), name)
 	r.identity(name, identityNone)
 	r.begins()
 }

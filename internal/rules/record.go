@@ -19,11 +19,12 @@ import (
 //	j  number, player  which entrant a player is
 //	p  player, number  a round in which a player has something held, or might win
 //	u  hash            16 bytes of the SHA-256 of the request id of a purchase that was carried out
-//	a  player, player  the second is another name of the first: see alias
+//	a  player, player  the second is another name of the first: 1 if it is a player who was merged
 //	l  sum             a link code
 //	k  player          the sum of the link code that a player has
 //	g  hash            guesses at link codes of a name: 16 bytes of its SHA-256
 //	b  player          why a player is blocked
+//	w  player, player  the first was another name of the second, not long ago
 const (
 	recordDue     = 'd'
 	recordStep    = 's'
@@ -40,6 +41,7 @@ const (
 	recordLinkOf  = 'k'
 	recordGuesses = 'g'
 	recordBlock   = 'b'
+	recordFormer  = 'w'
 )
 
 // key is the key of a record in the making.
