@@ -62,6 +62,27 @@ type Block struct {
 	Note   Note // it must have a Reason, which reads of the player show
 }
 
+// Merge makes two players one: all that From has becomes Player's, and From becomes another name of Player. It cannot be
+// undone. Balances and lots are summed; what is beyond the most of an item waits in the mailbox. Limits, and sums of
+// counters, add up. Of a highest value and a streak, the larger stays; different keys unite; quests stand at their
+// furthest. What is staked stays staked. Request ids are answered as before, to the name that asked. It fails with
+// BalanceOverflow, TooManyLots or MailboxFull if something does not fit, and then changes nothing.
+type Merge struct {
+	ID     string
+	Player string // who goes on
+	From   string // who is merged into Player
+	Strict bool   // tracks stay where they are further from their hit; else, where they are nearer
+	Note   Note
+}
+
+func (q Merge) fill(_ *work, cmd *rules.Command) error {
+	cmd.Kind, cmd.ID, cmd.Player, cmd.To, cmd.Note = rules.KindMerge, q.ID, q.Player, q.From, q.Note.note()
+	if q.Strict {
+		cmd.Count = 1
+	}
+	return nil
+}
+
 // String returns whose code it is, and not the code.
 func (q LinkCode) String() string { return fmt.Sprintf("link code %s for %s", Redacted, q.Player) }
 

@@ -242,7 +242,7 @@ func (o *outcomes) begin(s names, ev *store.Event, res *Result, tells bool) (loo
 		}
 	case rules.KindDraw, rules.KindRedeem, rules.KindClaim, rules.KindCollect,
 		rules.KindOpenRound, rules.KindJoin, rules.KindSettle, rules.KindReroll, rules.KindCancelRound:
-	case rules.KindProgress, rules.KindGrant, rules.KindConsume, rules.KindTransfer, rules.KindRegister, rules.KindSetCounter, rules.KindDue:
+	case rules.KindProgress, rules.KindGrant, rules.KindConsume, rules.KindTransfer, rules.KindRegister, rules.KindSetCounter, rules.KindDue, rules.KindMerge:
 		if !tells {
 			return nil, nil
 		}
@@ -255,7 +255,7 @@ func (o *outcomes) begin(s names, ev *store.Event, res *Result, tells bool) (loo
 	o.names, o.res, o.member = s, res, -1
 	o.player, o.joined = ev.Player.Num, ""
 	switch rules.Kind(ev.Kind) {
-	case rules.KindTransfer, rules.KindDue, rules.KindSettle, rules.KindReroll, rules.KindCancelRound:
+	case rules.KindTransfer, rules.KindDue, rules.KindMerge, rules.KindSettle, rules.KindReroll, rules.KindCancelRound:
 		o.two = true
 	default:
 		o.two = false

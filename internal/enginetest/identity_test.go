@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -139,4 +140,34 @@ func TestAliasesInRequests(t *testing.T) {
 	if _, err := r.Player(t.Context(), "twitch:one"); kuji.CodeOf(err) != kuji.CodeNotFound {
 		t.Errorf("another case: %v", err)
 	}
+}
+
+// TestMergesThroughCrashes: 40 and 60 are 100 and 0, however often the power is cut and whoever asks again, in the middle
+// of a round and of what falls due.
+func TestMergesThroughCrashes(t *testing.T) {
+	reqs := []kuji.Request{
+		kuji.Grant{ID: "1", Player: "ann", Items: coins(40)},
+		kuji.Grant{ID: "2", Player: "bob", Items: coins(60)},
+		kuji.Link{ID: "3", Player: "twitch:bob", To: "bob"},
+		kuji.OpenRound{ID: "4", Player: "twitch:bob", Round: "gamble", Stake: coins(10)},
+		kuji.LinkCode{ID: "5", Player: "bob", Code: "K7QM-3XPD"},
+	}
+	for range 5 {
+		reqs = append(reqs, kuji.Merge{ID: "6", Player: "ann", From: "bob"})
+	}
+	reqs = append(reqs, kuji.CancelRound{ID: "7", Round: "gamble"}, kuji.OpenRound{ID: "4", Player: "twitch:bob", Round: "gamble", Stake: coins(10)})
+	throughCrashes(t, identityCatalog, reqs, func(r *kuji.Realm) error {
+		got := ""
+		for _, name := range []string{"ann", "bob", "twitch:bob"} {
+			v, err := r.Player(t.Context(), name)
+			if err != nil {
+				return err
+			}
+			got += fmt.Sprintln(v.ID, v.Items, v.Held, v.Aliases)
+		}
+		if want := strings.Repeat("ann [{coin 100}] [] [{bob true} {twitch:bob false}]\n", 3); got != want {
+			return fmt.Errorf("got %s, want %s", got, want)
+		}
+		return nil
+	})
 }

@@ -88,6 +88,8 @@ var levels = append([]row{
 		{"event", "link"},
 		{"command", "unlink"},
 		{"event", "unlink"},
+		{"command", "merge"},
+		{"event", "merge"},
 		{"command", "block"},
 		{"event", "block"},
 		{"command", "open_round"},

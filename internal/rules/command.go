@@ -155,6 +155,8 @@ func (k Kind) of() kind {
 		return linkKind{}
 	case KindUnlink:
 		return unlinkKind{}
+	case KindMerge:
+		return mergeKind{}
 	case KindBlock:
 		return blockKind{}
 	}
@@ -289,6 +291,9 @@ func (c *Command) one() bool {
 	}
 	return true
 }
+
+// ends reports whether a player may end with a command. Then nothing may be under way that still counts on the player.
+func (c *Command) ends() bool { return c.Kind == KindMerge || c.Kind == KindForget }
 
 // playerField is how requests call Player.
 func (c *Command) playerField() string {

@@ -177,11 +177,16 @@ func (r *effects) changeRuled(v store.Verb, item uint32, q uint64) {
 			return
 		}
 	}
+	r.changeBy(v, item, q, g, c != nil)
+}
+
+// changeBy is changeRuled once the cap is looked at. g is how the item grows, which is settled, or nil.
+func (r *effects) changeBy(v store.Verb, item uint32, q uint64, g *Growth, capped bool) {
 	r.w.Change(v, item, q)
 	if r.t.Lasting.Has(item) {
 		r.changeLots(v, item, q)
 	}
-	if g == nil && c == nil && !r.t.Watched.Has(item) {
+	if g == nil && !capped && !r.t.Watched.Has(item) {
 		return
 	}
 	have := r.balance(r.player, item)

@@ -106,6 +106,7 @@ func (r *effects) writeDeadlines() {
 		if next != was {
 			r.turn(t.player)
 			r.w.Change(store.Set, r.t.due, next)
+			r.values.put(valueKey(t.player, counterKey|r.t.due), next) // more may come
 		}
 	}
 	r.touched = r.touched[:0]
@@ -181,7 +182,10 @@ func (r *Rules) steadyAt(now int64) uint64 { return uint64(max(now, r.state.Now(
 func (r *Rules) DueFor(cmd *Command, now int64, d *Due) bool {
 	*d = Due{Players: d.Players[:0]}
 	if len(r.t.ranked) > 0 {
-		if d.Ranking = r.endsFirst(now); d.Ranking.Count > 0 {
+		if d.Ranking = r.endsFirst(now); cmd.ends() && d.Ranking.Count == 0 {
+			d.Ranking = r.ranksDue(now, SweepPlayers)
+		}
+		if d.Ranking.Count > 0 {
 			return true
 		}
 	}
@@ -189,6 +193,11 @@ func (r *Rules) DueFor(cmd *Command, now int64, d *Due) bool {
 		var ok bool
 		if d.Round, ok = r.notes.due(r.steadyAt(now)); ok {
 			return true
+		}
+		if cmd.ends() {
+			if d.Round, d.Step, ok = r.notes.next(r.steadyAt(now)); ok {
+				return true
+			}
 		}
 		d.Round = 0
 	}

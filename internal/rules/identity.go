@@ -40,6 +40,11 @@ func aliasesOf(s State, player uint32) (all []uint32) {
 	return all
 }
 
+// anyName reports whether something is true of a player, or of one of the player's other names.
+func (r *checks) anyName(player uint32, is func(num uint32) bool) bool {
+	return player < r.base && (is(player) || slices.ContainsFunc(aliasesOf(r.state, player), is))
+}
+
 // merged reports whether another name of a player is one who was merged into it.
 func merged(s State, player, name uint32) bool {
 	value, _ := s.Record(key{recordAlias}.short(player).short(name))

@@ -212,7 +212,8 @@ type winner struct {
 
 // entrant is somebody who has joined a round.
 type entrant struct {
-	player  uint32
+	player  uint32 // who it is now
+	joined  uint32 // who has joined: a name of the player now, if it was merged
 	tickets uint64
 	upto    uint64  // the tickets of all up to this one
 	held    []Stack // a stake, or the price
@@ -254,14 +255,14 @@ func (o *round) read(b []byte) {
 
 func (e *entrant) append(b []byte) []byte {
 	n := numbers{b}
-	n.add(uint64(e.player), e.tickets, e.upto)
+	n.add(uint64(e.joined), e.tickets, e.upto)
 	n.stacks(e.held)
 	return n.b
 }
 
 func (e *entrant) read(b []byte) {
 	n := numbers{b}
-	e.player, e.tickets, e.upto = uint32(n.next()), n.next(), n.next()
+	e.joined, e.tickets, e.upto = uint32(n.next()), n.next(), n.next()
 	e.held = n.nextStacks(e.held[:0])
 }
 
@@ -282,6 +283,7 @@ func (r *noting) entrantOf(number, place uint64) (e entrant) {
 		panic(fmt.Sprintf("rules: round %d has no entrant %d", number, place))
 	}
 	e.read(value)
+	e.player = r.state.Whose(e.joined)
 	return e
 }
 
@@ -438,10 +440,11 @@ func (r *checks) enter(c *Command) failure {
 	if f.status != OK {
 		return f
 	}
-	if player < r.base {
-		if _, in := r.state.Record(r.notes.newKey(recordJoined).num(o.number).short(player)); in {
-			return failure{AlreadyJoined, 0}
-		}
+	if r.anyName(player, func(n uint32) bool {
+		_, in := r.state.Record(r.notes.newKey(recordJoined).num(o.number).short(n))
+		return in
+	}) {
+		return failure{AlreadyJoined, 0}
 	}
 	if o.entrants >= uint64(config.Entrants.Max) {
 		return failure{RoundFull, 0}
@@ -450,7 +453,7 @@ func (r *checks) enter(c *Command) failure {
 		return failure{TooManyRounds, 0}
 	}
 	who := &r.enters.who
-	*who = entrant{player: player, tickets: 1, held: slices.Clone(c.stacks)}
+	*who = entrant{player: player, joined: player, tickets: 1, held: slices.Clone(c.stacks)}
 	if config.Ticket.Is {
 		who.tickets = max(c.Round.Tickets, 1)
 		for _, st := range c.round.price {

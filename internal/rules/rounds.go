@@ -92,7 +92,7 @@ func EntrantsOf(s State, number, from uint64) iter.Seq[EntrantNow] {
 		for _, value := range s.Records(first.short(uint32(min(from, math.MaxUint32))), end) {
 			var e entrant
 			e.read(value)
-			if !yield(EntrantNow{s.Whose(e.player), e.tickets, e.held}) {
+			if !yield(EntrantNow{s.Whose(e.joined), e.tickets, e.held}) {
 				return
 			}
 		}

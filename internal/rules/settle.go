@@ -97,8 +97,8 @@ func (r hosting) deal(o *round, place uint64, back bool, shares *sharing) {
 
 // leaves writes that an entrant has nothing more to do with a round.
 func (r hosting) leaves(o *round, place uint64, e *entrant) {
-	r.w.Drop(r.notes.newKey(recordJoined).num(o.number).short(e.player))
-	r.w.Drop(r.notes.newKey(recordPlays).short(e.player).num(o.number))
+	r.w.Drop(r.notes.newKey(recordJoined).num(o.number).short(e.joined))
+	r.w.Drop(r.notes.newKey(recordPlays).short(e.joined).num(o.number))
 	if !r.again(o) {
 		r.w.Drop(r.notes.newKey(recordEntrant).num(o.number).short(uint32(place)))
 	}
@@ -250,7 +250,9 @@ func (r hosting) sharesOf(o *round, p *Round) *sharing {
 					own = e.held[k].Quantity
 				}
 			}
-			fits := r.room(w.player, st.Item, parts[i], own)
+			before := gets(o.winners[:i], s.of, w.player, st.Item)
+			fits := r.room(w.player, st.Item, before+parts[i], own)
+			fits -= min(before, fits)
 			if fits > 0 {
 				s.of[i] = append(s.of[i], Stack{st.Item, fits})
 			}
@@ -263,6 +265,16 @@ func (r hosting) sharesOf(o *round, p *Round) *sharing {
 		}
 	}
 	return s
+}
+
+// gets returns how much of an item winners get already who are one player: more than one entrant can be, after a Merge.
+func gets(winners []winner, of [][]Stack, player, item uint32) (n uint64) {
+	for i, w := range winners {
+		if k := indexOf(of[i], item); w.player == player && k >= 0 {
+			n += of[i][k].Quantity
+		}
+	}
+	return n
 }
 
 // partsOf divides a quantity among winners. What stakes leave over is the first one's.
