@@ -83,6 +83,20 @@ func (q Merge) fill(_ *work, cmd *rules.Command) error {
 	return nil
 }
 
+// Forget takes all that a player has, and then the player's names, out of the realm. What is staked comes back, and goes
+// with the rest. Request ids are answered with Forgotten. Snapshots are written again, without the names. The log has
+// them until it is trimmed. It cannot be undone. Whoever comes by one of the names later is a new player.
+type Forget struct {
+	ID     string
+	Player string // by whatever name
+	Note   Note   // it stays in the log as long as the names
+}
+
+func (q Forget) fill(_ *work, cmd *rules.Command) error {
+	cmd.Kind, cmd.ID, cmd.Player, cmd.Note = rules.KindForget, q.ID, q.Player, q.Note.note()
+	return nil
+}
+
 // String returns whose code it is, and not the code.
 func (q LinkCode) String() string { return fmt.Sprintf("link code %s for %s", Redacted, q.Player) }
 

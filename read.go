@@ -298,8 +298,11 @@ func lookup(ctx context.Context, w *writer, id string) (l Lookup, last uint64, e
 	}
 	l.Seen = Answered
 	var ev store.Event
-	if _, err = store.Decode(a.Event, &ev); err == nil {
+	if _, err = store.Decode(a.Event, &ev); err == nil && ev.Kind != store.KindErased {
 		l.Player, err = playerOf(w.state, &ev)
+	}
+	if ev.Kind == store.KindErased {
+		ev.Status = uint8(Forgotten)
 	}
 	if err == nil {
 		err = w.answer(&ev, &l.Result, store.At{Position: a.Position, Index: a.Index, Time: a.Time}, a.Version)

@@ -116,14 +116,14 @@ func (s *snapshots) begin(position uint64) {
 	}
 	job := s.pending
 	if job == nil {
-		if s.w.o.SnapshotEvery < 0 || s.bytes < s.w.o.SnapshotEvery {
+		if !s.w.state.Rewrites() && (s.w.o.SnapshotEvery < 0 || s.bytes < s.w.o.SnapshotEvery) {
 			return
 		}
 		job = newSnapshotJob()
 	}
 	s.pending, s.job = nil, job
 	base := s.extent
-	if s.w.ledger.Whole() {
+	if s.w.ledger.Whole() || s.w.state.Rewrites() {
 		base = nil
 	}
 	job.whole = base == nil

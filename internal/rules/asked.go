@@ -116,6 +116,19 @@ func Same(state State, cmd *Command, ev *store.Event) (bool, error) {
 	return err == nil && cmd.equal(&was, func(c, o string) bool { return c == o || sameName(state, c, o) }), err
 }
 
+// Forgets reports whether a player of a request was forgotten since it was answered by an event.
+func Forgets(state State, ev *store.Event) bool {
+	cmd, _, err := CommandOf(state, ev)
+	return err == nil && cmd.forgets()
+}
+
+func (c *Command) forgets() bool {
+	if c.one() && c.Player == "" || c.To == "" && (c.Kind == KindTransfer || c.Kind == KindMerge) {
+		return true
+	}
+	return slices.ContainsFunc(c.Members, func(m Command) bool { return m.forgets() })
+}
+
 // equal reports whether o, read from an event, asks for what c asks for.
 // named compares names of players: see sameName.
 func (c *Command) equal(o *Command, named func(c, o string) bool) bool {

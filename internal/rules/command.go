@@ -157,6 +157,8 @@ func (k Kind) of() kind {
 		return unlinkKind{}
 	case KindMerge:
 		return mergeKind{}
+	case KindForget:
+		return forgetKind{}
 	case KindBlock:
 		return blockKind{}
 	}

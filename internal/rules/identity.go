@@ -136,6 +136,10 @@ func (r naming) lapse(number uint64) {
 			r.dropCode(value[1:])
 			return
 		}
+		if value[0] == recordErase {
+			names, _ := r.state.Record(value)
+			r.eraseNames(names)
+		}
 		if _, ok := r.state.Record(value); ok { // it may have been written again, and gone
 			r.w.Drop(value)
 		}

@@ -64,8 +64,7 @@ func (mergeKind) check(r *checks, c *Command) failure {
 	case len(aliasesOf(r.state, into))+len(aliasesOf(r.state, from)) >= MaxAliases:
 		return failure{TooManyAliases, 0}
 	}
-	items := holdingsOf(r.state, from)
-	for _, it := range items {
+	for _, it := range r.merges(from) {
 		if f := r.mayMerge(into, from, it); f.status != OK {
 			return f
 		}
@@ -101,6 +100,18 @@ func holdingsOf(s State, player uint32) (all []holdings) {
 		}
 	}
 	slices.SortFunc(all, func(a, b holdings) int { return int(a.item) - int(b.item) })
+	return all
+}
+
+// merges returns what a player has that can be merged: also what has grown from nothing.
+func (r *checks) merges(player uint32) []holdings {
+	all := holdingsOf(r.state, player)
+	for i := range r.t.Growths {
+		item := r.t.Growths[i].Item
+		if !slices.ContainsFunc(all, func(h holdings) bool { return h.item == item }) {
+			all = append(all, holdings{item: item})
+		}
+	}
 	return all
 }
 
@@ -174,11 +185,12 @@ func (mergeKind) write(d *drawing, c *Command) {
 	r.clear(counters)
 	r.writeDeadlines()
 	r.names()
+	r.unreached(r.from)
 }
 
 // items writes what becomes of items, lots and mail.
 func (r *merging) items() {
-	all, letters := holdingsOf(r.state, r.from), slices.Clone(r.mailbox(r.from).all)
+	all, letters := r.merges(r.from), slices.Clone(r.mailbox(r.from).all)
 	r.moves, r.moved = true, r.moved[:0]
 	r.turn(r.from)
 	for i := range all {
@@ -187,7 +199,9 @@ func (r *merging) items() {
 			hosting{r.drawing}.keep(store.Release, it.item, it.held)
 		}
 		it.free = r.balance(r.from, it.item) - it.held
-		r.change(store.Spend, it.item, it.free+it.held)
+		if it.free+it.held > 0 {
+			r.change(store.Spend, it.item, it.free+it.held)
+		}
 		r.values.put(valueKey(r.from, it.item), 0)
 	}
 	b := r.mailbox(r.from)

@@ -24,6 +24,7 @@ import (
 //	k  player          the sum of the link code that a player has
 //	g  hash            guesses at link codes of a name: 16 bytes of its SHA-256
 //	b  player          why a player is blocked
+//	f  player          the numbers of the names that are to be erased, after a Forget
 //	w  player, player  the first was another name of the second, not long ago
 const (
 	recordDue     = 'd'
@@ -42,6 +43,7 @@ const (
 	recordGuesses = 'g'
 	recordBlock   = 'b'
 	recordFormer  = 'w'
+	recordErase   = 'f'
 )
 
 // key is the key of a record in the making.

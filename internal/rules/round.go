@@ -547,16 +547,21 @@ func (r hosting) takeSeat(c *Command) {
 	if c.round.Config.Stake.Same {
 		o.same = who.held
 	}
-	r.notes.value = who.append(r.notes.value[:0])
-	r.record(r.notes.newKey(recordEntrant).num(o.number).short(uint32(o.entrants)), r.notes.value)
-	r.notes.value = (&numbers{r.notes.value[:0]}).of(o.entrants)
-	r.record(r.notes.newKey(recordJoined).num(o.number).short(who.player), r.notes.value)
+	r.seat(o, o.entrants, who)
 	r.record(r.notes.newKey(recordPlays).short(who.player).num(o.number), nil)
 	o.entrants, o.tickets = o.entrants+1, who.upto
 	if o.entrants == uint64(c.round.Config.Entrants.Max) && o.until != uint64(r.steady) {
 		r.due(o, uint64(r.steady))
 	}
 	r.keepRound(o)
+}
+
+// seat writes which place an entrant has.
+func (r hosting) seat(o *round, place uint64, e *entrant) {
+	r.notes.value = e.append(r.notes.value[:0])
+	r.record(r.notes.newKey(recordEntrant).num(o.number).short(uint32(place)), r.notes.value)
+	r.notes.value = (&numbers{r.notes.value[:0]}).of(place)
+	r.record(r.notes.newKey(recordJoined).num(o.number).short(e.joined), r.notes.value)
 }
 
 func (n *numbers) of(v uint64) []byte {

@@ -127,16 +127,21 @@ func (r hosting) win(o *round, p *Round, n int) {
 	if p.Config.Winners.By == catalog.ByTickets {
 		all = o.tickets
 	}
-	for range n {
+	for n > 0 {
 		left := all - passed.count()
 		if left == 0 {
 			break
 		}
 		place := r.holderOf(o, p, passed.skip(r.below(left)))
-		if p.Config.Winners.Distinct {
+		player := r.notes.entrantOf(o.number, place).player
+		forgotten := r.state.PlayerID(player) == ""
+		if p.Config.Winners.Distinct || forgotten {
 			passed.add(r.ticketsOf(o, p, place))
 		}
-		o.winners = append(o.winners, winner{place: place, player: r.notes.entrantOf(o.number, place).player})
+		if !forgotten {
+			o.winners = append(o.winners, winner{place: place, player: player})
+			n--
+		}
 	}
 }
 

@@ -96,6 +96,9 @@ func (s *State) change(ev *Event, at At, look Looker) error {
 		case Identity:
 			err = s.players.identify(player, e.Value, at.Position)
 			b = nil
+		case Erase:
+			err = s.erase(player, e.Bytes, at.Position)
+			b = nil
 		case Pool:
 			if int(e.N) >= len(s.names.pools) {
 				return inconsistent("pool number %d of %d", e.N, len(s.names.pools))

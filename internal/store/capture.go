@@ -30,6 +30,7 @@ type Capture struct {
 	next      atomic.Uint32 // players with lower numbers have been copied
 
 	aside
+	erasures uint64 // of the state then
 }
 
 // reach is what a capture holds: what changed from base to extent, or, if it is not partial, all.
@@ -99,6 +100,7 @@ func (s *State) Capture(base *Extent) *Capture {
 		dirty: p.dirty.reset(), catalog: s.catalog, items: n.items, counters: n.counters,
 		ids: s.ids.frozen(), whole: whole{slices.Clone(s.tallies), s.orders.list, s.records.freeze(), s.records.n, s.records.size},
 		blockSize: defaultBlockSize,
+		erasures:  s.erasures,
 		aside:     aside{kept: map[uint32][]byte{}, stock: map[uint64][]uint64{}},
 	}
 	for _, l := range s.codes.lists {
@@ -123,6 +125,8 @@ func (s *State) Release(c *Capture, written bool) {
 	s.players.capture, s.stock.capture = nil, nil
 	if !written {
 		s.players.dirty.join(&c.dirty)
+	} else {
+		s.rewritten(c)
 	}
 }
 

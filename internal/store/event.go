@@ -75,7 +75,9 @@ const (
 
 	Identity Verb = 8 + 28 // the player is another name of player n: 2 + n; or is blocked: 1; or neither: 0
 
-	verbEnd Verb = 8 + 29
+	Erase Verb = 8 + 29 // the player, who has nothing, has no name any more: the id
+
+	verbEnd Verb = 8 + 30
 )
 
 // How says what became of what a player did not get.
@@ -601,6 +603,8 @@ func (r *Reader) more(e *Effect) {
 	case Place:
 		e.N = uint32(r.Uint("a place", math.MaxUint32))
 		e.Value = r.Uint("a value", math.MaxUint64)
+	case Erase:
+		e.Bytes = r.name("a player's id", MaxID)
 	case Identity:
 		e.Value = r.Uint("an identity", isName+MaxPlayers)
 	case Clock:

@@ -408,7 +408,9 @@ func (l *Loader) players(r *Reader) {
 		}
 		id := ""
 		if n == known {
-			id = string(r.name("a player's id", MaxID))
+			if size := uint64(r.Byte("a player's id")); size > 0 {
+				id = string(r.text("a player's id", size, MaxID))
+			}
 		}
 		last := r.Uint("a player's last change", l.want.Position)
 		if l.readSlots(r, n); r.err != nil {
@@ -426,6 +428,12 @@ func (l *Loader) players(r *Reader) {
 				return
 			}
 			p.add(id, h, uint32(len(l.slots)))
+		} else if n == known { // the name is erased
+			if len(l.slots) > 0 || n >= MaxPlayers {
+				r.Fail("player number %d has no name, and %d slots", n, len(l.slots))
+				return
+			}
+			p.addNameless()
 		}
 		l.place(uint32(n), last)
 	}
@@ -495,7 +503,7 @@ func (l *Loader) requests(r *Reader) {
 		}
 		h, twice := ids.key.hashBytes(ev.ID), false
 		if l.keep {
-			_, twice = ids.find(ev.ID, h)
+			_, twice = ids.findAs(ev.ID, h, ev.Kind == KindErased)
 		}
 		if twice || rec.position < l.last.position || rec.time < l.last.time || rec.back < l.last.back || rec.version < l.last.version || ids.atMost(0) {
 			r.Fail("request %q is there twice or is older than the one before it, or there are too many requests", ev.ID)

@@ -36,8 +36,8 @@ type players struct {
 	}
 
 	capture *Capture // the snapshot being taken, if any
-	blocked int      // how many players are
 	warmed  uint64   // has no meaning: see Warm
+	blocked int      // how many players are
 }
 
 const playerGuards = 1 << 10
@@ -277,7 +277,9 @@ func (p *players) move(b *block, old, units uint32) *block {
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(nb)), size), unsafe.Slice((*byte)(unsafe.Pointer(b)), size))
 	nb.units = units
 	p.addrs.set(b.num, addr)
-	p.index.replace(p.key.hashBytes(b.id()), old, addr)
+	if b.idLen > 0 { // else the name is erased
+		p.index.replace(p.key.hashBytes(b.id()), old, addr)
+	}
 	if r := &p.recent[b.num%uint32(len(p.recent))]; r.num == b.num {
 		r.addr, r.block = addr, nb
 	}

@@ -48,7 +48,8 @@ type State struct {
 	begun   begun
 	effect  Effect // the one being applied; on the stack, a look would make every event allocate
 	records
-	orders // last: in front, it moved what stands behind it to other cache lines, which cost a fifth
+	orders // in front, it moved what stands behind it to other cache lines, which cost a fifth
+	erasing
 }
 
 // asOf is the place in the log at which a state is, and what counts from there on.
