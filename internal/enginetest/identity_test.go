@@ -1,7 +1,11 @@
 package enginetest
 
 import (
+	"bytes"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -170,4 +174,104 @@ func TestMergesThroughCrashes(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestForgetsThroughCrashes: who is forgotten is gone, however often the power is cut and whoever asks again. Nobody else
+// loses anything.
+func TestForgetsThroughCrashes(t *testing.T) {
+	reqs := []kuji.Request{
+		kuji.Grant{ID: "1", Player: "ann", Items: coins(40)},
+		kuji.Grant{ID: "2", Player: "secret-bob", Items: coins(60)},
+		kuji.Link{ID: "3", Player: "twitch:secret", To: "secret-bob"},
+		kuji.OpenRound{ID: "4", Player: "ann", Round: "gamble", Stake: coins(10)},
+		kuji.Join{ID: "5", Player: "twitch:secret", Round: "gamble", Stake: coins(20)},
+		kuji.Draw{ID: "6", Player: "secret-bob", Pool: "p"},
+		kuji.Transfer{ID: "7", From: "secret-bob", To: "ann", Items: coins(9)},
+	}
+	for range 3 {
+		reqs = append(reqs, kuji.Forget{ID: "8", Player: "twitch:secret"})
+	}
+	reqs = append(reqs, kuji.Draw{ID: "6", Player: "secret-bob", Pool: "p"}, kuji.Transfer{ID: "7", From: "secret-bob", To: "ann", Items: coins(9)},
+		kuji.CancelRound{ID: "9", Round: "gamble"})
+	throughCrashes(t, identityCatalog, reqs, func(r *kuji.Realm) error {
+		v, err := r.Player(t.Context(), "ann")
+		if err != nil {
+			return err
+		}
+		if got := fmt.Sprint(v.Items, v.Held); got != "[{coin 49}] []" {
+			return fmt.Errorf("ann has %s", got)
+		}
+		for _, name := range []string{"secret-bob", "twitch:secret"} {
+			if v, err := r.Player(t.Context(), name); kuji.CodeOf(err) != kuji.CodeNotFound {
+				return fmt.Errorf("%s has %+v: %w", name, v, err)
+			}
+		}
+		for _, id := range []string{"6", "7", "8"} {
+			if l, err := r.Result(t.Context(), id); err != nil || l.Result.Status != kuji.Forgotten || l.Player != "" {
+				return fmt.Errorf("request %s: %+v, %w", id, l, err)
+			}
+		}
+		return nil
+	})
+}
+
+// TestForgottenInFiles: after a Forget both series of snapshots are written again, without the name, and the log is
+// trimmed. The feed says who was forgotten.
+func TestForgottenInFiles(t *testing.T) {
+	dir := t.TempDir()
+	e, err := kuji.Open(dir, kuji.Options{SegmentSize: 8 << 10, TrimLog: true, SnapshotEvery: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := e.Realm("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Apply(t.Context(), parse(t, identityCatalog)); err != nil {
+		t.Fatal(err)
+	}
+	do(t, r, kuji.Grant{ID: "1", Player: "secret-bob", Items: coins(60)})
+	snapshot(t, r)
+	fill := func(n int) {
+		for i := range n {
+			do(t, r, kuji.Grant{Player: fmt.Sprint("p", i), Items: coins(1), Note: kuji.Note{Metadata: strings.Repeat("x", 1000)}})
+		}
+	}
+	fill(3)
+	snapshot(t, r)
+	at := do(t, r, kuji.Forget{ID: "2", Player: "secret-bob", Note: kuji.Note{Reason: "the player asked"}}).Receipt.Position
+	for rec, err := range r.Feed().Events(t.Context(), at) {
+		if err != nil || rec.Kind != "forget" || rec.Player != "secret-bob" || len(rec.Changes) != 1 {
+			t.Errorf("%+v: %v", rec, err)
+		}
+		break
+	}
+	for range 4 {
+		fill(10)
+		snapshot(t, r)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_ = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		if err != nil || bytes.Contains(data, []byte("secret-bob")) {
+			t.Errorf("%s has the name: %v", name, err)
+		}
+		return nil
+	})
+	e, err = kuji.Open(dir, kuji.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = e.Close() }()
+	if r, err = e.Realm("test"); err != nil {
+		t.Fatal(err)
+	}
+	if res := do(t, r, kuji.Grant{ID: "1", Player: "secret-bob", Items: coins(60)}); res.Status != kuji.Forgotten || !res.Replayed {
+		t.Errorf("the request of before: %v", res)
+	}
 }

@@ -26,6 +26,8 @@ type Loader struct {
 
 	noted     int // how many records there are
 	notedSize uint64
+	files     int  // snapshots loaded
+	nameless  bool // a player's name is erased
 
 	slots []slot // scratch memory
 }
@@ -434,6 +436,7 @@ func (l *Loader) players(r *Reader) {
 				return
 			}
 			p.addNameless()
+			l.nameless = true
 		}
 		l.place(uint32(n), last)
 	}
@@ -544,6 +547,7 @@ func (l *Loader) Loaded() error {
 		list.changed(list.last.Load())
 	}
 	l.kind = 0
+	l.files++
 	return nil
 }
 
@@ -573,6 +577,9 @@ func (l *Loader) State() (*State, Extent, error) {
 	}
 	for _, o := range s.orders.list {
 		o.build(&s.players)
+	}
+	if l.nameless && l.files == 1 { // the series before may be from a time with the name
+		s.erasing.rewrites = 1
 	}
 	s.names.shared()
 	s.show()
