@@ -89,7 +89,7 @@ func (s *sweep) settle(b *ledger.Batch, event *store.Writer) error {
 // stop the realm.
 func (s *sweep) erase(b *ledger.Batch) {
 	event := &s.w.draft.event
-	for event.Buf = b.Buf; s.w.rules.Erases(b.Time, &s.due); event.Buf = b.Buf {
+	for event.Buf = b.Buf; rules.Erases(s.w.rules, b.Time, &s.due); event.Buf = b.Buf {
 		if s.settle(b, event) != nil {
 			return
 		}

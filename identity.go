@@ -160,7 +160,7 @@ func (q Block) fill(_ *work, cmd *rules.Command) error {
 }
 
 // named fills in who a player is, and returns a position that covers it.
-func (w *writer) named(name string, v *PlayerView) (last uint64) {
+func named(w *writer, name string, v *PlayerView) (last uint64) {
 	numbers := w.state.Numbers()
 	num, _, ok := numbers.PlayerNum(name)
 	if !ok {

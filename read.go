@@ -110,7 +110,7 @@ func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
 			seen, current = r.w.look(t, func(now int64) { look.Promise(r.w.rules, id, now, tracks) })
 		}
 		v.Tracks = tracks
-		seen = max(seen, r.w.named(id, &v))
+		seen = max(seen, named(r.w, id, &v))
 		if len(t.Counters)+len(t.Quests) > 0 && current {
 			var at uint64
 			at, current = goalsOf(r.w, t, id, func(g *GoalsView) { v.Counters, v.Quests = g.Counters, g.Quests })

@@ -142,7 +142,7 @@ func (r naming) eraseNames(value []byte) {
 }
 
 // Erases finds the names that are to be erased, after a Forget.
-func (r *Rules) Erases(now int64, d *Due) bool {
+func Erases(r *Rules, now int64, d *Due) bool {
 	*d = Due{Players: d.Players[:0]}
 	var ok bool
 	d.Round, ok = r.notes.due(r.steadyAt(now))

@@ -8,7 +8,9 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-func forget(player string) rules.Command { return rules.Command{Kind: rules.KindForget, Player: player} }
+func forget(player string) rules.Command {
+	return rules.Command{Kind: rules.KindForget, Player: player}
+}
 
 // TestForget: nothing of a player is left but the number, by none of the names; what others have stays.
 func TestForget(t *testing.T) {

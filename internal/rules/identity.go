@@ -148,6 +148,11 @@ func (r naming) lapse(number uint64) {
 	}
 }
 
+// unreached notes that a player ends with this event, and claims nothing.
+func (r naming) unreached(player uint32) {
+	r.firings = slices.DeleteFunc(r.firings, func(f firing) bool { return f.player == player })
+}
+
 // own returns the number that a name itself has, also if it is another name of somebody.
 func (s *scene) own(name string) uint32 {
 	if n, ok := s.state.NumberOf(name); ok {

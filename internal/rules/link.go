@@ -93,7 +93,7 @@ func (linkKind) ask(r *effects, c *Command, status Status) {
 		return
 	}
 	r.w.Buf = append(r.w.Buf, 1)
-	r.known(c.To)
+	r.w.Ref(r.refTo(c.To))
 }
 
 func (linkKind) asked(a *asked, c *Command) {
@@ -104,13 +104,12 @@ func (linkKind) asked(a *asked, c *Command) {
 	c.To = a.player(a.Ref("the player"))
 }
 
-// known writes the ref of a player who need not be known, and does not join.
-func (r *effects) known(name string) {
-	if num, ok := r.state.Player(name); ok {
-		r.w.Ref(store.Ref{Num: num})
-	} else {
-		r.w.Ref(store.Ref{ID: name})
+// refTo refers to a player who need not be known, and does not join.
+func (s *scene) refTo(name string) store.Ref {
+	if num, ok := s.state.Player(name); ok {
+		return store.Ref{Num: num}
 	}
+	return store.Ref{ID: name}
 }
 
 // guessKey is the key of the guesses of a name.

@@ -44,7 +44,7 @@ func (mergeKind) form(c *Command) *CommandError {
 }
 
 func (mergeKind) ask(r *effects, c *Command, _ Status) {
-	r.known(c.To)
+	r.w.Ref(r.refTo(c.To))
 	r.w.Uint(uint64(c.Count))
 }
 
@@ -64,13 +64,14 @@ func (mergeKind) check(r *checks, c *Command) failure {
 	case len(aliasesOf(r.state, into))+len(aliasesOf(r.state, from)) >= MaxAliases:
 		return failure{TooManyAliases, 0}
 	}
-	for _, it := range r.merges(from) {
-		if f := r.mayMerge(into, from, it); f.status != OK {
+	u := uniting{r}
+	for _, it := range u.merges(from) {
+		if f := u.mayMerge(into, from, it); f.status != OK {
 			return f
 		}
 	}
 	for _, l := range r.mailbox(from).all {
-		if !r.letterFits(into, l) {
+		if !u.letterFits(into, l) {
 			return failure{MailboxFull, l.Item}
 		}
 	}
@@ -103,8 +104,11 @@ func holdingsOf(s State, player uint32) (all []holdings) {
 	return all
 }
 
+// uniting knows what two players have, and whether it can be one's.
+type uniting struct{ *checks }
+
 // merges returns what a player has that can be merged: also what has grown from nothing.
-func (r *checks) merges(player uint32) []holdings {
+func (r uniting) merges(player uint32) []holdings {
 	all := holdingsOf(r.state, player)
 	for i := range r.t.Growths {
 		item := r.t.Growths[i].Item
@@ -116,7 +120,7 @@ func (r *checks) merges(player uint32) []holdings {
 }
 
 // mayMerge reports why what one player has of an item cannot be another one's too.
-func (r *checks) mayMerge(into, from uint32, it holdings) failure {
+func (r uniting) mayMerge(into, from uint32, it holdings) failure {
 	free := r.balance(from, it.item)
 	switch {
 	case r.balance(into, it.item)+free+it.held > MaxQuantity, r.balance(into, store.HeldOf(it.item))+it.held > MaxQuantity:
@@ -140,7 +144,7 @@ func (r *checks) mayMerge(into, from uint32, it holdings) failure {
 }
 
 // above returns how much of a gain goes to the mailbox, as it is beyond a cap. What is held does not.
-func (r *accounts) above(player, item uint32, free, held uint64) uint64 {
+func (r uniting) above(player, item uint32, free, held uint64) uint64 {
 	c := r.t.CapOf(item)
 	if c == nil || r.t.mail == noCounter {
 		return 0
@@ -150,7 +154,7 @@ func (r *accounts) above(player, item uint32, free, held uint64) uint64 {
 }
 
 // letterFits adds a letter to a mailbox, and reports whether there is room.
-func (r *accounts) letterFits(player uint32, l Letter) bool {
+func (r uniting) letterFits(player uint32, l Letter) bool {
 	b := r.mailbox(player)
 	for i := range b.all {
 		if o := &b.all[i]; o.Until == l.Until && o.Item == l.Item && o.Quantity+l.Quantity <= MaxQuantity {
@@ -190,7 +194,7 @@ func (mergeKind) write(d *drawing, c *Command) {
 
 // items writes what becomes of items, lots and mail.
 func (r *merging) items() {
-	all, letters := r.merges(r.from), slices.Clone(r.mailbox(r.from).all)
+	all, letters := uniting{&r.checks}.merges(r.from), slices.Clone(r.mailbox(r.from).all)
 	r.moves, r.moved = true, r.moved[:0]
 	r.turn(r.from)
 	for i := range all {
@@ -228,7 +232,7 @@ func (r *merging) gain(it holdings) {
 	if g != nil {
 		r.settleGrowth(g)
 	}
-	over := r.above(r.into, it.item, it.free, it.held)
+	over := uniting{&r.checks}.above(r.into, it.item, it.free, it.held)
 	if q := it.free + it.held - over; q > 0 {
 		r.changeBy(store.Gain, it.item, q, g, true)
 		r.given(q) // quests that claim themselves may follow

@@ -382,11 +382,6 @@ func (r *effects) reached(q *Quest) {
 	}
 }
 
-// unreached notes that a player ends with this event, and claims nothing.
-func (r *effects) unreached(player uint32) {
-	r.firings = slices.DeleteFunc(r.firings, func(f firing) bool { return f.player == player })
-}
-
 // fire claims what is automatic and was reached.
 func (r *drawing) fire() {
 	for r.looked < len(r.firings) {

@@ -134,6 +134,12 @@ func (n *numbers) add(all ...uint64) {
 	}
 }
 
+// of adds a number, and returns all so far.
+func (n *numbers) of(v uint64) []byte {
+	n.add(v)
+	return n.b
+}
+
 func (n *numbers) stacks(all []Stack) {
 	n.add(uint64(len(all)))
 	for _, st := range all {

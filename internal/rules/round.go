@@ -556,19 +556,6 @@ func (r hosting) takeSeat(c *Command) {
 	r.keepRound(o)
 }
 
-// seat writes which place an entrant has.
-func (r hosting) seat(o *round, place uint64, e *entrant) {
-	r.notes.value = e.append(r.notes.value[:0])
-	r.record(r.notes.newKey(recordEntrant).num(o.number).short(uint32(place)), r.notes.value)
-	r.notes.value = (&numbers{r.notes.value[:0]}).of(place)
-	r.record(r.notes.newKey(recordJoined).num(o.number).short(e.joined), r.notes.value)
-}
-
-func (n *numbers) of(v uint64) []byte {
-	n.add(v)
-	return n.b
-}
-
 // due gives a round another deadline, 0 for none.
 func (r hosting) due(o *round, at uint64) {
 	if o.until > 0 {

@@ -431,3 +431,11 @@ func (r hosting) atDeadline(number uint64) {
 		r.forget(&o)
 	}
 }
+
+// seat writes which place an entrant has.
+func (r hosting) seat(o *round, place uint64, e *entrant) {
+	r.notes.value = e.append(r.notes.value[:0])
+	r.record(r.notes.newKey(recordEntrant).num(o.number).short(uint32(place)), r.notes.value)
+	r.notes.value = (&numbers{r.notes.value[:0]}).of(place)
+	r.record(r.notes.newKey(recordJoined).num(o.number).short(e.joined), r.notes.value)
+}

@@ -30,7 +30,6 @@ type Capture struct {
 	next      atomic.Uint32 // players with lower numbers have been copied
 
 	aside
-	erasures uint64 // of the state then
 }
 
 // reach is what a capture holds: what changed from base to extent, or, if it is not partial, all.
@@ -47,6 +46,7 @@ type whole struct {
 
 	noted     int // how many records there are
 	notedSize uint64
+	erasures  uint64 // of the state
 }
 
 // aside is what events have changed since the capture, as it was before.
@@ -98,9 +98,8 @@ func (s *State) Capture(base *Extent) *Capture {
 	c := &Capture{
 		asOf: s.asOf, reach: reach{partial: base != nil, extent: s.extent()}, players: p,
 		dirty: p.dirty.reset(), catalog: s.catalog, items: n.items, counters: n.counters,
-		ids: s.ids.frozen(), whole: whole{slices.Clone(s.tallies), s.orders.list, s.records.freeze(), s.records.n, s.records.size},
+		ids: s.ids.frozen(), whole: whole{slices.Clone(s.tallies), s.orders.list, s.records.freeze(), s.records.n, s.records.size, s.erasures},
 		blockSize: defaultBlockSize,
-		erasures:  s.erasures,
 		aside:     aside{kept: map[uint32][]byte{}, stock: map[uint64][]uint64{}},
 	}
 	for _, l := range s.codes.lists {

@@ -28,7 +28,7 @@ func (s *State) Check() error {
 	}
 	for at, r := range s.ids.from(n) {
 		id := answerID(r.answer)
-		if got, ok := s.ids.findAs(id, s.ids.key.hashBytes(id), isErased(r.answer)); !ok || &got.answer[0] != &r.answer[0] || at != n {
+		if got, ok := findAs(&s.ids, id, s.ids.key.hashBytes(id), isErased(r.answer)); !ok || &got.answer[0] != &r.answer[0] || at != n {
 			return inconsistent("request id %q: the index does not find number %d, counted as %d", id, at, n)
 		}
 		if r.version > s.catalog.Version {

@@ -25,26 +25,20 @@ const sumBytes = 16
 // rewrites is how many whole snapshots must follow an Erase: two series are kept.
 const rewrites = 2
 
-// erasing is what became of names since the state was loaded.
-type erasing struct {
-	erasures uint64 // how often a name was erased
-	rewrites int    // how many whole snapshots are still to follow
-}
-
 // Rewrites reports whether the next snapshot must be a whole one, and follow soon: an earlier one has a name that is
 // erased.
-func (s *State) Rewrites() bool { return s.erasing.rewrites > 0 }
+func (s *identities) Rewrites() bool { return s.rewrites > 0 }
 
 // rewritten notes that a capture of the whole state was written.
-func (s *State) rewritten(c *Capture) {
-	if !c.partial && c.erasures == s.erasures && s.erasing.rewrites > 0 {
-		s.erasing.rewrites--
+func (s *identities) rewritten(c *Capture) {
+	if !c.partial && c.erasures == s.erasures && s.rewrites > 0 {
+		s.rewrites--
 	}
 }
 
 // erase takes a player's name away.
-func (s *State) erase(n uint32, name []byte, pos uint64) error {
-	p := &s.players
+func (s *identities) erase(n uint32, name []byte, pos uint64) error {
+	p := s.of
 	if int(n) >= p.count() {
 		return inconsistent("player number %d of %d", n, p.count())
 	}
@@ -59,12 +53,12 @@ func (s *State) erase(n uint32, name []byte, pos uint64) error {
 	clear(b.id())
 	b.idLen = 0
 	s.erasures++
-	s.erasing.rewrites = rewrites
+	s.rewrites = rewrites
 	return nil
 }
 
 // eraseAnswers replaces the answers that a player has got.
-func (r *ids) eraseAnswers(player uint32, name []byte) {
+func eraseAnswers(r *ids, player uint32, name []byte) {
 	old := r.frozen()
 	r.restart(r.head)
 	r.stored, r.index = 0, index{alone: true}
@@ -134,13 +128,13 @@ func madeAt(answer []byte) (made int64, ok bool) {
 }
 
 // findErased is find for an id whose answer is erased.
-func (r *ids) findErased(id []byte) (idRecord, bool) {
+func findErased(r *ids, id []byte) (idRecord, bool) {
 	sum := sha256.Sum256(id)
-	return r.findAs(sum[:sumBytes], r.key.hashBytes(sum[:sumBytes]), true)
+	return findAs(r, sum[:sumBytes], r.key.hashBytes(sum[:sumBytes]), true)
 }
 
 // addNameless adds a player whose name is erased.
-func (p *players) addNameless() {
+func addNameless(p *players) {
 	n, units := uint32(p.addrs.n), unitsFor(0, 0)
 	addr := p.mem.alloc(units)
 	*(*block)(p.mem.pointer(addr)) = block{num: n, units: units}

@@ -18,14 +18,23 @@ const (
 // standing is what the head of a block says of the identity: 0, isBlocked, or isName.
 func standing(identity uint64) uint8 { return uint8(min(identity, isName)) }
 
+// identities is what the state knows of them beside what stands with players.
+type identities struct {
+	of      *players
+	blocked int // how many players are
+
+	erasures uint64 // how often a name was erased, since the state was loaded
+	rewrites int    // how many whole snapshots are still to follow
+}
+
 // setIs notes what the slots of a block say of its identity. was is what they said before.
-func (p *players) setIs(b *block, was uint8) {
+func (s *identities) setIs(b *block, was uint8) {
 	b.is = standing(valueOf(b.holdings(), identityKey))
 	if was == isBlocked {
-		p.blocked--
+		s.blocked--
 	}
 	if b.is == isBlocked {
-		p.blocked++
+		s.blocked++
 	}
 }
 
@@ -39,29 +48,28 @@ func (b *block) whose() uint32 {
 }
 
 // Whose returns the number of the player of whom a number, which must exist, is a name, perhaps itself.
-func (p *players) Whose(num uint32) uint32 { return p.at(num).whose() }
+func (s *identities) Whose(num uint32) uint32 { return s.of.at(num).whose() }
 
 // NumberOf returns the number that an id itself has, also if it is another name of somebody.
-func (p *players) NumberOf(id string) (num uint32, ok bool) {
-	if b := p.lookup(id, p.key.hash(id)); b != nil {
+func (s *identities) NumberOf(id string) (num uint32, ok bool) {
+	if b := s.of.lookup(id, s.of.key.hash(id)); b != nil {
 		return b.num, true
 	}
 	return 0, false
 }
 
 // AnyBlocked reports whether any player is blocked.
-func (p *players) AnyBlocked() bool { return p.blocked > 0 }
+func (s *identities) AnyBlocked() bool { return s.blocked > 0 }
 
 // Blocked reports whether a player is blocked. There need not be such a player.
-func (p *players) Blocked(num uint32) bool { return int(num) < p.count() && p.at(num).is == isBlocked }
-
-// Empty reports whether a player, who must exist, has nothing: no items, no counters, no other name.
-func (p *players) Empty(num uint32) bool { return p.at(num).slots == 0 }
+func (s *identities) Blocked(num uint32) bool {
+	return int(num) < s.of.count() && s.of.at(num).is == isBlocked
+}
 
 // Slots appends to into all that a player has: balances by item, what is held by HeldOf, then counters. The
 // identity is not among them.
-func (p *players) Slots(num uint32, items, counters []CounterValue) ([]CounterValue, []CounterValue) {
-	for _, sl := range p.at(num).holdings() {
+func (s *identities) Slots(num uint32, items, counters []CounterValue) ([]CounterValue, []CounterValue) {
+	for _, sl := range s.of.at(num).holdings() {
 		switch {
 		case sl.key == identityKey:
 		case sl.key&counterSlot == 0:
@@ -74,7 +82,8 @@ func (p *players) Slots(num uint32, items, counters []CounterValue) ([]CounterVa
 }
 
 // identify makes a player another name of somebody, blocks one, or undoes it.
-func (p *players) identify(n uint32, v uint64, pos uint64) error {
+func (s *identities) identify(n uint32, v uint64, pos uint64) error {
+	p := s.of
 	if int(n) >= p.count() {
 		return inconsistent("player number %d of %d", n, p.count())
 	}
@@ -90,12 +99,12 @@ func (p *players) identify(n uint32, v uint64, pos uint64) error {
 	b := p.change(n, pos)
 	was := b.is
 	b = p.put(b, search(b.holdings(), identityKey), identityKey, v)
-	p.setIs(b, was)
+	s.setIs(b, was)
 	return nil
 }
 
 // follow is enter for the player of whom an id is a name. last is a position that covers this.
-func (p *players) follow(id string) (b *block, guard *sync.Mutex, last uint64) {
+func follow(p *players, id string) (b *block, guard *sync.Mutex, last uint64) {
 	b, guard = p.enter(id)
 	for b != nil && b.is == isName {
 		last = max(last, b.last)

@@ -24,12 +24,16 @@ type Loader struct {
 	upto    []byte   // where the last leaf of records ended
 	ended   bool     // there are no keys after it
 
+	noting
+	slots []slot // scratch memory
+}
+
+// noting is what a loader keeps of records and of names.
+type noting struct {
 	noted     int // how many records there are
 	notedSize uint64
 	files     int  // snapshots loaded
 	nameless  bool // a player's name is erased
-
-	slots []slot // scratch memory
 }
 
 // NewLoader returns a loader with an empty state.
@@ -435,7 +439,7 @@ func (l *Loader) players(r *Reader) {
 				r.Fail("player number %d has no name, and %d slots", n, len(l.slots))
 				return
 			}
-			p.addNameless()
+			addNameless(p)
 			l.nameless = true
 		}
 		l.place(uint32(n), last)
@@ -471,7 +475,7 @@ func (l *Loader) place(n uint32, last uint64) {
 	b = p.resize(n, uint32(len(l.slots)))
 	b.last = last
 	copy(b.holdings(), l.slots)
-	p.setIs(b, b.is)
+	l.s.setIs(b, b.is)
 	for _, sl := range l.slots {
 		if sl.key&counterSlot == 0 {
 			items[sl.key&^heldSlot].supply.add(sl.value())
@@ -506,7 +510,7 @@ func (l *Loader) requests(r *Reader) {
 		}
 		h, twice := ids.key.hashBytes(ev.ID), false
 		if l.keep {
-			_, twice = ids.findAs(ev.ID, h, ev.Kind == KindErased)
+			_, twice = findAs(ids, ev.ID, h, ev.Kind == KindErased)
 		}
 		if twice || rec.position < l.last.position || rec.time < l.last.time || rec.back < l.last.back || rec.version < l.last.version || ids.atMost(0) {
 			r.Fail("request %q is there twice or is older than the one before it, or there are too many requests", ev.ID)
@@ -579,7 +583,7 @@ func (l *Loader) State() (*State, Extent, error) {
 		o.build(&s.players)
 	}
 	if l.nameless && l.files == 1 { // the series before may be from a time with the name
-		s.erasing.rewrites = 1
+		s.rewrites = 1
 	}
 	s.names.shared()
 	s.show()

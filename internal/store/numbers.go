@@ -38,7 +38,7 @@ func (n Numbers) PlayerNum(id string) (num, own uint32, ok bool) {
 	}
 	own = b.num
 	guard.Unlock()
-	b, guard, _ = n.players.follow(id)
+	b, guard, _ = follow(n.players, id)
 	defer guard.Unlock()
 	if b == nil { // it was erased meanwhile
 		return 0, 0, false

@@ -37,7 +37,6 @@ type players struct {
 
 	capture *Capture // the snapshot being taken, if any
 	warmed  uint64   // has no meaning: see Warm
-	blocked int      // how many players are
 }
 
 const playerGuards = 1 << 10

@@ -29,14 +29,19 @@ type ids struct {
 	headAt int    // its offset in chunks[0]
 	tail   uint64 // number of the next record
 	index  index  // from the hash of an id to the place of its record
-	stored uint64 // bytes of the remembered answers
-	held   uint64 // bytes of the chunks
-	keep   int    // keptAnyway, or fewer in tests
+	kept
+	keep int // keptAnyway, or fewer in tests
 
 	window window // the idempotency window
 	log    logTime
 	floor  int64  // see IDFloor
 	warmed uint64 // has no meaning: see WarmRemember
+}
+
+// kept is how much ids keep.
+type kept struct {
+	stored uint64 // bytes of the remembered answers
+	held   uint64 // bytes of the chunks
 	erased int    // how many answers are: see erase.go
 }
 
@@ -133,15 +138,15 @@ func (r *ids) placeOf(chunk, at int) uint32 {
 
 // find returns the record of a remembered id with this hash. It is valid until the next change.
 func (r *ids) find(id []byte, h uint32) (idRecord, bool) {
-	rec, ok := r.findAs(id, h, false)
+	rec, ok := findAs(r, id, h, false)
 	if !ok && r.erased > 0 {
-		return r.findErased(id)
+		return findErased(r, id)
 	}
 	return rec, ok
 }
 
 // findAs is find among the answers that are erased, or those that are not.
-func (r *ids) findAs(id []byte, h uint32, erased bool) (idRecord, bool) {
+func findAs(r *ids, id []byte, h uint32, erased bool) (idRecord, bool) {
 	s := r.index.shard(h)
 	for i := first(h); *s.at(i) != 0; i++ {
 		slot := *s.at(i)

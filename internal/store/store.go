@@ -49,7 +49,7 @@ type State struct {
 	effect  Effect // the one being applied; on the stack, a look would make every event allocate
 	records
 	orders // in front, it moved what stands behind it to other cache lines, which cost a fifth
-	erasing
+	identities
 }
 
 // asOf is the place in the log at which a state is, and what counts from there on.
@@ -77,7 +77,7 @@ func New() *State {
 	s.ids.init()
 	s.codes.init()
 	s.records.init()
-	s.readers.players, s.orders.of = &s.players, &s.players
+	s.readers.players, s.orders.of, s.identities.of = &s.players, &s.players, &s.players
 	s.show()
 	return s
 }

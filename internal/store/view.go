@@ -72,7 +72,7 @@ type Balance struct {
 // change. ok is false if there is no such player.
 func (s *readers) Holdings(id string) (items []Balance, counters []CounterValue, last uint64, ok bool) {
 	var buf [64]slot
-	b, guard, last := s.players.follow(id)
+	b, guard, last := follow(s.players, id)
 	if b == nil {
 		guard.Unlock()
 		return nil, nil, 0, false
@@ -117,7 +117,7 @@ func balances(h []slot, names []item) []Balance {
 // HoldingOf returns how many of one item a player holds, and the position of the player's last
 // change. ok is false if there is no such player.
 func (s *readers) HoldingOf(id, item string) (quantity, last uint64, ok bool) {
-	b, guard, last := s.players.follow(id)
+	b, guard, last := follow(s.players, id)
 	defer guard.Unlock()
 	if b == nil {
 		return 0, 0, false

@@ -61,7 +61,7 @@ func (r *ids) follow(effects Reader) {
 		case Player:
 			player = e.N
 		case Erase:
-			r.eraseAnswers(player, e.Bytes)
+			eraseAnswers(r, player, e.Bytes)
 		case Member:
 			return // a group does none of these
 		}
