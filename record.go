@@ -249,6 +249,9 @@ func dueOf(s names, ev *store.Event) (*Due, error) {
 		counter, _ := rules.CounterOf(s.CounterName(at.Counter))
 		return &Due{Counter: counter, Period: at.Period, From: at.From, Count: at.Count}, nil
 	}
+	if due.Lapses() {
+		return &Due{}, nil
+	}
 	if due.Round != 0 || len(due.Holds) > 0 {
 		return &Due{Round: due.Round, Holds: due.Holds}, nil
 	}

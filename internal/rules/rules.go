@@ -63,6 +63,12 @@ type State interface {
 	CodeGivenTo(list uint32, number uint64, player uint32) bool
 	Record(key []byte) (value []byte, ok bool)
 	Records(from, to []byte) iter.Seq2[[]byte, []byte]
+	// Of identities: see internal/store/identity.go.
+	Whose(num uint32) uint32
+	NumberOf(id string) (num uint32, ok bool)
+	AnyBlocked() bool
+	Blocked(num uint32) bool
+	Slots(num uint32, items, counters []store.CounterValue) (i, c []store.CounterValue)
 	RecordChanges() uint64                     // how often records have changed
 	CodeUses(list uint32) (uses, codes uint64) // of all its codes
 	// Of an order by time: the first player with the value of the counter, or the first few.

@@ -48,6 +48,7 @@ func (s *State) Remember(ev *Event, at At) error {
 
 // follow takes over the window and the version of a catalog event, and a clock that is set back.
 func (r *ids) follow(effects Reader) {
+	player := uint32(0)
 	for e := (Effect{}); effects.Next(&e); {
 		switch e.Verb {
 		case Window:
@@ -57,6 +58,10 @@ func (r *ids) follow(effects Reader) {
 			r.log.version++
 		case Clock:
 			r.log.back += int64(e.Value)
+		case Player:
+			player = e.N
+		case Erase:
+			eraseAnswers(r, player, e.Bytes)
 		case Member:
 			return // a group does none of these
 		}
