@@ -14,7 +14,7 @@ type Record struct {
 	Index             int    `json:"index"`          // in its batch
 	Last              bool   `json:"last,omitempty"` // of its batch
 	Time              int64  `json:"time"`           // of its batch, Unix milliseconds
-	Kind              string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade, set_limit, progress, claim, set_counter, collect, due, open_round, join, settle, reroll, cancel_round
+	Kind              string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade, set_limit, progress, claim, set_counter, collect, due, open_round, join, settle, reroll, cancel_round, hold, confirm, cancel
 	ID                string `json:"id,omitempty"`
 	Status            string `json:"status"`
 	Subject           string `json:"subject,omitempty"`
@@ -50,6 +50,9 @@ type Record struct {
 	Beyond []Beyond `json:"beyond,omitempty"`
 	// Round is the round that an event is about, as it has left it. Claims are what winners got.
 	Round *RoundView `json:"round,omitempty"`
+	// Hold is the hold that an event is about, as it has left it, and Given what a confirm gave.
+	Hold  *HoldView `json:"hold,omitempty"`
+	Given []Stack   `json:"given,omitempty"`
 	// Entrants are those of a round whose stakes or tickets the event gave back or took for good, as Changes say.
 	Entrants []string `json:"entrants,omitempty"`
 	// Who asked and why, of a set_track or where there is a note.
@@ -77,6 +80,8 @@ type Due struct {
 	From    uint64 `json:"from,omitempty"`
 	Count   uint64 `json:"count,omitempty"`
 	Round   uint64 `json:"round,omitempty"` // the round that was settled, or whose entrants were dealt with, or that was forgotten
+	// Holds are those that were cancelled at their deadlines, or forgotten: their request ids.
+	Holds []string `json:"holds,omitempty"`
 }
 
 // BalanceChange is what an event changed in a player's balance of an item.
@@ -193,9 +198,17 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 		}
 	}
 	var res Result
+	res.Receipt.Time = rec.Time
 	err = describe(s, gave, ev, &res)
 	rec.Subject, rec.Limit, rec.Lacks = res.Subject, res.Limit, res.Lacks
-	fillRecord(&rec, &cmd, &res)
+	if cmd.Kind == rules.KindHold && cmd.Hold.One {
+		fillRecord(&rec, &cmd.Members[0], &res)
+	} else {
+		fillRecord(&rec, &cmd, &res)
+	}
+	if rec.Hold, rec.Given = res.Hold(), res.Given().Items; rec.Hold == nil && cmd.Hold != nil && cmd.Hold.Of != "" {
+		rec.Hold = &HoldView{ID: cmd.Hold.Of}
+	}
 	rec.note(cmd.Note)
 	if res.Redeemed != "" {
 		used, _ := rules.RedeemedOf(ev) // describe has read it
@@ -205,6 +218,10 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 		}
 	}
 	for i := range res.Members {
+		if cmd.Kind == rules.KindConfirm {
+			rec.Outcomes = append(rec.Outcomes, res.Members[i].Outcomes...)
+			continue
+		}
 		if i >= len(cmd.Members) {
 			return rec, fmt.Errorf("%d results for %d members", len(res.Members), len(cmd.Members))
 		}
@@ -226,8 +243,8 @@ func dueOf(s names, ev *store.Event) (*Due, error) {
 		counter, _ := rules.CounterOf(s.CounterName(at.Counter))
 		return &Due{Counter: counter, Period: at.Period, From: at.From, Count: at.Count}, nil
 	}
-	if due.Round != 0 {
-		return &Due{Round: due.Round}, nil
+	if due.Round != 0 || len(due.Holds) > 0 {
+		return &Due{Round: due.Round, Holds: due.Holds}, nil
 	}
 	d := &Due{Swept: due.Swept, Players: make([]string, len(due.Players))}
 	if at := &due.Ranking; at.Count > 0 {

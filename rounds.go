@@ -35,8 +35,8 @@ type (
 // WinnerView is a player who has won a round.
 type WinnerView = view.Winner
 
-// OpenRound opens a round that the catalog declares. A player who is named joins it: with a stake, or with tickets if
-// Tickets is not 0. It needs format level 5, as all requests about rounds do. None of them can be a member of an Atomic.
+// OpenRound opens a round that the catalog declares, and that the calendar does not open. A player who is named joins
+// it: with a stake, or with tickets if Tickets is not 0. It needs format level 5, as all requests about rounds do. None of them can be a member of an Atomic.
 type OpenRound struct {
 	ID      string
 	Player  string // who opens it; empty: nobody
@@ -125,7 +125,7 @@ func (r Rounds) Page(ctx context.Context, number, from uint64, entrants int) (Ro
 	var v RoundView
 	found := false
 	err := r.read(ctx, func(t *rules.Tables) (uint64, bool) {
-		return r.w.look(t, func(int64) { v, found = look.Round(r.w.state, number, from, entrants) })
+		return r.w.look(t, func(int64) { v, found = look.Round(r.w.state, t, number, from, entrants) })
 	})
 	if err == nil && !found {
 		err = errf(CodeNotFound, "number", "there is no round number %d in realm %q", number, r.w.name)
@@ -142,7 +142,7 @@ func (r Rounds) Open(ctx context.Context) ([]RoundView, error) {
 // OpenPage is Open with at most some of the rounds, from one on. It returns how many are open, too.
 func (r Rounds) OpenPage(ctx context.Context, from, most int) (some []RoundView, of int, err error) {
 	err = r.read(ctx, func(t *rules.Tables) (uint64, bool) {
-		return r.w.look(t, func(int64) { some, of = look.Rounds(r.w.state, from, most) })
+		return r.w.look(t, func(int64) { some, of = look.Rounds(r.w.state, t, from, most) })
 	})
 	if err != nil {
 		return nil, 0, err
@@ -156,4 +156,22 @@ func (r Rounds) read(ctx context.Context, read func(t *rules.Tables) (last uint6
 	}
 	_, _, err := r.w.read(ctx, read)
 	return err
+}
+
+// Round is the round that a request about one has changed, without its entrants. Claims has what its winners got. It is
+// read-only. Other results have nil.
+func (r Result) Round() *RoundView {
+	if r.rare == nil {
+		return nil
+	}
+	return r.rare.round
+}
+
+// roundView is what a result says of a round.
+func roundView(s names, o *rules.RoundNow) *RoundView {
+	v := &RoundView{Name: o.Name, Number: o.Number, State: o.State, Entrants: o.Entrants, Tickets: o.Tickets}
+	for _, w := range o.Winners {
+		v.Winners = append(v.Winners, view.Winner{Player: s.PlayerID(w.Player), Missed: w.Missed})
+	}
+	return v
 }

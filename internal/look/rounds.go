@@ -9,8 +9,8 @@ import (
 const MaxEntrants = 1000
 
 // Round returns a round with at most some of its entrants, from one on. ok is false if there is none with this number.
-func Round(s rules.State, number, from uint64, most int) (v view.Round, ok bool) {
-	o, ok := rules.RoundAt(s, number)
+func Round(s rules.State, t *rules.Tables, number, from uint64, most int) (v view.Round, ok bool) {
+	o, ok := rules.RoundAt(s, t, number)
 	if !ok {
 		return v, false
 	}
@@ -29,12 +29,12 @@ func Round(s rules.State, number, from uint64, most int) (v view.Round, ok bool)
 }
 
 // Rounds returns at most some of the rounds that are open, from one on, and how many are.
-func Rounds(s rules.State, from, most int) (all []view.Round, count int) {
+func Rounds(s rules.State, t *rules.Tables, from, most int) (all []view.Round, count int) {
 	for number := range rules.OpenRounds(s) {
 		if count++; count <= from || len(all) >= most {
 			continue
 		}
-		if o, ok := rules.RoundAt(s, number); ok {
+		if o, ok := rules.RoundAt(s, t, number); ok {
 			all = append(all, round(s, o))
 		}
 	}

@@ -186,7 +186,7 @@ func (collectKind) check(r *checks, c *Command) failure {
 			continue
 		}
 		have := r.balance(player, l.Item)
-		fits := min(l.Quantity, MaxQuantity-have)
+		fits := min(l.Quantity, MaxQuantity-r.has(player, l.Item))
 		if c := r.t.CapOf(l.Item); c != nil {
 			fits = min(fits, c.room(r.has(player, l.Item)))
 		}

@@ -17,7 +17,7 @@ type RoundNow struct {
 	State             string // open, settled or returned
 	Opener            uint32 // number of the player, with ByPlayer
 	ByPlayer          bool
-	Opened, Until     uint64 // steady times; Until 0: none
+	Opened, Until     uint64 // steady times; Until 0: none, or when a period ends: see RoundAt
 	Entrants, Tickets uint64
 	Winners           []Won
 }
@@ -46,18 +46,22 @@ func (o *round) now() RoundNow {
 	return v
 }
 
-// RoundAt returns a round. ok is false if there is none with this number.
-func RoundAt(s State, number uint64) (v RoundNow, ok bool) {
+// RoundAt returns a round. ok is false if there is none with this number. One that the calendar opened is open until
+// the end of its period, by the catalog in force.
+func RoundAt(s State, t *Tables, number uint64) (v RoundNow, ok bool) {
 	value, ok := s.Record(key{recordRound}.num(number))
 	if !ok {
 		return v, false
 	}
 	o := round{number: number}
 	o.read(value)
-	return o.now(), true
+	if v = o.now(); o.every != 0 && o.is == roundOpen && o.until == 0 {
+		v.Until = uint64(max(t.Zone.endOf(o.every, o.period)+s.Back(), 1))
+	}
+	return v, true
 }
 
-// RoundIn returns the round that an effect writes. ok is false if it writes none.
+// RoundIn returns the round that an effect writes, without the end of its period. ok is false if it writes none.
 func RoundIn(e *store.Effect) (v RoundNow, ok bool) {
 	if e.Verb != store.Put || e.N != 9 || e.Bytes[0] != recordRound {
 		return v, false
