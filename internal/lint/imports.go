@@ -30,6 +30,7 @@ type room struct {
 //	internal/cli → internal/cluster → internal/election, server, driver/jetstream → driver
 //	internal/cli → internal/historian → history → kuji
 //	internal/cli → sink → kuji, internal/vfs
+//	chat → kuji
 //
 // A new folder takes its place here first.
 var rooms = []room{
@@ -65,6 +66,8 @@ var rooms = []room{
 		modules: []string{"github.com/jackc/pgx/v5", "github.com/ncruces/go-sqlite3"}},
 	{dir: "sink", may: []string{".", "internal/vfs", "internal/step"}, tests: []string{"internal/kafkatest"},
 		modules: []string{"github.com/twmb/franz-go"}},
+	{dir: "chat", may: []string{".", "catalog", "internal/ulid"}, tests: []string{"driver", "driver/memory", "verify"},
+		modules: []string{"github.com/clipperhouse/uax29/v2", "github.com/coregx/ahocorasick", "go.yaml.in/yaml/v4", "golang.org/x/text"}},
 	{dir: "internal/ledger", may: []string{"driver", "internal/format", "internal/step"}, tests: []string{"driver/drivertest"}},
 	{dir: "internal/rules", may: []string{"view", "internal/store", "internal/format", "catalog", "sampler"}, tests: []string{"internal/odds", "internal/plan", "internal/look", "examples"}},
 	{dir: "view", may: []string{"catalog"}},
