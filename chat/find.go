@@ -7,7 +7,6 @@ import (
 
 	"github.com/clipperhouse/uax29/v2/words"
 	"github.com/coregx/ahocorasick"
-	"golang.org/x/text/cases"
 )
 
 // finder finds the phrases of triggers in texts, all of them in one pass. It may be used concurrently.
@@ -34,7 +33,7 @@ type start struct {
 
 // newFinder compiles the phrases of triggers.
 func newFinder(triggers []Trigger) (*finder, error) {
-	f := &finder{memory: sync.Pool{New: func() any { return &search{folder: folder{caser: cases.Fold()}} }}}
+	f := &finder{memory: sync.Pool{New: func() any { return &search{folder: newFolder()} }}}
 	s := f.memory.Get().(*search)
 	defer f.memory.Put(s)
 	known := map[string]int{}

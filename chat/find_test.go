@@ -145,7 +145,7 @@ func naive(triggers []Trigger, text string) (found []string) {
 
 // someText draws texts of few characters, so that phrases meet, overlap and end where words do not.
 func someText(least, most int) *rapid.Generator[string] {
-	parts := []string{"a", "b", "A", "ab", "1", "_", " ", "  ", "\t", ".", "'", "!", "ß", "ss", "ſ", "é", "e", "\u0301", "ｂ", "くじ", "カ", "ﾞ",
+	parts := []string{"a", "b", "A", "ab", "1", "_", " ", "  ", "\t", ".", "'", "!", "ß", "ss", "ſ", "é", "e", "\u0301", "ｂ", "くじ", "カ", "ﾞ", "\u3099", "가", "\u11a8",
 		"я", "Я", "İ", "ﬁ", "\u200b", "\ufe0f", "\u00ad", "🎁", "\u200d", "ไท", "\u0345", "ΐ", "\ufdfa", "\u3164"}
 	return rapid.Custom(func(t *rapid.T) string {
 		return strings.Join(rapid.SliceOfN(rapid.SampledFrom(parts), least, most).Draw(t, "parts"), "")
@@ -192,7 +192,7 @@ func TestFindAsNaively(t *testing.T) {
 
 // TestFold compares both ways to fold, and folds again what was folded.
 func TestFold(t *testing.T) {
-	f := folder{caser: cases.Fold()}
+	f := newFolder()
 	check := func(fatal func(string, ...any), text string) {
 		got := string(f.any(text))
 		if want := naiveFold(text); got != want {
@@ -201,14 +201,15 @@ func TestFold(t *testing.T) {
 		if again := string(f.any(got)); again != got {
 			fatal("%+q: folded to %+q and then to %+q", text, got, again)
 		}
-		if f.ascii(text) {
+		if f.quick(text) {
 			if quick := strings.ReplaceAll(string(f.marked), string([]byte{mark}), ""); quick != got {
-				fatal("%+q: folded to %+q, as ASCII to %+q", text, got, quick)
+				fatal("%+q: folded to %+q, quickly to %+q", text, got, quick)
 			}
 		}
 	}
 	for c := range rune(0x110000) {
-		if utf8.ValidRune(c) {
+		few := c < 0x3400 || 0x1f000 <= c && c < 0x20000 || 0xe0000 <= c && c < 0xe1000
+		if utf8.ValidRune(c) && (few || c%7 == 0) { // a seventh of the ideographs is enough
 			check(t.Errorf, "a"+string(c)+"b")
 		}
 	}

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -22,20 +23,27 @@ import (
 // mark is no byte of any UTF-8 text.
 const mark = 0xff
 
-// lower is what a byte of ASCII is folded to: white space is a space.
-var lower = func() (t [utf8.RuneSelf]byte) {
-	for c := range t {
-		switch {
-		case 'A' <= c && c <= 'Z':
-			t[c] = byte(c) | 0x20
-		case '\t' <= c && c <= '\r':
-			t[c] = ' '
-		default:
-			t[c] = byte(c)
+// simple is what characters fold to that fold by themselves, whatever stands around them; 0: others. White space is a
+// space. They are the letters of most living languages.
+var simple = sync.OnceValue(func() *[0x3400]rune {
+	t := new([0x3400]rune)
+	f := folder{caser: cases.Fold()}
+	for i := range t {
+		c := rune(i)
+		fold := []rune(string(f.any("a" + string(c) + "a")))
+		if len(fold) == 3 && norm.NFKC.PropertiesString(string(c)).BoundaryBefore() && norm.NFKC.PropertiesString(string(fold[1])).BoundaryBefore() {
+			t[i] = fold[1]
 		}
 	}
+	t[0] = 0
 	return t
-}()
+})
+
+// itself reports whether a character beyond those of simple folds to itself, whatever stands around it: ideographs,
+// syllables of Hangul, and most emoji.
+func itself(c rune) bool {
+	return 0x4e00 <= c && c < 0xa000 || 0xac00 <= c && c <= 0xd7a3 || 0x1f300 <= c && c < 0x1f3fb || 0x1f400 <= c && c < 0x1fb00
+}
 
 // isWord says which bytes of a fold have no boundary between them.
 var isWord = func() (t [256]bool) {
@@ -49,36 +57,51 @@ func wordByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '_'
 }
 
+func newFolder() folder { return folder{caser: cases.Fold(), simple: simple()} }
+
 // folder folds texts. Its memory is used again.
 type folder struct {
 	caser  cases.Caser
+	simple *[0x3400]rune // for quick
 	a, b   []byte
 	fold   []byte // of the last text, if it was marked from it
 	marked []byte
 }
 
-// ascii folds and marks a text, unless it has other characters than those of ASCII.
-func (f *folder) ascii(text string) bool {
+// quick folds and marks a text, unless one of its characters does not fold by itself.
+func (f *folder) quick(text string) bool {
 	out, word, space := f.marked[:0], false, false
-	for i := range len(text) {
-		c := text[i]
+	for i := 0; i < len(text); {
+		c, size := rune(text[i]), 1
 		if c >= utf8.RuneSelf {
-			return false
+			c, size = utf8.DecodeRuneInString(text[i:])
 		}
-		if c = lower[c]; c == ' ' {
+		i += size
+		if int(c) < len(f.simple) {
+			c = f.simple[c]
+		} else if !itself(c) {
+			c = 0
+		}
+		switch {
+		case c == 0:
+			return false
+		case c == ' ':
 			space = len(out) > 0
 			continue
-		}
-		if space {
+		case space:
 			if space = false; word {
 				word, out = false, append(out, mark)
 			}
 			out = append(out, ' ')
 		}
-		if w := isWord[c]; w != word {
+		if w := c < utf8.RuneSelf && isWord[c]; w != word {
 			word, out = w, append(out, mark)
 		}
-		out = append(out, c)
+		if c < utf8.RuneSelf {
+			out = append(out, byte(c))
+		} else {
+			out = utf8.AppendRune(out, c)
+		}
 	}
 	if word {
 		out = append(out, mark)
@@ -89,7 +112,7 @@ func (f *folder) ascii(text string) bool {
 
 // mark folds a text and sets marked.
 func (f *folder) mark(text string) {
-	if f.ascii(text) {
+	if f.quick(text) {
 		return
 	}
 	f.fold = f.any(text)
@@ -112,7 +135,9 @@ func (f *folder) any(text string) []byte {
 	for range 2 { // folding can undo what NFKC did; what is left out then can, too
 		f.b = norm.NFKC.Append(f.b[:0], f.a...)
 		f.cases()
-		f.a = seen(f.a)
+		if f.a = seen(f.a); norm.NFKC.IsNormal(f.a) {
+			break
+		}
 	}
 	f.b = norm.NFKC.Append(f.b[:0], f.a...)
 	f.a = spaced(f.a[:0], f.b)
@@ -170,7 +195,7 @@ func cherokee(c rune) rune {
 // ignorable is Default_Ignorable_Code_Point of Unicode.
 func ignorable(c rune) bool {
 	switch {
-	case c < 0xad || c == ' ':
+	case c < 0xad, 0x370 <= c && c < 0x600, 0x3000 <= c && c < 0x3164, 0x3165 <= c && c < 0xd800: // nearly all text
 		return false
 	case 0xfff9 <= c && c <= 0xfffb || 0x13430 <= c && c <= 0x13440:
 		return false
