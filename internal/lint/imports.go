@@ -20,6 +20,7 @@ type room struct {
 //	cmd → internal/cli → server → kuji → internal/odds, internal/plan, internal/look → internal/rules
 //	                                     → internal/rules → internal/store
 //	                                     → catalog, sampler
+//	catalog, chat → internal/document
 //	                    → internal/ledger → driver
 //	                    → driver/disk → driver, wal → internal/vfs, internal/step
 //	                    → driver/memory → driver
@@ -66,7 +67,7 @@ var rooms = []room{
 		modules: []string{"github.com/jackc/pgx/v5", "github.com/ncruces/go-sqlite3"}},
 	{dir: "sink", may: []string{".", "internal/vfs", "internal/step"}, tests: []string{"internal/kafkatest"},
 		modules: []string{"github.com/twmb/franz-go"}},
-	{dir: "chat", may: []string{".", "catalog", "internal/ulid"}, tests: []string{"driver", "driver/memory", "verify"},
+	{dir: "chat", may: []string{".", "catalog", "internal/document", "internal/ulid"}, tests: []string{"verify"},
 		modules: []string{"github.com/clipperhouse/uax29/v2", "github.com/coregx/ahocorasick", "go.yaml.in/yaml/v4", "golang.org/x/text"}},
 	{dir: "internal/ledger", may: []string{"driver", "internal/format", "internal/step"}, tests: []string{"driver/drivertest"}},
 	{dir: "internal/rules", may: []string{"view", "internal/store", "internal/format", "catalog", "sampler"}, tests: []string{"internal/odds", "internal/plan", "internal/look", "examples"}},
@@ -76,7 +77,7 @@ var rooms = []room{
 	{dir: "internal/look", may: []string{"view", "internal/rules", "internal/store", "catalog"}},
 	{dir: "internal/simulate", may: []string{"view", "internal/odds", "internal/rules", "internal/store", "catalog"}, tests: []string{"examples"}},
 	{dir: "internal/store", may: []string{"internal/format"}, modules: []string{"golang.org/x/text"}},
-	{dir: "catalog", may: []string{"internal/format"}, tests: []string{"examples"},
+	{dir: "catalog", may: []string{"internal/document", "internal/format"}, tests: []string{"examples"},
 		modules: []string{"go.yaml.in/yaml/v4", "github.com/google/jsonschema-go"}},
 	{dir: "sampler"},
 	{dir: "wal", may: []string{"internal/vfs", "internal/step", "internal/hook"}, modules: []string{"golang.org/x/sys"}},
@@ -87,6 +88,7 @@ var rooms = []room{
 	{dir: "driver/jetstream", may: []string{"driver"}, tests: []string{"driver/drivertest", "driver/jetstream/embedded", "internal/proxy"},
 		modules: []string{"github.com/nats-io/nats.go"}},
 	{dir: "driver/jetstream/embedded", may: []string{"internal/vfs"}, tests: []string{"internal/proxy"}, modules: []string{"github.com/nats-io"}},
+	{dir: "internal/document", modules: []string{"go.yaml.in/yaml/v4"}},
 	{dir: "internal/enginetest", tests: []string{".", "verify", "backup", "catalog", "driver", "driver/disk", "driver/drivertest", "driver/memory", "examples", "internal/hook", "internal/step", "internal/store", "internal/vfs", "wal"}},
 	{dir: "internal/contract", may: []string{"proto"}, modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "internal/format"},
