@@ -172,7 +172,7 @@ func integer[T uint32 | uint64](low, high uint64) *scalar[T] {
 	return &scalar[T]{
 		text: text, take: (*reader).number,
 		parse: func(text string) (T, string, bool) {
-			v, wrong := parseInteger(text)
+			v, wrong := document.Integer(text)
 			return T(v), wrong, v <= high
 		},
 		valid:  func(v T) bool { return uint64(v) >= low && uint64(v) <= high },
@@ -286,14 +286,14 @@ var instant = &scalar[int64]{
 // duration is a length of time, in multiples of unit.
 func duration[T ~int64](unit, low, high time.Duration) *scalar[T] {
 	return &scalar[T]{
-		text: fmt.Sprintf("a duration such as 12h or 1d12h, from %s to %s", formatDuration(low), formatDuration(high)),
+		text: fmt.Sprintf("a duration such as 12h or 1d12h, from %s to %s", document.FormatDuration(low), document.FormatDuration(high)),
 		take: (*reader).scalar,
 		parse: func(text string) (T, string, bool) {
-			v, wrong := parseDuration(text)
+			v, wrong := document.Duration(text)
 			return T(v / unit), wrong, true
 		},
 		valid:  func(v T) bool { return int64(v) >= int64(low/unit) && int64(v) <= int64(high/unit) },
-		format: func(v T) string { return formatDuration(time.Duration(v) * unit) },
+		format: func(v T) string { return document.FormatDuration(time.Duration(v) * unit) },
 		node:   schemaNode{Type: "string", MinLength: 1, Pattern: durationPattern},
 	}
 }
