@@ -348,3 +348,29 @@ func (c *command) stacks(of *call) []kuji.Stack {
 	}
 	return all
 }
+
+// outcomes returns how many outcomes a command can have.
+func (c *command) outcomes(words []word) (n int) {
+	switch c.do {
+	case "draw":
+		return int(max(1, c.count.most(words)))
+	case "redeem":
+		return kuji.MaxRedeemTimes
+	case "claim":
+		if n = int(min(c.count.most(words), catalog.MaxTiers)); n == 0 {
+			n = 100
+		}
+	}
+	for i := range c.members {
+		n += c.members[i].outcomes(words)
+	}
+	return n
+}
+
+// most returns the most that an amount can be; 0: it is left out.
+func (a amount) most(words []word) uint64 {
+	if a.word < 0 {
+		return a.times
+	}
+	return a.times * words[a.word].To
+}

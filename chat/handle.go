@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -76,6 +77,23 @@ func (h *Handler) Close() error {
 		h.err = h.activity.flush(context.Background())
 	})
 	return h.err
+}
+
+// MostOutcomes returns how many outcomes of draws, and tiers of quests, one message can have at most. A claim that does
+// not say how many tiers counts as 100.
+func (h *Handler) MostOutcomes() int {
+	all := make([]int, len(h.triggers))
+	for i := range h.triggers {
+		for k := range h.triggers[i].do {
+			all[i] += h.triggers[i].do[k].outcomes(h.triggers[i].words)
+		}
+	}
+	slices.Sort(all)
+	most := 0
+	for _, n := range all[max(0, len(all)-h.config.Most):] {
+		most += n
+	}
+	return most
 }
 
 // Stats are what a handler knows of itself.

@@ -51,6 +51,7 @@ var needs = map[string]struct {
 	"Progress":      {command: "progress", realm: true, player: true},
 	"Claim":         {command: "claim", realm: true, player: true},
 	"Collect":       {command: "collect", realm: true, player: true},
+	"HandleMessage": {command: "chat", realm: true, whole: true},
 	"GetResult":     {command: "read", realm: true, player: true},
 	"StreamEvents":  {command: "read", realm: true, pool: true, player: true},
 	"GetHistory":    {command: "read", realm: true, pool: true, player: true},
@@ -81,7 +82,7 @@ var needs = map[string]struct {
 	"Batch": {command: "write", realm: true}, "Atomic": {command: "write", realm: true}, "StreamDraws": {command: "draw", realm: true},
 }
 
-var allCommands = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim", "collect"}
+var allCommands = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim", "collect", "chat"}
 
 // tokens makes player tokens.
 type tokens struct {
@@ -147,11 +148,11 @@ func playerKeys(t *testing.T) (*access.Keys, *tokens) {
 	}
 	lines := []string{
 		keyLine(t, "admin", "admin", ""),
-		keyLine(t, "read,draw,redeem,register,grant,consume,transfer,progress,claim,collect", "everything", ""),
+		keyLine(t, "read,draw,redeem,register,grant,consume,transfer,progress,claim,collect,chat", "everything", ""),
 		keyLine(t, "admin", "admin-here", "", "realms=default"),
 		keyLine(t, "admin", "admin-elsewhere", "", "realms=other"),
-		keyLine(t, "read,draw,redeem,register,grant,consume,transfer,progress,claim,collect", "free-pool", "", "pools=free"),
-		keyLine(t, "read,draw,redeem,register,grant,consume,transfer,progress,claim,collect", "other-pool", "", "pools=standard,box"),
+		keyLine(t, "read,draw,redeem,register,grant,consume,transfer,progress,claim,collect,chat", "free-pool", "", "pools=free"),
+		keyLine(t, "read,draw,redeem,register,grant,consume,transfer,progress,claim,collect,chat", "other-pool", "", "pools=standard,box"),
 		"read,draw,redeem,register,consume,transfer,claim,collect jwks=players.json players algs=EdDSA issuer=https://id.example audience=kuji",
 	}
 	for _, c := range allCommands {

@@ -29,7 +29,7 @@ const (
 func keyLine(t testing.TB, role, key, name string, options ...string) string {
 	t.Helper()
 	if role == "write" {
-		role = "read,draw,redeem,register,grant,consume,transfer,progress,claim,collect"
+		role = "read,draw,redeem,register,grant,consume,transfer,progress,claim,collect,chat"
 	}
 	if role == "admin" || strings.Contains(role, "grant") {
 		options = append(options, "ids=optional")

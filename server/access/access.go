@@ -30,13 +30,14 @@ const (
 	canProgress
 	canClaim
 	canCollect
+	canChat
 	canAdmin
 
-	canWrite = canDraw | canRedeem | canRegister | canGrant | canConsume | canTransfer | canProgress | canClaim | canCollect
+	canWrite = canDraw | canRedeem | canRegister | canGrant | canConsume | canTransfer | canProgress | canClaim | canCollect | canChat
 	canAll   = canRead | canWrite | canAdmin
 )
 
-var commandNames = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim", "collect", "admin"}
+var commandNames = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim", "collect", "chat", "admin"}
 
 func (c commands) String() string {
 	if c&canAdmin != 0 {
