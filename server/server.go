@@ -79,19 +79,19 @@ type Options struct {
 
 // Server serves an engine. It is an [http.Handler]; [Server.Serve] sets all timeouts and limits.
 type Server struct {
-	o        Options
-	realms   *realms
-	shares   *shares
-	gate     *admission.Gate
-	files    *admission.Descriptors
-	sites    *sites
-	routes   routes
-	metrics  *metrics
-	journal  *journal
-	feeds    *feeds.Feeds
-	redis    *redis.Server
-	chats    *chats
-	http     *http.Server
+	o       Options
+	realms  *realms
+	shares  *shares
+	gate    *admission.Gate
+	files   *admission.Descriptors
+	sites   *sites
+	routes  routes
+	metrics *metrics
+	journal *journal
+	feeds   *feeds.Feeds
+	redis   *redis.Server
+	chats   *chats
+	http    *http.Server
 	ending
 }
 
