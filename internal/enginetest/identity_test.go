@@ -241,7 +241,7 @@ func TestForgottenInFiles(t *testing.T) {
 	snapshot(t, r)
 	at := do(t, r, kuji.Forget{ID: "2", Player: "secret-bob", Note: kuji.Note{Reason: "the player asked"}}).Receipt.Position
 	for rec, err := range r.Feed().Events(t.Context(), at) {
-		if err != nil || rec.Kind != "forget" || rec.Player != "secret-bob" || len(rec.Changes) != 1 {
+		if err != nil || rec.Kind != "forget" || rec.Player != "secret-bob" || fmt.Sprint(rec.Names) != "[secret-bob]" || rec.Changes[0].Player != "secret-bob" {
 			t.Errorf("%+v: %v", rec, err)
 		}
 		break
