@@ -1,6 +1,7 @@
 package kuji
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/kuji-dev/kuji/internal/logged"
@@ -66,8 +67,10 @@ type Record struct {
 	Members []Record        `json:"members,omitempty"` // of an atomic group; each has the group's position and index
 	Clock   *ClockSet       `json:"clock,omitempty"`   // of an event that set the clock
 	Due     *Due            `json:"due,omitempty"`     // of an event that settled what was due; Changes say what went
-	Level   uint8           `json:"level,omitempty"`   // of an upgrade: the format level that it raised the realm to
-	Bytes   int             `json:"bytes,omitempty"`   // of the event in the log
+	// Names are all that a forgotten player had. Whoever has the events of before can forget the player by them.
+	Names []string `json:"names,omitempty"`
+	Level uint8    `json:"level,omitempty"` // of an upgrade: the format level that it raised the realm to
+	Bytes int      `json:"bytes,omitempty"` // of the event in the log
 }
 
 // Due says whose deadlines an event settled: those of some players, or those of a counter that ranks players.
@@ -216,6 +219,9 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 		rec.Hold = &HoldView{ID: cmd.Hold.Of}
 	}
 	rec.note(cmd.Note)
+	if cmd.Kind == rules.KindForget {
+		err = errors.Join(err, rec.forgets(ev))
+	}
 	if res.Redeemed != "" {
 		used, _ := rules.RedeemedOf(ev) // describe has read it
 		rec.List, rec.Number, rec.Count = res.Redeemed, &used.Number, int(used.Draws)
@@ -237,6 +243,19 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 		rec.Members = append(rec.Members, m)
 	}
 	return rec, err
+}
+
+// forgets fills in who was forgotten: the state has the names no more.
+func (rec *Record) forgets(ev *store.Event) (err error) {
+	if rec.Names, err = rules.ForgottenBy(ev); err != nil || ev.Status != 0 {
+		rec.Names = nil
+		return err
+	}
+	rec.Player = rec.Names[0]
+	for i := range rec.Changes {
+		rec.Changes[i].Player = rec.Player
+	}
+	return err
 }
 
 // dueOf returns whose deadlines an event settled.

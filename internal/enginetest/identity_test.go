@@ -241,7 +241,7 @@ func TestForgottenInFiles(t *testing.T) {
 	snapshot(t, r)
 	at := do(t, r, kuji.Forget{ID: "2", Player: "secret-bob", Note: kuji.Note{Reason: "the player asked"}}).Receipt.Position
 	for rec, err := range r.Feed().Events(t.Context(), at) {
-		if err != nil || rec.Kind != "forget" || rec.Player != "secret-bob" || len(rec.Changes) != 1 {
+		if err != nil || rec.Kind != "forget" || rec.Player != "secret-bob" || fmt.Sprint(rec.Names) != "[secret-bob]" || rec.Changes[0].Player != "secret-bob" {
 			t.Errorf("%+v: %v", rec, err)
 		}
 		break
@@ -273,5 +273,70 @@ func TestForgottenInFiles(t *testing.T) {
 	}
 	if res := do(t, r, kuji.Grant{ID: "1", Player: "secret-bob", Items: coins(60)}); res.Status != kuji.Forgotten || !res.Replayed {
 		t.Errorf("the request of before: %v", res)
+	}
+}
+
+// TestDeleteRealm: a realm is deleted if its name is said twice, whole or not at all, however often the power is cut. Its
+// neighbour stays, and a new realm of the name is empty.
+func TestDeleteRealm(t *testing.T) {
+	for step := int64(0); ; step++ {
+		disk := vfs.NewMem()
+		e, err := openWorld("data", worldOptions{FS: disk})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"test", "other"} {
+			r, err := e.Realm(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.Apply(t.Context(), parse(t, identityCatalog)); err != nil {
+				t.Fatal(err)
+			}
+			do(t, r, kuji.Grant{Player: "ann", Items: coins(5)})
+			snapshot(t, r)
+		}
+		if err := e.DeleteRealm(t.Context(), "test", "other"); kuji.CodeOf(err) != kuji.CodeInvalid {
+			t.Fatalf("deleted by another name: %v", err)
+		}
+		if err := e.DeleteRealm(t.Context(), "none", "none"); kuji.CodeOf(err) != kuji.CodeNotFound {
+			t.Fatalf("deleted what there is not: %v", err)
+		}
+		disk.CutPowerAfter(step)
+		deleted := e.DeleteRealm(t.Context(), "test", "test")
+		_ = e.Close()
+		for crashed := range disk.CrashSamples(1, uint64(step), false) {
+			e, err := openWorld("data", worldOptions{FS: crashed})
+			if err != nil {
+				t.Fatal(err)
+			}
+			names, err := e.Realms()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := e.Realm("test")
+			if err != nil {
+				t.Fatalf("step %d: %v, realms %q", step, err, names)
+			}
+			n, err := r.Balance(t.Context(), "ann", "coin")
+			switch there := len(names) == 2; {
+			case there && (deleted == nil || n != 5 || err != nil):
+				t.Fatalf("step %d: deleted: %v, and %d coins are there: %v", step, deleted, n, err)
+			case !there && kuji.CodeOf(err) != kuji.CodeNotFound:
+				t.Fatalf("step %d: %d coins are left: %v", step, n, err)
+			}
+			if r, err = e.Realm("other"); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := r.Balance(t.Context(), "ann", "coin"); n != 5 || err != nil {
+				t.Fatalf("step %d: the other realm has %d coins: %v", step, n, err)
+			}
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if deleted == nil {
+			break
+		}
 	}
 }

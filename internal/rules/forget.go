@@ -19,10 +19,56 @@ type forgetKind struct{ noted }
 func (forgetKind) alone() string { return "an atomic group cannot forget a player" }
 func (forgetKind) barred() bool  { return false }
 
-// ask writes the name. The number will have none.
-func (forgetKind) ask(r *effects, c *Command, _ Status) { writeText(r.w, c.Player) }
+// ask writes how many names the player has, which of them was given, and all of them, the player's own first. The
+// numbers will have none.
+func (forgetKind) ask(r *effects, c *Command, status Status) {
+	var all []uint32
+	if status == OK {
+		player, _ := r.state.Player(c.Player)
+		all = namesOf(r.state, player)
+	}
+	given, _ := r.state.NumberOf(c.Player)
+	r.w.Uint(max(uint64(len(all)), 1))
+	r.w.Uint(uint64(max(slices.Index(all, given), 0)))
+	for _, n := range all {
+		writeText(r.w, r.state.PlayerID(n))
+	}
+	if len(all) == 0 {
+		writeText(r.w, c.Player)
+	}
+}
 
-func (forgetKind) asked(a *asked, c *Command) { c.Player = a.text("the player", MaxID) }
+func (forgetKind) asked(a *asked, c *Command) {
+	names, given := a.names()
+	if len(names) > 0 {
+		c.Player = names[given]
+	}
+}
+
+// names reads what ask wrote.
+func (a *asked) names() (all []string, given uint64) {
+	n := a.Uint("the number of names", MaxAliases+1)
+	if given = a.Uint("which was given", MaxAliases); given >= n {
+		a.Fail("name %d of %d", given, n)
+		return nil, 0
+	}
+	for range n {
+		all = append(all, a.text("a name", MaxID))
+	}
+	return all, given
+}
+
+// ForgottenBy returns all names of the player whom an event has forgotten, the player's own first.
+func ForgottenBy(ev *store.Event) ([]string, error) {
+	a := asked{Reader: store.NewReader(ev.Asked)}
+	all, _ := a.names()
+	return all, a.Err()
+}
+
+// namesOf returns the numbers of all names of a player, its own first.
+func namesOf(s State, player uint32) []uint32 {
+	return append([]uint32{player}, aliasesOf(s, player)...)
+}
 
 func (forgetKind) check(r *checks, c *Command) failure {
 	if _, ok := r.state.Player(c.Player); !ok {
@@ -34,7 +80,7 @@ func (forgetKind) check(r *checks, c *Command) failure {
 func (forgetKind) write(d *drawing, c *Command) {
 	r := naming{d}
 	player, _ := r.state.Player(c.Player)
-	names := append([]uint32{player}, aliasesOf(r.state, player)...)
+	names := namesOf(r.state, player)
 	r.leaveRounds(names)
 	r.leaveHolds(names)
 	r.turn(player)

@@ -2,6 +2,7 @@ package rules_test
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/kuji-dev/kuji/internal/rules"
@@ -55,6 +56,9 @@ func TestForget(t *testing.T) {
 	if was, _, err := rules.CommandOf(r.state, &ev); err != nil || was.Player != "twitch:secret" {
 		t.Errorf("who was forgotten: %q, %v", was.Player, err)
 	}
+	if names, err := rules.ForgottenBy(&ev); fmt.Sprint(names) != "[secret-bob secret-dan twitch:secret]" || err != nil {
+		t.Errorf("%s are forgotten: %v", names, err)
+	}
 	if !rules.Forgets(r.state, &shared) {
 		t.Error("a request with the player is still answered")
 	}
@@ -72,11 +76,12 @@ func TestForget(t *testing.T) {
 func TestForgottenIDs(t *testing.T) {
 	r := newRealm(t, 1)
 	r.put(merging)
-	for id, cmd := range map[string]rules.Command{
-		"r1": grant("ann", of("coin", 35)), "secret-id-of-bob": grant("secret-bob", of("coin", 55)), "r2": transfer("ann", "secret-cy", of("coin", 1)),
-	} {
-		cmd.ID = id
-		r.ends(cmd, rules.OK)
+	for _, one := range []struct {
+		id  string
+		cmd rules.Command
+	}{{"r1", grant("ann", of("coin", 35))}, {"secret-id-of-bob", grant("secret-bob", of("coin", 55))}, {"r2", transfer("ann", "secret-cy", of("coin", 1))}} {
+		one.cmd.ID = one.id
+		r.ends(one.cmd, rules.OK)
 	}
 	cmd := forget("secret-bob")
 	cmd.ID = "last"
