@@ -426,7 +426,9 @@ func (o *outcomes) See(e *store.Effect) {
 	case store.Player:
 		o.endClaim()
 		o.player, o.joined = e.N, ""
+		o.moves()
 	case store.Join:
+		o.moves()
 		if o.member >= 0 || o.two {
 			o.joined = string(e.Bytes)
 		}
@@ -435,9 +437,13 @@ func (o *outcomes) See(e *store.Effect) {
 	case store.Member:
 		o.endCommand()
 		o.member++
+		o.two = false
 		o.command()
 	}
 }
+
+// moves notes that effects about another player follow. In a member that has taken something, that is who gets it.
+func (o *outcomes) moves() { o.two = o.two || o.member >= 0 && len(o.paid) > 0 }
 
 // claimed returns what a claim is for.
 func claimed(s names, e *store.Effect) (c Claimed) {

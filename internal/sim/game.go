@@ -25,6 +25,7 @@ type game struct {
 	ended    uint64        // position at which it was last closed
 	hash     [32]byte      // of the state that the last audit found
 	position uint64        // of that state
+	round    uint64        // the last one that a client was told of
 	repeated int           // ids carried out again after they were forgotten
 	clock    leash
 	claims
