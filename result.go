@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kuji-dev/kuji/internal/look"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
-	"github.com/kuji-dev/kuji/view"
 )
 
 // Status says how a request ended. Every status but OK is a refusal that depends on the state: it is
@@ -46,6 +46,9 @@ const (
 	AlreadyOpen       Status = 32  // a round of this name is open, and the catalog allows one
 	TooManyRounds     Status = 33  // the player is in 100 rounds, or 10 000 are open in the realm
 	NobodyLeft        Status = 34  // no more winners can be drawn
+	UnknownHold       Status = 35  // nothing is held with this request id, or it was forgotten
+	HoldEnded         Status = 36  // the hold was confirmed or cancelled before, or its deadline is over: see Result.Hold
+	TooManyHolds      Status = 37  // a player has something in 100 holds, or 1 000 000 are open in the realm
 	Refused           Status = 255 // in DoAll and StartAll: not carried out and not logged; Err says why
 )
 
@@ -79,15 +82,8 @@ type rare struct {
 	beyond    []Beyond
 	collected []Stack
 	round     *RoundView
-}
-
-// Round is the round that a request about one has changed, without its entrants. Claims has what its winners got. It is
-// read-only. Other results have nil.
-func (r Result) Round() *RoundView {
-	if r.rare == nil {
-		return nil
-	}
-	return r.rare.round
+	hold      *HoldView
+	given     Given
 }
 
 // Claims are the tiers of quests that a Claim claimed, or that claimed themselves, with what they gave. They are
@@ -227,12 +223,13 @@ func (o *outcomes) begin(s names, ev *store.Event, res *Result, tells bool) (loo
 		}
 	}
 	switch rules.Kind(ev.Kind) {
-	case rules.KindAtomic:
+	case rules.KindAtomic, rules.KindHold:
 		if err := members(ev, res); err != nil {
 			return nil, err
 		}
 	case rules.KindDraw, rules.KindRedeem, rules.KindClaim, rules.KindCollect,
-		rules.KindOpenRound, rules.KindJoin, rules.KindSettle, rules.KindReroll, rules.KindCancelRound:
+		rules.KindOpenRound, rules.KindJoin, rules.KindSettle, rules.KindReroll, rules.KindCancelRound,
+		rules.KindConfirm, rules.KindCancel:
 	case rules.KindProgress, rules.KindGrant, rules.KindConsume, rules.KindTransfer, rules.KindRegister, rules.KindSetCounter, rules.KindDue:
 		if !tells {
 			return nil, nil
@@ -243,15 +240,16 @@ func (o *outcomes) begin(s names, ev *store.Event, res *Result, tells bool) (loo
 	if ev.Status != 0 {
 		return nil, nil // nothing was given
 	}
-	o.names, o.res, o.member = s, res, -1
+	o.names, o.res, o.member, o.moved = s, res, -1, false
 	o.player, o.joined = ev.Player.Num, ""
 	switch rules.Kind(ev.Kind) {
-	case rules.KindTransfer, rules.KindDue, rules.KindSettle, rules.KindReroll, rules.KindCancelRound:
+	case rules.KindTransfer, rules.KindDue, rules.KindSettle, rules.KindReroll, rules.KindCancelRound, rules.KindHold, rules.KindConfirm, rules.KindCancel:
 		o.two = true
 	default:
 		o.two = false
 	}
 	o.collects = rules.Kind(ev.Kind) == rules.KindCollect
+	o.confirms = rules.Kind(ev.Kind) == rules.KindConfirm
 	o.command()
 	return o, nil
 }
@@ -270,12 +268,22 @@ func refusal(s names, ev *store.Event, res *Result) error {
 	for _, l := range lacks {
 		res.Lacks = append(res.Lacks, Lack{Item: s.ItemID(l.Item), Have: l.Have, Need: l.Need})
 	}
+	if res.Status == HoldEnded {
+		h, ago, err := rules.EndedOf(ev)
+		if err != nil {
+			return err
+		}
+		res.rare = &rare{hold: &HoldView{ID: h.ID, State: h.State, Ended: -int64(ago), By: h.By}}
+	}
 	return nil
 }
 
 // members makes the results of an atomic group's members.
 func members(ev *store.Event, res *Result) error {
-	asked := store.NewReader(ev.Asked)
+	asked, alone := rules.MembersOf(ev)
+	if alone {
+		return asked.Err()
+	}
 	failed := -1
 	if ev.Status != 0 {
 		failed = int(asked.Uint("the failed member", MaxAtomic))
@@ -294,7 +302,8 @@ func members(ev *store.Event, res *Result) error {
 
 func subject(s names, ev *store.Event) string {
 	switch Status(ev.Status) {
-	case UnknownCode, TooManyGuesses, NothingToCollect, UnknownRound, RoundClosed, AlreadyJoined, RoundFull, WrongStake, AlreadyOpen, TooManyRounds, NobodyLeft:
+	case UnknownCode, TooManyGuesses, NothingToCollect, UnknownRound, RoundClosed, AlreadyJoined, RoundFull, WrongStake, AlreadyOpen, TooManyRounds, NobodyLeft,
+		UnknownHold, HoldEnded, TooManyHolds:
 		return ""
 	case CodeExpired, CodeUsedUp, CodeRedeemed:
 		return s.CodeListName(ev.Subject)
@@ -335,6 +344,7 @@ type reading struct {
 	res    *Result
 	member int    // of a group; -1: none yet
 	two    bool   // it is about two players, or more
+	moved  bool   // so is the member
 	player uint32 // that the effects are about, or joined, one that the event adds
 	joined string
 	drawing
@@ -358,9 +368,16 @@ type drawing struct {
 	reward entry     // open, with a claim
 	beyond []Beyond  // so far, of the command
 	round  *RoundView
-	// Of a Collect.
+	hold   *HoldView
+	bag
+}
+
+// bag is what a Collect or a Confirm gave.
+type bag struct {
 	collects bool
+	confirms bool
 	got      []gain
+	codes    []RewardCode
 }
 
 type gain struct {
@@ -397,7 +414,11 @@ func (o *outcomes) See(e *store.Effect) {
 		switch {
 		case o.open != nil:
 			o.gain(e.N, e.Value)
-		case o.collects:
+		case o.collects, o.confirms:
+			o.got = append(o.got, gain{e.N, e.Value})
+		}
+	case store.Release:
+		if o.confirms {
 			o.got = append(o.got, gain{e.N, e.Value})
 		}
 	case store.Beyond:
@@ -409,8 +430,11 @@ func (o *outcomes) See(e *store.Effect) {
 		o.draw++
 		o.marked = true
 	case store.GiveCode:
-		if o.open != nil {
+		switch {
+		case o.open != nil:
 			o.code(o.names, e.N, e.Value)
+		case o.confirms:
+			o.codes = append(o.codes, o.rewardCode(o.names, e.N, e.Value))
 		}
 	case store.Claim:
 		o.endOutcome(o.names)
@@ -422,6 +446,9 @@ func (o *outcomes) See(e *store.Effect) {
 	case store.Put:
 		if v, ok := rules.RoundIn(e); ok {
 			o.round = roundView(o.names, &v)
+		} else if v, ok := rules.HoldIn(e); ok {
+			h := look.HoldView(o.names, &v, int64(max(v.Ended, v.Asked)))
+			o.hold = &h
 		}
 	case store.Player:
 		o.endClaim()
@@ -436,14 +463,16 @@ func (o *outcomes) See(e *store.Effect) {
 		o.res.Redeemed = o.names.CodeListName(e.N)
 	case store.Member:
 		o.endCommand()
-		o.member++
-		o.two = false
+		o.moved = false
+		if o.member++; o.confirms {
+			o.res.Members = append(o.res.Members, Result{})
+		}
 		o.command()
 	}
 }
 
 // moves notes that effects about another player follow. In a member that has taken something, that is who gets it.
-func (o *outcomes) moves() { o.two = o.two || o.member >= 0 && len(o.paid) > 0 }
+func (o *outcomes) moves() { o.moved = o.moved || o.member >= 0 && len(o.paid) > 0 }
 
 // claimed returns what a claim is for.
 func claimed(s names, e *store.Effect) (c Claimed) {
@@ -466,31 +495,32 @@ func (o *outcomes) endClaim() {
 	}
 }
 
-// roundView is what a result says of a round.
-func roundView(s names, o *rules.RoundNow) *RoundView {
-	v := &RoundView{Name: o.Name, Number: o.Number, State: o.State, Entrants: o.Entrants, Tickets: o.Tickets}
-	for _, w := range o.Winners {
-		v.Winners = append(v.Winners, view.Winner{Player: s.PlayerID(w.Player), Missed: w.Missed})
-	}
-	return v
-}
-
 // finish ends what begin began.
 func (o *outcomes) finish() {
 	if o.res == nil {
 		return
 	}
 	o.endCommand()
-	o.names, o.res = nil, nil
+	if o.hold != nil {
+		if o.res.rare == nil {
+			o.res.rare = new(rare)
+		}
+		o.res.rare.hold, o.hold = o.hold, nil
+	}
+	o.names, o.res, o.confirms = nil, nil, false
 }
 
 // endRare gives the result of a command what few have.
 func (o *outcomes) endRare(res *Result) {
 	res.rare = &rare{claims: o.claims, beyond: o.beyond, round: o.round}
 	o.claims, o.beyond, o.round = nil, nil, nil
-	if o.collects {
+	switch {
+	case o.collects:
 		res.rare.collected = stacks(o.names, o.got)
 		o.collects, o.got = false, o.got[:0]
+	case o.confirms:
+		res.rare.given = Given{stacks(o.names, o.got), o.codes}
+		o.got, o.codes = o.got[:0], nil
 	}
 }
 
@@ -502,7 +532,7 @@ func (o *outcomes) endCommand() {
 		res = &res.Members[o.member]
 	}
 	res.Outcomes, res.Paid = some, paid
-	if o.collects || len(o.claims)+len(o.beyond) > 0 || o.round != nil {
+	if o.collects || len(o.claims)+len(o.beyond) > 0 || o.round != nil || o.confirms && len(o.got)+len(o.codes) > 0 {
 		o.endRare(res)
 	}
 }
@@ -510,7 +540,7 @@ func (o *outcomes) endCommand() {
 // who returns whose quest is claimed, or whose cap is reached, if the command does not say it.
 func (o *outcomes) who(s names) string {
 	switch {
-	case o.member < len(o.res.Members) && !o.two:
+	case o.member < len(o.res.Members) && !o.two && !o.moved:
 		return ""
 	case o.joined != "":
 		return o.joined
@@ -528,11 +558,16 @@ func (o *outcomes) gain(item uint32, quantity uint64) {
 	o.gains = append(o.gains, gain{item, quantity})
 }
 
-func (o *outcomes) code(s names, list uint32, number uint64) {
+func (o *outcomes) rewardCode(s names, list uint32, number uint64) RewardCode {
 	c := RewardCode{List: s.CodeListName(list), Number: number, Code: Redacted}
 	if o.secret != nil {
 		c.Code = o.secret(list, number)
 	}
+	return c
+}
+
+func (o *outcomes) code(s names, list uint32, number uint64) {
+	c := o.rewardCode(s, list, number)
 	if o.claiming() {
 		o.claim.Codes = append(o.claim.Codes, c)
 		return

@@ -370,7 +370,7 @@ func (q *request) refused(w *writer, now int64) error {
 	if q.cmd.ID == "" {
 		return nil
 	}
-	fault := w.rules.CheckID(q.cmd.ID, now)
+	fault := w.rules.CheckID(q.cmd, now)
 	if fault == rules.IDAccepted {
 		return nil
 	}

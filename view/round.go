@@ -2,7 +2,7 @@ package view
 
 // Round is a round that was opened.
 type Round struct {
-	Name     string `json:"name"`
+	Name     string `json:"round"`
 	Number   uint64 `json:"number"`
 	State    string `json:"state"`            // open; settled; or returned: everything went back
 	Opener   string `json:"opener,omitempty"` // who opened it, if a player did

@@ -72,6 +72,7 @@ func printResult(w io.Writer, id string, draws int, r *kujiv1.Result) {
 	if len(r.GetCollected()) > 0 {
 		fprintf(w, "collected\t%s\n", itemsText(r.GetCollected()))
 	}
+	printRound(w, r.GetRound())
 	printClaims(w, r.GetClaims())
 	printBeyond(w, r.GetBeyond())
 	for i, m := range r.GetMembers() {

@@ -28,8 +28,8 @@ const NotNumbered = math.MaxUint32
 func (w *Wanted) All() bool { return w.Player == "" && w.Pool == "" }
 
 // Match reports whether an event that was applied is wanted: whether its request, or one member of it,
-// names the player, as giver or receiver, and the pool, or whether it settles what is due for the player. An event that cannot be read is wanted: its
-// reader says what is wrong.
+// names the player, as giver or receiver, and the pool; or whether it settles what is due for the player, pays a rank of
+// theirs, or closes a round for them. An event that cannot be read is wanted: its reader says what is wrong.
 func (w *Wanted) Match(ev *store.Event) bool {
 	kind := rules.Kind(ev.Kind)
 	switch {
@@ -39,7 +39,15 @@ func (w *Wanted) Match(ev *store.Event) bool {
 		return false
 	case kind == rules.KindDue:
 		due, err := rules.DueOf(ev)
-		return err != nil || w.Pool == "" && slices.Contains(due.Players, w.PlayerNum)
+		switch {
+		case err != nil:
+			return true
+		case due.Round != 0, due.Ranking.Count > 0:
+			return w.touched(ev)
+		}
+		return w.Pool == "" && slices.Contains(due.Players, w.PlayerNum)
+	case kind == rules.KindSettle, kind == rules.KindReroll, kind == rules.KindCancelRound:
+		return w.touched(ev)
 	case kind != rules.KindTransfer && kind != rules.KindAtomic && !w.matchPlayer(ev.Player):
 		return false
 	case kind == rules.KindRedeem && w.Pool != "":
@@ -48,6 +56,21 @@ func (w *Wanted) Match(ev *store.Event) bool {
 	}
 	cmd, _, err := rules.CommandOf(w, ev)
 	return err != nil || w.match(&cmd)
+}
+
+// touched reports whether effects of an event that names no player are about the one who is wanted.
+func (w *Wanted) touched(ev *store.Event) bool {
+	if w.Pool != "" || w.PlayerNum == NotNumbered {
+		return false
+	}
+	var e store.Effect
+	effects := ev.Changes()
+	for effects.Next(&e) {
+		if e.Verb == store.Player && e.N == w.PlayerNum {
+			return true
+		}
+	}
+	return effects.Err() != nil
 }
 
 func (w *Wanted) CounterName(uint32) string { return "/count/x/quest" } // no reader asks for one

@@ -37,6 +37,10 @@ const (
 	KindSettle      Kind = 21
 	KindReroll      Kind = 22
 	KindCancelRound Kind = 23
+
+	KindHold    Kind = 24 // a command that is held
+	KindConfirm Kind = 25
+	KindCancel  Kind = 26
 )
 
 func (k Kind) String() string {
@@ -87,6 +91,12 @@ func (k Kind) String() string {
 		return "reroll"
 	case KindCancelRound:
 		return "cancel_round"
+	case KindHold:
+		return "hold"
+	case KindConfirm:
+		return "confirm"
+	case KindCancel:
+		return "cancel"
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
@@ -130,6 +140,12 @@ func (k Kind) of() kind {
 		return rerollKind{}
 	case KindCancelRound:
 		return cancelRoundKind{}
+	case KindHold:
+		return holdKind{}
+	case KindConfirm:
+		return confirmKind{}
+	case KindCancel:
+		return cancelKind{}
 	}
 	return nil
 }
@@ -207,11 +223,12 @@ type Command struct {
 	resolved
 }
 
-// Hands are what an administrator sets by hand, and which round a command is about.
+// Hands are what an administrator sets by hand, which round a command is about, and how it is held.
 type Hands struct {
 	Set   *TrackSet
 	Limit *LimitSet
 	Round *RoundOf
+	Hold  *HoldOf
 }
 
 // Goal is what counters and quests are about.
@@ -253,7 +270,7 @@ func (c *Command) CheckHead() *CommandError {
 // one reports whether a command is about one player: not a group, nor a counter or a round of the realm.
 func (c *Command) one() bool {
 	switch c.Kind {
-	case KindAtomic, KindSettle, KindReroll, KindCancelRound:
+	case KindAtomic, KindSettle, KindReroll, KindCancelRound, KindHold, KindConfirm, KindCancel:
 		return false
 	case KindSetCounter, KindOpenRound:
 		return c.Player != ""

@@ -21,6 +21,7 @@ type checks struct {
 	notes  noting
 	turns  turns
 	enters seat // the round that the command is about, and who joins it
+	ending hold // the hold that it confirms or cancels
 }
 
 // effects is the second half of a command: what it writes.
@@ -73,7 +74,7 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 	r.begin(now, src, w)
 	w.Begin(uint8(cmd.Kind), cmd.ID)
 	r.finder.Resolve(r.t, cmd) // again, if another catalog came in between
-	r.alone = cmd.Kind != KindAtomic
+	r.alone = cmd.Kind != KindAtomic && cmd.Kind != KindHold && cmd.Kind != KindConfirm
 	k := cmd.Kind.of()
 	f := k.check(&r.checks, cmd)
 	if cmd.one() {

@@ -118,6 +118,7 @@ type Due struct {
 	Ranking Ranking  // with a Count: what is settled instead
 	Round   uint64   // not 0: the round that is settled instead, forgotten, or opened, at its deadline or by the calendar
 	Step    bool     // of the round, what follows for some of its entrants
+	Holds   []string // the holds that are settled instead, or forgotten, at their deadlines: their request ids
 }
 
 // NextDue returns the steady time of the realm's next deadline. ok is false if there is none.
@@ -125,8 +126,8 @@ func (r *Rules) NextDue() (at uint64, ok bool) {
 	if r.t.due != noCounter {
 		_, at, ok = r.state.Earliest(r.t.due)
 	}
-	if r.t.playing.rounds != noCounter {
-		if first, some := r.nextRound(); some && (!ok || first < at) {
+	if r.noted() {
+		if first, some := r.nextRecord(); some && (!ok || first < at) {
 			at, ok = first, true
 		}
 	}
@@ -146,12 +147,15 @@ func (r *Rules) NextDue() (at uint64, ok bool) {
 
 // IsDue reports whether something is due in the realm at a time stamp.
 func (r *Rules) IsDue(now int64) bool {
-	return (r.t.due != noCounter || len(r.t.ranked) > 0) && r.anyDue(now)
+	return (r.t.due != noCounter || len(r.t.ranked) > 0 || r.kept.all > 0) && r.anyDue(now)
 }
 
+// noted reports whether records can have deadlines.
+func (s *Sight) noted() bool { return s.t.playing.rounds != noCounter || s.kept.all > 0 }
+
 func (r *Rules) anyDue(now int64) bool {
-	if r.t.playing.rounds != noCounter {
-		if _, _, some := r.roundNext(now); some {
+	if r.noted() {
+		if _, _, some := r.recordNext(now); some {
 			return true
 		}
 	}
@@ -179,17 +183,23 @@ func (r *Rules) DueFor(cmd *Command, now int64, d *Due) bool {
 			return true
 		}
 	}
-	if r.t.playing.rounds != noCounter {
-		var ok bool
-		if d.Round, ok = r.roundDue(now); ok {
+	if r.noted() {
+		if of, ok := r.recordDue(now); ok {
+			d.records(&r.notes, of, r.steadyAt(now), SweepPlayers)
 			return true
 		}
-		d.Round = 0
 	}
 	if r.playersDue(now) {
 		r.dueFor(cmd, r.steadyAt(now), d)
 	}
 	return len(d.Players) > 0
+}
+
+// records notes what is due of what records say.
+func (d *Due) records(s *noting, of dueOf, steady uint64, most int) {
+	if d.Round = of.round; of.round == 0 {
+		d.Holds = s.holdsDue(steady, most)
+	}
 }
 
 func (r *Rules) dueFor(cmd *Command, steady uint64, d *Due) {
@@ -200,6 +210,14 @@ func (r *Rules) dueFor(cmd *Command, steady uint64, d *Due) {
 	}
 	for i := range cmd.Members {
 		r.dueFor(&cmd.Members[i], steady, d)
+	}
+	if cmd.Kind == KindConfirm || cmd.Kind == KindCancel {
+		h, _ := r.notes.holdOf(cmd.Hold.Of)
+		for _, num := range h.all() {
+			if r.playerDue(num, steady) && !slices.Contains(d.Players, num) {
+				d.Players = append(d.Players, num)
+			}
+		}
 	}
 }
 
@@ -218,10 +236,10 @@ func (r *Rules) Sweep(now int64, most int, d *Due) bool {
 			return true
 		}
 	}
-	if r.t.playing.rounds != noCounter {
-		var ok bool
-		if d.Round, d.Step, ok = r.roundNext(now); ok {
-			d.Swept = false // nobody needs to know
+	if r.noted() {
+		if of, step, ok := r.recordNext(now); ok {
+			d.records(&r.notes, of, r.steadyAt(now), most)
+			d.Step, d.Swept = step, false // nobody needs to know who waits
 			return true
 		}
 	}
@@ -252,14 +270,18 @@ func (r *Rules) DecideDue(d *Due, now int64, src Source, w *store.Writer) (ok bo
 		r.end()
 		return true
 	}
-	if d.Round != 0 {
+	if d.Round != 0 || len(d.Holds) > 0 {
 		r.begin(now, src, w)
 		r.pool, r.alone, r.player = noPool, true, noPlayer
 		w.Begin(uint8(KindDue), "")
 		d.ask(w)
-		if d.Step {
+		for _, id := range d.Holds {
+			holding{hosting{&r.drawing}}.atDeadline(id)
+		}
+		switch {
+		case d.Step:
 			hosting{&r.drawing}.stepOf(d.Round)
-		} else {
+		case d.Round != 0:
 			hosting{&r.drawing}.atDeadline(d.Round)
 		}
 		r.fire()
@@ -318,6 +340,7 @@ const (
 	dueRanking = 3
 	dueRound   = 4 // then the number of the round
 	dueStep    = 5 // likewise
+	dueHolds   = 6 // then how many holds, and their request ids
 )
 
 func (d *Due) ask(w *store.Writer) {
@@ -336,6 +359,14 @@ func (d *Due) ask(w *store.Writer) {
 		}
 		w.Uint(what)
 		w.Uint(d.Round)
+		return
+	}
+	if len(d.Holds) > 0 {
+		w.Uint(dueHolds)
+		w.Uint(uint64(len(d.Holds)))
+		for _, id := range d.Holds {
+			writeText(w, id)
+		}
 		return
 	}
 	if d.Swept {
@@ -374,8 +405,15 @@ func DueOf(ev *store.Event) (d Due, err error) {
 		if d.Round = r.Uint("a round", math.MaxInt64); d.Round == 0 {
 			r.Fail("round number 0")
 		}
+	case dueHolds:
+		for range r.Uint("the number of holds", SweepPlayers) {
+			d.Holds = append(d.Holds, string(r.Bytes("a hold", r.Uint("a hold's id", MaxID))))
+		}
+		if len(d.Holds) == 0 {
+			r.Fail("no hold is due")
+		}
 	default:
-		r.Fail("what is due has number %d; this build knows 1 to 5", what)
+		r.Fail("what is due has number %d; this build knows 1 to 6", what)
 	}
 	if r.More() {
 		r.Fail("bytes after what is due")
@@ -400,8 +438,14 @@ func (r *Rules) CheckDue(d *Due, now int64) error {
 		return nil
 	}
 	if d.Round != 0 {
-		if first, step, ok := r.roundNext(now); !ok || first != d.Round || step != d.Step {
-			return fmt.Errorf("round %d is settled; due first is %d", d.Round, first)
+		if first, step, ok := r.recordNext(now); !ok || first.round != d.Round || step != d.Step {
+			return fmt.Errorf("round %d is settled; due first is %v", d.Round, first)
+		}
+		return nil
+	}
+	if n := len(d.Holds); n > 0 {
+		if first := r.notes.holdsDue(r.steadyAt(now), SweepPlayers); n > len(first) || !slices.Equal(d.Holds, first[:n]) {
+			return fmt.Errorf("the holds %q are settled; due first are %q", d.Holds, first)
 		}
 		return nil
 	}

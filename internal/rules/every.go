@@ -125,37 +125,41 @@ func (s *noting) turning(name string) bool {
 	return false
 }
 
-// roundDue returns the number of the round that is due first at a time stamp: that at its deadline, that whose period
-// is over, or the next one, which the calendar opens.
-func (r *checks) roundDue(now int64) (number uint64, ok bool) {
-	if number, ok = r.notes.due(r.steadyAt(now)); ok {
-		return number, true
+// recordDue returns what is due first at a time stamp, of what records and the calendar say: the round or the hold at
+// its deadline, the round whose period is over, or the next one, which the calendar opens.
+func (r *checks) recordDue(now int64) (of dueOf, ok bool) {
+	if of, ok = r.notes.due(r.steadyAt(now)); ok || r.t.playing.rounds == noCounter {
+		return of, ok
 	}
 	next := r.nextTurns()
 	switch now = max(now, r.state.Now()); {
 	case next.close.is && next.close.at <= now:
-		return next.close.number, true
+		return dueOf{round: next.close.number}, true
 	case next.open.is && next.open.at <= now:
-		return r.state.Tally(r.t.playing.rounds+roundsLast) + 1, true
+		return dueOf{round: r.state.Tally(r.t.playing.rounds+roundsLast) + 1}, true
 	}
-	return 0, false
+	return dueOf{}, false
 }
 
-// roundNext is roundDue, or if there is none, a step of what follows for entrants.
-func (r *checks) roundNext(now int64) (number uint64, step, ok bool) {
-	if number, ok = r.roundDue(now); ok {
-		return number, false, true
+// recordNext is recordDue, or if there is none, a step of what follows for the entrants of a round.
+func (r *checks) recordNext(now int64) (of dueOf, step, ok bool) {
+	if of, ok = r.recordDue(now); ok {
+		return of, false, true
 	}
-	number, ok = r.notes.firstStep()
-	return number, ok, ok
+	first := r.notes.look()
+	return dueOf{round: first.stepOf}, first.step, first.step
 }
 
-// nextRound returns the steady time at which the first round is due. ok is false if none ever is.
-func (r *checks) nextRound() (at uint64, ok bool) {
-	if _, some := r.notes.firstStep(); some {
+// nextRecord returns the steady time at which the first of these is due. ok is false if none ever is.
+func (r *checks) nextRecord() (at uint64, ok bool) {
+	first := r.notes.look()
+	if first.step {
 		return 0, true
 	}
-	at, _, ok = r.notes.firstDue()
+	at, ok = first.at, first.some
+	if r.t.playing.rounds == noCounter {
+		return at, ok
+	}
 	next := r.nextTurns()
 	for _, t := range [...]turn{next.close, next.open} {
 		if steady := uint64(max(t.at+r.state.Back(), 0)); t.is && (!ok || steady < at) {

@@ -29,10 +29,15 @@ const maxValue = 1 << 62
 type laid []Stack
 
 // lay puts some more on the table.
-func (l *laid) lay(w *store.Writer, item uint32, q uint64) {
-	w.More(store.Promise, uint64(item), q)
+func (l *laid) lay(r *drawing, item uint32, q uint64) {
+	r.w.More(store.Promise, uint64(item), q)
 	*l = addTo(*l, item, q)
 }
+
+func (l *laid) took(r *drawing, pt *Pool, entry uint32) { r.fact(pt.Entries[entry].moves, r.player, 1) }
+func (l *laid) codes(*drawing, []uint32)                {} // pools with codes cannot be opened
+func (l *laid) spent(*Budget, uint64)                   {}
+func (l *laid) moment(*Moments)                         {}
 
 // opens is hosting of a round that opens what is staked.
 type opens struct{ hosting }
@@ -59,7 +64,7 @@ func (r opens) openAll(o *round, p *Round) *table {
 	for place := range o.entrants {
 		e := r.notes.entrantOf(o.number, place)
 		r.turn(e.player)
-		r.table = &t.of[place]
+		r.aside = &t.of[place]
 		for _, st := range e.held {
 			r.keep(store.Forfeit, st.Item, st.Quantity)
 			r.pool = noPool
@@ -67,7 +72,7 @@ func (r opens) openAll(o *round, p *Round) *table {
 			r.next++
 			r.endDraw()
 		}
-		r.table = nil
+		r.aside = nil
 		r.leaves(o, place, &e)
 		for _, st := range t.of[place] {
 			t.total = addTo(t.total, st.Item, st.Quantity)

@@ -11,12 +11,16 @@ import (
 // key says what it is. Numbers in keys have a fixed width, so that the order of keys is theirs:
 //
 //	d  time, number    a round must be settled, or forgotten, at a steady time (milliseconds)
+//	d  time, 255, id   a hold ends, or is forgotten, then
 //	s  number          what follows for the entrants of a round is done in steps
 //	r  number          a round: see round
 //	o  name, 0, number a round that is open
 //	e  number, place   an entrant of a round, by the order of joining: see entrant
 //	j  number, player  which entrant a player is
 //	p  player, number  a round in which a player has something held, or might win
+//	h  request id      a hold: see hold
+//	q  player, id      a hold in which something of a player is held
+//	k  …               what holds keep from others: see kept
 //	t  name, 0, per    what the calendar does about a round: see turn
 //	u  hash            16 bytes of the SHA-256 of the request id of a purchase that was carried out
 const (
@@ -29,7 +33,12 @@ const (
 	recordPlays   = 'p'
 	recordTurn    = 't'
 
+	recordHold = 'h'
+	recordHeld = 'q'
+
 	recordPurchase = 'u'
+
+	dueHold = 255 // follows the time of a deadline; numbers of rounds begin with less
 )
 
 // key is the key of a record in the making.
@@ -38,6 +47,7 @@ type key []byte
 func (k key) num(n uint64) key     { return binary.BigEndian.AppendUint64(k, n) }
 func (k key) short(n uint32) key   { return binary.BigEndian.AppendUint32(k, n) }
 func (k key) text(s string) key    { return append(append(k, s...), 0) }
+func (k key) bytes(s string) key   { return append(k, s...) }
 func (k key) and(what byte) key    { return append(k, what) }
 func (k key) number(at int) uint64 { return binary.BigEndian.Uint64(k[at:]) }
 
@@ -62,41 +72,81 @@ func (s *noting) newKey(what byte) key {
 
 // noting reads records, and makes their keys.
 type noting struct {
-	state   State
-	keys    [store.MaxKey]byte // scratch memory
-	value   []byte
-	dueAt   uint64 // the first deadline of records, when there were dueSeen changes
-	dueOf   uint64 // whose it is
-	dueSeen uint64
-	dueIs   bool
+	state State
+	keys  [store.MaxKey]byte // scratch memory
+	value []byte
+	first firstDue
 }
 
-// firstDue returns the first deadline of records.
-func (s *noting) firstDue() (at, number uint64, ok bool) {
+// firstDue is what is due first of what records say, when there were seen changes of them.
+type firstDue struct {
+	seen   uint64
+	some   bool   // there is a deadline
+	at     uint64 // the deadline, steady time
+	of     dueOf
+	step   bool // something follows for the entrants of a round
+	stepOf uint64
+}
+
+// dueOf is what has a deadline: a round, or a hold.
+type dueOf struct {
+	round uint64
+	hold  string
+}
+
+// dueOf returns what the key of a deadline is about.
+func (k key) dueOf() dueOf {
+	if k[9] == dueHold {
+		return dueOf{hold: string(k[10:])}
+	}
+	return dueOf{round: k.last()}
+}
+
+// look finds out what is due first. It looks again only after records have changed.
+func (s *noting) look() *firstDue {
+	f := &s.first
+	n := s.state.RecordChanges()
+	if n == f.seen && n > 0 {
+		return f
+	}
+	*f = firstDue{seen: n}
 	from := key{recordDue}
 	for k := range s.state.Records(from, from.after()) {
-		return key(k).number(1), key(k).last(), true
+		f.some, f.at, f.of = true, key(k).number(1), key(k).dueOf()
+		break
 	}
-	return 0, 0, false
-}
-
-// due returns the round whose deadline comes first, if it is over at a steady time. It looks again only after records
-// have changed.
-func (s *noting) due(steady uint64) (number uint64, ok bool) {
-	if n := s.state.RecordChanges(); n != s.dueSeen || n == 0 {
-		s.dueSeen = n
-		s.dueAt, s.dueOf, s.dueIs = s.firstDue()
-	}
-	return s.dueOf, s.dueIs && s.dueAt <= steady
-}
-
-// firstStep returns the first round with entrants for whom something follows.
-func (s *noting) firstStep() (number uint64, ok bool) {
-	from := key{recordStep}
+	from = key{recordStep}
 	for k := range s.state.Records(from, from.after()) {
-		return key(k).last(), true
+		f.step, f.stepOf = true, key(k).last()
+		break
 	}
-	return 0, false
+	return f
+}
+
+// due returns what has the first deadline, if that is over at a steady time.
+func (s *noting) due(steady uint64) (of dueOf, ok bool) {
+	f := s.look()
+	return f.of, f.some && f.at <= steady
+}
+
+// maxHoldsDue is the most bytes of records of holds that an event settles, but for the first.
+const maxHoldsDue = 64 << 10
+
+// holdsDue returns the holds whose deadlines are the first, and over at a steady time: as many as an event settles.
+func (s *noting) holdsDue(steady uint64, most int) (ids []string) {
+	from, size := key{recordDue}, 0
+	for k := range s.state.Records(from, from.after()) {
+		of := key(k).dueOf()
+		if of.hold == "" || key(k).number(1) > steady || len(ids) == most {
+			break
+		}
+		value, _ := s.state.Record(append(key{recordHold}, of.hold...))
+		if size += len(value); size > maxHoldsDue && len(ids) > 0 {
+			break
+		}
+		ids = append(ids, of.hold)
+	}
+	return ids
 }
 
 // numbers writes and reads the numbers in the value of a record.

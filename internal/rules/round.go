@@ -334,7 +334,7 @@ func (joinKind) form(c *Command) *CommandError {
 	if err := c.Round.form(); err != nil || len(c.Items) == 0 {
 		return err
 	}
-	return checkStacks(c.Items)
+	return ofStake(checkStacks(c.Items))
 }
 
 func (openRoundKind) form(c *Command) *CommandError {
@@ -353,13 +353,13 @@ func (k joinKind) resolve(f *Finder, c *Command) *CommandError {
 	}
 	switch tickets := c.round.Config.Ticket.Is; {
 	case tickets && len(c.Items) > 0:
-		return malformed("items", "round %q has tickets, and no stakes", c.Round.Name)
+		return malformed("stake", "round %q has tickets, and no stakes", c.Round.Name)
 	case !tickets && c.Round.Tickets > 0:
 		return malformed("tickets", "round %q has stakes, and no tickets", c.Round.Name)
 	case tickets && c.Round.Tickets > c.round.Config.Ticket.Most:
 		return malformed("tickets", "%d; a player can have at most %d in round %q", c.Round.Tickets, c.round.Config.Ticket.Most, c.Round.Name)
 	}
-	return itemsKind{}.resolve(f, c)
+	return ofStake(itemsKind{}.resolve(f, c))
 }
 
 func (openRoundKind) resolve(f *Finder, c *Command) *CommandError {

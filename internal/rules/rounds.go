@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"encoding/binary"
 	"iter"
 	"math"
 
@@ -68,6 +69,15 @@ func RoundIn(e *store.Effect) (v RoundNow, ok bool) {
 	o := round{number: key(e.Bytes[:e.N]).last()}
 	o.read(e.Bytes[e.N:])
 	return o.now(), true
+}
+
+// LeftIn returns the entrant of a round who has nothing more to do with it after an effect: what was held has gone back,
+// or is gone. ok is false if there is none.
+func LeftIn(e *store.Effect) (player uint32, ok bool) {
+	if e.Verb != store.Drop || len(e.Bytes) != 13 || e.Bytes[0] != recordJoined {
+		return 0, false
+	}
+	return binary.BigEndian.Uint32(e.Bytes[9:]), true
 }
 
 // OpenRounds iterates over the numbers of the rounds that are open, in the order of their names and numbers.

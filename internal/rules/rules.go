@@ -127,6 +127,8 @@ func (r *Rules) Reset(t *Tables) {
 	r.runs = runs{many: r.many} // the counters are other ones
 	r.endsOf = nil
 	r.Sight.begin(0)
+	r.loadKept()
+	r.notes.first = firstDue{}
 	r.countSamplers()
 }
 

@@ -38,6 +38,9 @@ const (
 	AlreadyOpen       Status = 32
 	TooManyRounds     Status = 33
 	NobodyLeft        Status = 34
+	UnknownHold       Status = 35
+	HoldEnded         Status = 36
+	TooManyHolds      Status = 37
 
 	// Refused is never in a log: the command is not carried out. Odds say it of a pool that only
 	// other pools draw from.

@@ -17,7 +17,7 @@ import (
 )
 
 // commands is a set of commands that a key may send.
-type commands uint16
+type commands uint32
 
 const (
 	canRead commands = 1 << iota
@@ -30,13 +30,22 @@ const (
 	canProgress
 	canClaim
 	canCollect
+	canOpenRound
+	canJoin
+	canSettle
+	canReroll
+	canCancelRound
 	canAdmin
 
-	canWrite = canDraw | canRedeem | canRegister | canGrant | canConsume | canTransfer | canProgress | canClaim | canCollect
-	canAll   = canRead | canWrite | canAdmin
+	canWrite = canDraw | canRedeem | canRegister | canGrant | canConsume | canTransfer | canProgress | canClaim | canCollect |
+		canOpenRound | canJoin | canSettle | canReroll | canCancelRound
+	// notPlayers are what no player's token may, whatever its issuer's line says.
+	notPlayers = canGrant | canProgress | canOpenRound | canSettle | canReroll | canCancelRound | canAdmin
+	canAll     = canRead | canWrite | canAdmin
 )
 
-var commandNames = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim", "collect", "admin"}
+var commandNames = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim", "collect",
+	"open_round", "join", "settle", "reroll", "cancel_round", "admin"}
 
 func (c commands) String() string {
 	if c&canAdmin != 0 {

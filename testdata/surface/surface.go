@@ -74,6 +74,11 @@ var _ = []kuji.Request{
 	kuji.Progress{ID: "", Player: "", Event: "", Key: "", N: uint64(1), Note: kuji.Note{}},
 	kuji.Claim{ID: "", Player: "", Quest: "", Tiers: 1, Note: kuji.Note{}},
 	kuji.Collect{ID: "", Player: "", Note: kuji.Note{}},
+	kuji.OpenRound{ID: "", Player: "", Round: "", Stake: []kuji.Stack{}, Tickets: uint64(1), Note: kuji.Note{}},
+	kuji.Join{ID: "", Player: "", Round: "", Number: uint64(1), Stake: []kuji.Stack{}, Tickets: uint64(1), Note: kuji.Note{}},
+	kuji.Settle{ID: "", Round: "", Number: uint64(1), Note: kuji.Note{}},
+	kuji.Reroll{ID: "", Round: "", Number: uint64(1), Note: kuji.Note{}},
+	kuji.CancelRound{ID: "", Round: "", Number: uint64(1), Note: kuji.Note{}},
 	kuji.SetCounter{ID: "", Player: "", Counter: "", Value: uint64(0), Note: kuji.Note{}},
 	kuji.SetLimit{ID: "", Player: "", Pool: "", Per: catalog.PerDay, Window: int64(0), Used: uint64(0), Note: kuji.Note{}},
 }
@@ -82,6 +87,17 @@ var _ = []kuji.Request{
 var (
 	_ = kuji.RanksQuery{Counter: "", Ended: false, Player: "", From: uint64(1), Most: 10}
 	_ = kuji.RanksView{Of: uint64(0), Ranks: []kuji.RankView{{Rank: uint64(1), Player: "", Value: uint64(0)}}, Ends: int64(0), Position: uint64(0)}
+)
+
+// Rounds are read.
+var (
+	_ func(r *kuji.Realm) kuji.Rounds                                                       = kuji.RoundsOf
+	_ func(r kuji.Rounds, ctx context.Context, number, from uint64) (kuji.RoundView, error) = kuji.Rounds.Get
+	_ func(r kuji.Rounds, ctx context.Context) ([]kuji.RoundView, error)                    = kuji.Rounds.Open
+	_ func(r kuji.Result) *kuji.RoundView                                                   = kuji.Result.Round
+	_                                                                                       = kuji.RoundView{Winners: []kuji.WinnerView{{Player: "", Missed: false}}}
+	_                                                                                       = kuji.RoundView{Joined: []kuji.EntrantView{{Player: "", Tickets: uint64(1)}}}
+	_                                                                                       = kuji.EntrantView{Held: []kuji.HeldView{{Item: "", Quantity: uint64(1)}}}
 )
 
 // Calls to servers.
