@@ -291,7 +291,7 @@ func (s *session) read() {
 		return
 	}
 	if w.schedule.IntN(6) == 0 {
-		s.readRounds()
+		readRounds(s)
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -87,7 +87,7 @@ func aimed(r *rand.Rand, req kuji.Request, last uint64) kuji.Request {
 }
 
 // readRounds looks at the rounds that are open, without waiting.
-func (s *session) readRounds() {
+func readRounds(s *session) {
 	w := s.w
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // a read that would have to wait is refused

@@ -25,7 +25,6 @@ type game struct {
 	ended    uint64        // position at which it was last closed
 	hash     [32]byte      // of the state that the last audit found
 	position uint64        // of that state
-	round    uint64        // the last one that a client was told of
 	repeated int           // ids carried out again after they were forgotten
 	clock    leash
 	claims
@@ -36,6 +35,7 @@ type claims struct {
 	acks     []ack     // results that they were told
 	refusals []refusal // of ids
 	reads    []read    // views that they were shown
+	round    uint64    // the last one that a client was told of
 }
 
 func newGame(w *world, number int) *game {

@@ -216,28 +216,31 @@ func severalText(r *rand.Rand, pf func(string, ...any)) {
 
 var players = []string{"ann", "bob", "cyd", "dee"}
 
+// someItems returns one or two stacks, at times too many, or of what there is not.
+func someItems(r *rand.Rand) []kuji.Stack {
+	names := []string{"gem", "gold", "gold", "sword", "shield", "key", "key", "clover", "card-a", "card-b", "card-c", "box", "box", "chip", "chip"}
+	r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	var out []kuji.Stack
+	for i, n := range names[:1+r.IntN(2)] {
+		if i > 0 && n == names[0] {
+			break
+		}
+		q := 1 + r.Uint64N(5)
+		if r.IntN(60) == 0 {
+			q = kuji.MaxQuantity - r.Uint64N(2)
+		}
+		out = append(out, kuji.Stack{Item: n, Quantity: q})
+	}
+	if r.IntN(25) == 0 {
+		out[r.IntN(len(out))].Item = "nosuch"
+	}
+	return out
+}
+
 // request makes a request without an id. There are few players and little stock, so requests collide.
 func makeRequest(r *rand.Rand) kuji.Request {
 	player := func() string { return players[r.IntN(len(players))] }
-	items := func() []kuji.Stack {
-		names := []string{"gem", "gold", "gold", "sword", "shield", "key", "key", "clover", "card-a", "card-b", "card-c", "box", "box", "chip", "chip"}
-		r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-		var out []kuji.Stack
-		for i, n := range names[:1+r.IntN(2)] {
-			if i > 0 && n == names[0] {
-				break
-			}
-			q := 1 + r.Uint64N(5)
-			if r.IntN(60) == 0 {
-				q = kuji.MaxQuantity - r.Uint64N(2)
-			}
-			out = append(out, kuji.Stack{Item: n, Quantity: q})
-		}
-		if r.IntN(25) == 0 {
-			out[r.IntN(len(out))].Item = "nosuch"
-		}
-		return out
-	}
+	items := func() []kuji.Stack { return someItems(r) }
 	simple := func() kuji.Request {
 		switch r.IntN(15) {
 		case 10, 11, 12:
