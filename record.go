@@ -14,7 +14,7 @@ type Record struct {
 	Index             int    `json:"index"`          // in its batch
 	Last              bool   `json:"last,omitempty"` // of its batch
 	Time              int64  `json:"time"`           // of its batch, Unix milliseconds
-	Kind              string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade, set_limit, progress, claim, set_counter, collect, due, open_round, join, settle, reroll, cancel_round, hold, confirm, cancel
+	Kind              string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade, set_limit, progress, claim, set_counter, collect, due, open_round, join, settle, reroll, cancel_round, hold, confirm, cancel, reverse
 	ID                string `json:"id,omitempty"`
 	Status            string `json:"status"`
 	Subject           string `json:"subject,omitempty"`
@@ -53,6 +53,8 @@ type Record struct {
 	// Hold is the hold that an event is about, as it has left it, and Given what a confirm gave.
 	Hold  *HoldView `json:"hold,omitempty"`
 	Given []Stack   `json:"given,omitempty"`
+	// Reversed is the request id of what a reverse has undone. Beyond says what was missing.
+	Reversed string `json:"reversed,omitempty"`
 	// Entrants are those of a round whose stakes or tickets the event gave back or took for good, as Changes say.
 	Entrants []string `json:"entrants,omitempty"`
 	// Who asked and why, of a set_track or where there is a note.
@@ -206,7 +208,11 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 	} else {
 		fillRecord(&rec, &cmd, &res)
 	}
-	if rec.Hold, rec.Given = res.Hold(), res.Given().Items; rec.Hold == nil && cmd.Hold != nil && cmd.Hold.Of != "" {
+	rec.Hold, rec.Given = res.Hold(), res.Given().Items
+	switch {
+	case cmd.Kind == rules.KindReverse:
+		rec.Reversed = cmd.Hold.Of
+	case rec.Hold == nil && cmd.Hold != nil && cmd.Hold.Of != "":
 		rec.Hold = &HoldView{ID: cmd.Hold.Of}
 	}
 	rec.note(cmd.Note)
@@ -242,6 +248,9 @@ func dueOf(s names, ev *store.Event) (*Due, error) {
 	if at := &due.Ranking; at.Count > 0 {
 		counter, _ := rules.CounterOf(s.CounterName(at.Counter))
 		return &Due{Counter: counter, Period: at.Period, From: at.From, Count: at.Count}, nil
+	}
+	if due.Lapses() {
+		return &Due{}, nil
 	}
 	if due.Round != 0 || len(due.Holds) > 0 {
 		return &Due{Round: due.Round, Holds: due.Holds}, nil

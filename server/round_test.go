@@ -535,7 +535,7 @@ var roundSession = redisSteps{
 	{"OPENROUND", errors.New("INVALID 0 arguments, want OPENROUND round [PLAYER player] [TICKETS n] [ID id] [STAKE item quantity ...]")},
 	{"JOIN bob duel NUMBER 1 ID j1", dict{"status": "ok", "round": dict{"round": "duel", "number": int64(1), "state": "open", "entrants": int64(2), "tickets": int64(2)}}},
 	{"JOIN bob duel STAKE gem 2", dict{"status": "already_joined"}},
-	{"JOIN bob duel STAKE", dict{"status": "already_joined"}},
+	{"JOIN bob duel STAKE", errors.New("INVALID stake[0].item: is missing")},
 	{"JOIN ann prize TICKETS 0", errors.New(`INVALID TICKETS: "0", want a whole number from 1 to 1000000`)},
 	{"JOIN ann nothing", errors.New("NOTFOUND round: ")},
 	{"ROUNDS", dict{"rounds": []any{dict{"round": "duel", "number": int64(1), "state": "open", "entrants": int64(2), "tickets": int64(2), "opener": "ann"}}, "round_count": int64(1)}},
