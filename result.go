@@ -252,7 +252,7 @@ func (o *outcomes) begin(s names, ev *store.Event, res *Result, tells bool) (loo
 	if ev.Status != 0 {
 		return nil, nil // nothing was given
 	}
-	o.names, o.res, o.member = s, res, -1
+	o.names, o.res, o.member, o.moved = s, res, -1, false
 	o.player, o.joined = ev.Player.Num, ""
 	switch rules.Kind(ev.Kind) {
 	case rules.KindTransfer, rules.KindDue, rules.KindMerge, rules.KindSettle, rules.KindReroll, rules.KindCancelRound, rules.KindHold, rules.KindConfirm, rules.KindCancel, rules.KindReverse:
@@ -357,6 +357,7 @@ type reading struct {
 	res    *Result
 	member int    // of a group; -1: none yet
 	two    bool   // it is about two players, or more
+	moved  bool   // so is the member
 	player uint32 // that the effects are about, or joined, one that the event adds
 	joined string
 	drawing
@@ -465,7 +466,9 @@ func (o *outcomes) See(e *store.Effect) {
 	case store.Player:
 		o.endClaim()
 		o.player, o.joined = e.N, ""
+		o.moves()
 	case store.Join:
+		o.moves()
 		if o.member >= 0 || o.two {
 			o.joined = string(e.Bytes)
 		}
@@ -473,12 +476,16 @@ func (o *outcomes) See(e *store.Effect) {
 		o.res.Redeemed = o.names.CodeListName(e.N)
 	case store.Member:
 		o.endCommand()
+		o.moved = false
 		if o.member++; o.confirms {
 			o.res.Members = append(o.res.Members, Result{})
 		}
 		o.command()
 	}
 }
+
+// moves notes that effects about another player follow. In a member that has taken something, that is who gets it.
+func (o *outcomes) moves() { o.moved = o.moved || o.member >= 0 && len(o.paid) > 0 }
 
 // claimed returns what a claim is for.
 func claimed(s names, e *store.Effect) (c Claimed) {
@@ -546,7 +553,7 @@ func (o *outcomes) endCommand() {
 // who returns whose quest is claimed, or whose cap is reached, if the command does not say it.
 func (o *outcomes) who(s names) string {
 	switch {
-	case o.member < len(o.res.Members) && !o.two:
+	case o.member < len(o.res.Members) && !o.two && !o.moved:
 		return ""
 	case o.joined != "":
 		return o.joined
