@@ -211,13 +211,7 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 	} else {
 		fillRecord(&rec, &cmd, &res)
 	}
-	rec.Hold, rec.Given = res.Hold(), res.Given().Items
-	switch {
-	case cmd.Kind == rules.KindReverse:
-		rec.Reversed = cmd.Hold.Of
-	case rec.Hold == nil && cmd.Hold != nil && cmd.Hold.Of != "":
-		rec.Hold = &HoldView{ID: cmd.Hold.Of}
-	}
+	rec.held(&cmd, &res)
 	rec.note(cmd.Note)
 	if cmd.Kind == rules.KindForget {
 		err = errors.Join(err, rec.forgets(ev))
@@ -230,10 +224,6 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 		}
 	}
 	for i := range res.Members {
-		if cmd.Kind == rules.KindConfirm {
-			rec.Outcomes = append(rec.Outcomes, res.Members[i].Outcomes...)
-			continue
-		}
 		if i >= len(cmd.Members) {
 			return rec, fmt.Errorf("%d results for %d members", len(res.Members), len(cmd.Members))
 		}
@@ -243,6 +233,23 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 		rec.Members = append(rec.Members, m)
 	}
 	return rec, err
+}
+
+// held fills in what a command does to a hold, or what it reverses.
+func (rec *Record) held(cmd *rules.Command, res *Result) {
+	rec.Hold, rec.Given = res.Hold(), res.Given().Items
+	switch {
+	case cmd.Kind == rules.KindReverse:
+		rec.Reversed = cmd.Hold.Of
+	case rec.Hold == nil && cmd.Hold != nil && cmd.Hold.Of != "":
+		rec.Hold = &HoldView{ID: cmd.Hold.Of}
+	}
+	if cmd.Kind == rules.KindConfirm {
+		for i := range res.Members {
+			rec.Outcomes = append(rec.Outcomes, res.Members[i].Outcomes...)
+		}
+		res.Members = nil
+	}
 }
 
 // forgets fills in who was forgotten: the state has the names no more.

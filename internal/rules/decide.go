@@ -15,14 +15,19 @@ import (
 
 // checks is the first half of a command: what it may do.
 type checks struct {
-	accounts
+	registry
 	old    bool // decide as version 5 did
 	failed int  // the member of a group that fails
-	notes  noting
-	turns  turns
 	enters seat // the round that the command is about, and who joins it
 	ending hold // the hold that it confirms or cancels
 	undoing
+}
+
+// registry knows what records say.
+type registry struct {
+	accounts
+	notes noting
+	turns turns
 }
 
 // effects is the second half of a command: what it writes.

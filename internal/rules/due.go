@@ -157,7 +157,7 @@ func (r *Rules) IsDue(now int64) bool {
 }
 
 // noted reports whether records can have deadlines.
-func (r *checks) noted() bool { return r.t.playing.rounds != noCounter || r.notes.any() }
+func (r *registry) noted() bool { return r.t.playing.rounds != noCounter || r.notes.any() }
 
 func (r *Rules) anyDue(now int64) bool {
 	if r.noted() {
@@ -178,7 +178,9 @@ func (r *Rules) playersDue(now int64) bool {
 }
 
 // steadyAt returns the steady time of a batch with this time stamp.
-func (r *checks) steadyAt(now int64) uint64 { return uint64(max(now, r.state.Now()) + r.state.Back()) }
+func (r *registry) steadyAt(now int64) uint64 {
+	return uint64(max(now, r.state.Now()) + r.state.Back())
+}
 
 // DueFor finds out what must be settled next before a command: that a period ends that is over, which all
 // commands see, or what is due for the players that it names. d gets it. Call it until it returns false.

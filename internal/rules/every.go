@@ -63,7 +63,7 @@ func (r calling) keepTurn(o *round, number uint64) {
 }
 
 // nextTurns returns what the calendar does next about rounds.
-func (r *checks) nextTurns() *turns {
+func (r *registry) nextTurns() *turns {
 	c := &r.turns
 	if c.of == r.t && c.seen == r.state.RecordChanges() {
 		return c
@@ -127,7 +127,7 @@ func (s *noting) turning(name string) bool {
 
 // recordDue returns what is due first at a time stamp, of what records and the calendar say: the round or the hold at
 // its deadline, the round whose period is over, or the next one, which the calendar opens.
-func (r *checks) recordDue(now int64) (of dueOf, ok bool) {
+func (r *registry) recordDue(now int64) (of dueOf, ok bool) {
 	if of, ok = r.notes.due(r.steadyAt(now)); ok || r.t.playing.rounds == noCounter {
 		return of, ok
 	}
@@ -142,7 +142,7 @@ func (r *checks) recordDue(now int64) (of dueOf, ok bool) {
 }
 
 // recordNext is recordDue, or if there is none, a step of what follows for the entrants of a round.
-func (r *checks) recordNext(now int64) (of dueOf, step, ok bool) {
+func (r *registry) recordNext(now int64) (of dueOf, step, ok bool) {
 	if of, ok = r.recordDue(now); ok {
 		return of, false, true
 	}
@@ -151,7 +151,7 @@ func (r *checks) recordNext(now int64) (of dueOf, step, ok bool) {
 }
 
 // nextRecord returns the steady time at which the first of these is due. ok is false if none ever is.
-func (r *checks) nextRecord() (at uint64, ok bool) {
+func (r *registry) nextRecord() (at uint64, ok bool) {
 	first := r.notes.look()
 	if first.step {
 		return 0, true

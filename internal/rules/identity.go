@@ -41,7 +41,7 @@ func aliasesOf(s State, player uint32) (all []uint32) {
 }
 
 // anyName reports whether something is true of a player, or of one of the player's other names.
-func (r *checks) anyName(player uint32, is func(num uint32) bool) bool {
+func (r *registry) anyName(player uint32, is func(num uint32) bool) bool {
 	return player < r.base && (is(player) || slices.ContainsFunc(aliasesOf(r.state, player), is))
 }
 
@@ -163,7 +163,7 @@ func (s *scene) own(name string) uint32 {
 
 // nothing reports whether a player has nothing but what comes by itself: no items, no counters but that of waiting
 // and those of growth, no other names, no rounds, nothing held.
-func (r *checks) nothing(player uint32) bool {
+func (r *registry) nothing(player uint32) bool {
 	if player >= r.base {
 		return true
 	}
@@ -177,12 +177,12 @@ func (r *checks) nothing(player uint32) bool {
 }
 
 // bare reports whether a counter is one that every new player has.
-func (r *checks) bare(counter uint32) bool {
+func (r *registry) bare(counter uint32) bool {
 	return counter == r.t.waiting || slices.ContainsFunc(r.t.Growths, func(g Growth) bool { return g.Since == counter })
 }
 
 // barred reports that a player of a command is blocked, and must not do that.
-func (r *checks) barred(c *Command) failure {
+func (r *registry) barred(c *Command) failure {
 	if !r.state.AnyBlocked() || !c.Kind.of().barred() {
 		return failure{}
 	}

@@ -132,7 +132,7 @@ func (reverseKind) write(r *drawing, c *Command) {
 			r.change(store.Gain, st.Item, st.Quantity)
 		}
 		for _, t := range v.taken {
-			if t.pool < uint32(r.state.Pools()) && r.drawnOf(t) > 0 {
+			if t.pool < uint32(r.state.Pools()) && drawnOf(&r.Sight, t) > 0 {
 				holding{hosting{r}}.putBack(t)
 			}
 		}
@@ -141,7 +141,7 @@ func (reverseKind) write(r *drawing, c *Command) {
 }
 
 // drawnOf returns how many of an entry were drawn, less what was put back: a box may have been filled since.
-func (s *Sight) drawnOf(t taking) uint64 {
+func drawnOf(s *Sight, t taking) uint64 {
 	put, _ := s.taken.get(uint64(t.pool)<<32 | uint64(t.entry))
 	return s.state.DrawnOf(t.pool, t.entry) + put
 }

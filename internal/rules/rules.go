@@ -15,6 +15,7 @@
 //	effects    writes its event
 //	timing     writes deadlines and mail
 //	checks     says whether it may
+//	registry   knows what records say: rounds, holds, names
 //	accounts   knows what players can pay, and what they can take
 //	counting   counts draws in limits
 //	stocks     knows what can be drawn, and what is sure to be there

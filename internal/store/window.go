@@ -90,9 +90,9 @@ func (s *State) Begin(id string) (Answer, bool) {
 }
 
 // Answered returns the event that is remembered of a request id. It is valid until the next Apply.
-func (s *State) Answered(id string) (event []byte, ok bool) {
-	r, ok := s.ids.find([]byte(id), s.ids.key.hash(id))
-	return r.answer, ok
+func (r *ids) Answered(id string) (event []byte, ok bool) {
+	rec, ok := r.find([]byte(id), r.key.hash(id))
+	return rec.answer, ok
 }
 
 // End ends what Begin began. Nothing of the caller's memory is kept.
