@@ -164,7 +164,8 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 		rec.Clock = &ClockSet{To: c.To, By: c.By, Reason: c.Reason}
 		return rec, err
 	case rules.KindDue:
-		return rec, rec.due(s, gave, ev)
+		err = rec.due(s, gave, ev)
+		return rec, err
 	case rules.KindUpgrade:
 		u, err := rules.UpgradeOf(ev)
 		rec.Level, rec.By, rec.Reason = uint8(u.To), u.By, u.Reason
