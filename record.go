@@ -1,6 +1,7 @@
 package kuji
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/kuji-dev/kuji/internal/logged"
@@ -14,7 +15,7 @@ type Record struct {
 	Index             int    `json:"index"`          // in its batch
 	Last              bool   `json:"last,omitempty"` // of its batch
 	Time              int64  `json:"time"`           // of its batch, Unix milliseconds
-	Kind              string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade, set_limit, progress, claim, set_counter, collect, due, open_round, join, settle, reroll, cancel_round, hold, confirm, cancel
+	Kind              string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade, set_limit, progress, claim, set_counter, collect, due, open_round, join, settle, reroll, cancel_round, hold, confirm, cancel, reverse
 	ID                string `json:"id,omitempty"`
 	Status            string `json:"status"`
 	Subject           string `json:"subject,omitempty"`
@@ -53,6 +54,8 @@ type Record struct {
 	// Hold is the hold that an event is about, as it has left it, and Given what a confirm gave.
 	Hold  *HoldView `json:"hold,omitempty"`
 	Given []Stack   `json:"given,omitempty"`
+	// Reversed is the request id of what a reverse has undone. Beyond says what was missing.
+	Reversed string `json:"reversed,omitempty"`
 	// Entrants are those of a round whose stakes or tickets the event gave back or took for good, as Changes say.
 	Entrants []string `json:"entrants,omitempty"`
 	// Who asked and why, of a set_track or where there is a note.
@@ -64,8 +67,10 @@ type Record struct {
 	Members []Record        `json:"members,omitempty"` // of an atomic group; each has the group's position and index
 	Clock   *ClockSet       `json:"clock,omitempty"`   // of an event that set the clock
 	Due     *Due            `json:"due,omitempty"`     // of an event that settled what was due; Changes say what went
-	Level   uint8           `json:"level,omitempty"`   // of an upgrade: the format level that it raised the realm to
-	Bytes   int             `json:"bytes,omitempty"`   // of the event in the log
+	// Names are all that a forgotten player had. Whoever has the events of before can forget the player by them.
+	Names []string `json:"names,omitempty"`
+	Level uint8    `json:"level,omitempty"` // of an upgrade: the format level that it raised the realm to
+	Bytes int      `json:"bytes,omitempty"` // of the event in the log
 }
 
 // Due says whose deadlines an event settled: those of some players, or those of a counter that ranks players.
@@ -196,10 +201,17 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 	} else {
 		fillRecord(&rec, &cmd, &res)
 	}
-	if rec.Hold, rec.Given = res.Hold(), res.Given().Items; rec.Hold == nil && cmd.Hold != nil && cmd.Hold.Of != "" {
+	rec.Hold, rec.Given = res.Hold(), res.Given().Items
+	switch {
+	case cmd.Kind == rules.KindReverse:
+		rec.Reversed = cmd.Hold.Of
+	case rec.Hold == nil && cmd.Hold != nil && cmd.Hold.Of != "":
 		rec.Hold = &HoldView{ID: cmd.Hold.Of}
 	}
 	rec.note(cmd.Note)
+	if cmd.Kind == rules.KindForget {
+		err = errors.Join(err, rec.forgets(ev))
+	}
 	if res.Redeemed != "" {
 		used, _ := rules.RedeemedOf(ev) // describe has read it
 		rec.List, rec.Number, rec.Count = res.Redeemed, &used.Number, int(used.Draws)
@@ -242,6 +254,19 @@ func (rec *Record) due(s names, gave *outcomes, ev *store.Event) (err error) {
 	return err
 }
 
+// forgets fills in who was forgotten: the state has the names no more.
+func (rec *Record) forgets(ev *store.Event) (err error) {
+	if rec.Names, err = rules.ForgottenBy(ev); err != nil || ev.Status != 0 {
+		rec.Names = nil
+		return err
+	}
+	rec.Player = rec.Names[0]
+	for i := range rec.Changes {
+		rec.Changes[i].Player = rec.Player
+	}
+	return err
+}
+
 // dueOf returns whose deadlines an event settled.
 func dueOf(s names, ev *store.Event) (*Due, error) {
 	due, err := rules.DueOf(ev)
@@ -251,6 +276,9 @@ func dueOf(s names, ev *store.Event) (*Due, error) {
 	if at := &due.Ranking; at.Count > 0 {
 		counter, _ := rules.CounterOf(s.CounterName(at.Counter))
 		return &Due{Counter: counter, Period: at.Period, From: at.From, Count: at.Count}, nil
+	}
+	if due.Lapses() {
+		return &Due{}, nil
 	}
 	if due.Round != 0 || len(due.Holds) > 0 {
 		return &Due{Round: due.Round, Holds: due.Holds}, nil

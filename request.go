@@ -61,7 +61,8 @@ const (
 type Stack = catalog.Stack
 
 // Request is one of [Draw], [Redeem], [Register], [Grant], [Consume], [Transfer], [Progress], [Claim], [Collect],
-// [Atomic], [SetTrack], [SetLimit], [SetCounter], [OpenRound], [Join], [Settle], [Reroll], [CancelRound], [Confirm] and [Cancel], or a pointer to one. The set is closed. A call reads its request before
+// [Atomic], [SetTrack], [SetLimit], [SetCounter], [OpenRound], [Join], [Settle], [Reroll], [CancelRound], [Confirm],
+// [Cancel], [Reverse], [LinkCode], [Link], [Unlink], [Merge], [Forget] and [Block], or a pointer to one. The set is closed. A call reads its request before
 // it returns and does not keep it: the caller may reuse the memory.
 //
 // ID is the request id. The client chooses it; it has at most MaxID bytes. The same id with the
@@ -362,7 +363,7 @@ func noRequest(field string, req Request) error {
 	if isNil(req) {
 		return errf(CodeInvalid, field, "a nil %T; want a request", req)
 	}
-	return errf(CodeInvalid, field, "%T is not a request; want Draw, Redeem, Register, Grant, Consume, Transfer, Progress, Claim, Collect, Atomic, SetTrack, SetLimit, SetCounter, OpenRound, Join, Settle, Reroll, CancelRound, Confirm or Cancel", req)
+	return errf(CodeInvalid, field, "%T is not a request; want Draw, Redeem, Register, Grant, Consume, Transfer, Progress, Claim, Collect, Atomic, SetTrack, SetLimit, SetCounter, OpenRound, Join, Settle, Reroll, CancelRound, Confirm, Cancel, Reverse, LinkCode, Link, Unlink, Merge, Forget or Block", req)
 }
 
 func invalid(err *rules.CommandError) error {

@@ -49,6 +49,18 @@ const (
 	UnknownHold       Status = 35  // nothing is held with this request id, or it was forgotten
 	HoldEnded         Status = 36  // the hold was confirmed or cancelled before, or its deadline is over: see Result.Hold
 	TooManyHolds      Status = 37  // a player has something in 100 holds, or 1 000 000 are open in the realm
+	UnknownRequest    Status = 38  // the request id is not remembered, so what it did cannot be reversed
+	NotReversible     Status = 39  // the request was no Grant and no Draw, or changed nothing
+	AlreadyReversed   Status = 40  // it was reversed before
+	Blocked           Status = 42  // a player of the request is blocked: see Block
+	UnknownPlayer     Status = 43  // the realm has never seen the player
+	AlreadyLinked     Status = 44  // the name is another name of a player already
+	UnknownLinkCode   Status = 45  // there is no such link code, or its time is over, and the guess was counted
+	NotLinked         Status = 46  // the name is no other name of anybody, or a player who was merged, which stays
+	MergeNeeded       Status = 47  // the name is a player who has something: Merge makes them one
+	TooManyAliases    Status = 48  // the player would have more than MaxAliases other names
+	LinkCodeTaken     Status = 49  // another player has this link code: take another one
+	Forgotten         Status = 50  // the request was carried out, and a player of it was forgotten since
 	Refused           Status = 255 // in DoAll and StartAll: not carried out and not logged; Err says why
 )
 
@@ -136,7 +148,7 @@ type Claimed struct {
 type Beyond struct {
 	Item     string `json:"item"`
 	Quantity uint64 `json:"quantity"`
-	How      string `json:"how"`              // cut; mailed; or gone: it was in the mailbox until its time
+	How      string `json:"how"`              // cut; mailed; gone: it was in the mailbox until its time; or missing: it could not be taken back
 	Player   string `json:"player,omitempty"` // whose; only where the request does not say it
 }
 
@@ -229,8 +241,8 @@ func (o *outcomes) begin(s names, ev *store.Event, res *Result, tells bool) (loo
 		}
 	case rules.KindDraw, rules.KindRedeem, rules.KindClaim, rules.KindCollect,
 		rules.KindOpenRound, rules.KindJoin, rules.KindSettle, rules.KindReroll, rules.KindCancelRound,
-		rules.KindConfirm, rules.KindCancel:
-	case rules.KindProgress, rules.KindGrant, rules.KindConsume, rules.KindTransfer, rules.KindRegister, rules.KindSetCounter, rules.KindDue:
+		rules.KindConfirm, rules.KindCancel, rules.KindReverse:
+	case rules.KindProgress, rules.KindGrant, rules.KindConsume, rules.KindTransfer, rules.KindRegister, rules.KindSetCounter, rules.KindDue, rules.KindMerge:
 		if !tells {
 			return nil, nil
 		}
@@ -240,10 +252,10 @@ func (o *outcomes) begin(s names, ev *store.Event, res *Result, tells bool) (loo
 	if ev.Status != 0 {
 		return nil, nil // nothing was given
 	}
-	o.names, o.res, o.member = s, res, -1
+	o.names, o.res, o.member, o.moved = s, res, -1, false
 	o.player, o.joined = ev.Player.Num, ""
 	switch rules.Kind(ev.Kind) {
-	case rules.KindTransfer, rules.KindDue, rules.KindSettle, rules.KindReroll, rules.KindCancelRound, rules.KindHold, rules.KindConfirm, rules.KindCancel:
+	case rules.KindTransfer, rules.KindDue, rules.KindMerge, rules.KindSettle, rules.KindReroll, rules.KindCancelRound, rules.KindHold, rules.KindConfirm, rules.KindCancel, rules.KindReverse:
 		o.two = true
 	default:
 		o.two = false
@@ -303,7 +315,8 @@ func members(ev *store.Event, res *Result) error {
 func subject(s names, ev *store.Event) string {
 	switch Status(ev.Status) {
 	case UnknownCode, TooManyGuesses, NothingToCollect, UnknownRound, RoundClosed, AlreadyJoined, RoundFull, WrongStake, AlreadyOpen, TooManyRounds, NobodyLeft,
-		UnknownHold, HoldEnded, TooManyHolds:
+		UnknownHold, HoldEnded, TooManyHolds, UnknownRequest, NotReversible, AlreadyReversed,
+		Blocked, UnknownPlayer, AlreadyLinked, UnknownLinkCode, NotLinked, MergeNeeded, TooManyAliases, LinkCodeTaken, Forgotten:
 		return ""
 	case CodeExpired, CodeUsedUp, CodeRedeemed:
 		return s.CodeListName(ev.Subject)
@@ -344,6 +357,7 @@ type reading struct {
 	res    *Result
 	member int    // of a group; -1: none yet
 	two    bool   // it is about two players, or more
+	moved  bool   // so is the member
 	player uint32 // that the effects are about, or joined, one that the event adds
 	joined string
 	drawing
@@ -452,7 +466,9 @@ func (o *outcomes) See(e *store.Effect) {
 	case store.Player:
 		o.endClaim()
 		o.player, o.joined = e.N, ""
+		o.moves()
 	case store.Join:
+		o.moves()
 		if o.member >= 0 || o.two {
 			o.joined = string(e.Bytes)
 		}
@@ -460,12 +476,16 @@ func (o *outcomes) See(e *store.Effect) {
 		o.res.Redeemed = o.names.CodeListName(e.N)
 	case store.Member:
 		o.endCommand()
+		o.moved = false
 		if o.member++; o.confirms {
 			o.res.Members = append(o.res.Members, Result{})
 		}
 		o.command()
 	}
 }
+
+// moves notes that effects about another player follow. In a member that has taken something, that is who gets it.
+func (o *outcomes) moves() { o.moved = o.moved || o.member >= 0 && len(o.paid) > 0 }
 
 // claimed returns what a claim is for.
 func claimed(s names, e *store.Effect) (c Claimed) {
@@ -533,7 +553,7 @@ func (o *outcomes) endCommand() {
 // who returns whose quest is claimed, or whose cap is reached, if the command does not say it.
 func (o *outcomes) who(s names) string {
 	switch {
-	case o.member < len(o.res.Members) && !o.two:
+	case o.member < len(o.res.Members) && !o.two && !o.moved:
 		return ""
 	case o.joined != "":
 		return o.joined

@@ -22,7 +22,7 @@ func TestBenchmarks(t *testing.T) {
 	for name, body := range map[string]func(*testing.B){
 		"DrawHot": BenchmarkDrawHot, "DrawWide": BenchmarkDrawWide, "DrawWindow": BenchmarkDrawWindow, "DrawParallel": BenchmarkDrawParallel, "Draw": BenchmarkDraw,
 		"DoAll": BenchmarkDoAll, "DoDurable": BenchmarkDoDurable, "Grant": BenchmarkGrant, "Atomic": BenchmarkAtomic,
-		"Recovery": BenchmarkRecovery, "Sweep": BenchmarkSweep, "Collect": BenchmarkCollect,
+		"Recovery": BenchmarkRecovery, "Sweep": BenchmarkSweep, "Collect": BenchmarkCollect, "Gamble": BenchmarkGamble,
 		"Catalogs": BenchmarkCatalogs, "CatalogApply": BenchmarkCatalogApply, "Counters": BenchmarkCounters, "EventBytes": BenchmarkEventBytes,
 	} {
 		t.Run(name, func(t *testing.T) {

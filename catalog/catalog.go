@@ -2,7 +2,7 @@
 // [Parse] turns YAML into a checked, compiled Catalog, in which every number is an integer.
 //
 // The package knows how a catalog is written, checked and encoded. It knows nothing of players, drawn
-// stock or the log, and imports nothing of the project but internal/format.
+// stock or the log, and imports nothing of the project but internal/document and internal/format.
 package catalog
 
 import "time"

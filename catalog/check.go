@@ -5,6 +5,8 @@ import (
 	"iter"
 	"maps"
 	"slices"
+
+	"github.com/kuji-dev/kuji/internal/document"
 )
 
 // Check checks everything that rules rely on, as [Parse] and [Decode] do. Call it for a catalog built
@@ -147,11 +149,11 @@ func keys[V any](m map[string]V) iter.Seq[string] {
 
 func (k *check) checkIdempotency() {
 	if i := k.c.Idempotency; i.IDs == IDsTimeOrdered && i.Ahead <= MaxAhead && 2*i.Ahead > i.Age {
-		found := formatDuration(i.Ahead)
+		found := document.FormatDuration(i.Ahead)
 		if i.Ahead == DefaultAhead { // perhaps nobody wrote it
 			found += ", the default"
 		}
-		k.faultAt("ahead", "expected at most half of age, which is %s, found %s", formatDuration(i.Age), found)
+		k.faultAt("ahead", "expected at most half of age, which is %s, found %s", document.FormatDuration(i.Age), found)
 	}
 }
 

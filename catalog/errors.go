@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/kuji-dev/kuji/internal/document"
 )
 
 // MaxErrors is the most errors that [Parse] reports at once.
@@ -164,18 +165,7 @@ func (l *log) err() error {
 	return &Errors{List: l.list, More: l.more}
 }
 
-// quote shows a text found in a catalog, cut to a length fit for a message.
-func quote(s string) string {
-	const most = 48
-	if len(s) <= most {
-		return strconv.Quote(s)
-	}
-	cut := most
-	for cut > 0 && s[cut]&0xC0 == 0x80 { // not inside a character
-		cut--
-	}
-	return strconv.Quote(s[:cut] + "…")
-}
+func quote(s string) string { return document.Quote(s) }
 
 // ValidID tells whether s is an id: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
 func ValidID(s string) bool {

@@ -1,5 +1,7 @@
 package catalog
 
+import "github.com/kuji-dev/kuji/internal/document"
+
 import "time"
 
 // Bounds of how an item grows.
@@ -18,7 +20,7 @@ type Grows struct {
 
 var growsShape = mapping("grows", "An item that grows by itself, also when nobody looks.",
 	key("every", duration[int64](time.Millisecond, MinEvery, MaxEvery), func(g *Grows) *int64 { return &g.Every },
-		"How often, such as 5m; from "+formatDuration(MinEvery)+" to "+formatDuration(MaxEvery)+".").must(),
+		"How often, such as 5m; from "+document.FormatDuration(MinEvery)+" to "+document.FormatDuration(MaxEvery)+".").must(),
 	keyOr("by", integer[uint64](1, MaxGrown), func(g *Grows) *uint64 { return &g.By }, 1, "By how many."),
 	key("to", integer[uint64](1, MaxGrown), func(g *Grows) *uint64 { return &g.To },
 		"Up to how many. A player who holds as many or more gets none.").must(),

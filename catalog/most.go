@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/kuji-dev/kuji/internal/document"
 )
 
 // A player can hold at most so many of an item. What is more is refused, cut off, or put into the player's
@@ -40,10 +42,10 @@ type beyondShape struct {
 var beyonds = beyondShape{choiceShape[BeyondDo]{
 	{"refuse", BeyondRefuse, "A command that could give more fails."},
 	{"cut", BeyondCut, "What is more is not gained."},
-	{"mail", BeyondMail, "What is more waits in the player's mailbox for " + formatDuration(DefaultMail) + "."},
+	{"mail", BeyondMail, "What is more waits in the player's mailbox for " + document.FormatDuration(DefaultMail) + "."},
 }, mapping("beyond", "What is more waits in the player's mailbox.",
 	key("mail", duration[int64](time.Millisecond, MinMail, MaxMail), func(b *Beyond) *int64 { return &b.Mail },
-		"For how long; from "+formatDuration(MinMail)+" to "+formatDuration(MaxMail)+".").must(),
+		"For how long; from "+document.FormatDuration(MinMail)+" to "+document.FormatDuration(MaxMail)+".").must(),
 )}
 
 func (s beyondShape) expects() string { return s.words.expects() + ", or " + s.more.expects() }

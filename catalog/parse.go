@@ -1,29 +1,17 @@
 package catalog
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"slices"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
-	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+
+	"github.com/kuji-dev/kuji/internal/document"
 )
 
-// Bounds on the YAML itself. Its tree takes about 180 bytes a value, so a small source can ask for much.
-const (
-	maxNesting = 32 // the deepest nesting of mappings and lists; a catalog needs eight levels
-	// maxValues is the most values (keys, scalars, mappings, lists), by an estimate that is not too low.
-	// It admits MaxEntries entries of an id and a weight.
-	maxValues = 8 << 20
-	// maxQuiet is the most bytes in which no mapping or list begins outside of flow collections ([] and {},
-	// and so all of JSON). The YAML scanner may hold a flow collection as tokens of 200 bytes and more, one
-	// a byte at worst, until it ends, which nothing here can see.
-	maxQuiet = 1 << 20
-)
+// bounds are those on the YAML itself. Its tree takes about 180 bytes a value, so a small source can ask for much. A
+// catalog needs eight levels. The values admit MaxEntries entries of an id and a weight.
+var bounds = document.Bounds{Bytes: MaxBytes, Nesting: 32, Values: 8 << 20}
 
 // Parse reads a catalog from YAML and checks everything. A catalog with any fault is refused as a whole,
 // with an error that wraps *[Errors].
@@ -50,8 +38,8 @@ func ParseContext(ctx context.Context, yaml []byte) (*Catalog, error) {
 }
 
 func (r *reader) parse(ctx context.Context, text []byte) *Catalog {
-	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
-	root := r.tree(ctx, text) // nearly all of the time and memory
+	report := func(line, column int, message string) { r.add(line, column, "%s", message) }
+	root := document.Read(ctx, text, bounds, rootShape.expects(), report) // nearly all of the time and memory
 	if root == nil || ctx.Err() != nil {
 		return nil
 	}
@@ -147,143 +135,6 @@ func elementOf(n *yaml.Node, path []step) int {
 		}
 	}
 	return found
-}
-
-// tree reads the one YAML document and returns its root, or nil.
-func (r *reader) tree(ctx context.Context, text []byte) *yaml.Node {
-	if !r.bounds(text) {
-		return nil
-	}
-	g := &guard{ctx: ctx, text: text}
-	loader, err := yaml.NewLoader(g, yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthFunc(g.deeper))))
-	if err != nil {
-		r.add(1, 1, "the YAML reader failed: %v", err)
-		return nil
-	}
-	var document, second yaml.Node
-	switch err := readDocument(loader, &document); {
-	case errors.Is(err, io.EOF) || err == nil && isEmpty(&document):
-		r.add(1, 1, "the document is empty; expected %s", rootShape.expects())
-		return nil
-	case g.tripped:
-		r.add(1+bytes.Count(text[:g.last], []byte("\n")), 1,
-			"expected at most %d bytes within one [] or {} (or without any mapping or list), found more from about here on; "+
-				"write large mappings and lists in block style, each entry on lines of its own", maxQuiet)
-		return nil
-	case err != nil:
-		r.syntax(text, err)
-		return nil
-	}
-	switch err := readDocument(loader, &second); {
-	case g.tripped:
-		r.add(1+bytes.Count(text[:g.last], []byte("\n")), 1, "expected one document, found more after it")
-	case err == nil:
-		r.fail(&second, "expected one document, found another one here")
-	case !errors.Is(err, io.EOF):
-		r.syntax(text, err)
-	}
-	return document.Content[0]
-}
-
-// guard feeds the YAML scanner, so that it neither nests too deeply nor hoards tokens, and ends with ctx.
-type guard struct {
-	ctx        context.Context
-	text       []byte
-	read, last int // bytes read, in all and when one last began outside of [] and {}
-	tripped    bool
-}
-
-var errQuiet = errors.New("no mapping or list begins in block style for too long")
-
-func (g *guard) Read(b []byte) (int, error) {
-	if err := g.ctx.Err(); err != nil {
-		return 0, err
-	}
-	if g.read-g.last > maxQuiet {
-		g.tripped = true
-		return 0, errQuiet
-	}
-	if g.read == len(g.text) {
-		return 0, io.EOF
-	}
-	n := copy(b, g.text[g.read:])
-	g.read += n
-	return n, nil
-}
-
-// deeper is called when the scanner finds the beginning of a mapping or list.
-func (g *guard) deeper(depth int, at *loaderlimits.DepthContext) error {
-	if at.Kind == yaml.DepthKindBlock || depth == 1 {
-		g.last = g.read
-	}
-	if depth > maxNesting {
-		return fmt.Errorf("expected at most %d mappings and lists within each other", maxNesting)
-	}
-	return nil
-}
-
-func isEmpty(document *yaml.Node) bool {
-	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 {
-		return true
-	}
-	n := document.Content[0]
-	return n.Kind == yaml.ScalarNode && n.Tag == "!!null" && n.Value == ""
-}
-
-// readDocument reads one document. The YAML library gets what clients send: its panic becomes an error.
-func readDocument(loader *yaml.Loader, n *yaml.Node) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the YAML reader failed: %v", p)
-		}
-	}()
-	return loader.Load(n)
-}
-
-// bounds checks what can be checked before YAML is read.
-func (r *reader) bounds(text []byte) bool {
-	if len(text) > MaxBytes {
-		r.add(1, 1, "expected at most %d bytes, found %d", MaxBytes, len(text))
-		return false
-	}
-	if !utf8.Valid(text) {
-		at := 0
-		for {
-			c, size := utf8.DecodeRune(text[at:])
-			if c == utf8.RuneError && size == 1 {
-				break
-			}
-			at += size
-		}
-		before := text[:at]
-		start := bytes.LastIndexByte(before, '\n') + 1
-		r.add(1+bytes.Count(before, []byte("\n")), 1+utf8.RuneCount(before[start:]),
-			"expected UTF-8, found the byte 0x%02x", text[at])
-		return false
-	}
-	if n := estimateValues(text); n > maxValues {
-		r.add(1, 1, "expected at most about %d values, found about %d", maxValues, n)
-		return false
-	}
-	return true
-}
-
-// estimateValues returns at least the number of YAML nodes in text: nearly all have an indicator.
-func estimateValues(text []byte) int {
-	n := 4
-	for i, c := range text {
-		switch c {
-		case ':', '?':
-			n += 2
-		case ',', '[', '{':
-			n++
-		case '-':
-			if i+1 == len(text) || text[i+1] == ' ' || text[i+1] == '\t' || text[i+1] == '\n' || text[i+1] == '\r' {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 // endPool completes a pool that was read: it scales the weights, and sets what follows from other keys.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/kuji-dev/kuji/internal/document"
 )
 
 // Limits of rounds.
@@ -111,7 +113,7 @@ var roundShape = &object[Round]{
 		key("entrants", entrantsShape, func(r *Round) *Entrants { return &r.Entrants },
 			"How many players enter it.").writtenIf(func(r *Round) bool { return r.Entrants != r.anyEntrants() }),
 		key("open", duration[int64](time.Millisecond, MinOpen, MaxOpen), func(r *Round) *int64 { return &r.Open },
-			"How long it is open, such as 2m; from "+formatDuration(MinOpen)+" to "+formatDuration(MaxOpen)+". Without it, until it is settled."),
+			"How long it is open, such as 2m; from "+document.FormatDuration(MinOpen)+" to "+document.FormatDuration(MaxOpen)+". Without it, until it is settled."),
 		key("every", perMonthly, func(r *Round) *Per { return &r.Every },
 			"The calendar opens it: there is one round each day, week or month. Without it, somebody opens it.").with("ticket"),
 		keyOr("one", boolean, func(r *Round) *bool { return &r.One }, false,

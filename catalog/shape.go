@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/kuji-dev/kuji/internal/document"
 )
 
 // A shape is what may stand at one place of a catalog. It reads the place, checks a value, writes it, and
@@ -49,18 +51,12 @@ func (r *reader) mismatch(n *yaml.Node, expects, wrong string) {
 // node refuses aliases, which can make a small source huge, and anchors and tags, which change what a
 // reader sees. It reports whether there is any point in reading the node.
 func (r *reader) node(n *yaml.Node) bool {
-	switch {
-	case n.Kind == yaml.AliasNode:
-		r.fail(n, "aliases (*%s) are not supported; write the value out", clip(n.Value))
-		return false
-	case n.Anchor != "":
-		r.fail(n, "anchors (&%s) are not supported; write the value out where it is needed", clip(n.Anchor))
-	case n.Style&yaml.TaggedStyle != 0 || n.Tag == "!":
-		r.fail(n, "tags (%s) are not supported", clip(n.Tag))
-	default:
+	refused := document.Refused(n)
+	if refused == "" {
 		return true
 	}
-	return n.Kind != yaml.ScalarNode // what a mapping or list holds may be wrong too
+	r.fail(n, "%s", refused)
+	return n.Kind == yaml.MappingNode || n.Kind == yaml.SequenceNode // what it holds may be wrong too
 }
 
 // widen makes the first error after so many name all that is expected, if the whole value is wrong.
@@ -125,33 +121,11 @@ func (r *reader) text(n *yaml.Node, expects string) (string, bool) {
 	return s, ok
 }
 
-const anyQuotes = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+func quoted(n *yaml.Node) bool { return document.Quoted(n) }
 
-func quoted(n *yaml.Node) bool { return n.Style&anyQuotes != 0 }
+func describe(n *yaml.Node) string { return document.Describe(n) }
 
-// describe names what stands in the source.
-func describe(n *yaml.Node) string {
-	switch {
-	case n.Kind == yaml.MappingNode:
-		return "a mapping"
-	case n.Kind == yaml.SequenceNode:
-		return "a list"
-	case n.Kind != yaml.ScalarNode:
-		return "something else"
-	case n.Value == "" && !quoted(n):
-		return "an empty value"
-	case quoted(n) || n.Tag == "!!str" || n.Tag == "!!timestamp":
-		return quote(n.Value)
-	default: // a number, true, false or null: as it stands, without quotes
-		return clip(n.Value)
-	}
-}
-
-// clip cuts and escapes like quote, without the quotes.
-func clip(s string) string {
-	q := quote(s)
-	return q[1 : len(q)-1]
-}
+func clip(s string) string { return document.Clip(s) }
 
 // scalar is a shape of one text or number.
 type scalar[T any] struct {
@@ -198,7 +172,7 @@ func integer[T uint32 | uint64](low, high uint64) *scalar[T] {
 	return &scalar[T]{
 		text: text, take: (*reader).number,
 		parse: func(text string) (T, string, bool) {
-			v, wrong := parseInteger(text)
+			v, wrong := document.Integer(text)
 			return T(v), wrong, v <= high
 		},
 		valid:  func(v T) bool { return uint64(v) >= low && uint64(v) <= high },
@@ -312,14 +286,14 @@ var instant = &scalar[int64]{
 // duration is a length of time, in multiples of unit.
 func duration[T ~int64](unit, low, high time.Duration) *scalar[T] {
 	return &scalar[T]{
-		text: fmt.Sprintf("a duration such as 12h or 1d12h, from %s to %s", formatDuration(low), formatDuration(high)),
+		text: fmt.Sprintf("a duration such as 12h or 1d12h, from %s to %s", document.FormatDuration(low), document.FormatDuration(high)),
 		take: (*reader).scalar,
 		parse: func(text string) (T, string, bool) {
-			v, wrong := parseDuration(text)
+			v, wrong := document.Duration(text)
 			return T(v / unit), wrong, true
 		},
 		valid:  func(v T) bool { return int64(v) >= int64(low/unit) && int64(v) <= int64(high/unit) },
-		format: func(v T) string { return formatDuration(time.Duration(v) * unit) },
+		format: func(v T) string { return document.FormatDuration(time.Duration(v) * unit) },
 		node:   schemaNode{Type: "string", MinLength: 1, Pattern: durationPattern},
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/kuji-dev/kuji/internal/document"
 )
 
 // The keys of a catalog, in one table. Parse and Check go by it, the JSON Schema is generated from it, and
@@ -86,7 +88,7 @@ var itemShape = mapping("item", "One thing that players hold and count. {} is en
 		"What it is shown as. The rules treat both alike."),
 	key("name", displayName, func(i *Item) *string { return &i.Name }, "A name to show."),
 	key("lasts", duration[int64](time.Millisecond, MinLasts, MaxLasts), func(i *Item) *int64 { return &i.Lasts },
-		"How long each unit lasts after it came, such as 30d; from "+formatDuration(MinLasts)+" to "+formatDuration(MaxLasts)+". The one that goes first is used first. Without it, units stay."),
+		"How long each unit lasts after it came, such as 30d; from "+document.FormatDuration(MinLasts)+" to "+document.FormatDuration(MaxLasts)+". The one that goes first is used first. Without it, units stay."),
 	key("grows", growsShape, func(i *Item) *Grows { return &i.Grows }, "How it grows by itself. Without it, it does not."),
 	keyOr("extend", boolean, func(i *Item) *bool { return &i.Extend }, false,
 		"Whether what comes while some is held begins to last only when that goes: for a pass that is bought again.").with("lasts"),
@@ -184,7 +186,7 @@ var limitShape = &object[PlayerLimit]{
 	fields: []field[PlayerLimit]{
 		key("per", perWords, func(l *PlayerLimit) *Per { return &l.Per }, "Over what time draws are counted.").must(),
 		key("window", duration[int64](time.Millisecond, time.Millisecond, MaxWindow), func(l *PlayerLimit) *int64 { return &l.Window },
-			"The length of the rolling window, such as 12h or 7d; at most "+formatDuration(MaxWindow)+".").must().only("window"),
+			"The length of the rolling window, such as 12h or 7d; at most "+document.FormatDuration(MaxWindow)+".").must().only("window"),
 		key("draws", integer[uint64](1, MaxQuantity), func(l *PlayerLimit) *uint64 { return &l.Draws },
 			"The most draws within that time; at most "+strconv.Itoa(MaxTimedDraws)+", except per: forever.").must(),
 	},
@@ -438,11 +440,11 @@ var idempotencyShape = &object[Idempotency]{
 			DefaultIdempotencyCount, "How many request ids within age there is room for. When the room is used up, new ids are refused until the oldest have "+
 				"aged; none is forgotten early. Each takes about 60 bytes of memory."),
 		keyOr("age", duration[time.Duration](1, MinIdempotencyAge, MaxIdempotencyAge), func(i *Idempotency) *time.Duration { return &i.Age },
-			DefaultIdempotencyAge, "How long a request id is remembered at least, such as 24h or 30d; from "+formatDuration(MinIdempotencyAge)+" to "+formatDuration(MaxIdempotencyAge)+"."),
+			DefaultIdempotencyAge, "How long a request id is remembered at least, such as 24h or 30d; from "+document.FormatDuration(MinIdempotencyAge)+" to "+document.FormatDuration(MaxIdempotencyAge)+"."),
 		keyOr("ids", idFormWords, func(i *Idempotency) *IDForm { return &i.IDs }, IDsAny,
 			"What request ids are like. Ids that carry their time are refused once they may have been forgotten, so that a late repeat is never carried out again."),
 		keyOr("ahead", duration[time.Duration](1, MinAhead, MaxAhead), func(i *Idempotency) *time.Duration { return &i.Ahead }, DefaultAhead,
-			"How far the time that an id carries may be ahead of the server's clock; from "+formatDuration(MinAhead)+" to "+formatDuration(MaxAhead)+", and at most half of age. Without it, "+formatDuration(DefaultAhead)+".").only("time-ordered"),
+			"How far the time that an id carries may be ahead of the server's clock; from "+document.FormatDuration(MinAhead)+" to "+document.FormatDuration(MaxAhead)+", and at most half of age. Without it, "+document.FormatDuration(DefaultAhead)+".").only("time-ordered"),
 		key("purchases", purchasePrefix, func(i *Idempotency) *string { return &i.Purchases },
 			"Request ids that begin so are never forgotten: of each, 16 bytes stay for good."),
 	},

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/kuji-dev/kuji/internal/document"
 )
 
 // Winners says who wins a round, and what they get: Everything or what is in a Pot, by place, and Reward each.
@@ -96,7 +98,7 @@ func winFields() []field[Winners] {
 var rerollsShape = mapping("rerolls", "How often, and until when, another winner can be drawn in place of one.",
 	key("most", integer[uint32](1, MaxRerolls), func(r *Rerolls) *uint32 { return &r.Most }, "How often, for the round in all.").must(),
 	key("within", duration[int64](time.Millisecond, MinRerolls, MaxRerolled), func(r *Rerolls) *int64 { return &r.Within },
-		"How long after the round was settled; from "+formatDuration(MinRerolls)+" to "+formatDuration(MaxRerolled)+".").must(),
+		"How long after the round was settled; from "+document.FormatDuration(MinRerolls)+" to "+document.FormatDuration(MaxRerolled)+".").must(),
 )
 
 // gets is what winners get: a word, or the id of a pot.

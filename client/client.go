@@ -62,6 +62,7 @@ type Options struct {
 type Client struct {
 	kujiv1connect.RewardServiceClient                                  // Draw, Grant, GetPlayer, …
 	Admin                             kujiv1connect.AdminServiceClient // ApplyCatalog, GetStatus, …
+	Chat                              kujiv1connect.ChatServiceClient  // HandleMessage
 
 	options Options
 	servers *servers
@@ -95,6 +96,7 @@ func New(urls []string, o Options) (*Client, error) {
 	h := &http.Client{Transport: &anyOf{c.servers, o.Key, wholeMessages{calls}}}
 	c.RewardServiceClient = kujiv1connect.NewRewardServiceClient(h, base, options...)
 	c.Admin = kujiv1connect.NewAdminServiceClient(h, base, options...)
+	c.Chat = kujiv1connect.NewChatServiceClient(h, base, options...)
 	h = &http.Client{Transport: &anyOf{c.servers, o.Key, wholeMessages{streams}}}
 	c.streams = kujiv1connect.NewRewardServiceClient(h, base, options...)
 	return c, nil

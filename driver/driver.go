@@ -77,6 +77,12 @@ type Driver interface {
 	Close() error
 }
 
+// Deleter is a Driver that can delete a realm, which must be closed: its log and all of its files, whole or, after a
+// crash, not at all. ErrNotExist: there is no such realm.
+type Deleter interface {
+	Delete(ctx context.Context, realm string) error
+}
+
 // Options say how a realm is opened.
 type Options struct {
 	MustExist bool // fail with ErrNotExist instead of creating the realm

@@ -56,6 +56,7 @@ var needs = map[string]struct {
 	"Settle":        {command: "settle", realm: true},
 	"Reroll":        {command: "reroll", realm: true},
 	"CancelRound":   {command: "cancel_round", realm: true},
+	"HandleMessage": {command: "chat", realm: true, whole: true},
 	"GetResult":     {command: "read", realm: true, player: true},
 	"StreamEvents":  {command: "read", realm: true, pool: true, player: true},
 	"GetHistory":    {command: "read", realm: true, pool: true, player: true},
@@ -90,9 +91,9 @@ var needs = map[string]struct {
 
 var (
 	allCommands = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim", "collect",
-		"open_round", "join", "settle", "reroll", "cancel_round"}
+		"open_round", "join", "settle", "reroll", "cancel_round", "chat"}
 	// notPlayers are those that no player's token has.
-	notPlayers = []string{"grant", "progress", "open_round", "settle", "reroll", "cancel_round", "admin"}
+	notPlayers = []string{"grant", "progress", "open_round", "settle", "reroll", "cancel_round", "chat", "admin"}
 )
 
 // tokens makes player tokens.

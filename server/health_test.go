@@ -85,7 +85,7 @@ func TestReflection(t *testing.T) {
 		return out, err
 	}
 	got, err := list(readKey)
-	want := []string{"grpc.health.v1.Health", "kuji.v1.AdminService", "kuji.v1.RewardService"}
+	want := []string{"grpc.health.v1.Health", "kuji.v1.AdminService", "kuji.v1.ChatService", "kuji.v1.RewardService"}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("services %v, %v; want %v", got, err, want)
 	}

@@ -115,6 +115,7 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 	handle := func(path string, h http.Handler) { handlers[path] = h }
 	handle(kujiv1connect.NewRewardServiceHandler(rewards, options))
 	handle(kujiv1connect.NewAdminServiceHandler(admins, options))
+	handle(kujiv1connect.NewChatServiceHandler(s.chats, options))
 
 	names := make([]string, 0, len(services))
 	for _, service := range services {

@@ -28,6 +28,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/chat"
 	"github.com/kuji-dev/kuji/internal/contract"
 	"github.com/kuji-dev/kuji/server/access"
 	"github.com/kuji-dev/kuji/server/internal/admission"
@@ -58,6 +59,8 @@ type Options struct {
 	// The engine must be opened with [kuji.Options].Follow. The server opens no realm by itself:
 	// see [Server.Open] and [Server.Lead].
 	Cluster Cluster
+	// Chats are what messages of chats start, by realm: see HandleMessage. Default: nothing.
+	Chats map[string]chat.Config
 	// TestClock, if not nil, is the engine's [kuji.Options].Now, for tests: SetClock moves it.
 	TestClock *kuji.TestClock
 	// Version is the program's version, for metrics and GetStatus.
@@ -76,18 +79,24 @@ type Options struct {
 
 // Server serves an engine. It is an [http.Handler]; [Server.Serve] sets all timeouts and limits.
 type Server struct {
-	o        Options
-	realms   *realms
-	shares   *shares
-	gate     *admission.Gate
-	files    *admission.Descriptors
-	sites    *sites
-	routes   routes
-	metrics  *metrics
-	journal  *journal
-	feeds    *feeds.Feeds
-	redis    *redis.Server
-	http     *http.Server
+	o       Options
+	realms  *realms
+	shares  *shares
+	gate    *admission.Gate
+	files   *admission.Descriptors
+	sites   *sites
+	routes  routes
+	metrics *metrics
+	journal *journal
+	feeds   *feeds.Feeds
+	redis   *redis.Server
+	chats   *chats
+	http    *http.Server
+	ending
+}
+
+// ending says that a server ends.
+type ending struct {
 	draining atomic.Bool
 	stopping context.Context // ends when streams must end
 	stop     context.CancelFunc
@@ -141,8 +150,11 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 	}
 	s.metrics = newMetrics(s)
 	s.feeds = &feeds.Feeds{Gate: s.gate, Keys: o.Keys, Stopping: s.stopping, WriteTimeout: limits.WriteTimeout}
-	if err := s.mount(services); err != nil {
+	if s.chats, err = newChats(o.Chats, s.realms, s.gate, s.metrics); err != nil {
 		return nil, err
+	}
+	if err := s.mount(services); err != nil {
+		return nil, errors.Join(err, s.chats.close())
 	}
 	s.http = newHTTP(s, &limits, o.TLS, o.Logger)
 	return s, nil
@@ -201,7 +213,7 @@ func (s *Server) ServeRedis(l net.Listener) error { return s.redis.Serve(l) }
 
 // Shutdown drains the server. It turns readiness and health off, and accepts requests for another
 // Options.DrainDelay. Then it ends each stream once the batches that it began are answered, waits
-// for the calls in flight and returns. If ctx ends first, Shutdown cuts the connections that are
+// for the calls in flight, reports the activity of chats and returns. If ctx ends first, Shutdown cuts the connections that are
 // left and returns ctx's error. The engine stays open.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.draining.Store(true)
@@ -217,5 +229,5 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if err != nil {
 		err = errors.Join(fmt.Errorf("server: shutdown: %w", err), s.http.Close())
 	}
-	return errors.Join(err, s.redis.Shutdown(ctx))
+	return errors.Join(err, s.redis.Shutdown(ctx), s.chats.close())
 }

@@ -111,7 +111,14 @@ func (d *Driver) Realms(context.Context) ([]string, error) {
 		if err != nil {
 			return nil, classify(err)
 		}
-		if info.IsDir() {
+		if !info.IsDir() {
+			continue
+		}
+		there, err := d.exists(d.realmDir(name))
+		if err != nil {
+			return nil, err
+		}
+		if there {
 			realms = append(realms, name)
 		}
 	}
@@ -131,7 +138,12 @@ func (d *Driver) Open(_ context.Context, realm string, o driver.Options) (driver
 	r := d.realm(realm, o.ReadOnly || o.Check)
 	var err error
 	if o.MustExist || r.readOnly {
+		if _, gone := d.o.fs.Stat(r.dir + "/" + deletedName); gone == nil {
+			return nil, classify(fs.ErrNotExist)
+		}
 		_, err = d.o.fs.Stat(r.dir)
+	} else if err = d.finish(r.dir); err != nil {
+		return nil, err
 	} else {
 		err = d.o.fs.MkdirAll(r.dir)
 	}

@@ -27,6 +27,7 @@ type serveFlags struct {
 	catalogFlags
 	edgeFlags
 	historyFlags
+	chatFlags
 	logs    logFlags
 	cluster clusterFlags
 
@@ -52,6 +53,7 @@ func serveCommand(a *app) *cobra.Command {
 	f.catalogFlags.add(flags)
 	f.edgeFlags.add(flags)
 	f.historyFlags.add(flags)
+	f.chatFlags.add(flags)
 	flags.BoolVar(&f.untilEOF, "until-eof", false, "stop when standard input ends: for a parent process that holds its other end")
 	f.cluster.add(cmd)
 	f.logs.add(cmd)
@@ -119,6 +121,9 @@ func serve(ctx context.Context, a *app, f *serveFlags) (err error) {
 		return err
 	}
 	f.storeFlags.clock(a, log, &engineOptions, &serverOptions)
+	if serverOptions.Chats, err = f.chatFlags.configs(a); err != nil {
+		return err
+	}
 	var c *catalog.Catalog
 	if f.catalog != "" {
 		if c, err = loadCatalog(a, f.catalog); err != nil {

@@ -443,3 +443,22 @@ func TestMostInGroups(t *testing.T) {
 		}
 	}
 }
+
+// TestGroupSaysWhoseMailbox: in a group, a transfer to somebody who is full says whose mailbox got the rest.
+func TestGroupSaysWhoseMailbox(t *testing.T) {
+	r := realmAt(t, handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)), `{kuji: 1, items: {box: {most: 5, beyond: mail}}}`)
+	boxes := func(n uint64) []kuji.Stack { return []kuji.Stack{{Item: "box", Quantity: n}} }
+	for _, p := range []string{"ann", "bob"} {
+		do(t, r, kuji.Grant{Player: p, Items: boxes(5)})
+	}
+	res := do(t, r, kuji.Atomic{Members: []kuji.Request{
+		kuji.Grant{Player: "ann", Items: boxes(1)}, kuji.Transfer{From: "ann", To: "bob", Items: boxes(2)}, kuji.Grant{Player: "bob", Items: boxes(3)},
+	}})
+	got := ""
+	for _, m := range res.Members {
+		got += fmt.Sprint(m.Beyond())
+	}
+	if want := "[{box 1 mailed }][{box 2 mailed bob}][{box 3 mailed }]"; got != want {
+		t.Errorf("beyond the most were %s, want %s", got, want)
+	}
+}

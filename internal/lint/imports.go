@@ -20,6 +20,7 @@ type room struct {
 //	cmd → internal/cli → server → kuji → internal/odds, internal/plan, internal/look → internal/rules
 //	                                     → internal/rules → internal/store
 //	                                     → catalog, sampler
+//	catalog, chat → internal/document
 //	                    → internal/ledger → driver
 //	                    → driver/disk → driver, wal → internal/vfs, internal/step
 //	                    → driver/memory → driver
@@ -30,11 +31,12 @@ type room struct {
 //	internal/cli → internal/cluster → internal/election, server, driver/jetstream → driver
 //	internal/cli → internal/historian → history → kuji
 //	internal/cli → sink → kuji, internal/vfs
+//	chat → kuji
 //
 // A new folder takes its place here first.
 var rooms = []room{
 	{dir: "cmd/kuji", may: []string{"internal/cli"}},
-	{dir: "internal/cli", may: []string{"client", "internal/cluster", "internal/historian", "server", "server/access", ".", "verify", "backup", "catalog", "internal/contract", "history", "sink", "wal", "proto", "examples", "internal/simulate", "internal/demo", "internal/loadtest", "internal/chart", "internal/step", "driver", "driver/jetstream"}, tests: []string{"driver/drivertest", "driver/jetstream/embedded", "internal/election", "internal/kafkatest", "internal/pgtest", "internal/proxy"},
+	{dir: "internal/cli", may: []string{"chat", "client", "internal/cluster", "internal/historian", "server", "server/access", ".", "verify", "backup", "catalog", "internal/contract", "history", "sink", "wal", "proto", "examples", "internal/simulate", "internal/demo", "internal/loadtest", "internal/chart", "internal/step", "driver", "driver/jetstream"}, tests: []string{"driver/drivertest", "driver/jetstream/embedded", "internal/election", "internal/kafkatest", "internal/pgtest", "internal/proxy"},
 		modules: []string{"connectrpc.com", "github.com/spf13", "github.com/schollz/progressbar/v3", "go.yaml.in/yaml/v4", "golang.org/x", "google.golang.org/protobuf", "go.opentelemetry.io"}},
 	{dir: "internal/demo", may: []string{"client", ".", "catalog", "proto", "examples", "internal/contract", "internal/loadtest"},
 		modules: []string{"connectrpc.com/connect", "golang.org/x/sync", "google.golang.org/protobuf"}},
@@ -47,13 +49,13 @@ var rooms = []room{
 		modules: []string{"connectrpc.com", "golang.org/x/sys"}},
 	{dir: "internal/historian", may: []string{"history", ".", "proto", "internal/step"}, tests: []string{"catalog", "internal/pgtest"}},
 	{dir: "internal/election"},
-	{dir: "server", may: []string{".", "backup", "catalog", "internal/contract", "proto", "server/access", "server/internal/admission", "server/internal/message", "server/internal/feeds", "server/internal/redis"}, tests: []string{"verify", "examples", "driver/drivertest"},
+	{dir: "server", may: []string{".", "backup", "catalog", "chat", "internal/contract", "proto", "server/access", "server/internal/admission", "server/internal/message", "server/internal/feeds", "server/internal/redis"}, tests: []string{"verify", "examples", "driver/drivertest"},
 		modules: []string{"connectrpc.com", "github.com/prometheus", "golang.org/x/time", "google.golang.org/protobuf"}},
 	{dir: "server/internal/redis", may: []string{".", "internal/contract", "proto", "server/access", "server/internal/admission", "server/internal/message"},
 		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "server/internal/feeds", may: []string{".", "backup", "internal/contract", "proto", "server/access", "server/internal/admission", "server/internal/message"},
 		modules: []string{"connectrpc.com/connect"}},
-	{dir: "server/internal/message", may: []string{".", "catalog", "internal/contract", "proto"}, modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
+	{dir: "server/internal/message", may: []string{".", "catalog", "chat", "internal/contract", "proto"}, modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "server/internal/admission", may: []string{".", "internal/contract", "proto", "server/access"}, modules: []string{"connectrpc.com/connect", "golang.org/x/time"}},
 	{dir: "server/access", may: []string{".", "catalog", "internal/contract", "proto"},
 		modules: []string{"connectrpc.com/connect", "github.com/go-jose/go-jose/v4", "google.golang.org/protobuf"}},
@@ -65,6 +67,8 @@ var rooms = []room{
 		modules: []string{"github.com/jackc/pgx/v5", "github.com/ncruces/go-sqlite3"}},
 	{dir: "sink", may: []string{".", "internal/vfs", "internal/step"}, tests: []string{"internal/kafkatest"},
 		modules: []string{"github.com/twmb/franz-go"}},
+	{dir: "chat", may: []string{".", "catalog", "internal/document", "internal/ulid"}, tests: []string{"verify"},
+		modules: []string{"github.com/clipperhouse/uax29/v2", "github.com/coregx/ahocorasick", "go.yaml.in/yaml/v4", "golang.org/x/text"}},
 	{dir: "internal/ledger", may: []string{"driver", "internal/format", "internal/step"}, tests: []string{"driver/drivertest"}},
 	{dir: "internal/rules", may: []string{"view", "internal/store", "internal/format", "catalog", "sampler"}, tests: []string{"internal/odds", "internal/plan", "internal/look", "examples"}},
 	{dir: "view", may: []string{"catalog"}},
@@ -73,7 +77,7 @@ var rooms = []room{
 	{dir: "internal/look", may: []string{"view", "internal/rules", "internal/store", "catalog"}},
 	{dir: "internal/simulate", may: []string{"view", "internal/odds", "internal/rules", "internal/store", "catalog"}, tests: []string{"examples"}},
 	{dir: "internal/store", may: []string{"internal/format"}, modules: []string{"golang.org/x/text"}},
-	{dir: "catalog", may: []string{"internal/format"}, tests: []string{"examples"},
+	{dir: "catalog", may: []string{"internal/document", "internal/format"}, tests: []string{"examples"},
 		modules: []string{"go.yaml.in/yaml/v4", "github.com/google/jsonschema-go"}},
 	{dir: "sampler"},
 	{dir: "wal", may: []string{"internal/vfs", "internal/step", "internal/hook"}, modules: []string{"golang.org/x/sys"}},
@@ -84,6 +88,7 @@ var rooms = []room{
 	{dir: "driver/jetstream", may: []string{"driver"}, tests: []string{"driver/drivertest", "driver/jetstream/embedded", "internal/proxy"},
 		modules: []string{"github.com/nats-io/nats.go"}},
 	{dir: "driver/jetstream/embedded", may: []string{"internal/vfs"}, tests: []string{"internal/proxy"}, modules: []string{"github.com/nats-io"}},
+	{dir: "internal/document", modules: []string{"go.yaml.in/yaml/v4"}},
 	{dir: "internal/enginetest", tests: []string{".", "verify", "backup", "catalog", "driver", "driver/disk", "driver/drivertest", "driver/memory", "examples", "internal/hook", "internal/step", "internal/store", "internal/vfs", "wal"}},
 	{dir: "internal/contract", may: []string{"proto"}, modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "internal/format"},
@@ -97,6 +102,7 @@ var rooms = []room{
 	{dir: "internal/vfs", modules: []string{"golang.org/x/sys"}},
 	{dir: "proto", modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "examples", may: []string{".", "catalog"}},
+	{dir: "examples/streambot", may: []string{".", "catalog", "chat"}, tests: []string{"verify"}},
 	{dir: "bench", all: true},
 	{dir: "internal/sim", may: []string{".", "verify", "backup", "driver", "driver/drivertest", "catalog", "internal/vfs", "internal/step", "internal/hook", "internal/election"}, tests: []string{"server", "proto", "wal", "examples"}},
 	{dir: "internal/lint", modules: []string{"golang.org/x/tools"}},

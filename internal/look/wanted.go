@@ -14,11 +14,12 @@ import (
 type Wanted struct {
 	Player, Pool       string // "": all
 	PlayerNum, PoolNum uint32 // NotNumbered: it has none yet
+	OwnNum             uint32 // of the name itself, if it is another name of the player
 }
 
 // WantedOf returns a Wanted of a player and a pool whose numbers are not known yet.
 func WantedOf(player, pool string) Wanted {
-	return Wanted{Player: player, Pool: pool, PlayerNum: NotNumbered, PoolNum: NotNumbered}
+	return Wanted{Player: player, Pool: pool, PlayerNum: NotNumbered, PoolNum: NotNumbered, OwnNum: NotNumbered}
 }
 
 // NotNumbered is the number of a player or a pool that has none yet.
@@ -42,10 +43,10 @@ func (w *Wanted) Match(ev *store.Event) bool {
 		switch {
 		case err != nil:
 			return true
-		case due.Round != 0, due.Ranking.Count > 0:
+		case due.Round != 0, due.Ranking.Count > 0, len(due.Holds) > 0:
 			return w.touched(ev)
 		}
-		return w.Pool == "" && slices.Contains(due.Players, w.PlayerNum)
+		return w.Pool == "" && (slices.Contains(due.Players, w.PlayerNum) || slices.Contains(due.Players, w.OwnNum))
 	case kind == rules.KindSettle, kind == rules.KindReroll, kind == rules.KindCancelRound:
 		return w.touched(ev)
 	case kind != rules.KindTransfer && kind != rules.KindAtomic && !w.matchPlayer(ev.Player):
@@ -76,7 +77,7 @@ func (w *Wanted) touched(ev *store.Event) bool {
 func (w *Wanted) CounterName(uint32) string { return "/count/x/quest" } // no reader asks for one
 
 func (w *Wanted) matchPlayer(r store.Ref) bool {
-	return w.Player == "" || r.ID == w.Player || r.ID == "" && r.Num == w.PlayerNum
+	return w.Player == "" || r.ID == w.Player || r.ID == "" && (r.Num == w.PlayerNum || r.Num == w.OwnNum)
 }
 
 func (w *Wanted) match(cmd *rules.Command) bool {
@@ -93,10 +94,16 @@ var somethingElse = strings.Repeat("-", store.MaxID+1)
 
 // A Wanted is a [rules.Numbered]. Players that the event itself adds have a number by now.
 
-func (w *Wanted) Players() uint32            { return math.MaxUint32 }
-func (w *Wanted) PlayerID(num uint32) string { return w.idOf(num, w.PlayerNum, w.Player) }
-func (w *Wanted) PoolID(num uint32) string   { return w.idOf(num, w.PoolNum, w.Pool) }
-func (w *Wanted) ItemID(uint32) string       { return somethingElse }
+func (w *Wanted) Players() uint32 { return math.MaxUint32 }
+func (w *Wanted) PlayerID(num uint32) string {
+	if num == w.OwnNum {
+		num = w.PlayerNum
+	}
+	return w.idOf(num, w.PlayerNum, w.Player)
+}
+
+func (w *Wanted) PoolID(num uint32) string { return w.idOf(num, w.PoolNum, w.Pool) }
+func (w *Wanted) ItemID(uint32) string     { return somethingElse }
 
 func (w *Wanted) idOf(num, wanted uint32, id string) string {
 	if num == wanted && id != "" {

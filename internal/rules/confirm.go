@@ -50,6 +50,14 @@ func (confirmKind) check(r *checks, c *Command) failure {
 	if f := r.ended(c); f.status != OK {
 		return f
 	}
+	for _, player := range r.ending.all() {
+		switch {
+		case r.state.PlayerID(player) == "": // the receiver of a transfer
+			return failure{UnknownPlayer, 0}
+		case r.state.Blocked(player):
+			return failure{Blocked, 0}
+		}
+	}
 	for i := range r.ending.parts {
 		if p := &r.ending.parts[i]; p.draws > 0 {
 			r.freed = addTo(r.freed, p.pool, p.draws)
@@ -145,12 +153,13 @@ func (r holding) atDeadline(id string) {
 	}
 }
 
-// all returns all players whom a hold is about, each once.
+// all returns all players whom a hold is about.
 func (h *hold) all() (all []uint32) {
-	all = h.who()
 	for i := range h.parts {
-		if p := &h.parts[i]; p.kind == KindTransfer && len(p.takes) > 0 {
-			all = append(all, p.to)
+		if p := &h.parts[i]; !p.empty() {
+			if all = append(all, p.player); p.kind == KindTransfer {
+				all = append(all, p.to)
+			}
 		}
 	}
 	return all

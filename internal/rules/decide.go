@@ -22,6 +22,7 @@ type checks struct {
 	turns  turns
 	enters seat // the round that the command is about, and who joins it
 	ending hold // the hold that it confirms or cancels
+	undoing
 }
 
 // effects is the second half of a command: what it writes.
@@ -76,7 +77,10 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 	r.finder.Resolve(r.t, cmd) // again, if another catalog came in between
 	r.alone = cmd.Kind != KindAtomic && cmd.Kind != KindHold && cmd.Kind != KindConfirm
 	k := cmd.Kind.of()
-	f := k.check(&r.checks, cmd)
+	f := r.barred(cmd)
+	if f.status == OK {
+		f = k.check(&r.checks, cmd)
+	}
 	if cmd.one() {
 		w.Player(r.ref(cmd.who(&r.Sight), cmd.Player, f.status))
 	}
@@ -110,6 +114,8 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 		}
 	case UnknownCode:
 		writeGuess(&r.effects, cmd)
+	case UnknownLinkCode:
+		naming{&r.drawing}.writeGuess(cmd)
 	}
 	w.End()
 	r.end()
@@ -174,11 +180,16 @@ func (r *effects) changeRuled(v store.Verb, item uint32, q uint64) {
 			return
 		}
 	}
+	r.changeBy(v, item, q, g, c != nil)
+}
+
+// changeBy is changeRuled once the cap is looked at. g is how the item grows, which is settled, or nil.
+func (r *effects) changeBy(v store.Verb, item uint32, q uint64, g *Growth, capped bool) {
 	r.w.Change(v, item, q)
 	if r.t.Lasting.Has(item) {
 		r.changeLots(v, item, q)
 	}
-	if g == nil && c == nil && !r.t.Watched.Has(item) {
+	if g == nil && !capped && !r.t.Watched.Has(item) {
 		return
 	}
 	have := r.balance(r.player, item)

@@ -106,6 +106,7 @@ func (r *effects) writeDeadlines() {
 		if next != was {
 			r.turn(t.player)
 			r.w.Change(store.Set, r.t.due, next)
+			r.values.put(valueKey(t.player, counterKey|r.t.due), next) // more may come
 		}
 	}
 	r.touched = r.touched[:0]
@@ -116,10 +117,15 @@ type Due struct {
 	Swept   bool     // no command waits for it
 	Players []uint32 // in the order in which they are settled
 	Ranking Ranking  // with a Count: what is settled instead
-	Round   uint64   // not 0: the round that is settled instead, forgotten, or opened, at its deadline or by the calendar
-	Step    bool     // of the round, what follows for some of its entrants
-	Holds   []string // the holds that are settled instead, or forgotten, at their deadlines: their request ids
+	// Not 0: the round that is settled instead, forgotten, or opened, at its deadline or by the calendar; with lapsing,
+	// what lapses.
+	Round uint64
+	Step  bool     // of the round, what follows for some of its entrants
+	Holds []string // the holds that are settled instead, or forgotten, at their deadlines: their request ids
 }
+
+// Lapses reports whether something lapses that is no round: a link code, or guesses at one.
+func (d *Due) Lapses() bool { return d.Round&lapsing != 0 }
 
 // NextDue returns the steady time of the realm's next deadline. ok is false if there is none.
 func (r *Rules) NextDue() (at uint64, ok bool) {
@@ -147,11 +153,11 @@ func (r *Rules) NextDue() (at uint64, ok bool) {
 
 // IsDue reports whether something is due in the realm at a time stamp.
 func (r *Rules) IsDue(now int64) bool {
-	return (r.t.due != noCounter || len(r.t.ranked) > 0 || r.kept.all > 0) && r.anyDue(now)
+	return (r.t.due != noCounter || len(r.t.ranked) > 0 || r.notes.any()) && r.anyDue(now)
 }
 
 // noted reports whether records can have deadlines.
-func (s *Sight) noted() bool { return s.t.playing.rounds != noCounter || s.kept.all > 0 }
+func (r *checks) noted() bool { return r.t.playing.rounds != noCounter || r.notes.any() }
 
 func (r *Rules) anyDue(now int64) bool {
 	if r.noted() {
@@ -179,7 +185,10 @@ func (r *checks) steadyAt(now int64) uint64 { return uint64(max(now, r.state.Now
 func (r *Rules) DueFor(cmd *Command, now int64, d *Due) bool {
 	*d = Due{Players: d.Players[:0]}
 	if len(r.t.ranked) > 0 {
-		if d.Ranking = r.endsFirst(now); d.Ranking.Count > 0 {
+		if d.Ranking = r.endsFirst(now); cmd.ends() && d.Ranking.Count == 0 {
+			d.Ranking = r.ranksDue(now, SweepPlayers)
+		}
+		if d.Ranking.Count > 0 {
 			return true
 		}
 	}
@@ -187,6 +196,13 @@ func (r *Rules) DueFor(cmd *Command, now int64, d *Due) bool {
 		if of, ok := r.recordDue(now); ok {
 			d.records(&r.notes, of, r.steadyAt(now), SweepPlayers)
 			return true
+		}
+		if cmd.ends() {
+			if of, step, ok := r.recordNext(now); ok {
+				d.records(&r.notes, of, r.steadyAt(now), SweepPlayers)
+				d.Step = step
+				return true
+			}
 		}
 	}
 	if r.playersDue(now) {
@@ -279,6 +295,8 @@ func (r *Rules) DecideDue(d *Due, now int64, src Source, w *store.Writer) (ok bo
 			holding{hosting{&r.drawing}}.atDeadline(id)
 		}
 		switch {
+		case d.Lapses():
+			naming{&r.drawing}.lapse(d.Round)
 		case d.Step:
 			hosting{&r.drawing}.stepOf(d.Round)
 		case d.Round != 0:
@@ -341,6 +359,7 @@ const (
 	dueRound   = 4 // then the number of the round
 	dueStep    = 5 // likewise
 	dueHolds   = 6 // then how many holds, and their request ids
+	dueLapse   = 7 // then the number of what lapses, without lapsing
 )
 
 func (d *Due) ask(w *store.Writer) {
@@ -353,12 +372,15 @@ func (d *Due) ask(w *store.Writer) {
 		return
 	}
 	if d.Round != 0 {
-		what := uint64(dueRound)
-		if d.Step {
+		what, number := uint64(dueRound), d.Round
+		switch {
+		case number&lapsing != 0:
+			what, number = dueLapse, number&^lapsing
+		case d.Step:
 			what = dueStep
 		}
 		w.Uint(what)
-		w.Uint(d.Round)
+		w.Uint(number)
 		return
 	}
 	if len(d.Holds) > 0 {
@@ -402,7 +424,7 @@ func DueOf(ev *store.Event) (d Due, err error) {
 		}
 	case dueRound, dueStep:
 		d.Step = what == dueStep
-		if d.Round = r.Uint("a round", math.MaxInt64); d.Round == 0 {
+		if d.Round = r.Uint("a round", lapsing-1); d.Round == 0 {
 			r.Fail("round number 0")
 		}
 	case dueHolds:
@@ -412,8 +434,10 @@ func DueOf(ev *store.Event) (d Due, err error) {
 		if len(d.Holds) == 0 {
 			r.Fail("no hold is due")
 		}
+	case dueLapse:
+		d.Round = r.Uint("what lapses", lapsing-1) | lapsing
 	default:
-		r.Fail("what is due has number %d; this build knows 1 to 6", what)
+		r.Fail("what is due has number %d; this build knows 1 to 7", what)
 	}
 	if r.More() {
 		r.Fail("bytes after what is due")

@@ -62,7 +62,8 @@ type hold struct {
 // part is what is held of a member.
 type part struct {
 	kind     Kind
-	player   uint32
+	player   uint32  // who it is now
+	by       uint32  // who asked: a name of the player now, if it was merged
 	to       uint32  // of a transfer
 	pool     uint32  // of a draw
 	draws    uint64  // of a draw that is still to be made
@@ -99,7 +100,7 @@ func (h *hold) append(b []byte) []byte {
 	n.add(uint64(len(h.parts)))
 	for i := range h.parts {
 		p := &h.parts[i]
-		n.add(uint64(p.kind), uint64(p.player), uint64(p.to), uint64(p.pool), p.draws, p.free)
+		n.add(uint64(p.kind), uint64(p.by), uint64(p.to), uint64(p.pool), p.draws, p.free)
 		for _, all := range [...][]Stack{p.takes, p.gains, p.more, p.promised, p.moments} {
 			n.stacks(all)
 		}
@@ -126,7 +127,7 @@ func (h *hold) read(b []byte) {
 	h.parts = make([]part, n.next())
 	for i := range h.parts {
 		p := &h.parts[i]
-		p.kind, p.player, p.to, p.pool = Kind(n.next()), uint32(n.next()), uint32(n.next()), uint32(n.next())
+		p.kind, p.by, p.to, p.pool = Kind(n.next()), uint32(n.next()), uint32(n.next()), uint32(n.next())
 		p.draws, p.free = n.next(), n.next()
 		for _, all := range [...]*[]Stack{&p.takes, &p.gains, &p.more, &p.promised, &p.moments} {
 			*all = n.nextStacks(nil)
@@ -145,14 +146,27 @@ func (p *part) empty() bool {
 	return p.draws == 0 && len(p.takes)+len(p.gains)+len(p.more)+len(p.promised)+len(p.moments)+len(p.taken)+len(p.budgets) == 0
 }
 
-// who returns the players of whom something is held, each once.
+// names reports whether something is held of a player by a name.
+func (h *hold) names(name uint32) bool { return slices.Contains(h.who(), name) }
+
+// who returns by what names something is held of players, each once.
 func (h *hold) who() (all []uint32) {
 	for i := range h.parts {
-		if p := &h.parts[i]; !p.empty() && !slices.Contains(all, p.player) {
-			all = append(all, p.player)
+		if p := &h.parts[i]; !p.empty() && !slices.Contains(all, p.by) {
+			all = append(all, p.by)
 		}
 	}
 	return all
+}
+
+// meet finds out who its players are now.
+func (h *hold) meet(s State) {
+	for i := range h.parts {
+		p := &h.parts[i]
+		if p.player = s.Whose(p.by); p.kind == KindTransfer {
+			p.to = s.Whose(p.to)
+		}
+	}
 }
 
 // holdOf reads the hold of a request id. ok is false if there is none.
@@ -161,6 +175,7 @@ func (r *noting) holdOf(id string) (h hold, ok bool) {
 	if ok {
 		h.read(value)
 		h.id = id
+		h.meet(r.state)
 	}
 	return h, ok
 }
@@ -334,6 +349,9 @@ func (holdKind) check(r *checks, c *Command) failure {
 		r.failed = i
 		if p := m.who(&r.Sight); p < r.base && r.notes.holds(p) >= MaxPlayerHolds {
 			return failure{TooManyHolds, 0}
+		}
+		if f := r.barred(m); f.status != OK {
+			return f
 		}
 		if f := r.checkHeld(c, m); f.status != OK {
 			return f

@@ -412,3 +412,62 @@ func TestHoldsAtRandom(t *testing.T) {
 		r.replay()
 	})
 }
+
+// TestHoldsOfMergedPlayers: what is held of a player who is merged, or forgotten, is given or comes back, once.
+func TestHoldsOfMergedPlayers(t *testing.T) {
+	for _, how := range []string{"confirm", "cancel"} {
+		r := newRealm(t, 1)
+		r.put(holds)
+		for _, p := range []string{"ann", "bob", "cid"} {
+			r.do(grant(p, of("coin", 100)))
+		}
+		r.want(heldFor("h", false, draw("bob", "shop", 2)), rules.OK, "")
+		r.want(heldFor("i", true, draw("bob", "shop", 1)), rules.OK, "")
+		r.want(heldFor("j", false, transfer("cid", "bob", of("coin", 7))), rules.OK, "")
+		r.want(rules.Command{Kind: rules.KindMerge, Player: "ann", To: "bob"}, rules.OK, "")
+		r.wantHas("ann", "coin", 170, 10)
+		r.wantHas("ann", "prize", 0, 2)
+		for _, id := range []string{"h", "i", "j"} {
+			r.ended(id, how)
+		}
+		if how == "confirm" {
+			r.wantHas("ann", "coin", 177, 0)
+			r.wantHas("ann", "prize", 3, 0)
+		} else {
+			r.wantHas("ann", "coin", 180, 0)
+			r.wantHas("cid", "coin", 100, 0)
+			r.wantHas("ann", "prize", 0, 0)
+		}
+		r.replay()
+	}
+}
+
+// TestHoldsOfForgottenPlayers: a Forget cancels what is held of the player. A transfer to the player cannot be confirmed
+// any more. Nor can anything of a player who is blocked.
+func TestHoldsOfForgottenPlayers(t *testing.T) {
+	r := newRealm(t, 1)
+	r.put(holds)
+	for _, p := range []string{"ann", "bob", "cid"} {
+		r.do(grant(p, of("coin", 100)))
+	}
+	r.want(heldFor("h", false, draw("ann", "shop", 2)), rules.OK, "")
+	r.want(heldFor("i", true, draw("ann", "shop", 1)), rules.OK, "")
+	r.want(heldFor("j", false, transfer("ann", "bob", of("coin", 7)), transfer("cid", "bob", of("coin", 5))), rules.OK, "")
+	r.want(heldFor("k", false, transfer("bob", "ann", of("coin", 3))), rules.OK, "")
+	r.want(rules.Command{Kind: rules.KindBlock, Player: "ann", Note: &rules.Note{Reason: "cheats"}}, rules.OK, "")
+	r.want(confirm("blocked", "h"), rules.Blocked, "")
+	r.want(rules.Command{Kind: rules.KindForget, Player: "ann"}, rules.OK, "")
+	if left := r.leftOf("shop", "prize"); left != 4 {
+		t.Errorf("%d prizes are left", left)
+	}
+	r.wantHas("cid", "coin", 100, 0)
+	r.wantHas("bob", "coin", 97, 3)
+	r.want(confirm("late", "h"), rules.UnknownHold, "")
+	r.sweep()
+	r.want(confirm("nobody", "k"), rules.UnknownPlayer, "")
+	r.now += 10 * minute
+	r.sweep()
+	r.wantHas("bob", "coin", 100, 0)
+	r.want(draw("bob", "shop", 4), rules.OK, "")
+	r.replay()
+}

@@ -23,7 +23,8 @@ func (holdKind) write(d *drawing, c *Command) {
 			r.w.More(store.Member)
 		}
 		r.pool = noPool
-		p := part{kind: m.Kind, player: m.who(&r.Sight), pool: noPool}
+		who := m.who(&r.Sight)
+		p := part{kind: m.Kind, player: who, by: who, pool: noPool}
 		r.holdPart(c, m, &p)
 		h.parts = append(h.parts, p)
 		r.writeMoves()

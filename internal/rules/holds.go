@@ -59,12 +59,18 @@ func HoldAt(s State, id string) (v HoldNow, ok bool) {
 	if !ok {
 		return v, false
 	}
-	return holdIn(id, value), true
+	h := hold{id: id}
+	h.read(value)
+	h.meet(s)
+	return h.now(), true
 }
 
 func holdIn(id string, value []byte) HoldNow {
 	h := hold{id: id}
 	h.read(value)
+	for i := range h.parts {
+		h.parts[i].player = h.parts[i].by
+	}
 	return h.now()
 }
 
@@ -91,10 +97,15 @@ func EndedOf(ev *store.Event) (v HoldNow, ago uint64, err error) {
 // HoldsOf iterates over the open holds in which something of a player is held, by request id.
 func HoldsOf(s State, player uint32) iter.Seq[HoldNow] {
 	return func(yield func(HoldNow) bool) {
-		from := key{recordHeld}.short(player)
-		for k := range s.Records(from, from.after()) {
-			if v, ok := HoldAt(s, string(k[5:])); !ok || !yield(v) {
-				return
+		seen := map[string]bool{}
+		for _, name := range append([]uint32{player}, aliasesOf(s, player)...) {
+			from := key{recordHeld}.short(name)
+			for k := range s.Records(from, from.after()) {
+				id := string(k[5:])
+				if v, ok := HoldAt(s, id); !seen[id] && ok && !yield(v) {
+					return
+				}
+				seen[id] = true
 			}
 		}
 	}

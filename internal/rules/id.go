@@ -117,6 +117,9 @@ func (r *Rules) CheckNew(cmd *Command) *CommandError {
 		}
 	}
 	cmd.meet(r.state)
+	if cmd.knowsTo && cmd.Kind == KindTransfer && cmd.knowsPlayer && cmd.player == cmd.to && cmd.Player != cmd.To {
+		return malformed("to", "giver and receiver, %q and %q, are the same player; they must differ", cmd.Player, cmd.To)
+	}
 	if !cmd.knowsPlayer {
 		if err := checkText(cmd.playerField(), cmd.Player); err != nil {
 			return err

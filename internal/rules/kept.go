@@ -8,11 +8,11 @@ import (
 // What open holds keep from others is added up in records, and here, so that a draw reads a few numbers however many
 // holds are open:
 //
-//	k n         how many records of holds there are, and how many of these holds are open
-//	k c list    codes that are promised, of a list
-//	k d pool    draws that are still to be made from a pool: their stock is reserved
-//	k b pool    tickets of a box: until they are given, or are back in it, it is not finished
-const recordKept = 'k'
+//	c n         how many records of holds there are, and how many of these holds are open
+//	c c list    codes that are promised, of a list
+//	c d pool    draws that are still to be made from a pool: their stock is reserved
+//	c b pool    tickets of a box: until they are given, or are back in it, it is not finished
+const recordKept = 'c'
 
 // What of is kept.
 const (

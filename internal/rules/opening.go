@@ -92,7 +92,7 @@ func (r opens) settle(o *round, p *Round) {
 	} else {
 		r.win(o, p, n)
 	}
-	gets := make([][]Stack, len(o.winners))
+	all := make([][]Stack, len(o.winners))
 	left := slices.Clone(t.total)
 	room := giving{hosting: r.hosting}
 	for k := range left {
@@ -101,13 +101,13 @@ func (r opens) settle(o *round, p *Round) {
 		}
 		for i, part := range partsOf(&p.Config.Winners, t.total[k].Quantity, len(o.winners)) {
 			if fits := room.take(o.winners[i].player, left[k].Item, part, 0); fits > 0 {
-				gets[i] = append(gets[i], Stack{left[k].Item, fits})
+				all[i] = append(all[i], Stack{left[k].Item, fits})
 				left[k].Quantity -= fits
 			}
 		}
 	}
 	for i := range o.winners {
-		r.award(o, p, i, gets[i], t.value[o.winners[i].place])
+		r.award(o, p, i, all[i], t.value[o.winners[i].place])
 	}
 	for i := len(o.winners); i < len(order); i++ {
 		r.turn(r.notes.entrantOf(o.number, order[i]).player)

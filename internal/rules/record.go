@@ -10,7 +10,8 @@ import (
 // Records are what the rules keep that is no number: see docs/internals/decisions/0014. The first byte of a
 // key says what it is. Numbers in keys have a fixed width, so that the order of keys is theirs:
 //
-//	d  time, number    a round must be settled, or forgotten, at a steady time (milliseconds)
+//	d  time, number    a round must be settled, or forgotten, at a steady time (milliseconds). A number with bit 62
+//	                   is one of what lapses: see lapsing
 //	d  time, 255, id   a hold ends, or is forgotten, then
 //	s  number          what follows for the entrants of a round is done in steps
 //	r  number          a round: see round
@@ -20,9 +21,17 @@ import (
 //	p  player, number  a round in which a player has something held, or might win
 //	h  request id      a hold: see hold
 //	q  player, id      a hold in which something of a player is held
-//	k  …               what holds keep from others: see kept
+//	c  …               what holds keep from others: see kept
 //	t  name, 0, per    what the calendar does about a round: see turn
+//	v  hash            16 bytes of the SHA-256 of a request id that was reversed
 //	u  hash            16 bytes of the SHA-256 of the request id of a purchase that was carried out
+//	a  player, player  the second is another name of the first: 1 if it is a player who was merged
+//	l  sum             a link code
+//	k  player          the sum of the link code that a player has
+//	g  hash            guesses at link codes of a name: 16 bytes of its SHA-256
+//	b  player          why a player is blocked
+//	f  player          the numbers of the names that are to be erased, after a Forget
+//	w  player, player  the first was another name of the second, not long ago
 const (
 	recordDue     = 'd'
 	recordStep    = 's'
@@ -37,6 +46,15 @@ const (
 	recordHeld = 'q'
 
 	recordPurchase = 'u'
+	recordReversed = 'v'
+
+	recordAlias   = 'a'
+	recordLink    = 'l'
+	recordLinkOf  = 'k'
+	recordGuesses = 'g'
+	recordBlock   = 'b'
+	recordFormer  = 'w'
+	recordErase   = 'f'
 
 	dueHold = 255 // follows the time of a deadline; numbers of rounds begin with less
 )
@@ -123,6 +141,9 @@ func (s *noting) look() *firstDue {
 	return f
 }
 
+// any reports whether there may be records.
+func (s *noting) any() bool { return s.state.RecordChanges() > 0 }
+
 // due returns what has the first deadline, if that is over at a steady time.
 func (s *noting) due(steady uint64) (of dueOf, ok bool) {
 	f := s.look()
@@ -156,6 +177,12 @@ func (n *numbers) add(all ...uint64) {
 	for _, v := range all {
 		n.b = binary.AppendUvarint(n.b, v)
 	}
+}
+
+// of adds a number, and returns all so far.
+func (n *numbers) of(v uint64) []byte {
+	n.add(v)
+	return n.b
 }
 
 func (n *numbers) stacks(all []Stack) {

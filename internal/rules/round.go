@@ -211,7 +211,8 @@ type winner struct {
 
 // entrant is somebody who has joined a round.
 type entrant struct {
-	player  uint32
+	player  uint32 // who it is now
+	joined  uint32 // who has joined: a name of the player now, if it was merged
 	tickets uint64
 	upto    uint64  // the tickets of all up to this one
 	held    []Stack // a stake, or the price
@@ -254,14 +255,14 @@ func (o *round) read(b []byte) {
 
 func (e *entrant) append(b []byte) []byte {
 	n := numbers{b}
-	n.add(uint64(e.player), e.tickets, e.upto)
+	n.add(uint64(e.joined), e.tickets, e.upto)
 	n.stacks(e.held)
 	return n.b
 }
 
 func (e *entrant) read(b []byte) {
 	n := numbers{b}
-	e.player, e.tickets, e.upto = uint32(n.next()), n.next(), n.next()
+	e.joined, e.tickets, e.upto = uint32(n.next()), n.next(), n.next()
 	e.held = n.nextStacks(e.held[:0])
 }
 
@@ -282,6 +283,7 @@ func (r *noting) entrantOf(number, place uint64) (e entrant) {
 		panic(fmt.Sprintf("rules: round %d has no entrant %d", number, place))
 	}
 	e.read(value)
+	e.player = r.state.Whose(e.joined)
 	return e
 }
 
@@ -443,10 +445,11 @@ func (r *checks) enter(c *Command) failure {
 	if f.status != OK {
 		return f
 	}
-	if player < r.base {
-		if _, in := r.state.Record(r.notes.newKey(recordJoined).num(o.number).short(player)); in {
-			return failure{AlreadyJoined, 0}
-		}
+	if r.anyName(player, func(n uint32) bool {
+		_, in := r.state.Record(r.notes.newKey(recordJoined).num(o.number).short(n))
+		return in
+	}) {
+		return failure{AlreadyJoined, 0}
 	}
 	if o.entrants >= uint64(config.Entrants.Max) {
 		return failure{RoundFull, 0}
@@ -455,7 +458,7 @@ func (r *checks) enter(c *Command) failure {
 		return failure{TooManyRounds, 0}
 	}
 	who := &r.enters.who
-	*who = entrant{player: player, tickets: 1, held: slices.Clone(c.stacks)}
+	*who = entrant{player: player, joined: player, tickets: 1, held: slices.Clone(c.stacks)}
 	if config.Ticket.Is {
 		who.tickets = max(c.Round.Tickets, 1)
 		for _, st := range c.round.price {
@@ -554,21 +557,13 @@ func (r hosting) takeSeat(c *Command) {
 	if o.entrants == 0 && !c.round.Config.Ticket.Is {
 		o.same = who.held // a later catalog may want all to stake the same
 	}
-	r.notes.value = who.append(r.notes.value[:0])
-	r.record(r.notes.newKey(recordEntrant).num(o.number).short(uint32(o.entrants)), r.notes.value)
-	r.notes.value = (&numbers{r.notes.value[:0]}).of(o.entrants)
-	r.record(r.notes.newKey(recordJoined).num(o.number).short(who.player), r.notes.value)
+	r.seat(o, o.entrants, who)
 	r.record(r.notes.newKey(recordPlays).short(who.player).num(o.number), nil)
 	o.entrants, o.tickets = o.entrants+1, who.upto
 	if o.entrants == uint64(c.round.Config.Entrants.Max) && o.until != uint64(r.steady) {
 		r.due(o, uint64(r.steady))
 	}
 	r.keepRound(o)
-}
-
-func (n *numbers) of(v uint64) []byte {
-	n.add(v)
-	return n.b
 }
 
 // due gives a round another deadline, 0 for none.

@@ -55,6 +55,12 @@ func RoundAt(s State, t *Tables, number uint64) (v RoundNow, ok bool) {
 	}
 	o := round{number: number}
 	o.read(value)
+	if o.opener != noPlayer {
+		o.opener = s.Whose(o.opener)
+	}
+	for i := range o.winners {
+		o.winners[i].player = s.Whose(o.winners[i].player)
+	}
 	if v = o.now(); o.every != 0 && o.is == roundOpen && o.until == 0 {
 		v.Until = uint64(max(t.Zone.endOf(o.every, o.period)+s.Back(), 1))
 	}
@@ -100,7 +106,7 @@ func EntrantsOf(s State, number, from uint64) iter.Seq[EntrantNow] {
 		for _, value := range s.Records(first.short(uint32(min(from, math.MaxUint32))), end) {
 			var e entrant
 			e.read(value)
-			if !yield(EntrantNow{e.player, e.tickets, e.held}) {
+			if !yield(EntrantNow{s.Whose(e.joined), e.tickets, e.held}) {
 				return
 			}
 		}

@@ -185,8 +185,8 @@ func (r hosting) deal(o *round, place uint64, back bool, shares *sharing) {
 
 // leaves writes that an entrant has nothing more to do with a round.
 func (r hosting) leaves(o *round, place uint64, e *entrant) {
-	r.w.Drop(r.notes.newKey(recordJoined).num(o.number).short(e.player))
-	r.w.Drop(r.notes.newKey(recordPlays).short(e.player).num(o.number))
+	r.w.Drop(r.notes.newKey(recordJoined).num(o.number).short(e.joined))
+	r.w.Drop(r.notes.newKey(recordPlays).short(e.joined).num(o.number))
 	if !r.again(o) {
 		r.w.Drop(r.notes.newKey(recordEntrant).num(o.number).short(uint32(place)))
 	}
@@ -215,16 +215,21 @@ func (r hosting) win(o *round, p *Round, n int) {
 	if p.Config.Winners.By == catalog.ByTickets {
 		all = o.tickets
 	}
-	for range n {
+	for n > 0 {
 		left := all - passed.count()
 		if left == 0 {
 			break
 		}
 		place := r.holderOf(o, p, passed.skip(r.below(left)))
-		if p.Config.Winners.Distinct {
+		player := r.notes.entrantOf(o.number, place).player
+		forgotten := r.state.PlayerID(player) == ""
+		if p.Config.Winners.Distinct || forgotten {
 			passed.add(r.ticketsOf(o, p, place))
 		}
-		o.winners = append(o.winners, winner{place: place, player: r.notes.entrantOf(o.number, place).player})
+		if !forgotten {
+			o.winners = append(o.winners, winner{place: place, player: player})
+			n--
+		}
 	}
 }
 
@@ -573,4 +578,12 @@ func (r hosting) atDeadline(number uint64) {
 	default:
 		r.forget(&o)
 	}
+}
+
+// seat writes which place an entrant has.
+func (r hosting) seat(o *round, place uint64, e *entrant) {
+	r.notes.value = e.append(r.notes.value[:0])
+	r.record(r.notes.newKey(recordEntrant).num(o.number).short(uint32(place)), r.notes.value)
+	r.notes.value = (&numbers{r.notes.value[:0]}).of(place)
+	r.record(r.notes.newKey(recordJoined).num(o.number).short(e.joined), r.notes.value)
 }

@@ -168,6 +168,8 @@ func (m *model) shows(rd *read) error {
 		return m.exports(rd.codes)
 	case rd.ranks != nil:
 		return rankings{m}.stand(rd.ranks)
+	case rd.open:
+		return hosts{m}.shown(rd.rounds)
 	case rd.player != "" && rd.seen:
 		return m.holds(rd.holds)
 	case rd.player != "" && m.players[rd.player] != nil:
@@ -230,7 +232,7 @@ func matches(a ack, rec *kuji.Record) error {
 	}
 	same := rec.Status == res.Status.String() && rec.Subject == res.Subject &&
 		rec.Time == res.Receipt.Time && rec.CatalogVersion == res.Receipt.CatalogVersion &&
-		sameOutcomes(rec.Outcomes, res.Outcomes) && sameClaims(rec.Claims, res.Claims()) && slices.Equal(rec.Paid, res.Paid) && len(rec.Members) == len(res.Members)
+		sameOutcomes(rec.Outcomes, res.Outcomes) && sameClaims(rec.Claims, res.Claims()) && (res.Round() == nil || reflect.DeepEqual(rec.Round, res.Round())) && slices.Equal(rec.Paid, res.Paid) && len(rec.Members) == len(res.Members)
 	for i := 0; same && i < len(rec.Members); i++ {
 		is, was := &rec.Members[i], &res.Members[i]
 		same = is.Status == was.Status.String() && was.Receipt == res.Receipt && sameOutcomes(is.Outcomes, was.Outcomes) && sameClaims(is.Claims, was.Claims()) && slices.Equal(is.Paid, was.Paid)

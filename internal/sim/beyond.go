@@ -61,7 +61,7 @@ func less(a, b uint64) uint64 { return a - min(a, b) }
 // within returns how much of a gain the cap leaves a player. The rest is cut or mailed.
 func (m holdings) within(h *holder, item string, q uint64) uint64 {
 	most, beyond := m.most(item)
-	fits := min(q, less(most, h.items[item]))
+	fits := min(q, less(most, h.has(item)))
 	rest := q - fits
 	switch {
 	case rest == 0:
@@ -109,6 +109,9 @@ func (m holdings) collectable(id string) (all []letter) {
 		return nil
 	}
 	have := maps.Clone(h.items)
+	for item, n := range h.held {
+		have[item] += n
+	}
 	for _, l := range h.mail {
 		if m.item(l.item) == nil {
 			continue
@@ -177,9 +180,17 @@ func (t *trial) fill(player string, it kuji.Stack, sure, moves bool) kuji.Status
 	}
 	upmost[it.Item] += min(it.Quantity, less(most, upmost[it.Item]))
 	if sure {
-		least[it.Item] += min(it.Quantity, less(most, least[it.Item]))
+		least[it.Item] += min(it.Quantity, less(most, least[it.Item]+t.heldOf(player, it.Item)))
 	}
 	return kuji.OK
+}
+
+// heldOf returns how much of an item of a player is held.
+func (t *trial) heldOf(player, item string) uint64 {
+	if h := t.players[player]; h != nil {
+		return h.held[item]
+	}
+	return 0
 }
 
 // reserve keeps room in a mailbox for the letter of an item, and reports whether there is any.

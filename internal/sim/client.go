@@ -16,8 +16,10 @@ type client struct {
 	game   *game
 	rng    *rand.Rand
 	left   int // requests to make
-	calls  []*call
-	now    *call // waiting for its answer; nil: idle
+	// gambles: most of its requests are about rounds. In a run, that is so of all clients or of none.
+	gambles bool
+	calls   []*call
+	now     *call // waiting for its answer; nil: idle
 }
 
 // call is one request of a client, no matter how often it is sent.
@@ -54,7 +56,11 @@ type refusal struct {
 }
 
 func newClient(cfg Config, number int, g *game) *client {
-	return &client{number: number, game: g, rng: stream(cfg.Seed, 1000+uint64(number)), left: cfg.Requests}
+	c := &client{number: number, game: g, rng: stream(cfg.Seed, 1000+uint64(number)), left: cfg.Requests, gambles: cfg.Seed%4 == 0}
+	if c.gambles && cfg.Requests > 4 {
+		c.left += 12
+	}
+	return c
 }
 
 // todo counts what a client still has to do.
@@ -87,6 +93,9 @@ func (c *client) act(w *world) {
 // next makes the client's next request.
 func (c *client) next(w *world) *call {
 	k := &call{client: c, req: makeRequest(c.rng)}
+	if c.gambles && c.rng.IntN(4) > 0 {
+		k.req = aimed(c.rng, roundRequest(c.rng, players[c.rng.IntN(len(players))]), c.game.round)
+	}
 	n := len(c.calls)
 	switch x := c.rng.IntN(40); {
 	case x == 0:
@@ -216,6 +225,9 @@ func (s *session) reply(c *call, res kuji.Result, err error) {
 			w.fail("%q is stamped %d; the clock leads to %d at most", c.id, res.Receipt.Time, latest)
 		}
 		s.mustSurvive(res.Receipt.Position)
+		if of := res.Round(); of != nil {
+			s.round = of.Number
+		}
 		w.report.Acked++
 		if res.Replayed {
 			w.report.Replayed++
@@ -260,6 +272,8 @@ type read struct {
 	stocks   kuji.PoolView
 	codes    *codesRead
 	ranks    *ranksRead
+	open     bool // rounds are those that are open
+	rounds   []kuji.RoundView
 }
 
 // read looks at a player or a pool, without waiting.
@@ -274,6 +288,10 @@ func (s *session) read() {
 	}
 	if w.schedule.IntN(4) == 0 {
 		s.readRanks()
+		return
+	}
+	if w.schedule.IntN(6) == 0 {
+		readRounds(s)
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -136,7 +136,7 @@ func (s *session) setClock() {
 	}
 	asked := w.clock
 	if w.schedule.IntN(6) == 0 {
-		asked += w.schedule.Int64N(8*leap) - 4*leap
+		asked = max(0, asked+w.schedule.Int64N(8*leap)-4*leap)
 	}
 	s.clock.highest = max(s.clock.highest, w.clock+leap)
 	set, err := s.realm.SetClock(context.Background(), time.UnixMilli(asked), "ops", "simulated")

@@ -35,6 +35,7 @@ type claims struct {
 	acks     []ack     // results that they were told
 	refusals []refusal // of ids
 	reads    []read    // views that they were shown
+	round    uint64    // the last one that a client was told of
 }
 
 func newGame(w *world, number int) *game {

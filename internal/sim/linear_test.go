@@ -30,9 +30,9 @@ type embedded struct {
 	err    error
 }
 
-func newEmbedded(t *testing.T, seed uint64, cuts int) *embedded {
+func newEmbedded(t *testing.T, yaml string, seed uint64, cuts int) *embedded {
 	t.Helper()
-	c, err := catalog.Parse([]byte(historyCatalog))
+	c, err := catalog.Parse([]byte(yaml))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestLinearizable(t *testing.T) {
 	lives := 0
 	var found checks
 	for n := range *histories {
-		s := newEmbedded(t, uint64(n), n%6)
+		s := newEmbedded(t, historyCatalog, uint64(n), n%6)
 		history := takeHistory(t, s, uint64(n))
 		if s.err != nil {
 			t.Fatalf("history %d: %v", n, s.err)

@@ -113,6 +113,13 @@ func settle(m *model, rec kuji.Record) error {
 		}
 		return m.says(rec)
 	}
+	if d != nil && d.Round != 0 {
+		m.over, m.movers = map[string]uint64{}, map[string]bool{}
+		if err := (hosts{m}).step(rec); err != nil {
+			return err
+		}
+		return m.says(rec)
+	}
 	if d == nil || len(d.Players) == 0 {
 		return fmt.Errorf("it settles nothing")
 	}
@@ -165,6 +172,9 @@ func settle(m *model, rec kuji.Record) error {
 func settled(m *model, rec kuji.Record) error {
 	if c := (rankings{m}).first(); c != nil {
 		return fmt.Errorf("the period of %s is over, and did not end before", c.ID)
+	}
+	if first, opens := (hosts{m}).due(); len(first)+len(opens) > 0 {
+		return fmt.Errorf("rounds %d were due, or opened: %v, and not before", numbersOf(first), opens)
 	}
 	named := map[string]bool{}
 	for _, one := range append([]kuji.Record{rec}, rec.Members...) {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,6 +38,7 @@ type book struct {
 	moments map[string]coming // by "pool/entry"
 	codeBook
 	goals  goalBook
+	rounds roundBook
 	movers map[string]bool // who has moved which counter of the realm in the event at hand
 	beyondBook
 	sums // shared by all books
@@ -48,6 +50,7 @@ type holder struct {
 	number int  // players have numbers in the order in which they join
 	waits  bool // for the starting grants
 	items  map[string]uint64
+	held   map[string]uint64 // by rounds
 	lots   map[string]units
 	draws  map[limit][]int64 // the steady time of every draw that counted
 	free   map[limit][]int64 // the steady time of every draw that was free
@@ -57,11 +60,11 @@ type holder struct {
 }
 
 func newHolder(id string) *holder {
-	return &holder{id: id, since: map[string]int64{}, items: map[string]uint64{}, lots: map[string]units{}, draws: map[limit][]int64{}, free: map[limit][]int64{}, tracks: map[string]uint64{}}
+	return &holder{id: id, since: map[string]int64{}, items: map[string]uint64{}, held: map[string]uint64{}, lots: map[string]units{}, draws: map[limit][]int64{}, free: map[limit][]int64{}, tracks: map[string]uint64{}}
 }
 
 func (h *holder) clone() *holder {
-	c := &holder{h.id, h.number, h.waits, maps.Clone(h.items), maps.Clone(h.lots), maps.Clone(h.draws), maps.Clone(h.free), maps.Clone(h.tracks), slices.Clone(h.mail), maps.Clone(h.since)}
+	c := &holder{h.id, h.number, h.waits, maps.Clone(h.items), maps.Clone(h.held), maps.Clone(h.lots), maps.Clone(h.draws), maps.Clone(h.free), maps.Clone(h.tracks), slices.Clone(h.mail), maps.Clone(h.since)}
 	for item, u := range c.lots {
 		c.lots[item] = maps.Clone(u)
 	}
@@ -87,6 +90,7 @@ func newModel() *model {
 		purses: map[string]purse{}, moments: map[string]coming{}, sums: sums{},
 		codeBook: codeBook{codes: map[string][]string{}, owners: map[string][]string{}, uses: map[string][]string{}},
 		goals:    goalBook{tallies: map[string]tally{}, quests: map[string]taken{}, ladders: map[string]ladder{}},
+		rounds:   newRoundBook(),
 	}}
 }
 
@@ -99,7 +103,7 @@ func (b book) clone() book {
 	b.players = players
 	b.drawn, b.refills = maps.Clone(b.drawn), maps.Clone(b.refills)
 	b.purses, b.moments = maps.Clone(b.purses), maps.Clone(b.moments)
-	b.codeBook = b.codeBook.clone()
+	b.codeBook, b.rounds = b.codeBook.clone(), b.rounds.clone()
 	b.goals, b.movers, b.over = b.goals.clone(), map[string]bool{}, map[string]uint64{}
 	return b
 }
@@ -157,7 +161,13 @@ func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
 		return fmt.Errorf("ended %s (%s), the model wants %v (%s)", got, rec.Subject, status, subject)
 	}
 	if status == kuji.OK { // anything else changes nothing
+		before := rankings{m}.balances()
 		m.book = draft.book
+		if isRound(rec.Kind) {
+			if err := (rankings{m}).changed(before, rec); err != nil {
+				return err
+			}
+		}
 		if err := m.adds(m, rec); err != nil {
 			return err
 		}
@@ -203,6 +213,13 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 	for _, member := range members {
 		if comes(member) {
 			m.come(member.Player)
+		}
+		if isRound(member.Kind) {
+			var err error
+			if fired, err = (hosts{m}).carry(member); err != nil {
+				return 0, "", err
+			}
+			continue
 		}
 		if member.Kind == "claim" {
 			rest, err := questing{m}.claims(member, t.tiers[0])
@@ -338,7 +355,7 @@ func comes(rec kuji.Record) bool {
 	case "draw", "redeem", "grant", "register", "progress", "claim":
 		return true
 	}
-	return false
+	return isRound(rec.Kind) && rec.Player != ""
 }
 
 // come gives a player the starting grants, once.
@@ -414,7 +431,7 @@ func (m *model) holds(v kuji.PlayerView) error {
 	if !same {
 		return fmt.Errorf("player %q holds %v, the model says %v", v.ID, v.Items, held)
 	}
-	if err := (rankings{m}).seen(v); err != nil {
+	if err := cmp.Or(sameHeld(v, h), (rankings{m}).seen(v)); err != nil {
 		return err
 	}
 	if err := sameLots(m, v, h); err != nil {

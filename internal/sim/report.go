@@ -26,7 +26,36 @@ type Report struct {
 	Unknown  int      // requests whose outcome nobody was told
 	Reads    int      // of players and pools, checked
 	Shared   int      // runs with several realms in the engine
+	Rounds   RoundsReport
 	Fired    [faultKinds]int
+}
+
+// RoundsReport counts rounds.
+type RoundsReport struct {
+	Turned  int // opened by the calendar
+	Settled int // with winners
+	Again   int // winners drawn again
+	Missed  int // rewards of winners that did not fit
+}
+
+// add counts what an event has done about rounds.
+func (r *RoundsReport) add(rec kuji.Record) {
+	if rec.Due != nil && rec.Round != nil && rec.Round.State == "open" {
+		r.Turned++
+	}
+	for i, c := range rec.Claims {
+		switch {
+		case c.Place == 0:
+			continue
+		case rec.Kind == "reroll":
+			r.Again++
+		case i == 0:
+			r.Settled++
+		}
+		if c.Missed {
+			r.Missed++
+		}
+	}
 }
 
 // Add sums up runs. The trace is that of the first.
@@ -46,6 +75,10 @@ func (r *Report) Add(o Report) {
 	r.Unknown += o.Unknown
 	r.Reads += o.Reads
 	r.Shared += o.Shared
+	r.Rounds.Turned += o.Rounds.Turned
+	r.Rounds.Settled += o.Rounds.Settled
+	r.Rounds.Again += o.Rounds.Again
+	r.Rounds.Missed += o.Rounds.Missed
 	for i := range r.Fired {
 		r.Fired[i] += o.Fired[i]
 	}
@@ -53,8 +86,9 @@ func (r *Report) Add(o Report) {
 
 // settled counts an event, if it settled what was due.
 func (r *Report) settled(rec kuji.Record) {
+	r.Rounds.add(rec)
 	switch d := rec.Due; {
-	case d == nil:
+	case d == nil, d.Round != 0:
 	case d.Counter != "" && d.From == 0:
 		r.Ended++
 	case d.Counter != "":
@@ -89,8 +123,8 @@ func (r Report) Missing() Faults {
 
 func (r Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d events (%d and %d of them settled what was due, %d ended periods and %d paid ranks, %d of them further ones; %d ranks were missed), %d results (%d of them again), %d unknown, %d reads, %d lives, %d audits, %d with several realms;",
-		r.Events, r.Due, r.Swept, r.Ended, r.Paid, r.Later, r.Missed, r.Acked, r.Replayed, r.Unknown, r.Reads, r.Lives, r.Audits, r.Shared)
+	fmt.Fprintf(&b, "%d events (%d and %d of them settled what was due, %d ended periods and %d paid ranks, %d of them further ones; %d ranks were missed), %d rounds with winners (%d opened by the calendar, %d winners drawn again, %d rewards missed), %d results (%d of them again), %d unknown, %d reads, %d lives, %d audits, %d with several realms;",
+		r.Events, r.Due, r.Swept, r.Ended, r.Paid, r.Later, r.Missed, r.Rounds.Settled, r.Rounds.Turned, r.Rounds.Again, r.Rounds.Missed, r.Acked, r.Replayed, r.Unknown, r.Reads, r.Lives, r.Audits, r.Shared)
 	for i, n := range r.Fired {
 		fmt.Fprintf(&b, " %s %d", faultNames[i], n)
 	}

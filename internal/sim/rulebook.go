@@ -30,7 +30,7 @@ func (r rulebook) pool(id string) *catalog.Pool {
 // have, else "". c is nil if there is no catalog yet.
 func unknown(c *catalog.Catalog, rec kuji.Record) string {
 	switch {
-	case rec.Kind == "redeem": // a code that no list has is a guess
+	case rec.Kind == "redeem", rec.Kind == "cancel_round": // a code that no list has is a guess
 		return ""
 	case c == nil:
 		return "anything"
@@ -46,6 +46,8 @@ func unknown(c *catalog.Catalog, rec kuji.Record) string {
 		return "event " + rec.Event
 	case rec.Kind == "claim" && r.quest(rec.Quest) == nil:
 		return "quest " + rec.Quest
+	case isRound(rec.Kind) && (r.round(rec.Round.Name) == nil || rec.Kind == "open_round" && r.round(rec.Round.Name).Every != 0): // by the calendar
+		return "round " + rec.Round.Name
 	case rec.Kind == "set_counter" && r.counter(rec.Counter) == nil:
 		return "counter " + rec.Counter
 	}
@@ -94,6 +96,14 @@ func namesUnknown(c *catalog.Catalog, req kuji.Request) bool {
 		return unknown(c, kuji.Record{Kind: "claim", Quest: q.Quest}) != ""
 	case kuji.SetCounter:
 		return unknown(c, kuji.Record{Kind: "set_counter", Counter: q.Counter}) != ""
+	case kuji.OpenRound:
+		return unknown(c, kuji.Record{Kind: "open_round", Round: &kuji.RoundView{Name: q.Round}, Items: q.Stake}) != ""
+	case kuji.Join:
+		return unknown(c, kuji.Record{Kind: "join", Round: &kuji.RoundView{Name: q.Round}, Items: q.Stake}) != ""
+	case kuji.Settle:
+		return unknown(c, kuji.Record{Kind: "settle", Round: &kuji.RoundView{Name: q.Round}}) != ""
+	case kuji.Reroll:
+		return unknown(c, kuji.Record{Kind: "reroll", Round: &kuji.RoundView{Name: q.Round}}) != ""
 	case kuji.Atomic:
 		return slices.ContainsFunc(q.Members, func(m kuji.Request) bool { return namesUnknown(c, m) })
 	}

@@ -56,6 +56,9 @@ func TestSeeds(t *testing.T) {
 	if *seeds >= 300 && (total.Ended == 0 || total.Paid == 0 || total.Later == 0 || total.Missed == 0) {
 		t.Errorf("%d periods ended and were paid in %d steps, %d of them not the first; %d ranks were missed", total.Ended, total.Paid, total.Later, total.Missed)
 	}
+	if r := total.Rounds; *seeds >= 100 && (r.Turned == 0 || r.Settled == 0) || *seeds >= 1000 && (r.Again == 0 || r.Missed == 0) {
+		t.Errorf("of rounds: %+v", r)
+	}
 	if *seeds >= 100 && total.Shared == 0 {
 		t.Errorf("%d runs with several realms", total.Shared)
 	}

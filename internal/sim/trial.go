@@ -65,7 +65,7 @@ func (t *trial) meet(id string) (sure, most map[string]uint64) {
 	t.sure[id], t.upmost[id] = sure, most
 	if h := t.players[id]; h != nil {
 		for item, n := range h.items {
-			sure[item], most[item] = n, n
+			sure[item], most[item] = n, n+h.held[item]
 		}
 	}
 	return sure, most
@@ -112,6 +112,9 @@ func (t *trial) give(player string, it kuji.Stack, moves bool) kuji.Status {
 func (t *trial) member(rec kuji.Record) (kuji.Status, string) {
 	if rec.Kind == "redeem" {
 		return t.redeemable(rec)
+	}
+	if isRound(rec.Kind) {
+		return t.playing(rec)
 	}
 	if comes(rec) {
 		if status, full := t.come(rec.Player); status != kuji.OK {

@@ -48,7 +48,7 @@ func catalogText(r *rand.Rand, faults Faults) string {
 	pf("name: v%d", version) // no two are the same
 	itemsText(r, version, pf)
 	if r.IntN(3) > 0 {
-		pf("start: {gem: %d, key: %d}", 1+r.IntN(40), 1+r.IntN(9))
+		pf("start: {gem: %d, key: %d, box: %d, chip: %d}", 1+r.IntN(40), 1+r.IntN(9), 1+r.IntN(5), 1+r.IntN(40))
 	}
 	if faults&Forget != 0 && r.IntN(2) == 0 {
 		form := ""
@@ -64,6 +64,7 @@ func catalogText(r *rand.Rand, faults Faults) string {
 		pf("day: {begins: '%02d:%02d', week: %v}", r.IntN(24), 30*r.IntN(2), catalog.Weekday(r.IntN(7)))
 	}
 	seasonsText(r, pf)
+	roundsText(r, pf)
 	goals := r.IntN(4) > 0
 	if goals {
 		bosses := countersText(r, pf)
@@ -129,6 +130,7 @@ func itemsText(r *rand.Rand, version uint32, pf func(string, ...any)) {
 	pf("  key: {%s}", strings.TrimSuffix(capText(r, 9, key != "")+key, ", "))
 	pf("  clover: %s", clover)
 	pf("  card-a: {%sfamily: deck}", capText(r, 1, false))
+	pf("  box: {%s}\n  chip: {kind: currency}\n  cup: {%s}", strings.TrimSuffix(capText(r, 5, false), ", "), []string{"", "most: 2, beyond: refuse", "most: 2, beyond: cut", "most: 3, beyond: {mail: 5h}"}[r.IntN(4)])
 	pf("  card-b: {family: %s}\n  card-c: {family: deck}\n  cash: {}", []string{"arms", "deck"}[r.IntN(2)])
 }
 
@@ -214,28 +216,31 @@ func severalText(r *rand.Rand, pf func(string, ...any)) {
 
 var players = []string{"ann", "bob", "cyd", "dee"}
 
+// someItems returns one or two stacks, at times too many, or of what there is not.
+func someItems(r *rand.Rand) []kuji.Stack {
+	names := []string{"gem", "gold", "gold", "sword", "shield", "key", "key", "clover", "card-a", "card-b", "card-c", "box", "box", "chip", "chip"}
+	r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	var out []kuji.Stack
+	for i, n := range names[:1+r.IntN(2)] {
+		if i > 0 && n == names[0] {
+			break
+		}
+		q := 1 + r.Uint64N(5)
+		if r.IntN(60) == 0 {
+			q = kuji.MaxQuantity - r.Uint64N(2)
+		}
+		out = append(out, kuji.Stack{Item: n, Quantity: q})
+	}
+	if r.IntN(25) == 0 {
+		out[r.IntN(len(out))].Item = "nosuch"
+	}
+	return out
+}
+
 // request makes a request without an id. There are few players and little stock, so requests collide.
 func makeRequest(r *rand.Rand) kuji.Request {
 	player := func() string { return players[r.IntN(len(players))] }
-	items := func() []kuji.Stack {
-		names := []string{"gem", "gold", "gold", "sword", "shield", "key", "key", "clover", "card-a", "card-b", "card-c"}
-		r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-		var out []kuji.Stack
-		for i, n := range names[:1+r.IntN(2)] {
-			if i > 0 && n == names[0] {
-				break
-			}
-			q := 1 + r.Uint64N(5)
-			if r.IntN(60) == 0 {
-				q = kuji.MaxQuantity - r.Uint64N(2)
-			}
-			out = append(out, kuji.Stack{Item: n, Quantity: q})
-		}
-		if r.IntN(25) == 0 {
-			out[r.IntN(len(out))].Item = "nosuch"
-		}
-		return out
-	}
+	items := func() []kuji.Stack { return someItems(r) }
 	simple := func() kuji.Request {
 		switch r.IntN(15) {
 		case 10, 11, 12:
@@ -264,7 +269,9 @@ func makeRequest(r *rand.Rand) kuji.Request {
 		}
 		return d
 	}
-	switch r.IntN(20) {
+	switch r.IntN(22) {
+	case 20, 21:
+		return roundRequest(r, player())
 	case 17, 18, 19:
 		return kuji.Collect{Player: player()}
 	case 16:
@@ -332,6 +339,21 @@ func withID(req kuji.Request, id string) kuji.Request {
 	case kuji.Collect:
 		q.ID = id
 		return q
+	case kuji.OpenRound:
+		q.ID = id
+		return q
+	case kuji.Join:
+		q.ID = id
+		return q
+	case kuji.Settle:
+		q.ID = id
+		return q
+	case kuji.Reroll:
+		q.ID = id
+		return q
+	case kuji.CancelRound:
+		q.ID = id
+		return q
 	case kuji.Atomic:
 		q.ID = id
 		return q
@@ -365,6 +387,16 @@ func asked(req kuji.Request, rec kuji.Record) bool {
 		return rec.Kind == "set_counter" && rec.Player == q.Player && rec.Counter == q.Counter && *rec.Value == q.Value
 	case kuji.Collect:
 		return rec.Kind == "collect" && rec.Player == q.Player
+	case kuji.OpenRound:
+		return rec.Kind == "open_round" && rec.Player == q.Player && rec.Round.Name == q.Round && stacks(rec.Items, q.Stake) && rec.Count == int(q.Tickets)
+	case kuji.Join:
+		return rec.Kind == "join" && rec.Player == q.Player && rec.Round.Name == q.Round && stacks(rec.Items, q.Stake) && rec.Count == int(q.Tickets)
+	case kuji.Settle:
+		return rec.Kind == "settle" && rec.Round.Name == q.Round
+	case kuji.Reroll:
+		return rec.Kind == "reroll" && rec.Round.Name == q.Round && rec.Round.Number == q.Number
+	case kuji.CancelRound:
+		return rec.Kind == "cancel_round" && rec.Round.Name == q.Round && rec.Round.Number == q.Number
 	case kuji.Atomic:
 		same := rec.Kind == "atomic" && len(rec.Members) == len(q.Members)
 		for i := 0; same && i < len(q.Members); i++ {

@@ -35,17 +35,18 @@ const (
 	canSettle
 	canReroll
 	canCancelRound
+	canChat
 	canAdmin
 
 	canWrite = canDraw | canRedeem | canRegister | canGrant | canConsume | canTransfer | canProgress | canClaim | canCollect |
-		canOpenRound | canJoin | canSettle | canReroll | canCancelRound
+		canOpenRound | canJoin | canSettle | canReroll | canCancelRound | canChat
 	// notPlayers are what no player's token may, whatever its issuer's line says.
-	notPlayers = canGrant | canProgress | canOpenRound | canSettle | canReroll | canCancelRound | canAdmin
+	notPlayers = canGrant | canProgress | canOpenRound | canSettle | canReroll | canCancelRound | canChat | canAdmin
 	canAll     = canRead | canWrite | canAdmin
 )
 
 var commandNames = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim", "collect",
-	"open_round", "join", "settle", "reroll", "cancel_round", "admin"}
+	"open_round", "join", "settle", "reroll", "cancel_round", "chat", "admin"}
 
 func (c commands) String() string {
 	if c&canAdmin != 0 {

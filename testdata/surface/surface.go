@@ -10,6 +10,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/chat"
 	"github.com/kuji-dev/kuji/client"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
@@ -100,8 +101,29 @@ var (
 	_                                                                                       = kuji.EntrantView{Held: []kuji.HeldView{{Item: "", Quantity: uint64(1)}}}
 )
 
+// Messages of a chat.
+var (
+	_ func(r chat.Realm, c chat.Config) (*chat.Handler, error)                       = chat.New
+	_ func(yaml []byte) (*chat.Config, error)                                        = chat.Parse
+	_ func(h *chat.Handler, ctx context.Context, m chat.Message) (chat.Reply, error) = (*chat.Handler).Handle
+	_ func(h *chat.Handler, ctx context.Context) error                               = (*chat.Handler).Flush
+	_ func(h *chat.Handler) chat.Stats                                               = (*chat.Handler).Stats
+	_ func(h *chat.Handler) error                                                    = (*chat.Handler).Close
+	_ chat.Realm                                                                     = (*kuji.Realm)(nil)
+
+	_ = chat.Message{Platform: "", User: "", Name: "", Text: "", ID: "", At: time.Time{}}
+	_ = chat.Found{Trigger: "", Phrase: "", State: chat.Started, Ready: time.Time{}, Word: "", Results: []kuji.Result{}}
+	_ = chat.Config{Activity: "", Every: time.Second, TimeOrdered: false, Prefix: "", Most: 1, Triggers: []chat.Trigger{{
+		ID: "", Phrases: []string{}, Priority: 0, AtStart: false, Cooldown: chat.Cooldown{Player: time.Second, All: time.Second},
+		Words: []chat.Word{{Name: "", Of: map[string]string{}, From: 1, To: 2, Text: false, Else: ""}},
+		Do:    []chat.Action{{Do: "grant", Items: []chat.Stack{{Item: "", Quantity: "1"}}}},
+	}}}
+)
+
 // Calls to servers.
 var (
+	_ kujiv1connect.ChatServiceClient = client.Client{}.Chat
+
 	_ func(urls []string, o client.Options) (*client.Client, error)                       = client.New
 	_ kujiv1connect.RewardServiceClient                                                   = (*client.Client)(nil)
 	_ kujiv1connect.AdminServiceClient                                                    = client.Client{}.Admin

@@ -104,6 +104,24 @@ const (
 	Status_STATUS_TOO_MANY_ROUNDS Status = 34
 	// No more winners can be drawn.
 	Status_STATUS_NOBODY_LEFT Status = 35
+	// A player of the request is blocked.
+	Status_STATUS_BLOCKED Status = 43
+	// The realm has never seen the player.
+	Status_STATUS_UNKNOWN_PLAYER Status = 44
+	// The name is another name of a player already.
+	Status_STATUS_ALREADY_LINKED Status = 45
+	// There is no such link code, or its time is over. The guess was counted.
+	Status_STATUS_UNKNOWN_LINK_CODE Status = 46
+	// The name is no other name of anybody, or a player who was merged, which stays.
+	Status_STATUS_NOT_LINKED Status = 47
+	// The name is a player who has something. A merge makes them one.
+	Status_STATUS_MERGE_NEEDED Status = 48
+	// The player would have more than 100 other names.
+	Status_STATUS_TOO_MANY_ALIASES Status = 49
+	// Another player has this link code. Take another one.
+	Status_STATUS_LINK_CODE_TAKEN Status = 50
+	// The request was carried out, and a player of it was forgotten since.
+	Status_STATUS_FORGOTTEN Status = 51
 	// In a batch: not carried out and not logged; BatchResult.error says why. In
 	// odds: of a pool that only other pools draw from.
 	Status_STATUS_REFUSED Status = 255
@@ -145,6 +163,15 @@ var (
 		33:  "STATUS_ALREADY_OPEN",
 		34:  "STATUS_TOO_MANY_ROUNDS",
 		35:  "STATUS_NOBODY_LEFT",
+		43:  "STATUS_BLOCKED",
+		44:  "STATUS_UNKNOWN_PLAYER",
+		45:  "STATUS_ALREADY_LINKED",
+		46:  "STATUS_UNKNOWN_LINK_CODE",
+		47:  "STATUS_NOT_LINKED",
+		48:  "STATUS_MERGE_NEEDED",
+		49:  "STATUS_TOO_MANY_ALIASES",
+		50:  "STATUS_LINK_CODE_TAKEN",
+		51:  "STATUS_FORGOTTEN",
 		255: "STATUS_REFUSED",
 	}
 	Status_value = map[string]int32{
@@ -181,6 +208,15 @@ var (
 		"STATUS_ALREADY_OPEN":       33,
 		"STATUS_TOO_MANY_ROUNDS":    34,
 		"STATUS_NOBODY_LEFT":        35,
+		"STATUS_BLOCKED":            43,
+		"STATUS_UNKNOWN_PLAYER":     44,
+		"STATUS_ALREADY_LINKED":     45,
+		"STATUS_UNKNOWN_LINK_CODE":  46,
+		"STATUS_NOT_LINKED":         47,
+		"STATUS_MERGE_NEEDED":       48,
+		"STATUS_TOO_MANY_ALIASES":   49,
+		"STATUS_LINK_CODE_TAKEN":    50,
+		"STATUS_FORGOTTEN":          51,
 		"STATUS_REFUSED":            255,
 	}
 )
@@ -1201,7 +1237,7 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\tcollected\x18\v \x03(\v2\x0e.kuji.v1.StackR\tcollected\x12$\n" +
 	"\x05round\x18\f \x01(\v2\x0e.kuji.v1.RoundR\x05round\x12$\n" +
 	"\x05limit\x18( \x01(\v2\x0e.kuji.v1.LimitR\x05limit\x12#\n" +
-	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacks*\xf6\x06\n" +
+	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacks*\xdd\b\n" +
 	"\x06Status\x12\x16\n" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tSTATUS_OK\x10\x01\x12\x13\n" +
@@ -1236,7 +1272,16 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x12STATUS_WRONG_STAKE\x10 \x12\x17\n" +
 	"\x13STATUS_ALREADY_OPEN\x10!\x12\x1a\n" +
 	"\x16STATUS_TOO_MANY_ROUNDS\x10\"\x12\x16\n" +
-	"\x12STATUS_NOBODY_LEFT\x10#\x12\x13\n" +
+	"\x12STATUS_NOBODY_LEFT\x10#\x12\x12\n" +
+	"\x0eSTATUS_BLOCKED\x10+\x12\x19\n" +
+	"\x15STATUS_UNKNOWN_PLAYER\x10,\x12\x19\n" +
+	"\x15STATUS_ALREADY_LINKED\x10-\x12\x1c\n" +
+	"\x18STATUS_UNKNOWN_LINK_CODE\x10.\x12\x15\n" +
+	"\x11STATUS_NOT_LINKED\x10/\x12\x17\n" +
+	"\x13STATUS_MERGE_NEEDED\x100\x12\x1b\n" +
+	"\x17STATUS_TOO_MANY_ALIASES\x101\x12\x1a\n" +
+	"\x16STATUS_LINK_CODE_TAKEN\x102\x12\x14\n" +
+	"\x10STATUS_FORGOTTEN\x103\x12\x13\n" +
 	"\x0eSTATUS_REFUSED\x10\xff\x01\"\x04\b\a\x10\a\"\x04\b\b\x10\b\"\x04\b\x0e\x10\x0e*r\n" +
 	"\n" +
 	"RoundState\x12\x1b\n" +

@@ -1,4 +1,4 @@
-package catalog
+package document
 
 import (
 	"bytes"
@@ -12,10 +12,10 @@ import (
 
 // syntax reports an error of the YAML library, with its place. If the cause is a common one (a tab,
 // indentation, a colon or another sign in a text), it says so and shows the line.
-func (r *reader) syntax(text []byte, err error) {
+func (s *source) syntax(err error) {
 	e := (*yaml.LoadError)(nil)
 	if !errors.As(err, &e) {
-		r.add(1, 1, "not valid YAML: %s", err)
+		s.add(1, 1, "not valid YAML: %s", err)
 		return
 	}
 	begins := ""
@@ -28,16 +28,16 @@ func (r *reader) syntax(text []byte, err error) {
 	}
 	line, column := max(1, mark.Line), max(1, mark.Column)
 	cause := slip{message: e.Message, begins: begins, column: column, sameLine: e.ContextMark.Line == mark.Line}
-	cause.line, cause.before = lineOf(text, line)
+	cause.line, cause.before = lineOf(s.text, line)
 	if said := cause.said(); said != "" {
-		r.add(line, column, "not valid YAML: %s", said)
+		s.add(line, column, "not valid YAML: %s", said)
 		return
 	}
 	message := e.Message
 	if e.ContextMsg != "" {
 		message += " (" + e.ContextMsg + begins + ")"
 	}
-	r.add(line, column, "not valid YAML: %s", message)
+	s.add(line, column, "not valid YAML: %s", message)
 }
 
 // slip is what the YAML library says of a line, and the line.
@@ -61,7 +61,7 @@ func (s *slip) said() string {
 	if chars := []rune(s.line); s.column <= len(chars) {
 		at = string(chars[s.column-1])
 	}
-	shown := ", found " + quote(s.line)
+	shown := ", found " + Quote(s.line)
 	switch {
 	case leadingTab.MatchString(s.line), at == "\t":
 		return "a tab stands in front of a value: YAML takes only spaces there" + shown
@@ -88,13 +88,13 @@ func (s *slip) said() string {
 // colon says why a colon stands in the wrong place.
 func (s *slip) colon(shown string) string {
 	if m := noSpace.FindStringSubmatch(s.before); m != nil && !isKey.MatchString(s.before) {
-		return fmt.Sprintf("expected a space after the colon of %s:, found %s in the line before", m[1], quote(s.before))
+		return fmt.Sprintf("expected a space after the colon of %s:, found %s in the line before", m[1], Quote(s.before))
 	}
 	if colonInText.MatchString(s.line) {
 		return "a text that has a colon must be in quotes" + shown
 	}
 	if !isKey.MatchString(s.before) && strings.TrimSpace(s.before) != "" {
-		return "expected a key with a colon in the line before, found " + quote(s.before)
+		return "expected a key with a colon in the line before, found " + Quote(s.before)
 	}
 	return s.indentation(shown)
 }
