@@ -184,13 +184,11 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 	if err != nil {
 		return rec, err
 	}
-	if rec.Changes, err = gave.changes(s, ev); err != nil {
-		return rec, err
+	if rec.Changes, err = gave.changes(s, ev); err == nil && cmd.Round != nil {
+		rec.Entrants, err = entrantsIn(s, ev)
 	}
-	if cmd.Round != nil {
-		if rec.Entrants, err = entrantsIn(s, ev); err != nil {
-			return rec, err
-		}
+	if err != nil {
+		return rec, err
 	}
 	var res Result
 	res.Receipt.Time = rec.Time
