@@ -84,7 +84,7 @@ type Due struct {
 	Period  uint64 `json:"period,omitempty"`
 	From    uint64 `json:"from,omitempty"`
 	Count   uint64 `json:"count,omitempty"`
-	Round   uint64 `json:"round,omitempty"` // the round that was settled, or whose entrants were dealt with, or that was forgotten
+	Round   uint64 `json:"round,omitempty"` // the round that the calendar opened, that was settled, whose entrants were dealt with, or that was forgotten
 	// Holds are those that were cancelled at their deadlines, or forgotten: their request ids.
 	Holds []string `json:"holds,omitempty"`
 }
@@ -169,17 +169,7 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 		rec.Clock = &ClockSet{To: c.To, By: c.By, Reason: c.Reason}
 		return rec, err
 	case rules.KindDue:
-		if rec.Due, err = dueOf(s, ev); err == nil {
-			rec.Changes, err = gave.changes(s, ev)
-		}
-		var res Result
-		if err == nil {
-			err = describe(s, gave, ev, &res)
-		}
-		if err == nil && rec.Due.Round != 0 {
-			rec.Entrants, err = entrantsIn(s, ev)
-		}
-		rec.Claims, rec.Beyond, rec.Round = res.Claims(), res.Beyond(), res.Round()
+		err = rec.due(s, gave, ev)
 		return rec, err
 	case rules.KindUpgrade:
 		u, err := rules.UpgradeOf(ev)
@@ -194,13 +184,11 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 	if err != nil {
 		return rec, err
 	}
-	if rec.Changes, err = gave.changes(s, ev); err != nil {
-		return rec, err
+	if rec.Changes, err = gave.changes(s, ev); err == nil && cmd.Round != nil {
+		rec.Entrants, err = entrantsIn(s, ev)
 	}
-	if cmd.Round != nil {
-		if rec.Entrants, err = entrantsIn(s, ev); err != nil {
-			return rec, err
-		}
+	if err != nil {
+		return rec, err
 	}
 	var res Result
 	res.Receipt.Time = rec.Time
@@ -250,6 +238,25 @@ func (rec *Record) held(cmd *rules.Command, res *Result) {
 		}
 		res.Members = nil
 	}
+}
+
+// due fills in what an event settled.
+func (rec *Record) due(s names, gave *outcomes, ev *store.Event) (err error) {
+	if rec.Due, err = dueOf(s, ev); err != nil {
+		return err
+	}
+	if rec.Changes, err = gave.changes(s, ev); err != nil {
+		return err
+	}
+	if rec.Due.Round != 0 {
+		if rec.Entrants, err = entrantsIn(s, ev); err != nil {
+			return err
+		}
+	}
+	var res Result
+	err = describe(s, gave, ev, &res)
+	rec.Claims, rec.Beyond, rec.Round = res.Claims(), res.Beyond(), res.Round()
+	return err
 }
 
 // forgets fills in who was forgotten: the state has the names no more.

@@ -3,6 +3,7 @@ package server_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -492,6 +493,53 @@ func TestDueInFeeds(t *testing.T) {
 	}
 	if got := due("ranks", "bob"); len(got) != 1 || len(got[0].GetClaims()) != 1 || got[0].GetClaims()[0].GetPlayer() != "bob" || got[0].GetClaims()[0].GetRank() != 2 {
 		t.Errorf("bob sees %v", got)
+	}
+}
+
+// TestRoundsByCalendar: what the calendar opens and settles is read, and in the feed. Nobody else opens it.
+func TestRoundsByCalendar(t *testing.T) {
+	ahead := atomic.Int64{}
+	now := func() time.Time { return time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC).Add(time.Duration(ahead.Load())) }
+	f := startWith(t, kuji.Options{Now: now}, server.Options{})
+	r := applyTo(t, f, "daily", `{kuji: 1, items: {key: {}}, rounds: {daily: {ticket: {}, every: day, winner: {reward: {items: {key: 1}}}}}}`)
+	c := newClient("grpc", h2c(t), f.url, connect.WithGRPC())
+	open := func(number uint64, until time.Time) {
+		t.Helper()
+		got, err := c.reward.ListRounds(t.Context(), &kujiv1.ListRoundsRequest{Realm: "daily"})
+		if err != nil || len(got.GetRounds()) != 1 || got.GetRounds()[0].GetNumber() != number || got.GetRounds()[0].GetUntilUnixMs() != until.UnixMilli() {
+			t.Errorf("open are %v, %v, want number %d until %v", got, err, number, until)
+		}
+	}
+	if _, err := c.reward.OpenRound(t.Context(), &kujiv1.OpenRoundRequest{Realm: "daily", Round: "daily"}); connect.CodeOf(err) != connect.CodeNotFound {
+		t.Errorf("opened by hand: %v", err)
+	}
+	if _, err := r.Do(t.Context(), kuji.Join{Player: "ann", Round: "daily"}); err != nil {
+		t.Fatal(err)
+	}
+	open(1, time.Date(2027, 1, 16, 0, 0, 0, 0, time.UTC))
+	ahead.Store(int64(24 * time.Hour))
+	if _, err := r.Do(t.Context(), kuji.Register{Player: "bob"}); err != nil {
+		t.Fatal(err)
+	}
+	open(2, time.Date(2027, 1, 17, 0, 0, 0, 0, time.UTC))
+	from := uint64(1)
+	feed, err := c.reward.StreamEvents(t.Context(), &kujiv1.StreamEventsRequest{Realm: "daily", From: &from})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for len(got) < 3 && feed.Receive() {
+		for _, e := range feed.Msg().GetEvents() {
+			if e.GetKind() == "due" {
+				got = append(got, roundEvent(e))
+			}
+		}
+	}
+	want := []string{`due {"round":"daily","number":1,"state":"open"}`,
+		`due {"round":"daily","number":1,"state":"settled","entrants":1,"tickets":1,"winners":[{"player":"ann"}]} left ann ann key +1 ann place 1`,
+		`due {"round":"daily","number":2,"state":"open"}`}
+	if !slices.Equal(got, want) {
+		t.Errorf("the feed has %q, want %q (%v)", got, want, feed.Err())
 	}
 }
 

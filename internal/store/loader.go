@@ -512,7 +512,7 @@ func (l *Loader) requests(r *Reader) {
 		if l.keep {
 			_, twice = findAs(ids, ev.ID, h, ev.Kind == KindErased)
 		}
-		if twice || rec.position < l.last.position || rec.time < l.last.time || rec.back < l.last.back || rec.version < l.last.version || ids.atMost(0) {
+		if twice || rec.position < l.last.position || rec.time < l.last.time || rec.back < l.last.back || rec.version < l.last.version || atMost(ids, 0) {
 			r.Fail("request %q is there twice or is older than the one before it, or there are too many requests", ev.ID)
 			return
 		}

@@ -96,7 +96,7 @@ func (r *ids) full() bool { return len(r.chunks) >= maxIDChunks }
 
 // atMost reports whether no more than a number of chunks can be added. Forgetting small records may
 // free none, while a large record begins one.
-func (r *ids) atMost(left int) bool { return len(r.chunks) >= mostIDChunks-left }
+func atMost(r *ids, left int) bool { return len(r.chunks) >= mostIDChunks-left }
 
 // memory returns approximately how many bytes the window takes.
 func (r *ids) memory() uint64 {

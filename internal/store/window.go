@@ -140,7 +140,7 @@ func (r *ids) WindowFull(now int64) bool {
 	if r.count() < int(r.window.count) && !r.full() {
 		return false
 	}
-	if r.atMost(spareIDChunks) {
+	if atMost(r, spareIDChunks) {
 		return true
 	}
 	oldest, ok := r.oldest()

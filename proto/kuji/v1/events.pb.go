@@ -592,8 +592,8 @@ type EventDue struct {
 	RankFrom uint64 `protobuf:"varint,5,opt,name=rank_from,json=rankFrom,proto3" json:"rank_from,omitempty"`
 	// How many ranks were paid; how many players are in the standing that ended.
 	RankCount uint64 `protobuf:"varint,6,opt,name=rank_count,json=rankCount,proto3" json:"rank_count,omitempty"`
-	// In place of players: the number of a round that was settled, or whose
-	// entrants got back what was held, or that can be read no more.
+	// In place of players: the number of a round that the calendar opened, that was
+	// settled, whose entrants got back what was held, or that can be read no more.
 	Round         uint64 `protobuf:"varint,7,opt,name=round,proto3" json:"round,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -21,8 +21,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// OpenRound opens a round that the catalog declares. A player who is named joins
-// it: with a stake, or with tickets if tickets is not 0.
+// OpenRound opens a round that the catalog declares, and that the calendar does not
+// open. A player who is named joins it: with a stake, or with tickets if tickets is not 0.
 type OpenRound struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id of a round of the catalog in force.
