@@ -85,6 +85,17 @@ func (s *sweep) settle(b *ledger.Batch, event *store.Writer) error {
 	return s.w.commit(b, event.Buf, &res)
 }
 
+// erase adds events to b that erase the names of players who were just forgotten. Its errors are those of commit: they
+// stop the realm.
+func (s *sweep) erase(b *ledger.Batch) {
+	event := &s.w.draft.event
+	for event.Buf = b.Buf; rules.Erases(s.w.rules, b.Time, &s.due); event.Buf = b.Buf {
+		if s.settle(b, event) != nil {
+			return
+		}
+	}
+}
+
 // swept notes that an event of the sweep has come.
 func (s *sweep) swept() { s.last, s.events = s.passed(), s.w.counts.stats.Events }
 

@@ -244,9 +244,9 @@ func (d *decoder) batch(ctx context.Context, e *ledger.Entry, wanted bool, yield
 // find finds the numbers of the player and pool that are wanted. The state has them before they are needed.
 func (d *decoder) find() {
 	w := &d.want
-	if w.Player != "" && w.PlayerNum == look.NotNumbered {
-		if n, ok := d.names.PlayerNum(w.Player); ok {
-			w.PlayerNum = n
+	if w.Player != "" { // whose name it is can change
+		if n, own, ok := d.names.PlayerNum(w.Player); ok {
+			w.PlayerNum, w.OwnNum = n, own
 		}
 	}
 	if w.Pool != "" && w.PoolNum == look.NotNumbered {

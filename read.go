@@ -27,7 +27,7 @@ type staleKey struct{}
 
 // PlayerView is what a player holds.
 type PlayerView struct {
-	ID    string
+	ID    string  // the player's own, by whatever name it was asked for
 	Items []Stack // that the player can spend, in the order in which catalogs first named them; no zero quantities
 	Held  []Stack // that the player has, and cannot spend now: stakes, and what holds take
 	// Lots are the units that go, item by item in the same order, those that go first first. Other units stay.
@@ -42,7 +42,9 @@ type PlayerView struct {
 	Quests   []QuestView
 	// Limits and Free are those of the catalog in force that the player has used; of others all is left.
 	Limits, Free []PoolLimit
-	Position     uint64 // of the last batch that changed this player
+	Aliases      []AliasView // other names of the player
+	Blocked      string      // why the player is blocked; empty: the player is not
+	Position     uint64      // of the last batch that changed this player
 }
 
 // Growing is an item of a player that grows by itself.
@@ -108,6 +110,7 @@ func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
 			seen, current = r.w.look(t, func(now int64) { look.Promise(r.w.rules, id, now, tracks) })
 		}
 		v.Tracks = tracks
+		seen = max(seen, named(r.w, id, &v))
 		if len(t.Counters)+len(t.Quests) > 0 && current {
 			var at uint64
 			at, current = goalsOf(r.w, t, id, func(g *GoalsView) { v.Counters, v.Quests = g.Counters, g.Quests })
@@ -295,8 +298,11 @@ func lookup(ctx context.Context, w *writer, id string) (l Lookup, last uint64, e
 	}
 	l.Seen = Answered
 	var ev store.Event
-	if _, err = store.Decode(a.Event, &ev); err == nil {
+	if _, err = store.Decode(a.Event, &ev); err == nil && ev.Kind != store.KindErased {
 		l.Player, err = playerOf(w.state, &ev)
+	}
+	if ev.Kind == store.KindErased {
+		ev.Status = uint8(Forgotten)
 	}
 	if err == nil {
 		err = w.answer(&ev, &l.Result, store.At{Position: a.Position, Index: a.Index, Time: a.Time}, a.Version)

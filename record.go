@@ -14,7 +14,7 @@ type Record struct {
 	Index             int    `json:"index"`          // in its batch
 	Last              bool   `json:"last,omitempty"` // of its batch
 	Time              int64  `json:"time"`           // of its batch, Unix milliseconds
-	Kind              string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade, set_limit, progress, claim, set_counter, collect, due, open, join, settle, reroll, cancel
+	Kind              string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade, set_limit, progress, claim, set_counter, collect, due, open_round, join, settle, reroll, cancel_round, hold, confirm, cancel, reverse
 	ID                string `json:"id,omitempty"`
 	Status            string `json:"status"`
 	Subject           string `json:"subject,omitempty"`
@@ -50,6 +50,13 @@ type Record struct {
 	Beyond []Beyond `json:"beyond,omitempty"`
 	// Round is the round that an event is about, as it has left it. Claims are what winners got.
 	Round *RoundView `json:"round,omitempty"`
+	// Hold is the hold that an event is about, as it has left it, and Given what a confirm gave.
+	Hold  *HoldView `json:"hold,omitempty"`
+	Given []Stack   `json:"given,omitempty"`
+	// Reversed is the request id of what a reverse has undone. Beyond says what was missing.
+	Reversed string `json:"reversed,omitempty"`
+	// Entrants are those of a round whose stakes or tickets the event gave back or took for good, as Changes say.
+	Entrants []string `json:"entrants,omitempty"`
 	// Who asked and why, of a set_track or where there is a note.
 	By       string `json:"by,omitempty"`
 	Reason   string `json:"reason,omitempty"`
@@ -75,6 +82,8 @@ type Due struct {
 	From    uint64 `json:"from,omitempty"`
 	Count   uint64 `json:"count,omitempty"`
 	Round   uint64 `json:"round,omitempty"` // the round that was settled, or whose entrants were dealt with, or that was forgotten
+	// Holds are those that were cancelled at their deadlines, or forgotten: their request ids.
+	Holds []string `json:"holds,omitempty"`
 }
 
 // BalanceChange is what an event changed in a player's balance of an item.
@@ -164,6 +173,9 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 		if err == nil {
 			err = describe(s, gave, ev, &res)
 		}
+		if err == nil && rec.Due.Round != 0 {
+			rec.Entrants, err = entrantsIn(s, ev)
+		}
 		rec.Claims, rec.Beyond, rec.Round = res.Claims(), res.Beyond(), res.Round()
 		return rec, err
 	case rules.KindUpgrade:
@@ -182,10 +194,27 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 	if rec.Changes, err = gave.changes(s, ev); err != nil {
 		return rec, err
 	}
+	if cmd.Round != nil {
+		if rec.Entrants, err = entrantsIn(s, ev); err != nil {
+			return rec, err
+		}
+	}
 	var res Result
+	res.Receipt.Time = rec.Time
 	err = describe(s, gave, ev, &res)
 	rec.Subject, rec.Limit, rec.Lacks = res.Subject, res.Limit, res.Lacks
-	fillRecord(&rec, &cmd, &res)
+	if cmd.Kind == rules.KindHold && cmd.Hold.One {
+		fillRecord(&rec, &cmd.Members[0], &res)
+	} else {
+		fillRecord(&rec, &cmd, &res)
+	}
+	rec.Hold, rec.Given = res.Hold(), res.Given().Items
+	switch {
+	case cmd.Kind == rules.KindReverse:
+		rec.Reversed = cmd.Hold.Of
+	case rec.Hold == nil && cmd.Hold != nil && cmd.Hold.Of != "":
+		rec.Hold = &HoldView{ID: cmd.Hold.Of}
+	}
 	rec.note(cmd.Note)
 	if res.Redeemed != "" {
 		used, _ := rules.RedeemedOf(ev) // describe has read it
@@ -195,6 +224,10 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 		}
 	}
 	for i := range res.Members {
+		if cmd.Kind == rules.KindConfirm {
+			rec.Outcomes = append(rec.Outcomes, res.Members[i].Outcomes...)
+			continue
+		}
 		if i >= len(cmd.Members) {
 			return rec, fmt.Errorf("%d results for %d members", len(res.Members), len(cmd.Members))
 		}
@@ -216,8 +249,11 @@ func dueOf(s names, ev *store.Event) (*Due, error) {
 		counter, _ := rules.CounterOf(s.CounterName(at.Counter))
 		return &Due{Counter: counter, Period: at.Period, From: at.From, Count: at.Count}, nil
 	}
-	if due.Round != 0 {
-		return &Due{Round: due.Round}, nil
+	if due.Lapses() {
+		return &Due{}, nil
+	}
+	if due.Round != 0 || len(due.Holds) > 0 {
+		return &Due{Round: due.Round, Holds: due.Holds}, nil
 	}
 	d := &Due{Swept: due.Swept, Players: make([]string, len(due.Players))}
 	if at := &due.Ranking; at.Count > 0 {
@@ -233,6 +269,23 @@ func dueOf(s names, ev *store.Event) (*Due, error) {
 	return d, nil
 }
 
+// entrantsIn returns the entrants of a round with whom an event has dealt.
+func entrantsIn(s names, ev *store.Event) (all []string, err error) {
+	var e store.Effect
+	effects := ev.Changes()
+	for effects.Next(&e) {
+		num, ok := rules.LeftIn(&e)
+		switch {
+		case !ok:
+		case num >= s.Players():
+			return nil, fmt.Errorf("player number %d of %d", num, s.Players())
+		default:
+			all = append(all, s.PlayerID(num))
+		}
+	}
+	return all, effects.Err()
+}
+
 // note fills in a note, which may be nil.
 func (rec *Record) note(n *rules.Note) {
 	if n != nil {
@@ -243,8 +296,10 @@ func (rec *Record) note(n *rules.Note) {
 func fillRecord(rec *Record, cmd *rules.Command, res *Result) {
 	rec.Player, rec.To, rec.Pool, rec.Count, rec.Items, rec.Outcomes = cmd.Player, cmd.To, cmd.Pool, cmd.Count, cmd.Items, res.Outcomes
 	rec.Pay, rec.Paid, rec.Claims, rec.Beyond, rec.Round = cmd.Pay, res.Paid, res.Claims(), res.Beyond(), res.Round()
-	if rec.Round == nil && cmd.Round != nil {
-		rec.Round = &RoundView{Name: cmd.Round.Name, Number: cmd.Round.Number}
+	if of := cmd.Round; of != nil {
+		if rec.Count = int(of.Tickets); rec.Round == nil {
+			rec.Round = &RoundView{Name: of.Name, Number: of.Number}
+		}
 	}
 	if cmd.Kind == rules.KindCollect {
 		rec.Items = res.Collected()

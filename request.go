@@ -61,7 +61,8 @@ const (
 type Stack = catalog.Stack
 
 // Request is one of [Draw], [Redeem], [Register], [Grant], [Consume], [Transfer], [Progress], [Claim], [Collect],
-// [Atomic], [SetTrack], [SetLimit], [SetCounter], [OpenRound], [Join], [Settle], [Reroll] and [CancelRound], or a pointer to one. The set is closed. A call reads its request before
+// [Atomic], [SetTrack], [SetLimit], [SetCounter], [OpenRound], [Join], [Settle], [Reroll], [CancelRound], [Confirm],
+// [Cancel], [Reverse], [LinkCode], [Link], [Unlink], [Merge], [Forget] and [Block], or a pointer to one. The set is closed. A call reads its request before
 // it returns and does not keep it: the caller may reuse the memory.
 //
 // ID is the request id. The client chooses it; it has at most MaxID bytes. The same id with the
@@ -84,7 +85,8 @@ type Draw struct {
 	// Pay chooses the first price of the pool that has this item, or its family, in it. Then this item alone
 	// pays what the price has of its family. Empty: the first price that the player can pay, and of a family
 	// its items in the order of the catalog.
-	Pay string
+	Pay  string
+	Hold Holding
 }
 
 // Redeem uses a code for a player, once each. It pays for as many draws as the catalog says, from the
@@ -129,6 +131,7 @@ type Consume struct {
 	Player string
 	Items  []Stack
 	Note   Note
+	Hold   Holding
 }
 
 // Transfer moves items between two different players: all of them or none.
@@ -138,6 +141,7 @@ type Transfer struct {
 	To    string
 	Items []Stack
 	Note  Note
+	Hold  Holding
 }
 
 // Progress reports an event of a player, which the catalog's counters count. It needs format level 4.
@@ -178,6 +182,7 @@ type Atomic struct {
 	ID      string
 	Members []Request // 1 to MaxAtomic
 	Note    Note      // members have none of their own
+	Hold    Holding   // nor that
 }
 
 // Note says who asked for something and why. It stands in the log and changes nothing. A repeat of a
@@ -247,10 +252,13 @@ func isNil(req Request) bool {
 	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-func (q Draw) fill(_ *work, cmd *rules.Command) error {
+func (q Draw) fill(w *work, cmd *rules.Command) error {
 	cmd.Kind, cmd.ID, cmd.Player, cmd.Pool, cmd.Count, cmd.Pay = rules.KindDraw, q.ID, q.Player, q.Pool, q.Count, q.Pay
 	if q.Count == 0 {
 		cmd.Count = 1
+	}
+	if q.Hold != (Holding{}) {
+		q.Hold.hold(w, cmd)
 	}
 	return nil
 }
@@ -275,13 +283,19 @@ func (q Grant) fill(_ *work, cmd *rules.Command) error {
 	return nil
 }
 
-func (q Consume) fill(_ *work, cmd *rules.Command) error {
+func (q Consume) fill(w *work, cmd *rules.Command) error {
 	cmd.Kind, cmd.ID, cmd.Player, cmd.Items, cmd.Note = rules.KindConsume, q.ID, q.Player, q.Items, q.Note.note()
+	if q.Hold != (Holding{}) {
+		q.Hold.hold(w, cmd)
+	}
 	return nil
 }
 
-func (q Transfer) fill(_ *work, cmd *rules.Command) error {
+func (q Transfer) fill(w *work, cmd *rules.Command) error {
 	cmd.Kind, cmd.ID, cmd.Player, cmd.To, cmd.Items, cmd.Note = rules.KindTransfer, q.ID, q.From, q.To, q.Items, q.Note.note()
+	if q.Hold != (Holding{}) {
+		q.Hold.hold(w, cmd)
+	}
 	return nil
 }
 
@@ -320,6 +334,9 @@ func (q SetCounter) fill(_ *work, cmd *rules.Command) error {
 
 func (q Atomic) fill(w *work, cmd *rules.Command) error {
 	cmd.Kind, cmd.ID, cmd.Note = rules.KindAtomic, q.ID, q.Note.note()
+	if q.Hold != (Holding{}) {
+		cmd.Kind, cmd.Hold = rules.KindHold, &rules.HoldOf{For: q.Hold.For.Milliseconds(), Refund: q.Hold.Refund}
+	}
 	if len(q.Members) > MaxAtomic {
 		return invalid(cmp.Or(cmd.CheckHead(), rules.CheckMembers(len(q.Members))))
 	}
@@ -346,7 +363,7 @@ func noRequest(field string, req Request) error {
 	if isNil(req) {
 		return errf(CodeInvalid, field, "a nil %T; want a request", req)
 	}
-	return errf(CodeInvalid, field, "%T is not a request; want Draw, Redeem, Register, Grant, Consume, Transfer, Progress, Claim, Collect, Atomic, SetTrack, SetLimit, SetCounter, OpenRound, Join, Settle, Reroll or CancelRound", req)
+	return errf(CodeInvalid, field, "%T is not a request; want Draw, Redeem, Register, Grant, Consume, Transfer, Progress, Claim, Collect, Atomic, SetTrack, SetLimit, SetCounter, OpenRound, Join, Settle, Reroll, CancelRound, Confirm, Cancel, Reverse, LinkCode, Link, Unlink, Merge, Forget or Block", req)
 }
 
 func invalid(err *rules.CommandError) error {

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kuji-dev/kuji/internal/look"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
-	"github.com/kuji-dev/kuji/view"
 )
 
 // Status says how a request ended. Every status but OK is a refusal that depends on the state: it is
@@ -46,6 +46,21 @@ const (
 	AlreadyOpen       Status = 32  // a round of this name is open, and the catalog allows one
 	TooManyRounds     Status = 33  // the player is in 100 rounds, or 10 000 are open in the realm
 	NobodyLeft        Status = 34  // no more winners can be drawn
+	UnknownHold       Status = 35  // nothing is held with this request id, or it was forgotten
+	HoldEnded         Status = 36  // the hold was confirmed or cancelled before, or its deadline is over: see Result.Hold
+	TooManyHolds      Status = 37  // a player has something in 100 holds, or 1 000 000 are open in the realm
+	UnknownRequest    Status = 38  // the request id is not remembered, so what it did cannot be reversed
+	NotReversible     Status = 39  // the request was no Grant and no Draw, or changed nothing
+	AlreadyReversed   Status = 40  // it was reversed before
+	Blocked           Status = 42  // a player of the request is blocked: see Block
+	UnknownPlayer     Status = 43  // the realm has never seen the player
+	AlreadyLinked     Status = 44  // the name is another name of a player already
+	UnknownLinkCode   Status = 45  // there is no such link code, or its time is over, and the guess was counted
+	NotLinked         Status = 46  // the name is no other name of anybody, or a player who was merged, which stays
+	MergeNeeded       Status = 47  // the name is a player who has something: Merge makes them one
+	TooManyAliases    Status = 48  // the player would have more than MaxAliases other names
+	LinkCodeTaken     Status = 49  // another player has this link code: take another one
+	Forgotten         Status = 50  // the request was carried out, and a player of it was forgotten since
 	Refused           Status = 255 // in DoAll and StartAll: not carried out and not logged; Err says why
 )
 
@@ -79,15 +94,8 @@ type rare struct {
 	beyond    []Beyond
 	collected []Stack
 	round     *RoundView
-}
-
-// Round is the round that a request about one has changed, without its entrants. Claims has what its winners got. It is
-// read-only. Other results have nil.
-func (r Result) Round() *RoundView {
-	if r.rare == nil {
-		return nil
-	}
-	return r.rare.round
+	hold      *HoldView
+	given     Given
 }
 
 // Claims are the tiers of quests that a Claim claimed, or that claimed themselves, with what they gave. They are
@@ -140,7 +148,7 @@ type Claimed struct {
 type Beyond struct {
 	Item     string `json:"item"`
 	Quantity uint64 `json:"quantity"`
-	How      string `json:"how"`              // cut; mailed; or gone: it was in the mailbox until its time
+	How      string `json:"how"`              // cut; mailed; gone: it was in the mailbox until its time; or missing: it could not be taken back
 	Player   string `json:"player,omitempty"` // whose; only where the request does not say it
 }
 
@@ -227,13 +235,14 @@ func (o *outcomes) begin(s names, ev *store.Event, res *Result, tells bool) (loo
 		}
 	}
 	switch rules.Kind(ev.Kind) {
-	case rules.KindAtomic:
+	case rules.KindAtomic, rules.KindHold:
 		if err := members(ev, res); err != nil {
 			return nil, err
 		}
 	case rules.KindDraw, rules.KindRedeem, rules.KindClaim, rules.KindCollect,
-		rules.KindOpenRound, rules.KindJoin, rules.KindSettle, rules.KindReroll, rules.KindCancelRound:
-	case rules.KindProgress, rules.KindGrant, rules.KindConsume, rules.KindTransfer, rules.KindRegister, rules.KindSetCounter, rules.KindDue:
+		rules.KindOpenRound, rules.KindJoin, rules.KindSettle, rules.KindReroll, rules.KindCancelRound,
+		rules.KindConfirm, rules.KindCancel, rules.KindReverse:
+	case rules.KindProgress, rules.KindGrant, rules.KindConsume, rules.KindTransfer, rules.KindRegister, rules.KindSetCounter, rules.KindDue, rules.KindMerge:
 		if !tells {
 			return nil, nil
 		}
@@ -246,12 +255,13 @@ func (o *outcomes) begin(s names, ev *store.Event, res *Result, tells bool) (loo
 	o.names, o.res, o.member = s, res, -1
 	o.player, o.joined = ev.Player.Num, ""
 	switch rules.Kind(ev.Kind) {
-	case rules.KindTransfer, rules.KindDue, rules.KindSettle, rules.KindReroll, rules.KindCancelRound:
+	case rules.KindTransfer, rules.KindDue, rules.KindMerge, rules.KindSettle, rules.KindReroll, rules.KindCancelRound, rules.KindHold, rules.KindConfirm, rules.KindCancel, rules.KindReverse:
 		o.two = true
 	default:
 		o.two = false
 	}
 	o.collects = rules.Kind(ev.Kind) == rules.KindCollect
+	o.confirms = rules.Kind(ev.Kind) == rules.KindConfirm
 	o.command()
 	return o, nil
 }
@@ -270,12 +280,22 @@ func refusal(s names, ev *store.Event, res *Result) error {
 	for _, l := range lacks {
 		res.Lacks = append(res.Lacks, Lack{Item: s.ItemID(l.Item), Have: l.Have, Need: l.Need})
 	}
+	if res.Status == HoldEnded {
+		h, ago, err := rules.EndedOf(ev)
+		if err != nil {
+			return err
+		}
+		res.rare = &rare{hold: &HoldView{ID: h.ID, State: h.State, Ended: -int64(ago), By: h.By}}
+	}
 	return nil
 }
 
 // members makes the results of an atomic group's members.
 func members(ev *store.Event, res *Result) error {
-	asked := store.NewReader(ev.Asked)
+	asked, alone := rules.MembersOf(ev)
+	if alone {
+		return asked.Err()
+	}
 	failed := -1
 	if ev.Status != 0 {
 		failed = int(asked.Uint("the failed member", MaxAtomic))
@@ -294,7 +314,9 @@ func members(ev *store.Event, res *Result) error {
 
 func subject(s names, ev *store.Event) string {
 	switch Status(ev.Status) {
-	case UnknownCode, TooManyGuesses, NothingToCollect, UnknownRound, RoundClosed, AlreadyJoined, RoundFull, WrongStake, AlreadyOpen, TooManyRounds, NobodyLeft:
+	case UnknownCode, TooManyGuesses, NothingToCollect, UnknownRound, RoundClosed, AlreadyJoined, RoundFull, WrongStake, AlreadyOpen, TooManyRounds, NobodyLeft,
+		UnknownHold, HoldEnded, TooManyHolds, UnknownRequest, NotReversible, AlreadyReversed,
+		Blocked, UnknownPlayer, AlreadyLinked, UnknownLinkCode, NotLinked, MergeNeeded, TooManyAliases, LinkCodeTaken, Forgotten:
 		return ""
 	case CodeExpired, CodeUsedUp, CodeRedeemed:
 		return s.CodeListName(ev.Subject)
@@ -358,9 +380,16 @@ type drawing struct {
 	reward entry     // open, with a claim
 	beyond []Beyond  // so far, of the command
 	round  *RoundView
-	// Of a Collect.
+	hold   *HoldView
+	bag
+}
+
+// bag is what a Collect or a Confirm gave.
+type bag struct {
 	collects bool
+	confirms bool
 	got      []gain
+	codes    []RewardCode
 }
 
 type gain struct {
@@ -397,7 +426,11 @@ func (o *outcomes) See(e *store.Effect) {
 		switch {
 		case o.open != nil:
 			o.gain(e.N, e.Value)
-		case o.collects:
+		case o.collects, o.confirms:
+			o.got = append(o.got, gain{e.N, e.Value})
+		}
+	case store.Release:
+		if o.confirms {
 			o.got = append(o.got, gain{e.N, e.Value})
 		}
 	case store.Beyond:
@@ -409,8 +442,11 @@ func (o *outcomes) See(e *store.Effect) {
 		o.draw++
 		o.marked = true
 	case store.GiveCode:
-		if o.open != nil {
+		switch {
+		case o.open != nil:
 			o.code(o.names, e.N, e.Value)
+		case o.confirms:
+			o.codes = append(o.codes, o.rewardCode(o.names, e.N, e.Value))
 		}
 	case store.Claim:
 		o.endOutcome(o.names)
@@ -422,6 +458,9 @@ func (o *outcomes) See(e *store.Effect) {
 	case store.Put:
 		if v, ok := rules.RoundIn(e); ok {
 			o.round = roundView(o.names, &v)
+		} else if v, ok := rules.HoldIn(e); ok {
+			h := look.HoldView(o.names, &v, int64(max(v.Ended, v.Asked)))
+			o.hold = &h
 		}
 	case store.Player:
 		o.endClaim()
@@ -434,7 +473,9 @@ func (o *outcomes) See(e *store.Effect) {
 		o.res.Redeemed = o.names.CodeListName(e.N)
 	case store.Member:
 		o.endCommand()
-		o.member++
+		if o.member++; o.confirms {
+			o.res.Members = append(o.res.Members, Result{})
+		}
 		o.command()
 	}
 }
@@ -460,31 +501,32 @@ func (o *outcomes) endClaim() {
 	}
 }
 
-// roundView is what a result says of a round.
-func roundView(s names, o *rules.RoundNow) *RoundView {
-	v := &RoundView{Name: o.Name, Number: o.Number, State: o.State, Entrants: o.Entrants, Tickets: o.Tickets}
-	for _, w := range o.Winners {
-		v.Winners = append(v.Winners, view.Winner{Player: s.PlayerID(w.Player), Missed: w.Missed})
-	}
-	return v
-}
-
 // finish ends what begin began.
 func (o *outcomes) finish() {
 	if o.res == nil {
 		return
 	}
 	o.endCommand()
-	o.names, o.res = nil, nil
+	if o.hold != nil {
+		if o.res.rare == nil {
+			o.res.rare = new(rare)
+		}
+		o.res.rare.hold, o.hold = o.hold, nil
+	}
+	o.names, o.res, o.confirms = nil, nil, false
 }
 
 // endRare gives the result of a command what few have.
 func (o *outcomes) endRare(res *Result) {
 	res.rare = &rare{claims: o.claims, beyond: o.beyond, round: o.round}
 	o.claims, o.beyond, o.round = nil, nil, nil
-	if o.collects {
+	switch {
+	case o.collects:
 		res.rare.collected = stacks(o.names, o.got)
 		o.collects, o.got = false, o.got[:0]
+	case o.confirms:
+		res.rare.given = Given{stacks(o.names, o.got), o.codes}
+		o.got, o.codes = o.got[:0], nil
 	}
 }
 
@@ -496,7 +538,7 @@ func (o *outcomes) endCommand() {
 		res = &res.Members[o.member]
 	}
 	res.Outcomes, res.Paid = some, paid
-	if o.collects || len(o.claims)+len(o.beyond) > 0 || o.round != nil {
+	if o.collects || len(o.claims)+len(o.beyond) > 0 || o.round != nil || o.confirms && len(o.got)+len(o.codes) > 0 {
 		o.endRare(res)
 	}
 }
@@ -522,11 +564,16 @@ func (o *outcomes) gain(item uint32, quantity uint64) {
 	o.gains = append(o.gains, gain{item, quantity})
 }
 
-func (o *outcomes) code(s names, list uint32, number uint64) {
+func (o *outcomes) rewardCode(s names, list uint32, number uint64) RewardCode {
 	c := RewardCode{List: s.CodeListName(list), Number: number, Code: Redacted}
 	if o.secret != nil {
 		c.Code = o.secret(list, number)
 	}
+	return c
+}
+
+func (o *outcomes) code(s names, list uint32, number uint64) {
+	c := o.rewardCode(s, list, number)
 	if o.claiming() {
 		o.claim.Codes = append(o.claim.Codes, c)
 		return

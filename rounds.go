@@ -26,11 +26,17 @@ func RoundsOf(r *Realm) Rounds { return Rounds{r.w} }
 // RoundView is a round: one that is open, or was closed in the last day, or whose winners can be drawn again.
 type RoundView = view.Round
 
-// EntrantView is a player who has joined a round.
-type EntrantView = view.Entrant
+// EntrantView is a player who has joined a round, and HeldView some of an item that is held of one.
+type (
+	EntrantView = view.Entrant
+	HeldView    = view.Held
+)
 
-// OpenRound opens a round that the catalog declares. A player who is named joins it: with a stake, or with tickets if
-// Tickets is not 0. It needs format level 5, as all requests about rounds do. None of them can be a member of an Atomic.
+// WinnerView is a player who has won a round.
+type WinnerView = view.Winner
+
+// OpenRound opens a round that the catalog declares, and that the calendar does not open. A player who is named joins
+// it: with a stake, or with tickets if Tickets is not 0. It needs format level 5, as all requests about rounds do. None of them can be a member of an Atomic.
 type OpenRound struct {
 	ID      string
 	Player  string // who opens it; empty: nobody
@@ -108,10 +114,18 @@ func fillRound(cmd *rules.Command, kind rules.Kind, id, round string, number uin
 // Get returns a round by its number, with at most MaxEntrants of its entrants, by the order of joining, from one on.
 // CodeNotFound: there is no such round, or it was forgotten.
 func (r Rounds) Get(ctx context.Context, number, from uint64) (RoundView, error) {
+	return r.Page(ctx, number, from, MaxEntrants)
+}
+
+// Page is Get with at most so many entrants.
+func (r Rounds) Page(ctx context.Context, number, from uint64, entrants int) (RoundView, error) {
+	if entrants < 0 || entrants > MaxEntrants {
+		return RoundView{}, errf(CodeInvalid, "entrants", "%d, want at most %d", entrants, MaxEntrants)
+	}
 	var v RoundView
 	found := false
 	err := r.read(ctx, func(t *rules.Tables) (uint64, bool) {
-		return r.w.look(t, func(int64) { v, found = look.Round(r.w.state, number, from) })
+		return r.w.look(t, func(int64) { v, found = look.Round(r.w.state, t, number, from, entrants) })
 	})
 	if err == nil && !found {
 		err = errf(CodeNotFound, "number", "there is no round number %d in realm %q", number, r.w.name)
@@ -121,11 +135,19 @@ func (r Rounds) Get(ctx context.Context, number, from uint64) (RoundView, error)
 
 // Open returns the rounds that are open, by name and then by number, without their entrants.
 func (r Rounds) Open(ctx context.Context) ([]RoundView, error) {
-	var all []RoundView
-	err := r.read(ctx, func(t *rules.Tables) (uint64, bool) {
-		return r.w.look(t, func(int64) { all = look.Rounds(r.w.state) })
+	all, _, err := r.OpenPage(ctx, 0, rules.MaxOpenRounds)
+	return all, err
+}
+
+// OpenPage is Open with at most some of the rounds, from one on. It returns how many are open, too.
+func (r Rounds) OpenPage(ctx context.Context, from, most int) (some []RoundView, of int, err error) {
+	err = r.read(ctx, func(t *rules.Tables) (uint64, bool) {
+		return r.w.look(t, func(int64) { some, of = look.Rounds(r.w.state, t, from, most) })
 	})
-	return value(all, err)
+	if err != nil {
+		return nil, 0, err
+	}
+	return some, of, nil
 }
 
 func (r Rounds) read(ctx context.Context, read func(t *rules.Tables) (last uint64, current bool)) error {
@@ -134,4 +156,22 @@ func (r Rounds) read(ctx context.Context, read func(t *rules.Tables) (last uint6
 	}
 	_, _, err := r.w.read(ctx, read)
 	return err
+}
+
+// Round is the round that a request about one has changed, without its entrants. Claims has what its winners got. It is
+// read-only. Other results have nil.
+func (r Result) Round() *RoundView {
+	if r.rare == nil {
+		return nil
+	}
+	return r.rare.round
+}
+
+// roundView is what a result says of a round.
+func roundView(s names, o *rules.RoundNow) *RoundView {
+	v := &RoundView{Name: o.Name, Number: o.Number, State: o.State, Entrants: o.Entrants, Tickets: o.Tickets}
+	for _, w := range o.Winners {
+		v.Winners = append(v.Winners, view.Winner{Player: s.PlayerID(w.Player), Missed: w.Missed})
+	}
+	return v
 }

@@ -116,14 +116,14 @@ func (s *snapshots) begin(position uint64) {
 	}
 	job := s.pending
 	if job == nil {
-		if s.w.o.SnapshotEvery < 0 || s.bytes < s.w.o.SnapshotEvery {
+		if !s.rewrites() && (s.w.o.SnapshotEvery < 0 || s.bytes < s.w.o.SnapshotEvery) {
 			return
 		}
 		job = newSnapshotJob()
 	}
 	s.pending, s.job = nil, job
 	base := s.extent
-	if s.w.ledger.Whole() {
+	if s.w.ledger.Whole() || s.rewrites() {
 		base = nil
 	}
 	job.whole = base == nil
@@ -135,6 +135,13 @@ func (s *snapshots) begin(position uint64) {
 		s.place(s.w.ledger.At)
 	}
 	s.background(func() bool { return s.step(job) })
+}
+
+// rewrites reports whether a snapshot may have a name that is erased. The next ones then are whole, and follow soon,
+// until both series are later.
+func (s *snapshots) rewrites() bool {
+	_, any := s.w.ledger.Newest()
+	return any && s.w.state.Rewrites()
 }
 
 // pause sleeps while requests are answered: yielding does not let a flusher run that is in a system call.

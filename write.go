@@ -343,14 +343,24 @@ func (q *request) propose(w *writer, b *ledger.Batch, event *store.Writer) (*ear
 	return nil, nil
 }
 
-func (q *request) entered(*writer, *ledger.Batch) {}
+func (q *request) entered(w *writer, b *ledger.Batch) {
+	if q.cmd.Kind == rules.KindForget {
+		w.draft.sweep.erase(b)
+	}
+}
 
 // same decodes a remembered answer, and refuses it to a command that asks for something else.
 func (q *request) same(w *writer, a *store.Answer) error {
 	if _, err := store.Decode(a.Event, &w.draft.decoded); err != nil {
 		return rememberedWrong(err)
 	}
+	if w.draft.decoded.Kind == store.KindErased {
+		w.draft.decoded.Status = uint8(Forgotten)
+		return nil
+	}
 	switch same, err := rules.Same(w.state, q.cmd, &w.draft.decoded); {
+	case err == nil && !same && rules.Forgets(w.state, &w.draft.decoded):
+		w.draft.decoded = store.Event{Kind: store.KindErased, Status: uint8(Forgotten)}
 	case err != nil:
 		return rememberedWrong(err)
 	case !same:
@@ -370,7 +380,7 @@ func (q *request) refused(w *writer, now int64) error {
 	if q.cmd.ID == "" {
 		return nil
 	}
-	fault := w.rules.CheckID(q.cmd.ID, now)
+	fault := w.rules.CheckID(q.cmd, now)
 	if fault == rules.IDAccepted {
 		return nil
 	}

@@ -228,17 +228,55 @@ func BenchmarkEventBytes(b *testing.B) {
 	}
 }
 
+// BenchmarkHolds is BenchmarkCatalogs in a realm in which nothing is held, and in one with a hundred thousand open holds
+// of draws from the same pool.
+func BenchmarkHolds(b *testing.B) {
+	for _, c := range []struct {
+		name  string
+		holds int
+	}{{"none", 0}, {"open", size(100_000)}} {
+		b.Run(c.name, func(b *testing.B) {
+			drawAmong(b, chestItems+chestEntries, "chest", "gem", true, func(r *kuji.Realm) { hold(b, r, c.holds) })
+		})
+	}
+}
+
+// hold makes draws of many players that are held for a day.
+func hold(b *testing.B, r *kuji.Realm, n int) {
+	day := kuji.Holding{For: 24 * time.Hour}
+	for from := 0; from < n; from += catalogBatch {
+		var reqs []kuji.Request
+		for i := from; i < min(n, from+catalogBatch); i++ {
+			reqs = append(reqs, &kuji.Draw{ID: fmt.Sprint("hold-", i), Player: fmt.Sprint("holder-", i/50), Pool: "chest", Hold: day})
+		}
+		results, err := r.DoAll(b.Context(), reqs)
+		must(b, err)
+		for i := range results {
+			if results[i].Status != kuji.OK {
+				b.Fatalf("a hold ended as %v: %v", results[i], results[i].Err)
+			}
+		}
+	}
+}
+
 func drawFrom(b *testing.B, yaml, pool, funds string, ids bool) {
+	drawAmong(b, yaml, pool, funds, ids, func(*kuji.Realm) {})
+}
+
+// drawAmong is drawFrom in a realm that is prepared.
+func drawAmong(b *testing.B, yaml, pool, funds string, ids bool, prepare func(*kuji.Realm)) {
 	players := make([]string, size(catalogPlayers))
 	for i := range players {
 		players[i] = fmt.Sprintf("player-%d", i)
 	}
 	// The log of a realm like the measured one, but without draws, is what draws do not add.
 	empty := scratch(b)
-	e, _ := fundedRealm(b, empty, yaml, funds, players)
+	e, realm := fundedRealm(b, empty, yaml, funds, players)
+	prepare(realm)
 	must(b, e.Close())
 	dir := scratch(b)
-	e, realm := fundedRealm(b, dir, yaml, funds, players)
+	e, realm = fundedRealm(b, dir, yaml, funds, players)
+	prepare(realm)
 
 	draws := make([]kuji.Draw, catalogBatch)
 	reqs := make([]kuji.Request, catalogBatch)

@@ -19,7 +19,8 @@ Groups of rows (default: all), with the minutes they take:
   groups     1    an atomic group, and the same as single draws
   batches    1    durable draws, 1000 in a call, hot and wide
   catalogs   1    durable draws from five catalogs, 1000 in a call, with request ids
-  counters   0.5  draws that move three counters, and none; draws among quests. This tree only
+  counters   1    draws that move three counters, and none; draws among quests; draws while a
+                  hundred thousand are held, and none. This tree only
   bytes      0.5  bytes of log that a draw without a request id takes
   recovery   1    opening a realm whose log has a million events, hot and wide
   peers      3    reads and writes of a million players, and the same of an xsync map
@@ -40,7 +41,7 @@ TEXT
 
 # The gates: row, unit, kind, gate and aim, under the name of their group. "-": there is none.
 # Kinds: old: new over old. actor, xsync: new over the same work of that store, run by run. none: new
-# over draws that move no counter, run by run.
+# over the row "none" of the same benchmark, run by run.
 # most: new, whatever old is; these limits are what d61c231 and its successors need, rounded up.
 gates() {
   cat <<'TEXT'
@@ -82,6 +83,7 @@ Catalogs/raffle                                log-bytes/draw  most   31.8   -
 Catalogs/banner                                log-bytes/draw  most   35.8   -
 counters
 Counters/three                                 ns/draw         none   1.25   -
+Holds/open                                     ns/draw         none   1.1    -
 Catalogs/quests                                allocs/draw     most   0.2    -
 Catalogs/quests                                log-bytes/draw  most   40.8   -
 bytes
@@ -121,7 +123,7 @@ measure() {
   batches) turns bench test '^BenchmarkDoAll$/^(hot|wide)$/^store=kuji$/^callers=1$' -test.benchtime 2000000x ;;
   catalogs) for c in plain limits price raffle banner; do measure "catalogs/$c"; done ;;
   catalogs/*) turns bench test "^BenchmarkCatalogs\$/^${1#*/}\$" -test.benchtime 1000x ;;
-  counters) alone bench test '^Benchmark(Counters|Catalogs)$/^(none|three|quests)$' -test.benchtime 500x ;;
+  counters) alone bench test '^Benchmark(Counters|Catalogs|Holds)$/^(none|three|quests|open)$' -test.benchtime 500x ;;
   bytes) turns bench test '^BenchmarkEventBytes$/^(plain|banner)$' -test.benchtime 100x ;;
   recovery) turns bench test '^BenchmarkRecovery$/^(hot|wide)$/^events=1000000$/^store=kuji$' -test.benchtime 5x ;;
   peers) turns bench peers '^BenchmarkState$/^keys=(skewed|uniform)$/^writes=(0|30)$' ;;
@@ -294,7 +296,7 @@ awk -v base="$base" -v gates="$tmp/gates" -v groups=" $groups " \
       side = kind == "old" ? "old" : "new"
       k2 = k
       if (kind == "actor") k2 = "DrawHot/store=actor/log=off ns/op"
-      if (kind == "none") k2 = "Counters/none " f[2]
+      if (kind == "none") { k2 = f[1]; sub(/\/.*/, "/none " f[2], k2) }
       if (kind == "xsync") sub(/store=[^ ]*/, "store=xsync", k2)
       if (kind == "most") k2 = "none"
       got = kind == "most" ? middle("new", k) : over(k, side, k2)

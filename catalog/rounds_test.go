@@ -34,7 +34,7 @@ func TestRoundDefaults(t *testing.T) {
 		},
 		"jackpot": {
 			ID: "jackpot", Ticket: catalog.Ticket{Is: true, Price: []catalog.Stack{{Item: "coin", Quantity: 1}}, Most: 1000, Adds: []catalog.Adds{{Pot: "pot", Share: 900_000}}},
-			Entrants: catalog.Entrants{Min: 1, Max: 100_000}, One: true,
+			Entrants: catalog.Entrants{Min: 1, Max: 100_000}, Every: catalog.PerWeek,
 			Winners: catalog.Winners{Count: 3, Distinct: true, By: catalog.ByTickets, Pot: "pot", Shares: []uint32{60, 30, 10}},
 		},
 		"duel": {

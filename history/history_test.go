@@ -744,10 +744,12 @@ func TestDetail(t *testing.T) {
 	const odd = "\xff\x00\\x41"
 	rec := kuji.Record{
 		Kind: "atomic", Status: "ok", CatalogVersion: 3, Last: true, To: odd, Key: odd, Event: "wins",
-		Claims:  []kuji.Claimed{{Quest: "q", Tier: 2, Player: odd, Items: []kuji.Stack{{Item: "gem", Quantity: 5}}}},
-		Beyond:  []kuji.Beyond{{Item: "gem", Quantity: 3, How: "mailed", Player: odd}},
-		Due:     &kuji.Due{Players: []string{odd, "ann"}},
-		Members: []kuji.Record{{Kind: "progress", Player: odd, To: odd, Key: odd}},
+		Claims:   []kuji.Claimed{{Quest: "q", Tier: 2, Player: odd, Items: []kuji.Stack{{Item: "gem", Quantity: 5}}}},
+		Beyond:   []kuji.Beyond{{Item: "gem", Quantity: 3, How: "mailed", Player: odd}},
+		Due:      &kuji.Due{Players: []string{odd, "ann"}},
+		Round:    &kuji.RoundView{Name: "duel", Number: 3, State: "settled", Entrants: 2, Tickets: 2, Winners: []kuji.WinnerView{{Player: odd, Missed: true}}},
+		Entrants: []string{"ann", odd},
+		Members:  []kuji.Record{{Kind: "progress", Player: odd, To: odd, Key: odd}},
 	}
 	text, err := detailOf(&rec)
 	if err != nil || strings.Contains(text, "\x00") || strings.Contains(text, "\xff") || strings.Contains(text, "\ufffd") {
@@ -757,7 +759,8 @@ func TestDetail(t *testing.T) {
 	if err := fill(&got, text); err != nil || !reflect.DeepEqual(got, rec) {
 		t.Errorf("%+v, %v\nwant %+v", got, err, rec)
 	}
-	if rec.Key != odd || rec.Claims[0].Player != odd || rec.Beyond[0].Player != odd || rec.Due.Players[0] != odd || rec.Members[0].Key != odd {
+	if rec.Key != odd || rec.Claims[0].Player != odd || rec.Beyond[0].Player != odd || rec.Due.Players[0] != odd || rec.Members[0].Key != odd ||
+		rec.Round.Winners[0].Player != odd || rec.Entrants[1] != odd {
 		t.Errorf("the record was changed: %+v", rec)
 	}
 }

@@ -41,7 +41,7 @@ func newPostgres(url, realm string) (database, error) {
 
 func (p *postgres) words() dialect {
 	return dialect{integer: "BIGINT", name: `TEXT COLLATE "C"`, read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-		view: "CREATE OR REPLACE VIEW", each: "json_array_elements(CAST(${1} AS json)->'${2}')",
+		view: "CREATE OR REPLACE VIEW", each: "json_array_elements(CAST(${1} AS json)->'${2}')", doc: "CAST(${1} AS json)",
 		first: []string{"CREATE SCHEMA IF NOT EXISTS " + pgx.Identifier{p.name}.Sanitize()}}
 }
 

@@ -112,11 +112,11 @@ func (b *rebuild) build(ctx context.Context) error {
 
 // startOver makes the tables and views again, with nothing in them.
 func (b *rebuild) startOver(ctx context.Context) error {
-	statements := []string{"BEGIN", "DROP VIEW IF EXISTS claims", "DROP VIEW IF EXISTS beyond", "DROP VIEW IF EXISTS collected"}
+	statements := []string{"BEGIN", "DROP VIEW IF EXISTS claims", "DROP VIEW IF EXISTS beyond", "DROP VIEW IF EXISTS collected", "DROP VIEW IF EXISTS joins", "DROP VIEW IF EXISTS wins"}
 	for _, table := range []string{"players", "items", "pools", "events", "pool_events", "item_events", "changes", "holdings", "progress"} {
 		statements = append(statements, "DROP TABLE IF EXISTS "+table)
 	}
-	statements = append(statements, b.h.db.words().statements(progressTable+";"+schema+";"+views)...)
+	statements = append(statements, b.h.db.words().statements(progressTable+";"+schema+";"+allViews)...)
 	if err := b.run(ctx, statements...); err != nil {
 		return err
 	}

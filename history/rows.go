@@ -80,6 +80,18 @@ func (d *detail) ids(form func(string) string) {
 		}
 		d.Due = &due
 	}
+	d.Entrants = slices.Clone(d.Entrants)
+	for i := range d.Entrants {
+		d.Entrants[i] = form(d.Entrants[i])
+	}
+	if d.Round != nil {
+		r := *d.Round
+		r.Opener, r.Winners = form(r.Opener), slices.Clone(r.Winners)
+		for i := range r.Winners {
+			r.Winners[i].Player = form(r.Winners[i].Player)
+		}
+		d.Round = &r
+	}
 	for i := range d.Members {
 		m := &d.Members[i]
 		m.Player, m.To, m.Key = form(m.Player), form(m.To), form(m.Key)
@@ -316,6 +328,14 @@ func about(rec *kuji.Record, player, pool func(id string)) {
 	if rec.Due != nil {
 		for _, id := range rec.Due.Players {
 			player(id)
+		}
+	}
+	for _, id := range rec.Entrants {
+		player(id)
+	}
+	for i := range rec.Claims {
+		if c := &rec.Claims[i]; c.Place > 0 {
+			player(c.Player)
 		}
 	}
 	for i := range rec.Members {

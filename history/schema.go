@@ -13,7 +13,7 @@ import (
 )
 
 // format is the schema's version. Opening upgrades an older one, see upgrades, and refuses a newer one.
-const format = 4
+const format = 5
 
 // progressTable comes first: it says which version the others have.
 const progressTable = `
@@ -50,19 +50,20 @@ ALTER TABLE progress ADD COLUMN proven_from INT NOT NULL DEFAULT 0;
 ALTER TABLE progress ADD COLUMN rebuild INT NOT NULL DEFAULT 1;
 ALTER TABLE progress ADD COLUMN sum INT`,
 	3: views, // of details that are there
+	4: roundViews,
 }
 
 // dialect is the words that databases have of their own.
 type dialect struct {
 	integer, name, clustered string   // in the schema
-	view, each               string   // makes or replaces a view; the elements of list $2 in the JSON of $1
+	view, each, doc          string   // makes or replaces a view; the elements of list $2 in the JSON of $1; the JSON of $1
 	first                    []string // statements before the tables are made
 	read                     string   // begins a transaction that only reads, and sees one snapshot
 }
 
 // statements returns some of the schema in the words of a database.
 func (d dialect) statements(sql string) []string {
-	sql = eachWord.ReplaceAllString(sql, d.each)
+	sql = docWord.ReplaceAllString(eachWord.ReplaceAllString(sql, d.each), d.doc)
 	sql = strings.NewReplacer("VIEW ", d.view+" ", " INT", " "+d.integer, " NAME", " "+d.name, " CLUSTERED", d.clustered).Replace(sql)
 	return strings.Split(strings.TrimSpace(sql), ";\n")
 }
@@ -125,7 +126,7 @@ func (t tables) create(ctx context.Context) error {
 		return err
 	}
 	if err = t.run(ctx, words.statements(schema)...); err == nil && f == 0 {
-		if err = t.run(ctx, words.statements(views)...); err == nil {
+		if err = t.run(ctx, words.statements(allViews)...); err == nil {
 			err = t.insertProgress(ctx, nothing)
 		}
 	}

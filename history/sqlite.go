@@ -16,7 +16,7 @@ type sqlite struct{ file string }
 
 func (s sqlite) words() dialect {
 	return dialect{integer: "INTEGER", name: "TEXT", clustered: " WITHOUT ROWID", read: "BEGIN",
-		view: "CREATE VIEW IF NOT EXISTS", each: "json_each(${1}->'${2}')"}
+		view: "CREATE VIEW IF NOT EXISTS", each: "json_each(${1}->'${2}')", doc: "${1}"}
 }
 
 // How a connection is set up. A commit is in the file's journal at once, and survives the end of the

@@ -25,4 +25,22 @@ VIEW collected AS
 SELECT e.seq AS seq, p.name AS player, s.value->>'item' AS item, CAST(s.value->>'quantity' AS INT) AS quantity
 FROM events e JOIN players p ON p.id = e.player, EACH(e.detail items) s WHERE e.kind = 'collect'`
 
-var eachWord = regexp.MustCompile(`EACH\((\S+) (\w+)\)`)
+// roundViews are what people ask of rounds: who joined which one, and who won what. DOC is a JSON text as JSON.
+const roundViews = `
+VIEW joins AS
+SELECT e.seq AS seq, p.name AS player, DOC(e.detail)->'round'->>'round' AS round, CAST(DOC(e.detail)->'round'->>'number' AS INT) AS number,
+	COALESCE(CAST(DOC(e.detail)->>'count' AS INT), 1) AS tickets, DOC(e.detail)->>'items' AS stake
+FROM events e JOIN players p ON p.id = e.player
+WHERE e.kind IN ('join', 'open_round') AND e.status = 'ok' AND CAST(DOC(e.detail)->'round'->>'entrants' AS INT) > 0;
+VIEW wins AS
+SELECT e.seq AS seq, c.value->>'player' AS player, DOC(e.detail)->'round'->>'round' AS round, CAST(DOC(e.detail)->'round'->>'number' AS INT) AS number,
+	CAST(c.value->>'place' AS INT) AS place, CAST(c.value->>'value' AS INT) AS value, CASE WHEN c.value->>'missed' IS NULL THEN 0 ELSE 1 END AS missed,
+	c.value->>'items' AS items
+FROM events e, EACH(e.detail claims) c WHERE c.value->>'place' IS NOT NULL`
+
+const allViews = views + ";" + roundViews
+
+var (
+	eachWord = regexp.MustCompile(`EACH\((\S+) (\w+)\)`)
+	docWord  = regexp.MustCompile(`DOC\((\S+?)\)`)
+)

@@ -10,7 +10,7 @@ import (
 	"github.com/kuji-dev/kuji"
 )
 
-// TestViews: SQL finds in views what quests and ranks gave, what was beyond a cap, and what was collected.
+// TestViews: SQL finds in views what quests, ranks and rounds gave, who joined, what was beyond a cap, and what was collected.
 func TestViews(t *testing.T) {
 	gems := func(n uint64) []kuji.Stack { return []kuji.Stack{{Item: "gem", Quantity: n}} }
 	recs := []kuji.Record{
@@ -24,6 +24,13 @@ func TestViews(t *testing.T) {
 		}, Claims: []kuji.Claimed{{Quest: "auto", Tier: 1, Player: "ann"}}},
 		{Kind: "collect", Player: "ann", Items: gems(2)},
 		{Kind: "grant", Player: "ann", Items: gems(3)},
+		{Kind: "open_round", Round: &kuji.RoundView{Name: "draw", Number: 1, State: "open"}},
+		{Kind: "open_round", Player: "ann", Round: &kuji.RoundView{Name: "draw", Number: 2, State: "open"}}, // who opens it need not join
+		{Kind: "join", Player: "bob", Count: 7, Round: &kuji.RoundView{Name: "draw", Number: 2, State: "open", Entrants: 1, Tickets: 7}},
+		{Kind: "open_round", Player: "ann", Items: gems(2), Round: &kuji.RoundView{Name: "duel", Number: 3, State: "open", Entrants: 1, Tickets: 1}},
+		{Kind: "join", Player: "\xff", Round: &kuji.RoundView{Name: "duel", Number: 3, State: "open", Entrants: 2, Tickets: 2}},
+		{Kind: "due", Due: &kuji.Due{Round: 3}, Entrants: []string{"ann", "\xff"}, Round: &kuji.RoundView{Name: "duel", Number: 3, State: "settled", Entrants: 2, Tickets: 2},
+			Claims: []kuji.Claimed{{Place: 1, Value: 5, Player: "\xff", Items: gems(4)}, {Place: 2, Player: "ann", Missed: true}}},
 	}
 	for i := range recs {
 		recs[i].Position, recs[i].Status, recs[i].Last = uint64(i+1), "ok", true
@@ -31,9 +38,12 @@ func TestViews(t *testing.T) {
 	want := map[string][]string{
 		"claims": {"1 ann q 1 <nil> <nil> 0 [{\"item\":\"gem\",\"quantity\":5}]", "1 ann q 2 <nil> <nil> 0 <nil>",
 			"2 bob <nil> <nil> points 1 0 [{\"item\":\"gem\",\"quantity\":1}]", "2 \\xff <nil> <nil> points 2 1 <nil>",
-			"3 ann auto 1 <nil> <nil> 0 <nil>", "3 cy r 3 <nil> <nil> 0 <nil>"},
+			"3 ann auto 1 <nil> <nil> 0 <nil>", "3 cy r 3 <nil> <nil> 0 <nil>",
+			"11 \\xff <nil> <nil> <nil> <nil> 0 [{\"item\":\"gem\",\"quantity\":4}]", "11 ann <nil> <nil> <nil> <nil> 1 <nil>"},
 		"beyond":    {"1 ann gem 2 mailed", "3 bob gem 8 mailed", "3 cy gem 9 cut"},
 		"collected": {"4 ann gem 2"},
+		"joins":     {"8 bob draw 2 7 <nil>", "9 ann duel 3 1 [{\"item\":\"gem\",\"quantity\":2}]", "10 \\xff duel 3 1 <nil>"},
+		"wins":      {"11 \\xff duel 3 1 5 0 [{\"item\":\"gem\",\"quantity\":4}]", "11 ann duel 3 2 <nil> 1 <nil>"},
 	}
 	for name, target := range targets(t) {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +90,7 @@ func TestViews(t *testing.T) {
 				if err := h.Run(t.Context(), of(recs)); err != nil {
 					t.Fatal(err)
 				}
-				sqlIn(t, h, "DROP VIEW claims", "DROP VIEW beyond", "DROP VIEW collected", "UPDATE progress SET format = 3")
+				sqlIn(t, h, "DROP VIEW claims", "DROP VIEW beyond", "DROP VIEW collected", "DROP VIEW joins", "DROP VIEW wins", "UPDATE progress SET format = 3")
 				h = openTest(t, where)
 			}
 		})

@@ -51,6 +51,11 @@ var needs = map[string]struct {
 	"Progress":      {command: "progress", realm: true, player: true},
 	"Claim":         {command: "claim", realm: true, player: true},
 	"Collect":       {command: "collect", realm: true, player: true},
+	"OpenRound":     {command: "open_round", realm: true, player: true},
+	"Join":          {command: "join", realm: true, player: true},
+	"Settle":        {command: "settle", realm: true},
+	"Reroll":        {command: "reroll", realm: true},
+	"CancelRound":   {command: "cancel_round", realm: true},
 	"HandleMessage": {command: "chat", realm: true, whole: true},
 	"GetResult":     {command: "read", realm: true, player: true},
 	"StreamEvents":  {command: "read", realm: true, pool: true, player: true},
@@ -58,6 +63,8 @@ var needs = map[string]struct {
 	"ListPlayers":   {command: "read", realm: true, whole: true},
 	"ListHolders":   {command: "read", realm: true, whole: true},
 	"ListRanks":     {command: "read", realm: true, whole: true},
+	"GetRound":      {command: "read", realm: true, whole: true},
+	"ListRounds":    {command: "read", realm: true, whole: true},
 	"GetPlayer":     {command: "read", realm: true, player: true},
 	"ListQuests":    {command: "read", realm: true, player: true},
 	"GetPool":       {command: "read", realm: true, pool: true, player: true},
@@ -82,7 +89,12 @@ var needs = map[string]struct {
 	"Batch": {command: "write", realm: true}, "Atomic": {command: "write", realm: true}, "StreamDraws": {command: "draw", realm: true},
 }
 
-var allCommands = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim", "collect", "chat"}
+var (
+	allCommands = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim", "collect",
+		"open_round", "join", "settle", "reroll", "cancel_round", "chat"}
+	// notPlayers are those that no player's token has.
+	notPlayers = []string{"grant", "progress", "open_round", "settle", "reroll", "cancel_round", "chat", "admin"}
+)
 
 // tokens makes player tokens.
 type tokens struct {
@@ -148,12 +160,12 @@ func playerKeys(t *testing.T) (*access.Keys, *tokens) {
 	}
 	lines := []string{
 		keyLine(t, "admin", "admin", ""),
-		keyLine(t, "read,draw,redeem,register,grant,consume,transfer,progress,claim,collect,chat", "everything", ""),
+		keyLine(t, strings.Join(allCommands, ","), "everything", ""),
 		keyLine(t, "admin", "admin-here", "", "realms=default"),
 		keyLine(t, "admin", "admin-elsewhere", "", "realms=other"),
-		keyLine(t, "read,draw,redeem,register,grant,consume,transfer,progress,claim,collect,chat", "free-pool", "", "pools=free"),
-		keyLine(t, "read,draw,redeem,register,grant,consume,transfer,progress,claim,collect,chat", "other-pool", "", "pools=standard,box"),
-		"read,draw,redeem,register,consume,transfer,claim,collect jwks=players.json players algs=EdDSA issuer=https://id.example audience=kuji",
+		keyLine(t, strings.Join(allCommands, ","), "free-pool", "", "pools=free"),
+		keyLine(t, strings.Join(allCommands, ","), "other-pool", "", "pools=standard,box"),
+		"read,draw,redeem,register,consume,transfer,claim,collect,join jwks=players.json players algs=EdDSA issuer=https://id.example audience=kuji",
 	}
 	for _, c := range allCommands {
 		lines = append(lines, keyLine(t, c, "only-"+c, ""))
@@ -246,8 +258,8 @@ func TestWhoMayWhat(t *testing.T) {
 				"everything": 403 * b(n.command == "admin"),
 				"free-pool":  403 * b(n.command == "admin" || n.whole || n.anyPool),
 				"other-pool": 403 * b(n.command == "admin" || n.whole || n.anyPool || n.pool),
-				k.of("ann"):  403 * b(n.command == "admin" || n.command == "grant" || n.command == "progress" || n.whole),
-				k.of("bob"):  403 * b(n.command == "admin" || n.command == "grant" || n.command == "progress" || n.whole || n.player),
+				k.of("ann"):  403 * b(slices.Contains(notPlayers, n.command) || n.whole),
+				k.of("bob"):  403 * b(slices.Contains(notPlayers, n.command) || n.whole || n.player),
 			}
 			for _, c := range allCommands {
 				who["only-"+c] = 403 * b(!can(c))
@@ -305,17 +317,22 @@ func methodOf(t *testing.T, name protoreflect.Name) protoreflect.MethodDescripto
 func TestCommandsInside(t *testing.T) {
 	f, k, _ := accessServer(t)
 	inside := map[string]string{
-		"draw":        `{"draw": {"player": "ann", "pool": "free"}}`,
-		"redeem":      `{"redeem": {"player": "ann", "code": "x"}}`,
-		"register":    `{"register": {"player": "ann"}}`,
-		"grant":       `{"grant": {"player": "ann", "items": [{"item": "gem", "quantity": 1}]}}`,
-		"consume":     `{"consume": {"player": "ann", "items": [{"item": "gem", "quantity": 1}]}}`,
-		"transfer":    `{"transfer": {"from": "ann", "to": "bob", "items": [{"item": "gem", "quantity": 1}]}}`,
-		"progress":    `{"progress": {"player": "ann", "event": "wins"}}`,
-		"collect":     `{"collect": {"player": "ann"}}`,
-		"claim":       `{"claim": {"player": "ann", "quest": "winner"}}`,
-		"set_counter": `{"set_counter": {"player": "ann", "counter": "wins", "value": "1"}, "reason": "x"}`,
-		"set_limit":   `{"set_limit": {"player": "ann", "pool": "once", "per": "LIMIT_PERIOD_FOREVER", "used": 1}, "reason": "x"}`,
+		"draw":         `{"draw": {"player": "ann", "pool": "free"}}`,
+		"redeem":       `{"redeem": {"player": "ann", "code": "x"}}`,
+		"register":     `{"register": {"player": "ann"}}`,
+		"grant":        `{"grant": {"player": "ann", "items": [{"item": "gem", "quantity": 1}]}}`,
+		"consume":      `{"consume": {"player": "ann", "items": [{"item": "gem", "quantity": 1}]}}`,
+		"transfer":     `{"transfer": {"from": "ann", "to": "bob", "items": [{"item": "gem", "quantity": 1}]}}`,
+		"progress":     `{"progress": {"player": "ann", "event": "wins"}}`,
+		"collect":      `{"collect": {"player": "ann"}}`,
+		"claim":        `{"claim": {"player": "ann", "quest": "winner"}}`,
+		"open_round":   `{"open_round": {"round": "prize"}}`,
+		"join":         `{"join": {"player": "ann", "round": "prize"}}`,
+		"settle":       `{"settle": {"round": "prize"}}`,
+		"reroll":       `{"reroll": {"round": "prize", "number": "1"}}`,
+		"cancel_round": `{"cancel_round": {"round": "prize"}}`,
+		"set_counter":  `{"set_counter": {"player": "ann", "counter": "wins", "value": "1"}, "reason": "x"}`,
+		"set_limit":    `{"set_limit": {"player": "ann", "pool": "once", "per": "LIMIT_PERIOD_FOREVER", "used": 1}, "reason": "x"}`,
 	}
 	for _, m := range []proto.Message{&kujiv1.Command{}, &kujiv1.Member{}} {
 		fields := m.ProtoReflect().Descriptor().Oneofs().ByName("command").Fields()
@@ -333,7 +350,7 @@ func TestCommandsInside(t *testing.T) {
 		nested := `{"commands": [{"atomic": {"members": [` + one + `]}}]}`
 		rpcs := map[string][]string{"Atomic": {bodies["Atomic"]}, "Batch": {bodies["Batch"], nested}}
 		admins := command == "set_limit" || command == "set_counter"
-		if command == "redeem" || command == "collect" || admins { // no member of a group can be one
+		if (*kujiv1.Member)(nil).ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(command)) == nil { // no member of a group can be one
 			rpcs = map[string][]string{"Batch": {bodies["Batch"]}}
 		}
 		for rpc, body := range rpcs {
@@ -346,7 +363,7 @@ func TestCommandsInside(t *testing.T) {
 				for secret, want := range map[string]int{
 					"admin": 0, "everything": 403 * b(admins), "free-pool": 403 * b(command == "redeem" || admins),
 					"other-pool": 403 * b(command == "draw" || command == "redeem" || admins),
-					k.of("ann"):  403 * b(command == "grant" || command == "progress" || admins), k.of("bob"): 403,
+					k.of("ann"):  403 * b(slices.Contains(notPlayers, command) || admins), k.of("bob"): 403,
 				} {
 					if got := denied(ask(f, methodOf(t, protoreflect.Name(rpc)), secret, body)); got != want {
 						t.Errorf("%s of a %s with %.20q: %d, want %d", rpc, command, secret, got, want)

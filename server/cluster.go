@@ -64,6 +64,8 @@ var mayBeStale = map[string]bool{
 	kujiv1connect.RewardServiceGetPlayerProcedure:  true,
 	kujiv1connect.RewardServiceListQuestsProcedure: true,
 	kujiv1connect.RewardServiceListRanksProcedure:  true,
+	kujiv1connect.RewardServiceGetRoundProcedure:   true,
+	kujiv1connect.RewardServiceListRoundsProcedure: true,
 	kujiv1connect.RewardServiceGetPoolProcedure:    true,
 	kujiv1connect.RewardServiceGetResultProcedure:  true,
 }

@@ -64,6 +64,31 @@ func (h *commands) Collect(ctx context.Context, req *kujiv1.CollectRequest) (*ku
 	return &kujiv1.CollectResponse{Result: res}, err
 }
 
+func (h *commands) OpenRound(ctx context.Context, req *kujiv1.OpenRoundRequest) (*kujiv1.OpenRoundResponse, error) {
+	res, err := h.do(ctx, req)
+	return &kujiv1.OpenRoundResponse{Result: res}, err
+}
+
+func (h *commands) Join(ctx context.Context, req *kujiv1.JoinRequest) (*kujiv1.JoinResponse, error) {
+	res, err := h.do(ctx, req)
+	return &kujiv1.JoinResponse{Result: res}, err
+}
+
+func (h *commands) Settle(ctx context.Context, req *kujiv1.SettleRequest) (*kujiv1.SettleResponse, error) {
+	res, err := h.do(ctx, req)
+	return &kujiv1.SettleResponse{Result: res}, err
+}
+
+func (h *commands) Reroll(ctx context.Context, req *kujiv1.RerollRequest) (*kujiv1.RerollResponse, error) {
+	res, err := h.do(ctx, req)
+	return &kujiv1.RerollResponse{Result: res}, err
+}
+
+func (h *commands) CancelRound(ctx context.Context, req *kujiv1.CancelRoundRequest) (*kujiv1.CancelRoundResponse, error) {
+	res, err := h.do(ctx, req)
+	return &kujiv1.CancelRoundResponse{Result: res}, err
+}
+
 func (h *commands) Atomic(ctx context.Context, req *kujiv1.AtomicRequest) (*kujiv1.AtomicResponse, error) {
 	res, err := h.do(ctx, req)
 	return &kujiv1.AtomicResponse{Result: res}, err

@@ -26,7 +26,7 @@ func FuzzRequest(f *testing.F) {
 	fx := newServer(f, server.Options{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelError}))})
 	roles := fx.server.RoleOf()
 	var paths []string
-	for _, path := range []string{"Draw", "Grant", "Consume", "Transfer", "Atomic", "Batch", "GetPlayer", "GetPool", "GetCatalog", "GetOdds", "ExportCatalog", "ListCatalogs"} {
+	for _, path := range []string{"Draw", "Grant", "Consume", "Transfer", "OpenRound", "Join", "Settle", "Reroll", "CancelRound", "GetRound", "ListRounds", "Atomic", "Batch", "GetPlayer", "GetPool", "GetCatalog", "GetOdds", "ExportCatalog", "ListCatalogs"} {
 		paths = append(paths, "/kuji.v1.RewardService/"+path)
 	}
 	for _, path := range []string{"GetStatus", "ListRealms", "ApplyCatalog", "SetTrack", "SetLimit", "SetCounter"} { // CreateRealm would leave files for every name tried
@@ -43,6 +43,13 @@ func FuzzRequest(f *testing.F) {
 		&kujiv1.GrantRequest{Player: "ann", Items: stack},
 		&kujiv1.ConsumeRequest{Player: "ann", Items: stack},
 		&kujiv1.TransferRequest{From: "ann", To: "bob", Items: stack},
+		&kujiv1.OpenRoundRequest{Round: "prize", Player: "ann", Stake: stack},
+		&kujiv1.JoinRequest{Round: "prize", Player: "ann", Tickets: 1 << 60, Number: 1},
+		&kujiv1.SettleRequest{Round: "prize"},
+		&kujiv1.RerollRequest{Round: "prize", Number: 1 << 63},
+		&kujiv1.CancelRoundRequest{Round: "prize", Number: 1},
+		&kujiv1.GetRoundRequest{Number: 1, EntrantOffset: 1 << 63, EntrantLimit: 5},
+		&kujiv1.ListRoundsRequest{RoundOffset: 1 << 31},
 		&kujiv1.AtomicRequest{Members: []*kujiv1.Member{{Command: &kujiv1.Member_Draw{Draw: &kujiv1.Draw{Player: "ann", Pool: "free"}}}}},
 		&kujiv1.BatchRequest{Commands: []*kujiv1.Command{drawCommand("2", "ann", "last", 1), {}}},
 		&kujiv1.GetPlayerRequest{Player: "ann", Stale: true},

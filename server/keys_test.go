@@ -29,7 +29,7 @@ const (
 func keyLine(t testing.TB, role, key, name string, options ...string) string {
 	t.Helper()
 	if role == "write" {
-		role = "read,draw,redeem,register,grant,consume,transfer,progress,claim,collect,chat"
+		role = strings.Join(allCommands, ",")
 	}
 	if role == "admin" || strings.Contains(role, "grant") {
 		options = append(options, "ids=optional")
@@ -100,6 +100,7 @@ func TestKeyFileErrors(t *testing.T) {
 		{"a day of nothing", "admin " + hash + " a grants=*:1/", "want item:N"},
 		{"too many", many(access.MaxKeys + 1), "line 1025: more than 1024 keys"},
 		{"players who grant", "grant jwks=players.json p algs=ES256", "not grant"},
+		{"players who settle", "join,settle jwks=players.json p algs=ES256", "not settle"},
 		{"players who report progress", "progress jwks=players.json p algs=ES256", "not progress"},
 		{"players who are admin", "admin jwks=players.json p algs=ES256", "not admin"},
 		{"no algorithm", "draw jwks=players.json p", "no algs="},

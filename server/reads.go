@@ -25,7 +25,7 @@ func (reads) GetPlayer(ctx context.Context, req *kujiv1.GetPlayerRequest) (*kuji
 		Pity: message.Each(v.Tracks, func(t *kuji.TrackView) *kujiv1.PlayerTrack {
 			return &kujiv1.PlayerTrack{Track: t.Name, Draws: t.Draws, CertainIn: t.CertainIn, Pool: t.Pool, Unless: t.Unless}
 		}),
-		Limits: message.Each(v.Limits, poolLimit), Free: message.Each(v.Free, poolLimit),
+		Limits: message.Each(v.Limits, poolLimit), Free: message.Each(v.Free, poolLimit), Held: message.Stacks(v.Held),
 		Lots: message.Each(v.Lots, func(l *kuji.Lot) *kujiv1.Lot {
 			return &kujiv1.Lot{Item: l.Item, Quantity: l.Quantity, UntilUnixMs: l.Until}
 		}),
@@ -56,6 +56,30 @@ func (reads) ListRanks(ctx context.Context, req *kujiv1.ListRanksRequest) (*kuji
 			return &kujiv1.Rank{Rank: r.Rank, Player: r.Player, Value: r.Value}
 		}),
 	}, nil
+}
+
+func (reads) GetRound(ctx context.Context, req *kujiv1.GetRoundRequest) (*kujiv1.GetRoundResponse, error) {
+	most, err := pageLimit("entrant_limit", req.GetEntrantLimit(), message.DefaultEntrants, kuji.MaxEntrants)
+	if err != nil {
+		return nil, err
+	}
+	v, err := kuji.RoundsOf(realmOf(ctx)).Page(ctx, req.GetNumber(), req.GetEntrantOffset(), most)
+	if err != nil {
+		return nil, err
+	}
+	return &kujiv1.GetRoundResponse{Round: message.Round(&v), Entrants: message.Each(v.Joined, message.Entrant)}, nil
+}
+
+func (reads) ListRounds(ctx context.Context, req *kujiv1.ListRoundsRequest) (*kujiv1.ListRoundsResponse, error) {
+	from, to, err := page("round_limit", req.GetRoundOffset(), req.GetRoundLimit(), math.MaxInt)
+	if err != nil {
+		return nil, err
+	}
+	some, of, err := kuji.RoundsOf(realmOf(ctx)).OpenPage(ctx, from, to-from)
+	if err != nil {
+		return nil, err
+	}
+	return &kujiv1.ListRoundsResponse{Rounds: message.Each(some, message.Round), RoundCount: uint32(of)}, nil
 }
 
 func poolLimit(l *kuji.PoolLimit) *kujiv1.Limit {

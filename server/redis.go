@@ -164,6 +164,8 @@ type readers interface {
 	GetPlayer(context.Context, *kujiv1.GetPlayerRequest) (*kujiv1.GetPlayerResponse, error)
 	ListQuests(context.Context, *kujiv1.ListQuestsRequest) (*kujiv1.ListQuestsResponse, error)
 	ListRanks(context.Context, *kujiv1.ListRanksRequest) (*kujiv1.ListRanksResponse, error)
+	GetRound(context.Context, *kujiv1.GetRoundRequest) (*kujiv1.GetRoundResponse, error)
+	ListRounds(context.Context, *kujiv1.ListRoundsRequest) (*kujiv1.ListRoundsResponse, error)
 	GetPool(context.Context, *kujiv1.GetPoolRequest) (*kujiv1.GetPoolResponse, error)
 	GetOdds(context.Context, *kujiv1.GetOddsRequest) (*kujiv1.GetOddsResponse, error)
 }
@@ -177,6 +179,10 @@ func look(ctx context.Context, from readers, m proto.Message) (proto.Message, er
 		return from.ListQuests(ctx, m)
 	case *kujiv1.ListRanksRequest:
 		return from.ListRanks(ctx, m)
+	case *kujiv1.GetRoundRequest:
+		return from.GetRound(ctx, m)
+	case *kujiv1.ListRoundsRequest:
+		return from.ListRounds(ctx, m)
 	case *kujiv1.GetPoolRequest:
 		res, err := from.GetPool(ctx, m)
 		return res.GetPool(), err

@@ -237,11 +237,17 @@ func kindOf(v any) string {
 
 // without drops what differs from run to run.
 func without(v any) any {
-	if m, ok := v.(map[any]any); ok {
-		delete(m, "receipt")
-		delete(m, "position")
-		for k := range m {
-			m[k] = without(m[k])
+	switch v := v.(type) {
+	case map[any]any:
+		delete(v, "receipt")
+		delete(v, "position")
+		delete(v, "opened_unix_ms")
+		for k := range v {
+			v[k] = without(v[k])
+		}
+	case []any:
+		for i := range v {
+			v[i] = without(v[i])
 		}
 	}
 	return v
@@ -418,8 +424,11 @@ func TestRedisCommands(t *testing.T) {
 	if !ok || page["quest_count"] != int64(3) || len(page["quests"].([]any)) != 3 || len(page["free"].([]any)) != 1 {
 		t.Errorf("the quests are %v", page)
 	}
+	roundRealm(t, f, "rounds", "ann", "bob")
+	c.ask("REALM rounds")
+	play(t, c, roundSession)
 	for name := range server.RedisCommands() {
-		if !slices.ContainsFunc(slices.Concat(redisSession, questSession), func(s struct {
+		if !slices.ContainsFunc(slices.Concat(redisSession, questSession, roundSession), func(s struct {
 			command string
 			want    any
 		}) bool {
@@ -561,22 +570,29 @@ var redisNeeds = map[string]struct {
 	command      string
 	pool, player bool
 }{
-	"DRAW":       {"DRAW ann free", "draw", true, true},
-	"REDEEM":     {"REDEEM ann x", "redeem", true, true}, // of any pool
-	"REGISTER":   {"REGISTER ann", "register", false, true},
-	"GRANT":      {"GRANT ann gem 1", "grant", false, true},
-	"CONSUME":    {"CONSUME ann gem 1", "consume", false, true},
-	"TRANSFER":   {"TRANSFER ann bob gem 1", "transfer", false, true},
-	"PROGRESS":   {"PROGRESS ann wins", "progress", false, true},
-	"COLLECT":    {"COLLECT ann", "collect", false, true},
-	"CLAIM":      {"CLAIM ann winner", "claim", false, true},
-	"SETCOUNTER": {"SETCOUNTER ann wins 1 x", "admin", true, true},
-	"QUESTS":     {"QUESTS ann", "read", false, true},
-	"RANKS":      {"RANKS wins", "read", true, true},
-	"SETLIMIT":   {"SETLIMIT ann once forever 1 x", "admin", true, true}, // of no player, and of the whole realm
-	"PLAYER":     {"PLAYER ann", "read", false, true},
-	"POOL":       {"POOL free", "read", true, false},
-	"ODDS":       {"ODDS free PLAYER ann", "read", true, true},
+	"DRAW":        {"DRAW ann free", "draw", true, true},
+	"REDEEM":      {"REDEEM ann x", "redeem", true, true}, // of any pool
+	"REGISTER":    {"REGISTER ann", "register", false, true},
+	"GRANT":       {"GRANT ann gem 1", "grant", false, true},
+	"CONSUME":     {"CONSUME ann gem 1", "consume", false, true},
+	"TRANSFER":    {"TRANSFER ann bob gem 1", "transfer", false, true},
+	"PROGRESS":    {"PROGRESS ann wins", "progress", false, true},
+	"COLLECT":     {"COLLECT ann", "collect", false, true},
+	"CLAIM":       {"CLAIM ann winner", "claim", false, true},
+	"SETCOUNTER":  {"SETCOUNTER ann wins 1 x", "admin", true, true},
+	"QUESTS":      {"QUESTS ann", "read", false, true},
+	"RANKS":       {"RANKS wins", "read", true, true},
+	"OPENROUND":   {"OPENROUND prize", "open_round", false, true},
+	"JOIN":        {"JOIN ann prize", "join", false, true},
+	"SETTLE":      {"SETTLE prize", "settle", false, true},
+	"REROLL":      {"REROLL prize 1", "reroll", false, true},
+	"CANCELROUND": {"CANCELROUND prize", "cancel_round", false, true},
+	"ROUND":       {"ROUND 1", "read", true, true},
+	"ROUNDS":      {"ROUNDS", "read", true, true},
+	"SETLIMIT":    {"SETLIMIT ann once forever 1 x", "admin", true, true}, // of no player, and of the whole realm
+	"PLAYER":      {"PLAYER ann", "read", false, true},
+	"POOL":        {"POOL free", "read", true, false},
+	"ODDS":        {"ODDS free PLAYER ann", "read", true, true},
 }
 
 // TestRedisWhoMayWhat asks for every command with every kind of credential.
@@ -605,13 +621,13 @@ func TestRedisWhoMayWhat(t *testing.T) {
 			"": "NOAUTH", "nobody": "NOAUTH", k.of("ann") + "x": "NOAUTH",
 			"admin": "", "admin-here": "", "admin-elsewhere": "NOPERM", "everything": "", "free-pool": "",
 			"other-pool": map[bool]string{true: "NOPERM"}[n.pool],
-			k.of("ann"):  map[bool]string{true: "NOPERM"}[n.command == "grant" || n.command == "progress"],
-			k.of("bob"):  map[bool]string{true: "NOPERM"}[n.command == "grant" || n.command == "progress" || n.player],
+			k.of("ann"):  map[bool]string{true: "NOPERM"}[slices.Contains(notPlayers, n.command)],
+			k.of("bob"):  map[bool]string{true: "NOPERM"}[slices.Contains(notPlayers, n.command) || n.player],
 		}
 		if n.command == "redeem" {
 			who["free-pool"] = "NOPERM"
 		}
-		if name == "RANKS" { // of the whole realm
+		if name == "RANKS" || name == "ROUND" || name == "ROUNDS" { // of the whole realm
 			who["free-pool"], who[k.of("ann")] = "NOPERM", "NOPERM"
 		}
 		if n.command == "admin" {

@@ -53,10 +53,22 @@ func TestWork(t *testing.T) {
 	for range kuji.MaxAtomic {
 		group.Members = append(group.Members, &kujiv1.Member{Command: &kujiv1.Member_Draw{Draw: &kujiv1.Draw{Player: "ann", Pool: "box", Count: 20}}})
 	}
+	crowd := roundRealm(t, f, "rounds")
+	reqs := []kuji.Request{kuji.OpenRound{Round: "crowd"}}
+	for i := range kuji.MaxEntrants {
+		reqs = append(reqs, kuji.Join{Player: fmt.Sprint("player-", i), Round: "crowd"}, kuji.OpenRound{Round: "duel"})
+	}
+	if _, err := crowd.DoAll(t.Context(), reqs); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		path string
 		m    proto.Message
 	}{
+		{"GetRound", &kujiv1.GetRoundRequest{Realm: "rounds", Number: 1, EntrantLimit: kuji.MaxEntrants}},
+		{"GetRound", &kujiv1.GetRoundRequest{Realm: "rounds", Number: 1, EntrantLimit: 1}},
+		{"ListRounds", &kujiv1.ListRoundsRequest{Realm: "rounds"}},
+		{"Settle", &kujiv1.SettleRequest{Realm: "rounds", RequestId: "s", Round: "crowd"}},
 		{"Draw", &kujiv1.DrawRequest{Player: "ann", Pool: "box", Count: kuji.MaxDrawCount}},
 		{"Draw", &kujiv1.DrawRequest{Player: "ann", Pool: "box"}},
 		{"Atomic", group},

@@ -132,7 +132,7 @@ func (d *decider) refused(cmd *rules.Command, now int64) error {
 	if err := d.rules.Resolve(cmd); err != nil {
 		return err
 	}
-	if fault := d.rules.CheckID(cmd.ID, now); fault != rules.IDAccepted {
+	if fault := d.rules.CheckID(cmd, now); fault != rules.IDAccepted {
 		return errors.New(fault.String())
 	}
 	return nil

@@ -2,12 +2,12 @@ package view
 
 // Round is a round that was opened.
 type Round struct {
-	Name     string `json:"name"`
+	Name     string `json:"round"`
 	Number   uint64 `json:"number"`
 	State    string `json:"state"`            // open; settled; or returned: everything went back
 	Opener   string `json:"opener,omitempty"` // who opened it, if a player did
 	Opened   int64  `json:"opened"`           // Unix milliseconds
-	Until    int64  `json:"until,omitempty"`  // when it is settled, or if it is closed, forgotten, Unix milliseconds; 0: never by itself
+	Until    int64  `json:"until,omitempty"`  // when it is settled, or if it is closed, forgotten, Unix milliseconds; 0: never by itself, or in a result, by the calendar
 	Entrants uint64 `json:"entrants"`
 	Tickets  uint64 `json:"tickets"` // of all of them
 	// Winners are those of a round that was settled, by place.

@@ -14,7 +14,9 @@ var statusNames = [...]string{
 	19: "code_required", 20: "not_reached", 21: "already_claimed", 22: "reward_unavailable", 23: "too_many_lots",
 	24: "most_reached", 25: "mailbox_full", 26: "nothing_to_collect", 27: "unknown_round",
 	28: "round_closed", 29: "already_joined", 30: "round_full", 31: "wrong_stake", 32: "already_open", 33: "too_many_rounds",
-	34: "nobody_left", 255: "refused",
+	34: "nobody_left", 35: "unknown_hold", 36: "hold_ended", 37: "too_many_holds", 38: "unknown_request", 39: "not_reversible",
+	40: "already_reversed", 42: "blocked", 43: "unknown_player", 44: "already_linked", 45: "unknown_link_code", 46: "not_linked",
+	47: "merge_needed", 48: "too_many_aliases", 49: "link_code_taken", 50: "forgotten", 255: "refused",
 }
 
 // String returns the status in snake_case.

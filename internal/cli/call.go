@@ -53,7 +53,7 @@ func (a arguments) check(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// fill puts arguments into the fields of a request that the use line names, ITEM=QUANTITY into the list items.
+// fill puts arguments into the fields of a request that the use line names, ITEM=QUANTITY into the list items or stake.
 func fill(req proto.Message, use string, args []string) error {
 	m, names := req.ProtoReflect(), argumentsOf(use).names
 	fields := m.Descriptor().Fields()
@@ -64,7 +64,11 @@ func fill(req proto.Message, use string, args []string) error {
 			if err != nil {
 				return err
 			}
-			m.Mutable(fields.ByName("items")).List().Append(protoreflect.ValueOfMessage(stack.ProtoReflect()))
+			list := fields.ByName("items")
+			if list == nil {
+				list = fields.ByName("stake")
+			}
+			m.Mutable(list).List().Append(protoreflect.ValueOfMessage(stack.ProtoReflect()))
 			continue
 		}
 		fd := fields.ByName(protoreflect.Name(strings.ToLower(name)))

@@ -46,6 +46,7 @@ var commands = []struct {
 		redeemCommand,
 		registerCommand,
 		resultCommand,
+		roundCommand,
 		statusCommand,
 		tailCommand,
 		transferCommand,

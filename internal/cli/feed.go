@@ -239,11 +239,12 @@ func recordOf(e *kujiv1.Event) kuji.Record {
 		Event: e.GetEvent(), Key: e.GetKey(), Counter: e.GetCounter(), Value: e.Value, Quest: e.GetQuest(),
 		Claims: each(e.GetClaims(), func(c *kujiv1.Claimed) kuji.Claimed {
 			return kuji.Claimed{Quest: c.GetQuest(), Tier: int(c.GetTier()), Player: c.GetPlayer(), Items: kujiStacks(c.GetItems()), Via: c.GetVia(), Codes: kujiCodes(c.GetCodes()),
-				Counter: c.GetCounter(), Rank: c.GetRank(), Missed: c.GetMissed()}
+				Counter: c.GetCounter(), Rank: c.GetRank(), Missed: c.GetMissed(), Place: c.GetPlace(), Value: c.GetValue()}
 		}),
 		Beyond: each(e.GetBeyond(), func(b *kujiv1.Beyond) kuji.Beyond {
 			return kuji.Beyond{Item: b.GetItem(), Quantity: b.GetQuantity(), How: b.GetHow(), Player: b.GetPlayer()}
 		}),
+		Round: roundOf(e.GetRound()), Entrants: e.GetEntrants(),
 		Members: each(e.GetMembers(), recordOf),
 		Changes: each(e.GetChanges(), func(c *kujiv1.BalanceChange) kuji.BalanceChange {
 			return kuji.BalanceChange{Player: c.GetPlayer(), Item: c.GetItem(), Delta: c.GetDelta(), Balance: c.Balance}
@@ -256,9 +257,24 @@ func recordOf(e *kujiv1.Event) kuji.Record {
 		rec.Clock = &kuji.ClockSet{To: c.GetToUnixMs(), By: c.GetBy(), Reason: c.GetReason()}
 	}
 	if d := e.GetDue(); d != nil {
-		rec.Due = &kuji.Due{Swept: d.GetSwept(), Players: d.GetPlayers(), Counter: d.GetCounter(), Period: d.GetPeriod(), From: d.GetRankFrom(), Count: d.GetRankCount()}
+		rec.Due = &kuji.Due{Swept: d.GetSwept(), Players: d.GetPlayers(), Counter: d.GetCounter(), Period: d.GetPeriod(), From: d.GetRankFrom(), Count: d.GetRankCount(), Round: d.GetRound()}
 	}
 	return rec
+}
+
+// roundOf returns what an event of the API says of a round, as records have it.
+func roundOf(r *kujiv1.Round) *kuji.RoundView {
+	if r == nil {
+		return nil
+	}
+	v := &kuji.RoundView{Name: r.GetRound(), Number: r.GetNumber(), State: contract.Word(r.GetState()), Entrants: r.GetEntrants(), Tickets: r.GetTickets()}
+	if r.GetState() == kujiv1.RoundState_ROUND_STATE_UNSPECIFIED {
+		v.State = ""
+	}
+	v.Winners = each(r.GetWinners(), func(w *kujiv1.Winner) kuji.WinnerView {
+		return kuji.WinnerView{Player: w.GetPlayer(), Missed: w.GetMissed()}
+	})
+	return v
 }
 
 func kujiCodes(all []*kujiv1.RewardCode) []kuji.RewardCode {

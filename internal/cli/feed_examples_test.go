@@ -17,12 +17,21 @@ func TestFeedExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(string(page), "```json\n")
-	events, rest, _ := strings.Cut(rest, "```\n")
-	_, rest, _ = strings.Cut(rest, "```\n")
-	shown, _, ok := strings.Cut(rest, "```\n")
-	if !ok {
-		t.Fatal("feed.md shows no events, or not as text")
+	for _, of := range []string{"what nobody asked for", "rounds"} {
+		events, after, _ := strings.Cut(rest, "```\n")
+		_, after, _ = strings.Cut(after, "```\n")
+		shown, after, ok := strings.Cut(after, "```\n")
+		if !ok {
+			t.Fatalf("feed.md shows no events of %s, or not as text", of)
+		}
+		sameEvents(t, events, shown)
+		_, rest, _ = strings.Cut(after, "```json\n")
 	}
+}
+
+// sameEvents compares events as JSON with what tail writes of them.
+func sameEvents(t *testing.T, events, shown string) {
+	t.Helper()
 	var text strings.Builder
 	for line := range strings.Lines(events) {
 		var rec kuji.Record

@@ -24,6 +24,9 @@ func printPlayer(w io.Writer, p *kujiv1.Player) {
 	} else {
 		rows(w, "ITEM\tQUANTITY", p.GetItems(), func(s *kujiv1.Stack) []any { return []any{s.GetItem(), s.GetQuantity()} })
 	}
+	if len(p.GetHeld()) > 0 {
+		rows(w, "\nHELD\tQUANTITY", p.GetHeld(), func(s *kujiv1.Stack) []any { return []any{s.GetItem(), s.GetQuantity()} })
+	}
 	if len(p.GetMail()) > 0 {
 		rows(w, "\nMAIL\tQUANTITY\tUNTIL", p.GetMail(), func(l *kujiv1.Lot) []any { return []any{l.GetItem(), l.GetQuantity(), timeText(l.GetUntilUnixMs())} })
 	}

@@ -107,10 +107,15 @@ func printQuests(w io.Writer, quests []*kujiv1.PlayerQuest) {
 	})
 }
 
-// printClaims writes a line for each tier that was claimed.
+// printClaims writes a line for each tier that was claimed, rank that was paid, and winner of a round.
 func printClaims(w io.Writer, claims []*kujiv1.Claimed) {
 	for _, c := range claims {
 		gave := gaveText(&kujiv1.Outcome{Items: c.GetItems(), Via: c.GetVia(), Codes: c.GetCodes()})
+		if c.GetPlace() > 0 {
+			value := when(c.GetValue() > 0, fmt.Sprintf(" with a value of %d", c.GetValue()))
+			fprintf(w, "place %d\t%s%s\t%s\n", c.GetPlace(), word(c.GetPlayer()), value, choose(c.GetMissed(), "the reward was not there or did not fit", gave))
+			continue
+		}
 		if c.GetRank() > 0 {
 			fprintf(w, "rank %d\tof %s in %s\t%s\n", c.GetRank(), word(c.GetPlayer()), c.GetCounter(), choose(c.GetMissed(), "the reward was not there or did not fit", gave))
 			continue

@@ -72,6 +72,7 @@ func printResult(w io.Writer, id string, draws int, r *kujiv1.Result) {
 	if len(r.GetCollected()) > 0 {
 		fprintf(w, "collected\t%s\n", itemsText(r.GetCollected()))
 	}
+	printRound(w, r.GetRound())
 	printClaims(w, r.GetClaims())
 	printBeyond(w, r.GetBeyond())
 	for i, m := range r.GetMembers() {
@@ -147,5 +148,14 @@ var refusals = map[kujiv1.Status]string{
 	kujiv1.Status_STATUS_ALREADY_OPEN:       "a round of this name is open, and the catalog allows one%s",
 	kujiv1.Status_STATUS_TOO_MANY_ROUNDS:    "the player is in 100 rounds, or 10,000 are open in the realm%s",
 	kujiv1.Status_STATUS_NOBODY_LEFT:        "no more winners can be drawn%s",
+	kujiv1.Status_STATUS_BLOCKED:            "a player of the request is blocked%s",
+	kujiv1.Status_STATUS_UNKNOWN_PLAYER:     "the realm has never seen the player%s",
+	kujiv1.Status_STATUS_ALREADY_LINKED:     "the name is another name of a player already%s",
+	kujiv1.Status_STATUS_UNKNOWN_LINK_CODE:  "there is no such link code, or its time is over; the guess was counted%s",
+	kujiv1.Status_STATUS_NOT_LINKED:         "the name is no other name of anybody, or a player who was merged, which stays%s",
+	kujiv1.Status_STATUS_MERGE_NEEDED:       "the name is a player who has something; a merge makes them one%s",
+	kujiv1.Status_STATUS_TOO_MANY_ALIASES:   "the player would have more than 100 other names%s",
+	kujiv1.Status_STATUS_LINK_CODE_TAKEN:    "another player has this link code: take another one%s",
+	kujiv1.Status_STATUS_FORGOTTEN:          "the request was carried out, and a player of it was forgotten since%s",
 	kujiv1.Status_STATUS_ABORTED:            "another member failed%s",
 }

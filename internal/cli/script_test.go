@@ -356,7 +356,7 @@ func certCmd(ts *testscript.TestScript, _ bool, _ []string) {
 
 func keyfileCmd(ts *testscript.TestScript, _ bool, args []string) {
 	var file bytes.Buffer
-	for role, can := range map[string]string{"read": "read", "write": "read,draw,grant,consume,transfer,progress,claim", "admin": "admin"} {
+	for role, can := range map[string]string{"read": "read", "write": "read,draw,grant,consume,transfer,progress,claim,join", "admin": "admin"} {
 		out, err := command(ts, "kuji", "keys", "new", "--can", can, "--name", role, "--json").Output()
 		ts.Check(err)
 		var made keyJSON

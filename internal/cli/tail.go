@@ -66,6 +66,9 @@ func eventText(e *kujiv1.Event) string {
 			add("%s", word(s))
 		}
 	}
+	if r := e.GetRound(); r != nil {
+		add("%s", word(r.GetRound()))
+	}
 	if e.Value != nil {
 		add("%d", e.GetValue())
 	}
@@ -85,6 +88,9 @@ func eventText(e *kujiv1.Event) string {
 	switch d := e.GetDue(); {
 	case d.GetCounter() != "" && d.GetRankFrom() == 0:
 		add("%s: period %d has ended, with %s", word(d.GetCounter()), d.GetPeriod(), counted(d.GetRankCount(), "player"))
+	case d.GetRound() > 0 && e.GetRound() == nil:
+		add("round number %d", d.GetRound())
+	case d.GetRound() > 0: // what follows says it
 	case d != nil && d.GetCounter() == "":
 		gone := "expired: "
 		for _, c := range e.GetChanges() {
@@ -93,6 +99,9 @@ func eventText(e *kujiv1.Event) string {
 				gone = ""
 			}
 		}
+	}
+	if r := e.GetRound(); r.GetState() != kujiv1.RoundState_ROUND_STATE_UNSPECIFIED { // else the request failed
+		add("(%s)", roundText(r))
 	}
 	for i, o := range e.GetOutcomes() {
 		add("%s%s", when(i == 0, "→ "), word(o.GetEntry()))
@@ -105,6 +114,9 @@ func eventText(e *kujiv1.Event) string {
 	}
 	for _, c := range e.GetClaims() {
 		what := fmt.Sprintf("quest %s tier %d", word(c.GetQuest()), c.GetTier())
+		if c.GetPlace() > 0 {
+			what = fmt.Sprintf("place %d", c.GetPlace()) + when(c.GetValue() > 0, fmt.Sprintf(" with %d", c.GetValue()))
+		}
 		if c.GetRank() > 0 {
 			what = fmt.Sprintf("%s rank %d", word(c.GetCounter()), c.GetRank())
 		}

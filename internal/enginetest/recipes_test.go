@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"maps"
 	"os"
 	"regexp"
 	"sync/atomic"
@@ -180,6 +181,7 @@ func TestRecipes(t *testing.T) {
 			has(t, r, "gem", 50)
 		},
 	}
+	maps.Copy(uses, roundRecipes(pass))
 	for _, m := range recipe.FindAllStringSubmatch(string(page), -1) {
 		name, yaml := m[1], m[2]
 		t.Run(name, func(t *testing.T) {

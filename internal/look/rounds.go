@@ -8,15 +8,15 @@ import (
 // MaxEntrants is the most entrants of a round that are shown at a time.
 const MaxEntrants = 1000
 
-// Round returns a round with some of its entrants, from one on. ok is false if there is none with this number.
-func Round(s rules.State, number, from uint64) (v view.Round, ok bool) {
-	o, ok := rules.RoundAt(s, number)
+// Round returns a round with at most some of its entrants, from one on. ok is false if there is none with this number.
+func Round(s rules.State, t *rules.Tables, number, from uint64, most int) (v view.Round, ok bool) {
+	o, ok := rules.RoundAt(s, t, number)
 	if !ok {
 		return v, false
 	}
 	v = round(s, o)
 	for e := range rules.EntrantsOf(s, number, from) {
-		if len(v.Joined) == MaxEntrants {
+		if len(v.Joined) >= most {
 			break
 		}
 		who := view.Entrant{Player: s.PlayerID(e.Player), Tickets: e.Tickets}
@@ -28,14 +28,17 @@ func Round(s rules.State, number, from uint64) (v view.Round, ok bool) {
 	return v, true
 }
 
-// Rounds returns the rounds that are open.
-func Rounds(s rules.State) (all []view.Round) {
+// Rounds returns at most some of the rounds that are open, from one on, and how many are.
+func Rounds(s rules.State, t *rules.Tables, from, most int) (all []view.Round, count int) {
 	for number := range rules.OpenRounds(s) {
-		if o, ok := rules.RoundAt(s, number); ok {
+		if count++; count <= from || len(all) >= most {
+			continue
+		}
+		if o, ok := rules.RoundAt(s, t, number); ok {
 			all = append(all, round(s, o))
 		}
 	}
-	return all
+	return all, count
 }
 
 func round(s rules.State, o rules.RoundNow) view.Round {

@@ -14,11 +14,12 @@ import (
 type Wanted struct {
 	Player, Pool       string // "": all
 	PlayerNum, PoolNum uint32 // NotNumbered: it has none yet
+	OwnNum             uint32 // of the name itself, if it is another name of the player
 }
 
 // WantedOf returns a Wanted of a player and a pool whose numbers are not known yet.
 func WantedOf(player, pool string) Wanted {
-	return Wanted{Player: player, Pool: pool, PlayerNum: NotNumbered, PoolNum: NotNumbered}
+	return Wanted{Player: player, Pool: pool, PlayerNum: NotNumbered, PoolNum: NotNumbered, OwnNum: NotNumbered}
 }
 
 // NotNumbered is the number of a player or a pool that has none yet.
@@ -28,8 +29,8 @@ const NotNumbered = math.MaxUint32
 func (w *Wanted) All() bool { return w.Player == "" && w.Pool == "" }
 
 // Match reports whether an event that was applied is wanted: whether its request, or one member of it,
-// names the player, as giver or receiver, and the pool, or whether it settles what is due for the player. An event that cannot be read is wanted: its
-// reader says what is wrong.
+// names the player, as giver or receiver, and the pool; or whether it settles what is due for the player, pays a rank of
+// theirs, or closes a round for them. An event that cannot be read is wanted: its reader says what is wrong.
 func (w *Wanted) Match(ev *store.Event) bool {
 	kind := rules.Kind(ev.Kind)
 	switch {
@@ -39,7 +40,15 @@ func (w *Wanted) Match(ev *store.Event) bool {
 		return false
 	case kind == rules.KindDue:
 		due, err := rules.DueOf(ev)
-		return err != nil || w.Pool == "" && slices.Contains(due.Players, w.PlayerNum)
+		switch {
+		case err != nil:
+			return true
+		case due.Round != 0, due.Ranking.Count > 0, len(due.Holds) > 0:
+			return w.touched(ev)
+		}
+		return w.Pool == "" && (slices.Contains(due.Players, w.PlayerNum) || slices.Contains(due.Players, w.OwnNum))
+	case kind == rules.KindSettle, kind == rules.KindReroll, kind == rules.KindCancelRound:
+		return w.touched(ev)
 	case kind != rules.KindTransfer && kind != rules.KindAtomic && !w.matchPlayer(ev.Player):
 		return false
 	case kind == rules.KindRedeem && w.Pool != "":
@@ -50,10 +59,25 @@ func (w *Wanted) Match(ev *store.Event) bool {
 	return err != nil || w.match(&cmd)
 }
 
+// touched reports whether effects of an event that names no player are about the one who is wanted.
+func (w *Wanted) touched(ev *store.Event) bool {
+	if w.Pool != "" || w.PlayerNum == NotNumbered {
+		return false
+	}
+	var e store.Effect
+	effects := ev.Changes()
+	for effects.Next(&e) {
+		if e.Verb == store.Player && e.N == w.PlayerNum {
+			return true
+		}
+	}
+	return effects.Err() != nil
+}
+
 func (w *Wanted) CounterName(uint32) string { return "/count/x/quest" } // no reader asks for one
 
 func (w *Wanted) matchPlayer(r store.Ref) bool {
-	return w.Player == "" || r.ID == w.Player || r.ID == "" && r.Num == w.PlayerNum
+	return w.Player == "" || r.ID == w.Player || r.ID == "" && (r.Num == w.PlayerNum || r.Num == w.OwnNum)
 }
 
 func (w *Wanted) match(cmd *rules.Command) bool {
@@ -70,10 +94,16 @@ var somethingElse = strings.Repeat("-", store.MaxID+1)
 
 // A Wanted is a [rules.Numbered]. Players that the event itself adds have a number by now.
 
-func (w *Wanted) Players() uint32            { return math.MaxUint32 }
-func (w *Wanted) PlayerID(num uint32) string { return w.idOf(num, w.PlayerNum, w.Player) }
-func (w *Wanted) PoolID(num uint32) string   { return w.idOf(num, w.PoolNum, w.Pool) }
-func (w *Wanted) ItemID(uint32) string       { return somethingElse }
+func (w *Wanted) Players() uint32 { return math.MaxUint32 }
+func (w *Wanted) PlayerID(num uint32) string {
+	if num == w.OwnNum {
+		num = w.PlayerNum
+	}
+	return w.idOf(num, w.PlayerNum, w.Player)
+}
+
+func (w *Wanted) PoolID(num uint32) string { return w.idOf(num, w.PoolNum, w.Pool) }
+func (w *Wanted) ItemID(uint32) string     { return somethingElse }
 
 func (w *Wanted) idOf(num, wanted uint32, id string) string {
 	if num == wanted && id != "" {

@@ -98,6 +98,7 @@ func (o *onWay) Live(pt *rules.Pool) bool {
 	return pt.Alive(o.w.on(o.at, nil))
 }
 
+func (o *onWay) Unfinished(pt *rules.Pool) bool { return slices.Contains(o.w.s.unfinished, pt) }
 func (o *onWay) Refilled(pt *rules.Pool) uint64 { return o.w.value(o.at, tallyFact|fact(pt.Refills)) }
 func (o *onWay) CodesLeft(list uint32) uint64   { return o.w.value(o.at, listOf(list)) }
 func (o *onWay) Spent(b *rules.Budget) uint64   { return o.w.value(o.at, spentOf(b)) }

@@ -43,11 +43,12 @@ func (e *OddsError) Error() string { return e.Message }
 
 // Standing is all that the next draw from a pool depends on, at one moment.
 type Standing struct {
-	t       *rules.Tables
-	root    *rules.Pool
-	pools   []*rules.Pool // root and those below it, each before those it leads to
-	facts   map[fact]uint64
-	pending map[*rules.Moments]rules.Pending
+	t          *rules.Tables
+	root       *rules.Pool
+	pools      []*rules.Pool // root and those below it, each before those it leads to
+	facts      map[fact]uint64
+	pending    map[*rules.Moments]rules.Pending
+	unfinished []*rules.Pool // boxes of which tickets are held
 	keys
 	count   uint64 // how many draws the request makes
 	status  rules.Status
@@ -92,6 +93,7 @@ type unseen struct {
 }
 
 func (n *unseen) Left(pt *rules.Pool, entry uint32) uint64       { return n.left(pt, entry) }
+func (n *unseen) Unfinished(*rules.Pool) bool                    { return false }
 func (n *unseen) Refilled(pt *rules.Pool) uint64                 { return n.refilled(pt) }
 func (n *unseen) CodesLeft(uint32) uint64                        { return math.MaxUint64 }
 func (n *unseen) Spent(*rules.Budget) uint64                     { return 0 }
@@ -165,6 +167,9 @@ func (s *Standing) copyFacts(from rules.Facts) {
 		for i := range pt.Tracks {
 			c := pt.Tracks[i].Counter
 			s.facts[counterFact|fact(c)] = from.Counter(c)
+		}
+		if from.Unfinished(pt) {
+			s.unfinished = append(s.unfinished, pt)
 		}
 		if pt.Config.Refill > 0 {
 			s.facts[tallyFact|fact(pt.Refills)] = from.Refilled(pt)

@@ -379,7 +379,7 @@ func (w *scheme) changes(i int) (all []fact) {
 // canEmpty reports whether the draw can take the last ticket of a box and something follows.
 func (w *scheme) canEmpty(i int) bool {
 	pt, tickets := w.s.pools[i], uint64(0)
-	if len(pt.Last.Items) == 0 && len(pt.Last.Inner) == 0 && pt.RefillsLeft(w.on(nil, nil)) == 0 {
+	if w.on(nil, nil).Unfinished(pt) || len(pt.Last.Items) == 0 && len(pt.Last.Inner) == 0 && pt.RefillsLeft(w.on(nil, nil)) == 0 {
 		return false
 	}
 	for k := range pt.Branches {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -18,11 +19,11 @@ func (s *Planner) planRounds(p *draft, c *catalog.Catalog) {
 		now := &c.Rounds[i]
 		at := slices.IndexFunc(all, func(r catalog.Round) bool { return r.ID == now.ID })
 		if at < 0 {
-			p.add(roundChange(now.ID, nil, now, "added"))
+			p.add(roundChange(now.ID, nil, now, "added"+opening(0, now.Every)))
 			continue
 		}
 		if changed := differences(all[at].Settings(), now.Settings()); len(changed) > 0 {
-			p.add(roundChange(now.ID, &all[at], now, settingsText(changed)))
+			p.add(roundChange(now.ID, &all[at], now, settingsText(changed)+opening(all[at].Every, now.Every)))
 		}
 	}
 	for i := range all {
@@ -31,6 +32,20 @@ func (s *Planner) planRounds(p *draft, c *catalog.Catalog) {
 			p.add(roundChange(was.ID, was, nil, "removed; those that are open give everything back when they end"))
 		}
 	}
+}
+
+// opening says what follows if the calendar opens a round, or does so no more.
+func opening(was, now catalog.Per) (text string) {
+	if was == now {
+		return ""
+	}
+	if was != 0 {
+		text = fmt.Sprintf("; the one that is open ends with its %v", was)
+	}
+	if now != 0 {
+		text += fmt.Sprintf("; the calendar opens one for each %v, from that of now on", now)
+	}
+	return text
 }
 
 func roundChange(id string, was, now *catalog.Round, text string) view.Change {

@@ -113,15 +113,29 @@ func (a *asked) player(r store.Ref) string {
 // Same reports whether an event that was applied came from exactly this command.
 func Same(state State, cmd *Command, ev *store.Event) (bool, error) {
 	was, _, err := CommandOf(state, ev)
-	return err == nil && cmd.equal(&was), err
+	return err == nil && cmd.equal(&was, func(c, o string) bool { return c == o || sameName(state, c, o) }), err
+}
+
+// Forgets reports whether a player of a request was forgotten since it was answered by an event.
+func Forgets(state State, ev *store.Event) bool {
+	cmd, _, err := CommandOf(state, ev)
+	return err == nil && cmd.forgets()
+}
+
+func (c *Command) forgets() bool {
+	if c.one() && c.Player == "" || c.To == "" && (c.Kind == KindTransfer || c.Kind == KindMerge) {
+		return true
+	}
+	return slices.ContainsFunc(c.Members, func(m Command) bool { return m.forgets() })
 }
 
 // equal reports whether o, read from an event, asks for what c asks for.
-func (c *Command) equal(o *Command) bool {
+// named compares names of players: see sameName.
+func (c *Command) equal(o *Command, named func(c, o string) bool) bool {
 	k := c.Kind.of()
-	return c.Kind == o.Kind && c.ID == o.ID && c.Player == o.Player && c.To == o.To &&
+	return c.Kind == o.Kind && c.ID == o.ID && named(c.Player, o.Player) && named(c.To, o.To) &&
 		c.Pool == o.Pool && c.Count == o.Count && c.Pay == o.Pay &&
 		(c.Code == o.Code || slices.Contains(c.Others, o.Code)) &&
 		c.Goal == o.Goal && slices.Equal(c.Items, o.Items) && c.Note.asks() == o.Note.asks() && (k == nil || k.same(c, o)) &&
-		slices.EqualFunc(c.Members, o.Members, func(a, b Command) bool { return a.equal(&b) })
+		slices.EqualFunc(c.Members, o.Members, func(a, b Command) bool { return a.equal(&b, named) })
 }

@@ -40,7 +40,10 @@ func (atomicKind) resolve(f *Finder, c *Command) *CommandError {
 
 func (atomicKind) check(r *checks, c *Command) (f failure) {
 	for i := range c.Members {
-		if f = c.Members[i].Kind.of().check(r, &c.Members[i]); f.status != OK {
+		if f = r.barred(&c.Members[i]); f.status == OK {
+			f = c.Members[i].Kind.of().check(r, &c.Members[i])
+		}
+		if f.status != OK {
 			r.failed = i
 			break
 		}

@@ -29,8 +29,11 @@ func (pt *Pool) RefillsLeft(f Facts) uint64 {
 	return n - min(n, f.Refilled(pt))
 }
 
-// boxEmptied gives the last reward and fills the box again.
+// boxEmptied gives the last reward and fills the box again. Both wait while some of its tickets are held.
 func (r *drawing) boxEmptied(pt *Pool) {
+	if r.Unfinished(pt) {
+		return
+	}
 	r.give(&pt.Last)
 	if pt.RefillsLeft(&r.Sight) == 0 {
 		return

@@ -79,6 +79,9 @@ func (r *drawing) spendBudgets(item uint32, quantity uint64) {
 		if b.Item != item {
 			continue
 		}
+		if r.aside != nil {
+			r.aside.spent(b, quantity)
+		}
 		r.values.put(valueKey(noPlayer, counterKey|b.Counter), r.Spent(b)+quantity)
 		r.values.put(valueKey(noPlayer, counterKey|(b.Counter+1)), uint64(r.steady))
 		if r.touch(b.Counter) {

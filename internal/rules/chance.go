@@ -7,6 +7,7 @@ type Facts interface {
 	Left(p *Pool, entry uint32) uint64          // of the stock; more than 0 if that is unlimited
 	Picked(p *Pool, entry uint32) bool          // the current draw, without repetition, has taken it
 	Live(p *Pool) bool                          // something can be drawn from the pool: see [Pool.Alive]
+	Unfinished(p *Pool) bool                    // the box gives no last reward and is not filled, as tickets of it are held
 	Refilled(p *Pool) uint64                    // how often the box was filled again
 	CodesLeft(list uint32) uint64               // of a list
 	Spent(b *Budget) uint64                     // since it was full

@@ -37,6 +37,19 @@ const (
 	KindSettle      Kind = 21
 	KindReroll      Kind = 22
 	KindCancelRound Kind = 23
+
+	KindHold    Kind = 24 // a command that is held
+	KindConfirm Kind = 25
+	KindCancel  Kind = 26
+
+	KindLinkCode Kind = 27
+	KindLink     Kind = 28
+	KindUnlink   Kind = 29
+	KindMerge    Kind = 30
+	KindForget   Kind = 31
+	KindBlock    Kind = 32
+
+	KindReverse Kind = 33
 )
 
 func (k Kind) String() string {
@@ -87,6 +100,26 @@ func (k Kind) String() string {
 		return "reroll"
 	case KindCancelRound:
 		return "cancel_round"
+	case KindHold:
+		return "hold"
+	case KindConfirm:
+		return "confirm"
+	case KindCancel:
+		return "cancel"
+	case KindReverse:
+		return "reverse"
+	case KindLinkCode:
+		return "link_code"
+	case KindLink:
+		return "link"
+	case KindUnlink:
+		return "unlink"
+	case KindMerge:
+		return "merge"
+	case KindForget:
+		return "forget"
+	case KindBlock:
+		return "block"
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
@@ -130,6 +163,26 @@ func (k Kind) of() kind {
 		return rerollKind{}
 	case KindCancelRound:
 		return cancelRoundKind{}
+	case KindHold:
+		return holdKind{}
+	case KindConfirm:
+		return confirmKind{}
+	case KindCancel:
+		return cancelKind{}
+	case KindReverse:
+		return reverseKind{}
+	case KindLinkCode:
+		return linkCodeKind{}
+	case KindLink:
+		return linkKind{}
+	case KindUnlink:
+		return unlinkKind{}
+	case KindMerge:
+		return mergeKind{}
+	case KindForget:
+		return forgetKind{}
+	case KindBlock:
+		return blockKind{}
 	}
 	return nil
 }
@@ -138,6 +191,7 @@ func (k Kind) of() kind {
 type kind interface {
 	note() bool    // it can have a note
 	alone() string // why an atomic group cannot have it as a member; empty: it can
+	barred() bool  // it is refused of players who are blocked
 	// form returns what is malformed in a command, its head left aside, or nil.
 	form(c *Command) *CommandError
 	// resolve looks up what a command names in a catalog. It returns what the catalog does not have, or nil.
@@ -156,6 +210,7 @@ type kind interface {
 type plain struct{}
 
 func (plain) note() bool                              { return false }
+func (plain) barred() bool                            { return true }
 func (plain) alone() string                           { return "" }
 func (plain) form(*Command) *CommandError             { return nil }
 func (plain) resolve(*Finder, *Command) *CommandError { return nil }
@@ -207,11 +262,12 @@ type Command struct {
 	resolved
 }
 
-// Hands are what an administrator sets by hand, and which round a command is about.
+// Hands are what an administrator sets by hand, which round a command is about, and how it is held.
 type Hands struct {
 	Set   *TrackSet
 	Limit *LimitSet
 	Round *RoundOf
+	Hold  *HoldOf
 }
 
 // Goal is what counters and quests are about.
@@ -253,13 +309,16 @@ func (c *Command) CheckHead() *CommandError {
 // one reports whether a command is about one player: not a group, nor a counter or a round of the realm.
 func (c *Command) one() bool {
 	switch c.Kind {
-	case KindAtomic, KindSettle, KindReroll, KindCancelRound:
+	case KindAtomic, KindSettle, KindReroll, KindCancelRound, KindHold, KindConfirm, KindCancel, KindReverse:
 		return false
 	case KindSetCounter, KindOpenRound:
 		return c.Player != ""
 	}
 	return true
 }
+
+// ends reports whether a player may end with a command. Then nothing may be under way that still counts on the player.
+func (c *Command) ends() bool { return c.Kind == KindMerge || c.Kind == KindForget }
 
 // playerField is how requests call Player.
 func (c *Command) playerField() string {

@@ -297,7 +297,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("status %d is called %v, want %s", uint8(status), status, want)
 		}
 	}
-	for kind, want := range map[rules.Kind]string{rules.KindCatalog: "catalog", rules.KindAtomic: "atomic", rules.KindClock: "clock", 0: "kind(0)", rules.KindSetTrack: "set_track", rules.KindCodes: "codes", rules.KindRedeem: "redeem", rules.KindRegister: "register", rules.KindUpgrade: "upgrade", rules.KindSetLimit: "set_limit", rules.KindProgress: "progress", rules.KindClaim: "claim", rules.KindSetCounter: "set_counter", rules.KindDue: "due", rules.KindCollect: "collect", rules.KindOpenRound: "open_round", rules.KindJoin: "join", rules.KindSettle: "settle", rules.KindReroll: "reroll", rules.KindCancelRound: "cancel_round", 24: "kind(24)"} {
+	for kind, want := range map[rules.Kind]string{rules.KindCatalog: "catalog", rules.KindAtomic: "atomic", rules.KindClock: "clock", 0: "kind(0)", rules.KindSetTrack: "set_track", rules.KindCodes: "codes", rules.KindRedeem: "redeem", rules.KindRegister: "register", rules.KindUpgrade: "upgrade", rules.KindSetLimit: "set_limit", rules.KindProgress: "progress", rules.KindClaim: "claim", rules.KindSetCounter: "set_counter", rules.KindDue: "due", rules.KindCollect: "collect", rules.KindOpenRound: "open_round", rules.KindJoin: "join", rules.KindSettle: "settle", rules.KindReroll: "reroll", rules.KindCancelRound: "cancel_round", rules.KindHold: "hold", rules.KindConfirm: "confirm", rules.KindCancel: "cancel", rules.KindReverse: "reverse", 34: "kind(34)"} {
 		if kind.String() != want {
 			t.Errorf("kind %d is called %v, want %s", uint8(kind), kind, want)
 		}

@@ -19,7 +19,10 @@ type checks struct {
 	old    bool // decide as version 5 did
 	failed int  // the member of a group that fails
 	notes  noting
+	turns  turns
 	enters seat // the round that the command is about, and who joins it
+	ending hold // the hold that it confirms or cancels
+	undoing
 }
 
 // effects is the second half of a command: what it writes.
@@ -72,9 +75,12 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 	r.begin(now, src, w)
 	w.Begin(uint8(cmd.Kind), cmd.ID)
 	r.finder.Resolve(r.t, cmd) // again, if another catalog came in between
-	r.alone = cmd.Kind != KindAtomic
+	r.alone = cmd.Kind != KindAtomic && cmd.Kind != KindHold && cmd.Kind != KindConfirm
 	k := cmd.Kind.of()
-	f := k.check(&r.checks, cmd)
+	f := r.barred(cmd)
+	if f.status == OK {
+		f = k.check(&r.checks, cmd)
+	}
 	if cmd.one() {
 		w.Player(r.ref(cmd.who(&r.Sight), cmd.Player, f.status))
 	}
@@ -108,6 +114,8 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 		}
 	case UnknownCode:
 		writeGuess(&r.effects, cmd)
+	case UnknownLinkCode:
+		naming{&r.drawing}.writeGuess(cmd)
 	}
 	w.End()
 	r.end()
@@ -172,11 +180,16 @@ func (r *effects) changeRuled(v store.Verb, item uint32, q uint64) {
 			return
 		}
 	}
+	r.changeBy(v, item, q, g, c != nil)
+}
+
+// changeBy is changeRuled once the cap is looked at. g is how the item grows, which is settled, or nil.
+func (r *effects) changeBy(v store.Verb, item uint32, q uint64, g *Growth, capped bool) {
 	r.w.Change(v, item, q)
 	if r.t.Lasting.Has(item) {
 		r.changeLots(v, item, q)
 	}
-	if g == nil && c == nil && !r.t.Watched.Has(item) {
+	if g == nil && !capped && !r.t.Watched.Has(item) {
 		return
 	}
 	have := r.balance(r.player, item)
@@ -201,12 +214,12 @@ const maxPeak = 1 << 60
 func (r *accounts) given(q uint64) { r.extra = min(r.extra+min(q, maxPeak), maxPeak) }
 
 // fits reports whether a player's balance has room for q more of an item, in addition to the most
-// that the command's draws can give. It looks the balance up only if one may come near the limit.
+// that the command's draws can give, and to what is held: that may come back. It looks the balance up only if one may come near the limit.
 func (r *accounts) fits(player, item uint32, q uint64) bool {
 	if r.state.Peak()+r.extra+q <= MaxQuantity {
 		return true
 	}
-	have := r.balance(player, item)
+	have := r.has(player, item)
 	for i := range r.draws {
 		if dr := &r.draws[i]; dr.player == player {
 			have = min(have+dr.count*dr.pool.gainOf(item), maxPeak) // below 2^53 × 1000 each

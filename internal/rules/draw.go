@@ -65,6 +65,16 @@ func (drawKind) check(r *checks, cmd *Command) failure {
 
 // mayAsk is check without the fact that the draws are: counters stand where they do before the first one.
 func (r *checks) mayAsk(cmd *Command) (uint32, failure) {
+	player, f := r.mayBuy(cmd)
+	if f.status == OK && !r.alone {
+		cost := &r.draws[len(r.draws)-1].cost
+		r.each(r.t.spends, player, cost.price, cost.times)
+	}
+	return player, f
+}
+
+// mayBuy is mayAsk without the fact that the price is spent.
+func (r *checks) mayBuy(cmd *Command) (uint32, failure) {
 	pt, count := cmd.pool, uint64(cmd.Count)
 	player, f := r.come(cmd)
 	if f.status != OK {
@@ -80,13 +90,7 @@ func (r *checks) mayAsk(cmd *Command) (uint32, failure) {
 	if f := r.pay(cmd, player, count, cost); f.status != OK {
 		return player, f
 	}
-	if f := r.addDraw(pt, player, count); f.status != OK {
-		return player, f
-	}
-	if !r.alone {
-		r.each(r.t.spends, player, cost.price, cost.times)
-	}
-	return player, failure{}
+	return player, r.addDraw(pt, player, count)
 }
 
 // mayDraw reports why a pool refuses draws to a player, however they are paid.
@@ -118,6 +122,16 @@ func (r *checks) nextCost() *payment {
 // addDraw adds draws to the command, paid as nextCost says, unless what they could give is not there or does
 // not fit.
 func (r *checks) addDraw(pt *Pool, player uint32, count uint64) failure {
+	if f := r.mayGet(pt, player, count); f.status != OK {
+		return f
+	}
+	r.count(pt, player, count)
+	r.pend(pt, player, count)
+	return failure{}
+}
+
+// mayGet checks that what draws could give is there, and fits.
+func (r *checks) mayGet(pt *Pool, player uint32, count uint64) failure {
 	if !r.inStock(pt, player, count) {
 		return failure{SoldOut, pt.Num}
 	}
@@ -134,13 +148,16 @@ func (r *checks) addDraw(pt *Pool, player uint32, count uint64) failure {
 			return failure{TooManyLots, item}
 		}
 	}
-	r.count(pt, player, count)
+	return failure{}
+}
+
+// pend adds draws that have passed their checks.
+func (r *checks) pend(pt *Pool, player uint32, count uint64) {
 	r.draws = r.draws[:len(r.draws)+1]
 	d := &r.draws[len(r.draws)-1]
 	d.player, d.pool, d.count, d.sets = player, pt, count, len(r.sets)
 	r.given(pt.maxGain * count)
 	r.picks += count * pt.Picks
-	return failure{}
 }
 
 // inStock reports whether a pool has stock for count draws after the command's earlier ones, whatever
@@ -153,6 +170,11 @@ func (r *checks) inStock(pt *Pool, player uint32, count uint64) bool {
 	for i := range r.draws[r.next:] {
 		if dr := &r.draws[r.next+i]; dr.pool.reach.meets(pt.reach) {
 			need += dr.count * dr.pool.leaves
+		}
+	}
+	for _, held := range r.kept.draws {
+		if other := poolOf(r.t, held.Item); other != nil && other.reach.meets(pt.reach) {
+			need += (held.Quantity - keptOf(r.freed, held.Item)) * other.leaves
 		}
 	}
 	if pt.Collect {
@@ -186,7 +208,16 @@ type drawing struct {
 	touches overlay   // 1 for the counters of both
 	picked  []uint64  // what draws without repetition have taken so far; by entryKey
 	open    []*Budget // what is given now comes from these
-	table   *laid     // where what is drawn goes until somebody has won it; nil: the player gets it
+	aside   aside     // where what is drawn goes; nil: the player gets it
+}
+
+// aside is where outcomes go that the player does not get at once.
+type aside interface {
+	took(r *drawing, pt *Pool, entry uint32)
+	lay(r *drawing, item uint32, q uint64)
+	codes(r *drawing, lists []uint32)
+	spent(b *Budget, q uint64)
+	moment(m *Moments)
 }
 
 func (drawKind) write(r *drawing, _ *Command) { r.writeDraw() }
@@ -330,7 +361,11 @@ func (r *drawing) take(pt *Pool, entry uint32) {
 		r.pool = pt.Num
 	}
 	r.w.Effect(store.Take, entry)
-	r.fact(e.moves, r.player, 1)
+	if r.aside == nil {
+		r.fact(e.moves, r.player, 1)
+	} else {
+		r.aside.took(r, pt, entry)
+	}
 	if len(e.Costs) == 0 {
 		r.give(&e.Reward)
 	} else {
@@ -345,8 +380,8 @@ func (r *drawing) give(w *Reward) {
 	for i := range w.Items {
 		it := &w.Items[i]
 		q := r.between(it.Min, it.Max)
-		if r.table != nil {
-			r.table.lay(r.w, it.Item, q)
+		if r.aside != nil {
+			r.aside.lay(r, it.Item, q)
 		} else {
 			r.change(store.Gain, it.Item, q)
 			if r.t.gains != nil {
@@ -357,7 +392,10 @@ func (r *drawing) give(w *Reward) {
 			r.spendBudgets(it.Item, q)
 		}
 	}
-	if len(w.Codes) > 0 {
+	switch {
+	case len(w.Codes) > 0 && r.aside != nil:
+		r.aside.codes(r, w.Codes)
+	case len(w.Codes) > 0:
 		r.giveCodes(w)
 	}
 	for i := range w.Inner {

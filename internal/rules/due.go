@@ -106,6 +106,7 @@ func (r *effects) writeDeadlines() {
 		if next != was {
 			r.turn(t.player)
 			r.w.Change(store.Set, r.t.due, next)
+			r.values.put(valueKey(t.player, counterKey|r.t.due), next) // more may come
 		}
 	}
 	r.touched = r.touched[:0]
@@ -116,20 +117,23 @@ type Due struct {
 	Swept   bool     // no command waits for it
 	Players []uint32 // in the order in which they are settled
 	Ranking Ranking  // with a Count: what is settled instead
-	Round   uint64   // not 0: the round that is settled instead, or forgotten, at its deadline
-	Step    bool     // of the round, what follows for some of its entrants
+	// Not 0: the round that is settled instead, forgotten, or opened, at its deadline or by the calendar; with lapsing,
+	// what lapses.
+	Round uint64
+	Step  bool     // of the round, what follows for some of its entrants
+	Holds []string // the holds that are settled instead, or forgotten, at their deadlines: their request ids
 }
+
+// Lapses reports whether something lapses that is no round: a link code, or guesses at one.
+func (d *Due) Lapses() bool { return d.Round&lapsing != 0 }
 
 // NextDue returns the steady time of the realm's next deadline. ok is false if there is none.
 func (r *Rules) NextDue() (at uint64, ok bool) {
 	if r.t.due != noCounter {
 		_, at, ok = r.state.Earliest(r.t.due)
 	}
-	if r.t.playing.rounds != noCounter {
-		if _, some := r.notes.firstStep(); some {
-			return 0, true
-		}
-		if first, _, some := r.notes.firstDue(); some && (!ok || first < at) {
+	if r.noted() {
+		if first, some := r.nextRecord(); some && (!ok || first < at) {
 			at, ok = first, true
 		}
 	}
@@ -149,12 +153,15 @@ func (r *Rules) NextDue() (at uint64, ok bool) {
 
 // IsDue reports whether something is due in the realm at a time stamp.
 func (r *Rules) IsDue(now int64) bool {
-	return (r.t.due != noCounter || len(r.t.ranked) > 0) && r.anyDue(now)
+	return (r.t.due != noCounter || len(r.t.ranked) > 0 || r.notes.any()) && r.anyDue(now)
 }
 
+// noted reports whether records can have deadlines.
+func (r *checks) noted() bool { return r.t.playing.rounds != noCounter || r.notes.any() }
+
 func (r *Rules) anyDue(now int64) bool {
-	if r.t.playing.rounds != noCounter {
-		if _, _, some := r.notes.next(r.steadyAt(now)); some {
+	if r.noted() {
+		if _, _, some := r.recordNext(now); some {
 			return true
 		}
 	}
@@ -171,28 +178,44 @@ func (r *Rules) playersDue(now int64) bool {
 }
 
 // steadyAt returns the steady time of a batch with this time stamp.
-func (r *Rules) steadyAt(now int64) uint64 { return uint64(max(now, r.state.Now()) + r.state.Back()) }
+func (r *checks) steadyAt(now int64) uint64 { return uint64(max(now, r.state.Now()) + r.state.Back()) }
 
 // DueFor finds out what must be settled next before a command: that a period ends that is over, which all
 // commands see, or what is due for the players that it names. d gets it. Call it until it returns false.
 func (r *Rules) DueFor(cmd *Command, now int64, d *Due) bool {
 	*d = Due{Players: d.Players[:0]}
 	if len(r.t.ranked) > 0 {
-		if d.Ranking = r.endsFirst(now); d.Ranking.Count > 0 {
+		if d.Ranking = r.endsFirst(now); cmd.ends() && d.Ranking.Count == 0 {
+			d.Ranking = r.ranksDue(now, SweepPlayers)
+		}
+		if d.Ranking.Count > 0 {
 			return true
 		}
 	}
-	if r.t.playing.rounds != noCounter {
-		var ok bool
-		if d.Round, ok = r.notes.due(r.steadyAt(now)); ok {
+	if r.noted() {
+		if of, ok := r.recordDue(now); ok {
+			d.records(&r.notes, of, r.steadyAt(now), SweepPlayers)
 			return true
 		}
-		d.Round = 0
+		if cmd.ends() {
+			if of, step, ok := r.recordNext(now); ok {
+				d.records(&r.notes, of, r.steadyAt(now), SweepPlayers)
+				d.Step = step
+				return true
+			}
+		}
 	}
 	if r.playersDue(now) {
 		r.dueFor(cmd, r.steadyAt(now), d)
 	}
 	return len(d.Players) > 0
+}
+
+// records notes what is due of what records say.
+func (d *Due) records(s *noting, of dueOf, steady uint64, most int) {
+	if d.Round = of.round; of.round == 0 {
+		d.Holds = s.holdsDue(steady, most)
+	}
 }
 
 func (r *Rules) dueFor(cmd *Command, steady uint64, d *Due) {
@@ -203,6 +226,14 @@ func (r *Rules) dueFor(cmd *Command, steady uint64, d *Due) {
 	}
 	for i := range cmd.Members {
 		r.dueFor(&cmd.Members[i], steady, d)
+	}
+	if cmd.Kind == KindConfirm || cmd.Kind == KindCancel {
+		h, _ := r.notes.holdOf(cmd.Hold.Of)
+		for _, num := range h.all() {
+			if r.playerDue(num, steady) && !slices.Contains(d.Players, num) {
+				d.Players = append(d.Players, num)
+			}
+		}
 	}
 }
 
@@ -221,10 +252,10 @@ func (r *Rules) Sweep(now int64, most int, d *Due) bool {
 			return true
 		}
 	}
-	if r.t.playing.rounds != noCounter {
-		var ok bool
-		if d.Round, d.Step, ok = r.notes.next(r.steadyAt(now)); ok {
-			d.Swept = false // nobody needs to know
+	if r.noted() {
+		if of, step, ok := r.recordNext(now); ok {
+			d.records(&r.notes, of, r.steadyAt(now), most)
+			d.Step, d.Swept = step, false // nobody needs to know who waits
 			return true
 		}
 	}
@@ -255,14 +286,20 @@ func (r *Rules) DecideDue(d *Due, now int64, src Source, w *store.Writer) (ok bo
 		r.end()
 		return true
 	}
-	if d.Round != 0 {
+	if d.Round != 0 || len(d.Holds) > 0 {
 		r.begin(now, src, w)
 		r.pool, r.alone, r.player = noPool, true, noPlayer
 		w.Begin(uint8(KindDue), "")
 		d.ask(w)
-		if d.Step {
+		for _, id := range d.Holds {
+			holding{hosting{&r.drawing}}.atDeadline(id)
+		}
+		switch {
+		case d.Lapses():
+			naming{&r.drawing}.lapse(d.Round)
+		case d.Step:
 			hosting{&r.drawing}.stepOf(d.Round)
-		} else {
+		case d.Round != 0:
 			hosting{&r.drawing}.atDeadline(d.Round)
 		}
 		r.fire()
@@ -321,6 +358,8 @@ const (
 	dueRanking = 3
 	dueRound   = 4 // then the number of the round
 	dueStep    = 5 // likewise
+	dueHolds   = 6 // then how many holds, and their request ids
+	dueLapse   = 7 // then the number of what lapses, without lapsing
 )
 
 func (d *Due) ask(w *store.Writer) {
@@ -333,12 +372,23 @@ func (d *Due) ask(w *store.Writer) {
 		return
 	}
 	if d.Round != 0 {
-		what := uint64(dueRound)
-		if d.Step {
+		what, number := uint64(dueRound), d.Round
+		switch {
+		case number&lapsing != 0:
+			what, number = dueLapse, number&^lapsing
+		case d.Step:
 			what = dueStep
 		}
 		w.Uint(what)
-		w.Uint(d.Round)
+		w.Uint(number)
+		return
+	}
+	if len(d.Holds) > 0 {
+		w.Uint(dueHolds)
+		w.Uint(uint64(len(d.Holds)))
+		for _, id := range d.Holds {
+			writeText(w, id)
+		}
 		return
 	}
 	if d.Swept {
@@ -374,11 +424,20 @@ func DueOf(ev *store.Event) (d Due, err error) {
 		}
 	case dueRound, dueStep:
 		d.Step = what == dueStep
-		if d.Round = r.Uint("a round", math.MaxInt64); d.Round == 0 {
+		if d.Round = r.Uint("a round", lapsing-1); d.Round == 0 {
 			r.Fail("round number 0")
 		}
+	case dueHolds:
+		for range r.Uint("the number of holds", SweepPlayers) {
+			d.Holds = append(d.Holds, string(r.Bytes("a hold", r.Uint("a hold's id", MaxID))))
+		}
+		if len(d.Holds) == 0 {
+			r.Fail("no hold is due")
+		}
+	case dueLapse:
+		d.Round = r.Uint("what lapses", lapsing-1) | lapsing
 	default:
-		r.Fail("what is due has number %d; this build knows 1 to 5", what)
+		r.Fail("what is due has number %d; this build knows 1 to 7", what)
 	}
 	if r.More() {
 		r.Fail("bytes after what is due")
@@ -403,8 +462,14 @@ func (r *Rules) CheckDue(d *Due, now int64) error {
 		return nil
 	}
 	if d.Round != 0 {
-		if first, step, ok := r.notes.next(r.steadyAt(now)); !ok || first != d.Round || step != d.Step {
-			return fmt.Errorf("round %d is settled; due first is %d", d.Round, first)
+		if first, step, ok := r.recordNext(now); !ok || first.round != d.Round || step != d.Step {
+			return fmt.Errorf("round %d is settled; due first is %v", d.Round, first)
+		}
+		return nil
+	}
+	if n := len(d.Holds); n > 0 {
+		if first := r.notes.holdsDue(r.steadyAt(now), SweepPlayers); n > len(first) || !slices.Equal(d.Holds, first[:n]) {
+			return fmt.Errorf("the holds %q are settled; due first are %q", d.Holds, first)
 		}
 		return nil
 	}

@@ -18,7 +18,7 @@ const (
 	IDWithoutTime                // it carries no time, and must
 	IDTooOld                     // it may have been answered and forgotten
 	IDTooFarAhead                // the clock that made it is too far ahead
-	IDUsed                       // it is a purchase that was carried out; its answer is forgotten
+	IDUsed                       // it is that of a purchase or a hold that was carried out; its answer is forgotten
 )
 
 func (f IDFault) String() string {
@@ -31,13 +31,19 @@ func (f IDFault) String() string {
 		return "the request id was made by a clock that is too far ahead"
 	}
 	if f == IDUsed {
-		return "the purchase with this request id was carried out, and its answer is forgotten"
+		return "the purchase or hold with this request id was carried out, and its answer is forgotten"
 	}
 	return "nothing is wrong with the request id"
 }
 
 // CheckID returns why a request id that is not remembered is refused at the time stamp now.
-func (r *Rules) CheckID(id string, now int64) IDFault {
+func (r *Rules) CheckID(cmd *Command, now int64) IDFault {
+	id := cmd.ID
+	if cmd.Kind == KindHold {
+		if _, used := r.notes.holdOf(id); used {
+			return IDUsed
+		}
+	}
 	if r.buys(id) {
 		if _, used := r.state.Record(r.notes.newKey(recordPurchase).id(id)); used {
 			return IDUsed
@@ -111,6 +117,9 @@ func (r *Rules) CheckNew(cmd *Command) *CommandError {
 		}
 	}
 	cmd.meet(r.state)
+	if cmd.knowsTo && cmd.Kind == KindTransfer && cmd.knowsPlayer && cmd.player == cmd.to && cmd.Player != cmd.To {
+		return malformed("to", "giver and receiver, %q and %q, are the same player; they must differ", cmd.Player, cmd.To)
+	}
 	if !cmd.knowsPlayer {
 		if err := checkText(cmd.playerField(), cmd.Player); err != nil {
 			return err

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/store"
@@ -174,4 +175,12 @@ func (r *effects) writeItems(v store.Verb, items []Stack) {
 	for _, st := range items {
 		r.change(v, st.Item, st.Quantity)
 	}
+}
+
+// ofStake names what is wrong with items as requests do.
+func ofStake(err *CommandError) *CommandError {
+	if err != nil {
+		err.Field = "stake" + strings.TrimPrefix(err.Field, "items")
+	}
+	return err
 }

@@ -240,6 +240,7 @@ func (setLimitKind) same(c, o *Command) bool {
 	return a.Per == b.Per && a.Window == b.Window && a.Used == b.Used
 }
 
+func (setLimitKind) barred() bool  { return false }
 func (setLimitKind) alone() string { return "an atomic group cannot set a limit" }
 
 func (setLimitKind) form(c *Command) *CommandError {

@@ -105,9 +105,14 @@ func (r *accounts) reserve(player, item uint32, q uint64) bool {
 
 // deliver writes that some of an item goes to the current player's mailbox.
 func (r *timing) deliver(c *Cap, q uint64) {
-	b, until := r.mailbox(r.player), uint64(r.steady)+uint64(c.Beyond.Mail)
+	r.post(uint64(r.steady)+uint64(c.Beyond.Mail), c.Item, q)
+}
+
+// post is deliver for a letter that goes at a moment.
+func (r *timing) post(until uint64, item uint32, q uint64) {
+	b := r.mailbox(r.player)
 	for i := range b.all {
-		if l := &b.all[i]; l.Until == until && l.Item == c.Item && l.Quantity+q <= MaxQuantity {
+		if l := &b.all[i]; l.Until == until && l.Item == item && l.Quantity+q <= MaxQuantity {
 			l.Quantity += q
 			r.w.Change(store.Set, r.t.mail+letterWidth*l.place+2, l.Quantity)
 			return
@@ -116,7 +121,7 @@ func (r *timing) deliver(c *Cap, q uint64) {
 	if len(b.all) == MaxMail {
 		panic("rules: a command mails more than was checked")
 	}
-	l := Letter{until, c.Item, q, b.free()}
+	l := Letter{until, item, q, b.free()}
 	i, _ := slices.BinarySearchFunc(b.all, until+1, func(l Letter, until uint64) int { return cmp.Compare(l.Until, until) })
 	b.all = slices.Insert(b.all, i, l)
 	r.writeLetter(&l)
@@ -186,7 +191,7 @@ func (collectKind) check(r *checks, c *Command) failure {
 			continue
 		}
 		have := r.balance(player, l.Item)
-		fits := min(l.Quantity, MaxQuantity-have)
+		fits := min(l.Quantity, MaxQuantity-r.has(player, l.Item))
 		if c := r.t.CapOf(l.Item); c != nil {
 			fits = min(fits, c.room(r.has(player, l.Item)))
 		}

@@ -161,6 +161,9 @@ func (r *drawing) momentDue(pt *Pool, must uint32) (entry uint32, ok bool) {
 	for _, m := range pt.Moments {
 		if due := r.tally(m.Counter + 2); due > 0 && pt.Takes(&r.Sight, m, must) {
 			r.setTally(m.Counter+2, due-1)
+			if r.aside != nil {
+				r.aside.moment(m)
+			}
 			return m.Entry, true
 		}
 	}

@@ -150,6 +150,8 @@ func HowText(how []byte) string {
 		return "mailed"
 	case store.Gone:
 		return "gone"
+	case store.Missing:
+		return "missing"
 	}
 	return fmt.Sprint(how[0])
 }

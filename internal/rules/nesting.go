@@ -436,11 +436,15 @@ func (r *stocks) setWeight(pt *Pool, entry uint32, weight uint64) {
 	}
 }
 
-// CheckSamplers compares supplies and samplers with the stock that is left, in all pools.
+// CheckSamplers compares supplies, samplers and what holds keep with the state.
 func (r *stocks) CheckSamplers() error {
 	r.Sight.begin(0)
 	again := stocks{Sight: Sight{tallying: tallying{scene: scene{state: r.state, t: r.t}}}}
 	again.countSamplers()
+	again.loadKept()
+	if have, want := &r.kept, &again.kept; !have.same(want) {
+		return fmt.Errorf("holds keep %+v, instead of %+v", *have, *want)
+	}
 	for _, pt := range r.t.BottomUp {
 		have, want := &r.pools[pt.Num], &again.pools[pt.Num]
 		if have.live != want.live || !slices.Equal(have.left, want.left) {

@@ -29,10 +29,15 @@ const maxValue = 1 << 62
 type laid []Stack
 
 // lay puts some more on the table.
-func (l *laid) lay(w *store.Writer, item uint32, q uint64) {
-	w.More(store.Promise, uint64(item), q)
+func (l *laid) lay(r *drawing, item uint32, q uint64) {
+	r.w.More(store.Promise, uint64(item), q)
 	*l = addTo(*l, item, q)
 }
+
+func (l *laid) took(r *drawing, pt *Pool, entry uint32) { r.fact(pt.Entries[entry].moves, r.player, 1) }
+func (l *laid) codes(*drawing, []uint32)                {} // pools with codes cannot be opened
+func (l *laid) spent(*Budget, uint64)                   {}
+func (l *laid) moment(*Moments)                         {}
 
 // opens is hosting of a round that opens what is staked.
 type opens struct{ hosting }
@@ -59,7 +64,7 @@ func (r opens) openAll(o *round, p *Round) *table {
 	for place := range o.entrants {
 		e := r.notes.entrantOf(o.number, place)
 		r.turn(e.player)
-		r.table = &t.of[place]
+		r.aside = &t.of[place]
 		for _, st := range e.held {
 			r.keep(store.Forfeit, st.Item, st.Quantity)
 			r.pool = noPool
@@ -67,7 +72,7 @@ func (r opens) openAll(o *round, p *Round) *table {
 			r.next++
 			r.endDraw()
 		}
-		r.table = nil
+		r.aside = nil
 		r.leaves(o, place, &e)
 		for _, st := range t.of[place] {
 			t.total = addTo(t.total, st.Item, st.Quantity)
@@ -87,21 +92,22 @@ func (r opens) settle(o *round, p *Round) {
 	} else {
 		r.win(o, p, n)
 	}
-	gets := make([][]Stack, len(o.winners))
+	all := make([][]Stack, len(o.winners))
 	left := slices.Clone(t.total)
+	room := giving{hosting: r.hosting}
 	for k := range left {
 		if !p.Config.Winners.Everything {
 			break
 		}
 		for i, part := range partsOf(&p.Config.Winners, t.total[k].Quantity, len(o.winners)) {
-			if fits := r.room(o.winners[i].player, left[k].Item, part, 0); fits > 0 {
-				gets[i] = append(gets[i], Stack{left[k].Item, fits})
+			if fits := room.take(o.winners[i].player, left[k].Item, part, 0); fits > 0 {
+				all[i] = append(all[i], Stack{left[k].Item, fits})
 				left[k].Quantity -= fits
 			}
 		}
 	}
 	for i := range o.winners {
-		r.award(o, p, i, gets[i], t.value[o.winners[i].place])
+		r.award(o, p, i, all[i], t.value[o.winners[i].place])
 	}
 	for i := len(o.winners); i < len(order); i++ {
 		r.turn(r.notes.entrantOf(o.number, order[i]).player)
@@ -122,8 +128,9 @@ func (r opens) remain(o *round, t *table, left []Stack) {
 			q := min(left[k].Quantity, t.of[place][i].Quantity)
 			left[k].Quantity -= q
 			r.turn(player)
-			fits := r.room(player, left[k].Item, q, 0)
+			fits := (&giving{hosting: r.hosting}).take(player, left[k].Item, q, 0)
 			if fits > 0 {
+				r.given(fits)
 				r.change(store.Gain, left[k].Item, fits)
 			}
 			if q > fits {

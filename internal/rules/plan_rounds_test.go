@@ -7,12 +7,15 @@ import (
 
 // TestPlanOfRounds: what a plan says of rounds and of purchases, change by change.
 func TestPlanOfRounds(t *testing.T) {
-	const before = `{kuji: 1, items: {gem: {}}, rounds: {duel: {stake: {any: true}, winner: {gets: everything}}, race: {ticket: {}, winners: {count: 3, reward: {items: {gem: 1}}}}}}`
+	const before = `{kuji: 1, items: {gem: {}}, rounds: {duel: {stake: {any: true}, winner: {gets: everything}}, race: {ticket: {}, winners: {count: 3, reward: {items: {gem: 1}}}}, cup: {ticket: {}, every: week, winner: {reward: {items: {gem: 1}}}}}}`
 	for name, c := range map[string]struct{ from, to, want string }{
 		"nothing":   {"", "", "version 1 is in force"},
 		"new":       {"rounds: {", "rounds: {more: {ticket: {}, winner: {reward: {items: {gem: 1}}}}, ", "realm_changed: round more: added"},
 		"gone":      {", race: {ticket: {}, winners: {count: 3, reward: {items: {gem: 1}}}}", "", "realm_changed: round race: removed; those that are open give everything back when they end"},
 		"changed":   {"count: 3", "count: 2", "realm_changed: round race: winners {count: 2, by: tickets, reward: {items: {gem: 1}}} instead of {count: 3, by: tickets, reward: {items: {gem: 1}}}"},
+		"new cup":   {"rounds: {", "rounds: {more: {ticket: {}, every: day, winner: {reward: {items: {gem: 1}}}}, ", "realm_changed: round more: added; the calendar opens one for each day, from that of now on"},
+		"no cup":    {"every: week, ", "", "realm_changed: round cup: no every instead of week; the one that is open ends with its week"},
+		"month":     {"every: week", "every: month", "realm_changed: round cup: every month instead of week; the one that is open ends with its week; the calendar opens one for each month, from that of now on"},
 		"purchases": {"kuji: 1,", `kuji: 1, idempotency: {purchases: "order-"},`, `realm_changed: idempotency window: room for 33554432 ids of the last 24h0m0s, that is 388 new ids a second, instead of 33554432 of the last 24h0m0s; ids that begin with "order-" are never forgotten from now on`},
 	} {
 		t.Run(name, func(t *testing.T) {

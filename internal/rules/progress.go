@@ -63,6 +63,7 @@ func (s *tallying) report(c *Command, player uint32) {
 // setCounterKind is a SetCounter: an administrator sets by hand where a counter stands.
 type setCounterKind struct{ noted }
 
+func (setCounterKind) barred() bool  { return false }
 func (setCounterKind) alone() string { return "an atomic group cannot set a counter" }
 
 func (setCounterKind) form(c *Command) *CommandError {

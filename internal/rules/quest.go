@@ -355,7 +355,7 @@ func (r *drawing) mayGive(pt *Pool, player uint32) bool {
 		return false
 	}
 	for _, g := range pt.Gains {
-		if !r.t.Capped.Has(g.Item) && r.state.Peak()+r.extra+g.Quantity > MaxQuantity && r.state.Balance(player, g.Item)+r.extra+g.Quantity > MaxQuantity {
+		if !r.t.Capped.Has(g.Item) && r.state.Peak()+r.extra+g.Quantity > MaxQuantity && r.state.Balance(player, g.Item)+r.state.Balance(player, store.HeldOf(g.Item))+r.extra+g.Quantity > MaxQuantity {
 			return false
 		}
 	}

@@ -241,7 +241,7 @@ func (c *Counter) endOf(s *Sight, period uint64) int64 {
 	}
 	at := &s.endsOf[c.index]
 	if at.number != period {
-		*at = dated{firstTime(0, MaxTime, func(now int64) bool { return s.t.Zone.Number(c.period.per, now) > period }), period}
+		*at = dated{s.t.Zone.endOf(c.period.per, period), period}
 	}
 	return at.now
 }

@@ -176,7 +176,7 @@ func (r *realm) want(cmd rules.Command, status rules.Status, subject string) sto
 // subject returns the id of what an event's status is about, or the field that refused names.
 func (r *realm) subject(ev *store.Event) string {
 	switch status := rules.Status(ev.Status); {
-	case status == rules.OK, status == rules.UnknownCode, status == rules.TooManyGuesses:
+	case status == rules.OK, status == rules.UnknownCode, status == rules.TooManyGuesses, status >= rules.UnknownHold && status <= rules.Forgotten, status == rules.NothingToCollect:
 		return ""
 	case status == rules.Refused:
 		return r.refused.Field

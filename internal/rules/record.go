@@ -10,14 +10,28 @@ import (
 // Records are what the rules keep that is no number: see docs/internals/decisions/0014. The first byte of a
 // key says what it is. Numbers in keys have a fixed width, so that the order of keys is theirs:
 //
-//	d  time, number    a round must be settled, or forgotten, at a steady time (milliseconds)
+//	d  time, number    a round must be settled, or forgotten, at a steady time (milliseconds). A number with bit 62
+//	                   is one of what lapses: see lapsing
+//	d  time, 255, id   a hold ends, or is forgotten, then
 //	s  number          what follows for the entrants of a round is done in steps
 //	r  number          a round: see round
 //	o  name, 0, number a round that is open
 //	e  number, place   an entrant of a round, by the order of joining: see entrant
 //	j  number, player  which entrant a player is
 //	p  player, number  a round in which a player has something held, or might win
+//	h  request id      a hold: see hold
+//	q  player, id      a hold in which something of a player is held
+//	c  …               what holds keep from others: see kept
+//	t  name, 0, per    what the calendar does about a round: see turn
+//	v  hash            16 bytes of the SHA-256 of a request id that was reversed
 //	u  hash            16 bytes of the SHA-256 of the request id of a purchase that was carried out
+//	a  player, player  the second is another name of the first: 1 if it is a player who was merged
+//	l  sum             a link code
+//	k  player          the sum of the link code that a player has
+//	g  hash            guesses at link codes of a name: 16 bytes of its SHA-256
+//	b  player          why a player is blocked
+//	f  player          the numbers of the names that are to be erased, after a Forget
+//	w  player, player  the first was another name of the second, not long ago
 const (
 	recordDue     = 'd'
 	recordStep    = 's'
@@ -26,8 +40,23 @@ const (
 	recordEntrant = 'e'
 	recordJoined  = 'j'
 	recordPlays   = 'p'
+	recordTurn    = 't'
+
+	recordHold = 'h'
+	recordHeld = 'q'
 
 	recordPurchase = 'u'
+	recordReversed = 'v'
+
+	recordAlias   = 'a'
+	recordLink    = 'l'
+	recordLinkOf  = 'k'
+	recordGuesses = 'g'
+	recordBlock   = 'b'
+	recordFormer  = 'w'
+	recordErase   = 'f'
+
+	dueHold = 255 // follows the time of a deadline; numbers of rounds begin with less
 )
 
 // key is the key of a record in the making.
@@ -36,6 +65,7 @@ type key []byte
 func (k key) num(n uint64) key     { return binary.BigEndian.AppendUint64(k, n) }
 func (k key) short(n uint32) key   { return binary.BigEndian.AppendUint32(k, n) }
 func (k key) text(s string) key    { return append(append(k, s...), 0) }
+func (k key) bytes(s string) key   { return append(k, s...) }
 func (k key) and(what byte) key    { return append(k, what) }
 func (k key) number(at int) uint64 { return binary.BigEndian.Uint64(k[at:]) }
 
@@ -60,50 +90,84 @@ func (s *noting) newKey(what byte) key {
 
 // noting reads records, and makes their keys.
 type noting struct {
-	state   State
-	keys    [store.MaxKey]byte // scratch memory
-	value   []byte
-	dueAt   uint64 // the first deadline of records, when there were dueSeen changes
-	dueOf   uint64 // whose it is
-	dueSeen uint64
-	dueIs   bool
+	state State
+	keys  [store.MaxKey]byte // scratch memory
+	value []byte
+	first firstDue
 }
 
-// firstDue returns the first deadline of records.
-func (s *noting) firstDue() (at, number uint64, ok bool) {
+// firstDue is what is due first of what records say, when there were seen changes of them.
+type firstDue struct {
+	seen   uint64
+	some   bool   // there is a deadline
+	at     uint64 // the deadline, steady time
+	of     dueOf
+	step   bool // something follows for the entrants of a round
+	stepOf uint64
+}
+
+// dueOf is what has a deadline: a round, or a hold.
+type dueOf struct {
+	round uint64
+	hold  string
+}
+
+// dueOf returns what the key of a deadline is about.
+func (k key) dueOf() dueOf {
+	if k[9] == dueHold {
+		return dueOf{hold: string(k[10:])}
+	}
+	return dueOf{round: k.last()}
+}
+
+// look finds out what is due first. It looks again only after records have changed.
+func (s *noting) look() *firstDue {
+	f := &s.first
+	n := s.state.RecordChanges()
+	if n == f.seen && n > 0 {
+		return f
+	}
+	*f = firstDue{seen: n}
 	from := key{recordDue}
 	for k := range s.state.Records(from, from.after()) {
-		return key(k).number(1), key(k).last(), true
+		f.some, f.at, f.of = true, key(k).number(1), key(k).dueOf()
+		break
 	}
-	return 0, 0, false
-}
-
-// due returns the round whose deadline comes first, if it is over at a steady time. It looks again only after records
-// have changed.
-func (s *noting) due(steady uint64) (number uint64, ok bool) {
-	if n := s.state.RecordChanges(); n != s.dueSeen || n == 0 {
-		s.dueSeen = n
-		s.dueAt, s.dueOf, s.dueIs = s.firstDue()
-	}
-	return s.dueOf, s.dueIs && s.dueAt <= steady
-}
-
-// firstStep returns the first round with entrants for whom something follows.
-func (s *noting) firstStep() (number uint64, ok bool) {
-	from := key{recordStep}
+	from = key{recordStep}
 	for k := range s.state.Records(from, from.after()) {
-		return key(k).last(), true
+		f.step, f.stepOf = true, key(k).last()
+		break
 	}
-	return 0, false
+	return f
 }
 
-// next returns what is due next for a round: that whose deadline is over, or a step.
-func (s *noting) next(steady uint64) (number uint64, step, ok bool) {
-	if number, ok = s.due(steady); ok {
-		return number, false, true
+// any reports whether there may be records.
+func (s *noting) any() bool { return s.state.RecordChanges() > 0 }
+
+// due returns what has the first deadline, if that is over at a steady time.
+func (s *noting) due(steady uint64) (of dueOf, ok bool) {
+	f := s.look()
+	return f.of, f.some && f.at <= steady
+}
+
+// maxHoldsDue is the most bytes of records of holds that an event settles, but for the first.
+const maxHoldsDue = 64 << 10
+
+// holdsDue returns the holds whose deadlines are the first, and over at a steady time: as many as an event settles.
+func (s *noting) holdsDue(steady uint64, most int) (ids []string) {
+	from, size := key{recordDue}, 0
+	for k := range s.state.Records(from, from.after()) {
+		of := key(k).dueOf()
+		if of.hold == "" || key(k).number(1) > steady || len(ids) == most {
+			break
+		}
+		value, _ := s.state.Record(append(key{recordHold}, of.hold...))
+		if size += len(value); size > maxHoldsDue && len(ids) > 0 {
+			break
+		}
+		ids = append(ids, of.hold)
 	}
-	number, ok = s.firstStep()
-	return number, ok, ok
+	return ids
 }
 
 // numbers writes and reads the numbers in the value of a record.
@@ -113,6 +177,12 @@ func (n *numbers) add(all ...uint64) {
 	for _, v := range all {
 		n.b = binary.AppendUvarint(n.b, v)
 	}
+}
+
+// of adds a number, and returns all so far.
+func (n *numbers) of(v uint64) []byte {
+	n.add(v)
+	return n.b
 }
 
 func (n *numbers) stacks(all []Stack) {

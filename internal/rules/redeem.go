@@ -108,7 +108,9 @@ func (redeemKind) check(r *checks, cmd *Command) failure {
 	switch {
 	case rt.config.Until != 0 && r.now >= rt.config.Until:
 		return failure{CodeExpired, rt.list}
-	case r.state.CodeUsedBy(rt.list, number, player), !r.old && rt.config.Uses > 1 && r.state.CodeGivenTo(rt.list, number, player):
+	case r.anyName(player, func(n uint32) bool {
+		return r.state.CodeUsedBy(rt.list, number, n) || !r.old && rt.config.Uses > 1 && r.state.CodeGivenTo(rt.list, number, n)
+	}):
 		return failure{CodeRedeemed, rt.list}
 	case r.state.CodeTimes(rt.list, number) >= rt.config.Uses, all >= store.MaxUses:
 		return failure{CodeUsedUp, rt.list}

@@ -77,6 +77,9 @@ func (c *Command) EachText(f func(*string)) {
 	if c.Round != nil {
 		f(&c.Round.Name)
 	}
+	if c.Hold != nil {
+		f(&c.Hold.Of)
+	}
 	if c.Note != nil {
 		f(&c.Note.By)
 		f(&c.Note.Reason)

@@ -102,9 +102,6 @@ func (d *definer) rounds(c *catalog.Catalog) error {
 				return &ConflictError{Subject: "round " + config.ID, Message: fmt.Sprintf("units of %q last for a time, so they cannot be held", item.Item)}
 			}
 		}
-		if config.Every != 0 {
-			return &ConflictError{Subject: "round " + config.ID, Message: "this version of Kuji cannot open rounds by the calendar"}
-		}
 	}
 	for _, round := range t.Rounds {
 		round.gets = pots[round.Config.Winners.Pot]
@@ -196,10 +193,12 @@ type round struct {
 	opened   uint64 // steady time
 	until    uint64 // its deadline, steady time; 0: none. Of one that is not open, when it is forgotten
 	entrants uint64
-	tickets  uint64  // of all of them
-	dealt    uint64  // entrants with whom steps have dealt
-	held     []Stack // of all entrants, of each item at most maxPeak
-	same     []Stack // what each entrant stakes; none: not yet known, or anything
+	tickets  uint64      // of all of them
+	dealt    uint64      // entrants with whom steps have dealt
+	every    catalog.Per // the calendar opened it for a day, week or month; 0: somebody did
+	period   uint64      // for the one with this number
+	held     []Stack     // of all entrants, of each item at most maxPeak
+	same     []Stack     // what the first entrant has staked
 	winners  []winner
 }
 
@@ -212,7 +211,8 @@ type winner struct {
 
 // entrant is somebody who has joined a round.
 type entrant struct {
-	player  uint32
+	player  uint32 // who it is now
+	joined  uint32 // who has joined: a name of the player now, if it was merged
 	tickets uint64
 	upto    uint64  // the tickets of all up to this one
 	held    []Stack // a stake, or the price
@@ -222,7 +222,7 @@ func (o *round) append(b []byte) []byte {
 	n := numbers{b}
 	n.add(o.is, uint64(len(o.name)))
 	n.b = append(n.b, o.name...)
-	n.add(uint64(o.opener), o.opened, o.until, o.entrants, o.tickets, o.dealt)
+	n.add(uint64(o.opener), o.opened, o.until, o.entrants, o.tickets, o.dealt, uint64(o.every), o.period)
 	n.stacks(o.held)
 	n.stacks(o.same)
 	n.add(uint64(len(o.winners)))
@@ -243,6 +243,7 @@ func (o *round) read(b []byte) {
 	o.name, n.b = string(n.b[:size]), n.b[size:]
 	o.opener = uint32(n.next())
 	o.opened, o.until, o.entrants, o.tickets, o.dealt = n.next(), n.next(), n.next(), n.next(), n.next()
+	o.every, o.period = catalog.Per(n.next()), n.next()
 	o.held, o.same = n.nextStacks(nil), n.nextStacks(nil)
 	for range n.next() {
 		w := winner{place: n.next()}
@@ -254,14 +255,14 @@ func (o *round) read(b []byte) {
 
 func (e *entrant) append(b []byte) []byte {
 	n := numbers{b}
-	n.add(uint64(e.player), e.tickets, e.upto)
+	n.add(uint64(e.joined), e.tickets, e.upto)
 	n.stacks(e.held)
 	return n.b
 }
 
 func (e *entrant) read(b []byte) {
 	n := numbers{b}
-	e.player, e.tickets, e.upto = uint32(n.next()), n.next(), n.next()
+	e.joined, e.tickets, e.upto = uint32(n.next()), n.next(), n.next()
 	e.held = n.nextStacks(e.held[:0])
 }
 
@@ -282,6 +283,7 @@ func (r *noting) entrantOf(number, place uint64) (e entrant) {
 		panic(fmt.Sprintf("rules: round %d has no entrant %d", number, place))
 	}
 	e.read(value)
+	e.player = r.state.Whose(e.joined)
 	return e
 }
 
@@ -334,7 +336,7 @@ func (joinKind) form(c *Command) *CommandError {
 	if err := c.Round.form(); err != nil || len(c.Items) == 0 {
 		return err
 	}
-	return checkStacks(c.Items)
+	return ofStake(checkStacks(c.Items))
 }
 
 func (openRoundKind) form(c *Command) *CommandError {
@@ -353,16 +355,21 @@ func (k joinKind) resolve(f *Finder, c *Command) *CommandError {
 	}
 	switch tickets := c.round.Config.Ticket.Is; {
 	case tickets && len(c.Items) > 0:
-		return malformed("items", "round %q has tickets, and no stakes", c.Round.Name)
+		return malformed("stake", "round %q has tickets, and no stakes", c.Round.Name)
 	case !tickets && c.Round.Tickets > 0:
 		return malformed("tickets", "round %q has stakes, and no tickets", c.Round.Name)
 	case tickets && c.Round.Tickets > c.round.Config.Ticket.Most:
 		return malformed("tickets", "%d; a player can have at most %d in round %q", c.Round.Tickets, c.round.Config.Ticket.Most, c.Round.Name)
 	}
-	return itemsKind{}.resolve(f, c)
+	return ofStake(itemsKind{}.resolve(f, c))
 }
 
-func (openRoundKind) resolve(f *Finder, c *Command) *CommandError { return joinKind{}.resolve(f, c) }
+func (openRoundKind) resolve(f *Finder, c *Command) *CommandError {
+	if p := f.RoundByID[c.Round.Name]; p != nil && p.Config.Every != 0 {
+		return malformed("round", "round %q is opened by the calendar, every %v", c.Round.Name, p.Config.Every)
+	}
+	return joinKind{}.resolve(f, c)
+}
 
 // ask writes the round's name and number, the tickets, and the stake.
 func (joinKind) ask(r *effects, c *Command, status Status) {
@@ -438,10 +445,11 @@ func (r *checks) enter(c *Command) failure {
 	if f.status != OK {
 		return f
 	}
-	if player < r.base {
-		if _, in := r.state.Record(r.notes.newKey(recordJoined).num(o.number).short(player)); in {
-			return failure{AlreadyJoined, 0}
-		}
+	if r.anyName(player, func(n uint32) bool {
+		_, in := r.state.Record(r.notes.newKey(recordJoined).num(o.number).short(n))
+		return in
+	}) {
+		return failure{AlreadyJoined, 0}
 	}
 	if o.entrants >= uint64(config.Entrants.Max) {
 		return failure{RoundFull, 0}
@@ -450,7 +458,7 @@ func (r *checks) enter(c *Command) failure {
 		return failure{TooManyRounds, 0}
 	}
 	who := &r.enters.who
-	*who = entrant{player: player, tickets: 1, held: slices.Clone(c.stacks)}
+	*who = entrant{player: player, joined: player, tickets: 1, held: slices.Clone(c.stacks)}
 	if config.Ticket.Is {
 		who.tickets = max(c.Round.Tickets, 1)
 		for _, st := range c.round.price {
@@ -516,12 +524,7 @@ func (openRoundKind) write(d *drawing, c *Command) {
 	if c.Player != "" {
 		r.arrive(c.who(&r.Sight))
 	}
-	r.setTally(r.t.rounds+roundsLast, o.number)
-	r.setTally(r.t.rounds+roundsOpened, r.tally(r.t.rounds+roundsOpened)+1)
-	r.record(r.notes.newKey(recordOpen).text(o.name).num(o.number), nil)
-	if o.until > 0 {
-		r.record(r.notes.newKey(recordDue).num(o.until).num(o.number), nil)
-	}
+	r.begins(o)
 	if r.enters.who.player == noPlayer {
 		r.keepRound(o)
 		return
@@ -534,6 +537,16 @@ func (joinKind) write(r *drawing, c *Command) {
 	hosting{r}.takeSeat(c)
 }
 
+// begins writes that a round is open.
+func (r hosting) begins(o *round) {
+	r.setTally(r.t.rounds+roundsLast, o.number)
+	r.setTally(r.t.rounds+roundsOpened, r.tally(r.t.rounds+roundsOpened)+1)
+	r.record(r.notes.newKey(recordOpen).text(o.name).num(o.number), nil)
+	if o.until > 0 {
+		r.record(r.notes.newKey(recordDue).num(o.until).num(o.number), nil)
+	}
+}
+
 // takeSeat writes that the player has joined the round. One that is full is due at once.
 func (r hosting) takeSeat(c *Command) {
 	o, who := &r.enters.round, &r.enters.who
@@ -541,24 +554,16 @@ func (r hosting) takeSeat(c *Command) {
 		r.keep(store.Hold, st.Item, st.Quantity)
 		o.hold(st)
 	}
-	if c.round.Config.Stake.Same {
-		o.same = who.held
+	if o.entrants == 0 && !c.round.Config.Ticket.Is {
+		o.same = who.held // a later catalog may want all to stake the same
 	}
-	r.notes.value = who.append(r.notes.value[:0])
-	r.record(r.notes.newKey(recordEntrant).num(o.number).short(uint32(o.entrants)), r.notes.value)
-	r.notes.value = (&numbers{r.notes.value[:0]}).of(o.entrants)
-	r.record(r.notes.newKey(recordJoined).num(o.number).short(who.player), r.notes.value)
+	r.seat(o, o.entrants, who)
 	r.record(r.notes.newKey(recordPlays).short(who.player).num(o.number), nil)
 	o.entrants, o.tickets = o.entrants+1, who.upto
 	if o.entrants == uint64(c.round.Config.Entrants.Max) && o.until != uint64(r.steady) {
 		r.due(o, uint64(r.steady))
 	}
 	r.keepRound(o)
-}
-
-func (n *numbers) of(v uint64) []byte {
-	n.add(v)
-	return n.b
 }
 
 // due gives a round another deadline, 0 for none.
@@ -607,88 +612,3 @@ func (r hosting) keep(v store.Verb, item uint32, q uint64) {
 		r.reached(quest)
 	}
 }
-
-// settleKind settles a round, cancelRoundKind gives everything back.
-type (
-	settleKind      struct{ noted }
-	cancelRoundKind struct{ noted }
-	rerollKind      struct{ noted }
-)
-
-func (settleKind) alone() string      { return "an atomic group cannot settle a round" }
-func (cancelRoundKind) alone() string { return "an atomic group cannot cancel a round" }
-func (rerollKind) alone() string      { return "an atomic group cannot draw a winner again" }
-
-func (settleKind) form(c *Command) *CommandError      { return c.Round.form() }
-func (cancelRoundKind) form(c *Command) *CommandError { return c.Round.form() }
-
-func (rerollKind) form(c *Command) *CommandError {
-	if c.Round.Number == 0 {
-		return malformed("number", "0; want the number of a round")
-	}
-	return c.Round.form()
-}
-
-func (settleKind) resolve(f *Finder, c *Command) *CommandError {
-	if c.round = f.RoundByID[c.Round.Name]; c.round == nil {
-		return f.unknown("round", "round", c.Round.Name)
-	}
-	return nil
-}
-
-// A round can be cancelled that the catalog in force does not have.
-func (cancelRoundKind) resolve(f *Finder, c *Command) *CommandError {
-	c.round = f.RoundByID[c.Round.Name]
-	return nil
-}
-
-func (rerollKind) resolve(f *Finder, c *Command) *CommandError { return settleKind{}.resolve(f, c) }
-
-func (settleKind) ask(r *effects, c *Command, _ Status) {
-	writeText(r.w, c.Round.Name)
-	r.w.Uint(c.Round.Number)
-}
-
-func (settleKind) asked(a *asked, c *Command) { c.Round = a.round() }
-
-func (cancelRoundKind) ask(r *effects, c *Command, s Status) { settleKind{}.ask(r, c, s) }
-func (cancelRoundKind) asked(a *asked, c *Command)           { settleKind{}.asked(a, c) }
-func (rerollKind) ask(r *effects, c *Command, s Status)      { settleKind{}.ask(r, c, s) }
-func (rerollKind) asked(a *asked, c *Command)                { settleKind{}.asked(a, c) }
-
-func (settleKind) same(c, o *Command) bool      { return *c.Round == *o.Round }
-func (cancelRoundKind) same(c, o *Command) bool { return *c.Round == *o.Round }
-func (rerollKind) same(c, o *Command) bool      { return *c.Round == *o.Round }
-
-func (settleKind) check(r *checks, c *Command) failure {
-	o, ok := r.notes.find(c.Round)
-	switch {
-	case !ok:
-		return failure{UnknownRound, 0}
-	case o.is != roundOpen:
-		return failure{RoundClosed, 0}
-	}
-	r.enters = entryOf(o)
-	return failure{}
-}
-
-func (cancelRoundKind) check(r *checks, c *Command) failure { return settleKind{}.check(r, c) }
-
-func (rerollKind) check(r *checks, c *Command) failure {
-	o, ok := r.notes.find(c.Round)
-	more := c.round.Config.Winners.Rerolls
-	switch {
-	case !ok:
-		return failure{UnknownRound, 0}
-	case o.is != roundSettled, more.Most == 0, uint64(r.steady) >= o.until:
-		return failure{RoundClosed, 0}
-	case uint64(len(o.winners)) >= o.entrants, len(o.winners) >= int(c.round.Config.Winners.Count+more.Most):
-		return failure{NobodyLeft, 0}
-	}
-	r.enters = entryOf(o)
-	return failure{}
-}
-
-func (settleKind) write(r *drawing, c *Command)      { hosting{r}.settleRound(&r.enters.round, c.round) }
-func (cancelRoundKind) write(r *drawing, _ *Command) { hosting{r}.giveBack(&r.enters.round) }
-func (rerollKind) write(r *drawing, c *Command)      { hosting{r}.reroll(&r.enters.round, c.round) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/kuji-dev/kuji/catalog"
@@ -231,6 +232,72 @@ func TestGiveawayOfMany(t *testing.T) {
 		t.Fatalf("%d records are left", r.records())
 	}
 	r.check()
+	r.replay()
+}
+
+// TestNobodyWinsTwice: as long as others are left, nobody wins a round twice, when it is settled or drawn again.
+func TestNobodyWinsTwice(t *testing.T) {
+	for seed := range uint64(40) {
+		r := newRealm(t, seed)
+		r.put(rounds)
+		r.want(opened("", "giveaway"), rules.OK, "")
+		const players = 7
+		for i := range players {
+			p := fmt.Sprint("p", i)
+			r.do(grant(p, of("coin", 1000)))
+			r.want(joined(p, "giveaway", 1, 1+99*uint64(i/6)), rules.OK, "") // the last one is likely to win again
+		}
+		ev := r.want(ofRound(rules.KindSettle, "giveaway", 1), rules.OK, "")
+		won := r.winners(&ev)
+		for len(won) < players {
+			ev := r.want(ofRound(rules.KindReroll, "giveaway", 1), rules.OK, "")
+			won = append(won, r.winnersAfter(&ev, len(won))...)
+		}
+		r.want(ofRound(rules.KindReroll, "giveaway", 1), rules.NobodyLeft, "")
+		for i := range players {
+			if p := fmt.Sprint("p", i); r.holds(p, "key") != 1 {
+				t.Fatalf("seed %d: %s has won %d times; the winners are %v", seed, p, r.holds(p, "key"), won)
+			}
+		}
+		r.replay()
+	}
+}
+
+// TestSameStakeFromNowOn: where a catalog wants all to stake the same while a round is open, that is what the first
+// entrant has staked. Nobody joins for nothing.
+func TestSameStakeFromNowOn(t *testing.T) {
+	r := newRealm(t, 1)
+	r.put(strings.Replace(rounds, ", same: true", "", 1))
+	for _, p := range []string{"ann", "bob", "cid"} {
+		r.do(grant(p, of("box", 10)))
+	}
+	r.want(opened("ann", "gamble", of("box", 5)), rules.OK, "")
+	r.put(rounds)
+	r.want(joined("bob", "gamble", 0, 0, of("box", 4)), rules.WrongStake, "")
+	r.want(joined("bob", "gamble", 0, 0), rules.OK, "")
+	r.wantHas("bob", "box", 5, 5)
+	r.replay()
+}
+
+// TestRerollsEnd: winners are drawn again within a time, and not as long as the round can be read.
+func TestRerollsEnd(t *testing.T) {
+	r := newRealm(t, 1)
+	r.put(rounds)
+	r.want(opened("", "giveaway"), rules.OK, "")
+	for i := range 8 {
+		p := fmt.Sprint("p", i)
+		r.do(grant(p, of("coin", 10)))
+		r.want(joined(p, "giveaway", 1, 1), rules.OK, "")
+	}
+	r.want(ofRound(rules.KindSettle, "giveaway", 1), rules.OK, "")
+	r.now += 2*3600*1000 - 1
+	r.want(ofRound(rules.KindReroll, "giveaway", 1), rules.OK, "")
+	r.now++
+	r.want(ofRound(rules.KindReroll, "giveaway", 1), rules.RoundClosed, "")
+	for _, within := range []string{"3h", "100h"} { // the catalog in force says how long
+		r.put(strings.Replace(rounds, "within: 2h", "within: "+within, 1))
+		r.want(ofRound(rules.KindReroll, "giveaway", 1), rules.OK, "")
+	}
 	r.replay()
 }
 

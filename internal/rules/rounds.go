@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"encoding/binary"
 	"iter"
 	"math"
 
@@ -16,7 +17,7 @@ type RoundNow struct {
 	State             string // open, settled or returned
 	Opener            uint32 // number of the player, with ByPlayer
 	ByPlayer          bool
-	Opened, Until     uint64 // steady times; Until 0: none
+	Opened, Until     uint64 // steady times; Until 0: none, or when a period ends: see RoundAt
 	Entrants, Tickets uint64
 	Winners           []Won
 }
@@ -45,18 +46,28 @@ func (o *round) now() RoundNow {
 	return v
 }
 
-// RoundAt returns a round. ok is false if there is none with this number.
-func RoundAt(s State, number uint64) (v RoundNow, ok bool) {
+// RoundAt returns a round. ok is false if there is none with this number. One that the calendar opened is open until
+// the end of its period, by the catalog in force.
+func RoundAt(s State, t *Tables, number uint64) (v RoundNow, ok bool) {
 	value, ok := s.Record(key{recordRound}.num(number))
 	if !ok {
 		return v, false
 	}
 	o := round{number: number}
 	o.read(value)
-	return o.now(), true
+	if o.opener != noPlayer {
+		o.opener = s.Whose(o.opener)
+	}
+	for i := range o.winners {
+		o.winners[i].player = s.Whose(o.winners[i].player)
+	}
+	if v = o.now(); o.every != 0 && o.is == roundOpen && o.until == 0 {
+		v.Until = uint64(max(t.Zone.endOf(o.every, o.period)+s.Back(), 1))
+	}
+	return v, true
 }
 
-// RoundIn returns the round that an effect writes. ok is false if it writes none.
+// RoundIn returns the round that an effect writes, without the end of its period. ok is false if it writes none.
 func RoundIn(e *store.Effect) (v RoundNow, ok bool) {
 	if e.Verb != store.Put || e.N != 9 || e.Bytes[0] != recordRound {
 		return v, false
@@ -64,6 +75,15 @@ func RoundIn(e *store.Effect) (v RoundNow, ok bool) {
 	o := round{number: key(e.Bytes[:e.N]).last()}
 	o.read(e.Bytes[e.N:])
 	return o.now(), true
+}
+
+// LeftIn returns the entrant of a round who has nothing more to do with it after an effect: what was held has gone back,
+// or is gone. ok is false if there is none.
+func LeftIn(e *store.Effect) (player uint32, ok bool) {
+	if e.Verb != store.Drop || len(e.Bytes) != 13 || e.Bytes[0] != recordJoined {
+		return 0, false
+	}
+	return binary.BigEndian.Uint32(e.Bytes[9:]), true
 }
 
 // OpenRounds iterates over the numbers of the rounds that are open, in the order of their names and numbers.
@@ -86,7 +106,7 @@ func EntrantsOf(s State, number, from uint64) iter.Seq[EntrantNow] {
 		for _, value := range s.Records(first.short(uint32(min(from, math.MaxUint32))), end) {
 			var e entrant
 			e.read(value)
-			if !yield(EntrantNow{e.player, e.tickets, e.held}) {
+			if !yield(EntrantNow{s.Whose(e.joined), e.tickets, e.held}) {
 				return
 			}
 		}

@@ -27,6 +27,91 @@ const keepRounds = 24 * 3600 * 1000
 // dealStep is the most entrants with whom a step deals.
 const dealStep = SweepPlayers
 
+// settleKind settles a round, cancelRoundKind gives everything back.
+type (
+	settleKind      struct{ noted }
+	cancelRoundKind struct{ noted }
+	rerollKind      struct{ noted }
+)
+
+func (settleKind) alone() string      { return "an atomic group cannot settle a round" }
+func (cancelRoundKind) alone() string { return "an atomic group cannot cancel a round" }
+func (rerollKind) alone() string      { return "an atomic group cannot draw a winner again" }
+
+func (settleKind) form(c *Command) *CommandError      { return c.Round.form() }
+func (cancelRoundKind) form(c *Command) *CommandError { return c.Round.form() }
+
+func (rerollKind) form(c *Command) *CommandError {
+	if c.Round.Number == 0 {
+		return malformed("number", "0; want the number of a round")
+	}
+	return c.Round.form()
+}
+
+func (settleKind) resolve(f *Finder, c *Command) *CommandError {
+	if c.round = f.RoundByID[c.Round.Name]; c.round == nil {
+		return f.unknown("round", "round", c.Round.Name)
+	}
+	return nil
+}
+
+// A round can be cancelled that the catalog in force does not have.
+func (cancelRoundKind) resolve(f *Finder, c *Command) *CommandError {
+	c.round = f.RoundByID[c.Round.Name]
+	return nil
+}
+
+func (rerollKind) resolve(f *Finder, c *Command) *CommandError { return settleKind{}.resolve(f, c) }
+
+func (settleKind) ask(r *effects, c *Command, _ Status) {
+	writeText(r.w, c.Round.Name)
+	r.w.Uint(c.Round.Number)
+}
+
+func (settleKind) asked(a *asked, c *Command) { c.Round = a.round() }
+
+func (cancelRoundKind) ask(r *effects, c *Command, s Status) { settleKind{}.ask(r, c, s) }
+func (cancelRoundKind) asked(a *asked, c *Command)           { settleKind{}.asked(a, c) }
+func (rerollKind) ask(r *effects, c *Command, s Status)      { settleKind{}.ask(r, c, s) }
+func (rerollKind) asked(a *asked, c *Command)                { settleKind{}.asked(a, c) }
+
+func (settleKind) same(c, o *Command) bool      { return *c.Round == *o.Round }
+func (cancelRoundKind) same(c, o *Command) bool { return *c.Round == *o.Round }
+func (rerollKind) same(c, o *Command) bool      { return *c.Round == *o.Round }
+
+func (settleKind) check(r *checks, c *Command) failure {
+	o, ok := r.notes.find(c.Round)
+	switch {
+	case !ok:
+		return failure{UnknownRound, 0}
+	case o.is != roundOpen:
+		return failure{RoundClosed, 0}
+	}
+	r.enters = entryOf(o)
+	return failure{}
+}
+
+func (cancelRoundKind) check(r *checks, c *Command) failure { return settleKind{}.check(r, c) }
+
+func (rerollKind) check(r *checks, c *Command) failure {
+	o, ok := r.notes.find(c.Round)
+	more := c.round.Config.Winners.Rerolls
+	switch {
+	case !ok:
+		return failure{UnknownRound, 0}
+	case o.is != roundSettled, more.Most == 0, uint64(r.steady) >= o.until-uint64(max(more.Within, keepRounds)-more.Within):
+		return failure{RoundClosed, 0}
+	case uint64(len(o.winners)) >= o.entrants, len(o.winners) >= int(c.round.Config.Winners.Count+more.Most):
+		return failure{NobodyLeft, 0}
+	}
+	r.enters = entryOf(o)
+	return failure{}
+}
+
+func (settleKind) write(r *drawing, c *Command)      { hosting{r}.settleRound(&r.enters.round, c.round) }
+func (cancelRoundKind) write(r *drawing, _ *Command) { hosting{r}.giveBack(&r.enters.round) }
+func (rerollKind) write(r *drawing, c *Command)      { hosting{r}.reroll(&r.enters.round, c.round) }
+
 // settleRound settles a round that is open. p is nil if the catalog does not have it.
 func (r hosting) settleRound(o *round, p *Round) {
 	if p == nil || o.entrants < uint64(p.Config.Entrants.Min) || p.Config.Opens && !(opens{r}).mayOpen(o, p) {
@@ -73,6 +158,9 @@ func (r hosting) closes(o *round, is uint64, within int64) {
 	o.is = is
 	r.w.Drop(r.notes.newKey(recordOpen).text(o.name).num(o.number))
 	r.setTally(r.t.rounds+roundsOpened, r.tally(r.t.rounds+roundsOpened)-1)
+	if o.every != 0 {
+		calling{r}.keepTurn(o, 0)
+	}
 	r.due(o, uint64(r.steady+max(within, keepRounds)))
 }
 
@@ -83,7 +171,7 @@ func (r hosting) deal(o *round, place uint64, back bool, shares *sharing) {
 	for _, st := range e.held {
 		gone := st.Quantity
 		if back {
-			gone = shares.from(st)
+			gone = shares.from(place, st)
 		}
 		if gone > 0 {
 			r.keep(store.Forfeit, st.Item, gone)
@@ -97,8 +185,8 @@ func (r hosting) deal(o *round, place uint64, back bool, shares *sharing) {
 
 // leaves writes that an entrant has nothing more to do with a round.
 func (r hosting) leaves(o *round, place uint64, e *entrant) {
-	r.w.Drop(r.notes.newKey(recordJoined).num(o.number).short(e.player))
-	r.w.Drop(r.notes.newKey(recordPlays).short(e.player).num(o.number))
+	r.w.Drop(r.notes.newKey(recordJoined).num(o.number).short(e.joined))
+	r.w.Drop(r.notes.newKey(recordPlays).short(e.joined).num(o.number))
 	if !r.again(o) {
 		r.w.Drop(r.notes.newKey(recordEntrant).num(o.number).short(uint32(place)))
 	}
@@ -127,16 +215,21 @@ func (r hosting) win(o *round, p *Round, n int) {
 	if p.Config.Winners.By == catalog.ByTickets {
 		all = o.tickets
 	}
-	for range n {
+	for n > 0 {
 		left := all - passed.count()
 		if left == 0 {
 			break
 		}
 		place := r.holderOf(o, p, passed.skip(r.below(left)))
-		if p.Config.Winners.Distinct {
+		player := r.notes.entrantOf(o.number, place).player
+		forgotten := r.state.PlayerID(player) == ""
+		if p.Config.Winners.Distinct || forgotten {
 			passed.add(r.ticketsOf(o, p, place))
 		}
-		o.winners = append(o.winners, winner{place: place, player: r.notes.entrantOf(o.number, place).player})
+		if !forgotten {
+			o.winners = append(o.winners, winner{place: place, player: player})
+			n--
+		}
 	}
 }
 
@@ -223,7 +316,14 @@ func (r hosting) addToPots(o *round, p *Round) {
 type sharing struct {
 	total []Stack   // what there is
 	of    [][]Stack // by place among the winners: what fits
-	left  []Stack   // what is not yet taken from those who staked it
+	own   []owned   // what they get of what they have staked themselves
+	left  []Stack   // of the rest, what is not yet taken from those who staked it
+}
+
+// owned is some of what an entrant has staked.
+type owned struct {
+	place uint64
+	Stack
 }
 
 // sharesOf returns who gets how much.
@@ -240,29 +340,44 @@ func (r hosting) sharesOf(o *round, p *Round) *sharing {
 		}
 	}
 	s.of = make([][]Stack, len(o.winners))
+	room := giving{hosting: r}
 	for _, st := range s.total {
-		given := uint64(0)
-		parts := partsOf(config, st.Quantity, len(o.winners))
-		for i, w := range o.winners {
-			own := uint64(0)
+		given, own := uint64(0), len(s.own)
+		for i, part := range partsOf(config, st.Quantity, len(o.winners)) {
+			w, mine := &o.winners[i], uint64(0)
 			if e := r.notes.entrantOf(o.number, w.place); config.Everything {
 				if k := indexOf(e.held, st.Item); k >= 0 {
-					own = e.held[k].Quantity
+					mine = e.held[k].Quantity
 				}
 			}
-			fits := r.room(w.player, st.Item, parts[i], own)
+			fits := room.take(w.player, st.Item, part, mine)
 			if fits > 0 {
 				s.of[i] = append(s.of[i], Stack{st.Item, fits})
 			}
 			given += fits
+			s.mine(w.place, Stack{st.Item, fits}, mine)
 		}
-		s.left = append(s.left, Stack{st.Item, given})
 		if !config.Everything && given > 0 {
 			at := p.gets[slices.IndexFunc(p.gets, func(at potItem) bool { return at.Item == st.Item })]
 			r.setTally(at.Counter, st.Quantity-given)
 		}
+		for _, mine := range s.own[own:] {
+			given -= mine.Quantity
+		}
+		s.left = append(s.left, Stack{st.Item, given})
 	}
 	return s
+}
+
+// mine notes that a winner who has staked some of an item gets some. That takes their own stake first, so that nobody
+// ever has more of it than fits.
+func (s *sharing) mine(place uint64, gets Stack, staked uint64) {
+	i := slices.IndexFunc(s.own, func(at owned) bool { return at.place == place && at.Item == gets.Item })
+	if i < 0 {
+		i = len(s.own)
+		s.own = append(s.own, owned{place, Stack{Item: gets.Item}})
+	}
+	s.own[i].Quantity = min(s.own[i].Quantity+gets.Quantity, staked)
 }
 
 // partsOf divides a quantity among winners. What stakes leave over is the first one's.
@@ -286,31 +401,62 @@ func partsOf(config *catalog.Winners, q uint64, winners int) []uint64 {
 	return parts
 }
 
-// from takes what winners get of a stake, and returns how much that is. s may be nil: nobody gets anything.
-func (s *sharing) from(st Stack) uint64 {
+// from takes what winners get of an entrant's stake, and returns how much that is. s may be nil: nobody gets anything.
+func (s *sharing) from(place uint64, st Stack) (n uint64) {
 	if s == nil {
 		return 0
 	}
+	for _, own := range s.own {
+		if own.place == place && own.Item == st.Item {
+			n = own.Quantity
+		}
+	}
 	i := indexOf(s.left, st.Item)
 	if i < 0 {
-		return 0
+		return n
 	}
-	n := min(st.Quantity, s.left[i].Quantity)
-	s.left[i].Quantity -= n
-	return n
+	more := min(st.Quantity-n, s.left[i].Quantity)
+	s.left[i].Quantity -= more
+	return n + more
 }
 
-// room returns how much of an item a player can get, of what the player has held some of which is given up before.
-func (r hosting) room(player, item uint32, q, own uint64) uint64 {
-	have := r.balance(player, item)
-	q = min(q, MaxQuantity-have)
-	c := r.t.CapOf(item)
+// giving is hosting that keeps what winners are about to get.
+type giving struct {
+	hosting
+	gets    []gain
+	letters []uint32 // to whom
+}
+
+type gain struct {
+	player uint32
+	Stack
+}
+
+// take returns how much a player can get of an item, of what the player has staked some of which is given up before. It
+// counts that as got.
+func (g *giving) take(player, item uint32, q, own uint64) uint64 {
+	i := slices.IndexFunc(g.gets, func(at gain) bool { return at.player == player && at.Item == item })
+	if i < 0 {
+		i = len(g.gets)
+		g.gets = append(g.gets, gain{player, Stack{Item: item}})
+	}
+	got := &g.gets[i].Quantity
+	have := g.has(player, item) - own + *got
+	q = min(q, MaxQuantity-min(have+g.extra, MaxQuantity))
+	c, letters := g.t.CapOf(item), 0
 	if c == nil {
+		*got += q
 		return q
 	}
-	held := r.balance(player, store.HeldOf(item))
-	fits := min(q, c.room(have+held-min(held, own)))
-	if fits < q && c.Beyond.Do == catalog.BeyondMail && len(r.mailbox(player).all) < MaxMail {
+	fits := min(q, c.room(have))
+	*got += fits
+	for _, p := range g.letters {
+		if p == player {
+			letters++
+		}
+	}
+	if fits < q && c.Beyond.Do == catalog.BeyondMail && len(g.mailbox(player).all)+letters < MaxMail {
+		g.letters = append(g.letters, player)
 		return q
 	}
 	return fits
@@ -327,7 +473,10 @@ func (r hosting) award(o *round, p *Round, i int, gets []Stack, value uint64) {
 			}
 		}
 	}
-	w.missed = p.reward != nil && !r.mayGive(p.reward, w.player)
+	for _, st := range gets {
+		r.given(st.Quantity)
+	}
+	w.missed = p.reward != nil && !r.mayGiveWith(p.reward, w.player, gets)
 	missed := uint64(0)
 	if w.missed {
 		missed = 1
@@ -343,6 +492,18 @@ func (r hosting) award(o *round, p *Round, i int, gets []Stack, value uint64) {
 	r.give(&p.reward.Entries[0].Reward)
 	r.endDraw()
 	r.writeMoves()
+}
+
+// mayGiveWith is mayGive after the player has got some items.
+func (r hosting) mayGiveWith(pt *Pool, player uint32, gets []Stack) bool {
+	for _, st := range gets {
+		r.values.put(valueKey(player, st.Item), r.balance(player, st.Item)+st.Quantity)
+	}
+	may := r.mayGive(pt, player)
+	for _, st := range gets {
+		r.values.put(valueKey(player, st.Item), r.balance(player, st.Item)-st.Quantity)
+	}
+	return may
 }
 
 // reroll draws one winner more.
@@ -406,11 +567,23 @@ func (r hosting) forget(o *round) {
 	r.keepRound(o)
 }
 
-// atDeadline writes what happens at the deadline of a round.
+// atDeadline writes what happens at the deadline of a round, at the end of its period, or when that of the next one
+// begins.
 func (r hosting) atDeadline(number uint64) {
-	if o, _ := r.notes.roundOf(number); o.is == roundOpen {
+	switch o, ok := r.notes.roundOf(number); {
+	case !ok:
+		calling{r}.openNext(number)
+	case o.is == roundOpen:
 		r.settleRound(&o, r.t.RoundByID[o.name])
-	} else {
+	default:
 		r.forget(&o)
 	}
+}
+
+// seat writes which place an entrant has.
+func (r hosting) seat(o *round, place uint64, e *entrant) {
+	r.notes.value = e.append(r.notes.value[:0])
+	r.record(r.notes.newKey(recordEntrant).num(o.number).short(uint32(place)), r.notes.value)
+	r.notes.value = (&numbers{r.notes.value[:0]}).of(place)
+	r.record(r.notes.newKey(recordJoined).num(o.number).short(e.joined), r.notes.value)
 }

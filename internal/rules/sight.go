@@ -14,12 +14,15 @@ import (
 // conditions ask for. So what a draw of a group gives depends only on the members before it.
 type Sight struct {
 	tallying
-	pools   []supply // by pool number
-	taken   overlay  // how many were taken; by entryKey
-	coded   overlay  // how many codes were given; by number of the list
-	apart   overlay  // 1 for what draws without repetition have taken so far; by entryKey
-	sums    []uint64 // by class of the pool weighed last
-	weights []uint64 // of its entries with conditions, class by class
+	pools     []supply // by pool number
+	taken     overlay  // how many were taken; by entryKey
+	coded     overlay  // how many codes were given; by number of the list
+	apart     overlay  // 1 for what draws without repetition have taken so far; by entryKey
+	sums      []uint64 // by class of the pool weighed last
+	weights   []uint64 // of its entries with conditions, class by class
+	kept      kept     // what holds keep from others
+	drawsHeld bool     // what the command draws is held
+	freed     []Stack  // draws that the command no longer keeps from others; by number of the pool
 }
 
 // tallying is the counters of the catalog, over the scene: see counter.go.
@@ -60,6 +63,7 @@ func (s *Sight) begin(now int64) {
 	s.now = max(now, s.state.Now())
 	s.beginRuns()
 	s.steady = s.now + s.state.Back()
+	s.freed, s.drawsHeld = s.freed[:0], false
 	s.base, s.joined = s.state.Players(), 0
 	s.values.reset()
 	s.taken.reset()
@@ -243,7 +247,19 @@ func (s *Sight) leftOf(pt *Pool, entry uint32, taken uint64) uint64 {
 func (s *Sight) Balance(item uint32) uint64    { return s.balance(s.player, item) }
 func (s *Sight) Counter(counter uint32) uint64 { return s.counter(s.player, counter) }
 func (s *Sight) Live(pt *Pool) bool            { return s.pools[pt.Num].live > 0 }
-func (s *Sight) Refilled(pt *Pool) uint64      { return s.tally(pt.Refills) }
+
+// Refilled says that there are no refills left while tickets are held: see boxEmptied.
+func (s *Sight) Refilled(pt *Pool) uint64 {
+	if s.Unfinished(pt) {
+		return math.MaxUint64
+	}
+	return s.tally(pt.Refills)
+}
+
+// Unfinished reports whether a box that is emptied now is not finished: some of its tickets are held.
+func (s *Sight) Unfinished(pt *Pool) bool {
+	return s.drawsHeld || len(s.kept.boxes) > 0 && keptOf(s.kept.boxes, pt.Num) > 0
+}
 
 func (s *Sight) Left(pt *Pool, entry uint32) uint64 {
 	if !pt.Entries[entry].Limited {
@@ -261,7 +277,7 @@ func (s *Sight) Picked(pt *Pool, entry uint32) bool {
 func (s *Sight) CodesLeft(list uint32) uint64 {
 	taken, _ := s.coded.get(uint64(list))
 	left, _ := s.state.CodesLeft(list)
-	return left - min(left, taken)
+	return left - min(left, taken+keptOf(s.kept.codes, list))
 }
 
 func (s *Sight) Spent(b *Budget) uint64 {

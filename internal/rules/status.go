@@ -38,6 +38,22 @@ const (
 	AlreadyOpen       Status = 32
 	TooManyRounds     Status = 33
 	NobodyLeft        Status = 34
+	UnknownHold       Status = 35
+	HoldEnded         Status = 36
+	TooManyHolds      Status = 37
+	UnknownRequest    Status = 38
+	NotReversible     Status = 39
+	AlreadyReversed   Status = 40
+
+	Blocked         Status = 42
+	UnknownPlayer   Status = 43
+	AlreadyLinked   Status = 44
+	UnknownLinkCode Status = 45
+	NotLinked       Status = 46
+	MergeNeeded     Status = 47
+	TooManyAliases  Status = 48
+	LinkCodeTaken   Status = 49
+	Forgotten       Status = 50
 
 	// Refused is never in a log: the command is not carried out. Odds say it of a pool that only
 	// other pools draw from.

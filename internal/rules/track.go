@@ -121,6 +121,7 @@ func (pt *Pool) fix() {
 // setTrackKind is a SetTrack: it sets what a player's track has counted.
 type setTrackKind struct{ plain }
 
+func (setTrackKind) barred() bool  { return false }
 func (setTrackKind) alone() string { return "an atomic group cannot set a track" }
 
 // same does not compare who asks.

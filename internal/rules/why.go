@@ -17,6 +17,8 @@ import (
 //	                    0: never); all but the first are varints
 //	insufficient items  number of items, then for each: its number, how many the player has, how
 //	                    many the command needs; varints
+//	hold ended          what became of it (see hold), how many milliseconds ago, and the request id that
+//	                    confirmed or cancelled it, after its length; varints
 //
 // In a group, the numbers are those after the members before.
 
@@ -58,6 +60,11 @@ func (r *effects) writeWhy(status Status) {
 			w.Uint(l.Have)
 			w.Uint(l.Need)
 		}
+	case HoldEnded:
+		h := &r.ending
+		w.Uint(h.is)
+		w.Uint(uint64(r.steady) + keepHolds - h.until)
+		writeText(w, h.by)
 	}
 }
 
@@ -78,6 +85,10 @@ func WhyOf(ev *store.Event) (limit view.Limit, lacks []Lack, err error) {
 			l.Need = r.Uint("what is needed", maxNeed)
 			lacks = append(lacks, l)
 		}
+	case HoldEnded:
+		r.Uint("what became of the hold", holdExpired)
+		r.Uint("how long ago", math.MaxInt64)
+		r.Bytes("who", r.Uint("a request id", MaxID))
 	}
 	if r.More() {
 		r.Fail("more than the status says")

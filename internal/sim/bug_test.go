@@ -73,6 +73,7 @@ var promises = map[string]string{
 	"6":      "damage is reported with its place, never served",
 	"7":      "what was read cannot be lost",
 	"8":      "a second writer never appends",
+	"held":   "what is held is somebody's: it comes back or is given, once",
 	"due":    "nothing falls due twice, early, or never",
 	"order":  "to concurrent clients pools and players are one book",
 	"stop":   "a write or an fsync that fails stops the realm",

@@ -111,8 +111,8 @@ func (s *State) change(ev *Event, at At, look Looker) error {
 				return inconsistent("counter number %d of %d", e.N, s.names.next)
 			}
 			err = s.tallies.set(e.N, e.Value)
-		case NewList, AddCodes, GiveCode, UseCode:
-			err = s.changeCodes(e, player, at)
+		case NewList, AddCodes, GiveCode, UseCode, Identity, Erase:
+			b, err = nil, s.changeOther(e, player, at)
 		case Window, Catalog, Clock, Level:
 			if ev.Named || len(ev.ID) > 0 || group { // Remember does not look for these there
 				return inconsistent("an event with a player, a request id or members puts a catalog in force, sets the clock or raises the level")
@@ -148,8 +148,19 @@ func (s *State) change(ev *Event, at At, look Looker) error {
 	return err
 }
 
+// changeOther applies an effect on identities or codes.
+func (s *State) changeOther(e *Effect, player uint32, at At) error {
+	switch e.Verb {
+	case Identity:
+		return s.identities.identify(player, e.Value, at.Position)
+	case Erase:
+		return s.identities.erase(player, e.Bytes, at.Position)
+	}
+	return changeCodes(s, e, player, at)
+}
+
 // changeCodes applies an effect on codes. player is the one that the effects are about.
-func (s *State) changeCodes(e *Effect, player uint32, at At) (err error) {
+func changeCodes(s *State, e *Effect, player uint32, at At) (err error) {
 	if e.Verb == NewList {
 		s.named = true
 		return s.codes.name(string(e.Bytes))

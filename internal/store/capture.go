@@ -46,6 +46,7 @@ type whole struct {
 
 	noted     int // how many records there are
 	notedSize uint64
+	erasures  uint64 // of the state
 }
 
 // aside is what events have changed since the capture, as it was before.
@@ -97,7 +98,7 @@ func (s *State) Capture(base *Extent) *Capture {
 	c := &Capture{
 		asOf: s.asOf, reach: reach{partial: base != nil, extent: s.extent()}, players: p,
 		dirty: p.dirty.reset(), catalog: s.catalog, items: n.items, counters: n.counters,
-		ids: s.ids.frozen(), whole: whole{slices.Clone(s.tallies), s.orders.list, s.records.freeze(), s.records.n, s.records.size},
+		ids: s.ids.frozen(), whole: whole{slices.Clone(s.tallies), s.orders.list, s.records.freeze(), s.records.n, s.records.size, s.erasures},
 		blockSize: defaultBlockSize,
 		aside:     aside{kept: map[uint32][]byte{}, stock: map[uint64][]uint64{}},
 	}
@@ -123,6 +124,8 @@ func (s *State) Release(c *Capture, written bool) {
 	s.players.capture, s.stock.capture = nil, nil
 	if !written {
 		s.players.dirty.join(&c.dirty)
+	} else {
+		s.rewritten(c)
 	}
 }
 

@@ -28,7 +28,7 @@ func (s *State) Check() error {
 	}
 	for at, r := range s.ids.from(n) {
 		id := answerID(r.answer)
-		if got, ok := s.ids.find(id, s.ids.key.hashBytes(id)); !ok || &got.answer[0] != &r.answer[0] || at != n {
+		if got, ok := findAs(&s.ids, id, s.ids.key.hashBytes(id), isErased(r.answer)); !ok || &got.answer[0] != &r.answer[0] || at != n {
 			return inconsistent("request id %q: the index does not find number %d, counted as %d", id, at, n)
 		}
 		if r.version > s.catalog.Version {
@@ -48,6 +48,9 @@ func (n *names) checkSupply(p *players) error {
 	sums := make([]sum, len(items))
 	for num := range uint32(p.count()) {
 		id := p.PlayerID(num)
+		if id == "" && p.at(num).slots == 0 { // it is erased
+			continue
+		}
 		if got := p.lookup(id, p.key.hash(id)); got == nil || got.num != num || p.at(num) != p.block(content(0, p.addrs.get(num))) {
 			return inconsistent("the index does not find player %q", id)
 		}

@@ -13,6 +13,7 @@ import (
 //
 //	size     varint  how many bytes follow
 //	head     1 byte  kind << 3 | names a player (4) | failed (2) | has a request id (1)
+//	kind     1 byte                                       if it is above 31: then the head has 0
 //	id       length (1 byte), bytes                       if it has a request id
 //	player   ref                                          if it names a player
 //	status   1 byte, subject: number (varint); why: length (varint), bytes   if it failed
@@ -22,7 +23,7 @@ import (
 // A ref is a varint v. Even: number v/2. Odd: an id of v/2 bytes follows.
 //
 // An event that failed changes nothing but counts, which limit guesses: its effects are a join of
-// its player, if any, and then sets. Only the rules know what the arguments and the why mean.
+// its player, if any, and then sets of counters or records. Only the rules know what the arguments and the why mean.
 
 // Verb is what an effect does.
 type Verb uint8
@@ -72,7 +73,11 @@ const (
 	Drop    Verb = 8 + 26 // removes a record: length of the key, the key
 	Place   Verb = 8 + 27 // the player takes a place in a round: which, with what value
 
-	verbEnd Verb = 8 + 28
+	Identity Verb = 8 + 28 // the player is another name of player n: 2 + n; or is blocked: 1; or neither: 0
+
+	Erase Verb = 8 + 29 // the player, who has nothing, has no name any more: the id
+
+	verbEnd Verb = 8 + 30
 )
 
 // How says what became of what a player did not get.
@@ -82,6 +87,8 @@ const (
 	Cut    How = 1 // it was not given
 	Mailed How = 2 // it waits in the player's mailbox
 	Gone   How = 3 // it waited there, and its time is over
+
+	Missing How = 4 // it was to be taken back, and the player has it no more
 )
 
 // Limits of the format.
@@ -89,7 +96,8 @@ const (
 	MaxID       = 64  // bytes of a request id, a player's id
 	MaxName     = 64  // bytes of the id of an item, a pool or an entry
 	maxCounter  = 160 // bytes of the name of counters
-	MaxKind     = 31
+	MaxKind     = 255
+	headKinds   = 32        // lower kinds stand in the head
 	MaxQuantity = 1<<53 - 1 // so that JSON clients read every quantity exactly
 
 	maxCatalog = 1 << 26 // bytes
@@ -144,12 +152,18 @@ type Writer struct {
 // Begin begins an event of a kind. The id may be empty.
 func (w *Writer) Begin(kind uint8, id string) {
 	w.start = len(w.Buf)
-	if id == "" {
-		w.Buf = append(w.Buf, 0, kind<<3)
-		return
+	head := byte(0)
+	if id != "" {
+		head = headID
 	}
-	w.Buf = append(w.Buf, 0, kind<<3|headID, byte(len(id)))
-	w.Buf = append(w.Buf, id...)
+	if kind < headKinds {
+		w.Buf = append(w.Buf, 0, kind<<3|head)
+	} else {
+		w.Buf = append(w.Buf, 0, head, kind)
+	}
+	if id != "" {
+		w.Buf = append(append(w.Buf, byte(len(id))), id...)
+	}
 }
 
 // Again goes on with an event that End has returned: more effects can follow.
@@ -431,6 +445,11 @@ func Decode(b []byte, ev *Event) (int, error) {
 	head := b[at]
 	ev.Kind, ev.Named, ev.Raw = head>>3, head&headPlayer != 0, b
 	ev.ID, ev.Player = nil, Ref{}
+	if ev.Kind == 0 {
+		if ev.Kind = r.Byte("the kind"); ev.Kind < headKinds {
+			r.Fail("kind %d has a byte of its own", ev.Kind)
+		}
+	}
 	if head&headID != 0 {
 		ev.ID = r.text("the request id", uint64(r.Byte("the request id")), MaxID)
 	}
@@ -529,7 +548,7 @@ func (r *Reader) value(v Verb) uint64 {
 // before the first of them.
 func (r *Reader) counting(v Verb) {
 	switch {
-	case v == Set, v == Join && r.was == Player:
+	case v == Set, v == Put, v == Join && r.was == Player:
 		r.was = v
 	default:
 		r.Fail("effect %d of an event that failed", v)
@@ -586,6 +605,10 @@ func (r *Reader) more(e *Effect) {
 	case Place:
 		e.N = uint32(r.Uint("a place", math.MaxUint32))
 		e.Value = r.Uint("a value", math.MaxUint64)
+	case Erase:
+		e.Bytes = r.name("a player's id", MaxID)
+	case Identity:
+		e.Value = r.Uint("an identity", isName+MaxPlayers)
 	case Clock:
 		e.Value = r.Uint("milliseconds", MaxBack)
 	case NewList:

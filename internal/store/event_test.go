@@ -25,7 +25,7 @@ func drawRef(t *rapid.T, what string) store.Ref {
 }
 
 func drawEvent(t *rapid.T) (e written) {
-	e.ev.Kind = rapid.Uint8Range(0, store.MaxKind).Draw(t, "kind")
+	e.ev.Kind = rapid.Uint8Range(1, store.MaxKind).Draw(t, "kind")
 	e.ev.ID = []byte(rapid.StringN(0, 16, store.MaxID).Draw(t, "id"))
 	if e.ev.Named = rapid.Bool().Draw(t, "named"); e.ev.Named {
 		e.ev.Player = drawRef(t, "player")

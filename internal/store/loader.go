@@ -24,10 +24,16 @@ type Loader struct {
 	upto    []byte   // where the last leaf of records ended
 	ended   bool     // there are no keys after it
 
+	noting
+	slots []slot // scratch memory
+}
+
+// noting is what a loader keeps of records and of names.
+type noting struct {
 	noted     int // how many records there are
 	notedSize uint64
-
-	slots []slot // scratch memory
+	files     int  // snapshots loaded
+	nameless  bool // a player's name is erased
 }
 
 // NewLoader returns a loader with an empty state.
@@ -408,7 +414,9 @@ func (l *Loader) players(r *Reader) {
 		}
 		id := ""
 		if n == known {
-			id = string(r.name("a player's id", MaxID))
+			if size := uint64(r.Byte("a player's id")); size > 0 {
+				id = string(r.text("a player's id", size, MaxID))
+			}
 		}
 		last := r.Uint("a player's last change", l.want.Position)
 		if l.readSlots(r, n); r.err != nil {
@@ -426,6 +434,13 @@ func (l *Loader) players(r *Reader) {
 				return
 			}
 			p.add(id, h, uint32(len(l.slots)))
+		} else if n == known { // the name is erased
+			if len(l.slots) > 0 || n >= MaxPlayers {
+				r.Fail("player number %d has no name, and %d slots", n, len(l.slots))
+				return
+			}
+			addNameless(p)
+			l.nameless = true
 		}
 		l.place(uint32(n), last)
 	}
@@ -460,6 +475,7 @@ func (l *Loader) place(n uint32, last uint64) {
 	b = p.resize(n, uint32(len(l.slots)))
 	b.last = last
 	copy(b.holdings(), l.slots)
+	l.s.setIs(b, b.is)
 	for _, sl := range l.slots {
 		if sl.key&counterSlot == 0 {
 			items[sl.key&^heldSlot].supply.add(sl.value())
@@ -494,7 +510,7 @@ func (l *Loader) requests(r *Reader) {
 		}
 		h, twice := ids.key.hashBytes(ev.ID), false
 		if l.keep {
-			_, twice = ids.find(ev.ID, h)
+			_, twice = findAs(ids, ev.ID, h, ev.Kind == KindErased)
 		}
 		if twice || rec.position < l.last.position || rec.time < l.last.time || rec.back < l.last.back || rec.version < l.last.version || ids.atMost(0) {
 			r.Fail("request %q is there twice or is older than the one before it, or there are too many requests", ev.ID)
@@ -535,6 +551,7 @@ func (l *Loader) Loaded() error {
 		list.changed(list.last.Load())
 	}
 	l.kind = 0
+	l.files++
 	return nil
 }
 
@@ -564,6 +581,9 @@ func (l *Loader) State() (*State, Extent, error) {
 	}
 	for _, o := range s.orders.list {
 		o.build(&s.players)
+	}
+	if l.nameless && l.files == 1 { // the series before may be from a time with the name
+		s.rewrites = 1
 	}
 	s.names.shared()
 	s.show()

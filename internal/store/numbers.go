@@ -28,14 +28,22 @@ func (n Numbers) PlayerID(num uint32) string {
 	return string(b.id())
 }
 
-// PlayerNum returns the number of a player, once an event that adds the player was applied.
-func (n Numbers) PlayerNum(id string) (num uint32, ok bool) {
+// PlayerNum returns the number of the player of whom an id is a name, and the number that it has itself, once
+// an event that adds it was applied.
+func (n Numbers) PlayerNum(id string) (num, own uint32, ok bool) {
 	b, guard := n.players.enter(id)
-	defer guard.Unlock()
 	if b == nil {
-		return 0, false
+		guard.Unlock()
+		return 0, 0, false
 	}
-	return b.num, true
+	own = b.num
+	guard.Unlock()
+	b, guard, _ = follow(n.players, id)
+	defer guard.Unlock()
+	if b == nil { // it was erased meanwhile
+		return 0, 0, false
+	}
+	return b.num, own, true
 }
 
 // PoolNum returns the number of a pool, once an event that names the pool was applied.

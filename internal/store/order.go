@@ -463,7 +463,7 @@ func (s *readers) ReadAround(counter uint32, id string, before, after int) (r Ra
 	}
 	before = min(max(before, 0), MaxRanks-1)
 	after = min(max(after, 0), MaxRanks-1-before)
-	b, guard := s.players.enter(id)
+	b, guard, _ := follow(s.players, id)
 	if b != nil {
 		at := o.placeOf(b.num, b.holdings())
 		o.mu.Lock()

@@ -56,7 +56,7 @@ type block struct {
 	units uint32 // size of the block
 	slots uint32 // in use
 	idLen uint8
-	_     uint8
+	is    uint8  // 0, isBlocked or isName: see identity.go
 	guard uint16 // number of the player's guard
 }
 
@@ -276,7 +276,9 @@ func (p *players) move(b *block, old, units uint32) *block {
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(nb)), size), unsafe.Slice((*byte)(unsafe.Pointer(b)), size))
 	nb.units = units
 	p.addrs.set(b.num, addr)
-	p.index.replace(p.key.hashBytes(b.id()), old, addr)
+	if b.idLen > 0 { // else the name is erased
+		p.index.replace(p.key.hashBytes(b.id()), old, addr)
+	}
 	if r := &p.recent[b.num%uint32(len(p.recent))]; r.num == b.num {
 		r.addr, r.block = addr, nb
 	}
@@ -398,6 +400,9 @@ func valueOf(h []slot, key uint32) uint64 {
 
 // known reports whether a slot has the key of something that was named, and a value that it can have.
 func (n *names) known(sl slot) bool {
+	if sl.key == identityKey {
+		return sl.value() < isName+MaxPlayers
+	}
 	if sl.key&counterSlot != 0 {
 		return sl.key&^counterSlot < n.next
 	}

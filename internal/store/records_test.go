@@ -130,3 +130,47 @@ func TestHeldItems(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestSnapshotOfJoinedRecords: a snapshot that was taken after leaves have joined has what is left of them, and
+// nothing of what went.
+func TestSnapshotOfJoinedRecords(t *testing.T) {
+	r, want := newRealm(t), map[string]string{}
+	const size, most = 480, 40 // five leaves
+	for i := range most {
+		key := fmt.Sprintf("%06d", i)
+		want[key] = string(bytes.Repeat([]byte{byte(i)}, size))
+		r.do("", func(w *store.Writer) { w.Put([]byte(key), []byte(want[key])) })
+	}
+	var (
+		chain  []snapshot
+		extent *store.Extent
+	)
+	take := func() {
+		t.Helper()
+		c := r.s.Capture(extent)
+		chain = append(chain, taken(c))
+		r.s.Release(c, true)
+		at := c.Extent()
+		extent = &at
+		got, _, err := load(chain)
+		if err != nil {
+			t.Fatalf("%d snapshots, with %d records: %v", len(chain), len(want), err)
+		}
+		(&realm{t: t, s: got}).wantRecords(want)
+		if got.Hash() != r.s.Hash() {
+			t.Fatalf("%d snapshots have another hash", len(chain))
+		}
+	}
+	drop := func(i int) {
+		key := fmt.Sprintf("%06d", i)
+		delete(want, key)
+		r.do("", func(w *store.Writer) { w.Drop([]byte(key)) })
+		take()
+	}
+	for i := 1; i < most; i += 2 { // until no leaf is full
+		drop(i)
+	}
+	for i := most - 2; i >= 0; i -= 2 { // from the end: each leaf joins the one before it, which has not changed
+		drop(i)
+	}
+}

@@ -29,14 +29,20 @@ type ids struct {
 	headAt int    // its offset in chunks[0]
 	tail   uint64 // number of the next record
 	index  index  // from the hash of an id to the place of its record
-	stored uint64 // bytes of the remembered answers
-	held   uint64 // bytes of the chunks
-	keep   int    // keptAnyway, or fewer in tests
+	kept
+	keep int // keptAnyway, or fewer in tests
 
 	window window // the idempotency window
 	log    logTime
 	floor  int64  // see IDFloor
 	warmed uint64 // has no meaning: see WarmRemember
+}
+
+// kept is how much ids keep.
+type kept struct {
+	stored uint64 // bytes of the remembered answers
+	held   uint64 // bytes of the chunks
+	erased int    // how many answers are: see erase.go
 }
 
 // logTime is what ids follow of the log by themselves: Remember may run concurrently with Change.
@@ -132,13 +138,22 @@ func (r *ids) placeOf(chunk, at int) uint32 {
 
 // find returns the record of a remembered id with this hash. It is valid until the next change.
 func (r *ids) find(id []byte, h uint32) (idRecord, bool) {
+	rec, ok := findAs(r, id, h, false)
+	if !ok && r.erased > 0 {
+		return findErased(r, id)
+	}
+	return rec, ok
+}
+
+// findAs is find among the answers that are erased, or those that are not.
+func findAs(r *ids, id []byte, h uint32, erased bool) (idRecord, bool) {
 	s := r.index.shard(h)
 	for i := first(h); *s.at(i) != 0; i++ {
 		slot := *s.at(i)
 		if uint32(slot>>32) != h {
 			continue
 		}
-		if rec := r.place(uint32(slot) - 1); bytes.Equal(answerID(rec.answer), id) {
+		if rec := r.place(uint32(slot) - 1); bytes.Equal(answerID(rec.answer), id) && (r.erased == 0 || isErased(rec.answer) == erased) {
 			return rec, true
 		}
 	}
@@ -173,6 +188,9 @@ func (r *ids) add(hash uint32, rec idRecord) {
 	r.index.add(hash, r.placeOf(last, at))
 	r.used = (at + len(b) + 7) &^ 7
 	r.stored += uint64(len(rec.answer))
+	if isErased(rec.answer) {
+		r.erased++
+	}
 	r.tail++
 }
 
@@ -197,11 +215,14 @@ func (r *ids) forgetBelow(t int64, n int) {
 func (r *ids) forget() {
 	rec, next := r.chunks[0].read(r.headAt)
 	id := answerID(rec.answer)
-	if made, ok := IDTime(id); ok && made <= rec.time-rec.back+MaxIDAhead {
+	if made, ok := madeAt(rec.answer); ok && made <= rec.time-rec.back+MaxIDAhead {
 		r.floor = max(r.floor, made+1)
 	}
 	r.index.remove(r.key.hashBytes(id), r.placeOf(0, r.headAt))
 	r.stored -= uint64(len(rec.answer))
+	if isErased(rec.answer) {
+		r.erased--
+	}
 	r.head++
 	r.headAt = next
 	if len(r.chunks) > 1 && next == r.chunks[0].ends {
@@ -225,7 +246,7 @@ func (r *ids) forgetBefore(n uint64) {
 
 // restart sets the number of the next record. The window must be empty.
 func (r *ids) restart(n uint64) {
-	r.chunks, r.first, r.used, r.held = nil, 0, 0, 0
+	r.chunks, r.first, r.used, r.held, r.erased = nil, 0, 0, 0, 0
 	r.head, r.headAt, r.tail = n, 0, n
 }
 
@@ -285,5 +306,8 @@ func answerID(event []byte) []byte {
 		at++
 	}
 	at += 2 // the last byte of the size, and the head
+	if event[at-1]>>3 == 0 {
+		at++ // the kind
+	}
 	return event[at+1 : at+1+int(event[at])]
 }

@@ -48,7 +48,8 @@ type State struct {
 	begun   begun
 	effect  Effect // the one being applied; on the stack, a look would make every event allocate
 	records
-	orders // last: in front, it moved what stands behind it to other cache lines, which cost a fifth
+	orders // in front, it moved what stands behind it to other cache lines, which cost a fifth
+	identities
 }
 
 // asOf is the place in the log at which a state is, and what counts from there on.
@@ -76,7 +77,7 @@ func New() *State {
 	s.ids.init()
 	s.codes.init()
 	s.records.init()
-	s.readers.players, s.orders.of = &s.players, &s.players
+	s.readers.players, s.orders.of, s.identities.of = &s.players, &s.players, &s.players
 	s.show()
 	return s
 }
@@ -107,9 +108,12 @@ func (s *asOf) Back() int64 { return s.back }
 // Level returns the realm's format level.
 func (s *asOf) Level() format.Level { return max(s.level, format.First) }
 
-// Player returns the number of the player with this id.
+// Player returns the number of the player of whom this id is a name.
 func (s *State) Player(id string) (num uint32, ok bool) {
 	if b := s.players.lookup(id, s.players.key.hash(id)); b != nil {
+		if b.is == isName {
+			return b.whose(), true
+		}
 		return b.num, true
 	}
 	return 0, false

@@ -72,12 +72,11 @@ type Balance struct {
 // change. ok is false if there is no such player.
 func (s *readers) Holdings(id string) (items []Balance, counters []CounterValue, last uint64, ok bool) {
 	var buf [64]slot
-	b, guard := s.players.enter(id)
+	b, guard, last := follow(s.players, id)
 	if b == nil {
 		guard.Unlock()
 		return nil, nil, 0, false
 	}
-	last = b.last
 	h := append(buf[:0], b.holdings()...)
 	guard.Unlock()
 	names := s.shown.Load().items // loaded after the slots, so that it has all their items
@@ -85,6 +84,9 @@ func (s *readers) Holdings(id string) (items []Balance, counters []CounterValue,
 	if n < len(h) {
 		counters = make([]CounterValue, 0, len(h)-n)
 		for _, sl := range h[n:] {
+			if sl.key == identityKey {
+				break
+			}
 			counters = append(counters, CounterValue{Counter: sl.key &^ counterSlot, Value: sl.value()})
 		}
 	}
@@ -115,7 +117,7 @@ func balances(h []slot, names []item) []Balance {
 // HoldingOf returns how many of one item a player holds, and the position of the player's last
 // change. ok is false if there is no such player.
 func (s *readers) HoldingOf(id, item string) (quantity, last uint64, ok bool) {
-	b, guard := s.players.enter(id)
+	b, guard, last := follow(s.players, id)
 	defer guard.Unlock()
 	if b == nil {
 		return 0, 0, false
@@ -125,7 +127,7 @@ func (s *readers) HoldingOf(id, item string) (quantity, last uint64, ok bool) {
 	if i := search(h, num); named && i < len(h) && h[i].key == num {
 		quantity = h[i].value()
 	}
-	return quantity, b.last, true
+	return quantity, last, true
 }
 
 // CounterValue is the value of a player's counter, by the counter's number.

@@ -48,6 +48,7 @@ func (s *State) Remember(ev *Event, at At) error {
 
 // follow takes over the window and the version of a catalog event, and a clock that is set back.
 func (r *ids) follow(effects Reader) {
+	player := uint32(0)
 	for e := (Effect{}); effects.Next(&e); {
 		switch e.Verb {
 		case Window:
@@ -57,6 +58,10 @@ func (r *ids) follow(effects Reader) {
 			r.log.version++
 		case Clock:
 			r.log.back += int64(e.Value)
+		case Player:
+			player = e.N
+		case Erase:
+			eraseAnswers(r, player, e.Bytes)
 		case Member:
 			return // a group does none of these
 		}
@@ -82,6 +87,12 @@ func (s *State) Begin(id string) (Answer, bool) {
 		return Answer{}, false
 	}
 	return Answer{Event: r.answer, Position: r.position, Index: r.index, Time: r.time - r.back, Version: r.version}, true
+}
+
+// Answered returns the event that is remembered of a request id. It is valid until the next Apply.
+func (s *State) Answered(id string) (event []byte, ok bool) {
+	r, ok := s.ids.find([]byte(id), s.ids.key.hash(id))
+	return r.answer, ok
 }
 
 // End ends what Begin began. Nothing of the caller's memory is kept.

@@ -17,7 +17,7 @@ import (
 )
 
 // commands is a set of commands that a key may send.
-type commands uint16
+type commands uint32
 
 const (
 	canRead commands = 1 << iota
@@ -30,14 +30,23 @@ const (
 	canProgress
 	canClaim
 	canCollect
+	canOpenRound
+	canJoin
+	canSettle
+	canReroll
+	canCancelRound
 	canChat
 	canAdmin
 
-	canWrite = canDraw | canRedeem | canRegister | canGrant | canConsume | canTransfer | canProgress | canClaim | canCollect | canChat
-	canAll   = canRead | canWrite | canAdmin
+	canWrite = canDraw | canRedeem | canRegister | canGrant | canConsume | canTransfer | canProgress | canClaim | canCollect |
+		canOpenRound | canJoin | canSettle | canReroll | canCancelRound | canChat
+	// notPlayers are what no player's token may, whatever its issuer's line says.
+	notPlayers = canGrant | canProgress | canOpenRound | canSettle | canReroll | canCancelRound | canChat | canAdmin
+	canAll     = canRead | canWrite | canAdmin
 )
 
-var commandNames = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim", "collect", "chat", "admin"}
+var commandNames = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim", "collect",
+	"open_round", "join", "settle", "reroll", "cancel_round", "chat", "admin"}
 
 func (c commands) String() string {
 	if c&canAdmin != 0 {

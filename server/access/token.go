@@ -88,8 +88,8 @@ func (i *issuer) option(name, value string) error {
 }
 
 func (i *issuer) check() error {
-	if i.can&(canGrant|canProgress|canChat|canAdmin) != 0 {
-		return errors.New("players may read, draw, redeem, register, consume, transfer, claim and collect, not grant, not progress, not chat and not admin")
+	if not := i.can & notPlayers; not != 0 {
+		return fmt.Errorf("players may %v, not %v", strings.ReplaceAll((canAll&^notPlayers).String(), ",", ", "), not)
 	}
 	if len(i.algs) == 0 {
 		return fmt.Errorf("no algs=, want the algorithms that tokens may be signed with, of %v", tokenAlgorithms)

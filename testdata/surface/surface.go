@@ -75,6 +75,11 @@ var _ = []kuji.Request{
 	kuji.Progress{ID: "", Player: "", Event: "", Key: "", N: uint64(1), Note: kuji.Note{}},
 	kuji.Claim{ID: "", Player: "", Quest: "", Tiers: 1, Note: kuji.Note{}},
 	kuji.Collect{ID: "", Player: "", Note: kuji.Note{}},
+	kuji.OpenRound{ID: "", Player: "", Round: "", Stake: []kuji.Stack{}, Tickets: uint64(1), Note: kuji.Note{}},
+	kuji.Join{ID: "", Player: "", Round: "", Number: uint64(1), Stake: []kuji.Stack{}, Tickets: uint64(1), Note: kuji.Note{}},
+	kuji.Settle{ID: "", Round: "", Number: uint64(1), Note: kuji.Note{}},
+	kuji.Reroll{ID: "", Round: "", Number: uint64(1), Note: kuji.Note{}},
+	kuji.CancelRound{ID: "", Round: "", Number: uint64(1), Note: kuji.Note{}},
 	kuji.SetCounter{ID: "", Player: "", Counter: "", Value: uint64(0), Note: kuji.Note{}},
 	kuji.SetLimit{ID: "", Player: "", Pool: "", Per: catalog.PerDay, Window: int64(0), Used: uint64(0), Note: kuji.Note{}},
 }
@@ -102,6 +107,17 @@ var (
 		Words: []chat.Word{{Name: "", Of: map[string]string{}, From: 1, To: 2, Text: false, Else: ""}},
 		Do:    []chat.Action{{Do: "grant", Items: []chat.Stack{{Item: "", Quantity: "1"}}}},
 	}}}
+)
+
+// Rounds are read.
+var (
+	_ func(r *kuji.Realm) kuji.Rounds                                                       = kuji.RoundsOf
+	_ func(r kuji.Rounds, ctx context.Context, number, from uint64) (kuji.RoundView, error) = kuji.Rounds.Get
+	_ func(r kuji.Rounds, ctx context.Context) ([]kuji.RoundView, error)                    = kuji.Rounds.Open
+	_ func(r kuji.Result) *kuji.RoundView                                                   = kuji.Result.Round
+	_                                                                                       = kuji.RoundView{Winners: []kuji.WinnerView{{Player: "", Missed: false}}}
+	_                                                                                       = kuji.RoundView{Joined: []kuji.EntrantView{{Player: "", Tickets: uint64(1)}}}
+	_                                                                                       = kuji.EntrantView{Held: []kuji.HeldView{{Item: "", Quantity: uint64(1)}}}
 )
 
 // Calls to servers.

@@ -196,9 +196,10 @@ def closed(directory):
 PLAYER, JOIN, GAIN, SPEND, POOL, TAKE, SET, MORE = range(8)
 MEMBER, ITEM, NEW_POOL, ENTRY, STOCK, COUNTER, WINDOW, CATALOG, DRAW, TALLY, RETURN, CLOCK = range(8, 20)
 NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE, LEVEL, ORDER, CLAIM, BEYOND, GROW = range(20, 29)
-HOLD, RELEASE, FORFEIT, PROMISE, PUT, DROP, PLACE = range(29, 36)
+HOLD, RELEASE, FORFEIT, PROMISE, PUT, DROP, PLACE, IDENTITY, ERASE = range(29, 38)
 KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes", "redeem", "register", "upgrade", "set_limit", "due",
-         "progress", "claim", "set_counter", "collect", "open_round", "join", "settle", "reroll", "cancel_round"]
+         "progress", "claim", "set_counter", "collect", "open_round", "join", "settle", "reroll", "cancel_round", None, None, None,
+         "link_code", "link", "unlink", "merge", "forget", "block"]
 PERS = ["", "forever", "day", "week", "window", "hour", "month"]
 KNOWN = 5  # the newest format level that this reader knows
 COME = (2, 3, 10, 11, 15, 16)  # who asks for one of these, or gets it, has come
@@ -207,7 +208,9 @@ STATUSES = ["ok", "sold_out", "limit_reached", "insufficient_items", "not_starte
             None, "unknown_code", "code_expired", "code_used_up", "code_redeemed", "too_many_guesses",
             "code_required", "not_reached", "already_claimed", "reward_unavailable", "too_many_lots",
             "most_reached", "mailbox_full", "nothing_to_collect", "unknown_round", "round_closed",
-            "already_joined", "round_full", "wrong_stake", "already_open", "too_many_rounds", "nobody_left"]
+            "already_joined", "round_full", "wrong_stake", "already_open", "too_many_rounds", "nobody_left",
+            None, None, None, None, None, None, None, "blocked", "unknown_player", "already_linked", "unknown_link_code",
+            "not_linked", "merge_needed", "too_many_aliases", "link_code_taken", "forgotten"]
 
 
 def ref(r):
@@ -243,10 +246,10 @@ def effects(r):
                 n, value = r.number(), r.name()
             elif verb == CATALOG:
                 value = r.text()
-            elif verb in (CLOCK, LEVEL):
+            elif verb in (CLOCK, LEVEL, IDENTITY):
                 value = r.number()
                 assert verb != LEVEL or value <= KNOWN, "format level %d: a newer Kuji wrote this log" % value
-            elif verb == NEW_LIST:
+            elif verb in (NEW_LIST, ERASE):
                 value = r.name()
             elif verb == ADD_CODES:
                 n, value = r.number(), r.text()
@@ -262,7 +265,8 @@ class Event:
         size = r.number()
         end = r.at + size
         head = r.byte()
-        self.kind, self.id = head >> 3, r.name() if head & 1 else b""
+        self.kind = head >> 3 or r.byte()
+        self.id = r.name() if head & 1 else b""
         self.player = ref(r) if head & 4 else None
         self.status, self.subject, self.why = (r.byte(), r.number(), r.text()) if head & 2 else (0, None, b"")
         self.asked = r.text()
@@ -270,7 +274,8 @@ class Event:
         assert r.at == end and not (head & 2 and not self.status)
         if self.status:  # nothing but counts
             verbs = [verb for verb, _, _ in self.effects]
-            assert verbs[1:] == [SET] * (len(verbs) - 1) and verbs[:1] in ([], [SET], [JOIN]), "a failure has effects"
+            counts = verbs[1:] if verbs[:1] == [JOIN] else verbs
+            assert all(verb in (SET, PUT) for verb in counts), "a failure has effects"
 
     def used(self):
         """The list and the number of the code that was redeemed, the pool, and how many draws it paid for."""

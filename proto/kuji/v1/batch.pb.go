@@ -42,6 +42,11 @@ type Command struct {
 	//	*Command_Claim
 	//	*Command_SetCounter
 	//	*Command_Collect
+	//	*Command_OpenRound
+	//	*Command_Join
+	//	*Command_Settle
+	//	*Command_Reroll
+	//	*Command_CancelRound
 	Command isCommand_Command `protobuf_oneof:"command"`
 	// Not of a draw or a code; a set_limit and a set_counter must have one. Why, at
 	// most 1024 bytes. The log keeps it, with the name of the API key that asked.
@@ -205,6 +210,51 @@ func (x *Command) GetCollect() *Collect {
 	return nil
 }
 
+func (x *Command) GetOpenRound() *OpenRound {
+	if x != nil {
+		if x, ok := x.Command.(*Command_OpenRound); ok {
+			return x.OpenRound
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetJoin() *Join {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Join); ok {
+			return x.Join
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetSettle() *Settle {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Settle); ok {
+			return x.Settle
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetReroll() *Reroll {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Reroll); ok {
+			return x.Reroll
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetCancelRound() *CancelRound {
+	if x != nil {
+		if x, ok := x.Command.(*Command_CancelRound); ok {
+			return x.CancelRound
+		}
+	}
+	return nil
+}
+
 func (x *Command) GetReason() string {
 	if x != nil {
 		return x.Reason
@@ -271,6 +321,26 @@ type Command_Collect struct {
 	Collect *Collect `protobuf:"bytes,13,opt,name=collect,proto3,oneof"`
 }
 
+type Command_OpenRound struct {
+	OpenRound *OpenRound `protobuf:"bytes,14,opt,name=open_round,json=openRound,proto3,oneof"`
+}
+
+type Command_Join struct {
+	Join *Join `protobuf:"bytes,15,opt,name=join,proto3,oneof"`
+}
+
+type Command_Settle struct {
+	Settle *Settle `protobuf:"bytes,16,opt,name=settle,proto3,oneof"`
+}
+
+type Command_Reroll struct {
+	Reroll *Reroll `protobuf:"bytes,17,opt,name=reroll,proto3,oneof"`
+}
+
+type Command_CancelRound struct {
+	CancelRound *CancelRound `protobuf:"bytes,18,opt,name=cancel_round,json=cancelRound,proto3,oneof"`
+}
+
 func (*Command_Draw) isCommand_Command() {}
 
 func (*Command_Grant) isCommand_Command() {}
@@ -295,13 +365,24 @@ func (*Command_SetCounter) isCommand_Command() {}
 
 func (*Command_Collect) isCommand_Command() {}
 
+func (*Command_OpenRound) isCommand_Command() {}
+
+func (*Command_Join) isCommand_Command() {}
+
+func (*Command_Settle) isCommand_Command() {}
+
+func (*Command_Reroll) isCommand_Command() {}
+
+func (*Command_CancelRound) isCommand_Command() {}
+
 type BatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty means "default".
 	Realm string `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
 	// 1 to 10000, independent of each other, carried out in order. Their draws
-	// may have at most 100000 outcomes in all; a redeem counts as 100, a
-	// claim as many as its tiers, and as 100 if it does not say how many.
+	// may have at most 100000 outcomes in all; a redeem and a settle
+	// count as 100, a claim as many as its tiers, and as 100 if it does not say how
+	// many.
 	// The request is made of at most
 	// 100000 messages: commands, what each asks for, members, items.
 	Commands      []*Command `protobuf:"bytes,2,rep,name=commands,proto3" json:"commands,omitempty"`
@@ -450,6 +531,8 @@ type BatchResult struct {
 	Beyond []*Beyond `protobuf:"bytes,13,rep,name=beyond,proto3" json:"beyond,omitempty"`
 	// As in Result.
 	Collected []*Stack `protobuf:"bytes,14,rep,name=collected,proto3" json:"collected,omitempty"`
+	// As in Result.
+	Round *Round `protobuf:"bytes,15,opt,name=round,proto3" json:"round,omitempty"`
 	// The limit that was reached, with LIMIT_REACHED only. What is left, and
 	// when it resets, are those of the time of the request.
 	Limit *Limit `protobuf:"bytes,40,opt,name=limit,proto3" json:"limit,omitempty"`
@@ -588,6 +671,13 @@ func (x *BatchResult) GetCollected() []*Stack {
 	return nil
 }
 
+func (x *BatchResult) GetRound() *Round {
+	if x != nil {
+		return x.Round
+	}
+	return nil
+}
+
 func (x *BatchResult) GetLimit() *Limit {
 	if x != nil {
 		return x.Limit
@@ -606,7 +696,7 @@ var File_kuji_v1_batch_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\n" +
-	"\x13kuji/v1/batch.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/claim.proto\x1a\x15kuji/v1/collect.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/error.proto\x1a\x13kuji/v1/grant.proto\x1a\x13kuji/v1/limit.proto\x1a\x16kuji/v1/progress.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x14kuji/v1/result.proto\x1a\x19kuji/v1/set_counter.proto\x1a\x17kuji/v1/set_limit.proto\"\x8b\x05\n" +
+	"\x13kuji/v1/batch.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/claim.proto\x1a\x15kuji/v1/collect.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/error.proto\x1a\x13kuji/v1/grant.proto\x1a\x13kuji/v1/limit.proto\x1a\x16kuji/v1/progress.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x14kuji/v1/result.proto\x1a\x13kuji/v1/round.proto\x1a\x19kuji/v1/set_counter.proto\x1a\x17kuji/v1/set_limit.proto\"\xf6\x06\n" +
 	"\aCommand\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12#\n" +
@@ -623,7 +713,13 @@ const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\x05claim\x18\v \x01(\v2\x0e.kuji.v1.ClaimH\x00R\x05claim\x126\n" +
 	"\vset_counter\x18\f \x01(\v2\x13.kuji.v1.SetCounterH\x00R\n" +
 	"setCounter\x12,\n" +
-	"\acollect\x18\r \x01(\v2\x10.kuji.v1.CollectH\x00R\acollect\x12\x16\n" +
+	"\acollect\x18\r \x01(\v2\x10.kuji.v1.CollectH\x00R\acollect\x123\n" +
+	"\n" +
+	"open_round\x18\x0e \x01(\v2\x12.kuji.v1.OpenRoundH\x00R\topenRound\x12#\n" +
+	"\x04join\x18\x0f \x01(\v2\r.kuji.v1.JoinH\x00R\x04join\x12)\n" +
+	"\x06settle\x18\x10 \x01(\v2\x0f.kuji.v1.SettleH\x00R\x06settle\x12)\n" +
+	"\x06reroll\x18\x11 \x01(\v2\x0f.kuji.v1.RerollH\x00R\x06reroll\x129\n" +
+	"\fcancel_round\x18\x12 \x01(\v2\x14.kuji.v1.CancelRoundH\x00R\vcancelRound\x12\x16\n" +
 	"\x06reason\x18( \x01(\tR\x06reason\x12\x1a\n" +
 	"\bmetadata\x18) \x01(\tR\bmetadataB\t\n" +
 	"\acommand\"R\n" +
@@ -633,7 +729,7 @@ const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\rBatchResponse\x12.\n" +
 	"\aresults\x18\x01 \x03(\v2\x14.kuji.v1.BatchResultR\aresults\x12,\n" +
 	"\breceipts\x18\x02 \x03(\v2\x10.kuji.v1.ReceiptR\breceipts\x12,\n" +
-	"\boutcomes\x18\x03 \x03(\v2\x10.kuji.v1.OutcomeR\boutcomes\"\xd1\x04\n" +
+	"\boutcomes\x18\x03 \x03(\v2\x10.kuji.v1.OutcomeR\boutcomes\"\xf7\x04\n" +
 	"\vBatchResult\x12'\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x0f.kuji.v1.StatusR\x06status\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12\x1a\n" +
@@ -650,6 +746,7 @@ const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\x06claims\x18\f \x03(\v2\x10.kuji.v1.ClaimedR\x06claims\x12'\n" +
 	"\x06beyond\x18\r \x03(\v2\x0f.kuji.v1.BeyondR\x06beyond\x12,\n" +
 	"\tcollected\x18\x0e \x03(\v2\x0e.kuji.v1.StackR\tcollected\x12$\n" +
+	"\x05round\x18\x0f \x01(\v2\x0e.kuji.v1.RoundR\x05round\x12$\n" +
 	"\x05limit\x18( \x01(\v2\x0e.kuji.v1.LimitR\x05limit\x12#\n" +
 	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacksB\n" +
 	"\n" +
@@ -685,16 +782,22 @@ var file_kuji_v1_batch_proto_goTypes = []any{
 	(*Claim)(nil),         // 13: kuji.v1.Claim
 	(*SetCounter)(nil),    // 14: kuji.v1.SetCounter
 	(*Collect)(nil),       // 15: kuji.v1.Collect
-	(*Receipt)(nil),       // 16: kuji.v1.Receipt
-	(*Outcome)(nil),       // 17: kuji.v1.Outcome
-	(Status)(0),           // 18: kuji.v1.Status
-	(*Result)(nil),        // 19: kuji.v1.Result
-	(*ErrorDetail)(nil),   // 20: kuji.v1.ErrorDetail
-	(*Stack)(nil),         // 21: kuji.v1.Stack
-	(*Claimed)(nil),       // 22: kuji.v1.Claimed
-	(*Beyond)(nil),        // 23: kuji.v1.Beyond
-	(*Limit)(nil),         // 24: kuji.v1.Limit
-	(*Lack)(nil),          // 25: kuji.v1.Lack
+	(*OpenRound)(nil),     // 16: kuji.v1.OpenRound
+	(*Join)(nil),          // 17: kuji.v1.Join
+	(*Settle)(nil),        // 18: kuji.v1.Settle
+	(*Reroll)(nil),        // 19: kuji.v1.Reroll
+	(*CancelRound)(nil),   // 20: kuji.v1.CancelRound
+	(*Receipt)(nil),       // 21: kuji.v1.Receipt
+	(*Outcome)(nil),       // 22: kuji.v1.Outcome
+	(Status)(0),           // 23: kuji.v1.Status
+	(*Result)(nil),        // 24: kuji.v1.Result
+	(*ErrorDetail)(nil),   // 25: kuji.v1.ErrorDetail
+	(*Stack)(nil),         // 26: kuji.v1.Stack
+	(*Claimed)(nil),       // 27: kuji.v1.Claimed
+	(*Beyond)(nil),        // 28: kuji.v1.Beyond
+	(*Round)(nil),         // 29: kuji.v1.Round
+	(*Limit)(nil),         // 30: kuji.v1.Limit
+	(*Lack)(nil),          // 31: kuji.v1.Lack
 }
 var file_kuji_v1_batch_proto_depIdxs = []int32{
 	4,  // 0: kuji.v1.Command.draw:type_name -> kuji.v1.Draw
@@ -709,24 +812,30 @@ var file_kuji_v1_batch_proto_depIdxs = []int32{
 	13, // 9: kuji.v1.Command.claim:type_name -> kuji.v1.Claim
 	14, // 10: kuji.v1.Command.set_counter:type_name -> kuji.v1.SetCounter
 	15, // 11: kuji.v1.Command.collect:type_name -> kuji.v1.Collect
-	0,  // 12: kuji.v1.BatchRequest.commands:type_name -> kuji.v1.Command
-	3,  // 13: kuji.v1.BatchResponse.results:type_name -> kuji.v1.BatchResult
-	16, // 14: kuji.v1.BatchResponse.receipts:type_name -> kuji.v1.Receipt
-	17, // 15: kuji.v1.BatchResponse.outcomes:type_name -> kuji.v1.Outcome
-	18, // 16: kuji.v1.BatchResult.status:type_name -> kuji.v1.Status
-	19, // 17: kuji.v1.BatchResult.members:type_name -> kuji.v1.Result
-	20, // 18: kuji.v1.BatchResult.error:type_name -> kuji.v1.ErrorDetail
-	21, // 19: kuji.v1.BatchResult.paid:type_name -> kuji.v1.Stack
-	22, // 20: kuji.v1.BatchResult.claims:type_name -> kuji.v1.Claimed
-	23, // 21: kuji.v1.BatchResult.beyond:type_name -> kuji.v1.Beyond
-	21, // 22: kuji.v1.BatchResult.collected:type_name -> kuji.v1.Stack
-	24, // 23: kuji.v1.BatchResult.limit:type_name -> kuji.v1.Limit
-	25, // 24: kuji.v1.BatchResult.lacks:type_name -> kuji.v1.Lack
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	16, // 12: kuji.v1.Command.open_round:type_name -> kuji.v1.OpenRound
+	17, // 13: kuji.v1.Command.join:type_name -> kuji.v1.Join
+	18, // 14: kuji.v1.Command.settle:type_name -> kuji.v1.Settle
+	19, // 15: kuji.v1.Command.reroll:type_name -> kuji.v1.Reroll
+	20, // 16: kuji.v1.Command.cancel_round:type_name -> kuji.v1.CancelRound
+	0,  // 17: kuji.v1.BatchRequest.commands:type_name -> kuji.v1.Command
+	3,  // 18: kuji.v1.BatchResponse.results:type_name -> kuji.v1.BatchResult
+	21, // 19: kuji.v1.BatchResponse.receipts:type_name -> kuji.v1.Receipt
+	22, // 20: kuji.v1.BatchResponse.outcomes:type_name -> kuji.v1.Outcome
+	23, // 21: kuji.v1.BatchResult.status:type_name -> kuji.v1.Status
+	24, // 22: kuji.v1.BatchResult.members:type_name -> kuji.v1.Result
+	25, // 23: kuji.v1.BatchResult.error:type_name -> kuji.v1.ErrorDetail
+	26, // 24: kuji.v1.BatchResult.paid:type_name -> kuji.v1.Stack
+	27, // 25: kuji.v1.BatchResult.claims:type_name -> kuji.v1.Claimed
+	28, // 26: kuji.v1.BatchResult.beyond:type_name -> kuji.v1.Beyond
+	26, // 27: kuji.v1.BatchResult.collected:type_name -> kuji.v1.Stack
+	29, // 28: kuji.v1.BatchResult.round:type_name -> kuji.v1.Round
+	30, // 29: kuji.v1.BatchResult.limit:type_name -> kuji.v1.Limit
+	31, // 30: kuji.v1.BatchResult.lacks:type_name -> kuji.v1.Lack
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_batch_proto_init() }
@@ -745,6 +854,7 @@ func file_kuji_v1_batch_proto_init() {
 	file_kuji_v1_redeem_proto_init()
 	file_kuji_v1_register_proto_init()
 	file_kuji_v1_result_proto_init()
+	file_kuji_v1_round_proto_init()
 	file_kuji_v1_set_counter_proto_init()
 	file_kuji_v1_set_limit_proto_init()
 	file_kuji_v1_batch_proto_msgTypes[0].OneofWrappers = []any{
@@ -760,6 +870,11 @@ func file_kuji_v1_batch_proto_init() {
 		(*Command_Claim)(nil),
 		(*Command_SetCounter)(nil),
 		(*Command_Collect)(nil),
+		(*Command_OpenRound)(nil),
+		(*Command_Join)(nil),
+		(*Command_Settle)(nil),
+		(*Command_Reroll)(nil),
+		(*Command_CancelRound)(nil),
 	}
 	file_kuji_v1_batch_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}

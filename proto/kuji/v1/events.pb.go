@@ -165,7 +165,8 @@ type Event struct {
 	TimeUnixMs int64 `protobuf:"varint,3,opt,name=time_unix_ms,json=timeUnixMs,proto3" json:"time_unix_ms,omitempty"`
 	// "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock",
 	// "set_track", "codes", "redeem", "register", "upgrade", "set_limit",
-	// "progress", "claim", "set_counter" or "due".
+	// "progress", "claim", "set_counter", "collect", "open_round", "join", "settle",
+	// "reroll", "cancel_round" or "due".
 	Kind      string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
 	RequestId string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Status    Status `protobuf:"varint,6,opt,name=status,proto3,enum=kuji.v1.Status" json:"status,omitempty"`
@@ -180,7 +181,8 @@ type Event struct {
 	// Who received a transfer.
 	To   string `protobuf:"bytes,12,opt,name=to,proto3" json:"to,omitempty"`
 	Pool string `protobuf:"bytes,13,opt,name=pool,proto3" json:"pool,omitempty"`
-	// Draws asked for, or that a code paid for; codes imported.
+	// Draws asked for, or that a code paid for; codes imported. Of an open_round or a
+	// join: the tickets, if the request named a number.
 	Count uint32 `protobuf:"varint,14,opt,name=count,proto3" json:"count,omitempty"`
 	// The list of codes that were imported, or of the code that was redeemed.
 	List string `protobuf:"bytes,15,opt,name=list,proto3" json:"list,omitempty"`
@@ -188,7 +190,8 @@ type Event struct {
 	Number *uint64 `protobuf:"varint,16,opt,name=number,proto3,oneof" json:"number,omitempty"`
 	// The item to pay with, if the request named one.
 	Pay string `protobuf:"bytes,17,opt,name=pay,proto3" json:"pay,omitempty"`
-	// Of a grant, a consume or a transfer.
+	// Of a grant, a consume or a transfer. Of an open_round or a join: the stake, if
+	// the request named one.
 	Items    []*Stack   `protobuf:"bytes,18,rep,name=items,proto3" json:"items,omitempty"`
 	Outcomes []*Outcome `protobuf:"bytes,19,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
 	Paid     []*Stack   `protobuf:"bytes,20,rep,name=paid,proto3" json:"paid,omitempty"`
@@ -227,14 +230,23 @@ type Event struct {
 	Quest string `protobuf:"bytes,45,opt,name=quest,proto3" json:"quest,omitempty"`
 	// The tiers of quests that it claimed, or that claimed themselves in an event
 	// of any kind. A player's token sees only its own, and a stream for one pool
-	// those of groups only if all members are about it.
+	// those of groups only if all members are about it. Of a settlement: what winners
+	// of a round got.
 	Claims []*Claimed `protobuf:"bytes,46,rep,name=claims,proto3" json:"claims,omitempty"`
 	// What players did not get, as it would be more than they can hold, and what
 	// has gone from mailboxes. A player's token sees only its own.
 	Beyond []*Beyond `protobuf:"bytes,47,rep,name=beyond,proto3" json:"beyond,omitempty"`
+	// The round that the event is about, as it has left it: of a request about a
+	// round, or of a settlement that was due. If the request has failed, only what it
+	// asked for. A player's token sees only its own player among the winners.
+	Round *Round `protobuf:"bytes,48,opt,name=round,proto3" json:"round,omitempty"`
+	// Of an event that closed a round, or of what followed from that: whose stakes or
+	// tickets it gave back or took for good, as changes say. A player's token sees
+	// only its own.
+	Entrants []string `protobuf:"bytes,49,rep,name=entrants,proto3" json:"entrants,omitempty"`
 	// Of an event that settled what was due: units that have gone because they
 	// lasted no longer, as changes say; the end of a period, or ranks that were
-	// paid, as claims say.
+	// paid, as claims say; a round that was settled, or what followed from that.
 	Due           *EventDue `protobuf:"bytes,50,opt,name=due,proto3" json:"due,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -543,6 +555,20 @@ func (x *Event) GetBeyond() []*Beyond {
 	return nil
 }
 
+func (x *Event) GetRound() *Round {
+	if x != nil {
+		return x.Round
+	}
+	return nil
+}
+
+func (x *Event) GetEntrants() []string {
+	if x != nil {
+		return x.Entrants
+	}
+	return nil
+}
+
 func (x *Event) GetDue() *EventDue {
 	if x != nil {
 		return x.Due
@@ -565,7 +591,10 @@ type EventDue struct {
 	// The first rank that was paid; 0: the period has ended.
 	RankFrom uint64 `protobuf:"varint,5,opt,name=rank_from,json=rankFrom,proto3" json:"rank_from,omitempty"`
 	// How many ranks were paid; how many players are in the standing that ended.
-	RankCount     uint64 `protobuf:"varint,6,opt,name=rank_count,json=rankCount,proto3" json:"rank_count,omitempty"`
+	RankCount uint64 `protobuf:"varint,6,opt,name=rank_count,json=rankCount,proto3" json:"rank_count,omitempty"`
+	// In place of players: the number of a round that was settled, or whose
+	// entrants got back what was held, or that can be read no more.
+	Round         uint64 `protobuf:"varint,7,opt,name=round,proto3" json:"round,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -638,6 +667,13 @@ func (x *EventDue) GetRankFrom() uint64 {
 func (x *EventDue) GetRankCount() uint64 {
 	if x != nil {
 		return x.RankCount
+	}
+	return 0
+}
+
+func (x *EventDue) GetRound() uint64 {
+	if x != nil {
+		return x.Round
 	}
 	return 0
 }
@@ -787,7 +823,8 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\x05_from\"R\n" +
 	"\x14StreamEventsResponse\x12&\n" +
 	"\x06events\x18\x01 \x03(\v2\x0e.kuji.v1.EventR\x06events\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\x04R\x04next\"\xc8\t\n" +
+	"\x04next\x18\x02 \x01(\x04R\x04next\"\x8a\n" +
+	"\n" +
 	"\x05Event\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x04R\bposition\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12 \n" +
@@ -830,11 +867,13 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\x05value\x18, \x01(\x04H\x02R\x05value\x88\x01\x01\x12\x14\n" +
 	"\x05quest\x18- \x01(\tR\x05quest\x12(\n" +
 	"\x06claims\x18. \x03(\v2\x10.kuji.v1.ClaimedR\x06claims\x12'\n" +
-	"\x06beyond\x18/ \x03(\v2\x0f.kuji.v1.BeyondR\x06beyond\x12#\n" +
+	"\x06beyond\x18/ \x03(\v2\x0f.kuji.v1.BeyondR\x06beyond\x12$\n" +
+	"\x05round\x180 \x01(\v2\x0e.kuji.v1.RoundR\x05round\x12\x1a\n" +
+	"\bentrants\x181 \x03(\tR\bentrants\x12#\n" +
 	"\x03due\x182 \x01(\v2\x11.kuji.v1.EventDueR\x03dueB\t\n" +
 	"\a_numberB\b\n" +
 	"\x06_drawsB\b\n" +
-	"\x06_value\"\xa8\x01\n" +
+	"\x06_value\"\xbe\x01\n" +
 	"\bEventDue\x12\x14\n" +
 	"\x05swept\x18\x01 \x01(\bR\x05swept\x12\x18\n" +
 	"\aplayers\x18\x02 \x03(\tR\aplayers\x12\x18\n" +
@@ -842,7 +881,8 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\x06period\x18\x04 \x01(\x04R\x06period\x12\x1b\n" +
 	"\trank_from\x18\x05 \x01(\x04R\brankFrom\x12\x1d\n" +
 	"\n" +
-	"rank_count\x18\x06 \x01(\x04R\trankCount\"|\n" +
+	"rank_count\x18\x06 \x01(\x04R\trankCount\x12\x14\n" +
+	"\x05round\x18\a \x01(\x04R\x05round\"|\n" +
 	"\rBalanceChange\x12\x16\n" +
 	"\x06player\x18\x01 \x01(\tR\x06player\x12\x12\n" +
 	"\x04item\x18\x02 \x01(\tR\x04item\x12\x14\n" +
@@ -884,6 +924,7 @@ var file_kuji_v1_events_proto_goTypes = []any{
 	(*Outcome)(nil),              // 10: kuji.v1.Outcome
 	(*Claimed)(nil),              // 11: kuji.v1.Claimed
 	(*Beyond)(nil),               // 12: kuji.v1.Beyond
+	(*Round)(nil),                // 13: kuji.v1.Round
 }
 var file_kuji_v1_events_proto_depIdxs = []int32{
 	2,  // 0: kuji.v1.StreamEventsResponse.events:type_name -> kuji.v1.Event
@@ -898,12 +939,13 @@ var file_kuji_v1_events_proto_depIdxs = []int32{
 	4,  // 9: kuji.v1.Event.changes:type_name -> kuji.v1.BalanceChange
 	11, // 10: kuji.v1.Event.claims:type_name -> kuji.v1.Claimed
 	12, // 11: kuji.v1.Event.beyond:type_name -> kuji.v1.Beyond
-	3,  // 12: kuji.v1.Event.due:type_name -> kuji.v1.EventDue
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	13, // 12: kuji.v1.Event.round:type_name -> kuji.v1.Round
+	3,  // 13: kuji.v1.Event.due:type_name -> kuji.v1.EventDue
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_events_proto_init() }

@@ -173,7 +173,10 @@ type Player struct {
 	// those that go first first. Other units stay.
 	Lots []*Lot `protobuf:"bytes,50,rep,name=lots,proto3" json:"lots,omitempty"`
 	// What waits in the mailbox, what goes first first. Collect gives it.
-	Mail          []*Lot `protobuf:"bytes,51,rep,name=mail,proto3" json:"mail,omitempty"`
+	Mail []*Lot `protobuf:"bytes,51,rep,name=mail,proto3" json:"mail,omitempty"`
+	// What the player has beside items, and cannot spend now, such as the stakes of
+	// rounds that are open.
+	Held          []*Stack `protobuf:"bytes,52,rep,name=held,proto3" json:"held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -274,6 +277,13 @@ func (x *Player) GetLots() []*Lot {
 func (x *Player) GetMail() []*Lot {
 	if x != nil {
 		return x.Mail
+	}
+	return nil
+}
+
+func (x *Player) GetHeld() []*Stack {
+	if x != nil {
+		return x.Held
 	}
 	return nil
 }
@@ -442,7 +452,7 @@ const file_kuji_v1_player_proto_rawDesc = "" +
 	"\x05names\x18) \x01(\bR\x05names\"a\n" +
 	"\x11GetPlayerResponse\x12'\n" +
 	"\x06player\x18\x01 \x01(\v2\x0f.kuji.v1.PlayerR\x06player\x12#\n" +
-	"\x05items\x18) \x03(\v2\r.kuji.v1.ItemR\x05items\"\xf6\x02\n" +
+	"\x05items\x18) \x03(\v2\r.kuji.v1.ItemR\x05items\"\x9a\x03\n" +
 	"\x06Player\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12$\n" +
 	"\x05items\x18\x02 \x03(\v2\x0e.kuji.v1.StackR\x05items\x12\x1a\n" +
@@ -453,7 +463,8 @@ const file_kuji_v1_player_proto_rawDesc = "" +
 	"\bcounters\x18* \x03(\v2\x16.kuji.v1.PlayerCounterR\bcounters\x12,\n" +
 	"\x06quests\x18+ \x03(\v2\x14.kuji.v1.PlayerQuestR\x06quests\x12 \n" +
 	"\x04lots\x182 \x03(\v2\f.kuji.v1.LotR\x04lots\x12 \n" +
-	"\x04mail\x183 \x03(\v2\f.kuji.v1.LotR\x04mail\"Y\n" +
+	"\x04mail\x183 \x03(\v2\f.kuji.v1.LotR\x04mail\x12\"\n" +
+	"\x04held\x184 \x03(\v2\x0e.kuji.v1.StackR\x04held\"Y\n" +
 	"\x03Lot\x12\x12\n" +
 	"\x04item\x18\x01 \x01(\tR\x04item\x12\x1a\n" +
 	"\bquantity\x18\x02 \x01(\x04R\bquantity\x12\"\n" +
@@ -502,11 +513,12 @@ var file_kuji_v1_player_proto_depIdxs = []int32{
 	9,  // 7: kuji.v1.Player.quests:type_name -> kuji.v1.PlayerQuest
 	3,  // 8: kuji.v1.Player.lots:type_name -> kuji.v1.Lot
 	3,  // 9: kuji.v1.Player.mail:type_name -> kuji.v1.Lot
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	6,  // 10: kuji.v1.Player.held:type_name -> kuji.v1.Stack
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_player_proto_init() }

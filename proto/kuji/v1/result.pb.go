@@ -104,6 +104,24 @@ const (
 	Status_STATUS_TOO_MANY_ROUNDS Status = 34
 	// No more winners can be drawn.
 	Status_STATUS_NOBODY_LEFT Status = 35
+	// A player of the request is blocked.
+	Status_STATUS_BLOCKED Status = 43
+	// The realm has never seen the player.
+	Status_STATUS_UNKNOWN_PLAYER Status = 44
+	// The name is another name of a player already.
+	Status_STATUS_ALREADY_LINKED Status = 45
+	// There is no such link code, or its time is over. The guess was counted.
+	Status_STATUS_UNKNOWN_LINK_CODE Status = 46
+	// The name is no other name of anybody, or a player who was merged, which stays.
+	Status_STATUS_NOT_LINKED Status = 47
+	// The name is a player who has something. A merge makes them one.
+	Status_STATUS_MERGE_NEEDED Status = 48
+	// The player would have more than 100 other names.
+	Status_STATUS_TOO_MANY_ALIASES Status = 49
+	// Another player has this link code. Take another one.
+	Status_STATUS_LINK_CODE_TAKEN Status = 50
+	// The request was carried out, and a player of it was forgotten since.
+	Status_STATUS_FORGOTTEN Status = 51
 	// In a batch: not carried out and not logged; BatchResult.error says why. In
 	// odds: of a pool that only other pools draw from.
 	Status_STATUS_REFUSED Status = 255
@@ -145,6 +163,15 @@ var (
 		33:  "STATUS_ALREADY_OPEN",
 		34:  "STATUS_TOO_MANY_ROUNDS",
 		35:  "STATUS_NOBODY_LEFT",
+		43:  "STATUS_BLOCKED",
+		44:  "STATUS_UNKNOWN_PLAYER",
+		45:  "STATUS_ALREADY_LINKED",
+		46:  "STATUS_UNKNOWN_LINK_CODE",
+		47:  "STATUS_NOT_LINKED",
+		48:  "STATUS_MERGE_NEEDED",
+		49:  "STATUS_TOO_MANY_ALIASES",
+		50:  "STATUS_LINK_CODE_TAKEN",
+		51:  "STATUS_FORGOTTEN",
 		255: "STATUS_REFUSED",
 	}
 	Status_value = map[string]int32{
@@ -181,6 +208,15 @@ var (
 		"STATUS_ALREADY_OPEN":       33,
 		"STATUS_TOO_MANY_ROUNDS":    34,
 		"STATUS_NOBODY_LEFT":        35,
+		"STATUS_BLOCKED":            43,
+		"STATUS_UNKNOWN_PLAYER":     44,
+		"STATUS_ALREADY_LINKED":     45,
+		"STATUS_UNKNOWN_LINK_CODE":  46,
+		"STATUS_NOT_LINKED":         47,
+		"STATUS_MERGE_NEEDED":       48,
+		"STATUS_TOO_MANY_ALIASES":   49,
+		"STATUS_LINK_CODE_TAKEN":    50,
+		"STATUS_FORGOTTEN":          51,
 		"STATUS_REFUSED":            255,
 	}
 )
@@ -210,6 +246,62 @@ func (x Status) Number() protoreflect.EnumNumber {
 // Deprecated: Use Status.Descriptor instead.
 func (Status) EnumDescriptor() ([]byte, []int) {
 	return file_kuji_v1_result_proto_rawDescGZIP(), []int{0}
+}
+
+// RoundState says how a round stands.
+type RoundState int32
+
+const (
+	RoundState_ROUND_STATE_UNSPECIFIED RoundState = 0
+	// Players can join.
+	RoundState_ROUND_STATE_OPEN RoundState = 1
+	// Its winners were chosen.
+	RoundState_ROUND_STATE_SETTLED RoundState = 2
+	// It was closed without winners, and everything went back.
+	RoundState_ROUND_STATE_RETURNED RoundState = 3
+)
+
+// Enum value maps for RoundState.
+var (
+	RoundState_name = map[int32]string{
+		0: "ROUND_STATE_UNSPECIFIED",
+		1: "ROUND_STATE_OPEN",
+		2: "ROUND_STATE_SETTLED",
+		3: "ROUND_STATE_RETURNED",
+	}
+	RoundState_value = map[string]int32{
+		"ROUND_STATE_UNSPECIFIED": 0,
+		"ROUND_STATE_OPEN":        1,
+		"ROUND_STATE_SETTLED":     2,
+		"ROUND_STATE_RETURNED":    3,
+	}
+)
+
+func (x RoundState) Enum() *RoundState {
+	p := new(RoundState)
+	*p = x
+	return p
+}
+
+func (x RoundState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RoundState) Descriptor() protoreflect.EnumDescriptor {
+	return file_kuji_v1_result_proto_enumTypes[1].Descriptor()
+}
+
+func (RoundState) Type() protoreflect.EnumType {
+	return &file_kuji_v1_result_proto_enumTypes[1]
+}
+
+func (x RoundState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RoundState.Descriptor instead.
+func (RoundState) EnumDescriptor() ([]byte, []int) {
+	return file_kuji_v1_result_proto_rawDescGZIP(), []int{1}
 }
 
 // Stack is a quantity of one item.
@@ -487,14 +579,16 @@ func (x *Beyond) GetPlayer() string {
 	return ""
 }
 
-// Claimed is a tier of a quest that was claimed, with all that it gave.
+// Claimed is a tier of a quest that was claimed, with all that it gave; or a rank
+// that was paid; or what a winner of a round got.
 type Claimed struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id of the quest.
 	Quest string `protobuf:"bytes,1,opt,name=quest,proto3" json:"quest,omitempty"`
 	// From 1.
 	Tier uint32 `protobuf:"varint,2,opt,name=tier,proto3" json:"tier,omitempty"`
-	// Whose; only where it claimed itself in an atomic group, or of a rank.
+	// Whose; only where it claimed itself in an atomic group, or of a rank or a
+	// round.
 	Player string `protobuf:"bytes,3,opt,name=player,proto3" json:"player,omitempty"`
 	// What the player got, here and from pools; empty for nothing.
 	Items []*Stack `protobuf:"bytes,4,rep,name=items,proto3" json:"items,omitempty"`
@@ -506,9 +600,14 @@ type Claimed struct {
 	// paid.
 	Counter string `protobuf:"bytes,7,opt,name=counter,proto3" json:"counter,omitempty"`
 	Rank    uint64 `protobuf:"varint,8,opt,name=rank,proto3" json:"rank,omitempty"`
-	// The reward for the rank was not there or did not fit: the player did not get
-	// it.
-	Missed        bool `protobuf:"varint,9,opt,name=missed,proto3" json:"missed,omitempty"`
+	// The reward for the rank, or of the winner, was not there or did not fit: the
+	// player did not get it.
+	Missed bool `protobuf:"varint,9,opt,name=missed,proto3" json:"missed,omitempty"`
+	// In place of a quest, of a round: the place of a winner, from 1. Where the
+	// values of what was opened decide, entrants who have not won have one too.
+	Place uint64 `protobuf:"varint,10,opt,name=place,proto3" json:"place,omitempty"`
+	// What that which the entrant opened counts, where that decides who wins.
+	Value         uint64 `protobuf:"varint,11,opt,name=value,proto3" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -604,6 +703,20 @@ func (x *Claimed) GetMissed() bool {
 		return x.Missed
 	}
 	return false
+}
+
+func (x *Claimed) GetPlace() uint64 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
+}
+
+func (x *Claimed) GetValue() uint64 {
+	if x != nil {
+		return x.Value
+	}
+	return 0
 }
 
 // Receipt is what proves a result: with it and the log anybody can find the
@@ -707,6 +820,180 @@ func (x *Receipt) GetCommitment() []byte {
 	return nil
 }
 
+// Round is a round: one that is open, was closed in the last day, or whose
+// winners can be drawn again.
+type Round struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id of the round in the catalog.
+	Round string `protobuf:"bytes,1,opt,name=round,proto3" json:"round,omitempty"`
+	// Which one of this id: rounds of a realm are numbered as they are opened, from
+	// 1.
+	Number uint64     `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	State  RoundState `protobuf:"varint,3,opt,name=state,proto3,enum=kuji.v1.RoundState" json:"state,omitempty"`
+	// How many players have joined.
+	Entrants uint64 `protobuf:"varint,4,opt,name=entrants,proto3" json:"entrants,omitempty"`
+	// How many tickets they have; in a round with stakes, one each.
+	Tickets uint64 `protobuf:"varint,5,opt,name=tickets,proto3" json:"tickets,omitempty"`
+	// Of one that was settled, by place.
+	Winners []*Winner `protobuf:"bytes,6,rep,name=winners,proto3" json:"winners,omitempty"`
+	// Only in answers of GetRound and ListRounds, as are those that follow: who
+	// opened it, if a player did.
+	Opener       string `protobuf:"bytes,7,opt,name=opener,proto3" json:"opener,omitempty"`
+	OpenedUnixMs int64  `protobuf:"varint,8,opt,name=opened_unix_ms,json=openedUnixMs,proto3" json:"opened_unix_ms,omitempty"`
+	// When it settles itself; of one that is closed, when it can be read no more. 0:
+	// it does not settle itself.
+	UntilUnixMs   int64 `protobuf:"varint,9,opt,name=until_unix_ms,json=untilUnixMs,proto3" json:"until_unix_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Round) Reset() {
+	*x = Round{}
+	mi := &file_kuji_v1_result_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Round) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Round) ProtoMessage() {}
+
+func (x *Round) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_result_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Round.ProtoReflect.Descriptor instead.
+func (*Round) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_result_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Round) GetRound() string {
+	if x != nil {
+		return x.Round
+	}
+	return ""
+}
+
+func (x *Round) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Round) GetState() RoundState {
+	if x != nil {
+		return x.State
+	}
+	return RoundState_ROUND_STATE_UNSPECIFIED
+}
+
+func (x *Round) GetEntrants() uint64 {
+	if x != nil {
+		return x.Entrants
+	}
+	return 0
+}
+
+func (x *Round) GetTickets() uint64 {
+	if x != nil {
+		return x.Tickets
+	}
+	return 0
+}
+
+func (x *Round) GetWinners() []*Winner {
+	if x != nil {
+		return x.Winners
+	}
+	return nil
+}
+
+func (x *Round) GetOpener() string {
+	if x != nil {
+		return x.Opener
+	}
+	return ""
+}
+
+func (x *Round) GetOpenedUnixMs() int64 {
+	if x != nil {
+		return x.OpenedUnixMs
+	}
+	return 0
+}
+
+func (x *Round) GetUntilUnixMs() int64 {
+	if x != nil {
+		return x.UntilUnixMs
+	}
+	return 0
+}
+
+// Winner is a player who has won a round.
+type Winner struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Player string                 `protobuf:"bytes,1,opt,name=player,proto3" json:"player,omitempty"`
+	// The reward was not there or did not fit: the player did not get it.
+	Missed        bool `protobuf:"varint,2,opt,name=missed,proto3" json:"missed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Winner) Reset() {
+	*x = Winner{}
+	mi := &file_kuji_v1_result_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Winner) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Winner) ProtoMessage() {}
+
+func (x *Winner) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_result_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Winner.ProtoReflect.Descriptor instead.
+func (*Winner) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_result_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Winner) GetPlayer() string {
+	if x != nil {
+		return x.Player
+	}
+	return ""
+}
+
+func (x *Winner) GetMissed() bool {
+	if x != nil {
+		return x.Missed
+	}
+	return false
+}
+
 // Result is the answer to one command.
 type Result struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -728,12 +1015,14 @@ type Result struct {
 	Redeemed string `protobuf:"bytes,8,opt,name=redeemed,proto3" json:"redeemed,omitempty"`
 	// The tiers of quests that a claim claimed, or that claimed themselves in an
 	// event of any kind. Those that claimed themselves in an atomic group stand in
-	// the result of the group.
+	// the result of the group. Of a settle and a reroll: what winners got.
 	Claims []*Claimed `protobuf:"bytes,9,rep,name=claims,proto3" json:"claims,omitempty"`
 	// What the player did not get, as it would be more than the most of an item.
 	Beyond []*Beyond `protobuf:"bytes,10,rep,name=beyond,proto3" json:"beyond,omitempty"`
 	// What a collect took from the mailbox.
 	Collected []*Stack `protobuf:"bytes,11,rep,name=collected,proto3" json:"collected,omitempty"`
+	// The round that a command about one has changed.
+	Round *Round `protobuf:"bytes,12,opt,name=round,proto3" json:"round,omitempty"`
 	// The limit that was reached, with LIMIT_REACHED only. What is left, and
 	// when it resets, are those of the time of the request.
 	Limit *Limit `protobuf:"bytes,40,opt,name=limit,proto3" json:"limit,omitempty"`
@@ -746,7 +1035,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_kuji_v1_result_proto_msgTypes[6]
+	mi := &file_kuji_v1_result_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -758,7 +1047,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_result_proto_msgTypes[6]
+	mi := &file_kuji_v1_result_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -771,7 +1060,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_result_proto_rawDescGZIP(), []int{6}
+	return file_kuji_v1_result_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Result) GetStatus() Status {
@@ -851,6 +1140,13 @@ func (x *Result) GetCollected() []*Stack {
 	return nil
 }
 
+func (x *Result) GetRound() *Round {
+	if x != nil {
+		return x.Round
+	}
+	return nil
+}
+
 func (x *Result) GetLimit() *Limit {
 	if x != nil {
 		return x.Limit
@@ -888,7 +1184,7 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x04item\x18\x01 \x01(\tR\x04item\x12\x1a\n" +
 	"\bquantity\x18\x02 \x01(\x04R\bquantity\x12\x10\n" +
 	"\x03how\x18\x03 \x01(\tR\x03how\x12\x16\n" +
-	"\x06player\x18\x04 \x01(\tR\x06player\"\xf4\x01\n" +
+	"\x06player\x18\x04 \x01(\tR\x06player\"\xa0\x02\n" +
 	"\aClaimed\x12\x14\n" +
 	"\x05quest\x18\x01 \x01(\tR\x05quest\x12\x12\n" +
 	"\x04tier\x18\x02 \x01(\rR\x04tier\x12\x16\n" +
@@ -898,7 +1194,10 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x05codes\x18\x06 \x03(\v2\x13.kuji.v1.RewardCodeR\x05codes\x12\x18\n" +
 	"\acounter\x18\a \x01(\tR\acounter\x12\x12\n" +
 	"\x04rank\x18\b \x01(\x04R\x04rank\x12\x16\n" +
-	"\x06missed\x18\t \x01(\bR\x06missed\"\xd2\x01\n" +
+	"\x06missed\x18\t \x01(\bR\x06missed\x12\x14\n" +
+	"\x05place\x18\n" +
+	" \x01(\x04R\x05place\x12\x14\n" +
+	"\x05value\x18\v \x01(\x04R\x05value\"\xd2\x01\n" +
 	"\aReceipt\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\x04R\bposition\x12\x14\n" +
@@ -909,7 +1208,20 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\x12\x1e\n" +
 	"\n" +
 	"commitment\x18\a \x01(\fR\n" +
-	"commitment\"\xf8\x03\n" +
+	"commitment\"\xa3\x02\n" +
+	"\x05Round\x12\x14\n" +
+	"\x05round\x18\x01 \x01(\tR\x05round\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\x12)\n" +
+	"\x05state\x18\x03 \x01(\x0e2\x13.kuji.v1.RoundStateR\x05state\x12\x1a\n" +
+	"\bentrants\x18\x04 \x01(\x04R\bentrants\x12\x18\n" +
+	"\atickets\x18\x05 \x01(\x04R\atickets\x12)\n" +
+	"\awinners\x18\x06 \x03(\v2\x0f.kuji.v1.WinnerR\awinners\x12\x16\n" +
+	"\x06opener\x18\a \x01(\tR\x06opener\x12$\n" +
+	"\x0eopened_unix_ms\x18\b \x01(\x03R\fopenedUnixMs\x12\"\n" +
+	"\runtil_unix_ms\x18\t \x01(\x03R\vuntilUnixMs\"8\n" +
+	"\x06Winner\x12\x16\n" +
+	"\x06player\x18\x01 \x01(\tR\x06player\x12\x16\n" +
+	"\x06missed\x18\x02 \x01(\bR\x06missed\"\x9e\x04\n" +
 	"\x06Result\x12'\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x0f.kuji.v1.StatusR\x06status\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12,\n" +
@@ -923,8 +1235,9 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x06beyond\x18\n" +
 	" \x03(\v2\x0f.kuji.v1.BeyondR\x06beyond\x12,\n" +
 	"\tcollected\x18\v \x03(\v2\x0e.kuji.v1.StackR\tcollected\x12$\n" +
+	"\x05round\x18\f \x01(\v2\x0e.kuji.v1.RoundR\x05round\x12$\n" +
 	"\x05limit\x18( \x01(\v2\x0e.kuji.v1.LimitR\x05limit\x12#\n" +
-	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacks*\xf6\x06\n" +
+	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacks*\xdd\b\n" +
 	"\x06Status\x12\x16\n" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tSTATUS_OK\x10\x01\x12\x13\n" +
@@ -959,8 +1272,23 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x12STATUS_WRONG_STAKE\x10 \x12\x17\n" +
 	"\x13STATUS_ALREADY_OPEN\x10!\x12\x1a\n" +
 	"\x16STATUS_TOO_MANY_ROUNDS\x10\"\x12\x16\n" +
-	"\x12STATUS_NOBODY_LEFT\x10#\x12\x13\n" +
-	"\x0eSTATUS_REFUSED\x10\xff\x01\"\x04\b\a\x10\a\"\x04\b\b\x10\b\"\x04\b\x0e\x10\x0eB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
+	"\x12STATUS_NOBODY_LEFT\x10#\x12\x12\n" +
+	"\x0eSTATUS_BLOCKED\x10+\x12\x19\n" +
+	"\x15STATUS_UNKNOWN_PLAYER\x10,\x12\x19\n" +
+	"\x15STATUS_ALREADY_LINKED\x10-\x12\x1c\n" +
+	"\x18STATUS_UNKNOWN_LINK_CODE\x10.\x12\x15\n" +
+	"\x11STATUS_NOT_LINKED\x10/\x12\x17\n" +
+	"\x13STATUS_MERGE_NEEDED\x100\x12\x1b\n" +
+	"\x17STATUS_TOO_MANY_ALIASES\x101\x12\x1a\n" +
+	"\x16STATUS_LINK_CODE_TAKEN\x102\x12\x14\n" +
+	"\x10STATUS_FORGOTTEN\x103\x12\x13\n" +
+	"\x0eSTATUS_REFUSED\x10\xff\x01\"\x04\b\a\x10\a\"\x04\b\b\x10\b\"\x04\b\x0e\x10\x0e*r\n" +
+	"\n" +
+	"RoundState\x12\x1b\n" +
+	"\x17ROUND_STATE_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10ROUND_STATE_OPEN\x10\x01\x12\x17\n" +
+	"\x13ROUND_STATE_SETTLED\x10\x02\x12\x18\n" +
+	"\x14ROUND_STATE_RETURNED\x10\x03B/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var (
 	file_kuji_v1_result_proto_rawDescOnce sync.Once
@@ -974,40 +1302,46 @@ func file_kuji_v1_result_proto_rawDescGZIP() []byte {
 	return file_kuji_v1_result_proto_rawDescData
 }
 
-var file_kuji_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_kuji_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_kuji_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_kuji_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_kuji_v1_result_proto_goTypes = []any{
 	(Status)(0),        // 0: kuji.v1.Status
-	(*Stack)(nil),      // 1: kuji.v1.Stack
-	(*Outcome)(nil),    // 2: kuji.v1.Outcome
-	(*RewardCode)(nil), // 3: kuji.v1.RewardCode
-	(*Beyond)(nil),     // 4: kuji.v1.Beyond
-	(*Claimed)(nil),    // 5: kuji.v1.Claimed
-	(*Receipt)(nil),    // 6: kuji.v1.Receipt
-	(*Result)(nil),     // 7: kuji.v1.Result
-	(*Limit)(nil),      // 8: kuji.v1.Limit
-	(*Lack)(nil),       // 9: kuji.v1.Lack
+	(RoundState)(0),    // 1: kuji.v1.RoundState
+	(*Stack)(nil),      // 2: kuji.v1.Stack
+	(*Outcome)(nil),    // 3: kuji.v1.Outcome
+	(*RewardCode)(nil), // 4: kuji.v1.RewardCode
+	(*Beyond)(nil),     // 5: kuji.v1.Beyond
+	(*Claimed)(nil),    // 6: kuji.v1.Claimed
+	(*Receipt)(nil),    // 7: kuji.v1.Receipt
+	(*Round)(nil),      // 8: kuji.v1.Round
+	(*Winner)(nil),     // 9: kuji.v1.Winner
+	(*Result)(nil),     // 10: kuji.v1.Result
+	(*Limit)(nil),      // 11: kuji.v1.Limit
+	(*Lack)(nil),       // 12: kuji.v1.Lack
 }
 var file_kuji_v1_result_proto_depIdxs = []int32{
-	1,  // 0: kuji.v1.Outcome.items:type_name -> kuji.v1.Stack
-	3,  // 1: kuji.v1.Outcome.codes:type_name -> kuji.v1.RewardCode
-	1,  // 2: kuji.v1.Claimed.items:type_name -> kuji.v1.Stack
-	3,  // 3: kuji.v1.Claimed.codes:type_name -> kuji.v1.RewardCode
-	0,  // 4: kuji.v1.Result.status:type_name -> kuji.v1.Status
-	2,  // 5: kuji.v1.Result.outcomes:type_name -> kuji.v1.Outcome
-	7,  // 6: kuji.v1.Result.members:type_name -> kuji.v1.Result
-	6,  // 7: kuji.v1.Result.receipt:type_name -> kuji.v1.Receipt
-	1,  // 8: kuji.v1.Result.paid:type_name -> kuji.v1.Stack
-	5,  // 9: kuji.v1.Result.claims:type_name -> kuji.v1.Claimed
-	4,  // 10: kuji.v1.Result.beyond:type_name -> kuji.v1.Beyond
-	1,  // 11: kuji.v1.Result.collected:type_name -> kuji.v1.Stack
-	8,  // 12: kuji.v1.Result.limit:type_name -> kuji.v1.Limit
-	9,  // 13: kuji.v1.Result.lacks:type_name -> kuji.v1.Lack
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	2,  // 0: kuji.v1.Outcome.items:type_name -> kuji.v1.Stack
+	4,  // 1: kuji.v1.Outcome.codes:type_name -> kuji.v1.RewardCode
+	2,  // 2: kuji.v1.Claimed.items:type_name -> kuji.v1.Stack
+	4,  // 3: kuji.v1.Claimed.codes:type_name -> kuji.v1.RewardCode
+	1,  // 4: kuji.v1.Round.state:type_name -> kuji.v1.RoundState
+	9,  // 5: kuji.v1.Round.winners:type_name -> kuji.v1.Winner
+	0,  // 6: kuji.v1.Result.status:type_name -> kuji.v1.Status
+	3,  // 7: kuji.v1.Result.outcomes:type_name -> kuji.v1.Outcome
+	10, // 8: kuji.v1.Result.members:type_name -> kuji.v1.Result
+	7,  // 9: kuji.v1.Result.receipt:type_name -> kuji.v1.Receipt
+	2,  // 10: kuji.v1.Result.paid:type_name -> kuji.v1.Stack
+	6,  // 11: kuji.v1.Result.claims:type_name -> kuji.v1.Claimed
+	5,  // 12: kuji.v1.Result.beyond:type_name -> kuji.v1.Beyond
+	2,  // 13: kuji.v1.Result.collected:type_name -> kuji.v1.Stack
+	8,  // 14: kuji.v1.Result.round:type_name -> kuji.v1.Round
+	11, // 15: kuji.v1.Result.limit:type_name -> kuji.v1.Limit
+	12, // 16: kuji.v1.Result.lacks:type_name -> kuji.v1.Lack
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_result_proto_init() }
@@ -1021,8 +1355,8 @@ func file_kuji_v1_result_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_result_proto_rawDesc), len(file_kuji_v1_result_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   7,
+			NumEnums:      2,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -207,6 +207,16 @@ type Filter struct {
 	Bare         bool   // without who asked and why
 }
 
+// keepRound is Keep for a record about a round.
+func (f *Filter) keepRound(rec *kuji.Record) bool {
+	if f.Player != "" && rec.Round != nil {
+		own := *rec.Round
+		own.Winners = slices.DeleteFunc(slices.Clone(own.Winners), func(w kuji.WinnerView) bool { return w.Player != f.Player })
+		rec.Round = &own
+	}
+	return f.Pool == "" && (f.Player == "" || rec.Player == f.Player || len(rec.Entrants)+len(rec.Claims)+len(rec.Changes)+len(rec.Beyond) > 0)
+}
+
 // Keep reports whether a record is wanted. It removes parts that are not, such as other members.
 func (f *Filter) Keep(rec *kuji.Record) bool {
 	if f.Bare {
@@ -216,6 +226,10 @@ func (f *Filter) Keep(rec *kuji.Record) bool {
 		rec.Changes = slices.DeleteFunc(rec.Changes, func(c kuji.BalanceChange) bool { return c.Player != f.Player })
 		rec.Claims = slices.DeleteFunc(rec.Claims, func(c kuji.Claimed) bool { return c.Player != "" && c.Player != f.Player })
 		rec.Beyond = slices.DeleteFunc(rec.Beyond, func(b kuji.Beyond) bool { return b.Player != "" && b.Player != f.Player })
+		rec.Entrants = slices.DeleteFunc(rec.Entrants, func(id string) bool { return id != f.Player })
+	}
+	if rec.Round != nil || rec.Due != nil && rec.Due.Round != 0 {
+		return f.keepRound(rec)
 	}
 	if rec.Due != nil && f.Player != "" {
 		if rec.Due.Counter != "" { // ranks are paid

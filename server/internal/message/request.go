@@ -47,6 +47,19 @@ func Request(id string, m proto.Message, note kuji.Note) kuji.Request {
 		return &kuji.Collect{ID: id, Player: m.(interface{ GetPlayer() string }).GetPlayer(), Note: note}
 	case counterMessage:
 		return &kuji.SetCounter{ID: id, Player: m.GetPlayer(), Counter: m.GetCounter(), Value: m.GetValue(), Note: note}
+	case joinMessage: // it has all that openMessage asks for, and stands before it
+		return &kuji.Join{ID: id, Player: m.GetPlayer(), Round: m.GetRound(), Number: m.GetNumber(), Stake: stacks(m.GetStake()), Tickets: m.GetTickets(), Note: note}
+	case openMessage:
+		return &kuji.OpenRound{ID: id, Player: m.GetPlayer(), Round: m.GetRound(), Stake: stacks(m.GetStake()), Tickets: m.GetTickets(), Note: note}
+	case *kujiv1.Settle, *kujiv1.SettleRequest:
+		s := m.(roundMessage)
+		return &kuji.Settle{ID: id, Round: s.GetRound(), Number: s.GetNumber(), Note: note}
+	case *kujiv1.Reroll, *kujiv1.RerollRequest:
+		r := m.(roundMessage)
+		return &kuji.Reroll{ID: id, Round: r.GetRound(), Number: r.GetNumber(), Note: note}
+	case *kujiv1.CancelRound, *kujiv1.CancelRoundRequest:
+		c := m.(roundMessage)
+		return &kuji.CancelRound{ID: id, Round: c.GetRound(), Number: c.GetNumber(), Note: note}
 	case *kujiv1.SetTrackRequest:
 		return &kuji.SetTrack{ID: id, Player: m.GetPlayer(), Track: m.GetTrack(), Draws: m.GetDraws(), By: note.By, Reason: note.Reason}
 	}
@@ -92,6 +105,20 @@ type (
 		GetCounter() string
 		GetValue() uint64
 	}
+	openMessage interface {
+		GetPlayer() string
+		GetRound() string
+		GetTickets() uint64
+		GetStake() []*kujiv1.Stack
+	}
+	joinMessage interface {
+		openMessage
+		GetNumber() uint64
+	}
+	roundMessage interface {
+		GetRound() string
+		GetNumber() uint64
+	}
 	transferMessage interface {
 		GetFrom() string
 		GetTo() string
@@ -120,7 +147,10 @@ const (
 	entryBytes   = 4096 // an entry in a page of a pool
 	questBytes   = 4096 // a quest in a page of quests
 	rankBytes    = 128  // of a rank, with the id of a player
+	winnerBytes  = 4096 // a winner of a round, with what the winner gets
 	itemBytes    = 1024 // an item in a page of a catalog
+	roundBytes   = 3072 // a round in a page of rounds
+	entrantBytes = 2048 // an entrant in a page of a round
 )
 
 // Commands returns how many commands a request asks for; a read is one.
@@ -144,13 +174,17 @@ func Commands(m proto.Message) int {
 const manyTiers = 100
 
 // Outcomes returns how many outcomes a command can have: one of a batch, or a request of its own. The
-// tiers of a claim count too.
+// tiers of a claim count too, and the winners of a round.
 func Outcomes(m proto.Message) (n int64) {
 	switch m := m.(type) {
 	case drawMessage:
 		return asked(m.GetCount())
 	case redeemMessage:
 		return kuji.MaxRedeemTimes
+	case *kujiv1.Settle, *kujiv1.SettleRequest:
+		return catalog.MaxWinners
+	case *kujiv1.Reroll, *kujiv1.RerollRequest:
+		return 1
 	case claimMessage:
 		return int64(cmp.Or(min(m.GetTiers(), catalog.MaxTiers), manyTiers))
 	case groupMessage:
@@ -178,13 +212,15 @@ func Work(m proto.Message) int64 {
 		n := int64(0)
 		for _, one := range m.GetCommands() {
 			n += CommandBytes
-			if c := contract.CommandOf(one); one.GetAtomic() != nil {
+			if c := contract.CommandOf(one); one.GetAtomic() != nil || one.GetSettle() != nil {
 				n += Work(c)
 			} else {
 				n += Outcomes(c) * sharedBytes
 			}
 		}
 		return n
+	case *kujiv1.Settle, *kujiv1.SettleRequest:
+		return catalog.MaxWinners * winnerBytes
 	case *kujiv1.GetPoolRequest:
 		if m.GetNames() {
 			return pageWork(m.GetEntryLimit(), entryBytes+itemBytes)
@@ -194,6 +230,10 @@ func Work(m proto.Message) int64 {
 		return pageWork(m.GetQuestLimit(), questBytes)
 	case *kujiv1.ListRanksRequest:
 		return int64(min(cmp.Or(m.GetRankLimit(), kuji.DefaultRanks), kuji.MaxRanks)) * rankBytes
+	case *kujiv1.ListRoundsRequest:
+		return pageWork(m.GetRoundLimit(), roundBytes)
+	case *kujiv1.GetRoundRequest:
+		return int64(min(cmp.Or(m.GetEntrantLimit(), DefaultEntrants), kuji.MaxEntrants)) * entrantBytes
 	case *kujiv1.GetCatalogRequest:
 		return pageWork(m.GetItemLimit(), itemBytes)
 	}

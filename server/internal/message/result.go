@@ -35,7 +35,7 @@ func member(res *kuji.Result) *kujiv1.Result {
 		Status: Status(res.Status), Subject: res.Subject, Replayed: res.Replayed,
 		Outcomes: Each(res.Outcomes, outcome), Members: Each(res.Members, member),
 		Paid: Stacks(res.Paid), Redeemed: res.Redeemed, Limit: Limit(res.Limit), Lacks: Each(res.Lacks, lack),
-		Claims: Each(res.Claims(), claimed), Beyond: Each(res.Beyond(), beyond), Collected: Stacks(res.Collected()),
+		Claims: Each(res.Claims(), claimed), Beyond: Each(res.Beyond(), beyond), Collected: Stacks(res.Collected()), Round: Round(res.Round()),
 	}
 }
 
@@ -68,7 +68,7 @@ func beyond(b *kuji.Beyond) *kujiv1.Beyond {
 
 func claimed(c *kuji.Claimed) *kujiv1.Claimed {
 	return &kujiv1.Claimed{Quest: c.Quest, Tier: uint32(c.Tier), Player: c.Player, Items: Stacks(c.Items), Via: c.Via, Codes: Each(c.Codes, code),
-		Counter: c.Counter, Rank: c.Rank, Missed: c.Missed}
+		Counter: c.Counter, Rank: c.Rank, Missed: c.Missed, Place: c.Place, Value: c.Value}
 }
 
 func code(c *kuji.RewardCode) *kujiv1.RewardCode {
@@ -178,7 +178,7 @@ func Event(rec *kuji.Record) *kujiv1.Event {
 		Items: Stacks(rec.Items), Outcomes: Each(rec.Outcomes, outcome), Paid: Stacks(rec.Paid),
 		Event: rec.Event, Key: rec.Key, Counter: rec.Counter, Value: rec.Value, Quest: rec.Quest, Claims: Each(rec.Claims, claimed), Beyond: Each(rec.Beyond, beyond),
 		Track: rec.Track, Draws: rec.Draws, By: rec.By, Reason: rec.Reason, Metadata: rec.Metadata,
-		Members: Each(rec.Members, Event), Level: uint32(rec.Level), Bytes: uint32(rec.Bytes), Last: rec.Last,
+		Round: Round(rec.Round), Entrants: rec.Entrants, Members: Each(rec.Members, Event), Level: uint32(rec.Level), Bytes: uint32(rec.Bytes), Last: rec.Last,
 		Changes: Each(rec.Changes, func(c *kuji.BalanceChange) *kujiv1.BalanceChange {
 			return &kujiv1.BalanceChange{Player: c.Player, Item: c.Item, Delta: c.Delta, Balance: c.Balance}
 		}),
@@ -187,7 +187,7 @@ func Event(rec *kuji.Record) *kujiv1.Event {
 		m.Clock = &kujiv1.EventClock{ToUnixMs: c.To, By: c.By, Reason: c.Reason}
 	}
 	if d := rec.Due; d != nil {
-		m.Due = &kujiv1.EventDue{Swept: d.Swept, Players: d.Players, Counter: d.Counter, Period: d.Period, RankFrom: d.From, RankCount: d.Count}
+		m.Due = &kujiv1.EventDue{Swept: d.Swept, Players: d.Players, Counter: d.Counter, Period: d.Period, RankFrom: d.From, RankCount: d.Count, Round: d.Round}
 	}
 	return m
 }

@@ -41,6 +41,8 @@ func commands() []*command {
 		{name: "PLAYER", usage: "player", summary: "What a player holds.", least: 1, most: 1, read: readPlayer},
 		{name: "QUESTS", usage: "player", summary: "Quests, and how far a player is in them.", least: 1, most: 1, read: readQuests},
 		{name: "RANKS", usage: "counter [AROUND player] [FROM n] [LIMIT n] [ENDED]", summary: "Who stands where in a counter that ranks players.", least: 1, most: 8, read: readRanks},
+		{name: "ROUND", usage: "number [OFFSET n] [LIMIT n]", summary: "A round, and who has joined it.", least: 1, most: 5, read: readRound},
+		{name: "ROUNDS", usage: "[OFFSET n] [LIMIT n]", summary: "The rounds that are open.", most: 4, read: readRounds},
 		{name: "POOL", usage: "pool [OFFSET n] [LIMIT n]", summary: "A pool and its stock.", least: 1, most: 5, read: readPool},
 		{name: "ODDS", usage: "pool [PLAYER player]", summary: "The exact odds of the next draw.", least: 1, most: 3, read: readOdds},
 		{name: "REALM", usage: "[realm]", summary: "Choose the realm of the commands that follow, or tell which it is.", most: 1, answer: answerRealm},
@@ -228,18 +230,28 @@ func (a *arguments) options(names []string, read func(name string)) {
 	}
 }
 
+// stacks reads pairs of item and quantity, as long as more, which gets how many there are, says that one follows.
+func (a *arguments) stacks(field string, more func(n int) bool) (all []*kujiv1.Stack) {
+	for a.err == nil && more(len(all)) {
+		item := a.text(fmt.Sprintf("%s[%d].item", field, len(all)))
+		quantity := a.number(fmt.Sprintf("%s[%d].quantity", field, len(all)), 0, kuji.MaxQuantity)
+		all = append(all, &kujiv1.Stack{Item: item, Quantity: quantity})
+	}
+	return all
+}
+
 // items reads pairs of item and quantity, and an ID after them.
 func (a *arguments) items() (items []*kujiv1.Stack, id string) {
-	for i := 0; a.err == nil && len(a.words) > 0; i++ {
-		if i > 0 && len(a.words) == 2 && bytes.EqualFold(a.words[0], []byte("ID")) {
-			a.words = a.words[1:]
-			return items, a.text("ID")
-		}
-		item := a.text(fmt.Sprintf("items[%d].item", i))
-		quantity := a.number(fmt.Sprintf("items[%d].quantity", i), 0, kuji.MaxQuantity)
-		items = append(items, &kujiv1.Stack{Item: item, Quantity: quantity})
+	named := false
+	items = a.stacks("items", func(n int) bool {
+		named = n > 0 && len(a.words) == 2 && bytes.EqualFold(a.words[0], []byte("ID"))
+		return len(a.words) > 0 && !named
+	})
+	if named && a.err == nil {
+		a.words = a.words[1:]
+		id = a.text("ID")
 	}
-	return items, ""
+	return items, id
 }
 
 func readPlayer(realm string, a *arguments) proto.Message {
@@ -262,6 +274,30 @@ func readRanks(realm string, a *arguments) proto.Message {
 			m.RankLimit = uint32(a.number(name, 1, kuji.MaxRanks))
 		case "ENDED":
 			m.Ended = true
+		}
+	})
+	return m
+}
+
+func readRound(realm string, a *arguments) proto.Message {
+	m := &kujiv1.GetRoundRequest{Realm: realm, Number: a.number("number", 1, math.MaxInt64)}
+	a.options([]string{"OFFSET", "LIMIT"}, func(name string) {
+		if name == "OFFSET" {
+			m.EntrantOffset = a.number(name, 0, math.MaxUint64)
+		} else {
+			m.EntrantLimit = uint32(a.number(name, 1, kuji.MaxEntrants))
+		}
+	})
+	return m
+}
+
+func readRounds(realm string, a *arguments) proto.Message {
+	m := &kujiv1.ListRoundsRequest{Realm: realm}
+	a.options([]string{"OFFSET", "LIMIT"}, func(name string) {
+		if name == "OFFSET" {
+			m.RoundOffset = uint32(a.number(name, 0, math.MaxUint32))
+		} else {
+			m.RoundLimit = uint32(a.number(name, 1, contract.MaxPage))
 		}
 	})
 	return m

@@ -21,6 +21,7 @@ type words struct {
 	items   []int        // the place of the field for the items after first; nil: there are none
 	options []word
 	names   []string // of the options
+	rest    string   // the option, the last one, that takes all items that follow; empty: none does
 }
 
 // word is an argument, or an option with one.
@@ -44,6 +45,9 @@ func engineCommands() (all []*command) {
 		if cmd.command.items != nil {
 			cmd.least, cmd.most = cmd.least+2, cmd.most+2*kuji.MaxStacks
 		}
+		if cmd.command.rest != "" {
+			cmd.most += 2*kuji.MaxStacks - 1
+		}
 		all = append(all, cmd)
 	}
 	return all
@@ -55,6 +59,7 @@ func newWords(message protoreflect.MessageType, usage string) *words {
 	if items {
 		w.items, w.options = w.place("items"), []word{{name: "ID"}}
 	}
+	usage, several := strings.CutSuffix(usage, " item quantity ...]")
 	for _, text := range strings.Fields(usage) {
 		name, option := strings.CutPrefix(text, "[")
 		one := word{name: name, at: w.place(strings.ToLower(name))}
@@ -69,6 +74,9 @@ func newWords(message protoreflect.MessageType, usage string) *words {
 	}
 	for _, o := range w.options {
 		w.names = append(w.names, o.name)
+	}
+	if several {
+		w.rest = w.names[len(w.names)-1]
 	}
 	return w
 }
@@ -107,7 +115,15 @@ func (w *words) read(a *arguments) (one Command) {
 		*items, one.ID = a.items()
 		return one
 	}
-	a.options(w.names, func(name string) { w.options[slices.Index(w.names, name)].read(a, &one, m.Elem()) })
+	a.options(w.names, func(name string) {
+		o := &w.options[slices.Index(w.names, name)]
+		if name != w.rest {
+			o.read(a, &one, m.Elem())
+			return
+		}
+		items := m.Elem().FieldByIndex(o.at).Addr().Interface().(*[]*kujiv1.Stack)
+		*items = a.stacks(strings.ToLower(name), func(n int) bool { return n == 0 || len(a.words) > 0 })
+	})
 	return one
 }
 

@@ -51,6 +51,17 @@ const (
 	RewardServiceClaimProcedure = "/kuji.v1.RewardService/Claim"
 	// RewardServiceCollectProcedure is the fully-qualified name of the RewardService's Collect RPC.
 	RewardServiceCollectProcedure = "/kuji.v1.RewardService/Collect"
+	// RewardServiceOpenRoundProcedure is the fully-qualified name of the RewardService's OpenRound RPC.
+	RewardServiceOpenRoundProcedure = "/kuji.v1.RewardService/OpenRound"
+	// RewardServiceJoinProcedure is the fully-qualified name of the RewardService's Join RPC.
+	RewardServiceJoinProcedure = "/kuji.v1.RewardService/Join"
+	// RewardServiceSettleProcedure is the fully-qualified name of the RewardService's Settle RPC.
+	RewardServiceSettleProcedure = "/kuji.v1.RewardService/Settle"
+	// RewardServiceRerollProcedure is the fully-qualified name of the RewardService's Reroll RPC.
+	RewardServiceRerollProcedure = "/kuji.v1.RewardService/Reroll"
+	// RewardServiceCancelRoundProcedure is the fully-qualified name of the RewardService's CancelRound
+	// RPC.
+	RewardServiceCancelRoundProcedure = "/kuji.v1.RewardService/CancelRound"
 	// RewardServiceAtomicProcedure is the fully-qualified name of the RewardService's Atomic RPC.
 	RewardServiceAtomicProcedure = "/kuji.v1.RewardService/Atomic"
 	// RewardServiceBatchProcedure is the fully-qualified name of the RewardService's Batch RPC.
@@ -79,6 +90,11 @@ const (
 	RewardServiceListQuestsProcedure = "/kuji.v1.RewardService/ListQuests"
 	// RewardServiceListRanksProcedure is the fully-qualified name of the RewardService's ListRanks RPC.
 	RewardServiceListRanksProcedure = "/kuji.v1.RewardService/ListRanks"
+	// RewardServiceGetRoundProcedure is the fully-qualified name of the RewardService's GetRound RPC.
+	RewardServiceGetRoundProcedure = "/kuji.v1.RewardService/GetRound"
+	// RewardServiceListRoundsProcedure is the fully-qualified name of the RewardService's ListRounds
+	// RPC.
+	RewardServiceListRoundsProcedure = "/kuji.v1.RewardService/ListRounds"
 	// RewardServiceGetPoolProcedure is the fully-qualified name of the RewardService's GetPool RPC.
 	RewardServiceGetPoolProcedure = "/kuji.v1.RewardService/GetPool"
 	// RewardServiceGetCatalogProcedure is the fully-qualified name of the RewardService's GetCatalog
@@ -114,6 +130,17 @@ type RewardServiceClient interface {
 	Claim(context.Context, *v1.ClaimRequest) (*v1.ClaimResponse, error)
 	// Collect gives a player what fits from the mailbox.
 	Collect(context.Context, *v1.CollectRequest) (*v1.CollectResponse, error)
+	// OpenRound opens a round that the catalog declares. Players' tokens may not.
+	OpenRound(context.Context, *v1.OpenRoundRequest) (*v1.OpenRoundResponse, error)
+	// Join lets a player join a round, with a stake or with tickets.
+	Join(context.Context, *v1.JoinRequest) (*v1.JoinResponse, error)
+	// Settle closes a round and chooses its winners. Players' tokens may not.
+	Settle(context.Context, *v1.SettleRequest) (*v1.SettleResponse, error)
+	// Reroll draws one more winner of a round that was settled. Players' tokens may
+	// not.
+	Reroll(context.Context, *v1.RerollRequest) (*v1.RerollResponse, error)
+	// CancelRound closes a round and gives everything back. Players' tokens may not.
+	CancelRound(context.Context, *v1.CancelRoundRequest) (*v1.CancelRoundResponse, error)
 	// Atomic carries out a group of commands whole or not at all.
 	Atomic(context.Context, *v1.AtomicRequest) (*v1.AtomicResponse, error)
 	// Batch carries out independent commands: one result for each, in order,
@@ -158,6 +185,11 @@ type RewardServiceClient interface {
 	// ListRanks returns part of the standing of a counter that ranks players: from
 	// a rank on, or around a player.
 	ListRanks(context.Context, *v1.ListRanksRequest) (*v1.ListRanksResponse, error)
+	// GetRound returns a round, and some of its entrants; not_found for one that was
+	// never opened, or was closed more than a day ago.
+	GetRound(context.Context, *v1.GetRoundRequest) (*v1.GetRoundResponse, error)
+	// ListRounds returns the rounds that are open.
+	ListRounds(context.Context, *v1.ListRoundsRequest) (*v1.ListRoundsResponse, error)
 	// GetPool returns a pool with its stock and odds.
 	GetPool(context.Context, *v1.GetPoolRequest) (*v1.GetPoolResponse, error)
 	// GetCatalog returns the catalog in force.
@@ -239,6 +271,36 @@ func NewRewardServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(rewardServiceMethods.ByName("Collect")),
 			connect.WithClientOptions(opts...),
 		),
+		openRound: connect.NewClient[v1.OpenRoundRequest, v1.OpenRoundResponse](
+			httpClient,
+			baseURL+RewardServiceOpenRoundProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("OpenRound")),
+			connect.WithClientOptions(opts...),
+		),
+		join: connect.NewClient[v1.JoinRequest, v1.JoinResponse](
+			httpClient,
+			baseURL+RewardServiceJoinProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("Join")),
+			connect.WithClientOptions(opts...),
+		),
+		settle: connect.NewClient[v1.SettleRequest, v1.SettleResponse](
+			httpClient,
+			baseURL+RewardServiceSettleProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("Settle")),
+			connect.WithClientOptions(opts...),
+		),
+		reroll: connect.NewClient[v1.RerollRequest, v1.RerollResponse](
+			httpClient,
+			baseURL+RewardServiceRerollProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("Reroll")),
+			connect.WithClientOptions(opts...),
+		),
+		cancelRound: connect.NewClient[v1.CancelRoundRequest, v1.CancelRoundResponse](
+			httpClient,
+			baseURL+RewardServiceCancelRoundProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("CancelRound")),
+			connect.WithClientOptions(opts...),
+		),
 		atomic: connect.NewClient[v1.AtomicRequest, v1.AtomicResponse](
 			httpClient,
 			baseURL+RewardServiceAtomicProcedure,
@@ -312,6 +374,20 @@ func NewRewardServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		getRound: connect.NewClient[v1.GetRoundRequest, v1.GetRoundResponse](
+			httpClient,
+			baseURL+RewardServiceGetRoundProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("GetRound")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		listRounds: connect.NewClient[v1.ListRoundsRequest, v1.ListRoundsResponse](
+			httpClient,
+			baseURL+RewardServiceListRoundsProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("ListRounds")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		getPool: connect.NewClient[v1.GetPoolRequest, v1.GetPoolResponse](
 			httpClient,
 			baseURL+RewardServiceGetPoolProcedure,
@@ -361,6 +437,11 @@ type rewardServiceClient struct {
 	progress      *connect.Client[v1.ProgressRequest, v1.ProgressResponse]
 	claim         *connect.Client[v1.ClaimRequest, v1.ClaimResponse]
 	collect       *connect.Client[v1.CollectRequest, v1.CollectResponse]
+	openRound     *connect.Client[v1.OpenRoundRequest, v1.OpenRoundResponse]
+	join          *connect.Client[v1.JoinRequest, v1.JoinResponse]
+	settle        *connect.Client[v1.SettleRequest, v1.SettleResponse]
+	reroll        *connect.Client[v1.RerollRequest, v1.RerollResponse]
+	cancelRound   *connect.Client[v1.CancelRoundRequest, v1.CancelRoundResponse]
 	atomic        *connect.Client[v1.AtomicRequest, v1.AtomicResponse]
 	batch         *connect.Client[v1.BatchRequest, v1.BatchResponse]
 	streamDraws   *connect.Client[v1.StreamDrawsRequest, v1.StreamDrawsResponse]
@@ -372,6 +453,8 @@ type rewardServiceClient struct {
 	getPlayer     *connect.Client[v1.GetPlayerRequest, v1.GetPlayerResponse]
 	listQuests    *connect.Client[v1.ListQuestsRequest, v1.ListQuestsResponse]
 	listRanks     *connect.Client[v1.ListRanksRequest, v1.ListRanksResponse]
+	getRound      *connect.Client[v1.GetRoundRequest, v1.GetRoundResponse]
+	listRounds    *connect.Client[v1.ListRoundsRequest, v1.ListRoundsResponse]
 	getPool       *connect.Client[v1.GetPoolRequest, v1.GetPoolResponse]
 	getCatalog    *connect.Client[v1.GetCatalogRequest, v1.GetCatalogResponse]
 	getOdds       *connect.Client[v1.GetOddsRequest, v1.GetOddsResponse]
@@ -454,6 +537,51 @@ func (c *rewardServiceClient) Claim(ctx context.Context, req *v1.ClaimRequest) (
 // Collect calls kuji.v1.RewardService.Collect.
 func (c *rewardServiceClient) Collect(ctx context.Context, req *v1.CollectRequest) (*v1.CollectResponse, error) {
 	response, err := c.collect.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// OpenRound calls kuji.v1.RewardService.OpenRound.
+func (c *rewardServiceClient) OpenRound(ctx context.Context, req *v1.OpenRoundRequest) (*v1.OpenRoundResponse, error) {
+	response, err := c.openRound.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// Join calls kuji.v1.RewardService.Join.
+func (c *rewardServiceClient) Join(ctx context.Context, req *v1.JoinRequest) (*v1.JoinResponse, error) {
+	response, err := c.join.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// Settle calls kuji.v1.RewardService.Settle.
+func (c *rewardServiceClient) Settle(ctx context.Context, req *v1.SettleRequest) (*v1.SettleResponse, error) {
+	response, err := c.settle.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// Reroll calls kuji.v1.RewardService.Reroll.
+func (c *rewardServiceClient) Reroll(ctx context.Context, req *v1.RerollRequest) (*v1.RerollResponse, error) {
+	response, err := c.reroll.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// CancelRound calls kuji.v1.RewardService.CancelRound.
+func (c *rewardServiceClient) CancelRound(ctx context.Context, req *v1.CancelRoundRequest) (*v1.CancelRoundResponse, error) {
+	response, err := c.cancelRound.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -551,6 +679,24 @@ func (c *rewardServiceClient) ListRanks(ctx context.Context, req *v1.ListRanksRe
 	return nil, err
 }
 
+// GetRound calls kuji.v1.RewardService.GetRound.
+func (c *rewardServiceClient) GetRound(ctx context.Context, req *v1.GetRoundRequest) (*v1.GetRoundResponse, error) {
+	response, err := c.getRound.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// ListRounds calls kuji.v1.RewardService.ListRounds.
+func (c *rewardServiceClient) ListRounds(ctx context.Context, req *v1.ListRoundsRequest) (*v1.ListRoundsResponse, error) {
+	response, err := c.listRounds.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // GetPool calls kuji.v1.RewardService.GetPool.
 func (c *rewardServiceClient) GetPool(ctx context.Context, req *v1.GetPoolRequest) (*v1.GetPoolResponse, error) {
 	response, err := c.getPool.CallUnary(ctx, connect.NewRequest(req))
@@ -616,6 +762,17 @@ type RewardServiceHandler interface {
 	Claim(context.Context, *v1.ClaimRequest) (*v1.ClaimResponse, error)
 	// Collect gives a player what fits from the mailbox.
 	Collect(context.Context, *v1.CollectRequest) (*v1.CollectResponse, error)
+	// OpenRound opens a round that the catalog declares. Players' tokens may not.
+	OpenRound(context.Context, *v1.OpenRoundRequest) (*v1.OpenRoundResponse, error)
+	// Join lets a player join a round, with a stake or with tickets.
+	Join(context.Context, *v1.JoinRequest) (*v1.JoinResponse, error)
+	// Settle closes a round and chooses its winners. Players' tokens may not.
+	Settle(context.Context, *v1.SettleRequest) (*v1.SettleResponse, error)
+	// Reroll draws one more winner of a round that was settled. Players' tokens may
+	// not.
+	Reroll(context.Context, *v1.RerollRequest) (*v1.RerollResponse, error)
+	// CancelRound closes a round and gives everything back. Players' tokens may not.
+	CancelRound(context.Context, *v1.CancelRoundRequest) (*v1.CancelRoundResponse, error)
 	// Atomic carries out a group of commands whole or not at all.
 	Atomic(context.Context, *v1.AtomicRequest) (*v1.AtomicResponse, error)
 	// Batch carries out independent commands: one result for each, in order,
@@ -660,6 +817,11 @@ type RewardServiceHandler interface {
 	// ListRanks returns part of the standing of a counter that ranks players: from
 	// a rank on, or around a player.
 	ListRanks(context.Context, *v1.ListRanksRequest) (*v1.ListRanksResponse, error)
+	// GetRound returns a round, and some of its entrants; not_found for one that was
+	// never opened, or was closed more than a day ago.
+	GetRound(context.Context, *v1.GetRoundRequest) (*v1.GetRoundResponse, error)
+	// ListRounds returns the rounds that are open.
+	ListRounds(context.Context, *v1.ListRoundsRequest) (*v1.ListRoundsResponse, error)
 	// GetPool returns a pool with its stock and odds.
 	GetPool(context.Context, *v1.GetPoolRequest) (*v1.GetPoolResponse, error)
 	// GetCatalog returns the catalog in force.
@@ -737,6 +899,36 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(rewardServiceMethods.ByName("Collect")),
 		connect.WithHandlerOptions(opts...),
 	)
+	rewardServiceOpenRoundHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceOpenRoundProcedure,
+		svc.OpenRound,
+		connect.WithSchema(rewardServiceMethods.ByName("OpenRound")),
+		connect.WithHandlerOptions(opts...),
+	)
+	rewardServiceJoinHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceJoinProcedure,
+		svc.Join,
+		connect.WithSchema(rewardServiceMethods.ByName("Join")),
+		connect.WithHandlerOptions(opts...),
+	)
+	rewardServiceSettleHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceSettleProcedure,
+		svc.Settle,
+		connect.WithSchema(rewardServiceMethods.ByName("Settle")),
+		connect.WithHandlerOptions(opts...),
+	)
+	rewardServiceRerollHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceRerollProcedure,
+		svc.Reroll,
+		connect.WithSchema(rewardServiceMethods.ByName("Reroll")),
+		connect.WithHandlerOptions(opts...),
+	)
+	rewardServiceCancelRoundHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceCancelRoundProcedure,
+		svc.CancelRound,
+		connect.WithSchema(rewardServiceMethods.ByName("CancelRound")),
+		connect.WithHandlerOptions(opts...),
+	)
 	rewardServiceAtomicHandler := connect.NewUnaryHandlerSimple(
 		RewardServiceAtomicProcedure,
 		svc.Atomic,
@@ -810,6 +1002,20 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	rewardServiceGetRoundHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceGetRoundProcedure,
+		svc.GetRound,
+		connect.WithSchema(rewardServiceMethods.ByName("GetRound")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	rewardServiceListRoundsHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceListRoundsProcedure,
+		svc.ListRounds,
+		connect.WithSchema(rewardServiceMethods.ByName("ListRounds")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	rewardServiceGetPoolHandler := connect.NewUnaryHandlerSimple(
 		RewardServiceGetPoolProcedure,
 		svc.GetPool,
@@ -865,6 +1071,16 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 			rewardServiceClaimHandler.ServeHTTP(w, r)
 		case RewardServiceCollectProcedure:
 			rewardServiceCollectHandler.ServeHTTP(w, r)
+		case RewardServiceOpenRoundProcedure:
+			rewardServiceOpenRoundHandler.ServeHTTP(w, r)
+		case RewardServiceJoinProcedure:
+			rewardServiceJoinHandler.ServeHTTP(w, r)
+		case RewardServiceSettleProcedure:
+			rewardServiceSettleHandler.ServeHTTP(w, r)
+		case RewardServiceRerollProcedure:
+			rewardServiceRerollHandler.ServeHTTP(w, r)
+		case RewardServiceCancelRoundProcedure:
+			rewardServiceCancelRoundHandler.ServeHTTP(w, r)
 		case RewardServiceAtomicProcedure:
 			rewardServiceAtomicHandler.ServeHTTP(w, r)
 		case RewardServiceBatchProcedure:
@@ -887,6 +1103,10 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 			rewardServiceListQuestsHandler.ServeHTTP(w, r)
 		case RewardServiceListRanksProcedure:
 			rewardServiceListRanksHandler.ServeHTTP(w, r)
+		case RewardServiceGetRoundProcedure:
+			rewardServiceGetRoundHandler.ServeHTTP(w, r)
+		case RewardServiceListRoundsProcedure:
+			rewardServiceListRoundsHandler.ServeHTTP(w, r)
 		case RewardServiceGetPoolProcedure:
 			rewardServiceGetPoolHandler.ServeHTTP(w, r)
 		case RewardServiceGetCatalogProcedure:
@@ -942,6 +1162,26 @@ func (UnimplementedRewardServiceHandler) Collect(context.Context, *v1.CollectReq
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.Collect is not implemented"))
 }
 
+func (UnimplementedRewardServiceHandler) OpenRound(context.Context, *v1.OpenRoundRequest) (*v1.OpenRoundResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.OpenRound is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) Join(context.Context, *v1.JoinRequest) (*v1.JoinResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.Join is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) Settle(context.Context, *v1.SettleRequest) (*v1.SettleResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.Settle is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) Reroll(context.Context, *v1.RerollRequest) (*v1.RerollResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.Reroll is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) CancelRound(context.Context, *v1.CancelRoundRequest) (*v1.CancelRoundResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.CancelRound is not implemented"))
+}
+
 func (UnimplementedRewardServiceHandler) Atomic(context.Context, *v1.AtomicRequest) (*v1.AtomicResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.Atomic is not implemented"))
 }
@@ -984,6 +1224,14 @@ func (UnimplementedRewardServiceHandler) ListQuests(context.Context, *v1.ListQue
 
 func (UnimplementedRewardServiceHandler) ListRanks(context.Context, *v1.ListRanksRequest) (*v1.ListRanksResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.ListRanks is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) GetRound(context.Context, *v1.GetRoundRequest) (*v1.GetRoundResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.GetRound is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) ListRounds(context.Context, *v1.ListRoundsRequest) (*v1.ListRoundsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.ListRounds is not implemented"))
 }
 
 func (UnimplementedRewardServiceHandler) GetPool(context.Context, *v1.GetPoolRequest) (*v1.GetPoolResponse, error) {
