@@ -93,9 +93,9 @@ func init() {
 	whole[*kujiv1.ListPlayersRequest](canRead)
 	whole[*kujiv1.ListHoldersRequest](canRead)
 	whole[*kujiv1.ListRanksRequest](canRead)
-	whole[*kujiv1.HandleMessageRequest](canChat) // it is for any player, and from any pool
 	whole[*kujiv1.GetRoundRequest](canRead)
 	whole[*kujiv1.ListRoundsRequest](canRead)
+	whole[*kujiv1.HandleMessageRequest](canChat) // it is for any player, and from any pool
 	for _, request := range contract.Administrators() {
 		permits[request] = func(a *Access, _ proto.Message) error { return a.checkWhole(need{can: canAdmin}) }
 	}

@@ -90,6 +90,17 @@ var (
 	_ = kuji.RanksView{Of: uint64(0), Ranks: []kuji.RankView{{Rank: uint64(1), Player: "", Value: uint64(0)}}, Ends: int64(0), Position: uint64(0)}
 )
 
+// Rounds are read.
+var (
+	_ func(r *kuji.Realm) kuji.Rounds                                                       = kuji.RoundsOf
+	_ func(r kuji.Rounds, ctx context.Context, number, from uint64) (kuji.RoundView, error) = kuji.Rounds.Get
+	_ func(r kuji.Rounds, ctx context.Context) ([]kuji.RoundView, error)                    = kuji.Rounds.Open
+	_ func(r kuji.Result) *kuji.RoundView                                                   = kuji.Result.Round
+	_                                                                                       = kuji.RoundView{Winners: []kuji.WinnerView{{Player: "", Missed: false}}}
+	_                                                                                       = kuji.RoundView{Joined: []kuji.EntrantView{{Player: "", Tickets: uint64(1)}}}
+	_                                                                                       = kuji.EntrantView{Held: []kuji.HeldView{{Item: "", Quantity: uint64(1)}}}
+)
+
 // Messages of a chat.
 var (
 	_ func(r chat.Realm, c chat.Config) (*chat.Handler, error)                       = chat.New
@@ -107,17 +118,6 @@ var (
 		Words: []chat.Word{{Name: "", Of: map[string]string{}, From: 1, To: 2, Text: false, Else: ""}},
 		Do:    []chat.Action{{Do: "grant", Items: []chat.Stack{{Item: "", Quantity: "1"}}}},
 	}}}
-)
-
-// Rounds are read.
-var (
-	_ func(r *kuji.Realm) kuji.Rounds                                                       = kuji.RoundsOf
-	_ func(r kuji.Rounds, ctx context.Context, number, from uint64) (kuji.RoundView, error) = kuji.Rounds.Get
-	_ func(r kuji.Rounds, ctx context.Context) ([]kuji.RoundView, error)                    = kuji.Rounds.Open
-	_ func(r kuji.Result) *kuji.RoundView                                                   = kuji.Result.Round
-	_                                                                                       = kuji.RoundView{Winners: []kuji.WinnerView{{Player: "", Missed: false}}}
-	_                                                                                       = kuji.RoundView{Joined: []kuji.EntrantView{{Player: "", Tickets: uint64(1)}}}
-	_                                                                                       = kuji.EntrantView{Held: []kuji.HeldView{{Item: "", Quantity: uint64(1)}}}
 )
 
 // Calls to servers.
