@@ -210,6 +210,7 @@ func (r Result) String() string {
 type names interface {
 	rules.Numbered
 	EntryID(pool, entry uint32) string
+	Knows(player string) bool // not while an event is applied
 	CodeListName(num uint32) string
 }
 
