@@ -12,6 +12,7 @@ import (
 type names interface {
 	rules.Numbered
 	EntryID(pool, entry uint32) string
+	Knows(player string) bool // not while an event is applied
 	CodeListName(num uint32) string
 }
 

@@ -119,7 +119,9 @@ func (o *outcomes) changes(s names, ev *store.Event) ([]BalanceChange, error) {
 			player, known = e.N, false
 			continue
 		case store.Join:
-			id, known = string(e.Bytes), true
+			if id, known = string(e.Bytes), true; !s.Knows(id) {
+				id = "" // the player was forgotten
+			}
 			continue
 		case store.Gain, store.Grow, store.Release:
 		case store.Spend, store.Hold:

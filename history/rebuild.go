@@ -256,6 +256,7 @@ func (b *rebuild) rewind(ctx context.Context, p progress, first uint64) (bool, e
 		return w.hold(ctx)
 	}
 	for rec, err := range b.upTo(ctx, first, p.at.seq()) {
+		forget(&rec)
 		if some = append(some, event{rec: rec}); err == nil && len(some) == b.h.most {
 			err = flush()
 		}

@@ -16,8 +16,9 @@ import (
 
 // event is an event on its way from the feed to the writer.
 type event struct {
-	rec    kuji.Record
-	detail string
+	rec     kuji.Record
+	detail  string
+	forgets []string // names of the player whom it has forgotten
 }
 
 // detail is what a record says that has no column, as JSON: a record whose other fields are hidden.
@@ -327,7 +328,9 @@ func about(rec *kuji.Record, player, pool func(id string)) {
 	}
 	if rec.Due != nil {
 		for _, id := range rec.Due.Players {
-			player(id)
+			if id != "" { // else the player was forgotten
+				player(id)
+			}
 		}
 	}
 	for _, id := range rec.Entrants {

@@ -48,6 +48,15 @@ func (h *DB) Run(ctx context.Context, feed Feed) (err error) {
 	if err := h.replace(ctx, feed); err != nil {
 		return err
 	}
+	again, upto := errForgotten, int64(0)
+	for errors.Is(again, errForgotten) {
+		again = h.keep(ctx, feed, &upto)
+	}
+	return again
+}
+
+// keep is Run until a player is forgotten.
+func (h *DB) keep(ctx context.Context, feed Feed, upto *int64) error {
 	return h.writing(ctx, func(t tables) error {
 		if err := (&rebuild{t, feed}).build(ctx); err != nil {
 			return err
@@ -61,7 +70,7 @@ func (h *DB) Run(ctx context.Context, feed Feed) (err error) {
 			return err
 		}
 		h.move(p) // another process may have written
-		return (&follower{w, feed}).catchUp(ctx)
+		return (&follower{w, feed, upto}).catchUp(ctx)
 	})
 }
 
@@ -69,6 +78,7 @@ func (h *DB) Run(ctx context.Context, feed Feed) (err error) {
 type follower struct {
 	*writer
 	feed Feed
+	upto *int64 // seq of the last event for which the history was built again: a name can come back
 }
 
 // catchUp follows the feed, past what was trimmed.
@@ -146,12 +156,13 @@ func (f *follower) readFrom(ctx context.Context, events chan<- event, start uint
 			last = Place{}
 			continue
 		}
+		names := forget(&rec)
 		text, err := detailOf(&rec)
 		if err != nil {
 			return err
 		}
 		select {
-		case events <- event{rec, text}:
+		case events <- event{rec, text, names}:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -193,12 +204,21 @@ func (f *follower) write(ctx context.Context, some []event) error {
 	if old != nil {
 		next.KeptFrom, next.KeptFromTime = old.keptFrom(), old.keptTime
 	}
-	return f.transact(ctx, next, func() error {
+	gone, err := f.forgotten(ctx, some, f.upto)
+	if err != nil {
+		return err
+	}
+	next.rebuild = len(gone) > 0
+	err = f.transact(ctx, next, func() error {
 		if err := f.insert(ctx); err != nil {
 			return err
 		}
-		return old.remove(ctx, f.tables)
+		return cmp.Or(old.remove(ctx, f.tables), f.drop(ctx, gone))
 	})
+	if err == nil && len(gone) > 0 {
+		err = errForgotten
+	}
+	return err
 }
 
 // transact makes a transaction that brings the history to next. After an error the connection must be closed.

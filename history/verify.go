@@ -70,6 +70,7 @@ func (v *verification) run(ctx context.Context, log iter.Seq2[kuji.Record, error
 		if err != nil {
 			return err
 		}
+		forget(&rec)
 		seq := placeOf(&rec).seq()
 		if v.last = rec.Position; !v.began {
 			v.began, v.first = true, max(v.first, seq)

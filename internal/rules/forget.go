@@ -110,7 +110,7 @@ func (r naming) dropAll(player uint32) {
 	_, counters := r.state.Slots(player, nil, nil)
 	for _, it := range holdingsOf(r.state, player) {
 		if held := r.balance(player, store.HeldOf(it.item)); held > 0 {
-			hosting{r.drawing}.keep(store.Release, it.item, held)
+			hosting(r).keep(store.Release, it.item, held)
 		}
 		if q := r.balance(player, it.item); q > 0 {
 			r.change(store.Spend, it.item, q)
@@ -168,7 +168,7 @@ func (r naming) leaveHolds(names []uint32) {
 
 // leaveRound gives back what a player has staked in a round, and lets those who joined later move up.
 func (r naming) leaveRound(number uint64, names []uint32) {
-	h, left, tickets := hosting{r.drawing}, uint64(0), uint64(0)
+	h, left, tickets := hosting(r), uint64(0), uint64(0)
 	o, _ := r.notes.roundOf(number)
 	for place := range o.entrants {
 		e := r.notes.entrantOf(number, place)

@@ -33,6 +33,13 @@ func (s *readers) ItemID(num uint32) string {
 	return ""
 }
 
+// Knows reports whether there is a player with this id.
+func (s *readers) Knows(player string) bool {
+	b, guard := s.players.enter(player)
+	defer guard.Unlock()
+	return b != nil
+}
+
 // PoolID returns the id of a pool, or "" if there is no such pool.
 func (s *readers) PoolID(num uint32) string {
 	if pools := s.shown.Load().pools; int(num) < len(pools) {
