@@ -30,8 +30,16 @@ type bot struct {
 	realm   *kuji.Realm
 	handler *chat.Handler
 	clock   *kuji.TestClock // of tests: it shows when messages were sent; nil: the machine's
-	channel string
 	log     *slog.Logger
+
+	mu    sync.Mutex
+	codes map[string]string // whose the link codes are that were given out; may be lost
+}
+
+// room is a channel on a platform.
+type room struct {
+	*bot
+	platform, channel string
 
 	mu  sync.Mutex // over out
 	out io.Writer  // the chat
@@ -50,7 +58,7 @@ func open(ctx context.Context, dir string, clock *kuji.TestClock, log *slog.Logg
 	if err != nil {
 		return nil, nil, err
 	}
-	b = &bot{clock: clock, log: log}
+	b = &bot{clock: clock, log: log, codes: map[string]string{}}
 	end = func() error {
 		var err error
 		if b.handler != nil {
@@ -87,8 +95,8 @@ func (b *bot) prepare(ctx context.Context, engine *kuji.Engine) error {
 }
 
 // play reads the chat until it ends, and returns once all messages are handled.
-func (b *bot) play(ctx context.Context, nick, token, channel string, conn io.ReadWriter) error {
-	b.out, b.channel = conn, channel
+func (b *bot) play(ctx context.Context, platform, nick, token, channel string, conn io.ReadWriter) error {
+	at := &room{bot: b, platform: platform, channel: channel, out: conn}
 	if err := enter(conn, nick, token, channel); err != nil {
 		return err
 	}
@@ -98,7 +106,7 @@ func (b *bot) play(ctx context.Context, nick, token, channel string, conn io.Rea
 		queues[i] = make(chan line, 16)
 		wg.Go(func() {
 			for l := range queues[i] {
-				b.message(ctx, l)
+				at.message(ctx, l)
 			}
 		})
 	}
@@ -106,7 +114,7 @@ func (b *bot) play(ctx context.Context, nick, token, channel string, conn io.Rea
 	err := lines(conn, func(l line) error {
 		switch l.command {
 		case "PING":
-			return b.send("PONG :%s", l.text)
+			return at.send("PONG :%s", l.text)
 		case "PRIVMSG":
 			queues[maphash.String(seed, l.tags["user-id"])%workers] <- l
 		}
@@ -119,34 +127,39 @@ func (b *bot) play(ctx context.Context, nick, token, channel string, conn io.Rea
 	return err
 }
 
-func (b *bot) send(format string, args ...any) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	_, err := fmt.Fprintf(b.out, format+"\r\n", args...)
+func (at *room) send(format string, args ...any) error {
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	_, err := fmt.Fprintf(at.out, format+"\r\n", args...)
 	return err
 }
 
 // message handles a message, and says what came of it.
-func (b *bot) message(ctx context.Context, l line) {
-	m := chat.Message{Platform: "twitch", User: l.tags["user-id"], Name: l.tags["display-name"], Text: l.text, ID: l.tags["id"]}
+func (at *room) message(ctx context.Context, l line) {
+	m := chat.Message{Platform: at.platform, User: l.tags["user-id"], Name: l.tags["display-name"], Text: l.text, ID: l.tags["id"]}
 	if ms, err := strconv.ParseInt(l.tags["tmi-sent-ts"], 10, 64); err == nil {
 		m.At = time.UnixMilli(ms)
 	}
-	if b.clock != nil && m.At.After(b.clock.Now()) {
-		b.clock.MoveTo(m.At)
+	if at.clock != nil && m.At.After(at.clock.Now()) {
+		at.clock.MoveTo(m.At)
 	}
 	if strings.HasPrefix(m.Text, "!giveaway") && !strings.Contains(l.tags["badges"], "broadcaster/") {
 		m.Text = "" // it is activity, and starts nothing
 	}
-	// Here a bot of several platforms would find whose alias the writer is: link and merge.
-	reply, err := b.handler.Handle(ctx, m)
+	if code, ok := strings.CutPrefix(m.Text+" ", "!link "); ok {
+		if err := at.link(ctx, m, strings.TrimSpace(code)); err != nil {
+			at.log.Error("a link was not handled", "id", m.ID, "error", err)
+		}
+		return
+	}
+	reply, err := at.handler.Handle(ctx, m)
 	if err != nil {
-		b.log.Error("a message was not handled", "id", m.ID, "error", err)
+		at.log.Error("a message was not handled", "id", m.ID, "error", err)
 		return
 	}
 	for _, f := range reply.Found {
 		if said := says(&f); said != "" {
-			_ = b.send("PRIVMSG #%s :@%s %s", b.channel, m.Name, said) // reading ends, too, if the chat has
+			_ = at.send("PRIVMSG #%s :@%s %s", at.channel, m.Name, said) // reading ends, too, if the chat has
 		}
 	}
 }

@@ -51,7 +51,7 @@ func beBot(args []string) (err error) {
 		return err
 	}
 	defer conn.Close()
-	return b.play(context.Background(), "kujibot", "secret", "stream", conn)
+	return b.play(context.Background(), "twitch", "kujibot", "secret", "stream", conn)
 }
 
 const (
@@ -325,5 +325,59 @@ func check(t *testing.T, dir string, all []said, holds map[string]int64) {
 	}
 	if len(holds) > 0 {
 		t.Errorf("nobody knows where this is from: %v", holds)
+	}
+}
+
+// TestTwoPlatforms: a viewer of two platforms links them: first with a name that has nothing, then with one that has
+// something, which is merged.
+func TestTwoPlatforms(t *testing.T) {
+	clock := &kuji.TestClock{}
+	clock.MoveTo(evening)
+	b, end, err := open(t.Context(), t.TempDir(), clock, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	}()
+	var out strings.Builder
+	n := 0
+	says := func(platform, user, text string) string {
+		t.Helper()
+		n++
+		out.Reset()
+		at := &room{bot: b, platform: platform, channel: "stream", out: &out}
+		at.message(t.Context(), line{command: "PRIVMSG", text: text, tags: map[string]string{"user-id": user, "display-name": "V", "id": fmt.Sprint("m", n)}})
+		return strings.TrimSpace(out.String())
+	}
+	coins := func(name string) uint64 {
+		t.Helper()
+		q, err := b.realm.Balance(t.Context(), name, "coin")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return q
+	}
+	code := func() string {
+		said := strings.Fields(says("twitch", "1", "!link"))
+		return said[len(said)-1]
+	}
+	says("twitch", "1", "!search")
+	first := coins("twitch:1")
+	if said := says("kick", "2", "!link "+code()); !strings.HasSuffix(said, "link: ok") || coins("kick:2") != first {
+		t.Errorf("%s; kick:2 has %d coins, twitch:1 %d", said, coins("kick:2"), first)
+	}
+	says("kick", "3", "!search")
+	second := coins("kick:3")
+	if said := says("kick", "3", "!link WRONG"); !strings.HasSuffix(said, "link: unknown_link_code") {
+		t.Error(said)
+	}
+	if said := says("kick", "3", "!link "+code()); !strings.HasSuffix(said, "link: ok") {
+		t.Error(said)
+	}
+	if got := coins("kick:3"); got != first+second || coins("twitch:1") != got || coins("kick:2") != got {
+		t.Errorf("%d coins, want %d and %d", got, first, second)
 	}
 }
