@@ -184,7 +184,6 @@ func (r naming) leaveRound(number uint64, names []uint32) {
 			h.keep(store.Release, st.Item, st.Quantity)
 			o.held[indexOf(o.held, st.Item)].Quantity -= st.Quantity
 		}
-		r.w.Drop(r.notes.newKey(recordJoined).num(number).short(e.joined))
 		r.w.Drop(r.notes.newKey(recordPlays).short(e.joined).num(number))
 		left, tickets = left+1, tickets+e.tickets
 	}

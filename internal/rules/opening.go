@@ -40,12 +40,17 @@ func (l *laid) spent(*Budget, uint64)                   {}
 func (l *laid) moment(*Moments)                         {}
 
 // opens is hosting of a round that opens what is staked.
-type opens struct{ hosting }
+type opens struct {
+	hosting
+	who []entrant // by place, once mayOpen has looked
+}
 
 // mayOpen reports whether all that is staked in a round can be opened.
-func (r opens) mayOpen(o *round, p *Round) bool {
-	for place := range o.entrants {
-		e := r.notes.entrantOf(o.number, place)
+func (r *opens) mayOpen(o *round, p *Round) bool {
+	r.who = make([]entrant, o.entrants)
+	for place := range r.who {
+		e := &r.who[place]
+		*e = r.notes.entrantOf(o.number, uint64(place))
 		for _, st := range e.held {
 			pt := p.openingOf(st.Item)
 			if pt == nil || r.picks+st.Quantity*pt.Picks > catalog.MaxRequestPicks || !r.inStock(pt, e.player, st.Quantity) {
@@ -59,10 +64,10 @@ func (r opens) mayOpen(o *round, p *Round) bool {
 }
 
 // openAll opens what is staked in a round, entrant by entrant.
-func (r opens) openAll(o *round, p *Round) *table {
+func (r *opens) openAll(o *round, p *Round) *table {
 	t := &table{of: make([]laid, o.entrants), value: make([]uint64, o.entrants)}
 	for place := range o.entrants {
-		e := r.notes.entrantOf(o.number, place)
+		e := &r.who[place]
 		r.turn(e.player)
 		r.aside = &t.of[place]
 		for _, st := range e.held {
@@ -73,7 +78,7 @@ func (r opens) openAll(o *round, p *Round) *table {
 			r.endDraw()
 		}
 		r.aside = nil
-		r.leaves(o, place, &e)
+		r.leaves(o, place, e)
 		for _, st := range t.of[place] {
 			t.total = addTo(t.total, st.Item, st.Quantity)
 			t.value[place] = min(t.value[place]+p.worth(st), maxValue)
@@ -84,7 +89,7 @@ func (r opens) openAll(o *round, p *Round) *table {
 }
 
 // settle is settleRound of a round that opens what is staked.
-func (r opens) settle(o *round, p *Round) {
+func (r *opens) settle(o *round, p *Round) {
 	t := r.openAll(o, p)
 	var order []uint64
 	if n := int(p.Config.Winners.Count); p.Config.Winners.By == catalog.ByValue {
@@ -110,21 +115,21 @@ func (r opens) settle(o *round, p *Round) {
 		r.award(o, p, i, all[i], t.value[o.winners[i].place])
 	}
 	for i := len(o.winners); i < len(order); i++ {
-		r.turn(r.notes.entrantOf(o.number, order[i]).player)
+		r.turn(r.who[order[i]].player)
 		r.w.More(store.Place, uint64(i)+1, t.value[order[i]]<<1)
 	}
 	r.remain(o, t, left)
 }
 
 // remain gives what no winner gets to those who drew it. What does not fit there either is gone, and the event says so.
-func (r opens) remain(o *round, t *table, left []Stack) {
+func (r *opens) remain(o *round, t *table, left []Stack) {
 	for k := range left {
 		for place := uint64(0); place < o.entrants && left[k].Quantity > 0; place++ {
 			i := indexOf(t.of[place], left[k].Item)
 			if i < 0 {
 				continue
 			}
-			player := r.notes.entrantOf(o.number, place).player
+			player := r.who[place].player
 			q := min(left[k].Quantity, t.of[place][i].Quantity)
 			left[k].Quantity -= q
 			r.turn(player)
@@ -155,9 +160,10 @@ func (p *Round) worth(st Stack) uint64 {
 
 // winByValue makes those winners whose draws count most. Among equals, chance decides. It returns all entrants in
 // that order.
-func (r opens) winByValue(o *round, t *table, n int) (order []uint64) {
-	for place := range o.entrants {
-		order = append(order, place)
+func (r *opens) winByValue(o *round, t *table, n int) (order []uint64) {
+	order = make([]uint64, o.entrants)
+	for place := range order {
+		order[place] = uint64(place)
 	}
 	for i := len(order) - 1; i > 0; i-- {
 		j := r.below(uint64(i) + 1)
@@ -165,7 +171,7 @@ func (r opens) winByValue(o *round, t *table, n int) (order []uint64) {
 	}
 	slices.SortStableFunc(order, func(a, b uint64) int { return cmp.Compare(t.value[b], t.value[a]) })
 	for _, place := range order[:min(n, len(order))] {
-		o.winners = append(o.winners, winner{place: place, player: r.notes.entrantOf(o.number, place).player})
+		o.winners = append(o.winners, winner{place: place, player: r.who[place].player})
 	}
 	return order
 }

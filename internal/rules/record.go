@@ -17,7 +17,6 @@ import (
 //	r  number          a round: see round
 //	o  name, 0, number a round that is open
 //	e  number, place   an entrant of a round, by the order of joining: see entrant
-//	j  number, player  which entrant a player is
 //	p  player, number  a round in which a player has something held, or might win
 //	h  request id      a hold: see hold
 //	q  player, id      a hold in which something of a player is held
@@ -38,7 +37,6 @@ const (
 	recordRound   = 'r'
 	recordOpen    = 'o'
 	recordEntrant = 'e'
-	recordJoined  = 'j'
 	recordPlays   = 'p'
 	recordTurn    = 't'
 

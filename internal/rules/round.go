@@ -446,7 +446,7 @@ func (r *checks) enter(c *Command) failure {
 		return f
 	}
 	if r.anyName(player, func(n uint32) bool {
-		_, in := r.state.Record(r.notes.newKey(recordJoined).num(o.number).short(n))
+		_, in := r.state.Record(r.notes.newKey(recordPlays).short(n).num(o.number))
 		return in
 	}) {
 		return failure{AlreadyJoined, 0}

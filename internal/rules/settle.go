@@ -114,13 +114,14 @@ func (rerollKind) write(r *drawing, c *Command)      { hosting{r}.reroll(&r.ente
 
 // settleRound settles a round that is open. p is nil if the catalog does not have it.
 func (r hosting) settleRound(o *round, p *Round) {
-	if p == nil || o.entrants < uint64(p.Config.Entrants.Min) || p.Config.Opens && !(opens{r}).mayOpen(o, p) {
+	all := opens{hosting: r}
+	if p == nil || o.entrants < uint64(p.Config.Entrants.Min) || p.Config.Opens && !all.mayOpen(o, p) {
 		r.giveBack(o)
 		return
 	}
 	r.closes(o, roundSettled, p.Config.Winners.Rerolls.Within)
 	if p.Config.Opens {
-		opens{r}.settle(o, p)
+		all.settle(o, p)
 		r.keepRound(o)
 		return
 	}
@@ -185,7 +186,6 @@ func (r hosting) deal(o *round, place uint64, back bool, shares *sharing) {
 
 // leaves writes that an entrant has nothing more to do with a round.
 func (r hosting) leaves(o *round, place uint64, e *entrant) {
-	r.w.Drop(r.notes.newKey(recordJoined).num(o.number).short(e.joined))
 	r.w.Drop(r.notes.newKey(recordPlays).short(e.joined).num(o.number))
 	if !r.again(o) {
 		r.w.Drop(r.notes.newKey(recordEntrant).num(o.number).short(uint32(place)))
@@ -584,6 +584,4 @@ func (r hosting) atDeadline(number uint64) {
 func (r hosting) seat(o *round, place uint64, e *entrant) {
 	r.notes.value = e.append(r.notes.value[:0])
 	r.record(r.notes.newKey(recordEntrant).num(o.number).short(uint32(place)), r.notes.value)
-	r.notes.value = (&numbers{r.notes.value[:0]}).of(place)
-	r.record(r.notes.newKey(recordJoined).num(o.number).short(e.joined), r.notes.value)
 }
