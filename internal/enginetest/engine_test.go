@@ -29,13 +29,13 @@ func TestLookup(t *testing.T) {
 	if _, err := e.Realm("one"); err != nil {
 		t.Fatal(err)
 	}
-	for i := range kuji.MaxRealms - 1 { // as directories, which take no time
-		if err := disk.MkdirAll(fmt.Sprintf("data/realms/other%d", i)); err != nil {
+	for i := range kuji.MaxRealms - 1 { // as directories with something in them, which take no time
+		if err := disk.MkdirAll(fmt.Sprintf("data/realms/other%d/log", i)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, name := range []string{"two.old", "UPPER"} { // nobody's
-		if err := disk.MkdirAll("data/realms/" + name); err != nil {
+		if err := disk.MkdirAll("data/realms/" + name + "/log"); err != nil {
 			t.Fatal(err)
 		}
 	}
