@@ -26,8 +26,10 @@ import (
 //	VERSION/backup    a backup of data
 //	VERSION/shared    a backup of a log that nodes shared: takeovers, copies, a payload outside its entry
 //	VERSION/goals     counters, quests, ranks and deadlines, a clock that was set: realm goals; from v4 on
+//	VERSION/players   rounds, what is held, and names of players: realm players; from v5 on
 //	VERSION/history   the history of data, in SQLite
 //	VERSION/history-goals  the history of goals; from v4 on
+//	VERSION/history-players  the history of players; from v5 on
 //	VERSION/catalogs  canonical forms
 //	VERSION/*.jsonl   what the build of the time read from each
 const root = "../../testdata/golden"
@@ -35,10 +37,10 @@ const root = "../../testdata/golden"
 // kept is a data directory of a version and its realm.
 type kept struct{ dir, realm string }
 
-var all = []kept{{"data", "test"}, {"killed", "test"}, {"campaign", "campaign"}, {"trimmed", "campaign"}, {"upgraded", "test"}, {"goals", "goals"}}
+var all = []kept{{"data", "test"}, {"killed", "test"}, {"campaign", "campaign"}, {"trimmed", "campaign"}, {"upgraded", "test"}, {"goals", "goals"}, {"players", "players"}}
 
 // histories are the histories of a version, each of a data directory.
-var histories = map[string]kept{"history": {"data", "test"}, "history-goals": {"goals", "goals"}}
+var histories = map[string]kept{"history": {"data", "test"}, "history-goals": {"goals", "goals"}, "history-players": {"players", "players"}}
 
 // keptIn returns the data directories that a version has.
 func keptIn(version string) []kept {
@@ -85,7 +87,9 @@ func reads(t *testing.T, dir, realm string) (lines []string) {
 	for i := range recs {
 		line("event", recs[i])
 		for _, c := range recs[i].Changes {
-			players[c.Player] = true
+			if c.Player != "" { // who was forgotten
+				players[c.Player] = true
+			}
 		}
 		if recs[i].Pool != "" {
 			pools[recs[i].Pool] = true

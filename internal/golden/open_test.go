@@ -52,7 +52,7 @@ func goOn(t *testing.T, dir, realm string) {
 		t.Fatal(err)
 	}
 	requests := map[string][]kuji.Request{
-		"test": goldenRequests(20), "campaign": {kuji.Draw{ID: "on", Player: "p1", Pool: "tour", Count: 9}}, "goals": goalsRequests(60),
+		"test": goldenRequests(20), "campaign": {kuji.Draw{ID: "on", Player: "p1", Pool: "tour", Count: 9}}, "goals": goalsRequests(60), "players": playersRequests(60),
 	}[realm]
 	e, r := open(t, dir, realm)
 	results, err := r.DoAll(t.Context(), requests)
@@ -309,7 +309,7 @@ func historyGoesOn(t *testing.T, version, name string, k kept) {
 		t.Fatal(err)
 	}
 	same(t, "history", linesOf(t, filepath.Join(version, name+".jsonl")), asked(t, h))
-	requests := map[string][]kuji.Request{"test": goldenRequests(12), "goals": goalsRequests(60)}[k.realm]
+	requests := map[string][]kuji.Request{"test": goldenRequests(12), "goals": goalsRequests(60), "players": playersRequests(60)}[k.realm]
 	if _, err := r.DoAll(t.Context(), requests); err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func makeAll(t *testing.T) map[string]string {
 	t.Helper()
 	data, killed := makeLives(t)
 	return map[string]string{"data": data, "killed": killed, "campaign": makeCampaign(t, false), "trimmed": makeCampaign(t, true), "upgraded": makeUpgraded(t),
-		"goals": makeGoals(t)}
+		"goals": makeGoals(t), "players": makePlayers(t)}
 }
 
 // makeLives fills a data directory in three lives. The second ends in a crash, the others take
@@ -288,7 +288,7 @@ func writeHistory(t *testing.T, dir, realm, to string) {
 
 func writeCatalogs(t *testing.T, to string) {
 	t.Helper()
-	sources := map[string]string{"realm-campaign": campaign(t, "wait"), "realm-goals": goals(t, "7")}
+	sources := map[string]string{"realm-campaign": campaign(t, "wait"), "realm-goals": goals(t, "7"), "realm-players": players(t, "100")}
 	for i, yaml := range goldenCatalogs {
 		sources[fmt.Sprint("realm-", i)] = yaml
 	}

@@ -160,8 +160,8 @@ func (r naming) leaveHolds(names []uint32) {
 			if slices.ContainsFunc(names[:slices.Index(names, name)], h.names) {
 				continue // it is cancelled already
 			}
-			holding{hosting{r.drawing}}.cancel(&h, holdCancelled, "")
-			holding{hosting{r.drawing}}.forgetHold(&h)
+			holding{hosting(r)}.cancel(&h, holdCancelled, "")
+			holding{hosting(r)}.forgetHold(&h)
 		}
 	}
 }
