@@ -50,9 +50,11 @@ type Record struct {
 	Beyond []Beyond `json:"beyond,omitempty"`
 	// Round is the round that an event is about, as it has left it. Claims are what winners got.
 	Round *RoundView `json:"round,omitempty"`
-	// Hold is the hold that an event is about, as it has left it, and Given what a confirm gave.
+	// Hold is the hold that an event is about, as it has left it, and Given what a confirm gave. Freed are those of
+	// whom something was held, if the event ended that. Who else got something stands in Changes.
 	Hold  *HoldView `json:"hold,omitempty"`
-	Given []Stack   `json:"given,omitempty"`
+	Given *Given    `json:"given,omitempty"`
+	Freed []Freed   `json:"freed,omitempty"`
 	// Entrants are those of a round whose stakes or tickets the event gave back or took for good, as Changes say.
 	Entrants []string `json:"entrants,omitempty"`
 	// Who asked and why, of a set_track or where there is a note.
@@ -171,8 +173,12 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 		if err == nil {
 			err = describe(s, gave, ev, &res)
 		}
-		if err == nil && rec.Due.Round != 0 {
+		switch {
+		case err != nil:
+		case rec.Due.Round != 0:
 			rec.Entrants, err = entrantsIn(s, ev)
+		case len(rec.Due.Holds) > 0:
+			rec.Freed, err = freedIn(s, ev)
 		}
 		rec.Claims, rec.Beyond, rec.Round = res.Claims(), res.Beyond(), res.Round()
 		return rec, err
@@ -206,8 +212,8 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 	} else {
 		fillRecord(&rec, &cmd, &res)
 	}
-	if rec.Hold, rec.Given = res.Hold(), res.Given().Items; rec.Hold == nil && cmd.Hold != nil && cmd.Hold.Of != "" {
-		rec.Hold = &HoldView{ID: cmd.Hold.Of}
+	if cmd.Hold != nil && err == nil {
+		err = rec.holds(s, ev, &cmd, &res)
 	}
 	rec.note(cmd.Note)
 	if res.Redeemed != "" {
@@ -219,8 +225,7 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 	}
 	for i := range res.Members {
 		if cmd.Kind == rules.KindConfirm {
-			rec.Outcomes = append(rec.Outcomes, res.Members[i].Outcomes...)
-			continue
+			break // it has none of its own: see holds
 		}
 		if i >= len(cmd.Members) {
 			return rec, fmt.Errorf("%d results for %d members", len(res.Members), len(cmd.Members))

@@ -29,7 +29,7 @@ func (w *Wanted) All() bool { return w.Player == "" && w.Pool == "" }
 
 // Match reports whether an event that was applied is wanted: whether its request, or one member of it,
 // names the player, as giver or receiver, and the pool; or whether it settles what is due for the player, pays a rank of
-// theirs, or closes a round for them. An event that cannot be read is wanted: its reader says what is wrong.
+// theirs, closes a round for them or ends a hold of theirs. An event that cannot be read is wanted: its reader says what is wrong.
 func (w *Wanted) Match(ev *store.Event) bool {
 	kind := rules.Kind(ev.Kind)
 	switch {
@@ -42,13 +42,13 @@ func (w *Wanted) Match(ev *store.Event) bool {
 		switch {
 		case err != nil:
 			return true
-		case due.Round != 0, due.Ranking.Count > 0:
+		case due.Round != 0, due.Ranking.Count > 0, len(due.Holds) > 0:
 			return w.touched(ev)
 		}
 		return w.Pool == "" && slices.Contains(due.Players, w.PlayerNum)
-	case kind == rules.KindSettle, kind == rules.KindReroll, kind == rules.KindCancelRound:
+	case kind == rules.KindSettle, kind == rules.KindReroll, kind == rules.KindCancelRound, kind == rules.KindConfirm, kind == rules.KindCancel:
 		return w.touched(ev)
-	case kind != rules.KindTransfer && kind != rules.KindAtomic && !w.matchPlayer(ev.Player):
+	case kind != rules.KindTransfer && kind != rules.KindAtomic && kind != rules.KindHold && !w.matchPlayer(ev.Player):
 		return false
 	case kind == rules.KindRedeem && w.Pool != "":
 		used, err := rules.RedeemedOf(ev)
@@ -67,6 +67,9 @@ func (w *Wanted) touched(ev *store.Event) bool {
 	effects := ev.Changes()
 	for effects.Next(&e) {
 		if e.Verb == store.Player && e.N == w.PlayerNum {
+			return true
+		}
+		if num, _, ok := rules.FreedIn(&e); ok && num == w.PlayerNum {
 			return true
 		}
 	}

@@ -35,17 +35,19 @@ const (
 	canSettle
 	canReroll
 	canCancelRound
+	canConfirm
+	canCancel
 	canAdmin
 
 	canWrite = canDraw | canRedeem | canRegister | canGrant | canConsume | canTransfer | canProgress | canClaim | canCollect |
-		canOpenRound | canJoin | canSettle | canReroll | canCancelRound
+		canOpenRound | canJoin | canSettle | canReroll | canCancelRound | canConfirm | canCancel
 	// notPlayers are what no player's token may, whatever its issuer's line says.
-	notPlayers = canGrant | canProgress | canOpenRound | canSettle | canReroll | canCancelRound | canAdmin
+	notPlayers = canGrant | canProgress | canOpenRound | canSettle | canReroll | canCancelRound | canConfirm | canCancel | canAdmin
 	canAll     = canRead | canWrite | canAdmin
 )
 
 var commandNames = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim", "collect",
-	"open_round", "join", "settle", "reroll", "cancel_round", "admin"}
+	"open_round", "join", "settle", "reroll", "cancel_round", "confirm", "cancel", "admin"}
 
 func (c commands) String() string {
 	if c&canAdmin != 0 {
