@@ -3,6 +3,7 @@ package kuji
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kuji-dev/kuji/internal/look"
@@ -139,11 +140,19 @@ func (rec *Record) holds(s names, ev *store.Event, cmd *rules.Command, res *Resu
 	if len(given.Items)+len(given.Codes) > 0 {
 		rec.Given = &given
 	}
-	rec.Freed, err = freedIn(s, ev)
-	return err
+	if rec.Freed, err = freedIn(s, ev); err != nil {
+		return err
+	}
+	for i := range rec.Changes {
+		who := Freed{rec.Changes[i].Player, cmd.Hold.Of}
+		if !slices.Contains(rec.Freed, who) {
+			rec.Freed = append(rec.Freed, who)
+		}
+	}
+	return nil
 }
 
-// Freed is a player of whom a hold has held something, until an event ended that.
+// Freed is a player of whom a hold has held something, or who got something of it, until an event ended that.
 type Freed struct {
 	Player string `json:"player"`
 	Hold   string `json:"hold"` // the request id

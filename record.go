@@ -51,7 +51,7 @@ type Record struct {
 	// Round is the round that an event is about, as it has left it. Claims are what winners got.
 	Round *RoundView `json:"round,omitempty"`
 	// Hold is the hold that an event is about, as it has left it, and Given what a confirm gave. Freed are those of
-	// whom something was held, if the event ended that. Who else got something stands in Changes.
+	// whom something was held, and who got it, if the event ended that.
 	Hold  *HoldView `json:"hold,omitempty"`
 	Given *Given    `json:"given,omitempty"`
 	Freed []Freed   `json:"freed,omitempty"`

@@ -400,9 +400,9 @@ func TestHoldsInFeeds(t *testing.T) {
 	)
 	for player, want := range map[string][]string{
 		"": {draw, fmt.Sprintf(group, parts+","+others) + " ann gem -1 bob gem -2", moves + " ann gem -3", given, cancel + " freed ann of g freed bob of g ann gem +1 bob gem +2",
-			`cancel {"hold":"g","state":"cancelled","by":"g1"} hold_ended`, moved + got + " freed ann of t bob gem +3", one, spent, "due x y freed ann of x freed bob of y bob gem +1"},
-		"ann": {draw, fmt.Sprintf(group, parts) + " ann gem -1", moves + " ann gem -3", given, cancel + " freed ann of g ann gem +1", moved + got + " freed ann of t", one, "due x freed ann of x"},
-		"bob": {fmt.Sprintf(group, others) + " bob gem -2", moves, cancel + " freed bob of g bob gem +2", moved + " bob gem +3", spent, "due y freed bob of y bob gem +1"},
+			`cancel {"hold":"g","state":"cancelled","by":"g1"} hold_ended`, moved + got + " freed ann of t freed bob of t bob gem +3", one, spent, "due x y freed ann of x freed bob of y bob gem +1"},
+		"ann": {draw, fmt.Sprintf(group, parts) + " ann gem -1", moves + " ann gem -3", given, cancel + " freed ann of g ann gem +1", moved + " freed ann of t", one, "due x freed ann of x"},
+		"bob": {fmt.Sprintf(group, others) + " bob gem -2", moves, cancel + " freed bob of g bob gem +2", moved + " freed bob of t bob gem +3", spent, "due y freed bob of y bob gem +1"},
 	} {
 		got, err := holdEvents(t, f.url, player)
 		if strings.Join(got, "\n") != strings.Join(want, "\n") {

@@ -69,6 +69,9 @@ func eventText(e *kujiv1.Event) string {
 	if r := e.GetRound(); r != nil {
 		add("%s", word(r.GetRound()))
 	}
+	if h := e.GetHold(); h != nil && e.GetKind() != "hold" {
+		add("of %s", word(h.GetHold()))
+	}
 	if e.Value != nil {
 		add("%d", e.GetValue())
 	}
@@ -91,6 +94,8 @@ func eventText(e *kujiv1.Event) string {
 	case d.GetRound() > 0 && e.GetRound() == nil:
 		add("round number %d", d.GetRound())
 	case d.GetRound() > 0: // what follows says it
+	case len(d.GetHolds()) > 0:
+		add("holds %s", strings.Join(each(d.GetHolds(), word), " "))
 	case d != nil && d.GetCounter() == "":
 		gone := "expired: "
 		for _, c := range e.GetChanges() {
@@ -102,6 +107,12 @@ func eventText(e *kujiv1.Event) string {
 	}
 	if r := e.GetRound(); r.GetState() != kujiv1.RoundState_ROUND_STATE_UNSPECIFIED { // else the request failed
 		add("(%s)", roundText(r))
+	}
+	if h := e.GetHold(); h.GetUntilUnixMs() != 0 {
+		add("until %s", timeText(h.GetUntilUnixMs()))
+	}
+	if g := e.GetGiven(); g != nil {
+		add("gave %s", gaveText(&kujiv1.Outcome{Items: g.GetItems(), Codes: g.GetCodes()}))
 	}
 	for i, o := range e.GetOutcomes() {
 		add("%s%s", when(i == 0, "→ "), word(o.GetEntry()))

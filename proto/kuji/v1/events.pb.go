@@ -259,8 +259,7 @@ type Event struct {
 	// what was drawn, only if the hold was about its player alone; changes say it, too.
 	Given *Given `protobuf:"bytes,52,opt,name=given,proto3" json:"given,omitempty"`
 	// Of a confirm, a cancel, and holds that were due: those of whom something was
-	// held. Who else got something stands in changes. A player's token sees only its
-	// own player.
+	// held, and who got it. A player's token sees only its own player.
 	Freed         []*Freed `protobuf:"bytes,53,rep,name=freed,proto3" json:"freed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -723,7 +722,8 @@ func (x *EventDue) GetHolds() []string {
 	return nil
 }
 
-// Freed is a player of whom a hold has held something, until an event ended that.
+// Freed is a player of whom a hold has held something, or who got something of it,
+// until an event ended that.
 type Freed struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Player string                 `protobuf:"bytes,1,opt,name=player,proto3" json:"player,omitempty"`
