@@ -166,21 +166,7 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 		rec.Clock = &ClockSet{To: c.To, By: c.By, Reason: c.Reason}
 		return rec, err
 	case rules.KindDue:
-		if rec.Due, err = dueOf(s, ev); err == nil {
-			rec.Changes, err = gave.changes(s, ev)
-		}
-		var res Result
-		if err == nil {
-			err = describe(s, gave, ev, &res)
-		}
-		switch {
-		case err != nil:
-		case rec.Due.Round != 0:
-			rec.Entrants, err = entrantsIn(s, ev)
-		case len(rec.Due.Holds) > 0:
-			rec.Freed, err = freedIn(s, ev)
-		}
-		rec.Claims, rec.Beyond, rec.Round = res.Claims(), res.Beyond(), res.Round()
+		err = rec.due(s, gave, ev)
 		return rec, err
 	case rules.KindUpgrade:
 		u, err := rules.UpgradeOf(ev)
@@ -236,6 +222,26 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 		rec.Members = append(rec.Members, m)
 	}
 	return rec, err
+}
+
+// due fills in what an event says that settled what was due.
+func (rec *Record) due(s names, gave *outcomes, ev *store.Event) (err error) {
+	if rec.Due, err = dueOf(s, ev); err == nil {
+		rec.Changes, err = gave.changes(s, ev)
+	}
+	var res Result
+	if err == nil {
+		err = describe(s, gave, ev, &res)
+	}
+	switch {
+	case err != nil:
+	case rec.Due.Round != 0:
+		rec.Entrants, err = entrantsIn(s, ev)
+	case len(rec.Due.Holds) > 0:
+		rec.Freed, err = freedIn(s, ev)
+	}
+	rec.Claims, rec.Beyond, rec.Round = res.Claims(), res.Beyond(), res.Round()
+	return err
 }
 
 // dueOf returns whose deadlines an event settled.

@@ -123,6 +123,18 @@ func eventText(e *kujiv1.Event) string {
 	for _, b := range e.GetBeyond() {
 		add("%d %s %s%s", b.GetQuantity(), word(b.GetItem()), b.GetHow(), when(b.GetPlayer() != "", " of "+word(b.GetPlayer())))
 	}
+	addClaims(e, add)
+	for _, m := range e.GetMembers() {
+		add("[%s]", eventText(m))
+	}
+	if e.GetRequestId() != "" {
+		add("id %s", word(e.GetRequestId()))
+	}
+	return b.String()
+}
+
+// addClaims adds what quests, ranks and rounds gave.
+func addClaims(e *kujiv1.Event, add func(format string, args ...any)) {
 	for _, c := range e.GetClaims() {
 		what := fmt.Sprintf("quest %s tier %d", word(c.GetQuest()), c.GetTier())
 		if c.GetPlace() > 0 {
@@ -136,11 +148,4 @@ func eventText(e *kujiv1.Event) string {
 			add("+%d %s", s.GetQuantity(), word(s.GetItem()))
 		}
 	}
-	for _, m := range e.GetMembers() {
-		add("[%s]", eventText(m))
-	}
-	if e.GetRequestId() != "" {
-		add("id %s", word(e.GetRequestId()))
-	}
-	return b.String()
 }
