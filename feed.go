@@ -289,7 +289,7 @@ func (f *Feed) lag(pos uint64) (readers int, lag uint64) {
 }
 
 // Granted returns how much of each item grants have given since a time, by who asked for them (Note.By).
-// Grants in groups count; start grants, draws and grants without Note.By do not. It reads the log from the
+// Grants in groups count, also in one that is held; start grants, draws and grants without Note.By do not. It reads the log from the
 // last known place before the time to the newest acknowledged batch, so it says the same after a restart
 // and on another node. What was trimmed does not count, and an engine in memory has granted nothing.
 //
@@ -339,7 +339,7 @@ func (f *Feed) addGranted(e *ledger.Entry, from int64, all map[string]map[string
 			return err
 		}
 		kind := rules.Kind(le.Event.Kind)
-		if kind != rules.KindGrant && kind != rules.KindAtomic || le.Event.Status != 0 {
+		if kind != rules.KindGrant && kind != rules.KindAtomic && kind != rules.KindHold || le.Event.Status != 0 {
 			continue
 		}
 		cmd, _, err := rules.CommandOf(names, le.Event)

@@ -2,10 +2,13 @@ package kuji
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kuji-dev/kuji/internal/look"
 	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/store"
 	"github.com/kuji-dev/kuji/view"
 )
 
@@ -15,6 +18,8 @@ const (
 	MaxHold = 30 * 24 * time.Hour
 	// MaxHolds is the most holds that a read returns at a time.
 	MaxHolds = 1000
+	// MaxPlayerHolds is the most open holds in which something of a player is held.
+	MaxPlayerHolds = 100
 )
 
 // What is documented is what is checked and shown.
@@ -23,6 +28,8 @@ var (
 	_ [int(MaxHold/time.Millisecond) - rules.MaxHold]struct{}
 	_ [rules.MinHold - int(MinHold/time.Millisecond)]struct{}
 	_ [int(MinHold/time.Millisecond) - rules.MinHold]struct{}
+	_ [rules.MaxPlayerHolds - MaxPlayerHolds]struct{}
+	_ [MaxPlayerHolds - rules.MaxPlayerHolds]struct{}
 	_ [look.MaxHolds - MaxHolds]struct{}
 	_ [MaxHolds - look.MaxHolds]struct{}
 )
@@ -101,7 +108,8 @@ func (r Result) Hold() *HoldView {
 	return &h
 }
 
-// Given is what a Confirm gave of what was held or promised. What it drew is in Outcomes.
+// Given is what a Confirm gave of what was held or promised. What it drew is in Outcomes. For a group, each of Members
+// has its own.
 func (r Result) Given() Given {
 	if r.rare == nil {
 		return Given{}
@@ -109,10 +117,62 @@ func (r Result) Given() Given {
 	return r.rare.given
 }
 
-// Given is what players got with a Confirm: for a group, those of all members. It is read-only.
+// Given is what a player got with a Confirm, and in a [Record] what all players got. It is read-only.
 type Given struct {
-	Items []Stack
-	Codes []RewardCode
+	Items []Stack      `json:"items,omitempty"`
+	Codes []RewardCode `json:"codes,omitempty"`
+}
+
+// holds fills in what an event says of a hold.
+func (rec *Record) holds(s names, ev *store.Event, cmd *rules.Command, res *Result) (err error) {
+	if rec.Hold = res.Hold(); rec.Hold == nil && cmd.Hold.Of != "" {
+		rec.Hold = &HoldView{ID: cmd.Hold.Of}
+	}
+	if cmd.Hold.Of == "" {
+		return nil
+	}
+	given := res.Given()
+	for i := range res.Members {
+		m := &res.Members[i]
+		rec.Outcomes, rec.Claims, rec.Beyond = append(rec.Outcomes, m.Outcomes...), append(rec.Claims, m.Claims()...), append(rec.Beyond, m.Beyond()...)
+		given.Items, given.Codes = append(given.Items, m.Given().Items...), append(given.Codes, m.Given().Codes...)
+	}
+	if len(given.Items)+len(given.Codes) > 0 {
+		rec.Given = &given
+	}
+	if rec.Freed, err = freedIn(s, ev); err != nil {
+		return err
+	}
+	for i := range rec.Changes {
+		who := Freed{rec.Changes[i].Player, cmd.Hold.Of}
+		if !slices.Contains(rec.Freed, who) {
+			rec.Freed = append(rec.Freed, who)
+		}
+	}
+	return nil
+}
+
+// Freed is a player of whom a hold has held something, or who got something of it, until an event ended that.
+type Freed struct {
+	Player string `json:"player"`
+	Hold   string `json:"hold"` // the request id
+}
+
+// freedIn returns whom an event that ends holds has freed.
+func freedIn(s names, ev *store.Event) (all []Freed, err error) {
+	var e store.Effect
+	effects := ev.Changes()
+	for effects.Next(&e) {
+		num, id, ok := rules.FreedIn(&e)
+		switch {
+		case !ok:
+		case num >= s.Players():
+			return nil, fmt.Errorf("player number %d of %d", num, s.Players())
+		default:
+			all = append(all, Freed{s.PlayerID(num), id})
+		}
+	}
+	return all, effects.Err()
 }
 
 // Holds is the view of what is held in a realm.
@@ -141,7 +201,8 @@ func (h Holds) Of(ctx context.Context, player string) ([]HoldView, error) {
 }
 
 // Open returns at most MaxHolds open holds, by deadline and then by request id: those that come after one with this
-// deadline, in Unix milliseconds, and id. Begin with 0 and "", and go on with the last one.
+// deadline, in Unix milliseconds, and id. Begin with 0 and "", and go on with the last one until there are none. Large
+// groups make it fewer.
 func (h Holds) Open(ctx context.Context, until int64, id string) ([]HoldView, error) {
 	var all []HoldView
 	err := h.read(ctx, func(s rules.State) { all = look.Holds(s, until, id) })

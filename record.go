@@ -51,9 +51,11 @@ type Record struct {
 	Beyond []Beyond `json:"beyond,omitempty"`
 	// Round is the round that an event is about, as it has left it. Claims are what winners got.
 	Round *RoundView `json:"round,omitempty"`
-	// Hold is the hold that an event is about, as it has left it, and Given what a confirm gave.
+	// Hold is the hold that an event is about, as it has left it, and Given what a confirm gave. Freed are those of
+	// whom something was held, and who got it, if the event ended that.
 	Hold  *HoldView `json:"hold,omitempty"`
-	Given []Stack   `json:"given,omitempty"`
+	Given *Given    `json:"given,omitempty"`
+	Freed []Freed   `json:"freed,omitempty"`
 	// Reversed is the request id of what a reverse has undone. Beyond says what was missing.
 	Reversed string `json:"reversed,omitempty"`
 	// Entrants are those of a round whose stakes or tickets the event gave back or took for good, as Changes say.
@@ -201,7 +203,12 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 	} else {
 		fillRecord(&rec, &cmd, &res)
 	}
-	rec.held(&cmd, &res)
+	switch {
+	case cmd.Kind == rules.KindReverse:
+		rec.Reversed = cmd.Hold.Of
+	case cmd.Hold != nil && err == nil:
+		err = rec.holds(s, ev, &cmd, &res)
+	}
 	rec.note(cmd.Note)
 	if cmd.Kind == rules.KindForget {
 		err = errors.Join(err, rec.forgets(ev))
@@ -214,6 +221,9 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 		}
 	}
 	for i := range res.Members {
+		if cmd.Kind == rules.KindConfirm {
+			break // it has none of its own: see holds
+		}
 		if i >= len(cmd.Members) {
 			return rec, fmt.Errorf("%d results for %d members", len(res.Members), len(cmd.Members))
 		}
@@ -225,38 +235,22 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 	return rec, err
 }
 
-// held fills in what a command does to a hold, or what it reverses.
-func (rec *Record) held(cmd *rules.Command, res *Result) {
-	rec.Hold, rec.Given = res.Hold(), res.Given().Items
-	switch {
-	case cmd.Kind == rules.KindReverse:
-		rec.Reversed = cmd.Hold.Of
-	case rec.Hold == nil && cmd.Hold != nil && cmd.Hold.Of != "":
-		rec.Hold = &HoldView{ID: cmd.Hold.Of}
-	}
-	if cmd.Kind == rules.KindConfirm {
-		for i := range res.Members {
-			rec.Outcomes = append(rec.Outcomes, res.Members[i].Outcomes...)
-		}
-		res.Members = nil
-	}
-}
-
-// due fills in what an event settled.
+// due fills in what an event says that settled what was due.
 func (rec *Record) due(s names, gave *outcomes, ev *store.Event) (err error) {
-	if rec.Due, err = dueOf(s, ev); err != nil {
-		return err
-	}
-	if rec.Changes, err = gave.changes(s, ev); err != nil {
-		return err
-	}
-	if rec.Due.Round != 0 {
-		if rec.Entrants, err = entrantsIn(s, ev); err != nil {
-			return err
-		}
+	if rec.Due, err = dueOf(s, ev); err == nil {
+		rec.Changes, err = gave.changes(s, ev)
 	}
 	var res Result
-	err = describe(s, gave, ev, &res)
+	if err == nil {
+		err = describe(s, gave, ev, &res)
+	}
+	switch {
+	case err != nil:
+	case rec.Due.Round != 0:
+		rec.Entrants, err = entrantsIn(s, ev)
+	case len(rec.Due.Holds) > 0:
+		rec.Freed, err = freedIn(s, ev)
+	}
 	rec.Claims, rec.Beyond, rec.Round = res.Claims(), res.Beyond(), res.Round()
 	return err
 }

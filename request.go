@@ -23,6 +23,8 @@ const (
 	MaxStacks = catalog.MaxBundle
 	// MaxAtomic is the most members of an Atomic.
 	MaxAtomic = 100
+	// MaxAtomicDraws is the most draws in all members of an Atomic.
+	MaxAtomicDraws = 2 * MaxDrawCount
 	// MaxQuantity is the largest quantity in a request and the largest balance. It is 2^53-1, so
 	// that JSON clients read every quantity exactly.
 	MaxQuantity = catalog.MaxQuantity

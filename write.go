@@ -372,6 +372,9 @@ func (q *request) same(w *writer, a *store.Answer) error {
 // refused returns why the catalog in force refuses a command whose id is not remembered, or nil.
 func (q *request) refused(w *writer, now int64) error {
 	if err := w.rules.Resolve(q.cmd); err != nil {
+		if err.Unfit {
+			return invalid(err)
+		}
 		return &Error{Code: CodeNotFound, Field: err.Field, Message: err.Message}
 	}
 	if err := w.rules.CheckNew(q.cmd); err != nil {

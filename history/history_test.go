@@ -746,9 +746,11 @@ func TestDetail(t *testing.T) {
 		Kind: "atomic", Status: "ok", CatalogVersion: 3, Last: true, To: odd, Key: odd, Event: "wins",
 		Claims:   []kuji.Claimed{{Quest: "q", Tier: 2, Player: odd, Items: []kuji.Stack{{Item: "gem", Quantity: 5}}}},
 		Beyond:   []kuji.Beyond{{Item: "gem", Quantity: 3, How: "mailed", Player: odd}},
-		Due:      &kuji.Due{Players: []string{odd, "ann"}},
+		Due:      &kuji.Due{Players: []string{odd, "ann"}, Holds: []string{odd}},
 		Round:    &kuji.RoundView{Name: "duel", Number: 3, State: "settled", Entrants: 2, Tickets: 2, Winners: []kuji.WinnerView{{Player: odd, Missed: true}}},
 		Entrants: []string{"ann", odd},
+		Freed:    []kuji.Freed{{Player: odd, Hold: odd}},
+		Hold:     &kuji.HoldView{ID: odd, By: odd, State: "open", Parts: []kuji.HeldPart{{Kind: "transfer", Player: odd, To: odd}}},
 		Members:  []kuji.Record{{Kind: "progress", Player: odd, To: odd, Key: odd}},
 	}
 	text, err := detailOf(&rec)
@@ -760,7 +762,7 @@ func TestDetail(t *testing.T) {
 		t.Errorf("%+v, %v\nwant %+v", got, err, rec)
 	}
 	if rec.Key != odd || rec.Claims[0].Player != odd || rec.Beyond[0].Player != odd || rec.Due.Players[0] != odd || rec.Members[0].Key != odd ||
-		rec.Round.Winners[0].Player != odd || rec.Entrants[1] != odd {
+		rec.Round.Winners[0].Player != odd || rec.Entrants[1] != odd || rec.Freed[0].Hold != odd || rec.Hold.Parts[0].To != odd || rec.Due.Holds[0] != odd {
 		t.Errorf("the record was changed: %+v", rec)
 	}
 }

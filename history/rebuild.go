@@ -112,7 +112,8 @@ func (b *rebuild) build(ctx context.Context) error {
 
 // startOver makes the tables and views again, with nothing in them.
 func (b *rebuild) startOver(ctx context.Context) error {
-	statements := []string{"BEGIN", "DROP VIEW IF EXISTS claims", "DROP VIEW IF EXISTS beyond", "DROP VIEW IF EXISTS collected", "DROP VIEW IF EXISTS joins", "DROP VIEW IF EXISTS wins"}
+	statements := []string{"BEGIN", "DROP VIEW IF EXISTS claims", "DROP VIEW IF EXISTS beyond", "DROP VIEW IF EXISTS collected", "DROP VIEW IF EXISTS joins", "DROP VIEW IF EXISTS wins",
+		"DROP VIEW IF EXISTS held", "DROP VIEW IF EXISTS freed"}
 	for _, table := range []string{"players", "items", "pools", "events", "pool_events", "item_events", "changes", "holdings", "progress"} {
 		statements = append(statements, "DROP TABLE IF EXISTS "+table)
 	}

@@ -93,10 +93,34 @@ func (d *detail) ids(form func(string) string) {
 		}
 		d.Round = &r
 	}
+	d.holds(form)
 	for i := range d.Members {
 		m := &d.Members[i]
 		m.Player, m.To, m.Key = form(m.Player), form(m.To), form(m.Key)
 	}
+}
+
+// holds is ids of what a detail says of holds.
+func (d *detail) holds(form func(string) string) {
+	d.Freed = slices.Clone(d.Freed)
+	for i := range d.Freed {
+		d.Freed[i] = kuji.Freed{Player: form(d.Freed[i].Player), Hold: form(d.Freed[i].Hold)}
+	}
+	if d.Due != nil {
+		d.Due.Holds = slices.Clone(d.Due.Holds) // Due is its own: see ids
+		for i := range d.Due.Holds {
+			d.Due.Holds[i] = form(d.Due.Holds[i])
+		}
+	}
+	if d.Hold == nil {
+		return
+	}
+	h := *d.Hold
+	h.ID, h.By, h.Parts = form(h.ID), form(h.By), slices.Clone(h.Parts)
+	for i := range h.Parts {
+		h.Parts[i].Player, h.Parts[i].To = form(h.Parts[i].Player), form(h.Parts[i].To)
+	}
+	d.Hold = &h
 }
 
 // textOf writes bytes that not every database takes, not UTF-8, NUL and \, as \xNN. Nearly no id has any.
@@ -335,6 +359,9 @@ func about(rec *kuji.Record, player, pool func(id string)) {
 	}
 	for _, id := range rec.Entrants {
 		player(id)
+	}
+	for i := range rec.Freed {
+		player(rec.Freed[i].Player)
 	}
 	for i := range rec.Claims {
 		if c := &rec.Claims[i]; c.Place > 0 {

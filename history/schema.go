@@ -13,7 +13,7 @@ import (
 )
 
 // format is the schema's version. Opening upgrades an older one, see upgrades, and refuses a newer one.
-const format = 5
+const format = 6
 
 // progressTable comes first: it says which version the others have.
 const progressTable = `
@@ -51,6 +51,7 @@ ALTER TABLE progress ADD COLUMN rebuild INT NOT NULL DEFAULT 1;
 ALTER TABLE progress ADD COLUMN sum INT`,
 	3: views, // of details that are there
 	4: roundViews,
+	5: holdViews,
 }
 
 // dialect is the words that databases have of their own.

@@ -38,7 +38,19 @@ SELECT e.seq AS seq, c.value->>'player' AS player, DOC(e.detail)->'round'->>'rou
 	c.value->>'items' AS items
 FROM events e, EACH(e.detail claims) c WHERE c.value->>'place' IS NOT NULL`
 
-const allViews = views + ";" + roundViews
+// holdViews are what people ask of holds: what is held of whom, and how that ended.
+const holdViews = `
+VIEW held AS
+SELECT e.seq AS seq, DOC(e.detail)->'hold'->>'id' AS hold, h.value->>'player' AS player, h.value->>'to' AS receiver, h.value->>'kind' AS kind,
+	CASE WHEN DOC(e.detail)->'hold'->>'refund' IS NULL THEN 0 ELSE 1 END AS refund, CAST(DOC(e.detail)->'hold'->>'until' AS INT) AS until,
+	h.value->>'takes' AS takes, h.value->>'gives' AS gives, CAST(h.value->>'draws' AS INT) AS draws
+FROM events e, EACH(DOC(e.detail)->'hold' parts) h WHERE e.kind = 'hold';
+VIEW freed AS
+SELECT e.seq AS seq, f.value->>'hold' AS hold, f.value->>'player' AS player,
+	CASE e.kind WHEN 'confirm' THEN 'confirmed' WHEN 'cancel' THEN 'cancelled' ELSE 'expired' END AS state
+FROM events e, EACH(e.detail freed) f`
+
+const allViews = views + ";" + roundViews + ";" + holdViews
 
 var (
 	eachWord = regexp.MustCompile(`EACH\((\S+) (\w+)\)`)

@@ -31,6 +31,10 @@ func TestViews(t *testing.T) {
 		{Kind: "join", Player: "\xff", Round: &kuji.RoundView{Name: "duel", Number: 3, State: "open", Entrants: 2, Tickets: 2}},
 		{Kind: "due", Due: &kuji.Due{Round: 3}, Entrants: []string{"ann", "\xff"}, Round: &kuji.RoundView{Name: "duel", Number: 3, State: "settled", Entrants: 2, Tickets: 2},
 			Claims: []kuji.Claimed{{Place: 1, Value: 5, Player: "\xff", Items: gems(4)}, {Place: 2, Player: "ann", Missed: true}}},
+		{Kind: "hold", Player: "ann", Hold: &kuji.HoldView{ID: "h1", State: "open", Refund: true, Until: 99, Parts: []kuji.HeldPart{
+			{Kind: "transfer", Player: "ann", To: "\xff", Takes: []kuji.HeldView{{Item: "gem", Quantity: 1}}}, {Kind: "draw", Player: "bob", Pool: "box", Draws: 2}}}},
+		{Kind: "confirm", Hold: &kuji.HoldView{ID: "h1", State: "confirmed"}, Freed: []kuji.Freed{{Player: "ann", Hold: "h1"}, {Player: "bob", Hold: "h1"}}},
+		{Kind: "due", Due: &kuji.Due{Holds: []string{"h2"}}, Freed: []kuji.Freed{{Player: "\xff", Hold: "h2"}}},
 	}
 	for i := range recs {
 		recs[i].Position, recs[i].Status, recs[i].Last = uint64(i+1), "ok", true
@@ -44,6 +48,8 @@ func TestViews(t *testing.T) {
 		"collected": {"4 ann gem 2"},
 		"joins":     {"8 bob draw 2 7 <nil>", "9 ann duel 3 1 [{\"item\":\"gem\",\"quantity\":2}]", "10 \\xff duel 3 1 <nil>"},
 		"wins":      {"11 \\xff duel 3 1 5 0 [{\"item\":\"gem\",\"quantity\":4}]", "11 ann duel 3 2 <nil> 1 <nil>"},
+		"held":      {"12 h1 ann \\xff transfer 1 99 [{\"item\":\"gem\",\"quantity\":1}] <nil> <nil>", "12 h1 bob <nil> draw 1 99 <nil> <nil> 2"},
+		"freed":     {"13 h1 ann confirmed", "13 h1 bob confirmed", "14 h2 \\xff expired"},
 	}
 	for name, target := range targets(t) {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +96,8 @@ func TestViews(t *testing.T) {
 				if err := h.Run(t.Context(), of(recs)); err != nil {
 					t.Fatal(err)
 				}
-				sqlIn(t, h, "DROP VIEW claims", "DROP VIEW beyond", "DROP VIEW collected", "DROP VIEW joins", "DROP VIEW wins", "UPDATE progress SET format = 3")
+				sqlIn(t, h, "DROP VIEW claims", "DROP VIEW beyond", "DROP VIEW collected", "DROP VIEW joins", "DROP VIEW wins",
+					"DROP VIEW held", "DROP VIEW freed", "UPDATE progress SET format = 3")
 				h = openTest(t, where)
 			}
 		})

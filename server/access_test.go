@@ -57,6 +57,8 @@ var needs = map[string]struct {
 	"Reroll":        {command: "reroll", realm: true},
 	"CancelRound":   {command: "cancel_round", realm: true},
 	"HandleMessage": {command: "chat", realm: true, whole: true},
+	"Confirm":       {command: "confirm", realm: true, anyPool: true},
+	"Cancel":        {command: "cancel", realm: true, anyPool: true},
 	"GetResult":     {command: "read", realm: true, player: true},
 	"StreamEvents":  {command: "read", realm: true, pool: true, player: true},
 	"GetHistory":    {command: "read", realm: true, pool: true, player: true},
@@ -65,6 +67,8 @@ var needs = map[string]struct {
 	"ListRanks":     {command: "read", realm: true, whole: true},
 	"GetRound":      {command: "read", realm: true, whole: true},
 	"ListRounds":    {command: "read", realm: true, whole: true},
+	"GetHold":       {command: "read", realm: true, whole: true},
+	"ListHolds":     {command: "read", realm: true, player: true},
 	"GetPlayer":     {command: "read", realm: true, player: true},
 	"ListQuests":    {command: "read", realm: true, player: true},
 	"GetPool":       {command: "read", realm: true, pool: true, player: true},
@@ -91,9 +95,9 @@ var needs = map[string]struct {
 
 var (
 	allCommands = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim", "collect",
-		"open_round", "join", "settle", "reroll", "cancel_round", "chat"}
+		"open_round", "join", "settle", "reroll", "cancel_round", "confirm", "cancel", "chat"}
 	// notPlayers are those that no player's token has.
-	notPlayers = []string{"grant", "progress", "open_round", "settle", "reroll", "cancel_round", "chat", "admin"}
+	notPlayers = []string{"grant", "progress", "open_round", "settle", "reroll", "cancel_round", "confirm", "cancel", "chat", "admin"}
 )
 
 // tokens makes player tokens.
@@ -331,6 +335,8 @@ func TestCommandsInside(t *testing.T) {
 		"settle":       `{"settle": {"round": "prize"}}`,
 		"reroll":       `{"reroll": {"round": "prize", "number": "1"}}`,
 		"cancel_round": `{"cancel_round": {"round": "prize"}}`,
+		"confirm":      `{"confirm": {"hold": "h"}}`,
+		"cancel":       `{"cancel": {"hold": "h"}}`,
 		"set_counter":  `{"set_counter": {"player": "ann", "counter": "wins", "value": "1"}, "reason": "x"}`,
 		"set_limit":    `{"set_limit": {"player": "ann", "pool": "once", "per": "LIMIT_PERIOD_FOREVER", "used": 1}, "reason": "x"}`,
 	}
@@ -350,6 +356,7 @@ func TestCommandsInside(t *testing.T) {
 		nested := `{"commands": [{"atomic": {"members": [` + one + `]}}]}`
 		rpcs := map[string][]string{"Atomic": {bodies["Atomic"]}, "Batch": {bodies["Batch"], nested}}
 		admins := command == "set_limit" || command == "set_counter"
+		anyPool := command == "redeem" || command == "confirm" || command == "cancel"
 		if (*kujiv1.Member)(nil).ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(command)) == nil { // no member of a group can be one
 			rpcs = map[string][]string{"Batch": {bodies["Batch"]}}
 		}
@@ -361,8 +368,8 @@ func TestCommandsInside(t *testing.T) {
 					}
 				}
 				for secret, want := range map[string]int{
-					"admin": 0, "everything": 403 * b(admins), "free-pool": 403 * b(command == "redeem" || admins),
-					"other-pool": 403 * b(command == "draw" || command == "redeem" || admins),
+					"admin": 0, "everything": 403 * b(admins), "free-pool": 403 * b(anyPool || admins),
+					"other-pool": 403 * b(command == "draw" || anyPool || admins),
 					k.of("ann"):  403 * b(slices.Contains(notPlayers, command) || admins), k.of("bob"): 403,
 				} {
 					if got := denied(ask(f, methodOf(t, protoreflect.Name(rpc)), secret, body)); got != want {

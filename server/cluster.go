@@ -66,6 +66,8 @@ var mayBeStale = map[string]bool{
 	kujiv1connect.RewardServiceListRanksProcedure:  true,
 	kujiv1connect.RewardServiceGetRoundProcedure:   true,
 	kujiv1connect.RewardServiceListRoundsProcedure: true,
+	kujiv1connect.RewardServiceGetHoldProcedure:    true,
+	kujiv1connect.RewardServiceListHoldsProcedure:  true,
 	kujiv1connect.RewardServiceGetPoolProcedure:    true,
 	kujiv1connect.RewardServiceGetResultProcedure:  true,
 }

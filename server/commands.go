@@ -89,6 +89,16 @@ func (h *commands) CancelRound(ctx context.Context, req *kujiv1.CancelRoundReque
 	return &kujiv1.CancelRoundResponse{Result: res}, err
 }
 
+func (h *commands) Confirm(ctx context.Context, req *kujiv1.ConfirmRequest) (*kujiv1.ConfirmResponse, error) {
+	res, err := h.do(ctx, req)
+	return &kujiv1.ConfirmResponse{Result: res}, err
+}
+
+func (h *commands) Cancel(ctx context.Context, req *kujiv1.CancelRequest) (*kujiv1.CancelResponse, error) {
+	res, err := h.do(ctx, req)
+	return &kujiv1.CancelResponse{Result: res}, err
+}
+
 func (h *commands) Atomic(ctx context.Context, req *kujiv1.AtomicRequest) (*kujiv1.AtomicResponse, error) {
 	res, err := h.do(ctx, req)
 	return &kujiv1.AtomicResponse{Result: res}, err

@@ -33,6 +33,7 @@ func TestStatuses(t *testing.T) {
 	}
 	applyTo(t, f, "mail", "{kuji: 1, items: {"+mailed.String()+"crate: {most: 1}}}")
 	fullRound(t, f)
+	holdRealm(t, f, "holds")
 	for _, named := range clients(t, f.url) {
 		t.Run(named.name, func(t *testing.T) { statuses(ctx, t, named) })
 	}
@@ -136,6 +137,19 @@ func statuses(ctx context.Context, t *testing.T, c client) {
 	for range 100 {
 		open("busy"+c.name, "prize")
 	}
+	hold := func(player, id string) *kujiv1.Result {
+		return result(c.reward.Draw(ctx, &kujiv1.DrawRequest{Realm: "holds", RequestId: id + c.name, Player: player + c.name, Pool: "coded", HoldMs: 60_000}))
+	}
+	hold("done", "done")
+	result(c.reward.Cancel(ctx, &kujiv1.CancelRequest{Realm: "holds", Hold: "done" + c.name}))
+	many := make([]*kujiv1.Command, kuji.MaxPlayerHolds)
+	for i := range many {
+		d := &kujiv1.Draw{Player: "much" + c.name, Pool: "free", HoldMs: 60_000}
+		many[i] = &kujiv1.Command{RequestId: fmt.Sprint(c.name, i), Command: &kujiv1.Command_Draw{Draw: d}}
+	}
+	if _, err := c.reward.Batch(ctx, &kujiv1.BatchRequest{Realm: "holds", Commands: many}); err != nil {
+		t.Fatal(err)
+	}
 	guesser := "bob" + c.name
 	redeem("ann", "ONE")
 	seen := map[kuji.Status]bool{kuji.Aborted: true} // of members only
@@ -173,6 +187,9 @@ func statuses(ctx context.Context, t *testing.T, c client) {
 		{kuji.WrongStake, "", join("duel", "coin")},
 		{kuji.AlreadyOpen, "", open("", "one")},
 		{kuji.TooManyRounds, "", open("busy"+c.name, "prize")},
+		{kuji.UnknownHold, "", result(c.reward.Confirm(ctx, &kujiv1.ConfirmRequest{Realm: "holds", Hold: "nothing"}))},
+		{kuji.HoldEnded, "", result(c.reward.Confirm(ctx, &kujiv1.ConfirmRequest{Realm: "holds", Hold: "done" + c.name}))},
+		{kuji.TooManyHolds, "", hold("much", "more")},
 		{kuji.BalanceOverflow, "gem", grant("gem", kuji.MaxQuantity)},
 	} {
 		seen[tt.status] = true

@@ -26,7 +26,7 @@ func FuzzRequest(f *testing.F) {
 	fx := newServer(f, server.Options{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelError}))})
 	roles := fx.server.RoleOf()
 	var paths []string
-	for _, path := range []string{"Draw", "Grant", "Consume", "Transfer", "OpenRound", "Join", "Settle", "Reroll", "CancelRound", "GetRound", "ListRounds", "Atomic", "Batch", "GetPlayer", "GetPool", "GetCatalog", "GetOdds", "ExportCatalog", "ListCatalogs"} {
+	for _, path := range []string{"Draw", "Grant", "Consume", "Transfer", "OpenRound", "Join", "Settle", "Reroll", "CancelRound", "GetRound", "ListRounds", "Confirm", "Cancel", "GetHold", "ListHolds", "Atomic", "Batch", "GetPlayer", "GetPool", "GetCatalog", "GetOdds", "ExportCatalog", "ListCatalogs"} {
 		paths = append(paths, "/kuji.v1.RewardService/"+path)
 	}
 	for _, path := range []string{"GetStatus", "ListRealms", "ApplyCatalog", "SetTrack", "SetLimit", "SetCounter"} { // CreateRealm would leave files for every name tried
@@ -50,6 +50,12 @@ func FuzzRequest(f *testing.F) {
 		&kujiv1.CancelRoundRequest{Round: "prize", Number: 1},
 		&kujiv1.GetRoundRequest{Number: 1, EntrantOffset: 1 << 63, EntrantLimit: 5},
 		&kujiv1.ListRoundsRequest{RoundOffset: 1 << 31},
+		&kujiv1.DrawRequest{RequestId: "h", Player: "ann", Pool: "free", HoldMs: 60_000, Refund: true},
+		&kujiv1.ConsumeRequest{RequestId: "i", Player: "ann", Items: stack, HoldMs: 1 << 62},
+		&kujiv1.ConfirmRequest{RequestId: "j", Hold: "h"},
+		&kujiv1.CancelRequest{Hold: "h"},
+		&kujiv1.GetHoldRequest{Hold: "h"},
+		&kujiv1.ListHoldsRequest{AfterUnixMs: -1 << 63, After: "h", Limit: 1 << 31},
 		&kujiv1.AtomicRequest{Members: []*kujiv1.Member{{Command: &kujiv1.Member_Draw{Draw: &kujiv1.Draw{Player: "ann", Pool: "free"}}}}},
 		&kujiv1.BatchRequest{Commands: []*kujiv1.Command{drawCommand("2", "ann", "last", 1), {}}},
 		&kujiv1.GetPlayerRequest{Player: "ann", Stale: true},

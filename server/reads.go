@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
@@ -80,6 +81,45 @@ func (reads) ListRounds(ctx context.Context, req *kujiv1.ListRoundsRequest) (*ku
 		return nil, err
 	}
 	return &kujiv1.ListRoundsResponse{Rounds: message.Each(some, message.Round), RoundCount: uint32(of)}, nil
+}
+
+func (reads) GetHold(ctx context.Context, req *kujiv1.GetHoldRequest) (*kujiv1.GetHoldResponse, error) {
+	v, err := kuji.HoldsOf(realmOf(ctx)).Get(ctx, req.GetHold())
+	if err != nil {
+		return nil, err
+	}
+	return &kujiv1.GetHoldResponse{Hold: message.Hold(&v)}, nil
+}
+
+func (reads) ListHolds(ctx context.Context, req *kujiv1.ListHoldsRequest) (*kujiv1.ListHoldsResponse, error) {
+	most, err := pageLimit("limit", req.GetLimit(), message.DefaultHolds, kuji.MaxHolds)
+	if err != nil {
+		return nil, err
+	}
+	holds, player := kuji.HoldsOf(realmOf(ctx)), req.GetPlayer()
+	var all []kuji.HoldView
+	switch {
+	case player == "":
+		all, err = holds.Open(ctx, req.GetAfterUnixMs(), req.GetAfter())
+	case req.GetAfterUnixMs() != 0:
+		err = &kuji.Error{Code: kuji.CodeInvalid, Field: "after_unix_ms", Message: "with a player, whose holds stand by their ids"}
+	default:
+		all, err = holds.Of(ctx, player)
+		all = slices.DeleteFunc(all, func(v kuji.HoldView) bool { return v.ID <= req.GetAfter() })
+	}
+	if err != nil {
+		return nil, err
+	}
+	some, left := message.Holds(all, player, most)
+	more := left > 0
+	if last := len(all) - 1; player == "" && !more && last >= 0 { // there may be more than are read at once
+		rest, err := holds.Open(ctx, all[last].Until, all[last].ID)
+		if err != nil {
+			return nil, err
+		}
+		more = len(rest) > 0
+	}
+	return &kujiv1.ListHoldsResponse{Holds: some, More: more}, nil
 }
 
 func poolLimit(l *kuji.PoolLimit) *kujiv1.Limit {

@@ -166,6 +166,8 @@ type readers interface {
 	ListRanks(context.Context, *kujiv1.ListRanksRequest) (*kujiv1.ListRanksResponse, error)
 	GetRound(context.Context, *kujiv1.GetRoundRequest) (*kujiv1.GetRoundResponse, error)
 	ListRounds(context.Context, *kujiv1.ListRoundsRequest) (*kujiv1.ListRoundsResponse, error)
+	GetHold(context.Context, *kujiv1.GetHoldRequest) (*kujiv1.GetHoldResponse, error)
+	ListHolds(context.Context, *kujiv1.ListHoldsRequest) (*kujiv1.ListHoldsResponse, error)
 	GetPool(context.Context, *kujiv1.GetPoolRequest) (*kujiv1.GetPoolResponse, error)
 	GetOdds(context.Context, *kujiv1.GetOddsRequest) (*kujiv1.GetOddsResponse, error)
 }
@@ -183,6 +185,11 @@ func look(ctx context.Context, from readers, m proto.Message) (proto.Message, er
 		return from.GetRound(ctx, m)
 	case *kujiv1.ListRoundsRequest:
 		return from.ListRounds(ctx, m)
+	case *kujiv1.GetHoldRequest:
+		res, err := from.GetHold(ctx, m)
+		return res.GetHold(), err
+	case *kujiv1.ListHoldsRequest:
+		return from.ListHolds(ctx, m)
 	case *kujiv1.GetPoolRequest:
 		res, err := from.GetPool(ctx, m)
 		return res.GetPool(), err

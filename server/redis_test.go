@@ -241,7 +241,9 @@ func without(v any) any {
 	case map[any]any:
 		delete(v, "receipt")
 		delete(v, "position")
-		delete(v, "opened_unix_ms")
+		for _, at := range []string{"opened_unix_ms", "asked_unix_ms", "until_unix_ms", "ended_unix_ms"} {
+			delete(v, at)
+		}
 		for k := range v {
 			v[k] = without(v[k])
 		}
@@ -314,7 +316,7 @@ var redisSession = redisSteps{
 	{"DRAW ann once COUNT 2", dict{"status": "limit_reached", "subject": "once", "limit": dict{"per": "forever", "draws": int64(1), "left": int64(1)}}},
 	{"DRAW ann dear", dict{"status": "insufficient_items", "subject": "gem", "lacks": []any{dict{"item": "gem", "have": int64(99), "need": int64(1000)}}}},
 	{"DRAW ann nothing", errors.New(`NOTFOUND pool: `)},
-	{"DRAW ann", errors.New(`INVALID 1 arguments, want DRAW player pool [COUNT n] [PAY item] [ID id]`)},
+	{"DRAW ann", errors.New(`INVALID 1 arguments, want DRAW player pool [COUNT n] [PAY item] [HOLD_MS n] [REFUND] [ID id]`)},
 	{"DRAW ann free COUNT", errors.New(`INVALID COUNT: is missing`)},
 	{"DRAW ann free COUNT 0", errors.New(`INVALID COUNT: "0", want a whole number from 1 to 1000`)},
 	{"DRAW ann free COUNT 1 COUNT 2", errors.New(`INVALID COUNT: twice`)},
@@ -427,8 +429,11 @@ func TestRedisCommands(t *testing.T) {
 	roundRealm(t, f, "rounds", "ann", "bob")
 	c.ask("REALM rounds")
 	play(t, c, roundSession)
+	holdRealm(t, f, "holds", "ann", "bob")
+	c.ask("REALM holds")
+	play(t, c, holdSession)
 	for name := range server.RedisCommands() {
-		if !slices.ContainsFunc(slices.Concat(redisSession, questSession, roundSession), func(s struct {
+		if !slices.ContainsFunc(slices.Concat(redisSession, questSession, roundSession, holdSession), func(s struct {
 			command string
 			want    any
 		}) bool {
@@ -587,6 +592,10 @@ var redisNeeds = map[string]struct {
 	"SETTLE":      {"SETTLE prize", "settle", false, true},
 	"REROLL":      {"REROLL prize 1", "reroll", false, true},
 	"CANCELROUND": {"CANCELROUND prize", "cancel_round", false, true},
+	"CONFIRM":     {"CONFIRM h", "confirm", true, true},
+	"CANCEL":      {"CANCEL h", "cancel", true, true},
+	"HOLD":        {"HOLD h", "read", true, true},
+	"HOLDS":       {"HOLDS", "read", true, true},
 	"ROUND":       {"ROUND 1", "read", true, true},
 	"ROUNDS":      {"ROUNDS", "read", true, true},
 	"SETLIMIT":    {"SETLIMIT ann once forever 1 x", "admin", true, true}, // of no player, and of the whole realm
@@ -624,10 +633,10 @@ func TestRedisWhoMayWhat(t *testing.T) {
 			k.of("ann"):  map[bool]string{true: "NOPERM"}[slices.Contains(notPlayers, n.command)],
 			k.of("bob"):  map[bool]string{true: "NOPERM"}[slices.Contains(notPlayers, n.command) || n.player],
 		}
-		if n.command == "redeem" {
+		if n.command == "redeem" || n.command == "confirm" || n.command == "cancel" {
 			who["free-pool"] = "NOPERM"
 		}
-		if name == "RANKS" || name == "ROUND" || name == "ROUNDS" { // of the whole realm
+		if name == "RANKS" || name == "ROUND" || name == "ROUNDS" || name == "HOLD" || name == "HOLDS" { // of the whole realm
 			who["free-pool"], who[k.of("ann")] = "NOPERM", "NOPERM"
 		}
 		if n.command == "admin" {

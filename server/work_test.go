@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -61,10 +62,19 @@ func TestWork(t *testing.T) {
 	if _, err := crowd.DoAll(t.Context(), reqs); err != nil {
 		t.Fatal(err)
 	}
+	holdMany(t, f, group)
 	for _, c := range []struct {
 		path string
 		m    proto.Message
 	}{
+		{"ListHolds", &kujiv1.ListHoldsRequest{Realm: "holds", Limit: kuji.MaxHolds}},
+		{"ListHolds", &kujiv1.ListHoldsRequest{Realm: "holds", Player: "ann"}},
+		{"GetHold", &kujiv1.GetHoldRequest{Hold: "open"}},
+		{"Atomic", &kujiv1.AtomicRequest{RequestId: "again", Members: group.GetMembers(), HoldMs: 60_000}},
+		{"Batch", &kujiv1.BatchRequest{Commands: []*kujiv1.Command{{RequestId: "many", Command: &kujiv1.Command_Draw{Draw: &kujiv1.Draw{Player: "ann", Pool: "box", Count: kuji.MaxDrawCount, HoldMs: 60_000}}}}}},
+		{"ListHolds", &kujiv1.ListHoldsRequest{Limit: 1}},
+		{"Confirm", &kujiv1.ConfirmRequest{RequestId: "c", Hold: "given"}},
+		{"Confirm", &kujiv1.ConfirmRequest{RequestId: "d", Hold: "drawn"}},
 		{"GetRound", &kujiv1.GetRoundRequest{Realm: "rounds", Number: 1, EntrantLimit: kuji.MaxEntrants}},
 		{"GetRound", &kujiv1.GetRoundRequest{Realm: "rounds", Number: 1, EntrantLimit: 1}},
 		{"ListRounds", &kujiv1.ListRoundsRequest{Realm: "rounds"}},
@@ -110,6 +120,29 @@ func TestWork(t *testing.T) {
 				t.Errorf("%s in %s takes %d bytes, %d are reckoned", c.path, codec, taken, most)
 			}
 		}
+	}
+}
+
+// holdMany holds a group of as many draws as one can have in three ways, and a thousand small ones in another realm.
+func holdMany(t *testing.T, f *fixture, group *kujiv1.AtomicRequest) {
+	t.Helper()
+	c := clients(t, f.url)[0]
+	for id, refund := range map[string]bool{"open": false, "given": false, "drawn": true} {
+		if _, err := c.reward.Atomic(t.Context(), &kujiv1.AtomicRequest{RequestId: id, Members: group.GetMembers(), HoldMs: 3_600_000, Refund: refund}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	small := holdRealm(t, f, "holds")
+	var reqs []kuji.Request
+	for i := range kuji.MaxHolds {
+		player := "ann"
+		if i >= kuji.MaxPlayerHolds {
+			player = fmt.Sprint("player-", i)
+		}
+		reqs = append(reqs, kuji.Draw{ID: fmt.Sprint("h", i), Player: player, Pool: "free", Hold: kuji.Holding{For: time.Hour}})
+	}
+	if _, err := small.DoAll(t.Context(), reqs); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -13,6 +13,14 @@ type Hold struct {
 	Parts []HoldPart `json:"parts,omitempty"`
 }
 
+// Size returns how many parts a hold has, and items in them.
+func (h *Hold) Size() (n int) {
+	for i := range h.Parts {
+		n += 1 + len(h.Parts[i].Takes) + len(h.Parts[i].Gives)
+	}
+	return n
+}
+
 // HoldPart is what is held of a member of a Hold.
 type HoldPart struct {
 	Kind   string `json:"kind"` // draw, grant, consume or transfer

@@ -18,7 +18,7 @@ func atomicCommand(a *app) *cobra.Command {
 	req := &kujiv1.AtomicRequest{}
 	cmd := &cobra.Command{Use: "atomic -f FILE", Short: "Carry out several commands whole or not at all"}
 	cmd.Flags().StringVarP(&name, "file", "f", "", "`file` with the members in YAML or JSON; - is standard input (required)")
-	return write(a, cmd, req, (*api).Atomic, func() error {
+	return write(a, cmd, req, (*api).Atomic, holding(cmd, &req.HoldMs, &req.Refund), func() error {
 		if name == "" {
 			return usagef("missing flag --file: the members")
 		}
@@ -33,6 +33,12 @@ func atomicCommand(a *app) *cobra.Command {
 		var of kujiv1.Atomic
 		err = file.message(file.root, of.ProtoReflect())
 		req.Members = of.GetMembers()
+		if of.GetHoldMs() != 0 || of.GetRefund() {
+			if req.GetHoldMs() != 0 {
+				return usagef("--hold: the file says how the group is held, too")
+			}
+			req.HoldMs, req.Refund = of.GetHoldMs(), of.GetRefund()
+		}
 		return err
 	})
 }

@@ -106,6 +106,12 @@ func valueOf(fd protoreflect.FieldDescriptor, text string) (v protoreflect.Value
 	case protoreflect.Uint32Kind:
 		number, err = strconv.ParseUint(text, 10, 32)
 		v = protoreflect.ValueOfUint32(uint32(number))
+	case protoreflect.Int64Kind:
+		number, err = strconv.ParseUint(text, 10, 63)
+		v = protoreflect.ValueOfInt64(int64(number))
+	case protoreflect.BoolKind:
+		yes, wrong := strconv.ParseBool(text)
+		v, err = protoreflect.ValueOfBool(yes), wrong
 	case protoreflect.Uint64Kind:
 		number, err = strconv.ParseUint(text, 10, 64)
 		v = protoreflect.ValueOfUint64(number)

@@ -34,6 +34,7 @@ var commands = []struct {
 		feedCommand,
 		grantCommand,
 		historyCommand,
+		holdCommand,
 		limitCommand,
 		listCommand,
 		oddsCommand,

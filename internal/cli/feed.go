@@ -244,7 +244,8 @@ func recordOf(e *kujiv1.Event) kuji.Record {
 		Beyond: each(e.GetBeyond(), func(b *kujiv1.Beyond) kuji.Beyond {
 			return kuji.Beyond{Item: b.GetItem(), Quantity: b.GetQuantity(), How: b.GetHow(), Player: b.GetPlayer()}
 		}),
-		Round: roundOf(e.GetRound()), Entrants: e.GetEntrants(),
+		Round: roundOf(e.GetRound()), Entrants: e.GetEntrants(), Hold: heldOf(e.GetHold()),
+		Freed:   each(e.GetFreed(), func(f *kujiv1.Freed) kuji.Freed { return kuji.Freed{Player: f.GetPlayer(), Hold: f.GetHold()} }),
 		Members: each(e.GetMembers(), recordOf),
 		Changes: each(e.GetChanges(), func(c *kujiv1.BalanceChange) kuji.BalanceChange {
 			return kuji.BalanceChange{Player: c.GetPlayer(), Item: c.GetItem(), Delta: c.GetDelta(), Balance: c.Balance}
@@ -253,11 +254,14 @@ func recordOf(e *kujiv1.Event) kuji.Record {
 	if l := e.GetLimit(); l != nil { // the periods' numbers are the same
 		rec.Limit = &kuji.Limit{Per: catalog.Per(l.GetPer()), Window: l.GetWindowMs(), Draws: l.GetDraws(), Left: l.GetLeft(), Resets: l.GetResetsUnixMs()}
 	}
+	if g := e.GetGiven(); g != nil {
+		rec.Given = &kuji.Given{Items: kujiStacks(g.GetItems()), Codes: kujiCodes(g.GetCodes())}
+	}
 	if c := e.GetClock(); c != nil {
 		rec.Clock = &kuji.ClockSet{To: c.GetToUnixMs(), By: c.GetBy(), Reason: c.GetReason()}
 	}
 	if d := e.GetDue(); d != nil {
-		rec.Due = &kuji.Due{Swept: d.GetSwept(), Players: d.GetPlayers(), Counter: d.GetCounter(), Period: d.GetPeriod(), From: d.GetRankFrom(), Count: d.GetRankCount(), Round: d.GetRound()}
+		rec.Due = &kuji.Due{Swept: d.GetSwept(), Players: d.GetPlayers(), Counter: d.GetCounter(), Period: d.GetPeriod(), From: d.GetRankFrom(), Count: d.GetRankCount(), Round: d.GetRound(), Holds: d.GetHolds()}
 	}
 	return rec
 }

@@ -17,7 +17,7 @@ func TestFeedExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(string(page), "```json\n")
-	for _, of := range []string{"what nobody asked for", "rounds"} {
+	for _, of := range []string{"what nobody asked for", "rounds", "holds"} {
 		events, after, _ := strings.Cut(rest, "```\n")
 		_, after, _ = strings.Cut(after, "```\n")
 		shown, after, ok := strings.Cut(after, "```\n")

@@ -63,6 +63,9 @@ func whyText(r *kujiv1.Result) string {
 		more := when(l.GetResetsUnixMs() != 0, ", more from "+timeText(l.GetResetsUnixMs()))
 		parts = slices.Insert(parts, 0, fmt.Sprintf("%s, %d left%s", limitText(l), l.GetLeft(), more))
 	}
+	if h := r.GetHold(); r.GetStatus() == kujiv1.Status_STATUS_HOLD_ENDED {
+		parts = append(parts, contract.Word(h.GetState())+" at "+timeText(h.GetEndedUnixMs())+when(h.GetBy() != "", " by request "+h.GetBy()))
+	}
 	return when(len(parts) > 0, " ("+strings.Join(parts, "; ")+")")
 }
 

@@ -67,17 +67,22 @@ func printResult(w io.Writer, id string, draws int, r *kujiv1.Result) {
 		fprintf(w, "paid\t%s\n", itemsText(r.GetPaid()))
 	}
 	if r.GetStatus() == kujiv1.Status_STATUS_OK {
+		if r.GetHold() != nil && len(r.GetOutcomes()) == 0 {
+			draws = 0 // they are made when it is confirmed
+		}
 		printOutcomes(w, draws, r.GetOutcomes())
 	}
 	if len(r.GetCollected()) > 0 {
 		fprintf(w, "collected\t%s\n", itemsText(r.GetCollected()))
 	}
 	printRound(w, r.GetRound())
+	printHold(w, r)
 	printClaims(w, r.GetClaims())
 	printBeyond(w, r.GetBeyond())
 	for i, m := range r.GetMembers() {
 		fprintf(w, "member %d\t%s\n", i+1, contract.Word(m.GetStatus()))
 		printOutcomes(w, drawsIn(m.GetOutcomes()), m.GetOutcomes())
+		printGiven(w, m.GetGiven())
 		printClaims(w, m.GetClaims())
 		printBeyond(w, m.GetBeyond())
 	}
@@ -148,6 +153,9 @@ var refusals = map[kujiv1.Status]string{
 	kujiv1.Status_STATUS_ALREADY_OPEN:       "a round of this name is open, and the catalog allows one%s",
 	kujiv1.Status_STATUS_TOO_MANY_ROUNDS:    "the player is in 100 rounds, or 10,000 are open in the realm%s",
 	kujiv1.Status_STATUS_NOBODY_LEFT:        "no more winners can be drawn%s",
+	kujiv1.Status_STATUS_UNKNOWN_HOLD:       "nothing is held with this request id, or it ended more than a day ago%s",
+	kujiv1.Status_STATUS_HOLD_ENDED:         "the hold has ended before%s",
+	kujiv1.Status_STATUS_TOO_MANY_HOLDS:     "a player has something in 100 holds, or 1,000,000 are open in the realm%s",
 	kujiv1.Status_STATUS_BLOCKED:            "a player of the request is blocked%s",
 	kujiv1.Status_STATUS_UNKNOWN_PLAYER:     "the realm has never seen the player%s",
 	kujiv1.Status_STATUS_ALREADY_LINKED:     "the name is another name of a player already%s",

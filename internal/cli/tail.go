@@ -69,6 +69,9 @@ func eventText(e *kujiv1.Event) string {
 	if r := e.GetRound(); r != nil {
 		add("%s", word(r.GetRound()))
 	}
+	if h := e.GetHold(); h != nil && e.GetKind() != "hold" {
+		add("of %s", word(h.GetHold()))
+	}
 	if e.Value != nil {
 		add("%d", e.GetValue())
 	}
@@ -91,6 +94,8 @@ func eventText(e *kujiv1.Event) string {
 	case d.GetRound() > 0 && e.GetRound() == nil:
 		add("round number %d", d.GetRound())
 	case d.GetRound() > 0: // what follows says it
+	case len(d.GetHolds()) > 0:
+		add("holds %s", strings.Join(each(d.GetHolds(), word), " "))
 	case d != nil && d.GetCounter() == "":
 		gone := "expired: "
 		for _, c := range e.GetChanges() {
@@ -103,6 +108,12 @@ func eventText(e *kujiv1.Event) string {
 	if r := e.GetRound(); r.GetState() != kujiv1.RoundState_ROUND_STATE_UNSPECIFIED { // else the request failed
 		add("(%s)", roundText(r))
 	}
+	if h := e.GetHold(); h.GetUntilUnixMs() != 0 {
+		add("until %s", timeText(h.GetUntilUnixMs()))
+	}
+	if g := e.GetGiven(); g != nil {
+		add("gave %s", gaveText(&kujiv1.Outcome{Items: g.GetItems(), Codes: g.GetCodes()}))
+	}
 	for i, o := range e.GetOutcomes() {
 		add("%s%s", when(i == 0, "→ "), word(o.GetEntry()))
 		for _, s := range o.GetItems() {
@@ -112,6 +123,18 @@ func eventText(e *kujiv1.Event) string {
 	for _, b := range e.GetBeyond() {
 		add("%d %s %s%s", b.GetQuantity(), word(b.GetItem()), b.GetHow(), when(b.GetPlayer() != "", " of "+word(b.GetPlayer())))
 	}
+	addClaims(e, add)
+	for _, m := range e.GetMembers() {
+		add("[%s]", eventText(m))
+	}
+	if e.GetRequestId() != "" {
+		add("id %s", word(e.GetRequestId()))
+	}
+	return b.String()
+}
+
+// addClaims adds what quests, ranks and rounds gave.
+func addClaims(e *kujiv1.Event, add func(format string, args ...any)) {
 	for _, c := range e.GetClaims() {
 		what := fmt.Sprintf("quest %s tier %d", word(c.GetQuest()), c.GetTier())
 		if c.GetPlace() > 0 {
@@ -125,11 +148,4 @@ func eventText(e *kujiv1.Event) string {
 			add("+%d %s", s.GetQuantity(), word(s.GetItem()))
 		}
 	}
-	for _, m := range e.GetMembers() {
-		add("[%s]", eventText(m))
-	}
-	if e.GetRequestId() != "" {
-		add("id %s", word(e.GetRequestId()))
-	}
-	return b.String()
 }

@@ -182,6 +182,7 @@ func TestRecipes(t *testing.T) {
 		},
 	}
 	maps.Copy(uses, roundRecipes(pass))
+	maps.Copy(uses, holdRecipes(pass))
 	for _, m := range recipe.FindAllStringSubmatch(string(page), -1) {
 		name, yaml := m[1], m[2]
 		t.Run(name, func(t *testing.T) {

@@ -5,8 +5,11 @@ import (
 	"github.com/kuji-dev/kuji/view"
 )
 
-// MaxHolds is the most holds that are shown at a time.
-const MaxHolds = 1000
+// MaxHolds is the most holds that are shown at a time, and maxSize the most parts and items in them.
+const (
+	MaxHolds = 1000
+	maxSize  = 20_000
+)
 
 // Hold returns a hold by its request id. ok is false if there is none.
 func Hold(s rules.State, id string) (v view.Hold, ok bool) {
@@ -27,14 +30,16 @@ func HoldsOf(s rules.State, player string) (all []view.Hold) {
 	return all
 }
 
-// Holds returns some open holds, by deadline and then by request id, that come after one. Until is its deadline, Unix
+// Holds returns some open holds, by deadline and then by request id, that come after one: at least one, if there is one. Until is its deadline, Unix
 // milliseconds.
 func Holds(s rules.State, until int64, id string) (all []view.Hold) {
+	size := 0
 	for h := range rules.OpenHolds(s, uint64(max(until+s.Back(), 0)), id) {
-		if len(all) == MaxHolds {
+		if len(all) == MaxHolds || size >= maxSize {
 			break
 		}
-		all = append(all, HoldView(s, &h, s.Back()))
+		v := HoldView(s, &h, s.Back())
+		all, size = append(all, v), size+v.Size()
 	}
 	return all
 }

@@ -30,7 +30,7 @@ func (w *Wanted) All() bool { return w.Player == "" && w.Pool == "" }
 
 // Match reports whether an event that was applied is wanted: whether its request, or one member of it,
 // names the player, as giver or receiver, and the pool; or whether it settles what is due for the player, pays a rank of
-// theirs, or closes a round for them. An event that cannot be read is wanted: its reader says what is wrong.
+// theirs, closes a round for them or ends a hold of theirs. An event that cannot be read is wanted: its reader says what is wrong.
 func (w *Wanted) Match(ev *store.Event) bool {
 	kind := rules.Kind(ev.Kind)
 	switch {
@@ -47,9 +47,9 @@ func (w *Wanted) Match(ev *store.Event) bool {
 			return w.touched(ev)
 		}
 		return w.Pool == "" && (slices.Contains(due.Players, w.PlayerNum) || slices.Contains(due.Players, w.OwnNum))
-	case kind == rules.KindSettle, kind == rules.KindReroll, kind == rules.KindCancelRound:
+	case kind == rules.KindSettle, kind == rules.KindReroll, kind == rules.KindCancelRound, kind == rules.KindConfirm, kind == rules.KindCancel, kind == rules.KindReverse:
 		return w.touched(ev)
-	case kind != rules.KindTransfer && kind != rules.KindAtomic && !w.matchPlayer(ev.Player):
+	case kind != rules.KindTransfer && kind != rules.KindAtomic && kind != rules.KindHold && !w.matchPlayer(ev.Player):
 		return false
 	case kind == rules.KindRedeem && w.Pool != "":
 		used, err := rules.RedeemedOf(ev)
@@ -68,6 +68,9 @@ func (w *Wanted) touched(ev *store.Event) bool {
 	effects := ev.Changes()
 	for effects.Next(&e) {
 		if e.Verb == store.Player && e.N == w.PlayerNum {
+			return true
+		}
+		if num, _, ok := rules.FreedIn(&e); ok && num == w.PlayerNum {
 			return true
 		}
 	}

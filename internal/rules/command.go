@@ -281,6 +281,7 @@ type Goal struct {
 type CommandError struct {
 	Field   string // a path, such as "members[2].items[0].quantity"
 	Message string
+	Unfit   bool // what it names is there, and cannot be used like this
 }
 
 func (e *CommandError) Error() string { return e.Field + ": " + e.Message }

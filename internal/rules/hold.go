@@ -194,14 +194,16 @@ func (r *noting) holds(player uint32) (n int) {
 // holdKind is a command that is held: its members are carried out as a group.
 type holdKind struct{ noted }
 
-func (holdKind) alone() string { return "an atomic group is held as a whole, or not at all" }
+func (holdKind) alone() string {
+	return "a member is not held by itself; an atomic group is held as a whole, or not at all"
+}
 
 func (holdKind) form(c *Command) *CommandError {
 	switch h := c.Hold; {
 	case c.ID == "":
 		return malformed("id", "empty; a hold needs a request id, by which it is confirmed")
 	case h.For < MinHold || h.For > MaxHold:
-		return malformed("hold", "%d milliseconds; %d to %d are allowed", h.For, MinHold, MaxHold)
+		return malformed("hold_ms", "%d milliseconds; %d to %d are allowed", h.For, MinHold, MaxHold)
 	}
 	if err := (atomicKind{}).form(c); err != nil {
 		return err.alone(c)
@@ -220,7 +222,7 @@ func (holdKind) form(c *Command) *CommandError {
 func (e *CommandError) alone(c *Command) *CommandError {
 	const member = "members[0]."
 	if c.Hold.One && len(e.Field) > len(member) && e.Field[:len(member)] == member {
-		return &CommandError{Field: e.Field[len(member):], Message: e.Message}
+		return &CommandError{Field: e.Field[len(member):], Message: e.Message, Unfit: e.Unfit}
 	}
 	return e
 }
@@ -231,7 +233,9 @@ func (holdKind) resolve(f *Finder, c *Command) *CommandError {
 	}
 	for i := range c.Members {
 		if err := f.holdable(c, &c.Members[i]); err != nil {
-			return err.in(i).alone(c)
+			err = err.in(i)
+			err.Unfit = true
+			return err.alone(c)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"cmp"
+	"encoding/binary"
 	"iter"
 	"math"
 
@@ -80,6 +81,15 @@ func HoldIn(e *store.Effect) (v HoldNow, ok bool) {
 		return v, false
 	}
 	return holdIn(string(e.Bytes[1:e.N]), e.Bytes[e.N:]), true
+}
+
+// FreedIn returns the player of whom nothing is held by a hold any more after an effect, and the hold's id. ok is false
+// if there is none.
+func FreedIn(e *store.Effect) (player uint32, id string, ok bool) {
+	if e.Verb != store.Drop || len(e.Bytes) < 5 || e.Bytes[0] != recordHeld {
+		return 0, "", false
+	}
+	return binary.BigEndian.Uint32(e.Bytes[1:]), string(e.Bytes[5:]), true
 }
 
 // EndedOf returns what an event of the status hold ended says of the hold, and how long before it that had ended,

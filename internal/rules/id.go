@@ -113,7 +113,10 @@ func (r *Rules) CheckNew(cmd *Command) *CommandError {
 	}
 	for i := range cmd.Members {
 		if err := r.CheckNew(&cmd.Members[i]); err != nil {
-			return err.in(i)
+			if err = err.in(i); cmd.Hold != nil {
+				err = err.alone(cmd)
+			}
+			return err
 		}
 	}
 	cmd.meet(r.state)

@@ -96,6 +96,14 @@ func init() {
 	whole[*kujiv1.GetRoundRequest](canRead)
 	whole[*kujiv1.ListRoundsRequest](canRead)
 	whole[*kujiv1.HandleMessageRequest](canChat) // it is for any player, and from any pool
+	whole[*kujiv1.GetHoldRequest](canRead)
+	permit(func(a *Access, m *kujiv1.ListHoldsRequest) error {
+		n := need{can: canRead, player: m.GetPlayer()}
+		if n.player == "" {
+			return a.checkWhole(n)
+		}
+		return a.check(n)
+	})
 	for _, request := range contract.Administrators() {
 		permits[request] = func(a *Access, _ proto.Message) error { return a.checkWhole(need{can: canAdmin}) }
 	}
@@ -202,6 +210,10 @@ func (a *Access) checkCommand(field, id string, m proto.Message) error {
 		// No request says which pool a code pays for, so it is not for those who have only some.
 		if a.pools != nil {
 			return errors.New("a code can pay for draws from any pool, and the key is restricted to some")
+		}
+	case *kujiv1.Confirm, *kujiv1.ConfirmRequest, *kujiv1.Cancel, *kujiv1.CancelRequest:
+		if a.pools != nil { // as with codes
+			return errors.New("a hold can be about draws from any pool, and the key is restricted to some")
 		}
 	case *kujiv1.Grant:
 		return cmp.Or(a.check(needOf(field, m)), a.checkGrants(in, id, m))

@@ -198,8 +198,8 @@ MEMBER, ITEM, NEW_POOL, ENTRY, STOCK, COUNTER, WINDOW, CATALOG, DRAW, TALLY, RET
 NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE, LEVEL, ORDER, CLAIM, BEYOND, GROW = range(20, 29)
 HOLD, RELEASE, FORFEIT, PROMISE, PUT, DROP, PLACE, IDENTITY, ERASE = range(29, 38)
 KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes", "redeem", "register", "upgrade", "set_limit", "due",
-         "progress", "claim", "set_counter", "collect", "open_round", "join", "settle", "reroll", "cancel_round", None, None, None,
-         "link_code", "link", "unlink", "merge", "forget", "block"]
+         "progress", "claim", "set_counter", "collect", "open_round", "join", "settle", "reroll", "cancel_round",
+         "hold", "confirm", "cancel", "link_code", "link", "unlink", "merge", "forget", "block", "reverse"]
 PERS = ["", "forever", "day", "week", "window", "hour", "month"]
 KNOWN = 5  # the newest format level that this reader knows
 COME = (2, 3, 10, 11, 15, 16)  # who asks for one of these, or gets it, has come
@@ -209,7 +209,8 @@ STATUSES = ["ok", "sold_out", "limit_reached", "insufficient_items", "not_starte
             "code_required", "not_reached", "already_claimed", "reward_unavailable", "too_many_lots",
             "most_reached", "mailbox_full", "nothing_to_collect", "unknown_round", "round_closed",
             "already_joined", "round_full", "wrong_stake", "already_open", "too_many_rounds", "nobody_left",
-            None, None, None, None, None, None, None, "blocked", "unknown_player", "already_linked", "unknown_link_code",
+            "unknown_hold", "hold_ended", "too_many_holds", "unknown_request", "not_reversible", "already_reversed", None,
+            "blocked", "unknown_player", "already_linked", "unknown_link_code",
             "not_linked", "merge_needed", "too_many_aliases", "link_code_taken", "forgotten"]
 
 
@@ -369,13 +370,17 @@ class Event:
                     "left": r.number(), "resets": r.number()}
         elif STATUSES[self.status] == "insufficient_items":
             said = [{"item": r.number(), "have": r.number(), "need": r.number()} for _ in range(r.number())]
+        elif STATUSES[self.status] == "hold_ended":
+            said = {"became": ["", "open", "confirmed", "cancelled", "expired"][r.number()], "ago_ms": r.number(), "by": r.text()}
         assert r.at == len(self.why)
         return said
 
     def commands(self):
         """What was asked: (kind, player, other arguments) of the command or of each member."""
         r = Reader(self.asked)
-        if self.kind == 6:
+        if self.kind in (6, 24):
+            if self.kind == 24:
+                r.number(), r.number()  # for how long it is held, and how
             if self.status:
                 r.number()  # the member that failed
             asked = []
@@ -385,7 +390,7 @@ class Event:
         else:
             asked = [(self.kind, self.player, arguments(r, self.kind))]
         self.note = None
-        if self.kind in (1, 3, 4, 5, 6, 11, 13, 15, 16, 17, 18) and r.at < len(self.asked):
+        if self.kind in (1, 3, 4, 5, 6, 11, 13, *range(15, 27)) and r.at < len(self.asked):
             self.note = (r.text(), r.text(), r.text())  # by, reason, metadata
             assert any(self.note)
         assert r.at == len(self.asked)
@@ -403,6 +408,10 @@ def arguments(r, kind):
         return r.name(), r.name()  # by, reason
     if kind == 14:
         what = r.number()  # 1 swept or 2 for a command, players; or 3, counter, period, first rank, how many
+        if what in (4, 5):
+            return what, [r.number()]  # a round
+        if what == 6:
+            return what, [r.text() for _ in range(r.number())]  # holds
         return what, [r.number() for _ in range(4 if what == 3 else r.number())]
     if kind == 2:
         pool, count = r.number(), r.number()
@@ -415,6 +424,12 @@ def arguments(r, kind):
         return r.number(), r.number()  # quest, how many tiers; counter, where it stands
     if kind == 8:
         return r.text(), r.number(), r.text(), r.text()  # track, draws, by, reason
+    if kind in (19, 20):
+        return r.text(), r.number(), r.number(), [(r.number(), r.number()) for _ in range(r.number())]  # round, number, tickets, stake
+    if kind in (21, 22, 23):
+        return r.text(), r.number()  # round, number
+    if kind in (25, 26):
+        return r.text()  # the request id of what is held
     other = ref(r) if kind == 5 else None
     return other, [(r.number(), r.number()) for _ in range(r.number())]
 
@@ -680,7 +695,7 @@ def describe(state, event):
         said["subject"] = text(state.named(event.subject))
     elif event.status in (15, 16, 17):
         said["subject"] = text(state.lists[event.subject])
-    elif event.status and event.status not in (14, 18, 26):
+    elif event.status and event.status not in (14, 18, 26) and event.status < 27:
         items = event.status in (3, 9, 12, 23, 24, 25)
         said["subject"] = of(state.items if items else state.pools, event.subject)
     if event.status == 2:

@@ -29,7 +29,15 @@ const (
 type Atomic struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 100.
-	Members       []*Member `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`
+	Members []*Member `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`
+	// For how long the group is held as a whole: see Confirm. Its members are draws,
+	// grants, consumes and transfers, none of which is held by itself. It needs a
+	// request id. 0: it is not held.
+	HoldMs int64 `protobuf:"varint,2,opt,name=hold_ms,json=holdMs,proto3" json:"hold_ms,omitempty"`
+	// With hold_ms: if nobody confirms it, everything comes back, and the draws are
+	// made when it is confirmed. Without it, what a group that draws consumes and
+	// transfers is for good at once, as the prices of its draws are.
+	Refund        bool `protobuf:"varint,3,opt,name=refund,proto3" json:"refund,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -69,6 +77,20 @@ func (x *Atomic) GetMembers() []*Member {
 		return x.Members
 	}
 	return nil
+}
+
+func (x *Atomic) GetHoldMs() int64 {
+	if x != nil {
+		return x.HoldMs
+	}
+	return 0
+}
+
+func (x *Atomic) GetRefund() bool {
+	if x != nil {
+		return x.Refund
+	}
+	return false
 }
 
 // Member is one command of an atomic group.
@@ -244,6 +266,9 @@ type AtomicRequest struct {
 	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// 1 to 100.
 	Members []*Member `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"`
+	// As in Atomic.
+	HoldMs int64 `protobuf:"varint,4,opt,name=hold_ms,json=holdMs,proto3" json:"hold_ms,omitempty"`
+	Refund bool  `protobuf:"varint,5,opt,name=refund,proto3" json:"refund,omitempty"`
 	// Why, at most 1024 bytes. The log keeps it, with the name of the API key that
 	// asked.
 	Reason string `protobuf:"bytes,40,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -303,6 +328,20 @@ func (x *AtomicRequest) GetMembers() []*Member {
 		return x.Members
 	}
 	return nil
+}
+
+func (x *AtomicRequest) GetHoldMs() int64 {
+	if x != nil {
+		return x.HoldMs
+	}
+	return 0
+}
+
+func (x *AtomicRequest) GetRefund() bool {
+	if x != nil {
+		return x.Refund
+	}
+	return false
 }
 
 func (x *AtomicRequest) GetReason() string {
@@ -367,9 +406,11 @@ var File_kuji_v1_atomic_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_atomic_proto_rawDesc = "" +
 	"\n" +
-	"\x14kuji/v1/atomic.proto\x12\akuji.v1\x1a\x13kuji/v1/claim.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/grant.proto\x1a\x16kuji/v1/progress.proto\x1a\x16kuji/v1/register.proto\x1a\x14kuji/v1/result.proto\"3\n" +
+	"\x14kuji/v1/atomic.proto\x12\akuji.v1\x1a\x13kuji/v1/claim.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/grant.proto\x1a\x16kuji/v1/progress.proto\x1a\x16kuji/v1/register.proto\x1a\x14kuji/v1/result.proto\"d\n" +
 	"\x06Atomic\x12)\n" +
-	"\amembers\x18\x01 \x03(\v2\x0f.kuji.v1.MemberR\amembers\"\xc9\x02\n" +
+	"\amembers\x18\x01 \x03(\v2\x0f.kuji.v1.MemberR\amembers\x12\x17\n" +
+	"\ahold_ms\x18\x02 \x01(\x03R\x06holdMs\x12\x16\n" +
+	"\x06refund\x18\x03 \x01(\bR\x06refund\"\xc9\x02\n" +
 	"\x06Member\x12#\n" +
 	"\x04draw\x18\x01 \x01(\v2\r.kuji.v1.DrawH\x00R\x04draw\x12&\n" +
 	"\x05grant\x18\x02 \x01(\v2\x0e.kuji.v1.GrantH\x00R\x05grant\x12,\n" +
@@ -378,12 +419,14 @@ const file_kuji_v1_atomic_proto_rawDesc = "" +
 	"\bregister\x18\x05 \x01(\v2\x11.kuji.v1.RegisterH\x00R\bregister\x12/\n" +
 	"\bprogress\x18\x06 \x01(\v2\x11.kuji.v1.ProgressH\x00R\bprogress\x12&\n" +
 	"\x05claim\x18\a \x01(\v2\x0e.kuji.v1.ClaimH\x00R\x05claimB\t\n" +
-	"\acommand\"\xa3\x01\n" +
+	"\acommand\"\xd4\x01\n" +
 	"\rAtomicRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\x12)\n" +
-	"\amembers\x18\x03 \x03(\v2\x0f.kuji.v1.MemberR\amembers\x12\x16\n" +
+	"\amembers\x18\x03 \x03(\v2\x0f.kuji.v1.MemberR\amembers\x12\x17\n" +
+	"\ahold_ms\x18\x04 \x01(\x03R\x06holdMs\x12\x16\n" +
+	"\x06refund\x18\x05 \x01(\bR\x06refund\x12\x16\n" +
 	"\x06reason\x18( \x01(\tR\x06reason\x12\x1a\n" +
 	"\bmetadata\x18) \x01(\tR\bmetadata\"9\n" +
 	"\x0eAtomicResponse\x12'\n" +

@@ -47,6 +47,8 @@ type Command struct {
 	//	*Command_Settle
 	//	*Command_Reroll
 	//	*Command_CancelRound
+	//	*Command_Confirm
+	//	*Command_Cancel
 	Command isCommand_Command `protobuf_oneof:"command"`
 	// Not of a draw or a code; a set_limit and a set_counter must have one. Why, at
 	// most 1024 bytes. The log keeps it, with the name of the API key that asked.
@@ -255,6 +257,24 @@ func (x *Command) GetCancelRound() *CancelRound {
 	return nil
 }
 
+func (x *Command) GetConfirm() *Confirm {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Confirm); ok {
+			return x.Confirm
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetCancel() *Cancel {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Cancel); ok {
+			return x.Cancel
+		}
+	}
+	return nil
+}
+
 func (x *Command) GetReason() string {
 	if x != nil {
 		return x.Reason
@@ -341,6 +361,14 @@ type Command_CancelRound struct {
 	CancelRound *CancelRound `protobuf:"bytes,18,opt,name=cancel_round,json=cancelRound,proto3,oneof"`
 }
 
+type Command_Confirm struct {
+	Confirm *Confirm `protobuf:"bytes,19,opt,name=confirm,proto3,oneof"`
+}
+
+type Command_Cancel struct {
+	Cancel *Cancel `protobuf:"bytes,20,opt,name=cancel,proto3,oneof"`
+}
+
 func (*Command_Draw) isCommand_Command() {}
 
 func (*Command_Grant) isCommand_Command() {}
@@ -375,14 +403,18 @@ func (*Command_Reroll) isCommand_Command() {}
 
 func (*Command_CancelRound) isCommand_Command() {}
 
+func (*Command_Confirm) isCommand_Command() {}
+
+func (*Command_Cancel) isCommand_Command() {}
+
 type BatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty means "default".
 	Realm string `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
 	// 1 to 10000, independent of each other, carried out in order. Their draws
 	// may have at most 100000 outcomes in all; a redeem and a settle
-	// count as 100, a claim as many as its tiers, and as 100 if it does not say how
-	// many.
+	// count as 100, a confirm as 2000, a claim as many as its tiers, and as 100 if it
+	// does not say how many.
 	// The request is made of at most
 	// 100000 messages: commands, what each asks for, members, items.
 	Commands      []*Command `protobuf:"bytes,2,rep,name=commands,proto3" json:"commands,omitempty"`
@@ -533,6 +565,10 @@ type BatchResult struct {
 	Collected []*Stack `protobuf:"bytes,14,rep,name=collected,proto3" json:"collected,omitempty"`
 	// As in Result.
 	Round *Round `protobuf:"bytes,15,opt,name=round,proto3" json:"round,omitempty"`
+	// As in Result.
+	Hold *Hold `protobuf:"bytes,16,opt,name=hold,proto3" json:"hold,omitempty"`
+	// As in Result.
+	Given *Given `protobuf:"bytes,17,opt,name=given,proto3" json:"given,omitempty"`
 	// The limit that was reached, with LIMIT_REACHED only. What is left, and
 	// when it resets, are those of the time of the request.
 	Limit *Limit `protobuf:"bytes,40,opt,name=limit,proto3" json:"limit,omitempty"`
@@ -678,6 +714,20 @@ func (x *BatchResult) GetRound() *Round {
 	return nil
 }
 
+func (x *BatchResult) GetHold() *Hold {
+	if x != nil {
+		return x.Hold
+	}
+	return nil
+}
+
+func (x *BatchResult) GetGiven() *Given {
+	if x != nil {
+		return x.Given
+	}
+	return nil
+}
+
 func (x *BatchResult) GetLimit() *Limit {
 	if x != nil {
 		return x.Limit
@@ -696,7 +746,7 @@ var File_kuji_v1_batch_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\n" +
-	"\x13kuji/v1/batch.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/claim.proto\x1a\x15kuji/v1/collect.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/error.proto\x1a\x13kuji/v1/grant.proto\x1a\x13kuji/v1/limit.proto\x1a\x16kuji/v1/progress.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x14kuji/v1/result.proto\x1a\x13kuji/v1/round.proto\x1a\x19kuji/v1/set_counter.proto\x1a\x17kuji/v1/set_limit.proto\"\xf6\x06\n" +
+	"\x13kuji/v1/batch.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/claim.proto\x1a\x15kuji/v1/collect.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/error.proto\x1a\x13kuji/v1/grant.proto\x1a\x12kuji/v1/hold.proto\x1a\x13kuji/v1/limit.proto\x1a\x16kuji/v1/progress.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x14kuji/v1/result.proto\x1a\x13kuji/v1/round.proto\x1a\x19kuji/v1/set_counter.proto\x1a\x17kuji/v1/set_limit.proto\"\xcf\a\n" +
 	"\aCommand\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12#\n" +
@@ -719,7 +769,9 @@ const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\x04join\x18\x0f \x01(\v2\r.kuji.v1.JoinH\x00R\x04join\x12)\n" +
 	"\x06settle\x18\x10 \x01(\v2\x0f.kuji.v1.SettleH\x00R\x06settle\x12)\n" +
 	"\x06reroll\x18\x11 \x01(\v2\x0f.kuji.v1.RerollH\x00R\x06reroll\x129\n" +
-	"\fcancel_round\x18\x12 \x01(\v2\x14.kuji.v1.CancelRoundH\x00R\vcancelRound\x12\x16\n" +
+	"\fcancel_round\x18\x12 \x01(\v2\x14.kuji.v1.CancelRoundH\x00R\vcancelRound\x12,\n" +
+	"\aconfirm\x18\x13 \x01(\v2\x10.kuji.v1.ConfirmH\x00R\aconfirm\x12)\n" +
+	"\x06cancel\x18\x14 \x01(\v2\x0f.kuji.v1.CancelH\x00R\x06cancel\x12\x16\n" +
 	"\x06reason\x18( \x01(\tR\x06reason\x12\x1a\n" +
 	"\bmetadata\x18) \x01(\tR\bmetadataB\t\n" +
 	"\acommand\"R\n" +
@@ -729,7 +781,7 @@ const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\rBatchResponse\x12.\n" +
 	"\aresults\x18\x01 \x03(\v2\x14.kuji.v1.BatchResultR\aresults\x12,\n" +
 	"\breceipts\x18\x02 \x03(\v2\x10.kuji.v1.ReceiptR\breceipts\x12,\n" +
-	"\boutcomes\x18\x03 \x03(\v2\x10.kuji.v1.OutcomeR\boutcomes\"\xf7\x04\n" +
+	"\boutcomes\x18\x03 \x03(\v2\x10.kuji.v1.OutcomeR\boutcomes\"\xc0\x05\n" +
 	"\vBatchResult\x12'\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x0f.kuji.v1.StatusR\x06status\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12\x1a\n" +
@@ -746,7 +798,9 @@ const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\x06claims\x18\f \x03(\v2\x10.kuji.v1.ClaimedR\x06claims\x12'\n" +
 	"\x06beyond\x18\r \x03(\v2\x0f.kuji.v1.BeyondR\x06beyond\x12,\n" +
 	"\tcollected\x18\x0e \x03(\v2\x0e.kuji.v1.StackR\tcollected\x12$\n" +
-	"\x05round\x18\x0f \x01(\v2\x0e.kuji.v1.RoundR\x05round\x12$\n" +
+	"\x05round\x18\x0f \x01(\v2\x0e.kuji.v1.RoundR\x05round\x12!\n" +
+	"\x04hold\x18\x10 \x01(\v2\r.kuji.v1.HoldR\x04hold\x12$\n" +
+	"\x05given\x18\x11 \x01(\v2\x0e.kuji.v1.GivenR\x05given\x12$\n" +
 	"\x05limit\x18( \x01(\v2\x0e.kuji.v1.LimitR\x05limit\x12#\n" +
 	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacksB\n" +
 	"\n" +
@@ -787,17 +841,21 @@ var file_kuji_v1_batch_proto_goTypes = []any{
 	(*Settle)(nil),        // 18: kuji.v1.Settle
 	(*Reroll)(nil),        // 19: kuji.v1.Reroll
 	(*CancelRound)(nil),   // 20: kuji.v1.CancelRound
-	(*Receipt)(nil),       // 21: kuji.v1.Receipt
-	(*Outcome)(nil),       // 22: kuji.v1.Outcome
-	(Status)(0),           // 23: kuji.v1.Status
-	(*Result)(nil),        // 24: kuji.v1.Result
-	(*ErrorDetail)(nil),   // 25: kuji.v1.ErrorDetail
-	(*Stack)(nil),         // 26: kuji.v1.Stack
-	(*Claimed)(nil),       // 27: kuji.v1.Claimed
-	(*Beyond)(nil),        // 28: kuji.v1.Beyond
-	(*Round)(nil),         // 29: kuji.v1.Round
-	(*Limit)(nil),         // 30: kuji.v1.Limit
-	(*Lack)(nil),          // 31: kuji.v1.Lack
+	(*Confirm)(nil),       // 21: kuji.v1.Confirm
+	(*Cancel)(nil),        // 22: kuji.v1.Cancel
+	(*Receipt)(nil),       // 23: kuji.v1.Receipt
+	(*Outcome)(nil),       // 24: kuji.v1.Outcome
+	(Status)(0),           // 25: kuji.v1.Status
+	(*Result)(nil),        // 26: kuji.v1.Result
+	(*ErrorDetail)(nil),   // 27: kuji.v1.ErrorDetail
+	(*Stack)(nil),         // 28: kuji.v1.Stack
+	(*Claimed)(nil),       // 29: kuji.v1.Claimed
+	(*Beyond)(nil),        // 30: kuji.v1.Beyond
+	(*Round)(nil),         // 31: kuji.v1.Round
+	(*Hold)(nil),          // 32: kuji.v1.Hold
+	(*Given)(nil),         // 33: kuji.v1.Given
+	(*Limit)(nil),         // 34: kuji.v1.Limit
+	(*Lack)(nil),          // 35: kuji.v1.Lack
 }
 var file_kuji_v1_batch_proto_depIdxs = []int32{
 	4,  // 0: kuji.v1.Command.draw:type_name -> kuji.v1.Draw
@@ -817,25 +875,29 @@ var file_kuji_v1_batch_proto_depIdxs = []int32{
 	18, // 14: kuji.v1.Command.settle:type_name -> kuji.v1.Settle
 	19, // 15: kuji.v1.Command.reroll:type_name -> kuji.v1.Reroll
 	20, // 16: kuji.v1.Command.cancel_round:type_name -> kuji.v1.CancelRound
-	0,  // 17: kuji.v1.BatchRequest.commands:type_name -> kuji.v1.Command
-	3,  // 18: kuji.v1.BatchResponse.results:type_name -> kuji.v1.BatchResult
-	21, // 19: kuji.v1.BatchResponse.receipts:type_name -> kuji.v1.Receipt
-	22, // 20: kuji.v1.BatchResponse.outcomes:type_name -> kuji.v1.Outcome
-	23, // 21: kuji.v1.BatchResult.status:type_name -> kuji.v1.Status
-	24, // 22: kuji.v1.BatchResult.members:type_name -> kuji.v1.Result
-	25, // 23: kuji.v1.BatchResult.error:type_name -> kuji.v1.ErrorDetail
-	26, // 24: kuji.v1.BatchResult.paid:type_name -> kuji.v1.Stack
-	27, // 25: kuji.v1.BatchResult.claims:type_name -> kuji.v1.Claimed
-	28, // 26: kuji.v1.BatchResult.beyond:type_name -> kuji.v1.Beyond
-	26, // 27: kuji.v1.BatchResult.collected:type_name -> kuji.v1.Stack
-	29, // 28: kuji.v1.BatchResult.round:type_name -> kuji.v1.Round
-	30, // 29: kuji.v1.BatchResult.limit:type_name -> kuji.v1.Limit
-	31, // 30: kuji.v1.BatchResult.lacks:type_name -> kuji.v1.Lack
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	21, // 17: kuji.v1.Command.confirm:type_name -> kuji.v1.Confirm
+	22, // 18: kuji.v1.Command.cancel:type_name -> kuji.v1.Cancel
+	0,  // 19: kuji.v1.BatchRequest.commands:type_name -> kuji.v1.Command
+	3,  // 20: kuji.v1.BatchResponse.results:type_name -> kuji.v1.BatchResult
+	23, // 21: kuji.v1.BatchResponse.receipts:type_name -> kuji.v1.Receipt
+	24, // 22: kuji.v1.BatchResponse.outcomes:type_name -> kuji.v1.Outcome
+	25, // 23: kuji.v1.BatchResult.status:type_name -> kuji.v1.Status
+	26, // 24: kuji.v1.BatchResult.members:type_name -> kuji.v1.Result
+	27, // 25: kuji.v1.BatchResult.error:type_name -> kuji.v1.ErrorDetail
+	28, // 26: kuji.v1.BatchResult.paid:type_name -> kuji.v1.Stack
+	29, // 27: kuji.v1.BatchResult.claims:type_name -> kuji.v1.Claimed
+	30, // 28: kuji.v1.BatchResult.beyond:type_name -> kuji.v1.Beyond
+	28, // 29: kuji.v1.BatchResult.collected:type_name -> kuji.v1.Stack
+	31, // 30: kuji.v1.BatchResult.round:type_name -> kuji.v1.Round
+	32, // 31: kuji.v1.BatchResult.hold:type_name -> kuji.v1.Hold
+	33, // 32: kuji.v1.BatchResult.given:type_name -> kuji.v1.Given
+	34, // 33: kuji.v1.BatchResult.limit:type_name -> kuji.v1.Limit
+	35, // 34: kuji.v1.BatchResult.lacks:type_name -> kuji.v1.Lack
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_batch_proto_init() }
@@ -849,6 +911,7 @@ func file_kuji_v1_batch_proto_init() {
 	file_kuji_v1_draw_proto_init()
 	file_kuji_v1_error_proto_init()
 	file_kuji_v1_grant_proto_init()
+	file_kuji_v1_hold_proto_init()
 	file_kuji_v1_limit_proto_init()
 	file_kuji_v1_progress_proto_init()
 	file_kuji_v1_redeem_proto_init()
@@ -875,6 +938,8 @@ func file_kuji_v1_batch_proto_init() {
 		(*Command_Settle)(nil),
 		(*Command_Reroll)(nil),
 		(*Command_CancelRound)(nil),
+		(*Command_Confirm)(nil),
+		(*Command_Cancel)(nil),
 	}
 	file_kuji_v1_batch_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}

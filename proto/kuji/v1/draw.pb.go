@@ -33,7 +33,14 @@ type Draw struct {
 	Count uint32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
 	// Pays the first of the pool's prices that has this item in it; for pools
 	// with several prices. Empty: the first price that the player can pay.
-	Pay           string `protobuf:"bytes,4,opt,name=pay,proto3" json:"pay,omitempty"`
+	Pay string `protobuf:"bytes,4,opt,name=pay,proto3" json:"pay,omitempty"`
+	// For how long it is held: it is carried out, but what it gives waits until
+	// somebody confirms it, see Confirm. It needs a request id. 0: it is not held.
+	HoldMs int64 `protobuf:"varint,5,opt,name=hold_ms,json=holdMs,proto3" json:"hold_ms,omitempty"`
+	// With hold_ms: if nobody confirms it, the price comes back too. So nobody can
+	// see an outcome before: the draw is made when it is confirmed, and its stock is
+	// reserved until then.
+	Refund        bool `protobuf:"varint,6,opt,name=refund,proto3" json:"refund,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -96,6 +103,20 @@ func (x *Draw) GetPay() string {
 	return ""
 }
 
+func (x *Draw) GetHoldMs() int64 {
+	if x != nil {
+		return x.HoldMs
+	}
+	return 0
+}
+
+func (x *Draw) GetRefund() bool {
+	if x != nil {
+		return x.Refund
+	}
+	return false
+}
+
 type DrawRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty means "default".
@@ -113,7 +134,10 @@ type DrawRequest struct {
 	Count uint32 `protobuf:"varint,5,opt,name=count,proto3" json:"count,omitempty"`
 	// Pays the first of the pool's prices that has this item in it; for pools
 	// with several prices. Empty: the first price that the player can pay.
-	Pay           string `protobuf:"bytes,6,opt,name=pay,proto3" json:"pay,omitempty"`
+	Pay string `protobuf:"bytes,6,opt,name=pay,proto3" json:"pay,omitempty"`
+	// As in Draw.
+	HoldMs        int64 `protobuf:"varint,7,opt,name=hold_ms,json=holdMs,proto3" json:"hold_ms,omitempty"`
+	Refund        bool  `protobuf:"varint,8,opt,name=refund,proto3" json:"refund,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -190,6 +214,20 @@ func (x *DrawRequest) GetPay() string {
 	return ""
 }
 
+func (x *DrawRequest) GetHoldMs() int64 {
+	if x != nil {
+		return x.HoldMs
+	}
+	return 0
+}
+
+func (x *DrawRequest) GetRefund() bool {
+	if x != nil {
+		return x.Refund
+	}
+	return false
+}
+
 type DrawResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Result        *Result                `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
@@ -238,13 +276,15 @@ var File_kuji_v1_draw_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_draw_proto_rawDesc = "" +
 	"\n" +
-	"\x12kuji/v1/draw.proto\x12\akuji.v1\x1a\x14kuji/v1/result.proto\x1a\x13kuji/v1/words.proto\"\xa8\x01\n" +
+	"\x12kuji/v1/draw.proto\x12\akuji.v1\x1a\x14kuji/v1/result.proto\x1a\x13kuji/v1/words.proto\"\xfd\x01\n" +
 	"\x04Draw\x12\x16\n" +
 	"\x06player\x18\x01 \x01(\tR\x06player\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x1f\n" +
 	"\x05count\x18\x03 \x01(\rB\t\x9a\xe7\x18\x05\b\x01\x10\xe8\aR\x05count\x12\x10\n" +
-	"\x03pay\x18\x04 \x01(\tR\x03pay:A\x92\xe7\x18=\n" +
-	"(player pool [COUNT n] [PAY item] [ID id]\x12\x11Draw from a pool.\"\x96\x01\n" +
+	"\x03pay\x18\x04 \x01(\tR\x03pay\x12&\n" +
+	"\ahold_ms\x18\x05 \x01(\x03B\r\x9a\xe7\x18\t\b\xe8\a\x10\x80\x90\xfb\xd3\tR\x06holdMs\x12\x16\n" +
+	"\x06refund\x18\x06 \x01(\bR\x06refund:V\x92\xe7\x18R\n" +
+	"=player pool [COUNT n] [PAY item] [HOLD_MS n] [REFUND] [ID id]\x12\x11Draw from a pool.\"\xc7\x01\n" +
 	"\vDrawRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x1d\n" +
 	"\n" +
@@ -252,7 +292,9 @@ const file_kuji_v1_draw_proto_rawDesc = "" +
 	"\x06player\x18\x03 \x01(\tR\x06player\x12\x12\n" +
 	"\x04pool\x18\x04 \x01(\tR\x04pool\x12\x14\n" +
 	"\x05count\x18\x05 \x01(\rR\x05count\x12\x10\n" +
-	"\x03pay\x18\x06 \x01(\tR\x03pay\"7\n" +
+	"\x03pay\x18\x06 \x01(\tR\x03pay\x12\x17\n" +
+	"\ahold_ms\x18\a \x01(\x03R\x06holdMs\x12\x16\n" +
+	"\x06refund\x18\b \x01(\bR\x06refund\"7\n" +
 	"\fDrawResponse\x12'\n" +
 	"\x06result\x18\x01 \x01(\v2\x0f.kuji.v1.ResultR\x06resultB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 

@@ -166,7 +166,7 @@ type Event struct {
 	// "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock",
 	// "set_track", "codes", "redeem", "register", "upgrade", "set_limit",
 	// "progress", "claim", "set_counter", "collect", "open_round", "join", "settle",
-	// "reroll", "cancel_round" or "due".
+	// "reroll", "cancel_round", "hold", "confirm", "cancel" or "due".
 	Kind      string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
 	RequestId string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Status    Status `protobuf:"varint,6,opt,name=status,proto3,enum=kuji.v1.Status" json:"status,omitempty"`
@@ -202,7 +202,8 @@ type Event struct {
 	By       string `protobuf:"bytes,23,opt,name=by,proto3" json:"by,omitempty"`
 	Reason   string `protobuf:"bytes,24,opt,name=reason,proto3" json:"reason,omitempty"`
 	Metadata string `protobuf:"bytes,25,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	// Of an atomic group, with the group's position and index. If the stream is
+	// Of an atomic group, also one that is held, with the group's position and index.
+	// If the stream is
 	// for one player or pool, only the members about them.
 	Members []*Event `protobuf:"bytes,26,rep,name=members,proto3" json:"members,omitempty"`
 	// Of an event that set the clock.
@@ -246,8 +247,20 @@ type Event struct {
 	Entrants []string `protobuf:"bytes,49,rep,name=entrants,proto3" json:"entrants,omitempty"`
 	// Of an event that settled what was due: units that have gone because they
 	// lasted no longer, as changes say; the end of a period, or ranks that were
-	// paid, as claims say; a round that was settled, or what followed from that.
-	Due           *EventDue `protobuf:"bytes,50,opt,name=due,proto3" json:"due,omitempty"`
+	// paid, as claims say; a round that was settled, or what followed from that; holds
+	// that nobody has confirmed.
+	Due *EventDue `protobuf:"bytes,50,opt,name=due,proto3" json:"due,omitempty"`
+	// The hold that the event is about, as it has left it: of a request that is held,
+	// a confirm and a cancel. With UNKNOWN_HOLD only its id. A player's token sees
+	// only the parts about its own player, and a stream for one pool those of the
+	// members about it.
+	Hold *Hold `protobuf:"bytes,51,opt,name=hold,proto3" json:"hold,omitempty"`
+	// What a confirm gave of what was held or promised. A player's token sees it, and
+	// what was drawn, only if the hold was about its player alone; changes say it, too.
+	Given *Given `protobuf:"bytes,52,opt,name=given,proto3" json:"given,omitempty"`
+	// Of a confirm, a cancel, and holds that were due: those of whom something was
+	// held, and who got it. A player's token sees only its own player.
+	Freed         []*Freed `protobuf:"bytes,53,rep,name=freed,proto3" json:"freed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -576,6 +589,27 @@ func (x *Event) GetDue() *EventDue {
 	return nil
 }
 
+func (x *Event) GetHold() *Hold {
+	if x != nil {
+		return x.Hold
+	}
+	return nil
+}
+
+func (x *Event) GetGiven() *Given {
+	if x != nil {
+		return x.Given
+	}
+	return nil
+}
+
+func (x *Event) GetFreed() []*Freed {
+	if x != nil {
+		return x.Freed
+	}
+	return nil
+}
+
 // EventDue says whose deadlines an event settled.
 type EventDue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -594,7 +628,10 @@ type EventDue struct {
 	RankCount uint64 `protobuf:"varint,6,opt,name=rank_count,json=rankCount,proto3" json:"rank_count,omitempty"`
 	// In place of players: the number of a round that the calendar opened, that was
 	// settled, whose entrants got back what was held, or that can be read no more.
-	Round         uint64 `protobuf:"varint,7,opt,name=round,proto3" json:"round,omitempty"`
+	Round uint64 `protobuf:"varint,7,opt,name=round,proto3" json:"round,omitempty"`
+	// In place of players: the request ids of holds that were cancelled at their
+	// deadline, or can be read no more. A player's token sees only its own.
+	Holds         []string `protobuf:"bytes,8,rep,name=holds,proto3" json:"holds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -678,6 +715,68 @@ func (x *EventDue) GetRound() uint64 {
 	return 0
 }
 
+func (x *EventDue) GetHolds() []string {
+	if x != nil {
+		return x.Holds
+	}
+	return nil
+}
+
+// Freed is a player of whom a hold has held something, or who got something of it,
+// until an event ended that.
+type Freed struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Player string                 `protobuf:"bytes,1,opt,name=player,proto3" json:"player,omitempty"`
+	// The request id of what was held.
+	Hold          string `protobuf:"bytes,2,opt,name=hold,proto3" json:"hold,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Freed) Reset() {
+	*x = Freed{}
+	mi := &file_kuji_v1_events_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Freed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Freed) ProtoMessage() {}
+
+func (x *Freed) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_events_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Freed.ProtoReflect.Descriptor instead.
+func (*Freed) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_events_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Freed) GetPlayer() string {
+	if x != nil {
+		return x.Player
+	}
+	return ""
+}
+
+func (x *Freed) GetHold() string {
+	if x != nil {
+		return x.Hold
+	}
+	return ""
+}
+
 // BalanceChange is what an event changed in a player's balance of an item.
 type BalanceChange struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -693,7 +792,7 @@ type BalanceChange struct {
 
 func (x *BalanceChange) Reset() {
 	*x = BalanceChange{}
-	mi := &file_kuji_v1_events_proto_msgTypes[4]
+	mi := &file_kuji_v1_events_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -705,7 +804,7 @@ func (x *BalanceChange) String() string {
 func (*BalanceChange) ProtoMessage() {}
 
 func (x *BalanceChange) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_events_proto_msgTypes[4]
+	mi := &file_kuji_v1_events_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -718,7 +817,7 @@ func (x *BalanceChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BalanceChange.ProtoReflect.Descriptor instead.
 func (*BalanceChange) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_events_proto_rawDescGZIP(), []int{4}
+	return file_kuji_v1_events_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *BalanceChange) GetPlayer() string {
@@ -761,7 +860,7 @@ type EventClock struct {
 
 func (x *EventClock) Reset() {
 	*x = EventClock{}
-	mi := &file_kuji_v1_events_proto_msgTypes[5]
+	mi := &file_kuji_v1_events_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -773,7 +872,7 @@ func (x *EventClock) String() string {
 func (*EventClock) ProtoMessage() {}
 
 func (x *EventClock) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_events_proto_msgTypes[5]
+	mi := &file_kuji_v1_events_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -786,7 +885,7 @@ func (x *EventClock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventClock.ProtoReflect.Descriptor instead.
 func (*EventClock) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_events_proto_rawDescGZIP(), []int{5}
+	return file_kuji_v1_events_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *EventClock) GetToUnixMs() int64 {
@@ -823,7 +922,7 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\x05_from\"R\n" +
 	"\x14StreamEventsResponse\x12&\n" +
 	"\x06events\x18\x01 \x03(\v2\x0e.kuji.v1.EventR\x06events\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\x04R\x04next\"\x8a\n" +
+	"\x04next\x18\x02 \x01(\x04R\x04next\"\xf9\n" +
 	"\n" +
 	"\x05Event\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x04R\bposition\x12\x14\n" +
@@ -870,10 +969,13 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\x06beyond\x18/ \x03(\v2\x0f.kuji.v1.BeyondR\x06beyond\x12$\n" +
 	"\x05round\x180 \x01(\v2\x0e.kuji.v1.RoundR\x05round\x12\x1a\n" +
 	"\bentrants\x181 \x03(\tR\bentrants\x12#\n" +
-	"\x03due\x182 \x01(\v2\x11.kuji.v1.EventDueR\x03dueB\t\n" +
+	"\x03due\x182 \x01(\v2\x11.kuji.v1.EventDueR\x03due\x12!\n" +
+	"\x04hold\x183 \x01(\v2\r.kuji.v1.HoldR\x04hold\x12$\n" +
+	"\x05given\x184 \x01(\v2\x0e.kuji.v1.GivenR\x05given\x12$\n" +
+	"\x05freed\x185 \x03(\v2\x0e.kuji.v1.FreedR\x05freedB\t\n" +
 	"\a_numberB\b\n" +
 	"\x06_drawsB\b\n" +
-	"\x06_value\"\xbe\x01\n" +
+	"\x06_value\"\xd4\x01\n" +
 	"\bEventDue\x12\x14\n" +
 	"\x05swept\x18\x01 \x01(\bR\x05swept\x12\x18\n" +
 	"\aplayers\x18\x02 \x03(\tR\aplayers\x12\x18\n" +
@@ -882,7 +984,11 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\trank_from\x18\x05 \x01(\x04R\brankFrom\x12\x1d\n" +
 	"\n" +
 	"rank_count\x18\x06 \x01(\x04R\trankCount\x12\x14\n" +
-	"\x05round\x18\a \x01(\x04R\x05round\"|\n" +
+	"\x05round\x18\a \x01(\x04R\x05round\x12\x14\n" +
+	"\x05holds\x18\b \x03(\tR\x05holds\"3\n" +
+	"\x05Freed\x12\x16\n" +
+	"\x06player\x18\x01 \x01(\tR\x06player\x12\x12\n" +
+	"\x04hold\x18\x02 \x01(\tR\x04hold\"|\n" +
 	"\rBalanceChange\x12\x16\n" +
 	"\x06player\x18\x01 \x01(\tR\x06player\x12\x12\n" +
 	"\x04item\x18\x02 \x01(\tR\x04item\x12\x14\n" +
@@ -909,43 +1015,49 @@ func file_kuji_v1_events_proto_rawDescGZIP() []byte {
 	return file_kuji_v1_events_proto_rawDescData
 }
 
-var file_kuji_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_kuji_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_kuji_v1_events_proto_goTypes = []any{
 	(*StreamEventsRequest)(nil),  // 0: kuji.v1.StreamEventsRequest
 	(*StreamEventsResponse)(nil), // 1: kuji.v1.StreamEventsResponse
 	(*Event)(nil),                // 2: kuji.v1.Event
 	(*EventDue)(nil),             // 3: kuji.v1.EventDue
-	(*BalanceChange)(nil),        // 4: kuji.v1.BalanceChange
-	(*EventClock)(nil),           // 5: kuji.v1.EventClock
-	(Status)(0),                  // 6: kuji.v1.Status
-	(*Limit)(nil),                // 7: kuji.v1.Limit
-	(*Lack)(nil),                 // 8: kuji.v1.Lack
-	(*Stack)(nil),                // 9: kuji.v1.Stack
-	(*Outcome)(nil),              // 10: kuji.v1.Outcome
-	(*Claimed)(nil),              // 11: kuji.v1.Claimed
-	(*Beyond)(nil),               // 12: kuji.v1.Beyond
-	(*Round)(nil),                // 13: kuji.v1.Round
+	(*Freed)(nil),                // 4: kuji.v1.Freed
+	(*BalanceChange)(nil),        // 5: kuji.v1.BalanceChange
+	(*EventClock)(nil),           // 6: kuji.v1.EventClock
+	(Status)(0),                  // 7: kuji.v1.Status
+	(*Limit)(nil),                // 8: kuji.v1.Limit
+	(*Lack)(nil),                 // 9: kuji.v1.Lack
+	(*Stack)(nil),                // 10: kuji.v1.Stack
+	(*Outcome)(nil),              // 11: kuji.v1.Outcome
+	(*Claimed)(nil),              // 12: kuji.v1.Claimed
+	(*Beyond)(nil),               // 13: kuji.v1.Beyond
+	(*Round)(nil),                // 14: kuji.v1.Round
+	(*Hold)(nil),                 // 15: kuji.v1.Hold
+	(*Given)(nil),                // 16: kuji.v1.Given
 }
 var file_kuji_v1_events_proto_depIdxs = []int32{
 	2,  // 0: kuji.v1.StreamEventsResponse.events:type_name -> kuji.v1.Event
-	6,  // 1: kuji.v1.Event.status:type_name -> kuji.v1.Status
-	7,  // 2: kuji.v1.Event.limit:type_name -> kuji.v1.Limit
-	8,  // 3: kuji.v1.Event.lacks:type_name -> kuji.v1.Lack
-	9,  // 4: kuji.v1.Event.items:type_name -> kuji.v1.Stack
-	10, // 5: kuji.v1.Event.outcomes:type_name -> kuji.v1.Outcome
-	9,  // 6: kuji.v1.Event.paid:type_name -> kuji.v1.Stack
+	7,  // 1: kuji.v1.Event.status:type_name -> kuji.v1.Status
+	8,  // 2: kuji.v1.Event.limit:type_name -> kuji.v1.Limit
+	9,  // 3: kuji.v1.Event.lacks:type_name -> kuji.v1.Lack
+	10, // 4: kuji.v1.Event.items:type_name -> kuji.v1.Stack
+	11, // 5: kuji.v1.Event.outcomes:type_name -> kuji.v1.Outcome
+	10, // 6: kuji.v1.Event.paid:type_name -> kuji.v1.Stack
 	2,  // 7: kuji.v1.Event.members:type_name -> kuji.v1.Event
-	5,  // 8: kuji.v1.Event.clock:type_name -> kuji.v1.EventClock
-	4,  // 9: kuji.v1.Event.changes:type_name -> kuji.v1.BalanceChange
-	11, // 10: kuji.v1.Event.claims:type_name -> kuji.v1.Claimed
-	12, // 11: kuji.v1.Event.beyond:type_name -> kuji.v1.Beyond
-	13, // 12: kuji.v1.Event.round:type_name -> kuji.v1.Round
+	6,  // 8: kuji.v1.Event.clock:type_name -> kuji.v1.EventClock
+	5,  // 9: kuji.v1.Event.changes:type_name -> kuji.v1.BalanceChange
+	12, // 10: kuji.v1.Event.claims:type_name -> kuji.v1.Claimed
+	13, // 11: kuji.v1.Event.beyond:type_name -> kuji.v1.Beyond
+	14, // 12: kuji.v1.Event.round:type_name -> kuji.v1.Round
 	3,  // 13: kuji.v1.Event.due:type_name -> kuji.v1.EventDue
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	15, // 14: kuji.v1.Event.hold:type_name -> kuji.v1.Hold
+	16, // 15: kuji.v1.Event.given:type_name -> kuji.v1.Given
+	4,  // 16: kuji.v1.Event.freed:type_name -> kuji.v1.Freed
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_events_proto_init() }
@@ -957,14 +1069,14 @@ func file_kuji_v1_events_proto_init() {
 	file_kuji_v1_result_proto_init()
 	file_kuji_v1_events_proto_msgTypes[0].OneofWrappers = []any{}
 	file_kuji_v1_events_proto_msgTypes[2].OneofWrappers = []any{}
-	file_kuji_v1_events_proto_msgTypes[4].OneofWrappers = []any{}
+	file_kuji_v1_events_proto_msgTypes[5].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_events_proto_rawDesc), len(file_kuji_v1_events_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -82,7 +82,14 @@ type Consume struct {
 	// 1 to 64 bytes.
 	Player string `protobuf:"bytes,1,opt,name=player,proto3" json:"player,omitempty"`
 	// 1 to 64, each item once.
-	Items         []*Stack `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
+	Items []*Stack `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
+	// For how long it is held: the player cannot spend the items, and they are gone
+	// when somebody confirms it, see Confirm.
+	// It needs a request id. 0: it is not held.
+	HoldMs int64 `protobuf:"varint,3,opt,name=hold_ms,json=holdMs,proto3" json:"hold_ms,omitempty"`
+	// Alone it changes nothing: whatever a consume has taken comes back if nobody
+	// confirms it.
+	Refund        bool `protobuf:"varint,4,opt,name=refund,proto3" json:"refund,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -131,6 +138,20 @@ func (x *Consume) GetItems() []*Stack {
 	return nil
 }
 
+func (x *Consume) GetHoldMs() int64 {
+	if x != nil {
+		return x.HoldMs
+	}
+	return 0
+}
+
+func (x *Consume) GetRefund() bool {
+	if x != nil {
+		return x.Refund
+	}
+	return false
+}
+
 // Transfer moves items between two different players, all or none.
 type Transfer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -139,7 +160,14 @@ type Transfer struct {
 	// 1 to 64 bytes, other than from.
 	To string `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
 	// 1 to 64, each item once.
-	Items         []*Stack `protobuf:"bytes,3,rep,name=items,proto3" json:"items,omitempty"`
+	Items []*Stack `protobuf:"bytes,3,rep,name=items,proto3" json:"items,omitempty"`
+	// For how long it is held: the player cannot spend the items, and the other
+	// gets them when somebody confirms it, see Confirm.
+	// It needs a request id. 0: it is not held.
+	HoldMs int64 `protobuf:"varint,4,opt,name=hold_ms,json=holdMs,proto3" json:"hold_ms,omitempty"`
+	// Alone it changes nothing: whatever a transfer has taken comes back if nobody
+	// confirms it.
+	Refund        bool `protobuf:"varint,5,opt,name=refund,proto3" json:"refund,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -193,6 +221,20 @@ func (x *Transfer) GetItems() []*Stack {
 		return x.Items
 	}
 	return nil
+}
+
+func (x *Transfer) GetHoldMs() int64 {
+	if x != nil {
+		return x.HoldMs
+	}
+	return 0
+}
+
+func (x *Transfer) GetRefund() bool {
+	if x != nil {
+		return x.Refund
+	}
+	return false
 }
 
 type GrantRequest struct {
@@ -341,6 +383,9 @@ type ConsumeRequest struct {
 	Player string `protobuf:"bytes,3,opt,name=player,proto3" json:"player,omitempty"`
 	// 1 to 64, each item once.
 	Items []*Stack `protobuf:"bytes,4,rep,name=items,proto3" json:"items,omitempty"`
+	// As in Consume.
+	HoldMs int64 `protobuf:"varint,5,opt,name=hold_ms,json=holdMs,proto3" json:"hold_ms,omitempty"`
+	Refund bool  `protobuf:"varint,6,opt,name=refund,proto3" json:"refund,omitempty"`
 	// Why, at most 1024 bytes. The log keeps it, with the name of the API key that
 	// asked.
 	Reason string `protobuf:"bytes,40,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -407,6 +452,20 @@ func (x *ConsumeRequest) GetItems() []*Stack {
 		return x.Items
 	}
 	return nil
+}
+
+func (x *ConsumeRequest) GetHoldMs() int64 {
+	if x != nil {
+		return x.HoldMs
+	}
+	return 0
+}
+
+func (x *ConsumeRequest) GetRefund() bool {
+	if x != nil {
+		return x.Refund
+	}
+	return false
 }
 
 func (x *ConsumeRequest) GetReason() string {
@@ -479,6 +538,9 @@ type TransferRequest struct {
 	To string `protobuf:"bytes,4,opt,name=to,proto3" json:"to,omitempty"`
 	// 1 to 64, each item once.
 	Items []*Stack `protobuf:"bytes,5,rep,name=items,proto3" json:"items,omitempty"`
+	// As in Transfer.
+	HoldMs int64 `protobuf:"varint,6,opt,name=hold_ms,json=holdMs,proto3" json:"hold_ms,omitempty"`
+	Refund bool  `protobuf:"varint,7,opt,name=refund,proto3" json:"refund,omitempty"`
 	// Why, at most 1024 bytes. The log keeps it, with the name of the API key that
 	// asked.
 	Reason string `protobuf:"bytes,40,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -554,6 +616,20 @@ func (x *TransferRequest) GetItems() []*Stack {
 	return nil
 }
 
+func (x *TransferRequest) GetHoldMs() int64 {
+	if x != nil {
+		return x.HoldMs
+	}
+	return 0
+}
+
+func (x *TransferRequest) GetRefund() bool {
+	if x != nil {
+		return x.Refund
+	}
+	return false
+}
+
 func (x *TransferRequest) GetReason() string {
 	if x != nil {
 		return x.Reason
@@ -620,16 +696,20 @@ const file_kuji_v1_grant_proto_rawDesc = "" +
 	"\x05Grant\x12\x16\n" +
 	"\x06player\x18\x01 \x01(\tR\x06player\x12$\n" +
 	"\x05items\x18\x02 \x03(\v2\x0e.kuji.v1.StackR\x05items:O\x92\xe7\x18K\n" +
-	"0player item quantity [item quantity ...] [ID id]\x12\x17Give items to a player.\"\x9a\x01\n" +
+	"0player item quantity [item quantity ...] [ID id]\x12\x17Give items to a player.\"\xef\x01\n" +
 	"\aConsume\x12\x16\n" +
 	"\x06player\x18\x01 \x01(\tR\x06player\x12$\n" +
-	"\x05items\x18\x02 \x03(\v2\x0e.kuji.v1.StackR\x05items:Q\x92\xe7\x18M\n" +
-	"0player item quantity [item quantity ...] [ID id]\x12\x19Take items from a player.\"\xb5\x01\n" +
+	"\x05items\x18\x02 \x03(\v2\x0e.kuji.v1.StackR\x05items\x12&\n" +
+	"\ahold_ms\x18\x03 \x01(\x03B\r\x9a\xe7\x18\t\b\xe8\a\x10\x80\x90\xfb\xd3\tR\x06holdMs\x12\x16\n" +
+	"\x06refund\x18\x04 \x01(\bR\x06refund:f\x92\xe7\x18b\n" +
+	"Eplayer item quantity [item quantity ...] [HOLD_MS n] [REFUND] [ID id]\x12\x19Take items from a player.\"\x8a\x02\n" +
 	"\bTransfer\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12$\n" +
-	"\x05items\x18\x03 \x03(\v2\x0e.kuji.v1.StackR\x05items:_\x92\xe7\x18[\n" +
-	"1from to item quantity [item quantity ...] [ID id]\x12&Move items from one player to another.\"\xb5\x01\n" +
+	"\x05items\x18\x03 \x03(\v2\x0e.kuji.v1.StackR\x05items\x12&\n" +
+	"\ahold_ms\x18\x04 \x01(\x03B\r\x9a\xe7\x18\t\b\xe8\a\x10\x80\x90\xfb\xd3\tR\x06holdMs\x12\x16\n" +
+	"\x06refund\x18\x05 \x01(\bR\x06refund:t\x92\xe7\x18p\n" +
+	"Ffrom to item quantity [item quantity ...] [HOLD_MS n] [REFUND] [ID id]\x12&Move items from one player to another.\"\xb5\x01\n" +
 	"\fGrantRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x1d\n" +
 	"\n" +
@@ -639,24 +719,28 @@ const file_kuji_v1_grant_proto_rawDesc = "" +
 	"\x06reason\x18( \x01(\tR\x06reason\x12\x1a\n" +
 	"\bmetadata\x18) \x01(\tR\bmetadata\"8\n" +
 	"\rGrantResponse\x12'\n" +
-	"\x06result\x18\x01 \x01(\v2\x0f.kuji.v1.ResultR\x06result\"\xb7\x01\n" +
+	"\x06result\x18\x01 \x01(\v2\x0f.kuji.v1.ResultR\x06result\"\xe8\x01\n" +
 	"\x0eConsumeRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\x12\x16\n" +
 	"\x06player\x18\x03 \x01(\tR\x06player\x12$\n" +
-	"\x05items\x18\x04 \x03(\v2\x0e.kuji.v1.StackR\x05items\x12\x16\n" +
+	"\x05items\x18\x04 \x03(\v2\x0e.kuji.v1.StackR\x05items\x12\x17\n" +
+	"\ahold_ms\x18\x05 \x01(\x03R\x06holdMs\x12\x16\n" +
+	"\x06refund\x18\x06 \x01(\bR\x06refund\x12\x16\n" +
 	"\x06reason\x18( \x01(\tR\x06reason\x12\x1a\n" +
 	"\bmetadata\x18) \x01(\tR\bmetadata\":\n" +
 	"\x0fConsumeResponse\x12'\n" +
-	"\x06result\x18\x01 \x01(\v2\x0f.kuji.v1.ResultR\x06result\"\xc4\x01\n" +
+	"\x06result\x18\x01 \x01(\v2\x0f.kuji.v1.ResultR\x06result\"\xf5\x01\n" +
 	"\x0fTransferRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\x12\x12\n" +
 	"\x04from\x18\x03 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x04 \x01(\tR\x02to\x12$\n" +
-	"\x05items\x18\x05 \x03(\v2\x0e.kuji.v1.StackR\x05items\x12\x16\n" +
+	"\x05items\x18\x05 \x03(\v2\x0e.kuji.v1.StackR\x05items\x12\x17\n" +
+	"\ahold_ms\x18\x06 \x01(\x03R\x06holdMs\x12\x16\n" +
+	"\x06refund\x18\a \x01(\bR\x06refund\x12\x16\n" +
 	"\x06reason\x18( \x01(\tR\x06reason\x12\x1a\n" +
 	"\bmetadata\x18) \x01(\tR\bmetadata\";\n" +
 	"\x10TransferResponse\x12'\n" +

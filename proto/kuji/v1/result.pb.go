@@ -104,6 +104,13 @@ const (
 	Status_STATUS_TOO_MANY_ROUNDS Status = 34
 	// No more winners can be drawn.
 	Status_STATUS_NOBODY_LEFT Status = 35
+	// Nothing is held with this request id, or it ended more than a day ago.
+	Status_STATUS_UNKNOWN_HOLD Status = 36
+	// The hold was confirmed or cancelled before. Result.hold says which, when and by
+	// which request.
+	Status_STATUS_HOLD_ENDED Status = 37
+	// A player has something in 100 holds, or 1,000,000 are open in the realm.
+	Status_STATUS_TOO_MANY_HOLDS Status = 38
 	// A player of the request is blocked.
 	Status_STATUS_BLOCKED Status = 43
 	// The realm has never seen the player.
@@ -163,6 +170,9 @@ var (
 		33:  "STATUS_ALREADY_OPEN",
 		34:  "STATUS_TOO_MANY_ROUNDS",
 		35:  "STATUS_NOBODY_LEFT",
+		36:  "STATUS_UNKNOWN_HOLD",
+		37:  "STATUS_HOLD_ENDED",
+		38:  "STATUS_TOO_MANY_HOLDS",
 		43:  "STATUS_BLOCKED",
 		44:  "STATUS_UNKNOWN_PLAYER",
 		45:  "STATUS_ALREADY_LINKED",
@@ -208,6 +218,9 @@ var (
 		"STATUS_ALREADY_OPEN":       33,
 		"STATUS_TOO_MANY_ROUNDS":    34,
 		"STATUS_NOBODY_LEFT":        35,
+		"STATUS_UNKNOWN_HOLD":       36,
+		"STATUS_HOLD_ENDED":         37,
+		"STATUS_TOO_MANY_HOLDS":     38,
 		"STATUS_BLOCKED":            43,
 		"STATUS_UNKNOWN_PLAYER":     44,
 		"STATUS_ALREADY_LINKED":     45,
@@ -302,6 +315,64 @@ func (x RoundState) Number() protoreflect.EnumNumber {
 // Deprecated: Use RoundState.Descriptor instead.
 func (RoundState) EnumDescriptor() ([]byte, []int) {
 	return file_kuji_v1_result_proto_rawDescGZIP(), []int{1}
+}
+
+// HoldState says what became of a hold.
+type HoldState int32
+
+const (
+	HoldState_HOLD_STATE_UNSPECIFIED HoldState = 0
+	// It waits for a confirm or a cancel.
+	HoldState_HOLD_STATE_OPEN      HoldState = 1
+	HoldState_HOLD_STATE_CONFIRMED HoldState = 2
+	HoldState_HOLD_STATE_CANCELLED HoldState = 3
+	// Nobody has confirmed it, so it was cancelled at its deadline.
+	HoldState_HOLD_STATE_EXPIRED HoldState = 4
+)
+
+// Enum value maps for HoldState.
+var (
+	HoldState_name = map[int32]string{
+		0: "HOLD_STATE_UNSPECIFIED",
+		1: "HOLD_STATE_OPEN",
+		2: "HOLD_STATE_CONFIRMED",
+		3: "HOLD_STATE_CANCELLED",
+		4: "HOLD_STATE_EXPIRED",
+	}
+	HoldState_value = map[string]int32{
+		"HOLD_STATE_UNSPECIFIED": 0,
+		"HOLD_STATE_OPEN":        1,
+		"HOLD_STATE_CONFIRMED":   2,
+		"HOLD_STATE_CANCELLED":   3,
+		"HOLD_STATE_EXPIRED":     4,
+	}
+)
+
+func (x HoldState) Enum() *HoldState {
+	p := new(HoldState)
+	*p = x
+	return p
+}
+
+func (x HoldState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (HoldState) Descriptor() protoreflect.EnumDescriptor {
+	return file_kuji_v1_result_proto_enumTypes[2].Descriptor()
+}
+
+func (HoldState) Type() protoreflect.EnumType {
+	return &file_kuji_v1_result_proto_enumTypes[2]
+}
+
+func (x HoldState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use HoldState.Descriptor instead.
+func (HoldState) EnumDescriptor() ([]byte, []int) {
+	return file_kuji_v1_result_proto_rawDescGZIP(), []int{2}
 }
 
 // Stack is a quantity of one item.
@@ -994,6 +1065,277 @@ func (x *Winner) GetMissed() bool {
 	return false
 }
 
+// Hold is a request that is held, or was in the last day.
+type Hold struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The request id of what is held.
+	Hold  string    `protobuf:"bytes,1,opt,name=hold,proto3" json:"hold,omitempty"`
+	State HoldState `protobuf:"varint,2,opt,name=state,proto3,enum=kuji.v1.HoldState" json:"state,omitempty"`
+	// It was asked for with refund.
+	Refund bool `protobuf:"varint,3,opt,name=refund,proto3" json:"refund,omitempty"`
+	// When it was asked for. 0 in an answer that says that it ended before.
+	AskedUnixMs int64 `protobuf:"varint,4,opt,name=asked_unix_ms,json=askedUnixMs,proto3" json:"asked_unix_ms,omitempty"`
+	// Its deadline, while it is open.
+	UntilUnixMs int64 `protobuf:"varint,5,opt,name=until_unix_ms,json=untilUnixMs,proto3" json:"until_unix_ms,omitempty"`
+	// When it was confirmed or cancelled.
+	EndedUnixMs int64 `protobuf:"varint,6,opt,name=ended_unix_ms,json=endedUnixMs,proto3" json:"ended_unix_ms,omitempty"`
+	// The request id that confirmed or cancelled it.
+	By string `protobuf:"bytes,7,opt,name=by,proto3" json:"by,omitempty"`
+	// While it is open: what is held of its members, in order. What is no group has
+	// one.
+	Parts         []*HeldPart `protobuf:"bytes,8,rep,name=parts,proto3" json:"parts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Hold) Reset() {
+	*x = Hold{}
+	mi := &file_kuji_v1_result_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Hold) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Hold) ProtoMessage() {}
+
+func (x *Hold) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_result_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Hold.ProtoReflect.Descriptor instead.
+func (*Hold) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_result_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Hold) GetHold() string {
+	if x != nil {
+		return x.Hold
+	}
+	return ""
+}
+
+func (x *Hold) GetState() HoldState {
+	if x != nil {
+		return x.State
+	}
+	return HoldState_HOLD_STATE_UNSPECIFIED
+}
+
+func (x *Hold) GetRefund() bool {
+	if x != nil {
+		return x.Refund
+	}
+	return false
+}
+
+func (x *Hold) GetAskedUnixMs() int64 {
+	if x != nil {
+		return x.AskedUnixMs
+	}
+	return 0
+}
+
+func (x *Hold) GetUntilUnixMs() int64 {
+	if x != nil {
+		return x.UntilUnixMs
+	}
+	return 0
+}
+
+func (x *Hold) GetEndedUnixMs() int64 {
+	if x != nil {
+		return x.EndedUnixMs
+	}
+	return 0
+}
+
+func (x *Hold) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *Hold) GetParts() []*HeldPart {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+// HeldPart is what is held of a member of a Hold.
+type HeldPart struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "draw", "grant", "consume" or "transfer".
+	Kind   string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Player string `protobuf:"bytes,2,opt,name=player,proto3" json:"player,omitempty"`
+	// Who gets what a transfer moves.
+	To string `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	// Of draws that are made when it is confirmed: from which pool, and how many.
+	Pool  string `protobuf:"bytes,4,opt,name=pool,proto3" json:"pool,omitempty"`
+	Draws uint64 `protobuf:"varint,5,opt,name=draws,proto3" json:"draws,omitempty"`
+	// What is gone for the player when it is confirmed, and else comes back.
+	Takes []*Stack `protobuf:"bytes,6,rep,name=takes,proto3" json:"takes,omitempty"`
+	// What the player gets when it is confirmed, and else is gone.
+	Gives []*Stack `protobuf:"bytes,7,rep,name=gives,proto3" json:"gives,omitempty"`
+	// How many codes come with it. Nobody can see them before.
+	Codes         uint32 `protobuf:"varint,8,opt,name=codes,proto3" json:"codes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HeldPart) Reset() {
+	*x = HeldPart{}
+	mi := &file_kuji_v1_result_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HeldPart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HeldPart) ProtoMessage() {}
+
+func (x *HeldPart) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_result_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HeldPart.ProtoReflect.Descriptor instead.
+func (*HeldPart) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_result_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *HeldPart) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *HeldPart) GetPlayer() string {
+	if x != nil {
+		return x.Player
+	}
+	return ""
+}
+
+func (x *HeldPart) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *HeldPart) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *HeldPart) GetDraws() uint64 {
+	if x != nil {
+		return x.Draws
+	}
+	return 0
+}
+
+func (x *HeldPart) GetTakes() []*Stack {
+	if x != nil {
+		return x.Takes
+	}
+	return nil
+}
+
+func (x *HeldPart) GetGives() []*Stack {
+	if x != nil {
+		return x.Gives
+	}
+	return nil
+}
+
+func (x *HeldPart) GetCodes() uint32 {
+	if x != nil {
+		return x.Codes
+	}
+	return 0
+}
+
+// Given is what a player got with a Confirm of what was held or promised. In an
+// event it is what all players got.
+type Given struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Items []*Stack               `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	// They are secrets of the player.
+	Codes         []*RewardCode `protobuf:"bytes,2,rep,name=codes,proto3" json:"codes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Given) Reset() {
+	*x = Given{}
+	mi := &file_kuji_v1_result_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Given) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Given) ProtoMessage() {}
+
+func (x *Given) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_result_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Given.ProtoReflect.Descriptor instead.
+func (*Given) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_result_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Given) GetItems() []*Stack {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *Given) GetCodes() []*RewardCode {
+	if x != nil {
+		return x.Codes
+	}
+	return nil
+}
+
 // Result is the answer to one command.
 type Result struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -1003,8 +1345,8 @@ type Result struct {
 	// Of a draw, in order; empty otherwise. There is one for each of its count,
 	// except from pools whose draws take several entries, or none.
 	Outcomes []*Outcome `protobuf:"bytes,3,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
-	// Of an atomic group, one for each member, in order, without receipts of
-	// their own: the group's receipt is theirs.
+	// Of an atomic group, and of the confirm of one, one for each member, in order,
+	// without receipts of their own: the group's receipt is theirs.
 	Members []*Result `protobuf:"bytes,4,rep,name=members,proto3" json:"members,omitempty"`
 	// The request id had been answered before and this is the first answer again.
 	Replayed bool     `protobuf:"varint,5,opt,name=replayed,proto3" json:"replayed,omitempty"`
@@ -1023,6 +1365,12 @@ type Result struct {
 	Collected []*Stack `protobuf:"bytes,11,rep,name=collected,proto3" json:"collected,omitempty"`
 	// The round that a command about one has changed.
 	Round *Round `protobuf:"bytes,12,opt,name=round,proto3" json:"round,omitempty"`
+	// Of a command that is held, or that confirms or cancels a hold: the hold as that
+	// has left it. With HOLD_ENDED, what became of it before.
+	Hold *Hold `protobuf:"bytes,13,opt,name=hold,proto3" json:"hold,omitempty"`
+	// What a confirm gave. What it drew is in outcomes. For a group, both are in the
+	// results of its members.
+	Given *Given `protobuf:"bytes,14,opt,name=given,proto3" json:"given,omitempty"`
 	// The limit that was reached, with LIMIT_REACHED only. What is left, and
 	// when it resets, are those of the time of the request.
 	Limit *Limit `protobuf:"bytes,40,opt,name=limit,proto3" json:"limit,omitempty"`
@@ -1035,7 +1383,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_kuji_v1_result_proto_msgTypes[8]
+	mi := &file_kuji_v1_result_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1047,7 +1395,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_result_proto_msgTypes[8]
+	mi := &file_kuji_v1_result_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1060,7 +1408,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_result_proto_rawDescGZIP(), []int{8}
+	return file_kuji_v1_result_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Result) GetStatus() Status {
@@ -1147,6 +1495,20 @@ func (x *Result) GetRound() *Round {
 	return nil
 }
 
+func (x *Result) GetHold() *Hold {
+	if x != nil {
+		return x.Hold
+	}
+	return nil
+}
+
+func (x *Result) GetGiven() *Given {
+	if x != nil {
+		return x.Given
+	}
+	return nil
+}
+
 func (x *Result) GetLimit() *Limit {
 	if x != nil {
 		return x.Limit
@@ -1221,7 +1583,28 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\runtil_unix_ms\x18\t \x01(\x03R\vuntilUnixMs\"8\n" +
 	"\x06Winner\x12\x16\n" +
 	"\x06player\x18\x01 \x01(\tR\x06player\x12\x16\n" +
-	"\x06missed\x18\x02 \x01(\bR\x06missed\"\x9e\x04\n" +
+	"\x06missed\x18\x02 \x01(\bR\x06missed\"\x81\x02\n" +
+	"\x04Hold\x12\x12\n" +
+	"\x04hold\x18\x01 \x01(\tR\x04hold\x12(\n" +
+	"\x05state\x18\x02 \x01(\x0e2\x12.kuji.v1.HoldStateR\x05state\x12\x16\n" +
+	"\x06refund\x18\x03 \x01(\bR\x06refund\x12\"\n" +
+	"\rasked_unix_ms\x18\x04 \x01(\x03R\vaskedUnixMs\x12\"\n" +
+	"\runtil_unix_ms\x18\x05 \x01(\x03R\vuntilUnixMs\x12\"\n" +
+	"\rended_unix_ms\x18\x06 \x01(\x03R\vendedUnixMs\x12\x0e\n" +
+	"\x02by\x18\a \x01(\tR\x02by\x12'\n" +
+	"\x05parts\x18\b \x03(\v2\x11.kuji.v1.HeldPartR\x05parts\"\xd2\x01\n" +
+	"\bHeldPart\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x16\n" +
+	"\x06player\x18\x02 \x01(\tR\x06player\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\tR\x02to\x12\x12\n" +
+	"\x04pool\x18\x04 \x01(\tR\x04pool\x12\x14\n" +
+	"\x05draws\x18\x05 \x01(\x04R\x05draws\x12$\n" +
+	"\x05takes\x18\x06 \x03(\v2\x0e.kuji.v1.StackR\x05takes\x12$\n" +
+	"\x05gives\x18\a \x03(\v2\x0e.kuji.v1.StackR\x05gives\x12\x14\n" +
+	"\x05codes\x18\b \x01(\rR\x05codes\"X\n" +
+	"\x05Given\x12$\n" +
+	"\x05items\x18\x01 \x03(\v2\x0e.kuji.v1.StackR\x05items\x12)\n" +
+	"\x05codes\x18\x02 \x03(\v2\x13.kuji.v1.RewardCodeR\x05codes\"\xe7\x04\n" +
 	"\x06Result\x12'\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x0f.kuji.v1.StatusR\x06status\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12,\n" +
@@ -1235,9 +1618,11 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x06beyond\x18\n" +
 	" \x03(\v2\x0f.kuji.v1.BeyondR\x06beyond\x12,\n" +
 	"\tcollected\x18\v \x03(\v2\x0e.kuji.v1.StackR\tcollected\x12$\n" +
-	"\x05round\x18\f \x01(\v2\x0e.kuji.v1.RoundR\x05round\x12$\n" +
+	"\x05round\x18\f \x01(\v2\x0e.kuji.v1.RoundR\x05round\x12!\n" +
+	"\x04hold\x18\r \x01(\v2\r.kuji.v1.HoldR\x04hold\x12$\n" +
+	"\x05given\x18\x0e \x01(\v2\x0e.kuji.v1.GivenR\x05given\x12$\n" +
 	"\x05limit\x18( \x01(\v2\x0e.kuji.v1.LimitR\x05limit\x12#\n" +
-	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacks*\xdd\b\n" +
+	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacks*\xa8\t\n" +
 	"\x06Status\x12\x16\n" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tSTATUS_OK\x10\x01\x12\x13\n" +
@@ -1272,7 +1657,10 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x12STATUS_WRONG_STAKE\x10 \x12\x17\n" +
 	"\x13STATUS_ALREADY_OPEN\x10!\x12\x1a\n" +
 	"\x16STATUS_TOO_MANY_ROUNDS\x10\"\x12\x16\n" +
-	"\x12STATUS_NOBODY_LEFT\x10#\x12\x12\n" +
+	"\x12STATUS_NOBODY_LEFT\x10#\x12\x17\n" +
+	"\x13STATUS_UNKNOWN_HOLD\x10$\x12\x15\n" +
+	"\x11STATUS_HOLD_ENDED\x10%\x12\x19\n" +
+	"\x15STATUS_TOO_MANY_HOLDS\x10&\x12\x12\n" +
 	"\x0eSTATUS_BLOCKED\x10+\x12\x19\n" +
 	"\x15STATUS_UNKNOWN_PLAYER\x10,\x12\x19\n" +
 	"\x15STATUS_ALREADY_LINKED\x10-\x12\x1c\n" +
@@ -1288,7 +1676,13 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x17ROUND_STATE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10ROUND_STATE_OPEN\x10\x01\x12\x17\n" +
 	"\x13ROUND_STATE_SETTLED\x10\x02\x12\x18\n" +
-	"\x14ROUND_STATE_RETURNED\x10\x03B/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
+	"\x14ROUND_STATE_RETURNED\x10\x03*\x88\x01\n" +
+	"\tHoldState\x12\x1a\n" +
+	"\x16HOLD_STATE_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fHOLD_STATE_OPEN\x10\x01\x12\x18\n" +
+	"\x14HOLD_STATE_CONFIRMED\x10\x02\x12\x18\n" +
+	"\x14HOLD_STATE_CANCELLED\x10\x03\x12\x16\n" +
+	"\x12HOLD_STATE_EXPIRED\x10\x04B/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var (
 	file_kuji_v1_result_proto_rawDescOnce sync.Once
@@ -1302,46 +1696,58 @@ func file_kuji_v1_result_proto_rawDescGZIP() []byte {
 	return file_kuji_v1_result_proto_rawDescData
 }
 
-var file_kuji_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_kuji_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_kuji_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_kuji_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_kuji_v1_result_proto_goTypes = []any{
 	(Status)(0),        // 0: kuji.v1.Status
 	(RoundState)(0),    // 1: kuji.v1.RoundState
-	(*Stack)(nil),      // 2: kuji.v1.Stack
-	(*Outcome)(nil),    // 3: kuji.v1.Outcome
-	(*RewardCode)(nil), // 4: kuji.v1.RewardCode
-	(*Beyond)(nil),     // 5: kuji.v1.Beyond
-	(*Claimed)(nil),    // 6: kuji.v1.Claimed
-	(*Receipt)(nil),    // 7: kuji.v1.Receipt
-	(*Round)(nil),      // 8: kuji.v1.Round
-	(*Winner)(nil),     // 9: kuji.v1.Winner
-	(*Result)(nil),     // 10: kuji.v1.Result
-	(*Limit)(nil),      // 11: kuji.v1.Limit
-	(*Lack)(nil),       // 12: kuji.v1.Lack
+	(HoldState)(0),     // 2: kuji.v1.HoldState
+	(*Stack)(nil),      // 3: kuji.v1.Stack
+	(*Outcome)(nil),    // 4: kuji.v1.Outcome
+	(*RewardCode)(nil), // 5: kuji.v1.RewardCode
+	(*Beyond)(nil),     // 6: kuji.v1.Beyond
+	(*Claimed)(nil),    // 7: kuji.v1.Claimed
+	(*Receipt)(nil),    // 8: kuji.v1.Receipt
+	(*Round)(nil),      // 9: kuji.v1.Round
+	(*Winner)(nil),     // 10: kuji.v1.Winner
+	(*Hold)(nil),       // 11: kuji.v1.Hold
+	(*HeldPart)(nil),   // 12: kuji.v1.HeldPart
+	(*Given)(nil),      // 13: kuji.v1.Given
+	(*Result)(nil),     // 14: kuji.v1.Result
+	(*Limit)(nil),      // 15: kuji.v1.Limit
+	(*Lack)(nil),       // 16: kuji.v1.Lack
 }
 var file_kuji_v1_result_proto_depIdxs = []int32{
-	2,  // 0: kuji.v1.Outcome.items:type_name -> kuji.v1.Stack
-	4,  // 1: kuji.v1.Outcome.codes:type_name -> kuji.v1.RewardCode
-	2,  // 2: kuji.v1.Claimed.items:type_name -> kuji.v1.Stack
-	4,  // 3: kuji.v1.Claimed.codes:type_name -> kuji.v1.RewardCode
+	3,  // 0: kuji.v1.Outcome.items:type_name -> kuji.v1.Stack
+	5,  // 1: kuji.v1.Outcome.codes:type_name -> kuji.v1.RewardCode
+	3,  // 2: kuji.v1.Claimed.items:type_name -> kuji.v1.Stack
+	5,  // 3: kuji.v1.Claimed.codes:type_name -> kuji.v1.RewardCode
 	1,  // 4: kuji.v1.Round.state:type_name -> kuji.v1.RoundState
-	9,  // 5: kuji.v1.Round.winners:type_name -> kuji.v1.Winner
-	0,  // 6: kuji.v1.Result.status:type_name -> kuji.v1.Status
-	3,  // 7: kuji.v1.Result.outcomes:type_name -> kuji.v1.Outcome
-	10, // 8: kuji.v1.Result.members:type_name -> kuji.v1.Result
-	7,  // 9: kuji.v1.Result.receipt:type_name -> kuji.v1.Receipt
-	2,  // 10: kuji.v1.Result.paid:type_name -> kuji.v1.Stack
-	6,  // 11: kuji.v1.Result.claims:type_name -> kuji.v1.Claimed
-	5,  // 12: kuji.v1.Result.beyond:type_name -> kuji.v1.Beyond
-	2,  // 13: kuji.v1.Result.collected:type_name -> kuji.v1.Stack
-	8,  // 14: kuji.v1.Result.round:type_name -> kuji.v1.Round
-	11, // 15: kuji.v1.Result.limit:type_name -> kuji.v1.Limit
-	12, // 16: kuji.v1.Result.lacks:type_name -> kuji.v1.Lack
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	10, // 5: kuji.v1.Round.winners:type_name -> kuji.v1.Winner
+	2,  // 6: kuji.v1.Hold.state:type_name -> kuji.v1.HoldState
+	12, // 7: kuji.v1.Hold.parts:type_name -> kuji.v1.HeldPart
+	3,  // 8: kuji.v1.HeldPart.takes:type_name -> kuji.v1.Stack
+	3,  // 9: kuji.v1.HeldPart.gives:type_name -> kuji.v1.Stack
+	3,  // 10: kuji.v1.Given.items:type_name -> kuji.v1.Stack
+	5,  // 11: kuji.v1.Given.codes:type_name -> kuji.v1.RewardCode
+	0,  // 12: kuji.v1.Result.status:type_name -> kuji.v1.Status
+	4,  // 13: kuji.v1.Result.outcomes:type_name -> kuji.v1.Outcome
+	14, // 14: kuji.v1.Result.members:type_name -> kuji.v1.Result
+	8,  // 15: kuji.v1.Result.receipt:type_name -> kuji.v1.Receipt
+	3,  // 16: kuji.v1.Result.paid:type_name -> kuji.v1.Stack
+	7,  // 17: kuji.v1.Result.claims:type_name -> kuji.v1.Claimed
+	6,  // 18: kuji.v1.Result.beyond:type_name -> kuji.v1.Beyond
+	3,  // 19: kuji.v1.Result.collected:type_name -> kuji.v1.Stack
+	9,  // 20: kuji.v1.Result.round:type_name -> kuji.v1.Round
+	11, // 21: kuji.v1.Result.hold:type_name -> kuji.v1.Hold
+	13, // 22: kuji.v1.Result.given:type_name -> kuji.v1.Given
+	15, // 23: kuji.v1.Result.limit:type_name -> kuji.v1.Limit
+	16, // 24: kuji.v1.Result.lacks:type_name -> kuji.v1.Lack
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_result_proto_init() }
@@ -1355,8 +1761,8 @@ func file_kuji_v1_result_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_result_proto_rawDesc), len(file_kuji_v1_result_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   9,
+			NumEnums:      3,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

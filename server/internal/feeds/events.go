@@ -217,6 +217,45 @@ func (f *Filter) keepRound(rec *kuji.Record) bool {
 	return f.Pool == "" && (f.Player == "" || rec.Player == f.Player || len(rec.Entrants)+len(rec.Claims)+len(rec.Changes)+len(rec.Beyond) > 0)
 }
 
+// keepEnded is Keep for a record that ends holds.
+func (f *Filter) keepEnded(rec *kuji.Record) bool {
+	if f.Player == "" {
+		return f.Pool == ""
+	}
+	if slices.ContainsFunc(rec.Freed, func(of kuji.Freed) bool { return of.Player != f.Player }) || len(rec.Freed) == 0 {
+		rec.Outcomes, rec.Given = nil, nil // they do not say whose they are
+	}
+	rec.Freed = slices.DeleteFunc(rec.Freed, func(of kuji.Freed) bool { return of.Player != f.Player })
+	if rec.Due != nil {
+		own := make([]string, len(rec.Freed))
+		for i := range own {
+			own[i] = rec.Freed[i].Hold
+		}
+		rec.Due = &kuji.Due{Holds: own}
+	}
+	return f.Pool == "" && len(rec.Freed)+len(rec.Claims)+len(rec.Changes)+len(rec.Beyond) > 0
+}
+
+// keepParts removes parts of a hold that are about other members than those that are wanted.
+func (f *Filter) keepParts(rec *kuji.Record) {
+	if rec.Hold == nil {
+		return
+	}
+	own := *rec.Hold
+	own.Parts = nil
+	for i := range min(len(rec.Members), len(rec.Hold.Parts)) {
+		if f.names(&rec.Members[i]) {
+			own.Parts = append(own.Parts, rec.Hold.Parts[i])
+		}
+	}
+	rec.Hold = &own
+}
+
+// names reports whether a record that has no members names the player and the pool.
+func (f *Filter) names(rec *kuji.Record) bool {
+	return (f.Player == "" || rec.Player == f.Player || rec.To == f.Player) && (f.Pool == "" || rec.Pool == f.Pool)
+}
+
 // Keep reports whether a record is wanted. It removes parts that are not, such as other members.
 func (f *Filter) Keep(rec *kuji.Record) bool {
 	if f.Bare {
@@ -231,6 +270,9 @@ func (f *Filter) Keep(rec *kuji.Record) bool {
 	if rec.Round != nil || rec.Due != nil && rec.Due.Round != 0 {
 		return f.keepRound(rec)
 	}
+	if rec.Kind == "confirm" || rec.Kind == "cancel" || rec.Due != nil && len(rec.Due.Holds) > 0 {
+		return f.keepEnded(rec)
+	}
 	if rec.Due != nil && f.Player != "" {
 		if rec.Due.Counter != "" { // ranks are paid
 			return f.Pool == "" && len(rec.Claims) > 0
@@ -242,9 +284,10 @@ func (f *Filter) Keep(rec *kuji.Record) bool {
 		return f.Pool == ""
 	}
 	if len(rec.Members) == 0 {
-		return (f.Player == "" || rec.Player == f.Player || rec.To == f.Player) && (f.Pool == "" || rec.Pool == f.Pool)
+		return f.names(rec)
 	}
 	if f.Player != "" || f.Pool != "" {
+		f.keepParts(rec)
 		all := len(rec.Members)
 		rec.Members = slices.DeleteFunc(rec.Members, func(m kuji.Record) bool { return !f.Keep(&m) })
 		if f.Pool != "" && len(rec.Members) < all { // neither a change nor a claim names its member

@@ -25,6 +25,7 @@ func Batch(results []kuji.Result) *kujiv1.BatchResponse {
 		return &kujiv1.BatchResult{
 			OutcomeDraws: draws, Paid: Stacks(res.Paid), Redeemed: res.Redeemed,
 			Limit: Limit(res.Limit), Lacks: Each(res.Lacks, lack), Claims: Each(res.Claims(), claimed), Beyond: Each(res.Beyond(), beyond), Collected: Stacks(res.Collected()), Round: Round(res.Round()),
+			Hold: Hold(res.Hold()), Given: givenOf(res),
 			Status: Status(res.Status), Subject: res.Subject, Replayed: res.Replayed,
 			Outcomes: t.addOutcomes(nil, res.Outcomes), Members: Each(res.Members, member),
 			Receipt: t.receipt(&res.Receipt), Index: uint32(res.Receipt.Index),
@@ -49,6 +50,7 @@ func Alone(b *kujiv1.BatchResponse, one *kujiv1.BatchResult) (*kujiv1.Result, er
 	out := &kujiv1.Result{
 		Status: one.GetStatus(), Subject: one.GetSubject(), Members: one.GetMembers(), Replayed: one.GetReplayed(),
 		Paid: one.GetPaid(), Redeemed: one.GetRedeemed(), Limit: one.GetLimit(), Lacks: one.GetLacks(), Claims: one.GetClaims(), Beyond: one.GetBeyond(), Collected: one.GetCollected(), Round: one.GetRound(),
+		Hold: one.GetHold(), Given: one.GetGiven(),
 	}
 	draws := one.GetOutcomeDraws()
 	if int(one.GetReceipt()) >= len(b.GetReceipts()) || len(draws) > 0 && len(draws) != len(one.GetOutcomes()) {

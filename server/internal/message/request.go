@@ -3,6 +3,7 @@ package message
 import (
 	"cmp"
 	"math"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -17,7 +18,7 @@ import (
 func Request(id string, m proto.Message, note kuji.Note) kuji.Request {
 	switch m := m.(type) {
 	case drawMessage:
-		return &kuji.Draw{ID: id, Player: m.GetPlayer(), Pool: m.GetPool(), Count: count(m.GetCount()), Pay: m.GetPay()}
+		return &kuji.Draw{ID: id, Player: m.GetPlayer(), Pool: m.GetPool(), Count: count(m.GetCount()), Pay: m.GetPay(), Hold: holding(m)}
 	case redeemMessage:
 		return &kuji.Redeem{ID: id, Player: m.GetPlayer(), Code: m.GetCode()}
 	case *kujiv1.Register, *kujiv1.RegisterRequest:
@@ -27,11 +28,11 @@ func Request(id string, m proto.Message, note kuji.Note) kuji.Request {
 		return &kuji.Grant{ID: id, Player: g.GetPlayer(), Items: stacks(g.GetItems()), Note: note}
 	case *kujiv1.Consume, *kujiv1.ConsumeRequest:
 		c := m.(itemsMessage)
-		return &kuji.Consume{ID: id, Player: c.GetPlayer(), Items: stacks(c.GetItems()), Note: note}
+		return &kuji.Consume{ID: id, Player: c.GetPlayer(), Items: stacks(c.GetItems()), Note: note, Hold: holding(m.(holdable))}
 	case transferMessage:
-		return &kuji.Transfer{ID: id, From: m.GetFrom(), To: m.GetTo(), Items: stacks(m.GetItems()), Note: note}
+		return &kuji.Transfer{ID: id, From: m.GetFrom(), To: m.GetTo(), Items: stacks(m.GetItems()), Note: note, Hold: holding(m)}
 	case groupMessage:
-		out := &kuji.Atomic{ID: id, Members: make([]kuji.Request, len(m.GetMembers())), Note: note}
+		out := &kuji.Atomic{ID: id, Members: make([]kuji.Request, len(m.GetMembers())), Note: note, Hold: holding(m)}
 		for i, one := range m.GetMembers() {
 			out.Members[i] = Request("", contract.MemberOf(one), kuji.Note{})
 		}
@@ -60,6 +61,10 @@ func Request(id string, m proto.Message, note kuji.Note) kuji.Request {
 	case *kujiv1.CancelRound, *kujiv1.CancelRoundRequest:
 		c := m.(roundMessage)
 		return &kuji.CancelRound{ID: id, Round: c.GetRound(), Number: c.GetNumber(), Note: note}
+	case *kujiv1.Confirm, *kujiv1.ConfirmRequest:
+		return &kuji.Confirm{ID: id, Hold: m.(interface{ GetHold() string }).GetHold(), Note: note}
+	case *kujiv1.Cancel, *kujiv1.CancelRequest:
+		return &kuji.Cancel{ID: id, Hold: m.(interface{ GetHold() string }).GetHold(), Note: note}
 	case *kujiv1.SetTrackRequest:
 		return &kuji.SetTrack{ID: id, Player: m.GetPlayer(), Track: m.GetTrack(), Draws: m.GetDraws(), By: note.By, Reason: note.Reason}
 	}
@@ -73,6 +78,11 @@ type (
 		GetPool() string
 		GetCount() uint32
 		GetPay() string
+		holdable
+	}
+	holdable interface {
+		GetHoldMs() int64
+		GetRefund() bool
 	}
 	redeemMessage interface {
 		GetPlayer() string
@@ -123,12 +133,22 @@ type (
 		GetFrom() string
 		GetTo() string
 		GetItems() []*kujiv1.Stack
+		holdable
 	}
-	groupMessage interface{ GetMembers() []*kujiv1.Member }
+	groupMessage interface {
+		GetMembers() []*kujiv1.Member
+		holdable
+	}
 )
 
 // count converts a count. If int has 32 bits, one that is far too large stays too large.
 func count(n uint32) int { return int(min(n, 1<<30)) }
+
+// holding translates how a command is held. What is too long or below zero stays so.
+func holding(m holdable) kuji.Holding {
+	const most = int64(kuji.MaxHold/time.Millisecond) + 1
+	return kuji.Holding{For: time.Duration(max(min(m.GetHoldMs(), most), -1)) * time.Millisecond, Refund: m.GetRefund()}
+}
 
 func stacks(all []*kujiv1.Stack) []kuji.Stack {
 	out := make([]kuji.Stack, len(all))
@@ -151,6 +171,9 @@ const (
 	itemBytes    = 1024 // an item in a page of a catalog
 	roundBytes   = 3072 // a round in a page of rounds
 	entrantBytes = 2048 // an entrant in a page of a round
+	holdBytes    = 4096 // a hold in a page of holds, of holdLines
+	holdLines    = 4
+	groupBytes   = kuji.MaxAtomic*CommandBytes + kuji.MaxAtomicDraws*outcomeBytes // the largest group
 )
 
 // Commands returns how many commands a request asks for; a read is one.
@@ -174,7 +197,7 @@ func Commands(m proto.Message) int {
 const manyTiers = 100
 
 // Outcomes returns how many outcomes a command can have: one of a batch, or a request of its own. The
-// tiers of a claim count too, and the winners of a round.
+// tiers of a claim count too, the winners of a round, and what a confirm can draw or give.
 func Outcomes(m proto.Message) (n int64) {
 	switch m := m.(type) {
 	case drawMessage:
@@ -185,6 +208,8 @@ func Outcomes(m proto.Message) (n int64) {
 		return catalog.MaxWinners
 	case *kujiv1.Reroll, *kujiv1.RerollRequest:
 		return 1
+	case *kujiv1.Confirm, *kujiv1.ConfirmRequest:
+		return kuji.MaxAtomicDraws
 	case claimMessage:
 		return int64(cmp.Or(min(m.GetTiers(), catalog.MaxTiers), manyTiers))
 	case groupMessage:
@@ -203,8 +228,21 @@ func asked(count uint32) int64 {
 	return max(1, int64(count))
 }
 
-// Work returns how many bytes the results and the answer need: of a unary call, or of a command.
+// Work returns how many bytes the results and the answer need: of a unary call, or of a command. One that is held says
+// twice what it gives.
 func Work(m proto.Message) int64 {
+	if isHeld(m) {
+		return 2*work(m) + CommandBytes
+	}
+	return work(m)
+}
+
+func isHeld(m proto.Message) bool {
+	h, ok := m.(holdable)
+	return ok && h.GetHoldMs() != 0
+}
+
+func work(m proto.Message) int64 {
 	switch m := m.(type) {
 	case groupMessage:
 		return int64(len(m.GetMembers()))*CommandBytes + Outcomes(m.(proto.Message))*outcomeBytes
@@ -212,7 +250,7 @@ func Work(m proto.Message) int64 {
 		n := int64(0)
 		for _, one := range m.GetCommands() {
 			n += CommandBytes
-			if c := contract.CommandOf(one); one.GetAtomic() != nil || one.GetSettle() != nil {
+			if c := contract.CommandOf(one); one.GetAtomic() != nil || one.GetSettle() != nil || one.GetConfirm() != nil || isHeld(c) {
 				n += Work(c)
 			} else {
 				n += Outcomes(c) * sharedBytes
@@ -221,6 +259,10 @@ func Work(m proto.Message) int64 {
 		return n
 	case *kujiv1.Settle, *kujiv1.SettleRequest:
 		return catalog.MaxWinners * winnerBytes
+	case *kujiv1.Confirm, *kujiv1.ConfirmRequest, *kujiv1.GetHoldRequest:
+		return groupBytes
+	case *kujiv1.ListHoldsRequest:
+		return int64(min(cmp.Or(m.GetLimit(), DefaultHolds), kuji.MaxHolds))*holdBytes + 2*groupBytes
 	case *kujiv1.GetPoolRequest:
 		if m.GetNames() {
 			return pageWork(m.GetEntryLimit(), entryBytes+itemBytes)

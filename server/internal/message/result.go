@@ -36,6 +36,7 @@ func member(res *kuji.Result) *kujiv1.Result {
 		Outcomes: Each(res.Outcomes, outcome), Members: Each(res.Members, member),
 		Paid: Stacks(res.Paid), Redeemed: res.Redeemed, Limit: Limit(res.Limit), Lacks: Each(res.Lacks, lack),
 		Claims: Each(res.Claims(), claimed), Beyond: Each(res.Beyond(), beyond), Collected: Stacks(res.Collected()), Round: Round(res.Round()),
+		Hold: Hold(res.Hold()), Given: givenOf(res),
 	}
 }
 
@@ -178,7 +179,7 @@ func Event(rec *kuji.Record) *kujiv1.Event {
 		Items: Stacks(rec.Items), Outcomes: Each(rec.Outcomes, outcome), Paid: Stacks(rec.Paid),
 		Event: rec.Event, Key: rec.Key, Counter: rec.Counter, Value: rec.Value, Quest: rec.Quest, Claims: Each(rec.Claims, claimed), Beyond: Each(rec.Beyond, beyond),
 		Track: rec.Track, Draws: rec.Draws, By: rec.By, Reason: rec.Reason, Metadata: rec.Metadata,
-		Round: Round(rec.Round), Entrants: rec.Entrants, Members: Each(rec.Members, Event), Level: uint32(rec.Level), Bytes: uint32(rec.Bytes), Last: rec.Last,
+		Round: Round(rec.Round), Entrants: rec.Entrants, Hold: Hold(rec.Hold), Given: given(rec.Given), Freed: Each(rec.Freed, freed), Members: Each(rec.Members, Event), Level: uint32(rec.Level), Bytes: uint32(rec.Bytes), Last: rec.Last,
 		Changes: Each(rec.Changes, func(c *kuji.BalanceChange) *kujiv1.BalanceChange {
 			return &kujiv1.BalanceChange{Player: c.Player, Item: c.Item, Delta: c.Delta, Balance: c.Balance}
 		}),
@@ -187,7 +188,7 @@ func Event(rec *kuji.Record) *kujiv1.Event {
 		m.Clock = &kujiv1.EventClock{ToUnixMs: c.To, By: c.By, Reason: c.Reason}
 	}
 	if d := rec.Due; d != nil {
-		m.Due = &kujiv1.EventDue{Swept: d.Swept, Players: d.Players, Counter: d.Counter, Period: d.Period, RankFrom: d.From, RankCount: d.Count, Round: d.Round}
+		m.Due = &kujiv1.EventDue{Swept: d.Swept, Players: d.Players, Counter: d.Counter, Period: d.Period, RankFrom: d.From, RankCount: d.Count, Round: d.Round, Holds: d.Holds}
 	}
 	return m
 }

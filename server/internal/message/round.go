@@ -26,7 +26,5 @@ func Round(v *kuji.RoundView) *kujiv1.Round {
 
 // Entrant makes the message of a player who has joined a round.
 func Entrant(v *kuji.EntrantView) *kujiv1.Entrant {
-	return &kujiv1.Entrant{Player: v.Player, Tickets: v.Tickets, Held: Each(v.Held, func(h *kuji.HeldView) *kujiv1.Stack {
-		return &kujiv1.Stack{Item: h.Item, Quantity: h.Quantity}
-	})}
+	return &kujiv1.Entrant{Player: v.Player, Tickets: v.Tickets, Held: Each(v.Held, held)}
 }

@@ -13,7 +13,8 @@ import (
 )
 
 // MULTI, commands and EXEC are one Atomic of the API. Until EXEC the commands wait in memory.
-// Clients send MULTI and EXEC without arguments, so one of the commands brings the request id.
+// Clients send MULTI and EXEC without arguments, so one of the commands brings the request id, and says how the group
+// is held.
 
 // memberCost is the memory that a waiting command takes besides its own bytes, in bytes.
 const memberCost = 512
@@ -23,6 +24,8 @@ type atomic struct {
 	open    bool
 	broken  bool // a command was refused, so EXEC will be
 	id      string
+	holdMs  int64
+	refund  bool
 	members []*kujiv1.Member
 	held    int64         // of Gate.Memory
 	holder  access.Caller // who took it
@@ -72,7 +75,7 @@ func (m *atomic) exec(c *conn, a *arguments) {
 		c.count(a.slot, 0, nil)
 	default:
 		c.larger = max(c.larger, int(m.held))
-		if a.err = c.ask(a, Command{ID: m.id, Message: &kujiv1.Atomic{Members: m.members}}); a.err != nil {
+		if a.err = c.ask(a, Command{ID: m.id, Message: &kujiv1.Atomic{Members: m.members, HoldMs: m.holdMs, Refund: m.refund}}); a.err != nil {
 			c.run.slots = append(c.run.slots, a.slot)
 		}
 	}
@@ -111,13 +114,38 @@ func (m *atomic) wait(c *conn, a *arguments) {
 		a.wrong("", "a group of more than %d bytes, want at most that many", c.s.Limits.BatchBytes)
 	case one.ID != "" && m.id != "":
 		a.wrong("ID", "the group has one already, want one command with the ID of the whole group")
+	case one.holdMs() > 0 && m.holdMs > 0:
+		a.wrong("HOLD_MS", "the group has one already, want one command with that of the whole group")
 	default:
 		if refusal := c.s.Gate.Memory.Take(c.client.Access.Who, cost); refusal != nil {
 			a.err = refusal
 			return
 		}
 		m.id = cmp.Or(one.ID, m.id)
+		m.holdMs = cmp.Or(one.holdMs(), m.holdMs)
+		m.refund = one.clearHold() || m.refund
 		m.held, m.holder = m.held+cost, c.client.Access.Who
 		m.members = append(m.members, contract.AsMember(one.Message))
 	}
+}
+
+// holdMs returns for how long a command is held, 0 if it is not.
+func (c *Command) holdMs() int64 {
+	if m, ok := c.Message.(interface{ GetHoldMs() int64 }); ok {
+		return m.GetHoldMs()
+	}
+	return 0
+}
+
+// clearHold takes off a command how it is held, as its whole group is, and reports whether it was with a refund.
+func (c *Command) clearHold() (refund bool) {
+	switch m := c.Message.(type) {
+	case *kujiv1.Draw:
+		refund, m.HoldMs, m.Refund = m.Refund, 0, false
+	case *kujiv1.Consume:
+		refund, m.HoldMs, m.Refund = m.Refund, 0, false
+	case *kujiv1.Transfer:
+		refund, m.HoldMs, m.Refund = m.Refund, 0, false
+	}
+	return refund
 }

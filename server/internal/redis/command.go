@@ -43,6 +43,8 @@ func commands() []*command {
 		{name: "RANKS", usage: "counter [AROUND player] [FROM n] [LIMIT n] [ENDED]", summary: "Who stands where in a counter that ranks players.", least: 1, most: 8, read: readRanks},
 		{name: "ROUND", usage: "number [OFFSET n] [LIMIT n]", summary: "A round, and who has joined it.", least: 1, most: 5, read: readRound},
 		{name: "ROUNDS", usage: "[OFFSET n] [LIMIT n]", summary: "The rounds that are open.", most: 4, read: readRounds},
+		{name: "HOLD", usage: "hold", summary: "A request that is held, or was in the last day.", least: 1, most: 1, read: readHold},
+		{name: "HOLDS", usage: "[PLAYER player] [AFTER unix_ms hold] [LIMIT n]", summary: "The holds that are open.", most: 7, read: readHolds},
 		{name: "POOL", usage: "pool [OFFSET n] [LIMIT n]", summary: "A pool and its stock.", least: 1, most: 5, read: readPool},
 		{name: "ODDS", usage: "pool [PLAYER player]", summary: "The exact odds of the next draw.", least: 1, most: 3, read: readOdds},
 		{name: "REALM", usage: "[realm]", summary: "Choose the realm of the commands that follow, or tell which it is.", most: 1, answer: answerRealm},
@@ -240,20 +242,6 @@ func (a *arguments) stacks(field string, more func(n int) bool) (all []*kujiv1.S
 	return all
 }
 
-// items reads pairs of item and quantity, and an ID after them.
-func (a *arguments) items() (items []*kujiv1.Stack, id string) {
-	named := false
-	items = a.stacks("items", func(n int) bool {
-		named = n > 0 && len(a.words) == 2 && bytes.EqualFold(a.words[0], []byte("ID"))
-		return len(a.words) > 0 && !named
-	})
-	if named && a.err == nil {
-		a.words = a.words[1:]
-		id = a.text("ID")
-	}
-	return items, id
-}
-
 func readPlayer(realm string, a *arguments) proto.Message {
 	return &kujiv1.GetPlayerRequest{Realm: realm, Player: a.text("player")}
 }
@@ -298,6 +286,25 @@ func readRounds(realm string, a *arguments) proto.Message {
 			m.RoundOffset = uint32(a.number(name, 0, math.MaxUint32))
 		} else {
 			m.RoundLimit = uint32(a.number(name, 1, contract.MaxPage))
+		}
+	})
+	return m
+}
+
+func readHold(realm string, a *arguments) proto.Message {
+	return &kujiv1.GetHoldRequest{Realm: realm, Hold: a.text("hold")}
+}
+
+func readHolds(realm string, a *arguments) proto.Message {
+	m := &kujiv1.ListHoldsRequest{Realm: realm}
+	a.options([]string{"PLAYER", "AFTER", "LIMIT"}, func(name string) {
+		switch name {
+		case "PLAYER":
+			m.Player = a.text(name)
+		case "AFTER":
+			m.AfterUnixMs, m.After = int64(a.number(name, 0, math.MaxInt64)), a.text("hold")
+		case "LIMIT":
+			m.Limit = uint32(a.number(name, 1, kuji.MaxHolds))
 		}
 	})
 	return m

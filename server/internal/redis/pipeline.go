@@ -245,15 +245,19 @@ func (c *conn) flush() {
 	r.clear()
 }
 
-// writeResult writes how a command ended: of EXEC, each member's result, with the group's receipt.
+// writeResult writes how a command ended: of EXEC, each member's result, with the group's receipt and its part of a hold.
 func (c *conn) writeResult(one Command, res *kujiv1.Result) kujiv1.Status {
 	if _, atomic := one.Message.(*kujiv1.Atomic); !atomic {
 		c.write(res)
 		return res.GetStatus()
 	}
 	c.List(len(res.GetMembers()))
-	for _, m := range res.GetMembers() {
+	for i, m := range res.GetMembers() {
 		m.Receipt, m.Replayed = res.GetReceipt(), res.GetReplayed()
+		if h := res.GetHold(); h != nil && i < len(h.GetParts()) {
+			m.Hold = &kujiv1.Hold{Hold: h.GetHold(), State: h.GetState(), Refund: h.GetRefund(), AskedUnixMs: h.GetAskedUnixMs(), UntilUnixMs: h.GetUntilUnixMs(),
+				Parts: h.GetParts()[i : i+1]}
+		}
 		c.write(m)
 	}
 	return res.GetStatus()

@@ -62,6 +62,10 @@ const (
 	// RewardServiceCancelRoundProcedure is the fully-qualified name of the RewardService's CancelRound
 	// RPC.
 	RewardServiceCancelRoundProcedure = "/kuji.v1.RewardService/CancelRound"
+	// RewardServiceConfirmProcedure is the fully-qualified name of the RewardService's Confirm RPC.
+	RewardServiceConfirmProcedure = "/kuji.v1.RewardService/Confirm"
+	// RewardServiceCancelProcedure is the fully-qualified name of the RewardService's Cancel RPC.
+	RewardServiceCancelProcedure = "/kuji.v1.RewardService/Cancel"
 	// RewardServiceAtomicProcedure is the fully-qualified name of the RewardService's Atomic RPC.
 	RewardServiceAtomicProcedure = "/kuji.v1.RewardService/Atomic"
 	// RewardServiceBatchProcedure is the fully-qualified name of the RewardService's Batch RPC.
@@ -95,6 +99,10 @@ const (
 	// RewardServiceListRoundsProcedure is the fully-qualified name of the RewardService's ListRounds
 	// RPC.
 	RewardServiceListRoundsProcedure = "/kuji.v1.RewardService/ListRounds"
+	// RewardServiceGetHoldProcedure is the fully-qualified name of the RewardService's GetHold RPC.
+	RewardServiceGetHoldProcedure = "/kuji.v1.RewardService/GetHold"
+	// RewardServiceListHoldsProcedure is the fully-qualified name of the RewardService's ListHolds RPC.
+	RewardServiceListHoldsProcedure = "/kuji.v1.RewardService/ListHolds"
 	// RewardServiceGetPoolProcedure is the fully-qualified name of the RewardService's GetPool RPC.
 	RewardServiceGetPoolProcedure = "/kuji.v1.RewardService/GetPool"
 	// RewardServiceGetCatalogProcedure is the fully-qualified name of the RewardService's GetCatalog
@@ -141,6 +149,12 @@ type RewardServiceClient interface {
 	Reroll(context.Context, *v1.RerollRequest) (*v1.RerollResponse, error)
 	// CancelRound closes a round and gives everything back. Players' tokens may not.
 	CancelRound(context.Context, *v1.CancelRoundRequest) (*v1.CancelRoundResponse, error)
+	// Confirm gives for good what a request gives that is held. Players' tokens may
+	// not.
+	Confirm(context.Context, *v1.ConfirmRequest) (*v1.ConfirmResponse, error)
+	// Cancel gives back what a request has taken that is held. Players' tokens may
+	// not.
+	Cancel(context.Context, *v1.CancelRequest) (*v1.CancelResponse, error)
 	// Atomic carries out a group of commands whole or not at all.
 	Atomic(context.Context, *v1.AtomicRequest) (*v1.AtomicResponse, error)
 	// Batch carries out independent commands: one result for each, in order,
@@ -190,6 +204,11 @@ type RewardServiceClient interface {
 	GetRound(context.Context, *v1.GetRoundRequest) (*v1.GetRoundResponse, error)
 	// ListRounds returns the rounds that are open.
 	ListRounds(context.Context, *v1.ListRoundsRequest) (*v1.ListRoundsResponse, error)
+	// GetHold returns a hold; not_found for one that never was, or ended more than a
+	// day ago.
+	GetHold(context.Context, *v1.GetHoldRequest) (*v1.GetHoldResponse, error)
+	// ListHolds returns the holds that are open, or those of a player.
+	ListHolds(context.Context, *v1.ListHoldsRequest) (*v1.ListHoldsResponse, error)
 	// GetPool returns a pool with its stock and odds.
 	GetPool(context.Context, *v1.GetPoolRequest) (*v1.GetPoolResponse, error)
 	// GetCatalog returns the catalog in force.
@@ -301,6 +320,18 @@ func NewRewardServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(rewardServiceMethods.ByName("CancelRound")),
 			connect.WithClientOptions(opts...),
 		),
+		confirm: connect.NewClient[v1.ConfirmRequest, v1.ConfirmResponse](
+			httpClient,
+			baseURL+RewardServiceConfirmProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("Confirm")),
+			connect.WithClientOptions(opts...),
+		),
+		cancel: connect.NewClient[v1.CancelRequest, v1.CancelResponse](
+			httpClient,
+			baseURL+RewardServiceCancelProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("Cancel")),
+			connect.WithClientOptions(opts...),
+		),
 		atomic: connect.NewClient[v1.AtomicRequest, v1.AtomicResponse](
 			httpClient,
 			baseURL+RewardServiceAtomicProcedure,
@@ -388,6 +419,20 @@ func NewRewardServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		getHold: connect.NewClient[v1.GetHoldRequest, v1.GetHoldResponse](
+			httpClient,
+			baseURL+RewardServiceGetHoldProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("GetHold")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		listHolds: connect.NewClient[v1.ListHoldsRequest, v1.ListHoldsResponse](
+			httpClient,
+			baseURL+RewardServiceListHoldsProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("ListHolds")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		getPool: connect.NewClient[v1.GetPoolRequest, v1.GetPoolResponse](
 			httpClient,
 			baseURL+RewardServiceGetPoolProcedure,
@@ -442,6 +487,8 @@ type rewardServiceClient struct {
 	settle        *connect.Client[v1.SettleRequest, v1.SettleResponse]
 	reroll        *connect.Client[v1.RerollRequest, v1.RerollResponse]
 	cancelRound   *connect.Client[v1.CancelRoundRequest, v1.CancelRoundResponse]
+	confirm       *connect.Client[v1.ConfirmRequest, v1.ConfirmResponse]
+	cancel        *connect.Client[v1.CancelRequest, v1.CancelResponse]
 	atomic        *connect.Client[v1.AtomicRequest, v1.AtomicResponse]
 	batch         *connect.Client[v1.BatchRequest, v1.BatchResponse]
 	streamDraws   *connect.Client[v1.StreamDrawsRequest, v1.StreamDrawsResponse]
@@ -455,6 +502,8 @@ type rewardServiceClient struct {
 	listRanks     *connect.Client[v1.ListRanksRequest, v1.ListRanksResponse]
 	getRound      *connect.Client[v1.GetRoundRequest, v1.GetRoundResponse]
 	listRounds    *connect.Client[v1.ListRoundsRequest, v1.ListRoundsResponse]
+	getHold       *connect.Client[v1.GetHoldRequest, v1.GetHoldResponse]
+	listHolds     *connect.Client[v1.ListHoldsRequest, v1.ListHoldsResponse]
 	getPool       *connect.Client[v1.GetPoolRequest, v1.GetPoolResponse]
 	getCatalog    *connect.Client[v1.GetCatalogRequest, v1.GetCatalogResponse]
 	getOdds       *connect.Client[v1.GetOddsRequest, v1.GetOddsResponse]
@@ -588,6 +637,24 @@ func (c *rewardServiceClient) CancelRound(ctx context.Context, req *v1.CancelRou
 	return nil, err
 }
 
+// Confirm calls kuji.v1.RewardService.Confirm.
+func (c *rewardServiceClient) Confirm(ctx context.Context, req *v1.ConfirmRequest) (*v1.ConfirmResponse, error) {
+	response, err := c.confirm.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// Cancel calls kuji.v1.RewardService.Cancel.
+func (c *rewardServiceClient) Cancel(ctx context.Context, req *v1.CancelRequest) (*v1.CancelResponse, error) {
+	response, err := c.cancel.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // Atomic calls kuji.v1.RewardService.Atomic.
 func (c *rewardServiceClient) Atomic(ctx context.Context, req *v1.AtomicRequest) (*v1.AtomicResponse, error) {
 	response, err := c.atomic.CallUnary(ctx, connect.NewRequest(req))
@@ -697,6 +764,24 @@ func (c *rewardServiceClient) ListRounds(ctx context.Context, req *v1.ListRounds
 	return nil, err
 }
 
+// GetHold calls kuji.v1.RewardService.GetHold.
+func (c *rewardServiceClient) GetHold(ctx context.Context, req *v1.GetHoldRequest) (*v1.GetHoldResponse, error) {
+	response, err := c.getHold.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// ListHolds calls kuji.v1.RewardService.ListHolds.
+func (c *rewardServiceClient) ListHolds(ctx context.Context, req *v1.ListHoldsRequest) (*v1.ListHoldsResponse, error) {
+	response, err := c.listHolds.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // GetPool calls kuji.v1.RewardService.GetPool.
 func (c *rewardServiceClient) GetPool(ctx context.Context, req *v1.GetPoolRequest) (*v1.GetPoolResponse, error) {
 	response, err := c.getPool.CallUnary(ctx, connect.NewRequest(req))
@@ -773,6 +858,12 @@ type RewardServiceHandler interface {
 	Reroll(context.Context, *v1.RerollRequest) (*v1.RerollResponse, error)
 	// CancelRound closes a round and gives everything back. Players' tokens may not.
 	CancelRound(context.Context, *v1.CancelRoundRequest) (*v1.CancelRoundResponse, error)
+	// Confirm gives for good what a request gives that is held. Players' tokens may
+	// not.
+	Confirm(context.Context, *v1.ConfirmRequest) (*v1.ConfirmResponse, error)
+	// Cancel gives back what a request has taken that is held. Players' tokens may
+	// not.
+	Cancel(context.Context, *v1.CancelRequest) (*v1.CancelResponse, error)
 	// Atomic carries out a group of commands whole or not at all.
 	Atomic(context.Context, *v1.AtomicRequest) (*v1.AtomicResponse, error)
 	// Batch carries out independent commands: one result for each, in order,
@@ -822,6 +913,11 @@ type RewardServiceHandler interface {
 	GetRound(context.Context, *v1.GetRoundRequest) (*v1.GetRoundResponse, error)
 	// ListRounds returns the rounds that are open.
 	ListRounds(context.Context, *v1.ListRoundsRequest) (*v1.ListRoundsResponse, error)
+	// GetHold returns a hold; not_found for one that never was, or ended more than a
+	// day ago.
+	GetHold(context.Context, *v1.GetHoldRequest) (*v1.GetHoldResponse, error)
+	// ListHolds returns the holds that are open, or those of a player.
+	ListHolds(context.Context, *v1.ListHoldsRequest) (*v1.ListHoldsResponse, error)
 	// GetPool returns a pool with its stock and odds.
 	GetPool(context.Context, *v1.GetPoolRequest) (*v1.GetPoolResponse, error)
 	// GetCatalog returns the catalog in force.
@@ -929,6 +1025,18 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(rewardServiceMethods.ByName("CancelRound")),
 		connect.WithHandlerOptions(opts...),
 	)
+	rewardServiceConfirmHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceConfirmProcedure,
+		svc.Confirm,
+		connect.WithSchema(rewardServiceMethods.ByName("Confirm")),
+		connect.WithHandlerOptions(opts...),
+	)
+	rewardServiceCancelHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceCancelProcedure,
+		svc.Cancel,
+		connect.WithSchema(rewardServiceMethods.ByName("Cancel")),
+		connect.WithHandlerOptions(opts...),
+	)
 	rewardServiceAtomicHandler := connect.NewUnaryHandlerSimple(
 		RewardServiceAtomicProcedure,
 		svc.Atomic,
@@ -1016,6 +1124,20 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	rewardServiceGetHoldHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceGetHoldProcedure,
+		svc.GetHold,
+		connect.WithSchema(rewardServiceMethods.ByName("GetHold")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	rewardServiceListHoldsHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceListHoldsProcedure,
+		svc.ListHolds,
+		connect.WithSchema(rewardServiceMethods.ByName("ListHolds")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	rewardServiceGetPoolHandler := connect.NewUnaryHandlerSimple(
 		RewardServiceGetPoolProcedure,
 		svc.GetPool,
@@ -1081,6 +1203,10 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 			rewardServiceRerollHandler.ServeHTTP(w, r)
 		case RewardServiceCancelRoundProcedure:
 			rewardServiceCancelRoundHandler.ServeHTTP(w, r)
+		case RewardServiceConfirmProcedure:
+			rewardServiceConfirmHandler.ServeHTTP(w, r)
+		case RewardServiceCancelProcedure:
+			rewardServiceCancelHandler.ServeHTTP(w, r)
 		case RewardServiceAtomicProcedure:
 			rewardServiceAtomicHandler.ServeHTTP(w, r)
 		case RewardServiceBatchProcedure:
@@ -1107,6 +1233,10 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 			rewardServiceGetRoundHandler.ServeHTTP(w, r)
 		case RewardServiceListRoundsProcedure:
 			rewardServiceListRoundsHandler.ServeHTTP(w, r)
+		case RewardServiceGetHoldProcedure:
+			rewardServiceGetHoldHandler.ServeHTTP(w, r)
+		case RewardServiceListHoldsProcedure:
+			rewardServiceListHoldsHandler.ServeHTTP(w, r)
 		case RewardServiceGetPoolProcedure:
 			rewardServiceGetPoolHandler.ServeHTTP(w, r)
 		case RewardServiceGetCatalogProcedure:
@@ -1182,6 +1312,14 @@ func (UnimplementedRewardServiceHandler) CancelRound(context.Context, *v1.Cancel
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.CancelRound is not implemented"))
 }
 
+func (UnimplementedRewardServiceHandler) Confirm(context.Context, *v1.ConfirmRequest) (*v1.ConfirmResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.Confirm is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) Cancel(context.Context, *v1.CancelRequest) (*v1.CancelResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.Cancel is not implemented"))
+}
+
 func (UnimplementedRewardServiceHandler) Atomic(context.Context, *v1.AtomicRequest) (*v1.AtomicResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.Atomic is not implemented"))
 }
@@ -1232,6 +1370,14 @@ func (UnimplementedRewardServiceHandler) GetRound(context.Context, *v1.GetRoundR
 
 func (UnimplementedRewardServiceHandler) ListRounds(context.Context, *v1.ListRoundsRequest) (*v1.ListRoundsResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.ListRounds is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) GetHold(context.Context, *v1.GetHoldRequest) (*v1.GetHoldResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.GetHold is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) ListHolds(context.Context, *v1.ListHoldsRequest) (*v1.ListHoldsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.ListHolds is not implemented"))
 }
 
 func (UnimplementedRewardServiceHandler) GetPool(context.Context, *v1.GetPoolRequest) (*v1.GetPoolResponse, error) {
