@@ -143,19 +143,24 @@ func (rec *Record) holds(s names, ev *store.Event, cmd *rules.Command, res *Resu
 	if rec.Freed, err = freedIn(s, ev); err != nil {
 		return err
 	}
+	rec.frees(cmd.Hold.Of)
+	return nil
+}
+
+// frees adds those to Freed whose balances have changed: by another name than they asked by, or as they got something.
+func (rec *Record) frees(hold string) {
 	for i := range rec.Changes {
-		who := Freed{rec.Changes[i].Player, cmd.Hold.Of}
-		if !slices.Contains(rec.Freed, who) {
-			rec.Freed = append(rec.Freed, who)
+		player := rec.Changes[i].Player
+		if player != "" && player != rec.Player && !slices.ContainsFunc(rec.Freed, func(f Freed) bool { return f.Player == player && (hold == "" || f.Hold == hold) }) {
+			rec.Freed = append(rec.Freed, Freed{player, hold})
 		}
 	}
-	return nil
 }
 
 // Freed is a player of whom a hold has held something, or who got something of it, until an event ended that.
 type Freed struct {
 	Player string `json:"player"`
-	Hold   string `json:"hold"` // the request id
+	Hold   string `json:"hold"` // the request id; empty: one of those that the event ended
 }
 
 // freedIn returns whom an event that ends holds has freed.

@@ -3,6 +3,7 @@ package kuji
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kuji-dev/kuji/internal/logged"
 	"github.com/kuji-dev/kuji/internal/rules"
@@ -205,7 +206,7 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 	}
 	switch {
 	case cmd.Kind == rules.KindReverse:
-		rec.Reversed = cmd.Hold.Of
+		rec.reverses(cmd.Hold.Of)
 	case cmd.Hold != nil && err == nil:
 		err = rec.holds(s, ev, &cmd, &res)
 	}
@@ -250,6 +251,7 @@ func (rec *Record) due(s names, gave *outcomes, ev *store.Event) (err error) {
 		rec.Entrants, err = entrantsIn(s, ev)
 	case len(rec.Due.Holds) > 0:
 		rec.Freed, err = freedIn(s, ev)
+		rec.frees("")
 	}
 	rec.Claims, rec.Beyond, rec.Round = res.Claims(), res.Beyond(), res.Round()
 	return err
@@ -263,9 +265,22 @@ func (rec *Record) forgets(ev *store.Event) (err error) {
 	}
 	rec.Player = rec.Names[0]
 	for i := range rec.Changes {
-		rec.Changes[i].Player = rec.Player
+		if p := rec.Changes[i].Player; p == "" || slices.Contains(rec.Names, p) {
+			rec.Changes[i].Player = rec.Player
+		}
 	}
+	rec.frees("") // others, with whom something was held
 	return err
+}
+
+// reverses fills in what was undone, and whose it was: the request does not name the player.
+func (rec *Record) reverses(id string) {
+	switch rec.Reversed = id; {
+	case len(rec.Changes) > 0:
+		rec.Player = rec.Changes[0].Player
+	case len(rec.Beyond) > 0:
+		rec.Player = rec.Beyond[0].Player
+	}
 }
 
 // dueOf returns whose deadlines an event settled.
@@ -301,15 +316,17 @@ func dueOf(s names, ev *store.Event) (*Due, error) {
 // entrantsIn returns the entrants of a round with whom an event has dealt.
 func entrantsIn(s names, ev *store.Event) (all []string, err error) {
 	var e store.Effect
+	player := ev.Player.Num // who it is now: another name may have joined
 	effects := ev.Changes()
 	for effects.Next(&e) {
-		num, ok := rules.LeftIn(&e)
 		switch {
-		case !ok:
-		case num >= s.Players():
-			return nil, fmt.Errorf("player number %d of %d", num, s.Players())
+		case e.Verb == store.Player:
+			player = e.N
+		case !rules.LeftIn(&e):
+		case player >= s.Players():
+			return nil, fmt.Errorf("player number %d of %d", player, s.Players())
 		default:
-			all = append(all, s.PlayerID(num))
+			all = append(all, s.PlayerID(player))
 		}
 	}
 	return all, effects.Err()

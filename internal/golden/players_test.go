@@ -72,7 +72,8 @@ func makePlayers(t *testing.T) string {
 		importCodes(t, r, "list", []string{fmt.Sprint("CODE-", i, "-A"), fmt.Sprint("CODE-", i, "-B")})
 		for j := range 20 {
 			n := 20*i + j
-			if _, err := r.DoAll(t.Context(), playersRequests(n)); err != nil {
+			results, err := r.DoAll(t.Context(), playersRequests(n))
+			if err != nil {
 				t.Fatal(err)
 			}
 			extra := fmt.Sprint("x", n)
@@ -92,7 +93,7 @@ func makePlayers(t *testing.T) string {
 				do(t, r, kuji.Block{ID: "u" + extra, Player: extra, Ends: n%16 == 6, Note: note})
 			case 7:
 				do(t, r, kuji.Unlink{ID: "u" + extra, Player: fmt.Sprint("twitch:", (n-1)%6), Note: note})
-				do(t, r, kuji.Reroll{ID: "r" + extra, Round: "giveaway", Number: 2})
+				do(t, r, kuji.Reroll{ID: "r" + extra, Round: "giveaway", Number: results[5].Round().Number})
 			}
 			s.now = s.now.Add(time.Duration(1+n%5) * 71 * time.Minute)
 			if n%12 == 9 {

@@ -129,7 +129,8 @@ func (s *noting) guesses(name string) (count, until uint64) {
 
 // check checks the limit on guesses first: who has reached it learns nothing about any code.
 func (linkKind) check(r *checks, c *Command) failure {
-	owner, ok := uint32(0), false
+	name, owner, ok := r.own(c.Player), uint32(0), false
+	c.player, c.knowsPlayer = name, true // the event names it, and not the player whose name it may be
 	if c.To == "" {
 		if n, _ := r.notes.guesses(c.Player); n >= MaxLinkGuesses {
 			return failure{TooManyGuesses, 0}
@@ -142,8 +143,6 @@ func (linkKind) check(r *checks, c *Command) failure {
 	} else if owner, ok = r.state.Player(c.To); !ok {
 		return failure{UnknownPlayer, 0}
 	}
-	name := r.own(c.Player)
-	c.player, c.knowsPlayer = name, true
 	switch {
 	case name == owner, name < r.base && r.state.Whose(name) != name:
 		return failure{AlreadyLinked, 0}

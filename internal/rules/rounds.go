@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"encoding/binary"
 	"iter"
 	"math"
 
@@ -77,13 +76,10 @@ func RoundIn(e *store.Effect) (v RoundNow, ok bool) {
 	return o.now(), true
 }
 
-// LeftIn returns the entrant of a round who has nothing more to do with it after an effect: what was held has gone back,
-// or is gone. ok is false if there is none.
-func LeftIn(e *store.Effect) (player uint32, ok bool) {
-	if e.Verb != store.Drop || len(e.Bytes) != 13 || e.Bytes[0] != recordPlays {
-		return 0, false
-	}
-	return binary.BigEndian.Uint32(e.Bytes[1:]), true
+// LeftIn reports whether after an effect, the player whom the effects are about has nothing more to do with a round:
+// what was held has gone back, or is gone.
+func LeftIn(e *store.Effect) bool {
+	return e.Verb == store.Drop && len(e.Bytes) == 13 && e.Bytes[0] == recordPlays
 }
 
 // OpenRounds iterates over the numbers of the rounds that are open, in the order of their names and numbers.
