@@ -164,6 +164,39 @@ func TestHolds(t *testing.T) {
 	}
 }
 
+// TestHoldResults: what came of a request that is held, and of its confirm, can be looked up. Only a repeat of the
+// confirm shows codes.
+func TestHoldResults(t *testing.T) {
+	f := start(t, server.Options{})
+	holdRealm(t, f, "results", "ann")
+	c := clients(t, f.url)[0]
+	for _, tt := range []struct {
+		m          proto.Message
+		id, player string
+		code       string
+	}{
+		{&kujiv1.DrawRequest{Realm: "results", RequestId: "d", Player: "ann", Pool: "coded", HoldMs: 60_000}, "d", "ann", ""},
+		{&kujiv1.ConfirmRequest{Realm: "results", RequestId: "c", Hold: "d"}, "c", "", kuji.Redacted},
+		{&kujiv1.TransferRequest{Realm: "results", RequestId: "t", From: "ann", To: "bob", Items: []*kujiv1.Stack{{Item: "gem", Quantity: 1}}, HoldMs: 60_000}, "t", "ann", ""},
+	} {
+		first, err := c.ask(t.Context(), tt.m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.reward.GetResult(t.Context(), &kujiv1.GetResultRequest{Realm: "results", RequestId: tt.id})
+		if err != nil || got.GetPlayer() != tt.player {
+			t.Errorf("%s: of player %q, want %q (%v)", tt.id, got.GetPlayer(), tt.player, err)
+		}
+		want := proto.CloneOf(first.(*kujiv1.Result))
+		for _, one := range want.GetGiven().GetCodes() {
+			one.Code = tt.code
+		}
+		if want.Replayed = true; !proto.Equal(got.GetResult(), want) {
+			t.Errorf("%s: %v, want %v", tt.id, got.GetResult(), want)
+		}
+	}
+}
+
 // TestHoldTimes: an answer says when it was asked for, until when, and when it ended; at its deadline a hold is
 // cancelled, and a day later it is forgotten.
 func TestHoldTimes(t *testing.T) {
