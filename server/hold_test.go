@@ -137,8 +137,12 @@ func TestHolds(t *testing.T) {
 			{&kujiv1.ConfirmRequest{RequestId: "t1", Hold: "t"}, `{"status":"ok","hold":{"hold":"t","state":"confirmed","by":"t1"},"given":{"items":{"gem":2}}}`},
 			{&kujiv1.ConfirmRequest{RequestId: "a1", Hold: "a"},
 				`{"status":"ok","members":[{"status":"ok"},{"status":"ok","outcomes":[{"entry":"prize","items":{"prize":1}}]}],"hold":{"hold":"a","state":"confirmed","refund":true,"by":"a1"}}`},
-			{&kujiv1.GetPlayerRequest{Player: "ann"}, `{"id":"ann","items":{"coin":970,"gem":8,"key":1,"prize":3}}`},
-			{&kujiv1.GetPlayerRequest{Player: "bob"}, `{"id":"bob","items":{"coin":990,"gem":11,"prize":1}}`},
+			{&kujiv1.AtomicRequest{RequestId: "g", Members: []*kujiv1.Member{memberDraw("ann", "coded"), memberConsume("bob", "gem", 1)}, HoldMs: 60_000},
+				`{"status":"ok","members":[{"status":"ok","outcomes":[{"entry":"code","items":{"key":1}}]},{"status":"ok"}],"hold":{"hold":"g","state":"open","parts":[{"kind":"draw","player":"ann","gives":{"key":1},"codes":1},{"kind":"consume","player":"bob"}]}}`},
+			{&kujiv1.ConfirmRequest{RequestId: "g1", Hold: "g"},
+				`{"status":"ok","members":[{"status":"ok","given":{"items":{"key":1},"codes":[{"list":"keys","number":1,"code":"KEY-2"}]}},{"status":"ok"}],"hold":{"hold":"g","state":"confirmed","by":"g1"}}`},
+			{&kujiv1.GetPlayerRequest{Player: "ann"}, `{"id":"ann","items":{"coin":970,"gem":8,"key":2,"prize":3}}`},
+			{&kujiv1.GetPlayerRequest{Player: "bob"}, `{"id":"bob","items":{"coin":990,"gem":10,"prize":1}}`},
 			{&kujiv1.CancelRequest{RequestId: "d2", Hold: "d"}, `{"status":"hold_ended","hold":{"hold":"d","state":"confirmed","by":"d1"}}`},
 			{&kujiv1.ConfirmRequest{RequestId: "c2", Hold: "c"}, `{"status":"hold_ended","hold":{"hold":"c","state":"cancelled","by":"c1"}}`},
 			{&kujiv1.ConfirmRequest{RequestId: "n1", Hold: "nothing"}, `{"status":"unknown_hold"}`},
@@ -160,6 +164,39 @@ func TestHolds(t *testing.T) {
 					t.Errorf("%s: %v:\n%s, want\n%s", c.name, tt.m, text, tt.want)
 				}
 			}
+		}
+	}
+}
+
+// TestHoldResults: what came of a request that is held, and of its confirm, can be looked up. Only a repeat of the
+// confirm shows codes.
+func TestHoldResults(t *testing.T) {
+	f := start(t, server.Options{})
+	holdRealm(t, f, "results", "ann")
+	c := clients(t, f.url)[0]
+	for _, tt := range []struct {
+		m          proto.Message
+		id, player string
+		code       string
+	}{
+		{&kujiv1.DrawRequest{Realm: "results", RequestId: "d", Player: "ann", Pool: "coded", HoldMs: 60_000}, "d", "ann", ""},
+		{&kujiv1.ConfirmRequest{Realm: "results", RequestId: "c", Hold: "d"}, "c", "", kuji.Redacted},
+		{&kujiv1.TransferRequest{Realm: "results", RequestId: "t", From: "ann", To: "bob", Items: []*kujiv1.Stack{{Item: "gem", Quantity: 1}}, HoldMs: 60_000}, "t", "ann", ""},
+	} {
+		first, err := c.ask(t.Context(), tt.m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.reward.GetResult(t.Context(), &kujiv1.GetResultRequest{Realm: "results", RequestId: tt.id})
+		if err != nil || got.GetPlayer() != tt.player {
+			t.Errorf("%s: of player %q, want %q (%v)", tt.id, got.GetPlayer(), tt.player, err)
+		}
+		want := proto.CloneOf(first.(*kujiv1.Result))
+		for _, one := range want.GetGiven().GetCodes() {
+			one.Code = tt.code
+		}
+		if want.Replayed = true; !proto.Equal(got.GetResult(), want) {
+			t.Errorf("%s: %v, want %v", tt.id, got.GetResult(), want)
 		}
 	}
 }
@@ -371,6 +408,8 @@ func TestHoldsInFeeds(t *testing.T) {
 		kuji.Cancel{ID: "g1", Hold: "g"},
 		kuji.Cancel{ID: "g2", Hold: "g"},
 		kuji.Confirm{ID: "t1", Hold: "t"},
+		kuji.Atomic{ID: "k", Hold: hold, Members: []kuji.Request{kuji.Draw{Player: "ann", Pool: "coded"}, kuji.Draw{Player: "bob", Pool: "free"}}},
+		kuji.Confirm{ID: "k1", Hold: "k"},
 		kuji.Draw{ID: "x", Player: "ann", Pool: "one", Hold: hold},
 		kuji.Consume{ID: "y", Player: "bob", Items: gems(1), Hold: hold},
 		nil,
@@ -395,14 +434,22 @@ func TestHoldsInFeeds(t *testing.T) {
 		moves  = `hold ann {"hold":"t","state":"open","parts":[{"kind":"transfer","player":"ann","to":"bob","takes":{"gem":3}}]}`
 		moved  = `confirm {"hold":"t","state":"confirmed","by":"t1"}`
 		got    = ` {"items":{"gem":3}}`
+		both   = `hold {"hold":"k","state":"open","parts":[%s]}`
+		annK   = `{"kind":"draw","player":"ann","gives":{"key":1},"codes":1}`
+		bobK   = `{"kind":"draw","player":"bob","gives":{"prize":1}}`
+		done   = `confirm {"hold":"k","state":"confirmed","by":"k1"}`
+		gaveK  = ` {"items":{"key":1,"prize":1},"codes":[{"list":"keys","number":1,"code":"****"}]}`
 		one    = `hold ann {"hold":"x","state":"open","parts":[{"kind":"draw","player":"ann","gives":{"prize":1}}]} ann prize +0`
 		spent  = `hold bob {"hold":"y","state":"open","parts":[{"kind":"consume","player":"bob","takes":{"gem":1}}]} bob gem -1`
 	)
 	for player, want := range map[string][]string{
 		"": {draw, fmt.Sprintf(group, parts+","+others) + " ann gem -1 bob gem -2", moves + " ann gem -3", given, cancel + " freed ann of g freed bob of g ann gem +1 bob gem +2",
-			`cancel {"hold":"g","state":"cancelled","by":"g1"} hold_ended`, moved + got + " freed ann of t freed bob of t bob gem +3", one, spent, "due x y freed ann of x freed bob of y bob gem +1"},
-		"ann": {draw, fmt.Sprintf(group, parts) + " ann gem -1", moves + " ann gem -3", given, cancel + " freed ann of g ann gem +1", moved + " freed ann of t", one, "due x freed ann of x"},
-		"bob": {fmt.Sprintf(group, others) + " bob gem -2", moves, cancel + " freed bob of g bob gem +2", moved + " freed bob of t bob gem +3", spent, "due y freed bob of y bob gem +1"},
+			`cancel {"hold":"g","state":"cancelled","by":"g1"} hold_ended`, moved + got + " freed ann of t freed bob of t bob gem +3",
+			fmt.Sprintf(both, annK+","+bobK) + " ann key +0 bob prize +0", done + gaveK + " freed ann of k freed bob of k ann key +1 bob prize +1", one, spent, "due x y freed ann of x freed bob of y bob gem +1"},
+		"ann": {draw, fmt.Sprintf(group, parts) + " ann gem -1", moves + " ann gem -3", given, cancel + " freed ann of g ann gem +1", moved + " freed ann of t",
+			fmt.Sprintf(both, annK) + " ann key +0", done + " freed ann of k ann key +1", one, "due x freed ann of x"},
+		"bob": {fmt.Sprintf(group, others) + " bob gem -2", moves, cancel + " freed bob of g bob gem +2", moved + " freed bob of t bob gem +3",
+			fmt.Sprintf(both, bobK) + " bob prize +0", done + " freed bob of k bob prize +1", spent, "due y freed bob of y bob gem +1"},
 	} {
 		got, err := holdEvents(t, f.url, player)
 		if strings.Join(got, "\n") != strings.Join(want, "\n") {

@@ -205,6 +205,7 @@ func redact(res *kujiv1.Result) {
 	for _, c := range res.GetClaims() {
 		redactCodes(c.GetCodes())
 	}
+	redactCodes(res.GetGiven().GetCodes())
 	for _, m := range res.GetMembers() {
 		redact(m)
 	}

@@ -52,6 +52,8 @@ func TestGranted(t *testing.T) {
 		}
 		do(t, r, kuji.Atomic{Members: []kuji.Request{kuji.Grant{Player: "ann", Items: []kuji.Stack{{Item: "gem", Quantity: 7}}},
 			kuji.Consume{Player: "ann", Items: []kuji.Stack{{Item: "gem", Quantity: 3}}}}, Note: kuji.Note{By: "shop"}})
+		do(t, r, kuji.Atomic{ID: "held", Hold: kuji.Holding{For: time.Hour}, Members: []kuji.Request{kuji.Grant{Player: "ann", Items: []kuji.Stack{{Item: "gem", Quantity: 2}}}},
+			Note: kuji.Note{By: "shop"}})
 		do(t, r, kuji.Transfer{From: "ann", To: "bob", Items: []kuji.Stack{{Item: "gem", Quantity: 1}}, Note: kuji.Note{By: "shop"}})
 		if res, err := r.Do(t.Context(), kuji.Atomic{Members: []kuji.Request{kuji.Grant{Player: "ann", Items: []kuji.Stack{{Item: "gem", Quantity: 1000}}},
 			kuji.Consume{Player: "ann", Items: []kuji.Stack{{Item: "gem", Quantity: 1 << 50}}}}, Note: kuji.Note{By: "shop"}}); err != nil || res.Status == kuji.OK {
@@ -59,8 +61,8 @@ func TestGranted(t *testing.T) {
 		}
 		all := func() {
 			t.Helper()
-			check(day, "shop", 30+60+7, 60)
-			check(noon, "shop", 60+7, 30)
+			check(day, "shop", 30+60+7+2, 60)
+			check(noon, "shop", 60+7+2, 30)
 			check(noon, "desk", 150, 30)
 			check(now.Now().Add(time.Hour), "shop", 0, 0)
 		}
@@ -73,7 +75,7 @@ func TestGranted(t *testing.T) {
 			all()
 		}
 		give("shop", "ann", 1)
-		check(noon, "shop", 60+7+1, 31)
+		check(noon, "shop", 60+7+2+1, 31)
 		if o.SnapshotEvery > 0 {
 			if st := r.Stats(); st.Snapshot == 0 {
 				t.Error("no snapshot was taken")

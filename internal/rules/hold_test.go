@@ -176,10 +176,10 @@ func TestHoldRefusals(t *testing.T) {
 		r.want(cmd, rules.Refused, field)
 	}
 	for want, damage := range map[string]func(c *rules.Command){
-		"id: empty":              func(c *rules.Command) { c.ID = "" },
-		"hold: 999 milli":        func(c *rules.Command) { c.Hold.For = 999 },
-		"hold: 2592000001 milli": func(c *rules.Command) { c.Hold.For = rules.MaxHold + 1 },
-		"count: 0":               func(c *rules.Command) { c.Members[0].Count = 0 },
+		"id: empty":                 func(c *rules.Command) { c.ID = "" },
+		"hold_ms: 999 milli":        func(c *rules.Command) { c.Hold.For = 999 },
+		"hold_ms: 2592000001 milli": func(c *rules.Command) { c.Hold.For = rules.MaxHold + 1 },
+		"count: 0":                  func(c *rules.Command) { c.Members[0].Count = 0 },
 		"members[1].kind: a register cannot be held": func(c *rules.Command) {
 			c.Members, c.Hold.One = append(c.Members, register("ann")), false
 		},
