@@ -47,9 +47,7 @@ func (holdKind) write(d *drawing, c *Command) {
 			r.keeps(keptDraws, p.pool, p.draws)
 		}
 		for _, t := range p.taken {
-			if boxOf(r.t, t.pool) != nil {
-				r.keeps(keptBoxes, t.pool, uint64(t.n))
-			}
+			r.keeps(keptTaken, t.pool, uint64(t.n)) // of any pool: a later catalog may make it a box
 		}
 	}
 	r.keepHold(&h)
@@ -203,11 +201,8 @@ func (r holding) unkeep(p *part, done []*Pool) []*Pool {
 		r.frees(keptDraws, p.pool, p.draws)
 	}
 	for _, t := range p.taken {
-		if keptOf(r.kept.boxes, t.pool) == 0 {
-			continue // it is no box
-		}
-		r.frees(keptBoxes, t.pool, uint64(t.n))
-		if pt := boxOf(r.t, t.pool); pt != nil && keptOf(r.kept.boxes, t.pool) == 0 {
+		r.frees(keptTaken, t.pool, uint64(t.n))
+		if pt := boxOf(r.t, t.pool); pt != nil && keptOf(r.kept.taken, t.pool) == 0 {
 			done = append(done, pt)
 		}
 	}
