@@ -93,7 +93,9 @@ func TestHoldsThroughCatalogs(t *testing.T) {
 		for _, p := range players {
 			r.do(grant(p, of("coin", 100), of("token", 3)))
 		}
-		var open []string
+		var open, done []string
+		reversed := 0
+		missing := 0 // prizes that a reverse took, or did not find, and did not put back
 		for i := range rapid.IntRange(5, 60).Draw(t, "steps") {
 			who, to := players[pick("player", 3)], players[pick("to", 3)]
 			pool := []string{"shop", "shop", "box", "box", "outer", "codes", "budget", "always"}[pick("pool", 8)]
@@ -101,7 +103,7 @@ func TestHoldsThroughCatalogs(t *testing.T) {
 			one, id := draw(who, pool, 1+pick("count", 2)), fmt.Sprint("h", i)
 			refund := pick("refund", 2) == 0
 			cmd := one
-			switch pick("what", 12) {
+			switch pick("what", 14) {
 			case 0, 1, 2:
 				cmd = heldFor(id, refund, one)
 			case 3:
@@ -130,6 +132,15 @@ func TestHoldsThroughCatalogs(t *testing.T) {
 				if cmd = cancel(fmt.Sprint("c", i), open[of]); pick("confirm", 3) > 0 {
 					cmd.Kind = rules.KindConfirm
 				}
+			case 11, 12:
+				if len(done) > 0 {
+					cmd = reverse(done[pick("done", len(done))])
+				}
+			case 13:
+				cmd = grant(who, of(item, 1))
+			}
+			if cmd.ID == "" {
+				cmd.ID = id
 			}
 			r.settleAll(&cmd)
 			ev := r.do(cmd)
@@ -142,10 +153,19 @@ func TestHoldsThroughCatalogs(t *testing.T) {
 			switch {
 			case cmd.Kind == rules.KindHold && ev.Status == 0:
 				open = append(open, cmd.ID)
+			case cmd.Kind == rules.KindReverse:
+				missing = r.prizes(players)
+				if ev.Status == 0 {
+					reversed++
+				}
+			case ev.Status == 0:
+				done = append(done, cmd.ID)
 			case cmd.Kind == rules.KindCancel && rules.Status(ev.Status) != rules.OK && rules.Status(ev.Status) != rules.HoldEnded:
 				t.Fatalf("a cancel ends %v", rules.Status(ev.Status))
 			}
-			r.prizes(players)
+			if n := r.prizes(players); n != missing {
+				t.Fatalf("%d prizes that were drawn are nobody's, want %d", n, missing)
+			}
 		}
 		r.now += 10 * minute
 		r.sweep()
@@ -163,28 +183,24 @@ func TestHoldsThroughCatalogs(t *testing.T) {
 			}
 		}
 		r.now += 25 * 60 * minute
-		if r.sweep(); r.records() != 0 {
-			t.Fatalf("%d records are left", r.records())
+		if r.sweep(); r.records() != reversed {
+			t.Fatalf("%d records are left, of %d reverses", r.records(), reversed)
 		}
 		r.replay()
 	})
 	t.Logf("%d catalogs; holds ended %v, confirms %v", changed, held, confirmed)
 }
 
-// prizes checks that players have, with what is held, as many prizes as were drawn.
-func (r *realm) prizes(players []string) {
-	r.t.Helper()
-	have, drawn := uint64(0), uint64(0)
-	for _, p := range players {
-		have += r.holds(p, "prize") + r.held(p, "prize")
-	}
+// prizes returns how many more prizes were drawn than players have, with what is held.
+func (r *realm) prizes(players []string) (n int) {
 	if num, ok := r.state.PoolNum("shop"); ok {
 		e, _ := r.state.EntryNum(num, "prize")
-		drawn = r.state.DrawnOf(num, e)
+		n = int(r.state.DrawnOf(num, e))
 	}
-	if have != drawn {
-		r.t.Fatalf("players have %d prizes; %d were drawn", have, drawn)
+	for _, p := range players {
+		n -= int(r.holds(p, "prize") + r.held(p, "prize"))
 	}
+	return n
 }
 
 // TestHeldBeforeItWasABox: a pool that becomes a box is not finished, and not filled again, while something is held that
@@ -225,5 +241,20 @@ func TestHeldBoxWithAnotherLast(t *testing.T) {
 	r.do(consume("ann", of("star", 1)))
 	r.want(confirm("c", "h"), rules.OK, "")
 	r.wantHas("ann", "star", 1, 0)
+	r.replay()
+}
+
+// TestHeldBoxAfterReverse: a reverse of a draw from a box that was filled since may put back a ticket for one that is
+// held. When that comes back, the box is full already.
+func TestHeldBoxAfterReverse(t *testing.T) {
+	r := newRealm(t, 1)
+	r.put(`{kuji: 1, items: {gem: {}}, pools: {box: {mode: raffle, refill: 5, entries: [{id: a, stock: 2, reward: {items: {gem: 1}}}]}}}`)
+	r.want(named("d", draw("ann", "box", 2)), rules.OK, "") // it is filled again
+	r.want(heldFor("h", false, draw("bob", "box", 1)), rules.OK, "")
+	r.want(reverse("d"), rules.OK, "")
+	r.want(cancel("c", "h"), rules.OK, "")
+	if left := r.leftOf("box", "a"); left != 2 {
+		t.Errorf("%d tickets are left, of 2", left)
+	}
 	r.replay()
 }

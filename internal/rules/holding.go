@@ -274,8 +274,12 @@ func (r holding) unuseOf(l *Limit, p *part, n, asked uint64) {
 	r.setUsed(l, p.player, used-min(used, n))
 }
 
-// putBack puts entries back into the pool's stock.
+// putBack puts entries back into the pool's stock, but no more than were drawn: a box may have been filled since, or a
+// reverse may have put back what was drawn from the one before.
 func (r holding) putBack(t taking) {
+	if t.n = uint32(min(uint64(t.n), drawnOf(&r.Sight, t))); t.n == 0 {
+		return
+	}
 	if r.pool != t.pool {
 		r.w.Effect(store.Pool, t.pool)
 		r.pool = t.pool
