@@ -124,7 +124,7 @@ func (r *checks) mayFinish(h *hold) failure {
 				continue
 			}
 			of = addTo(of, t.pool, uint64(t.n))
-			if r.pools[pt.Num].live > 0 || keptOf(of, t.pool) < keptOf(r.kept.boxes, t.pool) {
+			if r.pools[pt.Num].live > 0 || keptOf(of, t.pool) < keptOf(r.kept.taken, t.pool) {
 				continue
 			}
 			for j := range pt.Last.Items {
@@ -132,6 +132,14 @@ func (r *checks) mayFinish(h *hold) failure {
 				if f := r.gets(p.player, Stack{it.Item, it.Max}); f.status != OK {
 					return f
 				}
+			}
+			for j := range pt.Last.Inner { // the catalog did not have it when the draw was asked for
+				in := &pt.Last.Inner[j]
+				r.nextCost()
+				if f := r.mayGet(in.Pool, p.player, in.Max); f.status != OK {
+					return f
+				}
+				r.pend(in.Pool, p.player, in.Max)
 			}
 		}
 	}

@@ -47,9 +47,7 @@ func (holdKind) write(d *drawing, c *Command) {
 			r.keeps(keptDraws, p.pool, p.draws)
 		}
 		for _, t := range p.taken {
-			if boxOf(r.t, t.pool) != nil {
-				r.keeps(keptBoxes, t.pool, uint64(t.n))
-			}
+			r.keeps(keptTaken, t.pool, uint64(t.n)) // of any pool: a later catalog may make it a box
 		}
 	}
 	r.keepHold(&h)
@@ -203,11 +201,8 @@ func (r holding) unkeep(p *part, done []*Pool) []*Pool {
 		r.frees(keptDraws, p.pool, p.draws)
 	}
 	for _, t := range p.taken {
-		if keptOf(r.kept.boxes, t.pool) == 0 {
-			continue // it is no box
-		}
-		r.frees(keptBoxes, t.pool, uint64(t.n))
-		if pt := boxOf(r.t, t.pool); pt != nil && keptOf(r.kept.boxes, t.pool) == 0 {
+		r.frees(keptTaken, t.pool, uint64(t.n))
+		if pt := boxOf(r.t, t.pool); pt != nil && keptOf(r.kept.taken, t.pool) == 0 {
 			done = append(done, pt)
 		}
 	}
@@ -279,8 +274,12 @@ func (r holding) unuseOf(l *Limit, p *part, n, asked uint64) {
 	r.setUsed(l, p.player, used-min(used, n))
 }
 
-// putBack puts entries back into the pool's stock.
+// putBack puts entries back into the pool's stock, but no more than were drawn: a box may have been filled since, or a
+// reverse may have put back what was drawn from the one before.
 func (r holding) putBack(t taking) {
+	if t.n = uint32(min(uint64(t.n), drawnOf(&r.Sight, t))); t.n == 0 {
+		return
+	}
 	if r.pool != t.pool {
 		r.w.Effect(store.Pool, t.pool)
 		r.pool = t.pool

@@ -11,7 +11,7 @@ import (
 //	c n         how many records of holds there are, and how many of these holds are open
 //	c c list    codes that are promised, of a list
 //	c d pool    draws that are still to be made from a pool: their stock is reserved
-//	c b pool    tickets of a box: until they are given, or are back in it, it is not finished
+//	c b pool    what was drawn from a pool: until it is given, or is back in it, a box is not finished
 const recordKept = 'c'
 
 // What of is kept.
@@ -19,7 +19,7 @@ const (
 	keptHolds = 'n'
 	keptCodes = 'c'
 	keptDraws = 'd'
-	keptBoxes = 'b'
+	keptTaken = 'b'
 )
 
 // kept is what open holds keep from others.
@@ -27,7 +27,7 @@ type kept struct {
 	all, open uint64
 	codes     []Stack // by number of the list
 	draws     []Stack // by number of the pool
-	boxes     []Stack // by number of the pool
+	taken     []Stack // by number of the pool
 }
 
 // loadKept reads what the state says.
@@ -51,12 +51,12 @@ func (k *kept) of(what byte) *[]Stack {
 	case keptDraws:
 		return &k.draws
 	}
-	return &k.boxes
+	return &k.taken
 }
 
 // same reports whether two are the same, in any order.
 func (k *kept) same(o *kept) bool {
-	return k.all == o.all && k.open == o.open && sameStacks(k.codes, o.codes) && sameStacks(k.draws, o.draws) && sameStacks(k.boxes, o.boxes)
+	return k.all == o.all && k.open == o.open && sameStacks(k.codes, o.codes) && sameStacks(k.draws, o.draws) && sameStacks(k.taken, o.taken)
 }
 
 // keptOf returns how much is kept of a list or a pool.

@@ -132,7 +132,7 @@ func (reverseKind) write(r *drawing, c *Command) {
 			r.change(store.Gain, st.Item, st.Quantity)
 		}
 		for _, t := range v.taken {
-			if t.pool < uint32(r.state.Pools()) && drawnOf(&r.Sight, t) > 0 {
+			if t.pool < uint32(r.state.Pools()) {
 				holding{hosting{r}}.putBack(t)
 			}
 		}
@@ -140,7 +140,7 @@ func (reverseKind) write(r *drawing, c *Command) {
 	hosting{r}.record(r.notes.newKey(recordReversed).id(c.Hold.Of), nil)
 }
 
-// drawnOf returns how many of an entry were drawn, less what was put back: a box may have been filled since.
+// drawnOf returns how many of an entry were drawn, less what was put back.
 func drawnOf(s *Sight, t taking) uint64 {
 	put, _ := s.taken.get(uint64(t.pool)<<32 | uint64(t.entry))
 	return s.state.DrawnOf(t.pool, t.entry) + put

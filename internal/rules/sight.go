@@ -258,7 +258,7 @@ func (s *Sight) Refilled(pt *Pool) uint64 {
 
 // Unfinished reports whether a box that is emptied now is not finished: some of its tickets are held.
 func (s *Sight) Unfinished(pt *Pool) bool {
-	return s.drawsHeld || len(s.kept.boxes) > 0 && keptOf(s.kept.boxes, pt.Num) > 0
+	return s.drawsHeld || len(s.kept.taken) > 0 && keptOf(s.kept.taken, pt.Num) > 0
 }
 
 func (s *Sight) Left(pt *Pool, entry uint32) uint64 {

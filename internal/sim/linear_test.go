@@ -15,8 +15,8 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// embedded is an engine in the test's process, with goroutines of its own. Its disk is in memory, and
-// the power is cut again and again.
+// embedded is an engine in the test's process, with goroutines of its own. Its disk is in memory. Again
+// and again the power is cut, or the disk is left as the kill of a process leaves it.
 type embedded struct {
 	catalog *catalog.Catalog
 
@@ -73,6 +73,11 @@ func (s *embedded) open() error {
 func (s *embedded) crash() {
 	if s.engine != nil {
 		_ = s.engine.Close() // the power is off
+	}
+	if s.rng.IntN(3) == 0 { // only the process was killed
+		s.disk.PowerOff()
+		s.disk = s.disk.KillClone()
+		return
 	}
 	s.disk = s.disk.Crash(vfs.Crash{Choose: vfs.Seeded(s.rng.Uint64()), Unordered: s.rng.IntN(2) == 0})
 }
