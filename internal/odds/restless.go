@@ -245,6 +245,7 @@ func questions(e *rules.Entry, ask asking) {
 	}
 	for _, item := range e.When.Lacks {
 		ask(balanceFact|fact(item), 1)
+		ask(balanceFact|fact(rules.HeldOf(item)), 1)
 	}
 	for _, t := range e.When.Tracks {
 		ask(counterFact|fact(t.Counter), t.Draws)

@@ -1,6 +1,9 @@
 package rules
 
-import "github.com/kuji-dev/kuji/catalog"
+import (
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/store"
+)
 
 // Condition is what must be true of a player who draws from a pool, or takes an entry: a
 // catalog.Condition by numbers. An entry whose condition does not hold weighs nothing, and no draw
@@ -131,6 +134,9 @@ func (e *Entry) weightAt(n uint64) uint64 {
 	return w
 }
 
+// HeldOf returns what [Facts.Balance] calls what is held of an item: who has some held does not lack it.
+func HeldOf(item uint32) uint32 { return store.HeldOf(item) }
+
 // Met reports whether a condition holds for a player.
 func (c *Condition) Met(f Facts) bool {
 	for i := range c.Holds {
@@ -139,7 +145,7 @@ func (c *Condition) Met(f Facts) bool {
 		}
 	}
 	for _, item := range c.Lacks {
-		if f.Balance(item) > 0 {
+		if f.Balance(item) > 0 || f.Balance(HeldOf(item)) > 0 {
 			return false
 		}
 	}

@@ -282,6 +282,25 @@ func TestHeldCodes(t *testing.T) {
 	}
 }
 
+// TestHeldUnique: who has something held of what is given once does not get it again.
+func TestHeldUnique(t *testing.T) {
+	r := newRealm(t, 1)
+	r.put(`{kuji: 1, items: {cat: {}, dog: {}}, pools: {p: {entries: [
+		{id: cat, weight: 1, unique: true, reward: {items: {cat: 1}}}, {id: dog, weight: 1, unique: true, reward: {items: {dog: 1}}}]}}}`)
+	r.want(heldFor("h", false, draw("ann", "p", 1)), rules.OK, "")
+	for _, o := range r.odds("p", "ann").Outcomes {
+		if held := r.held("ann", o.Entry) > 0; (o.Expected.Sign() == 0) != held {
+			t.Errorf("%s has odds %v, and is held: %v", o.Entry, o.Expected, held)
+		}
+	}
+	r.want(heldFor("i", false, draw("ann", "p", 1)), rules.OK, "")
+	r.wantHas("ann", "cat", 0, 1)
+	r.wantHas("ann", "dog", 0, 1)
+	r.want(draw("ann", "p", 1), rules.SoldOut, "p")
+	r.want(cancel("c", "h"), rules.OK, "")
+	r.want(draw("ann", "p", 1), rules.OK, "")
+}
+
 // TestHeldBudget: what a draw took of a budget comes back on the same day.
 func TestHeldBudget(t *testing.T) {
 	r := newRealm(t, 1)
