@@ -372,6 +372,8 @@ func TestHoldsOfPlayers(t *testing.T) {
 	}{
 		{k.of("ann"), "Draw", `{"requestId": "h1", "player": "ann", "pool": "free", "holdMs": "60000"}`, 200, `"HOLD_STATE_OPEN"`},
 		{k.of("ann"), "Draw", `{"requestId": "h2", "player": "bob", "pool": "free", "holdMs": "60000"}`, 403, "acts for player"},
+		{k.of("ann"), "Draw", `{"requestId": "h3", "player": "ann", "pool": "free", "holdMs": "60000", "refund": true}`, 403, "not for players"},
+		{k.of("ann"), "Batch", `{"commands": [{"draw": {"player": "ann", "pool": "free", "holdMs": "60000", "refund": true}}]}`, 403, "not for players"},
 		{k.of("ann"), "ListHolds", `{"player": "ann"}`, 200, `"h1"`},
 		{k.of("ann"), "ListHolds", `{"player": "bob"}`, 403, "acts for player"},
 		{k.of("ann"), "ListHolds", `{}`, 403, ""},

@@ -203,6 +203,9 @@ func (a *Access) checkCommand(field, id string, m proto.Message) error {
 	if in != "" {
 		in += "."
 	}
+	if h, ok := m.(interface{ GetRefund() bool }); ok && h.GetRefund() && a.Player != "" {
+		return fmt.Errorf("%srefund: a hold with a refund reserves stock and costs nothing, so it is not for players", in)
+	}
 	switch m := m.(type) {
 	case nil:
 		return nil // the engine refuses it
