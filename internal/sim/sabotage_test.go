@@ -23,7 +23,7 @@ import (
 var (
 	sabotage = flag.String("sabotage", "", "plant bugs of testdata/sabotage, and see that a test fails for each; all: every one; changed: new and changed ones, those in files that changed, and a sample; else those whose names match this `pattern`")
 	sample   = flag.Int("sample", 20, "with -sabotage changed: how many bugs in other files")
-	most     = flag.Int("most", 24, "with -sabotage changed: at most how many bugs, unless more are new")
+	most     = flag.Int("most", 24, "with -sabotage changed: at most how many bugs; half as many again, if they are new")
 	picked   = flag.Uint64("sabotage-seed", 0, "with -sabotage changed: the seed of the sample; 0: the hash of HEAD")
 )
 
@@ -202,7 +202,7 @@ func selectBugs(t *testing.T, bugs []planted) []planted {
 	return chosen
 }
 
-// choose takes the bugs that are new, however many there are. Up to most in all, it adds those whose
+// choose takes the bugs that are new, up to half as many again as most. Up to most in all, it adds those whose
 // entries changed, those in other files that changed, and a sample of the rest. If nobody knows what
 // changed, all of it is a sample.
 func choose(bugs []planted, c changes, sample, most int, seed uint64) (chosen, left []planted) {
@@ -215,7 +215,7 @@ func choose(bugs []planted, c changes, sample, most int, seed uint64) (chosen, l
 	slices.SortStableFunc(bugs, func(a, b planted) int { return cmp.Compare(c.rank(a), c.rank(b)) })
 	for _, p := range bugs {
 		rank := c.rank(p)
-		take := rank == newEntry || len(chosen) < most
+		take := len(chosen) < most || rank == newEntry && len(chosen) < most+most/2
 		if rank == untouched {
 			take = take && sample > 0
 			sample--
