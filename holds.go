@@ -24,10 +24,10 @@ const (
 
 // What is documented is what is checked and shown.
 var (
-	_ [rules.MaxHold - int(MaxHold/time.Millisecond)]struct{}
-	_ [int(MaxHold/time.Millisecond) - rules.MaxHold]struct{}
-	_ [rules.MinHold - int(MinHold/time.Millisecond)]struct{}
-	_ [int(MinHold/time.Millisecond) - rules.MinHold]struct{}
+	_ [rules.MaxHold/1000 - int(MaxHold/time.Second)]struct{}
+	_ [int(MaxHold/time.Second) - rules.MaxHold/1000]struct{}
+	_ [rules.MinHold/1000 - int(MinHold/time.Second)]struct{}
+	_ [int(MinHold/time.Second) - rules.MinHold/1000]struct{}
 	_ [rules.MaxPlayerHolds - MaxPlayerHolds]struct{}
 	_ [MaxPlayerHolds - rules.MaxPlayerHolds]struct{}
 	_ [look.MaxHolds - MaxHolds]struct{}

@@ -203,7 +203,7 @@ func (holdKind) form(c *Command) *CommandError {
 	case c.ID == "":
 		return malformed("id", "empty; a hold needs a request id, by which it is confirmed")
 	case h.For < MinHold || h.For > MaxHold:
-		return malformed("hold_ms", "%d milliseconds; %d to %d are allowed", h.For, MinHold, MaxHold)
+		return malformed("hold_ms", "%d milliseconds; %d to %d are allowed", h.For, MinHold, int64(MaxHold))
 	}
 	if err := (atomicKind{}).form(c); err != nil {
 		return err.alone(c)
