@@ -427,8 +427,11 @@ func TestRedisCommands(t *testing.T) {
 	roundRealm(t, f, "rounds", "ann", "bob")
 	c.ask("REALM rounds")
 	play(t, c, roundSession)
+	applyTo(t, f, "names", nameCatalog)
+	c.ask("REALM names")
+	play(t, c, nameSession)
 	for name := range server.RedisCommands() {
-		if !slices.ContainsFunc(slices.Concat(redisSession, questSession, roundSession), func(s struct {
+		if !slices.ContainsFunc(slices.Concat(redisSession, questSession, roundSession, nameSession), func(s struct {
 			command string
 			want    any
 		}) bool {
@@ -587,6 +590,13 @@ var redisNeeds = map[string]struct {
 	"SETTLE":      {"SETTLE prize", "settle", false, true},
 	"REROLL":      {"REROLL prize 1", "reroll", false, true},
 	"CANCELROUND": {"CANCELROUND prize", "cancel_round", false, true},
+	"LINKCODE":    {"LINKCODE ann x", "link_code", true, true}, // of any pool, as those that follow
+	"LINK":        {"LINK ann CODE y", "link", true, true},
+	"UNLINK":      {"UNLINK ann", "unlink", true, true},
+	"MERGE":       {"MERGE ann bob", "admin", true, true},
+	"FORGET":      {"FORGET ann", "admin", true, true},
+	"BLOCK":       {"BLOCK ann x ENDS", "admin", true, true},
+	"REVERSE":     {"REVERSE r x", "admin", true, true},
 	"ROUND":       {"ROUND 1", "read", true, true},
 	"ROUNDS":      {"ROUNDS", "read", true, true},
 	"SETLIMIT":    {"SETLIMIT ann once forever 1 x", "admin", true, true}, // of no player, and of the whole realm
@@ -624,7 +634,7 @@ func TestRedisWhoMayWhat(t *testing.T) {
 			k.of("ann"):  map[bool]string{true: "NOPERM"}[slices.Contains(notPlayers, n.command)],
 			k.of("bob"):  map[bool]string{true: "NOPERM"}[slices.Contains(notPlayers, n.command) || n.player],
 		}
-		if n.command == "redeem" {
+		if slices.Contains([]string{"redeem", "link_code", "link", "unlink"}, n.command) {
 			who["free-pool"] = "NOPERM"
 		}
 		if name == "RANKS" || name == "ROUND" || name == "ROUNDS" { // of the whole realm

@@ -73,9 +73,9 @@ func TestNoRoleNoServer(t *testing.T) {
 func TestRolesOfTheContract(t *testing.T) {
 	want := map[string]kujiv1.Role{}
 	for role, names := range map[kujiv1.Role]string{
-		kujiv1.Role_ROLE_WRITE: "RewardService/Draw RewardService/Redeem RewardService/Register RewardService/Grant RewardService/Consume RewardService/Transfer RewardService/Progress RewardService/Claim RewardService/Collect RewardService/OpenRound RewardService/Join RewardService/Settle RewardService/Reroll RewardService/CancelRound RewardService/Atomic RewardService/Batch RewardService/StreamDraws ChatService/HandleMessage",
+		kujiv1.Role_ROLE_WRITE: "RewardService/Draw RewardService/Redeem RewardService/Register RewardService/Grant RewardService/Consume RewardService/Transfer RewardService/Progress RewardService/Claim RewardService/Collect RewardService/OpenRound RewardService/Join RewardService/Settle RewardService/Reroll RewardService/CancelRound RewardService/LinkCode RewardService/Link RewardService/Unlink RewardService/Atomic RewardService/Batch RewardService/StreamDraws ChatService/HandleMessage",
 		kujiv1.Role_ROLE_READ:  "RewardService/GetResult RewardService/StreamEvents RewardService/GetHistory RewardService/ListPlayers RewardService/ListHolders RewardService/GetPlayer RewardService/ListQuests RewardService/ListRanks RewardService/GetRound RewardService/ListRounds RewardService/GetPool RewardService/GetCatalog RewardService/GetOdds RewardService/ExportCatalog RewardService/ListCatalogs AdminService/ListRealms AdminService/GetStatus AdminService/GetCodes",
-		kujiv1.Role_ROLE_ADMIN: "AdminService/ApplyCatalog AdminService/SetClock AdminService/FinishUpgrade AdminService/SetTrack AdminService/SetLimit AdminService/SetCounter AdminService/CreateRealm AdminService/ImportCodes AdminService/ExportCodes AdminService/Backup",
+		kujiv1.Role_ROLE_ADMIN: "AdminService/ApplyCatalog AdminService/SetClock AdminService/FinishUpgrade AdminService/SetTrack AdminService/SetLimit AdminService/SetCounter AdminService/Merge AdminService/Forget AdminService/Block AdminService/Reverse AdminService/CreateRealm AdminService/DeleteRealm AdminService/ImportCodes AdminService/ExportCodes AdminService/Backup",
 	} {
 		for _, name := range strings.Fields(names) {
 			want["/kuji.v1."+name] = role

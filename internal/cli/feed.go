@@ -244,7 +244,7 @@ func recordOf(e *kujiv1.Event) kuji.Record {
 		Beyond: each(e.GetBeyond(), func(b *kujiv1.Beyond) kuji.Beyond {
 			return kuji.Beyond{Item: b.GetItem(), Quantity: b.GetQuantity(), How: b.GetHow(), Player: b.GetPlayer()}
 		}),
-		Round: roundOf(e.GetRound()), Entrants: e.GetEntrants(),
+		Round: roundOf(e.GetRound()), Entrants: e.GetEntrants(), Reversed: e.GetReversed(), Names: e.GetNames(),
 		Members: each(e.GetMembers(), recordOf),
 		Changes: each(e.GetChanges(), func(c *kujiv1.BalanceChange) kuji.BalanceChange {
 			return kuji.BalanceChange{Player: c.GetPlayer(), Item: c.GetItem(), Delta: c.GetDelta(), Balance: c.Balance}

@@ -79,7 +79,13 @@ func eventText(e *kujiv1.Event) string {
 		add("%d %s", s.GetQuantity(), word(s.GetItem()))
 	}
 	if e.GetTo() != "" {
-		add("to %s", word(e.GetTo()))
+		add("%s %s", choose(e.GetKind() == "merge", "from", "to"), word(e.GetTo()))
+	}
+	if e.GetReversed() != "" {
+		add("of %s", word(e.GetReversed()))
+	}
+	if e.GetKind() == "block" && e.GetCount() > 0 {
+		add("ends")
 	}
 	add("%s", contract.Word(e.GetStatus()))
 	if e.GetSubject() != "" {
@@ -111,6 +117,9 @@ func eventText(e *kujiv1.Event) string {
 	}
 	for _, b := range e.GetBeyond() {
 		add("%d %s %s%s", b.GetQuantity(), word(b.GetItem()), b.GetHow(), when(b.GetPlayer() != "", " of "+word(b.GetPlayer())))
+	}
+	if len(e.GetNames()) > 1 { // the first is the player's own
+		add("also %s", strings.Join(each(e.GetNames()[1:], word), " "))
 	}
 	for _, c := range e.GetClaims() {
 		what := fmt.Sprintf("quest %s tier %d", word(c.GetQuest()), c.GetTier())

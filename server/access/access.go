@@ -35,18 +35,21 @@ const (
 	canSettle
 	canReroll
 	canCancelRound
+	canLinkCode
+	canLink
+	canUnlink
 	canChat
 	canAdmin
 
 	canWrite = canDraw | canRedeem | canRegister | canGrant | canConsume | canTransfer | canProgress | canClaim | canCollect |
-		canOpenRound | canJoin | canSettle | canReroll | canCancelRound | canChat
+		canOpenRound | canJoin | canSettle | canReroll | canCancelRound | canLinkCode | canLink | canUnlink | canChat
 	// notPlayers are what no player's token may, whatever its issuer's line says.
-	notPlayers = canGrant | canProgress | canOpenRound | canSettle | canReroll | canCancelRound | canChat | canAdmin
+	notPlayers = canGrant | canProgress | canOpenRound | canSettle | canReroll | canCancelRound | canUnlink | canChat | canAdmin
 	canAll     = canRead | canWrite | canAdmin
 )
 
 var commandNames = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim", "collect",
-	"open_round", "join", "settle", "reroll", "cancel_round", "chat", "admin"}
+	"open_round", "join", "settle", "reroll", "cancel_round", "link_code", "link", "unlink", "chat", "admin"}
 
 func (c commands) String() string {
 	if c&canAdmin != 0 {

@@ -47,9 +47,17 @@ type Command struct {
 	//	*Command_Settle
 	//	*Command_Reroll
 	//	*Command_CancelRound
+	//	*Command_LinkCode
+	//	*Command_Link
+	//	*Command_Unlink
+	//	*Command_Merge
+	//	*Command_Forget
+	//	*Command_Block
+	//	*Command_Reverse
 	Command isCommand_Command `protobuf_oneof:"command"`
-	// Not of a draw or a code; a set_limit and a set_counter must have one. Why, at
-	// most 1024 bytes. The log keeps it, with the name of the API key that asked.
+	// Not of a draw or a code; a set_limit, a set_counter, a block and a reverse must
+	// have one. Why, at most 1024 bytes. The log keeps it, with the name of the API key
+	// that asked.
 	Reason string `protobuf:"bytes,40,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Not of a draw or a code. What the caller wants to find in the log, such as the number of an order: at
 	// most 1024 bytes. A repetition of the request id must give the same.
@@ -255,6 +263,69 @@ func (x *Command) GetCancelRound() *CancelRound {
 	return nil
 }
 
+func (x *Command) GetLinkCode() *LinkCode {
+	if x != nil {
+		if x, ok := x.Command.(*Command_LinkCode); ok {
+			return x.LinkCode
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetLink() *Link {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Link); ok {
+			return x.Link
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetUnlink() *Unlink {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Unlink); ok {
+			return x.Unlink
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetMerge() *Merge {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Merge); ok {
+			return x.Merge
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetForget() *Forget {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Forget); ok {
+			return x.Forget
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetBlock() *Block {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Block); ok {
+			return x.Block
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetReverse() *Reverse {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Reverse); ok {
+			return x.Reverse
+		}
+	}
+	return nil
+}
+
 func (x *Command) GetReason() string {
 	if x != nil {
 		return x.Reason
@@ -341,6 +412,34 @@ type Command_CancelRound struct {
 	CancelRound *CancelRound `protobuf:"bytes,18,opt,name=cancel_round,json=cancelRound,proto3,oneof"`
 }
 
+type Command_LinkCode struct {
+	LinkCode *LinkCode `protobuf:"bytes,21,opt,name=link_code,json=linkCode,proto3,oneof"`
+}
+
+type Command_Link struct {
+	Link *Link `protobuf:"bytes,22,opt,name=link,proto3,oneof"`
+}
+
+type Command_Unlink struct {
+	Unlink *Unlink `protobuf:"bytes,23,opt,name=unlink,proto3,oneof"`
+}
+
+type Command_Merge struct {
+	Merge *Merge `protobuf:"bytes,24,opt,name=merge,proto3,oneof"`
+}
+
+type Command_Forget struct {
+	Forget *Forget `protobuf:"bytes,25,opt,name=forget,proto3,oneof"`
+}
+
+type Command_Block struct {
+	Block *Block `protobuf:"bytes,26,opt,name=block,proto3,oneof"`
+}
+
+type Command_Reverse struct {
+	Reverse *Reverse `protobuf:"bytes,27,opt,name=reverse,proto3,oneof"`
+}
+
 func (*Command_Draw) isCommand_Command() {}
 
 func (*Command_Grant) isCommand_Command() {}
@@ -374,6 +473,20 @@ func (*Command_Settle) isCommand_Command() {}
 func (*Command_Reroll) isCommand_Command() {}
 
 func (*Command_CancelRound) isCommand_Command() {}
+
+func (*Command_LinkCode) isCommand_Command() {}
+
+func (*Command_Link) isCommand_Command() {}
+
+func (*Command_Unlink) isCommand_Command() {}
+
+func (*Command_Merge) isCommand_Command() {}
+
+func (*Command_Forget) isCommand_Command() {}
+
+func (*Command_Block) isCommand_Command() {}
+
+func (*Command_Reverse) isCommand_Command() {}
 
 type BatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -696,7 +809,7 @@ var File_kuji_v1_batch_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\n" +
-	"\x13kuji/v1/batch.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/claim.proto\x1a\x15kuji/v1/collect.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/error.proto\x1a\x13kuji/v1/grant.proto\x1a\x13kuji/v1/limit.proto\x1a\x16kuji/v1/progress.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x14kuji/v1/result.proto\x1a\x13kuji/v1/round.proto\x1a\x19kuji/v1/set_counter.proto\x1a\x17kuji/v1/set_limit.proto\"\xf6\x06\n" +
+	"\x13kuji/v1/batch.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/claim.proto\x1a\x15kuji/v1/collect.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/error.proto\x1a\x13kuji/v1/grant.proto\x1a\x16kuji/v1/identity.proto\x1a\x13kuji/v1/limit.proto\x1a\x16kuji/v1/progress.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x14kuji/v1/result.proto\x1a\x15kuji/v1/reverse.proto\x1a\x13kuji/v1/round.proto\x1a\x19kuji/v1/set_counter.proto\x1a\x17kuji/v1/set_limit.proto\"\xa1\t\n" +
 	"\aCommand\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12#\n" +
@@ -719,7 +832,14 @@ const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\x04join\x18\x0f \x01(\v2\r.kuji.v1.JoinH\x00R\x04join\x12)\n" +
 	"\x06settle\x18\x10 \x01(\v2\x0f.kuji.v1.SettleH\x00R\x06settle\x12)\n" +
 	"\x06reroll\x18\x11 \x01(\v2\x0f.kuji.v1.RerollH\x00R\x06reroll\x129\n" +
-	"\fcancel_round\x18\x12 \x01(\v2\x14.kuji.v1.CancelRoundH\x00R\vcancelRound\x12\x16\n" +
+	"\fcancel_round\x18\x12 \x01(\v2\x14.kuji.v1.CancelRoundH\x00R\vcancelRound\x120\n" +
+	"\tlink_code\x18\x15 \x01(\v2\x11.kuji.v1.LinkCodeH\x00R\blinkCode\x12#\n" +
+	"\x04link\x18\x16 \x01(\v2\r.kuji.v1.LinkH\x00R\x04link\x12)\n" +
+	"\x06unlink\x18\x17 \x01(\v2\x0f.kuji.v1.UnlinkH\x00R\x06unlink\x12&\n" +
+	"\x05merge\x18\x18 \x01(\v2\x0e.kuji.v1.MergeH\x00R\x05merge\x12)\n" +
+	"\x06forget\x18\x19 \x01(\v2\x0f.kuji.v1.ForgetH\x00R\x06forget\x12&\n" +
+	"\x05block\x18\x1a \x01(\v2\x0e.kuji.v1.BlockH\x00R\x05block\x12,\n" +
+	"\areverse\x18\x1b \x01(\v2\x10.kuji.v1.ReverseH\x00R\areverse\x12\x16\n" +
 	"\x06reason\x18( \x01(\tR\x06reason\x12\x1a\n" +
 	"\bmetadata\x18) \x01(\tR\bmetadataB\t\n" +
 	"\acommand\"R\n" +
@@ -787,17 +907,24 @@ var file_kuji_v1_batch_proto_goTypes = []any{
 	(*Settle)(nil),        // 18: kuji.v1.Settle
 	(*Reroll)(nil),        // 19: kuji.v1.Reroll
 	(*CancelRound)(nil),   // 20: kuji.v1.CancelRound
-	(*Receipt)(nil),       // 21: kuji.v1.Receipt
-	(*Outcome)(nil),       // 22: kuji.v1.Outcome
-	(Status)(0),           // 23: kuji.v1.Status
-	(*Result)(nil),        // 24: kuji.v1.Result
-	(*ErrorDetail)(nil),   // 25: kuji.v1.ErrorDetail
-	(*Stack)(nil),         // 26: kuji.v1.Stack
-	(*Claimed)(nil),       // 27: kuji.v1.Claimed
-	(*Beyond)(nil),        // 28: kuji.v1.Beyond
-	(*Round)(nil),         // 29: kuji.v1.Round
-	(*Limit)(nil),         // 30: kuji.v1.Limit
-	(*Lack)(nil),          // 31: kuji.v1.Lack
+	(*LinkCode)(nil),      // 21: kuji.v1.LinkCode
+	(*Link)(nil),          // 22: kuji.v1.Link
+	(*Unlink)(nil),        // 23: kuji.v1.Unlink
+	(*Merge)(nil),         // 24: kuji.v1.Merge
+	(*Forget)(nil),        // 25: kuji.v1.Forget
+	(*Block)(nil),         // 26: kuji.v1.Block
+	(*Reverse)(nil),       // 27: kuji.v1.Reverse
+	(*Receipt)(nil),       // 28: kuji.v1.Receipt
+	(*Outcome)(nil),       // 29: kuji.v1.Outcome
+	(Status)(0),           // 30: kuji.v1.Status
+	(*Result)(nil),        // 31: kuji.v1.Result
+	(*ErrorDetail)(nil),   // 32: kuji.v1.ErrorDetail
+	(*Stack)(nil),         // 33: kuji.v1.Stack
+	(*Claimed)(nil),       // 34: kuji.v1.Claimed
+	(*Beyond)(nil),        // 35: kuji.v1.Beyond
+	(*Round)(nil),         // 36: kuji.v1.Round
+	(*Limit)(nil),         // 37: kuji.v1.Limit
+	(*Lack)(nil),          // 38: kuji.v1.Lack
 }
 var file_kuji_v1_batch_proto_depIdxs = []int32{
 	4,  // 0: kuji.v1.Command.draw:type_name -> kuji.v1.Draw
@@ -817,25 +944,32 @@ var file_kuji_v1_batch_proto_depIdxs = []int32{
 	18, // 14: kuji.v1.Command.settle:type_name -> kuji.v1.Settle
 	19, // 15: kuji.v1.Command.reroll:type_name -> kuji.v1.Reroll
 	20, // 16: kuji.v1.Command.cancel_round:type_name -> kuji.v1.CancelRound
-	0,  // 17: kuji.v1.BatchRequest.commands:type_name -> kuji.v1.Command
-	3,  // 18: kuji.v1.BatchResponse.results:type_name -> kuji.v1.BatchResult
-	21, // 19: kuji.v1.BatchResponse.receipts:type_name -> kuji.v1.Receipt
-	22, // 20: kuji.v1.BatchResponse.outcomes:type_name -> kuji.v1.Outcome
-	23, // 21: kuji.v1.BatchResult.status:type_name -> kuji.v1.Status
-	24, // 22: kuji.v1.BatchResult.members:type_name -> kuji.v1.Result
-	25, // 23: kuji.v1.BatchResult.error:type_name -> kuji.v1.ErrorDetail
-	26, // 24: kuji.v1.BatchResult.paid:type_name -> kuji.v1.Stack
-	27, // 25: kuji.v1.BatchResult.claims:type_name -> kuji.v1.Claimed
-	28, // 26: kuji.v1.BatchResult.beyond:type_name -> kuji.v1.Beyond
-	26, // 27: kuji.v1.BatchResult.collected:type_name -> kuji.v1.Stack
-	29, // 28: kuji.v1.BatchResult.round:type_name -> kuji.v1.Round
-	30, // 29: kuji.v1.BatchResult.limit:type_name -> kuji.v1.Limit
-	31, // 30: kuji.v1.BatchResult.lacks:type_name -> kuji.v1.Lack
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	21, // 17: kuji.v1.Command.link_code:type_name -> kuji.v1.LinkCode
+	22, // 18: kuji.v1.Command.link:type_name -> kuji.v1.Link
+	23, // 19: kuji.v1.Command.unlink:type_name -> kuji.v1.Unlink
+	24, // 20: kuji.v1.Command.merge:type_name -> kuji.v1.Merge
+	25, // 21: kuji.v1.Command.forget:type_name -> kuji.v1.Forget
+	26, // 22: kuji.v1.Command.block:type_name -> kuji.v1.Block
+	27, // 23: kuji.v1.Command.reverse:type_name -> kuji.v1.Reverse
+	0,  // 24: kuji.v1.BatchRequest.commands:type_name -> kuji.v1.Command
+	3,  // 25: kuji.v1.BatchResponse.results:type_name -> kuji.v1.BatchResult
+	28, // 26: kuji.v1.BatchResponse.receipts:type_name -> kuji.v1.Receipt
+	29, // 27: kuji.v1.BatchResponse.outcomes:type_name -> kuji.v1.Outcome
+	30, // 28: kuji.v1.BatchResult.status:type_name -> kuji.v1.Status
+	31, // 29: kuji.v1.BatchResult.members:type_name -> kuji.v1.Result
+	32, // 30: kuji.v1.BatchResult.error:type_name -> kuji.v1.ErrorDetail
+	33, // 31: kuji.v1.BatchResult.paid:type_name -> kuji.v1.Stack
+	34, // 32: kuji.v1.BatchResult.claims:type_name -> kuji.v1.Claimed
+	35, // 33: kuji.v1.BatchResult.beyond:type_name -> kuji.v1.Beyond
+	33, // 34: kuji.v1.BatchResult.collected:type_name -> kuji.v1.Stack
+	36, // 35: kuji.v1.BatchResult.round:type_name -> kuji.v1.Round
+	37, // 36: kuji.v1.BatchResult.limit:type_name -> kuji.v1.Limit
+	38, // 37: kuji.v1.BatchResult.lacks:type_name -> kuji.v1.Lack
+	38, // [38:38] is the sub-list for method output_type
+	38, // [38:38] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_batch_proto_init() }
@@ -849,11 +983,13 @@ func file_kuji_v1_batch_proto_init() {
 	file_kuji_v1_draw_proto_init()
 	file_kuji_v1_error_proto_init()
 	file_kuji_v1_grant_proto_init()
+	file_kuji_v1_identity_proto_init()
 	file_kuji_v1_limit_proto_init()
 	file_kuji_v1_progress_proto_init()
 	file_kuji_v1_redeem_proto_init()
 	file_kuji_v1_register_proto_init()
 	file_kuji_v1_result_proto_init()
+	file_kuji_v1_reverse_proto_init()
 	file_kuji_v1_round_proto_init()
 	file_kuji_v1_set_counter_proto_init()
 	file_kuji_v1_set_limit_proto_init()
@@ -875,6 +1011,13 @@ func file_kuji_v1_batch_proto_init() {
 		(*Command_Settle)(nil),
 		(*Command_Reroll)(nil),
 		(*Command_CancelRound)(nil),
+		(*Command_LinkCode)(nil),
+		(*Command_Link)(nil),
+		(*Command_Unlink)(nil),
+		(*Command_Merge)(nil),
+		(*Command_Forget)(nil),
+		(*Command_Block)(nil),
+		(*Command_Reverse)(nil),
 	}
 	file_kuji_v1_batch_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}

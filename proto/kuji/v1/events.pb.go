@@ -166,7 +166,8 @@ type Event struct {
 	// "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock",
 	// "set_track", "codes", "redeem", "register", "upgrade", "set_limit",
 	// "progress", "claim", "set_counter", "collect", "open_round", "join", "settle",
-	// "reroll", "cancel_round" or "due".
+	// "reroll", "cancel_round", "link_code", "link", "unlink", "merge", "forget",
+	// "block", "reverse" or "due".
 	Kind      string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
 	RequestId string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Status    Status `protobuf:"varint,6,opt,name=status,proto3,enum=kuji.v1.Status" json:"status,omitempty"`
@@ -178,11 +179,13 @@ type Event struct {
 	// In force when the event was decided; 0: none yet.
 	CatalogVersion uint64 `protobuf:"varint,10,opt,name=catalog_version,json=catalogVersion,proto3" json:"catalog_version,omitempty"`
 	Player         string `protobuf:"bytes,11,opt,name=player,proto3" json:"player,omitempty"`
-	// Who received a transfer.
+	// Who received a transfer. Of a link, whose name it became; of a merge, who was
+	// merged into the player.
 	To   string `protobuf:"bytes,12,opt,name=to,proto3" json:"to,omitempty"`
 	Pool string `protobuf:"bytes,13,opt,name=pool,proto3" json:"pool,omitempty"`
 	// Draws asked for, or that a code paid for; codes imported. Of an open_round or a
-	// join: the tickets, if the request named a number.
+	// join: the tickets, if the request named a number. Of a block: 1 if it ends; of a
+	// merge: 1 with strict.
 	Count uint32 `protobuf:"varint,14,opt,name=count,proto3" json:"count,omitempty"`
 	// The list of codes that were imported, or of the code that was redeemed.
 	List string `protobuf:"bytes,15,opt,name=list,proto3" json:"list,omitempty"`
@@ -247,7 +250,12 @@ type Event struct {
 	// Of an event that settled what was due: units that have gone because they
 	// lasted no longer, as changes say; the end of a period, or ranks that were
 	// paid, as claims say; a round that was settled, or what followed from that.
-	Due           *EventDue `protobuf:"bytes,50,opt,name=due,proto3" json:"due,omitempty"`
+	Due *EventDue `protobuf:"bytes,50,opt,name=due,proto3" json:"due,omitempty"`
+	// Of a reverse: the request id of what it has undone. Beyond says what is missing.
+	Reversed string `protobuf:"bytes,54,opt,name=reversed,proto3" json:"reversed,omitempty"`
+	// Of a forget: all names that the player had, the player's own first. Whoever has
+	// the events of before can forget the player by them.
+	Names         []string `protobuf:"bytes,55,rep,name=names,proto3" json:"names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -576,6 +584,20 @@ func (x *Event) GetDue() *EventDue {
 	return nil
 }
 
+func (x *Event) GetReversed() string {
+	if x != nil {
+		return x.Reversed
+	}
+	return ""
+}
+
+func (x *Event) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
 // EventDue says whose deadlines an event settled.
 type EventDue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -823,7 +845,7 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\x05_from\"R\n" +
 	"\x14StreamEventsResponse\x12&\n" +
 	"\x06events\x18\x01 \x03(\v2\x0e.kuji.v1.EventR\x06events\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\x04R\x04next\"\x8a\n" +
+	"\x04next\x18\x02 \x01(\x04R\x04next\"\xbc\n" +
 	"\n" +
 	"\x05Event\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x04R\bposition\x12\x14\n" +
@@ -870,7 +892,9 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\x06beyond\x18/ \x03(\v2\x0f.kuji.v1.BeyondR\x06beyond\x12$\n" +
 	"\x05round\x180 \x01(\v2\x0e.kuji.v1.RoundR\x05round\x12\x1a\n" +
 	"\bentrants\x181 \x03(\tR\bentrants\x12#\n" +
-	"\x03due\x182 \x01(\v2\x11.kuji.v1.EventDueR\x03dueB\t\n" +
+	"\x03due\x182 \x01(\v2\x11.kuji.v1.EventDueR\x03due\x12\x1a\n" +
+	"\breversed\x186 \x01(\tR\breversed\x12\x14\n" +
+	"\x05names\x187 \x03(\tR\x05namesB\t\n" +
 	"\a_numberB\b\n" +
 	"\x06_drawsB\b\n" +
 	"\x06_value\"\xbe\x01\n" +

@@ -104,6 +104,12 @@ const (
 	Status_STATUS_TOO_MANY_ROUNDS Status = 34
 	// No more winners can be drawn.
 	Status_STATUS_NOBODY_LEFT Status = 35
+	// The request id is not remembered, so what it did cannot be reversed.
+	Status_STATUS_UNKNOWN_REQUEST Status = 39
+	// The request was no grant and no draw, or changed nothing.
+	Status_STATUS_NOT_REVERSIBLE Status = 40
+	// The request was reversed before.
+	Status_STATUS_ALREADY_REVERSED Status = 41
 	// A player of the request is blocked.
 	Status_STATUS_BLOCKED Status = 43
 	// The realm has never seen the player.
@@ -163,6 +169,9 @@ var (
 		33:  "STATUS_ALREADY_OPEN",
 		34:  "STATUS_TOO_MANY_ROUNDS",
 		35:  "STATUS_NOBODY_LEFT",
+		39:  "STATUS_UNKNOWN_REQUEST",
+		40:  "STATUS_NOT_REVERSIBLE",
+		41:  "STATUS_ALREADY_REVERSED",
 		43:  "STATUS_BLOCKED",
 		44:  "STATUS_UNKNOWN_PLAYER",
 		45:  "STATUS_ALREADY_LINKED",
@@ -208,6 +217,9 @@ var (
 		"STATUS_ALREADY_OPEN":       33,
 		"STATUS_TOO_MANY_ROUNDS":    34,
 		"STATUS_NOBODY_LEFT":        35,
+		"STATUS_UNKNOWN_REQUEST":    39,
+		"STATUS_NOT_REVERSIBLE":     40,
+		"STATUS_ALREADY_REVERSED":   41,
 		"STATUS_BLOCKED":            43,
 		"STATUS_UNKNOWN_PLAYER":     44,
 		"STATUS_ALREADY_LINKED":     45,
@@ -513,7 +525,8 @@ type Beyond struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Item     string                 `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
 	Quantity uint64                 `protobuf:"varint,2,opt,name=quantity,proto3" json:"quantity,omitempty"`
-	// What became of it: cut; mailed; or gone: it was in the mailbox until its time.
+	// What became of it: cut; mailed; gone: it was in the mailbox until its time, or of a
+	// player who was forgotten; or missing: a reverse could not take it back.
 	How string `protobuf:"bytes,3,opt,name=how,proto3" json:"how,omitempty"`
 	// Whose; only where the request does not say it.
 	Player        string `protobuf:"bytes,4,opt,name=player,proto3" json:"player,omitempty"`
@@ -1017,7 +1030,8 @@ type Result struct {
 	// event of any kind. Those that claimed themselves in an atomic group stand in
 	// the result of the group. Of a settle and a reroll: what winners got.
 	Claims []*Claimed `protobuf:"bytes,9,rep,name=claims,proto3" json:"claims,omitempty"`
-	// What the player did not get, as it would be more than the most of an item.
+	// What the player did not get, as it would be more than the most of an item. Of a
+	// reverse: what the player no longer has.
 	Beyond []*Beyond `protobuf:"bytes,10,rep,name=beyond,proto3" json:"beyond,omitempty"`
 	// What a collect took from the mailbox.
 	Collected []*Stack `protobuf:"bytes,11,rep,name=collected,proto3" json:"collected,omitempty"`
@@ -1237,7 +1251,7 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\tcollected\x18\v \x03(\v2\x0e.kuji.v1.StackR\tcollected\x12$\n" +
 	"\x05round\x18\f \x01(\v2\x0e.kuji.v1.RoundR\x05round\x12$\n" +
 	"\x05limit\x18( \x01(\v2\x0e.kuji.v1.LimitR\x05limit\x12#\n" +
-	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacks*\xdd\b\n" +
+	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacks*\xb1\t\n" +
 	"\x06Status\x12\x16\n" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tSTATUS_OK\x10\x01\x12\x13\n" +
@@ -1272,7 +1286,10 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x12STATUS_WRONG_STAKE\x10 \x12\x17\n" +
 	"\x13STATUS_ALREADY_OPEN\x10!\x12\x1a\n" +
 	"\x16STATUS_TOO_MANY_ROUNDS\x10\"\x12\x16\n" +
-	"\x12STATUS_NOBODY_LEFT\x10#\x12\x12\n" +
+	"\x12STATUS_NOBODY_LEFT\x10#\x12\x1a\n" +
+	"\x16STATUS_UNKNOWN_REQUEST\x10'\x12\x19\n" +
+	"\x15STATUS_NOT_REVERSIBLE\x10(\x12\x1b\n" +
+	"\x17STATUS_ALREADY_REVERSED\x10)\x12\x12\n" +
 	"\x0eSTATUS_BLOCKED\x10+\x12\x19\n" +
 	"\x15STATUS_UNKNOWN_PLAYER\x10,\x12\x19\n" +
 	"\x15STATUS_ALREADY_LINKED\x10-\x12\x1c\n" +

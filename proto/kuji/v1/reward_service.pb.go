@@ -24,7 +24,7 @@ var File_kuji_v1_reward_service_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_reward_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/claim.proto\x1a\x15kuji/v1/collect.proto\x1a\x12kuji/v1/draw.proto\x1a\x14kuji/v1/events.proto\x1a\x13kuji/v1/grant.proto\x1a\x15kuji/v1/history.proto\x1a\x14kuji/v1/lookup.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x16kuji/v1/progress.proto\x1a\x13kuji/v1/quest.proto\x1a\x12kuji/v1/rank.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x12kuji/v1/role.proto\x1a\x13kuji/v1/round.proto\x1a\x14kuji/v1/stream.proto2\xb7\x12\n" +
+	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/claim.proto\x1a\x15kuji/v1/collect.proto\x1a\x12kuji/v1/draw.proto\x1a\x14kuji/v1/events.proto\x1a\x13kuji/v1/grant.proto\x1a\x15kuji/v1/history.proto\x1a\x16kuji/v1/identity.proto\x1a\x14kuji/v1/lookup.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x16kuji/v1/progress.proto\x1a\x13kuji/v1/quest.proto\x1a\x12kuji/v1/rank.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x12kuji/v1/role.proto\x1a\x13kuji/v1/round.proto\x1a\x14kuji/v1/stream.proto2\xfa\x13\n" +
 	"\rRewardService\x129\n" +
 	"\x04Draw\x12\x14.kuji.v1.DrawRequest\x1a\x15.kuji.v1.DrawResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
 	"\x06Redeem\x12\x16.kuji.v1.RedeemRequest\x1a\x17.kuji.v1.RedeemResponse\"\x04\x88\xe7\x18\x02\x12E\n" +
@@ -39,7 +39,10 @@ const file_kuji_v1_reward_service_proto_rawDesc = "" +
 	"\x04Join\x12\x14.kuji.v1.JoinRequest\x1a\x15.kuji.v1.JoinResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
 	"\x06Settle\x12\x16.kuji.v1.SettleRequest\x1a\x17.kuji.v1.SettleResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
 	"\x06Reroll\x12\x16.kuji.v1.RerollRequest\x1a\x17.kuji.v1.RerollResponse\"\x04\x88\xe7\x18\x02\x12N\n" +
-	"\vCancelRound\x12\x1b.kuji.v1.CancelRoundRequest\x1a\x1c.kuji.v1.CancelRoundResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
+	"\vCancelRound\x12\x1b.kuji.v1.CancelRoundRequest\x1a\x1c.kuji.v1.CancelRoundResponse\"\x04\x88\xe7\x18\x02\x12E\n" +
+	"\bLinkCode\x12\x18.kuji.v1.LinkCodeRequest\x1a\x19.kuji.v1.LinkCodeResponse\"\x04\x88\xe7\x18\x02\x129\n" +
+	"\x04Link\x12\x14.kuji.v1.LinkRequest\x1a\x15.kuji.v1.LinkResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
+	"\x06Unlink\x12\x16.kuji.v1.UnlinkRequest\x1a\x17.kuji.v1.UnlinkResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
 	"\x06Atomic\x12\x16.kuji.v1.AtomicRequest\x1a\x17.kuji.v1.AtomicResponse\"\x04\x88\xe7\x18\x02\x12<\n" +
 	"\x05Batch\x12\x15.kuji.v1.BatchRequest\x1a\x16.kuji.v1.BatchResponse\"\x04\x88\xe7\x18\x02\x12R\n" +
 	"\vStreamDraws\x12\x1b.kuji.v1.StreamDrawsRequest\x1a\x1c.kuji.v1.StreamDrawsResponse\"\x04\x88\xe7\x18\x02(\x010\x01\x12K\n" +
@@ -78,56 +81,62 @@ var file_kuji_v1_reward_service_proto_goTypes = []any{
 	(*SettleRequest)(nil),         // 11: kuji.v1.SettleRequest
 	(*RerollRequest)(nil),         // 12: kuji.v1.RerollRequest
 	(*CancelRoundRequest)(nil),    // 13: kuji.v1.CancelRoundRequest
-	(*AtomicRequest)(nil),         // 14: kuji.v1.AtomicRequest
-	(*BatchRequest)(nil),          // 15: kuji.v1.BatchRequest
-	(*StreamDrawsRequest)(nil),    // 16: kuji.v1.StreamDrawsRequest
-	(*GetResultRequest)(nil),      // 17: kuji.v1.GetResultRequest
-	(*StreamEventsRequest)(nil),   // 18: kuji.v1.StreamEventsRequest
-	(*GetHistoryRequest)(nil),     // 19: kuji.v1.GetHistoryRequest
-	(*ListPlayersRequest)(nil),    // 20: kuji.v1.ListPlayersRequest
-	(*ListHoldersRequest)(nil),    // 21: kuji.v1.ListHoldersRequest
-	(*GetPlayerRequest)(nil),      // 22: kuji.v1.GetPlayerRequest
-	(*ListQuestsRequest)(nil),     // 23: kuji.v1.ListQuestsRequest
-	(*ListRanksRequest)(nil),      // 24: kuji.v1.ListRanksRequest
-	(*GetRoundRequest)(nil),       // 25: kuji.v1.GetRoundRequest
-	(*ListRoundsRequest)(nil),     // 26: kuji.v1.ListRoundsRequest
-	(*GetPoolRequest)(nil),        // 27: kuji.v1.GetPoolRequest
-	(*GetCatalogRequest)(nil),     // 28: kuji.v1.GetCatalogRequest
-	(*GetOddsRequest)(nil),        // 29: kuji.v1.GetOddsRequest
-	(*ExportCatalogRequest)(nil),  // 30: kuji.v1.ExportCatalogRequest
-	(*ListCatalogsRequest)(nil),   // 31: kuji.v1.ListCatalogsRequest
-	(*DrawResponse)(nil),          // 32: kuji.v1.DrawResponse
-	(*RedeemResponse)(nil),        // 33: kuji.v1.RedeemResponse
-	(*RegisterResponse)(nil),      // 34: kuji.v1.RegisterResponse
-	(*GrantResponse)(nil),         // 35: kuji.v1.GrantResponse
-	(*ConsumeResponse)(nil),       // 36: kuji.v1.ConsumeResponse
-	(*TransferResponse)(nil),      // 37: kuji.v1.TransferResponse
-	(*ProgressResponse)(nil),      // 38: kuji.v1.ProgressResponse
-	(*ClaimResponse)(nil),         // 39: kuji.v1.ClaimResponse
-	(*CollectResponse)(nil),       // 40: kuji.v1.CollectResponse
-	(*OpenRoundResponse)(nil),     // 41: kuji.v1.OpenRoundResponse
-	(*JoinResponse)(nil),          // 42: kuji.v1.JoinResponse
-	(*SettleResponse)(nil),        // 43: kuji.v1.SettleResponse
-	(*RerollResponse)(nil),        // 44: kuji.v1.RerollResponse
-	(*CancelRoundResponse)(nil),   // 45: kuji.v1.CancelRoundResponse
-	(*AtomicResponse)(nil),        // 46: kuji.v1.AtomicResponse
-	(*BatchResponse)(nil),         // 47: kuji.v1.BatchResponse
-	(*StreamDrawsResponse)(nil),   // 48: kuji.v1.StreamDrawsResponse
-	(*GetResultResponse)(nil),     // 49: kuji.v1.GetResultResponse
-	(*StreamEventsResponse)(nil),  // 50: kuji.v1.StreamEventsResponse
-	(*GetHistoryResponse)(nil),    // 51: kuji.v1.GetHistoryResponse
-	(*ListPlayersResponse)(nil),   // 52: kuji.v1.ListPlayersResponse
-	(*ListHoldersResponse)(nil),   // 53: kuji.v1.ListHoldersResponse
-	(*GetPlayerResponse)(nil),     // 54: kuji.v1.GetPlayerResponse
-	(*ListQuestsResponse)(nil),    // 55: kuji.v1.ListQuestsResponse
-	(*ListRanksResponse)(nil),     // 56: kuji.v1.ListRanksResponse
-	(*GetRoundResponse)(nil),      // 57: kuji.v1.GetRoundResponse
-	(*ListRoundsResponse)(nil),    // 58: kuji.v1.ListRoundsResponse
-	(*GetPoolResponse)(nil),       // 59: kuji.v1.GetPoolResponse
-	(*GetCatalogResponse)(nil),    // 60: kuji.v1.GetCatalogResponse
-	(*GetOddsResponse)(nil),       // 61: kuji.v1.GetOddsResponse
-	(*ExportCatalogResponse)(nil), // 62: kuji.v1.ExportCatalogResponse
-	(*ListCatalogsResponse)(nil),  // 63: kuji.v1.ListCatalogsResponse
+	(*LinkCodeRequest)(nil),       // 14: kuji.v1.LinkCodeRequest
+	(*LinkRequest)(nil),           // 15: kuji.v1.LinkRequest
+	(*UnlinkRequest)(nil),         // 16: kuji.v1.UnlinkRequest
+	(*AtomicRequest)(nil),         // 17: kuji.v1.AtomicRequest
+	(*BatchRequest)(nil),          // 18: kuji.v1.BatchRequest
+	(*StreamDrawsRequest)(nil),    // 19: kuji.v1.StreamDrawsRequest
+	(*GetResultRequest)(nil),      // 20: kuji.v1.GetResultRequest
+	(*StreamEventsRequest)(nil),   // 21: kuji.v1.StreamEventsRequest
+	(*GetHistoryRequest)(nil),     // 22: kuji.v1.GetHistoryRequest
+	(*ListPlayersRequest)(nil),    // 23: kuji.v1.ListPlayersRequest
+	(*ListHoldersRequest)(nil),    // 24: kuji.v1.ListHoldersRequest
+	(*GetPlayerRequest)(nil),      // 25: kuji.v1.GetPlayerRequest
+	(*ListQuestsRequest)(nil),     // 26: kuji.v1.ListQuestsRequest
+	(*ListRanksRequest)(nil),      // 27: kuji.v1.ListRanksRequest
+	(*GetRoundRequest)(nil),       // 28: kuji.v1.GetRoundRequest
+	(*ListRoundsRequest)(nil),     // 29: kuji.v1.ListRoundsRequest
+	(*GetPoolRequest)(nil),        // 30: kuji.v1.GetPoolRequest
+	(*GetCatalogRequest)(nil),     // 31: kuji.v1.GetCatalogRequest
+	(*GetOddsRequest)(nil),        // 32: kuji.v1.GetOddsRequest
+	(*ExportCatalogRequest)(nil),  // 33: kuji.v1.ExportCatalogRequest
+	(*ListCatalogsRequest)(nil),   // 34: kuji.v1.ListCatalogsRequest
+	(*DrawResponse)(nil),          // 35: kuji.v1.DrawResponse
+	(*RedeemResponse)(nil),        // 36: kuji.v1.RedeemResponse
+	(*RegisterResponse)(nil),      // 37: kuji.v1.RegisterResponse
+	(*GrantResponse)(nil),         // 38: kuji.v1.GrantResponse
+	(*ConsumeResponse)(nil),       // 39: kuji.v1.ConsumeResponse
+	(*TransferResponse)(nil),      // 40: kuji.v1.TransferResponse
+	(*ProgressResponse)(nil),      // 41: kuji.v1.ProgressResponse
+	(*ClaimResponse)(nil),         // 42: kuji.v1.ClaimResponse
+	(*CollectResponse)(nil),       // 43: kuji.v1.CollectResponse
+	(*OpenRoundResponse)(nil),     // 44: kuji.v1.OpenRoundResponse
+	(*JoinResponse)(nil),          // 45: kuji.v1.JoinResponse
+	(*SettleResponse)(nil),        // 46: kuji.v1.SettleResponse
+	(*RerollResponse)(nil),        // 47: kuji.v1.RerollResponse
+	(*CancelRoundResponse)(nil),   // 48: kuji.v1.CancelRoundResponse
+	(*LinkCodeResponse)(nil),      // 49: kuji.v1.LinkCodeResponse
+	(*LinkResponse)(nil),          // 50: kuji.v1.LinkResponse
+	(*UnlinkResponse)(nil),        // 51: kuji.v1.UnlinkResponse
+	(*AtomicResponse)(nil),        // 52: kuji.v1.AtomicResponse
+	(*BatchResponse)(nil),         // 53: kuji.v1.BatchResponse
+	(*StreamDrawsResponse)(nil),   // 54: kuji.v1.StreamDrawsResponse
+	(*GetResultResponse)(nil),     // 55: kuji.v1.GetResultResponse
+	(*StreamEventsResponse)(nil),  // 56: kuji.v1.StreamEventsResponse
+	(*GetHistoryResponse)(nil),    // 57: kuji.v1.GetHistoryResponse
+	(*ListPlayersResponse)(nil),   // 58: kuji.v1.ListPlayersResponse
+	(*ListHoldersResponse)(nil),   // 59: kuji.v1.ListHoldersResponse
+	(*GetPlayerResponse)(nil),     // 60: kuji.v1.GetPlayerResponse
+	(*ListQuestsResponse)(nil),    // 61: kuji.v1.ListQuestsResponse
+	(*ListRanksResponse)(nil),     // 62: kuji.v1.ListRanksResponse
+	(*GetRoundResponse)(nil),      // 63: kuji.v1.GetRoundResponse
+	(*ListRoundsResponse)(nil),    // 64: kuji.v1.ListRoundsResponse
+	(*GetPoolResponse)(nil),       // 65: kuji.v1.GetPoolResponse
+	(*GetCatalogResponse)(nil),    // 66: kuji.v1.GetCatalogResponse
+	(*GetOddsResponse)(nil),       // 67: kuji.v1.GetOddsResponse
+	(*ExportCatalogResponse)(nil), // 68: kuji.v1.ExportCatalogResponse
+	(*ListCatalogsResponse)(nil),  // 69: kuji.v1.ListCatalogsResponse
 }
 var file_kuji_v1_reward_service_proto_depIdxs = []int32{
 	0,  // 0: kuji.v1.RewardService.Draw:input_type -> kuji.v1.DrawRequest
@@ -144,58 +153,64 @@ var file_kuji_v1_reward_service_proto_depIdxs = []int32{
 	11, // 11: kuji.v1.RewardService.Settle:input_type -> kuji.v1.SettleRequest
 	12, // 12: kuji.v1.RewardService.Reroll:input_type -> kuji.v1.RerollRequest
 	13, // 13: kuji.v1.RewardService.CancelRound:input_type -> kuji.v1.CancelRoundRequest
-	14, // 14: kuji.v1.RewardService.Atomic:input_type -> kuji.v1.AtomicRequest
-	15, // 15: kuji.v1.RewardService.Batch:input_type -> kuji.v1.BatchRequest
-	16, // 16: kuji.v1.RewardService.StreamDraws:input_type -> kuji.v1.StreamDrawsRequest
-	17, // 17: kuji.v1.RewardService.GetResult:input_type -> kuji.v1.GetResultRequest
-	18, // 18: kuji.v1.RewardService.StreamEvents:input_type -> kuji.v1.StreamEventsRequest
-	19, // 19: kuji.v1.RewardService.GetHistory:input_type -> kuji.v1.GetHistoryRequest
-	20, // 20: kuji.v1.RewardService.ListPlayers:input_type -> kuji.v1.ListPlayersRequest
-	21, // 21: kuji.v1.RewardService.ListHolders:input_type -> kuji.v1.ListHoldersRequest
-	22, // 22: kuji.v1.RewardService.GetPlayer:input_type -> kuji.v1.GetPlayerRequest
-	23, // 23: kuji.v1.RewardService.ListQuests:input_type -> kuji.v1.ListQuestsRequest
-	24, // 24: kuji.v1.RewardService.ListRanks:input_type -> kuji.v1.ListRanksRequest
-	25, // 25: kuji.v1.RewardService.GetRound:input_type -> kuji.v1.GetRoundRequest
-	26, // 26: kuji.v1.RewardService.ListRounds:input_type -> kuji.v1.ListRoundsRequest
-	27, // 27: kuji.v1.RewardService.GetPool:input_type -> kuji.v1.GetPoolRequest
-	28, // 28: kuji.v1.RewardService.GetCatalog:input_type -> kuji.v1.GetCatalogRequest
-	29, // 29: kuji.v1.RewardService.GetOdds:input_type -> kuji.v1.GetOddsRequest
-	30, // 30: kuji.v1.RewardService.ExportCatalog:input_type -> kuji.v1.ExportCatalogRequest
-	31, // 31: kuji.v1.RewardService.ListCatalogs:input_type -> kuji.v1.ListCatalogsRequest
-	32, // 32: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
-	33, // 33: kuji.v1.RewardService.Redeem:output_type -> kuji.v1.RedeemResponse
-	34, // 34: kuji.v1.RewardService.Register:output_type -> kuji.v1.RegisterResponse
-	35, // 35: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
-	36, // 36: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
-	37, // 37: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
-	38, // 38: kuji.v1.RewardService.Progress:output_type -> kuji.v1.ProgressResponse
-	39, // 39: kuji.v1.RewardService.Claim:output_type -> kuji.v1.ClaimResponse
-	40, // 40: kuji.v1.RewardService.Collect:output_type -> kuji.v1.CollectResponse
-	41, // 41: kuji.v1.RewardService.OpenRound:output_type -> kuji.v1.OpenRoundResponse
-	42, // 42: kuji.v1.RewardService.Join:output_type -> kuji.v1.JoinResponse
-	43, // 43: kuji.v1.RewardService.Settle:output_type -> kuji.v1.SettleResponse
-	44, // 44: kuji.v1.RewardService.Reroll:output_type -> kuji.v1.RerollResponse
-	45, // 45: kuji.v1.RewardService.CancelRound:output_type -> kuji.v1.CancelRoundResponse
-	46, // 46: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
-	47, // 47: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
-	48, // 48: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
-	49, // 49: kuji.v1.RewardService.GetResult:output_type -> kuji.v1.GetResultResponse
-	50, // 50: kuji.v1.RewardService.StreamEvents:output_type -> kuji.v1.StreamEventsResponse
-	51, // 51: kuji.v1.RewardService.GetHistory:output_type -> kuji.v1.GetHistoryResponse
-	52, // 52: kuji.v1.RewardService.ListPlayers:output_type -> kuji.v1.ListPlayersResponse
-	53, // 53: kuji.v1.RewardService.ListHolders:output_type -> kuji.v1.ListHoldersResponse
-	54, // 54: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
-	55, // 55: kuji.v1.RewardService.ListQuests:output_type -> kuji.v1.ListQuestsResponse
-	56, // 56: kuji.v1.RewardService.ListRanks:output_type -> kuji.v1.ListRanksResponse
-	57, // 57: kuji.v1.RewardService.GetRound:output_type -> kuji.v1.GetRoundResponse
-	58, // 58: kuji.v1.RewardService.ListRounds:output_type -> kuji.v1.ListRoundsResponse
-	59, // 59: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
-	60, // 60: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
-	61, // 61: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
-	62, // 62: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
-	63, // 63: kuji.v1.RewardService.ListCatalogs:output_type -> kuji.v1.ListCatalogsResponse
-	32, // [32:64] is the sub-list for method output_type
-	0,  // [0:32] is the sub-list for method input_type
+	14, // 14: kuji.v1.RewardService.LinkCode:input_type -> kuji.v1.LinkCodeRequest
+	15, // 15: kuji.v1.RewardService.Link:input_type -> kuji.v1.LinkRequest
+	16, // 16: kuji.v1.RewardService.Unlink:input_type -> kuji.v1.UnlinkRequest
+	17, // 17: kuji.v1.RewardService.Atomic:input_type -> kuji.v1.AtomicRequest
+	18, // 18: kuji.v1.RewardService.Batch:input_type -> kuji.v1.BatchRequest
+	19, // 19: kuji.v1.RewardService.StreamDraws:input_type -> kuji.v1.StreamDrawsRequest
+	20, // 20: kuji.v1.RewardService.GetResult:input_type -> kuji.v1.GetResultRequest
+	21, // 21: kuji.v1.RewardService.StreamEvents:input_type -> kuji.v1.StreamEventsRequest
+	22, // 22: kuji.v1.RewardService.GetHistory:input_type -> kuji.v1.GetHistoryRequest
+	23, // 23: kuji.v1.RewardService.ListPlayers:input_type -> kuji.v1.ListPlayersRequest
+	24, // 24: kuji.v1.RewardService.ListHolders:input_type -> kuji.v1.ListHoldersRequest
+	25, // 25: kuji.v1.RewardService.GetPlayer:input_type -> kuji.v1.GetPlayerRequest
+	26, // 26: kuji.v1.RewardService.ListQuests:input_type -> kuji.v1.ListQuestsRequest
+	27, // 27: kuji.v1.RewardService.ListRanks:input_type -> kuji.v1.ListRanksRequest
+	28, // 28: kuji.v1.RewardService.GetRound:input_type -> kuji.v1.GetRoundRequest
+	29, // 29: kuji.v1.RewardService.ListRounds:input_type -> kuji.v1.ListRoundsRequest
+	30, // 30: kuji.v1.RewardService.GetPool:input_type -> kuji.v1.GetPoolRequest
+	31, // 31: kuji.v1.RewardService.GetCatalog:input_type -> kuji.v1.GetCatalogRequest
+	32, // 32: kuji.v1.RewardService.GetOdds:input_type -> kuji.v1.GetOddsRequest
+	33, // 33: kuji.v1.RewardService.ExportCatalog:input_type -> kuji.v1.ExportCatalogRequest
+	34, // 34: kuji.v1.RewardService.ListCatalogs:input_type -> kuji.v1.ListCatalogsRequest
+	35, // 35: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
+	36, // 36: kuji.v1.RewardService.Redeem:output_type -> kuji.v1.RedeemResponse
+	37, // 37: kuji.v1.RewardService.Register:output_type -> kuji.v1.RegisterResponse
+	38, // 38: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
+	39, // 39: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
+	40, // 40: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
+	41, // 41: kuji.v1.RewardService.Progress:output_type -> kuji.v1.ProgressResponse
+	42, // 42: kuji.v1.RewardService.Claim:output_type -> kuji.v1.ClaimResponse
+	43, // 43: kuji.v1.RewardService.Collect:output_type -> kuji.v1.CollectResponse
+	44, // 44: kuji.v1.RewardService.OpenRound:output_type -> kuji.v1.OpenRoundResponse
+	45, // 45: kuji.v1.RewardService.Join:output_type -> kuji.v1.JoinResponse
+	46, // 46: kuji.v1.RewardService.Settle:output_type -> kuji.v1.SettleResponse
+	47, // 47: kuji.v1.RewardService.Reroll:output_type -> kuji.v1.RerollResponse
+	48, // 48: kuji.v1.RewardService.CancelRound:output_type -> kuji.v1.CancelRoundResponse
+	49, // 49: kuji.v1.RewardService.LinkCode:output_type -> kuji.v1.LinkCodeResponse
+	50, // 50: kuji.v1.RewardService.Link:output_type -> kuji.v1.LinkResponse
+	51, // 51: kuji.v1.RewardService.Unlink:output_type -> kuji.v1.UnlinkResponse
+	52, // 52: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
+	53, // 53: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
+	54, // 54: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
+	55, // 55: kuji.v1.RewardService.GetResult:output_type -> kuji.v1.GetResultResponse
+	56, // 56: kuji.v1.RewardService.StreamEvents:output_type -> kuji.v1.StreamEventsResponse
+	57, // 57: kuji.v1.RewardService.GetHistory:output_type -> kuji.v1.GetHistoryResponse
+	58, // 58: kuji.v1.RewardService.ListPlayers:output_type -> kuji.v1.ListPlayersResponse
+	59, // 59: kuji.v1.RewardService.ListHolders:output_type -> kuji.v1.ListHoldersResponse
+	60, // 60: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
+	61, // 61: kuji.v1.RewardService.ListQuests:output_type -> kuji.v1.ListQuestsResponse
+	62, // 62: kuji.v1.RewardService.ListRanks:output_type -> kuji.v1.ListRanksResponse
+	63, // 63: kuji.v1.RewardService.GetRound:output_type -> kuji.v1.GetRoundResponse
+	64, // 64: kuji.v1.RewardService.ListRounds:output_type -> kuji.v1.ListRoundsResponse
+	65, // 65: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
+	66, // 66: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
+	67, // 67: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
+	68, // 68: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
+	69, // 69: kuji.v1.RewardService.ListCatalogs:output_type -> kuji.v1.ListCatalogsResponse
+	35, // [35:70] is the sub-list for method output_type
+	0,  // [0:35] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -215,6 +230,7 @@ func file_kuji_v1_reward_service_proto_init() {
 	file_kuji_v1_events_proto_init()
 	file_kuji_v1_grant_proto_init()
 	file_kuji_v1_history_proto_init()
+	file_kuji_v1_identity_proto_init()
 	file_kuji_v1_lookup_proto_init()
 	file_kuji_v1_odds_proto_init()
 	file_kuji_v1_player_proto_init()

@@ -28,8 +28,8 @@ type Words struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its arguments, such as "player pool [COUNT n] [ID id]". A word is a field of
 	// the message, "reason" or "id" one of Command. An option, in brackets, has the
-	// field's name in capitals. "item quantity [item quantity ...]" is the field
-	// items. An option such as "[STAKE item quantity ...]" is the last one, and takes
+	// field's name in capitals, and no argument if that is a bool. "item quantity
+	// [item quantity ...]" is the field items. An option such as "[STAKE item quantity ...]" is the last one, and takes
 	// all that follows it.
 	Usage string `protobuf:"bytes,1,opt,name=usage,proto3" json:"usage,omitempty"`
 	// What it does, in a sentence.

@@ -240,20 +240,6 @@ func (a *arguments) stacks(field string, more func(n int) bool) (all []*kujiv1.S
 	return all
 }
 
-// items reads pairs of item and quantity, and an ID after them.
-func (a *arguments) items() (items []*kujiv1.Stack, id string) {
-	named := false
-	items = a.stacks("items", func(n int) bool {
-		named = n > 0 && len(a.words) == 2 && bytes.EqualFold(a.words[0], []byte("ID"))
-		return len(a.words) > 0 && !named
-	})
-	if named && a.err == nil {
-		a.words = a.words[1:]
-		id = a.text("ID")
-	}
-	return items, id
-}
-
 func readPlayer(realm string, a *arguments) proto.Message {
 	return &kujiv1.GetPlayerRequest{Realm: realm, Player: a.text("player")}
 }

@@ -19,9 +19,9 @@ type words struct {
 	message reflect.Type // a struct
 	first   []word       // in this order
 	items   []int        // the place of the field for the items after first; nil: there are none
-	options []word
-	names   []string // of the options
-	rest    string   // the option, the last one, that takes all items that follow; empty: none does
+	options []word       // after the items
+	names   []string     // of the options
+	rest    string       // the option, the last one, that takes all items that follow; empty: none does
 }
 
 // word is an argument, or an option with one.
@@ -29,6 +29,7 @@ type word struct {
 	name        string
 	field       protoreflect.FieldDescriptor // nil: the id or the reason
 	at          []int                        // the field's place in the message
+	flag        bool                         // an option without an argument
 	least, most uint64                       // of a number
 }
 
@@ -41,7 +42,10 @@ func engineCommands() (all []*command) {
 		cmd := &command{name: strings.ToUpper(strings.ReplaceAll(k.Name, "_", "")), usage: k.Words.GetUsage(), summary: k.Words.GetSummary(), member: k.Member}
 		cmd.command = newWords(k.Message, cmd.usage)
 		cmd.least = len(cmd.command.first)
-		cmd.most = cmd.least + 2*len(cmd.command.options)
+		cmd.most = cmd.least
+		for i := range cmd.command.options {
+			cmd.most += cmd.command.options[i].size()
+		}
 		if cmd.command.items != nil {
 			cmd.least, cmd.most = cmd.least+2, cmd.most+2*kuji.MaxStacks
 		}
@@ -55,20 +59,21 @@ func engineCommands() (all []*command) {
 
 func newWords(message protoreflect.MessageType, usage string) *words {
 	w := &words{message: reflect.TypeOf(message.Zero().Interface()).Elem()}
-	usage, items := strings.CutSuffix(usage, "item quantity [item quantity ...] [ID id]")
+	before, after, items := strings.Cut(usage, "item quantity [item quantity ...]")
 	if items {
-		w.items, w.options = w.place("items"), []word{{name: "ID"}}
+		usage, w.items = before+after, w.place("items")
 	}
 	usage, several := strings.CutSuffix(usage, " item quantity ...]")
 	for _, text := range strings.Fields(usage) {
 		name, option := strings.CutPrefix(text, "[")
-		one := word{name: name, at: w.place(strings.ToLower(name))}
+		name, closed := strings.CutSuffix(name, "]")
+		one := word{name: name, at: w.place(strings.ToLower(name)), flag: option && closed}
 		one.field = message.Descriptor().Fields().ByName(protoreflect.Name(strings.ToLower(name)))
 		one.bound()
 		switch {
 		case option:
 			w.options = append(w.options, one)
-		case !strings.HasSuffix(name, "]"): // else it only names the argument of an option
+		case !closed: // else it only names the argument of an option
 			w.first = append(w.first, one)
 		}
 	}
@@ -112,8 +117,7 @@ func (w *words) read(a *arguments) (one Command) {
 	}
 	if w.items != nil {
 		items := m.Elem().FieldByIndex(w.items).Addr().Interface().(*[]*kujiv1.Stack)
-		*items, one.ID = a.items()
-		return one
+		*items = a.stacks("items", func(n int) bool { return len(a.words) > 0 && (n == 0 || !w.ends(a.words)) })
 	}
 	a.options(w.names, func(name string) {
 		o := &w.options[slices.Index(w.names, name)]
@@ -122,14 +126,38 @@ func (w *words) read(a *arguments) (one Command) {
 			return
 		}
 		items := m.Elem().FieldByIndex(o.at).Addr().Interface().(*[]*kujiv1.Stack)
-		*items = a.stacks(strings.ToLower(name), func(n int) bool { return n == 0 || len(a.words) > 0 })
+		*items = a.stacks(strings.ToLower(name), func(int) bool { return len(a.words) > 0 })
 	})
 	return one
+}
+
+// ends reports whether some words are nothing but options.
+func (w *words) ends(words [][]byte) bool {
+	seen := 0 // a bit for each
+	for len(words) > 0 {
+		i := slices.IndexFunc(w.names, func(name string) bool { return len(words[0]) == len(name) && strings.EqualFold(string(words[0]), name) })
+		if i < 0 || seen&(1<<i) != 0 || len(words) < w.options[i].size() {
+			return false
+		}
+		seen |= 1 << i
+		words = words[w.options[i].size():]
+	}
+	return true
+}
+
+// size returns how many words an option is.
+func (w *word) size() int {
+	if w.flag {
+		return 1
+	}
+	return 2
 }
 
 // read reads the argument.
 func (w *word) read(a *arguments, one *Command, m reflect.Value) {
 	switch {
+	case w.flag:
+		m.FieldByIndex(w.at).SetBool(true)
 	case w.field == nil && strings.EqualFold(w.name, "id"):
 		one.ID = a.text(w.name)
 	case w.field == nil:
