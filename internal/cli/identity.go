@@ -77,7 +77,6 @@ func mergeCommand(a *app) *cobra.Command {
 func forgetCommand(a *app) *cobra.Command {
 	req := &kujiv1.ForgetRequest{}
 	cmd := &cobra.Command{Use: "forget PLAYER", Short: "Take all that a player has, and the player's names, out of the realm. It cannot be undone"}
-	cmd.Flags().StringVar(&req.Reason, "reason", "", "why: the log keeps it as long as the names")
 	return write(a, cmd, req, (*api).Forget, final(a, cmd, func() (string, string) {
 		return "forgotten", "player " + word(req.GetPlayer()) + " loses everything, and is forgotten by all names"
 	}))

@@ -126,7 +126,7 @@ func (w *words) read(a *arguments) (one Command) {
 			return
 		}
 		items := m.Elem().FieldByIndex(o.at).Addr().Interface().(*[]*kujiv1.Stack)
-		*items = a.stacks(strings.ToLower(name), func(int) bool { return len(a.words) > 0 })
+		*items = a.stacks(strings.ToLower(name), func(n int) bool { return n == 0 || len(a.words) > 0 })
 	})
 	return one
 }
