@@ -112,45 +112,6 @@ func (h *commands) SetCounter(ctx context.Context, req *kujiv1.SetCounterRequest
 	return &kujiv1.SetCounterResponse{Result: res}, err
 }
 
-func (h *commands) LinkCode(ctx context.Context, req *kujiv1.LinkCodeRequest) (*kujiv1.LinkCodeResponse, error) {
-	res, err := h.do(ctx, req)
-	return &kujiv1.LinkCodeResponse{Result: res}, err
-}
-
-func (h *commands) Link(ctx context.Context, req *kujiv1.LinkRequest) (*kujiv1.LinkResponse, error) {
-	res, err := h.do(ctx, req)
-	return &kujiv1.LinkResponse{Result: res}, err
-}
-
-func (h *commands) Unlink(ctx context.Context, req *kujiv1.UnlinkRequest) (*kujiv1.UnlinkResponse, error) {
-	res, err := h.do(ctx, req)
-	return &kujiv1.UnlinkResponse{Result: res}, err
-}
-
-// Merge is an administrator's.
-func (h *commands) Merge(ctx context.Context, req *kujiv1.MergeRequest) (*kujiv1.MergeResponse, error) {
-	res, err := h.do(ctx, req)
-	return &kujiv1.MergeResponse{Result: res}, err
-}
-
-// Forget is an administrator's.
-func (h *commands) Forget(ctx context.Context, req *kujiv1.ForgetRequest) (*kujiv1.ForgetResponse, error) {
-	res, err := h.do(ctx, req)
-	return &kujiv1.ForgetResponse{Result: res}, err
-}
-
-// Block is an administrator's.
-func (h *commands) Block(ctx context.Context, req *kujiv1.BlockRequest) (*kujiv1.BlockResponse, error) {
-	res, err := h.do(ctx, req)
-	return &kujiv1.BlockResponse{Result: res}, err
-}
-
-// Reverse is an administrator's.
-func (h *commands) Reverse(ctx context.Context, req *kujiv1.ReverseRequest) (*kujiv1.ReverseResponse, error) {
-	res, err := h.do(ctx, req)
-	return &kujiv1.ReverseResponse{Result: res}, err
-}
-
 func (h *commands) Batch(ctx context.Context, req *kujiv1.BatchRequest) (*kujiv1.BatchResponse, error) {
 	commands := req.GetCommands()
 	if len(commands) == 0 {

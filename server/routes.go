@@ -189,6 +189,7 @@ func (e *endpoint) wrongType(r *http.Request) *connect.Error {
 // rewardService implements kujiv1connect.RewardServiceHandler: each noun answers for itself.
 type rewardService struct {
 	*commands
+	names
 	reads
 	catalogs
 	past
@@ -199,6 +200,7 @@ type rewardService struct {
 // adminService implements kujiv1connect.AdminServiceHandler.
 type adminService struct {
 	*commands
+	corrections
 	admin
 	catalogs
 	codes
@@ -219,6 +221,6 @@ func (s *Server) services() (rewardService, adminService, http.Handler) {
 		Limits: redis.Limits{RequestBytes: l.RequestBytes, BatchBytes: l.BatchBytes,
 			HeaderTimeout: l.HeaderTimeout, ReadTimeout: l.ReadTimeout, WriteTimeout: l.WriteTimeout, IdleTimeout: l.IdleTimeout},
 	}).Init()
-	return rewardService{c, reads{}, cat, past{s.o.History}, d, e},
-		adminService{c, admin{s.realms, s.files, s.o.Logger, s.o.Cluster, s.o.TestClock, s.o.Version, &s.draining}, cat, codes{}, e}, http.HandlerFunc(e.serve)
+	return rewardService{c, names{c}, reads{}, cat, past{s.o.History}, d, e},
+		adminService{c, corrections{c}, admin{s.realms, s.files, s.o.Logger, s.o.Cluster, s.o.TestClock, s.o.Version, &s.draining}, cat, codes{}, e}, http.HandlerFunc(e.serve)
 }

@@ -121,7 +121,19 @@ func eventText(e *kujiv1.Event) string {
 	if len(e.GetNames()) > 1 { // the first is the player's own
 		add("also %s", strings.Join(each(e.GetNames()[1:], word), " "))
 	}
-	for _, c := range e.GetClaims() {
+	addClaims(add, e.GetClaims())
+	for _, m := range e.GetMembers() {
+		add("[%s]", eventText(m))
+	}
+	if e.GetRequestId() != "" {
+		add("id %s", word(e.GetRequestId()))
+	}
+	return b.String()
+}
+
+// addClaims says who got what for tiers of quests, ranks and places.
+func addClaims(add func(format string, args ...any), all []*kujiv1.Claimed) {
+	for _, c := range all {
 		what := fmt.Sprintf("quest %s tier %d", word(c.GetQuest()), c.GetTier())
 		if c.GetPlace() > 0 {
 			what = fmt.Sprintf("place %d", c.GetPlace()) + when(c.GetValue() > 0, fmt.Sprintf(" with %d", c.GetValue()))
@@ -134,11 +146,4 @@ func eventText(e *kujiv1.Event) string {
 			add("+%d %s", s.GetQuantity(), word(s.GetItem()))
 		}
 	}
-	for _, m := range e.GetMembers() {
-		add("[%s]", eventText(m))
-	}
-	if e.GetRequestId() != "" {
-		add("id %s", word(e.GetRequestId()))
-	}
-	return b.String()
 }
