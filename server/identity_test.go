@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/kuji-dev/kuji"
@@ -266,6 +267,35 @@ func TestNamesByEveryProtocol(t *testing.T) {
 		if rec.ID == "end" {
 			break
 		}
+	}
+}
+
+// TestFeedByAnotherName: who asks for events by another name of a player gets the player's.
+func TestFeedByAnotherName(t *testing.T) {
+	f := startWith(t, kuji.Options{}, server.Options{})
+	r := applyTo(t, f, "names", nameCatalog)
+	gem := []kuji.Stack{{Item: "gem", Quantity: 1}}
+	for _, req := range []kuji.Request{kuji.Grant{Player: "bob", Items: gem}, kuji.Grant{Player: "ann", Items: gem}, kuji.Grant{Player: "eve", Items: gem},
+		kuji.Merge{Player: "ann", From: "bob"}, kuji.Consume{ID: "end", Player: "ann", Items: gem}} {
+		if _, err := r.Do(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := newClient("grpc", h2c(t), f.url, connect.WithGRPC())
+	from := uint64(1)
+	feed, err := c.reward.StreamEvents(within(t), &kujiv1.StreamEventsRequest{Realm: "names", Player: "bob", From: &from})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for end := false; !end && feed.Receive(); {
+		for _, e := range feed.Msg().GetEvents() {
+			got = append(got, e.GetKind()+" "+e.GetPlayer())
+			end = end || e.GetRequestId() == "end"
+		}
+	}
+	if want := []string{"grant bob", "grant ann", "merge ann", "consume ann"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q (%v)", got, want, feed.Err())
 	}
 }
 
