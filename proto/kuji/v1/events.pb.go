@@ -179,8 +179,8 @@ type Event struct {
 	// In force when the event was decided; 0: none yet.
 	CatalogVersion uint64 `protobuf:"varint,10,opt,name=catalog_version,json=catalogVersion,proto3" json:"catalog_version,omitempty"`
 	Player         string `protobuf:"bytes,11,opt,name=player,proto3" json:"player,omitempty"`
-	// Who received a transfer. Of a link, whose name it became; of a merge, who was
-	// merged into the player.
+	// Who received a transfer. Of a link without a code, whose name it became; of a
+	// merge, who was merged into the player.
 	To   string `protobuf:"bytes,12,opt,name=to,proto3" json:"to,omitempty"`
 	Pool string `protobuf:"bytes,13,opt,name=pool,proto3" json:"pool,omitempty"`
 	// Draws asked for, or that a code paid for; codes imported. Of an open_round or a
