@@ -2,9 +2,11 @@ package server_test
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/server/access"
 )
 
 const nameCatalog = `
@@ -301,8 +304,15 @@ func TestFeedByAnotherName(t *testing.T) {
 
 // TestDeleteRealm: a realm that is served is deleted if its name is said twice, by whom nothing restricts.
 func TestDeleteRealm(t *testing.T) {
-	keys, k := playerKeys(t)
-	f := start(t, server.Options{Keys: keys})
+	_, k := playerKeys(t)
+	path := filepath.Join(t.TempDir(), "keys")
+	writeKeys(t, path, keyLine(t, "admin", "admin", ""), keyLine(t, "write", "everything", ""),
+		keyLine(t, "admin", "admin-here", "", "realms=default"), keyLine(t, "grant", "capped", "", "grants=gem:1/1"))
+	keys, err := access.LoadKeys(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := startWith(t, kuji.Options{}, server.Options{Keys: keys})
 	applyTo(t, f, "spring", nameCatalog)
 	for i, step := range []struct {
 		path, secret, body string
@@ -312,7 +322,9 @@ func TestDeleteRealm(t *testing.T) {
 		{"RewardService/Grant", "admin", `"realm": "spring", "player": "ann", "items": [{"item": "gem", "quantity": 1}]`, 200, "STATUS_OK"},
 		{"AdminService/DeleteRealm", "everything", `"realm": "spring", "confirm": "spring"`, 403, "admin"},
 		{"AdminService/DeleteRealm", "admin-here", `"realm": "default", "confirm": "default"`, 403, "restricted to a part"},
-		{"AdminService/DeleteRealm", k.of("ann"), `"realm": "spring", "confirm": "spring"`, 403, "admin"},
+		{"AdminService/DeleteRealm", k.of("ann"), `"realm": "spring", "confirm": "spring"`, 401, "unauthenticated"},
+		{"RewardService/Grant", "capped", `"realm": "spring", "player": "ann", "items": [{"item": "gem", "quantity": 1}]`, 200, "STATUS_OK"},
+		{"RewardService/Grant", "capped", `"realm": "spring", "player": "ann", "items": [{"item": "gem", "quantity": 1}]`, 403, "gem"},
 		{"AdminService/DeleteRealm", "admin", `"realm": "spring", "confirm": "sprin"`, 400, `"field":"confirm"`},
 		{"AdminService/DeleteRealm", "admin", `"confirm": "default"`, 400, `"field":"realm"`},
 		{"AdminService/DeleteRealm", "admin", `"realm": "summer", "confirm": "summer"`, 404, "NOT_FOUND"},
@@ -322,6 +334,9 @@ func TestDeleteRealm(t *testing.T) {
 		{"AdminService/ListRealms", "admin", ``, 200, `{"realms":["default"]}`},
 		{"AdminService/CreateRealm", "admin", `"realm": "spring"`, 200, `"created":true`},
 		{"RewardService/GetPlayer", "admin", `"realm": "spring", "player": "ann"`, 404, "NOT_FOUND"},
+		// What a key may grant in a day is counted anew.
+		{"AdminService/ApplyCatalog", "admin", `"realm": "spring", "yaml": "` + base64.StdEncoding.EncodeToString([]byte(nameCatalog)) + `"`, 200, "{"},
+		{"RewardService/Grant", "capped", `"realm": "spring", "player": "ann", "items": [{"item": "gem", "quantity": 1}]`, 200, "STATUS_OK"},
 	} {
 		code, answer := posts(t, f, step.path, `{`+step.body+`}`, step.secret)
 		if answer = tight.Replace(answer); code != step.code || !strings.Contains(answer, step.want) {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"net/http"
@@ -205,6 +206,15 @@ type adminService struct {
 	catalogs
 	codes
 	*events
+}
+
+// DeleteRealm deletes a realm, and what was counted in it.
+func (s adminService) DeleteRealm(ctx context.Context, req *kujiv1.DeleteRealmRequest) (*kujiv1.DeleteRealmResponse, error) {
+	resp, err := s.admin.DeleteRealm(ctx, req)
+	if err == nil {
+		s.granted.Forget(req.GetRealm())
+	}
+	return resp, err
 }
 
 // services makes what answers the two services, browsers that ask for events, and Redis clients.
