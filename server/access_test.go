@@ -56,6 +56,9 @@ var needs = map[string]struct {
 	"Settle":        {command: "settle", realm: true},
 	"Reroll":        {command: "reroll", realm: true},
 	"CancelRound":   {command: "cancel_round", realm: true},
+	"LinkCode":      {command: "link_code", realm: true, player: true, anyPool: true},
+	"Link":          {command: "link", realm: true, player: true, anyPool: true},
+	"Unlink":        {command: "unlink", realm: true, player: true, anyPool: true},
 	"HandleMessage": {command: "chat", realm: true, whole: true},
 	"Confirm":       {command: "confirm", realm: true, anyPool: true},
 	"Cancel":        {command: "cancel", realm: true, anyPool: true},
@@ -86,6 +89,11 @@ var needs = map[string]struct {
 	"SetTrack":      {command: "admin", realm: true, whole: true, player: true},
 	"SetLimit":      {command: "admin", realm: true, whole: true, pool: true, player: true},
 	"SetCounter":    {command: "admin", realm: true, whole: true, player: true},
+	"Merge":         {command: "admin", realm: true, whole: true, player: true},
+	"Forget":        {command: "admin", realm: true, whole: true, player: true},
+	"Block":         {command: "admin", realm: true, whole: true, player: true},
+	"Reverse":       {command: "admin", realm: true, whole: true},
+	"DeleteRealm":   {command: "admin", realm: true, whole: true, server: true},
 	"ImportCodes":   {command: "admin", realm: true, whole: true},
 	"ExportCodes":   {command: "admin", realm: true, whole: true},
 	"Backup":        {command: "admin", realm: true, whole: true},
@@ -95,9 +103,9 @@ var needs = map[string]struct {
 
 var (
 	allCommands = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim", "collect",
-		"open_round", "join", "settle", "reroll", "cancel_round", "confirm", "cancel", "chat"}
+		"open_round", "join", "settle", "reroll", "cancel_round", "confirm", "cancel", "link_code", "link", "unlink", "chat"}
 	// notPlayers are those that no player's token has.
-	notPlayers = []string{"grant", "progress", "open_round", "settle", "reroll", "cancel_round", "confirm", "cancel", "chat", "admin"}
+	notPlayers = []string{"grant", "progress", "open_round", "settle", "reroll", "cancel_round", "confirm", "cancel", "unlink", "chat", "admin"}
 )
 
 // tokens makes player tokens.
@@ -169,7 +177,7 @@ func playerKeys(t *testing.T) (*access.Keys, *tokens) {
 		keyLine(t, "admin", "admin-elsewhere", "", "realms=other"),
 		keyLine(t, strings.Join(allCommands, ","), "free-pool", "", "pools=free"),
 		keyLine(t, strings.Join(allCommands, ","), "other-pool", "", "pools=standard,box"),
-		"read,draw,redeem,register,consume,transfer,claim,collect,join jwks=players.json players algs=EdDSA issuer=https://id.example audience=kuji",
+		"read,draw,redeem,register,consume,transfer,claim,collect,join,link_code,link jwks=players.json players algs=EdDSA issuer=https://id.example audience=kuji",
 	}
 	for _, c := range allCommands {
 		lines = append(lines, keyLine(t, c, "only-"+c, ""))
@@ -274,7 +282,7 @@ func TestWhoMayWhat(t *testing.T) {
 					t.Errorf("%s with %.30q: HTTP %d %s, want %d", name, secret, w.Code, w.Body, want)
 				}
 			}
-			if n.realm && name != "GetStatus" { // no realm is the default realm
+			if n.realm && !n.server && name != "GetStatus" { // no realm is the default realm
 				body := strings.ReplaceAll(fill(method), `"default"`, `""`)
 				if got := denied(ask(f, method, "admin-elsewhere", body)); got != 403 {
 					t.Errorf("%s of no realm for a key of another: %d", name, got)
@@ -337,6 +345,13 @@ func TestCommandsInside(t *testing.T) {
 		"cancel_round": `{"cancel_round": {"round": "prize"}}`,
 		"confirm":      `{"confirm": {"hold": "h"}}`,
 		"cancel":       `{"cancel": {"hold": "h"}}`,
+		"link_code":    `{"link_code": {"player": "ann", "code": "x"}}`,
+		"link":         `{"link": {"player": "ann", "code": "y"}}`,
+		"unlink":       `{"unlink": {"player": "ann"}}`,
+		"merge":        `{"merge": {"player": "ann", "from": "bob"}}`,
+		"forget":       `{"forget": {"player": "ann"}}`,
+		"block":        `{"block": {"player": "ann", "ends": true}, "reason": "x"}`,
+		"reverse":      `{"reverse": {"request": "r"}, "reason": "x"}`,
 		"set_counter":  `{"set_counter": {"player": "ann", "counter": "wins", "value": "1"}, "reason": "x"}`,
 		"set_limit":    `{"set_limit": {"player": "ann", "pool": "once", "per": "LIMIT_PERIOD_FOREVER", "used": 1}, "reason": "x"}`,
 	}
@@ -355,8 +370,8 @@ func TestCommandsInside(t *testing.T) {
 		}
 		nested := `{"commands": [{"atomic": {"members": [` + one + `]}}]}`
 		rpcs := map[string][]string{"Atomic": {bodies["Atomic"]}, "Batch": {bodies["Batch"], nested}}
-		admins := command == "set_limit" || command == "set_counter"
-		anyPool := command == "redeem" || command == "confirm" || command == "cancel"
+		admins := slices.Contains([]string{"set_limit", "set_counter", "merge", "forget", "block", "reverse"}, command)
+		anyPool := slices.Contains([]string{"redeem", "confirm", "cancel", "link_code", "link", "unlink"}, command)
 		if (*kujiv1.Member)(nil).ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(command)) == nil { // no member of a group can be one
 			rpcs = map[string][]string{"Batch": {bodies["Batch"]}}
 		}

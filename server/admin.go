@@ -46,6 +46,18 @@ func (h admin) CreateRealm(_ context.Context, req *kujiv1.CreateRealmRequest) (*
 	return &kujiv1.CreateRealmResponse{Created: created}, nil
 }
 
+// DeleteRealm closes and deletes a realm. Requests that are under way in it end as closed.
+func (h admin) DeleteRealm(ctx context.Context, req *kujiv1.DeleteRealmRequest) (*kujiv1.DeleteRealmResponse, error) {
+	if req.GetRealm() == "" {
+		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "realm", Message: "is empty, want the name of the realm to delete"}
+	}
+	if err := h.realms.delete(ctx, req.GetRealm(), req.GetConfirm()); err != nil {
+		return nil, err
+	}
+	h.log.Warn("a realm was deleted", "realm", req.GetRealm(), "by", cmp.Or(accessOf(ctx).Name, "no key"))
+	return &kujiv1.DeleteRealmResponse{}, nil
+}
+
 func (h admin) ListRealms(context.Context, *kujiv1.ListRealmsRequest) (*kujiv1.ListRealmsResponse, error) {
 	names, err := h.realms.engine.Realms()
 	if err != nil {

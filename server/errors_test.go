@@ -34,6 +34,7 @@ func TestStatuses(t *testing.T) {
 	applyTo(t, f, "mail", "{kuji: 1, items: {"+mailed.String()+"crate: {most: 1}}}")
 	fullRound(t, f)
 	holdRealm(t, f, "holds")
+	applyTo(t, f, "names", nameCatalog)
 	for _, named := range clients(t, f.url) {
 		t.Run(named.name, func(t *testing.T) { statuses(ctx, t, named) })
 	}
@@ -200,10 +201,13 @@ func statuses(ctx context.Context, t *testing.T, c client) {
 			t.Errorf("%v says why: %v, %v", tt.status, tt.got.GetLimit(), tt.got.GetLacks())
 		}
 	}
-	for _, st := range statusesOf()[1:] {
-		if st >= kuji.UnknownRequest && st <= kuji.Forgotten {
-			continue // the contract has no command for these yet: internal/enginetest brings them about
+	for st, got := range c.names(ctx, t) {
+		seen[st] = true
+		if got.GetStatus() != server.StatusProto(st) || got.GetSubject() != "" || got.GetReceipt().GetPosition() == 0 {
+			t.Errorf("%v, want %v and a receipt", got, st)
 		}
+	}
+	for _, st := range statusesOf()[1:] {
 		if !seen[st] {
 			t.Errorf("nothing here brings about %v", st)
 		}

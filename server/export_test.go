@@ -34,6 +34,7 @@ var (
 
 	EndFramedTwice = endFramedTwice
 	StatusProto    = message.Status
+	EventProto     = message.Event
 )
 
 func NewWithContract(e *kuji.Engine, o Options, services []protoreflect.ServiceDescriptor) (*Server, error) {

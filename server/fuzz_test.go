@@ -26,10 +26,10 @@ func FuzzRequest(f *testing.F) {
 	fx := newServer(f, server.Options{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelError}))})
 	roles := fx.server.RoleOf()
 	var paths []string
-	for _, path := range []string{"Draw", "Grant", "Consume", "Transfer", "OpenRound", "Join", "Settle", "Reroll", "CancelRound", "GetRound", "ListRounds", "Confirm", "Cancel", "GetHold", "ListHolds", "Atomic", "Batch", "GetPlayer", "GetPool", "GetCatalog", "GetOdds", "ExportCatalog", "ListCatalogs"} {
+	for _, path := range []string{"Draw", "Grant", "Consume", "Transfer", "OpenRound", "Join", "Settle", "Reroll", "CancelRound", "GetRound", "ListRounds", "Confirm", "Cancel", "GetHold", "ListHolds", "LinkCode", "Link", "Unlink", "Atomic", "Batch", "GetPlayer", "GetPool", "GetCatalog", "GetOdds", "ExportCatalog", "ListCatalogs"} {
 		paths = append(paths, "/kuji.v1.RewardService/"+path)
 	}
-	for _, path := range []string{"GetStatus", "ListRealms", "ApplyCatalog", "SetTrack", "SetLimit", "SetCounter"} { // CreateRealm would leave files for every name tried
+	for _, path := range []string{"GetStatus", "ListRealms", "ApplyCatalog", "SetTrack", "SetLimit", "SetCounter", "Merge", "Forget", "Block", "Reverse"} { // CreateRealm would leave files for every name tried, and DeleteRealm no realm
 		paths = append(paths, "/kuji.v1.AdminService/"+path)
 	}
 	for _, path := range paths {
@@ -56,6 +56,9 @@ func FuzzRequest(f *testing.F) {
 		&kujiv1.CancelRequest{Hold: "h"},
 		&kujiv1.GetHoldRequest{Hold: "h"},
 		&kujiv1.ListHoldsRequest{AfterUnixMs: -1 << 63, After: "h", Limit: 1 << 31},
+		&kujiv1.LinkCodeRequest{Player: "ann", Code: "K7QM-3XPD-WZ4H"},
+		&kujiv1.LinkRequest{Player: "twitch:1", Code: "K7QM-3XPD-WZ4H", To: "ann"},
+		&kujiv1.UnlinkRequest{Player: "twitch:1"},
 		&kujiv1.AtomicRequest{Members: []*kujiv1.Member{{Command: &kujiv1.Member_Draw{Draw: &kujiv1.Draw{Player: "ann", Pool: "free"}}}}},
 		&kujiv1.BatchRequest{Commands: []*kujiv1.Command{drawCommand("2", "ann", "last", 1), {}}},
 		&kujiv1.GetPlayerRequest{Player: "ann", Stale: true},
@@ -64,6 +67,10 @@ func FuzzRequest(f *testing.F) {
 		&kujiv1.GetOddsRequest{Pool: "standard", Player: "ann"},
 		&kujiv1.GetStatusRequest{},
 		&kujiv1.ListRealmsRequest{},
+		&kujiv1.MergeRequest{Player: "ann", From: "bob", Strict: true},
+		&kujiv1.ForgetRequest{Player: "ann", Reason: "x"},
+		&kujiv1.BlockRequest{Player: "ann", Ends: true, Reason: "x"},
+		&kujiv1.ReverseRequest{Request: "1", Reason: "x"},
 		&kujiv1.ApplyCatalogRequest{Yaml: []byte("kuji: 1\nitems: {}\n"), DryRun: true},
 	} {
 		binary, err := proto.Marshal(m)

@@ -101,6 +101,7 @@ func TestKeyFileErrors(t *testing.T) {
 		{"too many", many(access.MaxKeys + 1), "line 1025: more than 1024 keys"},
 		{"players who grant", "grant jwks=players.json p algs=ES256", "not grant"},
 		{"players who settle", "join,settle jwks=players.json p algs=ES256", "not settle"},
+		{"players who unlink", "link,unlink jwks=players.json p algs=ES256", "not unlink"},
 		{"players who report progress", "progress jwks=players.json p algs=ES256", "not progress"},
 		{"players who are admin", "admin jwks=players.json p algs=ES256", "not admin"},
 		{"no algorithm", "draw jwks=players.json p", "no algs="},

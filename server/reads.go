@@ -27,6 +27,7 @@ func (reads) GetPlayer(ctx context.Context, req *kujiv1.GetPlayerRequest) (*kuji
 			return &kujiv1.PlayerTrack{Track: t.Name, Draws: t.Draws, CertainIn: t.CertainIn, Pool: t.Pool, Unless: t.Unless}
 		}),
 		Limits: message.Each(v.Limits, poolLimit), Free: message.Each(v.Free, poolLimit), Held: message.Stacks(v.Held),
+		Aliases: message.Each(v.Aliases, message.Alias), Blocked: v.Blocked,
 		Lots: message.Each(v.Lots, func(l *kuji.Lot) *kujiv1.Lot {
 			return &kujiv1.Lot{Item: l.Item, Quantity: l.Quantity, UntilUnixMs: l.Until}
 		}),

@@ -106,6 +106,20 @@ func (t *realms) new(name string) (created bool, err error) {
 	return created, nil
 }
 
+// delete deletes a realm, of which confirm is the name once more. Nobody looks for the realm on disk meanwhile.
+func (t *realms) delete(ctx context.Context, name, confirm string) error {
+	t.create.Lock()
+	defer t.create.Unlock()
+	t.remove(name)
+	err := t.engine.DeleteRealm(ctx, name, confirm)
+	if err != nil {
+		if r, there := t.engine.Lookup(name); there == nil {
+			t.add(r)
+		}
+	}
+	return err
+}
+
 func (t *realms) len() int {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -432,8 +432,11 @@ func TestRedisCommands(t *testing.T) {
 	holdRealm(t, f, "holds", "ann", "bob")
 	c.ask("REALM holds")
 	play(t, c, holdSession)
+	applyTo(t, f, "names", nameCatalog)
+	c.ask("REALM names")
+	play(t, c, nameSession)
 	for name := range server.RedisCommands() {
-		if !slices.ContainsFunc(slices.Concat(redisSession, questSession, roundSession, holdSession), func(s struct {
+		if !slices.ContainsFunc(slices.Concat(redisSession, questSession, roundSession, holdSession, nameSession), func(s struct {
 			command string
 			want    any
 		}) bool {
@@ -596,6 +599,13 @@ var redisNeeds = map[string]struct {
 	"CANCEL":      {"CANCEL h", "cancel", true, true},
 	"HOLD":        {"HOLD h", "read", true, true},
 	"HOLDS":       {"HOLDS", "read", true, true},
+	"LINKCODE":    {"LINKCODE ann x", "link_code", true, true}, // of any pool, as those that follow
+	"LINK":        {"LINK ann CODE y", "link", true, true},
+	"UNLINK":      {"UNLINK ann", "unlink", true, true},
+	"MERGE":       {"MERGE ann bob", "admin", true, true},
+	"FORGET":      {"FORGET ann", "admin", true, true},
+	"BLOCK":       {"BLOCK ann x ENDS", "admin", true, true},
+	"REVERSE":     {"REVERSE r x", "admin", true, true},
 	"ROUND":       {"ROUND 1", "read", true, true},
 	"ROUNDS":      {"ROUNDS", "read", true, true},
 	"SETLIMIT":    {"SETLIMIT ann once forever 1 x", "admin", true, true}, // of no player, and of the whole realm
@@ -633,7 +643,7 @@ func TestRedisWhoMayWhat(t *testing.T) {
 			k.of("ann"):  map[bool]string{true: "NOPERM"}[slices.Contains(notPlayers, n.command)],
 			k.of("bob"):  map[bool]string{true: "NOPERM"}[slices.Contains(notPlayers, n.command) || n.player],
 		}
-		if n.command == "redeem" || n.command == "confirm" || n.command == "cancel" {
+		if slices.Contains([]string{"redeem", "confirm", "cancel", "link_code", "link", "unlink"}, n.command) {
 			who["free-pool"] = "NOPERM"
 		}
 		if name == "RANKS" || name == "ROUND" || name == "ROUNDS" || name == "HOLD" || name == "HOLDS" { // of the whole realm

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"net/http"
@@ -189,6 +190,7 @@ func (e *endpoint) wrongType(r *http.Request) *connect.Error {
 // rewardService implements kujiv1connect.RewardServiceHandler: each noun answers for itself.
 type rewardService struct {
 	*commands
+	names
 	reads
 	catalogs
 	past
@@ -199,10 +201,20 @@ type rewardService struct {
 // adminService implements kujiv1connect.AdminServiceHandler.
 type adminService struct {
 	*commands
+	corrections
 	admin
 	catalogs
 	codes
 	*events
+}
+
+// DeleteRealm deletes a realm, and what was counted in it.
+func (s adminService) DeleteRealm(ctx context.Context, req *kujiv1.DeleteRealmRequest) (*kujiv1.DeleteRealmResponse, error) {
+	resp, err := s.admin.DeleteRealm(ctx, req)
+	if err == nil {
+		s.granted.Forget(req.GetRealm())
+	}
+	return resp, err
 }
 
 // services makes what answers the two services, browsers that ask for events, and Redis clients.
@@ -219,6 +231,6 @@ func (s *Server) services() (rewardService, adminService, http.Handler) {
 		Limits: redis.Limits{RequestBytes: l.RequestBytes, BatchBytes: l.BatchBytes,
 			HeaderTimeout: l.HeaderTimeout, ReadTimeout: l.ReadTimeout, WriteTimeout: l.WriteTimeout, IdleTimeout: l.IdleTimeout},
 	}).Init()
-	return rewardService{c, reads{}, cat, past{s.o.History}, d, e},
-		adminService{c, admin{s.realms, s.files, s.o.Logger, s.o.Cluster, s.o.TestClock, s.o.Version, &s.draining}, cat, codes{}, e}, http.HandlerFunc(e.serve)
+	return rewardService{c, names{c}, reads{}, cat, past{s.o.History}, d, e},
+		adminService{c, corrections{c}, admin{s.realms, s.files, s.o.Logger, s.o.Cluster, s.o.TestClock, s.o.Version, &s.draining}, cat, codes{}, e}, http.HandlerFunc(e.serve)
 }

@@ -53,7 +53,7 @@ func keysCommand(a *app) *cobra.Command {
 		},
 	}
 	flags := add.Flags()
-	flags.StringVar(&can, "can", "", "what the key may do: some of `commands` read, draw, redeem, register, grant, consume, transfer, progress, claim, collect, open_round, join, settle, reroll, cancel_round, confirm, cancel, chat, admin, with commas")
+	flags.StringVar(&can, "can", "", "what the key may do: some of `commands` read, draw, redeem, register, grant, consume, transfer, progress, claim, collect, open_round, join, settle, reroll, cancel_round, confirm, cancel, link_code, link, unlink, chat, admin, with commas")
 	flags.StringVar(&name, "name", "", "a `name` of one word, for people and for the log")
 	flags.StringSliceVar(&realms, "realms", nil, "the only `realms` that the key is for (default all)")
 	flags.StringSliceVar(&pools, "pools", nil, "the only `pools` that the key may draw from and read (default all)")

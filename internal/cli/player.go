@@ -11,10 +11,12 @@ import (
 )
 
 func playerCommand(a *app) *cobra.Command {
-	return read(a, &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "player PLAYER",
 		Short: "Show what a player holds and until when, how far counters and quests are, and what is left of limits",
-	}, &kujiv1.GetPlayerRequest{}, (*api).GetPlayer,
+	}
+	cmd.AddCommand(identityCommands(a)...)
+	return read(a, cmd, &kujiv1.GetPlayerRequest{}, (*api).GetPlayer,
 		func(w io.Writer, resp *kujiv1.GetPlayerResponse) { printPlayer(w, resp.GetPlayer()) })
 }
 
@@ -23,6 +25,12 @@ func printPlayer(w io.Writer, p *kujiv1.Player) {
 		fprintf(w, "%s holds nothing\n", word(p.GetId()))
 	} else {
 		rows(w, "ITEM\tQUANTITY", p.GetItems(), func(s *kujiv1.Stack) []any { return []any{s.GetItem(), s.GetQuantity()} })
+	}
+	if p.GetBlocked() != "" {
+		fprintf(w, "\nblocked: %s\n", p.GetBlocked())
+	}
+	if len(p.GetAliases()) > 0 {
+		rows(w, "\nNAME\tMERGED", p.GetAliases(), func(n *kujiv1.Alias) []any { return []any{word(n.GetName()), choose(n.GetMerged(), "yes", "-")} })
 	}
 	if len(p.GetHeld()) > 0 {
 		rows(w, "\nHELD\tQUANTITY", p.GetHeld(), func(s *kujiv1.Stack) []any { return []any{s.GetItem(), s.GetQuantity()} })

@@ -82,29 +82,19 @@ func eventText(e *kujiv1.Event) string {
 		add("%d %s", s.GetQuantity(), word(s.GetItem()))
 	}
 	if e.GetTo() != "" {
-		add("to %s", word(e.GetTo()))
+		add("%s %s", choose(e.GetKind() == "merge", "from", "to"), word(e.GetTo()))
+	}
+	if e.GetReversed() != "" {
+		add("of %s", word(e.GetReversed()))
+	}
+	if e.GetKind() == "block" && e.GetCount() > 0 {
+		add("ends")
 	}
 	add("%s", contract.Word(e.GetStatus()))
 	if e.GetSubject() != "" {
 		add("(%s)", word(e.GetSubject()))
 	}
-	switch d := e.GetDue(); {
-	case d.GetCounter() != "" && d.GetRankFrom() == 0:
-		add("%s: period %d has ended, with %s", word(d.GetCounter()), d.GetPeriod(), counted(d.GetRankCount(), "player"))
-	case d.GetRound() > 0 && e.GetRound() == nil:
-		add("round number %d", d.GetRound())
-	case d.GetRound() > 0: // what follows says it
-	case len(d.GetHolds()) > 0:
-		add("holds %s", strings.Join(each(d.GetHolds(), word), " "))
-	case d != nil && d.GetCounter() == "":
-		gone := "expired: "
-		for _, c := range e.GetChanges() {
-			if c.GetDelta() < 0 { // others are what quests gave then
-				add("%s%s %+d %s", gone, word(c.GetPlayer()), c.GetDelta(), word(c.GetItem()))
-				gone = ""
-			}
-		}
-	}
+	addDue(e, add)
 	if r := e.GetRound(); r.GetState() != kujiv1.RoundState_ROUND_STATE_UNSPECIFIED { // else the request failed
 		add("(%s)", roundText(r))
 	}
@@ -123,6 +113,9 @@ func eventText(e *kujiv1.Event) string {
 	for _, b := range e.GetBeyond() {
 		add("%d %s %s%s", b.GetQuantity(), word(b.GetItem()), b.GetHow(), when(b.GetPlayer() != "", " of "+word(b.GetPlayer())))
 	}
+	if len(e.GetNames()) > 1 { // the first is the player's own
+		add("also %s", strings.Join(each(e.GetNames()[1:], word), " "))
+	}
 	addClaims(e, add)
 	for _, m := range e.GetMembers() {
 		add("[%s]", eventText(m))
@@ -131,6 +124,27 @@ func eventText(e *kujiv1.Event) string {
 		add("id %s", word(e.GetRequestId()))
 	}
 	return b.String()
+}
+
+// addDue adds what was due.
+func addDue(e *kujiv1.Event, add func(format string, args ...any)) {
+	switch d := e.GetDue(); {
+	case d.GetCounter() != "" && d.GetRankFrom() == 0:
+		add("%s: period %d has ended, with %s", word(d.GetCounter()), d.GetPeriod(), counted(d.GetRankCount(), "player"))
+	case d.GetRound() > 0 && e.GetRound() == nil:
+		add("round number %d", d.GetRound())
+	case d.GetRound() > 0: // what follows says it
+	case len(d.GetHolds()) > 0:
+		add("holds %s", strings.Join(each(d.GetHolds(), word), " "))
+	case d != nil && d.GetCounter() == "":
+		gone := "expired: "
+		for _, c := range e.GetChanges() {
+			if c.GetDelta() < 0 { // others are what quests gave then
+				add("%s%s %+d %s", gone, word(c.GetPlayer()), c.GetDelta(), word(c.GetItem()))
+				gone = ""
+			}
+		}
+	}
 }
 
 // addClaims adds what quests, ranks and rounds gave.

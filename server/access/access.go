@@ -37,18 +37,21 @@ const (
 	canCancelRound
 	canConfirm
 	canCancel
+	canLinkCode
+	canLink
+	canUnlink
 	canChat
 	canAdmin
 
 	canWrite = canDraw | canRedeem | canRegister | canGrant | canConsume | canTransfer | canProgress | canClaim | canCollect |
-		canOpenRound | canJoin | canSettle | canReroll | canCancelRound | canConfirm | canCancel | canChat
+		canOpenRound | canJoin | canSettle | canReroll | canCancelRound | canConfirm | canCancel | canLinkCode | canLink | canUnlink | canChat
 	// notPlayers are what no player's token may, whatever its issuer's line says.
-	notPlayers = canGrant | canProgress | canOpenRound | canSettle | canReroll | canCancelRound | canConfirm | canCancel | canChat | canAdmin
+	notPlayers = canGrant | canProgress | canOpenRound | canSettle | canReroll | canCancelRound | canConfirm | canCancel | canUnlink | canChat | canAdmin
 	canAll     = canRead | canWrite | canAdmin
 )
 
 var commandNames = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim", "collect",
-	"open_round", "join", "settle", "reroll", "cancel_round", "confirm", "cancel", "chat", "admin"}
+	"open_round", "join", "settle", "reroll", "cancel_round", "confirm", "cancel", "link_code", "link", "unlink", "chat", "admin"}
 
 func (c commands) String() string {
 	if c&canAdmin != 0 {

@@ -184,6 +184,13 @@ func (g *Granted) in(realm string) *grantedIn {
 	return in
 }
 
+// Forget forgets what keys granted in a realm that was deleted: a later one of its name begins anew.
+func (g *Granted) Forget(realm string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.realms, realm)
+}
+
 // Taken is what requests took from the day's cap of a key.
 type Taken struct {
 	in   *grantedIn

@@ -42,7 +42,7 @@ var ErrKeys = errors.New("bad API keys")
 //	commands jwks=where name algs=ES256,EdDSA [issuer=text] [audience=text] [realms=a,b] [pools=a,b] [rate=n]
 //
 // The commands are some of read, draw, redeem, register, grant, consume, transfer, progress, claim, collect, open_round, join,
-// settle, reroll, cancel_round, confirm, cancel, chat and admin, with commas between them; admin includes all others. The first form is a key. sha256 is the hash of
+// settle, reroll, cancel_round, confirm, cancel, link_code, link, unlink, chat and admin, with commas between them; admin includes all others. The first form is a key. sha256 is the hash of
 // the key, 64 hexadecimal digits. The second form is an issuer of player tokens: see [issuer].
 // Realms and pools restrict the key to those. The rate is the most commands and reads in a second;
 // for an issuer, it is per player. Grants list the items that the key may grant, with the most in a

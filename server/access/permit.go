@@ -107,6 +107,12 @@ func init() {
 	for _, request := range contract.Administrators() {
 		permits[request] = func(a *Access, _ proto.Message) error { return a.checkWhole(need{can: canAdmin}) }
 	}
+	permit(func(a *Access, m *kujiv1.DeleteRealmRequest) error {
+		if !a.unrestricted() {
+			return errWhole
+		}
+		return a.check(need{can: canAdmin})
+	})
 	for _, k := range contract.Commands() {
 		if !k.Admin { // it can come alone
 			permits[k.Request.Descriptor().FullName()] = func(a *Access, m proto.Message) error {
@@ -209,6 +215,10 @@ func (a *Access) checkCommand(field, id string, m proto.Message) error {
 	switch m := m.(type) {
 	case nil:
 		return nil // the engine refuses it
+	case *kujiv1.LinkCode, *kujiv1.LinkCodeRequest, *kujiv1.Link, *kujiv1.LinkRequest, *kujiv1.Unlink, *kujiv1.UnlinkRequest:
+		if err := a.checkNames(m); err != nil {
+			return err
+		}
 	case *kujiv1.Redeem, *kujiv1.RedeemRequest:
 		// No request says which pool a code pays for, so it is not for those who have only some.
 		if a.pools != nil {
@@ -247,6 +257,19 @@ func needOf(field string, m proto.Message) need {
 		n.pool = m.GetPool()
 	}
 	return n
+}
+
+// checkNames checks a command about a name of a player, before its right. A name has all that its player has, so it is
+// not for those who have only some pools. A player's token proves the name of its player, and the code proves whose name
+// that becomes; the name of another player alone would prove nothing.
+func (a *Access) checkNames(m proto.Message) error {
+	if a.pools != nil {
+		return errors.New("a name of a player is good for all pools, and the key is restricted to some")
+	}
+	if to, ok := m.(interface{ GetTo() string }); ok && a.Player != "" && to.GetTo() != "" {
+		return errors.New("it names the player whose name it becomes, which only a key can: send that player's code")
+	}
+	return nil
 }
 
 func (a *Access) checkCommands(all []*kujiv1.Command) error {

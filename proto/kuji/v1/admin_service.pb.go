@@ -24,15 +24,21 @@ var File_kuji_v1_admin_service_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_admin_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1bkuji/v1/admin_service.proto\x12\akuji.v1\x1a\x14kuji/v1/backup.proto\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/codes.proto\x1a\x13kuji/v1/realm.proto\x1a\x12kuji/v1/role.proto\x1a\x19kuji/v1/set_counter.proto\x1a\x17kuji/v1/set_limit.proto\x1a\x13kuji/v1/track.proto2\xfc\a\n" +
+	"\x1bkuji/v1/admin_service.proto\x12\akuji.v1\x1a\x14kuji/v1/backup.proto\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/codes.proto\x1a\x16kuji/v1/identity.proto\x1a\x13kuji/v1/realm.proto\x1a\x15kuji/v1/reverse.proto\x1a\x12kuji/v1/role.proto\x1a\x19kuji/v1/set_counter.proto\x1a\x17kuji/v1/set_limit.proto\x1a\x13kuji/v1/track.proto2\xcd\n" +
+	"\n" +
 	"\fAdminService\x12Q\n" +
 	"\fApplyCatalog\x12\x1c.kuji.v1.ApplyCatalogRequest\x1a\x1d.kuji.v1.ApplyCatalogResponse\"\x04\x88\xe7\x18\x03\x12Q\n" +
-	"\vCreateRealm\x12\x1b.kuji.v1.CreateRealmRequest\x1a\x1c.kuji.v1.CreateRealmResponse\"\a\x88\xe7\x18\x03\x90\x02\x02\x12E\n" +
+	"\vCreateRealm\x12\x1b.kuji.v1.CreateRealmRequest\x1a\x1c.kuji.v1.CreateRealmResponse\"\a\x88\xe7\x18\x03\x90\x02\x02\x12N\n" +
+	"\vDeleteRealm\x12\x1b.kuji.v1.DeleteRealmRequest\x1a\x1c.kuji.v1.DeleteRealmResponse\"\x04\x88\xe7\x18\x03\x12E\n" +
 	"\bSetClock\x12\x18.kuji.v1.SetClockRequest\x1a\x19.kuji.v1.SetClockResponse\"\x04\x88\xe7\x18\x03\x12E\n" +
 	"\bSetTrack\x12\x18.kuji.v1.SetTrackRequest\x1a\x19.kuji.v1.SetTrackResponse\"\x04\x88\xe7\x18\x03\x12E\n" +
 	"\bSetLimit\x12\x18.kuji.v1.SetLimitRequest\x1a\x19.kuji.v1.SetLimitResponse\"\x04\x88\xe7\x18\x03\x12K\n" +
 	"\n" +
-	"SetCounter\x12\x1a.kuji.v1.SetCounterRequest\x1a\x1b.kuji.v1.SetCounterResponse\"\x04\x88\xe7\x18\x03\x12W\n" +
+	"SetCounter\x12\x1a.kuji.v1.SetCounterRequest\x1a\x1b.kuji.v1.SetCounterResponse\"\x04\x88\xe7\x18\x03\x12<\n" +
+	"\x05Merge\x12\x15.kuji.v1.MergeRequest\x1a\x16.kuji.v1.MergeResponse\"\x04\x88\xe7\x18\x03\x12?\n" +
+	"\x06Forget\x12\x16.kuji.v1.ForgetRequest\x1a\x17.kuji.v1.ForgetResponse\"\x04\x88\xe7\x18\x03\x12<\n" +
+	"\x05Block\x12\x15.kuji.v1.BlockRequest\x1a\x16.kuji.v1.BlockResponse\"\x04\x88\xe7\x18\x03\x12B\n" +
+	"\aReverse\x12\x17.kuji.v1.ReverseRequest\x1a\x18.kuji.v1.ReverseResponse\"\x04\x88\xe7\x18\x03\x12W\n" +
 	"\rFinishUpgrade\x12\x1d.kuji.v1.FinishUpgradeRequest\x1a\x1e.kuji.v1.FinishUpgradeResponse\"\a\x88\xe7\x18\x03\x90\x02\x02\x12N\n" +
 	"\n" +
 	"ListRealms\x12\x1a.kuji.v1.ListRealmsRequest\x1a\x1b.kuji.v1.ListRealmsResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12Q\n" +
@@ -45,60 +51,80 @@ const file_kuji_v1_admin_service_proto_rawDesc = "" +
 var file_kuji_v1_admin_service_proto_goTypes = []any{
 	(*ApplyCatalogRequest)(nil),   // 0: kuji.v1.ApplyCatalogRequest
 	(*CreateRealmRequest)(nil),    // 1: kuji.v1.CreateRealmRequest
-	(*SetClockRequest)(nil),       // 2: kuji.v1.SetClockRequest
-	(*SetTrackRequest)(nil),       // 3: kuji.v1.SetTrackRequest
-	(*SetLimitRequest)(nil),       // 4: kuji.v1.SetLimitRequest
-	(*SetCounterRequest)(nil),     // 5: kuji.v1.SetCounterRequest
-	(*FinishUpgradeRequest)(nil),  // 6: kuji.v1.FinishUpgradeRequest
-	(*ListRealmsRequest)(nil),     // 7: kuji.v1.ListRealmsRequest
-	(*ImportCodesRequest)(nil),    // 8: kuji.v1.ImportCodesRequest
-	(*GetCodesRequest)(nil),       // 9: kuji.v1.GetCodesRequest
-	(*ExportCodesRequest)(nil),    // 10: kuji.v1.ExportCodesRequest
-	(*BackupRequest)(nil),         // 11: kuji.v1.BackupRequest
-	(*GetStatusRequest)(nil),      // 12: kuji.v1.GetStatusRequest
-	(*ApplyCatalogResponse)(nil),  // 13: kuji.v1.ApplyCatalogResponse
-	(*CreateRealmResponse)(nil),   // 14: kuji.v1.CreateRealmResponse
-	(*SetClockResponse)(nil),      // 15: kuji.v1.SetClockResponse
-	(*SetTrackResponse)(nil),      // 16: kuji.v1.SetTrackResponse
-	(*SetLimitResponse)(nil),      // 17: kuji.v1.SetLimitResponse
-	(*SetCounterResponse)(nil),    // 18: kuji.v1.SetCounterResponse
-	(*FinishUpgradeResponse)(nil), // 19: kuji.v1.FinishUpgradeResponse
-	(*ListRealmsResponse)(nil),    // 20: kuji.v1.ListRealmsResponse
-	(*ImportCodesResponse)(nil),   // 21: kuji.v1.ImportCodesResponse
-	(*GetCodesResponse)(nil),      // 22: kuji.v1.GetCodesResponse
-	(*ExportCodesResponse)(nil),   // 23: kuji.v1.ExportCodesResponse
-	(*BackupResponse)(nil),        // 24: kuji.v1.BackupResponse
-	(*GetStatusResponse)(nil),     // 25: kuji.v1.GetStatusResponse
+	(*DeleteRealmRequest)(nil),    // 2: kuji.v1.DeleteRealmRequest
+	(*SetClockRequest)(nil),       // 3: kuji.v1.SetClockRequest
+	(*SetTrackRequest)(nil),       // 4: kuji.v1.SetTrackRequest
+	(*SetLimitRequest)(nil),       // 5: kuji.v1.SetLimitRequest
+	(*SetCounterRequest)(nil),     // 6: kuji.v1.SetCounterRequest
+	(*MergeRequest)(nil),          // 7: kuji.v1.MergeRequest
+	(*ForgetRequest)(nil),         // 8: kuji.v1.ForgetRequest
+	(*BlockRequest)(nil),          // 9: kuji.v1.BlockRequest
+	(*ReverseRequest)(nil),        // 10: kuji.v1.ReverseRequest
+	(*FinishUpgradeRequest)(nil),  // 11: kuji.v1.FinishUpgradeRequest
+	(*ListRealmsRequest)(nil),     // 12: kuji.v1.ListRealmsRequest
+	(*ImportCodesRequest)(nil),    // 13: kuji.v1.ImportCodesRequest
+	(*GetCodesRequest)(nil),       // 14: kuji.v1.GetCodesRequest
+	(*ExportCodesRequest)(nil),    // 15: kuji.v1.ExportCodesRequest
+	(*BackupRequest)(nil),         // 16: kuji.v1.BackupRequest
+	(*GetStatusRequest)(nil),      // 17: kuji.v1.GetStatusRequest
+	(*ApplyCatalogResponse)(nil),  // 18: kuji.v1.ApplyCatalogResponse
+	(*CreateRealmResponse)(nil),   // 19: kuji.v1.CreateRealmResponse
+	(*DeleteRealmResponse)(nil),   // 20: kuji.v1.DeleteRealmResponse
+	(*SetClockResponse)(nil),      // 21: kuji.v1.SetClockResponse
+	(*SetTrackResponse)(nil),      // 22: kuji.v1.SetTrackResponse
+	(*SetLimitResponse)(nil),      // 23: kuji.v1.SetLimitResponse
+	(*SetCounterResponse)(nil),    // 24: kuji.v1.SetCounterResponse
+	(*MergeResponse)(nil),         // 25: kuji.v1.MergeResponse
+	(*ForgetResponse)(nil),        // 26: kuji.v1.ForgetResponse
+	(*BlockResponse)(nil),         // 27: kuji.v1.BlockResponse
+	(*ReverseResponse)(nil),       // 28: kuji.v1.ReverseResponse
+	(*FinishUpgradeResponse)(nil), // 29: kuji.v1.FinishUpgradeResponse
+	(*ListRealmsResponse)(nil),    // 30: kuji.v1.ListRealmsResponse
+	(*ImportCodesResponse)(nil),   // 31: kuji.v1.ImportCodesResponse
+	(*GetCodesResponse)(nil),      // 32: kuji.v1.GetCodesResponse
+	(*ExportCodesResponse)(nil),   // 33: kuji.v1.ExportCodesResponse
+	(*BackupResponse)(nil),        // 34: kuji.v1.BackupResponse
+	(*GetStatusResponse)(nil),     // 35: kuji.v1.GetStatusResponse
 }
 var file_kuji_v1_admin_service_proto_depIdxs = []int32{
 	0,  // 0: kuji.v1.AdminService.ApplyCatalog:input_type -> kuji.v1.ApplyCatalogRequest
 	1,  // 1: kuji.v1.AdminService.CreateRealm:input_type -> kuji.v1.CreateRealmRequest
-	2,  // 2: kuji.v1.AdminService.SetClock:input_type -> kuji.v1.SetClockRequest
-	3,  // 3: kuji.v1.AdminService.SetTrack:input_type -> kuji.v1.SetTrackRequest
-	4,  // 4: kuji.v1.AdminService.SetLimit:input_type -> kuji.v1.SetLimitRequest
-	5,  // 5: kuji.v1.AdminService.SetCounter:input_type -> kuji.v1.SetCounterRequest
-	6,  // 6: kuji.v1.AdminService.FinishUpgrade:input_type -> kuji.v1.FinishUpgradeRequest
-	7,  // 7: kuji.v1.AdminService.ListRealms:input_type -> kuji.v1.ListRealmsRequest
-	8,  // 8: kuji.v1.AdminService.ImportCodes:input_type -> kuji.v1.ImportCodesRequest
-	9,  // 9: kuji.v1.AdminService.GetCodes:input_type -> kuji.v1.GetCodesRequest
-	10, // 10: kuji.v1.AdminService.ExportCodes:input_type -> kuji.v1.ExportCodesRequest
-	11, // 11: kuji.v1.AdminService.Backup:input_type -> kuji.v1.BackupRequest
-	12, // 12: kuji.v1.AdminService.GetStatus:input_type -> kuji.v1.GetStatusRequest
-	13, // 13: kuji.v1.AdminService.ApplyCatalog:output_type -> kuji.v1.ApplyCatalogResponse
-	14, // 14: kuji.v1.AdminService.CreateRealm:output_type -> kuji.v1.CreateRealmResponse
-	15, // 15: kuji.v1.AdminService.SetClock:output_type -> kuji.v1.SetClockResponse
-	16, // 16: kuji.v1.AdminService.SetTrack:output_type -> kuji.v1.SetTrackResponse
-	17, // 17: kuji.v1.AdminService.SetLimit:output_type -> kuji.v1.SetLimitResponse
-	18, // 18: kuji.v1.AdminService.SetCounter:output_type -> kuji.v1.SetCounterResponse
-	19, // 19: kuji.v1.AdminService.FinishUpgrade:output_type -> kuji.v1.FinishUpgradeResponse
-	20, // 20: kuji.v1.AdminService.ListRealms:output_type -> kuji.v1.ListRealmsResponse
-	21, // 21: kuji.v1.AdminService.ImportCodes:output_type -> kuji.v1.ImportCodesResponse
-	22, // 22: kuji.v1.AdminService.GetCodes:output_type -> kuji.v1.GetCodesResponse
-	23, // 23: kuji.v1.AdminService.ExportCodes:output_type -> kuji.v1.ExportCodesResponse
-	24, // 24: kuji.v1.AdminService.Backup:output_type -> kuji.v1.BackupResponse
-	25, // 25: kuji.v1.AdminService.GetStatus:output_type -> kuji.v1.GetStatusResponse
-	13, // [13:26] is the sub-list for method output_type
-	0,  // [0:13] is the sub-list for method input_type
+	2,  // 2: kuji.v1.AdminService.DeleteRealm:input_type -> kuji.v1.DeleteRealmRequest
+	3,  // 3: kuji.v1.AdminService.SetClock:input_type -> kuji.v1.SetClockRequest
+	4,  // 4: kuji.v1.AdminService.SetTrack:input_type -> kuji.v1.SetTrackRequest
+	5,  // 5: kuji.v1.AdminService.SetLimit:input_type -> kuji.v1.SetLimitRequest
+	6,  // 6: kuji.v1.AdminService.SetCounter:input_type -> kuji.v1.SetCounterRequest
+	7,  // 7: kuji.v1.AdminService.Merge:input_type -> kuji.v1.MergeRequest
+	8,  // 8: kuji.v1.AdminService.Forget:input_type -> kuji.v1.ForgetRequest
+	9,  // 9: kuji.v1.AdminService.Block:input_type -> kuji.v1.BlockRequest
+	10, // 10: kuji.v1.AdminService.Reverse:input_type -> kuji.v1.ReverseRequest
+	11, // 11: kuji.v1.AdminService.FinishUpgrade:input_type -> kuji.v1.FinishUpgradeRequest
+	12, // 12: kuji.v1.AdminService.ListRealms:input_type -> kuji.v1.ListRealmsRequest
+	13, // 13: kuji.v1.AdminService.ImportCodes:input_type -> kuji.v1.ImportCodesRequest
+	14, // 14: kuji.v1.AdminService.GetCodes:input_type -> kuji.v1.GetCodesRequest
+	15, // 15: kuji.v1.AdminService.ExportCodes:input_type -> kuji.v1.ExportCodesRequest
+	16, // 16: kuji.v1.AdminService.Backup:input_type -> kuji.v1.BackupRequest
+	17, // 17: kuji.v1.AdminService.GetStatus:input_type -> kuji.v1.GetStatusRequest
+	18, // 18: kuji.v1.AdminService.ApplyCatalog:output_type -> kuji.v1.ApplyCatalogResponse
+	19, // 19: kuji.v1.AdminService.CreateRealm:output_type -> kuji.v1.CreateRealmResponse
+	20, // 20: kuji.v1.AdminService.DeleteRealm:output_type -> kuji.v1.DeleteRealmResponse
+	21, // 21: kuji.v1.AdminService.SetClock:output_type -> kuji.v1.SetClockResponse
+	22, // 22: kuji.v1.AdminService.SetTrack:output_type -> kuji.v1.SetTrackResponse
+	23, // 23: kuji.v1.AdminService.SetLimit:output_type -> kuji.v1.SetLimitResponse
+	24, // 24: kuji.v1.AdminService.SetCounter:output_type -> kuji.v1.SetCounterResponse
+	25, // 25: kuji.v1.AdminService.Merge:output_type -> kuji.v1.MergeResponse
+	26, // 26: kuji.v1.AdminService.Forget:output_type -> kuji.v1.ForgetResponse
+	27, // 27: kuji.v1.AdminService.Block:output_type -> kuji.v1.BlockResponse
+	28, // 28: kuji.v1.AdminService.Reverse:output_type -> kuji.v1.ReverseResponse
+	29, // 29: kuji.v1.AdminService.FinishUpgrade:output_type -> kuji.v1.FinishUpgradeResponse
+	30, // 30: kuji.v1.AdminService.ListRealms:output_type -> kuji.v1.ListRealmsResponse
+	31, // 31: kuji.v1.AdminService.ImportCodes:output_type -> kuji.v1.ImportCodesResponse
+	32, // 32: kuji.v1.AdminService.GetCodes:output_type -> kuji.v1.GetCodesResponse
+	33, // 33: kuji.v1.AdminService.ExportCodes:output_type -> kuji.v1.ExportCodesResponse
+	34, // 34: kuji.v1.AdminService.Backup:output_type -> kuji.v1.BackupResponse
+	35, // 35: kuji.v1.AdminService.GetStatus:output_type -> kuji.v1.GetStatusResponse
+	18, // [18:36] is the sub-list for method output_type
+	0,  // [0:18] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -112,7 +138,9 @@ func file_kuji_v1_admin_service_proto_init() {
 	file_kuji_v1_backup_proto_init()
 	file_kuji_v1_catalog_proto_init()
 	file_kuji_v1_codes_proto_init()
+	file_kuji_v1_identity_proto_init()
 	file_kuji_v1_realm_proto_init()
+	file_kuji_v1_reverse_proto_init()
 	file_kuji_v1_role_proto_init()
 	file_kuji_v1_set_counter_proto_init()
 	file_kuji_v1_set_limit_proto_init()

@@ -49,9 +49,17 @@ type Command struct {
 	//	*Command_CancelRound
 	//	*Command_Confirm
 	//	*Command_Cancel
+	//	*Command_LinkCode
+	//	*Command_Link
+	//	*Command_Unlink
+	//	*Command_Merge
+	//	*Command_Forget
+	//	*Command_Block
+	//	*Command_Reverse
 	Command isCommand_Command `protobuf_oneof:"command"`
-	// Not of a draw or a code; a set_limit and a set_counter must have one. Why, at
-	// most 1024 bytes. The log keeps it, with the name of the API key that asked.
+	// Not of a draw or a code; a set_limit, a set_counter, a block and a reverse must
+	// have one. Why, at most 1024 bytes. The log keeps it, with the name of the API key
+	// that asked.
 	Reason string `protobuf:"bytes,40,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Not of a draw or a code. What the caller wants to find in the log, such as the number of an order: at
 	// most 1024 bytes. A repetition of the request id must give the same.
@@ -275,6 +283,69 @@ func (x *Command) GetCancel() *Cancel {
 	return nil
 }
 
+func (x *Command) GetLinkCode() *LinkCode {
+	if x != nil {
+		if x, ok := x.Command.(*Command_LinkCode); ok {
+			return x.LinkCode
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetLink() *Link {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Link); ok {
+			return x.Link
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetUnlink() *Unlink {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Unlink); ok {
+			return x.Unlink
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetMerge() *Merge {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Merge); ok {
+			return x.Merge
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetForget() *Forget {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Forget); ok {
+			return x.Forget
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetBlock() *Block {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Block); ok {
+			return x.Block
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetReverse() *Reverse {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Reverse); ok {
+			return x.Reverse
+		}
+	}
+	return nil
+}
+
 func (x *Command) GetReason() string {
 	if x != nil {
 		return x.Reason
@@ -369,6 +440,34 @@ type Command_Cancel struct {
 	Cancel *Cancel `protobuf:"bytes,20,opt,name=cancel,proto3,oneof"`
 }
 
+type Command_LinkCode struct {
+	LinkCode *LinkCode `protobuf:"bytes,21,opt,name=link_code,json=linkCode,proto3,oneof"`
+}
+
+type Command_Link struct {
+	Link *Link `protobuf:"bytes,22,opt,name=link,proto3,oneof"`
+}
+
+type Command_Unlink struct {
+	Unlink *Unlink `protobuf:"bytes,23,opt,name=unlink,proto3,oneof"`
+}
+
+type Command_Merge struct {
+	Merge *Merge `protobuf:"bytes,24,opt,name=merge,proto3,oneof"`
+}
+
+type Command_Forget struct {
+	Forget *Forget `protobuf:"bytes,25,opt,name=forget,proto3,oneof"`
+}
+
+type Command_Block struct {
+	Block *Block `protobuf:"bytes,26,opt,name=block,proto3,oneof"`
+}
+
+type Command_Reverse struct {
+	Reverse *Reverse `protobuf:"bytes,27,opt,name=reverse,proto3,oneof"`
+}
+
 func (*Command_Draw) isCommand_Command() {}
 
 func (*Command_Grant) isCommand_Command() {}
@@ -406,6 +505,20 @@ func (*Command_CancelRound) isCommand_Command() {}
 func (*Command_Confirm) isCommand_Command() {}
 
 func (*Command_Cancel) isCommand_Command() {}
+
+func (*Command_LinkCode) isCommand_Command() {}
+
+func (*Command_Link) isCommand_Command() {}
+
+func (*Command_Unlink) isCommand_Command() {}
+
+func (*Command_Merge) isCommand_Command() {}
+
+func (*Command_Forget) isCommand_Command() {}
+
+func (*Command_Block) isCommand_Command() {}
+
+func (*Command_Reverse) isCommand_Command() {}
 
 type BatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -746,7 +859,7 @@ var File_kuji_v1_batch_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\n" +
-	"\x13kuji/v1/batch.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/claim.proto\x1a\x15kuji/v1/collect.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/error.proto\x1a\x13kuji/v1/grant.proto\x1a\x12kuji/v1/hold.proto\x1a\x13kuji/v1/limit.proto\x1a\x16kuji/v1/progress.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x14kuji/v1/result.proto\x1a\x13kuji/v1/round.proto\x1a\x19kuji/v1/set_counter.proto\x1a\x17kuji/v1/set_limit.proto\"\xcf\a\n" +
+	"\x13kuji/v1/batch.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/claim.proto\x1a\x15kuji/v1/collect.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/error.proto\x1a\x13kuji/v1/grant.proto\x1a\x12kuji/v1/hold.proto\x1a\x16kuji/v1/identity.proto\x1a\x13kuji/v1/limit.proto\x1a\x16kuji/v1/progress.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x14kuji/v1/result.proto\x1a\x15kuji/v1/reverse.proto\x1a\x13kuji/v1/round.proto\x1a\x19kuji/v1/set_counter.proto\x1a\x17kuji/v1/set_limit.proto\"\xfa\t\n" +
 	"\aCommand\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12#\n" +
@@ -771,7 +884,14 @@ const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\x06reroll\x18\x11 \x01(\v2\x0f.kuji.v1.RerollH\x00R\x06reroll\x129\n" +
 	"\fcancel_round\x18\x12 \x01(\v2\x14.kuji.v1.CancelRoundH\x00R\vcancelRound\x12,\n" +
 	"\aconfirm\x18\x13 \x01(\v2\x10.kuji.v1.ConfirmH\x00R\aconfirm\x12)\n" +
-	"\x06cancel\x18\x14 \x01(\v2\x0f.kuji.v1.CancelH\x00R\x06cancel\x12\x16\n" +
+	"\x06cancel\x18\x14 \x01(\v2\x0f.kuji.v1.CancelH\x00R\x06cancel\x120\n" +
+	"\tlink_code\x18\x15 \x01(\v2\x11.kuji.v1.LinkCodeH\x00R\blinkCode\x12#\n" +
+	"\x04link\x18\x16 \x01(\v2\r.kuji.v1.LinkH\x00R\x04link\x12)\n" +
+	"\x06unlink\x18\x17 \x01(\v2\x0f.kuji.v1.UnlinkH\x00R\x06unlink\x12&\n" +
+	"\x05merge\x18\x18 \x01(\v2\x0e.kuji.v1.MergeH\x00R\x05merge\x12)\n" +
+	"\x06forget\x18\x19 \x01(\v2\x0f.kuji.v1.ForgetH\x00R\x06forget\x12&\n" +
+	"\x05block\x18\x1a \x01(\v2\x0e.kuji.v1.BlockH\x00R\x05block\x12,\n" +
+	"\areverse\x18\x1b \x01(\v2\x10.kuji.v1.ReverseH\x00R\areverse\x12\x16\n" +
 	"\x06reason\x18( \x01(\tR\x06reason\x12\x1a\n" +
 	"\bmetadata\x18) \x01(\tR\bmetadataB\t\n" +
 	"\acommand\"R\n" +
@@ -843,19 +963,26 @@ var file_kuji_v1_batch_proto_goTypes = []any{
 	(*CancelRound)(nil),   // 20: kuji.v1.CancelRound
 	(*Confirm)(nil),       // 21: kuji.v1.Confirm
 	(*Cancel)(nil),        // 22: kuji.v1.Cancel
-	(*Receipt)(nil),       // 23: kuji.v1.Receipt
-	(*Outcome)(nil),       // 24: kuji.v1.Outcome
-	(Status)(0),           // 25: kuji.v1.Status
-	(*Result)(nil),        // 26: kuji.v1.Result
-	(*ErrorDetail)(nil),   // 27: kuji.v1.ErrorDetail
-	(*Stack)(nil),         // 28: kuji.v1.Stack
-	(*Claimed)(nil),       // 29: kuji.v1.Claimed
-	(*Beyond)(nil),        // 30: kuji.v1.Beyond
-	(*Round)(nil),         // 31: kuji.v1.Round
-	(*Hold)(nil),          // 32: kuji.v1.Hold
-	(*Given)(nil),         // 33: kuji.v1.Given
-	(*Limit)(nil),         // 34: kuji.v1.Limit
-	(*Lack)(nil),          // 35: kuji.v1.Lack
+	(*LinkCode)(nil),      // 23: kuji.v1.LinkCode
+	(*Link)(nil),          // 24: kuji.v1.Link
+	(*Unlink)(nil),        // 25: kuji.v1.Unlink
+	(*Merge)(nil),         // 26: kuji.v1.Merge
+	(*Forget)(nil),        // 27: kuji.v1.Forget
+	(*Block)(nil),         // 28: kuji.v1.Block
+	(*Reverse)(nil),       // 29: kuji.v1.Reverse
+	(*Receipt)(nil),       // 30: kuji.v1.Receipt
+	(*Outcome)(nil),       // 31: kuji.v1.Outcome
+	(Status)(0),           // 32: kuji.v1.Status
+	(*Result)(nil),        // 33: kuji.v1.Result
+	(*ErrorDetail)(nil),   // 34: kuji.v1.ErrorDetail
+	(*Stack)(nil),         // 35: kuji.v1.Stack
+	(*Claimed)(nil),       // 36: kuji.v1.Claimed
+	(*Beyond)(nil),        // 37: kuji.v1.Beyond
+	(*Round)(nil),         // 38: kuji.v1.Round
+	(*Hold)(nil),          // 39: kuji.v1.Hold
+	(*Given)(nil),         // 40: kuji.v1.Given
+	(*Limit)(nil),         // 41: kuji.v1.Limit
+	(*Lack)(nil),          // 42: kuji.v1.Lack
 }
 var file_kuji_v1_batch_proto_depIdxs = []int32{
 	4,  // 0: kuji.v1.Command.draw:type_name -> kuji.v1.Draw
@@ -877,27 +1004,34 @@ var file_kuji_v1_batch_proto_depIdxs = []int32{
 	20, // 16: kuji.v1.Command.cancel_round:type_name -> kuji.v1.CancelRound
 	21, // 17: kuji.v1.Command.confirm:type_name -> kuji.v1.Confirm
 	22, // 18: kuji.v1.Command.cancel:type_name -> kuji.v1.Cancel
-	0,  // 19: kuji.v1.BatchRequest.commands:type_name -> kuji.v1.Command
-	3,  // 20: kuji.v1.BatchResponse.results:type_name -> kuji.v1.BatchResult
-	23, // 21: kuji.v1.BatchResponse.receipts:type_name -> kuji.v1.Receipt
-	24, // 22: kuji.v1.BatchResponse.outcomes:type_name -> kuji.v1.Outcome
-	25, // 23: kuji.v1.BatchResult.status:type_name -> kuji.v1.Status
-	26, // 24: kuji.v1.BatchResult.members:type_name -> kuji.v1.Result
-	27, // 25: kuji.v1.BatchResult.error:type_name -> kuji.v1.ErrorDetail
-	28, // 26: kuji.v1.BatchResult.paid:type_name -> kuji.v1.Stack
-	29, // 27: kuji.v1.BatchResult.claims:type_name -> kuji.v1.Claimed
-	30, // 28: kuji.v1.BatchResult.beyond:type_name -> kuji.v1.Beyond
-	28, // 29: kuji.v1.BatchResult.collected:type_name -> kuji.v1.Stack
-	31, // 30: kuji.v1.BatchResult.round:type_name -> kuji.v1.Round
-	32, // 31: kuji.v1.BatchResult.hold:type_name -> kuji.v1.Hold
-	33, // 32: kuji.v1.BatchResult.given:type_name -> kuji.v1.Given
-	34, // 33: kuji.v1.BatchResult.limit:type_name -> kuji.v1.Limit
-	35, // 34: kuji.v1.BatchResult.lacks:type_name -> kuji.v1.Lack
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	23, // 19: kuji.v1.Command.link_code:type_name -> kuji.v1.LinkCode
+	24, // 20: kuji.v1.Command.link:type_name -> kuji.v1.Link
+	25, // 21: kuji.v1.Command.unlink:type_name -> kuji.v1.Unlink
+	26, // 22: kuji.v1.Command.merge:type_name -> kuji.v1.Merge
+	27, // 23: kuji.v1.Command.forget:type_name -> kuji.v1.Forget
+	28, // 24: kuji.v1.Command.block:type_name -> kuji.v1.Block
+	29, // 25: kuji.v1.Command.reverse:type_name -> kuji.v1.Reverse
+	0,  // 26: kuji.v1.BatchRequest.commands:type_name -> kuji.v1.Command
+	3,  // 27: kuji.v1.BatchResponse.results:type_name -> kuji.v1.BatchResult
+	30, // 28: kuji.v1.BatchResponse.receipts:type_name -> kuji.v1.Receipt
+	31, // 29: kuji.v1.BatchResponse.outcomes:type_name -> kuji.v1.Outcome
+	32, // 30: kuji.v1.BatchResult.status:type_name -> kuji.v1.Status
+	33, // 31: kuji.v1.BatchResult.members:type_name -> kuji.v1.Result
+	34, // 32: kuji.v1.BatchResult.error:type_name -> kuji.v1.ErrorDetail
+	35, // 33: kuji.v1.BatchResult.paid:type_name -> kuji.v1.Stack
+	36, // 34: kuji.v1.BatchResult.claims:type_name -> kuji.v1.Claimed
+	37, // 35: kuji.v1.BatchResult.beyond:type_name -> kuji.v1.Beyond
+	35, // 36: kuji.v1.BatchResult.collected:type_name -> kuji.v1.Stack
+	38, // 37: kuji.v1.BatchResult.round:type_name -> kuji.v1.Round
+	39, // 38: kuji.v1.BatchResult.hold:type_name -> kuji.v1.Hold
+	40, // 39: kuji.v1.BatchResult.given:type_name -> kuji.v1.Given
+	41, // 40: kuji.v1.BatchResult.limit:type_name -> kuji.v1.Limit
+	42, // 41: kuji.v1.BatchResult.lacks:type_name -> kuji.v1.Lack
+	42, // [42:42] is the sub-list for method output_type
+	42, // [42:42] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_batch_proto_init() }
@@ -912,11 +1046,13 @@ func file_kuji_v1_batch_proto_init() {
 	file_kuji_v1_error_proto_init()
 	file_kuji_v1_grant_proto_init()
 	file_kuji_v1_hold_proto_init()
+	file_kuji_v1_identity_proto_init()
 	file_kuji_v1_limit_proto_init()
 	file_kuji_v1_progress_proto_init()
 	file_kuji_v1_redeem_proto_init()
 	file_kuji_v1_register_proto_init()
 	file_kuji_v1_result_proto_init()
+	file_kuji_v1_reverse_proto_init()
 	file_kuji_v1_round_proto_init()
 	file_kuji_v1_set_counter_proto_init()
 	file_kuji_v1_set_limit_proto_init()
@@ -940,6 +1076,13 @@ func file_kuji_v1_batch_proto_init() {
 		(*Command_CancelRound)(nil),
 		(*Command_Confirm)(nil),
 		(*Command_Cancel)(nil),
+		(*Command_LinkCode)(nil),
+		(*Command_Link)(nil),
+		(*Command_Unlink)(nil),
+		(*Command_Merge)(nil),
+		(*Command_Forget)(nil),
+		(*Command_Block)(nil),
+		(*Command_Reverse)(nil),
 	}
 	file_kuji_v1_batch_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}

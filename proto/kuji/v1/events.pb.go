@@ -166,7 +166,8 @@ type Event struct {
 	// "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock",
 	// "set_track", "codes", "redeem", "register", "upgrade", "set_limit",
 	// "progress", "claim", "set_counter", "collect", "open_round", "join", "settle",
-	// "reroll", "cancel_round", "hold", "confirm", "cancel" or "due".
+	// "reroll", "cancel_round", "hold", "confirm", "cancel", "link_code", "link",
+	// "unlink", "merge", "forget", "block", "reverse" or "due".
 	Kind      string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
 	RequestId string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Status    Status `protobuf:"varint,6,opt,name=status,proto3,enum=kuji.v1.Status" json:"status,omitempty"`
@@ -178,11 +179,13 @@ type Event struct {
 	// In force when the event was decided; 0: none yet.
 	CatalogVersion uint64 `protobuf:"varint,10,opt,name=catalog_version,json=catalogVersion,proto3" json:"catalog_version,omitempty"`
 	Player         string `protobuf:"bytes,11,opt,name=player,proto3" json:"player,omitempty"`
-	// Who received a transfer.
+	// Who received a transfer. Of a link without a code, whose name it became; of a
+	// merge, who was merged into the player.
 	To   string `protobuf:"bytes,12,opt,name=to,proto3" json:"to,omitempty"`
 	Pool string `protobuf:"bytes,13,opt,name=pool,proto3" json:"pool,omitempty"`
 	// Draws asked for, or that a code paid for; codes imported. Of an open_round or a
-	// join: the tickets, if the request named a number.
+	// join: the tickets, if the request named a number. Of a block: 1 if it ends; of a
+	// merge: 1 with strict.
 	Count uint32 `protobuf:"varint,14,opt,name=count,proto3" json:"count,omitempty"`
 	// The list of codes that were imported, or of the code that was redeemed.
 	List string `protobuf:"bytes,15,opt,name=list,proto3" json:"list,omitempty"`
@@ -260,7 +263,12 @@ type Event struct {
 	Given *Given `protobuf:"bytes,52,opt,name=given,proto3" json:"given,omitempty"`
 	// Of a confirm, a cancel, and holds that were due: those of whom something was
 	// held, and who got it. A player's token sees only its own player.
-	Freed         []*Freed `protobuf:"bytes,53,rep,name=freed,proto3" json:"freed,omitempty"`
+	Freed []*Freed `protobuf:"bytes,53,rep,name=freed,proto3" json:"freed,omitempty"`
+	// Of a reverse: the request id of what it has undone. Beyond says what is missing.
+	Reversed string `protobuf:"bytes,54,opt,name=reversed,proto3" json:"reversed,omitempty"`
+	// Of a forget: all names that the player had, the player's own first. Whoever has
+	// the events of before can forget the player by them.
+	Names         []string `protobuf:"bytes,55,rep,name=names,proto3" json:"names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -610,6 +618,20 @@ func (x *Event) GetFreed() []*Freed {
 	return nil
 }
 
+func (x *Event) GetReversed() string {
+	if x != nil {
+		return x.Reversed
+	}
+	return ""
+}
+
+func (x *Event) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
 // EventDue says whose deadlines an event settled.
 type EventDue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -922,8 +944,7 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\x05_from\"R\n" +
 	"\x14StreamEventsResponse\x12&\n" +
 	"\x06events\x18\x01 \x03(\v2\x0e.kuji.v1.EventR\x06events\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\x04R\x04next\"\xf9\n" +
-	"\n" +
+	"\x04next\x18\x02 \x01(\x04R\x04next\"\xab\v\n" +
 	"\x05Event\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x04R\bposition\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12 \n" +
@@ -972,7 +993,9 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\x03due\x182 \x01(\v2\x11.kuji.v1.EventDueR\x03due\x12!\n" +
 	"\x04hold\x183 \x01(\v2\r.kuji.v1.HoldR\x04hold\x12$\n" +
 	"\x05given\x184 \x01(\v2\x0e.kuji.v1.GivenR\x05given\x12$\n" +
-	"\x05freed\x185 \x03(\v2\x0e.kuji.v1.FreedR\x05freedB\t\n" +
+	"\x05freed\x185 \x03(\v2\x0e.kuji.v1.FreedR\x05freed\x12\x1a\n" +
+	"\breversed\x186 \x01(\tR\breversed\x12\x14\n" +
+	"\x05names\x187 \x03(\tR\x05namesB\t\n" +
 	"\a_numberB\b\n" +
 	"\x06_drawsB\b\n" +
 	"\x06_value\"\xd4\x01\n" +

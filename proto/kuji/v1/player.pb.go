@@ -152,7 +152,8 @@ func (x *GetPlayerResponse) GetItems() []*Item {
 // Player is what a player holds, and what tracks have counted.
 type Player struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The player's own, by whatever name it was asked for.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// In the order in which the catalogs named the items; no zero quantities.
 	Items []*Stack `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
 	// Of the last batch that changed this player.
@@ -176,7 +177,11 @@ type Player struct {
 	Mail []*Lot `protobuf:"bytes,51,rep,name=mail,proto3" json:"mail,omitempty"`
 	// What the player has beside items, and cannot spend now, such as the stakes of
 	// rounds that are open.
-	Held          []*Stack `protobuf:"bytes,52,rep,name=held,proto3" json:"held,omitempty"`
+	Held []*Stack `protobuf:"bytes,52,rep,name=held,proto3" json:"held,omitempty"`
+	// Other names of the player, in the order in which the realm first saw them.
+	Aliases []*Alias `protobuf:"bytes,53,rep,name=aliases,proto3" json:"aliases,omitempty"`
+	// Why the player is blocked. Empty: the player is not.
+	Blocked       string `protobuf:"bytes,54,opt,name=blocked,proto3" json:"blocked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -288,6 +293,74 @@ func (x *Player) GetHeld() []*Stack {
 	return nil
 }
 
+func (x *Player) GetAliases() []*Alias {
+	if x != nil {
+		return x.Aliases
+	}
+	return nil
+}
+
+func (x *Player) GetBlocked() string {
+	if x != nil {
+		return x.Blocked
+	}
+	return ""
+}
+
+// Alias is another name of a player.
+type Alias struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// It is a player who was merged. It stays.
+	Merged        bool `protobuf:"varint,2,opt,name=merged,proto3" json:"merged,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Alias) Reset() {
+	*x = Alias{}
+	mi := &file_kuji_v1_player_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Alias) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Alias) ProtoMessage() {}
+
+func (x *Alias) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_player_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Alias.ProtoReflect.Descriptor instead.
+func (*Alias) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_player_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Alias) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Alias) GetMerged() bool {
+	if x != nil {
+		return x.Merged
+	}
+	return false
+}
+
 // Lot is units of an item that go at one moment: of those that the player holds,
 // or in the mailbox.
 type Lot struct {
@@ -303,7 +376,7 @@ type Lot struct {
 
 func (x *Lot) Reset() {
 	*x = Lot{}
-	mi := &file_kuji_v1_player_proto_msgTypes[3]
+	mi := &file_kuji_v1_player_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -315,7 +388,7 @@ func (x *Lot) String() string {
 func (*Lot) ProtoMessage() {}
 
 func (x *Lot) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_player_proto_msgTypes[3]
+	mi := &file_kuji_v1_player_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -328,7 +401,7 @@ func (x *Lot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lot.ProtoReflect.Descriptor instead.
 func (*Lot) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_player_proto_rawDescGZIP(), []int{3}
+	return file_kuji_v1_player_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Lot) GetItem() string {
@@ -377,7 +450,7 @@ type PlayerTrack struct {
 
 func (x *PlayerTrack) Reset() {
 	*x = PlayerTrack{}
-	mi := &file_kuji_v1_player_proto_msgTypes[4]
+	mi := &file_kuji_v1_player_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -389,7 +462,7 @@ func (x *PlayerTrack) String() string {
 func (*PlayerTrack) ProtoMessage() {}
 
 func (x *PlayerTrack) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_player_proto_msgTypes[4]
+	mi := &file_kuji_v1_player_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -402,7 +475,7 @@ func (x *PlayerTrack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerTrack.ProtoReflect.Descriptor instead.
 func (*PlayerTrack) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_player_proto_rawDescGZIP(), []int{4}
+	return file_kuji_v1_player_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PlayerTrack) GetTrack() string {
@@ -452,7 +525,7 @@ const file_kuji_v1_player_proto_rawDesc = "" +
 	"\x05names\x18) \x01(\bR\x05names\"a\n" +
 	"\x11GetPlayerResponse\x12'\n" +
 	"\x06player\x18\x01 \x01(\v2\x0f.kuji.v1.PlayerR\x06player\x12#\n" +
-	"\x05items\x18) \x03(\v2\r.kuji.v1.ItemR\x05items\"\x9a\x03\n" +
+	"\x05items\x18) \x03(\v2\r.kuji.v1.ItemR\x05items\"\xde\x03\n" +
 	"\x06Player\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12$\n" +
 	"\x05items\x18\x02 \x03(\v2\x0e.kuji.v1.StackR\x05items\x12\x1a\n" +
@@ -464,7 +537,12 @@ const file_kuji_v1_player_proto_rawDesc = "" +
 	"\x06quests\x18+ \x03(\v2\x14.kuji.v1.PlayerQuestR\x06quests\x12 \n" +
 	"\x04lots\x182 \x03(\v2\f.kuji.v1.LotR\x04lots\x12 \n" +
 	"\x04mail\x183 \x03(\v2\f.kuji.v1.LotR\x04mail\x12\"\n" +
-	"\x04held\x184 \x03(\v2\x0e.kuji.v1.StackR\x04held\"Y\n" +
+	"\x04held\x184 \x03(\v2\x0e.kuji.v1.StackR\x04held\x12(\n" +
+	"\aaliases\x185 \x03(\v2\x0e.kuji.v1.AliasR\aaliases\x12\x18\n" +
+	"\ablocked\x186 \x01(\tR\ablocked\"3\n" +
+	"\x05Alias\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06merged\x18\x02 \x01(\bR\x06merged\"Y\n" +
 	"\x03Lot\x12\x12\n" +
 	"\x04item\x18\x01 \x01(\tR\x04item\x12\x1a\n" +
 	"\bquantity\x18\x02 \x01(\x04R\bquantity\x12\"\n" +
@@ -489,36 +567,38 @@ func file_kuji_v1_player_proto_rawDescGZIP() []byte {
 	return file_kuji_v1_player_proto_rawDescData
 }
 
-var file_kuji_v1_player_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_kuji_v1_player_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_kuji_v1_player_proto_goTypes = []any{
 	(*GetPlayerRequest)(nil),  // 0: kuji.v1.GetPlayerRequest
 	(*GetPlayerResponse)(nil), // 1: kuji.v1.GetPlayerResponse
 	(*Player)(nil),            // 2: kuji.v1.Player
-	(*Lot)(nil),               // 3: kuji.v1.Lot
-	(*PlayerTrack)(nil),       // 4: kuji.v1.PlayerTrack
-	(*Item)(nil),              // 5: kuji.v1.Item
-	(*Stack)(nil),             // 6: kuji.v1.Stack
-	(*Limit)(nil),             // 7: kuji.v1.Limit
-	(*PlayerCounter)(nil),     // 8: kuji.v1.PlayerCounter
-	(*PlayerQuest)(nil),       // 9: kuji.v1.PlayerQuest
+	(*Alias)(nil),             // 3: kuji.v1.Alias
+	(*Lot)(nil),               // 4: kuji.v1.Lot
+	(*PlayerTrack)(nil),       // 5: kuji.v1.PlayerTrack
+	(*Item)(nil),              // 6: kuji.v1.Item
+	(*Stack)(nil),             // 7: kuji.v1.Stack
+	(*Limit)(nil),             // 8: kuji.v1.Limit
+	(*PlayerCounter)(nil),     // 9: kuji.v1.PlayerCounter
+	(*PlayerQuest)(nil),       // 10: kuji.v1.PlayerQuest
 }
 var file_kuji_v1_player_proto_depIdxs = []int32{
 	2,  // 0: kuji.v1.GetPlayerResponse.player:type_name -> kuji.v1.Player
-	5,  // 1: kuji.v1.GetPlayerResponse.items:type_name -> kuji.v1.Item
-	6,  // 2: kuji.v1.Player.items:type_name -> kuji.v1.Stack
-	4,  // 3: kuji.v1.Player.pity:type_name -> kuji.v1.PlayerTrack
-	7,  // 4: kuji.v1.Player.limits:type_name -> kuji.v1.Limit
-	7,  // 5: kuji.v1.Player.free:type_name -> kuji.v1.Limit
-	8,  // 6: kuji.v1.Player.counters:type_name -> kuji.v1.PlayerCounter
-	9,  // 7: kuji.v1.Player.quests:type_name -> kuji.v1.PlayerQuest
-	3,  // 8: kuji.v1.Player.lots:type_name -> kuji.v1.Lot
-	3,  // 9: kuji.v1.Player.mail:type_name -> kuji.v1.Lot
-	6,  // 10: kuji.v1.Player.held:type_name -> kuji.v1.Stack
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	6,  // 1: kuji.v1.GetPlayerResponse.items:type_name -> kuji.v1.Item
+	7,  // 2: kuji.v1.Player.items:type_name -> kuji.v1.Stack
+	5,  // 3: kuji.v1.Player.pity:type_name -> kuji.v1.PlayerTrack
+	8,  // 4: kuji.v1.Player.limits:type_name -> kuji.v1.Limit
+	8,  // 5: kuji.v1.Player.free:type_name -> kuji.v1.Limit
+	9,  // 6: kuji.v1.Player.counters:type_name -> kuji.v1.PlayerCounter
+	10, // 7: kuji.v1.Player.quests:type_name -> kuji.v1.PlayerQuest
+	4,  // 8: kuji.v1.Player.lots:type_name -> kuji.v1.Lot
+	4,  // 9: kuji.v1.Player.mail:type_name -> kuji.v1.Lot
+	7,  // 10: kuji.v1.Player.held:type_name -> kuji.v1.Stack
+	3,  // 11: kuji.v1.Player.aliases:type_name -> kuji.v1.Alias
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_player_proto_init() }
@@ -536,7 +616,7 @@ func file_kuji_v1_player_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_player_proto_rawDesc), len(file_kuji_v1_player_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -172,6 +172,96 @@ func (x *CreateRealmResponse) GetCreated() bool {
 	return false
 }
 
+type DeleteRealmRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// It must be named.
+	Realm string `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
+	// The name once more: it cannot be undone.
+	Confirm       string `protobuf:"bytes,2,opt,name=confirm,proto3" json:"confirm,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteRealmRequest) Reset() {
+	*x = DeleteRealmRequest{}
+	mi := &file_kuji_v1_realm_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteRealmRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteRealmRequest) ProtoMessage() {}
+
+func (x *DeleteRealmRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_realm_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteRealmRequest.ProtoReflect.Descriptor instead.
+func (*DeleteRealmRequest) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *DeleteRealmRequest) GetRealm() string {
+	if x != nil {
+		return x.Realm
+	}
+	return ""
+}
+
+func (x *DeleteRealmRequest) GetConfirm() string {
+	if x != nil {
+		return x.Confirm
+	}
+	return ""
+}
+
+type DeleteRealmResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteRealmResponse) Reset() {
+	*x = DeleteRealmResponse{}
+	mi := &file_kuji_v1_realm_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteRealmResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteRealmResponse) ProtoMessage() {}
+
+func (x *DeleteRealmResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_realm_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteRealmResponse.ProtoReflect.Descriptor instead.
+func (*DeleteRealmResponse) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{3}
+}
+
 type SetClockRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty means "default".
@@ -190,7 +280,7 @@ type SetClockRequest struct {
 
 func (x *SetClockRequest) Reset() {
 	*x = SetClockRequest{}
-	mi := &file_kuji_v1_realm_proto_msgTypes[2]
+	mi := &file_kuji_v1_realm_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -202,7 +292,7 @@ func (x *SetClockRequest) String() string {
 func (*SetClockRequest) ProtoMessage() {}
 
 func (x *SetClockRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_realm_proto_msgTypes[2]
+	mi := &file_kuji_v1_realm_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -215,7 +305,7 @@ func (x *SetClockRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetClockRequest.ProtoReflect.Descriptor instead.
 func (*SetClockRequest) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{2}
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SetClockRequest) GetRealm() string {
@@ -255,7 +345,7 @@ type SetClockResponse struct {
 
 func (x *SetClockResponse) Reset() {
 	*x = SetClockResponse{}
-	mi := &file_kuji_v1_realm_proto_msgTypes[3]
+	mi := &file_kuji_v1_realm_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -267,7 +357,7 @@ func (x *SetClockResponse) String() string {
 func (*SetClockResponse) ProtoMessage() {}
 
 func (x *SetClockResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_realm_proto_msgTypes[3]
+	mi := &file_kuji_v1_realm_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -280,7 +370,7 @@ func (x *SetClockResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetClockResponse.ProtoReflect.Descriptor instead.
 func (*SetClockResponse) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{3}
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SetClockResponse) GetFromUnixMs() int64 {
@@ -323,7 +413,7 @@ type FinishUpgradeRequest struct {
 
 func (x *FinishUpgradeRequest) Reset() {
 	*x = FinishUpgradeRequest{}
-	mi := &file_kuji_v1_realm_proto_msgTypes[4]
+	mi := &file_kuji_v1_realm_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -335,7 +425,7 @@ func (x *FinishUpgradeRequest) String() string {
 func (*FinishUpgradeRequest) ProtoMessage() {}
 
 func (x *FinishUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_realm_proto_msgTypes[4]
+	mi := &file_kuji_v1_realm_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -348,7 +438,7 @@ func (x *FinishUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FinishUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*FinishUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{4}
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *FinishUpgradeRequest) GetRealm() string {
@@ -378,7 +468,7 @@ type FinishUpgradeResponse struct {
 
 func (x *FinishUpgradeResponse) Reset() {
 	*x = FinishUpgradeResponse{}
-	mi := &file_kuji_v1_realm_proto_msgTypes[5]
+	mi := &file_kuji_v1_realm_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -390,7 +480,7 @@ func (x *FinishUpgradeResponse) String() string {
 func (*FinishUpgradeResponse) ProtoMessage() {}
 
 func (x *FinishUpgradeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_realm_proto_msgTypes[5]
+	mi := &file_kuji_v1_realm_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -403,7 +493,7 @@ func (x *FinishUpgradeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FinishUpgradeResponse.ProtoReflect.Descriptor instead.
 func (*FinishUpgradeResponse) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{5}
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *FinishUpgradeResponse) GetFromLevel() uint32 {
@@ -435,7 +525,7 @@ type ListRealmsRequest struct {
 
 func (x *ListRealmsRequest) Reset() {
 	*x = ListRealmsRequest{}
-	mi := &file_kuji_v1_realm_proto_msgTypes[6]
+	mi := &file_kuji_v1_realm_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -447,7 +537,7 @@ func (x *ListRealmsRequest) String() string {
 func (*ListRealmsRequest) ProtoMessage() {}
 
 func (x *ListRealmsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_realm_proto_msgTypes[6]
+	mi := &file_kuji_v1_realm_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -460,7 +550,7 @@ func (x *ListRealmsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRealmsRequest.ProtoReflect.Descriptor instead.
 func (*ListRealmsRequest) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{6}
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{8}
 }
 
 type ListRealmsResponse struct {
@@ -473,7 +563,7 @@ type ListRealmsResponse struct {
 
 func (x *ListRealmsResponse) Reset() {
 	*x = ListRealmsResponse{}
-	mi := &file_kuji_v1_realm_proto_msgTypes[7]
+	mi := &file_kuji_v1_realm_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -485,7 +575,7 @@ func (x *ListRealmsResponse) String() string {
 func (*ListRealmsResponse) ProtoMessage() {}
 
 func (x *ListRealmsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_realm_proto_msgTypes[7]
+	mi := &file_kuji_v1_realm_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -498,7 +588,7 @@ func (x *ListRealmsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRealmsResponse.ProtoReflect.Descriptor instead.
 func (*ListRealmsResponse) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{7}
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListRealmsResponse) GetRealms() []string {
@@ -518,7 +608,7 @@ type GetStatusRequest struct {
 
 func (x *GetStatusRequest) Reset() {
 	*x = GetStatusRequest{}
-	mi := &file_kuji_v1_realm_proto_msgTypes[8]
+	mi := &file_kuji_v1_realm_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -530,7 +620,7 @@ func (x *GetStatusRequest) String() string {
 func (*GetStatusRequest) ProtoMessage() {}
 
 func (x *GetStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_realm_proto_msgTypes[8]
+	mi := &file_kuji_v1_realm_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -543,7 +633,7 @@ func (x *GetStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusRequest.ProtoReflect.Descriptor instead.
 func (*GetStatusRequest) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{8}
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GetStatusRequest) GetRealm() string {
@@ -569,7 +659,7 @@ type GetStatusResponse struct {
 
 func (x *GetStatusResponse) Reset() {
 	*x = GetStatusResponse{}
-	mi := &file_kuji_v1_realm_proto_msgTypes[9]
+	mi := &file_kuji_v1_realm_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -581,7 +671,7 @@ func (x *GetStatusResponse) String() string {
 func (*GetStatusResponse) ProtoMessage() {}
 
 func (x *GetStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_realm_proto_msgTypes[9]
+	mi := &file_kuji_v1_realm_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -594,7 +684,7 @@ func (x *GetStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{9}
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GetStatusResponse) GetVersion() string {
@@ -679,7 +769,7 @@ type RealmStatus struct {
 
 func (x *RealmStatus) Reset() {
 	*x = RealmStatus{}
-	mi := &file_kuji_v1_realm_proto_msgTypes[10]
+	mi := &file_kuji_v1_realm_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -691,7 +781,7 @@ func (x *RealmStatus) String() string {
 func (*RealmStatus) ProtoMessage() {}
 
 func (x *RealmStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_realm_proto_msgTypes[10]
+	mi := &file_kuji_v1_realm_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -704,7 +794,7 @@ func (x *RealmStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RealmStatus.ProtoReflect.Descriptor instead.
 func (*RealmStatus) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{10}
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RealmStatus) GetRealm() string {
@@ -869,7 +959,11 @@ const file_kuji_v1_realm_proto_rawDesc = "" +
 	"\x12CreateRealmRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\"/\n" +
 	"\x13CreateRealmResponse\x12\x18\n" +
-	"\acreated\x18\x01 \x01(\bR\acreated\"a\n" +
+	"\acreated\x18\x01 \x01(\bR\acreated\"D\n" +
+	"\x12DeleteRealmRequest\x12\x14\n" +
+	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x18\n" +
+	"\aconfirm\x18\x02 \x01(\tR\aconfirm\"\x15\n" +
+	"\x13DeleteRealmResponse\"a\n" +
 	"\x0fSetClockRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12 \n" +
 	"\ftime_unix_ms\x18\x02 \x01(\x03R\n" +
@@ -947,23 +1041,25 @@ func file_kuji_v1_realm_proto_rawDescGZIP() []byte {
 }
 
 var file_kuji_v1_realm_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_kuji_v1_realm_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_kuji_v1_realm_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_kuji_v1_realm_proto_goTypes = []any{
 	(SyncPolicy)(0),               // 0: kuji.v1.SyncPolicy
 	(*CreateRealmRequest)(nil),    // 1: kuji.v1.CreateRealmRequest
 	(*CreateRealmResponse)(nil),   // 2: kuji.v1.CreateRealmResponse
-	(*SetClockRequest)(nil),       // 3: kuji.v1.SetClockRequest
-	(*SetClockResponse)(nil),      // 4: kuji.v1.SetClockResponse
-	(*FinishUpgradeRequest)(nil),  // 5: kuji.v1.FinishUpgradeRequest
-	(*FinishUpgradeResponse)(nil), // 6: kuji.v1.FinishUpgradeResponse
-	(*ListRealmsRequest)(nil),     // 7: kuji.v1.ListRealmsRequest
-	(*ListRealmsResponse)(nil),    // 8: kuji.v1.ListRealmsResponse
-	(*GetStatusRequest)(nil),      // 9: kuji.v1.GetStatusRequest
-	(*GetStatusResponse)(nil),     // 10: kuji.v1.GetStatusResponse
-	(*RealmStatus)(nil),           // 11: kuji.v1.RealmStatus
+	(*DeleteRealmRequest)(nil),    // 3: kuji.v1.DeleteRealmRequest
+	(*DeleteRealmResponse)(nil),   // 4: kuji.v1.DeleteRealmResponse
+	(*SetClockRequest)(nil),       // 5: kuji.v1.SetClockRequest
+	(*SetClockResponse)(nil),      // 6: kuji.v1.SetClockResponse
+	(*FinishUpgradeRequest)(nil),  // 7: kuji.v1.FinishUpgradeRequest
+	(*FinishUpgradeResponse)(nil), // 8: kuji.v1.FinishUpgradeResponse
+	(*ListRealmsRequest)(nil),     // 9: kuji.v1.ListRealmsRequest
+	(*ListRealmsResponse)(nil),    // 10: kuji.v1.ListRealmsResponse
+	(*GetStatusRequest)(nil),      // 11: kuji.v1.GetStatusRequest
+	(*GetStatusResponse)(nil),     // 12: kuji.v1.GetStatusResponse
+	(*RealmStatus)(nil),           // 13: kuji.v1.RealmStatus
 }
 var file_kuji_v1_realm_proto_depIdxs = []int32{
-	11, // 0: kuji.v1.GetStatusResponse.realms:type_name -> kuji.v1.RealmStatus
+	13, // 0: kuji.v1.GetStatusResponse.realms:type_name -> kuji.v1.RealmStatus
 	0,  // 1: kuji.v1.GetStatusResponse.sync:type_name -> kuji.v1.SyncPolicy
 	2,  // [2:2] is the sub-list for method output_type
 	2,  // [2:2] is the sub-list for method input_type
@@ -983,7 +1079,7 @@ func file_kuji_v1_realm_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_realm_proto_rawDesc), len(file_kuji_v1_realm_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   11,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

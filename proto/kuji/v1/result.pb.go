@@ -111,6 +111,12 @@ const (
 	Status_STATUS_HOLD_ENDED Status = 37
 	// A player has something in 100 holds, or 1,000,000 are open in the realm.
 	Status_STATUS_TOO_MANY_HOLDS Status = 38
+	// The request id is not remembered, so what it did cannot be reversed.
+	Status_STATUS_UNKNOWN_REQUEST Status = 39
+	// The request was no grant and no draw, or changed nothing.
+	Status_STATUS_NOT_REVERSIBLE Status = 40
+	// The request was reversed before.
+	Status_STATUS_ALREADY_REVERSED Status = 41
 	// A player of the request is blocked.
 	Status_STATUS_BLOCKED Status = 43
 	// The realm has never seen the player.
@@ -173,6 +179,9 @@ var (
 		36:  "STATUS_UNKNOWN_HOLD",
 		37:  "STATUS_HOLD_ENDED",
 		38:  "STATUS_TOO_MANY_HOLDS",
+		39:  "STATUS_UNKNOWN_REQUEST",
+		40:  "STATUS_NOT_REVERSIBLE",
+		41:  "STATUS_ALREADY_REVERSED",
 		43:  "STATUS_BLOCKED",
 		44:  "STATUS_UNKNOWN_PLAYER",
 		45:  "STATUS_ALREADY_LINKED",
@@ -221,6 +230,9 @@ var (
 		"STATUS_UNKNOWN_HOLD":       36,
 		"STATUS_HOLD_ENDED":         37,
 		"STATUS_TOO_MANY_HOLDS":     38,
+		"STATUS_UNKNOWN_REQUEST":    39,
+		"STATUS_NOT_REVERSIBLE":     40,
+		"STATUS_ALREADY_REVERSED":   41,
 		"STATUS_BLOCKED":            43,
 		"STATUS_UNKNOWN_PLAYER":     44,
 		"STATUS_ALREADY_LINKED":     45,
@@ -584,7 +596,8 @@ type Beyond struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Item     string                 `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
 	Quantity uint64                 `protobuf:"varint,2,opt,name=quantity,proto3" json:"quantity,omitempty"`
-	// What became of it: cut; mailed; or gone: it was in the mailbox until its time.
+	// What became of it: cut; mailed; gone: it was in the mailbox until its time, or of a
+	// player who was forgotten; or missing: a reverse could not take it back.
 	How string `protobuf:"bytes,3,opt,name=how,proto3" json:"how,omitempty"`
 	// Whose; only where the request does not say it.
 	Player        string `protobuf:"bytes,4,opt,name=player,proto3" json:"player,omitempty"`
@@ -1359,7 +1372,8 @@ type Result struct {
 	// event of any kind. Those that claimed themselves in an atomic group stand in
 	// the result of the group. Of a settle and a reroll: what winners got.
 	Claims []*Claimed `protobuf:"bytes,9,rep,name=claims,proto3" json:"claims,omitempty"`
-	// What the player did not get, as it would be more than the most of an item.
+	// What the player did not get, as it would be more than the most of an item. Of a
+	// reverse: what the player no longer has.
 	Beyond []*Beyond `protobuf:"bytes,10,rep,name=beyond,proto3" json:"beyond,omitempty"`
 	// What a collect took from the mailbox.
 	Collected []*Stack `protobuf:"bytes,11,rep,name=collected,proto3" json:"collected,omitempty"`
@@ -1622,7 +1636,7 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x04hold\x18\r \x01(\v2\r.kuji.v1.HoldR\x04hold\x12$\n" +
 	"\x05given\x18\x0e \x01(\v2\x0e.kuji.v1.GivenR\x05given\x12$\n" +
 	"\x05limit\x18( \x01(\v2\x0e.kuji.v1.LimitR\x05limit\x12#\n" +
-	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacks*\xa8\t\n" +
+	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacks*\xfc\t\n" +
 	"\x06Status\x12\x16\n" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tSTATUS_OK\x10\x01\x12\x13\n" +
@@ -1660,7 +1674,10 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x12STATUS_NOBODY_LEFT\x10#\x12\x17\n" +
 	"\x13STATUS_UNKNOWN_HOLD\x10$\x12\x15\n" +
 	"\x11STATUS_HOLD_ENDED\x10%\x12\x19\n" +
-	"\x15STATUS_TOO_MANY_HOLDS\x10&\x12\x12\n" +
+	"\x15STATUS_TOO_MANY_HOLDS\x10&\x12\x1a\n" +
+	"\x16STATUS_UNKNOWN_REQUEST\x10'\x12\x19\n" +
+	"\x15STATUS_NOT_REVERSIBLE\x10(\x12\x1b\n" +
+	"\x17STATUS_ALREADY_REVERSED\x10)\x12\x12\n" +
 	"\x0eSTATUS_BLOCKED\x10+\x12\x19\n" +
 	"\x15STATUS_UNKNOWN_PLAYER\x10,\x12\x19\n" +
 	"\x15STATUS_ALREADY_LINKED\x10-\x12\x1c\n" +

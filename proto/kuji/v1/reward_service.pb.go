@@ -24,7 +24,7 @@ var File_kuji_v1_reward_service_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_reward_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/claim.proto\x1a\x15kuji/v1/collect.proto\x1a\x12kuji/v1/draw.proto\x1a\x14kuji/v1/events.proto\x1a\x13kuji/v1/grant.proto\x1a\x15kuji/v1/history.proto\x1a\x12kuji/v1/hold.proto\x1a\x14kuji/v1/lookup.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x16kuji/v1/progress.proto\x1a\x13kuji/v1/quest.proto\x1a\x12kuji/v1/rank.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x12kuji/v1/role.proto\x1a\x13kuji/v1/round.proto\x1a\x14kuji/v1/stream.proto2\xd0\x14\n" +
+	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/claim.proto\x1a\x15kuji/v1/collect.proto\x1a\x12kuji/v1/draw.proto\x1a\x14kuji/v1/events.proto\x1a\x13kuji/v1/grant.proto\x1a\x15kuji/v1/history.proto\x1a\x12kuji/v1/hold.proto\x1a\x16kuji/v1/identity.proto\x1a\x14kuji/v1/lookup.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x16kuji/v1/progress.proto\x1a\x13kuji/v1/quest.proto\x1a\x12kuji/v1/rank.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x12kuji/v1/role.proto\x1a\x13kuji/v1/round.proto\x1a\x14kuji/v1/stream.proto2\x93\x16\n" +
 	"\rRewardService\x129\n" +
 	"\x04Draw\x12\x14.kuji.v1.DrawRequest\x1a\x15.kuji.v1.DrawResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
 	"\x06Redeem\x12\x16.kuji.v1.RedeemRequest\x1a\x17.kuji.v1.RedeemResponse\"\x04\x88\xe7\x18\x02\x12E\n" +
@@ -41,7 +41,10 @@ const file_kuji_v1_reward_service_proto_rawDesc = "" +
 	"\x06Reroll\x12\x16.kuji.v1.RerollRequest\x1a\x17.kuji.v1.RerollResponse\"\x04\x88\xe7\x18\x02\x12N\n" +
 	"\vCancelRound\x12\x1b.kuji.v1.CancelRoundRequest\x1a\x1c.kuji.v1.CancelRoundResponse\"\x04\x88\xe7\x18\x02\x12B\n" +
 	"\aConfirm\x12\x17.kuji.v1.ConfirmRequest\x1a\x18.kuji.v1.ConfirmResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
-	"\x06Cancel\x12\x16.kuji.v1.CancelRequest\x1a\x17.kuji.v1.CancelResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
+	"\x06Cancel\x12\x16.kuji.v1.CancelRequest\x1a\x17.kuji.v1.CancelResponse\"\x04\x88\xe7\x18\x02\x12E\n" +
+	"\bLinkCode\x12\x18.kuji.v1.LinkCodeRequest\x1a\x19.kuji.v1.LinkCodeResponse\"\x04\x88\xe7\x18\x02\x129\n" +
+	"\x04Link\x12\x14.kuji.v1.LinkRequest\x1a\x15.kuji.v1.LinkResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
+	"\x06Unlink\x12\x16.kuji.v1.UnlinkRequest\x1a\x17.kuji.v1.UnlinkResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
 	"\x06Atomic\x12\x16.kuji.v1.AtomicRequest\x1a\x17.kuji.v1.AtomicResponse\"\x04\x88\xe7\x18\x02\x12<\n" +
 	"\x05Batch\x12\x15.kuji.v1.BatchRequest\x1a\x16.kuji.v1.BatchResponse\"\x04\x88\xe7\x18\x02\x12R\n" +
 	"\vStreamDraws\x12\x1b.kuji.v1.StreamDrawsRequest\x1a\x1c.kuji.v1.StreamDrawsResponse\"\x04\x88\xe7\x18\x02(\x010\x01\x12K\n" +
@@ -84,62 +87,68 @@ var file_kuji_v1_reward_service_proto_goTypes = []any{
 	(*CancelRoundRequest)(nil),    // 13: kuji.v1.CancelRoundRequest
 	(*ConfirmRequest)(nil),        // 14: kuji.v1.ConfirmRequest
 	(*CancelRequest)(nil),         // 15: kuji.v1.CancelRequest
-	(*AtomicRequest)(nil),         // 16: kuji.v1.AtomicRequest
-	(*BatchRequest)(nil),          // 17: kuji.v1.BatchRequest
-	(*StreamDrawsRequest)(nil),    // 18: kuji.v1.StreamDrawsRequest
-	(*GetResultRequest)(nil),      // 19: kuji.v1.GetResultRequest
-	(*StreamEventsRequest)(nil),   // 20: kuji.v1.StreamEventsRequest
-	(*GetHistoryRequest)(nil),     // 21: kuji.v1.GetHistoryRequest
-	(*ListPlayersRequest)(nil),    // 22: kuji.v1.ListPlayersRequest
-	(*ListHoldersRequest)(nil),    // 23: kuji.v1.ListHoldersRequest
-	(*GetPlayerRequest)(nil),      // 24: kuji.v1.GetPlayerRequest
-	(*ListQuestsRequest)(nil),     // 25: kuji.v1.ListQuestsRequest
-	(*ListRanksRequest)(nil),      // 26: kuji.v1.ListRanksRequest
-	(*GetRoundRequest)(nil),       // 27: kuji.v1.GetRoundRequest
-	(*ListRoundsRequest)(nil),     // 28: kuji.v1.ListRoundsRequest
-	(*GetHoldRequest)(nil),        // 29: kuji.v1.GetHoldRequest
-	(*ListHoldsRequest)(nil),      // 30: kuji.v1.ListHoldsRequest
-	(*GetPoolRequest)(nil),        // 31: kuji.v1.GetPoolRequest
-	(*GetCatalogRequest)(nil),     // 32: kuji.v1.GetCatalogRequest
-	(*GetOddsRequest)(nil),        // 33: kuji.v1.GetOddsRequest
-	(*ExportCatalogRequest)(nil),  // 34: kuji.v1.ExportCatalogRequest
-	(*ListCatalogsRequest)(nil),   // 35: kuji.v1.ListCatalogsRequest
-	(*DrawResponse)(nil),          // 36: kuji.v1.DrawResponse
-	(*RedeemResponse)(nil),        // 37: kuji.v1.RedeemResponse
-	(*RegisterResponse)(nil),      // 38: kuji.v1.RegisterResponse
-	(*GrantResponse)(nil),         // 39: kuji.v1.GrantResponse
-	(*ConsumeResponse)(nil),       // 40: kuji.v1.ConsumeResponse
-	(*TransferResponse)(nil),      // 41: kuji.v1.TransferResponse
-	(*ProgressResponse)(nil),      // 42: kuji.v1.ProgressResponse
-	(*ClaimResponse)(nil),         // 43: kuji.v1.ClaimResponse
-	(*CollectResponse)(nil),       // 44: kuji.v1.CollectResponse
-	(*OpenRoundResponse)(nil),     // 45: kuji.v1.OpenRoundResponse
-	(*JoinResponse)(nil),          // 46: kuji.v1.JoinResponse
-	(*SettleResponse)(nil),        // 47: kuji.v1.SettleResponse
-	(*RerollResponse)(nil),        // 48: kuji.v1.RerollResponse
-	(*CancelRoundResponse)(nil),   // 49: kuji.v1.CancelRoundResponse
-	(*ConfirmResponse)(nil),       // 50: kuji.v1.ConfirmResponse
-	(*CancelResponse)(nil),        // 51: kuji.v1.CancelResponse
-	(*AtomicResponse)(nil),        // 52: kuji.v1.AtomicResponse
-	(*BatchResponse)(nil),         // 53: kuji.v1.BatchResponse
-	(*StreamDrawsResponse)(nil),   // 54: kuji.v1.StreamDrawsResponse
-	(*GetResultResponse)(nil),     // 55: kuji.v1.GetResultResponse
-	(*StreamEventsResponse)(nil),  // 56: kuji.v1.StreamEventsResponse
-	(*GetHistoryResponse)(nil),    // 57: kuji.v1.GetHistoryResponse
-	(*ListPlayersResponse)(nil),   // 58: kuji.v1.ListPlayersResponse
-	(*ListHoldersResponse)(nil),   // 59: kuji.v1.ListHoldersResponse
-	(*GetPlayerResponse)(nil),     // 60: kuji.v1.GetPlayerResponse
-	(*ListQuestsResponse)(nil),    // 61: kuji.v1.ListQuestsResponse
-	(*ListRanksResponse)(nil),     // 62: kuji.v1.ListRanksResponse
-	(*GetRoundResponse)(nil),      // 63: kuji.v1.GetRoundResponse
-	(*ListRoundsResponse)(nil),    // 64: kuji.v1.ListRoundsResponse
-	(*GetHoldResponse)(nil),       // 65: kuji.v1.GetHoldResponse
-	(*ListHoldsResponse)(nil),     // 66: kuji.v1.ListHoldsResponse
-	(*GetPoolResponse)(nil),       // 67: kuji.v1.GetPoolResponse
-	(*GetCatalogResponse)(nil),    // 68: kuji.v1.GetCatalogResponse
-	(*GetOddsResponse)(nil),       // 69: kuji.v1.GetOddsResponse
-	(*ExportCatalogResponse)(nil), // 70: kuji.v1.ExportCatalogResponse
-	(*ListCatalogsResponse)(nil),  // 71: kuji.v1.ListCatalogsResponse
+	(*LinkCodeRequest)(nil),       // 16: kuji.v1.LinkCodeRequest
+	(*LinkRequest)(nil),           // 17: kuji.v1.LinkRequest
+	(*UnlinkRequest)(nil),         // 18: kuji.v1.UnlinkRequest
+	(*AtomicRequest)(nil),         // 19: kuji.v1.AtomicRequest
+	(*BatchRequest)(nil),          // 20: kuji.v1.BatchRequest
+	(*StreamDrawsRequest)(nil),    // 21: kuji.v1.StreamDrawsRequest
+	(*GetResultRequest)(nil),      // 22: kuji.v1.GetResultRequest
+	(*StreamEventsRequest)(nil),   // 23: kuji.v1.StreamEventsRequest
+	(*GetHistoryRequest)(nil),     // 24: kuji.v1.GetHistoryRequest
+	(*ListPlayersRequest)(nil),    // 25: kuji.v1.ListPlayersRequest
+	(*ListHoldersRequest)(nil),    // 26: kuji.v1.ListHoldersRequest
+	(*GetPlayerRequest)(nil),      // 27: kuji.v1.GetPlayerRequest
+	(*ListQuestsRequest)(nil),     // 28: kuji.v1.ListQuestsRequest
+	(*ListRanksRequest)(nil),      // 29: kuji.v1.ListRanksRequest
+	(*GetRoundRequest)(nil),       // 30: kuji.v1.GetRoundRequest
+	(*ListRoundsRequest)(nil),     // 31: kuji.v1.ListRoundsRequest
+	(*GetHoldRequest)(nil),        // 32: kuji.v1.GetHoldRequest
+	(*ListHoldsRequest)(nil),      // 33: kuji.v1.ListHoldsRequest
+	(*GetPoolRequest)(nil),        // 34: kuji.v1.GetPoolRequest
+	(*GetCatalogRequest)(nil),     // 35: kuji.v1.GetCatalogRequest
+	(*GetOddsRequest)(nil),        // 36: kuji.v1.GetOddsRequest
+	(*ExportCatalogRequest)(nil),  // 37: kuji.v1.ExportCatalogRequest
+	(*ListCatalogsRequest)(nil),   // 38: kuji.v1.ListCatalogsRequest
+	(*DrawResponse)(nil),          // 39: kuji.v1.DrawResponse
+	(*RedeemResponse)(nil),        // 40: kuji.v1.RedeemResponse
+	(*RegisterResponse)(nil),      // 41: kuji.v1.RegisterResponse
+	(*GrantResponse)(nil),         // 42: kuji.v1.GrantResponse
+	(*ConsumeResponse)(nil),       // 43: kuji.v1.ConsumeResponse
+	(*TransferResponse)(nil),      // 44: kuji.v1.TransferResponse
+	(*ProgressResponse)(nil),      // 45: kuji.v1.ProgressResponse
+	(*ClaimResponse)(nil),         // 46: kuji.v1.ClaimResponse
+	(*CollectResponse)(nil),       // 47: kuji.v1.CollectResponse
+	(*OpenRoundResponse)(nil),     // 48: kuji.v1.OpenRoundResponse
+	(*JoinResponse)(nil),          // 49: kuji.v1.JoinResponse
+	(*SettleResponse)(nil),        // 50: kuji.v1.SettleResponse
+	(*RerollResponse)(nil),        // 51: kuji.v1.RerollResponse
+	(*CancelRoundResponse)(nil),   // 52: kuji.v1.CancelRoundResponse
+	(*ConfirmResponse)(nil),       // 53: kuji.v1.ConfirmResponse
+	(*CancelResponse)(nil),        // 54: kuji.v1.CancelResponse
+	(*LinkCodeResponse)(nil),      // 55: kuji.v1.LinkCodeResponse
+	(*LinkResponse)(nil),          // 56: kuji.v1.LinkResponse
+	(*UnlinkResponse)(nil),        // 57: kuji.v1.UnlinkResponse
+	(*AtomicResponse)(nil),        // 58: kuji.v1.AtomicResponse
+	(*BatchResponse)(nil),         // 59: kuji.v1.BatchResponse
+	(*StreamDrawsResponse)(nil),   // 60: kuji.v1.StreamDrawsResponse
+	(*GetResultResponse)(nil),     // 61: kuji.v1.GetResultResponse
+	(*StreamEventsResponse)(nil),  // 62: kuji.v1.StreamEventsResponse
+	(*GetHistoryResponse)(nil),    // 63: kuji.v1.GetHistoryResponse
+	(*ListPlayersResponse)(nil),   // 64: kuji.v1.ListPlayersResponse
+	(*ListHoldersResponse)(nil),   // 65: kuji.v1.ListHoldersResponse
+	(*GetPlayerResponse)(nil),     // 66: kuji.v1.GetPlayerResponse
+	(*ListQuestsResponse)(nil),    // 67: kuji.v1.ListQuestsResponse
+	(*ListRanksResponse)(nil),     // 68: kuji.v1.ListRanksResponse
+	(*GetRoundResponse)(nil),      // 69: kuji.v1.GetRoundResponse
+	(*ListRoundsResponse)(nil),    // 70: kuji.v1.ListRoundsResponse
+	(*GetHoldResponse)(nil),       // 71: kuji.v1.GetHoldResponse
+	(*ListHoldsResponse)(nil),     // 72: kuji.v1.ListHoldsResponse
+	(*GetPoolResponse)(nil),       // 73: kuji.v1.GetPoolResponse
+	(*GetCatalogResponse)(nil),    // 74: kuji.v1.GetCatalogResponse
+	(*GetOddsResponse)(nil),       // 75: kuji.v1.GetOddsResponse
+	(*ExportCatalogResponse)(nil), // 76: kuji.v1.ExportCatalogResponse
+	(*ListCatalogsResponse)(nil),  // 77: kuji.v1.ListCatalogsResponse
 }
 var file_kuji_v1_reward_service_proto_depIdxs = []int32{
 	0,  // 0: kuji.v1.RewardService.Draw:input_type -> kuji.v1.DrawRequest
@@ -158,64 +167,70 @@ var file_kuji_v1_reward_service_proto_depIdxs = []int32{
 	13, // 13: kuji.v1.RewardService.CancelRound:input_type -> kuji.v1.CancelRoundRequest
 	14, // 14: kuji.v1.RewardService.Confirm:input_type -> kuji.v1.ConfirmRequest
 	15, // 15: kuji.v1.RewardService.Cancel:input_type -> kuji.v1.CancelRequest
-	16, // 16: kuji.v1.RewardService.Atomic:input_type -> kuji.v1.AtomicRequest
-	17, // 17: kuji.v1.RewardService.Batch:input_type -> kuji.v1.BatchRequest
-	18, // 18: kuji.v1.RewardService.StreamDraws:input_type -> kuji.v1.StreamDrawsRequest
-	19, // 19: kuji.v1.RewardService.GetResult:input_type -> kuji.v1.GetResultRequest
-	20, // 20: kuji.v1.RewardService.StreamEvents:input_type -> kuji.v1.StreamEventsRequest
-	21, // 21: kuji.v1.RewardService.GetHistory:input_type -> kuji.v1.GetHistoryRequest
-	22, // 22: kuji.v1.RewardService.ListPlayers:input_type -> kuji.v1.ListPlayersRequest
-	23, // 23: kuji.v1.RewardService.ListHolders:input_type -> kuji.v1.ListHoldersRequest
-	24, // 24: kuji.v1.RewardService.GetPlayer:input_type -> kuji.v1.GetPlayerRequest
-	25, // 25: kuji.v1.RewardService.ListQuests:input_type -> kuji.v1.ListQuestsRequest
-	26, // 26: kuji.v1.RewardService.ListRanks:input_type -> kuji.v1.ListRanksRequest
-	27, // 27: kuji.v1.RewardService.GetRound:input_type -> kuji.v1.GetRoundRequest
-	28, // 28: kuji.v1.RewardService.ListRounds:input_type -> kuji.v1.ListRoundsRequest
-	29, // 29: kuji.v1.RewardService.GetHold:input_type -> kuji.v1.GetHoldRequest
-	30, // 30: kuji.v1.RewardService.ListHolds:input_type -> kuji.v1.ListHoldsRequest
-	31, // 31: kuji.v1.RewardService.GetPool:input_type -> kuji.v1.GetPoolRequest
-	32, // 32: kuji.v1.RewardService.GetCatalog:input_type -> kuji.v1.GetCatalogRequest
-	33, // 33: kuji.v1.RewardService.GetOdds:input_type -> kuji.v1.GetOddsRequest
-	34, // 34: kuji.v1.RewardService.ExportCatalog:input_type -> kuji.v1.ExportCatalogRequest
-	35, // 35: kuji.v1.RewardService.ListCatalogs:input_type -> kuji.v1.ListCatalogsRequest
-	36, // 36: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
-	37, // 37: kuji.v1.RewardService.Redeem:output_type -> kuji.v1.RedeemResponse
-	38, // 38: kuji.v1.RewardService.Register:output_type -> kuji.v1.RegisterResponse
-	39, // 39: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
-	40, // 40: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
-	41, // 41: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
-	42, // 42: kuji.v1.RewardService.Progress:output_type -> kuji.v1.ProgressResponse
-	43, // 43: kuji.v1.RewardService.Claim:output_type -> kuji.v1.ClaimResponse
-	44, // 44: kuji.v1.RewardService.Collect:output_type -> kuji.v1.CollectResponse
-	45, // 45: kuji.v1.RewardService.OpenRound:output_type -> kuji.v1.OpenRoundResponse
-	46, // 46: kuji.v1.RewardService.Join:output_type -> kuji.v1.JoinResponse
-	47, // 47: kuji.v1.RewardService.Settle:output_type -> kuji.v1.SettleResponse
-	48, // 48: kuji.v1.RewardService.Reroll:output_type -> kuji.v1.RerollResponse
-	49, // 49: kuji.v1.RewardService.CancelRound:output_type -> kuji.v1.CancelRoundResponse
-	50, // 50: kuji.v1.RewardService.Confirm:output_type -> kuji.v1.ConfirmResponse
-	51, // 51: kuji.v1.RewardService.Cancel:output_type -> kuji.v1.CancelResponse
-	52, // 52: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
-	53, // 53: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
-	54, // 54: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
-	55, // 55: kuji.v1.RewardService.GetResult:output_type -> kuji.v1.GetResultResponse
-	56, // 56: kuji.v1.RewardService.StreamEvents:output_type -> kuji.v1.StreamEventsResponse
-	57, // 57: kuji.v1.RewardService.GetHistory:output_type -> kuji.v1.GetHistoryResponse
-	58, // 58: kuji.v1.RewardService.ListPlayers:output_type -> kuji.v1.ListPlayersResponse
-	59, // 59: kuji.v1.RewardService.ListHolders:output_type -> kuji.v1.ListHoldersResponse
-	60, // 60: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
-	61, // 61: kuji.v1.RewardService.ListQuests:output_type -> kuji.v1.ListQuestsResponse
-	62, // 62: kuji.v1.RewardService.ListRanks:output_type -> kuji.v1.ListRanksResponse
-	63, // 63: kuji.v1.RewardService.GetRound:output_type -> kuji.v1.GetRoundResponse
-	64, // 64: kuji.v1.RewardService.ListRounds:output_type -> kuji.v1.ListRoundsResponse
-	65, // 65: kuji.v1.RewardService.GetHold:output_type -> kuji.v1.GetHoldResponse
-	66, // 66: kuji.v1.RewardService.ListHolds:output_type -> kuji.v1.ListHoldsResponse
-	67, // 67: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
-	68, // 68: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
-	69, // 69: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
-	70, // 70: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
-	71, // 71: kuji.v1.RewardService.ListCatalogs:output_type -> kuji.v1.ListCatalogsResponse
-	36, // [36:72] is the sub-list for method output_type
-	0,  // [0:36] is the sub-list for method input_type
+	16, // 16: kuji.v1.RewardService.LinkCode:input_type -> kuji.v1.LinkCodeRequest
+	17, // 17: kuji.v1.RewardService.Link:input_type -> kuji.v1.LinkRequest
+	18, // 18: kuji.v1.RewardService.Unlink:input_type -> kuji.v1.UnlinkRequest
+	19, // 19: kuji.v1.RewardService.Atomic:input_type -> kuji.v1.AtomicRequest
+	20, // 20: kuji.v1.RewardService.Batch:input_type -> kuji.v1.BatchRequest
+	21, // 21: kuji.v1.RewardService.StreamDraws:input_type -> kuji.v1.StreamDrawsRequest
+	22, // 22: kuji.v1.RewardService.GetResult:input_type -> kuji.v1.GetResultRequest
+	23, // 23: kuji.v1.RewardService.StreamEvents:input_type -> kuji.v1.StreamEventsRequest
+	24, // 24: kuji.v1.RewardService.GetHistory:input_type -> kuji.v1.GetHistoryRequest
+	25, // 25: kuji.v1.RewardService.ListPlayers:input_type -> kuji.v1.ListPlayersRequest
+	26, // 26: kuji.v1.RewardService.ListHolders:input_type -> kuji.v1.ListHoldersRequest
+	27, // 27: kuji.v1.RewardService.GetPlayer:input_type -> kuji.v1.GetPlayerRequest
+	28, // 28: kuji.v1.RewardService.ListQuests:input_type -> kuji.v1.ListQuestsRequest
+	29, // 29: kuji.v1.RewardService.ListRanks:input_type -> kuji.v1.ListRanksRequest
+	30, // 30: kuji.v1.RewardService.GetRound:input_type -> kuji.v1.GetRoundRequest
+	31, // 31: kuji.v1.RewardService.ListRounds:input_type -> kuji.v1.ListRoundsRequest
+	32, // 32: kuji.v1.RewardService.GetHold:input_type -> kuji.v1.GetHoldRequest
+	33, // 33: kuji.v1.RewardService.ListHolds:input_type -> kuji.v1.ListHoldsRequest
+	34, // 34: kuji.v1.RewardService.GetPool:input_type -> kuji.v1.GetPoolRequest
+	35, // 35: kuji.v1.RewardService.GetCatalog:input_type -> kuji.v1.GetCatalogRequest
+	36, // 36: kuji.v1.RewardService.GetOdds:input_type -> kuji.v1.GetOddsRequest
+	37, // 37: kuji.v1.RewardService.ExportCatalog:input_type -> kuji.v1.ExportCatalogRequest
+	38, // 38: kuji.v1.RewardService.ListCatalogs:input_type -> kuji.v1.ListCatalogsRequest
+	39, // 39: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
+	40, // 40: kuji.v1.RewardService.Redeem:output_type -> kuji.v1.RedeemResponse
+	41, // 41: kuji.v1.RewardService.Register:output_type -> kuji.v1.RegisterResponse
+	42, // 42: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
+	43, // 43: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
+	44, // 44: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
+	45, // 45: kuji.v1.RewardService.Progress:output_type -> kuji.v1.ProgressResponse
+	46, // 46: kuji.v1.RewardService.Claim:output_type -> kuji.v1.ClaimResponse
+	47, // 47: kuji.v1.RewardService.Collect:output_type -> kuji.v1.CollectResponse
+	48, // 48: kuji.v1.RewardService.OpenRound:output_type -> kuji.v1.OpenRoundResponse
+	49, // 49: kuji.v1.RewardService.Join:output_type -> kuji.v1.JoinResponse
+	50, // 50: kuji.v1.RewardService.Settle:output_type -> kuji.v1.SettleResponse
+	51, // 51: kuji.v1.RewardService.Reroll:output_type -> kuji.v1.RerollResponse
+	52, // 52: kuji.v1.RewardService.CancelRound:output_type -> kuji.v1.CancelRoundResponse
+	53, // 53: kuji.v1.RewardService.Confirm:output_type -> kuji.v1.ConfirmResponse
+	54, // 54: kuji.v1.RewardService.Cancel:output_type -> kuji.v1.CancelResponse
+	55, // 55: kuji.v1.RewardService.LinkCode:output_type -> kuji.v1.LinkCodeResponse
+	56, // 56: kuji.v1.RewardService.Link:output_type -> kuji.v1.LinkResponse
+	57, // 57: kuji.v1.RewardService.Unlink:output_type -> kuji.v1.UnlinkResponse
+	58, // 58: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
+	59, // 59: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
+	60, // 60: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
+	61, // 61: kuji.v1.RewardService.GetResult:output_type -> kuji.v1.GetResultResponse
+	62, // 62: kuji.v1.RewardService.StreamEvents:output_type -> kuji.v1.StreamEventsResponse
+	63, // 63: kuji.v1.RewardService.GetHistory:output_type -> kuji.v1.GetHistoryResponse
+	64, // 64: kuji.v1.RewardService.ListPlayers:output_type -> kuji.v1.ListPlayersResponse
+	65, // 65: kuji.v1.RewardService.ListHolders:output_type -> kuji.v1.ListHoldersResponse
+	66, // 66: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
+	67, // 67: kuji.v1.RewardService.ListQuests:output_type -> kuji.v1.ListQuestsResponse
+	68, // 68: kuji.v1.RewardService.ListRanks:output_type -> kuji.v1.ListRanksResponse
+	69, // 69: kuji.v1.RewardService.GetRound:output_type -> kuji.v1.GetRoundResponse
+	70, // 70: kuji.v1.RewardService.ListRounds:output_type -> kuji.v1.ListRoundsResponse
+	71, // 71: kuji.v1.RewardService.GetHold:output_type -> kuji.v1.GetHoldResponse
+	72, // 72: kuji.v1.RewardService.ListHolds:output_type -> kuji.v1.ListHoldsResponse
+	73, // 73: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
+	74, // 74: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
+	75, // 75: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
+	76, // 76: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
+	77, // 77: kuji.v1.RewardService.ListCatalogs:output_type -> kuji.v1.ListCatalogsResponse
+	39, // [39:78] is the sub-list for method output_type
+	0,  // [0:39] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -236,6 +251,7 @@ func file_kuji_v1_reward_service_proto_init() {
 	file_kuji_v1_grant_proto_init()
 	file_kuji_v1_history_proto_init()
 	file_kuji_v1_hold_proto_init()
+	file_kuji_v1_identity_proto_init()
 	file_kuji_v1_lookup_proto_init()
 	file_kuji_v1_odds_proto_init()
 	file_kuji_v1_player_proto_init()

@@ -92,6 +92,11 @@ func (f *Feeds) Events(ctx context.Context, r *kuji.Realm, c *Client, req *kujiv
 		want: Filter{Player: req.GetPlayer(), Pool: req.GetPool(), Bare: c.Access.Player != ""},
 		turn: readTurn{turns: f.Gate.Reads, who: who},
 	}
+	if st.want.Player != "" {
+		if v, err := r.Player(kuji.Stale(ctx), st.want.Player); err == nil {
+			st.want.Own = v.ID
+		}
+	}
 	return st.run(ctx, r)
 }
 
@@ -204,17 +209,21 @@ func (st *eventStream) read(ctx context.Context, r *kuji.Realm) error {
 // Filter says which events a stream is about.
 type Filter struct {
 	Player, Pool string // "": all
+	Own          string // the player's own name, if Player is another one
 	Bare         bool   // without who asked and why
 }
+
+// is reports whether a name is one that the wanted player is asked for by, or has in events.
+func (f *Filter) is(id string) bool { return id == f.Player || f.Own != "" && id == f.Own }
 
 // keepRound is Keep for a record about a round.
 func (f *Filter) keepRound(rec *kuji.Record) bool {
 	if f.Player != "" && rec.Round != nil {
 		own := *rec.Round
-		own.Winners = slices.DeleteFunc(slices.Clone(own.Winners), func(w kuji.WinnerView) bool { return w.Player != f.Player })
+		own.Winners = slices.DeleteFunc(slices.Clone(own.Winners), func(w kuji.WinnerView) bool { return !f.is(w.Player) })
 		rec.Round = &own
 	}
-	return f.Pool == "" && (f.Player == "" || rec.Player == f.Player || len(rec.Entrants)+len(rec.Claims)+len(rec.Changes)+len(rec.Beyond) > 0)
+	return f.Pool == "" && (f.Player == "" || f.is(rec.Player) || len(rec.Entrants)+len(rec.Claims)+len(rec.Changes)+len(rec.Beyond) > 0)
 }
 
 // keepEnded is Keep for a record that ends holds.
@@ -222,14 +231,16 @@ func (f *Filter) keepEnded(rec *kuji.Record) bool {
 	if f.Player == "" {
 		return f.Pool == ""
 	}
-	if slices.ContainsFunc(rec.Freed, func(of kuji.Freed) bool { return of.Player != f.Player }) || len(rec.Freed) == 0 {
+	if slices.ContainsFunc(rec.Freed, func(of kuji.Freed) bool { return !f.is(of.Player) }) || len(rec.Freed) == 0 {
 		rec.Outcomes, rec.Given = nil, nil // they do not say whose they are
 	}
-	rec.Freed = slices.DeleteFunc(rec.Freed, func(of kuji.Freed) bool { return of.Player != f.Player })
+	rec.Freed = slices.DeleteFunc(rec.Freed, func(of kuji.Freed) bool { return !f.is(of.Player) })
 	if rec.Due != nil {
-		own := make([]string, len(rec.Freed))
-		for i := range own {
-			own[i] = rec.Freed[i].Hold
+		var own []string
+		for _, of := range rec.Freed {
+			if of.Hold != "" {
+				own = append(own, of.Hold)
+			}
 		}
 		rec.Due = &kuji.Due{Holds: own}
 	}
@@ -253,7 +264,7 @@ func (f *Filter) keepParts(rec *kuji.Record) {
 
 // names reports whether a record that has no members names the player and the pool.
 func (f *Filter) names(rec *kuji.Record) bool {
-	return (f.Player == "" || rec.Player == f.Player || rec.To == f.Player) && (f.Pool == "" || rec.Pool == f.Pool)
+	return (f.Player == "" || f.is(rec.Player) || f.is(rec.To)) && (f.Pool == "" || rec.Pool == f.Pool)
 }
 
 // Keep reports whether a record is wanted. It removes parts that are not, such as other members.
@@ -262,10 +273,10 @@ func (f *Filter) Keep(rec *kuji.Record) bool {
 		rec.By, rec.Reason, rec.Metadata = "", "", ""
 	}
 	if f.Player != "" {
-		rec.Changes = slices.DeleteFunc(rec.Changes, func(c kuji.BalanceChange) bool { return c.Player != f.Player })
-		rec.Claims = slices.DeleteFunc(rec.Claims, func(c kuji.Claimed) bool { return c.Player != "" && c.Player != f.Player })
-		rec.Beyond = slices.DeleteFunc(rec.Beyond, func(b kuji.Beyond) bool { return b.Player != "" && b.Player != f.Player })
-		rec.Entrants = slices.DeleteFunc(rec.Entrants, func(id string) bool { return id != f.Player })
+		rec.Changes = slices.DeleteFunc(rec.Changes, func(c kuji.BalanceChange) bool { return !f.is(c.Player) })
+		rec.Claims = slices.DeleteFunc(rec.Claims, func(c kuji.Claimed) bool { return c.Player != "" && !f.is(c.Player) })
+		rec.Beyond = slices.DeleteFunc(rec.Beyond, func(b kuji.Beyond) bool { return b.Player != "" && !f.is(b.Player) })
+		rec.Entrants = slices.DeleteFunc(rec.Entrants, func(id string) bool { return !f.is(id) })
 	}
 	if rec.Round != nil || rec.Due != nil && rec.Due.Round != 0 {
 		return f.keepRound(rec)
@@ -277,10 +288,11 @@ func (f *Filter) Keep(rec *kuji.Record) bool {
 		if rec.Due.Counter != "" { // ranks are paid
 			return f.Pool == "" && len(rec.Claims) > 0
 		}
-		if !slices.Contains(rec.Due.Players, f.Player) {
+		own := slices.DeleteFunc(slices.Clone(rec.Due.Players), func(id string) bool { return !f.is(id) })
+		if len(own) == 0 {
 			return false
 		}
-		rec.Due = &kuji.Due{Swept: rec.Due.Swept, Players: []string{f.Player}}
+		rec.Due = &kuji.Due{Swept: rec.Due.Swept, Players: own}
 		return f.Pool == ""
 	}
 	if len(rec.Members) == 0 {

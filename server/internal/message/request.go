@@ -19,8 +19,9 @@ func Request(id string, m proto.Message, note kuji.Note) kuji.Request {
 	switch m := m.(type) {
 	case drawMessage:
 		return &kuji.Draw{ID: id, Player: m.GetPlayer(), Pool: m.GetPool(), Count: count(m.GetCount()), Pay: m.GetPay(), Hold: holding(m)}
-	case redeemMessage:
-		return &kuji.Redeem{ID: id, Player: m.GetPlayer(), Code: m.GetCode()}
+	case *kujiv1.Redeem, *kujiv1.RedeemRequest:
+		r := m.(codeMessage)
+		return &kuji.Redeem{ID: id, Player: r.GetPlayer(), Code: r.GetCode()}
 	case *kujiv1.Register, *kujiv1.RegisterRequest:
 		return &kuji.Register{ID: id, Player: m.(interface{ GetPlayer() string }).GetPlayer(), Note: note}
 	case *kujiv1.Grant, *kujiv1.GrantRequest:
@@ -68,7 +69,7 @@ func Request(id string, m proto.Message, note kuji.Note) kuji.Request {
 	case *kujiv1.SetTrackRequest:
 		return &kuji.SetTrack{ID: id, Player: m.GetPlayer(), Track: m.GetTrack(), Draws: m.GetDraws(), By: note.By, Reason: note.Reason}
 	}
-	return nil
+	return identity(id, m, note)
 }
 
 // A command is one of these in a request of its own and in a batch or a group.
@@ -84,7 +85,7 @@ type (
 		GetHoldMs() int64
 		GetRefund() bool
 	}
-	redeemMessage interface {
+	codeMessage interface {
 		GetPlayer() string
 		GetCode() string
 	}
@@ -202,7 +203,7 @@ func Outcomes(m proto.Message) (n int64) {
 	switch m := m.(type) {
 	case drawMessage:
 		return asked(m.GetCount())
-	case redeemMessage:
+	case *kujiv1.Redeem, *kujiv1.RedeemRequest:
 		return kuji.MaxRedeemTimes
 	case *kujiv1.Settle, *kujiv1.SettleRequest:
 		return catalog.MaxWinners

@@ -39,6 +39,9 @@ const (
 	// AdminServiceCreateRealmProcedure is the fully-qualified name of the AdminService's CreateRealm
 	// RPC.
 	AdminServiceCreateRealmProcedure = "/kuji.v1.AdminService/CreateRealm"
+	// AdminServiceDeleteRealmProcedure is the fully-qualified name of the AdminService's DeleteRealm
+	// RPC.
+	AdminServiceDeleteRealmProcedure = "/kuji.v1.AdminService/DeleteRealm"
 	// AdminServiceSetClockProcedure is the fully-qualified name of the AdminService's SetClock RPC.
 	AdminServiceSetClockProcedure = "/kuji.v1.AdminService/SetClock"
 	// AdminServiceSetTrackProcedure is the fully-qualified name of the AdminService's SetTrack RPC.
@@ -47,6 +50,14 @@ const (
 	AdminServiceSetLimitProcedure = "/kuji.v1.AdminService/SetLimit"
 	// AdminServiceSetCounterProcedure is the fully-qualified name of the AdminService's SetCounter RPC.
 	AdminServiceSetCounterProcedure = "/kuji.v1.AdminService/SetCounter"
+	// AdminServiceMergeProcedure is the fully-qualified name of the AdminService's Merge RPC.
+	AdminServiceMergeProcedure = "/kuji.v1.AdminService/Merge"
+	// AdminServiceForgetProcedure is the fully-qualified name of the AdminService's Forget RPC.
+	AdminServiceForgetProcedure = "/kuji.v1.AdminService/Forget"
+	// AdminServiceBlockProcedure is the fully-qualified name of the AdminService's Block RPC.
+	AdminServiceBlockProcedure = "/kuji.v1.AdminService/Block"
+	// AdminServiceReverseProcedure is the fully-qualified name of the AdminService's Reverse RPC.
+	AdminServiceReverseProcedure = "/kuji.v1.AdminService/Reverse"
 	// AdminServiceFinishUpgradeProcedure is the fully-qualified name of the AdminService's
 	// FinishUpgrade RPC.
 	AdminServiceFinishUpgradeProcedure = "/kuji.v1.AdminService/FinishUpgrade"
@@ -73,6 +84,9 @@ type AdminServiceClient interface {
 	ApplyCatalog(context.Context, *v1.ApplyCatalogRequest) (*v1.ApplyCatalogResponse, error)
 	// CreateRealm creates an empty realm; creating it again changes nothing.
 	CreateRealm(context.Context, *v1.CreateRealmRequest) (*v1.CreateRealmResponse, error)
+	// DeleteRealm deletes a realm, with its log and its files. It cannot be undone. Not
+	// on a cluster.
+	DeleteRealm(context.Context, *v1.DeleteRealmRequest) (*v1.DeleteRealmResponse, error)
 	// SetClock makes a realm's time stamps follow the server's clock from here on,
 	// forward or back. The log says who did it and why. Made again, it only adds
 	// another entry of the log.
@@ -86,6 +100,14 @@ type AdminServiceClient interface {
 	// SetCounter sets where a counter stands, by hand. The log keeps who asked and
 	// why.
 	SetCounter(context.Context, *v1.SetCounterRequest) (*v1.SetCounterResponse, error)
+	// Merge makes two players one. It cannot be undone.
+	Merge(context.Context, *v1.MergeRequest) (*v1.MergeResponse, error)
+	// Forget takes a player out of a realm. It cannot be undone.
+	Forget(context.Context, *v1.ForgetRequest) (*v1.ForgetResponse, error)
+	// Block lets a player do nothing any more, or ends that.
+	Block(context.Context, *v1.BlockRequest) (*v1.BlockResponse, error)
+	// Reverse undoes a grant or a draw, as far as what it gave is still there.
+	Reverse(context.Context, *v1.ReverseRequest) (*v1.ReverseResponse, error)
 	// FinishUpgrade raises a realm's format level to the newest that the server
 	// knows. From then on older builds refuse the realm: there is no way back to
 	// them. Made again, it changes nothing.
@@ -129,6 +151,12 @@ func NewAdminServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			connect.WithIdempotency(connect.IdempotencyIdempotent),
 			connect.WithClientOptions(opts...),
 		),
+		deleteRealm: connect.NewClient[v1.DeleteRealmRequest, v1.DeleteRealmResponse](
+			httpClient,
+			baseURL+AdminServiceDeleteRealmProcedure,
+			connect.WithSchema(adminServiceMethods.ByName("DeleteRealm")),
+			connect.WithClientOptions(opts...),
+		),
 		setClock: connect.NewClient[v1.SetClockRequest, v1.SetClockResponse](
 			httpClient,
 			baseURL+AdminServiceSetClockProcedure,
@@ -151,6 +179,30 @@ func NewAdminServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			httpClient,
 			baseURL+AdminServiceSetCounterProcedure,
 			connect.WithSchema(adminServiceMethods.ByName("SetCounter")),
+			connect.WithClientOptions(opts...),
+		),
+		merge: connect.NewClient[v1.MergeRequest, v1.MergeResponse](
+			httpClient,
+			baseURL+AdminServiceMergeProcedure,
+			connect.WithSchema(adminServiceMethods.ByName("Merge")),
+			connect.WithClientOptions(opts...),
+		),
+		forget: connect.NewClient[v1.ForgetRequest, v1.ForgetResponse](
+			httpClient,
+			baseURL+AdminServiceForgetProcedure,
+			connect.WithSchema(adminServiceMethods.ByName("Forget")),
+			connect.WithClientOptions(opts...),
+		),
+		block: connect.NewClient[v1.BlockRequest, v1.BlockResponse](
+			httpClient,
+			baseURL+AdminServiceBlockProcedure,
+			connect.WithSchema(adminServiceMethods.ByName("Block")),
+			connect.WithClientOptions(opts...),
+		),
+		reverse: connect.NewClient[v1.ReverseRequest, v1.ReverseResponse](
+			httpClient,
+			baseURL+AdminServiceReverseProcedure,
+			connect.WithSchema(adminServiceMethods.ByName("Reverse")),
 			connect.WithClientOptions(opts...),
 		),
 		finishUpgrade: connect.NewClient[v1.FinishUpgradeRequest, v1.FinishUpgradeResponse](
@@ -207,10 +259,15 @@ func NewAdminServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 type adminServiceClient struct {
 	applyCatalog  *connect.Client[v1.ApplyCatalogRequest, v1.ApplyCatalogResponse]
 	createRealm   *connect.Client[v1.CreateRealmRequest, v1.CreateRealmResponse]
+	deleteRealm   *connect.Client[v1.DeleteRealmRequest, v1.DeleteRealmResponse]
 	setClock      *connect.Client[v1.SetClockRequest, v1.SetClockResponse]
 	setTrack      *connect.Client[v1.SetTrackRequest, v1.SetTrackResponse]
 	setLimit      *connect.Client[v1.SetLimitRequest, v1.SetLimitResponse]
 	setCounter    *connect.Client[v1.SetCounterRequest, v1.SetCounterResponse]
+	merge         *connect.Client[v1.MergeRequest, v1.MergeResponse]
+	forget        *connect.Client[v1.ForgetRequest, v1.ForgetResponse]
+	block         *connect.Client[v1.BlockRequest, v1.BlockResponse]
+	reverse       *connect.Client[v1.ReverseRequest, v1.ReverseResponse]
 	finishUpgrade *connect.Client[v1.FinishUpgradeRequest, v1.FinishUpgradeResponse]
 	listRealms    *connect.Client[v1.ListRealmsRequest, v1.ListRealmsResponse]
 	importCodes   *connect.Client[v1.ImportCodesRequest, v1.ImportCodesResponse]
@@ -232,6 +289,15 @@ func (c *adminServiceClient) ApplyCatalog(ctx context.Context, req *v1.ApplyCata
 // CreateRealm calls kuji.v1.AdminService.CreateRealm.
 func (c *adminServiceClient) CreateRealm(ctx context.Context, req *v1.CreateRealmRequest) (*v1.CreateRealmResponse, error) {
 	response, err := c.createRealm.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// DeleteRealm calls kuji.v1.AdminService.DeleteRealm.
+func (c *adminServiceClient) DeleteRealm(ctx context.Context, req *v1.DeleteRealmRequest) (*v1.DeleteRealmResponse, error) {
+	response, err := c.deleteRealm.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -268,6 +334,42 @@ func (c *adminServiceClient) SetLimit(ctx context.Context, req *v1.SetLimitReque
 // SetCounter calls kuji.v1.AdminService.SetCounter.
 func (c *adminServiceClient) SetCounter(ctx context.Context, req *v1.SetCounterRequest) (*v1.SetCounterResponse, error) {
 	response, err := c.setCounter.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// Merge calls kuji.v1.AdminService.Merge.
+func (c *adminServiceClient) Merge(ctx context.Context, req *v1.MergeRequest) (*v1.MergeResponse, error) {
+	response, err := c.merge.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// Forget calls kuji.v1.AdminService.Forget.
+func (c *adminServiceClient) Forget(ctx context.Context, req *v1.ForgetRequest) (*v1.ForgetResponse, error) {
+	response, err := c.forget.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// Block calls kuji.v1.AdminService.Block.
+func (c *adminServiceClient) Block(ctx context.Context, req *v1.BlockRequest) (*v1.BlockResponse, error) {
+	response, err := c.block.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// Reverse calls kuji.v1.AdminService.Reverse.
+func (c *adminServiceClient) Reverse(ctx context.Context, req *v1.ReverseRequest) (*v1.ReverseResponse, error) {
+	response, err := c.reverse.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -340,6 +442,9 @@ type AdminServiceHandler interface {
 	ApplyCatalog(context.Context, *v1.ApplyCatalogRequest) (*v1.ApplyCatalogResponse, error)
 	// CreateRealm creates an empty realm; creating it again changes nothing.
 	CreateRealm(context.Context, *v1.CreateRealmRequest) (*v1.CreateRealmResponse, error)
+	// DeleteRealm deletes a realm, with its log and its files. It cannot be undone. Not
+	// on a cluster.
+	DeleteRealm(context.Context, *v1.DeleteRealmRequest) (*v1.DeleteRealmResponse, error)
 	// SetClock makes a realm's time stamps follow the server's clock from here on,
 	// forward or back. The log says who did it and why. Made again, it only adds
 	// another entry of the log.
@@ -353,6 +458,14 @@ type AdminServiceHandler interface {
 	// SetCounter sets where a counter stands, by hand. The log keeps who asked and
 	// why.
 	SetCounter(context.Context, *v1.SetCounterRequest) (*v1.SetCounterResponse, error)
+	// Merge makes two players one. It cannot be undone.
+	Merge(context.Context, *v1.MergeRequest) (*v1.MergeResponse, error)
+	// Forget takes a player out of a realm. It cannot be undone.
+	Forget(context.Context, *v1.ForgetRequest) (*v1.ForgetResponse, error)
+	// Block lets a player do nothing any more, or ends that.
+	Block(context.Context, *v1.BlockRequest) (*v1.BlockResponse, error)
+	// Reverse undoes a grant or a draw, as far as what it gave is still there.
+	Reverse(context.Context, *v1.ReverseRequest) (*v1.ReverseResponse, error)
 	// FinishUpgrade raises a realm's format level to the newest that the server
 	// knows. From then on older builds refuse the realm: there is no way back to
 	// them. Made again, it changes nothing.
@@ -392,6 +505,12 @@ func NewAdminServiceHandler(svc AdminServiceHandler, opts ...connect.HandlerOpti
 		connect.WithIdempotency(connect.IdempotencyIdempotent),
 		connect.WithHandlerOptions(opts...),
 	)
+	adminServiceDeleteRealmHandler := connect.NewUnaryHandlerSimple(
+		AdminServiceDeleteRealmProcedure,
+		svc.DeleteRealm,
+		connect.WithSchema(adminServiceMethods.ByName("DeleteRealm")),
+		connect.WithHandlerOptions(opts...),
+	)
 	adminServiceSetClockHandler := connect.NewUnaryHandlerSimple(
 		AdminServiceSetClockProcedure,
 		svc.SetClock,
@@ -414,6 +533,30 @@ func NewAdminServiceHandler(svc AdminServiceHandler, opts ...connect.HandlerOpti
 		AdminServiceSetCounterProcedure,
 		svc.SetCounter,
 		connect.WithSchema(adminServiceMethods.ByName("SetCounter")),
+		connect.WithHandlerOptions(opts...),
+	)
+	adminServiceMergeHandler := connect.NewUnaryHandlerSimple(
+		AdminServiceMergeProcedure,
+		svc.Merge,
+		connect.WithSchema(adminServiceMethods.ByName("Merge")),
+		connect.WithHandlerOptions(opts...),
+	)
+	adminServiceForgetHandler := connect.NewUnaryHandlerSimple(
+		AdminServiceForgetProcedure,
+		svc.Forget,
+		connect.WithSchema(adminServiceMethods.ByName("Forget")),
+		connect.WithHandlerOptions(opts...),
+	)
+	adminServiceBlockHandler := connect.NewUnaryHandlerSimple(
+		AdminServiceBlockProcedure,
+		svc.Block,
+		connect.WithSchema(adminServiceMethods.ByName("Block")),
+		connect.WithHandlerOptions(opts...),
+	)
+	adminServiceReverseHandler := connect.NewUnaryHandlerSimple(
+		AdminServiceReverseProcedure,
+		svc.Reverse,
+		connect.WithSchema(adminServiceMethods.ByName("Reverse")),
 		connect.WithHandlerOptions(opts...),
 	)
 	adminServiceFinishUpgradeHandler := connect.NewUnaryHandlerSimple(
@@ -469,6 +612,8 @@ func NewAdminServiceHandler(svc AdminServiceHandler, opts ...connect.HandlerOpti
 			adminServiceApplyCatalogHandler.ServeHTTP(w, r)
 		case AdminServiceCreateRealmProcedure:
 			adminServiceCreateRealmHandler.ServeHTTP(w, r)
+		case AdminServiceDeleteRealmProcedure:
+			adminServiceDeleteRealmHandler.ServeHTTP(w, r)
 		case AdminServiceSetClockProcedure:
 			adminServiceSetClockHandler.ServeHTTP(w, r)
 		case AdminServiceSetTrackProcedure:
@@ -477,6 +622,14 @@ func NewAdminServiceHandler(svc AdminServiceHandler, opts ...connect.HandlerOpti
 			adminServiceSetLimitHandler.ServeHTTP(w, r)
 		case AdminServiceSetCounterProcedure:
 			adminServiceSetCounterHandler.ServeHTTP(w, r)
+		case AdminServiceMergeProcedure:
+			adminServiceMergeHandler.ServeHTTP(w, r)
+		case AdminServiceForgetProcedure:
+			adminServiceForgetHandler.ServeHTTP(w, r)
+		case AdminServiceBlockProcedure:
+			adminServiceBlockHandler.ServeHTTP(w, r)
+		case AdminServiceReverseProcedure:
+			adminServiceReverseHandler.ServeHTTP(w, r)
 		case AdminServiceFinishUpgradeProcedure:
 			adminServiceFinishUpgradeHandler.ServeHTTP(w, r)
 		case AdminServiceListRealmsProcedure:
@@ -508,6 +661,10 @@ func (UnimplementedAdminServiceHandler) CreateRealm(context.Context, *v1.CreateR
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.CreateRealm is not implemented"))
 }
 
+func (UnimplementedAdminServiceHandler) DeleteRealm(context.Context, *v1.DeleteRealmRequest) (*v1.DeleteRealmResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.DeleteRealm is not implemented"))
+}
+
 func (UnimplementedAdminServiceHandler) SetClock(context.Context, *v1.SetClockRequest) (*v1.SetClockResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.SetClock is not implemented"))
 }
@@ -522,6 +679,22 @@ func (UnimplementedAdminServiceHandler) SetLimit(context.Context, *v1.SetLimitRe
 
 func (UnimplementedAdminServiceHandler) SetCounter(context.Context, *v1.SetCounterRequest) (*v1.SetCounterResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.SetCounter is not implemented"))
+}
+
+func (UnimplementedAdminServiceHandler) Merge(context.Context, *v1.MergeRequest) (*v1.MergeResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.Merge is not implemented"))
+}
+
+func (UnimplementedAdminServiceHandler) Forget(context.Context, *v1.ForgetRequest) (*v1.ForgetResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.Forget is not implemented"))
+}
+
+func (UnimplementedAdminServiceHandler) Block(context.Context, *v1.BlockRequest) (*v1.BlockResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.Block is not implemented"))
+}
+
+func (UnimplementedAdminServiceHandler) Reverse(context.Context, *v1.ReverseRequest) (*v1.ReverseResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.Reverse is not implemented"))
 }
 
 func (UnimplementedAdminServiceHandler) FinishUpgrade(context.Context, *v1.FinishUpgradeRequest) (*v1.FinishUpgradeResponse, error) {

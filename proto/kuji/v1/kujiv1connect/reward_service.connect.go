@@ -66,6 +66,12 @@ const (
 	RewardServiceConfirmProcedure = "/kuji.v1.RewardService/Confirm"
 	// RewardServiceCancelProcedure is the fully-qualified name of the RewardService's Cancel RPC.
 	RewardServiceCancelProcedure = "/kuji.v1.RewardService/Cancel"
+	// RewardServiceLinkCodeProcedure is the fully-qualified name of the RewardService's LinkCode RPC.
+	RewardServiceLinkCodeProcedure = "/kuji.v1.RewardService/LinkCode"
+	// RewardServiceLinkProcedure is the fully-qualified name of the RewardService's Link RPC.
+	RewardServiceLinkProcedure = "/kuji.v1.RewardService/Link"
+	// RewardServiceUnlinkProcedure is the fully-qualified name of the RewardService's Unlink RPC.
+	RewardServiceUnlinkProcedure = "/kuji.v1.RewardService/Unlink"
 	// RewardServiceAtomicProcedure is the fully-qualified name of the RewardService's Atomic RPC.
 	RewardServiceAtomicProcedure = "/kuji.v1.RewardService/Atomic"
 	// RewardServiceBatchProcedure is the fully-qualified name of the RewardService's Batch RPC.
@@ -155,6 +161,13 @@ type RewardServiceClient interface {
 	// Cancel gives back what a request has taken that is held. Players' tokens may
 	// not.
 	Cancel(context.Context, *v1.CancelRequest) (*v1.CancelResponse, error)
+	// LinkCode lets whoever knows a code make another name one of a player's.
+	LinkCode(context.Context, *v1.LinkCodeRequest) (*v1.LinkCodeResponse, error)
+	// Link makes a name another name of a player. With a player's token, the token's
+	// player is the name, and the request has a code.
+	Link(context.Context, *v1.LinkRequest) (*v1.LinkResponse, error)
+	// Unlink makes a name that was linked one of nobody. Players' tokens may not.
+	Unlink(context.Context, *v1.UnlinkRequest) (*v1.UnlinkResponse, error)
 	// Atomic carries out a group of commands whole or not at all.
 	Atomic(context.Context, *v1.AtomicRequest) (*v1.AtomicResponse, error)
 	// Batch carries out independent commands: one result for each, in order,
@@ -332,6 +345,24 @@ func NewRewardServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(rewardServiceMethods.ByName("Cancel")),
 			connect.WithClientOptions(opts...),
 		),
+		linkCode: connect.NewClient[v1.LinkCodeRequest, v1.LinkCodeResponse](
+			httpClient,
+			baseURL+RewardServiceLinkCodeProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("LinkCode")),
+			connect.WithClientOptions(opts...),
+		),
+		link: connect.NewClient[v1.LinkRequest, v1.LinkResponse](
+			httpClient,
+			baseURL+RewardServiceLinkProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("Link")),
+			connect.WithClientOptions(opts...),
+		),
+		unlink: connect.NewClient[v1.UnlinkRequest, v1.UnlinkResponse](
+			httpClient,
+			baseURL+RewardServiceUnlinkProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("Unlink")),
+			connect.WithClientOptions(opts...),
+		),
 		atomic: connect.NewClient[v1.AtomicRequest, v1.AtomicResponse](
 			httpClient,
 			baseURL+RewardServiceAtomicProcedure,
@@ -489,6 +520,9 @@ type rewardServiceClient struct {
 	cancelRound   *connect.Client[v1.CancelRoundRequest, v1.CancelRoundResponse]
 	confirm       *connect.Client[v1.ConfirmRequest, v1.ConfirmResponse]
 	cancel        *connect.Client[v1.CancelRequest, v1.CancelResponse]
+	linkCode      *connect.Client[v1.LinkCodeRequest, v1.LinkCodeResponse]
+	link          *connect.Client[v1.LinkRequest, v1.LinkResponse]
+	unlink        *connect.Client[v1.UnlinkRequest, v1.UnlinkResponse]
 	atomic        *connect.Client[v1.AtomicRequest, v1.AtomicResponse]
 	batch         *connect.Client[v1.BatchRequest, v1.BatchResponse]
 	streamDraws   *connect.Client[v1.StreamDrawsRequest, v1.StreamDrawsResponse]
@@ -649,6 +683,33 @@ func (c *rewardServiceClient) Confirm(ctx context.Context, req *v1.ConfirmReques
 // Cancel calls kuji.v1.RewardService.Cancel.
 func (c *rewardServiceClient) Cancel(ctx context.Context, req *v1.CancelRequest) (*v1.CancelResponse, error) {
 	response, err := c.cancel.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// LinkCode calls kuji.v1.RewardService.LinkCode.
+func (c *rewardServiceClient) LinkCode(ctx context.Context, req *v1.LinkCodeRequest) (*v1.LinkCodeResponse, error) {
+	response, err := c.linkCode.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// Link calls kuji.v1.RewardService.Link.
+func (c *rewardServiceClient) Link(ctx context.Context, req *v1.LinkRequest) (*v1.LinkResponse, error) {
+	response, err := c.link.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// Unlink calls kuji.v1.RewardService.Unlink.
+func (c *rewardServiceClient) Unlink(ctx context.Context, req *v1.UnlinkRequest) (*v1.UnlinkResponse, error) {
+	response, err := c.unlink.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -864,6 +925,13 @@ type RewardServiceHandler interface {
 	// Cancel gives back what a request has taken that is held. Players' tokens may
 	// not.
 	Cancel(context.Context, *v1.CancelRequest) (*v1.CancelResponse, error)
+	// LinkCode lets whoever knows a code make another name one of a player's.
+	LinkCode(context.Context, *v1.LinkCodeRequest) (*v1.LinkCodeResponse, error)
+	// Link makes a name another name of a player. With a player's token, the token's
+	// player is the name, and the request has a code.
+	Link(context.Context, *v1.LinkRequest) (*v1.LinkResponse, error)
+	// Unlink makes a name that was linked one of nobody. Players' tokens may not.
+	Unlink(context.Context, *v1.UnlinkRequest) (*v1.UnlinkResponse, error)
 	// Atomic carries out a group of commands whole or not at all.
 	Atomic(context.Context, *v1.AtomicRequest) (*v1.AtomicResponse, error)
 	// Batch carries out independent commands: one result for each, in order,
@@ -1037,6 +1105,24 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(rewardServiceMethods.ByName("Cancel")),
 		connect.WithHandlerOptions(opts...),
 	)
+	rewardServiceLinkCodeHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceLinkCodeProcedure,
+		svc.LinkCode,
+		connect.WithSchema(rewardServiceMethods.ByName("LinkCode")),
+		connect.WithHandlerOptions(opts...),
+	)
+	rewardServiceLinkHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceLinkProcedure,
+		svc.Link,
+		connect.WithSchema(rewardServiceMethods.ByName("Link")),
+		connect.WithHandlerOptions(opts...),
+	)
+	rewardServiceUnlinkHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceUnlinkProcedure,
+		svc.Unlink,
+		connect.WithSchema(rewardServiceMethods.ByName("Unlink")),
+		connect.WithHandlerOptions(opts...),
+	)
 	rewardServiceAtomicHandler := connect.NewUnaryHandlerSimple(
 		RewardServiceAtomicProcedure,
 		svc.Atomic,
@@ -1207,6 +1293,12 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 			rewardServiceConfirmHandler.ServeHTTP(w, r)
 		case RewardServiceCancelProcedure:
 			rewardServiceCancelHandler.ServeHTTP(w, r)
+		case RewardServiceLinkCodeProcedure:
+			rewardServiceLinkCodeHandler.ServeHTTP(w, r)
+		case RewardServiceLinkProcedure:
+			rewardServiceLinkHandler.ServeHTTP(w, r)
+		case RewardServiceUnlinkProcedure:
+			rewardServiceUnlinkHandler.ServeHTTP(w, r)
 		case RewardServiceAtomicProcedure:
 			rewardServiceAtomicHandler.ServeHTTP(w, r)
 		case RewardServiceBatchProcedure:
@@ -1318,6 +1410,18 @@ func (UnimplementedRewardServiceHandler) Confirm(context.Context, *v1.ConfirmReq
 
 func (UnimplementedRewardServiceHandler) Cancel(context.Context, *v1.CancelRequest) (*v1.CancelResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.Cancel is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) LinkCode(context.Context, *v1.LinkCodeRequest) (*v1.LinkCodeResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.LinkCode is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) Link(context.Context, *v1.LinkRequest) (*v1.LinkResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.Link is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) Unlink(context.Context, *v1.UnlinkRequest) (*v1.UnlinkResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.Unlink is not implemented"))
 }
 
 func (UnimplementedRewardServiceHandler) Atomic(context.Context, *v1.AtomicRequest) (*v1.AtomicResponse, error) {
