@@ -43,7 +43,8 @@ type Source = sampler.Source
 // State is everything that the rules see of a realm. Numbers are those of internal/store.
 type State interface {
 	Names
-	Answered(id string) (event []byte, ok bool) // what the idempotency window remembers of a request id; valid until the next change
+	// Answered is what the idempotency window remembers of a request id; valid until the next change.
+	Answered(id string) (event []byte, position uint64, ok bool)
 	IDFloor() int64                             // ids from before it may have been forgotten
 	Now() int64                                 // time stamp of the last event, Unix milliseconds
 	Back() int64                                // how far the clock was set back in all, milliseconds
