@@ -160,6 +160,28 @@ func TestOnePrizeHeldByMany(t *testing.T) {
 	}
 }
 
+// TestReverseOfAnIDAgain: an id that was reversed, forgotten and given to another request can be reversed again, once.
+func TestReverseOfAnIDAgain(t *testing.T) {
+	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
+	r := realmAt(t, now, "{kuji: 1, idempotency: {count: 2, age: 1h}, items: {coin: {}}}")
+	reversed := func(want kuji.Status) {
+		t.Helper()
+		if res := do(t, r, kuji.Reverse{Request: "g", Note: kuji.Note{Reason: "a chargeback"}}); res.Status != want {
+			t.Errorf("%v, want %v", res, want)
+		}
+	}
+	for range 2 {
+		do(t, r, kuji.Grant{ID: "g", Player: "ann", Items: coins(5)})
+		reversed(kuji.OK)
+		reversed(kuji.AlreadyReversed)
+		for i := range 5 {
+			now.Add(2 * time.Hour)
+			do(t, r, kuji.Grant{ID: fmt.Sprint(now.Now(), i), Player: "ann", Items: coins(1)})
+		}
+		reversed(kuji.UnknownRequest)
+	}
+}
+
 // TestHoldResults: what the results, the reads and the records of holds say.
 func TestHoldResults(t *testing.T) {
 	now := handAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))

@@ -22,7 +22,7 @@ import (
 //	q  player, id      a hold in which something of a player is held
 //	c  …               what holds keep from others: see kept
 //	t  name, 0, per    what the calendar does about a round: see turn
-//	v  hash            16 bytes of the SHA-256 of a request id that was reversed
+//	v  hash            16 bytes of the SHA-256 of a request id that was reversed: the position of that request
 //	u  hash            16 bytes of the SHA-256 of the request id of a purchase that was carried out
 //	a  player, player  the second is another name of the first: 1 if it is a player who was merged
 //	l  sum             a link code

@@ -35,6 +35,8 @@ type reversal struct {
 	taken  []taking
 	codes  uint64
 	whole  bool // nothing is missing
+
+	position uint64 // an id that was forgotten can be that of another request later
 }
 
 // reversalOf reads what a grant or a draw did. ok is false of anything else, and of what did nothing.
@@ -78,11 +80,11 @@ type undoing struct {
 }
 
 func (reverseKind) check(r *checks, c *Command) failure {
-	event, ok := r.state.Answered(c.Hold.Of)
+	event, position, ok := r.state.Answered(c.Hold.Of)
 	if !ok {
 		return failure{UnknownRequest, 0}
 	}
-	if _, done := r.state.Record(r.notes.newKey(recordReversed).id(c.Hold.Of)); done {
+	if was, done := r.state.Record(r.notes.newKey(recordReversed).id(c.Hold.Of)); done && key(was).number(0) == position {
 		return failure{AlreadyReversed, 0}
 	}
 	v, ok := r.notes.reversalOf(event)
@@ -106,6 +108,7 @@ func (reverseKind) check(r *checks, c *Command) failure {
 			}
 		}
 	}
+	v.position = position
 	r.undoes, r.missing = v, nil
 	all, _ := r.notes.reversalOf(event)
 	for i, st := range all.got {
@@ -137,7 +140,7 @@ func (reverseKind) write(r *drawing, c *Command) {
 			}
 		}
 	}
-	hosting{r}.record(r.notes.newKey(recordReversed).id(c.Hold.Of), nil)
+	hosting{r}.record(r.notes.newKey(recordReversed).id(c.Hold.Of), key(nil).num(v.position))
 }
 
 // drawnOf returns how many of an entry were drawn, less what was put back.

@@ -43,20 +43,21 @@ type Source = sampler.Source
 // State is everything that the rules see of a realm. Numbers are those of internal/store.
 type State interface {
 	Names
-	Answered(id string) (event []byte, ok bool) // what the idempotency window remembers of a request id; valid until the next change
-	IDFloor() int64                             // ids from before it may have been forgotten
-	Now() int64                                 // time stamp of the last event, Unix milliseconds
-	Back() int64                                // how far the clock was set back in all, milliseconds
-	Players() uint32                            // how many there are: the number that the next one gets
-	Player(id string) (num uint32, ok bool)     // by id
-	PlayerID(num uint32) string                 // the inverse
-	Balance(player, item uint32) uint64         // 0 if there is no such player
-	Counter(player, counter uint32) uint64      // 0 if there is no such player
-	Tally(counter uint32) uint64                // of the realm
-	Left(pool, entry uint32) uint64             // of the stock; huge if it is unlimited
-	DrawnOf(pool, entry uint32) uint64          // from the stock, less what was put back
-	Peak() uint64                               // no balance is higher
-	CodesGiven(list uint32) uint64              // the next code has this number
+	// Answered is what the idempotency window remembers of a request id; valid until the next change.
+	Answered(id string) (event []byte, position uint64, ok bool)
+	IDFloor() int64                         // ids from before it may have been forgotten
+	Now() int64                             // time stamp of the last event, Unix milliseconds
+	Back() int64                            // how far the clock was set back in all, milliseconds
+	Players() uint32                        // how many there are: the number that the next one gets
+	Player(id string) (num uint32, ok bool) // by id
+	PlayerID(num uint32) string             // the inverse
+	Balance(player, item uint32) uint64     // 0 if there is no such player
+	Counter(player, counter uint32) uint64  // 0 if there is no such player
+	Tally(counter uint32) uint64            // of the realm
+	Left(pool, entry uint32) uint64         // of the stock; huge if it is unlimited
+	DrawnOf(pool, entry uint32) uint64      // from the stock, less what was put back
+	Peak() uint64                           // no balance is higher
+	CodesGiven(list uint32) uint64          // the next code has this number
 	CodesLeft(list uint32) (left, last uint64)
 	FindCode(list uint32, sum CodeSum) (number uint64, ok bool)
 	CodeTimes(list uint32, number uint64) uint64 // how often it was used

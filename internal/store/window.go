@@ -89,10 +89,10 @@ func (s *State) Begin(id string) (Answer, bool) {
 	return Answer{Event: r.answer, Position: r.position, Index: r.index, Time: r.time - r.back, Version: r.version}, true
 }
 
-// Answered returns the event that is remembered of a request id. It is valid until the next Apply.
-func (r *ids) Answered(id string) (event []byte, ok bool) {
+// Answered returns the event that is remembered of a request id, and its position. It is valid until the next Apply.
+func (r *ids) Answered(id string) (event []byte, position uint64, ok bool) {
 	rec, ok := r.find([]byte(id), r.key.hash(id))
-	return rec.answer, ok
+	return rec.answer, rec.position, ok
 }
 
 // End ends what Begin began. Nothing of the caller's memory is kept.
