@@ -45,6 +45,8 @@ type Planner struct {
 	young    int // how many remembered request ids the new window would still cover
 	pools    map[string]*counts
 	refilled map[string]uint64 // by pool: how often its box was filled
+	open     map[string]int    // by round: how many are open
+	reserved map[uint32]uint64 // by number of the pool: draws that are held with a refund
 }
 
 // PlanState is all that a plan reads of a realm.
@@ -56,11 +58,12 @@ type PlanState interface {
 }
 
 // NewPlanner begins a plan of a catalog over t, applied at the time stamp now. The caller holds the
-// realm's lock, for a time in proportion to the number of items and pools.
+// realm's lock, for a time in proportion to the number of items, pools and open rounds.
 func NewPlanner(state PlanState, t *rules.Tables, c *catalog.Catalog, now int64) *Planner {
 	p := &Planner{
 		state: state, t: t, now: now, players: state.Players(), supplies: make([]string, state.Items()),
 		pools: map[string]*counts{}, refilled: map[string]uint64{},
+		open: rules.OpenByName(state), reserved: rules.Reserved(state),
 	}
 	for i := range p.supplies {
 		if text, any := state.Supply(uint32(i)); any {

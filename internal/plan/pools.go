@@ -31,8 +31,11 @@ func (s *Planner) planPools(p *draft, t *rules.Tables, going odds.Going) {
 			continue
 		}
 		st := s.counts(id)
-		p.add(view.Change{Kind: ChangePoolRemoved, ID: id, Text: fmt.Sprintf(
-			"pool %s: removed; %d draws stay counted and count again if it returns", id, st.total())})
+		text := fmt.Sprintf("pool %s: removed; %d draws stay counted and count again if it returns", id, st.total())
+		if n := s.reserved[st.num]; st.known && n > 0 {
+			text += fmt.Sprintf("; %d draws that are held with a refund cannot be confirmed, and come back", n)
+		}
+		p.add(view.Change{Kind: ChangePoolRemoved, ID: id, Text: text})
 		p.removeEntries(s.t.PoolByID[id], st, nil)
 	}
 }

@@ -23,13 +23,21 @@ func (s *Planner) planRounds(p *draft, c *catalog.Catalog) {
 			continue
 		}
 		if changed := differences(all[at].Settings(), now.Settings()); len(changed) > 0 {
-			p.add(roundChange(now.ID, &all[at], now, settingsText(changed)+opening(all[at].Every, now.Every)))
+			text := settingsText(changed) + opening(all[at].Every, now.Every)
+			if n := s.open[now.ID]; n > 0 {
+				text += fmt.Sprintf("; open ones that follow it: %d", n)
+			}
+			p.add(roundChange(now.ID, &all[at], now, text))
 		}
 	}
 	for i := range all {
 		was := &all[i]
 		if !slices.ContainsFunc(c.Rounds, func(n catalog.Round) bool { return n.ID == was.ID }) {
-			p.add(roundChange(was.ID, was, nil, "removed; those that are open give everything back when they end"))
+			text := "removed; those that are open give everything back when they end"
+			if n := s.open[was.ID]; n > 0 {
+				text += fmt.Sprintf(": %d", n)
+			}
+			p.add(roundChange(was.ID, was, nil, text))
 		}
 	}
 }

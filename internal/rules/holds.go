@@ -121,6 +121,16 @@ func HoldsOf(s State, player uint32) iter.Seq[HoldNow] {
 	}
 }
 
+// Reserved returns how many draws from each pool, by number, are held with a refund, and still to be made.
+func Reserved(s State) map[uint32]uint64 {
+	all := map[uint32]uint64{}
+	from := key{recordKept}.and(keptDraws)
+	for k, value := range s.Records(from, from.after()) {
+		all[binary.BigEndian.Uint32(k[2:])] = key(value).number(0)
+	}
+	return all
+}
+
 // OpenHolds iterates over the open holds, by deadline and then by request id, that come after one.
 func OpenHolds(s State, until uint64, id string) iter.Seq[HoldNow] {
 	return func(yield func(HoldNow) bool) {

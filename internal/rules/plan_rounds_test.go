@@ -3,6 +3,8 @@ package rules_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/kuji-dev/kuji/internal/rules"
 )
 
 // TestPlanOfRounds: what a plan says of rounds and of purchases, change by change.
@@ -30,5 +32,28 @@ func TestPlanOfRounds(t *testing.T) {
 	const won = `{kuji: 1, items: {cup: {}, pin: {}}, pools: {cups: {internal: true, entries: [{id: e, weight: 1, reward: {items: {cup: 1}}}]}}, rounds: {race: {ticket: {}, winner: {reward: [{items: {pin: 1}}, {pool: cups}]}}}}`
 	if got := newRealm(t, 1).plan(won); strings.Contains(got, "notice") {
 		t.Errorf("winners get a pin and a cup, and the plan says\n%s", got)
+	}
+}
+
+// TestPlanOfWhatIsOpen: a plan says how many open rounds and held draws it changes.
+func TestPlanOfWhatIsOpen(t *testing.T) {
+	r := newRealm(t, 1)
+	r.put(`{kuji: 1, items: {coin: {}, gem: {}}, pools: {shop: {price: {coin: 1}, entries: [{id: e, weight: 1, reward: {items: {gem: 1}}}]}},
+		rounds: {duel: {stake: {any: true}, winner: {gets: everything}}, race: {ticket: {}, winner: {reward: {items: {gem: 1}}}}}}`)
+	r.do(grant("ann", of("coin", 100)))
+	r.want(heldFor("h", true, draw("ann", "shop", 2)), rules.OK, "")
+	for range 2 {
+		r.want(opened("", "race"), rules.OK, "")
+		r.want(opened("", "duel"), rules.OK, "")
+	}
+	got := r.plan(`{kuji: 1, items: {coin: {}, gem: {}}, rounds: {race: {ticket: {}, winner: {reward: {items: {gem: 2}}}}}}`)
+	for _, want := range []string{
+		"pool shop: removed; 0 draws stay counted and count again if it returns; 2 draws that are held with a refund cannot be confirmed, and come back",
+		"; open ones that follow it: 2",
+		"round duel: removed; those that are open give everything back when they end: 2",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
 	}
 }

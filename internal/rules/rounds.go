@@ -94,6 +94,16 @@ func OpenRounds(s State) iter.Seq[uint64] {
 	}
 }
 
+// OpenByName returns how many rounds of each name are open.
+func OpenByName(s State) map[string]int {
+	all := map[string]int{}
+	from := key{recordOpen}
+	for k := range s.Records(from, from.after()) {
+		all[string(k[1:len(k)-9])]++
+	}
+	return all
+}
+
 // EntrantsOf iterates over the entrants of a round, from one on.
 func EntrantsOf(s State, number, from uint64) iter.Seq[EntrantNow] {
 	return func(yield func(EntrantNow) bool) {
