@@ -8,7 +8,7 @@ import (
 )
 
 // DeleteRealm closes a realm and deletes its log and its files. It cannot be undone. confirm must be the name once more.
-// After a crash the realm is there whole, or not at all. A later realm of the name begins anew.
+// After a crash the realm is there whole, or not at all. A later realm of that name begins empty.
 //
 // CodeInvalid: confirm differs. CodeNotFound: there is no such realm. CodeConflict: the engine follows, or what keeps its
 // realms cannot delete any. CodeFailed: it could not be deleted, or not yet all of it: then opening it goes on.

@@ -150,5 +150,5 @@ func (s *search) place() {
 	}
 }
 
-// after returns the fold behind a match.
+// after returns the fold after a match.
 func (s *search) after(m match) []byte { return s.folder.fold[m.end:] }

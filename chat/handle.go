@@ -195,7 +195,7 @@ func (h *Handler) start(ctx context.Context, m *Message, p *player, s *search, f
 	return all, nil
 }
 
-// read reads the words behind a phrase. It returns the name of one that is missing or cannot stand there, or nothing.
+// read reads the words after a phrase. It returns the name of one that is missing or cannot stand there, or nothing.
 func (t *trigger) read(c *call, rest []byte) (unclear string) {
 	if len(t.words) == 0 {
 		return ""
