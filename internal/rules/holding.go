@@ -63,7 +63,7 @@ func boxOf(t *Tables, num uint32) *Pool {
 
 // poolOf returns the pool with a number, nil if the catalog in force does not have it.
 func poolOf(t *Tables, num uint32) *Pool {
-	if int(num) >= len(t.PoolByNum) {
+	if uint64(num) >= uint64(len(t.PoolByNum)) { // noPool, too, on 32 bits
 		return nil
 	}
 	return t.PoolByNum[num]
