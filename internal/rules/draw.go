@@ -237,17 +237,21 @@ func (r *drawing) writeDraw() {
 
 // drawEvery makes the draws of a player from a pool.
 func (r *drawing) drawEvery(dr *pendingDraw) {
-	if len(dr.pool.Must) == 0 {
-		for range dr.count {
-			if !dr.pool.single {
-				r.w.More(store.Draw)
-			}
-			r.draw(dr.pool, 0)
-			r.fact(dr.pool.moves, dr.player, 1)
-		}
+	if len(dr.pool.Must) > 0 {
+		r.drawAll(dr)
 		return
 	}
-	// A pool with guarantees has single rolls.
+	for range dr.count {
+		if !dr.pool.single {
+			r.w.More(store.Draw)
+		}
+		r.draw(dr.pool, 0)
+		r.fact(dr.pool.moves, dr.player, 1)
+	}
+}
+
+// drawAll is drawEvery for a pool with guarantees. It has single rolls.
+func (r *drawing) drawAll(dr *pendingDraw) {
 	var hits [catalog.MaxTracks]uint64 // by guarantee
 	for i := range dr.count {
 		due := dr.pool.Due(i, dr.count, &hits, func() []uint64 {
