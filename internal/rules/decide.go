@@ -26,8 +26,9 @@ type checks struct {
 // registry knows what records say.
 type registry struct {
 	accounts
-	notes noting
-	turns turns
+	purchases string // how request ids begin that are never forgotten; empty: none are
+	notes     noting
+	turns     turns
 }
 
 // effects is the second half of a command: what it writes.

@@ -67,11 +67,7 @@ func (r *Rules) CheckID(cmd *Command, now int64) IDFault {
 
 // buys reports whether a request id is one of a purchase, which is never forgotten.
 func (r *checks) buys(id string) bool {
-	if r.t.Version == 0 {
-		return false
-	}
-	prefix := r.t.Catalog.Idempotency.Purchases
-	return prefix != "" && strings.HasPrefix(id, prefix)
+	return r.purchases != "" && strings.HasPrefix(id, r.purchases)
 }
 
 // id adds the first half of the SHA-256 of a request id to a key.

@@ -131,7 +131,10 @@ func (r *Rules) Tables() *Tables { return r.t }
 // Reset puts tables in force, and rebuilds samplers and odds from the stock that is left. Call it
 // after an event was applied that Decide did not write.
 func (r *Rules) Reset(t *Tables) {
-	r.t = t
+	r.t, r.purchases = t, ""
+	if t.Version != 0 {
+		r.purchases = t.Catalog.Idempotency.Purchases
+	}
 	r.periods = [len(r.periods)]dated{}
 	r.runs = runs{many: r.many} // the counters are other ones
 	r.endsOf = nil
