@@ -136,13 +136,26 @@ func (r *ids) placeOf(chunk, at int) uint32 {
 	return uint32(((r.first+uint64(chunk))*placesChunk + uint64(at/8)) % idPlaces)
 }
 
-// find returns the record of a remembered id with this hash. It is valid until the next change.
+// find returns the record of a remembered id with this hash. It is valid until the next change. While no answer is
+// erased, which is nearly always, it does not ask.
 func (r *ids) find(id []byte, h uint32) (idRecord, bool) {
-	rec, ok := findAs(r, id, h, false)
-	if !ok && r.erased > 0 {
+	if r.erased > 0 {
+		if rec, ok := findAs(r, id, h, false); ok {
+			return rec, true
+		}
 		return findErased(r, id)
 	}
-	return rec, ok
+	s := r.index.shard(h)
+	for i := first(h); *s.at(i) != 0; i++ {
+		slot := *s.at(i)
+		if uint32(slot>>32) != h {
+			continue
+		}
+		if rec := r.place(uint32(slot) - 1); bytes.Equal(answerID(rec.answer), id) {
+			return rec, true
+		}
+	}
+	return idRecord{}, false
 }
 
 // findAs is find among the answers that are erased, or those that are not.
@@ -153,7 +166,7 @@ func findAs(r *ids, id []byte, h uint32, erased bool) (idRecord, bool) {
 		if uint32(slot>>32) != h {
 			continue
 		}
-		if rec := r.place(uint32(slot) - 1); bytes.Equal(answerID(rec.answer), id) && (r.erased == 0 || isErased(rec.answer) == erased) {
+		if rec := r.place(uint32(slot) - 1); bytes.Equal(answerID(rec.answer), id) && isErased(rec.answer) == erased {
 			return rec, true
 		}
 	}
