@@ -238,7 +238,7 @@ func (r *drawing) writeDraw() {
 // drawEvery makes the draws of a player from a pool.
 func (r *drawing) drawEvery(dr *pendingDraw) {
 	if len(dr.pool.Must) > 0 {
-		r.drawAll(dr)
+		drawAll(r, dr)
 		return
 	}
 	for range dr.count {
@@ -251,7 +251,7 @@ func (r *drawing) drawEvery(dr *pendingDraw) {
 }
 
 // drawAll is drawEvery for a pool with guarantees. It has single rolls.
-func (r *drawing) drawAll(dr *pendingDraw) {
+func drawAll(r *drawing, dr *pendingDraw) {
 	var hits [catalog.MaxTracks]uint64 // by guarantee
 	for i := range dr.count {
 		due := dr.pool.Due(i, dr.count, &hits, func() []uint64 {
