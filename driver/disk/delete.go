@@ -9,7 +9,7 @@ import (
 )
 
 // A realm is deleted once its directory has a file with this name. What is left then is removed, the file last. A crash
-// in between changes nothing about that: whoever opens the realm goes on.
+// in between changes nothing about that: the next opening of the realm goes on.
 const deletedName = "deleted"
 
 // Delete implements driver.Deleter. The realm must be closed.

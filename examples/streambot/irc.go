@@ -53,7 +53,7 @@ func lines(r io.Reader, each func(line) error) error {
 	return s.Err()
 }
 
-// enter logs in and joins a channel, with what Twitch knows of messages beside their texts.
+// enter logs in and joins a channel, and asks for what Twitch knows of messages besides their texts.
 func enter(w io.Writer, nick, token, channel string) error {
 	_, err := fmt.Fprintf(w, "CAP REQ :twitch.tv/tags twitch.tv/commands\r\nPASS oauth:%s\r\nNICK %s\r\nJOIN #%s\r\n", token, nick, channel)
 	return err
